@@ -1,0 +1,48 @@
+package v1alpha1
+
+// Names that Springtide writes on objects of others.
+const (
+	// TaintHolder marks a node with a parcel that moves or is held by offline; its value is "offline" and its effect NoSchedule.
+	TaintHolder = "springtide.dev/holder"
+	// TaintHolderOffline is the value of TaintHolder.
+	TaintHolderOffline = "offline"
+	// LabelOffline is "true" on nodes where offline pods may land; offline pods ask for it by node affinity.
+	LabelOffline = "springtide.dev/offline"
+	// LabelPool names the home pool of pods and fillers of ours.
+	LabelPool = "springtide.dev/pool"
+	// LabelComponent marks Springtide's own pods; its value "filler" marks the pods that hold room.
+	LabelComponent = "springtide.dev/component"
+	// ComponentFiller is the value of LabelComponent on fillers.
+	ComponentFiller = "filler"
+	// AnnotationNotice is the checkpoint notice on a pod: JSON with loan, epoch and deadline.
+	AnnotationNotice = "springtide.dev/notice"
+	// AnnotationAck is the acknowledgement on a pod: the epoch of the notice that it answers.
+	AnnotationAck = "springtide.dev/ack"
+	// AnnotationHeartbeat is a time (RFC 3339) until which a noticed pod asks to be left working.
+	AnnotationHeartbeat = "springtide.dev/heartbeat"
+	// AnnotationCheckpoint is the time (RFC 3339) of a job's last checkpoint, written by the job on its ElasticJob.
+	AnnotationCheckpoint = "springtide.dev/checkpoint"
+	// AnnotationFreeze on the controller's namespace holds every action; its value is the reason.
+	AnnotationFreeze = "springtide.dev/freeze"
+	// AnnotationLeaderEpoch carries the fencing number on objects of others that we write.
+	AnnotationLeaderEpoch = "springtide.dev/leader-epoch"
+	// AnnotationAdopted on an HPA holds the minReplicas that it had before Springtide raised it, so that it can be given back.
+	AnnotationAdopted = "springtide.dev/adopted-min-replicas"
+	// FieldManager owns what Springtide writes by server-side apply.
+	FieldManager = "springtide"
+	// AgentLeasePrefix names the Lease by which the node side of a node shows life: prefix + node name, in the controller's namespace.
+	AgentLeasePrefix = "springtide-agent-"
+)
+
+// Condition types.
+const (
+	ConditionAccepted      = "Accepted"      // the object makes sense and no other claims its target
+	ConditionAbleToScale   = "AbleToScale"   // as HPA's
+	ConditionScalingActive = "ScalingActive" // signals are there and fresh
+	ConditionScalingLimit  = "ScalingLimited"
+	ConditionForecastReady = "ForecastReady" // the portrait can carry a forecast
+	ConditionReady         = "Ready"
+	ConditionDataFresh     = "DataFresh"
+	ConditionStoreReady    = "StoreReady"
+	ConditionAgentAlive    = "AgentAlive"
+)

@@ -1,0 +1,56 @@
+package fleet
+
+import "time"
+
+// ParcelKind tells machines from sockets.
+type ParcelKind string
+
+// The kinds of parcels.
+const (
+	KindNode   ParcelKind = "Node"
+	KindSocket ParcelKind = "Socket"
+)
+
+// Loan is one parcel away from home, or on its way. Its moves are methods in phase.go.
+type Loan struct {
+	ID       LoanID
+	UID      UID
+	Parcel   ParcelID
+	Kind     ParcelKind
+	Node     NodeID
+	NodeName string
+	Cells    []int
+	Capacity Resources
+	// From is the home pool, To the borrower.
+	From, To PoolID
+	Phase    Phase
+	// Epoch rises at each hand-over: at Emptying, at every entry to Noticed and at every turn back. Reports and acknowledgements that
+	// carry an older epoch are void.
+	Epoch int64
+	// LeaderEpoch is the fencing number of the controller that wrote last.
+	LeaderEpoch int64
+	Created     time.Time
+	// Since is when the phase was entered.
+	Since time.Time
+	// Due is when the parcel is wanted back; it is fixed at the first notice and never moves later.
+	Due time.Time
+	// Deadline is the latest announced deadline of the phase: no eviction precedes it unless every pod acknowledged.
+	Deadline time.Time
+	// FirstNotice is when the recall began, LentAt when the borrower became the holder, CleanAt when the node side reported Clean after
+	// the recall; zero while not reached.
+	FirstNotice, LentAt, CleanAt time.Time
+	Reason                       string
+	// Version is the resourceVersion that was read.
+	Version string
+}
+
+// Late reports whether a recalled parcel came, or at now still is not, home by its due time.
+func (l *Loan) Late(now time.Time) bool {
+	if l.FirstNotice.IsZero() || l.Due.IsZero() {
+		return false
+	}
+	if !l.CleanAt.IsZero() {
+		return l.CleanAt.After(l.Due)
+	}
+	return now.After(l.Due)
+}

@@ -1,0 +1,229 @@
+package fleet
+
+import (
+	"slices"
+	"time"
+)
+
+// Class says which side of the tide a pool or a pod belongs to.
+type Class string
+
+// The classes. Online services have SLOs and come first; offline work takes what is lent.
+const (
+	Online  Class = "Online"
+	Offline Class = "Offline"
+)
+
+// Unit is the smallest parcel that a pool lends.
+type Unit string
+
+// The lendable units.
+const (
+	UnitNode   Unit = "Node"   // whole machines only
+	UnitSocket Unit = "Socket" // whole machines first, then sockets
+)
+
+// Mode says how far Springtide may go on its own.
+type Mode string
+
+// The modes. The zero value acts as Observe, so that nothing acts by an omission.
+const (
+	Observe   Mode = "Observe"   // record what would be done
+	Recommend Mode = "Recommend" // say it in status and events as well
+	Auto      Mode = "Auto"      // do it
+)
+
+// Acts reports whether the mode lets actions through.
+func (m Mode) Acts() bool { return m == Auto }
+
+// Cell is one NUMA cell of a machine ("node" means machine here).
+type Cell struct {
+	ID, Socket int
+	Capacity   Resources
+}
+
+// Node is one machine as observed.
+type Node struct {
+	ID   NodeID
+	Name string
+	Zone string
+	// Pool is the home pool; empty for nodes outside of Springtide's care.
+	Pool        PoolID
+	Allocatable Resources
+	GPUModel    string
+	// Cells are sorted by ID and empty where the topology is unknown: such a node is lent whole or not at all.
+	Cells []Cell
+	// Ready is false for a node that is not ready, cordoned or being deleted.
+	Ready bool
+	// AgentAlive says that a node agent showed life lately; without one a socket cannot be confined.
+	AgentAlive bool
+	Marks      NodeMarks
+	Share      Share
+}
+
+// NodeMarks are the marks of ours that a node carries.
+type NodeMarks struct {
+	// HolderTaint: the taint springtide.dev/holder=offline:NoSchedule, which keeps online pods away.
+	HolderTaint bool
+	// OfflineLabel: the label springtide.dev/offline=true, which offline pods ask for.
+	OfflineLabel bool
+	// KeepNode: the cluster-autoscaler's scale-down-disabled and Karpenter's do-not-disrupt annotations.
+	KeepNode bool
+}
+
+// Sockets lists the socket numbers in order.
+func (n *Node) Sockets() []int {
+	var out []int
+	for _, c := range n.Cells {
+		if !slices.Contains(out, c.Socket) {
+			out = append(out, c.Socket)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// CellsOf lists the cells of one socket.
+func (n *Node) CellsOf(socket int) []int {
+	var out []int
+	for _, c := range n.Cells {
+		if c.Socket == socket {
+			out = append(out, c.ID)
+		}
+	}
+	return out
+}
+
+// AllCells lists every cell; a node of unknown topology counts as the single cell 0.
+func (n *Node) AllCells() []int {
+	if len(n.Cells) == 0 {
+		return []int{0}
+	}
+	out := make([]int, len(n.Cells))
+	for i, c := range n.Cells {
+		out[i] = c.ID
+	}
+	return out
+}
+
+// CapacityOf is what the given cells can hold. All cells together hold Allocatable exactly: what the system reserves is taken from the
+// whole, so a part is worth its share of Allocatable by CPU, rounded down.
+func (n *Node) CapacityOf(cells []int) Resources {
+	if len(cells) >= len(n.AllCells()) {
+		return n.Allocatable
+	}
+	var part, whole Resources
+	for _, c := range n.Cells {
+		whole = whole.Add(c.Capacity)
+		if slices.Contains(cells, c.ID) {
+			part = part.Add(c.Capacity)
+		}
+	}
+	if whole.CPU <= 0 {
+		return Resources{}
+	}
+	share := float64(part.CPU) / float64(whole.CPU)
+	return Resources{
+		CPU:    MilliCPU(float64(n.Allocatable.CPU) * share),
+		Memory: Bytes(float64(n.Allocatable.Memory) * share),
+		GPU:    min(part.GPU, n.Allocatable.GPU),
+		Pods:   int64(float64(n.Allocatable.Pods) * share),
+	}
+}
+
+// Share is the NodeShare of a node: the lock on who holds which cells.
+type Share struct {
+	Exists bool
+	// Version is the resourceVersion that was read; a write carries it, so that two writers cannot both win.
+	Version string
+	Parcels []ShareParcel
+}
+
+// Find returns the share's entry for a loan, or nil.
+func (s *Share) Find(loan LoanID) *ShareParcel {
+	for i := range s.Parcels {
+		if s.Parcels[i].Loan == loan {
+			return &s.Parcels[i]
+		}
+	}
+	return nil
+}
+
+// ShareParcel is one parcel of a NodeShare: what the controller asked for and what the node side reported.
+type ShareParcel struct {
+	Cells  []int
+	Holder PoolID
+	// Next is the pool that the parcel is being prepared for; empty when nothing moves. The node side empties the cells for it.
+	Next  PoolID
+	Loan  LoanID
+	Epoch int64
+	// Clean is what the node side reported last: the cells were seen empty for this epoch. Reports of an older epoch say nothing.
+	Clean      bool
+	CleanEpoch int64
+	CleanAt    time.Time
+}
+
+// IsClean reports whether the node side said Clean for the given epoch.
+func (p *ShareParcel) IsClean(epoch int64) bool { return p.Clean && p.CleanEpoch == epoch }
+
+// Pool is one CapacityPool.
+type Pool struct {
+	ID    PoolID
+	Class Class
+	Mode  Mode
+	Unit  Unit
+	// LowWatermark and HighWatermark are shares (0..1) of the pool's capacity: recall when the headroom of online falls below the low
+	// one, lend only what leaves more than the high one. The gap between them is the hysteresis.
+	LowWatermark, HighWatermark float64
+	Notice, NoticeMax           time.Duration
+	// MovesAtOnce bounds loans that are in motion, MovesPerHour the loans begun in an hour.
+	MovesAtOnce, MovesPerHour int
+	// MinimumTerm is the least time a parcel must be expected to stay away for a loan to be worth its cost.
+	MinimumTerm time.Duration
+	Budget      DisruptionBudget
+	Ledger      Ledger
+	// Version is the resourceVersion that the ledger was read with.
+	Version string
+}
+
+// DisruptionBudget bounds what Springtide may evict.
+type DisruptionBudget struct {
+	EvictionsPerMinute int
+	ServiceShare       float64 // of one service's or job's pods within ten minutes
+	FleetShare         float64 // of all pods within ten minutes
+}
+
+// Ledger counts disruptions of the running minute; it lives in the pool's status, so that every actor and every leader sees one count.
+type Ledger struct {
+	WindowStart time.Time
+	Evictions   int
+	// Recalls are charged to a line of their own: shown, never blocked.
+	Recalls int
+}
+
+// Tenant is one CapacityQuota.
+type Tenant struct {
+	ID         TenantID
+	Parent     TenantID
+	Namespaces []string // matched by the selector, sorted
+	Guarantee  Resources
+	// LendingLimit is how much of the guarantee others may use; BorrowingLimit how much the tenant may use beyond it. Unknown means
+	// no limit.
+	LendingLimit, BorrowingLimit Known[Resources]
+	Slices                       []Slice
+	Burst                        Burst
+	MaxPriority                  JobPriority
+	Accepted                     bool
+}
+
+// Slice lifts a tenant's guarantee while its window is open.
+type Slice struct {
+	Window    Window
+	Guarantee Resources
+}
+
+// Burst lets a tenant exceed its quota for a bounded time.
+type Burst struct {
+	Percent  int
+	Duration time.Duration
+}

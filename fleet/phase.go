@@ -1,0 +1,215 @@
+package fleet
+
+import (
+	"fmt"
+	"time"
+)
+
+// Phase is where a loan stands.
+//
+//	Emptying ─clean──▶ Lent ─recall─▶ Noticed ─deadline or all acks─▶ Draining ─clean─▶ Returned
+//	   │                ▲                │                               │
+//	   └─cancel─▶ Cancelled  └──turn back┘              Fenced ◀──late───┘
+//	                                                      │ ─later─▶ WrittenOff ─(same node UID reports clean)─▶ Returned
+//
+// Invariants, which every method below keeps:
+//   - the holder changes at exactly two points, Emptying→Lent and (Draining|Fenced|WrittenOff)→Returned, and each of them needs a
+//     Clean report of the loan's current epoch;
+//   - the epoch never falls, and rises at each entry to Noticed and at each turn back;
+//   - Due is fixed at the first notice and only ever moves earlier;
+//   - a deadline that was announced may move later by a heartbeat, and earlier only by an emergency that announces it first.
+type Phase string
+
+// The phases of a loan.
+const (
+	Emptying   Phase = "Emptying"   // the lender's pods are leaving by scale-in; the lender still holds the parcel
+	Lent       Phase = "Lent"       // the borrower holds it
+	Noticed    Phase = "Noticed"    // the borrower was told to leave and has until Deadline to save its work
+	Draining   Phase = "Draining"   // evictions are under way
+	Fenced     Phase = "Fenced"     // pods did not go: the node is cut off
+	WrittenOff Phase = "WrittenOff" // given up: counted as lost capacity until the node is seen clean or vanishes
+	Returned   Phase = "Returned"   // home; the room is kept for its claimant until bound or timed out
+	Cancelled  Phase = "Cancelled"  // never left home
+)
+
+// Phases lists every phase in the order of a loan's life.
+func Phases() []Phase {
+	return []Phase{Emptying, Lent, Noticed, Draining, Fenced, WrittenOff, Returned, Cancelled}
+}
+
+// Ended reports whether nothing more happens to the loan, so that it may be deleted.
+func (p Phase) Ended() bool { return p == Returned || p == Cancelled }
+
+// Away reports whether the borrower holds the parcel.
+func (p Phase) Away() bool {
+	switch p {
+	case Lent, Noticed, Draining, Fenced, WrittenOff:
+		return true
+	}
+	return false
+}
+
+// Moving reports whether the parcel is on its way in either direction.
+func (p Phase) Moving() bool {
+	switch p {
+	case Emptying, Noticed, Draining, Fenced:
+		return true
+	}
+	return false
+}
+
+// Holder is the pool that holds the parcel in the loan's phase.
+func (l *Loan) Holder() PoolID {
+	if l.Phase.Away() {
+		return l.To
+	}
+	return l.From
+}
+
+// Next is the pool that the parcel is being prepared for; empty when nothing moves.
+func (l *Loan) Next() PoolID {
+	switch l.Phase {
+	case Emptying:
+		return l.To
+	case Noticed, Draining, Fenced, WrittenOff:
+		return l.From
+	}
+	return ""
+}
+
+// PhaseError is a step that the phase machine does not know. It is a fact of a race (somebody else moved the loan), not a crash.
+type PhaseError struct {
+	Loan LoanID
+	From Phase
+	Step string
+}
+
+func (e *PhaseError) Error() string {
+	return fmt.Sprintf("loan %s: cannot %s while %s", e.Loan, e.Step, e.From)
+}
+
+func (l Loan) enter(p Phase, now time.Time, why string) Loan {
+	l.Phase, l.Since, l.Reason = p, now, why
+	return l
+}
+
+func (l Loan) refuse(step string) (Loan, error) {
+	return l, &PhaseError{Loan: l.ID, From: l.Phase, Step: step}
+}
+
+// Begin returns a new loan in Emptying with epoch 1.
+func (l Loan) Begin(now time.Time, why string) Loan {
+	l.Epoch, l.Created = 1, now
+	return l.enter(Emptying, now, why)
+}
+
+// Lend hands the emptied parcel to the borrower. clean is the node side's report.
+func (l Loan) Lend(now time.Time, clean *ShareParcel) (Loan, error) {
+	if l.Phase != Emptying || clean == nil || !clean.IsClean(l.Epoch) {
+		return l.refuse("lend (needs Emptying and a Clean report of this epoch)")
+	}
+	l.LentAt = now
+	return l.enter(Lent, now, "the parcel is empty"), nil
+}
+
+// Cancel ends a loan whose parcel never left home.
+func (l Loan) Cancel(now time.Time, why string) (Loan, error) {
+	if l.Phase != Emptying {
+		return l.refuse("cancel")
+	}
+	return l.enter(Cancelled, now, why), nil
+}
+
+// Recall gives notice: the borrower has until deadline, and the parcel is wanted back by due.
+func (l Loan) Recall(now, deadline, due time.Time, why string) (Loan, error) {
+	if l.Phase != Lent {
+		return l.refuse("recall")
+	}
+	l.Epoch++
+	l.Deadline = deadline
+	if l.FirstNotice.IsZero() {
+		l.FirstNotice, l.Due = now, due
+	} else if due.Before(l.Due) {
+		l.Due = due
+	}
+	return l.enter(Noticed, now, why), nil
+}
+
+// TurnBack takes a notice back: the tide turned. The next notice is a new recall with a due time of its own.
+func (l Loan) TurnBack(now time.Time, why string) (Loan, error) {
+	if l.Phase != Noticed {
+		return l.refuse("turn back")
+	}
+	l.Epoch++
+	l.Deadline, l.Due, l.FirstNotice = time.Time{}, time.Time{}, time.Time{}
+	return l.enter(Lent, now, why), nil
+}
+
+// Announce moves the deadline of a notice. A later one (heartbeats) never passes the due time; an earlier one is an emergency.
+func (l Loan) Announce(now, deadline time.Time, why string) (Loan, error) {
+	if l.Phase != Noticed {
+		return l.refuse("announce a deadline")
+	}
+	if deadline.After(l.Deadline) && deadline.After(l.Due) {
+		deadline = l.Due
+		if deadline.Before(l.Deadline) {
+			deadline = l.Deadline
+		}
+	}
+	l.Deadline, l.Reason = deadline, why
+	return l, nil
+}
+
+// Drain begins the evictions: the deadline passed, or every pod acknowledged this epoch.
+func (l Loan) Drain(now time.Time, allAcked bool) (Loan, error) {
+	if l.Phase != Noticed || (now.Before(l.Deadline) && !allAcked) {
+		return l.refuse("drain before the announced deadline without every acknowledgement")
+	}
+	why := "the deadline of the notice passed"
+	if allAcked {
+		why = "every pod acknowledged the notice"
+	}
+	return l.enter(Draining, now, why), nil
+}
+
+// Fence cuts the node off after pods did not go.
+func (l Loan) Fence(now time.Time, why string) (Loan, error) {
+	if l.Phase != Draining {
+		return l.refuse("fence")
+	}
+	return l.enter(Fenced, now, why), nil
+}
+
+// WriteOff gives the parcel up until its node is seen clean or vanishes.
+func (l Loan) WriteOff(now time.Time, why string) (Loan, error) {
+	if l.Phase != Fenced {
+		return l.refuse("write off")
+	}
+	return l.enter(WrittenOff, now, why), nil
+}
+
+// Return hands the parcel back to its home.
+func (l Loan) Return(now time.Time, clean *ShareParcel) (Loan, error) {
+	switch l.Phase {
+	case Draining, Fenced, WrittenOff:
+	default:
+		return l.refuse("return")
+	}
+	if clean == nil || !clean.IsClean(l.Epoch) {
+		return l.refuse("return without a Clean report of this epoch")
+	}
+	l.CleanAt = clean.CleanAt
+	return l.enter(Returned, now, "the parcel is clean and home"), nil
+}
+
+// NodeGone ends a loan whose node UID vanished: there is no parcel any more.
+func (l Loan) NodeGone(now time.Time) Loan {
+	if l.Phase.Ended() {
+		return l
+	}
+	if l.Phase.Away() {
+		l.CleanAt = now
+		return l.enter(Returned, now, "the node is gone")
+	}
+	return l.enter(Cancelled, now, "the node is gone")
+}

@@ -1,0 +1,239 @@
+package fleet
+
+import "time"
+
+// Pause stops parts of the automatic scaling of one service.
+type Pause string
+
+// The pauses.
+const (
+	PauseNone Pause = "None"
+	PauseAll  Pause = "All"
+	PauseIn   Pause = "In"  // no scale-in
+	PauseOut  Pause = "Out" // no scale-out
+)
+
+// Actuation says how a target is carried out.
+type Actuation string
+
+// The actuations.
+const (
+	ByScale    Actuation = "Scale"    // the scale subresource
+	ByHPAFloor Actuation = "HPAFloor" // minReplicas of an HPA that the user keeps
+)
+
+// MetricType says what a reactive metric measures.
+type MetricType string
+
+// The metric types.
+const (
+	MetricCPU      MetricType = "CPU"      // CPU usage as a share of the request
+	MetricRequests MetricType = "Requests" // requests per second and replica
+	MetricQuery    MetricType = "Query"    // a PromQL expression of the tenant, its total divided by the replicas
+)
+
+// Metric is one reactive metric of a service.
+type Metric struct {
+	Name string
+	Type MetricType
+	// Target is a share (0..1] for CPU, a value per replica otherwise.
+	Target float64
+	Query  string
+}
+
+// SLO is the service level that sizing protects. Exactly one of the two is set.
+type SLO struct {
+	// Latency at Quantile must stay under LatencyLimit.
+	LatencyLimit time.Duration
+	Quantile     float64
+	// Utilisation is the share (0..1] of the requested CPU that must not be exceeded.
+	Utilisation float64
+}
+
+// Window is a level in time: it holds from each start that the schedule names for Duration, in its own zone.
+type Window struct {
+	Name     string
+	Schedule string // five-field cron
+	Duration time.Duration
+	// Zone is resolved at the edge, so that no zone data is read below level 5.
+	Zone *time.Location
+	// Min and Max bound the replicas while the window is open; 0 means unset.
+	Min, Max int32
+}
+
+// HPAFacts is the HorizontalPodAutoscaler that already scales a target.
+type HPAFacts struct {
+	Name     string
+	Min, Max int32
+	// Version is the resourceVersion that was read.
+	Version string
+}
+
+// Service is one ElasticService together with what was observed of its target.
+type Service struct {
+	ID  ServiceID
+	UID UID
+	// Target is the workload, TargetKind its kind ("Deployment").
+	Target     Name
+	TargetKind string
+	TargetUID  UID
+	// TargetFound is false while the workload does not exist.
+	TargetFound bool
+	Mode        Mode
+	Pause       Pause
+	Actuation   Actuation
+	// Blocked says why nothing may be done ("Conflicted: ...", "HPAFound: ..."); empty when the service was accepted.
+	Blocked  string
+	SLO      SLO
+	Metrics  []Metric
+	Min, Max int32
+	Windows  []Window
+	Quantile float64 // of the tide that sizing must cover, e.g. 0.95
+	// Stabilisation is how long every part must agree before a scale-in.
+	Stabilisation time.Duration
+	Tolerance     float64
+	LinkGroup     string
+	// StartUp is the operator's own figure for the time from creation to ready; 0 means learned.
+	StartUp time.Duration
+	// Request is what one replica asks for.
+	Request Resources
+	// Desired is spec.replicas of the target as last read; it is unknown when it could not be read.
+	Desired Known[int32]
+	// ForeignWriter names another manager that wrote spec.replicas since our last write.
+	ForeignWriter string
+	HPA           *HPAFacts
+	// Steerable is true for ReplicaSets under Scale: the pods that leave can be chosen by pod-deletion-cost.
+	Steerable bool
+	Created   time.Time
+	// Version is the resourceVersion of the target.
+	Version string
+	// Pods are the target's pods by owner chain, sorted by name.
+	Pods []Pod
+}
+
+// Ready counts the ready pods of the current revision that are not being deleted.
+func (s *Service) Ready() int32 {
+	var n int32
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.Ready && p.CurrentRevision && !p.Deleting {
+			n++
+		}
+	}
+	return n
+}
+
+// PodPhase is the phase of a pod.
+type PodPhase string
+
+// The phases of a pod.
+const (
+	PodPending   PodPhase = "Pending"
+	PodRunning   PodPhase = "Running"
+	PodSucceeded PodPhase = "Succeeded"
+	PodFailed    PodPhase = "Failed"
+)
+
+// PodClass says what a pod is to us.
+type PodClass string
+
+// The classes of pods.
+const (
+	PodOnline  PodClass = "Online"  // of an ElasticService, or any other pod that is not offline: it is never evicted by us
+	PodOffline PodClass = "Offline" // of an ElasticJob or tolerating the holder taint
+	PodFiller  PodClass = "Filler"  // ours: holds free room
+	PodSystem  PodClass = "System"  // DaemonSet and mirror pods, and our own components: no occupants
+)
+
+// Pod is one pod as observed.
+type Pod struct {
+	ID       UID
+	Name     Name
+	Node     NodeID // empty while unbound
+	NodeName string
+	Class    PodClass
+	Service  ServiceID
+	Job      JobID
+	Role     string
+	Requests Resources
+	Priority int32
+	Phase    PodPhase
+	Ready    bool
+	// Created is the API server's stamp in our time; Started and ReadySince are the pod's own.
+	Created         time.Time
+	Started         Known[time.Time]
+	ReadySince      Known[time.Time]
+	Unschedulable   bool
+	Deleting        bool
+	CurrentRevision bool
+	DeletionCost    int
+	// NoticeEpoch and AckEpoch are the loan epochs in the notice and ack annotations; 0 means none.
+	NoticeEpoch, AckEpoch int64
+	NoticeLoan            LoanID
+	Heartbeat             Known[time.Time]
+	// Version is the resourceVersion.
+	Version string
+}
+
+// Occupies reports whether the pod takes room on its node now.
+func (p *Pod) Occupies() bool {
+	return p.NodeName != "" && p.Phase != PodSucceeded && p.Phase != PodFailed
+}
+
+// JobPriority orders offline work.
+type JobPriority int
+
+// The priorities of offline jobs; online work stands above all of them.
+const (
+	PriorityLow  JobPriority = 0
+	PriorityHigh JobPriority = 1
+)
+
+// Job is one ElasticJob with the workloads it adjusts.
+type Job struct {
+	ID       JobID
+	UID      UID
+	Priority JobPriority
+	Members  []Member
+	// Blocked says why nothing may be lent to this job; empty when it was accepted.
+	Blocked string
+	// Checkpoint is the time that a member needs to save its work.
+	Checkpoint time.Duration
+	// LastCheckpoint is when work was saved last, and LastRecalled when members were last taken away.
+	LastCheckpoint, LastRecalled Known[time.Time]
+	Created                      time.Time
+}
+
+// Member is one role of a job.
+type Member struct {
+	Role     string
+	Kind     string
+	Workload Name
+	UID      UID
+	Min, Max int32
+	// Stable members never run on lent capacity.
+	Stable bool
+	// Desired is the parallelism asked for, Active the pods that run or start, Ending those that were told to go, Remaining the
+	// completions that are still wanted.
+	Desired, Active, Ending, Remaining int32
+	Request                            Resources
+	Version                            string
+}
+
+// Festival is one FestivalPlan.
+type Festival struct {
+	ID         string
+	Start, End time.Time
+	Approved   bool
+	TakeStable bool
+	Lifts      []Lift
+}
+
+// Lift raises one service's floor while the festival lasts.
+type Lift struct {
+	Service ServiceID
+	// Factor multiplies the forecast load; Floor is a least number of replicas. Either may be zero.
+	Factor float64
+	Floor  int32
+	// Start and End bound this lift, within the festival.
+	Start, End time.Time
+}

@@ -1,0 +1,108 @@
+package fleet
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Revision counts the cycles of one controller.
+type Revision int64
+
+// Snapshot is every fact that one cycle decides on. It is immutable once built, and At is the only clock that decisions know.
+// Every list is sorted by ID (pods by name), so that equal facts give equal bytes.
+type Snapshot struct {
+	Revision Revision
+	At       time.Time
+	// LeaderEpoch fences this controller's writes.
+	LeaderEpoch int64
+	// WatchedSince is when this controller began to watch as a leader; nothing that takes away starts before one full window from it.
+	WatchedSince time.Time
+	// Frozen says why all actions are held; empty when they are not.
+	Frozen string
+
+	Nodes     []Node
+	Pods      []Pod
+	Pools     []Pool
+	Tenants   []Tenant
+	Services  []Service
+	Jobs      []Job
+	Loans     []Loan
+	Festivals []Festival
+}
+
+// Sort brings every list into its order. The builder of a snapshot calls it once.
+func (s *Snapshot) Sort() {
+	slices.SortFunc(s.Nodes, func(a, b Node) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(s.Pods, func(a, b Pod) int { return a.Name.Compare(b.Name) })
+	slices.SortFunc(s.Pools, func(a, b Pool) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(s.Tenants, func(a, b Tenant) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(s.Services, func(a, b Service) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(s.Jobs, func(a, b Job) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(s.Loans, func(a, b Loan) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(s.Festivals, func(a, b Festival) int { return cmp.Compare(a.ID, b.ID) })
+	for i := range s.Services {
+		slices.SortFunc(s.Services[i].Pods, func(a, b Pod) int { return a.Name.Compare(b.Name) })
+	}
+}
+
+// Node finds a node by its UID, or nil.
+func (s *Snapshot) Node(id NodeID) *Node {
+	i, ok := slices.BinarySearchFunc(s.Nodes, id, func(n Node, id NodeID) int { return cmp.Compare(n.ID, id) })
+	if !ok {
+		return nil
+	}
+	return &s.Nodes[i]
+}
+
+// Pool finds a pool, or nil.
+func (s *Snapshot) Pool(id PoolID) *Pool {
+	i, ok := slices.BinarySearchFunc(s.Pools, id, func(p Pool, id PoolID) int { return cmp.Compare(p.ID, id) })
+	if !ok {
+		return nil
+	}
+	return &s.Pools[i]
+}
+
+// Service finds a service, or nil.
+func (s *Snapshot) Service(id ServiceID) *Service {
+	i, ok := slices.BinarySearchFunc(s.Services, id, func(v Service, id ServiceID) int { return cmp.Compare(v.ID, id) })
+	if !ok {
+		return nil
+	}
+	return &s.Services[i]
+}
+
+// Job finds a job, or nil.
+func (s *Snapshot) Job(id JobID) *Job {
+	i, ok := slices.BinarySearchFunc(s.Jobs, id, func(j Job, id JobID) int { return cmp.Compare(j.ID, id) })
+	if !ok {
+		return nil
+	}
+	return &s.Jobs[i]
+}
+
+// Loan finds a loan, or nil.
+func (s *Snapshot) Loan(id LoanID) *Loan {
+	i, ok := slices.BinarySearchFunc(s.Loans, id, func(l Loan, id LoanID) int { return cmp.Compare(l.ID, id) })
+	if !ok {
+		return nil
+	}
+	return &s.Loans[i]
+}
+
+// PodsByNode groups the pods that occupy a node, in the order of their names.
+func (s *Snapshot) PodsByNode() map[NodeID][]*Pod {
+	out := make(map[NodeID][]*Pod, len(s.Nodes))
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.Occupies() {
+			out[p.Node] = append(out[p.Node], p)
+		}
+	}
+	return out
+}
+
+// Watching reports whether this controller has watched for at least a window, and so may take away.
+func (s *Snapshot) Watching(window time.Duration) bool {
+	return !s.WatchedSince.IsZero() && s.At.Sub(s.WatchedSince) >= window
+}

@@ -1,0 +1,75 @@
+package forecast
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/portrait"
+)
+
+// Tide is the forecast load of one service: quantile paths on a regular grid that begins at Start. Values are in the portrait's signal
+// (requests per second or cores), never negative, and rise with the quantile at every step.
+type Tide struct {
+	Service fleet.ServiceID
+	Signal  portrait.Signal
+	Made    time.Time
+	Start   time.Time
+	Step    time.Duration
+	// Quantiles in rising order; Paths[i][j] is quantile i at Start + j·Step.
+	Quantiles []float64
+	Paths     [][]float64
+	// Model names the model that spoke last in the fall-back chain.
+	Model string
+	// Trusted is false when only a fall-back spoke: sizing then must not scale in by this tide.
+	Trusted bool
+	// Note says why a fall-back spoke; empty otherwise.
+	Note string
+}
+
+// At is the value of quantile q for the step that contains t, interpolated between the known quantiles, or NaN outside of the grid.
+func (t *Tide) At(when time.Time, q float64) float64 {
+	if t.Step <= 0 || len(t.Paths) == 0 || when.Before(t.Start) {
+		return math.NaN()
+	}
+	j := int(when.Sub(t.Start) / t.Step)
+	if j >= len(t.Paths[0]) {
+		return math.NaN()
+	}
+	return t.step(j, q)
+}
+
+// Max is the largest value of quantile q between two times, both included, or NaN where the grid holds none of them.
+func (t *Tide) Max(from, to time.Time, q float64) float64 {
+	out := math.NaN()
+	if t.Step <= 0 || len(t.Paths) == 0 {
+		return out
+	}
+	first := max(int(from.Sub(t.Start)/t.Step), 0)
+	last := min(int(to.Sub(t.Start)/t.Step), len(t.Paths[0])-1)
+	if to.Before(t.Start) {
+		return out
+	}
+	for j := first; j <= last; j++ {
+		if v := t.step(j, q); !(v <= out) {
+			out = v
+		}
+	}
+	return out
+}
+
+// step interpolates linearly between the two quantiles around q, and holds the outermost ones.
+func (t *Tide) step(j int, q float64) float64 {
+	i, exact := slices.BinarySearch(t.Quantiles, q)
+	switch {
+	case exact:
+		return t.Paths[i][j]
+	case i == 0:
+		return t.Paths[0][j]
+	case i == len(t.Quantiles):
+		return t.Paths[i-1][j]
+	}
+	w := (q - t.Quantiles[i-1]) / (t.Quantiles[i] - t.Quantiles[i-1])
+	return (1-w)*t.Paths[i-1][j] + w*t.Paths[i][j]
+}

@@ -1,0 +1,61 @@
+package hpa
+
+import (
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// Live is what was just measured of one service. Everything in it may be unknown.
+type Live struct {
+	// CPU is the usage of each pod that was measured, by pod name, with the time of the sample.
+	CPU map[fleet.Name]fleet.Known[fleet.MilliCPU]
+	// Load is the total in the portrait's signal (requests per second, or cores).
+	Load fleet.Known[float64]
+	// Latency is the SLO quantile of the last minutes.
+	Latency fleet.Known[time.Duration]
+	// Signals are the totals of the service's own metrics, by the metric's name.
+	Signals map[string]fleet.Known[float64]
+}
+
+// Decision is one past sizing: what was recommended when. The stabilisation window looks back over them, and they outlive a restart.
+type Decision struct {
+	At       time.Time
+	Replicas int32
+	// From is the replica count that the decision was taken at.
+	From int32
+}
+
+// Part is one voice in the sizing: a named opinion and its replica count.
+type Part struct {
+	Name string // "forecast", "reactive:cpu", "window:evening", "festival", "minimum"
+	// Replicas is unknown where the part could not judge: such a part can never agree to a scale-in.
+	Replicas fleet.Known[int32]
+	Detail   string
+}
+
+// Target is the sizing of one service.
+type Target struct {
+	Service fleet.ServiceID
+	// Current is spec.replicas as read, Replicas what it should be now.
+	Current, Replicas int32
+	// Wanted is the joined demand before pauses, stabilisation, rates, quota and bounds.
+	Wanted int32
+	// Floor is the forecast's demand now with the lead included; Ahead[i] is the demand i steps of AheadStep later, at the service's own
+	// quantile, so that a planner sees what the tide will ask for.
+	Floor     int32
+	Ahead     []int32
+	AheadStep time.Duration
+	Parts     []Part
+	// Held names why a change was not made ("stale metrics", "stabilisation", "fall faster than history", "paused"); empty otherwise.
+	Held string
+	// Limited names the bound that cut the target ("max replicas", "quota", "rate"); empty otherwise.
+	Limited string
+	// Reason is the whole story in one sentence.
+	Reason string
+	// Decision is what is to be remembered of this sizing.
+	Decision Decision
+	// DataFresh is false while any signal that a scale-in needs is missing or stale; Missing names them.
+	DataFresh bool
+	Missing   []string
+}

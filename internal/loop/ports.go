@@ -1,0 +1,140 @@
+package loop
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/forecast"
+	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/portrait"
+)
+
+// Observer reads the facts of the cluster.
+type Observer interface {
+	// Snapshot returns the facts as of now. It never blocks on the network: it reads what informers hold, and fails when they are not
+	// in step.
+	Snapshot(ctx context.Context) (*fleet.Snapshot, error)
+}
+
+// History reads what services did. Its queries are batched: their number does not grow with the services.
+type History interface {
+	// Since yields, for each service that has any, the history in (from, to]. A service without samples is not yielded.
+	Since(ctx context.Context, services []fleet.Service, from, to time.Time) (iter.Seq2[fleet.ServiceID, portrait.Batch], error)
+	// Live returns the newest samples of every service from the index that was prefetched, each with the time it was taken. An error
+	// means that the source could not be asked; what is still known comes with it, aged.
+	Live(ctx context.Context, services []fleet.Service, now time.Time) (map[fleet.ServiceID]hpa.Live, error)
+	// Prefetch refreshes the index for the cycle to come.
+	Prefetch(ctx context.Context, services []fleet.Service, now time.Time) error
+}
+
+// Actuator carries a plan out.
+type Actuator interface {
+	// Apply re-checks each action against fresh facts (with the pure functions of this package), commits what still holds and reports the
+	// rest. An error means that nothing more could be written at all.
+	Apply(ctx context.Context, p *planner.Plan) (Receipt, error)
+}
+
+// Reporter tells operators what was decided: status, conditions and events. It writes nothing that did not change.
+type Reporter interface {
+	Report(ctx context.Context, r *Report) error
+}
+
+// Journal keeps a record of each cycle.
+type Journal interface {
+	// Append stores the record durably. When the store is down the journal keeps as many records as it may and Append returns an error
+	// that names the store; nothing that was acknowledged is lost.
+	Append(ctx context.Context, r *Record) error
+}
+
+// Memory outlives the process, so that a restart forgets nothing.
+type Memory interface {
+	LoadPortraits(ctx context.Context) (map[fleet.ServiceID]portrait.Portrait, error)
+	SavePortraits(ctx context.Context, ps []portrait.Portrait) error
+	SaveTides(ctx context.Context, ts []forecast.Tide) error
+	LoadDecisions(ctx context.Context, since time.Time) (map[fleet.ServiceID][]hpa.Decision, error)
+	SaveDecisions(ctx context.Context, ds map[fleet.ServiceID][]hpa.Decision) error
+}
+
+// Clock is the time that decisions live in: the wall clock on a user's cluster, a virtual one in the lab.
+type Clock interface {
+	Now() time.Time
+	// At brings a stamp that the API server, controller-manager or scheduler wrote into this clock's time. Our own fields are in it
+	// already.
+	At(apiTimestamp time.Time) time.Time
+	// Park waits until the given time, or less when something happened that is worth a cycle. wrote says whether this cycle changed
+	// anything in the cluster.
+	Park(ctx context.Context, until time.Time, wrote bool) error
+}
+
+// Outcome is what became of one action.
+type Outcome string
+
+// The outcomes.
+const (
+	Done   Outcome = "Done"
+	Stale  Outcome = "Stale"  // the facts changed since the plan: nothing was written
+	Failed Outcome = "Failed" // the API refused or could not be reached
+)
+
+// Result is the fate of one action.
+type Result struct {
+	Action  string // "Scale", "Move", ...
+	Subject string
+	Outcome Outcome
+	Message string
+}
+
+// Receipt is what became of a plan.
+type Receipt struct {
+	Revision fleet.Revision
+	Results  []Result
+}
+
+// Count returns how many results have the outcome.
+func (r *Receipt) Count(o Outcome) int {
+	n := 0
+	for i := range r.Results {
+		if r.Results[i].Outcome == o {
+			n++
+		}
+	}
+	return n
+}
+
+// Report is everything that operators may be told of one cycle.
+type Report struct {
+	Snapshot  *fleet.Snapshot
+	Plan      *planner.Plan
+	Receipt   *Receipt
+	Portraits map[fleet.ServiceID]portrait.Portrait
+	Tides     map[fleet.ServiceID]forecast.Tide
+	Summaries map[fleet.ServiceID]Summary
+	// HistoryErr, StoreErr say that a dependency is down; nil while all is well.
+	HistoryErr, StoreErr error
+}
+
+// Summary is what the last two weeks would have been with the service under Auto: shown soon after its creation.
+type Summary struct {
+	From, To time.Time
+	// CoreHours and CoreHoursStatic compare the cost with holding last week's peak × 1.2.
+	CoreHours, CoreHoursStatic float64
+	// ViolationMinutes are the minutes in which the load would have exceeded what the ready replicas carry at the SLO.
+	ViolationMinutes, ViolationMinutesStatic int
+	Verdict                                  string
+}
+
+// Record is one cycle for the journal.
+type Record struct {
+	Revision    fleet.Revision
+	At          time.Time
+	LeaderEpoch int64
+	// InputDigest identifies the facts that the plan was made from.
+	InputDigest string
+	Plan        *planner.Plan
+	Receipt     *Receipt
+	// Took is the wall time of each step of the cycle.
+	Took map[string]time.Duration
+}

@@ -1,0 +1,174 @@
+package planner
+
+import (
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/quota"
+)
+
+// Plan is the whole decision of one cycle: a struct of work that does none of it. The order of its lists is its contract, and the
+// actuator carries them out from top to bottom:
+//
+//  1. Lowers free room (and steer which pods leave);
+//  2. Moves take loans one step further, each of them re-checked against fresh facts;
+//  3. Notices tell the borrowers' pods;
+//  4. Evictions end what was told to go;
+//  5. Jobs shrink or grow the offline work into what is lent;
+//  6. Fillers hold room that nobody may take;
+//  7. Marks bring node taints, labels and annotations to what the loans say;
+//  8. Raises come last, into room that is free by then.
+//
+// Everything is a level, not an edge: what could not be done is still true in the next snapshot and is planned again.
+type Plan struct {
+	Revision    fleet.Revision
+	At          time.Time
+	LeaderEpoch int64
+
+	Lowers    []Scale
+	Moves     []Move
+	Notices   []Notice
+	Evictions []Eviction
+	Jobs      []JobScale
+	Fillers   []Filler
+	Marks     []Mark
+	Raises    []Scale
+
+	// Targets and Division are the reasoning that status, events and `explain` show, in Observe mode too.
+	Targets  []hpa.Target
+	Division quota.Division
+	// Pools says for each lending pool what the cycle saw: capacity, need now and ahead, what is lent, what pins the rest.
+	Pools []PoolView
+	// Withheld are actions that a mode, freeze, pause or budget held back; they are recorded and never applied.
+	Withheld []Withheld
+}
+
+// Why is the reason of one action.
+type Why struct {
+	// Reason is a CamelCase enum for machines, Message a sentence for people with the numbers in it.
+	Reason, Message string
+}
+
+// Scale sets the replicas of one service's target.
+type Scale struct {
+	Service  fleet.ServiceID
+	Target   fleet.Name
+	Kind     string
+	By       fleet.Actuation
+	From, To int32
+	// Version is the resourceVersion of the facts that the decision rests on (the target's, or the HPA's).
+	Version string
+	// Leavers are the pods that a scale-in should take: their deletion cost is written just before the scale.
+	Leavers []PodRef
+	Why     Why
+}
+
+// PodRef names one pod for good: a UID never comes back.
+type PodRef struct {
+	Name fleet.Name
+	ID   fleet.UID
+}
+
+// MoveKind is one arrow of the loan's phase machine.
+type MoveKind string
+
+// The moves.
+const (
+	MoveBegin    MoveKind = "Begin"
+	MoveLend     MoveKind = "Lend"
+	MoveCancel   MoveKind = "Cancel"
+	MoveRecall   MoveKind = "Recall"
+	MoveTurnBack MoveKind = "TurnBack"
+	MoveAnnounce MoveKind = "Announce"
+	MoveDrain    MoveKind = "Drain"
+	MoveFence    MoveKind = "Fence"
+	MoveWriteOff MoveKind = "WriteOff"
+	MoveReturn   MoveKind = "Return"
+	MoveNodeGone MoveKind = "NodeGone"
+	MoveForget   MoveKind = "Forget" // delete an ended loan and its entry in the NodeShare
+	MoveRepair   MoveKind = "Repair" // bring a NodeShare that disagrees with its loan (a crash between two writes) in line
+)
+
+// Move takes one loan one step further. Before is the loan as the decision saw it, After as the phase machine makes it.
+type Move struct {
+	Kind          MoveKind
+	Before, After fleet.Loan
+	Node          string
+	Why           Why
+}
+
+// Notice writes the checkpoint notice on one borrower's pod.
+type Notice struct {
+	Pod      PodRef
+	Loan     fleet.LoanID
+	Epoch    int64
+	Deadline time.Time
+}
+
+// Eviction ends one borrower's pod through the Eviction API. Only offline pods are ever named here.
+type Eviction struct {
+	Pod  PodRef
+	Loan fleet.LoanID
+	Job  fleet.JobID
+	Why  Why
+}
+
+// JobScale sets the parallelism of one member of an elastic job.
+type JobScale struct {
+	Job      fleet.JobID
+	Role     string
+	Workload fleet.Name
+	Kind     string
+	From, To int32
+	Version  string
+	Why      Why
+}
+
+// Filler holds room on a node: a pause pod of high priority that goes at once when told.
+type Filler struct {
+	// Name is derived from node, pool and size, so that the same want gives the same pod.
+	Name    string
+	Node    string
+	Room    fleet.Resources
+	Delete  bool
+	ID      fleet.UID // of the pod to delete
+	Loan    fleet.LoanID
+	Purpose string // "KeptSocket" or "Claim"
+}
+
+// Mark sets the marks of one node.
+type Mark struct {
+	Node string
+	ID   fleet.NodeID
+	Want fleet.NodeMarks
+}
+
+// PoolView is what one cycle saw of a pool that lends.
+type PoolView struct {
+	Pool     fleet.PoolID
+	Nodes    int
+	Capacity fleet.Resources
+	// Requested is what online pods ask for now; Need and NeedAhead what the targets ask for now, and at most within the lead.
+	Requested, Need, NeedAhead fleet.Resources
+	// Lent counts parcels by kind that are away, Moving those on their way.
+	Lent, Moving map[fleet.ParcelKind]int
+	LentCapacity fleet.Resources
+	// Pinned names nodes that could not be emptied, and by what.
+	Pinned []Pin
+	Note   string
+}
+
+// Pin is one node that stays, and the pod or reason that keeps it.
+type Pin struct {
+	Node string
+	By   string
+}
+
+// Withheld is an action that was decided but not let through.
+type Withheld struct {
+	Subject string // "service shop/cart", "loan node-17"
+	Action  string // "scale 40 -> 31"
+	By      string // "mode Observe", "freeze", "move budget"
+	Why     Why
+}

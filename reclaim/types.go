@@ -1,0 +1,30 @@
+package reclaim
+
+import (
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// Ask is capacity that is wanted home.
+type Ask struct {
+	Pool fleet.PoolID
+	// Amount is wanted by Due.
+	Amount fleet.Resources
+	Due    time.Time
+	// Emergency shortens the notice, never under 15 s.
+	Emergency bool
+	Why       string
+}
+
+// Recall is one parcel that should come home.
+type Recall struct {
+	Loan fleet.LoanID
+	// Jobs lose members by it, in the order of their ids.
+	Jobs []fleet.JobID
+	// WorkLost is the estimated work since the last checkpoint, in core-time.
+	WorkLost time.Duration
+	// NoticeAt is when the notice must go out, Deadline when evictions begin, Due when the parcel must be clean.
+	NoticeAt, Deadline, Due time.Time
+	Why                     string
+}
