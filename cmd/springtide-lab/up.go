@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/springtide/springtide/lab/plane"
+)
+
+// up starts the control plane alone and keeps it until Ctrl-C.
+func up() *cobra.Command {
+	var opts plane.Options
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Start the control plane alone and print its kubeconfig; Ctrl-C ends it",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			begin := time.Now()
+			opts.Progress = func(line string) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%5.1fs  %s\n", time.Since(begin).Seconds(), line)
+			}
+			p, err := plane.Start(cmd.Context(), opts)
+			if err != nil {
+				return err
+			}
+			defer p.Stop()
+			table := tabwriter.NewWriter(cmd.ErrOrStderr(), 0, 0, 2, ' ', tabwriter.AlignRight)
+			total := int64(0)
+			for _, m := range p.Memory() {
+				fmt.Fprintf(table, "%s\t%d MiB\t\n", m.Component, m.Bytes>>20)
+				total += m.Bytes
+			}
+			fmt.Fprintf(table, "in all\t%d MiB\t\n", total>>20)
+			if err := table.Flush(); err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.ErrOrStderr(), "logs in", p.Logs(), "· Ctrl-C ends it")
+			fmt.Fprintf(os.Stdout, "export KUBECONFIG=%s\n", p.Kubeconfig())
+			return p.Wait(cmd.Context())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&opts.Dir, "dir", "", "directory under which the plane makes one of its own (default: the temporary directory)")
+	flags.BoolVar(&opts.Keep, "keep", false, "leave data and logs in place at the end")
+	flags.StringVar(&opts.KWOKBinary, "kwok", "", "the kwok binary (default: kwok beside this one)")
+	flags.StringSliceVar(&opts.Controllers, "controllers", nil, "controllers to run beyond the lab's own, by the names of kube-controller-manager")
+	return cmd
+}

@@ -1,0 +1,213 @@
+package plane
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	nodeready "sigs.k8s.io/kwok/kustomize/stage/node/fast"
+	nodeheartbeat "sigs.k8s.io/kwok/kustomize/stage/node/heartbeat-with-lease"
+)
+
+// NodeAnnotation and NodeAnnotationValue mark the nodes that kwok keeps alive; a node without them stays NotReady.
+const (
+	NodeAnnotation      = "kwok.x-k8s.io/node"
+	NodeAnnotationValue = "fake"
+)
+
+//go:embed scheduler.yaml
+var schedulerConfig []byte
+
+// The ports of a plane, as indices into layout.ports.
+const (
+	portEtcd = iota
+	portEtcdPeer
+	portAPI
+	portControllers
+	portScheduler
+	portKWOK
+	portCount
+)
+
+// layout holds what the command lines are made from.
+type layout struct {
+	lab, kwok string
+	dir       string
+	ports     []int
+	options   Options
+}
+
+// controllers is the least a cluster needs for the workloads the lab plays. What is missing is missing on purpose: see
+// the package comment for the node lifecycle; endpoints, volumes and certificates have no reader here, and
+// ttl-after-finished would delete Jobs by the wall clock.
+var controllers = []string{
+	"namespace-controller", "serviceaccount-controller", "serviceaccount-token-controller", "clusterrole-aggregation-controller",
+	"garbage-collector-controller", "pod-garbage-collector-controller", "disruption-controller", "resourcequota-controller",
+	"deployment-controller", "replicaset-controller", "statefulset-controller", "daemonset-controller", "job-controller",
+}
+
+// address is host:port of one of the plane's servers.
+func (l layout) address(port int) string {
+	return net.JoinHostPort(loopback, strconv.Itoa(l.ports[port]))
+}
+
+// path is a file in the plane's directory.
+func (l layout) path(name string) string { return filepath.Join(l.dir, name) }
+
+// writeConfigs writes the files that the scheduler and kwok are configured by.
+func (l layout) writeConfigs() error {
+	if err := os.WriteFile(l.path("scheduler.yaml"), schedulerConfig, 0o644); err != nil {
+		return fmt.Errorf("write the scheduler's configuration: %w", err)
+	}
+	stages := strings.Join([]string{nodeready.DefaultNodeInit, nodeheartbeat.DefaultNodeHeartbeatWithLease}, "\n---\n")
+	if err := os.WriteFile(l.path("kwok.yaml"), []byte(stages), 0o644); err != nil {
+		return fmt.Errorf("write kwok's stages: %w", err)
+	}
+	return nil
+}
+
+// components are the plane's parts in starting order: etcd, the API server, and those that need it.
+func (l layout) components(keys *pki) ([]*component, error) {
+	client, err := keys.httpClient()
+	if err != nil {
+		return nil, err
+	}
+	part := func(name, url string, args []string) *component {
+		c := &component{
+			name: name, binary: l.lab, dir: l.dir, log: filepath.Join(l.dir, "logs", name+".log"),
+			ready: probe{client: client, url: url},
+		}
+		if name == KWOK {
+			c.binary = l.kwok
+		} else {
+			c.args = []string{name} // the subcommand of the lab's binary
+		}
+		c.args = slices.Concat(c.args, args, l.options.ExtraArgs[name])
+		return c
+	}
+	return []*component{
+		part(Etcd, "http://"+l.address(portEtcd)+"/health", l.etcdArgs()),
+		part(APIServer, "https://"+l.address(portAPI)+"/readyz", l.apiServerArgs(keys)),
+		part(ControllerManager, "https://"+l.address(portControllers)+"/healthz", l.controllerArgs(keys)),
+		part(Scheduler, "https://"+l.address(portScheduler)+"/readyz", l.schedulerArgs(keys)),
+		part(KWOK, "http://"+l.address(portKWOK)+"/healthz", l.kwokArgs(keys)),
+	}, nil
+}
+
+func (l layout) etcdArgs() []string {
+	return []string{
+		"--data-dir=" + l.path("etcd"),
+		"--listen-client-url=http://" + l.address(portEtcd),
+		"--listen-peer-url=http://" + l.address(portEtcdPeer),
+	}
+}
+
+func (l layout) apiServerArgs(keys *pki) []string {
+	return append(l.servingArgs(keys, portAPI),
+		"--etcd-servers=http://"+l.address(portEtcd),
+		"--advertise-address="+loopback,
+		"--client-ca-file="+keys.path("ca.crt"),
+		"--authorization-mode=RBAC",
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-key-file="+keys.path("service-account.key"),
+		"--service-account-signing-key-file="+keys.path("service-account.key"),
+		"--service-cluster-ip-range=10.96.0.0/16",
+		// The reconciler would publish the server's own address as endpoints, and loopback is refused there.
+		"--endpoint-reconciler-type=none",
+		// It taints new nodes until the node lifecycle controller, which is off, finds them ready.
+		"--disable-admission-plugins=TaintNodesByCondition",
+		// A replayed day is a burst of hundreds of writes a second from a few clients; the flow schemas still share it out.
+		"--max-requests-inflight=3000",
+		"--max-mutating-requests-inflight=2000",
+		"--event-ttl=15m",
+		"--profiling=false",
+		"--shutdown-delay-duration=0",
+	)
+}
+
+func (l layout) controllerArgs(keys *pki) []string {
+	names := slices.Concat(controllers, l.options.Controllers)
+	args := append(l.servingArgs(keys, portControllers), l.delegationArgs(keys)...)
+	return append(args,
+		"--kubeconfig="+keys.kubeconfig(adminUser),
+		"--leader-elect=false",
+		"--controllers="+strings.Join(names, ","),
+		"--service-account-private-key-file="+keys.path("service-account.key"),
+		"--root-ca-file="+keys.path("ca.crt"),
+		"--kube-api-qps=500",
+		"--kube-api-burst=1000",
+		"--concurrent-deployment-syncs=20",
+		"--concurrent-replicaset-syncs=20",
+		"--concurrent-statefulset-syncs=20",
+		"--concurrent-job-syncs=20",
+		"--profiling=false",
+	)
+}
+
+func (l layout) schedulerArgs(keys *pki) []string {
+	args := append(l.servingArgs(keys, portScheduler), l.delegationArgs(keys)...)
+	return append(args, "--config="+l.path("scheduler.yaml"))
+}
+
+func (l layout) kwokArgs(keys *pki) []string {
+	return []string{
+		"--kubeconfig=" + keys.kubeconfig(adminUser),
+		"--config=" + l.path("kwok.yaml"),
+		"--manage-all-nodes=false",
+		"--manage-nodes-with-annotation-selector=" + NodeAnnotation + "=" + NodeAnnotationValue,
+		// A lease is renewed after a quarter of its life: hundreds of nodes at the kubelet's 40 s would be dozens of
+		// writes a second that nobody reads, since the node lifecycle controller is off.
+		"--node-lease-duration-seconds=600",
+		"--server-address=" + l.address(portKWOK),
+	}
+}
+
+// servingArgs make a component serve on loopback with the plane's certificate.
+func (l layout) servingArgs(keys *pki, port int) []string {
+	return []string{
+		"--bind-address=" + loopback,
+		"--secure-port=" + strconv.Itoa(l.ports[port]),
+		"--tls-cert-file=" + keys.path("server.crt"),
+		"--tls-private-key-file=" + keys.path("server.key"),
+	}
+}
+
+// delegationArgs let a component ask the API server who calls it, so that its /metrics can be read.
+func (l layout) delegationArgs(keys *pki) []string {
+	return []string{
+		"--authentication-kubeconfig=" + keys.kubeconfig(adminUser),
+		"--authorization-kubeconfig=" + keys.kubeconfig(adminUser),
+	}
+}
+
+// awaitServiceAccount waits for the default namespace's service account, without which the API server refuses pods. It
+// is the first thing the controller manager does, so it also tells that its controllers run.
+func (p *Plane) awaitServiceAccount(ctx context.Context) error {
+	client, err := kubernetes.NewForConfig(p.RESTConfig())
+	if err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
+		_, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the default service account: %w", err)
+	}
+	p.progress("the plane is ready")
+	return nil
+}

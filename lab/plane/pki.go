@@ -1,0 +1,211 @@
+package plane
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+const (
+	loopback = "127.0.0.1"
+	// adminUser belongs to system:masters, the group that passes every authorizer.
+	adminUser  = "admin"
+	adminGroup = "system:masters"
+	// certificateLife outlives any run; the keys go with the plane's directory.
+	certificateLife = 365 * 24 * time.Hour
+)
+
+// pki is the plane's certificate authority and what it has signed. Elliptic keys, since making them takes no time.
+type pki struct {
+	dir    string
+	server string // URL of the API server
+	ca     *x509.Certificate
+	caKey  *ecdsa.PrivateKey
+	admin  keyPair
+}
+
+// keyPair is a certificate and its key, both PEM.
+type keyPair struct{ cert, key []byte }
+
+// newPKI makes the authority, the certificate that all servers share, the key that signs service account tokens, and
+// the administrator's kubeconfig.
+func newPKI(dir, server string) (*pki, error) {
+	p := &pki{dir: filepath.Join(dir, "pki"), server: server}
+	if err := os.MkdirAll(p.dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the key directory: %w", err)
+	}
+	if err := p.makeAuthority(); err != nil {
+		return nil, err
+	}
+	serving, err := p.sign(&x509.Certificate{
+		Subject:     pkix.Name{CommonName: "springtide-lab"},
+		IPAddresses: []net.IP{net.ParseIP(loopback)},
+		DNSNames:    []string{"localhost", "kubernetes.default.svc"},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	})
+	if err != nil {
+		return nil, err
+	}
+	signer, err := newKey()
+	if err != nil {
+		return nil, err
+	}
+	signerPEM, err := encodeKey(signer)
+	if err != nil {
+		return nil, err
+	}
+	for name, data := range map[string][]byte{
+		"ca.crt":              p.caPEM(),
+		"server.crt":          serving.cert,
+		"server.key":          serving.key,
+		"service-account.key": signerPEM,
+	} {
+		if err := os.WriteFile(p.path(name), data, 0o600); err != nil {
+			return nil, fmt.Errorf("write %s: %w", name, err)
+		}
+	}
+	_, err = p.writeKubeconfig(adminUser, adminGroup)
+	return p, err
+}
+
+// path is where a file of the pki lies.
+func (p *pki) path(name string) string { return filepath.Join(p.dir, name) }
+
+// kubeconfig is where a user's kubeconfig lies.
+func (p *pki) kubeconfig(user string) string { return p.path(user + ".kubeconfig") }
+
+// makeAuthority makes the certificate that signs all others.
+func (p *pki) makeAuthority() error {
+	key, err := newKey()
+	if err != nil {
+		return err
+	}
+	template := &x509.Certificate{
+		SerialNumber:          big.NewInt(1),
+		Subject:               pkix.Name{CommonName: "springtide-lab-ca"},
+		NotBefore:             time.Now().Add(-time.Hour),
+		NotAfter:              time.Now().Add(certificateLife),
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return fmt.Errorf("make the certificate authority: %w", err)
+	}
+	p.caKey = key
+	p.ca, err = x509.ParseCertificate(der)
+	return err
+}
+
+// sign completes a template and signs it with a fresh key.
+func (p *pki) sign(template *x509.Certificate) (keyPair, error) {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return keyPair{}, err
+	}
+	template.SerialNumber = serial
+	template.NotBefore, template.NotAfter = p.ca.NotBefore, p.ca.NotAfter
+	template.KeyUsage = x509.KeyUsageDigitalSignature
+	key, err := newKey()
+	if err != nil {
+		return keyPair{}, err
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, p.ca, key.Public(), p.caKey)
+	if err != nil {
+		return keyPair{}, fmt.Errorf("sign a certificate for %s: %w", template.Subject.CommonName, err)
+	}
+	keyPEM, err := encodeKey(key)
+	return keyPair{cert: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), key: keyPEM}, err
+}
+
+// writeKubeconfig makes a client certificate for a user (its groups are the certificate's organisations, as the API
+// server reads them) and a kubeconfig that holds everything inline, so that it may be copied elsewhere.
+func (p *pki) writeKubeconfig(user string, groups ...string) (string, error) {
+	pair, err := p.sign(&x509.Certificate{
+		Subject:     pkix.Name{CommonName: user, Organization: groups},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
+	if err != nil {
+		return "", err
+	}
+	if user == adminUser {
+		p.admin = pair
+	}
+	config := clientcmdapi.NewConfig()
+	config.Clusters["springtide-lab"] = &clientcmdapi.Cluster{Server: p.server, CertificateAuthorityData: p.caPEM()}
+	config.AuthInfos[user] = &clientcmdapi.AuthInfo{ClientCertificateData: pair.cert, ClientKeyData: pair.key}
+	config.Contexts["springtide-lab"] = &clientcmdapi.Context{Cluster: "springtide-lab", AuthInfo: user}
+	config.CurrentContext = "springtide-lab"
+	path := p.kubeconfig(user)
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		return "", fmt.Errorf("write the kubeconfig of %s: %w", user, err)
+	}
+	return path, nil
+}
+
+// restConfig is the administrator's client configuration.
+func (p *pki) restConfig() *rest.Config {
+	return &rest.Config{
+		Host:            p.server,
+		TLSClientConfig: rest.TLSClientConfig{CAData: p.caPEM(), CertData: p.admin.cert, KeyData: p.admin.key},
+		// The lab's own clients write as fast as the machine goes; the API server's own limits are what remains.
+		QPS: -1,
+	}
+}
+
+// httpClient talks to the plane's servers as the administrator.
+func (p *pki) httpClient() (*http.Client, error) {
+	pair, err := tls.X509KeyPair(p.admin.cert, p.admin.key)
+	if err != nil {
+		return nil, fmt.Errorf("load the administrator's certificate: %w", err)
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(p.ca)
+	return &http.Client{
+		Timeout: 2 * time.Second,
+		// One connection per question: a kept one would hold on to a server that has been taken down.
+		Transport: &http.Transport{
+			DisableKeepAlives: true,
+			TLSClientConfig:   &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}},
+		},
+	}, nil
+}
+
+// caPEM is the authority's certificate.
+func (p *pki) caPEM() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.ca.Raw})
+}
+
+// newKey makes a P-256 key.
+func newKey() (*ecdsa.PrivateKey, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make a key: %w", err)
+	}
+	return key, nil
+}
+
+// encodeKey writes a key in the form that Kubernetes reads everywhere, service account keys included.
+func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
+	der, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("encode a key: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
+}

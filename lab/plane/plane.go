@@ -1,0 +1,278 @@
+package plane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// The plane's components, in the order they start in.
+const (
+	Etcd              = "etcd"
+	APIServer         = "kube-apiserver"
+	ControllerManager = "kube-controller-manager"
+	Scheduler         = "kube-scheduler"
+	KWOK              = "kwok"
+)
+
+// Options say how to run a plane. The zero value is a plane in a new temporary directory, run by the calling binary.
+type Options struct {
+	// Dir is the directory under which the plane makes one of its own; the system's temporary directory when empty.
+	Dir string
+	// Keep leaves the plane's directory (data and logs) in place at Stop.
+	Keep bool
+	// LabBinary is the springtide-lab binary that the components run from; the calling executable when empty.
+	LabBinary string
+	// KWOKBinary is the kwok binary; "kwok" beside LabBinary when empty.
+	KWOKBinary string
+	// Controllers are controllers to run beyond the lab's own, by the names that kube-controller-manager gives them
+	// (for example horizontal-pod-autoscaler-controller).
+	Controllers []string
+	// ExtraArgs are further arguments by component; they stand last, so they win over the plane's own.
+	ExtraArgs map[string][]string
+	// Progress, when set, is told each step of the start in one line; never from two goroutines at once.
+	Progress func(string)
+}
+
+// Plane is a running control plane.
+type Plane struct {
+	dir      string
+	keep     bool
+	pki      *pki
+	address  string // host:port of the API server
+	parts    []*component
+	spawn    *spawner
+	progress func(string)
+	died     chan error
+	once     sync.Once
+	stopErr  error
+}
+
+// startTimeout bounds each component's way to ready. A warm start takes seconds; a machine that is busy with a build
+// takes much longer, and giving up on it would help nobody.
+const startTimeout = 3 * time.Minute
+
+// Start brings a plane up and returns once every component is ready and pods can be created. ctx bounds the start
+// alone; Stop ends the plane. When the start fails, everything that was started has ended again.
+func Start(ctx context.Context, o Options) (*Plane, error) {
+	p, err := prepare(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.start(ctx); err != nil {
+		return nil, errors.Join(err, p.Stop())
+	}
+	return p, nil
+}
+
+// prepare makes the directory, certificates, ports and command lines; no process runs yet.
+func prepare(o Options) (*Plane, error) {
+	lab, kwok, err := binaries(o)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(o.Dir, "springtide-plane-")
+	if err != nil {
+		return nil, fmt.Errorf("make the plane's directory: %w", err)
+	}
+	p := &Plane{dir: dir, keep: o.Keep, progress: o.Progress, spawn: newSpawner(), died: make(chan error, 8)}
+	if p.progress == nil {
+		p.progress = func(string) {}
+	}
+	if err := p.layOut(o, lab, kwok); err != nil {
+		return nil, errors.Join(err, p.Stop())
+	}
+	return p, nil
+}
+
+// layOut writes what the components read and settles what they are called with.
+func (p *Plane) layOut(o Options, lab, kwok string) error {
+	if err := os.MkdirAll(p.Logs(), 0o755); err != nil {
+		return fmt.Errorf("make the log directory: %w", err)
+	}
+	ports, err := freePorts(portCount)
+	if err != nil {
+		return err
+	}
+	l := layout{lab: lab, kwok: kwok, dir: p.dir, ports: ports, options: o}
+	p.address = l.address(portAPI)
+	if p.pki, err = newPKI(p.dir, "https://"+p.address); err != nil {
+		return err
+	}
+	if err := l.writeConfigs(); err != nil {
+		return err
+	}
+	p.parts, err = l.components(p.pki)
+	return err
+}
+
+// binaries finds the two executables and says where it looked when one is missing.
+func binaries(o Options) (lab, kwok string, err error) {
+	lab = o.LabBinary
+	if lab == "" {
+		if lab, err = os.Executable(); err != nil {
+			return "", "", fmt.Errorf("find the own executable: %w", err)
+		}
+	}
+	kwok = o.KWOKBinary
+	if kwok == "" {
+		kwok = filepath.Join(filepath.Dir(lab), KWOK)
+	}
+	for _, path := range []*string{&lab, &kwok} {
+		// The components run in the plane's directory, so a relative path would be looked up there.
+		if *path, err = filepath.Abs(*path); err != nil {
+			return "", "", err
+		}
+		if _, err := os.Stat(*path); err != nil {
+			return "", "", fmt.Errorf("%w: build it with `make build`, or name it by flag", err)
+		}
+	}
+	return lab, kwok, nil
+}
+
+// start runs the components: etcd, then the API server, then everyone who talks to it at once.
+func (p *Plane) start(ctx context.Context) error {
+	if err := p.run(ctx, p.parts[:1]); err != nil {
+		return err
+	}
+	if err := p.run(ctx, p.parts[1:2]); err != nil {
+		return err
+	}
+	if err := p.run(ctx, p.parts[2:]); err != nil {
+		return err
+	}
+	return p.awaitServiceAccount(ctx)
+}
+
+// run starts components together and waits until each is ready.
+func (p *Plane) run(ctx context.Context, parts []*component) error {
+	begin := time.Now()
+	for _, c := range parts {
+		p.progress("starting " + c.name)
+		if err := c.start(p); err != nil {
+			return err
+		}
+	}
+	for _, c := range parts {
+		if err := c.awaitReady(ctx); err != nil {
+			return err
+		}
+		p.progress(fmt.Sprintf("%s is ready (%.1fs)", c.name, time.Since(begin).Seconds()))
+	}
+	return nil
+}
+
+// Kubeconfig is the path of a kubeconfig whose user may do everything.
+func (p *Plane) Kubeconfig() string { return p.pki.kubeconfig(adminUser) }
+
+// KubeconfigFor makes a user who belongs to the given groups and has no right but those RBAC gives, and returns the path
+// of a kubeconfig for that user.
+func (p *Plane) KubeconfigFor(user string, groups ...string) (string, error) {
+	return p.pki.writeKubeconfig(user, groups...)
+}
+
+// RESTConfig is a client configuration with the rights of Kubeconfig and without a client-side rate limit.
+func (p *Plane) RESTConfig() *rest.Config { return p.pki.restConfig() }
+
+// Dir is the plane's directory; it goes with the plane unless Options.Keep is set.
+func (p *Plane) Dir() string { return p.dir }
+
+// Logs is the directory with one log file per component.
+func (p *Plane) Logs() string { return filepath.Join(p.dir, "logs") }
+
+// Wait blocks until ctx ends (nil) or a component dies without having been stopped (an error with its last log lines).
+func (p *Plane) Wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-p.died:
+		return err
+	}
+}
+
+// StopComponent takes one component down and returns when its process has ended. Stopping a stopped one does nothing.
+func (p *Plane) StopComponent(name string) error {
+	c, err := p.component(name)
+	if err != nil {
+		return err
+	}
+	return c.stop()
+}
+
+// StartComponent brings a stopped component back, on the same port and data, and waits until it is ready.
+func (p *Plane) StartComponent(ctx context.Context, name string) error {
+	c, err := p.component(name)
+	if err != nil {
+		return err
+	}
+	return p.run(ctx, []*component{c})
+}
+
+// component finds a component by name.
+func (p *Plane) component(name string) (*component, error) {
+	for _, c := range p.parts {
+		if c.name == name {
+			return c, nil
+		}
+	}
+	return nil, fmt.Errorf("no component %q in the plane", name)
+}
+
+// Stop ends every process, first those that depend on others, and removes the plane's directory. It may be called more
+// than once; later calls return what the first one did.
+func (p *Plane) Stop() error {
+	p.once.Do(func() {
+		var errs []error
+		for _, group := range p.stopOrder() {
+			errs = append(errs, stopAll(group)...)
+		}
+		p.spawn.close()
+		if !p.keep {
+			errs = append(errs, os.RemoveAll(p.dir))
+		}
+		p.stopErr = errors.Join(errs...)
+	})
+	return p.stopErr
+}
+
+// stopOrder is the reverse of start: clients of the API server, then the API server, then etcd.
+func (p *Plane) stopOrder() [][]*component {
+	if len(p.parts) == 0 {
+		return nil // the start failed before there were any
+	}
+	return [][]*component{p.parts[2:], p.parts[1:2], p.parts[:1]}
+}
+
+// stopAll stops components side by side.
+func stopAll(parts []*component) []error {
+	errs := make([]error, len(parts))
+	var wg sync.WaitGroup
+	for i, c := range parts {
+		wg.Go(func() { errs[i] = c.stop() })
+	}
+	wg.Wait()
+	return errs
+}
+
+// Memory is the resident memory of one component.
+type Memory struct {
+	Component string
+	Bytes     int64
+}
+
+// Memory reports the resident memory of each running component, in starting order.
+func (p *Plane) Memory() []Memory {
+	var out []Memory
+	for _, c := range p.parts {
+		if rss, ok := c.rss(); ok {
+			out = append(out, Memory{Component: c.name, Bytes: rss})
+		}
+	}
+	return out
+}
