@@ -2,6 +2,8 @@ package main
 
 import (
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"k8s.io/component-base/cli"
@@ -27,13 +29,16 @@ func components() []*cobra.Command {
 }
 
 // component wraps a command that is made late and parses its own flags.
-func component(name string, make func() *cobra.Command) *cobra.Command {
+func component(name string, create func() *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:                name,
 		Hidden:             true,
 		DisableFlagParsing: true,
 		Run: func(_ *cobra.Command, args []string) {
-			cmd := make()
+			// Each component has its own way with signals (the controller manager ends by their default action), so the
+			// handlers of the visible commands must not stand in between.
+			signal.Reset(os.Interrupt, syscall.SIGTERM)
+			cmd := create()
 			cmd.SetArgs(args)
 			// The components end by signal and print their own errors; only the code is left to pass on.
 			os.Exit(cli.Run(cmd))
