@@ -3,6 +3,19 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // ElasticJob lets Springtide resize offline workloads that exist between their bounds as capacity comes and goes.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Namespaced,categories=springtide,shortName=ejob
+// +kubebuilder:printcolumn:name="Priority",type=string,JSONPath=`.spec.priority`
+// +kubebuilder:printcolumn:name="Roles",type=string,JSONPath=`.spec.members[*].role`
+// +kubebuilder:printcolumn:name="Desired",type=string,JSONPath=`.status.members[*].desired`
+// +kubebuilder:printcolumn:name="Active",type=string,JSONPath=`.status.members[*].active`
+// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`
+// +kubebuilder:printcolumn:name="Recalled",type=string,JSONPath=`.status.lastRecallTime`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.reason`,priority=1
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.leaderEpoch) || (has(self.status) && has(self.status.leaderEpoch) && self.status.leaderEpoch >= oldSelf.status.leaderEpoch)",message="status.leaderEpoch must not fall: a newer leader wrote this object; stand down and read it again"
 type ElasticJob struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -11,6 +24,8 @@ type ElasticJob struct {
 }
 
 // ElasticJobList is a list of ElasticJob.
+//
+// +kubebuilder:object:root=true
 type ElasticJobList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -20,18 +35,39 @@ type ElasticJobList struct {
 // ElasticJobSpec is what the operator wants.
 type ElasticJobSpec struct {
 	// Priority is Low or High.
-	Priority string      `json:"priority,omitempty"`
-	Members  []JobMember `json:"members"`
+	// +kubebuilder:validation:Enum=Low;High
+	// +kubebuilder:default=Low
+	Priority string `json:"priority,omitempty"`
+	// Members are the roles of the job.
+	// +listType=map
+	// +listMapKey=role
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(m, self.exists_one(n, n.workloadRef.kind == m.workloadRef.kind && n.workloadRef.name == m.workloadRef.name))",message="a workload may be named by one member alone"
+	Members []JobMember `json:"members"`
 	// Checkpoint is how the job saves its work.
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
 }
 
 // JobMember is one role of the job.
+//
+// +kubebuilder:validation:XValidation:rule="self.min <= self.max",message="min must not exceed max"
 type JobMember struct {
-	Role        string    `json:"role"`
+	// Role is unique within the job, as in "worker".
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be a plain name: lower-case letters, digits and '-', with a letter or digit at both ends, as in evening-peak"
+	Role string `json:"role"`
+	// WorkloadRef is the workload to resize: one that exists in this namespace.
 	WorkloadRef TargetRef `json:"workloadRef"`
-	Min         int32     `json:"min"`
-	Max         int32     `json:"max"`
+	// Min is what the member keeps; it may be taken below only under an approved festival plan that says takeStable.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100000
+	Min int32 `json:"min"`
+	// Max is what the member can use.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	Max int32 `json:"max"`
 	// Stable members never run on lent capacity.
 	Stable bool `json:"stable,omitempty"`
 }
@@ -39,72 +75,45 @@ type JobMember struct {
 // Checkpoint is how the job saves its work.
 type Checkpoint struct {
 	// Seconds that a member needs to save its work after a notice.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=14400
 	Seconds int32 `json:"seconds"`
 }
 
 // ElasticJobStatus is what Springtide saw and did.
 type ElasticJobStatus struct {
-	ObservedGeneration int64              `json:"observedGeneration,omitempty"`
-	Members            []JobMemberStatus  `json:"members,omitempty"`
-	LastRecallTime     *metav1.Time       `json:"lastRecallTime,omitempty"`
-	Reason             string             `json:"reason,omitempty"`
-	LeaderEpoch        int64              `json:"leaderEpoch,omitempty"`
-	Conditions         []metav1.Condition `json:"conditions,omitempty"`
+	// ObservedGeneration is the generation of the spec that this status answers.
+	// +kubebuilder:validation:Minimum=0
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Members say what each role runs.
+	// +listType=map
+	// +listMapKey=role
+	// +kubebuilder:validation:MaxItems=16
+	Members []JobMemberStatus `json:"members,omitempty"`
+	// LastRecallTime is when members were taken away last.
+	LastRecallTime *metav1.Time `json:"lastRecallTime,omitempty"`
+	// Reason is the last decision in one sentence.
+	// +kubebuilder:validation:MaxLength=2048
+	Reason string `json:"reason,omitempty"`
+	// LeaderEpoch is the fencing number of the controller that wrote this status.
+	// +kubebuilder:validation:Minimum=0
+	LeaderEpoch int64 `json:"leaderEpoch,omitempty"`
+	// Conditions: Accepted, AbleToScale.
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // JobMemberStatus is what one role runs.
 type JobMemberStatus struct {
-	Role    string `json:"role"`
-	Desired int32  `json:"desired"`
-	Active  int32  `json:"active"`
-}
-
-// FestivalPlan lifts named services while a festival lasts.
-type FestivalPlan struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-	Spec              FestivalPlanSpec   `json:"spec"`
-	Status            FestivalPlanStatus `json:"status,omitempty"`
-}
-
-// FestivalPlanList is a list of FestivalPlan.
-type FestivalPlanList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	Items           []FestivalPlan `json:"items"`
-}
-
-// FestivalPlanSpec is what the operator wants.
-type FestivalPlanSpec struct {
-	// Start and End bound the festival.
-	Start metav1.Time `json:"start"`
-	End   metav1.Time `json:"end"`
-	// Approved lets the plan act; a plan that is not approved is only reckoned.
-	Approved bool `json:"approved,omitempty"`
-	// TakeStable lets the plan take members below their minimum.
-	TakeStable bool           `json:"takeStable,omitempty"`
-	Lifts      []FestivalLift `json:"lifts"`
-}
-
-// FestivalLift raises one service.
-type FestivalLift struct {
-	Namespace string `json:"namespace"`
-	// Service names an ElasticService.
-	Service string `json:"service"`
-	// LoadPercent is the load expected, in percent of the forecast (150 = half as much again).
-	LoadPercent *int32 `json:"loadPercent,omitempty"`
-	// FloorReplicas is a least number of replicas.
-	FloorReplicas *int32 `json:"floorReplicas,omitempty"`
-	// Start and End narrow the festival for this lift.
-	Start *metav1.Time `json:"start,omitempty"`
-	End   *metav1.Time `json:"end,omitempty"`
-}
-
-// FestivalPlanStatus is what Springtide saw.
-type FestivalPlanStatus struct {
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Phase is Waiting, Lifting or Over.
-	Phase       string             `json:"phase,omitempty"`
-	LeaderEpoch int64              `json:"leaderEpoch,omitempty"`
-	Conditions  []metav1.Condition `json:"conditions,omitempty"`
+	// Role names the member.
+	// +kubebuilder:validation:MaxLength=63
+	Role string `json:"role"`
+	// Desired is the parallelism that Springtide wants.
+	// +kubebuilder:validation:Minimum=0
+	Desired int32 `json:"desired"`
+	// Active counts the pods that run or start.
+	// +kubebuilder:validation:Minimum=0
+	Active int32 `json:"active"`
 }

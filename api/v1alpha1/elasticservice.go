@@ -3,6 +3,28 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // ElasticService states the service level of one online service and how far Springtide may go to keep it cheaply.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Namespaced,categories=springtide,shortName=esvc
+// +kubebuilder:printcolumn:name="Target",type=string,JSONPath=`.spec.targetRef.name`
+// +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.spec.mode`
+// +kubebuilder:printcolumn:name="Paused",type=string,JSONPath=`.spec.pause`,priority=1
+// +kubebuilder:printcolumn:name="Min",type=integer,JSONPath=`.spec.replicas.min`
+// +kubebuilder:printcolumn:name="Max",type=integer,JSONPath=`.spec.replicas.max`
+// +kubebuilder:printcolumn:name="Replicas",type=integer,JSONPath=`.status.replicas`
+// +kubebuilder:printcolumn:name="Ready",type=integer,JSONPath=`.status.readyReplicas`
+// +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.status.desiredReplicas`
+// +kubebuilder:printcolumn:name="Floor",type=integer,JSONPath=`.status.floorReplicas`
+// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`
+// +kubebuilder:printcolumn:name="Fresh",type=string,JSONPath=`.status.conditions[?(@.type=="DataFresh")].status`
+// +kubebuilder:printcolumn:name="Forecast",type=string,JSONPath=`.status.conditions[?(@.type=="ForecastReady")].status`,priority=1
+// +kubebuilder:printcolumn:name="Model",type=string,JSONPath=`.status.tide.model`,priority=1
+// +kubebuilder:printcolumn:name="Peak",type=integer,JSONPath=`.status.tide.peakReplicas`,priority=1
+// +kubebuilder:printcolumn:name="Peak At",type=string,JSONPath=`.status.tide.peakTime`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.reason`
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.leaderEpoch) || (has(self.status) && has(self.status.leaderEpoch) && self.status.leaderEpoch >= oldSelf.status.leaderEpoch)",message="status.leaderEpoch must not fall: a newer leader wrote this object; stand down and read it again"
 type ElasticService struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -11,6 +33,8 @@ type ElasticService struct {
 }
 
 // ElasticServiceList is a list of ElasticService.
+//
+// +kubebuilder:object:root=true
 type ElasticServiceList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -18,148 +42,184 @@ type ElasticServiceList struct {
 }
 
 // ElasticServiceSpec is what the operator wants.
+//
+// +kubebuilder:validation:XValidation:rule="self.actuation != 'HPAFloor' || self.replicas.min >= 1",message="actuation HPAFloor keeps an HPA's minReplicas, which cannot be 0: set replicas.min to 1 or more"
+// +kubebuilder:validation:XValidation:rule="!has(self.windows) || self.windows.all(w, !has(w.minReplicas) || w.minReplicas <= self.replicas.max)",message="a window's minReplicas above replicas.max can never be reached: raise replicas.max or lower the window",fieldPath=".windows"
+// +kubebuilder:validation:XValidation:rule="!has(self.windows) || self.windows.all(w, !has(w.maxReplicas) || w.maxReplicas >= self.replicas.min)",message="a window's maxReplicas below replicas.min would never hold: lower replicas.min or raise the window",fieldPath=".windows"
 type ElasticServiceSpec struct {
 	// TargetRef is the workload to scale: anything of this namespace with a scale subresource.
+	// +kubebuilder:validation:XValidation:rule="!(self.kind in ['HorizontalPodAutoscaler', 'ScaledObject'])",message="name the workload itself, not its autoscaler: an HPA that you keep is found by itself under actuation HPAFloor",fieldPath=".kind"
+	// +kubebuilder:validation:XValidation:rule="!(self.kind in ['DaemonSet', 'Job', 'CronJob', 'Pod'])",message="this kind has no scale subresource: name a Deployment, StatefulSet or another kind that has one (batch work is an ElasticJob)",fieldPath=".kind"
 	TargetRef TargetRef `json:"targetRef"`
 	// Mode is how far Springtide may go: Observe records, Recommend tells, Auto acts.
+	// +kubebuilder:validation:Enum=Observe;Recommend;Auto
+	// +kubebuilder:default=Observe
 	Mode string `json:"mode,omitempty"`
 	// Pause stops parts of the scaling: None, All, In or Out.
+	// +kubebuilder:validation:Enum=None;All;In;Out
+	// +kubebuilder:default=None
 	Pause string `json:"pause,omitempty"`
 	// Actuation is Scale (write the scale subresource) or HPAFloor (raise and lower minReplicas of the HPA that scales the target).
+	// +kubebuilder:validation:Enum=Scale;HPAFloor
+	// +kubebuilder:default=Scale
 	Actuation string `json:"actuation,omitempty"`
 	// SLO is what sizing protects.
 	SLO SLO `json:"slo"`
 	// Metrics are the reactive metrics; without any, CPU at the SLO's utilisation (or 60 %) is used.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
 	Metrics []Metric `json:"metrics,omitempty"`
 	// Replicas bounds the target.
 	Replicas ReplicaBounds `json:"replicas"`
 	// Windows are levels in time.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
 	Windows []Window `json:"windows,omitempty"`
 	// LinkGroup names services on one call chain.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be a plain name: lower-case letters, digits and '-', with a letter or digit at both ends, as in evening-peak"
 	LinkGroup string `json:"linkGroup,omitempty"`
 	// ForecastPercent is the quantile of the tide that sizing must cover, in percent; 95 by default.
+	// +kubebuilder:validation:Minimum=50
+	// +kubebuilder:validation:Maximum=99
+	// +kubebuilder:default=95
 	ForecastPercent int32 `json:"forecastPercent,omitempty"`
 	// StartupSeconds overrides the learned time from a pod's creation to Ready.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=7200
 	StartupSeconds *int32 `json:"startupSeconds,omitempty"`
 	// ScaleInStabilisationSeconds is how long every part must agree before a scale-in; 300 by default.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=3600
+	// +kubebuilder:default=300
 	ScaleInStabilisationSeconds *int32 `json:"scaleInStabilisationSeconds,omitempty"`
 }
 
 // TargetRef names a workload of the same namespace.
 type TargetRef struct {
+	// APIVersion is the workload's group and version, as in "apps/v1".
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-.a-z0-9]*[a-z0-9])?/)?v[0-9]+((alpha|beta)[0-9]+)?$')",message="must be a group and version, as in apps/v1"
 	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Name       string `json:"name"`
+	// Kind is the workload's kind, as in "Deployment".
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Z][A-Za-z0-9]*$')",message="must be a kind, as in Deployment"
+	Kind string `json:"kind"`
+	// Name is the workload's name.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="must be an object's name: lower-case letters, digits, '-' and '.', with a letter or digit at both ends"
+	Name string `json:"name"`
 }
 
 // SLO is a service level; exactly one of latency and utilisation is set.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.latency) != has(self.utilisation)",message="exactly one of slo.latency and slo.utilisation must be set"
 type SLO struct {
-	Latency     *LatencySLO     `json:"latency,omitempty"`
+	// Latency bounds a latency quantile.
+	Latency *LatencySLO `json:"latency,omitempty"`
+	// Utilisation bounds the CPU utilisation.
 	Utilisation *UtilisationSLO `json:"utilisation,omitempty"`
 }
 
 // LatencySLO bounds a latency quantile.
 type LatencySLO struct {
 	// Percentile in percent, e.g. 99.
+	// +kubebuilder:validation:Minimum=50
+	// +kubebuilder:validation:Maximum=99
 	Percentile int32 `json:"percentile"`
 	// ThresholdMilliseconds is what the percentile must stay under.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=600000
 	ThresholdMilliseconds int32 `json:"thresholdMilliseconds"`
 }
 
 // UtilisationSLO bounds the CPU utilisation of the requests.
 type UtilisationSLO struct {
 	// Percent of the requested CPU that must not be exceeded.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
 	Percent int32 `json:"percent"`
 }
 
 // Metric is one reactive metric.
+//
+// +kubebuilder:validation:XValidation:rule="self.type != 'CPU' || (has(self.targetPercent) && !has(self.targetPerReplica) && !has(self.query))",message="a CPU metric needs targetPercent, and neither targetPerReplica nor query"
+// +kubebuilder:validation:XValidation:rule="self.type != 'Requests' || (has(self.targetPerReplica) && !has(self.targetPercent) && !has(self.query))",message="a Requests metric needs targetPerReplica (requests per second), and neither targetPercent nor query"
+// +kubebuilder:validation:XValidation:rule="self.type != 'Query' || (has(self.query) && has(self.targetPerReplica) && !has(self.targetPercent))",message="a Query metric needs query and targetPerReplica, and no targetPercent"
 type Metric struct {
 	// Name is unique within the service.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be a plain name: lower-case letters, digits and '-', with a letter or digit at both ends, as in evening-peak"
 	Name string `json:"name"`
 	// Type is CPU, Requests or Query.
+	// +kubebuilder:validation:Enum=CPU;Requests;Query
 	Type string `json:"type"`
 	// TargetPercent is the CPU utilisation to hold (type CPU).
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
 	TargetPercent *int32 `json:"targetPercent,omitempty"`
 	// TargetPerReplica is the value a replica may carry (types Requests and Query), a decimal number as text.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=24
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,12}([.][0-9]{1,9})?$') && double(self) > 0.0",message="must be a positive decimal number in quotes, as in \"12.5\""
 	TargetPerReplica string `json:"targetPerReplica,omitempty"`
 	// Query is a PromQL expression with one value; it only ever sees this namespace (type Query).
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
 	Query string `json:"query,omitempty"`
 }
 
 // ReplicaBounds bounds a target.
+//
+// +kubebuilder:validation:XValidation:rule="self.min <= self.max",message="replicas.min must not exceed replicas.max"
 type ReplicaBounds struct {
+	// Min is the least number of replicas at any time.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100000
 	Min int32 `json:"min"`
+	// Max is the largest number of replicas at any time.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
 	Max int32 `json:"max"`
 }
 
 // Window is a level in time: from each start for a duration, in its zone.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.minReplicas) || has(self.maxReplicas)",message="a window needs minReplicas or maxReplicas, or both"
+// +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",message="a window's minReplicas must not exceed its maxReplicas"
 type Window struct {
+	// Name is unique within the service.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be a plain name: lower-case letters, digits and '-', with a letter or digit at both ends, as in evening-peak"
 	Name string `json:"name"`
 	// Start is a five-field cron expression: when the window opens.
+	// +kubebuilder:validation:MinLength=9
+	// +kubebuilder:validation:MaxLength=128
 	Start string `json:"start"`
 	// Duration is how long it stays open, as in "4h30m".
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=24
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}h)?([0-9]{1,6}m)?([0-9]{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('168h')",message="must be written like 4h30m, be longer than 0 and at most 168h (7 days)"
 	Duration metav1.Duration `json:"duration"`
 	// TimeZone is an IANA zone, as in "Asia/Shanghai".
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
 	TimeZone string `json:"timeZone"`
-	// MinReplicas and MaxReplicas bound the target while the window is open.
+	// MinReplicas bounds the target from below while the window is open.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
 	MinReplicas *int32 `json:"minReplicas,omitempty"`
+	// MaxReplicas bounds the target from above while the window is open.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
 	MaxReplicas *int32 `json:"maxReplicas,omitempty"`
-}
-
-// ElasticServiceStatus is what Springtide saw and did.
-type ElasticServiceStatus struct {
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Replicas is what the target runs, ReadyReplicas what is ready, DesiredReplicas what Springtide wants (or would want).
-	Replicas        int32 `json:"replicas,omitempty"`
-	ReadyReplicas   int32 `json:"readyReplicas,omitempty"`
-	DesiredReplicas int32 `json:"desiredReplicas,omitempty"`
-	// FloorReplicas is the forecast's demand with the lead included.
-	FloorReplicas int32 `json:"floorReplicas,omitempty"`
-	// Reason is the last decision in one sentence.
-	Reason string `json:"reason,omitempty"`
-	// LastScaleTime is when the target was changed last.
-	LastScaleTime *metav1.Time `json:"lastScaleTime,omitempty"`
-	// Portrait is the state of learning.
-	Portrait *PortraitStatus `json:"portrait,omitempty"`
-	// Tide is the forecast in short.
-	Tide *TideStatus `json:"tide,omitempty"`
-	// Summary says what the last two weeks would have been under Auto.
-	Summary *SummaryStatus `json:"summary,omitempty"`
-	// LeaderEpoch is the fencing number of the controller that wrote this status.
-	LeaderEpoch int64              `json:"leaderEpoch,omitempty"`
-	Conditions  []metav1.Condition `json:"conditions,omitempty"`
-}
-
-// PortraitStatus is the state of learning.
-type PortraitStatus struct {
-	Signal         string       `json:"signal,omitempty"`
-	QualityPercent int32        `json:"qualityPercent"`
-	Points         int32        `json:"points"`
-	PointsNeeded   int32        `json:"pointsNeeded"`
-	Periods        []string     `json:"periods,omitempty"`
-	Gaps           int32        `json:"gaps,omitempty"`
-	ReadyTime      *metav1.Time `json:"readyTime,omitempty"`
-	StartupSeconds int32        `json:"startupSeconds,omitempty"`
-	Note           string       `json:"note,omitempty"`
-}
-
-// TideStatus is the forecast in short.
-type TideStatus struct {
-	Model string `json:"model,omitempty"`
-	// PeakReplicas is the largest demand of the coming day at the service's quantile, PeakTime when.
-	PeakReplicas int32        `json:"peakReplicas"`
-	PeakTime     *metav1.Time `json:"peakTime,omitempty"`
-	LowReplicas  int32        `json:"lowReplicas"`
-	LowTime      *metav1.Time `json:"lowTime,omitempty"`
-}
-
-// SummaryStatus compares the last two weeks under Auto with static provisioning.
-type SummaryStatus struct {
-	From                   metav1.Time `json:"from"`
-	To                     metav1.Time `json:"to"`
-	CoreHours              int64       `json:"coreHours"`
-	CoreHoursStatic        int64       `json:"coreHoursStatic"`
-	ViolationMinutes       int32       `json:"violationMinutes"`
-	ViolationMinutesStatic int32       `json:"violationMinutesStatic"`
-	Verdict                string      `json:"verdict"`
 }

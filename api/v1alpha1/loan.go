@@ -3,6 +3,28 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // Loan is one parcel away from home: created before the first effect of the move, deleted after the return.
+//
+// Times are shown as times, not as ages: Due and Deadline lie ahead, which an age cannot show.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,categories=springtide
+// +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.spec.nodeName`
+// +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.spec.kind`
+// +kubebuilder:printcolumn:name="From",type=string,JSONPath=`.spec.from`
+// +kubebuilder:printcolumn:name="To",type=string,JSONPath=`.spec.to`
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Epoch",type=integer,JSONPath=`.status.epoch`
+// +kubebuilder:printcolumn:name="Since",type=string,JSONPath=`.status.since`
+// +kubebuilder:printcolumn:name="Due",type=string,JSONPath=`.status.due`
+// +kubebuilder:printcolumn:name="Deadline",type=string,JSONPath=`.status.deadline`
+// +kubebuilder:printcolumn:name="CPU",type=string,JSONPath=`.spec.capacity.cpu`,priority=1
+// +kubebuilder:printcolumn:name="Begun",type=string,JSONPath=`.spec.beginTime`,priority=1
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.reason`,priority=1
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.leaderEpoch) || (has(self.status) && has(self.status.leaderEpoch) && self.status.leaderEpoch >= oldSelf.status.leaderEpoch)",message="status.leaderEpoch must not fall: a newer leader wrote this object; stand down and read it again"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.epoch) || (has(self.status) && has(self.status.epoch) && self.status.epoch >= oldSelf.status.epoch)",message="status.epoch must not fall: reports and acknowledgements of an older epoch are void; read the loan again"
+// +kubebuilder:validation:XValidation:rule="!has(self.status) || !has(self.status.phase) ? !has(oldSelf.status) || !has(oldSelf.status.phase) : self.status.phase in {'Emptying': ['Emptying', 'Lent', 'Cancelled'], 'Lent': ['Lent', 'Noticed', 'Returned'], 'Noticed': ['Noticed', 'Lent', 'Draining', 'Returned'], 'Draining': ['Draining', 'Fenced', 'Returned'], 'Fenced': ['Fenced', 'WrittenOff', 'Returned'], 'WrittenOff': ['WrittenOff', 'Returned'], 'Returned': ['Returned'], 'Cancelled': ['Cancelled']}[has(oldSelf.status) && has(oldSelf.status.phase) ? oldSelf.status.phase : 'Emptying']",message="status.phase must follow Emptying, Lent, Noticed, Draining, Returned (with the side steps Cancelled, Fenced and WrittenOff): read the loan again"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.due) || !has(oldSelf.status.firstNotice) || !has(self.status) || !has(self.status.firstNotice) || self.status.firstNotice != oldSelf.status.firstNotice || (has(self.status.due) && self.status.due <= oldSelf.status.due)",message="status.due is fixed at the first notice and only ever moves earlier; take the notice back (phase Lent) to set another"
 type Loan struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -11,6 +33,8 @@ type Loan struct {
 }
 
 // LoanList is a list of Loan.
+//
+// +kubebuilder:object:root=true
 type LoanList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -18,16 +42,39 @@ type LoanList struct {
 }
 
 // LoanSpec names the parcel and the two pools; it never changes.
+//
+// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a loan's spec never changes: end this loan and begin another"
+// +kubebuilder:validation:XValidation:rule="self.from != self.to",message="from and to must be two pools"
 type LoanSpec struct {
-	// NodeName and NodeUID name the machine; the UID is what counts.
+	// NodeName names the machine.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="must be an object's name: lower-case letters, digits, '-' and '.', with a letter or digit at both ends"
 	NodeName string `json:"nodeName"`
-	NodeUID  string `json:"nodeUID"`
-	// Kind is Node or Socket, Cells the NUMA cells that move.
-	Kind  string  `json:"kind"`
+	// NodeUID is the machine's UID: it is what counts.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	NodeUID string `json:"nodeUID"`
+	// Kind is Node or Socket.
+	// +kubebuilder:validation:Enum=Node;Socket
+	Kind string `json:"kind"`
+	// Cells are the NUMA cells that move.
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:Minimum=0
+	// +kubebuilder:validation:items:Maximum=1023
 	Cells []int32 `json:"cells"`
-	// From is the home pool, To the borrower.
+	// From is the home pool.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="must be an object's name: lower-case letters, digits, '-' and '.', with a letter or digit at both ends"
 	From string `json:"from"`
-	To   string `json:"to"`
+	// To is the borrower.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="must be an object's name: lower-case letters, digits, '-' and '.', with a letter or digit at both ends"
+	To string `json:"to"`
 	// Capacity is what the parcel holds.
 	Capacity ResourceAmounts `json:"capacity"`
 	// BeginTime is when the loan was begun, in the controller's time.
@@ -36,82 +83,49 @@ type LoanSpec struct {
 
 // LoanStatus is where the loan stands. An empty phase means Emptying with epoch 1: the loan was just created.
 type LoanStatus struct {
+	// Phase is where the loan stands.
+	// +kubebuilder:validation:Enum=Emptying;Lent;Noticed;Draining;Fenced;WrittenOff;Returned;Cancelled
 	Phase string `json:"phase,omitempty"`
 	// Epoch rises at each hand-over.
+	// +kubebuilder:validation:Minimum=0
 	Epoch int64 `json:"epoch,omitempty"`
 	// LeaderEpoch is the fencing number of the controller that wrote last; the API server refuses a fall.
+	// +kubebuilder:validation:Minimum=0
 	LeaderEpoch int64 `json:"leaderEpoch,omitempty"`
 	// Since is when the phase was entered.
 	Since *metav1.Time `json:"since,omitempty"`
-	// Due is when the parcel is wanted back, Deadline the latest announced deadline.
-	Due      *metav1.Time `json:"due,omitempty"`
+	// Due is when the parcel is wanted back.
+	Due *metav1.Time `json:"due,omitempty"`
+	// Deadline is the latest announced deadline.
 	Deadline *metav1.Time `json:"deadline,omitempty"`
-	// FirstNotice, LentTime and CleanTime are the milestones of the loan.
+	// FirstNotice is when the recall began.
 	FirstNotice *metav1.Time `json:"firstNotice,omitempty"`
-	LentTime    *metav1.Time `json:"lentTime,omitempty"`
-	CleanTime   *metav1.Time `json:"cleanTime,omitempty"`
-	Reason      string       `json:"reason,omitempty"`
+	// LentTime is when the borrower became the holder.
+	LentTime *metav1.Time `json:"lentTime,omitempty"`
+	// CleanTime is when the node side reported Clean after the recall.
+	CleanTime *metav1.Time `json:"cleanTime,omitempty"`
+	// Reason is the last step in one sentence.
+	// +kubebuilder:validation:MaxLength=2048
+	Reason string `json:"reason,omitempty"`
 	// History lists the phases in the order they were entered, the newest last.
-	History    []PhaseChange      `json:"history,omitempty"`
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	History []PhaseChange `json:"history,omitempty"`
+	// Conditions: Ready, AgentAlive.
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // PhaseChange is one entry of a loan's history.
 type PhaseChange struct {
-	Phase string      `json:"phase"`
-	Epoch int64       `json:"epoch"`
-	Time  metav1.Time `json:"time"`
-}
-
-// NodeShare says which holder has which cells of one node. It is the lock: written with the resourceVersion that was read.
-type NodeShare struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-	Spec              NodeShareSpec   `json:"spec"`
-	Status            NodeShareStatus `json:"status,omitempty"`
-}
-
-// NodeShareList is a list of NodeShare.
-type NodeShareList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	Items           []NodeShare `json:"items"`
-}
-
-// NodeShareSpec is written by the controller.
-type NodeShareSpec struct {
-	NodeUID     string        `json:"nodeUID"`
-	LeaderEpoch int64         `json:"leaderEpoch,omitempty"`
-	Parcels     []ShareParcel `json:"parcels,omitempty"`
-}
-
-// ShareParcel is one parcel of the node that is not simply at home.
-type ShareParcel struct {
-	Cells  []int32 `json:"cells"`
-	Holder string  `json:"holder"`
-	// Next is the pool that the cells are being emptied for; absent when nothing moves.
-	Next string `json:"next,omitempty"`
-	// LoanName and LoanUID name the loan, Epoch its epoch: the node side answers for this epoch.
-	LoanName string `json:"loanName"`
-	LoanUID  string `json:"loanUID"`
-	Epoch    int64  `json:"epoch"`
-}
-
-// NodeShareStatus is written by the node side.
-type NodeShareStatus struct {
-	ObservedGeneration int64              `json:"observedGeneration,omitempty"`
-	Parcels            []ParcelReport     `json:"parcels,omitempty"`
-	Conditions         []metav1.Condition `json:"conditions,omitempty"`
-}
-
-// ParcelReport is what the node side did for one loan's epoch.
-type ParcelReport struct {
-	LoanUID string `json:"loanUID"`
-	Epoch   int64  `json:"epoch"`
-	// Clean says that the cells were seen empty of the pods that had to leave, and that those who stay are confined to other cells.
-	Clean bool `json:"clean"`
-	// Time is when Clean was seen.
-	Time *metav1.Time `json:"time,omitempty"`
-	// Occupants are pods that still keep the cells from being clean.
-	Occupants []string `json:"occupants,omitempty"`
+	// Phase that was entered.
+	// +kubebuilder:validation:Enum=Emptying;Lent;Noticed;Draining;Fenced;WrittenOff;Returned;Cancelled
+	Phase string `json:"phase"`
+	// Epoch of the loan then.
+	// +kubebuilder:validation:Minimum=0
+	Epoch int64 `json:"epoch"`
+	// Time is when.
+	Time metav1.Time `json:"time"`
 }

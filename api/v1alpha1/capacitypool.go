@@ -1,0 +1,187 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// CapacityPool is a group of machines of one class, and the terms on which it lends them.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,categories=springtide,shortName=cpool
+// +kubebuilder:printcolumn:name="Class",type=string,JSONPath=`.spec.class`
+// +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.spec.mode`
+// +kubebuilder:printcolumn:name="Unit",type=string,JSONPath=`.spec.lendableUnit`,priority=1
+// +kubebuilder:printcolumn:name="Nodes",type=integer,JSONPath=`.status.nodes`
+// +kubebuilder:printcolumn:name="CPU",type=string,JSONPath=`.status.capacity.cpu`
+// +kubebuilder:printcolumn:name="Requested",type=string,JSONPath=`.status.requested.cpu`
+// +kubebuilder:printcolumn:name="Lent Nodes",type=integer,JSONPath=`.status.lentNodes`
+// +kubebuilder:printcolumn:name="Lent Sockets",type=integer,JSONPath=`.status.lentSockets`
+// +kubebuilder:printcolumn:name="Moving",type=integer,JSONPath=`.status.moving`
+// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`,priority=1
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.leaderEpoch) || (has(self.status) && has(self.status.leaderEpoch) && self.status.leaderEpoch >= oldSelf.status.leaderEpoch)",message="status.leaderEpoch must not fall: a newer leader wrote this object; stand down and read it again"
+type CapacityPool struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              CapacityPoolSpec   `json:"spec"`
+	Status            CapacityPoolStatus `json:"status,omitempty"`
+}
+
+// CapacityPoolList is a list of CapacityPool.
+//
+// +kubebuilder:object:root=true
+type CapacityPoolList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []CapacityPool `json:"items"`
+}
+
+// CapacityPoolSpec is what the operator wants.
+//
+// +kubebuilder:validation:XValidation:rule="self.lowWatermarkPercent < self.highWatermarkPercent",message="lowWatermarkPercent must be below highWatermarkPercent: the gap keeps machines from going to and fro",fieldPath=".lowWatermarkPercent"
+// +kubebuilder:validation:XValidation:rule="self.noticeSeconds <= self.noticeMaxSeconds",message="noticeMaxSeconds must be at least noticeSeconds",fieldPath=".noticeMaxSeconds"
+type CapacityPoolSpec struct {
+	// Class is Online or Offline.
+	// +kubebuilder:validation:Enum=Online;Offline
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a pool's class never changes: make another pool and move the node labels"
+	Class string `json:"class"`
+	// Mode is how far Springtide may go with loans: Observe, Recommend or Auto.
+	// +kubebuilder:validation:Enum=Observe;Recommend;Auto
+	// +kubebuilder:default=Observe
+	Mode string `json:"mode,omitempty"`
+	// NodeSelector picks the pool's machines; a machine picked by two pools belongs to neither, and both say so.
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchLabels) || self.matchLabels.size() <= 32",message="at most 32 matchLabels: use fewer, or one label that stands for them"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.size() <= 16",message="at most 16 matchExpressions: use fewer, or one label that stands for them"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn', 'Exists', 'DoesNotExist'] && (e.operator in ['In', 'NotIn']) == (has(e.values) && e.values.size() > 0))",message="each matchExpression needs operator In or NotIn with values, or Exists or DoesNotExist without"
+	// +kubebuilder:validation:XValidation:rule="(has(self.matchLabels) && self.matchLabels.size() > 0) || (has(self.matchExpressions) && self.matchExpressions.size() > 0)",message="must name at least one label or expression: an empty selector would take every machine"
+	NodeSelector metav1.LabelSelector `json:"nodeSelector"`
+	// LendableUnit is Node or Socket.
+	// +kubebuilder:validation:Enum=Node;Socket
+	// +kubebuilder:default=Node
+	LendableUnit string `json:"lendableUnit,omitempty"`
+	// LowWatermarkPercent is the headroom of online below which machines are recalled; 5 by default.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=99
+	// +kubebuilder:default=5
+	LowWatermarkPercent *int32 `json:"lowWatermarkPercent,omitempty"`
+	// HighWatermarkPercent is the headroom of online that a loan must leave; 15 by default.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	// +kubebuilder:default=15
+	HighWatermarkPercent *int32 `json:"highWatermarkPercent,omitempty"`
+	// NoticeSeconds is what a borrower gets to save its work; 120 by default.
+	// +kubebuilder:validation:Minimum=15
+	// +kubebuilder:validation:Maximum=3600
+	// +kubebuilder:default=120
+	NoticeSeconds *int32 `json:"noticeSeconds,omitempty"`
+	// NoticeMaxSeconds is how far heartbeats may extend a notice; 600 by default.
+	// +kubebuilder:validation:Minimum=15
+	// +kubebuilder:validation:Maximum=14400
+	// +kubebuilder:default=600
+	NoticeMaxSeconds *int32 `json:"noticeMaxSeconds,omitempty"`
+	// MinimumTermSeconds is the least time for which a loan must be expected to last; 1800 by default, many times what a move costs.
+	// +kubebuilder:validation:Minimum=60
+	// +kubebuilder:validation:Maximum=86400
+	// +kubebuilder:default=1800
+	MinimumTermSeconds *int32 `json:"minimumTermSeconds,omitempty"`
+	// Moves bounds loans.
+	// +kubebuilder:default={}
+	Moves MoveBudget `json:"moves,omitempty"`
+	// Disruptions bounds evictions.
+	// +kubebuilder:default={}
+	Disruptions DisruptionBudget `json:"disruptions,omitempty"`
+}
+
+// MoveBudget bounds loans.
+type MoveBudget struct {
+	// AtOnce is the number of parcels that may be in motion together; 20 by default.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	// +kubebuilder:default=20
+	AtOnce *int32 `json:"atOnce,omitempty"`
+	// PerHour is the number of loans that may begin in an hour; 120 by default.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	// +kubebuilder:default=120
+	PerHour *int32 `json:"perHour,omitempty"`
+}
+
+// DisruptionBudget bounds evictions.
+type DisruptionBudget struct {
+	// EvictionsPerMinute is the number of evictions in a minute; 60 by default.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	// +kubebuilder:default=60
+	EvictionsPerMinute *int32 `json:"evictionsPerMinute,omitempty"`
+	// ServicePercent is the share of one service's or job's pods within ten minutes; 20 by default.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	// +kubebuilder:default=20
+	ServicePercent *int32 `json:"servicePercent,omitempty"`
+	// FleetPercent is the share of all pods within ten minutes; 10 by default.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	// +kubebuilder:default=10
+	FleetPercent *int32 `json:"fleetPercent,omitempty"`
+}
+
+// CapacityPoolStatus is what Springtide saw and did.
+type CapacityPoolStatus struct {
+	// ObservedGeneration is the generation of the spec that this status answers.
+	// +kubebuilder:validation:Minimum=0
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Nodes counts the pool's machines.
+	// +kubebuilder:validation:Minimum=0
+	Nodes int32 `json:"nodes,omitempty"`
+	// Capacity is what the pool's machines can hold.
+	Capacity ResourceAmounts `json:"capacity,omitempty"`
+	// Requested is what online pods ask for.
+	Requested ResourceAmounts `json:"requested,omitempty"`
+	// Lent is what is away.
+	Lent ResourceAmounts `json:"lent,omitempty"`
+	// LentNodes counts whole machines that are away.
+	// +kubebuilder:validation:Minimum=0
+	LentNodes int32 `json:"lentNodes,omitempty"`
+	// LentSockets counts sockets that are away.
+	// +kubebuilder:validation:Minimum=0
+	LentSockets int32 `json:"lentSockets,omitempty"`
+	// Moving counts parcels on their way.
+	// +kubebuilder:validation:Minimum=0
+	Moving int32 `json:"moving,omitempty"`
+	// Pinned are machines that could not be emptied, the first few by name.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	Pinned []PinnedNode `json:"pinned,omitempty"`
+	// Disruptions is the ledger: written with its resourceVersion before the act.
+	Disruptions DisruptionLedger `json:"disruptions,omitempty"`
+	// LeaderEpoch is the fencing number of the controller that wrote this status.
+	// +kubebuilder:validation:Minimum=0
+	LeaderEpoch int64 `json:"leaderEpoch,omitempty"`
+	// Conditions: Accepted, Ready, AgentAlive, StoreReady.
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// PinnedNode is one machine that stays, and what keeps it.
+type PinnedNode struct {
+	// Node is the machine's name.
+	// +kubebuilder:validation:MaxLength=253
+	Node string `json:"node"`
+	// By is the pod or reason that keeps it.
+	// +kubebuilder:validation:MaxLength=1024
+	By string `json:"by"`
+}
+
+// DisruptionLedger counts disruptions of the running window.
+type DisruptionLedger struct {
+	// WindowStart is when the running minute began.
+	WindowStart metav1.Time `json:"windowStart,omitempty,omitzero"`
+	// Evictions counts the evictions in it.
+	// +kubebuilder:validation:Minimum=0
+	Evictions int32 `json:"evictions,omitempty"`
+	// Recalls counts the recalls in it: shown, never blocked.
+	// +kubebuilder:validation:Minimum=0
+	Recalls int32 `json:"recalls,omitempty"`
+}

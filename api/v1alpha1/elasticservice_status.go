@@ -1,0 +1,114 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// ElasticServiceStatus is what Springtide saw and did.
+type ElasticServiceStatus struct {
+	// ObservedGeneration is the generation of the spec that this status answers.
+	// +kubebuilder:validation:Minimum=0
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Replicas is what the target runs.
+	// +kubebuilder:validation:Minimum=0
+	Replicas int32 `json:"replicas,omitempty"`
+	// ReadyReplicas is what is ready.
+	// +kubebuilder:validation:Minimum=0
+	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
+	// DesiredReplicas is what Springtide wants (or would want).
+	// +kubebuilder:validation:Minimum=0
+	DesiredReplicas int32 `json:"desiredReplicas,omitempty"`
+	// FloorReplicas is the forecast's demand with the lead included.
+	// +kubebuilder:validation:Minimum=0
+	FloorReplicas int32 `json:"floorReplicas,omitempty"`
+	// Reason is the last decision in one sentence.
+	// +kubebuilder:validation:MaxLength=2048
+	Reason string `json:"reason,omitempty"`
+	// LastScaleTime is when the target was changed last.
+	LastScaleTime *metav1.Time `json:"lastScaleTime,omitempty"`
+	// Portrait is the state of learning.
+	Portrait *PortraitStatus `json:"portrait,omitempty"`
+	// Tide is the forecast in short.
+	Tide *TideStatus `json:"tide,omitempty"`
+	// Summary says what the last two weeks would have been under Auto.
+	Summary *SummaryStatus `json:"summary,omitempty"`
+	// LeaderEpoch is the fencing number of the controller that wrote this status.
+	// +kubebuilder:validation:Minimum=0
+	LeaderEpoch int64 `json:"leaderEpoch,omitempty"`
+	// Conditions: Accepted, AbleToScale, ScalingActive, ScalingLimited, ForecastReady, DataFresh.
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// PortraitStatus is the state of learning.
+type PortraitStatus struct {
+	// Signal is what the portrait is of: requests or cores.
+	// +kubebuilder:validation:MaxLength=63
+	Signal string `json:"signal,omitempty"`
+	// QualityPercent says how far the portrait can be trusted.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	QualityPercent int32 `json:"qualityPercent"`
+	// Points are the samples learned from.
+	// +kubebuilder:validation:Minimum=0
+	Points int32 `json:"points"`
+	// PointsNeeded are the samples that a forecast needs.
+	// +kubebuilder:validation:Minimum=0
+	PointsNeeded int32 `json:"pointsNeeded"`
+	// Periods are the seasons found, as in "24h".
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=24
+	Periods []string `json:"periods,omitempty"`
+	// Gaps are the holes in the history.
+	// +kubebuilder:validation:Minimum=0
+	Gaps int32 `json:"gaps,omitempty"`
+	// ReadyTime is when the portrait can carry a forecast, as far as can be told.
+	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
+	// StartupSeconds is the learned time from a pod's creation to Ready.
+	// +kubebuilder:validation:Minimum=0
+	StartupSeconds int32 `json:"startupSeconds,omitempty"`
+	// Note says what keeps the portrait from being better.
+	// +kubebuilder:validation:MaxLength=1024
+	Note string `json:"note,omitempty"`
+}
+
+// TideStatus is the forecast in short.
+type TideStatus struct {
+	// Model names the model that spoke last in the fall-back chain.
+	// +kubebuilder:validation:MaxLength=63
+	Model string `json:"model,omitempty"`
+	// PeakReplicas is the largest demand of the coming day at the service's quantile.
+	// +kubebuilder:validation:Minimum=0
+	PeakReplicas int32 `json:"peakReplicas"`
+	// PeakTime is when it comes.
+	PeakTime *metav1.Time `json:"peakTime,omitempty"`
+	// LowReplicas is the smallest demand of the coming day at the service's quantile.
+	// +kubebuilder:validation:Minimum=0
+	LowReplicas int32 `json:"lowReplicas"`
+	// LowTime is when it comes.
+	LowTime *metav1.Time `json:"lowTime,omitempty"`
+}
+
+// SummaryStatus compares the last two weeks under Auto with static provisioning.
+type SummaryStatus struct {
+	// From is where the time looked at begins.
+	From metav1.Time `json:"from"`
+	// To is where it ends.
+	To metav1.Time `json:"to"`
+	// CoreHours is what Auto would have requested.
+	// +kubebuilder:validation:Minimum=0
+	CoreHours int64 `json:"coreHours"`
+	// CoreHoursStatic is what last week's peak × 1.2 requests.
+	// +kubebuilder:validation:Minimum=0
+	CoreHoursStatic int64 `json:"coreHoursStatic"`
+	// ViolationMinutes is how long the SLO would have been broken under Auto.
+	// +kubebuilder:validation:Minimum=0
+	ViolationMinutes int32 `json:"violationMinutes"`
+	// ViolationMinutesStatic is how long it would have been broken under static provisioning.
+	// +kubebuilder:validation:Minimum=0
+	ViolationMinutesStatic int32 `json:"violationMinutesStatic"`
+	// Verdict says in one sentence whether Auto would have been better.
+	// +kubebuilder:validation:MaxLength=1024
+	Verdict string `json:"verdict"`
+}

@@ -1,0 +1,124 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// NodeShare says which holder has which cells of one node. It is the lock: written with the resourceVersion that was read.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,categories=springtide,shortName=nshare
+// +kubebuilder:printcolumn:name="Loans",type=string,JSONPath=`.spec.parcels[*].loanName`
+// +kubebuilder:printcolumn:name="Holders",type=string,JSONPath=`.spec.parcels[*].holder`
+// +kubebuilder:printcolumn:name="Next",type=string,JSONPath=`.spec.parcels[*].next`
+// +kubebuilder:printcolumn:name="Epochs",type=string,JSONPath=`.spec.parcels[*].epoch`
+// +kubebuilder:printcolumn:name="Clean",type=string,JSONPath=`.status.parcels[*].clean`
+// +kubebuilder:printcolumn:name="UID",type=string,JSONPath=`.spec.nodeUID`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type NodeShare struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              NodeShareSpec   `json:"spec"`
+	Status            NodeShareStatus `json:"status,omitempty"`
+}
+
+// NodeShareList is a list of NodeShare.
+//
+// +kubebuilder:object:root=true
+type NodeShareList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []NodeShare `json:"items"`
+}
+
+// NodeShareSpec is written by the controller.
+//
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.leaderEpoch) || (has(self.leaderEpoch) && self.leaderEpoch >= oldSelf.leaderEpoch)",message="spec.leaderEpoch must not fall: a newer leader wrote this object; stand down and read it again"
+// +kubebuilder:validation:XValidation:rule="!has(self.parcels) || self.parcels.all(p, p.cells.all(c, self.parcels.exists_one(q, c in q.cells)))",message="a cell may be in one parcel alone: take it out of the other one first",fieldPath=".parcels"
+// +kubebuilder:validation:XValidation:rule="!has(self.parcels) || !has(oldSelf.parcels) || self.parcels.all(p, oldSelf.parcels.all(o, o.loanUID != p.loanUID || o.epoch <= p.epoch))",message="a parcel's epoch must not fall: read the loan and the share again",fieldPath=".parcels"
+// +kubebuilder:validation:XValidation:rule="self.nodeUID == oldSelf.nodeUID || !has(self.parcels) || !has(oldSelf.parcels) || self.parcels.all(p, oldSelf.parcels.all(o, o.loanUID != p.loanUID))",message="a parcel belongs to one node UID: end the loans of the machine that is gone before the share takes another UID",fieldPath=".parcels"
+type NodeShareSpec struct {
+	// NodeUID is the UID of the node that the share is named after.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	NodeUID string `json:"nodeUID"`
+	// LeaderEpoch is the fencing number of the controller that wrote last; the API server refuses a fall.
+	// +kubebuilder:validation:Minimum=0
+	LeaderEpoch int64 `json:"leaderEpoch,omitempty"`
+	// Parcels are the parcels of the node that are not simply at home.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Parcels []ShareParcel `json:"parcels,omitempty"`
+}
+
+// ShareParcel is one parcel of the node that is not simply at home.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.next) || self.next != self.holder",message="next must be another pool than holder, or be left out when nothing moves"
+type ShareParcel struct {
+	// Cells are the parcel's NUMA cells.
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:Minimum=0
+	// +kubebuilder:validation:items:Maximum=1023
+	Cells []int32 `json:"cells"`
+	// Holder is the pool that has the cells.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="must be an object's name: lower-case letters, digits, '-' and '.', with a letter or digit at both ends"
+	Holder string `json:"holder"`
+	// Next is the pool that the cells are being emptied for; absent when nothing moves.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="must be an object's name: lower-case letters, digits, '-' and '.', with a letter or digit at both ends"
+	Next string `json:"next,omitempty"`
+	// LoanName names the loan.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="must be an object's name: lower-case letters, digits, '-' and '.', with a letter or digit at both ends"
+	LoanName string `json:"loanName"`
+	// LoanUID is the loan's UID.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	LoanUID string `json:"loanUID"`
+	// Epoch is the loan's epoch: the node side answers for this epoch.
+	// +kubebuilder:validation:Minimum=1
+	Epoch int64 `json:"epoch"`
+}
+
+// NodeShareStatus is written by the node side.
+type NodeShareStatus struct {
+	// ObservedGeneration is the generation of the spec that this status answers.
+	// +kubebuilder:validation:Minimum=0
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Parcels are the node side's reports.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Parcels []ParcelReport `json:"parcels,omitempty"`
+	// Conditions: AgentAlive.
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// ParcelReport is what the node side did for one loan's epoch.
+//
+// +kubebuilder:validation:XValidation:rule="!self.clean || has(self.time)",message="a Clean report must say when it was seen: set time"
+type ParcelReport struct {
+	// LoanUID is the loan's UID.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	LoanUID string `json:"loanUID"`
+	// Epoch is the epoch that the report answers.
+	// +kubebuilder:validation:Minimum=1
+	Epoch int64 `json:"epoch"`
+	// Clean says that the cells were seen empty of the pods that had to leave, and that those who stay are confined to other cells.
+	Clean bool `json:"clean"`
+	// Time is when Clean was seen.
+	Time *metav1.Time `json:"time,omitempty"`
+	// Occupants are pods that still keep the cells from being clean, the first few by name.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=512
+	Occupants []string `json:"occupants,omitempty"`
+}
