@@ -8,9 +8,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Namespaced,categories=springtide,shortName=ejob
 // +kubebuilder:printcolumn:name="Priority",type=string,JSONPath=`.spec.priority`
-// +kubebuilder:printcolumn:name="Roles",type=string,JSONPath=`.spec.members[*].role`
-// +kubebuilder:printcolumn:name="Desired",type=string,JSONPath=`.status.members[*].desired`
-// +kubebuilder:printcolumn:name="Active",type=string,JSONPath=`.status.members[*].active`
+// +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.status.desired`
+// +kubebuilder:printcolumn:name="Active",type=integer,JSONPath=`.status.active`
 // +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`
 // +kubebuilder:printcolumn:name="Recalled",type=string,JSONPath=`.status.lastRecallTime`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -90,6 +89,12 @@ type ElasticJobStatus struct {
 	// +listMapKey=role
 	// +kubebuilder:validation:MaxItems=16
 	Members []JobMemberStatus `json:"members,omitempty"`
+	// Desired is the parallelism that Springtide wants, summed over the members.
+	// +kubebuilder:validation:Minimum=0
+	Desired int32 `json:"desired,omitempty"`
+	// Active counts the pods of all members that run or start.
+	// +kubebuilder:validation:Minimum=0
+	Active int32 `json:"active,omitempty"`
 	// LastRecallTime is when members were taken away last.
 	LastRecallTime *metav1.Time `json:"lastRecallTime,omitempty"`
 	// Reason is the last decision in one sentence.

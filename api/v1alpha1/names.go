@@ -14,6 +14,8 @@ const (
 	LabelComponent = "springtide.dev/component"
 	// ComponentFiller is the value of LabelComponent on fillers.
 	ComponentFiller = "filler"
+	// LabelFillerNode names the machine whose room a filler holds.
+	LabelFillerNode = "springtide.dev/filler-node"
 	// AnnotationNotice is the checkpoint notice on a pod: JSON with loan, epoch and deadline.
 	AnnotationNotice = "springtide.dev/notice"
 	// AnnotationAck is the acknowledgement on a pod: the epoch of the notice that it answers.

@@ -4,14 +4,17 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // NodeShare says which holder has which cells of one node. It is the lock: written with the resourceVersion that was read.
 //
+// A printer column shows one value, so the first two parcels have columns of their own: two sockets are what most machines have.
+//
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,categories=springtide,shortName=nshare
-// +kubebuilder:printcolumn:name="Loans",type=string,JSONPath=`.spec.parcels[*].loanName`
-// +kubebuilder:printcolumn:name="Holders",type=string,JSONPath=`.spec.parcels[*].holder`
-// +kubebuilder:printcolumn:name="Next",type=string,JSONPath=`.spec.parcels[*].next`
-// +kubebuilder:printcolumn:name="Epochs",type=string,JSONPath=`.spec.parcels[*].epoch`
-// +kubebuilder:printcolumn:name="Clean",type=string,JSONPath=`.status.parcels[*].clean`
+// +kubebuilder:printcolumn:name="Loan",type=string,JSONPath=`.spec.parcels[0].loanName`
+// +kubebuilder:printcolumn:name="Holder",type=string,JSONPath=`.spec.parcels[0].holder`
+// +kubebuilder:printcolumn:name="Next",type=string,JSONPath=`.spec.parcels[0].next`
+// +kubebuilder:printcolumn:name="2nd Loan",type=string,JSONPath=`.spec.parcels[1].loanName`
+// +kubebuilder:printcolumn:name="2nd Holder",type=string,JSONPath=`.spec.parcels[1].holder`
+// +kubebuilder:printcolumn:name="2nd Next",type=string,JSONPath=`.spec.parcels[1].next`
 // +kubebuilder:printcolumn:name="UID",type=string,JSONPath=`.spec.nodeUID`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type NodeShare struct {

@@ -1,0 +1,36 @@
+package v1alpha1
+
+// Defaults that the API server fills in. They stand in the markers too, where controller-gen reads them; a test keeps both equal. Code
+// that meets an object without them (one made in memory) takes them from here, so that there is one answer everywhere.
+const (
+	// DefaultMode lets nothing act by an omission.
+	DefaultMode      = "Observe"
+	DefaultPause     = "None"
+	DefaultActuation = "Scale"
+	// DefaultForecastPercent covers all but one interval in twenty.
+	DefaultForecastPercent int32 = 95
+	// DefaultScaleInStabilisationSeconds is upstream HPA's.
+	DefaultScaleInStabilisationSeconds int32 = 300
+
+	// DefaultLendableUnit is the unit that needs no agent on the node.
+	DefaultLendableUnit = "Node"
+	// DefaultLowWatermarkPercent and DefaultHighWatermarkPercent: the demand they stand above is a high quantile of the forecast already,
+	// so they only cover what the forecast cannot see; ten points between them keep a machine from going to and fro.
+	DefaultLowWatermarkPercent  int32 = 5
+	DefaultHighWatermarkPercent int32 = 15
+	// DefaultNoticeSeconds is what spot markets of public clouds give; heartbeats stretch it to DefaultNoticeMaxSeconds.
+	DefaultNoticeSeconds    int32 = 120
+	DefaultNoticeMaxSeconds int32 = 600
+	// DefaultMinimumTermSeconds is several times what a move costs (drain, notice, checkpoint, restart: about five minutes).
+	DefaultMinimumTermSeconds int32 = 1800
+	// DefaultMovesAtOnce and DefaultMovesPerHour let a fleet of 200 machines turn in two hours.
+	DefaultMovesAtOnce  int32 = 20
+	DefaultMovesPerHour int32 = 120
+	// DefaultEvictionsPerMinute empties three machines of twenty pods in a minute.
+	DefaultEvictionsPerMinute int32 = 60
+	DefaultServicePercent     int32 = 20
+	DefaultFleetPercent       int32 = 10
+
+	DefaultHighestJobPriority = "High"
+	DefaultJobPriority        = "Low"
+)
