@@ -166,6 +166,8 @@ type Pod struct {
 	Deleting        bool
 	CurrentRevision bool
 	DeletionCost    int
+	// HoldsOn is the name of the machine whose room a filler holds, known before the filler is bound.
+	HoldsOn string
 	// NoticeEpoch and AckEpoch are the loan epochs in the notice and ack annotations; 0 means none.
 	NoticeEpoch, AckEpoch int64
 	NoticeLoan            LoanID

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/portrait"
 )
 
 // Live is what was just measured of one service. Everything in it may be unknown.
@@ -12,6 +13,9 @@ type Live struct {
 	CPU map[fleet.Name]fleet.Known[fleet.MilliCPU]
 	// Load is the total in the portrait's signal (requests per second, or cores).
 	Load fleet.Known[float64]
+	// LoadSignal is what Load counts. It may differ from the portrait's signal (an exporter came or went); such a Load says nothing about
+	// the tide.
+	LoadSignal portrait.Signal
 	// Latency is the SLO quantile of the last minutes.
 	Latency fleet.Known[time.Duration]
 	// Signals are the totals of the service's own metrics, by the metric's name.
@@ -25,6 +29,26 @@ type Decision struct {
 	// From is the replica count that the decision was taken at.
 	From int32
 }
+
+// What may hold a change back, as Target.Held says it.
+const (
+	HeldBlocked       = "blocked"
+	HeldUnknown       = "replicas unknown"
+	HeldStale         = "stale metrics"
+	HeldForecast      = "forecast not trusted"
+	HeldJustStarted   = "just started"
+	HeldFall          = "fall faster than history"
+	HeldRollout       = "rollout under way"
+	HeldStabilisation = "stabilisation"
+	HeldPaused        = "paused"
+)
+
+// What may cut a target, as Target.Limited says it.
+const (
+	LimitedMax   = "max replicas"
+	LimitedQuota = "quota"
+	LimitedRate  = "rate"
+)
 
 // Part is one voice in the sizing: a named opinion and its replica count.
 type Part struct {
@@ -47,6 +71,8 @@ type Target struct {
 	Ahead     []int32
 	AheadStep time.Duration
 	Parts     []Part
+	// CapacityPerReplica is the load, in the portrait's signal, that one replica carries at its target; 0 while unknown.
+	CapacityPerReplica float64
 	// Held names why a change was not made ("stale metrics", "stabilisation", "fall faster than history", "paused"); empty otherwise.
 	Held string
 	// Limited names the bound that cut the target ("max replicas", "quota", "rate"); empty otherwise.

@@ -1,0 +1,256 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/forecast"
+	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/portrait"
+)
+
+// Options are the paces of the loop.
+type Options struct {
+	// React is the time between cycles, Learn the time between two readings of history: no less than the portrait's step, since a step
+	// that is not over says nothing.
+	React, Learn time.Duration
+	// Backfill is how much history a service without a portrait is learned from.
+	Backfill time.Duration
+	// Remember is how long decisions are kept: no less than the longest stabilisation window.
+	Remember time.Duration
+	// Save is the time between two savings of portraits.
+	Save     time.Duration
+	Planner  planner.Options
+	Portrait portrait.Options
+	Forecast forecast.Options
+}
+
+// DefaultOptions returns the paces used unless configured.
+func DefaultOptions() Options {
+	return Options{
+		React:    15 * time.Second, // HPA's own sync period
+		Learn:    5 * time.Minute,
+		Backfill: 15 * 24 * time.Hour, // two whole weeks, and a day for the edges
+		Remember: 2 * time.Hour,
+		Save:     30 * time.Minute,
+		Planner:  planner.DefaultOptions(),
+		Portrait: portrait.DefaultOptions(),
+		Forecast: forecast.DefaultOptions(),
+	}
+}
+
+// Ports are what a loop is joined to. Reporter and Metrics may be nil.
+type Ports struct {
+	Observer Observer
+	History  History
+	Actuator Actuator
+	Reporter Reporter
+	Journal  Journal
+	Memory   Memory
+	Clock    Clock
+	Metrics  *Metrics
+	Log      *slog.Logger
+}
+
+// Loop is the cycle and what it remembers from one turn to the next. It is not safe for concurrent use.
+type Loop struct {
+	p Ports
+	o Options
+
+	epoch     int64
+	watched   time.Time
+	revision  fleet.Revision
+	frozen    bool
+	learned   time.Time
+	saved     time.Time
+	portraits map[fleet.ServiceID]portrait.Portrait
+	tides     map[fleet.ServiceID]forecast.Tide
+	decisions map[fleet.ServiceID][]hpa.Decision
+	summaries map[fleet.ServiceID]Summary
+	begun     []time.Time
+	// unsaved says that the store did not take the newest portraits or decisions yet.
+	unsaved bool
+}
+
+// New returns a loop that has yet to watch its first window.
+func New(p Ports, o Options) *Loop {
+	if p.Log == nil {
+		p.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Loop{p: p, o: o,
+		portraits: map[fleet.ServiceID]portrait.Portrait{}, tides: map[fleet.ServiceID]forecast.Tide{},
+		decisions: map[fleet.ServiceID][]hpa.Decision{}, summaries: map[fleet.ServiceID]Summary{}}
+}
+
+// Run turns the loop under a leader's context until it ends. epoch fences every write.
+func (l *Loop) Run(ctx context.Context, epoch int64) error {
+	l.epoch, l.watched = epoch, l.p.Clock.Now()
+	l.remember(ctx)
+	for ctx.Err() == nil {
+		started := l.p.Clock.Now()
+		wrote, err := l.Cycle(ctx)
+		if err != nil && ctx.Err() == nil {
+			l.p.Log.Error("cycle failed", "cycle", l.revision, "err", err)
+		}
+		if err := l.p.Clock.Park(ctx, started.Truncate(l.o.React).Add(l.o.React), wrote); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("the clock stopped: %w", err)
+		}
+	}
+	l.save(context.WithoutCancel(ctx), true)
+	return nil
+}
+
+// remember brings back what an earlier process learned. A store that is down costs the knowledge, not the cycle.
+func (l *Loop) remember(ctx context.Context) {
+	ps, err := l.p.Memory.LoadPortraits(ctx)
+	if err != nil {
+		l.p.Log.Warn("portraits could not be loaded and are learned anew", "err", err)
+	}
+	for id, p := range ps {
+		if p.Version == portrait.Version {
+			l.portraits[id] = p
+		}
+	}
+	ds, err := l.p.Memory.LoadDecisions(ctx, l.p.Clock.Now().Add(-l.o.Remember))
+	if err != nil {
+		l.p.Log.Warn("the history of decisions could not be loaded: nothing scales in for one window", "err", err)
+	}
+	for id, d := range ds {
+		l.decisions[id] = d
+	}
+}
+
+// Cycle goes once through observe, learn, forecast, plan, act and record. It reports whether anything in the cluster was changed.
+func (l *Loop) Cycle(ctx context.Context) (wrote bool, err error) {
+	l.revision++
+	t := newTimer()
+	s, err := l.p.Observer.Snapshot(ctx)
+	if err != nil {
+		return false, fmt.Errorf("observe: %w", err)
+	}
+	s.Revision, s.LeaderEpoch, s.WatchedSince = l.revision, l.epoch, l.watched
+	t.lap("observe")
+
+	historyErr := l.learn(ctx, s)
+	t.lap("learn")
+	live, err := l.p.History.Live(ctx, s.Services, s.At)
+	historyErr = errors.Join(historyErr, err)
+	t.lap("live")
+
+	plan := planner.Make(planner.Input{Snapshot: s, Portraits: l.portraits, Tides: l.tides, Live: live, History: l.decisions,
+		Begun: l.begun, Thawed: l.frozen && s.Frozen == "", Options: l.o.Planner})
+	l.frozen = s.Frozen != ""
+	t.lap("plan")
+
+	receipt, applyErr := l.p.Actuator.Apply(ctx, &plan)
+	t.lap("act")
+	l.keep(s.At, &plan, &receipt)
+
+	storeErr := l.record(ctx, s, &plan, &receipt, t)
+	t.lap("record")
+	if l.p.Reporter != nil {
+		err := l.p.Reporter.Report(ctx, &Report{Snapshot: s, Plan: &plan, Receipt: &receipt, Portraits: l.portraits, Tides: l.tides,
+			Summaries: l.summaries, HistoryErr: historyErr, StoreErr: storeErr})
+		if err != nil {
+			l.p.Log.Warn("status could not be written", "cycle", l.revision, "err", err)
+		}
+	}
+	t.lap("report")
+	if err := l.p.History.Prefetch(ctx, s.Services, s.At); err != nil {
+		historyErr = errors.Join(historyErr, err)
+	}
+	t.lap("prefetch")
+	l.tell(s, &plan, &receipt, t, historyErr, storeErr)
+	return receipt.Count(Done) > 0, applyErr
+}
+
+// keep carries into the next cycle what this one decided.
+func (l *Loop) keep(now time.Time, plan *planner.Plan, receipt *Receipt) {
+	for i := range plan.Targets {
+		t := &plan.Targets[i]
+		if t.Decision.At.IsZero() {
+			continue
+		}
+		ds := append(l.decisions[t.Service], t.Decision)
+		for len(ds) > 0 && now.Sub(ds[0].At) > l.o.Remember {
+			ds = ds[1:]
+		}
+		l.decisions[t.Service] = ds
+	}
+	for len(l.begun) > 0 && now.Sub(l.begun[0]) >= time.Hour {
+		l.begun = l.begun[1:]
+	}
+	for i := range plan.Moves {
+		if plan.Moves[i].Kind == planner.MoveBegin && receipt.done("Move", string(plan.Moves[i].Before.ID)) {
+			l.begun = append(l.begun, now)
+		}
+	}
+}
+
+// done reports whether the action on the subject was carried out.
+func (r *Receipt) done(action, subject string) bool {
+	for i := range r.Results {
+		if x := &r.Results[i]; x.Action == action && x.Subject == subject && x.Outcome == Done {
+			return true
+		}
+	}
+	return false
+}
+
+// tell logs one line per cycle that did something and sets the metrics.
+func (l *Loop) tell(s *fleet.Snapshot, plan *planner.Plan, receipt *Receipt, t *timer, historyErr, storeErr error) {
+	done, stale, failed := receipt.Count(Done), receipt.Count(Stale), receipt.Count(Failed)
+	level := slog.LevelDebug
+	if done+stale+failed > 0 || historyErr != nil || storeErr != nil {
+		level = slog.LevelInfo
+	}
+	l.p.Log.Log(context.Background(), level, "cycle", "cycle", l.revision, "at", s.At, "services", len(s.Services),
+		"loans", len(s.Loans), "done", done, "stale", stale, "failed", failed, "withheld", len(plan.Withheld),
+		"took", t.total(), "historyErr", historyErr, "storeErr", storeErr)
+	for i := range receipt.Results {
+		if r := &receipt.Results[i]; r.Outcome != Done {
+			l.p.Log.Info("action not carried out", "cycle", l.revision, "action", r.Action, "subject", r.Subject,
+				"outcome", r.Outcome, "message", r.Message)
+		}
+	}
+	if l.p.Metrics != nil {
+		l.p.Metrics.observe(s, plan, receipt, l.portraits, l.tides, t, historyErr, storeErr)
+	}
+}
+
+// timer splits a cycle's wall time into its steps.
+type timer struct {
+	start, last time.Time
+	steps       []lap
+}
+
+type lap struct {
+	name string
+	took time.Duration
+}
+
+func newTimer() *timer {
+	now := time.Now()
+	return &timer{start: now, last: now}
+}
+
+func (t *timer) lap(name string) {
+	now := time.Now()
+	t.steps = append(t.steps, lap{name, now.Sub(t.last)})
+	t.last = now
+}
+
+func (t *timer) total() time.Duration { return t.last.Sub(t.start) }
+
+func (t *timer) laps() map[string]time.Duration {
+	out := make(map[string]time.Duration, len(t.steps))
+	for _, s := range t.steps {
+		out[s.name] = s.took
+	}
+	return out
+}

@@ -1,0 +1,193 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// follow takes loans that were already announced one step further, and mends what a crash left between two writes. It starts nothing.
+func (m *maker) follow() {
+	s := m.in.Snapshot
+	for i := range s.Loans {
+		l := &s.Loans[i]
+		node := s.Node(l.Node)
+		if node == nil && !l.Phase.Ended() {
+			m.move(MoveNodeGone, *l, l.NodeGone(s.At), Why{"NodeGone", fmt.Sprintf("machine %s (%s) is gone", l.NodeName, l.Node)})
+			continue
+		}
+		if s.Frozen != "" {
+			if !l.Phase.Ended() && l.Phase != fleet.Lent {
+				m.withhold("loan "+string(l.ID), "next step from "+string(l.Phase), "freeze: "+s.Frozen, Why{"Frozen", s.Frozen})
+			}
+			continue
+		}
+		if l.Phase.Ended() {
+			m.forget(l)
+			continue
+		}
+		entry := node.Share.Find(l.ID)
+		if m.repair(l, entry) {
+			continue
+		}
+		switch l.Phase {
+		case fleet.Emptying:
+			if entry.IsClean(l.Epoch) {
+				after, err := l.Lend(s.At, entry)
+				m.step(MoveLend, *l, after, err, "Emptied")
+			}
+		case fleet.Noticed:
+			m.noticed(l)
+		case fleet.Draining, fleet.Fenced, fleet.WrittenOff:
+			m.draining(l, entry)
+		}
+	}
+}
+
+// forget ends the object of a loan that is over: a cancelled one at once, a returned one when an online pod took the room or nobody came.
+func (m *maker) forget(l *fleet.Loan) {
+	s := m.in.Snapshot
+	why := Why{"Forgotten", "the loan was cancelled"}
+	if l.Phase == fleet.Returned {
+		claimed := slices.ContainsFunc(m.pods[l.Node], func(p *fleet.Pod) bool {
+			return p.Class == fleet.PodOnline && p.Created.After(l.CleanAt)
+		})
+		switch {
+		case claimed:
+			why.Message = "online took the room"
+		case s.Node(l.Node) == nil:
+			why.Message = "the machine is gone"
+		case s.At.Sub(l.Since) >= m.in.Options.ClaimHold:
+			why.Message = fmt.Sprintf("nobody took the room within %s", m.in.Options.ClaimHold)
+		default:
+			return
+		}
+	}
+	m.move(MoveForget, *l, *l, why)
+}
+
+// repair brings a NodeShare in line with its loan. The share is written first and the phase follows, so after a crash between the two the
+// share is at most one step ahead. Writing the loan's view again is safe while the epochs agree, since a Clean report stays true: nobody
+// may land on a parcel that moves. A share of a higher epoch belongs to a recall or a turn back that was not finished; reports for that
+// epoch may be about to arrive, so the loan takes an epoch above it and every older report is void.
+func (m *maker) repair(l *fleet.Loan, e *fleet.ShareParcel) bool {
+	if e != nil && e.Holder == l.Holder() && e.Next == l.Next() && e.Epoch == l.Epoch {
+		return false
+	}
+	after := *l
+	why := Why{"ShareMissing", "the NodeShare has no entry for the loan"}
+	if e != nil {
+		why = Why{"ShareDiffers", fmt.Sprintf("the NodeShare says holder %s, next %q, epoch %d; the loan says %s, %q, %d",
+			e.Holder, e.Next, e.Epoch, l.Holder(), l.Next(), l.Epoch)}
+		if e.Epoch > l.Epoch {
+			after.Epoch = e.Epoch + 1
+		}
+	}
+	m.move(MoveRepair, *l, after, why)
+	return true
+}
+
+// noticed waits for acknowledgements or the deadline, repeats notices that are missing, and lets heartbeats move the deadline.
+func (m *maker) noticed(l *fleet.Loan) {
+	s := m.in.Snapshot
+	pool := m.pool(l)
+	if pool != nil && m.in.Thawed && s.At.After(l.Deadline) {
+		after, err := l.Announce(s.At, s.At.Add(pool.Notice), "the freeze is over: the deadline is announced anew")
+		m.step(MoveAnnounce, *l, after, err, "Thawed")
+		return
+	}
+	loans := m.noticedOn(l.Node)
+	acked := true
+	var beat time.Time
+	for _, p := range m.pods[l.Node] {
+		if p.Class != fleet.PodOffline || p.Deleting {
+			continue
+		}
+		if !answers(p, loans) {
+			acked = false
+		}
+		if !informed(p, loans) {
+			// The first loan of the machine speaks for all of them: they come home together.
+			m.plan.Notices = append(m.plan.Notices, Notice{Pod: PodRef{p.Name, p.ID}, Loan: loans[0].ID, Epoch: loans[0].Epoch, Deadline: l.Deadline})
+		}
+		if p.Heartbeat.OK && p.Heartbeat.Value.After(beat) {
+			beat = p.Heartbeat.Value
+		}
+	}
+	if after, err := l.Drain(s.At, acked); err == nil {
+		m.move(MoveDrain, *l, after, Why{"NoticeOver", after.Reason})
+		return
+	}
+	if pool == nil || !beat.After(l.Deadline) {
+		return
+	}
+	to := beat
+	if last := l.FirstNotice.Add(pool.NoticeMax); to.After(last) {
+		to = last
+	}
+	if to.After(l.Due) {
+		to = l.Due
+	}
+	if to.After(l.Deadline) {
+		after, err := l.Announce(s.At, to, "a heartbeat asked for more time")
+		m.step(MoveAnnounce, *l, after, err, "Heartbeat")
+	}
+}
+
+// noticedOn lists the machine's loans that stand in Noticed, by id.
+func (m *maker) noticedOn(node fleet.NodeID) []*fleet.Loan {
+	var out []*fleet.Loan
+	for _, l := range m.loans[node] {
+		if l.Phase == fleet.Noticed {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// informed reports whether the pod carries the notice of one of the loans in its present epoch.
+func informed(p *fleet.Pod, loans []*fleet.Loan) bool {
+	return slices.ContainsFunc(loans, func(l *fleet.Loan) bool { return p.NoticeLoan == l.ID && p.NoticeEpoch == l.Epoch })
+}
+
+// answers reports whether the pod acknowledged such a notice.
+func answers(p *fleet.Pod, loans []*fleet.Loan) bool {
+	return informed(p, loans) && p.AckEpoch == p.NoticeEpoch
+}
+
+// draining evicts what is left, lowest job priority first, and takes the parcel home when the node side says Clean.
+func (m *maker) draining(l *fleet.Loan, e *fleet.ShareParcel) {
+	s := m.in.Snapshot
+	if e.IsClean(l.Epoch) {
+		after, err := l.Return(s.At, e)
+		m.step(MoveReturn, *l, after, err, "Clean")
+		return
+	}
+	var leave []*fleet.Pod
+	for _, p := range m.pods[l.Node] {
+		if p.Class == fleet.PodOffline && !p.Deleting && !m.evicting(p.ID) {
+			leave = append(leave, p)
+		}
+	}
+	slices.SortFunc(leave, func(a, b *fleet.Pod) int {
+		return cmp.Or(cmp.Compare(priorityOf(s, a), priorityOf(s, b)), a.Name.Compare(b.Name))
+	})
+	for _, p := range leave {
+		m.plan.Evictions = append(m.plan.Evictions, Eviction{Pod: PodRef{p.Name, p.ID}, Loan: l.ID, Job: p.Job,
+			Why: Why{"Recalled", fmt.Sprintf("machine %s goes home: %s", l.NodeName, l.Reason)}})
+	}
+}
+
+func (m *maker) evicting(id fleet.UID) bool {
+	return slices.ContainsFunc(m.plan.Evictions, func(e Eviction) bool { return e.Pod.ID == id })
+}
+
+func priorityOf(s *fleet.Snapshot, p *fleet.Pod) fleet.JobPriority {
+	if j := s.Job(p.Job); j != nil {
+		return j.Priority
+	}
+	return fleet.PriorityLow
+}

@@ -1,0 +1,65 @@
+package planner
+
+import (
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/forecast"
+	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/portrait"
+)
+
+// Input is everything that one plan is made from.
+type Input struct {
+	Snapshot  *fleet.Snapshot
+	Portraits map[fleet.ServiceID]portrait.Portrait
+	Tides     map[fleet.ServiceID]forecast.Tide
+	Live      map[fleet.ServiceID]hpa.Live
+	// History is the past decisions of each service, newest last.
+	History map[fleet.ServiceID][]hpa.Decision
+	// Begun are the times at which loans were begun within the last hour, ended ones included.
+	Begun []time.Time
+	// Thawed says that the last cycle was frozen and this one is not: deadlines that ran out meanwhile are announced anew.
+	Thawed  bool
+	Options Options
+}
+
+// Options are the figures that a plan rests on. Their defaults carry their arithmetic.
+type Options struct {
+	// Interval is the time to the next plan.
+	Interval time.Duration
+	// Window is how long a new leader watches before it takes anything away.
+	Window time.Duration
+	// Drain is the time from the first eviction to the last pod gone, Clean the node side's, StartUp that of an online pod.
+	Drain, Clean, StartUp time.Duration
+	// EmptyFor is how far ahead a scale-in may lie that an emptying parcel waits for, EmptyMax when waiting is given up.
+	EmptyFor, EmptyMax time.Duration
+	// ClaimHold is how long a returned parcel's room is kept for its claimant.
+	ClaimHold time.Duration
+	// RecallRest is how long a job that was recalled comes last among equals.
+	RecallRest time.Duration
+	// Placement is the part of a machine that scattered pod sizes leave unusable, 0..1.
+	Placement float64
+}
+
+// DefaultOptions returns the figures used unless configured.
+func DefaultOptions() Options {
+	return Options{
+		Interval: time.Minute,
+		Window:   5 * time.Minute,  // HPA's own stabilisation window: what it would wait for, we wait for
+		Drain:    60 * time.Second, // 30 s of default grace, twice, since evictions go out over several cycles
+		Clean:    45 * time.Second, // the node side's check every 15 s, two in a row, and a write
+		StartUp:  2 * time.Minute,
+		EmptyFor: 30 * time.Minute, // a parcel on its way earns nothing: half of the least term is the most to wait
+		EmptyMax: time.Hour,
+		// A claim that nobody took in ten minutes is not wanted: start-up takes two.
+		ClaimHold:  10 * time.Minute,
+		RecallRest: 30 * time.Minute,
+		Placement:  0.02,
+	}
+}
+
+// lead is the time from the decision to recall to a ready online pod on the returned room.
+func (o Options) lead(notice time.Duration) time.Duration {
+	return notice + o.Drain + o.Clean + o.StartUp + o.Interval
+}

@@ -1,0 +1,317 @@
+package planner
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reclaim"
+)
+
+// pinnedShown bounds the list of pinned machines in a view.
+const pinnedShown = 20
+
+// lend judges each online pool: what must come home first, and what may go only when nothing must.
+func (m *maker) lend() {
+	s := m.in.Snapshot
+	home := Homes(s)
+	for i := range s.Pools {
+		if s.Pools[i].Class == fleet.Online {
+			m.lendPool(newLedger(m.in, &s.Pools[i], m.plan.Targets, home))
+		}
+	}
+}
+
+func (m *maker) lendPool(l *ledger) {
+	o := m.in.Options
+	lead := o.lead(l.pool.Notice)
+	view := m.view(l, lead)
+	defer func() { m.plan.Pools = append(m.plan.Pools, view) }()
+
+	if by := m.poolHeld(l.pool); by != "" {
+		view.Note = by
+		return
+	}
+	if ask, ok := m.shortage(l, lead); ok {
+		view.Note = ask.Why
+		m.bringHome(l, ask)
+		return
+	}
+	if !m.in.Snapshot.Watching(o.Window) {
+		view.Note = "a new leader watches one window before it lends"
+		return
+	}
+	term := l.pool.MinimumTerm
+	// What is on its way home although the tide turned may stay, before anything new begins.
+	spare := only(l.usable).Sub(only(l.need(0, lead+term))).Sub(only(share(l.capacity, l.pool.HighWatermark)))
+	if m.turnBack(l, spare) {
+		view.Note = "the tide turned: notices are taken back"
+		return
+	}
+	if stale := l.staleServices(); len(stale) > 0 {
+		view.Note = fmt.Sprintf("nothing is lent while signals are missing or old: %d services, first %s", len(stale), stale[0])
+		return
+	}
+	view.Pinned, view.Note = m.begin(l, lead, term)
+}
+
+// poolHeld names what holds all loans of a pool; loans that were announced go on regardless (see follow).
+func (m *maker) poolHeld(p *fleet.Pool) string {
+	switch {
+	case m.in.Snapshot.Frozen != "":
+		return "freeze: " + m.in.Snapshot.Frozen
+	case !p.Mode.Acts():
+		return fmt.Sprintf("mode %s: nothing is lent or recalled", p.Mode)
+	}
+	return ""
+}
+
+// shortage looks along the lead for the first moment at which online would want more than it has with what is already on its way home.
+// The low watermark is kept free. A new leader, who has not watched a window, answers only a shortage that is seen now: pods that wait.
+func (m *maker) shortage(l *ledger, lead time.Duration) (reclaim.Ask, bool) {
+	s := m.in.Snapshot
+	if waiting := l.waiting(); !waiting.IsZero() {
+		free := only(l.usable).Sub(only(l.requested())).Floor()
+		if short := only(waiting).Sub(free).Sub(only(l.coming)).Floor(); !short.IsZero() {
+			return reclaim.Ask{Pool: l.pool.ID, Amount: short, Due: s.At, Emergency: true,
+				Why: fmt.Sprintf("online pods that ask for %s wait for room", waiting)}, true
+		}
+	}
+	if !s.Watching(m.in.Options.Window) {
+		return reclaim.Ask{}, false
+	}
+	have := only(l.usable).Add(only(l.coming)).Sub(only(share(l.capacity, l.pool.LowWatermark)))
+	const step = 5 * time.Minute
+	for at := time.Duration(0); at <= lead+step; at += step {
+		short := only(l.need(at, at+step)).Sub(have).Floor()
+		if short.IsZero() {
+			continue
+		}
+		worst := only(l.need(0, lead+step)).Sub(have).Floor()
+		return reclaim.Ask{Pool: l.pool.ID, Amount: worst, Due: s.At.Add(max(at-m.in.Options.StartUp, 0)),
+			Why: fmt.Sprintf("in %s online will ask for %s, %s more than it has above its low watermark",
+				at, l.need(at, at+step), short)}, true
+	}
+	return reclaim.Ask{}, false
+}
+
+// waiting is what online pods that the scheduler found no room for ask for.
+func (l *ledger) waiting() fleet.Resources {
+	var sum fleet.Resources
+	for _, v := range l.services {
+		for i := range v.svc.Pods {
+			if p := &v.svc.Pods[i]; p.NodeName == "" && p.Unschedulable && !p.Deleting {
+				sum = sum.Add(p.Requests)
+			}
+		}
+	}
+	return sum
+}
+
+// requested is what online pods ask for on the pool's machines.
+func (l *ledger) requested() fleet.Resources {
+	var sum fleet.Resources
+	for _, r := range l.online {
+		sum = sum.Add(r)
+	}
+	return sum
+}
+
+// bringHome covers a shortage: parcels that are still being emptied cost nothing and come first, loans are recalled for the rest.
+func (m *maker) bringHome(l *ledger, ask reclaim.Ask) {
+	s := m.in.Snapshot
+	for _, loan := range slices.Backward(emptyingOf(s, l.pool.ID)) {
+		if ask.Amount.Floor().IsZero() {
+			return
+		}
+		after, err := loan.Cancel(s.At, ask.Why)
+		m.step(MoveCancel, *loan, after, err, "TideTurned")
+		if n := s.Node(loan.Node); n != nil {
+			ask.Amount = ask.Amount.Sub(only(n.Allocatable.Sub(l.online[n.ID])))
+		}
+	}
+	if ask.Amount.Floor().IsZero() {
+		return
+	}
+	o := m.in.Options
+	take, _ := reclaim.Choose(s, ask, reclaim.Options{Drain: o.Drain, Clean: o.Clean, RecallRest: o.RecallRest})
+	for _, r := range take {
+		if r.NoticeAt.After(s.At.Add(o.Interval)) {
+			continue // There is time: the next cycle sees the tide more clearly.
+		}
+		loan := s.Loan(r.Loan)
+		after, err := loan.Recall(s.At, r.Deadline, r.Due, r.Why)
+		m.step(MoveRecall, *loan, after, err, "Recalled")
+	}
+}
+
+// emptyingOf lists the pool's loans that have not left yet, oldest first.
+func emptyingOf(s *fleet.Snapshot, pool fleet.PoolID) []*fleet.Loan {
+	var out []*fleet.Loan
+	for i := range s.Loans {
+		if l := &s.Loans[i]; l.From == pool && l.Phase == fleet.Emptying {
+			out = append(out, l)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *fleet.Loan) int { return a.Created.Compare(b.Created) })
+	return out
+}
+
+// turnBack takes notices back, machine by machine, as long as the room beyond the high watermark lets the whole machine go.
+func (m *maker) turnBack(l *ledger, spare fleet.Resources) bool {
+	s := m.in.Snapshot
+	done := false
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		loans := m.noticedOn(n.ID)
+		// Only a machine whose loans are all in Noticed: what drains cannot turn.
+		if n.Pool != l.pool.ID || len(loans) == 0 || m.state[n.ID].homeward != len(loans) {
+			continue
+		}
+		// spare was reckoned without what is coming home, so a notice that turns back takes nothing from it.
+		if !fleet.Resources.Fits(fleet.Resources{}, spare) {
+			break
+		}
+		for _, loan := range loans {
+			after, err := loan.TurnBack(s.At, "the tide turned: the machine is not needed at home")
+			m.step(MoveTurnBack, *loan, after, err, "TideTurned")
+			done = true
+		}
+	}
+	return done
+}
+
+// begin starts loans into what the tide leaves free for longer than the minimum term, within the move budget.
+func (m *maker) begin(l *ledger, lead, term time.Duration) (pins []Pin, note string) {
+	s, o := m.in.Snapshot, m.in.Options
+	m.giveUpOld(l, term)
+	borrower := borrowerOf(s)
+	if borrower == "" {
+		return nil, "there is no offline pool to lend to"
+	}
+	count, budget := m.movesLeft(l.pool)
+	room := l.room(lead, term)
+	if room.CPU <= 0 || room.Memory <= 0 {
+		return nil, fmt.Sprintf("no room to lend: online will ask for %s of the %s it has, and the high watermark is kept",
+			l.need(0, o.EmptyFor+term), l.usable)
+	}
+	take, pinned := reclaim.Lendable(s, reclaim.LendAsk{Pool: l.pool, Room: room, Drops: l.drops(term + lead), Count: max(count, 1)})
+	for _, p := range pinned[:min(len(pinned), pinnedShown)] {
+		pins = append(pins, Pin(p))
+	}
+	for _, c := range take {
+		if count <= 0 {
+			m.withhold("pool "+string(l.pool.ID), "lend "+c.Node.Name, budget, Why{"Ebb", c.Why})
+			break
+		}
+		loan := m.newLoan(l.pool, borrower, c)
+		m.move(MoveBegin, loan, loan, Why{"Ebb", loan.Reason})
+	}
+	return pins, fmt.Sprintf("%s can be lent for %s or longer; %d loans begin", room, term, len(take))
+}
+
+// room is what online can give up: over the time in which parcels are emptied and for the whole term after it, everything asked for must
+// fit into what stays, with the high watermark left free. Machines that are being emptied count with nothing, since their pods are leaving.
+func (l *ledger) room(lead, term time.Duration) fleet.Resources {
+	o := l.in.Options
+	stays := l.usable
+	for id := range l.online {
+		if l.emptyingWhole(id) {
+			stays = stays.Sub(l.online[id])
+		}
+	}
+	wanted := l.need(o.EmptyFor, o.EmptyFor+term+lead)
+	room := only(stays).Sub(only(wanted)).Sub(only(share(l.capacity, l.pool.HighWatermark))).Floor()
+	room.GPU, room.Pods = 1<<40, 1<<40 // not what lending is reckoned in
+	return room
+}
+
+func (l *ledger) emptyingWhole(id fleet.NodeID) bool {
+	s := l.in.Snapshot
+	for i := range s.Loans {
+		if n := &s.Loans[i]; n.Node == id && n.Phase == fleet.Emptying && n.Kind == fleet.KindNode {
+			return true
+		}
+	}
+	return false
+}
+
+// movesLeft is what the pool's budget leaves, and the name of the bound.
+func (m *maker) movesLeft(p *fleet.Pool) (int, string) {
+	moving := 0
+	for i := range m.in.Snapshot.Loans {
+		if l := &m.in.Snapshot.Loans[i]; l.From == p.ID && l.Phase.Moving() {
+			moving++
+		}
+	}
+	atOnce := p.MovesAtOnce - moving
+	hourly := p.MovesPerHour - len(m.in.Begun)
+	if hourly < atOnce {
+		return max(hourly, 0), fmt.Sprintf("move budget: %d loans an hour", p.MovesPerHour)
+	}
+	return max(atOnce, 0), fmt.Sprintf("move budget: %d parcels in motion at once", p.MovesAtOnce)
+}
+
+// giveUpOld cancels loans whose parcels could not be emptied: for too long, or because their services will not shrink after all.
+func (m *maker) giveUpOld(l *ledger, term time.Duration) {
+	s, o := m.in.Snapshot, m.in.Options
+	drops := l.drops(term)
+	for _, loan := range emptyingOf(s, l.pool.ID) {
+		if s.At.Sub(loan.Created) < o.EmptyFor {
+			continue
+		}
+		for _, p := range m.pods[loan.Node] {
+			if loan.Kind != fleet.KindNode || p.Class != fleet.PodOnline || p.Deleting {
+				continue
+			}
+			if drops[p.Service] > 0 && s.At.Sub(loan.Created) < o.EmptyMax {
+				continue
+			}
+			after, err := loan.Cancel(s.At, fmt.Sprintf("could not be emptied: pod %s stays", p.Name))
+			m.step(MoveCancel, *loan, after, err, "Pinned")
+			break
+		}
+	}
+}
+
+// borrowerOf is the offline pool that borrows: the first by id.
+func borrowerOf(s *fleet.Snapshot) fleet.PoolID {
+	for i := range s.Pools {
+		if s.Pools[i].Class == fleet.Offline {
+			return s.Pools[i].ID
+		}
+	}
+	return ""
+}
+
+// newLoan names the loan after its machine, its first cell and the time, so that a plan that is made twice names it twice alike.
+func (m *maker) newLoan(p *fleet.Pool, to fleet.PoolID, c reclaim.Candidate) fleet.Loan {
+	at := m.in.Snapshot.At
+	l := fleet.Loan{
+		ID:     fleet.LoanID(fmt.Sprintf("%s-c%d-%s", c.Node.Name, c.Cells[0], at.UTC().Format("20060102t150405"))),
+		Parcel: fleet.MakeParcelID(c.Node.ID, c.Cells), Kind: c.Kind, Node: c.Node.ID, NodeName: c.Node.Name, Cells: c.Cells,
+		Capacity: c.Capacity, From: p.ID, To: to,
+	}
+	return l.Begin(at, c.Why)
+}
+
+// view is what operators are shown of the pool.
+func (m *maker) view(l *ledger, lead time.Duration) PoolView {
+	v := PoolView{Pool: l.pool.ID, Nodes: l.nodes, Capacity: l.capacity, Requested: l.requested(), Need: l.need(0, 0), NeedAhead: l.need(0, lead),
+		Lent: map[fleet.ParcelKind]int{}, Moving: map[fleet.ParcelKind]int{}}
+	for i := range m.in.Snapshot.Loans {
+		loan := &m.in.Snapshot.Loans[i]
+		if loan.From != l.pool.ID {
+			continue
+		}
+		if loan.Phase.Away() {
+			v.Lent[loan.Kind]++
+			v.LentCapacity = v.LentCapacity.Add(loan.Capacity)
+		}
+		if loan.Phase.Moving() {
+			v.Moving[loan.Kind]++
+		}
+	}
+	return v
+}

@@ -1,0 +1,96 @@
+package planner
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// Make decides one cycle.
+func Make(in Input) Plan {
+	m := newMaker(&in)
+	m.plan.Targets, m.plan.Division = size(&in)
+	m.scales()
+	m.follow()
+	m.lend()
+	m.jobs()
+	m.fill()
+	m.mark()
+	m.order()
+	return m.plan
+}
+
+// maker is the plan in the making. Its steps run in the order of Make, and each reads what the earlier ones decided.
+type maker struct {
+	in   *Input
+	plan Plan
+	// pods, loans and state are the snapshot by machine; fillers by the name of the machine whose room they hold.
+	pods    map[fleet.NodeID][]*fleet.Pod
+	loans   map[fleet.NodeID][]*fleet.Loan
+	state   map[fleet.NodeID]nodeLoans
+	fillers map[string][]*fleet.Pod
+	// asked is the CPU that online pods request on each machine.
+	asked map[fleet.NodeID]fleet.MilliCPU
+	// moved are loans that this plan already takes a step with; begun and recalled the machines on which it begins or recalls one.
+	moved           map[fleet.LoanID]bool
+	begun, recalled map[fleet.NodeID]bool
+}
+
+func newMaker(in *Input) *maker {
+	s := in.Snapshot
+	m := &maker{in: in, plan: Plan{Revision: s.Revision, At: s.At, LeaderEpoch: s.LeaderEpoch},
+		pods: s.PodsByNode(), loans: map[fleet.NodeID][]*fleet.Loan{}, state: loansByNode(s), fillers: map[string][]*fleet.Pod{},
+		asked: map[fleet.NodeID]fleet.MilliCPU{}, moved: map[fleet.LoanID]bool{},
+		begun: map[fleet.NodeID]bool{}, recalled: map[fleet.NodeID]bool{}}
+	for i := range s.Loans {
+		m.loans[s.Loans[i].Node] = append(m.loans[s.Loans[i].Node], &s.Loans[i])
+	}
+	for i := range s.Pods {
+		switch p := &s.Pods[i]; {
+		case p.Class == fleet.PodFiller && !p.Deleting && p.HoldsOn != "":
+			m.fillers[p.HoldsOn] = append(m.fillers[p.HoldsOn], p)
+		case p.Class == fleet.PodOnline && p.Occupies():
+			m.asked[p.Node] += p.Requests.CPU
+		}
+	}
+	return m
+}
+
+// move records one step of a loan unless it already took one in this plan.
+func (m *maker) move(kind MoveKind, before, after fleet.Loan, why Why) {
+	if m.moved[before.ID] {
+		return
+	}
+	m.moved[before.ID] = true
+	m.begun[before.Node] = m.begun[before.Node] || kind == MoveBegin
+	m.recalled[before.Node] = m.recalled[before.Node] || kind == MoveRecall
+	after.LeaderEpoch = m.in.Snapshot.LeaderEpoch
+	m.plan.Moves = append(m.plan.Moves, Move{Kind: kind, Before: before, After: after, Node: before.NodeName, Why: why})
+}
+
+// step records a move that the phase machine allows, and drops one that it refuses: the facts moved on, and the next cycle sees them.
+func (m *maker) step(kind MoveKind, before fleet.Loan, after fleet.Loan, err error, reason string) {
+	if err == nil {
+		m.move(kind, before, after, Why{Reason: reason, Message: after.Reason})
+	}
+}
+
+func (m *maker) withhold(subject, action, by string, why Why) {
+	m.plan.Withheld = append(m.plan.Withheld, Withheld{Subject: subject, Action: action, By: by, Why: why})
+}
+
+// order sorts the lists whose order is not a decision, so that equal facts give equal bytes.
+func (m *maker) order() {
+	p := &m.plan
+	slices.SortFunc(p.Moves, func(a, b Move) int { return cmp.Compare(a.Before.ID, b.Before.ID) })
+	slices.SortFunc(p.Notices, func(a, b Notice) int { return a.Pod.Name.Compare(b.Pod.Name) })
+	slices.SortFunc(p.Marks, func(a, b Mark) int { return cmp.Compare(a.Node, b.Node) })
+	slices.SortFunc(p.Fillers, func(a, b Filler) int { return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Name, b.Name)) })
+	slices.SortStableFunc(p.Withheld, func(a, b Withheld) int {
+		return cmp.Or(cmp.Compare(a.Subject, b.Subject), cmp.Compare(a.Action, b.Action))
+	})
+}
+
+// pool finds the terms of the pool that a loan is from.
+func (m *maker) pool(l *fleet.Loan) *fleet.Pool { return m.in.Snapshot.Pool(l.From) }

@@ -1,0 +1,120 @@
+package planner
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// open reports whether offline pods may land on a machine: it is at home in an offline pool and not lent out, or a parcel of it is lent,
+// nothing of it is on its way home, and the room that online keeps of it is held by fillers.
+func (m *maker) open(n *fleet.Node) bool {
+	s := m.in.Snapshot
+	pool := s.Pool(n.Pool)
+	if pool == nil {
+		return false
+	}
+	st := m.state[n.ID]
+	if pool.Class == fleet.Offline {
+		return st.live == 0
+	}
+	return st.lent > 0 && st.homeward == 0 && !m.recalled[n.ID] && m.keptIsHeld(n)
+}
+
+// kept is the free room of the cells that online keeps of a machine with lent cells: what they hold less what online pods ask for.
+func (m *maker) kept(n *fleet.Node) fleet.Resources {
+	away := m.cells(n, fleet.Lent)
+	cells := slices.DeleteFunc(n.AllCells(), func(c int) bool { return slices.Contains(away, c) })
+	if len(away) == 0 || len(cells) == 0 {
+		return fleet.Resources{}
+	}
+	room := n.CapacityOf(cells)
+	for _, p := range m.pods[n.ID] {
+		if p.Class == fleet.PodOnline || p.Class == fleet.PodSystem {
+			room = room.Sub(p.Requests)
+		}
+	}
+	return fleet.Resources{CPU: max(room.CPU, 0), Memory: max(room.Memory, 0), GPU: max(room.GPU, 0)}
+}
+
+// leastRoom is the free room that is worth a filler: below a core no offline pod of note would fit.
+const leastRoom fleet.MilliCPU = 1000
+
+// keptIsHeld reports whether fillers hold the kept room, but for crumbs.
+func (m *maker) keptIsHeld(n *fleet.Node) bool {
+	var bound fleet.Resources
+	for _, p := range m.fillers[n.Name] {
+		if p.Occupies() {
+			bound = bound.Add(p.Requests)
+		}
+	}
+	return m.kept(n).CPU-bound.CPU < leastRoom
+}
+
+// fill holds the kept room of machines with lent sockets, since nothing else keeps offline pods off it until the scheduler can. Room that
+// comes free later gets a further filler; all of them go when nothing of the machine is lent any more.
+func (m *maker) fill() {
+	s := m.in.Snapshot
+	if s.Frozen != "" {
+		return
+	}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		pods := m.fillers[n.Name]
+		kept := m.kept(n)
+		if kept.CPU < leastRoom {
+			for _, p := range pods {
+				m.plan.Fillers = append(m.plan.Fillers, Filler{Name: p.Name.Name, Node: n.Name, Delete: true, ID: p.ID})
+			}
+			continue
+		}
+		for _, p := range pods {
+			kept = kept.Sub(p.Requests)
+		}
+		kept = fleet.Resources{CPU: kept.CPU, Memory: max(kept.Memory, 0)}
+		if kept.CPU < leastRoom {
+			continue
+		}
+		m.plan.Fillers = append(m.plan.Fillers, Filler{Name: fmt.Sprintf("filler-%s-%d-%d", n.Name, len(pods), kept.CPU), Node: n.Name, Room: kept,
+			Loan: m.lentLoan(n.ID), Purpose: "KeptSocket"})
+	}
+}
+
+// mark brings every machine's marks to what its loans say. Machines outside of our pools are left alone.
+func (m *maker) mark() {
+	s := m.in.Snapshot
+	if s.Frozen != "" {
+		return
+	}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		pool := s.Pool(n.Pool)
+		if pool == nil {
+			continue
+		}
+		if want := m.wantMarks(n, pool); want != n.Marks {
+			m.plan.Marks = append(m.plan.Marks, Mark{Node: n.Name, ID: n.ID, Want: want})
+		}
+	}
+}
+
+func (m *maker) wantMarks(n *fleet.Node, pool *fleet.Pool) fleet.NodeMarks {
+	// A loan that this plan begins counts: its taint goes up in the same cycle, so that nothing new lands there.
+	live := m.state[n.ID].live > 0 || m.begun[n.ID]
+	return fleet.NodeMarks{
+		HolderTaint:  live || pool.Class == fleet.Offline,
+		OfflineLabel: m.open(n),
+		KeepNode:     live,
+	}
+}
+
+// lentLoan is the first lent loan of a machine.
+func (m *maker) lentLoan(node fleet.NodeID) fleet.LoanID {
+	for _, l := range m.loans[node] {
+		if l.Phase == fleet.Lent {
+			return l.ID
+		}
+	}
+	return ""
+}

@@ -1,0 +1,236 @@
+package planner
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/hpa"
+)
+
+// ledger is what one lending pool has and needs, over the horizon.
+type ledger struct {
+	in   *Input
+	pool *fleet.Pool
+	pods map[fleet.NodeID][]*fleet.Pod
+
+	capacity fleet.Resources // of all ready machines of the pool
+	usable   fleet.Resources // where online pods can be, or already are
+	coming   fleet.Resources // room of machines that are on their way home
+	other    fleet.Resources // requests of online pods of no service
+	online   map[fleet.NodeID]fleet.Resources
+	nodes    int
+
+	services []*sized
+}
+
+// sized is one service of the pool with its target.
+type sized struct {
+	svc    *fleet.Service
+	target *hpa.Target
+	pods   int // that exist and do not leave
+}
+
+// newLedger reckons a pool. A service belongs to the online pool on which most of its pods are, a service without pods to the first one.
+func newLedger(in *Input, pool *fleet.Pool, targets []hpa.Target, home map[fleet.ServiceID]fleet.PoolID) *ledger {
+	s := in.Snapshot
+	l := &ledger{in: in, pool: pool, pods: s.PodsByNode(), online: map[fleet.NodeID]fleet.Resources{}}
+	state := loansByNode(s)
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if n.Pool != pool.ID {
+			continue
+		}
+		l.nodes++
+		asked := l.onlineOn(n)
+		l.online[n.ID] = asked
+		if !n.Ready {
+			continue
+		}
+		l.capacity = l.capacity.Add(n.Allocatable)
+		switch st := state[n.ID]; {
+		case st.live == 0:
+			l.usable = l.usable.Add(n.Allocatable)
+		default:
+			l.usable = l.usable.Add(asked)
+			if st.live == st.homeward {
+				l.coming = l.coming.Add(n.Allocatable.Sub(asked).Floor())
+			}
+		}
+	}
+	for i := range s.Services {
+		if svc := &s.Services[i]; home[svc.ID] == pool.ID {
+			t := &targets[i]
+			l.services = append(l.services, &sized{svc: svc, target: t, pods: standing(svc)})
+		}
+	}
+	return l
+}
+
+// onlineOn is what online pods request on a node; the pods of no service are added to other.
+func (l *ledger) onlineOn(n *fleet.Node) fleet.Resources {
+	var sum fleet.Resources
+	for _, p := range l.pods[n.ID] {
+		if p.Class != fleet.PodOnline && p.Class != fleet.PodSystem {
+			continue
+		}
+		r := p.Requests.Add(fleet.Resources{Pods: 1})
+		sum = sum.Add(r)
+		if p.Service == "" {
+			l.other = l.other.Add(r)
+		}
+	}
+	return sum
+}
+
+// standing counts the pods of a service that do not leave, whether they run yet or not.
+func standing(svc *fleet.Service) int {
+	n := 0
+	for i := range svc.Pods {
+		if p := &svc.Pods[i]; !p.Deleting && p.Phase != fleet.PodFailed && p.Phase != fleet.PodSucceeded {
+			n++
+		}
+	}
+	return n
+}
+
+// replicas is the most that a service needs between two times from now: its target, and what its tide asks for.
+func (v *sized) replicas(from, to time.Duration) int32 {
+	t := v.target
+	var need int32
+	if from <= 0 {
+		need = t.Replicas
+	}
+	if t.AheadStep <= 0 || len(t.Ahead) == 0 {
+		// No tide to look along: what runs now, or is wanted now, is all that is known, and it stays.
+		return max(t.Replicas, int32(v.pods))
+	}
+	first, last := int(max(from, 0)/t.AheadStep), int(to/t.AheadStep)+1
+	for i := first; i <= last && i < len(t.Ahead); i++ {
+		need = max(need, t.Ahead[i])
+	}
+	if !t.DataFresh {
+		need = max(need, int32(v.pods))
+	}
+	return need
+}
+
+// need is what the pool's services ask for at most between two times from now. It adds the largest demand of each service in the window,
+// which is no less than the largest sum: the bias is towards too much room for online.
+func (l *ledger) need(from, to time.Duration) fleet.Resources {
+	sum := l.other
+	for _, v := range l.services {
+		n := int64(v.replicas(from, to))
+		sum = sum.Add(v.svc.Request.Add(fleet.Resources{Pods: 1}).Times(n))
+	}
+	return grossUp(sum, l.in.Options.Placement)
+}
+
+// grossUp adds the part of each machine that scattered pod sizes leave unusable.
+func grossUp(r fleet.Resources, waste float64) fleet.Resources {
+	return r.Add(share(r, waste))
+}
+
+// share is a fraction of an amount of CPU and memory, rounded down.
+func share(r fleet.Resources, f float64) fleet.Resources {
+	return fleet.Resources{CPU: fleet.MilliCPU(float64(r.CPU) * f), Memory: fleet.Bytes(float64(r.Memory) * f)}
+}
+
+// only keeps the resources that lending is reckoned in: CPU and memory. GPUs are no service's bottleneck unless it asks for them, and then
+// its pods pin the machine; the number of pods is bounded by CPU long before.
+func only(r fleet.Resources) fleet.Resources { return fleet.Resources{CPU: r.CPU, Memory: r.Memory} }
+
+// drops is how many pods of each service its tide takes away within EmptyFor and keeps away for the term: what emptying may wait for.
+func (l *ledger) drops(term time.Duration) map[fleet.ServiceID]int {
+	o := l.in.Options
+	out := map[fleet.ServiceID]int{}
+	for _, v := range l.services {
+		if !v.movable() {
+			continue
+		}
+		if keep := int(v.replicas(o.EmptyFor, o.EmptyFor+term)); v.pods > keep {
+			out[v.svc.ID] = v.pods - keep
+		}
+	}
+	return out
+}
+
+// movable reports whether scale-in of this service may be waited for at all.
+func (v *sized) movable() bool {
+	t := v.target
+	return v.svc.Mode.Acts() && v.svc.Blocked == "" && v.svc.Steerable && t.DataFresh && len(t.Ahead) > 0 &&
+		v.svc.Pause != fleet.PauseAll && v.svc.Pause != fleet.PauseIn
+}
+
+// staleServices names services whose signals are not all fresh: nothing is lent while there is one.
+func (l *ledger) staleServices() []fleet.ServiceID {
+	var out []fleet.ServiceID
+	for _, v := range l.services {
+		if !v.target.DataFresh && v.svc.Blocked == "" && v.svc.TargetFound {
+			out = append(out, v.svc.ID)
+		}
+	}
+	return out
+}
+
+// nodeLoans counts the loans of one machine that are not over.
+type nodeLoans struct {
+	live, homeward, lent, emptying int
+}
+
+func loansByNode(s *fleet.Snapshot) map[fleet.NodeID]nodeLoans {
+	out := map[fleet.NodeID]nodeLoans{}
+	for i := range s.Loans {
+		l := &s.Loans[i]
+		if l.Phase.Ended() {
+			continue
+		}
+		st := out[l.Node]
+		st.live++
+		switch l.Phase {
+		case fleet.Noticed, fleet.Draining:
+			st.homeward++
+		case fleet.Lent:
+			st.lent++
+		case fleet.Emptying:
+			st.emptying++
+		}
+		out[l.Node] = st
+	}
+	return out
+}
+
+// Homes attributes each service to one online pool: the one on whose machines most of its pods are, or the first.
+func Homes(s *fleet.Snapshot) map[fleet.ServiceID]fleet.PoolID {
+	var first fleet.PoolID
+	for i := range s.Pools {
+		if s.Pools[i].Class == fleet.Online {
+			first = s.Pools[i].ID
+			break
+		}
+	}
+	out := make(map[fleet.ServiceID]fleet.PoolID, len(s.Services))
+	for i := range s.Services {
+		svc := &s.Services[i]
+		count := map[fleet.PoolID]int{}
+		for j := range svc.Pods {
+			if n := s.Node(svc.Pods[j].Node); n != nil && n.Pool != "" {
+				count[n.Pool]++
+			}
+		}
+		best := first
+		pools := make([]fleet.PoolID, 0, len(count))
+		for id := range count {
+			pools = append(pools, id)
+		}
+		slices.SortFunc(pools, func(a, b fleet.PoolID) int {
+			return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b))
+		})
+		if len(pools) > 0 {
+			best = pools[0]
+		}
+		out[svc.ID] = best
+	}
+	return out
+}

@@ -1,0 +1,280 @@
+package reclaim
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// Candidate is one parcel that could be lent.
+type Candidate struct {
+	Node     *fleet.Node
+	Kind     fleet.ParcelKind
+	Cells    []int
+	Capacity fleet.Resources
+	// Loses is the room that online gives up by it: for a socket also the free room of what it keeps, since nothing new lands there.
+	Loses fleet.Resources
+	// Leavers are online pods that must go by scale-in before the parcel is empty, by service.
+	Leavers map[fleet.ServiceID]int
+	Why     string
+}
+
+// LendAsk is what may be lent at most.
+type LendAsk struct {
+	Pool *fleet.Pool
+	// Room is how much online can give up at most; Drops how many pods of each service its own tide will take away soon and keep away for
+	// the minimum term.
+	Room  fleet.Resources
+	Drops map[fleet.ServiceID]int
+	// Count is the move budget that is left.
+	Count int
+}
+
+// Lendable picks parcels of the pool, best first: whole machines before sockets, and among equals those with the fewest pods to wait for,
+// so that what scale-in must empty costs least. What it returns fits into the ask taken together. It also names the nodes that stay and
+// what pins them.
+func Lendable(s *fleet.Snapshot, ask LendAsk) (take []Candidate, pinned []Pinned) {
+	if ask.Count <= 0 {
+		return nil, nil
+	}
+	m := newFleetView(s, ask.Pool)
+	drops := m.dropsLeft(ask.Drops)
+	room := ask.Room
+
+	for _, n := range m.byFewestPods() {
+		c, pin := m.wholeMachine(n, drops)
+		if pin != "" {
+			pinned = append(pinned, Pinned{Node: n.Name, By: pin})
+			continue
+		}
+		if len(take) >= ask.Count || !c.Loses.Fits(room) {
+			continue
+		}
+		take = append(take, c)
+		room = room.Sub(c.Loses)
+		for svc, k := range c.Leavers {
+			drops[svc] -= k
+		}
+		m.leave(n)
+	}
+	if ask.Pool.Unit == fleet.UnitSocket {
+		for _, n := range m.byFewestPods() {
+			if len(take) >= ask.Count {
+				break
+			}
+			if slices.ContainsFunc(take, func(c Candidate) bool { return c.Node.ID == n.ID }) {
+				continue
+			}
+			if c, ok := m.oneSocket(n); ok && c.Loses.Fits(room) {
+				take = append(take, c)
+				room = room.Sub(c.Loses)
+			}
+		}
+	}
+	return take, pinned
+}
+
+// Pinned is a node that stays, and the reason.
+type Pinned struct{ Node, By string }
+
+// fleetView is the snapshot turned towards one lending pool.
+type fleetView struct {
+	s    *fleet.Snapshot
+	pool *fleet.Pool
+	pods map[fleet.NodeID][]*fleet.Pod
+	// leaving are nodes whose parcels are emptying or were just picked: their pods do not count for spread.
+	leaving map[fleet.NodeID]bool
+	busy    map[fleet.NodeID]bool // nodes with a loan of any phase
+	byZone  map[fleet.ServiceID]map[string]int
+}
+
+func newFleetView(s *fleet.Snapshot, pool *fleet.Pool) *fleetView {
+	v := &fleetView{s: s, pool: pool, pods: s.PodsByNode(), leaving: map[fleet.NodeID]bool{}, busy: map[fleet.NodeID]bool{},
+		byZone: map[fleet.ServiceID]map[string]int{}}
+	for i := range s.Loans {
+		l := &s.Loans[i]
+		v.busy[l.Node] = true
+		if l.Phase == fleet.Emptying && l.Kind == fleet.KindNode {
+			v.leaving[l.Node] = true
+		}
+	}
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; !v.leaving[n.ID] {
+			v.count(n, 1)
+		}
+	}
+	return v
+}
+
+// count adds the node's online pods to the spread of their services.
+func (v *fleetView) count(n *fleet.Node, by int) {
+	for _, p := range v.pods[n.ID] {
+		if p.Class != fleet.PodOnline || p.Service == "" || p.Deleting {
+			continue
+		}
+		if v.byZone[p.Service] == nil {
+			v.byZone[p.Service] = map[string]int{}
+		}
+		v.byZone[p.Service][n.Zone] += by
+	}
+}
+
+func (v *fleetView) leave(n *fleet.Node) {
+	v.leaving[n.ID] = true
+	v.count(n, -1)
+}
+
+// dropsLeft takes what nodes that are already emptying wait for out of the drops.
+func (v *fleetView) dropsLeft(drops map[fleet.ServiceID]int) map[fleet.ServiceID]int {
+	left := make(map[fleet.ServiceID]int, len(drops))
+	for svc, k := range drops {
+		left[svc] = k
+	}
+	for id := range v.leaving {
+		for _, p := range v.pods[id] {
+			if p.Class == fleet.PodOnline && p.Service != "" && !p.Deleting {
+				left[p.Service]--
+			}
+		}
+	}
+	return left
+}
+
+// byFewestPods lists the pool's nodes that could be lent, those with the least online requests first.
+func (v *fleetView) byFewestPods() []*fleet.Node {
+	var out []*fleet.Node
+	asked := map[fleet.NodeID]fleet.MilliCPU{}
+	for i := range v.s.Nodes {
+		n := &v.s.Nodes[i]
+		if n.Pool != v.pool.ID || !n.Ready || v.busy[n.ID] {
+			continue
+		}
+		asked[n.ID] = v.online(n).CPU
+		out = append(out, n)
+	}
+	slices.SortFunc(out, func(a, b *fleet.Node) int {
+		if c := cmp.Compare(asked[a.ID], asked[b.ID]); c != 0 {
+			return c
+		}
+		return cmp.Compare(a.Name, b.Name)
+	})
+	return out
+}
+
+// online is what online pods request on a node.
+func (v *fleetView) online(n *fleet.Node) fleet.Resources {
+	var sum fleet.Resources
+	for _, p := range v.pods[n.ID] {
+		if p.Class == fleet.PodOnline {
+			sum = sum.Add(p.Requests).Add(fleet.Resources{Pods: 1})
+		}
+	}
+	return sum
+}
+
+// wholeMachine judges a machine: every online pod on it must belong to a service whose own tide will take that many pods away, and the
+// service must not lose a zone by it. pin says what keeps the machine otherwise.
+func (v *fleetView) wholeMachine(n *fleet.Node, drops map[fleet.ServiceID]int) (c Candidate, pin string) {
+	leavers := map[fleet.ServiceID]int{}
+	for _, p := range v.pods[n.ID] {
+		switch {
+		case p.Class == fleet.PodSystem || p.Class == fleet.PodFiller || p.Deleting:
+			continue
+		case p.Class != fleet.PodOnline || p.Service == "":
+			return c, fmt.Sprintf("pod %s is of no service that scales", p.Name)
+		}
+		if svc := v.s.Service(p.Service); svc == nil || !svc.Steerable {
+			return c, fmt.Sprintf("pod %s cannot be chosen by pod-deletion-cost", p.Name)
+		}
+		leavers[p.Service]++
+	}
+	for _, svc := range sortedKeys(leavers) {
+		if k := leavers[svc]; k > drops[svc] {
+			return c, fmt.Sprintf("service %s keeps %d of its %d pods here", svc, k-max(drops[svc], 0), k)
+		}
+		if zones := v.byZone[svc]; len(zones) > 1 && zones[n.Zone] == leavers[svc] {
+			return c, fmt.Sprintf("service %s would leave zone %s", svc, n.Zone)
+		}
+	}
+	return Candidate{
+		Node: n, Kind: fleet.KindNode, Cells: n.AllCells(), Capacity: n.Allocatable, Loses: n.Allocatable, Leavers: leavers,
+		Why: fmt.Sprintf("%d online pods leave by scale-in", total(leavers)),
+	}, ""
+}
+
+// oneSocket judges a node whose online pods already fit into all sockets but one, in every resource and cell by cell. The node side must
+// be alive, since it confines them.
+func (v *fleetView) oneSocket(n *fleet.Node) (Candidate, bool) {
+	sockets := n.Sockets()
+	if len(sockets) < 2 || !n.AgentAlive {
+		return Candidate{}, false
+	}
+	away := n.CellsOf(sockets[len(sockets)-1])
+	kept := slices.DeleteFunc(n.AllCells(), func(c int) bool { return slices.Contains(away, c) })
+	var stays []*fleet.Pod
+	for _, p := range v.pods[n.ID] {
+		if p.Class == fleet.PodOnline {
+			stays = append(stays, p)
+		}
+	}
+	room := n.CapacityOf(kept)
+	used := v.online(n)
+	// A socket with nobody beside it would better be lent as a whole machine, once the tide allows.
+	if len(stays) == 0 || !used.Fits(room) || !fitsCells(n, kept, stays) {
+		return Candidate{}, false
+	}
+	lent := n.CapacityOf(away)
+	return Candidate{
+		Node: n, Kind: fleet.KindSocket, Cells: away, Capacity: lent, Loses: n.Allocatable.Sub(used), Leavers: nil,
+		Why: fmt.Sprintf("its online pods (%s) fit the other sockets (%s)", used, room),
+	}, true
+}
+
+// fitsCells packs pods into cells, largest first. A pod that is larger than a cell takes whole cells of its own, as the kernel would
+// spread it; this is a test of fit, not a placement.
+func fitsCells(n *fleet.Node, cells []int, pods []*fleet.Pod) bool {
+	free := make([]fleet.MilliCPU, 0, len(cells))
+	for _, id := range cells {
+		free = append(free, n.CapacityOf([]int{id}).CPU)
+	}
+	sizes := make([]fleet.MilliCPU, len(pods))
+	for i, p := range pods {
+		sizes[i] = p.Requests.CPU
+	}
+	slices.SortFunc(sizes, func(a, b fleet.MilliCPU) int { return cmp.Compare(b, a) })
+	for _, size := range sizes {
+		for i := range free {
+			take := min(size, free[i])
+			if free[i] >= size || take == n.CapacityOf([]int{cells[i]}).CPU {
+				free[i] -= take
+				size -= take
+			}
+			if size <= 0 {
+				break
+			}
+		}
+		if size > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
+	keys := make([]K, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func total(m map[fleet.ServiceID]int) int {
+	n := 0
+	for _, k := range m {
+		n += k
+	}
+	return n
+}
