@@ -1,0 +1,206 @@
+package hpa
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// decide brings what is wanted through rate, proof, stabilisation, quota, bounds and pauses, in this order: each later one is a stronger
+// word than the ones before it.
+func (z *sizer) decide(tg *Target, floors, reactive int32) {
+	want := floors
+	if !z.floorOnly() {
+		limit := z.rateLimit(z.current)
+		want = max(floors, min(reactive, limit))
+		if reactive > want {
+			tg.Limited = LimitedRate
+			z.note("cut to %d by the rate of scale-out", want)
+		}
+	}
+	next, remember := want, want
+	if want < z.held {
+		next, remember = z.shrink(tg, want)
+	}
+	tg.Decision = Decision{At: z.now, Replicas: remember, From: z.held}
+	tg.Replicas = z.permit(tg, z.bound(tg, next))
+}
+
+// shrink judges a scale-in: it needs every signal fresh, a tide to trust, a controller that has watched, and agreement over the whole
+// stabilisation window. What it returns to be remembered is what stands when a proof is missing, so that the window starts anew from the
+// last moment without proof, and a signal that comes and goes cannot make the target swing.
+func (z *sizer) shrink(tg *Target, want int32) (next, remember int32) {
+	fall, fell := z.fall()
+	switch {
+	case len(z.missing) == 1 && z.missing[0] == "forecast":
+		tg.Held = HeldForecast
+		z.note("held, as the forecast is not to be trusted")
+		return z.held, z.held
+	case len(z.missing) > 0:
+		tg.Held = HeldStale
+		z.note("held, as a scale-in needs every signal fresh")
+		return z.held, z.held
+	case fell:
+		tg.Held = HeldFall
+		z.note("held, as %s: a fault until shown otherwise", fall)
+		return z.held, z.held
+	case z.pods.rollout:
+		tg.Held = HeldRollout
+		z.note("held while a rollout lasts")
+		return z.held, z.held
+	case !z.watched():
+		tg.Held = HeldJustStarted
+		z.note("held until this controller has watched for %s", ago(z.o.Window))
+		return z.held, want
+	}
+	next, why := z.stabilise(want)
+	if next == z.held {
+		tg.Held = HeldStabilisation
+	}
+	if next > want {
+		z.note("%s by stabilisation: %s", heldOrEased(next == z.held), why)
+	}
+	return next, want
+}
+
+func heldOrEased(held bool) string {
+	if held {
+		return "held"
+	}
+	return "eased"
+}
+
+func (z *sizer) watched() bool {
+	since := z.o.WatchedSince
+	return !since.IsZero() && z.now.Sub(since) >= z.o.Window
+}
+
+// stabilise returns the largest ask of the stabilisation window, at most what runs. History that does not reach back over the window
+// proves nothing; up to one cycle of it may be missing, since decisions come one a cycle.
+func (z *sizer) stabilise(want int32) (int32, string) {
+	window := z.o.Defaults.Stabilisation
+	next, at, oldest := want, z.now, z.now
+	for _, h := range z.o.History {
+		if h.At.Before(oldest) {
+			oldest = h.At
+		}
+		if h.At.After(z.now.Add(-window)) && (h.Replicas > next || (h.Replicas == next && next > want && h.At.After(at))) {
+			next, at = h.Replicas, h.At
+		}
+	}
+	known := z.now.Sub(oldest)
+	if len(z.o.History) == 0 || known < window-z.o.Defaults.Cycle {
+		return z.held, fmt.Sprintf("decisions are known for %s of %s", ago(known), ago(window))
+	}
+	return min(next, z.held), fmt.Sprintf("%d was wanted %s ago", next, ago(z.now.Sub(at)))
+}
+
+// fall reports whether the load fell faster than its history ever did: more than F within five minutes, or more than the compounded
+// 1 − (1−F)^n within n times that. Such a fall is taken for a fault upstream of the service, whose end brings the load back at once and a
+// storm of retries with it; it is held for as long as it stays in reach, with the forecast as the floor all along.
+func (z *sizer) fall() (string, bool) {
+	d, f := z.o.Defaults, z.p.FastestFall
+	if z.number(z.live.Load) != fresh || (f <= 0 && z.p.Quality.Points < z.p.Quality.Needed) {
+		return "", false // nothing measured, or no history to compare with: other proofs are missing then
+	}
+	f = min(max(f, d.FallFloor), 1)
+	recent := z.p.Recent
+	for i := recent.Len() - 1; i >= 0; i-- {
+		age := z.now.Sub(recent.Time(i))
+		if age > d.FallReach {
+			break
+		}
+		v := recent.Values[i]
+		if age <= 0 || !(v > 0) {
+			continue
+		}
+		allowed := 1 - math.Pow(1-f, math.Ceil(float64(age)/float64(d.FallWithin)))
+		if fell := 1 - z.live.Load.Value/v; fell > allowed+1e-9 {
+			return fmt.Sprintf("the load fell by %.0f%% within %s and history knows %.0f%%", fell*100, ago(age), allowed*100), true
+		}
+	}
+	return "", false
+}
+
+// bound applies quota and bounds. A quota only cuts growth: what already runs above it is for the division of quota to call back, by a
+// deadline and with notice. Bounds are the operator's explicit word and need no proof, except that a controller that just started takes
+// nothing away.
+func (z *sizer) bound(tg *Target, next int32) int32 {
+	b := z.bounds(z.now, z.now.Add(1))
+	if q := z.o.Quota; q > 0 && next > z.held && next > q {
+		next = max(q, z.held)
+		tg.Limited = LimitedQuota
+		z.note("cut to %d by quota (%s)", next, orElse(z.o.QuotaWhy, fmt.Sprintf("%d replicas are left", q)))
+	}
+	if next > b.most {
+		next = b.most
+		tg.Limited = LimitedMax
+		z.note("cut to the %s", b)
+		switch {
+		case next < z.held && !z.watched():
+			next = z.held
+			tg.Held = HeldJustStarted
+			z.note("held until this controller has watched for %s", ago(z.o.Window))
+		case next < z.held:
+			tg.Held = ""
+		}
+	}
+	if next < b.least {
+		next = b.least
+		z.note("raised to the minimum %d", b.least)
+	}
+	return next
+}
+
+// permit applies what forbids change altogether.
+func (z *sizer) permit(tg *Target, next int32) int32 {
+	keep := func(held, note string, args ...any) int32 {
+		tg.Held = held
+		z.note(note, args...)
+		return z.held
+	}
+	switch {
+	case z.svc.Blocked != "":
+		return keep(HeldBlocked, "no change, as the service is blocked: %s", z.svc.Blocked)
+	case !z.svc.TargetFound:
+		return keep(HeldUnknown, "no change, as the %s %s was not found", orElse(z.svc.TargetKind, "target"), z.svc.Target)
+	case !z.svc.Desired.OK:
+		return keep(HeldUnknown, "no change, as spec.replicas could not be read")
+	case z.floorOnly() && z.svc.HPA == nil:
+		return keep(HeldUnknown, "no change, as there is no HorizontalPodAutoscaler to set the floor of")
+	case next == z.held:
+		return next
+	case z.svc.Pause == fleet.PauseAll:
+		return keep(HeldPaused, "paused")
+	case z.svc.Pause == fleet.PauseIn && next < z.held:
+		return keep(HeldPaused, "scale-in is paused")
+	case z.svc.Pause == fleet.PauseOut && next > z.held:
+		return keep(HeldPaused, "scale-out is paused")
+	}
+	return next
+}
+
+// note adds a clause to the reason.
+func (z *sizer) note(format string, args ...any) {
+	z.notes = append(z.notes, fmt.Sprintf(format, args...))
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// ago renders a span of time without empty units: "3m", "2m10s", "1h".
+func ago(d time.Duration) string {
+	s := d.Round(time.Second).String()
+	for _, cut := range [...]string{"m0s", "h0m"} {
+		if len(s) > len(cut) && s[len(s)-len(cut):] == cut {
+			s = s[:len(s)-2]
+		}
+	}
+	return s
+}

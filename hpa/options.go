@@ -1,0 +1,147 @@
+package hpa
+
+import (
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// Options is what a sizing rests on besides the service, its portrait, its tide and its live signals.
+type Options struct {
+	// History is the past decisions of this service in any order, reaching back at least as far as the service's stabilisation. It is
+	// kept outside of the process, so that a restart forgets nothing.
+	History []Decision
+	// Festivals are all plans; only approved ones that name this service count.
+	Festivals []fleet.Festival
+	// Quota is the most replicas that the tenant's share leaves to this service; 0 means no limit. QuotaWhy says whose it is.
+	Quota    int32
+	QuotaWhy string
+	// WatchedSince is when this controller began to watch as a leader. Nothing scales in before Window has passed since; a zero
+	// WatchedSince never scales in.
+	WatchedSince time.Time
+	// Window is how long a new leader watches; 0 means the service's stabilisation.
+	Window time.Duration
+	// MaxAge is how old a sample may be to count as fresh; 0 means 90 s: a scrape every 30 s, one of them missed, and as long again
+	// for the query's own delay.
+	MaxAge time.Duration
+	// Defaults are the figures behind the rules; each zero field means the standard one.
+	Defaults Defaults
+}
+
+// Defaults are the figures behind the rules of sizing.
+type Defaults struct {
+	// Tolerance is the part by which usage may miss its target before a reactive part speaks; used where the service says none.
+	Tolerance float64
+	// Stabilisation is how long every part must agree before a scale-in; used where the service says none.
+	Stabilisation time.Duration
+	// RateWindow, RateFactor and RatePods bound what the reactive parts may add: in one window to at most the larger of
+	// RateFactor × the count at its start and RatePods more. Floors are not bounded: an operator's level, like a forecast, is meant.
+	RateWindow time.Duration
+	RateFactor float64
+	RatePods   int32
+	// YoungFor is how long a pod's CPU may be start-up work, ReadyDelay how soon after its start an unready pod counts as never ready,
+	// and CPUWindow the time that one CPU sample averages over.
+	YoungFor, ReadyDelay, CPUWindow time.Duration
+	// LastGood is how old a sample may be to still ask for more, though it is too old to agree to less.
+	LastGood time.Duration
+	// ImputeFor is how long a pod without samples is taken at its worst; after it, a scale-out acts on the rest.
+	ImputeFor time.Duration
+	// MissingShare is the part of the pods that may lack fresh samples while the signal still counts as fresh; the missing ones are then
+	// taken at their worst. Without it one broken pod among hundreds would keep a service at its size for ever.
+	MissingShare float64
+	// TideAge is how old a tide may be to be trusted.
+	TideAge time.Duration
+	// Cycle is the time from one plan to the next, StartUp a pod's time to Ready while it is neither stated nor learned.
+	Cycle, StartUp time.Duration
+	// LatencyUtilisation is the CPU utilisation that a latency SLO is sized for, UtilisationMargin the part of a utilisation SLO that is.
+	LatencyUtilisation, UtilisationMargin float64
+	// LatencyCalm is the part of the latency limit above which no scale-in is agreed to, LatencyFactor the most that a latency above its
+	// limit may multiply what the load itself explains.
+	LatencyCalm, LatencyFactor float64
+	// FallWithin is the span that portrait.FastestFall speaks of, FallReach how far back a fall is looked for, FallFloor the relative
+	// fall that is never a fault.
+	FallWithin, FallReach time.Duration
+	FallFloor             float64
+	// AheadStep and AheadFor are the grid of Target.Ahead.
+	AheadStep, AheadFor time.Duration
+}
+
+// Standard returns the figures that are used unless stated, each with its arithmetic.
+func Standard() Defaults {
+	return Defaults{
+		// These eight are the HorizontalPodAutoscaler's own.
+		Tolerance:     0.1,
+		Stabilisation: 300 * time.Second,
+		RateWindow:    15 * time.Second,
+		RateFactor:    2,
+		RatePods:      4,
+		YoungFor:      300 * time.Second,
+		ReadyDelay:    30 * time.Second,
+		CPUWindow:     time.Minute,
+
+		// A value may move by the fastest fall in five minutes, so an older one says nothing of now.
+		LastGood: 5 * time.Minute,
+		// Three stabilisation windows: long enough for a scrape target to come back, short against a working day.
+		ImputeFor:    15 * time.Minute,
+		MissingShare: 0.1, // as large as the tolerance: even at no load at all they move the mean by no more
+		TideAge:      15 * time.Minute,
+		Cycle:        time.Minute,
+		StartUp:      2 * time.Minute,
+		// Waiting grows as 1/(1−u): 2.5 service times at 0.60. The tolerance lets u rise to 0.66 unanswered (2.9), and the loss of one
+		// replica in ten on top to 0.73 (3.8), still on the flat side of the knee.
+		LatencyUtilisation: 0.60,
+		// The tolerance lets usage rise to 1.1 × its target unanswered: 0.9 × 1.1 = 0.99 of the limit.
+		UtilisationMargin: 0.9,
+		LatencyCalm:       0.8,
+		LatencyFactor:     2,
+		FallWithin:        5 * time.Minute,
+		FallReach:         15 * time.Minute,
+		FallFloor:         0.1, // what the tolerance ignores is no fault
+		AheadStep:         5 * time.Minute,
+		AheadFor:          24 * time.Hour,
+	}
+}
+
+// resolved fills every zero field of the options for one service.
+func (o Options) resolved(svc *fleet.Service) Options {
+	o.Defaults.fill()
+	if svc.Stabilisation > 0 {
+		o.Defaults.Stabilisation = svc.Stabilisation
+	}
+	if svc.Tolerance > 0 {
+		o.Defaults.Tolerance = svc.Tolerance
+	}
+	if o.MaxAge <= 0 {
+		o.MaxAge = 90 * time.Second
+	}
+	if o.Window <= 0 {
+		o.Window = o.Defaults.Stabilisation
+	}
+	return o
+}
+
+func (d *Defaults) fill() {
+	std := Standard()
+	for _, f := range [...]struct{ have, std *time.Duration }{
+		{&d.Stabilisation, &std.Stabilisation}, {&d.RateWindow, &std.RateWindow}, {&d.YoungFor, &std.YoungFor},
+		{&d.ReadyDelay, &std.ReadyDelay}, {&d.CPUWindow, &std.CPUWindow}, {&d.LastGood, &std.LastGood}, {&d.ImputeFor, &std.ImputeFor},
+		{&d.TideAge, &std.TideAge}, {&d.Cycle, &std.Cycle}, {&d.StartUp, &std.StartUp}, {&d.FallWithin, &std.FallWithin},
+		{&d.FallReach, &std.FallReach}, {&d.AheadStep, &std.AheadStep}, {&d.AheadFor, &std.AheadFor},
+	} {
+		if *f.have <= 0 {
+			*f.have = *f.std
+		}
+	}
+	for _, f := range [...]struct{ have, std *float64 }{
+		{&d.Tolerance, &std.Tolerance}, {&d.RateFactor, &std.RateFactor}, {&d.MissingShare, &std.MissingShare},
+		{&d.LatencyUtilisation, &std.LatencyUtilisation}, {&d.UtilisationMargin, &std.UtilisationMargin},
+		{&d.LatencyCalm, &std.LatencyCalm}, {&d.LatencyFactor, &std.LatencyFactor}, {&d.FallFloor, &std.FallFloor},
+	} {
+		if !(*f.have > 0) {
+			*f.have = *f.std
+		}
+	}
+	if d.RatePods <= 0 {
+		d.RatePods = std.RatePods
+	}
+}

@@ -1,0 +1,304 @@
+package hpa
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/portrait"
+)
+
+// UtilisationTarget is the CPU utilisation (0..1] that a service is sized for: the margin below its limit where utilisation is its
+// service level, its CPU metric's target where it states one, else the figure for latency levels.
+func UtilisationTarget(svc *fleet.Service) float64 {
+	var d Defaults
+	d.fill()
+	return d.utilisation(svc)
+}
+
+func (d *Defaults) utilisation(svc *fleet.Service) float64 {
+	target := d.LatencyUtilisation
+	if svc.SLO.Utilisation > 0 {
+		target = svc.SLO.Utilisation * d.UtilisationMargin
+	}
+	for i := range svc.Metrics {
+		m := &svc.Metrics[i]
+		if m.Type != fleet.MetricCPU || !(m.Target > 0) {
+			continue
+		}
+		if svc.SLO.Utilisation > 0 {
+			return min(target, m.Target)
+		}
+		return m.Target
+	}
+	return target
+}
+
+// capacity is the load that one replica carries at a CPU utilisation, in the portrait's signal:
+//
+//	cpu:      request × util
+//	requests: (request × util − idle) / cost of one request
+//
+// and no more than the operator's own figure, where a Requests metric states one.
+func capacity(svc *fleet.Service, p *portrait.Portrait, util float64) (float64, bool) {
+	budget := svc.Request.CPU.Cores() * util
+	if p.Signal == portrait.CPU {
+		return budget, budget > 0
+	}
+	out, ok := math.Inf(1), false
+	if p.CPUPerLoad.OK && p.CPUPerLoad.Value > 0 && budget > 0 {
+		idle := 0.0
+		if p.CPUIdle.OK {
+			idle = max(0, p.CPUIdle.Value)
+		}
+		if budget > idle {
+			out, ok = (budget-idle)/p.CPUPerLoad.Value, true
+		}
+	}
+	for i := range svc.Metrics {
+		if m := &svc.Metrics[i]; m.Type == fleet.MetricRequests && m.Target > 0 && m.Target < out {
+			out, ok = m.Target, true
+		}
+	}
+	return out, ok && sound(out) && out > 0
+}
+
+// replicasFor turns a load into replicas; unknown where the load or the capacity is.
+func (z *sizer) replicasFor(load float64) fleet.Known[int32] {
+	if !z.capacityKnown || !sound(load) {
+		return fleet.Known[int32]{}
+	}
+	// The epsilon keeps 36.0 / 12.0 from asking for four by a rounding error.
+	return fleet.KnownAt(ceil(load/z.capacity-1e-9), z.now)
+}
+
+// leadOf is how far ahead replicas must be asked for: their time to Ready, and one cycle until the next chance to ask.
+func (z *sizer) leadOf() time.Duration {
+	d := z.o.Defaults
+	startUp := z.svc.StartUp
+	if startUp <= 0 {
+		startUp = z.p.StartUp[1]
+		// Four observations say little of a 0.9 quantile: the standard figure stands beside them.
+		if z.p.StartUps < 5 {
+			startUp = max(startUp, d.StartUp)
+		}
+	}
+	return startUp + d.Cycle
+}
+
+// forecastPart is the predictive floor.
+func (z *sizer) forecastPart() Part {
+	part := Part{Name: "forecast"}
+	peak := z.t.Max(z.now, z.now.Add(z.lead), z.quantile)
+	part.Replicas = z.replicasFor(peak)
+	age := z.now.Sub(z.t.Made)
+	trusted := z.t.Trusted && part.Replicas.OK && z.t.Signal == z.p.Signal && age <= z.o.Defaults.TideAge && age >= -z.o.MaxAge
+	if !trusted {
+		z.miss("forecast")
+	}
+	switch {
+	case !sound(peak):
+		part.Detail = "no tide"
+	case !z.capacityKnown:
+		part.Detail = fmt.Sprintf("%s, but what a replica carries is not known yet: state a CPU request, or a Requests metric", z.load(peak))
+	case z.t.Signal != z.p.Signal:
+		part.Replicas = fleet.Known[int32]{}
+		part.Detail = fmt.Sprintf("a tide in %s and a portrait in %s", z.t.Signal, z.p.Signal)
+	default:
+		part.Detail = fmt.Sprintf("%s at p%s within %s, %s a replica", z.load(peak), number(z.quantile*100), ago(z.lead), z.load(z.capacity))
+		switch {
+		case !z.t.Trusted:
+			part.Detail += fmt.Sprintf(", by the fall-back %s", z.t.Model)
+		case !trusted:
+			part.Detail += fmt.Sprintf(", made %s ago", ago(age))
+		}
+	}
+	return part
+}
+
+// lift is one approved festival lift of this service.
+type lift struct {
+	plan   string
+	factor float64
+	floor  int32
+	span
+}
+
+// lifts collects the approved lifts of a service that are not over, clipped to their festival.
+func lifts(festivals []fleet.Festival, svc fleet.ServiceID) []lift {
+	var out []lift
+	for i := range festivals {
+		f := &festivals[i]
+		for _, l := range f.Lifts {
+			if !f.Approved || l.Service != svc {
+				continue
+			}
+			out = append(out, liftOf(f, l))
+		}
+	}
+	slices.SortFunc(out, func(a, b lift) int {
+		return cmp.Or(a.start.Compare(b.start), a.end.Compare(b.end), cmp.Compare(a.plan, b.plan),
+			cmp.Compare(a.factor, b.factor), cmp.Compare(a.floor, b.floor))
+	})
+	return out
+}
+
+func liftOf(f *fleet.Festival, l fleet.Lift) lift {
+	s := span{f.Start, f.End}
+	if l.Start.After(s.start) {
+		s.start = l.Start
+	}
+	if !l.End.IsZero() && l.End.Before(s.end) {
+		s.end = l.End
+	}
+	return lift{plan: f.ID, factor: l.Factor, floor: l.Floor, span: s}
+}
+
+// ask is what a lift asks for at any time in [from, to): its floor, and its factor × the tide where they overlap.
+func (l *lift) ask(z *sizer, from, to time.Time) (n int32, load float64) {
+	if !l.meets(from, to) {
+		return 0, math.NaN()
+	}
+	if l.start.After(from) {
+		from = l.start
+	}
+	if l.end.Before(to) {
+		to = l.end
+	}
+	n = l.floor
+	load = l.factor * z.t.Max(from, to.Add(-1), z.quantile)
+	if k := z.replicasFor(load); k.OK {
+		n = max(n, k.Value)
+	}
+	return n, load
+}
+
+// festivalPart is the floor of the approved festivals in force within the lead; false while there is none.
+func (z *sizer) festivalPart() (Part, bool) {
+	part, any := Part{Name: "festival"}, false
+	for i := range z.lifts {
+		l := &z.lifts[i]
+		if !l.meets(z.now, z.now.Add(z.lead)) {
+			continue
+		}
+		n, load := l.ask(z, z.now, z.now.Add(z.lead))
+		if any && n <= part.Replicas.Value {
+			continue
+		}
+		any = true
+		part.Replicas = fleet.KnownAt(n, z.now)
+		part.Detail = fmt.Sprintf("plan %s, floor %d", l.plan, l.floor)
+		if sound(load) {
+			part.Detail = fmt.Sprintf("plan %s, %s × the tide (%s)", l.plan, number(l.factor), z.load(load))
+			if n == l.floor {
+				part.Detail += fmt.Sprintf(", floor %d", l.floor)
+			}
+		}
+	}
+	return part, any
+}
+
+// windowParts are the levels of the windows that are open now.
+func (z *sizer) windowParts() []Part {
+	var parts []Part
+	for i := range z.levels {
+		l := &z.levels[i]
+		part := Part{Name: "window:" + l.name}
+		s, open := l.at(z.now)
+		switch {
+		case l.err != nil:
+			z.miss(part.Name)
+			part.Detail = l.err.Error()
+		case open && l.min > 0:
+			part.Replicas = fleet.KnownAt(l.min, z.now)
+			part.Detail = fmt.Sprintf("open until %s", s.end.Format("02 Jan 15:04 MST"))
+		default:
+			continue
+		}
+		parts = append(parts, part)
+	}
+	return parts
+}
+
+// demand is the largest demand in replicas in [from, to): tide, windows, festivals and the bounds of that time. Where the tide cannot say,
+// the last week's peak and what runs now stand in, since an unknown future must not look like free room.
+func (z *sizer) demand(from, to time.Time) int32 {
+	n := z.replicasFor(z.t.Max(from, to.Add(-1), z.quantile))
+	if !n.OK {
+		n.Value = z.current
+		if peak := z.replicasFor(z.p.Peak); peak.OK {
+			n.Value = max(n.Value, peak.Value)
+		}
+	}
+	for i := range z.levels {
+		if l := &z.levels[i]; l.within(from, to) {
+			n.Value = max(n.Value, l.min)
+		}
+	}
+	for i := range z.lifts {
+		asked, _ := z.lifts[i].ask(z, from, to)
+		n.Value = max(n.Value, asked)
+	}
+	b := z.bounds(from, to)
+	return min(max(n.Value, b.least), b.most)
+}
+
+// ahead is the demand of the coming day, step by step.
+func (z *sizer) ahead() []int32 {
+	d := z.o.Defaults
+	out := make([]int32, d.AheadFor/d.AheadStep)
+	for i := range out {
+		from := z.now.Add(time.Duration(i) * d.AheadStep)
+		out[i] = z.demand(from, from.Add(d.AheadStep))
+	}
+	return out
+}
+
+// bounds are the least and the most replicas allowed in some stretch of time, and whose the upper bound is.
+type bounds struct {
+	least, most int32
+	by, name    string // "" for the service's own, "window" or "HPA", and its name
+}
+
+// bounds reckons the bounds of [from, to). A window only ever narrows the service's own. Of several open windows the largest ceiling
+// holds, as the largest floor does, and no window's ceiling presses below an open floor. The HorizontalPodAutoscaler's maximum is the last
+// word, since the API server refuses a minReplicas above it.
+func (z *sizer) bounds(from, to time.Time) bounds {
+	b := bounds{least: z.svc.Min, most: math.MaxInt32}
+	if z.svc.Max > 0 {
+		b.most = z.svc.Max
+	}
+	floor := z.svc.Min
+	var narrow int32
+	var name string
+	for i := range z.levels {
+		if l := &z.levels[i]; l.within(from, to) {
+			floor = max(floor, l.min)
+			if l.max > narrow {
+				narrow, name = l.max, l.name
+			}
+		}
+	}
+	if narrow > 0 && max(narrow, floor) < b.most {
+		b.most, b.by, b.name = max(narrow, floor), "window", name
+	}
+	if h := z.svc.HPA; z.svc.Actuation == fleet.ByHPAFloor && h != nil && h.Max < b.most {
+		b.most, b.by, b.name = h.Max, "HPA", h.Name
+	}
+	b.least = max(0, min(b.least, b.most))
+	return b
+}
+
+// String names the upper bound.
+func (b bounds) String() string {
+	switch b.by {
+	case "window":
+		return fmt.Sprintf("maximum %d of window %s", b.most, b.name)
+	case "HPA":
+		return fmt.Sprintf("maxReplicas %d of the HorizontalPodAutoscaler %s", b.most, b.name)
+	}
+	return fmt.Sprintf("maximum %d", b.most)
+}

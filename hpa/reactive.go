@@ -1,0 +1,226 @@
+package hpa
+
+import (
+	"math"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// sample is one pod in the reckoning of CPU, in millicores.
+type sample struct {
+	used, request int64
+	fresh         bool
+}
+
+// census sorts a service's pods into the groups of the HorizontalPodAutoscaler's algorithm.
+type census struct {
+	measured []sample // ready, past their start-up, with a usable sample
+	unready  []sample // pending, starting or not ready: no load of theirs counts
+	missing  []sample // running without a usable sample
+	lost     []sample // missing for longer than ImputeFor
+	// alive counts the pods of these groups.
+	alive int
+	// others are ready pods of another revision that stand in none of these groups, though they share the load while a rollout lasts.
+	others int
+	// rollout says that pods of another revision still serve.
+	rollout bool
+}
+
+// fresh reports whether enough of the pods that should have a sample have a fresh one.
+func (c *census) fresh(missingShare float64) bool {
+	due := len(c.measured) + len(c.missing) + len(c.lost)
+	have := 0
+	for _, s := range c.measured {
+		if s.fresh {
+			have++
+		}
+	}
+	return have > 0 && float64(have) >= (1-missingShare)*float64(due)
+}
+
+// census looks at the pods of the current revision, by owner chain. Pods of another revision are on their way out: they say nothing of
+// what a replica costs now, unless no pod of the current revision has been measured yet, when they are the only witnesses.
+func (z *sizer) census() census {
+	c := z.count(true)
+	if c.rollout && len(c.measured) == 0 {
+		return z.count(false)
+	}
+	return c
+}
+
+func (z *sizer) count(currentOnly bool) census {
+	var c census
+	for i := range z.svc.Pods {
+		p := &z.svc.Pods[i]
+		if p.Deleting || p.Phase == fleet.PodFailed || p.Phase == fleet.PodSucceeded {
+			continue
+		}
+		if !p.CurrentRevision {
+			c.rollout = c.rollout || p.Ready
+			if currentOnly {
+				if p.Ready {
+					c.others++
+				}
+				continue
+			}
+		}
+		c.alive++
+		s := sample{request: int64(p.Requests.CPU)}
+		if s.request <= 0 {
+			s.request = int64(z.svc.Request.CPU)
+		}
+		if p.Phase == fleet.PodPending {
+			c.unready = append(c.unready, s)
+			continue
+		}
+		k := z.live.CPU[p.Name]
+		how := z.judge(k.OK && k.Value >= 0, k.At)
+		switch {
+		case how == absent && z.now.Sub(missingSince(p, k)) > z.o.Defaults.ImputeFor:
+			c.lost = append(c.lost, s)
+		case how == absent:
+			c.missing = append(c.missing, s)
+		case z.young(p, k.At):
+			c.unready = append(c.unready, s)
+		default:
+			s.used, s.fresh = int64(k.Value), how == fresh
+			c.measured = append(c.measured, s)
+		}
+	}
+	return c
+}
+
+// young reports whether a pod's sample may hold start-up work, by upstream's rule: within YoungFor of its start, while it is not ready or
+// the sample's window reaches back before it became so; after that, while it has never been ready. For a pod that is not ready ReadySince
+// is the time of the last change of its Ready condition, and unknown says that there was none.
+func (z *sizer) young(p *fleet.Pod, at time.Time) bool {
+	d := z.o.Defaults
+	if !p.Started.OK || (p.Ready && !p.ReadySince.OK) {
+		return true
+	}
+	if p.Started.Value.Add(d.YoungFor).After(z.now) {
+		return !p.Ready || at.Before(p.ReadySince.Value.Add(d.CPUWindow))
+	}
+	return !p.Ready && (!p.ReadySince.OK || p.Started.Value.Add(d.ReadyDelay).After(p.ReadySince.Value))
+}
+
+// missingSince is when a pod without a usable sample was seen last, or else when it should have been.
+func missingSince(p *fleet.Pod, k fleet.Known[fleet.MilliCPU]) time.Time {
+	since := p.Created
+	for _, t := range [...]fleet.Known[time.Time]{p.Started, p.ReadySince, {Value: k.At, OK: k.OK}} {
+		if t.OK && t.Value.After(since) {
+			since = t.Value
+		}
+	}
+	return since
+}
+
+// usage is the outcome of the algorithm on CPU.
+type usage struct {
+	replicas int32
+	percent  int64 // utilisation of the measured pods
+}
+
+// cpuReplicas is the HorizontalPodAutoscaler's algorithm for a utilisation target in percent (ReplicaCalculator.GetResourceReplicas of
+// Kubernetes 1.36), its integer arithmetic included. It reports false where it cannot judge.
+//
+// It differs in three ways, all of them towards more replicas. Where fewer pods are listed than are wanted, usage above its target never
+// asks for fewer than now. Pods missing for longer than ImputeFor count, when usage is above its target, with the mean of the rest and no
+// longer as idle. While a rollout lasts, serving pods of the old revision stand in for the ones that are still to come.
+func cpuReplicas(c census, current int32, targetPercent int64, tolerance float64) (usage, bool) {
+	used, requested := total(c.measured)
+	if requested <= 0 || targetPercent <= 0 {
+		return usage{}, false
+	}
+	percent := used * 100 / requested
+	ratio := float64(percent) / float64(targetPercent)
+	hold := usage{current, percent}
+
+	extra := max(0, min(c.others, int(current)-c.alive))
+	missing := append(append([]sample(nil), c.missing...), c.lost...)
+	if ratio > 1 {
+		missing = c.missing
+		extra += len(c.lost)
+	}
+	unready := c.unready
+	if ratio <= 1 {
+		unready = nil
+	}
+	n := len(c.measured) + extra
+	if len(unready) > 0 || len(missing) > 0 {
+		for _, s := range missing {
+			if ratio < 1 {
+				used += s.request * max(100, targetPercent) / 100
+			}
+			if ratio != 1 {
+				requested += s.request
+				n++
+			}
+		}
+		for _, s := range unready {
+			requested += s.request
+			n++
+		}
+		again := float64(used*100/requested) / float64(targetPercent)
+		if (ratio < 1 && again > 1) || (ratio > 1 && again < 1) {
+			return hold, true // the unknown pods would turn the direction round
+		}
+		ratio = again
+	}
+	if within(ratio, tolerance) {
+		return hold, true
+	}
+	replicas := ceil(ratio * float64(n))
+	if (ratio > 1 && replicas < current) || (ratio < 1 && replicas > current && n > len(c.measured)+extra) {
+		return hold, true
+	}
+	return usage{replicas, percent}, true
+}
+
+func total(ss []sample) (used, request int64) {
+	for _, s := range ss {
+		used += s.used
+		request += s.request
+	}
+	return used, request
+}
+
+// perReplica is upstream's algorithm for a value per replica (GetExternalPerPodMetricReplicas), in thousandths as upstream counts them.
+func perReplica(value, target float64, current int32, tolerance float64) int32 {
+	usage, want := math.Ceil(value*1000-1e-6), math.Round(target*1000)
+	if current > 0 && within(usage/(want*float64(current)), tolerance) {
+		return current
+	}
+	return ceil(usage / want)
+}
+
+func within(ratio, tolerance float64) bool { return 1-tolerance <= ratio && ratio <= 1+tolerance }
+
+// ceil rounds up to a replica count and saturates.
+func ceil(v float64) int32 {
+	switch v = math.Ceil(v); {
+	case !(v > 0):
+		return 0
+	case v >= math.MaxInt32:
+		return math.MaxInt32
+	}
+	return int32(v)
+}
+
+// rateLimit is the most that the reactive parts may ask for now: from the count at the start of the rate window the larger of twice as
+// many and four more (upstream's default scaleUp policies, with its rule that earlier additions within the window count). The count at
+// the window's start is what the first decision inside of it was taken at.
+func (z *sizer) rateLimit(current int32) int32 {
+	d := z.o.Defaults
+	start, first := current, time.Time{}
+	for _, h := range z.o.History {
+		if !h.At.After(z.now.Add(-d.RateWindow)) || h.At.After(z.now) {
+			continue
+		}
+		if first.IsZero() || h.At.Before(first) || (h.At.Equal(first) && h.From < start) {
+			start, first = h.From, h.At
+		}
+	}
+	return max(current, ceil(float64(start)*d.RateFactor), ceil(float64(start)+float64(d.RatePods)))
+}

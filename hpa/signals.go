@@ -1,0 +1,205 @@
+package hpa
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/portrait"
+)
+
+// state is how far a sample can be used.
+type state int
+
+const (
+	absent state = iota // unknown, wrong or too old: says nothing
+	aged                // the last good value, still young: may ask for more, never for less
+	fresh
+)
+
+// judge tells how far a sample of a given time can be used; valid says that its value makes sense at all. A stamp from beyond MaxAge ahead
+// is as wrong as a negative value.
+func (z *sizer) judge(valid bool, at time.Time) state {
+	switch age := z.now.Sub(at); {
+	case !valid || age < -z.o.MaxAge:
+		return absent
+	case age <= z.o.MaxAge:
+		return fresh
+	case age <= z.o.Defaults.LastGood:
+		return aged
+	}
+	return absent
+}
+
+// number judges a known number: NaN, infinities and negative values are wrong, not small.
+func (z *sizer) number(k fleet.Known[float64]) state {
+	return z.judge(k.OK && sound(k.Value), k.At)
+}
+
+func sound(v float64) bool { return v >= 0 && !math.IsInf(v, 1) }
+
+// miss notes that a signal which a scale-in needs is missing or stale.
+func (z *sizer) miss(name string) {
+	if !slices.Contains(z.missing, name) {
+		z.missing = append(z.missing, name)
+	}
+}
+
+// metrics returns the reactive metrics in force: the service's own, and CPU where it states none or where CPU is its service level.
+func (z *sizer) metrics() []fleet.Metric {
+	ms := z.svc.Metrics
+	for i := range ms {
+		if ms[i].Type == fleet.MetricCPU {
+			return ms
+		}
+	}
+	if len(ms) == 0 || z.svc.SLO.Utilisation > 0 {
+		ms = append(append([]fleet.Metric(nil), ms...), fleet.Metric{Name: "cpu", Type: fleet.MetricCPU, Target: z.util})
+	}
+	return ms
+}
+
+// reactive is what each metric, and the latency, asks for; floors is what the other parts ask for.
+func (z *sizer) reactive(floors int32) []Part {
+	var parts []Part
+	for _, m := range z.metrics() {
+		if m.Type == fleet.MetricCPU {
+			parts = append(parts, z.cpuPart(m))
+		} else {
+			parts = append(parts, z.valuePart(m))
+		}
+	}
+	if z.svc.SLO.LatencyLimit > 0 {
+		explained := floors
+		for _, p := range parts {
+			if p.Replicas.OK {
+				explained = max(explained, p.Replicas.Value)
+			}
+		}
+		parts = append(parts, z.latencyPart(explained))
+	}
+	return parts
+}
+
+// cpuPart sizes by the CPU of the pods.
+func (z *sizer) cpuPart(m fleet.Metric) Part {
+	part := Part{Name: "reactive:" + m.Name}
+	target := percentOf(m.Target)
+	if z.svc.SLO.Utilisation > 0 {
+		target = min(target, percentOf(z.util))
+	}
+	enough := z.pods.fresh(z.o.Defaults.MissingShare)
+	if !enough {
+		z.miss(m.Name)
+	}
+	due := len(z.pods.measured) + len(z.pods.missing) + len(z.pods.lost)
+	u, ok := cpuReplicas(z.pods, z.current, target, z.o.Defaults.Tolerance)
+	switch {
+	case ok && enough:
+		part.Detail = fmt.Sprintf("CPU at %d%% of the request in %d pods, target %d%%", u.percent, len(z.pods.measured), target)
+	case ok:
+		part.Detail = fmt.Sprintf("CPU at %d%% of the request, target %d%%, but fresh samples of too few of %d pods", u.percent, target, due)
+	case due == 0:
+		part.Detail = "no pod to measure CPU of"
+	case len(z.pods.measured) > 0:
+		part.Detail = "pods without a CPU request: state one in their template"
+	default:
+		return z.yesterday(part, fmt.Sprintf("no CPU sample of %d pods", due))
+	}
+	if ok {
+		part.Replicas = fleet.KnownAt(u.replicas, z.now)
+	}
+	return part
+}
+
+// percentOf brings a share to whole percents, as upstream has them, rounded down so that no limit is passed by rounding.
+func percentOf(share float64) int64 { return max(1, int64(share*100+1e-6)) }
+
+// valuePart sizes by a total divided by the replicas: requests, or a query of the tenant's.
+func (z *sizer) valuePart(m fleet.Metric) Part {
+	part := Part{Name: "reactive:" + m.Name}
+	k := z.live.Signals[m.Name]
+	if m.Type == fleet.MetricRequests && z.number(k) == absent && z.p.Signal == portrait.Requests {
+		k = z.live.Load
+	}
+	how := z.number(k)
+	if how != fresh {
+		z.miss(m.Name)
+	}
+	switch {
+	case !(m.Target > 0):
+		z.miss(m.Name)
+		part.Detail = "no target per replica: state a positive one"
+	case how == absent && m.Type == fleet.MetricRequests:
+		return z.yesterday(part, describeAbsent(k, z.now))
+	case how == absent:
+		part.Detail = describeAbsent(k, z.now)
+	default:
+		part.Replicas = fleet.KnownAt(perReplica(k.Value, m.Target, z.current, z.o.Defaults.Tolerance), z.now)
+		part.Detail = fmt.Sprintf("%s in all, target %s a replica", number(k.Value), number(m.Target))
+		if how == aged {
+			part.Detail += fmt.Sprintf(", the last good value of %s ago", ago(z.now.Sub(k.At)))
+		}
+	}
+	return part
+}
+
+func describeAbsent(k fleet.Known[float64], now time.Time) string {
+	switch {
+	case !k.OK:
+		return "no value"
+	case !sound(k.Value):
+		return fmt.Sprintf("a wrong value (%v)", k.Value)
+	case k.At.After(now):
+		return "a value from the future"
+	}
+	return fmt.Sprintf("no value for %s", ago(now.Sub(k.At)))
+}
+
+// yesterday stands in for a missing signal of load: what the portrait saw at this time a day ago. It may ask for more and never agrees to
+// less, since the signal stays noted as missing. Where the portrait does not know either, the part is unknown and the sizing holds.
+func (z *sizer) yesterday(part Part, why string) Part {
+	part.Detail = why
+	load := z.p.Recent.At(z.now.Add(-24 * time.Hour))
+	n := z.replicasFor(load)
+	if !n.OK {
+		return part
+	}
+	part.Replicas = n
+	part.Detail = fmt.Sprintf("%s, so the same time yesterday stands in (%s)", why, z.load(load))
+	return part
+}
+
+// latencyPart asks for more replicas in proportion, while the measured latency is above its limit. It is bounded by what the load itself
+// explains, so that a slow dependency cannot drive a service to its maximum. Near the limit it keeps what there is; well below it agrees.
+func (z *sizer) latencyPart(explained int32) Part {
+	part := Part{Name: "reactive:latency"}
+	limit, k, d := z.svc.SLO.LatencyLimit, z.live.Latency, z.o.Defaults
+	how := z.judge(k.OK && k.Value >= 0, k.At)
+	idle := z.number(z.live.Load) == fresh && z.live.Load.Value == 0
+	if how == absent && idle {
+		part.Replicas, part.Detail = fleet.KnownAt[int32](0, z.now), "no requests, so no latency"
+		return part
+	}
+	if how != fresh {
+		z.miss("latency")
+	}
+	if how == absent {
+		part.Detail = "no latency measured"
+		return part
+	}
+	ratio := float64(k.Value) / float64(limit)
+	part.Detail = fmt.Sprintf("latency %s, limit %s", k.Value.Round(time.Millisecond), limit)
+	var n int32
+	switch {
+	case ratio > 1:
+		most := max(z.current, ceil(float64(explained)*d.LatencyFactor))
+		n = min(max(z.current, ceil(float64(z.svc.Ready())*min(ratio, d.LatencyFactor))), most)
+	case ratio > d.LatencyCalm:
+		n = z.current
+	}
+	part.Replicas = fleet.KnownAt(n, z.now)
+	return part
+}

@@ -1,0 +1,175 @@
+package hpa
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// maxExpr bounds the text of a schedule; the longest sensible one lists every minute.
+const maxExpr = 256
+
+var fiveFields = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)
+
+// Schedule is when windows open: a five-field cron expression. The cron library serves as parser and for its Next alone; a window is a
+// level, reckoned from the clock at each look, so that a start that nobody saw still holds.
+type Schedule struct {
+	spec *cron.SpecSchedule
+	// everyHour schedules run by elapsed time, all others by the wall clock: a window every hour opens in both hours of a doubled hour,
+	// a window at 01:30 in the first only.
+	everyHour bool
+}
+
+// ParseSchedule reads a five-field cron expression. Its error is a sentence with the mend in it.
+func ParseSchedule(expr string) (Schedule, error) {
+	if len(expr) > maxExpr {
+		return Schedule{}, fmt.Errorf("schedule of %d characters: write at most %d", len(expr), maxExpr)
+	}
+	fields := strings.Fields(expr)
+	switch {
+	case len(fields) > 0 && strings.Contains(fields[0], "="):
+		return Schedule{}, fmt.Errorf("schedule %q: a zone does not belong here: write it in timeZone", expr)
+	case len(fields) > 0 && strings.HasPrefix(fields[0], "@"):
+		return Schedule{}, fmt.Errorf("schedule %q: descriptors are not taken: write five fields, as in \"0 9 * * 1-5\"", expr)
+	case len(fields) != 5:
+		return Schedule{}, fmt.Errorf("schedule %q has %d fields: write five (minute hour day-of-month month day-of-week), as in \"0 9 * * 1-5\"",
+			expr, len(fields))
+	}
+	parsed, err := fiveFields.Parse(strings.Join(fields, " "))
+	if err != nil {
+		return Schedule{}, fmt.Errorf("schedule %q: %w: write minute 0-59, hour 0-23, day-of-month 1-31, month 1-12, day-of-week 0-6 (Sunday is 0)",
+			expr, err)
+	}
+	spec, ok := parsed.(*cron.SpecSchedule)
+	if !ok {
+		return Schedule{}, fmt.Errorf("schedule %q: write five fields, as in \"0 9 * * 1-5\"", expr)
+	}
+	// Five years from any date hold every date that exists, 29 February too.
+	if spec.Next(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
+		return Schedule{}, fmt.Errorf("schedule %q never starts: name a day that its months have", expr)
+	}
+	const allHours = 1<<24 - 1
+	return Schedule{spec: spec, everyHour: spec.Hour&allHours == allHours}, nil
+}
+
+// Next is the first start after a time, or the zero time if none is near.
+//
+// By the wall clock, a start in an hour that is skipped when clocks go forward holds at once, at the moment of the change; a start in an
+// hour that comes twice when they go back holds from its first coming.
+func (s Schedule) Next(after time.Time, zone *time.Location) time.Time {
+	if s.everyHour {
+		return s.spec.Next(after.In(zone))
+	}
+	// Wall-clock readings are walked through as if they were UTC, which has no edges, and each is then resolved to its moment. Both
+	// steps keep the order, so that no start is passed over.
+	for reading := s.spec.Next(wall(after, zone)); !reading.IsZero(); reading = s.spec.Next(reading) {
+		if start := resolve(reading, zone); start.After(after) {
+			return start
+		}
+	}
+	return time.Time{}
+}
+
+// wall is the reading of the zone's wall clock, dressed as UTC.
+func wall(t time.Time, zone *time.Location) time.Time {
+	t = t.In(zone)
+	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
+}
+
+// resolve is the first moment at which the zone's wall clock shows a reading, or the moment at which it jumped over it.
+func resolve(reading time.Time, zone *time.Location) time.Time {
+	// Offsets lie within 14 hours of UTC, so that the zone's offsets one day before and after the reading bracket every change near it.
+	var first time.Time
+	var before int
+	for i, probe := range [...]time.Duration{-24 * time.Hour, 24 * time.Hour} {
+		_, offset := reading.Add(probe).In(zone).Zone()
+		if i == 0 {
+			before = offset
+		}
+		t := reading.Add(-time.Duration(offset) * time.Second)
+		if wall(t, zone).Equal(reading) && (first.IsZero() || t.Before(first)) {
+			first = t
+		}
+	}
+	if !first.IsZero() {
+		return first.In(zone)
+	}
+	jump, _ := reading.Add(-time.Duration(before) * time.Second).In(zone).ZoneBounds()
+	return jump.In(zone)
+}
+
+// span is a stretch of time, its end not included.
+type span struct{ start, end time.Time }
+
+func (s span) holds(t time.Time) bool { return !t.Before(s.start) && t.Before(s.end) }
+
+func (s span) meets(from, to time.Time) bool { return s.start.Before(to) && s.end.After(from) }
+
+// spans lists the stretches that touch [from, to], in which a window of the given duration is open; those that meet are one.
+func (s Schedule) spans(zone *time.Location, d time.Duration, from, to time.Time) []span {
+	var out []span
+	if d <= 0 {
+		return nil
+	}
+	for start := s.Next(from.Add(-d), zone); !start.IsZero() && !start.After(to); start = s.Next(start, zone) {
+		if n := len(out); n > 0 && !start.After(out[n-1].end) {
+			out[n-1].end = start.Add(d)
+			continue
+		}
+		out = append(out, span{start, start.Add(d)})
+	}
+	return out
+}
+
+// level is one window of a service over the horizon of a sizing.
+type level struct {
+	name     string
+	min, max int32
+	open     []span
+	err      error
+}
+
+// levels reckons every window of a service from now to the end of its horizon. A window that cannot be read keeps its error: validation
+// has refused it long before, and here it can agree to nothing.
+func levels(ws []fleet.Window, now, end time.Time) []level {
+	out := make([]level, 0, len(ws))
+	for i := range ws {
+		w := &ws[i]
+		l := level{name: w.Name, min: w.Min, max: w.Max}
+		s, err := ParseSchedule(w.Schedule)
+		switch {
+		case err != nil:
+			l.err = err
+		case w.Zone == nil:
+			l.err = fmt.Errorf("window %q has no time zone: write an IANA zone, as in \"Asia/Shanghai\"", w.Name)
+		default:
+			l.open = s.spans(w.Zone, w.Duration, now, end)
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// at returns the stretch that holds a time.
+func (l *level) at(t time.Time) (span, bool) {
+	for _, s := range l.open {
+		if s.holds(t) {
+			return s, true
+		}
+	}
+	return span{}, false
+}
+
+// within reports whether the window is open at any time in [from, to).
+func (l *level) within(from, to time.Time) bool {
+	for _, s := range l.open {
+		if s.meets(from, to) {
+			return true
+		}
+	}
+	return false
+}
