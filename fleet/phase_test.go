@@ -1,0 +1,158 @@
+package fleet
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+var t0 = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func clean(epoch int64, at time.Time) *ShareParcel {
+	return &ShareParcel{Clean: true, CleanEpoch: epoch, CleanAt: at}
+}
+
+// must unwraps a step that has to be allowed.
+func must(t *testing.T) func(Loan, error) Loan {
+	return func(l Loan, err error) Loan {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+}
+
+func TestLoanGoesAllTheWay(t *testing.T) {
+	ok := must(t)
+	l := Loan{ID: "a", From: "online", To: "offline"}.Begin(t0, "ebb")
+	if l.Holder() != "online" || l.Next() != "offline" || l.Epoch != 1 {
+		t.Fatalf("a new loan is still at home and moving out: holder %s, next %s, epoch %d", l.Holder(), l.Next(), l.Epoch)
+	}
+	l = ok(l.Lend(t0.Add(time.Minute), clean(1, t0)))
+	if l.Holder() != "offline" || l.Next() != "" {
+		t.Fatalf("lent: holder %s, next %s", l.Holder(), l.Next())
+	}
+	due := t0.Add(time.Hour)
+	l = ok(l.Recall(t0.Add(10*time.Minute), t0.Add(12*time.Minute), due, "flood"))
+	if l.Epoch != 2 || l.Holder() != "offline" || l.Next() != "online" || !l.Due.Equal(due) {
+		t.Fatalf("noticed: %+v", l)
+	}
+	l = ok(l.Drain(t0.Add(12*time.Minute), false))
+	if _, err := l.Return(t0.Add(13*time.Minute), clean(1, t0)); err == nil {
+		t.Fatal("a Clean report of an older epoch must not return a parcel")
+	}
+	l = ok(l.Return(t0.Add(13*time.Minute), clean(2, t0.Add(13*time.Minute))))
+	if l.Holder() != "online" || l.Late(t0.Add(2*time.Hour)) {
+		t.Fatalf("home in time: holder %s, late %v", l.Holder(), l.Late(t0.Add(2*time.Hour)))
+	}
+}
+
+func TestTideTurns(t *testing.T) {
+	ok := must(t)
+	l := ok(Loan{}.Begin(t0, "ebb").Lend(t0, clean(1, t0)))
+	l = ok(l.Recall(t0, t0.Add(2*time.Minute), t0.Add(5*time.Minute), "flood"))
+	l = ok(l.TurnBack(t0.Add(time.Minute), "not needed"))
+	if l.Phase != Lent || l.Epoch != 3 || !l.Due.IsZero() {
+		t.Fatalf("a notice that is taken back leaves a plain loan of a new epoch: %+v", l)
+	}
+	if _, err := l.Drain(t0.Add(time.Hour), true); err == nil {
+		t.Fatal("nothing may be drained after the notice was taken back")
+	}
+}
+
+func TestDeadlines(t *testing.T) {
+	ok := must(t)
+	l := ok(Loan{}.Begin(t0, "ebb").Lend(t0, clean(1, t0)))
+	l = ok(l.Recall(t0, t0.Add(2*time.Minute), t0.Add(5*time.Minute), "flood"))
+	if _, err := l.Drain(t0.Add(time.Minute), false); err == nil {
+		t.Fatal("no eviction may precede the announced deadline")
+	}
+	if _, err := l.Drain(t0.Add(time.Minute), true); err != nil {
+		t.Fatalf("acknowledgements shorten the wait: %v", err)
+	}
+	if l = ok(l.Announce(t0, t0.Add(time.Hour), "heartbeat")); !l.Deadline.Equal(l.Due) {
+		t.Fatalf("a heartbeat extends the deadline to the due time and no further, got %v", l.Deadline)
+	}
+	if l = ok(l.Announce(t0, t0.Add(30*time.Second), "emergency")); !l.Deadline.Equal(t0.Add(30 * time.Second)) {
+		t.Fatalf("an emergency may shorten the deadline, got %v", l.Deadline)
+	}
+}
+
+func TestRefusalsAreFactsOfARace(t *testing.T) {
+	_, err := Loan{ID: "a"}.Begin(t0, "").Recall(t0, t0, t0, "")
+	var pe *PhaseError
+	if !errors.As(err, &pe) || pe.Loan != "a" || pe.From != Emptying {
+		t.Fatalf("want a PhaseError that names loan and phase, got %v", err)
+	}
+}
+
+// Whatever is tried in whatever order, the holder changes only by a Clean report of the present epoch, the epoch never falls, and an ended
+// loan stays ended.
+func TestPhaseInvariants(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		now := t0
+		l := Loan{ID: "a", From: "online", To: "offline"}.Begin(now, "ebb")
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			now = now.Add(time.Duration(rapid.IntRange(0, 600).Draw(t, "wait")) * time.Second)
+			before := l
+			report := clean(rapid.Int64Range(0, l.Epoch+1).Draw(t, "epoch"), now)
+			report.Clean = rapid.Bool().Draw(t, "clean")
+			acked := rapid.Bool().Draw(t, "acked")
+			deadline := now.Add(time.Duration(rapid.IntRange(-60, 600).Draw(t, "deadline")) * time.Second)
+			var err error
+			switch rapid.IntRange(0, 9).Draw(t, "step") {
+			case 0:
+				l, err = l.Lend(now, report)
+			case 1:
+				l, err = l.Cancel(now, "x")
+			case 2:
+				l, err = l.Recall(now, deadline, deadline.Add(time.Minute), "x")
+			case 3:
+				l, err = l.TurnBack(now, "x")
+			case 4:
+				l, err = l.Announce(now, deadline, "x")
+			case 5:
+				l, err = l.Drain(now, acked)
+			case 6:
+				l, err = l.Fence(now, "x")
+			case 7:
+				l, err = l.WriteOff(now, "x")
+			case 8:
+				l, err = l.Return(now, report)
+			case 9:
+				if rapid.IntRange(0, 20).Draw(t, "gone") == 0 {
+					l = l.NodeGone(now)
+					if !l.Phase.Ended() {
+						t.Fatalf("a loan of a machine that is gone must end, is %s", l.Phase)
+					}
+					return
+				}
+			}
+			if err != nil && !sameLoan(l, before) {
+				t.Fatalf("a refused step changed the loan: %+v -> %+v", before, l)
+			}
+			if l.Epoch < before.Epoch {
+				t.Fatalf("the epoch fell from %d to %d", before.Epoch, l.Epoch)
+			}
+			if l.Holder() != before.Holder() && !report.IsClean(before.Epoch) {
+				t.Fatalf("%s -> %s changed the holder without a Clean report of epoch %d", before.Phase, l.Phase, before.Epoch)
+			}
+			if l.Phase == Noticed && before.Phase != Noticed && l.Epoch != before.Epoch+1 {
+				t.Fatalf("an entry to Noticed must raise the epoch")
+			}
+			if before.Phase == Noticed && l.Phase == Draining && now.Before(before.Deadline) && !acked {
+				t.Fatalf("drained %v before the announced deadline", before.Deadline.Sub(now))
+			}
+			if before.Phase.Ended() && l.Phase != before.Phase {
+				t.Fatalf("an ended loan moved from %s to %s", before.Phase, l.Phase)
+			}
+		}
+	})
+}
+
+func sameLoan(a, b Loan) bool {
+	return a.Phase == b.Phase && a.Epoch == b.Epoch && a.Deadline.Equal(b.Deadline) && a.Due.Equal(b.Due) && a.Since.Equal(b.Since)
+}
