@@ -1,0 +1,46 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes of every verb.
+const (
+	exitOK      = 0 // done
+	exitFailure = 1 // it failed, or it found something
+	exitUsage   = 2 // wrong flags or invalid input
+)
+
+// usageError marks what the caller can mend by other flags or other input.
+type usageError struct{ err error }
+
+func (e usageError) Error() string { return e.err.Error() }
+func (e usageError) Unwrap() error { return e.err }
+
+func exitCode(err error) int {
+	var usage usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &usage):
+		return exitUsage
+	}
+	return exitFailure
+}
+
+func newRootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "springtide",
+		Short: "Elastic capacity for Kubernetes: scale before the flood, lend what the ebb leaves free",
+		Long: "Springtide learns the tides of online services, scales them before the flood, lends whole machines and sockets that the ebb\n" +
+			"leaves free to offline work, and recalls them in time.\n\n" +
+			"Exit codes: 0 done, 1 failed or findings, 2 wrong flags or invalid input.",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.AddCommand(newRunCommand())
+	return root
+}
