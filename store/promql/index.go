@@ -1,0 +1,171 @@
+package promql
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/prometheus/common/model"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// workload names what a recorded series is of.
+type workload struct{ namespace, kind, name string }
+
+func workloadOf(m model.Metric) workload {
+	return workload{string(m["namespace"]), string(m["workload_kind"]), string(m["workload"])}
+}
+
+func targetOf(s *fleet.Service) workload {
+	return workload{s.Target.Namespace, s.TargetKind, s.Target.Name}
+}
+
+func podOf(m model.Metric) fleet.Name {
+	return fleet.Name{Namespace: string(m["namespace"]), Name: string(m["pod"])}
+}
+
+func namespacesOf(services []fleet.Service) []string {
+	var names []string
+	for i := range services {
+		names = append(names, services[i].Target.Namespace)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// sample is a value with the time it was scraped at.
+type sample struct {
+	value float64
+	at    time.Time
+}
+
+type latencyKey struct {
+	workload workload
+	quantile float64
+}
+
+// metricKey names a tenant's metric. The expression is part of it: a sample of an edited query says nothing about the new one.
+type metricKey struct {
+	service      fleet.ServiceID
+	metric, expr string
+}
+
+// index holds the newest samples. An entry that is not seen again keeps its value and its old time until it is forgotten: "unknown since
+// three minutes" is worth more to a decision than "unknown".
+type index struct {
+	filled   bool
+	cpu      map[fleet.Name]sample // cores
+	load     map[fleet.Name]sample // requests per second
+	latency  map[latencyKey]sample // seconds
+	tenant   map[metricKey]sample
+	problems map[metricKey]string
+}
+
+// forgetAfter is when a sample that was not renewed leaves the index. Nothing that decides looks back further.
+const forgetAfter = 30 * time.Minute
+
+func newIndex() *index {
+	return &index{
+		cpu: map[fleet.Name]sample{}, load: map[fleet.Name]sample{}, latency: map[latencyKey]sample{},
+		tenant: map[metricKey]sample{}, problems: map[metricKey]string{},
+	}
+}
+
+// forget drops what is too old, and, after the clock was set back, what lies in the future.
+func (x *index) forget(now time.Time) {
+	forgetOld(x.cpu, now)
+	forgetOld(x.load, now)
+	forgetOld(x.latency, now)
+	forgetOld(x.tenant, now)
+}
+
+func forgetOld[K comparable](m map[K]sample, now time.Time) {
+	for k, s := range m {
+		if now.Sub(s.at) > forgetAfter || s.at.After(now) {
+			delete(m, k)
+		}
+	}
+}
+
+// put stores by pod what two queries told: the values, and when their series were scraped. A value without a time is left out: its age
+// would be a guess.
+func put(into map[fleet.Name]sample, values, scraped model.Vector) {
+	at := make(map[fleet.Name]time.Time, len(scraped))
+	for _, s := range scraped {
+		if f, ok := finite(s.Value); ok {
+			at[podOf(s.Metric)] = fromSeconds(f)
+		}
+	}
+	for _, s := range values {
+		pod := podOf(s.Metric)
+		f, ok := finite(s.Value)
+		t, scraped := at[pod]
+		if ok && scraped && f >= 0 && pod.Name != "" {
+			into[pod] = sample{value: f, at: t}
+		}
+	}
+}
+
+// fromSeconds brings a Unix time with fractions into a time, to the millisecond that Prometheus keeps.
+func fromSeconds(s float64) time.Time { return time.UnixMilli(int64(math.Round(s * 1000))).UTC() }
+
+// The bounds of a total over a service's pods.
+const (
+	// missingAfter is the age from which a pod's sample counts as missing: two scrapes of a minute.
+	missingAfter = 2 * time.Minute
+	// youngFor is how long after Ready a pod without samples is taken to carry nothing: a rate needs two scrapes and the first request,
+	// and until then the load that the pod took over still stands in the rates of the others.
+	youngFor = 2 * time.Minute
+)
+
+// total sums the samples of a service's pods. A ready pod without a fresh sample is imputed at the largest value known of any pod, the
+// bias being towards more replicas. Where fewer than half of the pods have fresh samples the total is what the old ones say, at the age of
+// the oldest, and so is fresh to nobody; with nothing old to stand on it is unknown. countUnready says whether pods that are not ready
+// count: requests reach them until they are gone, but their CPU is start-up and no load.
+func total(s *fleet.Service, samples map[fleet.Name]sample, now time.Time, countUnready bool) fleet.Known[float64] {
+	var pods, missing, fresh int
+	var freshSum, oldSum, largest float64
+	var freshAt, oldAt time.Time
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		v, ok := samples[p.Name]
+		isFresh := ok && now.Sub(v.at) <= missingAfter && (p.Ready || countUnready)
+		if !isFresh && !mustReport(p, now) {
+			continue
+		}
+		pods++
+		largest = max(largest, v.value)
+		switch {
+		case isFresh:
+			fresh++
+			freshSum += v.value
+			freshAt = earlier(freshAt, v.at)
+		case ok:
+			oldSum += v.value
+			oldAt = earlier(oldAt, v.at)
+		default:
+			missing++
+		}
+	}
+	switch {
+	case fresh > 0 && 2*fresh >= pods:
+		return fleet.KnownAt(freshSum+float64(pods-fresh)*largest, freshAt)
+	case !oldAt.IsZero():
+		return fleet.KnownAt(freshSum+oldSum+float64(missing)*largest, oldAt)
+	}
+	return fleet.Known[float64]{}
+}
+
+// mustReport reports whether a pod carries load that ought to have been measured by now.
+func mustReport(p *fleet.Pod, now time.Time) bool {
+	return p.Ready && !p.Deleting && !(p.ReadySince.OK && now.Sub(p.ReadySince.Value) < youngFor)
+}
+
+// earlier is the earlier of two times, where the zero time stands for none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
+}

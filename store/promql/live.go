@@ -1,0 +1,208 @@
+package promql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/portrait"
+)
+
+var (
+	errBusy          = errors.New("the previous read is still under way")
+	errNotPrefetched = errors.New("no live samples were read yet")
+)
+
+// Prefetch implements the loop's History. What was read is kept even when another query fails.
+func (h *History) Prefetch(ctx context.Context, services []fleet.Service, now time.Time) error {
+	if !h.prefetching.TryLock() {
+		return fmt.Errorf("prometheus %s: prefetch: %w", h.o.Address, errBusy)
+	}
+	defer h.prefetching.Unlock()
+	h.meter.turn()
+	err := h.prefetch(ctx, services, now)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.index.forget(now)
+	h.lastErr = err
+	return err
+}
+
+func (h *History) prefetch(ctx context.Context, services []fleet.Service, now time.Time) error {
+	if err := h.reachable(ctx, now); err != nil {
+		return err
+	}
+	if err := h.probe(ctx, now); err != nil {
+		return err
+	}
+	sc := scopeOf(services)
+	jobs := []func() error{
+		func() error {
+			return h.prefetchPods(ctx, podSignal{"CPU by pod", cpuByPod(sc, liveWindow), cpuCounter(sc), h.index.cpu}, now)
+		},
+		func() error {
+			return h.prefetchPods(ctx, podSignal{"load by pod", loadByPod(sc, liveWindow), loadCounter(sc), h.index.load}, now)
+		},
+		func() error { return h.prefetchLatency(ctx, services, sc, now) },
+		func() error { return h.prefetchTenants(ctx, services, now) },
+	}
+	errs := make([]error, len(jobs))
+	var wg sync.WaitGroup
+	for i, job := range jobs {
+		wg.Go(func() { errs[i] = job() })
+	}
+	wg.Wait()
+	h.mu.Lock()
+	h.index.filled = true
+	h.mu.Unlock()
+	return errors.Join(errs...)
+}
+
+// podSignal is one signal that is read by pod: its rate, the counter behind it, and where it is kept.
+type podSignal struct {
+	what, expr, counter string
+	into                map[fleet.Name]sample
+}
+
+// prefetchPods reads one signal by pod, and when it was scraped.
+func (h *History) prefetchPods(ctx context.Context, p podSignal, now time.Time) error {
+	values, err := h.instant(ctx, p.what, p.expr, now)
+	if err != nil || len(values) == 0 {
+		return err
+	}
+	scraped, err := h.instant(ctx, p.what+" (scrape times)", sampledByPod(p.counter), now)
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	put(p.into, values, scraped)
+	return nil
+}
+
+// latencyQueriesPerCycle is how many distinct SLO quantiles are asked for in one cycle; more take turns, so that the number of queries
+// stays fixed. Fleets use one to three.
+const latencyQueriesPerCycle = 4
+
+// prefetchLatency reads each SLO quantile that some service names.
+func (h *History) prefetchLatency(ctx context.Context, services []fleet.Service, sc scope, now time.Time) error {
+	var qs []float64
+	for i := range services {
+		if q := services[i].SLO.Quantile; q > 0 && q < 1 {
+			qs = append(qs, q)
+		}
+	}
+	slices.Sort(qs)
+	qs = slices.Compact(qs)
+	if n := len(qs); n > latencyQueriesPerCycle {
+		h.mu.Lock()
+		first := h.nextQuantile % n
+		h.nextQuantile = first + latencyQueriesPerCycle
+		h.mu.Unlock()
+		qs = slices.Concat(qs[first:], qs[:first])[:latencyQueriesPerCycle]
+	}
+	for _, q := range qs {
+		if err := h.prefetchQuantile(ctx, q, sc, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *History) prefetchQuantile(ctx context.Context, q float64, sc scope, now time.Time) error {
+	expr, source := h.latencyExpr(q, sc)
+	what := fmt.Sprintf("latency quantile %g", q)
+	values, err := h.instant(ctx, what, expr, now)
+	if err != nil || len(values) == 0 {
+		return err
+	}
+	scraped := make(map[workload]time.Time, len(values))
+	if source != "" {
+		times, err := h.instant(ctx, what+" (sample times)", fmt.Sprintf("min by (%s) (timestamp(%s))", byWorkload, source), now)
+		if err != nil {
+			return err
+		}
+		for _, s := range times {
+			scraped[workloadOf(s.Metric)] = fromSeconds(float64(s.Value))
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, s := range values {
+		w := workloadOf(s.Metric)
+		at, ok := scraped[w]
+		if !ok && source == "" {
+			// The raw expression is computed over the window that ends now: its middle is the age it can claim.
+			at, ok = now.Add(-ruleWindow/2), true
+		}
+		if f, number := finite(s.Value); number && ok && f >= 0 {
+			h.index.latency[latencyKey{w, q}] = sample{f, at}
+		}
+	}
+	return nil
+}
+
+// latencyExpr is the expression for a latency quantile, and the recorded series that its age is read from; empty for the raw one.
+func (h *History) latencyExpr(q float64, sc scope) (expr, source string) {
+	if q == 0.99 && h.has(recordedP99) > 0 {
+		s := sc.sel(recordedP99)
+		return s, s
+	}
+	if h.has(recordedBuckets) > 0 {
+		s := sc.sel(recordedBuckets)
+		return fmt.Sprintf("histogram_quantile(%g, %s)", q, s), s
+	}
+	return fmt.Sprintf("histogram_quantile(%g, %s)", q, joined(bucketsByPod(sc, ruleWindow), ownerExpr(sc), ", le")), ""
+}
+
+// Live implements the loop's History. Every service is in the answer, with what is known of it.
+func (h *History) Live(_ context.Context, services []fleet.Service, now time.Time) (map[fleet.ServiceID]hpa.Live, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := make(map[fleet.ServiceID]hpa.Live, len(services))
+	for i := range services {
+		out[services[i].ID] = h.index.live(&services[i], now)
+	}
+	switch {
+	case h.lastErr != nil:
+		return out, h.lastErr
+	case !h.index.filled:
+		return out, fmt.Errorf("prometheus %s: %w", h.o.Address, errNotPrefetched)
+	}
+	return out, nil
+}
+
+// live assembles what the index knows of one service.
+func (x *index) live(s *fleet.Service, now time.Time) hpa.Live {
+	l := hpa.Live{CPU: map[fleet.Name]fleet.Known[fleet.MilliCPU]{}, Signals: map[string]fleet.Known[float64]{}}
+	for i := range s.Pods {
+		if v, ok := x.cpu[s.Pods[i].Name]; ok {
+			l.CPU[s.Pods[i].Name] = fleet.KnownAt(fleet.FromCores(v.value), v.at)
+		}
+	}
+	requests := total(s, x.load, now, true)
+	l.Load, l.LoadSignal = requests, portrait.Requests
+	if !requests.OK {
+		l.Load, l.LoadSignal = total(s, x.cpu, now, false), portrait.CPU
+	}
+	if v, ok := x.latency[latencyKey{targetOf(s), s.SLO.Quantile}]; ok {
+		l.Latency = fleet.KnownAt(time.Duration(math.Round(v.value*float64(time.Second))), v.at)
+	}
+	for _, m := range s.Metrics {
+		switch m.Type {
+		case fleet.MetricRequests:
+			l.Signals[m.Name] = requests
+		case fleet.MetricQuery:
+			if v, ok := x.tenant[metricKey{s.ID, m.Name, m.Query}]; ok {
+				l.Signals[m.Name] = fleet.KnownAt(v.value, v.at)
+			}
+		}
+	}
+	return l
+}

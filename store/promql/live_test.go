@@ -1,0 +1,271 @@
+package promql
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/portrait"
+)
+
+// cart is the ElasticService of the script's Deployment: two pods are ready since long, one is not.
+func cart() fleet.Service {
+	ready := func(name string, ok bool) fleet.Pod {
+		return fleet.Pod{Name: fleet.Name{Namespace: "shop", Name: name}, Ready: ok, ReadySince: fleet.Known[time.Time]{Value: at(0), OK: ok}}
+	}
+	return fleet.Service{
+		ID: "shop/cart", Target: fleet.Name{Namespace: "shop", Name: "cart"}, TargetKind: "Deployment",
+		SLO:  fleet.SLO{LatencyLimit: 200 * time.Millisecond, Quantile: 0.99},
+		Pods: []fleet.Pod{ready("cart-7d-a", true), ready("cart-7d-b", true), ready("cart-7d-c", false)},
+		Metrics: []fleet.Metric{
+			{Name: "rps", Type: fleet.MetricRequests, Target: 100},
+			{Name: "queue", Type: fleet.MetricQuery, Target: 10, Query: "sum(requests_in_queue)"},
+		},
+	}
+}
+
+// stock is the script's StatefulSet, which exports no requests.
+func stock() fleet.Service {
+	s := fleet.Service{ID: "shop/stock", Target: fleet.Name{Namespace: "shop", Name: "stock"}, TargetKind: "StatefulSet"}
+	s.Pods = []fleet.Pod{{Name: fleet.Name{Namespace: "shop", Name: "stock-0"}, Ready: true}}
+	return s
+}
+
+func TestLive(t *testing.T) {
+	for _, recorded := range []bool{false, true} {
+		t.Run(fmt.Sprintf("recorded=%v", recorded), func(t *testing.T) {
+			p := newProm(t, shop, 1e6)
+			if recorded {
+				p.record(at(10*time.Minute), at(12*time.Minute))
+			}
+			h := p.history(Options{})
+			now := at(12*time.Minute + 5*time.Second)
+			services := []fleet.Service{cart(), stock()}
+			if err := h.Prefetch(t.Context(), services, now); err != nil {
+				t.Fatal(err)
+			}
+			got, err := h.Live(t.Context(), services, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			scraped := at(12 * time.Minute) // the scrape before now, not now
+			sampled := scraped
+			if !recorded {
+				sampled = now.Add(-time.Minute)
+			}
+			pod := func(name string) fleet.Name { return fleet.Name{Namespace: "shop", Name: name} }
+			want := map[fleet.ServiceID]hpa.Live{
+				"shop/cart": {
+					CPU: map[fleet.Name]fleet.Known[fleet.MilliCPU]{
+						pod("cart-7d-a"): fleet.KnownAt[fleet.MilliCPU](2500, scraped), pod("cart-7d-b"): fleet.KnownAt[fleet.MilliCPU](1000, scraped),
+					},
+					Load: fleet.KnownAt(200.0, scraped), LoadSignal: portrait.Requests,
+					Latency: fleet.KnownAt(180*time.Millisecond, sampled),
+					Signals: map[string]fleet.Known[float64]{"rps": fleet.KnownAt(200.0, scraped), "queue": fleet.KnownAt(42.0, now)},
+				},
+				"shop/stock": {
+					CPU:  map[fleet.Name]fleet.Known[fleet.MilliCPU]{pod("stock-0"): fleet.KnownAt[fleet.MilliCPU](200, scraped)},
+					Load: fleet.KnownAt(0.2, scraped), LoadSignal: portrait.CPU,
+					Signals: map[string]fleet.Known[float64]{},
+				},
+			}
+			if d := cmp.Diff(want, got, approx, approxDuration); d != "" {
+				t.Errorf("-want +got:\n%s", d)
+			}
+			if s := h.Stats(); s.Recorded != recorded || s.Cycle.TenantQueries != 1 || s.Cycle.Bytes == 0 || s.Errors != 0 || s.Problems != nil {
+				t.Errorf("stats %+v", s)
+			}
+		})
+	}
+}
+
+// approxDuration allows for floats on the way.
+var approxDuration = cmp.Comparer(func(a, b time.Duration) bool { return (a - b).Abs() <= time.Microsecond })
+
+// TestQueriesAreFixed: the number of default queries does not grow with the services.
+func TestQueriesAreFixed(t *testing.T) {
+	p := newProm(t, shop, 1e6)
+	now := at(12 * time.Minute)
+	count := func(n int) int {
+		var services []fleet.Service
+		for i := range n {
+			s := cart()
+			s.Metrics = nil
+			s.ID = fleet.ServiceID(fmt.Sprintf("shop/cart-%d", i))
+			s.Target.Name = fmt.Sprintf("cart-%d", i)
+			s.SLO.Quantile = []float64{0.5, 0.9, 0.95, 0.98, 0.99, 0.999}[i%6]
+			services = append(services, s)
+		}
+		h := p.history(Options{})
+		p.asked()
+		if err := h.Prefetch(t.Context(), services, now); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.Since(t.Context(), services, now.Add(-10*time.Minute), now); err != nil {
+			t.Fatal(err)
+		}
+		return len(p.asked())
+	}
+	few, many := count(6), count(600)
+	if few != many || few > 20 {
+		t.Errorf("%d queries for 6 services, %d for 600: want the same, few", few, many)
+	}
+}
+
+// TestQuantilesTakeTurns: more SLO quantiles than are asked for in one cycle are all known after two.
+func TestQuantilesTakeTurns(t *testing.T) {
+	p := newProm(t, shop, 1e6)
+	h := p.history(Options{})
+	var services []fleet.Service
+	for i, q := range []float64{0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99} {
+		s := cart()
+		s.ID, s.SLO.Quantile = fleet.ServiceID(fmt.Sprintf("shop/cart-%d", i)), q
+		services = append(services, s)
+	}
+	now := at(12 * time.Minute)
+	known := func() (n int) {
+		if err := h.Prefetch(t.Context(), services, now); err != nil {
+			t.Fatal(err)
+		}
+		live, err := h.Live(t.Context(), services, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range live {
+			if l.Latency.OK {
+				n++
+			}
+		}
+		return n
+	}
+	if first, second := known(), known(); first != latencyQueriesPerCycle || second != len(services) {
+		t.Errorf("known quantiles %d, then %d: want %d, then %d", first, second, latencyQueriesPerCycle, len(services))
+	}
+}
+
+// TestSourceDown: what is known stays, aged; a dead source costs one question a cycle; all is well again after.
+func TestSourceDown(t *testing.T) {
+	p := newProm(t, shop, 1e6)
+	h := p.history(Options{})
+	services := []fleet.Service{cart()}
+	first := at(12 * time.Minute)
+	if err := h.Prefetch(t.Context(), services, first); err != nil {
+		t.Fatal(err)
+	}
+	p.intercept(func(w http.ResponseWriter, _ *http.Request) bool {
+		http.Error(w, "gone", http.StatusBadGateway)
+		return true
+	})
+	for i := range 3 {
+		p.asked()
+		now := first.Add(time.Duration(i+1) * time.Minute)
+		if err := h.Prefetch(t.Context(), services, now); err == nil || !strings.Contains(err.Error(), p.URL) {
+			t.Fatalf("prefetch from a dead source: %v; want an error that names it", err)
+		}
+		if n := len(p.asked()); i > 0 && n > 2 { // the client falls back from POST to GET once
+			t.Errorf("%d queries to a source that is known to be down", n)
+		}
+		live, err := h.Live(t.Context(), services, now)
+		if err == nil {
+			t.Error("Live says nothing of the dead source")
+		}
+		l := live["shop/cart"]
+		if !cmp.Equal(l.Load, fleet.KnownAt(200.0, first), approx) || !l.Latency.OK || len(l.CPU) != 2 {
+			t.Errorf("after %d min: %+v; want the last samples with their own time", i+1, l)
+		}
+		if _, err := h.Since(t.Context(), services, at(0), now); err == nil {
+			t.Error("history from a dead source without an error")
+		}
+	}
+	later := first.Add(forgetAfter + time.Minute)
+	_ = h.Prefetch(t.Context(), services, later)
+	live, _ := h.Live(t.Context(), services, later)
+	if l := live["shop/cart"]; l.Load.OK || len(l.CPU) != 0 {
+		t.Errorf("samples are kept for ever: %+v", l)
+	}
+	p.intercept(nil)
+	if err := h.Prefetch(t.Context(), services, later); err != nil {
+		t.Fatal(err)
+	}
+	live, err := h.Live(t.Context(), services, later)
+	if l := live["shop/cart"]; err != nil || !l.Load.Fresh(later, time.Minute) {
+		t.Errorf("after the source came back: %+v, %v", l, err)
+	}
+}
+
+func TestLiveBeforePrefetch(t *testing.T) {
+	h := newProm(t, shop, 1e6).history(Options{})
+	live, err := h.Live(t.Context(), []fleet.Service{cart()}, at(0))
+	if err == nil || live["shop/cart"].Load.OK {
+		t.Errorf("got %+v, %v; want nothing known and an error", live, err)
+	}
+}
+
+// TestPartialAnswer: a federated source that answers in part must not look like a fall of the load.
+func TestPartialAnswer(t *testing.T) {
+	p := newProm(t, shop, 1e6)
+	p.intercept(func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"status":"success","data":{"resultType":"vector","result":[]},"warnings":["store gateway 3 is unreachable"]}`)
+		return true
+	})
+	err := p.history(Options{}).Prefetch(t.Context(), []fleet.Service{cart()}, at(12*time.Minute))
+	if err == nil || !strings.Contains(err.Error(), "store gateway 3") {
+		t.Errorf("got %v, want the warning as an error", err)
+	}
+}
+
+func TestTotal(t *testing.T) {
+	now := at(time.Hour)
+	old, fresh := now.Add(-10*time.Minute), now.Add(-20*time.Second)
+	type pod struct {
+		ready    bool
+		since    time.Time
+		deleting bool
+		value    float64
+		at       time.Time // zero: no sample
+	}
+	long := at(0)
+	unknown := fleet.Known[float64]{}
+	for name, tc := range map[string]struct {
+		pods        []pod
+		want        fleet.Known[float64]
+		withUnready bool
+	}{
+		"no pods":                    {nil, unknown, true},
+		"all fresh":                  {[]pod{{true, long, false, 10, fresh}, {true, long, false, 20, fresh}}, fleet.KnownAt(30.0, fresh), true},
+		"none measured":              {[]pod{{true, long, false, 0, time.Time{}}}, unknown, true},
+		"one of two missing":         {[]pod{{true, long, false, 10, fresh}, {true, long, false, 0, time.Time{}}}, fleet.KnownAt(20.0, fresh), true},
+		"one of three missing":       {[]pod{{true, long, false, 10, fresh}, {true, long, false, 30, fresh}, {true, long, false, 0, time.Time{}}}, fleet.KnownAt(70.0, fresh), true},
+		"old one counts as missing":  {[]pod{{true, long, false, 10, fresh}, {true, long, false, 4, old}}, fleet.KnownAt(20.0, fresh), true},
+		"old one was the largest":    {[]pod{{true, long, false, 10, fresh}, {true, long, false, 40, old}}, fleet.KnownAt(50.0, fresh), true},
+		"two of three missing":       {[]pod{{true, long, false, 10, fresh}, {true, long, false, 0, time.Time{}}, {true, long, false, 0, time.Time{}}}, unknown, true},
+		"mostly old":                 {[]pod{{true, long, false, 10, fresh}, {true, long, false, 4, old}, {true, long, false, 5, old}}, fleet.KnownAt(19.0, old), true},
+		"young one carries nothing":  {[]pod{{true, long, false, 10, fresh}, {true, now.Add(-time.Minute), false, 0, time.Time{}}}, fleet.KnownAt(10.0, fresh), true},
+		"unready ones need not":      {[]pod{{true, long, false, 10, fresh}, {false, long, false, 0, time.Time{}}}, fleet.KnownAt(10.0, fresh), true},
+		"unready load counts":        {[]pod{{true, long, false, 10, fresh}, {false, long, false, 7, fresh}}, fleet.KnownAt(17.0, fresh), true},
+		"start-up CPU is no load":    {[]pod{{true, long, false, 10, fresh}, {false, long, false, 7, fresh}}, fleet.KnownAt(10.0, fresh), false},
+		"leaving pods may be silent": {[]pod{{true, long, false, 10, fresh}, {true, long, true, 0, time.Time{}}}, fleet.KnownAt(10.0, fresh), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var s fleet.Service
+			samples := map[fleet.Name]sample{}
+			for i, p := range tc.pods {
+				n := fleet.Name{Namespace: "shop", Name: fmt.Sprint(i)}
+				s.Pods = append(s.Pods, fleet.Pod{Name: n, Ready: p.ready, ReadySince: fleet.KnownAt(p.since, p.since), Deleting: p.deleting})
+				if !p.at.IsZero() {
+					samples[n] = sample{p.value, p.at}
+				}
+			}
+			if got := total(&s, samples, now, tc.withUnready); got != tc.want {
+				t.Errorf("got %+v, want %+v", got, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,134 @@
+package promql
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/common/promslog"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql/parser"
+)
+
+var update = flag.Bool("update", false, "rewrite generated files and expected output")
+
+func TestRulesFile(t *testing.T) {
+	want := Rules()
+	if *update {
+		if err := os.WriteFile(rulesFile, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(rulesFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s is not what Rules() renders; run go test ./store/promql -run TestRulesFile -update\n%s", rulesFile, cmp.Diff(string(got), string(want)))
+	}
+	groups, errs := rulefmt.Parse(got, false, model.LegacyValidation, parser.NewParser(parser.Options{}), promslog.NewNopLogger())
+	if len(errs) > 0 {
+		t.Fatalf("%s: %v", rulesFile, errs)
+	}
+	if n := len(groups.Groups); n != 1 || time.Duration(groups.Groups[0].Interval) != time.Minute {
+		t.Errorf("want one group, evaluated every minute, in the order of its rules; got %d", n)
+	}
+}
+
+// shop is a small fleet under the names of real exporters, scraped every 15 s for an hour: a Deployment with two ready pods and one that
+// is not ready, a StatefulSet, and a bare pod. kube-state-metrics runs twice, as it may in a user's cluster.
+const shop = `
+load 15s
+  kube_pod_owner{namespace="shop", pod="cart-7d-a", owner_kind="ReplicaSet", owner_name="cart-7d", owner_is_controller="true", instance="ksm-0"} 1x240
+  kube_pod_owner{namespace="shop", pod="cart-7d-a", owner_kind="ReplicaSet", owner_name="cart-7d", owner_is_controller="true", instance="ksm-1"} 1x240
+  kube_pod_owner{namespace="shop", pod="cart-7d-b", owner_kind="ReplicaSet", owner_name="cart-7d", owner_is_controller="true", instance="ksm-0"} 1x240
+  kube_pod_owner{namespace="shop", pod="cart-7d-c", owner_kind="ReplicaSet", owner_name="cart-7d", owner_is_controller="true", instance="ksm-0"} 1x240
+  kube_pod_owner{namespace="shop", pod="stock-0", owner_kind="StatefulSet", owner_name="stock", owner_is_controller="true", instance="ksm-0"} 1x240
+  kube_pod_owner{namespace="shop", pod="alone", owner_kind="<none>", owner_name="<none>", owner_is_controller="<none>", instance="ksm-0"} 1x240
+  kube_replicaset_owner{namespace="shop", replicaset="cart-7d", owner_kind="Deployment", owner_name="cart", owner_is_controller="true", instance="ksm-0"} 1x240
+  kube_replicaset_owner{namespace="shop", replicaset="cart-7d", owner_kind="Deployment", owner_name="cart", owner_is_controller="true", instance="ksm-1"} 1x240
+  kube_pod_status_ready{namespace="shop", pod="cart-7d-a", condition="true", instance="ksm-0"} 1x240
+  kube_pod_status_ready{namespace="shop", pod="cart-7d-a", condition="true", instance="ksm-1"} 1x240
+  kube_pod_status_ready{namespace="shop", pod="cart-7d-b", condition="true", instance="ksm-0"} 1x240
+  kube_pod_status_ready{namespace="shop", pod="cart-7d-c", condition="true", instance="ksm-0"} 0x240
+  kube_pod_status_ready{namespace="shop", pod="cart-7d-c", condition="false", instance="ksm-0"} 1x240
+  kube_pod_status_ready{namespace="shop", pod="stock-0", condition="true", instance="ksm-0"} 1x240
+  kube_pod_created{namespace="shop", pod="cart-7d-a", instance="ksm-0"} 600x240
+  kube_pod_status_ready_time{namespace="shop", pod="cart-7d-a", instance="ksm-0"} 642x240
+  kube_pod_created{namespace="shop", pod="cart-7d-b", instance="ksm-0"} 30x240
+  kube_pod_status_ready_time{namespace="shop", pod="cart-7d-b", instance="ksm-0"} 61x240
+  container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="app", cpu="total"} 0+30x240
+  container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="proxy", cpu="total"} 0+7.5x240
+  container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="", cpu="total"} 0+37.5x240
+  container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="POD", cpu="total"} 0+1x240
+  container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-b", container="app", cpu="total"} 0+15x120 0+15x119
+  container_cpu_usage_seconds_total{namespace="shop", pod="stock-0", container="db", cpu="total"} 0+3x240
+  http_server_request_duration_seconds_count{namespace="shop", pod="cart-7d-a", http_request_method="GET"} 0+1500x240
+  http_server_request_duration_seconds_count{namespace="shop", pod="cart-7d-a", http_request_method="POST"} 0+150x240
+  http_server_request_duration_seconds_count{namespace="shop", pod="cart-7d-b", http_request_method="GET"} 0+1350x240
+  http_server_request_duration_seconds_bucket{namespace="shop", pod="cart-7d-a", le="0.1"} 0+1500x240
+  http_server_request_duration_seconds_bucket{namespace="shop", pod="cart-7d-a", le="0.2"} 0+1650x240
+  http_server_request_duration_seconds_bucket{namespace="shop", pod="cart-7d-a", le="+Inf"} 0+1650x240
+  http_server_request_duration_seconds_bucket{namespace="shop", pod="cart-7d-b", le="0.1"} 0+1350x240
+  http_server_request_duration_seconds_bucket{namespace="shop", pod="cart-7d-b", le="0.2"} 0+1350x240
+  http_server_request_duration_seconds_bucket{namespace="shop", pod="cart-7d-b", le="+Inf"} 0+1350x240
+  requests_in_queue{namespace="shop", queue="a"} 12x240
+  requests_in_queue{namespace="shop", queue="b"} 30x240
+  requests_in_queue{namespace="bank", queue="c"} 5000x240
+`
+
+// TestRules evaluates the shipped rules over raw exporter series. Every number is worked out by hand from the script above.
+func TestRules(t *testing.T) {
+	p := newProm(t, shop, 1e6)
+	p.record(at(10*time.Minute), at(12*time.Minute))
+	for query, want := range map[string]map[string]float64{
+		recordedOwner: {
+			`{__name__="springtide:pod_workload:info", namespace="shop", pod="cart-7d-a", workload="cart", workload_kind="Deployment"}`: 1,
+			`{__name__="springtide:pod_workload:info", namespace="shop", pod="cart-7d-b", workload="cart", workload_kind="Deployment"}`: 1,
+			`{__name__="springtide:pod_workload:info", namespace="shop", pod="cart-7d-c", workload="cart", workload_kind="Deployment"}`: 1,
+			`{__name__="springtide:pod_workload:info", namespace="shop", pod="stock-0", workload="stock", workload_kind="StatefulSet"}`: 1,
+		},
+		recordedReady: {
+			`{__name__="springtide:workload_ready_replicas:sum", namespace="shop", workload="cart", workload_kind="Deployment"}`:   2,
+			`{__name__="springtide:workload_ready_replicas:sum", namespace="shop", workload="stock", workload_kind="StatefulSet"}`: 1,
+		},
+		// (30 + 7.5 + 15) s of CPU in 15 s: the pod's own cgroup and the pause container do not count again.
+		recordedCPU: {
+			`{__name__="springtide:workload_cpu_usage_cores:sum", namespace="shop", workload="cart", workload_kind="Deployment"}`:   3.5,
+			`{__name__="springtide:workload_cpu_usage_cores:sum", namespace="shop", workload="stock", workload_kind="StatefulSet"}`: 0.2,
+		},
+		recordedLoad: {
+			`{__name__="springtide:workload_http_requests:rate2m", namespace="shop", workload="cart", workload_kind="Deployment"}`: 200,
+		},
+		// 190 of 200 requests take up to 0.1 s; the 99th percentile is 8/10 into the bucket from 0.1 to 0.2.
+		recordedP99: {
+			`{__name__="springtide:workload_latency_seconds:p99", namespace="shop", workload="cart", workload_kind="Deployment"}`: 0.18,
+		},
+	} {
+		got := p.evaluate(query, at(12*time.Minute))
+		if d := cmp.Diff(want, got, approx); d != "" {
+			t.Errorf("%s (-want +got):\n%s", query, d)
+		}
+	}
+}
+
+// TestRawEqualsRecorded: a cluster without the rules sees what one with them sees.
+func TestRawEqualsRecorded(t *testing.T) {
+	p := newProm(t, shop, 1e6)
+	p.record(at(10*time.Minute), at(12*time.Minute))
+	for recorded, raw := range map[string]string{
+		recordedCPU:   joined(cpuByPod(scope{}, ruleWindow), ownerExpr(scope{}), ""),
+		recordedLoad:  joined(loadByPod(scope{}, ruleWindow), ownerExpr(scope{}), ""),
+		recordedReady: joined(readyByPod(scope{}), ownerExpr(scope{}), ""),
+	} {
+		want := p.evaluate(`sum by (namespace, workload_kind, workload) (`+recorded+`)`, at(12*time.Minute))
+		got := p.evaluate(raw, at(12*time.Minute))
+		if d := cmp.Diff(want, got, approx); d != "" || len(got) == 0 {
+			t.Errorf("%s (-recorded +raw):\n%s", recorded, d)
+		}
+	}
+}

@@ -1,0 +1,279 @@
+package promql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"time"
+
+	apiv1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/portrait"
+)
+
+const (
+	// maxPoints is Prometheus' own limit of points per series of a range query, less one for the inclusive end.
+	maxPoints = 10_999
+	// minCells is the smallest range that is still asked in halves after an answer was too large.
+	minCells = 12
+	// longestStartUp drops times to Ready that are rather a pod that lost and regained its readiness.
+	longestStartUp = 30 * time.Minute
+)
+
+// signal is one kind of history: its recorded form and, where that is missing, the raw one. Both are means over one step.
+type signal struct {
+	name     string
+	recorded func(scope, time.Duration) string
+	raw      func(scope, time.Duration) string
+	of       func(*batch) []float64
+}
+
+var signals = []signal{
+	{"load", recordedMean(recordedLoad), rawMean(loadByPod), func(b *batch) []float64 { return b.load }},
+	{"CPU", recordedMean(recordedCPU), rawMean(cpuByPod), func(b *batch) []float64 { return b.cpu }},
+	// A pod's readiness is a level, so the raw form reads it once, at the end of the step.
+	{"ready replicas", recordedMean(recordedReady), rawMean(func(s scope, _ time.Duration) string { return readyByPod(s) }),
+		func(b *batch) []float64 { return b.ready }},
+}
+
+func recordedMean(name string) func(scope, time.Duration) string {
+	return func(s scope, step time.Duration) string {
+		return fmt.Sprintf("avg_over_time(%s[%s])", s.sel(name), promDuration(step))
+	}
+}
+
+func rawMean(byPod func(scope, time.Duration) string) func(scope, time.Duration) string {
+	return func(s scope, step time.Duration) string { return joined(byPod(s, step), ownerExpr(s), "") }
+}
+
+// batch is the history of one service while it is assembled; cell i is the mean over [start + i·step, start + (i+1)·step).
+type batch struct {
+	load, cpu, ready []float64
+	startUps         []time.Duration
+}
+
+// reader assembles the history of all services over one grid.
+type reader struct {
+	h       *History
+	scope   scope
+	start   time.Time // of the first cell
+	cells   int
+	batches map[workload]*batch
+	// series is the largest number of series seen in an answer, which chunks are cut by.
+	series int
+}
+
+// Since implements the loop's History. The grid is aligned to multiples of the step, so that equal times of day fall into equal cells; a
+// cell that is not over yet is left to the next call, and so is what the source does not know yet: a batch begins and ends with a cell in
+// which something is known. It fails as a whole, since a hole that was folded into a portrait would never be read again.
+func (h *History) Since(ctx context.Context, services []fleet.Service, from, to time.Time) (iter.Seq2[fleet.ServiceID, portrait.Batch], error) {
+	if !h.reading.TryLock() {
+		return nil, fmt.Errorf("prometheus %s: history: %w", h.o.Address, errBusy)
+	}
+	defer h.reading.Unlock()
+	if err := h.reachable(ctx, to); err != nil {
+		return nil, err
+	}
+	if err := h.probe(ctx, to); err != nil {
+		return nil, err
+	}
+	start := from.Truncate(h.o.Step)
+	if start.Before(from) {
+		start = start.Add(h.o.Step)
+	}
+	r := &reader{h: h, scope: scopeOf(services), start: start, batches: map[workload]*batch{}}
+	r.cells = max(int(to.Sub(start)/h.o.Step), 0)
+	r.series = max(len(services), h.has(recordedCPU), 1)
+	for i := range services {
+		r.batches[targetOf(&services[i])] = nil
+	}
+	for a := 0; a < r.cells && len(services) > 0; {
+		b := min(a+min(max(h.o.MaxSamples/r.series, minCells), maxPoints), r.cells)
+		if err := r.read(ctx, a, b); err != nil {
+			return nil, err
+		}
+		a = b
+	}
+	return func(yield func(fleet.ServiceID, portrait.Batch) bool) {
+		for i := range services {
+			b := r.batches[targetOf(&services[i])]
+			if b == nil {
+				continue
+			}
+			if out, ok := r.trim(b); ok && !yield(services[i].ID, out) {
+				return
+			}
+		}
+	}, nil
+}
+
+// read reads cells [a, b) of every signal.
+func (r *reader) read(ctx context.Context, a, b int) error {
+	for _, s := range signals {
+		if err := r.readSignal(ctx, s, a, b); err != nil {
+			return err
+		}
+	}
+	return r.readStartUps(ctx, a, b)
+}
+
+// readSignal reads the recorded series, and the raw ones for the head and tail that those do not cover: the rules may have been installed
+// only lately, or removed. One missing cell is left as a gap.
+func (r *reader) readSignal(ctx context.Context, s signal, a, b int) error {
+	step := r.h.o.Step
+	first, last, err := r.readRange(ctx, s, s.recorded(r.scope, step), a, b)
+	if err != nil {
+		return err
+	}
+	if first < 0 {
+		_, _, err = r.readRange(ctx, s, s.raw(r.scope, step), a, b)
+		return err
+	}
+	if first > a+1 {
+		if _, _, err := r.readRange(ctx, s, s.raw(r.scope, step), a, first); err != nil {
+			return err
+		}
+	}
+	if last < b-2 {
+		if _, _, err := r.readRange(ctx, s, s.raw(r.scope, step), last+1, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readRange fills cells [a, b) that are still gaps, and returns the first and last cell that the answer had a number for, or -1. An
+// answer that is too large, or takes too long, is asked for again in halves.
+func (r *reader) readRange(ctx context.Context, s signal, expr string, a, b int) (first, last int, err error) {
+	what := "history of " + s.name
+	m, err := r.h.matrix(ctx, what, expr, apiv1.Range{Start: r.time(a + 1), End: r.time(b), Step: r.h.o.Step})
+	if err != nil {
+		if b-a < 2*minCells || !r.smaller(ctx, err) {
+			return -1, -1, err
+		}
+		mid := a + (b-a)/2
+		first, last, err = r.readRange(ctx, s, expr, a, mid)
+		if err != nil {
+			return -1, -1, err
+		}
+		f, l, err := r.readRange(ctx, s, expr, mid, b)
+		if first < 0 {
+			first = f
+		}
+		return first, max(last, l), err
+	}
+	r.series = max(r.series, len(m))
+	first, last = -1, -1
+	for _, stream := range m {
+		if len(stream.Values) == 0 {
+			continue
+		}
+		f, l := r.cell(stream.Values[0].Timestamp), r.cell(stream.Values[len(stream.Values)-1].Timestamp)
+		if first < 0 || f < first {
+			first = f
+		}
+		last = max(last, l)
+		w := workloadOf(stream.Metric)
+		if known, wanted := r.batches[w]; wanted {
+			if known == nil {
+				known = r.newBatch(w)
+			}
+			r.fill(s.of(known), stream.Values)
+		}
+	}
+	return first, last, nil
+}
+
+// fill writes values into the cells that are gaps.
+func (r *reader) fill(cells []float64, values []model.SamplePair) {
+	for _, p := range values {
+		i := r.cell(p.Timestamp)
+		if v, ok := finite(p.Value); ok && i >= 0 && i < len(cells) && math.IsNaN(cells[i]) {
+			cells[i] = v
+		}
+	}
+}
+
+// cell is the cell whose mean was evaluated at t, its end.
+func (r *reader) cell(t model.Time) int { return int(t.Time().Sub(r.start)/r.h.o.Step) - 1 }
+
+// smaller reports whether the question is worth asking again in halves: when the answer was too large, or when it took too long and the
+// source is alive.
+func (r *reader) smaller(ctx context.Context, err error) bool {
+	if tooMuch(err) {
+		return true
+	}
+	return errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && r.h.reachable(ctx, r.time(0)) == nil
+}
+
+func (r *reader) newBatch(w workload) *batch {
+	gaps := func() []float64 { return series.New(r.start, r.h.o.Step, r.cells).Values }
+	b := &batch{load: gaps(), cpu: gaps(), ready: gaps()}
+	r.batches[w] = b
+	return b
+}
+
+// readStartUps reads the times to Ready of the pods that became ready in cells [a, b) and still live at their end. It is a sample of all
+// pods, which is what quantiles need.
+func (r *reader) readStartUps(ctx context.Context, a, b int) error {
+	at := r.time(b)
+	window := at.Sub(r.time(a))
+	expr := fmt.Sprintf("sum by (namespace, pod, workload_kind, workload) (%s * on (namespace, pod) group_left (workload_kind, workload) %s)",
+		startUpByPod(r.scope, window), r.owner())
+	v, err := r.h.instant(ctx, "times to Ready", expr, at)
+	if err != nil {
+		return err
+	}
+	for _, s := range v {
+		f, ok := finite(s.Value)
+		d := time.Duration(f * float64(time.Second))
+		if known := r.batches[workloadOf(s.Metric)]; ok && known != nil && d >= 0 && d <= longestStartUp {
+			known.startUps = append(known.startUps, d)
+		}
+	}
+	return nil
+}
+
+// owner maps pods to workloads: recorded where the rules are installed.
+func (r *reader) owner() string {
+	if r.h.has(recordedOwner) > 0 {
+		return r.scope.sel(recordedOwner)
+	}
+	return ownerExpr(r.scope)
+}
+
+// time is the start of cell i, and the end of cell i-1.
+func (r *reader) time(i int) time.Time { return r.start.Add(time.Duration(i) * r.h.o.Step) }
+
+// trim cuts the cells in which nothing is known from both ends: those before are of a time when the service did not exist or was not
+// measured, those after may still arrive.
+func (r *reader) trim(b *batch) (portrait.Batch, bool) {
+	known := func(i int) bool {
+		return !math.IsNaN(b.load[i]) || !math.IsNaN(b.cpu[i]) || !math.IsNaN(b.ready[i])
+	}
+	lo, hi := 0, r.cells
+	for lo < hi && !known(lo) {
+		lo++
+	}
+	for lo < hi && !known(hi-1) {
+		hi--
+	}
+	slices.Sort(b.startUps) // an instant query answers in no particular order
+	if lo == hi {
+		return portrait.Batch{}, false
+	}
+	cut := func(v []float64) series.Series {
+		return series.Series{Start: r.time(lo), Step: r.h.o.Step, Values: v[lo:hi]}
+	}
+	out := portrait.Batch{Load: cut(b.load), CPU: cut(b.cpu), Ready: cut(b.ready), StartUps: b.startUps}
+	if out.Load.Known() == 0 {
+		out.Load = series.Series{}
+	}
+	return out, true
+}

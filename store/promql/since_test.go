@@ -1,0 +1,176 @@
+package promql
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/portrait"
+)
+
+// read collects what Since yields.
+func read(t *testing.T, h *History, services []fleet.Service, from, to time.Time) map[fleet.ServiceID]portrait.Batch {
+	t.Helper()
+	seq, err := h.Since(t.Context(), services, from, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[fleet.ServiceID]portrait.Batch{}
+	for id, b := range seq {
+		if _, twice := out[id]; twice {
+			t.Errorf("%s is yielded twice", id)
+		}
+		out[id] = b
+	}
+	return out
+}
+
+func constant(start time.Duration, n int, v float64) series.Series {
+	s := series.New(at(start), 5*time.Minute, n)
+	for i := range s.Values {
+		s.Values[i] = v
+	}
+	return s
+}
+
+// TestSince reads an hour of the script, with and without the rules, and with rules that were installed in the middle of it. Pod b's CPU
+// counter is reset at minute 30, which must not show.
+func TestSince(t *testing.T) {
+	for name, from := range map[string]time.Duration{"raw": time.Hour, "recorded": time.Minute, "rules came late": 31 * time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			p := newProm(t, shop, 1e6)
+			p.record(at(from), at(59*time.Minute))
+			services := []fleet.Service{cart(), stock(), {ID: "shop/new", Target: fleet.Name{Namespace: "shop", Name: "new"}, TargetKind: "Deployment"}}
+			// From 2:00 the grid begins at 5:00; at 58:30 the cell that began at 55:00 is not over.
+			got := read(t, p.history(Options{}), services, at(2*time.Minute), at(58*time.Minute+30*time.Second))
+			want := map[fleet.ServiceID]portrait.Batch{
+				"shop/cart": {
+					Load: constant(5*time.Minute, 10, 200), CPU: constant(5*time.Minute, 10, 3.5), Ready: constant(5*time.Minute, 10, 2),
+					StartUps: []time.Duration{42 * time.Second},
+				},
+				"shop/stock": {CPU: constant(5*time.Minute, 10, 0.2), Ready: constant(5*time.Minute, 10, 1)},
+			}
+			// A reset costs rate() what was counted between the last scrape before and the first after it: at most a scrape in five minutes.
+			tolerant := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= 0.02*max(a, b) })
+			if d := cmp.Diff(want, got, tolerant); d != "" {
+				t.Errorf("-want +got:\n%s", d)
+			}
+		})
+	}
+}
+
+// TestSinceContinues: reading cell by cell gives what reading at once gives, and no cell twice.
+func TestSinceContinues(t *testing.T) {
+	p := newProm(t, shop, 1e6)
+	p.record(at(time.Minute), at(59*time.Minute))
+	h := p.history(Options{})
+	services := []fleet.Service{cart()}
+	whole := read(t, h, services, at(0), at(50*time.Minute))["shop/cart"].Load
+	end := at(0)
+	var parts []float64
+	for now := at(7 * time.Minute); !now.After(at(53 * time.Minute)); now = now.Add(3 * time.Minute) {
+		b, ok := read(t, h, services, end, now)["shop/cart"]
+		if !ok {
+			continue
+		}
+		if b.Load.Start.Before(end) {
+			t.Fatalf("at %v: cell %v was read before", now, b.Load.Start)
+		}
+		parts, end = append(parts, b.Load.Values...), b.Load.End()
+	}
+	if d := cmp.Diff(whole.Values, parts, approx); d != "" {
+		t.Errorf("at once and in parts (-+):\n%s", d)
+	}
+}
+
+// TestSinceGaps: scrapes that failed are gaps, never zero; what is not measured any more is left off, not filled.
+func TestSinceGaps(t *testing.T) {
+	p := newProm(t, `
+load 1m
+  springtide:workload_cpu_usage_cores:sum{namespace="shop", workload_kind="Deployment", workload="cart"} _x10 2x9 _x20 4x9 _x30
+  springtide:workload_ready_replicas:sum{namespace="shop", workload_kind="Deployment", workload="cart"} _x10 NaN NaN NaN _x60
+`, 1e6)
+	got := read(t, p.history(Options{}), []fleet.Service{cart()}, at(0), at(75*time.Minute))["shop/cart"]
+	nan := math.NaN()
+	want := portrait.Batch{
+		// The sample of minute 10 is of the time before it, so it falls into the cell that began at minute 5.
+		CPU:   series.Series{Start: at(5 * time.Minute), Step: 5 * time.Minute, Values: []float64{2, 2, 2, nan, nan, nan, 4, 4, 4}},
+		Ready: series.Series{Start: at(5 * time.Minute), Step: 5 * time.Minute, Values: []float64{nan, nan, nan, nan, nan, nan, nan, nan, nan}},
+	}
+	if d := cmp.Diff(want, got, approx); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+}
+
+// TestSinceIsChunked: no answer has more samples than allowed, the chunks join without a seam, and a source that still refuses is asked
+// in halves.
+func TestSinceIsChunked(t *testing.T) {
+	script := "load 5m\n"
+	var services []fleet.Service
+	for i := range 20 {
+		script += fmt.Sprintf("  springtide:workload_cpu_usage_cores:sum{namespace=\"shop\", workload_kind=\"Deployment\", workload=\"w%d\"} %d+1x2015\n", i, i)
+		services = append(services, fleet.Service{ID: fleet.ServiceID(fmt.Sprintf("shop/w%d", i)), TargetKind: "Deployment",
+			Target: fleet.Name{Namespace: "shop", Name: fmt.Sprintf("w%d", i)}})
+	}
+	week := at(7 * 24 * time.Hour)
+	for name, tc := range map[string]struct {
+		maxSamples int // ours
+		engine     int // Prometheus'
+		least      int // CPU queries
+	}{
+		"at once":           {1e6, 1e6, 1},
+		"in chunks":         {4000, 1e6, 11},
+		"asked too much of": {1e6, 25_000, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProm(t, script, tc.engine)
+			h := p.history(Options{MaxSamples: tc.maxSamples})
+			got := read(t, h, services, at(0), week)
+			if len(got) != len(services) {
+				t.Fatalf("%d services, want %d", len(got), len(services))
+			}
+			for i := range services {
+				cpu := got[services[i].ID].CPU
+				if cpu.Len() != 2015 || !cpu.Start.Equal(at(0)) {
+					t.Fatalf("%s: %d cells from %v, want 2015 from the start", services[i].ID, cpu.Len(), cpu.Start)
+				}
+				for j, v := range cpu.Values {
+					if want := float64(i + j + 1); v != want {
+						t.Fatalf("%s: cell %d is %v, want %v", services[i].ID, j, v, want)
+					}
+				}
+			}
+			n := 0
+			for _, q := range p.asked() {
+				if q == `avg_over_time(`+recordedCPU+`{namespace=~"shop"}[5m])` {
+					n++
+				}
+			}
+			if n < tc.least {
+				t.Errorf("%d queries of CPU, want at least %d", n, tc.least)
+			}
+		})
+	}
+}
+
+// TestSinceFailsWhole: a part that cannot be read fails the call, since a hole folded into a portrait would stay.
+func TestSinceFailsWhole(t *testing.T) {
+	p := newProm(t, shop, 1e6)
+	n := 0
+	p.intercept(func(w http.ResponseWriter, r *http.Request) bool {
+		if n++; n < 4 {
+			return false
+		}
+		http.Error(w, "gone", http.StatusInternalServerError)
+		return true
+	})
+	if seq, err := p.history(Options{MaxSamples: 20}).Since(t.Context(), []fleet.Service{cart()}, at(0), at(time.Hour)); err == nil || seq != nil {
+		t.Errorf("got a history and error %v, want the error alone", err)
+	}
+}

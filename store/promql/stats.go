@@ -1,0 +1,122 @@
+package promql
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// Cost is what asking took.
+type Cost struct {
+	// Queries counts HTTP requests, Bytes the bytes of their answers after decompression.
+	Queries, Bytes int64
+	// TenantQueries are those of Queries that tenants asked for.
+	TenantQueries int64
+}
+
+// Problem is a tenant's query that yields no value.
+type Problem struct {
+	Service fleet.ServiceID
+	Metric  string
+	Message string
+}
+
+// Stats tells what the source costs and how it is.
+type Stats struct {
+	// Cycle is the cost since the last [History.Prefetch] began; Last that of the cycle before; Total everything.
+	Cycle, Last, Total Cost
+	// Errors counts failed queries.
+	Errors int64
+	// Recorded says whether the recording rules were found.
+	Recorded bool
+	// Problems are the tenants' queries without a value, sorted by service and metric.
+	Problems []Problem
+}
+
+// Stats returns the counters.
+func (h *History) Stats() Stats {
+	h.meter.mu.Lock()
+	s := Stats{Cycle: h.meter.cycle, Last: h.meter.last, Total: h.meter.total, Errors: h.meter.errors}
+	h.meter.mu.Unlock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s.Recorded = h.recorded[recordedOwner] > 0
+	for k, msg := range h.index.problems {
+		s.Problems = append(s.Problems, Problem{Service: k.service, Metric: k.metric, Message: msg})
+	}
+	slices.SortFunc(s.Problems, func(a, b Problem) int {
+		if c := strings.Compare(string(a.Service), string(b.Service)); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Metric, b.Metric)
+	})
+	return s
+}
+
+// errTooLarge says that a response was cut off; a range query is then asked in halves.
+var errTooLarge = errors.New("response too large")
+
+// meter counts requests and bytes, and cuts off responses that are too large to hold.
+type meter struct {
+	next     http.RoundTripper
+	maxBytes int64
+
+	mu                 sync.Mutex
+	cycle, last, total Cost
+	errors             int64
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (m *meter) RoundTrip(r *http.Request) (*http.Response, error) {
+	m.add(Cost{Queries: 1})
+	resp, err := m.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = &meteredBody{ReadCloser: resp.Body, meter: m, left: m.maxBytes}
+	return resp, nil
+}
+
+func (m *meter) add(c Cost) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, t := range []*Cost{&m.cycle, &m.total} {
+		t.Queries += c.Queries
+		t.Bytes += c.Bytes
+		t.TenantQueries += c.TenantQueries
+	}
+}
+
+func (m *meter) failed() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.errors++
+}
+
+// turn begins a new cycle.
+func (m *meter) turn() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.last, m.cycle = m.cycle, Cost{}
+}
+
+type meteredBody struct {
+	io.ReadCloser
+	meter *meter
+	left  int64
+}
+
+func (b *meteredBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.meter.add(Cost{Bytes: int64(n)})
+	if b.left -= int64(n); b.left < 0 {
+		return n, fmt.Errorf("%w: more than %d bytes", errTooLarge, b.meter.maxBytes)
+	}
+	return n, err
+}
