@@ -1,0 +1,146 @@
+package reclaim
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+var t0 = time.Date(2026, 3, 2, 18, 0, 0, 0, time.UTC)
+
+var opts = Options{Drain: time.Minute, Clean: 45 * time.Second, RecallRest: 30 * time.Minute}
+
+// fleetOf is n machines of 64 cores in three zones, two sockets each.
+func fleetOf(n int) *fleet.Snapshot {
+	s := &fleet.Snapshot{At: t0}
+	s.Pools = []fleet.Pool{{ID: "offline", Class: fleet.Offline}, {ID: "online", Class: fleet.Online, Unit: fleet.UnitSocket, Notice: 2 * time.Minute}}
+	for i := range n {
+		node := fleet.Node{ID: fleet.NodeID(fmt.Sprintf("uid-%02d", i)), Name: fmt.Sprintf("m%02d", i), Zone: fmt.Sprintf("z%d", i%3), Pool: "online",
+			Allocatable: fleet.Resources{CPU: 64000, Memory: 256 * fleet.GiB, Pods: 110}, Ready: true, AgentAlive: true}
+		for c := range 4 {
+			node.Cells = append(node.Cells, fleet.Cell{ID: c, Socket: c / 2, Capacity: fleet.Resources{CPU: 16000, Memory: 64 * fleet.GiB}})
+		}
+		s.Nodes = append(s.Nodes, node)
+	}
+	return s
+}
+
+func lend(s *fleet.Snapshot, machine int, cells ...int) {
+	n := &s.Nodes[machine]
+	kind := fleet.KindSocket
+	if len(cells) == 0 {
+		cells, kind = n.AllCells(), fleet.KindNode
+	}
+	s.Loans = append(s.Loans, fleet.Loan{ID: fleet.LoanID(fmt.Sprintf("%s-%d", n.Name, cells[0])), Node: n.ID, NodeName: n.Name, Cells: cells, Kind: kind,
+		Capacity: n.CapacityOf(cells), From: "online", To: "offline", Phase: fleet.Lent, Epoch: 1})
+}
+
+func pod(s *fleet.Snapshot, machine int, class fleet.PodClass, owner string, cpu fleet.MilliCPU) *fleet.Pod {
+	n := &s.Nodes[machine]
+	p := fleet.Pod{ID: fleet.UID(fmt.Sprintf("p%d", len(s.Pods))), Name: fleet.Name{Namespace: "ns", Name: fmt.Sprintf("p%03d", len(s.Pods))}, Node: n.ID,
+		NodeName: n.Name, Class: class, Requests: fleet.Resources{CPU: cpu}, Phase: fleet.PodRunning, Ready: true, Created: t0.Add(-2 * time.Hour)}
+	if class == fleet.PodOnline {
+		p.Service = fleet.ServiceID(owner)
+	} else {
+		p.Job = fleet.JobID(owner)
+	}
+	s.Pods = append(s.Pods, p)
+	return &s.Pods[len(s.Pods)-1]
+}
+
+func chosen(take []Recall) string {
+	out := ""
+	for _, r := range take {
+		out += string(r.Loan) + " "
+	}
+	return out
+}
+
+func ask(coresWanted int64) Ask {
+	return Ask{Pool: "online", Amount: fleet.Resources{CPU: fleet.MilliCPU(coresWanted * 1000)}, Due: t0.Add(10 * time.Minute), Why: "flood"}
+}
+
+func TestChooseOrder(t *testing.T) {
+	s := fleetOf(4)
+	for i := range 4 {
+		lend(s, i)
+	}
+	s.Jobs = []fleet.Job{
+		{ID: "high", Priority: fleet.PriorityHigh, LastCheckpoint: fleet.KnownAt(t0, t0)},
+		{ID: "rested", LastRecalled: fleet.KnownAt(t0.Add(-10*time.Minute), t0), LastCheckpoint: fleet.KnownAt(t0, t0)},
+		{ID: "saved", LastCheckpoint: fleet.KnownAt(t0.Add(-time.Minute), t0)},
+		{ID: "unsaved", LastCheckpoint: fleet.KnownAt(t0.Add(-time.Hour), t0)},
+	}
+	for i, job := range []string{"high", "rested", "unsaved", "saved"} {
+		pod(s, i, fleet.PodOffline, job, 16000)
+	}
+	s.Sort()
+	take, short := Choose(s, ask(256), opts)
+	if got, want := chosen(take), "m03-0 m02-0 m01-0 m00-0 "; got != want {
+		t.Errorf("the order is %q, want %q: low before high, least lost work, the lately recalled last among equals", got, want)
+	}
+	if !short.IsZero() {
+		t.Errorf("four machines cover 256 cores, short %v", short)
+	}
+	if take, short = Choose(s, ask(300), opts); len(take) != 4 || short.CPU != 44000 {
+		t.Errorf("44 cores stay short, got %v with %d recalls", short, len(take))
+	}
+	if take, _ = Choose(s, ask(1), opts); len(take) != 1 {
+		t.Errorf("one core needs one machine, got %s", chosen(take))
+	}
+}
+
+func TestSocketsOfAMachineComeHomeTogether(t *testing.T) {
+	s := fleetOf(2)
+	lend(s, 0, 2, 3)
+	lend(s, 0, 0, 1)
+	lend(s, 1, 2, 3)
+	pod(s, 1, fleet.PodOnline, "web", 24000)
+	s.Sort()
+	take, short := Choose(s, ask(64), opts)
+	if len(take) != 2 || short.CPU != 0 {
+		t.Fatalf("both sockets of m00 give 64 cores, got %s short %v", chosen(take), short)
+	}
+	take, short = Choose(s, ask(104), opts)
+	if len(take) != 3 || short.CPU != 0 {
+		t.Errorf("m01 gives all that its online pods do not hold, 40 cores: got %s short %v", chosen(take), short)
+	}
+}
+
+func TestTimes(t *testing.T) {
+	s := fleetOf(1)
+	lend(s, 0)
+	s.Sort()
+	for _, c := range []struct {
+		name                string
+		due                 time.Duration
+		emergency           bool
+		notice, dead, least time.Duration
+	}{
+		{"in good time", 10 * time.Minute, false, 6*time.Minute + 15*time.Second, 8*time.Minute + 15*time.Second, 10 * time.Minute},
+		{"too late for the ask: the full notice all the same", time.Minute, false, 0, 2 * time.Minute, 3*time.Minute + 45*time.Second},
+		{"emergency", time.Minute, true, 0, EmergencyNotice, EmergencyNotice + 105*time.Second},
+		{"emergency with some time left", 3 * time.Minute, true, 0, 75 * time.Second, 3 * time.Minute},
+	} {
+		a := ask(1)
+		a.Due, a.Emergency = t0.Add(c.due), c.emergency
+		take, _ := Choose(s, a, opts)
+		r := take[0]
+		if r.NoticeAt.Sub(t0) != c.notice || r.Deadline.Sub(t0) != c.dead || r.Due.Sub(t0) != c.least {
+			t.Errorf("%s: notice %v, deadline %v, due %v; want %v, %v, %v", c.name, r.NoticeAt.Sub(t0), r.Deadline.Sub(t0), r.Due.Sub(t0), c.notice, c.dead, c.least)
+		}
+	}
+}
+
+func TestWhatLeavesIsNotRecalled(t *testing.T) {
+	s := fleetOf(1)
+	lend(s, 0, 2, 3)
+	lend(s, 0, 0, 1)
+	s.Loans[1].Phase = fleet.Emptying
+	s.Sort()
+	if take, short := Choose(s, ask(10), opts); len(take) != 0 || short.CPU != 10000 {
+		t.Errorf("a machine of which a part is still leaving helps nobody: %s short %v", chosen(take), short)
+	}
+}
