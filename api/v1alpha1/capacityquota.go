@@ -74,7 +74,7 @@ type CapacityQuotaSpec struct {
 
 // ResourceAmounts are amounts of capacity. An amount left out is 0.
 //
-// +kubebuilder:validation:XValidation:rule="(!has(self.cpu) || !quantity(string(self.cpu)).isLessThan(quantity('0'))) && (!has(self.memory) || !quantity(string(self.memory)).isLessThan(quantity('0')))",message="amounts must not be negative"
+// +kubebuilder:validation:XValidation:rule="(!has(self.cpu) || (isQuantity(string(self.cpu)) && !quantity(string(self.cpu)).isLessThan(quantity('0')))) && (!has(self.memory) || (isQuantity(string(self.memory)) && !quantity(string(self.memory)).isLessThan(quantity('0'))))",message="amounts must be quantities such as 12, 500m or 64Gi, and not negative"
 type ResourceAmounts struct {
 	// CPU in cores, as in "12" or "500m".
 	// +kubebuilder:validation:XIntOrString

@@ -1,0 +1,77 @@
+package validate
+
+import (
+	"fmt"
+	"time"
+	_ "time/tzdata" // zones are judged by the same data on every machine
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/store/promql"
+)
+
+// DefaultNamespaceLabel names the namespace in series, unless the source says otherwise.
+const DefaultNamespaceLabel = "namespace"
+
+// ElasticService judges the windows and the queries of one service. namespaceLabel is the label that names the namespace in the metrics
+// source.
+func ElasticService(s *v1alpha1.ElasticService, namespaceLabel string) []Problem {
+	var out []Problem
+	for i, m := range s.Spec.Metrics {
+		if m.Query == "" {
+			continue
+		}
+		if _, err := promql.Confine(m.Query, namespaceLabel, s.Namespace); err != nil {
+			out = append(out, Problem{fmt.Sprintf("spec.metrics[%d].query", i), err.Error()})
+		}
+	}
+	for i, w := range s.Spec.Windows {
+		out = append(out, window(fmt.Sprintf("spec.windows[%d]", i), w.Start, w.TimeZone)...)
+	}
+	return out
+}
+
+// CapacityQuota judges the slices of one tenant.
+func CapacityQuota(q *v1alpha1.CapacityQuota) []Problem {
+	var out []Problem
+	for i, s := range q.Spec.Slices {
+		out = append(out, window(fmt.Sprintf("spec.slices[%d]", i), s.Start, s.TimeZone)...)
+	}
+	return out
+}
+
+// ElasticJob judges whether there is an adapter for each workload. The workload itself (its failure policy, say) is judged by who can
+// read it.
+func ElasticJob(j *v1alpha1.ElasticJob) []Problem {
+	var out []Problem
+	for i, m := range j.Spec.Members {
+		if ref := m.WorkloadRef; ref.APIVersion != "batch/v1" || ref.Kind != "Job" {
+			out = append(out, Problem{fmt.Sprintf("spec.members[%d].workloadRef", i),
+				fmt.Sprintf("no adapter resizes a %s of %s: name a Job of batch/v1", ref.Kind, ref.APIVersion)})
+		}
+	}
+	return out
+}
+
+func window(field, start, zone string) []Problem {
+	var out []Problem
+	if _, err := hpa.ParseSchedule(start); err != nil {
+		out = append(out, Problem{field + ".start", err.Error()})
+	}
+	if _, err := Zone(zone); err != nil {
+		out = append(out, Problem{field + ".timeZone", err.Error()})
+	}
+	return out
+}
+
+// Zone finds an IANA zone. "Local" is refused: it would mean another zone on each machine.
+func Zone(name string) (*time.Location, error) {
+	if name == "" || name == "Local" {
+		return nil, fmt.Errorf("zone %q is not an IANA zone: write one such as Asia/Shanghai, or UTC", name)
+	}
+	loc, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, fmt.Errorf("zone %q is not an IANA zone: write one such as Asia/Shanghai, or UTC", name)
+	}
+	return loc, nil
+}

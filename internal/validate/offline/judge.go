@@ -1,0 +1,249 @@
+package offline
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/internal/validate"
+)
+
+// Input is one file.
+type Input struct {
+	Name string
+	Text []byte
+}
+
+// Options says how to read the files.
+type Options struct {
+	// Namespace is that of objects that name none, as kubectl's -n; "default" when empty.
+	Namespace string
+	// NamespaceLabel is the label that names the namespace in the metrics source; "namespace" when empty.
+	NamespaceLabel string
+}
+
+// Result is what was found.
+type Result struct {
+	// Objects counts those judged, Foreign those of other groups, which are left alone.
+	Objects, Foreign int
+	// Findings in the order of the inputs and lines.
+	Findings []Finding
+}
+
+// object is one object of a file.
+type object struct {
+	doc   *document
+	value map[string]any
+	node  *yamlv3.Node
+	kind  *Definition
+	title string
+}
+
+// Files judges all objects of the inputs, each alone and then together. An error means that the definitions in this binary are broken.
+func Files(inputs []Input, o Options) (*Result, error) {
+	definitions, err := Definitions()
+	if err != nil {
+		return nil, err
+	}
+	j := &judge{definitions: definitions, options: o, seen: map[string]string{}, order: map[string]int{}}
+	j.options.Namespace = cmp.Or(o.Namespace, "default")
+	j.options.NamespaceLabel = cmp.Or(o.NamespaceLabel, validate.DefaultNamespaceLabel)
+	for i, in := range inputs {
+		j.order[in.Name] = i
+		docs, broken := split(in.Name, in.Text)
+		j.result.Findings = append(j.result.Findings, broken...)
+		for d := range docs {
+			for _, obj := range docs[d].items() {
+				j.judge(&obj)
+			}
+		}
+	}
+	j.together()
+	slices.SortFunc(j.result.Findings, j.compare)
+	return &j.result, nil
+}
+
+// compare orders findings as a reader goes through the files. On one line what is said of a field comes before what is said of the whole
+// object; the names settle the rest, since the libraries walk maps.
+func (j *judge) compare(a, b Finding) int {
+	whole := func(f Finding) int {
+		if f.Field == "" {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(cmp.Compare(j.order[a.File], j.order[b.File]), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Object, b.Object),
+		cmp.Compare(whole(a), whole(b)), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Message, b.Message))
+}
+
+type judge struct {
+	definitions map[schema.GroupKind]*Definition
+	options     Options
+	order       map[string]int
+	seen        map[string]string // title -> where it was given first
+	quotas      []*v1alpha1.CapacityQuota
+	services    []*v1alpha1.ElasticService
+	objects     map[string]*object // by title
+	result      Result
+}
+
+func (j *judge) add(o *object, field, message string) {
+	j.result.Findings = append(j.result.Findings, Finding{
+		File: o.doc.file, Line: o.lineOf(field), Object: o.title, Field: field, Message: message})
+}
+
+func (j *judge) judge(o *object) {
+	if !j.identify(o) {
+		return
+	}
+	j.result.Objects++
+	for _, path := range o.kind.Unknown(o.value) {
+		j.add(o, path, "unknown field"+o.kind.suggest(path))
+	}
+	// The API server drops the status of an object that is created.
+	delete(o.value, "status")
+	errs := o.kind.Create(o.value)
+	last := 0
+	for _, e := range errs {
+		f := e.Field
+		if f == "<nil>" {
+			f = ""
+		}
+		j.add(o, f, message(e))
+		// What is said of the whole object comes after what is said of its fields.
+		at := &j.result.Findings[len(j.result.Findings)-1]
+		if f == "" {
+			at.Line = max(at.Line, last)
+		}
+		last = max(last, at.Line)
+	}
+	if where, twice := j.seen[o.title]; twice {
+		j.add(o, "metadata.name", fmt.Sprintf("given already at %s: delete one of the two", where))
+		return
+	}
+	j.seen[o.title] = fmt.Sprintf("%s:%d", o.doc.file, o.doc.line(o.node))
+	if len(errs) == 0 {
+		j.meaning(o)
+	}
+}
+
+// identify finds the object's kind and names it. It reports false for what is not to be judged further.
+func (j *judge) identify(o *object) bool {
+	apiVersion, _ := o.value["apiVersion"].(string)
+	kind, _ := o.value["kind"].(string)
+	if apiVersion == "" || kind == "" {
+		j.add(o, "", "apiVersion and kind are required, as in apiVersion: "+v1alpha1.GroupVersion.String()+" and kind: ElasticService")
+		return false
+	}
+	group, version, grouped := strings.Cut(apiVersion, "/")
+	if !grouped {
+		group, version = "", group
+	}
+	if group != v1alpha1.GroupVersion.Group {
+		if near := nearest(group, []string{v1alpha1.GroupVersion.Group}); near != "" {
+			j.add(o, "apiVersion", fmt.Sprintf("group %q is unknown: did you mean %s?", group, v1alpha1.GroupVersion))
+			return false
+		}
+		j.result.Foreign++
+		return false
+	}
+	d := j.definitions[schema.GroupKind{Group: group, Kind: kind}]
+	if d == nil {
+		j.add(o, "kind", fmt.Sprintf("there is no kind %q in %s: write one of %s", kind, group, strings.Join(j.kinds(), ", ")))
+		return false
+	}
+	if version != d.Kind.Version {
+		j.add(o, "apiVersion", fmt.Sprintf("there is no version %q: write %s", version, v1alpha1.GroupVersion))
+		return false
+	}
+	o.kind = d
+	meta, ok := o.value["metadata"].(map[string]any)
+	if !ok {
+		meta = map[string]any{}
+		if o.value["metadata"] == nil {
+			o.value["metadata"] = meta
+		}
+	}
+	namespace, _ := meta["namespace"].(string)
+	if d.Namespaced && namespace == "" {
+		namespace = j.options.Namespace
+		meta["namespace"] = namespace
+	}
+	name, _ := meta["name"].(string)
+	o.title = kind + " " + name
+	if namespace != "" {
+		o.title = kind + " " + namespace + "/" + name
+	}
+	return true
+}
+
+func (j *judge) kinds() []string {
+	var out []string
+	for gk := range j.definitions {
+		out = append(out, gk.Kind)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// meaning judges what CEL cannot, and keeps what is to be judged together with others.
+func (j *judge) meaning(o *object) {
+	var problems []validate.Problem
+	switch o.kind.Kind.Kind {
+	case "ElasticService":
+		s := &v1alpha1.ElasticService{}
+		if j.decode(o, s) {
+			problems = validate.ElasticService(s, j.options.NamespaceLabel)
+			j.services = append(j.services, s)
+		}
+	case "CapacityQuota":
+		q := &v1alpha1.CapacityQuota{}
+		if j.decode(o, q) {
+			problems = validate.CapacityQuota(q)
+			j.quotas = append(j.quotas, q)
+		}
+	case "ElasticJob":
+		e := &v1alpha1.ElasticJob{}
+		if j.decode(o, e) {
+			problems = validate.ElasticJob(e)
+		}
+	}
+	for _, p := range problems {
+		j.add(o, p.Field, p.Message)
+	}
+	if j.objects == nil {
+		j.objects = map[string]*object{}
+	}
+	j.objects[o.title] = o
+}
+
+func (j *judge) decode(o *object, into any) bool {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.value, into); err != nil {
+		j.add(o, "", err.Error())
+		return false
+	}
+	return true
+}
+
+// together judges what only shows between objects.
+func (j *judge) together() {
+	circles := validate.ParentCircles(j.quotas)
+	for _, q := range j.quotas {
+		if p, ok := circles[q.Name]; ok {
+			j.add(j.objects["CapacityQuota "+q.Name], p.Field, p.Message)
+		}
+	}
+	shared := validate.SharedTargets(j.services)
+	for _, s := range j.services {
+		name := s.Namespace + "/" + s.Name
+		if p, ok := shared[name]; ok {
+			j.add(j.objects["ElasticService "+name], p.Field, p.Message)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package offline
+
+import (
+	"slices"
+	"strconv"
+
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+)
+
+// suggest names the known field that an unknown one most likely means, as ": did you mean X?"; else it lists what may stand there when
+// that is short.
+func (d *Definition) suggest(path string) string {
+	all := steps(path)
+	if len(all) == 0 {
+		return ""
+	}
+	at := d.structural
+	for _, s := range all[:len(all)-1] {
+		if at = inside(at, s); at == nil {
+			return ""
+		}
+	}
+	var known []string
+	for name := range at.Properties {
+		known = append(known, name)
+	}
+	slices.Sort(known)
+	if near := nearest(all[len(all)-1], known); near != "" {
+		return ": did you mean " + near + "?"
+	}
+	return ": remove it, or see `kubectl explain " + d.plural + "`"
+}
+
+func inside(s *structuralschema.Structural, step string) *structuralschema.Structural {
+	if _, err := strconv.Atoi(step); err == nil && s.Items != nil {
+		return s.Items
+	}
+	if p, ok := s.Properties[step]; ok {
+		return &p
+	}
+	return nil
+}
