@@ -102,7 +102,7 @@ func (z *sizer) stabilise(want int32) (int32, string) {
 // storm of retries with it; it is held for as long as it stays in reach, with the forecast as the floor all along.
 func (z *sizer) fall() (string, bool) {
 	d, f := z.o.Defaults, z.p.FastestFall
-	if z.number(z.live.Load) != fresh || (f <= 0 && z.p.Quality.Points < z.p.Quality.Needed) {
+	if z.number(z.load) != fresh || (f <= 0 && z.p.Quality.Points < z.p.Quality.Needed) {
 		return "", false // nothing measured, or no history to compare with: other proofs are missing then
 	}
 	f = min(max(f, d.FallFloor), 1)
@@ -117,7 +117,7 @@ func (z *sizer) fall() (string, bool) {
 			continue
 		}
 		allowed := 1 - math.Pow(1-f, math.Ceil(float64(age)/float64(d.FallWithin)))
-		if fell := 1 - z.live.Load.Value/v; fell > allowed+1e-9 {
+		if fell := 1 - z.load.Value/v; fell > allowed+1e-9 {
 			return fmt.Sprintf("the load fell by %.0f%% within %s and history knows %.0f%%", fell*100, ago(age), allowed*100), true
 		}
 	}

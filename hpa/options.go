@@ -21,8 +21,8 @@ type Options struct {
 	WatchedSince time.Time
 	// Window is how long a new leader watches; 0 means the service's stabilisation.
 	Window time.Duration
-	// MaxAge is how old a sample may be to count as fresh; 0 means 90 s: a scrape every 30 s, one of them missed, and as long again
-	// for the query's own delay.
+	// MaxAge is how old a sample may be to count as fresh; 0 means 150 s: a scrape a minute, a recording rule a minute after it, and
+	// two cycles of 15 s between the read and the decision.
 	MaxAge time.Duration
 	// Defaults are the figures behind the rules; each zero field means the standard one.
 	Defaults Defaults
@@ -112,7 +112,7 @@ func (o Options) resolved(svc *fleet.Service) Options {
 		o.Defaults.Tolerance = svc.Tolerance
 	}
 	if o.MaxAge <= 0 {
-		o.MaxAge = 90 * time.Second
+		o.MaxAge = 150 * time.Second
 	}
 	if o.Window <= 0 {
 		o.Window = o.Defaults.Stabilisation

@@ -103,12 +103,12 @@ func (z *sizer) forecastPart() Part {
 	case !sound(peak):
 		part.Detail = "no tide"
 	case !z.capacityKnown:
-		part.Detail = fmt.Sprintf("%s, but what a replica carries is not known yet: state a CPU request, or a Requests metric", z.load(peak))
+		part.Detail = fmt.Sprintf("%s, but what a replica carries is not known yet: state a CPU request, or a Requests metric", z.amount(peak))
 	case z.t.Signal != z.p.Signal:
 		part.Replicas = fleet.Known[int32]{}
 		part.Detail = fmt.Sprintf("a tide in %s and a portrait in %s", z.t.Signal, z.p.Signal)
 	default:
-		part.Detail = fmt.Sprintf("%s at p%s within %s, %s a replica", z.load(peak), number(z.quantile*100), ago(z.lead), z.load(z.capacity))
+		part.Detail = fmt.Sprintf("%s at p%s within %s, %s a replica", z.amount(peak), number(z.quantile*100), ago(z.lead), z.amount(z.capacity))
 		switch {
 		case !z.t.Trusted:
 			part.Detail += fmt.Sprintf(", by the fall-back %s", z.t.Model)
@@ -191,8 +191,8 @@ func (z *sizer) festivalPart() (Part, bool) {
 		any = true
 		part.Replicas = fleet.KnownAt(n, z.now)
 		part.Detail = fmt.Sprintf("plan %s, floor %d", l.plan, l.floor)
-		if sound(load) {
-			part.Detail = fmt.Sprintf("plan %s, %s × the tide (%s)", l.plan, number(l.factor), z.load(load))
+		if sound(load) && l.factor > 0 {
+			part.Detail = fmt.Sprintf("plan %s, %s × the tide (%s)", l.plan, number(l.factor), z.amount(load))
 			if n == l.floor {
 				part.Detail += fmt.Sprintf(", floor %d", l.floor)
 			}
@@ -214,7 +214,7 @@ func (z *sizer) windowParts() []Part {
 			part.Detail = l.err.Error()
 		case open && l.min > 0:
 			part.Replicas = fleet.KnownAt(l.min, z.now)
-			part.Detail = fmt.Sprintf("open until %s", s.end.Format("02 Jan 15:04 MST"))
+			part.Detail = fmt.Sprintf("open until %s %s", s.end.Format("02 Jan 15:04"), s.end.Location())
 		default:
 			continue
 		}

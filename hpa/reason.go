@@ -34,6 +34,8 @@ func (z *sizer) reason(tg *Target) string {
 		switch {
 		case i == winner:
 			continue
+		case p.Replicas.OK && p.Replicas.Value == 0 && strings.HasPrefix(p.Name, "reactive:"):
+			fmt.Fprintf(&b, "%s%s at ease", sep, p.Name)
 		case p.Replicas.OK:
 			fmt.Fprintf(&b, "%s%s %d", sep, p.Name, p.Replicas.Value)
 		default:
@@ -50,8 +52,8 @@ func (z *sizer) reason(tg *Target) string {
 	return b.String()
 }
 
-// load renders a load in the portrait's unit.
-func (z *sizer) load(v float64) string {
+// amount renders a load in the portrait's unit.
+func (z *sizer) amount(v float64) string {
 	if z.p.Signal == portrait.CPU {
 		return number(v) + " cores"
 	}

@@ -121,7 +121,7 @@ func percentOf(share float64) int64 { return max(1, int64(share*100+1e-6)) }
 func (z *sizer) valuePart(m fleet.Metric) Part {
 	part := Part{Name: "reactive:" + m.Name}
 	k := z.live.Signals[m.Name]
-	if m.Type == fleet.MetricRequests && z.number(k) == absent && z.p.Signal == portrait.Requests {
+	if m.Type == fleet.MetricRequests && z.number(k) == absent && z.signal == portrait.Requests {
 		k = z.live.Load
 	}
 	how := z.number(k)
@@ -168,7 +168,7 @@ func (z *sizer) yesterday(part Part, why string) Part {
 		return part
 	}
 	part.Replicas = n
-	part.Detail = fmt.Sprintf("%s, so the same time yesterday stands in (%s)", why, z.load(load))
+	part.Detail = fmt.Sprintf("%s, so the same time yesterday stands in (%s)", why, z.amount(load))
 	return part
 }
 
@@ -178,7 +178,7 @@ func (z *sizer) latencyPart(explained int32) Part {
 	part := Part{Name: "reactive:latency"}
 	limit, k, d := z.svc.SLO.LatencyLimit, z.live.Latency, z.o.Defaults
 	how := z.judge(k.OK && k.Value >= 0, k.At)
-	idle := z.number(z.live.Load) == fresh && z.live.Load.Value == 0
+	idle := z.number(z.load) == fresh && z.load.Value == 0
 	if how == absent && idle {
 		part.Replicas, part.Detail = fleet.KnownAt[int32](0, z.now), "no requests, so no latency"
 		return part

@@ -21,9 +21,12 @@ type sizer struct {
 	capacity       float64 // load of one replica
 	capacityKnown  bool
 	lead           time.Duration
-	levels         []level
-	lifts          []lift
-	pods           census
+	// load is the live load where it counts what the portrait does, signal what live.Load counts.
+	load   fleet.Known[float64]
+	signal portrait.Signal
+	levels []level
+	lifts  []lift
+	pods   census
 
 	// current is spec.replicas; held is the number that Springtide itself writes: spec.replicas too, or the HPA's minReplicas.
 	current, held int32
@@ -39,6 +42,13 @@ func newSizer(svc *fleet.Service, p *portrait.Portrait, t *forecast.Tide, live *
 	z.util = z.o.Defaults.utilisation(svc)
 	z.capacity, z.capacityKnown = capacity(svc, p, z.util)
 	z.lead = z.leadOf()
+	z.signal = live.LoadSignal
+	if z.signal == "" {
+		z.signal = p.Signal
+	}
+	if z.signal == p.Signal {
+		z.load = live.Load
+	}
 	z.levels = levels(svc.Windows, now, now.Add(z.o.Defaults.AheadFor))
 	z.lifts = lifts(z.o.Festivals, svc.ID)
 	z.pods = z.census()
@@ -66,6 +76,9 @@ func (z *sizer) floorOnly() bool { return z.svc.Actuation == fleet.ByHPAFloor }
 func Size(svc *fleet.Service, p portrait.Portrait, t forecast.Tide, live Live, now time.Time, o Options) Target {
 	z := newSizer(svc, &p, &t, &live, now, o)
 	tg := Target{Service: svc.ID, Current: z.current, Floor: z.current, AheadStep: z.o.Defaults.AheadStep, Ahead: z.ahead()}
+	if z.capacityKnown {
+		tg.CapacityPerReplica = z.capacity
+	}
 
 	tide := z.forecastPart()
 	if tide.Replicas.OK {
@@ -78,7 +91,7 @@ func Size(svc *fleet.Service, p portrait.Portrait, t forecast.Tide, live Live, n
 	tg.Parts = append(tg.Parts, z.windowParts()...)
 	floors := max(most(tg.Parts), svc.Min, 0)
 
-	if z.number(z.live.Load) != fresh {
+	if z.number(z.load) != fresh {
 		z.miss("load")
 	}
 	reactive := z.reactive(floors)

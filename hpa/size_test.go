@@ -1,0 +1,503 @@
+package hpa
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/portrait"
+)
+
+// falling is a service whose every part agrees, and has agreed for ten minutes, to go from n to m replicas.
+func falling(n, m int32) *world {
+	w := calm(n)
+	w.remember(m)
+	for i := range w.o.History {
+		w.o.History[i].From = n
+	}
+	w.load(float64(m) * 25)
+	w.tide(float64(m) * 25)
+	w.cpu(fleet.MilliCPU(600 * m / n))
+	w.latency(50 * time.Millisecond)
+	return w
+}
+
+func TestCalmKeeps(t *testing.T) {
+	tg := calm(8).size()
+	// 160/s at 25 a replica is 6.4: seven replicas by the forecast, and CPU at 50 % of 60 % is 8 × 50/60 = 6.67. History wanted 8.
+	if tg.Replicas != 8 || tg.Held != HeldStabilisation || tg.Floor != 7 || !tg.DataFresh {
+		t.Errorf("%+v", tg)
+	}
+}
+
+func TestScaleInWhenEveryPartAgrees(t *testing.T) {
+	tg := falling(8, 4).size()
+	if tg.Replicas != 4 || tg.Held != "" || tg.Decision.Replicas != 4 || tg.Decision.From != 8 {
+		t.Errorf("replicas %d held %q: %s", tg.Replicas, tg.Held, tg.Reason)
+	}
+}
+
+func TestPredictiveFloorLooksTheLeadAhead(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		startUp time.Duration
+		want    int32
+	}{
+		{"learned p90 of 2m and a cycle: blind to what comes in 5m", 0, 7},
+		{"the operator's 4m and a cycle reach it", 4 * time.Minute, 20},
+	} {
+		w := calm(8)
+		w.svc.StartUp = c.startUp
+		for i := range w.t.Paths {
+			for j := 1; j < len(w.t.Paths[i]); j++ {
+				w.t.Paths[i][j] = 500 // 20 replicas from 5 minutes on
+			}
+		}
+		if tg := w.size(); tg.Floor != c.want {
+			t.Errorf("%s: floor %d, want %d", c.name, tg.Floor, c.want)
+		}
+	}
+	// Few observed starts: the standard two minutes stand beside what was seen.
+	w := calm(8)
+	w.p.StartUps, w.p.StartUp[1] = 3, 10*time.Second
+	if lead := newSizer(&w.svc, &w.p, &w.t, &w.live, w.now, w.o).lead; lead != 3*time.Minute {
+		t.Errorf("lead %v, want 3m", lead)
+	}
+}
+
+func TestCapacityOfAReplica(t *testing.T) {
+	w := calm(8)
+	for _, c := range []struct {
+		name   string
+		change func(*world)
+		want   float64 // 0: unknown
+	}{
+		{"requests: (1.0×0.6−0.1)/0.02", func(*world) {}, 25},
+		{"idle unknown counts as none", func(w *world) { w.p.CPUIdle.OK = false }, 30},
+		{"cost unknown", func(w *world) { w.p.CPUPerLoad.OK = false }, 0},
+		{"cost unknown, operator's figure", func(w *world) {
+			w.p.CPUPerLoad.OK = false
+			w.svc.Metrics = []fleet.Metric{{Name: "rps", Type: fleet.MetricRequests, Target: 18}}
+		}, 18},
+		{"the smaller of the two", func(w *world) { w.svc.Metrics = []fleet.Metric{{Name: "rps", Type: fleet.MetricRequests, Target: 100}} }, 25},
+		{"idle above the budget", func(w *world) { w.p.CPUIdle.Value = 0.7 }, 0},
+		{"cpu: request × 0.6", func(w *world) { w.p.Signal = portrait.CPU }, 0.6},
+		{"no request", func(w *world) { w.p.Signal, w.svc.Request.CPU = portrait.CPU, 0 }, 0},
+	} {
+		v := *w
+		c.change(&v)
+		got, ok := capacity(&v.svc, &v.p, UtilisationTarget(&v.svc))
+		if ok != (c.want > 0) || (ok && math.Abs(got-c.want) > 1e-9) {
+			t.Errorf("%s: %v %v, want %v", c.name, got, ok, c.want)
+		}
+	}
+}
+
+func TestUtilisationTarget(t *testing.T) {
+	cpu := func(target float64) []fleet.Metric {
+		return []fleet.Metric{{Name: "cpu", Type: fleet.MetricCPU, Target: target}}
+	}
+	for _, c := range []struct {
+		name string
+		svc  fleet.Service
+		want float64
+	}{
+		{"latency", fleet.Service{SLO: fleet.SLO{LatencyLimit: time.Second}}, 0.60},
+		{"latency, metric says", fleet.Service{SLO: fleet.SLO{LatencyLimit: time.Second}, Metrics: cpu(0.75)}, 0.75},
+		{"utilisation: 0.9 of the limit", fleet.Service{SLO: fleet.SLO{Utilisation: 0.7}}, 0.63},
+		{"utilisation, metric below", fleet.Service{SLO: fleet.SLO{Utilisation: 0.7}, Metrics: cpu(0.5)}, 0.5},
+		{"utilisation, metric above the margin", fleet.Service{SLO: fleet.SLO{Utilisation: 0.7}, Metrics: cpu(0.7)}, 0.63},
+	} {
+		if got := UtilisationTarget(&c.svc); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// The margin is small enough for the tolerance: usage that a reactive part lets pass is still under the limit.
+func TestUtilisationLimitHoldsWithinTolerance(t *testing.T) {
+	for limit := int64(20); limit <= 100; limit++ {
+		svc := fleet.Service{SLO: fleet.SLO{Utilisation: float64(limit) / 100}}
+		d := Standard()
+		if kept := float64(percentOf(UtilisationTarget(&svc))) * (1 + d.Tolerance); kept >= float64(limit) {
+			t.Errorf("limit %d%%: usage up to %.1f%% goes unanswered", limit, kept)
+		}
+	}
+}
+
+func TestBusinessMetrics(t *testing.T) {
+	w := calm(8)
+	w.svc.Metrics = []fleet.Metric{
+		{Name: "rps", Type: fleet.MetricRequests, Target: 10},
+		{Name: "queue", Type: fleet.MetricQuery, Target: 30},
+	}
+	w.signal("queue", 100)
+	tg := w.size()
+	// 160/s of the portrait's own signal at 10 a replica: 16. The same figure bounds what the forecast thinks a replica carries.
+	if n := part(t, tg, "reactive:rps").Replicas; n.Value != 16 {
+		t.Errorf("rps asks for %v, want 16", n)
+	}
+	if n := part(t, tg, "reactive:queue").Replicas; n.Value != 4 {
+		t.Errorf("queue asks for %v, want ceil(100/30) = 4", n)
+	}
+	if tg.Floor != 16 {
+		t.Errorf("floor %d, want 16", tg.Floor)
+	}
+	if slices.ContainsFunc(tg.Parts, func(p Part) bool { return p.Name == "reactive:cpu" }) {
+		t.Error("CPU is judged although the service states its metrics and has a latency level")
+	}
+	w.svc.SLO = fleet.SLO{Utilisation: 0.5}
+	if p := part(t, w.size(), "reactive:cpu"); p.Replicas.Value != 9 {
+		t.Errorf("a utilisation level judges CPU always: %+v, want ceil(8×50/45) = 9", p)
+	}
+	w.svc.Metrics[1].Target = 0
+	if tg := w.size(); part(t, tg, "reactive:queue").Replicas.OK || !slices.Contains(tg.Missing, "queue") {
+		t.Errorf("a metric without a target judged: %+v", tg.Parts)
+	}
+}
+
+func TestLatency(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		latency time.Duration
+		load    float64
+		want    int32 // of the part
+	}{
+		{"well below the limit agrees", 100 * time.Millisecond, 160, 0},
+		{"near the limit keeps", 170 * time.Millisecond, 160, 8},
+		{"above asks in proportion: 8 × 1.5", 300 * time.Millisecond, 160, 12},
+		{"never more than double what the load explains: 2 × 7", 20 * time.Second, 160, 14},
+		{"never fewer than now, however little the load explains", 20 * time.Second, 10, 8},
+	} {
+		w := calm(8)
+		w.latency(c.latency)
+		w.load(c.load)
+		w.tide(c.load)
+		w.cpu(fleet.MilliCPU(c.load / 160 * 500))
+		if n := part(t, w.size(), "reactive:latency").Replicas; !n.OK || n.Value != c.want {
+			t.Errorf("%s: %v, want %d", c.name, n, c.want)
+		}
+	}
+	w := falling(8, 2)
+	w.live.Latency = fleet.Known[time.Duration]{}
+	if tg := w.size(); tg.Replicas != 8 || !slices.Contains(tg.Missing, "latency") {
+		t.Errorf("scaled in without a latency: %s", tg.Reason)
+	}
+	w.load(0)
+	w.p.FastestFall = 1
+	if tg := w.size(); tg.Replicas != 2 {
+		t.Errorf("no requests have no latency, yet it held: %s", tg.Reason)
+	}
+}
+
+func TestFestivalFloor(t *testing.T) {
+	plan := fleet.Festival{ID: "spring", Start: noon.Add(2 * time.Minute), End: noon.Add(2 * time.Hour), Approved: true,
+		Lifts: []fleet.Lift{{Service: "shop/cart", Factor: 2.5}, {Service: "shop/cart", Floor: 11}, {Service: "shop/other", Floor: 39}}}
+	w := calm(8)
+	w.o.Festivals = []fleet.Festival{plan}
+	tg := w.size()
+	// 160/s × 2.5 / 25 = 16, two minutes before the festival begins: its start lies within the lead of three.
+	if tg.Replicas != 16 || part(t, tg, "festival").Replicas.Value != 16 {
+		t.Errorf("replicas %d, want 16: %s", tg.Replicas, tg.Reason)
+	}
+	if tg.Ahead[0] != 16 || tg.Ahead[23] != 16 || tg.Ahead[24] != 7 {
+		t.Errorf("ahead %v, want 16 until the plan ends at step 24", tg.Ahead[:27])
+	}
+	for name, change := range map[string]func(*fleet.Festival){
+		"not approved": func(f *fleet.Festival) { f.Approved = false },
+		"over":         func(f *fleet.Festival) { f.Start, f.End = noon.Add(-2*time.Hour), noon },
+		"not yet":      func(f *fleet.Festival) { f.Start = noon.Add(4 * time.Minute) },
+		"lift not yet": func(f *fleet.Festival) {
+			f.Lifts = []fleet.Lift{{Service: "shop/cart", Floor: 30, Start: noon.Add(time.Hour)}}
+		},
+		"lift over":       func(f *fleet.Festival) { f.Lifts = []fleet.Lift{{Service: "shop/cart", Floor: 30, End: noon}} },
+		"another service": func(f *fleet.Festival) { f.Lifts = f.Lifts[2:] },
+	} {
+		v := calm(8)
+		f := plan
+		change(&f)
+		v.o.Festivals = []fleet.Festival{f}
+		if tg := v.size(); tg.Replicas != 8 {
+			t.Errorf("%s: replicas %d, want 8: %s", name, tg.Replicas, tg.Reason)
+		}
+	}
+}
+
+func TestRateBoundsTheReactivePartsAlone(t *testing.T) {
+	w := calm(3)
+	w.cpu(10000) // 1000 % of the request: asks for 50
+	tg := w.size()
+	if tg.Replicas != 7 || tg.Limited != LimitedRate || tg.Wanted != 50 {
+		t.Errorf("replicas %d limited %q wanted %d, want the larger of 3×2 and 3+4: %s", tg.Replicas, tg.Limited, tg.Wanted, tg.Reason)
+	}
+	// Ten seconds ago there were 3: what was added since counts.
+	w = calm(7)
+	w.cpu(10000)
+	w.o.History = append(w.o.History, Decision{At: noon.Add(-10 * time.Second), Replicas: 50, From: 3})
+	if tg := w.size(); tg.Replicas != 7 || tg.Limited != LimitedRate {
+		t.Errorf("replicas %d, want no more than 7 within 15 s of 3: %s", tg.Replicas, tg.Reason)
+	}
+	// Fifteen seconds ago is outside of the window.
+	w.o.History[len(w.o.History)-1].At = noon.Add(-15 * time.Second)
+	if tg := w.size(); tg.Replicas != 14 {
+		t.Errorf("replicas %d, want 14: %s", tg.Replicas, tg.Reason)
+	}
+	w = calm(3)
+	w.tide(750)
+	if tg := w.size(); tg.Replicas != 30 || tg.Limited != "" {
+		t.Errorf("replicas %d limited %q, want the forecast's 30 at once: %s", tg.Replicas, tg.Limited, tg.Reason)
+	}
+}
+
+func TestQuotaCutsGrowthAlone(t *testing.T) {
+	w := calm(8)
+	w.tide(500)
+	w.o.Quota, w.o.QuotaWhy = 12, "tenant shop has 12 cores left"
+	tg := w.size()
+	if tg.Replicas != 12 || tg.Limited != LimitedQuota || !strings.Contains(tg.Reason, "cut to 12 by quota (tenant shop has 12 cores left)") {
+		t.Errorf("replicas %d limited %q: %s", tg.Replicas, tg.Limited, tg.Reason)
+	}
+	w.o.Quota = 5
+	if tg := w.size(); tg.Replicas != 8 || tg.Limited != LimitedQuota {
+		t.Errorf("replicas %d, want 8: a quota below what runs stops growth and takes nothing", tg.Replicas)
+	}
+	w.svc.Desired.Value, w.svc.Min = 1, 3
+	w.o.Quota = 2
+	if tg := w.size(); tg.Replicas != 3 {
+		t.Errorf("replicas %d, want the minimum 3 over the quota: %s", tg.Replicas, tg.Reason)
+	}
+}
+
+func TestBounds(t *testing.T) {
+	w := calm(8)
+	w.tide(5000)
+	if tg := w.size(); tg.Replicas != 40 || tg.Limited != LimitedMax || tg.Wanted != 200 {
+		t.Errorf("replicas %d limited %q wanted %d", tg.Replicas, tg.Limited, tg.Wanted)
+	}
+	// A lowered maximum is the operator's word: it needs no fresh metrics, but a controller that has watched.
+	w.svc.Max = 6
+	w.live = Live{}
+	if tg := w.size(); tg.Replicas != 6 || tg.Held != "" {
+		t.Errorf("replicas %d held %q, want 6: %s", tg.Replicas, tg.Held, tg.Reason)
+	}
+	w.watched(time.Minute)
+	if tg := w.size(); tg.Replicas != 8 || tg.Held != HeldJustStarted {
+		t.Errorf("replicas %d held %q, want 8: %s", tg.Replicas, tg.Held, tg.Reason)
+	}
+	w = calm(1)
+	w.svc.Desired.Value = 0
+	w.svc.Pods = nil
+	w.live = Live{}
+	w.t.Paths = nil
+	if tg := w.size(); tg.Replicas != 2 {
+		t.Errorf("replicas %d, want the minimum 2 even from zero and without any signal: %s", tg.Replicas, tg.Reason)
+	}
+}
+
+func TestPausesAndBlocks(t *testing.T) {
+	up := func() *world { w := calm(8); w.tide(500); return w }
+	down := func() *world { return falling(8, 4) }
+	for _, c := range []struct {
+		name   string
+		w      *world
+		change func(*world)
+		want   int32
+		held   string
+	}{
+		{"all, up", up(), func(w *world) { w.svc.Pause = fleet.PauseAll }, 8, HeldPaused},
+		{"all, down", down(), func(w *world) { w.svc.Pause = fleet.PauseAll }, 8, HeldPaused},
+		{"in, up", up(), func(w *world) { w.svc.Pause = fleet.PauseIn }, 20, ""},
+		{"in, down", down(), func(w *world) { w.svc.Pause = fleet.PauseIn }, 8, HeldPaused},
+		{"out, up", up(), func(w *world) { w.svc.Pause = fleet.PauseOut }, 8, HeldPaused},
+		{"out, down", down(), func(w *world) { w.svc.Pause = fleet.PauseOut }, 4, ""},
+		{"in, above a lowered maximum", down(), func(w *world) { w.svc.Pause, w.svc.Max = fleet.PauseIn, 3 }, 8, HeldPaused},
+		{"blocked", up(), func(w *world) { w.svc.Blocked = "Conflicted: shop/cart-2 is older" }, 8, HeldBlocked},
+		{"no target", up(), func(w *world) { w.svc.TargetFound = false }, 8, HeldUnknown},
+		{"replicas not read", up(), func(w *world) { w.svc.Desired = fleet.Known[int32]{} }, 8, HeldUnknown},
+		{"observed only: the planner's matter", up(), func(w *world) { w.svc.Mode = fleet.Observe }, 20, ""},
+	} {
+		c.change(c.w)
+		if tg := c.w.size(); tg.Replicas != c.want || tg.Held != c.held {
+			t.Errorf("%s: replicas %d held %q, want %d %q: %s", c.name, tg.Replicas, tg.Held, c.want, c.held, tg.Reason)
+		}
+	}
+}
+
+func TestProofsOfScaleIn(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*world)
+		held   string
+	}{
+		{"forecast by fall-back", func(w *world) { w.t.Trusted = false }, HeldForecast},
+		{"forecast made long ago", func(w *world) { w.t.Made = noon.Add(-16 * time.Minute) }, HeldForecast},
+		{"no forecast", func(w *world) { w.t.Paths = nil }, HeldForecast},
+		{"tide in another signal", func(w *world) { w.t.Signal = portrait.CPU }, HeldForecast},
+		{"capacity unknown", func(w *world) { w.p.CPUPerLoad.OK = false }, HeldForecast},
+		{"load stale", func(w *world) { w.live.Load.At = noon.Add(-3 * time.Minute) }, HeldStale},
+		{"load NaN", func(w *world) { w.load(math.NaN()) }, HeldStale},
+		{"load infinite", func(w *world) { w.load(math.Inf(1)) }, HeldStale},
+		{"load negative", func(w *world) { w.load(-1) }, HeldStale},
+		{"load in another signal than the portrait", func(w *world) { w.live.LoadSignal = portrait.CPU }, HeldStale},
+		{"load from the future", func(w *world) { w.live.Load.At = noon.Add(time.Hour) }, HeldStale},
+		{"no CPU", func(w *world) { w.live.CPU = nil }, HeldStale},
+		{"CPU of too few pods", func(w *world) { delete(w.live.CPU, w.svc.Pods[0].Name) }, HeldStale},
+		{"CPU negative", func(w *world) { w.cpu(-1) }, HeldStale},
+		{"latency stale", func(w *world) { w.live.Latency.At = noon.Add(-3 * time.Minute) }, HeldStale},
+		{"latency negative", func(w *world) { w.latency(-1) }, HeldStale},
+		{"just started", func(w *world) { w.watched(4 * time.Minute) }, HeldJustStarted},
+		{"never watched", func(w *world) { w.o.WatchedSince = time.Time{} }, HeldJustStarted},
+		{"a longer window asked for", func(w *world) { w.o.Window = 2 * time.Hour }, HeldJustStarted},
+		{"a fall unknown to history", func(w *world) { w.recent(400, 400, 390, 400) }, HeldFall},
+		{"rollout", func(w *world) {
+			p := w.pod("cart-old", time.Hour)
+			p.CurrentRevision = false
+			w.svc.Pods = append(w.svc.Pods, p)
+		}, HeldRollout},
+		{"8 was wanted four minutes ago", func(w *world) { w.o.History[6].Replicas = 8 }, HeldStabilisation},
+		{"no history", func(w *world) { w.o.History = nil }, HeldStabilisation},
+		{"history of two minutes", func(w *world) { w.o.History = w.o.History[8:] }, HeldStabilisation},
+		{"a longer stabilisation", func(w *world) { w.svc.Stabilisation, w.o.Window = 30*time.Minute, time.Minute }, HeldStabilisation},
+	} {
+		w := falling(8, 4)
+		c.change(w)
+		tg := w.size()
+		if tg.Replicas != 8 || tg.Held != c.held {
+			t.Errorf("%s: replicas %d held %q, want 8 %q: %s", c.name, tg.Replicas, tg.Held, c.held, tg.Reason)
+		}
+		if proven := c.held == HeldStabilisation || c.held == HeldJustStarted; proven != (tg.Decision.Replicas == 4) {
+			t.Errorf("%s: remembered %d; a missing proof must start the window anew, a proven ask must count towards it", c.name, tg.Decision.Replicas)
+		}
+		if fresh := c.held != HeldForecast && c.held != HeldStale; tg.DataFresh != fresh || (len(tg.Missing) == 0) != fresh {
+			t.Errorf("%s: fresh %v, missing %v", c.name, tg.DataFresh, tg.Missing)
+		}
+	}
+}
+
+func TestStabilisationEases(t *testing.T) {
+	w := falling(8, 4)
+	w.o.History[8].Replicas = 6 // two minutes ago
+	w.o.History[3].Replicas = 8 // seven minutes ago: forgotten
+	tg := w.size()
+	if tg.Replicas != 6 || tg.Held != "" || !strings.Contains(tg.Reason, "eased by stabilisation: 6 was wanted 2m ago") {
+		t.Errorf("replicas %d held %q: %s", tg.Replicas, tg.Held, tg.Reason)
+	}
+}
+
+func TestFallFasterThanHistory(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		recent []float64 // one a minute, load is now 100
+		f      float64
+		held   bool
+	}{
+		{"by half in a minute, as history knows", []float64{200, 200}, 0.5, false},
+		{"by more than half in a minute", []float64{210, 210}, 0.5, true},
+		{"by more than half in five minutes, the bottom reached", []float64{210, 150, 100, 100, 100}, 0.5, true},
+		{"by two thirds over ten minutes, as two halvings", []float64{300, 280, 250, 220, 200, 180, 160, 140, 120}, 0.5, false},
+		{"gaps and zeros say nothing", []float64{math.NaN(), 0, 150}, 0.5, false},
+		{"what the tolerance ignores is no fault", []float64{110, 108}, 0, false},
+		{"history without any fall", []float64{120, 120}, 0, true},
+		{"long ago", append([]float64{900}, slices.Repeat([]float64{100}, 15)...), 0.5, false},
+	} {
+		w := falling(8, 4)
+		w.p.FastestFall = c.f
+		w.recent(c.recent...)
+		if tg := w.size(); (tg.Held == HeldFall) != c.held {
+			t.Errorf("%s: held %q: %s", c.name, tg.Held, tg.Reason)
+		}
+	}
+	// The forecast stays the floor while a fault is held: it may ask for more.
+	w := falling(8, 4)
+	w.recent(900, 900)
+	w.tide(250)
+	if tg := w.size(); tg.Replicas != 10 {
+		t.Errorf("replicas %d, want the forecast's 10: %s", tg.Replicas, tg.Reason)
+	}
+}
+
+func TestFallBacksAskForMoreAndNeverForLess(t *testing.T) {
+	// The last good value while it is young.
+	w := calm(8)
+	w.svc.Metrics = []fleet.Metric{{Name: "queue", Type: fleet.MetricQuery, Target: 10}}
+	w.live.Signals["queue"] = fleet.KnownAt(150.0, noon.Add(-4*time.Minute))
+	tg := w.size()
+	if tg.Replicas != 15 || !slices.Contains(tg.Missing, "queue") || !strings.Contains(tg.Reason, "last good value of 4m ago") {
+		t.Errorf("replicas %d missing %v: %s", tg.Replicas, tg.Missing, tg.Reason)
+	}
+	// Then the same time yesterday, for signals of load.
+	w = calm(8)
+	w.live.CPU = nil
+	day := slices.Repeat([]float64{100}, 1440)
+	day[0] = 300 // exactly a day ago: 300/25 = 12
+	w.recent(day...)
+	tg = w.size()
+	if p := part(t, tg, "reactive:cpu"); p.Replicas.Value != 12 || !strings.Contains(p.Detail, "the same time yesterday stands in (300/s)") || tg.Replicas != 12 {
+		t.Errorf("%+v: %s", p, tg.Reason)
+	}
+	// Then nothing: hold.
+	w.live.Load.At = noon.Add(-time.Hour)
+	w.recent(100)
+	w.remember(4)
+	w.tide(100)
+	tg = w.size()
+	if tg.Replicas != 8 || part(t, tg, "reactive:cpu").Replicas.OK || !slices.Equal(tg.Missing, []string{"load", "cpu"}) {
+		t.Errorf("replicas %d missing %v: %s", tg.Replicas, tg.Missing, tg.Reason)
+	}
+}
+
+func TestHPAFloor(t *testing.T) {
+	w := calm(8)
+	w.svc.Actuation, w.svc.HPA = fleet.ByHPAFloor, &fleet.HPAFacts{Name: "cart", Min: 3, Max: 10}
+	tg := w.size()
+	// The forecast's 7 is the floor to set. CPU keeps the 8 that the HPA runs, which is the HPA's matter.
+	if tg.Replicas != 7 || tg.Current != 8 || tg.Decision.From != 3 || !strings.HasPrefix(tg.Reason, "floor 3 -> 7: ") {
+		t.Errorf("%+v", tg)
+	}
+	w.tide(500)
+	if tg := w.size(); tg.Replicas != 10 || tg.Limited != LimitedMax || !strings.Contains(tg.Reason, "cut to the maxReplicas 10 of the HorizontalPodAutoscaler cart") {
+		t.Errorf("replicas %d: %s", tg.Replicas, tg.Reason)
+	}
+	w.svc.Pause = fleet.PauseAll
+	if tg := w.size(); tg.Replicas != 3 {
+		t.Errorf("replicas %d, want the floor as it is: %s", tg.Replicas, tg.Reason)
+	}
+	w.svc.Pause, w.svc.HPA = fleet.PauseNone, nil
+	if tg := w.size(); tg.Replicas != 8 || tg.Held != HeldUnknown {
+		t.Errorf("replicas %d held %q without a HPA: %s", tg.Replicas, tg.Held, tg.Reason)
+	}
+}
+
+func TestAhead(t *testing.T) {
+	w := calm(8)
+	w.svc.Windows = []fleet.Window{{Name: "evening", Schedule: "0 19 * * *", Duration: 2 * time.Hour, Zone: time.UTC, Min: 25}}
+	w.tide(100, 250, 2000, 100)
+	tg := w.size()
+	if len(tg.Ahead) != 288 || tg.AheadStep != 5*time.Minute {
+		t.Fatalf("%d steps of %v", len(tg.Ahead), tg.AheadStep)
+	}
+	for _, c := range []struct {
+		at   time.Duration
+		want int32
+	}{
+		{0, 4}, {55 * time.Minute, 4}, {time.Hour, 10}, {2 * time.Hour, 40 /* 80 wanted, 40 allowed */}, {3 * time.Hour, 4},
+		{6*time.Hour + 55*time.Minute, 4}, {7 * time.Hour, 25}, {8*time.Hour + 55*time.Minute, 25}, {9 * time.Hour, 4},
+	} {
+		if got := tg.Ahead[c.at/tg.AheadStep]; got != c.want {
+			t.Errorf("in %v: %d, want %d", c.at, got, c.want)
+		}
+	}
+	// An unknown future looks like the worst that is known, never like free room.
+	w.p.Peak = 400
+	w.t.Paths[0], w.t.Paths[1] = w.t.Paths[0][:12], w.t.Paths[1][:12]
+	if tg := w.size(); tg.Ahead[11] != 4 || tg.Ahead[12] != 16 {
+		t.Errorf("ahead %v, want last week's peak of 16 beyond the tide", tg.Ahead[10:14])
+	}
+	w.p.Peak = 0
+	if tg := w.size(); tg.Ahead[12] != 8 {
+		t.Errorf("ahead %v, want what runs now beyond the tide", tg.Ahead[10:14])
+	}
+}
