@@ -1,0 +1,112 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/planner"
+)
+
+func (a *applier) marks() []action {
+	out := make([]action, len(a.plan.Marks))
+	for i := range a.plan.Marks {
+		m := &a.plan.Marks[i]
+		out[i] = action{name: actionMark, subject: m.Node, group: m.Node,
+			check: func() error { return a.door.CheckMark(m) },
+			do:    func(ctx context.Context) error { return a.mark(ctx, m) },
+		}
+	}
+	return out
+}
+
+// mark brings a node's taint, label and annotations to what the loans say. The taints of a node are one atomic list to server-side apply,
+// so owning one of them there would mean owning all; a merge patch with the resourceVersion leaves the others as they were read. Nodes
+// report themselves often: a conflict is read again once, since marks are a level that rests on nothing else of the node.
+func (a *applier) mark(ctx context.Context, m *planner.Mark) error {
+	f, ok := a.c.nodes.get("", m.Node)
+	if !ok || fleet.NodeID(f.UID) != m.ID {
+		return stale("node %s is gone", m.Node)
+	}
+	nodes := a.c.core.CoreV1().Nodes()
+	got, err := nodes.Patch(ctx, m.Node, types.MergePatchType, a.markPatch(f, m.Want), patchOptions())
+	if apierrors.IsConflict(err) {
+		now, get := nodes.Get(ctx, m.Node, metav1.GetOptions{})
+		if get != nil {
+			return fmt.Errorf("read node %s again: %w", m.Node, get)
+		}
+		if fleet.NodeID(now.UID) != m.ID {
+			return stale("node %s is another machine now", m.Node)
+		}
+		got, err = nodes.Patch(ctx, m.Node, types.MergePatchType, a.markPatch(newNodeFacts(now), m.Want), patchOptions())
+	}
+	if err != nil {
+		return fmt.Errorf("mark node %s: %w", m.Node, err)
+	}
+	a.see(a.c.nodes.sees("", m.Node, got.UID, got.ResourceVersion))
+	return nil
+}
+
+func (a *applier) markPatch(f *nodeFacts, want fleet.NodeMarks) []byte {
+	notes := a.epochNote()
+	keepPatch(notes, f, want.KeepNode)
+	var offline any // null removes the label
+	if want.OfflineLabel {
+		offline = "true"
+	}
+	body := map[string]any{"metadata": map[string]any{
+		"resourceVersion": f.ResourceVersion,
+		"labels":          map[string]any{v1alpha1.LabelOffline: offline},
+		"annotations":     notes,
+	}}
+	if want.HolderTaint != f.node.Marks.HolderTaint {
+		taints := slices.DeleteFunc(slices.Clone(f.taints), isHolderTaint)
+		if want.HolderTaint {
+			taints = append(taints, holderTaint())
+		}
+		body["spec"] = map[string]any{"taints": nonNil(taints)}
+	}
+	return mergePatch(body)
+}
+
+// nonNil makes an empty list of a nil one: in a merge patch null would be dropped by the defaulting that follows.
+func nonNil(ts []corev1.Taint) []corev1.Taint {
+	if ts == nil {
+		return []corev1.Taint{}
+	}
+	return ts
+}
+
+// keepPatch adds the autoscalers' annotations that are missing and notes which ones those were; taking them back removes only these.
+func keepPatch(notes map[string]any, f *nodeFacts, keep bool) {
+	if keep {
+		added := strings.FieldsFunc(f.kept.Value, func(r rune) bool { return r == ',' })
+		for _, key := range keepAnnotations() {
+			if !f.protected[key] {
+				notes[key] = "true"
+				if !slices.Contains(added, key) {
+					added = append(added, key)
+				}
+			}
+		}
+		notes[annotationKept] = strings.Join(added, ",")
+		return
+	}
+	if !f.kept.OK {
+		return
+	}
+	for _, key := range keepAnnotations() {
+		if slices.Contains(strings.Split(f.kept.Value, ","), key) {
+			notes[key] = nil
+		}
+	}
+	notes[annotationKept] = nil
+}

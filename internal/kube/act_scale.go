@@ -1,0 +1,215 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	applyautoscaling "k8s.io/client-go/applyconfigurations/autoscaling/v1"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/planner"
+)
+
+// leaverCost is below the cost of every pod that nobody marked (0), so that a ReplicaSet takes the leavers first.
+const leaverCost = -1000
+
+func (a *applier) lowers() []action { return a.scales(a.plan.Lowers) }
+func (a *applier) raises() []action { return a.scales(a.plan.Raises) }
+
+func (a *applier) scales(list []planner.Scale) []action {
+	out := make([]action, len(list))
+	for i := range list {
+		s := &list[i]
+		out[i] = action{name: actionScale, subject: string(s.Service), group: string(s.Service),
+			check: func() error { return a.door.CheckScale(s) },
+			do:    func(ctx context.Context) error { return a.scale(ctx, s) },
+		}
+	}
+	return out
+}
+
+func (a *applier) scale(ctx context.Context, s *planner.Scale) error {
+	if s.By == fleet.ByHPAFloor {
+		return a.raiseFloor(ctx, s)
+	}
+	for _, l := range s.Leavers {
+		if err := a.markLeaver(ctx, l); err != nil {
+			return fmt.Errorf("mark pod %s as a leaver: %w", l.Name, err)
+		}
+	}
+	return a.writeReplicas(ctx, s)
+}
+
+// markLeaver writes the deletion cost of one pod. The UID in a patch is a precondition: a pod made anew under the name is another pod.
+func (a *applier) markLeaver(ctx context.Context, l planner.PodRef) error {
+	if p := a.door.Pod(l.ID); p != nil && p.DeletionCost == leaverCost {
+		return nil
+	}
+	_, err := a.patchPod(ctx, l, map[string]any{corev1.PodDeletionCost: strconv.Itoa(leaverCost)})
+	return err
+}
+
+// patchPod sets annotations on one pod.
+func (a *applier) patchPod(ctx context.Context, pod planner.PodRef, annotations map[string]any) (*corev1.Pod, error) {
+	body := mergePatch(map[string]any{"metadata": map[string]any{"uid": string(pod.ID), "annotations": annotations}})
+	p, err := a.c.core.CoreV1().Pods(pod.Name.Namespace).Patch(ctx, pod.Name.Name, types.MergePatchType, body, patchOptions())
+	// Another UID is an immutable field that would change, hence Invalid rather than Conflict.
+	if apierrors.IsInvalid(err) {
+		if now, get := a.c.core.CoreV1().Pods(pod.Name.Namespace).Get(ctx, pod.Name.Name, metav1.GetOptions{}); get == nil && fleet.UID(now.UID) != pod.ID {
+			return nil, stale("pod %s is another one now", pod.Name)
+		}
+	}
+	return p, err
+}
+
+// scaleClient is the part of a typed client that scales one kind.
+type scaleClient interface {
+	GetScale(ctx context.Context, name string, o metav1.GetOptions) (*autoscalingv1.Scale, error)
+	ApplyScale(ctx context.Context, name string, s *applyautoscaling.ScaleApplyConfiguration, o metav1.ApplyOptions) (*autoscalingv1.Scale, error)
+}
+
+// writeReplicas owns spec.replicas by server-side apply on the scale subresource, so that a foreign writer shows in the managed fields.
+// The resourceVersion makes it fail when the target changed since it was read. Targets change all the time while pods start, so a
+// conflict is looked at once: when the replicas are still those that the decision started from, it holds.
+func (a *applier) writeReplicas(ctx context.Context, s *planner.Scale) error {
+	var client scaleClient
+	m := a.c.deployments
+	switch s.Kind {
+	case kindDeployment:
+		client = a.c.core.AppsV1().Deployments(s.Target.Namespace)
+	case kindStatefulSet:
+		client, m = a.c.core.AppsV1().StatefulSets(s.Target.Namespace), a.c.statefulSets
+	default:
+		return fmt.Errorf("targets of kind %s cannot be scaled", s.Kind)
+	}
+	w, ok := m.get(s.Target.Namespace, s.Target.Name)
+	if !ok || w.replicas != s.From {
+		return stale("the target changed")
+	}
+	version := w.ResourceVersion
+	scale, err := applyReplicas(ctx, client, s, version)
+	if apierrors.IsConflict(err) {
+		now, get := client.GetScale(ctx, s.Target.Name, metav1.GetOptions{})
+		if get != nil {
+			return fmt.Errorf("read the scale of %s again: %w", s.Target, get)
+		}
+		if now.UID != w.UID || now.Spec.Replicas != s.From {
+			return stale("replicas are %d now, not %d", now.Spec.Replicas, s.From)
+		}
+		scale, err = applyReplicas(ctx, client, s, now.ResourceVersion)
+	}
+	if err != nil {
+		return fmt.Errorf("scale %s to %d: %w", s.Target, s.To, err)
+	}
+	a.see(m.sees(s.Target.Namespace, s.Target.Name, w.UID, scale.ResourceVersion))
+	return nil
+}
+
+func applyReplicas(ctx context.Context, client scaleClient, s *planner.Scale, version string) (*autoscalingv1.Scale, error) {
+	want := applyautoscaling.Scale().WithName(s.Target.Name).WithNamespace(s.Target.Namespace).WithResourceVersion(version).
+		WithSpec(applyautoscaling.ScaleSpec().WithReplicas(s.To))
+	return client.ApplyScale(ctx, s.Target.Name, want, metav1.ApplyOptions{FieldManager: v1alpha1.FieldManager, Force: true})
+}
+
+// raiseFloor writes minReplicas of the HPA that the user keeps. What it was before stands in an annotation from the first write on, and
+// no floor of ours is ever below it.
+func (a *applier) raiseFloor(ctx context.Context, s *planner.Scale) error {
+	h, ok := a.c.hpas.get(s.Target.Namespace, s.Target.Name)
+	if !ok {
+		return stale("the HorizontalPodAutoscaler is gone")
+	}
+	notes := a.epochNote()
+	own := h.min
+	if h.adopted.OK {
+		own = h.adopted.Value
+	} else {
+		notes[v1alpha1.AnnotationAdopted] = strconv.Itoa(int(h.min))
+	}
+	body := mergePatch(map[string]any{
+		"metadata": map[string]any{"resourceVersion": h.ResourceVersion, "annotations": notes},
+		"spec":     map[string]any{"minReplicas": max(s.To, own)},
+	})
+	now, err := a.c.core.AutoscalingV2().HorizontalPodAutoscalers(h.Namespace).Patch(ctx, h.Name, types.MergePatchType, body, patchOptions())
+	if err != nil {
+		return fmt.Errorf("set minReplicas of %s: %w", s.Target, err)
+	}
+	a.see(a.c.hpas.sees(h.Namespace, h.Name, h.UID, now.ResourceVersion))
+	return nil
+}
+
+// GiveBack returns an adopted HPA to its owner: minReplicas as they were before the first floor, and no annotation of ours. An HPA that
+// was never adopted is left alone.
+func (c *Cluster) GiveBack(ctx context.Context, hpa fleet.Name) error {
+	h, err := c.core.AutoscalingV2().HorizontalPodAutoscalers(hpa.Namespace).Get(ctx, hpa.Name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("give back HorizontalPodAutoscaler %s: %w", hpa, err)
+	}
+	f := newHPAFacts(h)
+	if !f.adopted.OK {
+		return nil
+	}
+	body := mergePatch(map[string]any{
+		"metadata": map[string]any{"resourceVersion": h.ResourceVersion,
+			"annotations": map[string]any{v1alpha1.AnnotationAdopted: nil, v1alpha1.AnnotationLeaderEpoch: nil}},
+		"spec": map[string]any{"minReplicas": f.adopted.Value},
+	})
+	if _, err := c.core.AutoscalingV2().HorizontalPodAutoscalers(hpa.Namespace).Patch(ctx, hpa.Name, types.MergePatchType, body, patchOptions()); err != nil {
+		return fmt.Errorf("give back HorizontalPodAutoscaler %s: %w", hpa, err)
+	}
+	return nil
+}
+
+func (a *applier) jobScales() []action {
+	out := make([]action, len(a.plan.Jobs))
+	for i := range a.plan.Jobs {
+		j := &a.plan.Jobs[i]
+		out[i] = action{name: actionJobScale, subject: string(j.Job) + "/" + j.Role, group: string(j.Job),
+			check: func() error { return a.door.CheckJobScale(j) },
+			do:    func(ctx context.Context) error { return a.writeParallelism(ctx, j) },
+		}
+	}
+	return out
+}
+
+// writeParallelism resizes a batch/v1 Job. A conflict is looked at once, as with replicas: a Job's status rises with each pod.
+func (a *applier) writeParallelism(ctx context.Context, j *planner.JobScale) error {
+	w, ok := a.c.batchJobs.get(j.Workload.Namespace, j.Workload.Name)
+	if !ok || w.parallelism != j.From {
+		return stale("the Job changed")
+	}
+	client := a.c.core.BatchV1().Jobs(j.Workload.Namespace)
+	write := func(version string) (string, error) {
+		body := mergePatch(map[string]any{
+			"metadata": map[string]any{"resourceVersion": version, "annotations": a.epochNote()},
+			"spec":     map[string]any{"parallelism": j.To},
+		})
+		now, err := client.Patch(ctx, j.Workload.Name, types.MergePatchType, body, patchOptions())
+		if err != nil {
+			return "", err
+		}
+		return now.ResourceVersion, nil
+	}
+	version, err := write(w.ResourceVersion)
+	if apierrors.IsConflict(err) {
+		now, get := client.Get(ctx, j.Workload.Name, metav1.GetOptions{})
+		if get != nil {
+			return fmt.Errorf("read Job %s again: %w", j.Workload, get)
+		}
+		if now.UID != w.UID || replicasOf(now.Spec.Parallelism) != j.From {
+			return stale("parallelism is %d now, not %d", replicasOf(now.Spec.Parallelism), j.From)
+		}
+		version, err = write(now.ResourceVersion)
+	}
+	if err != nil {
+		return fmt.Errorf("set the parallelism of Job %s to %d: %w", j.Workload, j.To, err)
+	}
+	a.see(a.c.batchJobs.sees(j.Workload.Namespace, j.Workload.Name, w.UID, version))
+	return nil
+}

@@ -1,0 +1,203 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/planner"
+)
+
+// The names of actions in receipts.
+const (
+	actionScale    = "Scale"
+	actionMove     = "Move"
+	actionNotice   = "Notice"
+	actionEvict    = "Evict"
+	actionJobScale = "JobScale"
+	actionFiller   = "Filler"
+	actionMark     = "Mark"
+)
+
+// Apply carries a plan out in the order of its lists. Facts are read once more at the start, each action passes the door with them, and
+// each write carries the version or UID that it rests on. What changed meanwhile comes back Stale and is left to the next cycle; nothing
+// is tried twice but for a conflict with a write that left the decision's ground untouched (a status that rose, a heartbeat).
+//
+// Apply ends when its writes can be read back through the watches, so that the next snapshot does not plan them again.
+func (c *Cluster) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, error) {
+	r := loop.Receipt{Revision: p.Revision}
+	fresh, _, err := c.observe()
+	if err != nil {
+		return r, fmt.Errorf("apply: %w", err)
+	}
+	a := &applier{c: c, plan: p, door: loop.NewDoor(fresh), shares: map[string]*v1alpha1.NodeShare{}}
+	held := a.door.CheckPlan(p)
+	for _, stage := range []func() []action{
+		a.lowers, a.moves, a.notices, a.evictions, a.jobScales, a.fillers, a.marks, a.raises,
+	} {
+		actions := stage()
+		if held != nil {
+			for _, x := range actions {
+				r.Results = append(r.Results, loop.Result{Action: x.name, Subject: x.subject, Outcome: loop.Stale, Message: held.Error()})
+			}
+			continue
+		}
+		r.Results = append(r.Results, a.run(ctx, actions)...)
+	}
+	if held == nil {
+		a.awaitSights(ctx)
+	}
+	if err := ctx.Err(); err != nil {
+		return r, fmt.Errorf("apply: %w", context.Cause(ctx))
+	}
+	return r, nil
+}
+
+// action is one write in waiting.
+type action struct {
+	name, subject string
+	// group orders: actions of one group are done one after another, in the order of the plan; groups run side by side.
+	group string
+	// check passes the action through the door; do writes it.
+	check func() error
+	do    func(ctx context.Context) error
+}
+
+// applier carries one plan out.
+type applier struct {
+	c    *Cluster
+	plan *planner.Plan
+	door *loop.Door
+
+	mu     sync.Mutex
+	sights []sight
+	// shares are NodeShares as this plan wrote them: the second parcel of a machine starts from the first one's write.
+	shares map[string]*v1alpha1.NodeShare
+}
+
+// run does the actions and returns their results in the order of the plan.
+func (a *applier) run(ctx context.Context, actions []action) []loop.Result {
+	results := make([]loop.Result, len(actions))
+	groups := map[string][]int{}
+	var order []string
+	for i := range actions {
+		g := actions[i].group
+		if groups[g] == nil {
+			order = append(order, g)
+		}
+		groups[g] = append(groups[g], i)
+	}
+	slots := make(chan struct{}, a.c.o.Writers)
+	var wg sync.WaitGroup
+	for _, g := range order {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			for _, i := range groups[g] {
+				results[i] = a.one(ctx, &actions[i])
+			}
+		})
+	}
+	wg.Wait()
+	return results
+}
+
+func (a *applier) one(ctx context.Context, x *action) loop.Result {
+	r := loop.Result{Action: x.name, Subject: x.subject, Outcome: loop.Done}
+	err := x.check()
+	if err != nil {
+		err = &staleError{err}
+	} else {
+		err = x.do(ctx)
+	}
+	if err != nil {
+		r.Outcome, r.Message = outcomeOf(err), err.Error()
+	}
+	return r
+}
+
+// staleError says that the facts moved on: nothing was written.
+type staleError struct{ err error }
+
+func (e *staleError) Error() string { return e.err.Error() }
+func (e *staleError) Unwrap() error { return e.err }
+
+// stale makes a staleError of a sentence.
+func stale(format string, args ...any) error { return &staleError{fmt.Errorf(format, args...)} }
+
+// outcomeOf tells facts that moved on (a lost race, an object that is gone or already there) from refusals and faults.
+func outcomeOf(err error) loop.Outcome {
+	var s *staleError
+	switch {
+	case errors.As(err, &s), apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err), apierrors.IsGone(err):
+		return loop.Stale
+	}
+	return loop.Failed
+}
+
+// see adds a write that must become visible before Apply ends.
+func (a *applier) see(s sight) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.sights = append(a.sights, s)
+}
+
+// awaitSights waits until the watches brought every write back. The limit is a bound on patience alone: a write that is not seen yet
+// shows as a conflict at worst when it is planned again.
+func (a *applier) awaitSights(ctx context.Context) {
+	left := a.sights
+	limit := time.Now().Add(a.c.o.SeeWithin)
+	for {
+		var unseen []sight
+		for _, s := range left {
+			if !s() {
+				unseen = append(unseen, s)
+			}
+		}
+		if len(unseen) == 0 {
+			return
+		}
+		if time.Now().After(limit) {
+			a.c.o.Log.Warn("writes were not seen in time", "writes", len(unseen), "within", a.c.o.SeeWithin)
+			return
+		}
+		left = unseen
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(sightPoll):
+		}
+	}
+}
+
+// epochNote is the annotation by which objects of others tell which leader wrote them last.
+func (a *applier) epochNote() map[string]any {
+	return map[string]any{v1alpha1.AnnotationLeaderEpoch: fmt.Sprint(a.plan.LeaderEpoch)}
+}
+
+// mergePatch encodes a JSON merge patch. It is built of maps and basic values, which always encode.
+func mergePatch(body map[string]any) []byte {
+	b, err := json.Marshal(body)
+	if err != nil {
+		panic(fmt.Sprintf("a patch that does not encode: %v", err))
+	}
+	return b
+}
+
+func patchOptions() metav1.PatchOptions {
+	return metav1.PatchOptions{FieldManager: v1alpha1.FieldManager}
+}
+func createOptions() metav1.CreateOptions {
+	return metav1.CreateOptions{FieldManager: v1alpha1.FieldManager}
+}
+func updateOptions() metav1.UpdateOptions {
+	return metav1.UpdateOptions{FieldManager: v1alpha1.FieldManager}
+}

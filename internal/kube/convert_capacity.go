@@ -1,0 +1,242 @@
+package kube
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/validate"
+)
+
+// poolFacts is a CapacityPool.
+type poolFacts struct {
+	pool     fleet.Pool
+	selector labels.Selector
+	problem  string
+}
+
+func newPoolFacts(a *v1alpha1.CapacityPool) poolFacts {
+	s := &a.Spec
+	f := poolFacts{pool: fleet.Pool{
+		ID:            fleet.PoolID(a.Name),
+		Class:         fleet.Class(s.Class),
+		Mode:          modeOf(s.Mode),
+		Unit:          orText(s.LendableUnit, fleet.Unit(v1alpha1.DefaultLendableUnit)),
+		LowWatermark:  share(s.LowWatermarkPercent, v1alpha1.DefaultLowWatermarkPercent),
+		HighWatermark: share(s.HighWatermarkPercent, v1alpha1.DefaultHighWatermarkPercent),
+		Notice:        seconds(s.NoticeSeconds, v1alpha1.DefaultNoticeSeconds),
+		NoticeMax:     seconds(s.NoticeMaxSeconds, v1alpha1.DefaultNoticeMaxSeconds),
+		MinimumTerm:   seconds(s.MinimumTermSeconds, v1alpha1.DefaultMinimumTermSeconds),
+		MovesAtOnce:   int(or(s.Moves.AtOnce, v1alpha1.DefaultMovesAtOnce)),
+		MovesPerHour:  int(or(s.Moves.PerHour, v1alpha1.DefaultMovesPerHour)),
+		Budget: fleet.DisruptionBudget{
+			EvictionsPerMinute: int(or(s.Disruptions.EvictionsPerMinute, v1alpha1.DefaultEvictionsPerMinute)),
+			ServiceShare:       share(s.Disruptions.ServicePercent, v1alpha1.DefaultServicePercent),
+			FleetShare:         share(s.Disruptions.FleetPercent, v1alpha1.DefaultFleetPercent),
+		},
+		Ledger: fleet.Ledger{
+			WindowStart: timeOf(&a.Status.Disruptions.WindowStart),
+			Evictions:   int(a.Status.Disruptions.Evictions),
+			Recalls:     int(a.Status.Disruptions.Recalls),
+		},
+		Version: a.ResourceVersion,
+	}}
+	f.selector, f.problem = selectorOf("spec.nodeSelector", &s.NodeSelector)
+	return f
+}
+
+// selectorOf reads a label selector. One that cannot be read picks nothing.
+func selectorOf(field string, s *metav1.LabelSelector) (labels.Selector, string) {
+	sel, err := metav1.LabelSelectorAsSelector(s)
+	if err != nil {
+		return labels.Nothing(), fmt.Sprintf("InvalidSpec: %s: %v", field, err)
+	}
+	return sel, ""
+}
+
+// tenantFacts is a CapacityQuota.
+type tenantFacts struct {
+	tenant   fleet.Tenant
+	selector labels.Selector
+	problem  string
+}
+
+func newTenantFacts(a *v1alpha1.CapacityQuota) tenantFacts {
+	s := &a.Spec
+	f := tenantFacts{tenant: fleet.Tenant{
+		ID:             fleet.TenantID(a.Name),
+		Parent:         fleet.TenantID(s.Parent),
+		Guarantee:      amounts(&s.Guarantee),
+		LendingLimit:   limitOf(s.LendingLimit, timeOf(&a.CreationTimestamp)),
+		BorrowingLimit: limitOf(s.BorrowingLimit, timeOf(&a.CreationTimestamp)),
+		MaxPriority:    priorityOf(orText(s.HighestJobPriority, v1alpha1.DefaultHighestJobPriority)),
+	}}
+	if b := s.Burst; b != nil {
+		f.tenant.Burst = fleet.Burst{Percent: int(b.Percent), Duration: time.Duration(b.DurationSeconds) * time.Second}
+	}
+	f.selector, f.problem = selectorOf("spec.namespaceSelector", &s.NamespaceSelector)
+	if ps := validate.CapacityQuota(a); len(ps) > 0 {
+		f.problem = invalid(ps)
+		return f
+	}
+	for i := range s.Slices {
+		w := windowOf(s.Slices[i].Start, s.Slices[i].TimeZone, s.Slices[i].Duration)
+		w.Name = s.Slices[i].Name
+		f.tenant.Slices = append(f.tenant.Slices, fleet.Slice{Window: w, Guarantee: amounts(&s.Slices[i].Guarantee)})
+	}
+	return f
+}
+
+func limitOf(a *v1alpha1.ResourceAmounts, at time.Time) fleet.Known[fleet.Resources] {
+	if a == nil {
+		return fleet.Known[fleet.Resources]{}
+	}
+	return fleet.KnownAt(amounts(a), at)
+}
+
+func priorityOf(s string) fleet.JobPriority {
+	if s == "High" {
+		return fleet.PriorityHigh
+	}
+	return fleet.PriorityLow
+}
+
+func newFestivalFacts(a *v1alpha1.FestivalPlan) fleet.Festival {
+	f := fleet.Festival{ID: a.Name, Start: timeOf(&a.Spec.Start), End: timeOf(&a.Spec.End), Approved: a.Spec.Approved, TakeStable: a.Spec.TakeStable}
+	for i := range a.Spec.Lifts {
+		l := &a.Spec.Lifts[i]
+		lift := fleet.Lift{
+			Service: fleet.ServiceID(fleet.Name{Namespace: l.Namespace, Name: l.Service}.String()),
+			Factor:  float64(or(l.LoadPercent, 0)) / 100,
+			Floor:   or(l.FloorReplicas, 0),
+			Start:   f.Start,
+			End:     f.End,
+		}
+		// A lift narrows the festival and never widens it.
+		if l.Start != nil && l.Start.After(lift.Start) {
+			lift.Start = timeOf(l.Start)
+		}
+		if l.End != nil && l.End.Time.Before(lift.End) {
+			lift.End = timeOf(l.End)
+		}
+		f.Lifts = append(f.Lifts, lift)
+	}
+	return f
+}
+
+// jobFacts is an ElasticJob without what its workloads say.
+type jobFacts struct {
+	job  fleet.Job
+	refs []v1alpha1.TargetRef
+}
+
+func newJobFacts(a *v1alpha1.ElasticJob) jobFacts {
+	name := fleet.Name{Namespace: a.Namespace, Name: a.Name}
+	f := jobFacts{job: fleet.Job{ID: fleet.JobID(name.String()), UID: fleet.UID(a.UID), Priority: priorityOf(orText(a.Spec.Priority, v1alpha1.DefaultJobPriority))}}
+	if c := a.Spec.Checkpoint; c != nil {
+		f.job.Checkpoint = time.Duration(c.Seconds) * time.Second
+	}
+	if t, err := time.Parse(time.RFC3339, a.Annotations[v1alpha1.AnnotationCheckpoint]); err == nil {
+		f.job.LastCheckpoint = fleet.KnownAt(t.UTC(), t.UTC())
+	}
+	if t := a.Status.LastRecallTime; t != nil {
+		f.job.LastRecalled = fleet.KnownAt(timeOf(t), timeOf(t))
+	}
+	for i := range a.Spec.Members {
+		m := &a.Spec.Members[i]
+		f.refs = append(f.refs, m.WorkloadRef)
+		f.job.Members = append(f.job.Members, fleet.Member{Role: m.Role, Kind: m.WorkloadRef.Kind, Min: m.Min, Max: m.Max, Stable: m.Stable,
+			Workload: fleet.Name{Namespace: a.Namespace, Name: m.WorkloadRef.Name}})
+	}
+	return f
+}
+
+// newLoanFacts reads a Loan. A status that was never written is that of a loan just begun.
+func newLoanFacts(a *v1alpha1.Loan) fleet.Loan {
+	s := &a.Status
+	l := fleet.Loan{
+		ID: fleet.LoanID(a.Name), UID: fleet.UID(a.UID), Kind: fleet.ParcelKind(a.Spec.Kind),
+		Node: fleet.NodeID(a.Spec.NodeUID), NodeName: a.Spec.NodeName, Cells: ints(a.Spec.Cells), Capacity: amounts(&a.Spec.Capacity),
+		From: fleet.PoolID(a.Spec.From), To: fleet.PoolID(a.Spec.To),
+		Phase: orText(s.Phase, fleet.Emptying), Epoch: max(s.Epoch, 1), LeaderEpoch: s.LeaderEpoch,
+		Created: timeOf(&a.Spec.BeginTime), Since: timeOf(s.Since), Due: timeOf(s.Due), Deadline: timeOf(s.Deadline),
+		FirstNotice: timeOf(s.FirstNotice), LentAt: timeOf(s.LentTime), CleanAt: timeOf(s.CleanTime),
+		Reason: s.Reason, Version: a.ResourceVersion,
+	}
+	if l.Since.IsZero() {
+		l.Since = l.Created
+	}
+	slices.Sort(l.Cells)
+	l.Parcel = fleet.MakeParcelID(l.Node, l.Cells)
+	return l
+}
+
+// shareFacts is a NodeShare: the lock, joined with what the node side reported.
+type shareFacts struct {
+	node  fleet.NodeID
+	share fleet.Share
+}
+
+func newShareFacts(a *v1alpha1.NodeShare) shareFacts {
+	f := shareFacts{node: fleet.NodeID(a.Spec.NodeUID), share: fleet.Share{Exists: true, Version: a.ResourceVersion}}
+	for i := range a.Spec.Parcels {
+		p := &a.Spec.Parcels[i]
+		out := fleet.ShareParcel{Cells: ints(p.Cells), Holder: fleet.PoolID(p.Holder), Next: fleet.PoolID(p.Next),
+			Loan: fleet.LoanID(p.LoanName), Epoch: p.Epoch}
+		for j := range a.Status.Parcels {
+			// Reports are matched by the loan's UID: a loan of the same name that was begun anew has another, and its epoch starts over.
+			if r := &a.Status.Parcels[j]; r.LoanUID == p.LoanUID {
+				out.Clean, out.CleanEpoch, out.CleanAt = r.Clean, r.Epoch, timeOf(r.Time)
+			}
+		}
+		f.share.Parcels = append(f.share.Parcels, out)
+	}
+	slices.SortFunc(f.share.Parcels, func(a, b fleet.ShareParcel) int { return slices.Compare(a.Cells, b.Cells) })
+	return f
+}
+
+func ints(in []int32) []int {
+	out := make([]int, len(in))
+	for i, v := range in {
+		out[i] = int(v)
+	}
+	return out
+}
+
+func int32s(in []int) []int32 {
+	out := make([]int32, len(in))
+	for i, v := range in {
+		out[i] = int32(v)
+	}
+	return out
+}
+
+// timeOf reads a time of the API. They arrive in the process's local zone and are brought to UTC, so that equal facts are equal bytes on
+// any machine.
+func timeOf(t *metav1.Time) time.Time {
+	if t == nil || t.IsZero() {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+// stamp is the way back. API times are whole seconds; a deadline is rounded up, so that writing it never shortens what was announced.
+func stamp(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &metav1.Time{Time: t.UTC().Truncate(time.Second)}
+}
+
+func stampUp(t time.Time) *metav1.Time {
+	s := stamp(t)
+	if s != nil && s.Time.Before(t) {
+		s.Time = s.Add(time.Second)
+	}
+	return s
+}

@@ -1,0 +1,117 @@
+package kube
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/validate"
+)
+
+// serviceFacts is an ElasticService without anything observed.
+type serviceFacts struct {
+	service fleet.Service
+	key     targetKey
+	// problem says what the API server could not judge (cron, zones, numbers in text); empty when all is well.
+	problem string
+	// scaled: we have written replicas of the target before.
+	scaled bool
+}
+
+func newServiceFacts(a *v1alpha1.ElasticService, namespaceLabel string) serviceFacts {
+	name := fleet.Name{Namespace: a.Namespace, Name: a.Name}
+	s := &a.Spec
+	f := serviceFacts{
+		key:    targetKey{a.Namespace, s.TargetRef.Kind, s.TargetRef.Name},
+		scaled: a.Status.LastScaleTime != nil,
+		service: fleet.Service{
+			ID:            fleet.ServiceID(name.String()),
+			UID:           fleet.UID(a.UID),
+			Target:        fleet.Name{Namespace: a.Namespace, Name: s.TargetRef.Name},
+			TargetKind:    s.TargetRef.Kind,
+			Mode:          modeOf(s.Mode),
+			Pause:         orText(s.Pause, fleet.Pause(v1alpha1.DefaultPause)),
+			Actuation:     orText(s.Actuation, fleet.Actuation(v1alpha1.DefaultActuation)),
+			SLO:           sloOf(&s.SLO),
+			Min:           s.Replicas.Min,
+			Max:           s.Replicas.Max,
+			LinkGroup:     s.LinkGroup,
+			Quantile:      float64(v1alpha1.DefaultForecastPercent) / 100,
+			Stabilisation: seconds(s.ScaleInStabilisationSeconds, v1alpha1.DefaultScaleInStabilisationSeconds),
+			StartUp:       seconds(s.StartupSeconds, 0),
+			Tolerance:     defaultTolerance,
+		},
+	}
+	if s.ForecastPercent > 0 {
+		f.service.Quantile = float64(s.ForecastPercent) / 100
+	}
+	if ps := validate.ElasticService(a, namespaceLabel); len(ps) > 0 {
+		f.problem = invalid(ps)
+		return f
+	}
+	var err error
+	if f.service.Metrics, err = metricsOf(s); err != nil {
+		f.problem = "InvalidSpec: " + err.Error()
+	}
+	for i := range s.Windows {
+		w := windowOf(s.Windows[i].Start, s.Windows[i].TimeZone, s.Windows[i].Duration)
+		w.Name, w.Min, w.Max = s.Windows[i].Name, or(s.Windows[i].MinReplicas, 0), or(s.Windows[i].MaxReplicas, 0)
+		f.service.Windows = append(f.service.Windows, w)
+	}
+	return f
+}
+
+// invalid is the note of a spec that the API server let pass and that makes no sense all the same.
+func invalid(ps []validate.Problem) string { return "InvalidSpec: " + validate.Sentence(ps) }
+
+func sloOf(s *v1alpha1.SLO) fleet.SLO {
+	var out fleet.SLO
+	if l := s.Latency; l != nil {
+		out.LatencyLimit = time.Duration(l.ThresholdMilliseconds) * time.Millisecond
+		out.Quantile = float64(l.Percentile) / 100
+	}
+	if u := s.Utilisation; u != nil {
+		out.Utilisation = float64(u.Percent) / 100
+	}
+	return out
+}
+
+// metricsOf reads the reactive metrics; without any, CPU is held at the SLO's utilisation.
+func metricsOf(s *v1alpha1.ElasticServiceSpec) ([]fleet.Metric, error) {
+	cpu := int32(defaultCPUPercent)
+	if s.SLO.Utilisation != nil {
+		cpu = s.SLO.Utilisation.Percent
+	}
+	if len(s.Metrics) == 0 {
+		return []fleet.Metric{{Name: "cpu", Type: fleet.MetricCPU, Target: float64(cpu) / 100}}, nil
+	}
+	out := make([]fleet.Metric, len(s.Metrics))
+	for i := range s.Metrics {
+		m := &s.Metrics[i]
+		out[i] = fleet.Metric{Name: m.Name, Type: fleet.MetricType(m.Type), Query: m.Query}
+		if out[i].Type == fleet.MetricCPU {
+			out[i].Target = share(m.TargetPercent, cpu)
+			continue
+		}
+		target, err := strconv.ParseFloat(m.TargetPerReplica, 64)
+		if err != nil || !(target > 0) || math.IsInf(target, 1) {
+			return nil, fmt.Errorf("spec.metrics[%d].targetPerReplica %q: write a positive decimal number, as in \"250\"", i, m.TargetPerReplica)
+		}
+		out[i].Target = target
+	}
+	return out, nil
+}
+
+// windowOf reads a window that was judged before. The zone is resolved here, at the edge, so that no zone data is read by decisions.
+func windowOf(start, zone string, d metav1.Duration) fleet.Window {
+	loc, err := validate.Zone(zone)
+	if err != nil {
+		panic("a window that was not judged: " + err.Error())
+	}
+	return fleet.Window{Schedule: start, Zone: loc, Duration: d.Duration}
+}

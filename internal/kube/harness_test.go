@@ -1,0 +1,149 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	fakediscovery "k8s.io/client-go/discovery/fake"
+	fakedynamic "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+)
+
+const ourNamespace = "springtide-system"
+
+// t0 is the present of the tests; the API server of the tests stamps an hour ahead of it, as a wall clock beside a virtual one.
+var t0 = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+
+const skew = time.Hour
+
+// virtualClock stands at t0, an hour behind the stamps of the API server.
+type virtualClock struct{ now time.Time }
+
+func (c *virtualClock) Now() time.Time                              { return c.now }
+func (c *virtualClock) At(stamp time.Time) time.Time                { return stamp.Add(-skew) }
+func (c *virtualClock) Park(context.Context, time.Time, bool) error { return nil }
+func (c *virtualClock) stamp(ago time.Duration) metav1.Time {
+	return metav1.NewTime(c.now.Add(skew - ago))
+}
+func apiStamp(ago time.Duration) metav1.Time { return metav1.NewTime(t0.Add(skew - ago)) }
+func ourTime(ago time.Duration) metav1.Time  { return metav1.NewTime(t0.Add(-ago)) }
+
+// world is a cluster on fake clients.
+type world struct {
+	*Cluster
+	clock *virtualClock
+	core  *fake.Clientset
+	dyn   *fakedynamic.FakeDynamicClient
+}
+
+// newWorld starts a cluster that holds the objects: those of Kubernetes, and those of ours.
+func newWorld(t *testing.T, objects ...metav1.Object) *world {
+	t.Helper()
+	core, ours := split(t, objects)
+	w := &world{clock: &virtualClock{t0}, core: fake.NewClientset(core...)}
+	kinds := map[schema.GroupVersionResource]string{gvrTopologies: "NodeResourceTopologyList", gvrScaledObjects: "ScaledObjectList"}
+	resources := map[string][]metav1.APIResource{
+		gvrTopologies.GroupVersion().String():    {{Name: gvrTopologies.Resource}},
+		gvrScaledObjects.GroupVersion().String(): {{Name: gvrScaledObjects.Resource}},
+	}
+	for _, r := range ownResources() {
+		kinds[r.gvr] = r.kind + "List"
+		v := r.gvr.GroupVersion().String()
+		resources[v] = append(resources[v], metav1.APIResource{Name: r.gvr.Resource})
+	}
+	for version, list := range resources {
+		d := w.core.Discovery().(*fakediscovery.FakeDiscovery)
+		d.Resources = append(d.Resources, &metav1.APIResourceList{GroupVersion: version, APIResources: list})
+	}
+	w.dyn = fakedynamic.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, ours...)
+	o, err := Options{Namespace: ourNamespace, Identity: "test", Clock: w.clock, Log: slog.New(slog.DiscardHandler)}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Cluster = newCluster(w.core, w.dyn, o)
+	if err := w.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.lead(7)
+	return w
+}
+
+// split sorts objects by the client that holds them.
+func split(t *testing.T, objects []metav1.Object) (core, ours []runtime.Object) {
+	t.Helper()
+	for _, o := range objects {
+		if gvr, ok := gvrOf(o); ok {
+			u, err := encode(gvr, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ours = append(ours, u)
+			continue
+		}
+		if u, ok := o.(*unstructured.Unstructured); ok {
+			ours = append(ours, u)
+			continue
+		}
+		core = append(core, o.(runtime.Object))
+	}
+	return core, ours
+}
+
+func gvrOf(o metav1.Object) (schema.GroupVersionResource, bool) {
+	switch o.(type) {
+	case *v1alpha1.ElasticService:
+		return gvrServices, true
+	case *v1alpha1.CapacityPool:
+		return gvrPools, true
+	case *v1alpha1.CapacityQuota:
+		return gvrQuotas, true
+	case *v1alpha1.Loan:
+		return gvrLoans, true
+	case *v1alpha1.NodeShare:
+		return gvrShares, true
+	case *v1alpha1.ElasticJob:
+		return gvrJobs, true
+	case *v1alpha1.FestivalPlan:
+		return gvrFestivals, true
+	}
+	return schema.GroupVersionResource{}, false
+}
+
+func (w *world) snapshot(t *testing.T) *fleet.Snapshot {
+	t.Helper()
+	s, err := w.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// meta is the metadata of an object that was made an hour ago, with a UID that is told by its kind and name.
+func meta(kind, namespace, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: name, UID: uidOf(kind, name), ResourceVersion: "100", CreationTimestamp: apiStamp(time.Hour)}
+}
+
+func uidOf(kind, name string) types.UID { return types.UID(fmt.Sprintf("%s-%s-uid", kind, name)) }
+
+func ownedBy(kind, name string) []metav1.OwnerReference {
+	yes := true
+	return []metav1.OwnerReference{{Kind: kind, Name: name, UID: uidOf(kind, name), Controller: &yes}}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func ready(at metav1.Time) corev1.PodCondition {
+	return corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: at}
+}

@@ -1,0 +1,62 @@
+package kube
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	helpers "k8s.io/component-helpers/resource"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+)
+
+// gpuResource is the extended resource that fillers ask for GPUs by, and gpuSuffix what counts as one: device plugins of every maker
+// call theirs VENDOR/gpu.
+const (
+	gpuResource = "nvidia.com/gpu"
+	gpuSuffix   = "/gpu"
+	// labelGPUModel is set by the GPU feature discovery.
+	labelGPUModel = "nvidia.com/gpu.product"
+)
+
+// resources turns a list of quantities into amounts. A fraction of a millicore counts as a whole one (MilliValue rounds up), so that
+// requests are never understated.
+func resources(list corev1.ResourceList) fleet.Resources {
+	r := fleet.Resources{
+		CPU:    fleet.MilliCPU(list.Cpu().MilliValue()),
+		Memory: fleet.Bytes(list.Memory().Value()),
+		Pods:   list.Pods().Value(),
+	}
+	for name, q := range list {
+		if strings.HasSuffix(string(name), gpuSuffix) {
+			r.GPU += q.Value()
+		}
+	}
+	return r
+}
+
+// podRequests is what the scheduler counts for a pod: containers, the largest init container, sidecars, overhead, pod-level requests.
+func podRequests(spec *corev1.PodSpec) fleet.Resources {
+	r := resources(helpers.PodRequests(&corev1.Pod{Spec: *spec}, helpers.PodResourcesOptions{}))
+	r.Pods = 1
+	return r
+}
+
+// amounts turns amounts of the API into amounts of the fleet. The API bounds CPU and memory alone; Pods is left without a bound.
+func amounts(a *v1alpha1.ResourceAmounts) fleet.Resources {
+	return fleet.Resources{
+		CPU:    fleet.MilliCPU(a.CPU.MilliValue()),
+		Memory: fleet.Bytes(a.Memory.Value()),
+		GPU:    a.GPU,
+	}
+}
+
+// apiAmounts turns amounts of the fleet into those of the API.
+func apiAmounts(r fleet.Resources) v1alpha1.ResourceAmounts {
+	return v1alpha1.ResourceAmounts{
+		CPU:    *resource.NewMilliQuantity(int64(r.CPU), resource.DecimalSI),
+		Memory: *resource.NewQuantity(int64(r.Memory), resource.BinarySI),
+		GPU:    r.GPU,
+	}
+}

@@ -1,0 +1,164 @@
+package kube
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/tools/cache"
+)
+
+// header is what every mirrored object keeps of its metadata. It implements metav1.Object, which informers index by, through a trimmed
+// ObjectMeta: labels, annotations and managed fields are gone once the facts were made of them.
+type header struct{ metav1.ObjectMeta }
+
+func headerOf(o metav1.Object) header {
+	return header{metav1.ObjectMeta{
+		Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
+		Generation: o.GetGeneration(), CreationTimestamp: o.GetCreationTimestamp(), DeletionTimestamp: o.GetDeletionTimestamp(),
+	}}
+}
+
+// older orders headers by age; equal ages (stamps are whole seconds) by name, so that all controllers agree on who came first.
+func (h *header) older(o *header) bool {
+	if !h.CreationTimestamp.Equal(&o.CreationTimestamp) {
+		return h.CreationTimestamp.Before(&o.CreationTimestamp)
+	}
+	if h.Namespace != o.Namespace {
+		return h.Namespace < o.Namespace
+	}
+	return h.Name < o.Name
+}
+
+// mirror is an informer whose objects became facts of type T on arrival. A nil mirror is empty and in step: it stands for a kind that
+// the cluster does not have.
+type mirror[T metav1.Object] struct {
+	kind     string
+	informer cache.SharedIndexInformer
+}
+
+// newMirror makes an informer convert every R that arrives. The conversion must not fail: what cannot be read becomes facts that say so.
+func newMirror[R any, T metav1.Object](kind string, informer cache.SharedIndexInformer, convert func(R) T) *mirror[T] {
+	// The error is that of an informer that runs already, which a new one does not.
+	if err := informer.SetTransform(func(obj any) (any, error) {
+		if raw, ok := obj.(R); ok {
+			return convert(raw), nil
+		}
+		// Facts pass through a second time after a relist, and tombstones carry facts.
+		return obj, nil
+	}); err != nil {
+		panic(fmt.Sprintf("mirror of %s: %v", kind, err))
+	}
+	return &mirror[T]{kind: kind, informer: informer}
+}
+
+// all lists the facts in no particular order.
+func (m *mirror[T]) all() []T {
+	if m == nil {
+		return nil
+	}
+	objs := m.informer.GetStore().List()
+	out := make([]T, 0, len(objs))
+	for _, o := range objs {
+		if t, ok := o.(T); ok {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// get finds one object by namespace and name.
+func (m *mirror[T]) get(namespace, name string) (T, bool) {
+	var none T
+	if m == nil {
+		return none, false
+	}
+	key := name
+	if namespace != "" {
+		key = namespace + "/" + name
+	}
+	obj, ok, err := m.informer.GetStore().GetByKey(key)
+	if err != nil || !ok {
+		return none, false
+	}
+	t, ok := obj.(T)
+	return t, ok
+}
+
+func (m *mirror[T]) synced() bool { return m == nil || m.informer.HasSynced() }
+
+func (m *mirror[T]) name() string { return m.kind }
+
+func (m *mirror[T]) run(stop <-chan struct{}) { m.informer.Run(stop) }
+
+// onChange calls f with the facts before and after each change; before is the zero T when the object appeared, after when it went.
+func (m *mirror[T]) onChange(f func(before, after T)) error {
+	var none T
+	_, err := m.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) {
+			if t, ok := obj.(T); ok {
+				f(none, t)
+			}
+		},
+		UpdateFunc: func(was, is any) {
+			b, okB := was.(T)
+			a, okA := is.(T)
+			if okA && okB {
+				f(b, a)
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if tomb, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = tomb.Obj
+			}
+			if t, ok := obj.(T); ok {
+				f(t, none)
+			}
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("watch %s: %w", m.kind, err)
+	}
+	return nil
+}
+
+// watched is a mirror of any kind.
+type watched interface {
+	name() string
+	synced() bool
+	run(stop <-chan struct{})
+}
+
+// sight is a condition on a mirror: a write of ours that must become visible.
+type sight func() bool
+
+// sees is the sight of an object at a version or a later one. An object that is gone, or that was made anew under the same name, is
+// later too.
+func (m *mirror[T]) sees(namespace, name string, uid types.UID, version string) sight {
+	return func() bool {
+		t, ok := m.get(namespace, name)
+		if !ok {
+			// Not there yet, or there no more: an object that was just created must appear, but one that vanished again meanwhile
+			// would be waited for until the limit. That costs a second and no correctness.
+			return false
+		}
+		if t.GetUID() != uid {
+			return true
+		}
+		c, err := resourceversion.CompareResourceVersion(t.GetResourceVersion(), version)
+		return err != nil || c >= 0
+	}
+}
+
+// misses is the sight of an object's absence, or of its deletion having begun.
+func (m *mirror[T]) misses(namespace, name string, uid types.UID) sight {
+	return func() bool {
+		t, ok := m.get(namespace, name)
+		return !ok || t.GetUID() != uid || t.GetDeletionTimestamp() != nil
+	}
+}
+
+// sightPoll is how often unseen writes are looked for. Watch events arrive within a few milliseconds of their write.
+const sightPoll = 2 * time.Millisecond

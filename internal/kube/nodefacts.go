@@ -1,0 +1,218 @@
+package kube
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+)
+
+// Annotations by which autoscalers are told to leave a node alone.
+const (
+	annotationScaleDownDisabled = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
+	annotationDoNotDisrupt      = "karpenter.sh/do-not-disrupt"
+	// annotationKept lists which of the two we added. A node that its operator had protected already must stay so when the loan ends.
+	annotationKept = "springtide.dev/keep-node"
+)
+
+// nodeFacts is one machine.
+type nodeFacts struct {
+	header
+	node   fleet.Node // without Pool, Cells, AgentAlive and Share
+	labels labels.Set
+	// taints, kept and protected are what a change of our marks starts from.
+	taints    []corev1.Taint
+	kept      fleet.Known[string]
+	protected map[string]bool
+}
+
+func newNodeFacts(n *corev1.Node) *nodeFacts {
+	f := &nodeFacts{
+		header:    headerOf(n),
+		labels:    n.Labels,
+		taints:    n.Spec.Taints,
+		protected: map[string]bool{},
+		node: fleet.Node{
+			ID:          fleet.NodeID(n.UID),
+			Name:        n.Name,
+			Zone:        n.Labels[corev1.LabelTopologyZone],
+			GPUModel:    n.Labels[labelGPUModel],
+			Allocatable: resources(n.Status.Allocatable),
+			Ready:       nodeReady(n),
+		},
+	}
+	for _, key := range keepAnnotations() {
+		f.protected[key] = n.Annotations[key] == "true"
+	}
+	if kept, ok := n.Annotations[annotationKept]; ok {
+		f.kept = fleet.KnownAt(kept, timeOf(&n.CreationTimestamp))
+	}
+	f.node.Marks = fleet.NodeMarks{
+		HolderTaint:  slices.ContainsFunc(n.Spec.Taints, isHolderTaint),
+		OfflineLabel: n.Labels[v1alpha1.LabelOffline] == "true",
+		KeepNode:     f.kept.OK && f.protected[annotationScaleDownDisabled] && f.protected[annotationDoNotDisrupt],
+	}
+	return f
+}
+
+func keepAnnotations() []string { return []string{annotationScaleDownDisabled, annotationDoNotDisrupt} }
+
+func isHolderTaint(t corev1.Taint) bool {
+	return t.Key == v1alpha1.TaintHolder && t.Value == v1alpha1.TaintHolderOffline && t.Effect == corev1.TaintEffectNoSchedule
+}
+
+func nodeReady(n *corev1.Node) bool {
+	if n.Spec.Unschedulable || n.DeletionTimestamp != nil {
+		return false
+	}
+	for i := range n.Status.Conditions {
+		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// namespaceFacts is one namespace: tenants choose them by label, and the controller's own carries the freeze.
+type namespaceFacts struct {
+	header
+	labels labels.Set
+	freeze string
+}
+
+func newNamespaceFacts(n *corev1.Namespace) *namespaceFacts {
+	return &namespaceFacts{header: headerOf(n), labels: n.Labels, freeze: n.Annotations[v1alpha1.AnnotationFreeze]}
+}
+
+// defaultAgentLease is how long an agent counts as alive after its last renewal when its Lease does not say. It is the kubelet's own
+// default for node leases: three renewals of ten seconds may be missed, and a fourth.
+const defaultAgentLease = 40 * time.Second
+
+// leaseFacts is the Lease of one node's agent.
+type leaseFacts struct {
+	header
+	renewed  time.Time
+	duration time.Duration
+	// seen is when this process saw the renewal, on its own wall clock: life is judged by it, so that a skew between the clocks of two
+	// machines neither kills an agent nor keeps a dead one alive. The first sight of an old Lease counts as life for one duration; a
+	// controller that just started takes nothing away within that time anyway.
+	seen time.Time
+}
+
+func newLeaseFacts(l *coordinationv1.Lease) *leaseFacts {
+	f := &leaseFacts{header: headerOf(l), duration: defaultAgentLease, seen: time.Now()}
+	if l.Spec.RenewTime != nil {
+		f.renewed = l.Spec.RenewTime.Time
+	}
+	if l.Spec.LeaseDurationSeconds != nil {
+		f.duration = time.Duration(*l.Spec.LeaseDurationSeconds) * time.Second
+	}
+	return f
+}
+
+func (l *leaseFacts) alive(wall time.Time) bool {
+	return !l.renewed.IsZero() && wall.Sub(l.seen) <= l.duration
+}
+
+// topologyFacts are the NUMA cells of one node, read from its NodeResourceTopology.
+type topologyFacts struct {
+	header
+	cells []fleet.Cell
+}
+
+// newTopologyFacts reads zones of type Node as cells. The socket of a cell is the number at the end of its parent, a zone of type
+// Socket or Package, or else the value of its attribute "socket" (the ecosystem's exporters agree on neither, and some say nothing). A
+// node with a cell whose socket is unknown counts as one of unknown topology: it is lent whole, since half a socket is worse than none.
+func newTopologyFacts(u *unstructured.Unstructured) *topologyFacts {
+	f := &topologyFacts{header: headerOf(u)}
+	zones, _, _ := unstructured.NestedSlice(u.Object, "zones")
+	sockets := map[string]int{}
+	for _, z := range zones {
+		zone, _ := z.(map[string]any)
+		kind, _ := zone["type"].(string)
+		name, _ := zone["name"].(string)
+		if n, ok := trailingNumber(name); ok && (kind == "Socket" || kind == "Package") {
+			sockets[name] = n
+		}
+	}
+	for _, z := range zones {
+		zone, _ := z.(map[string]any)
+		if kind, _ := zone["type"].(string); kind != "Node" {
+			continue
+		}
+		cell, ok := cellOf(zone, sockets)
+		if !ok {
+			f.cells = nil
+			return f
+		}
+		f.cells = append(f.cells, cell)
+	}
+	slices.SortFunc(f.cells, func(a, b fleet.Cell) int { return a.ID - b.ID })
+	return f
+}
+
+func cellOf(zone map[string]any, sockets map[string]int) (fleet.Cell, bool) {
+	name, _ := zone["name"].(string)
+	id, ok := trailingNumber(name)
+	if !ok {
+		return fleet.Cell{}, false
+	}
+	parent, _ := zone["parent"].(string)
+	socket, ok := sockets[parent]
+	if !ok {
+		if socket, ok = socketAttribute(zone); !ok {
+			return fleet.Cell{}, false
+		}
+	}
+	cell := fleet.Cell{ID: id, Socket: socket}
+	list, _ := zone["resources"].([]any)
+	amounts := corev1.ResourceList{}
+	for _, r := range list {
+		res, _ := r.(map[string]any)
+		name, _ := res["name"].(string)
+		if q, err := resource.ParseQuantity(text(res["capacity"])); err == nil {
+			amounts[corev1.ResourceName(name)] = q
+		}
+	}
+	cell.Capacity = resources(amounts)
+	return cell, true
+}
+
+func socketAttribute(zone map[string]any) (int, bool) {
+	list, _ := zone["attributes"].([]any)
+	for _, a := range list {
+		attr, _ := a.(map[string]any)
+		if attr["name"] == "socket" || attr["name"] == "springtide.dev/socket" {
+			n, err := strconv.Atoi(text(attr["value"]))
+			return n, err == nil && n >= 0
+		}
+	}
+	return 0, false
+}
+
+// text renders a quantity as JSON may carry it: a string, or a bare whole number.
+func text(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case int64:
+		return strconv.FormatInt(v, 10)
+	}
+	return ""
+}
+
+// trailingNumber reads the 3 of "node-3".
+func trailingNumber(s string) (int, bool) {
+	digits := s[len(strings.TrimRight(s, "0123456789")):]
+	n, err := strconv.Atoi(digits)
+	return n, err == nil
+}

@@ -1,0 +1,147 @@
+package kube
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+)
+
+// podFacts is one pod: all that the pod alone can say. Whose it is follows from its owner chain and is joined in by the assembly.
+type podFacts struct {
+	header
+	// pod is the pod without Node, Class, Service, Job, Role, CurrentRevision and Created, which need other objects or the clock.
+	pod fleet.Pod
+	// owner is the controller of the pod.
+	owner     types.UID
+	ownerKind string
+	// revision is the label by which StatefulSets tell their revisions apart.
+	revision string
+	// component is the value of our own component label, mirror says that the kubelet made the pod of a file.
+	component string
+	mirror    bool
+	// tolerates: the pod names the holder taint in a toleration. A blanket toleration of everything does not count: system pods carry
+	// those, and what counts here may be evicted.
+	tolerates bool
+	finished  bool
+}
+
+// notice is the checkpoint notice as it stands in a pod's annotation.
+type notice struct {
+	Loan     string    `json:"loan"`
+	Epoch    int64     `json:"epoch"`
+	Deadline time.Time `json:"deadline"`
+}
+
+func newPodFacts(p *corev1.Pod) *podFacts {
+	f := &podFacts{
+		header:    headerOf(p),
+		revision:  p.Labels[appsv1.ControllerRevisionHashLabelKey],
+		component: p.Labels[v1alpha1.LabelComponent],
+		pod: fleet.Pod{
+			ID:           fleet.UID(p.UID),
+			Name:         fleet.Name{Namespace: p.Namespace, Name: p.Name},
+			NodeName:     p.Spec.NodeName,
+			Requests:     podRequests(&p.Spec),
+			Phase:        fleet.PodPhase(p.Status.Phase),
+			Deleting:     p.DeletionTimestamp != nil,
+			DeletionCost: deletionCost(p.Annotations),
+			Version:      p.ResourceVersion,
+		},
+	}
+	if f.component == v1alpha1.ComponentFiller {
+		f.pod.HoldsOn = pinnedTo(p.Spec.Affinity)
+	}
+	if owner := metav1.GetControllerOf(p); owner != nil {
+		f.owner, f.ownerKind = owner.UID, owner.Kind
+	}
+	_, f.mirror = p.Annotations[corev1.MirrorPodAnnotationKey]
+	if p.Spec.Priority != nil {
+		f.pod.Priority = *p.Spec.Priority
+	}
+	f.finished = f.pod.Phase == fleet.PodSucceeded || f.pod.Phase == fleet.PodFailed
+	f.tolerates = toleratesHolder(p.Spec.Tolerations)
+	f.readStatus(&p.Status)
+	f.readAnnotations(p.Annotations)
+	return f
+}
+
+// readStatus reads conditions and times. startTime and the Ready condition are written by the node side in our own time already.
+func (f *podFacts) readStatus(s *corev1.PodStatus) {
+	if s.StartTime != nil {
+		f.pod.Started = fleet.KnownAt(timeOf(s.StartTime), timeOf(s.StartTime))
+	}
+	for i := range s.Conditions {
+		c := &s.Conditions[i]
+		switch c.Type {
+		case corev1.PodReady:
+			f.pod.Ready = c.Status == corev1.ConditionTrue
+			if f.pod.Ready {
+				f.pod.ReadySince = fleet.KnownAt(timeOf(&c.LastTransitionTime), timeOf(&c.LastTransitionTime))
+			}
+		case corev1.PodScheduled:
+			f.pod.Unschedulable = c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
+		}
+	}
+}
+
+// readAnnotations reads notice, acknowledgement and heartbeat. What cannot be read counts as absent: a garbled acknowledgement must not
+// shorten a wait.
+func (f *podFacts) readAnnotations(a map[string]string) {
+	if text, ok := a[v1alpha1.AnnotationNotice]; ok {
+		var n notice
+		if json.Unmarshal([]byte(text), &n) == nil {
+			f.pod.NoticeLoan, f.pod.NoticeEpoch = fleet.LoanID(n.Loan), n.Epoch
+		}
+	}
+	if epoch, err := strconv.ParseInt(a[v1alpha1.AnnotationAck], 10, 64); err == nil {
+		f.pod.AckEpoch = epoch
+	}
+	if t, err := time.Parse(time.RFC3339, a[v1alpha1.AnnotationHeartbeat]); err == nil {
+		f.pod.Heartbeat = fleet.KnownAt(t.UTC(), t.UTC())
+	}
+}
+
+// pinnedTo is the machine that a filler's affinity names: known before the filler is bound, however long the name is.
+func pinnedTo(a *corev1.Affinity) string {
+	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return ""
+	}
+	for _, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		for _, m := range term.MatchFields {
+			if m.Key == metav1.ObjectNameField && len(m.Values) == 1 {
+				return m.Values[0]
+			}
+		}
+	}
+	return ""
+}
+
+func deletionCost(annotations map[string]string) int {
+	// The API server refuses what is not a number; 0 is what the ReplicaSet controller takes an absent cost for.
+	n, err := strconv.Atoi(annotations[corev1.PodDeletionCost])
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func toleratesHolder(ts []corev1.Toleration) bool {
+	for i := range ts {
+		t := &ts[i]
+		if t.Key != v1alpha1.TaintHolder || (t.Effect != "" && t.Effect != corev1.TaintEffectNoSchedule) {
+			continue
+		}
+		if t.Operator == corev1.TolerationOpExists || t.Value == v1alpha1.TaintHolderOffline {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,210 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// Snapshot joins the mirrors into the facts of this moment. Finished pods are left out: they hold no room and count for nothing. Besides
+// being not in step it fails on an object of ours that cannot be read, since deciding without it might lend a machine twice.
+func (c *Cluster) Snapshot(ctx context.Context) (*fleet.Snapshot, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s, n, err := c.observe()
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.revision++
+	s.Revision, c.notes = c.revision, n
+	return s, nil
+}
+
+// observe is Snapshot without counting a revision.
+func (c *Cluster) observe() (*fleet.Snapshot, notes, error) {
+	if missing := c.unsynced(); len(missing) > 0 {
+		return nil, notes{}, fmt.Errorf("kube: %s not read yet", strings.Join(missing, ", "))
+	}
+	a := newAssembly(c)
+	if err := a.readable(); err != nil {
+		return nil, notes{}, fmt.Errorf("kube: %w", err)
+	}
+	a.addPools()
+	a.addNodes()
+	a.addRevisions()
+	a.addServices()
+	a.addJobs()
+	a.addPods()
+	a.addTenants()
+	for _, l := range c.loans.all() {
+		a.s.Loans = append(a.s.Loans, l.facts)
+	}
+	for _, f := range c.festivals.all() {
+		a.s.Festivals = append(a.s.Festivals, f.facts)
+	}
+	a.s.Sort()
+	return a.s, a.notes, nil
+}
+
+// notes are findings about objects of ours that a snapshot has no place for. The texts read "Reason: sentence".
+type notes struct {
+	pools   map[fleet.PoolID]string
+	tenants map[fleet.TenantID]string
+}
+
+// assembly is one snapshot in the making. Facts of mirrors are shared with the caches and are copied, never changed.
+type assembly struct {
+	c    *Cluster
+	s    *fleet.Snapshot
+	wall time.Time
+	notes
+
+	nodeIDs   map[string]fleet.NodeID
+	revisions map[types.UID]*replicaSetFacts
+	newest    map[types.UID]types.UID // deployment -> its newest ReplicaSet
+	// owners say whose the pods of a workload are.
+	services map[types.UID]int
+	jobs     map[types.UID]memberRef
+	// updates are the newest revisions of StatefulSets by UID.
+	updates map[types.UID]string
+}
+
+// memberRef points at one member of one job.
+type memberRef struct {
+	job  fleet.JobID
+	role string
+}
+
+func newAssembly(c *Cluster) *assembly {
+	a := &assembly{
+		c: c, s: &fleet.Snapshot{At: c.o.Clock.Now().UTC()}, wall: time.Now(),
+		notes:    notes{pools: map[fleet.PoolID]string{}, tenants: map[fleet.TenantID]string{}},
+		nodeIDs:  map[string]fleet.NodeID{},
+		services: map[types.UID]int{}, jobs: map[types.UID]memberRef{}, updates: map[types.UID]string{},
+	}
+	c.mu.Lock()
+	a.s.LeaderEpoch, a.s.WatchedSince = c.epoch, c.since
+	c.mu.Unlock()
+	if ns, ok := c.namespaces.get("", c.o.Namespace); ok {
+		a.s.Frozen = ns.freeze
+	}
+	return a
+}
+
+func (a *assembly) readable() error {
+	for _, err := range []error{
+		firstUnreadable(a.c.services.all()), firstUnreadable(a.c.pools.all()), firstUnreadable(a.c.tenants.all()),
+		firstUnreadable(a.c.loans.all()), firstUnreadable(a.c.shares.all()), firstUnreadable(a.c.jobs.all()),
+		firstUnreadable(a.c.festivals.all()),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// at brings a stamp of the API server into our time, and never into the future: stamps are whole seconds, and our clock may stand.
+func (a *assembly) at(stamp time.Time) time.Time {
+	if stamp.IsZero() {
+		return stamp
+	}
+	t := a.c.o.Clock.At(stamp).UTC()
+	if t.After(a.s.At) {
+		return a.s.At
+	}
+	return t
+}
+
+func (a *assembly) addPools() {
+	for _, p := range a.c.pools.all() {
+		a.s.Pools = append(a.s.Pools, p.facts.pool)
+		if p.facts.problem != "" {
+			a.notes.pools[p.facts.pool.ID] = p.facts.problem
+		}
+	}
+}
+
+func (a *assembly) addNodes() {
+	pools := a.c.pools.all()
+	slices.SortFunc(pools, func(x, y *ownPool) int { return cmp.Compare(x.Name, y.Name) })
+	nodes := a.c.nodes.all()
+	slices.SortFunc(nodes, func(x, y *nodeFacts) int { return cmp.Compare(x.Name, y.Name) })
+	for _, f := range nodes {
+		n := f.node
+		n.Pool = a.homeOf(f, pools)
+		if t, ok := a.topology(f.Name); ok {
+			n.Cells = t.cells
+		}
+		if l, ok := a.c.leases.get(a.c.o.Namespace, agentLease(f.Name)); ok {
+			n.AgentAlive = l.alive(a.wall)
+		}
+		// A NodeShare of another UID speaks of a machine that is gone; for this one nothing was promised yet.
+		if s, ok := a.c.shares.get("", f.Name); ok && s.facts.node == n.ID {
+			n.Share = s.facts.share
+		}
+		a.nodeIDs[f.Name] = n.ID
+		a.s.Nodes = append(a.s.Nodes, n)
+	}
+}
+
+// topology finds a node's cells. The object is named after the node and lies in no namespace.
+func (a *assembly) topology(node string) (*topologyFacts, bool) { return a.c.topologies.get("", node) }
+
+// homeOf is the pool whose selector picks the node. A node picked by two belongs to neither, and both say so: guessing would lend a
+// machine on terms that its owner did not set.
+func (a *assembly) homeOf(f *nodeFacts, pools []*ownPool) fleet.PoolID {
+	var home fleet.PoolID
+	var contested bool
+	for _, p := range pools {
+		if !p.facts.selector.Matches(f.labels) {
+			continue
+		}
+		id := p.facts.pool.ID
+		if home == "" {
+			home = id
+			continue
+		}
+		contested = true
+		for _, pair := range [][2]fleet.PoolID{{home, id}, {id, home}} {
+			if a.notes.pools[pair[0]] == "" {
+				a.notes.pools[pair[0]] = fmt.Sprintf("NodeContested: node %s is picked by pool %s too: make the node selectors disjoint; the node belongs to neither", f.Name, pair[1])
+			}
+		}
+	}
+	if contested {
+		return ""
+	}
+	return home
+}
+
+// addRevisions finds the newest ReplicaSet of each Deployment: the highest revision, and the younger on a tie.
+func (a *assembly) addRevisions() {
+	sets := a.c.replicaSets.all()
+	a.revisions = make(map[types.UID]*replicaSetFacts, len(sets))
+	best := map[types.UID]*replicaSetFacts{}
+	for _, r := range sets {
+		a.revisions[r.UID] = r
+		if r.deployment == "" {
+			continue
+		}
+		b, ok := best[r.deployment]
+		if !ok || r.revision > b.revision || (r.revision == b.revision && b.older(&r.header)) {
+			best[r.deployment] = r
+		}
+	}
+	a.newest = make(map[types.UID]types.UID, len(best))
+	for d, r := range best {
+		a.newest[d] = r.UID
+	}
+}

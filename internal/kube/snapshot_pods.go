@@ -1,0 +1,83 @@
+package kube
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+)
+
+// addPods copies every live pod and says whose it is.
+func (a *assembly) addPods() {
+	all := a.c.pods.all()
+	// By name first, so that each service's list and the snapshot's are built in order and sorting them again costs one pass.
+	slices.SortFunc(all, func(x, y *podFacts) int { return x.pod.Name.Compare(y.pod.Name) })
+	a.s.Pods = make([]fleet.Pod, 0, len(all))
+	for _, f := range all {
+		if f.finished {
+			continue
+		}
+		p := f.pod
+		p.Created = a.at(f.CreationTimestamp.Time)
+		p.Node = a.nodeIDs[p.NodeName]
+		service := a.claim(&p, f)
+		a.s.Pods = append(a.s.Pods, p)
+		if service >= 0 {
+			s := &a.s.Services[service]
+			s.Pods = append(s.Pods, p)
+		}
+	}
+}
+
+// claim finds the owner of a pod by its chain (pod, ReplicaSet, Deployment), never by labels, and from it the class. It returns the
+// index of the pod's service, or -1.
+//
+// A pod of a service is online whatever it tolerates: an online pod must never be taken for one that may be evicted.
+func (a *assembly) claim(p *fleet.Pod, f *podFacts) int {
+	owner, current := f.owner, true
+	if rs, ok := a.revisions[owner]; ok && f.ownerKind == "ReplicaSet" && rs.deployment != "" {
+		current = a.newest[rs.deployment] == rs.UID
+		owner = rs.deployment
+	}
+	if update, ok := a.updates[owner]; ok && update != "" {
+		current = f.revision == update
+	}
+	p.CurrentRevision = current
+	service, member := a.ownerOf(owner)
+	p.Job, p.Role = member.job, member.role
+	if service >= 0 {
+		p.Service = a.s.Services[service].ID
+	}
+	p.Class = classOf(f, a.c.o.Namespace, service >= 0, member.job != "")
+	return service
+}
+
+func (a *assembly) ownerOf(owner types.UID) (service int, member memberRef) {
+	service = -1
+	if owner == "" {
+		return service, member
+	}
+	if i, ok := a.services[owner]; ok {
+		service = i
+	}
+	return service, a.jobs[owner]
+}
+
+// classOf says what a pod is to us. Our own label counts in our own namespace alone, so that nobody else can declare a pod to be a
+// filler or part of the system.
+func classOf(f *podFacts, namespace string, ofService, ofJob bool) fleet.PodClass {
+	ours := f.Namespace == namespace
+	switch {
+	case ours && f.component == v1alpha1.ComponentFiller:
+		return fleet.PodFiller
+	case f.mirror, f.ownerKind == "DaemonSet", f.ownerKind == "Node", ours && f.component != "":
+		return fleet.PodSystem
+	case ofService:
+		return fleet.PodOnline
+	case ofJob, f.tolerates:
+		return fleet.PodOffline
+	}
+	return fleet.PodOnline
+}

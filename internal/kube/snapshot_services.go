@@ -1,0 +1,134 @@
+package kube
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+)
+
+// The kinds of targets that the controller reads and scales.
+const (
+	kindDeployment  = "Deployment"
+	kindStatefulSet = "StatefulSet"
+	kindJob         = "Job"
+)
+
+// addServices joins each ElasticService with its target and finds who else scales it. The oldest service of a target acts, whatever
+// else is wrong with it: two that take turns would be worse than one that is blocked.
+func (a *assembly) addServices() {
+	all := a.c.services.all()
+	slices.SortFunc(all, func(x, y *ownService) int {
+		if x.older(&y.header) {
+			return -1
+		}
+		return 1
+	})
+	hpas := byTarget(a.c.hpas.all())
+	scaled := byTarget(a.c.scaledObjects.all())
+	first := map[targetKey]fleet.ServiceID{}
+	for _, f := range all {
+		s := f.facts.service
+		s.Created = a.at(f.CreationTimestamp.Time)
+		w := a.target(&f.facts)
+		if w != nil {
+			a.observeTarget(&s, f, w)
+		}
+		s.Blocked = blockedBy(&s, &f.facts, first[f.facts.key], hpas[f.facts.key], scaled[f.facts.key])
+		if _, taken := first[f.facts.key]; !taken {
+			first[f.facts.key] = s.ID
+			if w != nil {
+				a.services[w.UID] = len(a.s.Services)
+				a.updates[w.UID] = w.updateRevision
+			}
+		}
+		if h := hpas[f.facts.key]; len(h) == 1 {
+			s.HPA = &fleet.HPAFacts{Name: h[0].Name, Min: h[0].min, Max: h[0].max, Version: h[0].ResourceVersion}
+		}
+		a.s.Services = append(a.s.Services, s)
+	}
+}
+
+func (a *assembly) target(f *serviceFacts) *workloadFacts {
+	var m *mirror[*workloadFacts]
+	switch f.key.kind {
+	case kindDeployment:
+		m = a.c.deployments
+	case kindStatefulSet:
+		m = a.c.statefulSets
+	}
+	w, ok := m.get(f.key.namespace, f.key.name)
+	if !ok {
+		return nil
+	}
+	return w
+}
+
+func (a *assembly) observeTarget(s *fleet.Service, f *ownService, w *workloadFacts) {
+	s.TargetFound, s.TargetUID, s.Version = true, fleet.UID(w.UID), w.ResourceVersion
+	s.Request = w.request
+	s.Desired = fleet.KnownAt(w.replicas, a.s.At)
+	// Pods leave a StatefulSet by ordinal, and under an HPA it is the HPA that shrinks: only a ReplicaSet that we scale can be steered.
+	s.Steerable = f.facts.key.kind == kindDeployment && s.Actuation == fleet.ByScale
+	if s.Actuation == fleet.ByScale && f.facts.scaled {
+		s.ForeignWriter = foreignWriter(w.writers)
+	}
+}
+
+// foreignWriter names the manager that took spec.replicas from us. Managed fields name the present owners alone, so it is asked only
+// after we have scaled: before that, whoever created the target owns its replicas by right.
+func foreignWriter(writers []string) string {
+	if len(writers) == 0 || slices.Contains(writers, v1alpha1.FieldManager) {
+		return ""
+	}
+	return slices.Min(writers)
+}
+
+// byTarget groups scalers by what they scale, each group by name.
+func byTarget(list []*scalerFacts) map[targetKey][]*scalerFacts {
+	out := map[targetKey][]*scalerFacts{}
+	for _, s := range list {
+		out[s.target] = append(out[s.target], s)
+	}
+	for _, group := range out {
+		slices.SortFunc(group, func(x, y *scalerFacts) int { return cmp.Compare(x.Name, y.Name) })
+	}
+	return out
+}
+
+// blockedBy says why nothing may be done for a service, in the form "Reason: sentence with the mend"; empty when all is well. The first
+// obstacle that an operator must clear comes first.
+func blockedBy(s *fleet.Service, f *serviceFacts, first fleet.ServiceID, hpas, scaledObjects []*scalerFacts) string {
+	switch {
+	case f.problem != "":
+		return f.problem
+	case first != "":
+		return fmt.Sprintf("Conflicted: %s %s is the target of the older ElasticService %s: delete one of the two", f.key.kind, s.Target, first)
+	case f.key.kind != kindDeployment && f.key.kind != kindStatefulSet:
+		return fmt.Sprintf("UnsupportedTarget: targets of kind %s cannot be scaled yet: name a Deployment or a StatefulSet", f.key.kind)
+	case !s.TargetFound:
+		return fmt.Sprintf("TargetNotFound: there is no %s %s: create it, or correct spec.targetRef", f.key.kind, s.Target)
+	case len(scaledObjects) > 0:
+		return fmt.Sprintf("ScaledObjectFound: ScaledObject %s scales the target: delete it, since KEDA and Springtide would fight", scaledObjects[0].Name)
+	case s.Actuation == fleet.ByHPAFloor && len(hpas) == 0:
+		return "HPAMissing: actuation HPAFloor needs a HorizontalPodAutoscaler on the target: create one, or set spec.actuation to Scale"
+	case s.Actuation == fleet.ByHPAFloor && len(hpas) > 1:
+		return fmt.Sprintf("HPAAmbiguous: HorizontalPodAutoscalers %s all scale the target: keep one", names(hpas))
+	case s.Actuation == fleet.ByHPAFloor && hpas[0].parent != "":
+		return fmt.Sprintf("ScaledObjectFound: the HorizontalPodAutoscaler %s belongs to ScaledObject %s, which writes its minReplicas", hpas[0].Name, hpas[0].parent)
+	case s.Actuation == fleet.ByScale && len(hpas) > 0:
+		return fmt.Sprintf("HPAFound: HorizontalPodAutoscaler %s scales the target: set spec.actuation to HPAFloor to keep it, or delete it", names(hpas))
+	}
+	return ""
+}
+
+func names(list []*scalerFacts) string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = s.Name
+	}
+	return strings.Join(out, ", ")
+}

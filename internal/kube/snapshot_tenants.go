@@ -1,0 +1,84 @@
+package kube
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+)
+
+func agentLease(node string) string { return v1alpha1.AgentLeasePrefix + node }
+
+// addTenants gives each tenant its namespaces. A namespace that two tenants choose belongs to neither, and both say so.
+func (a *assembly) addTenants() {
+	all := a.c.tenants.all()
+	slices.SortFunc(all, func(x, y *ownTenant) int { return cmp.Compare(x.Name, y.Name) })
+	index := make(map[fleet.TenantID]int, len(all))
+	for i, f := range all {
+		t := f.facts.tenant
+		index[t.ID] = i
+		a.s.Tenants = append(a.s.Tenants, t)
+		if f.facts.problem != "" {
+			a.notes.tenants[t.ID] = f.facts.problem
+		}
+	}
+	for i := range a.s.Tenants {
+		if problem := parentProblem(a.s.Tenants, index, i); problem != "" {
+			a.noteTenant(a.s.Tenants[i].ID, problem)
+		}
+	}
+	a.shareNamespaces(all)
+	for i := range a.s.Tenants {
+		t := &a.s.Tenants[i]
+		t.Accepted = a.notes.tenants[t.ID] == ""
+	}
+}
+
+func (a *assembly) shareNamespaces(all []*ownTenant) {
+	namespaces := a.c.namespaces.all()
+	slices.SortFunc(namespaces, func(x, y *namespaceFacts) int { return cmp.Compare(x.Name, y.Name) })
+	for _, ns := range namespaces {
+		var chosen []int
+		for i, f := range all {
+			if f.facts.selector.Matches(ns.labels) {
+				chosen = append(chosen, i)
+			}
+		}
+		if len(chosen) == 1 {
+			t := &a.s.Tenants[chosen[0]]
+			t.Namespaces = append(t.Namespaces, ns.Name)
+			continue
+		}
+		for k, i := range chosen {
+			other := chosen[(k+1)%len(chosen)]
+			a.noteTenant(a.s.Tenants[i].ID, fmt.Sprintf("NamespaceContested: namespace %s is chosen by CapacityQuota %s too: make the namespace selectors disjoint; it belongs to neither",
+				ns.Name, a.s.Tenants[other].ID))
+		}
+	}
+}
+
+// noteTenant keeps the first problem of a tenant.
+func (a *assembly) noteTenant(id fleet.TenantID, text string) {
+	if a.notes.tenants[id] == "" {
+		a.notes.tenants[id] = text
+	}
+}
+
+// parentProblem says what is wrong with a tenant's line of parents; empty when it ends in a root.
+func parentProblem(ts []fleet.Tenant, index map[fleet.TenantID]int, i int) string {
+	seen := map[fleet.TenantID]bool{}
+	for t := &ts[i]; t.Parent != ""; {
+		if seen[t.ID] {
+			return fmt.Sprintf("ParentCycle: the parents of CapacityQuota %s lead back to %s: correct spec.parent of one of them", ts[i].ID, t.ID)
+		}
+		seen[t.ID] = true
+		up, ok := index[t.Parent]
+		if !ok {
+			return fmt.Sprintf("ParentNotFound: CapacityQuota %s names the parent %s, which does not exist: create it, or correct spec.parent", t.ID, t.Parent)
+		}
+		t = &ts[up]
+	}
+	return ""
+}

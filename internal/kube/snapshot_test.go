@@ -1,0 +1,390 @@
+package kube
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+)
+
+var (
+	inWeb   = map[string]string{"tier": "web"}
+	inBatch = map[string]string{"tier": "batch"}
+)
+
+// shop is a service of three pods: one of an old revision, one that is not ready.
+func shop() []metav1.Object {
+	old := pod("shop", "cart-a", "n1", "ReplicaSet", "cart-1")
+	fresh := pod("shop", "cart-b", "n1", "ReplicaSet", "cart-2")
+	starting := pod("shop", "cart-c", "", "ReplicaSet", "cart-2")
+	starting.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
+		{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}}
+	return []metav1.Object{
+		node("n1", inWeb), pool("web", "Online", inWeb), deployment("cart", 3), replicaSet("cart", 1), replicaSet("cart", 2),
+		old, fresh, starting, service("cart"),
+	}
+}
+
+func TestServiceAndItsPods(t *testing.T) {
+	// A pod with the same name prefix but without the owner is nobody's; a finished one does not count at all.
+	stray := pod("shop", "cart-stray", "n1", "", "")
+	ended := pod("shop", "cart-ended", "n1", "ReplicaSet", "cart-2")
+	ended.Status.Phase = corev1.PodFailed
+	s := newWorld(t, append(shop(), stray, ended)...).snapshot(t)
+
+	svc := s.Service("shop/cart")
+	if svc == nil {
+		t.Fatal("the service is missing")
+	}
+	if svc.Blocked != "" || !svc.TargetFound || !svc.Steerable || svc.Desired.Value != 3 || !svc.Desired.OK {
+		t.Errorf("target: blocked %q, found %v, steerable %v, desired %+v", svc.Blocked, svc.TargetFound, svc.Steerable, svc.Desired)
+	}
+	if want := (fleet.Resources{CPU: 2000, Memory: 2 * fleet.GiB, Pods: 1}); svc.Request != want {
+		t.Errorf("request = %v, want %v", svc.Request, want)
+	}
+	if svc.Created != t0.Add(-time.Hour) {
+		t.Errorf("created = %v: the API server's stamp was not brought into our time", svc.Created)
+	}
+	var got []string
+	for _, p := range svc.Pods {
+		got = append(got, p.Name.Name)
+	}
+	if diff := cmp.Diff([]string{"cart-a", "cart-b", "cart-c"}, got); diff != "" {
+		t.Errorf("pods by owner chain (-want +got):\n%s", diff)
+	}
+	if n := svc.Ready(); n != 1 {
+		t.Errorf("Ready() = %d, want 1: the old revision does not count", n)
+	}
+	b, c := svc.Pods[1], svc.Pods[2]
+	if b.ReadySince.Value != t0.Add(-29*time.Minute) || b.Started.Value != t0.Add(-30*time.Minute) || b.Created != t0.Add(-time.Hour) {
+		t.Errorf("times of cart-b: started %v, ready %v, created %v", b.Started.Value, b.ReadySince.Value, b.Created)
+	}
+	if !c.Unschedulable || c.Ready || c.Node != "" {
+		t.Errorf("cart-c = %+v: want unschedulable, unready, unbound", c)
+	}
+	if len(s.Pods) != 4 {
+		t.Errorf("%d pods, want 4: finished pods are left out", len(s.Pods))
+	}
+	if n := s.Nodes[0]; n.Pool != "web" || n.Allocatable.CPU != 64000 || !n.Ready {
+		t.Errorf("node = %+v", n)
+	}
+}
+
+func TestServiceBlocked(t *testing.T) {
+	second := service("cart")
+	second.Name, second.UID, second.CreationTimestamp = "a-younger", "younger", apiStamp(time.Minute)
+	floor := service("cart")
+	floor.Spec.Actuation = "HPAFloor"
+	kedaOwned := hpa("keda-hpa-cart", "cart")
+	kedaOwned.OwnerReferences = ownedBy("ScaledObject", "cart")
+	cron := service("cart")
+	cron.Spec.Windows = []v1alpha1.Window{{Name: "noon", Start: "0 25 * * *", Duration: metav1.Duration{Duration: time.Hour}, TimeZone: "UTC"}}
+	daemon := service("cart")
+	daemon.Spec.TargetRef.Kind = "DaemonSet"
+	scaled := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject",
+		"metadata": map[string]any{"namespace": "shop", "name": "by-queue"}, "spec": map[string]any{"scaleTargetRef": map[string]any{"name": "cart"}}}}
+
+	for _, c := range []struct {
+		name    string
+		objects []metav1.Object
+		id      fleet.ServiceID
+		want    string // the beginning
+	}{
+		{"accepted", []metav1.Object{service("cart"), deployment("cart", 3)}, "shop/cart", ""},
+		{"no target", []metav1.Object{service("cart")}, "shop/cart", "TargetNotFound: there is no Deployment shop/cart"},
+		{"the older of two acts", []metav1.Object{service("cart"), second, deployment("cart", 3)}, "shop/cart", ""},
+		{"the younger of two is blocked", []metav1.Object{service("cart"), second, deployment("cart", 3)}, "shop/a-younger",
+			"Conflicted: Deployment shop/cart is the target of the older ElasticService shop/cart"},
+		{"an HPA that is not adopted", []metav1.Object{service("cart"), deployment("cart", 3), hpa("mine", "cart")}, "shop/cart",
+			"HPAFound: HorizontalPodAutoscaler mine scales the target: set spec.actuation to HPAFloor"},
+		{"an HPA on something else", []metav1.Object{service("cart"), deployment("cart", 3), hpa("mine", "other")}, "shop/cart", ""},
+		{"a floor without an HPA", []metav1.Object{floor, deployment("cart", 3)}, "shop/cart", "HPAMissing: "},
+		{"a floor under an HPA", []metav1.Object{floor, deployment("cart", 3), hpa("mine", "cart")}, "shop/cart", ""},
+		{"a floor under two", []metav1.Object{floor, deployment("cart", 3), hpa("mine", "cart"), hpa("yours", "cart")}, "shop/cart",
+			"HPAAmbiguous: HorizontalPodAutoscalers mine, yours all"},
+		{"a floor under KEDA's HPA", []metav1.Object{floor, deployment("cart", 3), kedaOwned}, "shop/cart", "ScaledObjectFound: "},
+		{"a ScaledObject", []metav1.Object{service("cart"), deployment("cart", 3), scaled}, "shop/cart", "ScaledObjectFound: ScaledObject by-queue"},
+		{"a window that cannot be", []metav1.Object{cron, deployment("cart", 3)}, "shop/cart", "InvalidSpec: spec.windows[0].start: "},
+		{"a kind without replicas", []metav1.Object{daemon}, "shop/cart", "UnsupportedTarget: "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := newWorld(t, c.objects...).snapshot(t).Service(c.id).Blocked
+			if !strings.HasPrefix(got, c.want) || (c.want == "") != (got == "") {
+				t.Errorf("Blocked = %q, want %q…", got, c.want)
+			}
+		})
+	}
+}
+
+func TestForeignWriter(t *testing.T) {
+	field := func(manager, sub, fields string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Manager: manager, Subresource: sub, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}
+	}
+	const replicas, status = `{"f:spec":{"f:replicas":{}}}`, `{"f:status":{"f:replicas":{}}}`
+	for _, c := range []struct {
+		name   string
+		scaled bool
+		fields []metav1.ManagedFieldsEntry
+		want   string
+	}{
+		{"ours", true, []metav1.ManagedFieldsEntry{field("springtide", "scale", replicas), field("kube-controller-manager", "status", status)}, ""},
+		{"taken from us", true, []metav1.ManagedFieldsEntry{field("kubectl-client-side-apply", "", replicas)}, "kubectl-client-side-apply"},
+		{"never scaled by us", false, []metav1.ManagedFieldsEntry{field("helm", "", replicas)}, ""},
+		{"owned by nobody", true, []metav1.ManagedFieldsEntry{field("kube-controller-manager", "status", status)}, ""},
+	} {
+		d, s := deployment("cart", 3), service("cart")
+		d.ManagedFields = c.fields
+		if c.scaled {
+			s.Status.LastScaleTime = ptr(ourTime(time.Hour))
+		}
+		// The fake clientset keeps managed fields of its own, so the facts are made by hand.
+		w := newDeploymentFacts(d)
+		f := newServiceFacts(s, "namespace")
+		got := ""
+		if f.scaled {
+			got = foreignWriter(w.writers)
+		}
+		if got != c.want {
+			t.Errorf("%s: foreign writer %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestPodClasses(t *testing.T) {
+	tolerant := pod("train", "tolerant", "n1", "", "")
+	tolerant.Spec.Tolerations = []corev1.Toleration{{Key: v1alpha1.TaintHolder, Operator: corev1.TolerationOpExists}}
+	blanket := pod("kube-system", "blanket", "n1", "", "")
+	blanket.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	onlineTolerant := pod("shop", "cart-a", "n1", "ReplicaSet", "cart-1")
+	onlineTolerant.Spec.Tolerations = tolerant.Spec.Tolerations
+	filler := pod(ourNamespace, "filler", "n1", "", "")
+	filler.Labels = map[string]string{v1alpha1.LabelComponent: v1alpha1.ComponentFiller}
+	pretender := pod("shop", "pretender", "n1", "", "")
+	pretender.Labels = filler.Labels
+	ours := pod(ourNamespace, "scheduler", "n1", "", "")
+	ours.Labels = map[string]string{v1alpha1.LabelComponent: "scheduler"}
+	mirror := pod("kube-system", "etcd", "n1", "Node", "n1")
+	mirror.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"}
+
+	w := newWorld(t, node("n1", inWeb), deployment("cart", 1), replicaSet("cart", 1), service("cart"), batchJob("bert", 4), elasticJob("bert"),
+		tolerant, blanket, onlineTolerant, filler, pretender, ours, mirror,
+		pod("kube-system", "proxy", "n1", "DaemonSet", "proxy"), pod("train", "bert-0", "n1", "Job", "bert"), pod("train", "other", "n1", "Job", "unknown"))
+	want := map[string]fleet.PodClass{
+		"tolerant": fleet.PodOffline, "bert-0": fleet.PodOffline,
+		"blanket": fleet.PodOnline, "other": fleet.PodOnline, "pretender": fleet.PodOnline,
+		"cart-a": fleet.PodOnline, // of a service: never evicted, whatever it tolerates
+		"filler": fleet.PodFiller,
+		"proxy":  fleet.PodSystem, "etcd": fleet.PodSystem, "scheduler": fleet.PodSystem,
+	}
+	got := map[string]fleet.PodClass{}
+	s := w.snapshot(t)
+	for _, p := range s.Pods {
+		got[p.Name.Name] = p.Class
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("classes (-want +got):\n%s", diff)
+	}
+	for _, p := range s.Pods {
+		if p.Name.Name == "bert-0" && (p.Job != "train/bert" || p.Role != "worker") {
+			t.Errorf("bert-0 belongs to job %q role %q", p.Job, p.Role)
+		}
+	}
+}
+
+func TestNodesAndPools(t *testing.T) {
+	both := node("n3", map[string]string{"tier": "web", "extra": "yes"})
+	lent := node("n2", inWeb)
+	lent.Spec.Taints = []corev1.Taint{holderTaint(), {Key: "other", Effect: corev1.TaintEffectNoExecute}}
+	lent.Labels = map[string]string{"tier": "web", v1alpha1.LabelOffline: "true", corev1.LabelTopologyZone: "z1"}
+	lent.Annotations = map[string]string{annotationScaleDownDisabled: "true", annotationDoNotDisrupt: "true", annotationKept: ""}
+	cordoned := node("n4", inBatch)
+	cordoned.Spec.Unschedulable = true
+	stale := nodeShare("n4", "gone", "web", "", 1, true, 0)
+	stale.Spec.NodeUID = "an earlier machine"
+	lease := &coordinationv1.Lease{ObjectMeta: meta("Lease", ourNamespace, "springtide-agent-n2"),
+		Spec: coordinationv1.LeaseSpec{RenewTime: ptr(metav1.NowMicro())}}
+	w := newWorld(t, node("n1", inWeb), lent, both, cordoned, pool("web", "Online", inWeb), pool("batch", "Offline", inBatch),
+		pool("extra", "Online", map[string]string{"extra": "yes"}), topology("n2"), stale, lease,
+		loan("l", "n2", "Noticed", 3, 0, 1), nodeShare("n2", "l", "batch", "web", 3, true, 0, 1))
+	s := w.snapshot(t)
+
+	byName := map[string]fleet.Node{}
+	for _, n := range s.Nodes {
+		byName[n.Name] = n
+	}
+	for name, pool := range map[string]fleet.PoolID{"n1": "web", "n2": "web", "n3": "", "n4": "batch"} {
+		if got := byName[name].Pool; got != pool {
+			t.Errorf("home of %s = %q, want %q", name, got, pool)
+		}
+	}
+	for id, want := range map[fleet.PoolID]string{"web": "NodeContested: node n3 is picked by pool extra too", "extra": "NodeContested: node n3 is picked by pool web too", "batch": ""} {
+		if got := w.notes.pools[id]; !strings.HasPrefix(got, want) || (got == "") != (want == "") {
+			t.Errorf("note of pool %s = %q, want %q…", id, got, want)
+		}
+	}
+	n2 := byName["n2"]
+	if n2.Marks != (fleet.NodeMarks{HolderTaint: true, OfflineLabel: true, KeepNode: true}) || n2.Zone != "z1" || !n2.AgentAlive {
+		t.Errorf("n2: marks %+v, zone %q, agent %v", n2.Marks, n2.Zone, n2.AgentAlive)
+	}
+	if len(n2.Cells) != 4 || n2.Cells[3] != (fleet.Cell{ID: 3, Socket: 1, Capacity: fleet.Resources{CPU: 16000, Memory: 64 * fleet.GiB}}) {
+		t.Errorf("cells of n2 = %+v", n2.Cells)
+	}
+	entry := n2.Share.Find("l")
+	if !entry.IsClean(3) || entry.Holder != "batch" || entry.Next != "web" || entry.CleanAt != t0.Add(-time.Minute) {
+		t.Errorf("share of n2 = %+v", entry)
+	}
+	if byName["n4"].Share.Exists || byName["n4"].Ready || byName["n1"].AgentAlive || len(byName["n1"].Cells) != 0 {
+		t.Errorf("n4 = %+v, n1 = %+v", byName["n4"], byName["n1"])
+	}
+	l := s.Loan("l")
+	if l.Phase != fleet.Noticed || l.Epoch != 3 || l.Since != t0.Add(-10*time.Minute) || l.Parcel != fleet.MakeParcelID(n2.ID, []int{0, 1}) || l.Capacity.CPU != 64000 {
+		t.Errorf("loan = %+v", l)
+	}
+}
+
+// topology is a machine of two sockets with two cells each.
+func topology(name string) *unstructured.Unstructured {
+	zones := []any{map[string]any{"name": "socket-0", "type": "Socket"}, map[string]any{"name": "socket-1", "type": "Socket"}}
+	for i, parent := range []string{"socket-0", "socket-0", "socket-1", "socket-1"} {
+		zones = append(zones, map[string]any{"name": []string{"node-0", "node-1", "node-2", "node-3"}[i], "type": "Node", "parent": parent,
+			"resources": []any{
+				map[string]any{"name": "cpu", "capacity": "16", "allocatable": "16", "available": "16"},
+				map[string]any{"name": "memory", "capacity": "64Gi", "allocatable": "64Gi", "available": "64Gi"},
+			}})
+	}
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "topology.node.k8s.io/v1alpha2", "kind": "NodeResourceTopology",
+		"metadata": map[string]any{"name": name}, "zones": zones}}
+}
+
+func TestTopologyWithoutSocketsIsUnknown(t *testing.T) {
+	u := topology("n1")
+	zones, _, _ := unstructured.NestedSlice(u.Object, "zones")
+	delete(zones[3].(map[string]any), "parent")
+	if err := unstructured.SetNestedSlice(u.Object, zones, "zones"); err != nil {
+		t.Fatal(err)
+	}
+	if f := newTopologyFacts(u); len(f.cells) != 0 {
+		t.Errorf("cells = %+v: a machine with a cell of unknown socket must be lent whole", f.cells)
+	}
+	zones[3].(map[string]any)["attributes"] = []any{map[string]any{"name": "socket", "value": "0"}}
+	if err := unstructured.SetNestedSlice(u.Object, zones, "zones"); err != nil {
+		t.Fatal(err)
+	}
+	if f := newTopologyFacts(u); len(f.cells) != 4 {
+		t.Errorf("cells = %+v: the attribute names the socket", f.cells)
+	}
+}
+
+func TestJobs(t *testing.T) {
+	noPolicy, replaces, suspended := batchJob("bert", 4), batchJob("bert", 4), batchJob("bert", 4)
+	noPolicy.Spec.PodFailurePolicy = nil
+	replaces.Spec.PodReplacementPolicy = ptr(batchv1.TerminatingOrFailed)
+	suspended.Spec.Suspend = ptr(true)
+	over := batchJob("bert", 4)
+	over.Spec.PodFailurePolicy = nil
+	over.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+	unbounded := batchJob("bert", 4)
+	unbounded.Spec.Completions = nil
+	younger := elasticJob("bert")
+	younger.Name, younger.UID, younger.CreationTimestamp = "zweit", "zweit", apiStamp(time.Minute)
+	spark := elasticJob("bert")
+	spark.Spec.Members[0].WorkloadRef.Kind = "SparkApplication"
+
+	for _, c := range []struct {
+		name      string
+		objects   []metav1.Object
+		id        fleet.JobID
+		blocked   string
+		remaining int32
+	}{
+		{"fit", []metav1.Object{elasticJob("bert"), batchJob("bert", 4)}, "train/bert", "", 90},
+		{"no workload", []metav1.Object{elasticJob("bert")}, "train/bert", "WorkloadNotFound: ", 0},
+		{"no failure policy", []metav1.Object{elasticJob("bert"), noPolicy}, "train/bert", "PodFailurePolicyMissing: spec.podFailurePolicy", 90},
+		{"pods are replaced early", []metav1.Object{elasticJob("bert"), replaces}, "train/bert", "PodReplacementPolicyMissing: spec.podReplacementPolicy", 90},
+		{"suspended", []metav1.Object{elasticJob("bert"), suspended}, "train/bert", "JobSuspended: spec.suspend", 90},
+		{"over", []metav1.Object{elasticJob("bert"), over}, "train/bert", "", 0},
+		{"no end", []metav1.Object{elasticJob("bert"), unbounded}, "train/bert", "", -1},
+		{"claimed by an older one", []metav1.Object{elasticJob("bert"), younger, batchJob("bert", 4)}, "train/zweit", "Conflicted: ", 0},
+		{"no adapter", []metav1.Object{spark}, "train/bert", "UnsupportedWorkload: ", 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			j := newWorld(t, c.objects...).snapshot(t).Job(c.id)
+			if !strings.HasPrefix(j.Blocked, c.blocked) || (c.blocked == "") != (j.Blocked == "") {
+				t.Errorf("Blocked = %q, want %q…", j.Blocked, c.blocked)
+			}
+			if m := j.Members[0]; m.Remaining != c.remaining {
+				t.Errorf("Remaining = %d, want %d", m.Remaining, c.remaining)
+			}
+		})
+	}
+	m := newWorld(t, elasticJob("bert"), batchJob("bert", 4)).snapshot(t).Job("train/bert").Members[0]
+	if m.Desired != 4 || m.Active != 4 || m.Ending != 1 || m.Request.CPU != 8000 {
+		t.Errorf("member = %+v", m)
+	}
+}
+
+func TestTenants(t *testing.T) {
+	quota := func(name, parent string, selector map[string]string) *v1alpha1.CapacityQuota {
+		q := &v1alpha1.CapacityQuota{ObjectMeta: meta("CapacityQuota", "", name)}
+		q.Spec.Parent, q.Spec.NamespaceSelector = parent, metav1.LabelSelector{MatchLabels: selector}
+		return q
+	}
+	namespace := func(name string, labels map[string]string) *corev1.Namespace {
+		n := &corev1.Namespace{ObjectMeta: meta("Namespace", "", name)}
+		n.Labels = labels
+		return n
+	}
+	w := newWorld(t,
+		quota("root", "", map[string]string{"x": "none"}), quota("shop", "root", map[string]string{"team": "shop"}),
+		quota("a", "b", map[string]string{"x": "a"}), quota("b", "a", map[string]string{"x": "b"}),
+		quota("lost", "nowhere", map[string]string{"x": "c"}), quota("greedy", "", map[string]string{"env": "prod"}),
+		namespace("shop", map[string]string{"team": "shop"}), namespace("shop-prod", map[string]string{"team": "shop", "env": "prod"}))
+	s := w.snapshot(t)
+	for id, want := range map[fleet.TenantID]string{
+		"root": "", "a": "ParentCycle: ", "b": "ParentCycle: ", "lost": "ParentNotFound: ",
+		"shop":   "NamespaceContested: namespace shop-prod is chosen by CapacityQuota greedy too",
+		"greedy": "NamespaceContested: namespace shop-prod is chosen by CapacityQuota shop too",
+	} {
+		if got := w.notes.tenants[id]; !strings.HasPrefix(got, want) || (got == "") != (want == "") {
+			t.Errorf("note of %s = %q, want %q…", id, got, want)
+		}
+	}
+	for _, tenant := range s.Tenants {
+		if tenant.Accepted != (w.notes.tenants[tenant.ID] == "") {
+			t.Errorf("%s: accepted %v with note %q", tenant.ID, tenant.Accepted, w.notes.tenants[tenant.ID])
+		}
+		if tenant.ID == "shop" {
+			if diff := cmp.Diff([]string{"shop"}, tenant.Namespaces); diff != "" {
+				t.Errorf("namespaces of shop: the contested one belongs to nobody (-want +got):\n%s", diff)
+			}
+		}
+	}
+}
+
+func TestFreezeAndLeadership(t *testing.T) {
+	ns := &corev1.Namespace{ObjectMeta: meta("Namespace", "", ourNamespace)}
+	ns.Annotations = map[string]string{v1alpha1.AnnotationFreeze: "network change"}
+	s := newWorld(t, ns).snapshot(t)
+	if s.Frozen != "network change" || s.LeaderEpoch != 7 || !s.WatchedSince.Equal(t0) || s.Revision != 1 {
+		t.Errorf("frozen %q, epoch %d, since %v, revision %d", s.Frozen, s.LeaderEpoch, s.WatchedSince, s.Revision)
+	}
+}
+
+func TestUnreadableObjectStopsTheSnapshot(t *testing.T) {
+	bad := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "springtide.dev/v1alpha1", "kind": "Loan",
+		"metadata": map[string]any{"name": "odd"}, "spec": map[string]any{"cells": "all"}}}
+	_, err := newWorld(t, bad).Snapshot(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "Loan /odd") {
+		t.Errorf("err = %v: an unread loan would look like an idle machine", err)
+	}
+}

@@ -1,0 +1,245 @@
+package loop
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/planner"
+)
+
+// leastNotice is the shortest notice that may ever be announced, in an emergency too: a container runtime's default grace is thirty
+// seconds, and half of it still lets a worker leave its ring.
+const leastNotice = 15 * time.Second
+
+// Door re-checks the actions of a plan against facts that are fresher than those the plan was made from. It is pure: whoever carries
+// the plan out (the cluster, the simulator) feeds it the facts and writes nothing that does not pass.
+//
+// The door asks whether the decision still holds, not whether the world stood still: a target whose status changed meanwhile is the same
+// target, one whose replicas changed is not. An error of its methods says what changed, and the action is stale.
+type Door struct {
+	fresh *fleet.Snapshot
+	pods  map[fleet.UID]*fleet.Pod
+	nodes map[string]*fleet.Node
+}
+
+// NewDoor returns the door for facts.
+func NewDoor(fresh *fleet.Snapshot) *Door {
+	d := &Door{fresh: fresh, pods: make(map[fleet.UID]*fleet.Pod, len(fresh.Pods)), nodes: make(map[string]*fleet.Node, len(fresh.Nodes))}
+	for i := range fresh.Pods {
+		d.pods[fresh.Pods[i].ID] = &fresh.Pods[i]
+	}
+	for i := range fresh.Nodes {
+		d.nodes[fresh.Nodes[i].Name] = &fresh.Nodes[i]
+	}
+	return d
+}
+
+// Facts returns what the door judges by.
+func (d *Door) Facts() *fleet.Snapshot { return d.fresh }
+
+// Pod finds a pod by its UID, or nil.
+func (d *Door) Pod(id fleet.UID) *fleet.Pod { return d.pods[id] }
+
+// NodeNamed finds a node by its name, or nil.
+func (d *Door) NodeNamed(name string) *fleet.Node { return d.nodes[name] }
+
+// CheckPlan holds a whole plan back: when the leadership that made it is over, or a freeze came.
+func (d *Door) CheckPlan(p *planner.Plan) error {
+	switch {
+	case d.fresh.LeaderEpoch != p.LeaderEpoch:
+		return fmt.Errorf("the plan is of leader epoch %d, the present one is %d", p.LeaderEpoch, d.fresh.LeaderEpoch)
+	case d.fresh.Frozen != "":
+		return fmt.Errorf("frozen: %s", d.fresh.Frozen)
+	}
+	return nil
+}
+
+// CheckScale lets a scale pass while the service still acts, the target is the one that was decided on, and its replicas (or the floor
+// of its HPA) are what the decision started from. A scale-in passes only while each pod that was chosen to leave is still there:
+// otherwise the controller of the target would take another.
+func (d *Door) CheckScale(a *planner.Scale) error {
+	s := d.fresh.Service(a.Service)
+	if s == nil {
+		return fmt.Errorf("the service is gone")
+	}
+	if err := checkAutomatic(s, a); err != nil {
+		return err
+	}
+	if s.Actuation != a.By || !s.TargetFound {
+		return fmt.Errorf("the target is no longer there to scale by %s", a.By)
+	}
+	if a.By == fleet.ByHPAFloor {
+		return checkFloor(s, a)
+	}
+	if s.Target != a.Target || s.TargetKind != a.Kind {
+		return fmt.Errorf("the target is %s %s now", s.TargetKind, s.Target)
+	}
+	if !s.Desired.OK || s.Desired.Value != a.From {
+		return fmt.Errorf("replicas are %d now, not %d", s.Desired.Value, a.From)
+	}
+	for _, l := range a.Leavers {
+		p := d.pods[l.ID]
+		if p == nil || p.Service != a.Service || p.Deleting {
+			return fmt.Errorf("pod %s, chosen to leave, left already", l.Name)
+		}
+	}
+	return nil
+}
+
+func checkAutomatic(s *fleet.Service, a *planner.Scale) error {
+	in := a.To < a.From
+	switch {
+	case s.Blocked != "":
+		return fmt.Errorf("blocked: %s", s.Blocked)
+	case !s.Mode.Acts():
+		return fmt.Errorf("mode is %s", s.Mode)
+	case s.Pause == fleet.PauseAll, in && s.Pause == fleet.PauseIn, !in && s.Pause == fleet.PauseOut:
+		return fmt.Errorf("paused: %s", s.Pause)
+	case a.To < 0:
+		return fmt.Errorf("%d replicas make no sense", a.To)
+	}
+	return nil
+}
+
+func checkFloor(s *fleet.Service, a *planner.Scale) error {
+	switch {
+	case s.HPA == nil || s.HPA.Name != a.Target.Name:
+		return fmt.Errorf("the HorizontalPodAutoscaler is gone")
+	case s.HPA.Min != a.From:
+		return fmt.Errorf("minReplicas are %d now, not %d", s.HPA.Min, a.From)
+	case a.To > s.HPA.Max:
+		return fmt.Errorf("a floor of %d exceeds maxReplicas %d", a.To, s.HPA.Max)
+	}
+	return nil
+}
+
+// CheckNotice lets a notice pass while the loan is at the notice's epoch and still asks for the parcel, and the pod is on it.
+func (d *Door) CheckNotice(a *planner.Notice) error {
+	l, p := d.fresh.Loan(a.Loan), d.pods[a.Pod.ID]
+	switch {
+	case l == nil:
+		return fmt.Errorf("loan %s is gone", a.Loan)
+	case l.Epoch != a.Epoch:
+		return fmt.Errorf("loan %s is at epoch %d, not %d", a.Loan, l.Epoch, a.Epoch)
+	case l.Phase != fleet.Noticed && l.Phase != fleet.Draining && l.Phase != fleet.Emptying:
+		return fmt.Errorf("loan %s is %s", a.Loan, l.Phase)
+	case p == nil || p.Name != a.Pod.Name:
+		return fmt.Errorf("the pod is gone")
+	case p.Node != l.Node:
+		return fmt.Errorf("the pod is not on node %s", l.NodeName)
+	case p.Class != fleet.PodOffline:
+		return fmt.Errorf("the pod is %s: only offline pods are told to leave", p.Class)
+	}
+	return nil
+}
+
+// CheckEviction lets an eviction pass for offline pods alone, and only when the loan says that the wait is over: it is Draining (or
+// later), or it empties an offline home and the announced deadline passed, or this very pod acknowledged the loan's epoch.
+func (d *Door) CheckEviction(a *planner.Eviction) error {
+	p := d.pods[a.Pod.ID]
+	switch {
+	case p == nil || p.Name != a.Pod.Name:
+		return fmt.Errorf("the pod is gone")
+	case p.Class != fleet.PodOffline:
+		return fmt.Errorf("the pod is %s: only offline pods are ever evicted", p.Class)
+	case p.Service != "":
+		return fmt.Errorf("the pod belongs to service %s", p.Service)
+	case p.Deleting:
+		return fmt.Errorf("the pod is ending already")
+	case a.Loan == "":
+		return nil
+	}
+	l := d.fresh.Loan(a.Loan)
+	switch {
+	case l == nil:
+		return fmt.Errorf("loan %s is gone", a.Loan)
+	case p.Node != l.Node:
+		return fmt.Errorf("the pod is not on node %s", l.NodeName)
+	case l.Phase == fleet.Draining, l.Phase == fleet.Fenced, l.Phase == fleet.WrittenOff:
+		return nil
+	case l.Phase != fleet.Noticed && l.Phase != fleet.Emptying:
+		return fmt.Errorf("loan %s is %s", a.Loan, l.Phase)
+	case acked(p, l):
+		return nil
+	case l.Phase == fleet.Emptying && !l.Deadline.IsZero() && !d.fresh.At.Before(l.Deadline):
+		return nil
+	}
+	return fmt.Errorf("the announced deadline of loan %s has not passed and the pod has not acknowledged", a.Loan)
+}
+
+// acked: the pod answered the loan's present epoch. Answers to older notices are void.
+func acked(p *fleet.Pod, l *fleet.Loan) bool {
+	return p.NoticeLoan == l.ID && p.NoticeEpoch == l.Epoch && p.AckEpoch == l.Epoch
+}
+
+// CheckJobScale lets a resize pass while the member's workload is the same and its parallelism is what the decision started from.
+func (d *Door) CheckJobScale(a *planner.JobScale) error {
+	j := d.fresh.Job(a.Job)
+	if j == nil {
+		return fmt.Errorf("the job is gone")
+	}
+	if j.Blocked != "" {
+		return fmt.Errorf("blocked: %s", j.Blocked)
+	}
+	i := slices.IndexFunc(j.Members, func(m fleet.Member) bool { return m.Role == a.Role })
+	if i < 0 || j.Members[i].Workload != a.Workload || j.Members[i].Kind != a.Kind {
+		return fmt.Errorf("member %s is no longer %s %s", a.Role, a.Kind, a.Workload)
+	}
+	m := &j.Members[i]
+	switch {
+	case m.Desired != a.From:
+		return fmt.Errorf("parallelism is %d now, not %d", m.Desired, a.From)
+	case a.To < 0 || a.To > m.Max:
+		return fmt.Errorf("a parallelism of %d is outside of 0..%d", a.To, m.Max)
+	}
+	return nil
+}
+
+// CheckFiller lets a filler be deleted only by the UID it was decided on, and made only on a node that exists.
+func (d *Door) CheckFiller(a *planner.Filler) error {
+	if a.Delete {
+		if p := d.pods[a.ID]; p == nil || p.Class != fleet.PodFiller {
+			return fmt.Errorf("the filler is gone")
+		}
+		return nil
+	}
+	if d.nodes[a.Node] == nil {
+		return fmt.Errorf("node %s is gone", a.Node)
+	}
+	if a.Loan != "" && d.fresh.Loan(a.Loan) == nil {
+		return fmt.Errorf("loan %s is gone", a.Loan)
+	}
+	return nil
+}
+
+// CheckMark lets marks be written while the node is the same machine, and refuses to open a node to online pods while a loan says that
+// the borrower holds it or that it moves: a taint lost too early is a mixed node.
+func (d *Door) CheckMark(a *planner.Mark) error {
+	n := d.nodes[a.Node]
+	if n == nil || n.ID != a.ID {
+		return fmt.Errorf("node %s is gone", a.Node)
+	}
+	if a.Want.HolderTaint || !n.Marks.HolderTaint {
+		return nil
+	}
+	for i := range d.fresh.Loans {
+		l := &d.fresh.Loans[i]
+		if l.Node != n.ID || !d.offlineComes(l) {
+			continue
+		}
+		return fmt.Errorf("loan %s is %s: the holder taint must stay", l.ID, l.Phase)
+	}
+	return nil
+}
+
+// offlineComes reports whether an offline pool holds the loan's parcel or is to get it.
+func (d *Door) offlineComes(l *fleet.Loan) bool {
+	for _, id := range []fleet.PoolID{l.Holder(), l.Next()} {
+		if p := d.fresh.Pool(id); p != nil && p.Class == fleet.Offline {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,178 @@
+package loop
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/planner"
+)
+
+// CheckMove lets a move pass while the loan stands where the decision saw it, and the phase machine allows the same step from the fresh
+// facts: a Clean report that was withdrawn, a deadline that moved or a pod that did not acknowledge after all stops it here.
+func (d *Door) CheckMove(m *planner.Move) error {
+	if m.Kind == planner.MoveBegin {
+		return d.checkBegin(m)
+	}
+	l := d.fresh.Loan(m.Before.ID)
+	switch {
+	case l == nil || l.UID != m.Before.UID:
+		return fmt.Errorf("the loan is gone")
+	case l.Phase != m.Before.Phase || l.Epoch != m.Before.Epoch:
+		return fmt.Errorf("the loan is %s at epoch %d now, not %s at %d", l.Phase, l.Epoch, m.Before.Phase, m.Before.Epoch)
+	case !l.Deadline.Equal(m.Before.Deadline):
+		return fmt.Errorf("the deadline is %s now", l.Deadline)
+	}
+	var entry *fleet.ShareParcel
+	node := d.fresh.Node(l.Node)
+	if node != nil {
+		entry = node.Share.Find(l.ID)
+	} else if m.Kind != planner.MoveNodeGone && m.Kind != planner.MoveForget {
+		return fmt.Errorf("node %s is gone", l.NodeName)
+	}
+	return d.checkStep(m, l, entry)
+}
+
+// checkStep takes the step again from the fresh loan.
+func (d *Door) checkStep(m *planner.Move, l *fleet.Loan, entry *fleet.ShareParcel) error {
+	var err error
+	switch m.Kind {
+	case planner.MoveLend:
+		if err = d.checkEmpty(l); err == nil {
+			_, err = l.Lend(d.fresh.At, entry)
+		}
+	case planner.MoveCancel:
+		_, err = l.Cancel(d.fresh.At, "")
+	case planner.MoveRecall:
+		err = d.checkRecall(m, l)
+	case planner.MoveTurnBack:
+		_, err = l.TurnBack(d.fresh.At, "")
+	case planner.MoveAnnounce:
+		err = d.checkAnnounce(m, l)
+	case planner.MoveDrain:
+		_, err = l.Drain(d.fresh.At, d.allAcked(l.Node))
+	case planner.MoveFence:
+		_, err = l.Fence(d.fresh.At, "")
+	case planner.MoveWriteOff:
+		_, err = l.WriteOff(d.fresh.At, "")
+	case planner.MoveReturn:
+		_, err = l.Return(d.fresh.At, entry)
+	case planner.MoveNodeGone:
+		if d.fresh.Node(l.Node) != nil {
+			err = fmt.Errorf("node %s is there", l.NodeName)
+		}
+	case planner.MoveForget:
+		if !l.Phase.Ended() {
+			err = fmt.Errorf("the loan is %s", l.Phase)
+		}
+	case planner.MoveRepair:
+		if l.Phase.Ended() {
+			err = fmt.Errorf("the loan is over")
+		}
+	default:
+		panic("a move that the door does not know: " + string(m.Kind))
+	}
+	return err
+}
+
+// checkBegin refuses a loan of cells that another loan or the node's share still names, and of a node that changed.
+func (d *Door) checkBegin(m *planner.Move) error {
+	l := &m.After
+	n := d.fresh.Node(l.Node)
+	switch {
+	case d.fresh.Loan(l.ID) != nil:
+		return fmt.Errorf("a loan of this name exists")
+	case n == nil || n.Name != l.NodeName:
+		return fmt.Errorf("node %s is gone", l.NodeName)
+	case !n.Ready:
+		return fmt.Errorf("node %s is not ready", l.NodeName)
+	case n.Pool != l.From:
+		return fmt.Errorf("node %s is at home in pool %q", l.NodeName, n.Pool)
+	case l.Kind == fleet.KindSocket && !n.AgentAlive:
+		return fmt.Errorf("node %s has no live agent to confine what stays", l.NodeName)
+	}
+	if err := d.checkPool(l.From); err != nil {
+		return err
+	}
+	for i := range n.Share.Parcels {
+		if p := &n.Share.Parcels[i]; overlap(p.Cells, l.Cells) {
+			return fmt.Errorf("the node's share has cells %v in loan %s", p.Cells, p.Loan)
+		}
+	}
+	for i := range d.fresh.Loans {
+		if o := &d.fresh.Loans[i]; o.Node == l.Node && overlap(o.Cells, l.Cells) {
+			return fmt.Errorf("cells %v are in loan %s", o.Cells, o.ID)
+		}
+	}
+	return nil
+}
+
+func overlap(a, b []int) bool {
+	return slices.ContainsFunc(a, func(c int) bool { return slices.Contains(b, c) })
+}
+
+func (d *Door) checkPool(id fleet.PoolID) error {
+	p := d.fresh.Pool(id)
+	if p == nil {
+		return fmt.Errorf("pool %s is gone", id)
+	}
+	if !p.Mode.Acts() {
+		return fmt.Errorf("the mode of pool %s is %s", id, p.Mode)
+	}
+	return nil
+}
+
+// checkEmpty looks once more for online pods before a whole machine of theirs changes hands: one may have been bound after the report.
+func (d *Door) checkEmpty(l *fleet.Loan) error {
+	from := d.fresh.Pool(l.From)
+	if l.Kind != fleet.KindNode || from == nil || from.Class != fleet.Online {
+		return nil
+	}
+	for i := range d.fresh.Pods {
+		if p := &d.fresh.Pods[i]; p.Node == l.Node && p.Class == fleet.PodOnline && p.Occupies() {
+			return fmt.Errorf("online pod %s is on the machine", p.Name)
+		}
+	}
+	return nil
+}
+
+func (d *Door) checkRecall(m *planner.Move, l *fleet.Loan) error {
+	if err := d.checkPool(l.From); err != nil {
+		return err
+	}
+	if notice := m.After.Deadline.Sub(m.After.Since); notice < leastNotice {
+		return fmt.Errorf("a notice of %s is shorter than %s", notice, leastNotice)
+	}
+	_, err := l.Recall(d.fresh.At, m.After.Deadline, m.After.Due, "")
+	return err
+}
+
+// checkAnnounce lets a deadline come nearer only by an emergency that leaves the least notice.
+func (d *Door) checkAnnounce(m *planner.Move, l *fleet.Loan) error {
+	if m.After.Deadline.Before(l.Deadline) && m.After.Deadline.Sub(d.fresh.At) < leastNotice {
+		return fmt.Errorf("the deadline would come in less than %s", leastNotice)
+	}
+	_, err := l.Announce(d.fresh.At, m.After.Deadline, "")
+	return err
+}
+
+// allAcked reports whether each offline pod of a machine answered one of the machine's notices in its present epoch. The loans of one
+// machine come home together, so an answer to one of them is an answer to all.
+func (d *Door) allAcked(node fleet.NodeID) bool {
+	var noticed []*fleet.Loan
+	for i := range d.fresh.Loans {
+		if l := &d.fresh.Loans[i]; l.Node == node && l.Phase == fleet.Noticed {
+			noticed = append(noticed, l)
+		}
+	}
+	for i := range d.fresh.Pods {
+		p := &d.fresh.Pods[i]
+		if p.Node != node || p.Class != fleet.PodOffline || p.Deleting || !p.Occupies() {
+			continue
+		}
+		if !slices.ContainsFunc(noticed, func(l *fleet.Loan) bool { return acked(p, l) }) {
+			return false
+		}
+	}
+	return true
+}
