@@ -116,16 +116,6 @@ type Report struct {
 	HistoryErr, StoreErr error
 }
 
-// Summary is what the last two weeks would have been with the service under Auto: shown soon after its creation.
-type Summary struct {
-	From, To time.Time
-	// CoreHours and CoreHoursStatic compare the cost with holding last week's peak × 1.2.
-	CoreHours, CoreHoursStatic float64
-	// ViolationMinutes are the minutes in which the load would have exceeded what the ready replicas carry at the SLO.
-	ViolationMinutes, ViolationMinutesStatic int
-	Verdict                                  string
-}
-
 // Record is one cycle for the journal.
 type Record struct {
 	Revision    fleet.Revision

@@ -1,0 +1,106 @@
+# Springtide. `make help` lists what there is to do.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+GO        ?= go
+BIN       := bin
+# Two packages at once are what two cores carry. No -trimpath: it would compile everything a second time beside what the tests compile.
+GOFLAGS_BUILD := -p 2
+VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS   := -s -w -X main.version=$(VERSION)
+# Kubernetes' own version, in a file of its own since the tests build the lab's binary too.
+LAB_LDFLAGS := $(shell cat hack/lab-ldflags)
+
+# What needs no Kubernetes or Prometheus server as code is tested under the race detector, the rest without it.
+HEAVY := /(cmd/springtide-lab|lab/plane|lab/prom|lab/world|hpa/upstreamtest|e2e|store/promql|dashboards)(/|$$)
+
+##@ Try it
+.PHONY: demo
+demo: build ## Run the main job on the embedded lab (HEADLESS=1, REPORT=FILE, ARGS="--days 2 --speed 288")
+	@$(BIN)/springtide-lab demo --springtide $(BIN)/springtide $(if $(HEADLESS),--headless) $(if $(REPORT),--report $(REPORT)) $(ARGS)
+
+##@ Build
+.PHONY: build
+build: $(BIN)/springtide $(BIN)/springtide-lab $(BIN)/kwok ## Build the controller and CLI, the lab and KWOK into bin/
+
+.PHONY: modules
+modules:
+	@hack/progress.sh "Go modules (2.2 GB when new)" $(GO) mod download
+
+$(BIN)/springtide: FORCE | modules
+	@hack/progress.sh "springtide" $(GO) build $(GOFLAGS_BUILD) -ldflags '$(LDFLAGS)' -o $@ ./cmd/springtide
+
+$(BIN)/springtide-lab: FORCE | modules
+	@hack/progress.sh "springtide-lab: etcd, Kubernetes and Prometheus in one binary (minutes when new, seconds from the cache)" \
+		$(GO) build $(GOFLAGS_BUILD) -ldflags '$(LAB_LDFLAGS)' -o $@ ./cmd/springtide-lab
+
+$(BIN)/kwok: FORCE | modules
+	@hack/progress.sh "kwok" $(GO) build $(GOFLAGS_BUILD) -ldflags '-s -w' -o $@ sigs.k8s.io/kwok/cmd/kwok
+
+.PHONY: FORCE
+FORCE:
+
+##@ Test
+.PHONY: deps
+deps: ## Install the Debian packages that the tests need
+	@hack/debian-deps.sh
+
+.PHONY: test
+test: deps build unit race e2e-short ## All tests: unit, scripts, properties, both stores, race detector, and one lab run
+
+.PHONY: unit
+unit: build ## Tests of the packages that hold Kubernetes or Prometheus as code
+	@pkgs=$$($(GO) list ./... | grep -E '$(HEAVY)' | grep -v '/e2e$$'); hack/progress.sh "tests of the heavy packages" true; \
+		$(GO) test $(GOFLAGS_BUILD) $$pkgs
+
+.PHONY: race
+race: ## Tests of everything else, under the race detector
+	@pkgs=$$($(GO) list ./... | grep -vE '$(HEAVY)'); $(GO) test -race -p 2 $$pkgs
+
+.PHONY: e2e-short
+e2e-short: build ## One lab run of a few minutes
+	@$(GO) test -p 1 -v -count=1 -timeout 20m -run 'TestTide' ./e2e
+
+.PHONY: e2e
+e2e: build ## All lab runs: the tide, kills, two controllers, outages
+	@$(GO) test -p 1 -v -count=1 -timeout 60m ./e2e
+
+.PHONY: fuzz
+fuzz: ## Every fuzz test for FUZZTIME (default 20s) each
+	@for p in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
+		for f in $$(grep -rhoE '^func Fuzz[A-Za-z0-9_]+' $$p/*_test.go | sed 's/func //'); do \
+			$(GO) test -run='^$$' -fuzz="^$$f$$" -fuzztime=$${FUZZTIME:-20s} $$p; done; done
+
+.PHONY: bench
+bench: build ## Benchmarks; results are kept under docs/benchmarks
+	@hack/bench.sh
+
+##@ Keep it clean
+.PHONY: lint
+lint: ## gofmt, go vet and golangci-lint
+	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt these files:"; echo "$$out"; exit 1; fi
+	@$(GO) vet ./...
+	@$(GO) tool -modfile=tools/lint.mod golangci-lint run
+
+.PHONY: generate
+generate: ## Generated files: deep copies, CRDs, dashboards, the CLI's reference
+	@$(GO) generate ./...
+
+.PHONY: verify
+verify: ## Fail when a generated file is not current, or go.mod is not tidy
+	@before=$$(git status --porcelain); $(MAKE) --no-print-directory generate; \
+		if [ "$$before" != "$$(git status --porcelain)" ]; then echo "generated files were not current: run make generate and commit"; git status --short; git --no-pager diff --stat; exit 1; fi
+	@$(GO) mod tidy -diff >/dev/null || { echo "go.mod is not tidy: run go mod tidy and commit"; exit 1; }
+
+.PHONY: vuln
+vuln: ## govulncheck (needs its database, which is fetched)
+	@$(GO) tool -modfile=tools/vuln.mod govulncheck ./...
+
+.PHONY: clean
+clean: ## Remove what was built
+	@rm -rf $(BIN) .demo
+
+.PHONY: help
+help:
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-zA-Z_0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
