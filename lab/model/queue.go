@@ -1,0 +1,143 @@
+package model
+
+import (
+	"math"
+	"time"
+)
+
+// Queue is the waiting work of one service over all its replicas. The zero value is empty.
+type Queue struct {
+	backlog float64 // requests
+}
+
+// Outcome is what one step did to a service.
+type Outcome struct {
+	// Rate is the true load, Served what was answered, Dropped what gave up waiting; requests per second.
+	Rate, Served, Dropped float64
+	// Ready are the replicas that served.
+	Ready int
+	// Utilisation is the share of the ready pods' cores that was busy with requests.
+	Utilisation float64
+	// Wait is the time that the backlog adds to every request.
+	Wait time.Duration
+	// CPU is what one ready pod used, in cores.
+	CPU float64
+	// Violated says whether the step broke the SLO.
+	Violated bool
+
+	service *Service
+}
+
+// saturation is the utilisation beyond which the stationary formula would take minutes to come true; the fluid backlog tells the rest.
+const saturation = 0.98
+
+// Step plays one step. rate is the true load; it spreads evenly over the ready pods (least-loaded balancing), and what they cannot serve
+// waits for the next step. A request that would wait longer than its client's patience is dropped.
+func (s *Service) Step(q *Queue, rate float64, ready int, dt time.Duration) Outcome {
+	sec := dt.Seconds()
+	power := float64(ready*s.Cores) / s.CPUSeconds // requests per second with every core busy
+	out := Outcome{Rate: rate, Ready: ready, service: s}
+
+	offered := rate + q.backlog/sec
+	out.Served = min(offered, power)
+	left := (offered - out.Served) * sec
+	if limit := patience.Seconds() * max(power, rate); left > limit {
+		out.Dropped = (left - limit) / sec
+		left = limit
+	}
+	wait := 0.0
+	switch most := max(left, q.backlog); {
+	case most <= 0:
+	case power > 0:
+		wait = min(most/power, patience.Seconds())
+	default:
+		wait = patience.Seconds()
+	}
+	q.backlog = left
+	out.Wait = time.Duration(wait * float64(time.Second))
+	if power > 0 {
+		out.Utilisation = out.Served / power
+		out.CPU = min(float64(s.Cores), (out.Utilisation+idleShare)*float64(s.Cores))
+	}
+	out.Violated = s.violated(&out, offered, power)
+	return out
+}
+
+// violated judges the step by the true load.
+func (s *Service) violated(o *Outcome, offered, power float64) bool {
+	switch {
+	case offered == 0:
+		return false
+	case o.Dropped > 0 || power == 0:
+		return true
+	case s.SLO.Utilisation > 0:
+		return offered/power+idleShare > s.SLO.Utilisation
+	}
+	return o.Exceeding(s.SLO.LatencyLimit) > 1-s.SLO.Quantile
+}
+
+// Exceeding is the share of the step's requests that took longer than limit.
+func (o *Outcome) Exceeding(limit time.Duration) float64 {
+	if o.Ready == 0 {
+		return 1
+	}
+	return Tail(o.service.Cores, min(o.Utilisation, saturation), (limit-o.Wait).Seconds()/o.service.CPUSeconds)
+}
+
+// Latency is the time that a share q of the step's requests kept under.
+func (o *Outcome) Latency(q float64) time.Duration {
+	if o.Ready == 0 {
+		return patience
+	}
+	x := Quantile(o.service.Cores, min(o.Utilisation, saturation), q)
+	return o.Wait + time.Duration(x*o.service.CPUSeconds*float64(time.Second))
+}
+
+// UsedCores are the cores that the ready pods used.
+func (o *Outcome) UsedCores() float64 { return o.CPU * float64(o.Ready) }
+
+// Bounds are the bucket bounds in seconds that OpenTelemetry's semantic conventions advise for http.server.request.duration.
+var Bounds = [...]float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10}
+
+// Latencies is the distribution of the step's latencies: the share of requests up to each bound, and their mean in seconds.
+type Latencies struct {
+	UpTo [len(Bounds)]float64
+	Mean float64
+}
+
+// Latencies of the step. It equals what Exceeding says at each bound, at the cost of one Erlang formula for all of them.
+func (o *Outcome) Latencies() Latencies {
+	var out Latencies
+	if o.Ready == 0 || o.Served <= 0 {
+		return out
+	}
+	c := o.service.Cores
+	a := min(o.Utilisation, saturation) * float64(c)
+	wait := ErlangC(c, a)
+	left := 1.0
+	for i, b := range Bounds {
+		// Beyond a billionth nobody is left, and the exponentials can be spared.
+		if x := (b - o.Wait.Seconds()) / o.service.CPUSeconds; x > 0 && left > 1e-9 {
+			left = tail(c, a, wait, x)
+		}
+		out.UpTo[i] = 1 - left
+	}
+	out.Mean = o.Wait.Seconds() + o.service.CPUSeconds*(1+wait/(float64(c)-a))
+	return out
+}
+
+// Quantile reads a quantile off the buckets as PromQL's histogram_quantile does: linearly within a bucket, and the last bound for what
+// lies beyond it. NaN when nothing was served.
+func (l *Latencies) Quantile(q float64) float64 {
+	if l.Mean == 0 {
+		return math.NaN()
+	}
+	below, bound := 0.0, 0.0
+	for i, b := range Bounds {
+		if l.UpTo[i] >= q {
+			return bound + (b-bound)*(q-below)/(l.UpTo[i]-below)
+		}
+		below, bound = l.UpTo[i], b
+	}
+	return Bounds[len(Bounds)-1]
+}
