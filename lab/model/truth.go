@@ -2,10 +2,12 @@ package model
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/lab/traces"
 )
 
 // TruthOptions say what is accounted.
@@ -130,7 +132,11 @@ func (t *Truth) Step(f StepFacts) ([]Outcome, error) {
 	case len(f.Services) != len(t.actual):
 		return nil, fmt.Errorf("truth: %d services were given, the fleet has %d", len(f.Services), len(t.actual))
 	}
-	out := t.play(&f)
+	rates := t.opt.Fleet.Rates(f.At)
+	if i := slices.IndexFunc(rates, math.IsNaN); i >= 0 {
+		return nil, fmt.Errorf("truth: %s has no load at %s: the replay lasts from %s to %s", t.opt.Fleet.Services[i].Name, f.At, traces.ReplayStart(), traces.End())
+	}
+	out := t.play(&f, rates)
 	t.loanStep(&f)
 	for _, p := range f.Pinned {
 		t.pins[p] += f.Dt
@@ -141,10 +147,9 @@ func (t *Truth) Step(f StepFacts) ([]Outcome, error) {
 }
 
 // play runs the queues of the run and of static provisioning.
-func (t *Truth) play(f *StepFacts) []Outcome {
+func (t *Truth) play(f *StepFacts, rates []float64) []Outcome {
 	sec := f.Dt.Seconds()
 	minute := f.At.Unix() / 60
-	rates := t.opt.Fleet.Rates(f.At)
 	truth := t.minuteAt(f.At)
 	truth.seconds += sec
 	m := Moment{Used: f.OfflineUsed}

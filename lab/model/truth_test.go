@@ -221,6 +221,11 @@ func TestStepsMustFollowEachOther(t *testing.T) {
 			t.Errorf("got %v, want %q", err, name)
 		}
 	}
+	end := newTruth(t, f)
+	end.to = noon.Add(48 * time.Hour)
+	if _, err := end.Step(StepFacts{At: end.to, Dt: Step, Services: staticPods(f)}); err == nil || !strings.Contains(err.Error(), "n/a has no load") {
+		t.Errorf("a step after the replay gives %v", err)
+	}
 	if _, err := NewTruth(TruthOptions{Fleet: f, Nodes: 1, AllocatableCores: 10, OnlineCores: 20}); err == nil {
 		t.Error("more online cores than cores were accepted")
 	}
