@@ -264,6 +264,9 @@ func TestQuotaCutsGrowthAlone(t *testing.T) {
 	if tg := w.size(); tg.Replicas != 8 || tg.Limited != LimitedQuota {
 		t.Errorf("replicas %d, want 8: a quota below what runs stops growth and takes nothing", tg.Replicas)
 	}
+	if tg := func() Target { v := falling(8, 4); v.o.Quota = 3; return v.size() }(); tg.Replicas != 4 || tg.Limited != "" {
+		t.Errorf("replicas %d, want a scale-in to go as far as it is proven and no further: %s", tg.Replicas, tg.Reason)
+	}
 	w.svc.Desired.Value, w.svc.Min = 1, 3
 	w.o.Quota = 2
 	if tg := w.size(); tg.Replicas != 3 {
@@ -360,6 +363,7 @@ func TestProofsOfScaleIn(t *testing.T) {
 		{"8 was wanted four minutes ago", func(w *world) { w.o.History[6].Replicas = 8 }, HeldStabilisation},
 		{"no history", func(w *world) { w.o.History = nil }, HeldStabilisation},
 		{"history of two minutes", func(w *world) { w.o.History = w.o.History[8:] }, HeldStabilisation},
+		{"history of three minutes", func(w *world) { w.o.History = w.o.History[7:] }, HeldStabilisation},
 		{"a longer stabilisation", func(w *world) { w.svc.Stabilisation, w.o.Window = 30*time.Minute, time.Minute }, HeldStabilisation},
 	} {
 		w := falling(8, 4)
@@ -374,6 +378,14 @@ func TestProofsOfScaleIn(t *testing.T) {
 		if fresh := c.held != HeldForecast && c.held != HeldStale; tg.DataFresh != fresh || (len(tg.Missing) == 0) != fresh {
 			t.Errorf("%s: fresh %v, missing %v", c.name, tg.DataFresh, tg.Missing)
 		}
+	}
+}
+
+func TestHistoryMayLackOneCycle(t *testing.T) {
+	w := falling(8, 4)
+	w.o.History = w.o.History[6:] // four minutes of five, a decision a minute
+	if tg := w.size(); tg.Replicas != 4 {
+		t.Errorf("replicas %d: %s", tg.Replicas, tg.Reason)
 	}
 }
 

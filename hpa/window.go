@@ -109,13 +109,13 @@ func (s span) holds(t time.Time) bool { return !t.Before(s.start) && t.Before(s.
 
 func (s span) meets(from, to time.Time) bool { return s.start.Before(to) && s.end.After(from) }
 
-// spans lists the stretches that touch [from, to], in which a window of the given duration is open; those that meet are one.
+// spans lists the stretches that touch [from, to), in which a window of the given duration is open; those that meet are one.
 func (s Schedule) spans(zone *time.Location, d time.Duration, from, to time.Time) []span {
 	var out []span
 	if d <= 0 {
 		return nil
 	}
-	for start := s.Next(from.Add(-d), zone); !start.IsZero() && !start.After(to); start = s.Next(start, zone) {
+	for start := s.Next(from.Add(-d), zone); !start.IsZero() && start.Before(to); start = s.Next(start, zone) {
 		if n := len(out); n > 0 && !start.After(out[n-1].end) {
 			out[n-1].end = start.Add(d)
 			continue
