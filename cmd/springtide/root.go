@@ -41,6 +41,7 @@ func newRootCommand() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newRunCommand())
+	root.AddCommand(newRunCommand(), newForecastCommand())
+	root.AddCommand(operatorCommands()...)
 	return root
 }

@@ -29,7 +29,7 @@ type runOptions struct {
 	kubeconfig, namespace, identity string
 	prometheus, store, listen       string
 	clock                           string
-	pprof, elect                    bool
+	pprof                           bool
 	logLevel                        string
 }
 
@@ -52,7 +52,6 @@ func newRunCommand() *cobra.Command {
 	f.StringVar(&o.store, "store", "sqlite://springtide.db", "where portraits, decisions and the journal are kept: sqlite://PATH or postgres://...")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address of metrics, health and readiness")
 	f.BoolVar(&o.pprof, "pprof", false, "serve profiles under /debug/pprof")
-	f.BoolVar(&o.elect, "leader-elect", true, "act only while holding the lease")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&o.clock, "clock", "", "URL of the lab's clock")
 	_ = f.MarkHidden("clock")
@@ -104,16 +103,13 @@ func (o *runOptions) run(ctx context.Context) error {
 	log.Info("watching the cluster", "namespace", o.namespace, "identity", o.identity)
 	l := loop.New(loop.Ports{Observer: cluster, History: history, Actuator: cluster, Reporter: cluster, Journal: memory, Memory: memory,
 		Clock: ticks, Metrics: loop.NewMetrics(registry), Log: log}, loop.DefaultOptions())
-	lead := func(ctx context.Context, epoch int64) {
+	err = cluster.Lead(ctx, func(ctx context.Context, epoch int64) error {
 		log.Info("leading", "epoch", epoch)
 		if wake != nil {
 			go forward(ctx, cluster.Wake(), wake)
 		}
-		if err := l.Run(ctx, epoch); err != nil {
-			log.Error("the loop ended", "err", err)
-		}
-	}
-	err = cluster.Lead(ctx, lead)
+		return l.Run(ctx, epoch)
+	})
 	if ctx.Err() != nil {
 		return nil // told to stop
 	}

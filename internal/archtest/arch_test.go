@@ -20,7 +20,7 @@ const module = "github.com/springtide/springtide/"
 // levels is docs/architecture.md as a table. The longest prefix wins.
 var levels = map[string]int{
 	"fleet": 0, "internal/series": 0,
-	"portrait": 1, "quota": 1, "reclaim": 1, "scheduler/place": 1, "agent/shape": 1,
+	"portrait": 1, "forecast/model": 1, "quota": 1, "reclaim": 1, "scheduler/place": 1, "agent/shape": 1,
 	"forecast":      2,
 	"hpa":           3,
 	"planner":       4,
@@ -33,6 +33,7 @@ var levels = map[string]int{
 
 // sameLevel are imports between packages of one level that are meant: adapters share the vocabulary of the API and its validation.
 var sameLevel = map[string][]string{
+	"portrait":          {"forecast/model"}, // a portrait keeps what the models learned, and they know nothing of it
 	"internal/kube":     {"api", "internal/validate", "internal/clock"},
 	"internal/validate": {"api", "store", "deploy"}, // a tenant's PromQL is confined in one place
 	"api":               {"deploy", "internal/validate"},

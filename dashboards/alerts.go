@@ -1,0 +1,45 @@
+package dashboards
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Alert is one alerting rule.
+type Alert struct {
+	Name, Expr, For, Severity string
+	Summary, Description      string
+}
+
+// Alerts lists the alerts in the order of their urgency.
+func Alerts() []Alert {
+	return []Alert{
+		{Name: "SpringtideRecallLate", Severity: "critical", For: "1m",
+			Expr:        `sum by (pool) (springtide_recalls_overdue) > 0`,
+			Summary:     "Recalled capacity is not home by its due time",
+			Description: "{{ $value }} parcels of pool {{ $labels.pool }} are overdue. `springtide loans` names them and the pods that keep them."},
+		{Name: "SpringtideDataStale", Severity: "warning", For: "5m",
+			Expr:        `springtide_service_data_fresh == 0`,
+			Summary:     "A service is sized without fresh data",
+			Description: "{{ $labels.namespace }}/{{ $labels.service }} scales out and never in until its metrics are back. `springtide explain service` names what is missing."},
+		{Name: "SpringtideSourceDown", Severity: "warning", For: "5m",
+			Expr:        `springtide_source_up == 0`,
+			Summary:     "A source or store of the controller does not answer",
+			Description: "{{ $labels.source }} has been down for five minutes."},
+		{Name: "SpringtideFrozen", Severity: "info", For: "1h",
+			Expr:        `springtide_frozen == 1`,
+			Summary:     "All actions have been frozen for an hour",
+			Description: "Nothing scales and nothing is recalled. `springtide thaw` ends it."},
+	}
+}
+
+// AlertsYAML renders the alerts as a Prometheus rule file.
+func AlertsYAML() []byte {
+	var b strings.Builder
+	b.WriteString("# Generated from dashboards/alerts.go: make generate.\ngroups:\n- name: springtide-alerts\n  rules:\n")
+	for _, a := range Alerts() {
+		fmt.Fprintf(&b, "  - alert: %s\n    expr: %s\n    for: %s\n    labels:\n      severity: %s\n    annotations:\n      summary: %q\n      description: %q\n",
+			a.Name, a.Expr, a.For, a.Severity, a.Summary, a.Description)
+	}
+	return []byte(b.String())
+}

@@ -1,0 +1,61 @@
+package dashboards
+
+// Fleet is the dashboard of the fleet's capacity.
+func Fleet() Dashboard {
+	return Dashboard{
+		UID: "springtide-fleet", Title: "Springtide / Fleet capacity",
+		Description: "Demand and its forecast, replicas, pools, loans and recalls of the whole fleet.",
+		Rows: []Row{
+			{Title: "Tide", Panels: []Panel{
+				{Title: "Demand of online services", Kind: "timeseries", Unit: "cores", Width: 16,
+					Description: "What online pods request, what the services are forecast to need 15 minutes ahead (the services' quantiles, summed), and the pool.",
+					Queries: []Query{
+						{`sum(springtide_pool_cpu_cores{kind="capacity"})`, "capacity"},
+						{`sum(springtide_pool_cpu_cores{kind="requested"})`, "requested"},
+						{`sum(springtide_pool_demand_cores{lead="15m",quantile="0.5"})`, "forecast +15m, median"},
+						{`sum(springtide_pool_demand_cores{lead="15m",quantile="0.95"})`, "forecast +15m, 95 %"},
+						{`sum(springtide_pool_cpu_cores{kind="lent"})`, "lent"},
+					}},
+				{Title: "CPU in use", Kind: "timeseries", Unit: "percentunit", Width: 8,
+					Description: "Used CPU of all containers over what the machines can hold.",
+					Queries: []Query{
+						{`sum(rate(container_cpu_usage_seconds_total{container!="",container!="POD"}[5m])) / sum(kube_node_status_allocatable{resource="cpu"})`, "in use"},
+					}},
+			}},
+			{Title: "Services", Panels: []Panel{
+				{Title: "Replicas", Kind: "timeseries", Unit: "short", Width: 12, Description: "Replicas of all services: ready, desired, and the forecast's floor.",
+					Queries: []Query{{`sum by (kind) (springtide_service_replicas)`, "{{kind}}"}}},
+				{Title: "Desired above ready", Kind: "timeseries", Unit: "short", Width: 6, Description: "The services that wait for most replicas.",
+					Queries: []Query{{`topk(5, springtide_service_replicas{kind="desired"} - ignoring(kind) springtide_service_replicas{kind="ready"})`, "{{namespace}}/{{service}}"}}},
+				{Title: "Services without fresh data", Kind: "stat", Unit: "short", Width: 6, Description: "They scale out and never in.",
+					Queries: []Query{{`count(springtide_service_data_fresh == 0) or vector(0)`, "stale"}}},
+			}},
+			{Title: "Loans", Panels: []Panel{
+				{Title: "Loans by phase", Kind: "timeseries", Unit: "short", Width: 12, Stacked: true, Description: "Parcels that are away or on their way.",
+					Queries: []Query{{`sum by (phase) (springtide_loans)`, "{{phase}}"}}},
+				{Title: "Recall time", Kind: "timeseries", Unit: "s", Width: 6, Description: "From the first notice to Clean, over an hour.",
+					Queries: []Query{
+						{`histogram_quantile(0.5, sum by (le) (rate(springtide_recall_duration_seconds_bucket[1h])))`, "p50"},
+						{`histogram_quantile(0.99, sum by (le) (rate(springtide_recall_duration_seconds_bucket[1h])))`, "p99"},
+					}},
+				{Title: "Recalls overdue", Kind: "stat", Unit: "short", Width: 6, Description: "Recalled parcels that are not home by their due time.",
+					Queries: []Query{{`sum(springtide_recalls_overdue)`, "overdue"}}},
+			}},
+			{Title: "Controller", Panels: []Panel{
+				{Title: "Cycle", Kind: "timeseries", Unit: "s", Width: 8, Description: "Wall time of each step, 99th percentile.",
+					Queries: []Query{{`histogram_quantile(0.99, sum by (le, step) (rate(springtide_cycle_step_duration_seconds_bucket[15m])))`, "{{step}}"}}},
+				{Title: "Actions", Kind: "timeseries", Unit: "short", Width: 8, Description: "Actions a minute, by kind and outcome.",
+					Queries: []Query{{`sum by (action, outcome) (rate(springtide_actions_total[5m])) * 60`, "{{action}} {{outcome}}"}}},
+				{Title: "Sources", Kind: "timeseries", Unit: "short", Width: 8, Description: "1 while history and store answer; actions withheld; freeze.",
+					Queries: []Query{
+						{`springtide_source_up`, "{{source}}"}, {`springtide_actions_withheld`, "withheld"}, {`springtide_frozen`, "frozen"},
+					}},
+			}},
+		},
+	}
+}
+
+// All lists every dashboard by the name of its file.
+func All() map[string]Dashboard {
+	return map[string]Dashboard{"fleet.json": Fleet()}
+}
