@@ -57,6 +57,12 @@ var controllers = []string{
 	"deployment-controller", "replicaset-controller", "statefulset-controller", "daemonset-controller", "job-controller",
 }
 
+// staleReads are the gates by which a controller, finding its cache behind its own last write, gives up and tries again
+// later. Later is by back-off in wall time, and at most ten a second in all, while the lab's clock waits for the pod; what
+// keeps the controller from acting twice without the gates is its bookkeeping of expected pods.
+const staleReads = "StaleControllerConsistencyDaemonSet=false,StaleControllerConsistencyJob=false," +
+	"StaleControllerConsistencyReplicaSet=false,StaleControllerConsistencyStatefulSet=false"
+
 // address is host:port of one of the plane's servers.
 func (l layout) address(port int) string {
 	return net.JoinHostPort(loopback, strconv.Itoa(l.ports[port]))
@@ -153,6 +159,7 @@ func (l layout) controllerArgs(keys *pki) []string {
 		"--controllers="+strings.Join(names, ","),
 		"--service-account-private-key-file="+keys.path("service-account.key"),
 		"--root-ca-file="+keys.path("ca.crt"),
+		"--feature-gates="+staleReads,
 		"--kube-api-qps=500",
 		"--kube-api-burst=1000",
 		"--concurrent-deployment-syncs=20",

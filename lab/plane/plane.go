@@ -36,7 +36,7 @@ type Options struct {
 	Controllers []string
 	// ExtraArgs are further arguments by component; they stand last, so they win over the plane's own.
 	ExtraArgs map[string][]string
-	// Progress, when set, is told each step of the start in one line; never from two goroutines at once.
+	// Progress, when set, is told each step of a start in one line, on the goroutine that asked for the start.
 	Progress func(string)
 }
 
@@ -80,6 +80,9 @@ func prepare(o Options) (*Plane, error) {
 	dir, err := os.MkdirTemp(o.Dir, "springtide-plane-")
 	if err != nil {
 		return nil, fmt.Errorf("make the plane's directory: %w", err)
+	}
+	if dir, err = filepath.Abs(dir); err != nil { // it is where the components run, and part of their arguments
+		return nil, err
 	}
 	p := &Plane{dir: dir, keep: o.Keep, progress: o.Progress, spawn: newSpawner(), died: make(chan error, 8)}
 	if p.progress == nil {
@@ -153,14 +156,16 @@ func (p *Plane) start(ctx context.Context) error {
 // run starts components together and waits until each is ready.
 func (p *Plane) run(ctx context.Context, parts []*component) error {
 	begin := time.Now()
-	for _, c := range parts {
+	procs := make([]*process, len(parts))
+	for i, c := range parts {
 		p.progress("starting " + c.name)
-		if err := c.start(p); err != nil {
+		var err error
+		if procs[i], err = c.start(p); err != nil {
 			return err
 		}
 	}
-	for _, c := range parts {
-		if err := c.awaitReady(ctx); err != nil {
+	for i, c := range parts {
+		if err := c.awaitReady(ctx, procs[i]); err != nil {
 			return err
 		}
 		p.progress(fmt.Sprintf("%s is ready (%.1fs)", c.name, time.Since(begin).Seconds()))
@@ -205,7 +210,7 @@ func (p *Plane) StopComponent(name string) error {
 	return c.stop()
 }
 
-// StartComponent brings a stopped component back, on the same port and data, and waits until it is ready.
+// StartComponent brings a component back that was stopped or has died, on the same port and data, and waits until it is ready.
 func (p *Plane) StartComponent(ctx context.Context, name string) error {
 	c, err := p.component(name)
 	if err != nil {
@@ -229,6 +234,7 @@ func (p *Plane) component(name string) (*component, error) {
 func (p *Plane) Stop() error {
 	p.once.Do(func() {
 		var errs []error
+		p.spawn.refuse()
 		for _, group := range p.stopOrder() {
 			errs = append(errs, stopAll(group)...)
 		}

@@ -56,6 +56,9 @@ func TestPlane(t *testing.T) {
 		if err := p.Wait(ctx); err == nil || !strings.Contains(err.Error(), "kwok: signal: killed") {
 			t.Errorf("Wait = %v, want kwok's death", err)
 		}
+		if err := p.StartComponent(ctx, plane.KWOK); err != nil || children(t)[plane.KWOK] == 0 {
+			t.Errorf("it does not come back: %v", err)
+		}
 	})
 	t.Run("Stop leaves neither process nor data", func(t *testing.T) {
 		if err := p.Stop(); err != nil {
@@ -66,6 +69,9 @@ func TestPlane(t *testing.T) {
 		}
 		if _, err := os.Stat(p.Dir()); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the plane's directory is still there: %v", err)
+		}
+		if err := p.StartComponent(ctx, plane.Etcd); err == nil || len(children(t)) != 0 {
+			t.Errorf("a stopped plane starts something: %v", err)
 		}
 	})
 }

@@ -49,15 +49,15 @@ type process struct {
 }
 
 // start runs the component's process; a running one is left alone.
-func (c *component) start(p *Plane) error {
+func (c *component) start(p *Plane) (*process, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.proc != nil {
-		return nil
+		return c.proc, nil
 	}
 	log, err := os.OpenFile(c.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
-		return fmt.Errorf("%s: open its log: %w", c.name, err)
+		return nil, fmt.Errorf("%s: open its log: %w", c.name, err)
 	}
 	defer log.Close() // the child holds its own copy
 	cmd := exec.Command(c.binary, c.args...)
@@ -66,28 +66,33 @@ func (c *component) start(p *Plane) error {
 	// ends it even when we are killed.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := p.spawn.start(cmd); err != nil {
-		return fmt.Errorf("%s: %w", c.name, err)
+		return nil, fmt.Errorf("%s: %w", c.name, err)
 	}
 	proc := &process{cmd: cmd, done: make(chan struct{})}
 	c.proc = proc
 	go func() {
 		proc.err = cmd.Wait()
 		close(proc.done)
-		if c.running(proc) {
+		if c.forget(proc) {
 			select {
 			case p.died <- c.failure(proc):
 			default: // enough deaths are waiting to be read
 			}
 		}
 	}()
-	return nil
+	return proc, nil
 }
 
-// running tells whether proc is still the component's wanted process, that is, nobody has asked it to stop.
-func (c *component) running(proc *process) bool {
+// forget drops a process that has ended, so that the component can be started again. It tells whether the end came by
+// itself: one that was asked to stop is forgotten already.
+func (c *component) forget(proc *process) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.proc == proc
+	if c.proc != proc {
+		return false
+	}
+	c.proc = nil
+	return true
 }
 
 // stop ends the component's process: SIGTERM, and after the grace SIGKILL.
@@ -113,13 +118,7 @@ func (c *component) stop() error {
 }
 
 // awaitReady polls the component's endpoint until it says ready, the process ends, or the time is up.
-func (c *component) awaitReady(ctx context.Context) error {
-	c.mu.Lock()
-	proc := c.proc
-	c.mu.Unlock()
-	if proc == nil {
-		return fmt.Errorf("%s: stopped while it was starting", c.name)
-	}
+func (c *component) awaitReady(ctx context.Context, proc *process) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -206,7 +205,12 @@ func (c *component) rss() (int64, bool) {
 // any time (a goroutine that exits while locked to it takes it along), and would take the children with it.
 type spawner struct {
 	requests chan func()
+	mu       sync.Mutex
+	refusing bool
 }
+
+// errStopped answers who starts something on a plane that is going or gone.
+var errStopped = errors.New("the plane has been stopped")
 
 // newSpawner starts the thread.
 func newSpawner() *spawner {
@@ -222,10 +226,22 @@ func newSpawner() *spawner {
 
 // start is cmd.Start on the spawner's thread.
 func (s *spawner) start(cmd *exec.Cmd) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refusing {
+		return errStopped
+	}
 	done := make(chan error)
 	s.requests <- func() { done <- cmd.Start() }
 	return <-done
 }
 
-// close lets the thread go; nothing may be started afterwards.
+// refuse lets nothing more be started.
+func (s *spawner) refuse() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refusing = true
+}
+
+// close lets the thread go, once nothing that it started runs any more.
 func (s *spawner) close() { close(s.requests) }

@@ -24,7 +24,7 @@ type Backfill struct {
 	dir  string
 }
 
-// Backfill begins a history. It must be committed before the first live sample, and end before it.
+// Backfill begins a history, which should end before the first live sample.
 func (p *Prom) Backfill() (*Backfill, error) {
 	dir, err := os.MkdirTemp(p.dir, "backfill-")
 	if err != nil {

@@ -1,0 +1,98 @@
+#!/bin/sh
+# Installs what Springtide needs on Debian beside Go and make, and nothing that is there already.
+#
+#   hack/debian-deps.sh          everything below
+#   hack/debian-deps.sh test     a PostgreSQL server, which the tests of the store start for themselves
+#   hack/debian-deps.sh race     a C compiler, which `go test -race` links with
+#
+# The demo needs neither: the lab and the product are plain Go. Works as root or through sudo; running it again changes
+# nothing.
+set -eu
+
+say() { echo "debian-deps: $*" >&2; }
+
+fail() {
+	say "$*"
+	exit 1
+}
+
+# Tools as root: directly, or through sudo.
+as_root() {
+	if [ "$(id -u)" -eq 0 ]; then
+		"$@"
+	elif command -v sudo >/dev/null; then
+		sudo "$@"
+	else
+		fail "needs root to run: $* (no sudo here; run this script as root)"
+	fi
+}
+
+# The tests look for the server's programs where Debian puts them, as this does.
+have_postgres() {
+	for postgres in /usr/lib/postgresql/*/bin/postgres; do
+		[ -x "$postgres" ] && return 0
+	done
+	return 1
+}
+
+have_compiler() { command -v gcc >/dev/null && [ -e /usr/include/stdlib.h ]; }
+
+# Debian's package would create a database cluster and run it as a service; the tests want the programs alone. The setting
+# must stand before the package comes, and a file that is there already is the owner's word.
+no_service() {
+	conf=/etc/postgresql-common/createcluster.conf
+	[ -e "$conf" ] && return 0
+	say "no server is to run by itself: writing create_main_cluster = false to $conf"
+	as_root mkdir -p /etc/postgresql-common
+	echo "create_main_cluster = false" | as_root tee "$conf" >/dev/null
+}
+
+packages=""
+want() {
+	case "$1" in
+	test)
+		if have_postgres; then
+			say "PostgreSQL: found $postgres"
+		else
+			no_service
+			packages="$packages postgresql"
+		fi
+		;;
+	race)
+		if have_compiler; then
+			say "C compiler: found $(command -v gcc)"
+		else
+			packages="$packages gcc libc6-dev"
+		fi
+		;;
+	*)
+		fail "unknown part \"$1\": wants test or race"
+		;;
+	esac
+}
+
+[ -e /etc/debian_version ] || fail "this is not a Debian; install a PostgreSQL server (for the tests) and gcc (for -race) your own way"
+
+[ $# -gt 0 ] || set -- test race
+for part in "$@"; do
+	want "$part"
+done
+
+if [ -z "$packages" ]; then
+	say "nothing to install"
+	exit 0
+fi
+
+say "installing:$packages"
+as_root apt-get update -q
+# confold keeps the setting written above over the package's own file, without a question.
+# shellcheck disable=SC2086 # a list of words
+as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends -o Dpkg::Options::=--force-confold $packages
+
+for part in "$@"; do
+	case "$part" in
+	test) have_postgres || fail "postgresql was installed, but there is no /usr/lib/postgresql/*/bin/postgres" ;;
+	race) have_compiler || fail "gcc was installed, but it is not found" ;;
+	esac
+done
+say "done"
