@@ -1,0 +1,280 @@
+//go:build plane
+
+package kube
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/rand"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/planner"
+)
+
+// app makes a Deployment of ready pods on a machine of its own, with an ElasticService on it.
+func (p *plane) app(t *testing.T, id string, replicas int32, actuation string) fleet.ServiceID {
+	t.Helper()
+	ctx := t.Context()
+	n := node("m-"+id, nil)
+	n.ObjectMeta = metav1.ObjectMeta{Name: n.Name, Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}}
+	n.Status.Capacity = n.Status.Allocatable
+	if _, err := p.core.CoreV1().Nodes().Create(ctx, n, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: id}}
+	d.Spec.Replicas = &replicas
+	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": id}}
+	d.Spec.Template = template("1")
+	d.Spec.Template.Labels = d.Spec.Selector.MatchLabels
+	d.Spec.Template.Spec.Containers[0].Image = "none"
+	if _, err := p.core.AppsV1().Deployments("default").Create(ctx, d, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s := service(id)
+	s.Namespace, s.Spec.Actuation = "default", actuation
+	p.create(t, gvrServices, s)
+	svc := fleet.ServiceID("default/" + id)
+	until(t, "pods that are bound", func() bool {
+		got := p.snapshot(t).Service(svc)
+		if got == nil || len(got.Pods) != int(replicas) {
+			return false
+		}
+		for i := range got.Pods {
+			if got.Pods[i].NodeName == "" {
+				return false
+			}
+			p.run(t, &got.Pods[i])
+		}
+		return got.Ready() == replicas
+	})
+	return svc
+}
+
+// run plays the kubelet: the pod is ready.
+func (p *plane) run(t *testing.T, pod *fleet.Pod) {
+	t.Helper()
+	if pod.Ready {
+		return
+	}
+	body := mergePatch(map[string]any{"status": corev1.PodStatus{Phase: corev1.PodRunning, StartTime: ptr(metav1.Now()),
+		Conditions: []corev1.PodCondition{ready(metav1.Now()), {Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}}})
+	if _, err := p.core.CoreV1().Pods(pod.Name.Namespace).Patch(t.Context(), pod.Name.Name, types.MergePatchType, body, metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPlaneScale(t *testing.T) {
+	p := newPlane(t)
+	lead(t, p)
+	id := "app-" + rand.String(5)
+	svc := p.app(t, id, 5, "Scale")
+	s := p.snapshot(t).Service(svc)
+	// The pods that leave are the last two by name; without their cost the ReplicaSet would choose by age and spread.
+	var leavers []planner.PodRef
+	for _, pod := range s.Pods[3:] {
+		leavers = append(leavers, planner.PodRef{Name: pod.Name, ID: pod.ID})
+	}
+	lower := planner.Scale{Service: svc, Target: s.Target, Kind: s.TargetKind, By: s.Actuation, From: 5, To: 3, Version: s.Version, Leavers: leavers}
+	p.must(t, planner.Plan{Lowers: []planner.Scale{lower}})
+	if got := p.snapshot(t).Service(svc).Desired.Value; got != 3 {
+		t.Fatalf("the next snapshot says %d replicas", got)
+	}
+	until(t, "the leavers to leave", func() bool {
+		now := p.snapshot(t)
+		for _, l := range leavers {
+			if pod := find(now, l.ID); pod != nil && !pod.Deleting {
+				return false
+			}
+		}
+		return true
+	})
+	for _, stays := range s.Pods[:3] {
+		if pod := find(p.snapshot(t), stays.ID); pod == nil || pod.Deleting {
+			t.Errorf("pod %s left in the place of a leaver", stays.Name)
+		}
+	}
+	// The same plan again is stale: replicas are no longer those it started from.
+	if r := p.apply(t, planner.Plan{Lowers: []planner.Scale{lower}}); r.Count(loop.Stale) != 1 {
+		t.Fatalf("a scale from replicas that are no more: %+v", r.Results)
+	}
+
+	// Somebody else takes spec.replicas from us; it shows once we are known to have scaled.
+	u, err := p.dyn.Resource(gvrServices).Namespace("default").Get(t.Context(), id, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	es, err := decode[v1alpha1.ElasticService](u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := metav1.Now()
+	es.Status.LastScaleTime = &now
+	if _, err := p.putStatus(t.Context(), gvrServices, es); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "our own write to be no foreign one", func() bool { return p.snapshot(t).Service(svc).ForeignWriter == "" })
+	if _, err := p.core.AppsV1().Deployments("default").Patch(t.Context(), id, types.MergePatchType, []byte(`{"spec":{"replicas":4}}`),
+		metav1.PatchOptions{FieldManager: "somebody"}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the foreign writer", func() bool { return p.snapshot(t).Service(svc).ForeignWriter == "somebody" })
+	p.must(t, planner.Plan{Raises: []planner.Scale{{Service: svc, Target: s.Target, Kind: s.TargetKind, By: s.Actuation, From: 4, To: 6}}})
+	if got := p.snapshot(t).Service(svc); got.ForeignWriter != "" || got.Desired.Value != 6 {
+		t.Errorf("after our write: foreign writer %q, %d replicas", got.ForeignWriter, got.Desired.Value)
+	}
+}
+
+func TestPlaneFloor(t *testing.T) {
+	p := newPlane(t)
+	lead(t, p)
+	id := "hpa-" + rand.String(5)
+	svc := p.app(t, id, 2, "HPAFloor")
+	h := hpa(id, id)
+	h.ObjectMeta = metav1.ObjectMeta{Namespace: "default", Name: id}
+	if _, err := p.core.AutoscalingV2().HorizontalPodAutoscalers("default").Create(t.Context(), h, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the HPA", func() bool { x := p.snapshot(t).Service(svc); return x.HPA != nil && x.Blocked == "" })
+	floor := func(from, to int32) planner.Scale {
+		return planner.Scale{Service: svc, Target: fleet.Name{Namespace: "default", Name: id}, Kind: "HorizontalPodAutoscaler",
+			By: fleet.ByHPAFloor, From: from, To: to}
+	}
+	p.must(t, planner.Plan{Raises: []planner.Scale{floor(3, 9)}})
+	if got := p.snapshot(t).Service(svc).HPA.Min; got != 9 {
+		t.Fatalf("minReplicas = %d, want 9", got)
+	}
+	// A floor below the user's own minimum stops there.
+	p.must(t, planner.Plan{Lowers: []planner.Scale{floor(9, 1)}})
+	if got := p.snapshot(t).Service(svc).HPA.Min; got != 3 {
+		t.Fatalf("minReplicas = %d, want the user's 3", got)
+	}
+	p.must(t, planner.Plan{Raises: []planner.Scale{floor(3, 12)}})
+	if err := p.GiveBack(t.Context(), fleet.Name{Namespace: "default", Name: id}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.core.AutoscalingV2().HorizontalPodAutoscalers("default").Get(t.Context(), id, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *got.Spec.MinReplicas != 3 || len(got.Annotations) != 0 {
+		t.Errorf("given back: minReplicas %d, annotations %v", *got.Spec.MinReplicas, got.Annotations)
+	}
+}
+
+func TestPlaneJobAndFiller(t *testing.T) {
+	p := newPlane(t)
+	lead(t, p)
+	id := "job-" + rand.String(5)
+	p.app(t, id, 1, "Scale")
+	j := batchJob(id, 2)
+	j.ObjectMeta = metav1.ObjectMeta{Namespace: "default", Name: id}
+	j.Status.Active = 0
+	j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	j.Spec.Template.Spec.Containers[0].Image = "none"
+	if _, err := p.core.BatchV1().Jobs("default").Create(t.Context(), j, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	e := elasticJob(id)
+	e.Namespace = "default"
+	p.create(t, gvrJobs, e)
+	job := fleet.JobID("default/" + id)
+	until(t, "the job", func() bool {
+		x := p.snapshot(t).Job(job)
+		return x != nil && x.Blocked == "" && x.Members[0].Active == 2
+	})
+	resize := planner.JobScale{Job: job, Role: "worker", Workload: fleet.Name{Namespace: "default", Name: id}, Kind: "Job", From: 2, To: 5}
+	p.must(t, planner.Plan{Jobs: []planner.JobScale{resize}})
+	if got := p.snapshot(t).Job(job).Members[0].Desired; got != 5 {
+		t.Errorf("parallelism = %d, want 5", got)
+	}
+	if r := p.apply(t, planner.Plan{Jobs: []planner.JobScale{resize}}); r.Count(loop.Stale) != 1 {
+		t.Errorf("a resize from a parallelism that is no more: %+v", r.Results)
+	}
+
+	filler := planner.Filler{Name: "filler-" + id, Node: "m-" + id, Room: fleet.Resources{CPU: 4000, Memory: 8 * fleet.GiB}, Purpose: "Claim"}
+	p.must(t, planner.Plan{Fillers: []planner.Filler{filler}})
+	var held *fleet.Pod
+	until(t, "the filler to be bound", func() bool {
+		s := p.snapshot(t)
+		for i := range s.Pods {
+			if s.Pods[i].Name.Name == filler.Name {
+				held = &s.Pods[i]
+			}
+		}
+		return held.NodeName != ""
+	})
+	if held.Class != fleet.PodFiller || held.HoldsOn != filler.Node || held.NodeName != filler.Node || held.Requests.CPU != 4000 || held.Priority != 1000 {
+		t.Errorf("filler = %+v", held)
+	}
+	filler.Delete, filler.ID = true, held.ID
+	p.must(t, planner.Plan{Fillers: []planner.Filler{filler}})
+	if pod := find(p.snapshot(t), held.ID); pod != nil && !pod.Deleting {
+		t.Errorf("the filler is still there: %+v", pod)
+	}
+}
+
+// TestPlaneTwoLeaders moves the lease between two controllers: the second one's epoch is higher, and the first one's writes are refused.
+func TestPlaneTwoLeaders(t *testing.T) {
+	first, second := newPlane(t), newPlane(t)
+	ctx, stop := context.WithCancel(t.Context())
+	epochs := make(chan int64, 2)
+	ended := make(chan error, 2)
+	go func() {
+		ended <- first.Lead(ctx, func(ctx context.Context, epoch int64) error { epochs <- epoch; <-ctx.Done(); return nil })
+	}()
+	e1 := <-epochs
+	id := rand.String(5)
+	first.create(t, gvrPools, pool("p-"+id, "Online", map[string]string{"pool": id}))
+	write := func(p *plane, epoch int64) error {
+		u, err := p.dyn.Resource(gvrPools).Get(t.Context(), "p-"+id, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		x, err := decode[v1alpha1.CapacityPool](u)
+		if err != nil {
+			return err
+		}
+		x.Status.LeaderEpoch = epoch
+		_, err = p.putStatus(t.Context(), gvrPools, x)
+		return err
+	}
+	if err := write(first, e1); err != nil {
+		t.Fatal(err)
+	}
+	ctx2, stop2 := context.WithCancel(t.Context())
+	go func() {
+		ended <- second.Lead(ctx2, func(ctx context.Context, epoch int64) error { epochs <- epoch; <-ctx.Done(); return nil })
+	}()
+	begin := time.Now()
+	stop()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	e2 := <-epochs
+	if took := time.Since(begin); took > leaseDuration {
+		t.Errorf("the hand-over took %s: the lease was not released", took)
+	}
+	if e2 <= e1 {
+		t.Fatalf("the second leader's epoch is %d after %d", e2, e1)
+	}
+	if err := write(second, e2); err != nil {
+		t.Fatal(err)
+	}
+	if err := write(first, e1); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "leaderEpoch must not fall") {
+		t.Errorf("a write of the leader before: %v", err)
+	}
+	stop2()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+}
