@@ -58,6 +58,20 @@ func calm(n int32) *world {
 	return w
 }
 
+// falling is a service whose every part agrees, and has agreed for ten minutes, to go from n to m replicas.
+func falling(n, m int32) *world {
+	w := calm(n)
+	w.remember(m)
+	for i := range w.o.History {
+		w.o.History[i].From = n
+	}
+	w.load(float64(m) * 25)
+	w.tide(float64(m) * 25)
+	w.cpu(fleet.MilliCPU(600 * m / n))
+	w.latency(50 * time.Millisecond)
+	return w
+}
+
 func (w *world) watched(d time.Duration) { w.o.WatchedSince = w.now.Add(-d) }
 
 // remember fills ten minutes of history with one ask.

@@ -11,6 +11,8 @@ import (
 type sample struct {
 	used, request int64
 	fresh         bool
+	// due says that the pod has run long enough to have been scraped.
+	due bool
 }
 
 // census sorts a service's pods into the groups of the HorizontalPodAutoscaler's algorithm.
@@ -27,13 +29,18 @@ type census struct {
 	rollout bool
 }
 
-// fresh reports whether enough of the pods that should have a sample have a fresh one.
+// fresh reports whether enough of the pods that should have a sample have a fresh one. A pod that has just started need not: without that,
+// each scale-out would make its service look unmeasured for a minute or two.
 func (c *census) fresh(missingShare float64) bool {
-	due := len(c.measured) + len(c.missing) + len(c.lost)
-	have := 0
-	for _, s := range c.measured {
-		if s.fresh {
-			have++
+	due, have := 0, 0
+	for _, group := range [...][]sample{c.measured, c.missing, c.lost} {
+		for _, s := range group {
+			if s.fresh {
+				have++
+			}
+			if s.fresh || s.due {
+				due++
+			}
 		}
 	}
 	return have > 0 && float64(have) >= (1-missingShare)*float64(due)
@@ -66,7 +73,7 @@ func (z *sizer) count(currentOnly bool) census {
 			}
 		}
 		c.alive++
-		s := sample{request: int64(p.Requests.CPU)}
+		s := sample{request: int64(p.Requests.CPU), due: !p.Started.OK || z.now.Sub(p.Started.Value) > z.o.MaxAge}
 		if s.request <= 0 {
 			s.request = int64(z.svc.Request.CPU)
 		}

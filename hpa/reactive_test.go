@@ -136,6 +136,25 @@ func TestFewMissingPodsAreTakenAtTheirWorst(t *testing.T) {
 	}
 }
 
+func TestPodsThatJustStartedAreNotMissed(t *testing.T) {
+	w := falling(8, 4)
+	for _, name := range []string{"new-a", "new-b", "new-c"} {
+		w.svc.Pods = append(w.svc.Pods, w.pod(name, 2*time.Minute))
+	}
+	tg := w.size()
+	// Three pods at their full request beside eight at 300 of 1000: 49 % of 60 %, so nine of eleven by CPU, and no more than the eight.
+	if !tg.DataFresh || tg.Replicas != 8 || part(t, tg, "reactive:cpu").Replicas.Value != 8 {
+		t.Errorf("replicas %d fresh %v: %s", tg.Replicas, tg.DataFresh, tg.Reason)
+	}
+	for i := range w.svc.Pods {
+		w.svc.Pods[i].Started.Value = noon.Add(-3 * time.Minute)
+		w.svc.Pods[i].ReadySince.Value = noon.Add(-2 * time.Minute)
+	}
+	if tg := w.size(); tg.DataFresh {
+		t.Errorf("three of eleven pods lack a sample that is due, and it is not missed: %s", tg.Reason)
+	}
+}
+
 // Missing pods count as idle in a scale-out for a while; after that the rest speak for them.
 func TestMissingPodsDampScaleOutForATimeOnly(t *testing.T) {
 	w := calm(10)

@@ -3,7 +3,9 @@ package upstreamtest
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
+	"os"
 	"reflect"
 	"testing"
 	"time"
@@ -32,6 +34,18 @@ const (
 	readiness      = 30 * time.Second
 	window         = time.Minute
 )
+
+// TestMain draws more inputs than rapid's default of 100: one takes a tenth of a millisecond, and most of the algorithm's corners need several
+// coincidences.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
+		if err := f.Value.Set("5000"); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
 
 // source is a metrics client that answers from memory.
 type source struct {

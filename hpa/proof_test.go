@@ -1,0 +1,144 @@
+package hpa
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/portrait"
+)
+
+func TestProofsOfScaleIn(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*world)
+		held   string
+	}{
+		{"forecast by fall-back", func(w *world) { w.t.Trusted = false }, HeldForecast},
+		{"forecast made long ago", func(w *world) { w.t.Made = noon.Add(-16 * time.Minute) }, HeldForecast},
+		{"no forecast", func(w *world) { w.t.Paths = nil }, HeldForecast},
+		{"tide in another signal", func(w *world) { w.t.Signal = portrait.CPU }, HeldForecast},
+		{"capacity unknown", func(w *world) { w.p.CPUPerLoad.OK = false }, HeldForecast},
+		{"load stale", func(w *world) { w.live.Load.At = noon.Add(-3 * time.Minute) }, HeldStale},
+		{"load NaN", func(w *world) { w.load(math.NaN()) }, HeldStale},
+		{"load infinite", func(w *world) { w.load(math.Inf(1)) }, HeldStale},
+		{"load negative", func(w *world) { w.load(-1) }, HeldStale},
+		{"load in another signal than the portrait", func(w *world) { w.live.LoadSignal = portrait.CPU }, HeldStale},
+		{"load from the future", func(w *world) { w.live.Load.At = noon.Add(time.Hour) }, HeldStale},
+		{"no CPU", func(w *world) { w.live.CPU = nil }, HeldStale},
+		{"CPU of too few pods", func(w *world) { delete(w.live.CPU, w.svc.Pods[0].Name) }, HeldStale},
+		{"CPU negative", func(w *world) { w.cpu(-1) }, HeldStale},
+		{"latency stale", func(w *world) { w.live.Latency.At = noon.Add(-3 * time.Minute) }, HeldStale},
+		{"latency negative", func(w *world) { w.latency(-1) }, HeldStale},
+		{"just started", func(w *world) { w.watched(4 * time.Minute) }, HeldJustStarted},
+		{"never watched", func(w *world) { w.o.WatchedSince = time.Time{} }, HeldJustStarted},
+		{"a longer window asked for", func(w *world) { w.o.Window = 2 * time.Hour }, HeldJustStarted},
+		{"a fall unknown to history", func(w *world) { w.recent(400, 400, 390, 400) }, HeldFall},
+		{"rollout", func(w *world) {
+			p := w.pod("cart-old", time.Hour)
+			p.CurrentRevision = false
+			w.svc.Pods = append(w.svc.Pods, p)
+		}, HeldRollout},
+		{"8 was wanted four minutes ago", func(w *world) { w.o.History[6].Replicas = 8 }, HeldStabilisation},
+		{"no history", func(w *world) { w.o.History = nil }, HeldStabilisation},
+		{"history of two minutes", func(w *world) { w.o.History = w.o.History[8:] }, HeldStabilisation},
+		{"history of three minutes", func(w *world) { w.o.History = w.o.History[7:] }, HeldStabilisation},
+		{"a longer stabilisation", func(w *world) { w.svc.Stabilisation, w.o.Window = 30*time.Minute, time.Minute }, HeldStabilisation},
+	} {
+		w := falling(8, 4)
+		c.change(w)
+		tg := w.size()
+		if tg.Replicas != 8 || tg.Held != c.held {
+			t.Errorf("%s: replicas %d held %q, want 8 %q: %s", c.name, tg.Replicas, tg.Held, c.held, tg.Reason)
+		}
+		if proven := c.held == HeldStabilisation || c.held == HeldJustStarted; proven != (tg.Decision.Replicas == 4) {
+			t.Errorf("%s: remembered %d; a missing proof must start the window anew, a proven ask must count towards it", c.name, tg.Decision.Replicas)
+		}
+		if fresh := c.held != HeldForecast && c.held != HeldStale; tg.DataFresh != fresh || (len(tg.Missing) == 0) != fresh {
+			t.Errorf("%s: fresh %v, missing %v", c.name, tg.DataFresh, tg.Missing)
+		}
+	}
+}
+
+func TestHistoryMayLackOneCycle(t *testing.T) {
+	w := falling(8, 4)
+	w.o.History = w.o.History[6:] // four minutes of five, a decision a minute
+	if tg := w.size(); tg.Replicas != 4 {
+		t.Errorf("replicas %d: %s", tg.Replicas, tg.Reason)
+	}
+}
+
+func TestStabilisationEases(t *testing.T) {
+	w := falling(8, 4)
+	w.o.History[8].Replicas = 6 // two minutes ago
+	w.o.History[3].Replicas = 8 // seven minutes ago: forgotten
+	tg := w.size()
+	if tg.Replicas != 6 || tg.Held != "" || !strings.Contains(tg.Reason, "eased by stabilisation: 6 was wanted 2m ago") {
+		t.Errorf("replicas %d held %q: %s", tg.Replicas, tg.Held, tg.Reason)
+	}
+}
+
+func TestFallFasterThanHistory(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		recent []float64 // one a minute, load is now 100
+		f      float64
+		held   bool
+	}{
+		{"by half in a minute, as history knows", []float64{200, 200}, 0.5, false},
+		{"by more than half in a minute", []float64{210, 210}, 0.5, true},
+		{"by more than half in five minutes, the bottom reached", []float64{210, 150, 100, 100, 100}, 0.5, true},
+		{"by two thirds over ten minutes, as two halvings", []float64{300, 280, 250, 220, 200, 180, 160, 140, 120}, 0.5, false},
+		{"gaps and zeros say nothing", []float64{math.NaN(), 0, 150}, 0.5, false},
+		{"what the tolerance ignores is no fault", []float64{110, 108}, 0, false},
+		{"history without any fall", []float64{120, 120}, 0, true},
+		{"long ago", append([]float64{900}, slices.Repeat([]float64{100}, 15)...), 0.5, false},
+	} {
+		w := falling(8, 4)
+		w.p.FastestFall = c.f
+		w.recent(c.recent...)
+		if tg := w.size(); (tg.Held == HeldFall) != c.held {
+			t.Errorf("%s: held %q: %s", c.name, tg.Held, tg.Reason)
+		}
+	}
+	// The forecast stays the floor while a fault is held: it may ask for more.
+	w := falling(8, 4)
+	w.recent(900, 900)
+	w.tide(250)
+	if tg := w.size(); tg.Replicas != 10 {
+		t.Errorf("replicas %d, want the forecast's 10: %s", tg.Replicas, tg.Reason)
+	}
+}
+
+func TestFallBacksAskForMoreAndNeverForLess(t *testing.T) {
+	// The last good value while it is young.
+	w := calm(8)
+	w.svc.Metrics = []fleet.Metric{{Name: "queue", Type: fleet.MetricQuery, Target: 10}}
+	w.live.Signals["queue"] = fleet.KnownAt(150.0, noon.Add(-4*time.Minute))
+	tg := w.size()
+	if tg.Replicas != 15 || !slices.Contains(tg.Missing, "queue") || !strings.Contains(tg.Reason, "last good value of 4m ago") {
+		t.Errorf("replicas %d missing %v: %s", tg.Replicas, tg.Missing, tg.Reason)
+	}
+	// Then the same time yesterday, for signals of load.
+	w = calm(8)
+	w.live.CPU = nil
+	day := slices.Repeat([]float64{100}, 1440)
+	day[0] = 300 // exactly a day ago: 300/25 = 12
+	w.recent(day...)
+	tg = w.size()
+	if p := part(t, tg, "reactive:cpu"); p.Replicas.Value != 12 || !strings.Contains(p.Detail, "the same time yesterday stands in (300/s)") || tg.Replicas != 12 {
+		t.Errorf("%+v: %s", p, tg.Reason)
+	}
+	// Then nothing: hold.
+	w.live.Load.At = noon.Add(-time.Hour)
+	w.recent(100)
+	w.remember(4)
+	w.tide(100)
+	tg = w.size()
+	if tg.Replicas != 8 || part(t, tg, "reactive:cpu").Replicas.OK || !slices.Equal(tg.Missing, []string{"load", "cpu"}) {
+		t.Errorf("replicas %d missing %v: %s", tg.Replicas, tg.Missing, tg.Reason)
+	}
+}
