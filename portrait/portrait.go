@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/forecast/model"
 	"github.com/springtide/springtide/internal/series"
 )
 
@@ -19,7 +20,7 @@ const (
 	CPU      Signal = "cpu"      // cores in use
 )
 
-// Batch is a stretch of one service's history: only samples newer than the portrait's End. All series have one grid; gaps are NaN.
+// Batch is a stretch of one service's history: only samples newer than the portrait's End count. All series have one grid; gaps are NaN.
 type Batch struct {
 	Load  series.Series // requests per second over all replicas; empty where the service exports none
 	CPU   series.Series // cores in use over all replicas
@@ -28,29 +29,22 @@ type Batch struct {
 	StartUps []time.Duration
 }
 
-// Season is one learned cycle: a profile of mean log-ratios to the level, one value a slot.
-type Season struct {
-	Period time.Duration
-	Slots  []float64
-	Weight []float64 // effective samples in each slot
-}
-
 // Quality says how far a portrait can be trusted, and why.
 type Quality struct {
-	// Score runs from 0 (nothing known) to 1.
+	// Score runs from 0 (nothing known) to 1: the share of the first two days that was seen, times the share of the last week that is known.
 	Score float64
 	// Points are the samples seen, Needed the samples before the first season counts.
 	Points, Needed int
 	Gaps           int // steps without a value
 	Resets         int // counter resets, seen as negative rates
-	Outliers       int // values set aside
+	Outliers       int // values set aside: an outage, or no number that a load can have
 	LastSample     time.Time
 	// ReadyAt is when Points is expected to reach Needed; zero when it has.
 	ReadyAt time.Time
 	Note    string
 }
 
-// Portrait is the compact learned picture of one service: a few KB, folded forward as samples arrive.
+// Portrait is the compact learned picture of one service, folded forward as samples arrive.
 type Portrait struct {
 	Version int
 	Service fleet.ServiceID
@@ -58,20 +52,24 @@ type Portrait struct {
 	Step    time.Duration
 	// Begin and End bound the history that was folded in; Fold ignores samples before End.
 	Begin, End time.Time
-	// Level is the running level of the load in its own unit, Trend its change a step.
+	// Level is the mean load of the last day in its own unit, Trend its change a step over the last week.
 	Level, Trend float64
-	Seasons      []Season
-	// Recent are the newest load values, enough for the longest lag that the models ask for.
+	// Recent are the newest load values, as many as the forecasting methods look back at; what was set aside is a gap.
 	Recent series.Series
-	// Noise are quantiles of |log(actual/expected)| one step ahead; Misses are past forecast misses by horizon block (see forecast).
+	// Learned is what the forecasting methods made of the load: seasons, weights, past misses.
+	Learned model.State
+	// Noise is the usual miss of a forecast one step ahead, as a share of the load.
 	Noise float64
-	// FastestFall is the largest relative fall of the load within five minutes that history shows (0..1).
+	// FastestFall is the largest relative fall of the load within five minutes (or one step, if longer) that history shows (0..1).
 	FastestFall float64
 	// CPUPerLoad is the CPU (cores) that one unit of load costs, and CPUIdle the cores of an idle replica.
 	CPUPerLoad, CPUIdle fleet.Known[float64]
-	// StartUp holds the 0.5, 0.9 and 0.99 quantiles of the time to Ready.
-	StartUp [3]time.Duration
-	// StartUps is the number of observations behind StartUp.
+	// Cost holds the sums behind CPUPerLoad and CPUIdle.
+	Cost Cost
+	// StartUp holds the 0.5, 0.9 and 0.99 quantiles of the newest observed times to Ready; they are in StartUpTimes.
+	StartUp      [3]time.Duration
+	StartUpTimes []time.Duration
+	// StartUps is the number of observations so far.
 	StartUps int
 	// Peak is the largest load of the last seven days, PeakAt when.
 	Peak    float64

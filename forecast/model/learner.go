@@ -1,0 +1,149 @@
+package model
+
+import "math"
+
+// Learner is a state at work on its history.
+type Learner struct {
+	*State
+	hist *History
+	ends []int
+}
+
+// Open puts the state to work on its newest values, the first of which lies at grid index first. room is the number of values to come.
+func (s *State) Open(first int64, newest []float64, room int) *Learner {
+	l := &Learner{State: s, hist: newHistory(first, len(newest)+room), ends: Horizons(s.Cycle)}
+	for _, y := range newest {
+		l.hist.push(y, s.Transform.Forward(y))
+	}
+	return l
+}
+
+// Newest are the raw values that the methods look back at, gaps as NaN, and the grid index of the first. They are what [State.Open] needs.
+func (l *Learner) Newest() (first int64, values []float64) {
+	from := max(0, l.hist.Len()-l.Cycle.Span())
+	return l.hist.first + int64(from), l.hist.raw[from:]
+}
+
+// Observe judges what was forecast for the next value and learns from it. NaN is a gap. It reports whether the value was kept: one that
+// looks like an outage is set aside as a gap.
+func (l *Learner) Observe(y float64) (kept bool) {
+	i := l.hist.Len()
+	index := l.hist.first + int64(i)
+	if l.outage(y) {
+		l.hist.push(math.NaN(), math.NaN())
+		return false
+	}
+	if l.Transform.outgrown(y) || mod(index, l.Cycle.unit()) == 0 {
+		l.transformAnew(y)
+	}
+	x := l.Transform.Forward(y)
+	if !math.IsNaN(x) {
+		l.judge(i, x, y)
+		if c := l.Cycle; c.Long > 0 && i >= c.Short {
+			l.Week.learn(index, c, x-l.hist.lately(c.Long, i), l.Blocks[len(l.Blocks)-1].Miss)
+		}
+	}
+	l.hist.push(y, x)
+	return !math.IsNaN(y)
+}
+
+// Note takes a value into the history without learning from it: so do samples that were not folded yet correct the level.
+func (l *Learner) Note(y float64) {
+	if l.outage(y) {
+		y = math.NaN()
+	}
+	l.hist.push(y, l.Transform.Forward(y))
+}
+
+// transformAnew chooses the transform from the newest values and y, and takes it when it differs much from the present one, since every
+// change rewrites the history.
+func (l *Learner) transformAnew(y float64) {
+	const sample = 256
+	span := l.Cycle.Span()
+	stride := max(1, span/sample)
+	values := make([]float64, 0, sample+2)
+	n := l.hist.Len()
+	for i := max(0, n-span); i < n; i++ {
+		if mod(l.hist.first+int64(i), stride) == 0 && !math.IsNaN(l.hist.raw[i]) {
+			values = append(values, l.hist.raw[i])
+		}
+	}
+	if !math.IsNaN(y) {
+		values = append(values, y)
+	}
+	if len(values) == 0 {
+		return
+	}
+	if next := choose(values); l.Transform.outgrown(y) || !l.Transform.like(next) {
+		l.Transform = next
+		l.hist.rewrite(next)
+	}
+}
+
+// judge scores the blocks whose turn it is on value x (raw y) at index i, and learns from the misses. Which horizon of a block is judged
+// is drawn by the grid index, so that it does not follow the time of day.
+func (l *Learner) judge(i int, x, y float64) {
+	index := l.hist.first + int64(i)
+	every, low := l.every(), 1
+	for k, end := range l.ends {
+		if mod(index+int64(k), every) == 0 {
+			h := low + int(scatter(uint64(index))%uint64(end-low+1))
+			if t := i + 1 - h; t >= 2 {
+				l.judgeBlock(&l.Blocks[k], t, h, x, y)
+			}
+		}
+		low = end + 1
+	}
+}
+
+// judgeBlock asks what was said with t known values of the value h steps after the last of them.
+func (l *Learner) judgeBlock(b *Block, t, h int, x, y float64) {
+	o := l.from(t, h)
+	if math.IsNaN(o.values[lastValue]) {
+		return
+	}
+	memory := l.memory()
+	var said [members]float64
+	l.say(&o, t-1+h, &said)
+	untempered := said
+	b.temper(&said, l.settled())
+	f := b.blend(&said)
+	level := math.Exp(o.values[lastUnit])
+	if b.Scores >= firstWeighing {
+		b.Band.compare(l.Transform, f, y, level, 1/min(b.Scores-firstWeighing+1, memory))
+	}
+	b.Band.Log.add(x-f, memory)
+	b.Band.Raw.add((y-l.Transform.Back(f))/level, memory)
+	b.Scores++
+	b.learnStray(&untempered, memory, l.settled())
+	b.learn(x, &said, 1/min(b.Scores, memory))
+	if n := int(b.Scores); n%weighEvery == 0 || n >= firstWeighing && n < weighEvery && n&(n-1) == 0 {
+		b.weigh()
+		b.Band.recut()
+	}
+}
+
+// firstWeighing is the number of judged forecasts before the weights move for the first time; a power of two.
+const firstWeighing = 8
+
+// scatter spreads a grid index over all 64 bits (splitmix64, Steele, Lea, Flood 2014).
+func scatter(z uint64) uint64 {
+	z += 0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// Before is the raw value n steps before the next one, NaN where there is none.
+func (l *Learner) Before(n int) float64 {
+	if i := len(l.hist.raw) - n; i >= 0 && n > 0 {
+		return l.hist.raw[i]
+	}
+	return math.NaN()
+}
+
+// Level is the raw value that the last short period has in the middle (its geometric mean, where the transform is a logarithm), NaN
+// where nothing is known of it.
+func (l *Learner) Level() float64 {
+	return l.Transform.Back(l.hist.lately(l.Cycle.unit(), l.hist.Len()))
+}

@@ -1,0 +1,185 @@
+package model
+
+import "math"
+
+// The members, in the order of every vector of them. Each is a base plus the mean distance that the newest values keep from it: over the
+// last half hour (near), the last three hours (far), the last day or week. Blending a base with its own corrected forms per block of
+// horizons lets a correction fade with the horizon as fast as history says that it does.
+const (
+	lastValue = iota
+	lastNear  // mean of the last half hour
+	lastFar   // mean of the last three hours
+	lastUnit  // mean of the last day
+
+	lagShort // same phase of the last day
+	lagShortNear
+	lagShortFar
+
+	lagLong // same phase of the last week
+	lagLongNear
+	lagLongFar
+	lagLongUnit
+
+	phases // mean of the same phase of the last seven days
+	phasesNear
+	phasesFar
+
+	profiled // weekly profile on the mean of the last week
+	profiledNear
+	profiledFar
+
+	middle // median of the same phase of the last seven days
+	middleFar
+
+	members
+)
+
+// origin is what all horizons of one forecast share: the point from which it is made, and how far the newest values stand from each base.
+type origin struct {
+	t      int // number of known values: the newest is t-1
+	k, kw  int // short and long periods back to the newest one that is known for the horizon
+	values [4]float64
+	short  [2]float64
+	long   [3]float64
+	phase  [2]float64
+	week   float64 // mean of the last week
+	prof   [2]float64
+}
+
+// windows are the lengths of near, far and unit in steps.
+func (c Cycle) windows() (near, far, unit int) {
+	unit = c.unit()
+	return max(2, unit/48), max(3, unit/8), unit
+}
+
+const likeDays = 7
+
+// from looks back from the origin with t known values towards horizon h.
+func (l *Learner) from(t, h int) origin {
+	c := l.Cycle
+	near, far, unit := c.windows()
+	o := origin{t: t, k: periods(h, c.Short), kw: periods(h, c.Long)}
+	hist := l.hist
+	o.values = [4]float64{hist.lately(1, t), hist.lately(near, t), hist.lately(far, t), hist.lately(unit, t)}
+	for i := 1; i < 4; i++ {
+		if math.IsNaN(o.values[i]) {
+			o.values[i] = hist.lately(c.Span(), t)
+		}
+	}
+	if math.IsNaN(o.values[0]) {
+		o.values[0] = o.values[1]
+	}
+	if c.Short == 0 {
+		return o
+	}
+	for i, w := range [2]int{near, far} {
+		m := hist.mean(t-w, t)
+		o.short[i] = gap0(m - hist.mean(t-w-o.k*c.Short, t-o.k*c.Short))
+		o.phase[i] = gap0(m - l.likeMean(t-w, t, o.k))
+		if c.Long > 0 {
+			o.prof[i] = gap0(m - l.Week.mean(w, hist.first+int64(t), c))
+		}
+	}
+	if c.Long > 0 {
+		for i, w := range [3]int{near, far, unit} {
+			o.long[i] = gap0(hist.mean(t-w, t) - hist.mean(t-w-o.kw*c.Long, t-o.kw*c.Long))
+		}
+		o.week = hist.lately(c.Long, t)
+	}
+	return o
+}
+
+// say fills out with what each member says of the target that lies at index i of the history, seen from the origin. Where a member has
+// nothing to go by it repeats the next simpler one.
+func (l *Learner) say(o *origin, i int, out *[members]float64) {
+	c := l.Cycle
+	copy(out[:], o.values[:])
+	plain := o.values[3]
+	mean, median := l.like(i, o.k, o.t)
+	if math.IsNaN(mean) {
+		for m := lagShort; m < members; m++ {
+			out[m] = plain
+		}
+		return
+	}
+	out[phases], out[phasesNear], out[phasesFar] = mean, mean+o.phase[0], mean+o.phase[1]
+	out[middle], out[middleFar] = median, median+o.phase[1]
+	if v := l.hist.at(i - o.k*c.Short); !math.IsNaN(v) {
+		out[lagShort], out[lagShortNear], out[lagShortFar] = v, v+o.short[0], v+o.short[1]
+	} else {
+		out[lagShort], out[lagShortNear], out[lagShortFar] = mean, mean+o.phase[0], mean+o.phase[1]
+	}
+	if v := l.Week.at(l.hist.first+int64(i), c); !math.IsNaN(v) {
+		out[profiled], out[profiledNear], out[profiledFar] = v+o.week, v+o.prof[0], v+o.prof[1]
+	} else {
+		out[profiled], out[profiledNear], out[profiledFar] = mean, mean+o.phase[0], mean+o.phase[1]
+	}
+	if v := l.hist.at(i - o.kw*c.Long); c.Long > 0 && !math.IsNaN(v) {
+		out[lagLong], out[lagLongNear], out[lagLongFar], out[lagLongUnit] = v, v+o.long[0], v+o.long[1], v+o.long[2]
+	} else {
+		out[lagLong], out[lagLongNear], out[lagLongFar] = out[profiled], out[profiledNear], out[profiledFar]
+		out[lagLongUnit] = out[profiled]
+	}
+}
+
+// like is the mean and the median of the same phase of the seven short periods before the target, each smoothed over its neighbours,
+// counted from the k-th one back. Only values before t are read.
+func (l *Learner) like(i, k, t int) (mean, median float64) {
+	c := l.Cycle
+	if c.Short == 0 {
+		return math.NaN(), math.NaN()
+	}
+	var v [likeDays]float64
+	n, half := 0, c.Short/96
+	for j := range likeDays {
+		at := i - (k+j)*c.Short
+		if at-half < 0 {
+			break
+		}
+		m := l.hist.mean(at-half, min(at+half+1, t))
+		if math.IsNaN(m) {
+			continue
+		}
+		mean += m
+		p := n
+		for ; p > 0 && v[p-1] > m; p-- {
+			v[p] = v[p-1]
+		}
+		v[p] = m
+		n++
+	}
+	if n == 0 {
+		return math.NaN(), math.NaN()
+	}
+	return mean / float64(n), (v[(n-1)/2] + v[n/2]) / 2
+}
+
+// likeMean is the mean over a window of what like's mean was for each of its steps.
+func (l *Learner) likeMean(from, to, k int) float64 {
+	sum, n := 0.0, 0
+	for j := range likeDays {
+		shift := (k + j) * l.Cycle.Short
+		if m := l.hist.mean(from-shift, to-shift); !math.IsNaN(m) {
+			sum, n = sum+m, n+1
+		}
+	}
+	if n == 0 {
+		return math.NaN()
+	}
+	return sum / float64(n)
+}
+
+// periods is the least number of periods that lead from a target h steps ahead back to a known value.
+func periods(h, period int) int {
+	if period == 0 {
+		return 0
+	}
+	return (h + period - 1) / period
+}
+
+func gap0(v float64) float64 {
+	if math.IsNaN(v) {
+		return 0
+	}
+	return v
+}

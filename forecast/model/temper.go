@@ -1,0 +1,55 @@
+package model
+
+import "math"
+
+// anchors name, for each member that repeats a single past moment, the steadier member that it must not stray from without precedent.
+// Members without an anchor have -1.
+var anchors = [strays]int{
+	lagShort - lagShort: middle, lagShortNear - lagShort: phasesNear, lagShortFar - lagShort: middleFar,
+	lagLong - lagShort: middle, lagLongNear - lagShort: phasesNear, lagLongFar - lagShort: middleFar, lagLongUnit - lagShort: middle,
+	phases - lagShort: -1, phasesNear - lagShort: -1, phasesFar - lagShort: -1,
+	profiled - lagShort: middle, profiledNear - lagShort: phasesNear, profiledFar - lagShort: middleFar,
+}
+
+// strays is the number of members from lagShort up to those by the median.
+const strays = middle - lagShort
+
+const (
+	// reach is how many times its usual distance a member may stray from its anchor. A weekend is two days in seven, so it lies 3.5 times
+	// as far off as the mean day does and passes; an outage last Tuesday does not.
+	reach = 6
+	// strayBound bounds what one sample adds to the usual distance, in units of it.
+	strayBound = 10
+)
+
+// temper keeps the members that repeat a single past moment from repeating a fault of that moment, once enough distances are known to
+// tell: a full long period, or a first weekend would be taken for a fault.
+func (b *Block) temper(said *[members]float64, enough float64) {
+	for k, a := range anchors {
+		s := &b.Stray[k]
+		if a < 0 || s.N < enough {
+			continue
+		}
+		far := reach*s.Mean + b.Miss
+		said[lagShort+k] = max(said[a]-far, min(said[a]+far, said[lagShort+k]))
+	}
+}
+
+// learnStray folds in the distances that the members kept from their anchors. A member that repeats its anchor had nothing of its own to
+// say yet.
+func (b *Block) learnStray(said *[members]float64, memory, enough float64) {
+	for k, a := range anchors {
+		if a < 0 {
+			continue
+		}
+		s, d := &b.Stray[k], math.Abs(said[lagShort+k]-said[a])
+		if d == 0 {
+			continue
+		}
+		if s.N >= enough {
+			d = min(d, strayBound*(s.Mean+b.Miss))
+		}
+		s.N = min(s.N+1, memory)
+		s.Mean += (d - s.Mean) / s.N
+	}
+}

@@ -1,0 +1,48 @@
+package forecast
+
+import "time"
+
+// Options tune a projection. The zero value means the defaults.
+type Options struct {
+	// Horizon is how far the tide reaches, 24 h by default and at most 14 days.
+	Horizon time.Duration
+	// Quantiles in any order, strictly between 0 and 1; 0.1, 0.5, 0.9, 0.95 and 0.99 by default.
+	Quantiles []float64
+	// MaxStale is the age of the newest sample beyond which the tide is not trusted: the longer of 15 minutes and three steps by default,
+	// which lets two scrapes fail.
+	MaxStale time.Duration
+	// LeastScore is the quality below which the tide is not trusted, 0.5 by default: half of the last week must be known.
+	LeastScore float64
+}
+
+const (
+	defaultHorizon  = 24 * time.Hour
+	longestHorizon  = 14 * 24 * time.Hour
+	leastStale      = 15 * time.Minute
+	staleSteps      = 3
+	defaultMinScore = 0.5
+)
+
+// defaultQuantiles are what sizing and dashboards ask for.
+func defaultQuantiles() []float64 { return []float64{0.1, 0.5, 0.9, 0.95, 0.99} }
+
+func (o Options) horizon() time.Duration {
+	if o.Horizon <= 0 {
+		return defaultHorizon
+	}
+	return min(o.Horizon, longestHorizon)
+}
+
+func (o Options) maxStale(step time.Duration) time.Duration {
+	if o.MaxStale > 0 {
+		return o.MaxStale
+	}
+	return max(leastStale, staleSteps*step)
+}
+
+func (o Options) leastScore() float64 {
+	if o.LeastScore > 0 {
+		return o.LeastScore
+	}
+	return defaultMinScore
+}

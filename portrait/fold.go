@@ -1,0 +1,213 @@
+package portrait
+
+import (
+	"math"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/forecast/model"
+	"github.com/springtide/springtide/internal/series"
+)
+
+// Fold learns from the samples of b that lie at or after p.End and returns the new portrait; p is left as it was. Only whole steps up to
+// the last one that holds a load are folded, so a value that the source delivers late is not lost. A portrait of another version, or
+// none, is begun anew.
+func Fold(p Portrait, b Batch, o Options) Portrait {
+	p = p.begin(&b, o)
+	p.addStartUps(b.StartUps)
+	if p.Step <= 0 {
+		return p
+	}
+	load := p.signal(&b).Align(p.Step, series.Mean)
+	first, n := p.span(load)
+	if n == 0 {
+		p.judgeQuality()
+		return p
+	}
+	cpu, ready := b.CPU.Align(p.Step, series.Mean), b.Ready.Align(p.Step, series.Mean)
+	p.Learned = p.Learned.Clone()
+	recent, from := p.Recent.Values, series.GridIndex(p.Recent.Start, p.Step)
+	missing := 0
+	if len(recent) == 0 {
+		from = first
+		p.Begin = series.GridTime(first, p.Step)
+	} else {
+		missing = int(first - from - int64(len(recent)))
+		p.Quality.Gaps += missing
+		// After a pause longer than all that is looked back at, the history is nothing but the pause.
+		if span := p.Learned.Cycle.Span(); missing > span {
+			recent, from, missing = nil, first-int64(span), span
+		}
+	}
+	l := p.Learned.Open(from, recent, missing+n)
+	for range missing {
+		l.Observe(math.NaN())
+	}
+	for i := range n {
+		at := series.GridTime(first+int64(i), p.Step)
+		y := p.accept(load.At(at))
+		level, top := l.Level(), p.top(l)
+		if !l.Observe(y) && !math.IsNaN(y) {
+			p.Quality.Outliers++
+			p.Quality.LastSample = at.Add(p.Step)
+			y = math.NaN()
+		}
+		p.seen(at, y)
+		p.fall(level, top, y)
+		if p.Signal == Requests {
+			p.Cost.learn(y, cpu.At(at), ready.At(at))
+		}
+	}
+	p.End = series.GridTime(first+int64(n), p.Step)
+	newest, values := l.Newest()
+	p.Recent = series.Series{Start: series.GridTime(newest, p.Step), Step: p.Step, Values: append([]float64(nil), values...)}
+	p.summarise()
+	p.judgeQuality()
+	return p
+}
+
+// begin returns a portrait that can be folded into: p itself, or a new one where p has learned nothing or was made by another version.
+// The signal is fixed by the first batch that holds values; CPU yields to requests only once it has dried up.
+func (p Portrait) begin(b *Batch, o Options) Portrait {
+	signal, first := Requests, b.Load
+	if b.Load.Known() == 0 {
+		signal, first = CPU, b.CPU
+	}
+	if p.Version == Version && p.Step > 0 {
+		dried := p.Signal == CPU && signal == Requests && b.CPU.Known() == 0 && p.wholeSince(first) > 0
+		if !dried {
+			return p
+		}
+	}
+	if p.Version != Version {
+		p.End = time.Time{}
+	}
+	fresh := Portrait{Version: Version, Service: p.Service, End: p.End, StartUpTimes: p.StartUpTimes, StartUps: p.StartUps, StartUp: p.StartUp}
+	if first.Known() == 0 || first.Step <= 0 {
+		return fresh
+	}
+	fresh.Signal, fresh.Step = signal, max(o.step(), first.Step)
+	fresh.Learned = model.NewState(fresh.Step)
+	fresh.Quality.Needed = needed(fresh.Step)
+	return fresh
+}
+
+// wholeSince counts the known values of s after the portrait's end.
+func (p *Portrait) wholeSince(s series.Series) int { return s.Since(p.End).Known() }
+
+// signal is the series of the batch that the portrait follows.
+func (p *Portrait) signal(b *Batch) series.Series {
+	if p.Signal == Requests {
+		return b.Load
+	}
+	return b.CPU
+}
+
+// span finds the steps of load to be folded: from p.End, or the first known value of a new portrait, up to the last known value.
+func (p *Portrait) span(load series.Series) (first int64, n int) {
+	if load.Known() == 0 {
+		return 0, 0
+	}
+	begin := series.GridIndex(load.Start, p.Step)
+	last := len(load.Values) - 1
+	for math.IsNaN(load.Values[last]) {
+		last--
+	}
+	i := 0
+	if !p.End.IsZero() {
+		// A step is folded when all of it lies after End.
+		end := series.GridIndex(p.End, p.Step)
+		if series.GridTime(end, p.Step).Before(p.End) {
+			end++
+		}
+		i = int(max(end-begin, 0))
+	}
+	if len(p.Recent.Values) == 0 {
+		for i <= last && math.IsNaN(load.Values[i]) {
+			i++
+		}
+	}
+	return begin + int64(i), max(last+1-i, 0)
+}
+
+// hugest is the largest value that is taken for a load: sums of a history of them still are numbers.
+const hugest = 1e300
+
+// accept turns what no load can be into a gap, and counts it.
+func (p *Portrait) accept(y float64) float64 {
+	switch {
+	case math.IsNaN(y):
+		p.Quality.Gaps++
+	case y < 0:
+		p.Quality.Resets++
+		return math.NaN()
+	case y > hugest:
+		p.Quality.Outliers++
+		return math.NaN()
+	}
+	return y
+}
+
+// seen counts the sample of the step at a time.
+func (p *Portrait) seen(at time.Time, y float64) {
+	if math.IsNaN(y) {
+		return
+	}
+	p.Quality.Points++
+	p.Quality.LastSample = at.Add(p.Step)
+	if y >= p.Peak || p.PeakAt.IsZero() {
+		p.Peak, p.PeakAt = y, at
+	}
+}
+
+const (
+	// fallShare is the share of the level below which a value is too small to fall from: three requests that become two are no event.
+	fallShare = 0.2
+	// fallMemory is the time in which a fall loses half of its weight, so that one odd day does not disarm the guard for ever.
+	fallMemory = 30 * 24 * time.Hour
+	fallWithin = 5 * time.Minute
+)
+
+// top is what the next value may have fallen from: the value five minutes before it, or the one before that if it is smaller, since a lone
+// spike is no level to fall from.
+func (p *Portrait) top(l *model.Learner) float64 {
+	k := max(1, int(fallWithin/p.Step))
+	return min(l.Before(k), l.Before(k+1))
+}
+
+// fall notes the fall from top to y at a mean level of the last day.
+func (p *Portrait) fall(level, top, y float64) {
+	if math.IsNaN(y) {
+		return
+	}
+	p.FastestFall *= math.Exp2(-float64(p.Step) / float64(fallMemory))
+	if top > fallShare*level && y < top {
+		p.FastestFall = max(p.FastestFall, 1-y/top)
+	}
+}
+
+// CapacityPerReplica is the load that one replica of the given request carries at a CPU utilisation, in the portrait's signal:
+//
+//	cpu:      util · request
+//	requests: (util · request − idle) / cost of one request
+//
+// It is unknown while the cost is, and where an idle replica alone exceeds the utilisation.
+func CapacityPerReplica(p Portrait, request fleet.Resources, util float64) fleet.Known[float64] {
+	budget := util * request.CPU.Cores()
+	if !(budget > 0) || math.IsInf(budget, 0) {
+		return fleet.Known[float64]{}
+	}
+	if p.Signal == CPU {
+		return fleet.KnownAt(budget, p.End)
+	}
+	if !p.CPUPerLoad.OK || !(p.CPUPerLoad.Value > 0) {
+		return fleet.Known[float64]{}
+	}
+	if p.CPUIdle.OK {
+		budget -= max(p.CPUIdle.Value, 0)
+	}
+	if !(budget > 0) {
+		return fleet.Known[float64]{}
+	}
+	return fleet.KnownAt(budget/p.CPUPerLoad.Value, p.CPUPerLoad.At)
+}

@@ -1,0 +1,316 @@
+package portrait
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/forecast/model"
+	"github.com/springtide/springtide/internal/series"
+)
+
+// Marshal writes a portrait in its compact binary form, about 15 KB at a grid of five minutes. Values of the history are rounded to one
+// part in ten thousand or better, learned figures to single precision; what [Unmarshal] returns marshals to the same bytes.
+func Marshal(p Portrait) ([]byte, error) { return p.MarshalBinary() }
+
+// Unmarshal reads what [Marshal] wrote.
+func Unmarshal(b []byte) (Portrait, error) {
+	var p Portrait
+	err := p.UnmarshalBinary(b)
+	return p, err
+}
+
+// magic begins every marshalled portrait; Version follows it.
+const magic = "STP"
+
+// MarshalBinary implements [encoding.BinaryMarshaler], which encoding/gob uses too.
+func (p Portrait) MarshalBinary() ([]byte, error) {
+	w := writer{buf: append(make([]byte, 0, 16<<10), magic...)}
+	w.uint(uint64(p.Version))
+	w.text(string(p.Service))
+	w.text(string(p.Signal))
+	w.int(int64(p.Step))
+	w.time(p.Begin)
+	w.time(p.End)
+	w.double(p.Level)
+	w.double(p.Trend)
+	w.double(p.Noise)
+	w.double(p.FastestFall)
+	w.known(p.CPUPerLoad)
+	w.known(p.CPUIdle)
+	w.cost(&p.Cost)
+	w.uint(uint64(len(p.StartUpTimes)))
+	for _, d := range p.StartUpTimes {
+		w.int(int64(d))
+	}
+	for _, d := range p.StartUp {
+		w.int(int64(d))
+	}
+	w.int(int64(p.StartUps))
+	w.double(p.Peak)
+	w.time(p.PeakAt)
+	w.quality(&p.Quality)
+	w.time(p.Recent.Start)
+	w.int(int64(p.Recent.Step))
+	w.history(p.Recent.Values)
+	w.state(&p.Learned)
+	return w.buf, nil
+}
+
+// UnmarshalBinary implements [encoding.BinaryUnmarshaler]. A portrait of another version comes back as its version and service alone.
+func (p *Portrait) UnmarshalBinary(b []byte) error {
+	if len(b) < len(magic) || string(b[:len(magic)]) != magic {
+		return errors.New("portrait: not a marshalled portrait: it does not begin with " + magic)
+	}
+	r := reader{buf: b[len(magic):]}
+	*p = Portrait{Version: int(r.uint()), Service: fleet.ServiceID(r.text())}
+	if r.err == nil && p.Version != Version {
+		return nil
+	}
+	p.Signal = Signal(r.text())
+	p.Step = time.Duration(r.int())
+	p.Begin, p.End = r.time(), r.time()
+	p.Level, p.Trend, p.Noise, p.FastestFall = r.double(), r.double(), r.double(), r.double()
+	p.CPUPerLoad, p.CPUIdle = r.known(), r.known()
+	r.cost(&p.Cost)
+	if n := r.count(1); n > 0 {
+		p.StartUpTimes = make([]time.Duration, n)
+		for i := range p.StartUpTimes {
+			p.StartUpTimes[i] = time.Duration(r.int())
+		}
+	}
+	for i := range p.StartUp {
+		p.StartUp[i] = time.Duration(r.int())
+	}
+	p.StartUps = int(r.int())
+	p.Peak, p.PeakAt = r.double(), r.time()
+	r.quality(&p.Quality)
+	p.Recent = series.Series{Start: r.time(), Step: time.Duration(r.int())}
+	p.Recent.Values = r.history()
+	r.state(&p.Learned)
+	if r.err == nil && len(r.buf) > 0 {
+		r.err = fmt.Errorf("%d bytes follow its end", len(r.buf))
+	}
+	if r.err == nil {
+		r.err = p.check()
+	}
+	if r.err != nil {
+		service := p.Service
+		*p = Portrait{}
+		return fmt.Errorf("portrait of %q: %w", service, r.err)
+	}
+	return nil
+}
+
+// check refuses a portrait that Fold or Project would stumble over.
+func (p *Portrait) check() error {
+	if p.Step < 0 || p.Recent.Step < 0 {
+		return fmt.Errorf("step %v is negative", min(p.Step, p.Recent.Step))
+	}
+	if p.Step == 0 {
+		return nil
+	}
+	if p.Recent.Step != p.Step && len(p.Recent.Values) > 0 {
+		return fmt.Errorf("recent values have step %v, the portrait %v", p.Recent.Step, p.Step)
+	}
+	return p.Learned.Check(p.Step)
+}
+
+func (w *writer) cost(c *Cost) {
+	for _, v := range [...]float64{c.W, c.WX, c.WY, c.WXX, c.WXY, c.Miss, c.N} {
+		w.double(v)
+	}
+	w.bool(c.Replicas)
+}
+
+func (r *reader) cost(c *Cost) {
+	for _, v := range [...]*float64{&c.W, &c.WX, &c.WY, &c.WXX, &c.WXY, &c.Miss, &c.N} {
+		*v = r.double()
+	}
+	c.Replicas = r.bool()
+}
+
+func (w *writer) quality(q *Quality) {
+	w.double(q.Score)
+	for _, v := range [...]int{q.Points, q.Needed, q.Gaps, q.Resets, q.Outliers} {
+		w.int(int64(v))
+	}
+	w.time(q.LastSample)
+	w.time(q.ReadyAt)
+	w.text(q.Note)
+}
+
+func (r *reader) quality(q *Quality) {
+	q.Score = r.double()
+	for _, v := range [...]*int{&q.Points, &q.Needed, &q.Gaps, &q.Resets, &q.Outliers} {
+		*v = int(r.int())
+	}
+	q.LastSample, q.ReadyAt, q.Note = r.time(), r.time(), r.text()
+}
+
+func (w *writer) state(s *model.State) {
+	w.int(int64(s.Step))
+	w.uint(uint64(s.Cycle.Short))
+	w.uint(uint64(s.Cycle.Long))
+	w.double(s.Transform.Shift)
+	w.double(s.Transform.Least)
+	w.bool(s.Transform.Blank)
+	w.uint(uint64(s.SetAside))
+	w.uint(uint64(s.Week.Width))
+	w.scaled(s.Week.Slots)
+	w.shares(s.Week.Weight, profileGrain)
+	w.uint(uint64(len(s.Blocks)))
+	for i := range s.Blocks {
+		w.block(&s.Blocks[i])
+	}
+}
+
+func (r *reader) state(s *model.State) {
+	s.Step = time.Duration(r.int())
+	s.Cycle = model.Cycle{Short: int(r.uint()), Long: int(r.uint())}
+	s.Transform = model.Transform{Shift: r.double(), Least: r.double(), Blank: r.bool()}
+	s.SetAside = int(r.uint())
+	s.Week.Width = int(r.uint())
+	s.Week.Slots, s.Week.Weight = r.scaled(), r.shares(profileGrain)
+	if n := r.count(1); n > 0 {
+		s.Blocks = make([]model.Block, n)
+		for i := range s.Blocks {
+			r.block(&s.Blocks[i])
+		}
+	}
+}
+
+func (w *writer) block(b *model.Block) {
+	w.single(b.Scores)
+	w.single(b.Miss)
+	w.matrix(b.Errors)
+	for _, u := range b.Stray {
+		w.single(u.Mean)
+		w.single(u.N)
+	}
+	w.shares(b.Weights, weightGrain)
+	w.sketch(&b.Band.Log)
+	w.sketch(&b.Band.Raw)
+	for i := range b.Band.LogCuts {
+		w.single(b.Band.LogCuts[i])
+		w.single(b.Band.RawCuts[i])
+	}
+	w.single(b.Band.LogLoss)
+	w.single(b.Band.RawLoss)
+}
+
+func (r *reader) block(b *model.Block) {
+	b.Scores, b.Miss = r.single(), r.single()
+	b.Errors = r.matrix()
+	for i := range b.Stray {
+		b.Stray[i] = model.Usual{Mean: r.single(), N: r.single()}
+	}
+	b.Weights = r.shares(weightGrain)
+	r.sketch(&b.Band.Log)
+	r.sketch(&b.Band.Raw)
+	for i := range b.Band.LogCuts {
+		b.Band.LogCuts[i], b.Band.RawCuts[i] = r.single(), r.single()
+	}
+	b.Band.LogLoss, b.Band.RawLoss = r.single(), r.single()
+}
+
+// sketchGrain is how finely counts are kept: an eighth of a newest sample.
+const sketchGrain = 8
+
+// sketch keeps counts in units of the newest sample's weight, so that the running unit need not be kept. Most bins are empty: a run of them
+// is written as a zero and its length.
+func (w *writer) sketch(s *model.Sketch) {
+	w.uint(uint64(len(s.Bins)))
+	for i := 0; i < len(s.Bins); {
+		if k := sketchCount(s, i); k > 0 {
+			w.uint(k)
+			i++
+			continue
+		}
+		from := i
+		for i < len(s.Bins) && sketchCount(s, i) == 0 {
+			i++
+		}
+		w.uint(0)
+		w.uint(uint64(i - from))
+	}
+}
+
+func sketchCount(s *model.Sketch, bin int) uint64 {
+	return uint64(math.Round(s.Bins[bin] / s.Unit * sketchGrain))
+}
+
+func (r *reader) sketch(s *model.Sketch) {
+	const most = 1 << 12
+	n := r.uint()
+	if n == 0 || n > most {
+		if n > most {
+			r.fail("a sketch of %d bins", n)
+		}
+		return
+	}
+	s.Bins, s.Unit = make([]float64, n), 1
+	for i := uint64(0); i < n && r.err == nil; {
+		k := r.uint()
+		if k == 0 {
+			i += max(1, min(r.uint(), n))
+			continue
+		}
+		s.Bins[i] = float64(k) / sketchGrain
+		s.Total += s.Bins[i]
+		i++
+	}
+}
+
+// profileGrain holds weights of thirds (three samples a slot) exactly, weightGrain those of a blend to one in ten thousand.
+const (
+	profileGrain = 30
+	weightGrain  = 10_000
+)
+
+// matrix keeps a lower triangle as its diagonal and correlations: these lie within ±1, so two bytes hold each to one part in 32,767, far
+// below the ridge that the weights stand on.
+func (w *writer) matrix(m []float64) {
+	n := order(len(m))
+	w.uint(uint64(n))
+	root := make([]float64, n)
+	for i := range n {
+		root[i] = math.Sqrt(float64(float32(m[i*(i+3)/2])))
+		w.single(m[i*(i+3)/2])
+	}
+	for i := range n {
+		for j := range i {
+			c := 0.0
+			if d := root[i] * root[j]; d > 0 {
+				c = max(-1, min(1, m[i*(i+1)/2+j]/d))
+			}
+			w.buf = binary.LittleEndian.AppendUint16(w.buf, uint16(int16(math.Round(c*math.MaxInt16))))
+		}
+	}
+}
+
+func (r *reader) matrix() []float64 {
+	n := int(r.count(4))
+	if n == 0 || r.err != nil {
+		return nil
+	}
+	m, root := make([]float64, n*(n+1)/2), make([]float64, n)
+	for i := range n {
+		m[i*(i+3)/2] = r.single()
+		root[i] = math.Sqrt(m[i*(i+3)/2])
+	}
+	for i := range n {
+		for j := range i {
+			if b := r.take(2); b != nil {
+				m[i*(i+1)/2+j] = float64(int16(binary.LittleEndian.Uint16(b))) / math.MaxInt16 * root[i] * root[j]
+			}
+		}
+	}
+	return m
+}
+
+// order is the number of rows of a lower triangle of that many entries.
+func order(entries int) int { return int(math.Sqrt(2*float64(entries)+0.25) - 0.4) }

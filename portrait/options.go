@@ -1,0 +1,20 @@
+package portrait
+
+import "time"
+
+// Options tune folding. The zero value means the defaults.
+type Options struct {
+	// Step is the grid of a new portrait, 5 min by default: short enough for a burst to show, long enough for a week to fit into a few KB.
+	// A portrait keeps the step that it began with; a first batch that is coarser sets its own.
+	Step time.Duration
+}
+
+// defaultStep is the grid of a portrait.
+const defaultStep = 5 * time.Minute
+
+func (o Options) step() time.Duration {
+	if o.Step > 0 {
+		return o.Step
+	}
+	return defaultStep
+}
