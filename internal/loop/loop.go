@@ -39,8 +39,6 @@ func DefaultOptions() Options {
 		Remember: 2 * time.Hour,
 		Save:     30 * time.Minute,
 		Planner:  planner.DefaultOptions(),
-		Portrait: portrait.DefaultOptions(),
-		Forecast: forecast.DefaultOptions(),
 	}
 }
 
