@@ -37,29 +37,14 @@ func (d *Defaults) utilisation(svc *fleet.Service) float64 {
 	return target
 }
 
-// capacity is the load that one replica carries at a CPU utilisation, in the portrait's signal:
-//
-//	cpu:      request × util
-//	requests: (request × util − idle) / cost of one request
-//
-// and no more than the operator's own figure, where a Requests metric states one.
+// capacity is the load that one replica carries at a CPU utilisation, in the portrait's signal: what the portrait learned, and no more than
+// the operator's own figure, where a Requests metric states one.
 func capacity(svc *fleet.Service, p *portrait.Portrait, util float64) (float64, bool) {
-	budget := svc.Request.CPU.Cores() * util
-	if p.Signal == portrait.CPU {
-		return budget, budget > 0
-	}
-	out, ok := math.Inf(1), false
-	if p.CPUPerLoad.OK && p.CPUPerLoad.Value > 0 && budget > 0 {
-		idle := 0.0
-		if p.CPUIdle.OK {
-			idle = max(0, p.CPUIdle.Value)
-		}
-		if budget > idle {
-			out, ok = (budget-idle)/p.CPUPerLoad.Value, true
-		}
-	}
+	learned := portrait.CapacityPerReplica(*p, svc.Request, util)
+	out, ok := learned.Value, learned.OK
 	for i := range svc.Metrics {
-		if m := &svc.Metrics[i]; m.Type == fleet.MetricRequests && m.Target > 0 && m.Target < out {
+		m := &svc.Metrics[i]
+		if p.Signal == portrait.Requests && m.Type == fleet.MetricRequests && m.Target > 0 && (!ok || m.Target < out) {
 			out, ok = m.Target, true
 		}
 	}
