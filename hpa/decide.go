@@ -97,28 +97,27 @@ func (z *sizer) stabilise(want int32) (int32, string) {
 	return min(next, z.held), fmt.Sprintf("%d was wanted %s ago", next, ago(z.now.Sub(at)))
 }
 
-// fall reports whether the load fell faster than its history ever did: more than F within five minutes, or more than the compounded
-// 1 − (1−F)^n within n times that. Such a fall is taken for a fault upstream of the service, whose end brings the load back at once and a
-// storm of retries with it; it is held for as long as it stays in reach, with the forecast as the floor all along.
+// fall reports whether the load fell faster than its history ever did: by more than F from what it was five minutes ago, or by more than
+// the compounded 1 − (1−F)^n from what it was n times that ago. As the portrait does when it learns F, a lone spike is no level to fall
+// from, and small values have no falls. Such a fall is taken for a fault upstream of the service, whose end brings the load back at once
+// and a storm of retries with it; it is held for as long as it stays in reach, and a stabilisation window more, with the forecast as the
+// floor all along.
 func (z *sizer) fall() (string, bool) {
 	d, f := z.o.Defaults, z.p.FastestFall
 	if z.number(z.load) != fresh || (f <= 0 && z.p.Quality.Points < z.p.Quality.Needed) {
 		return "", false // nothing measured, or no history to compare with: other proofs are missing then
 	}
 	f = min(max(f, d.FallFloor), 1)
-	recent := z.p.Recent
-	for i := recent.Len() - 1; i >= 0; i-- {
-		age := z.now.Sub(recent.Time(i))
-		if age > d.FallReach {
-			break
-		}
-		v := recent.Values[i]
-		if age <= 0 || !(v > 0) {
+	recent, lag := z.p.Recent, max(d.FallWithin, z.p.Step)
+	for n := 1; time.Duration(n)*lag <= d.FallReach; n++ {
+		before := z.now.Add(-time.Duration(n) * lag)
+		top := min(recent.At(before), recent.At(before.Add(-recent.Step)))
+		if !(top > d.FallShare*z.p.Level) {
 			continue
 		}
-		allowed := 1 - math.Pow(1-f, math.Ceil(float64(age)/float64(d.FallWithin)))
-		if fell := 1 - z.load.Value/v; fell > allowed+1e-9 {
-			return fmt.Sprintf("the load fell by %.0f%% within %s and history knows %.0f%%", fell*100, ago(age), allowed*100), true
+		allowed := 1 - math.Pow(1-f, float64(n))
+		if fell := 1 - z.load.Value/top; fell > allowed+1e-9 {
+			return fmt.Sprintf("the load fell by %.0f%% within %s and history knows %.0f%%", fell*100, ago(z.now.Sub(before)), allowed*100), true
 		}
 	}
 	return "", false

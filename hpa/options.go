@@ -59,9 +59,9 @@ type Defaults struct {
 	// limit may multiply what the load itself explains.
 	LatencyCalm, LatencyFactor float64
 	// FallWithin is the span that portrait.FastestFall speaks of, FallReach how far back a fall is looked for, FallFloor the relative
-	// fall that is never a fault.
+	// fall that is never a fault, FallShare the part of the portrait's level below which nothing falls.
 	FallWithin, FallReach time.Duration
-	FallFloor             float64
+	FallFloor, FallShare  float64
 	// AheadStep and AheadFor are the grid of Target.Ahead.
 	AheadStep, AheadFor time.Duration
 }
@@ -97,6 +97,7 @@ func Standard() Defaults {
 		FallWithin:        5 * time.Minute,
 		FallReach:         15 * time.Minute,
 		FallFloor:         0.1, // what the tolerance ignores is no fault
+		FallShare:         0.2, // three requests that become two are no event; the portrait learns by the same figure
 		AheadStep:         5 * time.Minute,
 		AheadFor:          24 * time.Hour,
 	}
@@ -136,6 +137,7 @@ func (d *Defaults) fill() {
 		{&d.Tolerance, &std.Tolerance}, {&d.RateFactor, &std.RateFactor}, {&d.MissingShare, &std.MissingShare},
 		{&d.LatencyUtilisation, &std.LatencyUtilisation}, {&d.UtilisationMargin, &std.UtilisationMargin},
 		{&d.LatencyCalm, &std.LatencyCalm}, {&d.LatencyFactor, &std.LatencyFactor}, {&d.FallFloor, &std.FallFloor},
+		{&d.FallShare, &std.FallShare},
 	} {
 		if !(*f.have > 0) {
 			*f.have = *f.std

@@ -36,7 +36,7 @@ func TestProofsOfScaleIn(t *testing.T) {
 		{"just started", func(w *world) { w.watched(4 * time.Minute) }, HeldJustStarted},
 		{"never watched", func(w *world) { w.o.WatchedSince = time.Time{} }, HeldJustStarted},
 		{"a longer window asked for", func(w *world) { w.o.Window = 2 * time.Hour }, HeldJustStarted},
-		{"a fall unknown to history", func(w *world) { w.recent(400, 400, 390, 400) }, HeldFall},
+		{"a fall unknown to history", func(w *world) { w.recent(steady(400, 16)...) }, HeldFall},
 		{"rollout", func(w *world) {
 			p := w.pod("cart-old", time.Hour)
 			p.CurrentRevision = false
@@ -81,6 +81,8 @@ func TestStabilisationEases(t *testing.T) {
 	}
 }
 
+func steady(v float64, n int) []float64 { return slices.Repeat([]float64{v}, n) }
+
 func TestFallFasterThanHistory(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -88,17 +90,23 @@ func TestFallFasterThanHistory(t *testing.T) {
 		f      float64
 		held   bool
 	}{
-		{"by half in a minute, as history knows", []float64{200, 200}, 0.5, false},
-		{"by more than half in a minute", []float64{210, 210}, 0.5, true},
-		{"by more than half in five minutes, the bottom reached", []float64{210, 150, 100, 100, 100}, 0.5, true},
-		{"by two thirds over ten minutes, as two halvings", []float64{300, 280, 250, 220, 200, 180, 160, 140, 120}, 0.5, false},
-		{"gaps and zeros say nothing", []float64{math.NaN(), 0, 150}, 0.5, false},
-		{"what the tolerance ignores is no fault", []float64{110, 108}, 0, false},
-		{"history without any fall", []float64{120, 120}, 0, true},
-		{"long ago", append([]float64{900}, slices.Repeat([]float64{100}, 15)...), 0.5, false},
+		{"by half, as history knows", steady(200, 16), 0.5, false},
+		{"by more than half, a minute ago", steady(210, 16), 0.5, true},
+		{"by more than half, four minutes ago", append(steady(210, 12), 100, 100, 100, 100), 0.5, true},
+		{"by three quarters over ten minutes, as two halvings", append(steady(400, 10), 200, 200, 200, 200, 200, 200), 0.5, false},
+		{"by more than three quarters ten minutes ago", append(steady(410, 8), steady(100, 8)...), 0.5, true},
+		{"a lone spike is no level", append(steady(100, 11), 900, 100, 100, 100, 100), 0.5, false},
+		{"gaps say nothing", steady(math.NaN(), 16), 0.5, false},
+		{"little is no level", steady(110, 16), 0.01, false},
+		{"what the tolerance ignores is no fault", steady(110, 16), 0, false},
+		{"history without any fall", steady(120, 16), 0, true},
+		{"long ago", append(steady(900, 3), steady(100, 18)...), 0.5, false},
 	} {
 		w := falling(8, 4)
 		w.p.FastestFall = c.f
+		if c.name == "little is no level" {
+			w.p.Level = 600
+		}
 		w.recent(c.recent...)
 		if tg := w.size(); (tg.Held == HeldFall) != c.held {
 			t.Errorf("%s: held %q: %s", c.name, tg.Held, tg.Reason)
@@ -106,7 +114,7 @@ func TestFallFasterThanHistory(t *testing.T) {
 	}
 	// The forecast stays the floor while a fault is held: it may ask for more.
 	w := falling(8, 4)
-	w.recent(900, 900)
+	w.recent(steady(900, 16)...)
 	w.tide(250)
 	if tg := w.size(); tg.Replicas != 10 {
 		t.Errorf("replicas %d, want the forecast's 10: %s", tg.Replicas, tg.Reason)
