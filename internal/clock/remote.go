@@ -17,25 +17,16 @@ import (
 const (
 	NowPath  = "/v1/now"  // GET, answers an Answer
 	ParkPath = "/v1/park" // POST a ParkRequest, answers an Answer once the time has come
-	WakePath = "/v1/wake" // POST a WakeRequest, ends the park that it names
 )
 
 // ParkRequest says that a controller has nothing to do until a time.
 type ParkRequest struct {
-	ID string `json:"id"`
-	// Seq numbers the parks of one controller, so that a wake can name the park it means.
-	Seq   int64     `json:"seq"`
+	ID    string    `json:"id"`
 	Until time.Time `json:"until"`
 	// Wrote says that the cycle changed something in the cluster.
 	Wrote bool `json:"wrote"`
 	// Have is the number of anchors that the controller knows.
 	Have int `json:"have"`
-}
-
-// WakeRequest ends one park early.
-type WakeRequest struct {
-	ID  string `json:"id"`
-	Seq int64  `json:"seq"`
 }
 
 // Answer is the virtual time, and the anchors that the controller did not have.
@@ -53,12 +44,10 @@ type Remote struct {
 	base   string
 	id     string
 	client *http.Client
-	wake   chan struct{}
 
 	mu      sync.Mutex
 	now     time.Time
 	asked   time.Time // wall time of the last answer
-	seq     int64
 	anchors Anchors
 }
 
@@ -78,7 +67,6 @@ func NewRemote(ctx context.Context, address string) (*Remote, error) {
 		id:   id,
 		// No timeout: a park lasts as long as the lab needs.
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4}},
-		wake:   make(chan struct{}, 1),
 	}
 	if err := r.refresh(ctx); err != nil {
 		return nil, err
@@ -113,28 +101,14 @@ func (r *Remote) At(apiTimestamp time.Time) time.Time {
 	return r.now
 }
 
-// Park tells the lab that there is nothing to do until the given virtual time, and returns when it has come, or early after Wake.
+// Park tells the lab that there is nothing to do until the given virtual time, and returns when it has come. Nothing wakes it early: the
+// lab's time stands still while a cycle runs, and what happens meanwhile is seen in the next cycle, a virtual cycle's length later.
 func (r *Remote) Park(ctx context.Context, until time.Time, wrote bool) error {
 	r.mu.Lock()
-	r.seq++
-	request := ParkRequest{ID: r.id, Seq: r.seq, Until: until, Wrote: wrote, Have: len(r.anchors)}
+	request := ParkRequest{ID: r.id, Until: until, Wrote: wrote, Have: len(r.anchors)}
 	r.mu.Unlock()
-	done := make(chan error, 1)
-	go func() { done <- r.ask(ctx, http.MethodPost, ParkPath, request) }()
-	for {
-		select {
-		case err := <-done:
-			return err
-		case <-r.wake:
-			if err := r.send(ctx, http.MethodPost, WakePath, WakeRequest{ID: r.id, Seq: request.Seq}, nil); err != nil {
-				return err
-			}
-		}
-	}
+	return r.ask(ctx, http.MethodPost, ParkPath, request)
 }
-
-// Wake ends the running Park, or the next one, early. It never blocks.
-func (r *Remote) Wake() { poke(r.wake) }
 
 // Close lets the connections to the lab go.
 func (r *Remote) Close() { r.client.CloseIdleConnections() }
@@ -146,9 +120,9 @@ func (r *Remote) refresh(ctx context.Context) error {
 
 // ask makes one request and takes its answer over.
 func (r *Remote) ask(ctx context.Context, method, path string, body any) error {
-	var answer Answer
-	if err := r.send(ctx, method, path, body, &answer); err != nil {
-		return err
+	answer, err := r.send(ctx, method, path, body)
+	if err != nil {
+		return fmt.Errorf("clock: %s %s: %w", method, path, err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -160,33 +134,26 @@ func (r *Remote) ask(ctx context.Context, method, path string, body any) error {
 	return nil
 }
 
-// send makes one request; answer may be nil.
-func (r *Remote) send(ctx context.Context, method, path string, body, answer any) error {
+// send makes one request.
+func (r *Remote) send(ctx context.Context, method, path string, body any) (Answer, error) {
+	var answer Answer
 	data, err := json.Marshal(body)
 	if err != nil {
-		return fmt.Errorf("clock: %w", err)
+		return answer, err
 	}
 	request, err := http.NewRequestWithContext(ctx, method, r.base+path, bytes.NewReader(data))
 	if err != nil {
-		return fmt.Errorf("clock: %w", err)
+		return answer, err
 	}
 	response, err := r.client.Do(request)
 	if err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return fmt.Errorf("clock: %w", err)
+		return answer, err
 	}
 	defer response.Body.Close()
-	if response.StatusCode/100 != 2 {
+	if response.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(response.Body, 512))
-		return fmt.Errorf("clock: %s %s: %s: %s", method, path, response.Status, bytes.TrimSpace(text))
+		return answer, fmt.Errorf("%s: %s", response.Status, bytes.TrimSpace(text))
 	}
-	if answer == nil {
-		return nil
-	}
-	if err := json.NewDecoder(response.Body).Decode(answer); err != nil {
-		return fmt.Errorf("clock: read the answer of %s: %w", path, err)
-	}
-	return nil
+	err = json.NewDecoder(response.Body).Decode(&answer)
+	return answer, err
 }

@@ -34,12 +34,9 @@ func (w *Wall) Park(ctx context.Context, until time.Time, _ bool) error {
 }
 
 // Wake ends the running Park, or the next one, early. It never blocks.
-func (w *Wall) Wake() { poke(w.wake) }
-
-// poke leaves one token in a channel of one; a second one says nothing new.
-func poke(c chan struct{}) {
+func (w *Wall) Wake() {
 	select {
-	case c <- struct{}{}:
-	default:
+	case w.wake <- struct{}{}:
+	default: // one token says it all
 	}
 }

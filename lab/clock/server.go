@@ -37,10 +37,8 @@ type Server struct {
 
 // client is one controller.
 type client struct {
-	seq    int64
 	until  time.Time
 	parked chan struct{} // closed to end the park; nil while the controller works
-	woken  int64         // the park that was woken before it arrived
 }
 
 // Listen starts a clock that stands at the given time.
@@ -60,7 +58,6 @@ func Listen(start time.Time) (*Server, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+clock.NowPath, s.serveNow)
 	mux.HandleFunc("POST "+clock.ParkPath, s.servePark)
-	mux.HandleFunc("POST "+clock.WakePath, s.serveWake)
 	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = s.http.Serve(listener) }() // ends with ErrServerClosed at Close
 	return s, nil
@@ -168,12 +165,11 @@ func (s *Server) AwaitParked(ctx context.Context) (wrote bool, err error) {
 	}
 }
 
-// AwaitClient waits until the named controller has parked for the first time.
-func (s *Server) AwaitClient(ctx context.Context, id string) error {
+// AwaitAny waits until some controller has parked.
+func (s *Server) AwaitAny(ctx context.Context) error {
 	for {
 		s.mu.Lock()
-		_, known := s.clients[id]
-		changed := s.changed
+		known, changed := len(s.clients) > 0, s.changed
 		s.mu.Unlock()
 		if known {
 			return nil
@@ -184,6 +180,13 @@ func (s *Server) AwaitClient(ctx context.Context, id string) error {
 		case <-changed:
 		}
 	}
+}
+
+// Known reports whether any controller has parked and not gone since.
+func (s *Server) Known() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.clients) > 0
 }
 
 // Working names the controllers that are not parked, in order.
@@ -223,10 +226,9 @@ func (s *Server) park(r clock.ParkRequest) chan struct{} {
 		c.release() // the controller came back under its old name: the older park is void
 	}
 	s.wrote = s.wrote || r.Wrote
-	c.seq, c.until = r.Seq, r.Until
+	c.until = r.Until
 	defer s.notify()
-	if c.woken == r.Seq || !r.Until.After(s.now) {
-		c.woken = 0
+	if !r.Until.After(s.now) {
 		return nil
 	}
 	c.parked = make(chan struct{})
@@ -258,7 +260,7 @@ func (s *Server) serveNow(w http.ResponseWriter, _ *http.Request) {
 func (s *Server) servePark(w http.ResponseWriter, r *http.Request) {
 	var request clock.ParkRequest
 	if err := read(r, &request); err != nil || request.ID == "" {
-		http.Error(w, "want {id, seq, until, wrote, have}", http.StatusBadRequest)
+		http.Error(w, "want {id, until, wrote, have}", http.StatusBadRequest)
 		return
 	}
 	if parked := s.park(request); parked != nil {
@@ -270,25 +272,6 @@ func (s *Server) servePark(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	writeJSON(w, s.answer(request.Have))
-}
-
-func (s *Server) serveWake(w http.ResponseWriter, r *http.Request) {
-	var request clock.WakeRequest
-	if err := read(r, &request); err != nil || request.ID == "" {
-		http.Error(w, "want {id, seq}", http.StatusBadRequest)
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch c := s.clients[request.ID]; {
-	case c == nil: // its first park is still under way
-		s.clients[request.ID] = &client{woken: request.Seq}
-	case c.parked != nil && c.seq == request.Seq:
-		c.release()
-	case c.seq < request.Seq:
-		c.woken = request.Seq
-	}
-	w.WriteHeader(http.StatusNoContent)
 }
 
 // read decodes a request. The body is read to its end: only then does the server watch the connection, and see a controller go.

@@ -144,23 +144,6 @@ func TestControllerThatGoesWhileParkedIsDropped(t *testing.T) {
 	}
 }
 
-func TestWakeEndsThePark(t *testing.T) {
-	s := listen(t)
-	r := connect(t, s, "a")
-	done := park(t, s, r, t.Context(), start.Add(time.Hour), false)
-	r.Wake()
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
-	r.Wake() // between parks: the next one ends at once
-	if err := r.Park(t.Context(), start.Add(time.Hour), false); err != nil {
-		t.Fatal(err)
-	}
-	if got := r.Now(); !got.Equal(start) {
-		t.Errorf("Now = %v, want %v: waking costs no virtual time", got, start)
-	}
-}
-
 func TestStampsComeOutInVirtualTime(t *testing.T) {
 	s := listen(t)
 	r := connect(t, s, "a")

@@ -1,0 +1,183 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/lab/model"
+	"github.com/springtide/springtide/lab/prom"
+)
+
+// exporters are the world's exporters and the database that scrapes them.
+type exporters struct {
+	model  *model.Exporter
+	prom   *prom.Prom
+	series []*prom.Series // by handle
+
+	samples []model.Sample // of one scrape, kept for its room
+	values  []prom.RefValue
+}
+
+// openPrometheus opens the database, writes what its rules would have recorded of the services' past, and serves it.
+func (w *World) openPrometheus(ctx context.Context, dir string, rules []string) error {
+	p, err := prom.Open(dir, prom.Options{Now: w.clock.Now, Logger: w.log})
+	if err != nil {
+		return err
+	}
+	w.onClose(p.Close)
+	w.exporters = exporters{model: model.NewExporter(), prom: p}
+	if err := p.LoadRules(rules...); err != nil {
+		return err
+	}
+	past, err := p.Backfill()
+	if err != nil {
+		return err
+	}
+	for _, s := range w.fleet.Services {
+		for _, r := range s.History(w.start) {
+			if err := past.AppendSeries(past.Series(promLabels(r.Labels)), points(&r)); err != nil {
+				return errors.Join(fmt.Errorf("write the past of %s: %w", s.Name, err), past.Discard())
+			}
+		}
+	}
+	if err := past.Commit(ctx); err != nil {
+		return err
+	}
+	w.prometheusURL, err = p.Serve("127.0.0.1:0")
+	return err
+}
+
+// points are the known values of a recorded series.
+func points(r *model.Recorded) []prom.Point {
+	out := make([]prom.Point, 0, r.Series.Len())
+	for i, v := range r.Series.Values {
+		if v == v { // a gap is NaN
+			out = append(out, prom.Point{At: r.Series.Time(i), Value: v})
+		}
+	}
+	return out
+}
+
+func promLabels(ls []model.Label) labels.Labels {
+	b := labels.NewScratchBuilder(len(ls))
+	for _, l := range ls {
+		b.Add(l.Name, l.Value)
+	}
+	b.Sort()
+	return b.Labels()
+}
+
+// export brings the exporters' view of pods and workloads up to date.
+func (w *World) export() {
+	w.table.mu.Lock()
+	defer w.table.mu.Unlock()
+	e := w.exporters.model
+	for _, p := range w.table.left {
+		if p.exports {
+			e.RemovePod(p.exported)
+		}
+	}
+	w.table.left = nil
+	for _, p := range w.table.pods {
+		switch {
+		case p.boundAt.IsZero() || p.kind == stranger:
+			continue
+		case p.exports && (p.gone || p.finished()):
+			p.exports = false
+			e.RemovePod(p.exported)
+			continue
+		case p.gone || p.finished():
+			continue
+		case !p.exports:
+			p.exports = true
+			p.exported = e.AddPod(w.podMeta(p))
+			e.Started(p.exported, p.boundAt)
+		}
+		if ready := p.serves(); ready != p.exportedReady {
+			p.exportedReady = ready
+			e.Ready(p.exported, ready, p.readyAt)
+		}
+	}
+	ready := map[fleet.Name]int{}
+	for _, p := range w.table.pods {
+		if p.kind == online && p.serves() {
+			ready[p.owner]++
+		}
+	}
+	for _, s := range w.fleet.Services {
+		if d := w.table.deployments[s.Name]; d != nil {
+			e.SetDeployment(s.Name, int(*d.Spec.Replicas), ready[s.Name])
+		}
+	}
+}
+
+// podMeta is what a pod's series are labelled with. The creation time is brought into virtual time, as all stamps are.
+func (w *World) podMeta(p *pod) model.PodMeta {
+	o := p.object
+	m := model.PodMeta{
+		Name: fleet.Name{Namespace: o.Namespace, Name: o.Name}, UID: string(o.UID), Node: o.Spec.NodeName,
+		Container: o.Spec.Containers[0].Name, Request: requestsOf(o), Created: w.clock.At(o.CreationTimestamp.Time),
+	}
+	if len(o.OwnerReferences) > 0 {
+		m.OwnerKind, m.OwnerName = o.OwnerReferences[0].Kind, o.OwnerReferences[0].Name
+	}
+	if i, ok := w.serviceByName[p.owner]; ok && p.kind == online {
+		m.HTTP = w.fleet.Services[i].HTTP
+		w.exporters.model.AddReplicaSet(fleet.Name{Namespace: o.Namespace, Name: m.OwnerName}, p.owner.Name)
+	}
+	return m
+}
+
+// scrape appends what the exporters say at now. Every exporter is read once a step.
+func (w *World) scrape(now time.Time) error {
+	x := &w.exporters
+	for _, s := range x.model.Fresh() {
+		if int(s.Handle) != len(x.series) {
+			return fmt.Errorf("scrape: series %d came out of order", s.Handle)
+		}
+		x.series = append(x.series, x.prom.Series(promLabels(s.Labels)))
+	}
+	x.samples = x.model.Usage(x.samples[:0])
+	x.samples = x.model.State(x.samples)
+	x.samples = x.model.HTTP(x.samples)
+	x.values = x.values[:0]
+	for _, s := range x.samples {
+		x.values = append(x.values, prom.RefValue{Ref: x.series[s.Handle], Value: s.Value})
+	}
+	if err := x.prom.AppendBatch(now, x.values); err != nil {
+		return err
+	}
+	var ended []*prom.Series
+	for _, h := range x.model.Gone() {
+		ended = append(ended, x.series[h])
+		x.series[h] = nil
+	}
+	w.spent.Samples += len(x.values)
+	return x.prom.End(now, ended...)
+}
+
+// observe does what Prometheus does once a virtual minute: it scrapes the controllers and evaluates its rules.
+func (w *World) observe(ctx context.Context, now time.Time) error {
+	for _, c := range w.controllers {
+		if c.metricsURL == "" || !c.running() {
+			continue
+		}
+		extra := labels.FromStrings("job", "springtide", "instance", c.id)
+		// A controller that does not answer shows as up == 0; that is all a scrape says of it.
+		if err := w.exporters.prom.Scrape(ctx, c.metricsURL, now, extra); err != nil {
+			w.log.Debug("scrape", "controller", c.id, "err", err)
+		}
+	}
+	if err := w.exporters.prom.EvalRules(ctx, now); err != nil {
+		return err
+	}
+	if now.Truncate(forecastEvery).Equal(now) {
+		return w.noteForecasts(ctx, now)
+	}
+	return nil
+}

@@ -1,0 +1,197 @@
+package world
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	helpers "k8s.io/component-helpers/resource"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+)
+
+// confineTime is what the node side needs between the cells being free of whom they must be free of and its saying so: moving those who
+// stay to other cells, and seeing them there.
+const confineTime = 30 * time.Second
+
+// occupantsShown bounds the list of pods in a report.
+const occupantsShown = 16
+
+// side is where the node side of one machine stands.
+type side struct {
+	uid     types.UID // of the NodeShare
+	parcels map[reportKey]*parcelSide
+	// wrote is the status that was written last, observed the generation it answers.
+	wrote    []v1alpha1.ParcelReport
+	observed int64
+}
+
+// reportKey names one errand of the node side: a loan's epoch.
+type reportKey struct {
+	loan  string
+	epoch int64
+}
+
+// parcelSide is one errand.
+type parcelSide struct {
+	freeSince time.Time // zero while somebody is in the way
+	cleanAt   time.Time // zero until reported
+	occupants []string
+}
+
+// machineUse is what a machine's pods ask for by side, and who they are.
+type machineUse struct {
+	onlineUse, offlineUse   cellUse
+	onlinePods, offlinePods []string
+}
+
+// cellUse is an amount in the resources that cells are divided by. Memory follows CPU on the lab's machines but not in its pods, so both
+// count.
+type cellUse struct{ milliCPU, memory int64 }
+
+func (u cellUse) fits(cells int) bool {
+	return u.milliCPU <= int64(cells)*coresPerCell*1000 && u.memory <= int64(cells)*(memoryPerNode/cellsPerNode)<<30
+}
+
+// nodeSides plays the node side of every NodeShare up to now and returns the reports that changed. A parcel that is being prepared for
+// another pool is clean when nobody of the other side needs its cells:
+// those of its pods that are still on the machine fit into the cells that their side holds and keeps, where they are confined to. Of a
+// whole machine that is none, so every one of them must have gone; of a socket it is the other one.
+func (w *World) nodeSides(now time.Time) []write {
+	w.table.mu.Lock()
+	defer w.table.mu.Unlock()
+	use := w.table.uses()
+	var writes []write
+	for name, share := range w.table.shares {
+		s := w.sides[name]
+		if s == nil || s.uid != share.UID {
+			s = &side{uid: share.UID, parcels: map[reportKey]*parcelSide{}}
+			w.sides[name] = s
+		}
+		u := use[name]
+		if u == nil {
+			u = &machineUse{}
+		}
+		status := s.play(share, w.homes[name], u, now)
+		if s.observed == share.Generation && slices.EqualFunc(status, s.wrote, sameReport) {
+			continue
+		}
+		writes = append(writes, w.report(s, share, status))
+	}
+	return writes
+}
+
+// uses adds up the machines' pods; the caller holds the lock.
+func (t *table) uses() map[string]*machineUse {
+	out := map[string]*machineUse{}
+	for _, p := range t.pods {
+		if !p.occupies() || p.kind == filler {
+			continue
+		}
+		u := out[p.object.Spec.NodeName]
+		if u == nil {
+			u = &machineUse{}
+			out[p.object.Spec.NodeName] = u
+		}
+		name := p.object.Namespace + "/" + p.object.Name
+		r := helpers.PodRequests(p.object, helpers.PodResourcesOptions{})
+		use, pods := &u.onlineUse, &u.onlinePods
+		if p.kind == offline {
+			use, pods = &u.offlineUse, &u.offlinePods
+		}
+		use.milliCPU += r.Cpu().MilliValue()
+		use.memory += r.Memory().Value()
+		*pods = append(*pods, name)
+	}
+	for _, u := range out {
+		slices.Sort(u.onlinePods)
+		slices.Sort(u.offlinePods)
+	}
+	return out
+}
+
+// play brings one machine's errands to now and returns the status that says so.
+func (s *side) play(share *v1alpha1.NodeShare, home string, use *machineUse, now time.Time) []v1alpha1.ParcelReport {
+	stays := staying(home, share)
+	known := map[reportKey]*parcelSide{}
+	var out []v1alpha1.ParcelReport
+	for i := range share.Spec.Parcels {
+		parcel := &share.Spec.Parcels[i]
+		key := reportKey{parcel.LoanUID, parcel.Epoch}
+		errand := s.parcels[key]
+		if errand == nil {
+			errand = &parcelSide{}
+		}
+		known[key] = errand
+		if parcel.Next != "" && errand.cleanAt.IsZero() {
+			errand.play(parcel.Next, stays, use, now)
+		}
+		report := v1alpha1.ParcelReport{LoanUID: parcel.LoanUID, Epoch: parcel.Epoch, Occupants: errand.occupants}
+		if !errand.cleanAt.IsZero() {
+			at := metav1.NewTime(errand.cleanAt)
+			report.Clean, report.Time, report.Occupants = true, &at, nil
+		}
+		out = append(out, report)
+	}
+	s.parcels = known
+	return out
+}
+
+// play looks who is in the way of one errand.
+func (e *parcelSide) play(next string, stays map[string]int, use *machineUse, now time.Time) {
+	leave, occupants := use.offlineUse, use.offlinePods
+	other := offlinePool
+	if next == offlinePool {
+		leave, occupants, other = use.onlineUse, use.onlinePods, onlinePool
+	}
+	if !leave.fits(stays[other]) {
+		e.freeSince = time.Time{}
+		e.occupants = occupants[:min(len(occupants), occupantsShown)]
+		return
+	}
+	e.occupants = nil
+	if e.freeSince.IsZero() {
+		e.freeSince = now
+	}
+	if now.Sub(e.freeSince) >= confineTime {
+		e.cleanAt = now
+	}
+}
+
+// staying counts the cells of a machine that each pool holds and keeps. Cells that no parcel names are at home.
+func staying(home string, share *v1alpha1.NodeShare) map[string]int {
+	out := map[string]int{home: cellsPerNode}
+	for i := range share.Spec.Parcels {
+		p := &share.Spec.Parcels[i]
+		out[home] -= len(p.Cells)
+		if p.Next == "" {
+			out[p.Holder] += len(p.Cells)
+		}
+	}
+	return out
+}
+
+func sameReport(a, b v1alpha1.ParcelReport) bool {
+	return a.LoanUID == b.LoanUID && a.Epoch == b.Epoch && a.Clean == b.Clean && slices.Equal(a.Occupants, b.Occupants)
+}
+
+// report writes the node side's status.
+func (w *World) report(s *side, share *v1alpha1.NodeShare, status []v1alpha1.ParcelReport) write {
+	name, generation := share.Name, share.Generation
+	if status == nil {
+		status = []v1alpha1.ParcelReport{} // an empty list takes the place of an older one, null would be dropped
+	}
+	return func(ctx context.Context) error {
+		err := w.api.merge(ctx, "nodeshares", "", name, map[string]any{
+			"metadata": map[string]any{"uid": s.uid},
+			"status":   map[string]any{"observedGeneration": generation, "parcels": status},
+		}, "status")
+		if err != nil {
+			return err
+		}
+		w.table.mark(func() { s.wrote, s.observed = status, generation })
+		return nil
+	}
+}

@@ -1,0 +1,80 @@
+package world
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/springtide/springtide/lab/plane"
+)
+
+// Step is the length of one step of the world. Metrics are scraped, and the true service level is accounted, once a step.
+const Step = 15 * time.Second
+
+// Options say what to play. Zero values mean the defaults that stand with the fields.
+type Options struct {
+	// Nodes is the number of machines (200), Services that of online services (40).
+	Nodes, Services int
+	// Length is the virtual time to play (24 h). WarmUp goes before it and is not accounted: a controller watches one full window before
+	// it takes anything away (30 min with a controller).
+	Length, WarmUp time.Duration
+	// Speed is the greatest number of virtual seconds in a second (288: a day in five minutes).
+	Speed float64
+	// Seed is what every draw is made from.
+	Seed uint64
+	// Springtide is the controller's binary; the world runs without a controller when it is empty: a static day.
+	Springtide string
+	// Controllers is the number of controllers to run (1); of several, one leads.
+	Controllers int
+	// Mode is the mode of every service and pool (Auto).
+	Mode string
+	// Store is the URL of the controllers' store; a SQLite file in Dir when empty.
+	Store string
+	// Dir is where the world makes a directory of its own for all its data and logs; the system's temporary one when empty. Keep leaves
+	// it in place at the end.
+	Dir  string
+	Keep bool
+	// Plane says how to run the control plane; its Dir and Progress follow the world's.
+	Plane plane.Options
+	// Faults take things down on purpose.
+	Faults []Fault
+	// OnStep, when set, is called after each step, from the world's own goroutine: all of the world may be looked at and changed.
+	OnStep func(*World)
+	// Progress, when set, is told each step of the start in one line.
+	Progress func(string)
+	// Log takes what is worth keeping; discarded when nil.
+	Log *slog.Logger
+}
+
+// withDefaults fills in what was left out.
+func (o Options) withDefaults() Options {
+	setDefault(&o.Nodes, 200)
+	setDefault(&o.Services, 40)
+	setDefault(&o.Length, 24*time.Hour)
+	setDefault(&o.Speed, 288)
+	setDefault(&o.Controllers, 1)
+	setDefault(&o.Mode, "Auto")
+	if o.Springtide != "" {
+		setDefault(&o.WarmUp, 30*time.Minute)
+	}
+	progress, said := o.Progress, &sync.Mutex{}
+	// The start goes on in several goroutines.
+	o.Progress = func(line string) {
+		said.Lock()
+		defer said.Unlock()
+		if progress != nil {
+			progress(line)
+		}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

@@ -1,0 +1,127 @@
+package world
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// heads counts the pods of one workload.
+type heads struct {
+	live    int32 // not told to go and not finished
+	leaving int32 // told to go, not finished
+	untold  int32 // finished, and the Job does not know yet
+}
+
+// pending says what the control plane has still to do before time may move; empty when it is quiet.
+//
+// Quiet means: every Deployment's newest spec was observed and has its pods; every Job has the pods its parallelism asks for (one that
+// ends still counts, since its replacement waits for its end) and has counted those that ended; every pod is bound, found unschedulable,
+// gated, or gone.
+func (t *table) pending() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	count := make(map[fleet.Name]*heads, len(t.deployments)+len(t.jobs))
+	for _, p := range t.pods {
+		if s := placing(p.object); s != "" {
+			return s
+		}
+		if p.kind == online || p.kind == offline {
+			h := count[p.owner]
+			if h == nil {
+				h = &heads{}
+				count[p.owner] = h
+			}
+			h.add(p)
+		}
+	}
+	var none heads
+	for name, d := range t.deployments {
+		h := count[name]
+		if h == nil {
+			h = &none
+		}
+		if s := h.behindDeployment(d); s != "" {
+			return fmt.Sprintf("deployment %s: %s", name, s)
+		}
+	}
+	for name, j := range t.jobs {
+		h := count[name]
+		if h == nil {
+			h = &none
+		}
+		if s := h.behindJob(j); s != "" {
+			return fmt.Sprintf("job %s: %s", name, s)
+		}
+	}
+	return ""
+}
+
+// placing says that the scheduler has not yet judged the pod.
+func placing(o *corev1.Pod) string {
+	if o.Spec.NodeName != "" || o.DeletionTimestamp != nil || o.Status.Phase != corev1.PodPending || judged(o) {
+		return ""
+	}
+	return fmt.Sprintf("pod %s/%s: the scheduler has not judged it", o.Namespace, o.Name)
+}
+
+// judged reports whether the pod was found unschedulable, or is held back by a gate.
+func judged(o *corev1.Pod) bool {
+	for i := range o.Status.Conditions {
+		if c := &o.Status.Conditions[i]; c.Type == corev1.PodScheduled {
+			return c.Status == corev1.ConditionFalse && (c.Reason == corev1.PodReasonUnschedulable || c.Reason == corev1.PodReasonSchedulingGated)
+		}
+	}
+	return false
+}
+
+func (h *heads) add(p *pod) {
+	switch {
+	case p.finished():
+		for _, f := range p.object.Finalizers {
+			if f == batchv1.JobTrackingFinalizer {
+				h.untold++
+			}
+		}
+	case p.object.DeletionTimestamp != nil:
+		h.leaving++
+	default:
+		h.live++
+	}
+}
+
+func (h *heads) behindDeployment(d *appsv1.Deployment) string {
+	if d.Status.ObservedGeneration < d.Generation {
+		return fmt.Sprintf("generation %d not observed", d.Generation)
+	}
+	if want := *d.Spec.Replicas; h.live != want {
+		return fmt.Sprintf("%d pods where %d are wanted", h.live, want)
+	}
+	return ""
+}
+
+func (h *heads) behindJob(j *batchv1.Job) string {
+	if h.untold > 0 {
+		return fmt.Sprintf("%d ended pods not counted", h.untold)
+	}
+	for i := range j.Status.Conditions {
+		if c := &j.Status.Conditions[i]; (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue {
+			return ""
+		}
+	}
+	want := *j.Spec.Parallelism
+	if j.Spec.Completions != nil {
+		want = min(want, *j.Spec.Completions-j.Status.Succeeded)
+	}
+	if j.Spec.Suspend != nil && *j.Spec.Suspend {
+		want = 0
+	}
+	if h.live > want || h.live+h.leaving < want {
+		return fmt.Sprintf("%d pods (%d leaving) where %d are wanted", h.live, h.leaving, want)
+	}
+	return ""
+}
