@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,7 +52,7 @@ func (c *Cluster) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, err
 		r.Results = append(r.Results, a.run(ctx, actions)...)
 	}
 	if held == nil {
-		a.awaitSights(ctx)
+		a.await(ctx, c.o)
 	}
 	if err := ctx.Err(); err != nil {
 		return r, fmt.Errorf("apply: %w", context.Cause(ctx))
@@ -77,8 +76,8 @@ type applier struct {
 	plan *planner.Plan
 	door *loop.Door
 
-	mu     sync.Mutex
-	sights []sight
+	sights
+	mu sync.Mutex // guards shares
 	// shares are NodeShares as this plan wrote them: the second parcel of a machine starts from the first one's write.
 	shares map[string]*v1alpha1.NodeShare
 }
@@ -141,41 +140,6 @@ func outcomeOf(err error) loop.Outcome {
 		return loop.Stale
 	}
 	return loop.Failed
-}
-
-// see adds a write that must become visible before Apply ends.
-func (a *applier) see(s sight) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.sights = append(a.sights, s)
-}
-
-// awaitSights waits until the watches brought every write back. The limit is a bound on patience alone: a write that is not seen yet
-// shows as a conflict at worst when it is planned again.
-func (a *applier) awaitSights(ctx context.Context) {
-	left := a.sights
-	limit := time.Now().Add(a.c.o.SeeWithin)
-	for {
-		var unseen []sight
-		for _, s := range left {
-			if !s() {
-				unseen = append(unseen, s)
-			}
-		}
-		if len(unseen) == 0 {
-			return
-		}
-		if time.Now().After(limit) {
-			a.c.o.Log.Warn("writes were not seen in time", "writes", len(unseen), "within", a.c.o.SeeWithin)
-			return
-		}
-		left = unseen
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(sightPoll):
-		}
-	}
 }
 
 // epochNote is the annotation by which objects of others tell which leader wrote them last.

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -85,6 +84,8 @@ type Cluster struct {
 	o    Options
 	core kubernetes.Interface
 	dyn  dynamic.Interface
+	// side has a rate limit of its own, for what must neither wait behind a burst of writes (the lease) nor hold one up (events).
+	side kubernetes.Interface
 
 	mirrors
 	wake     chan struct{}
@@ -126,11 +127,22 @@ func New(cfg *rest.Config, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kube: make the client: %w", err)
 	}
-	return newCluster(core, dyn, o), nil
+	cfg.QPS, cfg.Burst = sideQPS, sideBurst
+	side, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("kube: make the client of lease and events: %w", err)
+	}
+	return newCluster(core, side, dyn, o), nil
 }
 
-func newCluster(core kubernetes.Interface, dyn dynamic.Interface, o Options) *Cluster {
-	return &Cluster{o: o, core: core, dyn: dyn, wake: make(chan struct{}, 1), reporter: newReporter(o.StatusEvery)}
+// The lease takes one call in two seconds; events are told apart and thinned out before they are sent.
+const (
+	sideQPS   = 20
+	sideBurst = 100
+)
+
+func newCluster(core, side kubernetes.Interface, dyn dynamic.Interface, o Options) *Cluster {
+	return &Cluster{o: o, core: core, side: side, dyn: dyn, wake: make(chan struct{}, 1), reporter: newReporter()}
 }
 
 // Wake is signalled when something happened that is worth a cycle: a node side reported, a pod acknowledged a notice, an operator
@@ -238,10 +250,4 @@ func (c *Cluster) lead(epoch int64) {
 	if epoch != 0 {
 		c.since = c.o.Clock.Now().UTC()
 	}
-}
-
-// reference names one of our objects for an event.
-func reference(kind, namespace, name string, h *header) *corev1.ObjectReference {
-	return &corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind, Namespace: namespace, Name: name,
-		UID: h.UID, ResourceVersion: h.ResourceVersion}
 }

@@ -51,7 +51,7 @@ type world struct {
 // newWorld starts a cluster that holds the objects: those of Kubernetes, and those of ours.
 func newWorld(t *testing.T, objects ...metav1.Object) *world {
 	t.Helper()
-	core, ours := split(t, objects)
+	core, ours := sortOut(t, objects)
 	w := &world{clock: &virtualClock{t0}, core: fake.NewClientset(core...)}
 	kinds := map[schema.GroupVersionResource]string{gvrTopologies: "NodeResourceTopologyList", gvrScaledObjects: "ScaledObjectList"}
 	resources := map[string][]metav1.APIResource{
@@ -72,7 +72,7 @@ func newWorld(t *testing.T, objects ...metav1.Object) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Cluster = newCluster(w.core, w.dyn, o)
+	w.Cluster = newCluster(w.core, w.core, w.dyn, o)
 	if err := w.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -80,8 +80,8 @@ func newWorld(t *testing.T, objects ...metav1.Object) *world {
 	return w
 }
 
-// split sorts objects by the client that holds them.
-func split(t *testing.T, objects []metav1.Object) (core, ours []runtime.Object) {
+// sortOut sorts objects by the client that holds them.
+func sortOut(t *testing.T, objects []metav1.Object) (core, ours []runtime.Object) {
 	t.Helper()
 	for _, o := range objects {
 		if gvr, ok := gvrOf(o); ok {
@@ -130,8 +130,8 @@ func (w *world) snapshot(t *testing.T) *fleet.Snapshot {
 	return s
 }
 
-// meta is the metadata of an object that was made an hour ago, with a UID that is told by its kind and name.
-func meta(kind, namespace, name string) metav1.ObjectMeta {
+// objectMeta is the metadata of an object that was made an hour ago, with a UID that is told by its kind and name.
+func objectMeta(kind, namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name, UID: uidOf(kind, name), ResourceVersion: "100", CreationTimestamp: apiStamp(time.Hour)}
 }
 

@@ -84,7 +84,7 @@ func (c *Cluster) elector(started func(context.Context)) (*leaderelection.Leader
 	return leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
 			LeaseMeta:  metav1.ObjectMeta{Namespace: c.o.Namespace, Name: leaseName},
-			Client:     c.core.CoordinationV1(),
+			Client:     c.side.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: c.o.Identity},
 		},
 		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod, Name: leaseName,
@@ -108,7 +108,7 @@ func (c *Cluster) serve(ctx context.Context, f func(ctx context.Context, epoch i
 // Lease is deleted), and the greatest epoch on our objects (which is zero in a new cluster). Objects are listed from the server: what the
 // watches hold may be older than the last write of the leader before.
 func (c *Cluster) nextEpoch(ctx context.Context) (int64, error) {
-	lease, err := c.core.CoordinationV1().Leases(c.o.Namespace).Get(ctx, leaseName, metav1.GetOptions{})
+	lease, err := c.side.CoordinationV1().Leases(c.o.Namespace).Get(ctx, leaseName, metav1.GetOptions{})
 	if err != nil {
 		return 0, fmt.Errorf("read the lease: %w", err)
 	}
@@ -146,7 +146,7 @@ func epochOn(u *unstructured.Unstructured) int64 {
 func (c *Cluster) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), retryPeriod)
 	defer cancel()
-	leases := c.core.CoordinationV1().Leases(c.o.Namespace)
+	leases := c.side.CoordinationV1().Leases(c.o.Namespace)
 	lease, err := leases.Get(ctx, leaseName, metav1.GetOptions{})
 	if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity != c.o.Identity {
 		return

@@ -2,11 +2,8 @@ package kube
 
 import (
 	"fmt"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -130,35 +127,3 @@ type watched interface {
 	synced() bool
 	run(stop <-chan struct{})
 }
-
-// sight is a condition on a mirror: a write of ours that must become visible.
-type sight func() bool
-
-// sees is the sight of an object at a version or a later one. An object that is gone, or that was made anew under the same name, is
-// later too.
-func (m *mirror[T]) sees(namespace, name string, uid types.UID, version string) sight {
-	return func() bool {
-		t, ok := m.get(namespace, name)
-		if !ok {
-			// Not there yet, or there no more: an object that was just created must appear, but one that vanished again meanwhile
-			// would be waited for until the limit. That costs a second and no correctness.
-			return false
-		}
-		if t.GetUID() != uid {
-			return true
-		}
-		c, err := resourceversion.CompareResourceVersion(t.GetResourceVersion(), version)
-		return err != nil || c >= 0
-	}
-}
-
-// misses is the sight of an object's absence, or of its deletion having begun.
-func (m *mirror[T]) misses(namespace, name string, uid types.UID) sight {
-	return func() bool {
-		t, ok := m.get(namespace, name)
-		return !ok || t.GetUID() != uid || t.GetDeletionTimestamp() != nil
-	}
-}
-
-// sightPoll is how often unseen writes are looked for. Watch events arrive within a few milliseconds of their write.
-const sightPoll = 2 * time.Millisecond

@@ -17,7 +17,7 @@ import (
 // The objects that tests start from: each the smallest that means something, changed by the test where it must differ.
 
 func node(name string, labels map[string]string) *corev1.Node {
-	n := &corev1.Node{ObjectMeta: meta("Node", "", name)}
+	n := &corev1.Node{ObjectMeta: objectMeta("Node", "", name)}
 	n.Labels = labels
 	n.Status.Allocatable = corev1.ResourceList{"cpu": resource.MustParse("64"), "memory": resource.MustParse("256Gi"), "pods": resource.MustParse("110")}
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
@@ -25,7 +25,7 @@ func node(name string, labels map[string]string) *corev1.Node {
 }
 
 func pool(name, class string, selector map[string]string) *v1alpha1.CapacityPool {
-	p := &v1alpha1.CapacityPool{ObjectMeta: meta("CapacityPool", "", name)}
+	p := &v1alpha1.CapacityPool{ObjectMeta: objectMeta("CapacityPool", "", name)}
 	p.Spec.Class, p.Spec.Mode = class, "Auto"
 	p.Spec.NodeSelector = metav1.LabelSelector{MatchLabels: selector}
 	return p
@@ -37,19 +37,19 @@ func template(cpu string) corev1.PodTemplateSpec {
 }
 
 func deployment(name string, replicas int32) *appsv1.Deployment {
-	return &appsv1.Deployment{ObjectMeta: meta("Deployment", "shop", name), Spec: appsv1.DeploymentSpec{Replicas: &replicas, Template: template("2")}}
+	return &appsv1.Deployment{ObjectMeta: objectMeta("Deployment", "shop", name), Spec: appsv1.DeploymentSpec{Replicas: &replicas, Template: template("2")}}
 }
 
 // replicaSet is the revision'th of a deployment.
 func replicaSet(deployment string, revision int) *appsv1.ReplicaSet {
-	r := &appsv1.ReplicaSet{ObjectMeta: meta("ReplicaSet", "shop", fmt.Sprintf("%s-%d", deployment, revision))}
+	r := &appsv1.ReplicaSet{ObjectMeta: objectMeta("ReplicaSet", "shop", fmt.Sprintf("%s-%d", deployment, revision))}
 	r.Annotations = map[string]string{annotationRevision: fmt.Sprint(revision)}
 	r.OwnerReferences = ownedBy("Deployment", deployment)
 	return r
 }
 
 func pod(namespace, name, onNode, ownerKind, owner string) *corev1.Pod {
-	p := &corev1.Pod{ObjectMeta: meta("Pod", namespace, name), Spec: template("2").Spec}
+	p := &corev1.Pod{ObjectMeta: objectMeta("Pod", namespace, name), Spec: template("2").Spec}
 	if owner != "" {
 		p.OwnerReferences = ownedBy(ownerKind, owner)
 	}
@@ -61,7 +61,7 @@ func pod(namespace, name, onNode, ownerKind, owner string) *corev1.Pod {
 }
 
 func service(name string) *v1alpha1.ElasticService {
-	s := &v1alpha1.ElasticService{ObjectMeta: meta("ElasticService", "shop", name)}
+	s := &v1alpha1.ElasticService{ObjectMeta: objectMeta("ElasticService", "shop", name)}
 	s.Spec.TargetRef = v1alpha1.TargetRef{APIVersion: "apps/v1", Kind: "Deployment", Name: name}
 	s.Spec.Mode = "Auto"
 	s.Spec.SLO = v1alpha1.SLO{Utilisation: &v1alpha1.UtilisationSLO{Percent: 70}}
@@ -69,15 +69,15 @@ func service(name string) *v1alpha1.ElasticService {
 	return s
 }
 
-func hpa(name, target string) *autoscalingv2.HorizontalPodAutoscaler {
-	return &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: meta("HorizontalPodAutoscaler", "shop", name),
+func autoscaler(name, target string) *autoscalingv2.HorizontalPodAutoscaler {
+	return &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: objectMeta("HorizontalPodAutoscaler", "shop", name),
 		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{MinReplicas: ptr(int32(3)), MaxReplicas: 40,
 			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: target}}}
 }
 
 // batchJob is a Job that may be resized.
 func batchJob(name string, parallelism int32) *batchv1.Job {
-	j := &batchv1.Job{ObjectMeta: meta("Job", "train", name)}
+	j := &batchv1.Job{ObjectMeta: objectMeta("Job", "train", name)}
 	j.Spec.Parallelism, j.Spec.Completions = &parallelism, ptr(int32(100))
 	j.Spec.Template = template("8")
 	j.Spec.PodReplacementPolicy = ptr(batchv1.Failed)
@@ -89,7 +89,7 @@ func batchJob(name string, parallelism int32) *batchv1.Job {
 }
 
 func elasticJob(name string) *v1alpha1.ElasticJob {
-	j := &v1alpha1.ElasticJob{ObjectMeta: meta("ElasticJob", "train", name)}
+	j := &v1alpha1.ElasticJob{ObjectMeta: objectMeta("ElasticJob", "train", name)}
 	j.Spec.Members = []v1alpha1.JobMember{{Role: "worker", Min: 0, Max: 20,
 		WorkloadRef: v1alpha1.TargetRef{APIVersion: "batch/v1", Kind: "Job", Name: name}}}
 	return j
@@ -97,7 +97,7 @@ func elasticJob(name string) *v1alpha1.ElasticJob {
 
 // loan is a loan of cells of a machine from pool web to pool batch.
 func loan(name, node, phase string, epoch int64, cells ...int32) *v1alpha1.Loan {
-	l := &v1alpha1.Loan{ObjectMeta: meta("Loan", "", name)}
+	l := &v1alpha1.Loan{ObjectMeta: objectMeta("Loan", "", name)}
 	l.Spec = v1alpha1.LoanSpec{NodeName: node, NodeUID: string(uidOf("Node", node)), Kind: "Node", Cells: cells, From: "web", To: "batch",
 		Capacity:  v1alpha1.ResourceAmounts{CPU: resource.MustParse("64"), Memory: resource.MustParse("256Gi")},
 		BeginTime: ourTime(20 * time.Minute)}
@@ -107,7 +107,7 @@ func loan(name, node, phase string, epoch int64, cells ...int32) *v1alpha1.Loan 
 
 // nodeShare is the share of a machine with one loan, reported clean for the epoch when clean is set.
 func nodeShare(node, loan, holder, next string, epoch int64, clean bool, cells ...int32) *v1alpha1.NodeShare {
-	s := &v1alpha1.NodeShare{ObjectMeta: meta("NodeShare", "", node)}
+	s := &v1alpha1.NodeShare{ObjectMeta: objectMeta("NodeShare", "", node)}
 	s.Spec = v1alpha1.NodeShareSpec{NodeUID: string(uidOf("Node", node)), LeaderEpoch: 6, Parcels: []v1alpha1.ShareParcel{{
 		Cells: cells, Holder: holder, Next: next, LoanName: loan, LoanUID: string(uidOf("Loan", loan)), Epoch: epoch}}}
 	if clean {

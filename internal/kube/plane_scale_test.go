@@ -139,7 +139,7 @@ func TestPlaneFloor(t *testing.T) {
 	lead(t, p)
 	id := "hpa-" + rand.String(5)
 	svc := p.app(t, id, 2, "HPAFloor")
-	h := hpa(id, id)
+	h := autoscaler(id, id)
 	h.ObjectMeta = metav1.ObjectMeta{Namespace: "default", Name: id}
 	if _, err := p.core.AutoscalingV2().HorizontalPodAutoscalers("default").Create(t.Context(), h, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

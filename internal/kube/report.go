@@ -2,25 +2,158 @@ package kube
 
 import (
 	"context"
+	"errors"
+	"reflect"
+	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/kubernetes/scheme"
-	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/tools/record"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/internal/loop"
 )
 
-type reporter struct{ every time.Duration }
-
-func newReporter(every time.Duration) reporter { return reporter{every: every} }
-
-func (c *Cluster) startEvents(ctx context.Context) {
-	b := record.NewBroadcaster(record.WithContext(ctx))
-	b.StartRecordingToSink(&typedcore.EventSinkImpl{Interface: c.core.CoreV1().Events("")})
-	c.events = b.NewRecorder(scheme.Scheme, corev1.EventSource{Component: v1alpha1.FieldManager})
+// reporter remembers what was told, so that nothing is told twice.
+type reporter struct {
+	// written is when the status of an object was written last, in the Clock's time; said is the standing trouble told last.
+	written map[string]time.Time
+	said    map[string]string
 }
 
-func (c *Cluster) Report(ctx context.Context, r *loop.Report) error { return nil }
+func newReporter() reporter {
+	return reporter{written: map[string]time.Time{}, said: map[string]string{}}
+}
+
+// news reports whether a trouble is there and differs from what was said of it last.
+func (r *reporter) news(key, text string) bool {
+	if text == "" {
+		delete(r.said, key)
+		return false
+	}
+	if r.said[key] == text {
+		return false
+	}
+	r.said[key] = text
+	return true
+}
+
+// Report tells operators of a cycle in status, conditions and events. A status is written when something in it changed that an operator
+// would act on (the desired replicas, a phase, a condition); numbers that change all the time go along with that, or by themselves every
+// StatusEvery. A conflict is left to the next cycle. Report is not safe for concurrent use.
+func (c *Cluster) Report(ctx context.Context, r *loop.Report) error {
+	c.tell(r)
+	w := &statusWriter{c: c, now: r.Snapshot.At, epoch: r.Snapshot.LeaderEpoch}
+	w.services(r)
+	w.poolStatus(r)
+	w.tenantStatus(r)
+	w.jobStatus(r)
+	w.festivalStatus(r)
+	return w.flush(ctx)
+}
+
+// statusWriter collects the statuses to write and writes them side by side.
+type statusWriter struct {
+	c     *Cluster
+	now   time.Time
+	epoch int64
+	todo  []func(ctx context.Context) error
+	sights
+}
+
+// due decides whether a status is to be written: was and next are the gists of the status before and after, without the numbers that
+// change all the time.
+func (w *statusWriter) due(key string, was, next any) bool {
+	last, known := w.c.reporter.written[key]
+	if !known {
+		// A process that just started looks at what stands there instead of writing everything anew.
+		w.c.reporter.written[key], last = w.now, w.now
+	}
+	if reflect.DeepEqual(was, next) && w.now.Sub(last) < w.c.o.StatusEvery {
+		return false
+	}
+	w.c.reporter.written[key] = w.now
+	return true
+}
+
+// put queues one status write.
+func (w *statusWriter) put(gvr schema.GroupVersionResource, next metav1.Object, seen func(version string) sight) {
+	w.todo = append(w.todo, func(ctx context.Context) error {
+		got, err := w.c.putStatus(ctx, gvr, next)
+		switch {
+		case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+			// Changed or gone meanwhile: the next cycle sees it, and must not wait for its turn.
+			w.sightsMu.Lock()
+			defer w.sightsMu.Unlock()
+			delete(w.c.reporter.written, statusKey(gvr, next))
+			return nil
+		case err != nil:
+			return err
+		}
+		w.see(seen(got.GetResourceVersion()))
+		return nil
+	})
+}
+
+func statusKey(gvr schema.GroupVersionResource, o metav1.Object) string {
+	return gvr.Resource + " " + o.GetNamespace() + "/" + o.GetName()
+}
+
+func (w *statusWriter) flush(ctx context.Context) error {
+	errs := make([]error, len(w.todo))
+	slots := make(chan struct{}, w.c.o.Writers)
+	var wg sync.WaitGroup
+	for i, do := range w.todo {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = do(ctx)
+		})
+	}
+	wg.Wait()
+	w.await(ctx, w.c.o)
+	return errors.Join(errs...)
+}
+
+// conditions is a list of conditions under change. Transition times are in our own time.
+type conditions struct {
+	list       []metav1.Condition
+	at         time.Time
+	generation int64
+}
+
+func newConditions(was []metav1.Condition, at time.Time, generation int64) *conditions {
+	return &conditions{list: append([]metav1.Condition(nil), was...), at: at, generation: generation}
+}
+
+// set records a condition; the reason must be a CamelCase word and the message a sentence.
+func (c *conditions) set(kind string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&c.list, metav1.Condition{Type: kind, Status: status, Reason: reason,
+		Message: v1alpha1.Clip(message, v1alpha1.MaxReasonLength), LastTransitionTime: *stamp(c.at), ObservedGeneration: c.generation})
+}
+
+// accept records Accepted from a note of the form "Reason: sentence".
+func (c *conditions) accept(note, otherwise string) {
+	if note == "" {
+		c.set(v1alpha1.ConditionAccepted, metav1.ConditionTrue, "Accepted", otherwise)
+		return
+	}
+	reason, text := split(note)
+	c.set(v1alpha1.ConditionAccepted, metav1.ConditionFalse, reason, text)
+}
+
+// verdict is what of a condition an operator would act on.
+type verdict struct {
+	Type, Reason string
+	Status       metav1.ConditionStatus
+}
+
+func verdicts(list []metav1.Condition) []verdict {
+	var out []verdict
+	for _, c := range list {
+		out = append(out, verdict{c.Type, c.Reason, c.Status})
+	}
+	return out
+}

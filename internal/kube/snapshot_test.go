@@ -85,7 +85,7 @@ func TestServiceBlocked(t *testing.T) {
 	second.Name, second.UID, second.CreationTimestamp = "a-younger", "younger", apiStamp(time.Minute)
 	floor := service("cart")
 	floor.Spec.Actuation = "HPAFloor"
-	kedaOwned := hpa("keda-hpa-cart", "cart")
+	kedaOwned := autoscaler("keda-hpa-cart", "cart")
 	kedaOwned.OwnerReferences = ownedBy("ScaledObject", "cart")
 	cron := service("cart")
 	cron.Spec.Windows = []v1alpha1.Window{{Name: "noon", Start: "0 25 * * *", Duration: metav1.Duration{Duration: time.Hour}, TimeZone: "UTC"}}
@@ -105,12 +105,12 @@ func TestServiceBlocked(t *testing.T) {
 		{"the older of two acts", []metav1.Object{service("cart"), second, deployment("cart", 3)}, "shop/cart", ""},
 		{"the younger of two is blocked", []metav1.Object{service("cart"), second, deployment("cart", 3)}, "shop/a-younger",
 			"Conflicted: Deployment shop/cart is the target of the older ElasticService shop/cart"},
-		{"an HPA that is not adopted", []metav1.Object{service("cart"), deployment("cart", 3), hpa("mine", "cart")}, "shop/cart",
+		{"an HPA that is not adopted", []metav1.Object{service("cart"), deployment("cart", 3), autoscaler("mine", "cart")}, "shop/cart",
 			"HPAFound: HorizontalPodAutoscaler mine scales the target: set spec.actuation to HPAFloor"},
-		{"an HPA on something else", []metav1.Object{service("cart"), deployment("cart", 3), hpa("mine", "other")}, "shop/cart", ""},
+		{"an HPA on something else", []metav1.Object{service("cart"), deployment("cart", 3), autoscaler("mine", "other")}, "shop/cart", ""},
 		{"a floor without an HPA", []metav1.Object{floor, deployment("cart", 3)}, "shop/cart", "HPAMissing: "},
-		{"a floor under an HPA", []metav1.Object{floor, deployment("cart", 3), hpa("mine", "cart")}, "shop/cart", ""},
-		{"a floor under two", []metav1.Object{floor, deployment("cart", 3), hpa("mine", "cart"), hpa("yours", "cart")}, "shop/cart",
+		{"a floor under an HPA", []metav1.Object{floor, deployment("cart", 3), autoscaler("mine", "cart")}, "shop/cart", ""},
+		{"a floor under two", []metav1.Object{floor, deployment("cart", 3), autoscaler("mine", "cart"), autoscaler("yours", "cart")}, "shop/cart",
 			"HPAAmbiguous: HorizontalPodAutoscalers mine, yours all"},
 		{"a floor under KEDA's HPA", []metav1.Object{floor, deployment("cart", 3), kedaOwned}, "shop/cart", "ScaledObjectFound: "},
 		{"a ScaledObject", []metav1.Object{service("cart"), deployment("cart", 3), scaled}, "shop/cart", "ScaledObjectFound: ScaledObject by-queue"},
@@ -211,7 +211,7 @@ func TestNodesAndPools(t *testing.T) {
 	cordoned.Spec.Unschedulable = true
 	stale := nodeShare("n4", "gone", "web", "", 1, true, 0)
 	stale.Spec.NodeUID = "an earlier machine"
-	lease := &coordinationv1.Lease{ObjectMeta: meta("Lease", ourNamespace, "springtide-agent-n2"),
+	lease := &coordinationv1.Lease{ObjectMeta: objectMeta("Lease", ourNamespace, "springtide-agent-n2"),
 		Spec: coordinationv1.LeaseSpec{RenewTime: ptr(metav1.NowMicro())}}
 	w := newWorld(t, node("n1", inWeb), lent, both, cordoned, pool("web", "Online", inWeb), pool("batch", "Offline", inBatch),
 		pool("extra", "Online", map[string]string{"extra": "yes"}), topology("n2"), stale, lease,
@@ -335,12 +335,12 @@ func TestJobs(t *testing.T) {
 
 func TestTenants(t *testing.T) {
 	quota := func(name, parent string, selector map[string]string) *v1alpha1.CapacityQuota {
-		q := &v1alpha1.CapacityQuota{ObjectMeta: meta("CapacityQuota", "", name)}
+		q := &v1alpha1.CapacityQuota{ObjectMeta: objectMeta("CapacityQuota", "", name)}
 		q.Spec.Parent, q.Spec.NamespaceSelector = parent, metav1.LabelSelector{MatchLabels: selector}
 		return q
 	}
 	namespace := func(name string, labels map[string]string) *corev1.Namespace {
-		n := &corev1.Namespace{ObjectMeta: meta("Namespace", "", name)}
+		n := &corev1.Namespace{ObjectMeta: objectMeta("Namespace", "", name)}
 		n.Labels = labels
 		return n
 	}
@@ -372,7 +372,7 @@ func TestTenants(t *testing.T) {
 }
 
 func TestFreezeAndLeadership(t *testing.T) {
-	ns := &corev1.Namespace{ObjectMeta: meta("Namespace", "", ourNamespace)}
+	ns := &corev1.Namespace{ObjectMeta: objectMeta("Namespace", "", ourNamespace)}
 	ns.Annotations = map[string]string{v1alpha1.AnnotationFreeze: "network change"}
 	s := newWorld(t, ns).snapshot(t)
 	if s.Frozen != "network change" || s.LeaderEpoch != 7 || !s.WatchedSince.Equal(t0) || s.Revision != 1 {

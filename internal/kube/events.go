@@ -1,0 +1,206 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/planner"
+)
+
+// startEvents starts the recorder. It joins equal events into one with a count and drops what one object says too often, so that a
+// service in a storm cannot fill the cluster with events.
+func (c *Cluster) startEvents(ctx context.Context) {
+	b := record.NewBroadcaster(record.WithContext(ctx))
+	b.StartRecordingToSink(&typedcore.EventSinkImpl{Interface: c.side.CoreV1().Events("")})
+	c.events = b.NewRecorder(scheme.Scheme, corev1.EventSource{Component: v1alpha1.FieldManager})
+}
+
+// reference names one of our objects for an event.
+func reference(kind string, h *header) *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind, Namespace: h.Namespace, Name: h.Name,
+		UID: h.UID, ResourceVersion: h.ResourceVersion}
+}
+
+// tell writes the events of one cycle: what was done, what was refused, and each standing trouble once when it begins.
+func (c *Cluster) tell(r *loop.Report) {
+	done := outcomes(r.Receipt)
+	c.tellScales(r, done)
+	c.tellMoves(r, done)
+	for i := range r.Plan.Notices {
+		n := &r.Plan.Notices[i]
+		if done[actionNotice+n.Pod.Name.String()].Outcome == loop.Done {
+			c.events.Eventf(podReference(n.Pod), corev1.EventTypeNormal, "CheckpointNotice",
+				"loan %s calls this pod's room home: save the work by %s, then acknowledge epoch %d", n.Loan, n.Deadline.UTC().Format("15:04:05 MST"), n.Epoch)
+		}
+	}
+	for i := range r.Plan.Evictions {
+		e := &r.Plan.Evictions[i]
+		switch o := done[actionEvict+e.Pod.Name.String()]; o.Outcome {
+		case loop.Done:
+			c.events.Event(podReference(e.Pod), corev1.EventTypeNormal, "Recalled", e.Why.Message)
+		case loop.Failed:
+			c.events.Event(podReference(e.Pod), corev1.EventTypeWarning, "EvictionRefused", o.Message)
+		}
+	}
+	c.tellTroubles(r)
+}
+
+// outcomes finds results by action and subject.
+func outcomes(r *loop.Receipt) map[string]loop.Result {
+	out := map[string]loop.Result{}
+	for _, x := range r.Results {
+		out[x.Action+x.Subject] = x
+	}
+	return out
+}
+
+func podReference(p planner.PodRef) *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: p.Name.Namespace, Name: p.Name.Name, UID: uidFrom(p.ID)}
+}
+
+func (c *Cluster) tellScales(r *loop.Report, done map[string]loop.Result) {
+	for _, list := range [][]planner.Scale{r.Plan.Lowers, r.Plan.Raises} {
+		for i := range list {
+			s := &list[i]
+			ref := c.serviceReference(s.Service)
+			if ref == nil {
+				continue
+			}
+			switch o := done[actionScale+string(s.Service)]; o.Outcome {
+			case loop.Done:
+				c.events.Eventf(ref, corev1.EventTypeNormal, "Scaled", "%s %s from %d to %d: %s", s.Kind, s.Target, s.From, s.To, s.Why.Message)
+			case loop.Failed:
+				c.events.Eventf(ref, corev1.EventTypeWarning, "ScaleFailed", "%s %s from %d to %d: %s", s.Kind, s.Target, s.From, s.To, o.Message)
+			}
+		}
+	}
+}
+
+func (c *Cluster) serviceReference(id fleet.ServiceID) *corev1.ObjectReference {
+	n := fleet.ParseName(string(id))
+	s, ok := c.services.get(n.Namespace, n.Name)
+	if !ok {
+		return nil
+	}
+	return reference("ElasticService", &s.header)
+}
+
+func (c *Cluster) tellMoves(r *loop.Report, done map[string]loop.Result) {
+	for i := range r.Plan.Moves {
+		m := &r.Plan.Moves[i]
+		l, ok := c.loans.get("", string(m.Before.ID))
+		o := done[actionMove+string(m.Before.ID)]
+		// A loan that was just forgotten is gone from the watches; its end was told when it was Returned or Cancelled.
+		if !ok || m.Kind == planner.MoveForget {
+			continue
+		}
+		ref := reference("Loan", &l.header)
+		switch {
+		case o.Outcome == loop.Failed:
+			c.events.Eventf(ref, corev1.EventTypeWarning, "MoveFailed", "%s: %s", m.Kind, o.Message)
+		case o.Outcome != loop.Done:
+		case m.Kind == planner.MoveFence, m.Kind == planner.MoveWriteOff, m.Kind == planner.MoveRepair, m.Kind == planner.MoveNodeGone:
+			c.events.Event(ref, corev1.EventTypeWarning, string(m.Kind), m.Why.Message)
+		default:
+			c.events.Eventf(ref, corev1.EventTypeNormal, string(m.Kind), "machine %s is %s at epoch %d: %s", m.Before.NodeName, m.After.Phase, m.After.Epoch, m.Why.Message)
+		}
+	}
+}
+
+// tellTroubles says what stands in the way of each service and pool, once when it begins or changes.
+func (c *Cluster) tellTroubles(r *loop.Report) {
+	for i := range r.Snapshot.Services {
+		s := &r.Snapshot.Services[i]
+		ref := c.serviceReference(s.ID)
+		if ref == nil {
+			continue
+		}
+		if reason, text := split(s.Blocked); c.reporter.news("blocked "+string(s.ID), s.Blocked) {
+			c.events.Event(ref, corev1.EventTypeWarning, reason, text)
+		}
+		if c.reporter.news("writer "+string(s.ID), s.ForeignWriter) {
+			c.events.Eventf(ref, corev1.EventTypeWarning, "ForeignWriter", "%s wrote spec.replicas of the target: remove replicas from its manifest, or set spec.mode to Observe", s.ForeignWriter)
+		}
+	}
+	for i := range r.Plan.Targets {
+		t := &r.Plan.Targets[i]
+		ref := c.serviceReference(t.Service)
+		if ref == nil || !c.reporter.news("held "+string(t.Service), loud(t.Held)) {
+			continue
+		}
+		c.events.Event(ref, corev1.EventTypeWarning, camel(t.Held), t.Reason)
+	}
+	for i := range r.Plan.Withheld {
+		w := &r.Plan.Withheld[i]
+		id, ok := strings.CutPrefix(w.Subject, "service ")
+		ref := c.serviceReference(fleet.ServiceID(id))
+		if !ok || ref == nil || !strings.Contains(w.By, string(fleet.Recommend)) || !c.reporter.news("would "+id, w.Action) {
+			continue
+		}
+		c.events.Eventf(ref, corev1.EventTypeNormal, "WouldScale", "%s, held by %s: %s", w.Action, w.By, w.Why.Message)
+	}
+	for i := range r.Snapshot.Jobs {
+		j := &r.Snapshot.Jobs[i]
+		n := fleet.ParseName(string(j.ID))
+		if o, ok := c.jobs.get(n.Namespace, n.Name); ok && c.reporter.news("job "+string(j.ID), j.Blocked) {
+			reason, text := split(j.Blocked)
+			c.events.Event(reference("ElasticJob", &o.header), corev1.EventTypeWarning, reason, text)
+		}
+	}
+}
+
+// loud are the holds that an operator should hear of; the others are the ordinary pace of scaling and stand in the status.
+func loud(held string) string {
+	switch held {
+	case hpa.HeldStale, hpa.HeldFall:
+		return held
+	}
+	return ""
+}
+
+// split takes "Reason: sentence" apart.
+func split(note string) (reason, text string) {
+	reason, text, ok := strings.Cut(note, ": ")
+	if !ok {
+		return "Refused", note
+	}
+	return reason, text
+}
+
+// camel makes a condition's reason of a few plain words: "stale metrics" becomes StaleMetrics.
+func camel(words string) string {
+	var b strings.Builder
+	up := true
+	for _, r := range words {
+		switch {
+		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
+			up = true
+		case up:
+			b.WriteRune(unicode.ToUpper(r))
+			up = false
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// phrase renders a list for a message, the first few of it.
+func phrase(list []string) string {
+	const shown = 5
+	if len(list) <= shown {
+		return strings.Join(list, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(list[:shown], ", "), len(list)-shown)
+}

@@ -1,0 +1,304 @@
+package kube
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/quota"
+)
+
+func uidFrom(id fleet.UID) types.UID { return types.UID(id) }
+
+// poolGist is what of a pool's status is worth a write of its own.
+type poolGist struct {
+	Generation                            int64
+	Nodes, LentNodes, LentSockets, Moving int32
+	Conditions                            []verdict
+}
+
+func gistOfPool(s *v1alpha1.CapacityPoolStatus) poolGist {
+	return poolGist{s.ObservedGeneration, s.Nodes, s.LentNodes, s.LentSockets, s.Moving, verdicts(s.Conditions)}
+}
+
+func (w *statusWriter) poolStatus(r *loop.Report) {
+	w.c.mu.Lock()
+	found := w.c.notes
+	w.c.mu.Unlock()
+	for i := range r.Snapshot.Pools {
+		p := &r.Snapshot.Pools[i]
+		o, ok := w.c.pools.get("", string(p.ID))
+		if !ok {
+			continue
+		}
+		next := *o.api
+		next.Status = w.onePool(r, p, o.api, found.pools[p.ID])
+		if w.due(statusKey(gvrPools, &next), gistOfPool(&o.api.Status), gistOfPool(&next.Status)) {
+			w.put(gvrPools, &next, func(version string) sight { return w.c.pools.sees("", o.Name, o.UID, version) })
+		}
+	}
+}
+
+func (w *statusWriter) onePool(r *loop.Report, p *fleet.Pool, o *v1alpha1.CapacityPool, note string) v1alpha1.CapacityPoolStatus {
+	s := o.Status // with the ledger as it stands
+	s.ObservedGeneration, s.LeaderEpoch = o.Generation, w.epoch
+	var capacity fleet.Resources
+	nodes, alive := 0, 0
+	for i := range r.Snapshot.Nodes {
+		n := &r.Snapshot.Nodes[i]
+		if n.Pool != p.ID {
+			continue
+		}
+		nodes++
+		capacity = capacity.Add(n.Allocatable)
+		if n.AgentAlive {
+			alive++
+		}
+	}
+	s.Nodes, s.Capacity = int32(nodes), apiAmounts(capacity)
+	if i := slices.IndexFunc(r.Plan.Pools, func(v planner.PoolView) bool { return v.Pool == p.ID }); i >= 0 {
+		v := &r.Plan.Pools[i]
+		s.Requested, s.Lent = apiAmounts(v.Requested), apiAmounts(v.LentCapacity)
+		s.LentNodes, s.LentSockets = int32(v.Lent[fleet.KindNode]), int32(v.Lent[fleet.KindSocket])
+		s.Moving = int32(v.Moving[fleet.KindNode] + v.Moving[fleet.KindSocket])
+		s.Pinned = nil
+		for _, pin := range v.Pinned[:min(len(v.Pinned), v1alpha1.MaxPinnedNodes)] {
+			s.Pinned = append(s.Pinned, v1alpha1.PinnedNode{Node: pin.Node, By: v1alpha1.Clip(pin.By, v1alpha1.MaxNoteLength)})
+		}
+	}
+	c := newConditions(o.Status.Conditions, w.now, o.Generation)
+	c.accept(note, "the node selector picks machines of this pool alone")
+	poolConditions(c, r, p, nodes, alive)
+	s.Conditions = c.list
+	return s
+}
+
+func poolConditions(c *conditions, r *loop.Report, p *fleet.Pool, nodes, alive int) {
+	switch {
+	case r.Snapshot.Frozen != "":
+		c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, "Frozen", "all actions are held: "+r.Snapshot.Frozen)
+	case !p.Mode.Acts():
+		c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, "Mode"+string(p.Mode), fmt.Sprintf("mode %s lends and recalls nothing; set spec.mode to Auto to let it act", p.Mode))
+	default:
+		c.set(v1alpha1.ConditionReady, metav1.ConditionTrue, "Lending", "the pool lends and recalls on its terms")
+	}
+	switch {
+	case nodes == 0:
+		c.set(v1alpha1.ConditionAgentAlive, metav1.ConditionUnknown, "NoNodes", "the node selector picks no machine")
+	case alive == nodes:
+		c.set(v1alpha1.ConditionAgentAlive, metav1.ConditionTrue, "AllAlive", "every machine has a live agent")
+	default:
+		c.set(v1alpha1.ConditionAgentAlive, metav1.ConditionFalse, "AgentsMissing", fmt.Sprintf("%d of %d machines have no live agent: these are lent whole or not at all", nodes-alive, nodes))
+	}
+	if r.StoreErr != nil {
+		c.set(v1alpha1.ConditionStoreReady, metav1.ConditionFalse, "StoreDown", "the journal is kept in memory until the store is back: "+r.StoreErr.Error())
+		return
+	}
+	c.set(v1alpha1.ConditionStoreReady, metav1.ConditionTrue, "StoreUp", "the store takes the journal")
+}
+
+// tenantGist is what of a tenant's status is worth a write of its own.
+type tenantGist struct {
+	Generation int64
+	Namespaces int32
+	Conditions []verdict
+}
+
+func gistOfTenant(s *v1alpha1.CapacityQuotaStatus) tenantGist {
+	return tenantGist{s.ObservedGeneration, s.Namespaces, verdicts(s.Conditions)}
+}
+
+func (w *statusWriter) tenantStatus(r *loop.Report) {
+	w.c.mu.Lock()
+	found := w.c.notes
+	w.c.mu.Unlock()
+	var used map[string]fleet.Resources
+	for i := range r.Snapshot.Tenants {
+		t := &r.Snapshot.Tenants[i]
+		o, ok := w.c.tenants.get("", string(t.ID))
+		if !ok {
+			continue
+		}
+		if used == nil {
+			used = usage(r.Snapshot)
+		}
+		next := *o.api
+		s := &next.Status
+		s.ObservedGeneration, s.LeaderEpoch = o.Generation, w.epoch
+		s.Namespaces = int32(len(t.Namespaces))
+		var sum fleet.Resources
+		for _, ns := range t.Namespaces {
+			sum = sum.Add(used[ns])
+		}
+		s.Used = apiAmounts(sum)
+		if k := slices.IndexFunc(r.Plan.Division.Shares, func(x quota.Share) bool { return x.Tenant == t.ID }); k >= 0 {
+			x := &r.Plan.Division.Shares[k]
+			s.Entitled, s.Borrowed, s.Lent = apiAmounts(x.Entitled), apiAmounts(x.Borrowed), apiAmounts(x.Lent)
+		}
+		c := newConditions(o.api.Status.Conditions, w.now, o.Generation)
+		c.accept(found.tenants[t.ID], "the spec makes sense and no other tenant chooses its namespaces")
+		if k := slices.IndexFunc(r.Plan.Division.Short, func(x quota.Short) bool { return x.Tenant == t.ID }); k >= 0 {
+			x := &r.Plan.Division.Short[k]
+			c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, "Short", fmt.Sprintf("short of %s from %s: %s", x.By, x.From.UTC().Format(time.RFC3339), x.Why))
+		} else {
+			c.set(v1alpha1.ConditionReady, metav1.ConditionTrue, "Met", "the tenant's demand is met")
+		}
+		s.Conditions = c.list
+		if w.due(statusKey(gvrQuotas, &next), gistOfTenant(&o.api.Status), gistOfTenant(s)) {
+			w.put(gvrQuotas, &next, func(version string) sight { return w.c.tenants.sees("", o.Name, o.UID, version) })
+		}
+	}
+}
+
+// usage sums what the pods of each namespace request; fillers are ours and count for nobody.
+func usage(s *fleet.Snapshot) map[string]fleet.Resources {
+	out := map[string]fleet.Resources{}
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.Class != fleet.PodFiller {
+			out[p.Name.Namespace] = out[p.Name.Namespace].Add(p.Requests)
+		}
+	}
+	return out
+}
+
+// jobGist is what of a job's status is worth a write of its own.
+type jobGist struct {
+	Generation int64
+	Desired    int32
+	Recalled   time.Time
+	Conditions []verdict
+}
+
+func gistOfJob(s *v1alpha1.ElasticJobStatus) jobGist {
+	return jobGist{s.ObservedGeneration, s.Desired, timeOf(s.LastRecallTime), verdicts(s.Conditions)}
+}
+
+func (w *statusWriter) jobStatus(r *loop.Report) {
+	done := outcomes(r.Receipt)
+	recalled := map[fleet.JobID]bool{}
+	for i := range r.Plan.Evictions {
+		e := &r.Plan.Evictions[i]
+		if done[actionEvict+e.Pod.Name.String()].Outcome == loop.Done {
+			recalled[e.Job] = true
+		}
+	}
+	reasons := map[fleet.JobID]string{}
+	wants := map[string]int32{}
+	for i := range r.Plan.Jobs {
+		x := &r.Plan.Jobs[i]
+		reasons[x.Job] = x.Why.Message
+		wants[string(x.Job)+"/"+x.Role] = x.To
+	}
+	for i := range r.Snapshot.Jobs {
+		j := &r.Snapshot.Jobs[i]
+		n := fleet.ParseName(string(j.ID))
+		o, ok := w.c.jobs.get(n.Namespace, n.Name)
+		if !ok || fleet.UID(o.UID) != j.UID {
+			continue
+		}
+		next := *o.api
+		s := &next.Status
+		s.ObservedGeneration, s.LeaderEpoch = o.Generation, w.epoch
+		s.Members, s.Desired, s.Active = nil, 0, 0
+		for k := range j.Members {
+			m := &j.Members[k]
+			want, changed := wants[string(j.ID)+"/"+m.Role]
+			if !changed {
+				want = m.Desired
+			}
+			s.Members = append(s.Members, v1alpha1.JobMemberStatus{Role: m.Role, Desired: want, Active: m.Active})
+			s.Desired, s.Active = s.Desired+want, s.Active+m.Active
+		}
+		if recalled[j.ID] {
+			s.LastRecallTime = stamp(w.now)
+		}
+		if reason := reasons[j.ID]; reason != "" {
+			s.Reason = v1alpha1.Clip(reason, v1alpha1.MaxReasonLength)
+		}
+		c := newConditions(o.api.Status.Conditions, w.now, o.Generation)
+		jobConditions(c, j, r.Snapshot.Frozen)
+		s.Conditions = c.list
+		if w.due(statusKey(gvrJobs, &next), gistOfJob(&o.api.Status), gistOfJob(s)) {
+			w.put(gvrJobs, &next, func(version string) sight { return w.c.jobs.sees(n.Namespace, n.Name, o.UID, version) })
+		}
+	}
+}
+
+func jobConditions(c *conditions, j *fleet.Job, frozen string) {
+	c.accept(j.Blocked, "every member's workload can be resized")
+	switch reason, text := split(j.Blocked); {
+	case j.Blocked != "":
+		c.set(v1alpha1.ConditionAbleToScale, metav1.ConditionFalse, reason, text)
+	case frozen != "":
+		c.set(v1alpha1.ConditionAbleToScale, metav1.ConditionFalse, "Frozen", "all actions are held: "+frozen)
+	default:
+		c.set(v1alpha1.ConditionAbleToScale, metav1.ConditionTrue, "ReadyForNewScale", "members follow the room that is free or lent")
+	}
+}
+
+// The phases of a festival.
+const (
+	festivalWaiting = "Waiting"
+	festivalLifting = "Lifting"
+	festivalOver    = "Over"
+)
+
+func (w *statusWriter) festivalStatus(r *loop.Report) {
+	for i := range r.Snapshot.Festivals {
+		f := &r.Snapshot.Festivals[i]
+		o, ok := w.c.festivals.get("", f.ID)
+		if !ok {
+			continue
+		}
+		next := *o.api
+		s := &next.Status
+		s.ObservedGeneration, s.LeaderEpoch = o.Generation, w.epoch
+		c := newConditions(o.api.Status.Conditions, w.now, o.Generation)
+		c.accept(missingLifts(f, r.Snapshot), "every lift names a service")
+		switch {
+		case !w.now.Before(f.End):
+			s.Phase = festivalOver
+			c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, "Over", "the festival is over")
+		case !f.Approved:
+			s.Phase = festivalWaiting
+			c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, "NotApproved", "the plan is only reckoned: set spec.approved to let it act")
+		case w.now.Before(f.Start):
+			s.Phase = festivalWaiting
+			c.set(v1alpha1.ConditionReady, metav1.ConditionTrue, "Approved", "the lifts begin at their start")
+		default:
+			s.Phase = festivalLifting
+			c.set(v1alpha1.ConditionReady, metav1.ConditionTrue, "Lifting", "the lifts are in force")
+		}
+		s.Conditions = c.list
+		type gist struct {
+			Phase      string
+			Generation int64
+			Conditions []verdict
+		}
+		was := o.api.Status
+		if w.due(statusKey(gvrFestivals, &next), gist{was.Phase, was.ObservedGeneration, verdicts(was.Conditions)}, gist{s.Phase, s.ObservedGeneration, verdicts(s.Conditions)}) {
+			w.put(gvrFestivals, &next, func(version string) sight { return w.c.festivals.sees("", o.Name, o.UID, version) })
+		}
+	}
+}
+
+// missingLifts names lifts of services that do not exist: a misspelt name is the one mistake that shows only when it is too late.
+func missingLifts(f *fleet.Festival, s *fleet.Snapshot) string {
+	var missing []string
+	for i := range f.Lifts {
+		if s.Service(f.Lifts[i].Service) == nil {
+			missing = append(missing, string(f.Lifts[i].Service))
+		}
+	}
+	if len(missing) == 0 {
+		return ""
+	}
+	return "ServiceNotFound: there is no ElasticService " + phrase(missing) + ": create it, or correct spec.lifts"
+}

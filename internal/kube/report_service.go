@@ -1,0 +1,244 @@
+package kube
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/forecast"
+	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/portrait"
+)
+
+// serviceGist is what of a service's status is worth a write of its own.
+type serviceGist struct {
+	Generation, Desired int64
+	LastScale           time.Time
+	Model, Verdict      string
+	Learned             bool
+	Conditions          []verdict
+}
+
+func gistOfService(s *v1alpha1.ElasticServiceStatus) serviceGist {
+	g := serviceGist{Generation: s.ObservedGeneration, Desired: int64(s.DesiredReplicas), LastScale: timeOf(s.LastScaleTime), Conditions: verdicts(s.Conditions)}
+	if s.Tide != nil {
+		g.Model = s.Tide.Model
+	}
+	if s.Portrait != nil {
+		g.Learned = s.Portrait.Points >= s.Portrait.PointsNeeded
+	}
+	if s.Summary != nil {
+		g.Verdict = s.Summary.Verdict
+	}
+	return g
+}
+
+func (w *statusWriter) services(r *loop.Report) {
+	targets := make(map[fleet.ServiceID]*hpa.Target, len(r.Plan.Targets))
+	for i := range r.Plan.Targets {
+		targets[r.Plan.Targets[i].Service] = &r.Plan.Targets[i]
+	}
+	done := outcomes(r.Receipt)
+	held := withheldServices(r.Plan)
+	for i := range r.Snapshot.Services {
+		svc := &r.Snapshot.Services[i]
+		n := fleet.ParseName(string(svc.ID))
+		o, ok := w.c.services.get(n.Namespace, n.Name)
+		if !ok || fleet.UID(o.UID) != svc.UID {
+			continue
+		}
+		v := serviceView{w: w, r: r, svc: svc, target: targets[svc.ID], scaled: done[actionScale+string(svc.ID)], held: held[svc.ID]}
+		next := *o.api
+		next.Status = v.status(o.api)
+		if w.due(statusKey(gvrServices, &next), gistOfService(&o.api.Status), gistOfService(&next.Status)) {
+			w.put(gvrServices, &next, func(version string) sight { return w.c.services.sees(n.Namespace, n.Name, o.UID, version) })
+		}
+	}
+}
+
+// withheldServices says by what the scale of each service was held back.
+func withheldServices(p *planner.Plan) map[fleet.ServiceID]string {
+	out := map[fleet.ServiceID]string{}
+	for i := range p.Withheld {
+		const prefix = "service "
+		if s := p.Withheld[i].Subject; len(s) > len(prefix) && s[:len(prefix)] == prefix {
+			out[fleet.ServiceID(s[len(prefix):])] = p.Withheld[i].By
+		}
+	}
+	return out
+}
+
+// serviceView is one service in the light of one cycle.
+type serviceView struct {
+	w      *statusWriter
+	r      *loop.Report
+	svc    *fleet.Service
+	target *hpa.Target // nil when nothing was sized
+	scaled loop.Result
+	held   string
+}
+
+func (v *serviceView) status(o *v1alpha1.ElasticService) v1alpha1.ElasticServiceStatus {
+	s := o.Status
+	s.ObservedGeneration, s.LeaderEpoch = o.Generation, v.w.epoch
+	s.Replicas, s.ReadyReplicas = v.svc.Desired.Value, v.svc.Ready()
+	if t := v.target; t != nil && v.svc.Blocked == "" {
+		s.DesiredReplicas, s.FloorReplicas = t.Replicas, t.Floor
+		s.Reason = v1alpha1.Clip(t.Reason, v1alpha1.MaxReasonLength)
+	}
+	if v.scaled.Outcome == loop.Done {
+		s.LastScaleTime = stamp(v.w.now)
+	}
+	if p, ok := v.r.Portraits[v.svc.ID]; ok {
+		s.Portrait = portraitStatus(&p)
+	}
+	if t, ok := v.r.Tides[v.svc.ID]; ok {
+		s.Tide = v.tideStatus(&t)
+	}
+	if x, ok := v.r.Summaries[v.svc.ID]; ok {
+		s.Summary = summaryStatus(&x)
+	}
+	s.Conditions = v.conditions(o)
+	return s
+}
+
+func portraitStatus(p *portrait.Portrait) *v1alpha1.PortraitStatus {
+	q := &p.Quality
+	s := &v1alpha1.PortraitStatus{Signal: string(p.Signal), QualityPercent: int32(math.Round(100 * min(max(q.Score, 0), 1))),
+		Points: int32(q.Points), PointsNeeded: int32(q.Needed), Gaps: int32(q.Gaps), ReadyTime: stamp(q.ReadyAt),
+		Note: v1alpha1.Clip(q.Note, v1alpha1.MaxNoteLength)}
+	// The middle one of the three quantiles: a start-up that one in ten exceeds is what pre-scaling must allow for.
+	s.StartupSeconds = int32(math.Ceil(p.StartUp[1].Seconds()))
+	return s
+}
+
+// tideStatus tells the highest and the lowest demand of the coming day in replicas; nothing is told while it is not known what a replica
+// carries.
+func (v *serviceView) tideStatus(t *forecast.Tide) *v1alpha1.TideStatus {
+	s := &v1alpha1.TideStatus{Model: t.Model}
+	if v.target == nil || !(v.target.CapacityPerReplica > 0) || t.Step <= 0 {
+		return s
+	}
+	high, low := math.Inf(-1), math.Inf(1)
+	for d := time.Duration(0); d <= 24*time.Hour; d += t.Step {
+		at := v.w.now.Add(d)
+		load := t.At(at, v.svc.Quantile)
+		if load > high {
+			high, s.PeakTime = load, stamp(at)
+		}
+		if load < low {
+			low, s.LowTime = load, stamp(at)
+		}
+	}
+	if s.PeakTime != nil && s.LowTime != nil {
+		s.PeakReplicas, s.LowReplicas = v.replicas(high), v.replicas(low)
+	}
+	return s
+}
+
+func (v *serviceView) replicas(load float64) int32 {
+	n := math.Ceil(load / v.target.CapacityPerReplica)
+	return max(v.svc.Min, min(v.svc.Max, int32(min(n, math.MaxInt32))))
+}
+
+func summaryStatus(x *loop.Summary) *v1alpha1.SummaryStatus {
+	return &v1alpha1.SummaryStatus{From: *stamp(x.From), To: *stamp(x.To),
+		CoreHours: int64(math.Round(x.CoreHours)), CoreHoursStatic: int64(math.Round(x.CoreHoursStatic)),
+		ViolationMinutes: int32(x.ViolationMinutes), ViolationMinutesStatic: int32(x.ViolationMinutesStatic),
+		Verdict: v1alpha1.Clip(x.Verdict, v1alpha1.MaxNoteLength)}
+}
+
+func (v *serviceView) conditions(o *v1alpha1.ElasticService) []metav1.Condition {
+	c := newConditions(o.Status.Conditions, v.w.now, o.Generation)
+	c.accept(v.svc.Blocked, "the spec makes sense and nothing else scales the target")
+	v.able(c)
+	v.active(c)
+	v.limited(c)
+	v.forecast(c)
+	v.fresh(c)
+	return c.list
+}
+
+// able says whether the target is scaled, and what keeps it from being.
+func (v *serviceView) able(c *conditions) {
+	const kind = v1alpha1.ConditionAbleToScale
+	reason, text := split(v.svc.Blocked)
+	switch {
+	case v.svc.Blocked != "":
+		c.set(kind, metav1.ConditionFalse, reason, text)
+	case v.r.Snapshot.Frozen != "":
+		c.set(kind, metav1.ConditionFalse, "Frozen", "all actions are held: "+v.r.Snapshot.Frozen)
+	case v.scaled.Outcome == loop.Failed:
+		c.set(kind, metav1.ConditionFalse, "ScaleFailed", v.scaled.Message)
+	case !v.svc.Mode.Acts():
+		c.set(kind, metav1.ConditionFalse, "Mode"+string(v.svc.Mode), fmt.Sprintf("mode %s records what it would do; set spec.mode to Auto to let it act", v.svc.Mode))
+	case v.svc.Pause == fleet.PauseAll:
+		c.set(kind, metav1.ConditionFalse, "Paused", "spec.pause holds every change")
+	case v.svc.ForeignWriter != "":
+		c.set(kind, metav1.ConditionTrue, "ForeignWriter", v.svc.ForeignWriter+" wrote spec.replicas of the target: remove replicas from its manifest")
+	case v.held != "":
+		c.set(kind, metav1.ConditionTrue, "Held", "a change waits: "+v.held)
+	default:
+		c.set(kind, metav1.ConditionTrue, "ReadyForNewScale", "the target is scaled as its load asks")
+	}
+}
+
+// active says whether the signals that sizing needs are there.
+func (v *serviceView) active(c *conditions) {
+	const kind = v1alpha1.ConditionScalingActive
+	switch {
+	case v.svc.Blocked != "" || v.target == nil:
+		c.set(kind, metav1.ConditionUnknown, "NotSized", "the service is not sized while it is not accepted")
+	case v.target.DataFresh:
+		c.set(kind, metav1.ConditionTrue, "SignalsFresh", "every signal is there and fresh")
+	default:
+		c.set(kind, metav1.ConditionFalse, "SignalsMissing", "missing or too old: "+phrase(v.target.Missing)+"; nothing scales in meanwhile")
+	}
+}
+
+func (v *serviceView) limited(c *conditions) {
+	const kind = v1alpha1.ConditionScalingLimit
+	switch {
+	case v.target == nil || v.svc.Blocked != "":
+		c.set(kind, metav1.ConditionUnknown, "NotSized", "the service is not sized while it is not accepted")
+	case v.target.Limited != "":
+		c.set(kind, metav1.ConditionTrue, camel(v.target.Limited), fmt.Sprintf("%d replicas are wanted; %s leaves %d", v.target.Wanted, v.target.Limited, v.target.Replicas))
+	default:
+		c.set(kind, metav1.ConditionFalse, "WithinBounds", "no bound cuts the target")
+	}
+}
+
+// forecast says whether the tide can be trusted.
+func (v *serviceView) forecast(c *conditions) {
+	const kind = v1alpha1.ConditionForecastReady
+	t, ok := v.r.Tides[v.svc.ID]
+	switch {
+	case !ok:
+		c.set(kind, metav1.ConditionUnknown, "NoTide", "nothing was forecast yet")
+	case t.Trusted:
+		c.set(kind, metav1.ConditionTrue, "Trusted", fmt.Sprintf("model %s speaks", t.Model))
+	default:
+		c.set(kind, metav1.ConditionFalse, "FallBack", fmt.Sprintf("the fall-back %s speaks: %s", t.Model, t.Note))
+	}
+}
+
+// fresh says whether the history source answers, and whether what it has of this service is new enough.
+func (v *serviceView) fresh(c *conditions) {
+	const kind = v1alpha1.ConditionDataFresh
+	switch {
+	case v.r.HistoryErr != nil:
+		c.set(kind, metav1.ConditionFalse, "SourceDown", "the metrics source does not answer: "+v.r.HistoryErr.Error())
+	case v.target == nil:
+		c.set(kind, metav1.ConditionUnknown, "NotSized", "the service is not sized while it is not accepted")
+	case !v.target.DataFresh:
+		c.set(kind, metav1.ConditionFalse, "SignalsMissing", "missing or too old: "+phrase(v.target.Missing))
+	default:
+		c.set(kind, metav1.ConditionTrue, "Fresh", "every signal is there and fresh")
+	}
+}
