@@ -1,0 +1,140 @@
+package loop
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/planner"
+)
+
+func TestDoorBegin(t *testing.T) {
+	begin := func() planner.Move {
+		l := fleet.Loan{ID: "l2", Node: "u2", NodeName: "n2", Cells: []int{0}, Kind: fleet.KindNode, From: "web", To: "batch"}.Begin(doorTime, "ebb")
+		return planner.Move{Kind: planner.MoveBegin, Before: l, After: l}
+	}
+	for _, c := range []struct {
+		name  string
+		facts func(*fleet.Snapshot)
+		move  func(*planner.Move)
+		want  string
+	}{
+		{"holds", nil, nil, ""},
+		{"name taken", func(s *fleet.Snapshot) { s.Loans[0].ID = "l2" }, nil, "a loan of this name exists"},
+		{"node gone", func(s *fleet.Snapshot) { s.Nodes[1].ID = "u9" }, nil, "node n2 is gone"},
+		{"node not ready", func(s *fleet.Snapshot) { s.Nodes[1].Ready = false }, nil, "not ready"},
+		{"another home", func(s *fleet.Snapshot) { s.Nodes[1].Pool = "batch" }, nil, `at home in pool "batch"`},
+		{"the pool no longer acts", func(s *fleet.Snapshot) { s.Pools[1].Mode = fleet.Recommend }, nil, "mode of pool web is Recommend"},
+		{"a share names the cells", func(s *fleet.Snapshot) {
+			s.Nodes[1].Share.Parcels = []fleet.ShareParcel{{Cells: []int{0, 1}, Loan: "l7"}}
+		}, nil, "cells [0 1] in loan l7"},
+		{"a loan names the cells", func(s *fleet.Snapshot) { s.Loans[0].Node = "u2" }, nil, "in loan l1"},
+		{"other cells are lent", func(s *fleet.Snapshot) { s.Loans[0].Node, s.Loans[0].Cells = "u2", []int{1} }, nil, ""},
+		{"a socket without an agent", nil, func(m *planner.Move) { m.After.Kind = fleet.KindSocket }, "no live agent"},
+		{"a socket with an agent", func(s *fleet.Snapshot) { s.Nodes[1].AgentAlive = true }, func(m *planner.Move) { m.After.Kind = fleet.KindSocket }, ""},
+	} {
+		s, m := doorFacts(), begin()
+		if c.facts != nil {
+			c.facts(s)
+		}
+		if c.move != nil {
+			c.move(&m)
+		}
+		expect(t, c.name, judge(NewDoor(s).CheckMove(&m)), c.want)
+	}
+}
+
+func TestDoorSteps(t *testing.T) {
+	clean := func(s *fleet.Snapshot) {
+		s.Nodes[0].Share.Parcels[0].Clean, s.Nodes[0].Share.Parcels[0].CleanEpoch = true, s.Loans[0].Epoch
+	}
+	phase := func(p fleet.Phase) func(*fleet.Snapshot) { return func(s *fleet.Snapshot) { s.Loans[0].Phase = p } }
+	both := func(fs ...func(*fleet.Snapshot)) func(*fleet.Snapshot) {
+		return func(s *fleet.Snapshot) {
+			for _, f := range fs {
+				f(s)
+			}
+		}
+	}
+	for _, c := range []struct {
+		name string
+		kind planner.MoveKind
+		// decided are the facts of the decision, later what changed since.
+		decided, later func(*fleet.Snapshot)
+		after          func(*fleet.Loan)
+		want           string
+	}{
+		{"drain on time", planner.MoveDrain, func(s *fleet.Snapshot) { s.Loans[0].Deadline = doorTime }, nil, nil, ""},
+		{"drain early, acknowledged", planner.MoveDrain, func(s *fleet.Snapshot) { s.Pods[1].AckEpoch = 3 }, nil, nil, ""},
+		{"drain early", planner.MoveDrain, nil, nil, nil, "before the announced deadline"},
+		{"drain, but a pod came since", planner.MoveDrain, func(s *fleet.Snapshot) { s.Pods[1].AckEpoch = 3 },
+			func(s *fleet.Snapshot) {
+				s.Pods = append(s.Pods, fleet.Pod{ID: "new", Node: "u1", NodeName: "n1", Class: fleet.PodOffline, Phase: fleet.PodRunning})
+			}, nil, "before the announced deadline"},
+		{"drain, but the deadline moved", planner.MoveDrain, func(s *fleet.Snapshot) { s.Loans[0].Deadline = doorTime },
+			func(s *fleet.Snapshot) { s.Loans[0].Deadline = doorTime.Add(time.Minute) }, nil, "the deadline is"},
+		{"lend", planner.MoveLend, both(phase(fleet.Emptying), clean), nil, nil, ""},
+		{"lend, not clean", planner.MoveLend, phase(fleet.Emptying), nil, nil, "Clean report of this epoch"},
+		{"lend, clean for an older epoch", planner.MoveLend, both(phase(fleet.Emptying), clean, func(s *fleet.Snapshot) { s.Nodes[0].Share.Parcels[0].CleanEpoch = 2 }), nil, nil, "Clean report of this epoch"},
+		{"lend, but an online pod was bound", planner.MoveLend, both(phase(fleet.Emptying), clean), func(s *fleet.Snapshot) { s.Pods[0].Node = "u1" }, nil, "online pod shop/cart-a is on the machine"},
+		{"return", planner.MoveReturn, both(phase(fleet.Draining), clean), nil, nil, ""},
+		{"return of a written-off machine", planner.MoveReturn, both(phase(fleet.WrittenOff), clean), nil, nil, ""},
+		{"return, not clean", planner.MoveReturn, phase(fleet.Draining), nil, nil, "without a Clean report"},
+		{"recall", planner.MoveRecall, phase(fleet.Lent), nil, nil, ""},
+		{"recall with too short a notice", planner.MoveRecall, phase(fleet.Lent), nil, func(l *fleet.Loan) { l.Deadline = doorTime.Add(14 * time.Second) }, "shorter than 15s"},
+		{"recall in mode Observe", planner.MoveRecall, phase(fleet.Lent), func(s *fleet.Snapshot) { s.Pools[1].Mode = fleet.Observe }, nil, "mode of pool web is Observe"},
+		{"announce later", planner.MoveAnnounce, nil, nil, func(l *fleet.Loan) { l.Deadline = doorTime.Add(90 * time.Second) }, ""},
+		{"announce an emergency", planner.MoveAnnounce, nil, nil, func(l *fleet.Loan) { l.Deadline = doorTime.Add(15 * time.Second) }, ""},
+		{"announce the impossible", planner.MoveAnnounce, nil, nil, func(l *fleet.Loan) { l.Deadline = doorTime.Add(5 * time.Second) }, "in less than 15s"},
+		{"turn back", planner.MoveTurnBack, nil, nil, nil, ""},
+		{"turn back too late", planner.MoveTurnBack, nil, phase(fleet.Draining), nil, "is Draining at epoch 3 now, not Noticed at 3"},
+		{"cancel", planner.MoveCancel, phase(fleet.Emptying), nil, nil, ""},
+		{"fence", planner.MoveFence, phase(fleet.Draining), nil, nil, ""},
+		{"write off", planner.MoveWriteOff, phase(fleet.Fenced), nil, nil, ""},
+		{"write off before the fence", planner.MoveWriteOff, phase(fleet.Draining), nil, nil, "cannot write off"},
+		{"a later epoch", planner.MoveTurnBack, nil, func(s *fleet.Snapshot) { s.Loans[0].Epoch = 4 }, nil, "at epoch 4 now"},
+		{"another loan of the name", planner.MoveTurnBack, nil, func(s *fleet.Snapshot) { s.Loans[0].UID = "other" }, nil, "the loan is gone"},
+		{"node gone meanwhile", planner.MoveTurnBack, nil, func(s *fleet.Snapshot) { s.Nodes = s.Nodes[1:] }, nil, "node n1 is gone"},
+		{"the end of a node", planner.MoveNodeGone, func(s *fleet.Snapshot) { s.Nodes = s.Nodes[1:] }, nil, nil, ""},
+		{"the end of a node that is there", planner.MoveNodeGone, nil, nil, nil, "node n1 is there"},
+		{"forget", planner.MoveForget, phase(fleet.Returned), nil, nil, ""},
+		{"forget too early", planner.MoveForget, nil, nil, nil, "the loan is Noticed"},
+		{"repair", planner.MoveRepair, nil, nil, nil, ""},
+		{"repair what is over", planner.MoveRepair, phase(fleet.Cancelled), nil, nil, "the loan is over"},
+	} {
+		s := doorFacts()
+		if c.decided != nil {
+			c.decided(s)
+		}
+		before := s.Loans[0]
+		after := before
+		after.Since = doorTime
+		after.Deadline = doorTime.Add(time.Minute)
+		if c.after != nil {
+			c.after(&after)
+		}
+		if c.later != nil {
+			c.later(s)
+		}
+		expect(t, c.name, judge(NewDoor(s).CheckMove(&planner.Move{Kind: c.kind, Before: before, After: after})), c.want)
+	}
+}
+
+// TestDoorHolderChangesOnlyWhenClean: whatever a plan says, the two steps that change the holder pass only with a Clean report of the
+// loan's own epoch.
+func TestDoorHolderChangesOnlyWhenClean(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		s := doorFacts()
+		l, e := &s.Loans[0], &s.Nodes[0].Share.Parcels[0]
+		l.Phase = rapid.SampledFrom(fleet.Phases()).Draw(r, "phase")
+		l.Epoch = rapid.Int64Range(1, 4).Draw(r, "epoch")
+		e.Clean, e.CleanEpoch = rapid.Bool().Draw(r, "clean"), rapid.Int64Range(1, 4).Draw(r, "clean epoch")
+		kind := rapid.SampledFrom([]planner.MoveKind{planner.MoveLend, planner.MoveReturn}).Draw(r, "kind")
+		err := NewDoor(s).CheckMove(&planner.Move{Kind: kind, Before: *l, After: *l})
+		if err == nil && !(e.Clean && e.CleanEpoch == l.Epoch) {
+			r.Fatalf("%s passed from %s at epoch %d with clean %v for epoch %d", kind, l.Phase, l.Epoch, e.Clean, e.CleanEpoch)
+		}
+	})
+}

@@ -1,0 +1,214 @@
+package loop
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/planner"
+)
+
+var doorTime = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+
+// doorFacts is a small cluster: a service of three pods, a machine that is lent and noticed with one offline pod, and a job.
+func doorFacts() *fleet.Snapshot {
+	s := &fleet.Snapshot{
+		At: doorTime, LeaderEpoch: 4,
+		Pools: []fleet.Pool{{ID: "batch", Class: fleet.Offline, Mode: fleet.Auto}, {ID: "web", Class: fleet.Online, Mode: fleet.Auto}},
+		Nodes: []fleet.Node{
+			{ID: "u1", Name: "n1", Pool: "web", Ready: true, Marks: fleet.NodeMarks{HolderTaint: true},
+				Share: fleet.Share{Exists: true, Parcels: []fleet.ShareParcel{{Cells: []int{0}, Holder: "batch", Next: "web", Loan: "l1", Epoch: 3}}}},
+			{ID: "u2", Name: "n2", Pool: "web", Ready: true},
+		},
+		Loans: []fleet.Loan{{ID: "l1", UID: "lu1", Node: "u1", NodeName: "n1", Cells: []int{0}, Kind: fleet.KindNode, From: "web", To: "batch",
+			Phase: fleet.Noticed, Epoch: 3, Deadline: doorTime.Add(time.Minute), Due: doorTime.Add(2 * time.Minute), FirstNotice: doorTime.Add(-time.Minute)}},
+		Services: []fleet.Service{{ID: "shop/cart", Target: fleet.Name{Namespace: "shop", Name: "cart"}, TargetKind: "Deployment", TargetFound: true,
+			Mode: fleet.Auto, Actuation: fleet.ByScale, Min: 1, Max: 10, Desired: fleet.KnownAt(int32(3), doorTime)}},
+		Jobs: []fleet.Job{{ID: "train/bert", Members: []fleet.Member{{Role: "worker", Kind: "Job", Workload: fleet.Name{Namespace: "train", Name: "bert"}, Desired: 4, Max: 8}}}},
+		Pods: []fleet.Pod{
+			{ID: "p1", Name: fleet.Name{Namespace: "shop", Name: "cart-a"}, Node: "u2", NodeName: "n2", Class: fleet.PodOnline, Service: "shop/cart", Phase: fleet.PodRunning},
+			{ID: "p2", Name: fleet.Name{Namespace: "train", Name: "bert-0"}, Node: "u1", NodeName: "n1", Class: fleet.PodOffline, Job: "train/bert",
+				Phase: fleet.PodRunning, NoticeLoan: "l1", NoticeEpoch: 3},
+			{ID: "p3", Name: fleet.Name{Namespace: "us", Name: "filler"}, Node: "u2", NodeName: "n2", Class: fleet.PodFiller, Phase: fleet.PodRunning},
+		},
+	}
+	s.Sort()
+	return s
+}
+
+// judge says what a check found: empty when the action passes.
+func judge(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func expect(t *testing.T, name, got, want string) {
+	t.Helper()
+	if (want == "") != (got == "") || !strings.Contains(got, want) {
+		t.Errorf("%s: %q, want %q", name, got, want)
+	}
+}
+
+func TestDoorPlan(t *testing.T) {
+	d := NewDoor(doorFacts())
+	expect(t, "same leader", judge(d.CheckPlan(&planner.Plan{LeaderEpoch: 4})), "")
+	expect(t, "an earlier leader", judge(d.CheckPlan(&planner.Plan{LeaderEpoch: 3})), "leader epoch 3, the present one is 4")
+	frozen := doorFacts()
+	frozen.Frozen = "network change"
+	expect(t, "frozen", judge(NewDoor(frozen).CheckPlan(&planner.Plan{LeaderEpoch: 4})), "frozen: network change")
+}
+
+func TestDoorScale(t *testing.T) {
+	lower := func() planner.Scale {
+		return planner.Scale{Service: "shop/cart", Target: fleet.Name{Namespace: "shop", Name: "cart"}, Kind: "Deployment", By: fleet.ByScale, From: 3, To: 2,
+			Leavers: []planner.PodRef{{Name: fleet.Name{Namespace: "shop", Name: "cart-a"}, ID: "p1"}}}
+	}
+	for _, c := range []struct {
+		name  string
+		facts func(*fleet.Service, *fleet.Snapshot)
+		act   func(*planner.Scale)
+		want  string
+	}{
+		{"holds", nil, nil, ""},
+		{"its status changed, its replicas did not", func(s *fleet.Service, _ *fleet.Snapshot) { s.Version = "9" }, nil, ""},
+		{"service gone", func(s *fleet.Service, _ *fleet.Snapshot) { s.ID = "shop/other" }, nil, "service is gone"},
+		{"replicas changed", func(s *fleet.Service, _ *fleet.Snapshot) { s.Desired.Value = 4 }, nil, "replicas are 4 now, not 3"},
+		{"replicas unknown", func(s *fleet.Service, _ *fleet.Snapshot) { s.Desired = fleet.Known[int32]{} }, nil, "replicas are"},
+		{"blocked", func(s *fleet.Service, _ *fleet.Snapshot) { s.Blocked = "HPAFound: x" }, nil, "blocked: HPAFound"},
+		{"mode taken back", func(s *fleet.Service, _ *fleet.Snapshot) { s.Mode = fleet.Observe }, nil, "mode is Observe"},
+		{"paused", func(s *fleet.Service, _ *fleet.Snapshot) { s.Pause = fleet.PauseAll }, nil, "paused: All"},
+		{"paused inwards", func(s *fleet.Service, _ *fleet.Snapshot) { s.Pause = fleet.PauseIn }, nil, "paused: In"},
+		{"paused outwards", func(s *fleet.Service, _ *fleet.Snapshot) { s.Pause = fleet.PauseOut }, nil, ""},
+		{"another target", func(s *fleet.Service, _ *fleet.Snapshot) { s.Target.Name = "cart2" }, nil, "the target is Deployment shop/cart2"},
+		{"target gone", func(s *fleet.Service, _ *fleet.Snapshot) { s.TargetFound = false }, nil, "no longer there"},
+		{"adopted an HPA", func(s *fleet.Service, _ *fleet.Snapshot) { s.Actuation = fleet.ByHPAFloor }, nil, "no longer there to scale by Scale"},
+		{"a leaver left", func(_ *fleet.Service, s *fleet.Snapshot) { s.Pods[0].Deleting = true }, nil, "left already"},
+		{"a leaver was made anew", func(_ *fleet.Service, s *fleet.Snapshot) { s.Pods[0].ID = "p9" }, nil, "left already"},
+	} {
+		s, a := doorFacts(), lower()
+		if c.facts != nil {
+			c.facts(&s.Services[0], s)
+		}
+		if c.act != nil {
+			c.act(&a)
+		}
+		expect(t, c.name, judge(NewDoor(s).CheckScale(&a)), c.want)
+	}
+}
+
+func TestDoorFloor(t *testing.T) {
+	floor := planner.Scale{Service: "shop/cart", Target: fleet.Name{Namespace: "shop", Name: "hpa"}, Kind: "HorizontalPodAutoscaler",
+		By: fleet.ByHPAFloor, From: 2, To: 6}
+	for _, c := range []struct {
+		name string
+		hpa  *fleet.HPAFacts
+		want string
+	}{
+		{"holds", &fleet.HPAFacts{Name: "hpa", Min: 2, Max: 9}, ""},
+		{"gone", nil, "is gone"},
+		{"another", &fleet.HPAFacts{Name: "other", Min: 2, Max: 9}, "is gone"},
+		{"raised by somebody", &fleet.HPAFacts{Name: "hpa", Min: 5, Max: 9}, "minReplicas are 5 now, not 2"},
+		{"above the maximum", &fleet.HPAFacts{Name: "hpa", Min: 2, Max: 5}, "exceeds maxReplicas 5"},
+	} {
+		s := doorFacts()
+		s.Services[0].Actuation, s.Services[0].HPA = fleet.ByHPAFloor, c.hpa
+		expect(t, c.name, judge(NewDoor(s).CheckScale(&floor)), c.want)
+	}
+}
+
+func TestDoorNoticeAndEviction(t *testing.T) {
+	bert := planner.PodRef{Name: fleet.Name{Namespace: "train", Name: "bert-0"}, ID: "p2"}
+	cart := planner.PodRef{Name: fleet.Name{Namespace: "shop", Name: "cart-a"}, ID: "p1"}
+	for _, c := range []struct {
+		name                  string
+		facts                 func(*fleet.Snapshot)
+		pod                   planner.PodRef
+		wantNotice, wantEvict string
+	}{
+		{"noticed, not acknowledged", nil, bert, "", "has not passed"},
+		{"acknowledged", func(s *fleet.Snapshot) { s.Pods[1].AckEpoch = 3 }, bert, "", ""},
+		{"acknowledged an older notice", func(s *fleet.Snapshot) { s.Pods[1].NoticeEpoch, s.Pods[1].AckEpoch = 2, 2 }, bert, "", "has not passed"},
+		{"draining", func(s *fleet.Snapshot) { s.Loans[0].Phase = fleet.Draining }, bert, "", ""},
+		{"lent again", func(s *fleet.Snapshot) { s.Loans[0].Phase = fleet.Lent }, bert, "is Lent", "is Lent"},
+		{"a later epoch", func(s *fleet.Snapshot) { s.Loans[0].Epoch = 5 }, bert, "at epoch 5, not 3", "has not passed"},
+		{"loan gone", func(s *fleet.Snapshot) { s.Loans = nil }, bert, "loan l1 is gone", "loan l1 is gone"},
+		{"pod gone", func(s *fleet.Snapshot) { s.Pods[1].ID = "p9" }, bert, "the pod is gone", "the pod is gone"},
+		{"pod elsewhere", func(s *fleet.Snapshot) { s.Pods[1].Node = "u2" }, bert, "not on node n1", "not on node n1"},
+		{"pod ending", func(s *fleet.Snapshot) { s.Pods[1].Deleting, s.Loans[0].Phase = true, fleet.Draining }, bert, "", "ending already"},
+		{"an online pod", func(s *fleet.Snapshot) { s.Loans[0].Phase, s.Loans[0].Node = fleet.Draining, "u2" }, cart, "only offline pods", "only offline pods are ever evicted"},
+		{"emptied home, deadline ahead", func(s *fleet.Snapshot) { s.Loans[0].Phase = fleet.Emptying }, bert, "", "has not passed"},
+		{"emptied home, deadline passed", func(s *fleet.Snapshot) { s.Loans[0].Phase, s.Loans[0].Deadline = fleet.Emptying, doorTime }, bert, "", ""},
+	} {
+		s := doorFacts()
+		if c.facts != nil {
+			c.facts(s)
+		}
+		d := NewDoor(s)
+		expect(t, c.name+": notice", judge(d.CheckNotice(&planner.Notice{Pod: c.pod, Loan: "l1", Epoch: 3})), c.wantNotice)
+		expect(t, c.name+": eviction", judge(d.CheckEviction(&planner.Eviction{Pod: c.pod, Loan: "l1"})), c.wantEvict)
+	}
+}
+
+// TestDoorNeverEvictsOnline tries every mixture of facts: whatever the loan says, an online pod, a filler or one of ours stays.
+func TestDoorNeverEvictsOnline(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		s := doorFacts()
+		p := &s.Pods[1]
+		p.Class = rapid.SampledFrom([]fleet.PodClass{fleet.PodOnline, fleet.PodFiller, fleet.PodSystem, fleet.PodOffline}).Draw(r, "class")
+		if rapid.Bool().Draw(r, "of a service") {
+			p.Service = "shop/cart"
+		}
+		p.AckEpoch = rapid.Int64Range(0, 4).Draw(r, "ack")
+		l := &s.Loans[0]
+		l.Phase = rapid.SampledFrom(fleet.Phases()).Draw(r, "phase")
+		l.Deadline = doorTime.Add(time.Duration(rapid.IntRange(-5, 5).Draw(r, "deadline")) * time.Minute)
+		a := planner.Eviction{Pod: planner.PodRef{Name: p.Name, ID: p.ID}, Loan: rapid.SampledFrom([]fleet.LoanID{"", "l1", "l2"}).Draw(r, "loan")}
+		err := NewDoor(s).CheckEviction(&a)
+		if err == nil && (p.Class != fleet.PodOffline || p.Service != "") {
+			r.Fatalf("a pod of class %s of service %q may be evicted", p.Class, p.Service)
+		}
+		if err == nil && a.Loan != "" && l.Phase == fleet.Noticed && doorTime.Before(l.Deadline) && p.AckEpoch != l.Epoch {
+			r.Fatalf("evicted %s before the announced deadline", l.Deadline.Sub(doorTime))
+		}
+	})
+}
+
+func TestDoorJobFillerMark(t *testing.T) {
+	resize := planner.JobScale{Job: "train/bert", Role: "worker", Kind: "Job", Workload: fleet.Name{Namespace: "train", Name: "bert"}, From: 4, To: 6}
+	d := NewDoor(doorFacts())
+	expect(t, "job", judge(d.CheckJobScale(&resize)), "")
+	for name, c := range map[string]struct {
+		change func(*planner.JobScale)
+		want   string
+	}{
+		"parallelism changed": {func(a *planner.JobScale) { a.From = 5 }, "parallelism is 4 now, not 5"},
+		"above the maximum":   {func(a *planner.JobScale) { a.To = 9 }, "outside of 0..8"},
+		"another role":        {func(a *planner.JobScale) { a.Role = "ps" }, "member ps is no longer"},
+		"job gone":            {func(a *planner.JobScale) { a.Job = "train/gone" }, "the job is gone"},
+	} {
+		a := resize
+		c.change(&a)
+		expect(t, name, judge(d.CheckJobScale(&a)), c.want)
+	}
+	blocked := doorFacts()
+	blocked.Jobs[0].Blocked = "JobSuspended: x"
+	expect(t, "blocked job", judge(NewDoor(blocked).CheckJobScale(&resize)), "blocked: JobSuspended")
+
+	expect(t, "filler", judge(d.CheckFiller(&planner.Filler{Node: "n2", Loan: "l1"})), "")
+	expect(t, "filler of a node that is gone", judge(d.CheckFiller(&planner.Filler{Node: "n9"})), "node n9 is gone")
+	expect(t, "filler of a loan that is gone", judge(d.CheckFiller(&planner.Filler{Node: "n2", Loan: "l9"})), "loan l9 is gone")
+	expect(t, "delete a filler", judge(d.CheckFiller(&planner.Filler{Delete: true, ID: "p3"})), "")
+	expect(t, "delete what is no filler", judge(d.CheckFiller(&planner.Filler{Delete: true, ID: "p1"})), "the filler is gone")
+
+	expect(t, "untaint a lent machine", judge(d.CheckMark(&planner.Mark{Node: "n1", ID: "u1"})), "loan l1 is Noticed: the holder taint must stay")
+	expect(t, "taint", judge(d.CheckMark(&planner.Mark{Node: "n2", ID: "u2", Want: fleet.NodeMarks{HolderTaint: true}})), "")
+	expect(t, "mark another machine", judge(d.CheckMark(&planner.Mark{Node: "n1", ID: "u2"})), "node n1 is gone")
+	home := doorFacts()
+	home.Loans[0].Phase = fleet.Returned
+	expect(t, "untaint a machine that is home", judge(NewDoor(home).CheckMark(&planner.Mark{Node: "n1", ID: "u1"})), "")
+}
