@@ -53,7 +53,7 @@ const (
 	// ridge is the pull towards the prior, as a share of the members' mean error.
 	ridge = 0.02
 	// weighSteps is enough for the weights to settle over a few weighings, each of which starts from the last.
-	weighSteps = 20
+	weighSteps = 10
 )
 
 // prior are the weights before anything was judged: the newest values and every season alike, corrected by the newest values.
@@ -157,9 +157,11 @@ func entry(i, j int) int { return i*(i+1)/2 + j }
 func toSimplex(w *[members]float64) {
 	s := *w
 	for i := 1; i < len(s); i++ {
-		for j := i; j > 0 && s[j-1] < s[j]; j-- {
-			s[j-1], s[j] = s[j], s[j-1]
+		v, j := s[i], i
+		for ; j > 0 && s[j-1] < v; j-- {
+			s[j] = s[j-1]
 		}
+		s[j] = v
 	}
 	sum, shift := 0.0, 0.0
 	for i, v := range s {

@@ -45,15 +45,23 @@ func (p *Profile) at(index int64, c Cycle) float64 {
 	return math.NaN()
 }
 
-// mean is the mean of the known slots over the window of n steps before the grid index.
+// mean is the mean of the known slots over the window of n steps before the grid index, NaN where fewer than half are known.
 func (p *Profile) mean(n int, before int64, c Cycle) float64 {
 	if p.Width == 0 {
 		return math.NaN()
 	}
 	sum, count := 0.0, 0
-	for i := range n {
-		if v := p.at(before-int64(i)-1, c); !math.IsNaN(v) {
-			sum, count = sum+v, count+1
+	phase := int(mod(before-int64(n), c.Long))
+	for left := n; left > 0; {
+		// All steps up to the end of this slot, of the period or of the window share one value.
+		s := phase / p.Width
+		run := min(left, (s+1)*p.Width-phase, c.Long-phase)
+		if p.Weight[s] > 0 {
+			sum, count = sum+float64(run)*p.Slots[s], count+run
+		}
+		left -= run
+		if phase += run; phase == c.Long {
+			phase = 0
 		}
 	}
 	if 2*count < n {

@@ -68,7 +68,7 @@ const (
 	// quantile stands on the three worst of them.
 	memoryDays, memoryLeast = 10, 300
 	// weighEvery is the number of judged forecasts from one weighing to the next.
-	weighEvery = 72
+	weighEvery = 36
 )
 
 // every is the number of steps between two forecasts that are judged in one block, perDay how many that makes in a short period.
