@@ -55,9 +55,8 @@ type Defaults struct {
 	Cycle, StartUp time.Duration
 	// LatencyUtilisation is the CPU utilisation that a latency SLO is sized for, UtilisationMargin the part of a utilisation SLO that is.
 	LatencyUtilisation, UtilisationMargin float64
-	// LatencyCalm is the part of the latency limit above which no scale-in is agreed to, LatencyFactor the most that a latency above its
-	// limit may multiply what the load itself explains.
-	LatencyCalm, LatencyFactor float64
+	// LatencyFactor is the most that a latency above its limit may multiply what the load itself explains.
+	LatencyFactor float64
 	// FallWithin is the span that portrait.FastestFall speaks of, FallReach how far back a fall is looked for, FallFloor the relative
 	// fall that is never a fault, FallShare the part of the portrait's level below which nothing falls.
 	FallWithin, FallReach time.Duration
@@ -92,7 +91,6 @@ func Standard() Defaults {
 		LatencyUtilisation: 0.60,
 		// The tolerance lets usage rise to 1.1 × its target unanswered: 0.9 × 1.1 = 0.99 of the limit.
 		UtilisationMargin: 0.9,
-		LatencyCalm:       0.8,
 		LatencyFactor:     2,
 		FallWithin:        5 * time.Minute,
 		FallReach:         15 * time.Minute,
@@ -136,7 +134,7 @@ func (d *Defaults) fill() {
 	for _, f := range [...]struct{ have, std *float64 }{
 		{&d.Tolerance, &std.Tolerance}, {&d.RateFactor, &std.RateFactor}, {&d.MissingShare, &std.MissingShare},
 		{&d.LatencyUtilisation, &std.LatencyUtilisation}, {&d.UtilisationMargin, &std.UtilisationMargin},
-		{&d.LatencyCalm, &std.LatencyCalm}, {&d.LatencyFactor, &std.LatencyFactor}, {&d.FallFloor, &std.FallFloor},
+		{&d.LatencyFactor, &std.LatencyFactor}, {&d.FallFloor, &std.FallFloor},
 		{&d.FallShare, &std.FallShare},
 	} {
 		if !(*f.have > 0) {

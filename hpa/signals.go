@@ -173,7 +173,7 @@ func (z *sizer) yesterday(part Part, why string) Part {
 }
 
 // latencyPart asks for more replicas in proportion, while the measured latency is above its limit. It is bounded by what the load itself
-// explains, so that a slow dependency cannot drive a service to its maximum. Near the limit it keeps what there is; well below it agrees.
+// explains, so that a slow dependency cannot drive a service to its maximum.
 func (z *sizer) latencyPart(explained int32) Part {
 	part := Part{Name: "reactive:latency"}
 	limit, k, d := z.svc.SLO.LatencyLimit, z.live.Latency, z.o.Defaults
@@ -193,12 +193,11 @@ func (z *sizer) latencyPart(explained int32) Part {
 	ratio := float64(k.Value) / float64(limit)
 	part.Detail = fmt.Sprintf("latency %s, limit %s", k.Value.Round(time.Millisecond), limit)
 	var n int32
-	switch {
-	case ratio > 1:
+	// Below its limit latency objects to nothing, however near: a service at rest may lie anywhere under its limit, and a histogram tells
+	// no more than the bucket. What fewer replicas do to it, the load and the capacity of a replica say.
+	if ratio > 1 {
 		most := max(z.current, ceil(float64(explained)*d.LatencyFactor))
 		n = min(max(z.current, ceil(float64(z.svc.Ready())*min(ratio, d.LatencyFactor))), most)
-	case ratio > d.LatencyCalm:
-		n = z.current
 	}
 	part.Replicas = fleet.KnownAt(n, z.now)
 	return part

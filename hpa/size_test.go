@@ -153,7 +153,7 @@ func TestLatency(t *testing.T) {
 		want    int32 // of the part
 	}{
 		{"well below the limit agrees", 100 * time.Millisecond, 160, 0},
-		{"near the limit keeps", 170 * time.Millisecond, 160, 8},
+		{"just below the limit agrees too", 199 * time.Millisecond, 160, 0},
 		{"above asks in proportion: 8 × 1.5", 300 * time.Millisecond, 160, 12},
 		{"never more than double what the load explains: 2 × 7", 20 * time.Second, 160, 14},
 		{"never fewer than now, however little the load explains", 20 * time.Second, 10, 8},
