@@ -37,6 +37,8 @@ func newRootCommand() *cobra.Command {
 		Long: "Springtide learns the tides of online services, scales them before the flood, lends whole machines and sockets that the ebb\n" +
 			"leaves free to offline work, and recalls them in time.\n\n" +
 			"Exit codes: 0 done, 1 failed or findings, 2 wrong flags or invalid input.",
+		Args:          usageIfNone,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

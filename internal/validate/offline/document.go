@@ -22,33 +22,47 @@ type document struct {
 	root  *yamlv3.Node
 }
 
-// split cuts a file at its "---" lines, as kubectl does. Documents without any value are left out.
+// split reads the documents of a file. Those without any value are left out.
 func split(file string, text []byte) ([]document, []Finding) {
-	var (
-		docs     []document
-		findings []Finding
-		chunk    bytes.Buffer
-		first    = 1
-	)
-	flush := func(next int) {
-		d, f := parse(file, first, chunk.Bytes())
+	var docs []document
+	var findings []Finding
+	for _, c := range chunks(text) {
+		d, f := parse(file, c.first, c.text)
 		if f != nil {
 			findings = append(findings, *f)
 		} else if d != nil {
 			docs = append(docs, *d)
 		}
-		chunk.Reset()
-		first = next
 	}
+	return docs, findings
+}
+
+// Documents cuts a text at its "---" lines, as kubectl does.
+func Documents(text []byte) [][]byte {
+	var out [][]byte
+	for _, c := range chunks(text) {
+		out = append(out, c.text)
+	}
+	return out
+}
+
+// chunk is the text of one document and the line on which it begins, from 1.
+type chunk struct {
+	first int
+	text  []byte
+}
+
+func chunks(text []byte) []chunk {
+	out := []chunk{{first: 1}}
 	for i, line := range bytes.SplitAfter(text, []byte("\n")) {
 		if rest, ok := bytes.CutPrefix(line, []byte("---")); ok && (len(bytes.TrimSpace(rest)) == 0 || bytes.HasPrefix(bytes.TrimSpace(rest), []byte("#"))) {
-			flush(i + 2)
+			out = append(out, chunk{first: i + 2})
 			continue
 		}
-		chunk.Write(line)
+		last := &out[len(out)-1]
+		last.text = append(last.text, line...)
 	}
-	flush(0)
-	return docs, findings
+	return out
 }
 
 func parse(file string, first int, text []byte) (*document, *Finding) {

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	apiversion "k8s.io/apimachinery/pkg/version"
+	fakediscovery "k8s.io/client-go/discovery/fake"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
+	clienttesting "k8s.io/client-go/testing"
+	"sigs.k8s.io/yaml"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/deploy/crd"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/validate/offline"
+)
+
+// world is a cluster in memory, made from testdata/cluster/objects.yaml, and what was written to it.
+type world struct {
+	core    *fake.Clientset
+	dyn     *dynamicfake.FakeDynamicClient
+	facts   *fleet.Snapshot
+	written []string
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "cluster", "objects.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ours, theirs []runtime.Object
+	for _, doc := range offline.Documents(text) {
+		json, err := yaml.YAMLToJSON(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := &unstructured.Unstructured{}
+		if err := u.UnmarshalJSON(json); err != nil {
+			t.Fatal(err)
+		}
+		if u.GroupVersionKind().Group == v1alpha1.GroupVersion.Group {
+			ours = append(ours, u)
+			continue
+		}
+		o, _, err := scheme.Codecs.UniversalDeserializer().Decode(json, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		theirs = append(theirs, o)
+	}
+	w := &world{core: fake.NewClientset(theirs...)}
+	w.dyn = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), listKinds(), append(ours, installed(t)...)...)
+	w.core.Discovery().(*fakediscovery.FakeDiscovery).FakedServerVersion = &apiversion.Info{GitVersion: "v1.36.2"}
+	w.core.PrependReactor("create", "selfsubjectaccessreviews", allowAllBut("evict"))
+	w.dyn.PrependReactor("patch", festivals, acceptApply)
+	w.core.PrependReactor("*", "*", w.note)
+	w.dyn.PrependReactor("*", "*", w.note)
+	return w
+}
+
+func listKinds() map[schema.GroupVersionResource]string {
+	out := map[schema.GroupVersionResource]string{gvrDefinitions: "CustomResourceDefinitionList"}
+	for plural, kind := range map[string]string{services: "ElasticService", pools: "CapacityPool", quotas: "CapacityQuota", loans: "Loan",
+		shares: "NodeShare", jobs: "ElasticJob", festivals: "FestivalPlan"} {
+		out[v1alpha1.GroupVersion.WithResource(plural)] = kind + "List"
+	}
+	return out
+}
+
+// installed are our definitions as a cluster has them: one is missing, one is of another release.
+func installed(t *testing.T) []runtime.Object {
+	t.Helper()
+	var out []runtime.Object
+	for plural := range map[string]bool{services: true, pools: true, quotas: true, loans: true, shares: true, jobs: true} {
+		text, err := crd.Files.ReadFile("springtide.dev_" + plural + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plural == jobs {
+			text = bytes.Replace(text, []byte("maxItems: 16"), []byte("maxItems: 8"), 1)
+		}
+		u := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(text, &u.Object); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, u)
+	}
+	return out
+}
+
+// allowAllBut grants every right but that to create a subresource.
+func allowAllBut(subresource string) clienttesting.ReactionFunc {
+	return func(a clienttesting.Action) (bool, runtime.Object, error) {
+		review := a.(clienttesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview)
+		review.Status.Allowed = !strings.HasPrefix(review.Spec.ResourceAttributes.Subresource, subresource)
+		return true, review, nil
+	}
+}
+
+// acceptApply stands in for server-side apply, which the fake does not know.
+func acceptApply(a clienttesting.Action) (bool, runtime.Object, error) {
+	p := a.(clienttesting.PatchAction)
+	if p.GetPatchType() != types.ApplyPatchType {
+		return false, nil, nil
+	}
+	u := &unstructured.Unstructured{}
+	return true, u, yaml.Unmarshal(p.GetPatch(), &u.Object)
+}
+
+func (w *world) note(a clienttesting.Action) (bool, runtime.Object, error) {
+	what := fmt.Sprintf("%s %s %s", a.GetVerb(), a.GetResource().Resource, a.GetNamespace())
+	switch a := a.(type) {
+	case clienttesting.PatchAction:
+		w.written = append(w.written, fmt.Sprintf("%s/%s %s", what, a.GetName(), a.GetPatch()))
+	case clienttesting.DeleteAction:
+		w.written = append(w.written, what+"/"+a.GetName())
+	case clienttesting.CreateAction:
+		if a.GetResource().Resource != "selfsubjectaccessreviews" {
+			w.written = append(w.written, what)
+		}
+	}
+	return false, nil, nil
+}
+
+// run runs a verb against the world and returns what it printed, its error and what it wrote.
+func (w *world) run(args ...string) string {
+	connect := func(*cliOptions) (*clients, error) {
+		return &clients{core: w.core, dyn: w.dyn, now: func() time.Time { return time.Date(2026, 11, 20, 10, 35, 0, 0, time.UTC) },
+			giveBack: func(_ context.Context, hpa fleet.Name) error {
+				w.written = append(w.written, "give back "+hpa.String())
+				return nil
+			},
+			facts: func(context.Context) (*fleet.Snapshot, error) { return w.facts, nil },
+		}, nil
+	}
+	root := &cobra.Command{Use: "springtide", SilenceUsage: true, SilenceErrors: true}
+	root.AddCommand(operatorCommandsOn(connect)...)
+	var out, notes bytes.Buffer
+	root.SetOut(&out)
+	root.SetErr(&notes)
+	root.SetArgs(args)
+	err := root.Execute()
+	text := "$ springtide " + strings.Join(args, " ") + "\n" + out.String() + notes.String()
+	if err != nil {
+		text += fmt.Sprintf("Error: %v (exit code %d)\n", err, exitCode(err))
+	}
+	for _, s := range w.written {
+		text += "wrote: " + s + "\n"
+	}
+	w.written = nil
+	return text + "\n"
+}
+
+// TestVerbs holds what each verb prints about the world, and what it writes to it. Every line begins with a fresh world.
+func TestVerbs(t *testing.T) {
+	plan := filepath.Join("testdata", "cluster", "plan.yaml")
+	for name, lines := range map[string][]string{
+		"list":    {"services", "services -o wide", "services -n bank", "pools", "loans", "loans -o wide", "loans -o yaml", "loans -o json -w"},
+		"explain": {"explain service shop/cart", "explain service cart-copy -n shop", "explain node node-17", "explain node node-3", "explain loan node-17-aa", "explain loan node-18-bb", "explain loan gone", "explain service shop/cart -o json"},
+		"pause": {"pause shop/cart", "pause cart -n shop --out", "pause shop/cart --in", "pause shop/cart --dry-run", "pause shop/cart --dry-run=server",
+			"resume shop/cart", "resume shop/cart-copy", "freeze --reason INC-12", "freeze --reason INC-12 --dry-run", "thaw", "thaw -n nowhere"},
+		"adopt": {"adopt shop/till", "adopt shop/till --dry-run", "adopt shop/cart --utilisation 50", "adopt shop/keda-hpa-mail", "adopt shop/gone",
+			"release shop/cart", "release shop/cart --dry-run --delete", "release shop/cart --delete", "release shop/cart-copy"},
+		"festival": {"festival apply -f " + plan, "festival apply -f " + plan + " --approve", "festival apply -f " + plan + " --dry-run",
+			"festival status -f " + plan, "festival apply -f testdata/cluster/objects.yaml"},
+		"doctor": {"doctor", "doctor -o json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got strings.Builder
+			for _, line := range lines {
+				got.WriteString(newWorld(t).run(strings.Fields(line)...))
+			}
+			golden(t, filepath.Join("testdata", "cluster", name+".txt"), got.String())
+		})
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	for want, err := range map[int]error{exitOK: nil, exitFailure: errFound("%d problems", 2), exitUsage: fmt.Errorf("wrapped: %w", usageError{errors.New("x")})} {
+		if got := exitCode(err); got != want {
+			t.Errorf("%v: exit code %d, want %d", err, got, want)
+		}
+	}
+}

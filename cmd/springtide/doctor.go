@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// severity tells what keeps Springtide from working from what only makes it work less well.
+type severity string
+
+const (
+	fine    severity = "OK"
+	advice  severity = "Advice"
+	problem severity = "Problem"
+)
+
+// finding is one answer of the doctor.
+type finding struct {
+	Check    string   `json:"check"`
+	Severity severity `json:"severity"`
+	Message  string   `json:"message"`
+	// Mend says what to do; empty when all is well.
+	Mend string `json:"mend,omitempty"`
+}
+
+// doctor holds what the checks need, and what they found.
+type doctor struct {
+	c          *clients
+	namespace  string
+	prometheus string
+	store      string
+	found      []finding
+}
+
+func newDoctorCommand(o *cliOptions) *cobra.Command {
+	var prometheus string
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Say what is missing: API server, definitions, rights, metrics, agents, store",
+		Long: "Look for what keeps Springtide from working, or from working well, and say how to mend it: the API server's version, definitions that\n" +
+			"are missing or of another release, the rights of whoever runs this (run it as the controller with --as in the kubeconfig, or inside\n" +
+			"of its pod), pools and machines, node agents, offline work that cannot land on lent machines, the metrics that forecasts need (with\n" +
+			"--prometheus), and the store (with --store). Exit code 1 when there is a problem; advice alone is no problem.",
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := o.connect(o)
+			if err != nil {
+				return err
+			}
+			d := &doctor{c: c, namespace: o.namespace, prometheus: prometheus, store: o.store}
+			d.examine(cmd.Context())
+			return d.print(cmd.OutOrStdout(), o.output)
+		},
+	}
+	o.cluster(cmd)
+	o.controller(cmd)
+	o.history(cmd)
+	cmd.Flags().StringVar(&prometheus, "prometheus", "", "URL of the Prometheus HTTP API, to look for the metrics that are needed")
+	o.formats(cmd, "table", "json", "yaml")
+	return cmd
+}
+
+// examine runs every check. A check that fails is a finding like any other: the rest still runs.
+func (d *doctor) examine(ctx context.Context) {
+	for _, check := range []struct {
+		name string
+		run  func(context.Context, *doctor) error
+	}{
+		{"API server", checkServer},
+		{"definitions", checkDefinitions},
+		{"rights", checkRights},
+		{"controller", checkController},
+		{"objects", checkObjects},
+		{"machines", checkMachines},
+		{"agents", checkAgents},
+		{"offline work", checkOffline},
+		{"metrics", checkMetrics},
+		{"store", checkStore},
+	} {
+		before := len(d.found)
+		if err := check.run(ctx, d); err != nil {
+			d.found = append(d.found, finding{check.name, problem, err.Error(), "see the message; then run springtide doctor again"})
+		}
+		for i := before; i < len(d.found); i++ {
+			d.found[i].Check = check.name
+		}
+	}
+}
+
+func (d *doctor) ok(format string, args ...any) {
+	d.found = append(d.found, finding{Severity: fine, Message: fmt.Sprintf(format, args...)})
+}
+
+func (d *doctor) advise(mend, format string, args ...any) {
+	d.found = append(d.found, finding{Severity: advice, Message: fmt.Sprintf(format, args...), Mend: mend})
+}
+
+func (d *doctor) report(mend, format string, args ...any) {
+	d.found = append(d.found, finding{Severity: problem, Message: fmt.Sprintf(format, args...), Mend: mend})
+}
+
+func (d *doctor) print(out io.Writer, format string) error {
+	problems := 0
+	for _, f := range d.found {
+		if f.Severity == problem {
+			problems++
+		}
+	}
+	if format != "table" {
+		if err := encode(out, format, d.found); err != nil {
+			return err
+		}
+	} else {
+		var b strings.Builder
+		for _, f := range d.found {
+			fmt.Fprintf(&b, "%-8s %-13s %s\n", f.Severity, f.Check, f.Message)
+			if f.Mend != "" {
+				fmt.Fprintf(&b, "%-8s %-13s -> %s\n", "", "", f.Mend)
+			}
+		}
+		if _, err := io.WriteString(out, b.String()); err != nil {
+			return err
+		}
+	}
+	if problems > 0 {
+		return errFound("%s", count(problems, "problem"))
+	}
+	return nil
+}

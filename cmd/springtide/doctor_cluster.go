@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+	"sigs.k8s.io/yaml"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/deploy/crd"
+)
+
+// The oldest API server that understands the rules in our definitions (the CEL library for quantities came with 1.29) and the Jobs that
+// are resized (podReplacementPolicy is on by default since 1.29); and the one that everything was tried with.
+const (
+	oldestServer = "1.29.0"
+	triedServer  = "1.36.0"
+)
+
+func checkServer(_ context.Context, d *doctor) error {
+	v, err := d.c.core.Discovery().ServerVersion()
+	if err != nil {
+		return fmt.Errorf("the API server does not answer: %w", err)
+	}
+	have, err := utilversion.ParseGeneric(v.GitVersion)
+	if err != nil {
+		return fmt.Errorf("the API server calls its version %q: %w", v.GitVersion, err)
+	}
+	switch {
+	case have.LessThan(utilversion.MustParseGeneric(oldestServer)):
+		d.report("upgrade the cluster to "+oldestServer+" or later", "version %s is too old", v.GitVersion)
+	case have.LessThan(utilversion.MustParseGeneric(triedServer)):
+		d.advise("Springtide is tried with "+triedServer+"; most of it works from "+oldestServer+" on", "version %s", v.GitVersion)
+	default:
+		d.ok("version %s", v.GitVersion)
+	}
+	return nil
+}
+
+var gvrDefinitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+
+// checkDefinitions compares what the cluster has with what this binary carries.
+func checkDefinitions(ctx context.Context, d *doctor) error {
+	files, err := fs.Glob(crd.Files, "*.yaml")
+	if err != nil {
+		return err
+	}
+	current := 0
+	for _, file := range files {
+		text, err := crd.Files.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		var want, have apiextensionsv1.CustomResourceDefinition
+		if err := yaml.Unmarshal(text, &want); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		raw, err := d.c.dyn.Resource(gvrDefinitions).Get(ctx, want.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			d.report("kubectl apply --server-side -f deploy/crd", "%s is not installed", want.Name)
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read definition %s: %w", want.Name, err)
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(raw.Object, &have); err != nil {
+			return fmt.Errorf("read definition %s: %w", want.Name, err)
+		}
+		if !sameDefinition(&want, &have) {
+			d.report("kubectl apply --server-side -f deploy/crd of this release", "%s is not that of this release", want.Name)
+			continue
+		}
+		current++
+	}
+	if current == len(files) {
+		d.ok("all %d are those of this release", current)
+	}
+	return nil
+}
+
+// sameDefinition compares scope, versions, schemas and columns, with the API server's defaults filled in on both sides.
+func sameDefinition(a, b *apiextensionsv1.CustomResourceDefinition) bool {
+	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(a)
+	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(b)
+	return a.Spec.Scope == b.Spec.Scope && equality.Semantic.DeepEqual(a.Spec.Versions, b.Spec.Versions)
+}
+
+// checkController looks for the leader and for a freeze.
+func checkController(ctx context.Context, d *doctor) error {
+	ns, err := d.c.core.CoreV1().Namespaces().Get(ctx, d.namespace, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		d.report("create it, or name the controller's namespace with -n", "there is no namespace %s", d.namespace)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read namespace %s: %w", d.namespace, err)
+	}
+	if reason, frozen := ns.Annotations[v1alpha1.AnnotationFreeze]; frozen {
+		d.advise("springtide thaw, when the reason is gone", "frozen: %s", reason)
+	}
+	lease, err := d.c.core.CoordinationV1().Leases(d.namespace).Get(ctx, "springtide-controller", metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		d.report("start it: springtide run, or the Deployment of deploy/", "no controller has led yet in namespace %s", d.namespace)
+	case err != nil:
+		return fmt.Errorf("read the controller's lease: %w", err)
+	case leaseHolder(lease) == "":
+		d.report("look at the controller's log", "no controller leads now")
+	default:
+		d.ok("%s leads", leaseHolder(lease))
+	}
+	return nil
+}
+
+func leaseHolder(l *coordinationv1.Lease) string {
+	if l.Spec.HolderIdentity == nil {
+		return ""
+	}
+	return *l.Spec.HolderIdentity
+}
+
+// checkObjects repeats what the controller found wrong with our objects.
+func checkObjects(ctx context.Context, d *doctor) error {
+	count := 0
+	for _, plural := range []string{services, pools, quotas, jobs, festivals} {
+		raw, err := d.c.resource(plural, "").List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return reading(plural, err)
+		}
+		for i := range raw.Items {
+			count++
+			var o struct {
+				Status struct {
+					Conditions []metav1.Condition `json:"conditions"`
+				} `json:"status"`
+			}
+			if err := decode(&raw.Items[i], &o); err != nil {
+				return err
+			}
+			for _, c := range o.Status.Conditions {
+				if (c.Type == v1alpha1.ConditionAccepted || c.Type == v1alpha1.ConditionStoreReady) && c.Status == metav1.ConditionFalse {
+					name := strings.TrimPrefix(raw.Items[i].GetNamespace()+"/"+raw.Items[i].GetName(), "/")
+					d.report("mend the object; springtide validate -f judges it offline", "%s %s: %s is False: %s", raw.Items[i].GetKind(), name, c.Type, c.Message)
+				}
+			}
+		}
+	}
+	d.ok("%d were read", count)
+	return nil
+}

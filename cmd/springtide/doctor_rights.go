@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+)
+
+// right is what the controller must be allowed to do. Those marked own are needed in its own namespace alone.
+type right struct {
+	group, resource, subresource string
+	verbs                        string
+	own                          bool
+}
+
+// controllerRights are all rights that the controller uses, and why in the order of its work.
+var controllerRights = []right{
+	// It watches.
+	{"", "nodes", "", "get list watch", false},
+	{"", "pods", "", "get list watch", false},
+	{"", "namespaces", "", "get list watch", false},
+	{"apps", "deployments", "", "get list watch", false},
+	{"apps", "statefulsets", "", "get list watch", false},
+	{"apps", "replicasets", "", "get list watch", false},
+	{"batch", "jobs", "", "get list watch", false},
+	{"autoscaling", "horizontalpodautoscalers", "", "get list watch", false},
+	// It scales, by the scale subresource or by the floor of an HPA, and resizes Jobs.
+	{"apps", "deployments", "scale", "get patch", false},
+	{"apps", "statefulsets", "scale", "get patch", false},
+	{"autoscaling", "horizontalpodautoscalers", "", "patch", false},
+	{"batch", "jobs", "", "patch", false},
+	// It marks machines, tells pods, and evicts what was told to go.
+	{"", "nodes", "", "patch", false},
+	{"", "pods", "", "patch", false},
+	{"", "pods", "eviction", "create", false},
+	{"", "events", "", "create patch", false},
+	// It holds room by fillers, and leads, in its own namespace.
+	{"", "pods", "", "create delete", true},
+	{"coordination.k8s.io", "leases", "", "get list watch create update", true},
+	// It keeps its own objects.
+	{v1alpha1.GroupVersion.Group, services, "", "get list watch", false},
+	{v1alpha1.GroupVersion.Group, pools, "", "get list watch", false},
+	{v1alpha1.GroupVersion.Group, quotas, "", "get list watch", false},
+	{v1alpha1.GroupVersion.Group, jobs, "", "get list watch", false},
+	{v1alpha1.GroupVersion.Group, festivals, "", "get list watch", false},
+	{v1alpha1.GroupVersion.Group, loans, "", "get list watch create delete", false},
+	{v1alpha1.GroupVersion.Group, shares, "", "get list watch create update delete", false},
+	{v1alpha1.GroupVersion.Group, services, "status", "update", false},
+	{v1alpha1.GroupVersion.Group, pools, "status", "update", false},
+	{v1alpha1.GroupVersion.Group, quotas, "status", "update", false},
+	{v1alpha1.GroupVersion.Group, jobs, "status", "update", false},
+	{v1alpha1.GroupVersion.Group, festivals, "status", "update", false},
+	{v1alpha1.GroupVersion.Group, loans, "status", "update", false},
+}
+
+// checkRights asks the API server about each right. The answers are about whoever asks.
+func checkRights(ctx context.Context, d *doctor) error {
+	asked := 0
+	var missing []string
+	for _, r := range controllerRights {
+		for verb := range strings.FieldsSeq(r.verbs) {
+			asked++
+			attributes := &authorizationv1.ResourceAttributes{Group: r.group, Resource: r.resource, Subresource: r.subresource, Verb: verb}
+			if r.own {
+				attributes.Namespace = d.namespace
+			}
+			answer, err := d.c.core.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes}}, metav1.CreateOptions{})
+			if err != nil {
+				return fmt.Errorf("ask for the right to %s %s: %w", verb, r, err)
+			}
+			if !answer.Status.Allowed {
+				missing = append(missing, verb+" "+r.String())
+			}
+		}
+	}
+	if len(missing) > 0 {
+		d.report("if this is the controller's account, grant them by a ClusterRole; if it is yours, run doctor as the controller", "%d of %d are missing: %s", len(missing), asked, shortList(missing))
+		return nil
+	}
+	d.ok("all %d that the controller uses are there", asked)
+	return nil
+}
+
+// String renders "resource.group/subresource".
+func (r right) String() string {
+	s := r.resource
+	if r.group != "" {
+		s += "." + r.group
+	}
+	if r.subresource != "" {
+		s += "/" + r.subresource
+	}
+	return s
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+)
+
+func explainLoan(ctx context.Context, o *cliOptions, c *clients, arg string) (*explanation, error) {
+	name := fleet.Name{Name: arg}
+	l, err := get[v1alpha1.Loan](ctx, c, loans, name)
+	if err != nil {
+		return nil, err
+	}
+	share, err := shareOf(ctx, c, l.Spec.NodeName)
+	if err != nil {
+		return nil, err
+	}
+	p := &page{title: fmt.Sprintf("Loan %s (%s of %s, from %s to %s)", l.Name, strings.ToLower(l.Spec.Kind), l.Spec.NodeName, l.Spec.From, l.Spec.To)}
+	st := &l.Status
+	p.add("Phase", "%s since %s, epoch %d", phaseText(st), stamp(st.Since), max(st.Epoch, 1))
+	p.add("Why", "%s", orNone(st.Reason))
+	p.add("Capacity", "%s (cells %s)", amountText(&l.Spec.Capacity), strings.Trim(fmt.Sprint(l.Spec.Cells), "[]"))
+	p.add("Begun", "%s", stamp(&l.Spec.BeginTime))
+	p.add("Lent", "%s", stamp(st.LentTime))
+	p.add("First notice", "%s", stamp(st.FirstNotice))
+	p.add("Deadline", "%s", stamp(st.Deadline))
+	p.add("Due", "%s", stamp(st.Due))
+	p.add("Clean", "%s", stamp(st.CleanTime))
+	p.add("Waits for", "%s", waitsFor(l, share))
+	rows := make([][]string, len(st.History))
+	for i, h := range st.History {
+		rows[i] = []string{stamp(&h.Time), h.Phase, number(h.Epoch)}
+	}
+	p.table("History", "", []string{"ENTERED", "PHASE", "EPOCH"}, rows)
+	if err := p.noticed(ctx, c, l); err != nil {
+		return nil, err
+	}
+	p.conditions(st.Conditions)
+	e := &explanation{page: p, Object: l, Related: share}
+	return e, e.ground(ctx, o, c, "Loan", name)
+}
+
+// shareOf reads the NodeShare of a node; nil without any.
+func shareOf(ctx context.Context, c *clients, node string) (*v1alpha1.NodeShare, error) {
+	share, err := get[v1alpha1.NodeShare](ctx, c, shares, fleet.Name{Name: node})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return share, err
+}
+
+// waitsFor says what the phase waits for.
+func waitsFor(l *v1alpha1.Loan, share *v1alpha1.NodeShare) string {
+	report := reportOf(l, share)
+	switch phase := fleet.Phase(phaseText(&l.Status)); phase {
+	case fleet.Emptying, fleet.Draining, fleet.Fenced, fleet.WrittenOff:
+		switch {
+		case share == nil:
+			return "the NodeShare of " + l.Spec.NodeName + ", which is not there"
+		case report == nil:
+			return fmt.Sprintf("the node side's answer for epoch %d", max(l.Status.Epoch, 1))
+		case !report.Clean:
+			return "the cells to be clean; still there: " + orNone(strings.Join(report.Occupants, ", "))
+		}
+		return "the controller: the node side reported Clean at " + stamp(report.Time)
+	case fleet.Lent:
+		return "the tide: a recall comes when online needs the room"
+	case fleet.Noticed:
+		return "an acknowledgement of every pod, or the deadline at " + stamp(l.Status.Deadline)
+	case fleet.Returned:
+		return "its room to be taken by the claimant, or the claim to time out"
+	}
+	return "nothing"
+}
+
+// reportOf is the node side's report for the loan's epoch.
+func reportOf(l *v1alpha1.Loan, share *v1alpha1.NodeShare) *v1alpha1.ParcelReport {
+	if share == nil {
+		return nil
+	}
+	for i := range share.Status.Parcels {
+		if r := &share.Status.Parcels[i]; r.LoanUID == string(l.UID) && r.Epoch == max(l.Status.Epoch, 1) {
+			return r
+		}
+	}
+	return nil
+}
+
+// noticed lists the pods that were told to leave, and what they answered.
+func (p *page) noticed(ctx context.Context, c *clients, l *v1alpha1.Loan) error {
+	pods, err := podsOn(ctx, c, l.Spec.NodeName)
+	if err != nil {
+		return err
+	}
+	var rows [][]string
+	for i := range pods {
+		a := pods[i].Annotations
+		var notice struct {
+			Loan     string `json:"loan"`
+			Deadline string `json:"deadline"`
+		}
+		if json.Unmarshal([]byte(a[v1alpha1.AnnotationNotice]), &notice) != nil || notice.Loan != l.Name {
+			continue
+		}
+		rows = append(rows, []string{pods[i].Namespace + "/" + pods[i].Name, orNone(notice.Deadline), orNone(a[v1alpha1.AnnotationAck]),
+			orNone(a[v1alpha1.AnnotationHeartbeat])})
+	}
+	p.table("Pods that were given notice", "", []string{"POD", "DEADLINE", "ACK OF EPOCH", "HEARTBEAT UNTIL"}, rows)
+	return nil
+}
+
+// podsOn lists the pods of one node by name.
+func podsOn(ctx context.Context, c *clients, node string) ([]corev1.Pod, error) {
+	found, err := c.core.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: fields.Set{"spec.nodeName": node}.String()})
+	if err != nil {
+		return nil, fmt.Errorf("read the pods of node %s: %w", node, err)
+	}
+	pods := slices.DeleteFunc(found.Items, func(p corev1.Pod) bool { return p.Spec.NodeName != node })
+	slices.SortFunc(pods, func(a, b corev1.Pod) int {
+		return fleet.Name{Namespace: a.Namespace, Name: a.Name}.Compare(fleet.Name{Namespace: b.Namespace, Name: b.Name})
+	})
+	return pods, nil
+}

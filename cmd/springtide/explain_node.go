@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+)
+
+func explainNode(ctx context.Context, o *cliOptions, c *clients, arg string) (*explanation, error) {
+	node, err := c.core.CoreV1().Nodes().Get(ctx, arg, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read node %s: %w", arg, err)
+	}
+	all, err := list[v1alpha1.CapacityPool](ctx, c, pools, "")
+	if err != nil {
+		return nil, err
+	}
+	away, err := list[v1alpha1.Loan](ctx, c, loans, "")
+	if err != nil {
+		return nil, err
+	}
+	away = slices.DeleteFunc(away, func(l v1alpha1.Loan) bool { return l.Spec.NodeName != arg })
+	share, err := shareOf(ctx, c, arg)
+	if err != nil {
+		return nil, err
+	}
+	p := &page{title: "Node " + arg}
+	homes := homesOf(node, all)
+	p.add("Home", "%s", homeText(homes))
+	p.add("Holder", "%s", holderText(homes, share))
+	p.add("Stays because of", "%s", pinText(arg, all))
+	p.add("Node side", "%s", agentText(ctx, c, o.namespace, arg))
+	p.add("Marks", "%s", marksText(node))
+	rows := make([][]string, len(away))
+	for i := range away {
+		l := &away[i]
+		rows[i] = []string{l.Name, l.Spec.Kind, l.Spec.From, l.Spec.To, phaseText(&l.Status), stamp(l.Status.Since), stamp(l.Status.Due), waitsFor(l, share)}
+	}
+	p.table("Loans", "none: the machine is at home", []string{"NAME", "KIND", "FROM", "TO", "PHASE", "SINCE", "DUE", "WAITS FOR"}, rows)
+	e := &explanation{page: p, Object: node, Related: map[string]any{"loans": away, "share": share}}
+	return e, e.ground(ctx, o, c, "Node", fleet.Name{Name: arg})
+}
+
+// homesOf names the pools whose selector picks the node.
+func homesOf(node *corev1.Node, all []v1alpha1.CapacityPool) []string {
+	var out []string
+	for i := range all {
+		s, err := metav1.LabelSelectorAsSelector(&all[i].Spec.NodeSelector)
+		if err == nil && s.Matches(labels.Set(node.Labels)) {
+			out = append(out, all[i].Name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func homeText(homes []string) string {
+	switch len(homes) {
+	case 0:
+		return "no pool picks this machine: Springtide leaves it alone"
+	case 1:
+		return "pool " + homes[0]
+	}
+	return fmt.Sprintf("none: the pools %s all pick it; change the selector of all but one", strings.Join(homes, ", "))
+}
+
+func holderText(homes []string, share *v1alpha1.NodeShare) string {
+	if share == nil || len(share.Spec.Parcels) == 0 {
+		if len(homes) == 1 {
+			return homes[0] + " (at home)"
+		}
+		return none
+	}
+	parts := make([]string, len(share.Spec.Parcels))
+	for i, p := range share.Spec.Parcels {
+		parts[i] = fmt.Sprintf("%s has cells %s", p.Holder, strings.Trim(fmt.Sprint(p.Cells), "[]"))
+		if p.Next != "" {
+			parts[i] += ", on their way to " + p.Next
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+func pinText(node string, all []v1alpha1.CapacityPool) string {
+	for i := range all {
+		for _, pin := range all[i].Status.Pinned {
+			if pin.Node == node {
+				return pin.By
+			}
+		}
+	}
+	return none
+}
+
+func agentText(ctx context.Context, c *clients, namespace, node string) string {
+	lease, err := c.core.CoordinationV1().Leases(namespace).Get(ctx, v1alpha1.AgentLeasePrefix+node, metav1.GetOptions{})
+	if err != nil || lease.Spec.RenewTime == nil {
+		return "no sign of life: only the whole machine can be lent"
+	}
+	return "last sign of life " + stamp(&metav1.Time{Time: lease.Spec.RenewTime.Time})
+}
+
+func marksText(node *corev1.Node) string {
+	var marks []string
+	for _, t := range node.Spec.Taints {
+		if t.Key == v1alpha1.TaintHolder {
+			marks = append(marks, fmt.Sprintf("taint %s=%s:%s", t.Key, t.Value, t.Effect))
+		}
+	}
+	if v := node.Labels[v1alpha1.LabelOffline]; v != "" {
+		marks = append(marks, fmt.Sprintf("label %s=%s", v1alpha1.LabelOffline, v))
+	}
+	if node.Spec.Unschedulable {
+		marks = append(marks, "cordoned")
+	}
+	return orNone(strings.Join(marks, ", "))
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/internal/validate"
+)
+
+func explainService(ctx context.Context, o *cliOptions, c *clients, arg string) (*explanation, error) {
+	name, err := o.nameOf(arg)
+	if err != nil {
+		return nil, err
+	}
+	s, err := get[v1alpha1.ElasticService](ctx, c, services, name)
+	if err != nil {
+		return nil, err
+	}
+	p := &page{title: fmt.Sprintf("Service %s (%s %s)", name, s.Spec.TargetRef.Kind, s.Spec.TargetRef.Name)}
+	st := &s.Status
+	p.add("Mode", "%s by %s", modeText(s), orNone(s.Spec.Actuation))
+	p.add("Replicas", "%d, %d of them ready; wanted %d, within %d to %d", st.Replicas, st.ReadyReplicas, st.DesiredReplicas,
+		s.Spec.Replicas.Min, s.Spec.Replicas.Max)
+	p.add("Why", "%s", orNone(st.Reason))
+	p.add("SLO", "%s", sloText(&s.Spec.SLO))
+	p.add("Forecast", "%s", tideText(st, s.Spec.ForecastPercent))
+	p.add("Portrait", "%s", portraitText(st.Portrait))
+	p.add("Last two weeks", "%s", summaryText(st.Summary))
+	p.add("Last change", "%s", stamp(st.LastScaleTime))
+	p.windows(s.Spec.Windows, c.now())
+	p.conditions(st.Conditions)
+	e := &explanation{page: p, Object: s}
+	return e, e.ground(ctx, o, c, "ElasticService", name)
+}
+
+func sloText(s *v1alpha1.SLO) string {
+	switch {
+	case s.Latency != nil:
+		return fmt.Sprintf("p%d of latency under %d ms", s.Latency.Percentile, s.Latency.ThresholdMilliseconds)
+	case s.Utilisation != nil:
+		return fmt.Sprintf("CPU utilisation under %d %% of the requests", s.Utilisation.Percent)
+	}
+	return none
+}
+
+func tideText(st *v1alpha1.ElasticServiceStatus, percent int32) string {
+	t := st.Tide
+	if t == nil {
+		return "none yet"
+	}
+	return fmt.Sprintf("%d replicas cover p%d now with the lead included; peak %d at %s, ebb %d at %s (model %s)",
+		st.FloorReplicas, percent, t.PeakReplicas, stamp(t.PeakTime), t.LowReplicas, stamp(t.LowTime), orNone(t.Model))
+}
+
+func portraitText(p *v1alpha1.PortraitStatus) string {
+	if p == nil {
+		return "none yet"
+	}
+	parts := []string{fmt.Sprintf("of %s, quality %d %%, %d points where a forecast needs %d", orNone(p.Signal), p.QualityPercent, p.Points, p.PointsNeeded)}
+	if len(p.Periods) > 0 {
+		parts = append(parts, "periods "+strings.Join(p.Periods, ", "))
+	}
+	if p.Gaps > 0 {
+		parts = append(parts, fmt.Sprintf("%d gaps", p.Gaps))
+	}
+	if p.StartupSeconds > 0 {
+		parts = append(parts, fmt.Sprintf("a pod is ready after %d s", p.StartupSeconds))
+	}
+	if p.Points < p.PointsNeeded && p.ReadyTime != nil {
+		parts = append(parts, "forecasts from "+stamp(p.ReadyTime))
+	}
+	if p.Note != "" {
+		parts = append(parts, p.Note)
+	}
+	return strings.Join(parts, "; ")
+}
+
+func summaryText(s *v1alpha1.SummaryStatus) string {
+	if s == nil {
+		return "not reckoned yet"
+	}
+	return fmt.Sprintf("under Auto %d core-hours and %d min of violation; static %d and %d: %s",
+		s.CoreHours, s.ViolationMinutes, s.CoreHoursStatic, s.ViolationMinutesStatic, s.Verdict)
+}
+
+// windows says of each window whether it is open, and when it opens next. The clock is that of this machine.
+func (p *page) windows(ws []v1alpha1.Window, now time.Time) {
+	var rows [][]string
+	for i := range ws {
+		w := &ws[i]
+		state, next := "not readable: see springtide validate", none
+		schedule, err := hpa.ParseSchedule(w.Start)
+		zone, zoneErr := validate.Zone(w.TimeZone)
+		if err == nil && zoneErr == nil {
+			state = "closed"
+			if start := schedule.Next(now.Add(-w.Duration.Duration), zone); !start.IsZero() && !start.After(now) {
+				state = "open until " + stamp(&metav1.Time{Time: start.Add(w.Duration.Duration)})
+			}
+			next = stamp(&metav1.Time{Time: schedule.Next(now, zone)})
+		}
+		rows = append(rows, []string{w.Name, state, next, boundText(w.MinReplicas), boundText(w.MaxReplicas)})
+	}
+	p.table("Windows", "", []string{"NAME", "STATE", "NEXT START", "MIN", "MAX"}, rows)
+}
+
+func boundText(n *int32) string {
+	if n == nil {
+		return none
+	}
+	return number(*n)
+}

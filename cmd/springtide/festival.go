@@ -1,0 +1,150 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/validate/offline"
+)
+
+func newFestivalCommand(o *cliOptions) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "festival check|apply|status -f PLAN.yaml",
+		Short: "Prepare a festival: reckon demand against supply, put the plan in force, follow it",
+		Long: "Prepare a festival: a plan lifts named services in windows, by a percentage of the forecast load or to a floor of replicas.\n\n" +
+			"check reckons the plan hour by hour against what online has, apply gives it to the cluster, status follows it. A plan acts only when\n" +
+			"it says approved: true.",
+		Args: usageIfNone,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	check, apply, status := *o, *o, *o
+	cmd.AddCommand(newFestivalCheckCommand(&check), newFestivalApplyCommand(&apply), newFestivalStatusCommand(&status))
+	return cmd
+}
+
+func newFestivalApplyCommand(o *cliOptions) *cobra.Command {
+	var path string
+	var approve bool
+	cmd := &cobra.Command{
+		Use:   "apply -f PLAN.yaml",
+		Short: "Give a festival plan to the cluster",
+		Long: "Judge a festival plan and give it to the cluster by server-side apply. With --approve it says approved: true, whatever the file says;\n" +
+			"without it the file's word stands, and a plan that is not approved is only reckoned.",
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			plans, err := readPlans(path, cmd.InOrStdin())
+			if err != nil {
+				return err
+			}
+			c, err := o.connect(o)
+			if err != nil {
+				return err
+			}
+			for _, p := range plans {
+				if approve {
+					if err := unstructured.SetNestedField(p.raw, true, "spec", "approved"); err != nil {
+						return fmt.Errorf("plan %s: %w", p.Name, err)
+					}
+					p.Spec.Approved = true
+				}
+				what := fmt.Sprintf("FestivalPlan %s applied; approved: %t", p.Name, p.Spec.Approved)
+				if o.dryRun != dryRunClient {
+					_, err := c.resource(festivals, "").Apply(cmd.Context(), p.Name, &unstructured.Unstructured{Object: p.raw},
+						metav1.ApplyOptions{FieldManager: "springtide-cli", Force: true, DryRun: o.serverDryRun()})
+					if err != nil {
+						return fmt.Errorf("apply FestivalPlan %s: %w", p.Name, err)
+					}
+				}
+				if err := say(cmd.OutOrStdout(), o, what); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	o.planFile(cmd, &path)
+	cmd.Flags().BoolVar(&approve, "approve", false, "let the plan act")
+	o.cluster(cmd)
+	o.dry(cmd)
+	return cmd
+}
+
+func (o *cliOptions) planFile(cmd *cobra.Command, path *string) {
+	cmd.Flags().StringVarP(path, "filename", "f", "", "file with the plan, or - for standard input")
+	required(cmd, "filename")
+}
+
+// festivalPlan is a plan of a file, and the object as it was written.
+type festivalPlan struct {
+	v1alpha1.FestivalPlan
+	raw map[string]any
+}
+
+// readPlans reads the plans of a file, after it was judged: a plan that the API server would refuse is invalid input.
+func readPlans(path string, stdin io.Reader) ([]*festivalPlan, error) {
+	inputs, err := readInputs([]string{path}, stdin)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	judged, err := offline.Files(inputs, offline.Options{})
+	if err != nil {
+		return nil, err
+	}
+	var wrong []error
+	for _, f := range judged.Findings {
+		wrong = append(wrong, errors.New(f.String()))
+	}
+	if len(wrong) > 0 {
+		return nil, usageError{errors.Join(wrong...)}
+	}
+	var out []*festivalPlan
+	for _, in := range inputs {
+		for _, doc := range offline.Documents(in.Text) {
+			p := &festivalPlan{}
+			if err := yaml.Unmarshal(doc, &p.raw); err != nil {
+				return nil, usageError{fmt.Errorf("%s: %w", in.Name, err)}
+			}
+			if kind, _ := p.raw["kind"].(string); kind != "FestivalPlan" {
+				continue
+			}
+			if err := yaml.Unmarshal(doc, &p.FestivalPlan); err != nil {
+				return nil, usageError{fmt.Errorf("%s: %w", in.Name, err)}
+			}
+			out = append(out, p)
+		}
+	}
+	if len(out) == 0 {
+		return nil, usageError{fmt.Errorf("%s: holds no FestivalPlan", path)}
+	}
+	return out, nil
+}
+
+// festivalOf is the plan as the planner knows it. A lift narrows the festival and never widens it.
+func festivalOf(p *v1alpha1.FestivalPlan) fleet.Festival {
+	f := fleet.Festival{ID: p.Name, Start: p.Spec.Start.Time, End: p.Spec.End.Time, Approved: p.Spec.Approved, TakeStable: p.Spec.TakeStable}
+	for _, l := range p.Spec.Lifts {
+		lift := fleet.Lift{Service: fleet.ServiceID(fleet.Name{Namespace: l.Namespace, Name: l.Service}.String()), Start: f.Start, End: f.End}
+		if l.LoadPercent != nil {
+			lift.Factor = float64(*l.LoadPercent) / 100
+		}
+		if l.FloorReplicas != nil {
+			lift.Floor = *l.FloorReplicas
+		}
+		if l.Start != nil {
+			lift.Start = l.Start.Time
+		}
+		if l.End != nil {
+			lift.End = l.End.Time
+		}
+		f.Lifts = append(f.Lifts, lift)
+	}
+	return f
+}

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/clock"
+	"github.com/springtide/springtide/internal/kube"
+)
+
+// controllerNamespace is where the controller lives unless it was installed elsewhere.
+const controllerNamespace = "springtide-system"
+
+// cliOptions are the flags that operators' verbs share. Each verb takes those that mean something to it.
+type cliOptions struct {
+	kubeconfig, context string
+	namespace           string
+	output              string
+	store               string
+	watch               bool
+	dryRun              string
+
+	// connect makes the clients; tests put others in.
+	connect func(*cliOptions) (*clients, error)
+}
+
+// clients reach one cluster.
+type clients struct {
+	config *rest.Config
+	core   kubernetes.Interface
+	dyn    dynamic.Interface
+	// now is this machine's clock.
+	now func() time.Time
+	// giveBack returns an adopted HPA to its owner.
+	giveBack func(context.Context, fleet.Name) error
+	// facts is the controller's view of the cluster.
+	facts func(context.Context) (*fleet.Snapshot, error)
+}
+
+// operatorCommands are the verbs of operators: everything but `run` and `forecast`.
+func operatorCommands() []*cobra.Command { return operatorCommandsOn(connect) }
+
+func operatorCommandsOn(connect func(*cliOptions) (*clients, error)) []*cobra.Command {
+	o := func() *cliOptions { return &cliOptions{connect: connect} }
+	return []*cobra.Command{
+		newValidateCommand(o()), newServicesCommand(o()), newPoolsCommand(o()), newLoansCommand(o()), newExplainCommand(o()),
+		newFestivalCommand(o()), newAdoptCommand(o()), newReleaseCommand(o()), newPauseCommand(o()), newResumeCommand(o()),
+		newFreezeCommand(o()), newThawCommand(o()), newDoctorCommand(o()), newVersionCommand(o()),
+	}
+}
+
+// cluster adds the flags that say which cluster is meant.
+func (o *cliOptions) cluster(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig to use; $KUBECONFIG or ~/.kube/config when empty, and inside of a cluster the pod's own account")
+	f.StringVar(&o.context, "context", "", "context of the kubeconfig; its current one when empty")
+}
+
+func (o *cliOptions) namespaced(cmd *cobra.Command, usage string) {
+	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", usage)
+}
+
+// formats adds -o.
+func (o *cliOptions) formats(cmd *cobra.Command, allowed ...string) {
+	cmd.Flags().StringVarP(&o.output, "output", "o", allowed[0], "output: "+strings.Join(allowed, ", "))
+	check := func(*cobra.Command, []string) error {
+		if !slices.Contains(allowed, o.output) {
+			return usageError{fmt.Errorf("-o %s: want %s", o.output, strings.Join(allowed, ", "))}
+		}
+		return nil
+	}
+	before(cmd, check)
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(allowed, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// The values of --dry-run, which are kubectl's.
+const (
+	dryRunNone   = "none"
+	dryRunClient = "client"
+	dryRunServer = "server"
+)
+
+func (o *cliOptions) dry(cmd *cobra.Command) {
+	allowed := []string{dryRunNone, dryRunClient, dryRunServer}
+	f := cmd.Flags()
+	f.StringVar(&o.dryRun, "dry-run", dryRunNone, "client: say what would be written; server: let the API server judge it without keeping it")
+	f.Lookup("dry-run").NoOptDefVal = dryRunClient
+	before(cmd, func(*cobra.Command, []string) error {
+		if !slices.Contains(allowed, o.dryRun) {
+			return usageError{fmt.Errorf("--dry-run=%s: want %s", o.dryRun, strings.Join(allowed, ", "))}
+		}
+		return nil
+	})
+	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions(allowed, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// serverDryRun is what goes into the options of a write.
+func (o *cliOptions) serverDryRun() []string {
+	if o.dryRun == dryRunServer {
+		return []string{"All"}
+	}
+	return nil
+}
+
+func (o *cliOptions) history(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.store, "store", "", "the controller's store, for its history: sqlite://PATH or postgres://...")
+}
+
+// required marks a flag as one that must be given. Cobra's own check would not count as wrong usage.
+func required(cmd *cobra.Command, flag string) {
+	_ = cmd.MarkFlagRequired(flag)
+	before(cmd, func(cmd *cobra.Command, _ []string) error {
+		if f := cmd.Flags().Lookup(flag); !f.Changed {
+			return usageError{fmt.Errorf("--%s is required: %s", flag, f.Usage)}
+		}
+		return nil
+	})
+}
+
+// before runs a check in front of a command, after those that are there already.
+func before(cmd *cobra.Command, check func(*cobra.Command, []string) error) {
+	earlier := cmd.PreRunE
+	cmd.PreRunE = func(c *cobra.Command, args []string) error {
+		if earlier != nil {
+			if err := earlier(c, args); err != nil {
+				return err
+			}
+		}
+		return check(c, args)
+	}
+}
+
+// connect reads the kubeconfig. The QPS is that of a person at a terminal whose question needs a few dozen reads.
+func connect(o *cliOptions) (*clients, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.kubeconfig
+	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.context}).ClientConfig()
+	if err != nil {
+		return nil, usageError{fmt.Errorf("no cluster: %w: give --kubeconfig, or run inside of a cluster", err)}
+	}
+	cfg.QPS, cfg.Burst, cfg.UserAgent = 50, 100, "springtide-cli"
+	core, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("make the client: %w", err)
+	}
+	dyn, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("make the client of our kinds: %w", err)
+	}
+	return &clients{config: cfg, core: core, dyn: dyn, now: time.Now,
+		giveBack: func(ctx context.Context, hpa fleet.Name) error {
+			cluster, err := observer(cfg)
+			if err != nil {
+				return err
+			}
+			return cluster.GiveBack(ctx, hpa)
+		},
+		facts: func(ctx context.Context) (*fleet.Snapshot, error) {
+			cluster, err := observer(cfg)
+			if err != nil {
+				return nil, err
+			}
+			// The watches end with the answer; a right that is missing shows as a read that never ends.
+			ctx, cancel := context.WithTimeout(ctx, time.Minute)
+			defer cancel()
+			if err := cluster.Start(ctx); err != nil {
+				return nil, err
+			}
+			return cluster.Snapshot(ctx)
+		},
+	}, nil
+}
+
+// observer is the controller's own view of the cluster, for verbs that need what it sees or does. It stands for no election and so writes
+// nothing on its own.
+func observer(cfg *rest.Config) (*kube.Cluster, error) {
+	return kube.New(cfg, kube.Options{Namespace: controllerNamespace, Identity: "springtide-cli", Clock: clock.NewWall(),
+		Log: slog.New(slog.DiscardHandler)})
+}
+
+// exactly is cobra.ExactArgs with an error that counts as wrong usage and says what is wanted.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == len(names) {
+			return nil
+		}
+		want := strings.Join(names, " ")
+		if want == "" {
+			want = "no arguments"
+		}
+		return usageError{fmt.Errorf("%s takes %s (see %s --help)", cmd.CommandPath(), want, cmd.CommandPath())}
+	}
+}
+
+// errFound ends a verb that did its work and found something: exit code 1 with a summary.
+func errFound(format string, args ...any) error { return fmt.Errorf(format, args...) }
+
+var errNoNamespace = errors.New("say which namespace: write NAMESPACE/NAME or give -n NAMESPACE")

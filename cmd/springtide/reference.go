@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// docs/cli.md is written by the test of this file's function, and kept in step by it.
+//
+//go:generate go test -run TestReference -update .
+
+// reference renders the whole tree of commands as Markdown.
+func reference(root *cobra.Command) string {
+	root.InitDefaultCompletionCmd()
+	var b strings.Builder
+	b.WriteString("# Command line\n\n")
+	b.WriteString("Generated from the commands themselves (`go generate ./cmd/springtide`); a test keeps it in step.\n\n")
+	b.WriteString(root.Long + "\n\n")
+	b.WriteString("| exit code | means |\n|---|---|\n")
+	fmt.Fprintf(&b, "| %d | done |\n| %d | it failed, or it found something (findings of `validate`, problems of `doctor`, a short hour of `festival check`) |\n| %d | wrong flags or invalid input |\n",
+		exitOK, exitFailure, exitUsage)
+	b.WriteString("\nTimes are those of the controller's clock, in UTC. `-o json` and `-o yaml` are for programs: tables may change, those do not lose fields.\n")
+	describe(&b, root)
+	return b.String()
+}
+
+func describe(b *strings.Builder, cmd *cobra.Command) {
+	for _, c := range cmd.Commands() {
+		if c.Hidden || c.Name() == "help" {
+			continue
+		}
+		fmt.Fprintf(b, "\n## %s\n\n", c.CommandPath())
+		text := c.Long
+		if text == "" {
+			text = c.Short + "."
+		}
+		b.WriteString(strings.TrimSpace(text) + "\n\n```\n" + c.UseLine() + "\n```\n")
+		if c.Example != "" {
+			b.WriteString("\nExample:\n\n```\n" + c.Example + "\n```\n")
+		}
+		if flags := flagTable(c.LocalFlags()); flags != "" {
+			b.WriteString("\n" + flags)
+		}
+		// What completion says of each shell is cobra's, and stands in its own help.
+		if c.Name() != "completion" {
+			describe(b, c)
+		}
+	}
+}
+
+func flagTable(flags *pflag.FlagSet) string {
+	var b strings.Builder
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden || f.Name == "help" {
+			return
+		}
+		name := "`--" + f.Name + "`"
+		if f.Shorthand != "" {
+			name = "`-" + f.Shorthand + "`, " + name
+		}
+		usage := strings.ReplaceAll(f.Usage, "|", "\\|")
+		if def := plainDefault(f); def != "" {
+			usage += " (default `" + def + "`)"
+		}
+		fmt.Fprintf(&b, "| %s | %s |\n", name, usage)
+	})
+	if b.Len() == 0 {
+		return ""
+	}
+	return "| flag | means |\n|---|---|\n" + b.String()
+}
+
+// plainDefault is a flag's default, unless it says nothing, or is of this process alone.
+func plainDefault(f *pflag.Flag) string {
+	switch {
+	case f.DefValue == "" || f.DefValue == "false" || f.DefValue == "[]" || f.DefValue == "0":
+		return ""
+	case strings.Contains(f.DefValue, fmt.Sprint(os.Getpid())):
+		return "HOST-PID"
+	}
+	return f.DefValue
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+)
+
+// The plural names of our kinds.
+const (
+	services  = "elasticservices"
+	pools     = "capacitypools"
+	quotas    = "capacityquotas"
+	loans     = "loans"
+	shares    = "nodeshares"
+	jobs      = "elasticjobs"
+	festivals = "festivalplans"
+)
+
+func (c *clients) resource(plural, namespace string) dynamic.ResourceInterface {
+	r := c.dyn.Resource(v1alpha1.GroupVersion.WithResource(plural))
+	if namespace != "" {
+		return r.Namespace(namespace)
+	}
+	return r
+}
+
+// list reads all objects of one of our kinds.
+func list[T any](ctx context.Context, c *clients, plural, namespace string) ([]T, error) {
+	raw, err := c.resource(plural, namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, reading(plural, err)
+	}
+	out := make([]T, len(raw.Items))
+	for i := range raw.Items {
+		if err := decode(&raw.Items[i], &out[i]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// get reads one object of one of our kinds.
+func get[T any](ctx context.Context, c *clients, plural string, name fleet.Name) (*T, error) {
+	raw, err := c.resource(plural, name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, reading(plural, err)
+	}
+	out := new(T)
+	return out, decode(raw, out)
+}
+
+func decode(u *unstructured.Unstructured, into any) error {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, into); err != nil {
+		return fmt.Errorf("read %s %s: %w: is this binary older than the cluster's definitions? See springtide doctor", u.GetKind(), u.GetName(), err)
+	}
+	return nil
+}
+
+// reading explains an error of the API server where the mend is ours to tell.
+func reading(plural string, err error) error {
+	if meta.IsNoMatchError(err) || (apierrors.IsNotFound(err) && strings.Contains(err.Error(), "could not find the requested resource")) {
+		return fmt.Errorf("the cluster does not know %s.%s: apply deploy/crd first", plural, v1alpha1.GroupVersion.Group)
+	}
+	return fmt.Errorf("read %s: %w", plural, err)
+}
+
+// nameOf reads "namespace/name", or a name in the namespace of -n.
+func (o *cliOptions) nameOf(arg string) (fleet.Name, error) {
+	n := fleet.ParseName(arg)
+	if n.Namespace == "" {
+		n.Namespace = o.namespace
+	}
+	if n.Namespace == "" || n.Name == "" {
+		return n, usageError{fmt.Errorf("%q: %w", arg, errNoNamespace)}
+	}
+	return n, nil
+}
+
+// amountText prints an amount of capacity.
+func amountText(a *v1alpha1.ResourceAmounts) string {
+	parts := []string{a.CPU.String() + " cpu", a.Memory.String()}
+	if a.GPU > 0 {
+		parts = append(parts, fmt.Sprintf("%d gpu", a.GPU))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/springtide/springtide/internal/validate/offline"
+)
+
+func newValidateCommand(o *cliOptions) *cobra.Command {
+	var paths []string
+	cmd := &cobra.Command{
+		Use:   "validate -f FILE|DIR|-",
+		Short: "Judge files offline, by the API server's own rules",
+		Long: "Judge files of Springtide's objects without a cluster, by the rules of the API server (schema, bounds, CEL), and by those that only\n" +
+			"the controller can check there: cron text, time zones, PromQL, circles of parents, two services on one target.\n\n" +
+			"Objects of other groups are left alone. Each finding carries file, line, field and mend. Exit code 1 when something was found, 2 when\n" +
+			"nothing could be read.",
+		Example: "  springtide validate -f deploy/\n  kubectl get elasticservices -A -o yaml | springtide validate -f -",
+		Args:    exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			inputs, err := readInputs(paths, cmd.InOrStdin())
+			if err != nil {
+				return usageError{err}
+			}
+			result, err := offline.Files(inputs, offline.Options{Namespace: o.namespace})
+			if err != nil {
+				return err
+			}
+			return printFindings(cmd.OutOrStdout(), o.output, result)
+		},
+	}
+	cmd.Flags().StringArrayVarP(&paths, "filename", "f", nil, "file, directory (read with all below it), or - for standard input; may be given again")
+	required(cmd, "filename")
+	o.namespaced(cmd, "namespace of objects that name none")
+	o.formats(cmd, "text", "json", "yaml")
+	return cmd
+}
+
+func printFindings(out io.Writer, format string, r *offline.Result) error {
+	var failed error
+	if n := len(r.Findings); n > 0 {
+		failed = errFound("%s in %s", count(n, "finding"), count(r.Objects, "object"))
+	}
+	if format != "text" {
+		report := struct {
+			Objects  int               `json:"objects"`
+			Foreign  int               `json:"foreign"`
+			Findings []offline.Finding `json:"findings"`
+		}{r.Objects, r.Foreign, append([]offline.Finding{}, r.Findings...)}
+		return errors.Join(encode(out, format, report), failed)
+	}
+	for _, f := range r.Findings {
+		fmt.Fprintln(out, f)
+	}
+	if failed == nil {
+		fmt.Fprintf(out, "%s judged and found valid", count(r.Objects, "object"))
+		if r.Foreign > 0 {
+			fmt.Fprintf(out, "; %s of other groups left alone", count(r.Foreign, "object"))
+		}
+		fmt.Fprintln(out)
+	}
+	return failed
+}
+
+// readInputs reads every file that is named, and every YAML or JSON file below a directory that is.
+func readInputs(paths []string, stdin io.Reader) ([]offline.Input, error) {
+	var out []offline.Input
+	for _, path := range paths {
+		if path == "-" {
+			text, err := io.ReadAll(stdin)
+			if err != nil {
+				return nil, fmt.Errorf("standard input: %w", err)
+			}
+			out = append(out, offline.Input{Name: "-", Text: text})
+			continue
+		}
+		files, err := filesBelow(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range files {
+			text, err := os.ReadFile(f)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, offline.Input{Name: f, Text: text})
+		}
+	}
+	return out, nil
+}
+
+func filesBelow(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return []string{path}, err
+	}
+	var out []string
+	err = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(p))) {
+			out = append(out, p)
+		}
+		return err
+	})
+	if err == nil && len(out) == 0 {
+		err = fmt.Errorf("%s: no .yaml, .yml or .json file below it", path)
+	}
+	return out, err
+}
