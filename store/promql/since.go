@@ -70,8 +70,8 @@ type reader struct {
 }
 
 // Since implements the loop's History. The grid is aligned to multiples of the step, so that equal times of day fall into equal cells; a
-// cell that is not over yet is left to the next call, and so is what the source does not know yet: a batch begins and ends with a cell in
-// which something is known. It fails as a whole, since a hole that was folded into a portrait would never be read again.
+// cell that is not over yet is left to the next call, and so are the last ones while the source does not know them yet. A batch begins with
+// a cell in which something is known. It fails as a whole, since a hole that was folded into a portrait would never be read again.
 func (h *History) Since(ctx context.Context, services []fleet.Service, from, to time.Time) (iter.Seq2[fleet.ServiceID, portrait.Batch], error) {
 	if !h.reading.TryLock() {
 		return nil, fmt.Errorf("prometheus %s: history: %w", h.o.Address, errBusy)
@@ -251,8 +251,12 @@ func (r *reader) owner() string {
 // time is the start of cell i, and the end of cell i-1.
 func (r *reader) time(i int) time.Time { return r.start.Add(time.Duration(i) * r.h.o.Step) }
 
-// trim cuts the cells in which nothing is known from both ends: those before are of a time when the service did not exist or was not
-// measured, those after may still arrive.
+// lateCells is how many cells at the end may still arrive, after late scrapes and rule evaluations. Older ones that are not known now never
+// will be: they are given as gaps, so that the portrait's end moves on and the next call does not read them again.
+const lateCells = 2
+
+// trim cuts the cells in which nothing is known from both ends: those before, since the service did not exist or was not measured then,
+// and the last few, since they may still arrive.
 func (r *reader) trim(b *batch) (portrait.Batch, bool) {
 	known := func(i int) bool {
 		return !math.IsNaN(b.load[i]) || !math.IsNaN(b.cpu[i]) || !math.IsNaN(b.ready[i])
@@ -261,12 +265,12 @@ func (r *reader) trim(b *batch) (portrait.Batch, bool) {
 	for lo < hi && !known(lo) {
 		lo++
 	}
-	for lo < hi && !known(hi-1) {
-		hi--
-	}
 	slices.Sort(b.startUps) // an instant query answers in no particular order
 	if lo == hi {
 		return portrait.Batch{}, false
+	}
+	for hi > r.cells-lateCells && hi > lo && !known(hi-1) {
+		hi--
 	}
 	cut := func(v []float64) series.Series {
 		return series.Series{Start: r.time(lo), Step: r.h.o.Step, Values: v[lo:hi]}

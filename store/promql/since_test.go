@@ -89,7 +89,7 @@ func TestSinceContinues(t *testing.T) {
 	}
 }
 
-// TestSinceGaps: scrapes that failed are gaps, never zero; what is not measured any more is left off, not filled.
+// TestSinceGaps: scrapes that failed are gaps, never zero; what may still arrive is left off.
 func TestSinceGaps(t *testing.T) {
 	p := newProm(t, `
 load 1m
@@ -100,8 +100,8 @@ load 1m
 	nan := math.NaN()
 	want := portrait.Batch{
 		// The sample of minute 10 is of the time before it, so it falls into the cell that began at minute 5.
-		CPU:   series.Series{Start: at(5 * time.Minute), Step: 5 * time.Minute, Values: []float64{2, 2, 2, nan, nan, nan, 4, 4, 4}},
-		Ready: series.Series{Start: at(5 * time.Minute), Step: 5 * time.Minute, Values: []float64{nan, nan, nan, nan, nan, nan, nan, nan, nan}},
+		CPU:   series.Series{Start: at(5 * time.Minute), Step: 5 * time.Minute, Values: []float64{2, 2, 2, nan, nan, nan, 4, 4, 4, nan, nan, nan}},
+		Ready: series.Series{Start: at(5 * time.Minute), Step: 5 * time.Minute, Values: []float64{nan, nan, nan, nan, nan, nan, nan, nan, nan, nan, nan, nan}},
 	}
 	if d := cmp.Diff(want, got, approx); d != "" {
 		t.Errorf("-want +got:\n%s", d)

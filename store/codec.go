@@ -1,0 +1,155 @@
+package store
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/forecast"
+	"github.com/springtide/springtide/portrait"
+)
+
+// compressFrom is the size from which a body is compressed. A shorter one would not shrink below a database page anyway.
+const compressFrom = 1 << 10
+
+// pack compresses a large body. The two forms are told apart by gzip's magic number, which neither JSON nor a portrait begins with.
+func pack(b []byte) ([]byte, error) {
+	if len(b) < compressFrom {
+		return b, nil
+	}
+	var out bytes.Buffer
+	w, err := gzip.NewWriterLevel(&out, gzip.BestSpeed)
+	if err != nil {
+		return nil, fmt.Errorf("compress: %w", err)
+	}
+	if _, err := w.Write(b); err != nil {
+		return nil, fmt.Errorf("compress: %w", err)
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("compress: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// unpack undoes pack.
+func unpack(b []byte) ([]byte, error) {
+	if !bytes.HasPrefix(b, []byte{0x1f, 0x8b}) {
+		return b, nil
+	}
+	r, err := gzip.NewReader(bytes.NewReader(b))
+	if err != nil {
+		return nil, fmt.Errorf("decompress: %w", err)
+	}
+	out, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("decompress: %w", err)
+	}
+	return out, nil
+}
+
+func packJSON(v any) ([]byte, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode: %w", err)
+	}
+	return pack(b)
+}
+
+func unpackJSON(b []byte, v any) error {
+	b, err := unpack(b)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		return fmt.Errorf("decode: %w", err)
+	}
+	return nil
+}
+
+func packPortrait(p *portrait.Portrait) ([]byte, error) {
+	b, err := portrait.Marshal(*p)
+	if err != nil {
+		return nil, fmt.Errorf("encode portrait of %s: %w", p.Service, err)
+	}
+	return pack(b)
+}
+
+func unpackPortrait(b []byte) (portrait.Portrait, error) {
+	b, err := unpack(b)
+	if err != nil {
+		return portrait.Portrait{}, err
+	}
+	return portrait.Unmarshal(b)
+}
+
+// gap is a number that JSON can hold: NaN is null.
+type gap float64
+
+// MarshalJSON implements [json.Marshaler].
+func (g gap) MarshalJSON() ([]byte, error) {
+	if f := float64(g); math.IsNaN(f) || math.IsInf(f, 0) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(g))
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (g *gap) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		*g = gap(math.NaN())
+		return nil
+	}
+	return json.Unmarshal(b, (*float64)(g))
+}
+
+// tideForm is the stored form of a tide.
+type tideForm struct {
+	Service     fleet.ServiceID `json:"service"`
+	Signal      portrait.Signal `json:"signal"`
+	Made        time.Time       `json:"made"`
+	Start       time.Time       `json:"start"`
+	StepSeconds float64         `json:"stepSeconds"`
+	Quantiles   []float64       `json:"quantiles"`
+	Paths       [][]gap         `json:"paths"`
+	Model       string          `json:"model"`
+	Trusted     bool            `json:"trusted"`
+	Note        string          `json:"note,omitempty"`
+}
+
+func packTide(t *forecast.Tide) ([]byte, error) {
+	f := tideForm{Service: t.Service, Signal: t.Signal, Made: t.Made, Start: t.Start, StepSeconds: t.Step.Seconds(), Quantiles: t.Quantiles,
+		Model: t.Model, Trusted: t.Trusted, Note: t.Note, Paths: make([][]gap, len(t.Paths))}
+	for i, p := range t.Paths {
+		f.Paths[i] = make([]gap, len(p))
+		for j, v := range p {
+			f.Paths[i][j] = gap(v)
+		}
+	}
+	return packJSON(&f)
+}
+
+func unpackTide(b []byte) (forecast.Tide, error) {
+	var f tideForm
+	if err := unpackJSON(b, &f); err != nil {
+		return forecast.Tide{}, err
+	}
+	t := forecast.Tide{Service: f.Service, Signal: f.Signal, Made: f.Made, Start: f.Start, Quantiles: f.Quantiles, Model: f.Model,
+		Step: time.Duration(math.Round(f.StepSeconds * float64(time.Second))), Trusted: f.Trusted, Note: f.Note, Paths: make([][]float64, len(f.Paths))}
+	for i, p := range f.Paths {
+		t.Paths[i] = make([]float64, len(p))
+		for j, v := range p {
+			t.Paths[i][j] = float64(v)
+		}
+	}
+	return t, nil
+}
+
+// micros is the stored form of a time: microseconds since 1970.
+func micros(t time.Time) int64 { return t.UnixMicro() }
+
+func fromMicros(n int64) time.Time { return time.UnixMicro(n).UTC() }

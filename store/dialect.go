@@ -1,0 +1,216 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+	_ "modernc.org/sqlite" // the driver "sqlite"
+)
+
+//go:embed migrations
+var migrations embed.FS
+
+// dialect is what differs between the databases. All else is one code.
+type dialect struct {
+	name     string
+	goose    goose.Dialect
+	embedded bool
+	// numbered says that placeholders are $1, $2, ... and not ?.
+	numbered bool
+	// fatal reports errors of a server that waiting does not mend.
+	fatal func(error) bool
+}
+
+var sqliteDialect = &dialect{
+	name: "sqlite", goose: goose.DialectSQLite3, embedded: true,
+}
+
+var postgresDialect = &dialect{
+	name: "postgres", goose: goose.DialectPostgres, numbered: true,
+	fatal: func(err error) bool {
+		var e *pgconn.PgError
+		if !errors.As(err, &e) {
+			return false
+		}
+		// 28: invalid authorization; 3D: no such database; 42: no such table or no right to it.
+		return strings.HasPrefix(e.Code, "28") || strings.HasPrefix(e.Code, "3D") || strings.HasPrefix(e.Code, "42")
+	},
+}
+
+// bind brings a statement written with ? into the dialect. No statement of ours has a question mark in a literal.
+func (d *dialect) bind(q string) string {
+	if !d.numbered {
+		return q
+	}
+	var b strings.Builder
+	n := 0
+	for _, r := range q {
+		if r != '?' {
+			b.WriteRune(r)
+			continue
+		}
+		n++
+		b.WriteString("$" + strconv.Itoa(n))
+	}
+	return b.String()
+}
+
+// tx is a transaction that speaks the dialect.
+type tx struct {
+	*sql.Tx
+	d *dialect
+}
+
+func (t *tx) exec(ctx context.Context, q string, args ...any) (sql.Result, error) {
+	return t.ExecContext(ctx, t.d.bind(q), args...)
+}
+
+// query runs a query and calls scan for each row.
+func (s *Store) query(ctx context.Context, scan func(*sql.Rows) error, q string, args ...any) error {
+	rows, err := s.db.QueryContext(ctx, s.d.bind(q), args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// connect prepares the database that dsn names. name is the DSN without its secrets.
+func connect(dsn string, o Options) (d *dialect, name string, db *sql.DB, err error) {
+	scheme, rest, ok := strings.Cut(dsn, "://")
+	switch {
+	case ok && scheme == "sqlite" && rest != "":
+		db, err = connectSQLite(rest, o)
+		return sqliteDialect, dsn, db, err
+	case ok && (scheme == "postgres" || scheme == "postgresql"):
+		name, db, err = connectPostgres(dsn, o)
+		return postgresDialect, name, db, err
+	}
+	return nil, "", nil, fmt.Errorf("store %q: want sqlite://PATH or postgres://USER@HOST/DATABASE", redact(dsn))
+}
+
+// connectSQLite prepares a file. WAL lets the CLI read while the controller writes; synchronous=FULL makes an acknowledged commit survive a
+// power cut (WAL's usual NORMAL does not); immediate transactions wait for each other instead of failing when they begin to write.
+func connectSQLite(path string, o Options) (*sql.DB, error) {
+	busy := fmt.Sprintf("busy_timeout(%d)", o.Timeout.Milliseconds())
+	pragmas := url.Values{"_txlock": {"immediate"}, "_pragma": {busy, "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)"}}
+	if o.ReadOnly {
+		if _, err := os.Stat(path); err != nil {
+			return nil, fmt.Errorf("store sqlite://%s: %w: has the controller run, with this --store?", path, err)
+		}
+		pragmas["_pragma"] = []string{busy, "query_only(1)"}
+	} else if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, fmt.Errorf("store sqlite://%s: %w", path, err)
+	}
+	// The driver reads a file: URI, in which ? and # of a path must be escaped.
+	uri := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: pragmas.Encode()}
+	db, err := sql.Open("sqlite", uri.String())
+	if err != nil {
+		return nil, fmt.Errorf("store sqlite://%s: %w", path, err)
+	}
+	return db, nil
+}
+
+func connectPostgres(dsn string, o Options) (name string, _ *sql.DB, err error) {
+	name = redact(dsn)
+	cfg, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return "", nil, fmt.Errorf("store %s: not a PostgreSQL address (want postgres://USER@HOST/DATABASE)", name)
+	}
+	if cfg.ConnectTimeout == 0 {
+		cfg.ConnectTimeout = o.Timeout
+	}
+	if cfg.RuntimeParams["application_name"] == "" {
+		cfg.RuntimeParams["application_name"] = "springtide"
+	}
+	db := stdlib.OpenDB(*cfg)
+	db.SetMaxOpenConns(4) // one that writes, the rest for readers
+	return name, db, nil
+}
+
+// redact hides the password of a DSN.
+func redact(dsn string) string {
+	u, err := url.Parse(dsn)
+	if err != nil {
+		scheme, _, _ := strings.Cut(dsn, "://")
+		return scheme + "://..."
+	}
+	if q := u.Query(); q.Has("password") {
+		q.Set("password", "xxxxx")
+		u.RawQuery = q.Encode()
+	}
+	return u.Redacted()
+}
+
+// migrate brings the tables up to date. Of several controllers that start at once on PostgreSQL one migrates and the others wait.
+func (s *Store) migrate(ctx context.Context) error {
+	var opts []goose.ProviderOption
+	if !s.d.embedded {
+		l, err := lock.NewPostgresSessionLocker()
+		if err != nil {
+			return fmt.Errorf("migrate: %w", err)
+		}
+		opts = append(opts, goose.WithSessionLocker(l))
+	}
+	p, err := s.provider(opts...)
+	if err != nil {
+		return err
+	}
+	// Up takes the lock even when there is nothing to do, so it is asked for only when there is.
+	pending, err := p.HasPending(ctx)
+	if err == nil && pending {
+		_, err = p.Up(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	return nil
+}
+
+// checkVersion refuses to read tables that are not of this program.
+func (s *Store) checkVersion(ctx context.Context) error {
+	p, err := s.provider()
+	if err != nil {
+		return err
+	}
+	pending, err := p.HasPending(ctx)
+	if err != nil {
+		return fmt.Errorf("read its version: %w", err)
+	}
+	if pending {
+		return errors.New("it was written by an older version: run the controller of this version first")
+	}
+	return nil
+}
+
+func (s *Store) provider(opts ...goose.ProviderOption) (*goose.Provider, error) {
+	sub, err := fs.Sub(migrations, "migrations/"+s.d.name)
+	if err != nil {
+		return nil, fmt.Errorf("migrations: %w", err)
+	}
+	opts = append(opts, goose.WithTableName("springtide_schema"), goose.WithDisableGlobalRegistry(true))
+	p, err := goose.NewProvider(s.d.goose, s.db, sub, opts...)
+	if err != nil {
+		return nil, fmt.Errorf("migrations: %w", err)
+	}
+	return p, nil
+}
