@@ -101,7 +101,7 @@ func (v *serviceView) status(o *v1alpha1.ElasticService) v1alpha1.ElasticService
 	if t, ok := v.r.Tides[v.svc.ID]; ok {
 		s.Tide = v.tideStatus(&t)
 	}
-	if x, ok := v.r.Summaries[v.svc.ID]; ok {
+	if x, ok := v.r.Summaries[v.svc.ID]; ok && !x.From.IsZero() {
 		s.Summary = summaryStatus(&x)
 	}
 	s.Conditions = v.conditions(o)

@@ -35,7 +35,7 @@ func Backcast(svc *fleet.Service, b portrait.Batch, o Options) Summary {
 	}
 	const day, week = 24 * time.Hour, 7 * 24 * time.Hour
 	if load.Step <= 0 || load.End().Sub(load.Start) < week+day {
-		return Summary{Verdict: "needs eight days of history"}
+		return Summary{From: load.Start, To: load.Start.Add(time.Duration(load.Len()) * load.Step), Verdict: "needs eight days of history"}
 	}
 	m := meter{svc: svc, step: load.Step}
 	p := portrait.Portrait{Version: portrait.Version, Service: svc.ID}
@@ -46,7 +46,7 @@ func Backcast(svc *fleet.Service, b portrait.Batch, o Options) Summary {
 		from = at
 		limit, target := capacities(svc, p)
 		if limit <= 0 {
-			return Summary{Verdict: "the capacity of a replica is not known yet"}
+			return Summary{From: first, To: load.End(), Verdict: "the capacity of a replica is not known yet"}
 		}
 		tide := forecast.Project(p, series.Series{}, nil, at, o.Forecast)
 		m.day(load, tide, at, at.Add(day), limit, target, ceilDiv(peak(load, at.Add(-week), at)*staticMargin, limit))
