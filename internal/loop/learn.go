@@ -5,8 +5,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -20,49 +22,82 @@ import (
 	"github.com/springtide/springtide/portrait"
 )
 
-// learn folds new history into the portraits and projects the tides anew, once every Learn. Services without a portrait are learned from
-// the whole backfill, together, so that the number of queries does not grow with them.
+// learn folds new history into the portraits and projects the tides anew, once every Learn. While history cannot be read it is tried again
+// in each cycle, and the tides go on being made from what is known: they grow old, and say so.
 func (l *Loop) learn(ctx context.Context, s *fleet.Snapshot) error {
 	l.forget(s)
 	if s.At.Sub(l.learned) < l.o.Learn && !l.hasNew(s) {
 		return nil
 	}
-	var young, known []fleet.Service
-	from := s.At
-	for _, svc := range s.Services {
-		if p, ok := l.portraits[svc.ID]; ok && s.At.Sub(p.End) < l.o.Backfill {
-			known = append(known, svc)
-			if p.End.Before(from) {
-				from = p.End
-			}
-		} else {
-			young = append(young, svc)
-		}
-	}
-	// A single portrait that fell behind must not make every cycle read its whole gap for all: it is read with the young ones.
-	if oldest := s.At.Add(-6 * l.o.Learn); from.Before(oldest) && !l.learned.IsZero() {
-		from = oldest
-		known = slices.DeleteFunc(known, func(svc fleet.Service) bool {
-			behind := l.portraits[svc.ID].End.Before(oldest)
-			if behind {
-				young = append(young, svc)
-			}
-			return behind
-		})
-	}
 	var err error
-	if len(known) > 0 {
-		err = l.fold(ctx, known, from, s.At, false)
-	}
-	if err == nil && len(young) > 0 {
-		err = l.fold(ctx, young, s.At.Add(-l.o.Backfill), s.At, true)
+	for _, r := range l.readings(s) {
+		if err == nil && len(r.services) > 0 {
+			err = l.fold(ctx, r, s.At)
+		}
 	}
 	if err == nil {
 		l.learned = s.At
 	}
-	l.project(s)
-	l.save(ctx, s.At.Sub(l.saved) >= l.o.Save)
+	if err == nil || s.At.Sub(l.projected) >= l.o.Learn {
+		l.projected = s.At
+		l.project(s)
+	}
 	return err
+}
+
+// reading is a stretch of history that is read for several services together, so that the number of queries does not grow with them.
+type reading struct {
+	services []fleet.Service
+	from     time.Time
+	// young services are learned from nothing.
+	young bool
+}
+
+// lateSteps is how many readings back samples are still expected to arrive.
+const lateSteps = 6
+
+// readings divides the services by what there is to be read of them:
+//   - those that are followed, from the end of the portrait that lies furthest back;
+//   - those that have been silent while others were not;
+//   - those without a portrait, or whose portrait was older than the backfill when the process started, from the whole backfill.
+//
+// What was read already is read again only as far back as samples may be late. Otherwise a service that exports nothing would make each
+// reading longer than the one before.
+func (l *Loop) readings(s *fleet.Snapshot) []reading {
+	known, silent := reading{from: s.At}, reading{from: s.At}
+	young := reading{from: s.At.Add(-l.o.Backfill), young: true}
+	late := -lateSteps * l.o.Learn
+	var newest time.Time
+	for i := range s.Services {
+		if p := l.portraits[s.Services[i].ID]; p.End.After(newest) {
+			newest = p.End
+		}
+	}
+	for _, svc := range s.Services {
+		p, ok := l.portraits[svc.ID]
+		read, before := l.read[svc.ID]
+		if !ok || !before && p.End.Before(young.from) {
+			young.services = append(young.services, svc)
+			continue
+		}
+		from := p.End
+		if again := read.Add(late); before && again.After(from) {
+			from = again
+		}
+		if p.End.Before(newest.Add(late)) {
+			silent.add(svc, from)
+		} else {
+			known.add(svc, from)
+		}
+	}
+	return []reading{known, silent, young}
+}
+
+func (r *reading) add(svc fleet.Service, from time.Time) {
+	r.services = append(r.services, svc)
+	if from.Before(r.from) {
+		r.from = from
+	}
 }
 
 // hasNew reports whether a service was never looked at: it is learned at once, so that it has a portrait soon after its creation.
@@ -77,19 +112,20 @@ func (l *Loop) hasNew(s *fleet.Snapshot) bool {
 
 // forget drops what belongs to services that are gone.
 func (l *Loop) forget(s *fleet.Snapshot) {
-	for id := range l.portraits {
-		if s.Service(id) == nil {
-			delete(l.portraits, id)
-			delete(l.tides, id)
-			delete(l.decisions, id)
-			delete(l.summaries, id)
-		}
-	}
+	drop(l.portraits, s)
+	drop(l.tides, s)
+	drop(l.decisions, s)
+	drop(l.summaries, s)
+	drop(l.read, s)
+}
+
+func drop[V any](m map[fleet.ServiceID]V, s *fleet.Snapshot) {
+	maps.DeleteFunc(m, func(id fleet.ServiceID, _ V) bool { return s.Service(id) == nil })
 }
 
 // fold reads a stretch of history and folds it in. A young service that has none gets an empty portrait, which says so.
-func (l *Loop) fold(ctx context.Context, services []fleet.Service, from, to time.Time, young bool) error {
-	batches, err := l.p.History.Since(ctx, services, from, to)
+func (l *Loop) fold(ctx context.Context, r reading, to time.Time) error {
+	batches, err := l.p.History.Since(ctx, r.services, r.from, to)
 	if err != nil {
 		return fmt.Errorf("read history: %w", err)
 	}
@@ -105,27 +141,28 @@ func (l *Loop) fold(ctx context.Context, services []fleet.Service, from, to time
 	folded := make([]portrait.Portrait, len(todo))
 	each(len(todo), func(i int) {
 		p, ok := l.portraits[todo[i].id]
-		if !ok || young {
+		if !ok || r.young {
 			p = portrait.Portrait{Version: portrait.Version, Service: todo[i].id}
 		}
 		folded[i] = portrait.Fold(p, todo[i].batch, l.o.Portrait)
 	})
 	for i := range folded {
-		l.portraits[folded[i].Service] = folded[i]
+		l.portraits[todo[i].id] = folded[i]
 	}
-	if !young {
-		return nil
-	}
-	for i := range services {
-		svc := &services[i]
-		if _, ok := l.portraits[svc.ID]; !ok {
-			l.portraits[svc.ID] = portrait.Portrait{Version: portrait.Version, Service: svc.ID, End: to}
+	for i := range r.services {
+		id := r.services[i].ID
+		l.read[id] = to
+		if _, ok := l.portraits[id]; !ok {
+			l.portraits[id] = portrait.Portrait{Version: portrait.Version, Service: id, End: to}
 		}
+	}
+	if !r.young {
+		return nil
 	}
 	sums := make([]Summary, len(todo))
 	each(len(todo), func(i int) {
-		if j, ok := slices.BinarySearchFunc(services, todo[i].id, func(v fleet.Service, id fleet.ServiceID) int { return cmp.Compare(v.ID, id) }); ok {
-			sums[i] = Backcast(&services[j], todo[i].batch, l.o)
+		if j, ok := slices.BinarySearchFunc(r.services, todo[i].id, func(v fleet.Service, id fleet.ServiceID) int { return cmp.Compare(v.ID, id) }); ok {
+			sums[i] = Backcast(&r.services[j], todo[i].batch, l.o)
 		}
 	})
 	for i := range sums {
@@ -146,18 +183,9 @@ func (l *Loop) project(s *fleet.Snapshot) {
 	}
 }
 
-// save stores what was learned. It is tried again in the next cycle when the store was down.
-func (l *Loop) save(ctx context.Context, due bool) {
-	if !due && !l.unsaved {
-		return
-	}
-	now := l.p.Clock.Now()
-	l.saved = now
-	ids := make([]fleet.ServiceID, 0, len(l.portraits))
-	for id := range l.portraits {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
+// save stores what was learned.
+func (l *Loop) save(ctx context.Context, now time.Time) error {
+	ids := slices.Sorted(maps.Keys(l.portraits))
 	ps, ts := make([]portrait.Portrait, len(ids)), make([]forecast.Tide, 0, len(ids))
 	for i, id := range ids {
 		ps[i] = l.portraits[id]
@@ -165,16 +193,15 @@ func (l *Loop) save(ctx context.Context, due bool) {
 			ts = append(ts, t)
 		}
 	}
-	l.unsaved = false
-	for _, err := range []error{l.p.Memory.SavePortraits(ctx, ps), l.p.Memory.SaveTides(ctx, ts)} {
-		if err != nil {
-			l.unsaved = true
-			l.p.Log.Warn("what was learned could not be saved", "err", err)
-		}
+	err := errors.Join(l.p.Memory.SavePortraits(ctx, ps), l.p.Memory.SaveTides(ctx, ts))
+	if err == nil {
+		l.saved = now
 	}
+	return err
 }
 
-// record journals the cycle, and the decisions that the next process must know.
+// record journals the cycle, and stores what the next process must know: the decisions of each cycle, and now and then what was learned.
+// That is tried only while the store answers, so that one that does not costs a cycle little.
 func (l *Loop) record(ctx context.Context, s *fleet.Snapshot, plan *planner.Plan, receipt *Receipt, t *timer) error {
 	fresh := make(map[fleet.ServiceID][]hpa.Decision, len(plan.Targets))
 	for i := range plan.Targets {
@@ -182,11 +209,14 @@ func (l *Loop) record(ctx context.Context, s *fleet.Snapshot, plan *planner.Plan
 			fresh[plan.Targets[i].Service] = []hpa.Decision{d}
 		}
 	}
-	if err := l.p.Memory.SaveDecisions(ctx, fresh); err != nil {
-		return err
+	// The journal is told even when the decisions were not taken: what it holds back until the store answers is not lost.
+	err := errors.Join(l.p.Memory.SaveDecisions(ctx, fresh),
+		l.p.Journal.Append(ctx, &Record{Revision: s.Revision, At: s.At, LeaderEpoch: s.LeaderEpoch, InputDigest: digest(s),
+			Plan: plan, Receipt: receipt, Took: t.laps()}))
+	if err == nil && s.At.Sub(l.saved) >= l.o.Save {
+		err = l.save(ctx, s.At)
 	}
-	return l.p.Journal.Append(ctx, &Record{Revision: s.Revision, At: s.At, LeaderEpoch: s.LeaderEpoch, InputDigest: digest(s),
-		Plan: plan, Receipt: receipt, Took: t.laps()})
+	return err
 }
 
 // digest identifies the facts of a snapshot by the versions of its objects: equal facts have equal digests. Marshalling all of it would

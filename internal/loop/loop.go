@@ -60,19 +60,20 @@ type Loop struct {
 	p Ports
 	o Options
 
-	epoch     int64
-	watched   time.Time
-	revision  fleet.Revision
-	frozen    bool
-	learned   time.Time
-	saved     time.Time
+	epoch    int64
+	watched  time.Time
+	revision fleet.Revision
+	frozen   bool
+	// learned is when history was last read, projected when the tides were last made, saved when both were last stored.
+	learned, projected, saved time.Time
+
 	portraits map[fleet.ServiceID]portrait.Portrait
 	tides     map[fleet.ServiceID]forecast.Tide
 	decisions map[fleet.ServiceID][]hpa.Decision
 	summaries map[fleet.ServiceID]Summary
 	begun     []time.Time
-	// unsaved says that the store did not take the newest portraits or decisions yet.
-	unsaved bool
+	// read is up to when the history of each service was read by this process.
+	read map[fleet.ServiceID]time.Time
 }
 
 // New returns a loop that has yet to watch its first window.
@@ -82,7 +83,8 @@ func New(p Ports, o Options) *Loop {
 	}
 	return &Loop{p: p, o: o,
 		portraits: map[fleet.ServiceID]portrait.Portrait{}, tides: map[fleet.ServiceID]forecast.Tide{},
-		decisions: map[fleet.ServiceID][]hpa.Decision{}, summaries: map[fleet.ServiceID]Summary{}}
+		decisions: map[fleet.ServiceID][]hpa.Decision{}, summaries: map[fleet.ServiceID]Summary{},
+		read: map[fleet.ServiceID]time.Time{}}
 }
 
 // Run turns the loop under a leader's context until it ends. epoch fences every write.
@@ -99,7 +101,9 @@ func (l *Loop) Run(ctx context.Context, epoch int64) error {
 			return fmt.Errorf("the clock stopped: %w", err)
 		}
 	}
-	l.save(context.WithoutCancel(ctx), true)
+	if err := l.save(context.WithoutCancel(ctx), l.p.Clock.Now()); err != nil {
+		l.p.Log.Warn("what was learned since the last saving is lost", "since", l.saved, "err", err)
+	}
 	return nil
 }
 
@@ -129,6 +133,9 @@ func (l *Loop) Cycle(ctx context.Context) (wrote bool, err error) {
 	t := newTimer()
 	s, err := l.p.Observer.Snapshot(ctx)
 	if err != nil {
+		if l.p.Metrics != nil {
+			l.p.Metrics.unobserved()
+		}
 		return false, fmt.Errorf("observe: %w", err)
 	}
 	s.Revision, s.LeaderEpoch, s.WatchedSince = l.revision, l.epoch, l.watched

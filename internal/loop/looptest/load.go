@@ -1,0 +1,96 @@
+package looptest
+
+import (
+	"context"
+	"hash/fnv"
+	"iter"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/portrait"
+)
+
+const (
+	step = 5 * time.Minute
+	// delay is how old a sample is before it can be read: a scrape and a recording rule.
+	delay = 90 * time.Second
+	// trough is the load of the night as a share of the peak.
+	trough = 0.15
+)
+
+// Truth is the CPU that a service uses at a time, in cores: one tide a day that is highest at 20:00, lower at weekends, with a little noise
+// that hangs on the service and the minute alone.
+func (w *World) Truth(id fleet.ServiceID, at time.Time) float64 {
+	hours := float64(at.Unix()%86400) / 3600
+	tide := (1 + math.Cos((hours-20)/24*2*math.Pi)) / 2
+	load := w.o.Peak * (trough + (1-trough)*tide*tide)
+	if d := at.UTC().Weekday(); d == time.Saturday || d == time.Sunday {
+		load *= 0.8
+	}
+	h := fnv.New64a()
+	h.Write([]byte(id))
+	h.Write([]byte(strconv.FormatInt(at.Unix()/60, 10)))
+	load *= 1 + 0.04*(float64(h.Sum64()%2000)/1000-1)
+	if w.o.Twist != nil {
+		load = w.o.Twist(id, at, load)
+	}
+	return load
+}
+
+// Since implements loop.History.
+func (w *World) Since(_ context.Context, services []fleet.Service, from, to time.Time) (iter.Seq2[fleet.ServiceID, portrait.Batch], error) {
+	w.Reads = append(w.Reads, Read{At: w.now, From: from, Services: len(services)})
+	if w.HistoryErr != nil {
+		return nil, w.HistoryErr
+	}
+	if begin := w.o.Start.Add(-w.o.History); from.Before(begin) {
+		from = begin
+	}
+	first, last := from.Truncate(step), to.Add(-delay).Truncate(step)
+	if first.Before(from) {
+		first = first.Add(step)
+	}
+	return func(yield func(fleet.ServiceID, portrait.Batch) bool) {
+		for i := range services {
+			n := max(int(last.Sub(first)/step), 0)
+			cpu := series.New(first, step, n)
+			for j := range n {
+				cpu.Values[j] = w.Truth(services[i].ID, cpu.Time(j).Add(step/2))
+			}
+			if cpu.Known() > 0 && !yield(services[i].ID, portrait.Batch{CPU: cpu}) {
+				return
+			}
+		}
+	}, nil
+}
+
+// Live implements loop.History: what Prefetch read last, ageing while it cannot read.
+func (w *World) Live(context.Context, []fleet.Service, time.Time) (map[fleet.ServiceID]hpa.Live, error) {
+	return w.live, w.HistoryErr
+}
+
+// Prefetch implements loop.History: the pods that are ready share the load.
+func (w *World) Prefetch(_ context.Context, services []fleet.Service, now time.Time) error {
+	if w.HistoryErr != nil {
+		return w.HistoryErr
+	}
+	w.live = map[fleet.ServiceID]hpa.Live{}
+	for i := range services {
+		load := w.Truth(services[i].ID, now)
+		if math.IsNaN(load) {
+			continue
+		}
+		l := hpa.Live{CPU: map[fleet.Name]fleet.Known[fleet.MilliCPU]{}, Load: fleet.KnownAt(load, now), LoadSignal: portrait.CPU}
+		for j := range services[i].Pods {
+			if p := &services[i].Pods[j]; p.Ready {
+				l.CPU[p.Name] = fleet.KnownAt(fleet.FromCores(load/float64(services[i].Ready())), now)
+			}
+		}
+		w.live[services[i].ID] = l
+	}
+	return nil
+}

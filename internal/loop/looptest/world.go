@@ -1,0 +1,232 @@
+package looptest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/portrait"
+)
+
+// The pools of every world.
+const (
+	OnlinePool  fleet.PoolID = "online"
+	OfflinePool fleet.PoolID = "offline"
+)
+
+// Options size a world.
+type Options struct {
+	// Start is when the loop begins to run; history reaches back to Start − History.
+	Start   time.Time
+	History time.Duration
+	// Services and the machines of either pool.
+	Services, Online, Offline int
+	// Peak is the CPU that one service uses at the top of its day, in cores.
+	Peak float64
+	// StartUp is the time from an online pod's binding to Ready.
+	StartUp time.Duration
+	// Twist, when set, replaces the truth: what it returns is what is measured of a service at a time.
+	Twist func(id fleet.ServiceID, at time.Time, load float64) float64
+}
+
+// Default is a world of eight services on twelve machines of 64 cores.
+func Default() Options {
+	return Options{Start: time.Date(2026, 3, 16, 0, 0, 0, 0, time.UTC), History: 16 * 24 * time.Hour, Services: 8, Online: 12, Offline: 2,
+		Peak: 40, StartUp: time.Minute}
+}
+
+// World is the cluster. Its fields may be set between cycles.
+type World struct {
+	o   Options
+	now time.Time
+	// Until ends a run: Park cancels it there.
+	until  time.Time
+	cancel context.CancelFunc
+
+	nodes    []fleet.Node
+	services []fleet.Service
+	jobs     []fleet.Job
+	loans    []fleet.Loan
+	pods     []*pod
+	made     int
+	live     map[fleet.ServiceID]hpa.Live
+	epoch    int64
+
+	// Frozen, when not empty, freezes the fleet.
+	Frozen string
+	// ObserveErr, HistoryErr, StoreErr and ApplyErr are what the ports answer while they are set.
+	ObserveErr, HistoryErr, StoreErr, ApplyErr error
+	// Pools are the terms of the two pools.
+	Pools []fleet.Pool
+
+	// Reports, Records and Evicted are what was reported, journalled and evicted so far.
+	Reports []Told
+	Records []loop.Record
+	Evicted []fleet.Pod
+	// Reads are the calls of Since: how many services, from when.
+	Reads []Read
+	// Each, when set, is called with every snapshot that the loop is given.
+	Each func(s *fleet.Snapshot)
+
+	Store
+}
+
+// Told is what one report said of the loop's dependencies.
+type Told struct {
+	At                   time.Time
+	HistoryErr, StoreErr error
+	Summaries            map[fleet.ServiceID]loop.Summary
+}
+
+// Read is one reading of history.
+type Read struct {
+	At, From time.Time
+	Services int
+}
+
+// New returns a world at o.Start, with every service at the replicas that its load asks for.
+func New(o Options) *World {
+	w := &World{o: o, now: o.Start, live: map[fleet.ServiceID]hpa.Live{}}
+	w.Pools = []fleet.Pool{
+		{ID: OfflinePool, Class: fleet.Offline, Mode: fleet.Auto},
+		{ID: OnlinePool, Class: fleet.Online, Mode: fleet.Auto, Unit: fleet.UnitSocket, LowWatermark: 0.05, HighWatermark: 0.1, Notice: time.Minute,
+			NoticeMax: 5 * time.Minute, MovesAtOnce: 4, MovesPerHour: 20, MinimumTerm: 30 * time.Minute},
+	}
+	for i := range o.Online + o.Offline {
+		pool := OnlinePool
+		if i >= o.Online {
+			pool = OfflinePool
+		}
+		w.nodes = append(w.nodes, machine(i, pool))
+	}
+	for i := range o.Services {
+		w.services = append(w.services, service(i, o.Start))
+	}
+	w.jobs = []fleet.Job{{ID: "batch/train", UID: "train", Checkpoint: 20 * time.Second, Created: o.Start, Members: []fleet.Member{{Role: "worker", Kind: "Job",
+		Workload: fleet.Name{Namespace: "batch", Name: "train"}, Min: int32(o.Offline), Max: 1000, Remaining: -1,
+		Request: fleet.Resources{CPU: 8000, Memory: 16 * fleet.GiB}}}}}
+	for i := range w.services {
+		w.services[i].Desired = fleet.KnownAt(int32(w.Truth(w.services[i].ID, o.Start)/(0.5*w.services[i].Request.CPU.Cores()))+1, o.Start)
+	}
+	w.reconcile()
+	for _, p := range w.pods {
+		p.Ready, p.ReadySince = true, fleet.KnownAt(o.Start, o.Start)
+	}
+	return w
+}
+
+func machine(i int, pool fleet.PoolID) fleet.Node {
+	n := fleet.Node{ID: fleet.NodeID(fmt.Sprintf("uid-%03d", i)), Name: fmt.Sprintf("node-%03d", i), Zone: fmt.Sprintf("z%d", i%3), Pool: pool,
+		Allocatable: fleet.Resources{CPU: 64000, Memory: 256 * fleet.GiB, Pods: 110}, Ready: true, AgentAlive: true}
+	for c := range 4 {
+		n.Cells = append(n.Cells, fleet.Cell{ID: c, Socket: c / 2, Capacity: fleet.Resources{CPU: 16000, Memory: 64 * fleet.GiB}})
+	}
+	if pool == OfflinePool {
+		n.Marks = fleet.NodeMarks{HolderTaint: true, OfflineLabel: true}
+	}
+	return n
+}
+
+func service(i int, now time.Time) fleet.Service {
+	name := fleet.Name{Namespace: "shop", Name: fmt.Sprintf("svc-%03d", i)}
+	return fleet.Service{ID: fleet.ServiceID(name.String()), UID: fleet.UID("uid-" + name.Name), Target: name, TargetKind: "Deployment", TargetFound: true,
+		Mode: fleet.Auto, Pause: fleet.PauseNone, Actuation: fleet.ByScale, SLO: fleet.SLO{Utilisation: 0.7}, Min: 1, Max: 200, Quantile: 0.95,
+		Stabilisation: 5 * time.Minute, Steerable: true, Request: fleet.Resources{CPU: 2000, Memory: 4 * fleet.GiB}, Created: now.Add(-30 * 24 * time.Hour)}
+}
+
+// Service is one of the world's services, to be bent between cycles.
+func (w *World) Service(i int) *fleet.Service { return &w.services[i] }
+
+// Loans are the loans as they stand.
+func (w *World) Loans() []fleet.Loan { return slices.Clone(w.loans) }
+
+// Ports joins a loop to the world.
+func (w *World) Ports() loop.Ports {
+	return loop.Ports{Observer: w, History: w, Actuator: w, Reporter: w, Journal: w, Memory: w, Clock: w}
+}
+
+// Run turns the loop under a leader's epoch until the world's time is until.
+func (w *World) Run(l *loop.Loop, epoch int64, until time.Time) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	w.until, w.cancel, w.epoch = until, cancel, epoch
+	return l.Run(ctx, epoch)
+}
+
+// Now implements loop.Clock.
+func (w *World) Now() time.Time { return w.now }
+
+// At implements loop.Clock: the world has one clock.
+func (w *World) At(stamp time.Time) time.Time { return stamp }
+
+// Park implements loop.Clock: time passes at once, and the world with it.
+func (w *World) Park(_ context.Context, until time.Time, _ bool) error {
+	w.now = until
+	w.reconcile()
+	if !w.now.Before(w.until) {
+		w.cancel()
+	}
+	return nil
+}
+
+// Snapshot implements loop.Observer.
+func (w *World) Snapshot(context.Context) (*fleet.Snapshot, error) {
+	if w.ObserveErr != nil {
+		return nil, w.ObserveErr
+	}
+	s := w.facts()
+	if w.Each != nil {
+		w.Each(s)
+	}
+	return s, nil
+}
+
+// facts is the world as a snapshot that shares nothing with it.
+func (w *World) facts() *fleet.Snapshot {
+	s := &fleet.Snapshot{At: w.now, LeaderEpoch: w.epoch, Frozen: w.Frozen, Nodes: slices.Clone(w.nodes), Pools: slices.Clone(w.Pools),
+		Services: slices.Clone(w.services), Jobs: slices.Clone(w.jobs), Loans: slices.Clone(w.loans)}
+	for i := range s.Nodes {
+		s.Nodes[i].Share.Parcels = slices.Clone(s.Nodes[i].Share.Parcels)
+	}
+	of := map[fleet.ServiceID]int{}
+	for i := range s.Services {
+		of[s.Services[i].ID] = i
+	}
+	for _, p := range w.pods {
+		s.Pods = append(s.Pods, p.Pod)
+		if i, ok := of[p.Service]; ok {
+			s.Services[i].Pods = append(s.Services[i].Pods, p.Pod)
+		}
+	}
+	for i := range s.Jobs {
+		s.Jobs[i].Members = slices.Clone(s.Jobs[i].Members)
+	}
+	s.Sort()
+	return s
+}
+
+// Report implements loop.Reporter.
+func (w *World) Report(_ context.Context, r *loop.Report) error {
+	w.Reports = append(w.Reports, Told{At: r.Snapshot.At, HistoryErr: r.HistoryErr, StoreErr: r.StoreErr, Summaries: r.Summaries})
+	return nil
+}
+
+// ErrDown is a dependency that does not answer.
+var ErrDown = errors.New("connection refused")
+
+var (
+	_ loop.Observer = (*World)(nil)
+	_ loop.History  = (*World)(nil)
+	_ loop.Actuator = (*World)(nil)
+	_ loop.Reporter = (*World)(nil)
+	_ loop.Journal  = (*World)(nil)
+	_ loop.Memory   = (*World)(nil)
+	_ loop.Clock    = (*World)(nil)
+
+	_ = portrait.Version
+)
