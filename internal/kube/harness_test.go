@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	fakediscovery "k8s.io/client-go/discovery/fake"
 	fakedynamic "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
@@ -46,13 +48,16 @@ type world struct {
 	clock *virtualClock
 	core  *fake.Clientset
 	dyn   *fakedynamic.FakeDynamicClient
+	// version is the resourceVersion given out last.
+	version atomic.Int64
 }
 
 // newWorld starts a cluster that holds the objects: those of Kubernetes, and those of ours.
-func newWorld(t *testing.T, objects ...metav1.Object) *world {
+func newWorld(t testing.TB, objects ...metav1.Object) *world {
 	t.Helper()
 	core, ours := sortOut(t, objects)
 	w := &world{clock: &virtualClock{t0}, core: fake.NewClientset(core...)}
+	w.version.Store(1000)
 	kinds := map[schema.GroupVersionResource]string{gvrTopologies: "NodeResourceTopologyList", gvrScaledObjects: "ScaledObjectList"}
 	resources := map[string][]metav1.APIResource{
 		gvrTopologies.GroupVersion().String():    {{Name: gvrTopologies.Resource}},
@@ -68,7 +73,8 @@ func newWorld(t *testing.T, objects ...metav1.Object) *world {
 		d.Resources = append(d.Resources, &metav1.APIResourceList{GroupVersion: version, APIResources: list})
 	}
 	w.dyn = fakedynamic.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, ours...)
-	o, err := Options{Namespace: ourNamespace, Identity: "test", Clock: w.clock, Log: slog.New(slog.DiscardHandler)}.withDefaults()
+	w.dyn.PrependReactor("*", "*", w.serve)
+	o, err := Options{Namespace: ourNamespace, Identity: "test", Clock: w.clock, Log: slog.New(slog.DiscardHandler), SeeWithin: 50 * time.Millisecond}.withDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,8 +86,20 @@ func newWorld(t *testing.T, objects ...metav1.Object) *world {
 	return w
 }
 
+// serve does what the API server does and the fake does not: every new object gets a UID, and every write a new resourceVersion.
+func (w *world) serve(a clienttesting.Action) (bool, runtime.Object, error) {
+	if x, ok := a.(clienttesting.CreateAction); ok && (a.GetVerb() == "create" || a.GetVerb() == "update") {
+		u := x.GetObject().(*unstructured.Unstructured)
+		if u.GetUID() == "" {
+			u.SetUID(uidOf(u.GetKind(), u.GetName()))
+		}
+		u.SetResourceVersion(fmt.Sprint(w.version.Add(1)))
+	}
+	return false, nil, nil
+}
+
 // sortOut sorts objects by the client that holds them.
-func sortOut(t *testing.T, objects []metav1.Object) (core, ours []runtime.Object) {
+func sortOut(t testing.TB, objects []metav1.Object) (core, ours []runtime.Object) {
 	t.Helper()
 	for _, o := range objects {
 		if gvr, ok := gvrOf(o); ok {
@@ -121,7 +139,7 @@ func gvrOf(o metav1.Object) (schema.GroupVersionResource, bool) {
 	return schema.GroupVersionResource{}, false
 }
 
-func (w *world) snapshot(t *testing.T) *fleet.Snapshot {
+func (w *world) snapshot(t testing.TB) *fleet.Snapshot {
 	t.Helper()
 	s, err := w.Snapshot(t.Context())
 	if err != nil {

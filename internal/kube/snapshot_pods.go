@@ -11,22 +11,28 @@ import (
 
 // addPods copies every live pod and says whose it is.
 func (a *assembly) addPods() {
-	all := a.c.pods.all()
+	all := slices.DeleteFunc(a.c.pods.all(), func(f *podFacts) bool { return f.finished })
 	// By name first, so that each service's list and the snapshot's are built in order and sorting them again costs one pass.
 	slices.SortFunc(all, func(x, y *podFacts) int { return x.pod.Name.Compare(y.pod.Name) })
-	a.s.Pods = make([]fleet.Pod, 0, len(all))
-	for _, f := range all {
-		if f.finished {
-			continue
-		}
-		p := f.pod
+	a.s.Pods = make([]fleet.Pod, len(all))
+	owners, counts := make([]int, len(all)), make([]int, len(a.s.Services))
+	for i, f := range all {
+		p := &a.s.Pods[i]
+		*p = f.pod
 		p.Created = a.at(f.CreationTimestamp.Time)
 		p.Node = a.nodeIDs[p.NodeName]
-		service := a.claim(&p, f)
-		a.s.Pods = append(a.s.Pods, p)
-		if service >= 0 {
-			s := &a.s.Services[service]
-			s.Pods = append(s.Pods, p)
+		owners[i] = a.claim(p, f)
+		if owners[i] >= 0 {
+			counts[owners[i]]++
+		}
+	}
+	for i := range a.s.Services {
+		a.s.Services[i].Pods = make([]fleet.Pod, 0, counts[i])
+	}
+	for i, owner := range owners {
+		if owner >= 0 {
+			s := &a.s.Services[owner]
+			s.Pods = append(s.Pods, a.s.Pods[i])
 		}
 	}
 }

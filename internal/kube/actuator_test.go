@@ -1,0 +1,487 @@
+package kube
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/planner"
+)
+
+// writes records every call that changes something, in order, as "verb resource/subresource name".
+type writes struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (w *world) recordWrites() *writes {
+	rec := &writes{}
+	note := func(a clienttesting.Action) (bool, runtime.Object, error) {
+		line := a.GetVerb() + " " + a.GetResource().Resource
+		if s := a.GetSubresource(); s != "" {
+			line += "/" + s
+		}
+		switch x := a.(type) {
+		case clienttesting.PatchAction:
+			line += " " + x.GetName()
+		case clienttesting.DeleteAction:
+			line += " " + x.GetName()
+		case clienttesting.CreateAction: // and updates, which have the same shape
+			if o, ok := x.GetObject().(metav1.Object); ok {
+				line += " " + o.GetName()
+			}
+		}
+		rec.mu.Lock()
+		defer rec.mu.Unlock()
+		rec.list = append(rec.list, line)
+		return false, nil, nil
+	}
+	for _, verb := range []string{"create", "update", "patch", "delete"} {
+		w.core.PrependReactor(verb, "*", note)
+		w.dyn.PrependReactor(verb, "*", note)
+	}
+	return rec
+}
+
+// without leaves out what the recorder of events writes on its own time.
+func (r *writes) without(resource string) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(r.list), func(s string) bool { return strings.Contains(s, " "+resource) })
+}
+
+func (w *world) do(t *testing.T, p planner.Plan) []loop.Result {
+	t.Helper()
+	p.At, p.LeaderEpoch = t0, 7
+	r, err := w.Apply(t.Context(), &p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Results
+}
+
+func outcomesOf(rs []loop.Result) []string {
+	var out []string
+	for _, r := range rs {
+		out = append(out, fmt.Sprintf("%s %s %s", r.Action, r.Subject, r.Outcome))
+	}
+	return out
+}
+
+// scaleReactor answers the scale subresource of Deployments, which the fake does not know, from a conflict on.
+func (w *world) scaleReactor(conflicts int, now int32) *[]string {
+	var sent []string
+	w.core.PrependReactor("patch", "deployments", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if a.GetSubresource() != "scale" {
+			return false, nil, nil
+		}
+		sent = append(sent, string(a.(clienttesting.PatchAction).GetPatch()))
+		if len(sent) <= conflicts {
+			return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "deployments"}, "cart", errors.New("changed"))
+		}
+		return true, &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "100"}}, nil
+	})
+	w.core.PrependReactor("get", "deployments", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if a.GetSubresource() != "scale" {
+			return false, nil, nil
+		}
+		return true, &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{UID: uidOf("Deployment", "cart"), ResourceVersion: "200"},
+			Spec: autoscalingv1.ScaleSpec{Replicas: now}}, nil
+	})
+	return &sent
+}
+
+func lowerCart() planner.Scale {
+	return planner.Scale{Service: "shop/cart", Target: fleet.Name{Namespace: "shop", Name: "cart"}, Kind: "Deployment", By: fleet.ByScale, From: 3, To: 2}
+}
+
+func TestApplyScale(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		conflicts int
+		now       int32
+		versions  []string
+		want      loop.Outcome
+	}{
+		{"at once", 0, 3, []string{"100"}, loop.Done},
+		{"a conflict that changed nothing", 1, 3, []string{"100", "200"}, loop.Done},
+		{"a conflict that changed the replicas", 1, 4, []string{"100"}, loop.Stale},
+		{"two conflicts", 2, 3, []string{"100", "200"}, loop.Stale},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, shop()...)
+			sent := w.scaleReactor(c.conflicts, c.now)
+			rs := w.do(t, planner.Plan{Lowers: []planner.Scale{lowerCart()}})
+			if rs[0].Outcome != c.want || rs[0].Subject != "shop/cart" {
+				t.Errorf("result = %+v, want %s", rs[0], c.want)
+			}
+			var versions []string
+			for _, body := range *sent {
+				var s autoscalingv1.Scale
+				if err := json.Unmarshal([]byte(body), &s); err != nil {
+					t.Fatal(err)
+				}
+				if s.Spec.Replicas != 2 {
+					t.Errorf("sent %s", body)
+				}
+				versions = append(versions, s.ResourceVersion)
+			}
+			if diff := cmp.Diff(c.versions, versions); diff != "" {
+				t.Errorf("resourceVersions sent (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestApplyMarksLeaversBeforeTheScale(t *testing.T) {
+	w := newWorld(t, shop()...)
+	w.scaleReactor(0, 3)
+	rec := w.recordWrites()
+	a := lowerCart()
+	a.Leavers = []planner.PodRef{{Name: fleet.Name{Namespace: "shop", Name: "cart-b"}, ID: fleet.UID(uidOf("Pod", "cart-b"))}}
+	if rs := w.do(t, planner.Plan{Lowers: []planner.Scale{a}}); rs[0].Outcome != loop.Done {
+		t.Fatalf("result = %+v", rs[0])
+	}
+	if diff := cmp.Diff([]string{"patch pods cart-b", "patch deployments/scale cart"}, rec.without("events")); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+}
+
+func TestApplyHoldsBackAWholePlan(t *testing.T) {
+	frozen := &corev1.Namespace{ObjectMeta: objectMeta("Namespace", "", ourNamespace)}
+	frozen.Annotations = map[string]string{v1alpha1.AnnotationFreeze: "network change"}
+	w := newWorld(t, append(shop(), frozen)...)
+	rec := w.recordWrites()
+	rs := w.do(t, planner.Plan{Lowers: []planner.Scale{lowerCart()}})
+	if rs[0].Outcome != loop.Stale || !strings.Contains(rs[0].Message, "frozen: network change") {
+		t.Errorf("result = %+v", rs[0])
+	}
+	w2 := newWorld(t, shop()...)
+	rec2 := w2.recordWrites()
+	w2.lead(8) // the plan of epoch 7 is of the leader before
+	rs = w2.do(t, planner.Plan{Lowers: []planner.Scale{lowerCart()}})
+	if rs[0].Outcome != loop.Stale || !strings.Contains(rs[0].Message, "leader epoch 7") {
+		t.Errorf("result = %+v", rs[0])
+	}
+	if got := append(rec.without("events"), rec2.without("events")...); len(got) != 0 {
+		t.Errorf("written all the same: %v", got)
+	}
+}
+
+// lending is a machine n1 of pool web beside the pool batch.
+func lending(more ...metav1.Object) []metav1.Object {
+	return append([]metav1.Object{node("n1", inWeb), pool("web", "Online", inWeb), pool("batch", "Offline", inBatch)}, more...)
+}
+
+func beginOn(name string, cells ...int) planner.Move {
+	l := fleet.Loan{ID: fleet.LoanID(name), Node: fleet.NodeID(uidOf("Node", "n1")), NodeName: "n1", Kind: fleet.KindNode, Cells: cells,
+		Capacity: fleet.Resources{CPU: 64000, Memory: 256 * fleet.GiB}, From: "web", To: "batch"}.Begin(t0, "ebb")
+	return planner.Move{Kind: planner.MoveBegin, Before: l, After: l, Node: "n1"}
+}
+
+func TestApplyBegin(t *testing.T) {
+	w := newWorld(t, lending()...)
+	rec := w.recordWrites()
+	// Two sockets of one machine: the second entry must not undo the first.
+	rs := w.do(t, planner.Plan{Moves: []planner.Move{beginOn("l-a", 0, 1), beginOn("l-b", 2, 3)}})
+	if diff := cmp.Diff([]string{"Move l-a Done", "Move l-b Done"}, outcomesOf(rs)); diff != "" {
+		t.Fatalf("results (-want +got):\n%s\n%+v", diff, rs)
+	}
+	want := []string{
+		"create loans l-a", "create nodeshares n1", "update loans/status l-a",
+		"create loans l-b", "update nodeshares n1", "update loans/status l-b",
+	}
+	if diff := cmp.Diff(want, rec.without("events")); diff != "" {
+		t.Errorf("the loan comes before its effect, and its phase after the share (-want +got):\n%s", diff)
+	}
+	s := w.share(t, "n1")
+	if len(s.Spec.Parcels) != 2 || s.Spec.LeaderEpoch != 7 || s.Spec.Parcels[0].LoanName != "l-a" || s.Spec.Parcels[0].Next != "batch" || s.Spec.Parcels[0].Holder != "web" {
+		t.Errorf("share = %+v", s.Spec)
+	}
+	if o := s.OwnerReferences; len(o) != 1 || o[0].Kind != "Node" || o[0].UID != uidOf("Node", "n1") {
+		t.Errorf("owners of the share = %+v: it must go with its machine", o)
+	}
+	l := w.loanObject(t, "l-a")
+	if l.Status.Phase != "Emptying" || l.Status.Epoch != 1 || l.Status.LeaderEpoch != 7 || len(l.Status.History) != 1 || l.Spec.From != "web" {
+		t.Errorf("loan = %+v", l)
+	}
+}
+
+func TestApplyBeginTakesALoanBackWhenTheShareIsLost(t *testing.T) {
+	w := newWorld(t, lending()...)
+	w.dyn.PrependReactor("create", "nodeshares", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "nodeshares"}, "n1")
+	})
+	rec := w.recordWrites()
+	rs := w.do(t, planner.Plan{Moves: []planner.Move{beginOn("l-a", 0)}})
+	if rs[0].Outcome != loop.Stale {
+		t.Errorf("result = %+v: somebody else wrote the share", rs[0])
+	}
+	if diff := cmp.Diff([]string{"create loans l-a", "create nodeshares n1", "delete loans l-a"}, rec.without("events")); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+}
+
+func TestApplyStepsAndForgets(t *testing.T) {
+	w := newWorld(t, lending(loan("l", "n1", "Draining", 3, 0), nodeShare("n1", "l", "batch", "web", 3, true, 0))...)
+	rec := w.recordWrites()
+	before := *w.snapshot(t).Loan("l")
+	after, err := before.Return(t0, w.snapshot(t).Nodes[0].Share.Find("l"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rs := w.do(t, planner.Plan{Moves: []planner.Move{{Kind: planner.MoveReturn, Before: before, After: after, Node: "n1"}}}); rs[0].Outcome != loop.Done {
+		t.Fatalf("return: %+v", rs)
+	}
+	if e := w.share(t, "n1").Spec.Parcels[0]; e.Holder != "web" || e.Next != "" || e.Epoch != 3 {
+		t.Errorf("entry after the return = %+v", e)
+	}
+	if l := w.loanObject(t, "l"); l.Status.Phase != "Returned" || timeOf(l.Status.CleanTime) != t0.Add(-time.Minute) {
+		t.Errorf("loan after the return = %+v", l.Status)
+	}
+	// The same step again: the facts moved on.
+	if rs := w.do(t, planner.Plan{Moves: []planner.Move{{Kind: planner.MoveReturn, Before: before, After: after, Node: "n1"}}}); rs[0].Outcome != loop.Stale {
+		t.Errorf("the same step twice: %+v", rs)
+	}
+	gone := *w.snapshot(t).Loan("l")
+	if rs := w.do(t, planner.Plan{Moves: []planner.Move{{Kind: planner.MoveForget, Before: gone, After: gone, Node: "n1"}}}); rs[0].Outcome != loop.Done {
+		t.Fatalf("forget: %+v", rs)
+	}
+	want := []string{"update nodeshares n1", "update loans/status l", "update nodeshares n1", "delete loans l"}
+	if diff := cmp.Diff(want, rec.without("events")); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+}
+
+// recall is a machine on its way home with two offline pods.
+func recall() []metav1.Object {
+	a, b := pod("train", "bert-0", "n1", "Job", "bert"), pod("train", "bert-1", "n1", "Job", "bert")
+	return lending(loan("l", "n1", "Draining", 3, 0), nodeShare("n1", "l", "batch", "web", 3, false, 0), batchJob("bert", 2), elasticJob("bert"), a, b)
+}
+
+func evict(name string) planner.Eviction {
+	return planner.Eviction{Pod: planner.PodRef{Name: fleet.Name{Namespace: "train", Name: name}, ID: fleet.UID(uidOf("Pod", name))}, Loan: "l", Job: "train/bert"}
+}
+
+func TestApplyEvictsAfterTheLedger(t *testing.T) {
+	w := newWorld(t, recall()...)
+	rec := w.recordWrites()
+	rs := w.do(t, planner.Plan{Evictions: []planner.Eviction{evict("bert-0"), evict("bert-1"), evict("bert-9")}})
+	if diff := cmp.Diff([]string{"Evict train/bert-0 Done", "Evict train/bert-1 Done", "Evict train/bert-9 Stale"}, outcomesOf(rs)); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+	want := []string{"update capacitypools/status web", "create pods/eviction bert-0", "create pods/eviction bert-1"}
+	if diff := cmp.Diff(want, rec.without("events")); diff != "" {
+		t.Errorf("the ledger is written once, and first (-want +got):\n%s", diff)
+	}
+	d := w.poolObject(t, "web").Status.Disruptions
+	if d.Recalls != 2 || d.Evictions != 0 || !d.WindowStart.Time.Equal(t0) {
+		t.Errorf("ledger = %+v: two recalls, on a line of their own", d)
+	}
+}
+
+func TestApplyEvictsNothingWithoutALedger(t *testing.T) {
+	w := newWorld(t, recall()...)
+	w.dyn.PrependReactor("update", "capacitypools", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewInternalError(errors.New("the store is full"))
+	})
+	rec := w.recordWrites()
+	rs := w.do(t, planner.Plan{Evictions: []planner.Eviction{evict("bert-0"), evict("bert-1")}})
+	if diff := cmp.Diff([]string{"Evict train/bert-0 Failed", "Evict train/bert-1 Failed"}, outcomesOf(rs)); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"update capacitypools/status web"}, rec.without("events")); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+}
+
+func TestApplyEvictionRefusedByABudget(t *testing.T) {
+	w := newWorld(t, recall()...)
+	w.core.PrependReactor("create", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		return a.GetSubresource() == "eviction", nil, apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 10)
+	})
+	rs := w.do(t, planner.Plan{Evictions: []planner.Eviction{evict("bert-0")}})
+	if rs[0].Outcome != loop.Failed || !strings.Contains(rs[0].Message, "disruption budget") {
+		t.Errorf("result = %+v: the pod stays and is asked again in the next cycle", rs[0])
+	}
+}
+
+func TestLedgerBoundsWhatIsNoRecall(t *testing.T) {
+	objects := recall()
+	for _, o := range objects {
+		if p, ok := o.(*v1alpha1.CapacityPool); ok && p.Name == "web" {
+			p.Spec.Disruptions.EvictionsPerMinute = ptr(int32(3))
+			p.Status.Disruptions = v1alpha1.DisruptionLedger{WindowStart: ourTime(20 * time.Second), Evictions: 2, Recalls: 50}
+		}
+	}
+	w := newWorld(t, objects...)
+	free := func(name string) planner.Eviction { e := evict(name); e.Loan = ""; return e }
+	rs := w.do(t, planner.Plan{Evictions: []planner.Eviction{free("bert-0"), free("bert-1")}})
+	if diff := cmp.Diff([]string{"Evict train/bert-0 Done", "Evict train/bert-1 Failed"}, outcomesOf(rs)); diff != "" {
+		t.Errorf("two of three a minute were spent (-want +got):\n%s\n%+v", diff, rs)
+	}
+	if d := w.poolObject(t, "web").Status.Disruptions; d.Evictions != 3 || d.Recalls != 50 {
+		t.Errorf("ledger = %+v", d)
+	}
+}
+
+func TestApplyNotice(t *testing.T) {
+	objects := lending(loan("l", "n1", "Noticed", 3, 0), nodeShare("n1", "l", "batch", "web", 3, false, 0), batchJob("bert", 2), elasticJob("bert"),
+		pod("train", "bert-0", "n1", "Job", "bert"))
+	w := newWorld(t, objects...)
+	n := planner.Notice{Pod: evict("bert-0").Pod, Loan: "l", Epoch: 3, Deadline: t0.Add(90*time.Second + time.Millisecond)}
+	if rs := w.do(t, planner.Plan{Notices: []planner.Notice{n}}); rs[0].Outcome != loop.Done {
+		t.Fatalf("result = %+v", rs[0])
+	}
+	p, err := w.core.CoreV1().Pods("train").Get(t.Context(), "bert-0", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := p.Annotations[v1alpha1.AnnotationNotice], `{"deadline":"2026-06-01T12:01:31Z","epoch":3,"loan":"l"}`; got != want {
+		t.Errorf("notice = %s, want %s (rounded up: a deadline never comes early)", got, want)
+	}
+	if f := newPodFacts(p); f.pod.NoticeEpoch != 3 || f.pod.NoticeLoan != "l" {
+		t.Errorf("the notice is not read back: %+v", f.pod)
+	}
+}
+
+func TestFillerPod(t *testing.T) {
+	w := newWorld(t, lending()...)
+	f := planner.Filler{Name: "filler-n1", Node: "n1", Room: fleet.Resources{CPU: 8000, Memory: 4 * fleet.GiB, GPU: 2}, Purpose: "KeptSocket"}
+	if rs := w.do(t, planner.Plan{Fillers: []planner.Filler{f}}); rs[0].Outcome != loop.Done {
+		t.Fatalf("result = %+v", rs[0])
+	}
+	p, err := w.core.CoreV1().Pods(ourNamespace).Get(t.Context(), "filler-n1", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := newPodFacts(p)
+	if got.pod.HoldsOn != "n1" || p.Spec.NodeName != "" || got.component != v1alpha1.ComponentFiller || !got.tolerates {
+		t.Errorf("filler = %+v", got)
+	}
+	if want := (fleet.Resources{CPU: 8000, Memory: 4 * fleet.GiB, GPU: 2, Pods: 1}); got.pod.Requests != want {
+		t.Errorf("room = %v, want %v", got.pod.Requests, want)
+	}
+	if *p.Spec.PreemptionPolicy != corev1.PreemptNever || *p.Spec.TerminationGracePeriodSeconds != 0 || p.Spec.PriorityClassName != fillerPriorityClass {
+		t.Errorf("a filler preempts nobody and goes at once: %+v", p.Spec)
+	}
+	if q := p.Spec.Containers[0].Resources.Limits[gpuResource]; q.Value() != 2 {
+		t.Error("an extended resource needs a limit equal to its request")
+	}
+}
+
+func TestMarkPatch(t *testing.T) {
+	taint := func(key string) corev1.Taint { return corev1.Taint{Key: key, Effect: corev1.TaintEffectNoExecute} }
+	a := &applier{plan: &planner.Plan{LeaderEpoch: 7}}
+	for _, c := range []struct {
+		name string
+		node func(*corev1.Node)
+		want fleet.NodeMarks
+		body string
+	}{
+		{"lend: other taints stay", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{taint("maintenance")} }, fleet.NodeMarks{HolderTaint: true, KeepNode: true},
+			`{"metadata":{"annotations":{"cluster-autoscaler.kubernetes.io/scale-down-disabled":"true","karpenter.sh/do-not-disrupt":"true","springtide.dev/keep-node":"cluster-autoscaler.kubernetes.io/scale-down-disabled,karpenter.sh/do-not-disrupt","springtide.dev/leader-epoch":"7"},"labels":{"springtide.dev/offline":null},"resourceVersion":"100"},"spec":{"taints":[{"key":"maintenance","effect":"NoExecute"},{"key":"springtide.dev/holder","value":"offline","effect":"NoSchedule"}]}}`},
+		{"home: only what we added goes", func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{holderTaint()}
+			n.Annotations = map[string]string{annotationScaleDownDisabled: "true", annotationDoNotDisrupt: "true", annotationKept: annotationDoNotDisrupt}
+		}, fleet.NodeMarks{},
+			`{"metadata":{"annotations":{"karpenter.sh/do-not-disrupt":null,"springtide.dev/keep-node":null,"springtide.dev/leader-epoch":"7"},"labels":{"springtide.dev/offline":null},"resourceVersion":"100"},"spec":{"taints":[]}}`},
+		{"open to offline: taints are left alone", func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{holderTaint(), taint("x")}
+			n.Annotations = map[string]string{annotationScaleDownDisabled: "true", annotationDoNotDisrupt: "true", annotationKept: ""}
+		}, fleet.NodeMarks{HolderTaint: true, OfflineLabel: true, KeepNode: true},
+			`{"metadata":{"annotations":{"springtide.dev/keep-node":"","springtide.dev/leader-epoch":"7"},"labels":{"springtide.dev/offline":"true"},"resourceVersion":"100"}}`},
+	} {
+		n := node("n1", nil)
+		c.node(n)
+		if diff := cmp.Diff(c.body, string(a.markPatch(newNodeFacts(n), c.want))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+func TestLoanStatusKeepsABoundedHistory(t *testing.T) {
+	var s v1alpha1.LoanStatus
+	l := fleet.Loan{ID: "l"}.Begin(t0, "ebb")
+	for i := range 3 * v1alpha1.MaxLoanHistory {
+		l.Epoch = int64(i + 1)
+		s = loanStatus(s, &l, 7)
+		s = loanStatus(s, &l, 7) // the same again is no step
+	}
+	if len(s.History) != v1alpha1.MaxLoanHistory || s.History[len(s.History)-1].Epoch != int64(3*v1alpha1.MaxLoanHistory) {
+		t.Errorf("%d entries, the last %+v", len(s.History), s.History[len(s.History)-1])
+	}
+	l.Deadline, l.Due = t0.Add(1500*time.Millisecond), t0.Add(1500*time.Millisecond)
+	s = loanStatus(s, &l, 7)
+	if !s.Deadline.Time.Equal(t0.Add(2*time.Second)) || !s.Due.Time.Equal(t0.Add(time.Second)) {
+		t.Errorf("deadline %v, due %v: a deadline is rounded up, a due time never moves later", s.Deadline, s.Due)
+	}
+}
+
+func TestOutcomeOf(t *testing.T) {
+	gr := schema.GroupResource{Resource: "loans"}
+	for _, c := range []struct {
+		err  error
+		want loop.Outcome
+	}{
+		{apierrors.NewConflict(gr, "l", errors.New("x")), loop.Stale},
+		{fmt.Errorf("write: %w", apierrors.NewNotFound(gr, "l")), loop.Stale},
+		{apierrors.NewAlreadyExists(gr, "l"), loop.Stale},
+		{fmt.Errorf("door: %w", stale("moved on")), loop.Stale},
+		{apierrors.NewTooManyRequests("budget", 1), loop.Failed},
+		{apierrors.NewForbidden(gr, "l", errors.New("no right")), loop.Failed},
+		{errors.New("connection refused"), loop.Failed},
+	} {
+		if got := outcomeOf(c.err); got != c.want {
+			t.Errorf("%v: %s, want %s", c.err, got, c.want)
+		}
+	}
+}
+
+func (w *world) share(t *testing.T, name string) *v1alpha1.NodeShare {
+	return object[v1alpha1.NodeShare](t, w, gvrShares, name)
+}
+
+func (w *world) loanObject(t *testing.T, name string) *v1alpha1.Loan {
+	return object[v1alpha1.Loan](t, w, gvrLoans, name)
+}
+
+func (w *world) poolObject(t *testing.T, name string) *v1alpha1.CapacityPool {
+	return object[v1alpha1.CapacityPool](t, w, gvrPools, name)
+}
+
+func object[A any](t *testing.T, w *world, gvr schema.GroupVersionResource, name string) *A {
+	t.Helper()
+	ns, name := "", name
+	if i := strings.IndexByte(name, '/'); i >= 0 {
+		ns, name = name[:i], name[i+1:]
+	}
+	var u *unstructured.Unstructured
+	u, err := w.dyn.Resource(gvr).Namespace(ns).Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := decode[A](u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
