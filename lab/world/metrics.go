@@ -121,7 +121,7 @@ func (w *World) podMeta(p *pod) model.PodMeta {
 	o := p.object
 	m := model.PodMeta{
 		Name: fleet.Name{Namespace: o.Namespace, Name: o.Name}, UID: string(o.UID), Node: o.Spec.NodeName,
-		Container: o.Spec.Containers[0].Name, Request: requestsOf(o), Created: w.clock.At(o.CreationTimestamp.Time),
+		Container: o.Spec.Containers[0].Name, Request: p.requests, Created: w.clock.At(o.CreationTimestamp.Time),
 	}
 	if len(o.OwnerReferences) > 0 {
 		m.OwnerKind, m.OwnerName = o.OwnerReferences[0].Kind, o.OwnerReferences[0].Name
@@ -133,7 +133,10 @@ func (w *World) podMeta(p *pod) model.PodMeta {
 	return m
 }
 
-// scrape appends what the exporters say at now. Every exporter is read once a step.
+// stateEvery is how often kube-state-metrics is read, as many clusters do; usage and requests are read every step.
+const stateEvery = 30 * time.Second
+
+// scrape appends what the exporters say at now.
 func (w *World) scrape(now time.Time) error {
 	x := &w.exporters
 	for _, s := range x.model.Fresh() {
@@ -143,8 +146,10 @@ func (w *World) scrape(now time.Time) error {
 		x.series = append(x.series, x.prom.Series(promLabels(s.Labels)))
 	}
 	x.samples = x.model.Usage(x.samples[:0])
-	x.samples = x.model.State(x.samples)
 	x.samples = x.model.HTTP(x.samples)
+	if now.Truncate(stateEvery).Equal(now) {
+		x.samples = x.model.State(x.samples)
+	}
 	x.values = x.values[:0]
 	for _, s := range x.samples {
 		x.values = append(x.values, prom.RefValue{Ref: x.series[s.Handle], Value: s.Value})

@@ -7,9 +7,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	helpers "k8s.io/component-helpers/resource"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
 )
 
 // confineTime is what the node side needs between the cells being free of whom they must be free of and its saying so: moving those who
@@ -43,16 +43,15 @@ type parcelSide struct {
 
 // machineUse is what a machine's pods ask for by side, and who they are.
 type machineUse struct {
-	onlineUse, offlineUse   cellUse
+	onlineUse, offlineUse   fleet.Resources
 	onlinePods, offlinePods []string
 }
 
-// cellUse is an amount in the resources that cells are divided by. Memory follows CPU on the lab's machines but not in its pods, so both
-// count.
-type cellUse struct{ milliCPU, memory int64 }
-
-func (u cellUse) fits(cells int) bool {
-	return u.milliCPU <= int64(cells)*coresPerCell*1000 && u.memory <= int64(cells)*(memoryPerNode/cellsPerNode)<<30
+// fitsCells reports whether an amount fits into a number of cells, by CPU and memory. GPUs are not counted: pods that fit by CPU and
+// memory ask for no more of them than their cells have.
+func fitsCells(r fleet.Resources, n int) bool {
+	room := fleet.Resources{CPU: coresPerCell * 1000, Memory: memoryPerNode / cellsPerNode * fleet.GiB}.Times(int64(n))
+	return r.CPU <= room.CPU && r.Memory <= room.Memory
 }
 
 // nodeSides plays the node side of every NodeShare up to now and returns the reports that changed. A parcel that is being prepared for
@@ -62,6 +61,9 @@ func (u cellUse) fits(cells int) bool {
 func (w *World) nodeSides(now time.Time) []write {
 	w.table.mu.Lock()
 	defer w.table.mu.Unlock()
+	if len(w.table.shares) == 0 {
+		return nil
+	}
 	use := w.table.uses()
 	var writes []write
 	for name, share := range w.table.shares {
@@ -95,15 +97,12 @@ func (t *table) uses() map[string]*machineUse {
 			u = &machineUse{}
 			out[p.object.Spec.NodeName] = u
 		}
-		name := p.object.Namespace + "/" + p.object.Name
-		r := helpers.PodRequests(p.object, helpers.PodResourcesOptions{})
 		use, pods := &u.onlineUse, &u.onlinePods
 		if p.kind == offline {
 			use, pods = &u.offlineUse, &u.offlinePods
 		}
-		use.milliCPU += r.Cpu().MilliValue()
-		use.memory += r.Memory().Value()
-		*pods = append(*pods, name)
+		*use = use.Add(p.requests)
+		*pods = append(*pods, p.object.Namespace+"/"+p.object.Name)
 	}
 	for _, u := range out {
 		slices.Sort(u.onlinePods)
@@ -146,7 +145,7 @@ func (e *parcelSide) play(next string, stays map[string]int, use *machineUse, no
 	if next == offlinePool {
 		leave, occupants, other = use.onlineUse, use.onlinePods, onlinePool
 	}
-	if !leave.fits(stays[other]) {
+	if !fitsCells(leave, stays[other]) {
 		e.freeSince = time.Time{}
 		e.occupants = occupants[:min(len(occupants), occupantsShown)]
 		return

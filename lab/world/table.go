@@ -32,6 +32,8 @@ type pod struct {
 	object *corev1.Pod // as last seen
 	kind   podKind
 	owner  fleet.Name // the Deployment or Job
+	// requests are what the scheduler counts.
+	requests fleet.Resources
 	// boundAt is when it was first seen bound, readyAt when its start-up ends; zero while unbound. goneAt is when its grace ends; zero
 	// while nobody deleted it. Events set them, under the lock.
 	boundAt, readyAt, goneAt time.Time
@@ -186,7 +188,7 @@ func (t *table) mark(change func()) {
 func (t *table) seenPod(o *corev1.Pod) {
 	p := t.pods[o.UID]
 	if p == nil {
-		p = &pod{}
+		p = &pod{requests: requestsOf(o)}
 		p.kind, p.owner = classify(o)
 		t.pods[o.UID] = p
 	}

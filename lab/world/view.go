@@ -4,8 +4,6 @@ import (
 	"math"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/springtide/springtide/fleet"
 )
 
@@ -37,8 +35,8 @@ type View struct {
 	Down []Target
 }
 
-// view looks at the world.
-func (w *World) view() *View {
+// View looks at the world.
+func (w *World) View() *View {
 	report := w.truth.Report(0)
 	v := &View{
 		Start: w.counted, End: w.end, At: w.clock.Now(), WallPerDay: w.wallPerDay(),
@@ -73,7 +71,7 @@ func (t *table) look(v *View) {
 		v.Replicas += int(*d.Spec.Replicas)
 	}
 	for _, p := range t.pods {
-		cores := float64(p.object.Spec.Containers[0].Resources.Requests.Cpu().MilliValue()) / 1000
+		cores := p.requests.CPU.Cores()
 		switch {
 		case p.kind == online && p.object.Spec.NodeName == "":
 			v.Waiting++
@@ -105,14 +103,4 @@ func (t *table) look(v *View) {
 			}
 		}
 	}
-}
-
-// unschedulable reports whether the scheduler found no room for the pod.
-func unschedulable(o *corev1.Pod) bool {
-	for i := range o.Status.Conditions {
-		if c := &o.Status.Conditions[i]; c.Type == corev1.PodScheduled {
-			return c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
-		}
-	}
-	return false
 }

@@ -51,9 +51,9 @@ type World struct {
 	truth         *model.Truth
 	outages       []*outage
 
-	began, countedAt, paced time.Time // by the wall
+	began, countedAt, paced time.Time   // by the wall
 	live                    atomic.Bool // the clock has begun to run
-	wrote                   bool      // the world wrote since the control plane was last quiet
+	wrote                   bool        // the world wrote since the control plane was last quiet
 	apiDown                 bool
 	failures                int // steps in a row whose writes failed
 	violating               int
@@ -316,3 +316,6 @@ func (w *World) Plane() *plane.Plane { return w.plane }
 
 // PrometheusURL is where Prometheus serves.
 func (w *World) PrometheusURL() string { return w.prometheusURL }
+
+// Dir is the directory of this run's data and logs.
+func (w *World) Dir() string { return w.dir }

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/springtide/springtide/lab/model"
+	"github.com/springtide/springtide/lab/view"
+	"github.com/springtide/springtide/lab/world"
+)
+
+// memoryForCPU lets the heap grow to four times what lives before it is collected: the world makes some hundred thousand short-lived
+// samples a second, and shares the machine's cores with a control plane.
+const memoryForCPU = 300
+
+// demoOptions are the flags of `springtide-lab demo`.
+type demoOptions struct {
+	world        world.Options
+	days         float64
+	headless     bool
+	noController bool
+	report       string
+	verbose      bool
+}
+
+// demo replays days of real load on a real control plane, with springtide in charge.
+func demo() *cobra.Command {
+	var o demoOptions
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Replay a day of real load on a real control plane, with springtide in charge",
+		Long: "Starts a control plane and a Prometheus on this machine, loads a fleet, online services made from real load traces and offline jobs\n" +
+			"into it, and replays a day on a virtual clock while springtide runs. At the end it prints what the day came to. Ctrl-C stops\n" +
+			"everything.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	f := cmd.Flags()
+	f.IntVar(&o.world.Nodes, "nodes", 200, "machines")
+	f.IntVar(&o.world.Services, "services", 40, "online services")
+	f.Float64Var(&o.days, "days", 1, "virtual days to replay")
+	f.Float64Var(&o.world.Speed, "speed", 288, "virtual seconds in a second, at most (288: a day in five minutes)")
+	f.Uint64Var(&o.world.Seed, "seed", 1, "what every draw is made from")
+	f.DurationVar(&o.world.WarmUp, "warm-up", 0, "virtual time before the day begins to count (default 30m with a controller)")
+	f.BoolVar(&o.headless, "headless", os.Getenv("HEADLESS") != "", "plain lines instead of the live view")
+	f.StringVar(&o.report, "report", "", "file to write the report to as JSON")
+	f.StringVar(&o.world.Springtide, "springtide", "", "the springtide binary (default: springtide beside this one)")
+	f.BoolVar(&o.noController, "no-controller", false, "run without springtide: a static day")
+	f.StringVar(&o.world.Mode, "mode", "Auto", "mode of every service and pool: Observe, Recommend or Auto")
+	f.StringVar(&o.world.Dir, "data", "", "directory for the lab's data (default: a temporary one)")
+	f.BoolVar(&o.world.Keep, "keep", false, "keep the data and logs at the end")
+	f.StringVar(&o.world.Plane.KWOKBinary, "kwok", "", "the kwok binary (default: kwok beside this one)")
+	f.BoolVar(&o.verbose, "verbose", false, "say where the wall time went")
+	return cmd
+}
+
+func (o *demoOptions) run(ctx context.Context) error {
+	if !(o.days > 0) {
+		return fmt.Errorf("--days %v: want more than 0", o.days)
+	}
+	if err := o.findSpringtide(); err != nil {
+		return err
+	}
+	debug.SetGCPercent(memoryForCPU)
+	screen := view.New(os.Stdout, o.headless)
+	defer screen.Close()
+	o.world.Length = time.Duration(o.days * float64(24*time.Hour)).Round(world.Step)
+	o.world.Progress = screen.Progress
+	o.world.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	o.world.OnStep = func(w *world.World) {
+		if screen.Due(w.Now()) {
+			screen.Show(w.View())
+		}
+	}
+	w, err := world.New(ctx, o.world)
+	if err != nil {
+		return stopped(ctx, err)
+	}
+	report, err := w.Run(ctx)
+	screen.Close()
+	if o.world.Keep {
+		fmt.Println("data and logs are kept in", w.Dir())
+	}
+	if err = stopped(ctx, errors.Join(err, w.Close())); err != nil || report == nil {
+		return err
+	}
+	fmt.Printf("\n%s\n", report.Text(screen.Width()))
+	if o.verbose {
+		fmt.Printf("%+v\n", w.Spent())
+	}
+	return writeReport(o.report, report)
+}
+
+// findSpringtide settles which controller runs.
+func (o *demoOptions) findSpringtide() error {
+	if o.noController {
+		o.world.Springtide = ""
+		return nil
+	}
+	if o.world.Springtide == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return fmt.Errorf("find the own executable: %w", err)
+		}
+		o.world.Springtide = filepath.Join(filepath.Dir(self), "springtide")
+	}
+	path, err := filepath.Abs(o.world.Springtide)
+	if err == nil {
+		_, err = os.Stat(path)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: build it with `make build`, name it with --springtide, or leave it out with --no-controller", err)
+	}
+	o.world.Springtide = path
+	return nil
+}
+
+// stopped makes an end by Ctrl-C a good one.
+func stopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		fmt.Fprintln(os.Stderr, "stopped")
+		return nil
+	}
+	return err
+}
+
+// writeReport writes the report as JSON; nowhere when path is empty.
+func writeReport(path string, r *model.Report) error {
+	if path == "" {
+		return nil
+	}
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the report: %w", err)
+	}
+	if err := os.WriteFile(path, append(data, '\n'), 0o644); err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	return nil
+}
