@@ -12,6 +12,8 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/springtide/springtide/internal/validate/lines"
 )
 
 // document is one YAML document of a file: its values as the API server reads them, and where they stand.
@@ -115,17 +117,14 @@ func (d *document) items() []object {
 		return []object{{doc: d, value: d.value, node: d.root}}
 	}
 	list, _ := d.value["items"].([]any)
-	_, node := child(d.root, "items")
+	_, node := lines.Child(d.root, "items")
 	var out []object
 	for i, v := range list {
 		m, ok := v.(map[string]any)
 		if !ok || node == nil || i >= len(node.Content) {
 			continue
 		}
-		out = append(out, object{doc: d, value: m, node: resolve(node.Content[i])})
+		out = append(out, object{doc: d, value: m, node: lines.Resolve(node.Content[i])})
 	}
 	return out
 }
-
-// line is the line of the file on which the node stands.
-func (d *document) line(n *yamlv3.Node) int { return d.first + n.Line - 1 }

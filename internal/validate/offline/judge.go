@@ -12,6 +12,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/internal/validate"
+	"github.com/springtide/springtide/internal/validate/lines"
 )
 
 // Input is one file.
@@ -44,6 +45,9 @@ type object struct {
 	kind  *Definition
 	title string
 }
+
+// line is the line of the file on which a field stands.
+func (o *object) line(field string) int { return o.doc.first + lines.Of(o.node, field) - 1 }
 
 // Files judges all objects of the inputs, each alone and then together. An error means that the definitions in this binary are broken.
 func Files(inputs []Input, o Options) (*Result, error) {
@@ -95,7 +99,7 @@ type judge struct {
 
 func (j *judge) add(o *object, field, message string) {
 	j.result.Findings = append(j.result.Findings, Finding{
-		File: o.doc.file, Line: o.lineOf(field), Object: o.title, Field: field, Message: message})
+		File: o.doc.file, Line: o.line(field), Object: o.title, Field: field, Message: message})
 }
 
 func (j *judge) judge(o *object) {
@@ -127,7 +131,7 @@ func (j *judge) judge(o *object) {
 		j.add(o, "metadata.name", fmt.Sprintf("given already at %s: delete one of the two", where))
 		return
 	}
-	j.seen[o.title] = fmt.Sprintf("%s:%d", o.doc.file, o.doc.line(o.node))
+	j.seen[o.title] = fmt.Sprintf("%s:%d", o.doc.file, o.line(""))
 	if len(errs) == 0 {
 		j.meaning(o)
 	}
@@ -146,7 +150,7 @@ func (j *judge) identify(o *object) bool {
 		group, version = "", group
 	}
 	if group != v1alpha1.GroupVersion.Group {
-		if near := nearest(group, []string{v1alpha1.GroupVersion.Group}); near != "" {
+		if near := lines.Nearest(group, []string{v1alpha1.GroupVersion.Group}); near != "" {
 			j.add(o, "apiVersion", fmt.Sprintf("group %q is unknown: did you mean %s?", group, v1alpha1.GroupVersion))
 			return false
 		}

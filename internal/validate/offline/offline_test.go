@@ -15,21 +15,6 @@ spec:
   replicas: &r {min: 2, max: 20}
 `
 
-func TestStepsOfAPath(t *testing.T) {
-	for path, want := range map[string][]string{
-		"":                        nil,
-		"spec":                    {"spec"},
-		"spec.windows[3].start":   {"spec", "windows", "3", "start"},
-		"spec.a[x.y/z].b":         {"spec", "a", "x.y/z", "b"},
-		"spec.a[0][1]":            {"spec", "a", "0", "1"},
-		"spec.broken[unfinished ": {"spec", "broken", "unfinished "},
-	} {
-		if got := steps(path); !reflect.DeepEqual(got, want) {
-			t.Errorf("steps(%q) = %q, want %q", path, got, want)
-		}
-	}
-}
-
 // TestLines: every document of a file counts from the file's first line, comments, separators and blank documents included.
 func TestLines(t *testing.T) {
 	text := "# head\n---\n---\n# second\n" + service + "  mode: Wrong\n--- # next\n" + strings.Replace(service, "cart}", "till}", 1) + "  pause: Wrong\n"
@@ -61,15 +46,6 @@ func TestWindowsLineEnds(t *testing.T) {
 	}
 	if len(result.Findings) == 0 || result.Findings[0].Line == 0 || result.Objects != 2 {
 		t.Errorf("got %+v, want two objects and the slip found", result)
-	}
-}
-
-func TestNearest(t *testing.T) {
-	known := []string{"mode", "metrics", "windows"}
-	for name, want := range map[string]string{"moed": "mode", "Windows": "windows", "metric": "metrics", "schedule": "", "": ""} {
-		if got := nearest(name, known); got != want {
-			t.Errorf("nearest(%q) = %q, want %q", name, got, want)
-		}
 	}
 }
 

@@ -5,12 +5,14 @@ import (
 	"strconv"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+
+	"github.com/springtide/springtide/internal/validate/lines"
 )
 
 // suggest names the known field that an unknown one most likely means, as ": did you mean X?"; else it lists what may stand there when
 // that is short.
 func (d *Definition) suggest(path string) string {
-	all := steps(path)
+	all := lines.Steps(path)
 	if len(all) == 0 {
 		return ""
 	}
@@ -25,7 +27,7 @@ func (d *Definition) suggest(path string) string {
 		known = append(known, name)
 	}
 	slices.Sort(known)
-	if near := nearest(all[len(all)-1], known); near != "" {
+	if near := lines.Nearest(all[len(all)-1], known); near != "" {
 		return ": did you mean " + near + "?"
 	}
 	return ": remove it, or see `kubectl explain " + d.plural + "`"

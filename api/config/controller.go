@@ -1,0 +1,73 @@
+package config
+
+import (
+	"time"
+
+	promconfig "github.com/prometheus/common/config"
+)
+
+// Controller configures one controller process. Durations are written as in "1m30s".
+type Controller struct {
+	// Kubeconfig is the file to reach the cluster by; inside of a cluster, where it is empty, the pod's own account.
+	Kubeconfig string `yaml:"kubeconfig"`
+	// Namespace is the controller's own: its lease, fillers and the freeze live there.
+	Namespace string `yaml:"namespace"`
+	// Identity names this process in the lease; host name and process id when empty. There is no switch to do without the lease, since its
+	// epoch fences every write.
+	Identity string `yaml:"identity"`
+	// Prometheus is where history and live samples come from.
+	Prometheus Prometheus `yaml:"prometheus"`
+	// Store is where portraits, decisions and the journal are kept: sqlite://PATH or postgres://USER@HOST/DATABASE.
+	Store string `yaml:"store"`
+	// Listen is the address of metrics, health and readiness.
+	Listen string `yaml:"listen"`
+	// Pprof serves profiles under /debug/pprof of the same address.
+	Pprof bool `yaml:"pprof"`
+	// LogLevel is debug, info, warn or error.
+	LogLevel string `yaml:"logLevel"`
+	// Freeze holds every action while it is not empty; it says why. The annotation on the namespace (springtide freeze) does the same
+	// without a restart.
+	Freeze string `yaml:"freeze"`
+	// PlanInterval is the time between plans, ReactInterval that between looks at live metrics. Events wake both early.
+	PlanInterval  Duration `yaml:"planInterval"`
+	ReactInterval Duration `yaml:"reactInterval"`
+}
+
+// Prometheus is the source of history and live samples.
+type Prometheus struct {
+	// URL is the base of its HTTP API, as in "http://prometheus.monitoring:9090".
+	URL string `yaml:"url"`
+	// HTTP holds TLS, bearer token, basic auth and proxy settings, in the words of Prometheus' own configuration.
+	HTTP promconfig.HTTPClientConfig `yaml:"httpClientConfig"`
+	// NamespaceLabel is the label that names the namespace in this source; tenants' queries are confined by it.
+	NamespaceLabel string `yaml:"namespaceLabel"`
+	// Timeout bounds one live query, HistoryTimeout one range query, TenantTimeout one query of a tenant.
+	Timeout        Duration `yaml:"timeout"`
+	HistoryTimeout Duration `yaml:"historyTimeout"`
+	TenantTimeout  Duration `yaml:"tenantTimeout"`
+	// TenantQueriesPerService and TenantQueriesPerCycle cap the services' own queries.
+	TenantQueriesPerService int `yaml:"tenantQueriesPerService"`
+	TenantQueriesPerCycle   int `yaml:"tenantQueriesPerCycle"`
+}
+
+// DefaultController returns what a file that says nothing means. Only prometheus.url must be given.
+func DefaultController() Controller {
+	return Controller{
+		Namespace: "springtide-system",
+		Prometheus: Prometheus{
+			HTTP:           promconfig.DefaultHTTPClientConfig,
+			NamespaceLabel: "namespace",
+			Timeout:        Duration(10 * time.Second), // below a reaction's interval, so that a slow source delays one cycle at most
+			HistoryTimeout: Duration(time.Minute),
+			TenantTimeout:  Duration(2 * time.Second),
+			// 40 queries a cycle of 15 s are 2.7 a second; 2,000 services with one query each are asked every 12.5 minutes.
+			TenantQueriesPerService: 4,
+			TenantQueriesPerCycle:   40,
+		},
+		Store:         "sqlite://springtide.db",
+		Listen:        "127.0.0.1:8080",
+		LogLevel:      "info",
+		PlanInterval:  Duration(time.Minute),
+		ReactInterval: Duration(15 * time.Second), // upstream HPA's sync period
+	}
+}

@@ -1,0 +1,71 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+)
+
+var namespaceName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+
+// Validate says everything that is wrong, each with its field and mend.
+func (c *Controller) Validate() []Problem {
+	var out []Problem
+	wrong := func(field, format string, args ...any) {
+		out = append(out, Problem{Field: field, Message: fmt.Sprintf(format, args...)})
+	}
+	if !namespaceName.MatchString(c.Namespace) {
+		wrong("namespace", "%q is no namespace: write the one the controller lives in, as in springtide-system", c.Namespace)
+	}
+	if scheme, rest, ok := strings.Cut(c.Store, "://"); !ok || rest == "" || !slices.Contains([]string{"sqlite", "postgres", "postgresql"}, scheme) {
+		wrong("store", "%q is no store: write sqlite://PATH or postgres://USER@HOST/DATABASE", c.Store)
+	}
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+		wrong("listen", "%q is no address: write HOST:PORT, or :PORT for all addresses", c.Listen)
+	}
+	if !slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel) {
+		wrong("logLevel", "%q is unknown: write debug, info, warn or error", c.LogLevel)
+	}
+	within := func(field string, d Duration, from, to time.Duration) {
+		if v := time.Duration(d); v < from || v > to {
+			wrong(field, "%s is out of bounds: write %s to %s", d, Duration(from), Duration(to))
+		}
+	}
+	within("reactInterval", c.ReactInterval, 5*time.Second, 5*time.Minute)
+	within("planInterval", c.PlanInterval, 15*time.Second, 15*time.Minute)
+	if c.PlanInterval < c.ReactInterval {
+		wrong("planInterval", "%s is shorter than reactInterval (%s): a plan is made at a look, so make it at least as long", c.PlanInterval, c.ReactInterval)
+	}
+	c.Prometheus.validate(wrong, within)
+	return out
+}
+
+func (p *Prometheus) validate(wrong func(field, format string, args ...any), within func(string, Duration, time.Duration, time.Duration)) {
+	if u, err := url.Parse(p.URL); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		wrong("prometheus.url", "%q is no URL of Prometheus: write one such as http://prometheus.monitoring:9090", p.URL)
+	}
+	if !model.LabelName(p.NamespaceLabel).IsValidLegacy() {
+		wrong("prometheus.namespaceLabel", "%q is no label name: write one such as namespace", p.NamespaceLabel)
+	}
+	within("prometheus.timeout", p.Timeout, 100*time.Millisecond, time.Minute)
+	within("prometheus.historyTimeout", p.HistoryTimeout, time.Second, 10*time.Minute)
+	within("prometheus.tenantTimeout", p.TenantTimeout, 100*time.Millisecond, time.Minute)
+	for _, n := range []struct {
+		field    string
+		value    int
+		from, to int
+	}{
+		{"prometheus.tenantQueriesPerService", p.TenantQueriesPerService, 1, 8},
+		{"prometheus.tenantQueriesPerCycle", p.TenantQueriesPerCycle, 1, 1000},
+	} {
+		if n.value < n.from || n.value > n.to {
+			wrong(n.field, "%d is out of bounds: write %d to %d", n.value, n.from, n.to)
+		}
+	}
+}
