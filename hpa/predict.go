@@ -82,7 +82,7 @@ func (z *sizer) forecastPart() Part {
 	age := z.now.Sub(z.t.Made)
 	trusted := z.t.Trusted && part.Replicas.OK && z.t.Signal == z.p.Signal && age <= z.o.Defaults.TideAge && age >= -z.o.MaxAge
 	if !trusted {
-		z.miss("forecast")
+		z.miss(SignalForecast)
 	}
 	switch {
 	case !sound(peak):

@@ -50,6 +50,9 @@ const (
 	LimitedRate  = "rate"
 )
 
+// SignalForecast is the name under which Target.Missing lists a forecast that is not to be trusted. All other entries are live signals.
+const SignalForecast = "forecast"
+
 // Part is one voice in the sizing: a named opinion and its replica count.
 type Part struct {
 	Name string // "forecast", "reactive:cpu", "window:evening", "festival", "minimum"

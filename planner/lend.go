@@ -49,8 +49,7 @@ func (m *maker) lendPool(l *ledger) {
 		view.Note = "the tide turned: notices are taken back"
 		return
 	}
-	if stale := l.staleServices(); len(stale) > 0 {
-		view.Note = fmt.Sprintf("nothing is lent while signals are missing or old: %d services, first %s", len(stale), stale[0])
+	if view.Note = l.tooBlind(); view.Note != "" {
 		return
 	}
 	view.Pinned, view.Note = m.begin(l, lead, term)

@@ -2,6 +2,8 @@ package planner
 
 import (
 	"cmp"
+	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -30,6 +32,8 @@ type sized struct {
 	svc    *fleet.Service
 	target *hpa.Target
 	pods   int // that exist and do not leave
+	// worst is what a service is taken to need while its signals are not all fresh; 0 while they are.
+	worst int32
 }
 
 // newLedger reckons a pool. A service belongs to the online pool on which most of its pods are, a service without pods to the first one.
@@ -62,7 +66,11 @@ func newLedger(in *Input, pool *fleet.Pool, targets []hpa.Target, home map[fleet
 	for i := range s.Services {
 		if svc := &s.Services[i]; home[svc.ID] == pool.ID {
 			t := &targets[i]
-			l.services = append(l.services, &sized{svc: svc, target: t, pods: standing(svc)})
+			v := &sized{svc: svc, target: t, pods: standing(svc)}
+			if !t.DataFresh {
+				v.worst = v.imputed(in.Portraits[svc.ID].Peak)
+			}
+			l.services = append(l.services, v)
 		}
 	}
 	return l
@@ -98,22 +106,33 @@ func standing(svc *fleet.Service) int {
 // replicas is the most that a service needs between two times from now: its target, and what its tide asks for.
 func (v *sized) replicas(from, to time.Duration) int32 {
 	t := v.target
-	var need int32
+	need := v.worst
 	if from <= 0 {
-		need = t.Replicas
+		// Under HPAFloor the target is the floor; what the HPA adds to it is in Wanted.
+		need = max(need, t.Replicas, t.Wanted)
 	}
 	if t.AheadStep <= 0 || len(t.Ahead) == 0 {
 		// No tide to look along: what runs now, or is wanted now, is all that is known, and it stays.
-		return max(t.Replicas, int32(v.pods))
+		return max(need, t.Replicas, int32(v.pods))
 	}
 	first, last := int(max(from, 0)/t.AheadStep), int(to/t.AheadStep)+1
 	for i := first; i <= last && i < len(t.Ahead); i++ {
 		need = max(need, t.Ahead[i])
 	}
-	if !t.DataFresh {
-		need = max(need, int32(v.pods))
-	}
 	return need
+}
+
+// peakMargin is what a service is taken to need above its last peak while nobody can see what it needs: the margin of static provisioning.
+const peakMargin = 1.2
+
+// imputed is the worst that a service may need while its signals are missing: what runs, or last week's peak and a fifth; its maximum when
+// no peak is known.
+func (v *sized) imputed(peak float64) int32 {
+	worst := v.svc.Max
+	if c := v.target.CapacityPerReplica; c > 0 && peak > 0 {
+		worst = min(worst, int32(math.Ceil(peak*peakMargin/c)))
+	}
+	return max(worst, int32(v.pods))
 }
 
 // need is what the pool's services ask for at most between two times from now. It adds the largest demand of each service in the window,
@@ -163,15 +182,30 @@ func (v *sized) movable() bool {
 		v.svc.Pause != fleet.PauseAll && v.svc.Pause != fleet.PauseIn
 }
 
-// staleServices names services whose signals are not all fresh: nothing is lent while there is one.
-func (l *ledger) staleServices() []fleet.ServiceID {
-	var out []fleet.ServiceID
+// blindShare is how much of what online asks for may be without live signals while there is still lending: as much as the high watermark
+// stands ready for. Each such service is reckoned at its worst in any case.
+const blindShare = 0.1
+
+// tooBlind says why nothing may be lent: too much of the pool is asked for by services whose live signals are missing or old. A service
+// that merely has no trusted forecast yet (a young one) is reckoned at its worst and holds nobody else up.
+func (l *ledger) tooBlind() string {
+	var blind, all fleet.MilliCPU
+	var first fleet.ServiceID
 	for _, v := range l.services {
-		if !v.target.DataFresh && v.svc.Blocked == "" && v.svc.TargetFound {
-			out = append(out, v.svc.ID)
+		asks := v.svc.Request.CPU * fleet.MilliCPU(v.pods)
+		all += asks
+		if v.svc.TargetFound && slices.ContainsFunc(v.target.Missing, func(s string) bool { return s != hpa.SignalForecast }) {
+			blind += asks
+			if first == "" {
+				first = v.svc.ID
+			}
 		}
 	}
-	return out
+	if float64(blind) <= blindShare*float64(all) {
+		return ""
+	}
+	return fmt.Sprintf("nothing is lent while signals are missing or old: services that ask for %.0f of %.0f cores, first %s",
+		blind.Cores(), all.Cores(), first)
 }
 
 // nodeLoans counts the loans of one machine that are not over.
