@@ -1,0 +1,130 @@
+package promql
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// tenant is a service with queries of its own, named by the letters of the alphabet.
+func tenant(id fleet.ServiceID, queries ...string) fleet.Service {
+	s := fleet.Service{ID: id}
+	for i, q := range queries {
+		s.Metrics = append(s.Metrics, fleet.Metric{Name: string(rune('a' + i)), Type: fleet.MetricQuery, Query: q})
+	}
+	return s
+}
+
+// TestTenantProblems: what yields no value is unknown, and its tenant is told why; nobody else notices.
+func TestTenantProblems(t *testing.T) {
+	p := newProm(t, shop, 1e6)
+	h := p.history(Options{TenantTimeout: 100 * time.Millisecond, TenantQueriesPerService: 8})
+	p.intercept(func(w http.ResponseWriter, r *http.Request) bool {
+		if strings.Contains(r.FormValue("query"), "slow") {
+			<-r.Context().Done() // as slow as it gets
+			return true
+		}
+		return false
+	})
+	now := at(12 * time.Minute)
+	services := []fleet.Service{
+		tenant("shop/cart", "sum(requests_in_queue)", "requests_in_queue", "requests_in_queue{queue=\"x\"}", "sum(slow)", "up{namespace=\"bank\"}",
+			"scalar(sum(requests_in_queue)) / 2", "sum(requests_in_queue) / 0", "-sum(requests_in_queue)", "sum(requests_in_queue) * 2"),
+		tenant("bank/pay", "sum(requests_in_queue)"),
+	}
+	if err := h.Prefetch(t.Context(), services, now); err != nil {
+		t.Fatal(err)
+	}
+	live, err := h.Live(t.Context(), services, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(map[string]fleet.Known[float64]{"a": fleet.KnownAt(42.0, now), "f": fleet.KnownAt(21.0, now)}, live["shop/cart"].Signals); d != "" {
+		t.Errorf("signals (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(map[string]fleet.Known[float64]{"a": fleet.KnownAt(5000.0, now)}, live["bank/pay"].Signals); d != "" {
+		t.Errorf("another tenant's signals (-want +got):\n%s", d)
+	}
+	want := []Problem{
+		{"shop/cart", "b", "more than one value: aggregate it, as in sum(...)"},
+		{"shop/cart", "c", "no value: the series may not exist in this namespace"},
+		{"shop/cart", "d", "no answer within 100ms: make the query cheaper"},
+		{"shop/cart", "e", `the selector up{namespace="bank"} reads another namespace: a query sees its own (shop) alone; drop the matcher namespace="bank"`},
+		{"shop/cart", "g", "the value is +Inf: want a number that is not negative"},
+		{"shop/cart", "h", "the value is -42: want a number that is not negative"},
+		{"shop/cart", "i", "not asked: a service may have 8 queries; remove some"},
+	}
+	if d := cmp.Diff(want, h.Stats().Problems); d != "" {
+		t.Errorf("problems (-want +got):\n%s", d)
+	}
+	// An edited query takes its problem and its sample along.
+	services[0] = tenant("shop/cart", "sum(requests_in_queue) + 1")
+	if live, _ := h.Live(t.Context(), services, now); live["shop/cart"].Signals["a"].OK {
+		t.Error("a sample of the former query answers for the new one")
+	}
+	if err := h.Prefetch(t.Context(), services, now); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.Stats().Problems; len(got) != 0 {
+		t.Errorf("problems that are mended: %+v", got)
+	}
+}
+
+// TestTenantsTakeTurns: each cycle asks no more than its share, and every query has its turn.
+func TestTenantsTakeTurns(t *testing.T) {
+	p := newProm(t, shop, 1e6)
+	h := p.history(Options{TenantQueriesPerCycle: 3})
+	var services []fleet.Service
+	for i := range 8 {
+		services = append(services, tenant(fleet.ServiceID(fmt.Sprintf("shop/s%d", i)), fmt.Sprintf("sum(requests_in_queue) + %d", i)))
+	}
+	for i, known := range []int{3, 6, 8, 8} {
+		now := at(12*time.Minute + time.Duration(i)*15*time.Second)
+		if err := h.Prefetch(t.Context(), services, now); err != nil {
+			t.Fatal(err)
+		}
+		if n := h.Stats().Cycle.TenantQueries; n != 3 {
+			t.Errorf("cycle %d: %d queries of tenants, want 3", i, n)
+		}
+		live, err := h.Live(t.Context(), services, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, l := range live {
+			n += len(l.Signals)
+		}
+		if n != known {
+			t.Errorf("cycle %d: %d signals are known, want %d", i, n, known)
+		}
+	}
+}
+
+// TestTenantSamplesAge: a gauge that is not scraped any more is unknown after two minutes, not after Prometheus' five.
+func TestTenantSamplesAge(t *testing.T) {
+	p := newProm(t, `
+load 30s
+  requests_in_queue{namespace="shop"} 7x10
+`, 1e6)
+	h := p.history(Options{})
+	services := []fleet.Service{tenant("shop/cart", "sum(requests_in_queue)")}
+	for after, want := range map[time.Duration]bool{90 * time.Second: true, 150 * time.Second: false} {
+		now := at(5*time.Minute + after)
+		if err := h.Prefetch(t.Context(), services, now); err != nil {
+			t.Fatal(err)
+		}
+		live, err := h.Live(t.Context(), services, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := live["shop/cart"].Signals["a"]; got.Fresh(now, 0) != want {
+			t.Errorf("%v after the last scrape: %+v", after, got)
+		}
+	}
+}
