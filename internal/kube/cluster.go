@@ -85,7 +85,8 @@ type Cluster struct {
 	core kubernetes.Interface
 	dyn  dynamic.Interface
 	// side has a rate limit of its own, for what must neither wait behind a burst of writes (the lease) nor hold one up (events).
-	side kubernetes.Interface
+	side  kubernetes.Interface
+	lease leaseTimes
 
 	mirrors
 	wake     chan struct{}
@@ -142,7 +143,7 @@ const (
 )
 
 func newCluster(core, side kubernetes.Interface, dyn dynamic.Interface, o Options) *Cluster {
-	return &Cluster{o: o, core: core, side: side, dyn: dyn, wake: make(chan struct{}, 1), reporter: newReporter()}
+	return &Cluster{o: o, core: core, side: side, dyn: dyn, lease: defaultLeaseTimes(), wake: make(chan struct{}, 1), reporter: newReporter()}
 }
 
 // Wake is signalled when something happened that is worth a cycle: a node side reported, a pod acknowledged a notice, an operator

@@ -79,6 +79,7 @@ func newWorld(t testing.TB, objects ...metav1.Object) *world {
 		t.Fatal(err)
 	}
 	w.Cluster = newCluster(w.core, w.core, w.dyn, o)
+	t.Cleanup(func() { w.checkRights(t) })
 	if err := w.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -12,15 +12,16 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// The lease runs on wall time. Work is cancelled when no renewal succeeded for renewDeadline; another process may take over after
-// leaseDuration. The five seconds between are what the old leader has to fall silent in, so stopWithin stays below them.
-const (
-	leaseName     = "springtide-controller"
-	leaseDuration = 15 * time.Second
-	renewDeadline = 10 * time.Second
-	retryPeriod   = 2 * time.Second
-	stopWithin    = 3 * time.Second
-)
+const leaseName = "springtide-controller"
+
+// leaseTimes are the paces of the lease, which runs on wall time. Work is cancelled when no renewal succeeded for renew; another process
+// may take over after duration. The time between the two is what the old leader has to fall silent in, so stop stays below it.
+type leaseTimes struct{ duration, renew, retry, stop time.Duration }
+
+// defaultLeaseTimes are those of Kubernetes' own controllers.
+func defaultLeaseTimes() leaseTimes {
+	return leaseTimes{duration: 15 * time.Second, renew: 10 * time.Second, retry: 2 * time.Second, stop: 3 * time.Second}
+}
 
 // ErrLeaseLost ends a leadership that another process may have taken over by now. The process must end: what it still holds in memory was
 // learned under an epoch that is over.
@@ -66,8 +67,8 @@ func (c *Cluster) Lead(ctx context.Context, f func(ctx context.Context, epoch in
 	case <-leading.Done():
 		select {
 		case err = <-finished:
-		case <-time.After(stopWithin):
-			c.o.Log.Error("the lease was lost and the work did not stop: exiting", "within", stopWithin)
+		case <-time.After(c.lease.stop):
+			c.o.Log.Error("the lease was lost and the work did not stop: exiting", "within", c.lease.stop)
 			c.o.Exit(1)
 		}
 	}
@@ -87,7 +88,7 @@ func (c *Cluster) elector(started func(context.Context)) (*leaderelection.Leader
 			Client:     c.side.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: c.o.Identity},
 		},
-		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod, Name: leaseName,
+		LeaseDuration: c.lease.duration, RenewDeadline: c.lease.renew, RetryPeriod: c.lease.retry, Name: leaseName,
 		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: started, OnStoppedLeading: func() {}},
 	})
 }
@@ -144,7 +145,7 @@ func epochOn(u *unstructured.Unstructured) int64 {
 // release gives the Lease up if it is ours, so that a successor need not wait for it to run out. What fails here costs the successor
 // fifteen seconds.
 func (c *Cluster) release(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), retryPeriod)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.lease.retry)
 	defer cancel()
 	leases := c.side.CoordinationV1().Leases(c.o.Namespace)
 	lease, err := leases.Get(ctx, leaseName, metav1.GetOptions{})

@@ -115,3 +115,9 @@ func nodeShare(node, loan, holder, next string, epoch int64, clean bool, cells .
 	}
 	return s
 }
+
+func namespaceOf(name string, labels map[string]string) *corev1.Namespace {
+	n := &corev1.Namespace{ObjectMeta: objectMeta("Namespace", "", name)}
+	n.Labels = labels
+	return n
+}

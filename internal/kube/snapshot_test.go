@@ -339,16 +339,11 @@ func TestTenants(t *testing.T) {
 		q.Spec.Parent, q.Spec.NamespaceSelector = parent, metav1.LabelSelector{MatchLabels: selector}
 		return q
 	}
-	namespace := func(name string, labels map[string]string) *corev1.Namespace {
-		n := &corev1.Namespace{ObjectMeta: objectMeta("Namespace", "", name)}
-		n.Labels = labels
-		return n
-	}
 	w := newWorld(t,
 		quota("root", "", map[string]string{"x": "none"}), quota("shop", "root", map[string]string{"team": "shop"}),
 		quota("a", "b", map[string]string{"x": "a"}), quota("b", "a", map[string]string{"x": "b"}),
 		quota("lost", "nowhere", map[string]string{"x": "c"}), quota("greedy", "", map[string]string{"env": "prod"}),
-		namespace("shop", map[string]string{"team": "shop"}), namespace("shop-prod", map[string]string{"team": "shop", "env": "prod"}))
+		namespaceOf("shop", map[string]string{"team": "shop"}), namespaceOf("shop-prod", map[string]string{"team": "shop", "env": "prod"}))
 	s := w.snapshot(t)
 	for id, want := range map[fleet.TenantID]string{
 		"root": "", "a": "ParentCycle: ", "b": "ParentCycle: ", "lost": "ParentNotFound: ",

@@ -1,0 +1,123 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+func leaderLease(holder string, transitions int32) *coordinationv1.Lease {
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: ourNamespace, Name: leaseName},
+		Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseTransitions: &transitions, LeaseDurationSeconds: ptr(int32(15)),
+			AcquireTime: ptr(metav1.NowMicro()), RenewTime: ptr(metav1.NowMicro())}}
+}
+
+func TestNextEpoch(t *testing.T) {
+	old := loan("l", "n1", "Lent", 2, 0)
+	old.Status.LeaderEpoch = 12
+	lock := nodeShare("n1", "l", "batch", "", 2, false, 0)
+	lock.Spec.LeaderEpoch = 15
+	for _, c := range []struct {
+		name    string
+		objects []metav1.Object
+		want    int64
+	}{
+		{"a new cluster", []metav1.Object{leaderLease("", 0)}, 1},
+		{"many leaders before", []metav1.Object{leaderLease("", 40), old, lock}, 41},
+		{"the Lease was deleted: the objects remember", []metav1.Object{leaderLease("", 1), old, lock}, 16},
+		{"a status remembers", []metav1.Object{leaderLease("", 1), old}, 13},
+	} {
+		w := newWorld(t, c.objects...)
+		got, err := w.nextEpoch(t.Context())
+		if err != nil || got != c.want {
+			t.Errorf("%s: epoch %d, %v; want %d", c.name, got, err, c.want)
+		}
+	}
+}
+
+func TestLeadHandsOver(t *testing.T) {
+	w := newWorld(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var seen int64
+	err := w.Lead(ctx, func(work context.Context, epoch int64) error {
+		seen = epoch
+		s, err := w.Snapshot(work)
+		if err != nil {
+			return err
+		}
+		if s.LeaderEpoch != epoch || !s.WatchedSince.Equal(t0) {
+			t.Errorf("snapshot of epoch %d, watched since %v", s.LeaderEpoch, s.WatchedSince)
+		}
+		cancel()
+		<-work.Done()
+		l, err := w.core.CoordinationV1().Leases(ourNamespace).Get(t.Context(), leaseName, metav1.GetOptions{})
+		if err != nil || *l.Spec.HolderIdentity != "test" {
+			t.Errorf("the lease must be ours until the work is done: %v, %v", l, err)
+		}
+		return nil
+	})
+	if err != nil || seen != 1 {
+		t.Fatalf("epoch %d, err %v", seen, err)
+	}
+	l, err := w.core.CoordinationV1().Leases(ourNamespace).Get(t.Context(), leaseName, metav1.GetOptions{})
+	if err != nil || *l.Spec.HolderIdentity != "" {
+		t.Errorf("the lease was not given up: %+v, %v", l.Spec, err)
+	}
+	s, err := w.Snapshot(t.Context())
+	if err != nil || s.LeaderEpoch != 0 {
+		t.Errorf("the leadership is over and the snapshot says epoch %d, %v", s.LeaderEpoch, err)
+	}
+}
+
+func TestLeadPassesTheWorksErrorOn(t *testing.T) {
+	boom := errors.New("boom")
+	if err := newWorld(t).Lead(t.Context(), func(context.Context, int64) error { return boom }); !errors.Is(err, boom) {
+		t.Errorf("err = %v", err)
+	}
+}
+
+func TestLeadStandsByUntilToldToStop(t *testing.T) {
+	w := newWorld(t, leaderLease("somebody else", 3))
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	err := w.Lead(ctx, func(context.Context, int64) error {
+		t.Error("led although somebody else holds the lease")
+		return nil
+	})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("err = %v", err)
+	}
+}
+
+// TestLeadLost lets renewals fail: the work's context ends with the lease, the error says so, and work that does not stop ends the process.
+func TestLeadLost(t *testing.T) {
+	w := newWorld(t)
+	w.lease = leaseTimes{duration: 3 * time.Second, renew: 200 * time.Millisecond, retry: 20 * time.Millisecond, stop: 100 * time.Millisecond}
+	exited := make(chan int, 1)
+	release := make(chan struct{})
+	w.o.Exit = func(code int) {
+		exited <- code
+		close(release)
+	}
+	err := w.Lead(t.Context(), func(work context.Context, _ int64) error {
+		w.core.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, apierrors.NewServerTimeout(coordinationv1.Resource("leases"), "update", 1)
+		})
+		<-work.Done()
+		<-release // a blocked hook: it does not return by itself
+		return nil
+	})
+	if !errors.Is(err, ErrLeaseLost) {
+		t.Errorf("err = %v", err)
+	}
+	if code := <-exited; code != 1 {
+		t.Errorf("exit code %d", code)
+	}
+}

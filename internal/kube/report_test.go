@@ -1,0 +1,312 @@
+package kube
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/forecast"
+	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/portrait"
+)
+
+// reported is a world whose events are caught.
+type reported struct {
+	*world
+	events *record.FakeRecorder
+	rec    *writes
+}
+
+func newReported(t *testing.T, objects ...metav1.Object) *reported {
+	w := newWorld(t, objects...)
+	r := &reported{world: w, events: record.NewFakeRecorder(100)}
+	w.Cluster.events = r.events
+	r.rec = w.recordWrites()
+	return r
+}
+
+// cycle reports one cycle and returns the writes and events that it caused.
+func (r *reported) cycle(t *testing.T, change func(*loop.Report)) (written, events []string) {
+	t.Helper()
+	s := r.snapshot(t)
+	rep := &loop.Report{Snapshot: s, Plan: &planner.Plan{}, Receipt: &loop.Receipt{}, Portraits: map[fleet.ServiceID]portrait.Portrait{},
+		Tides: map[fleet.ServiceID]forecast.Tide{}, Summaries: map[fleet.ServiceID]loop.Summary{}}
+	for i := range s.Services {
+		rep.Plan.Targets = append(rep.Plan.Targets, hpa.Target{Service: s.Services[i].ID, Current: 3, Replicas: 3, Wanted: 3, Floor: 2,
+			CapacityPerReplica: 10, DataFresh: true, Reason: "3 replicas carry it"})
+	}
+	if change != nil {
+		change(rep)
+	}
+	before := len(r.rec.without("events"))
+	if err := r.Report(t.Context(), rep); err != nil {
+		t.Fatal(err)
+	}
+	written = slices.Sorted(slices.Values(r.rec.without("events")[before:]))
+	for {
+		select {
+		case e := <-r.events.Events:
+			events = append(events, e)
+			continue
+		default:
+		}
+		return written, events
+	}
+}
+
+func TestReportWritesOnlyWhatChanged(t *testing.T) {
+	r := newReported(t, append(shop(), pool("batch", "Offline", inBatch))...)
+	all := []string{"update capacitypools/status batch", "update capacitypools/status web", "update elasticservices/status cart"}
+	expectWrites := func(what string, want []string, change func(*loop.Report)) {
+		t.Helper()
+		got, _ := r.cycle(t, change)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+	expectWrites("the first report", all, nil)
+	expectWrites("nothing new", nil, nil)
+	jitter := func(rep *loop.Report) {
+		rep.Plan.Targets[0].Reason, rep.Plan.Targets[0].Floor = "3 replicas carry it at 61 %", 3
+	}
+	expectWrites("numbers that change all the time", nil, jitter)
+	service := []string{"update elasticservices/status cart"}
+	expectWrites("another target", service, func(rep *loop.Report) { rep.Plan.Targets[0].Replicas = 5 })
+	expectWrites("signals are gone", service, func(rep *loop.Report) {
+		rep.Plan.Targets[0].Replicas, rep.Plan.Targets[0].DataFresh, rep.Plan.Targets[0].Missing = 5, false, []string{"cpu"}
+	})
+	expectWrites("they are back", service, func(rep *loop.Report) { rep.Plan.Targets[0].Replicas = 5 })
+	expectWrites("the store is down", all[:2], func(rep *loop.Report) {
+		rep.Plan.Targets[0].Replicas, rep.StoreErr = 5, errors.New("disk full")
+	})
+	r.clock.now = t0.Add(10 * time.Minute)
+	expectWrites("ten minutes later the numbers go along", all, func(rep *loop.Report) { jitter(rep); rep.Plan.Targets[0].Replicas = 5 })
+	if s := object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart"); s.Status.FloorReplicas != 3 || s.Status.ReadyReplicas != 1 || s.Status.LeaderEpoch != 7 {
+		t.Errorf("status = %+v", s.Status)
+	}
+}
+
+func TestReportService(t *testing.T) {
+	r := newReported(t, shop()...)
+	peak := t0.Add(2 * time.Hour)
+	_, events := r.cycle(t, func(rep *loop.Report) {
+		rep.Plan.Targets[0] = hpa.Target{Service: "shop/cart", Current: 3, Replicas: 5, Wanted: 70, Limited: hpa.LimitedMax, CapacityPerReplica: 10, DataFresh: true, Reason: "the tide rises"}
+		rep.Plan.Raises = []planner.Scale{{Service: "shop/cart", Target: fleet.Name{Namespace: "shop", Name: "cart"}, Kind: "Deployment", From: 3, To: 5, Why: planner.Why{Message: "the tide rises"}}}
+		rep.Receipt.Results = []loop.Result{{Action: "Scale", Subject: "shop/cart", Outcome: loop.Done}}
+		rep.Portraits["shop/cart"] = portrait.Portrait{Signal: portrait.Requests, StartUp: [3]time.Duration{20 * time.Second, 45 * time.Second, time.Minute},
+			Quality: portrait.Quality{Score: 0.804, Points: 900, Needed: 576, Gaps: 4, Note: "a gap on Monday"}}
+		// 100 requests a second but for the third hour, with 255.
+		path := slices.Repeat([]float64{100}, 30)
+		path[2] = 255
+		rep.Tides["shop/cart"] = forecast.Tide{Model: "blend", Trusted: true, Start: t0, Step: time.Hour, Quantiles: []float64{0.5, 0.95}, Paths: [][]float64{path, path}}
+	})
+	s := object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status
+	if s.DesiredReplicas != 5 || s.Replicas != 3 || s.Reason != "the tide rises" || timeOf(s.LastScaleTime) != t0 {
+		t.Errorf("status = %+v", s)
+	}
+	if p := s.Portrait; p.QualityPercent != 80 || p.StartupSeconds != 45 || p.Signal != "requests" || p.Gaps != 4 {
+		t.Errorf("portrait = %+v", p)
+	}
+	if d := s.Tide; d.PeakReplicas != 26 || timeOf(d.PeakTime) != peak || d.LowReplicas != 10 || timeOf(d.LowTime) != t0 {
+		t.Errorf("tide = %+v: ceil(255/10) at %v", d, peak)
+	}
+	want := []string{"Accepted=True/Accepted", "AbleToScale=True/ReadyForNewScale", "ScalingActive=True/SignalsFresh", "ScalingLimited=True/MaxReplicas", "ForecastReady=True/Trusted", "DataFresh=True/Fresh"}
+	if diff := cmp.Diff(want, said(s.Conditions)); diff != "" {
+		t.Errorf("conditions (-want +got):\n%s", diff)
+	}
+	for _, c := range s.Conditions {
+		if timeOf(&c.LastTransitionTime) != t0 {
+			t.Errorf("%s changed at %v: conditions live in our time", c.Type, c.LastTransitionTime)
+		}
+	}
+	if diff := cmp.Diff([]string{"Normal Scaled Deployment shop/cart from 3 to 5: the tide rises"}, events); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+func said(list []metav1.Condition) []string {
+	var out []string
+	for _, c := range list {
+		out = append(out, c.Type+"="+string(c.Status)+"/"+c.Reason)
+	}
+	return out
+}
+
+func TestReportServiceConditions(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*loop.Report)
+		kind   string
+		want   string
+		say    string // in the message
+	}{
+		{"blocked", func(r *loop.Report) { r.Snapshot.Services[0].Blocked = "HPAFound: keep or delete it" }, "Accepted", "False/HPAFound", "keep or delete it"},
+		{"blocked is not sized", func(r *loop.Report) { r.Snapshot.Services[0].Blocked = "HPAFound: keep or delete it" }, "ScalingActive", "Unknown/NotSized", ""},
+		{"frozen", func(r *loop.Report) { r.Snapshot.Frozen = "network change" }, "AbleToScale", "False/Frozen", "network change"},
+		{"observing", func(r *loop.Report) { r.Snapshot.Services[0].Mode = fleet.Observe }, "AbleToScale", "False/ModeObserve", "set spec.mode to Auto"},
+		{"refused by the API", func(r *loop.Report) {
+			r.Receipt.Results = []loop.Result{{Action: "Scale", Subject: "shop/cart", Outcome: loop.Failed, Message: "no right"}}
+		}, "AbleToScale", "False/ScaleFailed", "no right"},
+		{"somebody else scales", func(r *loop.Report) { r.Snapshot.Services[0].ForeignWriter = "helm" }, "AbleToScale", "True/ForeignWriter", "helm wrote spec.replicas"},
+		{"held back", func(r *loop.Report) {
+			r.Plan.Withheld = []planner.Withheld{{Subject: "service shop/cart", By: "stale metrics"}}
+		}, "AbleToScale", "True/Held", "stale metrics"},
+		{"signals missing", func(r *loop.Report) {
+			r.Plan.Targets[0].DataFresh, r.Plan.Targets[0].Missing = false, []string{"cpu", "rps"}
+		}, "ScalingActive", "False/SignalsMissing", "cpu, rps"},
+		{"history down", func(r *loop.Report) { r.HistoryErr = errors.New("connection refused") }, "DataFresh", "False/SourceDown", "connection refused"},
+		{"no tide", nil, "ForecastReady", "Unknown/NoTide", ""},
+		{"a fall-back", func(r *loop.Report) {
+			r.Tides["shop/cart"] = forecast.Tide{Model: "last day", Note: "576 points needed, 200 seen"}
+		}, "ForecastReady", "False/FallBack", "576 points needed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newReported(t, shop()...)
+			r.cycle(t, c.change)
+			s := object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status
+			got := meta.FindStatusCondition(s.Conditions, c.kind)
+			if string(got.Status)+"/"+got.Reason != c.want || !strings.Contains(got.Message, c.say) {
+				t.Errorf("%s = %s/%s %q, want %s %q", c.kind, got.Status, got.Reason, got.Message, c.want, c.say)
+			}
+		})
+	}
+}
+
+func TestReportSaysTroublesOnce(t *testing.T) {
+	r := newReported(t, shop()...)
+	fall := func(rep *loop.Report) {
+		rep.Plan.Targets[0].Held, rep.Plan.Targets[0].Reason = hpa.HeldFall, "the load fell by 80 %"
+	}
+	_, first := r.cycle(t, fall)
+	_, second := r.cycle(t, fall)
+	_, _ = r.cycle(t, nil)
+	_, again := r.cycle(t, fall)
+	want := []string{"Warning FallFasterThanHistory the load fell by 80 %"}
+	if diff := cmp.Diff([][]string{want, nil, want}, [][]string{first, second, again}); diff != "" {
+		t.Errorf("a standing trouble is told once, and again when it came back (-want +got):\n%s", diff)
+	}
+	_, quiet := r.cycle(t, func(rep *loop.Report) { rep.Plan.Targets[0].Held = hpa.HeldStabilisation })
+	if len(quiet) != 0 {
+		t.Errorf("the ordinary pace of scaling is no event: %v", quiet)
+	}
+	_, would := r.cycle(t, func(rep *loop.Report) {
+		rep.Plan.Withheld = []planner.Withheld{{Subject: "service shop/cart", Action: "scale 3 -> 5", By: "mode Recommend", Why: planner.Why{Message: "the tide rises"}}}
+	})
+	if diff := cmp.Diff([]string{"Normal WouldScale scale 3 -> 5, held by mode Recommend: the tide rises"}, would); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+func TestReportLoansAndJobs(t *testing.T) {
+	r := newReported(t, recall()...)
+	r.clock.now = t0
+	_, events := r.cycle(t, func(rep *loop.Report) {
+		l := *rep.Snapshot.Loan("l")
+		after := l
+		after.Phase = fleet.Returned
+		rep.Plan.Moves = []planner.Move{{Kind: planner.MoveReturn, Before: l, After: after, Why: planner.Why{Message: "clean"}}}
+		rep.Plan.Notices = []planner.Notice{{Pod: evict("bert-1").Pod, Loan: "l", Epoch: 3, Deadline: t0.Add(time.Minute)}}
+		e := evict("bert-0")
+		e.Why.Message = "n1 goes home"
+		rep.Plan.Evictions = []planner.Eviction{e}
+		rep.Plan.Jobs = []planner.JobScale{{Job: "train/bert", Role: "worker", From: 2, To: 1, Why: planner.Why{Message: "1 stays"}}}
+		rep.Receipt.Results = []loop.Result{{Action: "Move", Subject: "l", Outcome: loop.Done}, {Action: "Notice", Subject: "train/bert-1", Outcome: loop.Done}, {Action: "Evict", Subject: "train/bert-0", Outcome: loop.Done}}
+	})
+	want := []string{
+		"Normal Return machine n1 is Returned at epoch 3: clean",
+		"Normal CheckpointNotice loan l calls this pod's room home: save the work by 12:01:00 UTC, then acknowledge epoch 3",
+		"Normal Recalled n1 goes home",
+	}
+	if diff := cmp.Diff(want, events); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	j := object[v1alpha1.ElasticJob](t, r.world, gvrJobs, "train/bert").Status
+	if timeOf(j.LastRecallTime) != t0 || j.Desired != 1 || j.Active != 2 || j.Reason != "1 stays" {
+		t.Errorf("job = %+v", j)
+	}
+	if diff := cmp.Diff([]string{"Accepted=True/Accepted", "AbleToScale=True/ReadyForNewScale"}, said(j.Conditions)); diff != "" {
+		t.Errorf("conditions (-want +got):\n%s", diff)
+	}
+	if got := r.snapshot(t).Job("train/bert").LastRecalled; got.Value != t0 || !got.OK {
+		t.Errorf("the recall is not read back: %+v", got)
+	}
+}
+
+func TestReportPool(t *testing.T) {
+	r := newReported(t, recall()...)
+	r.cycle(t, func(rep *loop.Report) {
+		rep.Plan.Pools = []planner.PoolView{{Pool: "web", Requested: fleet.Resources{CPU: 5000}, LentCapacity: fleet.Resources{CPU: 64000},
+			Lent: map[fleet.ParcelKind]int{fleet.KindNode: 1}, Moving: map[fleet.ParcelKind]int{fleet.KindNode: 1},
+			Pinned: slices.Repeat([]planner.Pin{{Node: "n7", By: "pod shop/cart-a"}}, 50)}}
+	})
+	s := r.poolObject(t, "web").Status
+	if s.Nodes != 1 || s.Capacity.CPU.String() != "64" || s.LentNodes != 1 || s.Moving != 1 || len(s.Pinned) != v1alpha1.MaxPinnedNodes || s.Requested.CPU.String() != "5" {
+		t.Errorf("status = %+v", s)
+	}
+	want := []string{"Accepted=True/Accepted", "Ready=True/Lending", "AgentAlive=False/AgentsMissing", "StoreReady=True/StoreUp"}
+	if diff := cmp.Diff(want, said(s.Conditions)); diff != "" {
+		t.Errorf("conditions (-want +got):\n%s", diff)
+	}
+}
+
+func TestReportFestival(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		start, end time.Duration
+		approved   bool
+		service    string
+		phase      string
+		want       []string
+	}{
+		{"waits", time.Hour, 2 * time.Hour, true, "cart", "Waiting", []string{"Accepted=True/Accepted", "Ready=True/Approved"}},
+		{"not approved", -time.Hour, time.Hour, false, "cart", "Waiting", []string{"Accepted=True/Accepted", "Ready=False/NotApproved"}},
+		{"lifts", -time.Hour, time.Hour, true, "cart", "Lifting", []string{"Accepted=True/Accepted", "Ready=True/Lifting"}},
+		{"over", -2 * time.Hour, 0, true, "cart", "Over", []string{"Accepted=True/Accepted", "Ready=False/Over"}},
+		{"misspelt", time.Hour, 2 * time.Hour, true, "crat", "Waiting", []string{"Accepted=False/ServiceNotFound", "Ready=True/Approved"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := &v1alpha1.FestivalPlan{ObjectMeta: objectMeta("FestivalPlan", "", "eleven")}
+			f.Spec = v1alpha1.FestivalPlanSpec{Start: metav1.NewTime(t0.Add(c.start)), End: metav1.NewTime(t0.Add(c.end)), Approved: c.approved,
+				Lifts: []v1alpha1.FestivalLift{{Namespace: "shop", Service: c.service, LoadPercent: ptr(int32(150)), Start: ptr(metav1.NewTime(t0.Add(-24 * time.Hour)))}}}
+			r := newReported(t, append(shop(), f)...)
+			r.cycle(t, nil)
+			s := object[v1alpha1.FestivalPlan](t, r.world, gvrFestivals, "eleven").Status
+			if s.Phase != c.phase {
+				t.Errorf("phase = %s, want %s", s.Phase, c.phase)
+			}
+			if diff := cmp.Diff(c.want, said(s.Conditions)); diff != "" {
+				t.Errorf("conditions (-want +got):\n%s", diff)
+			}
+			lift := r.snapshot(t).Festivals[0].Lifts[0]
+			if lift.Factor != 1.5 || !lift.Start.Equal(t0.Add(c.start)) {
+				t.Errorf("lift = %+v: it narrows the festival and never widens it", lift)
+			}
+		})
+	}
+}
+
+func TestReportTenant(t *testing.T) {
+	q := &v1alpha1.CapacityQuota{ObjectMeta: objectMeta("CapacityQuota", "", "shop")}
+	q.Spec.NamespaceSelector = metav1.LabelSelector{MatchLabels: map[string]string{"team": "shop"}}
+	ns := namespaceOf("shop", map[string]string{"team": "shop"})
+	r := newReported(t, append(shop(), q, ns)...)
+	r.cycle(t, nil)
+	s := object[v1alpha1.CapacityQuota](t, r.world, gvrQuotas, "shop").Status
+	if s.Namespaces != 1 || s.Used.CPU.String() != "6" {
+		t.Errorf("status = %+v: three pods of two cores", s)
+	}
+	if diff := cmp.Diff([]string{"Accepted=True/Accepted", "Ready=True/Met"}, said(s.Conditions)); diff != "" {
+		t.Errorf("conditions (-want +got):\n%s", diff)
+	}
+}
