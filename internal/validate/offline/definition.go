@@ -88,6 +88,12 @@ func compile(text []byte) (*Definition, error) {
 	}, nil
 }
 
+// Plural is the name of the resource, as in "elasticservices".
+func (d *Definition) Plural() string { return d.plural }
+
+// MoreRulesWait says that CEL was not asked, since the schema is broken.
+const MoreRulesWait = "more rules wait until what stands above is mended"
+
 // Unknown lists the paths of fields that the kind does not have, as strict field validation does, and drops them.
 func (d *Definition) Unknown(obj map[string]any) []string {
 	paths := pruning.PruneWithOptions(obj, d.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
@@ -124,7 +130,7 @@ func (d *Definition) rest(errs field.ErrorList, obj, old map[string]any) field.E
 	errs = append(errs, objectmeta.Validate(nil, obj, d.structural, false)...)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, d.structural, obj)...)
 	if blocks(errs) {
-		return append(errs, field.Invalid(nil, nil, "more rules wait until what stands above is mended"))
+		return append(errs, field.Invalid(nil, nil, MoreRulesWait))
 	}
 	// A nil map in an interface is not a nil interface: the CEL library would take it for an old object.
 	var before any
