@@ -25,6 +25,15 @@ const (
 // Truth is the CPU that a service uses at a time, in cores: one tide a day that is highest at 20:00, lower at weekends, with a little noise
 // that hangs on the service and the minute alone.
 func (w *World) Truth(id fleet.ServiceID, at time.Time) float64 {
+	load := w.nature(id, at)
+	if w.o.Twist != nil {
+		return w.o.Twist(id, at, load)
+	}
+	return load
+}
+
+// nature is the truth before it is twisted.
+func (w *World) nature(id fleet.ServiceID, at time.Time) float64 {
 	hours := float64(at.Unix()%86400) / 3600
 	tide := (1 + math.Cos((hours-20)/24*2*math.Pi)) / 2
 	load := w.o.Peak * (trough + (1-trough)*tide*tide)
@@ -34,11 +43,7 @@ func (w *World) Truth(id fleet.ServiceID, at time.Time) float64 {
 	h := fnv.New64a()
 	h.Write([]byte(id))
 	h.Write([]byte(strconv.FormatInt(at.Unix()/60, 10)))
-	load *= 1 + 0.04*(float64(h.Sum64()%2000)/1000-1)
-	if w.o.Twist != nil {
-		load = w.o.Twist(id, at, load)
-	}
-	return load
+	return load * (1 + 0.04*(float64(h.Sum64()%2000)/1000-1))
 }
 
 // Since implements loop.History.

@@ -111,7 +111,8 @@ func New(o Options) *World {
 		Workload: fleet.Name{Namespace: "batch", Name: "train"}, Min: int32(o.Offline), Max: 1000, Remaining: -1,
 		Request: fleet.Resources{CPU: 8000, Memory: 16 * fleet.GiB}}}}}
 	for i := range w.services {
-		w.services[i].Desired = fleet.KnownAt(int32(w.Truth(w.services[i].ID, o.Start)/(0.5*w.services[i].Request.CPU.Cores()))+1, o.Start)
+		svc := &w.services[i]
+		svc.Desired = fleet.KnownAt(int32(w.nature(svc.ID, o.Start)/(0.5*svc.Request.CPU.Cores()))+1, o.Start)
 	}
 	w.reconcile()
 	for _, p := range w.pods {
@@ -141,6 +142,19 @@ func service(i int, now time.Time) fleet.Service {
 
 // Service is one of the world's services, to be bent between cycles.
 func (w *World) Service(i int) *fleet.Service { return &w.services[i] }
+
+// AddService adds one more service, which has the history of all others.
+func (w *World) AddService() {
+	svc := service(len(w.services), w.now)
+	svc.Desired = fleet.KnownAt[int32](1, w.now)
+	w.services = append(w.services, svc)
+}
+
+// DropService removes a service and its pods.
+func (w *World) DropService(id fleet.ServiceID) {
+	w.services = slices.DeleteFunc(w.services, func(s fleet.Service) bool { return s.ID == id })
+	w.pods = slices.DeleteFunc(w.pods, func(p *pod) bool { return p.Service == id })
+}
 
 // Loans are the loans as they stand.
 func (w *World) Loans() []fleet.Loan { return slices.Clone(w.loans) }

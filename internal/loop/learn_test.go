@@ -1,0 +1,117 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/internal/loop/looptest"
+)
+
+// The number of readings does not grow with the services, and a service that exports nothing, from the beginning or any more, makes no
+// reading longer than the one before.
+func TestReadings(t *testing.T) {
+	o := smallWorld()
+	o.Services = 6
+	died := o.Start.Add(time.Hour)
+	o.Twist = func(id fleet.ServiceID, at time.Time, load float64) float64 {
+		if id == "shop/svc-001" || id == "shop/svc-002" && at.After(died) {
+			return math.NaN()
+		}
+		return load
+	}
+	w := looptest.New(o)
+	l := run(t, w, 1, 4*time.Hour)
+	perCycle := map[time.Time]int{}
+	for _, r := range w.Reads {
+		perCycle[r.At]++
+		if perCycle[r.At] > 3 {
+			t.Errorf("%s: %d readings in one cycle", r.At, perCycle[r.At])
+		}
+		if back := r.At.Sub(r.From); back > 45*time.Minute && !r.At.Equal(o.Start) {
+			t.Errorf("%s: %d services are read from %s back", r.At, r.Services, back)
+		}
+	}
+	if n := len(perCycle); n < 4*12-1 || n > 4*12+2 {
+		t.Errorf("history was read in %d cycles of 4 hours, want one each 5 minutes", n)
+	}
+
+	// An outage of the source: afterwards one reading covers it for all, and nothing is learned anew.
+	down := w.Now()
+	w.HistoryErr = looptest.ErrDown
+	goOn(t, w, l, 1, 2*time.Hour)
+	w.HistoryErr, w.Reads = nil, nil
+	goOn(t, w, l, 1, time.Minute)
+	if len(w.Reads) == 0 || len(w.Reads) > 2 {
+		t.Fatalf("%d readings after an outage", len(w.Reads))
+	}
+	for _, r := range w.Reads {
+		if r.From.Before(down.Add(-45*time.Minute)) || r.From.After(down) {
+			t.Errorf("after an outage from %s on %d services are read from %s on", down, r.Services, r.From)
+		}
+	}
+}
+
+// A service that appears is learned in the cycle that sees it first, and told what Auto would have been; one that goes is forgotten.
+func TestServicesComeAndGo(t *testing.T) {
+	w := looptest.New(smallWorld())
+	l := run(t, w, 1, time.Minute)
+	w.AddService()
+	goOn(t, w, l, 1, time.Nanosecond)
+	if r := w.Reads[len(w.Reads)-1]; r.Services != 1 || w.Now().Sub(r.From) < 14*24*time.Hour {
+		t.Errorf("the new service was not read at once and alone: %+v", r)
+	}
+	told := w.Reports[len(w.Reports)-1]
+	if s, ok := told.Summaries["shop/svc-002"]; !ok || s.CoreHours <= 0 {
+		t.Errorf("the new service has no summary: %+v", told.Summaries)
+	}
+	w.DropService("shop/svc-000")
+	goOn(t, w, l, 1, time.Hour)
+	if _, ok := w.Portraits["shop/svc-000"]; ok || len(w.Portraits) != 2 || len(w.Tides) != 2 {
+		t.Errorf("a service that is gone is still stored: %d portraits, %d tides", len(w.Portraits), len(w.Tides))
+	}
+}
+
+// A cycle that cannot see or cannot write is an error, and the loop goes on.
+func TestCyclesThatFail(t *testing.T) {
+	w := looptest.New(smallWorld())
+	l := run(t, w, 1, time.Minute)
+	w.ObserveErr = looptest.ErrDown
+	if _, err := l.Cycle(t.Context()); !errors.Is(err, looptest.ErrDown) {
+		t.Errorf("a cycle without facts: %v", err)
+	}
+	w.ObserveErr, w.ApplyErr = nil, looptest.ErrDown
+	n := len(w.Records)
+	if _, err := l.Cycle(t.Context()); !errors.Is(err, looptest.ErrDown) || len(w.Records) != n+1 {
+		t.Errorf("a cycle without writes must be journalled, and fail: %v, %d records", err, len(w.Records)-n)
+	}
+	w.ApplyErr = nil
+	goOn(t, w, l, 1, time.Minute)
+	if len(w.Records) < n+4 {
+		t.Errorf("the loop stands: %d records", len(w.Records)-n)
+	}
+}
+
+// halting is a clock that stops.
+type halting struct{ *looptest.World }
+
+func (halting) Park(context.Context, time.Time, bool) error { return looptest.ErrDown }
+
+func TestRunEnds(t *testing.T) {
+	w := looptest.New(smallWorld())
+	ports := w.Ports()
+	ports.Clock = halting{w}
+	if err := loop.New(ports, loop.DefaultOptions()).Run(t.Context(), 1); !errors.Is(err, looptest.ErrDown) {
+		t.Errorf("a clock that stops: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	w.Portraits = nil
+	if err := loop.New(w.Ports(), loop.DefaultOptions()).Run(ctx, 1); err != nil || w.Portraits == nil {
+		t.Errorf("a loop that is told to stop saves and ends: %v, %v", err, w.Portraits)
+	}
+}

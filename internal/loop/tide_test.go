@@ -1,0 +1,360 @@
+package loop_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/internal/loop/looptest"
+	"github.com/springtide/springtide/planner"
+)
+
+// run turns a new loop in the world for a while.
+func run(t *testing.T, w *looptest.World, epoch int64, d time.Duration) *loop.Loop {
+	t.Helper()
+	l := loop.New(w.Ports(), loop.DefaultOptions())
+	goOn(t, w, l, epoch, d)
+	return l
+}
+
+// goOn turns a loop that ran before.
+func goOn(t *testing.T, w *looptest.World, l *loop.Loop, epoch int64, d time.Duration) {
+	t.Helper()
+	if err := w.Run(l, epoch, w.Now().Add(d)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// witness checks every snapshot for what must never be seen, and remembers what was.
+type witness struct {
+	t      *testing.T
+	w      *looptest.World
+	phases map[fleet.LoanID][]fleet.Phase
+	kinds  map[fleet.LoanID]fleet.ParcelKind
+	// lacking is the service time in which the ready pods carried less than the load at the SLO, of all.
+	lacking, all time.Duration
+	late         int
+}
+
+func watch(t *testing.T, w *looptest.World) *witness {
+	v := &witness{t: t, w: w, phases: map[fleet.LoanID][]fleet.Phase{}, kinds: map[fleet.LoanID]fleet.ParcelKind{}}
+	w.Each = v.look
+	return v
+}
+
+func (v *witness) look(s *fleet.Snapshot) {
+	for i := range s.Loans {
+		l := &s.Loans[i]
+		seen := v.phases[l.ID]
+		if len(seen) == 0 || seen[len(seen)-1] != l.Phase {
+			v.phases[l.ID] = append(seen, l.Phase)
+		}
+		v.kinds[l.ID] = l.Kind
+		if l.Phase == fleet.Returned && l.Late(s.At) {
+			v.late++
+		}
+	}
+	for i := range s.Nodes {
+		held := map[int]fleet.LoanID{}
+		for _, e := range s.Nodes[i].Share.Parcels {
+			for _, c := range e.Cells {
+				if other, ok := held[c]; ok {
+					v.t.Fatalf("%s: cell %d of %s is in loans %s and %s", s.At, c, s.Nodes[i].Name, other, e.Loan)
+				}
+				held[c] = e.Loan
+			}
+		}
+	}
+	const turn = 15 * time.Second
+	for i := range s.Services {
+		svc := &s.Services[i]
+		v.all += turn
+		if v.w.Truth(svc.ID, s.At) > float64(svc.Ready())*svc.Request.CPU.Cores()*svc.SLO.Utilisation {
+			v.lacking += turn
+		}
+	}
+}
+
+// cycles counts the loans of a kind that went through all phases from home to home.
+func (v *witness) cycles(kind fleet.ParcelKind) int {
+	whole := []fleet.Phase{fleet.Emptying, fleet.Lent, fleet.Noticed, fleet.Draining, fleet.Returned}
+	n := 0
+	for id, seen := range v.phases {
+		if v.kinds[id] == kind && slices.Equal(seen, whole) {
+			n++
+		}
+	}
+	return n
+}
+
+// A day and a night in a small fleet: the ebb lends machines and sockets, the flood finds its replicas ready and its machines home.
+func TestTheTideMovesMachines(t *testing.T) {
+	w := looptest.New(looptest.Default())
+	v := watch(t, w)
+	run(t, w, 1, 26*time.Hour)
+
+	for _, kind := range []fleet.ParcelKind{fleet.KindNode, fleet.KindSocket} {
+		if v.cycles(kind) == 0 {
+			t.Errorf("no %s was lent and recalled through all phases: %v", kind, v.phases)
+		}
+	}
+	if v.late > 0 {
+		t.Errorf("%d sights of recalls that came after their due time", v.late)
+	}
+	if len(w.Evicted) == 0 {
+		t.Error("no recall had to evict offline work: the test shows little")
+	}
+	for _, p := range w.Evicted {
+		if p.Class != fleet.PodOffline {
+			t.Errorf("%s pod %s was evicted", p.Class, p.Name)
+		}
+	}
+	if v.lacking > v.all/1000 {
+		t.Errorf("replicas were too few for %s of %s", v.lacking, v.all)
+	}
+	raised, before := 0, 0
+	for i := range w.Records {
+		for _, a := range w.Records[i].Plan.Raises {
+			svc, load := w.Service(0), w.Truth(a.Service, w.Records[i].At)
+			raised++
+			if load < float64(a.From)*svc.Request.CPU.Cores()*0.63*1.1 {
+				before++ // the load was still within the tolerance of the replicas that there were
+			}
+		}
+	}
+	if raised == 0 || before < raised/2 {
+		t.Errorf("%d of %d raises came before the load asked for them", before, raised)
+	}
+	for i := range w.Records {
+		if w.Records[i].Revision != fleet.Revision(i+1) || w.Records[i].Receipt.Count(loop.Failed) > 0 || len(w.Records[i].InputDigest) != 32 {
+			t.Fatalf("record %d: %+v", i, w.Records[i])
+		}
+	}
+}
+
+// While history cannot be read nothing scales in and nothing more is lent, and the reports say so; afterwards the ebb goes on.
+func TestHistoryDown(t *testing.T) {
+	o := looptest.Default()
+	o.Services, o.Online = 4, 6
+	o.Start = o.Start.Add(22 * time.Hour) // the ebb has begun
+	w := looptest.New(o)
+	l := run(t, w, 1, 30*time.Minute)
+
+	w.HistoryErr = looptest.ErrDown
+	down := len(w.Records)
+	goOn(t, w, l, 1, time.Hour)
+	for _, r := range w.Records[down:] {
+		if n := len(r.Plan.Lowers); n > 0 {
+			t.Fatalf("%s: %d services scale in without history: %+v", r.At, n, r.Plan.Lowers)
+		}
+		for _, m := range r.Plan.Moves {
+			if m.Kind == planner.MoveBegin && r.At.Sub(w.Records[down].At) > 3*time.Minute { // a sample is fresh for 150 s
+				t.Fatalf("%s: %s is lent without history", r.At, m.Node)
+			}
+		}
+	}
+	for _, told := range w.Reports[down:] {
+		if told.HistoryErr == nil {
+			t.Fatalf("%s: the report says nothing of the history that is down", told.At)
+		}
+	}
+	w.HistoryErr = nil
+	up := len(w.Records)
+	goOn(t, w, l, 1, time.Hour)
+	if w.Reports[len(w.Reports)-1].HistoryErr != nil {
+		t.Errorf("history is back, and reported down: %v", w.Reports[len(w.Reports)-1].HistoryErr)
+	}
+	lowers := 0
+	for _, r := range w.Records[up:] {
+		lowers += len(r.Plan.Lowers)
+	}
+	if lowers == 0 {
+		t.Error("nothing scaled in after history came back")
+	}
+}
+
+// A metric that dies reads as no load to nobody: the service that it belongs to keeps its replicas.
+func TestAMetricThatDies(t *testing.T) {
+	o := looptest.Default()
+	o.Services, o.Online = 3, 5
+	o.Start = o.Start.Add(12 * time.Hour)
+	died := o.Start.Add(30 * time.Minute)
+	for name, value := range map[string]float64{"gone": math.NaN(), "zero": 0} {
+		t.Run(name, func(t *testing.T) {
+			o.Twist = func(id fleet.ServiceID, at time.Time, load float64) float64 {
+				if id == "shop/svc-001" && !at.Before(died) {
+					return value
+				}
+				return load
+			}
+			w := looptest.New(o)
+			run(t, w, 1, 3*time.Hour)
+			for _, r := range w.Records {
+				for _, a := range r.Plan.Lowers {
+					if a.Service == "shop/svc-001" && r.At.After(died) {
+						t.Fatalf("%s: scaled in %d -> %d: %s", r.At, a.From, a.To, a.Why.Message)
+					}
+				}
+			}
+		})
+	}
+}
+
+// The store is down: the loop goes on and says so, and journals again when it is back.
+func TestStoreDown(t *testing.T) {
+	o := looptest.Default()
+	o.Services, o.Online = 4, 6
+	o.Start = o.Start.Add(22 * time.Hour)
+	w := looptest.New(o)
+	w.StoreErr = looptest.ErrDown
+	l := run(t, w, 1, 40*time.Minute)
+	if len(w.Loans()) == 0 {
+		t.Error("nothing was lent while the store was down: the loop stood still")
+	}
+	for _, told := range w.Reports {
+		if told.StoreErr == nil {
+			t.Fatalf("%s: the report says nothing of the store that is down", told.At)
+		}
+	}
+	if len(w.Records) > 0 {
+		t.Fatal("the test's store took records while it was down")
+	}
+	w.StoreErr = nil
+	reports := len(w.Reports)
+	goOn(t, w, l, 1, time.Minute)
+	for _, told := range w.Reports[reports:] {
+		if told.StoreErr != nil {
+			t.Errorf("%s: the store is back, and reported down: %v", told.At, told.StoreErr)
+		}
+	}
+	if len(w.Records) == 0 || len(w.Portraits) != o.Services || len(w.Tides) != o.Services || len(w.Decisions) != o.Services {
+		t.Errorf("the store was not filled again: %d records, %d portraits, %d tides, %d decisions",
+			len(w.Records), len(w.Portraits), len(w.Tides), len(w.Decisions))
+	}
+}
+
+// A restart forgets nothing: portraits are folded on, not learned anew, and decisions of before still count for stabilisation.
+func TestRestart(t *testing.T) {
+	o := looptest.Default()
+	o.Services, o.Online = 4, 6
+	w := looptest.New(o)
+	run(t, w, 1, time.Hour)
+	points := w.Portraits["shop/svc-000"].Quality.Points
+	w.Reads = nil
+	stopped := w.Now()
+	run(t, w, 2, 20*time.Minute)
+	for _, r := range w.Reads {
+		if r.From.Before(stopped.Add(-15 * time.Minute)) {
+			t.Errorf("at %s history was read from %s on: the portraits were forgotten", r.At, r.From)
+		}
+	}
+	if now := w.Portraits["shop/svc-000"].Quality.Points; now <= points || now > points+6 {
+		t.Errorf("%d points after the restart, %d before", now, points)
+	}
+	ds := w.Decisions["shop/svc-000"]
+	for i := 1; i < len(ds); i++ {
+		if !ds[i].At.After(ds[i-1].At) {
+			t.Fatalf("decision %d of %d is of %s, the one before of %s", i, len(ds), ds[i].At, ds[i-1].At)
+		}
+	}
+	if d := ds[len(ds)-1].At.Sub(ds[0].At); d < 79*time.Minute {
+		t.Errorf("decisions reach back %s over the restart", d)
+	}
+}
+
+// A portrait of another version, as an older release stored it, is learned anew.
+func TestPortraitsOfAnotherVersion(t *testing.T) {
+	o := looptest.Default()
+	o.Services, o.Online = 2, 3
+	w := looptest.New(o)
+	run(t, w, 1, time.Minute)
+	for id, p := range w.Portraits {
+		p.Version--
+		w.Portraits[id] = p
+	}
+	w.Reads = nil
+	run(t, w, 2, time.Minute)
+	if len(w.Reads) == 0 || w.Reads[0].From.After(w.Now().Add(-14*24*time.Hour)) {
+		t.Errorf("history was not read from the beginning: %+v", w.Reads)
+	}
+}
+
+// A new leader watches one window before it takes anything away, and goes on with what was announced.
+func TestANewLeaderWatches(t *testing.T) {
+	quiet := func(records []loop.Record, since time.Time) {
+		t.Helper()
+		for _, r := range records {
+			if r.At.Sub(since) >= planner.DefaultOptions().Window {
+				return
+			}
+			for _, m := range r.Plan.Moves {
+				if m.Kind == planner.MoveBegin || m.Kind == planner.MoveRecall {
+					t.Errorf("%s: %s of %s %s after the lead began", r.At, m.Kind, m.Before.ID, r.At.Sub(since))
+				}
+			}
+			if len(r.Plan.Lowers) > 0 {
+				t.Errorf("%s: %+v scales in %s after the lead began", r.At, r.Plan.Lowers[0], r.At.Sub(since))
+			}
+		}
+	}
+	o := looptest.Default()
+	o.Start = o.Start.Add(9 * time.Hour) // the trough: what is lent now is recalled within hours
+	w := looptest.New(o)
+	w.Service(0).Desired = fleet.KnownAt(w.Service(0).Desired.Value+3, o.Start) // there is something to take away
+	l := run(t, w, 1, 30*time.Minute)
+	quiet(w.Records, o.Start)
+	if !slices.ContainsFunc(w.Records, func(r loop.Record) bool { return len(r.Plan.Lowers) > 0 }) {
+		t.Error("nothing scaled in after the window: the test shows nothing")
+	}
+	// On to the first recall, and a new leader in the middle of it.
+	for !slices.ContainsFunc(w.Loans(), func(l fleet.Loan) bool { return l.Phase == fleet.Noticed }) {
+		if w.Now().Sub(o.Start) > 16*time.Hour {
+			t.Fatal("nothing was recalled")
+		}
+		goOn(t, w, l, 1, 15*time.Second)
+	}
+	records, since := len(w.Records), w.Now()
+	run(t, w, 2, 4*time.Minute)
+	quiet(w.Records[records:], since)
+	if slices.ContainsFunc(w.Loans(), func(l fleet.Loan) bool { return l.Phase == fleet.Noticed && l.LeaderEpoch == 1 }) {
+		t.Error("the new leader left an announced recall lying")
+	}
+	if got := w.Records[len(w.Records)-1].LeaderEpoch; got != 2 {
+		t.Errorf("records carry leader epoch %d", got)
+	}
+}
+
+// A freeze holds every action from the next cycle on, and nothing is held any more when it ends.
+func TestFreeze(t *testing.T) {
+	o := looptest.Default()
+	o.Services, o.Online = 4, 6
+	o.Start = o.Start.Add(21 * time.Hour)
+	w := looptest.New(o)
+	l := run(t, w, 1, 30*time.Minute)
+	w.Frozen = "maintenance"
+	frozen := len(w.Records)
+	goOn(t, w, l, 1, time.Hour)
+	withheld := 0
+	for _, r := range w.Records[frozen:] {
+		if n := r.Receipt.Count(loop.Done); n > 0 {
+			t.Fatalf("%s: %d actions were done under a freeze: %+v", r.At, n, r.Receipt.Results)
+		}
+		withheld += len(r.Plan.Withheld)
+	}
+	if withheld == 0 {
+		t.Error("nothing was withheld in an hour of ebb: the test shows nothing")
+	}
+	w.Frozen = ""
+	thawed := len(w.Records)
+	goOn(t, w, l, 1, 10*time.Minute)
+	done := 0
+	for _, r := range w.Records[thawed:] {
+		done += r.Receipt.Count(loop.Done)
+	}
+	if done == 0 {
+		t.Error("nothing was done after the freeze")
+	}
+}
