@@ -12,13 +12,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/forecast"
+	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/portrait"
 )
 
 // app makes a Deployment of ready pods on a machine of its own, with an ElasticService on it.
@@ -119,7 +124,7 @@ func TestPlaneScale(t *testing.T) {
 	}
 	now := metav1.Now()
 	es.Status.LastScaleTime = &now
-	if _, err := p.putStatus(t.Context(), gvrServices, es); err != nil {
+	if err := p.putStatus(t, gvrServices, es); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "our own write to be no foreign one", func() bool { return p.snapshot(t).Service(svc).ForeignWriter == "" })
@@ -213,7 +218,7 @@ func TestPlaneJobAndFiller(t *testing.T) {
 		}
 		return held.NodeName != ""
 	})
-	if held.Class != fleet.PodFiller || held.HoldsOn != filler.Node || held.NodeName != filler.Node || held.Requests.CPU != 4000 || held.Priority != 1000 {
+	if held.Class != fleet.PodFiller || held.HoldsOn != filler.Node || held.NodeName != filler.Node || held.Requests.CPU != 4000 || held.Priority != 900000000 {
 		t.Errorf("filler = %+v", held)
 	}
 	filler.Delete, filler.ID = true, held.ID
@@ -245,7 +250,7 @@ func TestPlaneTwoLeaders(t *testing.T) {
 			return err
 		}
 		x.Status.LeaderEpoch = epoch
-		_, err = p.putStatus(t.Context(), gvrPools, x)
+		_, err = p.Cluster.putStatus(t.Context(), gvrPools, x)
 		return err
 	}
 	if err := write(first, e1); err != nil {
@@ -276,5 +281,67 @@ func TestPlaneTwoLeaders(t *testing.T) {
 	stop2()
 	if err := <-ended; err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestPlaneReport writes every status once: the API server's bounds and CEL rules take them.
+func TestPlaneReport(t *testing.T) {
+	p := newPlane(t)
+	lead(t, p)
+	id := "rep-" + rand.String(5)
+	svc := p.app(t, id, 2, "Scale")
+	p.create(t, gvrPools, pool("p-"+id, "Online", map[string]string{"none": id}))
+	q := &v1alpha1.CapacityQuota{ObjectMeta: metav1.ObjectMeta{Name: "q-" + id}}
+	q.Spec.NamespaceSelector = metav1.LabelSelector{MatchLabels: map[string]string{"none": id}}
+	p.create(t, gvrQuotas, q)
+	j := elasticJob(id)
+	j.Namespace = "default"
+	p.create(t, gvrJobs, j)
+	f := &v1alpha1.FestivalPlan{ObjectMeta: metav1.ObjectMeta{Name: "f-" + id}}
+	f.Spec = v1alpha1.FestivalPlanSpec{Start: metav1.Now(), End: metav1.NewTime(time.Now().Add(time.Hour)),
+		Lifts: []v1alpha1.FestivalLift{{Namespace: "default", Service: id, FloorReplicas: ptr(int32(3))}}}
+	p.create(t, gvrFestivals, f)
+	until(t, "the objects", func() bool {
+		s := p.snapshot(t)
+		return s.Service(svc) != nil && s.Pool(fleet.PoolID("p-"+id)) != nil && s.Job(fleet.JobID("default/"+id)) != nil && len(s.Festivals) > 0 && len(s.Tenants) > 0
+	})
+	long := strings.Repeat("a sentence that does not end ", 200)
+	s := p.snapshot(t)
+	rep := &loop.Report{Snapshot: s, Plan: &planner.Plan{}, Receipt: &loop.Receipt{Results: []loop.Result{{Action: actionScale, Subject: string(svc), Outcome: loop.Done}}},
+		Portraits: map[fleet.ServiceID]portrait.Portrait{svc: {Signal: portrait.CPU, Quality: portrait.Quality{Note: long}}},
+		Tides:     map[fleet.ServiceID]forecast.Tide{svc: {Model: "blend", Note: long}},
+		Summaries: map[fleet.ServiceID]loop.Summary{svc: {From: time.Now().Add(-time.Hour), To: time.Now(), Verdict: long}}}
+	for i := range s.Services {
+		rep.Plan.Targets = append(rep.Plan.Targets, hpa.Target{Service: s.Services[i].ID, Replicas: 4, Limited: hpa.LimitedQuota, Reason: long, Missing: []string{long}})
+	}
+	if err := p.Report(t.Context(), rep); err != nil {
+		t.Fatal(err)
+	}
+	for gvr, name := range map[schema.GroupVersionResource]string{gvrServices: "default/" + id, gvrPools: "p-" + id, gvrQuotas: "q-" + id, gvrJobs: "default/" + id, gvrFestivals: "f-" + id} {
+		n := fleet.ParseName(name)
+		u, err := p.dyn.Resource(gvr).Namespace(n.Namespace).Get(t.Context(), n.Name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions"); len(list) == 0 || epochOn(u) != p.epoch {
+			t.Errorf("%s %s: %d conditions, epoch %d", gvr.Resource, name, len(list), epochOn(u))
+		}
+	}
+	until(t, "the event", func() bool {
+		list, err := p.core.CoreV1().Events("default").List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + id + ",involvedObject.kind=ElasticJob"})
+		return err == nil && len(list.Items) == 1 && list.Items[0].Reason == "WorkloadNotFound"
+	})
+}
+
+// TestPlaneOldPlanIsStale: a plan that was made under a leadership that ended is stale at the door.
+func TestPlaneOldPlanIsStale(t *testing.T) {
+	p := newPlane(t)
+	lead(t, p)
+	svc := p.app(t, "old-"+rand.String(5), 1, "Scale")
+	s := p.snapshot(t).Service(svc)
+	plan := planner.Plan{LeaderEpoch: p.epoch - 1, Raises: []planner.Scale{{Service: svc, Target: s.Target, Kind: s.TargetKind, By: s.Actuation, From: 1, To: 2}}}
+	r, err := p.Apply(t.Context(), &plan)
+	if err != nil || r.Count(loop.Stale) != 1 {
+		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -14,13 +14,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
@@ -45,9 +46,11 @@ func (wallClock) Now() time.Time                              { return time.Now(
 func (wallClock) At(t time.Time) time.Time                    { return t }
 func (wallClock) Park(context.Context, time.Time, bool) error { return nil }
 
+// plane is a Cluster with the rights of deploy/base/rbac.yaml and no more. core and dyn are the test's own clients, with all rights.
 type plane struct {
 	*Cluster
-	cfg *rest.Config
+	core kubernetes.Interface
+	dyn  dynamic.Interface
 }
 
 func newPlane(t *testing.T) *plane {
@@ -56,11 +59,15 @@ func newPlane(t *testing.T) *plane {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := New(cfg, Options{Namespace: ourNamespace, Identity: "test-" + rand.String(6), Clock: wallClock{}, Log: slog.Default()})
+	p := &plane{core: kubernetes.NewForConfigOrDie(cfg), dyn: dynamic.NewForConfigOrDie(cfg)}
+	asController := rest.CopyConfig(cfg)
+	asController.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + ourNamespace + ":springtide-controller",
+		Groups: []string{"system:serviceaccounts", "system:authenticated"}}
+	c, err := New(asController, Options{Namespace: ourNamespace, Identity: "test-" + rand.String(6), Clock: wallClock{}, Log: slog.Default()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &plane{Cluster: c, cfg: cfg}
+	p.Cluster = c
 	p.install(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	t.Cleanup(cancel)
@@ -72,6 +79,10 @@ func newPlane(t *testing.T) *plane {
 
 func (p *plane) install(t *testing.T) {
 	t.Helper()
+	p.tolerate(t, func() error {
+		_, err := p.core.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ourNamespace}}, metav1.CreateOptions{})
+		return err
+	})
 	files, err := fs.Glob(crd.Files, "*.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -81,30 +92,48 @@ func (p *plane) install(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		u := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(text, &u.Object); err != nil {
+		p.applyAll(t, text)
+	}
+	for _, f := range []string{"rbac.yaml", "priorityclass.yaml"} {
+		text, err := os.ReadFile("../../deploy/base/" + f)
+		if err != nil {
 			t.Fatal(err)
 		}
-		gvr := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-		p.tolerate(t, func() error {
-			_, err := p.dyn.Resource(gvr).Create(t.Context(), u, metav1.CreateOptions{})
-			return err
-		})
+		p.applyAll(t, text)
 	}
-	p.tolerate(t, func() error {
-		_, err := p.core.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ourNamespace}}, metav1.CreateOptions{})
-		return err
-	})
-	never := corev1.PreemptNever
-	p.tolerate(t, func() error {
-		_, err := p.core.SchedulingV1().PriorityClasses().Create(t.Context(), &schedulingv1.PriorityClass{
-			ObjectMeta: metav1.ObjectMeta{Name: fillerPriorityClass}, Value: 1000, PreemptionPolicy: &never}, metav1.CreateOptions{})
-		return err
-	})
 	until(t, "the CRDs to be served", func() bool {
 		_, err := p.discover(t.Context())
 		return err == nil
 	})
+}
+
+// applyAll makes what a manifest holds; what is there already stays.
+func (p *plane) applyAll(t *testing.T, manifest []byte) {
+	t.Helper()
+	resources := map[string]string{"CustomResourceDefinition": "customresourcedefinitions", "ServiceAccount": "serviceaccounts", "ClusterRole": "clusterroles",
+		"ClusterRoleBinding": "clusterrolebindings", "Role": "roles", "RoleBinding": "rolebindings", "PriorityClass": "priorityclasses"}
+	for _, part := range strings.Split(string(manifest), "\n---\n") {
+		u := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(part), &u.Object); err != nil {
+			t.Fatal(err)
+		}
+		gvr := u.GroupVersionKind().GroupVersion().WithResource(resources[u.GetKind()])
+		p.tolerate(t, func() error {
+			_, err := p.dyn.Resource(gvr).Namespace(u.GetNamespace()).Create(t.Context(), u, metav1.CreateOptions{})
+			return err
+		})
+	}
+}
+
+// putStatus writes a status in somebody else's name.
+func (p *plane) putStatus(t *testing.T, gvr schema.GroupVersionResource, next metav1.Object) error {
+	t.Helper()
+	u, err := encode(gvr, next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = p.dyn.Resource(gvr).Namespace(next.GetNamespace()).UpdateStatus(t.Context(), u, metav1.UpdateOptions{})
+	return err
 }
 
 func (p *plane) tolerate(t *testing.T, f func() error) {
@@ -341,7 +370,7 @@ func (p *plane) reportClean(t *testing.T, node string, epoch int64) {
 	}
 	now := metav1.Now()
 	s.Status.Parcels = []v1alpha1.ParcelReport{{LoanUID: s.Spec.Parcels[0].LoanUID, Epoch: epoch, Clean: true, Time: &now}}
-	if _, err := p.putStatus(t.Context(), gvrShares, s); err != nil {
+	if err := p.putStatus(t, gvrShares, s); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "the report to wake the loop", func() bool {
