@@ -122,6 +122,9 @@ func FuzzConfine(f *testing.F) {
 		if n == 0 {
 			t.Fatalf("%q became %q, which reads nothing", expr, got)
 		}
+		if len(got) > maxQueryBytes {
+			return // too long to be asked as a query of its own
+		}
 		if again, err := Confine(got, "namespace", namespace); err != nil || again != got {
 			t.Fatalf("%q became %q, and that %q, %v", expr, got, again, err)
 		}
