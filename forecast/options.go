@@ -6,6 +6,8 @@ import "time"
 type Options struct {
 	// Horizon is how far the tide reaches, 24 h by default and at most 14 days.
 	Horizon time.Duration
+	// Steps, where positive, is the length of the tide instead of Horizon and without its limit: for series that are no load of a service.
+	Steps int
 	// Quantiles in any order, strictly between 0 and 1; 0.1, 0.5, 0.9, 0.95 and 0.99 by default.
 	Quantiles []float64
 	// MaxStale is the age of the newest sample beyond which the tide is not trusted: the longer of 15 minutes and three steps by default,

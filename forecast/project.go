@@ -37,7 +37,10 @@ func Project(p portrait.Portrait, recent series.Series, festivals []fleet.Festiv
 		t.Note = "no sample is left of the days that forecasts rest on"
 		return t
 	}
-	steps := max(1, int((o.horizon()+p.Step-1)/p.Step))
+	steps := o.Steps
+	if steps <= 0 {
+		steps = max(1, int((o.horizon()+p.Step-1)/p.Step))
+	}
 	lead := max(1, int(begin-next)+1)
 	t.Paths = l.Project(lead, steps, t.Quantiles)
 	lift(&t, p.Service, festivals)

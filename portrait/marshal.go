@@ -158,6 +158,7 @@ func (w *writer) state(s *model.State) {
 	w.double(s.Transform.Shift)
 	w.double(s.Transform.Least)
 	w.bool(s.Transform.Blank)
+	w.uint(uint64(s.Seen))
 	w.uint(uint64(s.SetAside))
 	w.uint(uint64(s.Week.Width))
 	w.scaled(s.Week.Slots)
@@ -172,7 +173,7 @@ func (r *reader) state(s *model.State) {
 	s.Step = time.Duration(r.int())
 	s.Cycle = model.Cycle{Short: int(r.uint()), Long: int(r.uint())}
 	s.Transform = model.Transform{Shift: r.double(), Least: r.double(), Blank: r.bool()}
-	s.SetAside = int(r.uint())
+	s.Seen, s.SetAside = int(r.uint()), int(r.uint())
 	s.Week.Width = int(r.uint())
 	s.Week.Slots, s.Week.Weight = r.scaled(), r.shares(profileGrain)
 	if n := r.count(1); n > 0 {

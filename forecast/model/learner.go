@@ -33,7 +33,10 @@ func (l *Learner) Observe(y float64) (kept bool) {
 		l.hist.push(math.NaN(), math.NaN())
 		return false
 	}
-	if l.Transform.outgrown(y) || mod(index, l.Cycle.unit()) == 0 {
+	if !math.IsNaN(y) {
+		l.Seen++
+	}
+	if young := l.Seen >= 8 && l.Seen&(l.Seen-1) == 0; young || l.Transform.outgrown(y) || mod(index, l.Cycle.unit()) == 0 {
 		l.transformAnew(y)
 	}
 	x := l.Transform.Forward(y)
@@ -59,11 +62,11 @@ func (l *Learner) Note(y float64) {
 // change rewrites the history.
 func (l *Learner) transformAnew(y float64) {
 	const sample = 256
-	span := l.Cycle.Span()
-	stride := max(1, span/sample)
-	values := make([]float64, 0, sample+2)
 	n := l.hist.Len()
-	for i := max(0, n-span); i < n; i++ {
+	span := min(l.Cycle.Span(), n)
+	stride := max(1, span/sample)
+	values := make([]float64, 0, 2*sample+2)
+	for i := n - span; i < n; i++ {
 		if mod(l.hist.first+int64(i), stride) == 0 && !math.IsNaN(l.hist.raw[i]) {
 			values = append(values, l.hist.raw[i])
 		}
@@ -104,7 +107,10 @@ func (l *Learner) judgeBlock(b *Block, t, h int, x, y float64) {
 	}
 	memory := l.memory()
 	var said [members]float64
-	l.say(&o, t-1+h, &said)
+	if seasonal := l.say(&o, t-1+h, &said); !seasonal && l.Cycle.Short > 0 {
+		// While no season is known all members say the same. Their misses say nothing about the days when one is.
+		return
+	}
 	untempered := said
 	b.temper(&said, l.settled())
 	f := b.blend(&said)

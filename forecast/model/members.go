@@ -90,8 +90,8 @@ func (l *Learner) from(t, h int) origin {
 }
 
 // say fills out with what each member says of the target that lies at index i of the history, seen from the origin. Where a member has
-// nothing to go by it repeats the next simpler one.
-func (l *Learner) say(o *origin, i int, out *[members]float64) {
+// nothing to go by it repeats the next simpler one. It reports whether any season was there to go by.
+func (l *Learner) say(o *origin, i int, out *[members]float64) (seasonal bool) {
 	c := l.Cycle
 	copy(out[:], o.values[:])
 	plain := o.values[3]
@@ -100,7 +100,7 @@ func (l *Learner) say(o *origin, i int, out *[members]float64) {
 		for m := lagShort; m < members; m++ {
 			out[m] = plain
 		}
-		return
+		return false
 	}
 	out[phases], out[phasesNear], out[phasesFar] = mean, mean+o.phase[0], mean+o.phase[1]
 	out[middle], out[middleFar] = median, median+o.phase[1]
@@ -120,6 +120,7 @@ func (l *Learner) say(o *origin, i int, out *[members]float64) {
 		out[lagLong], out[lagLongNear], out[lagLongFar] = out[profiled], out[profiledNear], out[profiledFar]
 		out[lagLongUnit] = out[profiled]
 	}
+	return true
 }
 
 // like is the mean and the median of the same phase of the seven short periods before the target, each smoothed over its neighbours,

@@ -55,7 +55,8 @@ func (l *Learner) tempered(k int, said [members]float64) float64 {
 }
 
 // limits keep a projection within what history makes believable: for the middle, in the transformed space, 30 % of the range beyond
-// either end; for any quantile half of the range above the top.
+// either end; for any quantile half of the range above the top. The range of a few values says little, so while there are few the top
+// stands up to twice as high.
 type limits struct{ low, high, top float64 }
 
 func (l *Learner) limits() limits {
@@ -68,7 +69,8 @@ func (l *Learner) limits() limits {
 			least, most = min(least, l.hist.raw[from+i]), max(most, l.hist.raw[from+i])
 		}
 	}
-	return limits{low: low - 0.3*(high-low), high: high + 0.3*(high-low), top: most + 0.5*(most-least)}
+	few := priorMisses / (float64(l.Known()) + priorMisses)
+	return limits{low: low - 0.3*(high-low), high: high + 0.3*(high-low), top: most + 0.5*(most-least) + few*few*most}
 }
 
 // between finds the two blocks whose centres lie around h, and the share of the second one: weights and bands pass smoothly from block to

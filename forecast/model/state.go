@@ -14,6 +14,8 @@ type State struct {
 	Week      Profile
 	// Blocks are in rising order of horizon; see [Horizons].
 	Blocks []Block
+	// Seen counts the values that were learned from.
+	Seen int
 	// SetAside is the number of values in a row that were taken for an outage.
 	SetAside int
 }

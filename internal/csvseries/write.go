@@ -1,0 +1,54 @@
+package csvseries
+
+import (
+	"bufio"
+	"encoding/csv"
+	"io"
+	"math"
+	"strconv"
+)
+
+// Writer writes forecasts as `id,step,q0.5,...`.
+type Writer struct {
+	out    *bufio.Writer
+	csv    *csv.Writer
+	record []string
+}
+
+// NewWriter writes the header for the quantiles.
+func NewWriter(w io.Writer, quantiles []float64) (*Writer, error) {
+	out := bufio.NewWriter(w)
+	f := &Writer{out: out, csv: csv.NewWriter(out), record: []string{"id", "step"}}
+	for _, q := range quantiles {
+		f.record = append(f.record, "q"+strconv.FormatFloat(q, 'g', -1, 64))
+	}
+	return f, f.csv.Write(f.record)
+}
+
+// Write writes one series: paths[i][j] is quantile i at step j+1. NaN becomes an empty field.
+func (f *Writer) Write(id string, steps int, paths [][]float64) error {
+	f.record[0] = id
+	for j := range steps {
+		f.record[1] = strconv.Itoa(j + 1)
+		for i := range paths {
+			f.record[2+i] = ""
+			if v := paths[i][j]; !math.IsNaN(v) {
+				// Nine digits: more than any forecast knows, and the last ones may differ between processors.
+				f.record[2+i] = strconv.FormatFloat(v, 'g', 9, 64)
+			}
+		}
+		if err := f.csv.Write(f.record); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Flush hands everything on.
+func (f *Writer) Flush() error {
+	f.csv.Flush()
+	if err := f.csv.Error(); err != nil {
+		return err
+	}
+	return f.out.Flush()
+}
