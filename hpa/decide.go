@@ -62,7 +62,25 @@ func (z *sizer) shrink(tg *Target, want int32) (next, remember int32) {
 	if next > want {
 		z.note("%s by stabilisation: %s", heldOrEased(next == z.held), why)
 	}
+	if least := z.leastNow(); next < least {
+		next = least
+		tg.Limited = LimitedRate
+		z.note("eased to %d by the rate of scale-in", next)
+	}
 	return next, want
+}
+
+// leastNow is how far a scale-in may go now: by a share, or a few pods, below the most that ran within the last ShrinkWindow. What turns out
+// to be wrong is then seen while most of the replicas are still there.
+func (z *sizer) leastNow() int32 {
+	d := z.o.Defaults
+	top := z.held
+	for _, h := range z.o.History {
+		if h.At.After(z.now.Add(-d.ShrinkWindow)) {
+			top = max(top, h.From)
+		}
+	}
+	return min(z.held, top-max(ceil(float64(top)*d.ShrinkShare), d.ShrinkPods))
 }
 
 func heldOrEased(held bool) string {

@@ -48,6 +48,7 @@ func calm(n int32) *world {
 		FastestFall: 0.5, Quality: portrait.Quality{Score: 1, Points: 20000, Needed: 1440},
 	}
 	w.live = Live{Signals: map[string]fleet.Known[float64]{}}
+	w.o.Defaults.ShrinkShare = 1 // one test looks at the rate of scale-in, the others at where it goes
 	w.watched(time.Hour)
 	w.remember(n)
 	w.pods(n)

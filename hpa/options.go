@@ -39,6 +39,10 @@ type Defaults struct {
 	RateWindow time.Duration
 	RateFactor float64
 	RatePods   int32
+	// ShrinkWindow, ShrinkShare and ShrinkPods bound a scale-in: in one window by the larger of the share and the pods.
+	ShrinkWindow time.Duration
+	ShrinkShare  float64
+	ShrinkPods   int32
 	// YoungFor is how long a pod's CPU may be start-up work, ReadyDelay how soon after its start an unready pod counts as never ready,
 	// and CPUWindow the time that one CPU sample averages over.
 	YoungFor, ReadyDelay, CPUWindow time.Duration
@@ -78,6 +82,10 @@ func Standard() Defaults {
 		ReadyDelay:    30 * time.Second,
 		CPUWindow:     time.Minute,
 
+		// Ebbs take hours. A fifth a minute follows any of them, and leaves a third of the replicas after one stabilisation window.
+		ShrinkWindow: time.Minute,
+		ShrinkShare:  0.2,
+		ShrinkPods:   2,
 		// A value may move by the fastest fall in five minutes, so an older one says nothing of now.
 		LastGood: 5 * time.Minute,
 		// Three stabilisation windows: long enough for a scrape target to come back, short against a working day.
@@ -122,7 +130,7 @@ func (o Options) resolved(svc *fleet.Service) Options {
 func (d *Defaults) fill() {
 	std := Standard()
 	for _, f := range [...]struct{ have, std *time.Duration }{
-		{&d.Stabilisation, &std.Stabilisation}, {&d.RateWindow, &std.RateWindow}, {&d.YoungFor, &std.YoungFor},
+		{&d.Stabilisation, &std.Stabilisation}, {&d.RateWindow, &std.RateWindow}, {&d.ShrinkWindow, &std.ShrinkWindow}, {&d.YoungFor, &std.YoungFor},
 		{&d.ReadyDelay, &std.ReadyDelay}, {&d.CPUWindow, &std.CPUWindow}, {&d.LastGood, &std.LastGood}, {&d.ImputeFor, &std.ImputeFor},
 		{&d.TideAge, &std.TideAge}, {&d.Cycle, &std.Cycle}, {&d.StartUp, &std.StartUp}, {&d.FallWithin, &std.FallWithin},
 		{&d.FallReach, &std.FallReach}, {&d.AheadStep, &std.AheadStep}, {&d.AheadFor, &std.AheadFor},
@@ -132,7 +140,7 @@ func (d *Defaults) fill() {
 		}
 	}
 	for _, f := range [...]struct{ have, std *float64 }{
-		{&d.Tolerance, &std.Tolerance}, {&d.RateFactor, &std.RateFactor}, {&d.MissingShare, &std.MissingShare},
+		{&d.Tolerance, &std.Tolerance}, {&d.RateFactor, &std.RateFactor}, {&d.ShrinkShare, &std.ShrinkShare}, {&d.MissingShare, &std.MissingShare},
 		{&d.LatencyUtilisation, &std.LatencyUtilisation}, {&d.UtilisationMargin, &std.UtilisationMargin},
 		{&d.LatencyFactor, &std.LatencyFactor}, {&d.FallFloor, &std.FallFloor},
 		{&d.FallShare, &std.FallShare},
@@ -140,6 +148,9 @@ func (d *Defaults) fill() {
 		if !(*f.have > 0) {
 			*f.have = *f.std
 		}
+	}
+	if d.ShrinkPods <= 0 {
+		d.ShrinkPods = std.ShrinkPods
 	}
 	if d.RatePods <= 0 {
 		d.RatePods = std.RatePods

@@ -150,3 +150,27 @@ func TestFallBacksAskForMoreAndNeverForLess(t *testing.T) {
 		t.Errorf("replicas %d missing %v: %s", tg.Replicas, tg.Missing, tg.Reason)
 	}
 }
+
+// A scale-in goes by a fifth of what ran a minute ago, or by two pods, whatever is wanted; and the count of a minute ago, not of the last
+// cycle, is what the fifth is of.
+func TestRateOfScaleIn(t *testing.T) {
+	for _, c := range []struct {
+		name              string
+		run, wanted, from int32
+		want              int32
+	}{
+		{"a fifth of a large service", 100, 10, 100, 80},
+		{"two pods of a small one", 5, 2, 5, 3},
+		{"no further than wanted", 100, 85, 100, 85},
+		{"what left within the minute counts", 85, 10, 100, 80},
+		{"the minute's share is used up", 80, 10, 100, 80},
+	} {
+		w := falling(c.run, c.wanted)
+		w.svc.Max = 200
+		w.o.Defaults.ShrinkShare = 0
+		w.o.History = append(w.o.History, Decision{At: w.now.Add(-30 * time.Second), Replicas: c.wanted, From: c.from})
+		if tg := w.size(); tg.Replicas != c.want {
+			t.Errorf("%s: %d, want %d: %s", c.name, tg.Replicas, c.want, tg.Reason)
+		}
+	}
+}
