@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -198,4 +200,13 @@ func TestExitCodes(t *testing.T) {
 			t.Errorf("%v: exit code %d, want %d", err, got, want)
 		}
 	}
+}
+
+func (w *world) hpas(t *testing.T) []autoscalingv2.HorizontalPodAutoscaler {
+	t.Helper()
+	found, err := w.core.AutoscalingV2().HorizontalPodAutoscalers("shop").List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(found.Items) == 0 {
+		t.Fatalf("no HorizontalPodAutoscaler: %v", err)
+	}
+	return found.Items
 }
