@@ -34,6 +34,7 @@ func Fold(p Portrait, b Batch, o Options) Portrait {
 	} else {
 		missing = int(first - from - int64(len(recent)))
 		p.Quality.Gaps += missing
+		p.forget(missing)
 		// After a pause longer than all that is looked back at, the history is nothing but the pause.
 		if span := p.Learned.Cycle.Span(); missing > span {
 			recent, from, missing = nil, first-int64(span), span
@@ -177,13 +178,15 @@ func (p *Portrait) top(l *model.Learner) float64 {
 
 // fall notes the fall from top to y at a mean level of the last day.
 func (p *Portrait) fall(level, top, y float64) {
-	if math.IsNaN(y) {
-		return
-	}
-	p.FastestFall *= math.Exp2(-float64(p.Step) / float64(fallMemory))
+	p.forget(1)
 	if top > fallShare*level && y < top {
 		p.FastestFall = max(p.FastestFall, 1-y/top)
 	}
+}
+
+// forget lets the fastest fall of history fade over some steps.
+func (p *Portrait) forget(steps int) {
+	p.FastestFall *= math.Exp2(-float64(steps) * float64(p.Step) / float64(fallMemory))
 }
 
 // CapacityPerReplica is the load that one replica of the given request carries at a CPU utilisation, in the portrait's signal:

@@ -36,8 +36,8 @@ func (b *Band) compare(t Transform, f, y, level, gain float64) {
 		log += pinball(q, y-t.Back(f+b.LogCuts[i]))
 		raw += pinball(q, y-max(base+b.RawCuts[i]*level, 0))
 	}
-	b.LogLoss += gain * (log/level - b.LogLoss)
-	b.RawLoss += gain * (raw/level - b.RawLoss)
+	b.LogLoss += gain * (min(log/level, sketchMost) - b.LogLoss)
+	b.RawLoss += gain * (min(raw/level, sketchMost) - b.RawLoss)
 }
 
 // logShare is the say of the log space.

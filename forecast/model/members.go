@@ -63,7 +63,7 @@ func (l *Learner) from(t, h int) origin {
 	o.values = [4]float64{hist.lately(1, t), hist.lately(near, t), hist.lately(far, t), hist.lately(unit, t)}
 	for i := 1; i < 4; i++ {
 		if math.IsNaN(o.values[i]) {
-			o.values[i] = hist.lately(c.Span(), t)
+			o.values[i] = hist.lately((likeDays+1)*unit, t)
 		}
 	}
 	if math.IsNaN(o.values[0]) {

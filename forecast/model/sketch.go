@@ -21,6 +21,8 @@ const (
 	sketchRatio = 1.25
 	sketchHalf  = 62
 	sketchBins  = 2*sketchHalf + 1
+	// sketchMost only keeps the bin's number within an int: the last bin begins far below it.
+	sketchMost = 1e9
 )
 
 func (s *Sketch) clone() Sketch {
@@ -84,7 +86,7 @@ func (s *Sketch) Quantile(q float64) float64 {
 }
 
 func binOf(v float64) int {
-	a := math.Abs(v)
+	a := min(math.Abs(v), sketchMost)
 	if a <= sketchLeast {
 		return sketchHalf
 	}
