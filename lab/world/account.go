@@ -23,8 +23,8 @@ func (w *World) account(from time.Time, dt time.Duration) error {
 	facts := model.StepFacts{At: from, Dt: dt, Services: counts, Loans: w.loanFacts(), Pinned: w.pins()}
 	for _, j := range w.jobs {
 		facts.OfflineUsed += j.play.UsedCores()
-		facts.OfflineUseful += j.play.UsefulCoreHours()
-		facts.OfflineLost += j.play.LostCoreHours()
+		facts.OfflineUseful += j.play.UsefulCoreHours() - j.usefulBefore
+		facts.OfflineLost += j.play.LostCoreHours() - j.lostBefore
 	}
 	outcomes, err := w.truth.Step(facts)
 	if err != nil {

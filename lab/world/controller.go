@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -42,18 +43,22 @@ func (w *World) newController(id string) (*controller, error) {
 	if err := listener.Close(); err != nil {
 		return nil, err
 	}
+	kubeconfig, err := w.plane.KubeconfigFor(controllerAccount, "system:serviceaccounts", "system:serviceaccounts:"+systemNamespace)
+	if err != nil {
+		return nil, err
+	}
 	return &controller{
 		id: id, binary: w.options.Springtide, log: filepath.Join(w.dir, "springtide-"+id+".log"), metricsURL: "http://" + address + "/metrics",
-		args: []string{
+		args: slices.Concat([]string{
 			"run",
-			"--kubeconfig=" + w.plane.Kubeconfig(),
+			"--kubeconfig=" + kubeconfig,
 			"--namespace=" + systemNamespace,
 			"--identity=" + id,
 			"--prometheus=" + w.prometheusURL,
 			"--store=" + w.store,
 			"--listen=" + address,
 			"--clock=" + w.clock.URL(id),
-		},
+		}, w.options.ControllerArgs),
 	}, nil
 }
 

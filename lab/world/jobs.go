@@ -40,6 +40,8 @@ type job struct {
 	deaf bool
 	// saved is when a checkpoint was last announced.
 	saved time.Time
+	// usefulBefore and lostBefore are the core-hours of the warm-up, which do not count.
+	usefulBefore, lostBefore float64
 }
 
 // newJobs makes the jobs and divides the offline machines among them by their demand. Transcoding reads no notices: it loses two minutes

@@ -26,6 +26,8 @@ type Options struct {
 	Springtide string
 	// Controllers is the number of controllers to run (1); of several, one leads.
 	Controllers int
+	// ControllerArgs are further arguments of every controller.
+	ControllerArgs []string
 	// Mode is the mode of every service and pool (Auto).
 	Mode string
 	// Store is the URL of the controllers' store; a SQLite file in Dir when empty.

@@ -20,8 +20,8 @@ type heads struct {
 // pending says what the control plane has still to do before time may move; empty when it is quiet.
 //
 // Quiet means: every Deployment's newest spec was observed and has its pods; every Job has the pods its parallelism asks for (one that
-// ends still counts, since its replacement waits for its end) and has counted those that ended; every pod is bound, found unschedulable,
-// gated, or gone.
+// ends still counts, since its replacement waits for its end) and has counted those that ended; every pod is bound, found unschedulable
+// (and there still is no room for it), gated, or gone.
 func (t *table) pending() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -58,7 +58,7 @@ func (t *table) pending() string {
 			return fmt.Sprintf("job %s: %s", name, s)
 		}
 	}
-	return ""
+	return t.retried()
 }
 
 // placing says that the scheduler has not yet judged the pod.

@@ -40,6 +40,8 @@ type pod struct {
 	// ready, gone and acked say that the world wrote so; writers set them, under the lock.
 	ready, gone, acked bool
 
+	// roomSince is when (by the wall) room was first seen for it while it waits for room.
+	roomSince time.Time
 	// begun and ended say that the job model knows. noticed is the epoch of the notice that is being heeded, ackAt when it is answered.
 	begun, ended bool
 	noticed      int64

@@ -165,6 +165,9 @@ func (w *World) newTruth(start time.Time) (*model.Truth, error) {
 func (w *World) beginAccount() error {
 	var err error
 	w.truth, err = w.newTruth(w.counted)
+	for _, j := range w.jobs {
+		j.usefulBefore, j.lostBefore = j.play.UsefulCoreHours(), j.play.LostCoreHours()
+	}
 	w.countedAt = time.Now()
 	w.spent = Spent{}
 	return err
@@ -224,6 +227,9 @@ func (w *World) stand(ctx context.Context) error {
 	}
 	w.options.Progress(fmt.Sprintf("building %d machines, %d services, %d jobs", len(w.machines), len(w.fleet.Services), len(w.jobs)))
 	if err := w.buildBase(ctx); err != nil {
+		return err
+	}
+	if err := w.install(ctx); err != nil {
 		return err
 	}
 	w.table = newTable(w.clock.Now, w.startUp)

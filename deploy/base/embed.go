@@ -1,0 +1,9 @@
+// Package base carries the manifests that a cluster needs before the controller runs in it: its rights, and the class of its fillers.
+package base
+
+import "embed"
+
+// Files holds the manifests; each may have several documents.
+//
+//go:embed *.yaml
+var Files embed.FS
