@@ -117,6 +117,9 @@ func (w *World) act(ctx context.Context, now time.Time) error {
 	return nil
 }
 
+// SetSpeed changes the greatest number of virtual seconds in a second. It is for OnStep.
+func (w *World) SetSpeed(speed float64) { w.options.Speed = speed }
+
 // pace holds the world back to its speed. Time lost is not made up for: a day that was slow in places is slow, never too fast elsewhere.
 func (w *World) pace(ctx context.Context) error {
 	due := w.paced.Add(time.Duration(float64(Step) / w.options.Speed))

@@ -1,0 +1,109 @@
+package e2e
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	promapi "github.com/prometheus/client_golang/api"
+	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/promql/parser"
+
+	"github.com/springtide/springtide/dashboards"
+	"github.com/springtide/springtide/lab/world"
+)
+
+// TestTide plays an ebb and the flood after it: services are scaled before the load comes, machines and sockets are lent and come home
+// through every phase in order, no online pod is evicted, no cell is in two hands, and every query of the dashboards has an answer.
+func TestTide(t *testing.T) {
+	w, s := play(t, world.Options{Nodes: 80, Services: 16, Length: 12 * time.Hour}, nil)
+	report := w.Report()
+	t.Log("\n" + report.Text(100))
+
+	for _, kind := range []string{"Node", "Socket"} {
+		if got := s.returned(kind); len(got) == 0 {
+			t.Errorf("no %s went through all phases in order; loans by last phase: %s", kind, s.summary())
+		}
+	}
+	if report.MeanUtilisation <= report.MeanUtilisationStatic {
+		t.Errorf("utilisation %.3f is no better than static provisioning's %.3f", report.MeanUtilisation, report.MeanUtilisationStatic)
+	}
+	if report.OnlineCoreHours >= report.OnlineCoreHoursStatic {
+		t.Errorf("%.0f online core-hours against %.0f of static provisioning", report.OnlineCoreHours, report.OnlineCoreHoursStatic)
+	}
+	p := prometheus(t, w)
+	scaledBeforeTheFlood(t, p, w)
+	dashboardsAnswer(t, p, w.Now())
+}
+
+// scaledBeforeTheFlood asks Prometheus for what the ready replicas of each workload were used to in each minute: where the load rose by
+// half or more, the replicas must have been ready before their utilisation passed what the SLO is designed for.
+func scaledBeforeTheFlood(t *testing.T, p promv1.API, w *world.World) {
+	t.Helper()
+	const use = `springtide:workload_cpu_usage_cores:sum{workload_kind="Deployment"}`
+	// Cores in use over the requested cores of ready pods, minute by minute; 0.85 is the knee past which waiting takes over.
+	const over = `count_over_time((` + use + ` / on (namespace, workload) group_left ()
+		sum by (namespace, workload) (
+			kube_pod_container_resource_requests{resource="cpu"} * on (namespace, pod) group_left (workload) springtide:pod_workload:info{workload_kind="Deployment"}
+			* on (namespace, pod) group_left () (kube_pod_status_ready{condition="true"} == 1)) > 0.85)[11h:1m])`
+	rose := query(t, p, `count(max_over_time(`+use+`[6h]) > 1.5 * max_over_time(`+use+`[1h] offset 6h))`, w.Now())
+	if len(rose) == 0 || rose[0].Value < 3 {
+		t.Fatalf("the flood did not come: %v", rose)
+	}
+	late := query(t, p, `sum(`+over+`) or vector(0)`, w.Now())
+	minutes := query(t, p, `sum(count_over_time(`+use+`[11h:1m]))`, w.Now())
+	if len(late) == 0 || len(minutes) == 0 || minutes[0].Value < 5000 {
+		t.Fatalf("no utilisation to judge: %v of %v", late, minutes)
+	}
+	// One service-minute in five hundred: bursts that no history foretells are in these traces.
+	if share := float64(late[0].Value / minutes[0].Value); share > 0.002 {
+		t.Errorf("ready replicas were beyond the knee in %.2f %% of the service-minutes (%v of %v)", 100*share, late[0].Value, minutes[0].Value)
+	}
+}
+
+// dashboardsAnswer asks every query that operators look at. An alert that does not fire has no answer, so its series are asked for instead.
+func dashboardsAnswer(t *testing.T, p promv1.API, now time.Time) {
+	t.Helper()
+	for name, d := range dashboards.All() {
+		for _, q := range d.Queries() {
+			if len(query(t, p, q.Expr, now)) == 0 {
+				t.Errorf("%s: no answer to %s", name, q.Expr)
+			}
+		}
+	}
+	for _, a := range dashboards.Alerts() {
+		e, err := parser.NewParser(parser.Options{}).ParseExpr(a.Expr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parser.Inspect(e, func(n parser.Node, _ []parser.Node) error {
+			if v, ok := n.(*parser.VectorSelector); ok && len(query(t, p, v.String(), now)) == 0 {
+				t.Errorf("alert %s: no series for %s", a.Name, v)
+			}
+			return nil
+		})
+	}
+}
+
+func prometheus(t *testing.T, w *world.World) promv1.API {
+	t.Helper()
+	c, err := promapi.NewClient(promapi.Config{Address: w.PrometheusURL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return promv1.NewAPI(c)
+}
+
+func query(t *testing.T, p promv1.API, expr string, at time.Time) model.Vector {
+	t.Helper()
+	v, _, _, err := p.Query(context.Background(), expr, at)
+	if err != nil {
+		t.Fatalf("%s: %v", expr, err)
+	}
+	vec, ok := v.(model.Vector)
+	if !ok {
+		t.Fatalf("%s: answered with %T", expr, v)
+	}
+	return vec
+}
