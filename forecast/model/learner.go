@@ -107,7 +107,8 @@ func (l *Learner) judgeBlock(b *Block, t, h int, x, y float64) {
 	}
 	memory := l.memory()
 	var said [members]float64
-	if seasonal := l.say(&o, t-1+h, &said); !seasonal && l.Cycle.Short > 0 {
+	own := l.say(&o, t-1+h, &said)
+	if !own.season && l.Cycle.Short > 0 {
 		// While no season is known all members say the same. Their misses say nothing about the days when one is.
 		return
 	}
@@ -121,7 +122,7 @@ func (l *Learner) judgeBlock(b *Block, t, h int, x, y float64) {
 	b.Band.Log.add(x-f, memory)
 	b.Band.Raw.add((y-l.Transform.Back(f))/level, memory)
 	b.Scores++
-	b.learnStray(&untempered, memory, l.settled())
+	b.learnStray(&untempered, own, memory, l.settled())
 	b.learn(x, &said, 1/min(b.Scores, memory))
 	if n := int(b.Scores); n%weighEvery == 0 || n >= firstWeighing && n < weighEvery && n&(n-1) == 0 {
 		b.weigh()

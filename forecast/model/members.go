@@ -90,8 +90,8 @@ func (l *Learner) from(t, h int) origin {
 }
 
 // say fills out with what each member says of the target that lies at index i of the history, seen from the origin. Where a member has
-// nothing to go by it repeats the next simpler one. It reports whether any season was there to go by.
-func (l *Learner) say(o *origin, i int, out *[members]float64) (seasonal bool) {
+// nothing to go by it repeats the next simpler one; own tells which had.
+func (l *Learner) say(o *origin, i int, out *[members]float64) (own voices) {
 	c := l.Cycle
 	copy(out[:], o.values[:])
 	plain := o.values[3]
@@ -100,27 +100,47 @@ func (l *Learner) say(o *origin, i int, out *[members]float64) (seasonal bool) {
 		for m := lagShort; m < members; m++ {
 			out[m] = plain
 		}
-		return false
+		return voices{}
 	}
+	own.season = true
 	out[phases], out[phasesNear], out[phasesFar] = mean, mean+o.phase[0], mean+o.phase[1]
 	out[middle], out[middleFar] = median, median+o.phase[1]
 	if v := l.hist.at(i - o.k*c.Short); !math.IsNaN(v) {
+		own.short = true
 		out[lagShort], out[lagShortNear], out[lagShortFar] = v, v+o.short[0], v+o.short[1]
 	} else {
 		out[lagShort], out[lagShortNear], out[lagShortFar] = mean, mean+o.phase[0], mean+o.phase[1]
 	}
 	if v := l.Week.at(l.hist.first+int64(i), c); !math.IsNaN(v) {
+		own.profile = true
 		out[profiled], out[profiledNear], out[profiledFar] = v+o.week, v+o.prof[0], v+o.prof[1]
 	} else {
 		out[profiled], out[profiledNear], out[profiledFar] = mean, mean+o.phase[0], mean+o.phase[1]
 	}
 	if v := l.hist.at(i - o.kw*c.Long); c.Long > 0 && !math.IsNaN(v) {
+		own.long = true
 		out[lagLong], out[lagLongNear], out[lagLongFar], out[lagLongUnit] = v, v+o.long[0], v+o.long[1], v+o.long[2]
 	} else {
 		out[lagLong], out[lagLongNear], out[lagLongFar] = out[profiled], out[profiledNear], out[profiledFar]
 		out[lagLongUnit] = out[profiled]
 	}
-	return true
+	return own
+}
+
+// voices tell which members spoke from a past moment of their own, and whether any season was known.
+type voices struct{ season, short, long, profile bool }
+
+// has reports whether the member had something of its own to go by.
+func (v voices) has(member int) bool {
+	switch {
+	case member >= lagShort && member <= lagShortFar:
+		return v.short
+	case member >= lagLong && member <= lagLongUnit:
+		return v.long
+	case member >= profiled && member <= profiledFar:
+		return v.profile
+	}
+	return v.season
 }
 
 // like is the mean and the median of the same phase of the seven short periods before the target, each smoothed over its neighbours,

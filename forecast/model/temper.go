@@ -35,17 +35,14 @@ func (b *Block) temper(said *[members]float64, enough float64) {
 	}
 }
 
-// learnStray folds in the distances that the members kept from their anchors. A member that repeats its anchor had nothing of its own to
-// say yet.
-func (b *Block) learnStray(said *[members]float64, memory, enough float64) {
+// learnStray folds in the distances that the members kept from their anchors. A member that had nothing of its own to say repeated its
+// anchor, which is no distance.
+func (b *Block) learnStray(said *[members]float64, own voices, memory, enough float64) {
 	for k, a := range anchors {
-		if a < 0 {
+		if a < 0 || !own.has(lagShort+k) {
 			continue
 		}
 		s, d := &b.Stray[k], math.Abs(said[lagShort+k]-said[a])
-		if d == 0 {
-			continue
-		}
 		if s.N >= enough {
 			d = min(d, strayBound*(s.Mean+b.Miss))
 		}
