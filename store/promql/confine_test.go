@@ -88,45 +88,65 @@ load 1m
 	}
 }
 
-// FuzzConfine: whatever the text, each selector of the result has the matcher, and confining it again changes nothing.
-func FuzzConfine(f *testing.F) {
+// TestConfineBuiltIns holds the property of FuzzConfine against every expression of Prometheus' own tests.
+func TestConfineBuiltIns(t *testing.T) {
 	exprs, err := promqltest.GetBuiltInExprs()
 	if err != nil {
-		f.Fatal(err)
+		t.Fatal(err)
 	}
+	accepted := 0
 	for _, e := range exprs {
+		if checkConfined(t, e, "shop") {
+			accepted++
+		}
+	}
+	if accepted < len(exprs)/4 {
+		t.Errorf("only %d of %d expressions were accepted", accepted, len(exprs))
+	}
+}
+
+// FuzzConfine: whatever the text, each selector of the result has the matcher, and confining it again changes nothing.
+func FuzzConfine(f *testing.F) {
+	for _, e := range []string{
+		`a{namespace="shop"} or {"x y", namespace!~"b.*"}`, `sum by (le) (rate(a[5m] offset 1h)) / ignoring (x) group_left c @ end()`,
+		`max_over_time((a > bool 1)[10m:1m] @ 100 offset 1m)`, `histogram_quantile(0.9, sum(rate(a_bucket[1m])) by (le))`,
+		`label_replace(a, "b", "$1", "c", "(.*)")`, `-(a ^ b) % 2 unless on () vector(1)`, `topk(1, a) and absent(b)`, `{__name__="a",__name__!="b"}`,
+	} {
 		f.Add(e, "shop")
 	}
-	f.Add(`a{namespace="shop"} or {"x y", namespace!~"b.*"}`, "shop")
 	f.Add(`a`, `sh"op`)
-	f.Fuzz(func(t *testing.T, expr, namespace string) {
-		got, err := Confine(expr, "namespace", namespace)
-		if err != nil {
-			return
+	f.Fuzz(func(t *testing.T, expr, namespace string) { checkConfined(t, expr, namespace) })
+}
+
+// checkConfined reports whether the expression was accepted, after checking that the result is confined.
+func checkConfined(t *testing.T, expr, namespace string) bool {
+	got, err := Confine(expr, "namespace", namespace)
+	if err != nil {
+		return false
+	}
+	e, err := parser.NewParser(parser.Options{}).ParseExpr(got)
+	if err != nil {
+		t.Fatalf("%q became %q, which does not parse: %v", expr, got, err)
+	}
+	n := 0
+	for s := range selectorsOf(e) {
+		n++
+		found := false
+		for _, m := range s.LabelMatchers {
+			found = found || m.Name == "namespace" && m.Type == labels.MatchEqual && m.Value == namespace
 		}
-		e, err := parser.NewParser(parser.Options{}).ParseExpr(got)
-		if err != nil {
-			t.Fatalf("%q became %q, which does not parse: %v", expr, got, err)
+		if !found {
+			t.Fatalf("%q became %q: selector %s is not confined to %q", expr, got, s, namespace)
 		}
-		n := 0
-		for s := range selectorsOf(e) {
-			n++
-			found := false
-			for _, m := range s.LabelMatchers {
-				found = found || m.Name == "namespace" && m.Type == labels.MatchEqual && m.Value == namespace
-			}
-			if !found {
-				t.Fatalf("%q became %q: selector %s is not confined to %q", expr, got, s, namespace)
-			}
-		}
-		if n == 0 {
-			t.Fatalf("%q became %q, which reads nothing", expr, got)
-		}
-		if len(got) > maxQueryBytes {
-			return // too long to be asked as a query of its own
-		}
-		if again, err := Confine(got, "namespace", namespace); err != nil || again != got {
-			t.Fatalf("%q became %q, and that %q, %v", expr, got, again, err)
-		}
-	})
+	}
+	if n == 0 {
+		t.Fatalf("%q became %q, which reads nothing", expr, got)
+	}
+	if len(got) > maxQueryBytes {
+		return true // too long to be asked as a query of its own
+	}
+	if again, err := Confine(got, "namespace", namespace); err != nil || again != got {
+		t.Fatalf("%q became %q, and that %q, %v", expr, got, again, err)
+	}
+	return true
 }

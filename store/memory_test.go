@@ -1,0 +1,135 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/forecast"
+	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/portrait"
+)
+
+// examplePortrait is folded from two days of load that rise with the level.
+func examplePortrait(service fleet.ServiceID, level float64) portrait.Portrait {
+	load := series.New(epoch.Add(-48*time.Hour), 5*time.Minute, 48*12)
+	for i := range load.Values {
+		if i%50 != 0 {
+			load.Values[i] = level * (2 + math.Sin(2*math.Pi*float64(i)/288))
+		}
+	}
+	p := portrait.Portrait{Version: portrait.Version, Service: service}
+	return portrait.Fold(p, portrait.Batch{Load: load, StartUps: []time.Duration{time.Minute}}, portrait.Options{})
+}
+
+func exampleTide(service fleet.ServiceID, made time.Time) forecast.Tide {
+	return forecast.Tide{Service: service, Signal: portrait.CPU, Made: made, Start: made.Truncate(5 * time.Minute), Step: 5 * time.Minute,
+		Quantiles: []float64{0.5, 0.9}, Paths: [][]float64{{1, 2.25, math.NaN()}, {2, 1. / 3, 1e-9}}, Model: "seasonal", Trusted: true, Note: "n"}
+}
+
+// rounded compares what is stored to five digits.
+var rounded = cmp.Comparer(func(a, b float64) bool {
+	return math.IsNaN(a) && math.IsNaN(b) || math.Abs(a-b) <= 1e-5*max(math.Abs(a), math.Abs(b))
+})
+
+// testRestart: what was given to one process is known to the next.
+func testRestart(t *testing.T, w world) {
+	dsn := w.dsn(t)
+	s := open(t, dsn, Options{})
+	var ps []portrait.Portrait
+	want := map[fleet.ServiceID]portrait.Portrait{}
+	for i := range 250 { // more than one statement writes
+		p := examplePortrait(fleet.ServiceID(fmt.Sprintf("shop/s%03d", i)), float64(i+1))
+		ps, want[p.Service] = append(ps, p), p
+	}
+	ps[0].Version++
+	delete(want, ps[0].Service)
+	if err := s.SavePortraits(t.Context(), ps); err != nil {
+		t.Fatal(err)
+	}
+	ps[1] = examplePortrait(ps[1].Service, 5000)
+	want[ps[1].Service] = ps[1]
+	if err := s.SavePortraits(t.Context(), ps[1:2]); err != nil {
+		t.Fatal(err)
+	}
+	ds := func(from, n int) (out []hpa.Decision) {
+		for i := range n {
+			out = append(out, hpa.Decision{At: epoch.Add(time.Duration(from+i)*15*time.Second + 123), Replicas: int32(from + i), From: 3})
+		}
+		return out
+	}
+	for i := range 8 {
+		if err := s.SaveDecisions(t.Context(), map[fleet.ServiceID][]hpa.Decision{"shop/cart": ds(i, 1), "shop/pay": ds(i, 1)}); err != nil {
+			t.Fatal(err)
+		}
+		if i%2 == 0 {
+			appendAll(t, s, cycle(i))
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	s = open(t, dsn, Options{})
+	got, err := s.LoadPortraits(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d portraits, want %d", len(got), len(want))
+	}
+	for id, p := range want {
+		// The stored form is rounded, so that forms are compared.
+		a, err1 := portrait.Marshal(p)
+		b, err2 := portrait.Marshal(got[id])
+		if err := errors.Join(err1, err2); err != nil || !bytes.Equal(a, b) {
+			t.Errorf("portrait of %s came back changed (%v)", id, err)
+		}
+	}
+	decisions, err := s.LoadDecisions(t.Context(), epoch.Add(45*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(map[fleet.ServiceID][]hpa.Decision{"shop/cart": ds(3, 5), "shop/pay": ds(3, 5)}, decisions); d != "" {
+		t.Errorf("decisions (-want +got):\n%s", d)
+	}
+	if rows, err := s.Last(t.Context(), 10); err != nil || len(rows) != 2 || rows[0].LastRevision != 6 {
+		t.Errorf("journal: %+v, %v", rows, err)
+	}
+}
+
+func testTides(t *testing.T, w world) {
+	s := open(t, w.dsn(t), Options{KeepTides: 3})
+	for i := range 5 {
+		made := epoch.Add(time.Duration(i) * time.Hour)
+		if err := s.SaveTides(t.Context(), []forecast.Tide{exampleTide("shop/cart", made), exampleTide("shop/pay", made)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.SaveTides(t.Context(), []forecast.Tide{exampleTide("shop/cart", epoch.Add(4*time.Hour))}); err != nil {
+		t.Fatal(err) // the same again
+	}
+	for _, service := range []fleet.ServiceID{"shop/cart", "shop/pay"} {
+		got, err := s.TidesOf(t.Context(), service, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []forecast.Tide
+		for i := 4; i >= 2; i-- {
+			want = append(want, exampleTide(service, epoch.Add(time.Duration(i)*time.Hour)))
+		}
+		if d := cmp.Diff(want, got, rounded); d != "" {
+			t.Errorf("tides (-want +got):\n%s", d)
+		}
+	}
+	if err := s.SaveTides(t.Context(), nil); err != nil {
+		t.Errorf("no tides: %v", err)
+	}
+}
