@@ -2,6 +2,7 @@ module github.com/springtide/springtide
 
 go 1.26.4
 
+// One set that resolves together: Kubernetes 1.36 with every staging module at v0.36.6, and no replace.
 require (
 	charm.land/lipgloss/v2 v2.0.6
 	github.com/google/go-cmp v0.7.0
@@ -13,73 +14,27 @@ require (
 	github.com/robfig/cron/v3 v3.0.1
 	github.com/rogpeppe/go-internal v1.14.1
 	github.com/spf13/cobra v1.10.2
+	github.com/spf13/pflag v1.0.10
 	go.etcd.io/etcd/server/v3 v3.6.16
 	go.uber.org/goleak v1.3.0
-	gonum.org/v1/gonum v0.17.0
+	go.yaml.in/yaml/v3 v3.0.5
+	golang.org/x/term v0.47.0
+	golang.org/x/tools v0.51.0
+	k8s.io/api v0.36.6
+	k8s.io/apiextensions-apiserver v0.36.6
+	k8s.io/apimachinery v0.36.6
+	k8s.io/apiserver v0.36.6
+	k8s.io/client-go v0.36.6
+	k8s.io/component-base v0.36.6
+	k8s.io/component-helpers v0.36.6
+	k8s.io/klog/v2 v2.140.0
 	k8s.io/kubernetes v1.36.3
+	k8s.io/utils v0.0.0-20260210185600-b8788abfbbc2
 	modernc.org/sqlite v1.60.1
 	pgregory.net/rapid v1.3.0
-	sigs.k8s.io/kwok v0.8.0 // indirect
+	sigs.k8s.io/kwok v0.8.0
 	sigs.k8s.io/yaml v1.6.0
 )
-
-exclude k8s.io/sample-apiserver v0.0.0
-
-require k8s.io/api v0.36.6 // indirect
-
-require k8s.io/apiextensions-apiserver v0.36.6
-
-require k8s.io/apimachinery v0.36.6 // indirect
-
-require k8s.io/apiserver v0.36.6 // indirect
-
-require k8s.io/client-go v0.36.6
-
-require k8s.io/cloud-provider v0.36.6 // indirect
-
-require k8s.io/cluster-bootstrap v0.36.6 // indirect
-
-require k8s.io/component-base v0.36.6 // indirect
-
-require k8s.io/component-helpers v0.36.6 // indirect
-
-require k8s.io/controller-manager v0.36.6 // indirect
-
-require k8s.io/cri-api v0.36.6 // indirect
-
-require k8s.io/cri-client v0.36.6 // indirect
-
-require k8s.io/cri-streaming v0.36.6 // indirect
-
-require k8s.io/csi-translation-lib v0.36.6 // indirect
-
-require k8s.io/dynamic-resource-allocation v0.36.6 // indirect
-
-require k8s.io/endpointslice v0.36.6 // indirect
-
-require k8s.io/externaljwt v0.36.6 // indirect
-
-require k8s.io/kms v0.36.6 // indirect
-
-require k8s.io/kube-aggregator v0.36.6 // indirect
-
-require k8s.io/kube-controller-manager v0.36.6 // indirect
-
-require k8s.io/kube-proxy v0.36.6 // indirect
-
-require k8s.io/kube-scheduler v0.36.6 // indirect
-
-require k8s.io/kubectl v0.36.6 // indirect
-
-require k8s.io/kubelet v0.36.6 // indirect
-
-require k8s.io/metrics v0.36.6 // indirect
-
-require k8s.io/mount-utils v0.36.6 // indirect
-
-require k8s.io/pod-security-admission v0.36.6 // indirect
-
-require k8s.io/streaming v0.36.6 // indirect
 
 require (
 	cel.dev/expr v0.25.2 // indirect
@@ -263,7 +218,6 @@ require (
 	github.com/sirupsen/logrus v1.9.4 // indirect
 	github.com/soheilhy/cmux v0.1.5 // indirect
 	github.com/spf13/cast v1.7.0 // indirect
-	github.com/spf13/pflag v1.0.10 // indirect
 	github.com/stoewer/go-strcase v1.3.0 // indirect
 	github.com/stretchr/testify v1.12.1 // indirect
 	github.com/tmc/grpc-websocket-proxy v0.0.0-20220101234140-673ab2c3ae75 // indirect
@@ -308,7 +262,6 @@ require (
 	go.uber.org/multierr v1.11.0 // indirect
 	go.uber.org/zap v1.28.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	go.yaml.in/yaml/v4 v4.0.0-rc.6 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/exp v0.0.0-20260824195058-e88cd73687aa // indirect
@@ -316,10 +269,8 @@ require (
 	golang.org/x/oauth2 v0.37.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
-	golang.org/x/term v0.47.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
-	golang.org/x/tools v0.51.0 // indirect
 	google.golang.org/api v0.290.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260803160001-6ac0973c030d // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260831171406-18b4a7587f8a // indirect
@@ -329,9 +280,28 @@ require (
 	gopkg.in/go-jose/go-jose.v2 v2.6.3 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	gopkg.in/natefinch/lumberjack.v2 v2.2.1 // indirect
-	k8s.io/klog/v2 v2.140.0 // indirect
+	k8s.io/cloud-provider v0.36.6 // indirect
+	k8s.io/cluster-bootstrap v0.36.6 // indirect
+	k8s.io/controller-manager v0.36.6 // indirect
+	k8s.io/cri-api v0.36.6 // indirect
+	k8s.io/cri-client v0.36.6 // indirect
+	k8s.io/cri-streaming v0.36.6 // indirect
+	k8s.io/csi-translation-lib v0.36.6 // indirect
+	k8s.io/dynamic-resource-allocation v0.36.6 // indirect
+	k8s.io/endpointslice v0.36.6 // indirect
+	k8s.io/externaljwt v0.36.6 // indirect
+	k8s.io/kms v0.36.6 // indirect
+	k8s.io/kube-aggregator v0.36.6 // indirect
+	k8s.io/kube-controller-manager v0.36.6 // indirect
 	k8s.io/kube-openapi v0.0.0-20260317180543-43fb72c5454a // indirect
-	k8s.io/utils v0.0.0-20260210185600-b8788abfbbc2 // indirect
+	k8s.io/kube-proxy v0.36.6 // indirect
+	k8s.io/kube-scheduler v0.36.6 // indirect
+	k8s.io/kubectl v0.36.6 // indirect
+	k8s.io/kubelet v0.36.6 // indirect
+	k8s.io/metrics v0.36.6 // indirect
+	k8s.io/mount-utils v0.36.6 // indirect
+	k8s.io/pod-security-admission v0.36.6 // indirect
+	k8s.io/streaming v0.36.6 // indirect
 	modernc.org/libc v1.77.1 // indirect
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
@@ -343,4 +313,8 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.3.3 // indirect
 )
 
+// Kubernetes names it in a version that nobody serves.
+exclude k8s.io/sample-apiserver v0.0.0
+
+// KWOK is a binary of its own: its flags clash with those of the control plane's components.
 tool sigs.k8s.io/kwok/cmd/kwok

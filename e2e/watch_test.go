@@ -193,7 +193,9 @@ func list[T any](s *watcher, resource string) []T {
 }
 
 // service reads one ElasticService.
-func (s *watcher) services() []v1alpha1.ElasticService { return list[v1alpha1.ElasticService](s, "elasticservices") }
+func (s *watcher) services() []v1alpha1.ElasticService {
+	return list[v1alpha1.ElasticService](s, "elasticservices")
+}
 
 // apply creates one of our objects.
 func (s *watcher) apply(resource string, obj any) {
