@@ -85,6 +85,14 @@ func (b *Block) learn(x float64, said *[members]float64, gain float64) {
 	b.Miss += gain * (miss - b.Miss)
 }
 
+// unlearn lets what was judged so far count no more than the prior does. It is called when the long period's members speak for the first
+// time: errors from before say nothing of them, and misses from before nothing of a blend with them.
+func (b *Block) unlearn() {
+	b.Scores = min(b.Scores, priorScores)
+	b.Band.Log.fade(priorScores)
+	b.Band.Raw.fade(priorScores)
+}
+
 // weigh moves the weights towards those w ≥ 0 with sum 1 that minimise w'Ew + λ·|w − w0|², by accelerated projected gradient steps from
 // the present ones (Beck, Teboulle 2009). w0 leans on the members' inverse errors as far as there are enough of them.
 func (b *Block) weigh() {

@@ -99,18 +99,21 @@ func (l *Learner) judge(i int, x, y float64) {
 	}
 }
 
-// judgeBlock asks what was said with t known values of the value h steps after the last of them.
+// judgeBlock asks what was said with t values of the value h steps after the last of them. No forecast is made at a gap; see [Learner.Project].
 func (l *Learner) judgeBlock(b *Block, t, h int, x, y float64) {
-	o := l.from(t, h)
-	if math.IsNaN(o.values[lastValue]) {
+	if math.IsNaN(l.hist.at(t - 1)) {
 		return
 	}
+	o := l.from(t, h)
 	memory := l.memory()
 	var said [members]float64
 	own := l.say(&o, t-1+h, &said)
 	if !own.season && l.Cycle.Short > 0 {
 		// While no season is known all members say the same. Their misses say nothing about the days when one is.
 		return
+	}
+	if own.long && b.Stray[lagLong-lagShort].N == 0 {
+		b.unlearn()
 	}
 	untempered := said
 	b.temper(&said, l.settled())

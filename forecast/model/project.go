@@ -8,14 +8,18 @@ import (
 // Known is the number of values in the history that are no gaps.
 func (l *Learner) Known() int { return int(l.hist.cnt[l.hist.Len()]) }
 
-// Project returns paths[i][j], quantile i of the raw value lead+j steps after the newest value of the history, for j < n. Quantiles must
-// rise; so do the paths at every step, and none is negative. The history must hold a known value.
+// Project returns paths[i][j], quantile i of the raw value lead+j steps after the last step of the history, for j < n. Quantiles must
+// rise; so do the paths at every step, and none is negative. The history must hold a known value. The newest one is the origin: gaps after
+// it make the horizon longer, so that a value of hours ago is not taken for the present.
 func (l *Learner) Project(lead, n int, quantiles []float64) [][]float64 {
 	paths := make([][]float64, len(quantiles))
 	for i := range paths {
 		paths[i] = make([]float64, n)
 	}
 	t := l.hist.Len()
+	for math.IsNaN(l.hist.at(t - 1)) {
+		t, lead = t-1, lead+1
+	}
 	bounds := l.limits()
 	logs, raws := make([][]float64, len(l.Blocks)), make([][]float64, len(l.Blocks))
 	for k := range l.Blocks {

@@ -51,6 +51,16 @@ func (s *Sketch) add(v, memory float64) {
 	}
 }
 
+// fade lets the samples so far weigh no more than some newest ones.
+func (s *Sketch) fade(most float64) {
+	if n := s.Count(); n > most {
+		for i := range s.Bins {
+			s.Bins[i] *= most / n
+		}
+		s.Total *= most / n
+	}
+}
+
 // Count is the effective number of samples.
 func (s *Sketch) Count() float64 {
 	if s.Unit == 0 {
