@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
@@ -39,12 +40,34 @@ func (a *applier) scale(ctx context.Context, s *planner.Scale) error {
 	if s.By == fleet.ByHPAFloor {
 		return a.raiseFloor(ctx, s)
 	}
+	if s.To < s.From {
+		if err := a.unmarkStayers(ctx, s); err != nil {
+			return err
+		}
+	}
 	for _, l := range s.Leavers {
 		if err := a.markLeaver(ctx, l); err != nil {
 			return fmt.Errorf("mark pod %s as a leaver: %w", l.Name, err)
 		}
 	}
 	return a.writeReplicas(ctx, s)
+}
+
+// unmarkStayers takes the deletion cost back from pods that a scale-in which never came about had chosen: they would go first now, in
+// the place of those that are chosen today.
+func (a *applier) unmarkStayers(ctx context.Context, s *planner.Scale) error {
+	svc := a.door.Facts().Service(s.Service)
+	for i := range svc.Pods {
+		p := &svc.Pods[i]
+		leaves := slices.ContainsFunc(s.Leavers, func(l planner.PodRef) bool { return l.ID == p.ID })
+		if p.DeletionCost != leaverCost || p.Deleting || leaves {
+			continue
+		}
+		if _, err := a.patchPod(ctx, planner.PodRef{Name: p.Name, ID: p.ID}, map[string]any{corev1.PodDeletionCost: nil}); err != nil {
+			return fmt.Errorf("take the deletion cost of pod %s back: %w", p.Name, err)
+		}
+	}
+	return nil
 }
 
 // markLeaver writes the deletion cost of one pod. The UID in a patch is a precondition: a pod made anew under the name is another pod.

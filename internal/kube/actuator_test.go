@@ -152,7 +152,14 @@ func TestApplyScale(t *testing.T) {
 }
 
 func TestApplyMarksLeaversBeforeTheScale(t *testing.T) {
-	w := newWorld(t, shop()...)
+	// cart-a was chosen by a scale-in that never came about; today it is cart-b.
+	objects := shop()
+	for _, o := range objects {
+		if o.GetName() == "cart-a" {
+			o.SetAnnotations(map[string]string{corev1.PodDeletionCost: fmt.Sprint(leaverCost)})
+		}
+	}
+	w := newWorld(t, objects...)
 	w.scaleReactor(0, 3)
 	rec := w.recordWrites()
 	a := lowerCart()
@@ -160,8 +167,14 @@ func TestApplyMarksLeaversBeforeTheScale(t *testing.T) {
 	if rs := w.do(t, planner.Plan{Lowers: []planner.Scale{a}}); rs[0].Outcome != loop.Done {
 		t.Fatalf("result = %+v", rs[0])
 	}
-	if diff := cmp.Diff([]string{"patch pods cart-b", "patch deployments/scale cart"}, rec.without("events")); diff != "" {
+	if diff := cmp.Diff([]string{"patch pods cart-a", "patch pods cart-b", "patch deployments/scale cart"}, rec.without("events")); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	for name, want := range map[string]string{"cart-a": "", "cart-b": "-1000"} {
+		p, err := w.core.CoreV1().Pods("shop").Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil || p.Annotations[corev1.PodDeletionCost] != want {
+			t.Errorf("deletion cost of %s = %q, want %q (%v)", name, p.Annotations[corev1.PodDeletionCost], want, err)
+		}
 	}
 }
 
@@ -237,6 +250,57 @@ func TestApplyBeginTakesALoanBackWhenTheShareIsLost(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"create loans l-a", "create nodeshares n1", "delete loans l-a"}, rec.without("events")); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+}
+
+func TestApplyBeginOnAMachineThatCameBack(t *testing.T) {
+	old := nodeShare("n1", "l-old", "batch", "", 4, true, 0)
+	old.Spec.NodeUID = "the earlier machine"
+	w := newWorld(t, lending(old)...)
+	if w.snapshot(t).Nodes[0].Share.Exists {
+		t.Error("the share of an earlier machine is not this machine's")
+	}
+	if rs := w.do(t, planner.Plan{Moves: []planner.Move{beginOn("l-a", 0)}}); rs[0].Outcome != loop.Done {
+		t.Fatalf("result = %+v", rs[0])
+	}
+	s := w.share(t, "n1")
+	if s.Spec.NodeUID != string(uidOf("Node", "n1")) || len(s.Spec.Parcels) != 1 || s.Spec.Parcels[0].LoanName != "l-a" {
+		t.Errorf("share = %+v", s.Spec)
+	}
+}
+
+func TestApplyNodeGone(t *testing.T) {
+	w := newWorld(t, pool("web", "Online", inWeb), pool("batch", "Offline", inBatch), loan("l", "n1", "Draining", 3, 0))
+	rec := w.recordWrites()
+	before := *w.snapshot(t).Loan("l")
+	if rs := w.do(t, planner.Plan{Moves: []planner.Move{{Kind: planner.MoveNodeGone, Before: before, After: before.NodeGone(t0)}}}); rs[0].Outcome != loop.Done {
+		t.Fatalf("result = %+v", rs[0])
+	}
+	gone := *w.snapshot(t).Loan("l")
+	if gone.Phase != fleet.Returned || gone.Reason != "the node is gone" {
+		t.Errorf("loan = %+v", gone)
+	}
+	if rs := w.do(t, planner.Plan{Moves: []planner.Move{{Kind: planner.MoveForget, Before: gone, After: gone}}}); rs[0].Outcome != loop.Done {
+		t.Fatalf("result = %+v", rs[0])
+	}
+	if diff := cmp.Diff([]string{"update loans/status l", "delete loans l"}, rec.without("events")); diff != "" {
+		t.Errorf("a machine that is gone took its share along (-want +got):\n%s", diff)
+	}
+}
+
+func TestApplyRepair(t *testing.T) {
+	// Stopped between the two writes of a recall: the share is at epoch 3, the loan still Lent at 2.
+	w := newWorld(t, lending(loan("l", "n1", "Lent", 2, 0), nodeShare("n1", "l", "batch", "web", 3, true, 0))...)
+	before := *w.snapshot(t).Loan("l")
+	after := before
+	after.Epoch = 4 // above the share's, so that its Clean report is void
+	if rs := w.do(t, planner.Plan{Moves: []planner.Move{{Kind: planner.MoveRepair, Before: before, After: after, Node: "n1"}}}); rs[0].Outcome != loop.Done {
+		t.Fatalf("result = %+v", rs[0])
+	}
+	s := w.snapshot(t)
+	l, e := s.Loan("l"), s.Nodes[0].Share.Find("l")
+	if l.Phase != fleet.Lent || l.Epoch != 4 || e.Epoch != 4 || e.Next != "" || e.Holder != "batch" || e.IsClean(4) {
+		t.Errorf("loan %+v, entry %+v", l, e)
 	}
 }
 

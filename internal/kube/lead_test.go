@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -106,10 +107,12 @@ func TestLeadLost(t *testing.T) {
 		exited <- code
 		close(release)
 	}
+	var down atomic.Bool
+	w.core.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return down.Load(), nil, apierrors.NewServerTimeout(coordinationv1.Resource("leases"), "update", 1)
+	})
 	err := w.Lead(t.Context(), func(work context.Context, _ int64) error {
-		w.core.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return true, nil, apierrors.NewServerTimeout(coordinationv1.Resource("leases"), "update", 1)
-		})
+		down.Store(true)
 		<-work.Done()
 		<-release // a blocked hook: it does not return by itself
 		return nil

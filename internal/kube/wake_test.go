@@ -1,0 +1,83 @@
+package kube
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+)
+
+// calm empties the channel: what was read at the start wakes as well.
+func (w *world) calm(t *testing.T) {
+	t.Helper()
+	for {
+		select {
+		case <-w.Wake():
+		case <-time.After(100 * time.Millisecond):
+			return
+		}
+	}
+}
+
+func TestWake(t *testing.T) {
+	noticed := pod("train", "bert-0", "n1", "", "")
+	noticed.Annotations = map[string]string{v1alpha1.AnnotationNotice: `{"loan":"l","epoch":3,"deadline":"2026-06-01T12:01:00Z"}`}
+	w := newWorld(t, noticed, namespaceOf(ourNamespace, nil), namespaceOf("other", nil), nodeShare("n1", "l", "batch", "web", 3, false, 0))
+	annotate := func(p *corev1.Pod, key, value string) {
+		t.Helper()
+		p.Annotations[key] = value
+		if err := w.core.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), p.DeepCopy(), p.Namespace); err != nil {
+			t.Fatal(err)
+		}
+	}
+	freeze := func(namespace, why string) {
+		t.Helper()
+		n := namespaceOf(namespace, nil)
+		n.Annotations = map[string]string{v1alpha1.AnnotationFreeze: why}
+		// The controller itself has no right to change namespaces; an operator does.
+		if err := w.core.Tracker().Update(corev1.SchemeGroupVersion.WithResource("namespaces"), n, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report := func(clean bool) {
+		t.Helper()
+		s := nodeShare("n1", "l", "batch", "web", 3, clean, 0)
+		u, err := encode(gvrShares, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.dyn.Tracker().Update(gvrShares, u, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		name  string
+		do    func()
+		wakes bool
+	}{
+		{"an acknowledgement", func() { annotate(noticed, v1alpha1.AnnotationAck, "3") }, true},
+		{"some other annotation", func() { annotate(noticed, "x", "y") }, false},
+		{"a report of clean", func() { report(true) }, true},
+		{"the same report again", func() { report(true) }, false},
+		{"the freeze", func() { freeze(ourNamespace, "network change") }, true},
+		{"a freeze of somebody else's namespace", func() { freeze("other", "x") }, false},
+	} {
+		w.calm(t)
+		c.do()
+		// What must wake is waited for at length; what must not has arrived long before a tenth of a second.
+		patience, woken := 100*time.Millisecond, false
+		if c.wakes {
+			patience = 30 * time.Second
+		}
+		select {
+		case <-w.Wake():
+			woken = true
+		case <-time.After(patience):
+		}
+		if woken != c.wakes {
+			t.Errorf("%s: woken %v, want %v", c.name, woken, c.wakes)
+		}
+	}
+}
