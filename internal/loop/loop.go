@@ -214,9 +214,13 @@ func (l *Loop) tell(s *fleet.Snapshot, plan *planner.Plan, receipt *Receipt, t *
 	if done+stale+failed > 0 || historyErr != nil || storeErr != nil {
 		level = slog.LevelInfo
 	}
+	var queries, bytes int64
+	if m, ok := l.p.History.(Metered); ok {
+		queries, bytes = m.Cost()
+	}
 	l.p.Log.Log(context.Background(), level, "cycle", "cycle", l.revision, "at", s.At, "services", len(s.Services),
 		"loans", len(s.Loans), "done", done, "stale", stale, "failed", failed, "withheld", len(plan.Withheld),
-		"took", t.total(), "historyErr", historyErr, "storeErr", storeErr)
+		"queries", queries, "bytes", bytes, "took", t.total(), "historyErr", historyErr, "storeErr", storeErr)
 	for i := range receipt.Results {
 		if r := &receipt.Results[i]; r.Outcome != Done {
 			l.p.Log.Info("action not carried out", "cycle", l.revision, "action", r.Action, "subject", r.Subject,

@@ -30,6 +30,11 @@ type History interface {
 	Prefetch(ctx context.Context, services []fleet.Service, now time.Time) error
 }
 
+// Metered is a History that counts what it asks; its cost is then in each cycle's line of the log.
+type Metered interface {
+	Cost() (queries, bytes int64)
+}
+
 // Actuator carries a plan out.
 type Actuator interface {
 	// Apply re-checks each action against fresh facts (with the pure functions of this package), commits what still holds and reports the

@@ -59,6 +59,13 @@ func (h *History) Stats() Stats {
 	return s
 }
 
+// Cost returns the queries and bytes since the last Prefetch began: what one cycle costs, for its line in the log.
+func (h *History) Cost() (queries, bytes int64) {
+	h.meter.mu.Lock()
+	defer h.meter.mu.Unlock()
+	return h.meter.cycle.Queries, h.meter.cycle.Bytes
+}
+
 // errTooLarge says that a response was cut off; a range query is then asked in halves.
 var errTooLarge = errors.New("response too large")
 
