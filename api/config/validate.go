@@ -50,7 +50,7 @@ func (p *Prometheus) validate(wrong func(field, format string, args ...any), wit
 	if u, err := url.Parse(p.URL); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		wrong("prometheus.url", "%q is no URL of Prometheus: write one such as http://prometheus.monitoring:9090", p.URL)
 	}
-	if !model.LabelName(p.NamespaceLabel).IsValidLegacy() {
+	if !model.LegacyValidation.IsValidLabelName(p.NamespaceLabel) {
 		wrong("prometheus.namespaceLabel", "%q is no label name: write one such as namespace", p.NamespaceLabel)
 	}
 	within("prometheus.timeout", p.Timeout, 100*time.Millisecond, time.Minute)

@@ -9,6 +9,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
 )
 
 // TestDoctorAsksPrometheus: a required metric that is missing is a problem, an optional one is advice.
@@ -37,4 +43,61 @@ func TestDoctorAsksPrometheus(t *testing.T) {
 	var out bytes.Buffer
 	_ = d.print(&out, "table")
 	golden(t, filepath.Join("testdata", "cluster", "metrics.txt"), out.String())
+}
+
+// TestOfflineWork: which pod templates land on lent machines, and which Jobs survive a recall.
+func TestOfflineWork(t *testing.T) {
+	tolerant := corev1.Toleration{Key: v1alpha1.TaintHolder, Operator: corev1.TolerationOpEqual, Value: v1alpha1.TaintHolderOffline, Effect: corev1.TaintEffectNoSchedule}
+	asks := corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: v1alpha1.LabelOffline, Operator: corev1.NodeSelectorOpIn, Values: []string{"true"}}}}
+	zone := corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: []string{"a"}}}}
+	affinity := func(terms ...corev1.NodeSelectorTerm) *corev1.Affinity {
+		return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms}}}
+	}
+	good := func() *batchv1.Job {
+		failed := batchv1.Failed
+		return &batchv1.Job{Spec: batchv1.JobSpec{PodReplacementPolicy: &failed,
+			PodFailurePolicy: &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{Action: batchv1.PodFailurePolicyActionIgnore,
+				OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}}}}},
+			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Tolerations: []corev1.Toleration{tolerant}, Affinity: affinity(asks)}}}}
+	}
+	for _, c := range []struct {
+		name   string
+		change func(*batchv1.Job)
+		stable bool
+		want   []string
+	}{
+		{"all is well", func(*batchv1.Job) {}, false, nil},
+		{"a node selector asks as well", func(j *batchv1.Job) {
+			j.Spec.Template.Spec.Affinity, j.Spec.Template.Spec.NodeSelector = nil, map[string]string{v1alpha1.LabelOffline: "true"}
+		}, false, nil},
+		{"tolerating everything", func(j *batchv1.Job) {
+			j.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+		}, false, nil},
+		{"no toleration", func(j *batchv1.Job) { j.Spec.Template.Spec.Tolerations = nil }, false, []string{"do not tolerate"}},
+		{"the toleration of another effect", func(j *batchv1.Job) { j.Spec.Template.Spec.Tolerations[0].Effect = corev1.TaintEffectNoExecute }, false, []string{"do not tolerate"}},
+		{"the toleration of another value", func(j *batchv1.Job) { j.Spec.Template.Spec.Tolerations[0].Value = "online" }, false, []string{"do not tolerate"}},
+		{"no affinity", func(j *batchv1.Job) { j.Spec.Template.Spec.Affinity = nil }, false, []string{"may land on online"}},
+		{"one of two alternatives does not ask", func(j *batchv1.Job) { j.Spec.Template.Spec.Affinity = affinity(asks, zone) }, false, []string{"may land on online"}},
+		{"stable members land at home", func(j *batchv1.Job) { j.Spec.Template.Spec = corev1.PodSpec{} }, true, nil},
+		{"a recall is a failure", func(j *batchv1.Job) { j.Spec.PodFailurePolicy = nil }, false, []string{"counts as a failure"}},
+		{"the failure policy fails the job", func(j *batchv1.Job) {
+			j.Spec.PodFailurePolicy.Rules[0].Action = batchv1.PodFailurePolicyActionFailJob
+		}, false, []string{"counts as a failure"}},
+		{"replaced too early", func(j *batchv1.Job) { j.Spec.PodReplacementPolicy = nil }, false, []string{"before they have ended"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			j, d := good(), &doctor{}
+			c.change(j)
+			name := fleet.Name{Namespace: "ml", Name: "train"}
+			landing, recallable := d.landing(name, j, c.stable), d.recallable(name, j)
+			if (landing && recallable) != (len(c.want) == 0) || len(d.found) != len(c.want) {
+				t.Fatalf("lands %v, recallable %v, findings %v; want %q", landing, recallable, d.found, c.want)
+			}
+			for i, w := range c.want {
+				if f := d.found[i]; !strings.Contains(f.Message, w) || f.Mend == "" || f.Severity != problem {
+					t.Errorf("finding %+v, want a problem about %q with its mend", f, w)
+				}
+			}
+		})
+	}
 }
