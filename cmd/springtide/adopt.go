@@ -48,7 +48,9 @@ func newAdoptCommand(o *cliOptions) *cobra.Command {
 		},
 	}
 	cmd.Flags().Int32Var(&utilisation, "utilisation", 0, "CPU utilisation in percent of the requests that the SLO allows; the HPA's CPU target when 0")
-	return o.changing(cmd)
+	o.changing(cmd)
+	cmd.ValidArgsFunction = cobra.NoFileCompletions // it is an HPA that is named
+	return cmd
 }
 
 // serviceFor is the ElasticService that does what the HPA does, and no more until its mode is changed.

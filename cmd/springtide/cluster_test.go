@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -66,6 +67,9 @@ func newWorld(t *testing.T) *world {
 			t.Fatal(err)
 		}
 		theirs = append(theirs, o)
+		if u.GetKind() == "Node" { // whose names are completed by the dynamic client
+			ours = append(ours, u)
+		}
 	}
 	w := &world{core: fake.NewClientset(theirs...)}
 	w.dyn = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), listKinds(), append(ours, installed(t)...)...)
@@ -78,7 +82,7 @@ func newWorld(t *testing.T) *world {
 }
 
 func listKinds() map[schema.GroupVersionResource]string {
-	out := map[schema.GroupVersionResource]string{gvrDefinitions: "CustomResourceDefinitionList"}
+	out := map[schema.GroupVersionResource]string{gvrDefinitions: "CustomResourceDefinitionList", corev1.SchemeGroupVersion.WithResource(nodes): "NodeList"}
 	for plural, kind := range map[string]string{services: "ElasticService", pools: "CapacityPool", quotas: "CapacityQuota", loans: "Loan",
 		shares: "NodeShare", jobs: "ElasticJob", festivals: "FestivalPlan"} {
 		out[v1alpha1.GroupVersion.WithResource(plural)] = kind + "List"
@@ -182,7 +186,8 @@ func TestVerbs(t *testing.T) {
 			"release shop/cart", "release shop/cart --dry-run --delete", "release shop/cart --delete", "release shop/cart-copy"},
 		"festival": {"festival apply -f " + plan, "festival apply -f " + plan + " --approve", "festival apply -f " + plan + " --dry-run",
 			"festival status -f " + plan, "festival apply -f testdata/cluster/objects.yaml"},
-		"doctor": {"doctor", "doctor -o json"},
+		"doctor":   {"doctor", "doctor -o json"},
+		"complete": {"__complete pause s", "__complete resume -n shop c", "__complete explain loan n", "__complete explain node n", "__complete adopt x", "__complete services -o t"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got strings.Builder

@@ -32,13 +32,13 @@ func newExplainCommand(o *cliOptions) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	for _, sub := range []struct {
-		use, short string
-		run        func(context.Context, *cliOptions, *clients, string) (*explanation, error)
-		namespaced bool
+		use, short, plural string
+		run                func(context.Context, *cliOptions, *clients, string) (*explanation, error)
+		namespaced         bool
 	}{
-		{"service", "Why this service has these replicas", explainService, true},
-		{"node", "Why this machine is lent, moves or stays", explainNode, false},
-		{"loan", "Where this loan stands and what it waits for", explainLoan, false},
+		{"service", "Why this service has these replicas", services, explainService, true},
+		{"node", "Why this machine is lent, moves or stays", nodes, explainNode, false},
+		{"loan", "Where this loan stands and what it waits for", loans, explainLoan, false},
 	} {
 		o := *o
 		c := &cobra.Command{
@@ -63,6 +63,7 @@ func newExplainCommand(o *cliOptions) *cobra.Command {
 		} else {
 			o.controller(c)
 		}
+		o.completes(c, sub.plural)
 		o.history(c)
 		o.formats(c, "text", "json", "yaml")
 		cmd.AddCommand(c)

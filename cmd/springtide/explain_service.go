@@ -25,8 +25,8 @@ func explainService(ctx context.Context, o *cliOptions, c *clients, arg string) 
 	p := &page{title: fmt.Sprintf("Service %s (%s %s)", name, s.Spec.TargetRef.Kind, s.Spec.TargetRef.Name)}
 	st := &s.Status
 	p.add("Mode", "%s by %s", modeText(s), orNone(s.Spec.Actuation))
-	p.add("Replicas", "%d, %d of them ready; wanted %d, within %d to %d", st.Replicas, st.ReadyReplicas, st.DesiredReplicas,
-		s.Spec.Replicas.Min, s.Spec.Replicas.Max)
+	p.add("Replicas", "%s, within %d to %d", told(st.ObservedGeneration, fmt.Sprintf("%d, %d of them ready; wanted %d", st.Replicas, st.ReadyReplicas,
+		st.DesiredReplicas)), s.Spec.Replicas.Min, s.Spec.Replicas.Max)
 	p.add("Why", "%s", orNone(st.Reason))
 	p.add("SLO", "%s", sloText(&s.Spec.SLO))
 	p.add("Forecast", "%s", tideText(st, s.Spec.ForecastPercent))

@@ -118,6 +118,25 @@ func (o *cliOptions) history(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.store, "store", "", "the controller's store, for its history: sqlite://PATH or postgres://...")
 }
 
+// completes offers the names of objects of a cluster to the shell. It stays silent when the cluster cannot be asked.
+func (o *cliOptions) completes(cmd *cobra.Command, plural string) {
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		c, err := o.connect(o)
+		if err != nil || len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		namespace := "" // of what is looked for, not of the controller
+		if plural == services {
+			namespace = o.namespace
+		}
+		found, err := c.names(cmd.Context(), plural, namespace)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return found, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
 // required marks a flag as one that must be given. Cobra's own check would not count as wrong usage.
 func required(cmd *cobra.Command, flag string) {
 	_ = cmd.MarkFlagRequired(flag)

@@ -57,6 +57,7 @@ func (o *cliOptions) changing(cmd *cobra.Command) *cobra.Command {
 	o.cluster(cmd)
 	o.namespaced(cmd, "namespace of a name that is given without one")
 	o.dry(cmd)
+	o.completes(cmd, services)
 	return cmd
 }
 

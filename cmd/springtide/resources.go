@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +28,9 @@ const (
 	jobs      = "elasticjobs"
 	festivals = "festivalplans"
 )
+
+// nodes is the plural name of machines, which are not ours.
+const nodes = "nodes"
 
 func (c *clients) resource(plural, namespace string) dynamic.ResourceInterface {
 	r := c.dyn.Resource(v1alpha1.GroupVersion.WithResource(plural))
@@ -94,4 +99,22 @@ func amountText(a *v1alpha1.ResourceAmounts) string {
 		parts = append(parts, fmt.Sprintf("%d gpu", a.GPU))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// names lists the names of one of our kinds, or of the nodes, as they are given to verbs.
+func (c *clients) names(ctx context.Context, plural, namespace string) ([]string, error) {
+	r := c.resource(plural, namespace)
+	if plural == nodes {
+		r = c.dyn.Resource(corev1.SchemeGroupVersion.WithResource(nodes))
+	}
+	raw, err := r.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, reading(plural, err)
+	}
+	out := make([]string, len(raw.Items))
+	for i := range raw.Items {
+		out[i] = fleet.Name{Namespace: raw.Items[i].GetNamespace(), Name: raw.Items[i].GetName()}.String()
+	}
+	slices.Sort(out)
+	return out, nil
 }

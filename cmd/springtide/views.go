@@ -18,10 +18,10 @@ func newServicesCommand(o *cliOptions) *cobra.Command {
 			{"MODE", false, func(s *S) string { return modeText(s) }},
 			{"MIN", false, func(s *S) string { return number(s.Spec.Replicas.Min) }},
 			{"MAX", false, func(s *S) string { return number(s.Spec.Replicas.Max) }},
-			{"REPLICAS", false, func(s *S) string { return number(s.Status.Replicas) }},
-			{"READY", false, func(s *S) string { return number(s.Status.ReadyReplicas) }},
-			{"DESIRED", false, func(s *S) string { return number(s.Status.DesiredReplicas) }},
-			{"FLOOR", false, func(s *S) string { return number(s.Status.FloorReplicas) }},
+			{"REPLICAS", false, func(s *S) string { return told(s.Status.ObservedGeneration, number(s.Status.Replicas)) }},
+			{"READY", false, func(s *S) string { return told(s.Status.ObservedGeneration, number(s.Status.ReadyReplicas)) }},
+			{"DESIRED", false, func(s *S) string { return told(s.Status.ObservedGeneration, number(s.Status.DesiredReplicas)) }},
+			{"FLOOR", false, func(s *S) string { return told(s.Status.ObservedGeneration, number(s.Status.FloorReplicas)) }},
 			{"PEAK", false, func(s *S) string { return peakText(s.Status.Tide) }},
 			{"MODEL", true, func(s *S) string { return modelText(s.Status.Tide) }},
 			{"ACCEPTED", false, func(s *S) string { return condition(s.Status.Conditions, v1alpha1.ConditionAccepted) }},
@@ -37,6 +37,14 @@ func newServicesCommand(o *cliOptions) *cobra.Command {
 		Long: "List online services. DESIRED is what Springtide wants now (or would want, in mode Observe or Recommend), FLOOR what the forecast\n" +
 			"asks for with the start-up time of a pod as lead, PEAK the largest demand of the coming day and when it comes.",
 	})
+}
+
+// told is a figure of a status that was written; before that it is not known, which is not 0.
+func told(observedGeneration int64, text string) string {
+	if observedGeneration == 0 {
+		return none
+	}
+	return text
 }
 
 func modeText(s *v1alpha1.ElasticService) string {
@@ -68,13 +76,17 @@ func newPoolsCommand(o *cliOptions) *cobra.Command {
 			{"CLASS", false, func(p *P) string { return p.Spec.Class }},
 			{"MODE", false, func(p *P) string { return orNone(p.Spec.Mode) }},
 			{"UNIT", true, func(p *P) string { return orNone(p.Spec.LendableUnit) }},
-			{"NODES", false, func(p *P) string { return number(p.Status.Nodes) }},
-			{"CPU", false, func(p *P) string { return p.Status.Capacity.CPU.String() }},
-			{"REQUESTED", false, func(p *P) string { return withShare(p.Status.Requested.CPU.MilliValue(), &p.Status) }},
-			{"LENT CPU", false, func(p *P) string { return withShare(p.Status.Lent.CPU.MilliValue(), &p.Status) }},
-			{"LENT NODES", false, func(p *P) string { return number(p.Status.LentNodes) }},
-			{"LENT SOCKETS", false, func(p *P) string { return number(p.Status.LentSockets) }},
-			{"MOVING", false, func(p *P) string { return number(p.Status.Moving) }},
+			{"NODES", false, func(p *P) string { return told(p.Status.ObservedGeneration, number(p.Status.Nodes)) }},
+			{"CPU", false, func(p *P) string { return told(p.Status.ObservedGeneration, p.Status.Capacity.CPU.String()) }},
+			{"REQUESTED", false, func(p *P) string {
+				return told(p.Status.ObservedGeneration, withShare(p.Status.Requested.CPU.MilliValue(), &p.Status))
+			}},
+			{"LENT CPU", false, func(p *P) string {
+				return told(p.Status.ObservedGeneration, withShare(p.Status.Lent.CPU.MilliValue(), &p.Status))
+			}},
+			{"LENT NODES", false, func(p *P) string { return told(p.Status.ObservedGeneration, number(p.Status.LentNodes)) }},
+			{"LENT SOCKETS", false, func(p *P) string { return told(p.Status.ObservedGeneration, number(p.Status.LentSockets)) }},
+			{"MOVING", false, func(p *P) string { return told(p.Status.ObservedGeneration, number(p.Status.Moving)) }},
 			{"RECALLS", true, func(p *P) string { return number(p.Status.Disruptions.Recalls) }},
 			{"EVICTIONS", true, func(p *P) string { return number(p.Status.Disruptions.Evictions) }},
 			{"READY", false, func(p *P) string { return condition(p.Status.Conditions, v1alpha1.ConditionReady) }},
