@@ -201,6 +201,8 @@ func (w *writer) block(b *model.Block) {
 	}
 	w.single(b.Band.LogLoss)
 	w.single(b.Band.RawLoss)
+	w.single(b.Band.Held.Mean)
+	w.single(b.Band.Held.N)
 }
 
 func (r *reader) block(b *model.Block) {
@@ -216,6 +218,7 @@ func (r *reader) block(b *model.Block) {
 		b.Band.LogCuts[i], b.Band.RawCuts[i] = r.single(), r.single()
 	}
 	b.Band.LogLoss, b.Band.RawLoss = r.single(), r.single()
+	b.Band.Held = model.Usual{Mean: r.single(), N: r.single()}
 }
 
 // sketchGrain is how finely counts are kept: an eighth of a newest sample.

@@ -11,9 +11,14 @@ type Band struct {
 	// later values had by them.
 	LogCuts, RawCuts [cuts]float64
 	LogLoss, RawLoss float64
+	// Held is the decayed share of later values that lay at or below the 0.9 cut.
+	Held Usual
 }
 
-const cuts = 4
+const (
+	cuts    = 4
+	heldCut = 1 // the 0.9 quantile among cutAt
+)
 
 // cutAt are the quantiles by which the two spaces are compared: mostly upper ones, since capacity is sized by them.
 var cutAt = [cuts]float64{0.1, 0.9, 0.95, 0.99}
@@ -28,9 +33,17 @@ func (b *Band) recut() {
 	}
 }
 
-// compare charges both spaces for value y that was forecast as f in the transformed space, at a mean level.
-func (b *Band) compare(t Transform, f, y, level, gain float64) {
+// compare charges both spaces for value y that was forecast as f in the transformed space, at a mean level, and counts whether the 0.9 cut
+// of both together held it.
+func (b *Band) compare(t Transform, f, y, level, memory float64) {
+	b.Held.N = min(b.Held.N+1, memory)
+	gain := 1 / b.Held.N
 	base := t.Back(f)
+	held, share := 0.0, b.logShare()
+	if y <= share*t.Back(f+b.LogCuts[heldCut])+(1-share)*max(base+b.RawCuts[heldCut]*level, 0) {
+		held = 1
+	}
+	b.Held.Mean += gain * (held - b.Held.Mean)
 	var log, raw float64
 	for i, q := range cutAt {
 		log += pinball(q, y-t.Back(f+b.LogCuts[i]))
@@ -55,7 +68,11 @@ const (
 	priorMisses = 10
 	priorScale  = 0.4
 	// margin widens every band a little: misses of the past understate those of the future, since weights were fitted to them.
-	margin = 1.04
+	margin = 1.05
+	// heldCaution is how much of a record that was too good is believed: to be caught narrow costs more than to be wide.
+	heldCaution = 0.5
+	// heldScores is the number of judged cuts at which their record counts half, heldMost the most that it changes a tail by.
+	heldScores, heldMost = 100, 0.5
 )
 
 // distances are how far each quantile lies from the middle in both spaces.
@@ -68,11 +85,28 @@ func (b *Band) distances(quantiles []float64) (log, raw []float64) {
 		wide := laplace(q) * priorScale
 		log[i], raw[i] = wide, math.Expm1(wide)
 		if n > 0 {
-			log[i] = (1-ignorance)*margin*b.Log.Quantile(q) + ignorance*log[i]
-			raw[i] = (1-ignorance)*margin*b.Raw.Quantile(q) + ignorance*raw[i]
+			r := b.corrected(q)
+			log[i] = (1-ignorance)*margin*b.Log.Quantile(r) + ignorance*log[i]
+			raw[i] = (1-ignorance)*margin*b.Raw.Quantile(r) + ignorance*raw[i]
 		}
 	}
 	return log, raw
+}
+
+// corrected is the quantile of past misses to use for quantile q: where the 0.9 cut held more or fewer of the later values than it should
+// have, the upper tail shrinks or grows in proportion (I. Gibbs, E. Candès, "Adaptive conformal inference under distribution shift", 2021,
+// with the correction taken at once from the decayed record instead of step by step).
+func (b *Band) corrected(q float64) float64 {
+	if q <= 0.5 {
+		return q
+	}
+	trust := b.Held.N / (b.Held.N + heldScores)
+	excess := trust * (b.Held.Mean - 0.9) / 0.1
+	if excess > 0 {
+		excess *= heldCaution
+	}
+	excess = max(-heldMost, min(heldMost, excess))
+	return max(0.5, 1-(1-q)*(1+excess))
 }
 
 // laplace is the quantile of the standard Laplace distribution, whose tails are about as heavy as those of load.

@@ -120,7 +120,7 @@ func (l *Learner) judgeBlock(b *Block, t, h int, x, y float64) {
 	f := b.blend(&said)
 	level := math.Exp(o.values[lastUnit])
 	if b.Scores >= firstWeighing {
-		b.Band.compare(l.Transform, f, y, level, 1/min(b.Scores-firstWeighing+1, memory))
+		b.Band.compare(l.Transform, f, y, level, memory)
 	}
 	b.Band.Log.add(x-f, memory)
 	b.Band.Raw.add((y-l.Transform.Back(f))/level, memory)
