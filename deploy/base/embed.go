@@ -1,9 +1,10 @@
 // Package base carries the manifests that a cluster needs before the controller runs in it: its rights, and the class of its fillers.
+// What runs the controller itself stands beside them, for kustomize.
 package base
 
 import "embed"
 
 // Files holds the manifests; each may have several documents.
 //
-//go:embed *.yaml
+//go:embed rbac.yaml priorityclass.yaml
 var Files embed.FS

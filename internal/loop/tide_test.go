@@ -358,3 +358,23 @@ func TestFreeze(t *testing.T) {
 		t.Error("nothing was done after the freeze")
 	}
 }
+
+// With watermarks at the top everything comes home and stays: the way to take Springtide away.
+func TestWatermarksAtTheTopBringEverythingHome(t *testing.T) {
+	o := looptest.Default()
+	o.Services, o.Online = 4, 8
+	w := looptest.New(o)
+	l := run(t, w, 1, time.Hour)
+	if len(w.Loans()) == 0 {
+		t.Fatal("nothing was lent: the test shows nothing")
+	}
+	for i := range w.Pools {
+		if w.Pools[i].Class == fleet.Online {
+			w.Pools[i].LowWatermark, w.Pools[i].HighWatermark = 0.99, 1
+		}
+	}
+	goOn(t, w, l, 1, 30*time.Minute)
+	for _, loan := range w.Loans() {
+		t.Errorf("%s is still %s", loan.ID, loan.Phase)
+	}
+}

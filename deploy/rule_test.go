@@ -1,0 +1,80 @@
+package deploy_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// TestPrometheusRule keeps the PrometheusRule in line with the two rule files that it is made of: go test ./deploy -run Rule -update.
+func TestPrometheusRule(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("# Generated from deploy/rules/springtide.rules.yaml and dashboards/alerts.yaml: go test ./deploy -run PrometheusRule -update\n" +
+		"apiVersion: monitoring.coreos.com/v1\nkind: PrometheusRule\nmetadata:\n  name: springtide\n  namespace: springtide-system\nspec:\n  groups:\n")
+	for _, file := range []string{"rules/springtide.rules.yaml", "../dashboards/alerts.yaml"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, groups, ok := strings.Cut(string(text), "\ngroups:\n")
+		if !ok {
+			t.Fatalf("%s has no groups", file)
+		}
+		indent := strings.Repeat(" ", 4-strings.Index(groups, "-"))
+		for line := range strings.Lines(groups) {
+			b.WriteString(strings.TrimRight(indent+line, " \n") + "\n")
+		}
+	}
+	want, path := []byte(b.String()), filepath.Join("base", "prometheus-operator", "prometheusrule.yaml")
+	if *update {
+		if err := os.WriteFile(path, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s is not current: run with -update", path)
+	}
+	// The structure must have survived the indentation.
+	var rule struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Metadata   any    `json:"metadata"`
+		Spec       struct {
+			Groups []struct {
+				Name     string `json:"name"`
+				Interval string `json:"interval"`
+				Rules    []struct {
+					Record, Alert, Expr, For string
+					Labels, Annotations      map[string]string
+				} `json:"rules"`
+			} `json:"groups"`
+		} `json:"spec"`
+	}
+	if err := yaml.UnmarshalStrict(got, &rule); err != nil {
+		t.Fatal(err)
+	}
+	records, alerts := 0, 0
+	for _, g := range rule.Spec.Groups {
+		for _, r := range g.Rules {
+			if (r.Record == "") == (r.Alert == "") || r.Expr == "" || strings.Contains(r.Expr, "#") {
+				t.Errorf("group %s: %+v is neither a recording rule nor an alert", g.Name, r)
+			}
+			if r.Record != "" {
+				records++
+			} else {
+				alerts++
+			}
+		}
+	}
+	if records == 0 || alerts == 0 {
+		t.Errorf("%d recording rules and %d alerts", records, alerts)
+	}
+}
