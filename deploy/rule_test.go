@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/springtide/springtide/dashboards"
 )
 
 // TestPrometheusRule keeps the PrometheusRule in line with the two rule files that it is made of: go test ./deploy -run Rule -update.
@@ -77,4 +80,66 @@ func TestPrometheusRule(t *testing.T) {
 	if records == 0 || alerts == 0 {
 		t.Errorf("%d recording rules and %d alerts", records, alerts)
 	}
+}
+
+// TestRunbooks: each alert has its page in docs/runbooks, each page its alert, and the verbs that they name exist.
+func TestRunbooks(t *testing.T) {
+	dir := filepath.Join("..", "docs", "runbooks")
+	index, err := os.ReadFile(filepath.Join(dir, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := map[string]bool{}
+	files, err := filepath.Glob(filepath.Join(dir, "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	verbs := commands(t)
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range verb.FindAllStringSubmatch(string(text), -1) {
+			if !verbs[m[1]] {
+				t.Errorf("%s names `springtide %s`, which does not exist", f, m[1])
+			}
+		}
+		pages[strings.TrimSuffix(filepath.Base(f), ".md")] = true
+	}
+	for _, a := range dashboards.Alerts() {
+		if !pages[a.Name] || !strings.Contains(string(index), "("+a.Name+".md)") {
+			t.Errorf("alert %s has no page, or the index does not name it", a.Name)
+		}
+		delete(pages, a.Name)
+	}
+	delete(pages, "README")
+	if len(pages) > 0 {
+		t.Errorf("pages of no alert: %v", pages)
+	}
+}
+
+var (
+	verb = regexp.MustCompile("`springtide ([a-z]+)")
+	use  = regexp.MustCompile(`Use: +"([a-z]+)`)
+)
+
+// commands lists the verbs of the CLI by their declarations.
+func commands(t *testing.T) map[string]bool {
+	t.Helper()
+	files, err := filepath.Glob("../cmd/springtide/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]bool{}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range use.FindAllStringSubmatch(string(text), -1) {
+			out[m[1]] = true
+		}
+	}
+	return out
 }
