@@ -28,9 +28,8 @@ type Controller struct {
 	// Freeze holds every action while it is not empty; it says why. The annotation on the namespace (springtide freeze) does the same
 	// without a restart.
 	Freeze string `yaml:"freeze"`
-	// PlanInterval is the time between plans, ReactInterval that between looks at live metrics. Events wake both early.
-	PlanInterval  Duration `yaml:"planInterval"`
-	ReactInterval Duration `yaml:"reactInterval"`
+	// Interval is the time between cycles; events wake it early.
+	Interval Duration `yaml:"interval"`
 }
 
 // Prometheus is the source of history and live samples.
@@ -57,17 +56,16 @@ func DefaultController() Controller {
 		Prometheus: Prometheus{
 			HTTP:           promconfig.DefaultHTTPClientConfig,
 			NamespaceLabel: "namespace",
-			Timeout:        Duration(10 * time.Second), // below a reaction's interval, so that a slow source delays one cycle at most
+			Timeout:        Duration(10 * time.Second), // below the interval, so that a slow source delays one cycle at most
 			HistoryTimeout: Duration(time.Minute),
 			TenantTimeout:  Duration(2 * time.Second),
 			// 40 queries a cycle of 15 s are 2.7 a second; 2,000 services with one query each are asked every 12.5 minutes.
 			TenantQueriesPerService: 4,
 			TenantQueriesPerCycle:   40,
 		},
-		Store:         "sqlite://springtide.db",
-		Listen:        "127.0.0.1:8080",
-		LogLevel:      "info",
-		PlanInterval:  Duration(time.Minute),
-		ReactInterval: Duration(15 * time.Second), // upstream HPA's sync period
+		Store:    "sqlite://springtide.db",
+		Listen:   "127.0.0.1:8080",
+		LogLevel: "info",
+		Interval: Duration(15 * time.Second), // upstream HPA's sync period
 	}
 }

@@ -37,11 +37,7 @@ func (c *Controller) Validate() []Problem {
 			wrong(field, "%s is out of bounds: write %s to %s", d, Duration(from), Duration(to))
 		}
 	}
-	within("reactInterval", c.ReactInterval, 5*time.Second, 5*time.Minute)
-	within("planInterval", c.PlanInterval, 15*time.Second, 15*time.Minute)
-	if c.PlanInterval < c.ReactInterval {
-		wrong("planInterval", "%s is shorter than reactInterval (%s): a plan is made at a look, so make it at least as long", c.PlanInterval, c.ReactInterval)
-	}
+	within("interval", c.Interval, 5*time.Second, 5*time.Minute)
 	c.Prometheus.validate(wrong, within)
 	return out
 }

@@ -30,7 +30,9 @@ type Options struct {
 	// Identity names this process in the Lease; it must differ between any two processes, restarts included.
 	Identity string
 	Clock    loop.Clock
-	Log      *slog.Logger
+	// Freeze holds every action while it is not empty, as the annotation on the namespace does; it says why.
+	Freeze string
+	Log    *slog.Logger
 	// NamespaceLabel names the namespace in the metrics source; tenants' queries are judged by it.
 	NamespaceLabel string
 	// QPS and Burst bound the client's calls: 200 and 400 by default, since a recall of twenty machines writes some 300 objects.

@@ -98,6 +98,9 @@ func newAssembly(c *Cluster) *assembly {
 	if ns, ok := c.namespaces.get("", c.o.Namespace); ok {
 		a.s.Frozen = ns.freeze
 	}
+	if a.s.Frozen == "" {
+		a.s.Frozen = c.o.Freeze
+	}
 	return a
 }
 

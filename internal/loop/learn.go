@@ -176,7 +176,8 @@ func (l *Loop) project(s *fleet.Snapshot) {
 	tides := make([]forecast.Tide, len(s.Services))
 	each(len(s.Services), func(i int) {
 		id := s.Services[i].ID
-		tides[i] = forecast.Project(l.portraits[id], series.Series{}, s.Festivals, s.At, l.o.Forecast)
+		// Festivals are lifted where replicas are reckoned (hpa), where floors and bounds are known too.
+		tides[i] = forecast.Project(l.portraits[id], series.Series{}, nil, s.At, l.o.Forecast)
 	})
 	for i := range tides {
 		l.tides[s.Services[i].ID] = tides[i]
