@@ -25,7 +25,7 @@ const (
 	offlineGraceSeconds = 30
 	// demandOfFleet is the offline work that there is, as a share of what the whole fleet could do in the world's time: more than the
 	// offline machines can do alone, less than would fill the fleet.
-	demandOfFleet = 0.5
+	demandOfFleet = 0.7
 	// role is the only role of every job here.
 	role = "worker"
 )

@@ -216,7 +216,7 @@ func (w *World) recall(ctx context.Context) error {
 // stand starts the control plane and builds the fleet in it.
 func (w *World) stand(ctx context.Context) error {
 	o := w.options.Plane
-	o.Dir, o.Progress = w.dir, w.options.Progress
+	o.Dir, o.Keep, o.Progress = w.dir, w.options.Keep, w.options.Progress
 	var err error
 	if w.plane, err = plane.Start(ctx, o); err != nil {
 		return err
