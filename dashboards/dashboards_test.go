@@ -2,6 +2,7 @@ package dashboards
 
 import (
 	"bytes"
+	"log/slog"
 	"os"
 	"regexp"
 	"testing"
@@ -89,7 +90,7 @@ func (r *recorder) MustRegister(cs ...prometheus.Collector) {
 func (r *recorder) Unregister(prometheus.Collector) bool { return false }
 
 func TestAlertsAreRules(t *testing.T) {
-	if _, errs := rulefmt.Parse(AlertsYAML(), false, model.UTF8Validation, parser.NewParser(parser.Options{})); len(errs) > 0 {
+	if _, errs := rulefmt.Parse(AlertsYAML(), false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler)); len(errs) > 0 {
 		t.Fatal(errs)
 	}
 }
