@@ -41,8 +41,8 @@ func BenchmarkFold(b *testing.B) {
 // BenchmarkFoldOne folds one new sample into a portrait of 14 days: what a service costs every five minutes.
 func BenchmarkFoldOne(b *testing.B) {
 	s := tides(1, 5*time.Minute, 14*288+1)
-	old, next := s, s
-	old.Values, next = s.Values[:14*288], s.Since(s.Time(14*288))
+	old, next := s, s.Since(s.Time(14*288))
+	old.Values = s.Values[:14*288]
 	p := portrait.Fold(portrait.Portrait{}, portrait.Batch{Load: old}, portrait.Options{})
 	for b.Loop() {
 		portrait.Fold(p, portrait.Batch{Load: next}, portrait.Options{})

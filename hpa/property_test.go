@@ -3,7 +3,7 @@ package hpa
 import (
 	"fmt"
 	"math"
-	"math/rand"
+	"math/rand/v2"
 	"reflect"
 	"testing"
 	"time"
@@ -252,7 +252,7 @@ func TestDeterministic(t *testing.T) {
 			rt.Fatal("an input was changed")
 		}
 		w.o.History = append([]Decision(nil), w.o.History...)
-		shuffle := rand.New(rand.NewSource(rapid.Int64().Draw(rt, "order")))
+		shuffle := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "order"), 0))
 		shuffle.Shuffle(len(w.o.History), func(i, j int) {
 			w.o.History[i], w.o.History[j] = w.o.History[j], w.o.History[i]
 		})

@@ -18,10 +18,8 @@ var t0 = time.Date(2026, 3, 2, 22, 0, 0, 0, time.UTC)
 
 // world is a small fleet that tests bend: one online pool of machines of 64 cores in two sockets, one offline pool, one job.
 type world struct {
-	s     fleet.Snapshot
-	in    Input
-	flat  map[fleet.ServiceID]float64 // the load that the tide stays at, in cores
-	spans time.Duration
+	s    fleet.Snapshot
+	flat map[fleet.ServiceID]float64 // the load that the tide stays at, in cores
 }
 
 func newWorld(machines int) *world {

@@ -297,7 +297,7 @@ func (w *writer) matrix(m []float64) {
 }
 
 func (r *reader) matrix() []float64 {
-	n := int(r.count(4))
+	n := r.count(4)
 	if n == 0 || r.err != nil {
 		return nil
 	}

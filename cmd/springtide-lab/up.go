@@ -27,7 +27,7 @@ func up() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer p.Stop()
+			defer func() { _ = p.Stop() }() // its errors are in the components' logs
 			table := tabwriter.NewWriter(cmd.ErrOrStderr(), 0, 0, 2, ' ', tabwriter.AlignRight)
 			total := int64(0)
 			for _, m := range p.Memory() {

@@ -5,7 +5,7 @@ import "math"
 // anchors name, for each member that repeats a single past moment, the steadier member that it must not stray from without precedent.
 // Members without an anchor have -1.
 var anchors = [strays]int{
-	lagShort - lagShort: middle, lagShortNear - lagShort: phasesNear, lagShortFar - lagShort: middleFar,
+	0: middle, lagShortNear - lagShort: phasesNear, lagShortFar - lagShort: middleFar,
 	lagLong - lagShort: middle, lagLongNear - lagShort: phasesNear, lagLongFar - lagShort: middleFar, lagLongUnit - lagShort: middle,
 	phases - lagShort: -1, phasesNear - lagShort: -1, phasesFar - lagShort: -1,
 	profiled - lagShort: middle, profiledNear - lagShort: phasesNear, profiledFar - lagShort: middleFar,

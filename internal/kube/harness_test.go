@@ -36,11 +36,8 @@ type virtualClock struct{ now time.Time }
 func (c *virtualClock) Now() time.Time                              { return c.now }
 func (c *virtualClock) At(stamp time.Time) time.Time                { return stamp.Add(-skew) }
 func (c *virtualClock) Park(context.Context, time.Time, bool) error { return nil }
-func (c *virtualClock) stamp(ago time.Duration) metav1.Time {
-	return metav1.NewTime(c.now.Add(skew - ago))
-}
-func apiStamp(ago time.Duration) metav1.Time { return metav1.NewTime(t0.Add(skew - ago)) }
-func ourTime(ago time.Duration) metav1.Time  { return metav1.NewTime(t0.Add(-ago)) }
+func apiStamp(ago time.Duration) metav1.Time                        { return metav1.NewTime(t0.Add(skew - ago)) }
+func ourTime(ago time.Duration) metav1.Time                         { return metav1.NewTime(t0.Add(-ago)) }
 
 // world is a cluster on fake clients.
 type world struct {

@@ -119,7 +119,7 @@ func TestTheReplayDecidesNothing(t *testing.T) {
 
 func TestStartUpsAreTheirs(t *testing.T) {
 	s := testFleet(t, 10, nil).Services[0]
-	if s.StartUpOf("a") != s.StartUpOf("a") || s.StartUpOf("a") == s.StartUpOf("b") {
+	if first := s.StartUpOf("a"); first != s.StartUpOf("a") || first == s.StartUpOf("b") {
 		t.Error("the start-up time must depend on the pod, and on nothing else")
 	}
 	below, n := 0, 4000

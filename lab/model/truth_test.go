@@ -247,10 +247,10 @@ func TestReportSpeaksTheContract(t *testing.T) {
 		"sloViolationMinutes", "meanUtilisation", "meanUtilisationStatic", "onlineCoreHours", "onlineCoreHoursStatic", "coreHoursLent",
 		"loans.node", "loans.socket", "recalls.count", "recalls.late", "recalls.p50Seconds", "recalls.p99Seconds", "forecast.wql", "forecast.coverage90",
 	} {
-		at, ok := any(got), true
+		at := any(got)
 		for key := range strings.SplitSeq(path, ".") {
-			var m map[string]any
-			if m, ok = at.(map[string]any); ok {
+			m, ok := at.(map[string]any)
+			if ok {
 				at, ok = m[key]
 			}
 			if !ok {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/rules"
@@ -136,7 +137,7 @@ func (b *Backfill) recordWindow(ctx context.Context, rule *rules.RecordingRule, 
 // recordedSeries finds or makes the series that a rule records a result in: the result's labels without the name, under
 // the rule's own.
 func recordedSeries(known map[string]*recorded, rule *rules.RecordingRule, s promql.Series) *recorded {
-	builder := labels.NewBuilder(s.Metric).Set(labels.MetricName, rule.Name())
+	builder := labels.NewBuilder(s.Metric).Set(model.MetricNameLabel, rule.Name())
 	rule.Labels().Range(func(l labels.Label) { builder.Set(l.Name, l.Value) })
 	ls := builder.Labels()
 	key := ls.String()

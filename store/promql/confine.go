@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 )
@@ -141,7 +142,7 @@ func (c *confiner) selector(s *parser.VectorSelector) error {
 // named reports whether the selector asks for one metric by its name: anything else makes Prometheus go through all series.
 func named(s *parser.VectorSelector) bool {
 	for _, m := range s.LabelMatchers {
-		if m.Name == labels.MetricName && m.Type == labels.MatchEqual && m.Value != "" {
+		if m.Name == model.MetricNameLabel && m.Type == labels.MatchEqual && m.Value != "" {
 			return true
 		}
 	}

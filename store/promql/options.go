@@ -70,7 +70,7 @@ func (o Options) check() error {
 	if o.Step < time.Minute || o.Step%time.Second != 0 {
 		return fmt.Errorf("prometheus step %v: want whole seconds, at least 1m (recorded series have one sample a minute)", o.Step)
 	}
-	if !model.LabelName(o.NamespaceLabel).IsValidLegacy() {
+	if !model.LegacyValidation.IsValidLabelName(o.NamespaceLabel) {
 		return fmt.Errorf("prometheus namespace label %q: want a label name such as namespace", o.NamespaceLabel)
 	}
 	if err := o.HTTP.Validate(); err != nil {
