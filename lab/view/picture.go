@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,30 +28,44 @@ var (
 	title = lipgloss.NewStyle().Bold(true).Foreground(blue)
 )
 
+// besideCurve is the room that names and numbers take beside a curve.
+const besideCurve = 74
+
 // trailEvery is the grain of the trails: a day is 288 points.
 const trailEvery = 5 * time.Minute
 
-// trails are what the picture's curves are drawn from.
+// trails are what the picture's curves are drawn from: a point for each grain of the run, NaN where it has not been yet.
 type trails struct {
-	next                                                    time.Time
+	start                                                   time.Time
 	demand, forecast, ready, lent, offline, violating, used []float64
 }
 
-// add takes a point, once a grain.
+// add takes the newest point.
 func (t *trails) add(v *world.View) {
-	if v.At.Before(t.next) {
+	if t.start.IsZero() {
+		t.start = v.At.Truncate(trailEvery)
+		n := int(v.End.Sub(t.start)/trailEvery) + 1
+		for _, line := range t.all() {
+			*line = slices.Repeat([]float64{math.NaN()}, n)
+		}
+	}
+	i := int(v.At.Sub(t.start) / trailEvery)
+	if i < 0 || i >= len(t.demand) {
 		return
 	}
-	t.next = v.At.Truncate(trailEvery).Add(trailEvery)
-	t.demand, t.forecast = append(t.demand, v.Demand), append(t.forecast, v.Forecast)
-	t.ready, t.lent = append(t.ready, v.Ready), append(t.lent, v.Lent)
-	t.offline, t.used = append(t.offline, v.OfflineRequested), append(t.used, v.Used)
-	t.violating = append(t.violating, float64(v.Violating))
+	values := []float64{v.Demand, v.Forecast, v.Ready, v.Lent, v.OfflineRequested, float64(v.Violating), v.Used}
+	for k, line := range t.all() {
+		(*line)[i] = values[k]
+	}
+}
+
+func (t *trails) all() []*[]float64 {
+	return []*[]float64{&t.demand, &t.forecast, &t.ready, &t.lent, &t.offline, &t.violating, &t.used}
 }
 
 // picture is the whole view, line by line.
 func (s *Screen) picture(v *world.View) []string {
-	curve := max(16, min(72, s.width()-62))
+	curve := max(16, min(72, s.width()-besideCurve))
 	// The online curves share one scale, so that what stands ready can be compared with what is asked for.
 	top := max(v.Static, most(s.trails.demand), most(s.trails.ready))
 	row := func(group, name string, values []float64, top float64, c color.Color, text string) string {
@@ -75,7 +90,12 @@ func (s *Screen) picture(v *world.View) []string {
 	if len(v.Down) > 0 {
 		out = append(out, "", lipgloss.NewStyle().Foreground(red).Bold(true).Render(fmt.Sprintf("  down on purpose: %v", v.Down)))
 	}
-	return append(out, "", faint.Render("  Ctrl-C stops everything"))
+	out = append(out, "", faint.Render("  Ctrl-C stops everything"))
+	cut := lipgloss.NewStyle().MaxWidth(s.width()) // a line that wraps would push the picture off the screen
+	for i := range out {
+		out[i] = cut.Render(out[i])
+	}
+	return out
 }
 
 // head is the first line: the time, how much of the day is over, and the pace.

@@ -3,6 +3,7 @@ package world
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -173,8 +174,19 @@ const forecastEvery = 15 * time.Minute
 // forecastStep is the grain of the forecasts that the controller exports.
 const forecastStep = 5 * time.Minute
 
-// noteForecasts records what the controller says of the load to come.
+// noteForecasts takes down what the controller says of the load to come: the fleet's for those who watch, the services' to be scored.
 func (w *World) noteForecasts(ctx context.Context, now time.Time) error {
+	whole, err := w.exporters.prom.Query(ctx, `sum(springtide_pool_demand_cores{lead="1h",quantile="0.9"})`, now)
+	if err != nil {
+		return fmt.Errorf("read the forecast of the fleet: %w", err)
+	}
+	w.forecast = math.NaN()
+	if len(whole) > 0 {
+		w.forecast = whole[0].Value
+	}
+	if !now.Truncate(forecastEvery).Equal(now) {
+		return nil
+	}
 	samples, err := w.exporters.prom.Query(ctx, "springtide_forecast_load", now)
 	if err != nil {
 		return fmt.Errorf("read the forecasts: %w", err)

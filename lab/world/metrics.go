@@ -166,10 +166,10 @@ func (w *World) scrape(now time.Time) error {
 	return x.prom.End(now, ended...)
 }
 
-// observe does what Prometheus does once a virtual minute: it scrapes the controllers and evaluates its rules.
+// observe does what Prometheus does once a virtual minute: it scrapes the controllers and begins to evaluate its rules.
 func (w *World) observe(ctx context.Context, now time.Time) error {
 	for _, c := range w.controllers {
-		if c.metricsURL == "" || !c.running() {
+		if !c.running() {
 			continue
 		}
 		extra := labels.FromStrings("job", "springtide", "instance", c.id)
@@ -178,11 +178,24 @@ func (w *World) observe(ctx context.Context, now time.Time) error {
 			w.log.Debug("scrape", "controller", c.id, "err", err)
 		}
 	}
-	if err := w.exporters.prom.EvalRules(ctx, now); err != nil {
-		return err
+	if now.Truncate(forecastStep).Equal(now) {
+		if err := w.noteForecasts(ctx, now); err != nil {
+			return err
+		}
 	}
-	if now.Truncate(forecastEvery).Equal(now) {
-		return w.noteForecasts(ctx, now)
-	}
+	ruling := make(chan error, 1)
+	w.ruling = ruling
+	go func() { ruling <- w.exporters.prom.EvalRules(ctx, now) }()
 	return nil
+}
+
+// awaitRules waits for the end of the last evaluation. As on a real Prometheus, rules take their time beside those who read: what they
+// record of a minute is there by the next step. It is the world's largest work, and the other core would wait for it.
+func (w *World) awaitRules() error {
+	if w.ruling == nil {
+		return nil
+	}
+	err := <-w.ruling
+	w.ruling = nil
+	return err
 }

@@ -45,6 +45,9 @@ func (w *World) Run(ctx context.Context) (*model.Report, error) {
 		default:
 		}
 	}
+	if err := w.awaitRules(); err != nil {
+		return nil, err
+	}
 	report := w.Report()
 	return &report, nil
 }
@@ -75,17 +78,20 @@ func (w *World) step(ctx context.Context, from, to time.Time) error {
 		return err
 	}
 	lap(&w.spent.Writes)
+	if err := w.awaitRules(); err != nil {
+		return err
+	}
+	lap(&w.spent.Rules)
 	w.export()
 	if err := w.scrape(to); err != nil {
 		return err
 	}
-	lap(&w.spent.Scrape)
 	if to.Equal(to.Truncate(time.Minute)) {
 		if err := w.observe(ctx, to); err != nil {
 			return err
 		}
-		lap(&w.spent.Rules)
 	}
+	lap(&w.spent.Scrape)
 	w.clock.Release()
 	return nil
 }

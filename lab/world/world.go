@@ -36,6 +36,7 @@ type World struct {
 	table         *table
 	stopWatch     func()
 	exporters     exporters
+	ruling        chan error // the evaluation of rules that is under way; nil when none is
 	prometheusURL string
 	controllers   []*controller
 	failed        chan error // a controller that ended by itself
@@ -67,7 +68,7 @@ type World struct {
 type Spent struct {
 	// Parking is the wait for controllers, Settling that for the control plane, Idle that for the speed.
 	Parking, Settling, Idle time.Duration
-	// Model, Writes, Scrape and Rules are the world's own work.
+	// Model, Writes and Scrape are the world's own work, Rules the wait for rules that were not ready by the next step.
 	Model, Writes, Scrape, Rules time.Duration
 	// Written counts requests to the API server, Samples what was scraped.
 	Written, Samples int
@@ -283,6 +284,9 @@ func (w *World) Close() error {
 	w.closing.Lock()
 	defer w.closing.Unlock()
 	var errs []error
+	if w.ruling != nil {
+		<-w.ruling // the database must not be closed under it
+	}
 	for _, c := range slices.Backward(w.closers) {
 		errs = append(errs, c())
 	}
