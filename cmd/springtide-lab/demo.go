@@ -29,6 +29,7 @@ type demoOptions struct {
 	headless     bool
 	noController bool
 	report       string
+	picture      string
 	verbose      bool
 }
 
@@ -53,6 +54,7 @@ func demo() *cobra.Command {
 	f.DurationVar(&o.world.WarmUp, "warm-up", 0, "virtual time before the day begins to count (default 30m with a controller)")
 	f.BoolVar(&o.headless, "headless", os.Getenv("HEADLESS") != "", "plain lines instead of the live view")
 	f.StringVar(&o.report, "report", "", "file to write the report to as JSON")
+	f.StringVar(&o.picture, "picture", "", "file to draw the run to as SVG")
 	f.StringVar(&o.world.Springtide, "springtide", "", "the springtide binary (default: springtide beside this one)")
 	f.BoolVar(&o.noController, "no-controller", false, "run without springtide: a static day")
 	f.StringVar(&o.world.Mode, "mode", "Auto", "mode of every service and pool: Observe, Recommend or Auto")
@@ -96,6 +98,11 @@ func (o *demoOptions) run(ctx context.Context) error {
 	fmt.Printf("\n%s\n", report.Text(screen.Width()))
 	if o.verbose {
 		fmt.Printf("%+v\n", w.Spent())
+	}
+	if o.picture != "" {
+		if err := os.WriteFile(o.picture, report.SVG(), 0o644); err != nil {
+			return fmt.Errorf("draw the run: %w", err)
+		}
 	}
 	return writeReport(o.report, report)
 }
