@@ -145,12 +145,13 @@ func (l Loan) TurnBack(now time.Time, why string) (Loan, error) {
 	return l.enter(Lent, now, why), nil
 }
 
-// Announce moves the deadline of a notice. A later one (heartbeats) never passes the due time; an earlier one is an emergency.
+// Announce moves the deadline of a notice. A later one (heartbeats) never passes a due time that is still ahead; an earlier one is an
+// emergency. Once the due time has gone by, as under a freeze, there is nothing left to keep, and the borrower gets its whole notice.
 func (l Loan) Announce(now, deadline time.Time, why string) (Loan, error) {
 	if l.Phase != Noticed {
 		return l.refuse("announce a deadline")
 	}
-	if deadline.After(l.Deadline) && deadline.After(l.Due) {
+	if deadline.After(l.Deadline) && deadline.After(l.Due) && now.Before(l.Due) {
 		deadline = l.Due
 		if deadline.Before(l.Deadline) {
 			deadline = l.Deadline

@@ -79,6 +79,10 @@ func TestDeadlines(t *testing.T) {
 	if l = ok(l.Announce(t0, t0.Add(30*time.Second), "emergency")); !l.Deadline.Equal(t0.Add(30 * time.Second)) {
 		t.Fatalf("an emergency may shorten the deadline, got %v", l.Deadline)
 	}
+	thaw := l.Due.Add(time.Hour)
+	if l = ok(l.Announce(thaw, thaw.Add(time.Minute), "thawed")); !l.Deadline.Equal(thaw.Add(time.Minute)) {
+		t.Fatalf("after a freeze that outlasted the due time the notice is given whole, got %v", l.Deadline)
+	}
 }
 
 func TestRefusalsAreFactsOfARace(t *testing.T) {

@@ -81,7 +81,7 @@ func (l *Loop) readings(s *fleet.Snapshot) []reading {
 			continue
 		}
 		from := p.End
-		if again := read.Add(late); before && again.After(from) {
+		if again := read.Add(late); again.After(from) {
 			from = again
 		}
 		if p.End.Before(newest.Add(late)) {

@@ -160,6 +160,12 @@ func TestHistoryDown(t *testing.T) {
 		if told.HistoryErr == nil {
 			t.Fatalf("%s: the report says nothing of the history that is down", told.At)
 		}
+		if told.At.Sub(told.Made) > 5*time.Minute {
+			t.Fatalf("%s: a tide is of %s: they are made from what is known while history is down", told.At, told.Made)
+		}
+	}
+	if n := w.Reports[len(w.Reports)-1].Trusted; n > 0 {
+		t.Errorf("%d tides are trusted after an hour without samples", n)
 	}
 	w.HistoryErr = nil
 	up := len(w.Records)
@@ -173,6 +179,9 @@ func TestHistoryDown(t *testing.T) {
 	}
 	if lowers == 0 {
 		t.Error("nothing scaled in after history came back")
+	}
+	if n := w.Reports[len(w.Reports)-1].Trusted; n != o.Services {
+		t.Errorf("%d of %d tides are trusted after history came back", n, o.Services)
 	}
 }
 
@@ -219,8 +228,8 @@ func TestStoreDown(t *testing.T) {
 			t.Fatalf("%s: the report says nothing of the store that is down", told.At)
 		}
 	}
-	if len(w.Records) > 0 {
-		t.Fatal("the test's store took records while it was down")
+	if len(w.Records) > 0 || w.Saves > 1 { // a loop that ends tries once
+		t.Fatalf("%d records were taken, %d savings of portraits tried while the store was down", len(w.Records), w.Saves)
 	}
 	w.StoreErr = nil
 	reports := len(w.Reports)
@@ -236,10 +245,18 @@ func TestStoreDown(t *testing.T) {
 	}
 }
 
-// A restart forgets nothing: portraits are folded on, not learned anew, and decisions of before still count for stabilisation.
+// A restart forgets nothing: portraits are folded on, not learned anew, and decisions of before still count for stabilisation. A service
+// that fell silent long ago does not make the reading of all others long.
 func TestRestart(t *testing.T) {
 	o := looptest.Default()
 	o.Services, o.Online = 4, 6
+	silent := o.Start.Add(-3 * 24 * time.Hour)
+	o.Twist = func(id fleet.ServiceID, at time.Time, load float64) float64 {
+		if id == "shop/svc-003" && at.After(silent) {
+			return math.NaN()
+		}
+		return load
+	}
 	w := looptest.New(o)
 	run(t, w, 1, time.Hour)
 	points := w.Portraits["shop/svc-000"].Quality.Points
@@ -247,8 +264,11 @@ func TestRestart(t *testing.T) {
 	stopped := w.Now()
 	run(t, w, 2, 20*time.Minute)
 	for _, r := range w.Reads {
-		if r.From.Before(stopped.Add(-15 * time.Minute)) {
-			t.Errorf("at %s history was read from %s on: the portraits were forgotten", r.At, r.From)
+		switch long := r.From.Before(stopped.Add(-15 * time.Minute)); {
+		case r.Services == 1 && r.From.Before(silent.Add(-5*time.Minute)):
+			t.Errorf("at %s the silent service was read from %s on: its portrait was forgotten", r.At, r.From)
+		case long && r.Services > 1:
+			t.Errorf("at %s %d services were read from %s on: their portraits were forgotten", r.At, r.Services, r.From)
 		}
 	}
 	if now := w.Portraits["shop/svc-000"].Quality.Points; now <= points || now > points+6 {
@@ -309,13 +329,7 @@ func TestANewLeaderWatches(t *testing.T) {
 	if !slices.ContainsFunc(w.Records, func(r loop.Record) bool { return len(r.Plan.Lowers) > 0 }) {
 		t.Error("nothing scaled in after the window: the test shows nothing")
 	}
-	// On to the first recall, and a new leader in the middle of it.
-	for !slices.ContainsFunc(w.Loans(), func(l fleet.Loan) bool { return l.Phase == fleet.Noticed }) {
-		if w.Now().Sub(o.Start) > 16*time.Hour {
-			t.Fatal("nothing was recalled")
-		}
-		goOn(t, w, l, 1, 15*time.Second)
-	}
+	toRecall(t, w, l)
 	records, since := len(w.Records), w.Now()
 	run(t, w, 2, 4*time.Minute)
 	quiet(w.Records[records:], since)
@@ -324,6 +338,43 @@ func TestANewLeaderWatches(t *testing.T) {
 	}
 	if got := w.Records[len(w.Records)-1].LeaderEpoch; got != 2 {
 		t.Errorf("records carry leader epoch %d", got)
+	}
+}
+
+// toRecall turns the loop until a recall was announced.
+func toRecall(t *testing.T, w *looptest.World, l *loop.Loop) {
+	t.Helper()
+	for began := w.Now(); !slices.ContainsFunc(w.Loans(), func(l fleet.Loan) bool { return l.Phase == fleet.Noticed }); {
+		if w.Now().Sub(began) > 6*time.Hour {
+			t.Fatal("nothing was recalled")
+		}
+		goOn(t, w, l, 1, 15*time.Second)
+	}
+}
+
+// A notice whose deadline passed under a freeze is given anew when it ends: nobody is evicted by a deadline that was never in force.
+func TestThawAnnouncesAnew(t *testing.T) {
+	o := looptest.Default()
+	o.Start = o.Start.Add(10 * time.Hour)
+	w := looptest.New(o)
+	l := run(t, w, 1, 30*time.Minute)
+	toRecall(t, w, l)
+	w.Frozen = "maintenance"
+	goOn(t, w, l, 1, 20*time.Minute)
+	evicted := len(w.Evicted)
+	w.Frozen = ""
+	goOn(t, w, l, 1, time.Nanosecond)
+	announced := 0
+	for _, m := range w.Records[len(w.Records)-1].Plan.Moves {
+		if m.Kind == planner.MoveAnnounce && m.After.Deadline.Sub(m.Before.Deadline) > 15*time.Minute {
+			announced++
+		}
+	}
+	if announced == 0 {
+		t.Errorf("no deadline was announced anew: %+v", w.Records[len(w.Records)-1].Plan.Moves)
+	}
+	if len(w.Evicted) > evicted {
+		t.Errorf("%d pods were evicted with the thaw, before the new deadline", len(w.Evicted)-evicted)
 	}
 }
 

@@ -18,6 +18,8 @@ type Store struct {
 	Portraits map[fleet.ServiceID]portrait.Portrait
 	Tides     map[fleet.ServiceID]forecast.Tide
 	Decisions map[fleet.ServiceID][]hpa.Decision
+	// Saves counts the calls of SavePortraits, those that failed too.
+	Saves int
 }
 
 // Append implements loop.Journal. A record shares nothing with what the loop goes on to use: plans are made anew in each cycle.
@@ -36,6 +38,7 @@ func (w *World) LoadPortraits(context.Context) (map[fleet.ServiceID]portrait.Por
 
 // SavePortraits implements loop.Memory.
 func (w *World) SavePortraits(_ context.Context, ps []portrait.Portrait) error {
+	w.Saves++
 	if w.StoreErr != nil {
 		return w.StoreErr
 	}

@@ -81,6 +81,9 @@ type Told struct {
 	At                   time.Time
 	HistoryErr, StoreErr error
 	Summaries            map[fleet.ServiceID]loop.Summary
+	// Made is when the oldest tide was made, Trusted how many may be trusted.
+	Made    time.Time
+	Trusted int
 }
 
 // Read is one reading of history.
@@ -226,7 +229,16 @@ func (w *World) facts() *fleet.Snapshot {
 
 // Report implements loop.Reporter.
 func (w *World) Report(_ context.Context, r *loop.Report) error {
-	w.Reports = append(w.Reports, Told{At: r.Snapshot.At, HistoryErr: r.HistoryErr, StoreErr: r.StoreErr, Summaries: r.Summaries})
+	told := Told{At: r.Snapshot.At, HistoryErr: r.HistoryErr, StoreErr: r.StoreErr, Summaries: r.Summaries, Made: r.Snapshot.At}
+	for _, tide := range r.Tides {
+		if tide.Made.Before(told.Made) {
+			told.Made = tide.Made
+		}
+		if tide.Trusted {
+			told.Trusted++
+		}
+	}
+	w.Reports = append(w.Reports, told)
 	return nil
 }
 
