@@ -61,7 +61,7 @@ func demo() *cobra.Command {
 	f.StringVar(&o.world.Dir, "data", "", "directory for the lab's data (default: a temporary one)")
 	f.BoolVar(&o.world.Keep, "keep", false, "keep the data and logs at the end")
 	f.StringVar(&o.world.Plane.KWOKBinary, "kwok", "", "the kwok binary (default: kwok beside this one)")
-	f.BoolVar(&o.verbose, "verbose", false, "say where the wall time went")
+	f.BoolVar(&o.verbose, "verbose", false, "say where wall time and memory went")
 	return cmd
 }
 
@@ -89,6 +89,9 @@ func (o *demoOptions) run(ctx context.Context) error {
 	}
 	report, err := w.Run(ctx)
 	screen.Close()
+	if o.verbose {
+		printMemory(w)
+	}
 	if o.world.Keep {
 		fmt.Println("data and logs are kept in", w.Dir())
 	}
@@ -105,6 +108,16 @@ func (o *demoOptions) run(ctx context.Context) error {
 		}
 	}
 	return writeReport(o.report, report)
+}
+
+// printMemory prints what the lab holds in memory at the end of the day, by component.
+func printMemory(w *world.World) {
+	total := int64(0)
+	for _, m := range w.Memory() {
+		fmt.Printf("%-24s %6d MiB\n", m.Component, m.Bytes>>20)
+		total += m.Bytes
+	}
+	fmt.Printf("%-24s %6d MiB\n", "in all", total>>20)
 }
 
 // findSpringtide settles which controller runs.

@@ -182,13 +182,6 @@ func (s *Server) AwaitAny(ctx context.Context) error {
 	}
 }
 
-// Known reports whether any controller has parked and not gone since.
-func (s *Server) Known() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.clients) > 0
-}
-
 // Working names the controllers that are not parked, in order.
 func (s *Server) Working() []string {
 	s.mu.Lock()

@@ -108,10 +108,16 @@ func (c *controller) start(onExit func(error)) error {
 }
 
 // running reports whether the controller's process is there.
-func (c *controller) running() bool {
+func (c *controller) running() bool { return c.pid() != 0 }
+
+// pid is that of the controller's process; 0 while it is down.
+func (c *controller) pid() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.child != nil
+	if c.child == nil {
+		return 0
+	}
+	return c.child.Process.Pid
 }
 
 // kill ends the controller with a signal and returns when it has ended; one that does not heed SIGTERM is killed.
@@ -155,7 +161,8 @@ func tail(path string) string {
 	return fmt.Sprintf("\nlast lines of %s:\n  %s", path, bytes.Join(all, []byte("\n  ")))
 }
 
-// startControllers runs the controllers and waits for the first of them to park: by then it has read the cluster and made its first plan.
+// startControllers runs the controllers. The first one parks before the others begin: by then it leads, has read the cluster and made
+// its first plan, and its store is laid out.
 func (w *World) startControllers(ctx context.Context) error {
 	for i := range w.options.Controllers {
 		c, err := w.newController(string(rune('a' + i)))
@@ -167,8 +174,11 @@ func (w *World) startControllers(ctx context.Context) error {
 		if err := w.StartController(i); err != nil {
 			return err
 		}
+		if err := w.awaitLeader(ctx); err != nil {
+			return err
+		}
 	}
-	return w.awaitLeader(ctx)
+	return nil
 }
 
 // StartController runs controller i; a running one is left alone.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -86,17 +87,29 @@ func container(r fleet.Resources) corev1.Container {
 	return corev1.Container{Name: appName, Image: image, Resources: corev1.ResourceRequirements{Requests: requests, Limits: limits}}
 }
 
+// wave is how many workloads are made at a time. The API server cuts off watchers that cannot take a burst, and the controllers' come
+// back after a pause that doubles each time: a fleet of a thousand pods in one burst stands later than one that comes in waves.
+const wave = 4
+
 // buildServices makes the workloads of the online services, and puts them under Springtide's care.
 func (w *World) buildServices(ctx context.Context) error {
-	var writes []write
-	for _, s := range w.fleet.Services {
-		writes = append(writes, func(ctx context.Context) error {
-			_, err := w.api.core.AppsV1().Deployments(s.Name.Namespace).Create(ctx, deployment(s), metav1.CreateOptions{})
-			if err != nil {
-				return fmt.Errorf("make deployment %s: %w", s.Name, err)
-			}
-			return w.api.create(ctx, "elasticservices", elasticService(s, w.options.Mode))
-		})
+	for some := range slices.Chunk(w.fleet.Services, wave) {
+		var writes []write
+		for _, s := range some {
+			writes = append(writes, func(ctx context.Context) error {
+				_, err := w.api.core.AppsV1().Deployments(s.Name.Namespace).Create(ctx, deployment(s), metav1.CreateOptions{})
+				if err != nil {
+					return fmt.Errorf("make deployment %s: %w", s.Name, err)
+				}
+				return w.api.create(ctx, "elasticservices", elasticService(s, w.options.Mode))
+			})
+		}
+		if err := apply(ctx, writes); err != nil {
+			return err
+		}
+		if err := w.settleFirst(ctx); err != nil {
+			return err
+		}
 	}
-	return apply(ctx, writes)
+	return nil
 }
