@@ -42,11 +42,26 @@ func (w *World) account(from time.Time, dt time.Duration) error {
 	return nil
 }
 
+// seat is one pod of a service and what it does.
+type seat struct {
+	pod  *pod
+	does duty
+}
+
+// duty is what a bound pod of a service does.
+type duty int
+
+const (
+	starts duty = iota
+	serves
+	leaves
+)
+
 // census sorts the services' bound pods by service and counts them.
-func (w *World) census() ([][]*pod, []model.PodCount) {
+func (w *World) census() ([][]seat, []model.PodCount) {
 	w.table.mu.Lock()
 	defer w.table.mu.Unlock()
-	pods, counts := make([][]*pod, len(w.fleet.Services)), make([]model.PodCount, len(w.fleet.Services))
+	pods, counts := make([][]seat, len(w.fleet.Services)), make([]model.PodCount, len(w.fleet.Services))
 	waiting := make([]bool, len(counts))
 	for _, p := range w.table.pods {
 		i, ok := w.serviceByName[p.owner]
@@ -60,15 +75,18 @@ func (w *World) census() ([][]*pod, []model.PodCount) {
 		if !p.occupies() {
 			continue
 		}
-		pods[i] = append(pods[i], p)
+		does := leaves
 		switch {
 		case p.serves():
+			does = serves
 			counts[i].Ready++
 		case p.goneAt.IsZero():
+			does = starts
 			counts[i].Starting++
 		default:
 			counts[i].Leaving++
 		}
+		pods[i] = append(pods[i], seat{p, does})
 	}
 	if lent := w.table.roomIsAway(); lent {
 		for i := range counts {
@@ -89,18 +107,21 @@ func (t *table) roomIsAway() bool {
 }
 
 // use adds to the exporters what a service's pods used and answered in a step.
-func (w *World) use(s *model.Service, pods []*pod, o *model.Outcome, dt time.Duration) {
+func (w *World) use(s *model.Service, pods []seat, o *model.Outcome, dt time.Duration) {
 	e := w.exporters.model
 	latencies := o.Latencies()
-	for _, p := range pods {
-		switch {
-		case !p.exports:
-		case p.serves():
+	for _, at := range pods {
+		p := at.pod
+		if !p.exports {
+			continue
+		}
+		switch at.does {
+		case serves:
 			e.Use(p.exported, o.CPU, dt)
 			if s.HTTP {
 				e.Serve(p.exported, o.Served*dt.Seconds()/float64(o.Ready), &latencies)
 			}
-		case p.goneAt.IsZero():
+		case starts:
 			e.Use(p.exported, s.StartingCores(), dt)
 		default:
 			e.Use(p.exported, 0, dt)
