@@ -86,6 +86,7 @@ func same(t interface{ Fatalf(string, ...any) }, a, b []string, n int) {
 
 // Equal facts give equal bytes: two runs of one world cannot be told apart.
 func TestDeterministic(t *testing.T) {
+	t.Parallel()
 	o := looptest.Default()
 	o.Start = o.Start.Add(21 * time.Hour)
 	fail := func(err error) { t.Fatal(err) }
@@ -95,7 +96,8 @@ func TestDeterministic(t *testing.T) {
 
 // Nothing looks ahead: whatever the world does after a time, every plan, tide and record up to then stays the same to the byte.
 func TestNothingLooksAhead(t *testing.T) {
-	const long = 20 * time.Minute
+	t.Parallel()
+	const long = 11 * time.Minute // history is read three times in it
 	asItWas := map[int][]string{}
 	rapid.Check(t, func(t *rapid.T) {
 		fail := func(err error) { t.Fatalf("%v", err) }

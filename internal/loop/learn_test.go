@@ -15,9 +15,10 @@ import (
 // The number of readings does not grow with the services, and a service that exports nothing, from the beginning or any more, makes no
 // reading longer than the one before.
 func TestReadings(t *testing.T) {
+	t.Parallel()
 	o := smallWorld()
-	o.Services = 6
-	died := o.Start.Add(time.Hour)
+	o.Services = 4
+	died := o.Start.Add(30 * time.Minute)
 	o.Twist = func(id fleet.ServiceID, at time.Time, load float64) float64 {
 		if id == "shop/svc-001" || id == "shop/svc-002" && at.After(died) {
 			return math.NaN()
@@ -25,7 +26,7 @@ func TestReadings(t *testing.T) {
 		return load
 	}
 	w := looptest.New(o)
-	l := run(t, w, 1, 4*time.Hour)
+	l := run(t, w, 1, 2*time.Hour)
 	perCycle := map[time.Time]int{}
 	for _, r := range w.Reads {
 		perCycle[r.At]++
@@ -36,14 +37,14 @@ func TestReadings(t *testing.T) {
 			t.Errorf("%s: %d services are read from %s back", r.At, r.Services, back)
 		}
 	}
-	if n := len(perCycle); n < 4*12-1 || n > 4*12+2 {
-		t.Errorf("history was read in %d cycles of 4 hours, want one each 5 minutes", n)
+	if n := len(perCycle); n < 2*12-1 || n > 2*12+2 {
+		t.Errorf("history was read in %d cycles of two hours, want one each 5 minutes", n)
 	}
 
 	// An outage of the source: afterwards one reading covers it for all, and nothing is learned anew.
 	down := w.Now()
 	w.HistoryErr = looptest.ErrDown
-	goOn(t, w, l, 1, 2*time.Hour)
+	goOn(t, w, l, 1, time.Hour)
 	w.HistoryErr, w.Reads = nil, nil
 	goOn(t, w, l, 1, time.Minute)
 	if len(w.Reads) == 0 || len(w.Reads) > 2 {
@@ -58,6 +59,7 @@ func TestReadings(t *testing.T) {
 
 // A service that appears is learned in the cycle that sees it first, and told what Auto would have been; one that goes is forgotten.
 func TestServicesComeAndGo(t *testing.T) {
+	t.Parallel()
 	w := looptest.New(smallWorld())
 	l := run(t, w, 1, time.Minute)
 	w.AddService()

@@ -25,6 +25,7 @@ func measured(o looptest.Options) (*looptest.World, *loop.Loop, *prometheus.Regi
 }
 
 func TestMetrics(t *testing.T) {
+	t.Parallel()
 	o := smallWorld()
 	o.Start = o.Start.Add(21 * time.Hour)
 	w, l, r := measured(o)
@@ -94,6 +95,7 @@ func sourcesUp(t *testing.T, r prometheus.Gatherer) map[string]float64 {
 }
 
 func TestSourcesDownAreShown(t *testing.T) {
+	t.Parallel()
 	w, l, r := measured(smallWorld())
 	turn := func() { goOn(t, w, l, 1, time.Nanosecond) }
 	turn()
@@ -117,6 +119,7 @@ func TestSourcesDownAreShown(t *testing.T) {
 
 // A scrape that comes while a cycle sets its numbers sees those of one cycle, all of them.
 func TestAScrapeSeesWholeCycles(t *testing.T) {
+	t.Parallel()
 	o := smallWorld()
 	o.Services = 6
 	w, l, r := measured(o)

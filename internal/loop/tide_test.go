@@ -92,9 +92,12 @@ func (v *witness) cycles(kind fleet.ParcelKind) int {
 
 // A day and a night in a small fleet: the ebb lends machines and sockets, the flood finds its replicas ready and its machines home.
 func TestTheTideMovesMachines(t *testing.T) {
-	w := looptest.New(looptest.Default())
+	t.Parallel()
+	o := looptest.Default()
+	o.Services, o.Online = 5, 8
+	w := looptest.New(o)
 	v := watch(t, w)
-	run(t, w, 1, 26*time.Hour)
+	run(t, w, 1, 21*time.Hour)
 
 	for _, kind := range []fleet.ParcelKind{fleet.KindNode, fleet.KindSocket} {
 		if v.cycles(kind) == 0 {
@@ -137,6 +140,7 @@ func TestTheTideMovesMachines(t *testing.T) {
 
 // While history cannot be read nothing scales in and nothing more is lent, and the reports say so; afterwards the ebb goes on.
 func TestHistoryDown(t *testing.T) {
+	t.Parallel()
 	o := looptest.Default()
 	o.Services, o.Online = 4, 6
 	o.Start = o.Start.Add(22 * time.Hour) // the ebb has begun
@@ -187,6 +191,7 @@ func TestHistoryDown(t *testing.T) {
 
 // A metric that dies reads as no load to nobody: the service that it belongs to keeps its replicas.
 func TestAMetricThatDies(t *testing.T) {
+	t.Parallel()
 	o := looptest.Default()
 	o.Services, o.Online = 3, 5
 	o.Start = o.Start.Add(12 * time.Hour)
@@ -214,6 +219,7 @@ func TestAMetricThatDies(t *testing.T) {
 
 // The store is down: the loop goes on and says so, and journals again when it is back.
 func TestStoreDown(t *testing.T) {
+	t.Parallel()
 	o := looptest.Default()
 	o.Services, o.Online = 4, 6
 	o.Start = o.Start.Add(22 * time.Hour)
@@ -248,6 +254,7 @@ func TestStoreDown(t *testing.T) {
 // A restart forgets nothing: portraits are folded on, not learned anew, and decisions of before still count for stabilisation. A service
 // that fell silent long ago does not make the reading of all others long.
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	o := looptest.Default()
 	o.Services, o.Online = 4, 6
 	silent := o.Start.Add(-3 * 24 * time.Hour)
@@ -287,6 +294,7 @@ func TestRestart(t *testing.T) {
 
 // A portrait of another version, as an older release stored it, is learned anew.
 func TestPortraitsOfAnotherVersion(t *testing.T) {
+	t.Parallel()
 	o := looptest.Default()
 	o.Services, o.Online = 2, 3
 	w := looptest.New(o)
@@ -304,6 +312,7 @@ func TestPortraitsOfAnotherVersion(t *testing.T) {
 
 // A new leader watches one window before it takes anything away, and goes on with what was announced.
 func TestANewLeaderWatches(t *testing.T) {
+	t.Parallel()
 	quiet := func(records []loop.Record, since time.Time) {
 		t.Helper()
 		for _, r := range records {
@@ -321,7 +330,8 @@ func TestANewLeaderWatches(t *testing.T) {
 		}
 	}
 	o := looptest.Default()
-	o.Start = o.Start.Add(9 * time.Hour) // the trough: what is lent now is recalled within hours
+	o.Services, o.Online = 4, 6
+	o.Start = o.Start.Add(10 * time.Hour) // the trough: what is lent now is recalled within hours
 	w := looptest.New(o)
 	w.Service(0).Desired = fleet.KnownAt(w.Service(0).Desired.Value+3, o.Start) // there is something to take away
 	l := run(t, w, 1, 30*time.Minute)
@@ -354,7 +364,9 @@ func toRecall(t *testing.T, w *looptest.World, l *loop.Loop) {
 
 // A notice whose deadline passed under a freeze is given anew when it ends: nobody is evicted by a deadline that was never in force.
 func TestThawAnnouncesAnew(t *testing.T) {
+	t.Parallel()
 	o := looptest.Default()
+	o.Services, o.Online = 4, 6
 	o.Start = o.Start.Add(10 * time.Hour)
 	w := looptest.New(o)
 	l := run(t, w, 1, 30*time.Minute)
@@ -380,6 +392,7 @@ func TestThawAnnouncesAnew(t *testing.T) {
 
 // A freeze holds every action from the next cycle on, and nothing is held any more when it ends.
 func TestFreeze(t *testing.T) {
+	t.Parallel()
 	o := looptest.Default()
 	o.Services, o.Online = 4, 6
 	o.Start = o.Start.Add(21 * time.Hour)
@@ -412,6 +425,7 @@ func TestFreeze(t *testing.T) {
 
 // With watermarks at the top everything comes home and stays: the way to take Springtide away.
 func TestWatermarksAtTheTopBringEverythingHome(t *testing.T) {
+	t.Parallel()
 	o := looptest.Default()
 	o.Services, o.Online = 4, 8
 	w := looptest.New(o)

@@ -214,7 +214,10 @@ func (w *World) facts() *fleet.Snapshot {
 	for i := range s.Services {
 		of[s.Services[i].ID] = i
 	}
-	for _, p := range w.pods {
+	// Sorted while they are pointers: a pod is large.
+	ordered := slices.SortedFunc(slices.Values(w.pods), func(a, b *pod) int { return a.Name.Compare(b.Name) })
+	s.Pods = make([]fleet.Pod, 0, len(ordered))
+	for _, p := range ordered {
 		s.Pods = append(s.Pods, p.Pod)
 		if i, ok := of[p.Service]; ok {
 			s.Services[i].Pods = append(s.Services[i].Pods, p.Pod)
