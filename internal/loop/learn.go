@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"runtime"
 	"slices"
@@ -230,8 +229,8 @@ func digest(s *fleet.Snapshot) string {
 		fmt.Fprintf(h, "n %s %s %v %v %v %s\n", n.ID, n.Pool, n.Ready, n.AgentAlive, n.Marks, n.Share.Version)
 	}
 	for i := range s.Pods {
-		io.WriteString(h, string(s.Pods[i].ID))
-		io.WriteString(h, s.Pods[i].Version)
+		h.Write([]byte(s.Pods[i].ID))
+		h.Write([]byte(s.Pods[i].Version))
 	}
 	for i := range s.Services {
 		v := &s.Services[i]

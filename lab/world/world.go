@@ -285,7 +285,7 @@ func (w *World) Close() error {
 	defer w.closing.Unlock()
 	var errs []error
 	if w.ruling != nil {
-		<-w.ruling // the database must not be closed under it
+		errs = append(errs, <-w.ruling) // the database must not be closed under it
 	}
 	for _, c := range slices.Backward(w.closers) {
 		errs = append(errs, c())
