@@ -2,6 +2,7 @@ package planner
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -195,7 +196,9 @@ func (m *maker) begin(l *ledger, lead, term time.Duration) (pins []Pin, note str
 		return nil, fmt.Sprintf("no room to lend: online will ask for %s of the %s it has, and the high watermark is kept",
 			l.need(0, o.EmptyFor+term), l.usable)
 	}
-	take, pinned := reclaim.Lendable(s, reclaim.LendAsk{Pool: l.pool, Room: room, Drops: l.drops(term + lead), Count: max(count, 1)})
+	ask := room
+	ask.GPU, ask.Pods = math.MaxInt64, math.MaxInt64 // not what lending is reckoned in
+	take, pinned := reclaim.Lendable(s, reclaim.LendAsk{Pool: l.pool, Room: ask, Drops: l.drops(term + lead), Count: max(count, 1)})
 	for _, p := range pinned[:min(len(pinned), pinnedShown)] {
 		pins = append(pins, Pin(p))
 	}
@@ -222,7 +225,6 @@ func (l *ledger) room(lead, term time.Duration) fleet.Resources {
 	}
 	wanted := l.need(o.EmptyFor, o.EmptyFor+term+lead)
 	room := only(stays).Sub(only(wanted)).Sub(only(share(l.capacity, l.pool.HighWatermark))).Floor()
-	room.GPU, room.Pods = 1<<40, 1<<40 // not what lending is reckoned in
 	return room
 }
 

@@ -12,7 +12,7 @@ type Controller struct {
 	Kubeconfig string `yaml:"kubeconfig"`
 	// Namespace is the controller's own: its lease, fillers and the freeze live there.
 	Namespace string `yaml:"namespace"`
-	// Identity names this process in the lease; host name and process id when empty. There is no switch to do without the lease, since its
+	// Identity names this process in the lease; host name and a random suffix when empty. There is no switch to do without the lease, since its
 	// epoch fences every write.
 	Identity string `yaml:"identity"`
 	// Prometheus is where history and live samples come from.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -51,7 +52,7 @@ func newRunCommand() *cobra.Command {
 	f.StringVar(&o.file, "config", "", "configuration file; flags stand above it")
 	f.StringVar(&o.flags.Kubeconfig, "kubeconfig", "", "kubeconfig to use; inside of a cluster the pod's own account")
 	f.StringVar(&o.flags.Namespace, "namespace", o.flags.Namespace, "namespace of the controller: its lease, fillers and the freeze live there")
-	f.StringVar(&o.flags.Identity, "identity", "", "name of this process in the lease (default host name and process id)")
+	f.StringVar(&o.flags.Identity, "identity", "", "name of this process in the lease (default host name and a random suffix)")
 	f.StringVar(&o.flags.Prometheus.URL, "prometheus", "", "URL of the Prometheus HTTP API")
 	f.StringVar(&o.flags.Store, "store", o.flags.Store, "where portraits, decisions and the journal are kept: sqlite://PATH or postgres://...")
 	f.StringVar(&o.flags.Listen, "listen", o.flags.Listen, "address of metrics, health and readiness")
@@ -92,7 +93,8 @@ func (o *runOptions) settle(cmd *cobra.Command) (config.Controller, error) {
 		if err != nil {
 			return c, fmt.Errorf("the host has no name (%w): give --identity", err)
 		}
-		c.Identity = fmt.Sprintf("%s-%d", host, os.Getpid())
+		// A container that starts again has its former host name and process id: the suffix makes it another candidate.
+		c.Identity = host + "-" + rand.Text()[:8]
 	}
 	if c.Prometheus.URL == "" {
 		return c, errors.New("no source of history: give --prometheus, or prometheus.url in the file of --config")
