@@ -45,7 +45,7 @@ func (m *maker) lendPool(l *ledger) {
 	}
 	term := l.pool.MinimumTerm
 	// What is on its way home although the tide turned may stay, before anything new begins.
-	spare := only(l.usable).Sub(only(l.need(0, lead+term))).Sub(only(share(l.capacity, l.pool.HighWatermark)))
+	spare := only(l.usable).Sub(only(l.worst(0, lead+term))).Sub(only(share(l.capacity, l.pool.HighWatermark)))
 	if m.turnBack(l, spare) {
 		view.Note = "the tide turned: notices are taken back"
 		return
@@ -194,7 +194,7 @@ func (m *maker) begin(l *ledger, lead, term time.Duration) (pins []Pin, note str
 	room := l.room(lead, term)
 	if room.CPU <= 0 || room.Memory <= 0 {
 		return nil, fmt.Sprintf("no room to lend: online will ask for %s of the %s it has, and the high watermark is kept",
-			l.need(0, o.EmptyFor+term), l.usable)
+			l.worst(0, o.EmptyFor+term), l.usable)
 	}
 	ask := room
 	ask.GPU, ask.Pods = math.MaxInt64, math.MaxInt64 // not what lending is reckoned in
@@ -223,7 +223,7 @@ func (l *ledger) room(lead, term time.Duration) fleet.Resources {
 			stays = stays.Sub(l.online[id])
 		}
 	}
-	wanted := l.need(o.EmptyFor, o.EmptyFor+term+lead)
+	wanted := l.worst(o.EmptyFor, o.EmptyFor+term+lead)
 	room := only(stays).Sub(only(wanted)).Sub(only(share(l.capacity, l.pool.HighWatermark))).Floor()
 	return room
 }

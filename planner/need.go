@@ -106,7 +106,10 @@ func standing(svc *fleet.Service) int {
 // replicas is the most that a service needs between two times from now: its target, and what its tide asks for.
 func (v *sized) replicas(from, to time.Duration) int32 {
 	t := v.target
-	need := v.worst
+	var need int32
+	if !t.DataFresh {
+		need = int32(v.pods)
+	}
 	if from <= 0 {
 		// Under HPAFloor the target is the floor; what the HPA adds to it is in Wanted.
 		need = max(need, t.Replicas, t.Wanted)
@@ -138,10 +141,19 @@ func (v *sized) imputed(peak float64) int32 {
 // need is what the pool's services ask for at most between two times from now. It adds the largest demand of each service in the window,
 // which is no less than the largest sum: the bias is towards too much room for online.
 func (l *ledger) need(from, to time.Duration) fleet.Resources {
+	return l.sum(func(v *sized) int32 { return v.replicas(from, to) })
+}
+
+// worst is need with each service whose signals are missing taken at its worst. It is what lending must leave free; it recalls nothing,
+// since a source that is down is no flood.
+func (l *ledger) worst(from, to time.Duration) fleet.Resources {
+	return l.sum(func(v *sized) int32 { return max(v.replicas(from, to), v.worst) })
+}
+
+func (l *ledger) sum(replicas func(*sized) int32) fleet.Resources {
 	sum := l.other
 	for _, v := range l.services {
-		n := int64(v.replicas(from, to))
-		sum = sum.Add(v.svc.Request.Add(fleet.Resources{Pods: 1}).Times(n))
+		sum = sum.Add(v.svc.Request.Add(fleet.Resources{Pods: 1}).Times(int64(replicas(v))))
 	}
 	return grossUp(sum, l.in.Options.Placement)
 }

@@ -372,3 +372,21 @@ func asJSON(t *rapid.T, p Plan) string {
 	}
 	return string(b)
 }
+
+// A source that is down is no flood: loans stay out while nobody can see what services need, and nothing new is lent.
+func TestBlindnessRecallsNothing(t *testing.T) {
+	w := newWorld(12).service("web", 8, 0, 4, 8*8*0.63)
+	for i := 6; i < 12; i++ {
+		w.loan(i, fleet.Lent, 1)
+	}
+	in := w.input()
+	id := w.s.Services[0].ID
+	in.Live[id] = hpa.Live{}
+	p := in.Portraits[id]
+	p.Peak = 60 * 8 // last week's peak would need nearly everything
+	in.Portraits[id] = p
+	plan := Make(in)
+	if moves(plan, MoveRecall) != 0 || moves(plan, MoveBegin) != 0 {
+		t.Fatalf("blind, and yet: %+v %+v", plan.Moves, plan.Pools)
+	}
+}

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
+	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
 )
@@ -65,7 +67,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.frozen = b.gauge("frozen", "1 while the cluster-wide freeze holds all actions.")
 	m.leaderEpoch = b.gauge("leader_epoch", "The fencing number of this leader.")
 	m.replicas = b.gauge("service_replicas", "Replicas of a service: current (spec), ready, desired, and the forecast's floor.", append(service, "kind")...)
-	m.fresh = b.gauge("service_data_fresh", "1 while every signal that a scale-in needs is fresh.", service...)
+	m.fresh = b.gauge("service_data_fresh", "1 while every live signal that a scale-in needs is fresh.", service...)
 	m.quality = b.gauge("portrait_quality_ratio", "How far a service's portrait can be trusted, 0 to 1.", service...)
 	m.load = b.gauge("forecast_load", "The tide's load (requests per second, or cores) at a lead from now.", append(service, "quantile", "lead")...)
 	m.pool = b.gauge("pool_cpu_cores",
@@ -129,7 +131,7 @@ func (m *Metrics) services(p *page, s *fleet.Snapshot, plan *planner.Plan, portr
 		p.set(m.replicas, float64(svc.Ready()), n.Namespace, n.Name, "ready")
 		p.set(m.replicas, float64(target.Replicas), n.Namespace, n.Name, "desired")
 		p.set(m.replicas, float64(target.Floor), n.Namespace, n.Name, "floor")
-		p.set(m.fresh, bit(target.DataFresh), n.Namespace, n.Name)
+		p.set(m.fresh, bit(liveFresh(target)), n.Namespace, n.Name)
 		p.set(m.quality, portraits[svc.ID].Quality.Score, n.Namespace, n.Name)
 		pool := demand[home[svc.ID]]
 		if pool == nil {
@@ -227,4 +229,10 @@ func bit(b bool) float64 {
 		return 1
 	}
 	return 0
+}
+
+// liveFresh reports whether every live signal of a service is fresh. A forecast that is not trusted yet is no stale data: it has a
+// condition of its own, and a young service is no reason to wake anybody.
+func liveFresh(t *hpa.Target) bool {
+	return !slices.ContainsFunc(t.Missing, func(s string) bool { return s != hpa.SignalForecast })
 }
