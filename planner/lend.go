@@ -19,7 +19,7 @@ func (m *maker) lend() {
 	home := Homes(s)
 	for i := range s.Pools {
 		if s.Pools[i].Class == fleet.Online {
-			m.lendPool(newLedger(m.in, &s.Pools[i], m.plan.Targets, home))
+			m.lendPool(m.newLedger(&s.Pools[i], home))
 		}
 	}
 }
@@ -229,13 +229,7 @@ func (l *ledger) room(lead, term time.Duration) fleet.Resources {
 }
 
 func (l *ledger) emptyingWhole(id fleet.NodeID) bool {
-	s := l.in.Snapshot
-	for i := range s.Loans {
-		if n := &s.Loans[i]; n.Node == id && n.Phase == fleet.Emptying && n.Kind == fleet.KindNode {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.loans[id], func(n *fleet.Loan) bool { return n.Phase == fleet.Emptying && n.Kind == fleet.KindNode })
 }
 
 // movesLeft is what the pool's budget leaves, and the name of the bound.

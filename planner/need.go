@@ -15,7 +15,9 @@ import (
 type ledger struct {
 	in   *Input
 	pool *fleet.Pool
-	pods map[fleet.NodeID][]*fleet.Pod
+	// pods and loans are the maker's views by machine.
+	pods  map[fleet.NodeID][]*fleet.Pod
+	loans map[fleet.NodeID][]*fleet.Loan
 
 	capacity fleet.Resources // of all ready machines of the pool
 	usable   fleet.Resources // where online pods can be, or already are
@@ -37,10 +39,9 @@ type sized struct {
 }
 
 // newLedger reckons a pool. A service belongs to the online pool on which most of its pods are, a service without pods to the first one.
-func newLedger(in *Input, pool *fleet.Pool, targets []hpa.Target, home map[fleet.ServiceID]fleet.PoolID) *ledger {
-	s := in.Snapshot
-	l := &ledger{in: in, pool: pool, pods: s.PodsByNode(), online: map[fleet.NodeID]fleet.Resources{}}
-	state := loansByNode(s)
+func (m *maker) newLedger(pool *fleet.Pool, home map[fleet.ServiceID]fleet.PoolID) *ledger {
+	in, s := m.in, m.in.Snapshot
+	l := &ledger{in: in, pool: pool, pods: m.pods, loans: m.loans, online: map[fleet.NodeID]fleet.Resources{}}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if n.Pool != pool.ID {
@@ -53,7 +54,7 @@ func newLedger(in *Input, pool *fleet.Pool, targets []hpa.Target, home map[fleet
 			continue
 		}
 		l.capacity = l.capacity.Add(n.Allocatable)
-		switch st := state[n.ID]; {
+		switch st := m.state[n.ID]; {
 		case st.live == 0:
 			l.usable = l.usable.Add(n.Allocatable)
 		default:
@@ -65,7 +66,7 @@ func newLedger(in *Input, pool *fleet.Pool, targets []hpa.Target, home map[fleet
 	}
 	for i := range s.Services {
 		if svc := &s.Services[i]; home[svc.ID] == pool.ID {
-			t := &targets[i]
+			t := &m.plan.Targets[i]
 			v := &sized{svc: svc, target: t, pods: standing(svc)}
 			if !t.DataFresh {
 				v.worst = v.imputed(in.Portraits[svc.ID].Peak)
