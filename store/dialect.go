@@ -12,12 +12,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
-	"github.com/pressly/goose/v3/lock"
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
@@ -111,7 +111,7 @@ func connect(dsn string, o Options) (d *dialect, name string, db *sql.DB, err er
 // connectSQLite prepares a file. WAL lets the CLI read while the controller writes; synchronous=FULL makes an acknowledged commit survive a
 // power cut (WAL's usual NORMAL does not); immediate transactions wait for each other instead of failing when they begin to write.
 func connectSQLite(path string, o Options) (*sql.DB, error) {
-	busy := fmt.Sprintf("busy_timeout(%d)", o.Timeout.Milliseconds())
+	busy := busyTimeout(o.Timeout)
 	pragmas := url.Values{"_txlock": {"immediate"}, "_pragma": {busy, "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)"}}
 	if o.ReadOnly {
 		if _, err := os.Stat(path); err != nil {
@@ -121,8 +121,14 @@ func connectSQLite(path string, o Options) (*sql.DB, error) {
 	} else if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("store sqlite://%s: %w", path, err)
 	}
-	// The driver reads a file: URI, in which ? and # of a path must be escaped.
-	uri := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: pragmas.Encode()}
+	return openSQLite(path, pragmas)
+}
+
+func busyTimeout(d time.Duration) string { return fmt.Sprintf("busy_timeout(%d)", d.Milliseconds()) }
+
+// openSQLite names a file to the driver. It reads a file: URI, in which ? and # of a path must be escaped.
+func openSQLite(path string, query url.Values) (*sql.DB, error) {
+	uri := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: query.Encode()}
 	db, err := sql.Open("sqlite", uri.String())
 	if err != nil {
 		return nil, fmt.Errorf("store sqlite://%s: %w", path, err)
@@ -161,29 +167,50 @@ func redact(dsn string) string {
 	return u.Redacted()
 }
 
-// migrate brings the tables up to date. Of several controllers that start at once on PostgreSQL one migrates and the others wait.
-func (s *Store) migrate(ctx context.Context) error {
-	var opts []goose.ProviderOption
-	if !s.d.embedded {
-		l, err := lock.NewPostgresSessionLocker()
-		if err != nil {
-			return fmt.Errorf("migrate: %w", err)
-		}
-		opts = append(opts, goose.WithSessionLocker(l))
+// migrate brings the tables up to date. Of several controllers that start at once one migrates while the others wait, and then find nothing
+// left to do. Goose's own locker is not used: it does not cover the look for pending migrations, which makes a table; it polls for
+// seconds; and it has none for SQLite.
+func (s *Store) migrate(ctx context.Context) (err error) {
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return fmt.Errorf("migrate: wait for another controller's migration: %w", err)
 	}
-	p, err := s.provider(opts...)
+	defer func() { err = errors.Join(err, unlock()) }()
+	p, err := s.provider()
 	if err != nil {
 		return err
 	}
-	// Up takes the lock even when there is nothing to do, so it is asked for only when there is.
-	pending, err := p.HasPending(ctx)
-	if err == nil && pending {
-		_, err = p.Up(ctx)
-	}
-	if err != nil {
+	if _, err := p.Up(ctx); err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
 	return nil
+}
+
+// migrationLock is the key of PostgreSQL's advisory lock: "tide" in ASCII.
+const migrationLock = 0x74696465
+
+// lock keeps other processes from migrating, until unlock or the death of this one. It is a transaction in either database, so that it ends
+// with its connection and holds behind a pooler of transactions too. SQLite would keep the migration itself out of a file that is locked
+// like that, so there it is an empty file beside the store.
+func (s *Store) lock(ctx context.Context) (unlock func() error, err error) {
+	db, closeDB := s.db, func() error { return nil }
+	if s.d.embedded {
+		if db, err = openSQLite(strings.TrimPrefix(s.name, "sqlite://")+".lock", url.Values{"_txlock": {"exclusive"}, "_pragma": {busyTimeout(s.o.BulkTimeout)}}); err != nil {
+			return nil, err
+		}
+		closeDB = db.Close
+	}
+	held, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, errors.Join(err, closeDB())
+	}
+	unlock = func() error { return errors.Join(ignoreDone(held.Rollback()), closeDB()) }
+	if !s.d.embedded {
+		if _, err := held.ExecContext(ctx, `SELECT pg_advisory_xact_lock($1)`, migrationLock); err != nil {
+			return nil, errors.Join(err, unlock())
+		}
+	}
+	return unlock, nil
 }
 
 // checkVersion refuses to read tables that are not of this program.
@@ -202,13 +229,12 @@ func (s *Store) checkVersion(ctx context.Context) error {
 	return nil
 }
 
-func (s *Store) provider(opts ...goose.ProviderOption) (*goose.Provider, error) {
+func (s *Store) provider() (*goose.Provider, error) {
 	sub, err := fs.Sub(migrations, "migrations/"+s.d.name)
 	if err != nil {
 		return nil, fmt.Errorf("migrations: %w", err)
 	}
-	opts = append(opts, goose.WithTableName("springtide_schema"), goose.WithDisableGlobalRegistry(true))
-	p, err := goose.NewProvider(s.d.goose, s.db, sub, opts...)
+	p, err := goose.NewProvider(s.d.goose, s.db, sub, goose.WithTableName("springtide_schema"), goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		return nil, fmt.Errorf("migrations: %w", err)
 	}

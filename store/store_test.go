@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/pressly/goose/v3"
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/hpa"
@@ -38,7 +39,7 @@ func TestStores(t *testing.T) {
 	for name, w := range worlds {
 		t.Run(name, func(t *testing.T) {
 			for name, f := range map[string]func(*testing.T, world){
-				"migrations": testMigrations, "journal": testJournal, "idle": testIdle, "restart": testRestart,
+				"migrations": testMigrations, "together": testOpenTogether, "journal": testJournal, "idle": testIdle, "restart": testRestart,
 				"readers": testReaders, "retention": testRetention, "tides": testTides, "twice": testWriteTwice, "read only": testReadOnly,
 			} {
 				t.Run(name, func(t *testing.T) { f(t, w) })
@@ -101,11 +102,7 @@ func testMigrations(t *testing.T, w world) {
 		appendAll(t, open(t, dsn, Options{}), cycle(1))
 	}
 	s := open(t, dsn, Options{})
-	p, err := s.provider()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.DownTo(t.Context(), 0); err != nil {
+	if _, err := migrationsOf(t, s).DownTo(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Last(t.Context(), 1); err == nil {
@@ -115,6 +112,47 @@ func testMigrations(t *testing.T, w world) {
 	if got, err := s.Last(t.Context(), 1); err != nil || len(got) != 0 {
 		t.Errorf("after Down and Up: %v, %v", got, err)
 	}
+}
+
+// testOpenTogether: controllers that start at once on an empty database all find their tables in it.
+func testOpenTogether(t *testing.T, w world) {
+	const controllers = 8
+	dsn := w.dsn(t)
+	begin := make(chan struct{})
+	var wg sync.WaitGroup
+	for i := range controllers {
+		wg.Go(func() {
+			<-begin
+			// Twenty seconds for an append: what is tested is that it succeeds, on a machine of any load.
+			s, err := Open(t.Context(), dsn, Options{Timeout: 20 * time.Second})
+			if err != nil {
+				t.Errorf("controller %d: %v", i, err)
+				return
+			}
+			defer s.Close()
+			if err := errors.Join(s.Healthy(), s.Append(t.Context(), busy(i, 1, 2))); err != nil {
+				t.Errorf("controller %d: %v", i, err)
+			}
+		})
+	}
+	close(begin)
+	wg.Wait()
+	s := open(t, dsn, Options{})
+	if rows, err := s.Last(t.Context(), 2*controllers); err != nil || len(rows) != controllers {
+		t.Errorf("%d records of %d controllers, %v", len(rows), controllers, err)
+	}
+	if n, applied := rowsOf(t, s.db, "springtide_schema"), len(migrationsOf(t, s).ListSources()); n != applied+1 {
+		t.Errorf("%d migrations were recorded, want each of %d once, and the empty one", n, applied)
+	}
+}
+
+func migrationsOf(t *testing.T, s *Store) *goose.Provider {
+	t.Helper()
+	p, err := s.provider()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 func testJournal(t *testing.T, w world) {
