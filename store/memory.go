@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/portrait"
 )
 
@@ -62,6 +64,52 @@ func (s *Store) SavePortraits(ctx context.Context, ps []portrait.Portrait) error
 	})
 	if err != nil {
 		return fmt.Errorf("save portraits: %w", err)
+	}
+	return nil
+}
+
+// LoadSummaries implements the loop's Memory. One that cannot be read is left out: it is made anew.
+func (s *Store) LoadSummaries(ctx context.Context) (map[fleet.ServiceID]loop.Summary, error) {
+	out := map[fleet.ServiceID]loop.Summary{}
+	err := s.with(ctx, s.o.BulkTimeout, func(ctx context.Context) error {
+		return s.query(ctx, func(rows *sql.Rows) error {
+			var service string
+			var body []byte
+			if err := rows.Scan(&service, &body); err != nil {
+				return err
+			}
+			var x loop.Summary
+			if err := unpackJSON(body, &x); err != nil {
+				s.o.Log.Warn("a stored summary cannot be read and is made anew", "store", s.name, "service", service, "err", err)
+				return nil
+			}
+			out[fleet.ServiceID(service)] = x
+			return nil
+		}, `SELECT service, body FROM summaries`)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("load summaries: %w", err)
+	}
+	return out, nil
+}
+
+// SaveSummaries implements the loop's Memory.
+func (s *Store) SaveSummaries(ctx context.Context, sums map[fleet.ServiceID]loop.Summary) error {
+	rows := make([][]any, 0, len(sums))
+	now := micros(time.Now())
+	for _, id := range slices.Sorted(maps.Keys(sums)) {
+		body, err := packJSON(sums[id])
+		if err != nil {
+			return fmt.Errorf("store %s: summary of %s: %w", s.name, id, err)
+		}
+		rows = append(rows, []any{string(id), now, body})
+	}
+	err := s.bulk(ctx, func(ctx context.Context, tx *tx) error {
+		return tx.insert(ctx, `INSERT INTO summaries (service, saved_at, body) VALUES`, rows,
+			`ON CONFLICT (service) DO UPDATE SET saved_at = excluded.saved_at, body = excluded.body`)
+	})
+	if err != nil {
+		return fmt.Errorf("save summaries: %w", err)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/series"
 	"github.com/springtide/springtide/portrait"
 )
@@ -59,6 +60,17 @@ func testRestart(t *testing.T, w world) {
 	if err := s.SavePortraits(t.Context(), ps[1:2]); err != nil {
 		t.Fatal(err)
 	}
+	sums := map[fleet.ServiceID]loop.Summary{
+		"shop/cart": {Made: epoch, From: epoch.Add(-168 * time.Hour), To: epoch, CoreHours: 10.5, CoreHoursStatic: 21, ViolationMinutes: 3,
+			ViolationMinutesStatic: 4, Verdict: "switch on: 50 % fewer core-hours"},
+		"shop/pay": {Made: epoch, Verdict: "needs eight days of history"},
+	}
+	if err := s.SaveSummaries(t.Context(), map[fleet.ServiceID]loop.Summary{"shop/cart": {Verdict: "an older one"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SaveSummaries(t.Context(), sums); err != nil {
+		t.Fatal(err)
+	}
 	ds := func(from, n int) (out []hpa.Decision) {
 		for i := range n {
 			out = append(out, hpa.Decision{At: epoch.Add(time.Duration(from+i)*15*time.Second + 123), Replicas: int32(from + i), From: 3})
@@ -92,6 +104,10 @@ func testRestart(t *testing.T, w world) {
 		if err := errors.Join(err1, err2); err != nil || !bytes.Equal(a, b) {
 			t.Errorf("portrait of %s came back changed (%v)", id, err)
 		}
+	}
+	summaries, err := s.LoadSummaries(t.Context())
+	if d := cmp.Diff(sums, summaries); err != nil || d != "" {
+		t.Errorf("summaries: %v (-want +got):\n%s", err, d)
 	}
 	decisions, err := s.LoadDecisions(t.Context(), epoch.Add(45*time.Second))
 	if err != nil {

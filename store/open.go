@@ -23,7 +23,7 @@ type Options struct {
 	KeepRecords time.Duration
 	// KeepDecisions is the age at which decisions are pruned. Default 24 h, more than any stabilisation window.
 	KeepDecisions time.Duration
-	// KeepPortraits is how long the portrait of a service that is not saved any more is kept. Default 30 days.
+	// KeepPortraits is how long portrait and summary of a service that is not saved any more are kept. Default 30 days.
 	KeepPortraits time.Duration
 	// KeepTides is how many tides of each service are kept. Default 24.
 	KeepTides int

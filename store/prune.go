@@ -27,6 +27,8 @@ func (s *Store) prune(ctx context.Context, now time.Time) {
 		{`DELETE FROM decisions WHERE id IN (SELECT id FROM decisions WHERE at < ? ORDER BY id LIMIT ?)`, micros(now.Add(-s.o.KeepDecisions))},
 		{`DELETE FROM tides WHERE service IN (SELECT service FROM portraits WHERE saved_at < ? ORDER BY service LIMIT ?)`,
 			micros(time.Now().Add(-s.o.KeepPortraits))},
+		{`DELETE FROM summaries WHERE service IN (SELECT service FROM summaries WHERE saved_at < ? ORDER BY service LIMIT ?)`,
+			micros(time.Now().Add(-s.o.KeepPortraits))},
 		{`DELETE FROM portraits WHERE service IN (SELECT service FROM portraits WHERE saved_at < ? ORDER BY service LIMIT ?)`,
 			micros(time.Now().Add(-s.o.KeepPortraits))},
 	}

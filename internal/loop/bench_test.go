@@ -176,8 +176,14 @@ func (f *benchFleet) Append(context.Context, *loop.Record) error                
 func (f *benchFleet) Report(context.Context, *loop.Report) error                 { return nil }
 func (f *benchFleet) SavePortraits(context.Context, []portrait.Portrait) error   { return nil }
 func (f *benchFleet) SaveTides(context.Context, []forecast.Tide) error           { return nil }
-func (f *benchFleet) Now() time.Time                                             { return f.s.At }
-func (f *benchFleet) At(t time.Time) time.Time                                   { return t }
+func (f *benchFleet) LoadSummaries(context.Context) (map[fleet.ServiceID]loop.Summary, error) {
+	return nil, nil
+}
+func (f *benchFleet) SaveSummaries(context.Context, map[fleet.ServiceID]loop.Summary) error {
+	return nil
+}
+func (f *benchFleet) Now() time.Time           { return f.s.At }
+func (f *benchFleet) At(t time.Time) time.Time { return t }
 
 // Park implements loop.Clock: Run is made for one cycle here.
 func (f *benchFleet) Park(context.Context, time.Time, bool) error {

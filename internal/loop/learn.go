@@ -36,6 +36,7 @@ func (l *Loop) learn(ctx context.Context, s *fleet.Snapshot) error {
 	}
 	if err == nil {
 		l.learned = s.At
+		l.summarise(ctx, s.At, s.Services)
 	}
 	if err == nil || s.At.Sub(l.projected) >= l.o.Learn {
 		l.projected = s.At
@@ -158,15 +159,13 @@ func (l *Loop) fold(ctx context.Context, r reading, to time.Time) error {
 	if !r.young {
 		return nil
 	}
-	sums := make([]Summary, len(todo))
-	each(len(todo), func(i int) {
-		if j, ok := slices.BinarySearchFunc(r.services, todo[i].id, func(v fleet.Service, id fleet.ServiceID) int { return cmp.Compare(v.ID, id) }); ok {
-			sums[i] = Backcast(&r.services[j], todo[i].batch, l.o)
+	l.sumUp(r.services, func(yield func(fleet.ServiceID, portrait.Batch) bool) {
+		for i := range todo {
+			if !yield(todo[i].id, todo[i].batch) {
+				return
+			}
 		}
-	})
-	for i := range sums {
-		l.summaries[todo[i].id] = sums[i]
-	}
+	}, to)
 	return nil
 }
 
@@ -193,7 +192,7 @@ func (l *Loop) save(ctx context.Context, now time.Time) error {
 			ts = append(ts, t)
 		}
 	}
-	err := errors.Join(l.p.Memory.SavePortraits(ctx, ps), l.p.Memory.SaveTides(ctx, ts))
+	err := errors.Join(l.p.Memory.SavePortraits(ctx, ps), l.p.Memory.SaveTides(ctx, ts), l.p.Memory.SaveSummaries(ctx, l.summaries))
 	if err == nil {
 		l.saved = now
 	}

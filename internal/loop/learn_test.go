@@ -78,6 +78,41 @@ func TestServicesComeAndGo(t *testing.T) {
 	}
 }
 
+// What Auto would have been is told over restarts, and as soon as there are eight days to tell it from.
+func TestSummariesOutliveTheProcess(t *testing.T) {
+	t.Parallel()
+	o := smallWorld()
+	o.History = 8*24*time.Hour - 30*time.Minute
+	w := looptest.New(o)
+	told := func() loop.Summary { return w.Reports[len(w.Reports)-1].Summaries["shop/svc-000"] }
+	whole := func() (n int) {
+		for _, r := range w.Reads {
+			if r.At.Sub(r.From) > 7*24*time.Hour {
+				n++
+			}
+		}
+		return n
+	}
+	run(t, w, 1, 20*time.Minute)
+	if s := told(); s.Verdict != "needs eight days of history" || whole() != 1 {
+		t.Fatalf("half an hour short of eight days: %+v, from %d readings", s, whole())
+	}
+	run(t, w, 2, time.Hour)
+	s := told()
+	if s.CoreHours <= 0 || whole() != 2 {
+		t.Fatalf("with eight days and a restart: %+v, from %d readings of the whole history", s, whole())
+	}
+	run(t, w, 3, 6*time.Minute)
+	if again := told(); again != s || whole() != 2 {
+		t.Errorf("after another restart %+v, want the same without another reading: %+v", again, s)
+	}
+	w.Summaries = nil
+	run(t, w, 4, 6*time.Minute)
+	if again := told(); again.CoreHours <= 0 || whole() != 3 {
+		t.Errorf("portraits without summaries, as an older version stored them: %+v", again)
+	}
+}
+
 // A cycle that cannot see or cannot write is an error, and the loop goes on.
 func TestCyclesThatFail(t *testing.T) {
 	w := looptest.New(smallWorld())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
@@ -118,13 +119,16 @@ func (l *Loop) remember(ctx context.Context) {
 			l.portraits[id] = p
 		}
 	}
+	sums, err := l.p.Memory.LoadSummaries(ctx)
+	if err != nil {
+		l.p.Log.Warn("summaries could not be loaded and are made anew", "err", err)
+	}
+	maps.Copy(l.summaries, sums)
 	ds, err := l.p.Memory.LoadDecisions(ctx, l.p.Clock.Now().Add(-l.o.Remember))
 	if err != nil {
 		l.p.Log.Warn("the history of decisions could not be loaded: nothing scales in for one window", "err", err)
 	}
-	for id, d := range ds {
-		l.decisions[id] = d
-	}
+	maps.Copy(l.decisions, ds)
 }
 
 // Cycle goes once through observe, learn, forecast, plan, act and record. It reports whether anything in the cluster was changed.

@@ -59,6 +59,8 @@ type Memory interface {
 	LoadPortraits(ctx context.Context) (map[fleet.ServiceID]portrait.Portrait, error)
 	SavePortraits(ctx context.Context, ps []portrait.Portrait) error
 	SaveTides(ctx context.Context, ts []forecast.Tide) error
+	LoadSummaries(ctx context.Context) (map[fleet.ServiceID]Summary, error)
+	SaveSummaries(ctx context.Context, sums map[fleet.ServiceID]Summary) error
 	LoadDecisions(ctx context.Context, since time.Time) (map[fleet.ServiceID][]hpa.Decision, error)
 	SaveDecisions(ctx context.Context, ds map[fleet.ServiceID][]hpa.Decision) error
 }

@@ -14,13 +14,16 @@ import (
 // Summary is what the last days would have been with the service under Auto: shown soon after its creation, so that nobody has to switch
 // on what they cannot judge.
 type Summary struct {
-	From, To time.Time
+	// Made is when it was made, From and To bound the time that it looks at.
+	Made, From, To time.Time
 	// CoreHours and CoreHoursStatic compare the cost with holding the peak of the week before × 1.2.
 	CoreHours, CoreHoursStatic float64
 	// ViolationMinutes are the minutes in which the load would have exceeded what the replicas carry at the SLO.
 	ViolationMinutes, ViolationMinutesStatic int
 	Verdict                                  string
 }
+
+const day, week = 24 * time.Hour, 7 * 24 * time.Hour
 
 // staticMargin is what static provisioning keeps above the peak of the week before.
 const staticMargin = 1.2
@@ -33,7 +36,6 @@ func Backcast(svc *fleet.Service, b portrait.Batch, o Options) Summary {
 	if load.Known() == 0 {
 		load = b.CPU
 	}
-	const day, week = 24 * time.Hour, 7 * 24 * time.Hour
 	if load.Step <= 0 || load.End().Sub(load.Start) < week+day {
 		return Summary{From: load.Start, To: load.Start.Add(time.Duration(load.Len()) * load.Step), Verdict: "needs eight days of history"}
 	}
@@ -45,7 +47,7 @@ func Backcast(svc *fleet.Service, b portrait.Batch, o Options) Summary {
 		p = portrait.Fold(p, cut(b, from, at), o.Portrait)
 		from = at
 		limit, target := capacities(svc, p)
-		if limit <= 0 {
+		if limit <= 0 || target <= 0 {
 			return Summary{From: first, To: load.End(), Verdict: "the capacity of a replica is not known yet"}
 		}
 		tide := forecast.Project(p, series.Series{}, nil, at, o.Forecast)

@@ -17,6 +17,7 @@ import (
 type Store struct {
 	Portraits map[fleet.ServiceID]portrait.Portrait
 	Tides     map[fleet.ServiceID]forecast.Tide
+	Summaries map[fleet.ServiceID]loop.Summary
 	Decisions map[fleet.ServiceID][]hpa.Decision
 	// Saves counts the calls of SavePortraits, those that failed too.
 	Saves int
@@ -58,6 +59,20 @@ func (w *World) SaveTides(_ context.Context, ts []forecast.Tide) error {
 	for i := range ts {
 		w.Tides[ts[i].Service] = ts[i]
 	}
+	return nil
+}
+
+// LoadSummaries implements loop.Memory.
+func (w *World) LoadSummaries(context.Context) (map[fleet.ServiceID]loop.Summary, error) {
+	return maps.Clone(w.Summaries), w.StoreErr
+}
+
+// SaveSummaries implements loop.Memory.
+func (w *World) SaveSummaries(_ context.Context, sums map[fleet.ServiceID]loop.Summary) error {
+	if w.StoreErr != nil {
+		return w.StoreErr
+	}
+	w.Summaries = maps.Clone(sums)
 	return nil
 }
 
