@@ -14,11 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/springtide/springtide/fleet"
-	"github.com/springtide/springtide/forecast"
+	"github.com/springtide/springtide/forecast/plain"
 	"github.com/springtide/springtide/internal/csvseries"
-	"github.com/springtide/springtide/internal/series"
-	"github.com/springtide/springtide/portrait"
 )
 
 // mostSteps bounds the horizon: a year of five-minute steps.
@@ -158,31 +155,21 @@ func projections(groups iter.Seq2[csvseries.Group, error], horizon int, quantile
 	}
 }
 
-// projectOne folds one series into a portrait, as the controller does, and projects it.
+// projectOne forecasts one series by our own methods.
 func projectOne(g *csvseries.Group, horizon int, quantiles []float64) projection {
-	s := g.Series()
-	scale := csvseries.ScaleOf(s.Values)
-	for i, v := range s.Values {
-		s.Values[i] = scale.Load(v)
-	}
-	p := portrait.Fold(portrait.Portrait{Version: portrait.Version, Service: fleet.ServiceID(g.ID)}, portrait.Batch{Load: s},
-		portrait.Options{Step: s.Step})
+	rising := slices.Sorted(slices.Values(quantiles))
+	f := plain.Ours(plain.Input{Histories: []plain.History{{ID: g.ID, Series: g.Series()}}, Horizon: horizon, Quantiles: rising})[0]
 	out := projection{id: g.ID, paths: make([][]float64, len(quantiles))}
-	// A missing value at the end is a step that passed: what is asked for begins after the last row.
-	now := series.GridTime(series.GridIndex(s.Start, s.Step)+int64(s.Len()), s.Step)
-	t := forecast.Project(p, series.Series{}, nil, now, forecast.Options{Steps: horizon, Quantiles: quantiles, MaxStale: math.MaxInt64})
-	for i, q := range quantiles {
-		out.paths[i] = make([]float64, horizon)
-		k, _ := slices.BinarySearch(t.Quantiles, q)
-		for j := range out.paths[i] {
-			out.paths[i][j] = math.NaN()
-			if len(t.Paths) > 0 {
-				out.paths[i][j] = scale.Value(t.Paths[k][j])
-			}
-		}
-	}
-	if len(t.Paths) == 0 {
+	if f.Paths == nil {
 		out.note = "no value to forecast from; its rows are empty"
+	}
+	for i, q := range quantiles {
+		if f.Paths == nil {
+			out.paths[i] = slices.Repeat([]float64{math.NaN()}, horizon)
+			continue
+		}
+		k, _ := slices.BinarySearch(rising, q)
+		out.paths[i] = f.Paths[k]
 	}
 	return out
 }

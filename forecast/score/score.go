@@ -57,10 +57,14 @@ func WQL(quantiles, actual []float64, paths [][]float64) float64 {
 	return ratio(loss/float64(len(quantiles)), size)
 }
 
+// touching is how far, as a share of the value, an actual value may exceed a path and still lie on it: the path of a constant series went
+// through a scale and back, and forecasts are written with nine digits.
+const touching = 1e-9
+
 // Coverage is the share of steps whose actual value is at or below the path: of a good q quantile, q.
 func Coverage(actual, path []float64) float64 {
 	return over(actual, path, func(y, f float64) float64 {
-		if y <= f {
+		if y-f <= touching*math.Abs(y) {
 			return 1
 		}
 		return 0

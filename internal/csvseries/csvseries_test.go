@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"pgregory.net/rapid"
 )
 
 var nan = math.NaN()
@@ -164,26 +163,6 @@ func TestSeriesIsBounded(t *testing.T) {
 	if s.Len() != longest || s.Values[s.Len()-1] != 4 || s.Values[s.Len()-3] != 2 || !s.End().Equal(time.Unix(3, 0)) {
 		t.Errorf("%d steps to %v, the last of them %v", s.Len(), s.End(), s.Values[s.Len()-3:])
 	}
-}
-
-// Mapping to loads and back must return every value, and loads are numbers of modest size that are not negative.
-func TestScaleRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		v := rapid.SliceOfN(rapid.Float64(), 1, 20).Draw(t, "values")
-		s, size := ScaleOf(v), 0.0
-		for _, x := range v {
-			size = max(size, math.Abs(x))
-		}
-		for _, x := range v {
-			load := s.Load(x)
-			if !(load >= 0 && load <= 8) {
-				t.Fatalf("%v became load %v", x, load)
-			}
-			if back := s.Value(load); math.Abs(back-x) > 1e-15*8*size {
-				t.Fatalf("%v came back as %v", x, back)
-			}
-		}
-	})
 }
 
 func TestWriter(t *testing.T) {

@@ -1,4 +1,4 @@
-package csvseries
+package plain
 
 import "math"
 

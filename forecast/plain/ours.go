@@ -1,0 +1,41 @@
+package plain
+
+import (
+	"math"
+	"slices"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/forecast"
+	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/portrait"
+)
+
+// Ours forecasts by the controller's methods: each series is folded into a portrait and projected, as a service's load is.
+func Ours(in Input) []Forecast { return Each(project)(in) }
+
+// project folds one series into a portrait, as the controller does, and projects it.
+func project(h History, in *Input) Forecast {
+	scale := ScaleOf(h.Values)
+	load := series.Series{Start: h.Start, Step: h.Step, Values: make([]float64, h.Len())}
+	for i, v := range h.Values {
+		load.Values[i] = scale.Load(v)
+	}
+	p := portrait.Fold(portrait.Portrait{Version: portrait.Version, Service: fleet.ServiceID(h.ID)}, portrait.Batch{Load: load},
+		portrait.Options{Step: h.Step})
+	// A missing value at the end is a step that passed: what is asked for begins after the last one.
+	now := series.GridTime(series.GridIndex(h.Start, h.Step)+int64(h.Len()), h.Step)
+	t := forecast.Project(p, series.Series{}, nil, now, forecast.Options{Steps: in.Horizon, Quantiles: in.Quantiles, MaxStale: math.MaxInt64})
+	out := Forecast{Model: t.Model, Note: t.Note}
+	if len(t.Paths) == 0 {
+		return out
+	}
+	out.Paths = make([][]float64, len(in.Quantiles))
+	for i, q := range in.Quantiles {
+		k, _ := slices.BinarySearch(t.Quantiles, q)
+		out.Paths[i] = make([]float64, in.Horizon)
+		for j := range out.Paths[i] {
+			out.Paths[i][j] = scale.Value(t.Paths[k][j])
+		}
+	}
+	return out
+}
