@@ -55,7 +55,7 @@ type PortraitStatus struct {
 	// PointsNeeded are the samples that a forecast needs.
 	// +kubebuilder:validation:Minimum=0
 	PointsNeeded int32 `json:"pointsNeeded"`
-	// Periods are the seasons found, as in "24h".
+	// Periods are the seasons that the history holds twice or more, as in "24h": one alone cannot be told from a trend.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=24

@@ -111,7 +111,7 @@ type LoanStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	History []PhaseChange `json:"history,omitempty"`
-	// Conditions: Ready, AgentAlive.
+	// Conditions: Clean, Noticed, Late, AgentAlive.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16

@@ -47,4 +47,7 @@ const (
 	ConditionDataFresh     = "DataFresh"
 	ConditionStoreReady    = "StoreReady"
 	ConditionAgentAlive    = "AgentAlive"
+	ConditionClean         = "Clean"   // the node side reported a loan's parcel empty for its hand-over
+	ConditionNoticed       = "Noticed" // the borrower was told to leave
+	ConditionLate          = "Late"    // a recalled parcel is not, or was not, home by its due time
 )

@@ -532,6 +532,33 @@ func (w *world) poolObject(t *testing.T, name string) *v1alpha1.CapacityPool {
 	return object[v1alpha1.CapacityPool](t, w, gvrPools, name)
 }
 
+// setLoan and setShare change an object as somebody else, and wait until the controller sees it.
+func (w *world) setLoan(t *testing.T, l *v1alpha1.Loan) {
+	t.Helper()
+	w.set(t, gvrLoans, l, func(version string) sight { return w.loans.sees("", l.Name, l.UID, version) })
+}
+
+func (w *world) setShare(t *testing.T, s *v1alpha1.NodeShare) {
+	t.Helper()
+	w.set(t, gvrShares, s, func(version string) sight { return w.shares.sees("", s.Name, s.UID, version) })
+}
+
+func (w *world) set(t *testing.T, gvr schema.GroupVersionResource, o metav1.Object, seen func(version string) sight) {
+	t.Helper()
+	version := fmt.Sprint(w.version.Add(1))
+	o.SetResourceVersion(version)
+	u, err := encode(gvr, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.dyn.Tracker().Update(gvr, u, o.GetNamespace()); err != nil {
+		t.Fatal(err)
+	}
+	for is := seen(version); !is(); {
+		time.Sleep(sightPoll)
+	}
+}
+
 func object[A any](t *testing.T, w *world, gvr schema.GroupVersionResource, name string) *A {
 	t.Helper()
 	ns, name := "", name

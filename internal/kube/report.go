@@ -48,6 +48,7 @@ func (c *Cluster) Report(ctx context.Context, r *loop.Report) error {
 	w := &statusWriter{c: c, now: r.Snapshot.At, epoch: r.Snapshot.LeaderEpoch}
 	w.services(r)
 	w.poolStatus(r)
+	w.loanStatus(r)
 	w.tenantStatus(r)
 	w.jobStatus(r)
 	w.festivalStatus(r)

@@ -3,6 +3,7 @@ package kube
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +23,7 @@ type serviceGist struct {
 	LastScale           time.Time
 	Model, Verdict      string
 	Learned             bool
+	Periods             int
 	Conditions          []verdict
 }
 
@@ -31,7 +33,7 @@ func gistOfService(s *v1alpha1.ElasticServiceStatus) serviceGist {
 		g.Model = s.Tide.Model
 	}
 	if s.Portrait != nil {
-		g.Learned = s.Portrait.Points >= s.Portrait.PointsNeeded
+		g.Learned, g.Periods = s.Portrait.Points >= s.Portrait.PointsNeeded, len(s.Portrait.Periods)
 	}
 	if s.Summary != nil {
 		g.Verdict = s.Summary.Verdict
@@ -113,9 +115,32 @@ func portraitStatus(p *portrait.Portrait) *v1alpha1.PortraitStatus {
 	s := &v1alpha1.PortraitStatus{Signal: string(p.Signal), QualityPercent: int32(math.Round(100 * min(max(q.Score, 0), 1))),
 		Points: int32(q.Points), PointsNeeded: int32(q.Needed), Gaps: int32(q.Gaps), ReadyTime: stamp(q.ReadyAt),
 		Note: v1alpha1.Clip(q.Note, v1alpha1.MaxNoteLength)}
+	s.Periods = periods(p)
 	// The middle one of the three quantiles: a start-up that one in ten exceeds is what pre-scaling must allow for.
 	s.StartupSeconds = int32(math.Ceil(p.StartUp[1].Seconds()))
 	return s
+}
+
+// periods are the seasons of the portrait's step of which the samples seen are worth two or more: one alone cannot be told from a trend.
+func periods(p *portrait.Portrait) []string {
+	var out []string
+	for _, steps := range []int{p.Learned.Cycle.Short, p.Learned.Cycle.Long} {
+		if steps > 0 && p.Quality.Points >= 2*steps {
+			out = append(out, brief(time.Duration(steps)*p.Step))
+		}
+	}
+	return out
+}
+
+// brief renders a duration without the zeros that Go's form ends in: 24h0m0s is "24h".
+func brief(d time.Duration) string {
+	text := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
 }
 
 // tideStatus tells the highest and the lowest demand of the coming day in replicas; nothing is told while it is not known what a replica

@@ -15,6 +15,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
+	"github.com/springtide/springtide/forecast/model"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
@@ -181,6 +182,86 @@ func TestReportServiceConditions(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A season is told once the history holds it twice.
+func TestReportPeriods(t *testing.T) {
+	for _, c := range []struct {
+		step   time.Duration
+		points int
+		want   []string
+	}{
+		{5 * time.Minute, 575, nil},
+		{5 * time.Minute, 576, []string{"24h"}},
+		{5 * time.Minute, 14*288 - 1, []string{"24h"}},
+		{5 * time.Minute, 14 * 288, []string{"24h", "168h"}},
+		{24 * time.Hour, 14, []string{"168h"}},
+		{10 * 24 * time.Hour, 100, nil}, // too long a step to show any
+	} {
+		r := newReported(t, shop()...)
+		r.cycle(t, func(rep *loop.Report) {
+			rep.Portraits["shop/cart"] = portrait.Portrait{Step: c.step, Learned: model.State{Cycle: model.CycleOf(c.step)}, Quality: portrait.Quality{Points: c.points}}
+		})
+		got := object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Portrait.Periods
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%d points of %s (-want +got):\n%s", c.points, c.step, diff)
+		}
+	}
+	for d, want := range map[time.Duration]string{24 * time.Hour: "24h", 90 * time.Minute: "1h30m", 10 * time.Minute: "10m", 90 * time.Second: "1m30s", 0: "0s"} {
+		if got := brief(d); got != want {
+			t.Errorf("%v is %q, want %q", d, got, want)
+		}
+	}
+}
+
+// What an operator asks of a loan, through its life.
+func TestReportLoanConditions(t *testing.T) {
+	l := loan("l", "n1", "Emptying", 1, 0)
+	share := nodeShare("n1", "l", "web", "batch", 1, false, 0)
+	r := newReported(t, pool("web", "Online", inWeb), pool("batch", "Offline", inBatch), node("n1", inWeb), l, share)
+	at := func(what string, d time.Duration, status v1alpha1.LoanStatus, want ...string) []metav1.Condition {
+		t.Helper()
+		r.clock.now = t0.Add(d)
+		now := *object[v1alpha1.Loan](t, r.world, gvrLoans, "l")
+		status.Conditions = now.Status.Conditions
+		now.Status = status
+		r.setLoan(t, &now)
+		written, _ := r.cycle(t, nil)
+		s := object[v1alpha1.Loan](t, r.world, gvrLoans, "l").Status
+		if diff := cmp.Diff(append(want, "AgentAlive=False/Silent"), said(s.Conditions)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+		if s.Phase != status.Phase || s.Epoch != status.Epoch {
+			t.Errorf("%s: the report changed the loan to %s, epoch %d", what, s.Phase, s.Epoch)
+		}
+		if len(written) == 0 {
+			t.Errorf("%s: nothing was written", what)
+		}
+		if again, _ := r.cycle(t, nil); len(again) > 0 {
+			t.Errorf("%s: written again without a change: %v", what, again)
+		}
+		return s.Conditions
+	}
+	first := at("emptying", 0, v1alpha1.LoanStatus{Phase: "Emptying", Epoch: 1}, "Clean=False/InUse", "Noticed=False/NotRecalled", "Late=False/NotDue")
+	at("lent", time.Minute, v1alpha1.LoanStatus{Phase: "Lent", Epoch: 1}, "Clean=False/Lent", "Noticed=False/NotRecalled", "Late=False/NotDue")
+	status := v1alpha1.LoanStatus{Phase: "Noticed", Epoch: 2, FirstNotice: ptr(metav1.NewTime(t0)), Due: ptr(metav1.NewTime(t0.Add(5 * time.Minute))),
+		Deadline: ptr(metav1.NewTime(t0.Add(2 * time.Minute))), Reason: "the tide rises"}
+	cs := at("noticed", 2*time.Minute, status, "Clean=False/InUse", "Noticed=True/NoticeGiven", "Late=False/BeforeDue")
+	if c := meta.FindStatusCondition(cs, "Noticed"); c.Message != "the borrower has until 2026-06-01T12:02:00Z to save its work: the tide rises" || !c.LastTransitionTime.Equal(ptr(metav1.NewTime(t0.Add(2*time.Minute)))) {
+		t.Errorf("noticed = %+v", c)
+	}
+	if c := meta.FindStatusCondition(cs, "Clean"); !c.LastTransitionTime.Equal(&meta.FindStatusCondition(first, "Clean").LastTransitionTime) {
+		t.Errorf("clean changed its time without a transition: %+v", c)
+	}
+	status.Phase = "Draining"
+	at("draining", 3*time.Minute, status, "Clean=False/InUse", "Noticed=True/NoticeOver", "Late=False/BeforeDue")
+	reported := nodeShare("n1", "l", "batch", "web", 2, true, 0)
+	r.setShare(t, reported)
+	at("clean, and overdue", 6*time.Minute, status, "Clean=True/Reported", "Noticed=True/NoticeOver", "Late=True/Overdue")
+	status.Phase, status.CleanTime = "Returned", ptr(metav1.NewTime(t0.Add(7*time.Minute)))
+	at("came late", 7*time.Minute, status, "Clean=True/Returned", "Noticed=True/NoticeOver", "Late=True/CameLate")
+	status.CleanTime = ptr(metav1.NewTime(t0.Add(4 * time.Minute)))
+	at("came in time", 7*time.Minute, status, "Clean=True/Returned", "Noticed=True/NoticeOver", "Late=False/InTime")
 }
 
 func TestReportSaysTroublesOnce(t *testing.T) {

@@ -1,0 +1,92 @@
+package kube
+
+import (
+	"fmt"
+	"reflect"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop"
+)
+
+// loanStatus writes the conditions of loans, which say what an operator would otherwise have to work out from phase, epoch, times and the
+// NodeShare. The phase itself is written by the actuator, with the move. Messages hold no ages, so that a loan that stands still is not
+// written.
+func (w *statusWriter) loanStatus(r *loop.Report) {
+	for _, o := range w.c.loans.all() {
+		c := newConditions(o.api.Status.Conditions, w.now, o.Generation)
+		loanConditions(c, &o.facts, r.Snapshot.Node(o.facts.Node), w.now)
+		if reflect.DeepEqual(c.list, o.api.Status.Conditions) {
+			continue
+		}
+		next := *o.api
+		next.Status.Conditions, next.Status.LeaderEpoch = c.list, w.epoch
+		w.put(gvrLoans, &next, func(version string) sight { return w.c.loans.sees("", o.Name, o.UID, version) })
+	}
+}
+
+func loanConditions(c *conditions, l *fleet.Loan, n *fleet.Node, now time.Time) {
+	cleanLoan(c, l, n)
+	noticedLoan(c, l)
+	lateLoan(c, l, now)
+	const kind = v1alpha1.ConditionAgentAlive
+	switch {
+	case n == nil:
+		c.set(kind, metav1.ConditionUnknown, "NodeGone", "the machine is gone")
+	case n.AgentAlive:
+		c.set(kind, metav1.ConditionTrue, "Alive", "the machine's agent shows life")
+	default:
+		c.set(kind, metav1.ConditionFalse, "Silent", "the machine's agent shows no life: nobody can report the parcel clean")
+	}
+}
+
+// cleanLoan says whether the node side reported the parcel empty for the hand-over that is under way, or was the last.
+func cleanLoan(c *conditions, l *fleet.Loan, n *fleet.Node) {
+	const kind = v1alpha1.ConditionClean
+	switch {
+	case l.Phase == fleet.Lent:
+		c.set(kind, metav1.ConditionFalse, "Lent", "the borrower uses the parcel")
+	case l.Phase == fleet.Cancelled:
+		c.set(kind, metav1.ConditionFalse, "Cancelled", "the parcel never left home")
+	case l.Phase == fleet.Returned:
+		c.set(kind, metav1.ConditionTrue, "Returned", l.Reason)
+	case n != nil && n.Share.Find(l.ID) != nil && n.Share.Find(l.ID).IsClean(l.Epoch):
+		c.set(kind, metav1.ConditionTrue, "Reported", fmt.Sprintf("the node side reported the cells empty for epoch %d", l.Epoch))
+	default:
+		c.set(kind, metav1.ConditionFalse, "InUse", fmt.Sprintf("the node side has not reported the cells empty for epoch %d", l.Epoch))
+	}
+}
+
+// noticedLoan says whether the borrower was told to leave.
+func noticedLoan(c *conditions, l *fleet.Loan) {
+	const kind = v1alpha1.ConditionNoticed
+	switch {
+	case l.FirstNotice.IsZero():
+		c.set(kind, metav1.ConditionFalse, "NotRecalled", "nobody was told to leave")
+	case l.Phase == fleet.Noticed:
+		c.set(kind, metav1.ConditionTrue, "NoticeGiven", fmt.Sprintf("the borrower has until %s to save its work: %s", l.Deadline.UTC().Format(time.RFC3339), l.Reason))
+	default:
+		c.set(kind, metav1.ConditionTrue, "NoticeOver", fmt.Sprintf("the notice of %s is over", l.FirstNotice.UTC().Format(time.RFC3339)))
+	}
+}
+
+// lateLoan says whether a recalled parcel keeps, or kept, the due time of its first notice.
+func lateLoan(c *conditions, l *fleet.Loan, now time.Time) {
+	const kind = v1alpha1.ConditionLate
+	due := l.Due.UTC().Format(time.RFC3339)
+	switch late := l.Late(now); {
+	case l.Due.IsZero():
+		c.set(kind, metav1.ConditionFalse, "NotDue", "the parcel was not recalled")
+	case late && l.CleanAt.IsZero():
+		c.set(kind, metav1.ConditionTrue, "Overdue", fmt.Sprintf("the parcel was due at %s and is %s", due, l.Phase))
+	case late:
+		c.set(kind, metav1.ConditionTrue, "CameLate", fmt.Sprintf("the parcel was due at %s and clean at %s", due, l.CleanAt.UTC().Format(time.RFC3339)))
+	case l.CleanAt.IsZero():
+		c.set(kind, metav1.ConditionFalse, "BeforeDue", "the parcel is due at "+due)
+	default:
+		c.set(kind, metav1.ConditionFalse, "InTime", fmt.Sprintf("the parcel was due at %s and clean at %s", due, l.CleanAt.UTC().Format(time.RFC3339)))
+	}
+}
