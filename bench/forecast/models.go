@@ -23,8 +23,9 @@ type model struct {
 // models are ours and, where asked for, the peers'.
 func models(o options) ([]model, error) {
 	all := []model{{"springtide", plain.Ours}}
-	all = append(all, model{"last-value", peer.AsShipped(peer.LastValue)},
-		model{"seasonal-day", peer.AsShipped(peer.SeasonalDay)}, model{"seasonal-week", peer.AsShipped(peer.SeasonalWeek)})
+	for _, p := range peer.All() {
+		all = append(all, model{p.Name, p.Forecast})
+	}
 	if o.only != "" {
 		var out []model
 		for name := range strings.SplitSeq(o.only, ",") {

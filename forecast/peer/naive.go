@@ -2,7 +2,7 @@ package peer
 
 // LastValue holds the newest value: what a reactive autoscaler, such as the HPA or KEDA, assumes.
 func LastValue(h []float64, _ Seasons, horizon int) []float64 {
-	return constant(h[len(h)-1], horizon)
+	return hold(h[len(h)-1], horizon)
 }
 
 // SeasonalDay repeats the last short season, the day.
@@ -26,7 +26,8 @@ func repeat(h []float64, period, horizon int) []float64 {
 	return out
 }
 
-func constant(v float64, horizon int) []float64 {
+// hold repeats one value.
+func hold(v float64, horizon int) []float64 {
 	out := make([]float64, horizon)
 	for j := range out {
 		out[j] = v
