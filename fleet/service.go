@@ -158,7 +158,8 @@ type Pod struct {
 	Priority int32
 	Phase    PodPhase
 	Ready    bool
-	// Created is the API server's stamp in our time; Started and ReadySince are the pod's own.
+	// Created is the API server's stamp in our time; Started and ReadySince are the pod's own. ReadySince is since when Ready is as it is:
+	// of a pod that is not ready, when it ceased to be; unknown while no readiness was ever reported.
 	Created         time.Time
 	Started         Known[time.Time]
 	ReadySince      Known[time.Time]

@@ -144,6 +144,12 @@ func drawPod(t *rapid.T, i int, now time.Time) twin {
 		Phase: fleet.PodPhase(phase), Ready: ready, CurrentRevision: true, Deleting: deleting, Created: started,
 		Started: fleet.KnownAt(started, started), ReadySince: fleet.KnownAt(changed, changed),
 	}
+	switch rapid.IntRange(0, 14).Draw(t, "told") { // what a node that was just asked to run a pod has not told yet
+	case 0:
+		tw.theirs.Status.StartTime, tw.ours.Started = nil, fleet.Known[time.Time]{}
+	case 1:
+		tw.theirs.Status.Conditions, tw.ours.Ready, tw.ours.ReadySince = nil, false, fleet.Known[time.Time]{}
+	}
 	return tw
 }
 

@@ -83,9 +83,8 @@ func (f *podFacts) readStatus(s *corev1.PodStatus) {
 		switch c.Type {
 		case corev1.PodReady:
 			f.pod.Ready = c.Status == corev1.ConditionTrue
-			if f.pod.Ready {
-				f.pod.ReadySince = fleet.KnownAt(timeOf(&c.LastTransitionTime), timeOf(&c.LastTransitionTime))
-			}
+			// Of a pod that is not ready too: by this time one that lost its readiness is told from one that never had it.
+			f.pod.ReadySince = fleet.KnownAt(timeOf(&c.LastTransitionTime), timeOf(&c.LastTransitionTime))
 		case corev1.PodScheduled:
 			f.pod.Unschedulable = c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
 		}

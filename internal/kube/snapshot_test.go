@@ -80,6 +80,26 @@ func TestServiceAndItsPods(t *testing.T) {
 	}
 }
 
+// Since when a pod is ready, or is not any more: by it a pod that lost its readiness is told from one that never had it.
+func TestReadySince(t *testing.T) {
+	at := ourTime(5 * time.Minute)
+	for name, c := range map[string]struct {
+		conditions []corev1.PodCondition
+		ready      bool
+		since      fleet.Known[time.Time]
+	}{
+		"ready":          {[]corev1.PodCondition{ready(at)}, true, fleet.KnownAt(at.UTC(), at.UTC())},
+		"lost readiness": {[]corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: at}}, false, fleet.KnownAt(at.UTC(), at.UTC())},
+		"never told":     {[]corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: at}}, false, fleet.Known[time.Time]{}},
+	} {
+		p := pod("shop", "cart-a", "n1", "", "")
+		p.Status.Conditions = c.conditions
+		if got := newPodFacts(p).pod; got.Ready != c.ready || got.ReadySince != c.since {
+			t.Errorf("%s: ready %v since %+v, want %v since %+v", name, got.Ready, got.ReadySince, c.ready, c.since)
+		}
+	}
+}
+
 func TestServiceBlocked(t *testing.T) {
 	second := service("cart")
 	second.Name, second.UID, second.CreationTimestamp = "a-younger", "younger", apiStamp(time.Minute)
