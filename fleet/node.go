@@ -186,21 +186,6 @@ type Pool struct {
 	Version string
 }
 
-// DisruptionBudget bounds what Springtide may evict.
-type DisruptionBudget struct {
-	EvictionsPerMinute int
-	ServiceShare       float64 // of one service's or job's pods within ten minutes
-	FleetShare         float64 // of all pods within ten minutes
-}
-
-// Ledger counts disruptions of the running minute; it lives in the pool's status, so that every actor and every leader sees one count.
-type Ledger struct {
-	WindowStart time.Time
-	Evictions   int
-	// Recalls are charged to a line of their own: shown, never blocked.
-	Recalls int
-}
-
 // Tenant is one CapacityQuota.
 type Tenant struct {
 	ID         TenantID

@@ -122,6 +122,17 @@ func (s *Service) Ready() int32 {
 	return n
 }
 
+// Standing counts the pods that do not leave, whether they run yet or not.
+func (s *Service) Standing() int {
+	n := 0
+	for i := range s.Pods {
+		if p := &s.Pods[i]; !p.Deleting && p.Phase != PodFailed && p.Phase != PodSucceeded {
+			n++
+		}
+	}
+	return n
+}
+
 // PodPhase is the phase of a pod.
 type PodPhase string
 

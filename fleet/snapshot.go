@@ -102,6 +102,21 @@ func (s *Snapshot) PodsByNode() map[NodeID][]*Pod {
 	return out
 }
 
+// PodsByPool counts the pods of online and offline work on the machines of each pool.
+func (s *Snapshot) PodsByPool() map[PoolID]int {
+	out := make(map[PoolID]int, len(s.Pools))
+	home := make(map[NodeID]PoolID, len(s.Nodes))
+	for i := range s.Nodes {
+		home[s.Nodes[i].ID] = s.Nodes[i].Pool
+	}
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.Occupies() && (p.Class == PodOnline || p.Class == PodOffline) && home[p.Node] != "" {
+			out[home[p.Node]]++
+		}
+	}
+	return out
+}
+
 // Watching reports whether this controller has watched for at least a window, and so may take away.
 func (s *Snapshot) Watching(window time.Duration) bool {
 	return !s.WatchedSince.IsZero() && s.At.Sub(s.WatchedSince) >= window

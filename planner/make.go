@@ -35,6 +35,8 @@ type maker struct {
 	// moved are loans that this plan already takes a step with; begun and recalled the machines on which it begins or recalls one.
 	moved           map[fleet.LoanID]bool
 	begun, recalled map[fleet.NodeID]bool
+	// budgets is what the plan spends of the disruption budgets, reckoned when first asked for.
+	budgets map[fleet.PoolID]*fleet.Spending
 }
 
 func newMaker(in *Input) *maker {

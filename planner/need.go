@@ -67,7 +67,7 @@ func (m *maker) newLedger(pool *fleet.Pool, home map[fleet.ServiceID]fleet.PoolI
 	for i := range s.Services {
 		if svc := &s.Services[i]; home[svc.ID] == pool.ID {
 			t := &m.plan.Targets[i]
-			v := &sized{svc: svc, target: t, pods: standing(svc)}
+			v := &sized{svc: svc, target: t, pods: svc.Standing()}
 			if !t.DataFresh {
 				v.worst = v.imputed(in.Portraits[svc.ID].Peak)
 			}
@@ -91,17 +91,6 @@ func (l *ledger) onlineOn(n *fleet.Node) fleet.Resources {
 		}
 	}
 	return sum
-}
-
-// standing counts the pods of a service that do not leave, whether they run yet or not.
-func standing(svc *fleet.Service) int {
-	n := 0
-	for i := range svc.Pods {
-		if p := &svc.Pods[i]; !p.Deleting && p.Phase != fleet.PodFailed && p.Phase != fleet.PodSucceeded {
-			n++
-		}
-	}
-	return n
 }
 
 // replicas is the most that a service needs between two times from now: its target, and what its tide asks for.

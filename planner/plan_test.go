@@ -28,7 +28,8 @@ func newWorld(machines int) *world {
 	w.s.Pools = []fleet.Pool{
 		{ID: "offline", Class: fleet.Offline, Mode: fleet.Auto},
 		{ID: "online", Class: fleet.Online, Mode: fleet.Auto, Unit: fleet.UnitSocket, LowWatermark: 0.05, HighWatermark: 0.1,
-			Notice: 2 * time.Minute, NoticeMax: 10 * time.Minute, MovesAtOnce: 10, MovesPerHour: 60, MinimumTerm: 30 * time.Minute},
+			Notice: 2 * time.Minute, NoticeMax: 10 * time.Minute, MovesAtOnce: 10, MovesPerHour: 60, MinimumTerm: 30 * time.Minute,
+			Budget: fleet.DisruptionBudget{EvictionsPerMinute: 60, ServiceShare: 0.2, FleetShare: 0.1}},
 	}
 	for i := range machines {
 		n := fleet.Node{ID: fleet.NodeID(fmt.Sprintf("uid-%02d", i)), Name: fmt.Sprintf("m%02d", i), Zone: fmt.Sprintf("z%d", i%3), Pool: "online",

@@ -36,8 +36,8 @@ func (m *maker) scales() {
 			continue
 		}
 		if to < from {
-			if svc.Steerable {
-				a.Leavers = m.leavers(svc, int(from-to))
+			if svc.Steerable && !m.steer(svc, &a) {
+				continue
 			}
 			m.plan.Lowers = append(m.plan.Lowers, a)
 		} else {
@@ -62,10 +62,25 @@ func (m *maker) heldBack(svc *fleet.Service, t *hpa.Target, in bool) string {
 	return ""
 }
 
+// steer chooses the pods that a scale-in takes. Pods that the disruption ledgers refuse to take off emptying machines stay, and others leave in
+// their place; where there are no others the scale-in waits for that part, and steer reports whether anything of it is left.
+func (m *maker) steer(svc *fleet.Service, a *Scale) bool {
+	var refused int32
+	var by string
+	a.Leavers, a.Charges, refused, by = m.leavers(svc, a.From-a.To)
+	if refused == 0 {
+		return true
+	}
+	m.withhold("service "+string(svc.ID), fmt.Sprintf("scale %d -> %d", a.From, a.To), by, a.Why)
+	a.To += refused
+	a.Why.Message += fmt.Sprintf("; %d pods on emptying machines wait: %s", refused, by)
+	return a.To < a.From
+}
+
 // leavers picks the k pods that a scale-in should take: pods that are not ready go first by the ReplicaSet's own rule and need no cost, so
-// they only count; then pods on machines that are being emptied, then pods on the machines with the least online work, so that whole
-// machines come free. The deletion cost is written on these k pods alone.
-func (m *maker) leavers(svc *fleet.Service, k int) []PodRef {
+// they only count; then pods on machines that are being emptied, as far as the disruption ledgers let them, then pods on the machines with
+// the least online work, so that whole machines come free. The deletion cost is written on these pods alone.
+func (m *maker) leavers(svc *fleet.Service, k int32) (refs []PodRef, charges []Charge, refused int32, by string) {
 	var ready []*fleet.Pod
 	for i := range svc.Pods {
 		p := &svc.Pods[i]
@@ -77,30 +92,60 @@ func (m *maker) leavers(svc *fleet.Service, k int) []PodRef {
 			ready = append(ready, p)
 		}
 	}
-	if k <= 0 {
-		return nil
-	}
 	slices.SortFunc(ready, func(a, b *fleet.Pod) int {
 		return cmp.Or(
-			-cmpBool(m.state[a.Node].emptying > 0, m.state[b.Node].emptying > 0),
+			fleet.TrueFirst(m.emptying(a), m.emptying(b)),
 			cmp.Compare(m.asked[a.Node], m.asked[b.Node]),
 			cmp.Compare(a.NodeName, b.NodeName),
 			a.Name.Compare(b.Name),
 		)
 	})
-	refs := make([]PodRef, 0, k)
-	for _, p := range ready[:min(k, len(ready))] {
+	standing := svc.Standing()
+	for _, p := range ready {
+		if int32(len(refs)) >= k {
+			return refs, charges, 0, ""
+		}
+		if m.emptying(p) {
+			pool := m.in.Snapshot.Node(p.Node).Pool
+			if no := m.spending(pool).Take(svc.Owner(), standing); no != "" {
+				refused, by = refused+1, no
+				continue
+			}
+			charges = charge(charges, pool)
+		}
 		refs = append(refs, PodRef{Name: p.Name, ID: p.ID})
 	}
-	return refs
+	return refs, charges, min(refused, max(k-int32(len(refs)), 0)), by
 }
 
-func cmpBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
+// emptying reports whether a pod is on a machine of which a parcel is being emptied.
+func (m *maker) emptying(p *fleet.Pod) bool {
+	return m.state[p.Node].emptying > 0 && m.in.Snapshot.Node(p.Node) != nil
+}
+
+// charge adds one pod to the charges on a pool.
+func charge(charges []Charge, pool fleet.PoolID) []Charge {
+	for i := range charges {
+		if charges[i].Pool == pool {
+			charges[i].Pods++
+			return charges
+		}
 	}
-	return 1
+	return append(charges, Charge{Pool: pool, Pods: 1})
+}
+
+// spending is what this plan spends of a pool's disruption budget. Pods on a machine of no pool may not be taken at all.
+func (m *maker) spending(id fleet.PoolID) *fleet.Spending {
+	if m.budgets == nil {
+		s := m.in.Snapshot
+		pods := s.PodsByPool()
+		m.budgets = map[fleet.PoolID]*fleet.Spending{"": (&fleet.Pool{}).Spend(s.At, 0)}
+		for i := range s.Pools {
+			m.budgets[s.Pools[i].ID] = s.Pools[i].Spend(s.At, pods[s.Pools[i].ID])
+		}
+	}
+	if b := m.budgets[id]; b != nil {
+		return b
+	}
+	return m.budgets[""]
 }

@@ -36,7 +36,7 @@ func Choose(s *fleet.Snapshot, ask Ask, o Options) (take []Recall, short fleet.R
 	slices.SortFunc(groups, func(a, b group) int {
 		return cmp.Or(
 			cmp.Compare(a.priority, b.priority),
-			cmpBool(a.rested, b.rested),
+			fleet.TrueFirst(!a.rested, !b.rested),
 			cmp.Compare(a.lost, b.lost),
 			cmp.Compare(b.gain.CPU, a.gain.CPU),
 			cmp.Compare(a.node, b.node),
@@ -157,14 +157,4 @@ func times(now time.Time, l *fleet.Loan, g group, pool *fleet.Pool, ask Ask, o O
 	return Recall{Loan: l.ID, Jobs: g.jobs, WorkLost: g.lost, NoticeAt: at, Deadline: deadline, Due: due,
 		Why: fmt.Sprintf("%s; %d jobs of priority %d give way, about %.1f core-hours since their checkpoints",
 			ask.Why, len(g.jobs), g.priority, g.lost.Hours())}
-}
-
-func cmpBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
 }

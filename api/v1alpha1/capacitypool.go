@@ -87,7 +87,7 @@ type CapacityPoolSpec struct {
 	// Moves bounds loans.
 	// +kubebuilder:default={}
 	Moves MoveBudget `json:"moves,omitempty"`
-	// Disruptions bounds evictions.
+	// Disruptions bounds the pods that are taken away because a machine is to be emptied.
 	// +kubebuilder:default={}
 	Disruptions DisruptionBudget `json:"disruptions,omitempty"`
 }
@@ -106,9 +106,10 @@ type MoveBudget struct {
 	PerHour *int32 `json:"perHour,omitempty"`
 }
 
-// DisruptionBudget bounds evictions.
+// DisruptionBudget bounds the pods that are taken away because a machine is to be emptied: evicted, or chosen to go in a scale-in. It does
+// not bound recalls, nor pods that go because their service needs fewer of them. Shares are rounded up.
 type DisruptionBudget struct {
-	// EvictionsPerMinute is the number of evictions in a minute; 60 by default.
+	// EvictionsPerMinute is the number of pods in a minute; 60 by default.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
 	// +kubebuilder:default=60
@@ -118,7 +119,7 @@ type DisruptionBudget struct {
 	// +kubebuilder:validation:Maximum=100
 	// +kubebuilder:default=20
 	ServicePercent *int32 `json:"servicePercent,omitempty"`
-	// FleetPercent is the share of all pods within ten minutes; 10 by default.
+	// FleetPercent is the share of all pods on the pool's machines within ten minutes; 10 by default.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	// +kubebuilder:default=10
@@ -174,14 +175,31 @@ type PinnedNode struct {
 	By string `json:"by"`
 }
 
-// DisruptionLedger counts disruptions of the running window.
+// DisruptionLedger counts disruptions of the running windows: a minute, and the span of ten minutes.
 type DisruptionLedger struct {
 	// WindowStart is when the running minute began.
 	WindowStart metav1.Time `json:"windowStart,omitempty,omitzero"`
-	// Evictions counts the evictions in it.
+	// Evictions counts the pods taken in it: evicted, or scaled in because their machine is to be emptied.
 	// +kubebuilder:validation:Minimum=0
 	Evictions int32 `json:"evictions,omitempty"`
 	// Recalls counts the recalls in it: shown, never blocked.
 	// +kubebuilder:validation:Minimum=0
 	Recalls int32 `json:"recalls,omitempty"`
+	// SpanStart is when the running ten minutes began.
+	SpanStart metav1.Time `json:"spanStart,omitempty,omitzero"`
+	// Owners are the services and jobs whose pods were taken in them.
+	// +listType=map
+	// +listMapKey=owner
+	// +kubebuilder:validation:MaxItems=500
+	Owners []DisruptedOwner `json:"owners,omitempty"`
+}
+
+// DisruptedOwner is how many pods of one service or job were taken.
+type DisruptedOwner struct {
+	// Owner names it, as in "service shop/cart" or "job train/bert".
+	// +kubebuilder:validation:MaxLength=512
+	Owner string `json:"owner"`
+	// Pods counts them.
+	// +kubebuilder:validation:Minimum=0
+	Pods int32 `json:"pods"`
 }

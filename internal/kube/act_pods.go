@@ -53,7 +53,7 @@ func (a *applier) notify(ctx context.Context, n *planner.Notice) error {
 func (a *applier) evictions() []action {
 	l := newLedgers(a)
 	for i := range a.plan.Evictions {
-		l.count(&a.plan.Evictions[i])
+		l.eviction(&a.plan.Evictions[i])
 	}
 	out := make([]action, len(a.plan.Evictions))
 	for i := range a.plan.Evictions {
@@ -66,7 +66,7 @@ func (a *applier) evictions() []action {
 		out[i] = action{name: actionEvict, subject: e.Pod.Name.String(), group: group,
 			check: func() error { return a.door.CheckEviction(e) },
 			do: func(ctx context.Context) error {
-				if err := l.charge(ctx, e); err != nil {
+				if err := l.charge(ctx, e.Pod.Name.String()); err != nil {
 					return err
 				}
 				return a.evict(ctx, e)

@@ -24,13 +24,23 @@ const leaverCost = -1000
 func (a *applier) lowers() []action { return a.scales(a.plan.Lowers) }
 func (a *applier) raises() []action { return a.scales(a.plan.Raises) }
 
+// scales are written into the ledgers of the pools whose machines they help to empty before the first of them is done.
 func (a *applier) scales(list []planner.Scale) []action {
+	l := newLedgers(a)
+	for i := range list {
+		l.scale(&list[i])
+	}
 	out := make([]action, len(list))
 	for i := range list {
 		s := &list[i]
 		out[i] = action{name: actionScale, subject: string(s.Service), group: string(s.Service),
 			check: func() error { return a.door.CheckScale(s) },
-			do:    func(ctx context.Context) error { return a.scale(ctx, s) },
+			do: func(ctx context.Context) error {
+				if err := l.charge(ctx, string(s.Service)); err != nil {
+					return err
+				}
+				return a.scale(ctx, s)
+			},
 		}
 	}
 	return out

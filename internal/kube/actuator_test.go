@@ -388,22 +388,116 @@ func TestApplyEvictionRefusedByABudget(t *testing.T) {
 	}
 }
 
-func TestLedgerBoundsWhatIsNoRecall(t *testing.T) {
+// spentPool is recall with the budget and the ledger of the lending pool changed.
+func spentPool(change func(*v1alpha1.CapacityPool)) []metav1.Object {
 	objects := recall()
 	for _, o := range objects {
 		if p, ok := o.(*v1alpha1.CapacityPool); ok && p.Name == "web" {
-			p.Spec.Disruptions.EvictionsPerMinute = ptr(int32(3))
-			p.Status.Disruptions = v1alpha1.DisruptionLedger{WindowStart: ourTime(20 * time.Second), Evictions: 2, Recalls: 50}
+			change(p)
 		}
 	}
-	w := newWorld(t, objects...)
-	free := func(name string) planner.Eviction { e := evict(name); e.Loan = ""; return e }
-	rs := w.do(t, planner.Plan{Evictions: []planner.Eviction{free("bert-0"), free("bert-1")}})
-	if diff := cmp.Diff([]string{"Evict train/bert-0 Done", "Evict train/bert-1 Failed"}, outcomesOf(rs)); diff != "" {
-		t.Errorf("two of three a minute were spent (-want +got):\n%s\n%+v", diff, rs)
+	return objects
+}
+
+func TestLedgerBoundsWhatIsNoRecall(t *testing.T) {
+	spent := func(owner string, pods int32) v1alpha1.DisruptionLedger {
+		return v1alpha1.DisruptionLedger{WindowStart: ourTime(20 * time.Second), Evictions: pods, Recalls: 50, SpanStart: ourTime(20 * time.Second),
+			Owners: []v1alpha1.DisruptedOwner{{Owner: owner, Pods: pods}}}
 	}
-	if d := w.poolObject(t, "web").Status.Disruptions; d.Evictions != 3 || d.Recalls != 50 {
-		t.Errorf("ledger = %+v", d)
+	for name, change := range map[string]func(*v1alpha1.CapacityPool){
+		"two of three a minute": func(p *v1alpha1.CapacityPool) {
+			p.Spec.Disruptions = v1alpha1.DisruptionBudget{EvictionsPerMinute: ptr(int32(3)), ServicePercent: ptr(int32(100)), FleetPercent: ptr(int32(100))}
+			p.Status.Disruptions = spent("job train/other", 2)
+		},
+		"half of two of a job": func(p *v1alpha1.CapacityPool) {
+			p.Spec.Disruptions = v1alpha1.DisruptionBudget{ServicePercent: ptr(int32(50)), FleetPercent: ptr(int32(100))}
+			p.Status.Disruptions = spent("job train/other", 2)
+		},
+		"three quarters of two and two": func(p *v1alpha1.CapacityPool) {
+			p.Spec.Disruptions = v1alpha1.DisruptionBudget{ServicePercent: ptr(int32(100)), FleetPercent: ptr(int32(75))}
+			p.Status.Disruptions = spent("job train/other", 2)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, spentPool(change)...)
+			free := func(name string) planner.Eviction { e := evict(name); e.Loan = ""; return e }
+			rs := w.do(t, planner.Plan{Evictions: []planner.Eviction{free("bert-0"), free("bert-1")}})
+			if diff := cmp.Diff([]string{"Evict train/bert-0 Done", "Evict train/bert-1 Failed"}, outcomesOf(rs)); diff != "" {
+				t.Errorf("one more may go (-want +got):\n%s\n%+v", diff, rs)
+			}
+			want := spent("job train/bert", 1)
+			want.Evictions, want.Owners = 3, append(want.Owners, v1alpha1.DisruptedOwner{Owner: "job train/other", Pods: 2})
+			if diff := cmp.Diff(want, w.poolObject(t, "web").Status.Disruptions, timesEqual); diff != "" {
+				t.Errorf("ledger (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+var timesEqual = cmp.Comparer(func(a, b metav1.Time) bool { return a.Equal(&b) })
+
+// steered is a scale-in of one pod off a machine that is being emptied.
+func steered(s *fleet.Snapshot) planner.Plan {
+	p := s.Service("shop/cart").Pods[1]
+	return planner.Plan{Lowers: []planner.Scale{{Service: "shop/cart", Target: fleet.Name{Namespace: "shop", Name: "cart"}, Kind: "Deployment", By: fleet.ByScale,
+		From: 3, To: 2, Leavers: []planner.PodRef{{Name: p.Name, ID: p.ID}}, Charges: []planner.Charge{{Pool: "web", Pods: 1}}}}}
+}
+
+func TestApplyScalesInAfterTheLedger(t *testing.T) {
+	w := newWorld(t, shop()...)
+	w.scaleReactor(0, 3)
+	rec := w.recordWrites()
+	p := steered(w.snapshot(t))
+	if rs := w.do(t, p); rs[0].Outcome != loop.Done {
+		t.Fatalf("result = %+v", rs[0])
+	}
+	want := []string{"update capacitypools/status web", "patch pods cart-b", "patch deployments/scale cart"}
+	if diff := cmp.Diff(want, rec.without("events")); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	at := metav1.NewTime(t0)
+	if diff := cmp.Diff(v1alpha1.DisruptionLedger{WindowStart: at, Evictions: 1, SpanStart: at, Owners: []v1alpha1.DisruptedOwner{{Owner: "service shop/cart", Pods: 1}}},
+		w.poolObject(t, "web").Status.Disruptions, timesEqual); diff != "" {
+		t.Errorf("ledger (-want +got):\n%s", diff)
+	}
+	// One of three is the fifth of a small service: the next one waits, whatever the plan believed.
+	if rs := w.do(t, p); rs[0].Outcome != loop.Failed || !strings.Contains(rs[0].Message, "20 % of one service") {
+		t.Errorf("result = %+v", rs[0])
+	}
+}
+
+// A ledger that cannot be written, or that another actor charged between the decision and the write, holds the scale-in back.
+func TestApplyScalesInNothingWithoutTheLedger(t *testing.T) {
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "capacitypools"}, "web", errors.New("changed"))
+	for name, c := range map[string]struct {
+		err     error
+		charged bool
+		want    loop.Outcome
+	}{
+		"refused":                   {apierrors.NewInternalError(errors.New("the store is full")), false, loop.Failed},
+		"charged by another":        {conflict, true, loop.Stale},
+		"another status, no charge": {conflict, false, loop.Done},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, shop()...)
+			sent := w.scaleReactor(0, 3)
+			tries := 0
+			w.dyn.PrependReactor("update", "capacitypools", func(clienttesting.Action) (bool, runtime.Object, error) {
+				tries++
+				return tries == 1, nil, c.err
+			})
+			if c.charged {
+				w.dyn.PrependReactor("get", "capacitypools", func(clienttesting.Action) (bool, runtime.Object, error) {
+					p := pool("web", "Online", inWeb)
+					p.Status.Disruptions = v1alpha1.DisruptionLedger{WindowStart: ourTime(time.Second), Evictions: 1}
+					u, err := encode(gvrPools, p)
+					return true, u, err
+				})
+			}
+			if rs := w.do(t, steered(w.snapshot(t))); rs[0].Outcome != c.want || (len(*sent) > 0) != (c.want == loop.Done) {
+				t.Errorf("result = %+v, %d scales sent", rs[0], len(*sent))
+			}
+		})
 	}
 }
 

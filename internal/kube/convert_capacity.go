@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -39,15 +40,35 @@ func newPoolFacts(a *v1alpha1.CapacityPool) poolFacts {
 			ServiceShare:       share(s.Disruptions.ServicePercent, v1alpha1.DefaultServicePercent),
 			FleetShare:         share(s.Disruptions.FleetPercent, v1alpha1.DefaultFleetPercent),
 		},
-		Ledger: fleet.Ledger{
-			WindowStart: timeOf(&a.Status.Disruptions.WindowStart),
-			Evictions:   int(a.Status.Disruptions.Evictions),
-			Recalls:     int(a.Status.Disruptions.Recalls),
-		},
+		Ledger:  newLedgerFacts(&a.Status.Disruptions),
 		Version: a.ResourceVersion,
 	}}
 	f.selector, f.problem = selectorOf("spec.nodeSelector", &s.NodeSelector)
 	return f
+}
+
+// newLedgerFacts reads a disruption ledger; ledgerStatus is the way back.
+func newLedgerFacts(d *v1alpha1.DisruptionLedger) fleet.Ledger {
+	l := fleet.Ledger{WindowStart: timeOf(&d.WindowStart), Evictions: int(d.Evictions), Recalls: int(d.Recalls), SpanStart: timeOf(&d.SpanStart)}
+	for _, o := range d.Owners {
+		l.Owners = append(l.Owners, fleet.Disrupted{Owner: o.Owner, Pods: int(o.Pods)})
+	}
+	slices.SortFunc(l.Owners, func(a, b fleet.Disrupted) int { return cmp.Compare(a.Owner, b.Owner) })
+	return l
+}
+
+func ledgerStatus(l *fleet.Ledger) v1alpha1.DisruptionLedger {
+	d := v1alpha1.DisruptionLedger{Evictions: int32(l.Evictions), Recalls: int32(l.Recalls)}
+	if t := stamp(l.WindowStart); t != nil {
+		d.WindowStart = *t
+	}
+	if t := stamp(l.SpanStart); t != nil {
+		d.SpanStart = *t
+	}
+	for _, o := range l.Owners {
+		d.Owners = append(d.Owners, v1alpha1.DisruptedOwner{Owner: o.Owner, Pods: int32(o.Pods)})
+	}
+	return d
 }
 
 // selectorOf reads a label selector. One that cannot be read picks nothing.

@@ -3,8 +3,10 @@ package kube
 import (
 	"context"
 	"fmt"
+	"maps"
+	"reflect"
+	"slices"
 	"sync"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,24 +16,25 @@ import (
 	"github.com/springtide/springtide/planner"
 )
 
-// ledgerWindow is the running window that a ledger counts.
-const ledgerWindow = time.Minute
-
-// ledgers charge a plan's evictions to the pools they disrupt, each pool once and before its first eviction. The count lives in the
-// pool's status and is written with its resourceVersion, so that every actor and every leader sees one count.
+// ledgers charge one stage of a plan to the pools that it disrupts, each pool once and before the first act. The count lives in the pool's
+// status and is written with its resourceVersion, so that every actor and every leader sees one count.
 type ledgers struct {
 	a *applier
-	// recalls and others are the evictions to charge, refused those that a spent budget holds back.
-	recalls, others map[fleet.PoolID]int32
-	refused         map[fleet.UID]error
+	// pods counts the pods of each pool, spending what the stage takes from each pool's budget, recalls what is charged beside it.
+	pods     map[fleet.PoolID]int
+	spending map[fleet.PoolID]*fleet.Spending
+	recalls  map[fleet.PoolID]int
+	// owed are the pools to write before an action, by its subject; refused the actions that a spent budget holds back.
+	owed    map[string][]fleet.PoolID
+	refused map[string]error
 
 	mu      sync.Mutex // guards results
 	results map[fleet.PoolID]error
 }
 
 func newLedgers(a *applier) *ledgers {
-	return &ledgers{a: a, recalls: map[fleet.PoolID]int32{}, others: map[fleet.PoolID]int32{}, refused: map[fleet.UID]error{},
-		results: map[fleet.PoolID]error{}}
+	return &ledgers{a: a, pods: a.door.Facts().PodsByPool(), spending: map[fleet.PoolID]*fleet.Spending{}, recalls: map[fleet.PoolID]int{},
+		owed: map[string][]fleet.PoolID{}, refused: map[string]error{}, results: map[fleet.PoolID]error{}}
 }
 
 // poolOf is the pool that an eviction is charged to: the lender's for a recall, else the home of the pod's machine.
@@ -48,47 +51,78 @@ func (l *ledgers) poolOf(e *planner.Eviction) fleet.PoolID {
 	return ""
 }
 
-// count adds one eviction that passes the door. Recalls are charged to a line of their own, shown and never blocked; anything else waits
-// for the next minute when the budget is spent.
-func (l *ledgers) count(e *planner.Eviction) {
+// eviction counts one eviction that passes the door. Recalls are charged to a line of their own, shown and never blocked; anything else
+// waits when a bound of the budget is reached.
+func (l *ledgers) eviction(e *planner.Eviction) {
 	if l.a.door.CheckEviction(e) != nil {
 		return
 	}
 	id := l.poolOf(e)
 	if e.Loan != "" {
 		l.recalls[id]++
+		l.owed[e.Pod.Name.String()] = []fleet.PoolID{id}
 		return
 	}
-	pool := l.a.door.Facts().Pool(id)
-	if pool == nil {
-		l.refused[e.Pod.ID] = fmt.Errorf("no pool has a disruption budget for the pod's machine")
-		return
+	owner, pods := "pod "+e.Pod.Name.String(), 1
+	if e.Job != "" {
+		owner, pods = e.Job.Owner(), 0
+		for i := range l.a.door.Facts().Pods {
+			if p := &l.a.door.Facts().Pods[i]; p.Job == e.Job && !p.Deleting {
+				pods++
+			}
+		}
 	}
-	spent := 0
-	if l.a.plan.At.Sub(pool.Ledger.WindowStart) < ledgerWindow {
-		spent = pool.Ledger.Evictions
-	}
-	if spent+int(l.others[id]) >= pool.Budget.EvictionsPerMinute {
-		l.refused[e.Pod.ID] = fmt.Errorf("the disruption ledger of pool %s is full: %d evictions a minute", id, pool.Budget.EvictionsPerMinute)
-		return
-	}
-	l.others[id]++
+	l.take(e.Pod.Name.String(), owner, pods, []planner.Charge{{Pool: id, Pods: 1}})
 }
 
-// charge writes the pool's ledger unless it was written already, and says whether the eviction may go on.
-func (l *ledgers) charge(ctx context.Context, e *planner.Eviction) error {
-	if err := l.refused[e.Pod.ID]; err != nil {
+// scale counts the pods that a scale-in takes off machines that are to be emptied.
+func (l *ledgers) scale(s *planner.Scale) {
+	if len(s.Charges) == 0 || l.a.door.CheckScale(s) != nil {
+		return
+	}
+	svc := l.a.door.Facts().Service(s.Service)
+	l.take(string(s.Service), svc.Owner(), svc.Standing(), s.Charges)
+}
+
+// take spends what an action takes. The planner spent it already, from older facts: here it is refused when another actor was faster.
+func (l *ledgers) take(subject, owner string, ownerPods int, charges []planner.Charge) {
+	for _, c := range charges {
+		pool := l.a.door.Facts().Pool(c.Pool)
+		if pool == nil {
+			l.refused[subject] = fmt.Errorf("no pool has a disruption budget for the pod's machine")
+			return
+		}
+		if l.spending[c.Pool] == nil {
+			l.spending[c.Pool] = pool.Spend(l.a.plan.At, l.pods[c.Pool])
+		}
+		for range c.Pods {
+			if by := l.spending[c.Pool].Take(owner, ownerPods); by != "" {
+				l.refused[subject] = fmt.Errorf("held back by the %s", by)
+				return
+			}
+		}
+		l.owed[subject] = append(l.owed[subject], c.Pool)
+	}
+}
+
+// charge writes the ledgers of the pools that an action disrupts, unless they were written already, and says whether it may go on.
+func (l *ledgers) charge(ctx context.Context, subject string) error {
+	if err := l.refused[subject]; err != nil {
 		return err
 	}
-	id := l.poolOf(e)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	err, written := l.results[id]
-	if !written {
-		err = l.write(ctx, id)
-		l.results[id] = err
+	for _, id := range l.owed[subject] {
+		err, written := l.results[id]
+		if !written {
+			err = l.write(ctx, id)
+			l.results[id] = err
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 func (l *ledgers) write(ctx context.Context, id fleet.PoolID) error {
@@ -97,10 +131,9 @@ func (l *ledgers) write(ctx context.Context, id fleet.PoolID) error {
 	if !ok {
 		return stale("pool %s is gone", id)
 	}
-	next := l.charged(pool.api)
-	got, err := c.putStatus(ctx, gvrPools, next)
+	got, err := c.putStatus(ctx, gvrPools, l.charged(pool.api))
 	if apierrors.IsConflict(err) {
-		// Another status of this pool was written meanwhile; the ledger starts from it.
+		// Another status of this pool was written meanwhile. What was allowed stands as long as its ledger is the same; recalls always do.
 		u, get := c.dyn.Resource(gvrPools).Get(ctx, string(id), metav1.GetOptions{})
 		if get != nil {
 			return fmt.Errorf("read pool %s again: %w", id, get)
@@ -109,26 +142,30 @@ func (l *ledgers) write(ctx context.Context, id fleet.PoolID) error {
 		if bad != nil {
 			return bad
 		}
+		if l.spending[id] != nil && !reflect.DeepEqual(newLedgerFacts(&now.Status.Disruptions), pool.facts.pool.Ledger) {
+			return stale("another actor charged the disruption ledger of pool %s", id)
+		}
 		got, err = c.putStatus(ctx, gvrPools, l.charged(now))
 	}
 	if err != nil {
-		return fmt.Errorf("write the disruption ledger before evicting: %w", err)
+		return fmt.Errorf("write the disruption ledger first: %w", err)
 	}
 	l.a.see(c.pools.sees("", string(id), got.GetUID(), got.GetResourceVersion()))
 	return nil
 }
 
-// charged is the pool with this plan's evictions counted.
+// charged is the pool with this stage's disruptions counted.
 func (l *ledgers) charged(read *v1alpha1.CapacityPool) *v1alpha1.CapacityPool {
 	next := *read
-	id := fleet.PoolID(read.Name)
-	d := read.Status.Disruptions
-	if l.a.plan.At.Sub(d.WindowStart.Time) >= ledgerWindow {
-		d = v1alpha1.DisruptionLedger{WindowStart: *stamp(l.a.plan.At)}
+	id, at := fleet.PoolID(read.Name), l.a.plan.At
+	ledger := newLedgerFacts(&read.Status.Disruptions)
+	if s := l.spending[id]; s != nil {
+		for _, owner := range slices.Sorted(maps.Keys(s.Spent)) {
+			ledger = ledger.Charge(at, owner, s.Spent[owner])
+		}
 	}
-	d.Recalls += l.recalls[id]
-	d.Evictions += l.others[id]
-	next.Status.Disruptions = d
+	ledger = ledger.ChargeRecalls(at, l.recalls[id])
+	next.Status.Disruptions = ledgerStatus(&ledger)
 	next.Status.LeaderEpoch = l.a.plan.LeaderEpoch
 	return &next
 }

@@ -48,7 +48,8 @@ func newBenchFleet() *benchFleet {
 	f.s.Pools = []fleet.Pool{
 		{ID: "offline", Class: fleet.Offline, Mode: fleet.Auto},
 		{ID: "online", Class: fleet.Online, Mode: fleet.Auto, Unit: fleet.UnitSocket, LowWatermark: 0.05, HighWatermark: 0.1, Notice: 2 * time.Minute,
-			NoticeMax: 10 * time.Minute, MovesAtOnce: 50, MovesPerHour: 300, MinimumTerm: 30 * time.Minute},
+			NoticeMax: 10 * time.Minute, MovesAtOnce: 50, MovesPerHour: 300, MinimumTerm: 30 * time.Minute,
+			Budget: fleet.DisruptionBudget{EvictionsPerMinute: 60, ServiceShare: 0.2, FleetShare: 0.1}},
 	}
 	for i := range 20 {
 		f.s.Tenants = append(f.s.Tenants, fleet.Tenant{ID: fleet.TenantID(fmt.Sprintf("t%02d", i)), Namespaces: []string{fmt.Sprintf("ns-%02d", i)},

@@ -56,7 +56,7 @@ func TestSummariesTakeTurns(t *testing.T) {
 	for i := range 25 {
 		services = append(services, fleet.Service{ID: fleet.ServiceID(fmt.Sprintf("shop/s%02d", i))})
 	}
-	l.summaries["shop/s00"] = Summary{Made: noon.Add(-day), CoreHoursStatic: 1}    // is good for six days more
+	l.summaries["shop/s00"] = Summary{Made: noon.Add(-day), CoreHoursStatic: 1}     // is good for six days more
 	l.summaries["shop/s01"] = Summary{Made: noon.Add(-8 * day), CoreHoursStatic: 1} // due, but less than those without any
 	want := func(first, n int) {
 		t.Helper()

@@ -64,6 +64,13 @@ func (w *World) Apply(_ context.Context, p *planner.Plan) (loop.Receipt, error) 
 }
 
 func (w *World) scale(a *planner.Scale) {
+	for _, c := range a.Charges {
+		for i := range w.Pools {
+			if w.Pools[i].ID == c.Pool {
+				w.Pools[i].Ledger = w.Pools[i].Ledger.Charge(w.now, (&fleet.Service{ID: a.Service}).Owner(), c.Pods)
+			}
+		}
+	}
 	for _, l := range a.Leavers {
 		w.pod(l.ID).DeletionCost = -1
 	}

@@ -59,7 +59,7 @@ func (w *World) workload(svc *fleet.Service) {
 		w.add(fleet.Pod{Name: w.name(svc.Target), Class: fleet.PodOnline, Service: svc.ID, Requests: svc.Request, CurrentRevision: true})
 	}
 	slices.SortFunc(alive, func(a, b *pod) int {
-		return cmp.Or(boolFirst(!a.Ready, !b.Ready), cmp.Compare(a.DeletionCost, b.DeletionCost), -a.Created.Compare(b.Created), a.Name.Compare(b.Name))
+		return cmp.Or(fleet.TrueFirst(!a.Ready, !b.Ready), cmp.Compare(a.DeletionCost, b.DeletionCost), -a.Created.Compare(b.Created), a.Name.Compare(b.Name))
 	})
 	for i := range max(len(alive)-int(svc.Desired.Value), 0) {
 		w.end(alive[i])
@@ -84,23 +84,13 @@ func (w *World) job(m *fleet.Member) {
 		alive = append(alive, w.add(fleet.Pod{Name: w.name(m.Workload), Class: fleet.PodOffline, Job: w.jobs[0].ID, Role: m.Role, Requests: m.Request}))
 	}
 	slices.SortFunc(alive, func(a, b *pod) int {
-		return cmp.Or(boolFirst(a.NodeName == "", b.NodeName == ""), -a.Created.Compare(b.Created), a.Name.Compare(b.Name))
+		return cmp.Or(fleet.TrueFirst(a.NodeName == "", b.NodeName == ""), -a.Created.Compare(b.Created), a.Name.Compare(b.Name))
 	})
 	for len(alive) > int(m.Desired) {
 		w.end(alive[0])
 		alive = alive[1:]
 	}
 	m.Active = int32(len(alive))
-}
-
-func boolFirst(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
 }
 
 func (w *World) name(of fleet.Name) fleet.Name {

@@ -98,7 +98,8 @@ func New(o Options) *World {
 	w.Pools = []fleet.Pool{
 		{ID: OfflinePool, Class: fleet.Offline, Mode: fleet.Auto},
 		{ID: OnlinePool, Class: fleet.Online, Mode: fleet.Auto, Unit: fleet.UnitSocket, LowWatermark: 0.05, HighWatermark: 0.1, Notice: time.Minute,
-			NoticeMax: 5 * time.Minute, MovesAtOnce: 4, MovesPerHour: 20, MinimumTerm: 30 * time.Minute},
+			NoticeMax: 5 * time.Minute, MovesAtOnce: 4, MovesPerHour: 20, MinimumTerm: 30 * time.Minute,
+			Budget: fleet.DisruptionBudget{EvictionsPerMinute: 60, ServiceShare: 0.2, FleetShare: 0.1}},
 	}
 	for i := range o.Online + o.Offline {
 		pool := OnlinePool

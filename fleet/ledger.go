@@ -1,0 +1,131 @@
+package fleet
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// DisruptionBudget bounds the pods that Springtide takes away of its own will: what leaves because a machine is to be emptied. What leaves
+// because its service needs fewer replicas is bounded by the pace of scale-in, and recalls are bounded by their deadlines.
+type DisruptionBudget struct {
+	EvictionsPerMinute int
+	ServiceShare       float64 // of one service's or job's pods within LedgerSpan
+	FleetShare         float64 // of all pods on the pool's machines within LedgerSpan
+}
+
+// The windows of a ledger. Each begins with the first disruption after the last one ended, so that two numbers and their start are all that
+// has to be kept; at worst the end of one window and the beginning of the next take twice the budget in less than one.
+const (
+	LedgerMinute = time.Minute
+	LedgerSpan   = 10 * time.Minute
+)
+
+// MaxLedgerOwners bounds the owners that a ledger tells apart within one span. No further one is disrupted until the span is over.
+const MaxLedgerOwners = 500
+
+// Ledger counts the disruptions of one pool; it lives in the pool's status, so that every actor and every leader sees one count.
+type Ledger struct {
+	// WindowStart is when the running minute began. Recalls are charged to a line of their own: shown, never blocked.
+	WindowStart        time.Time
+	Evictions, Recalls int
+	// SpanStart is when the running span began, Owners whose pods were taken in it, by owner.
+	SpanStart time.Time
+	Owners    []Disrupted
+}
+
+// Disrupted is how many pods of one owner were taken.
+type Disrupted struct {
+	Owner string
+	Pods  int
+}
+
+// Owner is the name under which a ledger counts the pods of a service.
+func (s *Service) Owner() string { return "service " + string(s.ID) }
+
+// Owner is the name under which a ledger counts the pods of a job.
+func (id JobID) Owner() string { return "job " + string(id) }
+
+// at is the ledger without the windows that are over.
+func (l Ledger) at(now time.Time) Ledger {
+	if d := now.Sub(l.WindowStart); d < 0 || d >= LedgerMinute {
+		l.WindowStart, l.Evictions, l.Recalls = now, 0, 0
+	}
+	if d := now.Sub(l.SpanStart); d < 0 || d >= LedgerSpan {
+		l.SpanStart, l.Owners = now, nil
+	}
+	return l
+}
+
+// Charge returns the ledger with pods of an owner counted.
+func (l Ledger) Charge(now time.Time, owner string, pods int) Ledger {
+	l = l.at(now)
+	l.Evictions += pods
+	l.Owners = slices.Clone(l.Owners)
+	i, found := slices.BinarySearchFunc(l.Owners, owner, func(d Disrupted, o string) int { return cmp.Compare(d.Owner, o) })
+	if !found {
+		l.Owners = slices.Insert(l.Owners, i, Disrupted{Owner: owner})
+	}
+	l.Owners[i].Pods += pods
+	return l
+}
+
+// ChargeRecalls returns the ledger with recalled pods counted, on their own line.
+func (l Ledger) ChargeRecalls(now time.Time, pods int) Ledger {
+	l = l.at(now)
+	l.Recalls += pods
+	return l
+}
+
+// taken is how many pods were taken in the running span: of an owner, and of all.
+func (l *Ledger) taken(owner string) (ofOwner, all int) {
+	for _, d := range l.Owners {
+		all += d.Pods
+		if d.Owner == owner {
+			ofOwner = d.Pods
+		}
+	}
+	return ofOwner, all
+}
+
+// Spending spends the disruption budget of one pool in one plan.
+type Spending struct {
+	pool *Pool
+	now  time.Time
+	pods int
+	// ledger is the pool's with what was spent here, Spent what that was by owner.
+	ledger Ledger
+	Spent  map[string]int
+	all    int
+}
+
+// Spend begins to spend a pool's budget; pods is how many pods are on its machines.
+func (p *Pool) Spend(now time.Time, pods int) *Spending {
+	return &Spending{pool: p, now: now, pods: pods, ledger: p.Ledger.at(now), Spent: map[string]int{}}
+}
+
+// Take spends one pod of an owner that has ownerPods now, unless that would break one of the three bounds, which it then names. The pods
+// taken in a span before are added to those that are there now, so that a share is of what there was when the span began; it is rounded
+// up, as the percentages of a PodDisruptionBudget are, since otherwise nothing of a small service could ever be moved.
+func (s *Spending) Take(owner string, ownerPods int) (refusedBy string) {
+	b := s.pool.Budget
+	ofOwner, all := s.ledger.taken(owner)
+	switch {
+	case s.ledger.Evictions >= b.EvictionsPerMinute:
+		return fmt.Sprintf("disruption ledger of pool %s: %d pods a minute", s.pool.ID, b.EvictionsPerMinute)
+	case ofOwner >= portion(b.ServiceShare, ownerPods+ofOwner-s.Spent[owner]):
+		return fmt.Sprintf("disruption ledger of pool %s: %.0f %% of one service in %s", s.pool.ID, 100*b.ServiceShare, LedgerSpan)
+	case all >= portion(b.FleetShare, s.pods+all-s.all):
+		return fmt.Sprintf("disruption ledger of pool %s: %.0f %% of its pods in %s", s.pool.ID, 100*b.FleetShare, LedgerSpan)
+	case ofOwner == 0 && len(s.ledger.Owners) >= MaxLedgerOwners:
+		return fmt.Sprintf("disruption ledger of pool %s: it tells no more than %d services apart in %s", s.pool.ID, MaxLedgerOwners, LedgerSpan)
+	}
+	s.ledger = s.ledger.Charge(s.now, owner, 1)
+	s.Spent[owner]++
+	s.all++
+	return ""
+}
+
+func portion(share float64, pods int) int { return int(math.Ceil(share*float64(pods) - 1e-9)) }

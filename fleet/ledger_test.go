@@ -1,0 +1,121 @@
+package fleet
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+var ledgerTime = time.Date(2026, 3, 2, 22, 0, 0, 0, time.UTC)
+
+func TestSpending(t *testing.T) {
+	const cart = "service shop/cart"
+	budget := DisruptionBudget{EvictionsPerMinute: 6, ServiceShare: 0.2, FleetShare: 0.1}
+	before := func(ago time.Duration, owner string, pods int) Ledger {
+		return Ledger{}.Charge(ledgerTime.Add(-ago), owner, pods)
+	}
+	for name, c := range map[string]struct {
+		ledger    Ledger
+		cart, all int // pods there now
+		takes     int
+		by        string
+	}{
+		"nothing spent: the minute":              {Ledger{}, 100, 1000, 6, "6 pods a minute"},
+		"the minute is half spent":               {before(30*time.Second, "service shop/pay", 4), 100, 1000, 2, "6 pods a minute"},
+		"the minute is over":                     {before(time.Minute, "service shop/pay", 6), 100, 1000, 6, "6 pods a minute"},
+		"a minute from the future is none":       {before(-time.Hour, "service shop/pay", 6), 100, 1000, 6, "6 pods a minute"},
+		"recalls stand beside it":                {Ledger{}.ChargeRecalls(ledgerTime, 1000), 100, 1000, 6, "6 pods a minute"},
+		"a fifth of the service":                 {Ledger{}, 20, 1000, 4, "20 % of one service"},
+		"a fifth of what it was before":          {before(5*time.Minute, cart, 2), 18, 1000, 2, "20 % of one service"},
+		"the span is over":                       {before(10*time.Minute, cart, 4), 20, 1000, 4, "20 % of one service"},
+		"what another service lost is not its":   {before(5*time.Minute, "service shop/pay", 4), 20, 1000, 4, "20 % of one service"},
+		"one pod of a small service":             {Ledger{}, 2, 1000, 1, "20 % of one service"},
+		"a tenth of the pool":                    {Ledger{}, 100, 30, 3, "10 % of its pods"},
+		"a tenth of the pool, others' share too": {before(5*time.Minute, "service shop/pay", 2), 100, 28, 1, "10 % of its pods"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pool := Pool{ID: "web", Budget: budget, Ledger: c.ledger}
+			s := pool.Spend(ledgerTime, c.all)
+			takes, by := 0, ""
+			for by == "" {
+				if by = s.Take(cart, c.cart); by == "" {
+					takes++
+				}
+			}
+			if takes != c.takes || !strings.Contains(by, c.by) || !strings.Contains(by, "pool web") || s.Spent[cart] != takes {
+				t.Errorf("%d taken, then %q; want %d, then %q", takes, by, c.takes, c.by)
+			}
+		})
+	}
+}
+
+func TestLedgerTellsAFewOwnersApart(t *testing.T) {
+	pool := Pool{Budget: DisruptionBudget{EvictionsPerMinute: 10 * MaxLedgerOwners, ServiceShare: 1, FleetShare: 1}}
+	s := pool.Spend(ledgerTime, 10*MaxLedgerOwners)
+	for i := range MaxLedgerOwners {
+		if by := s.Take(fmt.Sprint(i), 10); by != "" {
+			t.Fatal(by)
+		}
+	}
+	if by := s.Take("one more", 10); !strings.Contains(by, "tells no more than 500") {
+		t.Errorf("one more: %q", by)
+	}
+	if by := s.Take("7", 10); by != "" {
+		t.Errorf("one that is there already: %q", by)
+	}
+}
+
+// However plans and restarts come, no minute of a ledger holds more than its budget, and no span more than its share of any service and of
+// all pods that were there when it began.
+func TestLedgerIsNeverOverspent(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		pool := Pool{Budget: DisruptionBudget{EvictionsPerMinute: rapid.IntRange(0, 8).Draw(t, "a minute"),
+			ServiceShare: rapid.Float64Range(0.01, 1).Draw(t, "service"), FleetShare: rapid.Float64Range(0.01, 1).Draw(t, "fleet")}}
+		pods := map[string]int{"a": rapid.IntRange(1, 40).Draw(t, "a"), "b": rapid.IntRange(1, 40).Draw(t, "b")}
+		now, began := ledgerTime, map[string]int{}
+		for range rapid.IntRange(1, 60).Draw(t, "plans") {
+			now = now.Add(time.Duration(rapid.IntRange(0, 90).Draw(t, "seconds")) * time.Second)
+			all := pods["a"] + pods["b"]
+			if pool.Ledger = pool.Ledger.at(now); pool.Ledger.Owners == nil {
+				began = map[string]int{"a": pods["a"], "b": pods["b"], "all": all}
+			}
+			s := pool.Spend(now, all)
+			for range rapid.IntRange(0, 10).Draw(t, "takes") {
+				owner := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "owner")
+				if pods[owner] > s.Spent[owner] {
+					s.Take(owner, pods[owner])
+				}
+			}
+			for _, owner := range []string{"a", "b"} {
+				if n := s.Spent[owner]; n > 0 {
+					pool.Ledger = pool.Ledger.Charge(now, owner, n)
+					pods[owner] -= n // they are gone by the next plan
+				}
+			}
+			if pool.Ledger.Evictions > pool.Budget.EvictionsPerMinute {
+				t.Fatalf("%d in a minute of %d", pool.Ledger.Evictions, pool.Budget.EvictionsPerMinute)
+			}
+			for _, owner := range []string{"a", "b"} {
+				if n, _ := pool.Ledger.taken(owner); n > portion(pool.Budget.ServiceShare, began[owner]) {
+					t.Fatalf("%d of the %d pods of %s in a span, %.2f allowed", n, began[owner], owner, pool.Budget.ServiceShare)
+				}
+			}
+			if _, n := pool.Ledger.taken(""); n > portion(pool.Budget.FleetShare, began["all"]) {
+				t.Fatalf("%d of %d pods in a span, %.2f allowed", n, began["all"], pool.Budget.FleetShare)
+			}
+		}
+	})
+}
+
+func TestPodsByPool(t *testing.T) {
+	s := Snapshot{Nodes: []Node{{ID: "n1", Pool: "web"}, {ID: "n2"}}, Pods: []Pod{
+		{Node: "n1", NodeName: "n1", Class: PodOnline}, {Node: "n1", NodeName: "n1", Class: PodOffline}, {Node: "n1", NodeName: "n1", Class: PodSystem},
+		{Node: "n1", NodeName: "n1", Class: PodFiller}, {Node: "n1", NodeName: "n1", Class: PodOnline, Phase: PodFailed}, {Class: PodOnline},
+		{Node: "n2", NodeName: "n2", Class: PodOnline}}}
+	if got := s.PodsByPool(); len(got) != 1 || got["web"] != 2 {
+		t.Errorf("%v, want two pods of pool web", got)
+	}
+}

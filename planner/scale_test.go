@@ -1,0 +1,107 @@
+package planner
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// emptying is a fleet in which a service shrinks whose pods are on an emptying machine (the first) and on others.
+func emptying(here, elsewhere int) *world {
+	w := newWorld(6)
+	w.service("web", here+elsewhere, 0, 1, float64(here+elsewhere)) // at an eighth of its CPU: most of it may go
+	for i := here; i < here+elsewhere; i++ {
+		n := &w.s.Nodes[1+i%5]
+		svc := &w.s.Services[0]
+		svc.Pods[i].Node, svc.Pods[i].NodeName = n.ID, n.Name
+		w.s.Pods[i].Node, w.s.Pods[i].NodeName = n.ID, n.Name
+	}
+	w.loan(0, fleet.Emptying, 1)
+	return w
+}
+
+// Each of the three bounds holds pods on an emptying machine back; others go in their place, and the ledger is charged for those that went.
+func TestSteeringIsBoundedByTheLedger(t *testing.T) {
+	for name, c := range map[string]struct {
+		budget fleet.DisruptionBudget
+		ledger fleet.Ledger
+		want   int // leavers on the emptying machine, of six that go
+	}{
+		"wide":                 {fleet.DisruptionBudget{EvictionsPerMinute: 60, ServiceShare: 1, FleetShare: 1}, fleet.Ledger{}, 5},
+		"two a minute":         {fleet.DisruptionBudget{EvictionsPerMinute: 2, ServiceShare: 1, FleetShare: 1}, fleet.Ledger{}, 2},
+		"a tenth of a service": {fleet.DisruptionBudget{EvictionsPerMinute: 60, ServiceShare: 0.1, FleetShare: 1}, fleet.Ledger{}, 3},
+		"a 30th of the pool":   {fleet.DisruptionBudget{EvictionsPerMinute: 60, ServiceShare: 1, FleetShare: 1. / 30}, fleet.Ledger{}, 1},
+		"spent":                {fleet.DisruptionBudget{EvictionsPerMinute: 4, ServiceShare: 1, FleetShare: 1}, fleet.Ledger{}.Charge(t0, "service shop/pay", 4), 0},
+		"no budget at all":     {fleet.DisruptionBudget{}, fleet.Ledger{}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := emptying(5, 25)
+			w.s.Pools[1].Budget, w.s.Pools[1].Ledger = c.budget, c.ledger
+			p := Make(w.input())
+			if len(p.Lowers) != 1 || p.Lowers[0].From != 30 || p.Lowers[0].To != 24 {
+				t.Fatalf("the service must scale in from 30 to 24: %+v", p.Lowers)
+			}
+			a := &p.Lowers[0]
+			off, charged := 0, 0
+			for _, l := range a.Leavers {
+				i := slices.IndexFunc(w.s.Pods, func(p fleet.Pod) bool { return p.ID == l.ID })
+				if w.s.Pods[i].NodeName == "m00" {
+					off++
+				}
+			}
+			for _, x := range a.Charges {
+				if x.Pool != "online" {
+					t.Errorf("charged to %s", x.Pool)
+				}
+				charged += x.Pods
+			}
+			if off != c.want || charged != c.want || len(a.Leavers) != 6 {
+				t.Errorf("%d leavers, %d of them off the emptying machine, %d charged; want 6 and %d", len(a.Leavers), off, charged, c.want)
+			}
+		})
+	}
+}
+
+// Where all pods are on emptying machines the scale-in waits for what the ledger does not allow, and says so.
+func TestScaleInWaitsForTheLedger(t *testing.T) {
+	for perMinute, to := range map[int]int32{0: -1, 2: 28, 60: 24} {
+		w := emptying(30, 0)
+		w.s.Pools[1].Budget = fleet.DisruptionBudget{EvictionsPerMinute: perMinute, ServiceShare: 1, FleetShare: 1}
+		p := Make(w.input())
+		switch {
+		case to < 0 && len(p.Lowers) > 0:
+			t.Errorf("%d a minute: %+v", perMinute, p.Lowers)
+		case to >= 0 && (len(p.Lowers) != 1 || p.Lowers[0].To != to || len(p.Lowers[0].Leavers) != int(30-to)):
+			t.Errorf("%d a minute: %+v, want 30 -> %d", perMinute, p.Lowers, to)
+		}
+		held := slices.ContainsFunc(p.Withheld, func(x Withheld) bool {
+			return x.Subject == "service shop/web" && x.Action == "scale 30 -> 24" && strings.HasPrefix(x.By, "disruption ledger of pool online: ")
+		})
+		if held != (to != 24) {
+			t.Errorf("%d a minute: withheld %+v", perMinute, p.Withheld)
+		}
+	}
+}
+
+// A budget is of the pool, not of the service: two services spend it together.
+func TestServicesShareTheBudget(t *testing.T) {
+	w := emptying(10, 0).service("api", 10, 0, 1, 10)
+	w.s.Pools[1].Budget = fleet.DisruptionBudget{EvictionsPerMinute: 3, ServiceShare: 1, FleetShare: 1}
+	p, charged := Make(w.input()), 0
+	for _, a := range p.Lowers {
+		for _, x := range a.Charges {
+			charged += x.Pods
+		}
+	}
+	if charged != 3 {
+		t.Errorf("%d pods are charged, want 3: %+v", charged, p.Lowers)
+	}
+	// In the next minute three more may go.
+	w.s.Pools[1].Ledger = fleet.Ledger{}.Charge(t0.Add(-time.Minute), "service shop/api", 3)
+	if p := Make(w.input()); len(p.Lowers) == 0 {
+		t.Error("nothing goes in the minute after")
+	}
+}
