@@ -69,6 +69,16 @@ type HPAFacts struct {
 	Version string
 }
 
+// AdoptedHPA is a HorizontalPodAutoscaler whose minReplicas we raised.
+type AdoptedHPA struct {
+	Name Name
+	ID   UID
+	// Min is the floor that stands there, Own what it was before our first.
+	Min, Own int32
+	// Version is the resourceVersion that was read.
+	Version string
+}
+
 // Service is one ElasticService together with what was observed of its target.
 type Service struct {
 	ID  ServiceID

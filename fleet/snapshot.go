@@ -29,6 +29,8 @@ type Snapshot struct {
 	Jobs      []Job
 	Loans     []Loan
 	Festivals []Festival
+	// Orphans are adopted HPAs that no service asks to be kept.
+	Orphans []AdoptedHPA
 }
 
 // Sort brings every list into its order. The builder of a snapshot calls it once.
@@ -41,6 +43,7 @@ func (s *Snapshot) Sort() {
 	slices.SortFunc(s.Jobs, func(a, b Job) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(s.Loans, func(a, b Loan) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(s.Festivals, func(a, b Festival) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(s.Orphans, func(a, b AdoptedHPA) int { return a.Name.Compare(b.Name) })
 	for i := range s.Services {
 		slices.SortFunc(s.Services[i].Pods, func(a, b Pod) int { return a.Name.Compare(b.Name) })
 	}

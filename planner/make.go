@@ -12,6 +12,7 @@ func Make(in Input) Plan {
 	m := newMaker(&in)
 	m.plan.Targets, m.plan.Division = size(&in)
 	m.scales()
+	m.giveBacks()
 	m.follow()
 	m.lend()
 	m.jobs()

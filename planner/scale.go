@@ -46,6 +46,9 @@ func (m *maker) scales() {
 	}
 }
 
+// heldNewLeader is why a leader of less than a window holds back what takes away.
+const heldNewLeader = "a new leader watches one window before it takes anything away"
+
 // heldBack names what keeps an action from being carried out; empty when nothing does.
 func (m *maker) heldBack(svc *fleet.Service, t *hpa.Target, in bool) string {
 	s := m.in.Snapshot
@@ -55,7 +58,7 @@ func (m *maker) heldBack(svc *fleet.Service, t *hpa.Target, in bool) string {
 	case !svc.Mode.Acts():
 		return fmt.Sprintf("mode %s", svc.Mode)
 	case in && !s.Watching(m.in.Options.Window):
-		return "a new leader watches one window before it takes anything away"
+		return heldNewLeader
 	case in && !t.DataFresh:
 		return "stale metrics"
 	}

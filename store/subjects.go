@@ -15,6 +15,7 @@ const (
 	KindLoan    = "loan"
 	KindNode    = "node"
 	KindJob     = "job"
+	KindHPA     = "hpa"
 )
 
 // OutcomeWithheld is the outcome of an action that a mode, freeze, pause or budget held back.
@@ -52,6 +53,10 @@ func subjectsOf(r *loop.Record) []subject {
 	}
 	for i := range p.Lowers {
 		x.scale(&p.Lowers[i])
+	}
+	for i := range p.GiveBacks {
+		g := &p.GiveBacks[i]
+		x.action("GiveBack", g.HPA.String(), fmt.Sprintf("Give back %d -> %d", g.From, g.To), g.Why, whom{KindHPA, g.HPA.String()})
 	}
 	for i := range p.Moves {
 		x.move(&p.Moves[i])

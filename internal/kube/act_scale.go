@@ -177,28 +177,6 @@ func (a *applier) raiseFloor(ctx context.Context, s *planner.Scale) error {
 	return nil
 }
 
-// GiveBack returns an adopted HPA to its owner: minReplicas as they were before the first floor, and no annotation of ours. An HPA that
-// was never adopted is left alone.
-func (c *Cluster) GiveBack(ctx context.Context, hpa fleet.Name) error {
-	h, err := c.core.AutoscalingV2().HorizontalPodAutoscalers(hpa.Namespace).Get(ctx, hpa.Name, metav1.GetOptions{})
-	if err != nil {
-		return fmt.Errorf("give back HorizontalPodAutoscaler %s: %w", hpa, err)
-	}
-	f := newHPAFacts(h)
-	if !f.adopted.OK {
-		return nil
-	}
-	body := mergePatch(map[string]any{
-		"metadata": map[string]any{"resourceVersion": h.ResourceVersion,
-			"annotations": map[string]any{v1alpha1.AnnotationAdopted: nil, v1alpha1.AnnotationLeaderEpoch: nil}},
-		"spec": map[string]any{"minReplicas": f.adopted.Value},
-	})
-	if _, err := c.core.AutoscalingV2().HorizontalPodAutoscalers(hpa.Namespace).Patch(ctx, hpa.Name, types.MergePatchType, body, patchOptions()); err != nil {
-		return fmt.Errorf("give back HorizontalPodAutoscaler %s: %w", hpa, err)
-	}
-	return nil
-}
-
 func (a *applier) jobScales() []action {
 	out := make([]action, len(a.plan.Jobs))
 	for i := range a.plan.Jobs {

@@ -18,6 +18,7 @@ import (
 // The names of actions in receipts.
 const (
 	actionScale    = "Scale"
+	actionGiveBack = "GiveBack"
 	actionMove     = "Move"
 	actionNotice   = "Notice"
 	actionEvict    = "Evict"
@@ -40,7 +41,7 @@ func (c *Cluster) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, err
 	a := &applier{c: c, plan: p, door: loop.NewDoor(fresh), shares: map[string]*v1alpha1.NodeShare{}}
 	held := a.door.CheckPlan(p)
 	for _, stage := range []func() []action{
-		a.lowers, a.moves, a.notices, a.evictions, a.jobScales, a.fillers, a.marks, a.raises,
+		a.lowers, a.giveBacks, a.moves, a.notices, a.evictions, a.jobScales, a.fillers, a.marks, a.raises,
 	} {
 		actions := stage()
 		if held != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -332,6 +333,80 @@ func TestApplyStepsAndForgets(t *testing.T) {
 	want := []string{"update nodeshares n1", "update loans/status l", "update nodeshares n1", "delete loans l"}
 	if diff := cmp.Diff(want, rec.without("events")); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+}
+
+// adopted is an HPA whose three replicas we raised to nine, written by the user's manager and by ours.
+func adopted() *autoscalingv2.HorizontalPodAutoscaler {
+	h := autoscaler("mine", "cart")
+	h.Spec.MinReplicas = ptr(int32(9))
+	h.Annotations = map[string]string{v1alpha1.AnnotationAdopted: "3", v1alpha1.AnnotationLeaderEpoch: "6", "team": "shop"}
+	h.ManagedFields = []metav1.ManagedFieldsEntry{
+		{Manager: "helm", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "autoscaling/v2", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:maxReplicas":{}}}`)}},
+		{Manager: v1alpha1.FieldManager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "autoscaling/v2", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:minReplicas":{}}}`)}},
+	}
+	return h
+}
+
+// Whose HPA is given back: one that carries our mark while no ElasticService asks for its floor.
+func TestOrphans(t *testing.T) {
+	floor := func(change func(*v1alpha1.ElasticService)) *v1alpha1.ElasticService {
+		s := service("cart")
+		s.Spec.Actuation = "HPAFloor"
+		change(s)
+		return s
+	}
+	foreign := autoscaler("mine", "cart")
+	for name, c := range map[string]struct {
+		objects []metav1.Object
+		orphans int
+	}{
+		"the service is gone":          {[]metav1.Object{adopted()}, 1},
+		"never ours":                   {[]metav1.Object{foreign}, 0},
+		"asked for":                    {[]metav1.Object{adopted(), floor(func(*v1alpha1.ElasticService) {})}, 0},
+		"asked for by one that is new": {[]metav1.Object{adopted(), floor(func(s *v1alpha1.ElasticService) { s.Name = "other" })}, 0},
+		"another target":               {[]metav1.Object{adopted(), floor(func(s *v1alpha1.ElasticService) { s.Spec.TargetRef.Name = "pay" })}, 1},
+		"scaled without it":            {[]metav1.Object{adopted(), floor(func(s *v1alpha1.ElasticService) { s.Spec.Actuation = "Scale" })}, 1},
+		"only looked at":               {[]metav1.Object{adopted(), floor(func(s *v1alpha1.ElasticService) { s.Spec.Actuation, s.Spec.Mode = "Scale", "Observe" })}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newWorld(t, append(c.objects, deployment("cart", 9))...).snapshot(t)
+			if len(s.Orphans) != c.orphans {
+				t.Fatalf("%+v, want %d", s.Orphans, c.orphans)
+			}
+			want := fleet.AdoptedHPA{Name: fleet.Name{Namespace: "shop", Name: "mine"}, ID: fleet.UID(uidOf("HorizontalPodAutoscaler", "mine")), Min: 9, Own: 3, Version: "100"}
+			if c.orphans > 0 && s.Orphans[0] != want {
+				t.Errorf("%+v, want %+v", s.Orphans[0], want)
+			}
+		})
+	}
+}
+
+func TestApplyGivesBack(t *testing.T) {
+	w := newWorld(t, adopted(), deployment("cart", 9))
+	o := w.snapshot(t).Orphans[0]
+	back := planner.GiveBack{HPA: o.Name, ID: o.ID, From: o.Min, To: o.Own}
+	if rs := w.do(t, planner.Plan{GiveBacks: []planner.GiveBack{back}}); rs[0].Outcome != loop.Done {
+		t.Fatalf("result = %+v", rs[0])
+	}
+	h, err := w.core.AutoscalingV2().HorizontalPodAutoscalers("shop").Get(t.Context(), "mine", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *h.Spec.MinReplicas != 3 || len(h.Annotations) != 1 || h.Annotations["team"] != "shop" {
+		t.Errorf("minReplicas %d, annotations %v; want what the owner had", *h.Spec.MinReplicas, h.Annotations)
+	}
+	for _, e := range h.ManagedFields {
+		if e.Manager == v1alpha1.FieldManager {
+			t.Errorf("%s still owns %s", e.Manager, e.FieldsV1.GetRawBytes())
+		}
+	}
+	// A service that asks for the floor again in the meantime keeps it.
+	s := service("cart")
+	s.Spec.Actuation = "HPAFloor"
+	again := newWorld(t, adopted(), deployment("cart", 9), s)
+	if rs := again.do(t, planner.Plan{GiveBacks: []planner.GiveBack{back}}); rs[0].Outcome != loop.Stale {
+		t.Errorf("result = %+v", rs[0])
 	}
 }
 

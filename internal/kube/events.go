@@ -37,6 +37,7 @@ func (c *Cluster) tell(r *loop.Report) {
 	done := outcomes(r.Receipt)
 	c.tellScales(r, done)
 	c.tellMoves(r, done)
+	c.tellGiveBacks(r, done)
 	for i := range r.Plan.Notices {
 		n := &r.Plan.Notices[i]
 		if done[actionNotice+n.Pod.Name.String()].Outcome == loop.Done {
@@ -83,6 +84,19 @@ func (c *Cluster) tellScales(r *loop.Report, done map[string]loop.Result) {
 			case loop.Failed:
 				c.events.Eventf(ref, corev1.EventTypeWarning, "ScaleFailed", "%s %s from %d to %d: %s", s.Kind, s.Target, s.From, s.To, o.Message)
 			}
+		}
+	}
+}
+
+func (c *Cluster) tellGiveBacks(r *loop.Report, done map[string]loop.Result) {
+	for i := range r.Plan.GiveBacks {
+		g := &r.Plan.GiveBacks[i]
+		ref := &corev1.ObjectReference{APIVersion: "autoscaling/v2", Kind: "HorizontalPodAutoscaler", Namespace: g.HPA.Namespace, Name: g.HPA.Name, UID: uidFrom(g.ID)}
+		switch o := done[actionGiveBack+g.HPA.String()]; o.Outcome {
+		case loop.Done:
+			c.events.Eventf(ref, corev1.EventTypeNormal, "GivenBack", "minReplicas %d -> %d: %s", g.From, g.To, g.Why.Message)
+		case loop.Failed:
+			c.events.Event(ref, corev1.EventTypeWarning, "GiveBackFailed", o.Message)
 		}
 	}
 }

@@ -174,6 +174,11 @@ func TestPlaneFloor(t *testing.T) {
 	if *got.Spec.MinReplicas != 3 || len(got.Annotations) != 0 {
 		t.Errorf("given back: minReplicas %d, annotations %v", *got.Spec.MinReplicas, got.Annotations)
 	}
+	for _, e := range got.ManagedFields {
+		if e.Manager == v1alpha1.FieldManager {
+			t.Errorf("given back, and %s still owns %s", e.Manager, e.FieldsV1.GetRawBytes())
+		}
+	}
 }
 
 func TestPlaneJobAndFiller(t *testing.T) {

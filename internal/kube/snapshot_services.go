@@ -30,6 +30,7 @@ func (a *assembly) addServices() {
 	hpas := byTarget(a.c.hpas.all())
 	scaled := byTarget(a.c.scaledObjects.all())
 	first := map[targetKey]fleet.ServiceID{}
+	keeps := map[targetKey]bool{}
 	for _, f := range all {
 		s := f.facts.service
 		s.Created = a.at(f.CreationTimestamp.Time)
@@ -48,7 +49,20 @@ func (a *assembly) addServices() {
 		if h := hpas[f.facts.key]; len(h) == 1 {
 			s.HPA = &fleet.HPAFacts{Name: h[0].Name, Min: h[0].min, Max: h[0].max, Version: h[0].ResourceVersion}
 		}
+		// One that acts by Scale has no use for a floor; any other may be about to, or only looks on, and then nothing is undone for it.
+		keeps[f.facts.key] = keeps[f.facts.key] || s.Actuation == fleet.ByHPAFloor || !s.Mode.Acts() || f.facts.problem != ""
 		a.s.Services = append(a.s.Services, s)
+	}
+	a.addOrphans(keeps)
+}
+
+// addOrphans lists the HPAs that were adopted for a service that is gone, names another target now, or scales it itself.
+func (a *assembly) addOrphans(keeps map[targetKey]bool) {
+	for _, h := range a.c.hpas.all() {
+		if h.adopted.OK && !keeps[h.target] && h.DeletionTimestamp == nil {
+			a.s.Orphans = append(a.s.Orphans, fleet.AdoptedHPA{Name: fleet.Name{Namespace: h.Namespace, Name: h.Name}, ID: fleet.UID(h.UID),
+				Min: h.min, Own: h.adopted.Value, Version: h.ResourceVersion})
+		}
 	}
 }
 

@@ -238,6 +238,12 @@ func digest(s *fleet.Snapshot) string {
 	for i := range s.Loans {
 		fmt.Fprintf(h, "l %s %s\n", s.Loans[i].ID, s.Loans[i].Version)
 	}
+	for i := range s.Pools {
+		fmt.Fprintf(h, "p %s %s\n", s.Pools[i].ID, s.Pools[i].Version)
+	}
+	for i := range s.Orphans {
+		fmt.Fprintf(h, "o %s %s\n", s.Orphans[i].ID, s.Orphans[i].Version)
+	}
 	for i := range s.Jobs {
 		fmt.Fprintf(h, "j %s %v\n", s.Jobs[i].ID, s.Jobs[i].Members)
 	}

@@ -115,6 +115,18 @@ func checkFloor(s *fleet.Service, a *planner.Scale) error {
 	return nil
 }
 
+// CheckGiveBack lets an HPA be given back while it is the one that was decided on and still nobody asks for its floor.
+func (d *Door) CheckGiveBack(a *planner.GiveBack) error {
+	i := slices.IndexFunc(d.fresh.Orphans, func(o fleet.AdoptedHPA) bool { return o.ID == a.ID })
+	switch {
+	case i < 0:
+		return fmt.Errorf("the HorizontalPodAutoscaler is gone, or a service asks for its floor again")
+	case d.fresh.Orphans[i].Own != a.To:
+		return fmt.Errorf("its owner's minReplicas are %d, not %d", d.fresh.Orphans[i].Own, a.To)
+	}
+	return nil
+}
+
 // CheckNotice lets a notice pass while the loan is at the notice's epoch and still asks for the parcel, and the pod is on it.
 func (d *Door) CheckNotice(a *planner.Notice) error {
 	l, p := d.fresh.Loan(a.Loan), d.pods[a.Pod.ID]

@@ -1,0 +1,36 @@
+package planner
+
+import "github.com/springtide/springtide/fleet"
+
+// GiveBack returns an HPA whose floor was raised for a service that does not ask for one any more: minReplicas as they were before, and no
+// mark of ours.
+type GiveBack struct {
+	HPA fleet.Name
+	ID  fleet.UID
+	// From is the floor that stands there, To what its owner had.
+	From, To int32
+	Why      Why
+}
+
+// giveBacks finds the HPAs that nobody asked to be kept. A floor that goes takes away, so a new leader watches one window first: the service
+// may be about to be written again.
+func (m *maker) giveBacks() {
+	s := m.in.Snapshot
+	for i := range s.Orphans {
+		o := &s.Orphans[i]
+		a := GiveBack{HPA: o.Name, ID: o.ID, From: o.Min, To: o.Own,
+			Why: Why{"ServiceGone", "no ElasticService asks for a floor under its target any more"}}
+		by := ""
+		switch {
+		case s.Frozen != "":
+			by = "freeze: " + s.Frozen
+		case !s.Watching(m.in.Options.Window):
+			by = heldNewLeader
+		}
+		if by != "" {
+			m.withhold("hpa "+o.Name.String(), "give back", by, a.Why)
+			continue
+		}
+		m.plan.GiveBacks = append(m.plan.GiveBacks, a)
+	}
+}
