@@ -75,6 +75,10 @@ fuzz: ## Every fuzz test for FUZZTIME (default 20s) each
 bench: build ## Benchmarks; results are kept under docs/benchmarks
 	@hack/bench.sh
 
+.PHONY: bench-forecast
+bench-forecast: ## Forecasts beside the peers' (TRACES=DIR, M4=DIR, M4_TEST=1); the tables are kept under docs/benchmarks
+	@hack/bench-forecast.sh
+
 ##@ Keep it clean
 .PHONY: lint
 lint: ## gofmt, go vet and golangci-lint
@@ -102,4 +106,4 @@ clean: ## Remove what was built
 
 .PHONY: help
 help:
-	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-zA-Z_0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-zA-Z_0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

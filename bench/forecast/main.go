@@ -1,5 +1,5 @@
 // Command forecast measures forecasts on rolling origins over a folder of traces, or over the hourly set of the M4 competition, beside the
-// peers', and prints the tables of docs/benchmarks/forecast.md. hack/bench-forecast.sh runs it.
+// peers', and writes the tables of docs/benchmarks/forecast.md. hack/bench-forecast.sh runs it.
 package main
 
 import (
@@ -9,59 +9,100 @@ import (
 	"os"
 	"strings"
 
-	"github.com/springtide/springtide/forecast/backtest"
+	pure "github.com/springtide/springtide/forecast/backtest"
 )
 
 // levels are the quantiles that losses and coverage are taken at.
 var levels = []float64{0.5, 0.9, 0.95, 0.99}
 
+type options struct {
+	traces, m4, only, steps, out string
+	m4Test, peers                bool
+}
+
 func main() {
 	var o options
-	flag.StringVar(&o.traces, "traces", "", "folder of traces, NAME.csv.gz with the columns ts,value in any subfolder")
+	flag.StringVar(&o.traces, "traces", "", "folder of traces: NAME.csv.gz with the columns ts,value, in any subfolder")
 	flag.StringVar(&o.m4, "m4", "", "folder of Hourly-train.csv.gz and Hourly-test.csv.gz")
 	flag.BoolVar(&o.m4Test, "m4-test", false, "score the test part of M4 instead of origins within its training part")
 	flag.BoolVar(&o.peers, "peers", false, "measure the peers too")
 	flag.StringVar(&o.only, "only", "", "measure these models alone, by name, separated by commas")
-	flag.BoolVar(&o.bySeries, "by-series", false, "print the measures of each series too")
-	out := flag.String("out", "-", "Markdown file to write, - for standard output")
+	flag.StringVar(&o.steps, "steps", "", "score these steps of the horizon alone, as in 1-12")
+	flag.StringVar(&o.out, "out", "-", "Markdown file to write, - for standard output")
 	flag.Parse()
-	if err := run(o, *out); err != nil {
+	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		os.Exit(1)
 	}
 }
 
-type options struct {
-	traces, m4, only        string
-	m4Test, peers, bySeries bool
+func run(o options) error {
+	if flag.NArg() > 0 || o.traces == "" && o.m4 == "" {
+		return fmt.Errorf("give --traces or --m4, and nothing else (found %q)", flag.Args())
+	}
+	var page strings.Builder
+	if o.traces != "" {
+		if err := benchTraces(&page, o); err != nil {
+			return err
+		}
+	}
+	if o.m4 != "" {
+		if err := benchM4(&page, o); err != nil {
+			return err
+		}
+	}
+	if o.out == "-" {
+		_, err := io.WriteString(os.Stdout, page.String())
+		return err
+	}
+	return os.WriteFile(o.out, []byte(page.String()), 0o644)
 }
 
-func run(o options, path string) error {
+func benchTraces(w io.Writer, o options) error {
+	traces, err := readTraces(o.traces)
+	if err != nil {
+		return err
+	}
 	ms, err := models(o)
 	if err != nil {
 		return err
 	}
-	var page strings.Builder
-	if o.traces != "" {
-		traces, err := readTraces(o.traces)
+	for _, p := range pure.Protocols() {
+		sets := pure.Traces(p, traces)
+		if err := keepSteps(sets, o.steps); err != nil {
+			return err
+		}
+		title := "Traces at " + p.Name
+		r, err := measure(title, sets, ms)
 		if err != nil {
 			return err
 		}
-		for _, p := range backtest.Protocols() {
-			sets := backtest.Traces(p, traces)
-			write(&page, "Traces, "+p.Name, measure(sets, ms), o.bySeries)
-		}
+		fmt.Fprintf(w, "## %s\n\n%d steps ahead from up to %d origins %d steps apart, each from up to %d steps of history.\n\n",
+			title, p.Horizon, p.Origins, p.Gap, p.History)
+		write(w, &r, true)
 	}
-	if o.m4 != "" {
-		sets, title, err := readM4(o.m4, o.m4Test)
-		if err != nil {
-			return err
-		}
-		write(&page, title, measure(sets, ms), o.bySeries)
-	}
-	if path == "-" {
-		_, err := io.WriteString(os.Stdout, page.String())
+	return nil
+}
+
+func benchM4(w io.Writer, o options) error {
+	sets, title, err := readM4(o.m4, o.m4Test)
+	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, []byte(page.String()), 0o644)
+	if err := keepSteps(sets, o.steps); err != nil {
+		return err
+	}
+	ms, err := models(o)
+	if err != nil {
+		return err
+	}
+	ms = append(ms, naive2())
+	r, err := measure(title, sets, ms)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "## %s\n\n", title)
+	writeOWA(w, &r)
+	write(w, &r, false)
+	return nil
 }

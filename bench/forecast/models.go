@@ -1,88 +1,75 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"math"
 	"os"
-	"runtime"
-	"slices"
 	"strings"
-	"sync"
-	"time"
 
-	"github.com/springtide/springtide/forecast/backtest"
+	pure "github.com/springtide/springtide/forecast/backtest"
 	"github.com/springtide/springtide/forecast/peer"
-	"github.com/springtide/springtide/forecast/plain"
-	"github.com/springtide/springtide/forecast/score"
+	"github.com/springtide/springtide/internal/backtest"
 )
 
-type model struct {
-	name     string
-	forecast plain.Forecaster
-}
-
 // models are ours and, where asked for, the peers'.
-func models(o options) ([]model, error) {
-	all := []model{{"springtide", plain.Ours}}
-	for _, p := range peer.All() {
-		all = append(all, model{p.Name, p.Forecast})
-	}
+func models(o options) ([]backtest.Model, error) {
+	var names []string
 	if o.only != "" {
-		var out []model
-		for name := range strings.SplitSeq(o.only, ",") {
-			i := slices.IndexFunc(all, func(m model) bool { return m.name == name })
-			if i < 0 {
-				return nil, fmt.Errorf("--only: no model %q", name)
-			}
-			out = append(out, all[i])
-		}
-		return out, nil
+		names = strings.Split(o.only, ",")
 	}
-	if !o.peers {
-		return all[:1], nil
+	ms, err := backtest.Pick(names, o.peers)
+	if err != nil {
+		return nil, fmt.Errorf("--only: %w", err)
 	}
-	return all, nil
+	return ms, nil
 }
 
-// measure asks every model at every origin, as many at once as there are processors: times are those of a machine with all of them busy.
-func measure(sets []backtest.Set, ms []model) backtest.Result {
-	names := make([]string, len(ms))
-	for i, m := range ms {
-		names[i] = m.name
-	}
-	board := backtest.NewBoard(levels, names)
-	quantiles := score.Quantiles(levels)
-	type job struct{ model, set int }
-	type done struct {
-		tallies []*score.Tally
-		took    time.Duration
-	}
-	results := make([]done, len(ms)*len(sets))
-	jobs := make(chan job)
-	var wait sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		wait.Go(func() {
-			for j := range jobs {
-				s := &sets[j.set]
-				begin := time.Now()
-				f := backtest.Evaluate(s, quantiles, ms[j.model].forecast)
-				took := time.Since(begin)
-				results[j.model*len(sets)+j.set] = done{backtest.Score(s, levels, quantiles, f), took}
-			}
-		})
-	}
-	for m := range ms {
-		for s := range sets {
-			jobs <- job{m, s}
+// naive2Name is M4's yardstick, by which OWA is measured.
+const naive2Name = "naive2"
+
+func naive2() backtest.Model {
+	return backtest.Model{Name: naive2Name, Forecast: peer.AsShipped(peer.Naive2), Alone: true}
+}
+
+// measure asks every model at every origin.
+func measure(title string, sets []pure.Set, ms []backtest.Model) (pure.Result, error) {
+	last := 0
+	r, _, err := backtest.Run(context.Background(), sets, ms, backtest.Options{Levels: levels, Progress: func(done, total int) {
+		if tenth := 10 * done / total; tenth > last {
+			last = tenth
+			fmt.Fprintf(os.Stderr, "%s: %d of %d forecasts\n", title, done, total)
 		}
-		fmt.Fprintf(os.Stderr, "%s\n", ms[m].name)
+	}})
+	return r, err
+}
+
+// keepSteps forgets what came at other steps of the horizon than those from the first to the last that are named, as in "1-12".
+func keepSteps(sets []pure.Set, steps string) error {
+	if steps == "" {
+		return nil
 	}
-	close(jobs)
-	wait.Wait()
-	for m := range ms {
-		for s := range sets {
-			r := results[m*len(sets)+s]
-			board.Add(m, &sets[s], r.tallies, r.took)
+	var first, last int
+	if n, err := fmt.Sscanf(steps, "%d-%d", &first, &last); n != 2 || err != nil || first < 1 || last < first {
+		return fmt.Errorf("--steps %q: write the first and the last step, as in 1-12", steps)
+	}
+	for s := range sets {
+		for c := range sets[s].Cases {
+			// The traces' values are shared between origins, so what is forgotten is forgotten in a copy.
+			sets[s].Cases[c].Actual = forget(sets[s].Cases[c].Actual, first-1, last)
 		}
 	}
-	return board.Result()
+	return nil
+}
+
+// forget copies values, with gaps outside of [from, to).
+func forget(values []float64, from, to int) []float64 {
+	out := make([]float64, len(values))
+	for j, v := range values {
+		out[j] = v
+		if j < from || j >= to {
+			out[j] = math.NaN()
+		}
+	}
+	return out
 }

@@ -49,7 +49,7 @@ type clients struct {
 	facts func(context.Context) (*fleet.Snapshot, error)
 }
 
-// operatorCommands are the verbs of operators: everything but `run` and `forecast`.
+// operatorCommands are the verbs of operators: everything but `run`, `forecast` and `backtest`.
 func operatorCommands() []*cobra.Command { return operatorCommandsOn(connect) }
 
 func operatorCommandsOn(connect func(*cliOptions) (*clients, error)) []*cobra.Command {

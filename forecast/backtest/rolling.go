@@ -29,12 +29,10 @@ const leastPeriods = 2
 func (r Rolling) Sets(all []plain.History) (sets []Set, skipped []string) {
 	used := make([]bool, len(all))
 	for _, group := range cohorts(all, r.Horizon) {
-		end := all[group[0]].End()
-		slices.Sort(group) // in the order in which they were given
 		for k := range r.Origins {
 			s := Set{Origin: k, Horizon: r.Horizon, Options: r.Options}
-			for _, i := range group {
-				at := end.Add(-time.Duration(r.Horizon+k*r.Stride) * all[i].Step)
+			for _, i := range group.members {
+				at := group.end.Add(-time.Duration(r.Horizon+k*r.Stride) * all[i].Step)
 				if c, ok := r.cut(all[i], at); ok {
 					s.Cases = append(s.Cases, c)
 					used[i] = true
@@ -53,8 +51,14 @@ func (r Rolling) Sets(all []plain.History) (sets []Set, skipped []string) {
 	return sets, skipped
 }
 
-// cohorts groups series by their step and, roughly, their end; the first of a group ends last.
-func cohorts(all []plain.History, horizon int) [][]int {
+// cohort is a group of series that share their origins: end is the newest of their ends, members are rising.
+type cohort struct {
+	end     time.Time
+	members []int
+}
+
+// cohorts groups series by their step and, roughly, their end, in the order of each group's first member.
+func cohorts(all []plain.History, horizon int) []cohort {
 	order := make([]int, 0, len(all))
 	for i := range all {
 		if all[i].Step > 0 && all[i].Len() > 0 {
@@ -62,18 +66,22 @@ func cohorts(all []plain.History, horizon int) [][]int {
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return all[b].End().Compare(all[a].End()) })
-	var out [][]int
+	var out []cohort
 next:
 	for _, i := range order {
 		for g := range out {
-			first := all[out[g][0]]
-			if first.Step == all[i].Step && 2*first.End().Sub(all[i].End()) < time.Duration(horizon)*first.Step {
-				out[g] = append(out[g], i)
+			step := all[out[g].members[0]].Step
+			if step == all[i].Step && 2*out[g].end.Sub(all[i].End()) < time.Duration(horizon)*step {
+				out[g].members = append(out[g].members, i)
 				continue next
 			}
 		}
-		out = append(out, []int{i})
+		out = append(out, cohort{end: all[i].End(), members: []int{i}})
 	}
+	for g := range out {
+		slices.Sort(out[g].members)
+	}
+	slices.SortFunc(out, func(a, b cohort) int { return a.members[0] - b.members[0] })
 	return out
 }
 

@@ -21,8 +21,8 @@ type Protocol struct {
 // Protocols are those of the bench: a day at five minutes, two days at an hour.
 func Protocols() []Protocol {
 	return []Protocol{
-		{Name: "5min", Step: 5 * time.Minute, Horizon: 288, History: 28 * 288, Origins: 4, Gap: 288 + 84, Day: 288},
-		{Name: "hour", Step: time.Hour, Horizon: 48, History: 56 * 24, Origins: 6, Gap: 48 + 7, Day: 24},
+		{Name: "5 min", Step: 5 * time.Minute, Horizon: 288, History: 28 * 288, Origins: 4, Gap: 288 + 84, Day: 288},
+		{Name: "1 h", Step: time.Hour, Horizon: 48, History: 56 * 24, Origins: 6, Gap: 48 + 7, Day: 24},
 	}
 }
 

@@ -58,8 +58,8 @@ func WQL(quantiles, actual []float64, paths [][]float64) float64 {
 }
 
 // touching is how far, as a share of the value, an actual value may exceed a path and still lie on it: the path of a constant series went
-// through a scale and back, and forecasts are written with nine digits.
-const touching = 1e-9
+// through a logarithm and back and was written with nine digits. A millionth decides nothing about a load.
+const touching = 1e-6
 
 // Coverage is the share of steps whose actual value is at or below the path: of a good q quantile, q.
 func Coverage(actual, path []float64) float64 {

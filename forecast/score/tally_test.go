@@ -97,8 +97,8 @@ func TestIntervalOfTally(t *testing.T) {
 }
 
 func TestCoverageOfTheSameNumber(t *testing.T) {
-	if got := Coverage([]float64{7, 7}, []float64{7 * (1 - 1e-15), 7 * (1 - 1e-6)}); got != 0.5 {
-		t.Errorf("coverage %v, want 0.5: what rounding took from a path is no miss, a millionth is", got)
+	if got := Coverage([]float64{7, 7}, []float64{7 * (1 - 1e-7), 7 * (1 - 1e-5)}); got != 0.5 {
+		t.Errorf("coverage %v, want 0.5: what rounding took from a path is no miss, a hundred-thousandth is", got)
 	}
 }
 
