@@ -15,14 +15,15 @@ func (m *maker) follow() {
 	for i := range s.Loans {
 		l := &s.Loans[i]
 		node := s.Node(l.Node)
-		if node == nil && !l.Phase.Ended() {
-			m.move(MoveNodeGone, *l, l.NodeGone(s.At), Why{"NodeGone", fmt.Sprintf("machine %s (%s) is gone", l.NodeName, l.Node)})
-			continue
-		}
 		if s.Frozen != "" {
-			if !l.Phase.Ended() && l.Phase != fleet.Lent {
+			// A lent parcel has no next step to wait for, unless its machine is gone.
+			if !l.Phase.Ended() && (l.Phase != fleet.Lent || node == nil) {
 				m.withhold("loan "+string(l.ID), "next step from "+string(l.Phase), "freeze: "+s.Frozen, Why{"Frozen", s.Frozen})
 			}
+			continue
+		}
+		if node == nil && !l.Phase.Ended() {
+			m.move(MoveNodeGone, *l, l.NodeGone(s.At), Why{"NodeGone", fmt.Sprintf("machine %s (%s) is gone", l.NodeName, l.Node)})
 			continue
 		}
 		if l.Phase.Ended() {

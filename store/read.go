@@ -69,6 +69,20 @@ func (s *Store) Between(ctx context.Context, from, to time.Time) ([]Entry, error
 	return s.entries(ctx, `WHERE at >= ? AND at <= ? ORDER BY id`, micros(from), micros(to))
 }
 
+// LastCycle is the time of the newest cycle that the store knows, by the clock of the cycles; zero when it knows none. Cycles that decided
+// nothing new show by their decisions.
+func (s *Store) LastCycle(ctx context.Context) (time.Time, error) {
+	var newest sql.NullInt64
+	err := s.with(ctx, s.o.BulkTimeout, func(ctx context.Context) error {
+		return s.query(ctx, func(rows *sql.Rows) error { return rows.Scan(&newest) },
+			`SELECT max(at) FROM (SELECT max(until) AS at FROM records UNION ALL SELECT max(at) AS at FROM decisions) AS newest`)
+	})
+	if err != nil || !newest.Valid {
+		return time.Time{}, err
+	}
+	return fromMicros(newest.Int64), nil
+}
+
 func (s *Store) entries(ctx context.Context, where string, args ...any) ([]Entry, error) {
 	var out []Entry
 	err := s.with(ctx, s.o.BulkTimeout, func(ctx context.Context) error {

@@ -157,6 +157,9 @@ func migrationsOf(t *testing.T, s *Store) *goose.Provider {
 
 func testJournal(t *testing.T, w world) {
 	s := open(t, w.dsn(t), Options{})
+	if at, err := s.LastCycle(t.Context()); err != nil || !at.IsZero() {
+		t.Errorf("the last cycle of an empty journal: %s, %v", at, err)
+	}
 	observed := cycle(4)
 	observed.Plan.Withheld = []planner.Withheld{{Subject: "service shop/pay", Action: "scale 9 -> 4", By: "mode Observe", Why: planner.Why{Message: "the ebb"}}}
 	held := cycle(5)
@@ -193,6 +196,19 @@ func testJournal(t *testing.T, w world) {
 	}
 	if got, err := s.About(t.Context(), KindService, "shop/cart", 1); err != nil || len(got) != 1 || got[0].Revision != 5 {
 		t.Errorf("the newest one: %+v, %v", got, err)
+	}
+	if at, err := s.LastCycle(t.Context()); err != nil || !at.Equal(held.At) {
+		t.Errorf("the last cycle: %s, %v; want %s", at, err, held.At)
+	}
+	later := held.At.Add(time.Hour)
+	if err := s.SaveDecisions(t.Context(), map[fleet.ServiceID][]hpa.Decision{"shop/cart": {{At: later}}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.LoadDecisions(t.Context(), later); err != nil { // which writes them
+		t.Fatal(err)
+	}
+	if at, err := s.LastCycle(t.Context()); err != nil || !at.Equal(later) {
+		t.Errorf("the last cycle, which only decided: %s, %v; want %s", at, err, later)
 	}
 	between, err := s.Between(t.Context(), scaled, scaled)
 	if err != nil || len(between) != 1 {

@@ -127,7 +127,8 @@ func priorityOf(s string) fleet.JobPriority {
 	return fleet.PriorityLow
 }
 
-func newFestivalFacts(a *v1alpha1.FestivalPlan) fleet.Festival {
+// FestivalOf is the plan as the planner knows it. A lift narrows the festival and never widens it.
+func FestivalOf(a *v1alpha1.FestivalPlan) fleet.Festival {
 	f := fleet.Festival{ID: a.Name, Start: timeOf(&a.Spec.Start), End: timeOf(&a.Spec.End), Approved: a.Spec.Approved, TakeStable: a.Spec.TakeStable}
 	for i := range a.Spec.Lifts {
 		l := &a.Spec.Lifts[i]
@@ -138,7 +139,6 @@ func newFestivalFacts(a *v1alpha1.FestivalPlan) fleet.Festival {
 			Start:   f.Start,
 			End:     f.End,
 		}
-		// A lift narrows the festival and never widens it.
 		if l.Start != nil && l.Start.After(lift.Start) {
 			lift.Start = timeOf(l.Start)
 		}

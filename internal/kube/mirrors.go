@@ -81,7 +81,7 @@ func newMirrors(client kubernetes.Interface, dyn dynamic.Interface, o Options, o
 		loans:     newMirror("loans", dynamicInformer(gvrLoans), newOwn(gvrLoans, newLoanFacts)),
 		shares:    newMirror("nodeshares", dynamicInformer(gvrShares), newOwn(gvrShares, newShareFacts)),
 		jobs:      newMirror("elasticjobs", dynamicInformer(gvrJobs), newOwn(gvrJobs, newJobFacts)),
-		festivals: newMirror("festivalplans", dynamicInformer(gvrFestivals), newOwn(gvrFestivals, newFestivalFacts)),
+		festivals: newMirror("festivalplans", dynamicInformer(gvrFestivals), newOwn(gvrFestivals, FestivalOf)),
 	}
 	if optional.topologies {
 		m.topologies = newMirror("noderesourcetopologies", dynamicInformer(gvrTopologies), newTopologyFacts)
