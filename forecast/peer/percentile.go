@@ -20,9 +20,9 @@ func CranePercentile(h []float64, s Seasons, horizon int) []float64 {
 	return hold(w.quantile(cranePercentile)*(1+cranePercentileMargin), horizon)
 }
 
-// What a moving-window recommender ships: the 95th percentile of usage that halves in half a day, and the lower margin of 10 to 15 %
-// (K. Rzadca et al., "Autopilot: workload autoscaling at Google", EuroSys 2020, which gives the form; half-life and margin as in
-// peers' defaults).
+// What a moving-window recommender does: the 95th percentile of usage that counts half as much after half a day, and the lower of the
+// margins of 10 to 15 %. (K. Rzadca et al., "Autopilot: workload autoscaling at Google", EuroSys 2020, gives the form; it leaves the
+// percentile to the class of the job.)
 const (
 	windowPercentile   = 0.95
 	windowHalfLifeDays = 0.5
