@@ -27,15 +27,7 @@ func newAdoptCommand(o *cliOptions) *cobra.Command {
 			"the HPA back.",
 		Example: "  springtide adopt shop/cart --dry-run=client",
 		Args:    exactly("HPA"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			name, err := o.nameOf(args[0])
-			if err != nil {
-				return err
-			}
-			c, err := o.connect(o)
-			if err != nil {
-				return err
-			}
+		RunE: o.about(func(cmd *cobra.Command, c *clients, name fleet.Name) error {
 			hpa, err := c.core.AutoscalingV2().HorizontalPodAutoscalers(name.Namespace).Get(cmd.Context(), name.Name, metav1.GetOptions{})
 			if err != nil {
 				return fmt.Errorf("read HorizontalPodAutoscaler %s: %w", name, err)
@@ -45,7 +37,7 @@ func newAdoptCommand(o *cliOptions) *cobra.Command {
 				return err
 			}
 			return o.createService(cmd, c, s)
-		},
+		}),
 	}
 	cmd.Flags().Int32Var(&utilisation, "utilisation", 0, "CPU utilisation in percent of the requests that the SLO allows; the HPA's CPU target when 0")
 	o.changing(cmd)

@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/springtide/springtide/api/v1alpha1"
-	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/validate/offline"
 )
 
@@ -39,15 +38,7 @@ func newFestivalApplyCommand(o *cliOptions) *cobra.Command {
 		Long: "Judge a festival plan and give it to the cluster by server-side apply. With --approve it says approved: true, whatever the file says;\n" +
 			"without it the file's word stands, and a plan that is not approved is only reckoned.",
 		Args: exactly(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			plans, err := readPlans(path, cmd.InOrStdin())
-			if err != nil {
-				return err
-			}
-			c, err := o.connect(o)
-			if err != nil {
-				return err
-			}
+		RunE: o.withPlans(&path, func(cmd *cobra.Command, c *clients, plans []*festivalPlan) error {
 			for _, p := range plans {
 				if approve {
 					if err := unstructured.SetNestedField(p.raw, true, "spec", "approved"); err != nil {
@@ -68,7 +59,7 @@ func newFestivalApplyCommand(o *cliOptions) *cobra.Command {
 				}
 			}
 			return nil
-		},
+		}),
 	}
 	o.planFile(cmd, &path)
 	cmd.Flags().BoolVar(&approve, "approve", false, "let the plan act")
@@ -80,6 +71,21 @@ func newFestivalApplyCommand(o *cliOptions) *cobra.Command {
 func (o *cliOptions) planFile(cmd *cobra.Command, path *string) {
 	cmd.Flags().StringVarP(path, "filename", "f", "", "file with the plan, or - for standard input")
 	required(cmd, "filename")
+}
+
+// withPlans is the head of the festival's verbs: the plans of a file, and the cluster that they are for.
+func (o *cliOptions) withPlans(path *string, run func(cmd *cobra.Command, c *clients, plans []*festivalPlan) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, _ []string) error {
+		plans, err := readPlans(*path, cmd.InOrStdin())
+		if err != nil {
+			return err
+		}
+		c, err := o.connect(o)
+		if err != nil {
+			return err
+		}
+		return run(cmd, c, plans)
+	}
 }
 
 // festivalPlan is a plan of a file, and the object as it was written.
@@ -125,26 +131,4 @@ func readPlans(path string, stdin io.Reader) ([]*festivalPlan, error) {
 		return nil, usageError{fmt.Errorf("%s: holds no FestivalPlan", path)}
 	}
 	return out, nil
-}
-
-// festivalOf is the plan as the planner knows it. A lift narrows the festival and never widens it.
-func festivalOf(p *v1alpha1.FestivalPlan) fleet.Festival {
-	f := fleet.Festival{ID: p.Name, Start: p.Spec.Start.Time, End: p.Spec.End.Time, Approved: p.Spec.Approved, TakeStable: p.Spec.TakeStable}
-	for _, l := range p.Spec.Lifts {
-		lift := fleet.Lift{Service: fleet.ServiceID(fleet.Name{Namespace: l.Namespace, Name: l.Service}.String()), Start: f.Start, End: f.End}
-		if l.LoadPercent != nil {
-			lift.Factor = float64(*l.LoadPercent) / 100
-		}
-		if l.FloorReplicas != nil {
-			lift.Floor = *l.FloorReplicas
-		}
-		if l.Start != nil {
-			lift.Start = l.Start.Time
-		}
-		if l.End != nil {
-			lift.End = l.End.Time
-		}
-		f.Lifts = append(f.Lifts, lift)
-	}
-	return f
 }

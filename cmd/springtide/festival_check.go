@@ -13,6 +13,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/internal/kube"
 )
 
 // planCheck is what the check of one plan found.
@@ -36,17 +37,9 @@ func newFestivalCheckCommand(o *cliOptions) *cobra.Command {
 			"such hours are marked. Exit code 1 when an hour is short, a lift is cut by its service's bounds, or a service is not there.",
 		Example: "  springtide festival check -f double-eleven.yaml --store sqlite://springtide.db",
 		Args:    exactly(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			plans, err := readPlans(path, cmd.InOrStdin())
-			if err != nil {
-				return err
-			}
-			c, err := o.connect(o)
-			if err != nil {
-				return err
-			}
+		RunE: o.withPlans(&path, func(cmd *cobra.Command, c *clients, plans []*festivalPlan) error {
 			return o.checkPlans(cmd.Context(), c, plans, cmd.OutOrStdout())
-		},
+		}),
 	}
 	o.planFile(cmd, &path)
 	o.cluster(cmd)
@@ -68,7 +61,7 @@ func (o *cliOptions) checkPlans(ctx context.Context, c *clients, plans []*festiv
 	checks := make([]planCheck, len(plans))
 	problems := 0
 	for i, p := range plans {
-		f := festivalOf(&p.FestivalPlan)
+		f := kube.FestivalOf(&p.FestivalPlan)
 		checks[i] = planCheck{Plan: p.Name, Hours: hpa.FestivalCheck(f, facts.Services, known.tides, known.portraits, onlineSupply(facts))}
 		for _, l := range f.Lifts {
 			if facts.Service(l.Service) == nil && !slices.Contains(checks[i].Unknown, string(l.Service)) {

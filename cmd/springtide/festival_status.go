@@ -11,6 +11,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube"
 )
 
 func newFestivalStatusCommand(o *cliOptions) *cobra.Command {
@@ -21,21 +22,13 @@ func newFestivalStatusCommand(o *cliOptions) *cobra.Command {
 		Long: "Say how far the plans of a file are in the cluster: phase and conditions, and for each lift what the service runs now against its\n" +
 			"floor. Exit code 1 when a plan is not there or was not accepted.",
 		Args: exactly(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			plans, err := readPlans(path, cmd.InOrStdin())
-			if err != nil {
-				return err
-			}
-			c, err := o.connect(o)
-			if err != nil {
-				return err
-			}
+		RunE: o.withPlans(&path, func(cmd *cobra.Command, c *clients, plans []*festivalPlan) error {
 			var problems []error
 			for _, p := range plans {
 				problems = append(problems, o.planStatus(cmd.Context(), c, p.Name, cmd.OutOrStdout()))
 			}
 			return errors.Join(problems...)
-		},
+		}),
 	}
 	o.planFile(cmd, &path)
 	o.cluster(cmd)
@@ -57,7 +50,7 @@ func (o *cliOptions) planStatus(ctx context.Context, c *clients, name string, ou
 	p := &page{title: "Plan " + name}
 	p.add("Phase", "%s, approved: %t", orNone(plan.Status.Phase), plan.Spec.Approved)
 	p.add("Time", "%s until %s", stamp(&plan.Spec.Start), stamp(&plan.Spec.End))
-	lifts := festivalOf(plan).Lifts
+	lifts := kube.FestivalOf(plan).Lifts
 	rows := make([][]string, len(lifts))
 	for i, l := range lifts {
 		now := "not there"

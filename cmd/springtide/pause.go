@@ -24,7 +24,7 @@ func newPauseCommand(o *cliOptions) *cobra.Command {
 			"springtide services shows what would be done. springtide resume ends the pause.",
 		Example: "  springtide pause shop/cart --in",
 		Args:    exactly("SERVICE"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: o.about(func(cmd *cobra.Command, c *clients, name fleet.Name) error {
 			pause := fleet.PauseAll
 			switch {
 			case in && out:
@@ -33,8 +33,8 @@ func newPauseCommand(o *cliOptions) *cobra.Command {
 			case out:
 				pause = fleet.PauseOut
 			}
-			return o.setPause(cmd, args[0], pause)
-		},
+			return o.setPause(cmd, c, name, pause)
+		}),
 	}
 	cmd.Flags().BoolVar(&in, "in", false, "stop scale-in alone")
 	cmd.Flags().BoolVar(&out, "out", false, "stop scale-out alone")
@@ -46,9 +46,9 @@ func newResumeCommand(o *cliOptions) *cobra.Command {
 		Use:   "resume SERVICE",
 		Short: "End the pause of one service",
 		Args:  exactly("SERVICE"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.setPause(cmd, args[0], fleet.PauseNone)
-		},
+		RunE: o.about(func(cmd *cobra.Command, c *clients, name fleet.Name) error {
+			return o.setPause(cmd, c, name, fleet.PauseNone)
+		}),
 	})
 }
 
@@ -61,15 +61,7 @@ func (o *cliOptions) changing(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-func (o *cliOptions) setPause(cmd *cobra.Command, arg string, pause fleet.Pause) error {
-	name, err := o.nameOf(arg)
-	if err != nil {
-		return err
-	}
-	c, err := o.connect(o)
-	if err != nil {
-		return err
-	}
+func (o *cliOptions) setPause(cmd *cobra.Command, c *clients, name fleet.Name, pause fleet.Pause) error {
 	s, err := get[v1alpha1.ElasticService](cmd.Context(), c, services, name)
 	if err != nil {
 		return err

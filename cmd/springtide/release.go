@@ -20,17 +20,7 @@ func newReleaseCommand(o *cliOptions) *cobra.Command {
 			"the HPA gets the minReplicas that it had before the first floor, and loses every mark of ours. With --delete the ElasticService goes\n" +
 			"too. A service under actuation Scale has no HPA to give back: its mode is set to Observe, and it keeps its replicas.",
 		Args: exactly("SERVICE"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			name, err := o.nameOf(args[0])
-			if err != nil {
-				return err
-			}
-			c, err := o.connect(o)
-			if err != nil {
-				return err
-			}
-			return o.release(cmd, c, name, remove)
-		},
+		RunE: o.about(func(cmd *cobra.Command, c *clients, name fleet.Name) error { return o.release(cmd, c, name, remove) }),
 	}
 	cmd.Flags().BoolVar(&remove, "delete", false, "delete the ElasticService as well")
 	return o.changing(cmd)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -90,6 +91,21 @@ func (o *cliOptions) nameOf(arg string) (fleet.Name, error) {
 		return n, usageError{fmt.Errorf("%q: %w", arg, errNoNamespace)}
 	}
 	return n, nil
+}
+
+// about is the head of verbs that do something about one namespaced object: its name, and the cluster that it is in.
+func (o *cliOptions) about(run func(cmd *cobra.Command, c *clients, name fleet.Name) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		name, err := o.nameOf(args[0])
+		if err != nil {
+			return err
+		}
+		c, err := o.connect(o)
+		if err != nil {
+			return err
+		}
+		return run(cmd, c, name)
+	}
 }
 
 // amountText prints an amount of capacity.
