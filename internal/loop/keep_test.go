@@ -33,6 +33,17 @@ func TestDecisionsAreKept(t *testing.T) {
 	}
 }
 
+// Leads reckon with the pace of the loop where that is slower than the planner's own figure, and never with a faster one.
+func TestThePlanKnowsThePace(t *testing.T) {
+	for react, want := range map[time.Duration]time.Duration{15 * time.Second: time.Minute, 5 * time.Minute: 5 * time.Minute} {
+		o := DefaultOptions()
+		o.React = react
+		if got := New(Ports{}, o).o.Planner.Interval; got != want {
+			t.Errorf("a cycle each %s is planned for as one each %s, want %s", react, got, want)
+		}
+	}
+}
+
 // Loans that were begun count for an hour; those that were planned and not carried out do not.
 func TestBegunLoansAreCounted(t *testing.T) {
 	l := New(Ports{}, DefaultOptions())

@@ -82,6 +82,8 @@ func New(p Ports, o Options) *Loop {
 	if p.Log == nil {
 		p.Log = slog.New(slog.DiscardHandler)
 	}
+	// A plan that is to hold until the next one must not reckon with an earlier one.
+	o.Planner.Interval = max(o.Planner.Interval, o.React)
 	return &Loop{p: p, o: o,
 		portraits: map[fleet.ServiceID]portrait.Portrait{}, tides: map[fleet.ServiceID]forecast.Tide{},
 		decisions: map[fleet.ServiceID][]hpa.Decision{}, summaries: map[fleet.ServiceID]Summary{},

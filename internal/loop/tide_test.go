@@ -90,14 +90,16 @@ func (v *witness) cycles(kind fleet.ParcelKind) int {
 	return n
 }
 
-// A day and a night in a small fleet: the ebb lends machines and sockets, the flood finds its replicas ready and its machines home.
+// From the ebb to the height of the flood in a small fleet: the ebb lends machines and sockets, the flood finds its replicas ready and its
+// machines home.
 func TestTheTideMovesMachines(t *testing.T) {
 	t.Parallel()
 	o := looptest.Default()
-	o.Services, o.Online = 5, 8
+	o.Services, o.Online, o.Peak = 4, 6, 30
+	o.Start = o.Start.Add(5 * time.Hour)
 	w := looptest.New(o)
 	v := watch(t, w)
-	run(t, w, 1, 21*time.Hour)
+	run(t, w, 1, 16*time.Hour)
 
 	for _, kind := range []fleet.ParcelKind{fleet.KindNode, fleet.KindSocket} {
 		if v.cycles(kind) == 0 {
