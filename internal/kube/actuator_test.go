@@ -342,8 +342,8 @@ func adopted() *autoscalingv2.HorizontalPodAutoscaler {
 	h.Spec.MinReplicas = ptr(int32(9))
 	h.Annotations = map[string]string{v1alpha1.AnnotationAdopted: "3", v1alpha1.AnnotationLeaderEpoch: "6", "team": "shop"}
 	h.ManagedFields = []metav1.ManagedFieldsEntry{
-		{Manager: "helm", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "autoscaling/v2", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:maxReplicas":{}}}`)}},
-		{Manager: v1alpha1.FieldManager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "autoscaling/v2", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:minReplicas":{}}}`)}},
+		{Manager: "helm", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "autoscaling/v2", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:maxReplicas":{}}}`)},
+		{Manager: v1alpha1.FieldManager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "autoscaling/v2", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:minReplicas":{}}}`)},
 	}
 	return h
 }

@@ -4,6 +4,8 @@ package kube
 
 import (
 	"context"
+	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +22,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
+	"github.com/springtide/springtide/forecast/model"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
@@ -306,14 +309,16 @@ func TestPlaneReport(t *testing.T) {
 	f.Spec = v1alpha1.FestivalPlanSpec{Start: metav1.Now(), End: metav1.NewTime(time.Now().Add(time.Hour)),
 		Lifts: []v1alpha1.FestivalLift{{Namespace: "default", Service: id, FloorReplicas: ptr(int32(3))}}}
 	p.create(t, gvrFestivals, f)
+	p.create(t, gvrLoans, loan("l-"+id, "n-"+id, "", 0, 0))
 	until(t, "the objects", func() bool {
 		s := p.snapshot(t)
-		return s.Service(svc) != nil && s.Pool(fleet.PoolID("p-"+id)) != nil && s.Job(fleet.JobID("default/"+id)) != nil && len(s.Festivals) > 0 && len(s.Tenants) > 0
+		return s.Service(svc) != nil && s.Pool(fleet.PoolID("p-"+id)) != nil && s.Job(fleet.JobID("default/"+id)) != nil && s.Loan(fleet.LoanID("l-"+id)) != nil && len(s.Festivals) > 0 && len(s.Tenants) > 0
 	})
 	long := strings.Repeat("a sentence that does not end ", 200)
 	s := p.snapshot(t)
 	rep := &loop.Report{Snapshot: s, Plan: &planner.Plan{}, Receipt: &loop.Receipt{Results: []loop.Result{{Action: actionScale, Subject: string(svc), Outcome: loop.Done}}},
-		Portraits: map[fleet.ServiceID]portrait.Portrait{svc: {Signal: portrait.CPU, Quality: portrait.Quality{Note: long}}},
+		Portraits: map[fleet.ServiceID]portrait.Portrait{svc: {Signal: portrait.CPU, Step: 5 * time.Minute, Learned: model.State{Cycle: model.CycleOf(5 * time.Minute)},
+			Quality: portrait.Quality{Note: long, Points: 10_000}}},
 		Tides:     map[fleet.ServiceID]forecast.Tide{svc: {Model: "blend", Note: long}},
 		Summaries: map[fleet.ServiceID]loop.Summary{svc: {From: time.Now().Add(-time.Hour), To: time.Now(), Verdict: long}}}
 	for i := range s.Services {
@@ -322,7 +327,7 @@ func TestPlaneReport(t *testing.T) {
 	if err := p.Report(t.Context(), rep); err != nil {
 		t.Fatal(err)
 	}
-	for gvr, name := range map[schema.GroupVersionResource]string{gvrServices: "default/" + id, gvrPools: "p-" + id, gvrQuotas: "q-" + id, gvrJobs: "default/" + id, gvrFestivals: "f-" + id} {
+	for gvr, name := range map[schema.GroupVersionResource]string{gvrServices: "default/" + id, gvrPools: "p-" + id, gvrQuotas: "q-" + id, gvrJobs: "default/" + id, gvrFestivals: "f-" + id, gvrLoans: "l-" + id} {
 		n := fleet.ParseName(name)
 		u, err := p.dyn.Resource(gvr).Namespace(n.Namespace).Get(t.Context(), n.Name, metav1.GetOptions{})
 		if err != nil {
@@ -332,6 +337,26 @@ func TestPlaneReport(t *testing.T) {
 			t.Errorf("%s %s: %d conditions, epoch %d", gvr.Resource, name, len(list), epochOn(u))
 		}
 	}
+	// The fullest ledger, of owners with the longest names.
+	now := time.Now().UTC().Truncate(time.Second)
+	ledger := fleet.Ledger{}.ChargeRecalls(now, 3)
+	for i := range fleet.MaxLedgerOwners {
+		ledger = ledger.Charge(now, fmt.Sprintf("service %s/%0253d", strings.Repeat("n", 63), i), 2)
+	}
+	until(t, "the pool's status", func() bool {
+		o, ok := p.pools.get("", "p-"+id)
+		if !ok {
+			return false
+		}
+		next := *o.api
+		next.Status.Disruptions = ledgerStatus(&ledger)
+		_, err := p.Cluster.putStatus(t.Context(), gvrPools, &next)
+		if err != nil && !apierrors.IsConflict(err) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
+	until(t, "the ledger", func() bool { return reflect.DeepEqual(p.snapshot(t).Pool(fleet.PoolID("p-"+id)).Ledger, ledger) })
 	until(t, "the event", func() bool {
 		list, err := p.core.CoreV1().Events("default").List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + id + ",involvedObject.kind=ElasticJob"})
 		return err == nil && len(list.Items) == 1 && list.Items[0].Reason == "WorkloadNotFound"
