@@ -18,7 +18,7 @@ type right struct {
 	own                          bool
 }
 
-// controllerRights are all rights that the controller uses, and why in the order of its work.
+// controllerRights are all rights that the controller uses, and why in the order of its work: those that deploy/base grants.
 var controllerRights = []right{
 	// It watches.
 	{"", "nodes", "", "get list watch", false},
@@ -29,6 +29,9 @@ var controllerRights = []right{
 	{"apps", "replicasets", "", "get list watch", false},
 	{"batch", "jobs", "", "get list watch", false},
 	{"autoscaling", "horizontalpodautoscalers", "", "get list watch", false},
+	// The same of kinds that a cluster may not have: NUMA cells, and scalers not to fight with.
+	{"topology.node.k8s.io", "noderesourcetopologies", "", "get list watch", false},
+	{"keda.sh", "scaledobjects", "", "get list watch", false},
 	// It scales, by the scale subresource or by the floor of an HPA, and resizes Jobs.
 	{"apps", "deployments", "scale", "get patch", false},
 	{"apps", "statefulsets", "scale", "get patch", false},
@@ -49,7 +52,7 @@ var controllerRights = []right{
 	{v1alpha1.GroupVersion.Group, jobs, "", "get list watch", false},
 	{v1alpha1.GroupVersion.Group, festivals, "", "get list watch", false},
 	{v1alpha1.GroupVersion.Group, loans, "", "get list watch create delete", false},
-	{v1alpha1.GroupVersion.Group, shares, "", "get list watch create update delete", false},
+	{v1alpha1.GroupVersion.Group, shares, "", "get list watch create update", false},
 	{v1alpha1.GroupVersion.Group, services, "status", "update", false},
 	{v1alpha1.GroupVersion.Group, pools, "status", "update", false},
 	{v1alpha1.GroupVersion.Group, quotas, "status", "update", false},

@@ -4,17 +4,25 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/deploy/base"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/validate/offline"
 )
 
 // TestDoctorAsksPrometheus: a required metric that is missing is a problem, an optional one is advice.
@@ -43,6 +51,45 @@ func TestDoctorAsksPrometheus(t *testing.T) {
 	var out bytes.Buffer
 	_ = d.print(&out, "table")
 	golden(t, filepath.Join("testdata", "cluster", "metrics.txt"), out.String())
+}
+
+// TestDoctorAsksForWhatIsGranted: a right that deploy/base grants and doctor does not ask for would be missed too late, and one that it asks
+// for and nobody grants would send operators looking for nothing. That what is granted is what is used, internal/kube's tests say.
+func TestDoctorAsksForWhatIsGranted(t *testing.T) {
+	asked := map[string]bool{}
+	for _, r := range controllerRights {
+		for verb := range strings.FieldsSeq(r.verbs) {
+			line := fmt.Sprintf("%s %s, own namespace alone: %t", verb, r, r.own)
+			if asked[line] {
+				t.Errorf("%s: asked for twice", line)
+			}
+			asked[line] = true
+		}
+	}
+	text, err := base.Files.ReadFile("rbac.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	granted := map[string]bool{}
+	for _, doc := range offline.Documents(text) {
+		var role rbacv1.ClusterRole // a Role has the same rules, and the other kinds of the file have none
+		if err := yaml.Unmarshal(doc, &role); err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range role.Rules {
+			for _, group := range rule.APIGroups {
+				for _, resource := range rule.Resources {
+					for _, verb := range rule.Verbs {
+						name, sub, _ := strings.Cut(resource, "/")
+						granted[fmt.Sprintf("%s %s, own namespace alone: %t", verb, right{group: group, resource: name, subresource: sub}, role.Kind == "Role")] = true
+					}
+				}
+			}
+		}
+	}
+	if d := cmp.Diff(slices.Sorted(maps.Keys(granted)), slices.Sorted(maps.Keys(asked))); d != "" {
+		t.Errorf("rights (-granted in deploy/base +asked for by doctor):\n%s", d)
+	}
 }
 
 // TestOfflineWork: which pod templates land on lent machines, and which Jobs survive a recall.

@@ -33,7 +33,9 @@ func explainService(ctx context.Context, o *cliOptions, c *clients, arg string) 
 	p.add("Portrait", "%s", portraitText(st.Portrait))
 	p.add("Last two weeks", "%s", summaryText(st.Summary))
 	p.add("Last change", "%s", stamp(st.LastScaleTime))
-	p.windows(s.Spec.Windows, c.now())
+	if err := p.windows(ctx, o, s.Spec.Windows, c.now()); err != nil {
+		return nil, err
+	}
 	p.conditions(st.Conditions)
 	e := &explanation{page: p, Object: s}
 	return e, e.ground(ctx, o, c, "ElasticService", name)
@@ -89,8 +91,19 @@ func summaryText(s *v1alpha1.SummaryStatus) string {
 		s.CoreHours, s.ViolationMinutes, s.CoreHoursStatic, s.ViolationMinutesStatic, s.Verdict)
 }
 
-// windows says of each window whether it is open, and when it opens next. The clock is that of this machine.
-func (p *page) windows(ws []v1alpha1.Window, now time.Time) {
+// windows says of each window whether it is open, and when it opens next: as of the last cycle where the controller's store tells it, which
+// is right for a virtual clock and for a store that is read later too, else by the clock of this machine.
+func (p *page) windows(ctx context.Context, o *cliOptions, ws []v1alpha1.Window, now time.Time) error {
+	title := "Windows"
+	if o.store != "" && len(ws) > 0 {
+		at, err := lastCycle(ctx, o.store)
+		if err != nil {
+			return err
+		}
+		if !at.IsZero() {
+			now, title = at, "Windows at the last cycle, "+stamp(&metav1.Time{Time: at})
+		}
+	}
 	var rows [][]string
 	for i := range ws {
 		w := &ws[i]
@@ -106,7 +119,8 @@ func (p *page) windows(ws []v1alpha1.Window, now time.Time) {
 		}
 		rows = append(rows, []string{w.Name, state, next, boundText(w.MinReplicas), boundText(w.MaxReplicas)})
 	}
-	p.table("Windows", "", []string{"NAME", "STATE", "NEXT START", "MIN", "MAX"}, rows)
+	p.table(title, "", []string{"NAME", "STATE", "NEXT START", "MIN", "MAX"}, rows)
+	return nil
 }
 
 func boundText(n *int32) string {
