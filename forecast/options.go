@@ -1,6 +1,10 @@
 package forecast
 
-import "time"
+import (
+	"time"
+
+	"github.com/springtide/springtide/forecast/model"
+)
 
 // Options tune a projection. The zero value means the defaults.
 type Options struct {
@@ -15,6 +19,8 @@ type Options struct {
 	MaxStale time.Duration
 	// LeastScore is the quality below which the tide is not trusted, 0.5 by default: half of the last week must be known.
 	LeastScore float64
+	// Kin is what many services have taught together; nil where there is none.
+	Kin *model.Kin
 }
 
 const (

@@ -41,6 +41,9 @@ func Fold(p Portrait, b Batch, o Options) Portrait {
 		}
 	}
 	l := p.Learned.Open(from, recent, missing+n)
+	if o.Kin != nil {
+		l.Ask(o.Kin, series.GridIndex(o.KinUntil, p.Step))
+	}
 	for range missing {
 		l.Observe(math.NaN())
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/springtide/springtide/internal/series"
 )
 
-// Marshal writes a portrait in its compact binary form, about 15 KB at a grid of five minutes. Values of the history are rounded to one
+// Marshal writes a portrait in its compact binary form, about 20 KB at a grid of five minutes. Values of the history are rounded to one
 // part in ten thousand or better, learned figures to single precision; what [Unmarshal] returns marshals to the same bytes.
 func Marshal(p Portrait) ([]byte, error) { return p.MarshalBinary() }
 
@@ -28,7 +28,7 @@ const magic = "STP"
 
 // MarshalBinary implements [encoding.BinaryMarshaler], which encoding/gob uses too.
 func (p Portrait) MarshalBinary() ([]byte, error) {
-	w := writer{buf: append(make([]byte, 0, 16<<10), magic...)}
+	w := writer{buf: append(make([]byte, 0, 24<<10), magic...)}
 	w.uint(uint64(p.Version))
 	w.text(string(p.Service))
 	w.text(string(p.Signal))
@@ -167,6 +167,7 @@ func (w *writer) state(s *model.State) {
 	for i := range s.Blocks {
 		w.block(&s.Blocks[i])
 	}
+	w.fits(s)
 }
 
 func (r *reader) state(s *model.State) {
@@ -182,6 +183,7 @@ func (r *reader) state(s *model.State) {
 			r.block(&s.Blocks[i])
 		}
 	}
+	r.fits(s)
 }
 
 func (w *writer) block(b *model.Block) {
@@ -203,6 +205,7 @@ func (w *writer) block(b *model.Block) {
 	w.single(b.Band.RawLoss)
 	w.single(b.Band.Held.Mean)
 	w.single(b.Band.Held.N)
+	w.fit(b)
 }
 
 func (r *reader) block(b *model.Block) {
@@ -219,6 +222,7 @@ func (r *reader) block(b *model.Block) {
 	}
 	b.Band.LogLoss, b.Band.RawLoss = r.single(), r.single()
 	b.Band.Held = model.Usual{Mean: r.single(), N: r.single()}
+	r.fit(b)
 }
 
 // sketchGrain is how finely counts are kept: an eighth of a newest sample.

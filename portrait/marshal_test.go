@@ -30,8 +30,8 @@ func TestMarshalIsSmallAndTrue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(b) > 16<<10 {
-		t.Errorf("%d bytes, want at most 16 KiB", len(b))
+	if len(b) > 22<<10 {
+		t.Errorf("%d bytes, want at most 22 KiB", len(b))
 	}
 	q, err := Unmarshal(b)
 	if err != nil {
@@ -85,7 +85,7 @@ func TestGobUsesTheCompactForm(t *testing.T) {
 	if err := gob.NewEncoder(&b).Encode(&p); err != nil {
 		t.Fatal(err)
 	}
-	if b.Len() > 17<<10 {
+	if b.Len() > 23<<10 {
 		t.Errorf("%d bytes", b.Len())
 	}
 	var q Portrait

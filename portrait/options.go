@@ -1,12 +1,20 @@
 package portrait
 
-import "time"
+import (
+	"time"
+
+	"github.com/springtide/springtide/forecast/model"
+)
 
 // Options tune folding. The zero value means the defaults.
 type Options struct {
 	// Step is the grid of a new portrait, 5 min by default: short enough for a burst to show, long enough for a week to fit into a few KB.
 	// A portrait keeps the step that it began with; a first batch that is coarser sets its own.
 	Step time.Duration
+	// Kin is what many services have taught together; nil where there is none. It has seen nothing at or after KinUntil, so that only later
+	// values judge it.
+	Kin      *model.Kin
+	KinUntil time.Time
 }
 
 // defaultStep is the grid of a portrait.

@@ -11,6 +11,9 @@ type Band struct {
 	// later values had by them.
 	LogCuts, RawCuts [cuts]float64
 	LogLoss, RawLoss float64
+	// LogMiddle and RawMiddle are the medians of the sketches as of the last weighing. MovedLoss and PlainLoss are the decayed absolute errors of
+	// the middle with them and without: a median of misses mends a bias that lasts and repeats one that is over.
+	LogMiddle, RawMiddle, MovedLoss, PlainLoss float64
 	// Held is the decayed share of later values that lay at or below the 0.9 cut.
 	Held Usual
 }
@@ -31,6 +34,7 @@ func (b *Band) recut() {
 	for i, q := range cutAt {
 		b.LogCuts[i], b.RawCuts[i] = b.Log.Quantile(q), b.Raw.Quantile(q)
 	}
+	b.LogMiddle, b.RawMiddle = b.Log.Quantile(0.5), b.Raw.Quantile(0.5)
 }
 
 // compare charges both spaces for value y that was forecast as f in the transformed space, at a mean level, and counts whether the 0.9 cut
@@ -51,7 +55,25 @@ func (b *Band) compare(t Transform, f, y, level, memory float64) {
 	}
 	b.LogLoss += gain * (min(log/level, sketchMost) - b.LogLoss)
 	b.RawLoss += gain * (min(raw/level, sketchMost) - b.RawLoss)
+	moved := share*t.Back(f+b.LogMiddle) + (1-share)*max(base+b.RawMiddle*level, 0)
+	b.MovedLoss += gain * (min(math.Abs(y-moved)/level, sketchMost) - b.MovedLoss)
+	b.PlainLoss += gain * (min(math.Abs(y-base)/level, sketchMost) - b.PlainLoss)
 }
+
+// stay is the share of the median miss that the middle does not follow. Before a number of judged cuts it follows nothing: the misses of a
+// few days are all of one mood.
+func (b *Band) stay(settled float64) float64 {
+	if b.Held.N < settled {
+		return 1
+	}
+	if !(b.MovedLoss > 0) || !(b.PlainLoss > 0) {
+		return 0.5
+	}
+	return 1 / (1 + math.Pow(b.PlainLoss/b.MovedLoss, middlePreference))
+}
+
+// middlePreference is the power of the losses in that share.
+const middlePreference = 32
 
 // logShare is the say of the log space.
 func (b *Band) logShare() float64 {
@@ -75,19 +97,34 @@ const (
 	heldScores, heldMost = 100, 0.5
 )
 
+// middleReach is how far from 0.5 a quantile still moves with the middle.
+const middleReach = 0.25
+
 // distances are how far each quantile lies from the middle in both spaces.
-func (b *Band) distances(quantiles []float64) (log, raw []float64) {
+func (b *Band) distances(quantiles []float64, miss, settled float64) (log, raw []float64) {
 	log, raw = make([]float64, len(quantiles)), make([]float64, len(quantiles))
 	n := b.Log.Count()
 	ignorance := priorMisses / (n + priorMisses)
 	ignorance *= ignorance
+	scale := priorScale
+	if miss > 0 && n >= firstWeighing {
+		scale = min(scale, 2*miss)
+	}
 	for i, q := range quantiles {
-		wide := laplace(q) * priorScale
+		wide := laplace(q) * scale
 		log[i], raw[i] = wide, math.Expm1(wide)
 		if n > 0 {
 			r := b.corrected(q)
 			log[i] = (1-ignorance)*margin*b.Log.Quantile(r) + ignorance*log[i]
 			raw[i] = (1-ignorance)*margin*b.Raw.Quantile(r) + ignorance*raw[i]
+		}
+	}
+	if n > 0 {
+		stay := (1 - ignorance) * margin * b.stay(settled)
+		for i, q := range quantiles {
+			near := max(0, 1-math.Abs(q-0.5)/middleReach)
+			log[i] -= near * stay * b.Log.Quantile(0.5)
+			raw[i] -= near * stay * b.Raw.Quantile(0.5)
 		}
 	}
 	return log, raw
@@ -115,4 +152,12 @@ func laplace(q float64) float64 {
 		return math.Log(2 * q)
 	}
 	return -math.Log(2 * (1 - q))
+}
+
+// narrow shrinks what past misses say by a factor: the blend has become better than it was.
+func (b *Band) narrow(factor float64) {
+	b.Log.scale(factor)
+	b.Raw.scale(factor)
+	b.Held.N = min(b.Held.N, firstWeighing)
+	b.recut()
 }

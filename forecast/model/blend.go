@@ -15,6 +15,10 @@ type Block struct {
 	Stray [strays]Usual
 	// Weights are never negative and sum to one.
 	Weights []float64
+	// Ridge are the coefficients of the season-aligned regression, empty while there are none.
+	Ridge []float64
+	// Spoke tells which members have spoken for themselves, a bit each.
+	Spoke uint32
 	// Band holds the blend's misses.
 	Band Band
 }
@@ -32,6 +36,7 @@ func (b *Block) clone() Block {
 	c := *b
 	c.Errors = append([]float64(nil), b.Errors...)
 	c.Weights = append([]float64(nil), b.Weights...)
+	c.Ridge = append([]float64(nil), b.Ridge...)
 	c.Band.Log, c.Band.Raw = b.Band.Log.clone(), b.Band.Raw.clone()
 	return c
 }
@@ -46,14 +51,19 @@ func (b *Block) blend(said *[members]float64) float64 {
 }
 
 const (
-	// wildest bounds an error in units of the blend's usual miss, so that one wild hour does not decide the weights for weeks.
-	wildest = 20
+	// odd is the size of the blend's miss, in usual misses, beyond which a moment weighs less by the square of it: what nobody could have
+	// known tells the members apart badly.
+	odd = 2
+	// steady is the miss, in usual differences from day to day, from which a moment weighs less by the miss itself.
+	steady = 2
+	// wildest bounds an error, in units of the larger of the two.
+	wildest = 400
 	// priorScores is the number of judged forecasts at which history counts as much as the prior.
 	priorScores = 40
-	// ridge is the pull towards the prior, as a share of the members' mean error.
-	ridge = 0.02
+	// ridge is the pull towards the lean, as a share of the best member's mean square error.
+	ridge = 0.2
 	// weighSteps is enough for the weights to settle over a few weighings, each of which starts from the last.
-	weighSteps = 10
+	weighSteps = 200
 )
 
 // prior are the weights before anything was judged: the newest values and every season alike, corrected by the newest values.
@@ -62,11 +72,19 @@ var prior = [members]float64{
 	phasesNear: 0.1, phasesFar: 0.1, profiledNear: 0.1, profiledFar: 0.1, middleFar: 0.1,
 }
 
-// learn folds in what each member said of a target that turned out to be x. gain is the weight of the new errors against all older ones.
-func (b *Block) learn(x float64, said *[members]float64, gain float64) {
+// learn folds in what each member said of a target that turned out to be x. gain is the weight of the new errors against all older ones,
+// scale the usual difference from day to day, in which errors are kept so that those of kin can stand in for them; 0 while it is not known.
+func (b *Block) learn(x float64, said *[members]float64, gain, scale float64) {
+	miss, weight := math.Abs(x-b.blend(said)), 1.0
+	if scale > 0 {
+		weight = 1 / (scale * (miss + steady*scale))
+	}
+	if far := odd * b.Miss; far > 0 && miss > far {
+		weight *= far * far / (miss * miss)
+	}
 	bound := math.Inf(1)
-	if b.Miss > 0 {
-		bound = wildest * b.Miss
+	if far := wildest * max(b.Miss, scale); far > 0 {
+		bound = far
 	}
 	var e [members]float64
 	for i := range e {
@@ -75,14 +93,13 @@ func (b *Block) learn(x float64, said *[members]float64, gain float64) {
 	errors := b.Errors[:triangle]
 	k := 0
 	for i := range e {
-		g := gain * e[i]
+		g := gain * weight * e[i]
 		for _, ej := range e[:i+1] {
 			errors[k] += g*ej - gain*errors[k]
 			k++
 		}
 	}
-	miss := min(math.Abs(x-b.blend(said)), bound)
-	b.Miss += gain * (miss - b.Miss)
+	b.Miss += gain * (min(miss, bound) - b.Miss)
 }
 
 // unlearn lets what was judged so far count no more than the prior does. It is called when the long period's members speak for the first
@@ -93,65 +110,79 @@ func (b *Block) unlearn() {
 	b.Band.Raw.fade(priorScores)
 }
 
-// weigh moves the weights towards those w ≥ 0 with sum 1 that minimise w'Ew + λ·|w − w0|², by accelerated projected gradient steps from
-// the present ones (Beck, Teboulle 2009). w0 leans on the members' inverse errors as far as there are enough of them.
+// weigh moves the weights to those w ≥ 0 with sum 1 that minimise w'Ew + λ·|w − w0|², from the present ones on. Each step moves weight from
+// the member with the steepest slope to the one with the least, as far as that pays: pairwise steps as for support vectors (J. Platt,
+// "Sequential minimal optimization", 1998), which end exactly where gradient steps creep, since members' errors are nearly alike.
 func (b *Block) weigh() {
 	var e [members][members]float64
-	trace, k := 0.0, 0
+	k := 0
 	for i := range e {
 		for j := 0; j <= i; j++ {
 			e[i][j], e[j][i] = b.Errors[k], b.Errors[k]
 			k++
 		}
-		trace += e[i][i]
 	}
-	scale := trace / members
-	if !(scale > 0) || math.IsInf(scale, 0) {
+	mean, least := e[0][0]/members, e[0][0]
+	for i := 1; i < members; i++ {
+		mean, least = mean+e[i][i]/members, min(least, e[i][i])
+	}
+	if !(mean > 0) || math.IsInf(mean, 0) {
 		return
 	}
-	lean := b.lean(scale)
-	lambda := ridge * scale * (1 + priorScores/(b.Scores+1))
-	// The largest row sum bounds the largest eigenvalue, so that no step overshoots.
-	largest := 0.0
-	for i := range e {
-		row := 0.0
-		for _, v := range e[i] {
-			row += math.Abs(v)
+	lean := b.lean(mean)
+	lambda := ridge * (least + 1e-3*mean) * (2 - b.trust()) // the prior pulls harder while it is most of the lean
+	w := b.Weights
+	var slope [members]float64
+	for i := range slope {
+		slope[i] = lambda * (w[i] - lean[i])
+		for j, v := range e[i] {
+			slope[i] += v * w[j]
 		}
-		largest = max(largest, row)
 	}
-	rate := 1 / (largest + lambda)
-	var w [members]float64
-	copy(w[:], b.Weights)
-	y, previous, theta := w, w, 1.0
 	for range weighSteps {
-		for i := range w {
-			slope := lambda * (y[i] - lean[i])
-			for j, v := range e[i] {
-				slope += v * y[j]
+		to, from := 0, -1
+		for i, g := range slope {
+			if g < slope[to] {
+				to = i
 			}
-			w[i] = y[i] - rate*slope
+			if w[i] > 0 && (from < 0 || g > slope[from]) {
+				from = i
+			}
 		}
-		toSimplex(&w)
-		next := (1 + math.Sqrt(1+4*theta*theta)) / 2
-		for i := range y {
-			y[i] = w[i] + (theta-1)/next*(w[i]-previous[i])
+		gain := slope[from] - slope[to]
+		if gain <= 1e-6*mean {
+			break
 		}
-		previous, theta = w, next
+		share := min(w[from], gain/(e[to][to]+e[from][from]-2*e[to][from]+2*lambda))
+		w[to] += share
+		w[from] -= share
+		for i := range slope {
+			slope[i] += share * (e[i][to] - e[i][from])
+		}
+		slope[to] += share * lambda
+		slope[from] -= share * lambda
 	}
-	copy(b.Weights, w[:])
 }
 
-// lean is the point that the weights are pulled to: the prior, and ever more the squared inverse mean squares of the members' errors.
-func (b *Block) lean(scale float64) [members]float64 {
+// trust is how much of the lean is history: all of it once kin spoke, whose history is long.
+func (b *Block) trust() float64 {
+	if b.Spoke&kinBits != 0 {
+		return 1
+	}
+	return b.Scores / (b.Scores + priorScores)
+}
+
+// lean is the point that the weights are pulled to: the prior, and ever more the squared inverse mean squares of the members' errors, whose
+// mean is given.
+func (b *Block) lean(mean float64) [members]float64 {
 	var w [members]float64
 	total := 0.0
 	for i := range w {
-		r := scale / (b.Errors[entry(i, i)] + 1e-6*scale)
+		r := mean / (b.Errors[entry(i, i)] + 1e-6*mean)
 		w[i] = r * r
 		total += w[i]
 	}
-	trust := b.Scores / (b.Scores + priorScores)
+	trust := b.trust()
 	for i := range w {
 		w[i] = trust*w[i]/total + (1-trust)*prior[i]
 	}
@@ -160,25 +191,3 @@ func (b *Block) lean(scale float64) [members]float64 {
 
 // entry is the place of a pair in the lower triangle; i must not be less than j.
 func entry(i, j int) int { return i*(i+1)/2 + j }
-
-// toSimplex moves w to the nearest point with w ≥ 0 and sum 1 (Held, Wolfe, Crowder 1974).
-func toSimplex(w *[members]float64) {
-	s := *w
-	for i := 1; i < len(s); i++ {
-		v, j := s[i], i
-		for ; j > 0 && s[j-1] < v; j-- {
-			s[j] = s[j-1]
-		}
-		s[j] = v
-	}
-	sum, shift := 0.0, 0.0
-	for i, v := range s {
-		sum += v
-		if t := (sum - 1) / float64(i+1); v > t {
-			shift = t
-		}
-	}
-	for i := range w {
-		w[i] = max(w[i]-shift, 0)
-	}
-}

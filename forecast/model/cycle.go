@@ -49,7 +49,7 @@ func (c Cycle) unit() int {
 func (c Cycle) Span() int {
 	n := 11 * c.unit()
 	if c.Long > 0 {
-		n = max(n, min(4*c.Long, 960))
+		n = max(n, 15*c.Short, min(6*c.Long, 1008))
 	}
 	return max(n, 64)
 }

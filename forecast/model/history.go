@@ -6,15 +6,22 @@ import "math"
 type History struct {
 	// first is the grid index (time since the epoch over the step) of value 0: phases are counted from it.
 	first int64
-	raw   []float64
-	x     []float64
+	// low is the index of the oldest value that at and the means still know.
+	low int
+	raw []float64
+	x   []float64
+	// full is x with gaps filled by the value a short period before, or else the newest one.
+	full  []float64
+	short int
 	sum   []float64 // sum[i] is the sum of the known x before i, cnt[i] their number
 	cnt   []int32
 }
 
-func newHistory(first int64, capacity int) *History {
+func newHistory(first int64, capacity, short int) *History {
 	return &History{
 		first: first,
+		short: short,
+		full:  make([]float64, 0, capacity),
 		raw:   make([]float64, 0, capacity),
 		x:     make([]float64, 0, capacity),
 		sum:   append(make([]float64, 0, capacity+1), 0),
@@ -27,6 +34,14 @@ func (h *History) Len() int { return len(h.x) }
 
 func (h *History) push(raw, x float64) {
 	h.raw, h.x = append(h.raw, raw), append(h.x, x)
+	full, n := x, len(h.full)
+	if math.IsNaN(full) && h.short > 0 && n >= h.short {
+		full = h.full[n-h.short]
+	}
+	if math.IsNaN(full) && n > 0 {
+		full = h.full[n-1]
+	}
+	h.full = append(h.full, full)
 	s, c := h.sum[len(h.sum)-1], h.cnt[len(h.cnt)-1]
 	if !math.IsNaN(x) {
 		s, c = s+x, c+1
@@ -37,7 +52,7 @@ func (h *History) push(raw, x float64) {
 // rewrite transforms all values anew.
 func (h *History) rewrite(t Transform) {
 	raw := h.raw
-	h.raw, h.x, h.sum, h.cnt = raw[:0], h.x[:0], h.sum[:1], h.cnt[:1]
+	h.raw, h.x, h.full, h.sum, h.cnt = raw[:0], h.x[:0], h.full[:0], h.sum[:1], h.cnt[:1]
 	for _, y := range raw {
 		h.push(y, t.Forward(y))
 	}
@@ -45,15 +60,15 @@ func (h *History) rewrite(t Transform) {
 
 // at is value i, NaN outside of the history.
 func (h *History) at(i int) float64 {
-	if uint(i) < uint(len(h.x)) {
-		return h.x[i]
+	if i < h.low || i >= len(h.x) {
+		return math.NaN()
 	}
-	return math.NaN()
+	return h.x[i]
 }
 
 // mean is the mean of the known values in [from, to), NaN where fewer than half of them are known.
 func (h *History) mean(from, to int) float64 {
-	if from < 0 || to > len(h.x) || from >= to {
+	if from < h.low || to > len(h.x) || from >= to {
 		return math.NaN()
 	}
 	n := h.cnt[to] - h.cnt[from]
@@ -65,10 +80,21 @@ func (h *History) mean(from, to int) float64 {
 
 // lately is the mean of the known values in the window of w steps before to, however few, NaN where there is none.
 func (h *History) lately(w, to int) float64 {
-	from := max(to-w, 0)
+	from := min(max(to-w, h.low), to)
 	n := h.cnt[to] - h.cnt[from]
 	if n == 0 {
 		return math.NaN()
 	}
 	return (h.sum[to] - h.sum[from]) / float64(n)
+}
+
+// difference is the mean absolute difference over a lag of the values at index from and later, NaN where none is known.
+func (h *History) difference(lag, from int) float64 {
+	sum, n := 0.0, 0.0
+	for i := from + lag; i < len(h.x); i++ {
+		if d := math.Abs(h.x[i] - h.x[i-lag]); !math.IsNaN(d) {
+			sum, n = sum+d, n+1
+		}
+	}
+	return sum / n
 }

@@ -7,15 +7,42 @@ type Learner struct {
 	*State
 	hist *History
 	ends []int
+	// log and raw are the smoothings at work, nil while none was found.
+	log, raw *smoother
+	base     int // index of the first value that the smoothings have seen
+	// group is what the kin know, nil while there are none; they speak from origin kinFrom on.
+	kin     *Kin
+	group   *Group
+	kinFrom int
 }
 
 // Open puts the state to work on its newest values, the first of which lies at grid index first. room is the number of values to come.
 func (s *State) Open(first int64, newest []float64, room int) *Learner {
-	l := &Learner{State: s, hist: newHistory(first, len(newest)+room), ends: Horizons(s.Cycle)}
+	l := &Learner{State: s, hist: newHistory(first, len(newest)+room, s.Cycle.Short), ends: Horizons(s.Cycle)}
 	for _, y := range newest {
 		l.hist.push(y, s.Transform.Forward(y))
 	}
+	l.begin()
 	return l
+}
+
+// Ask lets kin speak for targets whose origin has grid index from or a later one: those are not among what the kin have learned from.
+func (l *Learner) Ask(kin *Kin, from int64) {
+	l.kin, l.kinFrom = kin, int(max(0, from-l.hist.first))
+	if l.hist.Len() > 3*l.Cycle.unit() {
+		l.measure()
+	}
+	l.find()
+}
+
+// find finds the group of the present traits.
+func (l *Learner) find() {
+	if l.kin != nil && len(l.kin.Groups) > 0 && l.Typed {
+		l.group = l.kin.nearest(l.Traits)
+		if len(l.group.Ridge) == 0 {
+			l.group = nil
+		}
+	}
 }
 
 // Newest are the raw values that the methods look back at, gaps as NaN, and the grid index of the first. They are what [State.Open] needs.
@@ -30,7 +57,7 @@ func (l *Learner) Observe(y float64) (kept bool) {
 	i := l.hist.Len()
 	index := l.hist.first + int64(i)
 	if l.outage(y) {
-		l.hist.push(math.NaN(), math.NaN())
+		l.push(math.NaN(), math.NaN())
 		return false
 	}
 	if !math.IsNaN(y) {
@@ -46,8 +73,25 @@ func (l *Learner) Observe(y float64) (kept bool) {
 			l.Week.learn(index, c, x-l.hist.lately(c.Long, i), l.Blocks[len(l.Blocks)-1].Miss)
 		}
 	}
-	l.hist.push(y, x)
+	l.push(y, x)
+	if l.due() {
+		l.fit()
+	}
 	return !math.IsNaN(y)
+}
+
+// push appends a value to the history and to all that runs along with it.
+func (l *Learner) push(y, x float64) {
+	l.hist.push(y, x)
+	if l.log == nil {
+		return
+	}
+	if mod(l.hist.first+int64(l.hist.Len()), l.Cycle.unit()) == 0 {
+		l.begin()
+		return
+	}
+	l.log.push(x)
+	l.raw.push(y)
 }
 
 // Note takes a value into the history without learning from it: so do samples that were not folded yet correct the level.
@@ -55,7 +99,7 @@ func (l *Learner) Note(y float64) {
 	if l.outage(y) {
 		y = math.NaN()
 	}
-	l.hist.push(y, l.Transform.Forward(y))
+	l.push(y, l.Transform.Forward(y))
 }
 
 // transformAnew chooses the transform from the newest values and y, and takes it when it differs much from the present one, since every
@@ -80,19 +124,19 @@ func (l *Learner) transformAnew(y float64) {
 	if next := choose(values); l.Transform.outgrown(y) || !l.Transform.like(next) {
 		l.Transform = next
 		l.hist.rewrite(next)
+		l.begin()
 	}
 }
 
-// judge scores the blocks whose turn it is on value x (raw y) at index i, and learns from the misses. Which horizon of a block is judged
-// is drawn by the grid index, so that it does not follow the time of day.
+// judge scores the blocks whose turn it is on value x (raw y) at index i, and learns from the misses.
 func (l *Learner) judge(i int, x, y float64) {
 	index := l.hist.first + int64(i)
 	every, low := l.every(), 1
 	for k, end := range l.ends {
 		if mod(index+int64(k), every) == 0 {
-			h := low + int(scatter(uint64(index))%uint64(end-low+1))
+			h := drawn(index, low, end)
 			if t := i + 1 - h; t >= 2 {
-				l.judgeBlock(&l.Blocks[k], t, h, x, y)
+				l.judgeBlock(k, t, h, x, y)
 			}
 		}
 		low = end + 1
@@ -100,20 +144,25 @@ func (l *Learner) judge(i int, x, y float64) {
 }
 
 // judgeBlock asks what was said with t values of the value h steps after the last of them. No forecast is made at a gap; see [Learner.Project].
-func (l *Learner) judgeBlock(b *Block, t, h int, x, y float64) {
+func (l *Learner) judgeBlock(k, t, h int, x, y float64) {
+	b := &l.Blocks[k]
 	if math.IsNaN(l.hist.at(t - 1)) {
 		return
 	}
 	o := l.from(t, h)
 	memory := l.memory()
 	var said [members]float64
-	own := l.say(&o, t-1+h, &said)
+	own := l.say(&o, t-1+h, k, &said)
 	if !own.season && l.Cycle.Short > 0 {
 		// While no season is known all members say the same. Their misses say nothing about the days when one is.
 		return
 	}
-	if own.long && b.Stray[lagLong-lagShort].N == 0 {
+	if news := own.bits() &^ b.Spoke; news != 0 {
+		b.Spoke |= news
 		b.unlearn()
+		if news&kinBits != 0 {
+			l.inherit(b, k)
+		}
 	}
 	untempered := said
 	b.temper(&said, l.settled())
@@ -126,12 +175,16 @@ func (l *Learner) judgeBlock(b *Block, t, h int, x, y float64) {
 	b.Band.Raw.add((y-l.Transform.Back(f))/level, memory)
 	b.Scores++
 	b.learnStray(&untempered, own, memory, l.settled())
-	b.learn(x, &said, 1/min(b.Scores, memory))
+	b.learn(x, &said, 1/min(b.Scores, memory), l.Scale)
 	if n := int(b.Scores); n%weighEvery == 0 || n >= firstWeighing && n < weighEvery && n&(n-1) == 0 {
 		b.weigh()
 		b.Band.recut()
 	}
 }
+
+// drawn is the horizon of a block, from low to end, that is judged at a grid index: drawn by the index, so that it does not follow the time
+// of day.
+func drawn(index int64, low, end int) int { return low + int(scatter(uint64(index))%uint64(end-low+1)) }
 
 // firstWeighing is the number of judged forecasts before the weights move for the first time; a power of two.
 const firstWeighing = 8

@@ -31,6 +31,13 @@ const (
 	middle // median of the same phase of the last seven days
 	middleFar
 
+	smoothLog  // double-seasonal smoothing of the transformed values
+	smoothRaw  // the same of the values themselves
+	aligned    // ridge regression on season-aligned features
+	kinAligned // the same as the kin's
+	kinWindow  // regression of the kin on the plain values of the last week
+	similar    // what followed the days most like the last ones
+
 	members
 )
 
@@ -44,6 +51,9 @@ type origin struct {
 	phase  [2]float64
 	week   float64 // mean of the last week
 	prof   [2]float64
+	row    row
+	alike  [alikeMost]neighbour
+	nAlike int
 }
 
 // windows are the lengths of near, far and unit in steps.
@@ -54,8 +64,15 @@ func (c Cycle) windows() (near, far, unit int) {
 
 const likeDays = 7
 
-// from looks back from the origin with t known values towards horizon h.
+// from looks back from the origin with t known values towards horizon h, for every member.
 func (l *Learner) from(t, h int) origin {
+	o := l.look(t, h)
+	o.nAlike = len(l.neighbours(t, o.k, o.alike[:0]))
+	return o
+}
+
+// look looks back from the origin, but for the days that were like the last ones.
+func (l *Learner) look(t, h int) origin {
 	c := l.Cycle
 	near, far, unit := c.windows()
 	o := origin{t: t, k: periods(h, c.Short), kw: periods(h, c.Long)}
@@ -86,12 +103,13 @@ func (l *Learner) from(t, h int) origin {
 		}
 		o.week = hist.lately(c.Long, t)
 	}
+	l.beginRow(&o)
 	return o
 }
 
 // say fills out with what each member says of the target that lies at index i of the history, seen from the origin. Where a member has
 // nothing to go by it repeats the next simpler one; own tells which had.
-func (l *Learner) say(o *origin, i int, out *[members]float64) (own voices) {
+func (l *Learner) say(o *origin, i, block int, out *[members]float64) (own voices) {
 	c := l.Cycle
 	copy(out[:], o.values[:])
 	plain := o.values[3]
@@ -124,11 +142,53 @@ func (l *Learner) say(o *origin, i int, out *[members]float64) (own voices) {
 		out[lagLong], out[lagLongNear], out[lagLongFar] = out[profiled], out[profiledNear], out[profiledFar]
 		out[lagLongUnit] = out[profiled]
 	}
+	for m := smoothLog; m < members; m++ {
+		out[m] = out[phasesFar]
+	}
+	if l.log != nil && o.t > l.base {
+		if v := l.log.at(o.t-l.base, i-l.base, o.k, o.kw); !math.IsNaN(v) {
+			own.smooth = true
+			out[smoothLog] = v
+		}
+		if v := l.raw.at(o.t-l.base, i-l.base, o.k, o.kw); !math.IsNaN(v) {
+			out[smoothRaw] = l.Transform.Forward(max(v, 0))
+		}
+	}
+	if o.row.ok {
+		l.fillRow(o, i, mean)
+		own.aligned = l.sayAligned(o, block, out)
+	}
+	if l.group != nil && o.t >= l.kinFrom && o.row.ok {
+		own.kin = true
+		if own.window = l.sayWindow(o, i, out); !own.window {
+			out[kinWindow] = out[kinAligned]
+		}
+	} else {
+		out[kinAligned], out[kinWindow] = out[aligned], out[aligned]
+	}
+	if v := l.saySimilar(o, i); o.nAlike >= 3 && !math.IsNaN(v) {
+		out[similar] = v
+	}
 	return own
 }
 
+// sayAligned says what the regressions of a block make of the origin's present row.
+func (l *Learner) sayAligned(o *origin, block int, out *[members]float64) bool {
+	if !o.row.ok {
+		return false
+	}
+	if l.group != nil && o.t >= l.kinFrom {
+		out[kinAligned] = o.row.apply(l.group.Ridge[block])
+	}
+	if len(l.Blocks[block].Ridge) == 0 {
+		return false
+	}
+	out[aligned] = o.row.apply(l.Blocks[block].Ridge)
+	return true
+}
+
 // voices tell which members spoke from a past moment of their own, and whether any season was known.
-type voices struct{ season, short, long, profile bool }
+type voices struct{ season, short, long, profile, smooth, aligned, kin, window bool }
 
 // has reports whether the member had something of its own to go by.
 func (v voices) has(member int) bool {
@@ -139,6 +199,14 @@ func (v voices) has(member int) bool {
 		return v.long
 	case member >= profiled && member <= profiledFar:
 		return v.profile
+	case member == smoothLog || member == smoothRaw:
+		return v.smooth
+	case member == aligned:
+		return v.aligned
+	case member == kinAligned:
+		return v.kin
+	case member == kinWindow:
+		return v.window
 	}
 	return v.season
 }
@@ -203,4 +271,17 @@ func gap0(v float64) float64 {
 		return 0
 	}
 	return v
+}
+
+const kinBits = 1<<3 | 1<<4
+
+// bits marks the members whose first word of their own makes earlier judgements of the blend stale.
+func (v voices) bits() uint32 {
+	var b uint32
+	for i, spoke := range []bool{v.long, v.smooth, v.aligned, v.kin, v.window} {
+		if spoke {
+			b |= 1 << i
+		}
+	}
+	return b
 }

@@ -85,7 +85,7 @@ func TestTransformComesBack(t *testing.T) {
 func TestHistoryMeans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := rapid.SliceOfN(rapid.OneOf(rapid.Just(nan), rapid.Float64Range(-5, 5)), 0, 40).Draw(t, "x")
-		h := newHistory(0, 0)
+		h := newHistory(0, 0, 0)
 		for _, v := range x {
 			h.push(v, v)
 		}
@@ -169,55 +169,80 @@ func TestBins(t *testing.T) {
 	}
 }
 
-// Reference: the projection of (0.9, 0.6, -0.3, 0, ...) is (0.65, 0.35, 0, ...), since both give up (0.9+0.6-1)/2.
-func TestToSimplex(t *testing.T) {
-	w := [members]float64{0.9, 0.6, -0.3}
-	toSimplex(&w)
-	if d := w[0] - 0.65; math.Abs(d) > 1e-12 || math.Abs(w[1]-0.35) > 1e-12 || w[2] != 0 || w[3] != 0 {
-		t.Errorf("got %v", w)
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		var v, other [members]float64
-		total := 0.0
-		for i := range v {
-			v[i] = rapid.Float64Range(-3, 3).Draw(t, "v")
-			other[i] = rapid.Float64Range(0.01, 1).Draw(t, "other")
-			total += other[i]
-		}
-		w, sum := v, 0.0
-		toSimplex(&w)
-		near, far := 0.0, 0.0
-		for i := range w {
-			sum += w[i]
-			near += (w[i] - v[i]) * (w[i] - v[i])
-			far += (other[i]/total - v[i]) * (other[i]/total - v[i])
-			if w[i] < 0 {
-				t.Fatalf("weight %v", w[i])
-			}
-		}
-		if math.Abs(sum-1) > 1e-9 || near > far+1e-9 {
-			t.Fatalf("sum %v, distance %v against %v of another point", sum, near, far)
-		}
-	})
-}
-
-// Independent errors of unlike size: minimum variance weighs by inverse variance (Bates, Granger 1969). Against members of variance 2 one
-// of variance 0.5 weighs four times as much as each of them, but for the pull of the prior.
+// Independent errors of unlike size: minimum variance weighs by inverse variance (Bates, Granger 1969), here with a pull of 0.2 · 0.5 = 0.1 towards
+// squared inverse variances. With d = 24 other members of variance 2 the optimum is, by hand, w = (c + 0.04)/0.6 for the member of variance
+// 0.5 and (c + 0.0025)/2.1 for the others, where c makes their sum one.
 func TestWeighByInverseVariance(t *testing.T) {
 	b := newBlock()
-	b.Scores = 1e6
+	b.Scores = 1e9
 	for i := range members {
 		b.Errors[entry(i, i)] = 2
 	}
 	b.Errors[entry(lagLong, lagLong)] = 0.5
-	for range 100 {
+	for range 20 {
 		b.weigh()
 	}
+	const d = members - 1
+	least := 16 / (16.0 + d)
+	rest := 1 / (16.0 + d)
+	c := (1 - 0.1*least/0.6 - d*0.1*rest/2.1) / (1/0.6 + d/2.1)
 	for i, w := range b.Weights {
-		if r := b.Weights[lagLong] / w; i != lagLong && math.Abs(r-4) > 0.5 {
-			t.Fatalf("member %d: the best one weighs %v times as much, want 4", i, r)
+		want := (c + 0.1*rest) / 2.1
+		if i == lagLong {
+			want = (c + 0.1*least) / 0.6
+		}
+		if math.Abs(w-want) > 1e-3 {
+			t.Fatalf("member %d weighs %v, want %v", i, w, want)
 		}
 	}
+}
+
+// Nothing that weigh may choose is better than what it chooses.
+func TestWeighIsTheLeast(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := newBlock()
+		b.Spoke = kinBits
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 7))
+		for range 60 {
+			e, f := r.NormFloat64(), r.NormFloat64()
+			var said [members]float64
+			for i := range said {
+				said[i] = e + float64(i%5)*f/4 + 0.3*r.NormFloat64()
+			}
+			b.Scores++
+			b.learn(0, &said, 1/b.Scores, 1)
+		}
+		for range 30 {
+			b.weigh()
+		}
+		mean, least := 0.0, math.Inf(1)
+		for i := range members {
+			mean, least = mean+b.Errors[entry(i, i)]/members, min(least, b.Errors[entry(i, i)])
+		}
+		lean := b.lean(mean)
+		cost := func(w []float64) float64 {
+			v := quadratic(b.Errors, w)
+			for i := range w {
+				v += ridge * (least + 1e-3*mean) * (w[i] - lean[i]) * (w[i] - lean[i])
+			}
+			return v
+		}
+		best, sum := cost(b.Weights), 0.0
+		for _, w := range b.Weights {
+			if sum += w; w < 0 {
+				t.Fatalf("weight %v", w)
+			}
+		}
+		if math.Abs(sum-1) > 1e-9 {
+			t.Fatalf("weights sum to %v", sum)
+		}
+		from, to := rapid.IntRange(0, members-1).Draw(t, "from"), rapid.IntRange(0, members-1).Draw(t, "to")
+		other := slices.Clone(b.Weights)
+		other[from], other[to] = 0, other[to]+other[from]
+		if c := cost(other); from != to && c < best*(1-1e-4) {
+			t.Fatalf("all of member %d's weight on %d costs %v, less than %v", from, to, c, best)
+		}
+	})
 }
 
 // Two members with opposite errors cancel out: together they beat either, which weights by single errors would not see.
@@ -228,11 +253,11 @@ func TestWeighUsesHowErrorsGoTogether(t *testing.T) {
 		e, noise := r.NormFloat64(), 0.01*r.NormFloat64()
 		var said [members]float64
 		for i := range said {
-			said[i] = 0.7*e + 0.5*r.NormFloat64()
+			said[i] = 2 * r.NormFloat64()
 		}
 		said[lagShort], said[phases] = e+noise, -e+noise
 		b.Scores++
-		b.learn(0, &said, 1/b.Scores)
+		b.learn(0, &said, 1/b.Scores, 1)
 	}
 	for range 100 {
 		b.weigh()
@@ -450,13 +475,15 @@ func TestCheckRefusesWhatDoesNotFit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, spoil := range map[string]func(*State){
-		"another cycle":   func(s *State) { s.Cycle.Long = 7 },
-		"a missing block": func(s *State) { s.Blocks = s.Blocks[1:] },
-		"a short profile": func(s *State) { s.Week.Slots = s.Week.Slots[1:] },
-		"few weights":     func(s *State) { s.Blocks[0].Weights = s.Blocks[0].Weights[1:] },
-		"a sum of two":    func(s *State) { s.Blocks[0].Weights[0] += 1 },
-		"no number":       func(s *State) { s.Blocks[0].Weights[0] = nan },
-		"a small sketch":  func(s *State) { s.Blocks[0].Band.Log.Bins = make([]float64, 3) },
+		"another cycle":    func(s *State) { s.Cycle.Long = 7 },
+		"a missing block":  func(s *State) { s.Blocks = s.Blocks[1:] },
+		"a short profile":  func(s *State) { s.Week.Slots = s.Week.Slots[1:] },
+		"few weights":      func(s *State) { s.Blocks[0].Weights = s.Blocks[0].Weights[1:] },
+		"a sum of two":     func(s *State) { s.Blocks[0].Weights[0] += 1 },
+		"no number":        func(s *State) { s.Blocks[0].Weights[0] = nan },
+		"few coefficients": func(s *State) { s.Blocks[0].Ridge = []float64{1} },
+		"wild smoothing":   func(s *State) { s.Raw = Smoothing{Level: 0.9, Day: 0.9} },
+		"a small sketch":   func(s *State) { s.Blocks[0].Band.Log.Bins = make([]float64, 3) },
 	} {
 		bad := s.Clone()
 		spoil(&bad)

@@ -23,7 +23,7 @@ func (l *Learner) Project(lead, n int, quantiles []float64) [][]float64 {
 	bounds := l.limits()
 	logs, raws := make([][]float64, len(l.Blocks)), make([][]float64, len(l.Blocks))
 	for k := range l.Blocks {
-		logs[k], raws[k] = l.Blocks[k].Band.distances(quantiles)
+		logs[k], raws[k] = l.Blocks[k].Band.distances(quantiles, l.Blocks[k].Miss, l.settled())
 	}
 	var o origin
 	var said [members]float64
@@ -34,9 +34,13 @@ func (l *Learner) Project(lead, n int, quantiles []float64) [][]float64 {
 			o = l.from(t, h)
 			level = math.Exp(o.values[lastUnit])
 		}
-		l.say(&o, t-1+h, &said)
 		a, b, share := l.between(h)
-		f := (1-share)*l.tempered(a, said) + share*l.tempered(b, said)
+		l.say(&o, t-1+h, a, &said)
+		f := (1 - share) * l.tempered(a, said)
+		if share > 0 {
+			l.sayAligned(&o, b, &said)
+			f += share * l.tempered(b, said)
+		}
 		f = max(bounds.low, min(bounds.high, f))
 		y, wide := l.Transform.Back(f), l.widen(h)
 		logShare := (1-share)*l.Blocks[a].Band.logShare() + share*l.Blocks[b].Band.logShare()

@@ -122,3 +122,24 @@ func edges(bin int) (lo, hi float64) {
 	}
 	return sketchLeast * math.Pow(sketchRatio, float64(k-1)), sketchLeast * math.Pow(sketchRatio, float64(k))
 }
+
+// scale multiplies all misses by a factor between 0 and 1. Bins are of equal ratio, so that they move by one number of bins; the part of a
+// bin splits each in two.
+func (s *Sketch) scale(factor float64) {
+	if s.Bins == nil || !(factor > 0 && factor < 1) {
+		return
+	}
+	moved := -math.Log(factor) * invLogRatio
+	whole := int(moved)
+	part := moved - float64(whole)
+	out := make([]float64, sketchBins)
+	for i, c := range s.Bins {
+		side, k := 1, i-sketchHalf
+		if k < 0 {
+			side, k = -1, -k
+		}
+		out[sketchHalf+side*max(k-whole, 0)] += (1 - part) * c
+		out[sketchHalf+side*max(k-whole-1, 0)] += part * c
+	}
+	s.Bins = out
+}

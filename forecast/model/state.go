@@ -14,6 +14,14 @@ type State struct {
 	Week      Profile
 	// Blocks are in rising order of horizon; see [Horizons].
 	Blocks []Block
+	// Log and Raw are the smoothings of the transformed values and of the values themselves.
+	Log, Raw Smoothing
+	// Scale is the mean absolute difference of transformed values to those a short period before; Fitted is Seen as of the last fit.
+	Scale  float64
+	Fitted int
+	// Traits tell the kin; Typed is false while they are not known.
+	Traits [nTrait]float64
+	Typed  bool
 	// Seen counts the values that were learned from.
 	Seen int
 	// SetAside is the number of values in a row that were taken for an outage.
@@ -95,8 +103,16 @@ func (s *State) Check(step time.Duration) error {
 	case s.Week.Width != want.Week.Width || len(s.Week.Slots) != len(want.Week.Slots) || len(s.Week.Weight) != len(want.Week.Weight):
 		return fmt.Errorf("a weekly profile of %d slots, want %d", len(s.Week.Slots), len(want.Week.Slots))
 	}
+	for _, p := range [...]Smoothing{s.Log, s.Raw} {
+		if p != (Smoothing{}) && !p.usable() {
+			return fmt.Errorf("smoothing with %+v, which does not settle", p)
+		}
+	}
 	for i := range s.Blocks {
 		b := &s.Blocks[i]
+		if n := len(b.Ridge); n != 0 && n != nFeature {
+			return fmt.Errorf("block %d has a regression of %d coefficients, want %d", i, n, nFeature)
+		}
 		if len(b.Errors) != triangle || len(b.Weights) != members {
 			return fmt.Errorf("block %d of %d members' weights and %d errors, want %d and %d", i, len(b.Weights), len(b.Errors), members, triangle)
 		}

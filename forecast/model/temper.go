@@ -9,10 +9,12 @@ var anchors = [strays]int{
 	lagLong - lagShort: middle, lagLongNear - lagShort: phasesNear, lagLongFar - lagShort: middleFar, lagLongUnit - lagShort: middle,
 	phases - lagShort: -1, phasesNear - lagShort: -1, phasesFar - lagShort: -1,
 	profiled - lagShort: middle, profiledNear - lagShort: phasesNear, profiledFar - lagShort: middleFar,
+	middle - lagShort: -1, middleFar - lagShort: -1, smoothLog - lagShort: -1, smoothRaw - lagShort: -1,
+	aligned - lagShort: -1, kinAligned - lagShort: -1, kinWindow - lagShort: -1, similar - lagShort: -1,
 }
 
-// strays is the number of members from lagShort up to those by the median.
-const strays = middle - lagShort
+// strays is the number of members from lagShort on.
+const strays = members - lagShort
 
 const (
 	// reach is how many times its usual distance a member may stray from its anchor. A weekend is two days in seven, so it lies 3.5 times

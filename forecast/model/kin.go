@@ -1,0 +1,135 @@
+package model
+
+import (
+	"math"
+	"time"
+)
+
+// Kin is what many series have taught together: series are grouped by a few traits of their shape, and each group has its own regressions.
+// What one series has seen too seldom, its kin have seen often.
+type Kin struct {
+	Step   time.Duration
+	Groups []Group
+	// Width is the spread of each trait over the series.
+	Width [nTrait]float64
+}
+
+// Group is what the series of one kind have in common. All of it is in the scale-free form x ↦ (x − mean of the last day) / Scale.
+type Group struct {
+	// Centre is the middle of the group's traits.
+	Centre [nTrait]float64
+	// Window maps the last Lags values to the next ones: row h holds the coefficients of the value h+1 steps ahead. It is empty where the step is
+	// too short or the series too few.
+	Window [][]float64
+	// Ridge are the coefficients of the season-aligned regression by block.
+	Ridge [][]float64
+	// Errors are the mean second moments of the members' errors by block, over the series' scale squared; see [Block].
+	Errors [][]float64
+	// Series is the number of series that the group was learned from.
+	Series int
+}
+
+// The traits: logarithms of the mean absolute difference over several lags against that over a short period, and of its size.
+const nTrait = 5
+
+// traits describe a history; ok is false while it is too short.
+func (l *Learner) traits() (v [nTrait]float64, ok bool) {
+	u := l.Cycle.Short
+	from := l.recent(l.hist.Len())
+	n := l.hist.Len() - from
+	if u == 0 || n < 3*u || !(l.Scale > 0) {
+		return v, false
+	}
+	far := min(max(l.Cycle.Long, u), n/2)
+	for i, lag := range []int{1, u / 2, 2 * u, far} {
+		v[i] = math.Log(l.hist.difference(lag, from)/l.Scale + 1e-3)
+	}
+	v[4] = math.Log(l.Scale) / 2
+	return v, !math.IsNaN(v[0] + v[1] + v[2] + v[3])
+}
+
+// nearest is the group whose centre is closest.
+func (k *Kin) nearest(v [nTrait]float64) *Group { return &k.Groups[k.index(v)] }
+
+func (k *Kin) index(v [nTrait]float64) int {
+	v = over(v, k.Width)
+	best, least := 0, math.Inf(1)
+	for i := range k.Groups {
+		if d := distance(v, k.Groups[i].Centre); d < least {
+			best, least = i, d
+		}
+	}
+	return best
+}
+
+// widths is the standard deviation of each trait.
+func widths(points [][nTrait]float64) (w [nTrait]float64) {
+	n := float64(len(points))
+	for j := range w {
+		mean, square := 0.0, 0.0
+		for _, p := range points {
+			mean += p[j] / n
+			square += p[j] * p[j] / n
+		}
+		w[j] = math.Sqrt(max(square-mean*mean, 0)) + 1e-9
+	}
+	return w
+}
+
+func over(v, w [nTrait]float64) [nTrait]float64 {
+	for j := range v {
+		v[j] /= w[j]
+	}
+	return v
+}
+
+func distance(a, b [nTrait]float64) float64 {
+	sum := 0.0
+	for i := range a {
+		sum += (a[i] - b[i]) * (a[i] - b[i])
+	}
+	return sum
+}
+
+const (
+	// kinScores is the number of judged forecasts that the errors of many kin stand for, kinHalf the number of series at which they stand for
+	// half of it.
+	kinScores, kinHalf = 100, 10
+)
+
+// inherit begins the errors of a block with those of the kin.
+func (l *Learner) inherit(b *Block, block int) {
+	if len(l.group.Errors) == 0 {
+		clear(b.Errors)
+		b.Scores = 0
+		return
+	}
+	// Where kin speak the blend misses less than it did: the band so far is narrowed by how much less it is for their own series.
+	for m := kinAligned; m < members; m++ {
+		b.Weights[aligned] += b.Weights[m]
+		b.Weights[m] = 0
+	}
+	before := quadratic(l.group.Errors[block], b.Weights)
+	copy(b.Errors, l.group.Errors[block])
+	n := float64(l.group.Series)
+	b.Scores = kinScores * n / (n + kinHalf)
+	b.weigh()
+	if after := quadratic(l.group.Errors[block], b.Weights); before > 0 && after < before {
+		b.Band.narrow(math.Sqrt(after / before))
+		b.Miss *= math.Sqrt(after / before)
+	}
+}
+
+// quadratic is the mean square miss of a blend whose members' errors have the second moments e.
+func quadratic(e, weights []float64) float64 {
+	sum, k := 0.0, 0
+	for i := range weights {
+		for j := 0; j < i; j++ {
+			sum += 2 * weights[i] * weights[j] * e[k]
+			k++
+		}
+		sum += weights[i] * weights[i] * e[k]
+		k++
+	}
+	return sum
+}
