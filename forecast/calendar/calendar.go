@@ -104,3 +104,6 @@ func Number(days []Day) []Day {
 	slices.SortStableFunc(out, Compare)
 	return out
 }
+
+// Kinds are all kinds, from the one that says most of a day's load to the one that says least.
+func Kinds() []Kind { return slices.Clone(kinds) }

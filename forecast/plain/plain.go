@@ -1,8 +1,6 @@
 package plain
 
 import (
-	"time"
-
 	"github.com/springtide/springtide/internal/series"
 )
 
@@ -29,13 +27,6 @@ type Options struct {
 	Seasons []Season
 	// Holidays are days unlike others, by time.
 	Holidays []Holiday
-}
-
-// Holiday is a named day: the same name on another date is another occurrence of it, and a feast of several days has one for each.
-type Holiday struct {
-	Name string
-	// From and To bound it: midnights of its zone.
-	From, To time.Time
 }
 
 // Forecast is what a forecaster says of one series.

@@ -1,0 +1,149 @@
+package festive
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/springtide/springtide/forecast/calendar"
+	"github.com/springtide/springtide/internal/series"
+)
+
+// Lifts are what days will do to one series: nothing outside of them.
+type Lifts struct {
+	shift float64
+	slots int
+	days  []lifted
+}
+
+// lifted is one day's lift.
+type lifted struct {
+	from, to time.Time
+	log      []float64
+	spread   float64
+}
+
+// The bounds of what is said of a day: a load that falls to a fiftieth, or rises fifty-fold, is the most that one occurrence may promise,
+// and a band is not drawn wider than by a factor of two at one standard deviation. Beyond them an operator's plan must speak.
+var (
+	mostLog    = math.Log(50)
+	mostSpread = math.Log(2)
+)
+
+// Expect says what days will do. kin may be nil. Days of which nothing is known are left out.
+func (e *Effects) Expect(days []calendar.Day, kin *Kin) Lifts {
+	out := Lifts{shift: e.Shift, slots: e.Slots}
+	if e.Slots == 0 {
+		return out
+	}
+	beliefs := map[calendar.Kind]*belief{}
+	for n, d := range mark(days) {
+		b, ok := beliefs[d.Kind]
+		if !ok {
+			b = e.beliefOf(d.Kind, kin)
+			beliefs[d.Kind] = b
+		}
+		if b == nil {
+			continue
+		}
+		log, variance := b.expect(keyOf(&d), e.Noise, kin.name(keyOf(&d), e, b.match))
+		log = slices.Clone(log)
+		for s := range log {
+			if b.match != own {
+				log[s] += e.of(b.match)[s] - e.of(weekday(n))[s]
+			}
+			log[s] = max(-mostLog, min(mostLog, log[s]))
+		}
+		out.days = append(out.days, lifted{from: d.From, to: d.To, log: log, spread: min(math.Sqrt(variance), mostSpread)})
+	}
+	slices.SortFunc(out.days, func(a, b lifted) int { return a.from.Compare(b.from) })
+	return out
+}
+
+// At is the logarithm by which the load at a time is lifted, and how unsure that is as a standard deviation; ok is false on days that are
+// ordinary as far as anyone knows.
+func (l *Lifts) At(t time.Time) (log, spread float64, ok bool) {
+	i, found := slices.BinarySearchFunc(l.days, t, func(d lifted, t time.Time) int { return d.from.Compare(t) })
+	if !found {
+		i--
+	}
+	if i < 0 || !t.Before(l.days[i].to) {
+		return 0, 0, false
+	}
+	d := &l.days[i]
+	return d.log[slotOf(t.In(d.from.Location()), l.slots)], d.spread, true
+}
+
+// Apply lifts quantile paths whose step j begins at start + j·step. The band of a lifted step is widened in quadrature by how unsure
+// the lift is:
+//
+//	log q = log median + lift ± √((log q − log median)² + (z·spread)²), z the normal quantile
+//
+// so that it stays in order, and no path falls below zero.
+func (l *Lifts) Apply(start time.Time, step time.Duration, quantiles []float64, paths [][]float64) {
+	if len(paths) == 0 {
+		return
+	}
+	for j := range paths[0] {
+		log, spread, ok := l.At(start.Add(time.Duration(j) * step))
+		if !ok {
+			continue
+		}
+		middle := math.Log(middle(quantiles, paths, j) + l.shift)
+		for i, q := range quantiles {
+			x := math.Log(paths[i][j]+l.shift) - middle
+			if math.IsInf(middle, -1) || math.IsInf(x, -1) {
+				// There is no ratio to nothing: nothing stays nothing.
+				paths[i][j] *= math.Exp(log)
+				continue
+			}
+			wide := math.Hypot(x, math.Sqrt2*math.Erfinv(2*q-1)*spread)
+			if q < 0.5 {
+				wide = -wide
+			}
+			paths[i][j] = min(max(0, math.Exp(middle+log+wide)-l.shift), math.MaxFloat64)
+		}
+	}
+}
+
+// middle is the median of step j, interpolated between the quantiles around it.
+func middle(quantiles []float64, paths [][]float64, j int) float64 {
+	i, exact := slices.BinarySearch(quantiles, 0.5)
+	switch {
+	case exact || i == 0:
+		return paths[i][j]
+	case i == len(quantiles):
+		return paths[i-1][j]
+	}
+	w := (0.5 - quantiles[i-1]) / (quantiles[i] - quantiles[i-1])
+	return (1-w)*paths[i-1][j] + w*paths[i][j]
+}
+
+// Clean takes the effects of days out of a history, so that what is learned from it is an ordinary day. Of a day that was seen whole its own
+// effect is taken out, as far as it stands out of the noise; of one that is not over, what is expected of it.
+func (e *Effects) Clean(history series.Series, days []calendar.Day, kin *Kin) series.Series {
+	l := e.Expect(days, kin)
+	for i := range l.days {
+		d := &l.days[i]
+		n := dayNumber(d.from)
+		k := slices.IndexFunc(e.Seen, func(o Occurrence) bool { return o.Day == n })
+		if k < 0 {
+			continue
+		}
+		keep := 0.0
+		if s := square(e.Seen[k].Log); s > 0 {
+			keep = max(0, 1-e.Noise/s)
+		}
+		d.log = make([]float64, e.Slots)
+		for s, x := range e.Seen[k].Log {
+			d.log[s] = keep * x
+		}
+	}
+	out := series.Series{Start: history.Start, Step: history.Step, Values: slices.Clone(history.Values)}
+	for i, y := range out.Values {
+		if log, _, ok := l.At(history.Time(i)); ok && y >= 0 {
+			out.Values[i] = min(max(0, (y+l.shift)*math.Exp(-log)-l.shift), math.MaxFloat64)
+		}
+	}
+	return out
+}

@@ -1,0 +1,157 @@
+package festive
+
+import (
+	"math"
+	"slices"
+
+	"github.com/springtide/springtide/forecast/calendar"
+)
+
+// The types of day that days of a kind are matched with: their own weekday, or one that they resemble. A kind must be nearer to another
+// type than to its own by a clear share, since a match that is wrong for the next weekday costs more than one that was not made.
+const (
+	own      = -1
+	clearly  = 0.75
+	sunday   = 0
+	midweek  = 3
+	saturday = 6
+)
+
+var matches = [...]int{own, sunday, saturday, midweek}
+
+const (
+	// alike is how much of a lone occurrence's square is taken for what days of its kind differ by among names: half of it, as nothing
+	// tells the two apart yet. vary is the same among the years of one name, steady the number of years that this guess counts for.
+	alike, vary, steady = 0.5, 0.1, 2.0
+)
+
+// against is an effect seen from another type of day: against[s] = log[s] + own weekday's[s] − the type's[s].
+func (e *Effects) against(log []float64, wday, match int) []float64 {
+	out := slices.Clone(log)
+	if match != own {
+		for s := range out {
+			out[s] += e.of(wday)[s] - e.of(match)[s]
+		}
+	}
+	return out
+}
+
+// name is what days of one key did, seen from the kind's match.
+type name struct {
+	key  key
+	mean []float64
+	n    float64
+	// spread is the sum of squares about the mean, over its occurrences.
+	spread float64
+}
+
+// belief is what is expected of the days of one kind.
+type belief struct {
+	match int
+	names []name
+	// mean is what a new name is expected to do, apart how much names differ, within how much years of one name do: variances of a slot.
+	mean          []float64
+	apart, within float64
+	// unsure is the variance of mean itself.
+	unsure float64
+}
+
+// believe learns one kind from what was seen of it; ok is false where that is nothing.
+func (e *Effects) believe(kind calendar.Kind) (b belief, ok bool) {
+	var seen []*Occurrence
+	for i := range e.Seen {
+		if e.Seen[i].Kind == kind {
+			seen = append(seen, &e.Seen[i])
+		}
+	}
+	if len(seen) == 0 {
+		return b, false
+	}
+	least := math.Inf(1)
+	for _, m := range matches {
+		cost := 0.0
+		for _, o := range seen {
+			cost += square(e.against(o.Log, o.wday(), m))
+		}
+		if m == own {
+			cost *= clearly
+		}
+		if cost < least {
+			least, b.match = cost, m
+		}
+	}
+	for _, o := range seen {
+		b.add(o.key(), e.against(o.Log, o.wday(), b.match))
+	}
+	b.weigh(e.Noise)
+	return b, true
+}
+
+// add counts an occurrence (Welford's running mean).
+func (b *belief) add(k key, log []float64) {
+	i := slices.IndexFunc(b.names, func(n name) bool { return n.key == k })
+	if i < 0 {
+		b.names = append(b.names, name{key: k, mean: slices.Clone(log), n: 1})
+		return
+	}
+	n := &b.names[i]
+	n.n++
+	for s, x := range log {
+		d := x - n.mean[s]
+		n.mean[s] += d / n.n
+		n.spread += d * (x - n.mean[s]) / float64(len(log))
+	}
+}
+
+// weigh reckons the variances (method of moments) and shrinks the kind's mean by them.
+func (b *belief) weigh(noise float64) {
+	names := float64(len(b.names))
+	b.mean = make([]float64, len(b.names[0].mean))
+	spread, more, energy, years := 0.0, 0.0, 0.0, 0.0
+	for _, n := range b.names {
+		spread, more, energy, years = spread+n.spread, more+n.n-1, energy+square(n.mean)/names, years+n.n/names
+		for s := range b.mean {
+			b.mean[s] += n.mean[s] / names
+		}
+	}
+	b.within = (spread + steady*(noise+vary*energy)) / (more + steady)
+	total := square(b.mean)
+	if names > 1 {
+		b.apart = max(0, (energy-total)*names/(names-1)-b.within/years)
+	} else {
+		b.apart = alike * max(0, energy-noise)
+	}
+	b.unsure = (b.apart + b.within/years) / names
+	keep := 0.0
+	if total > 0 {
+		keep = max(0, 1-b.unsure/total)
+	}
+	for s := range b.mean {
+		b.mean[s] *= keep
+	}
+	// A mean that was drawn to nothing is no longer as unsure as it was, and days of the kind are that much closer to ordinary ones.
+	b.unsure *= keep
+}
+
+// expect is the effect that a day of a key will have, seen from the kind's match, and its variance in a slot beyond that of ordinary
+// days. prior, where kin were seen on that day, takes the place of the kind's mean.
+func (b *belief) expect(k key, noise float64, prior *kinName) (log []float64, variance float64) {
+	mean, apart, unsure := b.mean, b.apart, b.unsure
+	if prior != nil {
+		mean, apart, unsure = prior.mean, prior.apart, 0
+	}
+	i := slices.IndexFunc(b.names, func(n name) bool { return n.key == k })
+	if i < 0 {
+		return mean, max(0, apart+unsure+b.within-noise)
+	}
+	n := &b.names[i]
+	trust := 0.0
+	if error := b.within / n.n; apart > 0 {
+		trust = apart / (apart + error)
+	}
+	log = make([]float64, len(mean))
+	for s := range log {
+		log[s] = trust*n.mean[s] + (1-trust)*mean[s]
+	}
+	return log, max(0, trust*b.within/n.n+(1-trust)*unsure+b.within-noise)
+}
