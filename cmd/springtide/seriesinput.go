@@ -29,7 +29,7 @@ func (o *seriesInput) flags(cmd *cobra.Command) {
 	f.StringVar(&o.in, "in", "-", "CSV file to read, - for standard input")
 	f.StringVar(&o.step, "step", "", "bring the series to this step (5m, 1h, 1d) by their means; no shorter than their own, which it is when empty. Of --prometheus, the step of the query (5m when empty)")
 	f.StringSliceVar(&o.seasons, "season", nil, "periods to look for: lengths of time (24h, 7d) or numbers of steps (288); the day and the week when empty")
-	f.StringVar(&o.holidays, "holidays", "", "file of holidays: CSV with the header date,name or date,name,zone, or YAML with a list of those fields")
+	f.StringVar(&o.holidays, "holidays", "", "file of holidays: CSV with the header date,name or date,name,zone, or region or region,zone for all days of a country (CN, US, GB, DE, ...); or YAML with a list of those fields")
 	o.prom.flags(cmd)
 }
 

@@ -20,10 +20,11 @@ const (
 	Sale    Kind = "sale"    // shops draw crowds: 11.11, Black Friday
 	Work    Kind = "work"    // a day of the weekend that is worked in exchange for another
 	Holiday Kind = "holiday" // a day off
+	Minor   Kind = "minor"   // a day off of the state's offices that most others work through: Columbus Day
 	Feast   Kind = "feast"   // kept by many and no day off: Lantern Festival, Christmas Eve
 )
 
-var kinds = []Kind{Own, Sale, Work, Holiday, Feast}
+var kinds = []Kind{Own, Sale, Work, Holiday, Minor, Feast}
 
 // Day is one day of a name: the same name and offset at another date is another occurrence of it.
 type Day struct {

@@ -1,6 +1,7 @@
 package calendar
 
 import (
+	"slices"
 	"time"
 
 	"github.com/rickar/cal/v2"
@@ -64,6 +65,10 @@ var fixed = []nation{
 	{"ZA", za.Holidays, true},
 }
 
+// minor are the federal holidays of the United States that most private employers work through (the yearly holiday surveys of the Society
+// for Human Resource Management find them closed at less than half). Elsewhere national holidays are days off.
+var minor = []*cal.Holiday{us.MlkDay, us.PresidentsDay, us.Juneteenth, us.ColumbusDay, us.VeteransDay}
+
 func (n *nation) days(year int, zone *time.Location) []Day {
 	var out []Day
 	taken := map[time.Time]bool{}
@@ -72,12 +77,16 @@ func (n *nation) days(year int, zone *time.Location) []Day {
 		if actual.IsZero() {
 			continue
 		}
+		kind := Holiday
+		if slices.Contains(minor, h) {
+			kind = Minor
+		}
 		y, m, d := actual.Date()
-		out = append(out, on(h.Name, Holiday, 0, y, m, d, zone))
+		out = append(out, on(h.Name, kind, 0, y, m, d, zone))
 		taken[out[len(out)-1].From] = true
 		if oy, om, od := observed.Date(); !observed.IsZero() && (oy != y || om != m || od != d) {
 			// The day off moved: shops and offices may differ, so both are named.
-			out = append(out, on(h.Name+" (observed)", Holiday, 0, oy, om, od, zone))
+			out = append(out, on(h.Name+" (observed)", kind, 0, oy, om, od, zone))
 		}
 	}
 	for _, f := range []Day{on("Christmas Eve", Feast, 0, year, time.December, 24, zone), on("New Year's Eve", Feast, 0, year, time.December, 31, zone)} {

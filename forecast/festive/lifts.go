@@ -18,9 +18,9 @@ type Lifts struct {
 
 // lifted is one day's lift.
 type lifted struct {
-	from, to time.Time
-	log      []float64
-	spread   float64
+	from, to     time.Time
+	log          []float64
+	below, above float64
 }
 
 // The bounds of what is said of a day: a load that falls to a fiftieth, or rises fifty-fold, is the most that one occurrence may promise,
@@ -46,38 +46,38 @@ func (e *Effects) Expect(days []calendar.Day, kin *Kin) Lifts {
 		if b == nil {
 			continue
 		}
-		log, variance := b.expect(keyOf(&d), e.Noise, kin.name(keyOf(&d), e, b.match))
-		log = slices.Clone(log)
+		x := b.expect(keyOf(&d), e.Noise, kin.name(keyOf(&d), e, b.match))
+		log := slices.Clone(x.log)
 		for s := range log {
 			if b.match != own {
 				log[s] += e.of(b.match)[s] - e.of(weekday(n))[s]
 			}
 			log[s] = max(-mostLog, min(mostLog, log[s]))
 		}
-		out.days = append(out.days, lifted{from: d.From, to: d.To, log: log, spread: min(math.Sqrt(variance), mostSpread)})
+		out.days = append(out.days, lifted{from: d.From, to: d.To, log: log,
+			below: min(math.Sqrt(x.below), mostSpread), above: min(math.Sqrt(x.above), mostSpread)})
 	}
 	slices.SortFunc(out.days, func(a, b lifted) int { return a.from.Compare(b.from) })
 	return out
 }
 
-// At is the logarithm by which the load at a time is lifted, and how unsure that is as a standard deviation; ok is false on days that are
-// ordinary as far as anyone knows.
-func (l *Lifts) At(t time.Time) (log, spread float64, ok bool) {
+// day is the lift of a time and the logarithm by which it is lifted; nil on days that are ordinary as far as anyone knows.
+func (l *Lifts) day(t time.Time) (d *lifted, log float64) {
 	i, found := slices.BinarySearchFunc(l.days, t, func(d lifted, t time.Time) int { return d.from.Compare(t) })
 	if !found {
 		i--
 	}
 	if i < 0 || !t.Before(l.days[i].to) {
-		return 0, 0, false
+		return nil, 0
 	}
-	d := &l.days[i]
-	return d.log[slotOf(t.In(d.from.Location()), l.slots)], d.spread, true
+	d = &l.days[i]
+	return d, d.log[slotOf(t.In(d.from.Location()), l.slots)]
 }
 
 // Apply lifts quantile paths whose step j begins at start + j·step. The band of a lifted step is widened in quadrature by how unsure
 // the lift is:
 //
-//	log q = log median + lift ± √((log q − log median)² + (z·spread)²), z the normal quantile
+//	log q = log median + lift ± √((log q − log median)² + (z·spread)²), z the normal quantile, the spread that of its side
 //
 // so that it stays in order, and no path falls below zero.
 func (l *Lifts) Apply(start time.Time, step time.Duration, quantiles []float64, paths [][]float64) {
@@ -85,8 +85,8 @@ func (l *Lifts) Apply(start time.Time, step time.Duration, quantiles []float64, 
 		return
 	}
 	for j := range paths[0] {
-		log, spread, ok := l.At(start.Add(time.Duration(j) * step))
-		if !ok {
+		d, log := l.day(start.Add(time.Duration(j) * step))
+		if d == nil {
 			continue
 		}
 		middle := math.Log(middle(quantiles, paths, j) + l.shift)
@@ -97,9 +97,10 @@ func (l *Lifts) Apply(start time.Time, step time.Duration, quantiles []float64, 
 				paths[i][j] *= math.Exp(log)
 				continue
 			}
-			wide := math.Hypot(x, math.Sqrt2*math.Erfinv(2*q-1)*spread)
+			z := math.Sqrt2 * math.Erfinv(2*q-1)
+			wide := math.Hypot(x, z*d.above)
 			if q < 0.5 {
-				wide = -wide
+				wide = -math.Hypot(x, z*d.below)
 			}
 			paths[i][j] = min(max(0, math.Exp(middle+log+wide)-l.shift), math.MaxFloat64)
 		}
@@ -141,7 +142,7 @@ func (e *Effects) Clean(history series.Series, days []calendar.Day, kin *Kin) se
 	}
 	out := series.Series{Start: history.Start, Step: history.Step, Values: slices.Clone(history.Values)}
 	for i, y := range out.Values {
-		if log, _, ok := l.At(history.Time(i)); ok && y >= 0 {
+		if d, log := l.day(history.Time(i)); d != nil && y >= 0 {
 			out.Values[i] = min(max(0, (y+l.shift)*math.Exp(-log)-l.shift), math.MaxFloat64)
 		}
 	}

@@ -41,7 +41,7 @@ func mark(days []calendar.Day) map[int]calendar.Day {
 	beside := map[int]calendar.Day{}
 	for _, d := range sorted {
 		n := dayNumber(d.From)
-		if marks[n] != d || d.Kind == calendar.Feast || d.Kind == calendar.Work {
+		if marks[n] != d || d.Kind == calendar.Feast || d.Kind == calendar.Minor || d.Kind == calendar.Work {
 			continue
 		}
 		for _, side := range []struct {

@@ -7,11 +7,14 @@ import (
 	"github.com/springtide/springtide/forecast/calendar"
 )
 
-// The types of day that days of a kind are matched with: their own weekday, or one that they resemble. A kind must be nearer to another
-// type than to its own by a clear share, since a match that is wrong for the next weekday costs more than one that was not made.
+// The types of day that days of a kind are matched with: their own weekday, or one that they resemble. The best match is that from which
+// they look most alike, and like nothing unusual; the share of the mean in its cost is small, since a sale that trebles every weekday's load
+// must not be taken for a midweek that doubles it. A kind must be nearer to another type than to its own by a clear share: a match that is
+// wrong for the next weekday costs more than one that was not made.
 const (
 	own      = -1
 	clearly  = 0.75
+	ofMean   = 0.25
 	sunday   = 0
 	midweek  = 3
 	saturday = 6
@@ -54,6 +57,8 @@ type belief struct {
 	apart, within float64
 	// unsure is the variance of mean itself.
 	unsure float64
+	// below and above are apart on either side of mean: where some days of a kind fall far and none ever rose, a new one will not rise.
+	below, above float64
 }
 
 // believe learns one kind from what was seen of it; ok is false where that is nothing.
@@ -69,10 +74,7 @@ func (e *Effects) believe(kind calendar.Kind) (b belief, ok bool) {
 	}
 	least := math.Inf(1)
 	for _, m := range matches {
-		cost := 0.0
-		for _, o := range seen {
-			cost += square(e.against(o.Log, o.wday(), m))
-		}
+		cost := e.cost(seen, m)
 		if m == own {
 			cost *= clearly
 		}
@@ -85,6 +87,19 @@ func (e *Effects) believe(kind calendar.Kind) (b belief, ok bool) {
 	}
 	b.weigh(e.Noise)
 	return b, true
+}
+
+// cost is how ill a match fits: the sum of squares about the mean, and a share of the mean's own.
+func (e *Effects) cost(seen []*Occurrence, match int) float64 {
+	mean, energy := make([]float64, e.Slots), 0.0
+	for _, o := range seen {
+		log := e.against(o.Log, o.wday(), match)
+		energy += square(log)
+		for s, x := range log {
+			mean[s] += x / float64(len(seen))
+		}
+	}
+	return energy - (float64(len(seen))-ofMean)*square(mean)
 }
 
 // add counts an occurrence (Welford's running mean).
@@ -131,27 +146,53 @@ func (b *belief) weigh(noise float64) {
 	}
 	// A mean that was drawn to nothing is no longer as unsure as it was, and days of the kind are that much closer to ordinary ones.
 	b.unsure *= keep
+	b.sides(names, b.within/years)
 }
 
-// expect is the effect that a day of a key will have, seen from the kind's match, and its variance in a slot beyond that of ordinary
-// days. prior, where kin were seen on that day, takes the place of the kind's mean.
-func (b *belief) expect(k key, noise float64, prior *kinName) (log []float64, variance float64) {
+// sides splits the variance of a new name about the mean, each side counted as if the other were its mirror.
+func (b *belief) sides(names, error float64) {
+	for i := range b.names {
+		for s, x := range b.names[i].mean {
+			d := x - b.mean[s]
+			if share := 2 * d * d / (names * float64(len(b.mean))); d < 0 {
+				b.below += share
+			} else {
+				b.above += share
+			}
+		}
+	}
+	b.below, b.above = max(0, b.below-error), max(0, b.above-error)
+}
+
+// expected is what a day will do: its effect seen from the kind's match, and the variances in a slot on either side of it, beyond that of
+// ordinary days.
+type expected struct {
+	log          []float64
+	below, above float64
+}
+
+// expect is what a day of a key will do. prior, where kin were seen on that day, takes the place of the kind's mean.
+func (b *belief) expect(k key, noise float64, prior *kinName) expected {
 	mean, apart, unsure := b.mean, b.apart, b.unsure
+	below, above := b.below, b.above
 	if prior != nil {
 		mean, apart, unsure = prior.mean, prior.apart, 0
+		below, above = apart, apart
 	}
 	i := slices.IndexFunc(b.names, func(n name) bool { return n.key == k })
 	if i < 0 {
-		return mean, max(0, apart+unsure+b.within-noise)
+		rest := unsure + b.within - noise
+		return expected{mean, max(0, below+rest), max(0, above+rest)}
 	}
 	n := &b.names[i]
 	trust := 0.0
 	if error := b.within / n.n; apart > 0 {
 		trust = apart / (apart + error)
 	}
-	log = make([]float64, len(mean))
+	log := make([]float64, len(mean))
 	for s := range log {
 		log[s] = trust*n.mean[s] + (1-trust)*mean[s]
 	}
-	return log, max(0, trust*b.within/n.n+(1-trust)*unsure+b.within-noise)
+	variance := max(0, trust*b.within/n.n+(1-trust)*unsure+b.within-noise)
+	return expected{log, variance, variance}
 }

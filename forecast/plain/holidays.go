@@ -2,6 +2,7 @@ package plain
 
 import (
 	"slices"
+	"time"
 
 	"github.com/springtide/springtide/forecast/calendar"
 	"github.com/springtide/springtide/forecast/festive"
@@ -18,7 +19,7 @@ func WithHolidays(f Forecaster) Forecaster {
 		if len(in.Options.Holidays) == 0 {
 			return f(in)
 		}
-		days := calendar.Number(in.Options.Holidays)
+		days := near(in.Options.Holidays, &in)
 		effects := make([]festive.Effects, len(in.Histories))
 		for i, h := range in.Histories {
 			if !slices.ContainsFunc(h.Values, func(v float64) bool { return v < 0 }) {
@@ -40,4 +41,28 @@ func WithHolidays(f Forecaster) Forecaster {
 		}
 		return out
 	}
+}
+
+// near are the holidays that matter to an origin: a list of a region spans a century.
+func near(holidays []Holiday, in *Input) []Holiday {
+	var from, to time.Time
+	for i := range in.Histories {
+		h := &in.Histories[i]
+		if from.IsZero() || h.Start.Before(from) {
+			from = h.Start
+		}
+		if end := h.Time(h.Len() + in.Horizon); end.After(to) {
+			to = end
+		}
+	}
+	// The neighbours of a holiday are learned as well, and a feast is numbered from its first day on.
+	const margin = 31 * day
+	from, to = from.Add(-margin), to.Add(margin)
+	var out []Holiday
+	for _, d := range holidays {
+		if d.To.After(from) && d.From.Before(to) {
+			out = append(out, d)
+		}
+	}
+	return calendar.Number(out)
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/springtide/springtide/portrait"
 )
 
-// Ours forecasts by the controller's methods: each series is folded into a portrait and projected, as a service's load is.
-func Ours(in Input) []Forecast { return Each(project)(in) }
+// Ours forecasts by the controller's methods: each series is folded into a portrait and projected, as a service's load is, and holidays
+// are lifted as a service's calendar is.
+func Ours(in Input) []Forecast { return WithHolidays(Each(project))(in) }
 
 // project folds one series into a portrait, as the controller does, and projects it.
 func project(h History, in *Input) Forecast {

@@ -18,9 +18,9 @@ const (
 	longest = 1 << 22
 )
 
-// calendar are steps that have no fixed length: between the bounds a step counts as the mean one, so that rounding finds the right month
+// uneven are steps that have no fixed length: between the bounds a step counts as the mean one, so that rounding finds the right month
 // however many lie between.
-var calendar = []struct{ least, most, mean time.Duration }{
+var uneven = []struct{ least, most, mean time.Duration }{
 	{28 * day, 31 * day, time.Duration(365.2425 / 12 * float64(day))},
 	{89 * day, 92 * day, time.Duration(365.2425 / 4 * float64(day))},
 	{365 * day, 366 * day, time.Duration(365.2425 * float64(day))},
@@ -78,7 +78,7 @@ func (g *Group) step() (step time.Duration, regular bool) {
 	if float64(gaps[len(gaps)-1]) <= even*float64(gaps[0]) {
 		return middle, true
 	}
-	for _, c := range calendar {
+	for _, c := range uneven {
 		if middle >= c.least && middle <= c.most {
 			return c.mean, false
 		}
