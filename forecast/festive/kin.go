@@ -110,7 +110,8 @@ func (k *Kin) name(at key, e *Effects, match int) *kinName {
 		return nil
 	}
 	n := &b.names[i]
-	out := &kinName{mean: slices.Clone(n.mean), apart: n.spread / (n.n - 1)}
+	// Kin differ by no less than the years of one name do: what a service saw itself must be able to outweigh them.
+	out := &kinName{mean: slices.Clone(n.mean), apart: max(n.spread/(n.n-1), vary*square(n.mean))}
 	if b.match != match {
 		for s := range out.mean {
 			out.mean[s] += e.of(b.match)[s] - e.of(match)[s]

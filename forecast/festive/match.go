@@ -8,9 +8,10 @@ import (
 )
 
 // The types of day that days of a kind are matched with: their own weekday, or one that they resemble. The best match is that from which
-// they look most alike, and like nothing unusual; the share of the mean in its cost is small, since a sale that trebles every weekday's load
-// must not be taken for a midweek that doubles it. A kind must be nearer to another type than to its own by a clear share: a match that is
-// wrong for the next weekday costs more than one that was not made.
+// they look most alike. Days off and days worked in exchange are expected to look like an ordinary day of another type, so that what is
+// left of them seen from there counts a little as well; a sale is not: one that trebles a Saturday's load must not be taken for a midweek
+// that doubles it. A kind must be nearer to another type than to its own by a clear share: a match that is wrong for the next weekday costs
+// more than one that was not made.
 const (
 	own      = -1
 	clearly  = 0.75
@@ -74,7 +75,7 @@ func (e *Effects) believe(kind calendar.Kind) (b belief, ok bool) {
 	}
 	least := math.Inf(1)
 	for _, m := range matches {
-		cost := e.cost(seen, m)
+		cost := e.cost(seen, m, kind)
 		if m == own {
 			cost *= clearly
 		}
@@ -89,8 +90,9 @@ func (e *Effects) believe(kind calendar.Kind) (b belief, ok bool) {
 	return b, true
 }
 
-// cost is how ill a match fits: the sum of squares about the mean, and a share of the mean's own.
-func (e *Effects) cost(seen []*Occurrence, match int) float64 {
+// cost is how ill a match fits: the sum of squares about the mean, and a share of the mean's own. What an operator's days, sales and feasts
+// add to their own weekday costs nothing.
+func (e *Effects) cost(seen []*Occurrence, match int, kind calendar.Kind) float64 {
 	mean, energy := make([]float64, e.Slots), 0.0
 	for _, o := range seen {
 		log := e.against(o.Log, o.wday(), match)
@@ -99,7 +101,11 @@ func (e *Effects) cost(seen []*Occurrence, match int) float64 {
 			mean[s] += x / float64(len(seen))
 		}
 	}
-	return energy - (float64(len(seen))-ofMean)*square(mean)
+	share := ofMean
+	if match == own && (kind == calendar.Own || kind == calendar.Sale || kind == calendar.Feast) {
+		share = 0
+	}
+	return max(0, energy-(float64(len(seen))-share)*square(mean))
 }
 
 // add counts an occurrence (Welford's running mean).

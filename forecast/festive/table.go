@@ -36,7 +36,7 @@ func newTable(h series.Series, marks map[int]calendar.Day, zone *time.Location) 
 	counts := make([]int, t.slots*len(t.rows))
 	flat := make([]float64, len(counts))
 	for i, y := range h.Values {
-		if at := h.Time(i).In(zone); y >= 0 {
+		if at := h.Time(i).In(zone); y >= 0 && !math.IsInf(y, 1) {
 			k := (dayNumber(at)-t.first)*t.slots + slotOf(at, t.slots)
 			counts[k]++
 			flat[k] += (y - flat[k]) / float64(counts[k])
