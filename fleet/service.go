@@ -61,6 +61,29 @@ type Window struct {
 	Min, Max int32
 }
 
+// Calendar names the days on which the load of a service is unlike that of other days. What they do to it is learned.
+type Calendar struct {
+	// Regions are those whose days count, sorted; Days are the operator's own, in the order of the spec.
+	Regions []string
+	Days    []NamedDay
+	// Zone is where days begin, resolved at the edge.
+	Zone *time.Location
+}
+
+// NamedDay is a day, or a feast of several, that comes once or every year.
+type NamedDay struct {
+	Name string
+	// Year is 0 where it comes every year.
+	Year  int
+	Month time.Month
+	Day   int
+	// Length is the number of days, at least 1.
+	Length int
+}
+
+// Empty reports whether no day is named.
+func (c *Calendar) Empty() bool { return len(c.Regions) == 0 && len(c.Days) == 0 }
+
 // HPAFacts is the HorizontalPodAutoscaler that already scales a target.
 type HPAFacts struct {
 	Name     string
@@ -98,6 +121,7 @@ type Service struct {
 	Metrics  []Metric
 	Min, Max int32
 	Windows  []Window
+	Calendar Calendar
 	Quantile float64 // of the tide that sizing must cover, e.g. 0.95
 	// Stabilisation is how long every part must agree before a scale-in.
 	Stabilisation time.Duration

@@ -26,6 +26,66 @@ type Tide struct {
 	Trusted bool
 	// Note says why a fall-back spoke; empty otherwise.
 	Note string
+	// Days are the days of the service's calendar that lift the paths, in order. Ordinary are the paths without them, for whom a
+	// festival plan speaks; nil where there are none.
+	Days     []LiftedDay
+	Ordinary [][]float64
+}
+
+// LiftedDay is what one day of a calendar does to a tide.
+type LiftedDay struct {
+	Name     string
+	From, To time.Time
+	// Factor is the one furthest from 1 by which an hour of the day is multiplied. Kin says that only kin of the service saw such a day.
+	Factor float64
+	Kin    bool
+}
+
+// Day is the lifted day that overlaps [from, to) and is furthest from ordinary, or nil.
+func (t *Tide) Day(from, to time.Time) *LiftedDay {
+	var out *LiftedDay
+	for i := range t.Days {
+		d := &t.Days[i]
+		if d.From.Before(to) && from.Before(d.To) && (out == nil || math.Abs(math.Log(d.Factor)) > math.Abs(math.Log(out.Factor))) {
+			out = d
+		}
+	}
+	return out
+}
+
+// Planned is the tide whose steps that overlap [from, to) are ordinary: a plan that says what that time is worth beats what was learned.
+func (t Tide) Planned(from, to time.Time) Tide {
+	if t.Ordinary == nil || t.Step <= 0 {
+		return t
+	}
+	paths := make([][]float64, len(t.Paths))
+	for i := range paths {
+		paths[i] = slices.Clone(t.Paths[i])
+		for j := range paths[i] {
+			if begin := t.Start.Add(time.Duration(j) * t.Step); begin.Before(to) && from.Before(begin.Add(t.Step)) {
+				paths[i][j] = t.Ordinary[i][j]
+			}
+		}
+	}
+	t.Paths = paths
+	var days []LiftedDay
+	for _, d := range t.Days {
+		before, behind := d, d
+		if from.Before(d.To) {
+			before.To = from
+		}
+		if to.After(d.From) {
+			behind.From = to
+		}
+		if before.From.Before(before.To) {
+			days = append(days, before)
+		}
+		if behind != before && behind.From.Before(behind.To) {
+			days = append(days, behind)
+		}
+	}
+	t.Days = days
+	return t
 }
 
 // At is the value of quantile q for the step that contains t, interpolated between the known quantiles, or NaN outside of the grid.

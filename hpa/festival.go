@@ -40,7 +40,7 @@ func FestivalCheck(plan fleet.Festival, services []fleet.Service, tides map[flee
 		o.Defaults.AheadFor = time.Duration(len(rows)+1) * time.Hour
 		z := newSizer(svc, &p, &t, &Live{}, start, o)
 		for j := range rows {
-			z.hour(&rows[j])
+			z.hour(&rows[j], &t)
 		}
 	}
 	for i := range rows {
@@ -49,19 +49,19 @@ func FestivalCheck(plan fleet.Festival, services []fleet.Service, tides map[flee
 	return rows
 }
 
-// hour adds one service's demand to a row.
-func (z *sizer) hour(row *HourRow) {
+// hour adds one service's demand to a row. t is its tide as it was made, days of the calendar and all: so it would be without the plan.
+func (z *sizer) hour(row *HourRow, t *forecast.Tide) {
 	from, to := row.From, row.From.Add(time.Hour)
 	own, lifts := z.t, z.lifts
 	defer func() { z.t, z.lifts = own, lifts }()
-	tide, assumed := covering(*own, from, to)
-	z.t = &tide
+	tide, assumed := covering(*t, from, to)
 	if assumed {
 		row.Assumed = append(row.Assumed, z.svc.ID)
 	}
-	z.lifts = nil
+	z.t, z.lifts = &tide, nil
 	without := z.demand(from, to)
-	with := without
+	z.t = planned(&tide, lifts)
+	with := z.demand(from, to)
 	for i := range lifts {
 		l := &lifts[i]
 		asked, load := l.ask(z, from, to)
@@ -101,6 +101,10 @@ func covering(t forecast.Tide, from, to time.Time) (forecast.Tide, bool) {
 	late := to.Sub(end)
 	if from.Before(t.Start) {
 		late = from.Sub(t.Start)
+	}
+	// Days of a calendar do not move with it.
+	if t.Ordinary != nil {
+		t.Paths = t.Ordinary
 	}
 	n := late / period
 	if late > 0 && late%period != 0 {

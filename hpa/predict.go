@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/portrait"
 )
 
@@ -94,6 +95,13 @@ func (z *sizer) forecastPart() Part {
 		part.Detail = fmt.Sprintf("a tide in %s and a portrait in %s", z.t.Signal, z.p.Signal)
 	default:
 		part.Detail = fmt.Sprintf("%s at p%s within %s, %s a replica", z.amount(peak), number(z.quantile*100), ago(z.lead), z.amount(z.capacity))
+		if d := z.t.Day(z.now, z.now.Add(z.lead)); d != nil {
+			kin := ""
+			if d.Kin {
+				kin = ", as kin saw"
+			}
+			part.Detail += fmt.Sprintf(", with %s (× %s%s)", d.Name, number(d.Factor), kin)
+		}
 		switch {
 		case !z.t.Trusted:
 			part.Detail += fmt.Sprintf(", by the fall-back %s", z.t.Model)
@@ -140,6 +148,22 @@ func liftOf(f *fleet.Festival, l fleet.Lift) lift {
 		s.end = l.End
 	}
 	return lift{plan: f.ID, factor: l.Factor, floor: l.Floor, span: s}
+}
+
+// planned is the tide as plans see it: where one says by a factor what a time is worth, the calendar's days are taken out of it. They were
+// learned, and the operator knows what is planned; a factor on top of them would count one crowd twice. A bare floor says nothing of the
+// load, so the days stay under it.
+func planned(t *forecast.Tide, lifts []lift) *forecast.Tide {
+	if t.Ordinary == nil {
+		return t
+	}
+	out := *t
+	for i := range lifts {
+		if lifts[i].factor > 0 {
+			out = out.Planned(lifts[i].start, lifts[i].end)
+		}
+	}
+	return &out
 }
 
 // ask is what a lift asks for at any time in [from, to): its floor, and its factor × the tide where they overlap.

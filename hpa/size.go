@@ -51,6 +51,7 @@ func newSizer(svc *fleet.Service, p *portrait.Portrait, t *forecast.Tide, live *
 	}
 	z.levels = levels(svc.Windows, now, now.Add(z.o.Defaults.AheadFor))
 	z.lifts = lifts(z.o.Festivals, svc.ID)
+	z.t = planned(t, z.lifts)
 	z.pods = z.census()
 	z.current = svc.Desired.Value
 	if !svc.Desired.OK {

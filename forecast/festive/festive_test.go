@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/forecast/calendar"
 	"github.com/springtide/springtide/internal/series"
 )
@@ -297,4 +298,33 @@ func TestWhatIsSaidIsSane(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A lifted tide names its days and keeps the ordinary tide beside it; one that no day touches is the same.
+func TestLift(t *testing.T) {
+	days := []calendar.Day{on("Feast", calendar.Own, 40), on("Feast", calendar.Own, 82), on("Feast", calendar.Own, 121)}
+	e := Learn(Effects{}, service(3, 120, during(days, treble)), days)
+	tide := forecast.Tide{Start: days[2].From.Add(-2 * time.Hour), Step: time.Hour, Quantiles: []float64{0.5, 0.9},
+		Paths: [][]float64{{100, 100, 100, 100}, {110, 110, 110, 110}}}
+	l := e.Expect(days, nil)
+	got := l.Lift(tide)
+	// The eve is known as well, and does next to nothing.
+	if len(got.Days) != 2 || got.Days[0].Name != "eve of Feast" || got.Days[1].Name != "Feast" || got.Days[1].Kin ||
+		math.Abs(got.Days[0].Factor-1) > 0.2 || math.Abs(got.Days[1].Factor/3-1) > 0.2 {
+		t.Fatalf("days %+v", got.Days)
+	}
+	if m := got.Paths[0]; math.Abs(m[0]/100-1) > 0.05 || math.Abs(m[3]/300-1) > 0.1 || !(got.Paths[1][3] > m[3]) {
+		t.Errorf("paths %v", got.Paths)
+	}
+	if d := cmp.Diff(tide.Paths, got.Ordinary); d != "" {
+		t.Errorf("the ordinary tide changed: %s", d)
+	}
+	planned := got.Planned(days[2].From, days[2].To)
+	if planned.Paths[0][2] != 100 || planned.Paths[0][1] != got.Paths[0][1] || len(planned.Days) != 1 || got.Paths[0][2] == 100 {
+		t.Errorf("planned: %v of %+v", planned.Paths, planned.Days)
+	}
+	tide.Start = monday
+	if d := cmp.Diff(tide, l.Lift(tide)); d != "" {
+		t.Errorf("an ordinary tide: %s", d)
+	}
 }

@@ -1,10 +1,12 @@
 package festive
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"time"
 
+	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/forecast/calendar"
 	"github.com/springtide/springtide/internal/series"
 )
@@ -18,9 +20,11 @@ type Lifts struct {
 
 // lifted is one day's lift.
 type lifted struct {
+	name         string
 	from, to     time.Time
 	log          []float64
 	below, above float64
+	kin          bool
 }
 
 // The bounds of what is said of a day: a load that falls to a fiftieth, or rises fifty-fold, is the most that one occurrence may promise,
@@ -54,7 +58,7 @@ func (e *Effects) Expect(days []calendar.Day, kin *Kin) Lifts {
 			}
 			log[s] = max(-mostLog, min(mostLog, log[s]))
 		}
-		out.days = append(out.days, lifted{from: d.From, to: d.To, log: log,
+		out.days = append(out.days, lifted{name: title(&d), from: d.From, to: d.To, log: log, kin: !e.saw(d.Kind),
 			below: min(math.Sqrt(x.below), mostSpread), above: min(math.Sqrt(x.above), mostSpread)})
 	}
 	slices.SortFunc(out.days, func(a, b lifted) int { return a.from.Compare(b.from) })
@@ -118,6 +122,65 @@ func middle(quantiles []float64, paths [][]float64, j int) float64 {
 	}
 	w := (0.5 - quantiles[i-1]) / (quantiles[i] - quantiles[i-1])
 	return (1-w)*paths[i-1][j] + w*paths[i][j]
+}
+
+// Lift returns a tide with the days on it, and the tide without them beside it. One that no day touches is returned as it is.
+func (l *Lifts) Lift(t forecast.Tide) forecast.Tide {
+	if len(t.Paths) == 0 || t.Step <= 0 {
+		return t
+	}
+	end := t.Start.Add(time.Duration(len(t.Paths[0])) * t.Step)
+	for i := range l.days {
+		d := &l.days[i]
+		if !d.from.Before(end) || !t.Start.Before(d.to) {
+			continue
+		}
+		most := 0.0
+		for _, x := range d.log {
+			if math.Abs(x) > math.Abs(most) {
+				most = x
+			}
+		}
+		t.Days = append(t.Days, forecast.LiftedDay{Name: d.name, From: d.from, To: d.to, Factor: math.Exp(most), Kin: d.kin})
+	}
+	if t.Days == nil {
+		return t
+	}
+	t.Ordinary = t.Paths
+	t.Paths = make([][]float64, len(t.Ordinary))
+	for i := range t.Paths {
+		t.Paths[i] = slices.Clone(t.Ordinary[i])
+	}
+	l.Apply(t.Start, t.Step, t.Quantiles, t.Paths)
+	return t
+}
+
+// Factor is what the load at a time is multiplied by; 1 on ordinary days.
+func (l *Lifts) Factor(t time.Time) float64 {
+	_, log := l.day(t)
+	return math.Exp(log)
+}
+
+// title names a day as operators do: its name, which day of the feast it is, or that it lies beside one.
+func title(d *calendar.Day) string {
+	switch {
+	case d.Kind == eve:
+		return "eve of " + d.Name
+	case d.Kind == after:
+		return "day after " + d.Name
+	case d.Kind == bridge:
+		return "bridge day beside " + d.Name
+	case d.Offset < 0:
+		return fmt.Sprintf("%s, %d before", d.Name, -d.Offset)
+	case d.Offset > 0:
+		return fmt.Sprintf("%s, day %d", d.Name, d.Offset+1)
+	}
+	return d.Name
+}
+
+// saw reports whether a day of a kind was seen by the series itself.
+func (e *Effects) saw(kind calendar.Kind) bool {
+	return slices.ContainsFunc(e.Seen, func(o Occurrence) bool { return o.Kind == kind })
 }
 
 // Clean takes the effects of days out of a history, so that what is learned from it is an ordinary day. Of a day that was seen whole its own
