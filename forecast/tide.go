@@ -53,6 +53,22 @@ func (t *Tide) Day(from, to time.Time) *LiftedDay {
 	return out
 }
 
+// Lift is what the days of the calendar multiply the median by at a time: 1 where none does, NaN outside of the grid.
+func (t *Tide) Lift(when time.Time) float64 {
+	plain, with := *t, t.At(when, 0.5)
+	if t.Ordinary != nil {
+		plain.Paths = t.Ordinary
+	}
+	switch without := plain.At(when, 0.5); {
+	case math.IsNaN(with):
+		return with
+	case with == without:
+		return 1 // nothing stays nothing, too
+	default:
+		return with / without
+	}
+}
+
 // Planned is the tide whose steps that overlap [from, to) are ordinary: a plan that says what that time is worth beats what was learned.
 func (t Tide) Planned(from, to time.Time) Tide {
 	if t.Ordinary == nil || t.Step <= 0 {

@@ -122,18 +122,51 @@ type tideForm struct {
 	Model       string          `json:"model"`
 	Trusted     bool            `json:"trusted"`
 	Note        string          `json:"note,omitempty"`
+	Days        []dayForm       `json:"days,omitempty"`
+	Ordinary    [][]gap         `json:"ordinary,omitempty"`
+}
+
+// dayForm is the stored form of a lifted day.
+type dayForm struct {
+	Name   string    `json:"name"`
+	From   time.Time `json:"from"`
+	To     time.Time `json:"to"`
+	Factor gap       `json:"factor"`
+	Kin    bool      `json:"kin,omitempty"`
 }
 
 func packTide(t *forecast.Tide) ([]byte, error) {
 	f := tideForm{Service: t.Service, Signal: t.Signal, Made: t.Made, Start: t.Start, StepSeconds: t.Step.Seconds(), Quantiles: t.Quantiles,
-		Model: t.Model, Trusted: t.Trusted, Note: t.Note, Paths: make([][]gap, len(t.Paths))}
-	for i, p := range t.Paths {
-		f.Paths[i] = make([]gap, len(p))
-		for j, v := range p {
-			f.Paths[i][j] = gap(v)
-		}
+		Model: t.Model, Trusted: t.Trusted, Note: t.Note, Paths: formOf(t.Paths), Ordinary: formOf(t.Ordinary)}
+	for _, d := range t.Days {
+		f.Days = append(f.Days, dayForm{d.Name, d.From, d.To, gap(d.Factor), d.Kin})
 	}
 	return packJSON(&f)
+}
+
+func formOf(paths [][]float64) [][]gap {
+	if paths == nil {
+		return nil
+	}
+	out := make([][]gap, len(paths))
+	for i, p := range paths {
+		out[i] = make([]gap, len(p))
+		for j, v := range p {
+			out[i][j] = gap(v)
+		}
+	}
+	return out
+}
+
+func pathsOf(form [][]gap) [][]float64 {
+	out := make([][]float64, len(form))
+	for i, p := range form {
+		out[i] = make([]float64, len(p))
+		for j, v := range p {
+			out[i][j] = float64(v)
+		}
+	}
+	return out
 }
 
 func unpackTide(b []byte) (forecast.Tide, error) {
@@ -142,12 +175,12 @@ func unpackTide(b []byte) (forecast.Tide, error) {
 		return forecast.Tide{}, err
 	}
 	t := forecast.Tide{Service: f.Service, Signal: f.Signal, Made: f.Made, Start: f.Start, Quantiles: f.Quantiles, Model: f.Model,
-		Step: time.Duration(math.Round(f.StepSeconds * float64(time.Second))), Trusted: f.Trusted, Note: f.Note, Paths: make([][]float64, len(f.Paths))}
-	for i, p := range f.Paths {
-		t.Paths[i] = make([]float64, len(p))
-		for j, v := range p {
-			t.Paths[i][j] = float64(v)
-		}
+		Step: time.Duration(math.Round(f.StepSeconds * float64(time.Second))), Trusted: f.Trusted, Note: f.Note, Paths: pathsOf(f.Paths)}
+	if f.Ordinary != nil {
+		t.Ordinary = pathsOf(f.Ordinary)
+	}
+	for _, d := range f.Days {
+		t.Days = append(t.Days, forecast.LiftedDay{Name: d.Name, From: d.From, To: d.To, Factor: float64(d.Factor), Kin: d.Kin})
 	}
 	return t, nil
 }

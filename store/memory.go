@@ -114,6 +114,52 @@ func (s *Store) SaveSummaries(ctx context.Context, sums map[fleet.ServiceID]loop
 	return nil
 }
 
+// LoadDays implements the loop's Memory. What cannot be read is left out: it is learned anew.
+func (s *Store) LoadDays(ctx context.Context) (map[fleet.ServiceID]loop.Days, error) {
+	out := map[fleet.ServiceID]loop.Days{}
+	err := s.with(ctx, s.o.BulkTimeout, func(ctx context.Context) error {
+		return s.query(ctx, func(rows *sql.Rows) error {
+			var service string
+			var body []byte
+			if err := rows.Scan(&service, &body); err != nil {
+				return err
+			}
+			var x loop.Days
+			if err := unpackJSON(body, &x); err != nil {
+				s.o.Log.Warn("what a calendar did cannot be read and is learned anew", "store", s.name, "service", service, "err", err)
+				return nil
+			}
+			out[fleet.ServiceID(service)] = x
+			return nil
+		}, `SELECT service, body FROM days`)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("load days: %w", err)
+	}
+	return out, nil
+}
+
+// SaveDays implements the loop's Memory.
+func (s *Store) SaveDays(ctx context.Context, ds map[fleet.ServiceID]loop.Days) error {
+	rows := make([][]any, 0, len(ds))
+	now := micros(time.Now())
+	for _, id := range slices.Sorted(maps.Keys(ds)) {
+		body, err := packJSON(ds[id])
+		if err != nil {
+			return fmt.Errorf("store %s: days of %s: %w", s.name, id, err)
+		}
+		rows = append(rows, []any{string(id), now, body})
+	}
+	err := s.bulk(ctx, func(ctx context.Context, tx *tx) error {
+		return tx.insert(ctx, `INSERT INTO days (service, saved_at, body) VALUES`, rows,
+			`ON CONFLICT (service) DO UPDATE SET saved_at = excluded.saved_at, body = excluded.body`)
+	})
+	if err != nil {
+		return fmt.Errorf("save days: %w", err)
+	}
+	return nil
+}
+
 // SaveTides implements the loop's Memory. The newest tides of each service are kept.
 func (s *Store) SaveTides(ctx context.Context, ts []forecast.Tide) error {
 	rows := make([][]any, len(ts))

@@ -12,6 +12,8 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
+	"github.com/springtide/springtide/forecast/calendar"
+	"github.com/springtide/springtide/forecast/festive"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/series"
@@ -32,7 +34,8 @@ func examplePortrait(service fleet.ServiceID, level float64) portrait.Portrait {
 
 func exampleTide(service fleet.ServiceID, made time.Time) forecast.Tide {
 	return forecast.Tide{Service: service, Signal: portrait.CPU, Made: made, Start: made.Truncate(5 * time.Minute), Step: 5 * time.Minute,
-		Quantiles: []float64{0.5, 0.9}, Paths: [][]float64{{1, 2.25, math.NaN()}, {2, 1. / 3, 1e-9}}, Model: "seasonal", Trusted: true, Note: "n"}
+		Quantiles: []float64{0.5, 0.9}, Paths: [][]float64{{1, 2.25, math.NaN()}, {2, 1. / 3, 1e-9}}, Model: "seasonal", Trusted: true, Note: "n",
+		Ordinary: [][]float64{{1, 2, 3}, {2, 3, 4}}, Days: []forecast.LiftedDay{{Name: "11.11", From: made, To: made.Add(24 * time.Hour), Factor: 2.5, Kin: true}}}
 }
 
 // rounded compares what is stored to five digits.
@@ -69,6 +72,14 @@ func testRestart(t *testing.T, w world) {
 		t.Fatal(err)
 	}
 	if err := s.SaveSummaries(t.Context(), sums); err != nil {
+		t.Fatal(err)
+	}
+	days := map[fleet.ServiceID]loop.Days{
+		"shop/cart": {Effects: festive.Effects{Slots: 2, Shift: 0.5, Week: make([]float64, 14), Noise: 0.01, Seen: []festive.Occurrence{
+			{Name: "11.11", Kind: calendar.Sale, Day: 20_000, Log: []float64{0.5, 1.25}}}}, Made: epoch, Kin: "UTC|CN|", Dates: "UTC|CN|"},
+		"shop/pay": {Made: epoch},
+	}
+	if err := errors.Join(s.SaveDays(t.Context(), map[fleet.ServiceID]loop.Days{"shop/cart": {}}), s.SaveDays(t.Context(), days)); err != nil {
 		t.Fatal(err)
 	}
 	ds := func(from, n int) (out []hpa.Decision) {
@@ -108,6 +119,9 @@ func testRestart(t *testing.T, w world) {
 	summaries, err := s.LoadSummaries(t.Context())
 	if d := cmp.Diff(sums, summaries); err != nil || d != "" {
 		t.Errorf("summaries: %v (-want +got):\n%s", err, d)
+	}
+	if got, err := s.LoadDays(t.Context()); err != nil || cmp.Diff(days, got) != "" {
+		t.Errorf("days: %v (-want +got):\n%s", err, cmp.Diff(days, got))
 	}
 	decisions, err := s.LoadDecisions(t.Context(), epoch.Add(45*time.Second))
 	if err != nil {

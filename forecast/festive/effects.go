@@ -2,6 +2,7 @@ package festive
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -61,7 +62,7 @@ func Learn(known Effects, history series.Series, days []calendar.Day) Effects {
 	}
 	marks := mark(days)
 	t := newTable(history, marks, days[0].From.Location())
-	out := Effects{Slots: t.slots, Shift: t.shift, Week: t.week(), Noise: t.noise()}
+	out := Effects{Slots: t.slots, Shift: t.shift, Week: rounded(t.week()), Noise: t.noise()}
 	if out.Week == nil {
 		return known
 	}
@@ -72,7 +73,7 @@ func Learn(known Effects, history series.Series, days []calendar.Day) Effects {
 			continue
 		}
 		if log := t.effect(i); log != nil {
-			out.Seen = append(out.Seen, Occurrence{Name: d.Name, Kind: d.Kind, Offset: d.Offset, Day: t.first + i, Log: log})
+			out.Seen = append(out.Seen, Occurrence{Name: d.Name, Kind: d.Kind, Offset: d.Offset, Day: t.first + i, Log: rounded(log)})
 			fresh[t.first+i] = true
 		}
 	}
@@ -83,6 +84,14 @@ func Learn(known Effects, history series.Series, days []calendar.Day) Effects {
 	}
 	out.trim()
 	return out
+}
+
+// rounded keeps four decimals of logarithms, a hundredth of a percent of the load: a third of the bytes where they are stored as text.
+func rounded(log []float64) []float64 {
+	for s, x := range log {
+		log[s] = math.Round(x*1e4) / 1e4
+	}
+	return log
 }
 
 // trim puts what was seen in order and drops the oldest of each name.

@@ -180,6 +180,12 @@ func (f *benchFleet) SaveTides(context.Context, []forecast.Tide) error          
 func (f *benchFleet) LoadSummaries(context.Context) (map[fleet.ServiceID]loop.Summary, error) {
 	return nil, nil
 }
+func (f *benchFleet) LoadDays(context.Context) (map[fleet.ServiceID]loop.Days, error) {
+	return nil, nil
+}
+
+func (f *benchFleet) SaveDays(context.Context, map[fleet.ServiceID]loop.Days) error { return nil }
+
 func (f *benchFleet) SaveSummaries(context.Context, map[fleet.ServiceID]loop.Summary) error {
 	return nil
 }

@@ -28,6 +28,7 @@ func (l *Loop) learn(ctx context.Context, s *fleet.Snapshot) error {
 	if s.At.Sub(l.learned) < l.o.Learn && !l.hasNew(s) {
 		return nil
 	}
+	l.learnDays(ctx, s.At, s.Services)
 	var err error
 	for _, r := range l.readings(s) {
 		if err == nil && len(r.services) > 0 {
@@ -117,6 +118,7 @@ func (l *Loop) forget(s *fleet.Snapshot) {
 	drop(l.decisions, s)
 	drop(l.summaries, s)
 	drop(l.read, s)
+	drop(l.days, s)
 }
 
 func drop[V any](m map[fleet.ServiceID]V, s *fleet.Snapshot) {
@@ -138,13 +140,14 @@ func (l *Loop) fold(ctx context.Context, r reading, to time.Time) error {
 		todo = append(todo, work{id, b})
 	}
 	slices.SortFunc(todo, func(a, b work) int { return cmp.Compare(a.id, b.id) })
+	calendars := l.calendarsOf(r.services, to)
 	folded := make([]portrait.Portrait, len(todo))
 	each(len(todo), func(i int) {
 		p, ok := l.portraits[todo[i].id]
 		if !ok || r.young {
 			p = portrait.Portrait{Version: portrait.Version, Service: todo[i].id}
 		}
-		folded[i] = portrait.Fold(p, todo[i].batch, l.o.Portrait)
+		folded[i] = portrait.Fold(p, l.ordinary(todo[i].id, todo[i].batch, calendars[todo[i].id]), l.o.Portrait)
 	})
 	for i := range folded {
 		l.portraits[todo[i].id] = folded[i]
@@ -171,11 +174,12 @@ func (l *Loop) fold(ctx context.Context, r reading, to time.Time) error {
 
 // project makes every tide anew.
 func (l *Loop) project(s *fleet.Snapshot) {
+	calendars := l.calendarsOf(s.Services, s.At)
 	tides := make([]forecast.Tide, len(s.Services))
 	each(len(s.Services), func(i int) {
 		id := s.Services[i].ID
 		// Festivals are lifted where replicas are reckoned (hpa), where floors and bounds are known too.
-		tides[i] = forecast.Project(l.portraits[id], series.Series{}, nil, s.At, l.o.Forecast)
+		tides[i] = l.lift(id, forecast.Project(l.portraits[id], series.Series{}, nil, s.At, l.o.Forecast), calendars[id])
 	})
 	for i := range tides {
 		l.tides[s.Services[i].ID] = tides[i]
@@ -192,7 +196,8 @@ func (l *Loop) save(ctx context.Context, now time.Time) error {
 			ts = append(ts, t)
 		}
 	}
-	err := errors.Join(l.p.Memory.SavePortraits(ctx, ps), l.p.Memory.SaveTides(ctx, ts), l.p.Memory.SaveSummaries(ctx, l.summaries))
+	err := errors.Join(l.p.Memory.SavePortraits(ctx, ps), l.p.Memory.SaveTides(ctx, ts), l.p.Memory.SaveSummaries(ctx, l.summaries),
+		l.p.Memory.SaveDays(ctx, l.days))
 	if err == nil {
 		l.saved = now
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
+	"github.com/springtide/springtide/forecast/festive"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
@@ -72,6 +73,13 @@ type Loop struct {
 	tides     map[fleet.ServiceID]forecast.Tide
 	decisions map[fleet.ServiceID][]hpa.Decision
 	summaries map[fleet.ServiceID]Summary
+	// days are what calendars did to services, kin what services of one calendar know together as of pooled; newcomers have learned theirs
+	// since.
+	days      map[fleet.ServiceID]Days
+	calendars map[string]calendarDays
+	kin       map[string]*festive.Kin
+	pooled    time.Time
+	newcomers bool
 	begun     []time.Time
 	// read is up to when the history of each service was read by this process.
 	read map[fleet.ServiceID]time.Time
@@ -87,6 +95,7 @@ func New(p Ports, o Options) *Loop {
 	return &Loop{p: p, o: o,
 		portraits: map[fleet.ServiceID]portrait.Portrait{}, tides: map[fleet.ServiceID]forecast.Tide{},
 		decisions: map[fleet.ServiceID][]hpa.Decision{}, summaries: map[fleet.ServiceID]Summary{},
+		days: map[fleet.ServiceID]Days{}, calendars: map[string]calendarDays{},
 		read: map[fleet.ServiceID]time.Time{}}
 }
 
@@ -126,6 +135,11 @@ func (l *Loop) remember(ctx context.Context) {
 		l.p.Log.Warn("summaries could not be loaded and are made anew", "err", err)
 	}
 	maps.Copy(l.summaries, sums)
+	days, err := l.p.Memory.LoadDays(ctx)
+	if err != nil {
+		l.p.Log.Warn("what calendars did could not be loaded and is learned anew", "err", err)
+	}
+	maps.Copy(l.days, days)
 	ds, err := l.p.Memory.LoadDecisions(ctx, l.p.Clock.Now().Add(-l.o.Remember))
 	if err != nil {
 		l.p.Log.Warn("the history of decisions could not be loaded: nothing scales in for one window", "err", err)

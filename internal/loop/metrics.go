@@ -28,6 +28,7 @@ type Metrics struct {
 	// The numbers on the board.
 	withheld, frozen, leaderEpoch       *prometheus.Desc
 	replicas, fresh, quality, load      *prometheus.Desc
+	lift                                *prometheus.Desc
 	pool, demand, nodes, loans, overdue *prometheus.Desc
 
 	returned map[fleet.LoanID]bool
@@ -70,6 +71,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.fresh = b.gauge("service_data_fresh", "1 while every live signal that a scale-in needs is fresh.", service...)
 	m.quality = b.gauge("portrait_quality_ratio", "How far a service's portrait can be trusted, 0 to 1.", service...)
 	m.load = b.gauge("forecast_load", "The tide's load (requests per second, or cores) at a lead from now.", append(service, "quantile", "lead")...)
+	m.lift = b.gauge("calendar_lift_ratio", "What the days of a service's calendar multiply its forecast by now: 1 on ordinary days.", service...)
 	m.pool = b.gauge("pool_cpu_cores",
 		"CPU of a pool: capacity, requested by online pods, lent, and needed by its services' targets now and ahead.", "pool", "kind")
 	m.demand = b.gauge("pool_demand_cores",
@@ -139,6 +141,9 @@ func (m *Metrics) services(p *page, s *fleet.Snapshot, plan *planner.Plan, portr
 			demand[home[svc.ID]] = pool
 		}
 		tide := tides[svc.ID]
+		if lift := tide.Lift(s.At); !svc.Calendar.Empty() && !math.IsNaN(lift) {
+			p.set(m.lift, lift, n.Namespace, n.Name)
+		}
 		for j, lead := range forecastLeads {
 			for k, q := range forecastQuantiles {
 				v := tide.At(s.At.Add(lead.d), q.q)

@@ -61,6 +61,8 @@ type Memory interface {
 	SaveTides(ctx context.Context, ts []forecast.Tide) error
 	LoadSummaries(ctx context.Context) (map[fleet.ServiceID]Summary, error)
 	SaveSummaries(ctx context.Context, sums map[fleet.ServiceID]Summary) error
+	LoadDays(ctx context.Context) (map[fleet.ServiceID]Days, error)
+	SaveDays(ctx context.Context, ds map[fleet.ServiceID]Days) error
 	LoadDecisions(ctx context.Context, since time.Time) (map[fleet.ServiceID][]hpa.Decision, error)
 	SaveDecisions(ctx context.Context, ds map[fleet.ServiceID][]hpa.Decision) error
 }

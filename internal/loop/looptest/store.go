@@ -18,6 +18,7 @@ type Store struct {
 	Portraits map[fleet.ServiceID]portrait.Portrait
 	Tides     map[fleet.ServiceID]forecast.Tide
 	Summaries map[fleet.ServiceID]loop.Summary
+	Days      map[fleet.ServiceID]loop.Days
 	Decisions map[fleet.ServiceID][]hpa.Decision
 	// Saves counts the calls of SavePortraits, those that failed too.
 	Saves int
@@ -73,6 +74,20 @@ func (w *World) SaveSummaries(_ context.Context, sums map[fleet.ServiceID]loop.S
 		return w.StoreErr
 	}
 	w.Summaries = maps.Clone(sums)
+	return nil
+}
+
+// LoadDays implements loop.Memory.
+func (w *World) LoadDays(context.Context) (map[fleet.ServiceID]loop.Days, error) {
+	return maps.Clone(w.Days), w.StoreErr
+}
+
+// SaveDays implements loop.Memory.
+func (w *World) SaveDays(_ context.Context, ds map[fleet.ServiceID]loop.Days) error {
+	if w.StoreErr != nil {
+		return w.StoreErr
+	}
+	w.Days = maps.Clone(ds)
 	return nil
 }
 

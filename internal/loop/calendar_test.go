@@ -1,0 +1,108 @@
+package loop_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/internal/loop/looptest"
+)
+
+// feast is an own day that came twice and comes again on the day after the loop begins.
+func feast(start time.Time) (c fleet.Calendar, on func(time.Time) bool) {
+	days := []time.Time{start.AddDate(0, 0, -62), start.AddDate(0, 0, -27), start.AddDate(0, 0, 1)}
+	for _, d := range days {
+		c.Days = append(c.Days, fleet.NamedDay{Name: "Feast", Year: d.Year(), Month: d.Month(), Day: d.Day(), Length: 1})
+	}
+	return c, func(at time.Time) bool {
+		for _, d := range days {
+			if !at.Before(d) && at.Before(d.AddDate(0, 0, 1)) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// festiveWorld is one of four services whose load doubles on the feast; the last is too young to have seen one, and the first names no
+// calendar.
+func festiveWorld() *looptest.World {
+	o := looptest.Default()
+	o.Services, o.History = 5, 100*24*time.Hour
+	c, on := feast(o.Start)
+	o.Twist = func(id fleet.ServiceID, at time.Time, load float64) float64 {
+		if id == "shop/svc-004" && at.Before(o.Start.AddDate(0, 0, -20)) {
+			return math.NaN()
+		}
+		if on(at) {
+			return 2 * load
+		}
+		return load
+	}
+	w := looptest.New(o)
+	w.Each = func(s *fleet.Snapshot) {
+		for i := range s.Services {
+			if s.Services[i].ID != "shop/svc-000" {
+				s.Services[i].Calendar = c
+			}
+		}
+	}
+	return w
+}
+
+// calmly turns a new loop that acts no more often than it learns.
+func calmly(t *testing.T, w *looptest.World, epoch int64, d time.Duration) {
+	t.Helper()
+	o := loop.DefaultOptions()
+	o.React = o.Learn
+	goOn(t, w, loop.New(w.Ports(), o), epoch, d)
+}
+
+// The days of a calendar are learned from all the history there is, lent to kin, lifted onto the tide, named, and remembered.
+func TestCalendarLiftsTides(t *testing.T) {
+	w := festiveWorld()
+	check := func() {
+		t.Helper()
+		at := w.Now().Truncate(24 * time.Hour).Add(24*time.Hour + 10*time.Hour)
+		for id, want := range map[fleet.ServiceID]float64{"shop/svc-000": 1, "shop/svc-001": 2, "shop/svc-004": 2} {
+			tide := w.Tides[id]
+			if got := tide.Lift(at); !(math.Abs(got/want-1) <= 0.15) {
+				t.Errorf("%s is lifted by %.3f on the feast, want %v: %+v", id, got, want, tide.Days)
+			}
+			if got := tide.Lift(w.Now()); !(math.Abs(got-1) <= 0.1) {
+				t.Errorf("%s is lifted by %.3f on an ordinary day", id, got)
+			}
+			if d := tide.Day(at, at.Add(1)); (d != nil) != (want > 1) || d != nil && (d.Name != "Feast" || d.Kin != (id == "shop/svc-004")) {
+				t.Errorf("%s: day %+v", id, d)
+			}
+		}
+	}
+	calmly(t, w, 1, 20*time.Hour)
+	check()
+	// The next process knows them without reading a year again.
+	w.Reads = nil
+	calmly(t, w, 2, time.Hour)
+	check()
+	for _, r := range w.Reads {
+		if w.Now().Sub(r.From) > 20*24*time.Hour {
+			t.Errorf("after a restart %d services were read from %v on", r.Services, r.From)
+		}
+	}
+}
+
+// A feast does not become the portrait of an ordinary day: the day after it, the tide is as if it had not been.
+func TestPortraitIsOfOrdinaryDays(t *testing.T) {
+	after := func(w *looptest.World) float64 {
+		calmly(t, w, 1, 49*time.Hour)
+		tide := w.Tides["shop/svc-001"]
+		return tide.At(w.Now().Add(30*time.Minute), 0.5)
+	}
+	o := looptest.Default()
+	o.Services, o.History = 5, 100*24*time.Hour
+	got, want := after(festiveWorld()), after(looptest.New(o))
+	if !(math.Abs(got/want-1) <= 0.1) {
+		t.Errorf("after the feast the tide is %.1f, and %.1f where none was", got, want)
+	}
+}

@@ -1,0 +1,11 @@
+-- +goose Up
+
+-- One row per service that names a calendar: what its days did to it.
+CREATE TABLE days (
+    service  TEXT PRIMARY KEY,
+    saved_at INTEGER NOT NULL, -- by the wall clock, as of portraits
+    body     BLOB NOT NULL
+) WITHOUT ROWID;
+
+-- +goose Down
+DROP TABLE days;
