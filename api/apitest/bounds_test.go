@@ -1,6 +1,7 @@
 package apitest
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/deploy/crd"
+	"github.com/springtide/springtide/forecast/calendar"
 )
 
 type props = apiextensionsv1.JSONSchemaProps
@@ -129,6 +131,8 @@ func TestConstantsAreThoseOfTheMarkers(t *testing.T) {
 		{"elasticservices", "status.reason", v1alpha1.MaxReasonLength},
 		{"elasticservices", "status.portrait.note", v1alpha1.MaxNoteLength},
 		{"elasticservices", "status.summary.verdict", v1alpha1.MaxNoteLength},
+		{"elasticservices", "status.tide.days", v1alpha1.MaxLiftedDays},
+		{"elasticservices", "status.tide.days.[].name", v1alpha1.MaxDayName},
 		{"elasticservices", "status.conditions", v1alpha1.MaxConditions},
 		{"elasticservices", "status.conditions.[].message", v1alpha1.MaxConditionMessage},
 		{"elasticjobs", "status.reason", v1alpha1.MaxReasonLength},
@@ -168,5 +172,18 @@ func TestClip(t *testing.T) {
 	}
 	if got := v1alpha1.KeepNewest([]int{1, 2, 3}, 2); len(got) != 2 || got[0] != 2 {
 		t.Errorf("KeepNewest = %v, want [2 3]", got)
+	}
+}
+
+// TestRegionsAreThoseThatAreKnown: what the definition takes is what the calendar knows days of.
+func TestRegionsAreThoseThatAreKnown(t *testing.T) {
+	spec := schemaOf(t, "elasticservices").Properties["spec"]
+	regions := spec.Properties["calendar"].Properties["regions"]
+	var got []string
+	for _, e := range regions.Items.Schema.Enum {
+		got = append(got, strings.Trim(string(e.Raw), `"`))
+	}
+	if !slices.Equal(got, calendar.Regions()) {
+		t.Errorf("regions %v, and days are known of %v", got, calendar.Regions())
 	}
 }

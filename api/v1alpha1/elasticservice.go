@@ -77,6 +77,8 @@ type ElasticServiceSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=32
 	Windows []Window `json:"windows,omitempty"`
+	// Calendar names days on which the load is unlike that of other days: holidays, festivals, sales. What they do is learned.
+	Calendar *Calendar `json:"calendar,omitempty"`
 	// LinkGroup names services on one call chain.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -96,6 +98,44 @@ type ElasticServiceSpec struct {
 	// +kubebuilder:validation:Maximum=3600
 	// +kubebuilder:default=300
 	ScaleInStabilisationSeconds *int32 `json:"scaleInStabilisationSeconds,omitempty"`
+}
+
+// Calendar names days on which the load of a service is unlike that of other days.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.regions) || has(self.days)",message="a calendar needs regions or days, or both"
+type Calendar struct {
+	// TimeZone is the IANA zone in which days begin, as in "Asia/Shanghai".
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	TimeZone string `json:"timeZone"`
+	// Regions are countries by ISO 3166 whose holidays, festivals and sales count.
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:Enum=AT;BE;BR;CA;CH;CN;CZ;DE;DK;ES;FR;GB;IE;IT;JP;NL;NO;NZ;PL;SE;US;ZA
+	Regions []string `json:"regions,omitempty"`
+	// Days are days of your own: the same name at another date is another occurrence of one day.
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	Days []CalendarDay `json:"days,omitempty"`
+}
+
+// CalendarDay is a day, or a feast of several.
+type CalendarDay struct {
+	// Name is the same for all occurrences, as in "anniversary sale".
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+	// Date is the first day: 2026-08-08 for that day alone, 08-08 for that day of every year.
+	// +kubebuilder:validation:MinLength=5
+	// +kubebuilder:validation:MaxLength=10
+	// +kubebuilder:validation:XValidation:rule="self.matches('^((19|20)[0-9]{2}-)?(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$')",message="must be a date such as 2026-08-08, or 08-08 for every year"
+	Date string `json:"date"`
+	// Days is how many days it lasts; 1 by default.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=31
+	Days *int32 `json:"days,omitempty"`
 }
 
 // TargetRef names a workload of the same namespace.

@@ -88,6 +88,24 @@ type TideStatus struct {
 	LowReplicas int32 `json:"lowReplicas"`
 	// LowTime is when it comes.
 	LowTime *metav1.Time `json:"lowTime,omitempty"`
+	// Days are the days of the calendar that lift the forecast.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Days []LiftedDay `json:"days,omitempty"`
+}
+
+// LiftedDay is a day of the calendar that lifts, or lowers, the forecast.
+type LiftedDay struct {
+	// Name is the day's, as in "Spring Festival, day 2".
+	// +kubebuilder:validation:MaxLength=128
+	Name string `json:"name"`
+	// From is its first moment.
+	From metav1.Time `json:"from"`
+	// Percent is what its most unusual hour is forecast at, in percent of an ordinary day's.
+	// +kubebuilder:validation:Minimum=0
+	Percent int32 `json:"percent"`
+	// Kin says that only other services of the same calendar have seen such a day.
+	Kin bool `json:"kin,omitempty"`
 }
 
 // SummaryStatus compares the last two weeks under Auto with static provisioning.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +31,9 @@ func explainService(ctx context.Context, o *cliOptions, c *clients, arg string) 
 	p.add("Why", "%s", orNone(st.Reason))
 	p.add("SLO", "%s", sloText(&s.Spec.SLO))
 	p.add("Forecast", "%s", tideText(st, s.Spec.ForecastPercent))
+	if s.Spec.Calendar != nil {
+		p.add("Calendar", "%s", calendarText(s.Spec.Calendar, st.Tide))
+	}
 	p.add("Portrait", "%s", portraitText(st.Portrait))
 	p.add("Last two weeks", "%s", summaryText(st.Summary))
 	p.add("Last change", "%s", stamp(st.LastScaleTime))
@@ -58,6 +62,30 @@ func tideText(st *v1alpha1.ElasticServiceStatus, percent int32) string {
 	}
 	return fmt.Sprintf("%d replicas cover p%d now with the lead included; peak %d at %s, ebb %d at %s (model %s)",
 		st.FloorReplicas, percent, t.PeakReplicas, stamp(t.PeakTime), t.LowReplicas, stamp(t.LowTime), orNone(t.Model))
+}
+
+// calendarText says whose days count, and which of them lift the forecast.
+func calendarText(c *v1alpha1.Calendar, t *v1alpha1.TideStatus) string {
+	whose := slices.Clone(c.Regions)
+	if n := len(c.Days); n > 0 {
+		whose = append(whose, fmt.Sprintf("own days (%d)", n))
+	}
+	text := fmt.Sprintf("%s, days begin in %s; ", strings.Join(whose, ", "), c.TimeZone)
+	if t == nil || len(t.Days) == 0 {
+		return text + "no day of it is known to lift the forecast"
+	}
+	var lifts []string
+	for _, d := range t.Days {
+		lift := fmt.Sprintf("%s from %s up to %d %% of an ordinary day", d.Name, stamp(&d.From), d.Percent)
+		if d.Percent < 100 {
+			lift = fmt.Sprintf("%s from %s down to %d %% of an ordinary day", d.Name, stamp(&d.From), d.Percent)
+		}
+		if d.Kin {
+			lift += " as its kin saw"
+		}
+		lifts = append(lifts, lift)
+	}
+	return text + strings.Join(lifts, "; ")
 }
 
 func portraitText(p *v1alpha1.PortraitStatus) string {

@@ -3,6 +3,7 @@ package kube
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -63,7 +64,28 @@ func newServiceFacts(a *v1alpha1.ElasticService, namespaceLabel string) serviceF
 		w.Name, w.Min, w.Max = s.Windows[i].Name, or(s.Windows[i].MinReplicas, 0), or(s.Windows[i].MaxReplicas, 0)
 		f.service.Windows = append(f.service.Windows, w)
 	}
+	f.service.Calendar = calendarOf(s.Calendar)
 	return f
+}
+
+// calendarOf reads a calendar that was judged before. Its zone is resolved here, as a window's is.
+func calendarOf(c *v1alpha1.Calendar) fleet.Calendar {
+	if c == nil {
+		return fleet.Calendar{}
+	}
+	zone, err := validate.Zone(c.TimeZone)
+	if err != nil {
+		panic("a calendar that was not judged: " + err.Error())
+	}
+	out := fleet.Calendar{Zone: zone, Regions: slices.Sorted(slices.Values(c.Regions))}
+	for i := range c.Days {
+		d := fleet.NamedDay{Name: c.Days[i].Name, Length: int(or(c.Days[i].Days, 1))}
+		if d.Year, d.Month, d.Day, err = validate.Date(c.Days[i].Date); err != nil {
+			panic("a calendar that was not judged: " + err.Error())
+		}
+		out.Days = append(out.Days, d)
+	}
+	return out
 }
 
 // invalid is the note of a spec that the API server let pass and that makes no sense all the same.

@@ -147,6 +147,10 @@ func brief(d time.Duration) string {
 // carries.
 func (v *serviceView) tideStatus(t *forecast.Tide) *v1alpha1.TideStatus {
 	s := &v1alpha1.TideStatus{Model: t.Model}
+	for _, d := range t.Days[:min(len(t.Days), v1alpha1.MaxLiftedDays)] {
+		s.Days = append(s.Days, v1alpha1.LiftedDay{Name: v1alpha1.Clip(d.Name, v1alpha1.MaxDayName), From: *stamp(d.From),
+			Percent: int32(math.Round(100 * min(d.Factor, math.MaxInt32/100))), Kin: d.Kin})
+	}
 	if v.target == nil || !(v.target.CapacityPerReplica > 0) || t.Step <= 0 {
 		return s
 	}

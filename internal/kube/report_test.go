@@ -110,7 +110,8 @@ func TestReportService(t *testing.T) {
 		// 100 requests a second but for the third hour, with 255.
 		path := slices.Repeat([]float64{100}, 30)
 		path[2] = 255
-		rep.Tides["shop/cart"] = forecast.Tide{Model: "blend", Trusted: true, Start: t0, Step: time.Hour, Quantiles: []float64{0.5, 0.95}, Paths: [][]float64{path, path}}
+		rep.Tides["shop/cart"] = forecast.Tide{Model: "blend", Trusted: true, Start: t0, Step: time.Hour, Quantiles: []float64{0.5, 0.95}, Paths: [][]float64{path, path},
+			Days: []forecast.LiftedDay{{Name: "11.11", From: peak, To: peak.Add(time.Hour), Factor: 2.554, Kin: true}}}
 	})
 	s := object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status
 	if s.DesiredReplicas != 5 || s.Replicas != 3 || s.Reason != "the tide rises" || timeOf(s.LastScaleTime) != t0 {
@@ -121,6 +122,9 @@ func TestReportService(t *testing.T) {
 	}
 	if d := s.Tide; d.PeakReplicas != 26 || timeOf(d.PeakTime) != peak || d.LowReplicas != 10 || timeOf(d.LowTime) != t0 {
 		t.Errorf("tide = %+v: ceil(255/10) at %v", d, peak)
+	}
+	if d := s.Tide.Days; len(d) != 1 || d[0].Name != "11.11" || timeOf(&d[0].From) != peak || d[0].Percent != 255 || !d[0].Kin {
+		t.Errorf("days = %+v", d)
 	}
 	want := []string{"Accepted=True/Accepted", "AbleToScale=True/ReadyForNewScale", "ScalingActive=True/SignalsFresh", "ScalingLimited=True/MaxReplicas", "ForecastReady=True/Trusted", "DataFresh=True/Fresh"}
 	if diff := cmp.Diff(want, said(s.Conditions)); diff != "" {

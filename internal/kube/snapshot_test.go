@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -109,6 +110,8 @@ func TestServiceBlocked(t *testing.T) {
 	kedaOwned.OwnerReferences = ownedBy("ScaledObject", "cart")
 	cron := service("cart")
 	cron.Spec.Windows = []v1alpha1.Window{{Name: "noon", Start: "0 25 * * *", Duration: metav1.Duration{Duration: time.Hour}, TimeZone: "UTC"}}
+	feast := service("cart")
+	feast.Spec.Calendar = &v1alpha1.Calendar{TimeZone: "UTC", Days: []v1alpha1.CalendarDay{{Name: "never", Date: "02-30"}}}
 	daemon := service("cart")
 	daemon.Spec.TargetRef.Kind = "DaemonSet"
 	scaled := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject",
@@ -135,6 +138,7 @@ func TestServiceBlocked(t *testing.T) {
 		{"a floor under KEDA's HPA", []metav1.Object{floor, deployment("cart", 3), kedaOwned}, "shop/cart", "ScaledObjectFound: "},
 		{"a ScaledObject", []metav1.Object{service("cart"), deployment("cart", 3), scaled}, "shop/cart", "ScaledObjectFound: ScaledObject by-queue"},
 		{"a window that cannot be", []metav1.Object{cron, deployment("cart", 3)}, "shop/cart", "InvalidSpec: spec.windows[0].start: "},
+		{"a day that cannot be", []metav1.Object{feast, deployment("cart", 3)}, "shop/cart", "InvalidSpec: spec.calendar.days[0].date: "},
 		{"a kind without replicas", []metav1.Object{daemon}, "shop/cart", "UnsupportedTarget: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -143,6 +147,21 @@ func TestServiceBlocked(t *testing.T) {
 				t.Errorf("Blocked = %q, want %q…", got, c.want)
 			}
 		})
+	}
+}
+
+// A calendar is read with its zone; its regions are sorted, so that services that name them in another order are kin.
+func TestServiceCalendar(t *testing.T) {
+	cart := service("cart")
+	cart.Spec.Calendar = &v1alpha1.Calendar{TimeZone: "Asia/Shanghai", Regions: []string{"US", "CN"}, Days: []v1alpha1.CalendarDay{
+		{Name: "sale", Date: "08-08", Days: ptr(int32(3))}, {Name: "opening", Date: "2026-03-01"}}}
+	got := newWorld(t, cart, deployment("cart", 3)).snapshot(t).Service("shop/cart").Calendar
+	want := []fleet.NamedDay{{Name: "sale", Month: time.August, Day: 8, Length: 3}, {Name: "opening", Year: 2026, Month: time.March, Day: 1, Length: 1}}
+	if !slices.Equal(got.Regions, []string{"CN", "US"}) || !slices.Equal(got.Days, want) || got.Zone.String() != "Asia/Shanghai" {
+		t.Errorf("calendar = %+v", got)
+	}
+	if c := newWorld(t, service("cart"), deployment("cart", 3)).snapshot(t).Service("shop/cart").Calendar; !c.Empty() {
+		t.Errorf("a service without a calendar has %+v", c)
 	}
 }
 

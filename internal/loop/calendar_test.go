@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/loop/looptest"
@@ -52,12 +54,37 @@ func festiveWorld() *looptest.World {
 	return w
 }
 
-// calmly turns a new loop that acts no more often than it learns.
-func calmly(t *testing.T, w *looptest.World, epoch int64, d time.Duration) {
+// calmly turns a new loop that acts no more often than it learns, and returns its metrics.
+func calmly(t *testing.T, w *looptest.World, epoch int64, d time.Duration) *prometheus.Registry {
 	t.Helper()
-	o := loop.DefaultOptions()
+	o, p, r := loop.DefaultOptions(), w.Ports(), prometheus.NewPedanticRegistry()
 	o.React = o.Learn
-	goOn(t, w, loop.New(w.Ports(), o), epoch, d)
+	p.Metrics = loop.NewMetrics(r)
+	goOn(t, w, loop.New(p, o), epoch, d)
+	return r
+}
+
+// liftsShown reads springtide_calendar_lift_ratio by service.
+func liftsShown(t *testing.T, r prometheus.Gatherer) map[string]float64 {
+	t.Helper()
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]float64{}
+	for _, f := range families {
+		if f.GetName() != "springtide_calendar_lift_ratio" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if l.GetName() == "service" {
+					out[l.GetValue()] = m.GetGauge().GetValue()
+				}
+			}
+		}
+	}
+	return out
 }
 
 // The days of a calendar are learned from all the history there is, lent to kin, lifted onto the tide, named, and remembered.
@@ -89,6 +116,11 @@ func TestCalendarLiftsTides(t *testing.T) {
 		if w.Now().Sub(r.From) > 20*24*time.Hour {
 			t.Errorf("after a restart %d services were read from %v on", r.Services, r.From)
 		}
+	}
+	// On the feast itself it shows: for those who name a calendar.
+	shown := liftsShown(t, calmly(t, w, 3, 13*time.Hour))
+	if len(shown) != 4 || !(math.Abs(shown["svc-001"]/2-1) <= 0.15) {
+		t.Errorf("the metric shows %v, want four services at 2", shown)
 	}
 }
 

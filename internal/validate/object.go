@@ -13,7 +13,7 @@ import (
 // DefaultNamespaceLabel names the namespace in series, unless the source says otherwise.
 const DefaultNamespaceLabel = "namespace"
 
-// ElasticService judges the windows and the queries of one service. namespaceLabel is the label that names the namespace in the metrics
+// ElasticService judges the windows, the queries and the calendar of one service. namespaceLabel is the label that names the namespace in the metrics
 // source.
 func ElasticService(s *v1alpha1.ElasticService, namespaceLabel string) []Problem {
 	var out []Problem
@@ -28,7 +28,34 @@ func ElasticService(s *v1alpha1.ElasticService, namespaceLabel string) []Problem
 	for i, w := range s.Spec.Windows {
 		out = append(out, window(fmt.Sprintf("spec.windows[%d]", i), w.Start, w.TimeZone)...)
 	}
+	if c := s.Spec.Calendar; c != nil {
+		if _, err := Zone(c.TimeZone); err != nil {
+			out = append(out, Problem{"spec.calendar.timeZone", err.Error()})
+		}
+		for i, d := range c.Days {
+			if _, _, _, err := Date(d.Date); err != nil {
+				out = append(out, Problem{fmt.Sprintf("spec.calendar.days[%d].date", i), err.Error()})
+			}
+		}
+	}
 	return out
+}
+
+// Date reads the date of a calendar's own day; year is 0 where it comes every year.
+func Date(text string) (year int, month time.Month, day int, err error) {
+	full := text
+	yearly := len(text) == len("01-02")
+	if yearly {
+		full = "2000-" + text // a leap year, so that 29 February is a date
+	}
+	at, err := time.Parse(time.DateOnly, full)
+	if err != nil {
+		return 0, 0, 0, fmt.Errorf("date %q is no day of the calendar: write one such as 2026-08-08, or 08-08 for every year", text)
+	}
+	if !yearly {
+		year = at.Year()
+	}
+	return year, at.Month(), at.Day(), nil
 }
 
 // CapacityQuota judges the slices of one tenant.
