@@ -79,6 +79,10 @@ bench: build ## Benchmarks; results are kept under docs/benchmarks
 bench-forecast: ## Forecasts beside the peers' (TRACES=DIR, M4=DIR, M4_TEST=1); the tables are kept under docs/benchmarks
 	@hack/bench-forecast.sh
 
+.PHONY: bench-festive
+bench-festive: ## Forecasts of holidays, with a calendar and without; the table is kept under docs/benchmarks
+	@$(GO) run ./bench/festive >docs/benchmarks/festive.md.new && mv docs/benchmarks/festive.md.new docs/benchmarks/festive.md
+
 ##@ Keep it clean
 .PHONY: lint
 lint: ## gofmt, go vet and golangci-lint
