@@ -45,8 +45,8 @@ const tail = `
   rose threefold at Christmas and by half at New Year, and took no notice of Memorial Day and Independence Day: what was learned from the first
   two was wrong for the others, and the median of such guesses is worse than none. An operator who knows that leaves the region out and names
   the days that matter.
-- The traces were looked at while the methods were made (the share by which a mean counts in a match, and which American holidays are minor,
-  were settled with them in sight), so the figures flatter. The list of Victoria's public holidays is the state government's.
+- The traces were looked at while the methods were made (the share by which a mean counts in a match, the two quiet names that every kind is
+  taken to have, and which American holidays are minor were settled with them in sight), so the figures flatter. The list of Victoria's public holidays is the state government's.
 `
 
 // levels are the quantiles that losses are taken at.

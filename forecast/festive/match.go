@@ -27,6 +27,9 @@ const (
 	// alike is how much of a lone occurrence's square is taken for what days of its kind differ by among names: half of it, as nothing
 	// tells the two apart yet. vary is the same among the years of one name, steady the number of years that this guess counts for.
 	alike, vary, steady = 0.5, 0.1, 2.0
+	// quiet is the number of names that did nothing which every kind is taken to have besides those seen: two holidays that moved a service
+	// are a small sample of a dozen.
+	quiet = 2.0
 )
 
 // against is an effect seen from another type of day: against[s] = log[s] + own weekday's[s] − the type's[s].
@@ -145,7 +148,7 @@ func (b *belief) weigh(noise float64) {
 	b.unsure = (b.apart + b.within/years) / names
 	keep := 0.0
 	if total > 0 {
-		keep = max(0, 1-b.unsure/total)
+		keep = max(0, 1-b.unsure/total) * names / (names + quiet)
 	}
 	for s := range b.mean {
 		b.mean[s] *= keep

@@ -15,7 +15,7 @@ import (
 //	within = (0.06 + 2 · (0.01 + 0.1 · 0.58/3)) / (3 + 2)    = 0.0237333
 //	apart  = (0.58/3 − 1/9) · 3/2 − within / 2               = 0.1114667
 //	unsure = (apart + within / 2) / 3                        = 0.0411111
-//	keep   = 1 − unsure / (1/9)                              = 0.63
+//	keep   = (1 − unsure / (1/9)) · 3 / (3 + 2)              = 0.378
 //	trust  = apart / (apart + within / 2)                    = 0.9037838
 func TestShrinkageByHand(t *testing.T) {
 	b := belief{}
@@ -31,11 +31,11 @@ func TestShrinkageByHand(t *testing.T) {
 		what      string
 		got, want float64
 	}{
-		{"within", b.within, 0.0237333}, {"apart", b.apart, 0.1114667}, {"mean", b.mean[0], 0.63 / 3},
-		{"a name that was seen", seen.log[0], 0.9037838*0.3 + 0.0962162*0.21},
-		{"a name that was not", unseen.log[0], 0.21},
-		// 0.9037838 · 0.0118667 + 0.0962162 · 0.63 · 0.0411111 + 0.0237333 − 0.01
-		{"its variance", seen.above, 0.0269502},
+		{"within", b.within, 0.0237333}, {"apart", b.apart, 0.1114667}, {"mean", b.mean[0], 0.378 / 3},
+		{"a name that was seen", seen.log[0], 0.9037838*0.3 + 0.0962162*0.126},
+		{"a name that was not", unseen.log[0], 0.126},
+		// 0.9037838 · 0.0118667 + 0.0962162 · 0.378 · 0.0411111 + 0.0237333 − 0.01
+		{"its variance", seen.above, 0.0259534},
 	} {
 		if math.Abs(x.got-x.want) > 1e-6 {
 			t.Errorf("%s: %.7f, want %.7f", x.what, x.got, x.want)
