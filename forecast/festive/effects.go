@@ -54,8 +54,8 @@ func (e *Effects) of(w int) []float64 { return e.Week[w*e.Slots : (w+1)*e.Slots]
 const mostSeen = 3
 
 // Learn returns what is known with what a history shows of the days in it. A day of the history that was learned before is learned anew,
-// since the weeks after it have come; one that lies before the history is kept. Only whole days count, and nothing is read of a day but
-// its history: days to come do no harm.
+// since the weeks after it have come; one that lies before the history is kept. A day counts once
+// three quarters of it are known, and nothing is read of a day but its history: days to come do no harm.
 func Learn(known Effects, history series.Series, days []calendar.Day) Effects {
 	if len(days) == 0 || history.Len() == 0 || history.Step <= 0 {
 		return known
