@@ -21,6 +21,9 @@ type Cost struct {
 	// Replicas tells whether x and y are by replica; a service that does not export its ready replicas has a line for its total, whose
 	// intercept says nothing about one replica.
 	Replicas bool
+	// Misses, Squares and Next are the decayed sums of 1, r² and r times the r before it, where r is a sample's distance from the line that was
+	// drawn without it, and Last is the newest r. They tell how uncertain the line is.
+	Misses, Squares, Next, Last float64
 }
 
 const (
@@ -59,6 +62,7 @@ func (c *Cost) learn(load, cpu, ready float64) {
 	if c.N >= costLeast {
 		idle, slope, _ := c.line()
 		miss := math.Abs(y - idle - slope*x)
+		c.doubt(y - idle - slope*x)
 		usual := max(c.Miss, missFloor*c.WY/c.W)
 		if far := huber * usual; miss > far {
 			w = far / miss

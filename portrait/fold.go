@@ -15,6 +15,7 @@ import (
 func Fold(p Portrait, b Batch, o Options) Portrait {
 	p = p.begin(&b, o)
 	p.addStartUps(b.StartUps)
+	p.addStarts(b.Starts)
 	if p.Step <= 0 {
 		return p
 	}
@@ -25,7 +26,8 @@ func Fold(p Portrait, b Batch, o Options) Portrait {
 		return p
 	}
 	cpu, ready := b.CPU.Align(p.Step, series.Mean), b.Ready.Align(p.Step, series.Mean)
-	p.Learned = p.Learned.Clone()
+	memory := b.Memory.Align(p.Step, series.Max)
+	p.Learned, p.Usage = p.Learned.Clone(), p.Usage.clone()
 	recent, from := p.Recent.Values, series.GridIndex(p.Recent.Start, p.Step)
 	missing := 0
 	if len(recent) == 0 {
@@ -44,8 +46,9 @@ func Fold(p Portrait, b Batch, o Options) Portrait {
 	if o.Kin != nil {
 		l.Ask(o.Kin, series.GridIndex(o.KinUntil, p.Step))
 	}
-	for range missing {
+	for i := range missing {
 		l.Observe(math.NaN())
+		p.dayOver(l, first-int64(missing-i))
 	}
 	for i := range n {
 		at := series.GridTime(first+int64(i), p.Step)
@@ -61,11 +64,14 @@ func Fold(p Portrait, b Batch, o Options) Portrait {
 		if p.Signal == Requests {
 			p.Cost.learn(y, cpu.At(at), ready.At(at))
 		}
+		p.Usage.learn(at, cpu.At(at), memory.At(at), ready.At(at))
+		p.dayOver(l, first+int64(i))
 	}
 	p.End = series.GridTime(first+int64(n), p.Step)
 	newest, values := l.Newest()
 	p.Recent = series.Series{Start: series.GridTime(newest, p.Step), Step: p.Step, Values: append([]float64(nil), values...)}
 	p.summarise()
+	p.look()
 	p.judgeQuality()
 	return p
 }
@@ -86,7 +92,8 @@ func (p Portrait) begin(b *Batch, o Options) Portrait {
 	if p.Version != Version {
 		p.End = time.Time{}
 	}
-	fresh := Portrait{Version: Version, Service: p.Service, End: p.End, StartUpTimes: p.StartUpTimes, StartUps: p.StartUps, StartUp: p.StartUp}
+	fresh := Portrait{Version: Version, Service: p.Service, End: p.End, StartUpTimes: p.StartUpTimes, StartUps: p.StartUps, StartUp: p.StartUp,
+		Present: p.Present, Absent: p.Absent}
 	if first.Known() == 0 || first.Step <= 0 {
 		return fresh
 	}

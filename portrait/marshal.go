@@ -56,6 +56,7 @@ func (p Portrait) MarshalBinary() ([]byte, error) {
 	w.time(p.Recent.Start)
 	w.int(int64(p.Recent.Step))
 	w.history(p.Recent.Values)
+	w.seen(&p)
 	w.state(&p.Learned)
 	return w.buf, nil
 }
@@ -90,6 +91,7 @@ func (p *Portrait) UnmarshalBinary(b []byte) error {
 	r.quality(&p.Quality)
 	p.Recent = series.Series{Start: r.time(), Step: time.Duration(r.int())}
 	p.Recent.Values = r.history()
+	r.seen(p)
 	r.state(&p.Learned)
 	if r.err == nil && len(r.buf) > 0 {
 		r.err = fmt.Errorf("%d bytes follow its end", len(r.buf))
@@ -116,18 +118,21 @@ func (p *Portrait) check() error {
 	if p.Recent.Step != p.Step && len(p.Recent.Values) > 0 {
 		return fmt.Errorf("recent values have step %v, the portrait %v", p.Recent.Step, p.Step)
 	}
+	if err := p.Usage.check(); err != nil {
+		return err
+	}
 	return p.Learned.Check(p.Step)
 }
 
 func (w *writer) cost(c *Cost) {
-	for _, v := range [...]float64{c.W, c.WX, c.WY, c.WXX, c.WXY, c.Miss, c.N} {
+	for _, v := range [...]float64{c.W, c.WX, c.WY, c.WXX, c.WXY, c.Miss, c.N, c.Misses, c.Squares, c.Next, c.Last} {
 		w.double(v)
 	}
 	w.bool(c.Replicas)
 }
 
 func (r *reader) cost(c *Cost) {
-	for _, v := range [...]*float64{&c.W, &c.WX, &c.WY, &c.WXX, &c.WXY, &c.Miss, &c.N} {
+	for _, v := range [...]*float64{&c.W, &c.WX, &c.WY, &c.WXX, &c.WXY, &c.Miss, &c.N, &c.Misses, &c.Squares, &c.Next, &c.Last} {
 		*v = r.double()
 	}
 	c.Replicas = r.bool()

@@ -25,8 +25,12 @@ type Batch struct {
 	Load  series.Series // requests per second over all replicas; empty where the service exports none
 	CPU   series.Series // cores in use over all replicas
 	Ready series.Series // ready replicas
+	// Memory is what the largest replica uses, in bytes; empty where nobody measures it.
+	Memory series.Series
 	// StartUps are observed times from a pod's creation to Ready.
 	StartUps []time.Duration
+	// Starts are those of them of which it was seen whether the machine had the image.
+	Starts []Start
 }
 
 // Quality says how far a portrait can be trusted, and why.
@@ -66,11 +70,18 @@ type Portrait struct {
 	CPUPerLoad, CPUIdle fleet.Known[float64]
 	// Cost holds the sums behind CPUPerLoad and CPUIdle.
 	Cost Cost
+	// Usage is what one replica uses; see [Recommend].
+	Usage Usage
+	// Shape is what the last look at the newest days found.
+	Shape Shape
 	// StartUp holds the 0.5, 0.9 and 0.99 quantiles of the newest observed times to Ready; they are in StartUpTimes.
 	StartUp      [3]time.Duration
 	StartUpTimes []time.Duration
 	// StartUps is the number of observations so far.
 	StartUps int
+	// Present and Absent are the start-ups on machines that had the images of the pod, and on those that had to pull one. Most start-ups may
+	// be in neither: nobody saw what the machine had.
+	Present, Absent Starts
 	// Peak is the largest load of the last seven days, PeakAt when.
 	Peak    float64
 	PeakAt  time.Time

@@ -87,14 +87,7 @@ func (p *Portrait) addStartUps(times []time.Duration) {
 		}
 	}
 	p.StartUpTimes = kept[max(0, len(kept)-keptStartUps):]
-	sorted := slices.Sorted(slices.Values(p.StartUpTimes))
-	if len(sorted) == 0 {
-		return
-	}
-	for i, q := range [3]float64{0.5, 0.9, 0.99} {
-		// The next larger observation, not one in between: a replica that is late by a little is late.
-		p.StartUp[i] = sorted[min(len(sorted)-1, int(math.Ceil(q*float64(len(sorted))))-1)]
-	}
+	p.StartUp = quantilesOf(p.StartUpTimes)
 }
 
 // needed is the number of samples before the first season counts: two days, or two weeks where a step is too long to show a day.
@@ -130,5 +123,7 @@ func (p *Portrait) judgeQuality() {
 		q.Note = "the newest samples look like an outage and are set aside"
 	case share < 0.5:
 		q.Note = "more than half of the last week is missing"
+	case p.End.Sub(p.Shape.Shift.At) < shiftDoubt:
+		q.Note = p.Shape.Shift.String()
 	}
 }
