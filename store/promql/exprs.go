@@ -17,6 +17,7 @@ const (
 	recordedCPU     = "springtide:workload_cpu_usage_cores:sum"
 	recordedLoad    = "springtide:workload_http_requests:rate2m"
 	recordedReady   = "springtide:workload_ready_replicas:sum"
+	recordedMemory  = "springtide:workload_memory_working_set_bytes:max"
 	recordedBuckets = "springtide:workload_http_request_duration_seconds_bucket:rate2m"
 	recordedP99     = "springtide:workload_latency_seconds:p99"
 	recordedPrefix  = "springtide:"
@@ -81,13 +82,16 @@ func ownerExpr(s scope) string {
 		s.sel("kube_pod_owner", `owner_kind!~"|<none>"`))
 }
 
-// joined brings an expression by pod to workloads. owner is ownerExpr, or the series recorded from it.
-func joined(byPod, owner, extra string) string {
-	return fmt.Sprintf(`sum by (%s%s) (
+// joined brings an expression by pod to workloads, as the sum over the pods. owner is ownerExpr, or the series recorded from it.
+func joined(byPod, owner, extra string) string { return joinedBy("sum", byPod, owner, extra) }
+
+// joinedBy is joined with another aggregation than the sum.
+func joinedBy(aggregation, byPod, owner, extra string) string {
+	return fmt.Sprintf(`%s by (%s%s) (
     %s
   * on (namespace, pod) group_left (workload_kind, workload)
     %s
-)`, byWorkload, extra, indent(byPod), indent(owner))
+)`, aggregation, byWorkload, extra, indent(byPod), indent(owner))
 }
 
 // cpuByPod is the CPU in use, in cores. Series without a container are the pod's and the node's cgroups, which count it again.
@@ -97,6 +101,13 @@ func cpuByPod(s scope, window time.Duration) string {
 
 func cpuCounter(s scope) string {
 	return s.sel("container_cpu_usage_seconds_total", `container!=""`, `container!="POD"`)
+}
+
+// memoryByPod is the largest memory of a pod within a window, in bytes: the working set, which is what the kernel cannot take back and what
+// the kubelet evicts by.
+func memoryByPod(s scope, window time.Duration) string {
+	return fmt.Sprintf("sum by (namespace, pod) (max_over_time(%s[%s]))",
+		s.sel("container_memory_working_set_bytes", `container!=""`, `container!="POD"`), promDuration(window))
 }
 
 // loadByPod is the load in requests per second.

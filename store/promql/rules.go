@@ -16,6 +16,7 @@ func recordingRules() []rule {
 		{recordedOwner, "Which workload each pod belongs to.", ownerExpr(all)},
 		{recordedReady, "Ready replicas.", joined(readyByPod(all), recordedOwner, "")},
 		{recordedCPU, "CPU in use, in cores.", joined(cpuByPod(all, ruleWindow), recordedOwner, "")},
+		{recordedMemory, "Memory of the largest replica, in bytes.", joinedBy("max", memoryByPod(all, ruleWindow), recordedOwner, "")},
 		{recordedLoad, "Requests per second.", joined(loadByPod(all, ruleWindow), recordedOwner, "")},
 		{recordedBuckets, "Requests per second by latency bucket: latency quantiles other than p99 are computed from it.",
 			joined(bucketsByPod(all, ruleWindow), recordedOwner, ", le")},

@@ -65,6 +65,10 @@ load 15s
   container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="proxy", cpu="total"} 0+7.5x240
   container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="", cpu="total"} 0+37.5x240
   container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="POD", cpu="total"} 0+1x240
+  container_memory_working_set_bytes{namespace="shop", pod="cart-7d-a", container="app"} 300e6x240
+  container_memory_working_set_bytes{namespace="shop", pod="cart-7d-a", container="proxy"} 50e6x240
+  container_memory_working_set_bytes{namespace="shop", pod="cart-7d-a", container=""} 350e6x240
+  container_memory_working_set_bytes{namespace="shop", pod="cart-7d-b", container="app"} 280e6x46 900e6 280e6x193
   container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-b", container="app", cpu="total"} 0+15x120 0+15x119
   container_cpu_usage_seconds_total{namespace="shop", pod="stock-0", container="db", cpu="total"} 0+3x240
   http_server_request_duration_seconds_count{namespace="shop", pod="cart-7d-a", http_request_method="GET"} 0+1500x240
@@ -101,6 +105,10 @@ func TestRules(t *testing.T) {
 			`{__name__="springtide:workload_cpu_usage_cores:sum", namespace="shop", workload="cart", workload_kind="Deployment"}`:   3.5,
 			`{__name__="springtide:workload_cpu_usage_cores:sum", namespace="shop", workload="stock", workload_kind="StatefulSet"}`: 0.2,
 		},
+		// The larger of two replicas, all its containers; the spike of the other at 11m45s counts while the window holds it.
+		recordedMemory: {
+			`{__name__="springtide:workload_memory_working_set_bytes:max", namespace="shop", workload="cart", workload_kind="Deployment"}`: 900e6,
+		},
 		recordedLoad: {
 			`{__name__="springtide:workload_http_requests:rate2m", namespace="shop", workload="cart", workload_kind="Deployment"}`: 200,
 		},
@@ -121,9 +129,10 @@ func TestRawEqualsRecorded(t *testing.T) {
 	p := newProm(t, shop, 1e6)
 	p.record(at(10*time.Minute), at(12*time.Minute))
 	for recorded, raw := range map[string]string{
-		recordedCPU:   joined(cpuByPod(scope{}, ruleWindow), ownerExpr(scope{}), ""),
-		recordedLoad:  joined(loadByPod(scope{}, ruleWindow), ownerExpr(scope{}), ""),
-		recordedReady: joined(readyByPod(scope{}), ownerExpr(scope{}), ""),
+		recordedCPU:    joined(cpuByPod(scope{}, ruleWindow), ownerExpr(scope{}), ""),
+		recordedLoad:   joined(loadByPod(scope{}, ruleWindow), ownerExpr(scope{}), ""),
+		recordedReady:  joined(readyByPod(scope{}), ownerExpr(scope{}), ""),
+		recordedMemory: joinedBy("max", memoryByPod(scope{}, ruleWindow), ownerExpr(scope{}), ""),
 	} {
 		want := p.evaluate(`sum by (namespace, workload_kind, workload) (`+recorded+`)`, at(12*time.Minute))
 		got := p.evaluate(raw, at(12*time.Minute))

@@ -26,7 +26,8 @@ const (
 	longestStartUp = 30 * time.Minute
 )
 
-// signal is one kind of history: its recorded form and, where that is missing, the raw one. Both are means over one step.
+// signal is one kind of history: its recorded form and, where that is missing, the raw one. Both are means over one step, but for memory:
+// its peak is what a replica needs.
 type signal struct {
 	name     string
 	recorded func(scope, time.Duration) string
@@ -40,6 +41,11 @@ var signals = []signal{
 	// A pod's readiness is a level, so the raw form reads it once, at the end of the step.
 	{"ready replicas", recordedMean(recordedReady), rawMean(func(s scope, _ time.Duration) string { return readyByPod(s) }),
 		func(b *batch) []float64 { return b.ready }},
+	{"memory", func(s scope, step time.Duration) string {
+		return fmt.Sprintf("max_over_time(%s[%s])", s.sel(recordedMemory), promDuration(step))
+	}, func(s scope, step time.Duration) string {
+		return joinedBy("max", memoryByPod(s, step), ownerExpr(s), "")
+	}, func(b *batch) []float64 { return b.memory }},
 }
 
 func recordedMean(name string) func(scope, time.Duration) string {
@@ -54,8 +60,8 @@ func rawMean(byPod func(scope, time.Duration) string) func(scope, time.Duration)
 
 // batch is the history of one service while it is assembled; cell i is the mean over [start + i·step, start + (i+1)·step).
 type batch struct {
-	load, cpu, ready []float64
-	startUps         []time.Duration
+	load, cpu, ready, memory []float64
+	startUps                 []time.Duration
 }
 
 // reader assembles the history of all services over one grid.
@@ -214,7 +220,7 @@ func (r *reader) smaller(ctx context.Context, err error) bool {
 
 func (r *reader) newBatch(w workload) *batch {
 	gaps := func() []float64 { return series.New(r.start, r.h.o.Step, r.cells).Values }
-	b := &batch{load: gaps(), cpu: gaps(), ready: gaps()}
+	b := &batch{load: gaps(), cpu: gaps(), ready: gaps(), memory: gaps()}
 	r.batches[w] = b
 	return b
 }
@@ -276,6 +282,9 @@ func (r *reader) trim(b *batch) (portrait.Batch, bool) {
 		return series.Series{Start: r.time(lo), Step: r.h.o.Step, Values: v[lo:hi]}
 	}
 	out := portrait.Batch{Load: cut(b.load), CPU: cut(b.cpu), Ready: cut(b.ready), StartUps: b.startUps}
+	if memory := cut(b.memory); memory.Known() > 0 {
+		out.Memory = memory
+	}
 	if out.Load.Known() == 0 {
 		out.Load = series.Series{}
 	}

@@ -49,10 +49,13 @@ func TestSince(t *testing.T) {
 			services := []fleet.Service{cart(), stock(), {ID: "shop/new", Target: fleet.Name{Namespace: "shop", Name: "new"}, TargetKind: "Deployment"}}
 			// From 2:00 the grid begins at 5:00; at 58:30 the cell that began at 55:00 is not over.
 			got := read(t, p.history(Options{}), services, at(2*time.Minute), at(58*time.Minute+30*time.Second))
+			// The spike of one replica in minute 11 is the peak of the cell that it falls into.
+			memory := constant(5*time.Minute, 10, 350e6)
+			memory.Values[1] = 900e6
 			want := map[fleet.ServiceID]portrait.Batch{
 				"shop/cart": {
 					Load: constant(5*time.Minute, 10, 200), CPU: constant(5*time.Minute, 10, 3.5), Ready: constant(5*time.Minute, 10, 2),
-					StartUps: []time.Duration{42 * time.Second},
+					Memory: memory, StartUps: []time.Duration{42 * time.Second},
 				},
 				"shop/stock": {CPU: constant(5*time.Minute, 10, 0.2), Ready: constant(5*time.Minute, 10, 1)},
 			}
