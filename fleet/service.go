@@ -22,6 +22,20 @@ const (
 	ByHPAFloor Actuation = "HPAFloor" // minReplicas of an HPA that the user keeps
 )
 
+// RequestsMode says how far the requests of a target's pods may be changed.
+type RequestsMode string
+
+// The modes of requests.
+const (
+	RequestsOff       RequestsMode = "Off"       // nothing is told
+	RequestsRecommend RequestsMode = "Recommend" // what to request is told
+	RequestsRecreate  RequestsMode = "Recreate"  // the template is changed, and the target rolls its pods over
+	RequestsInPlace   RequestsMode = "InPlace"   // running pods are resized
+)
+
+// Applies reports whether requests are changed, not only recommended.
+func (m RequestsMode) Applies() bool { return m == RequestsRecreate || m == RequestsInPlace }
+
 // MetricType says what a reactive metric measures.
 type MetricType string
 
@@ -131,6 +145,11 @@ type Service struct {
 	StartUp time.Duration
 	// Request is what one replica asks for.
 	Request Resources
+	// RequestsMode says whether what one replica asks for may be changed, Resized when it was last, and VPA names the VerticalPodAutoscaler
+	// that targets the workload; empty when there is none.
+	RequestsMode RequestsMode
+	Resized      Known[time.Time]
+	VPA          string
 	// Desired is spec.replicas of the target as last read; it is unknown when it could not be read.
 	Desired Known[int32]
 	// ForeignWriter names another manager that wrote spec.replicas since our last write.

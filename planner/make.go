@@ -13,6 +13,7 @@ func Make(in Input) Plan {
 	m.plan.Targets, m.plan.Division = size(&in)
 	m.scales()
 	m.giveBacks()
+	m.resizes()
 	m.follow()
 	m.lend()
 	m.jobs()

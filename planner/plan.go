@@ -18,7 +18,8 @@ import (
 //  5. Jobs shrink or grow the offline work into what is lent;
 //  6. Fillers hold room that nobody may take;
 //  7. Marks bring node taints, labels and annotations to what the loans say;
-//  8. Raises come last, into room that is free by then.
+//  8. Raises come into room that is free by then;
+//  9. Resizes come last: they can wait.
 //
 // Everything is a level, not an edge: what could not be done is still true in the next snapshot and is planned again.
 type Plan struct {
@@ -35,6 +36,7 @@ type Plan struct {
 	Fillers   []Filler
 	Marks     []Mark
 	Raises    []Scale
+	Resizes   []Resize
 
 	// Targets and Division are the reasoning that status, events and `explain` show, in Observe mode too.
 	Targets  []hpa.Target

@@ -49,6 +49,7 @@ func Fold(p Portrait, b Batch, o Options) Portrait {
 	for i := range missing {
 		l.Observe(math.NaN())
 		p.dayOver(l, first-int64(missing-i))
+		p.advise(first - int64(missing-i))
 	}
 	for i := range n {
 		at := series.GridTime(first+int64(i), p.Step)
@@ -66,6 +67,7 @@ func Fold(p Portrait, b Batch, o Options) Portrait {
 		}
 		p.Usage.learn(at, cpu.At(at), memory.At(at), ready.At(at))
 		p.dayOver(l, first+int64(i))
+		p.advise(first + int64(i))
 	}
 	p.End = series.GridTime(first+int64(n), p.Step)
 	newest, values := l.Newest()

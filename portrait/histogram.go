@@ -32,7 +32,7 @@ var (
 	memoryBuckets = buckets(1e12, 1e7)
 )
 
-func buckets(most, first float64) util.HistogramOptions {
+func buckets(most, first float64) bucketing {
 	o, err := util.NewExponentialHistogramOptions(most, first, bucketGrowth, bucketEpsilon)
 	if err != nil {
 		panic("buckets of usage: " + err.Error()) // constants that do not fit
@@ -40,13 +40,16 @@ func buckets(most, first float64) util.HistogramOptions {
 	return o
 }
 
+// bucketing is how a histogram divides what it counts.
+type bucketing = util.HistogramOptions
+
 // clone returns a histogram that shares nothing with h.
 func (h *Histogram) clone() Histogram {
 	return Histogram{Reference: h.Reference, From: h.From, Weights: slices.Clone(h.Weights)}
 }
 
 // add takes a sample in; a negative weight takes one out again that was added with the same time.
-func (h *Histogram) add(o util.HistogramOptions, value, weight float64, at time.Time) {
+func (h *Histogram) add(o bucketing, value, weight float64, at time.Time) {
 	// Weights grow by a power of two a half-life; at each new reference all are scaled back, so that they stay near one.
 	if now := at.Truncate(histogramHalfLife); now.After(h.Reference) {
 		scale := math.Exp2(-float64(now.Sub(h.Reference)) / float64(histogramHalfLife))
@@ -69,8 +72,8 @@ func (h *Histogram) add(o util.HistogramOptions, value, weight float64, at time.
 	h.Weights[b-h.From] = max(0, h.Weights[b-h.From]+weight*math.Exp2(float64(at.Sub(h.Reference))/float64(histogramHalfLife)))
 }
 
-// percentile is the recommender's, but NaN of an empty histogram, where that one says zero.
-func (h *Histogram) percentile(o util.HistogramOptions, q float64) float64 {
+// percentiles are the recommender's; there are none of an empty histogram, where that one says zero.
+func (h *Histogram) percentiles(o bucketing, qs ...float64) ([]float64, bool) {
 	u := util.NewDecayingHistogram(o, histogramHalfLife)
 	for i, w := range h.Weights {
 		if w > 0 {
@@ -78,13 +81,17 @@ func (h *Histogram) percentile(o util.HistogramOptions, q float64) float64 {
 		}
 	}
 	if u.IsEmpty() {
-		return math.NaN()
+		return nil, false
 	}
-	return u.Percentile(q)
+	out := make([]float64, len(qs))
+	for i, q := range qs {
+		out[i] = u.Percentile(q)
+	}
+	return out, true
 }
 
 // middleOf is a value that lies in a bucket for certain: its start may be rounded into the one before.
-func middleOf(o util.HistogramOptions, bucket int) float64 {
+func middleOf(o bucketing, bucket int) float64 {
 	if bucket+1 < o.NumBuckets() {
 		return (o.GetBucketStart(bucket) + o.GetBucketStart(bucket+1)) / 2
 	}
@@ -92,7 +99,7 @@ func middleOf(o util.HistogramOptions, bucket int) float64 {
 }
 
 // check refuses a histogram that cannot be read.
-func (h *Histogram) check(o util.HistogramOptions) error {
+func (h *Histogram) check(o bucketing) error {
 	if h.From < 0 || h.From > o.NumBuckets()-len(h.Weights) {
 		return fmt.Errorf("buckets %d to %d of usage, want 0 to %d", h.From, h.From+len(h.Weights)-1, o.NumBuckets()-1)
 	}

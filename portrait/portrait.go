@@ -70,8 +70,9 @@ type Portrait struct {
 	CPUPerLoad, CPUIdle fleet.Known[float64]
 	// Cost holds the sums behind CPUPerLoad and CPUIdle.
 	Cost Cost
-	// Usage is what one replica uses; see [Recommend].
-	Usage Usage
+	// Usage is what one replica uses, Advice what it should request by that, as of the last quarter of a day; see [Recommend].
+	Usage  Usage
+	Advice Recommendation
 	// Shape is what the last look at the newest days found.
 	Shape Shape
 	// StartUp holds the 0.5, 0.9 and 0.99 quantiles of the newest observed times to Ready; they are in StartUpTimes.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/series"
 )
 
 // Usage is what one replica used, as the VPA recommender keeps it: all CPU samples, and of memory the peak of each day, since memory that was
@@ -98,6 +99,15 @@ const (
 	leastCores, leastBytes = 0.025, 250 << 20
 )
 
+// advise reckons the recommendation anew when a quarter of a day ends with the step at grid index i: what it rests on changes in days, and six
+// percentiles cost as much as a fold.
+func (p *Portrait) advise(i int64) {
+	end := series.GridTime(i+1, p.Step)
+	if series.GridIndex(end, lookEvery) != series.GridIndex(series.GridTime(i, p.Step), lookEvery) {
+		p.Advice = Recommend(p)
+	}
+}
+
 // Recommend gives the request of one replica as the VPA recommender reckons it: the 0.9 percentile of usage with a margin of 15 %, the median
 // and the 0.95 percentile as bounds, which are the wider the less history there is, with d days of it:
 //
@@ -112,18 +122,19 @@ func Recommend(p *Portrait) Recommendation {
 	if !(days > 0) {
 		return r
 	}
-	bounds := func(percentile func(q float64) float64, least float64) fleet.Known[Bounds] {
-		with := func(q, factor float64) float64 { return max(least, percentile(q)*(1+recommendationMargin)*factor) }
-		if math.IsNaN(percentile(targetPercentile)) {
+	bounds := func(h *Histogram, o bucketing, least float64) fleet.Known[Bounds] {
+		usage, ok := h.percentiles(o, lowerPercentile, targetPercentile, upperPercentile)
+		if !ok {
 			return fleet.Known[Bounds]{}
 		}
+		with := func(usage, factor float64) float64 { return max(least, usage*(1+recommendationMargin)*factor) }
 		return fleet.KnownAt(Bounds{
-			Lower:  with(lowerPercentile, math.Pow(1+0.001/days, -2)),
-			Target: with(targetPercentile, 1),
-			Upper:  with(upperPercentile, 1+1/days),
+			Lower:  with(usage[0], math.Pow(1+0.001/days, -2)),
+			Target: with(usage[1], 1),
+			Upper:  with(usage[2], 1+1/days),
 		}, u.Last)
 	}
-	r.CPU = bounds(func(q float64) float64 { return u.CPU.percentile(cpuBuckets, q) }, leastCores)
-	r.Memory = bounds(func(q float64) float64 { return u.Memory.percentile(memoryBuckets, q) }, leastBytes)
+	r.CPU = bounds(&u.CPU, cpuBuckets, leastCores)
+	r.Memory = bounds(&u.Memory, memoryBuckets, leastBytes)
 	return r
 }

@@ -3,6 +3,7 @@ package portrait
 import (
 	"time"
 
+	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/series"
 )
 
@@ -17,6 +18,9 @@ func (w *writer) seen(p *Portrait) {
 	w.time(p.Usage.First)
 	w.time(p.Usage.Last)
 	w.int(int64(p.Usage.Steps))
+	w.bounds(p.Advice.CPU)
+	w.bounds(p.Advice.Memory)
+	w.double(p.Advice.Days)
 	s := &p.Shape
 	w.time(s.At)
 	w.text(string(s.Class))
@@ -42,6 +46,7 @@ func (r *reader) seen(p *Portrait) {
 	p.Usage.Peak = r.double()
 	p.Usage.PeakEnd, p.Usage.First, p.Usage.Last = r.time(), r.time(), r.time()
 	p.Usage.Steps = int(r.int())
+	p.Advice = Recommendation{CPU: r.bounds(), Memory: r.bounds(), Days: r.double()}
 	s := &p.Shape
 	s.At = r.time()
 	s.Class = Class(r.text())
@@ -59,6 +64,24 @@ func (r *reader) seen(p *Portrait) {
 	if days := r.singles(); len(days) > 0 {
 		s.Days = series.Series{Start: start, Step: day, Values: days}
 	}
+}
+
+func (w *writer) bounds(k fleet.Known[Bounds]) {
+	w.bool(k.OK)
+	if k.OK {
+		w.double(k.Value.Lower)
+		w.double(k.Value.Target)
+		w.double(k.Value.Upper)
+		w.time(k.At)
+	}
+}
+
+func (r *reader) bounds() fleet.Known[Bounds] {
+	if !r.bool() {
+		return fleet.Known[Bounds]{}
+	}
+	b := Bounds{Lower: r.double(), Target: r.double(), Upper: r.double()}
+	return fleet.KnownAt(b, r.time())
 }
 
 func (w *writer) starts(s *Starts) {

@@ -7,6 +7,8 @@ const (
 	DefaultMode      = "Observe"
 	DefaultPause     = "None"
 	DefaultActuation = "Scale"
+	// DefaultRequestsMode tells and changes nothing.
+	DefaultRequestsMode = "Recommend"
 	// DefaultForecastPercent covers all but one interval in twenty.
 	DefaultForecastPercent int32 = 95
 	// DefaultScaleInStabilisationSeconds is upstream HPA's.

@@ -89,6 +89,12 @@ type ElasticServiceSpec struct {
 	// +kubebuilder:validation:Maximum=99
 	// +kubebuilder:default=95
 	ForecastPercent int32 `json:"forecastPercent,omitempty"`
+	// RequestsMode says how far the CPU and memory requests of the target's pods may be changed: Off tells nothing, Recommend tells what usage
+	// asks for, Recreate changes the template of the target, which rolls its pods over, and InPlace resizes running pods. The latter two need
+	// mode Auto, and change CPU only where replicas.min equals replicas.max.
+	// +kubebuilder:validation:Enum=Off;Recommend;Recreate;InPlace
+	// +kubebuilder:default=Recommend
+	RequestsMode string `json:"requestsMode,omitempty"`
 	// StartupSeconds overrides the learned time from a pod's creation to Ready.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=7200

@@ -26,6 +26,8 @@ type ElasticServiceStatus struct {
 	LastScaleTime *metav1.Time `json:"lastScaleTime,omitempty"`
 	// Portrait is the state of learning.
 	Portrait *PortraitStatus `json:"portrait,omitempty"`
+	// Recommendation says what one replica should request by its usage.
+	Recommendation *RecommendationStatus `json:"recommendation,omitempty"`
 	// Tide is the forecast in short.
 	Tide *TideStatus `json:"tide,omitempty"`
 	// Summary says what the last two weeks would have been under Auto.
@@ -71,6 +73,40 @@ type PortraitStatus struct {
 	// Note says what keeps the portrait from being better.
 	// +kubebuilder:validation:MaxLength=1024
 	Note string `json:"note,omitempty"`
+}
+
+// RecommendationStatus says what one replica should request, reckoned as the VerticalPodAutoscaler's recommender does.
+type RecommendationStatus struct {
+	// CPUMillicores is the CPU.
+	CPUMillicores *RequestBounds `json:"cpuMillicores,omitempty"`
+	// MemoryBytes is the memory.
+	MemoryBytes *RequestBounds `json:"memoryBytes,omitempty"`
+	// HistoryHours is how much usage stands behind it.
+	// +kubebuilder:validation:Minimum=0
+	HistoryHours int32 `json:"historyHours"`
+	// AppliedTime is when requests were changed last.
+	AppliedTime *metav1.Time `json:"appliedTime,omitempty"`
+	// Note says what of it is applied, or what stands in the way.
+	// +kubebuilder:validation:MaxLength=1024
+	Note string `json:"note,omitempty"`
+}
+
+// RequestBounds is one amount of a recommendation.
+//
+// +kubebuilder:validation:XValidation:rule="self.lower <= self.target && self.target <= self.upper",message="lower <= target <= upper must hold"
+type RequestBounds struct {
+	// Current is what the template of the target requests.
+	// +kubebuilder:validation:Minimum=0
+	Current int64 `json:"current"`
+	// Lower is the least that is good enough.
+	// +kubebuilder:validation:Minimum=0
+	Lower int64 `json:"lower"`
+	// Target is what to request.
+	// +kubebuilder:validation:Minimum=0
+	Target int64 `json:"target"`
+	// Upper is the most that is not wasted.
+	// +kubebuilder:validation:Minimum=0
+	Upper int64 `json:"upper"`
 }
 
 // TideStatus is the forecast in short.

@@ -32,11 +32,16 @@ var controllerRights = []right{
 	// The same of kinds that a cluster may not have: NUMA cells, and scalers not to fight with.
 	{"topology.node.k8s.io", "noderesourcetopologies", "", "get list watch", false},
 	{"keda.sh", "scaledobjects", "", "get list watch", false},
+	{"autoscaling.k8s.io", "verticalpodautoscalers", "", "get list watch", false},
 	// It scales, by the scale subresource or by the floor of an HPA, and resizes Jobs.
 	{"apps", "deployments", "scale", "get patch", false},
 	{"apps", "statefulsets", "scale", "get patch", false},
 	{"autoscaling", "horizontalpodautoscalers", "", "patch", false},
 	{"batch", "jobs", "", "patch", false},
+	// It changes requests, in templates and in place.
+	{"apps", "deployments", "", "patch", false},
+	{"apps", "statefulsets", "", "patch", false},
+	{"", "pods", "resize", "patch", false},
 	// It marks machines, tells pods, and evicts what was told to go.
 	{"", "nodes", "", "patch", false},
 	{"", "pods", "", "patch", false},

@@ -25,6 +25,7 @@ const (
 	actionJobScale = "JobScale"
 	actionFiller   = "Filler"
 	actionMark     = "Mark"
+	actionResize   = "Resize"
 )
 
 // Apply carries a plan out in the order of its lists. Facts are read once more at the start, each action passes the door with them, and
@@ -41,7 +42,7 @@ func (c *Cluster) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, err
 	a := &applier{c: c, plan: p, door: loop.NewDoor(fresh), shares: map[string]*v1alpha1.NodeShare{}}
 	held := a.door.CheckPlan(p)
 	for _, stage := range []func() []action{
-		a.lowers, a.giveBacks, a.moves, a.notices, a.evictions, a.jobScales, a.fillers, a.marks, a.raises,
+		a.lowers, a.giveBacks, a.moves, a.notices, a.evictions, a.jobScales, a.fillers, a.marks, a.raises, a.resizes,
 	} {
 		actions := stage()
 		if held != nil {

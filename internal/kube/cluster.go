@@ -178,7 +178,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 }
 
 // optionalKinds says which kinds of others the cluster has.
-type optionalKinds struct{ topologies, scaledObjects bool }
+type optionalKinds struct{ topologies, scaledObjects, vpas bool }
 
 func (c *Cluster) discover(ctx context.Context) (optionalKinds, error) {
 	var o optionalKinds
@@ -201,6 +201,7 @@ func (c *Cluster) discover(ctx context.Context) (optionalKinds, error) {
 	}{
 		{gvrTopologies.GroupVersion().String(), gvrTopologies.Resource, &o.topologies},
 		{gvrScaledObjects.GroupVersion().String(), gvrScaledObjects.Resource, &o.scaledObjects},
+		{gvrVPAs.GroupVersion().String(), gvrVPAs.Resource, &o.vpas},
 	} {
 		have, err := c.serves(k.version)
 		if err != nil {

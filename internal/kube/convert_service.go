@@ -38,6 +38,7 @@ func newServiceFacts(a *v1alpha1.ElasticService, namespaceLabel string) serviceF
 			Mode:          modeOf(s.Mode),
 			Pause:         orText(s.Pause, fleet.Pause(v1alpha1.DefaultPause)),
 			Actuation:     orText(s.Actuation, fleet.Actuation(v1alpha1.DefaultActuation)),
+			RequestsMode:  orText(s.RequestsMode, fleet.RequestsMode(v1alpha1.DefaultRequestsMode)),
 			SLO:           sloOf(&s.SLO),
 			Min:           s.Replicas.Min,
 			Max:           s.Replicas.Max,
@@ -47,6 +48,9 @@ func newServiceFacts(a *v1alpha1.ElasticService, namespaceLabel string) serviceF
 			StartUp:       seconds(s.StartupSeconds, 0),
 			Tolerance:     defaultTolerance,
 		},
+	}
+	if r := a.Status.Recommendation; r != nil && r.AppliedTime != nil {
+		f.service.Resized = fleet.KnownAt(timeOf(r.AppliedTime), timeOf(r.AppliedTime))
 	}
 	if s.ForecastPercent > 0 {
 		f.service.Quantile = float64(s.ForecastPercent) / 100

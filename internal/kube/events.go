@@ -38,6 +38,7 @@ func (c *Cluster) tell(r *loop.Report) {
 	c.tellScales(r, done)
 	c.tellMoves(r, done)
 	c.tellGiveBacks(r, done)
+	c.tellResizes(r, done)
 	for i := range r.Plan.Notices {
 		n := &r.Plan.Notices[i]
 		if done[actionNotice+n.Pod.Name.String()].Outcome == loop.Done {

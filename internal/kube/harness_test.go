@@ -55,10 +55,12 @@ func newWorld(t testing.TB, objects ...metav1.Object) *world {
 	core, ours := sortOut(t, objects)
 	w := &world{clock: &virtualClock{t0}, core: fake.NewClientset(core...)}
 	w.version.Store(1000)
-	kinds := map[schema.GroupVersionResource]string{gvrTopologies: "NodeResourceTopologyList", gvrScaledObjects: "ScaledObjectList"}
+	kinds := map[schema.GroupVersionResource]string{gvrTopologies: "NodeResourceTopologyList", gvrScaledObjects: "ScaledObjectList",
+		gvrVPAs: "VerticalPodAutoscalerList"}
 	resources := map[string][]metav1.APIResource{
 		gvrTopologies.GroupVersion().String():    {{Name: gvrTopologies.Resource}},
 		gvrScaledObjects.GroupVersion().String(): {{Name: gvrScaledObjects.Resource}},
+		gvrVPAs.GroupVersion().String():          {{Name: gvrVPAs.Resource}},
 	}
 	for _, r := range ownResources() {
 		kinds[r.gvr] = r.kind + "List"

@@ -46,6 +46,7 @@ type mirrors struct {
 	leases        *mirror[*leaseFacts]
 	topologies    *mirror[*topologyFacts]
 	scaledObjects *mirror[*scalerFacts]
+	vpas          *mirror[*scalerFacts]
 
 	services  *mirror[*ownService]
 	pools     *mirror[*ownPool]
@@ -89,6 +90,9 @@ func newMirrors(client kubernetes.Interface, dyn dynamic.Interface, o Options, o
 	if optional.scaledObjects {
 		m.scaledObjects = newMirror("scaledobjects", dynamicInformer(gvrScaledObjects), newScaledObjectFacts)
 	}
+	if optional.vpas {
+		m.vpas = newMirror("verticalpodautoscalers", dynamicInformer(gvrVPAs), newVPAFacts)
+	}
 	return m
 }
 
@@ -108,6 +112,9 @@ func (m *mirrors) all() []watched {
 	}
 	if m.scaledObjects != nil {
 		out = append(out, m.scaledObjects)
+	}
+	if m.vpas != nil {
+		out = append(out, m.vpas)
 	}
 	return out
 }

@@ -25,6 +25,7 @@ var (
 // The resources of others that are read where their CRDs are installed.
 var (
 	gvrTopologies    = schema.GroupVersionResource{Group: "topology.node.k8s.io", Version: "v1alpha2", Resource: "noderesourcetopologies"}
+	gvrVPAs          = schema.GroupVersionResource{Group: "autoscaling.k8s.io", Version: "v1", Resource: "verticalpodautoscalers"}
 	gvrScaledObjects = schema.GroupVersionResource{Group: "keda.sh", Version: "v1alpha1", Resource: "scaledobjects"}
 )
 

@@ -107,12 +107,15 @@ func TestRights(t *testing.T) {
 	add("autoscaling", "horizontalpodautoscalers", "get list watch", false)
 	add("topology.node.k8s.io", "noderesourcetopologies", "get list watch", false)
 	add("keda.sh", "scaledobjects", "get list watch", false)
+	add("autoscaling.k8s.io", "verticalpodautoscalers", "get list watch", false)
 	add("apps", "deployments/scale statefulsets/scale", "get patch", false) // replicas, by server-side apply
 	add("autoscaling", "horizontalpodautoscalers", "patch", false)          // the floor
 	add("batch", "jobs", "patch", false)                                    // parallelism
 	add("", "nodes", "patch", false)                                        // taint, label, annotations
 	add("", "pods", "patch", false)                                         // notice, deletion cost
 	add("", "pods/eviction", "create", false)
+	add("apps", "deployments statefulsets", "patch", false) // requests in the template
+	add("", "pods/resize", "patch", false)                  // requests in place
 	add("", "events", "create patch", false)
 	add(ours, "elasticservices capacitypools capacityquotas elasticjobs festivalplans loans nodeshares", "get list watch", false)
 	add(ours, "elasticservices/status capacitypools/status capacityquotas/status elasticjobs/status festivalplans/status loans/status", "update", false)

@@ -24,6 +24,8 @@ type serviceGist struct {
 	Model, Verdict      string
 	Learned             bool
 	Periods             int
+	Requests            string
+	Resized             time.Time
 	Conditions          []verdict
 }
 
@@ -34,6 +36,9 @@ func gistOfService(s *v1alpha1.ElasticServiceStatus) serviceGist {
 	}
 	if s.Portrait != nil {
 		g.Learned, g.Periods = s.Portrait.Points >= s.Portrait.PointsNeeded, len(s.Portrait.Periods)
+	}
+	if r := s.Recommendation; r != nil {
+		g.Requests, g.Resized = r.Note, timeOf(r.AppliedTime)
 	}
 	if s.Summary != nil {
 		g.Verdict = s.Summary.Verdict
@@ -47,7 +52,7 @@ func (w *statusWriter) services(r *loop.Report) {
 		targets[r.Plan.Targets[i].Service] = &r.Plan.Targets[i]
 	}
 	done := outcomes(r.Receipt)
-	held := withheldServices(r.Plan)
+	held, unresized := withheldBy(r.Plan, "service "), withheldResizes(r.Plan)
 	for i := range r.Snapshot.Services {
 		svc := &r.Snapshot.Services[i]
 		n := fleet.ParseName(string(svc.ID))
@@ -55,7 +60,8 @@ func (w *statusWriter) services(r *loop.Report) {
 		if !ok || fleet.UID(o.UID) != svc.UID {
 			continue
 		}
-		v := serviceView{w: w, r: r, svc: svc, target: targets[svc.ID], scaled: done[actionScale+string(svc.ID)], held: held[svc.ID]}
+		v := serviceView{w: w, r: r, svc: svc, target: targets[svc.ID], scaled: done[actionScale+string(svc.ID)], held: held[svc.ID],
+			resized: done[actionResize+string(svc.ID)], unresized: unresized[svc.ID]}
 		next := *o.api
 		next.Status = v.status(o.api)
 		if w.due(statusKey(gvrServices, &next), gistOfService(&o.api.Status), gistOfService(&next.Status)) {
@@ -64,13 +70,12 @@ func (w *statusWriter) services(r *loop.Report) {
 	}
 }
 
-// withheldServices says by what the scale of each service was held back.
-func withheldServices(p *planner.Plan) map[fleet.ServiceID]string {
+// withheldBy says by what the actions on services were held back whose subject begins with a prefix.
+func withheldBy(p *planner.Plan, prefix string) map[fleet.ServiceID]string {
 	out := map[fleet.ServiceID]string{}
 	for i := range p.Withheld {
-		const prefix = "service "
-		if s := p.Withheld[i].Subject; len(s) > len(prefix) && s[:len(prefix)] == prefix {
-			out[fleet.ServiceID(s[len(prefix):])] = p.Withheld[i].By
+		if id, ok := strings.CutPrefix(p.Withheld[i].Subject, prefix); ok {
+			out[fleet.ServiceID(id)] = p.Withheld[i].By
 		}
 	}
 	return out
@@ -84,6 +89,9 @@ type serviceView struct {
 	target *hpa.Target // nil when nothing was sized
 	scaled loop.Result
 	held   string
+	// resized and unresized are the same of the requests.
+	resized   loop.Result
+	unresized string
 }
 
 func (v *serviceView) status(o *v1alpha1.ElasticService) v1alpha1.ElasticServiceStatus {
@@ -100,6 +108,7 @@ func (v *serviceView) status(o *v1alpha1.ElasticService) v1alpha1.ElasticService
 	if p, ok := v.r.Portraits[v.svc.ID]; ok {
 		s.Portrait = portraitStatus(&p)
 	}
+	s.Recommendation = v.recommendation(o.Status.Recommendation)
 	if t, ok := v.r.Tides[v.svc.ID]; ok {
 		s.Tide = v.tideStatus(&t)
 	}

@@ -29,6 +29,7 @@ func (a *assembly) addServices() {
 	})
 	hpas := byTarget(a.c.hpas.all())
 	scaled := byTarget(a.c.scaledObjects.all())
+	vpas := byTarget(a.c.vpas.all())
 	first := map[targetKey]fleet.ServiceID{}
 	keeps := map[targetKey]bool{}
 	for _, f := range all {
@@ -48,6 +49,9 @@ func (a *assembly) addServices() {
 		}
 		if h := hpas[f.facts.key]; len(h) == 1 {
 			s.HPA = &fleet.HPAFacts{Name: h[0].Name, Min: h[0].min, Max: h[0].max, Version: h[0].ResourceVersion}
+		}
+		if v := vpas[f.facts.key]; len(v) > 0 {
+			s.VPA = v[0].Name
 		}
 		// One that acts by Scale has no use for a floor; any other may be about to, or only looks on, and then nothing is undone for it.
 		keeps[f.facts.key] = keeps[f.facts.key] || s.Actuation == fleet.ByHPAFloor || !s.Mode.Acts() || f.facts.problem != ""

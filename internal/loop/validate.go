@@ -127,6 +127,35 @@ func (d *Door) CheckGiveBack(a *planner.GiveBack) error {
 	return nil
 }
 
+// CheckResize lets a change of requests pass while the service still asks for it and they are what the decision started from.
+func (d *Door) CheckResize(a *planner.Resize) error {
+	s := d.fresh.Service(a.Service)
+	switch {
+	case s == nil:
+		return fmt.Errorf("the service is gone")
+	case s.Blocked != "":
+		return fmt.Errorf("blocked: %s", s.Blocked)
+	case !s.Mode.Acts():
+		return fmt.Errorf("mode is %s", s.Mode)
+	case s.Pause != fleet.PauseNone && s.Pause != "":
+		return fmt.Errorf("paused: %s", s.Pause)
+	case s.VPA != "":
+		return fmt.Errorf("VerticalPodAutoscaler %s targets the workload", s.VPA)
+	case s.RequestsMode != a.By:
+		return fmt.Errorf("requests are under mode %s now", s.RequestsMode)
+	case !s.TargetFound || s.Target != a.Target || s.TargetKind != a.Kind:
+		return fmt.Errorf("the target is %s %s now", s.TargetKind, s.Target)
+	case a.By == fleet.RequestsRecreate && s.Request != a.From:
+		return fmt.Errorf("the template requests %s now, not %s", s.Request, a.From)
+	}
+	for _, ref := range a.Pods {
+		if p := d.pods[ref.ID]; p == nil || p.Deleting || p.Service != a.Service || p.Requests != a.From {
+			return fmt.Errorf("pod %s changed", ref.Name)
+		}
+	}
+	return nil
+}
+
 // CheckNotice lets a notice pass while the loan is at the notice's epoch and still asks for the parcel, and the pod is on it.
 func (d *Door) CheckNotice(a *planner.Notice) error {
 	l, p := d.fresh.Loan(a.Loan), d.pods[a.Pod.ID]

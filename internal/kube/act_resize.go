@@ -1,0 +1,171 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/planner"
+)
+
+// resizes change what pods request. Those in place are one action a pod: a pod that changed meanwhile keeps no other from its turn.
+func (a *applier) resizes() []action {
+	var out []action
+	for i := range a.plan.Resizes {
+		r := &a.plan.Resizes[i]
+		out = append(out, action{name: actionResize, subject: string(r.Service), group: string(r.Service),
+			check: func() error { return a.door.CheckResize(r) },
+			do: func(ctx context.Context) error {
+				if r.By == fleet.RequestsInPlace {
+					return a.resizePods(ctx, r)
+				}
+				return a.resizeTemplate(ctx, r)
+			},
+		})
+	}
+	return out
+}
+
+// resizeTemplate changes the requests in the template of the target, whose own strategy then rolls its pods over. The template is read
+// anew, since mirrors keep no containers; its version keeps a change of somebody else in between from being undone.
+func (a *applier) resizeTemplate(ctx context.Context, r *planner.Resize) error {
+	apps := a.c.core.AppsV1()
+	var template *corev1.PodSpec
+	var meta metav1.Object
+	switch r.Kind {
+	case kindDeployment:
+		d, err := apps.Deployments(r.Target.Namespace).Get(ctx, r.Target.Name, metav1.GetOptions{})
+		if err != nil {
+			return fmt.Errorf("read Deployment %s: %w", r.Target, err)
+		}
+		template, meta = &d.Spec.Template.Spec, d
+	case kindStatefulSet:
+		s, err := apps.StatefulSets(r.Target.Namespace).Get(ctx, r.Target.Name, metav1.GetOptions{})
+		if err != nil {
+			return fmt.Errorf("read StatefulSet %s: %w", r.Target, err)
+		}
+		template, meta = &s.Spec.Template.Spec, s
+	default:
+		return fmt.Errorf("the requests of kind %s cannot be changed", r.Kind)
+	}
+	if now := podRequests(template); now != r.From {
+		return stale("the template requests %s now, not %s", now, r.From)
+	}
+	containers, err := resized(template, r.From, r.To)
+	if err != nil {
+		return err
+	}
+	body := mergePatch(map[string]any{
+		"metadata": map[string]any{"resourceVersion": meta.GetResourceVersion(), "annotations": a.epochNote()},
+		"spec":     map[string]any{"template": map[string]any{"spec": map[string]any{"containers": containers}}},
+	})
+	name, m := r.Target.Name, a.c.deployments
+	var version string
+	if r.Kind == kindDeployment {
+		now, err := apps.Deployments(r.Target.Namespace).Patch(ctx, name, types.StrategicMergePatchType, body, patchOptions())
+		if err != nil {
+			return fmt.Errorf("change the requests of Deployment %s: %w", r.Target, err)
+		}
+		version = now.ResourceVersion
+	} else {
+		now, err := apps.StatefulSets(r.Target.Namespace).Patch(ctx, name, types.StrategicMergePatchType, body, patchOptions())
+		if err != nil {
+			return fmt.Errorf("change the requests of StatefulSet %s: %w", r.Target, err)
+		}
+		version, m = now.ResourceVersion, a.c.statefulSets
+	}
+	a.see(m.sees(r.Target.Namespace, name, meta.GetUID(), version))
+	return nil
+}
+
+// resizePods resizes running pods by their resize subresource. The kubelet defers what has no room yet and refuses what never will; either
+// shows as a condition of the pod, whose spec asks for the new amount all the same, so that it is not asked again.
+func (a *applier) resizePods(ctx context.Context, r *planner.Resize) error {
+	for _, ref := range r.Pods {
+		pods := a.c.core.CoreV1().Pods(ref.Name.Namespace)
+		p, err := pods.Get(ctx, ref.Name.Name, metav1.GetOptions{})
+		if err != nil {
+			return fmt.Errorf("read pod %s: %w", ref.Name, err)
+		}
+		if fleet.UID(p.UID) != ref.ID || podRequests(&p.Spec) != r.From {
+			return stale("pod %s changed", ref.Name)
+		}
+		containers, err := resized(&p.Spec, r.From, r.To)
+		if err != nil {
+			return err
+		}
+		body := mergePatch(map[string]any{
+			"metadata": map[string]any{"resourceVersion": p.ResourceVersion},
+			"spec":     map[string]any{"containers": containers},
+		})
+		now, err := pods.Patch(ctx, p.Name, types.StrategicMergePatchType, body, patchOptions(), "resize")
+		if err != nil {
+			return fmt.Errorf("resize pod %s: %w", ref.Name, err)
+		}
+		a.see(a.c.pods.sees(now.Namespace, now.Name, now.UID, now.ResourceVersion))
+	}
+	return nil
+}
+
+// resized are the containers of a strategic merge patch that brings the requests of a pod from one amount to another. Usage is known of
+// the pod as a whole, so each container keeps its share of it; limits keep their ratio to requests, and with it the quality of service.
+func resized(spec *corev1.PodSpec, from, to fleet.Resources) ([]any, error) {
+	if spec.Resources != nil && len(spec.Resources.Requests) > 0 {
+		return nil, fmt.Errorf("the pod has requests of its own beside its containers': those are not changed yet; set requestsMode to Recommend")
+	}
+	factor := map[corev1.ResourceName]float64{}
+	total := corev1.ResourceList{}
+	for i := range spec.Containers {
+		for name, q := range spec.Containers[i].Resources.Requests {
+			sum := total[name]
+			sum.Add(q)
+			total[name] = sum
+		}
+	}
+	// Init containers, sidecars and overhead stay as they are; the containers take what is left.
+	if cpu := float64(total.Cpu().MilliValue()); to.CPU != from.CPU && cpu > 0 {
+		factor[corev1.ResourceCPU] = (cpu + float64(to.CPU-from.CPU)) / cpu
+	}
+	if memory := float64(total.Memory().Value()); to.Memory != from.Memory && memory > 0 {
+		factor[corev1.ResourceMemory] = (memory + float64(to.Memory-from.Memory)) / memory
+	}
+	if len(factor) == 0 {
+		return nil, fmt.Errorf("no container requests what is to be changed")
+	}
+	var out []any
+	for i := range spec.Containers {
+		c := &spec.Containers[i]
+		changed := map[string]any{}
+		for kind, list := range map[string]corev1.ResourceList{"requests": c.Resources.Requests, "limits": c.Resources.Limits} {
+			amounts := map[string]any{}
+			for name, f := range factor {
+				if q, ok := list[name]; ok {
+					if !(f > 0) {
+						return nil, fmt.Errorf("init containers or overhead alone request more %s than is wanted", name)
+					}
+					amounts[string(name)] = scaled(name, q, f)
+				}
+			}
+			if len(amounts) > 0 {
+				changed[kind] = amounts
+			}
+		}
+		if len(changed) > 0 {
+			out = append(out, map[string]any{"name": c.Name, "resources": changed})
+		}
+	}
+	return out, nil
+}
+
+// scaled is a quantity times a factor, rounded to whole millicores or bytes.
+func scaled(name corev1.ResourceName, q resource.Quantity, factor float64) string {
+	if name == corev1.ResourceCPU {
+		return resource.NewMilliQuantity(int64(float64(q.MilliValue())*factor+0.5), resource.DecimalSI).String()
+	}
+	return resource.NewQuantity(int64(float64(q.Value())*factor+0.5), resource.BinarySI).String()
+}

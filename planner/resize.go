@@ -1,0 +1,182 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/portrait"
+)
+
+// Resize changes what the pods of one service request: in the template of its target (Recreate), or of running pods (InPlace).
+type Resize struct {
+	Service fleet.ServiceID
+	Target  fleet.Name
+	Kind    string
+	By      fleet.RequestsMode
+	// From is what is requested now, by the template or by the first of Pods; To what should be. An amount that stays is the same in both.
+	From, To fleet.Resources
+	// Pods are those to resize in place.
+	Pods []PodRef
+	Why  Why
+}
+
+const (
+	// resizeRest is the time from one change of a template to the next: a change rolls every pod over, and usage is weighed by a half-life
+	// of a day, so that a second one sooner would answer the first one's start-up.
+	resizeRest = 24 * time.Hour
+	// resizeShare is the part of a service's pods that one cycle resizes in place.
+	resizeShare = 0.2
+	// adviceAge is how old the newest usage behind a recommendation may be: advice is brought up to date four times a day.
+	adviceAge = 8 * time.Hour
+	// leastDays is the least history for a change: each day of the week differs, but two tell a day from a launch.
+	leastDays = 2
+	mebibyte  = 1 << 20
+)
+
+// Fit is what one service's replicas should request, and what of it may be applied.
+type Fit struct {
+	// CPU is in millicores and Memory in bytes; not OK where nothing is known.
+	CPU, Memory fleet.Known[portrait.Bounds]
+	// AppliesCPU tells whether CPU would be applied. It is not where replicas follow the load: the request says how much one replica carries
+	// there, so that each change would change their number, and with it the usage that the next change goes by.
+	AppliesCPU bool
+}
+
+// FitOf reads a service's recommendation.
+func FitOf(svc *fleet.Service, p *portrait.Portrait) Fit {
+	f := Fit{AppliesCPU: svc.Min == svc.Max, Memory: p.Advice.Memory}
+	if c := p.Advice.CPU; c.OK {
+		f.CPU = fleet.KnownAt(portrait.Bounds{Lower: 1000 * c.Value.Lower, Target: 1000 * c.Value.Target, Upper: 1000 * c.Value.Upper}, c.At)
+	}
+	return f
+}
+
+// Want is what should be requested where from is: the target of each amount that is out of its bounds, and that the workload requests at
+// all. A pod without a request is of another quality of service, which no resize may change.
+func (f *Fit) Want(from fleet.Resources) fleet.Resources {
+	want := from
+	if c := f.CPU; f.AppliesCPU && from.CPU > 0 && outside(c, float64(from.CPU)) {
+		want.CPU = fleet.MilliCPU(math.Ceil(c.Value.Target))
+	}
+	if b := f.Memory; from.Memory > 0 && outside(b, float64(from.Memory)) {
+		want.Memory = fleet.Bytes(math.Ceil(b.Value.Target/mebibyte)) * mebibyte
+	}
+	return want
+}
+
+func outside(b fleet.Known[portrait.Bounds], v float64) bool {
+	return b.OK && (v < b.Value.Lower || v > b.Value.Upper)
+}
+
+// resizes brings requests that are out of their bounds to their targets: one service a cycle, first those that ask for too little.
+func (m *maker) resizes() {
+	s := m.in.Snapshot
+	busy := m.rolling()
+	var ready []Resize
+	for i := range s.Services {
+		svc := &s.Services[i]
+		if !svc.RequestsMode.Applies() || svc.Blocked != "" {
+			continue
+		}
+		p := m.in.Portraits[svc.ID]
+		a, ok := resizeOf(svc, &p)
+		if !ok {
+			continue
+		}
+		by := m.resizeHeld(svc, &p)
+		if by == "" && busy != "" && a.By == fleet.RequestsRecreate {
+			by = "service " + string(busy) + " is rolling over its new requests"
+		}
+		if by != "" {
+			m.withhold("requests of "+string(svc.ID), fmt.Sprintf("resize %s -> %s", a.From, a.To), by, a.Why)
+			continue
+		}
+		ready = append(ready, a)
+	}
+	slices.SortFunc(ready, func(a, b Resize) int {
+		return cmp.Or(fleet.TrueFirst(a.grows(), b.grows()), cmp.Compare(a.Service, b.Service))
+	})
+	for i := range ready {
+		if i == 0 {
+			m.plan.Resizes = append(m.plan.Resizes, ready[i])
+			continue
+		}
+		m.withhold("requests of "+string(ready[i].Service), fmt.Sprintf("resize %s -> %s", ready[i].From, ready[i].To), "one service is resized a cycle", ready[i].Why)
+	}
+}
+
+func (a *Resize) grows() bool { return a.To.CPU > a.From.CPU || a.To.Memory > a.From.Memory }
+
+// resizeOf is the change that a service's recommendation asks for; none when all requests are within their bounds.
+func resizeOf(svc *fleet.Service, p *portrait.Portrait) (Resize, bool) {
+	fit := FitOf(svc, p)
+	a := Resize{Service: svc.ID, Target: svc.Target, Kind: svc.TargetKind, By: svc.RequestsMode, From: svc.Request}
+	if a.By == fleet.RequestsRecreate {
+		a.To = fit.Want(a.From)
+	} else {
+		most := max(1, int(resizeShare*float64(len(svc.Pods))))
+		for i := range svc.Pods {
+			pod := &svc.Pods[i]
+			if pod.Deleting || !pod.Ready || len(a.Pods) == most {
+				continue
+			}
+			if to := fit.Want(pod.Requests); to != pod.Requests && (len(a.Pods) == 0 || pod.Requests == a.From) {
+				a.From, a.To = pod.Requests, to
+				a.Pods = append(a.Pods, PodRef{Name: pod.Name, ID: pod.ID})
+			}
+		}
+		if len(a.Pods) == 0 {
+			return a, false
+		}
+	}
+	a.Why = Why{"OutOfBounds", fmt.Sprintf("%.1f days of usage ask for %s a replica; it requests %s", p.Advice.Days, a.To, a.From)}
+	return a, a.To != a.From
+}
+
+// resizeHeld names what keeps requests as they are; empty when nothing does.
+func (m *maker) resizeHeld(svc *fleet.Service, p *portrait.Portrait) string {
+	s := m.in.Snapshot
+	q := &p.Quality
+	switch {
+	case svc.VPA != "":
+		return "VerticalPodAutoscaler " + svc.VPA + " targets the workload"
+	case s.Frozen != "":
+		return "freeze: " + s.Frozen
+	case !svc.Mode.Acts():
+		return fmt.Sprintf("mode %s", svc.Mode)
+	case svc.Pause != fleet.PauseNone && svc.Pause != "":
+		return fmt.Sprintf("pause %s", svc.Pause)
+	case !s.Watching(m.in.Options.Window):
+		return heldNewLeader
+	case q.Points < q.Needed || p.Learned.SetAside > 0 || p.Advice.Days < leastDays:
+		return "the portrait is not ready: " + cmp.Or(q.Note, "too little usage was seen")
+	case s.At.Sub(p.Usage.Last) > adviceAge:
+		return "stale metrics"
+	case svc.RequestsMode == fleet.RequestsRecreate && svc.Resized.OK && s.At.Sub(svc.Resized.Value) < resizeRest:
+		return fmt.Sprintf("requests were changed less than %.0f hours ago", resizeRest.Hours())
+	case svc.RequestsMode == fleet.RequestsRecreate && !settled(svc):
+		return "the target is rolling out, or a pod is not ready"
+	}
+	return ""
+}
+
+// rolling finds a service whose pods are still rolling over after a change of its requests.
+func (m *maker) rolling() fleet.ServiceID {
+	s := m.in.Snapshot
+	for i := range s.Services {
+		svc := &s.Services[i]
+		if svc.RequestsMode == fleet.RequestsRecreate && svc.Resized.OK && s.At.Sub(svc.Resized.Value) < time.Hour && !settled(svc) {
+			return svc.ID
+		}
+	}
+	return ""
+}
+
+// settled reports whether the target has all its pods, ready and of its newest revision.
+func settled(svc *fleet.Service) bool {
+	return svc.Desired.OK && svc.Ready() == svc.Desired.Value && svc.Standing() == int(svc.Desired.Value)
+}
