@@ -104,9 +104,10 @@ func TestFoldInPieces(t *testing.T) {
 			cpu.Values[i], ready.Values[i] = 0.01*y+0.3, 10
 		}
 		starts := []time.Duration{20 * time.Second, 30 * time.Second, 25 * time.Second}
-		whole := Fold(Portrait{}, Batch{Load: s, CPU: cpu, Ready: ready, StartUps: starts}, Options{Step: step})
+		id := fleet.ServiceID(rapid.SampledFrom([]string{"shop/cart", "shop/web", ""}).Draw(t, "service"))
+		whole := Fold(Portrait{Service: id}, Batch{Load: s, CPU: cpu, Ready: ready, StartUps: starts}, Options{Step: step})
 
-		var p Portrait
+		p := Portrait{Service: id}
 		for at := 0; at < n; {
 			next := at + rapid.IntRange(1, n).Draw(t, "piece")
 			b := Batch{Load: part(s, at, next), CPU: part(cpu, at, next), Ready: part(ready, at, next)}

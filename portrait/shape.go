@@ -1,6 +1,7 @@
 package portrait
 
 import (
+	"hash/fnv"
 	"math"
 	"slices"
 	"time"
@@ -91,10 +92,19 @@ func extend(s series.Series, today int64, v float64) series.Series {
 	return series.Series{Start: s.Start, Step: day, Values: values}
 }
 
+// quarter is the end of the last quarter of a day that was over at a time. Each service has quarters of its own, by its name: a look takes
+// milliseconds, and those of a fleet must not fall into one cycle.
+func (p *Portrait) quarter(at time.Time) time.Time {
+	h := fnv.New32a()
+	h.Write([]byte(p.Service))
+	own := time.Duration(h.Sum32()%uint32(max(1, lookEvery/max(p.Step, time.Second)))) * p.Step
+	return series.GridTime(series.GridIndex(at.Add(-own), lookEvery), lookEvery).Add(own)
+}
+
 // look brings the shape up to date when a quarter of a day is over since the last look.
 func (p *Portrait) look() {
 	n := p.perDay()
-	end := series.GridTime(series.GridIndex(p.End, lookEvery), lookEvery)
+	end := p.quarter(p.End)
 	if n == 0 || !end.After(p.Shape.At) {
 		return
 	}

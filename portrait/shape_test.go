@@ -12,9 +12,9 @@ import (
 const fiveMinutes = 5 * time.Minute
 
 // made folds a load that is a function of the time in days since a Monday, with noise of a given size.
-func made(days int, step time.Duration, noise float64, f func(d float64) float64) Portrait {
+func made(days float64, step time.Duration, noise float64, f func(d float64) float64) Portrait {
 	r := rand.New(rand.NewPCG(3, 11))
-	s := series.New(monday, step, int(time.Duration(days)*day/step))
+	s := series.New(monday, step, int(days*float64(day)/float64(step)))
 	for i := range s.Values {
 		s.Values[i] = max(0, 100*f(float64(i)*float64(step)/float64(day))*math.Exp(noise*r.NormFloat64()))
 	}
@@ -36,14 +36,14 @@ func weekend(d float64) bool { return math.Mod(d, 7) >= 5 }
 func TestPeriodsFoundFromTheData(t *testing.T) {
 	tests := []struct {
 		name  string
-		days  int
+		days  float64
 		step  time.Duration
 		noise float64
 		f     func(d float64) float64
 		want  []time.Duration
 	}{
 		{"a day", 14, fiveMinutes, 0.05, func(d float64) float64 { return wave(d, 1, 0.5) }, []time.Duration{day}},
-		{"a day of two days", 2, fiveMinutes, 0.05, func(d float64) float64 { return wave(d, 1, 0.5) }, []time.Duration{day}},
+		{"a day of two days and a quarter, at the end of which a look is taken at the latest", 2.25, fiveMinutes, 0.05, func(d float64) float64 { return wave(d, 1, 0.5) }, []time.Duration{day}},
 		{"a day of hours", 14, time.Hour, 0.1, func(d float64) float64 { return wave(d, 1, 0.5) }, []time.Duration{day}},
 		{"half days alone", 14, fiveMinutes, 0.05, func(d float64) float64 { return wave(d, 2, 0.5) }, []time.Duration{12 * time.Hour}},
 		{"thirds of a day", 14, fiveMinutes, 0.05, func(d float64) float64 { return wave(d, 3, 0.5) }, []time.Duration{8 * time.Hour}},
@@ -115,7 +115,7 @@ func TestClasses(t *testing.T) {
 	walk, at := rand.New(rand.NewPCG(6, 6)), 0.0
 	tests := []struct {
 		want  Class
-		days  int
+		days  float64
 		noise float64
 		f     func(d float64) float64
 	}{
@@ -158,7 +158,7 @@ func TestShift(t *testing.T) {
 	}
 	tests := []struct {
 		name  string
-		days  int
+		days  float64
 		f     func(d float64) float64
 		at    float64 // days after the start; 0 for none
 		ratio float64

@@ -102,8 +102,7 @@ const (
 // advise reckons the recommendation anew when a quarter of a day ends with the step at grid index i: what it rests on changes in days, and six
 // percentiles cost as much as a fold.
 func (p *Portrait) advise(i int64) {
-	end := series.GridTime(i+1, p.Step)
-	if series.GridIndex(end, lookEvery) != series.GridIndex(series.GridTime(i, p.Step), lookEvery) {
+	if p.quarter(series.GridTime(i+1, p.Step)).After(p.quarter(series.GridTime(i, p.Step))) {
 		p.Advice = Recommend(p)
 	}
 }
