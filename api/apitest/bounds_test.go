@@ -130,6 +130,8 @@ func TestConstantsAreThoseOfTheMarkers(t *testing.T) {
 	}{
 		{"elasticservices", "status.reason", v1alpha1.MaxReasonLength},
 		{"elasticservices", "status.portrait.note", v1alpha1.MaxNoteLength},
+		{"elasticservices", "status.portrait.lastError", v1alpha1.MaxNoteLength},
+		{"elasticservices", "status.recommendation.note", v1alpha1.MaxNoteLength},
 		{"elasticservices", "status.summary.verdict", v1alpha1.MaxNoteLength},
 		{"elasticservices", "status.tide.days", v1alpha1.MaxLiftedDays},
 		{"elasticservices", "status.tide.days.[].name", v1alpha1.MaxDayName},

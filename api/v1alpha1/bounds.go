@@ -6,7 +6,7 @@ import "unicode/utf8"
 // writers clip; they stand in the markers too, and a test keeps both equal.
 const (
 	MaxReasonLength     = 2048 // every status.reason
-	MaxNoteLength       = 1024 // portrait.note, summary.verdict, pinned.by
+	MaxNoteLength       = 1024 // portrait.note and lastError, recommendation.note, summary.verdict, pinned.by
 	MaxOccupantLength   = 512
 	MaxPinnedNodes      = 20
 	MaxLoanHistory      = 64

@@ -57,7 +57,10 @@ type PortraitStatus struct {
 	// PointsNeeded are the samples that a forecast needs.
 	// +kubebuilder:validation:Minimum=0
 	PointsNeeded int32 `json:"pointsNeeded"`
-	// Periods are the seasons that the history holds twice or more, as in "24h": one alone cannot be told from a trend.
+	// Class is the kind of load: new, steady, tidal, bursty or unpredictable.
+	// +kubebuilder:validation:MaxLength=63
+	Class string `json:"class,omitempty"`
+	// Periods are the seasons that were found in the history, as in "24h"; they are looked for four times a day.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=24
@@ -67,9 +70,24 @@ type PortraitStatus struct {
 	Gaps int32 `json:"gaps,omitempty"`
 	// ReadyTime is when the portrait can carry a forecast, as far as can be told.
 	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
-	// StartupSeconds is the learned time from a pod's creation to Ready.
+	// StartupSeconds is the learned time from a pod's creation to Ready, which nine in ten keep.
 	// +kubebuilder:validation:Minimum=0
 	StartupSeconds int32 `json:"startupSeconds,omitempty"`
+	// StartupImagePresentSeconds is the same where the machine had the images already.
+	// +kubebuilder:validation:Minimum=0
+	StartupImagePresentSeconds int32 `json:"startupImagePresentSeconds,omitempty"`
+	// StartupImageAbsentSeconds is the same where an image had to be pulled.
+	// +kubebuilder:validation:Minimum=0
+	StartupImageAbsentSeconds int32 `json:"startupImageAbsentSeconds,omitempty"`
+	// NoisePercent is the usual miss of a forecast one step ahead, as a share of the load.
+	// +kubebuilder:validation:Minimum=0
+	NoisePercent int32 `json:"noisePercent,omitempty"`
+	// Cost is what one unit of load costs, with its standard error.
+	// +kubebuilder:validation:MaxLength=128
+	Cost string `json:"cost,omitempty"`
+	// LastError is the newest failure to read the history, and when it was.
+	// +kubebuilder:validation:MaxLength=1024
+	LastError string `json:"lastError,omitempty"`
 	// Note says what keeps the portrait from being better.
 	// +kubebuilder:validation:MaxLength=1024
 	Note string `json:"note,omitempty"`

@@ -35,6 +35,7 @@ func explainService(ctx context.Context, o *cliOptions, c *clients, arg string) 
 		p.add("Calendar", "%s", calendarText(s.Spec.Calendar, st.Tide))
 	}
 	p.add("Portrait", "%s", portraitText(st.Portrait))
+	p.add("Requests", "%s", requestsText(s.Spec.RequestsMode, st.Recommendation))
 	p.add("Last two weeks", "%s", summaryText(st.Summary))
 	p.add("Last change", "%s", stamp(st.LastScaleTime))
 	if err := p.windows(ctx, o, s.Spec.Windows, c.now()); err != nil {
@@ -92,7 +93,11 @@ func portraitText(p *v1alpha1.PortraitStatus) string {
 	if p == nil {
 		return "none yet"
 	}
-	parts := []string{fmt.Sprintf("of %s, quality %d %%, %d points where a forecast needs %d", orNone(p.Signal), p.QualityPercent, p.Points, p.PointsNeeded)}
+	var parts []string
+	if p.Class != "" {
+		parts = append(parts, "class "+p.Class)
+	}
+	parts = append(parts, fmt.Sprintf("of %s, quality %d %%, %d points where a forecast needs %d", orNone(p.Signal), p.QualityPercent, p.Points, p.PointsNeeded))
 	if len(p.Periods) > 0 {
 		parts = append(parts, "periods "+strings.Join(p.Periods, ", "))
 	}
@@ -100,13 +105,59 @@ func portraitText(p *v1alpha1.PortraitStatus) string {
 		parts = append(parts, fmt.Sprintf("%d gaps", p.Gaps))
 	}
 	if p.StartupSeconds > 0 {
-		parts = append(parts, fmt.Sprintf("a pod is ready after %d s", p.StartupSeconds))
+		parts = append(parts, fmt.Sprintf("a pod is ready after %d s", p.StartupSeconds)+startupByImage(p))
+	}
+	if p.NoisePercent > 0 {
+		parts = append(parts, fmt.Sprintf("noise %d %%", p.NoisePercent))
+	}
+	if p.Cost != "" {
+		parts = append(parts, p.Cost)
 	}
 	if p.Points < p.PointsNeeded && p.ReadyTime != nil {
 		parts = append(parts, "forecasts from "+stamp(p.ReadyTime))
 	}
 	if p.Note != "" {
 		parts = append(parts, p.Note)
+	}
+	if p.LastError != "" {
+		parts = append(parts, "last error "+p.LastError)
+	}
+	return strings.Join(parts, "; ")
+}
+
+func startupByImage(p *v1alpha1.PortraitStatus) string {
+	var parts []string
+	if p.StartupImagePresentSeconds > 0 {
+		parts = append(parts, fmt.Sprintf("%d s where the image is there", p.StartupImagePresentSeconds))
+	}
+	if p.StartupImageAbsentSeconds > 0 {
+		parts = append(parts, fmt.Sprintf("%d s where it is pulled", p.StartupImageAbsentSeconds))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+// requestsText tells what one replica requests and should.
+func requestsText(mode string, r *v1alpha1.RecommendationStatus) string {
+	if r == nil {
+		return "mode " + orNone(mode) + "; nothing to recommend yet"
+	}
+	parts := []string{"mode " + orNone(mode)}
+	if c := r.CPUMillicores; c != nil {
+		parts = append(parts, fmt.Sprintf("CPU %dm, usage asks for %dm (%dm to %dm will do)", c.Current, c.Target, c.Lower, c.Upper))
+	}
+	if m := r.MemoryBytes; m != nil {
+		const mib = 1 << 20
+		parts = append(parts, fmt.Sprintf("memory %dMi, usage asks for %dMi (%dMi to %dMi will do)", m.Current/mib, m.Target/mib, m.Lower/mib, m.Upper/mib))
+	}
+	parts = append(parts, fmt.Sprintf("by %d h of usage", r.HistoryHours))
+	if r.AppliedTime != nil {
+		parts = append(parts, "changed "+stamp(r.AppliedTime))
+	}
+	if r.Note != "" {
+		parts = append(parts, r.Note)
 	}
 	return strings.Join(parts, "; ")
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
-	"github.com/springtide/springtide/portrait"
 )
 
 // serviceGist is what of a service's status is worth a write of its own.
@@ -23,6 +22,7 @@ type serviceGist struct {
 	LastScale           time.Time
 	Model, Verdict      string
 	Learned             bool
+	Class               string
 	Periods             int
 	Requests            string
 	Resized             time.Time
@@ -35,6 +35,7 @@ func gistOfService(s *v1alpha1.ElasticServiceStatus) serviceGist {
 		g.Model = s.Tide.Model
 	}
 	if s.Portrait != nil {
+		g.Class = s.Portrait.Class
 		g.Learned, g.Periods = s.Portrait.Points >= s.Portrait.PointsNeeded, len(s.Portrait.Periods)
 	}
 	if r := s.Recommendation; r != nil {
@@ -106,7 +107,7 @@ func (v *serviceView) status(o *v1alpha1.ElasticService) v1alpha1.ElasticService
 		s.LastScaleTime = stamp(v.w.now)
 	}
 	if p, ok := v.r.Portraits[v.svc.ID]; ok {
-		s.Portrait = portraitStatus(&p)
+		s.Portrait = v.portraitStatus(&p, o.Status.Portrait)
 	}
 	s.Recommendation = v.recommendation(o.Status.Recommendation)
 	if t, ok := v.r.Tides[v.svc.ID]; ok {
@@ -117,39 +118,6 @@ func (v *serviceView) status(o *v1alpha1.ElasticService) v1alpha1.ElasticService
 	}
 	s.Conditions = v.conditions(o)
 	return s
-}
-
-func portraitStatus(p *portrait.Portrait) *v1alpha1.PortraitStatus {
-	q := &p.Quality
-	s := &v1alpha1.PortraitStatus{Signal: string(p.Signal), QualityPercent: int32(math.Round(100 * min(max(q.Score, 0), 1))),
-		Points: int32(q.Points), PointsNeeded: int32(q.Needed), Gaps: int32(q.Gaps), ReadyTime: stamp(q.ReadyAt),
-		Note: v1alpha1.Clip(q.Note, v1alpha1.MaxNoteLength)}
-	s.Periods = periods(p)
-	// The middle one of the three quantiles: a start-up that one in ten exceeds is what pre-scaling must allow for.
-	s.StartupSeconds = int32(math.Ceil(p.StartUp[1].Seconds()))
-	return s
-}
-
-// periods are the seasons of the portrait's step of which the samples seen are worth two or more: one alone cannot be told from a trend.
-func periods(p *portrait.Portrait) []string {
-	var out []string
-	for _, steps := range []int{p.Learned.Cycle.Short, p.Learned.Cycle.Long} {
-		if steps > 0 && p.Quality.Points >= 2*steps {
-			out = append(out, brief(time.Duration(steps)*p.Step))
-		}
-	}
-	return out
-}
-
-// brief renders a duration without the zeros that Go's form ends in: 24h0m0s is "24h".
-func brief(d time.Duration) string {
-	text := d.String()
-	for _, zero := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(text, zero) {
-			text = text[:len(text)-2]
-		}
-	}
-	return text
 }
 
 // tideStatus tells the highest and the lowest demand of the coming day in replicas; nothing is told while it is not known what a replica
@@ -261,6 +229,8 @@ func (v *serviceView) forecast(c *conditions) {
 		c.set(kind, metav1.ConditionUnknown, "NoTide", "nothing was forecast yet")
 	case t.Trusted:
 		c.set(kind, metav1.ConditionTrue, "Trusted", fmt.Sprintf("model %s speaks", t.Model))
+	case v.young() != "":
+		c.set(kind, metav1.ConditionFalse, "PortraitYoung", fmt.Sprintf("the fall-back %s speaks: %s", t.Model, v.young()))
 	default:
 		c.set(kind, metav1.ConditionFalse, "FallBack", fmt.Sprintf("the fall-back %s speaks: %s", t.Model, t.Note))
 	}

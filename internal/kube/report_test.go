@@ -15,7 +15,6 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
-	"github.com/springtide/springtide/forecast/model"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
@@ -175,6 +174,10 @@ func TestReportServiceConditions(t *testing.T) {
 		{"a fall-back", func(r *loop.Report) {
 			r.Tides["shop/cart"] = forecast.Tide{Model: "last day", Note: "576 points needed, 200 seen"}
 		}, "ForecastReady", "False/FallBack", "576 points needed"},
+		{"a young portrait", func(r *loop.Report) {
+			r.Tides["shop/cart"] = forecast.Tide{Model: "last day"}
+			r.Portraits["shop/cart"] = portrait.Portrait{Quality: portrait.Quality{Points: 200, Needed: 576, Gaps: 3, ReadyAt: t0.Add(31 * time.Hour)}}
+		}, "ForecastReady", "False/PortraitYoung", "200 of 576 points were seen, with 3 gaps; as they come, the rest will be there on 2026-06-02 19:00 UTC"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newReported(t, shop()...)
@@ -188,28 +191,28 @@ func TestReportServiceConditions(t *testing.T) {
 	}
 }
 
-// A season is told once the history holds it twice.
-func TestReportPeriods(t *testing.T) {
-	for _, c := range []struct {
-		step   time.Duration
-		points int
-		want   []string
-	}{
-		{5 * time.Minute, 575, nil},
-		{5 * time.Minute, 576, []string{"24h"}},
-		{5 * time.Minute, 14*288 - 1, []string{"24h"}},
-		{5 * time.Minute, 14 * 288, []string{"24h", "168h"}},
-		{24 * time.Hour, 14, []string{"168h"}},
-		{10 * 24 * time.Hour, 100, nil}, // too long a step to show any
-	} {
-		r := newReported(t, shop()...)
-		r.cycle(t, func(rep *loop.Report) {
-			rep.Portraits["shop/cart"] = portrait.Portrait{Step: c.step, Learned: model.State{Cycle: model.CycleOf(c.step)}, Quality: portrait.Quality{Points: c.points}}
-		})
-		got := object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Portrait.Periods
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%d points of %s (-want +got):\n%s", c.points, c.step, diff)
-		}
+// All that was learned is told; what is not known is left out.
+func TestReportPortrait(t *testing.T) {
+	r := newReported(t, shop()...)
+	p := portrait.Portrait{Signal: portrait.Requests, Step: 5 * time.Minute, Noise: 0.123,
+		Present: portrait.Starts{Quantiles: [3]time.Duration{0, 12 * time.Second}}, Absent: portrait.Starts{Quantiles: [3]time.Duration{0, 80500 * time.Millisecond}},
+		CPUPerLoad: fleet.KnownAt(0.0042, t0), CPUIdle: fleet.KnownAt(0.2, t0),
+		Shape: portrait.Shape{Class: portrait.Tidal, Periods: []portrait.Period{{Length: 24 * time.Hour}, {Length: 168 * time.Hour}}}}
+	r.cycle(t, func(rep *loop.Report) {
+		rep.Portraits["shop/cart"] = p
+		rep.HistoryErr = errors.New("connection refused")
+	})
+	want := &v1alpha1.PortraitStatus{Signal: "requests", Class: "tidal", Periods: []string{"24h", "168h"}, NoisePercent: 12,
+		StartupImagePresentSeconds: 12, StartupImageAbsentSeconds: 81, Cost: "4.2 millicores a request per second, idle 200",
+		LastError: "2026-06-01T12:00:00Z: connection refused"}
+	if diff := cmp.Diff(want, object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Portrait); diff != "" {
+		t.Errorf("portrait (-want +got):\n%s", diff)
+	}
+	// The error stays after the source came back.
+	r.clock.now = t0.Add(10 * time.Minute)
+	r.cycle(t, func(rep *loop.Report) { rep.Portraits["shop/cart"] = p })
+	if got := object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Portrait.LastError; got != want.LastError {
+		t.Errorf("last error %q, want %q", got, want.LastError)
 	}
 	for d, want := range map[time.Duration]string{24 * time.Hour: "24h", 90 * time.Minute: "1h30m", 10 * time.Minute: "10m", 90 * time.Second: "1m30s", 0: "0s"} {
 		if got := brief(d); got != want {

@@ -1,0 +1,87 @@
+package kube
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/portrait"
+)
+
+// portraitStatus tells what was learned. The last failure to read the history stays until the next: what it cost is seen later.
+func (v *serviceView) portraitStatus(p *portrait.Portrait, was *v1alpha1.PortraitStatus) *v1alpha1.PortraitStatus {
+	q := &p.Quality
+	s := &v1alpha1.PortraitStatus{Signal: string(p.Signal), QualityPercent: percent(min(q.Score, 1)),
+		Points: int32(q.Points), PointsNeeded: int32(q.Needed), Gaps: int32(q.Gaps), ReadyTime: stamp(q.ReadyAt),
+		Class: string(p.Shape.Class), Periods: periods(p), NoisePercent: percent(p.Noise), Cost: costText(p),
+		Note: v1alpha1.Clip(q.Note, v1alpha1.MaxNoteLength)}
+	// The middle one of the three quantiles: a start-up that one in ten exceeds is what pre-scaling must allow for.
+	s.StartupSeconds = wholeSeconds(p.StartUp[1])
+	s.StartupImagePresentSeconds, s.StartupImageAbsentSeconds = wholeSeconds(p.Present.Quantiles[1]), wholeSeconds(p.Absent.Quantiles[1])
+	if was != nil {
+		s.LastError = was.LastError
+	}
+	if err := v.r.HistoryErr; err != nil {
+		s.LastError = v1alpha1.Clip(v.w.now.Format(time.RFC3339)+": "+err.Error(), v1alpha1.MaxNoteLength)
+	}
+	return s
+}
+
+func percent(share float64) int32 { return int32(math.Round(100 * min(max(share, 0), 100))) }
+
+func wholeSeconds(d time.Duration) int32 { return int32(math.Ceil(d.Seconds())) }
+
+// periods are the seasons that were found.
+func periods(p *portrait.Portrait) []string {
+	var out []string
+	for _, x := range p.Shape.Periods {
+		out = append(out, brief(x.Length))
+	}
+	return out
+}
+
+// costText is what one request a second costs, as in "4.02 ± 0.10 millicores a request per second, idle 199".
+func costText(p *portrait.Portrait) string {
+	if p.Signal != portrait.Requests || !p.CPUPerLoad.OK {
+		return ""
+	}
+	text := fmt.Sprintf("%.3g", 1000*p.CPUPerLoad.Value)
+	if e := p.CostError(); e.OK {
+		text += fmt.Sprintf(" ± %.2g", 1000*e.Value)
+	}
+	text += " millicores a request per second"
+	if p.CPUIdle.OK {
+		text += fmt.Sprintf(", idle %.3g", 1000*p.CPUIdle.Value)
+	}
+	return text
+}
+
+// young says how far a portrait is from carrying a forecast, and when it will; empty when it can, or is not known.
+func (v *serviceView) young() string {
+	p, ok := v.r.Portraits[v.svc.ID]
+	q := &p.Quality
+	switch {
+	case !ok || q.Needed > 0 && q.Points >= q.Needed:
+		return ""
+	case q.Needed == 0:
+		return "no samples yet"
+	}
+	text := fmt.Sprintf("%d of %d points were seen, with %d gaps", q.Points, q.Needed, q.Gaps)
+	if !q.ReadyAt.IsZero() {
+		text += "; as they come, the rest will be there on " + q.ReadyAt.UTC().Format("2006-01-02 15:04 MST")
+	}
+	return text
+}
+
+// brief renders a duration without the zeros that Go's form ends in: 24h0m0s is "24h".
+func brief(d time.Duration) string {
+	text := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
+}
