@@ -224,9 +224,11 @@ type Pod struct {
 	Ready    bool
 	// Created is the API server's stamp in our time; Started and ReadySince are the pod's own. ReadySince is since when Ready is as it is:
 	// of a pod that is not ready, when it ceased to be; unknown while no readiness was ever reported.
-	Created         time.Time
-	Started         Known[time.Time]
-	ReadySince      Known[time.Time]
+	Created    time.Time
+	Started    Known[time.Time]
+	ReadySince Known[time.Time]
+	// ImagePresent tells whether the machine had the pod's images when the pod was bound.
+	ImagePresent    Known[bool]
 	Unschedulable   bool
 	Deleting        bool
 	CurrentRevision bool

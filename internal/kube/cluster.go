@@ -94,6 +94,7 @@ type Cluster struct {
 	wake     chan struct{}
 	events   record.EventRecorder
 	reporter reporter
+	images   imageBook
 
 	mu sync.Mutex // guards what follows
 	// epoch and since are this controller's leadership; zero while it has none.

@@ -143,6 +143,7 @@ func (c *Cluster) listen() error {
 		}
 	})
 	onPod := c.pods.onChange(func(before, after *podFacts) {
+		c.images.note(before, after, c.nodes)
 		if before != nil && after != nil && before.pod.AckEpoch != after.pod.AckEpoch {
 			c.nudge()
 		}

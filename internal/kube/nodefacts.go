@@ -29,6 +29,7 @@ type nodeFacts struct {
 	header
 	node   fleet.Node // without Pool, Cells, AgentAlive and Share
 	labels labels.Set
+	images imageSet
 	// taints, kept and protected are what a change of our marks starts from.
 	taints    []corev1.Taint
 	kept      fleet.Known[string]
@@ -40,6 +41,7 @@ func newNodeFacts(n *corev1.Node) *nodeFacts {
 		header:    headerOf(n),
 		labels:    n.Labels,
 		taints:    n.Spec.Taints,
+		images:    newImageSet(n.Status.Images),
 		protected: map[string]bool{},
 		node: fleet.Node{
 			ID:          fleet.NodeID(n.UID),

@@ -31,6 +31,8 @@ type podFacts struct {
 	// those, and what counts here may be evicted.
 	tolerates bool
 	finished  bool
+	// images are what the pod's containers run.
+	images []string
 }
 
 // notice is the checkpoint notice as it stands in a pod's annotation.
@@ -45,6 +47,7 @@ func newPodFacts(p *corev1.Pod) *podFacts {
 		header:    headerOf(p),
 		revision:  p.Labels[appsv1.ControllerRevisionHashLabelKey],
 		component: p.Labels[v1alpha1.LabelComponent],
+		images:    imagesOf(&p.Spec),
 		pod: fleet.Pod{
 			ID:           fleet.UID(p.UID),
 			Name:         fleet.Name{Namespace: p.Namespace, Name: p.Name},

@@ -19,6 +19,7 @@ func (a *assembly) addPods() {
 	for i, f := range all {
 		p := &a.s.Pods[i]
 		*p = f.pod
+		p.ImagePresent = a.c.images.of(f)
 		p.Created = a.at(f.CreationTimestamp.Time)
 		p.Node = a.nodeIDs[p.NodeName]
 		owners[i] = a.claim(p, f)

@@ -139,6 +139,15 @@ func (l *Loop) fold(ctx context.Context, r reading, to time.Time) error {
 	for id, b := range batches {
 		todo = append(todo, work{id, b})
 	}
+	at := make(map[fleet.ServiceID]int, len(todo))
+	for i := range todo {
+		at[todo[i].id] = i
+	}
+	for i := range r.services {
+		if k, ok := at[r.services[i].ID]; ok {
+			todo[k].batch.Starts = startsOf(&r.services[i], l.read[r.services[i].ID], to)
+		}
+	}
 	slices.SortFunc(todo, func(a, b work) int { return cmp.Compare(a.id, b.id) })
 	calendars := l.calendarsOf(r.services, to)
 	folded := make([]portrait.Portrait, len(todo))

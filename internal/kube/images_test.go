@@ -1,0 +1,72 @@
+package kube
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+func TestImageSet(t *testing.T) {
+	list := []corev1.ContainerImage{{Names: []string{"docker.io/library/nginx:latest", "docker.io/library/nginx@sha256:ab"}},
+		{Names: []string{"docker.io/team/app:1"}}, {Names: []string{"reg.example:5000/cart:2"}}}
+	few := newImageSet(list)
+	for image, want := range map[string]bool{"nginx": true, "nginx:latest": true, "nginx:1.27": false, "docker.io/library/nginx@sha256:ab": true, "team/app:1": true, "team/app": false,
+		"reg.example:5000/cart:2": true, "reg.example:5000/cart": false, "localhost/cart:2": false, "cart:2": false} {
+		if present, known := few.has(image); present != want || !known {
+			t.Errorf("%s: present %v, known %v; want %v", image, present, known, want)
+		}
+	}
+	// A full list may leave an image out, and an empty one says nothing; what is listed is there all the same.
+	for i := len(list); i < listedImages; i++ {
+		list = append(list, corev1.ContainerImage{Names: []string{fmt.Sprintf("reg.example/%d:1", i)}})
+	}
+	full, none := newImageSet(list), newImageSet(nil)
+	if present, known := full.has("nginx"); !present || !known {
+		t.Error("a listed image is unknown")
+	}
+	for _, s := range []*imageSet{&full, &none} {
+		if _, known := s.has("cart:2"); known {
+			t.Error("an absence is known from a list that may leave images out")
+		}
+	}
+}
+
+// What counts is the list of the moment in which the pod is bound; a pod that was bound before is not judged.
+func TestImagesAreJudgedWhenAPodIsBound(t *testing.T) {
+	n := node("n1", inWeb)
+	n.Status.Images = []corev1.ContainerImage{{Names: []string{"reg.example/cart:2"}}}
+	objects := append(shop()[1:], n)
+	for _, o := range objects {
+		if p, ok := o.(*corev1.Pod); ok {
+			p.Spec.Containers[0].Image = "reg.example/cart:2"
+		}
+	}
+	pulled := pod("shop", "cart-d", "", "ReplicaSet", "cart-2")
+	pulled.Spec.Containers[0].Image = "reg.example/cart:3"
+	w := newWorld(t, append(objects, pulled)...)
+	for _, name := range []string{"cart-c", "cart-d"} {
+		if _, err := w.core.CoreV1().Pods("shop").Patch(t.Context(), name, types.MergePatchType, []byte(`{"spec":{"nodeName":"n1"}}`), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := map[string]fleet.Known[bool]{"cart-a": {}, "cart-b": {}, "cart-c": {Value: true, OK: true}, "cart-d": {OK: true}}
+	var got map[string]fleet.Known[bool]
+	for range 500 { // the watch needs a moment
+		got = map[string]fleet.Known[bool]{}
+		for _, p := range w.snapshot(t).Service("shop/cart").Pods {
+			got[p.Name.Name] = p.ImagePresent
+		}
+		if cmp.Equal(got, want) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("judged %v, want %v", got, want)
+}
