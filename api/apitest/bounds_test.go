@@ -97,6 +97,7 @@ func TestConstantsAreThoseOfTheMarkers(t *testing.T) {
 		{"elasticservices", "spec.mode", v1alpha1.DefaultMode},
 		{"elasticservices", "spec.pause", v1alpha1.DefaultPause},
 		{"elasticservices", "spec.actuation", v1alpha1.DefaultActuation},
+		{"elasticservices", "spec.requestsMode", v1alpha1.DefaultRequestsMode},
 		{"elasticservices", "spec.forecastPercent", v1alpha1.DefaultForecastPercent},
 		{"elasticservices", "spec.scaleInStabilisationSeconds", v1alpha1.DefaultScaleInStabilisationSeconds},
 		{"capacitypools", "spec.mode", v1alpha1.DefaultMode},

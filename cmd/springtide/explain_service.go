@@ -141,7 +141,10 @@ func startupByImage(p *v1alpha1.PortraitStatus) string {
 
 // requestsText tells what one replica requests and should.
 func requestsText(mode string, r *v1alpha1.RecommendationStatus) string {
-	if r == nil {
+	switch {
+	case r == nil && mode == "Off":
+		return "mode Off: nothing is told"
+	case r == nil:
 		return "mode " + orNone(mode) + "; nothing to recommend yet"
 	}
 	parts := []string{"mode " + orNone(mode)}
