@@ -13,13 +13,8 @@ func (c *Cost) doubt(r float64) {
 	c.Last = r
 }
 
-const (
-	// mostLike bounds the correlation of one distance with the next: beyond it hours of samples would count as one.
-	mostLike = 0.98
-	// leastCapacity is the share of the likeliest capacity below which the lower bound is not taken: a band that wide says that the line is
-	// not known, and a young service should not run twice its replicas for it.
-	leastCapacity = 0.5
-)
+// mostLike bounds the correlation of one distance with the next: beyond it hours of samples would count as one.
+const mostLike = 0.98
 
 // errorAt is the standard error of the line at load x of one replica: that of a weighted regression, where samples that resemble their
 // neighbours count for fewer (n·(1-ρ)/(1+ρ), G. V. Bayley, J. M. Hammersley 1946). As far as the slope was pulled towards a line
@@ -58,34 +53,4 @@ func (p *Portrait) CostError() fleet.Known[float64] {
 		return fleet.Known[float64]{}
 	}
 	return fleet.KnownAt(e/(far*(1+c.WX/c.W)), p.CPUPerLoad.At)
-}
-
-// CapacityAtLeast is the load that one replica carries with the given certainty in standard deviations (1.28 for nine cases in ten): the
-// load at which the cost line with so many of its standard errors on top meets the CPU budget. It is [CapacityPerReplica] where the error is
-// not known, and never less than half of it.
-func CapacityAtLeast(p Portrait, request fleet.Resources, util, deviations float64) fleet.Known[float64] {
-	most := CapacityPerReplica(p, request, util)
-	if !most.OK || p.Signal != Requests {
-		return most
-	}
-	idle := 0.0
-	if p.CPUIdle.OK {
-		idle = max(p.CPUIdle.Value, 0)
-	}
-	budget := util * request.CPU.Cores()
-	low, high := leastCapacity*most.Value, most.Value
-	if _, ok := p.Cost.errorAt(high); !ok {
-		return most
-	}
-	// The line with its error on top rises with the load from where it is asked, so that halving finds the crossing: 30 steps, one in a billion.
-	for range 30 {
-		x := (low + high) / 2
-		e, _ := p.Cost.errorAt(x)
-		if idle+p.CPUPerLoad.Value*x+deviations*e > budget {
-			high = x
-		} else {
-			low = x
-		}
-	}
-	return fleet.KnownAt(low, most.At)
 }

@@ -101,6 +101,9 @@ func (p Portrait) begin(b *Batch, o Options) Portrait {
 	}
 	fresh.Signal, fresh.Step = signal, max(o.step(), first.Step)
 	fresh.Learned = model.NewState(fresh.Step)
+	if o.Cycle != (model.Cycle{}) {
+		fresh.Learned = model.NewStateOf(fresh.Step, o.Cycle)
+	}
 	fresh.Quality.Needed = needed(fresh.Step)
 	return fresh
 }

@@ -11,6 +11,9 @@ type Options struct {
 	// Step is the grid of a new portrait, 5 min by default: short enough for a burst to show, long enough for a week to fit into a few KB.
 	// A portrait keeps the step that it began with; a first batch that is coarser sets its own.
 	Step time.Duration
+	// Cycle names the periods of a new portrait; the zero value means those of its step, a day and a week. A portrait with others cannot be
+	// stored: [Unmarshal] refuses it.
+	Cycle model.Cycle
 	// Kin is what many services have taught together; nil where there is none. It has seen nothing at or after KinUntil, so that only later
 	// values judge it.
 	Kin      *model.Kin

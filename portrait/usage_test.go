@@ -166,26 +166,4 @@ func TestCostError(t *testing.T) {
 	}
 }
 
-func TestCapacityAtLeast(t *testing.T) {
-	p := full(t)
-	two := p
-	most, least := CapacityPerReplica(p, cores(2), 0.6), CapacityAtLeast(two, cores(2), 0.6, 1.28)
-	if !least.OK || !(least.Value <= most.Value) || !(least.Value >= leastCapacity*most.Value) {
-		t.Errorf("at least %v of %v", least.Value, most.Value)
-	}
-	// The more certainty is asked for, the less is promised.
-	noisy := p
-	noisy.Cost.Squares = noisy.Cost.Misses * 0.04
-	a, b := CapacityAtLeast(noisy, cores(2), 0.6, 1), CapacityAtLeast(noisy, cores(2), 0.6, 3)
-	if !(a.Value < most.Value) || !(b.Value < a.Value) {
-		t.Errorf("one error %v, three errors %v, none %v", a.Value, b.Value, most.Value)
-	}
-	if got := CapacityAtLeast(Portrait{Signal: CPU, End: monday}, cores(2), 0.6, 2); got.Value != 1.2 {
-		t.Errorf("of cores: %+v", got)
-	}
-	if got := CapacityAtLeast(Portrait{Signal: Requests}, cores(2), 0.6, 2); got.OK {
-		t.Errorf("of an unknown cost: %+v", got)
-	}
-}
-
 func cores(n int) fleet.Resources { return fleet.Resources{CPU: fleet.MilliCPU(1000 * n)} }

@@ -94,8 +94,12 @@ func runForecast(cmd *cobra.Command, source *seriesSource, out string, horizon i
 		}
 		far := newProgress(cmd.ErrOrStderr(), "series")
 		defer far.end()
+		kin, err := teachKin(source, far)
+		if err != nil {
+			return err
+		}
 		done := 0
-		for p, err := range projections(source.each, plain.Input{Horizon: horizon, Quantiles: quantiles, Options: options}) {
+		for p, err := range projections(source.each, plain.Input{Horizon: horizon, Quantiles: quantiles, Options: options, Kin: kin}) {
 			if err != nil {
 				return err
 			}
@@ -110,6 +114,39 @@ func runForecast(cmd *cobra.Command, source *seriesSource, out string, horizon i
 		}
 		return rows.Flush()
 	})
+}
+
+// teachKin lets the series teach what they have in common, of very many every nth.
+func teachKin(source *seriesSource, far *progress) (*plain.Kin, error) {
+	stride := max(1, (source.total+plain.MostKin-1)/plain.MostKin)
+	var taught []plain.History
+	n := 0
+	for h, err := range source.each {
+		if err != nil {
+			return nil, err
+		}
+		if n++; (n-1)%stride == 0 {
+			taught = append(taught, h)
+		}
+	}
+	if len(taught) >= plain.MostKin/8 {
+		far.line("learning what %d series have in common", len(taught))
+	}
+	return plain.Teach(taught, inParallel), nil
+}
+
+// inParallel calls f for 0..n-1 on all processors.
+func inParallel(n int, f func(i int)) {
+	var wait sync.WaitGroup
+	workers := min(runtime.GOMAXPROCS(0), n)
+	for w := range workers {
+		wait.Go(func() {
+			for i := w; i < n; i += workers {
+				f(i)
+			}
+		})
+	}
+	wait.Wait()
 }
 
 // projection is the forecast of one series.

@@ -48,8 +48,16 @@ func (l *Learner) traits() (v [nTrait]float64, ok bool) {
 	return v, !math.IsNaN(v[0] + v[1] + v[2] + v[3])
 }
 
-// nearest is the group whose centre is closest.
-func (k *Kin) nearest(v [nTrait]float64) *Group { return &k.Groups[k.index(v)] }
+// most is the group of most series among those that speak, nil where none does.
+func (k *Kin) most() *Group {
+	var out *Group
+	for i := range k.Groups {
+		if g := &k.Groups[i]; len(g.Ridge) > 0 && (out == nil || g.Series > out.Series) {
+			out = g
+		}
+	}
+	return out
+}
 
 func (k *Kin) index(v [nTrait]float64) int {
 	v = over(v, k.Width)

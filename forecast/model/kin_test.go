@@ -64,6 +64,18 @@ func TestCluster(t *testing.T) {
 	}
 }
 
+func inOrder(n int, f func(i int)) {
+	for i := range n {
+		f(i)
+	}
+}
+
+func backwards(n int, f func(i int)) {
+	for i := range n {
+		f(n - 1 - i)
+	}
+}
+
 // family is series of hours of one kind: a wave of the day, a level that goes back to its mean within a day, and noise.
 func family(n, days int, seed uint64) []Lesson {
 	r := rand.New(rand.NewPCG(seed, seed))
@@ -101,7 +113,7 @@ func miss(lessons []Lesson, kin *Kin) float64 {
 
 // Kin that saw the same law in many series help those who saw it for two weeks.
 func TestKinHelpTheirLike(t *testing.T) {
-	early, final := Teach(time.Hour, family(40, 40, 1), 4*24)
+	early, final := Teach(time.Hour, family(40, 40, 1), 4*24, inOrder)
 	if early == nil || final == nil {
 		t.Fatal("nobody taught")
 	}
@@ -125,7 +137,7 @@ func TestKinOfNoKindAreSilent(t *testing.T) {
 			lessons[i].Values[j] = 100 * math.Exp(0.3*r.NormFloat64())
 		}
 	}
-	_, final := Teach(time.Hour, lessons, 4*24)
+	_, final := Teach(time.Hour, lessons, 4*24, inOrder)
 	for i, g := range final.Groups {
 		if len(g.Ridge)+len(g.Window) > 0 {
 			t.Errorf("group %d speaks", i)
@@ -144,8 +156,8 @@ func TestTeachHoldsBack(t *testing.T) {
 			b[i].Values[j] *= 3
 		}
 	}
-	one, _ := Teach(time.Hour, a, 96)
-	other, _ := Teach(time.Hour, b, 96)
+	one, _ := Teach(time.Hour, a, 96, inOrder)
+	other, _ := Teach(time.Hour, b, 96, backwards)
 	for i := range one.Groups {
 		x, y := one.Groups[i], other.Groups[i]
 		// Whether a group speaks, and how its members are weighed, is judged by the held values.
@@ -156,7 +168,7 @@ func TestTeachHoldsBack(t *testing.T) {
 			t.Errorf("group %d has seen the held values: %s", i, d[:200])
 		}
 	}
-	if early, final := Teach(time.Hour, []Lesson{{Values: []float64{1, 2}}}, 1); early != nil || final != nil {
+	if early, final := Teach(time.Hour, []Lesson{{Values: []float64{1, 2}}}, 1, inOrder); early != nil || final != nil {
 		t.Error("two values taught something")
 	}
 }

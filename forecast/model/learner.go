@@ -35,12 +35,16 @@ func (l *Learner) Ask(kin *Kin, from int64) {
 	l.find()
 }
 
-// find finds the group of the present traits.
+// find finds the group of the present traits. A series too young to have any is taken for one of the most usual kind.
 func (l *Learner) find() {
-	if l.kin != nil && len(l.kin.Groups) > 0 && l.Typed {
-		l.group = l.kin.nearest(l.Traits)
-		if len(l.group.Ridge) == 0 {
-			l.group = nil
+	l.group = nil
+	switch {
+	case l.kin == nil:
+	case !l.Typed:
+		l.group = l.kin.most()
+	default:
+		if g := &l.kin.Groups[l.kin.index(l.Traits)]; len(g.Ridge) > 0 {
+			l.group = g
 		}
 	}
 }

@@ -29,8 +29,10 @@ type State struct {
 }
 
 // NewState returns the state of a series of which nothing is known.
-func NewState(step time.Duration) State {
-	c := CycleOf(step)
+func NewState(step time.Duration) State { return NewStateOf(step, CycleOf(step)) }
+
+// NewStateOf returns the state of a series whose periods are known to be others than the step suggests.
+func NewStateOf(step time.Duration, c Cycle) State {
 	s := State{Step: step, Cycle: c, Week: newProfile(c), Transform: Transform{Shift: 1, Least: 1, Blank: true}}
 	for range Horizons(c) {
 		s.Blocks = append(s.Blocks, newBlock())

@@ -22,25 +22,26 @@ const (
 	commonPull, groupPull = 1e-3, 3e-3
 )
 
+// Each calls f for 0..n-1, in any order and as many at once as it likes: the caller's way to use its processors.
+type Each func(n int, f func(i int))
+
 // Teach learns kin from lessons. early has not seen the last values of each, as many as held: what it says of them judges what kin are worth and
-// how members are weighed where they speak, in both. A group whose kin say nothing that its series do not know themselves stays silent.
-func Teach(step time.Duration, lessons []Lesson, held int) (early, final *Kin) {
+// how members are weighed where they speak, in both. A group whose kin say nothing that its series do not know themselves stays silent. Both are
+// nil where no series is long enough.
+func Teach(step time.Duration, lessons []Lesson, held int, each Each) (early, final *Kin) {
 	short := make([]Lesson, len(lessons))
 	for i, s := range lessons {
 		short[i] = Lesson{First: s.First, Values: s.Values[:max(0, len(s.Values)-held)]}
 	}
-	early, final = LearnKin(step, short), LearnKin(step, lessons)
-	if early == nil {
+	early, final = learnKin(step, short, each), learnKin(step, lessons, each)
+	if early == nil || final == nil {
 		return nil, nil
 	}
-	var all []verdict
-	for _, s := range lessons {
-		if v, ok := early.try(s, held); ok {
-			all = append(all, v)
-		}
-	}
-	early.weigh(all)
-	final.weigh(all)
+	heard := make([]*verdict, len(lessons))
+	each(len(lessons), func(i int) { heard[i] = early.try(lessons[i], held) })
+	heard = slices.DeleteFunc(heard, func(v *verdict) bool { return v == nil })
+	early.weigh(heard)
+	final.weigh(heard)
 	return early, final
 }
 
@@ -53,8 +54,8 @@ type verdict struct {
 	gain   float64
 }
 
-// try reads a lesson with kin that know all but its held values.
-func (k *Kin) try(s Lesson, held int) (v verdict, ok bool) {
+// try reads a lesson with kin that know all but its held values. It returns nil where they had nothing to say.
+func (k *Kin) try(s Lesson, held int) *verdict {
 	st := NewState(k.Step)
 	l := st.Open(s.First, nil, len(s.Values))
 	l.Ask(k, s.First+int64(len(s.Values)-held))
@@ -62,28 +63,28 @@ func (k *Kin) try(s Lesson, held int) (v verdict, ok bool) {
 		l.Observe(y)
 	}
 	if l.group == nil {
-		return v, false
+		return nil
 	}
-	v.traits = l.Traits
+	v := &verdict{traits: l.Traits}
 	for i := range l.Blocks {
 		b := &l.Blocks[i]
 		own := b.Errors[entry(aligned, aligned)]
 		best := min(b.Errors[entry(kinAligned, kinAligned)], b.Errors[entry(kinWindow, kinWindow)])
 		if b.Spoke&kinBits == 0 || b.Scores < firstWeighing || !(own > 0) || !(best > 0) {
-			return v, false
+			return nil
 		}
 		v.gain -= math.Log(best/own) / float64(len(l.Blocks))
 		v.errors = append(v.errors, slices.Clone(b.Errors))
 	}
-	return v, true
+	return v
 }
 
 // weigh gives each group the mean errors of its series, and silences those whose kin gain too little for half of them.
-func (k *Kin) weigh(all []verdict) {
+func (k *Kin) weigh(all []*verdict) {
 	of := make([][]*verdict, len(k.Groups))
-	for i := range all {
-		g := k.index(all[i].traits)
-		of[g] = append(of[g], &all[i])
+	for _, v := range all {
+		g := k.index(v.traits)
+		of[g] = append(of[g], v)
 	}
 	for g := range k.Groups {
 		gains := make([]float64, len(of[g]))
@@ -109,14 +110,15 @@ func (k *Kin) weigh(all []verdict) {
 	}
 }
 
-// LearnKin learns what the series have in common. It returns nil where no series is long enough.
-func LearnKin(step time.Duration, lessons []Lesson) *Kin {
+// learnKin learns what the series have in common. It returns nil where no series is long enough.
+func learnKin(step time.Duration, lessons []Lesson, each Each) *Kin {
+	studied := make([]*Learner, len(lessons))
+	each(len(lessons), func(i int) { studied[i] = study(step, lessons[i]) })
 	var all []*Learner
 	var points [][nTrait]float64
-	for _, s := range lessons {
-		l := study(step, s)
-		if v, ok := l.traits(); ok {
-			all, points = append(all, l), append(points, v)
+	for _, l := range studied {
+		if l.Typed {
+			all, points = append(all, l), append(points, l.Traits)
 		}
 	}
 	if len(all) == 0 {
@@ -134,8 +136,8 @@ func LearnKin(step time.Duration, lessons []Lesson) *Kin {
 	for i := range k.Groups {
 		k.Groups[i].Centre = centres[i]
 	}
-	k.learnRidges(all, labels)
-	k.learnWindows(all, labels)
+	k.learnRidges(all, labels, each)
+	k.learnWindows(all, labels, each)
 	return k
 }
 
@@ -165,25 +167,30 @@ func study(step time.Duration, s Lesson) *Learner {
 }
 
 // learnRidges fits the season-aligned regression of each group and block, pulled towards that of all.
-func (k *Kin) learnRidges(all []*Learner, labels []int) {
+func (k *Kin) learnRidges(all []*Learner, labels []int, each Each) {
 	blocks := len(all[0].Blocks)
+	grams := make([][]gram, len(all))
+	each(len(all), func(i int) {
+		for b := range blocks {
+			grams[i] = append(grams[i], all[i].rows(b, kinRows))
+		}
+	})
 	for b := range blocks {
 		sums := make([]gram, len(k.Groups))
-		for i := range sums {
-			sums[i] = newGram(nFeature)
+		for g := range sums {
+			sums[g] = newGram(nFeature)
 		}
 		for i, l := range all {
-			g := l.rows(b, kinRows)
-			sums[labels[i]].merge(&g, l.Scale)
+			sums[labels[i]].merge(&grams[i][b], l.Scale)
 		}
 		whole := newGram(nFeature)
-		for i := range sums {
-			whole.merge(&sums[i], 1)
+		for g := range sums {
+			whole.merge(&sums[g], 1)
 		}
 		start := ridgeStart(b)
 		common := whole.ridge(commonPull, start[:])
-		for i := range sums {
-			k.Groups[i].Ridge = append(k.Groups[i].Ridge, sums[i].ridge(groupPull, common))
+		for g := range sums {
+			k.Groups[g].Ridge = append(k.Groups[g].Ridge, sums[g].ridge(groupPull, common))
 		}
 	}
 }

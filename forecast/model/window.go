@@ -29,7 +29,7 @@ func (c Cycle) windowed() bool { return c.Long > 0 && c.Short <= windowShort }
 // learnWindows fits the regression from the last week to the next two days of each group, pulled towards that of all: a linear map of the
 // plain values, which nothing that is learned on many series of one kind beats by much (A. Zeng et al., "Are transformers effective for time
 // series forecasting?", 2023; W. Toner, L. Darlow, arXiv:2403.14587, 2024).
-func (k *Kin) learnWindows(all []*Learner, labels []int) {
+func (k *Kin) learnWindows(all []*Learner, labels []int, each Each) {
 	c := all[0].Cycle
 	if !c.windowed() || len(all) < windowSeries {
 		return
@@ -43,24 +43,29 @@ func (k *Kin) learnWindows(all []*Learner, labels []int) {
 		return sums{blas64.Symmetric{N: lags, Stride: lags, Uplo: blas.Upper, Data: make([]float64, lags*lags)},
 			blas64.General{Rows: lags, Cols: ahead, Stride: ahead, Data: make([]float64, lags*ahead)}}
 	}
-	groups := make([]sums, len(k.Groups))
-	for i := range groups {
-		groups[i] = fresh()
-	}
-	rows := 0
-	for i, l := range all {
-		x, y, n := l.windows(lags, ahead)
-		if n == 0 {
-			continue
+	groups, rows := make([]sums, len(k.Groups)), make([]int, len(k.Groups))
+	each(len(groups), func(g int) {
+		groups[g] = fresh()
+		for i, l := range all {
+			if labels[i] != g {
+				continue
+			}
+			x, y, n := l.windows(lags, ahead)
+			if n == 0 {
+				continue
+			}
+			rows[g] += n
+			mx := blas64.General{Rows: n, Cols: lags, Stride: lags, Data: x}
+			my := blas64.General{Rows: n, Cols: ahead, Stride: ahead, Data: y}
+			blas64.Syrk(blas.Trans, 1, mx, 1, groups[g].a)
+			blas64.Gemm(blas.Trans, blas.NoTrans, 1, mx, my, 1, groups[g].b)
 		}
-		rows += n
-		mx := blas64.General{Rows: n, Cols: lags, Stride: lags, Data: x}
-		my := blas64.General{Rows: n, Cols: ahead, Stride: ahead, Data: y}
-		g := &groups[labels[i]]
-		blas64.Syrk(blas.Trans, 1, mx, 1, g.a)
-		blas64.Gemm(blas.Trans, blas.NoTrans, 1, mx, my, 1, g.b)
+	})
+	seen := 0
+	for _, n := range rows {
+		seen += n
 	}
-	if rows < 2*lags {
+	if seen < 2*lags {
 		return
 	}
 	whole := fresh()
@@ -73,13 +78,13 @@ func (k *Kin) learnWindows(all []*Learner, labels []int) {
 		}
 	}
 	common := solve(whole.a, whole.b, windowCommon, nil)
-	for i := range groups {
-		n := float64(k.Groups[i].Series)
-		k.Groups[i].Window = common
-		if s := solve(groups[i].a, groups[i].b, windowGroup*(1+windowThin/math.Pow(n, 1.5)), common); s != nil {
-			k.Groups[i].Window = s
+	each(len(groups), func(g int) {
+		pull := windowGroup * (1 + windowThin/math.Pow(float64(k.Groups[g].Series), 1.5))
+		k.Groups[g].Window = common
+		if s := solve(groups[g].a, groups[g].b, pull, common); s != nil {
+			k.Groups[g].Window = s
 		}
-	}
+	})
 }
 
 // solve is the ridge solution, a row of coefficients for each column of b, or nil.

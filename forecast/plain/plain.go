@@ -19,11 +19,14 @@ type Input struct {
 	// Quantiles rise, and lie strictly between 0 and 1.
 	Quantiles []float64
 	Options   Options
+	// Kin is what the series taught before, where the histories are not all of them; nil where they are.
+	Kin *Kin
 }
 
 // Options are what the caller knows beside the histories. The zero value means that nothing is known.
 type Options struct {
-	// Seasons are the periods to look for, rising; the day and the week where there are none.
+	// Seasons are the periods to look for, rising; the day and the week where there are none. Our own methods know two of them, the
+	// shortest and the longest.
 	Seasons []Season
 	// Holidays are days unlike others, by time.
 	Holidays []Holiday

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/springtide/springtide/forecast/model"
 )
 
 // Season is one period: a length of time, or a number of steps whatever their length.
@@ -80,6 +82,18 @@ func ParseLength(text string) (time.Duration, error) {
 		return 0, fmt.Errorf("%q is no length of time", text)
 	}
 	return length, nil
+}
+
+// cycle are the shortest and the longest of the periods that were asked for.
+func (o Options) cycle(step time.Duration) model.Cycle {
+	p := o.Periods(step)
+	switch len(p) {
+	case 0:
+		return model.Cycle{}
+	case 1:
+		return model.Cycle{Short: p[0]}
+	}
+	return model.Cycle{Short: p[0], Long: p[len(p)-1]}
 }
 
 // Periods are the seasons that a step can show, in steps, rising and each once: those that were asked for, else the day and the week.
