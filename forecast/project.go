@@ -33,9 +33,7 @@ func Project(p portrait.Portrait, recent series.Series, festivals []fleet.Festiv
 	t.Start = series.GridTime(begin, p.Step)
 	learned := p.Learned
 	l, next, last := open(&learned, &p, recent, begin)
-	if o.Kin != nil {
-		l.Ask(o.Kin, 0)
-	}
+	l.Ask(o.Kin, 0)
 	if l.Known() == 0 {
 		t.Note = "no sample is left of the days that forecasts rest on"
 		return t

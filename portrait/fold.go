@@ -27,7 +27,7 @@ func Fold(p Portrait, b Batch, o Options) Portrait {
 	}
 	cpu, ready := b.CPU.Align(p.Step, series.Mean), b.Ready.Align(p.Step, series.Mean)
 	memory := b.Memory.Align(p.Step, series.Max)
-	p.Learned, p.Usage = p.Learned.Clone(), p.Usage.clone()
+	p.Learned, p.Usage, p.Record = p.Learned.Clone(), p.Usage.clone(), p.Record.clone()
 	recent, from := p.Recent.Values, series.GridIndex(p.Recent.Start, p.Step)
 	missing := 0
 	if len(recent) == 0 {
@@ -43,9 +43,7 @@ func Fold(p Portrait, b Batch, o Options) Portrait {
 		}
 	}
 	l := p.Learned.Open(from, recent, missing+n)
-	if o.Kin != nil {
-		l.Ask(o.Kin, series.GridIndex(o.KinUntil, p.Step))
-	}
+	l.Ask(o.Kin, series.GridIndex(o.KinUntil, p.Step))
 	for i := range missing {
 		l.Observe(math.NaN())
 		p.dayOver(l, first-int64(missing-i))
@@ -61,6 +59,10 @@ func Fold(p Portrait, b Batch, o Options) Portrait {
 			y = math.NaN()
 		}
 		p.seen(at, y)
+		p.Record.judge(first+int64(i), p.Step, y, level)
+		if p.Quality.Points >= p.Quality.Needed {
+			p.Record.say(l, first+int64(i), p.Step)
+		}
 		p.fall(level, top, y)
 		if p.Signal == Requests {
 			p.Cost.learn(y, cpu.At(at), ready.At(at))
@@ -105,6 +107,7 @@ func (p Portrait) begin(b *Batch, o Options) Portrait {
 		fresh.Learned = model.NewStateOf(fresh.Step, o.Cycle)
 	}
 	fresh.Quality.Needed = needed(fresh.Step)
+	fresh.Record.Horizons = horizons(fresh.Step)
 	return fresh
 }
 

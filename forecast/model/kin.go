@@ -48,6 +48,17 @@ func (l *Learner) traits() (v [nTrait]float64, ok bool) {
 	return v, !math.IsNaN(v[0] + v[1] + v[2] + v[3])
 }
 
+// Speak is the number of series whose groups have something to say.
+func (k *Kin) Speak() int {
+	n := 0
+	for i := range k.Groups {
+		if g := &k.Groups[i]; len(g.Ridge) > 0 {
+			n += g.Series
+		}
+	}
+	return n
+}
+
 // most is the group of most series among those that speak, nil where none does.
 func (k *Kin) most() *Group {
 	var out *Group

@@ -26,8 +26,12 @@ func (s *State) Open(first int64, newest []float64, room int) *Learner {
 	return l
 }
 
-// Ask lets kin speak for targets whose origin has grid index from or a later one: those are not among what the kin have learned from.
+// Ask lets kin of the same step speak for targets whose origin has grid index from or a later one: those are not among what the kin have
+// learned from. nil changes nothing.
 func (l *Learner) Ask(kin *Kin, from int64) {
+	if kin == nil || kin.Step != l.Step {
+		return
+	}
 	l.kin, l.kinFrom = kin, int(max(0, from-l.hist.first))
 	if l.hist.Len() > 3*l.Cycle.unit() {
 		l.measure()

@@ -37,6 +37,7 @@ func (l *Loop) learn(ctx context.Context, s *fleet.Snapshot) error {
 	}
 	if err == nil {
 		l.learned = s.At
+		l.teach(s.At)
 		l.summarise(ctx, s.At, s.Services)
 	}
 	if err == nil || s.At.Sub(l.projected) >= l.o.Learn {
@@ -151,12 +152,14 @@ func (l *Loop) fold(ctx context.Context, r reading, to time.Time) error {
 	slices.SortFunc(todo, func(a, b work) int { return cmp.Compare(a.id, b.id) })
 	calendars := l.calendarsOf(r.services, to)
 	folded := make([]portrait.Portrait, len(todo))
+	o := l.o.Portrait
+	o.Kin, o.KinUntil = l.kinTaught.kin, l.kinTaught.at
 	each(len(todo), func(i int) {
 		p, ok := l.portraits[todo[i].id]
 		if !ok || r.young {
 			p = portrait.Portrait{Version: portrait.Version, Service: todo[i].id}
 		}
-		folded[i] = portrait.Fold(p, l.ordinary(todo[i].id, todo[i].batch, calendars[todo[i].id]), l.o.Portrait)
+		folded[i] = portrait.Fold(p, l.ordinary(todo[i].id, todo[i].batch, calendars[todo[i].id]), o)
 	})
 	for i := range folded {
 		l.portraits[todo[i].id] = folded[i]
@@ -184,11 +187,13 @@ func (l *Loop) fold(ctx context.Context, r reading, to time.Time) error {
 // project makes every tide anew.
 func (l *Loop) project(s *fleet.Snapshot) {
 	calendars := l.calendarsOf(s.Services, s.At)
+	o := l.o.Forecast
+	o.Kin = l.kinTaught.kin
 	tides := make([]forecast.Tide, len(s.Services))
 	each(len(s.Services), func(i int) {
 		id := s.Services[i].ID
 		// Festivals are lifted where replicas are reckoned (hpa), where floors and bounds are known too.
-		tides[i] = l.lift(id, forecast.Project(l.portraits[id], series.Series{}, nil, s.At, l.o.Forecast), calendars[id])
+		tides[i] = l.lift(id, forecast.Project(l.portraits[id], series.Series{}, nil, s.At, o), calendars[id])
 	})
 	for i := range tides {
 		l.tides[s.Services[i].ID] = tides[i]

@@ -81,6 +81,7 @@ type Loop struct {
 	pooled    time.Time
 	newcomers bool
 	begun     []time.Time
+	kinTaught taught
 	// read is up to when the history of each service was read by this process.
 	read map[fleet.ServiceID]time.Time
 }
