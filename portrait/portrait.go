@@ -62,6 +62,8 @@ type Portrait struct {
 	Recent series.Series
 	// Learned is what the forecasting methods made of the load: seasons, weights, past misses.
 	Learned model.State
+	// Record is how the forecasts did.
+	Record Record
 	// Noise is the usual miss of a forecast one step ahead, as a share of the load.
 	Noise float64
 	// FastestFall is the largest relative fall of the load within five minutes (or one step, if longer) that history shows (0..1).
