@@ -32,7 +32,9 @@ func TestResizes(t *testing.T) {
 		held   string
 	}{
 		"recreate": {func(*fleet.Snapshot, *fleet.Service, *portrait.Portrait) {}, halfMemory, 0, ""},
-		"in place, a fifth of ten at a time": {func(_ *fleet.Snapshot, s *fleet.Service, _ *portrait.Portrait) { s.RequestsMode = fleet.RequestsInPlace },
+		"in place, a fifth of ten at a time": {func(_ *fleet.Snapshot, s *fleet.Service, _ *portrait.Portrait) {
+			s.RequestsMode = fleet.RequestsInPlace
+		},
 			halfMemory, 2, ""},
 		"in place, what is left": {func(_ *fleet.Snapshot, s *fleet.Service, _ *portrait.Portrait) {
 			s.RequestsMode = fleet.RequestsInPlace
@@ -51,7 +53,9 @@ func TestResizes(t *testing.T) {
 		"no request at all": {func(_ *fleet.Snapshot, s *fleet.Service, _ *portrait.Portrait) { s.Request.Memory = 0 }, fleet.Resources{}, 0, ""},
 		"nothing known": {func(_ *fleet.Snapshot, _ *fleet.Service, p *portrait.Portrait) { p.Advice = portrait.Recommendation{} },
 			fleet.Resources{}, 0, ""},
-		"recommended only": {func(_ *fleet.Snapshot, s *fleet.Service, _ *portrait.Portrait) { s.RequestsMode = fleet.RequestsRecommend },
+		"recommended only": {func(_ *fleet.Snapshot, s *fleet.Service, _ *portrait.Portrait) {
+			s.RequestsMode = fleet.RequestsRecommend
+		},
 			fleet.Resources{}, 0, ""},
 		"blocked": {func(_ *fleet.Snapshot, s *fleet.Service, _ *portrait.Portrait) { s.Blocked = "Conflicted: no" }, fleet.Resources{}, 0, ""},
 		"observe": {func(_ *fleet.Snapshot, s *fleet.Service, _ *portrait.Portrait) { s.Mode = fleet.Observe }, fleet.Resources{}, 0, "mode Observe"},
@@ -62,13 +66,17 @@ func TestResizes(t *testing.T) {
 			"freeze: network change"},
 		"a new leader": {func(s *fleet.Snapshot, _ *fleet.Service, _ *portrait.Portrait) { s.WatchedSince = t0.Add(-time.Minute) }, fleet.Resources{}, 0,
 			heldNewLeader},
-		"young": {func(_ *fleet.Snapshot, _ *fleet.Service, p *portrait.Portrait) { p.Quality.Points, p.Quality.Note = 500, "too young for a season" },
+		"young": {func(_ *fleet.Snapshot, _ *fleet.Service, p *portrait.Portrait) {
+			p.Quality.Points, p.Quality.Note = 500, "too young for a season"
+		},
 			fleet.Resources{}, 0, "the portrait is not ready: too young for a season"},
 		"an outage": {func(_ *fleet.Snapshot, _ *fleet.Service, p *portrait.Portrait) { p.Learned.SetAside = 3 }, fleet.Resources{}, 0,
 			"the portrait is not ready: too little usage was seen"},
 		"usage of yesterday": {func(_ *fleet.Snapshot, _ *fleet.Service, p *portrait.Portrait) { p.Usage.Last = t0.Add(-9 * time.Hour) },
 			fleet.Resources{}, 0, "stale metrics"},
-		"changed lately": {func(_ *fleet.Snapshot, s *fleet.Service, _ *portrait.Portrait) { s.Resized = fleet.KnownAt(t0.Add(-2*time.Hour), t0) },
+		"changed lately": {func(_ *fleet.Snapshot, s *fleet.Service, _ *portrait.Portrait) {
+			s.Resized = fleet.KnownAt(t0.Add(-2*time.Hour), t0)
+		},
 			fleet.Resources{}, 0, "requests were changed less than 24 hours ago"},
 		"rolling out": {func(_ *fleet.Snapshot, s *fleet.Service, _ *portrait.Portrait) { s.Pods[3].CurrentRevision = false },
 			fleet.Resources{}, 0, "the target is rolling out, or a pod is not ready"},
