@@ -56,7 +56,7 @@ func (o *seriesInput) options(cmd *cobra.Command) (plain.Options, error) {
 	return out, nil
 }
 
-// seriesSource yields series one by one.
+// seriesSource yields series one by one, from the first whenever it is ranged over.
 type seriesSource struct {
 	name  string
 	total int
@@ -84,15 +84,14 @@ func (o *seriesInput) open(cmd *cobra.Command) (*seriesSource, error) {
 		return nil, err
 	}
 	shape, err := csvseries.Survey(name, file)
-	if err == nil {
-		if _, again := file.Seek(0, io.SeekStart); again != nil {
-			err = fmt.Errorf("read %s again: %w", name, again)
-		}
-	}
 	if err != nil {
 		return nil, errors.Join(badInput(err), file.Close())
 	}
 	each := func(yield func(plain.History, error) bool) {
+		if _, err := file.Seek(0, io.SeekStart); err != nil {
+			yield(plain.History{}, fmt.Errorf("read %s again: %w", name, err))
+			return
+		}
 		for g, err := range csvseries.Groups(name, file, shape.Grouped) {
 			h := plain.History{ID: g.ID}
 			if err == nil {
