@@ -13,6 +13,10 @@
 //
 //   - Weights by minimum variance of past errors: J. M. Bates, C. W. J. Granger, "The combination of forecasts", 1969; shrunk towards
 //     inverse errors as in J. Smith, K. F. Wallis, "A simple explanation of the forecast combination puzzle", 2009.
+//   - Double-seasonal smoothing: J. W. Taylor, "Short-term electricity demand forecasting using double seasonal exponential smoothing", 2003.
+//   - Regressions pulled towards what kin know: A. E. Hoerl, R. W. Kennard, "Ridge regression", 1970; many series in one model, grouped by
+//     their traits: P. Montero-Manso, R. J. Hyndman, "Principles and algorithms for forecasting groups of time series", 2021.
+//   - Days like the last ones: E. Lorenz, "Atmospheric predictability as revealed by naturally occurring analogues", 1969.
 //   - Linear season-aligned forecasts do best on cloud load: W. Toner et al., arXiv:2502.12944, 2025.
 //   - Quantiles of past misses, conformal style: V. Vovk et al., "Algorithmic Learning in a Random World", 2005.
 //   - Seasonal naive and the drift of its level: R. J. Hyndman, G. Athanasopoulos, "Forecasting: Principles and Practice", 3rd ed., 5.2.

@@ -3,8 +3,8 @@ package model
 import "math"
 
 const (
-	// fitShare is the share of new values, by those seen, after which the regressions and smoothings are fitted anew; once a short period
-	// at most.
+	// fitShare is the share of new values, by those looked at, after which the regressions and smoothings are fitted anew, a seventh; once a
+	// short period at most.
 	fitShare = 7
 	// fitLeast is the number of short periods before the first fit.
 	fitLeast = 3
@@ -40,7 +40,7 @@ func (l *Learner) begin() {
 // due reports whether the share of values that no fit has seen is large enough.
 func (l *Learner) due() bool {
 	u := l.Cycle.Short
-	return u > 0 && l.Seen >= fitLeast*u && l.Seen-l.Fitted >= max(u, l.Seen/fitShare)
+	return u > 0 && l.Seen >= fitLeast*u && l.Seen-l.Fitted >= max(u, min(l.Seen, l.Cycle.Span())/fitShare)
 }
 
 // fit brings regressions and smoothings up to date with the history.
@@ -53,7 +53,7 @@ func (l *Learner) fit() {
 	l.Raw = tune(l.Cycle, l.Raw, l.hist.raw[from:], 2)
 	l.begin()
 	for k := range l.Blocks {
-		g := l.rows(k, fitRows)
+		g := l.rows(k, fitRows, true)
 		if g.rows < nFeature {
 			continue
 		}
@@ -85,8 +85,9 @@ func ridgeStart(block int) (c [nFeature]float64) {
 	return c
 }
 
-// rows sums about as many rows of one block as most, spread over the newest values.
-func (l *Learner) rows(block, most int) gram {
+// rows sums about as many rows of one block as most, spread over the newest values. strict takes each target out of the weekly profile that it
+// is explained by; among many kin one value in the profile does no harm, and of the profile's use more is learned from it as it is.
+func (l *Learner) rows(block, most int, strict bool) gram {
 	g := newGram(nFeature)
 	low, end := 1, l.ends[block]
 	if block > 0 {
@@ -110,6 +111,12 @@ func (l *Learner) rows(block, most int) gram {
 			continue
 		}
 		l.fillRow(&o, i, usual)
+		if c := l.Cycle; strict && c.Long > 0 {
+			o.row.v[fProfile] = usual - o.row.base
+			if v := l.Week.without(l.hist.first+int64(i), c, x-l.hist.lately(c.Long, i), (n-1-i)/c.Long); !math.IsNaN(v) {
+				o.row.v[fProfile] = v + o.week - o.row.base
+			}
+		}
 		l.addRow(&g, &o, x)
 	}
 	return g

@@ -89,6 +89,21 @@ func (p *Profile) learn(index int64, c Cycle, difference, noise float64) {
 	p.Slots[s] += share / p.Weight[s] * miss
 }
 
+// without is the slot of a grid index as it would be had it not learned a difference some long periods ago, NaN where that was all it learned:
+// a fit to past targets must not read them from the profile.
+func (p *Profile) without(index int64, c Cycle, difference float64, ago int) float64 {
+	v := p.at(index, c)
+	if math.IsNaN(v) {
+		return v
+	}
+	w := max(p.Weight[p.slot(index, c)], 1)
+	share := math.Pow(1-1/w, float64(ago)) / w / float64(p.Width)
+	if share > 0.9 {
+		return math.NaN()
+	}
+	return (v - share*difference) / (1 - share)
+}
+
 func mod(a int64, n int) int64 {
 	m := a % int64(n)
 	if m < 0 {

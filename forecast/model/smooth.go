@@ -84,6 +84,12 @@ func average(x, out []float64, base func(i int) float64) {
 // run starts again with parameters p on all values.
 func (s *smoother) run(p Smoothing, x []float64) {
 	s.Smoothing = p
+	if room := len(x) + s.short; cap(s.level) < room {
+		s.level, s.rest, s.day = make([]float64, 0, room), make([]float64, 0, room), make([]float64, 0, room)
+		if s.long > 0 {
+			s.week = make([]float64, 0, room)
+		}
+	}
 	s.level, s.rest, s.day, s.week = s.level[:0], s.rest[:0], s.day[:0], s.week[:0]
 	for _, v := range x {
 		s.push(v)

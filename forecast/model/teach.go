@@ -172,7 +172,7 @@ func (k *Kin) learnRidges(all []*Learner, labels []int, each Each) {
 	grams := make([][]gram, len(all))
 	each(len(all), func(i int) {
 		for b := range blocks {
-			grams[i] = append(grams[i], all[i].rows(b, kinRows))
+			grams[i] = append(grams[i], all[i].rows(b, kinRows, false))
 		}
 	})
 	for b := range blocks {
