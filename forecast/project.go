@@ -113,6 +113,9 @@ func (t *Tide) judge(p *portrait.Portrait, last, now time.Time, o Options) {
 		t.Note = fmt.Sprintf("%d of %d samples are there for a season", p.Quality.Points, p.Quality.Needed)
 	case p.Quality.Score < o.leastScore():
 		t.Note = fmt.Sprintf("quality %.2f: %s", p.Quality.Score, reason(p))
+	case p.Record.Skill.Lost:
+		t.SkillLost = true
+		t.Note = "forecast skill lost: " + p.Record.String()
 	default:
 		t.Trusted = true
 		if p.Learned.SetAside > 0 {

@@ -24,7 +24,9 @@ type Tide struct {
 	Model string
 	// Trusted is false when only a fall-back spoke: sizing then must not scale in by this tide.
 	Trusted bool
-	// Note says why a fall-back spoke; empty otherwise.
+	// SkillLost says that the model spoke, but that its newest forecasts were too far off to be trusted.
+	SkillLost bool
+	// Note says why a fall-back spoke or what is doubtful; empty otherwise.
 	Note string
 	// Days are the days of the service's calendar that lift the paths, in order. Ordinary are the paths without them, for whom a
 	// festival plan speaks; nil where there are none.

@@ -103,6 +103,8 @@ func (z *sizer) forecastPart() Part {
 			part.Detail += fmt.Sprintf(", with %s (× %s%s)", d.Name, number(d.Factor), kin)
 		}
 		switch {
+		case z.t.SkillLost:
+			part.Detail += ", of a forecast whose skill is lost"
 		case !z.t.Trusted:
 			part.Detail += fmt.Sprintf(", by the fall-back %s", z.t.Model)
 		case !trusted:

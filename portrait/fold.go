@@ -59,10 +59,7 @@ func Fold(p Portrait, b Batch, o Options) Portrait {
 			y = math.NaN()
 		}
 		p.seen(at, y)
-		p.Record.judge(first+int64(i), p.Step, y, level)
-		if p.Quality.Points >= p.Quality.Needed {
-			p.Record.say(l, first+int64(i), p.Step)
-		}
+		p.account(l, first+int64(i), y)
 		p.fall(level, top, y)
 		if p.Signal == Requests {
 			p.Cost.learn(y, cpu.At(at), ready.At(at))

@@ -57,6 +57,7 @@ func (p Portrait) MarshalBinary() ([]byte, error) {
 	w.int(int64(p.Recent.Step))
 	w.history(p.Recent.Values)
 	w.seen(&p)
+	w.record(&p.Record)
 	w.state(&p.Learned)
 	return w.buf, nil
 }
@@ -92,6 +93,7 @@ func (p *Portrait) UnmarshalBinary(b []byte) error {
 	p.Recent = series.Series{Start: r.time(), Step: time.Duration(r.int())}
 	p.Recent.Values = r.history()
 	r.seen(p)
+	r.record(&p.Record)
 	r.state(&p.Learned)
 	if r.err == nil && len(r.buf) > 0 {
 		r.err = fmt.Errorf("%d bytes follow its end", len(r.buf))
@@ -119,6 +121,9 @@ func (p *Portrait) check() error {
 		return fmt.Errorf("recent values have step %v, the portrait %v", p.Recent.Step, p.Step)
 	}
 	if err := p.Usage.check(); err != nil {
+		return err
+	}
+	if err := p.Record.check(p.Step); err != nil {
 		return err
 	}
 	return p.Learned.Check(p.Step)

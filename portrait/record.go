@@ -16,29 +16,29 @@ type Record struct {
 	Skill    Skill
 }
 
-// Horizon is the record of the forecasts of one time ahead. Misses are shares of the usual load of a day: a miss of five requests a second
-// at four in the morning is as large as one at noon.
+// Horizon is the record of the forecasts of one time ahead. Misses are shares of the mean load of the day before: a miss of five requests a
+// second at four in the morning is as large as one at noon.
 type Horizon struct {
 	Ahead time.Duration
 	// Judged counts the forecasts that were compared with what came.
 	Judged int
-	// Miss is the usual distance of the load from the 0.5 quantile, Covered the share of the load at or below the 0.9 quantile, both over
-	// the last ten days.
+	// Miss is the usual distance of the load from the 0.5 quantile, Covered the share of loads at or below the 0.9 quantile, both over the
+	// last ten days.
 	Miss, Covered float64
-	// Lately is the same of the last hours.
+	// Lately is the newest part of the record, from which the loss of skill is told.
 	Lately Lately
 	// Said waits for what it was said of, the oldest first.
 	Said []Said
 }
 
-// Lately is the newest part of a record, from which the loss of skill is told.
+// Lately is how the newest forecasts of one time ahead did.
 type Lately struct {
-	// Judged counts towards the length of this memory and no further.
-	Judged float64
-	// Odd is the share of the forecasts that missed by far more than usual: a share, so that one huge burst is one forecast.
+	// Odd is the share of those that missed by far more than usual: a share, so that one huge burst is one forecast.
 	Odd float64
-	// Miss is the mean miss and Last that of taking the value at the time of the forecast for the future, both bounded.
+	// Miss is their mean miss, Last that of taking the newest value for the future; of both a miss counts up to four usual ones.
 	Miss, Last float64
+	// Beaten is the share of those that were further off than that value.
+	Beaten float64
 	// Covered is as in Horizon, over three days.
 	Covered float64
 }
@@ -56,17 +56,21 @@ const Nominal = 0.9
 var saidQuantiles = []float64{0.5, Nominal}
 
 const (
-	// sayEvery is about how often a forecast is put on record.
+	// sayEvery is about how often a forecast is put on record, and sayLong how many times rarer one of a day ahead is: those of one day go
+	// together, and each waits in the portrait for a day.
 	sayEvery = 30 * time.Minute
-	// lastingDays, coveredDays and latelyHours are the memories of a record: an older forecast counts less than 1/e. Nine hours hold sixteen
-	// forecasts, and all of them odd make half of the record odd after six hours. Coverage needs three days: misses of one day go together.
-	lastingDays, coveredDays, latelyHours = 10, 3, 9
+	sayLong  = 4
+	// lastingDays, coveredDays and lately, in forecasts, are the memories of a record: an older one counts less than 1/e. Sixteen forecasts
+	// are nine hours, and all of them odd make half of the record odd after six. Coverage needs days: misses of one day go together.
+	lastingDays, coveredDays = 10, 3
+	lately                   = 16
 	// odd is how many times the usual miss is far more than usual: of misses that are spread like Laplace's, one in twenty is.
 	odd = 3
-	// leastOdd is the share of the load below which no miss is odd: hpa ignores less than a tenth of a miss in replicas.
-	leastOdd = 0.05
+	// leastMiss is the share of the load below which no miss is large: usage may miss its target by a tenth before hpa answers.
+	leastMiss = 0.1
 	// bound is how many times the usual miss is counted of one: a burst that nobody could have known must not be the whole record.
-	bound = 4
+	// mostMiss bounds the first ones, of which nothing is usual yet.
+	bound, mostMiss = 4, 10
 )
 
 // horizons are the times ahead that a step can show: what a scale-out needs, an hour, and what lending looks at.
@@ -90,9 +94,20 @@ func sayEach(step time.Duration) int64 {
 	return 1
 }
 
-// judge compares value y of a step with what was said of it. level is the usual load of a day.
-func (r *Record) judge(index int64, step time.Duration, y, level float64) {
-	judged := false
+// account keeps the record of a step: what was said of its value y (NaN for a gap), and what is said now of later ones.
+func (p *Portrait) account(l *model.Learner, index int64, y float64) {
+	r := &p.Record
+	end := series.GridTime(index+1, p.Step)
+	if r.judge(index, p.Step, y, l) && end.Sub(p.Begin) >= doubtAfter {
+		r.Skill = r.Skill.next(end, r.Horizons)
+	}
+	if p.Quality.Points >= p.Quality.Needed {
+		r.say(l, index, p.Step)
+	}
+}
+
+// judge compares value y of a step with what was said of it, and reports whether anything was.
+func (r *Record) judge(index int64, step time.Duration, y float64, l *model.Learner) (judged bool) {
 	for i := range r.Horizons {
 		h := &r.Horizons[i]
 		n := 0
@@ -100,52 +115,72 @@ func (r *Record) judge(index int64, step time.Duration, y, level float64) {
 			n++
 		}
 		if n < len(h.Said) && h.Said[n].For == index {
-			if s := h.Said[n]; !math.IsNaN(y) && level > 0 {
-				h.learn(math.Abs(y-s.Middle)/level, math.Abs(y-s.Last)/level, y <= s.Upper, float64(day)/float64(time.Duration(sayEach(step))*step))
+			said, load := h.Said[n], dayMean(l, step)
+			if !math.IsNaN(y) && load > 0 {
+				h.learn(math.Abs(y-said.Middle)/load, math.Abs(y-said.Last)/load, y <= said.Upper, perDay(step))
 				judged = true
 			}
 			n++
 		}
 		h.Said = h.Said[n:]
 	}
-	if judged {
-		r.Skill = r.Skill.next(series.GridTime(index+1, step), r.Horizons)
-	}
+	return judged
 }
 
-// learn takes one miss in, and that of the last value. perDay is the number of forecasts on record a day.
+// dayMean is the mean of the known values of the last day, NaN where there is none.
+func dayMean(l *model.Learner, step time.Duration) float64 {
+	sum, n := 0.0, 0.0
+	for i := range int(day / step) {
+		if y := l.Before(i + 1); !math.IsNaN(y) {
+			sum, n = sum+y, n+1
+		}
+	}
+	return sum / n
+}
+
+// perDay is the number of turns a day to put a forecast on record.
+func perDay(step time.Duration) float64 {
+	return float64(day) / float64(time.Duration(sayEach(step))*step)
+}
+
+// learn takes one miss in, and that of the last value.
 func (h *Horizon) learn(miss, last float64, covered bool, perDay float64) {
-	held, far := 0.0, 0.0
+	held, far, beaten, most := 0.0, 0.0, 0.0, float64(mostMiss)
 	if covered {
 		held = 1
 	}
-	h.Judged++
-	l := &h.Lately
-	n := float64(h.Judged)
-	if usual := h.Miss; n > fewest {
-		if miss > max(odd*usual, leastOdd) {
+	if miss > last {
+		beaten = 1
+	}
+	if h.Judged >= fewest {
+		if miss > max(odd*h.Miss, leastMiss) {
 			far = 1
 		}
-		most := bound * max(usual, leastOdd/odd)
-		miss, last = min(miss, most), min(last, most)
+		most = bound * max(h.Miss, leastMiss/odd)
 	}
+	miss, last = min(miss, most), min(last, most)
+	h.Judged++
+	n, l := float64(h.Judged), &h.Lately
 	h.Miss += (miss - h.Miss) / min(n, lastingDays*perDay)
 	h.Covered += (held - h.Covered) / min(n, lastingDays*perDay)
-	l.Judged = min(l.Judged+1, latelyHours*perDay/24)
-	l.Odd += (far - l.Odd) / l.Judged
-	l.Miss += (miss - l.Miss) / l.Judged
-	l.Last += (last - l.Last) / l.Judged
+	l.Odd += (far - l.Odd) / min(n, lately)
+	l.Miss += (miss - l.Miss) / min(n, lately)
+	l.Last += (last - l.Last) / min(n, lately)
+	l.Beaten += (beaten - l.Beaten) / min(n, lately)
 	l.Covered += (held - l.Covered) / min(n, coveredDays*perDay)
 }
 
 // say puts on record what is forecast now, index being that of the newest step, where it is the turn of that step.
 func (r *Record) say(l *model.Learner, index int64, step time.Duration) {
-	last := l.Before(1)
-	if math.IsNaN(last) || index%sayEach(step) != 0 {
+	last, each := l.Before(1), sayEach(step)
+	if math.IsNaN(last) || index%each != 0 {
 		return
 	}
 	for i := range r.Horizons {
 		h := &r.Horizons[i]
+		if h.Ahead == day && step < sayEvery && index/each%sayLong != 0 {
+			continue
+		}
 		ahead := int(h.Ahead / step)
 		q := l.Project(ahead, 1, saidQuantiles)
 		h.Said = append(h.Said, Said{For: index + int64(ahead), Middle: single(q[0][0]), Upper: single(q[1][0]), Last: single(last)})

@@ -17,16 +17,22 @@ type Skill struct {
 }
 
 const (
-	// fewest is the number of judged forecasts before anything is odd: a day of them. fewestLately is the number of the newest before skill
-	// is doubted, fewestCovered that before coverage is: three days.
-	fewest, fewestLately, fewestCovered = 40, 10, 120
-	// Skill is lost where half of the newest forecasts are odd, where they miss half as much again as the last value does, or where the 0.9
-	// quantile covers less than 0.7. The lower bars are what must hold for it to come back.
-	lostOdd, calmOdd         = 0.5, 0.25
-	lostLast, calmLast       = 1.5, 1.2
-	lostCovered, calmCovered = 0.7, 0.75
+	// fewest is the number of judged forecasts before anything is odd, about a day of them, and fewestDoubt that before skill is doubted.
+	fewest, fewestDoubt = 40, 120
+	// doubtAfter is the history that must have been seen before skill is doubted: a first weekend is unlike what was forecast, and no surprise.
+	doubtAfter = week + day
 	// regainAfter is how long nothing may speak against forecasts that come back: a night alone is no proof.
 	regainAfter = 12 * time.Hour
+)
+
+// bars are what the newest forecasts must not be over: the share of odd ones; how many times as far off as the last value they are, and the
+// share of those that it beats, both together, since two bursts make the former; and what the 0.9 quantile covers at least.
+type bars struct{ odd, last, beaten, covered float64 }
+
+// Skill is lost over the first, and comes back under the second.
+var (
+	lostBars = bars{odd: 0.5, last: 1.5, beaten: 0.6, covered: 0.7}
+	calmBars = bars{odd: 0.25, last: 1.2, beaten: 0.5, covered: 0.75}
 )
 
 // next is the skill after another forecast was judged.
@@ -37,8 +43,8 @@ func (s Skill) next(at time.Time, horizons []Horizon) Skill {
 		if h.Ahead > longestDoubt {
 			continue
 		}
-		lost = lost || h.worse(lostOdd, lostLast, lostCovered)
-		calm = calm && !h.worse(calmOdd, calmLast, calmCovered)
+		lost = lost || h.over(&lostBars)
+		calm = calm && !h.over(&calmBars)
 	}
 	switch {
 	case !s.Lost && lost:
@@ -59,13 +65,19 @@ func (s Skill) next(at time.Time, horizons []Horizon) Skill {
 // of forecasts a day ahead wrong without making those wrong.
 const longestDoubt = time.Hour
 
-// worse reports whether the newest forecasts are over one of three bars.
-func (h *Horizon) worse(oddShare, overLast, covered float64) bool {
-	l := &h.Lately
-	if h.Judged < fewest+fewestLately || l.Judged < fewestLately {
+// over reports whether the newest forecasts are over one of the bars.
+func (h *Horizon) over(b *bars) bool {
+	if h.Judged < fewestDoubt {
 		return false
 	}
-	return l.Odd >= oddShare || l.Miss > leastOdd && l.Miss > overLast*l.Last || h.Judged >= fewestCovered && l.Covered < covered
+	l := &h.Lately
+	return l.Odd >= b.odd || l.Miss > leastMiss && l.Miss > b.last*l.Last && l.Beaten >= b.beaten || l.Covered < b.covered
+}
+
+// grave is how near the newest forecasts are to a bar, from which the worst horizon is told.
+func (h *Horizon) grave() float64 {
+	l := &h.Lately
+	return max(l.Odd/lostBars.odd, min(l.Miss/max(lostBars.last*l.Last, leastMiss), l.Beaten/lostBars.beaten), (1-l.Covered)/(1-lostBars.covered))
 }
 
 // String tells the figures of the horizon that speaks loudest, and what must come; empty while the skill is not lost.
@@ -75,16 +87,15 @@ func (r *Record) String() string {
 	}
 	worst, most := -1, math.Inf(-1)
 	for i := range r.Horizons {
-		h := &r.Horizons[i]
-		if grave := max(h.Lately.Odd/lostOdd, h.Lately.Miss/max(lostLast*h.Lately.Last, leastOdd), (1-h.Lately.Covered)/(1-lostCovered)); h.Ahead <= longestDoubt && grave > most {
-			worst, most = i, grave
+		if h := &r.Horizons[i]; h.Ahead <= longestDoubt && h.grave() > most {
+			worst, most = i, h.grave()
 		}
 	}
 	if worst < 0 {
 		return ""
 	}
 	h := &r.Horizons[worst]
-	text := fmt.Sprintf("of the newest forecasts %s ahead %.0f %% missed by more than %d times what is usual; they miss by %.0f %% of the load, the last value by %.0f %%, and %.0f %% of what came lay below their p90",
+	text := fmt.Sprintf("of the newest forecasts %s ahead %.0f %% missed by more than %d times what is usual; they miss by %.0f %% of the load, the value at hand by %.0f %%, and %.0f %% of what came lay below their p90",
 		spoken(h.Ahead), 100*h.Lately.Odd, odd, 100*h.Lately.Miss, 100*h.Lately.Last, 100*h.Lately.Covered)
 	if !r.Skill.Calm.IsZero() {
 		text += fmt.Sprintf("; better since %s, believed again after %s of that", r.Skill.Calm.UTC().Format("2006-01-02 15:04 MST"), spoken(regainAfter))

@@ -121,6 +121,7 @@ type tideForm struct {
 	Paths       [][]gap         `json:"paths"`
 	Model       string          `json:"model"`
 	Trusted     bool            `json:"trusted"`
+	SkillLost   bool            `json:"skillLost,omitempty"`
 	Note        string          `json:"note,omitempty"`
 	Days        []dayForm       `json:"days,omitempty"`
 	Ordinary    [][]gap         `json:"ordinary,omitempty"`
@@ -137,7 +138,7 @@ type dayForm struct {
 
 func packTide(t *forecast.Tide) ([]byte, error) {
 	f := tideForm{Service: t.Service, Signal: t.Signal, Made: t.Made, Start: t.Start, StepSeconds: t.Step.Seconds(), Quantiles: t.Quantiles,
-		Model: t.Model, Trusted: t.Trusted, Note: t.Note, Paths: formOf(t.Paths), Ordinary: formOf(t.Ordinary)}
+		Model: t.Model, Trusted: t.Trusted, SkillLost: t.SkillLost, Note: t.Note, Paths: formOf(t.Paths), Ordinary: formOf(t.Ordinary)}
 	for _, d := range t.Days {
 		f.Days = append(f.Days, dayForm{d.Name, d.From, d.To, gap(d.Factor), d.Kin})
 	}
@@ -175,7 +176,7 @@ func unpackTide(b []byte) (forecast.Tide, error) {
 		return forecast.Tide{}, err
 	}
 	t := forecast.Tide{Service: f.Service, Signal: f.Signal, Made: f.Made, Start: f.Start, Quantiles: f.Quantiles, Model: f.Model,
-		Step: time.Duration(math.Round(f.StepSeconds * float64(time.Second))), Trusted: f.Trusted, Note: f.Note, Paths: pathsOf(f.Paths)}
+		Step: time.Duration(math.Round(f.StepSeconds * float64(time.Second))), Trusted: f.Trusted, SkillLost: f.SkillLost, Note: f.Note, Paths: pathsOf(f.Paths)}
 	if f.Ordinary != nil {
 		t.Ordinary = pathsOf(f.Ordinary)
 	}

@@ -34,7 +34,7 @@ func examplePortrait(service fleet.ServiceID, level float64) portrait.Portrait {
 
 func exampleTide(service fleet.ServiceID, made time.Time) forecast.Tide {
 	return forecast.Tide{Service: service, Signal: portrait.CPU, Made: made, Start: made.Truncate(5 * time.Minute), Step: 5 * time.Minute,
-		Quantiles: []float64{0.5, 0.9}, Paths: [][]float64{{1, 2.25, math.NaN()}, {2, 1. / 3, 1e-9}}, Model: "seasonal", Trusted: true, Note: "n",
+		Quantiles: []float64{0.5, 0.9}, Paths: [][]float64{{1, 2.25, math.NaN()}, {2, 1. / 3, 1e-9}}, Model: "seasonal", Trusted: true, SkillLost: true, Note: "n",
 		Ordinary: [][]float64{{1, 2, 3}, {2, 3, 4}}, Days: []forecast.LiftedDay{{Name: "11.11", From: made, To: made.Add(24 * time.Hour), Factor: 2.5, Kin: true}}}
 }
 
