@@ -203,6 +203,38 @@ func TestNoForecasterLooksAhead(t *testing.T) {
 	}
 }
 
+// Nor do kin: series of one law that help each other, of which one is forged after the origin.
+func TestKinDoNotLookAhead(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 8))
+	truth := make([]plain.History, 9)
+	for i := range truth {
+		truth[i] = hours(string(rune('a'+i)), 0, count(24*30)...)
+		drift := 0.0
+		for j := range truth[i].Values {
+			drift = 0.9*drift + 0.2*r.NormFloat64()
+			truth[i].Values[j] = 100 * math.Exp(math.Sin(2*math.Pi*float64(j)/24)+drift)
+		}
+	}
+	forged := slices.Clone(truth)
+	forged[3].Values = slices.Clone(truth[3].Values)
+	for j := len(forged[3].Values) - 24; j < len(forged[3].Values); j++ {
+		forged[3].Values[j] = 1e6 * r.Float64()
+	}
+	rolling := Rolling{Horizon: 24, Stride: 24, Origins: 1}
+	sets, _ := rolling.Sets(truth)
+	other, _ := rolling.Sets(forged)
+	levels := score.Quantiles([]float64{0.9})
+	want := Evaluate(&sets[0], levels, plain.Ours)
+	if d := cmp.Diff(want, Evaluate(&other[0], levels, plain.Ours), cmpopts.EquateNaNs()); d != "" {
+		t.Errorf("kin see what comes after the origin:\n%s", d)
+	}
+	alone := sets[0]
+	alone.Cases = alone.Cases[:1]
+	if cmp.Equal(want[:1], Evaluate(&alone, levels, plain.Ours)) {
+		t.Error("kin said nothing, so that nothing was shown")
+	}
+}
+
 // A forecaster that reaches past the end of what it is shown, or writes into it, harms nobody.
 func TestEvaluateShowsCopies(t *testing.T) {
 	s := Set{Horizon: 1, Cases: []Case{{Series: "a", History: hours("a", 0, count(4)[:2]...).Series, Actual: []float64{2}, Period: 1}}}
