@@ -30,6 +30,17 @@ func Fleet() Dashboard {
 				{Title: "Services without fresh data", Kind: "stat", Unit: "short", Width: 6, Description: "They scale out and never in.",
 					Queries: []Query{{`count(springtide_service_data_fresh == 0) or vector(0)`, "stale"}}},
 			}},
+			{Title: "Forecasts", Panels: []Panel{
+				{Title: "Coverage of the 0.9 quantile", Kind: "timeseries", Unit: "percentunit", Width: 8,
+					Description: "Share of the loads at or below the 0.9 quantile as it was forecast, mean of the services: 90 % is promised.",
+					Queries:     []Query{{`avg by (horizon) (springtide_forecast_coverage_ratio)`, "{{horizon}} ahead"}}},
+				{Title: "Usual miss", Kind: "timeseries", Unit: "percentunit", Width: 8,
+					Description: "Distance of the load from the median that was forecast, over a day's mean load: median of the services.",
+					Queries:     []Query{{`quantile by (horizon) (0.5, springtide_forecast_miss_ratio)`, "{{horizon}} ahead"}}},
+				{Title: "Forecast skill lost", Kind: "stat", Unit: "short", Width: 8,
+					Description: "Services whose newest forecasts were too far off to be trusted. They scale out and never in.",
+					Queries:     []Query{{`sum(springtide_forecast_skill_lost) or vector(0)`, "lost"}}},
+			}},
 			{Title: "Loans", Panels: []Panel{
 				{Title: "Loans by phase", Kind: "timeseries", Unit: "short", Width: 12, Stacked: true, Description: "Parcels that are away or on their way.",
 					Queries: []Query{{`sum by (phase) (springtide_loans)`, "{{phase}}"}}},

@@ -35,7 +35,7 @@ type ElasticServiceStatus struct {
 	// LeaderEpoch is the fencing number of the controller that wrote this status.
 	// +kubebuilder:validation:Minimum=0
 	LeaderEpoch int64 `json:"leaderEpoch,omitempty"`
-	// Conditions: Accepted, AbleToScale, ScalingActive, ScalingLimited, ForecastReady, DataFresh.
+	// Conditions: Accepted, AbleToScale, ScalingActive, ScalingLimited, ForecastReady, ForecastSkillLost, DataFresh.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
@@ -82,6 +82,10 @@ type PortraitStatus struct {
 	// NoisePercent is the usual miss of a forecast one step ahead, as a share of the load.
 	// +kubebuilder:validation:Minimum=0
 	NoisePercent int32 `json:"noisePercent,omitempty"`
+	// Accuracy is how good the forecasts were, as they were said, by how far ahead they looked.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=3
+	Accuracy []ForecastAccuracy `json:"accuracy,omitempty"`
 	// Cost is what one unit of load costs, with its standard error.
 	// +kubebuilder:validation:MaxLength=128
 	Cost string `json:"cost,omitempty"`
@@ -91,6 +95,33 @@ type PortraitStatus struct {
 	// Note says what keeps the portrait from being better.
 	// +kubebuilder:validation:MaxLength=1024
 	Note string `json:"note,omitempty"`
+}
+
+// ForecastAccuracy is how good the forecasts of one time ahead were, over the last ten days.
+type ForecastAccuracy struct {
+	// HorizonSeconds is how far ahead they looked.
+	// +kubebuilder:validation:Minimum=1
+	HorizonSeconds int32 `json:"horizonSeconds"`
+	// Judged counts the forecasts that were compared with what came.
+	// +kubebuilder:validation:Minimum=0
+	Judged int32 `json:"judged"`
+	// MissPercent is the usual distance of the load from the median that was forecast, as a share of a day's mean load.
+	// +kubebuilder:validation:Minimum=0
+	MissPercent int32 `json:"missPercent"`
+	// Coverage is what the upper end of the band held.
+	Coverage ForecastCoverage `json:"coverage"`
+}
+
+// ForecastCoverage sets what a quantile held beside what it promised.
+type ForecastCoverage struct {
+	// NominalPercent is the quantile.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=99
+	NominalPercent int32 `json:"nominalPercent"`
+	// AchievedPercent is the share of the loads that were at or below it.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	AchievedPercent int32 `json:"achievedPercent"`
 }
 
 // RecommendationStatus says what one replica should request, reckoned as the VerticalPodAutoscaler's recommender does.

@@ -42,7 +42,8 @@ const (
 	ConditionAbleToScale   = "AbleToScale"   // as HPA's
 	ConditionScalingActive = "ScalingActive" // signals are there and fresh
 	ConditionScalingLimit  = "ScalingLimited"
-	ConditionForecastReady = "ForecastReady" // the portrait can carry a forecast
+	ConditionForecastReady = "ForecastReady"     // the portrait can carry a forecast
+	ConditionSkillLost     = "ForecastSkillLost" // the newest forecasts were too far off to be trusted
 	ConditionReady         = "Ready"
 	ConditionDataFresh     = "DataFresh"
 	ConditionStoreReady    = "StoreReady"

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/springtide/springtide/api/v1alpha1"
@@ -35,6 +36,12 @@ func explainService(ctx context.Context, o *cliOptions, c *clients, arg string) 
 		p.add("Calendar", "%s", calendarText(s.Spec.Calendar, st.Tide))
 	}
 	p.add("Portrait", "%s", portraitText(st.Portrait))
+	if st.Portrait != nil && len(st.Portrait.Accuracy) > 0 {
+		p.add("Accuracy", "%s", accuracyText(st.Portrait.Accuracy))
+	}
+	if c := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionSkillLost); c != nil && c.Status == metav1.ConditionTrue {
+		p.add("Skill lost", "since %s: %s", stamp(&c.LastTransitionTime), c.Message)
+	}
 	p.add("Requests", "%s", requestsText(s.Spec.RequestsMode, st.Recommendation))
 	p.add("Last two weeks", "%s", summaryText(st.Summary))
 	p.add("Last change", "%s", stamp(st.LastScaleTime))
@@ -121,6 +128,21 @@ func portraitText(p *v1alpha1.PortraitStatus) string {
 	}
 	if p.LastError != "" {
 		parts = append(parts, "last error "+p.LastError)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// accuracyText sets what the forecasts promised beside what came.
+func accuracyText(list []v1alpha1.ForecastAccuracy) string {
+	var parts []string
+	for i := range list {
+		a := &list[i]
+		ahead := fmt.Sprintf("%d min", a.HorizonSeconds/60)
+		if a.HorizonSeconds >= 3600 {
+			ahead = fmt.Sprintf("%d h", a.HorizonSeconds/3600)
+		}
+		parts = append(parts, fmt.Sprintf("%s ahead misses by %d %%, p%d held %d %% (%d judged)", ahead, a.MissPercent,
+			a.Coverage.NominalPercent, a.Coverage.AchievedPercent, a.Judged))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
@@ -148,6 +149,7 @@ func (c *Cluster) tellTroubles(r *loop.Report) {
 			c.events.Eventf(ref, corev1.EventTypeWarning, "ForeignWriter", "%s wrote spec.replicas of the target: remove replicas from its manifest, or set spec.mode to Observe", s.ForeignWriter)
 		}
 	}
+	c.tellSkill(r)
 	for i := range r.Plan.Targets {
 		t := &r.Plan.Targets[i]
 		ref := c.serviceReference(t.Service)
@@ -171,6 +173,29 @@ func (c *Cluster) tellTroubles(r *loop.Report) {
 		if o, ok := c.jobs.get(n.Namespace, n.Name); ok && c.reporter.news("job "+string(j.ID), j.Blocked) {
 			reason, text := split(j.Blocked)
 			c.events.Event(reference("ElasticJob", &o.header), corev1.EventTypeWarning, reason, text)
+		}
+	}
+}
+
+// tellSkill says at both turns whether the forecasts of a service are believed. What was said last stands in its condition, so that a new
+// leader does not say it again.
+func (c *Cluster) tellSkill(r *loop.Report) {
+	for i := range r.Snapshot.Services {
+		id := r.Snapshot.Services[i].ID
+		n := fleet.ParseName(string(id))
+		o, seen := c.services.get(n.Namespace, n.Name)
+		p, known := r.Portraits[id]
+		if !seen || !known {
+			continue
+		}
+		was := meta.IsStatusConditionTrue(o.api.Status.Conditions, v1alpha1.ConditionSkillLost)
+		switch lost := p.Record.Skill.Lost; {
+		case lost == was:
+		case lost:
+			c.events.Event(reference("ElasticService", &o.header), corev1.EventTypeWarning, "ForecastSkillLost", lostSkill(&p))
+		default:
+			c.events.Event(reference("ElasticService", &o.header), corev1.EventTypeNormal, "ForecastSkillRegained",
+				"the forecasts are as good as they usually are, and are believed again")
 		}
 	}
 }

@@ -318,6 +318,8 @@ func TestPlaneReport(t *testing.T) {
 	s := p.snapshot(t)
 	rep := &loop.Report{Snapshot: s, Plan: &planner.Plan{}, Receipt: &loop.Receipt{Results: []loop.Result{{Action: actionScale, Subject: string(svc), Outcome: loop.Done}}},
 		Portraits: map[fleet.ServiceID]portrait.Portrait{svc: {Signal: portrait.CPU, Step: 5 * time.Minute, Learned: model.State{Cycle: model.CycleOf(5 * time.Minute)},
+			Record: portrait.Record{Skill: portrait.Skill{Lost: true}, Horizons: []portrait.Horizon{{Ahead: 15 * time.Minute, Judged: 1, Miss: 99, Covered: 1},
+				{Ahead: time.Hour, Judged: 1}, {Ahead: 24 * time.Hour, Judged: 1}}},
 			Quality: portrait.Quality{Note: long, Points: 10_000}}},
 		Tides:     map[fleet.ServiceID]forecast.Tide{svc: {Model: "blend", Note: long}},
 		Summaries: map[fleet.ServiceID]loop.Summary{svc: {From: time.Now().Add(-time.Hour), To: time.Now(), Verdict: long}}}
@@ -335,6 +337,9 @@ func TestPlaneReport(t *testing.T) {
 		}
 		if list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions"); len(list) == 0 || epochOn(u) != p.epoch {
 			t.Errorf("%s %s: %d conditions, epoch %d", gvr.Resource, name, len(list), epochOn(u))
+		}
+		if list, _, err := unstructured.NestedSlice(u.Object, "status", "portrait", "accuracy"); gvr == gvrServices && (len(list) != 3 || err != nil) {
+			t.Errorf("accuracy %v (%v), want three horizons", list, err)
 		}
 	}
 	// The fullest ledger, of owners with the longest names.

@@ -6,7 +6,10 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/portrait"
 )
 
@@ -15,7 +18,7 @@ func (v *serviceView) portraitStatus(p *portrait.Portrait, was *v1alpha1.Portrai
 	q := &p.Quality
 	s := &v1alpha1.PortraitStatus{Signal: string(p.Signal), QualityPercent: percent(min(q.Score, 1)),
 		Points: int32(q.Points), PointsNeeded: int32(q.Needed), Gaps: int32(q.Gaps), ReadyTime: stamp(q.ReadyAt),
-		Class: string(p.Shape.Class), Periods: periods(p), NoisePercent: percent(p.Noise), Cost: costText(p),
+		Class: string(p.Shape.Class), Periods: periods(p), NoisePercent: percent(p.Noise), Accuracy: accuracyStatus(p), Cost: costText(p),
 		Note: v1alpha1.Clip(q.Note, v1alpha1.MaxNoteLength)}
 	// The middle one of the three quantiles: a start-up that one in ten exceeds is what pre-scaling must allow for.
 	s.StartupSeconds = wholeSeconds(p.StartUp[1])
@@ -30,6 +33,38 @@ func (v *serviceView) portraitStatus(p *portrait.Portrait, was *v1alpha1.Portrai
 }
 
 func percent(share float64) int32 { return int32(math.Round(100 * min(max(share, 0), 100))) }
+
+// accuracyStatus sets what the forecasts promised beside what came.
+func accuracyStatus(p *portrait.Portrait) []v1alpha1.ForecastAccuracy {
+	var out []v1alpha1.ForecastAccuracy
+	for _, a := range forecast.Accuracies(p) {
+		out = append(out, v1alpha1.ForecastAccuracy{HorizonSeconds: wholeSeconds(a.Horizon), Judged: int32(min(a.Judged, math.MaxInt32)), MissPercent: percent(a.Miss),
+			Coverage: v1alpha1.ForecastCoverage{NominalPercent: percent(a.Nominal), AchievedPercent: percent(min(a.Achieved, 1))}})
+	}
+	return out
+}
+
+// lostSkill is what is said of a portrait whose forecasts are not believed, with what follows from it; empty where they are.
+func lostSkill(p *portrait.Portrait) string {
+	if !p.Record.Skill.Lost {
+		return ""
+	}
+	return p.Record.String() + "; meanwhile nothing scales in, and the live signals add what they ask for"
+}
+
+// skill says whether the forecasts are still as good as they were.
+func (v *serviceView) skill(c *conditions) {
+	const kind = v1alpha1.ConditionSkillLost
+	p, ok := v.r.Portraits[v.svc.ID]
+	switch {
+	case !ok || len(forecast.Accuracies(&p)) == 0:
+		c.set(kind, metav1.ConditionUnknown, "NotJudged", "no forecast was compared with what came yet")
+	case p.Record.Skill.Lost:
+		c.set(kind, metav1.ConditionTrue, "SkillLost", lostSkill(&p))
+	default:
+		c.set(kind, metav1.ConditionFalse, "Skilled", "the forecasts are as good as they usually are")
+	}
+}
 
 func wholeSeconds(d time.Duration) int32 { return int32(math.Ceil(d.Seconds())) }
 

@@ -167,6 +167,7 @@ func (v *serviceView) conditions(o *v1alpha1.ElasticService) []metav1.Condition 
 	v.active(c)
 	v.limited(c)
 	v.forecast(c)
+	v.skill(c)
 	v.fresh(c)
 	return c.list
 }
@@ -229,6 +230,8 @@ func (v *serviceView) forecast(c *conditions) {
 		c.set(kind, metav1.ConditionUnknown, "NoTide", "nothing was forecast yet")
 	case t.Trusted:
 		c.set(kind, metav1.ConditionTrue, "Trusted", fmt.Sprintf("model %s speaks", t.Model))
+	case t.SkillLost:
+		c.set(kind, metav1.ConditionFalse, "SkillLost", t.Note)
 	case v.young() != "":
 		c.set(kind, metav1.ConditionFalse, "PortraitYoung", fmt.Sprintf("the fall-back %s speaks: %s", t.Model, v.young()))
 	default:

@@ -125,7 +125,7 @@ func TestReportService(t *testing.T) {
 	if d := s.Tide.Days; len(d) != 1 || d[0].Name != "11.11" || timeOf(&d[0].From) != peak || d[0].Percent != 255 || !d[0].Kin {
 		t.Errorf("days = %+v", d)
 	}
-	want := []string{"Accepted=True/Accepted", "AbleToScale=True/ReadyForNewScale", "ScalingActive=True/SignalsFresh", "ScalingLimited=True/MaxReplicas", "ForecastReady=True/Trusted", "DataFresh=True/Fresh"}
+	want := []string{"Accepted=True/Accepted", "AbleToScale=True/ReadyForNewScale", "ScalingActive=True/SignalsFresh", "ScalingLimited=True/MaxReplicas", "ForecastReady=True/Trusted", "ForecastSkillLost=Unknown/NotJudged", "DataFresh=True/Fresh"}
 	if diff := cmp.Diff(want, said(s.Conditions)); diff != "" {
 		t.Errorf("conditions (-want +got):\n%s", diff)
 	}
@@ -195,6 +195,7 @@ func TestReportServiceConditions(t *testing.T) {
 func TestReportPortrait(t *testing.T) {
 	r := newReported(t, shop()...)
 	p := portrait.Portrait{Signal: portrait.Requests, Step: 5 * time.Minute, Noise: 0.123,
+		Record:  portrait.Record{Horizons: []portrait.Horizon{{Ahead: time.Hour, Judged: 70, Miss: 0.083, Covered: 0.926}, {Ahead: 24 * time.Hour}}},
 		Present: portrait.Starts{Quantiles: [3]time.Duration{0, 12 * time.Second}}, Absent: portrait.Starts{Quantiles: [3]time.Duration{0, 80500 * time.Millisecond}},
 		CPUPerLoad: fleet.KnownAt(0.0042, t0), CPUIdle: fleet.KnownAt(0.2, t0),
 		Shape: portrait.Shape{Class: portrait.Tidal, Periods: []portrait.Period{{Length: 24 * time.Hour}, {Length: 168 * time.Hour}}}}
@@ -203,6 +204,8 @@ func TestReportPortrait(t *testing.T) {
 		rep.HistoryErr = errors.New("connection refused")
 	})
 	want := &v1alpha1.PortraitStatus{Signal: "requests", Class: "tidal", Periods: []string{"24h", "168h"}, NoisePercent: 12,
+		Accuracy: []v1alpha1.ForecastAccuracy{{HorizonSeconds: 3600, Judged: 70, MissPercent: 8,
+			Coverage: v1alpha1.ForecastCoverage{NominalPercent: 90, AchievedPercent: 93}}},
 		StartupImagePresentSeconds: 12, StartupImageAbsentSeconds: 81, Cost: "4.2 millicores a request per second, idle 200",
 		LastError: "2026-06-01T12:00:00Z: connection refused"}
 	if diff := cmp.Diff(want, object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Portrait); diff != "" {
@@ -293,6 +296,46 @@ func TestReportSaysTroublesOnce(t *testing.T) {
 	})
 	if diff := cmp.Diff([]string{"Normal WouldScale scale 3 -> 5, held by mode Recommend: the tide rises"}, would); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// Both turns of the skill are told once, and the condition has the figures.
+func TestReportSkill(t *testing.T) {
+	r := newReported(t, shop()...)
+	p := portrait.Portrait{Step: 5 * time.Minute, Record: portrait.Record{Horizons: []portrait.Horizon{{Ahead: time.Hour, Judged: 700, Miss: 0.05, Covered: 0.89,
+		Lately: portrait.Lately{Odd: 0.62, Miss: 0.14, Last: 0.09, Beaten: 0.7, Covered: 0.71}}}}}
+	figures := "of the newest forecasts 1 h ahead 62 % missed by more than 3 times what is usual; they miss by 14 % of the load, the value at hand by 9 %, " +
+		"and 71 % of what came lay below their p90; meanwhile nothing scales in, and the live signals add what they ask for"
+	steps := []struct {
+		known, lost    bool
+		status, reason string
+		events         []string
+	}{
+		{false, false, "Unknown", "NotJudged", nil},
+		{true, false, "False", "Skilled", nil},
+		{true, true, "True", "SkillLost", []string{"Warning ForecastSkillLost " + figures}},
+		{true, true, "True", "SkillLost", nil},
+		{true, false, "False", "Skilled", []string{"Normal ForecastSkillRegained the forecasts are as good as they usually are, and are believed again"}},
+		{true, false, "False", "Skilled", nil},
+	}
+	for i, s := range steps {
+		_, events := r.cycle(t, func(rep *loop.Report) {
+			if p.Record.Skill.Lost = s.lost; s.known {
+				rep.Portraits["shop/cart"] = p
+				rep.Tides["shop/cart"] = forecast.Tide{Model: "seasonal", Trusted: !s.lost, SkillLost: s.lost, Note: "forecast skill lost"}
+			}
+		})
+		if diff := cmp.Diff(s.events, events); diff != "" {
+			t.Errorf("step %d: events (-want +got):\n%s", i, diff)
+		}
+		cs := object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Conditions
+		c := meta.FindStatusCondition(cs, v1alpha1.ConditionSkillLost)
+		if c == nil || string(c.Status) != s.status || c.Reason != s.reason || s.lost && c.Message != figures {
+			t.Errorf("step %d: %+v, want %s, %s", i, c, s.status, s.reason)
+		}
+		if ready := meta.FindStatusCondition(cs, v1alpha1.ConditionForecastReady); s.lost && (ready.Status != metav1.ConditionFalse || ready.Reason != "SkillLost") {
+			t.Errorf("step %d: %+v", i, ready)
+		}
 	}
 }
 

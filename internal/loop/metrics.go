@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -28,7 +29,7 @@ type Metrics struct {
 	// The numbers on the board.
 	withheld, frozen, leaderEpoch       *prometheus.Desc
 	replicas, fresh, quality, load      *prometheus.Desc
-	lift                                *prometheus.Desc
+	lift, miss, coverage, skillLost     *prometheus.Desc
 	pool, demand, nodes, loans, overdue *prometheus.Desc
 
 	returned map[fleet.LoanID]bool
@@ -72,6 +73,10 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.quality = b.gauge("portrait_quality_ratio", "How far a service's portrait can be trusted, 0 to 1.", service...)
 	m.load = b.gauge("forecast_load", "The tide's load (requests per second, or cores) at a lead from now.", append(service, "quantile", "lead")...)
 	m.lift = b.gauge("calendar_lift_ratio", "What the days of a service's calendar multiply its forecast by now: 1 on ordinary days.", service...)
+	m.miss = b.gauge("forecast_miss_ratio", "Usual distance of the load from the median forecast at a horizon, over a day's mean load.", append(service, "horizon")...)
+	m.coverage = b.gauge("forecast_coverage_ratio", "Share of the loads at or below the 0.9 quantile that was forecast at a horizon: nominally 0.9.",
+		append(service, "horizon")...)
+	m.skillLost = b.gauge("forecast_skill_lost", "1 while the newest forecasts of a service were too far off to be trusted.", service...)
 	m.pool = b.gauge("pool_cpu_cores",
 		"CPU of a pool: capacity, requested by online pods, lent, and needed by its services' targets now and ahead.", "pool", "kind")
 	m.demand = b.gauge("pool_demand_cores",
@@ -103,7 +108,7 @@ func (m *Metrics) observe(s *fleet.Snapshot, plan *planner.Plan, receipt *Receip
 	m.source.WithLabelValues("history").Set(bit(historyErr == nil))
 	m.source.WithLabelValues("store").Set(bit(storeErr == nil))
 
-	perService := 6 + len(forecastQuantiles)*len(forecastLeads)
+	perService := 13 + len(forecastQuantiles)*len(forecastLeads)
 	p := make(page, 0, 64+perService*len(s.Services)+64*len(s.Pools))
 	p.set(m.withheld, float64(len(plan.Withheld)))
 	p.set(m.frozen, bit(s.Frozen != ""))
@@ -135,6 +140,7 @@ func (m *Metrics) services(p *page, s *fleet.Snapshot, plan *planner.Plan, portr
 		p.set(m.replicas, float64(target.Floor), n.Namespace, n.Name, "floor")
 		p.set(m.fresh, bit(liveFresh(target)), n.Namespace, n.Name)
 		p.set(m.quality, portraits[svc.ID].Quality.Score, n.Namespace, n.Name)
+		m.skill(p, n, portraits[svc.ID])
 		pool := demand[home[svc.ID]]
 		if pool == nil {
 			pool = new(sums)
@@ -166,6 +172,25 @@ func (m *Metrics) services(p *page, s *fleet.Snapshot, plan *planner.Plan, portr
 				}
 			}
 		}
+	}
+}
+
+// skill puts up how good the forecasts of a service were. What was never judged is not shown.
+func (m *Metrics) skill(p *page, n fleet.Name, of portrait.Portrait) {
+	records := forecast.Accuracies(&of)
+	for _, a := range records {
+		horizon := fmt.Sprintf("%.0fm", a.Horizon.Minutes())
+		switch {
+		case a.Horizon%(24*time.Hour) == 0:
+			horizon = fmt.Sprintf("%dd", a.Horizon/(24*time.Hour))
+		case a.Horizon%time.Hour == 0:
+			horizon = fmt.Sprintf("%dh", a.Horizon/time.Hour)
+		}
+		p.set(m.miss, a.Miss, n.Namespace, n.Name, horizon)
+		p.set(m.coverage, a.Achieved, n.Namespace, n.Name, horizon)
+	}
+	if len(records) > 0 {
+		p.set(m.skillLost, bit(of.Record.Skill.Lost), n.Namespace, n.Name)
 	}
 }
 

@@ -44,20 +44,23 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]int{
-		"springtide_service_replicas":       4 * o.Services,
-		"springtide_service_data_fresh":     o.Services,
-		"springtide_portrait_quality_ratio": o.Services,
-		"springtide_forecast_load":          4 * 3 * o.Services,
-		"springtide_pool_demand_cores":      4 * 3,
-		"springtide_pool_cpu_cores":         5,
-		"springtide_pool_nodes":             1,
-		"springtide_recalls_overdue":        1,
-		"springtide_loans":                  2 * len(fleet.Phases()),
-		"springtide_source_up":              3,
-		"springtide_cycles_total":           1,
-		"springtide_leader_epoch":           1,
-		"springtide_frozen":                 1,
-		"springtide_actions_withheld":       1,
+		"springtide_service_replicas":        4 * o.Services,
+		"springtide_service_data_fresh":      o.Services,
+		"springtide_portrait_quality_ratio":  o.Services,
+		"springtide_forecast_load":           4 * 3 * o.Services,
+		"springtide_forecast_miss_ratio":     3 * o.Services,
+		"springtide_forecast_coverage_ratio": 3 * o.Services,
+		"springtide_forecast_skill_lost":     o.Services,
+		"springtide_pool_demand_cores":       4 * 3,
+		"springtide_pool_cpu_cores":          5,
+		"springtide_pool_nodes":              1,
+		"springtide_recalls_overdue":         1,
+		"springtide_loans":                   2 * len(fleet.Phases()),
+		"springtide_source_up":               3,
+		"springtide_cycles_total":            1,
+		"springtide_leader_epoch":            1,
+		"springtide_frozen":                  1,
+		"springtide_actions_withheld":        1,
 	} {
 		if n, err := testutil.GatherAndCount(r, name); n != want || err != nil {
 			t.Errorf("%s has %d series, want %d (%v)", name, n, want, err)
