@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/autoscaler/vertical-pod-autoscaler/pkg/recommender/util"
 
-	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/series"
 )
 
@@ -165,5 +164,3 @@ func TestCostError(t *testing.T) {
 		}
 	}
 }
-
-func cores(n int) fleet.Resources { return fleet.Resources{CPU: fleet.MilliCPU(1000 * n)} }
