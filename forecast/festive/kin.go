@@ -55,7 +55,7 @@ func poolKind(all []Effects, slots int, kind calendar.Kind) *belief {
 		b belief
 	}
 	var voices []voice
-	votes := map[int]int{}
+	votes, agreed := map[int]int{}, 0
 	for i := range all {
 		if all[i].Slots != slots {
 			continue
@@ -63,12 +63,15 @@ func poolKind(all []Effects, slots int, kind calendar.Kind) *belief {
 		if b, ok := all[i].believe(kind); ok {
 			voices = append(voices, voice{&all[i], b})
 			votes[b.match]++
+			if b.agreed {
+				agreed++
+			}
 		}
 	}
 	if len(voices) < leastKin {
 		return nil
 	}
-	out := &belief{}
+	out := &belief{agreed: 2*agreed > len(voices)}
 	for _, m := range matches {
 		if votes[m] > votes[out.match] || m == own {
 			out.match = m

@@ -50,7 +50,10 @@ func (e *Effects) Expect(days []calendar.Day, kin *Kin) Lifts {
 		if b == nil {
 			continue
 		}
-		x := b.expect(keyOf(&d), e.Noise, kin.name(keyOf(&d), e, b.match))
+		x, ok := b.expect(keyOf(&d), e.Noise, kin.name(keyOf(&d), e, b.match))
+		if !ok {
+			continue
+		}
 		log := slices.Clone(x.log)
 		for s := range log {
 			if b.match != own {

@@ -63,6 +63,13 @@ type belief struct {
 	unsure float64
 	// below and above are apart on either side of mean: where some days of a kind fall far and none ever rose, a new one will not rise.
 	below, above float64
+	// agreed is whether the names are enough alike to speak for one that was never seen.
+	agreed bool
+}
+
+// index is the place of the first day that has a name, whichever of its days; -1 where none was seen.
+func (b *belief) index(title string) int {
+	return slices.IndexFunc(b.names, func(n name) bool { return n.key.name == title })
 }
 
 // believe learns one kind from what was seen of it; ok is false where that is nothing.
@@ -90,6 +97,7 @@ func (e *Effects) believe(kind calendar.Kind) (b belief, ok bool) {
 		b.add(o.key(), e.against(o.Log, o.wday(), b.match))
 	}
 	b.weigh(e.Noise)
+	b.agreed = e.agree(&b, seen)
 	return b, true
 }
 
@@ -180,8 +188,12 @@ type expected struct {
 	below, above float64
 }
 
-// expect is what a day of a key will do. prior, where kin were seen on that day, takes the place of the kind's mean.
-func (b *belief) expect(k key, noise float64, prior *kinName) expected {
+// expect is what a day of a key will do; ok is false where nobody saw its name and the names of its kind do not agree. prior, where kin
+// were seen on that day, takes the place of the kind's mean.
+func (b *belief) expect(k key, noise float64, prior *kinName) (x expected, ok bool) {
+	if prior == nil && !b.agreed && b.index(k.name) < 0 {
+		return x, false
+	}
 	mean, apart, unsure := b.mean, b.apart, b.unsure
 	below, above := b.below, b.above
 	if prior != nil {
@@ -191,7 +203,7 @@ func (b *belief) expect(k key, noise float64, prior *kinName) expected {
 	i := slices.IndexFunc(b.names, func(n name) bool { return n.key == k })
 	if i < 0 {
 		rest := unsure + b.within - noise
-		return expected{mean, max(0, below+rest), max(0, above+rest)}
+		return expected{mean, max(0, below+rest), max(0, above+rest)}, true
 	}
 	n := &b.names[i]
 	trust := 0.0
@@ -203,5 +215,5 @@ func (b *belief) expect(k key, noise float64, prior *kinName) expected {
 		log[s] = trust*n.mean[s] + (1-trust)*mean[s]
 	}
 	variance := max(0, trust*b.within/n.n+(1-trust)*unsure+b.within-noise)
-	return expected{log, variance, variance}
+	return expected{log, variance, variance}, true
 }

@@ -25,8 +25,12 @@ func TestShrinkageByHand(t *testing.T) {
 		}
 	}
 	b.weigh(0.01)
-	seen := b.expect(key{name: "A", kind: calendar.Own}, 0.01, nil)
-	unseen := b.expect(key{name: "D", kind: calendar.Own}, 0.01, nil)
+	seen, known := b.expect(key{name: "A", kind: calendar.Own}, 0.01, nil)
+	if _, ok := b.expect(key{name: "D", kind: calendar.Own}, 0.01, nil); ok || !known {
+		t.Errorf("a name that was seen is expected: %v; one that was not, of names that do not agree: %v", known, ok)
+	}
+	b.agreed = true
+	unseen, _ := b.expect(key{name: "D", kind: calendar.Own}, 0.01, nil)
 	for _, x := range []struct {
 		what      string
 		got, want float64
@@ -48,9 +52,60 @@ func TestOneSided(t *testing.T) {
 	b := belief{}
 	b.add(key{name: "A", kind: calendar.Holiday}, []float64{-1})
 	b.weigh(0.01)
-	x := b.expect(key{name: "B", kind: calendar.Holiday}, 0.01, nil)
+	b.agreed = true
+	x, _ := b.expect(key{name: "B", kind: calendar.Holiday}, 0.01, nil)
 	if !(x.log[0] < -0.1 && x.log[0] > -0.9) || x.below < 2*x.above {
 		t.Errorf("%+v", x)
+	}
+}
+
+// A kind speaks for a name that was never seen once three names, and most, agree in sign and size; the days of one feast are one name.
+func TestAgree(t *testing.T) {
+	type day struct {
+		name   string
+		offset int
+		log    float64
+	}
+	tests := []struct {
+		name string
+		days []day
+		want bool
+	}{
+		{"one name", []day{{"A", 0, 1}}, false},
+		{"two that agree", []day{{"A", 0, 1}, {"B", 0, 1.1}}, false},
+		{"three that agree", []day{{"A", 0, 1}, {"B", 0, 1.1}, {"C", 0, 0.9}}, true},
+		{"three that fell alike", []day{{"A", 0, -1}, {"B", 0, -1.1}, {"C", 0, -0.9}}, true},
+		{"a sign that differs", []day{{"A", 0, 1}, {"B", 0, 1.1}, {"C", 0, -0.9}}, false},
+		{"a size that differs", []day{{"A", 0, 1.1}, {"B", 0, 0.9}, {"C", 0, 0.2}}, false},
+		{"two that did nothing", []day{{"A", 0, 1.1}, {"B", 0, 0}, {"C", 0, 0}}, false},
+		{"four of five", []day{{"A", 0, 1}, {"B", 0, 1.1}, {"C", 0, 0.9}, {"D", 0, 1}, {"E", 0, 0}}, true},
+		{"three of seven", []day{{"A", 0, 1}, {"B", 0, 1}, {"C", 0, 1}, {"D", 0, 0}, {"E", 0, 0}, {"F", 0, 0}, {"G", 0, 0}}, false},
+		{"three days of one feast", []day{{"A", 0, 1}, {"A", 1, 1.1}, {"A", 2, 0.9}}, false},
+	}
+	for _, tt := range tests {
+		e := Effects{Slots: 1, Week: make([]float64, 7), Noise: 0.001}
+		for i, d := range tt.days {
+			e.Seen = append(e.Seen, Occurrence{Name: d.name, Kind: calendar.Sale, Offset: d.offset, Day: 20 * i, Log: []float64{d.log}})
+		}
+		b, ok := e.believe(calendar.Sale)
+		if !ok || b.agreed != tt.want {
+			t.Errorf("%s: agreed %v, want %v", tt.name, b.agreed, tt.want)
+		}
+		if _, ok := b.expect(key{name: "new", kind: calendar.Sale}, e.Noise, nil); ok != tt.want {
+			t.Errorf("%s: a new name is expected: %v", tt.name, ok)
+		}
+		if _, ok := b.expect(key{name: "A", kind: calendar.Sale, offset: 9}, e.Noise, nil); !ok {
+			t.Errorf("%s: another day of a feast that was seen is not expected", tt.name)
+		}
+	}
+}
+
+// What makes a bridge day is where it lies: one says something of the next, whatever holiday that is beside.
+func TestBridgesAreOfOneName(t *testing.T) {
+	e := Effects{Slots: 1, Week: make([]float64, 7), Noise: 0.001, Seen: []Occurrence{{Name: "A", Kind: bridge, Log: []float64{-1}}}}
+	b, _ := e.believe(bridge)
+	if x, ok := b.expect(key{name: "B", kind: bridge}, e.Noise, nil); !ok || !(x.log[0] < -0.1) {
+		t.Errorf("the bridge day beside another holiday: %+v, %v", x, ok)
 	}
 }
 
