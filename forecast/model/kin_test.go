@@ -187,9 +187,7 @@ func TestSimilar(t *testing.T) {
 		if d%7 >= 4 {
 			kind = 1
 		}
-		for _, v := range shapes[kind] {
-			x = append(x, v)
-		}
+		x = append(x, shapes[kind]...)
 	}
 	values := make([]float64, len(x))
 	for i, v := range x {
