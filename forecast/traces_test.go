@@ -37,8 +37,8 @@ type bench struct {
 }
 
 var benches = []bench{
-	{"5 min, one day ahead", 5 * time.Minute, 288, 28 * 288, 4, 288 + 84},
-	{"1 h, two days ahead", time.Hour, 48, 56 * 24, 6, 48 + 7},
+	{"5 min, one day ahead", 5 * time.Minute, 288, 28 * 288, 2, 288 + 84},
+	{"1 h, two days ahead", time.Hour, 48, 56 * 24, 4, 48 + 7},
 }
 
 // forecaster gives the paths of levels.

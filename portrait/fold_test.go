@@ -117,7 +117,7 @@ var within = cmp.Options{cmpopts.EquateApprox(1e-3, 1e-4), cmpopts.EquateNaNs(),
 func TestFoldInPieces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		step := rapid.SampledFrom([]time.Duration{5 * time.Minute, time.Hour, 24 * time.Hour}).Draw(t, "step")
-		n := rapid.IntRange(1, 500).Draw(t, "n")
+		n := rapid.IntRange(1, 300).Draw(t, "n")
 		s := load(rapid.Uint64().Draw(t, "seed"), step, n)
 		for range rapid.IntRange(0, 5).Draw(t, "faults") {
 			from := rapid.IntRange(0, n-1).Draw(t, "from")

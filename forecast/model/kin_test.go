@@ -113,11 +113,11 @@ func miss(lessons []Lesson, kin *Kin) float64 {
 
 // Kin that saw the same law in many series help those who saw it for two weeks.
 func TestKinHelpTheirLike(t *testing.T) {
-	early, final := Teach(time.Hour, family(40, 40, 1), 4*24, inOrder)
+	early, final := Teach(time.Hour, family(16, 32, 1), 4*24, inOrder)
 	if early == nil || final == nil {
 		t.Fatal("nobody taught")
 	}
-	fresh := family(30, 15, 2)
+	fresh := family(12, 15, 2)
 	alone, with := miss(fresh, nil), miss(fresh, final)
 	if !(with < 0.97*alone) {
 		t.Errorf("misses %v with kin, %v alone", with, alone)
@@ -130,9 +130,9 @@ func TestKinHelpTheirLike(t *testing.T) {
 // Series that have nothing in common but noise teach nothing, and say so.
 func TestKinOfNoKindAreSilent(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
-	lessons := make([]Lesson, 12)
+	lessons := make([]Lesson, 9)
 	for i := range lessons {
-		lessons[i].Values = make([]float64, 30*24)
+		lessons[i].Values = make([]float64, 15*24)
 		for j := range lessons[i].Values {
 			lessons[i].Values[j] = 100 * math.Exp(0.3*r.NormFloat64())
 		}
@@ -150,7 +150,7 @@ func TestKinOfNoKindAreSilent(t *testing.T) {
 
 // What kin know of lies before the held values: changing those changes nothing that early says.
 func TestTeachHoldsBack(t *testing.T) {
-	a, b := family(12, 30, 5), family(12, 30, 5)
+	a, b := family(9, 16, 5), family(9, 16, 5)
 	for i := range b {
 		for j := len(b[i].Values) - 96; j < len(b[i].Values); j++ {
 			b[i].Values[j] *= 3

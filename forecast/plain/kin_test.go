@@ -28,7 +28,7 @@ func wavy(n, hours, period int, seed uint64) []History {
 
 // What kin taught before is what the series of an origin teach each other.
 func TestKinTaughtBefore(t *testing.T) {
-	all := wavy(10, 24*24, 24, 1)
+	all := wavy(8, 24*24, 24, 1)
 	in := Input{Histories: all, Horizon: 12, Quantiles: []float64{0.5, 0.9}}
 	together := Ours(in)
 	in.Kin = Teach(all, inOrder)
