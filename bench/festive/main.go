@@ -41,12 +41,12 @@ of the median; **cover** is the share of values at or below the path of .95. [Wh
 
 const tail = `
 - i94 sees its second and third year, the pedestrians their second (and of 2016 alone), from the day named in ` + "`bench/festive/main.go`" + ` on.
-- ms-ecommerce-api is eight months long: no holiday comes twice, so what is said of one is what others of its kind did. It is a service that
-  rose threefold at Christmas and by half at New Year, and took no notice of Memorial Day and Independence Day: what was learned from the first
-  two was wrong for the others, and the median of such guesses is worse than none. An operator who knows that leaves the region out and names
-  the days that matter.
+- ms-ecommerce-api is eight months long: no holiday comes twice. It is a service that rose threefold at Christmas and by half at New Year, and
+  took no notice of Memorial Day and Independence Day. A kind speaks for a new name only once three of its names agree, so that those two are
+  forecast as ordinary days. What is still worse than without a calendar lies in January, right after Christmas was taken out of the history
+  that is forecast from. An operator who knows that leaves the region out and names the days that matter.
 - The traces were looked at while the methods were made (the share by which a mean counts in a match, the two quiet names that every kind is
-  taken to have, and which American holidays are minor were settled with them in sight), so the figures flatter. The list of Victoria's public holidays is the state government's.
+  taken to have, when names agree, and which American holidays are minor were settled with them in sight), so the figures flatter. The list of Victoria's public holidays is the state government's.
 `
 
 // levels are the quantiles that losses are taken at.
