@@ -31,7 +31,7 @@ func BenchmarkRefit(b *testing.B) {
 	}
 }
 
-// BenchmarkUpdate takes a day's samples in one by one between two refits, eight members' horizons judged and learned from.
+// BenchmarkUpdate takes a day's samples in one by one between two refits, every block of horizons judged and learned from.
 func BenchmarkUpdate(b *testing.B) {
 	all := tide(15)
 	s := learned(5*time.Minute, all[:14*288]).State
