@@ -3,7 +3,6 @@ package backtest
 import (
 	"time"
 
-	"github.com/springtide/springtide/forecast/plain"
 	"github.com/springtide/springtide/internal/series"
 )
 
@@ -26,7 +25,7 @@ type Numbers struct {
 func M4(train []Numbers) []Set {
 	var sets []Set
 	for k, offset := range m4Offsets() {
-		s := Set{Origin: k, Horizon: m4Horizon, Options: m4Options()}
+		s := Set{Origin: k, Horizon: m4Horizon}
 		for _, t := range train {
 			if n := len(t.Values) - offset; n >= 2*m4Day {
 				s.Cases = append(s.Cases, m4Case(t.ID, t.Values[:n], t.Values[n:n+m4Horizon]))
@@ -39,7 +38,7 @@ func M4(train []Numbers) []Set {
 
 // M4Test is the competition's own origin. test holds the series of train in the same order.
 func M4Test(train, test []Numbers) []Set {
-	s := Set{Horizon: m4Horizon, Options: m4Options()}
+	s := Set{Horizon: m4Horizon}
 	for i, t := range train {
 		s.Cases = append(s.Cases, m4Case(t.ID, t.Values, test[i].Values))
 	}
@@ -49,9 +48,4 @@ func M4Test(train, test []Numbers) []Set {
 func m4Case(id string, history, actual []float64) Case {
 	return Case{Series: id, Actual: actual, Period: m4Day,
 		History: series.Series{Start: time.Unix(0, 0).UTC(), Step: time.Hour, Values: history}}
-}
-
-// m4Options say that an hourly series of M4 has a day and a week.
-func m4Options() plain.Options {
-	return plain.Options{Seasons: []plain.Season{{Steps: m4Day}, {Steps: 7 * m4Day}}}
 }

@@ -44,6 +44,11 @@ func TestKinTaughtBefore(t *testing.T) {
 	if cmp.Equal(together[0].Paths, Ours(alone)[0].Paths) {
 		t.Error("kin changed nothing")
 	}
+	named := in
+	named.Options.Seasons = []Season{{Steps: 24}, {Length: week}}
+	if d := cmp.Diff(together, Ours(named)); d != "" {
+		t.Errorf("naming the seasons of the step changed the answer:\n%s", d)
+	}
 	if k := Teach(all[:leastKin-1], inOrder); k.of(time.Hour) != nil {
 		t.Error("a few series taught")
 	}

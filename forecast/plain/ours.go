@@ -7,6 +7,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
+	"github.com/springtide/springtide/forecast/model"
 	"github.com/springtide/springtide/internal/series"
 	"github.com/springtide/springtide/portrait"
 )
@@ -37,8 +38,8 @@ func project(h History, in *Input) Forecast {
 	scale := ScaleOf(h.Values)
 	po := portrait.Options{Step: h.Step}
 	fo := forecast.Options{Steps: in.Horizon, Quantiles: in.Quantiles, MaxStale: math.MaxInt64}
-	if len(in.Options.Seasons) > 0 {
-		po.Cycle = in.Options.cycle(h.Step)
+	if c := in.Options.cycle(h.Step); len(in.Options.Seasons) > 0 && c != model.CycleOf(h.Step) {
+		po.Cycle = c
 	} else if k := in.Kin.of(h.Step); k != nil { // kin have the seasons of their step
 		po.Kin, po.KinUntil = k.early, h.End().Add(-time.Duration(held(h.Step))*h.Step)
 		fo.Kin = k.final
