@@ -61,15 +61,14 @@ func packJSON(v any) ([]byte, error) {
 	return pack(b)
 }
 
-func unpackJSON(b []byte, v any) error {
-	b, err := unpack(b)
-	if err != nil {
-		return err
+func unpackJSON[T any](b []byte) (x T, err error) {
+	if b, err = unpack(b); err != nil {
+		return x, err
 	}
-	if err := json.Unmarshal(b, v); err != nil {
-		return fmt.Errorf("decode: %w", err)
+	if err := json.Unmarshal(b, &x); err != nil {
+		return x, fmt.Errorf("decode: %w", err)
 	}
-	return nil
+	return x, nil
 }
 
 func packPortrait(p *portrait.Portrait) ([]byte, error) {
@@ -85,7 +84,11 @@ func unpackPortrait(b []byte) (portrait.Portrait, error) {
 	if err != nil {
 		return portrait.Portrait{}, err
 	}
-	return portrait.Unmarshal(b)
+	p, err := portrait.Unmarshal(b)
+	if err == nil && p.Version != portrait.Version {
+		err = fmt.Errorf("version %d, this process writes version %d", p.Version, portrait.Version)
+	}
+	return p, err
 }
 
 // gap is a number that JSON can hold: NaN is null. It is kept to five significant digits: no forecast is known better, and a tide of a day
@@ -171,8 +174,8 @@ func pathsOf(form [][]gap) [][]float64 {
 }
 
 func unpackTide(b []byte) (forecast.Tide, error) {
-	var f tideForm
-	if err := unpackJSON(b, &f); err != nil {
+	f, err := unpackJSON[tideForm](b)
+	if err != nil {
 		return forecast.Tide{}, err
 	}
 	t := forecast.Tide{Service: f.Service, Signal: f.Signal, Made: f.Made, Start: f.Start, Quantiles: f.Quantiles, Model: f.Model,

@@ -24,99 +24,41 @@ const rowsPerInsert = 100
 
 // LoadPortraits implements the loop's Memory. A portrait of another version is left out: it is learned anew.
 func (s *Store) LoadPortraits(ctx context.Context) (map[fleet.ServiceID]portrait.Portrait, error) {
-	out := map[fleet.ServiceID]portrait.Portrait{}
-	err := s.with(ctx, s.o.BulkTimeout, func(ctx context.Context) error {
-		return s.query(ctx, func(rows *sql.Rows) error {
-			var service string
-			var body []byte
-			if err := rows.Scan(&service, &body); err != nil {
-				return err
-			}
-			p, err := unpackPortrait(body)
-			if err != nil || p.Version != portrait.Version {
-				s.o.Log.Warn("a stored portrait is not of this version and is learned anew", "store", s.name, "service", service, "err", err)
-				return nil
-			}
-			out[fleet.ServiceID(service)] = p
-			return nil
-		}, `SELECT service, body FROM portraits`)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("load portraits: %w", err)
-	}
-	return out, nil
+	return loadBodies(ctx, s, "portraits", "a stored portrait is not of this version and is learned anew", unpackPortrait)
 }
 
 // SavePortraits implements the loop's Memory.
 func (s *Store) SavePortraits(ctx context.Context, ps []portrait.Portrait) error {
-	rows := make([][]any, len(ps))
-	now := micros(time.Now())
-	for i := range ps {
+	return s.saveBodies(ctx, "portraits", len(ps), func(i int) (fleet.ServiceID, []byte, error) {
 		body, err := packPortrait(&ps[i])
-		if err != nil {
-			return fmt.Errorf("store %s: %w", s.name, err)
-		}
-		rows[i] = []any{string(ps[i].Service), now, body}
-	}
-	err := s.bulk(ctx, func(ctx context.Context, tx *tx) error {
-		return tx.insert(ctx, `INSERT INTO portraits (service, saved_at, body) VALUES`, rows,
-			`ON CONFLICT (service) DO UPDATE SET saved_at = excluded.saved_at, body = excluded.body`)
+		return ps[i].Service, body, err
 	})
-	if err != nil {
-		return fmt.Errorf("save portraits: %w", err)
-	}
-	return nil
 }
 
 // LoadSummaries implements the loop's Memory. One that cannot be read is left out: it is made anew.
 func (s *Store) LoadSummaries(ctx context.Context) (map[fleet.ServiceID]loop.Summary, error) {
-	out := map[fleet.ServiceID]loop.Summary{}
-	err := s.with(ctx, s.o.BulkTimeout, func(ctx context.Context) error {
-		return s.query(ctx, func(rows *sql.Rows) error {
-			var service string
-			var body []byte
-			if err := rows.Scan(&service, &body); err != nil {
-				return err
-			}
-			var x loop.Summary
-			if err := unpackJSON(body, &x); err != nil {
-				s.o.Log.Warn("a stored summary cannot be read and is made anew", "store", s.name, "service", service, "err", err)
-				return nil
-			}
-			out[fleet.ServiceID(service)] = x
-			return nil
-		}, `SELECT service, body FROM summaries`)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("load summaries: %w", err)
-	}
-	return out, nil
+	return loadBodies(ctx, s, "summaries", "a stored summary cannot be read and is made anew", unpackJSON[loop.Summary])
 }
 
 // SaveSummaries implements the loop's Memory.
 func (s *Store) SaveSummaries(ctx context.Context, sums map[fleet.ServiceID]loop.Summary) error {
-	rows := make([][]any, 0, len(sums))
-	now := micros(time.Now())
-	for _, id := range slices.Sorted(maps.Keys(sums)) {
-		body, err := packJSON(sums[id])
-		if err != nil {
-			return fmt.Errorf("store %s: summary of %s: %w", s.name, id, err)
-		}
-		rows = append(rows, []any{string(id), now, body})
-	}
-	err := s.bulk(ctx, func(ctx context.Context, tx *tx) error {
-		return tx.insert(ctx, `INSERT INTO summaries (service, saved_at, body) VALUES`, rows,
-			`ON CONFLICT (service) DO UPDATE SET saved_at = excluded.saved_at, body = excluded.body`)
-	})
-	if err != nil {
-		return fmt.Errorf("save summaries: %w", err)
-	}
-	return nil
+	return saveJSON(ctx, s, "summaries", "summary", sums)
 }
 
 // LoadDays implements the loop's Memory. What cannot be read is left out: it is learned anew.
 func (s *Store) LoadDays(ctx context.Context) (map[fleet.ServiceID]loop.Days, error) {
-	out := map[fleet.ServiceID]loop.Days{}
+	return loadBodies(ctx, s, "days", "what a calendar did cannot be read and is learned anew", unpackJSON[loop.Days])
+}
+
+// SaveDays implements the loop's Memory.
+func (s *Store) SaveDays(ctx context.Context, ds map[fleet.ServiceID]loop.Days) error {
+	return saveJSON(ctx, s, "days", "days", ds)
+}
+
+// loadBodies reads a table of one body a service. A body that cannot be unpacked is left out with a warning: what it held is learned anew,
+// and no service waits for that of another.
+func loadBodies[T any](ctx context.Context, s *Store, table, warning string, unpack func(body []byte) (T, error)) (map[fleet.ServiceID]T, error) {
+	out := map[fleet.ServiceID]T{}
 	err := s.with(ctx, s.o.BulkTimeout, func(ctx context.Context) error {
 		return s.query(ctx, func(rows *sql.Rows) error {
 			var service string
@@ -124,40 +66,52 @@ func (s *Store) LoadDays(ctx context.Context) (map[fleet.ServiceID]loop.Days, er
 			if err := rows.Scan(&service, &body); err != nil {
 				return err
 			}
-			var x loop.Days
-			if err := unpackJSON(body, &x); err != nil {
-				s.o.Log.Warn("what a calendar did cannot be read and is learned anew", "store", s.name, "service", service, "err", err)
+			x, err := unpack(body)
+			if err != nil {
+				s.o.Log.Warn(warning, "store", s.name, "service", service, "err", err)
 				return nil
 			}
 			out[fleet.ServiceID(service)] = x
 			return nil
-		}, `SELECT service, body FROM days`)
+		}, `SELECT service, body FROM `+table)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("load days: %w", err)
+		return nil, fmt.Errorf("load %s: %w", table, err)
 	}
 	return out, nil
 }
 
-// SaveDays implements the loop's Memory.
-func (s *Store) SaveDays(ctx context.Context, ds map[fleet.ServiceID]loop.Days) error {
-	rows := make([][]any, 0, len(ds))
+// saveBodies writes n bodies, one a service, to such a table.
+func (s *Store) saveBodies(ctx context.Context, table string, n int, pack func(i int) (fleet.ServiceID, []byte, error)) error {
+	rows := make([][]any, n)
 	now := micros(time.Now())
-	for _, id := range slices.Sorted(maps.Keys(ds)) {
-		body, err := packJSON(ds[id])
+	for i := range rows {
+		id, body, err := pack(i)
 		if err != nil {
-			return fmt.Errorf("store %s: days of %s: %w", s.name, id, err)
+			return fmt.Errorf("store %s: %w", s.name, err)
 		}
-		rows = append(rows, []any{string(id), now, body})
+		rows[i] = []any{string(id), now, body}
 	}
 	err := s.bulk(ctx, func(ctx context.Context, tx *tx) error {
-		return tx.insert(ctx, `INSERT INTO days (service, saved_at, body) VALUES`, rows,
+		return tx.insert(ctx, `INSERT INTO `+table+` (service, saved_at, body) VALUES`, rows,
 			`ON CONFLICT (service) DO UPDATE SET saved_at = excluded.saved_at, body = excluded.body`)
 	})
 	if err != nil {
-		return fmt.Errorf("save days: %w", err)
+		return fmt.Errorf("save %s: %w", table, err)
 	}
 	return nil
+}
+
+// saveJSON writes values as JSON to such a table; noun names one of them in errors.
+func saveJSON[T any](ctx context.Context, s *Store, table, noun string, values map[fleet.ServiceID]T) error {
+	ids := slices.Sorted(maps.Keys(values))
+	return s.saveBodies(ctx, table, len(ids), func(i int) (fleet.ServiceID, []byte, error) {
+		body, err := packJSON(values[ids[i]])
+		if err != nil {
+			err = fmt.Errorf("%s of %s: %w", noun, ids[i], err)
+		}
+		return ids[i], body, err
+	})
 }
 
 // SaveTides implements the loop's Memory. The newest tides of each service are kept.
@@ -252,8 +206,8 @@ func scanDecisions(rows *sql.Rows, since time.Time, out map[fleet.ServiceID][]hp
 	if err := rows.Scan(&body); err != nil {
 		return err
 	}
-	var forms map[fleet.ServiceID][]decisionForm
-	if err := unpackJSON(body, &forms); err != nil {
+	forms, err := unpackJSON[map[fleet.ServiceID][]decisionForm](body)
+	if err != nil {
 		return err
 	}
 	for id, list := range forms {

@@ -95,10 +95,11 @@ func (s *Store) entries(ctx context.Context, where string, args ...any) ([]Entry
 			}
 			e.At, e.Until = fromMicros(at), fromMicros(until)
 			if body != nil {
-				e.Record = &loop.Record{}
-				if err := unpackJSON(body, e.Record); err != nil {
+				record, err := unpackJSON[loop.Record](body)
+				if err != nil {
 					return fmt.Errorf("cycle %d: %w", e.Revision, err)
 				}
+				e.Record = &record
 			}
 			out = append(out, e)
 			return nil
