@@ -97,17 +97,7 @@ func flattened(v []float64, n int) []float64 {
 
 // clipped bounds each value by its distance from the median of its phase.
 func clipped(y []float64, n int) []float64 {
-	middle := make([]float64, n)
-	one := make([]float64, 0, len(y)/n+1)
-	for phase := range middle {
-		one = one[:0]
-		for i := phase; i < len(y); i += n {
-			if !math.IsNaN(y[i]) {
-				one = append(one, y[i])
-			}
-		}
-		middle[phase] = median(one)
-	}
+	middle := phaseMedians(y, n)
 	miss, known := 0.0, 0.0
 	for i, v := range y {
 		if d := math.Abs(v - middle[i%n]); !math.IsNaN(d) {
@@ -122,6 +112,22 @@ func clipped(y []float64, n int) []float64 {
 		if !math.IsNaN(v) {
 			out[i] = m + max(-far, min(far, v-m))
 		}
+	}
+	return out
+}
+
+// phaseMedians are the medians of the known values of each phase of period n, gaps where none is known.
+func phaseMedians(y []float64, n int) []float64 {
+	out := make([]float64, n)
+	one := make([]float64, 0, len(y)/n+1)
+	for phase := range out {
+		one = one[:0]
+		for i := phase; i < len(y); i += n {
+			if !math.IsNaN(y[i]) {
+				one = append(one, y[i])
+			}
+		}
+		out[phase] = median(one)
 	}
 	return out
 }

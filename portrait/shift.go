@@ -108,17 +108,8 @@ func blocksOf(s series.Series, weekday [7]float64, perDay int) (blocks []float64
 			logs[i] = math.Log(y) - weekday[s.Time(i).Weekday()]
 		}
 	}
-	usual := make([]float64, perDay)
-	one := make([]float64, 0, len(logs)/perDay+1)
-	for phase := range usual {
-		one = one[:0]
-		for i := phase; i < len(logs); i += perDay {
-			if !math.IsNaN(logs[i]) {
-				one = append(one, logs[i])
-			}
-		}
-		usual[phase] = median(one)
-	}
+	usual := phaseMedians(logs, perDay)
+	one := make([]float64, 0, width)
 	for from := 0; from+width <= len(logs); from += width {
 		one = one[:0]
 		for i := from; i < from+width; i++ {
