@@ -16,6 +16,10 @@ const (
 	ImageAbsent  Image = "absent"
 )
 
+// keptStartUps is the number of newest start-ups whose quantiles are shown: a few days' worth for most services, and a new image soon
+// makes up all of them.
+const keptStartUps = 64
+
 // Starts are observed times to Ready of one kind.
 type Starts struct {
 	// Times are the newest ones, Count is the number of all.
@@ -33,6 +37,9 @@ type Start struct {
 
 // add takes observations in; a time that is not positive is none. The receiver's slice is not written to.
 func (s *Starts) add(times []time.Duration) {
+	if len(times) == 0 {
+		return
+	}
 	kept := slices.Clone(s.Times)
 	for _, d := range times {
 		if d > 0 {
@@ -57,6 +64,13 @@ func quantilesOf(times []time.Duration) (q [3]time.Duration) {
 	return q
 }
 
+// addStartUps takes observed times to Ready in, whatever is known of images.
+func (p *Portrait) addStartUps(times []time.Duration) {
+	all := Starts{p.StartUpTimes, p.StartUps, p.StartUp}
+	all.add(times)
+	p.StartUpTimes, p.StartUps, p.StartUp = all.Times, all.Count, all.Quantiles
+}
+
 // addStarts takes start-ups in that say whether the image was there; those that do not are left to [Batch].StartUps, which holds all.
 func (p *Portrait) addStarts(starts []Start) {
 	var present, absent []time.Duration
@@ -68,10 +82,6 @@ func (p *Portrait) addStarts(starts []Start) {
 			absent = append(absent, s.Took)
 		}
 	}
-	if len(present) > 0 {
-		p.Present.add(present)
-	}
-	if len(absent) > 0 {
-		p.Absent.add(absent)
-	}
+	p.Present.add(present)
+	p.Absent.add(absent)
 }

@@ -2,7 +2,6 @@ package portrait
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"github.com/springtide/springtide/internal/series"
@@ -68,26 +67,6 @@ func mean(v []float64) float64 {
 		}
 	}
 	return m
-}
-
-// keptStartUps is the number of newest start-ups whose quantiles are shown: a few days' worth for most services, and a new image soon
-// makes up all of them.
-const keptStartUps = 64
-
-// addStartUps takes observed times to Ready in; a time that is not positive is none.
-func (p *Portrait) addStartUps(times []time.Duration) {
-	if len(times) == 0 {
-		return
-	}
-	kept := slices.Clone(p.StartUpTimes)
-	for _, d := range times {
-		if d > 0 {
-			kept = append(kept, d)
-			p.StartUps++
-		}
-	}
-	p.StartUpTimes = kept[max(0, len(kept)-keptStartUps):]
-	p.StartUp = quantilesOf(p.StartUpTimes)
 }
 
 // needed is the number of samples before the first season counts: two days, or two weeks where a step is too long to show a day.
