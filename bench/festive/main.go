@@ -3,19 +3,16 @@
 package main
 
 import (
-	"compress/gzip"
 	_ "embed"
-	"encoding/csv"
 	"flag"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"sync"
 	"time"
 
+	"github.com/springtide/springtide/bench/trace"
 	"github.com/springtide/springtide/forecast/calendar"
 	"github.com/springtide/springtide/forecast/plain"
 	"github.com/springtide/springtide/forecast/score"
@@ -110,10 +107,11 @@ func main() {
 }
 
 func (o *one) run(folder string) error {
-	s, err := read(filepath.Join(folder, o.file))
+	s, err := trace.Read(filepath.Join(folder, o.file))
 	if err != nil {
 		return err
 	}
+	s = s.Align(time.Hour, series.Mean)
 	days, err := o.days(s, folder)
 	if err != nil {
 		return err
@@ -181,40 +179,4 @@ func forecastDay(s series.Series, days []plain.Holiday, at time.Time) (out [2]sc
 		out[v] = score.Forecast{History: past.Values, Period: 24, Actual: s.Values[k : k+24], Quantiles: in.Quantiles, Paths: plain.Ours(in)[0].Paths}
 	}
 	return out
-}
-
-// read reads a trace and brings it to hours.
-func read(path string) (series.Series, error) {
-	var s series.Series
-	f, err := os.Open(path)
-	if err != nil {
-		return s, err
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		return s, fmt.Errorf("%s: %w", path, err)
-	}
-	rows, err := csv.NewReader(z).ReadAll()
-	if err != nil {
-		return s, fmt.Errorf("%s: %w", path, err)
-	}
-	for i, r := range rows[1:] {
-		at, err := time.Parse(time.RFC3339, r[0])
-		v := math.NaN()
-		if err == nil && r[1] != "" {
-			v, err = strconv.ParseFloat(r[1], 64)
-		}
-		if err != nil {
-			return s, fmt.Errorf("%s:%d: %w", path, i+2, err)
-		}
-		switch i {
-		case 0:
-			s.Start = at
-		case 1:
-			s.Step = at.Sub(s.Start)
-		}
-		s.Values = append(s.Values, v)
-	}
-	return s.Align(time.Hour, series.Mean), nil
 }
