@@ -64,29 +64,6 @@ func calmly(t *testing.T, w *looptest.World, epoch int64, d time.Duration) *prom
 	return r
 }
 
-// liftsShown reads springtide_calendar_lift_ratio by service.
-func liftsShown(t *testing.T, r prometheus.Gatherer) map[string]float64 {
-	t.Helper()
-	families, err := r.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := map[string]float64{}
-	for _, f := range families {
-		if f.GetName() != "springtide_calendar_lift_ratio" {
-			continue
-		}
-		for _, m := range f.GetMetric() {
-			for _, l := range m.GetLabel() {
-				if l.GetName() == "service" {
-					out[l.GetValue()] = m.GetGauge().GetValue()
-				}
-			}
-		}
-	}
-	return out
-}
-
 // The days of a calendar are learned from all the history there is, lent to kin, lifted onto the tide, named, and remembered.
 func TestCalendarLiftsTides(t *testing.T) {
 	w := festiveWorld()
@@ -118,7 +95,7 @@ func TestCalendarLiftsTides(t *testing.T) {
 		}
 	}
 	// On the feast itself it shows: for those who name a calendar.
-	shown := liftsShown(t, calmly(t, w, 3, 13*time.Hour))
+	shown := gaugeBy(t, calmly(t, w, 3, 13*time.Hour), "springtide_calendar_lift_ratio", "service")
 	if len(shown) != 4 || !(math.Abs(shown["svc-001"]/2-1) <= 0.15) {
 		t.Errorf("the metric shows %v, want four services at 2", shown)
 	}

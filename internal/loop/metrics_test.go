@@ -78,8 +78,8 @@ springtide_cycles_total %d
 	}
 }
 
-// sourcesUp reads springtide_source_up.
-func sourcesUp(t *testing.T, r prometheus.Gatherer) map[string]float64 {
+// gaugeBy reads a gauge by one of its labels.
+func gaugeBy(t *testing.T, r prometheus.Gatherer, name, label string) map[string]float64 {
 	t.Helper()
 	families, err := r.Gather()
 	if err != nil {
@@ -87,11 +87,15 @@ func sourcesUp(t *testing.T, r prometheus.Gatherer) map[string]float64 {
 	}
 	out := map[string]float64{}
 	for _, f := range families {
-		if f.GetName() != "springtide_source_up" {
+		if f.GetName() != name {
 			continue
 		}
 		for _, m := range f.GetMetric() {
-			out[m.GetLabel()[0].GetValue()] = m.GetGauge().GetValue()
+			for _, l := range m.GetLabel() {
+				if l.GetName() == label {
+					out[l.GetValue()] = m.GetGauge().GetValue()
+				}
+			}
 		}
 	}
 	return out
@@ -101,13 +105,14 @@ func TestSourcesDownAreShown(t *testing.T) {
 	t.Parallel()
 	w, l, r := measured(smallWorld())
 	turn := func() { goOn(t, w, l, 1, time.Nanosecond) }
+	sources := func() map[string]float64 { return gaugeBy(t, r, "springtide_source_up", "source") }
 	turn()
-	if up := sourcesUp(t, r); up["cluster"] != 1 || up["history"] != 1 || up["store"] != 1 {
+	if up := sources(); up["cluster"] != 1 || up["history"] != 1 || up["store"] != 1 {
 		t.Errorf("all is well and shown as %v", up)
 	}
 	w.ObserveErr, w.HistoryErr, w.StoreErr = looptest.ErrDown, looptest.ErrDown, looptest.ErrDown
 	turn()
-	if up := sourcesUp(t, r); up["cluster"] != 0 {
+	if up := sources(); up["cluster"] != 0 {
 		t.Errorf("the cluster cannot be read and is shown as %v", up)
 	}
 	if n, _ := testutil.GatherAndCount(r, "springtide_service_replicas"); n == 0 {
@@ -115,7 +120,7 @@ func TestSourcesDownAreShown(t *testing.T) {
 	}
 	w.ObserveErr = nil
 	turn()
-	if up := sourcesUp(t, r); up["cluster"] != 1 || up["history"] != 0 || up["store"] != 0 {
+	if up := sources(); up["cluster"] != 1 || up["history"] != 0 || up["store"] != 0 {
 		t.Errorf("history and store are down and shown as %v", up)
 	}
 }
