@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/forecast/plain"
 	"github.com/springtide/springtide/internal/csvseries"
 )
@@ -118,7 +119,7 @@ func runForecast(cmd *cobra.Command, source *seriesSource, out string, horizon i
 
 // teachKin lets the series teach what they have in common, of very many every nth.
 func teachKin(source *seriesSource, far *progress) (*plain.Kin, error) {
-	stride := max(1, (source.total+plain.MostKin-1)/plain.MostKin)
+	stride := forecast.Stride(source.total, plain.MostKin)
 	var taught []plain.History
 	n := 0
 	for h, err := range source.each {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/forecast/model"
 	"github.com/springtide/springtide/internal/series"
 )
@@ -19,13 +20,8 @@ type stepKin struct {
 	early, final *model.Kin
 }
 
-const (
-	// heldDays is the number of last days by which kin are judged: enough for each block of horizons to be judged a hundred times, few
-	// enough for what was learned before to be fresh.
-	heldDays = 4
-	// leastKin is the number of series of one step that may speak for others, MostKin the number beyond which more teach little.
-	leastKin, MostKin = 8, 512
-)
+// MostKin is the number of series of one step beyond which more teach little.
+const MostKin = 512
 
 // Teach learns from histories what they have in common. each may call its function for many of them at once.
 func Teach(histories []History, each model.Each) *Kin {
@@ -39,10 +35,10 @@ func Teach(histories []History, each model.Each) *Kin {
 	k := &Kin{}
 	for _, step := range steps {
 		lessons := lessonsOf(histories, step)
-		if len(lessons) < leastKin {
+		if len(lessons) < forecast.LeastKin {
 			continue
 		}
-		if early, final := model.Teach(step, lessons, held(step), each); final != nil {
+		if early, final := model.Teach(step, lessons, forecast.Held(step), each); final != nil {
 			k.steps = append(k.steps, stepKin{step, early, final})
 		}
 	}
@@ -51,29 +47,18 @@ func Teach(histories []History, each model.Each) *Kin {
 
 // lessonsOf are the histories of a step as the methods see them; of very many every nth.
 func lessonsOf(histories []History, step time.Duration) []model.Lesson {
-	n := 0
+	var all []*History
 	for i := range histories {
 		if histories[i].Step == step {
-			n++
+			all = append(all, &histories[i])
 		}
 	}
-	stride := (n + MostKin - 1) / MostKin
 	var out []model.Lesson
-	n = 0
-	for i := range histories {
-		h := &histories[i]
-		if h.Step != step {
-			continue
-		}
-		if n++; (n-1)%stride == 0 {
-			out = append(out, model.Lesson{First: series.GridIndex(h.Start, step), Values: loadOf(h).Values})
-		}
+	for i := 0; i < len(all); i += forecast.Stride(len(all), MostKin) {
+		out = append(out, model.Lesson{First: series.GridIndex(all[i].Start, step), Values: loadOf(all[i]).Values})
 	}
 	return out
 }
-
-// held is the number of steps in heldDays.
-func held(step time.Duration) int { return max(1, int(heldDays*day/step)) }
 
 // of is what was taught at a step, nil where nothing was.
 func (k *Kin) of(step time.Duration) *stepKin {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/internal/series"
 )
 
@@ -49,7 +50,7 @@ func TestKinTaughtBefore(t *testing.T) {
 	if d := cmp.Diff(together, Ours(named)); d != "" {
 		t.Errorf("naming the seasons of the step changed the answer:\n%s", d)
 	}
-	if k := Teach(all[:leastKin-1], inOrder); k.of(time.Hour) != nil {
+	if k := Teach(all[:forecast.LeastKin-1], inOrder); k.of(time.Hour) != nil {
 		t.Error("a few series taught")
 	}
 }

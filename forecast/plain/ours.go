@@ -41,7 +41,7 @@ func project(h History, in *Input) Forecast {
 	if c := in.Options.cycle(h.Step); len(in.Options.Seasons) > 0 && c != model.CycleOf(h.Step) {
 		po.Cycle = c
 	} else if k := in.Kin.of(h.Step); k != nil { // kin have the seasons of their step
-		po.Kin, po.KinUntil = k.early, h.End().Add(-time.Duration(held(h.Step))*h.Step)
+		po.Kin, po.KinUntil = k.early, h.End().Add(-time.Duration(forecast.Held(h.Step))*h.Step)
 		fo.Kin = k.final
 	}
 	p := portrait.Fold(portrait.Portrait{Version: portrait.Version, Service: fleet.ServiceID(h.ID)}, portrait.Batch{Load: loadOf(&h)}, po)

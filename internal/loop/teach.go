@@ -6,18 +6,19 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/forecast/model"
 	"github.com/springtide/springtide/internal/series"
 )
 
 const (
 	// teachEvery is the time between two lessons of kin: what many services have in common changes slowly.
-	teachEvery = 24 * time.Hour
+	teachEvery = day
 	// mostTaught is the number of services that kin are learned from, every nth of more: a lesson takes about a seventh of a second of one
 	// processor, and the cycle waits for all of them.
-	mostTaught, leastTaught = 48, 8
-	// heldDays is the number of last days by which kin are judged, taughtDays the history that a lesson must have.
-	heldDays, taughtDays = 4, 10
+	mostTaught = 48
+	// leastLesson is the history that a service must have to teach.
+	leastLesson = 10 * day
 )
 
 // taught is what services have in common, learned from what was known at a time. It is not stored: after a restart it is learned anew.
@@ -38,20 +39,19 @@ func (l *Loop) teach(now time.Time) {
 		if step == 0 {
 			step = p.Step
 		}
-		if p.Step > 0 && p.Step == step && time.Duration(len(p.Recent.Values))*p.Step >= taughtDays*24*time.Hour {
+		if p.Step > 0 && p.Step == step && time.Duration(len(p.Recent.Values))*p.Step >= leastLesson {
 			ids = append(ids, id)
 		}
 	}
-	if len(ids) < leastTaught {
+	if len(ids) < forecast.LeastKin {
 		return
 	}
-	stride := (len(ids) + mostTaught - 1) / mostTaught
 	var lessons []model.Lesson
-	for i := 0; i < len(ids); i += stride {
+	for i := 0; i < len(ids); i += forecast.Stride(len(ids), mostTaught) {
 		r := l.portraits[ids[i]].Recent
 		lessons = append(lessons, model.Lesson{First: series.GridIndex(r.Start, r.Step), Values: r.Values})
 	}
-	_, kin := model.Teach(step, lessons, int(heldDays*24*time.Hour/step), each)
+	_, kin := model.Teach(step, lessons, forecast.Held(step), each)
 	l.kinTaught = taught{kin, now}
 	speak := 0
 	if kin != nil {
