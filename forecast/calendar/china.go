@@ -21,7 +21,7 @@ type arrangement struct {
 	work bool
 }
 
-// names of holidays by those of the table.
+// chinaNames are our names of holidays by those of the table.
 var chinaNames = map[string]string{
 	"New Year's Day": newYear, "Spring Festival": spring, "Tomb-sweeping Day": qingming, "Labour Day": labour,
 	"Dragon Boat Festival": dragon, "Mid-autumn Festival": midAutumn, "National Day": national,
@@ -59,8 +59,8 @@ func chinaDays(year int, zone *time.Location) []Day {
 	}
 	off := chinaOff(year, named, zone)
 	out = append(out, off...)
-	if eve, ok := named[spring]; ok && !slices.ContainsFunc(off, func(d Day) bool { return d.Name == spring && d.Offset == -1 }) {
-		add(spring, Feast, -1, eve) // New Year's Eve is kept whether it is a day off or not
+	if first, ok := named[spring]; ok && !slices.ContainsFunc(off, func(d Day) bool { return d.Name == spring && d.Offset == -1 }) {
+		add(spring, Feast, -1, first) // New Year's Eve is kept whether it is a day off or not
 	}
 	add("6.18", Sale, 0, fixedOn(618))
 	add("11.11", Sale, 0, fixedOn(1111))

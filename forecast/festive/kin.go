@@ -30,12 +30,12 @@ func Pool(all []Effects) *Kin {
 			}
 		}
 	}
-	members := 0.0
 	for _, kind := range slices.Concat([]calendar.Kind{eve, after, bridge}, calendar.Kinds()) {
 		if b := poolKind(all, k.slots, kind); b != nil {
 			k.kinds[kind] = b
 		}
 	}
+	members := 0.0
 	for i := range all {
 		if all[i].Slots == k.slots && k.slots > 0 {
 			k.noise, members = k.noise+all[i].Noise, members+1
@@ -71,9 +71,9 @@ func poolKind(all []Effects, slots int, kind calendar.Kind) *belief {
 	if len(voices) < leastKin {
 		return nil
 	}
-	out := &belief{agreed: 2*agreed > len(voices)}
+	out := &belief{match: own, agreed: 2*agreed > len(voices)}
 	for _, m := range matches {
-		if votes[m] > votes[out.match] || m == own {
+		if votes[m] > votes[out.match] {
 			out.match = m
 		}
 	}

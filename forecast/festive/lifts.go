@@ -18,7 +18,8 @@ type Lifts struct {
 	days  []lifted
 }
 
-// lifted is one day's lift.
+// lifted is one day's lift: its logarithm by slot, and how unsure that is on either side, in standard deviations. kin says that its kind was
+// seen by kin alone.
 type lifted struct {
 	name         string
 	from, to     time.Time
@@ -96,10 +97,10 @@ func (l *Lifts) Apply(start time.Time, step time.Duration, quantiles []float64, 
 		if d == nil {
 			continue
 		}
-		middle := math.Log(middle(quantiles, paths, j) + l.shift)
+		centre := math.Log(middle(quantiles, paths, j) + l.shift)
 		for i, q := range quantiles {
-			x := math.Log(paths[i][j]+l.shift) - middle
-			if math.IsInf(middle, -1) || math.IsInf(x, -1) {
+			x := math.Log(paths[i][j]+l.shift) - centre
+			if math.IsInf(centre, -1) || math.IsInf(x, -1) {
 				// There is no ratio to nothing: nothing stays nothing.
 				paths[i][j] *= math.Exp(log)
 				continue
@@ -109,7 +110,7 @@ func (l *Lifts) Apply(start time.Time, step time.Duration, quantiles []float64, 
 			if q < 0.5 {
 				wide = -math.Hypot(x, z*d.below)
 			}
-			paths[i][j] = min(max(0, math.Exp(middle+log+wide)-l.shift), math.MaxFloat64)
+			paths[i][j] = min(max(0, math.Exp(centre+log+wide)-l.shift), math.MaxFloat64)
 		}
 	}
 }
@@ -156,12 +157,6 @@ func (l *Lifts) Lift(t forecast.Tide) forecast.Tide {
 	}
 	l.Apply(t.Start, t.Step, t.Quantiles, t.Paths)
 	return t
-}
-
-// Factor is what the load at a time is multiplied by; 1 on ordinary days.
-func (l *Lifts) Factor(t time.Time) float64 {
-	_, log := l.day(t)
-	return math.Exp(log)
 }
 
 // title names a day as operators do: its name, which day of the feast it is, or that it lies beside one.

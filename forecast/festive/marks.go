@@ -22,6 +22,8 @@ func dayNumber(t time.Time) int {
 
 func weekday(number int) int { return ((number+4)%7 + 7) % 7 } // day 0 was a Thursday
 
+func weekend(number int) bool { return weekday(number) == sunday || weekday(number) == saturday }
+
 // mark gives each date its day: that which says most of it, or the neighbour of one. Numbers are those of the dates.
 func mark(days []calendar.Day) map[int]calendar.Day {
 	marks := map[int]calendar.Day{}
@@ -35,8 +37,7 @@ func mark(days []calendar.Day) map[int]calendar.Day {
 	free := func(n int) (holiday, off bool) {
 		d, ok := marks[n]
 		holiday = ok && (d.Kind == calendar.Holiday || d.Kind == calendar.Own)
-		weekend := weekday(n) == 0 || weekday(n) == 6
-		return holiday, holiday || weekend && !ok
+		return holiday, holiday || weekend(n) && !ok
 	}
 	beside := map[int]calendar.Day{}
 	for _, d := range sorted {
@@ -55,7 +56,7 @@ func mark(days []calendar.Day) map[int]calendar.Day {
 			kind := side.kind
 			h1, off1 := free(at - 1)
 			h2, off2 := free(at + 1)
-			if w := weekday(at); w != 0 && w != 6 && off1 && off2 && (h1 || h2) {
+			if !weekend(at) && off1 && off2 && (h1 || h2) {
 				kind = bridge
 			}
 			// A day between two holidays is the eve of the second: the later one overwrites.

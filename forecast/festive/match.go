@@ -83,6 +83,7 @@ func (e *Effects) believe(kind calendar.Kind) (b belief, ok bool) {
 	if len(seen) == 0 {
 		return b, false
 	}
+	b.match = own
 	least := math.Inf(1)
 	for _, m := range matches {
 		cost := e.cost(seen, m, kind)
@@ -166,8 +167,9 @@ func (b *belief) weigh(noise float64) {
 	b.sides(names, b.within/years)
 }
 
-// sides splits the variance of a new name about the mean, each side counted as if the other were its mirror.
-func (b *belief) sides(names, error float64) {
+// sides splits the variance of a new name about the mean, each side counted as if the other were its mirror. blur is the variance that the
+// means of names have from the years of each.
+func (b *belief) sides(names, blur float64) {
 	for i := range b.names {
 		for s, x := range b.names[i].mean {
 			d := x - b.mean[s]
@@ -178,7 +180,7 @@ func (b *belief) sides(names, error float64) {
 			}
 		}
 	}
-	b.below, b.above = max(0, b.below-error), max(0, b.above-error)
+	b.below, b.above = max(0, b.below-blur), max(0, b.above-blur)
 }
 
 // expected is what a day will do: its effect seen from the kind's match, and the variances in a slot on either side of it, beyond that of
@@ -207,8 +209,8 @@ func (b *belief) expect(k key, noise float64, prior *kinName) (x expected, ok bo
 	}
 	n := &b.names[i]
 	trust := 0.0
-	if error := b.within / n.n; apart > 0 {
-		trust = apart / (apart + error)
+	if apart > 0 {
+		trust = apart / (apart + b.within/n.n)
 	}
 	log := make([]float64, len(mean))
 	for s := range log {

@@ -181,10 +181,11 @@ func fill(x []float64, with float64) {
 
 // week is the newest ordinary week, nil where no ordinary day is known. A weekday that is not known gets the mean of the others.
 func (t *table) week() []float64 {
+	var usual [7][]float64
 	var all [][]float64
-	for w := range 7 {
-		if u := t.usual(len(t.rows), w); u != nil {
-			all = append(all, u)
+	for w := range usual {
+		if usual[w] = t.usual(len(t.rows), w); usual[w] != nil {
+			all = append(all, usual[w])
 		}
 	}
 	if len(all) == 0 {
@@ -199,9 +200,9 @@ func (t *table) week() []float64 {
 	}
 	fill(rest, mean/n)
 	var out []float64
-	for w := range 7 {
+	for w := range usual {
 		day := slices.Clone(rest)
-		for s, x := range t.usual(len(t.rows), w) {
+		for s, x := range usual[w] {
 			if !math.IsNaN(x) {
 				day[s] = x
 			}
