@@ -117,7 +117,7 @@ func (r *Record) judge(index int64, step time.Duration, y float64, l *model.Lear
 		if n < len(h.Said) && h.Said[n].For == index {
 			said, load := h.Said[n], dayMean(l, step)
 			if !math.IsNaN(y) && load > 0 {
-				h.learn(math.Abs(y-said.Middle)/load, math.Abs(y-said.Last)/load, y <= said.Upper, perDay(step))
+				h.learn(math.Abs(y-said.Middle)/load, math.Abs(y-said.Last)/load, y <= said.Upper, turnsPerDay(step))
 				judged = true
 			}
 			n++
@@ -138,13 +138,13 @@ func dayMean(l *model.Learner, step time.Duration) float64 {
 	return sum / n
 }
 
-// perDay is the number of turns a day to put a forecast on record.
-func perDay(step time.Duration) float64 {
+// turnsPerDay is how often a day it is the turn of a forecast to be put on record.
+func turnsPerDay(step time.Duration) float64 {
 	return float64(day) / float64(time.Duration(sayEach(step))*step)
 }
 
-// learn takes one miss in, and that of the last value.
-func (h *Horizon) learn(miss, last float64, covered bool, perDay float64) {
+// learn takes one miss in, and that of the last value; turns is how many forecasts a day are put on record.
+func (h *Horizon) learn(miss, last float64, covered bool, turns float64) {
 	held, far, beaten, most := 0.0, 0.0, 0.0, float64(mostMiss)
 	if covered {
 		held = 1
@@ -161,13 +161,13 @@ func (h *Horizon) learn(miss, last float64, covered bool, perDay float64) {
 	miss, last = min(miss, most), min(last, most)
 	h.Judged++
 	n, l := float64(h.Judged), &h.Lately
-	h.Miss += (miss - h.Miss) / min(n, lastingDays*perDay)
-	h.Covered += (held - h.Covered) / min(n, lastingDays*perDay)
+	h.Miss += (miss - h.Miss) / min(n, lastingDays*turns)
+	h.Covered += (held - h.Covered) / min(n, lastingDays*turns)
 	l.Odd += (far - l.Odd) / min(n, lately)
 	l.Miss += (miss - l.Miss) / min(n, lately)
 	l.Last += (last - l.Last) / min(n, lately)
 	l.Beaten += (beaten - l.Beaten) / min(n, lately)
-	l.Covered += (held - l.Covered) / min(n, coveredDays*perDay)
+	l.Covered += (held - l.Covered) / min(n, coveredDays*turns)
 }
 
 // say puts on record what is forecast now, index being that of the newest step, where it is the turn of that step.

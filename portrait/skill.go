@@ -23,6 +23,9 @@ const (
 	doubtAfter = week + day
 	// regainAfter is how long nothing may speak against forecasts that come back: a night alone is no proof.
 	regainAfter = 12 * time.Hour
+	// longestDoubt is the longest horizon by which skill is lost: sizing goes by the next minutes, and a holiday that nobody told of makes a
+	// day of forecasts a day ahead wrong without making those wrong.
+	longestDoubt = time.Hour
 )
 
 // bars are what the newest forecasts must not be over: the share of odd ones; how many times as far off as the last value they are, and the
@@ -60,10 +63,6 @@ func (s Skill) next(at time.Time, horizons []Horizon) Skill {
 	}
 	return s
 }
-
-// longestDoubt is the longest horizon by which skill is lost: sizing goes by the next minutes, and a holiday that nobody told of makes a day
-// of forecasts a day ahead wrong without making those wrong.
-const longestDoubt = time.Hour
 
 // over reports whether the newest forecasts are over one of the bars.
 func (h *Horizon) over(b *bars) bool {
