@@ -50,11 +50,8 @@ type CapacityPoolSpec struct {
 	// +kubebuilder:default=Observe
 	Mode string `json:"mode,omitempty"`
 	// NodeSelector picks the pool's machines; a machine picked by two pools belongs to neither, and both say so.
-	// +kubebuilder:validation:XValidation:rule="!has(self.matchLabels) || self.matchLabels.size() <= 32",message="at most 32 matchLabels: use fewer, or one label that stands for them"
-	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.size() <= 16",message="at most 16 matchExpressions: use fewer, or one label that stands for them"
-	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn', 'Exists', 'DoesNotExist'] && (e.operator in ['In', 'NotIn']) == (has(e.values) && e.values.size() > 0))",message="each matchExpression needs operator In or NotIn with values, or Exists or DoesNotExist without"
 	// +kubebuilder:validation:XValidation:rule="(has(self.matchLabels) && self.matchLabels.size() > 0) || (has(self.matchExpressions) && self.matchExpressions.size() > 0)",message="must name at least one label or expression: an empty selector would take every machine"
-	NodeSelector metav1.LabelSelector `json:"nodeSelector"`
+	NodeSelector Selector `json:"nodeSelector"`
 	// LendableUnit is Node or Socket.
 	// +kubebuilder:validation:Enum=Node;Socket
 	// +kubebuilder:default=Node

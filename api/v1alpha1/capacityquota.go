@@ -47,10 +47,7 @@ type CapacityQuotaSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="must be an object's name: lower-case letters, digits, '-' and '.', with a letter or digit at both ends"
 	Parent string `json:"parent,omitempty"`
 	// NamespaceSelector picks the tenant's namespaces.
-	// +kubebuilder:validation:XValidation:rule="!has(self.matchLabels) || self.matchLabels.size() <= 32",message="at most 32 matchLabels: use fewer, or one label that stands for them"
-	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.size() <= 16",message="at most 16 matchExpressions: use fewer, or one label that stands for them"
-	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn', 'Exists', 'DoesNotExist'] && (e.operator in ['In', 'NotIn']) == (has(e.values) && e.values.size() > 0))",message="each matchExpression needs operator In or NotIn with values, or Exists or DoesNotExist without"
-	NamespaceSelector metav1.LabelSelector `json:"namespaceSelector"`
+	NamespaceSelector Selector `json:"namespaceSelector"`
 	// Guarantee is what the tenant always gets back.
 	Guarantee ResourceAmounts `json:"guarantee"`
 	// LendingLimit is how much of the guarantee others may use; absent = no limit.

@@ -47,9 +47,9 @@ type ElasticServiceList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.windows) || self.windows.all(w, !has(w.minReplicas) || w.minReplicas <= self.replicas.max)",message="a window's minReplicas above replicas.max can never be reached: raise replicas.max or lower the window",fieldPath=".windows"
 // +kubebuilder:validation:XValidation:rule="!has(self.windows) || self.windows.all(w, !has(w.maxReplicas) || w.maxReplicas >= self.replicas.min)",message="a window's maxReplicas below replicas.min would never hold: lower replicas.min or raise the window",fieldPath=".windows"
 type ElasticServiceSpec struct {
-	// TargetRef is the workload to scale: anything of this namespace with a scale subresource.
+	// TargetRef is the workload to scale: a Deployment or a StatefulSet of this namespace.
 	// +kubebuilder:validation:XValidation:rule="!(self.kind in ['HorizontalPodAutoscaler', 'ScaledObject'])",message="name the workload itself, not its autoscaler: an HPA that you keep is found by itself under actuation HPAFloor",fieldPath=".kind"
-	// +kubebuilder:validation:XValidation:rule="!(self.kind in ['DaemonSet', 'Job', 'CronJob', 'Pod'])",message="this kind has no scale subresource: name a Deployment, StatefulSet or another kind that has one (batch work is an ElasticJob)",fieldPath=".kind"
+	// +kubebuilder:validation:XValidation:rule="!(self.kind in ['DaemonSet', 'Job', 'CronJob', 'Pod'])",message="this kind has no scale subresource: name a Deployment or a StatefulSet (batch work is an ElasticJob)",fieldPath=".kind"
 	TargetRef TargetRef `json:"targetRef"`
 	// Mode is how far Springtide may go: Observe records, Recommend tells, Auto acts.
 	// +kubebuilder:validation:Enum=Observe;Recommend;Auto

@@ -53,7 +53,7 @@ func explainNode(ctx context.Context, o *cliOptions, c *clients, arg string) (*e
 func homesOf(node *corev1.Node, all []v1alpha1.CapacityPool) []string {
 	var out []string
 	for i := range all {
-		s, err := metav1.LabelSelectorAsSelector(&all[i].Spec.NodeSelector)
+		s, err := metav1.LabelSelectorAsSelector(all[i].Spec.NodeSelector.LabelSelector())
 		if err == nil && s.Matches(labels.Set(node.Labels)) {
 			out = append(out, all[i].Name)
 		}

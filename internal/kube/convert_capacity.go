@@ -2,7 +2,6 @@ package kube
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -43,7 +42,10 @@ func newPoolFacts(a *v1alpha1.CapacityPool) poolFacts {
 		Ledger:  newLedgerFacts(&a.Status.Disruptions),
 		Version: a.ResourceVersion,
 	}}
-	f.selector, f.problem = selectorOf("spec.nodeSelector", &s.NodeSelector)
+	f.selector = selectorOf(&s.NodeSelector)
+	if ps := validate.CapacityPool(a); len(ps) > 0 {
+		f.problem = invalid(ps)
+	}
 	return f
 }
 
@@ -71,13 +73,13 @@ func ledgerStatus(l *fleet.Ledger) v1alpha1.DisruptionLedger {
 	return d
 }
 
-// selectorOf reads a label selector. One that cannot be read picks nothing.
-func selectorOf(field string, s *metav1.LabelSelector) (labels.Selector, string) {
-	sel, err := metav1.LabelSelectorAsSelector(s)
+// selectorOf reads a label selector. One that cannot be read, which package validate words, picks nothing.
+func selectorOf(s *v1alpha1.Selector) labels.Selector {
+	sel, err := metav1.LabelSelectorAsSelector(s.LabelSelector())
 	if err != nil {
-		return labels.Nothing(), fmt.Sprintf("InvalidSpec: %s: %v", field, err)
+		return labels.Nothing()
 	}
-	return sel, ""
+	return sel
 }
 
 // tenantFacts is a CapacityQuota.
@@ -100,7 +102,7 @@ func newTenantFacts(a *v1alpha1.CapacityQuota) tenantFacts {
 	if b := s.Burst; b != nil {
 		f.tenant.Burst = fleet.Burst{Percent: int(b.Percent), Duration: time.Duration(b.DurationSeconds) * time.Second}
 	}
-	f.selector, f.problem = selectorOf("spec.namespaceSelector", &s.NamespaceSelector)
+	f.selector = selectorOf(&s.NamespaceSelector)
 	if ps := validate.CapacityQuota(a); len(ps) > 0 {
 		f.problem = invalid(ps)
 		return f

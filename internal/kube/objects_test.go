@@ -9,7 +9,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/springtide/springtide/api/v1alpha1"
 )
@@ -27,7 +26,7 @@ func node(name string, labels map[string]string) *corev1.Node {
 func pool(name, class string, selector map[string]string) *v1alpha1.CapacityPool {
 	p := &v1alpha1.CapacityPool{ObjectMeta: objectMeta("CapacityPool", "", name)}
 	p.Spec.Class, p.Spec.Mode = class, "Auto"
-	p.Spec.NodeSelector = metav1.LabelSelector{MatchLabels: selector}
+	p.Spec.NodeSelector = v1alpha1.Selector{MatchLabels: selector}
 	return p
 }
 

@@ -300,7 +300,7 @@ func TestPlaneReport(t *testing.T) {
 	svc := p.app(t, id, 2, "Scale")
 	p.create(t, gvrPools, pool("p-"+id, "Online", map[string]string{"none": id}))
 	q := &v1alpha1.CapacityQuota{ObjectMeta: metav1.ObjectMeta{Name: "q-" + id}}
-	q.Spec.NamespaceSelector = metav1.LabelSelector{MatchLabels: map[string]string{"none": id}}
+	q.Spec.NamespaceSelector = v1alpha1.Selector{MatchLabels: map[string]string{"none": id}}
 	p.create(t, gvrQuotas, q)
 	j := elasticJob(id)
 	j.Namespace = "default"

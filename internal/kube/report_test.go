@@ -429,7 +429,7 @@ func TestReportFestival(t *testing.T) {
 
 func TestReportTenant(t *testing.T) {
 	q := &v1alpha1.CapacityQuota{ObjectMeta: objectMeta("CapacityQuota", "", "shop")}
-	q.Spec.NamespaceSelector = metav1.LabelSelector{MatchLabels: map[string]string{"team": "shop"}}
+	q.Spec.NamespaceSelector = v1alpha1.Selector{MatchLabels: map[string]string{"team": "shop"}}
 	ns := namespaceOf("shop", map[string]string{"team": "shop"})
 	r := newReported(t, append(shop(), q, ns)...)
 	r.cycle(t, nil)

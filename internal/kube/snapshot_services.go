@@ -125,8 +125,6 @@ func blockedBy(s *fleet.Service, f *serviceFacts, first fleet.ServiceID, hpas, s
 		return f.problem
 	case first != "":
 		return fmt.Sprintf("Conflicted: %s %s is the target of the older ElasticService %s: delete one of the two", f.key.kind, s.Target, first)
-	case f.key.kind != kindDeployment && f.key.kind != kindStatefulSet:
-		return fmt.Sprintf("UnsupportedTarget: targets of kind %s cannot be scaled yet: name a Deployment or a StatefulSet", f.key.kind)
 	case !s.TargetFound:
 		return fmt.Sprintf("TargetNotFound: there is no %s %s: create it, or correct spec.targetRef", f.key.kind, s.Target)
 	case len(scaledObjects) > 0:

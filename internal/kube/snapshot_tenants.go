@@ -7,6 +7,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/validate"
 )
 
 func agentLease(node string) string { return v1alpha1.AgentLeasePrefix + node }
@@ -24,9 +25,13 @@ func (a *assembly) addTenants() {
 			a.notes.tenants[t.ID] = f.facts.problem
 		}
 	}
+	circles := validate.ParentCircles(apiTenants(all))
 	for i := range a.s.Tenants {
-		if problem := parentProblem(a.s.Tenants, index, i); problem != "" {
-			a.noteTenant(a.s.Tenants[i].ID, problem)
+		id := a.s.Tenants[i].ID
+		if p, ok := circles[string(id)]; ok {
+			a.noteTenant(id, "ParentCycle: "+p.String())
+		} else if problem := parentProblem(a.s.Tenants, index, i); problem != "" {
+			a.noteTenant(id, problem)
 		}
 	}
 	a.shareNamespaces(all)
@@ -66,12 +71,21 @@ func (a *assembly) noteTenant(id fleet.TenantID, text string) {
 	}
 }
 
-// parentProblem says what is wrong with a tenant's line of parents; empty when it ends in a root.
+func apiTenants(all []*ownTenant) []*v1alpha1.CapacityQuota {
+	out := make([]*v1alpha1.CapacityQuota, len(all))
+	for i, f := range all {
+		out[i] = f.api
+	}
+	return out
+}
+
+// parentProblem says what is wrong with a tenant's line of parents, other than that the tenant is in a circle itself; empty when it ends in
+// a root.
 func parentProblem(ts []fleet.Tenant, index map[fleet.TenantID]int, i int) string {
 	seen := map[fleet.TenantID]bool{}
 	for t := &ts[i]; t.Parent != ""; {
 		if seen[t.ID] {
-			return fmt.Sprintf("ParentCycle: the parents of CapacityQuota %s lead back to %s: correct spec.parent of one of them", ts[i].ID, t.ID)
+			return fmt.Sprintf("ParentCycle: the parents of CapacityQuota %s lead into a circle of CapacityQuota %s: correct spec.parent there", ts[i].ID, t.ID)
 		}
 		seen[t.ID] = true
 		up, ok := index[t.Parent]

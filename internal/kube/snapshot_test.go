@@ -139,7 +139,7 @@ func TestServiceBlocked(t *testing.T) {
 		{"a ScaledObject", []metav1.Object{service("cart"), deployment("cart", 3), scaled}, "shop/cart", "ScaledObjectFound: ScaledObject by-queue"},
 		{"a window that cannot be", []metav1.Object{cron, deployment("cart", 3)}, "shop/cart", "InvalidSpec: spec.windows[0].start: "},
 		{"a day that cannot be", []metav1.Object{feast, deployment("cart", 3)}, "shop/cart", "InvalidSpec: spec.calendar.days[0].date: "},
-		{"a kind without replicas", []metav1.Object{daemon}, "shop/cart", "UnsupportedTarget: "},
+		{"a kind without replicas", []metav1.Object{daemon}, "shop/cart", "InvalidSpec: spec.targetRef: no adapter scales a DaemonSet of apps/v1: name a Deployment or a StatefulSet"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := newWorld(t, c.objects...).snapshot(t).Service(c.id).Blocked
@@ -375,17 +375,19 @@ func TestJobs(t *testing.T) {
 func TestTenants(t *testing.T) {
 	quota := func(name, parent string, selector map[string]string) *v1alpha1.CapacityQuota {
 		q := &v1alpha1.CapacityQuota{ObjectMeta: objectMeta("CapacityQuota", "", name)}
-		q.Spec.Parent, q.Spec.NamespaceSelector = parent, metav1.LabelSelector{MatchLabels: selector}
+		q.Spec.Parent, q.Spec.NamespaceSelector = parent, v1alpha1.Selector{MatchLabels: selector}
 		return q
 	}
 	w := newWorld(t,
 		quota("root", "", map[string]string{"x": "none"}), quota("shop", "root", map[string]string{"team": "shop"}),
-		quota("a", "b", map[string]string{"x": "a"}), quota("b", "a", map[string]string{"x": "b"}),
-		quota("lost", "nowhere", map[string]string{"x": "c"}), quota("greedy", "", map[string]string{"env": "prod"}),
+		quota("below", "a", map[string]string{"x": "below"}), quota("a", "b", map[string]string{"x": "a"}), quota("b", "a", map[string]string{"x": "b"}),
+		quota("lost", "nowhere", map[string]string{"x": "c"}), quota("garbled", "", map[string]string{"x": "c d"}), quota("greedy", "", map[string]string{"env": "prod"}),
 		namespaceOf("shop", map[string]string{"team": "shop"}), namespaceOf("shop-prod", map[string]string{"team": "shop", "env": "prod"}))
 	s := w.snapshot(t)
 	for id, want := range map[fleet.TenantID]string{
-		"root": "", "a": "ParentCycle: ", "b": "ParentCycle: ", "lost": "ParentNotFound: ",
+		"root": "", "a": "ParentCycle: spec.parent: the parents form a circle (a -> b -> a): leave parent out of one of them", "b": "ParentCycle: ",
+		"below":   "ParentCycle: ",
+		"garbled": `InvalidSpec: spec.namespaceSelector.matchLabels[x]: "c d" is no label's value`, "lost": "ParentNotFound: ",
 		"shop":   "NamespaceContested: namespace shop-prod is chosen by CapacityQuota greedy too",
 		"greedy": "NamespaceContested: namespace shop-prod is chosen by CapacityQuota shop too",
 	} {

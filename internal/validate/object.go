@@ -2,6 +2,8 @@ package validate
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 	_ "time/tzdata" // zones are judged by the same data on every machine
 
@@ -13,10 +15,14 @@ import (
 // DefaultNamespaceLabel names the namespace in series, unless the source says otherwise.
 const DefaultNamespaceLabel = "namespace"
 
-// ElasticService judges the windows, the queries and the calendar of one service. namespaceLabel is the label that names the namespace in the metrics
+// ElasticService judges the kind of the target, the windows, the queries and the calendar of one service. namespaceLabel is the label that names the namespace in the metrics
 // source.
 func ElasticService(s *v1alpha1.ElasticService, namespaceLabel string) []Problem {
 	var out []Problem
+	if ref := s.Spec.TargetRef; !strings.HasPrefix(ref.APIVersion, "apps/") || !slices.Contains([]string{"Deployment", "StatefulSet"}, ref.Kind) {
+		out = append(out, Problem{"spec.targetRef",
+			fmt.Sprintf("no adapter scales a %s of %s: name a Deployment or a StatefulSet of apps/v1", ref.Kind, ref.APIVersion)})
+	}
 	for i, m := range s.Spec.Metrics {
 		if m.Query == "" {
 			continue
@@ -58,9 +64,14 @@ func Date(text string) (year int, month time.Month, day int, err error) {
 	return year, at.Month(), at.Day(), nil
 }
 
-// CapacityQuota judges the slices of one tenant.
+// CapacityPool judges the node selector of one pool.
+func CapacityPool(p *v1alpha1.CapacityPool) []Problem {
+	return selector("spec.nodeSelector", &p.Spec.NodeSelector)
+}
+
+// CapacityQuota judges the namespace selector and the slices of one tenant.
 func CapacityQuota(q *v1alpha1.CapacityQuota) []Problem {
-	var out []Problem
+	out := selector("spec.namespaceSelector", &q.Spec.NamespaceSelector)
 	for i, s := range q.Spec.Slices {
 		out = append(out, window(fmt.Sprintf("spec.slices[%d]", i), s.Start, s.TimeZone)...)
 	}

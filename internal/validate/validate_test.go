@@ -68,6 +68,7 @@ func TestSentence(t *testing.T) {
 		t.Errorf("no problem gives %q", got)
 	}
 	s := &v1alpha1.ElasticService{}
+	s.Spec.TargetRef = v1alpha1.TargetRef{APIVersion: "apps/v1", Kind: "Deployment", Name: "cart"}
 	s.Namespace = "shop"
 	s.Spec.Windows = []v1alpha1.Window{{Start: "@daily", TimeZone: "Local"}}
 	got := Sentence(ElasticService(s, DefaultNamespaceLabel))
@@ -81,6 +82,7 @@ func TestSentence(t *testing.T) {
 // TestQueriesAreConfinedByTheSourcesLabel: which label names the namespace is a fact of the source.
 func TestQueriesAreConfinedByTheSourcesLabel(t *testing.T) {
 	s := &v1alpha1.ElasticService{}
+	s.Spec.TargetRef = v1alpha1.TargetRef{APIVersion: "apps/v1", Kind: "Deployment", Name: "cart"}
 	s.Namespace = "shop"
 	s.Spec.Metrics = []v1alpha1.Metric{{Query: `sum(queue{exported_namespace="bank"})`}}
 	if got := ElasticService(s, "namespace"); len(got) != 0 {

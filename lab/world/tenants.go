@@ -74,7 +74,7 @@ func tenantQuota(name, parent string, guarantee fleet.Resources) *v1alpha1.Capac
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: v1alpha1.CapacityQuotaSpec{
 			Parent:            parent,
-			NamespaceSelector: metav1.LabelSelector{MatchLabels: map[string]string{labelTenant: name}},
+			NamespaceSelector: v1alpha1.Selector{MatchLabels: map[string]string{labelTenant: name}},
 			Guarantee: v1alpha1.ResourceAmounts{
 				CPU:    *resource.NewMilliQuantity(int64(guarantee.CPU), resource.DecimalSI),
 				Memory: *resource.NewQuantity(int64(guarantee.Memory), resource.BinarySI),

@@ -206,6 +206,11 @@ func (j *judge) meaning(o *object) {
 			problems = validate.ElasticService(s, j.options.NamespaceLabel)
 			j.services = append(j.services, s)
 		}
+	case "CapacityPool":
+		p := &v1alpha1.CapacityPool{}
+		if j.decode(o, p) {
+			problems = validate.CapacityPool(p)
+		}
 	case "CapacityQuota":
 		q := &v1alpha1.CapacityQuota{}
 		if j.decode(o, q) {
