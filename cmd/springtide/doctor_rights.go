@@ -32,6 +32,7 @@ var controllerRights = []right{
 	// The same of kinds that a cluster may not have: NUMA cells, and scalers not to fight with.
 	{"topology.node.k8s.io", "noderesourcetopologies", "", "get list watch", false},
 	{"keda.sh", "scaledobjects", "", "get list watch", false},
+	{"autoscaling.alibabacloud.com", "cronhorizontalpodautoscalers", "", "get list watch", false},
 	{"autoscaling.k8s.io", "verticalpodautoscalers", "", "get list watch", false},
 	// It scales, by the scale subresource or by the floor of an HPA, and resizes Jobs.
 	{"apps", "deployments", "scale", "get patch", false},

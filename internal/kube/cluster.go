@@ -179,7 +179,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 }
 
 // optionalKinds says which kinds of others the cluster has.
-type optionalKinds struct{ topologies, scaledObjects, vpas bool }
+type optionalKinds struct{ topologies, scaledObjects, cronHPAs, vpas bool }
 
 func (c *Cluster) discover(ctx context.Context) (optionalKinds, error) {
 	var o optionalKinds
@@ -202,6 +202,7 @@ func (c *Cluster) discover(ctx context.Context) (optionalKinds, error) {
 	}{
 		{gvrTopologies.GroupVersion().String(), gvrTopologies.Resource, &o.topologies},
 		{gvrScaledObjects.GroupVersion().String(), gvrScaledObjects.Resource, &o.scaledObjects},
+		{gvrCronHPAs.GroupVersion().String(), gvrCronHPAs.Resource, &o.cronHPAs},
 		{gvrVPAs.GroupVersion().String(), gvrVPAs.Resource, &o.vpas},
 	} {
 		have, err := c.serves(k.version)

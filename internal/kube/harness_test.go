@@ -56,10 +56,12 @@ func newWorld(t testing.TB, objects ...metav1.Object) *world {
 	w := &world{clock: &virtualClock{t0}, core: fake.NewClientset(core...)}
 	w.version.Store(1000)
 	kinds := map[schema.GroupVersionResource]string{gvrTopologies: "NodeResourceTopologyList", gvrScaledObjects: "ScaledObjectList",
-		gvrVPAs: "VerticalPodAutoscalerList"}
+		gvrCronHPAs: "CronHorizontalPodAutoscalerList",
+		gvrVPAs:     "VerticalPodAutoscalerList"}
 	resources := map[string][]metav1.APIResource{
 		gvrTopologies.GroupVersion().String():    {{Name: gvrTopologies.Resource}},
 		gvrScaledObjects.GroupVersion().String(): {{Name: gvrScaledObjects.Resource}},
+		gvrCronHPAs.GroupVersion().String():      {{Name: gvrCronHPAs.Resource}},
 		gvrVPAs.GroupVersion().String():          {{Name: gvrVPAs.Resource}},
 	}
 	for _, r := range ownResources() {

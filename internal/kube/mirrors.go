@@ -46,6 +46,7 @@ type mirrors struct {
 	leases        *mirror[*leaseFacts]
 	topologies    *mirror[*topologyFacts]
 	scaledObjects *mirror[*scalerFacts]
+	cronHPAs      *mirror[*scalerFacts]
 	vpas          *mirror[*scalerFacts]
 
 	services  *mirror[*ownService]
@@ -90,6 +91,9 @@ func newMirrors(client kubernetes.Interface, dyn dynamic.Interface, o Options, o
 	if optional.scaledObjects {
 		m.scaledObjects = newMirror("scaledobjects", dynamicInformer(gvrScaledObjects), newScaledObjectFacts)
 	}
+	if optional.cronHPAs {
+		m.cronHPAs = newMirror("cronhorizontalpodautoscalers", dynamicInformer(gvrCronHPAs), newCronHPAFacts)
+	}
 	if optional.vpas {
 		m.vpas = newMirror("verticalpodautoscalers", dynamicInformer(gvrVPAs), newVPAFacts)
 	}
@@ -112,6 +116,9 @@ func (m *mirrors) all() []watched {
 	}
 	if m.scaledObjects != nil {
 		out = append(out, m.scaledObjects)
+	}
+	if m.cronHPAs != nil {
+		out = append(out, m.cronHPAs)
 	}
 	if m.vpas != nil {
 		out = append(out, m.vpas)

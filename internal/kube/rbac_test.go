@@ -107,6 +107,7 @@ func TestRights(t *testing.T) {
 	add("autoscaling", "horizontalpodautoscalers", "get list watch", false)
 	add("topology.node.k8s.io", "noderesourcetopologies", "get list watch", false)
 	add("keda.sh", "scaledobjects", "get list watch", false)
+	add("autoscaling.alibabacloud.com", "cronhorizontalpodautoscalers", "get list watch", false)
 	add("autoscaling.k8s.io", "verticalpodautoscalers", "get list watch", false)
 	add("apps", "deployments/scale statefulsets/scale", "get patch", false) // replicas, by server-side apply
 	add("autoscaling", "horizontalpodautoscalers", "patch", false)          // the floor

@@ -15,6 +15,7 @@ const (
 	kindDeployment  = "Deployment"
 	kindStatefulSet = "StatefulSet"
 	kindJob         = "Job"
+	kindHPA         = "HorizontalPodAutoscaler"
 )
 
 // addServices joins each ElasticService with its target and finds who else scales it. The oldest service of a target acts, whatever
@@ -29,6 +30,7 @@ func (a *assembly) addServices() {
 	})
 	hpas := byTarget(a.c.hpas.all())
 	scaled := byTarget(a.c.scaledObjects.all())
+	crons := byTarget(a.c.cronHPAs.all())
 	vpas := byTarget(a.c.vpas.all())
 	first := map[targetKey]fleet.ServiceID{}
 	keeps := map[targetKey]bool{}
@@ -40,6 +42,9 @@ func (a *assembly) addServices() {
 			a.observeTarget(&s, f, w)
 		}
 		s.Blocked = blockedBy(&s, &f.facts, first[f.facts.key], hpas[f.facts.key], scaled[f.facts.key])
+		if s.Blocked == "" {
+			s.Blocked = blockedByCron(&f.facts, hpas[f.facts.key], crons)
+		}
 		if _, taken := first[f.facts.key]; !taken {
 			first[f.facts.key] = s.ID
 			if w != nil {
@@ -139,6 +144,18 @@ func blockedBy(s *fleet.Service, f *serviceFacts, first fleet.ServiceID, hpas, s
 		return fmt.Sprintf("HPAFound: HorizontalPodAutoscaler %s scales the target: set spec.actuation to HPAFloor to keep it, or delete it", names(hpas))
 	}
 	return ""
+}
+
+// blockedByCron finds a CronHPA that sets the replicas of the target, or moves the bounds of its HPA.
+func blockedByCron(f *serviceFacts, hpas []*scalerFacts, crons map[targetKey][]*scalerFacts) string {
+	found := slices.Clone(crons[f.key])
+	for _, h := range hpas {
+		found = append(found, crons[targetKey{h.Namespace, kindHPA, h.Name}]...)
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("CronHPAFound: CronHorizontalPodAutoscaler %s scales the target too: write its jobs as spec.windows and delete it", names(found))
 }
 
 func names(list []*scalerFacts) string {

@@ -116,6 +116,11 @@ func TestServiceBlocked(t *testing.T) {
 	daemon.Spec.TargetRef.Kind = "DaemonSet"
 	scaled := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject",
 		"metadata": map[string]any{"namespace": "shop", "name": "by-queue"}, "spec": map[string]any{"scaleTargetRef": map[string]any{"name": "cart"}}}}
+	cronHPA := func(kind, name string) metav1.Object {
+		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "autoscaling.alibabacloud.com/v1beta1", "kind": "CronHorizontalPodAutoscaler",
+			"metadata": map[string]any{"namespace": "shop", "name": "evening"},
+			"spec":     map[string]any{"scaleTargetRef": map[string]any{"kind": kind, "name": name}}}}
+	}
 
 	for _, c := range []struct {
 		name    string
@@ -123,6 +128,11 @@ func TestServiceBlocked(t *testing.T) {
 		id      fleet.ServiceID
 		want    string // the beginning
 	}{
+		{"a CronHPA on the target", []metav1.Object{service("cart"), deployment("cart", 3), cronHPA("Deployment", "cart")}, "shop/cart",
+			"CronHPAFound: CronHorizontalPodAutoscaler evening scales the target too: write its jobs as spec.windows and delete it"},
+		{"a CronHPA on the HPA", []metav1.Object{floor, deployment("cart", 3), autoscaler("mine", "cart"), cronHPA("HorizontalPodAutoscaler", "mine")},
+			"shop/cart", "CronHPAFound: "},
+		{"a CronHPA on something else", []metav1.Object{service("cart"), deployment("cart", 3), cronHPA("Deployment", "other")}, "shop/cart", ""},
 		{"accepted", []metav1.Object{service("cart"), deployment("cart", 3)}, "shop/cart", ""},
 		{"no target", []metav1.Object{service("cart")}, "shop/cart", "TargetNotFound: there is no Deployment shop/cart"},
 		{"the older of two acts", []metav1.Object{service("cart"), second, deployment("cart", 3)}, "shop/cart", ""},

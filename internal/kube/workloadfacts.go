@@ -164,7 +164,7 @@ func ignoresDisruption(p *batchv1.PodFailurePolicy) bool {
 // targetKey names what a scaler scales.
 type targetKey struct{ namespace, kind, name string }
 
-// scalerFacts is a HorizontalPodAutoscaler, a VerticalPodAutoscaler or a KEDA ScaledObject.
+// scalerFacts is a HorizontalPodAutoscaler, a CronHorizontalPodAutoscaler, a VerticalPodAutoscaler or a KEDA ScaledObject.
 type scalerFacts struct {
 	header
 	target   targetKey
@@ -193,6 +193,13 @@ func newScaledObjectFacts(u *unstructured.Unstructured) *scalerFacts {
 	if kind == "" {
 		kind = "Deployment" // KEDA's default
 	}
+	return &scalerFacts{header: headerOf(u), target: targetKey{u.GetNamespace(), kind, name}}
+}
+
+// newCronHPAFacts reads a CronHorizontalPodAutoscaler, which scales a workload, or moves the bounds of an HPA.
+func newCronHPAFacts(u *unstructured.Unstructured) *scalerFacts {
+	kind, _, _ := unstructured.NestedString(u.Object, "spec", "scaleTargetRef", "kind")
+	name, _, _ := unstructured.NestedString(u.Object, "spec", "scaleTargetRef", "name")
 	return &scalerFacts{header: headerOf(u), target: targetKey{u.GetNamespace(), kind, name}}
 }
 
