@@ -15,7 +15,6 @@ import (
 
 // reference renders the whole tree of commands as Markdown.
 func reference(root *cobra.Command) string {
-	root.InitDefaultCompletionCmd()
 	var b strings.Builder
 	b.WriteString("# Command line\n\n")
 	b.WriteString("Generated from the commands themselves (`go generate ./cmd/springtide`); a test keeps it in step.\n\n")

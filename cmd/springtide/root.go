@@ -45,5 +45,21 @@ func newRootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(newRunCommand(), newForecastCommand(), newBacktestCommand())
 	root.AddCommand(operatorCommands()...)
+	strictCompletion(root)
 	return root
+}
+
+// strictCompletion makes cobra's own verb refuse what it does not know, as ours do: it would print its help and succeed, and a shell's
+// profile would then source that.
+func strictCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	cmd, _, err := root.Find([]string{"completion"})
+	if err != nil {
+		return // cobra makes none for a root without verbs
+	}
+	cmd.Use = "completion bash|fish|powershell|zsh"
+	cmd.Args, cmd.RunE = usageIfNone, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	for _, shell := range cmd.Commands() {
+		shell.Args = exactly()
+	}
 }

@@ -21,9 +21,9 @@ func newValidateCommand(o *cliOptions) *cobra.Command {
 		Use:   "validate -f FILE|DIR|-",
 		Short: "Judge files offline, by the API server's own rules",
 		Long: "Judge files of Springtide's objects without a cluster, by the rules of the API server (schema, bounds, CEL), and by those that only\n" +
-			"the controller can check there: cron text, time zones, PromQL, circles of parents, two services on one target.\n\n" +
-			"Objects of other groups are left alone. Each finding carries file, line, field and mend. Exit code 1 when something was found, 2 when\n" +
-			"nothing could be read.",
+			"the controller can check there: cron text, time zones, PromQL, labels, circles of parents, two services on one target.\n\n" +
+			"Objects of other groups are left alone, and so are files below a directory that hold no object at all. Each finding carries file,\n" +
+			"line, field and mend. Exit code 1 when something was found, 2 when nothing could be read.",
 		Example: "  springtide validate -f deploy/\n  kubectl get elasticservices -A -o yaml | springtide validate -f -",
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -92,7 +92,7 @@ func readInputs(paths []string, stdin io.Reader) ([]offline.Input, error) {
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, offline.Input{Name: f, Text: text})
+			out = append(out, offline.Input{Name: f, Text: text, Found: f != path})
 		}
 	}
 	return out, nil

@@ -111,6 +111,16 @@ func yamlError(err error) (int, string) {
 	return line, fmt.Sprintf("not YAML: %s", message)
 }
 
+// claims reports whether the document says in any way that it is an object of Kubernetes.
+func (d *document) claims() bool {
+	for _, field := range []string{"apiVersion", "kind", "metadata", "spec"} {
+		if _, ok := d.value[field]; ok {
+			return true
+		}
+	}
+	return false
+}
+
 // items are the objects in the document: itself, or the items of a List.
 func (d *document) items() []object {
 	if kind, _ := d.value["kind"].(string); kind != "List" {

@@ -19,6 +19,9 @@ import (
 type Input struct {
 	Name string
 	Text []byte
+	// Found says that the file was not named, but found below a directory that was: what is no object of Kubernetes at all in it (values of
+	// a chart, rules of Prometheus) is left alone, where a file that was named is told so.
+	Found bool
 }
 
 // Options says how to read the files.
@@ -63,6 +66,9 @@ func Files(inputs []Input, o Options) (*Result, error) {
 		docs, broken := split(in.Name, in.Text)
 		j.result.Findings = append(j.result.Findings, broken...)
 		for d := range docs {
+			if in.Found && !docs[d].claims() {
+				continue
+			}
 			for _, obj := range docs[d].items() {
 				j.judge(&obj)
 			}
