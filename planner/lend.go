@@ -175,6 +175,10 @@ func (m *maker) turnBack(l *ledger, spare fleet.Resources) bool {
 		}
 		for _, loan := range loans {
 			after, err := loan.TurnBack(s.At, "the tide turned: the machine is not needed at home")
+			if !m.moved[loan.ID] {
+				// Nobody is told of a notice that is taken back in the same breath.
+				m.plan.Notices = slices.DeleteFunc(m.plan.Notices, func(n Notice) bool { return n.Loan == loan.ID })
+			}
 			m.step(MoveTurnBack, *loan, after, err, "TideTurned")
 			done = true
 		}

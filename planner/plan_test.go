@@ -198,10 +198,10 @@ func TestFloodBringsHome(t *testing.T) {
 }
 
 func TestNoticeThenDrainThenHome(t *testing.T) {
-	w := newWorld(6).service("web", 30, 0, 4, 30*8*0.63)
-	l := w.loan(5, fleet.Noticed, 2)
+	w := newWorld(5).service("web", 30, 0, 4, 30*8*0.63)
+	l := w.loan(4, fleet.Noticed, 2)
 	l.FirstNotice, l.Deadline, l.Due = t0, t0.Add(2*time.Minute), t0.Add(5*time.Minute)
-	w.worker(5, 0)
+	w.worker(4, 0)
 	plan := Make(w.input())
 	if len(plan.Notices) != 1 || plan.Notices[0].Epoch != 2 {
 		t.Fatalf("the pod must be told once: %+v", plan.Notices)
@@ -229,7 +229,7 @@ func TestNoticeThenDrainThenHome(t *testing.T) {
 	if plan = Make(w.input()); len(plan.Evictions) != 1 || plan.Evictions[0].Job != "batch/train" {
 		t.Fatalf("draining evicts what is left: %+v", plan.Evictions)
 	}
-	for _, n := range []int{5} {
+	for _, n := range []int{4} {
 		e := &w.s.Nodes[n].Share.Parcels[0]
 		e.Clean, e.CleanEpoch, e.CleanAt = true, 2, t0
 	}
