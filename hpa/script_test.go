@@ -1,68 +1,26 @@
 package hpa
 
 import (
-	"bytes"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/rogpeppe/go-internal/txtar"
-
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/scripttest"
 )
 
-var update = flag.Bool("update", false, "rewrite what the scripts in testdata expect")
+// TestScripts runs testdata/*.txtar: a case changes a calm service of eight replicas, one change a line (see script), and the target
+// follows.
+func TestScripts(t *testing.T) { scripttest.Run(t, play) }
 
-// TestScripts runs testdata/*.txtar. Each archive is a list of pairs: "NAME.in" changes a calm service of eight replicas, one change a line
-// (see script), and "NAME.out" is the target that follows.
-func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, file := range files {
-		a, err := txtar.ParseFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out := &txtar.Archive{Comment: a.Comment}
-		want := map[string]string{}
-		for _, f := range a.Files {
-			want[f.Name] = string(f.Data)
-		}
-		for _, f := range a.Files {
-			name, isInput := strings.CutSuffix(f.Name, ".in")
-			if !isInput {
-				continue
-			}
-			got := run(t, file+": "+name, string(f.Data))
-			out.Files = append(out.Files, f, txtar.File{Name: name + ".out", Data: []byte(got)})
-			if !*update && got != want[name+".out"] {
-				t.Errorf("%s: %s\ngot:\n%swant:\n%s", file, name, got, want[name+".out"])
-			}
-		}
-		if data := txtar.Format(out); *update && !bytes.Equal(data, txtar.Format(a)) {
-			if err := os.WriteFile(file, data, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-}
-
-func run(t *testing.T, name, input string) string {
+func play(t *testing.T, lines [][]string) string {
 	t.Helper()
 	w := calm(8)
-	for line := range strings.Lines(input) {
-		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		if err := script(w, strings.Fields(line)); err != nil {
-			t.Fatalf("%s: %q: %v", name, line, err)
+	for _, f := range lines {
+		if err := script(w, f); err != nil {
+			t.Fatalf("%q: %v", f, err)
 		}
 	}
 	tg := w.size()

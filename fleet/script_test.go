@@ -1,0 +1,91 @@
+package fleet
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/springtide/springtide/internal/scripttest"
+)
+
+// TestScripts plays lives of a loan, which begins at 12:00. Each line is the minute and a step:
+//
+//	MINUTE lend|return EPOCH        by a Clean report of that epoch, or of none when it is 0
+//	MINUTE recall DEADLINE DUE      in minutes from 12:00, as is the one of announce
+//	MINUTE announce DEADLINE
+//	MINUTE drain [acked]
+//	MINUTE turn-back|fence|write-off|cancel|gone
+func TestScripts(t *testing.T) { scripttest.Run(t, play) }
+
+func play(t *testing.T, lines [][]string) string {
+	t.Helper()
+	start := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	clock := func(at time.Time) string {
+		if at.IsZero() {
+			return "-"
+		}
+		return at.Format("15:04")
+	}
+	minute := func(word string) time.Time {
+		d, err := time.ParseDuration(word + "m")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return start.Add(d)
+	}
+	l := Loan{ID: "a", From: "online", To: "offline"}.Begin(start, "the ebb leaves it free")
+	var b strings.Builder
+	show := func(step string, now time.Time, err error) {
+		fmt.Fprintf(&b, "%s %-9s ", clock(now), step)
+		if err != nil {
+			fmt.Fprintln(&b, err)
+			return
+		}
+		fmt.Fprintf(&b, "%s %d, held by %s, next %s, deadline %s, due %s\n", l.Phase, l.Epoch, l.Holder(), orDash(l.Next()), clock(l.Deadline), clock(l.Due))
+	}
+	show("begin", start, nil)
+	for _, f := range lines {
+		now, next, err := minute(f[0]), l, error(nil)
+		clean := &ShareParcel{Clean: true, CleanAt: now}
+		if len(f) > 2 && (f[1] == "lend" || f[1] == "return") {
+			if _, err := fmt.Sscan(f[2], &clean.CleanEpoch); err != nil {
+				t.Fatal(err)
+			}
+		}
+		switch f[1] {
+		case "lend":
+			next, err = l.Lend(now, clean)
+		case "return":
+			next, err = l.Return(now, clean)
+		case "recall":
+			next, err = l.Recall(now, minute(f[2]), minute(f[3]), "the flood comes")
+		case "announce":
+			next, err = l.Announce(now, minute(f[2]), "")
+		case "drain":
+			next, err = l.Drain(now, len(f) > 2)
+		case "turn-back":
+			next, err = l.TurnBack(now, "")
+		case "fence":
+			next, err = l.Fence(now, "")
+		case "write-off":
+			next, err = l.WriteOff(now, "")
+		case "cancel":
+			next, err = l.Cancel(now, "")
+		case "gone":
+			next = l.NodeGone(now)
+		default:
+			t.Fatalf("unknown step %q", f[1])
+		}
+		l = next
+		show(f[1], now, err)
+	}
+	return b.String()
+}
+
+func orDash(p PoolID) PoolID {
+	if p == "" {
+		return "-"
+	}
+	return p
+}

@@ -1,0 +1,129 @@
+package planner
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/internal/scripttest"
+)
+
+// TestScripts plans for a fleet of machines of 64 cores, on which services' pods take 8 and workers 16, every signal fresh:
+//
+//	machines N
+//	service NAME PODS FIRST SPREAD CORES   PODS on SPREAD machines from FIRST on, for a load of CORES now and ahead
+//	lent MACHINE PHASE EPOCH [WORKERS]     the whole machine; notice was given now, for two minutes
+//	acked                                  every worker acknowledged
+//	clean MACHINE EPOCH                    the node side's report
+//	share MACHINE EPOCH NEXT               what the share says instead of what the loan does
+//	mode MODE | frozen WHY | leads MINUTES | blind
+func TestScripts(t *testing.T) { scripttest.Run(t, play) }
+
+func play(t *testing.T, lines [][]string) string {
+	t.Helper()
+	var w *world
+	blind := false
+	num := func(word string) int {
+		n, err := strconv.Atoi(word)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for _, f := range lines {
+		switch f[0] {
+		case "machines":
+			w = newWorld(num(f[1]))
+		case "service":
+			w.service(f[1], num(f[2]), num(f[3]), num(f[4]), float64(num(f[5])))
+		case "lent":
+			l := w.loan(num(f[1]), fleet.Phase(f[2]), int64(num(f[3])))
+			if l.Phase != fleet.Lent {
+				l.FirstNotice, l.Deadline, l.Due = t0, t0.Add(2*time.Minute), t0.Add(5*time.Minute)
+			}
+			l.Reason = "the flood comes"
+			for i := 0; len(f) > 4 && i < num(f[4]); i++ {
+				w.worker(num(f[1]), i)
+			}
+		case "acked":
+			for i := range w.s.Pods {
+				for k := range w.s.Loans {
+					if p, l := &w.s.Pods[i], &w.s.Loans[k]; p.Class == fleet.PodOffline && p.Node == l.Node {
+						p.NoticeLoan, p.NoticeEpoch, p.AckEpoch = l.ID, l.Epoch, l.Epoch
+					}
+				}
+			}
+		case "clean":
+			p := &w.s.Nodes[num(f[1])].Share.Parcels[0]
+			p.Clean, p.CleanEpoch, p.CleanAt = true, int64(num(f[2])), t0
+		case "share":
+			p := &w.s.Nodes[num(f[1])].Share.Parcels[0]
+			p.Epoch, p.Next = int64(num(f[2])), fleet.PoolID(f[3])
+		case "mode":
+			for i := range w.s.Services {
+				w.s.Services[i].Mode = fleet.Mode(f[1])
+			}
+			for i := range w.s.Pools {
+				w.s.Pools[i].Mode = fleet.Mode(f[1])
+			}
+		case "frozen":
+			w.s.Frozen = strings.Join(f[1:], " ")
+		case "leads":
+			w.s.WatchedSince = t0.Add(-time.Duration(num(f[1])) * time.Minute)
+		case "blind":
+			blind = true
+		default:
+			t.Fatalf("unknown word %q", f[0])
+		}
+	}
+	in := w.input()
+	for id := range in.Live {
+		if blind {
+			in.Live[id] = hpa.Live{}
+		}
+	}
+	plan := Make(in)
+	return told(&plan)
+}
+
+// told renders what a plan does, in the order in which it is carried out.
+func told(p *Plan) string {
+	var b strings.Builder
+	scale := func(word string, list []Scale) {
+		for _, s := range list {
+			fmt.Fprintf(&b, "%-9s %s from %d to %d: %s\n", word, s.Service, s.From, s.To, s.Why.Message)
+		}
+	}
+	scale("lower", p.Lowers)
+	for _, m := range p.Moves {
+		fmt.Fprintf(&b, "%-9s %s %s, %s %d -> %s %d: %s\n", strings.ToLower(string(m.Kind)), m.Node, m.After.Kind, m.Before.Phase, m.Before.Epoch, m.After.Phase,
+			m.After.Epoch, m.Why.Message)
+	}
+	for _, n := range p.Notices {
+		fmt.Fprintf(&b, "notice    %s of epoch %d, until %v from now\n", n.Pod.Name, n.Epoch, n.Deadline.Sub(p.At))
+	}
+	for _, e := range p.Evictions {
+		fmt.Fprintf(&b, "evict     %s: %s\n", e.Pod.Name, e.Why.Message)
+	}
+	for _, j := range p.Jobs {
+		fmt.Fprintf(&b, "job       %s/%s from %d to %d: %s\n", j.Job, j.Role, j.From, j.To, j.Why.Message)
+	}
+	for _, f := range p.Fillers {
+		fmt.Fprintf(&b, "filler    %s on %s, %v\n", f.Purpose, f.Node, f.Room)
+	}
+	for _, m := range p.Marks {
+		fmt.Fprintf(&b, "mark      %s: taint %v, open to offline %v, kept %v\n", m.Node, m.Want.HolderTaint, m.Want.OfflineLabel, m.Want.KeepNode)
+	}
+	scale("raise", p.Raises)
+	for _, w := range p.Withheld {
+		fmt.Fprintf(&b, "withheld  %s: %s, by %s\n", w.Subject, w.Action, w.By)
+	}
+	if b.Len() == 0 {
+		return "nothing\n"
+	}
+	return b.String()
+}

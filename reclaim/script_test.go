@@ -1,0 +1,72 @@
+package reclaim
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/scripttest"
+)
+
+// TestScripts asks four machines of 64 cores in two sockets, m00 to m03, for what they can give back:
+//
+//	job ID low|high SAVED          SAVED ago it saved its work
+//	lent MACHINE all|SOCKET JOB CORES   a parcel is away, and the job runs on it
+//	online MACHINE CORES           an online pod
+//	ask CORES IN [emergency]       choose what comes home
+func TestScripts(t *testing.T) { scripttest.Run(t, play) }
+
+func play(t *testing.T, lines [][]string) string {
+	t.Helper()
+	s := fleetOf(4)
+	num := func(word string) int {
+		n, err := strconv.Atoi(word)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	dur := func(word string) time.Duration {
+		d, err := time.ParseDuration(word)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	var b strings.Builder
+	for _, f := range lines {
+		switch f[0] {
+		case "job":
+			j := fleet.Job{ID: fleet.JobID(f[1]), LastCheckpoint: fleet.KnownAt(t0.Add(-dur(f[3])), t0)}
+			if f[2] == "high" {
+				j.Priority = fleet.PriorityHigh
+			}
+			s.Jobs = append(s.Jobs, j)
+		case "lent":
+			var cells []int
+			if f[2] != "all" {
+				cells = []int{2 * num(f[2]), 2*num(f[2]) + 1}
+			}
+			lend(s, num(f[1]), cells...)
+			pod(s, num(f[1]), fleet.PodOffline, f[3], fleet.MilliCPU(1000*num(f[4])))
+		case "online":
+			pod(s, num(f[1]), fleet.PodOnline, "shop/web", fleet.MilliCPU(1000*num(f[2])))
+		case "ask":
+			s.Sort()
+			a := ask(int64(num(f[1])))
+			a.Due, a.Emergency = t0.Add(dur(f[2])), len(f) > 3
+			take, short := Choose(s, a, opts)
+			for _, r := range take {
+				fmt.Fprintf(&b, "recall %s: notice in %v, evictions in %v, clean in %v; %v of core-time lost by %v\n", r.Loan, r.NoticeAt.Sub(t0), r.Deadline.Sub(t0),
+					r.Due.Sub(t0), r.WorkLost, r.Jobs)
+			}
+			fmt.Fprintf(&b, "short of %v cores\n", short.CPU.Cores())
+		default:
+			t.Fatalf("unknown word %q", f[0])
+		}
+	}
+	return b.String()
+}
