@@ -57,9 +57,10 @@ func Fleet() Dashboard {
 					Queries: []Query{{`histogram_quantile(0.99, sum by (le, step) (rate(springtide_cycle_step_duration_seconds_bucket[15m])))`, "{{step}}"}}},
 				{Title: "Actions", Kind: "timeseries", Unit: "short", Width: 8, Description: "Actions a minute, by kind and outcome.",
 					Queries: []Query{{`sum by (action, outcome) (rate(springtide_actions_total[5m])) * 60`, "{{action}} {{outcome}}"}}},
-				{Title: "Sources", Kind: "timeseries", Unit: "short", Width: 8, Description: "1 while history and store answer; actions withheld; freeze.",
+				{Title: "Sources", Kind: "timeseries", Unit: "short", Width: 8, Description: "1 while history and store answer; actions withheld; freeze; parcels on which Loan and NodeShare disagree.",
 					Queries: []Query{
 						{`springtide_source_up`, "{{source}}"}, {`springtide_actions_withheld`, "withheld"}, {`springtide_frozen`, "frozen"},
+						{`springtide_share_drift`, "drift"},
 					}},
 			}},
 		},

@@ -70,12 +70,38 @@ func (m *maker) forget(l *fleet.Loan) {
 	m.move(MoveForget, *l, *l, why)
 }
 
+// agree reports whether a loan and its entry in the NodeShare say the same.
+func agree(l *fleet.Loan, e *fleet.ShareParcel) bool {
+	return e != nil && e.Holder == l.Holder() && e.Next == l.Next() && e.Epoch == l.Epoch
+}
+
+// Drift counts the parcels of which the loans and the NodeShares, which are two records of who holds what, tell different stories: loans that
+// are under way and are not in their machine's share as they stand, and entries of loans that are not there. A crash between two writes leaves
+// one, which the next cycle repairs; one that stays is a fault, or somebody else's writing.
+func Drift(s *fleet.Snapshot) int {
+	n := 0
+	for i := range s.Loans {
+		l := &s.Loans[i]
+		if node := s.Node(l.Node); node != nil && !l.Phase.Ended() && !agree(l, node.Share.Find(l.ID)) {
+			n++
+		}
+	}
+	for i := range s.Nodes {
+		for k := range s.Nodes[i].Share.Parcels {
+			if s.Loan(s.Nodes[i].Share.Parcels[k].Loan) == nil {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // repair brings a NodeShare in line with its loan. The share is written first and the phase follows, so after a crash between the two the
 // share is at most one step ahead. Writing the loan's view again is safe while the epochs agree, since a Clean report stays true: nobody
 // may land on a parcel that moves. A share of a higher epoch belongs to a recall or a turn back that was not finished; reports for that
 // epoch may be about to arrive, so the loan takes an epoch above it and every older report is void.
 func (m *maker) repair(l *fleet.Loan, e *fleet.ShareParcel) bool {
-	if e != nil && e.Holder == l.Holder() && e.Next == l.Next() && e.Epoch == l.Epoch {
+	if agree(l, e) {
 		return false
 	}
 	after := *l

@@ -260,6 +260,14 @@ func TestCrashBetweenShareAndLoan(t *testing.T) {
 	e := &w.s.Nodes[3].Share.Parcels[0]
 	e.Epoch, e.Next = 2, "online" // a recall wrote the share and died
 	e.Clean, e.CleanEpoch = true, 2
+	if n := Drift(&w.s); n != 1 {
+		t.Errorf("drift %d, want 1", n)
+	}
+	w.s.Nodes[2].Share.Parcels = []fleet.ShareParcel{{Cells: []int{0}, Holder: "offline", Loan: "nobody's", Epoch: 1}}
+	if n := Drift(&w.s); n != 2 {
+		t.Errorf("drift %d with an entry of no loan, want 2", n)
+	}
+	w.s.Nodes[2].Share.Parcels = nil
 	plan := Make(w.input())
 	if moves(plan, MoveRepair) != 1 {
 		t.Fatalf("the share is ahead of the loan: %+v", plan.Moves)

@@ -31,6 +31,7 @@ type Metrics struct {
 	replicas, fresh, quality, load      *prometheus.Desc
 	lift, miss, coverage, skillLost     *prometheus.Desc
 	pool, demand, nodes, loans, overdue *prometheus.Desc
+	drift                               *prometheus.Desc
 
 	returned map[fleet.LoanID]bool
 }
@@ -84,6 +85,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.nodes = b.gauge("pool_nodes", "Machines of a pool.", "pool")
 	m.loans = b.gauge("loans", "Loans by lending pool, kind of parcel and phase.", "pool", "kind", "phase")
 	m.overdue = b.gauge("recalls_overdue", "Recalled parcels that are not home by the due time of their first notice.", "pool")
+	m.drift = b.gauge("share_drift", "Parcels on which Loan and NodeShare disagree: 0 but for one cycle after a crash.")
 	r.MustRegister(m.cycles, m.cycleTotal, m.actions, m.evictions, m.recall, m.source, b)
 	return m
 }
@@ -113,6 +115,7 @@ func (m *Metrics) observe(s *fleet.Snapshot, plan *planner.Plan, receipt *Receip
 	p.set(m.withheld, float64(len(plan.Withheld)))
 	p.set(m.frozen, bit(s.Frozen != ""))
 	p.set(m.leaderEpoch, float64(s.LeaderEpoch))
+	p.set(m.drift, float64(planner.Drift(s)))
 	m.services(&p, s, plan, portraits, tides)
 	m.pools(&p, plan)
 	m.lent(&p, s, plan)

@@ -59,6 +59,7 @@ func TestMetrics(t *testing.T) {
 		"springtide_source_up":               3,
 		"springtide_cycles_total":            1,
 		"springtide_leader_epoch":            1,
+		"springtide_share_drift":             1,
 		"springtide_frozen":                  1,
 		"springtide_actions_withheld":        1,
 	} {

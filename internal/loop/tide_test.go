@@ -46,6 +46,9 @@ func watch(t *testing.T, w *looptest.World) *witness {
 }
 
 func (v *witness) look(s *fleet.Snapshot) {
+	if n := planner.Drift(s); n != 0 {
+		v.t.Errorf("%s: loans and shares differ on %d parcels", s.At, n)
+	}
 	for i := range s.Loans {
 		l := &s.Loans[i]
 		seen := v.phases[l.ID]
