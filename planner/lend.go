@@ -26,7 +26,7 @@ func (m *maker) lend() {
 
 func (m *maker) lendPool(l *ledger) {
 	o := m.in.Options
-	lead := o.lead(l.pool.Notice)
+	lead := o.lead(reclaim.LongestNotice(m.in.Snapshot, l.pool))
 	view := m.view(l, lead)
 	defer func() { m.plan.Pools = append(m.plan.Pools, view) }()
 

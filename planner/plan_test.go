@@ -238,6 +238,30 @@ func TestNoticeThenDrainThenHome(t *testing.T) {
 	}
 }
 
+// Work that takes long to save is recalled as much earlier: the need is looked for as far ahead as the longest notice reaches.
+func TestLeadHoldsTheLongestCheckpoint(t *testing.T) {
+	for _, c := range []struct {
+		save time.Duration
+		want bool
+	}{{0, false}, {15 * time.Minute, true}} {
+		w := newWorld(6).service("web", 20, 0, 4, 20*8*0.5)
+		w.loan(4, fleet.Lent, 1)
+		w.loan(5, fleet.Lent, 1)
+		w.worker(4, 0)
+		w.worker(5, 0)
+		w.s.Jobs[0].Checkpoint, w.s.Pools[1].NoticeMax = c.save, 20*time.Minute
+		in := w.input()
+		for _, path := range in.Tides["shop/web"].Paths {
+			for i := range path[5:] {
+				path[5+i] = 34 * 8 * 0.63 // the flood comes in twenty minutes
+			}
+		}
+		if got := moves(Make(in), MoveRecall) > 0; got != c.want {
+			t.Errorf("saving takes %v: recalled %v, want %v", c.save, got, c.want)
+		}
+	}
+}
+
 func TestJobsGrowIntoLentRoom(t *testing.T) {
 	w := newWorld(6).service("web", 8, 0, 4, 8*8*0.63)
 	w.loan(5, fleet.Lent, 1)

@@ -64,6 +64,7 @@ type group struct {
 	priority fleet.JobPriority
 	rested   bool // false: none of its jobs was recalled lately
 	lost     time.Duration
+	save     time.Duration // the longest that one of its jobs needs to save its work
 }
 
 func groupsOf(s *fleet.Snapshot, pool fleet.PoolID, o Options) []group {
@@ -116,7 +117,7 @@ func (g *group) fill(s *fleet.Snapshot, n *fleet.Node, pods []*fleet.Pod, o Opti
 			if !slices.Contains(g.jobs, job.ID) {
 				g.jobs = append(g.jobs, job.ID)
 			}
-			g.priority = max(g.priority, job.Priority)
+			g.priority, g.save = max(g.priority, job.Priority), max(g.save, job.Checkpoint)
 			if job.LastRecalled.Fresh(s.At, o.RecallRest) {
 				g.rested = true
 			}
@@ -137,10 +138,25 @@ func lostBy(now time.Time, p *fleet.Pod, job *fleet.Job) time.Duration {
 	return time.Duration(float64(max(now.Sub(since), 0)) * p.Requests.CPU.Cores())
 }
 
+// noticeOf is the notice that work gets which needs a time to be saved: the pool's, and more where that is not enough, up to the pool's
+// maximum.
+func noticeOf(pool *fleet.Pool, save time.Duration) time.Duration {
+	return max(pool.Notice, min(save, pool.NoticeMax))
+}
+
+// LongestNotice is the longest notice that a recall of the pool's loans may have to give: any job may be on them by then.
+func LongestNotice(s *fleet.Snapshot, pool *fleet.Pool) time.Duration {
+	var save time.Duration
+	for i := range s.Jobs {
+		save = max(save, s.Jobs[i].Checkpoint)
+	}
+	return noticeOf(pool, save)
+}
+
 // times sets the clock of one recall. The notice goes out when the need, less drain, less clean, less the notice, says so, and at once when
 // that is past. An emergency shortens the notice to what is left, never below EmergencyNotice.
 func times(now time.Time, l *fleet.Loan, g group, pool *fleet.Pool, ask Ask, o Options) Recall {
-	notice := pool.Notice
+	notice := noticeOf(pool, g.save)
 	if ask.Emergency {
 		notice = max(EmergencyNotice, min(notice, ask.Due.Sub(now)-o.Drain-o.Clean))
 	}

@@ -13,7 +13,7 @@ import (
 
 // TestScripts asks four machines of 64 cores in two sockets, m00 to m03, for what they can give back:
 //
-//	job ID low|high SAVED          SAVED ago it saved its work
+//	job ID low|high SAVED [NEEDS]  SAVED ago it saved its work, which takes it NEEDS
 //	lent MACHINE all|SOCKET JOB CORES   a parcel is away, and the job runs on it
 //	online MACHINE CORES           an online pod
 //	ask CORES IN [emergency]       choose what comes home
@@ -22,6 +22,7 @@ func TestScripts(t *testing.T) { scripttest.Run(t, play) }
 func play(t *testing.T, lines [][]string) string {
 	t.Helper()
 	s := fleetOf(4)
+	s.Pools[1].NoticeMax = 10 * time.Minute
 	num := func(word string) int {
 		n, err := strconv.Atoi(word)
 		if err != nil {
@@ -41,6 +42,9 @@ func play(t *testing.T, lines [][]string) string {
 		switch f[0] {
 		case "job":
 			j := fleet.Job{ID: fleet.JobID(f[1]), LastCheckpoint: fleet.KnownAt(t0.Add(-dur(f[3])), t0)}
+			if len(f) > 4 {
+				j.Checkpoint = dur(f[4])
+			}
 			if f[2] == "high" {
 				j.Priority = fleet.PriorityHigh
 			}
