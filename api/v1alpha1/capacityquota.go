@@ -61,9 +61,9 @@ type CapacityQuotaSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=32
 	Slices []QuotaSlice `json:"slices,omitempty"`
-	// Burst lets the tenant exceed its quota for a bounded time.
+	// Burst lets the tenant exceed its quota for a bounded time. It is kept and judged; nothing acts on it yet.
 	Burst *Burst `json:"burst,omitempty"`
-	// HighestJobPriority is Low or High.
+	// HighestJobPriority is Low or High: an ElasticJob of the tenant that asks for more counts as this.
 	// +kubebuilder:validation:Enum=Low;High
 	// +kubebuilder:default=High
 	HighestJobPriority string `json:"highestJobPriority,omitempty"`

@@ -79,7 +79,7 @@ type ElasticServiceSpec struct {
 	Windows []Window `json:"windows,omitempty"`
 	// Calendar names days on which the load is unlike that of other days: holidays, festivals, sales. What they do is learned.
 	Calendar *Calendar `json:"calendar,omitempty"`
-	// LinkGroup names services on one call chain.
+	// LinkGroup names services on one call chain. It is kept; nothing acts on it yet.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be a plain name: lower-case letters, digits and '-', with a letter or digit at both ends, as in evening-peak"

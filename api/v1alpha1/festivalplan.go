@@ -44,7 +44,7 @@ type FestivalPlanSpec struct {
 	End metav1.Time `json:"end"`
 	// Approved lets the plan act; a plan that is not approved is only reckoned.
 	Approved bool `json:"approved,omitempty"`
-	// TakeStable lets the plan take members below their minimum.
+	// TakeStable lets the plan take members below their minimum. It is kept; nothing acts on it yet, since only online pools lend.
 	TakeStable bool `json:"takeStable,omitempty"`
 	// Lifts raise services.
 	// +listType=atomic

@@ -46,6 +46,7 @@ func (c *Cluster) observe() (*fleet.Snapshot, notes, error) {
 	a.addJobs()
 	a.addPods()
 	a.addTenants()
+	a.boundPriorities()
 	for _, l := range c.loans.all() {
 		a.s.Loans = append(a.s.Loans, l.facts)
 	}

@@ -64,6 +64,24 @@ func (a *assembly) shareNamespaces(all []*ownTenant) {
 	}
 }
 
+// boundPriorities takes the jobs of each tenant down to the highest priority that it may give them.
+func (a *assembly) boundPriorities() {
+	highest := map[string]fleet.JobPriority{}
+	for i := range a.s.Tenants {
+		if t := &a.s.Tenants[i]; t.Accepted {
+			for _, ns := range t.Namespaces {
+				highest[ns] = t.MaxPriority
+			}
+		}
+	}
+	for i := range a.s.Jobs {
+		j := &a.s.Jobs[i]
+		if h, bound := highest[fleet.ParseName(string(j.ID)).Namespace]; bound {
+			j.Priority = min(j.Priority, h)
+		}
+	}
+}
+
 // noteTenant keeps the first problem of a tenant.
 func (a *assembly) noteTenant(id fleet.TenantID, text string) {
 	if a.notes.tenants[id] == "" {

@@ -382,6 +382,23 @@ func TestJobs(t *testing.T) {
 	}
 }
 
+// A tenant's jobs rank no higher than it may let them; a job of no tenant ranks as it says.
+func TestHighestJobPriority(t *testing.T) {
+	high, free := elasticJob("bert"), elasticJob("gpt")
+	high.Spec.Priority, free.Spec.Priority = "High", "High"
+	free.Namespace = "lab"
+	q := &v1alpha1.CapacityQuota{ObjectMeta: objectMeta("CapacityQuota", "", "research")}
+	q.Spec.HighestJobPriority = "Low"
+	q.Spec.NamespaceSelector = v1alpha1.Selector{MatchLabels: map[string]string{"team": "research"}}
+	s := newWorld(t, high, free, q, namespaceOf("train", map[string]string{"team": "research"}), namespaceOf("lab", nil)).snapshot(t)
+	if got := s.Job("train/bert").Priority; got != fleet.PriorityLow {
+		t.Errorf("the tenant's job has priority %d, want low", got)
+	}
+	if got := s.Job("lab/gpt").Priority; got != fleet.PriorityHigh {
+		t.Errorf("nobody's job has priority %d, want high", got)
+	}
+}
+
 func TestTenants(t *testing.T) {
 	quota := func(name, parent string, selector map[string]string) *v1alpha1.CapacityQuota {
 		q := &v1alpha1.CapacityQuota{ObjectMeta: objectMeta("CapacityQuota", "", name)}
