@@ -77,6 +77,26 @@ func differs(t *testing.T, path string, got, other reflect.Value) {
 	}
 }
 
+// TestEveryFieldIsDocumented: the page for operators names each field of the file.
+func TestEveryFieldIsDocumented(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "configuration.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var check func(path string, of reflect.Type)
+	check = func(path string, of reflect.Type) {
+		for f := range of.Fields() {
+			name := path + f.Tag.Get("yaml")
+			if f.Type == reflect.TypeFor[Prometheus]() {
+				check(name+".", f.Type)
+			} else if !strings.Contains(string(page), "| `"+name+"` |") {
+				t.Errorf("docs/configuration.md has no line for %s", name)
+			}
+		}
+	}
+	check("", reflect.TypeFor[Controller]())
+}
+
 func TestMissingFile(t *testing.T) {
 	if _, err := Load(filepath.Join("testdata", "nowhere.yaml")); err == nil || !strings.Contains(err.Error(), "nowhere.yaml") {
 		t.Errorf("got %v, want an error that names the file", err)

@@ -169,6 +169,10 @@ func TestReportServiceConditions(t *testing.T) {
 		{"signals missing", func(r *loop.Report) {
 			r.Plan.Targets[0].DataFresh, r.Plan.Targets[0].Missing = false, []string{"cpu", "rps"}
 		}, "ScalingActive", "False/SignalsMissing", "cpu, rps"},
+		{"a query without a value", func(r *loop.Report) {
+			r.Plan.Targets[0].DataFresh, r.Plan.Targets[0].Missing = false, []string{"queue"}
+			r.QueryProblems = map[fleet.ServiceID]string{"shop/cart": "metric queue: more than one value: aggregate it, as in sum(...)"}
+		}, "DataFresh", "False/SignalsMissing", "queue; metric queue: more than one value: aggregate it"},
 		{"history down", func(r *loop.Report) { r.HistoryErr = errors.New("connection refused") }, "DataFresh", "False/SourceDown", "connection refused"},
 		{"no tide", nil, "ForecastReady", "Unknown/NoTide", ""},
 		{"a fall-back", func(r *loop.Report) {

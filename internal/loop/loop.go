@@ -181,7 +181,7 @@ func (l *Loop) Cycle(ctx context.Context) (wrote bool, err error) {
 	t.lap("record")
 	if l.p.Reporter != nil {
 		err := l.p.Reporter.Report(ctx, &Report{Snapshot: s, Plan: &plan, Receipt: &receipt, Portraits: l.portraits, Tides: l.tides,
-			Summaries: l.summaries, HistoryErr: historyErr, StoreErr: storeErr})
+			Summaries: l.summaries, QueryProblems: l.queryProblems(), HistoryErr: historyErr, StoreErr: storeErr})
 		if err != nil {
 			l.p.Log.Warn("status could not be written", "cycle", l.revision, "err", err)
 		}
@@ -193,6 +193,13 @@ func (l *Loop) Cycle(ctx context.Context) (wrote bool, err error) {
 	t.lap("prefetch")
 	l.tell(s, &plan, &receipt, t, historyErr, storeErr)
 	return receipt.Count(Done) > 0, applyErr
+}
+
+func (l *Loop) queryProblems() map[fleet.ServiceID]string {
+	if d, ok := l.p.History.(Doubtful); ok {
+		return d.QueryProblems()
+	}
+	return nil
 }
 
 // keep carries into the next cycle what this one decided.

@@ -35,6 +35,11 @@ type Metered interface {
 	Cost() (queries, bytes int64)
 }
 
+// Doubtful is a History that can say why a service's own queries yield no value, with the mend.
+type Doubtful interface {
+	QueryProblems() map[fleet.ServiceID]string
+}
+
 // Actuator carries a plan out.
 type Actuator interface {
 	// Apply re-checks each action against fresh facts (with the pure functions of this package), commits what still holds and reports the
@@ -121,6 +126,8 @@ type Report struct {
 	Portraits map[fleet.ServiceID]portrait.Portrait
 	Tides     map[fleet.ServiceID]forecast.Tide
 	Summaries map[fleet.ServiceID]Summary
+	// QueryProblems say why a service's own queries yield no value.
+	QueryProblems map[fleet.ServiceID]string
 	// HistoryErr, StoreErr say that a dependency is down; nil while all is well.
 	HistoryErr, StoreErr error
 }

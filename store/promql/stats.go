@@ -10,6 +10,13 @@ import (
 	"sync"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop"
+)
+
+// The loop asks for both by these interfaces.
+var (
+	_ loop.Metered  = (*History)(nil)
+	_ loop.Doubtful = (*History)(nil)
 )
 
 // Cost is what asking took.
@@ -57,6 +64,19 @@ func (h *History) Stats() Stats {
 		return strings.Compare(a.Metric, b.Metric)
 	})
 	return s
+}
+
+// QueryProblems implements loop.Doubtful: "metric NAME: SENTENCE" for each service whose own queries yield no value.
+func (h *History) QueryProblems() map[fleet.ServiceID]string {
+	out := map[fleet.ServiceID]string{}
+	for _, p := range h.Stats().Problems {
+		text := "metric " + p.Metric + ": " + p.Message
+		if before := out[p.Service]; before != "" {
+			text = before + "; " + text
+		}
+		out[p.Service] = text
+	}
+	return out
 }
 
 // Cost returns the queries and bytes since the last Prefetch began: what one cycle costs, for its line in the log.

@@ -63,6 +63,9 @@ func TestTenantProblems(t *testing.T) {
 	if d := cmp.Diff(want, h.Stats().Problems); d != "" {
 		t.Errorf("problems (-want +got):\n%s", d)
 	}
+	if got := h.QueryProblems()["shop/cart"]; !strings.HasPrefix(got, "metric b: more than one value: aggregate it, as in sum(...); metric c: no value") {
+		t.Errorf("the service is told %q", got)
+	}
 	// An edited query takes its problem and its sample along.
 	services[0] = tenant("shop/cart", "sum(requests_in_queue) + 1")
 	if live, _ := h.Live(t.Context(), services, now); live["shop/cart"].Signals["a"].OK {
