@@ -46,7 +46,9 @@ func play(t *testing.T, lines [][]string) string {
 	}
 	show("begin", start, nil)
 	for _, f := range lines {
-		now, next, err := minute(f[0]), l, error(nil)
+		now := minute(f[0])
+		var next Loan
+		var err error
 		clean := &ShareParcel{Clean: true, CleanAt: now}
 		if len(f) > 2 && (f[1] == "lend" || f[1] == "return") {
 			if _, err := fmt.Sscan(f[2], &clean.CleanEpoch); err != nil {
