@@ -39,6 +39,8 @@ type Lately struct {
 	Miss, Last float64
 	// Beaten is the share of those that were further off than that value.
 	Beaten float64
+	// Above is the share of loads above the 0.9 quantile: as far as it is no larger than it should be, misses are of forecasts too high.
+	Above float64
 	// Covered is as in Horizon, over three days.
 	Covered float64
 }
@@ -145,9 +147,9 @@ func turnsPerDay(step time.Duration) float64 {
 
 // learn takes one miss in, and that of the last value; turns is how many forecasts a day are put on record.
 func (h *Horizon) learn(miss, last float64, covered bool, turns float64) {
-	held, far, beaten, most := 0.0, 0.0, 0.0, float64(mostMiss)
+	held, above, far, beaten, most := 0.0, 1.0, 0.0, 0.0, float64(mostMiss)
 	if covered {
-		held = 1
+		held, above = 1, 0
 	}
 	if miss > last {
 		beaten = 1
@@ -167,6 +169,7 @@ func (h *Horizon) learn(miss, last float64, covered bool, turns float64) {
 	l.Miss += (miss - l.Miss) / min(n, lately)
 	l.Last += (last - l.Last) / min(n, lately)
 	l.Beaten += (beaten - l.Beaten) / min(n, lately)
+	l.Above += (above - l.Above) / min(n, lately)
 	l.Covered += (held - l.Covered) / min(n, coveredDays*turns)
 }
 

@@ -14,9 +14,10 @@ import (
 
 func TestSkillNext(t *testing.T) {
 	at := func(h int) time.Time { return monday.Add(time.Duration(h) * time.Hour) }
-	good := Lately{Odd: 0.05, Miss: 0.05, Last: 0.1, Covered: 0.9}
+	good := Lately{Odd: 0.05, Miss: 0.05, Last: 0.1, Above: 0.1, Covered: 0.9}
 	with := func(change func(*Lately)) Lately {
 		l := good
+		l.Above = 0.25
 		change(&l)
 		return l
 	}
@@ -38,10 +39,13 @@ func TestSkillNext(t *testing.T) {
 		{"the last value is a little better", Skill{}, time.Hour, 500, with(func(l *Lately) { l.Miss, l.Last, l.Beaten = 0.14, 0.1, 0.6 }), Skill{}},
 		{"the last value is better at a small miss", Skill{}, time.Hour, 500, with(func(l *Lately) { l.Miss, l.Last, l.Beaten = 0.09, 0.01, 1 }), Skill{}},
 		{"the last value is better by two bursts", Skill{}, time.Hour, 500, with(func(l *Lately) { l.Miss, l.Last, l.Beaten = 0.2, 0.1, 0.55 }), Skill{}},
+		{"half are odd, and too high", Skill{}, time.Hour, 500, with(func(l *Lately) { l.Odd, l.Above = 0.5, 0.24 }), Skill{}},
+		{"the last value is better, and lower", Skill{}, time.Hour, 500, with(func(l *Lately) { l.Miss, l.Last, l.Beaten, l.Above = 0.16, 0.1, 0.6, 0.24 }), Skill{}},
 		{"the band is too narrow", Skill{}, time.Hour, 500, with(func(l *Lately) { l.Covered = 0.69 }), Skill{Lost: true, Since: at(0)}},
 		{"the band is a little narrow", Skill{}, time.Hour, 500, with(func(l *Lately) { l.Covered = 0.7 }), Skill{}},
 		{"regained once, lost again", Skill{Since: at(-5)}, time.Hour, 500, with(func(l *Lately) { l.Odd = 0.6 }), Skill{Lost: true, Since: at(0)}},
-		{"stays lost between the bars", lost, time.Hour, 500, with(func(l *Lately) { l.Odd = 0.3 }), lost},
+		{"stays lost between the bars", lost, time.Hour, 500, with(func(l *Lately) { l.Odd, l.Above = 0.3, 0.11 }), lost},
+		{"calms down, being too high", lost, time.Hour, 500, with(func(l *Lately) { l.Odd, l.Above = 0.3, 0.09 }), Skill{Lost: true, Since: at(-20), Calm: at(0)}},
 		{"calms down", lost, time.Hour, 500, good, Skill{Lost: true, Since: at(-20), Calm: at(0)}},
 		{"calm, not for long", Skill{Lost: true, Since: at(-20), Calm: at(-11)}, time.Hour, 500, good, Skill{Lost: true, Since: at(-20), Calm: at(-11)}},
 		{"calm no more", Skill{Lost: true, Since: at(-20), Calm: at(-11)}, time.Hour, 500, with(func(l *Lately) { l.Covered = 0.74 }), lost},
@@ -68,7 +72,7 @@ func TestHorizonLearns(t *testing.T) {
 		t.Fatalf("after two hundred like misses: %+v", h)
 	}
 	h.learn(7, 0.08, false, 40)
-	want := Lately{Odd: 1. / 16, Miss: 0.04 + (4*0.04-0.04)/16, Last: 0.08, Beaten: 1. / 16, Covered: 1 - 1./120}
+	want := Lately{Odd: 1. / 16, Miss: 0.04 + (4*0.04-0.04)/16, Last: 0.08, Beaten: 1. / 16, Above: 1. / 16, Covered: 1 - 1./120}
 	if d := cmp.Diff(want, h.Lately, within); d != "" {
 		t.Errorf("after a burst (-want +got)\n%s", d)
 	}
@@ -131,7 +135,8 @@ func turns(t *testing.T, s series.Series) (out []float64, p Portrait) {
 	return out, p
 }
 
-// A service whose day turns round loses skill within hours, and regains it in days. One that stays as it is never does, bursts or not.
+// A service whose day turns round loses skill within hours, and regains it in days. One that stays as it is never does, bursts or not, nor
+// one whose floods stay out: what was said of it was too high, which takes nothing away from anybody.
 func TestSkillOverDays(t *testing.T) {
 	const step, changed = 5 * time.Minute, 15
 	calm := load(3, step, 60*288)
@@ -143,6 +148,12 @@ func TestSkillOverDays(t *testing.T) {
 		}
 		bursty.Values[i] *= math.Exp(burst)
 	}
+	spared := load(7, step, 30*288)
+	for i := range spared.Values {
+		if h := i % 288 / 12; h >= 13 && h < 22 && i/288 != changed { // a match each afternoon, and one day without
+			spared.Values[i] *= 3
+		}
+	}
 	flipped := load(5, step, 30*288)
 	for i, y := range load(5, step, 31*288).Values[144:] {
 		if i >= changed*288 && i < flipped.Len() {
@@ -152,7 +163,7 @@ func TestSkillOverDays(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		s    series.Series
-	}{{"calm", calm}, {"bursty", bursty}} {
+	}{{"calm", calm}, {"bursty", bursty}, {"spared", spared}} {
 		name := c.name
 		got, p := turns(t, c.s)
 		if len(got) > 0 {

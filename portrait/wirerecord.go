@@ -16,7 +16,7 @@ func (w *writer) record(r *Record) {
 		h := &r.Horizons[i]
 		w.int(int64(h.Ahead))
 		w.uint(uint64(h.Judged))
-		for _, v := range [...]float64{h.Miss, h.Covered, h.Lately.Odd, h.Lately.Miss, h.Lately.Last, h.Lately.Beaten, h.Lately.Covered} {
+		for _, v := range [...]float64{h.Miss, h.Covered, h.Lately.Odd, h.Lately.Miss, h.Lately.Last, h.Lately.Beaten, h.Lately.Above, h.Lately.Covered} {
 			w.double(v)
 		}
 		w.uint(uint64(len(h.Said)))
@@ -33,7 +33,7 @@ func (w *writer) record(r *Record) {
 
 func (r *reader) record(c *Record) {
 	c.Skill = Skill{Lost: r.bool(), Since: r.time(), Calm: r.time()}
-	n := r.count(58) // seven doubles and two numbers
+	n := r.count(66) // eight doubles and two numbers
 	if n == 0 {
 		return
 	}
@@ -41,7 +41,7 @@ func (r *reader) record(c *Record) {
 	for i := range c.Horizons {
 		h := &c.Horizons[i]
 		h.Ahead, h.Judged = time.Duration(r.int()), int(r.uint())
-		for _, v := range [...]*float64{&h.Miss, &h.Covered, &h.Lately.Odd, &h.Lately.Miss, &h.Lately.Last, &h.Lately.Beaten, &h.Lately.Covered} {
+		for _, v := range [...]*float64{&h.Miss, &h.Covered, &h.Lately.Odd, &h.Lately.Miss, &h.Lately.Last, &h.Lately.Beaten, &h.Lately.Above, &h.Lately.Covered} {
 			*v = r.double()
 		}
 		if k := r.count(13); k > 0 {
@@ -66,7 +66,7 @@ func (r *Record) check(step time.Duration) error {
 		if h.Ahead != want[i].Ahead || h.Judged < 0 {
 			return fmt.Errorf("a record of %d forecasts %v ahead, want %v", h.Judged, h.Ahead, want[i].Ahead)
 		}
-		for _, v := range [...]float64{h.Miss, h.Covered, h.Lately.Odd, h.Lately.Miss, h.Lately.Last, h.Lately.Beaten, h.Lately.Covered} {
+		for _, v := range [...]float64{h.Miss, h.Covered, h.Lately.Odd, h.Lately.Miss, h.Lately.Last, h.Lately.Beaten, h.Lately.Above, h.Lately.Covered} {
 			if !(v >= 0) || math.IsInf(v, 0) {
 				return fmt.Errorf("a record %v ahead with %v", h.Ahead, v)
 			}
