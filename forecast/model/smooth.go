@@ -128,7 +128,7 @@ func (s *smoother) dayAt(i int) float64 {
 
 func (s *smoother) weekAt(i int) float64 {
 	switch {
-	case s.long == 0:
+	case s.long == 0 || s.Week == 0:
 		return 0
 	case i >= 0:
 		return s.week[i]
@@ -173,9 +173,9 @@ func tune(c Cycle, before Smoothing, x []float64, seed uint64) Smoothing {
 	if s.long > 0 && len(x) >= 2*s.long {
 		weekly = 1
 	}
-	for range tuneFirst {
+	for i := range tuneFirst {
 		try(Smoothing{Level: math.Pow(10, -4+3.8*draw()), Day: math.Pow(10, -3+2.6*draw()),
-			Week: weekly * math.Pow(10, -3+2.6*draw()), Error: 1 - math.Pow(10, -3*draw())})
+			Week: float64(i%2) * weekly * math.Pow(10, -3+2.6*draw()), Error: 1 - math.Pow(10, -3*draw())})
 	}
 	for i := range tuneNear {
 		width := 0.8
@@ -184,9 +184,6 @@ func tune(c Cycle, before Smoothing, x []float64, seed uint64) Smoothing {
 		}
 		near := func(v float64) float64 { return v * math.Exp(width*2*(draw()-0.5)) }
 		p := Smoothing{Level: near(best.Level), Day: near(best.Day), Week: near(best.Week), Error: 1 - min(1, near(1-best.Error))}
-		if weekly > 0 && p.Week == 0 {
-			p.Week = p.Day
-		}
 		try(p)
 	}
 	return best
