@@ -169,9 +169,9 @@ func TestBins(t *testing.T) {
 	}
 }
 
-// Independent errors of unlike size: minimum variance weighs by inverse variance (Bates, Granger 1969), here with a pull of 0.2 · 0.5 = 0.1 towards
-// squared inverse variances. With d = 24 other members of variance 2 the optimum is, by hand, w = (c + 0.04)/0.6 for the member of variance
-// 0.5 and (c + 0.0025)/2.1 for the others, where c makes their sum one.
+// Independent errors of unlike size: minimum variance weighs by inverse variance (Bates, Granger 1969), here with a pull of 0.5 · 0.5 = 0.25 towards
+// their sixth powers. With d = 24 other members of variance 2 the lean is 4096 to 1, and the optimum, by hand, w = (c + 0.25·least)/0.75 for the
+// member of variance 0.5 and (c + 0.25·rest)/2.25 for the others, where c makes their sum one.
 func TestWeighByInverseVariance(t *testing.T) {
 	b := newBlock()
 	b.Scores = 1e9
@@ -183,13 +183,13 @@ func TestWeighByInverseVariance(t *testing.T) {
 		b.weigh()
 	}
 	const d = members - 1
-	least := 16 / (16.0 + d)
-	rest := 1 / (16.0 + d)
-	c := (1 - 0.1*least/0.6 - d*0.1*rest/2.1) / (1/0.6 + d/2.1)
+	least := 4096 / (4096.0 + d)
+	rest := 1 / (4096.0 + d)
+	c := (1 - 0.25*least/0.75 - d*0.25*rest/2.25) / (1/0.75 + d/2.25)
 	for i, w := range b.Weights {
-		want := (c + 0.1*rest) / 2.1
+		want := (c + 0.25*rest) / 2.25
 		if i == lagLong {
-			want = (c + 0.1*least) / 0.6
+			want = (c + 0.25*least) / 0.75
 		}
 		if math.Abs(w-want) > 1e-3 {
 			t.Fatalf("member %d weighs %v, want %v", i, w, want)
