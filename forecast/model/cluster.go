@@ -8,8 +8,8 @@ const (
 )
 
 // cluster groups points by k-means (S. P. Lloyd, "Least squares quantization in PCM", 1982), several times from seeds that are drawn far
-// apart (D. Arthur, S. Vassilvitskii, "k-means++", 2007) with a fixed dice, and returns the tightest grouping. Empty groups are left out.
-func cluster(points [][nTrait]float64, k int) (labels []int, centres [][nTrait]float64) {
+// apart (D. Arthur, S. Vassilvitskii, "k-means++", 2007) with a fixed dice, and returns the centres of the tightest grouping. Empty groups are left out.
+func cluster(points [][nTrait]float64, k int) (centres [][nTrait]float64) {
 	draw := dice(uint64(len(points)))
 	least := math.Inf(1)
 	for range clusterStarts {
@@ -20,10 +20,10 @@ func cluster(points [][nTrait]float64, k int) (labels []int, centres [][nTrait]f
 			c = middles(points, l, len(c))
 		}
 		if spread < least {
-			least, labels, centres = spread, l, c
+			least, centres = spread, c
 		}
 	}
-	return labels, centres
+	return centres
 }
 
 // seeds draws points with a chance that grows with the square of the distance to the nearest one drawn before.

@@ -12,15 +12,22 @@ type Kin struct {
 	Groups []Group
 	// Width is the spread of each trait over the series.
 	Width [nTrait]float64
+	// Partings are the regressions on the plain window of values, by groups of their own; none where the step is too short for them or the
+	// series too few.
+	Partings []Parting
+}
+
+// Parting is one way to part the series into groups for the regression on their plain values.
+type Parting struct {
+	Centres [][nTrait]float64
+	// Maps take the values of the last week to the next ones: row h of a group's map holds the coefficients of the value h+1 steps ahead.
+	Maps [][][]float64
 }
 
 // Group is what the series of one kind have in common. All of it is in the scale-free form x ↦ (x − mean of the last day) / Scale.
 type Group struct {
 	// Centre is the middle of the group's traits.
 	Centre [nTrait]float64
-	// Window maps the last Lags values to the next ones: row h holds the coefficients of the value h+1 steps ahead. It is empty where the step is
-	// too short or the series too few.
-	Window [][]float64
 	// Ridge are the coefficients of the season-aligned regression by block.
 	Ridge [][]float64
 	// Errors are the mean second moments of the members' errors by block, over the series' scale squared; see [Block].
@@ -40,7 +47,7 @@ func (l *Learner) traits() (v [nTrait]float64, ok bool) {
 	if u == 0 || n < 3*u || !(l.Scale > 0) {
 		return v, false
 	}
-	far := min(max(l.Cycle.Long, u), n/2)
+	far := min(max(l.Cycle.Long, u), n/2/u*u)
 	for i, lag := range []int{1, u / 2, 2 * u, far} {
 		v[i] = math.Log(l.hist.difference(lag, from)/l.Scale + 1e-3)
 	}
@@ -52,7 +59,7 @@ func (l *Learner) traits() (v [nTrait]float64, ok bool) {
 func (k *Kin) Speak() int {
 	n := 0
 	for i := range k.Groups {
-		if g := &k.Groups[i]; len(g.Ridge) > 0 {
+		if g := &k.Groups[i]; g.speaks() {
 			n += g.Series
 		}
 	}
@@ -63,22 +70,55 @@ func (k *Kin) Speak() int {
 func (k *Kin) most() *Group {
 	var out *Group
 	for i := range k.Groups {
-		if g := &k.Groups[i]; len(g.Ridge) > 0 && (out == nil || g.Series > out.Series) {
+		if g := &k.Groups[i]; g.speaks() && (out == nil || g.Series > out.Series) {
 			out = g
 		}
 	}
 	return out
 }
 
-func (k *Kin) index(v [nTrait]float64) int {
-	v = over(v, k.Width)
+// speaks reports whether the group has something to say.
+func (g *Group) speaks() bool { return len(g.Ridge) > 0 }
+
+// hush silences the group.
+func (g *Group) hush() { *g = Group{Centre: g.Centre, Series: g.Series} }
+
+// nearest is the group of a series whose traits, over their widths, are given.
+func (k *Kin) nearest(v [nTrait]float64) int {
+	return nearest(v, len(k.Groups), func(i int) [nTrait]float64 { return k.Groups[i].Centre })
+}
+
+// nearest is the index of the centre that lies nearest to v.
+func nearest(v [nTrait]float64, n int, centre func(i int) [nTrait]float64) int {
 	best, least := 0, math.Inf(1)
-	for i := range k.Groups {
-		if d := distance(v, k.Groups[i].Centre); d < least {
+	for i := range n {
+		if d := distance(v, centre(i)); d < least {
 			best, least = i, d
 		}
 	}
 	return best
+}
+
+// nearest is the parting's group of a series whose traits, over their widths, are given.
+func (p *Parting) nearest(v [nTrait]float64) int {
+	return nearest(v, len(p.Centres), func(i int) [nTrait]float64 { return p.Centres[i] })
+}
+
+// mapOf is the mean of the maps of the partings for a series whose traits, over their widths, are given; nil where there are none.
+func (k *Kin) mapOf(v [nTrait]float64) [][]float64 {
+	var out [][]float64
+	for i := range k.Partings {
+		p := &k.Partings[i]
+		for h, row := range p.Maps[p.nearest(v)] {
+			if len(out) == h {
+				out = append(out, make([]float64, len(row)))
+			}
+			for j, c := range row {
+				out[h][j] += c / float64(len(k.Partings))
+			}
+		}
+	}
+	return out
 }
 
 // widths is the standard deviation of each trait.

@@ -43,23 +43,20 @@ func TestCluster(t *testing.T) {
 		}
 		points = append(points, p)
 	}
-	labels, centres := cluster(points, 3)
-	if len(centres) != 3 {
-		t.Fatalf("%d groups, want 3", len(centres))
+	p := Parting{Centres: cluster(points, 3)}
+	if len(p.Centres) != 3 {
+		t.Fatalf("%d groups, want 3", len(p.Centres))
 	}
-	for i := range labels {
-		if labels[i] != labels[i%3] {
-			t.Errorf("point %d is in group %d, its like in %d", i, labels[i], labels[i%3])
-		}
-		if math.Abs(centres[labels[i]][0]-10*float64(i%3)) > 0.2 {
-			t.Errorf("centre %v of points near %d", centres[labels[i]], 10*(i%3))
+	for i, at := range points {
+		c := p.Centres[p.nearest(at)]
+		if math.Abs(c[0]-10*float64(i%3)) > 0.2 {
+			t.Errorf("centre %v of points near %d", c, 10*(i%3))
 		}
 	}
-	again, _ := cluster(points, 3)
-	if d := cmp.Diff(labels, again); d != "" {
+	if d := cmp.Diff(p.Centres, cluster(points, 3)); d != "" {
 		t.Errorf("grouping is not the same twice: %s", d)
 	}
-	if _, c := cluster(points[:1], 4); len(c) != 1 {
+	if c := cluster(points[:1], 4); len(c) != 1 {
 		t.Errorf("%d groups of one point", len(c))
 	}
 }
@@ -122,29 +119,97 @@ func TestKinHelpTheirLike(t *testing.T) {
 	if !(with < 0.97*alone) {
 		t.Errorf("misses %v with kin, %v alone", with, alone)
 	}
-	if len(final.Groups[0].Window) != 48 || len(final.Groups[0].Window[0]) != 192 {
-		t.Errorf("the window maps %d values to %d", len(final.Groups[0].Window[0]), len(final.Groups[0].Window))
+	if len(final.Partings[0].Maps[0]) != 48 || len(final.Partings[0].Maps[0][0]) != 192 {
+		t.Errorf("the window maps %d values to %d", len(final.Partings[0].Maps[0][0]), len(final.Partings[0].Maps[0]))
 	}
 }
 
-// Series that have nothing in common but noise teach nothing, and say so.
+// verdicts are series of one group, each of which weighed its members well; the misses of two members are given by series.
+func verdicts(a, b int, misses [][2]float64) []*verdict {
+	out := make([]*verdict, len(misses))
+	for i, m := range misses {
+		v := &verdict{errors: [][]float64{make([]float64, triangle)}, missed: []float64{min(m[0], m[1])}}
+		for j := range members {
+			v.errors[0][entry(j, j)] = 100
+		}
+		v.errors[0][entry(a, a)], v.errors[0][entry(b, b)] = m[0], m[1]
+		out[i] = v
+	}
+	return out
+}
+
+// A group's weights are worth something where its series are alike in who is right, and nothing where each is right in its own way.
 func TestKinOfNoKindAreSilent(t *testing.T) {
-	r := rand.New(rand.NewPCG(4, 4))
-	lessons := make([]Lesson, 9)
-	for i := range lessons {
-		lessons[i].Values = make([]float64, 15*24)
-		for j := range lessons[i].Values {
-			lessons[i].Values[j] = 100 * math.Exp(0.3*r.NormFloat64())
+	for name, tt := range map[string]struct {
+		misses [][2]float64
+		missed float64 // by their own blends, over the best member
+		want   bool
+	}{
+		"alike, and their own blends were worse":  {[][2]float64{{1, 9}, {1.1, 9}, {0.9, 8}}, 3, true},
+		"alike, and their own blends were better": {[][2]float64{{1, 9}, {1.1, 9}, {0.9, 8}}, 0.5, false},
+		"each in its own way":                     {[][2]float64{{1, 50}, {50, 1}, {1, 60}, {60, 1}}, 1.5, false},
+	} {
+		all := verdicts(kinAligned, smoothLog, tt.misses)
+		for _, v := range all {
+			v.missed[0] *= tt.missed
+		}
+		k := Kin{Groups: []Group{{Ridge: [][]float64{{1}}, Series: 4}}, Partings: []Parting{{}}}
+		k.weigh(all)
+		if got := k.Groups[0].speaks(); got != tt.want {
+			t.Errorf("%s: speaks: %v, want %v", name, got, tt.want)
+		}
+		if len(k.Partings) > 0 != tt.want {
+			t.Errorf("%s: %d partings", name, len(k.Partings))
+		}
+		if tt.want != (len(k.Groups[0].Errors) > 0) {
+			t.Errorf("%s: errors %v", name, k.Groups[0].Errors)
 		}
 	}
-	_, final := Teach(time.Hour, lessons, 4*24, inOrder)
-	for i, g := range final.Groups {
-		if len(g.Ridge)+len(g.Window) > 0 {
-			t.Errorf("group %d speaks", i)
-		}
+	// Nobody was tried, nobody speaks.
+	k := Kin{Groups: []Group{{Ridge: [][]float64{{1}}}}}
+	if k.weigh(nil); k.Speak() != 0 || k.Groups[0].speaks() {
+		t.Error("a group that nobody tried speaks")
 	}
-	if a, b := miss(lessons, nil), miss(lessons, final); a != b {
+}
+
+// A series whose group is silent hears nothing, whatever the others of its step know.
+func TestSilentKinChangeNothing(t *testing.T) {
+	_, final := Teach(time.Hour, family(16, 32, 1), 4*24, inOrder)
+	for i := range final.Groups {
+		final.Groups[i].hush()
+	}
+	fresh := family(3, 15, 2)
+	if a, b := miss(fresh, nil), miss(fresh, final); a != b {
 		t.Errorf("silent kin changed the miss from %v to %v", a, b)
+	}
+}
+
+// Maps that explain one series alone are nobody's: a group of few has that of all. What is said is the mean over the partings.
+func TestMaps(t *testing.T) {
+	lessons := family(11, 20, 3)
+	all, points := make([]*Learner, len(lessons)), make([][nTrait]float64, len(lessons))
+	for i := range lessons {
+		all[i] = study(time.Hour, lessons[i])
+	}
+	points[9][0], points[10][0] = 5, 9
+	k := Kin{Partings: []Parting{{Centres: [][nTrait]float64{{}, {5}, {9}}}}}
+	k.learnWindows(all, points, inOrder)
+	maps := k.Partings[0].Maps
+	if len(maps[0]) != 48 || len(maps[0][0]) != 192 {
+		t.Fatalf("the map is %d by %d", len(maps[0]), len(maps[0][0]))
+	}
+	if d := cmp.Diff(maps[1], maps[2]); d != "" {
+		t.Errorf("two groups of one have different maps: %s", d[:200])
+	}
+	if cmp.Equal(maps[0], maps[1]) {
+		t.Error("a group of nine has the map of all")
+	}
+	k.Partings = []Parting{
+		{Centres: [][nTrait]float64{{}}, Maps: [][][]float64{{{1, 2}}}},
+		{Centres: [][nTrait]float64{{9}, {}}, Maps: [][][]float64{{{7, 7}}, {{3, 6}}}},
+	}
+	if d := cmp.Diff([][]float64{{2, 4}}, k.mapOf([nTrait]float64{1})); d != "" {
+		t.Errorf("the mean of the nearest groups' maps: %s", d)
 	}
 }
 
@@ -164,9 +229,12 @@ func TestTeachHoldsBack(t *testing.T) {
 		if len(x.Ridge) == 0 || len(y.Ridge) == 0 {
 			continue
 		}
-		if d := cmp.Diff(x.Ridge, y.Ridge) + cmp.Diff(x.Window, y.Window); d != "" {
+		if d := cmp.Diff(x.Ridge, y.Ridge); d != "" {
 			t.Errorf("group %d has seen the held values: %s", i, d[:200])
 		}
+	}
+	if d := cmp.Diff(one.Partings, other.Partings); d != "" {
+		t.Errorf("the maps have seen the held values: %s", d[:200])
 	}
 	if early, final := Teach(time.Hour, []Lesson{{Values: []float64{1, 2}}}, 1, inOrder); early != nil || final != nil {
 		t.Error("two values taught something")

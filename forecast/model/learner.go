@@ -13,6 +13,7 @@ type Learner struct {
 	// group is what the kin know, nil while there are none; they speak from origin kinFrom on.
 	kin     *Kin
 	group   *Group
+	window  [][]float64 // the kin's map of the last week to the next two days
 	kinFrom int
 }
 
@@ -41,15 +42,19 @@ func (l *Learner) Ask(kin *Kin, from int64) {
 
 // find finds the group of the present traits. A series too young to have any is taken for one of the most usual kind.
 func (l *Learner) find() {
-	l.group = nil
-	switch {
-	case l.kin == nil:
-	case !l.Typed:
-		l.group = l.kin.most()
-	default:
-		if g := &l.kin.Groups[l.kin.index(l.Traits)]; len(g.Ridge) > 0 {
-			l.group = g
+	l.group, l.window = nil, nil
+	if l.kin == nil {
+		return
+	}
+	if !l.Typed {
+		if l.group = l.kin.most(); l.group != nil {
+			l.window = l.kin.mapOf(l.group.Centre)
 		}
+		return
+	}
+	traits := over(l.Traits, l.kin.Width)
+	if g := &l.kin.Groups[l.kin.nearest(traits)]; g.speaks() {
+		l.group, l.window = g, l.kin.mapOf(traits)
 	}
 }
 

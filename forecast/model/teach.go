@@ -15,8 +15,6 @@ type Lesson struct {
 const (
 	// perGroup is about how many series make a group: fewer leave its regressions thin, more mix unlike shapes. mostGroups bounds them.
 	perGroup, mostGroups = 50, 16
-	// leastGain is the gain, as a logarithm of squared misses, from which kin speak: 5 % less.
-	leastGain = 0.1
 	// commonPull and groupPull are how strongly a season-aligned regression is pulled, that of all towards its start and that of a group
 	// towards that of all.
 	commonPull, groupPull = 1e-3, 3e-3
@@ -26,118 +24,47 @@ const (
 type Each func(n int, f func(i int))
 
 // Teach learns kin from lessons. early has not seen the last values of each, as many as held: what it says of them judges what kin are worth and
-// how members are weighed where they speak, in both. A group whose kin say nothing that its series do not know themselves stays silent. Both are
-// nil where no series is long enough.
+// how members are weighed where they speak, in both, which therefore have the same groups. A group whose kin say nothing that its series do not
+// know themselves stays silent. Both are nil where no series is long enough.
 func Teach(step time.Duration, lessons []Lesson, held int, each Each) (early, final *Kin) {
 	short := make([]Lesson, len(lessons))
 	for i, s := range lessons {
 		short[i] = Lesson{First: s.First, Values: s.Values[:max(0, len(s.Values)-held)]}
 	}
-	early, final = learnKin(step, short, each), learnKin(step, lessons, each)
-	if early == nil || final == nil {
+	early = learnKin(step, short, nil, each)
+	if early == nil {
 		return nil, nil
 	}
 	heard := make([]*verdict, len(lessons))
 	each(len(lessons), func(i int) { heard[i] = early.try(lessons[i], held) })
-	heard = slices.DeleteFunc(heard, func(v *verdict) bool { return v == nil })
-	early.weigh(heard)
-	final.weigh(heard)
-	return early, final
+	early.weigh(slices.DeleteFunc(heard, func(v *verdict) bool { return v == nil }))
+	return early, learnKin(step, lessons, early, each)
 }
 
-// verdict is how the members did on the held values of one lesson.
-type verdict struct {
-	traits [nTrait]float64
-	// errors are the members' second moments by block over their mean, gain is the mean logarithm of how much less the kin's best regression
-	// missed than the series' own, negative where it missed more.
-	errors [][]float64
-	gain   float64
-}
-
-// try reads a lesson with kin that know all but its held values. It returns nil where they had nothing to say.
-func (k *Kin) try(s Lesson, held int) *verdict {
-	st := NewState(k.Step)
-	l := st.Open(s.First, nil, len(s.Values))
-	l.Ask(k, s.First+int64(len(s.Values)-held))
-	for _, y := range s.Values {
-		l.Observe(y)
-	}
-	if l.group == nil {
-		return nil
-	}
-	v := &verdict{traits: l.Traits}
-	for i := range l.Blocks {
-		b := &l.Blocks[i]
-		own := b.Errors[entry(aligned, aligned)]
-		best := min(b.Errors[entry(kinAligned, kinAligned)], b.Errors[entry(kinWindow, kinWindow)])
-		if b.Spoke&kinBits == 0 || b.Scores < firstWeighing || !(own > 0) || !(best > 0) {
-			return nil
-		}
-		v.gain -= math.Log(best/own) / float64(len(l.Blocks))
-		v.errors = append(v.errors, slices.Clone(b.Errors))
-	}
-	return v
-}
-
-// weigh gives each group the mean errors of its series, and silences those whose kin gain too little for half of them.
-func (k *Kin) weigh(all []*verdict) {
-	of := make([][]*verdict, len(k.Groups))
-	for _, v := range all {
-		g := k.index(v.traits)
-		of[g] = append(of[g], v)
-	}
-	for g := range k.Groups {
-		gains := make([]float64, len(of[g]))
-		for i, v := range of[g] {
-			gains[i] = v.gain
-		}
-		slices.Sort(gains)
-		group := &k.Groups[g]
-		if len(gains) == 0 || gains[len(gains)/2] < leastGain {
-			*group = Group{Centre: group.Centre, Series: group.Series}
-			continue
-		}
-		for _, v := range of[g] {
-			for b, e := range v.errors {
-				if len(group.Errors) == b {
-					group.Errors = append(group.Errors, make([]float64, triangle))
-				}
-				for i, x := range e {
-					group.Errors[b][i] += x / float64(len(of[g]))
-				}
-			}
-		}
-	}
-}
-
-// learnKin learns what the series have in common. It returns nil where no series is long enough.
-func learnKin(step time.Duration, lessons []Lesson, each Each) *Kin {
-	studied := make([]*Learner, len(lessons))
-	each(len(lessons), func(i int) { studied[i] = study(step, lessons[i]) })
-	var all []*Learner
-	var points [][nTrait]float64
-	for _, l := range studied {
-		if l.Typed {
-			all, points = append(all, l), append(points, l.Traits)
-		}
-	}
+// learnKin learns what the series have in common: by groups of their own, or by those of kin that were judged before, whose silence and weights
+// they take over. It returns nil where no series is long enough.
+func learnKin(step time.Duration, lessons []Lesson, judged *Kin, each Each) *Kin {
+	all := make([]*Learner, len(lessons))
+	each(len(lessons), func(i int) { all[i] = study(step, lessons[i]) })
+	all = slices.DeleteFunc(all, func(l *Learner) bool { return !l.Typed })
 	if len(all) == 0 {
 		return nil
 	}
-	width := widths(points)
-	for i := range points {
-		points[i] = over(points[i], width)
+	k := &Kin{Step: step}
+	if judged == nil {
+		k.part(all)
+	} else {
+		k.likeThose(judged)
 	}
-	labels, centres := cluster(points, max(1, min(mostGroups, len(all)/perGroup)))
-	k := &Kin{Step: step, Width: width, Groups: make([]Group, len(centres))}
-	for _, g := range labels {
-		k.Groups[g].Series++
+	points := make([][nTrait]float64, len(all))
+	for i, l := range all {
+		points[i] = over(l.Traits, k.Width)
 	}
-	for i := range k.Groups {
-		k.Groups[i].Centre = centres[i]
+	k.learnRidges(all, points, each)
+	k.learnWindows(all, points, each)
+	if judged != nil {
+		k.heed(judged)
 	}
-	k.learnRidges(all, labels, each)
-	k.learnWindows(all, labels, each)
 	return k
 }
 
@@ -167,7 +94,12 @@ func study(step time.Duration, s Lesson) *Learner {
 }
 
 // learnRidges fits the season-aligned regression of each group and block, pulled towards that of all.
-func (k *Kin) learnRidges(all []*Learner, labels []int, each Each) {
+func (k *Kin) learnRidges(all []*Learner, points [][nTrait]float64, each Each) {
+	labels := make([]int, len(all))
+	for i := range all {
+		labels[i] = k.nearest(points[i])
+		k.Groups[labels[i]].Series++
+	}
 	blocks := len(all[0].Blocks)
 	grams := make([][]gram, len(all))
 	each(len(all), func(i int) {

@@ -16,6 +16,10 @@ const (
 	// windowCommon and windowGroup are how strongly the regression of all is pulled towards nothing and that of a group towards that of all,
 	// windowThin how much more so for few series: by windowThin/n^1.5.
 	windowCommon, windowGroup, windowThin = 3e-4, 1e-4, 60
+	// windowLeast is the number of series from which a group has a map of its own: that of one fits nobody else.
+	windowLeast = 4
+	// windowBatch is the number of series whose sums are held at once.
+	windowBatch = 32
 	// windowMemory is the age of a window, in long periods, at which it counts 1/e.
 	windowMemory = 1
 )
@@ -29,67 +33,99 @@ func (c Cycle) windowed() bool { return c.Long > 0 && c.Short <= windowShort }
 // learnWindows fits the regression from the last week to the next two days of each group, pulled towards that of all: a linear map of the
 // plain values, which nothing that is learned on many series of one kind beats by much (A. Zeng et al., "Are transformers effective for time
 // series forecasting?", 2023; W. Toner, L. Darlow, arXiv:2403.14587, 2024).
-func (k *Kin) learnWindows(all []*Learner, labels []int, each Each) {
-	c := all[0].Cycle
-	if !c.windowed() || len(all) < windowSeries {
+func (k *Kin) learnWindows(all []*Learner, points [][nTrait]float64, each Each) {
+	if len(k.Partings) == 0 {
 		return
 	}
-	lags, ahead := c.windowLags(), 2*c.Short
-	type sums struct {
-		a blas64.Symmetric
-		b blas64.General
-	}
-	fresh := func() sums {
-		return sums{blas64.Symmetric{N: lags, Stride: lags, Uplo: blas.Upper, Data: make([]float64, lags*lags)},
-			blas64.General{Rows: lags, Cols: ahead, Stride: ahead, Data: make([]float64, lags*ahead)}}
-	}
-	groups, rows := make([]sums, len(k.Groups)), make([]int, len(k.Groups))
-	each(len(groups), func(g int) {
-		groups[g] = fresh()
-		for i, l := range all {
-			if labels[i] != g {
-				continue
-			}
-			x, y, n := l.windows(lags, ahead)
-			if n == 0 {
-				continue
-			}
-			rows[g] += n
-			mx := blas64.General{Rows: n, Cols: lags, Stride: lags, Data: x}
-			my := blas64.General{Rows: n, Cols: ahead, Stride: ahead, Data: y}
-			blas64.Syrk(blas.Trans, 1, mx, 1, groups[g].a)
-			blas64.Gemm(blas.Trans, blas.NoTrans, 1, mx, my, 1, groups[g].b)
+	lags, ahead := all[0].Cycle.windowLags(), 2*all[0].Cycle.Short
+	sums := make([][]windowSums, len(k.Partings))
+	for p := range sums {
+		for range k.Partings[p].Centres {
+			sums[p] = append(sums[p], newWindowSums(lags, ahead))
 		}
-	})
-	seen := 0
-	for _, n := range rows {
-		seen += n
+		k.Partings[p].Maps = make([][][]float64, len(sums[p]))
 	}
-	if seen < 2*lags {
+	batch := make([]windowSums, min(windowBatch, len(all)))
+	for from := 0; from < len(all); from += len(batch) {
+		n := min(len(batch), len(all)-from)
+		each(n, func(i int) { batch[i] = all[from+i].windowSums(lags, ahead) })
+		for i := range n {
+			for p := range sums {
+				sums[p][k.Partings[p].nearest(points[from+i])].add(&batch[i])
+			}
+		}
+	}
+	whole := newWindowSums(lags, ahead)
+	for g := range sums[0] {
+		whole.add(&sums[0][g])
+	}
+	common := whole.solve(windowCommon, nil)
+	if whole.rows < 2*lags || common == nil {
+		k.Partings = nil
 		return
 	}
-	whole := fresh()
-	for i := range groups {
-		for j, v := range groups[i].a.Data {
-			whole.a.Data[j] += v
-		}
-		for j, v := range groups[i].b.Data {
-			whole.b.Data[j] += v
-		}
+	for p := range sums {
+		each(len(sums[p]), func(g int) {
+			s := &sums[p][g]
+			k.Partings[p].Maps[g] = common
+			if s.series < windowLeast {
+				return
+			}
+			if m := s.solve(windowGroup*(1+windowThin/math.Pow(float64(s.series), 1.5)), common); m != nil {
+				k.Partings[p].Maps[g] = m
+			}
+		})
 	}
-	common := solve(whole.a, whole.b, windowCommon, nil)
-	each(len(groups), func(g int) {
-		pull := windowGroup * (1 + windowThin/math.Pow(float64(k.Groups[g].Series), 1.5))
-		k.Groups[g].Window = common
-		if s := solve(groups[g].a, groups[g].b, pull, common); s != nil {
-			k.Groups[g].Window = s
-		}
-	})
+}
+
+// partings are the numbers of groups by which the maps are learned, of which their mean is taken: it is steadier than any single grouping.
+func partings(series int) []int {
+	n := groups(series)
+	out := []int{n, n + n/4, n - n/4, n + n/2}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// windowSums are the normal equations of a map: those of its inputs, those of inputs and outputs, and how many windows of how many series
+// went in.
+type windowSums struct {
+	a            blas64.Symmetric
+	b            blas64.General
+	rows, series int
+}
+
+func newWindowSums(lags, ahead int) windowSums {
+	return windowSums{a: blas64.Symmetric{N: lags, Stride: lags, Uplo: blas.Upper, Data: make([]float64, lags*lags)},
+		b: blas64.General{Rows: lags, Cols: ahead, Stride: ahead, Data: make([]float64, lags*ahead)}}
+}
+
+func (s *windowSums) add(o *windowSums) {
+	for i, v := range o.a.Data {
+		s.a.Data[i] += v
+	}
+	for i, v := range o.b.Data {
+		s.b.Data[i] += v
+	}
+	s.rows, s.series = s.rows+o.rows, s.series+o.series
+}
+
+// windowSums sums up all windows of the history.
+func (l *Learner) windowSums(lags, ahead int) windowSums {
+	s := newWindowSums(lags, ahead)
+	x, y, n := l.windows(lags, ahead)
+	s.rows, s.series = n, 1
+	if n > 0 {
+		mx := blas64.General{Rows: n, Cols: lags, Stride: lags, Data: x}
+		my := blas64.General{Rows: n, Cols: ahead, Stride: ahead, Data: y}
+		blas64.Syrk(blas.Trans, 1, mx, 1, s.a)
+		blas64.Gemm(blas.Trans, blas.NoTrans, 1, mx, my, 1, s.b)
+	}
+	return s
 }
 
 // solve is the ridge solution, a row of coefficients for each column of b, or nil.
-func solve(a blas64.Symmetric, b blas64.General, pull float64, toward [][]float64) [][]float64 {
-	n := a.N
+func (s *windowSums) solve(pull float64, toward [][]float64) [][]float64 {
+	a, b, n := s.a, s.b, s.a.N
 	trace := 0.0
 	for i := range n {
 		trace += a.Data[i*n+i]
@@ -150,7 +186,7 @@ func (l *Learner) windows(lags, ahead int) (x, y []float64, rows int) {
 
 // sayWindow says what the kin make of the values of the last week.
 func (l *Learner) sayWindow(o *origin, i int, out *[members]float64) bool {
-	h, w := i-o.t, l.group.Window
+	h, w := i-o.t, l.window
 	if len(w) == 0 {
 		return false
 	}
