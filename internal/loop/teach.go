@@ -1,7 +1,6 @@
 package loop
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -32,17 +31,7 @@ func (l *Loop) teach(now time.Time) {
 	if !l.kinTaught.at.IsZero() && now.Sub(l.kinTaught.at) < teachEvery {
 		return
 	}
-	step := l.o.Portrait.Step
-	var ids []fleet.ServiceID
-	for _, id := range slices.Sorted(maps.Keys(l.portraits)) {
-		p := l.portraits[id]
-		if step == 0 {
-			step = p.Step
-		}
-		if p.Step > 0 && p.Step == step && time.Duration(len(p.Recent.Values))*p.Step >= leastLesson {
-			ids = append(ids, id)
-		}
-	}
+	step, ids := l.teachers()
 	if len(ids) < forecast.LeastKin {
 		return
 	}
@@ -58,4 +47,21 @@ func (l *Loop) teach(now time.Time) {
 		speak = kin.Speak()
 	}
 	l.p.Log.Info("learned what services have in common", "services", len(lessons), "speakFor", speak)
+}
+
+// teachers are the services of the commonest step that know enough to teach, in order; of two steps alike the finer one.
+func (l *Loop) teachers() (step time.Duration, ids []fleet.ServiceID) {
+	of := map[time.Duration][]fleet.ServiceID{}
+	for id, p := range l.portraits {
+		if p.Step > 0 && time.Duration(len(p.Recent.Values))*p.Step >= leastLesson {
+			of[p.Step] = append(of[p.Step], id)
+		}
+	}
+	for s, all := range of {
+		if len(all) > len(ids) || len(all) == len(ids) && s < step {
+			step, ids = s, all
+		}
+	}
+	slices.Sort(ids)
+	return step, ids
 }
