@@ -14,6 +14,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/validate"
 )
 
 func newAdoptCommand(o *cliOptions) *cobra.Command {
@@ -73,6 +74,9 @@ func serviceFor(hpa *autoscalingv2.HorizontalPodAutoscaler, utilisation int32) (
 	}
 	if hpa.Spec.MinReplicas != nil {
 		s.Spec.Replicas.Min = max(*hpa.Spec.MinReplicas, 1)
+	}
+	if found := validate.ElasticService(s, validate.DefaultNamespaceLabel); len(found) > 0 {
+		return nil, usageError{fmt.Errorf("HorizontalPodAutoscaler %s scales what Springtide cannot: %s", hpa.Name, found[0].Message)}
 	}
 	return s, nil
 }

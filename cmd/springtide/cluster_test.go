@@ -182,7 +182,7 @@ func TestVerbs(t *testing.T) {
 		"explain": {"explain service shop/cart", "explain service cart-copy -n shop", "explain node node-17", "explain node node-3", "explain loan node-17-aa", "explain loan node-18-bb", "explain loan gone", "explain service shop/cart -o json"},
 		"pause": {"pause shop/cart", "pause cart -n shop --out", "pause shop/cart --in", "pause shop/cart --dry-run", "pause shop/cart --dry-run=server",
 			"resume shop/cart", "resume shop/cart-copy", "freeze --reason INC-12", "freeze --reason INC-12 --dry-run", "thaw", "thaw -n nowhere"},
-		"adopt": {"adopt shop/till", "adopt shop/till --dry-run", "adopt shop/cart --utilisation 50", "adopt shop/keda-hpa-mail", "adopt shop/gone",
+		"adopt": {"adopt shop/till", "adopt shop/till --dry-run", "adopt shop/cart --utilisation 50", "adopt shop/keda-hpa-mail", "adopt shop/rollout", "adopt shop/gone",
 			"release shop/cart", "release shop/cart --dry-run --delete", "release shop/cart --delete", "release shop/cart-copy"},
 		"festival": {"festival apply -f " + plan, "festival apply -f " + plan + " --approve", "festival apply -f " + plan + " --dry-run",
 			"festival status -f " + plan, "festival apply -f testdata/cluster/objects.yaml"},

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"errors"
+	"maps"
 	"reflect"
 	"sync"
 	"time"
@@ -40,6 +41,11 @@ func (r *reporter) news(key, text string) bool {
 	return true
 }
 
+// forget drops what was written before a time: the status of every object that is still there was written since.
+func (r *reporter) forget(before time.Time) {
+	maps.DeleteFunc(r.written, func(_ string, at time.Time) bool { return at.Before(before) })
+}
+
 // Report tells operators of a cycle in status, conditions and events. A status is written when something in it changed that an operator
 // would act on (the desired replicas, a phase, a condition); numbers that change all the time go along with that, or by themselves every
 // StatusEvery. A conflict is left to the next cycle. Report is not safe for concurrent use.
@@ -52,6 +58,7 @@ func (c *Cluster) Report(ctx context.Context, r *loop.Report) error {
 	w.tenantStatus(r)
 	w.jobStatus(r)
 	w.festivalStatus(r)
+	c.reporter.forget(w.now.Add(-2 * c.o.StatusEvery))
 	return w.flush(ctx)
 }
 

@@ -228,6 +228,19 @@ func TestReportPortrait(t *testing.T) {
 	}
 }
 
+// What was written of an object that is gone is forgotten.
+func TestReportForgetsWhatIsGone(t *testing.T) {
+	r := newReported(t, pool("web", "Online", inWeb))
+	r.reporter.written["loans /gone"] = r.clock.now.Add(-2*r.o.StatusEvery - time.Second)
+	r.cycle(t, nil)
+	if _, there := r.reporter.written["loans /gone"]; there {
+		t.Error("a loan that is gone is remembered for ever")
+	}
+	if _, there := r.reporter.written["capacitypools /web"]; !there {
+		t.Errorf("the pool was forgotten: %v", r.reporter.written)
+	}
+}
+
 // What an operator asks of a loan, through its life.
 func TestReportLoanConditions(t *testing.T) {
 	l := loan("l", "n1", "Emptying", 1, 0)
