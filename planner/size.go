@@ -56,6 +56,24 @@ func tenantOf(s *fleet.Snapshot, namespace string) (id fleet.TenantID, ok bool) 
 	return id, ok
 }
 
+// wantsAhead is how many steps ahead tenants are told of a shortage: a day, as far as targets look.
+const wantsAhead = int(24 * time.Hour / quota.AheadStep)
+
+// ahead is the most that a target asks for in each step of a want; what it asks for now, where it does not look so far.
+func ahead(t *hpa.Target) (most [wantsAhead]int32) {
+	for i, n := range t.Ahead {
+		if k := int(time.Duration(i) * t.AheadStep / quota.AheadStep); k < len(most) {
+			most[k] = max(most[k], n)
+		}
+	}
+	for k := range most {
+		if most[k] == 0 {
+			most[k] = t.Replicas
+		}
+	}
+	return most
+}
+
 // wants adds up what each tenant's services and pods ask for.
 func (in *Input) wants(targets []hpa.Target) []quota.Want {
 	s := in.Snapshot
@@ -80,11 +98,12 @@ func (in *Input) wants(targets []hpa.Target) []quota.Want {
 		svc, t := &s.Services[i], &targets[i]
 		if w := find(svc.Target.Namespace); w != nil {
 			w.Now = w.Now.Add(svc.Request.Times(int64(t.Replicas)))
-			most := t.Replicas
-			for _, n := range t.Ahead {
-				most = max(most, n)
+			if w.Ahead == nil {
+				w.Ahead = make([]fleet.Resources, wantsAhead)
 			}
-			w.Ahead = w.Ahead.Add(svc.Request.Times(int64(most)))
+			for k, n := range ahead(t) {
+				w.Ahead[k] = w.Ahead[k].Add(svc.Request.Times(int64(n)))
+			}
 		}
 	}
 	for i := range s.Pods {

@@ -25,8 +25,27 @@ type WindowOpen func(w fleet.Window, at time.Time) bool
 // What a tree has to lend is the sum of what its tenants lend plus the supply that no guarantee names. It is given out by need in the
 // order of tenant ids after an equal split, so that no tenant gets more than it asks for while another asks in vain. Tenants that were
 // not accepted (a parent cycle, say) are left out and bound nobody.
+//
+// The same is reckoned for each step that wants reach ahead, with the slices open by then, so that a tenant that will be short knows it now.
 func Divide(tree []fleet.Tenant, wants []Want, supply fleet.Resources, now time.Time, open WindowOpen) Division {
-	rows := rowsOf(tree, wants, now, open)
+	d := divide(rowsOf(tree, wants, -1, now, open), supply, now)
+	steps := 0
+	for i := range wants {
+		steps = max(steps, len(wants[i].Ahead))
+	}
+	for k := 1; k < steps; k++ { // the first step is now
+		at := now.Add(time.Duration(k) * AheadStep)
+		for _, s := range divide(rowsOf(tree, wants, k, at, open), supply, at).Short {
+			if !slices.ContainsFunc(d.Short, func(x Short) bool { return x.Tenant == s.Tenant }) {
+				d.Short = append(d.Short, s)
+			}
+		}
+	}
+	return d
+}
+
+// divide divides at one time.
+func divide(rows []row, supply fleet.Resources, at time.Time) Division {
 	var promised fleet.Resources
 	for i := range rows {
 		if rows[i].leaf {
@@ -36,8 +55,7 @@ func Divide(tree []fleet.Tenant, wants []Want, supply fleet.Resources, now time.
 	unnamed := supply.Sub(promised).Floor()
 
 	var d Division
-	for _, root := range rootsOf(rows) {
-		members := membersOf(rows, root)
+	for _, members := range treesOf(rows) {
 		lendable := unnamed
 		for _, r := range members {
 			lendable = lendable.Add(r.lent)
@@ -50,7 +68,7 @@ func Divide(tree []fleet.Tenant, wants []Want, supply fleet.Resources, now time.
 		s.Why = fmt.Sprintf("guaranteed %s, wants %s, borrows %s, lends %s", s.Entitled, r.want, s.Borrowed, s.Lent)
 		d.Shares = append(d.Shares, s)
 		if missing := r.wish.Sub(r.borrowed).Floor(); !missing.IsZero() {
-			d.Short = append(d.Short, Short{Tenant: r.id, From: now, By: missing,
+			d.Short = append(d.Short, Short{Tenant: r.id, From: at, By: missing,
 				Why: fmt.Sprintf("wants %s, guarantee and what kin can lend give %s", r.want, r.guarantee.Add(r.borrowed))})
 		}
 	}
@@ -69,10 +87,11 @@ type row struct {
 	limit               fleet.Known[fleet.Resources]
 }
 
-func rowsOf(tree []fleet.Tenant, wants []Want, now time.Time, open WindowOpen) []row {
-	byID := make(map[fleet.TenantID]Want, len(wants))
-	for _, w := range wants {
-		byID[w.Tenant] = w
+// rowsOf are the rows of a step ahead, or of now where it is negative, with the slices that are open at a time.
+func rowsOf(tree []fleet.Tenant, wants []Want, step int, at time.Time, open WindowOpen) []row {
+	byID := make(map[fleet.TenantID]fleet.Resources, len(wants))
+	for i := range wants {
+		byID[wants[i].Tenant] = wants[i].at(step)
 	}
 	parents := make(map[fleet.TenantID]bool, len(tree))
 	for i := range tree {
@@ -86,9 +105,8 @@ func rowsOf(tree []fleet.Tenant, wants []Want, now time.Time, open WindowOpen) [
 		if !t.Accepted {
 			continue
 		}
-		g := Guarantee(t, now, open)
-		w := byID[t.ID]
-		want := w.Now.Max(w.Used)
+		g := Guarantee(t, at, open)
+		want := byID[t.ID]
 		r := row{id: t.ID, parent: t.Parent, leaf: !parents[t.ID], guarantee: g, want: want, limit: t.BorrowingLimit}
 		if r.leaf {
 			r.lent = g.Sub(want).Floor()
@@ -117,12 +135,20 @@ func Guarantee(t *fleet.Tenant, at time.Time, open WindowOpen) fleet.Resources {
 	return g
 }
 
-// rootsOf lists the roots in order; a tenant whose parent does not exist is a root of its own.
-func rootsOf(rows []row) []fleet.TenantID {
-	var out []fleet.TenantID
+// treesOf are the leaves of each tree, in the order of the trees' first rows; a tenant whose parent does not exist is a root of its own.
+func treesOf(rows []row) [][]*row {
+	var out [][]*row
+	tree := map[fleet.TenantID]int{}
 	for i := range rows {
-		if root := rootOf(rows, rows[i].id); !slices.Contains(out, root) {
-			out = append(out, root)
+		root := rootOf(rows, rows[i].id)
+		k, seen := tree[root]
+		if !seen {
+			k = len(out)
+			tree[root] = k
+			out = append(out, nil)
+		}
+		if rows[i].leaf {
+			out[k] = append(out[k], &rows[i])
 		}
 	}
 	return out
@@ -130,27 +156,20 @@ func rootsOf(rows []row) []fleet.TenantID {
 
 // rootOf climbs to the root. The climb is bounded by the number of tenants: a cycle, which acceptance refuses, ends where it began.
 func rootOf(rows []row, id fleet.TenantID) fleet.TenantID {
+	find := func(id fleet.TenantID) (int, bool) {
+		return slices.BinarySearchFunc(rows, id, func(r row, id fleet.TenantID) int { return cmp.Compare(r.id, id) })
+	}
 	for range rows {
-		i, ok := slices.BinarySearchFunc(rows, id, func(r row, id fleet.TenantID) int { return cmp.Compare(r.id, id) })
+		i, ok := find(id)
 		if !ok || rows[i].parent == "" {
 			return id
 		}
-		if !slices.ContainsFunc(rows, func(r row) bool { return r.id == rows[i].parent }) {
+		if _, ok := find(rows[i].parent); !ok {
 			return id
 		}
 		id = rows[i].parent
 	}
 	return id
-}
-
-func membersOf(rows []row, root fleet.TenantID) []*row {
-	var out []*row
-	for i := range rows {
-		if rows[i].leaf && rootOf(rows, rows[i].id) == root {
-			out = append(out, &rows[i])
-		}
-	}
-	return out
 }
 
 // giveOut grants wishes from lendable: first an equal split, each capped by its wish, then the rest in order of ids.

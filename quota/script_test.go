@@ -14,7 +14,7 @@ import (
 //
 //	supply CORES
 //	tenant ID PARENT|- GUARANTEE [lends CORES] [borrows CORES]
-//	want ID NOW [AHEAD]
+//	want ID NOW [AHEAD...]         now, and in the steps from now on
 func TestScripts(t *testing.T) { scripttest.Run(t, play) }
 
 func play(t *testing.T, lines [][]string) string {
@@ -48,8 +48,8 @@ func play(t *testing.T, lines [][]string) string {
 			tree = append(tree, x)
 		case "want":
 			w := Want{Tenant: fleet.TenantID(f[1]), Now: cores(num(f[2]))}
-			if len(f) > 3 {
-				w.Ahead = cores(num(f[3]))
+			for _, word := range f[3:] {
+				w.Ahead = append(w.Ahead, cores(num(word)))
 			}
 			wants = append(wants, w)
 		default:

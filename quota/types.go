@@ -6,12 +6,25 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// Want is one tenant's demand: what its services ask for now and at most within the horizon, and what it uses.
+// AheadStep is the length of a step of [Want.Ahead].
+const AheadStep = 15 * time.Minute
+
+// Want is one tenant's demand: what its services ask for now and by and by, and what it uses.
 type Want struct {
 	Tenant fleet.TenantID
-	// Now and Ahead are the demand of its online services; Used is what its pods request, online and offline.
-	Now, Ahead, Used fleet.Resources
-	Offline          fleet.Resources
+	// Now is the demand of its online services, Ahead[k] the most of it between k and k+1 steps from now; as far as it reaches. Used is what its
+	// pods request, online and offline.
+	Now, Used fleet.Resources
+	Ahead     []fleet.Resources
+	Offline   fleet.Resources
+}
+
+// at is the demand at a step from now on, or the present one where nothing is known of it.
+func (w *Want) at(step int) fleet.Resources {
+	if step < 0 || step >= len(w.Ahead) {
+		return w.Now.Max(w.Used)
+	}
+	return w.Ahead[step]
 }
 
 // Share is what one tenant gets.
@@ -24,7 +37,7 @@ type Share struct {
 	Why   string
 }
 
-// Short is a demand that the division cannot meet, and from when.
+// Short is a demand that the division cannot meet, and from when: now, or at a step to come.
 type Short struct {
 	Tenant fleet.TenantID
 	From   time.Time

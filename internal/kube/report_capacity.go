@@ -146,7 +146,11 @@ func (w *statusWriter) tenantStatus(r *loop.Report) {
 		c.accept(found.tenants[t.ID], "the spec makes sense and no other tenant chooses its namespaces")
 		if k := slices.IndexFunc(r.Plan.Division.Short, func(x quota.Short) bool { return x.Tenant == t.ID }); k >= 0 {
 			x := &r.Plan.Division.Short[k]
-			c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, "Short", fmt.Sprintf("short of %s from %s: %s", x.By, x.From.UTC().Format(time.RFC3339), x.Why))
+			status, reason := metav1.ConditionFalse, "Short"
+			if x.From.After(w.now) {
+				status, reason = metav1.ConditionTrue, "ShortAhead"
+			}
+			c.set(v1alpha1.ConditionReady, status, reason, fmt.Sprintf("short of %s from %s: %s", x.By, x.From.UTC().Format(time.RFC3339), x.Why))
 		} else {
 			c.set(v1alpha1.ConditionReady, metav1.ConditionTrue, "Met", "the tenant's demand is met")
 		}

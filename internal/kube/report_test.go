@@ -19,6 +19,7 @@ import (
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/quota"
 )
 
 // reported is a world whose events are caught.
@@ -456,5 +457,14 @@ func TestReportTenant(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"Accepted=True/Accepted", "Ready=True/Met"}, said(s.Conditions)); diff != "" {
 		t.Errorf("conditions (-want +got):\n%s", diff)
+	}
+	for in, want := range map[time.Duration]string{0: "Ready=False/Short", 3 * time.Hour: "Ready=True/ShortAhead"} {
+		r.cycle(t, func(rep *loop.Report) {
+			rep.Plan.Division.Short = []quota.Short{{Tenant: "shop", From: rep.Snapshot.At.Add(in), By: fleet.Resources{CPU: 20_000}, Why: "wants more"}}
+		})
+		s := object[v1alpha1.CapacityQuota](t, r.world, gvrQuotas, "shop").Status
+		if got := said(s.Conditions)[1]; got != want {
+			t.Errorf("short in %v: %s, want %s", in, got, want)
+		}
 	}
 }
