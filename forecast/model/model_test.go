@@ -331,6 +331,25 @@ func learned(step time.Duration, values []float64) *Learner {
 	return l
 }
 
+// Half a day of the first week on which load fell to a quarter is not forecast for the second week, though the second week was like the first
+// ever since.
+func TestFallOfTheFirstWeekIsNotForecast(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	values := make([]float64, 13*96)
+	for i := range values {
+		values[i] = 90 * math.Exp(0.02*r.NormFloat64())
+		if at := float64(i) / 96; at >= 6.1 && at < 6.6 {
+			values[i] *= 0.28
+		}
+	}
+	path := learned(15*time.Minute, values).Project(1, 96, []float64{0.5})[0]
+	for j, y := range path {
+		if y < 65 {
+			t.Fatalf("%d steps ahead %.0f, where only an accident ever was below 80", j+1, y)
+		}
+	}
+}
+
 // A series that repeats itself exactly is forecast exactly, and the members of its season get the weight.
 func TestExactRepetition(t *testing.T) {
 	for _, tt := range []struct {

@@ -20,20 +20,26 @@ const (
 	// reach is how many times its usual distance a member may stray from its anchor. A weekend is two days in seven, so it lies 3.5 times
 	// as far off as the mean day does and passes; an outage last Tuesday does not.
 	reach = 6
+	// early is the part of a full record from which a member no longer strays below its anchor: a first weekend that is taken for a fault costs
+	// machines for a day, an outage of the first week that is forecast for the second one costs the service.
+	early = 1.0 / 7
 	// strayBound bounds what one sample adds to the usual distance, in units of it.
 	strayBound = 10
 )
 
 // temper keeps the members that repeat a single past moment from repeating a fault of that moment, once enough distances are known to
-// tell: a full long period, or a first weekend would be taken for a fault.
+// tell: a full long period, or a first weekend would be taken for a fault. One that would lower the forecast is held much sooner than one that would raise it.
 func (b *Block) temper(said *[members]float64, enough float64) {
 	for k, a := range anchors {
 		s := &b.Stray[k]
-		if a < 0 || s.N < enough {
+		if a < 0 || s.N < early*enough {
 			continue
 		}
 		far := reach*s.Mean + b.Miss
-		said[lagShort+k] = max(said[a]-far, min(said[a]+far, said[lagShort+k]))
+		said[lagShort+k] = max(said[lagShort+k], said[a]-far)
+		if s.N >= enough {
+			said[lagShort+k] = min(said[lagShort+k], said[a]+far)
+		}
 	}
 }
 
