@@ -1,6 +1,8 @@
 package forecast
 
 import (
+	"bytes"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -77,4 +79,43 @@ func BenchmarkMarshal(b *testing.B) {
 		size = len(out)
 	}
 	b.ReportMetric(float64(size), "bytes")
+}
+
+// BenchmarkGrowth is one step of a whole fleet, on one core: each service's stored portrait is read, folds one new sample and is projected for
+// a day. ms/service must not grow with the services, bytes/service is what the fleet's portraits hold in memory.
+func BenchmarkGrowth(b *testing.B) {
+	const kinds = 20
+	var packed [kinds][]byte
+	var next [kinds]portrait.Batch
+	for i := range packed {
+		s := tides(uint64(i), 5*time.Minute, 14*288+1)
+		old := s
+		old.Values = s.Values[:14*288]
+		data, err := portrait.Marshal(portrait.Fold(portrait.Portrait{}, portrait.Batch{Load: old}, portrait.Options{}))
+		if err != nil {
+			b.Fatal(err)
+		}
+		packed[i], next[i] = data, portrait.Batch{Load: s.Since(s.Time(14 * 288))}
+	}
+	for _, services := range []int{100, 1_000, 10_000, 100_000} {
+		b.Run(fmt.Sprintf("services=%d", services), func(b *testing.B) {
+			fleet, held := make([][]byte, services), 0
+			for i := range fleet {
+				fleet[i] = bytes.Clone(packed[i%kinds])
+				held += len(fleet[i])
+			}
+			for b.Loop() {
+				for i, data := range fleet {
+					p, err := portrait.Unmarshal(data)
+					if err != nil {
+						b.Fatal(err)
+					}
+					p = portrait.Fold(p, next[i%kinds], portrait.Options{})
+					Project(p, series.Series{}, nil, p.End, Options{})
+				}
+			}
+			b.ReportMetric(1000*b.Elapsed().Seconds()/float64(b.N*services), "ms/service")
+			b.ReportMetric(float64(held)/float64(services), "bytes/service")
+		})
+	}
 }
