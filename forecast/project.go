@@ -18,6 +18,8 @@ const (
 	ModelDay   = "seasonal(day)"
 	ModelLevel = "level"
 	ModelNone  = "none"
+	// WithKin is appended where the kin of the series spoke too.
+	WithKin = "+kin"
 )
 
 // Project forecasts the load of a service from its portrait, corrected by samples that are newer than the portrait (recent may be empty),
@@ -46,6 +48,9 @@ func Project(p portrait.Portrait, recent series.Series, festivals []fleet.Festiv
 	t.Paths = l.Project(lead, steps, t.Quantiles)
 	lift(&t, p.Service, festivals)
 	t.judge(&p, last, now, o)
+	if l.HearsKin() {
+		t.Model += WithKin
+	}
 	return t
 }
 

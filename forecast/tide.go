@@ -20,7 +20,7 @@ type Tide struct {
 	// Quantiles in rising order; Paths[i][j] is quantile i at Start + j·Step.
 	Quantiles []float64
 	Paths     [][]float64
-	// Model names the model that spoke last in the fall-back chain.
+	// Model names the model that spoke last in the fall-back chain, and kin where they spoke with it.
 	Model string
 	// Trusted is false when only a fall-back spoke: sizing then must not scale in by this tide.
 	Trusted bool

@@ -40,6 +40,9 @@ func (l *Learner) Ask(kin *Kin, from int64) {
 	l.find()
 }
 
+// HearsKin reports whether kin have something to say of the series.
+func (l *Learner) HearsKin() bool { return l.group != nil }
+
 // find finds the group of the present traits. A series too young to have any is taken for one of the most usual kind.
 func (l *Learner) find() {
 	l.group, l.window = nil, nil

@@ -3,6 +3,7 @@ package plain
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,8 +41,14 @@ func TestKinTaughtBefore(t *testing.T) {
 			t.Fatalf("series %d: %s", i, d)
 		}
 	}
+	if m := together[0].Model; !strings.HasSuffix(m, forecast.WithKin) {
+		t.Errorf("%s spoke, and kin with it", m)
+	}
 	alone := in
 	alone.Kin, alone.Histories = nil, all[:1]
+	if m := Ours(alone)[0].Model; strings.HasSuffix(m, forecast.WithKin) {
+		t.Errorf("%s spoke, and nobody taught", m)
+	}
 	if cmp.Equal(together[0].Paths, Ours(alone)[0].Paths) {
 		t.Error("kin changed nothing")
 	}
