@@ -30,7 +30,7 @@ type Group struct {
 	Centre [nTrait]float64
 	// Ridge are the coefficients of the season-aligned regression by block.
 	Ridge [][]float64
-	// Errors are the mean second moments of the members' errors by block, over the series' scale squared; see [Block].
+	// Errors are the mean second moments of the members' errors by block, in units of the series' scales; see [Block] and pool.
 	Errors [][]float64
 	// Series is the number of series that the group was learned from.
 	Series int
