@@ -89,19 +89,21 @@ func (l *Learner) look(t, h int) origin {
 	if c.Short == 0 {
 		return o
 	}
+	o.week = hist.lately(c.Long, t)
 	for i, w := range [2]int{near, far} {
 		m := hist.mean(t-w, t)
 		o.short[i] = gap0(m - hist.mean(t-w-o.k*c.Short, t-o.k*c.Short))
 		o.phase[i] = gap0(m - l.likeMean(t-w, t, o.k))
-		if c.Long > 0 {
-			o.prof[i] = gap0(m - l.Week.mean(w, hist.first+int64(t), c))
+		if c.Long > 0 { // the profile knows distances from the week's mean alone, so that it always needs a level
+			if o.prof[i] = m - l.Week.mean(w, hist.first+int64(t), c); math.IsNaN(o.prof[i]) {
+				o.prof[i] = o.week
+			}
 		}
 	}
 	if c.Long > 0 {
 		for i, w := range [3]int{near, far, unit} {
 			o.long[i] = gap0(hist.mean(t-w, t) - hist.mean(t-w-o.kw*c.Long, t-o.kw*c.Long))
 		}
-		o.week = hist.lately(c.Long, t)
 	}
 	l.beginRow(&o)
 	return o

@@ -331,6 +331,28 @@ func learned(step time.Duration, values []float64) *Learner {
 	return l
 }
 
+// A load in other units is learned alike from the first day on: in the transformed space all members say the same but for the unit.
+func TestUnitsDoNotMatter(t *testing.T) {
+	values := tide(9)
+	for i := 2000; i < 2040; i++ {
+		values[i] = 0 // an outage leaves a hole
+	}
+	small := make([]float64, len(values))
+	for i, y := range values {
+		small[i] = math.Ldexp(y, -20)
+	}
+	for _, n := range []int{300, 2 * 288, 2016, len(values)} {
+		a, b := learned(5*time.Minute, values[:n]), learned(5*time.Minute, small[:n])
+		for k := range a.Blocks {
+			for e, v := range a.Blocks[k].Errors {
+				if w := b.Blocks[k].Errors[e]; math.Abs(v-w) > 1e-3*(1+math.Abs(v)) {
+					t.Fatalf("%d values, block %d, errors %d: %v, in other units %v", n, k, e, v, w)
+				}
+			}
+		}
+	}
+}
+
 // Half a day of the first week on which load fell to a quarter is not forecast for the second week, though the second week was like the first
 // ever since.
 func TestFallOfTheFirstWeekIsNotForecast(t *testing.T) {

@@ -28,7 +28,8 @@ const (
 )
 
 // temper keeps the members that repeat a single past moment from repeating a fault of that moment, once enough distances are known to
-// tell: a full long period, or a first weekend would be taken for a fault. One that would lower the forecast is held much sooner than one that would raise it.
+// tell: a full long period, or a first weekend would be taken for a fault. One that would lower the forecast is held much sooner than one that would raise it, and so is
+// one that follows the newest values, which on a weekend stand where they stood a week ago.
 func (b *Block) temper(said *[members]float64, enough float64) {
 	for k, a := range anchors {
 		s := &b.Stray[k]
@@ -37,7 +38,7 @@ func (b *Block) temper(said *[members]float64, enough float64) {
 		}
 		far := reach*s.Mean + b.Miss
 		said[lagShort+k] = max(said[lagShort+k], said[a]-far)
-		if s.N >= enough {
+		if s.N >= enough || a == phasesNear || a == middleFar {
 			said[lagShort+k] = min(said[lagShort+k], said[a]+far)
 		}
 	}
