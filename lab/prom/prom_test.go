@@ -1,6 +1,8 @@
 package prom
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -289,6 +291,11 @@ func TestBadRulesAreNamed(t *testing.T) {
 	}))
 	if err := p.EvalRules(t.Context(), noon); err == nil || !strings.Contains(err.Error(), "rule a of group g") {
 		t.Errorf("EvalRules = %v, want the rule and its fault", err)
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if err := p.EvalRules(stopped, noon.Add(time.Hour)); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "rule a") {
+		t.Errorf("EvalRules = %v, want no fault of a rule where the evaluation was stopped", err)
 	}
 }
 

@@ -64,6 +64,9 @@ func (p *Prom) EvalRules(ctx context.Context, ts time.Time) error {
 			continue
 		}
 		rules.DefaultEvalIterationFunc(ctx, group, ts)
+		if err := ctx.Err(); err != nil {
+			return err // what was stopped half-way is no fault of the rules
+		}
 		for _, rule := range group.Rules() {
 			if err := rule.LastError(); err != nil {
 				errs = append(errs, fmt.Errorf("rule %s of group %s: %w", rule.Name(), group.Name(), err))

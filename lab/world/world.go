@@ -285,7 +285,9 @@ func (w *World) Close() error {
 	defer w.closing.Unlock()
 	var errs []error
 	if w.ruling != nil {
-		errs = append(errs, <-w.ruling) // the database must not be closed under it
+		if err := <-w.ruling; !errors.Is(err, context.Canceled) { // the database must not be closed under it
+			errs = append(errs, err)
+		}
 	}
 	for _, c := range slices.Backward(w.closers) {
 		errs = append(errs, c())
