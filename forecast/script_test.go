@@ -2,7 +2,6 @@ package forecast
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -28,28 +27,25 @@ func ask(t *testing.T, lines [][]string) string {
 	var hours []int
 	for _, line := range lines {
 		ok, err := h.Do(line)
+		if err != nil {
+			t.Fatal(err)
+		}
 		switch {
 		case ok:
 		case line[0] == "late" && len(line) == 2:
-			late, err = time.ParseDuration(line[1])
+			late = scripttest.Duration(t, line[1])
 		case line[0] == "festival" && len(line) == 4:
 			var v [3]float64
 			for i, word := range line[1:] {
-				if v[i], err = strconv.ParseFloat(word, 64); err != nil {
-					break
-				}
+				v[i] = scripttest.Float(t, word)
 			}
 			lifts = append(lifts, v)
 		case line[0] == "ask":
 			for _, word := range line[1:] {
-				n, bad := strconv.Atoi(word)
-				hours, err = append(hours, n), bad
+				hours = append(hours, scripttest.Int(t, word))
 			}
 		default:
 			t.Fatalf("unknown words %q", line)
-		}
-		if err != nil {
-			t.Fatalf("%q: %v", line, err)
 		}
 	}
 	p := portrait.Fold(portrait.Portrait{Service: "shop/cart"}, portrait.Batch{Load: h.Series}, portrait.Options{})

@@ -2,7 +2,6 @@ package planner
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -27,13 +26,7 @@ func play(t *testing.T, lines [][]string) string {
 	t.Helper()
 	var w *world
 	blind := false
-	num := func(word string) int {
-		n, err := strconv.Atoi(word)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
+	num := func(word string) int { return scripttest.Int(t, word) }
 	for _, f := range lines {
 		switch f[0] {
 		case "machines":

@@ -2,7 +2,6 @@ package portrait
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -34,11 +33,7 @@ func paint(t *testing.T, lines [][]string) string {
 			costs(t, &b, &h, line[1:])
 		case line[0] == "starts":
 			for _, word := range line[1:] {
-				d, err := time.ParseDuration(word)
-				if err != nil {
-					t.Fatal(err)
-				}
-				b.StartUps = append(b.StartUps, d)
+				b.StartUps = append(b.StartUps, scripttest.Duration(t, word))
 			}
 		case line[0] == "unmeasured":
 			unmeasured = true
@@ -60,10 +55,7 @@ func costs(t *testing.T, b *Batch, h *scripttest.History, words []string) {
 	t.Helper()
 	var v [3]float64
 	for i, word := range words {
-		var err error
-		if v[i], err = strconv.ParseFloat(word, 64); err != nil {
-			t.Fatal(err)
-		}
+		v[i] = scripttest.Float(t, word)
 	}
 	b.CPU, b.Ready = series.New(h.Start, h.Step, h.Len()), series.New(h.Start, h.Step, h.Len())
 	for i, y := range h.Values {

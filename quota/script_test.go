@@ -2,7 +2,6 @@ package quota
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -19,13 +18,7 @@ func TestScripts(t *testing.T) { scripttest.Run(t, play) }
 
 func play(t *testing.T, lines [][]string) string {
 	t.Helper()
-	num := func(word string) int64 {
-		n, err := strconv.ParseInt(word, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
+	num := func(word string) int64 { return int64(scripttest.Int(t, word)) }
 	var tree []fleet.Tenant
 	var wants []Want
 	var supply fleet.Resources

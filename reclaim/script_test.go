@@ -2,7 +2,6 @@ package reclaim
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -23,20 +22,8 @@ func play(t *testing.T, lines [][]string) string {
 	t.Helper()
 	s := fleetOf(4)
 	s.Pools[1].NoticeMax = 10 * time.Minute
-	num := func(word string) int {
-		n, err := strconv.Atoi(word)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	dur := func(word string) time.Duration {
-		d, err := time.ParseDuration(word)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d
-	}
+	num := func(word string) int { return scripttest.Int(t, word) }
+	dur := func(word string) time.Duration { return scripttest.Duration(t, word) }
 	var b strings.Builder
 	for _, f := range lines {
 		switch f[0] {

@@ -7,8 +7,10 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
 )
@@ -61,4 +63,24 @@ func words(text string) [][]string {
 		}
 	}
 	return out
+}
+
+// Int reads a whole number; like its siblings it ends the case where the word is none.
+func Int(t *testing.T, word string) int { return read(t, word, strconv.Atoi) }
+
+// Float reads a number.
+func Float(t *testing.T, word string) float64 {
+	return read(t, word, func(word string) (float64, error) { return strconv.ParseFloat(word, 64) })
+}
+
+// Duration reads a length of time, as in 1h30m.
+func Duration(t *testing.T, word string) time.Duration { return read(t, word, time.ParseDuration) }
+
+func read[T any](t *testing.T, word string, parse func(string) (T, error)) T {
+	t.Helper()
+	v, err := parse(word)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
 }
