@@ -242,16 +242,17 @@ func (v *serviceView) forecast(c *conditions) {
 // fresh says whether the history source answers, and whether what it has of this service is new enough.
 func (v *serviceView) fresh(c *conditions) {
 	const kind = v1alpha1.ConditionDataFresh
-	problem := v.r.QueryProblems[v.svc.ID]
 	switch {
 	case v.r.HistoryErr != nil:
 		c.set(kind, metav1.ConditionFalse, "SourceDown", "the metrics source does not answer: "+v.r.HistoryErr.Error())
 	case v.target == nil:
 		c.set(kind, metav1.ConditionUnknown, "NotSized", "the service is not sized while it is not accepted")
-	case !v.target.DataFresh && problem != "":
-		c.set(kind, metav1.ConditionFalse, "SignalsMissing", "missing or too old: "+phrase(v.target.Missing)+"; "+problem)
 	case !v.target.DataFresh:
-		c.set(kind, metav1.ConditionFalse, "SignalsMissing", "missing or too old: "+phrase(v.target.Missing))
+		text := "missing or too old: " + phrase(v.target.Missing)
+		if problem := v.r.QueryProblems[v.svc.ID]; problem != "" {
+			text += "; " + problem
+		}
+		c.set(kind, metav1.ConditionFalse, "SignalsMissing", text)
 	default:
 		c.set(kind, metav1.ConditionTrue, "Fresh", "every signal is there and fresh")
 	}

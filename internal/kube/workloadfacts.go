@@ -188,23 +188,23 @@ func newHPAFacts(h *autoscalingv2.HorizontalPodAutoscaler) *scalerFacts {
 }
 
 func newScaledObjectFacts(u *unstructured.Unstructured) *scalerFacts {
-	kind, _, _ := unstructured.NestedString(u.Object, "spec", "scaleTargetRef", "kind")
-	name, _, _ := unstructured.NestedString(u.Object, "spec", "scaleTargetRef", "name")
-	if kind == "" {
-		kind = "Deployment" // KEDA's default
+	f := newRefFacts(u, "scaleTargetRef")
+	if f.target.kind == "" {
+		f.target.kind = kindDeployment // KEDA's default
 	}
-	return &scalerFacts{header: headerOf(u), target: targetKey{u.GetNamespace(), kind, name}}
+	return f
 }
 
 // newCronHPAFacts reads a CronHorizontalPodAutoscaler, which scales a workload, or moves the bounds of an HPA.
 func newCronHPAFacts(u *unstructured.Unstructured) *scalerFacts {
-	kind, _, _ := unstructured.NestedString(u.Object, "spec", "scaleTargetRef", "kind")
-	name, _, _ := unstructured.NestedString(u.Object, "spec", "scaleTargetRef", "name")
-	return &scalerFacts{header: headerOf(u), target: targetKey{u.GetNamespace(), kind, name}}
+	return newRefFacts(u, "scaleTargetRef")
 }
 
-func newVPAFacts(u *unstructured.Unstructured) *scalerFacts {
-	kind, _, _ := unstructured.NestedString(u.Object, "spec", "targetRef", "kind")
-	name, _, _ := unstructured.NestedString(u.Object, "spec", "targetRef", "name")
+func newVPAFacts(u *unstructured.Unstructured) *scalerFacts { return newRefFacts(u, "targetRef") }
+
+// newRefFacts reads a scaler of somebody else's kind by the field of its spec that names what it scales.
+func newRefFacts(u *unstructured.Unstructured, field string) *scalerFacts {
+	kind, _, _ := unstructured.NestedString(u.Object, "spec", field, "kind")
+	name, _, _ := unstructured.NestedString(u.Object, "spec", field, "name")
 	return &scalerFacts{header: headerOf(u), target: targetKey{u.GetNamespace(), kind, name}}
 }
