@@ -1,20 +1,12 @@
 package model
 
-// part parts the series into groups, for everything and once more for the regressions on plain values.
-func (k *Kin) part(all []*Learner) {
-	points := make([][nTrait]float64, len(all))
-	for i, l := range all {
-		points[i] = l.Traits
+// part parts series, whose traits over their widths are given, into groups, for everything and once more for the regressions on plain values.
+func (k *Kin) part(points [][nTrait]float64, c Cycle) {
+	for _, centre := range cluster(points, groups(len(points))) {
+		k.Groups = append(k.Groups, Group{Centre: centre})
 	}
-	k.Width = widths(points)
-	for i := range points {
-		points[i] = over(points[i], k.Width)
-	}
-	for _, c := range cluster(points, groups(len(all))) {
-		k.Groups = append(k.Groups, Group{Centre: c})
-	}
-	if len(all) >= windowSeries && all[0].Cycle.windowed() {
-		for _, n := range partings(len(all)) {
+	if len(points) >= windowSeries && c.windowed() {
+		for _, n := range partings(len(points)) {
 			k.Partings = append(k.Partings, Parting{Centres: cluster(points, n)})
 		}
 	}
@@ -22,7 +14,6 @@ func (k *Kin) part(all []*Learner) {
 
 // likeThose parts by the groups of other kin.
 func (k *Kin) likeThose(o *Kin) {
-	k.Width = o.Width
 	for i := range o.Groups {
 		k.Groups = append(k.Groups, Group{Centre: o.Groups[i].Centre})
 	}

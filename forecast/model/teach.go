@@ -50,15 +50,21 @@ func learnKin(step time.Duration, lessons []Lesson, judged *Kin, each Each) *Kin
 	if len(all) == 0 {
 		return nil
 	}
-	k := &Kin{Step: step}
-	if judged == nil {
-		k.part(all)
-	} else {
-		k.likeThose(judged)
-	}
 	points := make([][nTrait]float64, len(all))
 	for i, l := range all {
-		points[i] = over(l.Traits, k.Width)
+		points[i] = l.Traits
+	}
+	k := &Kin{Step: step, Width: widths(points)}
+	if judged != nil {
+		k.Width = judged.Width
+	}
+	for i := range points {
+		points[i] = over(points[i], k.Width)
+	}
+	if judged == nil {
+		k.part(points, all[0].Cycle)
+	} else {
+		k.likeThose(judged)
 	}
 	k.learnRidges(all, points, each)
 	k.learnWindows(all, points, each)
