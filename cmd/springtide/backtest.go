@@ -57,8 +57,7 @@ func newBacktestCommand() *cobra.Command {
 	f.IntVar(&o.horizon, "horizon", 0, "steps to forecast (required)")
 	f.IntVar(&o.stride, "stride", 0, "steps between two origins; the horizon when 0")
 	f.IntVar(&o.origins, "origins", 4, "origins, counted from the newest")
-	f.Float64SliceVar(&o.levels, "quantiles", []float64{0.5, 0.9, 0.95, 0.99}, "quantiles between 0 and 1 that losses and coverage are taken at")
-	f.Lookup("quantiles").DefValue = "0.5,0.9,0.95,0.99" // pflag prints six decimals
+	quantilesVar(f, &o.levels, "quantiles between 0 and 1 that losses and coverage are taken at")
 	f.StringSliceVar(&o.models, "models", nil, "models to measure, by the names above; "+backtest.Ours+" when empty")
 	f.BoolVar(&o.peers, "peers", false, "measure all peers too")
 	f.StringVar(&o.out, "out", "", "JSON file to write, - for standard output instead of the table")

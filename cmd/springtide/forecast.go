@@ -57,8 +57,7 @@ func newForecastCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&out, "out", "-", "CSV file to write, - for standard output")
 	f.IntVar(&horizon, "horizon", 0, "steps to forecast (required)")
-	f.Float64SliceVar(&quantiles, "quantiles", []float64{0.5, 0.9, 0.95, 0.99}, "quantiles between 0 and 1, in the order of the columns")
-	f.Lookup("quantiles").DefValue = "0.5,0.9,0.95,0.99" // pflag prints six decimals
+	quantilesVar(f, &quantiles, "quantiles between 0 and 1, in the order of the columns")
 	return cmd
 }
 

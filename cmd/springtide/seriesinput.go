@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/springtide/springtide/forecast/plain"
 	"github.com/springtide/springtide/internal/csvseries"
@@ -123,4 +124,10 @@ func badInput(err error) error {
 		return usageError{err}
 	}
 	return err
+}
+
+// quantilesVar is the flag by which quantiles are named.
+func quantilesVar(f *pflag.FlagSet, to *[]float64, usage string) {
+	f.Float64SliceVar(to, "quantiles", []float64{0.5, 0.9, 0.95, 0.99}, usage)
+	f.Lookup("quantiles").DefValue = "0.5,0.9,0.95,0.99" // pflag prints six decimals
 }
