@@ -10,8 +10,8 @@ import (
 	"github.com/springtide/springtide/internal/series"
 )
 
-// Effects are what the days of a calendar did to one series: plain numbers that can be stored, one for each
-// slot of each day seen.
+// Effects are what the days of a calendar did to one series: plain numbers that can be stored, one for each slot of each day
+// seen.
 type Effects struct {
 	// Slots is the number of parts of a day that are told apart, 24 at steps of an hour or less; 0 while nothing was learned.
 	Slots int
