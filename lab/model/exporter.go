@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/measure"
 )
 
 // Label is one name and value of a series.
@@ -82,7 +83,7 @@ const (
 	offPlain // the number of series of a pod without HTTP
 
 	offBuckets = offPlain
-	offInf     = offBuckets + len(Bounds)
+	offInf     = offBuckets + len(measure.Bounds)
 	offCount   = offInf + 1
 	offSum     = offCount + 1
 	offHTTP    = offSum + 1
@@ -97,7 +98,7 @@ type exportedPod struct {
 	readySince float64
 
 	cpu, memory float64
-	buckets     [len(Bounds)]float64
+	buckets     [len(measure.Bounds)]float64
 	count, sum  float64
 }
 
@@ -150,7 +151,7 @@ func (e *Exporter) registerPod(m *PodMeta) {
 		return
 	}
 	method, status := Label{"http_request_method", "GET"}, Label{"http_response_status_code", "200"}
-	for _, b := range Bounds {
+	for _, b := range measure.Bounds {
 		e.register("http_server_request_duration_seconds_bucket", ns, pod, method, status, Label{"le", formatBound(b)})
 	}
 	e.register("http_server_request_duration_seconds_bucket", ns, pod, method, status, Label{"le", "+Inf"})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/measure"
 	"github.com/springtide/springtide/lab/traces"
 )
 
@@ -138,7 +139,7 @@ func TestCountersAreCumulativeAndThePodsOwn(t *testing.T) {
 	wantSamples(t, s.read(t, s.e.Usage), map[string]float64{cpu: 90, memory: 8 << 30})
 
 	l := Latencies{Mean: 0.05}
-	for i, b := range Bounds {
+	for i, b := range measure.Bounds {
 		if b >= 0.05 {
 			l.UpTo[i] = 0.5
 		}
@@ -156,7 +157,7 @@ func TestCountersAreCumulativeAndThePodsOwn(t *testing.T) {
 			t.Errorf("%s is %v (there: %v), want %v", name, g, ok, v)
 		}
 	}
-	if got["http_server_request_duration_seconds_count{"+fmt.Sprintf(labels, "")] != 200 || got["http_server_request_duration_seconds_sum{"+fmt.Sprintf(labels, "")] != 10 || len(got) != len(Bounds)+3 {
+	if got["http_server_request_duration_seconds_count{"+fmt.Sprintf(labels, "")] != 200 || got["http_server_request_duration_seconds_sum{"+fmt.Sprintf(labels, "")] != 10 || len(got) != len(measure.Bounds)+3 {
 		t.Errorf("got %v", got)
 	}
 
@@ -233,8 +234,8 @@ func BenchmarkExportStep(b *testing.B) {
 		e.Ready(ref, true, noon)
 		refs = append(refs, ref)
 	}
-	s := plain(8)
-	o := s.Step(&Queue{}, load(s, 1200, 0.6), 1200, Step)
+	s := &measure.Station{Cores: 8, CPUSeconds: 0.01, SLO: fleet.SLO{LatencyLimit: 100 * time.Millisecond, Quantile: 0.99}}
+	o := s.Step(&Queue{}, 0.6*1200*8/s.CPUSeconds, 1200, Step)
 	buf := make([]Sample, 0, 60_000)
 	b.ResetTimer()
 	for range b.N {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/measure"
 )
 
 // JobSpec is one offline job: equal members that work independently of each other, so that any number of them helps.
@@ -56,14 +57,16 @@ type Job struct {
 	done        bool
 }
 
-// member is one pod of a job: restoring, then working, then (once told to leave) saving, then idle until it goes.
+// member is one pod of a job.
 type member struct {
-	pod      string
-	at       time.Time // up to which it was played
-	restored time.Time
-	unsaved  float64   // core-seconds of work since the last checkpoint
-	ack      time.Time // end of saving; zero while nobody asked it to leave
-	notices  int
+	measure.Worker
+	pod     string
+	notices int
+}
+
+// work is what each member does.
+func (j *Job) work() measure.Work {
+	return measure.Work{Cores: j.Spec.Request.CPU.Cores(), Every: j.Spec.Every, Restore: j.Spec.Restore}
 }
 
 // NewJob returns a job that has not begun.
@@ -81,7 +84,7 @@ func (j *Job) find(pod string) int {
 // Start adds a member. One that already works goes on.
 func (j *Job) Start(pod string, at time.Time) {
 	if j.find(pod) < 0 {
-		j.members = append(j.members, &member{pod: pod, at: at, restored: at.Add(j.Spec.Restore)})
+		j.members = append(j.members, &member{Worker: measure.StartWorker(j.work(), at), pod: pod})
 	}
 }
 
@@ -94,20 +97,21 @@ func (j *Job) Notice(pod string, at time.Time) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	m := j.members[i]
-	if m.ack.IsZero() {
+	var save time.Duration
+	if !m.Noticed() {
 		j.play(m, at)
 		m.notices++
 		z := rand.New(rand.NewPCG(j.seed, hash(pod, strconv.Itoa(m.notices)))).NormFloat64()
-		m.ack = at.Add(time.Duration(float64(j.Spec.Save) * math.Exp(0.35*clip(z, 3.5))))
+		save = time.Duration(float64(j.Spec.Save) * math.Exp(0.35*clip(z, 3.5)))
 	}
-	return m.ack, true
+	return m.Notice(at, save), true
 }
 
 // Resume tells a member that the notice was taken back.
 func (j *Job) Resume(pod string, at time.Time) {
 	if i := j.find(pod); i >= 0 {
 		j.play(j.members[i], at)
-		j.members[i].ack = time.Time{}
+		j.members[i].Resume()
 	}
 }
 
@@ -118,7 +122,7 @@ func (j *Job) End(pod string, at time.Time) {
 		return
 	}
 	j.play(j.members[i], at)
-	j.lost += j.members[i].unsaved
+	j.lost += j.members[i].Unsaved()
 	j.members = slices.Delete(j.members, i, i+1)
 }
 
@@ -131,40 +135,22 @@ func (j *Job) Advance(at time.Time) {
 		j.done = true
 		j.saved = j.Spec.Demand * 3600
 		for _, m := range j.members {
-			m.unsaved = 0
+			m.Finish()
 		}
 	}
 }
 
 // play brings one member to a time.
 func (j *Job) play(m *member, to time.Time) {
-	if j.done || !to.After(m.at) {
-		return
+	if !j.done {
+		j.saved += m.Play(j.work(), to)
 	}
-	begin, end := m.at, to
-	if begin.Before(m.restored) {
-		begin = m.restored
-	}
-	// Work stops when saving starts, which is at m.at: Notice plays the member up to that moment first.
-	if m.ack.IsZero() && end.After(begin) {
-		cores := j.Spec.Request.CPU.Cores()
-		step := cores * j.Spec.Every.Seconds()
-		m.unsaved += cores * end.Sub(begin).Seconds()
-		whole := math.Floor(m.unsaved/step) * step
-		j.saved += whole
-		m.unsaved -= whole
-	}
-	if !m.ack.IsZero() && !m.ack.After(to) {
-		j.saved += m.unsaved
-		m.unsaved = 0
-	}
-	m.at = to
 }
 
 func (j *Job) unsaved() float64 {
 	sum := 0.0
 	for _, m := range j.members {
-		sum += m.unsaved
+		sum += m.Unsaved()
 	}
 	return sum
 }
@@ -191,10 +177,10 @@ func (j *Job) MemberCores(pod string) float64 {
 }
 
 func (j *Job) memberCores(m *member) float64 {
-	if j.done || !m.ack.IsZero() && !m.ack.After(m.at) {
+	if j.done {
 		return 0
 	}
-	return j.Spec.Request.CPU.Cores()
+	return m.Used(j.work())
 }
 
 // UsefulCoreHours is the work that is done and not lost: without restoring, saving, waiting to go, and what died with a member.

@@ -7,18 +7,27 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/measure"
 	"github.com/springtide/springtide/lab/traces"
 )
 
-// Step is the longest step that the model may be played at: shorter than any start-up, and fine enough for "any 15 s of a minute".
-const Step = 15 * time.Second
+// Step is the longest step that the model may be played at.
+const Step = measure.Step
+
+// The queues and latencies of services are those that the simulator reckons with too.
+type (
+	// Queue is the waiting work of one service.
+	Queue = measure.Queue
+	// Outcome is what one step did to a service.
+	Outcome = measure.Outcome
+	// Latencies is the distribution of a step's latencies.
+	Latencies = measure.Latencies
+)
 
 // The constants of every service.
 const (
 	// headroom is what static provisioning adds to the peak of the last week.
 	headroom = 1.2
-	// idleShare of a pod's cores is used by a ready pod that serves nothing; it competes with no request.
-	idleShare = 0.02
 	// startShare of a pod's cores is used while it starts.
 	startShare = 0.3
 	// jitter is the standard deviation of the logarithm of the load around its minute, drawn once a step: requests do not come evenly
@@ -26,8 +35,6 @@ const (
 	jitter = 0.03
 	// memoryPerCore is what a pod asks for with each core.
 	memoryPerCore = 3 * fleet.GiB
-	// patience is how long a request waits before its client gives up.
-	patience = 30 * time.Second
 )
 
 // Size is the class of a service.
@@ -75,16 +82,13 @@ type Service struct {
 	// Source is where its load comes from.
 	Source traces.Source
 	Size   Size
-	// Cores are the cores of one pod, Request all that it asks for.
-	Cores   int
+	// Station is what a replica can do and what the service promises.
+	measure.Station
+	// Request is all that one pod asks for.
 	Request fleet.Resources
 	// HTTP says whether the service exports requests and latencies. One that does not has a load in cores (one request is one core for
 	// one second) and a utilisation SLO.
 	HTTP bool
-	// SLO is the promise that the service is judged by.
-	SLO fleet.SLO
-	// CPUSeconds is the mean cost of a request: one core for that long.
-	CPUSeconds float64
 	// Capacity is the rate (requests per second) that one ready replica carries at the SLO.
 	Capacity float64
 	// Scale is the rate that 1 in Source.Load stands for.
@@ -107,13 +111,13 @@ func (s *Service) promise(r *rand.Rand) {
 	if !s.HTTP {
 		s.CPUSeconds = 1
 		s.SLO = fleet.SLO{Utilisation: utilisationSLO}
-		s.Capacity = (utilisationSLO - idleShare) * float64(s.Cores)
+		s.Capacity = (utilisationSLO - measure.IdleShare) * float64(s.Cores)
 		return
 	}
 	limits := []time.Duration{100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond}
 	s.SLO = fleet.SLO{LatencyLimit: limits[r.IntN(len(limits))], Quantile: 0.99}
 	u := designUtilisation(s.Cores)
-	s.CPUSeconds = s.SLO.LatencyLimit.Seconds() / Quantile(s.Cores, u, s.SLO.Quantile)
+	s.CPUSeconds = s.SLO.LatencyLimit.Seconds() / measure.Quantile(s.Cores, u, s.SLO.Quantile)
 	s.Capacity = u * float64(s.Cores) / s.CPUSeconds
 }
 

@@ -2,10 +2,12 @@ package traces
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/springtide/springtide/internal/replay"
 	"github.com/springtide/springtide/internal/series"
 )
 
@@ -15,14 +17,15 @@ import (
 // fifth low, on both sides of the comparison.
 func fit(s series.Series) (bridge, white float64) {
 	const hour = 60
-	var centres []knot
+	var centres []float64 // at half past each hour
 	for i := 0; i+hour <= s.Len(); i += hour {
-		centres = append(centres, knot{float64(i) + hour/2, math.Log(mean(series.Series{Values: s.Values[i : i+hour]}))})
+		centres = append(centres, math.Log(mean(series.Series{Values: s.Values[i : i+hour]})))
 	}
 	var residual, difference []float64
 	prev := math.NaN()
 	for i := hour / 2; i < (len(centres)-1)*hour+hour/2; i++ {
-		v := math.Log(s.Values[i]) - at(centres, float64(i)+0.5)
+		c, u := math.Modf((float64(i) + 0.5 - hour/2) / hour)
+		v := math.Log(s.Values[i]) - (centres[int(c)]*(1-u) + centres[int(c)+1]*u)
 		if math.IsInf(v, 0) || math.IsNaN(v) {
 			prev = math.NaN()
 			continue
@@ -58,10 +61,13 @@ func TestNoiseIsWhatTheMinuteTracesShow(t *testing.T) {
 		t.Logf("%-12s bridge %.4f white %.4f", tr.Name, b, w)
 		bridge, white = append(bridge, b), append(white, w)
 	}
-	w := &window{trace: Trace{Name: "synthetic", Step: time.Hour}}
-	s := series.New(time.Time{}, time.Minute, 2000*60)
-	for i, v := range bridges(w, s.Len(), 60, 1) {
-		s.Values[i] = 100 * math.Exp(v)
+	flat := series.New(time.Time{}, time.Hour, 2000)
+	for i := range flat.Values {
+		flat.Values[i] = 100
+	}
+	s := replay.Minutes(flat, flat.Len(), rand.New(rand.NewPCG(1, 1)))
+	for i := range s.Values {
+		s.Values[i]++ // the hundredth of the mean that the path was drawn with
 	}
 	b, n := fit(s)
 	t.Logf("drawn        bridge %.4f white %.4f", b, n)
@@ -73,23 +79,12 @@ func TestNoiseIsWhatTheMinuteTracesShow(t *testing.T) {
 	}
 }
 
-func TestBridgesArePinnedAtTheCentres(t *testing.T) {
-	// At a step of five minutes a centre is a minute's centre too: only white noise is left there.
-	w := &window{trace: Trace{Name: "synthetic", Step: 5 * time.Minute}}
-	var pinned, free float64
-	n := 50_000
-	for i, v := range bridges(w, n, 5, 7) {
-		if i%5 == 2 {
-			pinned += v * v / float64(n/5)
-		} else {
-			free += v * v / float64(n/5*4)
+func mean(s series.Series) float64 {
+	sum, n := 0.0, 0
+	for _, v := range s.Values {
+		if !math.IsNaN(v) {
+			sum, n = sum+v, n+1
 		}
 	}
-	if got := math.Sqrt(pinned); math.Abs(got/whiteSD-1) > 0.03 {
-		t.Errorf("at the centres the noise is %.4f, want white noise of %.4f", got, whiteSD)
-	}
-	// Var B(u) = b²·u(5−u)/5 at u = 1, 2, 3, 4: mean b².
-	if got, want := math.Sqrt(free), math.Hypot(bridgeSD, whiteSD); math.Abs(got/want-1) > 0.03 {
-		t.Errorf("between the centres the noise is %.4f, want %.4f", got, want)
-	}
+	return sum / float64(n)
 }

@@ -2,10 +2,10 @@ package traces
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"time"
 
+	"github.com/springtide/springtide/internal/replay"
 	"github.com/springtide/springtide/internal/series"
 )
 
@@ -112,7 +112,7 @@ func source(w *window, seed uint64) (Source, error) {
 		Step: w.trace.Step, Disaggregated: w.trace.Step > time.Minute, Young: w.young,
 		MeasuredFrom: w.raw.Start.Add(-w.shift), Load: toMinutes(w, seed),
 	}
-	s.RawPeak = peak(s.History().Since(ReplayStart().Add(-week)))
+	s.RawPeak = replay.Peak(frame().LastWeek(s.Load))
 	for i := range s.Load.Values {
 		s.Load.Values[i] /= s.RawPeak
 	}
@@ -126,14 +126,4 @@ func source(w *window, seed uint64) (Source, error) {
 		}
 	}
 	return s, nil
-}
-
-func peak(s series.Series) float64 {
-	out := 0.0
-	for _, v := range s.Values {
-		if !math.IsNaN(v) {
-			out = max(out, v)
-		}
-	}
-	return out
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/springtide/springtide/internal/replay"
 	"github.com/springtide/springtide/internal/series"
 )
 
@@ -44,7 +45,7 @@ func TestServicesKeepWhatTheReadmePromises(t *testing.T) {
 				t.Errorf("%s: only %d minutes of history", s.Name, h.Len())
 			}
 		}
-		if p := peak(h.Since(ReplayStart().Add(-week))); math.Abs(p-1) > 1e-12 {
+		if p := replay.Peak(h.Since(ReplayStart().Add(-7 * day))); math.Abs(p-1) > 1e-12 {
 			t.Errorf("%s: the last week of history peaks at %v, want 1", s.Name, p)
 		}
 		if r := s.Load.Since(ReplayStart()); r.Known() != r.Len() || r.Len() != int(Replay/time.Minute) {

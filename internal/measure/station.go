@@ -1,9 +1,41 @@
-package model
+package measure
 
 import (
 	"math"
 	"time"
+
+	"github.com/springtide/springtide/fleet"
 )
+
+// Step is the longest step that a queue may be played at: shorter than any start-up, and fine enough for "any 15 s of a minute".
+const Step = 15 * time.Second
+
+const (
+	// IdleShare of a pod's cores is used by a ready pod that serves nothing; it competes with no request.
+	IdleShare = 0.02
+	// Patience is how long a request waits before its client gives up.
+	Patience = 30 * time.Second
+)
+
+// Station is what one replica of a service can do and what the service promises.
+type Station struct {
+	// Cores are the cores of one pod, CPUSeconds the mean cost of a request: one core for that long.
+	Cores      int
+	CPUSeconds float64
+	// Burst is how far a pod may use more than its cores while its machine has some to spare, as a multiple of them; 1 when 0. It is for
+	// services that promise a utilisation: one that promises a latency is reckoned by the queue of its own cores.
+	Burst float64
+	// SLO is the promise that the service is judged by.
+	SLO fleet.SLO
+}
+
+// Capacity is the rate that one ready replica carries at its SLO.
+func (s *Station) Capacity() float64 {
+	if s.SLO.Utilisation > 0 {
+		return (s.SLO.Utilisation - IdleShare) * float64(s.Cores) / s.CPUSeconds
+	}
+	return MaxUtilisation(s.Cores, s.SLO.Quantile, s.SLO.LatencyLimit.Seconds()/s.CPUSeconds) * float64(s.Cores) / s.CPUSeconds
+}
 
 // Queue is the waiting work of one service over all its replicas. The zero value is empty.
 type Queue struct {
@@ -16,7 +48,7 @@ type Outcome struct {
 	Rate, Served, Dropped float64
 	// Ready are the replicas that served.
 	Ready int
-	// Utilisation is the share of the ready pods' cores that was busy with requests.
+	// Utilisation is the share of the ready pods' cores that was busy with requests; above 1 where they burst.
 	Utilisation float64
 	// Wait is the time that the backlog adds to every request.
 	Wait time.Duration
@@ -25,53 +57,57 @@ type Outcome struct {
 	// Violated says whether the step broke the SLO.
 	Violated bool
 
-	service *Service
+	station *Station
 }
 
 // saturation is the utilisation beyond which the stationary formula would take minutes to come true; the fluid backlog tells the rest.
 const saturation = 0.98
 
 // Step plays one step. rate is the true load; it spreads evenly over the ready pods (least-loaded balancing), and what they cannot serve
-// waits for the next step. A request that would wait longer than its client's patience is dropped.
-func (s *Service) Step(q *Queue, rate float64, ready int, dt time.Duration) Outcome {
+// waits for the next step. A request that would wait longer than its client's Patience is dropped.
+func (s *Station) Step(q *Queue, rate float64, ready int, dt time.Duration) Outcome {
 	sec := dt.Seconds()
-	power := float64(ready*s.Cores) / s.CPUSeconds // requests per second with every core busy
-	out := Outcome{Rate: rate, Ready: ready, service: s}
+	nominal := float64(ready*s.Cores) / s.CPUSeconds // requests per second with every core of their own busy
+	power, most := nominal, float64(s.Cores)
+	if s.Burst > 1 {
+		power, most = nominal*s.Burst, most*s.Burst
+	}
+	out := Outcome{Rate: rate, Ready: ready, station: s}
 
 	offered := rate + q.backlog/sec
 	out.Served = min(offered, power)
 	left := (offered - out.Served) * sec
-	if limit := patience.Seconds() * max(power, rate); left > limit {
+	if limit := Patience.Seconds() * max(power, rate); left > limit {
 		out.Dropped = (left - limit) / sec
 		left = limit
 	}
 	wait := 0.0
-	switch most := max(left, q.backlog); {
-	case most <= 0:
+	switch queued := max(left, q.backlog); {
+	case queued <= 0:
 	case power > 0:
-		wait = min(most/power, patience.Seconds())
+		wait = min(queued/power, Patience.Seconds())
 	default:
-		wait = patience.Seconds()
+		wait = Patience.Seconds()
 	}
 	q.backlog = left
 	out.Wait = time.Duration(wait * float64(time.Second))
 	if power > 0 {
-		out.Utilisation = out.Served / power
-		out.CPU = min(float64(s.Cores), (out.Utilisation+idleShare)*float64(s.Cores))
+		out.Utilisation = out.Served / nominal
+		out.CPU = min(most, (out.Utilisation+IdleShare)*float64(s.Cores))
 	}
-	out.Violated = s.violated(&out, offered, power)
+	out.Violated = s.violated(&out, offered, nominal)
 	return out
 }
 
 // violated judges the step by the true load.
-func (s *Service) violated(o *Outcome, offered, power float64) bool {
+func (s *Station) violated(o *Outcome, offered, nominal float64) bool {
 	switch {
 	case offered == 0:
 		return false
-	case o.Dropped > 0 || power == 0:
+	case o.Dropped > 0 || nominal == 0:
 		return true
 	case s.SLO.Utilisation > 0:
-		return offered/power+idleShare > s.SLO.Utilisation
+		return offered/nominal+IdleShare > s.SLO.Utilisation
 	}
 	return o.Exceeding(s.SLO.LatencyLimit) > 1-s.SLO.Quantile
 }
@@ -81,16 +117,16 @@ func (o *Outcome) Exceeding(limit time.Duration) float64 {
 	if o.Ready == 0 {
 		return 1
 	}
-	return Tail(o.service.Cores, min(o.Utilisation, saturation), (limit-o.Wait).Seconds()/o.service.CPUSeconds)
+	return Tail(o.station.Cores, min(o.Utilisation, saturation), (limit-o.Wait).Seconds()/o.station.CPUSeconds)
 }
 
 // Latency is the time that a share q of the step's requests kept under.
 func (o *Outcome) Latency(q float64) time.Duration {
 	if o.Ready == 0 {
-		return patience
+		return Patience
 	}
-	x := Quantile(o.service.Cores, min(o.Utilisation, saturation), q)
-	return o.Wait + time.Duration(x*o.service.CPUSeconds*float64(time.Second))
+	x := Quantile(o.station.Cores, min(o.Utilisation, saturation), q)
+	return o.Wait + time.Duration(x*o.station.CPUSeconds*float64(time.Second))
 }
 
 // UsedCores are the cores that the ready pods used.
@@ -111,18 +147,18 @@ func (o *Outcome) Latencies() Latencies {
 	if o.Ready == 0 || o.Served <= 0 {
 		return out
 	}
-	c := o.service.Cores
+	c := o.station.Cores
 	a := min(o.Utilisation, saturation) * float64(c)
 	wait := ErlangC(c, a)
 	left := 1.0
 	for i, b := range Bounds {
 		// Beyond a billionth nobody is left, and the exponentials can be spared.
-		if x := (b - o.Wait.Seconds()) / o.service.CPUSeconds; x > 0 && left > 1e-9 {
+		if x := (b - o.Wait.Seconds()) / o.station.CPUSeconds; x > 0 && left > 1e-9 {
 			left = tail(c, a, wait, x)
 		}
 		out.UpTo[i] = 1 - left
 	}
-	out.Mean = o.Wait.Seconds() + o.service.CPUSeconds*(1+wait/(float64(c)-a))
+	out.Mean = o.Wait.Seconds() + o.station.CPUSeconds*(1+wait/(float64(c)-a))
 	return out
 }
 

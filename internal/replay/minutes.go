@@ -1,11 +1,9 @@
-package traces
+package replay
 
 import (
-	"hash/fnv"
 	"math"
 	"math/rand/v2"
 	"sort"
-	"strconv"
 	"time"
 
 	"github.com/springtide/springtide/internal/series"
@@ -19,7 +17,7 @@ const (
 	whiteSD  = 0.0492
 )
 
-// toMinutes brings a window to one-minute steps.
+// Minutes brings a series to one-minute steps; its step is whole minutes. The replay begins at value split of it.
 //
 // A one-minute window is taken as it is. A coarser one follows a log-linear path between the centres of its intervals (an interval's
 // stamp is its start, and reading it as a point would move the future forward by half a step) plus the fitted noise, whose size and seed
@@ -29,33 +27,33 @@ const (
 //
 // No minute before the replay rests on a value after its start: the last half interval of the history is held, and the replay's path
 // sets out from there.
-func toMinutes(w *window, seed uint64) series.Series {
-	n := int(w.raw.End().Sub(w.raw.Start) / time.Minute)
-	out := series.New(w.raw.Start, time.Minute, n)
-	h := w.history()
-	split := int(h.End().Sub(h.Start) / time.Minute)
-	k := int(w.raw.Step / time.Minute)
-	off := 0.01 * mean(h) // keeps the logarithm of a zero finite: one hundredth of the mean
+func Minutes(raw series.Series, split int, r *rand.Rand) series.Series {
+	k := int(raw.Step / time.Minute)
+	n := raw.Len() * k
+	out := series.New(raw.Start, time.Minute, n)
+	begin := split * k
+	history := raw.Values[:split:split]
+	off := 0.01 * mean(history) // keeps the logarithm of a zero finite: one hundredth of the mean
 
-	past := knots(h.Values, 0, k, off)
+	past := knots(history, 0, k, off)
 	last := past[len(past)-1]
-	ahead := append([]knot{{float64(split), last.y}}, knots(w.raw.Values[h.Len():], h.Len(), k, off)...)
+	ahead := append([]knot{{float64(begin), last.y}}, knots(raw.Values[split:], split, k, off)...)
 
 	var noise []float64
 	if k > 1 {
-		noise = bridges(w, n, k, seed)
+		noise = bridges(n, k, r)
 	}
 	for i := range n {
-		raw := w.raw.Values[i/k]
+		raw := raw.Values[i/k]
 		switch {
 		case k == 1 && !math.IsNaN(raw):
 			out.Values[i] = raw
 			continue
-		case i < split && math.IsNaN(raw):
+		case i < begin && math.IsNaN(raw):
 			continue
 		}
 		path := past
-		if i >= split {
+		if i >= begin {
 			path = ahead
 		}
 		y := at(path, float64(i)+0.5)
@@ -94,9 +92,8 @@ func at(path []knot, x float64) float64 {
 }
 
 // bridges draws the noise of n minutes: a Brownian bridge from each interval's centre to the next, with white noise on top.
-func bridges(w *window, n, k int, seed uint64) []float64 {
+func bridges(n, k int, r *rand.Rand) []float64 {
 	out := make([]float64, n)
-	r := rand.New(rand.NewPCG(seed, hash(w.trace.Name, strconv.Itoa(w.number))))
 	for c := 0.5 * float64(k); c < float64(n); c += float64(k) {
 		var at []int
 		var walk []float64
@@ -117,22 +114,12 @@ func bridges(w *window, n, k int, seed uint64) []float64 {
 	return out
 }
 
-func mean(s series.Series) float64 {
+func mean(values []float64) float64 {
 	sum, n := 0.0, 0
-	for _, v := range s.Values {
+	for _, v := range values {
 		if !math.IsNaN(v) {
 			sum, n = sum+v, n+1
 		}
 	}
 	return sum / float64(n)
-}
-
-// hash makes a seed of names.
-func hash(parts ...string) uint64 {
-	h := fnv.New64a()
-	for _, p := range parts {
-		h.Write([]byte(p))
-		h.Write([]byte{0})
-	}
-	return h.Sum64()
 }

@@ -1,4 +1,4 @@
-package model
+package measure
 
 import (
 	"math"
@@ -10,16 +10,13 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// plain is a service with round numbers.
-func plain(cores int) *Service {
-	return &Service{
-		Name: fleet.Name{Namespace: "n", Name: "plain"}, Cores: cores, HTTP: true, CPUSeconds: 0.01,
-		SLO: fleet.SLO{LatencyLimit: 100 * time.Millisecond, Quantile: 0.99},
-	}
+// plain is a station with round numbers.
+func plain(cores int) *Station {
+	return &Station{Cores: cores, CPUSeconds: 0.01, SLO: fleet.SLO{LatencyLimit: 100 * time.Millisecond, Quantile: 0.99}}
 }
 
 // load is the rate that keeps the cores of n pods busy to the share rho.
-func load(s *Service, n int, rho float64) float64 { return rho * float64(n*s.Cores) / s.CPUSeconds }
+func load(s *Station, n int, rho float64) float64 { return rho * float64(n*s.Cores) / s.CPUSeconds }
 
 func TestABacklogCarriesOverAndDrains(t *testing.T) {
 	s, q := plain(4), &Queue{}
@@ -51,7 +48,7 @@ func TestPatienceEnds(t *testing.T) {
 	var dropped float64
 	for range 20 {
 		o := s.Step(q, load(s, 10, 2), 10, Step)
-		if o.Wait > patience {
+		if o.Wait > Patience {
 			t.Fatalf("requests wait %s", o.Wait)
 		}
 		dropped = o.Dropped / o.Rate
@@ -59,7 +56,7 @@ func TestPatienceEnds(t *testing.T) {
 	near(t, "at twice the capacity the dropped share tends to", dropped, 0.5, 0.1)
 
 	o := s.Step(&Queue{}, 100, 0, Step)
-	if !o.Violated || o.Served != 0 || o.CPU != 0 || o.Exceeding(time.Hour) != 1 || o.Latency(0.5) != patience {
+	if !o.Violated || o.Served != 0 || o.CPU != 0 || o.Exceeding(time.Hour) != 1 || o.Latency(0.5) != Patience {
 		t.Errorf("without a ready pod: %+v", o)
 	}
 	if o := s.Step(&Queue{}, 0, 0, Step); o.Violated {
@@ -73,6 +70,33 @@ func TestAUtilisationSLO(t *testing.T) {
 	for rho, want := range map[float64]bool{0.82: false, 0.84: true, 1.2: true} {
 		if o := s.Step(&Queue{}, load(s, 10, rho), 10, Step); o.Violated != want {
 			t.Errorf("%.0f %% busy and 2 %% idle: violated is %v", 100*rho, o.Violated)
+		}
+	}
+}
+
+// A pod that bursts serves more than its own cores could and is judged by them all the same: its usage shows what it would need.
+func TestAPodMayBurst(t *testing.T) {
+	s := plain(4)
+	s.SLO, s.Burst = fleet.SLO{Utilisation: 0.85}, 2
+	o := s.Step(&Queue{}, load(s, 10, 1.5), 10, Step)
+	if !o.Violated || o.Wait != 0 || o.Dropped != 0 {
+		t.Errorf("at one and a half of its cores: %+v", o)
+	}
+	near(t, "cores", o.CPU, 4*1.52, 1e-9)
+	if o := s.Step(&Queue{}, load(s, 10, 3), 10, Step); o.Wait == 0 || o.CPU != 8 {
+		t.Errorf("beyond its burst: %+v", o)
+	}
+}
+
+// A replica carries its capacity and no more.
+func TestCapacityIsWhereTheSLOEnds(t *testing.T) {
+	for _, slo := range []fleet.SLO{{Utilisation: 0.85}, {LatencyLimit: 50 * time.Millisecond, Quantile: 0.99}} {
+		s := plain(8)
+		s.SLO = slo
+		for factor, want := range map[float64]bool{0.999: false, 1.001: true} {
+			if o := s.Step(&Queue{}, 10*s.Capacity()*factor, 10, Step); o.Violated != want {
+				t.Errorf("%+v at %v of its capacity: violated is %v", slo, factor, o.Violated)
+			}
 		}
 	}
 }
