@@ -33,7 +33,9 @@ func newHistory(first int64, capacity, short int) *History {
 func (h *History) Len() int { return len(h.x) }
 
 func (h *History) push(raw, x float64) {
-	h.raw, h.x = append(h.raw, raw), append(h.x, x)
+	// One slice a line: several in one assignment are written back whole, which costs a barrier for each while garbage is collected.
+	h.raw = append(h.raw, raw)
+	h.x = append(h.x, x)
 	full, n := x, len(h.full)
 	if math.IsNaN(full) && h.short > 0 && n >= h.short {
 		full = h.full[n-h.short]
@@ -46,7 +48,8 @@ func (h *History) push(raw, x float64) {
 	if !math.IsNaN(x) {
 		s, c = s+x, c+1
 	}
-	h.sum, h.cnt = append(h.sum, s), append(h.cnt, c)
+	h.sum = append(h.sum, s)
+	h.cnt = append(h.cnt, c)
 }
 
 // rewrite transforms all values anew.

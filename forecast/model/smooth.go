@@ -28,11 +28,13 @@ func (p Smoothing) usable() bool {
 type smoother struct {
 	Smoothing
 	short, long int
-	// firstLevel, firstDay and firstWeek are the components before the first value.
-	firstLevel          float64
-	firstDay, firstWeek []float64
-	// level and rest are the level and what is left of the error once a value is known; day and week are the components of its phases.
-	level, rest, day, week []float64
+	// firstLevel is the level before the first value.
+	firstLevel float64
+	// level and rest are the level and what is left of the error once a value is known.
+	level, rest []float64
+	// day and week are the components of each value's phase once it is known, those before the first value in front: a short and a long
+	// period of them.
+	day, week []float64
 }
 
 // weekPull shrinks the first components by the phase of the week: few days stand behind each.
@@ -41,7 +43,9 @@ const weekPull = 0.8
 // newSmoother lays the first components by the first values: the mean, the mean day around it and, where three weeks are known, what is
 // left by the phase of the week.
 func newSmoother(c Cycle, x []float64) *smoother {
-	s := &smoother{short: c.Short, long: c.Long, firstDay: make([]float64, c.Short)}
+	room := len(x) + c.Short
+	s := &smoother{short: c.Short, long: c.Long, level: make([]float64, 0, room), rest: make([]float64, 0, room),
+		day: make([]float64, c.Short, room+c.Short)}
 	n := max(2*c.Short, len(x)/2/c.Short*c.Short)
 	if c.Long > 0 && len(x) >= 2*c.Long+2*c.Short {
 		n = c.Long
@@ -50,90 +54,135 @@ func newSmoother(c Cycle, x []float64) *smoother {
 		}
 	}
 	first := x[:min(n, len(x))]
-	known := 0.0
+	sum, known := 0.0, 0
 	for _, v := range first {
 		if !math.IsNaN(v) {
+			sum += v
 			known++
-			s.firstLevel += (v - s.firstLevel) / known
 		}
 	}
-	average(first, s.firstDay, func(int) float64 { return s.firstLevel })
+	s.firstLevel = sum / float64(max(known, 1))
+	firstDay := s.day
+	average(first, firstDay, s.firstLevel, nil)
 	if c.Long > 0 {
-		s.firstWeek = make([]float64, c.Long)
+		s.week = make([]float64, c.Long, room+c.Long)
 		if n >= c.Long && len(x) >= 2*c.Long+2*c.Short {
-			average(first, s.firstWeek, func(i int) float64 { return s.firstLevel + s.firstDay[i%c.Short] })
-			for i := range s.firstWeek {
-				s.firstWeek[i] *= weekPull
+			firstWeek := s.week
+			average(first, firstWeek, s.firstLevel, firstDay)
+			for i := range firstWeek {
+				firstWeek[i] *= weekPull
 			}
 		}
 	}
 	return s
 }
 
-// average fills out with the mean distance of x from a base by phase; a phase without a value has none.
-func average(x, out []float64, base func(i int) float64) {
+// average fills out with the mean distance of x by phase from a level and, if given, the day on it; a phase without a value has none.
+func average(x, out []float64, level float64, day []float64) {
 	count := make([]float64, len(out))
-	for i, v := range x {
-		if k := i % len(out); !math.IsNaN(v) {
-			count[k]++
-			out[k] += (v - base(i) - out[k]) / count[k]
+	k, j, base := 0, 0, level
+	for _, v := range x {
+		if k == len(out) {
+			k = 0
 		}
+		if day != nil {
+			if j == len(day) {
+				j = 0
+			}
+			base = level + day[j]
+			j++
+		}
+		if !math.IsNaN(v) {
+			count[k]++
+			out[k] += (v - base - out[k]) / count[k]
+		}
+		k++
 	}
 }
 
 // run starts again with parameters p on all values.
 func (s *smoother) run(p Smoothing, x []float64) {
 	s.Smoothing = p
-	if room := len(x) + s.short; cap(s.level) < room {
-		s.level, s.rest, s.day = make([]float64, 0, room), make([]float64, 0, room), make([]float64, 0, room)
-		if s.long > 0 {
-			s.week = make([]float64, 0, room)
+	s.level, s.rest = s.level[:0], s.rest[:0]
+	s.extend(x)
+}
+
+// push takes the next value in.
+func (s *smoother) push(v float64) { s.extend([]float64{v}) }
+
+// extend takes the next values in.
+func (s *smoother) extend(x []float64) {
+	from := len(s.level)
+	to := from + len(x)
+	now := s.start()
+	if from > 0 {
+		now = standing{s.level[from-1], s.rest[from-1]}
+	}
+	s.level, s.rest = stretch(s.level, to), stretch(s.rest, to)
+	s.follow(x, from, now, s.level[from:], s.rest[from:])
+}
+
+// standing is what a smoothing knows beside the components of its phases: the level and what is left of the newest error.
+type standing struct{ level, rest float64 }
+
+func (s *smoother) start() standing { return standing{level: s.firstLevel} }
+
+// follow takes in the values from index from on and returns the standing after them; level and rest, unless nil, are filled with those
+// between. A gap lets the error fade. A refit follows the whole history hundreds of times, so nothing is written that nobody asks for, and
+// weeks are left out where the smoothing knows none.
+func (s *smoother) follow(x []float64, from int, now standing, level, rest []float64) standing {
+	to := from + len(x)
+	s.day = stretch(s.day, to+s.short)
+	dayThen, day := s.day[from:to], s.day[from+s.short:]
+	var weekThen, week []float64
+	if s.weekly() {
+		s.week = stretch(s.week, to+s.long)
+		weekThen, week = s.week[from:to], s.week[from+s.long:]
+	}
+	left := 1 - s.Level - s.Day - s.Week
+	for i, v := range x {
+		usual, season := dayThen[i], 0.0
+		if weekThen != nil {
+			season = weekThen[i]
+		}
+		if anew := v - usual - season - now.level; math.IsNaN(v) { // the level comes last: it is what the next value waits for
+			now.rest *= s.Error
+		} else {
+			now.level += s.Level * anew
+			usual += s.Day * anew
+			season += s.Week * anew
+			now.rest = anew * left
+		}
+		day[i] = usual
+		if week != nil {
+			week[i] = season
+		}
+		if level != nil {
+			level[i], rest[i] = now.level, now.rest
 		}
 	}
-	s.level, s.rest, s.day, s.week = s.level[:0], s.rest[:0], s.day[:0], s.week[:0]
-	for _, v := range x {
-		s.push(v)
-	}
+	return now
 }
 
-// push takes the next value in; a gap lets the error fade.
-func (s *smoother) push(v float64) {
-	i := len(s.level)
-	level, rest := s.firstLevel, 0.0
-	if i > 0 {
-		level, rest = s.level[i-1], s.rest[i-1]
+// stretch is a slice of n values that begins with those of s; the others may be any.
+func stretch(s []float64, n int) []float64 {
+	if n <= cap(s) {
+		return s[:n]
 	}
-	day, week := s.dayAt(i-s.short), s.weekAt(i-s.long)
-	if math.IsNaN(v) {
-		rest *= s.Error
-	} else {
-		d := v - level - day - week
-		level += s.Level * d
-		day += s.Day * d
-		week += s.Week * d
-		rest = d * (1 - s.Level - s.Day - s.Week)
-	}
-	s.level, s.rest, s.day = append(s.level, level), append(s.rest, rest), append(s.day, day)
-	if s.long > 0 {
-		s.week = append(s.week, week)
-	}
+	return append(s, make([]float64, n-len(s))...)
 }
 
-func (s *smoother) dayAt(i int) float64 {
-	if i >= 0 {
-		return s.day[i]
-	}
-	return s.firstDay[int(mod(int64(i), s.short))]
-}
+// weekly reports whether the smoothing knows weeks.
+func (s *smoother) weekly() bool { return s.long > 0 && s.Week > 0 }
+
+// dayAt is the component of value i's phase once it is known, weekAt that of the week.
+func (s *smoother) dayAt(i int) float64 { return s.day[i+s.short] }
 
 func (s *smoother) weekAt(i int) float64 {
-	switch {
-	case s.long == 0 || s.Week == 0:
+	if !s.weekly() {
 		return 0
-	case i >= 0:
-		return s.week[i]
 	}
-	return s.firstWeek[int(mod(int64(i), s.long))]
+	return s.week[i+s.long]
 }
 
 // at is the forecast of value i by the first t values; k and kw are the periods that lead from i back to a known phase.
@@ -154,17 +203,16 @@ const (
 // give the same parameters: four numbers with many near-equal valleys leave little to gradients.
 func tune(c Cycle, before Smoothing, x []float64, seed uint64) Smoothing {
 	s := newSmoother(c, x)
+	e := newExam(c, x)
 	best, least := before, math.Inf(1)
 	if best.known() {
-		s.run(best, x)
-		least = s.loss(x)
+		least = e.loss(s, best, least)
 	}
 	try := func(p Smoothing) {
 		if !p.usable() {
 			return
 		}
-		s.run(p, x)
-		if l := s.loss(x); l < least {
+		if l := e.loss(s, p, least); l < least {
 			best, least = p, l
 		}
 	}
@@ -189,36 +237,64 @@ func tune(c Cycle, before Smoothing, x []float64, seed uint64) Smoothing {
 	return best
 }
 
-// loss is the mean absolute miss of the present parameters over origins in the second half of the values.
-func (s *smoother) loss(x []float64) float64 {
+// exam is what parameters are judged by: forecasts from origins in the second half of the values.
+type exam struct {
+	x            []float64
+	from, stride int
+	ahead        [tuneAhead]int
+	// short and long are the steps from a target back to its phase's last known day and week.
+	short, long [tuneAhead]int
+	// count is the number of targets whose value is known.
+	count float64
+}
+
+func newExam(c Cycle, x []float64) *exam {
 	n := len(x)
-	from, reach := max(s.short, n/2), 2*s.short
-	stride := max(1, (n-from)/tuneOrigins) | 1
-	var ahead [tuneAhead]int
-	var fade [tuneAhead]float64
-	for j := range ahead {
-		ahead[j] = max(j+1, int(math.Round(math.Pow(float64(reach), float64(j+1)/tuneAhead))))
-		fade[j] = math.Pow(s.Error, float64(ahead[j]))
+	e := &exam{x: x, from: max(c.Short, n/2)}
+	e.stride = max(1, (n-e.from)/tuneOrigins) | 1
+	for j := range e.ahead {
+		h := max(j+1, int(math.Round(math.Pow(float64(2*c.Short), float64(j+1)/tuneAhead))))
+		e.ahead[j], e.short[j], e.long[j] = h, periods(h, c.Short)*c.Short, periods(h, c.Long)*c.Long
 	}
-	sum, count := 0.0, 0.0
-	for t := from; t < n; t += stride {
-		for j, h := range ahead {
-			i := t - 1 + h
-			if i >= n {
-				break
+	for t := e.from; t < n; t += e.stride {
+		for _, h := range e.ahead {
+			if i := t - 1 + h; i < n && !math.IsNaN(x[i]) {
+				e.count++
 			}
-			if math.IsNaN(x[i]) {
-				continue
-			}
-			f := s.level[t-1] + s.dayAt(i-periods(h, s.short)*s.short) + s.weekAt(i-periods(h, s.long)*s.long) + fade[j]*s.rest[t-1]
-			sum += math.Abs(x[i] - f)
-			count++
 		}
 	}
-	if count == 0 {
+	return e
+}
+
+// loss is the mean absolute miss of parameters p, or infinity once it cannot fall below least any more: most parameters are far from the
+// best ones, and it shows early.
+func (e *exam) loss(s *smoother, p Smoothing, least float64) float64 {
+	if e.count == 0 {
 		return math.Inf(1)
 	}
-	return sum / count
+	var fade [tuneAhead]float64
+	for j, h := range e.ahead {
+		fade[j] = math.Pow(p.Error, float64(h))
+	}
+	s.Smoothing = p
+	sum, now := 0.0, s.start()
+	for t, done := e.from, 0; t < len(e.x); t += e.stride {
+		now = s.follow(e.x[done:t], done, now, nil, nil)
+		done = t
+		for j, h := range e.ahead {
+			i := t - 1 + h
+			if i >= len(e.x) {
+				break
+			}
+			if !math.IsNaN(e.x[i]) {
+				sum += math.Abs(e.x[i] - (now.level + s.dayAt(i-e.short[j]) + s.weekAt(i-e.long[j]) + fade[j]*now.rest))
+			}
+		}
+		if sum/e.count >= least {
+			return math.Inf(1)
+		}
+	}
+	return sum / e.count
 }
 
 // dice draws numbers in [0, 1) from a seed.

@@ -19,8 +19,8 @@ func TestSmootherByHand(t *testing.T) {
 		}
 	}
 	s.push(nan)
-	if s.level[1] != 10.5 || s.rest[1] != 0.125 || s.day[1] != -2 {
-		t.Errorf("a gap moved level %v and day %v, or left %v of the error", s.level[1], s.day[1], s.rest[1])
+	if s.level[1] != 10.5 || s.rest[1] != 0.125 || s.dayAt(1) != -2 {
+		t.Errorf("a gap moved level %v and day %v, or left %v of the error", s.level[1], s.dayAt(1), s.rest[1])
 	}
 }
 
