@@ -4,18 +4,25 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/springtide/springtide/internal/series"
 )
 
 // faultDays is the history into which faults are put: four weeks, so that each time of the week has three others to be judged by.
-const faultDays = 28
+// faultStep is a slot of the weekly profile, of which a finer step would show no more.
+const (
+	faultDays = 28
+	faultStep = 15 * time.Minute
+	faultDay  = int(day / faultStep)
+)
 
 // withFault is the history of a normal service, bent over a stretch of days.
 func withFault(from, to float64, f func(y, share float64) float64) series.Series {
-	s := load(1, fiveMinutes, faultDays*288)
-	for i := int(from * 288); i < int(to*288); i++ {
-		s.Values[i] = f(s.Values[i], (float64(i)-from*288)/((to-from)*288))
+	s := load(1, faultStep, faultDays*faultDay)
+	first, end := from*float64(faultDay), to*float64(faultDay)
+	for i := int(first); i < int(end); i++ {
+		s.Values[i] = f(s.Values[i], (float64(i)-first)/(end-first))
 	}
 	return s
 }
@@ -24,7 +31,7 @@ func withFault(from, to float64, f func(y, share float64) float64) series.Series
 // the load of a normal day costs.
 func faultCosts(s series.Series) Batch {
 	b := Batch{Load: s, CPU: series.New(s.Start, s.Step, s.Len()), Ready: series.New(s.Start, s.Step, s.Len()), Memory: series.New(s.Start, s.Step, s.Len())}
-	clean := load(1, fiveMinutes, s.Len())
+	clean := load(1, s.Step, s.Len())
 	for i, y := range s.Values {
 		y = max(y, clean.Values[i])
 		if !(y < 1e300) {
@@ -39,7 +46,8 @@ func faultCosts(s series.Series) Batch {
 // profile of the week in the worst slot (as a log ratio), the seasons, the class, the level of a usual day and the price of a request.
 // naive is how far a plain mean of the four weeks is thrown off in its worst slot; it shows that the fault is one.
 func TestFaultsAreNoNormalDay(t *testing.T) {
-	normal := Fold(Portrait{}, faultCosts(load(1, fiveMinutes, faultDays*288)), Options{})
+	t.Parallel()
+	normal := Fold(Portrait{}, faultCosts(load(1, faultStep, faultDays*faultDay)), Options{})
 	constant := func(v float64) func(y, share float64) float64 { return func(float64, float64) float64 { return v } }
 	times := func(k float64) func(y, share float64) float64 { return func(y, _ float64) float64 { return k * y } }
 	for name, c := range map[string]struct {
@@ -88,7 +96,7 @@ func TestFaultsAreNoNormalDay(t *testing.T) {
 
 // naiveMiss is how far the mean by the time of the week is thrown off by a fault in its worst slot, as a log ratio.
 func naiveMiss(s series.Series) float64 {
-	clean := load(1, fiveMinutes, s.Len())
+	clean := load(1, s.Step, s.Len())
 	perWeek := int(week / s.Step)
 	worst := 0.0
 	for slot := range perWeek {

@@ -115,6 +115,7 @@ var within = cmp.Options{cmpopts.EquateApprox(1e-3, 1e-4), cmpopts.EquateNaNs(),
 
 // Folding a history in one piece or in many gives the same portrait, whatever is wrong with the history.
 func TestFoldInPieces(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		step := rapid.SampledFrom([]time.Duration{5 * time.Minute, time.Hour, 24 * time.Hour}).Draw(t, "step")
 		n := rapid.IntRange(1, 300).Draw(t, "n")
@@ -230,6 +231,7 @@ func TestSignal(t *testing.T) {
 }
 
 func TestSaneAnswers(t *testing.T) {
+	t.Parallel()
 	const n = 4 * 288
 	fill := func(f func(i int) float64) series.Series {
 		s := series.New(monday, 5*time.Minute, n)
@@ -292,6 +294,7 @@ func TestQualityCounts(t *testing.T) {
 
 // Hours of zeros, or of nothing, must leave the portrait of a normal day standing.
 func TestOutageIsNotLearned(t *testing.T) {
+	t.Parallel()
 	whole := load(1, 5*time.Minute, 10*288)
 	normal := Fold(Portrait{}, Batch{Load: whole}, Options{})
 	for name, bad := range map[string]float64{"zeros": 0, "gap": nan, "a trickle": 2} {
@@ -394,6 +397,7 @@ func TestStartUps(t *testing.T) {
 }
 
 func TestCost(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 1))
 	s := load(3, 5*time.Minute, 5*288)
 	cpu, ready := series.New(monday, s.Step, s.Len()), series.New(monday, s.Step, s.Len())

@@ -9,7 +9,8 @@ import (
 	"github.com/springtide/springtide/internal/series"
 )
 
-const fiveMinutes = 5 * time.Minute
+// What is asked of a shape is asked of quarters of an hour where a finer step would show no more.
+const fiveMinutes, quarter = 5 * time.Minute, 15 * time.Minute
 
 // made folds a load that is a function of the time in days since a Monday, with noise of a given size.
 func made(days float64, step time.Duration, noise float64, f func(d float64) float64) Portrait {
@@ -34,6 +35,7 @@ func spike(d, hours, share float64) float64 {
 func weekend(d float64) bool { return math.Mod(d, 7) >= 5 }
 
 func TestPeriodsFoundFromTheData(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name  string
 		days  float64
@@ -45,26 +47,26 @@ func TestPeriodsFoundFromTheData(t *testing.T) {
 		{"a day", 14, fiveMinutes, 0.05, func(d float64) float64 { return wave(d, 1, 0.5) }, []time.Duration{day}},
 		{"a day of two days and a quarter, at the end of which a look is taken at the latest", 2.25, fiveMinutes, 0.05, func(d float64) float64 { return wave(d, 1, 0.5) }, []time.Duration{day}},
 		{"a day of hours", 14, time.Hour, 0.1, func(d float64) float64 { return wave(d, 1, 0.5) }, []time.Duration{day}},
-		{"half days alone", 14, fiveMinutes, 0.05, func(d float64) float64 { return wave(d, 2, 0.5) }, []time.Duration{12 * time.Hour}},
-		{"thirds of a day", 14, fiveMinutes, 0.05, func(d float64) float64 { return wave(d, 3, 0.5) }, []time.Duration{8 * time.Hour}},
-		{"half days and days", 14, fiveMinutes, 0.05, func(d float64) float64 { return wave(d, 1, 0.4) + 0.4*math.Sin(4*math.Pi*d) },
+		{"half days alone", 14, quarter, 0.05, func(d float64) float64 { return wave(d, 2, 0.5) }, []time.Duration{12 * time.Hour}},
+		{"thirds of a day", 14, quarter, 0.05, func(d float64) float64 { return wave(d, 3, 0.5) }, []time.Duration{8 * time.Hour}},
+		{"half days and days", 14, quarter, 0.05, func(d float64) float64 { return wave(d, 1, 0.4) + 0.4*math.Sin(4*math.Pi*d) },
 			[]time.Duration{12 * time.Hour, day}},
 		{"a batch each five hours", 14, fiveMinutes, 0.05, func(d float64) float64 { return 1 + spike(d, 5, 0.2) }, []time.Duration{5 * time.Hour}},
 		{"a spike a day", 14, fiveMinutes, 0.05, func(d float64) float64 { return 1 + 5*spike(d, 24, 1.0/24) }, []time.Duration{day}},
-		{"a day and a week", 21, fiveMinutes, 0.05, func(d float64) float64 {
+		{"a day and a week", 21, quarter, 0.05, func(d float64) float64 {
 			if weekend(d) {
 				return 0.5 * wave(d, 1, 0.5)
 			}
 			return wave(d, 1, 0.5)
 		}, []time.Duration{day, week}},
-		{"noise", 14, fiveMinutes, 0.3, func(float64) float64 { return 1 }, nil},
-		{"a constant", 14, fiveMinutes, 0, func(float64) float64 { return 1 }, nil},
-		{"nothing", 14, fiveMinutes, 0, func(float64) float64 { return 0 }, nil},
-		{"a line", 14, fiveMinutes, 0.02, func(d float64) float64 { return 1 + d/10 }, nil},
-		{"a ripple that moves no replica", 14, fiveMinutes, 0.001, func(d float64) float64 { return wave(d, 1, 0.005) }, nil},
-		{"too young", 1, fiveMinutes, 0.05, func(d float64) float64 { return wave(d, 1, 0.5) }, nil},
+		{"noise", 14, quarter, 0.3, func(float64) float64 { return 1 }, nil},
+		{"a constant", 14, quarter, 0, func(float64) float64 { return 1 }, nil},
+		{"nothing", 14, quarter, 0, func(float64) float64 { return 0 }, nil},
+		{"a line", 14, quarter, 0.02, func(d float64) float64 { return 1 + d/10 }, nil},
+		{"a ripple that moves no replica", 14, quarter, 0.001, func(d float64) float64 { return wave(d, 1, 0.005) }, nil},
+		{"too young", 1, quarter, 0.05, func(d float64) float64 { return wave(d, 1, 0.5) }, nil},
 		{"a step of a day", 40, day, 0.05, func(d float64) float64 { return wave(d, 1.0/7, 0.5) }, nil},
-		{"a load test and an outage", 14, fiveMinutes, 0.05, func(d float64) float64 {
+		{"a load test and an outage", 14, quarter, 0.05, func(d float64) float64 {
 			switch {
 			case d >= 8.5 && d < 8.6:
 				return 5 * wave(d, 1, 0.5)
@@ -111,6 +113,7 @@ func TestStrengthIsAShareOfTheVariance(t *testing.T) {
 }
 
 func TestClasses(t *testing.T) {
+	t.Parallel()
 	leaps := rand.New(rand.NewPCG(5, 5))
 	walk, at := rand.New(rand.NewPCG(6, 6)), 0.0
 	tests := []struct {
@@ -150,6 +153,7 @@ func TestClasses(t *testing.T) {
 }
 
 func TestShift(t *testing.T) {
+	t.Parallel()
 	tide := func(d float64) float64 {
 		if weekend(d) {
 			return 0.5 * wave(d, 1, 0.5)
@@ -205,7 +209,7 @@ func TestShift(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := made(tt.days, fiveMinutes, 0.05, tt.f)
+			p := made(tt.days, quarter, 0.05, tt.f)
 			s := p.Shape.Shift
 			if tt.at == 0 {
 				if !s.At.IsZero() || p.Quality.Note != "" {
@@ -225,9 +229,11 @@ func TestShift(t *testing.T) {
 
 // A change is told of while a day of the old level is in sight, dated where it was, and then no more.
 func TestShiftIsForgotten(t *testing.T) {
-	s := series.New(monday, fiveMinutes, 40*288)
+	t.Parallel()
+	const perDay = int(day / quarter)
+	s := series.New(monday, quarter, 40*perDay)
 	for i := range s.Values {
-		d := float64(i) / 288
+		d := float64(i) / float64(perDay)
 		s.Values[i] = 100 * wave(d, 1, 0.5)
 		if d >= 15 {
 			s.Values[i] *= 2
@@ -235,7 +241,7 @@ func TestShiftIsForgotten(t *testing.T) {
 	}
 	var p Portrait
 	for d := 1; d <= 40; d++ {
-		p = Fold(p, Batch{Load: part(s, 0, d*288)}, Options{})
+		p = Fold(p, Batch{Load: part(s, 0, d*perDay)}, Options{})
 		told := !p.Shape.Shift.At.IsZero()
 		if want := d >= 16 && d <= 24; told != want {
 			t.Fatalf("day %d: told %v, want %v (%+v)", d, told, want, p.Shape.Shift)

@@ -115,8 +115,9 @@ func TestHorizonsOfSteps(t *testing.T) {
 func turns(t *testing.T, s series.Series) (out []float64, p Portrait) {
 	t.Helper()
 	was := false
-	for from := 0; from < s.Len(); from += 288 {
-		p = Fold(p, Batch{Load: part(s, from, from+288)}, Options{})
+	perDay := int(day / s.Step)
+	for from := 0; from < s.Len(); from += perDay {
+		p = Fold(p, Batch{Load: part(s, from, from+perDay)}, Options{})
 		b, err := Marshal(p)
 		if err != nil {
 			t.Fatal(err)
@@ -135,51 +136,54 @@ func turns(t *testing.T, s series.Series) (out []float64, p Portrait) {
 	return out, p
 }
 
-// A service whose day turns round loses skill within a day, till when forecasts follow the newest values, and regains it in days. One that stays as it is never does, bursts or not, nor
-// one whose floods stay out: what was said of it was too high, which takes nothing away from anybody.
+// A service whose day turns round loses skill within a day, till when forecasts follow the newest values, and regains it in days. One that
+// stays as it is never does, bursts or not, nor one whose floods stay out: what was said of it was too high, which takes nothing away from
+// anybody.
 func TestSkillOverDays(t *testing.T) {
-	const step, changed = 5 * time.Minute, 15
-	calm := load(3, step, 60*288)
-	bursty := load(4, step, 30*288)
+	t.Parallel()
+	const step, perDay, changed = quarter, int(day / quarter), 15
+	calm := load(3, step, 60*perDay)
+	bursty := load(4, step, 30*perDay)
 	r, burst := rand.New(rand.NewPCG(4, 4)), 0.0
 	for i := range bursty.Values {
-		if burst *= 0.9; r.Float64() < 0.005 { // more than one a day, at up to four and a half times the load
+		if burst *= 0.73; r.Float64() < 0.015 { // more than one a day, at up to four and a half times the load
 			burst = 1.5
 		}
 		bursty.Values[i] *= math.Exp(burst)
 	}
-	spared := load(7, step, 30*288)
+	spared := load(7, fiveMinutes, 30*288)
 	for i := range spared.Values {
 		if h := i % 288 / 12; h >= 13 && h < 22 && i/288 != changed { // a match each afternoon, and one day without
 			spared.Values[i] *= 3
 		}
 	}
-	flipped := load(5, step, 30*288)
-	for i, y := range load(5, step, 31*288).Values[144:] {
-		if i >= changed*288 && i < flipped.Len() {
+	flipped := load(5, step, 30*perDay)
+	for i, y := range load(5, step, 31*perDay).Values[perDay/2:] {
+		if i >= changed*perDay && i < flipped.Len() {
 			flipped.Values[i] = y
 		}
 	}
-	for _, c := range []struct {
-		name string
-		s    series.Series
-	}{{"calm", calm}, {"bursty", bursty}, {"spared", spared}} {
-		name := c.name
-		got, p := turns(t, c.s)
-		if len(got) > 0 {
-			t.Errorf("%s: skill turned on days %.2f", name, got)
-		}
-		for i := range p.Record.Horizons {
-			h := &p.Record.Horizons[i]
-			if h.Judged < 200 || math.Abs(h.Covered-Nominal) > 0.06 {
-				t.Errorf("%s: of %d forecasts %v ahead %.3f were covered", name, h.Judged, h.Ahead, h.Covered)
+	for name, s := range map[string]series.Series{"calm": calm, "bursty": bursty, "spared": spared} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, p := turns(t, s)
+			if len(got) > 0 {
+				t.Errorf("skill turned on days %.2f", got)
 			}
+			for i := range p.Record.Horizons {
+				h := &p.Record.Horizons[i]
+				if h.Judged < 200 || math.Abs(h.Covered-Nominal) > 0.06 {
+					t.Errorf("of %d forecasts %v ahead %.3f were covered", h.Judged, h.Ahead, h.Covered)
+				}
+			}
+		})
+	}
+	t.Run("flipped", func(t *testing.T) {
+		t.Parallel()
+		if got, _ := turns(t, flipped); len(got) != 2 || got[0] <= changed || got[0] > changed+1 || got[1] > changed+7 {
+			t.Errorf("the day turns on day %d: skill turned on days %.2f, want within a day and back within a week", changed, got)
 		}
-	}
-	got, _ := turns(t, flipped)
-	if len(got) != 2 || got[0] <= changed || got[0] > changed+1 || got[1] > changed+7 {
-		t.Errorf("the day turns on day %d: skill turned on days %.2f, want within a day and back within a week", changed, got)
-	}
+	})
 }
 
 // What waits for its time is dropped when no value comes, and a pause loses no skill.
