@@ -136,7 +136,40 @@ type usage struct {
 // asks for fewer than now. Pods missing for longer than ImputeFor count, when usage is above its target, with the mean of the rest and no
 // longer as idle. While a rollout lasts, serving pods of the old revision stand in for the ones that are still to come.
 func cpuReplicas(c census, current int32, targetPercent int64, tolerance float64) (usage, bool) {
-	used, requested := total(c.measured)
+	return react(crowds{measured: crowdOf(c.measured, targetPercent), unready: crowdOf(c.unready, targetPercent),
+		missing: crowdOf(c.missing, targetPercent), lost: crowdOf(c.lost, targetPercent),
+		others: max(0, min(c.others, int(current)-c.alive))}, current, targetPercent, tolerance)
+}
+
+// crowds are the groups of a census, summed up; others are ready pods of another revision that stand in for ones that are still to come.
+type crowds struct {
+	measured, unready, missing, lost crowd
+	others                           int
+}
+
+// crowd is the sum of one group's pods. atWorst is what they would use at the larger of their request and the target.
+type crowd struct {
+	pods                     int
+	used, requested, atWorst int64
+}
+
+func crowdOf(ss []sample, targetPercent int64) crowd {
+	c := crowd{pods: len(ss)}
+	for _, s := range ss {
+		c.used += s.used
+		c.requested += s.request
+		c.atWorst += s.request * max(100, targetPercent) / 100
+	}
+	return c
+}
+
+func (c crowd) plus(o crowd) crowd {
+	return crowd{c.pods + o.pods, c.used + o.used, c.requested + o.requested, c.atWorst + o.atWorst}
+}
+
+// react is the algorithm on sums.
+func react(c crowds, current int32, targetPercent int64, tolerance float64) (usage, bool) {
+	used, requested := c.measured.used, c.measured.requested
 	if requested <= 0 || targetPercent <= 0 {
 		return usage{}, false
 	}
@@ -144,31 +177,26 @@ func cpuReplicas(c census, current int32, targetPercent int64, tolerance float64
 	ratio := float64(percent) / float64(targetPercent)
 	hold := usage{current, percent}
 
-	extra := max(0, min(c.others, int(current)-c.alive))
-	missing := append(append([]sample(nil), c.missing...), c.lost...)
+	extra, missing := c.others, c.missing.plus(c.lost)
 	if ratio > 1 {
 		missing = c.missing
-		extra += len(c.lost)
+		extra += c.lost.pods
 	}
 	unready := c.unready
 	if ratio <= 1 {
-		unready = nil
+		unready = crowd{}
 	}
-	n := len(c.measured) + extra
-	if len(unready) > 0 || len(missing) > 0 {
-		for _, s := range missing {
-			if ratio < 1 {
-				used += s.request * max(100, targetPercent) / 100
-			}
-			if ratio != 1 {
-				requested += s.request
-				n++
-			}
+	n := c.measured.pods + extra
+	if unready.pods > 0 || missing.pods > 0 {
+		if ratio < 1 {
+			used += missing.atWorst
 		}
-		for _, s := range unready {
-			requested += s.request
-			n++
+		if ratio != 1 {
+			requested += missing.requested
+			n += missing.pods
 		}
+		requested += unready.requested
+		n += unready.pods
 		again := float64(used*100/requested) / float64(targetPercent)
 		if (ratio < 1 && again > 1) || (ratio > 1 && again < 1) {
 			return hold, true // the unknown pods would turn the direction round
@@ -179,18 +207,10 @@ func cpuReplicas(c census, current int32, targetPercent int64, tolerance float64
 		return hold, true
 	}
 	replicas := ceil(ratio * float64(n))
-	if (ratio > 1 && replicas < current) || (ratio < 1 && replicas > current && n > len(c.measured)+extra) {
+	if (ratio > 1 && replicas < current) || (ratio < 1 && replicas > current && n > c.measured.pods+extra) {
 		return hold, true
 	}
 	return usage{replicas, percent}, true
-}
-
-func total(ss []sample) (used, request int64) {
-	for _, s := range ss {
-		used += s.used
-		request += s.request
-	}
-	return used, request
 }
 
 // perReplica is upstream's algorithm for a value per replica (GetExternalPerPodMetricReplicas), in thousandths as upstream counts them.
