@@ -10,12 +10,8 @@ import (
 // Step is the longest step that a queue may be played at: shorter than any start-up, and fine enough for "any 15 s of a minute".
 const Step = 15 * time.Second
 
-const (
-	// IdleShare of a pod's cores is used by a ready pod that serves nothing; it competes with no request.
-	IdleShare = 0.02
-	// Patience is how long a request waits before its client gives up.
-	Patience = 30 * time.Second
-)
+// Patience is how long a request waits before its client gives up.
+const Patience = 30 * time.Second
 
 // Station is what one replica of a service can do and what the service promises.
 type Station struct {
@@ -25,6 +21,8 @@ type Station struct {
 	// Burst is how far a pod may use more than its cores while its machine has some to spare, as a multiple of them; 1 when 0. It is for
 	// services that promise a utilisation: one that promises a latency is reckoned by the queue of its own cores.
 	Burst float64
+	// Idle is the share of a pod's cores that a ready pod uses which serves nothing; it competes with no request.
+	Idle float64
 	// SLO is the promise that the service is judged by.
 	SLO fleet.SLO
 }
@@ -32,7 +30,7 @@ type Station struct {
 // Capacity is the rate that one ready replica carries at its SLO.
 func (s *Station) Capacity() float64 {
 	if s.SLO.Utilisation > 0 {
-		return (s.SLO.Utilisation - IdleShare) * float64(s.Cores) / s.CPUSeconds
+		return (s.SLO.Utilisation - s.Idle) * float64(s.Cores) / s.CPUSeconds
 	}
 	return MaxUtilisation(s.Cores, s.SLO.Quantile, s.SLO.LatencyLimit.Seconds()/s.CPUSeconds) * float64(s.Cores) / s.CPUSeconds
 }
@@ -93,7 +91,7 @@ func (s *Station) Step(q *Queue, rate float64, ready int, dt time.Duration) Outc
 	out.Wait = time.Duration(wait * float64(time.Second))
 	if power > 0 {
 		out.Utilisation = out.Served / nominal
-		out.CPU = min(most, (out.Utilisation+IdleShare)*float64(s.Cores))
+		out.CPU = min(most, (out.Utilisation+s.Idle)*float64(s.Cores))
 	}
 	out.Violated = s.violated(&out, offered, nominal)
 	return out
@@ -107,7 +105,7 @@ func (s *Station) violated(o *Outcome, offered, nominal float64) bool {
 	case o.Dropped > 0 || nominal == 0:
 		return true
 	case s.SLO.Utilisation > 0:
-		return offered/nominal+IdleShare > s.SLO.Utilisation
+		return offered/nominal+s.Idle > s.SLO.Utilisation
 	}
 	return o.Exceeding(s.SLO.LatencyLimit) > 1-s.SLO.Quantile
 }

@@ -12,7 +12,7 @@ import (
 
 // plain is a station with round numbers.
 func plain(cores int) *Station {
-	return &Station{Cores: cores, CPUSeconds: 0.01, SLO: fleet.SLO{LatencyLimit: 100 * time.Millisecond, Quantile: 0.99}}
+	return &Station{Cores: cores, CPUSeconds: 0.01, Idle: 0.02, SLO: fleet.SLO{LatencyLimit: 100 * time.Millisecond, Quantile: 0.99}}
 }
 
 // load is the rate that keeps the cores of n pods busy to the share rho.

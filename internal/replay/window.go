@@ -127,3 +127,8 @@ func Peak(s series.Series) float64 {
 	}
 	return out
 }
+
+// Newest is a series without what lies more than history before the replay.
+func (f Frame) Newest(s series.Series, history time.Duration) series.Series {
+	return s.Since(f.Start().Add(-history))
+}

@@ -92,7 +92,7 @@ func newService(src traces.Source, z sizing, seed uint64) *Service {
 		seed: mix(seed ^ hash(src.Name)),
 	}
 	r := rand.New(rand.NewPCG(s.seed, 0))
-	s.Cores = z.cores[r.IntN(len(z.cores))]
+	s.Cores, s.Idle = z.cores[r.IntN(len(z.cores))], idleShare
 	s.Request = fleet.Resources{CPU: fleet.FromCores(float64(s.Cores)), Memory: memoryPerCore * fleet.Bytes(s.Cores), Pods: 1}
 	s.promise(r)
 	s.StartUp = (z.quick + time.Duration(r.Float64()*float64(z.tardy-z.quick))).Round(time.Second)

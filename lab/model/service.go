@@ -28,6 +28,8 @@ type (
 const (
 	// headroom is what static provisioning adds to the peak of the last week.
 	headroom = 1.2
+	// idleShare of a pod's cores is used by a ready pod that serves nothing; it competes with no request.
+	idleShare = 0.02
 	// startShare of a pod's cores is used while it starts.
 	startShare = 0.3
 	// jitter is the standard deviation of the logarithm of the load around its minute, drawn once a step: requests do not come evenly
@@ -111,7 +113,7 @@ func (s *Service) promise(r *rand.Rand) {
 	if !s.HTTP {
 		s.CPUSeconds = 1
 		s.SLO = fleet.SLO{Utilisation: utilisationSLO}
-		s.Capacity = (utilisationSLO - measure.IdleShare) * float64(s.Cores)
+		s.Capacity = (utilisationSLO - idleShare) * float64(s.Cores)
 		return
 	}
 	limits := []time.Duration{100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond}

@@ -1,0 +1,216 @@
+package scenario
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/validate"
+)
+
+var objectName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,50}[a-z0-9])?$`)
+
+// Bounds beyond which a scenario is a slip rather than a wish.
+const (
+	mostNodes = 100_000
+	mostDays  = 366
+)
+
+// checker collects what is wrong.
+type checker struct{ problems []validate.Problem }
+
+func (c *checker) wrong(field, format string, args ...any) {
+	c.problems = append(c.problems, validate.Problem{Field: field, Message: fmt.Sprintf(format, args...)})
+}
+
+// within refuses a number that lies outside of its bounds, or is none.
+func (c *checker) within(field string, v, from, to float64) {
+	if !(v >= from && v <= to) {
+		c.wrong(field, "%v is out of bounds: write %v to %v", v, from, to)
+	}
+}
+
+func (c *checker) lasts(field string, v, from, to time.Duration) {
+	if v < from || v > to {
+		c.wrong(field, "%s is out of bounds: write %s to %s", v, from, to)
+	}
+}
+
+func (c *checker) named(field, name string) {
+	if !objectName.MatchString(name) {
+		c.wrong(field, "%q is no name: write lower-case letters, digits and dashes", name)
+	}
+}
+
+// check says everything that is wrong, each with its field and mend.
+func (s *Scenario) check() []validate.Problem {
+	c := &checker{}
+	c.named("name", s.Name)
+	if s.Start.IsZero() {
+		c.wrong("start", "missing: write when the scored time begins, as in 2026-06-01T00:00:00Z")
+	} else if !s.Start.Truncate(time.Minute).Equal(s.Start) {
+		c.wrong("start", "%s is no whole minute: drop the seconds", s.Start.Format(time.RFC3339))
+	}
+	c.within("days", s.Days, 0.02, mostDays)
+	c.lasts("history", time.Duration(s.History), 24*time.Hour, mostDays*24*time.Hour)
+	c.within("jitter", s.Jitter, 0, 0.5)
+	c.within("demandShare", s.DemandShare, 0, 100)
+	s.Fleet.check(c)
+	if len(s.Services) == 0 {
+		c.wrong("services", "none: write at least one service with its trace")
+	}
+	seen := map[string]int{}
+	for i := range s.Services {
+		at := fmt.Sprintf("services[%d]", i)
+		v := &s.Services[i]
+		if j, twice := seen[v.Namespace+"/"+v.Name]; twice {
+			c.wrong(at+".name", "%s/%s is the name of services[%d] already: name it otherwise", v.Namespace, v.Name, j)
+		}
+		seen[v.Namespace+"/"+v.Name] = i
+		s.checkService(c, at, v)
+	}
+	s.checkJobs(c)
+	s.checkTenants(c)
+	s.checkFestivals(c)
+	return c.problems
+}
+
+func (f *Fleet) check(c *checker) {
+	c.within("fleet.nodes", float64(f.Nodes), 0, mostNodes)
+	c.within("fleet.offlineNodes", float64(f.OfflineNodes), 0, mostNodes)
+	c.within("fleet.coresPerNode", float64(f.CoresPerNode), 1, 1024)
+	c.within("fleet.sockets", float64(f.Sockets), 1, 8)
+	c.within("fleet.zones", float64(f.Zones), 1, 100)
+	if f.Sockets > 0 && f.CoresPerNode%f.Sockets != 0 {
+		c.wrong("fleet.sockets", "%d cores do not divide by %d sockets: write another number", f.CoresPerNode, f.Sockets)
+	}
+	c.within("fleet.staticShare", f.StaticShare, 0.01, 1)
+	l := &f.Lending
+	if l.Unit != string(fleet.UnitNode) && l.Unit != string(fleet.UnitSocket) {
+		c.wrong("fleet.lending.unit", "%q is unknown: write Node or Socket", l.Unit)
+	}
+	c.within("fleet.lending.lowWatermarkPercent", l.LowPercent, 0, 100)
+	c.within("fleet.lending.highWatermarkPercent", l.HighPercent, l.LowPercent, 100)
+	c.lasts("fleet.lending.notice", time.Duration(l.Notice), 15*time.Second, time.Hour)
+	c.lasts("fleet.lending.noticeMax", time.Duration(l.NoticeMax), time.Duration(l.Notice), 24*time.Hour)
+	c.lasts("fleet.lending.minimumTerm", time.Duration(l.MinimumTerm), time.Minute, 24*time.Hour)
+	c.within("fleet.lending.movesAtOnce", float64(l.MovesAtOnce), 1, mostNodes)
+	c.within("fleet.lending.movesPerHour", float64(l.MovesPerHour), 1, 60*mostNodes)
+}
+
+func (s *Scenario) checkService(c *checker, at string, v *Service) {
+	c.named(at+".name", v.Name)
+	c.named(at+".namespace", v.Namespace)
+	if v.Trace == "" {
+		c.wrong(at+".trace", "missing: write the CSV file of the load")
+	} else if _, err := os.Stat(s.path(v.Trace)); err != nil {
+		c.wrong(at+".trace", "%s cannot be read: write a path that begins at the scenario's", v.Trace)
+	}
+	if !v.To.IsZero() && !v.To.After(v.From) {
+		c.wrong(at+".to", "not after from: write a later time")
+	}
+	c.within(at+".take", float64(v.Take), 0, 10_000)
+	c.within(at+".weight", v.Weight, 1e-6, 1e6)
+	if s.Fleet.Nodes == 0 && !(v.PeakCores > 0 && !math.IsInf(v.PeakCores, 0)) {
+		c.wrong(at+".peakCores", "missing: write the cores of last week's peak, or fleet.nodes")
+	}
+	c.within(at+".cores", float64(v.Cores), 1, float64(s.Fleet.CoresPerNode))
+	c.within(at+".burst", v.Burst, 1, 10)
+	c.lasts(at+".startUp", time.Duration(v.StartUp), 0, time.Hour)
+	c.within(at+".startUpSpread", v.StartUpSpread, 0, 1)
+	c.within(at+".slo.utilisation", v.SLO.Utilisation, 0.05, 0.99)
+	if v.SLO.Latency != 0 {
+		c.lasts(at+".slo.latency", time.Duration(v.SLO.Latency), time.Millisecond, 30*time.Second)
+		c.within(at+".slo.quantile", v.SLO.Quantile, 0.5, 0.9999)
+	}
+	c.within(at+".min", float64(v.Min), 1, 1e6)
+	c.within(at+".forecastPercent", v.ForecastPercent, 50, 99.9)
+}
+
+func (s *Scenario) checkJobs(c *checker) {
+	shares := 0.0
+	for i := range s.Jobs {
+		at, j := fmt.Sprintf("jobs[%d]", i), &s.Jobs[i]
+		c.named(at+".name", j.Name)
+		c.named(at+".namespace", j.Namespace)
+		c.within(at+".cores", float64(j.Cores), 1, float64(s.Fleet.CoresPerNode))
+		if j.Priority != "High" && j.Priority != "Low" {
+			c.wrong(at+".priority", "%q is unknown: write High or Low", j.Priority)
+		}
+		c.within(at+".share", j.Share, 0, 1)
+		c.lasts(at+".every", time.Duration(j.Every), time.Second, 24*time.Hour)
+		c.lasts(at+".save", time.Duration(j.Save), 0, time.Hour)
+		c.lasts(at+".restore", time.Duration(j.Restore), 0, time.Hour)
+		shares += j.Share
+		if k := slices.IndexFunc(s.Jobs[:i], func(o Job) bool { return o.Name == j.Name && o.Namespace == j.Namespace }); k >= 0 {
+			c.wrong(at+".name", "%s/%s is the name of jobs[%d] already: name it otherwise", j.Namespace, j.Name, k)
+		}
+	}
+	if math.Abs(shares-1) > 1e-6 {
+		c.wrong("jobs", "their shares add up to %v: make it 1", shares)
+	}
+}
+
+func (s *Scenario) checkTenants(c *checker) {
+	for i := range s.Tenants {
+		at, t := fmt.Sprintf("tenants[%d]", i), &s.Tenants[i]
+		c.named(at+".name", t.Name)
+		if slices.ContainsFunc(s.Tenants[:i], func(o Tenant) bool { return o.Name == t.Name }) {
+			c.wrong(at+".name", "%s stands twice: name it otherwise", t.Name)
+		}
+		// Parents stand before their children, so that no circle can be written.
+		if t.Parent != "" && !slices.ContainsFunc(s.Tenants[:i], func(o Tenant) bool { return o.Name == t.Parent }) {
+			c.wrong(at+".parent", "%s is no tenant above this one: write parents first", t.Parent)
+		}
+		c.within(at+".guaranteeCores", t.GuaranteeCores, 0, 1e9)
+		for _, l := range []struct {
+			field string
+			v     *float64
+		}{{"lendingCores", t.LendingCores}, {"borrowingCores", t.BorrowingCores}} {
+			if l.v != nil {
+				c.within(at+"."+l.field, *l.v, 0, 1e9)
+			}
+		}
+	}
+}
+
+func (s *Scenario) checkFestivals(c *checker) {
+	for i := range s.Festivals {
+		at, f := fmt.Sprintf("festivals[%d]", i), &s.Festivals[i]
+		c.named(at+".name", f.Name)
+		if !f.End.After(f.Start) {
+			c.wrong(at+".end", "not after start: write a later time")
+		}
+		for k := range f.Lifts {
+			l := &f.Lifts[k]
+			if l.Factor == 0 && l.Floor == 0 {
+				c.wrong(fmt.Sprintf("%s.lifts[%d]", at, k), "neither factor nor floor: write one")
+			}
+			c.within(fmt.Sprintf("%s.lifts[%d].factor", at, k), l.Factor, 0, 100)
+			c.within(fmt.Sprintf("%s.lifts[%d].floor", at, k), float64(l.Floor), 0, 1e6)
+		}
+	}
+	for i := range s.Surges {
+		at, g := fmt.Sprintf("surges[%d]", i), &s.Surges[i]
+		c.within(at+".factor", g.Factor, 0, 100)
+		if !g.End.After(g.Start) {
+			c.wrong(at+".end", "not after start: write a later time")
+		}
+		if g.Start.Before(s.Start) {
+			c.wrong(at+".start", "before the scored time begins: history is what was measured; write a later time")
+		}
+	}
+}
+
+// path is where a trace lies.
+func (s *Scenario) path(trace string) string {
+	if filepath.IsAbs(trace) {
+		return trace
+	}
+	return filepath.Join(s.dir, trace)
+}

@@ -1,0 +1,164 @@
+package scenario
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+
+	"github.com/springtide/springtide/api/config"
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/internal/validate/lines"
+)
+
+// defaults are what a file need not say.
+func defaults() Scenario {
+	seconds := func(n int32) config.Duration { return config.Duration(time.Duration(n) * time.Second) }
+	return Scenario{
+		Seed: 1, Days: 7, History: config.Duration(21 * 24 * time.Hour), Jitter: 0.03, DemandShare: 1,
+		Fleet: Fleet{CoresPerNode: 64, Sockets: 2, Zones: 3, StaticShare: 1, Lending: Lending{
+			Unit: v1alpha1.DefaultLendableUnit, LowPercent: float64(v1alpha1.DefaultLowWatermarkPercent), HighPercent: float64(v1alpha1.DefaultHighWatermarkPercent),
+			Notice: seconds(v1alpha1.DefaultNoticeSeconds), NoticeMax: seconds(v1alpha1.DefaultNoticeMaxSeconds),
+			MinimumTerm: seconds(v1alpha1.DefaultMinimumTermSeconds), MovesAtOnce: int(v1alpha1.DefaultMovesAtOnce), MovesPerHour: int(v1alpha1.DefaultMovesPerHour),
+		}},
+		Defaults: Service{Namespace: "online", Weight: 1, Cores: 8, Burst: 2, StartUp: config.Duration(3 * time.Minute),
+			SLO: SLO{Utilisation: 0.85}, Min: 2, ForecastPercent: float64(v1alpha1.DefaultForecastPercent)},
+	}
+}
+
+// usualJobs are the three kinds of offline work that a file without jobs has: training, batches that divide, transcoding.
+func usualJobs() []Job {
+	d := func(v time.Duration) config.Duration { return config.Duration(v) }
+	return []Job{
+		{Name: "train", Namespace: "research", Cores: 16, Priority: "High", Share: 0.2, Every: d(15 * time.Minute), Save: d(45 * time.Second), Restore: d(time.Minute)},
+		{Name: "spark", Namespace: "research", Cores: 16, Priority: "Low", Share: 0.5, Every: d(10 * time.Minute), Save: d(30 * time.Second), Restore: d(30 * time.Second)},
+		{Name: "transcode", Namespace: "media", Cores: 8, Priority: "Low", Share: 0.3, Every: d(2 * time.Minute), Save: d(20 * time.Second), Restore: d(10 * time.Second)},
+	}
+}
+
+// Load reads a scenario file.
+func Load(path string) (*Scenario, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read scenario: %w", err)
+	}
+	return Parse(path, text)
+}
+
+// Parse is Load of a text; the paths of traces begin where path lies.
+func Parse(path string, text []byte) (*Scenario, error) {
+	s := defaults()
+	s.dir = filepath.Dir(path)
+	var root yamlv3.Node
+	if err := yamlv3.Unmarshal(text, &root); err != nil {
+		return nil, located(path, err)
+	}
+	d := yamlv3.NewDecoder(bytes.NewReader(text))
+	d.KnownFields(true)
+	if err := d.Decode(&s); err != nil && !errors.Is(err, io.EOF) {
+		return nil, located(path, err)
+	}
+	if err := d.Decode(&yamlv3.Node{}); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: holds more than one document: keep one", path)
+	}
+	s.fill()
+	var wrong []error
+	for _, p := range s.check() {
+		line := 1
+		if len(root.Content) > 0 {
+			line = lines.Of(root.Content[0], p.Field)
+		}
+		wrong = append(wrong, fmt.Errorf("%s:%d: %s", path, line, p))
+	}
+	if err := errors.Join(wrong...); err != nil {
+		return nil, err
+	}
+	return &s, nil
+}
+
+// fill gives every service what the defaults say and it does not.
+func (s *Scenario) fill() {
+	if len(s.Jobs) == 0 {
+		s.Jobs = usualJobs()
+	}
+	for i := range s.Services {
+		v := &s.Services[i]
+		own, common := reflect.ValueOf(v).Elem(), reflect.ValueOf(s.Defaults)
+		slo := v.SLO
+		for f := range own.NumField() {
+			if own.Field(f).IsZero() {
+				own.Field(f).Set(common.Field(f))
+			}
+		}
+		if v.SLO = slo; v.SLO == (SLO{}) {
+			v.SLO = s.Defaults.SLO
+		}
+		if v.SLO.Latency > 0 && v.SLO.Quantile == 0 {
+			v.SLO.Quantile = 0.99
+		}
+	}
+	for i := range s.Jobs {
+		if s.Jobs[i].Namespace == "" {
+			s.Jobs[i].Namespace = "offline"
+		}
+	}
+}
+
+var (
+	yamlLine     = regexp.MustCompile(`^line (\d+): (.*)$`)
+	unknownField = regexp.MustCompile(`^field (\S+) not found in type scenario\.(\S+)$`)
+)
+
+// located brings errors of the YAML library into our form: file, line, and for a field that is not known what was meant.
+func located(path string, err error) error {
+	messages := []string{strings.TrimPrefix(err.Error(), "yaml: ")}
+	var several *yamlv3.TypeError
+	if errors.As(err, &several) {
+		messages = several.Errors
+	}
+	var out []error
+	for _, m := range messages {
+		line := 1
+		if at := yamlLine.FindStringSubmatch(m); at != nil {
+			line, _ = strconv.Atoi(at[1])
+			m = at[2]
+		}
+		if f := unknownField.FindStringSubmatch(m); f != nil {
+			m = "unknown field " + f[1] + meant(f[1], f[2])
+		}
+		out = append(out, fmt.Errorf("%s:%d: %s", path, line, m))
+	}
+	return errors.Join(out...)
+}
+
+// meant names the known field that is nearest, else all that there are.
+func meant(field, typeName string) string {
+	for _, t := range []reflect.Type{reflect.TypeFor[Scenario](), reflect.TypeFor[Fleet](), reflect.TypeFor[Lending](), reflect.TypeFor[Service](),
+		reflect.TypeFor[SLO](), reflect.TypeFor[Job](), reflect.TypeFor[Tenant](), reflect.TypeFor[Festival](), reflect.TypeFor[Lift](), reflect.TypeFor[Surge]()} {
+		if t.Name() != typeName {
+			continue
+		}
+		var known []string
+		for i := range t.NumField() {
+			if tag := t.Field(i).Tag.Get("yaml"); tag != "" {
+				known = append(known, tag)
+			}
+		}
+		slices.Sort(known)
+		if near := lines.Nearest(field, known); near != "" {
+			return ": did you mean " + near + "?"
+		}
+		return ": write one of " + strings.Join(known, ", ")
+	}
+	return ""
+}

@@ -1,0 +1,167 @@
+package scenario
+
+import (
+	"time"
+
+	"github.com/springtide/springtide/api/config"
+	"github.com/springtide/springtide/fleet"
+)
+
+// Scenario is a file.
+type Scenario struct {
+	Name string `yaml:"name"`
+	Seed uint64 `yaml:"seed"`
+	// Start is when the scored time begins, Days how long it lasts, History how much of each trace before it is used.
+	Start   time.Time       `yaml:"start"`
+	Days    float64         `yaml:"days"`
+	History config.Duration `yaml:"history"`
+	// Jitter is the standard deviation of the logarithm of the load around its minute, drawn every 15 seconds.
+	Jitter float64 `yaml:"jitter"`
+
+	Fleet    Fleet     `yaml:"fleet"`
+	Defaults Service   `yaml:"defaults"`
+	Services []Service `yaml:"services"`
+	// DemandShare is the offline work that there is, as a share of what the whole fleet could do in the scored time.
+	DemandShare float64    `yaml:"demandShare"`
+	Jobs        []Job      `yaml:"jobs"`
+	Tenants     []Tenant   `yaml:"tenants"`
+	Festivals   []Festival `yaml:"festivals"`
+	Surges      []Surge    `yaml:"surges"`
+
+	// dir is where the paths of traces begin.
+	dir string
+}
+
+// Fleet is the machines.
+type Fleet struct {
+	// Nodes are at home in the online pool, OfflineNodes in the offline one. Where Nodes is 0 there are as many as static provisioning of all
+	// services asks for; otherwise the loads are scaled so that it asks for these.
+	Nodes        int `yaml:"nodes"`
+	OfflineNodes int `yaml:"offlineNodes"`
+	CoresPerNode int `yaml:"coresPerNode"`
+	Sockets      int `yaml:"sockets"`
+	Zones        int `yaml:"zones"`
+	// StaticShare (0..1] of the online machines' cores is what static provisioning requests.
+	StaticShare float64 `yaml:"staticShare"`
+	Lending     Lending `yaml:"lending"`
+}
+
+// Lending are the terms of the online pool.
+type Lending struct {
+	Unit         string          `yaml:"unit"`
+	LowPercent   float64         `yaml:"lowWatermarkPercent"`
+	HighPercent  float64         `yaml:"highWatermarkPercent"`
+	Notice       config.Duration `yaml:"notice"`
+	NoticeMax    config.Duration `yaml:"noticeMax"`
+	MinimumTerm  config.Duration `yaml:"minimumTerm"`
+	MovesAtOnce  int             `yaml:"movesAtOnce"`
+	MovesPerHour int             `yaml:"movesPerHour"`
+}
+
+// Service is one entry: a trace, and what the services made of it are like. A trace that is longer than history and run is cut into windows
+// that do not overlap, each of them a service; a file of several ids makes services of each of them.
+type Service struct {
+	Name      string `yaml:"name"`
+	Namespace string `yaml:"namespace"`
+	// Trace is a CSV file, `ts,value` or `id,ts,value`, also gzipped; its path begins at the scenario's.
+	Trace string `yaml:"trace"`
+	// From and To bound what is used of it, Dated is when the first value that is used was measured, where the file says otherwise.
+	From  time.Time `yaml:"from"`
+	To    time.Time `yaml:"to"`
+	Dated time.Time `yaml:"dated"`
+	// Take is the number of windows, drawn by the seed; all of them when 0.
+	Take int `yaml:"take"`
+	// Weight is the part of the fleet that a service's static provisioning gets, beside those of the others. PeakCores is its last week's
+	// peak, where the fleet's size follows from the services.
+	Weight    float64 `yaml:"weight"`
+	PeakCores float64 `yaml:"peakCores"`
+	// Cores are those of one replica, Burst how far it may use more while its machine has some to spare.
+	Cores int     `yaml:"cores"`
+	Burst float64 `yaml:"burst"`
+	// StartUp is the median time from a pod's binding to Ready, StartUpSpread the standard deviation of its logarithm.
+	StartUp       config.Duration `yaml:"startUp"`
+	StartUpSpread float64         `yaml:"startUpSpread"`
+	SLO           SLO             `yaml:"slo"`
+	Min           int             `yaml:"min"`
+	// ForecastPercent is the quantile of the forecast that sizing must cover.
+	ForecastPercent float64 `yaml:"forecastPercent"`
+}
+
+// SLO is a promise: a utilisation of the requested CPU, or a latency at a quantile, which the replicas keep up to that utilisation.
+type SLO struct {
+	Utilisation float64         `yaml:"utilisation"`
+	Latency     config.Duration `yaml:"latency"`
+	Quantile    float64         `yaml:"quantile"`
+}
+
+// Job is one offline job of equal, independent members.
+type Job struct {
+	Name      string `yaml:"name"`
+	Namespace string `yaml:"namespace"`
+	Cores     int    `yaml:"cores"`
+	Priority  string `yaml:"priority"`
+	// Share is the part of the offline demand.
+	Share float64 `yaml:"share"`
+	// Every is the work between two checkpoints, Save the least time to write one at a recall, Restore the time to read one.
+	Every   config.Duration `yaml:"every"`
+	Save    config.Duration `yaml:"save"`
+	Restore config.Duration `yaml:"restore"`
+	// Deaf members do not read notices.
+	Deaf bool `yaml:"deaf"`
+}
+
+// Tenant is one node of the tree of quotas.
+type Tenant struct {
+	Name           string   `yaml:"name"`
+	Parent         string   `yaml:"parent"`
+	Namespaces     []string `yaml:"namespaces"`
+	GuaranteeCores float64  `yaml:"guaranteeCores"`
+	// LendingCores and BorrowingCores are limits; without one there is none.
+	LendingCores   *float64 `yaml:"lendingCores"`
+	BorrowingCores *float64 `yaml:"borrowingCores"`
+}
+
+// Festival is an approved plan. What happens in truth is a [Surge].
+type Festival struct {
+	Name  string    `yaml:"name"`
+	Start time.Time `yaml:"start"`
+	End   time.Time `yaml:"end"`
+	Lifts []Lift    `yaml:"lifts"`
+}
+
+// Lift raises a service's floor while the festival lasts.
+type Lift struct {
+	Service string  `yaml:"service"`
+	Factor  float64 `yaml:"factor"`
+	Floor   int     `yaml:"floor"`
+}
+
+// Surge multiplies the true load of a service for a time, announced or not. An empty service means all of them.
+type Surge struct {
+	Service string    `yaml:"service"`
+	Start   time.Time `yaml:"start"`
+	End     time.Time `yaml:"end"`
+	Factor  float64   `yaml:"factor"`
+}
+
+// Duration is how long the scored time lasts.
+func (s *Scenario) Duration() time.Duration {
+	return time.Duration(s.Days * float64(24*time.Hour)).Truncate(time.Minute)
+}
+
+// End is when the scored time ends.
+func (s *Scenario) End() time.Time { return s.Start.Add(s.Duration()) }
+
+// WarmUp is how long a fleet runs before the scored time begins, so that no policy is judged by where it was set down.
+const WarmUp = 2 * time.Hour
+
+// RunStart is when a run begins.
+func (s *Scenario) RunStart() time.Time { return s.Start.Add(-WarmUp) }
+
+// PriorityOf is a job's priority.
+func (j *Job) PriorityOf() fleet.JobPriority {
+	if j.Priority == "High" {
+		return fleet.PriorityHigh
+	}
+	return fleet.PriorityLow
+}

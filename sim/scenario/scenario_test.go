@@ -1,0 +1,229 @@
+package scenario
+
+import (
+	"bytes"
+	"compress/gzip"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/springtide/springtide/internal/replay"
+)
+
+// stranger is a fleet in a directory of its own, with a tide for a load.
+func stranger(t *testing.T, yaml string, change func(i int, v float64) float64) *Scenario {
+	t.Helper()
+	dir := t.TempDir()
+	var one, long bytes.Buffer
+	one.WriteString("ts,value\n")
+	long.WriteString("id,ts,value\n")
+	begin := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+	for i := range 35 * 24 {
+		v := 100 + 80*math.Sin(2*math.Pi*float64(i)/24)
+		if change != nil {
+			v = change(i, v)
+		}
+		at := begin.Add(time.Duration(i) * time.Hour).Format(time.RFC3339)
+		row := at + "," + strings.ReplaceAll(strconv.FormatFloat(v, 'g', 6, 64), "NaN", "")
+		one.WriteString(row + "\n")
+		long.WriteString("Shop A," + row + "\nshop_b," + row + "\n")
+	}
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	if _, err := z.Write(long.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{"one.csv": one.Bytes(), "long.csv.gz": zipped.Bytes()} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := Parse(filepath.Join(dir, "s.yaml"), []byte(yaml))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+const fleetYAML = `
+name: stranger
+start: 2026-05-29T00:00:00Z
+days: 2
+history: 15d
+fleet: {nodes: 20}
+services:
+- {name: one, trace: one.csv, weight: 3}
+- {name: long, trace: long.csv.gz}
+`
+
+func build(t *testing.T, s *Scenario) *Built {
+	t.Helper()
+	b, err := s.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// A stranger's traces, one series and several, plain and gzipped, run without touching code; and the rule holds.
+func TestAStrangersTraces(t *testing.T) {
+	b := build(t, stranger(t, fleetYAML, nil))
+	var names []string
+	static := 0
+	for i := range b.Services {
+		o := &b.Services[i]
+		names = append(names, string(o.ID()))
+		static += o.Static * o.Cores
+		peak := replay.Peak(replay.Frame{End: b.End(), Replay: b.Duration()}.LastWeek(o.Load))
+		if n := int(math.Ceil(peak * Headroom / o.Capacity())); n != o.Static {
+			t.Errorf("%s: last week's peak and a fifth asks for %d replicas, static is %d", o.Name, n, o.Static)
+		}
+		if !o.Calm || o.Young || !o.Disaggregated {
+			t.Errorf("%s: calm %v, young %v, disaggregated %v", o.Name, o.Calm, o.Young, o.Disaggregated)
+		}
+		if o.Load.Since(b.RunStart()).Known() != int((WarmUp+b.Duration())/time.Minute) || o.Load.End() != b.End() {
+			t.Errorf("%s: the run has gaps, or ends at %s", o.Name, o.Load.End())
+		}
+	}
+	if got := strings.Join(names, " "); got != "online/long-shop-a online/long-shop-b online/one" {
+		t.Errorf("services are %s", got)
+	}
+	if static > 20*64 || static < 20*64*9/10 {
+		t.Errorf("static provisioning requests %d cores of %d", static, 20*64)
+	}
+	if a, o := b.Services[0].Static, b.Services[2].Static; o < 3*a-3 || o > 3*a+3 {
+		t.Errorf("weights 1 and 3 give %d and %d replicas", a, o)
+	}
+}
+
+// Without a number of machines the fleet follows from the services.
+func TestTheFleetFollows(t *testing.T) {
+	yaml := strings.Replace(fleetYAML, "fleet: {nodes: 20}", "fleet: {staticShare: 0.5}\ndefaults: {peakCores: 170}", 1)
+	b := build(t, stranger(t, yaml, nil))
+	// 170 × 1.2 / (0.85 × 8) = 30 replicas of 8 cores for each of three services; half of the fleet, 64 cores a machine.
+	if b.Services[0].Static != 30 || b.Online != 23 {
+		t.Errorf("%d replicas on %d machines, want 30 on 23", b.Services[0].Static, b.Online)
+	}
+}
+
+// What was measured at or after the start of the run reaches no size, scale, class or history.
+func TestTheRunDecidesNothing(t *testing.T) {
+	for name, change := range map[string]func(float64) float64{
+		"gone": func(float64) float64 { return math.NaN() }, "zero": func(float64) float64 { return 0 }, "hundred": func(v float64) float64 { return 100 * v },
+	} {
+		want := build(t, stranger(t, fleetYAML, nil))
+		got := build(t, stranger(t, fleetYAML, func(i int, v float64) float64 {
+			if i >= 28*24 {
+				return change(v)
+			}
+			return v
+		}))
+		differs := false
+		for i := range want.Services {
+			x, y := &want.Services[i], &got.Services[i]
+			if x.Static != y.Static || x.Calm != y.Calm || x.Name != y.Name {
+				t.Errorf("%s: %s: %d and %d replicas", name, x.Name, x.Static, y.Static)
+			}
+			n := x.Load.Index(want.Start)
+			for k, v := range x.Load.Values[:n] {
+				if math.Float64bits(v) != math.Float64bits(y.Load.Values[k]) {
+					t.Fatalf("%s: %s: history differs at %s", name, x.Name, x.Load.Time(k))
+				}
+			}
+			differs = differs || x.Load.Values[n+100] != y.Load.Values[n+100]
+		}
+		if !differs {
+			t.Errorf("%s: the change did not reach the run: the test cannot fail", name)
+		}
+	}
+}
+
+// A surge is in the load, and a festival without its service is refused.
+func TestSurges(t *testing.T) {
+	surge := "surges:\n- {service: online/one, start: 2026-05-29T10:00:00Z, end: 2026-05-29T11:00:00Z, factor: 2}\n"
+	plain, with := build(t, stranger(t, fleetYAML, nil)), build(t, stranger(t, fleetYAML+surge, nil))
+	at := time.Date(2026, 5, 29, 10, 30, 0, 0, time.UTC)
+	if x, y := plain.Services[2].Load.At(at), with.Services[2].Load.At(at); y != 2*x {
+		t.Errorf("%v became %v", x, y)
+	}
+	_, err := stranger(t, fleetYAML+"festivals:\n- {name: f, start: 2026-05-29T10:00:00Z, end: 2026-05-29T11:00:00Z, lifts: [{service: shop/none, factor: 2}]}\n", nil).Build()
+	if err == nil || !strings.Contains(err.Error(), `there is no service "shop/none": write one of online/long-shop-a, `) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestErrorsNameTheLineAndTheMend(t *testing.T) {
+	for in, want := range map[string]string{
+		"nmae: x":                  "s.yaml:1: unknown field nmae: did you mean name?",
+		"fleet: {machines: 3}":     "s.yaml:1: unknown field machines: write one of coresPerNode, lending, nodes, offlineNodes, sockets, staticShare, zones",
+		"name: week\ndays: soon\n": "s.yaml:2: cannot unmarshal",
+		"name: A B\n":              `s.yaml:1: name: "A B" is no name: write lower-case letters, digits and dashes`,
+		"name: a\nstart: 2026-01-01T00:00:00Z\nservices:\n- {name: x, trace: none.csv}\nfleet: {nodes: 1}": "s.yaml:4: services[0].trace: none.csv cannot be read: write a path that begins at the scenario's",
+		"name: a\ndays: 0\n":     "s.yaml:2: days: 0 is out of bounds: write 0.02 to 366",
+		"name: a\nhistory: 3x\n": `s.yaml:2: "3x" is no duration: write one such as 30s or 1m30s`,
+		"name: a\njobs: [{name: j, cores: 4, priority: Low, share: 0.4, every: 1m}]": "jobs: their shares add up to 0.4: make it 1",
+		"name: a\ntenants: [{name: shop, parent: company}]":                          "tenants[0].parent: company is no tenant above this one: write parents first",
+		"name: a\n---\nname: b\n":                                                    "s.yaml: holds more than one document: keep one",
+	} {
+		if _, err := Parse("s.yaml", []byte(in)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q:\ngot  %v\nwant %s", in, err, want)
+		}
+	}
+}
+
+func TestBadTraces(t *testing.T) {
+	for text, want := range map[string]string{
+		"ts,value\n2026-05-01T00:00:00Z,1\n":                         "too short",
+		"ts,value\n2026-05-01T00:00:00Z,many\n":                      `t.csv:2: value: "many" is no number`,
+		"time,load\n":                                                "begin with the header",
+		"ts,value\n2026-05-01T00:00:00Z,1\n2026-05-03T00:00:00Z,1\n": "too coarse to replay",
+		"ts,value\n2026-05-01T00:00:00Z,1\n2026-05-01T00:01:30Z,1\n": "resample it to whole minutes",
+	} {
+		s := stranger(t, fleetYAML, nil)
+		if err := os.WriteFile(filepath.Join(s.dir, "t.csv"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s.Services[0].Trace = "t.csv"
+		if _, err := s.Build(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %s", text, err, want)
+		}
+	}
+}
+
+// The shipped examples are read and built, and week.yaml is what it says.
+func TestExamples(t *testing.T) {
+	files, err := filepath.Glob("examples/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, f := range files {
+		s, err := Load(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := build(t, s)
+		if s.Name != "week" {
+			continue
+		}
+		fine, static := 0, 0
+		for i := range b.Services {
+			o := &b.Services[i]
+			t.Logf("%-28s static %3d calm %-5v young %-5v disaggregated %v", o.Name, o.Static, o.Calm, o.Young, o.Disaggregated)
+			static += o.Static * o.Cores
+			if !o.Disaggregated {
+				fine++
+			}
+		}
+		t.Log(b.Notes, static)
+		if b.Online != 1000 || len(b.Services) < 30 || fine < 7 {
+			t.Errorf("%d machines, %d services, %d of them by the minute", b.Online, len(b.Services), fine)
+		}
+	}
+}
