@@ -192,6 +192,10 @@ func (l *Loop) project(s *fleet.Snapshot) {
 	tides := make([]forecast.Tide, len(s.Services))
 	each(len(s.Services), func(i int) {
 		id := s.Services[i].ID
+		if l.o.Project != nil {
+			tides[i] = l.o.Project(l.portraits[id], s.At)
+			return
+		}
 		// Festivals are lifted where replicas are reckoned (hpa), where floors and bounds are known too.
 		tides[i] = l.lift(id, forecast.Project(l.portraits[id], series.Series{}, nil, s.At, o), calendars[id])
 	})

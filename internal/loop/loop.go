@@ -30,6 +30,8 @@ type Options struct {
 	Planner  planner.Options
 	Portrait portrait.Options
 	Forecast forecast.Options
+	// Project makes the tide of a portrait where it is set, instead of forecast.Project: a simulation asks what foresight is worth.
+	Project func(p portrait.Portrait, now time.Time) forecast.Tide
 }
 
 // DefaultOptions returns the paces used unless configured.

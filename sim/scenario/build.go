@@ -57,6 +57,9 @@ type Online struct {
 // ID is "namespace/name".
 func (o *Online) ID() fleet.ServiceID { return fleet.ServiceID(o.Name.String()) }
 
+// Draws is a stream of random numbers of the service's own.
+func (o *Online) Draws(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(o.seed, stream+100)) }
+
 // Request is what one replica asks for: its cores, and memory in the machine's proportion, so that CPU is what binds.
 func (o *Online) Request() fleet.Resources { return CoresOf(o.Cores) }
 

@@ -1,0 +1,264 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/sim/scenario"
+)
+
+// Apply implements loop.Actuator: each action passes the same door as on a cluster, and is done at once.
+func (c *controller) Apply(_ context.Context, p *planner.Plan) (loop.Receipt, error) {
+	r := loop.Receipt{Revision: p.Revision}
+	if idle(p) {
+		return r, nil
+	}
+	// Nothing happened since the plan was made: facts that are as fresh are those of the snapshot.
+	d := loop.NewDoor(c.snapshot())
+	held := d.CheckPlan(p)
+	try := func(action, subject string, check error, do func()) {
+		if held != nil {
+			check = held
+		}
+		if check != nil {
+			r.Results = append(r.Results, loop.Result{Action: action, Subject: subject, Outcome: loop.Stale, Message: check.Error()})
+			return
+		}
+		do()
+		r.Results = append(r.Results, loop.Result{Action: action, Subject: subject, Outcome: loop.Done})
+	}
+	for i := range p.Lowers {
+		a := &p.Lowers[i]
+		try("Scale", string(a.Service), d.CheckScale(a), func() { c.scale(a) })
+	}
+	for i := range p.Moves {
+		m := &p.Moves[i]
+		try("Move", string(m.Before.ID), d.CheckMove(m), func() { c.move(m) })
+	}
+	for i := range p.Notices {
+		n := &p.Notices[i]
+		try("Notice", n.Pod.Name.String(), d.CheckNotice(n), func() { c.notice(n) })
+	}
+	for i := range p.Evictions {
+		e := &p.Evictions[i]
+		try("Evict", e.Pod.Name.String(), d.CheckEviction(e), func() { c.evict(e) })
+	}
+	// Another lender's offline work is not ours to size.
+	for i := range p.Jobs {
+		j := &p.Jobs[i]
+		if len(c.others) == 0 {
+			try("JobScale", string(j.Job), d.CheckJobScale(j), func() { c.scaleJob(j) })
+		}
+	}
+	for i := range p.Fillers {
+		f := &p.Fillers[i]
+		try("Filler", f.Name, d.CheckFiller(f), func() { c.fill(f) })
+	}
+	for i := range p.Marks {
+		m := &p.Marks[i]
+		if len(c.others) == 0 {
+			try("Mark", m.Node, d.CheckMark(m), func() { c.mark(m) })
+		}
+	}
+	for i := range p.Raises {
+		a := &p.Raises[i]
+		try("Scale", string(a.Service), d.CheckScale(a), func() { c.scale(a) })
+	}
+	return r, nil
+}
+
+func idle(p *planner.Plan) bool {
+	return len(p.Lowers)+len(p.Moves)+len(p.Notices)+len(p.Evictions)+len(p.Jobs)+len(p.Fillers)+len(p.Marks)+len(p.Raises) == 0
+}
+
+func (c *controller) scale(a *planner.Scale) {
+	for _, x := range a.Charges {
+		for i := range c.pools {
+			if c.pools[i].ID == x.Pool {
+				c.pools[i].Ledger = c.pools[i].Ledger.Charge(c.w.now, (&fleet.Service{ID: a.Service}).Owner(), x.Pods)
+			}
+		}
+	}
+	for _, l := range a.Leavers {
+		if id, ok := c.w.find(l.ID); ok {
+			c.w.pods[id].cost = -1
+		}
+	}
+	c.w.services[c.index[a.Service]].desired = a.To
+}
+
+// machineOf is the index of a machine by its name.
+func (c *controller) machineOf(name string) (int32, bool) {
+	i, ok := slices.BinarySearchFunc(c.w.facts, name, func(n fleet.Node, name string) int { return cmp.Compare(n.Name, name) })
+	return int32(i), ok
+}
+
+func (c *controller) loanAt(id fleet.LoanID) (int, bool) {
+	return slices.BinarySearchFunc(c.loans, id, func(l fleet.Loan, id fleet.LoanID) int { return cmp.Compare(l.ID, id) })
+}
+
+// move writes the share and the loan, as one.
+func (c *controller) move(m *planner.Move) {
+	n, onFleet := c.machineOf(m.Node)
+	at, known := c.loanAt(m.Before.ID)
+	after := m.After
+	switch {
+	case m.Kind == planner.MoveForget:
+		c.loans = slices.Delete(c.loans, at, at+1)
+		if onFleet {
+			share := &c.w.facts[n].Share
+			share.Parcels = slices.DeleteFunc(share.Parcels, func(e fleet.ShareParcel) bool { return e.Loan == m.Before.ID })
+		}
+		return
+	case m.Kind == planner.MoveBegin:
+		after.UID = fleet.UID("uid-" + string(after.ID))
+		c.loans = slices.Insert(c.loans, at, after)
+		share := &c.w.facts[n].Share
+		share.Exists = true
+		share.Parcels = append(slices.Clone(share.Parcels), fleet.ShareParcel{Cells: after.Cells, Loan: after.ID})
+		c.w.acc.move(c.w)
+	case known:
+		c.count(m)
+		c.loans[at] = after
+	}
+	if onFleet {
+		if e := c.w.facts[n].Share.Find(after.ID); e != nil {
+			e.Holder, e.Next, e.Epoch = after.Holder(), after.Next(), after.Epoch
+		}
+	}
+}
+
+// count keeps the account of a loan's step, and takes notices back when it turns.
+func (c *controller) count(m *planner.Move) {
+	w := c.w
+	if m.After.Phase.Away() && !m.Before.Phase.Away() {
+		w.borrowed++
+	}
+	if !m.After.Phase.Away() && m.Before.Phase.Away() {
+		w.borrowed--
+	}
+	if m.Kind == planner.MoveReturn && m.After.Late(w.now) && w.tick >= w.scored {
+		w.acc.late++
+	}
+	if m.Kind != planner.MoveTurnBack {
+		return
+	}
+	if n, ok := c.machineOf(m.Node); ok {
+		for _, id := range w.machines[n].pods {
+			if p := &w.pods[id]; p.kind == offline && p.noticeLoan == m.Before.ID {
+				w.resume(id)
+			}
+		}
+	}
+}
+
+func (c *controller) notice(n *planner.Notice) {
+	if id, ok := c.w.find(n.Pod.ID); ok {
+		c.w.tell(id, n.Loan, n.Epoch)
+	}
+}
+
+func (c *controller) evict(e *planner.Eviction) {
+	id, ok := c.w.find(e.Pod.ID)
+	if !ok {
+		return
+	}
+	j := &c.w.jobs[c.w.pods[id].owner]
+	j.recalled = fleet.KnownAt(c.w.now, c.w.now)
+	c.w.endMember(id)
+}
+
+func (c *controller) scaleJob(a *planner.JobScale) {
+	for i := range c.w.jobs {
+		if j := &c.w.jobs[i]; j.id() == a.Job && !j.done {
+			j.desired = a.To
+		}
+	}
+}
+
+// fill makes a filler on its machine, or deletes one. What does not fit is planned again.
+func (c *controller) fill(f *planner.Filler) {
+	w := c.w
+	if f.Delete {
+		if id, ok := w.find(f.ID); ok {
+			w.drop(id)
+		}
+		return
+	}
+	n, ok := c.machineOf(f.Node)
+	cores := int32(f.Room.CPU / 1000)
+	if !ok || w.machines[n].free < cores {
+		return
+	}
+	id := w.newPod(pod{name: fleet.Name{Namespace: "springtide-system", Name: f.Name}, kind: filler, cores: cores})
+	w.pods[id].holdsOn, w.pods[id].ready = n, true
+	w.bind(id, n)
+	w.pods[id].bound = w.tick
+}
+
+func (c *controller) mark(m *planner.Mark) {
+	n, ok := c.machineOf(m.Node)
+	if !ok {
+		return
+	}
+	c.w.facts[n].Marks = m.Want
+	x := &c.w.machines[n]
+	x.toOnline, x.toOffline = x.home == onlinePool && !m.Want.HolderTaint, m.Want.OfflineLabel
+	c.w.rebin(n)
+}
+
+// nodeSides reports Clean for each parcel that moves, once nobody of the other side needs its cells and the node side had its time.
+func (c *controller) nodeSides() {
+	w := c.w
+	for i := range c.loans {
+		l := &c.loans[i]
+		next := l.Next()
+		if next == "" {
+			continue
+		}
+		n, ok := c.machineOf(l.NodeName)
+		if !ok {
+			continue
+		}
+		e := w.facts[n].Share.Find(l.ID)
+		if e == nil || e.IsClean(e.Epoch) {
+			continue
+		}
+		key := errand{l.ID, e.Epoch}
+		if !c.vacant(n, l, next) {
+			delete(c.free, key)
+			continue
+		}
+		since, known := c.free[key]
+		if !known {
+			since = w.tick
+			c.free[key] = since
+		}
+		if w.tick-since >= ticks(confine) {
+			e.Clean, e.CleanEpoch, e.CleanAt = true, e.Epoch, w.now
+			delete(c.free, key)
+			w.changed = true
+		}
+	}
+}
+
+// vacant reports whether what leaves fits into the cells that its side keeps: nothing of a whole machine, the other sockets of a socket.
+func (c *controller) vacant(n int32, l *fleet.Loan, next fleet.PoolID) bool {
+	m := &c.w.machines[n]
+	if next != offlinePool {
+		return m.offline == 0
+	}
+	keeps := int32(0)
+	if l.Kind == fleet.KindSocket {
+		keeps = int32((c.w.facts[n].Allocatable.CPU - l.Capacity.CPU) / 1000)
+	}
+	return m.online <= keeps
+}
+
+func memoryOf(cores int32) fleet.Bytes { return scenario.MemoryPerCore * fleet.Bytes(cores) }
+
+func coresRequest(cores int) fleet.Resources { return scenario.CoresOf(cores) }

@@ -1,0 +1,260 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/forecast"
+	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/sim/scenario"
+)
+
+// planEvery is the pace of plans. Between two of them the fleet wakes the loop when the reactive part would ask for more, or a loan can
+// take a step: nothing else of a plan changes within a minute.
+const planEvery = time.Minute
+
+// ControllerOptions are how far Springtide goes in one run.
+type ControllerOptions struct {
+	// Lends says that it lends and recalls machines itself.
+	Lends bool
+	// Blind takes its forecast away: the load is said to stay as it is.
+	Blind bool
+	// Target is a CPU target that all services state; 0 leaves sizing to their SLOs.
+	Target float64
+	// Quantile (0..1) is the availability asked for; 0 leaves it to the scenario.
+	Quantile float64
+}
+
+// controller is the real loop on a world: the world behind its ports.
+type controller struct {
+	w      *World
+	o      ControllerOptions
+	others []Policy // that act beside it at each tick
+	cancel context.CancelFunc
+
+	pools    []fleet.Pool
+	loans    []fleet.Loan
+	services []fleet.Service
+	tenants  []fleet.Tenant
+	plans    []fleet.Festival
+	pods     []fleet.Pod // room that snapshots are built in
+	free     map[errand]int32
+	live     map[fleet.ServiceID]hpa.Live
+	index    map[fleet.ServiceID]int
+	// read is up to when the start-ups of each service were handed out.
+	read []int
+	err  error
+}
+
+// errand is one hand-over of a loan.
+type errand struct {
+	loan  fleet.LoanID
+	epoch int64
+}
+
+// runController turns the loop on a world until the run is over.
+func runController(ctx context.Context, w *World, o ControllerOptions, others ...Policy) error {
+	c := newController(w, o, others)
+	ctx, c.cancel = context.WithCancel(ctx)
+	defer c.cancel()
+	w.begin()
+	options := loop.DefaultOptions()
+	options.React, options.Save = planEvery, math.MaxInt64
+	if o.Blind {
+		options.Project = staysAsItIs
+	}
+	l := loop.New(loop.Ports{Observer: c, History: c, Actuator: c, Journal: c, Memory: c, Clock: c, Log: slog.New(slog.DiscardHandler)}, options)
+	if err := l.Run(ctx, 1); err != nil {
+		return err
+	}
+	return c.err
+}
+
+// staysAsItIs is a tide without foresight: the newest value, for a day.
+func staysAsItIs(p portrait.Portrait, now time.Time) forecast.Tide {
+	t := forecast.Tide{Service: p.Service, Signal: p.Signal, Made: now, Start: now.Truncate(5 * time.Minute), Step: 5 * time.Minute, Quantiles: []float64{0.5}, Model: "last-value"}
+	last := math.NaN()
+	for _, v := range p.Recent.Values {
+		if !math.IsNaN(v) {
+			last = v
+		}
+	}
+	if math.IsNaN(last) {
+		return t
+	}
+	path := make([]float64, 24*12+1)
+	for i := range path {
+		path[i] = last
+	}
+	t.Paths, t.Trusted = [][]float64{path}, true
+	return t
+}
+
+func newController(w *World, o ControllerOptions, others []Policy) *controller {
+	c := &controller{w: w, o: o, others: others, free: map[errand]int32{}, index: map[fleet.ServiceID]int{}, read: make([]int, len(w.services))}
+	f := &w.b.Fleet.Lending
+	mode := fleet.Observe
+	if o.Lends {
+		mode = fleet.Auto
+	}
+	c.pools = []fleet.Pool{
+		{ID: offlinePool, Class: fleet.Offline, Mode: fleet.Auto},
+		{ID: onlinePool, Class: fleet.Online, Mode: mode, Unit: fleet.Unit(f.Unit), LowWatermark: f.LowPercent / 100, HighWatermark: f.HighPercent / 100,
+			Notice: time.Duration(f.Notice), NoticeMax: time.Duration(f.NoticeMax), MinimumTerm: time.Duration(f.MinimumTerm),
+			MovesAtOnce: f.MovesAtOnce, MovesPerHour: f.MovesPerHour, Budget: budgetOf(w.b)},
+	}
+	for i := range w.services {
+		c.index[w.services[i].ID()] = i
+		c.services = append(c.services, c.serviceFacts(&w.services[i]))
+	}
+	c.tenants, c.plans = tenantsOf(w.b), festivalsOf(w.b)
+	return c
+}
+
+// budgetOf is the disruption budget of the online pool: the defaults, which are for 200 machines, in proportion.
+func budgetOf(b *scenario.Built) fleet.DisruptionBudget {
+	const machines, evictions = 200, 60
+	return fleet.DisruptionBudget{EvictionsPerMinute: max(evictions, evictions*b.Online/machines), ServiceShare: 0.2, FleetShare: 0.1}
+}
+
+func (c *controller) serviceFacts(s *service) fleet.Service {
+	f := fleet.Service{ID: s.ID(), UID: fleet.UID("uid-" + s.Name.String()), Target: s.Name, TargetKind: "Deployment", TargetFound: true, Mode: fleet.Auto,
+		Pause: fleet.PauseNone, Actuation: fleet.ByScale, SLO: s.SLO, Min: int32(s.Spec.Min), Max: int32(c.w.b.Online * c.w.b.Fleet.CoresPerNode / s.Cores),
+		Quantile: s.Spec.ForecastPercent / 100, Stabilisation: 5 * time.Minute, Tolerance: tolerance, Steerable: true, Request: s.Request(),
+		RequestsMode: fleet.RequestsOff, Created: c.w.start.Add(-time.Duration(c.w.b.History))}
+	if c.o.Quantile > 0 {
+		f.Quantile = c.o.Quantile
+	}
+	if c.o.Target > 0 {
+		f.Metrics = []fleet.Metric{{Name: "cpu", Type: fleet.MetricCPU, Target: c.o.Target}}
+	}
+	return f
+}
+
+func tenantsOf(b *scenario.Built) []fleet.Tenant {
+	limit := func(cores *float64) fleet.Known[fleet.Resources] {
+		if cores == nil {
+			return fleet.Known[fleet.Resources]{}
+		}
+		return fleet.KnownAt(amount(*cores), b.Start)
+	}
+	var out []fleet.Tenant
+	for i := range b.Tenants {
+		t := &b.Tenants[i]
+		out = append(out, fleet.Tenant{ID: fleet.TenantID(t.Name), Parent: fleet.TenantID(t.Parent), Namespaces: t.Namespaces, Guarantee: amount(t.GuaranteeCores),
+			LendingLimit: limit(t.LendingCores), BorrowingLimit: limit(t.BorrowingCores), MaxPriority: fleet.PriorityHigh, Accepted: true})
+	}
+	return out
+}
+
+func amount(cores float64) fleet.Resources {
+	return fleet.Resources{CPU: fleet.FromCores(cores), Memory: fleet.Bytes(cores * float64(scenario.MemoryPerCore))}
+}
+
+func festivalsOf(b *scenario.Built) []fleet.Festival {
+	var out []fleet.Festival
+	for i := range b.Festivals {
+		f := &b.Festivals[i]
+		x := fleet.Festival{ID: f.Name, Start: f.Start, End: f.End, Approved: true}
+		for _, l := range f.Lifts {
+			x.Lifts = append(x.Lifts, fleet.Lift{Service: fleet.ServiceID(l.Service), Factor: l.Factor, Floor: int32(l.Floor)})
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// Now implements loop.Clock.
+func (c *controller) Now() time.Time { return c.w.now }
+
+// At implements loop.Clock: a fleet has one clock.
+func (c *controller) At(stamp time.Time) time.Time { return stamp }
+
+// Park implements loop.Clock: time passes at once, and the fleet with it.
+func (c *controller) Park(ctx context.Context, until time.Time, _ bool) error {
+	w := c.w
+	for {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if len(c.others) == 0 {
+			for i := range w.jobs {
+				w.crew(i)
+			}
+		}
+		w.changed = false
+		w.finish()
+		if w.over() {
+			c.settle()
+			c.cancel()
+			return nil
+		}
+		w.begin()
+		c.nodeSides()
+		for _, p := range c.others {
+			p.Decide(w)
+		}
+		if !w.now.Before(until) || w.changed || c.wakes() {
+			return nil
+		}
+	}
+}
+
+// wakes reports whether the reactive part would ask for more now, a deadline has passed, or pods wait while machines are lent.
+func (c *controller) wakes() bool {
+	w := c.w
+	for i := range w.services {
+		s := &w.services[i]
+		target := hpa.UtilisationTarget(&c.services[i])
+		each, _, ok := s.usedBy(w.tick, metricTicks, liveAgo)
+		if !ok {
+			continue
+		}
+		n, ok := hpa.Reactive(hpa.Alike{Request: fleet.MilliCPU(1000 * s.Cores), Used: fleet.FromCores(each), Measured: s.ready,
+			Unready: s.starting + s.waiting}, s.desired, target, tolerance)
+		if ok && n > s.desired {
+			return true
+		}
+		if s.waiting > 0 && w.borrowed > 0 && c.o.Lends {
+			return true
+		}
+	}
+	for i := range c.loans {
+		if l := &c.loans[i]; l.Phase == fleet.Noticed && !w.now.Before(l.Deadline) {
+			return true
+		}
+	}
+	return false
+}
+
+// settle counts what is overdue at the end.
+func (c *controller) settle() {
+	for i := range c.loans {
+		if l := &c.loans[i]; l.CleanAt.IsZero() && l.Late(c.w.now) {
+			c.w.acc.late++
+		}
+	}
+}
+
+var (
+	_ loop.Observer = (*controller)(nil)
+	_ loop.History  = (*controller)(nil)
+	_ loop.Actuator = (*controller)(nil)
+	_ loop.Journal  = (*controller)(nil)
+	_ loop.Memory   = (*controller)(nil)
+	_ loop.Clock    = (*controller)(nil)
+)
+
+func (c *controller) serviceAt(id fleet.ServiceID) (int, error) {
+	i, ok := c.index[id]
+	if !ok {
+		return 0, fmt.Errorf("there is no service %s", id)
+	}
+	return i, nil
+}

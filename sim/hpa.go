@@ -1,0 +1,104 @@
+package sim
+
+import (
+	"math"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/hpa"
+)
+
+// The HorizontalPodAutoscaler's own figures.
+const (
+	tolerance = 0.1
+	// stabilise is how many ticks back the largest recommendation holds a scale-in: 300 s.
+	stabilise = int32(300 * time.Second / tick)
+	// metricTicks is what a metric averages over: 30 s, as metrics-server's window.
+	metricTicks = 2
+)
+
+// ask is what one voice asks for in replicas at a tick, given those that are there; it is 0 where it does not speak.
+type ask func(w *World, i int, current int32) int32
+
+// frame is the HorizontalPodAutoscaler around some metrics: the largest ask wins, scale-out is bounded to the larger of twice as many and
+// four more each sync, scale-in waits until nobody has asked for more within the stabilisation window. Floors are minReplicas that somebody
+// moves: they hold at once.
+type frame struct {
+	every   int32 // ticks between two syncs
+	metrics []ask
+	floors  []ask
+	// recommended are each service's recommendations of the last window, by tick.
+	recommended [][]int32
+}
+
+func newFrame(w *World, metrics, floors []ask) *frame {
+	f := &frame{every: 1, metrics: metrics, floors: floors, recommended: make([][]int32, len(w.services))}
+	for i := range f.recommended {
+		f.recommended[i] = make([]int32, stabilise)
+	}
+	return f
+}
+
+// Decide implements Policy.
+func (f *frame) Decide(w *World) {
+	for i := range w.services {
+		s := &w.services[i]
+		want := int32(0)
+		for _, m := range f.metrics {
+			want = max(want, m(w, i, s.desired))
+		}
+		want = max(want, int32(s.Spec.Min))
+		past := f.recommended[i]
+		past[w.tick%stabilise] = want
+		next := want
+		if want > s.desired {
+			next = min(want, max(2*s.desired, s.desired+4))
+		} else {
+			for _, r := range past {
+				next = max(next, r)
+			}
+			next = min(next, s.desired)
+		}
+		for _, m := range f.floors {
+			next = max(next, m(w, i, s.desired))
+		}
+		s.desired = next
+	}
+}
+
+// byCPU is the metric of CPU utilisation: the code of Springtide's reactive part.
+func byCPU(target float64) ask {
+	return func(w *World, i int, current int32) int32 {
+		s := &w.services[i]
+		each, _, ok := s.usedBy(w.tick, metricTicks, 0)
+		if !ok {
+			return current
+		}
+		n, ok := hpa.Reactive(hpa.Alike{Request: fleet.MilliCPU(1000 * s.Cores), Used: fleet.FromCores(each), Measured: s.ready,
+			Unready: s.starting + s.waiting}, current, target, tolerance)
+		if !ok {
+			return current
+		}
+		return n
+	}
+}
+
+// byValue is a metric of a total that is divided by the replicas, polled every so many ticks.
+func byValue(services int, target float64, every int32) ask {
+	held := make([]float64, services)
+	return func(w *World, i int, current int32) int32 {
+		s := &w.services[i]
+		if _, all, ok := s.usedBy(w.tick, metricTicks, 0); ok && w.tick%every == 0 || held[i] == 0 {
+			held[i] = all
+		}
+		return hpa.ReactiveValue(held[i], target*float64(s.Cores), current, tolerance)
+	}
+}
+
+// replicasAt are the replicas that carry some cores at a target.
+func (s *service) replicasAt(cores, target float64) int32 {
+	if math.IsNaN(cores) {
+		return 0
+	}
+	return int32(math.Ceil(cores/(target*float64(s.Cores)) - 1e-9))
+}

@@ -1,0 +1,242 @@
+package sim
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/forecast"
+	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/portrait"
+)
+
+// liveAgo is how many ticks old the newest sample is that a cycle sees: it was fetched at the end of the cycle before.
+const liveAgo = 1
+
+// Snapshot implements loop.Observer. Its lists are built in the room of the last one: nobody keeps them over a cycle.
+func (c *controller) Snapshot(context.Context) (*fleet.Snapshot, error) { return c.snapshot(), nil }
+
+func (c *controller) snapshot() *fleet.Snapshot {
+	w := c.w
+	s := &fleet.Snapshot{At: w.now, LeaderEpoch: 1, Nodes: w.facts, Pools: c.pools, Tenants: c.tenants, Festivals: c.plans, Loans: slices.Clone(c.loans)}
+	c.pods = c.pods[:0]
+	bounds := make([]int, 0, len(w.services)+1)
+	for i := range w.services {
+		bounds = append(bounds, len(c.pods))
+		for _, id := range w.services[i].pods {
+			c.pods = append(c.pods, w.podFacts(id))
+		}
+	}
+	bounds = append(bounds, len(c.pods))
+	for i := range w.pods {
+		// What is on its way out belongs to nobody's replicas, and is on its machine all the same.
+		if p := &w.pods[i]; p.used && (p.kind != online || p.leaving) {
+			c.pods = append(c.pods, w.podFacts(int32(i)))
+		}
+	}
+	for i := range w.services {
+		c.services[i].Desired = fleet.KnownAt(w.services[i].desired, w.now)
+		c.services[i].Pods = c.pods[bounds[i]:bounds[i+1]:bounds[i+1]]
+	}
+	s.Pods, s.Services = c.pods, c.services
+	for i := range w.jobs {
+		s.Jobs = append(s.Jobs, w.jobFacts(i))
+	}
+	return s
+}
+
+// timeOf is the time of a tick.
+func (w *World) timeOf(t int32) time.Time { return w.start.Add(time.Duration(t) * tick) }
+
+func (w *World) podFacts(id int32) fleet.Pod {
+	p := &w.pods[id]
+	f := fleet.Pod{ID: p.uid, Name: p.name, Phase: fleet.PodPending, Ready: p.ready, Created: w.timeOf(p.created), Deleting: p.leaving, CurrentRevision: true,
+		DeletionCost: int(p.cost)}
+	if p.node != none {
+		n := &w.facts[p.node]
+		f.Node, f.NodeName, f.Phase, f.Started = n.ID, n.Name, fleet.PodRunning, fleet.KnownAt(w.timeOf(p.bound), w.timeOf(p.bound))
+	} else {
+		f.Unschedulable = p.created < w.tick
+	}
+	if p.ready {
+		f.ReadySince = fleet.KnownAt(w.timeOf(p.readyAt), w.timeOf(p.readyAt))
+	}
+	f.Requests.CPU = fleet.MilliCPU(1000 * p.cores)
+	f.Requests.Memory = memoryOf(p.cores)
+	switch p.kind {
+	case online:
+		f.Class, f.Service = fleet.PodOnline, w.services[p.owner].id
+	case offline:
+		f.Class, f.Job, f.Role = fleet.PodOffline, w.jobs[p.owner].id(), role
+		f.NoticeLoan, f.NoticeEpoch, f.AckEpoch = p.noticeLoan, p.noticeEpoch, p.ackEpoch
+	case filler:
+		f.Class, f.HoldsOn = fleet.PodFiller, w.facts[p.holdsOn].Name
+	}
+	return f
+}
+
+// role is the only role of a job.
+const role = "worker"
+
+func (w *World) jobFacts(i int) fleet.Job {
+	j := &w.jobs[i]
+	remaining := int32(-1)
+	if j.done {
+		remaining = 0
+	}
+	return fleet.Job{ID: j.id(), UID: fleet.UID("uid-" + j.name.String()), Priority: j.spec.PriorityOf(), Checkpoint: time.Duration(j.spec.Save) * 3 / 2,
+		LastCheckpoint: fleet.KnownAt(j.checkpoint, j.checkpoint), LastRecalled: j.recalled, Created: w.start,
+		Members: []fleet.Member{{Role: role, Kind: "Job", Workload: j.name, Max: j.most, Desired: j.desired, Active: int32(len(j.members)),
+			Ending: int32(j.ending), Remaining: remaining, Request: coresRequest(j.spec.Cores)}}}
+}
+
+// Since implements loop.History: minutes, as recording rules keep them, with the scrape's delay.
+func (c *controller) Since(_ context.Context, services []fleet.Service, from, to time.Time) (iter.Seq2[fleet.ServiceID, portrait.Batch], error) {
+	return func(yield func(fleet.ServiceID, portrait.Batch) bool) {
+		for i := range services {
+			k, err := c.serviceAt(services[i].ID)
+			if err != nil {
+				return
+			}
+			if b := c.batch(k, from, to); b.CPU.Known() > 0 && !yield(services[i].ID, b) {
+				return
+			}
+		}
+	}, nil
+}
+
+func (c *controller) batch(i int, from, to time.Time) portrait.Batch {
+	w, s := c.w, &c.w.services[i]
+	if from.Before(s.Load.Start) {
+		from = s.Load.Start
+	}
+	from = from.Truncate(time.Minute)
+	n := max(0, int(to.Add(-delay).Truncate(time.Minute).Sub(from)/time.Minute))
+	b := portrait.Batch{CPU: series.New(from, time.Minute, n), Ready: series.New(from, time.Minute, n)}
+	requests := s.SLO.LatencyLimit > 0
+	if requests {
+		b.Load = series.New(from, time.Minute, n)
+	}
+	first := int(from.Sub(w.start) / time.Minute)
+	for k := range n {
+		m := minute{ready: float64(s.Static)}
+		if at := first + k; at >= 0 {
+			if at >= len(s.minutes) {
+				break
+			}
+			m = s.minutes[at]
+		} else {
+			m.served = s.Load.At(from.Add(time.Duration(k) * time.Minute))
+			m.cores = m.served * s.CPUSeconds
+		}
+		b.CPU.Values[k], b.Ready.Values[k] = m.cores, m.ready
+		if requests {
+			b.Load.Values[k] = m.served
+		}
+	}
+	if from.Before(w.start) {
+		// What ran before was started too, at some time.
+		for range min(s.Static, startUpsBefore) {
+			b.StartUps = append(b.StartUps, s.startUp())
+		}
+	}
+	b.StartUps = append(b.StartUps, s.startUps[c.read[i]:]...)
+	c.read[i] = len(s.startUps)
+	return b
+}
+
+// startUpsBefore is how many start-ups history tells of.
+const startUpsBefore = 20
+
+// Live implements loop.History.
+func (c *controller) Live(context.Context, []fleet.Service, time.Time) (map[fleet.ServiceID]hpa.Live, error) {
+	w := c.w
+	if c.live == nil {
+		c.live = map[fleet.ServiceID]hpa.Live{}
+	}
+	at := w.now.Add(-liveAgo * tick)
+	for i := range w.services {
+		s := &w.services[i]
+		l := c.live[s.id]
+		if l.CPU == nil {
+			l.CPU = map[fleet.Name]fleet.Known[fleet.MilliCPU]{}
+		}
+		clear(l.CPU)
+		each, all, ok := s.usedBy(w.tick, metricTicks, liveAgo)
+		if !ok {
+			c.live[s.id] = hpa.Live{CPU: l.CPU}
+			continue
+		}
+		used := fleet.KnownAt(fleet.FromCores(each), at)
+		starts := fleet.KnownAt(fleet.FromCores(startShare*float64(s.Cores)), at)
+		for _, id := range s.pods {
+			switch p := &w.pods[id]; {
+			case p.ready && p.readyAt < w.tick-liveAgo:
+				l.CPU[p.name] = used
+			case p.node != none:
+				l.CPU[p.name] = starts
+			}
+		}
+		l.Load, l.LoadSignal = fleet.KnownAt(all, at), portrait.CPU
+		if s.SLO.LatencyLimit > 0 {
+			l.Load, l.LoadSignal = fleet.KnownAt(s.last.Served, at), portrait.Requests
+			l.Latency = fleet.KnownAt(s.last.Latency(s.SLO.Quantile), at)
+		}
+		c.live[s.id] = l
+	}
+	return c.live, nil
+}
+
+// startShare is the part of its cores that a starting pod uses. It is no load, and a scaler that takes it for load scales on its own doing.
+const startShare = 0.3
+
+// Prefetch implements loop.History: Live reads the newest sample of its own accord.
+func (c *controller) Prefetch(context.Context, []fleet.Service, time.Time) error { return nil }
+
+// Append implements loop.Journal.
+func (c *controller) Append(context.Context, *loop.Record) error { return nil }
+
+// A simulated controller starts with nothing and is never restarted, so its memory is its own.
+
+// LoadPortraits implements loop.Memory.
+func (c *controller) LoadPortraits(context.Context) (map[fleet.ServiceID]portrait.Portrait, error) {
+	return nil, nil
+}
+
+// SavePortraits implements loop.Memory.
+func (c *controller) SavePortraits(context.Context, []portrait.Portrait) error { return nil }
+
+// SaveTides implements loop.Memory.
+func (c *controller) SaveTides(context.Context, []forecast.Tide) error { return nil }
+
+// LoadSummaries implements loop.Memory.
+func (c *controller) LoadSummaries(context.Context) (map[fleet.ServiceID]loop.Summary, error) {
+	return nil, nil
+}
+
+// SaveSummaries implements loop.Memory.
+func (c *controller) SaveSummaries(context.Context, map[fleet.ServiceID]loop.Summary) error {
+	return nil
+}
+
+// LoadDays implements loop.Memory.
+func (c *controller) LoadDays(context.Context) (map[fleet.ServiceID]loop.Days, error) {
+	return nil, nil
+}
+
+// SaveDays implements loop.Memory.
+func (c *controller) SaveDays(context.Context, map[fleet.ServiceID]loop.Days) error { return nil }
+
+// LoadDecisions implements loop.Memory.
+func (c *controller) LoadDecisions(context.Context, time.Time) (map[fleet.ServiceID][]hpa.Decision, error) {
+	return nil, nil
+}
+
+// SaveDecisions implements loop.Memory.
+func (c *controller) SaveDecisions(context.Context, map[fleet.ServiceID][]hpa.Decision) error {
+	return nil
+}

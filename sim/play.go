@@ -1,0 +1,138 @@
+package sim
+
+import (
+	"github.com/springtide/springtide/internal/measure"
+)
+
+// play runs the queues of one tick.
+func (w *World) play() {
+	w.acc.tick(w)
+	at := int(w.tick) % history
+	for i := range w.services {
+		s := &w.services[i]
+		rate := w.rates.of[i][w.tick]
+		o := s.Step(&s.queue, rate, s.ready, tick)
+		s.used[at], s.total[at], s.readyThen[at] = o.CPU, o.UsedCores(), s.ready
+		s.last = o
+		s.sum.cores += o.UsedCores() / float64(perMinute)
+		s.sum.served += o.Served / float64(perMinute)
+		s.sum.ready += float64(s.ready) / float64(perMinute)
+		if (w.tick+1)%perMinute == 0 {
+			s.minutes = append(s.minutes, s.sum)
+			s.sum = minute{}
+		}
+		w.acc.service(w, i, &o)
+	}
+}
+
+// usedBy is what a ready pod used on average, and what all of them did, over the n ticks that ended a number of ticks ago; false while there
+// is nothing to look at.
+func (s *service) usedBy(now int32, n, ago int) (each, all float64, ok bool) {
+	known := 0
+	for k := ago + 1; k <= ago+n && k <= history && int32(k) <= now; k++ {
+		at := (int(now) - k) % history
+		if s.readyThen[at] > 0 {
+			each += s.used[at]
+			known++
+		}
+		all += s.total[at]
+	}
+	if known == 0 {
+		return 0, 0, false
+	}
+	return each / float64(known), all / float64(min(n, int(now)-ago)), true
+}
+
+// account is what a run came to.
+type account struct {
+	services []serviceAccount
+	// Sums over the scored ticks, in core-seconds.
+	onlineUsed, offlineUsed float64
+	// peak is the largest utilisation of any hour, hour the sum of the running one.
+	peak, hour float64
+	// useful and lost at the start of the scored time do not count.
+	usefulBefore, lostBefore float64
+	late, moves              int
+	moments                  []Moment
+	moment                   Moment
+}
+
+// serviceAccount is one service's part. A service-minute counts as violated when any tick in it is.
+type serviceAccount struct {
+	cores              float64 // core-seconds
+	violations, harms  int
+	violated, harmedAt int32 // the minute that was counted last, and one more
+}
+
+// Moment is the fleet over five minutes, in cores: what the load needs at its SLOs, what stands ready for it, what online holds with its
+// starting and leaving pods, what offline holds, and what all of it uses.
+type Moment struct {
+	Demand float64 `json:"demandCores"`
+	Ready  float64 `json:"readyCores"`
+	Online float64 `json:"onlineCores"`
+	Lent   float64 `json:"offlineCores"`
+	Used   float64 `json:"usedCores"`
+}
+
+const momentTicks = 5 * perMinute
+
+func newAccount(w *World) account {
+	return account{services: make([]serviceAccount, len(w.services))}
+}
+
+// tick begins the account of one tick.
+func (a *account) tick(w *World) {
+	if w.tick == w.scored {
+		a.usefulBefore, a.lostBefore = w.offlineWork()
+	}
+	if w.tick < w.scored {
+		return
+	}
+	seconds := tick.Seconds()
+	used := w.offlineCores()
+	a.offlineUsed += used * seconds
+	a.hour += used
+	a.moment.Lent += float64(w.offlineHeld) / float64(momentTicks)
+	a.moment.Used += used / float64(momentTicks)
+	since := w.tick - w.scored
+	if since > 0 && since%perHour == 0 {
+		a.peak, a.hour = max(a.peak, a.hour/float64(perHour)), 0
+	}
+	if since > 0 && since%momentTicks == 0 {
+		a.moments, a.moment = append(a.moments, a.moment), Moment{}
+	}
+}
+
+// service accounts one service's tick.
+func (a *account) service(w *World, i int, o *measure.Outcome) {
+	if w.tick < w.scored {
+		return
+	}
+	s, v := &w.services[i], &a.services[i]
+	cores := float64(s.Cores)
+	holds := float64(s.ready+s.starting+s.leaving) * cores
+	v.cores += holds * tick.Seconds()
+	a.onlineUsed += o.UsedCores() * tick.Seconds()
+	a.hour += o.UsedCores()
+	a.moment.Demand += o.Rate / s.Capacity() * cores / float64(momentTicks)
+	a.moment.Ready += float64(s.ready) * cores / float64(momentTicks)
+	a.moment.Online += holds / float64(momentTicks)
+	a.moment.Used += o.UsedCores() / float64(momentTicks)
+	if !o.Violated {
+		return
+	}
+	minute := w.tick/perMinute + 1
+	if v.violated != minute {
+		v.violated, v.violations = minute, v.violations+1
+	}
+	if s.waiting > 0 && w.borrowed > 0 && v.harmedAt != minute {
+		v.harmedAt, v.harms = minute, v.harms+1
+	}
+}
+
+// move counts a machine or socket that begins to change hands from online to offline.
+func (a *account) move(w *World) {
+	if w.tick >= w.scored {
+		a.moves++
+	}
+}

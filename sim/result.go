@@ -1,0 +1,102 @@
+package sim
+
+import (
+	"time"
+)
+
+// Result is what one row came to. The names of the JSON are a contract.
+type Result struct {
+	Policy string `json:"policy"`
+	Lender string `json:"lender"`
+	// Target is in percent; Knob says of what, and Default that the policy comes with it.
+	Target  float64 `json:"target"`
+	Knob    string  `json:"knob,omitempty"`
+	Default bool    `json:"default"`
+	// Classes tell services apart by how predictable their history is.
+	Classes map[string]Class `json:"classes"`
+	// SLOViolationMinutes are service-minutes in which the latency or utilisation reckoned from the true load and the ready replicas broke the
+	// SLO; HarmMinutes those in which a replica waited for lent room.
+	SLOViolationMinutes int `json:"sloViolationMinutes"`
+	HarmMinutes         int `json:"harmMinutes"`
+	// OnlineCoreHours are the requested cores of all online pods over time, starting and leaving ones too; OfflineCoreHours useful work,
+	// without restoring, saving, draining and what was lost since the last checkpoint, which is WorkLostCoreHours.
+	OnlineCoreHours   float64 `json:"onlineCoreHours"`
+	OfflineCoreHours  float64 `json:"offlineCoreHours"`
+	WorkLostCoreHours float64 `json:"workLostCoreHours"`
+	// MeanUtilisation is used over allocatable CPU of the whole fleet, PeakUtilisation that of its fullest hour.
+	MeanUtilisation float64 `json:"meanUtilisation"`
+	PeakUtilisation float64 `json:"peakUtilisation"`
+	// RecallsLate are parcels that were clean after the due time fixed at the first notice, Moves parcels that began to go to offline.
+	RecallsLate int             `json:"recallsLate"`
+	Moves       int             `json:"moves"`
+	Services    []ServiceResult `json:"services"`
+	Timeline    []Moment        `json:"-"`
+	// Took is the wall time of the row.
+	Took time.Duration `json:"-"`
+}
+
+// The classes.
+const (
+	Calm   = "calm"
+	Bursty = "bursty"
+)
+
+// Class sums up services of one class.
+type Class struct {
+	ServiceWeeks        float64 `json:"serviceWeeks"`
+	SLOViolationMinutes int     `json:"sloViolationMinutes"`
+	OnlineCoreHours     float64 `json:"onlineCoreHours"`
+}
+
+// ServiceResult is one service's part.
+type ServiceResult struct {
+	Service             string  `json:"service"`
+	Class               string  `json:"class"`
+	Young               bool    `json:"young,omitempty"`
+	Disaggregated       bool    `json:"disaggregated,omitempty"`
+	SLOViolationMinutes int     `json:"sloViolationMinutes"`
+	HarmMinutes         int     `json:"harmMinutes,omitempty"`
+	OnlineCoreHours     float64 `json:"onlineCoreHours"`
+}
+
+// result is an empty result of the row.
+func (r Row) result() Result {
+	return Result{Policy: r.Policy, Lender: r.Lender, Target: r.Target, Knob: r.Knob, Default: r.Default,
+		Classes: map[string]Class{Calm: {}, Bursty: {}}}
+}
+
+// result sums a run up.
+func (w *World) result(r Row) Result {
+	out, a := r.result(), &w.acc
+	seconds := float64(w.end-w.scored) * tick.Seconds()
+	for i := range w.services {
+		v := &a.services[i]
+		out.add(w, i, v.violations, v.harms, v.cores/3600)
+	}
+	useful, lost := w.offlineWork()
+	out.OfflineCoreHours, out.WorkLostCoreHours = (useful-a.usefulBefore)/3600, (lost-a.lostBefore)/3600
+	cores := float64(len(w.machines) * w.b.Fleet.CoresPerNode)
+	out.MeanUtilisation = (a.onlineUsed + a.offlineUsed) / (cores * seconds)
+	out.PeakUtilisation = a.peak / cores
+	out.RecallsLate, out.Moves, out.Timeline = a.late, a.moves, a.moments
+	return out
+}
+
+// add counts one service.
+func (out *Result) add(w *World, i, violations, harms int, coreHours float64) {
+	o := &w.b.Services[i]
+	class := Bursty
+	if o.Calm {
+		class = Calm
+	}
+	c := out.Classes[class]
+	c.ServiceWeeks += w.b.Duration().Hours() / (7 * 24)
+	c.SLOViolationMinutes += violations
+	c.OnlineCoreHours += coreHours
+	out.Classes[class] = c
+	out.SLOViolationMinutes += violations
+	out.HarmMinutes += harms
+	out.OnlineCoreHours += coreHours
+	out.Services = append(out.Services, ServiceResult{Service: string(o.ID()), Class: class, Young: o.Young, Disaggregated: o.Disaggregated,
+		SLOViolationMinutes: violations, HarmMinutes: harms, OnlineCoreHours: coreHours})
+}

@@ -1,0 +1,196 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/springtide/springtide/sim/scenario"
+)
+
+// The names of the policies, in the order of tables.
+const (
+	Static     = "static"
+	HPA        = "hpa"
+	KEDA       = "keda"
+	CronHPA    = "cronhpa"
+	DSP        = "dsp"
+	PHPA       = "phpa"
+	AWS        = "aws"
+	AHPA       = "ahpa"
+	Reactive   = "springtide-reactive"
+	Springtide = "springtide"
+	Oracle     = "oracle"
+	OracleFree = "oracle-free"
+)
+
+// The names of the lenders.
+const (
+	LendNone       = "none"
+	LendTDM        = "tdm"
+	LendTidal      = "tidalpool"
+	LendSpringtide = "springtide"
+	LendOracle     = "oracle"
+)
+
+// The knobs that targets turn.
+const (
+	KnobUtilisation  = "utilisation"
+	KnobHeadroom     = "headroom"
+	KnobAvailability = "availability"
+)
+
+// Row is one policy with one lender at one target: a line of the table.
+type Row struct {
+	Policy, Lender string
+	// Target is in percent, and Knob says of what: utilisation of the requested CPU, last week's peak, or the forecast's quantile.
+	Target float64
+	Knob   string
+	// Default marks the target that the policy comes with.
+	Default bool
+}
+
+// Policies are the names of all policies.
+func Policies() []string {
+	return []string{Static, HPA, KEDA, CronHPA, DSP, PHPA, AWS, AHPA, Reactive, Springtide, Oracle, OracleFree}
+}
+
+// The targets that are swept, the default first.
+var (
+	utilisations   = []float64{60, 40, 50, 70, 80}
+	headrooms      = []float64{120, 100, 110, 140, 160}
+	availabilities = []float64{50, 80, 90, 99}
+	// tighter are CPU targets that services state beside their SLO, for more room than the highest quantile gives.
+	tighter = []float64{70, 60}
+)
+
+// Rows are the lines of some policies: each without lending at its targets, and with the lenders that it is compared with.
+func Rows(b *scenario.Built, policies []string) ([]Row, error) {
+	var out []Row
+	for _, p := range policies {
+		switch p {
+		case Static:
+			out = append(out, sweep(p, KnobHeadroom, headrooms)...)
+		case HPA, KEDA, CronHPA, DSP, PHPA, AWS, AHPA:
+			out = append(out, sweep(p, KnobUtilisation, utilisations)...)
+			if p == HPA {
+				for _, lender := range []string{LendTDM, LendTidal, LendSpringtide} {
+					out = append(out, Row{Policy: p, Lender: lender, Target: utilisations[0], Knob: KnobUtilisation, Default: true})
+				}
+			}
+		case Reactive:
+			out = append(out, Row{p, LendSpringtide, own(b), KnobAvailability, true}, Row{p, LendNone, own(b), KnobAvailability, true})
+		case Springtide:
+			out = append(out, Row{p, LendSpringtide, own(b), KnobAvailability, true})
+			all := append([]float64{own(b)}, slices.DeleteFunc(slices.Clone(availabilities), func(a float64) bool { return a == own(b) })...)
+			out = append(out, sweep(p, KnobAvailability, all)...)
+			for _, u := range tighter {
+				out = append(out, Row{Policy: p, Lender: LendNone, Target: u, Knob: KnobUtilisation})
+			}
+			out = append(out, Row{p, LendTidal, own(b), KnobAvailability, true})
+		case Oracle, OracleFree:
+			out = append(out, Row{Policy: p, Lender: LendOracle, Default: true})
+		default:
+			return nil, fmt.Errorf("there is no policy %q: write some of %s", p, strings.Join(Policies(), ", "))
+		}
+	}
+	return out, nil
+}
+
+// own is the availability that a scenario asks for by default, in percent.
+func own(b *scenario.Built) float64 { return b.Defaults.ForecastPercent }
+
+func sweep(policy, knob string, targets []float64) []Row {
+	var out []Row
+	for i, t := range targets {
+		out = append(out, Row{Policy: policy, Lender: LendNone, Target: t, Knob: knob, Default: i == 0})
+	}
+	return out
+}
+
+// Run plays one row and returns what it came to.
+func Run(ctx context.Context, b *scenario.Built, r Row, shared *Shared) (Result, error) {
+	if r.Policy == Oracle || r.Policy == OracleFree {
+		return foresee(b, shared.rates, r), nil
+	}
+	w := NewWorld(b, shared.rates)
+	lender := lenderOf(r.Lender)
+	if ours := r.controller(b); ours != nil {
+		if err := runController(ctx, w, *ours, lender...); err != nil {
+			return Result{}, fmt.Errorf("%s with %s: %w", r.Policy, r.Lender, err)
+		}
+		return w.result(r), nil
+	}
+	policies := append([]Policy{r.scaler(w, shared.past)}, lender...)
+	for !w.over() {
+		if err := ctx.Err(); err != nil {
+			return Result{}, err
+		}
+		w.step(policies)
+	}
+	return w.result(r), nil
+}
+
+// Shared is what the rows of one scenario have in common: the true load, and what peers forecast of it.
+type Shared struct {
+	rates *Rates
+	past  *Past
+}
+
+// Share prepares what the rows of a scenario have in common.
+func Share(b *scenario.Built) *Shared { return &Shared{rates: NewRates(b), past: NewPast(b)} }
+
+// lenderOf is a peer's lender; ours is the controller's own.
+func lenderOf(name string) []Policy {
+	switch name {
+	case LendTDM:
+		return []Policy{tdm{}}
+	case LendTidal:
+		return []Policy{&tidal{}}
+	}
+	return nil
+}
+
+// controller says how far Springtide's own loop goes in this row; nil where it does not run.
+func (r Row) controller(b *scenario.Built) *ControllerOptions {
+	lends := r.Lender == LendSpringtide
+	switch r.Policy {
+	case Springtide, Reactive:
+		o := &ControllerOptions{Lends: lends, Blind: r.Policy == Reactive}
+		switch {
+		case r.Knob == KnobUtilisation:
+			o.Target = r.Target / 100
+		case r.Target != own(b):
+			o.Quantile = r.Target / 100
+		}
+		return o
+	case HPA:
+		if lends {
+			return &ControllerOptions{Lends: true, Blind: true, Target: r.Target / 100}
+		}
+	}
+	return nil
+}
+
+// scaler is a peer's scaler.
+func (r Row) scaler(w *World, past *Past) Policy {
+	t, n := r.Target/100, len(w.services)
+	switch r.Policy {
+	case Static:
+		return static(t, scenario.Headroom)
+	case KEDA:
+		return newFrame(w, []ask{byValue(n, t, kedaPoll)}, nil)
+	case CronHPA:
+		return newFrame(w, []ask{byCPU(t)}, []ask{byLastWeek(past, t)})
+	case DSP:
+		return newFrame(w, []ask{byCPU(t), byCrane(past, t)}, nil)
+	case PHPA:
+		return newFrame(w, []ask{byLine(n, byCPU(t))}, nil)
+	case AWS:
+		return newFrame(w, []ask{byCPU(t)}, []ask{byAWS(past, t)})
+	case AHPA:
+		return newFrame(w, []ask{byCPU(t)}, []ask{byAHPA(past, t)})
+	}
+	return newFrame(w, []ask{byCPU(t)}, nil)
+}

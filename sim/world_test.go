@@ -1,0 +1,163 @@
+package sim
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/springtide/springtide/sim/scenario"
+)
+
+// Static provisioning of a load that is what the last week's peak was: nothing is violated, and it costs what it asks for. Above its capacity
+// every minute is violated.
+func TestTheAccount(t *testing.T) {
+	b := tiny(4, 2, func(at time.Time) float64 {
+		if !at.Before(begin.Add(time.Hour)) {
+			return 13 // of twelve replicas
+		}
+		return 10
+	})
+	r := play(t, b, Row{Policy: Static, Lender: LendNone, Target: 120, Knob: KnobHeadroom})
+	if r.SLOViolationMinutes != 60 || r.Classes[Calm].SLOViolationMinutes != 60 || r.Classes[Calm].ServiceWeeks != 2.0/24/7 {
+		t.Errorf("%d minutes violated, want the 60 of the second hour: %+v", r.SLOViolationMinutes, r.Classes)
+	}
+	if want := 12.0 * 8 * 2; math.Abs(r.OnlineCoreHours-want) > 1e-6 {
+		t.Errorf("%v core-hours, want %v", r.OnlineCoreHours, want)
+	}
+	// 10 and 13 replicas' worth of load at 0.85 × 8 cores each, on 4 machines of 64.
+	if want := (10.0 + 13) / 2 * 0.85 * 8 / 256; math.Abs(r.MeanUtilisation-want) > 1e-6 {
+		t.Errorf("utilisation %v, want %v", r.MeanUtilisation, want)
+	}
+}
+
+// A doubled load is answered by the HPA within its metric's time and a start-up, and given back only after its window.
+func TestTheFrame(t *testing.T) {
+	step := begin.Add(time.Hour)
+	b := tiny(10, 3, func(at time.Time) float64 {
+		if !at.Before(step) && at.Before(step.Add(time.Hour)) {
+			return 20
+		}
+		return 10
+	})
+	var first, ready, back time.Time
+	watched(t, b, Row{Policy: HPA, Lender: LendNone, Target: 60, Knob: KnobUtilisation}, func(w *World) {
+		s := &w.services[0]
+		if err := w.sound(); err != nil {
+			t.Fatalf("%s: %v", w.now, err)
+		}
+		if w.now.Before(begin) {
+			return
+		}
+		if w.now.Before(step) {
+			if s.desired < 15 || s.desired > 16 { // 10 × 0.85 / 0.6 = 14.2, and a tenth of tolerance
+				t.Fatalf("%s: %d replicas for a load of ten at 0.85", w.now, s.desired)
+			}
+			return
+		}
+		if first.IsZero() && s.desired > 16 {
+			first = w.now
+		}
+		if ready.IsZero() && s.ready >= 26 {
+			ready = w.now
+		}
+		if back.IsZero() && w.now.After(step.Add(time.Hour)) && s.desired < 26 {
+			back = w.now
+		}
+	})
+	if d := first.Sub(step); d < tick || d > 4*tick {
+		t.Errorf("the first answer came after %s", d)
+	}
+	if d := ready.Sub(step); d < 3*time.Minute || d > 5*time.Minute {
+		t.Errorf("enough replicas were ready after %s", d)
+	}
+	if d := back.Sub(step.Add(time.Hour)); d < 5*time.Minute || d > 6*time.Minute {
+		t.Errorf("replicas went after %s, not after the window", d)
+	}
+}
+
+// everyRow are policies and lenders that see no future.
+func everyRow(t *testing.T, b *scenario.Built) []Row {
+	t.Helper()
+	rows, err := Rows(b, Policies()[:10])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []Row
+	for _, r := range rows {
+		if r.Default {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// The same row gives the same bytes, and the books agree at every tick.
+func TestDeterminism(t *testing.T) {
+	b := tiny(12, 3, tide(6, 40), tide(3, 20))
+	b.Jitter = 0.03
+	for _, r := range everyRow(t, b) {
+		var texts [2][]byte
+		for i := range texts {
+			w := watched(t, b, r, func(w *World) {
+				if w.tick%7 != 0 {
+					return
+				}
+				if err := w.sound(); err != nil {
+					t.Fatalf("%s with %s at %s: %v", r.Policy, r.Lender, w.now, err)
+				}
+			})
+			text, err := json.Marshal(w.result(r))
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts[i] = text
+		}
+		if !bytes.Equal(texts[0], texts[1]) {
+			t.Errorf("%s with %s:\n%s\n%s", r.Policy, r.Lender, texts[0], texts[1])
+		}
+	}
+}
+
+// Whatever happens after a time, nobody has decided otherwise before it.
+func TestNobodyLooksAhead(t *testing.T) {
+	until := begin.Add(time.Hour + 7*time.Minute)
+	build := func(change func(v float64) float64) *scenario.Built {
+		b := tiny(12, 2, tide(6, 40), tide(3, 20))
+		b.Jitter = 0.03
+		for i := range b.Services {
+			l := b.Services[i].Load
+			for k := l.Index(until); k < l.Len(); k++ {
+				l.Values[k] = change(l.Values[k])
+			}
+		}
+		return b
+	}
+	trace := func(b *scenario.Built, r Row) (before, after string) {
+		h := sha256.New()
+		watched(t, b, r, func(w *World) {
+			if !w.now.Before(until) && before == "" {
+				before = fmt.Sprintf("%x", h.Sum(nil))
+			}
+			for i := range w.services {
+				s := &w.services[i]
+				fmt.Fprintln(h, w.tick, s.desired, s.ready, s.starting, s.waiting, s.leaving)
+			}
+			fmt.Fprintln(h, w.offlineHeld, w.borrowed)
+		})
+		return before, fmt.Sprintf("%x", h.Sum(nil))
+	}
+	for _, r := range everyRow(t, build(func(v float64) float64 { return v })) {
+		wantBefore, wantAfter := trace(build(func(v float64) float64 { return v }), r)
+		gotBefore, gotAfter := trace(build(func(v float64) float64 { return 5 * v }), r)
+		if wantBefore != gotBefore {
+			t.Errorf("%s with %s decides by what is to come", r.Policy, r.Lender)
+		}
+		if wantAfter == gotAfter && r.Policy != Static {
+			t.Errorf("%s with %s: the change was not felt: the test cannot fail", r.Policy, r.Lender)
+		}
+	}
+}
