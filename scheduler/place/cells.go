@@ -1,0 +1,95 @@
+package place
+
+import "slices"
+
+// tryCells binds a pod to cells of a row by its policy and returns what it holds of each, or false. The cells given are changed as if the pod
+// were on them; first is the number of the first of them in the table.
+func (t *Table) tryCells(cells []cell, first int32, s side, want *vec, policy CellPolicy) ([]hold, bool) {
+	t.holds = t.holds[:0]
+	if policy == Float {
+		return nil, true
+	}
+	rest := [perCell]int64(want[:perCell])
+	if t.oneCell(cells, first, s, rest, noSocket) {
+		return t.holds, true
+	}
+	if policy == OneCell {
+		return nil, false
+	}
+	for i := range cells {
+		// Each socket once, in the order of its first cell; then all cells, whatever their socket.
+		if slices.IndexFunc(cells, func(c cell) bool { return c.socket == cells[i].socket }) == i && t.fewCells(cells, first, s, rest, cells[i].socket) {
+			return t.holds, true
+		}
+	}
+	return t.holds, t.fewCells(cells, first, s, rest, noSocket)
+}
+
+// noSocket stands for every socket.
+const noSocket = -1
+
+// oneCell takes all of an amount from the fullest cell that has it.
+func (t *Table) oneCell(cells []cell, first int32, s side, rest [perCell]int64, socket int) bool {
+	best := -1
+	for i := range cells {
+		c := &cells[i]
+		if !c.of(s, socket) || !c.has(rest) {
+			continue
+		}
+		if best < 0 || c.free[gpus] < cells[best].free[gpus] || c.free[gpus] == cells[best].free[gpus] && c.free[cpu] < cells[best].free[cpu] {
+			best = i
+		}
+	}
+	if best < 0 {
+		return false
+	}
+	t.hold(&cells[best], first+int32(best), rest)
+	return true
+}
+
+// fewCells takes whole free cells, in order, until what is left fits into one cell: a pod that is larger than a cell shares at most the last.
+func (t *Table) fewCells(cells []cell, first int32, s side, rest [perCell]int64, socket int) bool {
+	for i := range cells {
+		c := &cells[i]
+		if !c.of(s, socket) || c.free != c.capacity {
+			continue
+		}
+		// Of each resource all that is asked for is taken, or all that the cell has; so no cell is taken from twice.
+		var part [perCell]int64
+		for d := range part {
+			part[d] = min(rest[d], c.free[d])
+			rest[d] -= part[d]
+		}
+		if part == ([perCell]int64{}) {
+			continue
+		}
+		t.hold(c, first+int32(i), part)
+		if rest == ([perCell]int64{}) || t.oneCell(cells, first, s, rest, socket) {
+			return true
+		}
+	}
+	for _, h := range t.holds {
+		cells[h.cell-first].take(h.amount, -1)
+	}
+	t.holds = t.holds[:0]
+	return false
+}
+
+func (t *Table) hold(c *cell, number int32, amount [perCell]int64) {
+	c.take(amount, 1)
+	t.holds = append(t.holds, hold{number, amount})
+}
+
+func (c *cell) of(s side, socket int) bool {
+	return c.side == s && (socket == noSocket || c.socket == socket)
+}
+
+func (c *cell) has(want [perCell]int64) bool {
+	return c.free[gpus] >= want[gpus] && c.free[cpu] >= want[cpu] && c.free[memory] >= want[memory]
+}
+
+func (c *cell) take(amount [perCell]int64, times int64) {
+	for d := range amount {
+		c.free[d] -= times * amount[d]
+	}
+}

@@ -1,0 +1,144 @@
+package place
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// CellPolicy says how a pod is bound to NUMA cells.
+type CellPolicy uint8
+
+// The policies.
+const (
+	// Float: the pod runs on any cell of its side and holds none.
+	Float CellPolicy = iota
+	// OneCell: the pod must fit into one cell.
+	OneCell
+	// FewCells: one cell where one can hold it, else whole free cells and a part of one more, of one socket where that is possible.
+	FewCells
+)
+
+// Shape is what makes two pods alike to a placement. Its zero fields ask for nothing.
+type Shape struct {
+	// Requests are what one pod asks for; that it counts as one pod is added.
+	Requests fleet.Resources
+	// Side says whose cells the pod may use.
+	Side fleet.Class
+	// Pool is the home pool that the machine must be of, GPUModel the model that its GPUs must be of; empty for any.
+	Pool     fleet.PoolID
+	GPUModel string
+	// Stable keeps the pod off what is away from home.
+	Stable bool
+	Cells  CellPolicy
+	// Group names the pods that are counted together for Zones and PerHost: a service or a job.
+	Group string
+	// Zones asks for the zone with the fewest pods of the group that has room.
+	Zones bool
+	// PerHost is the most pods of the group on one machine; 0 for any number.
+	PerHost int32
+}
+
+// ClassID is an interned shape.
+type ClassID int32
+
+// class is a shape as the table uses it.
+type class struct {
+	shape Shape
+	// want is what one pod takes; its hole is the CPU that one cell must have free.
+	want  vec
+	group int32 // none without
+	// domains are those in which such pods may land, best rank first.
+	domains []choice
+}
+
+// choice is a domain with the rank that a class gives it: lower is better.
+type choice struct{ domain, rank int32 }
+
+// Class interns a shape. The domains of a table are fixed once it is built, so what a class may use is reckoned here, once.
+func (t *Table) Class(s Shape) ClassID {
+	if id, ok := t.classOf[s]; ok {
+		return id
+	}
+	c := class{shape: s, want: vecOf(s.Requests), group: t.group(s.Group)}
+	c.want[pods] = 1
+	if s.Cells == OneCell {
+		c.want[hole] = c.want[cpu]
+	}
+	for i := range t.domains {
+		if d := &t.domains[i]; s.mayUse(d) {
+			c.domains = append(c.domains, choice{domain: int32(i), rank: s.rank(d)})
+		}
+	}
+	slices.SortStableFunc(c.domains, func(a, b choice) int { return cmp.Compare(a.rank, b.rank) })
+	id := ClassID(len(t.classes))
+	t.classes = append(t.classes, c)
+	t.classOf[s] = id
+	return id
+}
+
+func (s *Shape) mayUse(d *domain) bool {
+	return d.side == sideOf(s.Side) && (s.Pool == "" || s.Pool == d.pool) && (!s.Stable || d.home) &&
+		(s.Requests.GPU == 0 || d.gpu && (s.GPUModel == "" || s.GPUModel == d.model))
+}
+
+// rank keeps GPUs for those who need them, stable room for those who may use no other, and borrowed room free to go home.
+func (s *Shape) rank(d *domain) int32 {
+	var r int32
+	if s.Requests.GPU == 0 && d.gpu {
+		r += 2
+	}
+	if d.home == (s.Side == fleet.Offline) {
+		r++
+	}
+	return r
+}
+
+// group interns the name of a group and gives it a count for every zone.
+func (t *Table) group(name string) int32 {
+	if name == "" {
+		return none
+	}
+	id, ok := t.groupOf[name]
+	if !ok {
+		id = int32(len(t.groupZones))
+		t.groupOf[name] = id
+		t.groupZones = append(t.groupZones, make([]int32, len(t.zones)))
+	}
+	return id
+}
+
+// vec is an amount of each resource, in the order below; hole is no resource but the most free CPU in one cell.
+type vec [5]int64
+
+const (
+	gpus = iota
+	cpu
+	memory
+	pods
+	hole
+	resources = hole // the number of resources
+	perCell   = pods // the number of those that cells are reckoned in
+)
+
+// most bounds every amount that enters the table, at a pebibyte or a trillion cores. Eight thousand pods of that size on one machine are still
+// added without overflow, so sums are exact and undoing them is too.
+const most = 1 << 50
+
+func vecOf(r fleet.Resources) vec {
+	v := vec{gpus: r.GPU, cpu: int64(r.CPU), memory: int64(r.Memory), pods: r.Pods}
+	for i := range v {
+		v[i] = min(max(v[i], 0), most)
+	}
+	return v
+}
+
+func (v *vec) resources() fleet.Resources {
+	return fleet.Resources{CPU: fleet.MilliCPU(v[cpu]), Memory: fleet.Bytes(v[memory]), GPU: v[gpus], Pods: v[pods]}
+}
+
+// fits reports whether want fits into v in every entry.
+func (v *vec) fits(want *vec) bool {
+	return v[gpus] >= want[gpus] && v[cpu] >= want[cpu] && v[memory] >= want[memory] && v[pods] >= want[pods] && v[hole] >= want[hole]
+}

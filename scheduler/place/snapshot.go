@@ -1,0 +1,251 @@
+package place
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// FromSnapshot builds the table of a moment. Where its lists are in another order than [fleet.Snapshot.Sort] gives them, the table is the same.
+//
+// Which cells a pod runs on is no fact of a snapshot, so the pods that are there float. Pods may land as the scheduler would let them:
+// online on machines that are at home in an online pool, with no loan under way and without the taint; offline on machines of an offline
+// pool with no loan under way, and on machines with a lent parcel of which nothing is on its way home. Machines of no pool are not ours.
+func FromSnapshot(s *fleet.Snapshot) *Table {
+	t := &Table{byID: make(map[fleet.NodeID]int32, len(s.Nodes)), classOf: map[Shape]ClassID{}, groupOf: map[string]int32{}}
+	b := builder{t: t, loans: map[fleet.NodeID][]*fleet.Loan{}, pools: map[fleet.PoolID]*fleet.Pool{},
+		services: map[fleet.ServiceID]*fleet.Service{}, stable: map[crew]bool{}, classes: map[podKey]ClassID{}}
+	b.read(s)
+	b.machines(s)
+	b.pods(s)
+	// Rows are opened last: until all pods are there their room is not worth a place in a tree.
+	for row, open := range b.open {
+		t.open[row] = open
+		t.refreshRow(int32(row))
+	}
+	return t
+}
+
+// builder is the snapshot turned towards machines and shapes.
+type builder struct {
+	t        *Table
+	loans    map[fleet.NodeID][]*fleet.Loan
+	pools    map[fleet.PoolID]*fleet.Pool
+	services map[fleet.ServiceID]*fleet.Service
+	stable   map[crew]bool
+	classes  map[podKey]ClassID
+	open     []bool // by row
+}
+
+type crew struct {
+	job  fleet.JobID
+	role string
+}
+
+// podKey is all of a pod that its shape depends on.
+type podKey struct {
+	class    fleet.PodClass
+	service  fleet.ServiceID
+	crew     crew
+	requests fleet.Resources
+}
+
+func (b *builder) read(s *fleet.Snapshot) {
+	for i := range s.Loans {
+		if l := &s.Loans[i]; !l.Phase.Ended() {
+			b.loans[l.Node] = append(b.loans[l.Node], l)
+		}
+	}
+	for i := range s.Pools {
+		b.pools[s.Pools[i].ID] = &s.Pools[i]
+	}
+	for i := range s.Services {
+		b.services[s.Services[i].ID] = &s.Services[i]
+	}
+	for i := range s.Jobs {
+		for _, m := range s.Jobs[i].Members {
+			b.stable[crew{s.Jobs[i].ID, m.Role}] = m.Stable
+		}
+	}
+}
+
+func (b *builder) machines(s *fleet.Snapshot) {
+	t := b.t
+	facts := make([]*fleet.Node, len(s.Nodes))
+	for i := range s.Nodes {
+		facts[i] = &s.Nodes[i]
+		t.zones = append(t.zones, s.Nodes[i].Zone)
+	}
+	slices.SortFunc(facts, func(a, b *fleet.Node) int { return cmp.Compare(a.ID, b.ID) })
+	slices.Sort(t.zones)
+	t.zones = slices.Compact(t.zones)
+	rows := 2 * len(facts)
+	for d := range t.free {
+		t.free[d] = make([]int64, rows)
+	}
+	t.open, t.first, t.domainOf = make([]bool, rows), make([]PodRef, rows), make([]int32, rows)
+	b.open = make([]bool, rows)
+	t.nodes, t.index = make([]node, len(facts)), newIndex(rows)
+	keys := make([]domainKey, rows)
+	for i, n := range facts {
+		b.machine(int32(i), n, keys)
+	}
+	b.domains(keys)
+}
+
+// machine fills in the two rows of a machine.
+func (b *builder) machine(i int32, n *fleet.Node, keys []domainKey) {
+	t := b.t
+	home := onlineSide
+	if p := b.pools[n.Pool]; p != nil {
+		home = sideOf(p.Class)
+	}
+	zone, _ := slices.BinarySearch(t.zones, n.Zone)
+	m := node{facts: n, zone: int32(zone), home: home, from: int32(len(t.cells))}
+	if len(n.Cells) == 0 {
+		t.cells = append(t.cells, newCell(n.Allocatable, 0, 0))
+	}
+	for _, c := range n.Cells {
+		t.cells = append(t.cells, newCell(n.CapacityOf([]int{c.ID}), c.ID, c.Socket))
+	}
+	m.to = int32(len(t.cells))
+	t.nodes[i], t.byID[n.ID] = m, i
+	slices.SortFunc(t.cells[m.from:m.to], func(a, b cell) int { return cmp.Compare(a.id, b.id) })
+	for k := m.from; k < m.to; k++ {
+		t.cells[k].side = b.holder(n.ID, t.cells[k].id, home)
+	}
+	for row := 2 * i; row < 2*i+2; row++ {
+		v := t.capacity(row)
+		for d := range t.free {
+			t.free[d][row] = v[d]
+		}
+		s := side(row & 1)
+		b.open[row] = b.mayLand(n, s, home)
+		t.first[row] = none
+		keys[row] = domainKey{side: s, pool: n.Pool, home: s == home, gpu: n.Allocatable.GPU > 0, model: n.GPUModel, zone: n.Zone}
+	}
+}
+
+func newCell(capacity fleet.Resources, id, socket int) cell {
+	v := vecOf(capacity)
+	c := cell{capacity: [perCell]int64(v[:perCell]), id: id, socket: socket}
+	c.free = c.capacity
+	return c
+}
+
+// holder is the side that has a cell: that of the pool which holds the loan of it, if there is one.
+func (b *builder) holder(id fleet.NodeID, c int, home side) side {
+	for _, l := range b.loans[id] {
+		if p := b.pools[l.Holder()]; p != nil && slices.Contains(l.Cells, c) {
+			return sideOf(p.Class)
+		}
+	}
+	return home
+}
+
+func (b *builder) mayLand(n *fleet.Node, s, home side) bool {
+	if b.pools[n.Pool] == nil || !n.Ready || s == onlineSide && n.Marks.HolderTaint {
+		return false
+	}
+	loans := b.loans[n.ID]
+	if s == home {
+		return len(loans) == 0
+	}
+	lent := false
+	for _, l := range loans {
+		switch l.Phase {
+		case fleet.Lent:
+			lent = true
+		case fleet.Emptying:
+		default:
+			return false
+		}
+	}
+	return lent
+}
+
+// domains sorts the rows into domains.
+func (b *builder) domains(keys []domainKey) {
+	t := b.t
+	sorted := slices.Clone(keys)
+	slices.SortFunc(sorted, func(a, b domainKey) int { return a.compare(&b) })
+	at := map[domainKey]int32{}
+	for _, k := range slices.Compact(sorted) {
+		zone, _ := slices.BinarySearch(t.zones, k.zone)
+		at[k] = int32(len(t.domains))
+		t.domains = append(t.domains, domain{domainKey: k, zone: int32(zone), root: none})
+	}
+	for row, k := range keys {
+		t.domainOf[row] = at[k]
+	}
+}
+
+func (b *builder) pods(s *fleet.Snapshot) {
+	byName := make([]*fleet.Pod, 0, len(s.Pods))
+	for i := range s.Pods {
+		if s.Pods[i].Occupies() {
+			byName = append(byName, &s.Pods[i])
+		}
+	}
+	byTheirName := func(a, b *fleet.Pod) int { return a.Name.Compare(b.Name) }
+	if !slices.IsSortedFunc(byName, byTheirName) {
+		slices.SortFunc(byName, byTheirName)
+	}
+	for _, p := range byName {
+		n, ok := b.t.byID[p.Node]
+		if !ok {
+			continue
+		}
+		row := 2*n + int32(b.t.nodes[n].home)
+		switch p.Class {
+		case fleet.PodOnline:
+			row = 2*n + int32(onlineSide)
+		case fleet.PodOffline:
+			row = 2*n + int32(offlineSide)
+		}
+		b.t.put(pod{uid: p.ID, class: b.class(p), row: row, role: roleOf(p)})
+	}
+}
+
+func roleOf(p *fleet.Pod) role {
+	switch {
+	case p.Class == fleet.PodSystem:
+		return system
+	case p.Class == fleet.PodFiller:
+		return filler
+	case p.Deleting:
+		return leaves
+	}
+	return stays
+}
+
+// class interns the shape of a pod that is there.
+func (b *builder) class(p *fleet.Pod) ClassID {
+	k := podKey{p.Class, p.Service, crew{p.Job, p.Role}, p.Requests}
+	if id, ok := b.classes[k]; ok {
+		return id
+	}
+	shape := Shape{Requests: p.Requests, Side: fleet.Online}
+	switch svc := b.services[p.Service]; {
+	case p.Class == fleet.PodOffline:
+		shape.Side, shape.Stable = fleet.Offline, b.stable[k.crew]
+	case p.Class == fleet.PodOnline && svc != nil:
+		shape = ReplicaShape(svc)
+		shape.Requests = p.Requests
+	}
+	id := b.t.Class(shape)
+	b.classes[k] = id
+	return id
+}
+
+// ReplicaShape is the shape of one more replica of a service. It keeps the spread that emptying must keep: over zones, and at most a
+// fifth of the replicas on one machine, or one.
+func ReplicaShape(svc *fleet.Service) Shape {
+	return Shape{Requests: svc.Request, Side: fleet.Online, Group: string(svc.ID), Zones: true, PerHost: max(1, int32(svc.Standing()/5))}
+}
+
+// MemberShape is the shape of one more member of a job.
+func MemberShape(m *fleet.Member) Shape {
+	return Shape{Requests: m.Request, Side: fleet.Offline, Stable: m.Stable}
+}
