@@ -28,11 +28,11 @@ func feast(start time.Time) (c fleet.Calendar, on func(time.Time) bool) {
 	}
 }
 
-// festiveWorld is one of four services whose load doubles on the feast; the last is too young to have seen one, and the first names no
+// festiveWorld is one of some services whose load doubles on the feast; the fifth is too young to have seen one, and the first names no
 // calendar.
-func festiveWorld() *looptest.World {
+func festiveWorld(services int) *looptest.World {
 	o := looptest.Default()
-	o.Services, o.History = 5, 100*24*time.Hour
+	o.Services, o.History = services, 100*24*time.Hour
 	c, on := feast(o.Start)
 	o.Twist = func(id fleet.ServiceID, at time.Time, load float64) float64 {
 		if id == "shop/svc-004" && at.Before(o.Start.AddDate(0, 0, -20)) {
@@ -54,11 +54,11 @@ func festiveWorld() *looptest.World {
 	return w
 }
 
-// calmly turns a new loop that acts no more often than it learns, and returns its metrics.
+// calmly turns a new loop that learns by quarters of an hour and acts no more often, and returns its metrics.
 func calmly(t *testing.T, w *looptest.World, epoch int64, d time.Duration) *prometheus.Registry {
 	t.Helper()
 	o, p, r := loop.DefaultOptions(), w.Ports(), prometheus.NewPedanticRegistry()
-	o.React = o.Learn
+	o.Portrait.Step, o.Learn, o.React = 15*time.Minute, 15*time.Minute, 15*time.Minute
 	p.Metrics = loop.NewMetrics(r)
 	goOn(t, w, loop.New(p, o), epoch, d)
 	return r
@@ -66,7 +66,8 @@ func calmly(t *testing.T, w *looptest.World, epoch int64, d time.Duration) *prom
 
 // The days of a calendar are learned from all the history there is, lent to kin, lifted onto the tide, named, and remembered.
 func TestCalendarLiftsTides(t *testing.T) {
-	w := festiveWorld()
+	t.Parallel()
+	w := festiveWorld(5)
 	check := func() {
 		t.Helper()
 		at := w.Now().Truncate(24 * time.Hour).Add(24*time.Hour + 10*time.Hour)
@@ -103,14 +104,15 @@ func TestCalendarLiftsTides(t *testing.T) {
 
 // A feast does not become the portrait of an ordinary day: the day after it, the tide is as if it had not been.
 func TestPortraitIsOfOrdinaryDays(t *testing.T) {
+	t.Parallel()
 	after := func(w *looptest.World) float64 {
 		calmly(t, w, 1, 49*time.Hour)
 		tide := w.Tides["shop/svc-001"]
 		return tide.At(w.Now().Add(30*time.Minute), 0.5)
 	}
 	o := looptest.Default()
-	o.Services, o.History = 5, 100*24*time.Hour
-	got, want := after(festiveWorld()), after(looptest.New(o))
+	o.Services, o.History = 2, 100*24*time.Hour
+	got, want := after(festiveWorld(2)), after(looptest.New(o))
 	if !(math.Abs(got/want-1) <= 0.1) {
 		t.Errorf("after the feast the tide is %.1f, and %.1f where none was", got, want)
 	}

@@ -60,7 +60,9 @@ func TestReadings(t *testing.T) {
 // A service that appears is learned in the cycle that sees it first, and told what Auto would have been; one that goes is forgotten.
 func TestServicesComeAndGo(t *testing.T) {
 	t.Parallel()
-	w := looptest.New(smallWorld())
+	o := smallWorld()
+	o.History = 9 * 24 * time.Hour
+	w := looptest.New(o)
 	l := run(t, w, 1, time.Minute)
 	w.AddService()
 	goOn(t, w, l, 1, time.Nanosecond)

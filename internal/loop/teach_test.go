@@ -15,24 +15,21 @@ import (
 func TestServicesTeachTheirKin(t *testing.T) {
 	t.Parallel()
 	o := smallWorld()
-	o.Services, o.History = 8, 15*24*time.Hour
+	o.Services, o.History = 8, 11*24*time.Hour
 	w := looptest.New(o)
-	var out bytes.Buffer
-	ports := w.Ports()
-	ports.Log = slog.New(slog.NewTextHandler(&out, nil))
-	l := loop.New(ports, loop.DefaultOptions())
-	goOn(t, w, l, 1, 30*time.Minute)
-	if n := strings.Count(out.String(), "services have in common\" services=8 "); n != 1 {
-		t.Errorf("services taught %d times in half an hour, want once:\n%s", n, out.String())
+	lessons := func(epoch int64, d time.Duration) string {
+		var out bytes.Buffer
+		ports, lo := w.Ports(), loop.DefaultOptions()
+		ports.Log = slog.New(slog.NewTextHandler(&out, nil))
+		lo.Portrait.Step = time.Hour
+		goOn(t, w, loop.New(ports, lo), epoch, d)
+		return out.String()
 	}
-
-	o.Services = 7
-	w = looptest.New(o)
-	out.Reset()
-	ports = w.Ports()
-	ports.Log = slog.New(slog.NewTextHandler(&out, nil))
-	goOn(t, w, loop.New(ports, loop.DefaultOptions()), 1, 10*time.Minute)
-	if strings.Contains(out.String(), "in common") {
-		t.Errorf("seven services taught:\n%s", out.String())
+	if log := lessons(1, 30*time.Minute); strings.Count(log, "services have in common\" services=8 ") != 1 {
+		t.Errorf("services taught in half an hour, want once:\n%s", log)
+	}
+	w.DropService("shop/svc-007")
+	if log := lessons(2, 10*time.Minute); strings.Contains(log, "in common") {
+		t.Errorf("seven services taught:\n%s", log)
 	}
 }

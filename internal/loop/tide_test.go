@@ -71,12 +71,11 @@ func (v *witness) look(s *fleet.Snapshot) {
 			}
 		}
 	}
-	const turn = 15 * time.Second
 	for i := range s.Services {
 		svc := &s.Services[i]
-		v.all += turn
+		v.all += longTurn
 		if v.w.Truth(svc.ID, s.At) > float64(svc.Ready())*svc.Request.CPU.Cores()*svc.SLO.Utilisation {
-			v.lacking += turn
+			v.lacking += longTurn
 		}
 	}
 }
@@ -93,16 +92,21 @@ func (v *witness) cycles(kind fleet.ParcelKind) int {
 	return n
 }
 
+// longTurn is the pace of a loop that runs for most of a day: half the default, which makes its task no easier.
+const longTurn = 30 * time.Second
+
 // From the ebb to the height of the flood in a small fleet: the ebb lends machines and sockets, the flood finds its replicas ready and its
 // machines home.
 func TestTheTideMovesMachines(t *testing.T) {
 	t.Parallel()
 	o := looptest.Default()
-	o.Services, o.Online, o.Peak = 4, 6, 30
+	o.Services, o.Online, o.Peak, o.History = 4, 6, 30, 9*24*time.Hour
 	o.Start = o.Start.Add(5 * time.Hour)
 	w := looptest.New(o)
 	v := watch(t, w)
-	run(t, w, 1, 16*time.Hour)
+	lo := loop.DefaultOptions()
+	lo.React = longTurn
+	goOn(t, w, loop.New(w.Ports(), lo), 1, 16*time.Hour)
 
 	for _, kind := range []fleet.ParcelKind{fleet.KindNode, fleet.KindSocket} {
 		if v.cycles(kind) == 0 {
@@ -147,7 +151,7 @@ func TestTheTideMovesMachines(t *testing.T) {
 func TestHistoryDown(t *testing.T) {
 	t.Parallel()
 	o := looptest.Default()
-	o.Services, o.Online = 4, 6
+	o.Services, o.Online, o.History = 4, 6, fewDays
 	o.Start = o.Start.Add(22 * time.Hour) // the ebb has begun
 	w := looptest.New(o)
 	l := run(t, w, 1, 30*time.Minute)
@@ -198,7 +202,7 @@ func TestHistoryDown(t *testing.T) {
 func TestAMetricThatDies(t *testing.T) {
 	t.Parallel()
 	o := looptest.Default()
-	o.Services, o.Online = 3, 5
+	o.Services, o.Online, o.History = 3, 5, fewDays
 	o.Start = o.Start.Add(12 * time.Hour)
 	died := o.Start.Add(30 * time.Minute)
 	for name, value := range map[string]float64{"gone": math.NaN(), "zero": 0} {
@@ -226,7 +230,7 @@ func TestAMetricThatDies(t *testing.T) {
 func TestStoreDown(t *testing.T) {
 	t.Parallel()
 	o := looptest.Default()
-	o.Services, o.Online = 4, 6
+	o.Services, o.Online, o.History = 4, 6, fewDays
 	o.Start = o.Start.Add(22 * time.Hour)
 	w := looptest.New(o)
 	w.StoreErr = looptest.ErrDown
@@ -261,7 +265,7 @@ func TestStoreDown(t *testing.T) {
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	o := looptest.Default()
-	o.Services, o.Online = 4, 6
+	o.Services, o.Online, o.History = 4, 6, 6*24*time.Hour
 	silent := o.Start.Add(-3 * 24 * time.Hour)
 	o.Twist = func(id fleet.ServiceID, at time.Time, load float64) float64 {
 		if id == "shop/svc-003" && at.After(silent) {
@@ -301,7 +305,7 @@ func TestRestart(t *testing.T) {
 func TestPortraitsOfAnotherVersion(t *testing.T) {
 	t.Parallel()
 	o := looptest.Default()
-	o.Services, o.Online = 2, 3
+	o.Services, o.Online, o.History = 2, 3, fewDays
 	w := looptest.New(o)
 	run(t, w, 1, time.Minute)
 	for id, p := range w.Portraits {
@@ -335,7 +339,7 @@ func TestANewLeaderWatches(t *testing.T) {
 		}
 	}
 	o := looptest.Default()
-	o.Services, o.Online = 4, 6
+	o.Services, o.Online, o.History = 4, 6, fewDays
 	o.Start = o.Start.Add(10 * time.Hour) // the trough: what is lent now is recalled within hours
 	w := looptest.New(o)
 	w.Service(0).Desired = fleet.KnownAt(w.Service(0).Desired.Value+3, o.Start) // there is something to take away
@@ -371,7 +375,7 @@ func toRecall(t *testing.T, w *looptest.World, l *loop.Loop) {
 func TestThawAnnouncesAnew(t *testing.T) {
 	t.Parallel()
 	o := looptest.Default()
-	o.Services, o.Online = 4, 6
+	o.Services, o.Online, o.History = 4, 6, fewDays
 	o.Start = o.Start.Add(10 * time.Hour)
 	w := looptest.New(o)
 	l := run(t, w, 1, 30*time.Minute)
@@ -399,7 +403,7 @@ func TestThawAnnouncesAnew(t *testing.T) {
 func TestFreeze(t *testing.T) {
 	t.Parallel()
 	o := looptest.Default()
-	o.Services, o.Online = 4, 6
+	o.Services, o.Online, o.History = 4, 6, fewDays
 	o.Start = o.Start.Add(21 * time.Hour)
 	w := looptest.New(o)
 	l := run(t, w, 1, 30*time.Minute)
@@ -432,7 +436,7 @@ func TestFreeze(t *testing.T) {
 func TestWatermarksAtTheTopBringEverythingHome(t *testing.T) {
 	t.Parallel()
 	o := looptest.Default()
-	o.Services, o.Online = 4, 8
+	o.Services, o.Online, o.History = 4, 8, fewDays
 	w := looptest.New(o)
 	l := run(t, w, 1, time.Hour)
 	if len(w.Loans()) == 0 {
