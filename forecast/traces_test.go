@@ -38,7 +38,7 @@ type bench struct {
 
 var benches = []bench{
 	{"5 min, one day ahead", 5 * time.Minute, 288, 28 * 288, 2, 288 + 84},
-	{"1 h, two days ahead", time.Hour, 48, 56 * 24, 4, 48 + 7},
+	{"1 h, two days ahead", time.Hour, 48, 28 * 24, 4, 48 + 7},
 }
 
 // forecaster gives the paths of levels.
@@ -53,6 +53,7 @@ func TestRealTraces(t *testing.T) {
 	}
 	for _, b := range benches {
 		t.Run(b.name, func(t *testing.T) {
+			t.Parallel()
 			all := origins(t, b)
 			day := int(24 * time.Hour / b.step)
 			ours := b.run(all, day, ourForecast)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -108,9 +109,13 @@ func miss(lessons []Lesson, kin *Kin) float64 {
 	return sum
 }
 
+// taughtKin are those of a family that tests have in common.
+var taughtKin = sync.OnceValues(func() (early, final *Kin) { return Teach(time.Hour, family(12, 28, 1), 4*24, inOrder) })
+
 // Kin that saw the same law in many series help those who saw it for two weeks.
 func TestKinHelpTheirLike(t *testing.T) {
-	early, final := Teach(time.Hour, family(16, 32, 1), 4*24, inOrder)
+	t.Parallel()
+	early, final := taughtKin()
 	if early == nil || final == nil {
 		t.Fatal("nobody taught")
 	}
@@ -174,12 +179,15 @@ func TestKinOfNoKindAreSilent(t *testing.T) {
 
 // A series whose group is silent hears nothing, whatever the others of its step know.
 func TestSilentKinChangeNothing(t *testing.T) {
-	_, final := Teach(time.Hour, family(16, 32, 1), 4*24, inOrder)
-	for i := range final.Groups {
-		final.Groups[i].hush()
+	t.Parallel()
+	_, final := taughtKin()
+	silent := *final
+	silent.Groups = slices.Clone(final.Groups)
+	for i := range silent.Groups {
+		silent.Groups[i].hush()
 	}
 	fresh := family(3, 15, 2)
-	if a, b := miss(fresh, nil), miss(fresh, final); a != b {
+	if a, b := miss(fresh, nil), miss(fresh, &silent); a != b {
 		t.Errorf("silent kin changed the miss from %v to %v", a, b)
 	}
 }
@@ -215,6 +223,7 @@ func TestMaps(t *testing.T) {
 
 // What kin know of lies before the held values: changing those changes nothing that early says.
 func TestTeachHoldsBack(t *testing.T) {
+	t.Parallel()
 	a, b := family(9, 16, 5), family(9, 16, 5)
 	for i := range b {
 		for j := len(b[i].Values) - 96; j < len(b[i].Values); j++ {
