@@ -43,7 +43,7 @@ func newRootCommand() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newRunCommand(), newForecastCommand(), newBacktestCommand())
+	root.AddCommand(newRunCommand(), newForecastCommand(), newBacktestCommand(), newSimulateCommand())
 	root.AddCommand(operatorCommands()...)
 	strictCompletion(root)
 	return root

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/springtide/springtide/sim"
+	"github.com/springtide/springtide/sim/scenario"
+)
+
+// simulateFlags are what `springtide simulate` is asked.
+type simulateFlags struct {
+	scenario, seeds, out, html string
+	policies                   []string
+}
+
+func newSimulateCommand() *cobra.Command {
+	var o simulateFlags
+	cmd := &cobra.Command{
+		Use:   "simulate",
+		Short: "Play a fleet on virtual time, under Springtide, other autoscalers and perfect foresight",
+		Long: "Plays the services, offline jobs and machines of a scenario file in steps of 15 seconds, and counts what each policy comes to:\n" +
+			"service-minutes that broke the SLO, core-hours that online held, useful core-hours of offline work. Springtide is the real loop:\n" +
+			"portraits, forecasts, sizing, quota, lending and recall are the controller's code.\n\n" +
+			"Without --policies Springtide is played alone, as it comes. With them each policy is played without lending at several targets,\n" +
+			"its default one first, and with the lenders that it is compared with; what others reach is read off the curves at equal cost.\n" +
+			"docs/simulator.md tells what a scenario holds, how each policy is played, and what the numbers mean. The policies:\n\n  " +
+			strings.Join(sim.Policies(), ", ") + ", or all.",
+		Example: "  springtide simulate --scenario sim/scenario/examples/week.yaml\n" +
+			"  springtide simulate --scenario fleet.yaml --policies all --out result.json --html result.html\n" +
+			"  springtide simulate --scenario fleet.yaml --policies springtide,hpa --seeds 1..5",
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.scenario, "scenario", "", "scenario file to play (required)")
+	f.StringSliceVar(&o.policies, "policies", nil, "policies to play with their sweeps, by the names above")
+	f.StringVar(&o.seeds, "seeds", "", "seeds to play instead of the scenario's, one or a range such as 1..5")
+	f.StringVar(&o.out, "out", "", "JSON file to write, - for standard output instead of the table")
+	f.StringVar(&o.html, "html", "", "HTML page with the table and the plots to write")
+	return cmd
+}
+
+// mostSeeds bounds --seeds: more would be a slip.
+const mostSeeds = 1_000_000
+
+// seedRange reads A or A..B.
+func seedRange(text string) ([]uint64, error) {
+	first, last, ranged := strings.Cut(text, "..")
+	a, err := strconv.ParseUint(first, 10, 63)
+	b := a
+	if ranged && err == nil {
+		b, err = strconv.ParseUint(last, 10, 63)
+	}
+	if err != nil || b < a || b-a >= mostSeeds {
+		return nil, fmt.Errorf("--seeds %q: write one seed, or a range such as 1..5 of at most %d", text, mostSeeds)
+	}
+	var out []uint64
+	for s := a; s <= b; s++ {
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+func (o *simulateFlags) run(cmd *cobra.Command) error {
+	if o.scenario == "" {
+		return usageError{errors.New("--scenario: name the file to play")}
+	}
+	s, err := scenario.Load(o.scenario)
+	if err != nil {
+		return usageError{err}
+	}
+	seeds := []uint64{s.Seed}
+	if o.seeds != "" {
+		if seeds, err = seedRange(o.seeds); err != nil {
+			return usageError{err}
+		}
+	}
+	report := &simulateReport{Scenario: s.Name, Days: s.Days}
+	for _, seed := range seeds {
+		s.Seed = seed
+		if err := o.play(cmd, s, report); err != nil {
+			return err
+		}
+	}
+	return o.write(cmd, report)
+}
+
+// play plays the rows of one seed.
+func (o *simulateFlags) play(cmd *cobra.Command, s *scenario.Scenario, report *simulateReport) error {
+	b, err := s.Build()
+	if err != nil {
+		return usageError{fmt.Errorf("%s: %w", o.scenario, err)}
+	}
+	rows, err := o.rows(b)
+	if err != nil {
+		return usageError{fmt.Errorf("--policies: %w", err)}
+	}
+	if report.Nodes == 0 {
+		for _, n := range b.Notes {
+			fmt.Fprintln(cmd.ErrOrStderr(), n)
+		}
+		report.Nodes, report.Services, report.Notes = b.Online+b.Fleet.OfflineNodes, len(b.Services), b.Notes
+	}
+	far := newProgress(cmd.ErrOrStderr(), "rows")
+	results, err := sim.Simulate(cmd.Context(), b, rows, func(done int) { far.at(done, len(rows)) })
+	far.end()
+	if err != nil {
+		return err
+	}
+	for _, r := range results {
+		report.Policies = append(report.Policies, simulated{Seed: s.Seed, Result: r})
+	}
+	return nil
+}
+
+// rows are Springtide as it comes, or the sweeps that were asked for.
+func (o *simulateFlags) rows(b *scenario.Built) ([]sim.Row, error) {
+	if len(o.policies) == 0 {
+		rows, err := sim.Rows(b, []string{sim.Springtide})
+		return rows[:1], err
+	}
+	names := o.policies
+	if slices.Contains(names, "all") {
+		names = sim.Policies()
+	}
+	return sim.Rows(b, names)
+}
+
+// simulateReport is the JSON of a simulation.
+type simulateReport struct {
+	Scenario string      `json:"scenario"`
+	Days     float64     `json:"days"`
+	Nodes    int         `json:"nodes"`
+	Services int         `json:"services"`
+	Notes    []string    `json:"notes,omitempty"`
+	Policies []simulated `json:"policies"`
+}
+
+// simulated is one row at one seed.
+type simulated struct {
+	Seed uint64 `json:"seed"`
+	sim.Result
+}
+
+// of are the rows of one seed.
+func (r *simulateReport) of(seed uint64) []sim.Result {
+	var out []sim.Result
+	for i := range r.Policies {
+		if r.Policies[i].Seed == seed {
+			out = append(out, r.Policies[i].Result)
+		}
+	}
+	return out
+}
+
+// seeds are those that were played, in order.
+func (r *simulateReport) seeds() []uint64 {
+	var out []uint64
+	for i := range r.Policies {
+		if s := r.Policies[i].Seed; !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (o *simulateFlags) write(cmd *cobra.Command, r *simulateReport) error {
+	if o.html != "" {
+		if err := writeOutput(o.html, cmd.OutOrStdout(), func(w io.Writer) error { return writeSimulatePage(w, r) }); err != nil {
+			return err
+		}
+	}
+	if o.out != "" {
+		if err := writeOutput(o.out, cmd.OutOrStdout(), func(w io.Writer) error { return encode(w, "json", r) }); err != nil {
+			return err
+		}
+	}
+	if o.out == "-" || o.html == "-" {
+		return nil
+	}
+	return printSimulation(cmd.OutOrStdout(), r)
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/springtide/springtide/sim"
+)
+
+// A page holds every row of every seed, is well formed and asks for nothing from elsewhere; a single row has no curve.
+func TestSimulatePage(t *testing.T) {
+	row := func(policy, lender string, cost float64, minutes int, byDefault bool) sim.Result {
+		return sim.Result{Policy: policy, Lender: lender, Target: 60, Knob: sim.KnobUtilisation, Default: byDefault, OnlineCoreHours: cost, SLOViolationMinutes: minutes,
+			Classes: map[string]sim.Class{sim.Calm: {ServiceWeeks: 1, SLOViolationMinutes: minutes}, sim.Bursty: {}}}
+	}
+	with := row(sim.Springtide, sim.LendSpringtide, 80, 0, true)
+	with.Timeline = []sim.Moment{{Demand: 5, Ready: 8, Online: 9, Lent: 3, Used: 7}, {}, {Online: 4, Lent: 8, Used: 9}}
+	r := &simulateReport{Scenario: `<script>alert("a")</script>`, Days: 2, Nodes: 3, Services: 1, Policies: []simulated{
+		{1, row(sim.HPA, sim.LendNone, 100, 500, true)}, {1, row(sim.HPA, sim.LendNone, 150, 0, false)}, {1, row(sim.KEDA, sim.LendNone, 90, 700, false)},
+		{1, row(sim.KEDA, sim.LendNone, 110, 100, true)}, {1, with}, {2, row(sim.HPA, sim.LendNone, 100, 500, true)},
+	}}
+	var page bytes.Buffer
+	if err := writeSimulatePage(&page, r); err != nil {
+		t.Fatal(err)
+	}
+	text := page.String()
+	// Two curves (no service is bursty, and none says so by a minute) and one fleet; the second seed has a single row.
+	for what, n := range map[string]int{"<svg": 4, "<script": 0, "src=": 0, "href=": 0, "NaN": 0, "Inf": 0, "Seed ": 2, "<circle": 12} {
+		if got := strings.Count(text, what); got != n {
+			t.Errorf("%d times %q, want %d", got, what, n)
+		}
+	}
+	d := xml.NewDecoder(strings.NewReader(strings.NewReplacer("<!DOCTYPE html>", "", `<meta charset="utf-8">`, "").Replace(text)))
+	for {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var table bytes.Buffer
+	if err := printSimulation(&table, r); err != nil {
+		t.Fatal(err)
+	}
+	// KEDA's curve at 100 core-hours lies halfway between 700 and 100 minutes.
+	if !strings.Contains(table.String(), "keda            400           400    0") {
+		t.Errorf("the table reads\n%s", table.String())
+	}
+}
+
+func TestSeedRange(t *testing.T) {
+	for text, want := range map[string]int{"3": 1, "1..5": 5, "5..1": 0, "": 0, "a": 0, "1..": 0, "-1": 0, "1..2000000": 0} {
+		got, err := seedRange(text)
+		if len(got) != want || (err == nil) != (want > 0) {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+}

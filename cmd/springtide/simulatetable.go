@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/springtide/springtide/sim"
+)
+
+// simulateHead names the columns of a simulation's table, simulateRow fills them.
+func simulateHead() []string {
+	return []string{"POLICY", "LENDER", "TARGET", "SLO MINUTES", "CALM A WEEK", "BURSTY A WEEK", "HARM", "ONLINE CORE-HOURS", "OF HPA 60 %",
+		"OFFLINE CORE-HOURS", "OF ORACLE", "MEAN UTIL", "PEAK UTIL", "LATE", "LOST CORE-HOURS", "MOVES"}
+}
+
+func simulateRow(r *sim.Result, all []sim.Result) []string {
+	share := func(v float64, of *sim.Result, what func(*sim.Result) float64) string {
+		if of == nil || what(of) == 0 {
+			return none
+		}
+		return percent(v / what(of))
+	}
+	return []string{r.Policy, r.Lender, target(r), number(r.SLOViolationMinutes), perWeek(r.Classes[sim.Calm]), perWeek(r.Classes[sim.Bursty]), number(r.HarmMinutes),
+		whole(r.OnlineCoreHours), share(r.OnlineCoreHours, sim.Find(all, sim.HPA, sim.LendNone), func(x *sim.Result) float64 { return x.OnlineCoreHours }),
+		whole(r.OfflineCoreHours), share(r.OfflineCoreHours, sim.Find(all, sim.Oracle, sim.LendOracle), func(x *sim.Result) float64 { return x.OfflineCoreHours }),
+		percent(r.MeanUtilisation), percent(r.PeakUtilisation), number(r.RecallsLate), whole(r.WorkLostCoreHours), number(r.Moves)}
+}
+
+// target is what a row was set to; an asterisk marks what the policy comes with.
+func target(r *sim.Result) string {
+	if r.Knob == "" {
+		return none
+	}
+	text := fmt.Sprintf("%s %s %%", r.Knob, strconv.FormatFloat(r.Target, 'f', -1, 64))
+	if r.Default {
+		text += " *"
+	}
+	return text
+}
+
+func perWeek(c sim.Class) string {
+	if c.ServiceWeeks == 0 {
+		return none
+	}
+	return strconv.FormatFloat(float64(c.SLOViolationMinutes)/c.ServiceWeeks, 'f', 1, 64)
+}
+
+func percent(v float64) string { return strconv.FormatFloat(100*v, 'f', 1, 64) + " %" }
+
+func whole(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }
+
+// equalCost are the violations of each policy at the cost of HPA at its default target, read off the curves; nil without it.
+func equalCost(all []sim.Result) [][]string {
+	at := sim.Find(all, sim.HPA, sim.LendNone)
+	if at == nil {
+		return nil
+	}
+	rows := [][]string{{"AT HPA'S COST", "SLO MINUTES", "CALM", "BURSTY"}}
+	for _, p := range sim.Policies() {
+		row := []string{p}
+		for _, class := range []string{"", sim.Calm, sim.Bursty} {
+			minutes, ok := sim.At(sim.Curve(all, p, class), at.OnlineCoreHours)
+			if !ok {
+				break
+			}
+			row = append(row, whole(minutes))
+		}
+		if len(row) == len(rows[0]) {
+			rows = append(rows, row)
+		}
+	}
+	if len(rows) < 3 {
+		return nil // HPA alone
+	}
+	return rows
+}
+
+// printSimulation writes a table for each seed.
+func printSimulation(out io.Writer, r *simulateReport) error {
+	fmt.Fprintf(out, "%s: %s, %s, %s days\n", r.Scenario, count(r.Nodes, "machine"), count(r.Services, "service"), strconv.FormatFloat(r.Days, 'f', -1, 64))
+	for _, seed := range r.seeds() {
+		all := r.of(seed)
+		fmt.Fprintf(out, "\nseed %d\n", seed)
+		rows := [][]string{simulateHead()}
+		for i := range all {
+			rows = append(rows, simulateRow(&all[i], all))
+		}
+		if err := (&table{out: out}).print(rows); err != nil {
+			return err
+		}
+		if equal := equalCost(all); equal != nil {
+			fmt.Fprintln(out)
+			if err := (&table{out: out}).print(equal); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
