@@ -195,10 +195,43 @@ type Tenant struct {
 	// LendingLimit is how much of the guarantee others may use; BorrowingLimit how much the tenant may use beyond it. Unknown means
 	// no limit.
 	LendingLimit, BorrowingLimit Known[Resources]
-	Slices                       []Slice
-	Burst                        Burst
-	MaxPriority                  JobPriority
-	Accepted                     bool
+	// Parcels are the same terms for whole machines and sockets under offline work, sorted by class.
+	Parcels []ParcelQuota
+	Slices  []Slice
+	Burst   Burst
+	// Drain is how long what runs beyond the quota may stay once that was told.
+	Drain       time.Duration
+	MaxPriority JobPriority
+	Accepted    bool
+	// OverSince is since when the tenant is told that it runs beyond its quota, BurstSince when its last burst began; zero while not, or
+	// never. They are kept in the API, so that neither a restart nor a new leader gives more time, or takes any away.
+	OverSince, BurstSince time.Time
+}
+
+// ParcelClass is a kind of parcel, of machines with one GPU model where it names one.
+type ParcelClass struct {
+	Kind     ParcelKind
+	GPUModel string
+}
+
+// String renders a class as in "Node" or "Socket/H100".
+func (c ParcelClass) String() string {
+	if c.GPUModel == "" {
+		return string(c.Kind)
+	}
+	return string(c.Kind) + "/" + c.GPUModel
+}
+
+// Holds reports whether parcels of a kind, of machines with a GPU model, belong to the class.
+func (c ParcelClass) Holds(kind ParcelKind, gpuModel string) bool {
+	return c.Kind == kind && (c.GPUModel == "" || c.GPUModel == gpuModel)
+}
+
+// ParcelQuota is what a tenant may hold of one class of parcels. Unknown limits are none.
+type ParcelQuota struct {
+	Class                        ParcelClass
+	Guarantee                    int64
+	LendingLimit, BorrowingLimit Known[int64]
 }
 
 // Slice lifts a tenant's guarantee while its window is open.
@@ -207,7 +240,7 @@ type Slice struct {
 	Guarantee Resources
 }
 
-// Burst lets a tenant exceed its quota for a bounded time.
+// Burst lets a tenant borrow more than its borrowing limit for a bounded time: a share of its guarantee more.
 type Burst struct {
 	Percent  int
 	Duration time.Duration

@@ -141,8 +141,8 @@ func (z *sizer) fall() (string, bool) {
 	return "", false
 }
 
-// bound applies quota and bounds. A quota only cuts growth: what already runs above it is for the division of quota to call back, by a
-// deadline and with notice. Bounds are the operator's explicit word and need no proof, except that a controller that just started takes
+// bound applies quota and bounds. A quota cuts growth; what already runs above it stays until the division of quota has called it back with
+// notice and the deadline has passed. Bounds are the operator's explicit word and need no proof, except that a controller that just started takes
 // nothing away.
 func (z *sizer) bound(tg *Target, next int32) int32 {
 	b := z.bounds(z.now, z.now.Add(1))
@@ -151,22 +151,32 @@ func (z *sizer) bound(tg *Target, next int32) int32 {
 		tg.Limited = LimitedQuota
 		z.note("cut to %d by quota (%s)", next, orElse(z.o.QuotaWhy, fmt.Sprintf("%d replicas are left", q)))
 	}
+	if d := z.o.Drain; d > 0 && next > d {
+		tg.Limited = LimitedQuota
+		z.note("brought down to %d, as the deadline of the quota passed (%s)", d, z.o.QuotaWhy)
+		next = z.cut(tg, d)
+	}
 	if next > b.most {
-		next = b.most
 		tg.Limited = LimitedMax
 		z.note("cut to the %s", b)
-		switch {
-		case next < z.held && !z.watched():
-			next = z.held
-			tg.Held = HeldJustStarted
-			z.note("held until this controller has watched for %s", ago(z.o.Window))
-		case next < z.held:
-			tg.Held = ""
-		}
+		next = z.cut(tg, b.most)
 	}
 	if next < b.least {
 		next = b.least
 		z.note("raised to the minimum %d", b.least)
+	}
+	return next
+}
+
+// cut goes below what runs by the operator's word, unless this controller just started.
+func (z *sizer) cut(tg *Target, next int32) int32 {
+	switch {
+	case next < z.held && !z.watched():
+		tg.Held = HeldJustStarted
+		z.note("held until this controller has watched for %s", ago(z.o.Window))
+		return z.held
+	case next < z.held:
+		tg.Held = ""
 	}
 	return next
 }

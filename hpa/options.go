@@ -16,6 +16,9 @@ type Options struct {
 	// Quota is the most replicas that the tenant's share leaves to this service; 0 means no limit. QuotaWhy says whose it is.
 	Quota    int32
 	QuotaWhy string
+	// Drain is the most replicas once the deadline has passed by which the tenant had to give back what it runs beyond its quota; 0 while
+	// nothing is due.
+	Drain int32
 	// WatchedSince is when this controller began to watch as a leader. Nothing scales in before Window has passed since; a zero
 	// WatchedSince never scales in.
 	WatchedSince time.Time

@@ -24,11 +24,12 @@ func (m *maker) jobs() {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.ID, b.ID))
 	})
 	crews := m.crews()
+	allowed, shed := m.allow(), m.shed(order, crews)
 	for _, j := range order {
 		for i := range j.Members {
 			c := crews[crewKey{j.ID, j.Members[i].Role}]
 			c.want = c.stay
-			c.want += room.take(&j.Members[i], int(j.Members[i].Min)-c.want)
+			c.want += room.take(&j.Members[i], int(j.Members[i].Min)-c.want, allowed.grow(j))
 			crews[crewKey{j.ID, j.Members[i].Role}] = c
 		}
 	}
@@ -36,8 +37,8 @@ func (m *maker) jobs() {
 		for i := range j.Members {
 			mem := &j.Members[i]
 			c := crews[crewKey{j.ID, mem.Role}]
-			c.want += room.take(mem, int(min(mem.Max, wanted(mem)))-c.want)
-			m.scaleJob(j, mem, c)
+			c.want += room.take(mem, int(min(mem.Max, wanted(mem)))-c.want, allowed.grow(j))
+			m.scaleJob(j, mem, c, shed[j.ID])
 		}
 	}
 }
@@ -50,7 +51,7 @@ func wanted(mem *fleet.Member) int32 {
 	return mem.Remaining
 }
 
-func (m *maker) scaleJob(j *fleet.Job, mem *fleet.Member, c crew) {
+func (m *maker) scaleJob(j *fleet.Job, mem *fleet.Member, c crew, shed string) {
 	if mem.Remaining == 0 {
 		return
 	}
@@ -61,7 +62,7 @@ func (m *maker) scaleJob(j *fleet.Job, mem *fleet.Member, c crew) {
 		return
 	}
 	a := JobScale{Job: j.ID, Role: mem.Role, Workload: mem.Workload, Kind: mem.Kind, From: mem.Desired, To: to, Version: mem.Version,
-		Why: Why{"OfflineRoom", fmt.Sprintf("%d members stay, %d leave, room for %d more", c.stay, c.leaving, c.want-c.stay)}}
+		Why: Why{"OfflineRoom", fmt.Sprintf("%d members stay, %d leave, room for %d more%s", c.stay, c.leaving, c.want-c.stay, shed)}}
 	if f := m.in.Snapshot.Frozen; f != "" {
 		m.withhold("job "+string(j.ID), fmt.Sprintf("parallelism %d -> %d", mem.Desired, to), "freeze: "+f, a.Why)
 		return
@@ -98,7 +99,14 @@ func (m *maker) crews() map[crewKey]crew {
 }
 
 // offlineRoom is the free room of machines on which offline pods may land.
-type offlineRoom struct{ stable, lent []fleet.Resources }
+type offlineRoom struct{ stable, lent []room }
+
+// room is that of one machine, and the whole machines and sockets that it stands for.
+type room struct {
+	free                   fleet.Resources
+	node                   *fleet.Node
+	lentNodes, lentSockets int64
+}
 
 func (m *maker) offlineRoom() *offlineRoom {
 	s := m.in.Snapshot
@@ -114,12 +122,21 @@ func (m *maker) offlineRoom() *offlineRoom {
 			free = free.Sub(p.Requests).Sub(fleet.Resources{Pods: 1})
 		}
 		if pool.Class == fleet.Offline {
-			r.stable = append(r.stable, free.Floor())
+			r.stable = append(r.stable, room{free: free.Floor(), node: n, lentNodes: 1})
 			continue
 		}
 		// What online keeps of the machine is no room of ours, whether its fillers are up already or not.
 		free = free.Min(m.lentRoom(n))
-		r.lent = append(r.lent, free.Floor())
+		lent := room{free: free.Floor(), node: n}
+		for _, l := range m.loans[n.ID] {
+			switch {
+			case l.Phase == fleet.Lent && l.Kind == fleet.KindNode:
+				lent.lentNodes++
+			case l.Phase == fleet.Lent:
+				lent.lentSockets++
+			}
+		}
+		r.lent = append(r.lent, lent)
 	}
 	return r
 }
@@ -147,26 +164,32 @@ func (m *maker) cells(n *fleet.Node, phase fleet.Phase) []int {
 }
 
 // take finds room for up to k members and takes it: lent room first for elastic members, so that stable room stays for those who need it.
-func (r *offlineRoom) take(mem *fleet.Member, k int) int {
+func (r *offlineRoom) take(mem *fleet.Member, k int, g grow) int {
+	unit := mem.Request.Add(fleet.Resources{Pods: 1})
+	k = g.most(unit, k)
 	if k <= 0 {
 		return 0
 	}
-	unit := mem.Request.Add(fleet.Resources{Pods: 1})
 	got := 0
 	if !mem.Stable {
-		got = takeFrom(r.lent, unit, k)
+		got = takeFrom(r.lent, unit, k, g)
 	}
-	return got + takeFrom(r.stable, unit, k-got)
+	return got + takeFrom(r.stable, unit, k-got, g)
 }
 
-func takeFrom(rooms []fleet.Resources, unit fleet.Resources, k int) int {
+func takeFrom(rooms []room, unit fleet.Resources, k int, g grow) int {
 	got := 0
 	for i := range rooms {
 		if got >= k {
 			break
 		}
-		n := min(int(rooms[i].Count(unit)), k-got)
-		rooms[i] = rooms[i].Sub(unit.Times(int64(n)))
+		r := &rooms[i]
+		if !g.may(r) {
+			continue
+		}
+		n := min(int(r.free.Count(unit)), k-got)
+		r.free = r.free.Sub(unit.Times(int64(n)))
+		g.took(r, unit, n)
 		got += n
 	}
 	return got

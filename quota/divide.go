@@ -1,212 +1,185 @@
 package quota
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
 )
 
-// WindowOpen reports whether a window is open at a time. Windows are evaluated by the caller's package of schedules, so that cron is
-// known in one place.
-type WindowOpen func(w fleet.Window, at time.Time) bool
-
-// Divide says how much each tenant may use now, given what each wants and what there is.
-//
-// For a tenant t with guarantee G (slices included) and demand W, per resource:
-//
-//	used of its own   = min(W, G)
-//	lent              = min(G − used, lending limit)
-//	wish to borrow    = min(W − G, borrowing limit), at least 0
-//	limit             = G + what it was granted + an equal part of what nobody wished for, bounded by the borrowing limit
-//
-// What a tree has to lend is the sum of what its tenants lend plus the supply that no guarantee names. It is given out by need in the
-// order of tenant ids after an equal split, so that no tenant gets more than it asks for while another asks in vain. Tenants that were
-// not accepted (a parent cycle, say) are left out and bound nobody.
-//
-// The same is reckoned for each step that wants reach ahead, with the slices open by then, so that a tenant that will be short knows it now.
-func Divide(tree []fleet.Tenant, wants []Want, supply fleet.Resources, now time.Time, open WindowOpen) Division {
-	d := divide(rowsOf(tree, wants, -1, now, open), supply, now)
-	steps := 0
-	for i := range wants {
-		steps = max(steps, len(wants[i].Ahead))
+// Divide says how much each tenant may use now, what it must give back by when, and who will be short when, given what each wants and
+// what there is. The package comment has the rules.
+func Divide(in Input) Division {
+	d := &divider{in: &in, tree: newTree(in.Tenants, resourceLimits)}
+	d.wants = make([]*Want, len(d.tree.nodes))
+	for i := range d.wants {
+		d.wants[i] = &Want{}
 	}
-	for k := 1; k < steps; k++ { // the first step is now
-		at := now.Add(time.Duration(k) * AheadStep)
-		for _, s := range divide(rowsOf(tree, wants, k, at, open), supply, at).Short {
-			if !slices.ContainsFunc(d.Short, func(x Short) bool { return x.Tenant == s.Tenant }) {
-				d.Short = append(d.Short, s)
-			}
+	at := make(map[fleet.TenantID]int, len(d.tree.nodes))
+	for _, i := range d.tree.byID {
+		at[d.tree.nodes[i].tenant.ID] = i
+	}
+	for k := range in.Wants {
+		if i, ok := at[in.Wants[k].Tenant]; ok {
+			d.wants[i] = &in.Wants[k]
 		}
 	}
-	return d
+	return d.divide()
 }
 
-// divide divides at one time.
-func divide(rows []row, supply fleet.Resources, at time.Time) Division {
-	var promised fleet.Resources
-	for i := range rows {
-		if rows[i].leaf {
-			promised = promised.Add(rows[i].guarantee)
-		}
-	}
-	unnamed := supply.Sub(promised).Floor()
-
-	var d Division
-	for _, members := range treesOf(rows) {
-		lendable := unnamed
-		for _, r := range members {
-			lendable = lendable.Add(r.lent)
-		}
-		giveOut(members, lendable)
-	}
-	for i := range rows {
-		r := &rows[i]
-		s := Share{Tenant: r.id, Entitled: r.guarantee, Borrowed: r.borrowed, Lent: r.lent, Limit: r.guarantee.Add(r.mayBorrow)}
-		s.Why = fmt.Sprintf("guaranteed %s, wants %s, borrows %s, lends %s", s.Entitled, r.want, s.Borrowed, s.Lent)
-		d.Shares = append(d.Shares, s)
-		if missing := r.wish.Sub(r.borrowed).Floor(); !missing.IsZero() {
-			d.Short = append(d.Short, Short{Tenant: r.id, From: at, By: missing,
-				Why: fmt.Sprintf("wants %s, guarantee and what kin can lend give %s", r.want, r.guarantee.Add(r.borrowed))})
-		}
-	}
-	return d
+// divider is the work of one division.
+type divider struct {
+	in   *Input
+	tree *tree
+	// wants are the demands by node.
+	wants  []*Want
+	bursts []burst
 }
 
-// row is one tenant's reckoning.
-type row struct {
-	id, parent fleet.TenantID
-	leaf       bool
-	guarantee  fleet.Resources
-	want       fleet.Resources
-	lent, wish fleet.Resources
-	// borrowed is what of the wish was granted, mayBorrow how far the tenant may go at all.
-	borrowed, mayBorrow fleet.Resources
-	limit               fleet.Known[fleet.Resources]
+func (d *divider) divide() Division {
+	out := Division{Level: d.in.Level}
+	d.entitle(d.in.At, d.in.At)
+	d.bursts = d.judgeBursts()
+	now := d.round(d.demands(nil), d.borrowing(d.in.At))
+	for _, i := range d.tree.byID {
+		out.Shares = append(out.Shares, d.share(i, now))
+	}
+	outlook := newOutlook(d)
+	outlook.see(d.in.At, now)
+	d.exits(out.Shares)
+	d.lookAhead(outlook)
+	out.Short, out.Oversold = outlook.lists()
+	d.parcels(out.Shares)
+	for i := range out.Shares {
+		out.Shares[i].Why = out.Shares[i].why()
+	}
+	return out
 }
 
-// rowsOf are the rows of a step ahead, or of now where it is negative, with the slices that are open at a time.
-func rowsOf(tree []fleet.Tenant, wants []Want, step int, at time.Time, open WindowOpen) []row {
-	byID := make(map[fleet.TenantID]fleet.Resources, len(wants))
-	for i := range wants {
-		byID[wants[i].Tenant] = wants[i].at(step)
-	}
-	parents := make(map[fleet.TenantID]bool, len(tree))
-	for i := range tree {
-		if tree[i].Accepted {
-			parents[tree[i].Parent] = true
-		}
-	}
-	var rows []row
-	for i := range tree {
-		t := &tree[i]
-		if !t.Accepted {
-			continue
-		}
-		g := Guarantee(t, at, open)
-		want := byID[t.ID]
-		r := row{id: t.ID, parent: t.Parent, leaf: !parents[t.ID], guarantee: g, want: want, limit: t.BorrowingLimit}
-		if r.leaf {
-			r.lent = g.Sub(want).Floor()
-			if t.LendingLimit.OK {
-				r.lent = r.lent.Min(t.LendingLimit.Value)
-			}
-			r.wish = want.Sub(g).Floor()
-			if r.limit.OK {
-				r.wish = r.wish.Min(r.limit.Value)
-			}
-		}
-		rows = append(rows, r)
-	}
-	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(a.id, b.id) })
-	return rows
+func (d *divider) entitle(from, to time.Time) {
+	d.tree.entitle(d.in.promised(from, to), d.in.Supply, fleet.Resources{})
 }
 
-// Guarantee is a tenant's guarantee at a time: the largest of its own and those of its open slices.
-func Guarantee(t *fleet.Tenant, at time.Time, open WindowOpen) fleet.Resources {
-	g := t.Guarantee
-	for _, s := range t.Slices {
-		if open != nil && open(s.Window, at) {
-			g = g.Max(s.Guarantee)
-		}
-	}
-	return g
+// demand is what one tenant wants for itself.
+type demand struct {
+	online fleet.Resources
+	// need and wish are the least and the most that its offline work wants.
+	need, wish fleet.Resources
+	// beyond bounds what of the wish may be borrowed.
+	beyond fleet.Resources
 }
 
-// treesOf are the leaves of each tree, in the order of the trees' first rows; a tenant whose parent does not exist is a root of its own.
-func treesOf(rows []row) [][]*row {
-	var out [][]*row
-	tree := map[fleet.TenantID]int{}
-	for i := range rows {
-		root := rootOf(rows, rows[i].id)
-		k, seen := tree[root]
-		if !seen {
-			k = len(out)
-			tree[root] = k
-			out = append(out, nil)
-		}
-		if rows[i].leaf {
-			out[k] = append(out[k], &rows[i])
+// demands are the present demands by node; edit changes each before it counts.
+func (d *divider) demands(edit func(w *Want, x *demand)) []demand {
+	out := make([]demand, len(d.wants))
+	for i, w := range d.wants {
+		x := &out[i]
+		x.online = w.online()
+		x.need, x.wish = w.offline()
+		x.beyond = x.wish
+		if edit != nil {
+			edit(w, x)
 		}
 	}
 	return out
 }
 
-// rootOf climbs to the root. The climb is bounded by the number of tenants: a cycle, which acceptance refuses, ends where it began.
-func rootOf(rows []row, id fleet.TenantID) fleet.TenantID {
-	find := func(id fleet.TenantID) (int, bool) {
-		return slices.BinarySearchFunc(rows, id, func(r row, id fleet.TenantID) int { return cmp.Compare(r.id, id) })
-	}
-	for range rows {
-		i, ok := find(id)
-		if !ok || rows[i].parent == "" {
-			return id
-		}
-		if _, ok := find(rows[i].parent); !ok {
-			return id
-		}
-		id = rows[i].parent
-	}
-	return id
+// round is one division at one time.
+type round struct {
+	demands []demand
+	// wish is what online services want beyond their tenant's own, online what of it was granted; offline what offline work was granted
+	// beyond its own, held what it has of its own.
+	wish, online, offline, held []fleet.Resources
+	lent                        []fleet.Resources
 }
 
-// giveOut grants wishes from lendable: first an equal split, each capped by its wish, then the rest in order of ids.
-func giveOut(members []*row, lendable fleet.Resources) {
-	left := lendable
-	open := 0
-	for _, r := range members {
-		if !r.wish.IsZero() {
-			open++
-		}
+// round divides among demands. Everyone uses its own first: online services, then what offline work cannot do without. Then online
+// services borrow; then offline work takes what is left of its own tenant's, and at last it borrows too.
+func (d *divider) round(demands []demand, borrow []fleet.Resources) *round {
+	n := len(demands)
+	r := &round{demands: demands, wish: make([]fleet.Resources, n), online: make([]fleet.Resources, n), offline: make([]fleet.Resources, n),
+		held: make([]fleet.Resources, n)}
+	used := make([]fleet.Resources, n)
+	more, rest := make([]fleet.Resources, n), make([]fleet.Resources, n)
+	for i := range demands {
+		x, own := &demands[i], d.tree.nodes[i].own
+		r.wish[i] = x.online.Sub(own).Floor()
+		left := own.Sub(x.online).Floor()
+		r.held[i] = x.need.Min(left)
+		used[i] = x.online.Add(x.need)
+		more[i] = x.wish.Min(left).Sub(r.held[i]).Floor()
+		rest[i] = x.beyond.Sub(left).Floor()
 	}
-	if open > 0 {
-		equal := part(left, open)
-		for _, r := range members {
-			r.borrowed = r.wish.Min(equal)
-			left = left.Sub(r.borrowed)
-		}
-		for _, r := range members {
-			more := r.wish.Sub(r.borrowed).Min(left).Floor()
-			r.borrowed = r.borrowed.Add(more)
-			left = left.Sub(more)
-		}
+	f := newFlow(d.tree, used, borrow)
+	whole := d.whole()
+	r.online = d.take(f, r.wish, whole)
+	for i, got := range d.take(f, more, whole) {
+		// What a tenant takes of its own is no loan.
+		f.granted[i], f.surplus[i] = f.granted[i].Sub(got), f.surplus[i].Sub(got)
+		r.held[i] = r.held[i].Add(got)
 	}
-	// What nobody wished for is split equally, so that all limits together never exceed what there is to lend.
-	spare := part(left.Floor(), len(members))
-	for _, r := range members {
-		r.mayBorrow = r.borrowed.Add(spare)
-		if r.limit.OK {
-			r.mayBorrow = r.mayBorrow.Min(r.limit.Value)
-		}
+	r.offline = d.take(f, rest, whole)
+	r.lent = f.lent()
+	return r
+}
+
+// take fills wishes and returns what of each was granted.
+func (d *divider) take(f *flow, wish []fleet.Resources, whole fleet.Resources) []fleet.Resources {
+	before := append([]fleet.Resources(nil), f.granted...)
+	fill(f, wish, whole)
+	for i := range before {
+		before[i] = f.granted[i].Sub(before[i])
+	}
+	return before
+}
+
+// whole is what dominant shares are measured by: the supply, or all promises while it is unknown.
+func (d *divider) whole() fleet.Resources {
+	if d.in.Supply.OK {
+		return d.in.Supply.Value.Floor()
+	}
+	return d.tree.nodes[0].entitled
+}
+
+func (d *divider) share(i int, r *round) Share {
+	n, w, x := &d.tree.nodes[i], d.wants[i], &r.demands[i]
+	return Share{
+		Tenant: n.tenant.ID, Guarantee: n.base.Add(n.lift), Entitled: n.entitled, Own: n.own,
+		Online: x.online, Offline: x.wish, Used: w.Used.Add(w.Offline),
+		Borrowed: r.online[i], BorrowedOffline: r.offline[i], Lent: r.lent[i],
+		Limit: n.own.Add(r.online[i]), OfflineLimit: r.held[i].Add(r.offline[i]),
+		Bursting: d.bursts[i].on, BurstSince: d.bursts[i].since, BurstWhy: d.bursts[i].why,
 	}
 }
 
-// part is one of n equal parts, rounded down.
-func part(r fleet.Resources, n int) fleet.Resources {
-	if n <= 0 {
-		return fleet.Resources{}
+// why tells a share in one sentence.
+func (s *Share) why() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "guaranteed %s", s.Guarantee)
+	if s.Entitled != s.Guarantee {
+		fmt.Fprintf(&b, " of which %s can be kept", s.Entitled)
 	}
-	return fleet.Resources{CPU: r.CPU / fleet.MilliCPU(n), Memory: r.Memory / fleet.Bytes(n), GPU: r.GPU / int64(n), Pods: r.Pods / int64(n)}
+	if s.Own != s.Entitled {
+		fmt.Fprintf(&b, ", %s for itself", s.Own)
+	}
+	fmt.Fprintf(&b, ", wants %s", s.Online)
+	if !s.Offline.IsZero() {
+		fmt.Fprintf(&b, " and up to %s offline", s.Offline)
+	}
+	fmt.Fprintf(&b, ", borrows %s", s.Borrowed)
+	if !s.BorrowedOffline.IsZero() {
+		fmt.Fprintf(&b, " and %s offline", s.BorrowedOffline)
+	}
+	fmt.Fprintf(&b, ", lends %s", s.Lent)
+	switch {
+	case s.Bursting:
+		fmt.Fprintf(&b, ", bursts since %s", s.BurstSince.UTC().Format(time.RFC3339))
+	case s.BurstWhy != "":
+		fmt.Fprintf(&b, ", does not burst: %s", s.BurstWhy)
+	}
+	if over := s.Over(); !over.IsZero() {
+		fmt.Fprintf(&b, "; gives back %s by %s", over, s.Deadline.UTC().Format(time.RFC3339))
+	}
+	return b.String()
 }

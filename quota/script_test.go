@@ -2,64 +2,192 @@ package quota
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/scripttest"
 )
 
-// TestScripts divides the cores of a tree:
+// TestScripts divides the resources of a tree. Amounts are cores, or cores/GiB, or cores/GiB/GPUs; times are from now on.
 //
-//	supply CORES
-//	tenant ID PARENT|- GUARANTEE [lends CORES] [borrows CORES]
-//	want ID NOW [AHEAD...]         now, and in the steps from now on
+//	supply AMOUNT
+//	tenant ID PARENT|- GUARANTEE [lends AMOUNT] [borrows AMOUNT] [burst PERCENT DURATION] [drain DURATION]
+//	slice ID NAME IN DURATION AMOUNT    from IN on, for DURATION, it is guaranteed AMOUNT
+//	was ID over|burst AGO               since when it is told to give back, or bursts
+//	want ID NOW [AHEAD...]              of its services: now, and in the quarters of an hour from now on
+//	uses ID ONLINE [OFFLINE]            what its pods request
+//	offline ID NEED WISH
+//	level PERCENT LOW HIGH
+//	parcels CLASS FIRM LENT
+//	holds ID CLASS GUARANTEE [lends N] [borrows N]
+//	on ID CLASS N
 func TestScripts(t *testing.T) { scripttest.Run(t, play) }
 
 func play(t *testing.T, lines [][]string) string {
-	t.Helper()
-	num := func(word string) int64 { return int64(scripttest.Int(t, word)) }
-	var tree []fleet.Tenant
-	var wants []Want
-	var supply fleet.Resources
+	s := script{t: t, in: Input{At: now}, wants: map[string]*Want{}}
 	for _, f := range lines {
-		switch f[0] {
-		case "supply":
-			supply = cores(num(f[1]))
-		case "tenant":
-			x := tenant(f[1], strings.Trim(f[2], "-"), num(f[3]))
-			for i := 4; i+1 < len(f); i += 2 {
-				switch f[i] {
-				case "lends":
-					x.LendingLimit = limit(num(f[i+1]))
-				case "borrows":
-					x.BorrowingLimit = limit(num(f[i+1]))
-				default:
-					t.Fatalf("unknown word %q", f[i])
-				}
+		s.do(f)
+	}
+	s.in.Open = func(w fleet.Window, at time.Time) bool {
+		from := now.Add(time.Duration(w.Min) * time.Minute)
+		return !at.Before(from) && at.Before(from.Add(w.Duration))
+	}
+	steps := 0
+	for _, id := range slices.Sorted(maps.Keys(s.wants)) {
+		s.in.Wants = append(s.in.Wants, *s.wants[id])
+		steps = max(steps, len(s.wants[id].Ahead))
+	}
+	for k := range steps {
+		s.in.Ahead = append(s.in.Ahead, now.Add(time.Duration(k)*15*time.Minute))
+	}
+	d := Divide(s.in)
+	return s.told(&d)
+}
+
+type script struct {
+	t     *testing.T
+	in    Input
+	wants map[string]*Want
+}
+
+func (s *script) do(f []string) {
+	t := s.t
+	switch f[0] {
+	case "supply":
+		s.in.Supply = fleet.KnownAt(s.amount(f[1]), now)
+	case "tenant":
+		x := tenant(f[1], strings.Trim(f[2], "-"), 0)
+		x.Guarantee = s.amount(f[3])
+		for i := 4; i+1 < len(f); i += 2 {
+			switch f[i] {
+			case "lends":
+				x.LendingLimit = fleet.KnownAt(s.amount(f[i+1]), now)
+			case "borrows":
+				x.BorrowingLimit = fleet.KnownAt(s.amount(f[i+1]), now)
+			case "burst":
+				x.Burst = fleet.Burst{Percent: scripttest.Int(t, f[i+1]), Duration: s.span(f[i+2])}
+				i++
+			case "drain":
+				x.Drain = s.span(f[i+1])
+			default:
+				t.Fatalf("unknown word %q", f[i])
 			}
-			tree = append(tree, x)
-		case "want":
-			w := Want{Tenant: fleet.TenantID(f[1]), Now: cores(num(f[2]))}
-			for _, word := range f[3:] {
-				w.Ahead = append(w.Ahead, cores(num(word)))
+		}
+		s.in.Tenants = append(s.in.Tenants, x)
+	case "slice":
+		x := s.tenant(f[1])
+		w := fleet.Window{Name: f[2], Duration: s.span(f[4]), Min: int32(s.span(f[3]) / time.Minute)} // Min carries the start here
+		x.Slices = append(x.Slices, fleet.Slice{Window: w, Guarantee: s.amount(f[5])})
+	case "was":
+		since := now.Add(-s.span(f[3]))
+		if x := s.tenant(f[1]); f[2] == "over" {
+			x.OverSince = since
+		} else {
+			x.BurstSince = since
+		}
+	case "want":
+		w := s.want(f[1])
+		w.Now = s.amount(f[2])
+		for _, word := range f[3:] {
+			w.Ahead = append(w.Ahead, s.amount(word))
+		}
+	case "uses":
+		s.want(f[1]).Used = s.amount(f[2])
+		if len(f) > 3 {
+			s.want(f[1]).Offline = s.amount(f[3])
+		}
+	case "offline":
+		s.want(f[1]).OfflineNeed, s.want(f[1]).OfflineWish = s.amount(f[2]), s.amount(f[3])
+	case "level":
+		share := func(word string) float64 { return float64(scripttest.Int(t, word)) / 100 }
+		s.in.Level = Level{Share: fleet.KnownAt(share(f[1]), now), Low: share(f[2]), High: share(f[3])}
+	case "parcels":
+		s.in.Parcels = append(s.in.Parcels, ParcelSupply{class(f[1]), int64(scripttest.Int(t, f[2])), int64(scripttest.Int(t, f[3]))})
+	case "holds":
+		q := fleet.ParcelQuota{Class: class(f[2]), Guarantee: int64(scripttest.Int(t, f[3]))}
+		for i := 4; i+1 < len(f); i += 2 {
+			if n := fleet.KnownAt(int64(scripttest.Int(t, f[i+1])), now); f[i] == "lends" {
+				q.LendingLimit = n
+			} else {
+				q.BorrowingLimit = n
 			}
-			wants = append(wants, w)
-		default:
-			t.Fatalf("unknown word %q", f[0])
+		}
+		s.tenant(f[1]).Parcels = append(s.tenant(f[1]).Parcels, q)
+	case "on":
+		s.want(f[1]).Parcels = append(s.want(f[1]).Parcels, ParcelCount{class(f[2]), int64(scripttest.Int(t, f[3]))})
+	default:
+		t.Fatalf("unknown word %q", f[0])
+	}
+}
+
+func class(word string) fleet.ParcelClass {
+	kind, model, _ := strings.Cut(word, "/")
+	return fleet.ParcelClass{Kind: fleet.ParcelKind(kind), GPUModel: model}
+}
+
+func (s *script) span(word string) time.Duration {
+	d, err := time.ParseDuration(word)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return d
+}
+
+func (s *script) amount(word string) fleet.Resources {
+	var n [3]int64
+	for i, part := range strings.Split(word, "/") {
+		n[i] = int64(scripttest.Int(s.t, part))
+	}
+	return fleet.Resources{CPU: fleet.MilliCPU(n[0] * 1000), Memory: fleet.Bytes(n[1]) * fleet.GiB, GPU: n[2]}
+}
+
+func (s *script) tenant(id string) *fleet.Tenant {
+	for i := range s.in.Tenants {
+		if s.in.Tenants[i].ID == fleet.TenantID(id) {
+			return &s.in.Tenants[i]
 		}
 	}
-	d := Divide(tree, wants, supply, now, nil)
+	s.t.Fatalf("no tenant %q", id)
+	return nil
+}
+
+func (s *script) want(id string) *Want {
+	if s.wants[id] == nil {
+		s.wants[id] = &Want{Tenant: fleet.TenantID(id)}
+	}
+	return s.wants[id]
+}
+
+// told renders a division: what each may use and why, what is due, what is short and what is oversold.
+func (s *script) told(d *Division) string {
 	var b strings.Builder
-	for _, s := range d.Shares {
-		fmt.Fprintf(&b, "%s: entitled %v, borrowed %v, lent %v, limit %v cores", s.Tenant, s.Entitled.CPU.Cores(), s.Borrowed.CPU.Cores(), s.Lent.CPU.Cores(), s.Limit.CPU.Cores())
-		if s.Why != "" {
-			fmt.Fprintf(&b, "; %s", s.Why)
+	for i := range d.Shares {
+		x := &d.Shares[i]
+		fmt.Fprintf(&b, "%s: limit %s", x.Tenant, x.Limit)
+		if !x.OfflineLimit.IsZero() {
+			fmt.Fprintf(&b, ", offline %s", x.OfflineLimit)
 		}
-		b.WriteByte('\n')
+		fmt.Fprintf(&b, "; %s\n", x.Why)
+		if !x.Over().IsZero() {
+			fmt.Fprintf(&b, "%s: over by %s online (%s owed) and %s offline, until %s from now\n", x.Tenant, x.OverOnline, x.Owed, x.OverOffline, x.Deadline.Sub(now))
+		}
+		for _, p := range x.Parcels {
+			fmt.Fprintf(&b, "%s: has %d %s, may have %d, entitled to %d of %d\n", x.Tenant, p.Used, p.Class, p.Limit, p.Entitled, p.Guarantee)
+		}
 	}
-	for _, s := range d.Short {
-		fmt.Fprintf(&b, "%s: short of %v cores in %v; %s\n", s.Tenant, s.By.CPU.Cores(), s.From.Sub(now), s.Why)
+	for _, x := range d.Short {
+		until := "the end"
+		if !x.Until.IsZero() {
+			until = x.Until.Sub(now).String()
+		}
+		fmt.Fprintf(&b, "short: %s by %s in %s until %s; %s\n", x.Tenant, x.By, x.From.Sub(now), until, x.Why)
+	}
+	for _, x := range d.Oversold {
+		fmt.Fprintf(&b, "oversold: %s in %s, %s kept of %s; %s\n", x.Tenant, x.From.Sub(now), x.Kept, x.Promised, x.Why)
 	}
 	return b.String()
 }

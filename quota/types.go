@@ -6,47 +6,151 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// AheadStep is the length of a step of [Want.Ahead].
-const AheadStep = 15 * time.Minute
+// Input is everything that one division is made from.
+type Input struct {
+	Tenants []fleet.Tenant
+	Wants   []Want
+	// Supply is what the pools' machines hold, less what pods of no tenant use. While no machine is known, guarantees are taken at their
+	// word and nothing beyond them is there to share.
+	Supply fleet.Known[fleet.Resources]
+	// Parcels are the parcels that offline work can have.
+	Parcels []ParcelSupply
+	At      time.Time
+	Open    WindowOpen
+	// Ahead are the steps of [Want.Ahead] by their start, the first of them now, each lasting until the next. The last one counts with its
+	// start alone.
+	Ahead []time.Time
+	// Level is the level of the low-priority capacity, on which bursts depend.
+	Level Level
+}
+
+// WindowOpen reports whether a window is open at a time. Windows are evaluated by the caller's package of schedules, so that cron is
+// known in one place.
+type WindowOpen func(w fleet.Window, at time.Time) bool
 
 // Want is one tenant's demand: what its services ask for now and by and by, and what it uses.
 type Want struct {
 	Tenant fleet.TenantID
-	// Now is the demand of its online services, Ahead[k] the most of it between k and k+1 steps from now; as far as it reaches. Used is what its
-	// pods request, online and offline.
+	// Now is the demand of its online services, Ahead[k] the most of it in the k-th step of [Input.Ahead]; as far as it reaches. Used is
+	// what its online pods request.
 	Now, Used fleet.Resources
 	Ahead     []fleet.Resources
-	Offline   fleet.Resources
+	// Offline is what its offline pods request; OfflineNeed what its jobs cannot do without (their minima), and OfflineWish what they could
+	// use at most.
+	Offline, OfflineNeed, OfflineWish fleet.Resources
+	// Parcels are those that its offline pods are on.
+	Parcels []ParcelCount
 }
 
-// at is the demand at a step from now on, or the present one where nothing is known of it.
-func (w *Want) at(step int) fleet.Resources {
-	if step < 0 || step >= len(w.Ahead) {
-		return w.Now.Max(w.Used)
+// online is the present demand of the tenant's services: what they ask for, and what runs until it is gone.
+func (w *Want) online() fleet.Resources { return w.Now.Max(w.Used).Floor() }
+
+// offline is the least and the most that the tenant's offline work wants.
+func (w *Want) offline() (need, wish fleet.Resources) {
+	need = w.OfflineNeed.Floor()
+	return need, w.OfflineWish.Max(w.Offline).Max(need)
+}
+
+// ahead is the online demand of a step ahead; the present one where nothing is known of it.
+func (w *Want) ahead(step int) fleet.Resources {
+	if step >= len(w.Ahead) {
+		return w.online()
 	}
-	return w.Ahead[step]
+	return w.Ahead[step].Floor()
 }
 
-// Share is what one tenant gets.
+// ParcelCount is a number of parcels of one class.
+type ParcelCount struct {
+	Class fleet.ParcelClass
+	N     int64
+}
+
+// ParcelSupply is how many parcels of one class offline work can have: Firm are those of offline pools, which guarantees can rest on,
+// Lent those that are away from online pools, which can be called home.
+type ParcelSupply struct {
+	Class      fleet.ParcelClass
+	Firm, Lent int64
+}
+
+// Share is what one tenant gets, itself and those below it where it says nothing else.
 type Share struct {
 	Tenant fleet.TenantID
-	// Entitled is the guarantee in force now (time slices included), Borrowed what it may use beyond it, Lent what others use of it.
-	Entitled, Borrowed, Lent fleet.Resources
-	// Limit is the most that the tenant's online services may request now.
-	Limit fleet.Resources
-	Why   string
+	// Guarantee is what it is promised now (time slices included), Entitled what of that can be kept. Own is Entitled without what the
+	// tenants below it hold.
+	Guarantee, Entitled, Own fleet.Resources
+	// Online and Offline are what it wants for itself, Used what its pods request.
+	Online, Offline, Used fleet.Resources
+	// Borrowed is what it was granted beyond Own, for online services and for offline work; Lent what others were granted of Own.
+	Borrowed, BorrowedOffline, Lent fleet.Resources
+	// Limit is the most that its online services may request now, OfflineLimit the same of its offline work.
+	Limit, OfflineLimit fleet.Resources
+	// Bursting says that the borrowing limit is lifted by the tenant's burst, BurstSince when the last burst began, and BurstWhy what keeps
+	// a tenant that wishes to from bursting.
+	Bursting   bool
+	BurstSince time.Time
+	BurstWhy   string
+	// OverOnline and OverOffline are what online services and offline work request beyond their limits, now or by Deadline at the latest.
+	// OverSince is when that was told first; all three are zero while nothing is.
+	OverOnline, OverOffline fleet.Resources
+	OverSince, Deadline     time.Time
+	// Owed is what of OverOnline the online services of others wait for. The rest is shown and not forced: online does not scale in below
+	// its need for the sake of offline work.
+	Owed    fleet.Resources
+	Parcels []ParcelShare
+	// Why is the division in one sentence.
+	Why string
 }
 
-// Short is a demand that the division cannot meet, and from when: now, or at a step to come.
+// ParcelShare is what a tenant gets of one class of parcels.
+type ParcelShare struct {
+	Class fleet.ParcelClass
+	// Guarantee is what it is promised, Entitled what of it can be kept, Used what it has, Limit the most that it may have now.
+	Guarantee, Entitled, Used, Limit int64
+}
+
+// Over is what is requested beyond the limits.
+func (s *Share) Over() fleet.Resources { return s.OverOnline.Add(s.OverOffline) }
+
+// Short is a demand that the division cannot meet, from when until when, and by how much at most.
 type Short struct {
 	Tenant fleet.TenantID
 	From   time.Time
-	By     fleet.Resources
-	Why    string
+	// Until is the first moment at which it is met again; zero where the look ahead ends before.
+	Until time.Time
+	By    fleet.Resources
+	Why   string
 }
 
-// Division is who may use how much, and who is short when.
+// Oversold is a promise that cannot be kept: what is promised and what of it is kept, at worst.
+type Oversold struct {
+	Tenant         fleet.TenantID
+	From           time.Time
+	Promised, Kept fleet.Resources
+	Why            string
+}
+
+// Division is who may use how much, and who is short when. All lists are in the order of tenant ids.
 type Division struct {
-	Shares []Share
-	Short  []Short
+	Shares   []Share
+	Short    []Short
+	Oversold []Oversold
+	Level    Level
+}
+
+// Share finds a tenant's share, or nil.
+func (d *Division) Share(id fleet.TenantID) *Share {
+	for i := range d.Shares {
+		if d.Shares[i].Tenant == id {
+			return &d.Shares[i]
+		}
+	}
+	return nil
+}
+
+// Level is how much capacity low-priority work has at its disposal, as a share of the whole supply, and its watermarks.
+type Level struct {
+	// Pool is the offline pool that the watermarks are set on.
+	Pool      fleet.PoolID
+	Share     fleet.Known[float64]
+	Low, High float64
 }

@@ -109,6 +109,7 @@ func TestConstantsAreThoseOfTheMarkers(t *testing.T) {
 		{"capacitypools", "spec.disruptions.servicePercent", v1alpha1.DefaultServicePercent},
 		{"capacitypools", "spec.disruptions.fleetPercent", v1alpha1.DefaultFleetPercent},
 		{"capacityquotas", "spec.highestJobPriority", v1alpha1.DefaultHighestJobPriority},
+		{"capacityquotas", "spec.drainSeconds", v1alpha1.DefaultDrainSeconds},
 		{"elasticjobs", "spec.priority", v1alpha1.DefaultJobPriority},
 	}
 	for _, d := range defaults {
@@ -139,6 +140,8 @@ func TestConstantsAreThoseOfTheMarkers(t *testing.T) {
 		{"loans", "status.history", v1alpha1.MaxLoanHistory},
 		{"loans", "spec.cells", v1alpha1.MaxCells},
 		{"capacitypools", "status.pinned", v1alpha1.MaxPinnedNodes},
+		{"capacityquotas", "status.reason", v1alpha1.MaxReasonLength},
+		{"capacityquotas", "status.parcels", v1alpha1.MaxParcelShares},
 		{"capacitypools", "status.pinned.[].by", v1alpha1.MaxNoteLength},
 		{"nodeshares", "spec.parcels", v1alpha1.MaxShareParcels},
 		{"nodeshares", "status.parcels", v1alpha1.MaxShareParcels},

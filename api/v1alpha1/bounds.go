@@ -14,6 +14,7 @@ const (
 	MaxShareParcels     = 16
 	MaxCells            = 64
 	MaxConditions       = 16
+	MaxParcelShares     = 64
 	MaxLiftedDays       = 16
 	MaxDayName          = 128
 	MaxConditionMessage = 32768 // of metav1.Condition

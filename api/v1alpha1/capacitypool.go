@@ -56,12 +56,15 @@ type CapacityPoolSpec struct {
 	// +kubebuilder:validation:Enum=Node;Socket
 	// +kubebuilder:default=Node
 	LendableUnit string `json:"lendableUnit,omitempty"`
-	// LowWatermarkPercent is the headroom of online below which machines are recalled; 5 by default.
+	// LowWatermarkPercent is, of an online pool, the headroom of online below which machines are recalled. Of an offline pool it is the level
+	// of the low-priority capacity (its own machines and what is lent to them, as a share of all machines of pools) below which bursts of
+	// tenants end and condition AboveLowWatermark turns false. 5 by default.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=99
 	// +kubebuilder:default=5
 	LowWatermarkPercent *int32 `json:"lowWatermarkPercent,omitempty"`
-	// HighWatermarkPercent is the headroom of online that a loan must leave; 15 by default.
+	// HighWatermarkPercent is, of an online pool, the headroom of online that a loan must leave; of an offline pool the level of the
+	// low-priority capacity from which on a burst may begin. 15 by default.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	// +kubebuilder:default=15
@@ -155,7 +158,7 @@ type CapacityPoolStatus struct {
 	// LeaderEpoch is the fencing number of the controller that wrote this status.
 	// +kubebuilder:validation:Minimum=0
 	LeaderEpoch int64 `json:"leaderEpoch,omitempty"`
-	// Conditions: Accepted, Ready, AgentAlive, StoreReady.
+	// Conditions: Accepted, Ready, AgentAlive, StoreReady; of offline pools AboveLowWatermark.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16

@@ -17,6 +17,8 @@ import (
 // +kubebuilder:printcolumn:name="Used",type=string,JSONPath=`.status.used.cpu`
 // +kubebuilder:printcolumn:name="Borrowed",type=string,JSONPath=`.status.borrowed.cpu`
 // +kubebuilder:printcolumn:name="Lent",type=string,JSONPath=`.status.lent.cpu`
+// +kubebuilder:printcolumn:name="Over",type=string,JSONPath=`.status.over.cpu`
+// +kubebuilder:printcolumn:name="Deadline",type=date,JSONPath=`.status.drainDeadline`,priority=1
 // +kubebuilder:printcolumn:name="Memory",type=string,JSONPath=`.spec.guarantee.memory`,priority=1
 // +kubebuilder:printcolumn:name="Used Memory",type=string,JSONPath=`.status.used.memory`,priority=1
 // +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`
@@ -40,6 +42,8 @@ type CapacityQuotaList struct {
 }
 
 // CapacityQuotaSpec is what the operator wants.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.burst) || has(self.borrowingLimit)",message="burst lifts the borrowing limit: set borrowingLimit, or leave burst out",fieldPath=".burst"
 type CapacityQuotaSpec struct {
 	// Parent names the quota above; empty for a root.
 	// +kubebuilder:validation:MinLength=1
@@ -48,21 +52,35 @@ type CapacityQuotaSpec struct {
 	Parent string `json:"parent,omitempty"`
 	// NamespaceSelector picks the tenant's namespaces.
 	NamespaceSelector Selector `json:"namespaceSelector"`
-	// Guarantee is what the tenant always gets back.
+	// Guarantee is what the tenant always gets back. The guarantees below one quota are kept up to its own, and those of all roots up to what
+	// the pools' machines hold; beyond that all of them are scaled down alike, and condition GuaranteeKept says so. A quota that has others
+	// below it and guarantees nothing of a resource passes on what they are guaranteed.
 	Guarantee ResourceAmounts `json:"guarantee"`
-	// LendingLimit is how much of the guarantee others may use; absent = no limit.
+	// LendingLimit is how much of the guarantee others may use; absent = no limit. It holds for the tenant and all below it together.
 	// +kubebuilder:validation:XValidation:rule="has(self.cpu) && has(self.memory)",message="a limit must name cpu and memory (and gpu where there are any): an amount left out counts as 0"
 	LendingLimit *ResourceAmounts `json:"lendingLimit,omitempty"`
-	// BorrowingLimit is how much the tenant may use beyond its guarantee; absent = no limit.
+	// BorrowingLimit is how much the tenant may use beyond its guarantee; absent = no limit. It holds for the tenant and all below it together.
 	// +kubebuilder:validation:XValidation:rule="has(self.cpu) && has(self.memory)",message="a limit must name cpu and memory (and gpu where there are any): an amount left out counts as 0"
 	BorrowingLimit *ResourceAmounts `json:"borrowingLimit,omitempty"`
+	// Parcels are the same terms for whole machines and sockets under the tenant's offline work; a class that is not named is not bounded.
+	// +listType=map
+	// +listMapKey=kind
+	// +listMapKey=gpuModel
+	// +kubebuilder:validation:MaxItems=16
+	Parcels []ParcelTerms `json:"parcels,omitempty"`
 	// Slices lift the guarantee in windows.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=32
 	Slices []QuotaSlice `json:"slices,omitempty"`
-	// Burst lets the tenant exceed its quota for a bounded time. It is kept and judged; nothing acts on it yet.
+	// Burst lets the tenant's services borrow more than its borrowing limit for a bounded time, while the offline pool's watermarks allow.
 	Burst *Burst `json:"burst,omitempty"`
+	// DrainSeconds is how long what runs beyond the quota may stay once that was told: when a lender takes its guarantee back, a slice ends or
+	// a burst is over. The end of a slice is told that much ahead. 600 by default.
+	// +kubebuilder:validation:Minimum=60
+	// +kubebuilder:validation:Maximum=3600
+	// +kubebuilder:default=600
+	DrainSeconds *int32 `json:"drainSeconds,omitempty"`
 	// HighestJobPriority is Low or High: an ElasticJob of the tenant that asks for more counts as this.
 	// +kubebuilder:validation:Enum=Low;High
 	// +kubebuilder:default=High
@@ -112,9 +130,34 @@ type QuotaSlice struct {
 	Guarantee ResourceAmounts `json:"guarantee"`
 }
 
-// Burst lets a tenant exceed its quota for a bounded time.
+// ParcelTerms bound how many parcels of one class the tenant's offline work is on: machines of offline pools, and machines and sockets that
+// are lent by online ones.
+type ParcelTerms struct {
+	// Kind is Node for whole machines or Socket.
+	// +kubebuilder:validation:Enum=Node;Socket
+	Kind string `json:"kind"`
+	// GPUModel picks machines with this model, as in "H100"; empty for all machines.
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:default=""
+	GPUModel string `json:"gpuModel"`
+	// Guarantee is how many the tenant can always have. It rests on machines of offline pools: what online lends can be called home.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000
+	Guarantee int32 `json:"guarantee,omitempty"`
+	// LendingLimit is how many of the guarantee others may be on; absent = no limit.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000
+	LendingLimit *int32 `json:"lendingLimit,omitempty"`
+	// BorrowingLimit is how many more than the guarantee the tenant may be on; absent = no limit.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000
+	BorrowingLimit *int32 `json:"borrowingLimit,omitempty"`
+}
+
+// Burst lifts a tenant's borrowing limit for a bounded time. It begins while the low-priority capacity is at or above the offline pool's high
+// watermark, ends when that falls below the low one, and rests after its end for as long as it may last.
 type Burst struct {
-	// Percent of the quota that may be used beyond it.
+	// Percent of the guarantee by which the borrowing limit is lifted.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=400
 	Percent int32 `json:"percent"`
@@ -132,20 +175,54 @@ type CapacityQuotaStatus struct {
 	// Namespaces counts the tenant's namespaces.
 	// +kubebuilder:validation:Minimum=0
 	Namespaces int32 `json:"namespaces,omitempty"`
-	// Entitled is the guarantee in force now, time slices included.
+	// Entitled is what of the guarantee in force now, time slices included, can be kept.
 	Entitled ResourceAmounts `json:"entitled,omitempty"`
-	// Used is what the tenant's pods request.
+	// Used is what the tenant's pods request on the machines that they are on, counted anew from the pods each time.
 	Used ResourceAmounts `json:"used,omitempty"`
-	// Borrowed is what it uses beyond its guarantee.
+	// Borrowed is what it was granted beyond its guarantee.
 	Borrowed ResourceAmounts `json:"borrowed,omitempty"`
-	// Lent is what others use of its guarantee.
+	// Lent is what others were granted of its guarantee.
 	Lent ResourceAmounts `json:"lent,omitempty"`
+	// Limit is the most that its services may request now.
+	Limit ResourceAmounts `json:"limit,omitempty"`
+	// Over is what is to be given back by DrainDeadline; both and OverSince are absent while nothing is. The times are kept here, so that no
+	// restart moves a deadline.
+	Over ResourceAmounts `json:"over,omitempty,omitzero"`
+	// OverSince is when that was told first.
+	OverSince *metav1.Time `json:"overSince,omitempty"`
+	// DrainDeadline is when it begins to be brought down.
+	DrainDeadline *metav1.Time `json:"drainDeadline,omitempty"`
+	// BurstSince is when the last burst began.
+	BurstSince *metav1.Time `json:"burstSince,omitempty"`
+	// Parcels are the tenant's shares of each class that any quota names.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Parcels []ParcelShareStatus `json:"parcels,omitempty"`
+	// Reason is the tenant's share in one sentence.
+	// +kubebuilder:validation:MaxLength=2048
+	Reason string `json:"reason,omitempty"`
 	// LeaderEpoch is the fencing number of the controller that wrote this status.
 	// +kubebuilder:validation:Minimum=0
 	LeaderEpoch int64 `json:"leaderEpoch,omitempty"`
-	// Conditions: Accepted, Ready.
+	// Conditions: Accepted, Ready, GuaranteeKept, WithinQuota, Bursting.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// ParcelShareStatus is a tenant's share of one class of parcels.
+type ParcelShareStatus struct {
+	// Class is the kind, and the GPU model where one is named, as in "Node/H100".
+	// +kubebuilder:validation:MaxLength=80
+	Class string `json:"class"`
+	// Entitled is what of the guarantee can be kept.
+	// +kubebuilder:validation:Minimum=0
+	Entitled int64 `json:"entitled"`
+	// Used is how many the tenant's offline pods are on.
+	// +kubebuilder:validation:Minimum=0
+	Used int64 `json:"used"`
+	// Limit is the most that they may be on now.
+	// +kubebuilder:validation:Minimum=0
+	Limit int64 `json:"limit"`
 }

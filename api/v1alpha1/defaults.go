@@ -33,6 +33,9 @@ const (
 	DefaultServicePercent     int32 = 20
 	DefaultFleetPercent       int32 = 10
 
+	// DefaultDrainSeconds is the longest notice by default: whoever must leave can save its work.
+	DefaultDrainSeconds int32 = 600
+
 	DefaultHighestJobPriority = "High"
 	DefaultJobPriority        = "Low"
 )

@@ -48,7 +48,11 @@ const (
 	ConditionDataFresh     = "DataFresh"
 	ConditionStoreReady    = "StoreReady"
 	ConditionAgentAlive    = "AgentAlive"
-	ConditionClean         = "Clean"   // the node side reported a loan's parcel empty for its hand-over
-	ConditionNoticed       = "Noticed" // the borrower was told to leave
-	ConditionLate          = "Late"    // a recalled parcel is not, or was not, home by its due time
+	ConditionClean         = "Clean"             // the node side reported a loan's parcel empty for its hand-over
+	ConditionNoticed       = "Noticed"           // the borrower was told to leave
+	ConditionGuaranteeKept = "GuaranteeKept"     // a tenant's guarantee and slices fit into what its parent, or the fleet, has
+	ConditionWithinQuota   = "WithinQuota"       // nothing must be given back
+	ConditionBursting      = "Bursting"          // the borrowing limit is lifted
+	ConditionWatermark     = "AboveLowWatermark" // of an offline pool: there is enough low-priority capacity
+	ConditionLate          = "Late"              // a recalled parcel is not, or was not, home by its due time
 )

@@ -97,6 +97,10 @@ func newTenantFacts(a *v1alpha1.CapacityQuota) tenantFacts {
 		Guarantee:      amounts(&s.Guarantee),
 		LendingLimit:   limitOf(s.LendingLimit, timeOf(&a.CreationTimestamp)),
 		BorrowingLimit: limitOf(s.BorrowingLimit, timeOf(&a.CreationTimestamp)),
+		Parcels:        parcelTerms(s.Parcels, timeOf(&a.CreationTimestamp)),
+		Drain:          seconds(s.DrainSeconds, v1alpha1.DefaultDrainSeconds),
+		OverSince:      timeOf(a.Status.OverSince),
+		BurstSince:     timeOf(a.Status.BurstSince),
 		MaxPriority:    priorityOf(orText(s.HighestJobPriority, v1alpha1.DefaultHighestJobPriority)),
 	}}
 	if b := s.Burst; b != nil {
@@ -113,6 +117,24 @@ func newTenantFacts(a *v1alpha1.CapacityQuota) tenantFacts {
 		f.tenant.Slices = append(f.tenant.Slices, fleet.Slice{Window: w, Guarantee: amounts(&s.Slices[i].Guarantee)})
 	}
 	return f
+}
+
+// parcelTerms reads the terms of each class of parcels, in the order of the classes.
+func parcelTerms(in []v1alpha1.ParcelTerms, at time.Time) []fleet.ParcelQuota {
+	number := func(n *int32) fleet.Known[int64] {
+		if n == nil {
+			return fleet.Known[int64]{}
+		}
+		return fleet.KnownAt(int64(*n), at)
+	}
+	var out []fleet.ParcelQuota
+	for i := range in {
+		p := &in[i]
+		out = append(out, fleet.ParcelQuota{Class: fleet.ParcelClass{Kind: fleet.ParcelKind(p.Kind), GPUModel: p.GPUModel},
+			Guarantee: int64(p.Guarantee), LendingLimit: number(p.LendingLimit), BorrowingLimit: number(p.BorrowingLimit)})
+	}
+	slices.SortFunc(out, func(a, b fleet.ParcelQuota) int { return cmp.Compare(a.Class.String(), b.Class.String()) })
+	return out
 }
 
 func limitOf(a *v1alpha1.ResourceAmounts, at time.Time) fleet.Known[fleet.Resources] {

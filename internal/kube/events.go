@@ -150,6 +150,7 @@ func (c *Cluster) tellTroubles(r *loop.Report) {
 		}
 	}
 	c.tellSkill(r)
+	c.tellTenants(r)
 	for i := range r.Plan.Targets {
 		t := &r.Plan.Targets[i]
 		ref := c.serviceReference(t.Service)

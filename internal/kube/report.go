@@ -142,6 +142,9 @@ func (c *conditions) set(kind string, status metav1.ConditionStatus, reason, mes
 		Message: v1alpha1.Clip(message, v1alpha1.MaxReasonLength), LastTransitionTime: *stamp(c.at), ObservedGeneration: c.generation})
 }
 
+// drop takes a condition away that no longer says anything.
+func (c *conditions) drop(kind string) { meta.RemoveStatusCondition(&c.list, kind) }
+
 // accept records Accepted from a note of the form "Reason: sentence".
 func (c *conditions) accept(note, otherwise string) {
 	if note == "" {

@@ -12,7 +12,6 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
-	"github.com/springtide/springtide/quota"
 )
 
 func uidFrom(id fleet.UID) types.UID { return types.UID(id) }
@@ -76,6 +75,7 @@ func (w *statusWriter) onePool(r *loop.Report, p *fleet.Pool, o *v1alpha1.Capaci
 	c := newConditions(o.Status.Conditions, w.now, o.Generation)
 	c.accept(note, "the node selector picks machines of this pool alone")
 	poolConditions(c, r, p, nodes, alive)
+	watermark(c, &r.Plan.Division.Level, p)
 	s.Conditions = c.list
 	return s
 }
@@ -102,74 +102,6 @@ func poolConditions(c *conditions, r *loop.Report, p *fleet.Pool, nodes, alive i
 		return
 	}
 	c.set(v1alpha1.ConditionStoreReady, metav1.ConditionTrue, "StoreUp", "the store takes the journal")
-}
-
-// tenantGist is what of a tenant's status is worth a write of its own.
-type tenantGist struct {
-	Generation int64
-	Namespaces int32
-	Conditions []verdict
-}
-
-func gistOfTenant(s *v1alpha1.CapacityQuotaStatus) tenantGist {
-	return tenantGist{s.ObservedGeneration, s.Namespaces, verdicts(s.Conditions)}
-}
-
-func (w *statusWriter) tenantStatus(r *loop.Report) {
-	w.c.mu.Lock()
-	found := w.c.notes
-	w.c.mu.Unlock()
-	var used map[string]fleet.Resources
-	for i := range r.Snapshot.Tenants {
-		t := &r.Snapshot.Tenants[i]
-		o, ok := w.c.tenants.get("", string(t.ID))
-		if !ok {
-			continue
-		}
-		if used == nil {
-			used = usage(r.Snapshot)
-		}
-		next := *o.api
-		s := &next.Status
-		s.ObservedGeneration, s.LeaderEpoch = o.Generation, w.epoch
-		s.Namespaces = int32(len(t.Namespaces))
-		var sum fleet.Resources
-		for _, ns := range t.Namespaces {
-			sum = sum.Add(used[ns])
-		}
-		s.Used = apiAmounts(sum)
-		if k := slices.IndexFunc(r.Plan.Division.Shares, func(x quota.Share) bool { return x.Tenant == t.ID }); k >= 0 {
-			x := &r.Plan.Division.Shares[k]
-			s.Entitled, s.Borrowed, s.Lent = apiAmounts(x.Entitled), apiAmounts(x.Borrowed), apiAmounts(x.Lent)
-		}
-		c := newConditions(o.api.Status.Conditions, w.now, o.Generation)
-		c.accept(found.tenants[t.ID], "the spec makes sense and no other tenant chooses its namespaces")
-		if k := slices.IndexFunc(r.Plan.Division.Short, func(x quota.Short) bool { return x.Tenant == t.ID }); k >= 0 {
-			x := &r.Plan.Division.Short[k]
-			status, reason := metav1.ConditionFalse, "Short"
-			if x.From.After(w.now) {
-				status, reason = metav1.ConditionTrue, "ShortAhead"
-			}
-			c.set(v1alpha1.ConditionReady, status, reason, fmt.Sprintf("short of %s from %s: %s", x.By, x.From.UTC().Format(time.RFC3339), x.Why))
-		} else {
-			c.set(v1alpha1.ConditionReady, metav1.ConditionTrue, "Met", "the tenant's demand is met")
-		}
-		s.Conditions = c.list
-		if w.due(statusKey(gvrQuotas, &next), gistOfTenant(&o.api.Status), gistOfTenant(s)) {
-			w.put(gvrQuotas, &next, func(version string) sight { return w.c.tenants.sees("", o.Name, o.UID, version) })
-		}
-	}
-}
-
-// usage sums what the pods of each namespace request; fillers are ours and count for nobody.
-func usage(s *fleet.Snapshot) map[string]fleet.Resources {
-	out := map[string]fleet.Resources{}
-	for i := range s.Pods {
-		if p := &s.Pods[i]; p.Class != fleet.PodFiller {
-			out[p.Name.Namespace] = out[p.Name.Namespace].Add(p.Requests)
-		}
-	}
-	return out
 }
 
 // jobGist is what of a job's status is worth a write of its own.

@@ -452,19 +452,92 @@ func TestReportTenant(t *testing.T) {
 	r := newReported(t, append(shop(), q, ns)...)
 	r.cycle(t, nil)
 	s := object[v1alpha1.CapacityQuota](t, r.world, gvrQuotas, "shop").Status
-	if s.Namespaces != 1 || s.Used.CPU.String() != "6" {
-		t.Errorf("status = %+v: three pods of two cores", s)
+	if s.Namespaces != 1 || s.Used.CPU.String() != "4" {
+		t.Errorf("status = %+v: two pods of two cores on machines", s)
 	}
-	if diff := cmp.Diff([]string{"Accepted=True/Accepted", "Ready=True/Met"}, said(s.Conditions)); diff != "" {
+	calm := []string{"Accepted=True/Accepted", "Ready=True/Met", "GuaranteeKept=True/Kept", "WithinQuota=True/Within"}
+	if diff := cmp.Diff(calm, said(s.Conditions)); diff != "" {
 		t.Errorf("conditions (-want +got):\n%s", diff)
 	}
-	for in, want := range map[time.Duration]string{0: "Ready=False/Short", 3 * time.Hour: "Ready=True/ShortAhead"} {
-		r.cycle(t, func(rep *loop.Report) {
-			rep.Plan.Division.Short = []quota.Short{{Tenant: "shop", From: rep.Snapshot.At.Add(in), By: fleet.Resources{CPU: 20_000}, Why: "wants more"}}
+	for _, c := range []struct {
+		name string
+		bend func(d *quota.Division, at time.Time)
+		want string
+	}{
+		{"short", func(d *quota.Division, at time.Time) {
+			d.Short = []quota.Short{{Tenant: "shop", From: at, By: fleet.Resources{CPU: 20_000}, Why: "wants more"}}
+		}, "Ready=False/Short"},
+		{"short on another day", func(d *quota.Division, at time.Time) {
+			d.Short = []quota.Short{{Tenant: "shop", From: at.Add(72 * time.Hour), By: fleet.Resources{CPU: 20_000}, Why: "wants more"}}
+		}, "Ready=True/ShortAhead"},
+		{"oversold", func(d *quota.Division, at time.Time) {
+			d.Oversold = []quota.Oversold{{Tenant: "shop", From: at, Why: "too much"}}
+		}, "GuaranteeKept=False/Oversold"},
+		{"oversold on another day", func(d *quota.Division, at time.Time) {
+			d.Oversold = []quota.Oversold{{Tenant: "shop", From: at.Add(72 * time.Hour), Why: "too much"}}
+		}, "GuaranteeKept=True/OversoldAhead"},
+		{"over", func(d *quota.Division, at time.Time) {
+			d.Shares = []quota.Share{{Tenant: "shop", OverOnline: fleet.Resources{CPU: 3_000}, OverSince: at, Deadline: at.Add(time.Minute)}}
+		}, "WithinQuota=False/Noticed"},
+		{"overdue", func(d *quota.Division, at time.Time) {
+			d.Shares = []quota.Share{{Tenant: "shop", OverOnline: fleet.Resources{CPU: 3_000}, OverSince: at.Add(-time.Hour), Deadline: at}}
+		}, "WithinQuota=False/Overdue"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r.cycle(t, func(rep *loop.Report) { c.bend(&rep.Plan.Division, rep.Snapshot.At) })
+			s := object[v1alpha1.CapacityQuota](t, r.world, gvrQuotas, "shop").Status
+			if !slices.Contains(said(s.Conditions), c.want) {
+				t.Errorf("%v, want %s", said(s.Conditions), c.want)
+			}
+			if over := c.name == "over" || c.name == "overdue"; over != (s.Over.CPU.MilliValue() == 3000) || over != (s.DrainDeadline != nil) {
+				t.Errorf("over by %s until %v", s.Over.CPU.String(), s.DrainDeadline)
+			}
 		})
-		s := object[v1alpha1.CapacityQuota](t, r.world, gvrQuotas, "shop").Status
-		if got := said(s.Conditions)[1]; got != want {
-			t.Errorf("short in %v: %s, want %s", in, got, want)
+	}
+}
+
+// What a tenant was told is read back from its status, so that neither a restart nor a new leader moves a deadline or lets a burst begin anew.
+func TestTenantMemory(t *testing.T) {
+	q := &v1alpha1.CapacityQuota{ObjectMeta: objectMeta("CapacityQuota", "", "shop")}
+	q.Spec.NamespaceSelector = v1alpha1.Selector{MatchLabels: map[string]string{"team": "shop"}}
+	q.Spec.BorrowingLimit = &v1alpha1.ResourceAmounts{}
+	q.Spec.Burst = &v1alpha1.Burst{Percent: 50, DurationSeconds: 600}
+	q.Spec.Parcels = []v1alpha1.ParcelTerms{{Kind: "Socket", Guarantee: 1}, {Kind: "Node", GPUModel: "H100", BorrowingLimit: ptr(int32(2))}}
+	r := newReported(t, append(shop(), q, namespaceOf("shop", map[string]string{"team": "shop"}))...)
+	var at time.Time
+	r.cycle(t, func(rep *loop.Report) {
+		at = rep.Snapshot.At
+		rep.Plan.Division.Shares = []quota.Share{{Tenant: "shop", OverOffline: fleet.Resources{CPU: 3_000}, OverSince: at, Deadline: at.Add(time.Minute), Bursting: true, BurstSince: at}}
+	})
+	want := []string{"Accepted=True/Accepted", "Ready=True/Met", "GuaranteeKept=True/Kept", "WithinQuota=False/Noticed", "Bursting=True/Bursting"}
+	if diff := cmp.Diff(want, said(object[v1alpha1.CapacityQuota](t, r.world, gvrQuotas, "shop").Status.Conditions)); diff != "" {
+		t.Errorf("conditions (-want +got):\n%s", diff)
+	}
+	x := r.snapshot(t).Tenants[0]
+	if x.OverSince.Before(at) || x.OverSince.After(at.Add(time.Second)) || !x.BurstSince.Equal(x.OverSince) {
+		t.Errorf("told since %s and bursting since %s, want %s", x.OverSince, x.BurstSince, at)
+	}
+	if x.Drain != 10*time.Minute || x.Burst.Percent != 50 {
+		t.Errorf("drain %s, burst %+v", x.Drain, x.Burst)
+	}
+	classes := []fleet.ParcelQuota{{Class: fleet.ParcelClass{Kind: fleet.KindNode, GPUModel: "H100"}, BorrowingLimit: fleet.KnownAt(int64(2), x.Parcels[0].BorrowingLimit.At)},
+		{Class: fleet.ParcelClass{Kind: fleet.KindSocket}, Guarantee: 1}}
+	if diff := cmp.Diff(classes, x.Parcels); diff != "" {
+		t.Errorf("parcels (-want +got):\n%s", diff)
+	}
+}
+
+// The level of the low-priority capacity stands on the offline pool that its watermarks are set on.
+func TestReportWatermark(t *testing.T) {
+	for share, want := range map[float64]string{0.2: "AboveLowWatermark=True/High", 0.1: "AboveLowWatermark=True/BelowHigh", 0.01: "AboveLowWatermark=False/Low"} {
+		var c conditions
+		c.at = t0
+		p := &fleet.Pool{ID: "offline"}
+		l := quota.Level{Pool: "offline", Share: fleet.KnownAt(share, t0), Low: 0.05, High: 0.15}
+		watermark(&c, &l, p)
+		watermark(&c, &l, &fleet.Pool{ID: "online"})
+		if got := said(c.list); len(got) != 1 || got[0] != want {
+			t.Errorf("%v: %v, want %s", share, got, want)
 		}
 	}
 }

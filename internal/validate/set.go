@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/springtide/springtide/api/v1alpha1"
 )
 
@@ -27,6 +29,52 @@ func ParentCircles(quotas []*v1alpha1.CapacityQuota) map[string]Problem {
 		chain = append(chain, q.Name)
 		out[q.Name] = Problem{"spec.parent", fmt.Sprintf("the parents form a circle (%s): leave parent out of one of them",
 			strings.Join(chain, " -> "))}
+	}
+	return out
+}
+
+// OversoldParents finds the quotas that guarantee less than those below them together, by name. Nothing breaks on that, as the guarantees
+// below are scaled down alike; but somebody counts on what they do not have. A quota that guarantees nothing of a resource passes on what
+// those below it are guaranteed, and quotas in a circle are left to [ParentCircles].
+func OversoldParents(quotas []*v1alpha1.CapacityQuota) map[string]Problem {
+	circles := ParentCircles(quotas)
+	below := map[string][]*v1alpha1.CapacityQuota{}
+	for _, q := range quotas {
+		if _, ok := circles[q.Name]; !ok {
+			below[q.Spec.Parent] = append(below[q.Spec.Parent], q)
+		}
+	}
+	out := map[string]Problem{}
+	for _, r := range []struct {
+		name string
+		of   func(*v1alpha1.ResourceAmounts) resource.Quantity
+	}{
+		{"cpu", func(a *v1alpha1.ResourceAmounts) resource.Quantity { return a.CPU }},
+		{"memory", func(a *v1alpha1.ResourceAmounts) resource.Quantity { return a.Memory }},
+		{"gpu", func(a *v1alpha1.ResourceAmounts) resource.Quantity {
+			return *resource.NewQuantity(a.GPU, resource.DecimalSI)
+		}},
+	} {
+		var promised func(q *v1alpha1.CapacityQuota) resource.Quantity
+		promised = func(q *v1alpha1.CapacityQuota) resource.Quantity {
+			var sum resource.Quantity
+			for _, c := range below[q.Name] {
+				sum.Add(promised(c))
+			}
+			own := r.of(&q.Spec.Guarantee)
+			if own.IsZero() {
+				return sum
+			}
+			if _, told := out[q.Name]; sum.Cmp(own) > 0 && !told {
+				out[q.Name] = Problem{"spec.guarantee." + r.name, fmt.Sprintf("the guarantees below come to %s of its %s: raise it, or lower theirs, which count as less until then", sum.String(), own.String())}
+			}
+			return own
+		}
+		for _, q := range quotas {
+			if _, ok := circles[q.Name]; !ok {
+				promised(q)
+			}
+		}
 	}
 	return out
 }

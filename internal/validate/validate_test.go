@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/springtide/springtide/api/v1alpha1"
 )
 
@@ -39,6 +41,35 @@ func TestParentCircles(t *testing.T) {
 				if p := got[name]; p.Field != "spec.parent" || !strings.Contains(p.Message, "("+chain+")") {
 					t.Errorf("%s: got %v, want the circle %s", name, p, chain)
 				}
+			}
+		})
+	}
+}
+
+func TestOversoldParents(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		cores  map[string]int64
+		parent []string
+		want   string
+	}{
+		{"they fit", map[string]int64{"root": 100, "a": 60, "b": 40}, []string{"root", "a<root", "b<root"}, ""},
+		{"they do not", map[string]int64{"root": 100, "a": 60, "b": 50}, []string{"root", "a<root", "b<root"}, "root: the guarantees below come to 110 of its 100"},
+		{"a group passes on what is below it", map[string]int64{"root": 100, "b": 110}, []string{"root", "group<root", "b<group"}, "root: the guarantees below come to 110 of its 100"},
+		{"a group of its own", map[string]int64{"a": 60, "b": 50}, []string{"root", "a<root", "b<root"}, ""},
+		{"a circle", map[string]int64{"a": 60, "b": 70}, []string{"a<b", "b<a"}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			qs := quotas(c.parent...)
+			for _, q := range qs {
+				q.Spec.Guarantee.CPU = *resource.NewQuantity(c.cores[q.Name], resource.DecimalSI)
+			}
+			got := ""
+			for name, p := range OversoldParents(qs) {
+				got += name + ": " + p.Message
+			}
+			if (c.want == "") != (got == "") || !strings.HasPrefix(got, c.want) {
+				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
 	}

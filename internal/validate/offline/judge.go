@@ -254,6 +254,12 @@ func (j *judge) together() {
 			j.add(j.objects["CapacityQuota "+q.Name], p.Field, p.Message)
 		}
 	}
+	oversold := validate.OversoldParents(j.quotas)
+	for _, q := range j.quotas {
+		if p, ok := oversold[q.Name]; ok {
+			j.add(j.objects["CapacityQuota "+q.Name], p.Field, p.Message)
+		}
+	}
 	shared := validate.SharedTargets(j.services)
 	for _, s := range j.services {
 		name := s.Namespace + "/" + s.Name

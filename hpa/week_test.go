@@ -1,0 +1,72 @@
+package hpa
+
+import (
+	"testing"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// A week repeats the last day of the tide, and shows windows, lifts and bounds where they are.
+func TestWeek(t *testing.T) {
+	w := calm(8)
+	w.tide(200, 500) // an hour of 8 replicas (25 a replica), then 20 of them
+	w.svc.Windows = []fleet.Window{{Name: "late", Schedule: "0 12 * * *", Duration: 2 * time.Hour, Zone: time.UTC, Min: 30}}
+	from := noon.AddDate(0, 0, 1)
+	festivals := []fleet.Festival{{ID: "sale", Start: from.Add(50 * time.Hour), End: from.Add(52 * time.Hour), Approved: true,
+		Lifts: []fleet.Lift{{Service: w.svc.ID, Factor: 1.5}}}}
+	got := Week(&w.svc, &w.p, &w.t, festivals, from, 72)
+	for k, n := range got {
+		want := int32(20)
+		switch {
+		case k%24 < 2:
+			want = 30
+		case k == 50 || k == 51:
+			want = 30 // 1.5 × 500 / 25
+		}
+		if n != want {
+			t.Errorf("hour %d: %d replicas, want %d", k, n, want)
+		}
+	}
+	w.svc.Max = 25
+	if got := Week(&w.svc, &w.p, &w.t, festivals, from, 72); got[50] != 25 || got[0] != 25 {
+		t.Errorf("the maximum bounds windows and lifts: %d and %d", got[0], got[50])
+	}
+	// Without a tide last week's peak stands in, and factors multiply it.
+	w = calm(8)
+	w.svc.Max = 100
+	w.p.Peak, w.t.Paths = 300, nil
+	if got := Week(&w.svc, &w.p, &w.t, festivals, from, 72); got[10] != 12 || got[50] != 18 {
+		t.Errorf("%d and %d replicas, want the peak's 12 and a half more", got[10], got[50])
+	}
+}
+
+func TestPlanned(t *testing.T) {
+	w := calm(8)
+	sale := []fleet.Festival{{ID: "sale", Start: noon.Add(time.Hour), End: noon.Add(2 * time.Hour), Approved: true, Lifts: []fleet.Lift{{Service: w.svc.ID, Factor: 2}}}}
+	if Planned(&w.svc, nil, noon.AddDate(0, 0, 7)) || Planned(&w.svc, sale, noon) || !Planned(&w.svc, sale, noon.AddDate(0, 0, 7)) {
+		t.Error("a plan counts where it begins in time")
+	}
+	w.svc.Windows = []fleet.Window{{}}
+	if !Planned(&w.svc, nil, noon) {
+		t.Error("windows count always")
+	}
+}
+
+// After the deadline of a quota what runs beyond it is brought down, never below the minimum, and not by a controller that just started.
+func TestDrain(t *testing.T) {
+	w := calm(8)
+	w.tide(200)
+	w.o.Drain, w.o.QuotaWhy = 5, "quota shop had to give back 3 cores"
+	if tg := w.size(); tg.Replicas != 5 || tg.Limited != LimitedQuota || tg.Held != "" {
+		t.Errorf("%d replicas (limited %q, held %q): %s", tg.Replicas, tg.Limited, tg.Held, tg.Reason)
+	}
+	w.svc.Min = 6
+	if tg := w.size(); tg.Replicas != 6 {
+		t.Errorf("%d replicas, want the minimum 6: %s", tg.Replicas, tg.Reason)
+	}
+	w.o.WatchedSince, w.o.Window = w.now.Add(-time.Minute), 5*time.Minute
+	if tg := w.size(); tg.Replicas != 8 || tg.Held != HeldJustStarted {
+		t.Errorf("%d replicas (held %q), want all 8: %s", tg.Replicas, tg.Held, tg.Reason)
+	}
+}

@@ -1,0 +1,174 @@
+package kube
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/quota"
+)
+
+// tenantGist is what of a tenant's status is worth a write of its own. The times are what deadlines and bursts are reckoned from, so that
+// they are written as soon as they change.
+type tenantGist struct {
+	Generation                  int64
+	Namespaces                  int32
+	OverSince, Drain, BurstFrom time.Time
+	Conditions                  []verdict
+}
+
+func gistOfTenant(s *v1alpha1.CapacityQuotaStatus) tenantGist {
+	return tenantGist{s.ObservedGeneration, s.Namespaces, timeOf(s.OverSince), timeOf(s.DrainDeadline), timeOf(s.BurstSince), verdicts(s.Conditions)}
+}
+
+func (w *statusWriter) tenantStatus(r *loop.Report) {
+	if len(r.Snapshot.Tenants) == 0 {
+		return
+	}
+	w.c.mu.Lock()
+	found := w.c.notes
+	w.c.mu.Unlock()
+	// What is used is told of tenants that were not accepted, too: their pods run all the same.
+	tenants := slices.Clone(r.Snapshot.Tenants)
+	for i := range tenants {
+		tenants[i].Accepted = true
+	}
+	used := quota.UsageOf(quota.TenancyOf(tenants), r.Snapshot.Pods)
+	for i := range r.Snapshot.Tenants {
+		t := &r.Snapshot.Tenants[i]
+		o, ok := w.c.tenants.get("", string(t.ID))
+		if !ok {
+			continue
+		}
+		next := *o.api
+		s := &next.Status
+		s.ObservedGeneration, s.LeaderEpoch = o.Generation, w.epoch
+		s.Namespaces = int32(len(t.Namespaces))
+		s.Used = apiAmounts(used[t.ID].Sum())
+		share := r.Plan.Division.Share(t.ID)
+		shareStatus(s, share)
+		c := newConditions(o.api.Status.Conditions, w.now, o.Generation)
+		c.accept(found.tenants[t.ID], "the spec makes sense and no other tenant chooses its namespaces")
+		c.tenant(&r.Plan.Division, t, share)
+		s.Conditions = c.list
+		if w.due(statusKey(gvrQuotas, &next), gistOfTenant(&o.api.Status), gistOfTenant(s)) {
+			w.put(gvrQuotas, &next, func(version string) sight { return w.c.tenants.sees("", o.Name, o.UID, version) })
+		}
+	}
+}
+
+// shareStatus writes a share; a tenant without one, which was not accepted, has nothing and owes nothing.
+func shareStatus(s *v1alpha1.CapacityQuotaStatus, x *quota.Share) {
+	if x == nil {
+		x = &quota.Share{BurstSince: timeOf(s.BurstSince)}
+	}
+	s.Entitled, s.Borrowed, s.Lent = apiAmounts(x.Entitled), apiAmounts(x.Borrowed.Add(x.BorrowedOffline)), apiAmounts(x.Lent)
+	s.Limit, s.Reason = apiAmounts(x.Limit), v1alpha1.Clip(x.Why, v1alpha1.MaxReasonLength)
+	// Rounded up: what was announced is never taken back by a second.
+	s.OverSince, s.DrainDeadline, s.BurstSince = stampUp(x.OverSince), stampUp(x.Deadline), stampUp(x.BurstSince)
+	s.Over = v1alpha1.ResourceAmounts{}
+	if over := x.Over(); !over.IsZero() {
+		s.Over = apiAmounts(over)
+	}
+	s.Parcels = nil
+	for _, p := range x.Parcels[:min(len(x.Parcels), v1alpha1.MaxParcelShares)] {
+		s.Parcels = append(s.Parcels, v1alpha1.ParcelShareStatus{Class: p.Class.String(), Entitled: p.Entitled, Used: p.Used, Limit: p.Limit})
+	}
+}
+
+// tenant records what an operator must know of a tenant's share.
+func (c *conditions) tenant(d *quota.Division, t *fleet.Tenant, x *quota.Share) {
+	switch s := shortOf(d, t.ID); {
+	case s == nil:
+		c.set(v1alpha1.ConditionReady, metav1.ConditionTrue, "Met", "the tenant's demand is met, as far as windows, festival plans and forecasts of a week tell")
+	case s.From.After(c.at):
+		c.set(v1alpha1.ConditionReady, metav1.ConditionTrue, "ShortAhead", shortText(s))
+	default:
+		c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, "Short", shortText(s))
+	}
+	switch o := oversoldOf(d, t.ID); {
+	case o == nil:
+		c.set(v1alpha1.ConditionGuaranteeKept, metav1.ConditionTrue, "Kept", "guarantee and slices fit into what there is")
+	case o.From.After(c.at):
+		c.set(v1alpha1.ConditionGuaranteeKept, metav1.ConditionTrue, "OversoldAhead", oversoldText(o))
+	default:
+		c.set(v1alpha1.ConditionGuaranteeKept, metav1.ConditionFalse, "Oversold", oversoldText(o))
+	}
+	switch {
+	case x == nil || x.Over().IsZero():
+		c.set(v1alpha1.ConditionWithinQuota, metav1.ConditionTrue, "Within", "nothing is to be given back")
+	case c.at.Before(x.Deadline):
+		c.set(v1alpha1.ConditionWithinQuota, metav1.ConditionFalse, "Noticed", overText(x))
+	default:
+		c.set(v1alpha1.ConditionWithinQuota, metav1.ConditionFalse, "Overdue", overText(x))
+	}
+	switch {
+	case t.Burst.Percent == 0 || x == nil:
+		c.drop(v1alpha1.ConditionBursting)
+	case x.Bursting:
+		c.set(v1alpha1.ConditionBursting, metav1.ConditionTrue, "Bursting", burstText(t, x))
+	case x.BurstWhy != "":
+		c.set(v1alpha1.ConditionBursting, metav1.ConditionFalse, "Refused", "the services want more than the borrowing limit: "+x.BurstWhy)
+	default:
+		c.set(v1alpha1.ConditionBursting, metav1.ConditionFalse, "NotNeeded", "the services want no more than the borrowing limit")
+	}
+}
+
+func shortOf(d *quota.Division, id fleet.TenantID) *quota.Short {
+	if k := slices.IndexFunc(d.Short, func(x quota.Short) bool { return x.Tenant == id }); k >= 0 {
+		return &d.Short[k]
+	}
+	return nil
+}
+
+func oversoldOf(d *quota.Division, id fleet.TenantID) *quota.Oversold {
+	if k := slices.IndexFunc(d.Oversold, func(x quota.Oversold) bool { return x.Tenant == id }); k >= 0 {
+		return &d.Oversold[k]
+	}
+	return nil
+}
+
+func shortText(s *quota.Short) string {
+	until := ""
+	if !s.Until.IsZero() {
+		until = " until " + s.Until.UTC().Format(time.RFC3339)
+	}
+	return fmt.Sprintf("short of up to %s from %s%s: %s", s.By, s.From.UTC().Format(time.RFC3339), until, s.Why)
+}
+
+func oversoldText(o *quota.Oversold) string {
+	return fmt.Sprintf("%s of %s can be kept from %s: %s", o.Kept, o.Promised, o.From.UTC().Format(time.RFC3339), o.Why)
+}
+
+func overText(x *quota.Share) string {
+	return fmt.Sprintf("%s online and %s offline are to be given back by %s; what other services wait for (%s) and the offline part are brought down then",
+		x.OverOnline, x.OverOffline, x.Deadline.UTC().Format(time.RFC3339), x.Owed)
+}
+
+func burstText(t *fleet.Tenant, x *quota.Share) string {
+	return fmt.Sprintf("the borrowing limit is lifted by %d %% of the guarantee until %s", t.Burst.Percent, x.BurstSince.Add(t.Burst.Duration).UTC().Format(time.RFC3339))
+}
+
+// watermark says of the offline pool how the level of the low-priority capacity stands; of other pools nothing.
+func watermark(c *conditions, l *quota.Level, p *fleet.Pool) {
+	if l.Pool != p.ID {
+		return
+	}
+	const kind = v1alpha1.ConditionWatermark
+	text := fmt.Sprintf("low-priority work has %.1f %% of all machines; watermarks %.0f and %.0f %%", 100*l.Share.Value, 100*l.Low, 100*l.High)
+	switch {
+	case !l.Share.OK:
+		c.set(kind, metav1.ConditionUnknown, "NoNodes", "no machine belongs to a pool")
+	case l.Share.Value < l.Low:
+		c.set(kind, metav1.ConditionFalse, "Low", text+": bursts end")
+	case l.Share.Value < l.High:
+		c.set(kind, metav1.ConditionTrue, "BelowHigh", text+": bursts go on and none begins")
+	default:
+		c.set(kind, metav1.ConditionTrue, "High", text+": bursts may begin")
+	}
+}

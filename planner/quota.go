@@ -1,0 +1,309 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/quota"
+)
+
+// tenants is what the fleet's facts say of its tenants, and how the services are bound by it.
+type tenants struct {
+	in      *Input
+	tenancy quota.Tenancy
+	input   quota.Input
+	// services are the indices of each tenant's services; used is what its online pods request, other what those of no service do.
+	services    map[fleet.TenantID][]int
+	used, other map[fleet.TenantID]fleet.Resources
+}
+
+// tenants gathers what is to be divided.
+func (in *Input) tenants(targets []hpa.Target) *tenants {
+	s := in.Snapshot
+	t := &tenants{in: in, tenancy: quota.TenancyOf(s.Tenants), services: map[fleet.TenantID][]int{},
+		used: map[fleet.TenantID]fleet.Resources{}, other: map[fleet.TenantID]fleet.Resources{}}
+	t.input = quota.Input{Tenants: s.Tenants, Supply: t.supply(), At: s.At, Open: newOpener().open, Level: lowPriorityLevel(s)}
+	if len(s.Tenants) == 0 {
+		return t
+	}
+	usage := quota.UsageOf(t.tenancy, s.Pods)
+	supply, parcels := quota.ParcelsOf(t.tenancy, s, classesOf(s.Tenants))
+	t.input.Parcels = supply
+	t.input.Ahead = weekAhead(s.At)
+	for i := range s.Services {
+		if id := t.tenancy.Of(s.Services[i].Target.Namespace); id != "" {
+			t.services[id] = append(t.services[id], i)
+		}
+	}
+	for i := range s.Pods {
+		if p := &s.Pods[i]; (p.Class == fleet.PodOnline && p.Service == "" || p.Class == fleet.PodSystem) && p.Occupies() {
+			id := t.tenancy.Of(p.Name.Namespace)
+			t.other[id] = t.other[id].Add(p.Requests)
+		}
+	}
+	offline := t.offline()
+	for i := range s.Tenants {
+		id := s.Tenants[i].ID
+		t.used[id] = usage[id].Online
+		w := quota.Want{Tenant: id, Now: t.other[id], Used: usage[id].Online, Offline: usage[id].Offline,
+			OfflineNeed: offline[id].need, OfflineWish: offline[id].wish, Parcels: parcels[id]}
+		t.demand(&w, targets)
+		t.input.Wants = append(t.input.Wants, w)
+	}
+	return t
+}
+
+// demand adds what a tenant's services ask for, now and ahead.
+func (t *tenants) demand(w *quota.Want, targets []hpa.Target) {
+	s := t.in.Snapshot
+	if len(t.services[w.Tenant]) == 0 {
+		return
+	}
+	w.Ahead = make([]fleet.Resources, daySteps+weekSteps)
+	for k := range w.Ahead {
+		w.Ahead[k] = t.other[w.Tenant]
+	}
+	for _, i := range t.services[w.Tenant] {
+		svc := &s.Services[i]
+		w.Now = w.Now.Add(svc.Request.Times(int64(targets[i].Replicas)))
+		for k, n := range t.in.outlook(svc, &targets[i]) {
+			w.Ahead[k] = w.Ahead[k].Add(svc.Request.Times(int64(n)))
+		}
+	}
+}
+
+// Tenants are told of a shortage a week ahead: by the quarter of an hour as far as targets look, which is a day, and by the hour from there.
+const (
+	quarter   = 15 * time.Minute
+	daySteps  = int(24 * time.Hour / quarter)
+	weekSteps = 6 * 24
+)
+
+// weekAhead are the starts of all steps.
+func weekAhead(now time.Time) []time.Time {
+	out := make([]time.Time, 0, daySteps+weekSteps)
+	for k := range daySteps {
+		out = append(out, now.Add(time.Duration(k)*quarter))
+	}
+	for k := range weekSteps {
+		out = append(out, now.Add(24*time.Hour+time.Duration(k)*time.Hour))
+	}
+	return out
+}
+
+// outlook is the most that a service asks for in each step of the week. Beyond the day, each hour repeats that of the day before it, but for
+// services with windows or festival lifts, which are looked up.
+func (in *Input) outlook(svc *fleet.Service, target *hpa.Target) []int32 {
+	out := ahead(target)
+	from := in.Snapshot.At.Add(24 * time.Hour)
+	if hpa.Planned(svc, in.Snapshot.Festivals, from.Add(time.Duration(weekSteps)*time.Hour)) {
+		p, t := in.Portraits[svc.ID], in.Tides[svc.ID]
+		copy(out[daySteps:], hpa.Week(svc, &p, &t, in.Snapshot.Festivals, from, weekSteps))
+		return out
+	}
+	const perHour = int(time.Hour / quarter)
+	for k := range weekSteps {
+		first := k % 24 * perHour
+		out[daySteps+k] = slices.Max(out[first : first+perHour])
+	}
+	return out
+}
+
+// ahead is the most that a target asks for in each quarter of the day; what it asks for now, where it does not look so far. There is room
+// for the week behind it.
+func ahead(t *hpa.Target) []int32 {
+	most := make([]int32, daySteps+weekSteps)
+	for i, n := range t.Ahead {
+		if k := int(time.Duration(i) * t.AheadStep / quarter); k < daySteps {
+			most[k] = max(most[k], n)
+		}
+	}
+	for k := range most[:daySteps] {
+		if most[k] == 0 {
+			most[k] = t.Replicas
+		}
+	}
+	return most
+}
+
+// offlineWant is what a tenant's elastic jobs cannot do without, and what they could use.
+type offlineWant struct{ need, wish fleet.Resources }
+
+func (t *tenants) offline() map[fleet.TenantID]offlineWant {
+	out := map[fleet.TenantID]offlineWant{}
+	for i := range t.in.Snapshot.Jobs {
+		j := &t.in.Snapshot.Jobs[i]
+		id := t.tenancy.Of(fleet.ParseName(string(j.ID)).Namespace)
+		if id == "" || j.Blocked != "" {
+			continue
+		}
+		w := out[id]
+		for k := range j.Members {
+			mem := &j.Members[k]
+			most := min(mem.Max, wanted(mem))
+			w.need = w.need.Add(mem.Request.Times(int64(min(mem.Min, most))))
+			w.wish = w.wish.Add(mem.Request.Times(int64(most)))
+		}
+		out[id] = w
+	}
+	return out
+}
+
+// supply is what all machines of the pools hold, less what pods of no tenant use there. A machine that is not ready counts, since one that
+// restarts must not take anybody's promise away; what is not there now shows as a shortage of its pool.
+func (t *tenants) supply() fleet.Known[fleet.Resources] {
+	s := t.in.Snapshot
+	var sum fleet.Resources
+	pooled := make(map[fleet.NodeID]bool, len(s.Nodes))
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; s.Pool(n.Pool) != nil {
+			pooled[n.ID] = true
+			sum = sum.Add(n.Allocatable)
+		}
+	}
+	if len(pooled) == 0 {
+		return fleet.Known[fleet.Resources]{}
+	}
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.Class != fleet.PodFiller && p.Occupies() && pooled[p.Node] && t.tenancy.Of(p.Name.Namespace) == "" {
+			sum = sum.Sub(p.Requests)
+		}
+	}
+	return fleet.KnownAt(sum.Floor(), s.At)
+}
+
+// lowPriorityLevel is the level of the low-priority capacity: the CPU of ready machines of offline pools and of what is lent to them, as a
+// share of all machines of pools. Its watermarks are those of the first offline pool.
+func lowPriorityLevel(s *fleet.Snapshot) quota.Level {
+	pool := s.Pool(borrowerOf(s))
+	if pool == nil {
+		return quota.Level{}
+	}
+	l := quota.Level{Pool: pool.ID, Low: pool.LowWatermark, High: pool.HighWatermark}
+	var has, all fleet.MilliCPU
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		p := s.Pool(n.Pool)
+		if p == nil {
+			continue
+		}
+		all += n.Allocatable.CPU
+		if p.Class == fleet.Offline && n.Ready {
+			has += n.Allocatable.CPU
+		}
+	}
+	for i := range s.Loans {
+		if loan := &s.Loans[i]; loan.Phase == fleet.Lent {
+			if from, to := s.Pool(loan.From), s.Pool(loan.To); from != nil && from.Class == fleet.Online && to != nil && to.Class == fleet.Offline {
+				has += loan.Capacity.CPU
+			}
+		}
+	}
+	if all > 0 {
+		l.Share = fleet.KnownAt(float64(has)/float64(all), s.At)
+	}
+	return l
+}
+
+// classesOf are the classes of parcels that any tenant names, in order.
+func classesOf(ts []fleet.Tenant) []fleet.ParcelClass {
+	var out []fleet.ParcelClass
+	for i := range ts {
+		for _, q := range ts[i].Parcels {
+			if ts[i].Accepted && !slices.Contains(out, q.Class) {
+				out = append(out, q.Class)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b fleet.ParcelClass) int { return cmp.Compare(a.String(), b.String()) })
+	return out
+}
+
+// bound sizes a tenant's services again where its share binds them: growth is cut while they wish for more than the limit, from each in
+// proportion to its growth; and once the deadline has passed, what other online services wait for is brought down, from each in proportion
+// to what it runs above its minimum.
+func (t *tenants) bound(targets []hpa.Target, share *quota.Share) {
+	if s := t.in.Snapshot; !share.Owed.IsZero() && !s.At.Before(share.Deadline) {
+		t.drain(targets, share)
+		return
+	}
+	var want, now fleet.Resources
+	var growing []int
+	for _, i := range t.services[share.Tenant] {
+		x, unit := &targets[i], t.in.Snapshot.Services[i].Request
+		want = want.Add(unit.Times(int64(x.Replicas)))
+		now = now.Add(unit.Times(int64(min(x.Current, x.Replicas))))
+		if x.Replicas > x.Current {
+			growing = append(growing, i)
+		}
+	}
+	limit := share.Limit.Sub(t.other[share.Tenant]).Floor()
+	if quotaFits(want, limit) || len(growing) == 0 {
+		return
+	}
+	part := leastPart(limit.Sub(now).Floor(), want.Sub(now))
+	for _, i := range growing {
+		grow := float64(targets[i].Replicas - targets[i].Current)
+		most := targets[i].Current + int32(part*grow)
+		targets[i] = t.in.sizeOne(&t.in.Snapshot.Services[i], hpa.Options{Quota: max(most, 1),
+			QuotaWhy: fmt.Sprintf("quota %s leaves %s: %s", share.Tenant, share.Limit, share.Why)})
+	}
+}
+
+// drain brings a tenant's services down by what is owed, less what is on its way out already: pods hold their room until they are gone.
+func (t *tenants) drain(targets []hpa.Target, share *quota.Share) {
+	var above fleet.Resources
+	stays := t.other[share.Tenant]
+	give := func(i int) int32 {
+		svc := &t.in.Snapshot.Services[i]
+		return max(targets[i].Current-max(svc.Min, 1), 0)
+	}
+	for _, i := range t.services[share.Tenant] {
+		unit := t.in.Snapshot.Services[i].Request
+		above = above.Add(unit.Times(int64(give(i))))
+		stays = stays.Add(unit.Times(int64(targets[i].Current)))
+	}
+	going := t.used[share.Tenant].Sub(stays).Floor()
+	part := mostPart(share.Owed.Sub(going).Floor(), above)
+	for _, i := range t.services[share.Tenant] {
+		svc := &t.in.Snapshot.Services[i]
+		most := targets[i].Current - int32(math.Ceil(part*float64(give(i))-1e-9))
+		if targets[i].Replicas <= most || svc.Request.IsZero() {
+			continue
+		}
+		targets[i] = t.in.sizeOne(svc, hpa.Options{Quota: max(most, 1), Drain: max(most, 1),
+			QuotaWhy: fmt.Sprintf("quota %s had to give back %s by %s", share.Tenant, share.Owed, share.Deadline.UTC().Format(time.RFC3339))})
+	}
+}
+
+// quotaFits compares the resources that quotas are kept in.
+func quotaFits(r, room fleet.Resources) bool {
+	return r.CPU <= room.CPU && r.Memory <= room.Memory && r.GPU <= room.GPU
+}
+
+// leastPart is the part of what is asked that there is room for in every resource, 0 to 1.
+func leastPart(room, ask fleet.Resources) float64 {
+	part := 1.0
+	for _, p := range [...][2]int64{{int64(room.CPU), int64(ask.CPU)}, {int64(room.Memory), int64(ask.Memory)}, {room.GPU, ask.GPU}} {
+		if p[1] > 0 {
+			part = min(part, float64(p[0])/float64(p[1]))
+		}
+	}
+	return part
+}
+
+// mostPart is the part of what there is that what is asked makes up in any resource, 0 to 1.
+func mostPart(ask, have fleet.Resources) float64 {
+	part := 0.0
+	for _, p := range [...][2]int64{{int64(ask.CPU), int64(have.CPU)}, {int64(ask.Memory), int64(have.Memory)}, {ask.GPU, have.GPU}} {
+		if p[0] > 0 && p[1] > 0 {
+			part = max(part, float64(p[0])/float64(p[1]))
+		}
+	}
+	return min(part, 1)
+}

@@ -1,0 +1,167 @@
+package planner
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/quota"
+)
+
+// allowances is how far the offline work of each tenant may still grow in this plan. A tenant that is not there is bound by nothing.
+type allowances struct {
+	tenancy quota.Tenancy
+	of      map[fleet.TenantID]*allowance
+	// on are the tenants whose offline pods are on a machine already.
+	on map[fleet.NodeID]map[fleet.TenantID]bool
+}
+
+type allowance struct {
+	left    fleet.Resources
+	parcels []quota.ParcelShare
+}
+
+// allow reads the division.
+func (m *maker) allow() *allowances {
+	s := m.in.Snapshot
+	a := &allowances{tenancy: quota.TenancyOf(s.Tenants), of: map[fleet.TenantID]*allowance{}, on: map[fleet.NodeID]map[fleet.TenantID]bool{}}
+	if len(m.plan.Division.Shares) == 0 {
+		return a
+	}
+	used := quota.UsageOf(a.tenancy, s.Pods)
+	for i := range m.plan.Division.Shares {
+		x := &m.plan.Division.Shares[i]
+		left := x.OfflineLimit.Sub(used[x.Tenant].Offline).Floor()
+		left.Pods = math.MaxInt64 // what quotas are not kept in
+		a.of[x.Tenant] = &allowance{left: left, parcels: slices.Clone(x.Parcels)}
+	}
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.Class == fleet.PodOffline && p.Occupies() {
+			a.enter(p.Node, a.tenancy.Of(p.Name.Namespace))
+		}
+	}
+	return a
+}
+
+func (a *allowances) enter(n fleet.NodeID, id fleet.TenantID) {
+	if a.on[n] == nil {
+		a.on[n] = map[fleet.TenantID]bool{}
+	}
+	a.on[n][id] = true
+}
+
+// grow is what one member of a job may take while its tenant's allowance lasts.
+type grow struct {
+	a  *allowances
+	id fleet.TenantID
+	x  *allowance // nil where nothing binds
+}
+
+func (a *allowances) grow(j *fleet.Job) grow {
+	id := a.tenancy.Of(fleet.ParseName(string(j.ID)).Namespace)
+	return grow{a, id, a.of[id]}
+}
+
+// most is how many of k members the allowance is enough for.
+func (g grow) most(unit fleet.Resources, k int) int {
+	if g.x == nil || k <= 0 {
+		return k
+	}
+	return min(k, int(min(g.x.left.Count(unit), math.MaxInt32)))
+}
+
+// may reports whether the tenant's work may be on a machine: it is already, or every class that the machine's parcels belong to has some
+// left for it.
+func (g grow) may(r *room) bool {
+	if g.x == nil || g.a.on[r.node.ID][g.id] {
+		return true
+	}
+	for _, p := range g.x.parcels {
+		if n := r.parcels(p.Class); n > 0 && p.Used+n > p.Limit {
+			return false
+		}
+	}
+	return true
+}
+
+// took charges n members on a machine.
+func (g grow) took(r *room, unit fleet.Resources, n int) {
+	if g.x == nil || n == 0 {
+		return
+	}
+	g.x.left = g.x.left.Sub(unit.Times(int64(n)))
+	if g.a.on[r.node.ID][g.id] {
+		return
+	}
+	g.a.enter(r.node.ID, g.id)
+	for i := range g.x.parcels {
+		g.x.parcels[i].Used += r.parcels(g.x.parcels[i].Class)
+	}
+}
+
+// parcels is how many parcels of a class a room is made of.
+func (r *room) parcels(c fleet.ParcelClass) int64 {
+	var n int64
+	if r.lentNodes > 0 && c.Holds(fleet.KindNode, r.node.GPUModel) {
+		n += r.lentNodes
+	}
+	if r.lentSockets > 0 && c.Holds(fleet.KindSocket, r.node.GPUModel) {
+		n += r.lentSockets
+	}
+	return n
+}
+
+// shed lowers the members of tenants whose deadline has passed: those above the minima, of the least important jobs first. What is left of
+// the excess then is shown and stays, since less than its minimum no job can work with.
+func (m *maker) shed(order []*fleet.Job, crews map[crewKey]crew) map[fleet.JobID]string {
+	why := map[fleet.JobID]string{}
+	tenancy := quota.TenancyOf(m.in.Snapshot.Tenants)
+	for i := range m.plan.Division.Shares {
+		x := &m.plan.Division.Shares[i]
+		if x.OverOffline.IsZero() || m.in.Snapshot.At.Before(x.Deadline) {
+			continue
+		}
+		over := x.OverOffline.Sub(m.going(tenancy, x.Tenant)).Floor()
+		for _, j := range slices.Backward(order) {
+			if tenancy.Of(fleet.ParseName(string(j.ID)).Namespace) != x.Tenant {
+				continue
+			}
+			for k := range j.Members {
+				mem := &j.Members[k]
+				c := crews[crewKey{j.ID, mem.Role}]
+				n := min(times(over, mem.Request), max(c.stay-int(mem.Min), 0))
+				if n == 0 {
+					continue
+				}
+				c.stay -= n
+				crews[crewKey{j.ID, mem.Role}] = c
+				over = over.Sub(mem.Request.Times(int64(n))).Floor()
+				why[j.ID] = fmt.Sprintf("; quota %s had to give back %s by %s", x.Tenant, x.OverOffline, x.Deadline.UTC().Format("15:04:05 MST"))
+			}
+		}
+	}
+	return why
+}
+
+// going is what offline pods of a tenant still hold that were told to end.
+func (m *maker) going(tenancy quota.Tenancy, id fleet.TenantID) fleet.Resources {
+	var sum fleet.Resources
+	for i := range m.in.Snapshot.Pods {
+		if p := &m.in.Snapshot.Pods[i]; p.Class == fleet.PodOffline && p.Deleting && p.Occupies() && tenancy.Of(p.Name.Namespace) == id {
+			sum = sum.Add(p.Requests)
+		}
+	}
+	return sum
+}
+
+// times is how many units cover an amount.
+func times(r, unit fleet.Resources) int {
+	n := int64(0)
+	for _, p := range [...][2]int64{{int64(r.CPU), int64(unit.CPU)}, {int64(r.Memory), int64(unit.Memory)}, {r.GPU, unit.GPU}} {
+		if p[0] > 0 && p[1] > 0 {
+			n = max(n, (p[0]+p[1]-1)/p[1])
+		}
+	}
+	return int(min(n, math.MaxInt32))
+}

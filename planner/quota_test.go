@@ -1,0 +1,234 @@
+package planner
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/quota"
+)
+
+func cpu(cores int64) fleet.Resources {
+	return fleet.Resources{CPU: fleet.MilliCPU(cores * 1000), Memory: fleet.Bytes(cores*4) * fleet.GiB}
+}
+
+// tenant adds a tenant that has one namespace.
+func (w *world) tenant(id, namespace string, guarantee int64) *fleet.Tenant {
+	w.s.Tenants = append(w.s.Tenants, fleet.Tenant{ID: fleet.TenantID(id), Namespaces: []string{namespace}, Guarantee: cpu(guarantee), Drain: 10 * time.Minute, Accepted: true})
+	return &w.s.Tenants[len(w.s.Tenants)-1]
+}
+
+// A quota cuts growth at what it leaves, brings nothing down before its deadline, and brings down what others wait for after it, once.
+func TestQuotaBindsServices(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		guarantee int64
+		borrows   fleet.Known[fleet.Resources]
+		load      float64
+		over      time.Duration // since when it was told
+		leaving   int           // pods that are told to end already
+		want      int32
+		why       string
+	}{
+		{"growth within the quota", 200, fleet.KnownAt(cpu(0), t0), 90, 0, 0, 18, ""},
+		{"growth beyond it", 120, fleet.KnownAt(cpu(0), t0), 90, 0, 0, 15, "quota shop leaves cpu=120"},
+		{"growth into what is free", 120, fleet.Known[fleet.Resources]{}, 90, 0, 0, 18, ""},
+		{"over it, and told just now", 64, fleet.KnownAt(cpu(0), t0), 60, 0, 0, 12, ""},
+		{"over it, and the deadline is near", 64, fleet.KnownAt(cpu(0), t0), 60, 9 * time.Minute, 0, 12, ""},
+		{"over it, and the deadline passed", 64, fleet.KnownAt(cpu(0), t0), 60, 10 * time.Minute, 0, 8, "had to give back cpu=32"},
+		{"what leaves already is not asked for again", 64, fleet.KnownAt(cpu(0), t0), 60, 10 * time.Minute, 4, 8, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(6).service("web", 12, 0, 6, c.load)
+			x := w.tenant("shop", "shop", c.guarantee)
+			x.BorrowingLimit = c.borrows
+			if c.over > 0 {
+				x.OverSince = t0.Add(-c.over)
+			}
+			w.s.Services[0].Desired.Value -= int32(c.leaving)
+			for i := range c.leaving {
+				w.s.Services[0].Pods[i].Deleting, w.s.Pods[i].Deleting = true, true
+			}
+			plan := Make(w.input())
+			if tg := plan.Targets[0]; tg.Replicas != c.want || !strings.Contains(tg.Reason, c.why) || c.why != "" && tg.Limited != hpa.LimitedQuota {
+				t.Errorf("%d replicas (limited by %q), want %d: %s", tg.Replicas, tg.Limited, c.want, tg.Reason)
+			}
+		})
+	}
+}
+
+// Offline work grows as far as its tenant may, on as many parcels as it may, and gives back what is due by its jobs' minima.
+func TestQuotaBindsJobs(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		bend func(w *world, x *fleet.Tenant)
+		want int32
+	}{
+		{"as far as it goes", func(*world, *fleet.Tenant) {}, 12},
+		{"within the quota", func(_ *world, x *fleet.Tenant) { x.BorrowingLimit = fleet.KnownAt(cpu(16), t0) }, 5},
+		{"on two machines", func(_ *world, x *fleet.Tenant) {
+			x.Parcels = []fleet.ParcelQuota{{Class: fleet.ParcelClass{Kind: fleet.KindNode}, BorrowingLimit: fleet.KnownAt(int64(2), t0)}}
+		}, 8},
+		{"of a model that no machine has", func(_ *world, x *fleet.Tenant) {
+			x.Parcels = []fleet.ParcelQuota{{Class: fleet.ParcelClass{Kind: fleet.KindNode, GPUModel: "H100"}, BorrowingLimit: fleet.KnownAt(int64(0), t0)}}
+		}, 12},
+		{"over it, and told just now", func(w *world, x *fleet.Tenant) {
+			x.Guarantee, x.BorrowingLimit = cpu(32), fleet.KnownAt(cpu(0), t0)
+		}, 4},
+		{"over it, and the deadline passed", func(w *world, x *fleet.Tenant) {
+			x.Guarantee, x.BorrowingLimit, x.OverSince = cpu(32), fleet.KnownAt(cpu(0), t0), t0.Add(-time.Hour)
+		}, 2},
+		{"not below the minimum", func(w *world, x *fleet.Tenant) {
+			x.Guarantee, x.BorrowingLimit, x.OverSince = cpu(32), fleet.KnownAt(cpu(0), t0), t0.Add(-time.Hour)
+			w.s.Jobs[0].Members[0].Min = 3
+		}, 3},
+		{"what ends already is not asked for again", func(w *world, x *fleet.Tenant) {
+			x.Guarantee, x.BorrowingLimit, x.OverSince = cpu(32), fleet.KnownAt(cpu(0), t0), t0.Add(-time.Hour)
+			w.s.Pods[0].Deleting, w.s.Pods[1].Deleting = true, true
+			w.s.Jobs[0].Members[0].Desired = 2
+		}, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(6)
+			for i := range 3 {
+				w.loan(i, fleet.Lent, 1)
+			}
+			for i := range 4 {
+				w.worker(0, i)
+			}
+			c.bend(w, w.tenant("train", "batch", 64))
+			plan := Make(w.input())
+			got := w.s.Jobs[0].Members[0].Desired
+			if len(plan.Jobs) > 0 {
+				got = plan.Jobs[0].To
+			}
+			if got != c.want {
+				t.Errorf("parallelism %d, want %d: %+v\n%s", got, c.want, plan.Jobs, plan.Division.Share("train").Why)
+			}
+		})
+	}
+}
+
+// A window of next Friday, a festival in four days and a slice that cannot be kept are told today.
+func TestShortageOfNextWeek(t *testing.T) {
+	friday := t0.AddDate(0, 0, 4).Truncate(24 * time.Hour).Add(19 * time.Hour) // t0 is a Monday
+	for _, c := range []struct {
+		name  string
+		bend  func(w *world)
+		short string
+	}{
+		{"nothing", func(*world) {}, ""},
+		{"a window", func(w *world) {
+			w.s.Services[0].Windows = []fleet.Window{{Name: "friday", Schedule: "0 19 * * 5", Duration: 3 * time.Hour, Zone: time.UTC, Min: 40}}
+		}, "93h0m0s to 96h0m0s by cpu=120"},
+		{"a window in the slice that covers it", func(w *world) {
+			w.s.Services[0].Windows = []fleet.Window{{Name: "friday", Schedule: "0 19 * * 5", Duration: 3 * time.Hour, Zone: time.UTC, Min: 40}}
+			w.s.Tenants[0].Slices = []fleet.Slice{{Window: fleet.Window{Name: "friday", Schedule: "0 18 * * 5", Duration: 6 * time.Hour, Zone: time.UTC}, Guarantee: cpu(320)}}
+		}, ""},
+		{"a festival", func(w *world) {
+			w.s.Festivals = []fleet.Festival{{ID: "sale", Start: friday, End: friday.Add(2 * time.Hour), Approved: true, Lifts: []fleet.Lift{{Service: "shop/web", Factor: 4}}}}
+		}, "93h0m0s to 95h0m0s by"},
+		{"a festival that nobody approved", func(w *world) {
+			w.s.Festivals = []fleet.Festival{{ID: "sale", Start: friday, End: friday.Add(2 * time.Hour), Lifts: []fleet.Lift{{Service: "shop/web", Factor: 4}}}}
+		}, ""},
+		{"a slice beyond the machines", func(w *world) {
+			w.s.Tenants[0].Slices = []fleet.Slice{{Window: fleet.Window{Name: "friday", Schedule: "0 19 * * 5", Duration: 2 * time.Hour, Zone: time.UTC}, Guarantee: cpu(1000)}}
+		}, "oversold in 93h0m0s"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(6).service("web", 12, 0, 6, 60)
+			w.tenant("shop", "shop", 200).BorrowingLimit = fleet.KnownAt(cpu(0), t0)
+			c.bend(w)
+			d := Make(w.input()).Division
+			var got string
+			for _, x := range d.Short {
+				got += fmt.Sprintf("%s to %s by %s; ", x.From.Sub(t0), x.Until.Sub(t0), x.By)
+			}
+			for _, x := range d.Oversold {
+				got += fmt.Sprintf("oversold in %s; ", x.From.Sub(t0))
+			}
+			if (c.short == "") != (got == "") || !strings.HasPrefix(got, c.short) {
+				t.Errorf("%q, want %q", got, c.short)
+			}
+		})
+	}
+}
+
+// Slices hold over both edges of summer time: in Berlin, clocks jump from 02:00 to 03:00 on 29 March 2026 and back from 03:00 to 02:00 on
+// 25 October.
+func TestSlicesOnTheEdgesOfSummerTime(t *testing.T) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(s string) time.Time {
+		x, err := time.Parse(time.RFC3339, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	for _, c := range []struct {
+		name, start string
+		length      time.Duration
+		open, shut  []string
+	}{
+		{"a skipped start holds from the jump", "30 2 * * *", time.Hour,
+			[]string{"2026-03-29T03:00:00+02:00", "2026-03-29T03:59:59+02:00"}, []string{"2026-03-29T01:59:59+01:00", "2026-03-29T04:00:00+02:00"}},
+		{"a slice over the jump has its length", "0 1 * * *", 2 * time.Hour,
+			[]string{"2026-03-29T01:00:00+01:00", "2026-03-29T03:59:59+02:00"}, []string{"2026-03-29T04:00:00+02:00"}},
+		{"a doubled start holds once", "30 2 * * *", 30 * time.Minute,
+			[]string{"2026-10-25T02:30:00+02:00", "2026-10-25T02:59:59+02:00"}, []string{"2026-10-25T02:00:00+01:00", "2026-10-25T02:30:00+01:00"}},
+		{"an evening into the doubled hour has its length", "0 19 * * *", 8 * time.Hour,
+			[]string{"2026-10-24T19:00:00+02:00", "2026-10-25T02:59:59+02:00"}, []string{"2026-10-25T02:00:00+01:00"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			x := fleet.Tenant{Guarantee: cpu(10), Slices: []fleet.Slice{{Window: fleet.Window{Schedule: c.start, Duration: c.length, Zone: berlin}, Guarantee: cpu(50)}}}
+			o := newOpener() // the times come in no order, as in a plan
+			for _, s := range c.open {
+				if quota.Guarantee(&x, at(s), o.open) != cpu(50) {
+					t.Errorf("%s: the slice is shut", s)
+				}
+			}
+			for _, s := range c.shut {
+				if quota.Guarantee(&x, at(s), o.open) != cpu(10) {
+					t.Errorf("%s: the slice is open", s)
+				}
+			}
+		})
+	}
+}
+
+// What the opener remembers never changes its answer.
+func TestOpenerRemembers(t *testing.T) {
+	w := fleet.Window{Schedule: "0 */5 * * *", Duration: 90 * time.Minute, Zone: time.UTC}
+	o := newOpener()
+	for i := range 2000 {
+		at := t0.Add(time.Duration(i*i%7001) * time.Minute)
+		if got, want := o.open(w, at), at.UTC().Hour()%5*60+at.Minute() < 90; got != want {
+			t.Fatalf("%s: %v, want %v", at, got, want)
+		}
+	}
+	if WindowOpen(fleet.Window{Schedule: "no", Duration: time.Hour, Zone: time.UTC}, t0) || WindowOpen(fleet.Window{Schedule: "* * * * *", Duration: time.Hour}, t0) {
+		t.Error("what cannot be read is never open")
+	}
+}
+
+// The level of the low-priority capacity counts what offline has and is lent, of all machines of pools.
+func TestLowPriorityLevel(t *testing.T) {
+	w := newWorld(5)
+	w.s.Nodes[4].Pool = "offline"
+	w.loan(0, fleet.Lent, 1)
+	w.loan(1, fleet.Noticed, 1)
+	w.s.Sort()
+	if l := lowPriorityLevel(&w.s); !l.Share.OK || l.Share.Value != 0.4 {
+		t.Errorf("%+v, want 2 of 5", l)
+	}
+	w.s.Pools = w.s.Pools[1:]
+	if l := lowPriorityLevel(&w.s); l.Share.OK {
+		t.Errorf("%+v without an offline pool", l)
+	}
+}

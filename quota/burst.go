@@ -1,0 +1,72 @@
+package quota
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// burst is what was decided of one tenant's burst.
+type burst struct {
+	on    bool
+	since time.Time
+	why   string
+}
+
+// judgeBursts decides who bursts: a tenant whose services wish to borrow more than its borrowing limit, for the duration of its burst,
+// while the level of the low-priority capacity allows. The level is what a burst lives on, since what is borrowed is taken from there. A
+// burst begins above the high watermark and ends below the low one, so that it does not go on and off; after it the tenant rests for as
+// long as the burst may last, so that bursts never add up to a second quota.
+func (d *divider) judgeBursts() []burst {
+	out := make([]burst, len(d.tree.nodes))
+	for _, i := range d.tree.byID {
+		n := &d.tree.nodes[i]
+		b := n.tenant.Burst
+		if b.Percent <= 0 || b.Duration <= 0 {
+			continue
+		}
+		out[i] = burst{since: n.tenant.BurstSince}
+		wish := d.wants[i].online().Sub(n.own).Floor()
+		if wish.Fits(n.borrow) {
+			continue
+		}
+		x, l, at := &out[i], d.in.Level, d.in.At
+		running := !x.since.IsZero() && at.Before(x.since.Add(b.Duration))
+		switch {
+		case !l.Share.OK:
+			x.why = "the level of the low-priority capacity is not known"
+		case running && l.Share.Value >= l.Low:
+			x.on = true
+		case running:
+			x.why = fmt.Sprintf("the low-priority capacity is at %.1f %% of all, below its low watermark of %.1f %%", 100*l.Share.Value, 100*l.Low)
+		case !x.since.IsZero() && at.Before(x.since.Add(2*b.Duration)):
+			x.why = fmt.Sprintf("its last burst is over and the next may begin at %s", x.since.Add(2*b.Duration).UTC().Format(time.RFC3339))
+		case l.Share.Value >= l.High:
+			x.on, x.since = true, at
+		default:
+			x.why = fmt.Sprintf("the low-priority capacity is at %.1f %% of all, below its high watermark of %.1f %%", 100*l.Share.Value, 100*l.High)
+		}
+	}
+	return out
+}
+
+// borrowing are the borrowing limits at a time, with the bursts that still run then.
+func (d *divider) borrowing(at time.Time) []fleet.Resources {
+	out := make([]fleet.Resources, len(d.tree.nodes))
+	for i := range out {
+		n := &d.tree.nodes[i]
+		out[i] = n.borrow
+		if i == 0 || !d.bursts[i].on || !at.Before(d.bursts[i].since.Add(n.tenant.Burst.Duration)) {
+			continue
+		}
+		out[i] = out[i].Add(percent(n.entitled, n.tenant.Burst.Percent))
+	}
+	return out
+}
+
+// percent is a part of an amount, rounded down.
+func percent(r fleet.Resources, p int) fleet.Resources {
+	part := func(v int64) int64 { return v/100*int64(p) + v%100*int64(p)/100 }
+	return fleet.Resources{CPU: fleet.MilliCPU(part(int64(r.CPU))), Memory: fleet.Bytes(part(int64(r.Memory))), GPU: part(r.GPU), Pods: part(r.Pods)}
+}

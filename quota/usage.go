@@ -1,0 +1,112 @@
+package quota
+
+import (
+	"slices"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// Usage is what the pods of one tenant, or of none, request on the machines they are on.
+type Usage struct{ Online, Offline fleet.Resources }
+
+// Sum is both together.
+func (u Usage) Sum() fleet.Resources { return u.Online.Add(u.Offline) }
+
+// Tenancy says whose a namespace is.
+type Tenancy struct{ of map[string]fleet.TenantID }
+
+// TenancyOf reads the namespaces of all accepted tenants. A namespace that two of them have belongs to neither.
+func TenancyOf(tenants []fleet.Tenant) Tenancy {
+	of := map[string]fleet.TenantID{}
+	var contested []string
+	for i := range tenants {
+		if !tenants[i].Accepted {
+			continue
+		}
+		for _, ns := range tenants[i].Namespaces {
+			if _, taken := of[ns]; taken {
+				contested = append(contested, ns)
+			}
+			of[ns] = tenants[i].ID
+		}
+	}
+	for _, ns := range contested {
+		delete(of, ns)
+	}
+	return Tenancy{of}
+}
+
+// Of is the tenant of a namespace; empty for one of nobody's.
+func (t Tenancy) Of(namespace string) fleet.TenantID { return t.of[namespace] }
+
+// UsageOf is the whole ledger: what each tenant's pods hold, those of no tenant under the empty id. It is counted anew from the pods each
+// time and kept nowhere, so that there is nothing that could drift from them. A pod that ends holds its room until it is gone; fillers hold
+// room for others and count for nobody.
+func UsageOf(tenancy Tenancy, pods []fleet.Pod) map[fleet.TenantID]Usage {
+	out := map[fleet.TenantID]Usage{}
+	for i := range pods {
+		p := &pods[i]
+		if p.Class == fleet.PodFiller || !p.Occupies() {
+			continue
+		}
+		id := tenancy.Of(p.Name.Namespace)
+		u := out[id]
+		if p.Class == fleet.PodOffline {
+			u.Offline = u.Offline.Add(p.Requests)
+		} else {
+			u.Online = u.Online.Add(p.Requests)
+		}
+		out[id] = u
+	}
+	return out
+}
+
+// ParcelsOf counts the parcels of each class that offline pods of each tenant are on: machines of offline pools, and machines and sockets
+// that are away from online ones; and how many of each there are. A machine that is lent by the socket counts with its lent sockets.
+func ParcelsOf(tenancy Tenancy, s *fleet.Snapshot, classes []fleet.ParcelClass) (supply []ParcelSupply, used map[fleet.TenantID][]ParcelCount) {
+	used = map[fleet.TenantID][]ParcelCount{}
+	on := map[fleet.NodeID][]fleet.TenantID{}
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		if id := tenancy.Of(p.Name.Namespace); p.Class == fleet.PodOffline && p.Occupies() && id != "" && !slices.Contains(on[p.Node], id) {
+			on[p.Node] = append(on[p.Node], id)
+		}
+	}
+	lent := map[fleet.NodeID]map[fleet.ParcelKind]int64{}
+	for i := range s.Loans {
+		if l := &s.Loans[i]; l.Phase.Away() {
+			if lent[l.Node] == nil {
+				lent[l.Node] = map[fleet.ParcelKind]int64{}
+			}
+			lent[l.Node][l.Kind]++
+		}
+	}
+	for _, class := range classes {
+		sum := ParcelSupply{Class: class}
+		count := map[fleet.TenantID]int64{}
+		for i := range s.Nodes {
+			n := &s.Nodes[i]
+			var here int64
+			if p := s.Pool(n.Pool); p != nil && p.Class == fleet.Offline && class.Holds(fleet.KindNode, n.GPUModel) {
+				here = 1
+				sum.Firm++
+			}
+			for _, kind := range []fleet.ParcelKind{fleet.KindNode, fleet.KindSocket} {
+				if class.Holds(kind, n.GPUModel) {
+					here += lent[n.ID][kind]
+					sum.Lent += lent[n.ID][kind]
+				}
+			}
+			for _, id := range on[n.ID] {
+				count[id] += here
+			}
+		}
+		supply = append(supply, sum)
+		for i := range s.Tenants {
+			if id := s.Tenants[i].ID; count[id] > 0 {
+				used[id] = append(used[id], ParcelCount{Class: class, N: count[id]})
+			}
+		}
+	}
+	return supply, used
+}
