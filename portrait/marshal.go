@@ -1,10 +1,10 @@
 package portrait
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
@@ -12,8 +12,8 @@ import (
 	"github.com/springtide/springtide/internal/series"
 )
 
-// Marshal writes a portrait in its compact binary form, about 20 KB at a grid of five minutes. Values of the history are rounded to one
-// part in ten thousand or better, learned figures to single precision; what [Unmarshal] returns marshals to the same bytes.
+// Marshal writes a portrait in its compact binary form, about 12 KB at a grid of five minutes. Values of the history are rounded to a
+// fiftieth of their noise, learned figures to single precision; what [Unmarshal] returns marshals to the same bytes.
 func Marshal(p Portrait) ([]byte, error) { return p.MarshalBinary() }
 
 // Unmarshal reads what [Marshal] wrote.
@@ -55,7 +55,7 @@ func (p Portrait) MarshalBinary() ([]byte, error) {
 	w.quality(&p.Quality)
 	w.time(p.Recent.Start)
 	w.int(int64(p.Recent.Step))
-	w.history(p.Recent.Values)
+	w.history(p.Recent.Values, p.Noise)
 	w.seen(&p)
 	w.record(&p.Record)
 	w.state(&p.Learned)
@@ -171,11 +171,12 @@ func (w *writer) state(s *model.State) {
 	w.uint(uint64(s.Seen))
 	w.uint(uint64(s.SetAside))
 	w.uint(uint64(s.Week.Width))
-	w.scaled(s.Week.Slots)
-	w.shares(s.Week.Weight, profileGrain)
+	w.slots(s.Week.Slots)
+	w.counts(s.Week.Weight)
 	w.uint(uint64(len(s.Blocks)))
+	var pairs []int64
 	for i := range s.Blocks {
-		w.block(&s.Blocks[i])
+		pairs = w.block(&s.Blocks[i], pairs)
 	}
 	w.fits(s)
 }
@@ -186,23 +187,27 @@ func (r *reader) state(s *model.State) {
 	s.Transform = model.Transform{Shift: r.double(), Least: r.double(), Blank: r.bool()}
 	s.Seen, s.SetAside = int(r.uint()), int(r.uint())
 	s.Week.Width = int(r.uint())
-	s.Week.Slots, s.Week.Weight = r.scaled(), r.shares(profileGrain)
+	s.Week.Slots, s.Week.Weight = r.slots(), r.counts()
 	if n := r.count(1); n > 0 {
 		s.Blocks = make([]model.Block, n)
+		var pairs []int64
 		for i := range s.Blocks {
-			r.block(&s.Blocks[i])
+			pairs = r.block(&s.Blocks[i], pairs)
 		}
 	}
 	r.fits(s)
 }
 
-func (w *writer) block(b *model.Block) {
+// block writes one block of horizons; before are the correlations of the one before, and those of this one are returned.
+func (w *writer) block(b *model.Block, before []int64) []int64 {
 	w.single(b.Scores)
 	w.single(b.Miss)
-	w.matrix(b.Errors)
-	for _, u := range b.Stray {
-		w.single(u.Mean)
-		w.single(u.N)
+	pairs := w.matrix(b.Errors, before)
+	for _, u := range b.Stray { // half of the members never stray
+		if w.bool(u.N > 0); u.N > 0 {
+			w.single(u.Mean)
+			w.single(u.N)
+		}
 	}
 	w.shares(b.Weights, weightGrain)
 	w.sketch(&b.Band.Log)
@@ -216,13 +221,17 @@ func (w *writer) block(b *model.Block) {
 	w.single(b.Band.Held.Mean)
 	w.single(b.Band.Held.N)
 	w.fit(b)
+	return pairs
 }
 
-func (r *reader) block(b *model.Block) {
+func (r *reader) block(b *model.Block, before []int64) []int64 {
 	b.Scores, b.Miss = r.single(), r.single()
-	b.Errors = r.matrix()
+	var pairs []int64
+	b.Errors, pairs = r.matrix(before)
 	for i := range b.Stray {
-		b.Stray[i] = model.Usual{Mean: r.single(), N: r.single()}
+		if r.bool() {
+			b.Stray[i] = model.Usual{Mean: r.single(), N: r.single()}
+		}
 	}
 	b.Weights = r.shares(weightGrain)
 	r.sketch(&b.Band.Log)
@@ -233,6 +242,7 @@ func (r *reader) block(b *model.Block) {
 	b.Band.LogLoss, b.Band.RawLoss = r.single(), r.single()
 	b.Band.Held = model.Usual{Mean: r.single(), N: r.single()}
 	r.fit(b)
+	return pairs
 }
 
 // sketchGrain is how finely counts are kept: an eighth of a newest sample.
@@ -289,9 +299,30 @@ const (
 	weightGrain  = 10_000
 )
 
-// matrix keeps a lower triangle as its diagonal and correlations: these lie within ±1, so two bytes hold each to one part in 32,767, far
-// below the ridge that the weights stand on.
-func (w *writer) matrix(m []float64) {
+// counts writes the weights of a profile in runs: sooner or later all are alike.
+func (w *writer) counts(v []float64) {
+	w.uint(uint64(len(v)))
+	for i := 0; i < len(v); {
+		k, from := math.Round(v[i]*profileGrain), i
+		for i < len(v) && math.Round(v[i]*profileGrain) == k {
+			i++
+		}
+		w.uint(uint64(i - from))
+		w.uint(uint64(k))
+	}
+}
+
+func (r *reader) counts() []float64 {
+	return r.runs(func() float64 { return float64(r.uint()) / profileGrain })
+}
+
+// pairGrain is the number of steps of a correlation, from zero to one.
+const pairGrain = 511
+
+// matrix keeps a lower triangle as its diagonal and correlations: these lie within ±1, so that a step of them is far below the ridge that the
+// weights stand on, which is half of the best member's mean square. They are written as differences to those of the block before, from which
+// they are not far, and returned.
+func (w *writer) matrix(m []float64, before []int64) []int64 {
 	n := order(len(m))
 	w.uint(uint64(n))
 	root := make([]float64, n)
@@ -299,35 +330,48 @@ func (w *writer) matrix(m []float64) {
 		root[i] = math.Sqrt(float64(float32(m[i*(i+3)/2])))
 		w.single(m[i*(i+3)/2])
 	}
+	pairs := make([]int64, 0, n*(n-1)/2)
 	for i := range n {
 		for j := range i {
 			c := 0.0
 			if d := root[i] * root[j]; d > 0 {
 				c = max(-1, min(1, m[i*(i+1)/2+j]/d))
 			}
-			w.buf = binary.LittleEndian.AppendUint16(w.buf, uint16(int16(math.Round(c*math.MaxInt16))))
+			pairs = append(pairs, int64(math.Round(c*pairGrain)))
 		}
 	}
+	apart := slices.Clone(pairs)
+	for i, c := range before[:min(len(before), len(apart))] {
+		apart[i] -= c
+	}
+	w.packed(apart)
+	return pairs
 }
 
-func (r *reader) matrix() []float64 {
+func (r *reader) matrix(before []int64) (m []float64, pairs []int64) {
 	n := r.count(4)
 	if n == 0 || r.err != nil {
-		return nil
+		return nil, r.packed()
 	}
 	m, root := make([]float64, n*(n+1)/2), make([]float64, n)
 	for i := range n {
 		m[i*(i+3)/2] = r.single()
 		root[i] = math.Sqrt(m[i*(i+3)/2])
 	}
-	for i := range n {
+	if pairs = r.packed(); len(pairs) != n*(n-1)/2 {
+		r.fail("%d correlations of %d members", len(pairs), n)
+		return nil, nil
+	}
+	for i, c := range before[:min(len(before), len(pairs))] {
+		pairs[i] += c
+	}
+	for i, k := 0, 0; i < n; i++ {
 		for j := range i {
-			if b := r.take(2); b != nil {
-				m[i*(i+1)/2+j] = float64(int16(binary.LittleEndian.Uint16(b))) / math.MaxInt16 * root[i] * root[j]
-			}
+			m[i*(i+1)/2+j] = float64(pairs[k]) / pairGrain * root[i] * root[j]
+			k++
 		}
 	}
-	return m
+	return m, pairs
 }
 
 // order is the number of rows of a lower triangle of that many entries.

@@ -30,15 +30,15 @@ func TestMarshalIsSmallAndTrue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(b) > 22<<10 {
-		t.Errorf("%d bytes, want at most 22 KiB", len(b))
+	if len(b) > 13<<10 {
+		t.Errorf("%d bytes, want at most 13 KiB", len(b))
 	}
 	q, err := Unmarshal(b)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, v := range p.Recent.Values {
-		if w := q.Recent.Values[i]; math.Abs(v-w) > 1e-4*v || math.IsNaN(v) != math.IsNaN(w) {
+		if w := q.Recent.Values[i]; math.Abs(v-w) > p.Noise/20*v || math.IsNaN(v) != math.IsNaN(w) {
 			t.Fatalf("value %d came back as %v, was %v", i, w, v)
 		}
 	}
@@ -85,7 +85,7 @@ func TestGobUsesTheCompactForm(t *testing.T) {
 	if err := gob.NewEncoder(&b).Encode(&p); err != nil {
 		t.Fatal(err)
 	}
-	if b.Len() > 23<<10 {
+	if b.Len() > 14<<10 {
 		t.Errorf("%d bytes", b.Len())
 	}
 	var q Portrait

@@ -9,7 +9,7 @@ import (
 )
 
 // Version is the version of the serialised form; a portrait of another version is thrown away and learned anew.
-const Version = 3
+const Version = 4
 
 // Signal is what a portrait's load counts.
 type Signal string

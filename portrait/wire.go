@@ -60,47 +60,6 @@ func (w *writer) known(k fleet.Known[float64]) {
 	}
 }
 
-// codes are the two-byte codes of history: two are kept for gaps and zeros, the others are steps between the logarithms of the smallest and
-// the largest value. Twelve orders of magnitude make a step of 0.04 %, three make one of 0.01 %.
-const (
-	codeGap, codeZero = 0, 1
-	codeFirst         = 2
-	codeLast          = math.MaxUint16
-)
-
-// history writes non-negative values and gaps, two bytes each.
-func (w *writer) history(v []float64) {
-	low, high := math.Inf(1), 0.0
-	for _, x := range v {
-		if x > 0 {
-			low, high = min(low, x), max(high, x)
-		}
-	}
-	if high == 0 {
-		low, high = 1, 1
-	}
-	w.uint(uint64(len(v)))
-	w.double(low)
-	w.double(high)
-	step := codeStep(low, high)
-	for _, x := range v {
-		code := uint16(codeGap)
-		switch {
-		case x == 0:
-			code = codeZero
-		case x > 0 && step == 0:
-			code = codeFirst
-		case x > 0:
-			code = codeFirst + uint16(math.Round((math.Log(x)-math.Log(low))/step))
-		}
-		w.buf = binary.LittleEndian.AppendUint16(w.buf, code)
-	}
-}
-
-func codeStep(low, high float64) float64 {
-	return (math.Log(high) - math.Log(low)) / (codeLast - codeFirst)
-}
-
 // scaled writes numbers of about one size as multiples of a 32,767th of the largest.
 func (w *writer) scaled(v []float64) {
 	most := 0.0
@@ -224,37 +183,6 @@ func (r *reader) known() fleet.Known[float64] {
 	}
 	v := r.double()
 	return fleet.KnownAt(v, r.time())
-}
-
-func (r *reader) history() []float64 {
-	n := r.count(2)
-	low, high := r.double(), r.double()
-	if !(low > 0) || !(high >= low) || math.IsInf(high, 0) {
-		r.fail("history between %g and %g", low, high)
-	}
-	if n == 0 || r.err != nil {
-		return nil
-	}
-	step := codeStep(low, high)
-	v := make([]float64, n)
-	for i := range v {
-		b := r.take(2)
-		if b == nil {
-			return nil
-		}
-		switch code := binary.LittleEndian.Uint16(b); code {
-		case codeGap:
-			v[i] = math.NaN()
-		case codeZero:
-		case codeFirst: // the ends come back exactly, so that marshalling again gives the same codes
-			v[i] = low
-		case codeLast:
-			v[i] = high
-		default:
-			v[i] = math.Exp(math.Log(low) + float64(code-codeFirst)*step)
-		}
-	}
-	return v
 }
 
 func (r *reader) scaled() []float64 {
