@@ -202,8 +202,9 @@ func (m *maker) begin(l *ledger, lead, term time.Duration) (pins []Pin, note str
 	}
 	ask := room
 	ask.GPU, ask.Pods = math.MaxInt64, math.MaxInt64 // not what lending is reckoned in
-	take, pinned := reclaim.Lendable(s, reclaim.LendAsk{Pool: l.pool, Room: ask, Drops: l.drops(term + lead), Count: max(count, 1)})
-	for _, p := range pinned[:min(len(pinned), pinnedShown)] {
+	take, pinned := reclaim.Lendable(s, reclaim.LendAsk{Pool: l.pool, Room: ask, Drops: l.drops(term + lead), Count: max(count, 1), Frees: m.frees})
+	take, pins = m.withPlaces(l, take, o.EmptyFor, o.EmptyFor+term+lead)
+	for _, p := range pinned[:max(min(len(pinned), pinnedShown-len(pins)), 0)] {
 		pins = append(pins, Pin(p))
 	}
 	for _, c := range take {

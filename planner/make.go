@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/scheduler/place"
 )
 
 // Make decides one cycle.
@@ -39,6 +40,8 @@ type maker struct {
 	begun, recalled map[fleet.NodeID]bool
 	// budgets is what the plan spends of the disruption budgets, reckoned when first asked for.
 	budgets map[fleet.PoolID]*fleet.Spending
+	// fits is what fits where, built when first asked for.
+	fits *place.Table
 }
 
 func newMaker(in *Input) *maker {

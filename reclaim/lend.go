@@ -30,6 +30,8 @@ type LendAsk struct {
 	Drops map[fleet.ServiceID]int
 	// Count is the move budget that is left.
 	Count int
+	// Frees says whether cells of a machine can be freed: whether what is on it fits its other cells. A pool that lends sockets needs it.
+	Frees func(n *fleet.Node, cells []int) bool
 }
 
 // Lendable picks parcels of the pool, best first: whole machines before sockets, and among equals those with the fewest pods to wait for,
@@ -67,7 +69,7 @@ func Lendable(s *fleet.Snapshot, ask LendAsk) (take []Candidate, pinned []Pinned
 			if slices.ContainsFunc(take, func(c Candidate) bool { return c.Node.ID == n.ID }) {
 				continue
 			}
-			if c, ok := m.oneSocket(n); ok && c.Loses.Fits(room) {
+			if c, ok := m.oneSocket(n, room, ask.Frees); ok {
 				take = append(take, c)
 				room = room.Sub(c.Loses)
 			}
@@ -204,62 +206,25 @@ func (v *fleetView) wholeMachine(n *fleet.Node, drops map[fleet.ServiceID]int) (
 	}, ""
 }
 
-// oneSocket judges a node whose online pods already fit into all sockets but one, in every resource and cell by cell. The node side must
-// be alive, since it confines them.
-func (v *fleetView) oneSocket(n *fleet.Node) (Candidate, bool) {
+// oneSocket judges a node whose pods already fit into all sockets but one. The node side must be alive, since it confines them.
+func (v *fleetView) oneSocket(n *fleet.Node, room fleet.Resources, frees func(n *fleet.Node, cells []int) bool) (Candidate, bool) {
 	sockets := n.Sockets()
-	if len(sockets) < 2 || !n.AgentAlive {
+	// A socket with nobody beside it would better be lent as a whole machine, once the tide allows.
+	stays := slices.ContainsFunc(v.pods[n.ID], func(p *fleet.Pod) bool { return p.Class == fleet.PodOnline })
+	used := v.online(n)
+	loses := n.Allocatable.Sub(used)
+	if len(sockets) < 2 || !n.AgentAlive || !stays || !loses.Fits(room) {
 		return Candidate{}, false
 	}
 	away := n.CellsOf(sockets[len(sockets)-1])
-	kept := slices.DeleteFunc(n.AllCells(), func(c int) bool { return slices.Contains(away, c) })
-	var stays []*fleet.Pod
-	for _, p := range v.pods[n.ID] {
-		if p.Class == fleet.PodOnline {
-			stays = append(stays, p)
-		}
-	}
-	room := n.CapacityOf(kept)
-	used := v.online(n)
-	// A socket with nobody beside it would better be lent as a whole machine, once the tide allows.
-	if len(stays) == 0 || !used.Fits(room) || !fitsCells(n, kept, stays) {
+	if !frees(n, away) {
 		return Candidate{}, false
 	}
-	lent := n.CapacityOf(away)
+	kept := slices.DeleteFunc(n.AllCells(), func(c int) bool { return slices.Contains(away, c) })
 	return Candidate{
-		Node: n, Kind: fleet.KindSocket, Cells: away, Capacity: lent, Loses: n.Allocatable.Sub(used), Leavers: nil,
-		Why: fmt.Sprintf("its online pods (%s) fit the other sockets (%s)", used, room),
+		Node: n, Kind: fleet.KindSocket, Cells: away, Capacity: n.CapacityOf(away), Loses: loses, Leavers: nil,
+		Why: fmt.Sprintf("its online pods (%s) fit the other sockets (%s)", used, n.CapacityOf(kept)),
 	}, true
-}
-
-// fitsCells packs pods into cells, largest first. A pod that is larger than a cell takes whole cells of its own, as the kernel would
-// spread it; this is a test of fit, not a placement.
-func fitsCells(n *fleet.Node, cells []int, pods []*fleet.Pod) bool {
-	free := make([]fleet.MilliCPU, 0, len(cells))
-	for _, id := range cells {
-		free = append(free, n.CapacityOf([]int{id}).CPU)
-	}
-	sizes := make([]fleet.MilliCPU, len(pods))
-	for i, p := range pods {
-		sizes[i] = p.Requests.CPU
-	}
-	slices.SortFunc(sizes, func(a, b fleet.MilliCPU) int { return cmp.Compare(b, a) })
-	for _, size := range sizes {
-		for i := range free {
-			take := min(size, free[i])
-			if free[i] >= size || take == n.CapacityOf([]int{cells[i]}).CPU {
-				free[i] -= take
-				size -= take
-			}
-			if size <= 0 {
-				break
-			}
-		}
-		if size > 0 {
-			return false
-		}
-	}
-	return true
 }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {

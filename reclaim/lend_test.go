@@ -1,6 +1,7 @@
 package reclaim
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/springtide/springtide/fleet"
@@ -9,7 +10,8 @@ import (
 const roomy = 1 << 40
 
 func lendAsk(s *fleet.Snapshot, cores int64, drops map[fleet.ServiceID]int) LendAsk {
-	return LendAsk{Pool: s.Pool("online"), Room: fleet.Resources{CPU: fleet.MilliCPU(cores * 1000), Memory: roomy << 10, GPU: roomy, Pods: roomy}, Drops: drops, Count: 100}
+	return LendAsk{Pool: s.Pool("online"), Room: fleet.Resources{CPU: fleet.MilliCPU(cores * 1000), Memory: roomy << 10, GPU: roomy, Pods: roomy}, Drops: drops, Count: 100,
+		Frees: func(*fleet.Node, []int) bool { return true }}
 }
 
 func names(take []Candidate) string {
@@ -89,27 +91,42 @@ func TestPinnedByWhatDoesNotScale(t *testing.T) {
 	}
 }
 
-func TestSocketFit(t *testing.T) {
+func TestSocket(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		sizes []fleet.MilliCPU
-		want  bool
+		bend  func(*fleet.Node)
+		pods  int
+		frees bool
+		want  string
 	}{
-		{"four of eight cores fill one socket", []fleet.MilliCPU{8000, 8000, 8000, 8000}, true},
-		{"three of eleven cores fit no two cells of sixteen", []fleet.MilliCPU{11000, 11000, 11000}, false},
-		{"more than the socket", []fleet.MilliCPU{16000, 16000, 1000}, false},
-		{"a pod larger than a cell takes whole cells", []fleet.MilliCPU{32000}, true},
-		{"and what is left of the last one", []fleet.MilliCPU{20000, 12000}, true},
+		{"what is on it fits the other socket", nil, 1, true, "m00:Socket "},
+		{"it does not", nil, 1, false, ""},
+		{"nobody is beside it: the machine goes whole, or stays", nil, 0, true, "m00:Node "},
+		{"nobody confines online to the other socket", func(n *fleet.Node) { n.AgentAlive = false }, 1, true, ""},
+		{"its topology is unknown", func(n *fleet.Node) { n.Cells = nil }, 1, true, ""},
+		{"it has one socket", func(n *fleet.Node) { n.Cells = n.Cells[:2] }, 1, true, ""},
 	} {
 		s := fleetOf(1)
 		steerable(s, "web")
-		for _, size := range c.sizes {
-			pod(s, 0, fleet.PodOnline, "web", size)
+		for range c.pods {
+			pod(s, 0, fleet.PodOnline, "web", 8000)
+		}
+		if c.bend != nil {
+			c.bend(&s.Nodes[0])
 		}
 		s.Sort()
-		take, _ := Lendable(s, lendAsk(s, 1000, nil))
-		if got := len(take) == 1 && take[0].Kind == fleet.KindSocket; got != c.want {
-			t.Errorf("%s: lent %q", c.name, names(take))
+		ask := lendAsk(s, 1000, nil)
+		var asked []int
+		ask.Frees = func(n *fleet.Node, cells []int) bool {
+			asked = cells
+			return c.frees && n.ID == s.Nodes[0].ID
+		}
+		take, _ := Lendable(s, ask)
+		if got := names(take); got != c.want {
+			t.Errorf("%s: lent %q", c.name, got)
+		}
+		if asked != nil && !slices.Equal(asked, []int{2, 3}) {
+			t.Errorf("%s: asked for cells %v, want those of the last socket", c.name, asked)
 		}
 	}
 }

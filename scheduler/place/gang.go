@@ -69,25 +69,41 @@ func (t *Table) HandOver(id fleet.NodeID, cells []int) (kept []Placement, ok boo
 	n := t.byID[id]
 	row := 2*n + int32(giver)
 	ok = t.Try(func() bool {
-		t.lift(row, filler)
-		movers := append(t.lift(row, stays), t.lift(row, leaves)...)
-		slices.SortFunc(movers, t.byNeed)
-		for i := t.nodes[n].from; i < t.nodes[n].to; i++ {
-			if slices.Contains(cells, t.cells[i].id) {
-				t.give(i, n, 1-giver)
-			}
+		// The trees need not follow every step.
+		wasOpen := [2]bool{t.open[2*n], t.open[2*n+1]}
+		t.setOpen(2*n, false)
+		t.setOpen(2*n+1, false)
+		if kept, ok = t.handOver(n, row, cells); !ok {
+			return false
 		}
-		for _, p := range movers {
-			if !t.seat(&p) {
-				return false
-			}
-			kept = append(kept, t.put(p))
-		}
-		// What belongs to a machine is no reason to keep all of it.
-		return !t.hasCells(row) || !t.overdrawn(row)
+		t.setOpen(2*n, wasOpen[onlineSide])
+		t.setOpen(2*n+1, wasOpen[offlineSide])
+		return true
 	})
 	if !ok {
 		return nil, false
+	}
+	return kept, true
+}
+
+func (t *Table) handOver(n, row int32, cells []int) (kept []Placement, ok bool) {
+	t.lift(row, filler)
+	for i := t.nodes[n].from; i < t.nodes[n].to; i++ {
+		if slices.Contains(cells, t.cells[i].id) {
+			t.give(i, n, 1-side(row&1))
+		}
+	}
+	// What belongs to a machine is no reason to keep all of it.
+	if t.hasCells(row) && t.overdrawn(row) {
+		return nil, false
+	}
+	movers := append(t.lift(row, stays), t.lift(row, leaves)...)
+	slices.SortStableFunc(movers, t.byNeed)
+	for _, p := range movers {
+		if !t.seat(&p) {
+			return nil, false
+		}
+		kept = append(kept, t.put(p))
 	}
 	return kept, true
 }

@@ -36,7 +36,7 @@ type Shape struct {
 	Group string
 	// Zones asks for the zone with the fewest pods of the group that has room.
 	Zones bool
-	// PerHost is the most pods of the group on one machine; 0 for any number.
+	// PerHost is the most pods of the group on a machine, this one included, when it lands there; 0 for any number.
 	PerHost int32
 }
 

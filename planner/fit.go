@@ -1,0 +1,101 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reclaim"
+	"github.com/springtide/springtide/scheduler/place"
+)
+
+// table is what fits where at the moment of the snapshot. It is built when it is first asked for, since most cycles lend nothing.
+func (m *maker) table() *place.Table {
+	if m.fits == nil {
+		m.fits = place.FromSnapshot(m.in.Snapshot)
+	}
+	return m.fits
+}
+
+// frees reports whether the pods of a machine fit its other cells.
+func (m *maker) frees(n *fleet.Node, cells []int) bool {
+	t := m.table()
+	return t.Would(func() bool {
+		_, ok := t.HandOver(n.ID, cells)
+		return ok
+	})
+}
+
+// withPlaces keeps of the parcels that may be lent those without whose machines online still has a place for every replica that it will ask
+// for while they are away. Sums alone do not say so: a replica of 48 cores fits no three machines with 16 free cores each. Where one fits
+// nowhere, a machine on which it does stays, the one that was chosen last. What fits no machine at all is no reason to keep any.
+func (m *maker) withPlaces(l *ledger, take []reclaim.Candidate, from, to time.Duration) (kept []reclaim.Candidate, pins []Pin) {
+	more := l.growth(from, to)
+	if len(take) == 0 || len(more) == 0 {
+		return take, nil
+	}
+	t := m.table()
+	t.Begin()
+	defer t.Rollback()
+	for _, c := range take {
+		t.SetOpen(c.Node.ID, fleet.Online, false)
+	}
+	for _, g := range more {
+		class := t.Class(place.Shape{Requests: g.svc.Request, Side: fleet.Online, Pool: l.pool.ID})
+		for range g.more {
+			if _, ok := t.Place(class); ok {
+				continue
+			}
+			stays := placeOnLast(t, class, take)
+			if stays < 0 {
+				break
+			}
+			pins = append(pins, Pin{take[stays].Node.Name, fmt.Sprintf("service %s will ask for %d replicas more (%s each), which do not fit the other machines",
+				g.svc.ID, g.more, g.svc.Request)})
+			take = slices.Delete(take, stays, stays+1)
+		}
+	}
+	return take, pins
+}
+
+// placeOnLast opens the last of the machines on which a pod fits and places it there; below zero if it fits none.
+func placeOnLast(t *place.Table, class place.ClassID, take []reclaim.Candidate) int {
+	for i, c := range slices.Backward(take) {
+		t.SetOpen(c.Node.ID, fleet.Online, true)
+		if _, ok := t.Place(class); ok {
+			return i
+		}
+		t.SetOpen(c.Node.ID, fleet.Online, false)
+	}
+	return -1
+}
+
+// growth is what a service will ask for beyond the pods that have a machine.
+type growth struct {
+	svc  *fleet.Service
+	more int
+}
+
+// growth lists what the pool's services will ask for between two times, the largest replicas first, since the small ones fill what those
+// leave. It is reckoned as the room to lend is, with services whose signals are missing at their worst.
+func (l *ledger) growth(from, to time.Duration) []growth {
+	var out []growth
+	for _, v := range l.services {
+		more := int(max(v.replicas(from, to), v.worst))
+		for i := range v.svc.Pods {
+			if p := &v.svc.Pods[i]; p.Occupies() && !p.Deleting {
+				more--
+			}
+		}
+		if more > 0 {
+			out = append(out, growth{v.svc, more})
+		}
+	}
+	slices.SortFunc(out, func(a, b growth) int {
+		x, y := a.svc.Request, b.svc.Request
+		return cmp.Or(cmp.Compare(y.GPU, x.GPU), cmp.Compare(y.CPU, x.CPU), cmp.Compare(y.Memory, x.Memory), cmp.Compare(a.svc.ID, b.svc.ID))
+	})
+	return out
+}
