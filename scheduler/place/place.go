@@ -122,7 +122,8 @@ func (c *class) perHost() int32 {
 	return c.shape.PerHost
 }
 
-// onHost counts the pods of a group on a machine. Machines have tens of pods, and only shapes with a bound ask.
+// onHost counts the pods of a group on a machine. Machines have tens of pods, and only shapes with a bound ask; what they pay is a look, at
+// each placement, at the machines with room that their group has filled already.
 func (t *Table) onHost(group, n int32) int32 {
 	var k int32
 	for row := 2 * n; row < 2*n+2; row++ {
