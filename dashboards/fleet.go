@@ -52,6 +52,16 @@ func Fleet() Dashboard {
 				{Title: "Recalls overdue", Kind: "stat", Unit: "short", Width: 6, Description: "Recalled parcels that are not home by their due time.",
 					Queries: []Query{{`sum(springtide_recalls_overdue)`, "overdue"}}},
 			}},
+			{Title: "Tenants", Panels: []Panel{
+				{Title: "CPU of tenants", Kind: "timeseries", Unit: "cores", Width: 12,
+					Description: "What all tenants are entitled to, use, borrow, and must give back.",
+					Queries:     []Query{{`sum by (kind) (springtide_tenant_cpu_cores{kind=~"entitled|used|borrowed|over"})`, "{{kind}}"}}},
+				{Title: "Low-priority capacity", Kind: "timeseries", Unit: "percentunit", Width: 6,
+					Description: "CPU at the disposal of offline work over that of all machines, and its watermarks: bursts end below low and begin above high.",
+					Queries:     []Query{{`springtide_low_priority_level_ratio`, "level"}, {`springtide_low_priority_watermark_ratio`, "{{watermark}}"}}},
+				{Title: "Tenants short", Kind: "stat", Unit: "short", Width: 6, Description: "Tenants whose services want more than they may have, now or within the week.",
+					Queries: []Query{{`sum by (when) (springtide_tenant_short) or vector(0)`, "{{when}}"}}},
+			}},
 			{Title: "Controller", Panels: []Panel{
 				{Title: "Cycle", Kind: "timeseries", Unit: "s", Width: 8, Description: "Wall time of each step, 99th percentile.",
 					Queries: []Query{{`histogram_quantile(0.99, sum by (le, step) (rate(springtide_cycle_step_duration_seconds_bucket[15m])))`, "{{step}}"}}},

@@ -58,28 +58,55 @@ func (in *Input) tenants(targets []hpa.Target) *tenants {
 	return t
 }
 
-// demand adds what a tenant's services ask for, now and ahead.
+// demand adds what a tenant's services ask for, now and ahead. Beyond the day, each hour repeats that of the day before it, but for services
+// with windows or festival lifts, which are looked up.
 func (t *tenants) demand(w *quota.Want, targets []hpa.Target) {
 	s := t.in.Snapshot
 	if len(t.services[w.Tenant]) == 0 {
 		return
 	}
+	end := s.At.Add(24*time.Hour + time.Duration(weekSteps)*time.Hour)
 	w.Ahead = make([]fleet.Resources, daySteps+weekSteps)
+	hours := make([]fleet.Resources, 24)
 	for k := range w.Ahead {
 		w.Ahead[k] = t.other[w.Tenant]
 	}
 	for _, i := range t.services[w.Tenant] {
 		svc := &s.Services[i]
 		w.Now = w.Now.Add(svc.Request.Times(int64(targets[i].Replicas)))
-		for k, n := range t.in.outlook(svc, &targets[i]) {
-			w.Ahead[k] = w.Ahead[k].Add(svc.Request.Times(int64(n)))
+		day := ahead(&targets[i])
+		addTimes(w.Ahead[:daySteps], svc.Request, day[:])
+		if hpa.Planned(svc, s.Festivals, end) {
+			p, tide := t.in.Portraits[svc.ID], t.in.Tides[svc.ID]
+			addTimes(w.Ahead[daySteps:], svc.Request, hpa.Week(svc, &p, &tide, s.Festivals, s.At.Add(24*time.Hour), weekSteps))
+			continue
 		}
+		var most [24]int32
+		for k, n := range day {
+			most[k/perHour] = max(most[k/perHour], n)
+		}
+		addTimes(hours, svc.Request, most[:])
+	}
+	for k := range weekSteps {
+		w.Ahead[daySteps+k] = w.Ahead[daySteps+k].Add(hours[k%24])
+	}
+}
+
+// addTimes adds as many units to each sum as there are replicas. They seldom differ from step to step.
+func addTimes(sums []fleet.Resources, unit fleet.Resources, replicas []int32) {
+	last, amount := int32(0), fleet.Resources{}
+	for k, n := range replicas {
+		if n != last {
+			last, amount = n, unit.Times(int64(n))
+		}
+		sums[k] = sums[k].Add(amount)
 	}
 }
 
 // Tenants are told of a shortage a week ahead: by the quarter of an hour as far as targets look, which is a day, and by the hour from there.
 const (
 	quarter   = 15 * time.Minute
+	perHour   = int(time.Hour / quarter)
 	daySteps  = int(24 * time.Hour / quarter)
 	weekSteps = 6 * 24
 )
@@ -96,34 +123,14 @@ func weekAhead(now time.Time) []time.Time {
 	return out
 }
 
-// outlook is the most that a service asks for in each step of the week. Beyond the day, each hour repeats that of the day before it, but for
-// services with windows or festival lifts, which are looked up.
-func (in *Input) outlook(svc *fleet.Service, target *hpa.Target) []int32 {
-	out := ahead(target)
-	from := in.Snapshot.At.Add(24 * time.Hour)
-	if hpa.Planned(svc, in.Snapshot.Festivals, from.Add(time.Duration(weekSteps)*time.Hour)) {
-		p, t := in.Portraits[svc.ID], in.Tides[svc.ID]
-		copy(out[daySteps:], hpa.Week(svc, &p, &t, in.Snapshot.Festivals, from, weekSteps))
-		return out
-	}
-	const perHour = int(time.Hour / quarter)
-	for k := range weekSteps {
-		first := k % 24 * perHour
-		out[daySteps+k] = slices.Max(out[first : first+perHour])
-	}
-	return out
-}
-
-// ahead is the most that a target asks for in each quarter of the day; what it asks for now, where it does not look so far. There is room
-// for the week behind it.
-func ahead(t *hpa.Target) []int32 {
-	most := make([]int32, daySteps+weekSteps)
+// ahead is the most that a target asks for in each quarter of the day; what it asks for now, where it does not look so far.
+func ahead(t *hpa.Target) (most [daySteps]int32) {
 	for i, n := range t.Ahead {
 		if k := int(time.Duration(i) * t.AheadStep / quarter); k < daySteps {
 			most[k] = max(most[k], n)
 		}
 	}
-	for k := range most[:daySteps] {
+	for k := range most {
 		if most[k] == 0 {
 			most[k] = t.Replicas
 		}

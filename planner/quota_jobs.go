@@ -37,7 +37,7 @@ func (m *maker) allow() *allowances {
 		a.of[x.Tenant] = &allowance{left: left, parcels: slices.Clone(x.Parcels)}
 	}
 	for i := range s.Pods {
-		if p := &s.Pods[i]; p.Class == fleet.PodOffline && p.Occupies() {
+		if p := &s.Pods[i]; p.Class == fleet.PodOffline && p.Occupies() && len(m.plan.Division.Shares[0].Parcels) > 0 {
 			a.enter(p.Node, a.tenancy.Of(p.Name.Namespace))
 		}
 	}

@@ -42,8 +42,9 @@ func (d *divider) divide() Division {
 	d.entitle(d.in.At, d.in.At)
 	d.bursts = d.judgeBursts()
 	now := d.round(d.demands(nil), d.borrowing(d.in.At))
+	lent := now.flow.lent()
 	for _, i := range d.tree.byID {
-		out.Shares = append(out.Shares, d.share(i, now))
+		out.Shares = append(out.Shares, d.share(i, now, lent[i]))
 	}
 	outlook := newOutlook(d)
 	outlook.see(d.in.At, now)
@@ -91,7 +92,7 @@ type round struct {
 	// wish is what online services want beyond their tenant's own, online what of it was granted; offline what offline work was granted
 	// beyond its own, held what it has of its own.
 	wish, online, offline, held []fleet.Resources
-	lent                        []fleet.Resources
+	flow                        *flow
 }
 
 // round divides among demands. Everyone uses its own first: online services, then what offline work cannot do without. Then online
@@ -120,7 +121,7 @@ func (d *divider) round(demands []demand, borrow []fleet.Resources) *round {
 		r.held[i] = r.held[i].Add(got)
 	}
 	r.offline = d.take(f, rest, whole)
-	r.lent = f.lent()
+	r.flow = f
 	return r
 }
 
@@ -142,12 +143,12 @@ func (d *divider) whole() fleet.Resources {
 	return d.tree.nodes[0].entitled
 }
 
-func (d *divider) share(i int, r *round) Share {
+func (d *divider) share(i int, r *round, lent fleet.Resources) Share {
 	n, w, x := &d.tree.nodes[i], d.wants[i], &r.demands[i]
 	return Share{
 		Tenant: n.tenant.ID, Guarantee: n.base.Add(n.lift), Entitled: n.entitled, Own: n.own,
 		Online: x.online, Offline: x.wish, Used: w.Used.Add(w.Offline),
-		Borrowed: r.online[i], BorrowedOffline: r.offline[i], Lent: r.lent[i],
+		Borrowed: r.online[i], BorrowedOffline: r.offline[i], Lent: lent,
 		Limit: n.own.Add(r.online[i]), OfflineLimit: r.held[i].Add(r.offline[i]),
 		Bursting: d.bursts[i].on, BurstSince: d.bursts[i].since, BurstWhy: d.bursts[i].why,
 	}

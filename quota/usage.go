@@ -65,6 +65,9 @@ func UsageOf(tenancy Tenancy, pods []fleet.Pod) map[fleet.TenantID]Usage {
 // that are away from online ones; and how many of each there are. A machine that is lent by the socket counts with its lent sockets.
 func ParcelsOf(tenancy Tenancy, s *fleet.Snapshot, classes []fleet.ParcelClass) (supply []ParcelSupply, used map[fleet.TenantID][]ParcelCount) {
 	used = map[fleet.TenantID][]ParcelCount{}
+	if len(classes) == 0 {
+		return nil, used
+	}
 	on := map[fleet.NodeID][]fleet.TenantID{}
 	for i := range s.Pods {
 		p := &s.Pods[i]

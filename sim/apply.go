@@ -11,9 +11,21 @@ import (
 	"github.com/springtide/springtide/sim/scenario"
 )
 
+// remember keeps what a CapacityQuota's status does: since when a tenant is told to give back, and when its last burst began. Snapshots
+// that were made keep their own.
+func (c *controller) remember(p *planner.Plan) {
+	c.tenants = slices.Clone(c.tenants)
+	for i := range c.tenants {
+		if x := p.Division.Share(c.tenants[i].ID); x != nil {
+			c.tenants[i].OverSince, c.tenants[i].BurstSince = x.OverSince, x.BurstSince
+		}
+	}
+}
+
 // Apply implements loop.Actuator: each action passes the same door as on a cluster, and is done at once.
 func (c *controller) Apply(_ context.Context, p *planner.Plan) (loop.Receipt, error) {
 	r := loop.Receipt{Revision: p.Revision}
+	c.remember(p)
 	if idle(p) {
 		return r, nil
 	}

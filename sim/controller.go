@@ -137,6 +137,9 @@ func (c *controller) serviceFacts(s *service) fleet.Service {
 	return f
 }
 
+// drainTime is the API's default.
+const drainTime = 10 * time.Minute
+
 func tenantsOf(b *scenario.Built) []fleet.Tenant {
 	limit := func(cores *float64) fleet.Known[fleet.Resources] {
 		if cores == nil {
@@ -148,7 +151,7 @@ func tenantsOf(b *scenario.Built) []fleet.Tenant {
 	for i := range b.Tenants {
 		t := &b.Tenants[i]
 		out = append(out, fleet.Tenant{ID: fleet.TenantID(t.Name), Parent: fleet.TenantID(t.Parent), Namespaces: t.Namespaces, Guarantee: amount(t.GuaranteeCores),
-			LendingLimit: limit(t.LendingCores), BorrowingLimit: limit(t.BorrowingCores), MaxPriority: fleet.PriorityHigh, Accepted: true})
+			LendingLimit: limit(t.LendingCores), BorrowingLimit: limit(t.BorrowingCores), Drain: drainTime, MaxPriority: fleet.PriorityHigh, Accepted: true})
 	}
 	return out
 }

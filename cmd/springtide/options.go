@@ -55,7 +55,7 @@ func operatorCommands() []*cobra.Command { return operatorCommandsOn(connect) }
 func operatorCommandsOn(connect func(*cliOptions) (*clients, error)) []*cobra.Command {
 	o := func() *cliOptions { return &cliOptions{connect: connect} }
 	return []*cobra.Command{
-		newValidateCommand(o()), newServicesCommand(o()), newPoolsCommand(o()), newLoansCommand(o()), newExplainCommand(o()),
+		newValidateCommand(o()), newServicesCommand(o()), newPoolsCommand(o()), newQuotasCommand(o()), newLoansCommand(o()), newExplainCommand(o()),
 		newFestivalCommand(o()), newAdoptCommand(o()), newReleaseCommand(o()), newPauseCommand(o()), newResumeCommand(o()),
 		newFreezeCommand(o()), newThawCommand(o()), newDoctorCommand(o()), newVersionCommand(o()),
 	}

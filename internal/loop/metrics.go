@@ -32,6 +32,8 @@ type Metrics struct {
 	lift, miss, coverage, skillLost     *prometheus.Desc
 	pool, demand, nodes, loans, overdue *prometheus.Desc
 	drift                               *prometheus.Desc
+	tenant, tenantShort, tenantOverdue  *prometheus.Desc
+	level, watermark                    *prometheus.Desc
 
 	returned map[fleet.LoanID]bool
 }
@@ -86,6 +88,12 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.loans = b.gauge("loans", "Loans by lending pool, kind of parcel and phase.", "pool", "kind", "phase")
 	m.overdue = b.gauge("recalls_overdue", "Recalled parcels that are not home by the due time of their first notice.", "pool")
 	m.drift = b.gauge("share_drift", "Parcels on which Loan and NodeShare disagree: 0 but for one cycle after a crash.")
+	m.tenant = b.gauge("tenant_cpu_cores", "CPU of a tenant: guarantee, entitled (what of it can be kept), limit of its services, used, borrowed, lent, and over the quota.",
+		"tenant", "kind")
+	m.tenantShort = b.gauge("tenant_short", "1 while a tenant's services want more than it may have: now, or within the week ahead.", "tenant", "when")
+	m.tenantOverdue = b.gauge("tenant_overdue", "1 while a tenant has not given back what was due.", "tenant")
+	m.level = b.gauge("low_priority_level_ratio", "CPU at the disposal of low-priority work, its own machines and what is lent to it, over that of all machines of pools.", "pool")
+	m.watermark = b.gauge("low_priority_watermark_ratio", "The watermarks of that level: bursts of tenants end below low and begin above high.", "pool", "watermark")
 	r.MustRegister(m.cycles, m.cycleTotal, m.actions, m.evictions, m.recall, m.source, b)
 	return m
 }
@@ -119,6 +127,7 @@ func (m *Metrics) observe(s *fleet.Snapshot, plan *planner.Plan, receipt *Receip
 	m.services(&p, s, plan, portraits, tides)
 	m.pools(&p, plan)
 	m.lent(&p, s, plan)
+	m.tenants(&p, s, plan)
 	m.board.show(p)
 }
 

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+)
+
+func newQuotasCommand(o *cliOptions) *cobra.Command {
+	type Q = v1alpha1.CapacityQuota
+	plain := func(a *v1alpha1.ResourceAmounts) string {
+		return strconv.FormatFloat(a.CPU.AsApproximateFloat64(), 'f', -1, 64)
+	}
+	seen := func(q *Q, a *v1alpha1.ResourceAmounts) string { return told(q.Status.ObservedGeneration, plain(a)) }
+	v := view[Q]{plural: quotas,
+		empty: "no CapacityQuota: write one for each tenant",
+		columns: []column[Q]{
+			{"PARENT", false, func(q *Q) string { return orNone(q.Spec.Parent) }},
+			{"NAMESPACES", true, func(q *Q) string { return told(q.Status.ObservedGeneration, number(q.Status.Namespaces)) }},
+			{"GUARANTEE", false, func(q *Q) string { return plain(&q.Spec.Guarantee) }},
+			{"ENTITLED", false, func(q *Q) string { return seen(q, &q.Status.Entitled) }},
+			{"LIMIT", false, func(q *Q) string { return seen(q, &q.Status.Limit) }},
+			{"USED", false, func(q *Q) string { return seen(q, &q.Status.Used) }},
+			{"BORROWED", false, func(q *Q) string { return seen(q, &q.Status.Borrowed) }},
+			{"LENT", false, func(q *Q) string { return seen(q, &q.Status.Lent) }},
+			{"OVER", false, func(q *Q) string { return seen(q, &q.Status.Over) }},
+			{"DEADLINE", false, func(q *Q) string { return stamp(q.Status.DrainDeadline) }},
+			{"ACCEPTED", true, func(q *Q) string { return condition(q.Status.Conditions, v1alpha1.ConditionAccepted) }},
+			{"KEPT", false, func(q *Q) string { return condition(q.Status.Conditions, v1alpha1.ConditionGuaranteeKept) }},
+			{"READY", false, func(q *Q) string { return readyText(q.Status.Conditions) }},
+		}}
+	return newListCommand(o, v, &cobra.Command{
+		Use:     "quotas",
+		Aliases: []string{"quota", "cquota"},
+		Short:   "List tenants: what each is guaranteed, may use, uses, borrows, lends and must give back",
+		Long: "List tenants, in cores. ENTITLED is what of the guarantee in force (time slices included) can be kept, LIMIT the most that the tenant's\n" +
+			"services may request now, OVER what is to be given back by DEADLINE (springtide explain quota NAME says why).",
+	})
+}
+
+// readyText is condition Ready; a shortage to come is told though the tenant is well today.
+func readyText(list []metav1.Condition) string {
+	if c := meta.FindStatusCondition(list, v1alpha1.ConditionReady); c != nil && c.Reason == "ShortAhead" {
+		return "True (ShortAhead)"
+	}
+	return condition(list, v1alpha1.ConditionReady)
+}
+
+func explainQuota(ctx context.Context, o *cliOptions, c *clients, arg string) (*explanation, error) {
+	name := fleet.Name{Name: arg}
+	q, err := get[v1alpha1.CapacityQuota](ctx, c, quotas, name)
+	if err != nil {
+		return nil, err
+	}
+	st := &q.Status
+	p := &page{title: fmt.Sprintf("Quota %s (parent %s)", q.Name, orNone(q.Spec.Parent))}
+	amount := func(a *v1alpha1.ResourceAmounts) string { return told(st.ObservedGeneration, amountText(a)) }
+	p.add("Guarantee", "%s; of that in force now %s can be kept", amountText(&q.Spec.Guarantee), amount(&st.Entitled))
+	p.add("Limits", "lends %s, borrows %s", limitText(q.Spec.LendingLimit), limitText(q.Spec.BorrowingLimit))
+	p.add("Uses", "%s; its services may request %s", amount(&st.Used), amount(&st.Limit))
+	p.add("Borrows", "%s, lends %s", amount(&st.Borrowed), amount(&st.Lent))
+	if st.DrainDeadline != nil {
+		p.add("Gives back", "%s by %s, told at %s", amount(&st.Over), stamp(st.DrainDeadline), stamp(st.OverSince))
+	}
+	if b := q.Spec.Burst; b != nil {
+		p.add("Burst", "%d %% of the guarantee more for %d s; the last one began at %s", b.Percent, b.DurationSeconds, stamp(st.BurstSince))
+	}
+	p.add("Why", "%s", orNone(st.Reason))
+	rows := make([][]string, len(st.Parcels))
+	for i, x := range st.Parcels {
+		rows[i] = []string{x.Class, fmt.Sprint(x.Entitled), fmt.Sprint(x.Used), fmt.Sprint(x.Limit)}
+	}
+	p.table("Parcels under offline work", "", []string{"CLASS", "ENTITLED", "USED", "LIMIT"}, rows)
+	slices := make([]v1alpha1.Window, len(q.Spec.Slices))
+	for i, s := range q.Spec.Slices {
+		slices[i] = v1alpha1.Window{Name: s.Name + " (" + amountText(&s.Guarantee) + ")", Start: s.Start, Duration: s.Duration, TimeZone: s.TimeZone}
+	}
+	if err := p.windows(ctx, o, slices, c.now()); err != nil {
+		return nil, err
+	}
+	p.conditions(st.Conditions)
+	// The journal keeps actions, and a quota takes none itself: what it cut is with its services and jobs.
+	e := &explanation{page: p, Object: q}
+	if e.Events, err = eventsOf(ctx, c, "CapacityQuota", name); err != nil {
+		return nil, err
+	}
+	p.events(e.Events)
+	return e, nil
+}
+
+func limitText(a *v1alpha1.ResourceAmounts) string {
+	if a == nil {
+		return "without limit"
+	}
+	return "up to " + amountText(a)
+}
