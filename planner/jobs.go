@@ -24,24 +24,35 @@ func (m *maker) jobs() {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.ID, b.ID))
 	})
 	crews := m.crews()
-	allowed, shed := m.allow(), m.shed(order, crews)
-	for _, j := range order {
-		for i := range j.Members {
-			c := crews[crewKey{j.ID, j.Members[i].Role}]
-			c.want = c.stay
-			c.want += room.take(&j.Members[i], int(j.Members[i].Min)-c.want, allowed.grow(j))
-			crews[crewKey{j.ID, j.Members[i].Role}] = c
+	allowed, shed := m.allow(m.plan.Division.Shares), m.shed(order, crews)
+	grow := func(allowed *allowances, most func(*fleet.Member) int32) {
+		for _, j := range order {
+			for i := range j.Members {
+				mem, k := &j.Members[i], crewKey{j.ID, j.Members[i].Role}
+				c := crews[k]
+				c.want += room.take(mem, int(most(mem))-c.want, allowed.grow(j))
+				crews[k] = c
+			}
 		}
+	}
+	for k, c := range crews {
+		c.want = c.stay
+		crews[k] = c
+	}
+	grow(allowed, func(mem *fleet.Member) int32 { return mem.Min })
+	grow(allowed, mostOf)
+	if again := m.unused(allowed, order, crews); again != nil {
+		grow(again, mostOf)
 	}
 	for _, j := range order {
 		for i := range j.Members {
-			mem := &j.Members[i]
-			c := crews[crewKey{j.ID, mem.Role}]
-			c.want += room.take(mem, int(min(mem.Max, wanted(mem)))-c.want, allowed.grow(j))
-			m.scaleJob(j, mem, c, shed[j.ID])
+			m.scaleJob(j, &j.Members[i], crews[crewKey{j.ID, j.Members[i].Role}], shed[j.ID])
 		}
 	}
 }
+
+// mostOf is how many members could work.
+func mostOf(mem *fleet.Member) int32 { return min(mem.Max, wanted(mem)) }
 
 // wanted is the most members that there is still work for.
 func wanted(mem *fleet.Member) int32 {

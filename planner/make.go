@@ -11,7 +11,7 @@ import (
 // Make decides one cycle.
 func Make(in Input) Plan {
 	m := newMaker(&in)
-	m.plan.Targets, m.plan.Division = size(&in)
+	m.plan.Targets, m.plan.Division, m.tenants = size(&in)
 	m.scales()
 	m.giveBacks()
 	m.resizes()
@@ -38,6 +38,8 @@ type maker struct {
 	// moved are loans that this plan already takes a step with; begun and recalled the machines on which it begins or recalls one.
 	moved           map[fleet.LoanID]bool
 	begun, recalled map[fleet.NodeID]bool
+	// tenants is what was divided among them.
+	tenants *tenants
 	// budgets is what the plan spends of the disruption budgets, reckoned when first asked for.
 	budgets map[fleet.PoolID]*fleet.Spending
 	// fits is what fits where, built when first asked for.

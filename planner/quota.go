@@ -17,16 +17,17 @@ type tenants struct {
 	in      *Input
 	tenancy quota.Tenancy
 	input   quota.Input
-	// services are the indices of each tenant's services; used is what its online pods request, other what those of no service do.
-	services    map[fleet.TenantID][]int
-	used, other map[fleet.TenantID]fleet.Resources
+	// services are the indices of each tenant's services; used is what its online pods request, other what those of no service do,
+	// and offlineUsed what its offline pods do.
+	services                 map[fleet.TenantID][]int
+	used, other, offlineUsed map[fleet.TenantID]fleet.Resources
 }
 
 // tenants gathers what is to be divided.
 func (in *Input) tenants(targets []hpa.Target) *tenants {
 	s := in.Snapshot
 	t := &tenants{in: in, tenancy: quota.TenancyOf(s.Tenants), services: map[fleet.TenantID][]int{},
-		used: map[fleet.TenantID]fleet.Resources{}, other: map[fleet.TenantID]fleet.Resources{}}
+		used: map[fleet.TenantID]fleet.Resources{}, other: map[fleet.TenantID]fleet.Resources{}, offlineUsed: map[fleet.TenantID]fleet.Resources{}}
 	t.input = quota.Input{Tenants: s.Tenants, Supply: t.supply(), At: s.At, Open: newOpener().open, Level: lowPriorityLevel(s)}
 	if len(s.Tenants) == 0 {
 		return t
@@ -49,7 +50,7 @@ func (in *Input) tenants(targets []hpa.Target) *tenants {
 	offline := t.offline()
 	for i := range s.Tenants {
 		id := s.Tenants[i].ID
-		t.used[id] = usage[id].Online
+		t.used[id], t.offlineUsed[id] = usage[id].Online, usage[id].Offline
 		w := quota.Want{Tenant: id, Now: t.other[id], Used: usage[id].Online, Offline: usage[id].Offline,
 			OfflineNeed: offline[id].need, OfflineWish: offline[id].wish, Parcels: parcels[id]}
 		t.demand(&w, targets)

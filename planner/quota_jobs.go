@@ -18,30 +18,65 @@ type allowances struct {
 }
 
 type allowance struct {
-	left    fleet.Resources
-	parcels []quota.ParcelShare
+	left, taken fleet.Resources
+	parcels     []quota.ParcelShare
 }
 
-// allow reads the division.
-func (m *maker) allow() *allowances {
+// allow reads what a division leaves to the offline work of each tenant.
+func (m *maker) allow(shares []quota.Share) *allowances {
 	s := m.in.Snapshot
-	a := &allowances{tenancy: quota.TenancyOf(s.Tenants), of: map[fleet.TenantID]*allowance{}, on: map[fleet.NodeID]map[fleet.TenantID]bool{}}
-	if len(m.plan.Division.Shares) == 0 {
-		return a
-	}
-	used := quota.UsageOf(a.tenancy, s.Pods)
-	for i := range m.plan.Division.Shares {
-		x := &m.plan.Division.Shares[i]
-		left := x.OfflineLimit.Sub(used[x.Tenant].Offline).Floor()
+	a := &allowances{tenancy: m.tenants.tenancy, of: map[fleet.TenantID]*allowance{}, on: map[fleet.NodeID]map[fleet.TenantID]bool{}}
+	bounded := false
+	for i := range shares {
+		x := &shares[i]
+		left := x.OfflineLimit.Sub(m.tenants.offlineUsed[x.Tenant]).Floor()
 		left.Pods = math.MaxInt64 // what quotas are not kept in
 		a.of[x.Tenant] = &allowance{left: left, parcels: slices.Clone(x.Parcels)}
+		bounded = bounded || len(x.Parcels) > 0
 	}
 	for i := range s.Pods {
-		if p := &s.Pods[i]; p.Class == fleet.PodOffline && p.Occupies() && len(m.plan.Division.Shares[0].Parcels) > 0 {
+		if p := &s.Pods[i]; bounded && p.Class == fleet.PodOffline && p.Occupies() {
 			a.enter(p.Node, a.tenancy.Of(p.Name.Namespace))
 		}
 	}
 	return a
+}
+
+// unused divides once more where a tenant could not place what it was allowed while the quota binds another: what cannot be used is no
+// reason to hold anybody up. It returns what is allowed then, less what was taken already; nil where nothing is to be gained.
+func (m *maker) unused(a *allowances, order []*fleet.Job, crews map[crewKey]crew) *allowances {
+	idle, bound := map[fleet.TenantID]bool{}, false
+	for _, j := range order {
+		g := a.grow(j)
+		for i := range j.Members {
+			mem := &j.Members[i]
+			switch {
+			case g.x == nil || crews[crewKey{j.ID, mem.Role}].want >= int(mostOf(mem)):
+			case g.most(mem.Request.Add(fleet.Resources{Pods: 1}), 1) > 0:
+				idle[g.id] = true
+			default:
+				bound = true
+			}
+		}
+	}
+	if len(idle) == 0 || !bound {
+		return nil
+	}
+	in := m.tenants.input
+	in.Ahead, in.Wants = nil, slices.Clone(in.Wants)
+	for i := range in.Wants {
+		if w := &in.Wants[i]; idle[w.Tenant] {
+			w.OfflineWish = w.Offline.Add(a.of[w.Tenant].taken)
+		}
+	}
+	again := m.allow(quota.Divide(in).Shares)
+	again.on = a.on
+	for id, x := range again.of {
+		was := a.of[id]
+		x.left, x.taken, x.parcels = x.left.Sub(was.taken).Floor(), was.taken, was.parcels
+		x.left.Pods = math.MaxInt64
+	}
+	return again
 }
 
 func (a *allowances) enter(n fleet.NodeID, id fleet.TenantID) {
@@ -90,7 +125,8 @@ func (g grow) took(r *room, unit fleet.Resources, n int) {
 	if g.x == nil || n == 0 {
 		return
 	}
-	g.x.left = g.x.left.Sub(unit.Times(int64(n)))
+	took := unit.Times(int64(n))
+	g.x.left, g.x.taken = g.x.left.Sub(took), g.x.taken.Add(took)
 	if g.a.on[r.node.ID][g.id] {
 		return
 	}
@@ -116,7 +152,7 @@ func (r *room) parcels(c fleet.ParcelClass) int64 {
 // the excess then is shown and stays, since less than its minimum no job can work with.
 func (m *maker) shed(order []*fleet.Job, crews map[crewKey]crew) map[fleet.JobID]string {
 	why := map[fleet.JobID]string{}
-	tenancy := quota.TenancyOf(m.in.Snapshot.Tenants)
+	tenancy := m.tenants.tenancy
 	for i := range m.plan.Division.Shares {
 		x := &m.plan.Division.Shares[i]
 		if x.OverOffline.IsZero() || m.in.Snapshot.At.Before(x.Deadline) {

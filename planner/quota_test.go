@@ -112,6 +112,25 @@ func TestQuotaBindsJobs(t *testing.T) {
 	}
 }
 
+// What a tenant is allowed and cannot place goes to who can: of the free machines, the big members of one fit on none.
+func TestWhatOneCannotPlaceAnotherGets(t *testing.T) {
+	w := newWorld(6)
+	for i := range 3 {
+		w.loan(i, fleet.Lent, 1)
+	}
+	w.tenant("train", "batch", 0)
+	w.tenant("big", "big", 0)
+	w.tenant("online", "shop", 200)
+	big := w.s.Jobs[0]
+	big.ID = "big/huge"
+	big.Members = []fleet.Member{{Role: "worker", Kind: "Job", Max: 10, Remaining: 1000, Request: cpu(65)}}
+	w.s.Jobs = append(w.s.Jobs, big)
+	plan := Make(w.input())
+	if len(plan.Jobs) != 1 || plan.Jobs[0].Job != "batch/train" || plan.Jobs[0].To != 11 {
+		t.Errorf("%+v, want 11 of batch/train in the 184 cores that are left, of which half are 5: %+v", plan.Jobs, plan.Division.Share("train"))
+	}
+}
+
 // A window of next Friday, a festival in four days and a slice that cannot be kept are told today.
 func TestShortageOfNextWeek(t *testing.T) {
 	friday := t0.AddDate(0, 0, 4).Truncate(24 * time.Hour).Add(19 * time.Hour) // t0 is a Monday

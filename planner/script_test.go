@@ -19,6 +19,7 @@ import (
 //	acked                                  every worker acknowledged
 //	clean MACHINE EPOCH                    the node side's report
 //	share MACHINE EPOCH NEXT               what the share says instead of what the loan does
+//	tenant ID NAMESPACE CORES [borrows CORES] [told MINUTES]   what it is guaranteed, and since when it is told to give back
 //	mode MODE | frozen WHY | leads MINUTES | blind
 func TestScripts(t *testing.T) { scripttest.Run(t, play) }
 
@@ -56,6 +57,15 @@ func play(t *testing.T, lines [][]string) string {
 		case "share":
 			p := &w.s.Nodes[num(f[1])].Share.Parcels[0]
 			p.Epoch, p.Next = int64(num(f[2])), fleet.PoolID(f[3])
+		case "tenant":
+			x := w.tenant(f[1], f[2], int64(num(f[3])))
+			for i := 4; i+1 < len(f); i += 2 {
+				if n := num(f[i+1]); f[i] == "borrows" {
+					x.BorrowingLimit = fleet.KnownAt(cpu(int64(n)), t0)
+				} else {
+					x.OverSince = t0.Add(-time.Duration(n) * time.Minute)
+				}
+			}
 		case "mode":
 			for i := range w.s.Services {
 				w.s.Services[i].Mode = fleet.Mode(f[1])

@@ -8,7 +8,7 @@ import (
 
 // size judges every service and divides the capacity among their tenants. Services are sized without a quota first, since their wishes are
 // what there is to divide; those of a tenant that wishes for more than it may have are sized again under its limit.
-func size(in *Input) ([]hpa.Target, quota.Division) {
+func size(in *Input) ([]hpa.Target, quota.Division, *tenants) {
 	s := in.Snapshot
 	targets := make([]hpa.Target, len(s.Services))
 	for i := range s.Services {
@@ -19,7 +19,7 @@ func size(in *Input) ([]hpa.Target, quota.Division) {
 	for i := range division.Shares {
 		t.bound(targets, &division.Shares[i])
 	}
-	return targets, division
+	return targets, division, t
 }
 
 // sizeOne sizes a service; o says no more than how its quota binds it.
