@@ -2,6 +2,7 @@ package quota
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -125,10 +126,24 @@ func (d *divider) round(demands []demand, borrow []fleet.Resources) *round {
 	return r
 }
 
-// take fills wishes and returns what of each was granted.
+// take fills wishes and returns what of each was granted. CPU and memory of a wish belong together; but a tenant that gets no more GPUs has
+// work that needs none as well, and goes on with that.
 func (d *divider) take(f *flow, wish []fleet.Resources, whole fleet.Resources) []fleet.Resources {
-	before := append([]fleet.Resources(nil), f.granted...)
+	before := slices.Clone(f.granted)
 	fill(f, wish, whole)
+	var rest []fleet.Resources
+	for i := range wish {
+		if left := wish[i].Sub(f.granted[i].Sub(before[i])); left.GPU > 0 {
+			left.GPU = 0
+			if rest == nil {
+				rest = make([]fleet.Resources, len(wish))
+			}
+			rest[i] = left
+		}
+	}
+	if rest != nil {
+		fill(f, rest, whole)
+	}
 	for i := range before {
 		before[i] = f.granted[i].Sub(before[i])
 	}

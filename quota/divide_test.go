@@ -58,6 +58,9 @@ func TestHierarchy(t *testing.T) {
 		{"a group in a group counts once", []fleet.Tenant{tenant("one", "", 0), tenant("up", "", 0), tenant("many", "up", 0), tenant("m1", "many", 0), tenant("m2", "many", 0)},
 			r(80, 0), map[fleet.TenantID]fleet.Resources{"one": r(100, 0), "m1": r(100, 0), "m2": r(100, 0)},
 			map[fleet.TenantID]fleet.Resources{"one": r(40, 0), "m1": r(20, 0), "m2": r(20, 0)}},
+		{"who is out of GPUs goes on without", []fleet.Tenant{tenant("a", "", 0), tenant("b", "", 0)},
+			r(100, 2), map[fleet.TenantID]fleet.Resources{"a": r(40, 4), "b": r(30, 0)},
+			map[fleet.TenantID]fleet.Resources{"a": r(40, 2), "b": r(30, 0)}},
 		{"what the fleet has nothing of holds up nothing else", []fleet.Tenant{tenant("a", "", 0)},
 			r(10, 0), map[fleet.TenantID]fleet.Resources{"a": r(4, 1)}, map[fleet.TenantID]fleet.Resources{"a": r(4, 0)}},
 	} {

@@ -22,6 +22,8 @@ type planCheck struct {
 	// Unknown are services that the plan lifts and the cluster does not have.
 	Unknown []string      `json:"unknown,omitempty"`
 	Hours   []hpa.HourRow `json:"hours"`
+	// Tenants are the hours in which tenants want more than they are guaranteed.
+	Tenants []tenantHour `json:"tenants,omitempty"`
 	lifts   [][]string
 }
 
@@ -34,7 +36,9 @@ func newFestivalCheckCommand(o *cliOptions) *cobra.Command {
 			"and without it, against the machines at home in online pools (lent ones are recalled in time). The hours of all services are added as\n" +
 			"if their peaks met, so the bias is towards seeing a shortage.\n\n" +
 			"Forecasts come from the controller's store (--store). For an hour that no forecast reaches, the same hour of its last day stands in;\n" +
-			"such hours are marked. Exit code 1 when an hour is short, a lift is cut by its service's bounds, or a service is not there.",
+			"such hours are marked. Where a tenant wants more than its quota guarantees at that hour, slices included, the hour is listed with what\n" +
+			"must be borrowed. Exit code 1 when an hour is short or beyond a tenant's borrowing limit, a lift is cut by its service's bounds, or\n" +
+			"a service is not there.",
 		Example: "  springtide festival check -f double-eleven.yaml --store sqlite://springtide.db",
 		Args:    exactly(),
 		RunE: o.withPlans(&path, func(cmd *cobra.Command, c *clients, plans []*festivalPlan) error {
@@ -63,6 +67,7 @@ func (o *cliOptions) checkPlans(ctx context.Context, c *clients, plans []*festiv
 	for i, p := range plans {
 		f := kube.FestivalOf(&p.FestivalPlan)
 		checks[i] = planCheck{Plan: p.Name, Hours: hpa.FestivalCheck(f, facts.Services, known.tides, known.portraits, onlineSupply(facts))}
+		checks[i].Tenants = tenantHours(f, facts, known)
 		for _, l := range f.Lifts {
 			if facts.Service(l.Service) == nil && !slices.Contains(checks[i].Unknown, string(l.Service)) {
 				checks[i].Unknown = append(checks[i].Unknown, string(l.Service))
@@ -110,9 +115,14 @@ func liftText(l fleet.Lift) string {
 	return strings.Join(parts, ", ")
 }
 
-// problems counts hours that are short, services whose lift is cut, and services that are not there.
+// problems counts hours that are short, or beyond a tenant's borrowing limit, services whose lift is cut, and services that are not there.
 func (c *planCheck) problems() int {
 	n := len(c.Unknown) + len(c.cut())
+	for i := range c.Tenants {
+		if !c.Tenants[i].Refused.IsZero() {
+			n++
+		}
+	}
 	for _, h := range c.Hours {
 		if !h.Short.IsZero() {
 			n++
@@ -155,6 +165,7 @@ func (c *planCheck) print(out io.Writer) error {
 		p.add("Assumed", "%d services have no forecast for some hours (marked *): %s", len(assumed), shortList(assumed))
 	}
 	p.table("Lifts", "", []string{"SERVICE", "FROM", "UNTIL", "LIFT"}, c.lifts)
+	c.tenantTable(p)
 	rows := make([][]string, len(c.Hours))
 	for i := range c.Hours {
 		h := &c.Hours[i]

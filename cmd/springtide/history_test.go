@@ -47,7 +47,11 @@ func evening(t *testing.T) (*fleet.Snapshot, string) {
 			{ID: "a", Pool: "online", Ready: true, Allocatable: fleet.Resources{CPU: 56_000, Memory: 256 << 30, Pods: 110}},
 			{ID: "b", Pool: "offline", Ready: true, Allocatable: fleet.Resources{CPU: 56_000, Memory: 256 << 30, Pods: 110}},
 		},
-		Services: []fleet.Service{{ID: "shop/cart", Min: 3, Max: 60, Quantile: 0.95, TargetFound: true,
+		Tenants: []fleet.Tenant{{ID: "shop", Namespaces: []string{"shop"}, Accepted: true, Guarantee: fleet.Resources{CPU: 35_000, Memory: 120 << 30},
+			BorrowingLimit: fleet.KnownAt(fleet.Resources{CPU: 20_000, Memory: 1 << 30}, now),
+			Slices: []fleet.Slice{{Guarantee: fleet.Resources{CPU: 50_000},
+				Window: fleet.Window{Name: "noon", Schedule: "0 12 * * *", Duration: 2 * time.Hour, Zone: time.UTC}}}}},
+		Services: []fleet.Service{{ID: "shop/cart", Target: fleet.Name{Namespace: "shop", Name: "cart"}, Min: 3, Max: 60, Quantile: 0.95, TargetFound: true,
 			SLO:     fleet.SLO{LatencyLimit: 250 * time.Millisecond, Quantile: 0.99},
 			Request: fleet.Resources{CPU: 1000, Memory: 2 << 30}, Desired: fleet.KnownAt(int32(10), now)}},
 	}
