@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 
 	"github.com/springtide/springtide/fleet"
@@ -26,15 +27,23 @@ func (c *controller) remember(p *planner.Plan) {
 func (c *controller) Apply(_ context.Context, p *planner.Plan) (loop.Receipt, error) {
 	r := loop.Receipt{Revision: p.Revision}
 	c.remember(p)
-	if idle(p) {
+	if actions(p) == 0 {
 		return r, nil
 	}
 	// Nothing happened since the plan was made: facts that are as fresh are those of the snapshot.
 	d := loop.NewDoor(c.snapshot())
 	held := d.CheckPlan(p)
+	left := c.actionsLeft(actions(p))
 	try := func(action, subject string, check error, do func()) {
+		if left--; left < 0 {
+			return // the process is dead
+		}
 		if held != nil {
 			check = held
+		}
+		if check == nil && c.conflicts() {
+			r.Results = append(r.Results, loop.Result{Action: action, Subject: subject, Outcome: loop.Failed, Message: "the object has been modified"})
+			return
 		}
 		if check != nil {
 			r.Results = append(r.Results, loop.Result{Action: action, Subject: subject, Outcome: loop.Stale, Message: check.Error()})
@@ -49,7 +58,7 @@ func (c *controller) Apply(_ context.Context, p *planner.Plan) (loop.Receipt, er
 	}
 	for i := range p.Moves {
 		m := &p.Moves[i]
-		try("Move", string(m.Before.ID), d.CheckMove(m), func() { c.move(m) })
+		try("Move", string(m.Before.ID), d.CheckMove(m), func() { c.move(m, left == 0 && c.crashing()) })
 	}
 	for i := range p.Notices {
 		n := &p.Notices[i]
@@ -80,11 +89,32 @@ func (c *controller) Apply(_ context.Context, p *planner.Plan) (loop.Receipt, er
 		a := &p.Raises[i]
 		try("Scale", string(a.Service), d.CheckScale(a), func() { c.scale(a) })
 	}
+	if c.crashing() {
+		c.cancel() // and another leader comes
+	}
 	return r, nil
 }
 
-func idle(p *planner.Plan) bool {
-	return len(p.Lowers)+len(p.Moves)+len(p.Notices)+len(p.Evictions)+len(p.Jobs)+len(p.Fillers)+len(p.Marks)+len(p.Raises) == 0
+// crashing reports whether this cycle's controller dies while it writes.
+func (c *controller) crashing() bool { return c.w.on(scenario.Crash) != nil }
+
+// actionsLeft is how many of its actions are written before the controller dies; all of them where it lives.
+func (c *controller) actionsLeft(all int) int {
+	if f := c.w.on(scenario.Crash); f != nil {
+		return f.rand.IntN(all + 1)
+	}
+	return math.MaxInt
+}
+
+// conflicts draws whether an action fails.
+func (c *controller) conflicts() bool {
+	f := c.w.on(scenario.APIConflicts)
+	return f != nil && f.rand.Float64() < f.Share
+}
+
+// actions counts what a plan does.
+func actions(p *planner.Plan) int {
+	return len(p.Lowers) + len(p.Moves) + len(p.Notices) + len(p.Evictions) + len(p.Jobs) + len(p.Fillers) + len(p.Marks) + len(p.Raises)
 }
 
 func (c *controller) scale(a *planner.Scale) {
@@ -101,6 +131,7 @@ func (c *controller) scale(a *planner.Scale) {
 		}
 	}
 	c.w.services[c.index[a.Service]].desired = a.To
+	c.checkScale(a)
 }
 
 // machineOf is the index of a machine by its name.
@@ -113,8 +144,8 @@ func (c *controller) loanAt(id fleet.LoanID) (int, bool) {
 	return slices.BinarySearchFunc(c.loans, id, func(l fleet.Loan, id fleet.LoanID) int { return cmp.Compare(l.ID, id) })
 }
 
-// move writes the share and the loan, as one.
-func (c *controller) move(m *planner.Move) {
+// move writes the share and then the loan. A controller that dies between the two writes the share alone.
+func (c *controller) move(m *planner.Move, dies bool) {
 	n, onFleet := c.machineOf(m.Node)
 	at, known := c.loanAt(m.Before.ID)
 	after := m.After
@@ -127,18 +158,27 @@ func (c *controller) move(m *planner.Move) {
 		}
 		return
 	case m.Kind == planner.MoveBegin:
+		// The loan is made before the first effect of its move.
 		after.UID = fleet.UID("uid-" + string(after.ID))
 		c.loans = slices.Insert(c.loans, at, after)
+		if dies {
+			return
+		}
 		share := &c.w.facts[n].Share
 		share.Exists = true
 		share.Parcels = append(slices.Clone(share.Parcels), fleet.ShareParcel{Cells: after.Cells, Loan: after.ID})
 		c.w.acc.move(c.w)
-	case known:
+	case known && !dies:
 		c.count(m)
 		c.loans[at] = after
 	}
-	if onFleet {
-		if e := c.w.facts[n].Share.Find(after.ID); e != nil {
+	if onFleet && c.w.facts[n].ID == after.Node {
+		share := &c.w.facts[n].Share
+		if m.Kind == planner.MoveRepair && share.Find(after.ID) == nil {
+			share.Exists = true
+			share.Parcels = append(slices.Clone(share.Parcels), fleet.ShareParcel{Cells: after.Cells, Loan: after.ID})
+		}
+		if e := share.Find(after.ID); e != nil {
 			e.Holder, e.Next, e.Epoch = after.Holder(), after.Next(), after.Epoch
 		}
 	}
@@ -179,6 +219,7 @@ func (c *controller) evict(e *planner.Eviction) {
 	if !ok {
 		return
 	}
+	c.checkEviction(e, &c.w.pods[id])
 	j := &c.w.jobs[c.w.pods[id].owner]
 	j.recalled = fleet.KnownAt(c.w.now, c.w.now)
 	c.w.endMember(id)
@@ -214,7 +255,7 @@ func (c *controller) fill(f *planner.Filler) {
 
 func (c *controller) mark(m *planner.Mark) {
 	n, ok := c.machineOf(m.Node)
-	if !ok {
+	if !ok || c.w.facts[n].ID != m.ID {
 		return
 	}
 	c.w.facts[n].Marks = m.Want
@@ -226,6 +267,12 @@ func (c *controller) mark(m *planner.Mark) {
 // nodeSides reports Clean for each parcel that moves, once nobody of the other side needs its cells and the node side had its time.
 func (c *controller) nodeSides() {
 	w := c.w
+	if len(w.faults) > 0 {
+		for n := range w.facts {
+			_, silent := w.hit(scenario.AgentSilent, n)
+			w.facts[n].AgentAlive = !silent
+		}
+	}
 	for i := range c.loans {
 		l := &c.loans[i]
 		next := l.Next()
@@ -233,7 +280,7 @@ func (c *controller) nodeSides() {
 			continue
 		}
 		n, ok := c.machineOf(l.NodeName)
-		if !ok {
+		if !ok || w.machines[n].gone || w.facts[n].ID != l.Node || !w.facts[n].AgentAlive {
 			continue
 		}
 		e := w.facts[n].Share.Find(l.ID)

@@ -11,6 +11,7 @@ import (
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/internal/series"
 	"github.com/springtide/springtide/portrait"
 	"github.com/springtide/springtide/sim/scenario"
 )
@@ -49,7 +50,11 @@ type controller struct {
 	index    map[fleet.ServiceID]int
 	// read is up to when the start-ups of each service were handed out.
 	read []int
-	err  error
+	// epoch is the leader's; kept is what outlives it, stale the facts that a cache shows while it lags.
+	epoch int64
+	kept  kept
+	stale *fleet.Snapshot
+	err   error
 }
 
 // errand is one hand-over of a loan.
@@ -58,22 +63,66 @@ type errand struct {
 	epoch int64
 }
 
-// runController turns the loop on a world until the run is over.
+// runController turns the loop on a world until the run is over. A loop that was brought down is followed by a new leader.
 func runController(ctx context.Context, w *World, o ControllerOptions, others ...Policy) error {
 	c := newController(w, o, others)
-	ctx, c.cancel = context.WithCancel(ctx)
-	defer c.cancel()
-	w.begin()
-	options := loop.DefaultOptions()
-	options.React, options.Save = planEvery, math.MaxInt64
-	if o.Blind {
-		options.Project = staysAsItIs
+	if c.w.b.Faults.Any() {
+		w.faults = drawFaults(w.b)
 	}
-	l := loop.New(loop.Ports{Observer: c, History: c, Actuator: c, Journal: c, Memory: c, Clock: c, Log: slog.New(slog.DiscardHandler)}, options)
-	if err := l.Run(ctx, 1); err != nil {
-		return err
+	w.begin()
+	var old *loop.Loop
+	for c.epoch = 1; !w.over() && c.err == nil; c.epoch++ {
+		inner, cancel := context.WithCancel(ctx)
+		c.cancel = cancel
+		l := loop.New(loop.Ports{Observer: c, History: c, Actuator: c, Journal: c, Memory: c, Clock: c, Log: slog.New(slog.DiscardHandler)}, c.options())
+		if old != nil && w.on(scenario.LeaderFlapping) != nil {
+			// The one that lost its lease does not know it yet, and writes once more.
+			if _, err := old.Cycle(inner); err != nil {
+				w.changed = true
+			}
+		}
+		err := l.Run(inner, c.epoch)
+		cancel()
+		if err != nil && c.err == nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		old = l
+		if !w.over() && c.err == nil {
+			c.pass() // it takes a moment until the next one leads
+		}
 	}
 	return c.err
+}
+
+// options are the controller's own, but for the pace of plans and what the run takes from its foresight.
+func (c *controller) options() loop.Options {
+	o := loop.DefaultOptions()
+	o.React = planEvery
+	switch {
+	case c.o.Blind:
+		o.Project = staysAsItIs
+	case len(c.w.faults) > 0:
+		o.Project = c.project
+	default:
+		o.Save = math.MaxInt64 // nobody will ever load it
+	}
+	return o
+}
+
+// project is the controller's forecast while faults are about: one of them makes it wrong.
+func (c *controller) project(p portrait.Portrait, now time.Time) forecast.Tide {
+	t := forecast.Project(p, series.Series{}, nil, now, forecast.Options{})
+	if f := c.w.on(scenario.ForecastWrong); f != nil {
+		for i := range t.Paths {
+			for k := range t.Paths[i] {
+				t.Paths[i][k] *= f.Factor
+			}
+		}
+	}
+	return t
 }
 
 // staysAsItIs is a tide without foresight: the newest value, for a day.
@@ -181,32 +230,47 @@ func (c *controller) At(stamp time.Time) time.Time { return stamp }
 
 // Park implements loop.Clock: time passes at once, and the fleet with it.
 func (c *controller) Park(ctx context.Context, until time.Time, _ bool) error {
-	w := c.w
 	for {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if len(c.others) == 0 {
-			for i := range w.jobs {
-				w.crew(i)
-			}
-		}
-		w.changed = false
-		w.finish()
-		if w.over() {
-			c.settle()
+		c.pass()
+		if c.w.over() || c.down() {
 			c.cancel()
 			return nil
 		}
-		w.begin()
-		c.nodeSides()
-		for _, p := range c.others {
-			p.Decide(w)
-		}
-		if !w.now.Before(until) || w.changed || c.wakes() {
+		if !c.w.now.Before(until) || c.w.changed || c.wakes() {
 			return nil
 		}
 	}
+}
+
+// pass lets one tick pass.
+func (c *controller) pass() {
+	w := c.w
+	if len(c.others) == 0 {
+		for i := range w.jobs {
+			w.crew(i)
+		}
+	}
+	w.changed = false
+	w.finish()
+	if w.over() {
+		c.settle()
+		c.checkSettled()
+		return
+	}
+	w.begin()
+	c.nodeSides()
+	for _, p := range c.others {
+		p.Decide(w)
+	}
+	c.check()
+}
+
+// down reports whether the leadership changes hands now.
+func (c *controller) down() bool {
+	return c.w.on(scenario.LeaderFlapping) != nil && c.w.tick%perMinute == 0
 }
 
 // wakes reports whether the reactive part would ask for more now, a deadline has passed, or pods wait while machines are lent.

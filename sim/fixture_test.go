@@ -21,6 +21,11 @@ const past = 7*24*time.Hour + scenario.WarmUp
 
 // tiny is a fleet of services with the given loads in replicas at their SLO: hours of history and run, the run beginning at begin.
 func tiny(machines, hours int, loads ...func(at time.Time) float64) *scenario.Built {
+	return tinyAfter(past, machines, hours, loads...)
+}
+
+// tinyAfter is tiny with another history.
+func tinyAfter(past time.Duration, machines, hours int, loads ...func(at time.Time) float64) *scenario.Built {
 	d := func(v time.Duration) config.Duration { return config.Duration(v) }
 	s := &scenario.Scenario{Name: "tiny", Seed: 1, Start: begin, Days: float64(hours) / 24, History: d(past), DemandShare: 1,
 		Defaults: scenario.Service{ForecastPercent: 95},
@@ -83,52 +88,4 @@ func watched(t *testing.T, b *scenario.Built, r Row, look func(w *World)) *World
 		w.step(policies)
 	}
 	return w
-}
-
-// sound checks that a world's books agree with each other.
-func (w *World) sound() error {
-	held := make([]machine, len(w.machines))
-	counts := make([]service, len(w.services))
-	for id := range w.pods {
-		p := &w.pods[id]
-		if !p.used {
-			continue
-		}
-		if p.node != none {
-			*held[p.node].held(p.kind) += p.cores
-		}
-		if p.kind != online {
-			continue
-		}
-		switch c := &counts[p.owner]; {
-		case p.leaving:
-			c.leaving++
-		case p.ready:
-			c.ready++
-		case p.node != none:
-			c.starting++
-		default:
-			c.waiting++
-		}
-	}
-	for i := range w.machines {
-		m, h := &w.machines[i], &held[i]
-		if m.online != h.online || m.offline != h.offline || m.filled != h.filled {
-			return fmt.Errorf("machine %d holds %d, %d and %d cores, its pods %d, %d and %d", i, m.online, m.offline, m.filled, h.online, h.offline, h.filled)
-		}
-		if m.free != int32(w.b.Fleet.CoresPerNode)-m.online-m.offline-m.filled || m.free < 0 {
-			return fmt.Errorf("machine %d has %d cores free", i, m.free)
-		}
-	}
-	for i := range w.services {
-		s, c := &w.services[i], &counts[i]
-		if s.ready != c.ready || s.starting != c.starting || s.waiting != c.waiting || s.leaving != c.leaving {
-			return fmt.Errorf("service %d counts %d ready, %d starting, %d waiting, %d leaving; there are %d, %d, %d, %d", i,
-				s.ready, s.starting, s.waiting, s.leaving, c.ready, c.starting, c.waiting, c.leaving)
-		}
-		if len(s.pods) != int(s.desired) || len(s.pods) != s.ready+s.starting+s.waiting {
-			return fmt.Errorf("service %d has %d pods and wants %d", i, len(s.pods), s.desired)
-		}
-	}
-	return nil
 }

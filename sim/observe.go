@@ -2,27 +2,51 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"iter"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
-	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/hpa"
-	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/series"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/sim/scenario"
 )
 
 // liveAgo is how many ticks old the newest sample is that a cycle sees: it was fetched at the end of the cycle before.
 const liveAgo = 1
 
 // Snapshot implements loop.Observer. Its lists are built in the room of the last one: nobody keeps them over a cycle.
-func (c *controller) Snapshot(context.Context) (*fleet.Snapshot, error) { return c.snapshot(), nil }
+func (c *controller) Snapshot(context.Context) (*fleet.Snapshot, error) {
+	if c.w.on(scenario.StaleCache) == nil {
+		c.stale = nil
+		return c.snapshot(), nil
+	}
+	if c.stale == nil {
+		c.stale = detached(c.snapshot())
+	}
+	late := *c.stale
+	late.At = c.w.now
+	return &late, nil
+}
+
+// detached is a snapshot that shares nothing with the fleet.
+func detached(s *fleet.Snapshot) *fleet.Snapshot {
+	s.Nodes, s.Pods, s.Services, s.Pools = slices.Clone(s.Nodes), slices.Clone(s.Pods), slices.Clone(s.Services), slices.Clone(s.Pools)
+	for i := range s.Nodes {
+		s.Nodes[i].Share.Parcels = slices.Clone(s.Nodes[i].Share.Parcels)
+	}
+	for i := range s.Services {
+		s.Services[i].Pods = slices.Clone(s.Services[i].Pods)
+	}
+	return s
+}
 
 func (c *controller) snapshot() *fleet.Snapshot {
 	w := c.w
-	s := &fleet.Snapshot{At: w.now, LeaderEpoch: 1, Nodes: w.facts, Pools: c.pools, Tenants: c.tenants, Festivals: c.plans, Loans: slices.Clone(c.loans)}
+	s := &fleet.Snapshot{At: w.now, LeaderEpoch: c.epoch, Nodes: w.standing(), Pools: c.pools, Tenants: c.tenants, Festivals: c.plans, Loans: slices.Clone(c.loans)}
 	c.pods = c.pods[:0]
 	bounds := make([]int, 0, len(w.services)+1)
 	for i := range w.services {
@@ -47,6 +71,20 @@ func (c *controller) snapshot() *fleet.Snapshot {
 		s.Jobs = append(s.Jobs, w.jobFacts(i))
 	}
 	return s
+}
+
+// standing are the machines that are there.
+func (w *World) standing() []fleet.Node {
+	if w.lost == 0 {
+		return w.facts
+	}
+	out := make([]fleet.Node, 0, len(w.facts))
+	for i := range w.facts {
+		if !w.machines[i].gone {
+			out = append(out, w.facts[i])
+		}
+	}
+	return out
 }
 
 // timeOf is the time of a tick.
@@ -94,8 +132,14 @@ func (w *World) jobFacts(i int) fleet.Job {
 			Ending: int32(j.ending), Remaining: remaining, Request: coresRequest(j.spec.Cores)}}}
 }
 
+// errDown is a dependency that does not answer.
+var errDown = errors.New("connection refused")
+
 // Since implements loop.History: minutes, as recording rules keep them, with the scrape's delay.
 func (c *controller) Since(_ context.Context, services []fleet.Service, from, to time.Time) (iter.Seq2[fleet.ServiceID, portrait.Batch], error) {
+	if c.w.on(scenario.MetricsDown) != nil {
+		return nil, errDown
+	}
 	return func(yield func(fleet.ServiceID, portrait.Batch) bool) {
 		for i := range services {
 			k, err := c.serviceAt(services[i].ID)
@@ -158,10 +202,16 @@ func (c *controller) Live(context.Context, []fleet.Service, time.Time) (map[flee
 	if c.live == nil {
 		c.live = map[fleet.ServiceID]hpa.Live{}
 	}
+	if w.on(scenario.MetricsDown) != nil {
+		return c.live, errDown
+	}
 	at := w.now.Add(-liveAgo * tick)
 	for i := range w.services {
 		s := &w.services[i]
 		l := c.live[s.id]
+		if _, gap := w.hit(scenario.MetricsGaps, i); gap {
+			continue // what was known grows old
+		}
 		if l.CPU == nil {
 			l.CPU = map[fleet.Name]fleet.Known[fleet.MilliCPU]{}
 		}
@@ -169,6 +219,13 @@ func (c *controller) Live(context.Context, []fleet.Service, time.Time) (map[flee
 		each, all, ok := s.usedBy(w.tick, metricTicks, liveAgo)
 		if !ok {
 			c.live[s.id] = hpa.Live{CPU: l.CPU}
+			continue
+		}
+		if f, spike := w.hit(scenario.MetricsSpikes, i); spike && w.tick%perMinute == 0 {
+			each, all = each*f.Factor, all*f.Factor
+		}
+		if _, odd := w.hit(scenario.MetricsNaN, i); odd {
+			c.live[s.id] = hpa.Live{CPU: l.CPU, Load: fleet.KnownAt(math.NaN(), at), LoadSignal: portrait.CPU}
 			continue
 		}
 		used := fleet.KnownAt(fleet.FromCores(each), at)
@@ -196,47 +253,3 @@ const startShare = 0.3
 
 // Prefetch implements loop.History: Live reads the newest sample of its own accord.
 func (c *controller) Prefetch(context.Context, []fleet.Service, time.Time) error { return nil }
-
-// Append implements loop.Journal.
-func (c *controller) Append(context.Context, *loop.Record) error { return nil }
-
-// A simulated controller starts with nothing and is never restarted, so its memory is its own.
-
-// LoadPortraits implements loop.Memory.
-func (c *controller) LoadPortraits(context.Context) (map[fleet.ServiceID]portrait.Portrait, error) {
-	return nil, nil
-}
-
-// SavePortraits implements loop.Memory.
-func (c *controller) SavePortraits(context.Context, []portrait.Portrait) error { return nil }
-
-// SaveTides implements loop.Memory.
-func (c *controller) SaveTides(context.Context, []forecast.Tide) error { return nil }
-
-// LoadSummaries implements loop.Memory.
-func (c *controller) LoadSummaries(context.Context) (map[fleet.ServiceID]loop.Summary, error) {
-	return nil, nil
-}
-
-// SaveSummaries implements loop.Memory.
-func (c *controller) SaveSummaries(context.Context, map[fleet.ServiceID]loop.Summary) error {
-	return nil
-}
-
-// LoadDays implements loop.Memory.
-func (c *controller) LoadDays(context.Context) (map[fleet.ServiceID]loop.Days, error) {
-	return nil, nil
-}
-
-// SaveDays implements loop.Memory.
-func (c *controller) SaveDays(context.Context, map[fleet.ServiceID]loop.Days) error { return nil }
-
-// LoadDecisions implements loop.Memory.
-func (c *controller) LoadDecisions(context.Context, time.Time) (map[fleet.ServiceID][]hpa.Decision, error) {
-	return nil, nil
-}
-
-// SaveDecisions implements loop.Memory.
-func (c *controller) SaveDecisions(context.Context, map[fleet.ServiceID][]hpa.Decision) error {
-	return nil
-}

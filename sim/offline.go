@@ -119,7 +119,7 @@ func (w *World) tell(id int32, loan fleet.LoanID, epoch int64) {
 	p := &w.pods[id]
 	p.noticeLoan, p.noticeEpoch = loan, epoch
 	j := &w.jobs[p.owner]
-	if !p.begun || j.spec.Deaf {
+	if !p.begun || j.spec.Deaf || w.on(scenario.DeafMembers) != nil {
 		return
 	}
 	w.work(p)

@@ -1,7 +1,10 @@
 package sim
 
 import (
+	"math"
+
 	"github.com/springtide/springtide/internal/measure"
+	"github.com/springtide/springtide/sim/scenario"
 )
 
 // play runs the queues of one tick.
@@ -10,19 +13,32 @@ func (w *World) play() {
 	at := int(w.tick) % history
 	for i := range w.services {
 		s := &w.services[i]
-		rate := w.rates.of[i][w.tick]
+		rate := w.rates.of[i][w.tick] * w.crowd(i)
 		o := s.Step(&s.queue, rate, s.ready, tick)
 		s.used[at], s.total[at], s.readyThen[at] = o.CPU, o.UsedCores(), s.ready
 		s.last = o
 		s.sum.cores += o.UsedCores() / float64(perMinute)
 		s.sum.served += o.Served / float64(perMinute)
 		s.sum.ready += float64(s.ready) / float64(perMinute)
+		if w.unmeasured(i) {
+			s.sum.cores, s.sum.served = math.NaN(), math.NaN()
+		}
 		if (w.tick+1)%perMinute == 0 {
 			s.minutes = append(s.minutes, s.sum)
 			s.sum = minute{}
 		}
 		w.acc.service(w, i, &o)
 	}
+}
+
+// unmeasured reports whether nobody keeps what a service does now.
+func (w *World) unmeasured(i int) bool {
+	if len(w.faults) == 0 {
+		return false
+	}
+	_, gap := w.hit(scenario.MetricsGaps, i)
+	_, odd := w.hit(scenario.MetricsNaN, i)
+	return gap || odd
 }
 
 // usedBy is what a ready pod used on average, and what all of them did, over the n ticks that ended a number of ticks ago; false while there

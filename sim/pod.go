@@ -11,6 +11,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/measure"
+	"github.com/springtide/springtide/sim/scenario"
 )
 
 // none is the machine of a pod that waits.
@@ -86,6 +87,9 @@ func (w *World) drop(id int32) {
 	w.slots = append(w.slots, id)
 }
 
+// stuckFor is how much longer a pod takes to end while ends are stuck.
+const stuckFor = 10 * time.Minute
+
 // leave begins the end of a pod: one that was never bound is gone at once.
 func (w *World) leave(id int32, grace time.Duration) {
 	p := &w.pods[id]
@@ -104,6 +108,9 @@ func (w *World) leave(id int32, grace time.Duration) {
 	}
 	if p.kind == online {
 		w.services[p.owner].leaving++
+	}
+	if _, stuck := w.hit(scenario.StuckPods, int(id)); stuck {
+		grace += stuckFor
 	}
 	p.goneAt = w.tick + ticks(grace)
 	w.ending.push(p.goneAt, id, p.uid)

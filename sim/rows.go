@@ -91,11 +91,22 @@ func Rows(b *scenario.Built, policies []string) ([]Row, error) {
 			out = append(out, Row{p, LendTidal, own(b), KnobAvailability, true})
 		case Oracle, OracleFree:
 			out = append(out, Row{Policy: p, Lender: LendOracle, Default: true})
-		default:
-			return nil, fmt.Errorf("there is no policy %q: write some of %s", p, strings.Join(Policies(), ", "))
 		}
 	}
-	return out, nil
+	return out, Known(policies)
+}
+
+// All is the name that means all policies.
+const All = "all"
+
+// Known refuses names that are no policy's.
+func Known(policies []string) error {
+	for _, p := range policies {
+		if p != All && !slices.Contains(Policies(), p) {
+			return fmt.Errorf("there is no policy %q: write some of %s, or %s", p, strings.Join(Policies(), ", "), All)
+		}
+	}
+	return nil
 }
 
 // own is the availability that a scenario asks for by default, in percent.

@@ -56,6 +56,9 @@ type World struct {
 
 	// borrowed is the number of online machines that offline holds or is to get; it is kept by the lenders.
 	borrowed int
+	// faults are what goes wrong, lost how many machines are away, lives how often one came back.
+	faults      []fault
+	lost, lives int
 	// watch, when set, is called at each tick once everything is decided.
 	watch func()
 	// offlineHeld are the cores that offline pods hold.
@@ -155,6 +158,7 @@ type Policy interface {
 
 // Begin lets what happened since the last tick take effect: pods become ready or go, and members save.
 func (w *World) begin() {
+	w.trouble()
 	w.kubelets()
 	w.heed()
 }

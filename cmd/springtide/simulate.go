@@ -30,11 +30,13 @@ func newSimulateCommand() *cobra.Command {
 			"portraits, forecasts, sizing, quota, lending and recall are the controller's code.\n\n" +
 			"Without --policies Springtide is played alone, as it comes. With them each policy is played without lending at several targets,\n" +
 			"its default one first, and with the lenders that it is compared with; what others reach is read off the curves at equal cost.\n" +
+			"With faults in the file invariants are checked at every step; a seed that breaks one is told, and the exit code is 1.\n" +
 			"docs/simulator.md tells what a scenario holds, how each policy is played, and what the numbers mean. The policies:\n\n  " +
 			strings.Join(sim.Policies(), ", ") + ", or all.",
 		Example: "  springtide simulate --scenario sim/scenario/examples/week.yaml\n" +
 			"  springtide simulate --scenario fleet.yaml --policies all --out result.json --html result.html\n" +
-			"  springtide simulate --scenario fleet.yaml --policies springtide,hpa --seeds 1..5",
+			"  springtide simulate --scenario fleet.yaml --policies springtide,hpa --seeds 1..5\n" +
+			"  springtide simulate --scenario sim/scenario/examples/faults.yaml --seeds 1..100",
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
@@ -82,40 +84,66 @@ func (o *simulateFlags) run(cmd *cobra.Command) error {
 			return usageError{err}
 		}
 	}
-	report := &simulateReport{Scenario: s.Name, Days: s.Days}
-	for _, seed := range seeds {
-		s.Seed = seed
-		if err := o.play(cmd, s, report); err != nil {
-			return err
-		}
-	}
-	return o.write(cmd, report)
+	return o.play(cmd, s, seeds)
 }
 
-// play plays the rows of one seed.
-func (o *simulateFlags) play(cmd *cobra.Command, s *scenario.Scenario, report *simulateReport) error {
-	b, err := s.Build()
-	if err != nil {
-		return usageError{fmt.Errorf("%s: %w", o.scenario, err)}
-	}
-	rows, err := o.rows(b)
-	if err != nil {
+// play plays the rows of all seeds and reports them.
+func (o *simulateFlags) play(cmd *cobra.Command, s *scenario.Scenario, seeds []uint64) error {
+	if err := sim.Known(o.policies); err != nil {
 		return usageError{fmt.Errorf("--policies: %w", err)}
 	}
-	if report.Nodes == 0 {
-		for _, n := range b.Notes {
-			fmt.Fprintln(cmd.ErrOrStderr(), n)
-		}
-		report.Nodes, report.Services, report.Notes = b.Online+b.Fleet.OfflineNodes, len(b.Services), b.Notes
+	things := "rows"
+	if len(seeds) > 1 {
+		things = "seeds"
 	}
-	far := newProgress(cmd.ErrOrStderr(), "rows")
-	results, err := sim.Simulate(cmd.Context(), b, rows, func(done int) { far.at(done, len(rows)) })
+	far := newProgress(cmd.ErrOrStderr(), things)
+	all, err := sim.SimulateSeeds(cmd.Context(), s, seeds, o.rows, far.at)
 	far.end()
-	if err != nil {
+	switch {
+	case err != nil && all == nil:
+		return usageError{fmt.Errorf("%s: %w", o.scenario, err)}
+	case err != nil:
 		return err
 	}
-	for _, r := range results {
-		report.Policies = append(report.Policies, simulated{Seed: s.Seed, Result: r})
+	first := all[0].Built
+	for _, n := range first.Notes {
+		fmt.Fprintln(cmd.ErrOrStderr(), n)
+	}
+	report := &simulateReport{Scenario: s.Name, Days: s.Days, Nodes: first.Online + first.Fleet.OfflineNodes, Services: len(first.Services), Notes: first.Notes, Seeds: len(seeds)}
+	for i := range all {
+		for _, r := range all[i].Results {
+			report.Policies = append(report.Policies, simulated{Seed: seeds[i], Result: r})
+		}
+	}
+	return errors.Join(o.write(cmd, report), o.complain(cmd, all, seeds))
+}
+
+// shrunk bounds the seeds that are shrunk: each costs several runs, and the first ones tell most.
+const shrunk = 3
+
+// complain tells of the seeds whose invariants broke: what, how to play them again, and the fewest faults that still do it.
+func (o *simulateFlags) complain(cmd *cobra.Command, all []sim.Seeded, seeds []uint64) error {
+	broken := 0
+	for i := range all {
+		b := all[i].Broken
+		if b == nil {
+			continue
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "%v\n  play it again: springtide simulate --scenario %s --seeds %d\n", b, o.scenario, seeds[i])
+		if broken++; broken > shrunk {
+			continue
+		}
+		for _, r := range all[i].Rows {
+			if less, err := sim.Shrink(cmd.Context(), all[i].Built, r); err != nil {
+				return err
+			} else if less != nil {
+				fmt.Fprintf(cmd.ErrOrStderr(), "  less is enough: %s\n", less.Faults)
+				break
+			}
+		}
+	}
+	if broken > 0 {
+		return fmt.Errorf("%s of %d broke an invariant", count(broken, "seed"), len(seeds))
 	}
 	return nil
 }
@@ -127,7 +155,7 @@ func (o *simulateFlags) rows(b *scenario.Built) ([]sim.Row, error) {
 		return rows[:1], err
 	}
 	names := o.policies
-	if slices.Contains(names, "all") {
+	if slices.Contains(names, sim.All) {
 		names = sim.Policies()
 	}
 	return sim.Rows(b, names)
@@ -140,6 +168,7 @@ type simulateReport struct {
 	Nodes    int         `json:"nodes"`
 	Services int         `json:"services"`
 	Notes    []string    `json:"notes,omitempty"`
+	Seeds    int         `json:"seeds"`
 	Policies []simulated `json:"policies"`
 }
 

@@ -102,7 +102,7 @@ func wholeWeeks(d time.Duration) time.Duration { return (d + week - 1) / week * 
 // make reads the trace of one entry and cuts its services out of it.
 func (b *Built) make(f replay.Frame, entry int) error {
 	spec := &b.Scenario.Services[entry]
-	all, err := readTrace(b.path(spec.Trace))
+	all, err := b.traces(b.path(spec.Trace))
 	if err != nil {
 		return err
 	}

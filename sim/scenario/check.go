@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
@@ -77,6 +78,7 @@ func (s *Scenario) check() []validate.Problem {
 	s.checkJobs(c)
 	s.checkTenants(c)
 	s.checkFestivals(c)
+	s.checkFaults(c)
 	return c.problems
 }
 
@@ -204,6 +206,29 @@ func (s *Scenario) checkFestivals(c *checker) {
 		if g.Start.Before(s.Start) {
 			c.wrong(at+".start", "before the scored time begins: history is what was measured; write a later time")
 		}
+	}
+}
+
+func (s *Scenario) checkFaults(c *checker) {
+	known := func(field, kind string) {
+		if !slices.Contains(Kinds(), kind) {
+			c.wrong(field, "%q is no fault: write one of %s", kind, strings.Join(Kinds(), ", "))
+		}
+	}
+	c.within("faults.random", float64(s.Faults.Random), 0, 1000)
+	if s.Faults.Any() {
+		c.lasts("faults.quiet", time.Duration(s.Faults.Quiet), 0, s.Duration())
+	}
+	for i, k := range s.Faults.Kinds {
+		known(fmt.Sprintf("faults.kinds[%d]", i), k)
+	}
+	for i := range s.Faults.List {
+		at, f := fmt.Sprintf("faults.list[%d]", i), &s.Faults.List[i]
+		known(at+".kind", f.Kind)
+		c.lasts(at+".after", time.Duration(f.After), 0, s.Duration())
+		c.lasts(at+".for", time.Duration(f.For), 15*time.Second, s.Duration())
+		c.within(at+".share", f.Share, 0, 1)
+		c.within(at+".factor", f.Factor, 0, 100)
 	}
 }
 

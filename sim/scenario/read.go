@@ -25,7 +25,7 @@ import (
 func defaults() Scenario {
 	seconds := func(n int32) config.Duration { return config.Duration(time.Duration(n) * time.Second) }
 	return Scenario{
-		Seed: 1, Days: 7, History: config.Duration(21 * 24 * time.Hour), Jitter: 0.03, DemandShare: 1,
+		Seed: 1, Days: 7, History: config.Duration(21 * 24 * time.Hour), Jitter: 0.03, DemandShare: 1, Faults: Faults{Quiet: config.Duration(2 * time.Hour)},
 		Fleet: Fleet{CoresPerNode: 64, Sockets: 2, Zones: 3, StaticShare: 1, Lending: Lending{
 			Unit: v1alpha1.DefaultLendableUnit, LowPercent: float64(v1alpha1.DefaultLowWatermarkPercent), HighPercent: float64(v1alpha1.DefaultHighWatermarkPercent),
 			Notice: seconds(v1alpha1.DefaultNoticeSeconds), NoticeMax: seconds(v1alpha1.DefaultNoticeMaxSeconds),
@@ -58,7 +58,7 @@ func Load(path string) (*Scenario, error) {
 // Parse is Load of a text; the paths of traces begin where path lies.
 func Parse(path string, text []byte) (*Scenario, error) {
 	s := defaults()
-	s.dir = filepath.Dir(path)
+	s.dir, s.read = filepath.Dir(path), map[string][]trace{}
 	var root yamlv3.Node
 	if err := yamlv3.Unmarshal(text, &root); err != nil {
 		return nil, located(path, err)
@@ -144,7 +144,8 @@ func located(path string, err error) error {
 // meant names the known field that is nearest, else all that there are.
 func meant(field, typeName string) string {
 	for _, t := range []reflect.Type{reflect.TypeFor[Scenario](), reflect.TypeFor[Fleet](), reflect.TypeFor[Lending](), reflect.TypeFor[Service](),
-		reflect.TypeFor[SLO](), reflect.TypeFor[Job](), reflect.TypeFor[Tenant](), reflect.TypeFor[Festival](), reflect.TypeFor[Lift](), reflect.TypeFor[Surge]()} {
+		reflect.TypeFor[SLO](), reflect.TypeFor[Job](), reflect.TypeFor[Tenant](), reflect.TypeFor[Festival](), reflect.TypeFor[Lift](), reflect.TypeFor[Surge](),
+		reflect.TypeFor[Faults](), reflect.TypeFor[Fault]()} {
 		if t.Name() != typeName {
 			continue
 		}

@@ -27,9 +27,11 @@ type Scenario struct {
 	Tenants     []Tenant   `yaml:"tenants"`
 	Festivals   []Festival `yaml:"festivals"`
 	Surges      []Surge    `yaml:"surges"`
+	Faults      Faults     `yaml:"faults"`
 
-	// dir is where the paths of traces begin.
-	dir string
+	// dir is where the paths of traces begin, read what was read of them: one file serves every seed.
+	dir  string
+	read map[string][]trace
 }
 
 // Fleet is the machines.
@@ -144,6 +146,57 @@ type Surge struct {
 	Factor  float64   `yaml:"factor"`
 }
 
+// Faults are what goes wrong in a run of Springtide.
+type Faults struct {
+	// Random is the number of faults that are drawn by the seed, Kinds those that may be; all kinds when empty.
+	Random int      `yaml:"random"`
+	Kinds  []string `yaml:"kinds"`
+	// List are faults at times of their own.
+	List []Fault `yaml:"list"`
+	// Quiet is how long before the end the last fault is over: by then everything has to be in order again.
+	Quiet config.Duration `yaml:"quiet"`
+}
+
+// Fault is one thing that goes wrong for a time.
+type Fault struct {
+	Kind string `yaml:"kind"`
+	// After is the time from the start of the scored time.
+	After config.Duration `yaml:"after"`
+	For   config.Duration `yaml:"for"`
+	// Share is the part of what there is that is touched (machines, services, actions), Factor what a load or a forecast is multiplied by.
+	Share  float64 `yaml:"share"`
+	Factor float64 `yaml:"factor"`
+}
+
+// The kinds of faults.
+const (
+	NodesLost      = "nodesLost"      // machines vanish with all that is on them, and come back under the same names with other UIDs
+	AgentSilent    = "agentSilent"    // node agents show no life and report nothing
+	MetricsDown    = "metricsDown"    // the source of metrics cannot be asked
+	MetricsGaps    = "metricsGaps"    // services have no samples
+	MetricsNaN     = "metricsNaN"     // samples are no numbers
+	MetricsSpikes  = "metricsSpikes"  // single samples are many times too high
+	StoreDown      = "storeDown"      // nothing can be stored or loaded
+	ForecastWrong  = "forecastWrong"  // tides are multiplied by the factor, and trusted
+	FlashCrowd     = "flashCrowd"     // the load is multiplied by the factor
+	RetryStorm     = "retryStorm"     // the load falls to nothing, and comes back multiplied by the factor
+	LeaderFlapping = "leaderFlapping" // a new leader each minute; the old one writes once more
+	Crash          = "crash"          // the controller dies between two writes
+	APIConflicts   = "apiConflicts"   // actions fail
+	StaleCache     = "staleCache"     // the controller sees facts of before
+	DeafMembers    = "deafMembers"    // offline pods answer no notice
+	StuckPods      = "stuckPods"      // pods that end take ten minutes longer
+)
+
+// Kinds are all kinds of faults.
+func Kinds() []string {
+	return []string{NodesLost, AgentSilent, MetricsDown, MetricsGaps, MetricsNaN, MetricsSpikes, StoreDown, ForecastWrong, FlashCrowd, RetryStorm,
+		LeaderFlapping, Crash, APIConflicts, StaleCache, DeafMembers, StuckPods}
+}
+
+// Any reports whether anything goes wrong.
+func (f *Faults) Any() bool { return f.Random > 0 || len(f.List) > 0 }
+
 // Duration is how long the scored time lasts.
 func (s *Scenario) Duration() time.Duration {
 	return time.Duration(s.Days * float64(24*time.Hour)).Truncate(time.Minute)
@@ -165,3 +218,6 @@ func (j *Job) PriorityOf() fleet.JobPriority {
 	}
 	return fleet.PriorityLow
 }
+
+// Length is a time as a scenario writes it.
+func Length(d time.Duration) config.Duration { return config.Duration(d.Round(15 * time.Second)) }

@@ -21,6 +21,18 @@ type trace struct {
 	series series.Series
 }
 
+// traces reads a file once.
+func (s *Scenario) traces(path string) ([]trace, error) {
+	if t, ok := s.read[path]; ok {
+		return t, nil
+	}
+	t, err := readTrace(path)
+	if err == nil && s.read != nil {
+		s.read[path] = t
+	}
+	return t, err
+}
+
 // readTrace reads a CSV file, gzipped or not: `ts,value` for one series, `id,ts,value` for several.
 func readTrace(path string) ([]trace, error) {
 	f, err := os.Open(path)

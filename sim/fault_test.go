@@ -1,0 +1,150 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/springtide/springtide/api/config"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/sim/scenario"
+)
+
+// whole is Springtide as it comes.
+var whole = Row{Springtide, LendSpringtide, 95, KnobAvailability, true}
+
+// troubled is a small fleet under some faults of a seed.
+func troubled(seed uint64, hours int, faults scenario.Faults) *scenario.Built {
+	b := tinyAfter(2*24*time.Hour+scenario.WarmUp, 20, hours, tide(6, 40), tide(10, 60))
+	b.Jitter, b.Seed, b.Faults = 0.03, seed, faults
+	return b
+}
+
+// Whatever goes wrong: a parcel has one holder, nobody is evicted before his deadline, online keeps its floor, and in the end all is home.
+func TestSeedsBreakNothing(t *testing.T) {
+	seeds := uint64(10)
+	if testing.Short() {
+		seeds = 3
+	}
+	lent := 0
+	for seed := uint64(1); seed <= seeds; seed++ {
+		b := troubled(seed, 4, scenario.Faults{Random: 6, Quiet: config.Duration(90 * time.Minute)})
+		r, err := Run(context.Background(), b, whole, Share(b))
+		if err != nil {
+			t.Error(err)
+		}
+		lent += r.Moves
+	}
+	if lent == 0 {
+		t.Error("nothing was ever lent: the test cannot fail")
+	}
+}
+
+// Each kind of fault does something: the run is not the one without it.
+func TestEveryFaultIsFelt(t *testing.T) {
+	plain := play(t, troubled(1, 2, scenario.Faults{}), whole)
+	for _, kind := range scenario.Kinds() {
+		b := troubled(1, 2, scenario.Faults{Quiet: config.Duration(time.Minute), List: []scenario.Fault{
+			{Kind: kind, After: config.Duration(10 * time.Minute), For: config.Duration(45 * time.Minute), Share: 1, Factor: 3}}})
+		r, err := Run(context.Background(), b, whole, Share(b))
+		if err != nil {
+			t.Errorf("%s: %v", kind, err)
+			continue
+		}
+		// What a store holds is only missed by the next leader, and notices are only missed at a recall.
+		if kind != scenario.StoreDown && kind != scenario.DeafMembers && reflect.DeepEqual(r, plain) {
+			t.Errorf("%s changed nothing", kind)
+		}
+	}
+}
+
+// The same seed gives the same bytes, faults and all.
+func TestFaultsAreDeterministic(t *testing.T) {
+	b := troubled(4, 3, scenario.Faults{Random: 8, Quiet: config.Duration(time.Hour)})
+	x, errX := Run(context.Background(), b, whole, Share(b))
+	y, errY := Run(context.Background(), b, whole, Share(b))
+	if !reflect.DeepEqual(x, y) || !errors.Is(errX, errY) {
+		t.Errorf("%+v\n%+v", x, y)
+	}
+	if a, b := listFaults(drawFaults(troubled(4, 3, b.Faults))), listFaults(drawFaults(troubled(5, 3, b.Faults))); a == b {
+		t.Error("two seeds draw the same faults")
+	}
+}
+
+// What must never happen is seen when it does.
+func TestInvariantsAreSeen(t *testing.T) {
+	lent := fleet.Loan{ID: "node-000001-c0", Kind: fleet.KindNode, Node: "uid-000001", NodeName: "node-000001", Cells: []int{0, 1}, From: onlinePool, To: offlinePool,
+		Phase: fleet.Lent, Epoch: 1}
+	for want, spoil := range map[string]func(c *controller){
+		"both hold a parcel": func(c *controller) {
+			other := lent
+			other.ID, other.Cells = "node-000001-c1", []int{1}
+			c.loans = append(c.loans, other)
+		},
+		"online pods are on machine": func(c *controller) { c.w.bind(c.w.newPod(pod{kind: online, cores: 8}), 1) },
+		"is open to online":          func(c *controller) { c.w.machines[1].toOnline = true },
+		"which nobody lent":          func(c *controller) { c.w.bind(c.w.newPod(pod{kind: offline, cores: 8}), 2) },
+		"brought home for its claimant": func(c *controller) {
+			c.loans[0].Phase = fleet.Returned
+			c.w.bind(c.w.newPod(pod{kind: offline, cores: 8}), 1)
+		},
+		"the books": func(c *controller) { c.w.services[0].ready++ },
+		"under its floor": func(c *controller) {
+			c.checkScale(&planner.Scale{Service: c.w.services[0].id, To: 0})
+		},
+		"of at most": func(c *controller) {
+			c.pools[1].Ledger = c.pools[1].Ledger.Charge(c.w.now, "x", 1000)
+			c.checkScale(&planner.Scale{Service: c.w.services[0].id, To: 9})
+		},
+		"before the deadline": func(c *controller) {
+			c.loans[0].Phase, c.loans[0].Deadline = fleet.Noticed, c.w.now.Add(time.Minute)
+			c.checkEviction(&planner.Eviction{Loan: lent.ID}, &pod{kind: offline, noticeEpoch: 1})
+		},
+		"which is online, was evicted": func(c *controller) { c.checkEviction(&planner.Eviction{Loan: lent.ID}, &pod{kind: online}) },
+		"has been due for": func(c *controller) {
+			c.loans[0].Phase, c.loans[0].Due = fleet.Draining, c.w.now.Add(-time.Hour)
+			c.checkSettled()
+		},
+		"has waited for": func(c *controller) {
+			id := c.w.newPod(pod{kind: online, cores: 8})
+			c.w.pods[id].created = -1000
+			c.w.services[0].pods = append(c.w.services[0].pods, id)
+			c.w.borrowed = 1
+			c.checkSettled()
+		},
+	} {
+		b := troubled(1, 1, scenario.Faults{Random: 1})
+		w := NewWorld(b, NewRates(b))
+		w.faults = drawFaults(b)
+		// Nobody is where the loan is.
+		for _, id := range slices.Clone(w.machines[1].pods) {
+			w.vanish(id)
+		}
+		c := newController(w, ControllerOptions{Lends: true}, nil)
+		c.cancel = func() {}
+		c.loans = []fleet.Loan{lent}
+		w.machines[1].toOnline = false
+		if c.check(); c.err != nil {
+			t.Fatalf("nothing is wrong yet: %v", c.err)
+		}
+		if spoil(c); c.err == nil {
+			c.check()
+		}
+		var broken *Broken
+		if !errors.As(c.err, &broken) || !strings.Contains(broken.What, want) || broken.Seed != 1 || broken.Faults == "" {
+			t.Errorf("want %q, got %v", want, c.err)
+		}
+	}
+}
+
+// A broken run is shrunk to the faults that break it.
+func TestShrink(t *testing.T) {
+	if broken, err := Shrink(context.Background(), troubled(1, 1, scenario.Faults{Random: 1, Quiet: config.Duration(30 * time.Minute)}), whole); broken != nil || err != nil {
+		t.Errorf("nothing breaks, but %v, %v", broken, err)
+	}
+}

@@ -1,0 +1,183 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/planner"
+)
+
+// Broken is an invariant that did not hold in a run.
+type Broken struct {
+	Seed uint64
+	At   time.Time
+	What string
+	// Faults are what went wrong in the run, as lines of a scenario.
+	Faults string
+}
+
+// Error says what broke, when, and under which faults.
+func (b *Broken) Error() string {
+	s := fmt.Sprintf("seed %d, %s: %s", b.Seed, b.At.UTC().Format("2006-01-02 15:04:05Z"), b.What)
+	if b.Faults != "" {
+		s += "; faults: " + b.Faults
+	}
+	return s
+}
+
+// breaks notes the first invariant that does not hold and ends the run.
+func (c *controller) breaks(format string, args ...any) {
+	if c.err == nil {
+		c.err = &Broken{Seed: c.w.b.Seed, At: c.w.now, What: fmt.Sprintf(format, args...), Faults: listFaults(c.w.faults)}
+		c.cancel()
+	}
+}
+
+// check looks at what must hold at every moment.
+func (c *controller) check() {
+	w := c.w
+	live := map[int32]bool{}
+	for i := range c.loans {
+		l := &c.loans[i]
+		n, ok := c.machineOf(l.NodeName)
+		if !ok || w.machines[n].gone || w.facts[n].ID != l.Node {
+			continue
+		}
+		if !l.Phase.Ended() {
+			live[n] = true
+		}
+		c.checkHolder(l, n)
+	}
+	if len(c.others) == 0 {
+		for n := range w.machines {
+			if m := &w.machines[n]; m.home == onlinePool && m.offline > 0 && !live[int32(n)] {
+				c.breaks("offline work is on machine %s, which nobody lent", w.facts[n].Name)
+			}
+		}
+	}
+	if len(w.faults) > 0 {
+		if err := w.sound(); err != nil {
+			c.breaks("the books: %v", err)
+		}
+	}
+}
+
+// checkHolder: a parcel has one holder, and room that came home is its claimant's.
+func (c *controller) checkHolder(l *fleet.Loan, n int32) {
+	m := &c.w.machines[n]
+	for k := range c.loans {
+		if o := &c.loans[k]; o.ID != l.ID && o.Node == l.Node && !o.Phase.Ended() && !l.Phase.Ended() && slices.ContainsFunc(o.Cells, func(x int) bool { return slices.Contains(l.Cells, x) }) {
+			c.breaks("loans %s and %s both hold a parcel of machine %s", l.ID, o.ID, l.NodeName)
+		}
+	}
+	whole := l.Kind == fleet.KindNode
+	switch {
+	case whole && l.Phase.Away() && m.online > 0:
+		c.breaks("online pods are on machine %s while loan %s is %s", l.NodeName, l.ID, l.Phase)
+	case whole && l.Phase.Away() && m.toOnline:
+		c.breaks("machine %s is open to online while loan %s is %s", l.NodeName, l.ID, l.Phase)
+	case l.Phase == fleet.Returned && m.offline > 0:
+		c.breaks("offline work is on machine %s, which loan %s brought home for its claimant", l.NodeName, l.ID)
+	}
+}
+
+// checkScale: no action of ours puts online under its floor, and no ledger is overspent.
+func (c *controller) checkScale(a *planner.Scale) {
+	s := &c.w.services[c.index[a.Service]]
+	if a.To < int32(s.Spec.Min) {
+		c.breaks("service %s was scaled to %d, under its floor of %d", a.Service, a.To, s.Spec.Min)
+	}
+	for i := range c.pools {
+		if p := &c.pools[i]; p.Ledger.Evictions > p.Budget.EvictionsPerMinute && p.Class == fleet.Online {
+			c.breaks("the ledger of pool %s counts %d pods in a minute of at most %d", p.ID, p.Ledger.Evictions, p.Budget.EvictionsPerMinute)
+		}
+	}
+}
+
+// checkEviction: nobody is evicted before the latest announced deadline, unless he said that he is ready.
+func (c *controller) checkEviction(e *planner.Eviction, p *pod) {
+	at, ok := c.loanAt(e.Loan)
+	if !ok {
+		return
+	}
+	l := &c.loans[at]
+	told := p.noticeEpoch != 0 && p.ackEpoch == p.noticeEpoch
+	if p.kind != offline {
+		c.breaks("pod %s, which is online, was evicted", p.name)
+	}
+	if c.w.now.Before(l.Deadline) && !told {
+		c.breaks("pod %s was evicted %s before the deadline of loan %s", p.name, l.Deadline.Sub(c.w.now), l.ID)
+	}
+}
+
+// settledWithin is how long after the last fault everything must be in order again: due loans home, pods placed.
+const settledWithin = 30 * time.Minute
+
+// checkSettled looks at what must have come about once nothing goes wrong any more.
+func (c *controller) checkSettled() {
+	w := c.w
+	for i := range c.loans {
+		l := &c.loans[i]
+		if !l.Phase.Ended() && !l.Due.IsZero() && w.now.Sub(l.Due) > settledWithin {
+			c.breaks("loan %s has been due for %s and is %s", l.ID, w.now.Sub(l.Due), l.Phase)
+		}
+	}
+	for i := range w.services {
+		s := &w.services[i]
+		for _, id := range s.pods {
+			if p := &w.pods[id]; p.node == none && time.Duration(w.tick-p.created)*tick > settledWithin && w.borrowed > 0 {
+				c.breaks("pod %s has waited for %s while %d parcels are lent", p.name, time.Duration(w.tick-p.created)*tick, w.borrowed)
+			}
+		}
+	}
+}
+
+// sound checks that a world's books agree with each other.
+func (w *World) sound() error {
+	held := make([]machine, len(w.machines))
+	counts := make([]service, len(w.services))
+	for id := range w.pods {
+		p := &w.pods[id]
+		if !p.used {
+			continue
+		}
+		if p.node != none {
+			*held[p.node].held(p.kind) += p.cores
+		}
+		if p.kind != online {
+			continue
+		}
+		switch c := &counts[p.owner]; {
+		case p.leaving:
+			c.leaving++
+		case p.ready:
+			c.ready++
+		case p.node != none:
+			c.starting++
+		default:
+			c.waiting++
+		}
+	}
+	for i := range w.machines {
+		m, h := &w.machines[i], &held[i]
+		if m.online != h.online || m.offline != h.offline || m.filled != h.filled {
+			return fmt.Errorf("machine %d holds %d, %d and %d cores, its pods %d, %d and %d", i, m.online, m.offline, m.filled, h.online, h.offline, h.filled)
+		}
+		if m.free != int32(w.b.Fleet.CoresPerNode)-m.online-m.offline-m.filled || m.free < 0 {
+			return fmt.Errorf("machine %d has %d cores free", i, m.free)
+		}
+	}
+	for i := range w.services {
+		s, c := &w.services[i], &counts[i]
+		if s.ready != c.ready || s.starting != c.starting || s.waiting != c.waiting || s.leaving != c.leaving {
+			return fmt.Errorf("service %d counts %d ready, %d starting, %d waiting, %d leaving; there are %d, %d, %d, %d", i,
+				s.ready, s.starting, s.waiting, s.leaving, c.ready, c.starting, c.waiting, c.leaving)
+		}
+		if len(s.pods) != s.ready+s.starting+s.waiting {
+			return fmt.Errorf("service %d lists %d pods", i, len(s.pods))
+		}
+	}
+	return nil
+}

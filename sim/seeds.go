@@ -1,0 +1,103 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+
+	"github.com/springtide/springtide/sim/scenario"
+)
+
+// Seeded is what the rows of one seed came to.
+type Seeded struct {
+	Built   *scenario.Built
+	Rows    []Row
+	Results []Result
+	// Broken is the invariant that did not hold; then there are no results.
+	Broken *Broken
+}
+
+// SimulateSeeds plays the rows of a scenario at each seed and returns them in order: several seeds at once, or several rows of a single one.
+// An invariant that breaks ends its seed and no other. tell, where it is set, hears of what is done.
+func SimulateSeeds(ctx context.Context, s *scenario.Scenario, seeds []uint64, pick func(*scenario.Built) ([]Row, error), tell func(done, of int)) ([]Seeded, error) {
+	out := make([]Seeded, len(seeds))
+	// The first one reads the traces, for all of them.
+	for i := range min(1, len(seeds)) {
+		if err := prepare(s, seeds[i], pick, &out[i]); err != nil {
+			return nil, err
+		}
+	}
+	if len(seeds) == 1 {
+		results, err := Simulate(ctx, out[0].Built, out[0].Rows, func(done int) { tell(done, len(out[0].Rows)) })
+		return out, out[0].take(results, err)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	todo := make(chan int)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	done := 0
+	for range min(runtime.GOMAXPROCS(0), len(seeds)) {
+		wg.Go(func() {
+			for i := range todo {
+				if err := out[i].play(ctx, s, seeds[i], pick); err != nil {
+					cancel(err)
+				}
+				mu.Lock()
+				done++
+				tell(done, len(seeds))
+				mu.Unlock()
+			}
+		})
+	}
+	for i := range seeds {
+		todo <- i
+	}
+	close(todo)
+	wg.Wait()
+	return out, context.Cause(ctx)
+}
+
+// prepare builds a scenario at a seed.
+func prepare(s *scenario.Scenario, seed uint64, pick func(*scenario.Built) ([]Row, error), out *Seeded) error {
+	own := *s
+	own.Seed = seed
+	var err error
+	if out.Built, err = own.Build(); err != nil {
+		return err
+	}
+	out.Rows, err = pick(out.Built)
+	return err
+}
+
+// play plays one seed, row after row.
+func (out *Seeded) play(ctx context.Context, s *scenario.Scenario, seed uint64, pick func(*scenario.Built) ([]Row, error)) error {
+	if ctx.Err() != nil {
+		return nil // another seed has failed, and says why
+	}
+	if out.Built == nil {
+		if err := prepare(s, seed, pick, out); err != nil {
+			return err
+		}
+	}
+	shared := Share(out.Built)
+	var results []Result
+	for _, r := range out.Rows {
+		x, err := Run(ctx, out.Built, r, shared)
+		if err != nil {
+			return out.take(nil, err)
+		}
+		results = append(results, x)
+	}
+	return out.take(results, nil)
+}
+
+// take keeps results, or the invariant that broke; other errors are not the seed's.
+func (out *Seeded) take(results []Result, err error) error {
+	if errors.As(err, &out.Broken) {
+		return nil
+	}
+	out.Results = results
+	return err
+}
