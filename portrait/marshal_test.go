@@ -5,6 +5,7 @@ import (
 	"encoding/gob"
 	"math"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,8 +14,8 @@ import (
 	"github.com/springtide/springtide/internal/series"
 )
 
-func full(t *testing.T) Portrait {
-	t.Helper()
+// full is a portrait of two weeks, with a cost and start-ups. Nothing changes a portrait, so that tests share it.
+var full = sync.OnceValue(func() Portrait {
 	s := load(1, 5*time.Minute, 14*288)
 	s.Values[3000], s.Values[3001] = nan, 0
 	cpu, ready := series.New(monday, s.Step, s.Len()), series.New(monday, s.Step, s.Len())
@@ -22,10 +23,10 @@ func full(t *testing.T) Portrait {
 		cpu.Values[i], ready.Values[i] = 0.004*y, 10
 	}
 	return Fold(Portrait{Service: "shop/cart"}, Batch{Load: s, CPU: cpu, Ready: ready, StartUps: []time.Duration{time.Minute}}, Options{})
-}
+})
 
 func TestMarshalIsSmallAndTrue(t *testing.T) {
-	p := full(t)
+	p := full()
 	b, err := Marshal(p)
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +64,7 @@ func TestMarshalIsSmallAndTrue(t *testing.T) {
 
 // A restart must not change the picture: folding on from what was read gives nearly what folding on from memory does.
 func TestFoldGoesOnAfterARestart(t *testing.T) {
-	p := full(t)
+	p := full()
 	b, err := Marshal(p)
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +82,7 @@ func TestFoldGoesOnAfterARestart(t *testing.T) {
 
 func TestGobUsesTheCompactForm(t *testing.T) {
 	var b bytes.Buffer
-	p := full(t)
+	p := full()
 	if err := gob.NewEncoder(&b).Encode(&p); err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +96,7 @@ func TestGobUsesTheCompactForm(t *testing.T) {
 }
 
 func TestUnmarshalRefuses(t *testing.T) {
-	good, err := Marshal(full(t))
+	good, err := Marshal(full())
 	if err != nil {
 		t.Fatal(err)
 	}
