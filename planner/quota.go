@@ -163,18 +163,20 @@ func (t *tenants) offline() map[fleet.TenantID]offlineWant {
 }
 
 // supply is what all machines of the pools hold, less what pods of no tenant use there. A machine that is not ready counts, since one that
-// restarts must not take anybody's promise away; what is not there now shows as a shortage of its pool.
+// restarts must not take anybody's promise away; what is not there now shows as a shortage of its pool. Until an online pool has machines,
+// nobody knows what services run on, and the supply is not known either.
 func (t *tenants) supply() fleet.Known[fleet.Resources] {
 	s := t.in.Snapshot
 	var sum fleet.Resources
-	pooled := make(map[fleet.NodeID]bool, len(s.Nodes))
+	pooled, online := make(map[fleet.NodeID]bool, len(s.Nodes)), false
 	for i := range s.Nodes {
-		if n := &s.Nodes[i]; s.Pool(n.Pool) != nil {
-			pooled[n.ID] = true
-			sum = sum.Add(n.Allocatable)
+		if p := s.Pool(s.Nodes[i].Pool); p != nil {
+			pooled[s.Nodes[i].ID] = true
+			online = online || p.Class == fleet.Online
+			sum = sum.Add(s.Nodes[i].Allocatable)
 		}
 	}
-	if len(pooled) == 0 {
+	if !online {
 		return fleet.Known[fleet.Resources]{}
 	}
 	for i := range s.Pods {

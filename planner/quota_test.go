@@ -251,3 +251,24 @@ func TestLowPriorityLevel(t *testing.T) {
 		t.Errorf("%+v without an offline pool", l)
 	}
 }
+
+// The supply is what machines of pools hold, ready or not, less what nobody's pods use there; without an online machine it is not known.
+func TestSupply(t *testing.T) {
+	w := newWorld(4).service("web", 4, 0, 4, 20)
+	w.s.Nodes[0].Ready = false
+	w.s.Nodes[3].Pool = "" // and its pod with it
+	in := w.input()
+	if got := in.tenants(make([]hpa.Target, 1)).supply(); !got.OK || got.Value.CPU != 3*64_000-3*8_000 {
+		t.Errorf("%+v without tenants: three machines less three pods", got)
+	}
+	w.tenant("shop", "shop", 10)
+	if got := in.tenants(make([]hpa.Target, 1)).supply(); got.Value.CPU != 3*64_000 {
+		t.Errorf("%+v where the pods are a tenant's", got)
+	}
+	for i := range w.s.Nodes {
+		w.s.Nodes[i].Pool = "offline"
+	}
+	if got := in.tenants(make([]hpa.Target, 1)).supply(); got.OK {
+		t.Errorf("%+v without a machine of an online pool", got)
+	}
+}

@@ -1,0 +1,52 @@
+package kube
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/quota"
+)
+
+// What a tenant must know is told once: again when it is another day or another notice, and its jobs hear of what they give back.
+func TestTenantEvents(t *testing.T) {
+	q := &v1alpha1.CapacityQuota{ObjectMeta: objectMeta("CapacityQuota", "", "train")}
+	q.Spec.NamespaceSelector = v1alpha1.Selector{MatchLabels: map[string]string{"team": "train"}}
+	r := newReported(t, append(shop(), q, elasticJob("bert"), namespaceOf("train", map[string]string{"team": "train"}))...)
+	r.cycle(t, nil) // what is wrong with the job itself is told here
+	friday := t0.Add(72 * time.Hour)
+	change := func(short, told time.Time, by int64) func(*loop.Report) {
+		return func(rep *loop.Report) {
+			d := &rep.Plan.Division
+			d.Shares = []quota.Share{{Tenant: "train", OverOffline: fleet.Resources{CPU: fleet.MilliCPU(by)}, OverSince: told, Deadline: told.Add(10 * time.Minute),
+				Bursting: true, BurstSince: t0}}
+			d.Short = []quota.Short{{Tenant: "train", From: short, By: fleet.Resources{CPU: fleet.MilliCPU(by)}, Why: "a window opens"}}
+			d.Oversold = []quota.Oversold{{Tenant: "train", From: friday, Why: "too much"}}
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		change func(*loop.Report)
+		want   []string
+	}{
+		{"all at once", change(friday, t0, 1000), []string{"Short short of up to cpu=1 from", "Oversold ", "QuotaNotice cpu=0 online and cpu=1 offline", "QuotaNotice CapacityQuota train gives back cpu=1", "Burst "}},
+		{"other amounts, another hour", change(friday.Add(time.Hour), t0, 2000), nil},
+		{"another day", change(friday.Add(24*time.Hour), t0, 2000), []string{"Short "}},
+		{"another notice", change(friday.Add(24*time.Hour), t0.Add(time.Hour), 2000), []string{"QuotaNotice cpu=0", "QuotaNotice CapacityQuota"}},
+		{"nothing", nil, nil},
+	} {
+		_, got := r.cycle(t, c.change)
+		if len(got) != len(c.want) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+			continue
+		}
+		for i, w := range c.want {
+			if _, text, _ := strings.Cut(got[i], " "); !strings.HasPrefix(text, w) {
+				t.Errorf("%s: %q, want %q", c.name, got[i], w)
+			}
+		}
+	}
+}
