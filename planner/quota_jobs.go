@@ -158,7 +158,7 @@ func (m *maker) shed(order []*fleet.Job, crews map[crewKey]crew) map[fleet.JobID
 		if x.OverOffline.IsZero() || m.in.Snapshot.At.Before(x.Deadline) {
 			continue
 		}
-		over := x.OverOffline.Sub(m.going(tenancy, x.Tenant)).Floor()
+		over := x.OverOffline.Sub(m.going(tenancy, x.Tenant, order, crews)).Floor()
 		for _, j := range slices.Backward(order) {
 			if tenancy.Of(fleet.ParseName(string(j.ID)).Namespace) != x.Tenant {
 				continue
@@ -180,12 +180,21 @@ func (m *maker) shed(order []*fleet.Job, crews map[crewKey]crew) map[fleet.JobID
 	return why
 }
 
-// going is what offline pods of a tenant still hold that were told to end.
-func (m *maker) going(tenancy quota.Tenancy, id fleet.TenantID) fleet.Resources {
+// going is what offline pods of a tenant still hold that were told to end, or whose parcel goes home: these leave by themselves, and
+// lowering the parallelism for them too would take others.
+func (m *maker) going(tenancy quota.Tenancy, id fleet.TenantID, order []*fleet.Job, crews map[crewKey]crew) fleet.Resources {
 	var sum fleet.Resources
 	for i := range m.in.Snapshot.Pods {
 		if p := &m.in.Snapshot.Pods[i]; p.Class == fleet.PodOffline && p.Deleting && p.Occupies() && tenancy.Of(p.Name.Namespace) == id {
 			sum = sum.Add(p.Requests)
+		}
+	}
+	for _, j := range order {
+		if tenancy.Of(fleet.ParseName(string(j.ID)).Namespace) != id {
+			continue
+		}
+		for i := range j.Members {
+			sum = sum.Add(j.Members[i].Request.Times(int64(crews[crewKey{j.ID, j.Members[i].Role}].leaving)))
 		}
 	}
 	return sum

@@ -90,6 +90,14 @@ func TestQuotaBindsJobs(t *testing.T) {
 			w.s.Pods[0].Deleting, w.s.Pods[1].Deleting = true, true
 			w.s.Jobs[0].Members[0].Desired = 2
 		}, 2},
+		{"what is called home already is not asked for again", func(w *world, x *fleet.Tenant) {
+			x.Guarantee, x.BorrowingLimit, x.OverSince = cpu(32), fleet.KnownAt(cpu(0), t0), t0.Add(-time.Hour)
+			l := &w.s.Loans[0]
+			l.Phase, l.Epoch, l.FirstNotice, l.Deadline, l.Due = fleet.Noticed, 2, t0, t0.Add(2*time.Minute), t0.Add(5*time.Minute)
+			for i := range 2 {
+				w.s.Pods[i].Node, w.s.Pods[i].NodeName = w.s.Nodes[1].ID, w.s.Nodes[1].Name
+			}
+		}, 4},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(6)
