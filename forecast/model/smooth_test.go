@@ -57,3 +57,56 @@ func TestSmoothingThatExplodesIsNotUsable(t *testing.T) {
 		}
 	}
 }
+
+// What parameters are judged by is what their forecasts of the past were, whatever was tried before them; none is judged to the end once it
+// is worse than the best.
+func TestExamIsOfForecasts(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	c := CycleOf(time.Hour)
+	x := make([]float64, 4*168)
+	for i := range x {
+		if x[i] = math.Sin(2*math.Pi*float64(i)/24) + 0.3*r.NormFloat64(); i%50 == 7 {
+			x[i] = nan
+		}
+	}
+	e, used := newExam(c, x), newSmoother(c, x)
+	for _, p := range []Smoothing{{Level: 0.1, Day: 0.2, Week: 0.1, Error: 0.5}, {Level: 0.3, Day: 0.1, Error: 0.9}, {Level: 0.01, Week: 0.3}} {
+		fresh := newSmoother(c, x)
+		fresh.run(p, x)
+		sum, n := 0.0, 0.0
+		for from := e.from; from < len(x); from += e.stride {
+			for _, h := range e.ahead {
+				if i := from - 1 + h; i < len(x) && !math.IsNaN(x[i]) {
+					sum += math.Abs(x[i] - fresh.at(from, i, periods(h, c.Short), periods(h, c.Long)))
+					n++
+				}
+			}
+		}
+		want := sum / n
+		if got := e.loss(used, p, math.Inf(1)); math.Abs(got-want) > 1e-9 {
+			t.Errorf("%+v misses %v, want %v of %v forecasts", p, got, want, n)
+		}
+		if got := e.loss(used, p, 0.9*want); !math.IsInf(got, 1) {
+			t.Errorf("%+v misses %v, which is no better than %v", p, got, 0.9*want)
+		}
+	}
+}
+
+// Values that come one by one are taken in as those that come at once.
+func TestSmootherGoesOn(t *testing.T) {
+	c := Cycle{Short: 4, Long: 8}
+	x := []float64{1, 2, 3, 4, 2, nan, 4, 5, 3, 4, 5, 6, 4, 5, 6, 7, 1, 2, 3, 4, 2, 3, 4, 5, 3, 4, 5, 6}
+	p := Smoothing{Level: 0.3, Day: 0.2, Week: 0.1, Error: 0.5}
+	whole, pieces := newSmoother(c, x[:24]), newSmoother(c, x[:24])
+	whole.run(p, x)
+	pieces.run(p, x[:10])
+	for _, v := range x[10:] {
+		pieces.push(v)
+	}
+	for i := range 8 {
+		k, kw := periods(i+1, c.Short), periods(i+1, c.Long)
+		if a, b := whole.at(len(x), len(x)+i, k, kw), pieces.at(len(x), len(x)+i, k, kw); a != b {
+			t.Errorf("%d steps ahead: %v at once, %v one by one", i+1, a, b)
+		}
+	}
+}
