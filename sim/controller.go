@@ -20,8 +20,8 @@ import (
 // take a step: nothing else of a plan changes within a minute.
 const planEvery = time.Minute
 
-// ControllerOptions are how far Springtide goes in one run.
-type ControllerOptions struct {
+// controllerOptions are how far Springtide goes in one run.
+type controllerOptions struct {
 	// Lends says that it lends and recalls machines itself.
 	Lends bool
 	// Blind takes its forecast away: the load is said to stay as it is.
@@ -35,7 +35,7 @@ type ControllerOptions struct {
 // controller is the real loop on a world: the world behind its ports.
 type controller struct {
 	w      *World
-	o      ControllerOptions
+	o      controllerOptions
 	others []Policy // that act beside it at each tick
 	cancel context.CancelFunc
 
@@ -64,7 +64,7 @@ type errand struct {
 }
 
 // runController turns the loop on a world until the run is over. A loop that was brought down is followed by a new leader.
-func runController(ctx context.Context, w *World, o ControllerOptions, others ...Policy) error {
+func runController(ctx context.Context, w *World, o controllerOptions, others ...Policy) error {
 	c := newController(w, o, others)
 	if c.w.b.Faults.Any() {
 		w.faults = drawFaults(w.b)
@@ -145,7 +145,7 @@ func staysAsItIs(p portrait.Portrait, now time.Time) forecast.Tide {
 	return t
 }
 
-func newController(w *World, o ControllerOptions, others []Policy) *controller {
+func newController(w *World, o controllerOptions, others []Policy) *controller {
 	c := &controller{w: w, o: o, others: others, free: map[errand]int32{}, index: map[fleet.ServiceID]int{}, read: make([]int, len(w.services))}
 	f := &w.b.Fleet.Lending
 	mode := fleet.Observe

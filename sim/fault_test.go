@@ -125,7 +125,7 @@ func TestInvariantsAreSeen(t *testing.T) {
 		for _, id := range slices.Clone(w.machines[1].pods) {
 			w.vanish(id)
 		}
-		c := newController(w, ControllerOptions{Lends: true}, nil)
+		c := newController(w, controllerOptions{Lends: true}, nil)
 		c.cancel = func() {}
 		c.loans = []fleet.Loan{lent}
 		w.machines[1].toOnline = false

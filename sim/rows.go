@@ -164,11 +164,11 @@ func lenderOf(name string) []Policy {
 }
 
 // controller says how far Springtide's own loop goes in this row; nil where it does not run.
-func (r Row) controller(b *scenario.Built) *ControllerOptions {
+func (r Row) controller(b *scenario.Built) *controllerOptions {
 	lends := r.Lender == LendSpringtide
 	switch r.Policy {
 	case Springtide, Reactive:
-		o := &ControllerOptions{Lends: lends, Blind: r.Policy == Reactive}
+		o := &controllerOptions{Lends: lends, Blind: r.Policy == Reactive}
 		switch {
 		case r.Knob == KnobUtilisation:
 			o.Target = r.Target / 100
@@ -178,7 +178,7 @@ func (r Row) controller(b *scenario.Built) *ControllerOptions {
 		return o
 	case HPA:
 		if lends {
-			return &ControllerOptions{Lends: true, Blind: true, Target: r.Target / 100}
+			return &controllerOptions{Lends: true, Blind: true, Target: r.Target / 100}
 		}
 	}
 	return nil

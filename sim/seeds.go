@@ -73,8 +73,10 @@ func prepare(s *scenario.Scenario, seed uint64, pick func(*scenario.Built) ([]Ro
 
 // play plays one seed, row after row.
 func (out *Seeded) play(ctx context.Context, s *scenario.Scenario, seed uint64, pick func(*scenario.Built) ([]Row, error)) error {
-	if ctx.Err() != nil {
+	select {
+	case <-ctx.Done():
 		return nil // another seed has failed, and says why
+	default:
 	}
 	if out.Built == nil {
 		if err := prepare(s, seed, pick, out); err != nil {
