@@ -36,7 +36,8 @@ func (m *maker) follow() {
 		}
 		switch l.Phase {
 		case fleet.Emptying:
-			if entry.IsClean(l.Epoch) {
+			// Without the taint an online pod may still land: the mark may have been refused that went up with the loan.
+			if entry.IsClean(l.Epoch) && node.Marks.HolderTaint {
 				after, err := l.Lend(s.At, entry)
 				m.step(MoveLend, *l, after, err, "Emptied")
 			}

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/springtide/springtide/fleet"
@@ -23,6 +24,24 @@ func TestNodeGone(t *testing.T) {
 		}
 		if len(p.Withheld) != 1 || p.Withheld[0].By != "freeze: network change" || p.Withheld[0].Subject != "loan loan-m01" {
 			t.Errorf("%s, frozen: withheld %+v", phase, p.Withheld)
+		}
+	}
+}
+
+// A machine that is empty is lent once the taint is up that keeps it so: the first try to put it up may have failed.
+func TestLendWaitsForTheTaint(t *testing.T) {
+	for _, tainted := range []bool{false, true} {
+		w := newWorld(3)
+		w.loan(1, fleet.Emptying, 1)
+		n := &w.s.Nodes[1]
+		n.Share.Parcels[0].Clean, n.Share.Parcels[0].CleanEpoch = true, 1
+		n.Marks.HolderTaint = tainted
+		p := Make(w.input())
+		if got := moves(p, MoveLend); (got == 1) != tainted {
+			t.Errorf("taint %v: %d machines are lent", tainted, got)
+		}
+		if !tainted && !slices.ContainsFunc(p.Marks, func(m Mark) bool { return m.Node == n.Name && m.Want.HolderTaint }) {
+			t.Errorf("the taint is not tried again: %+v", p.Marks)
 		}
 	}
 }

@@ -122,10 +122,17 @@ func (d *Door) checkPool(id fleet.PoolID) error {
 	return nil
 }
 
-// checkEmpty looks once more for online pods before a whole machine of theirs changes hands: one may have been bound after the report.
+// checkEmpty looks once more for online pods before a whole machine of theirs changes hands: one may have been bound after the report. While
+// the holder taint is not there another may be bound in the next moment.
 func (d *Door) checkEmpty(l *fleet.Loan) error {
 	from := d.fresh.Pool(l.From)
-	if l.Kind != fleet.KindNode || from == nil || from.Class != fleet.Online {
+	if from == nil || from.Class != fleet.Online {
+		return nil
+	}
+	if n := d.fresh.Node(l.Node); n != nil && !n.Marks.HolderTaint {
+		return fmt.Errorf("node %s lacks the holder taint that keeps online pods away", l.NodeName)
+	}
+	if l.Kind != fleet.KindNode {
 		return nil
 	}
 	for i := range d.fresh.Pods {

@@ -79,6 +79,7 @@ func TestDoorSteps(t *testing.T) {
 		{"lend, not clean", planner.MoveLend, phase(fleet.Emptying), nil, nil, "Clean report of this epoch"},
 		{"lend, clean for an older epoch", planner.MoveLend, both(phase(fleet.Emptying), clean, func(s *fleet.Snapshot) { s.Nodes[0].Share.Parcels[0].CleanEpoch = 2 }), nil, nil, "Clean report of this epoch"},
 		{"lend, but an online pod was bound", planner.MoveLend, both(phase(fleet.Emptying), clean), func(s *fleet.Snapshot) { s.Pods[0].Node = "u1" }, nil, "online pod shop/cart-a is on the machine"},
+		{"lend, but the taint is not there", planner.MoveLend, both(phase(fleet.Emptying), clean), func(s *fleet.Snapshot) { s.Nodes[0].Marks.HolderTaint = false }, nil, "node n1 lacks the holder taint"},
 		{"return", planner.MoveReturn, both(phase(fleet.Draining), clean), nil, nil, ""},
 		{"return of a written-off machine", planner.MoveReturn, both(phase(fleet.WrittenOff), clean), nil, nil, ""},
 		{"return, not clean", planner.MoveReturn, phase(fleet.Draining), nil, nil, "without a Clean report"},
