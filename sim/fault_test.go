@@ -27,7 +27,7 @@ func troubled(seed uint64, hours int, faults scenario.Faults) *scenario.Built {
 
 // Whatever goes wrong: a parcel has one holder, nobody is evicted before his deadline, online keeps its floor, and in the end all is home.
 func TestSeedsBreakNothing(t *testing.T) {
-	seeds := uint64(10)
+	seeds := uint64(8)
 	if testing.Short() {
 		seeds = 3
 	}
@@ -47,10 +47,10 @@ func TestSeedsBreakNothing(t *testing.T) {
 
 // Each kind of fault does something: the run is not the one without it.
 func TestEveryFaultIsFelt(t *testing.T) {
-	plain := play(t, troubled(1, 2, scenario.Faults{}), whole)
+	plain := play(t, troubled(1, 1, scenario.Faults{}), whole)
 	for _, kind := range scenario.Kinds() {
-		b := troubled(1, 2, scenario.Faults{Quiet: config.Duration(time.Minute), List: []scenario.Fault{
-			{Kind: kind, After: config.Duration(10 * time.Minute), For: config.Duration(45 * time.Minute), Share: 1, Factor: 3}}})
+		b := troubled(1, 1, scenario.Faults{Quiet: config.Duration(time.Minute), List: []scenario.Fault{
+			{Kind: kind, After: config.Duration(time.Minute), For: config.Duration(50 * time.Minute), Share: 1, Factor: 3}}})
 		r, err := Run(context.Background(), b, whole, Share(b))
 		if err != nil {
 			t.Errorf("%s: %v", kind, err)

@@ -2,10 +2,13 @@ package sim
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"testing"
 	"time"
 
@@ -97,7 +100,7 @@ func everyRow(t *testing.T, b *scenario.Built) []Row {
 
 // The same row gives the same bytes, and the books agree at every tick.
 func TestDeterminism(t *testing.T) {
-	b := tiny(12, 3, tide(6, 40), tide(3, 20))
+	b := tiny(12, 1, tide(6, 40), tide(3, 20))
 	b.Jitter = 0.03
 	for _, r := range everyRow(t, b) {
 		var texts [2][]byte
@@ -124,9 +127,9 @@ func TestDeterminism(t *testing.T) {
 
 // Whatever happens after a time, nobody has decided otherwise before it.
 func TestNobodyLooksAhead(t *testing.T) {
-	until := begin.Add(time.Hour + 7*time.Minute)
+	until := begin.Add(17 * time.Minute)
 	build := func(change func(v float64) float64) *scenario.Built {
-		b := tiny(12, 2, tide(6, 40), tide(3, 20))
+		b := tiny(12, 1, tide(6, 40), tide(3, 20))
 		b.Jitter = 0.03
 		for i := range b.Services {
 			l := b.Services[i].Load
@@ -159,5 +162,30 @@ func TestNobodyLooksAhead(t *testing.T) {
 		if wantAfter == gotAfter && r.Policy != Static {
 			t.Errorf("%s with %s: the change was not felt: the test cannot fail", r.Policy, r.Lender)
 		}
+	}
+}
+
+// Rows and seeds that are played at once come to what they come to one by one, and in order.
+func TestSimulateAtOnce(t *testing.T) {
+	b := tinyAfter(3*24*time.Hour, 12, 1, tide(6, 40), tide(3, 20))
+	rows, err := Rows(b, []string{Static, CronHPA, DSP, AHPA, Reactive, Oracle})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Simulate(context.Background(), b, rows, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range rows {
+		want := play(t, b, r)
+		got[i].Took = 0
+		if !reflect.DeepEqual(got[i], want) {
+			t.Errorf("%s at %v: %+v, alone %+v", r.Policy, r.Target, got[i], want)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Simulate(ctx, b, rows, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("a run that was stopped ends with %v", err)
 	}
 }
