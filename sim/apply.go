@@ -30,8 +30,13 @@ func (c *controller) Apply(_ context.Context, p *planner.Plan) (loop.Receipt, er
 	if actions(p) == 0 {
 		return r, nil
 	}
-	// Nothing happened since the plan was made: facts that are as fresh are those of the snapshot.
-	d := loop.NewDoor(c.snapshot())
+	// Nothing happened since the cycle began, so its snapshot is fresh, unless it was of before.
+	if c.fresh == nil {
+		c.fresh = c.snapshot()
+	}
+	facts := *c.fresh
+	facts.LeaderEpoch = c.epoch // the cycle wrote its own into it
+	d := loop.NewDoor(&facts)
 	held := d.CheckPlan(p)
 	left := c.actionsLeft(actions(p))
 	try := func(action, subject string, check error, do func()) {

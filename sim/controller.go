@@ -50,11 +50,12 @@ type controller struct {
 	index    map[fleet.ServiceID]int
 	// read is up to when the start-ups of each service were handed out.
 	read []int
-	// epoch is the leader's; kept is what outlives it, stale the facts that a cache shows while it lags.
+	// epoch is the leader's, kept what outlives it.
 	epoch int64
 	kept  kept
-	stale *fleet.Snapshot
-	err   error
+	// fresh are the facts that the running cycle saw, stale those that a cache shows while it lags.
+	fresh, stale *fleet.Snapshot
+	err          error
 }
 
 // errand is one hand-over of a loan.

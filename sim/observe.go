@@ -22,8 +22,10 @@ const liveAgo = 1
 func (c *controller) Snapshot(context.Context) (*fleet.Snapshot, error) {
 	if c.w.on(scenario.StaleCache) == nil {
 		c.stale = nil
-		return c.snapshot(), nil
+		c.fresh = c.snapshot()
+		return c.fresh, nil
 	}
+	c.fresh = nil
 	if c.stale == nil {
 		c.stale = detached(c.snapshot())
 	}

@@ -23,10 +23,10 @@ type Past struct {
 	b  *scenario.Built
 	mu sync.Mutex
 	// kept are forecasts by service and the time at which they were made.
-	cranes    map[madeAt]series.Series
-	tides     map[madeAt]forecast.Tide
-	portraits map[madeAt]portrait.Portrait
-	hours     map[madeAt]float64
+	cranes map[madeAt]series.Series
+	tides  map[madeAt]forecast.Tide
+	hours  map[madeAt]float64
+	newest map[int]followedTo
 }
 
 type madeAt struct {
@@ -37,7 +37,7 @@ type madeAt struct {
 
 // NewPast returns a past that nobody has asked yet.
 func NewPast(b *scenario.Built) *Past {
-	return &Past{b: b, cranes: map[madeAt]series.Series{}, tides: map[madeAt]forecast.Tide{}, portraits: map[madeAt]portrait.Portrait{}, hours: map[madeAt]float64{}}
+	return &Past{b: b, cranes: map[madeAt]series.Series{}, tides: map[madeAt]forecast.Tide{}, hours: map[madeAt]float64{}, newest: map[int]followedTo{}}
 }
 
 // known is the load of a service in cores between two times, as far as it can be known at now.
@@ -139,16 +139,30 @@ func (p *Past) planned(i int, now, t time.Time) float64 {
 	return tide.At(t, ahpaQuantile)
 }
 
-// followed is a portrait that began with AHPA's history before the run and follows it: what it saw of the run is not forgotten.
+// followed is a portrait that began with AHPA's history before the run and follows it: what it saw of the run is not forgotten. Plans are
+// made in order, so the newest portrait is all that is kept; who is overtaken by another row learns it again.
 func (p *Past) followed(i int, at time.Time) portrait.Portrait {
-	return remember(p, p.portraits, madeAt{"ahpa", i, at}, func() portrait.Portrait {
-		before := at.Add(-ahpaRefit)
-		if before.Before(p.b.RunStart().Truncate(ahpaRefit)) {
-			return p.learn(portrait.Portrait{Version: portrait.Version, Service: p.b.Services[i].ID()}, p.known(i, at.Add(-ahpaHistory), at), 5*time.Minute)
-		}
-		known := p.followed(i, before)
-		return p.learn(known, p.known(i, known.End, at), 5*time.Minute)
-	})
+	p.mu.Lock()
+	last, ok := p.newest[i]
+	p.mu.Unlock()
+	if !ok || last.at.After(at) {
+		last.at = p.b.RunStart().Truncate(ahpaRefit)
+		last.portrait = p.learn(portrait.Portrait{Version: portrait.Version, Service: p.b.Services[i].ID()}, p.known(i, last.at.Add(-ahpaHistory), last.at), 5*time.Minute)
+	}
+	for last.at.Before(at) {
+		last.at = last.at.Add(ahpaRefit)
+		last.portrait = p.learn(last.portrait, p.known(i, last.portrait.End, last.at), 5*time.Minute)
+	}
+	p.mu.Lock()
+	p.newest[i] = last
+	p.mu.Unlock()
+	return last.portrait
+}
+
+// followedTo is a portrait and up to when it has followed.
+type followedTo struct {
+	at       time.Time
+	portrait portrait.Portrait
 }
 
 func (p *Past) learn(known portrait.Portrait, h series.Series, step time.Duration) portrait.Portrait {

@@ -60,7 +60,7 @@ func Policies() []string {
 var (
 	utilisations   = []float64{60, 40, 50, 70, 80}
 	headrooms      = []float64{120, 100, 110, 140, 160}
-	availabilities = []float64{50, 80, 90, 99}
+	availabilities = []float64{80, 99}
 	// tighter are CPU targets that services state beside their SLO, for more room than the highest quantile gives.
 	tighter = []float64{70, 60}
 )
