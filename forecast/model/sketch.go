@@ -120,8 +120,16 @@ func edges(bin int) (lo, hi float64) {
 		lo, hi = edges(sketchHalf - k)
 		return -hi, -lo
 	}
-	return sketchLeast * math.Pow(sketchRatio, float64(k-1)), sketchLeast * math.Pow(sketchRatio, float64(k))
+	return edgeAt[k-1], edgeAt[k]
 }
+
+// edgeAt are the upper ends of the bins from the middle one on.
+var edgeAt = func() (e [sketchHalf + 1]float64) {
+	for k := range e {
+		e[k] = sketchLeast * math.Pow(sketchRatio, float64(k))
+	}
+	return e
+}()
 
 // scale multiplies all misses by a factor between 0 and 1. Bins are of equal ratio, so that they move by one number of bins; the part of a
 // bin splits each in two.
