@@ -94,6 +94,7 @@ func (c *controller) Apply(_ context.Context, p *planner.Plan) (loop.Receipt, er
 		a := &p.Raises[i]
 		try("Scale", string(a.Service), d.CheckScale(a), func() { c.scale(a) })
 	}
+	c.checkQuota(p)
 	if c.crashing() {
 		c.cancel() // and another leader comes
 	}

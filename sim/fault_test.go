@@ -12,6 +12,7 @@ import (
 	"github.com/springtide/springtide/api/config"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/quota"
 	"github.com/springtide/springtide/sim/scenario"
 )
 
@@ -42,6 +43,27 @@ func TestSeedsBreakNothing(t *testing.T) {
 	}
 	if lent == 0 {
 		t.Error("nothing was ever lent: the test cannot fail")
+	}
+}
+
+// A tenant whose services want more than it is promised gets what others leave, and no more.
+func TestAQuotaHolds(t *testing.T) {
+	b := troubled(3, 2, scenario.Faults{Quiet: config.Duration(20 * time.Minute), List: []scenario.Fault{
+		{Kind: scenario.FlashCrowd, After: config.Duration(10 * time.Minute), For: config.Duration(40 * time.Minute), Share: 1, Factor: 3}}})
+	no := 0.0
+	b.Tenants = []scenario.Tenant{{Name: "company", GuaranteeCores: 1280}, {Name: "shop", Parent: "company", Namespaces: []string{"shop"}, GuaranteeCores: 600, BorrowingCores: &no}}
+	most := 0
+	watched(t, b, whole, func(w *World) {
+		cores := 0
+		for i := range w.services {
+			cores += w.services[i].Cores * int(w.services[i].desired)
+		}
+		if w.tick > perHour {
+			most = max(most, cores)
+		}
+	})
+	if most > 600 || most < 500 {
+		t.Errorf("a crowd that is worth twice the quota of 600 cores brings %d", most)
 	}
 }
 
@@ -100,6 +122,17 @@ func TestInvariantsAreSeen(t *testing.T) {
 		"of at most": func(c *controller) {
 			c.pools[1].Ledger = c.pools[1].Ledger.Charge(c.w.now, "x", 1000)
 			c.checkScale(&planner.Scale{Service: c.w.services[0].id, To: 9})
+		},
+		"its quota lets it request": func(c *controller) {
+			c.tenants = []fleet.Tenant{{ID: "shop", Namespaces: []string{"shop"}}}
+			c.w.services[0].desired = 40
+			c.checkQuota(&planner.Plan{Raises: []planner.Scale{{Service: c.w.services[0].id, To: 40}},
+				Division: quota.Division{Shares: []quota.Share{{Tenant: "shop", Limit: fleet.Resources{CPU: 319000}}}}})
+		},
+		"has been starting for": func(c *controller) {
+			c.w.bind(c.w.services[0].pods[0], 2)
+			c.w.pods[c.w.services[0].pods[0]].ready, c.w.pods[c.w.services[0].pods[0]].bound = false, -1000
+			c.checkSettled()
 		},
 		"before the deadline": func(c *controller) {
 			c.loans[0].Phase, c.loans[0].Deadline = fleet.Noticed, c.w.now.Add(time.Minute)

@@ -96,6 +96,29 @@ func (c *controller) checkScale(a *planner.Scale) {
 	}
 }
 
+// checkQuota: what a plan adds takes no tenant beyond what the division lets its online services request.
+func (c *controller) checkQuota(p *planner.Plan) {
+	for i := range c.tenants {
+		t := &c.tenants[i]
+		share := p.Division.Share(t.ID)
+		if share == nil {
+			continue
+		}
+		asked, raised := fleet.MilliCPU(0), false
+		for k := range c.w.services {
+			s := &c.w.services[k]
+			if !slices.Contains(t.Namespaces, s.Name.Namespace) {
+				continue
+			}
+			asked += fleet.MilliCPU(1000 * s.Cores * int(s.desired))
+			raised = raised || slices.ContainsFunc(p.Raises, func(a planner.Scale) bool { return a.Service == s.id && a.To == s.desired && a.To > int32(s.Spec.Min) })
+		}
+		if raised && asked > share.Limit.CPU {
+			c.breaks("tenant %s was raised to %v cores, its quota lets it request %v", t.ID, asked.Cores(), share.Limit.CPU.Cores())
+		}
+	}
+}
+
 // checkEviction: nobody is evicted before the latest announced deadline, unless he said that he is ready.
 func (c *controller) checkEviction(e *planner.Eviction, p *pod) {
 	at, ok := c.loanAt(e.Loan)
@@ -127,7 +150,11 @@ func (c *controller) checkSettled() {
 	for i := range w.services {
 		s := &w.services[i]
 		for _, id := range s.pods {
-			if p := &w.pods[id]; p.node == none && time.Duration(w.tick-p.created)*tick > settledWithin && w.borrowed > 0 {
+			p := &w.pods[id]
+			if p.node != none && !p.ready && time.Duration(w.tick-p.bound)*tick > settledWithin {
+				c.breaks("pod %s has been starting for %s", p.name, time.Duration(w.tick-p.bound)*tick)
+			}
+			if p.node == none && time.Duration(w.tick-p.created)*tick > settledWithin && w.borrowed > 0 {
 				c.breaks("pod %s has waited for %s while %d parcels are lent", p.name, time.Duration(w.tick-p.created)*tick, w.borrowed)
 			}
 		}
