@@ -33,13 +33,23 @@ func (w *writer) fit(b *model.Block) {
 	w.uint(uint64(b.Spoke))
 	w.scaled(b.Ridge)
 	d := &b.Band
-	for _, v := range [...]float64{d.LogMiddle, d.RawMiddle, d.MovedLoss, d.PlainLoss} {
+	for _, v := range [...]float64{d.LogMiddle, d.RawMiddle, d.MovedLoss, d.PlainLoss, d.Spread.N} {
 		w.single(v)
+	}
+	for p := range d.Spread.Losses {
+		for _, v := range d.Spread.Losses[p] {
+			w.single(v)
+		}
 	}
 }
 
 func (r *reader) fit(b *model.Block) {
 	b.Spoke, b.Ridge = uint32(r.uint()), r.scaled()
 	d := &b.Band
-	d.LogMiddle, d.RawMiddle, d.MovedLoss, d.PlainLoss = r.single(), r.single(), r.single(), r.single()
+	d.LogMiddle, d.RawMiddle, d.MovedLoss, d.PlainLoss, d.Spread.N = r.single(), r.single(), r.single(), r.single(), r.single()
+	for p := range d.Spread.Losses {
+		for i := range d.Spread.Losses[p] {
+			d.Spread.Losses[p][i] = r.single()
+		}
+	}
 }

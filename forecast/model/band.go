@@ -14,8 +14,10 @@ type Band struct {
 	// LogMiddle and RawMiddle are the medians of the sketches as of the last weighing. MovedLoss and PlainLoss are the decayed absolute errors of
 	// the middle with them and without: a median of misses mends a bias that lasts and repeats one that is over.
 	LogMiddle, RawMiddle, MovedLoss, PlainLoss float64
-	// Held is the decayed share of later values that lay at or below the 0.9 cut.
+	// Held is the decayed share of later values that lay at or below the 0.9 cut of the mixture.
 	Held Usual
+	// Spread weighs the band against how the load was spread lately.
+	Spread Spread
 }
 
 const (
@@ -25,6 +27,9 @@ const (
 
 // cutAt are the quantiles by which the two spaces are compared: mostly upper ones, since capacity is sized by them.
 var cutAt = [cuts]float64{0.1, 0.9, 0.95, 0.99}
+
+// cutOf are the places of cutAt among spreadAt, which has the median besides.
+var cutOf = [cuts]int{0, 2, 3, 4}
 
 // preference is the power of the losses in the say of each space: at 8, a tenth less loss gives two thirds of the say.
 const preference = 8
@@ -37,17 +42,31 @@ func (b *Band) recut() {
 	b.LogMiddle, b.RawMiddle = b.Log.Quantile(0.5), b.Raw.Quantile(0.5)
 }
 
-// compare charges both spaces for value y that was forecast as f in the transformed space, at a mean level, and counts whether the 0.9 cut
-// of both together held it.
-func (b *Band) compare(t Transform, f, y, level, memory float64) {
+// judged is a value y that was forecast as f in the transformed space, at a mean level, while the windows were spread so.
+type judged struct {
+	f, y, level float64
+	windows     *windowCuts
+}
+
+// compare charges both spaces and all mixtures for a value, and counts whether the 0.9 cut held it. Misses are remembered over one number of
+// values, mixtures over another.
+func (b *Band) compare(t Transform, v judged, memory, mixed float64) {
 	b.Held.N = min(b.Held.N+1, memory)
 	gain := 1 / b.Held.N
-	base := t.Back(f)
-	held, share := 0.0, b.logShare()
-	if y <= share*t.Back(f+b.LogCuts[heldCut])+(1-share)*max(base+b.RawCuts[heldCut]*level, 0) {
+	f, y, level := v.f, v.y, v.level
+	base, share := t.Back(f), b.logShare()
+	var blend [len(spreadAt)]float64
+	for i := range cutAt {
+		blend[cutOf[i]] = share*t.Back(f+b.LogCuts[i]) + (1-share)*max(base+b.RawCuts[i]*level, 0)
+	}
+	blend[1] = base
+	weights := b.Spread.weights()
+	held := 0.0
+	if y <= weights[1].of(blend[cutOf[heldCut]], &v.windows[cutOf[heldCut]]) {
 		held = 1
 	}
 	b.Held.Mean += gain * (held - b.Held.Mean)
+	b.Spread.learn(y, level, mixed, &blend, v.windows)
 	var log, raw float64
 	for i, q := range cutAt {
 		log += pinball(q, y-t.Back(f+b.LogCuts[i]))

@@ -19,5 +19,7 @@
 //   - Days like the last ones: E. Lorenz, "Atmospheric predictability as revealed by naturally occurring analogues", 1969.
 //   - Linear season-aligned forecasts do best on cloud load: W. Toner et al., arXiv:2502.12944, 2025.
 //   - Quantiles of past misses, conformal style: V. Vovk et al., "Algorithmic Learning in a Random World", 2005.
+//   - Mixtures of quantiles: K. C. Lichtendahl et al., "Is it better to average probabilities or quantiles?", 2013; their weights: J.
+//     Berrisch, F. Ziel, "CRPS learning", 2021.
 //   - Seasonal naive and the drift of its level: R. J. Hyndman, G. Athanasopoulos, "Forecasting: Principles and Practice", 3rd ed., 5.2.
 package model

@@ -15,6 +15,8 @@ type Learner struct {
 	group   *Group
 	window  [][]float64 // the kin's map of the last week to the next two days
 	kinFrom int
+	// slots are the windows' quantiles of the last origins that were judged.
+	slots []spreadSlot
 }
 
 // Open puts the state to work on its newest values, the first of which lies at grid index first. room is the number of values to come.
@@ -185,7 +187,8 @@ func (l *Learner) judgeBlock(k, t, h int, x, y float64) {
 	f := b.blend(&said)
 	level := math.Exp(o.values[lastUnit])
 	if b.Scores >= firstWeighing {
-		b.Band.compare(l.Transform, f, y, level, memory)
+		mixed := float64(max(spreadMemory, l.perDay()))
+		b.Band.compare(l.Transform, judged{f: f, y: y, level: level, windows: l.windowsAt(t)}, memory, mixed)
 	}
 	b.Band.Log.add(x-f, memory)
 	b.Band.Raw.add((y-l.Transform.Back(f))/level, memory)

@@ -46,8 +46,8 @@ type origin struct {
 	t      int // number of known values: the newest is t-1
 	k, kw  int // short and long periods back to the newest one that is known for the horizon
 	values [4]float64
-	short  [2]float64
-	long   [3]float64
+	short  [2]climb
+	long   [3]climb
 	phase  [2]float64
 	week   float64 // mean of the last week
 	prof   [2]float64
@@ -92,7 +92,7 @@ func (l *Learner) look(t, h int) origin {
 	o.week = hist.lately(c.Long, t)
 	for i, w := range [2]int{near, far} {
 		m := hist.mean(t-w, t)
-		o.short[i] = gap0(m - hist.mean(t-w-o.k*c.Short, t-o.k*c.Short))
+		o.short[i] = l.climb(m, t-o.k*c.Short, w)
 		o.phase[i] = gap0(m - l.likeMean(t-w, t, o.k))
 		if c.Long > 0 { // the profile knows distances from the week's mean alone, so that it always needs a level
 			if o.prof[i] = m - l.Week.mean(w, hist.first+int64(t), c); math.IsNaN(o.prof[i]) {
@@ -102,11 +102,58 @@ func (l *Learner) look(t, h int) origin {
 	}
 	if c.Long > 0 {
 		for i, w := range [3]int{near, far, unit} {
-			o.long[i] = gap0(hist.mean(t-w, t) - hist.mean(t-w-o.kw*c.Long, t-o.kw*c.Long))
+			o.long[i] = l.climb(hist.mean(t-w, t), t-o.kw*c.Long, w)
 		}
 	}
 	l.beginRow(&o)
 	return o
+}
+
+// climb is how far the newest window stands above a past one, and what that is without the past window's fault.
+type climb struct{ plain, nearer float64 }
+
+// climb is the distance from the mean of the window of w steps before index end to that of the newest one. If the past window was odd (an
+// outage, a load test), its nearer neighbour stands in for it where that makes the distance smaller: a level that is corrected by a past fault is
+// as wrong as the fault was.
+func (l *Learner) climb(newest float64, end, w int) climb {
+	short := l.Cycle.Short
+	then := l.hist.mean(end-w, end)
+	d := gap0(newest - then)
+	fault := l.fault(then, l.hist.mean(end-w-short, end-short), l.hist.mean(end-w+short, end+short))
+	if math.Abs(d+fault) < math.Abs(d) {
+		return climb{plain: d, nearer: d + fault}
+	}
+	return climb{plain: d, nearer: d}
+}
+
+// oddness is how far a past moment stands from both its neighbours, in usual differences from day to day, to be called odd.
+const oddness = 2
+
+// fault is how far a past moment stands above the nearer one of the same hours of the day before and of the day after, where it is unlike
+// both in one direction and they are like each other; else zero.
+func (l *Learner) fault(then, before, after float64) float64 {
+	b, a := then-before, then-after
+	odd := min(math.Abs(b), math.Abs(a))
+	if b*a > 0 && odd > oddness*l.Scale && math.Abs(b-a) < odd {
+		return math.Copysign(odd, b)
+	}
+	return 0
+}
+
+// toward is the correction of a target whose past value v is a whole number of periods back at index at. Where that moment has the fault of
+// the past window, the two cancel out.
+func (l *Learner) toward(d climb, v float64, at int) float64 {
+	if d.nearer == d.plain {
+		return d.plain
+	}
+	before, after := l.hist.at(at-l.Cycle.Short), l.hist.at(at+l.Cycle.Short)
+	if math.IsNaN(after) { // the day after is that of the target itself
+		after = before
+	}
+	if l.fault(v, before, after) != 0 {
+		return d.plain
+	}
+	return d.nearer
 }
 
 // say fills out with what each member says of the target that lies at index i of the history, seen from the origin. Where a member has
@@ -125,9 +172,10 @@ func (l *Learner) say(o *origin, i, block int, out *[members]float64) (own voice
 	own.season = true
 	out[phases], out[phasesNear], out[phasesFar] = mean, mean+o.phase[0], mean+o.phase[1]
 	out[middle], out[middleFar] = median, median+o.phase[1]
-	if v := l.hist.at(i - o.k*c.Short); !math.IsNaN(v) {
+	if at := i - o.k*c.Short; !math.IsNaN(l.hist.at(at)) {
 		own.short = true
-		out[lagShort], out[lagShortNear], out[lagShortFar] = v, v+o.short[0], v+o.short[1]
+		v := l.hist.at(at)
+		out[lagShort], out[lagShortNear], out[lagShortFar] = v, v+l.toward(o.short[0], v, at), v+l.toward(o.short[1], v, at)
 	} else {
 		out[lagShort], out[lagShortNear], out[lagShortFar] = mean, mean+o.phase[0], mean+o.phase[1]
 	}
@@ -137,9 +185,13 @@ func (l *Learner) say(o *origin, i, block int, out *[members]float64) (own voice
 	} else {
 		out[profiled], out[profiledNear], out[profiledFar] = mean, mean+o.phase[0], mean+o.phase[1]
 	}
-	if v := l.hist.at(i - o.kw*c.Long); c.Long > 0 && !math.IsNaN(v) {
+	if at := i - o.kw*c.Long; c.Long > 0 && !math.IsNaN(l.hist.at(at)) {
 		own.long = true
-		out[lagLong], out[lagLongNear], out[lagLongFar], out[lagLongUnit] = v, v+o.long[0], v+o.long[1], v+o.long[2]
+		v := l.hist.at(at)
+		out[lagLong] = v
+		for j, d := range o.long {
+			out[lagLongNear+j] = v + l.toward(d, v, at)
+		}
 	} else {
 		out[lagLong], out[lagLongNear], out[lagLongFar] = out[profiled], out[profiledNear], out[profiledFar]
 		out[lagLongUnit] = out[profiled]

@@ -485,13 +485,13 @@ func TestScatter(t *testing.T) {
 func TestBandPrefersTheCheaperSpace(t *testing.T) {
 	var multiplicative, additive Band
 	r := rand.New(rand.NewPCG(9, 9))
-	tr := Transform{Least: 1e-9}
+	tr, none := Transform{Least: 1e-9}, windowCuts{}
 	feed := func(b *Band, miss func(f float64) float64) {
 		for i := range 4000 {
 			f := math.Log(100) + 1.5*math.Sin(float64(i)/40)
 			y := max(miss(math.Exp(f)), 1e-6)
 			if i > 500 {
-				b.compare(tr, f, y, 100, 100)
+				b.compare(tr, judged{f: f, y: y, level: 100, windows: &none}, 100, spreadMemory)
 			}
 			b.Log.add(math.Log(y)-f, 1000)
 			b.Raw.add((y-math.Exp(f))/100, 1000)

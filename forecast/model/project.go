@@ -22,8 +22,17 @@ func (l *Learner) Project(lead, n int, quantiles []float64) [][]float64 {
 	}
 	bounds := l.limits()
 	logs, raws := make([][]float64, len(l.Blocks)), make([][]float64, len(l.Blocks))
+	mixtures := make([][]mixture, len(l.Blocks))
 	for k := range l.Blocks {
 		logs[k], raws[k] = l.Blocks[k].Band.distances(quantiles, l.Blocks[k].Miss, l.settled())
+		mixtures[k] = l.Blocks[k].Band.Spread.mixtures(quantiles)
+	}
+	windows := l.hist.spread(t, l.Cycle.unit())
+	lately := make([][windowsOf]float64, len(quantiles))
+	for i, q := range quantiles {
+		for e := range windows {
+			lately[i][e] = quantileOf(windows[e], q)
+		}
 	}
 	var o origin
 	var said [members]float64
@@ -49,12 +58,20 @@ func (l *Learner) Project(lead, n int, quantiles []float64) [][]float64 {
 			zl := wide * ((1-share)*logs[a][i] + share*logs[b][i])
 			zr := wide * ((1-share)*raws[a][i] + share*raws[b][i])
 			v := logShare*l.Transform.Back(f+zl) + (1-logShare)*max(y+zr*level, 0)
+			v = mixtures[a][i].between(mixtures[b][i], share).of(v, &lately[i])
+			v += outer(quantiles[i]) * max(0, v-y)
 			last = max(last, min(v, bounds.top))
 			paths[i][j] = last
 		}
 	}
 	return paths
 }
+
+// outerMargin is how much the paths from the 0.99 quantile on are widened, those above the 0.9 quantile in proportion: what lies outside of all
+// that was seen is not in any record of misses.
+const outerMargin = 0.125
+
+func outer(quantile float64) float64 { return outerMargin * max(0, min(1, (quantile-0.9)/0.09)) }
 
 // tempered is the blend of block k on what the members said.
 func (l *Learner) tempered(k int, said [members]float64) float64 {
