@@ -48,7 +48,7 @@ func (c *controller) check() {
 		if !l.Phase.Ended() {
 			live[n] = true
 		}
-		c.checkHolder(l, n)
+		c.checkHolder(i, n)
 	}
 	if len(c.others) == 0 {
 		for n := range w.machines {
@@ -65,10 +65,11 @@ func (c *controller) check() {
 }
 
 // checkHolder: a parcel has one holder, and room that came home is its claimant's.
-func (c *controller) checkHolder(l *fleet.Loan, n int32) {
-	m := &c.w.machines[n]
-	for k := range c.loans {
-		if o := &c.loans[k]; o.ID != l.ID && o.Node == l.Node && !o.Phase.Ended() && !l.Phase.Ended() && slices.ContainsFunc(o.Cells, func(x int) bool { return slices.Contains(l.Cells, x) }) {
+func (c *controller) checkHolder(i int, n int32) {
+	l, m := &c.loans[i], &c.w.machines[n]
+	// Loans are sorted by names that begin with the machine's, so those of one machine stand together.
+	for k := i + 1; k < len(c.loans) && c.loans[k].NodeName == l.NodeName; k++ {
+		if o := &c.loans[k]; o.Node == l.Node && !o.Phase.Ended() && !l.Phase.Ended() && slices.ContainsFunc(o.Cells, func(x int) bool { return slices.Contains(l.Cells, x) }) {
 			c.breaks("loans %s and %s both hold a parcel of machine %s", l.ID, o.ID, l.NodeName)
 		}
 	}
