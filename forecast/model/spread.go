@@ -39,7 +39,7 @@ const (
 
 // doubt is the weight of each mixture against the blend alone before anything was judged. The middle is the blend's own strength, so that more
 // must speak against it there.
-var doubt = [parts]float64{0.003, 0.1}
+var doubt = [parts]float64{0.0005, 0.1}
 
 // spreadAt are the quantiles at which mixtures are judged, the first middleCuts of them for the middle.
 var spreadAt = [5]float64{0.1, 0.5, 0.9, 0.95, 0.99}
