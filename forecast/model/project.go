@@ -58,7 +58,7 @@ func (l *Learner) Project(lead, n int, quantiles []float64) [][]float64 {
 			zl := wide * ((1-share)*logs[a][i] + share*logs[b][i])
 			zr := wide * ((1-share)*raws[a][i] + share*raws[b][i])
 			v := logShare*l.Transform.Back(f+zl) + (1-logShare)*max(y+zr*level, 0)
-			v = mixtures[a][i].between(mixtures[b][i], share).of(v, &lately[i])
+			v = min(mixtures[a][i].between(mixtures[b][i], share).of(v, &lately[i]), bounds.top)
 			v += outer(quantiles[i]) * max(0, v-y)
 			last = max(last, min(v, bounds.top))
 			paths[i][j] = last

@@ -61,13 +61,16 @@ var grid = func() (out [points]mixture) {
 	return out
 }()
 
-// of is the mixture of a quantile of the blend with those of the windows, of which NaN is none.
+// of is the mixture of a quantile of the blend with those of the windows, of which NaN is none. A blend beyond all numbers stays that.
 func (m mixture) of(blend float64, windows *[windowsOf]float64) float64 {
-	v := blend
+	v, rest := 0.0, 1.0
 	for e, w := range m {
-		if d := windows[e] - blend; !math.IsNaN(d) {
-			v += w * d
+		if w > 0 && !math.IsNaN(windows[e]) {
+			v, rest = v+w*windows[e], rest-w
 		}
+	}
+	if rest > 0 {
+		v += rest * blend
 	}
 	return v
 }

@@ -90,6 +90,12 @@ func TestMixtureOf(t *testing.T) {
 	if got := (mixture{0.5, 0.5}).of(3, &none); got != 3 {
 		t.Errorf("without windows the blend's 3 became %g", got)
 	}
+	if got := (mixture{0, 0.5}).of(math.Inf(1), &[windowsOf]float64{1, 2}); !math.IsInf(got, 1) {
+		t.Errorf("infinity mixed to %g", got)
+	}
+	if got := (mixture{0, 1}).of(math.Inf(1), &[windowsOf]float64{1, 2}); got != 2 {
+		t.Errorf("a window alone says %g", got)
+	}
 	if got := (mixture{0.5, 0.25}).of(8, &[windowsOf]float64{4, 12}); got != 0.25*8+0.5*4+0.25*12 {
 		t.Errorf("mixed to %g", got)
 	}
