@@ -161,7 +161,7 @@ func newController(w *World, o controllerOptions, others []Policy) *controller {
 	}
 	for i := range w.services {
 		c.index[w.services[i].ID()] = i
-		c.services = append(c.services, c.serviceFacts(&w.services[i]))
+		c.services = append(c.services, c.serviceFacts(i))
 	}
 	c.tenants, c.plans = tenantsOf(w.b), festivalsOf(w.b)
 	return c
@@ -173,9 +173,10 @@ func budgetOf(b *scenario.Built) fleet.DisruptionBudget {
 	return fleet.DisruptionBudget{EvictionsPerMinute: max(evictions, evictions*b.Online/machines), ServiceShare: 0.2, FleetShare: 0.1}
 }
 
-func (c *controller) serviceFacts(s *service) fleet.Service {
+func (c *controller) serviceFacts(i int) fleet.Service {
+	s := &c.w.services[i]
 	f := fleet.Service{ID: s.ID(), UID: fleet.UID("uid-" + s.Name.String()), Target: s.Name, TargetKind: "Deployment", TargetFound: true, Mode: fleet.Auto,
-		Pause: fleet.PauseNone, Actuation: fleet.ByScale, SLO: s.SLO, Min: int32(s.Spec.Min), Max: int32(c.w.b.Online * c.w.b.Fleet.CoresPerNode / s.Cores),
+		Pause: fleet.PauseNone, Actuation: fleet.ByScale, SLO: s.SLO, Min: int32(s.Spec.Min), Max: c.w.mostReplicas(i),
 		Quantile: s.Spec.ForecastPercent / 100, Stabilisation: 5 * time.Minute, Tolerance: tolerance, Steerable: true, Request: s.Request(),
 		RequestsMode: fleet.RequestsOff, Created: c.w.start.Add(-time.Duration(c.w.b.History))}
 	if c.o.Quantile > 0 {

@@ -62,8 +62,13 @@ func (f *frame) Decide(w *World) {
 		for _, m := range f.floors {
 			next = max(next, m(w, i, s.desired))
 		}
-		s.desired = next
+		s.desired = min(next, w.mostReplicas(i))
 	}
+}
+
+// mostReplicas is the maximum that everybody has: what the whole fleet could hold. A scaler that follows its own counts upwards ends there.
+func (w *World) mostReplicas(i int) int32 {
+	return int32(w.b.Online * w.b.Fleet.CoresPerNode / w.services[i].Cores)
 }
 
 // byCPU is the metric of CPU utilisation: the code of Springtide's reactive part.

@@ -38,6 +38,18 @@ func TestTheLine(t *testing.T) {
 	}
 }
 
+// A metric that asks for more and more ends where the fleet does.
+func TestTheMost(t *testing.T) {
+	w := first(tiny(4, 1, tide(5, 10)))
+	f := newFrame(w, []ask{func(_ *World, _ int, current int32) int32 { return 2 * current }}, nil)
+	for range 10 {
+		w.step([]Policy{f})
+	}
+	if n := w.services[0].desired; n != 4*8 {
+		t.Errorf("%d replicas of 8 cores on four machines of 64", n)
+	}
+}
+
 // KEDA sees what it polled, HPA what there is.
 func TestThePoll(t *testing.T) {
 	w := first(tiny(4, 1, tide(5, 10)))
