@@ -16,7 +16,8 @@ type Learner struct {
 	window  [][]float64 // the kin's map of the last week to the next two days
 	kinFrom int
 	// slots are the windows' quantiles of the last origins that were judged.
-	slots []spreadSlot
+	slots  []spreadSlot
+	sorted [windowsOf][]float64 // room for their values
 }
 
 // Open puts the state to work on its newest values, the first of which lies at grid index first. room is the number of values to come.

@@ -27,7 +27,8 @@ func (l *Learner) Project(lead, n int, quantiles []float64) [][]float64 {
 		logs[k], raws[k] = l.Blocks[k].Band.distances(quantiles, l.Blocks[k].Miss, l.settled())
 		mixtures[k] = l.Blocks[k].Band.Spread.mixtures(quantiles)
 	}
-	windows := l.hist.spread(t, l.Cycle.unit())
+	var windows [windowsOf][]float64
+	l.hist.spread(t, l.Cycle.unit(), &windows)
 	lately := make([][windowsOf]float64, len(quantiles))
 	for i, q := range quantiles {
 		for e := range windows {

@@ -31,9 +31,9 @@ const (
 	// spreadMemory is the least number of losses that are remembered, otherwise those of a short period: what has become of a series after a
 	// shift must be known within a day or two of it.
 	spreadMemory = 72
-	// spreadPower is the power of the losses in the weights: at 30, one that is a tenth smaller weighs twenty times as much.
-	spreadPower = 30
-	// spreadFew is the most values of a window that are looked at: its .99 quantile is the largest of them in any case.
+	// squarings give the power of the losses in the weights, 2⁵: one that is a tenth smaller weighs thirty times as much.
+	squarings = 5
+	// spreadFew is the most values of a window that are looked at: half a day of five minutes, whose .99 quantile lies between the two largest.
 	spreadFew = 144
 )
 
@@ -103,7 +103,10 @@ func (s *Spread) weights() (out [parts]mixture) {
 		least := max(slices.Min(s.Losses[p][:]), math.SmallestNonzeroFloat64)
 		total := 0.0
 		for g, m := range grid {
-			say := math.Pow(least/max(s.Losses[p][g], least), spreadPower)
+			say := least / max(s.Losses[p][g], least)
+			for range squarings {
+				say *= say
+			}
 			if g > 0 {
 				say *= doubt[p]
 			}
@@ -139,9 +142,10 @@ func (m mixture) between(o mixture, share float64) mixture {
 // windowCuts are the quantiles of the windows at spreadAt.
 type windowCuts [len(spreadAt)][windowsOf]float64
 
-// spread are the values of both windows before index t in rising order, no more than spreadFew of each.
-func (h *History) spread(t, unit int) (out [windowsOf][]float64) {
+// spread are the values of both windows before index t in rising order, no more than spreadFew of each, in the room of out.
+func (h *History) spread(t, unit int, out *[windowsOf][]float64) {
 	for e, n := range [windowsOf]int{max(1, unit/2), likeDays * unit} {
+		out[e] = out[e][:0]
 		from := max(0, t-n)
 		stride := max(1, (t-from+spreadFew-1)/spreadFew)
 		for i := t - 1; i >= from; i -= stride {
@@ -151,7 +155,6 @@ func (h *History) spread(t, unit int) (out [windowsOf][]float64) {
 		}
 		slices.Sort(out[e])
 	}
-	return out
 }
 
 // quantileOf is a quantile of values in rising order, which lie in the middle of equal shares; ranks are those of n+1 samples, as conformal
@@ -187,10 +190,10 @@ func (l *Learner) windowsAt(t int) *windowCuts {
 	s := &l.slots[mod(slot, len(l.slots))]
 	if s.slot != slot+1 { // zero means none, so that they are counted from one
 		s.slot = slot + 1
-		windows := l.hist.spread(int(max(0, slot*every-l.hist.first)), l.Cycle.unit())
+		l.hist.spread(int(max(0, slot*every-l.hist.first)), l.Cycle.unit(), &l.sorted)
 		for c, q := range spreadAt {
-			for e := range windows {
-				s.cuts[c][e] = quantileOf(windows[e], q)
+			for e := range l.sorted {
+				s.cuts[c][e] = quantileOf(l.sorted[e], q)
 			}
 		}
 	}

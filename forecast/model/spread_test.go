@@ -38,14 +38,15 @@ func TestSpreadOfWindows(t *testing.T) {
 		}
 		h.push(y, y)
 	}
-	w := h.spread(40, 8)
+	var w [windowsOf][]float64
+	h.spread(40, 8, &w)
 	if want := []float64{36, 37, 39}; !slices.Equal(w[0], want) {
 		t.Errorf("the last half of a period is %v, want %v", w[0], want)
 	}
 	if len(w[1]) != 39 || w[1][0] != 0 {
 		t.Errorf("the last seven periods are %v", w[1])
 	}
-	if w := h.spread(3, 8); len(w[0]) != 3 || w[0][2] != 2 {
+	if h.spread(3, 8, &w); len(w[0]) != 3 || w[0][2] != 2 {
 		t.Errorf("what came after the origin was looked at: %v", w)
 	}
 }
