@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/replay"
 	"github.com/springtide/springtide/lab/traces"
 )
 
@@ -67,7 +68,7 @@ func drawSizes(sources []traces.Source, seed uint64) []sizing {
 	for i := range rank {
 		rank[i] = i
 	}
-	draw := func(i int) uint64 { return mix(seed ^ hash("size", sources[i].Name)) }
+	draw := func(i int) uint64 { return mix(seed ^ replay.Seed("size", sources[i].Name)) }
 	slices.SortFunc(rank, func(a, b int) int { return cmp.Or(cmp.Compare(draw(a), draw(b)), cmp.Compare(a, b)) })
 	large := max(1, len(sources)/10)
 	medium := large + len(sources)*3/10
@@ -89,7 +90,7 @@ func newService(src traces.Source, z sizing, seed uint64) *Service {
 	s := &Service{
 		Name:   fleet.Name{Namespace: src.Group, Name: src.Name},
 		Source: src, Size: z.size, HTTP: src.Kind != traces.CPU,
-		seed: mix(seed ^ hash(src.Name)),
+		seed: mix(seed ^ replay.Seed(src.Name)),
 	}
 	r := rand.New(rand.NewPCG(s.seed, 0))
 	s.Cores, s.Idle = z.cores[r.IntN(len(z.cores))], idleShare

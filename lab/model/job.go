@@ -10,6 +10,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/measure"
+	"github.com/springtide/springtide/internal/replay"
 )
 
 // JobSpec is one offline job: equal members that work independently of each other, so that any number of them helps.
@@ -74,7 +75,7 @@ func NewJob(spec JobSpec, seed uint64) (*Job, error) {
 	if spec.Request.CPU <= 0 || spec.Every <= 0 || spec.Save <= 0 || spec.Restore < 0 || !(spec.Demand > 0) {
 		return nil, fmt.Errorf("job %s: cores, checkpoint interval, save time and demand must be positive", spec.Name)
 	}
-	return &Job{Spec: spec, seed: mix(seed ^ hash("job", spec.Name.String()))}, nil
+	return &Job{Spec: spec, seed: mix(seed ^ replay.Seed("job", spec.Name.String()))}, nil
 }
 
 func (j *Job) find(pod string) int {
@@ -101,7 +102,7 @@ func (j *Job) Notice(pod string, at time.Time) (time.Time, bool) {
 	if !m.Noticed() {
 		j.play(m, at)
 		m.notices++
-		z := rand.New(rand.NewPCG(j.seed, hash(pod, strconv.Itoa(m.notices)))).NormFloat64()
+		z := rand.New(rand.NewPCG(j.seed, replay.Seed(pod, strconv.Itoa(m.notices)))).NormFloat64()
 		save = time.Duration(float64(j.Spec.Save) * math.Exp(0.35*clip(z, 3.5)))
 	}
 	return m.Notice(at, save), true

@@ -1,13 +1,13 @@
 package model
 
 import (
-	"hash/fnv"
 	"math"
 	"math/rand/v2"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/measure"
+	"github.com/springtide/springtide/internal/replay"
 	"github.com/springtide/springtide/lab/traces"
 )
 
@@ -126,7 +126,7 @@ func (s *Service) promise(r *rand.Rand) {
 // StartUpOf is the time from binding to ready of one pod: lognormal around the service's median, with σ = 0.3 (the slowest of a hundred
 // takes twice the median), the same for the same pod in every run.
 func (s *Service) StartUpOf(pod string) time.Duration {
-	z := rand.New(rand.NewPCG(s.seed, hash("start-up", s.Name.String(), pod))).NormFloat64()
+	z := rand.New(rand.NewPCG(s.seed, replay.Seed("start-up", s.Name.String(), pod))).NormFloat64()
 	return time.Duration(float64(s.StartUp) * math.Exp(0.3*clip(z, 3.5)))
 }
 
@@ -157,14 +157,4 @@ func mix(x uint64) uint64 {
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9
 	x = (x ^ (x >> 27)) * 0x94d049bb133111eb
 	return x ^ (x >> 31)
-}
-
-// hash makes a seed of names.
-func hash(parts ...string) uint64 {
-	h := fnv.New64a()
-	for _, p := range parts {
-		h.Write([]byte(p))
-		h.Write([]byte{0})
-	}
-	return h.Sum64()
 }

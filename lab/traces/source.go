@@ -59,7 +59,7 @@ func services(n int, seed uint64, load func(Trace) ([]series.Series, error)) ([]
 				usable++
 			}
 		}
-		r := rand.New(rand.NewPCG(seed, hash("deck", t.Name)))
+		r := rand.New(rand.NewPCG(seed, replay.Seed("deck", t.Name)))
 		r.Shuffle(len(decks[i]), func(a, b int) { decks[i][a], decks[i][b] = decks[i][b], decks[i][a] })
 	}
 	if n < 1 || n > usable {

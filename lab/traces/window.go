@@ -1,7 +1,6 @@
 package traces
 
 import (
-	"hash/fnv"
 	"math/rand/v2"
 	"strconv"
 	"time"
@@ -62,15 +61,5 @@ func windows(t Trace, parts []series.Series) []window {
 
 // toMinutes brings a window to one-minute steps.
 func toMinutes(w *window, seed uint64) series.Series {
-	return replay.Minutes(w.raw, frame().Split(w.raw), rand.New(rand.NewPCG(seed, hash(w.trace.Name, strconv.Itoa(w.number)))))
-}
-
-// hash makes a seed of names.
-func hash(parts ...string) uint64 {
-	h := fnv.New64a()
-	for _, p := range parts {
-		h.Write([]byte(p))
-		h.Write([]byte{0})
-	}
-	return h.Sum64()
+	return replay.Minutes(w.raw, frame().Split(w.raw), rand.New(rand.NewPCG(seed, replay.Seed(w.trace.Name, strconv.Itoa(w.number)))))
 }

@@ -3,7 +3,6 @@ package scenario
 import (
 	"cmp"
 	"fmt"
-	"hash/fnv"
 	"math"
 	"math/rand/v2"
 	"regexp"
@@ -161,7 +160,7 @@ func (b *Built) cut(f replay.Frame, spec *Service, name string, part series.Seri
 	if found > len(windows) {
 		b.Notes = append(b.Notes, fmt.Sprintf("%s: %d of %d windows are left out: gaps, or one spike owns last week's scale", name, found-len(windows), found))
 	}
-	seed := hash(strconv.FormatUint(b.Seed, 10), name)
+	seed := replay.Seed(strconv.FormatUint(b.Seed, 10), name)
 	if spec.Take > 0 && spec.Take < len(windows) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		r.Shuffle(len(windows), func(i, j int) { windows[i], windows[j] = windows[j], windows[i] })
@@ -182,7 +181,7 @@ func (b *Built) cut(f replay.Frame, spec *Service, name string, part series.Seri
 func (b *Built) service(f replay.Frame, spec *Service, name string, w replay.Window) Online {
 	raw := f.Newest(w.Raw, time.Duration(b.History))
 	o := Online{Spec: spec, Name: fleet.Name{Namespace: spec.Namespace, Name: name}, Young: w.Young, Disaggregated: raw.Step > time.Minute,
-		seed: hash(strconv.FormatUint(b.Seed, 10), "service", name)}
+		seed: replay.Seed(strconv.FormatUint(b.Seed, 10), "service", name)}
 	o.Load = replay.Minutes(raw, f.Split(raw), rand.New(rand.NewPCG(o.seed, 1)))
 	o.Calm = replay.Calm(f.History(o.Load))
 	o.hold(b.RunStart())
@@ -294,14 +293,4 @@ func (b *Built) names() string {
 		out = append(out, string(b.Services[i].ID()))
 	}
 	return strings.Join(out, ", ")
-}
-
-// hash makes a seed of names.
-func hash(parts ...string) uint64 {
-	h := fnv.New64a()
-	for _, p := range parts {
-		h.Write([]byte(p))
-		h.Write([]byte{0})
-	}
-	return h.Sum64()
 }

@@ -1,20 +1,12 @@
 package scenario
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"reflect"
-	"regexp"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
-
-	yamlv3 "go.yaml.in/yaml/v3"
 
 	"github.com/springtide/springtide/api/config"
 	"github.com/springtide/springtide/api/v1alpha1"
@@ -59,26 +51,15 @@ func Load(path string) (*Scenario, error) {
 func Parse(path string, text []byte) (*Scenario, error) {
 	s := defaults()
 	s.dir, s.read = filepath.Dir(path), map[string][]trace{}
-	var root yamlv3.Node
-	if err := yamlv3.Unmarshal(text, &root); err != nil {
-		return nil, located(path, err)
-	}
-	d := yamlv3.NewDecoder(bytes.NewReader(text))
-	d.KnownFields(true)
-	if err := d.Decode(&s); err != nil && !errors.Is(err, io.EOF) {
-		return nil, located(path, err)
-	}
-	if err := d.Decode(&yamlv3.Node{}); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: holds more than one document: keep one", path)
+	file := lines.File{Name: path, Types: types}
+	root, err := file.Read(text, &s)
+	if err != nil {
+		return nil, err
 	}
 	s.fill()
 	var wrong []error
 	for _, p := range s.check() {
-		line := 1
-		if len(root.Content) > 0 {
-			line = lines.Of(root.Content[0], p.Field)
-		}
-		wrong = append(wrong, fmt.Errorf("%s:%d: %s", path, line, p))
+		wrong = append(wrong, file.At(root, p.Field, p.String()))
 	}
 	if err := errors.Join(wrong...); err != nil {
 		return nil, err
@@ -114,52 +95,7 @@ func (s *Scenario) fill() {
 	}
 }
 
-var (
-	yamlLine     = regexp.MustCompile(`^line (\d+): (.*)$`)
-	unknownField = regexp.MustCompile(`^field (\S+) not found in type scenario\.(\S+)$`)
-)
-
-// located brings errors of the YAML library into our form: file, line, and for a field that is not known what was meant.
-func located(path string, err error) error {
-	messages := []string{strings.TrimPrefix(err.Error(), "yaml: ")}
-	var several *yamlv3.TypeError
-	if errors.As(err, &several) {
-		messages = several.Errors
-	}
-	var out []error
-	for _, m := range messages {
-		line := 1
-		if at := yamlLine.FindStringSubmatch(m); at != nil {
-			line, _ = strconv.Atoi(at[1])
-			m = at[2]
-		}
-		if f := unknownField.FindStringSubmatch(m); f != nil {
-			m = "unknown field " + f[1] + meant(f[1], f[2])
-		}
-		out = append(out, fmt.Errorf("%s:%d: %s", path, line, m))
-	}
-	return errors.Join(out...)
-}
-
-// meant names the known field that is nearest, else all that there are.
-func meant(field, typeName string) string {
-	for _, t := range []reflect.Type{reflect.TypeFor[Scenario](), reflect.TypeFor[Fleet](), reflect.TypeFor[Lending](), reflect.TypeFor[Service](),
-		reflect.TypeFor[SLO](), reflect.TypeFor[Job](), reflect.TypeFor[Tenant](), reflect.TypeFor[Festival](), reflect.TypeFor[Lift](), reflect.TypeFor[Surge](),
-		reflect.TypeFor[Faults](), reflect.TypeFor[Fault]()} {
-		if t.Name() != typeName {
-			continue
-		}
-		var known []string
-		for i := range t.NumField() {
-			if tag := t.Field(i).Tag.Get("yaml"); tag != "" {
-				known = append(known, tag)
-			}
-		}
-		slices.Sort(known)
-		if near := lines.Nearest(field, known); near != "" {
-			return ": did you mean " + near + "?"
-		}
-		return ": write one of " + strings.Join(known, ", ")
-	}
-	return ""
-}
+// types are those of the fields of a file.
+var types = []reflect.Type{reflect.TypeFor[Scenario](), reflect.TypeFor[Fleet](), reflect.TypeFor[Lending](), reflect.TypeFor[Service](),
+	reflect.TypeFor[SLO](), reflect.TypeFor[Job](), reflect.TypeFor[Tenant](), reflect.TypeFor[Festival](), reflect.TypeFor[Lift](), reflect.TypeFor[Surge](),
+	reflect.TypeFor[Faults](), reflect.TypeFor[Fault]()}
