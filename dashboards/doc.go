@@ -3,3 +3,4 @@
 package dashboards
 
 //go:generate go run ./gen
+//go:generate go test ../deploy -run TestPrometheusRule -update
