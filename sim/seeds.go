@@ -3,8 +3,6 @@ package sim
 import (
 	"context"
 	"errors"
-	"runtime"
-	"sync"
 
 	"github.com/springtide/springtide/sim/scenario"
 )
@@ -19,7 +17,7 @@ type Seeded struct {
 }
 
 // SimulateSeeds plays the rows of a scenario at each seed and returns them in order: several seeds at once, or several rows of a single one.
-// An invariant that breaks ends its seed and no other. tell, where it is set, hears of what is done.
+// An invariant that breaks ends its seed and no other. tell hears of what is done.
 func SimulateSeeds(ctx context.Context, s *scenario.Scenario, seeds []uint64, pick func(*scenario.Built) ([]Row, error), tell func(done, of int)) ([]Seeded, error) {
 	out := make([]Seeded, len(seeds))
 	// The first one reads the traces, for all of them.
@@ -32,31 +30,13 @@ func SimulateSeeds(ctx context.Context, s *scenario.Scenario, seeds []uint64, pi
 		results, err := Simulate(ctx, out[0].Built, out[0].Rows, func(done int) { tell(done, len(out[0].Rows)) })
 		return out, out[0].take(results, err)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	todo := make(chan int)
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	done := 0
-	for range min(runtime.GOMAXPROCS(0), len(seeds)) {
-		wg.Go(func() {
-			for i := range todo {
-				if err := out[i].play(ctx, s, seeds[i], pick); err != nil {
-					cancel(err)
-				}
-				mu.Lock()
-				done++
-				tell(done, len(seeds))
-				mu.Unlock()
-			}
-		})
+	numbers := make([]int, len(seeds))
+	for i := range numbers {
+		numbers[i] = i
 	}
-	for i := range seeds {
-		todo <- i
-	}
-	close(todo)
-	wg.Wait()
-	return out, context.Cause(ctx)
+	err := atOnce(ctx, numbers, func(ctx context.Context, i int) error { return out[i].play(ctx, s, seeds[i], pick) },
+		func(done int) { tell(done, len(seeds)) })
+	return out, err
 }
 
 // prepare builds a scenario at a seed.

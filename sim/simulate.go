@@ -11,25 +11,33 @@ import (
 
 // Simulate plays rows, several at once, and returns their results in order. tell, where it is set, hears of each row that is done.
 func Simulate(ctx context.Context, b *scenario.Built, rows []Row, tell func(done int)) ([]Result, error) {
+	shared, out := Share(b), make([]Result, len(rows))
+	err := atOnce(ctx, slowestFirst(rows), func(ctx context.Context, i int) (err error) {
+		start := time.Now()
+		out[i], err = Run(ctx, b, rows[i], shared)
+		out[i].Took = time.Since(start)
+		return err
+	}, tell)
+	return out, err
+}
+
+// atOnce does what has these numbers, begun in their order and as many at once as there are processors. The first error ends the context of the
+// others and is returned. tell, where it is set, hears how many are done.
+func atOnce(ctx context.Context, numbers []int, do func(ctx context.Context, i int) error, tell func(done int)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	shared, out := Share(b), make([]Result, len(rows))
 	todo := make(chan int)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	done := 0
-	for range min(runtime.GOMAXPROCS(0), len(rows)) {
+	for range min(runtime.GOMAXPROCS(0), len(numbers)) {
 		wg.Go(func() {
 			for i := range todo {
-				start := time.Now()
-				r, err := Run(ctx, b, rows[i], shared)
-				if err != nil {
+				if err := do(ctx, i); err != nil {
 					cancel(err)
 					continue
 				}
-				r.Took = time.Since(start)
 				mu.Lock()
-				out[i] = r
 				done++
 				if tell != nil {
 					tell(done)
@@ -38,12 +46,12 @@ func Simulate(ctx context.Context, b *scenario.Built, rows []Row, tell func(done
 			}
 		})
 	}
-	for _, i := range slowestFirst(rows) {
+	for _, i := range numbers {
 		todo <- i
 	}
 	close(todo)
 	wg.Wait()
-	return out, context.Cause(ctx)
+	return context.Cause(ctx)
 }
 
 // slowestFirst puts the rows in which the whole loop runs before the others, so that none of them is left for the end.

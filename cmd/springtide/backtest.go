@@ -143,18 +143,6 @@ type backtestReport struct {
 }
 
 func (o *backtestFlags) write(cmd *cobra.Command, r *backtestReport, kept []backtest.Kept) error {
-	if o.html != "" {
-		if err := writeOutput(o.html, cmd.OutOrStdout(), func(w io.Writer) error { return writeBacktestPage(w, r, kept) }); err != nil {
-			return err
-		}
-	}
-	if o.out != "" {
-		if err := writeOutput(o.out, cmd.OutOrStdout(), func(w io.Writer) error { return encode(w, "json", r) }); err != nil {
-			return err
-		}
-	}
-	if o.out == "-" || o.html == "-" {
-		return nil
-	}
-	return printBacktest(cmd.OutOrStdout(), r)
+	return writeReport(cmd.OutOrStdout(), o.html, o.out, r,
+		func(w io.Writer) error { return writeBacktestPage(w, r, kept) }, func(w io.Writer) error { return printBacktest(w, r) })
 }

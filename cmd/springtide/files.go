@@ -72,3 +72,21 @@ func writeOutput(path string, stdout io.Writer, write func(io.Writer) error) err
 	}
 	return nil
 }
+
+// writeReport writes a report as a page and as JSON to the files that were asked for, and as tables to stdout where neither of the two is there.
+func writeReport(stdout io.Writer, html, out string, report any, page, tables func(io.Writer) error) error {
+	if html != "" {
+		if err := writeOutput(html, stdout, page); err != nil {
+			return err
+		}
+	}
+	if out != "" {
+		if err := writeOutput(out, stdout, func(w io.Writer) error { return encode(w, "json", report) }); err != nil {
+			return err
+		}
+	}
+	if out == "-" || html == "-" {
+		return nil
+	}
+	return tables(stdout)
+}

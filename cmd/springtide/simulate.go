@@ -201,18 +201,6 @@ func (r *simulateReport) seeds() []uint64 {
 }
 
 func (o *simulateFlags) write(cmd *cobra.Command, r *simulateReport) error {
-	if o.html != "" {
-		if err := writeOutput(o.html, cmd.OutOrStdout(), func(w io.Writer) error { return writeSimulatePage(w, r) }); err != nil {
-			return err
-		}
-	}
-	if o.out != "" {
-		if err := writeOutput(o.out, cmd.OutOrStdout(), func(w io.Writer) error { return encode(w, "json", r) }); err != nil {
-			return err
-		}
-	}
-	if o.out == "-" || o.html == "-" {
-		return nil
-	}
-	return printSimulation(cmd.OutOrStdout(), r)
+	return writeReport(cmd.OutOrStdout(), o.html, o.out, r,
+		func(w io.Writer) error { return writeSimulatePage(w, r) }, func(w io.Writer) error { return printSimulation(w, r) })
 }
