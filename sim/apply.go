@@ -27,7 +27,7 @@ func (c *controller) remember(p *planner.Plan) {
 func (c *controller) Apply(_ context.Context, p *planner.Plan) (loop.Receipt, error) {
 	r := loop.Receipt{Revision: p.Revision}
 	c.remember(p)
-	if actions(p) == 0 {
+	if loop.Actions(p) == 0 {
 		return r, nil
 	}
 	// Nothing happened since the cycle began, so its snapshot is fresh, unless it was of before.
@@ -37,62 +37,23 @@ func (c *controller) Apply(_ context.Context, p *planner.Plan) (loop.Receipt, er
 	facts := *c.fresh
 	facts.LeaderEpoch = c.epoch // the cycle wrote its own into it
 	d := loop.NewDoor(&facts)
-	held := d.CheckPlan(p)
-	left := c.actionsLeft(actions(p))
-	try := func(action, subject string, check error, do func()) {
-		if left--; left < 0 {
-			return // the process is dead
+	left := c.actionsLeft(loop.Actions(p))
+	for st := range d.Steps(p) {
+		if len(c.others) > 0 && (st.Action == "JobScale" || st.Action == "Mark") {
+			continue // another lender's offline work is not ours to size
 		}
-		if held != nil {
-			check = held
+		check := st.Check()
+		if left--; left < 0 {
+			continue // the process is dead
 		}
 		if check == nil && c.conflicts() {
-			r.Results = append(r.Results, loop.Result{Action: action, Subject: subject, Outcome: loop.Failed, Message: "the object has been modified"})
-			return
+			r.Results = append(r.Results, loop.Result{Action: st.Action, Subject: st.Subject, Outcome: loop.Failed, Message: "the object has been modified"})
+			continue
 		}
-		if check != nil {
-			r.Results = append(r.Results, loop.Result{Action: action, Subject: subject, Outcome: loop.Stale, Message: check.Error()})
-			return
+		if check == nil {
+			c.do(st.Act, left == 0 && c.crashing())
 		}
-		do()
-		r.Results = append(r.Results, loop.Result{Action: action, Subject: subject, Outcome: loop.Done})
-	}
-	for i := range p.Lowers {
-		a := &p.Lowers[i]
-		try("Scale", string(a.Service), d.CheckScale(a), func() { c.scale(a) })
-	}
-	for i := range p.Moves {
-		m := &p.Moves[i]
-		try("Move", string(m.Before.ID), d.CheckMove(m), func() { c.move(m, left == 0 && c.crashing()) })
-	}
-	for i := range p.Notices {
-		n := &p.Notices[i]
-		try("Notice", n.Pod.Name.String(), d.CheckNotice(n), func() { c.notice(n) })
-	}
-	for i := range p.Evictions {
-		e := &p.Evictions[i]
-		try("Evict", e.Pod.Name.String(), d.CheckEviction(e), func() { c.evict(e) })
-	}
-	// Another lender's offline work is not ours to size.
-	for i := range p.Jobs {
-		j := &p.Jobs[i]
-		if len(c.others) == 0 {
-			try("JobScale", string(j.Job), d.CheckJobScale(j), func() { c.scaleJob(j) })
-		}
-	}
-	for i := range p.Fillers {
-		f := &p.Fillers[i]
-		try("Filler", f.Name, d.CheckFiller(f), func() { c.fill(f) })
-	}
-	for i := range p.Marks {
-		m := &p.Marks[i]
-		if len(c.others) == 0 {
-			try("Mark", m.Node, d.CheckMark(m), func() { c.mark(m) })
-		}
-	}
-	for i := range p.Raises {
-		a := &p.Raises[i]
-		try("Scale", string(a.Service), d.CheckScale(a), func() { c.scale(a) })
+		r.Results = append(r.Results, st.Did(check))
 	}
 	c.checkQuota(p)
 	if c.crashing() {
@@ -118,9 +79,24 @@ func (c *controller) conflicts() bool {
 	return f != nil && f.rand.Float64() < f.Share
 }
 
-// actions counts what a plan does.
-func actions(p *planner.Plan) int {
-	return len(p.Lowers) + len(p.Moves) + len(p.Notices) + len(p.Evictions) + len(p.Jobs) + len(p.Fillers) + len(p.Marks) + len(p.Raises)
+// do does one action at once. dies tells that the controller dies with it.
+func (c *controller) do(act any, dies bool) {
+	switch a := act.(type) {
+	case *planner.Scale:
+		c.scale(a)
+	case *planner.Move:
+		c.move(a, dies)
+	case *planner.Notice:
+		c.notice(a)
+	case *planner.Eviction:
+		c.evict(a)
+	case *planner.JobScale:
+		c.scaleJob(a)
+	case *planner.Filler:
+		c.fill(a)
+	case *planner.Mark:
+		c.mark(a)
+	}
 }
 
 func (c *controller) scale(a *planner.Scale) {

@@ -15,60 +15,36 @@ func (w *World) Apply(_ context.Context, p *planner.Plan) (loop.Receipt, error) 
 	if w.ApplyErr != nil {
 		return r, w.ApplyErr
 	}
-	if idle(p) {
+	if loop.Actions(p) == 0 {
 		return r, nil // as most plans are, and facts are what a small world costs most
 	}
-	d := loop.NewDoor(w.facts())
-	held := d.CheckPlan(p)
-	try := func(action, subject string, check error, do func()) {
-		if held != nil {
-			check = held
+	for st := range loop.NewDoor(w.facts()).Steps(p) {
+		check := st.Check()
+		if check == nil {
+			w.do(st.Act)
 		}
-		if check != nil {
-			r.Results = append(r.Results, loop.Result{Action: action, Subject: subject, Outcome: loop.Stale, Message: check.Error()})
-			return
-		}
-		do()
-		r.Results = append(r.Results, loop.Result{Action: action, Subject: subject, Outcome: loop.Done})
-	}
-	for i := range p.Lowers {
-		a := &p.Lowers[i]
-		try("Scale", string(a.Service), d.CheckScale(a), func() { w.scale(a) })
-	}
-	for i := range p.Moves {
-		m := &p.Moves[i]
-		try("Move", string(m.Before.ID), d.CheckMove(m), func() { w.move(m) })
-	}
-	for i := range p.Notices {
-		n := &p.Notices[i]
-		try("Notice", n.Pod.Name.String(), d.CheckNotice(n), func() { w.notice(n) })
-	}
-	for i := range p.Evictions {
-		e := &p.Evictions[i]
-		try("Evict", e.Pod.Name.String(), d.CheckEviction(e), func() { w.evict(e) })
-	}
-	for i := range p.Jobs {
-		j := &p.Jobs[i]
-		try("JobScale", string(j.Job), d.CheckJobScale(j), func() { w.jobs[0].Members[0].Desired = j.To })
-	}
-	for i := range p.Fillers {
-		f := &p.Fillers[i]
-		try("Filler", f.Name, d.CheckFiller(f), func() { w.fill(f) })
-	}
-	for i := range p.Marks {
-		m := &p.Marks[i]
-		try("Mark", m.Node, d.CheckMark(m), func() { w.node(m.Node).Marks = m.Want })
-	}
-	for i := range p.Raises {
-		a := &p.Raises[i]
-		try("Scale", string(a.Service), d.CheckScale(a), func() { w.scale(a) })
+		r.Results = append(r.Results, st.Did(check))
 	}
 	return r, nil
 }
 
-// idle reports whether there is nothing to do.
-func idle(p *planner.Plan) bool {
-	return len(p.Lowers)+len(p.Moves)+len(p.Notices)+len(p.Evictions)+len(p.Jobs)+len(p.Fillers)+len(p.Marks)+len(p.Raises) == 0
+func (w *World) do(act any) {
+	switch a := act.(type) {
+	case *planner.Scale:
+		w.scale(a)
+	case *planner.Move:
+		w.move(a)
+	case *planner.Notice:
+		w.notice(a)
+	case *planner.Eviction:
+		w.evict(a)
+	case *planner.JobScale:
+		w.jobs[0].Members[0].Desired = a.To
+	case *planner.Filler:
+		w.fill(a)
+	case *planner.Mark:
+		w.node(a.Node).Marks = a.Want
+	}
 }
 
 func (w *World) scale(a *planner.Scale) {
