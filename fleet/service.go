@@ -281,6 +281,8 @@ type Member struct {
 	Min, Max int32
 	// Stable members never run on lent capacity.
 	Stable bool
+	// Divisible work has no gang: each pod works alone and leaves within seconds, so that it can be lent what is needed at a moment's notice.
+	Divisible bool
 	// Desired is the parallelism asked for, Active the pods that run or start, Ending those that were told to go, Remaining the
 	// completions that are still wanted.
 	Desired, Active, Ending, Remaining int32

@@ -51,6 +51,7 @@ type ElasticJobSpec struct {
 // JobMember is one role of the job.
 //
 // +kubebuilder:validation:XValidation:rule="self.min <= self.max",message="min must not exceed max"
+// +kubebuilder:validation:XValidation:rule="!(has(self.divisible) && self.divisible && has(self.stable) && self.stable)",message="divisible work fills what others leave, lent room too; a stable member never runs there: say one of the two"
 type JobMember struct {
 	// Role is unique within the job, as in "worker".
 	// +kubebuilder:validation:MinLength=1
@@ -69,6 +70,9 @@ type JobMember struct {
 	Max int32 `json:"max"`
 	// Stable members never run on lent capacity.
 	Stable bool `json:"stable,omitempty"`
+	// Divisible work has no gang: each pod works alone, leaves within seconds of a notice and loses little (Spark executors, transcoding).
+	// It fills the fragments that other work leaves.
+	Divisible bool `json:"divisible,omitempty"`
 }
 
 // Checkpoint is how the job saves its work.
