@@ -2,6 +2,7 @@ package quota
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
@@ -78,6 +79,7 @@ func (d *divider) lookAhead(o *outlook) {
 	for i := range borrow {
 		borrow[i] = d.tree.nodes[i].borrow
 	}
+	rounds := make([]*round, len(d.in.Ahead))
 	for k := 1; k < len(d.in.Ahead); k++ {
 		from := d.in.Ahead[k]
 		to := from
@@ -93,8 +95,27 @@ func (d *divider) lookAhead(o *outlook) {
 			o.see(from, nil)
 			continue
 		}
-		o.see(from, d.round(demands, borrow))
+		if !sliced {
+			rounds[k] = repeated(rounds, k, demands)
+		}
+		if rounds[k] == nil {
+			rounds[k] = d.online(demands, borrow)
+		}
+		o.see(from, rounds[k])
 	}
+}
+
+// recurs is how many steps back the same demands are looked for: far ahead steps are hours, and what is told of them repeats by the day.
+const recurs = 24
+
+// repeated is the round of an earlier step with the same demands, if one is at hand.
+func repeated(rounds []*round, k int, demands []demand) *round {
+	for _, back := range [...]int{1, recurs} {
+		if k >= back && rounds[k-back] != nil && slices.Equal(rounds[k-back].demands, demands) {
+			return rounds[k-back]
+		}
+	}
+	return nil
 }
 
 // demandsAhead are the demands of a step ahead, and whether anybody wishes for more than its own. What offline work grows to by then is

@@ -13,6 +13,7 @@ import (
 // what there is. The package comment has the rules.
 func Divide(in Input) Division {
 	d := &divider{in: &in, tree: newTree(in.Tenants, resourceLimits)}
+	d.filling = newFilling(len(d.tree.nodes))
 	d.wants = make([]*Want, len(d.tree.nodes))
 	for i := range d.wants {
 		d.wants[i] = &Want{}
@@ -36,6 +37,8 @@ type divider struct {
 	// wants are the demands by node.
 	wants  []*Want
 	bursts []burst
+	// filling is the room that wishes are filled in, one after another: the look ahead does it hundreds of times.
+	filling *filling
 }
 
 func (d *divider) divide() Division {
@@ -100,29 +103,38 @@ type round struct {
 // services borrow; then offline work takes what is left of its own tenant's, and at last it borrows too.
 func (d *divider) round(demands []demand, borrow []fleet.Resources) *round {
 	n := len(demands)
-	r := &round{demands: demands, wish: make([]fleet.Resources, n), online: make([]fleet.Resources, n), offline: make([]fleet.Resources, n),
-		held: make([]fleet.Resources, n)}
-	used := make([]fleet.Resources, n)
+	r := d.online(demands, borrow)
+	r.held = make([]fleet.Resources, n)
 	more, rest := make([]fleet.Resources, n), make([]fleet.Resources, n)
 	for i := range demands {
-		x, own := &demands[i], d.tree.nodes[i].own
-		r.wish[i] = x.online.Sub(own).Floor()
-		left := own.Sub(x.online).Floor()
+		x := &demands[i]
+		left := d.tree.nodes[i].own.Sub(x.online).Floor()
 		r.held[i] = x.need.Min(left)
-		used[i] = x.online.Add(x.need)
 		more[i] = x.wish.Min(left).Sub(r.held[i]).Floor()
 		rest[i] = x.beyond.Sub(left).Floor()
 	}
-	f := newFlow(d.tree, used, borrow)
-	whole := d.whole()
-	r.online = d.take(f, r.wish, whole)
+	f, whole := r.flow, d.whole()
 	for i, got := range d.take(f, more, whole) {
 		// What a tenant takes of its own is no loan.
 		f.granted[i], f.surplus[i] = f.granted[i].Sub(got), f.surplus[i].Sub(got)
 		r.held[i] = r.held[i].Add(got)
 	}
 	r.offline = d.take(f, rest, whole)
-	r.flow = f
+	return r
+}
+
+// online is the part of a round that online services see: everyone uses its own, and online services borrow.
+func (d *divider) online(demands []demand, borrow []fleet.Resources) *round {
+	n := len(demands)
+	r := &round{demands: demands, wish: make([]fleet.Resources, n)}
+	used := make([]fleet.Resources, n)
+	for i := range demands {
+		x := &demands[i]
+		r.wish[i] = x.online.Sub(d.tree.nodes[i].own).Floor()
+		used[i] = x.online.Add(x.need)
+	}
+	r.flow = newFlow(d.tree, used, borrow)
+	r.online = d.take(r.flow, r.wish, d.whole())
 	return r
 }
 
@@ -130,7 +142,7 @@ func (d *divider) round(demands []demand, borrow []fleet.Resources) *round {
 // work that needs none as well, and goes on with that.
 func (d *divider) take(f *flow, wish []fleet.Resources, whole fleet.Resources) []fleet.Resources {
 	before := slices.Clone(f.granted)
-	fill(f, wish, whole)
+	d.filling.fill(f, wish, whole)
 	var rest []fleet.Resources
 	for i := range wish {
 		if left := wish[i].Sub(f.granted[i].Sub(before[i])); left.GPU > 0 {
@@ -142,7 +154,7 @@ func (d *divider) take(f *flow, wish []fleet.Resources, whole fleet.Resources) [
 		}
 	}
 	if rest != nil {
-		fill(f, rest, whole)
+		d.filling.fill(f, rest, whole)
 	}
 	for i := range before {
 		before[i] = f.granted[i].Sub(before[i])

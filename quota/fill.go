@@ -37,13 +37,26 @@ type filling struct {
 	// take and up are the growth per time: of a node's own grants, and over its edge.
 	take []float64
 	up   []amounts
+	// full is 1 where nothing more comes through from above; norm and speed are what paces are reckoned with.
+	full        []amounts
+	norm, speed []float64
+}
+
+// newFilling makes the room for a tree of n nodes.
+func newFilling(n int) *filling {
+	return &filling{unit: make([]amounts, n), length: make([]float64, n), got: make([]float64, n), active: make([]bool, n), hidden: make([]amounts, n),
+		slack: make([]amounts, n), pace: make([]amounts, n), take: make([]float64, n), up: make([]amounts, n), full: make([]amounts, n),
+		norm: make([]float64, n), speed: make([]float64, n)}
 }
 
 // fill grants as much of the wishes as there is room for.
-func fill(f *flow, wish []fleet.Resources, whole fleet.Resources) {
+func (x *filling) fill(f *flow, wish []fleet.Resources, whole fleet.Resources) {
 	n := len(f.tr.nodes)
-	x := &filling{f: f, wish: wish, unit: make([]amounts, n), length: make([]float64, n), got: make([]float64, n), active: make([]bool, n),
-		hidden: make([]amounts, n), slack: make([]amounts, n), pace: make([]amounts, n), take: make([]float64, n), up: make([]amounts, n)}
+	x.f, x.wish = f, wish
+	clear(x.unit)
+	clear(x.length)
+	clear(x.got)
+	clear(x.active)
 	any := false
 	for i := range wish {
 		if wish[i].IsZero() {
@@ -141,7 +154,8 @@ func (x *filling) step() bool {
 // stop ends the growth of who has all, or stands behind a full edge with something that it takes.
 func (x *filling) stop() {
 	nodes := x.f.tr.nodes
-	full := make([]amounts, len(nodes)) // 1 where nothing more comes through from above
+	full := x.full
+	clear(full)
 	for i := range nodes {
 		for d := range dims {
 			switch {
@@ -162,7 +176,8 @@ func (x *filling) stop() {
 // speeds reckons how fast each node grows, and reports whether any does.
 func (x *filling) speeds() bool {
 	nodes := x.f.tr.nodes
-	norm := make([]float64, len(nodes))
+	norm, speed := x.norm, x.speed
+	clear(norm)
 	any := false
 	for i := len(nodes) - 1; i >= 0; i-- {
 		var sum amounts
@@ -187,7 +202,6 @@ func (x *filling) speeds() bool {
 	if !any {
 		return false
 	}
-	speed := make([]float64, len(nodes))
 	speed[0] = 1
 	for i := range nodes {
 		if i > 0 {

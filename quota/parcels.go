@@ -55,7 +55,7 @@ func (d *divider) class(s ParcelSupply, shares []Share) {
 		}
 	}
 	f := newFlow(tr, used, borrow)
-	fill(f, wish, n(s.Firm+s.Lent))
+	newFilling(len(f.tr.nodes)).fill(f, wish, n(s.Firm+s.Lent))
 	for k, i := range tr.byID {
 		node := &tr.nodes[i]
 		shares[k].Parcels = append(shares[k].Parcels, ParcelShare{Class: s.Class, Guarantee: node.base.Pods, Entitled: node.entitled.Pods,
