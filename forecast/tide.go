@@ -120,17 +120,38 @@ func (t *Tide) At(when time.Time, q float64) float64 {
 
 // Max is the largest value of quantile q between two times, both included, or NaN where the grid holds none of them.
 func (t *Tide) Max(from, to time.Time, q float64) float64 {
-	out := math.NaN()
+	look := t.Look(from, q)
+	return look.Max(0, to.Sub(from))
+}
+
+// Look is a tide's quantile path seen from a time on: who asks for hundreds of stretches of it finds the quantile and the time once.
+type Look struct {
+	t      *Tide
+	offset time.Duration // from the start of the grid to that time
+	lo, hi []float64     // the paths around the quantile
+	w      float64       // of hi
+}
+
+// Look begins to look along quantile q from a time on.
+func (t *Tide) Look(from time.Time, q float64) Look {
 	if t.Step <= 0 || len(t.Paths) == 0 {
+		return Look{}
+	}
+	l := Look{t: t, offset: from.Sub(t.Start)}
+	l.lo, l.hi, l.w = t.around(q)
+	return l
+}
+
+// Max is the largest value between two times after the look's own, both included, or NaN where the grid holds none of them.
+func (l *Look) Max(from, to time.Duration) float64 {
+	out := math.NaN()
+	if l.t == nil || l.offset+to < 0 {
 		return out
 	}
-	first := max(int(from.Sub(t.Start)/t.Step), 0)
-	last := min(int(to.Sub(t.Start)/t.Step), len(t.Paths[0])-1)
-	if to.Before(t.Start) {
-		return out
-	}
+	first := max(int((l.offset+from)/l.t.Step), 0)
+	last := min(int((l.offset+to)/l.t.Step), len(l.lo)-1)
 	for j := first; j <= last; j++ {
-		if v := t.step(j, q); !(v <= out) {
+		if v := mixed(l.lo[j], l.hi[j], l.w); !(v <= out) {
 			out = v
 		}
 	}
@@ -139,15 +160,28 @@ func (t *Tide) Max(from, to time.Time, q float64) float64 {
 
 // step interpolates linearly between the two quantiles around q, and holds the outermost ones.
 func (t *Tide) step(j int, q float64) float64 {
+	lo, hi, w := t.around(q)
+	return mixed(lo[j], hi[j], w)
+}
+
+// around are the two paths around quantile q and the weight of the second; the same one twice where it is met or q lies outside of all.
+func (t *Tide) around(q float64) (lo, hi []float64, w float64) {
 	i, exact := slices.BinarySearch(t.Quantiles, q)
 	switch {
 	case exact:
-		return t.Paths[i][j]
+		return t.Paths[i], t.Paths[i], 0
 	case i == 0:
-		return t.Paths[0][j]
+		return t.Paths[0], t.Paths[0], 0
 	case i == len(t.Quantiles):
-		return t.Paths[i-1][j]
+		return t.Paths[i-1], t.Paths[i-1], 0
 	}
-	w := (q - t.Quantiles[i-1]) / (t.Quantiles[i] - t.Quantiles[i-1])
-	return (1-w)*t.Paths[i-1][j] + w*t.Paths[i][j]
+	return t.Paths[i-1], t.Paths[i], (q - t.Quantiles[i-1]) / (t.Quantiles[i] - t.Quantiles[i-1])
+}
+
+// mixed is the value between two with the weight of the second.
+func mixed(lo, hi, w float64) float64 {
+	if w == 0 {
+		return lo // hi may be infinite
+	}
+	return (1-w)*lo + w*hi
 }

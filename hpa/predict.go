@@ -54,11 +54,19 @@ func capacity(svc *fleet.Service, p *portrait.Portrait, util float64) (float64, 
 
 // replicasFor turns a load into replicas; unknown where the load or the capacity is.
 func (z *sizer) replicasFor(load float64) fleet.Known[int32] {
+	if n, ok := z.carry(load); ok {
+		return fleet.KnownAt(n, z.now)
+	}
+	return fleet.Known[int32]{}
+}
+
+// carry is how many replicas carry a load; false where the load or the capacity is not known.
+func (z *sizer) carry(load float64) (int32, bool) {
 	if !z.capacityKnown || !sound(load) {
-		return fleet.Known[int32]{}
+		return 0, false
 	}
 	// The epsilon keeps 36.0 / 12.0 from asking for four by a rounding error.
-	return fleet.KnownAt(ceil(load/z.capacity-1e-9), z.now)
+	return ceil(load/z.capacity - 1e-9), true
 }
 
 // leadOf is how far ahead replicas must be asked for: their time to Ready, and one cycle until the next chance to ask.
@@ -234,33 +242,48 @@ func (z *sizer) windowParts() []Part {
 	return parts
 }
 
-// demand is the largest demand in replicas in [from, to): tide, windows, festivals and the bounds of that time. Where the tide cannot say,
-// the last week's peak and what runs now stand in, since an unknown future must not look like free room.
+// demand is the largest demand in replicas in [from, to): tide, windows, festivals and the bounds of that time.
 func (z *sizer) demand(from, to time.Time) int32 {
-	n := z.replicasFor(z.t.Max(from, to.Add(-1), z.quantile))
-	if !n.OK {
-		n.Value = z.current
-		if peak := z.replicasFor(z.p.Peak); peak.OK {
-			n.Value = max(n.Value, peak.Value)
-		}
-	}
+	n := z.plain(z.t.Max(from, to.Add(-1), z.quantile))
 	for i := range z.levels {
 		if l := &z.levels[i]; l.within(from, to) {
-			n.Value = max(n.Value, l.min)
+			n = max(n, l.min)
 		}
 	}
 	for i := range z.lifts {
 		asked, _ := z.lifts[i].ask(z, from, to)
-		n.Value = max(n.Value, asked)
+		n = max(n, asked)
 	}
 	b := z.bounds(from, to)
-	return min(max(n.Value, b.least), b.most)
+	return min(max(n, b.least), b.most)
 }
 
-// ahead is the demand of the coming day, step by step.
+// plain is what a load of the tide asks for. Where the tide cannot say, the last week's peak and what runs now stand in, since an unknown
+// future must not look like free room.
+func (z *sizer) plain(load float64) int32 {
+	n, ok := z.carry(load)
+	if !ok {
+		n = z.current
+		if peak, ok := z.carry(z.p.Peak); ok {
+			n = max(n, peak)
+		}
+	}
+	return n
+}
+
+// ahead is the demand of the coming day, step by step. A service without windows and lifts, which is most of them, has the same bounds all
+// day, and its tide is all there is to look at.
 func (z *sizer) ahead() []int32 {
 	d := z.o.Defaults
 	out := make([]int32, d.AheadFor/d.AheadStep)
+	if len(z.levels) == 0 && len(z.lifts) == 0 {
+		look, b := z.t.Look(z.now, z.quantile), z.bounds(z.now, z.now)
+		for i := range out {
+			from := time.Duration(i) * d.AheadStep
+			out[i] = min(max(z.plain(look.Max(from, from+d.AheadStep-1)), b.least), b.most)
+		}
+		return out
+	}
 	for i := range out {
 		from := z.now.Add(time.Duration(i) * d.AheadStep)
 		out[i] = z.demand(from, from.Add(d.AheadStep))
