@@ -36,6 +36,8 @@ type Loan struct {
 	Due time.Time
 	// Deadline is the latest announced deadline of the phase: no eviction precedes it unless every pod acknowledged.
 	Deadline time.Time
+	// KillAt is the announced time from which pods that are still on a draining parcel are killed; zero while none was announced.
+	KillAt time.Time
 	// FirstNotice is when the recall began, LentAt when the borrower became the holder, CleanAt when the node side reported Clean after
 	// the recall; zero while not reached.
 	FirstNotice, LentAt, CleanAt time.Time

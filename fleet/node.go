@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -69,7 +70,21 @@ type NodeMarks struct {
 	OfflineLabel bool
 	// KeepNode: the cluster-autoscaler's scale-down-disabled and Karpenter's do-not-disrupt annotations.
 	KeepNode bool
+	// Fence: the taint springtide.dev/fenced, which cuts off a machine whose parcel did not come home.
+	Fence Fence
 }
+
+// Fence says how a machine is cut off: the effect of the taint springtide.dev/fenced, or empty.
+type Fence string
+
+// The fences.
+const (
+	FenceNone Fence = ""
+	// FenceSchedule lets nothing new land; what runs there stays. It is for machines on which online pods are, too.
+	FenceSchedule Fence = "NoSchedule"
+	// FenceExecute also ends whatever does not tolerate it.
+	FenceExecute Fence = "NoExecute"
+)
 
 // Sockets lists the socket numbers in order.
 func (n *Node) Sockets() []int {
@@ -180,10 +195,33 @@ type Pool struct {
 	MovesAtOnce, MovesPerHour int
 	// MinimumTerm is the least time a parcel must be expected to stay away for a loan to be worth its cost.
 	MinimumTerm time.Duration
+	Ladder      Ladder
 	Budget      DisruptionBudget
 	Ledger      Ledger
 	// Version is the resourceVersion that the ledger was read with.
 	Version string
+}
+
+// Ladder is how long each of the last rungs of a recall waits before the next is taken: the kill of pods that were told to end, the fence
+// of a machine that is not clean after it, the writing off of one that was fenced. A zero stands for the default.
+type Ladder struct {
+	// Kill is counted from the end of the longest grace of the machine's pods, Fence from the kill, WriteOff from the fence.
+	Kill, Fence, WriteOff time.Duration
+}
+
+// The defaults of a Ladder.
+const (
+	// DefaultKillAfter is two cycles of 15 s: one in which the last eviction goes out, one in which its end is seen.
+	DefaultKillAfter = 30 * time.Second
+	// DefaultFenceAfter is the node side's time to see the cells clean and say so (45 s), and a cycle.
+	DefaultFenceAfter = time.Minute
+	// DefaultWriteOffAfter is what a machine takes that an operator, or its own watchdog, boots anew.
+	DefaultWriteOffAfter = 10 * time.Minute
+)
+
+// OrDefault puts the defaults in the place of zeros.
+func (l Ladder) OrDefault() Ladder {
+	return Ladder{Kill: cmp.Or(l.Kill, DefaultKillAfter), Fence: cmp.Or(l.Fence, DefaultFenceAfter), WriteOff: cmp.Or(l.WriteOff, DefaultWriteOffAfter)}
 }
 
 // Tenant is one CapacityQuota.

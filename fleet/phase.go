@@ -17,7 +17,8 @@ import (
 //     Clean report of the loan's current epoch;
 //   - the epoch never falls, and rises at each entry to Noticed and at each turn back;
 //   - Due is fixed at the first notice and only ever moves earlier;
-//   - a deadline that was announced may move later by a heartbeat, and earlier only by an emergency that announces it first.
+//   - a deadline that was announced may move later by a heartbeat, and earlier only by an emergency that announces it first;
+//   - the time of the kill is announced while Draining and never moves earlier, and no machine is fenced before it has come.
 type Phase string
 
 // The phases of a loan.
@@ -36,6 +37,9 @@ const (
 func Phases() []Phase {
 	return []Phase{Emptying, Lent, Noticed, Draining, Fenced, WrittenOff, Returned, Cancelled}
 }
+
+// Lost reports whether the parcel does not count as coming home any more: its pods did not go in time.
+func (p Phase) Lost() bool { return p == Fenced || p == WrittenOff }
 
 // Ended reports whether nothing more happens to the loan, so that it may be deleted.
 func (p Phase) Ended() bool { return p == Returned || p == Cancelled }
@@ -126,7 +130,7 @@ func (l Loan) Recall(now, deadline, due time.Time, why string) (Loan, error) {
 		return l.refuse("recall")
 	}
 	l.Epoch++
-	l.Deadline = deadline
+	l.Deadline, l.KillAt = deadline, time.Time{}
 	if l.FirstNotice.IsZero() {
 		l.FirstNotice, l.Due = now, due
 	} else if due.Before(l.Due) {
@@ -173,10 +177,28 @@ func (l Loan) Drain(now time.Time, allAcked bool) (Loan, error) {
 	return l.enter(Draining, now, why), nil
 }
 
-// Fence cuts the node off after pods did not go.
+// AnnounceKill says from when on pods that are still there are killed. What was announced is only ever put off.
+func (l Loan) AnnounceKill(now, at time.Time, why string) (Loan, error) {
+	if l.Phase != Draining || at.Before(now) || at.Before(l.KillAt) {
+		return l.refuse("announce a kill")
+	}
+	l.KillAt, l.Reason = at, why
+	return l, nil
+}
+
+// Killing reports whether the announced time of the kill has come.
+func (l *Loan) Killing(now time.Time) bool {
+	switch l.Phase {
+	case Draining, Fenced, WrittenOff:
+		return !l.KillAt.IsZero() && !now.Before(l.KillAt)
+	}
+	return false
+}
+
+// Fence cuts the node off after pods did not go, killed or not.
 func (l Loan) Fence(now time.Time, why string) (Loan, error) {
-	if l.Phase != Draining {
-		return l.refuse("fence")
+	if l.Phase != Draining || !l.Killing(now) {
+		return l.refuse("fence (needs Draining, and a kill that was announced and has come)")
 	}
 	return l.enter(Fenced, now, why), nil
 }

@@ -107,7 +107,7 @@ func TestPhaseInvariants(t *testing.T) {
 			acked := rapid.Bool().Draw(t, "acked")
 			deadline := now.Add(time.Duration(rapid.IntRange(-60, 600).Draw(t, "deadline")) * time.Second)
 			var err error
-			switch rapid.IntRange(0, 9).Draw(t, "step") {
+			switch rapid.IntRange(0, 10).Draw(t, "step") {
 			case 0:
 				l, err = l.Lend(now, report)
 			case 1:
@@ -126,6 +126,8 @@ func TestPhaseInvariants(t *testing.T) {
 				l, err = l.WriteOff(now, "x")
 			case 8:
 				l, err = l.Return(now, report)
+			case 10:
+				l, err = l.AnnounceKill(now, deadline, "x")
 			case 9:
 				if rapid.IntRange(0, 20).Draw(t, "gone") == 0 {
 					l = l.NodeGone(now)
@@ -150,6 +152,12 @@ func TestPhaseInvariants(t *testing.T) {
 			if before.Phase == Noticed && l.Phase == Draining && now.Before(before.Deadline) && !acked {
 				t.Fatalf("drained %v before the announced deadline", before.Deadline.Sub(now))
 			}
+			if l.KillAt.Before(before.KillAt) && l.Phase != Noticed {
+				t.Fatalf("the kill that was announced for %v is at %v", before.KillAt, l.KillAt)
+			}
+			if l.Phase == Fenced && before.Phase != Fenced && (before.KillAt.IsZero() || now.Before(before.KillAt)) {
+				t.Fatalf("fenced before the kill: %+v at %v", before, now)
+			}
 			if before.Phase.Ended() && l.Phase != before.Phase {
 				t.Fatalf("an ended loan moved from %s to %s", before.Phase, l.Phase)
 			}
@@ -158,5 +166,5 @@ func TestPhaseInvariants(t *testing.T) {
 }
 
 func sameLoan(a, b Loan) bool {
-	return a.Phase == b.Phase && a.Epoch == b.Epoch && a.Deadline.Equal(b.Deadline) && a.Due.Equal(b.Due) && a.Since.Equal(b.Since)
+	return a.Phase == b.Phase && a.Epoch == b.Epoch && a.Deadline.Equal(b.Deadline) && a.KillAt.Equal(b.KillAt) && a.Due.Equal(b.Due) && a.Since.Equal(b.Since)
 }

@@ -15,6 +15,7 @@ import (
 //	MINUTE recall DEADLINE DUE      in minutes from 12:00, as is the one of announce
 //	MINUTE announce DEADLINE
 //	MINUTE drain [acked]
+//	MINUTE kill AT                  the kill is announced
 //	MINUTE turn-back|fence|write-off|cancel|gone
 func TestScripts(t *testing.T) { scripttest.Run(t, play) }
 
@@ -42,7 +43,11 @@ func play(t *testing.T, lines [][]string) string {
 			fmt.Fprintln(&b, err)
 			return
 		}
-		fmt.Fprintf(&b, "%s %d, held by %s, next %s, deadline %s, due %s\n", l.Phase, l.Epoch, l.Holder(), orDash(l.Next()), clock(l.Deadline), clock(l.Due))
+		kill := ""
+		if !l.KillAt.IsZero() {
+			kill = ", kill " + clock(l.KillAt)
+		}
+		fmt.Fprintf(&b, "%s %d, held by %s, next %s, deadline %s, due %s%s\n", l.Phase, l.Epoch, l.Holder(), orDash(l.Next()), clock(l.Deadline), clock(l.Due), kill)
 	}
 	show("begin", start, nil)
 	for _, f := range lines {
@@ -66,6 +71,8 @@ func play(t *testing.T, lines [][]string) string {
 			next, err = l.Announce(now, minute(f[2]), "")
 		case "drain":
 			next, err = l.Drain(now, len(f) > 2)
+		case "kill":
+			next, err = l.AnnounceKill(now, minute(f[2]), "")
 		case "turn-back":
 			next, err = l.TurnBack(now, "")
 		case "fence":

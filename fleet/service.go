@@ -228,9 +228,12 @@ type Pod struct {
 	Started    Known[time.Time]
 	ReadySince Known[time.Time]
 	// ImagePresent tells whether the machine had the pod's images when the pod was bound.
-	ImagePresent    Known[bool]
-	Unschedulable   bool
-	Deleting        bool
+	ImagePresent  Known[bool]
+	Unschedulable bool
+	Deleting      bool
+	// Grace is what the pod gets to end after it was told to; Killed says that its end was asked for with none.
+	Grace           time.Duration
+	Killed          bool
 	CurrentRevision bool
 	DeletionCost    int
 	// HoldsOn is the name of the machine whose room a filler holds, known before the filler is bound.

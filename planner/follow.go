@@ -1,7 +1,6 @@
 package planner
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -146,7 +145,9 @@ func (m *maker) noticed(l *fleet.Loan) {
 		}
 	}
 	if after, err := l.Drain(s.At, acked); err == nil {
-		m.move(MoveDrain, *l, after, Why{"NoticeOver", after.Reason})
+		after, err = after.AnnounceKill(s.At, m.killAt(l), after.Reason)
+		m.step(MoveDrain, *l, after, err, "NoticeOver")
+		m.evict(&after)
 		return
 	}
 	if pool == nil || !beat.After(l.Deadline) {
@@ -184,33 +185,6 @@ func informed(p *fleet.Pod, loans []*fleet.Loan) bool {
 // answers reports whether the pod acknowledged such a notice.
 func answers(p *fleet.Pod, loans []*fleet.Loan) bool {
 	return informed(p, loans) && p.AckEpoch == p.NoticeEpoch
-}
-
-// draining evicts what is left, lowest job priority first, and takes the parcel home when the node side says Clean.
-func (m *maker) draining(l *fleet.Loan, e *fleet.ShareParcel) {
-	s := m.in.Snapshot
-	if e.IsClean(l.Epoch) {
-		after, err := l.Return(s.At, e)
-		m.step(MoveReturn, *l, after, err, "Clean")
-		return
-	}
-	var leave []*fleet.Pod
-	for _, p := range m.pods[l.Node] {
-		if p.Class == fleet.PodOffline && !p.Deleting && !m.evicting(p.ID) {
-			leave = append(leave, p)
-		}
-	}
-	slices.SortFunc(leave, func(a, b *fleet.Pod) int {
-		return cmp.Or(cmp.Compare(priorityOf(s, a), priorityOf(s, b)), a.Name.Compare(b.Name))
-	})
-	for _, p := range leave {
-		m.plan.Evictions = append(m.plan.Evictions, Eviction{Pod: PodRef{p.Name, p.ID}, Loan: l.ID, Job: p.Job,
-			Why: Why{"Recalled", fmt.Sprintf("machine %s goes home: %s", l.NodeName, l.Reason)}})
-	}
-}
-
-func (m *maker) evicting(id fleet.UID) bool {
-	return slices.ContainsFunc(m.plan.Evictions, func(e Eviction) bool { return e.Pod.ID == id })
 }
 
 func priorityOf(s *fleet.Snapshot, p *fleet.Pod) fleet.JobPriority {

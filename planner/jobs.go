@@ -99,7 +99,7 @@ func (m *maker) crews() map[crewKey]crew {
 		}
 		k := crewKey{p.Job, p.Role}
 		c := out[k]
-		if m.state[p.Node].homeward > 0 || m.recalled[p.Node] {
+		if m.state[p.Node].leaving() || m.recalled[p.Node] {
 			c.leaving++
 		} else {
 			c.stay++

@@ -305,12 +305,18 @@ func (m *maker) view(l *ledger, lead time.Duration) PoolView {
 		if loan.From != l.pool.ID {
 			continue
 		}
-		if loan.Phase.Away() {
+		if loan.Phase.Away() && !loan.Phase.Lost() {
 			v.Lent[loan.Kind]++
 			v.LentCapacity = v.LentCapacity.Add(loan.Capacity)
 		}
 		if loan.Phase.Moving() {
 			v.Moving[loan.Kind]++
+		}
+		if loan.Phase.Lost() {
+			v.Lost = v.Lost.Add(loan.Capacity)
+		}
+		if loan.Phase == fleet.WrittenOff {
+			v.WrittenOff++
 		}
 	}
 	return v

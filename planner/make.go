@@ -38,6 +38,8 @@ type maker struct {
 	// moved are loans that this plan already takes a step with; begun and recalled the machines on which it begins or recalls one.
 	moved           map[fleet.LoanID]bool
 	begun, recalled map[fleet.NodeID]bool
+	// ends are the pods that the plan evicts or kills.
+	ends map[fleet.UID]bool
 	// tenants is what was divided among them.
 	tenants *tenants
 	// budgets is what the plan spends of the disruption budgets, reckoned when first asked for.
@@ -51,7 +53,7 @@ func newMaker(in *Input) *maker {
 	m := &maker{in: in, plan: Plan{Revision: s.Revision, At: s.At, LeaderEpoch: s.LeaderEpoch},
 		pods: s.PodsByNode(), loans: map[fleet.NodeID][]*fleet.Loan{}, state: loansByNode(s), fillers: map[string][]*fleet.Pod{},
 		asked: map[fleet.NodeID]fleet.MilliCPU{}, moved: map[fleet.LoanID]bool{},
-		begun: map[fleet.NodeID]bool{}, recalled: map[fleet.NodeID]bool{}}
+		begun: map[fleet.NodeID]bool{}, recalled: map[fleet.NodeID]bool{}, ends: map[fleet.UID]bool{}}
 	for i := range s.Loans {
 		m.loans[s.Loans[i].Node] = append(m.loans[s.Loans[i].Node], &s.Loans[i])
 	}

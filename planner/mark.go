@@ -19,7 +19,7 @@ func (m *maker) open(n *fleet.Node) bool {
 	if pool.Class == fleet.Offline {
 		return st.live == 0
 	}
-	return st.lent > 0 && st.homeward == 0 && !m.recalled[n.ID] && m.keptIsHeld(n)
+	return st.lent > 0 && !st.leaving() && !m.recalled[n.ID] && m.keptIsHeld(n)
 }
 
 // kept is the free room of the cells that online keeps of a machine with lent cells: what they hold less what online pods ask for.
@@ -106,7 +106,19 @@ func (m *maker) wantMarks(n *fleet.Node, pool *fleet.Pool) fleet.NodeMarks {
 		HolderTaint:  live || pool.Class == fleet.Offline,
 		OfflineLabel: m.open(n),
 		KeepNode:     live,
+		Fence:        m.fence(n),
 	}
+}
+
+// fence cuts off a machine with a parcel that did not come home. Where online pods share it they stay, and only nothing new lands.
+func (m *maker) fence(n *fleet.Node) fleet.Fence {
+	if m.state[n.ID].lost == 0 {
+		return fleet.FenceNone
+	}
+	if slices.ContainsFunc(m.pods[n.ID], func(p *fleet.Pod) bool { return p.Class == fleet.PodOnline }) {
+		return fleet.FenceSchedule
+	}
+	return fleet.FenceExecute
 }
 
 // lentLoan is the first lent loan of a machine.

@@ -53,6 +53,11 @@ func (m *maker) newLedger(pool *fleet.Pool, home map[fleet.ServiceID]fleet.PoolI
 		if !n.Ready {
 			continue
 		}
+		if m.state[n.ID].lost > 0 {
+			// What of it online still uses is there; the rest is nobody's.
+			l.usable, l.capacity = l.usable.Add(asked), l.capacity.Add(asked)
+			continue
+		}
 		l.capacity = l.capacity.Add(n.Allocatable)
 		switch st := m.state[n.ID]; {
 		case st.live == 0:
@@ -212,8 +217,12 @@ func (l *ledger) tooBlind() string {
 
 // nodeLoans counts the loans of one machine that are not over.
 type nodeLoans struct {
-	live, homeward, lent, emptying int
+	// homeward are on their way home, lost those that did not come.
+	live, homeward, lent, emptying, lost int
 }
+
+// leaving reports whether something of the machine must be left by its borrower.
+func (s nodeLoans) leaving() bool { return s.homeward+s.lost > 0 }
 
 func loansByNode(s *fleet.Snapshot) map[fleet.NodeID]nodeLoans {
 	out := map[fleet.NodeID]nodeLoans{}
@@ -227,6 +236,8 @@ func loansByNode(s *fleet.Snapshot) map[fleet.NodeID]nodeLoans {
 		switch l.Phase {
 		case fleet.Noticed, fleet.Draining:
 			st.homeward++
+		case fleet.Fenced, fleet.WrittenOff:
+			st.lost++
 		case fleet.Lent:
 			st.lent++
 		case fleet.Emptying:

@@ -15,11 +15,12 @@ import (
 //  2. Moves take loans one step further, each of them re-checked against fresh facts;
 //  3. Notices tell the borrowers' pods;
 //  4. Evictions end what was told to go;
-//  5. Jobs shrink or grow the offline work into what is lent;
-//  6. Fillers hold room that nobody may take;
-//  7. Marks bring node taints, labels and annotations to what the loans say;
-//  8. Raises come into room that is free by then;
-//  9. Resizes come last: they can wait.
+//  5. Kills end at once what did not go within its grace;
+//  6. Jobs shrink or grow the offline work into what is lent;
+//  7. Fillers hold room that nobody may take;
+//  8. Marks bring node taints, labels and annotations to what the loans say;
+//  9. Raises come into room that is free by then;
+//  10. Resizes come last: they can wait.
 //
 // Everything is a level, not an edge: what could not be done is still true in the next snapshot and is planned again.
 type Plan struct {
@@ -32,6 +33,7 @@ type Plan struct {
 	Moves     []Move
 	Notices   []Notice
 	Evictions []Eviction
+	Kills     []Kill
 	Jobs      []JobScale
 	Fillers   []Filler
 	Marks     []Mark
@@ -125,6 +127,15 @@ type Eviction struct {
 	Why  Why
 }
 
+// Kill ends one borrower's pod with no grace that was told to end, after the time that its loan announced. Only offline pods are ever named
+// here.
+type Kill struct {
+	Pod  PodRef
+	Loan fleet.LoanID
+	Job  fleet.JobID
+	Why  Why
+}
+
 // JobScale sets the parallelism of one member of an elastic job.
 type JobScale struct {
 	Job      fleet.JobID
@@ -165,6 +176,9 @@ type PoolView struct {
 	// Lent counts parcels by kind that are away, Moving those on their way.
 	Lent, Moving map[fleet.ParcelKind]int
 	LentCapacity fleet.Resources
+	// WrittenOff counts the parcels that were given up, Lost is what they and the fenced ones hold.
+	WrittenOff int
+	Lost       fleet.Resources
 	// Pinned names nodes that could not be emptied, and by what.
 	Pinned []Pin
 	Note   string

@@ -16,6 +16,9 @@ import (
 //	machines N
 //	service NAME PODS FIRST SPREAD CORES   PODS on SPREAD machines from FIRST on, for a load of CORES now and ahead
 //	lent MACHINE PHASE EPOCH [WORKERS]     the whole machine; notice was given now, for two minutes
+//	ladder MACHINE SINCE [KILL]            since when it stands in its phase, and for when its kill is announced, in seconds from now
+//	ending [killed]                        every worker was told to end, without grace
+//	thawed                                 the last cycle was frozen
 //	acked                                  every worker acknowledged
 //	clean MACHINE EPOCH                    the node side's report
 //	share MACHINE EPOCH NEXT               what the share says instead of what the loan does
@@ -26,7 +29,7 @@ func TestScripts(t *testing.T) { scripttest.Run(t, play) }
 func play(t *testing.T, lines [][]string) string {
 	t.Helper()
 	var w *world
-	blind := false
+	blind, thawed := false, false
 	num := func(word string) int { return scripttest.Int(t, word) }
 	for _, f := range lines {
 		switch f[0] {
@@ -39,10 +42,30 @@ func play(t *testing.T, lines [][]string) string {
 			if l.Phase != fleet.Lent {
 				l.FirstNotice, l.Deadline, l.Due = t0, t0.Add(2*time.Minute), t0.Add(5*time.Minute)
 			}
+			if l.Phase == fleet.Draining {
+				l.KillAt = t0.Add(time.Minute)
+			}
 			l.Reason = "the flood comes"
 			for i := 0; len(f) > 4 && i < num(f[4]); i++ {
 				w.worker(num(f[1]), i)
 			}
+		case "ladder":
+			for i := range w.s.Loans {
+				if l := &w.s.Loans[i]; l.Node == w.s.Nodes[num(f[1])].ID {
+					l.Since, l.KillAt = t0.Add(time.Duration(num(f[2]))*time.Second), time.Time{}
+					if len(f) > 3 {
+						l.KillAt = t0.Add(time.Duration(num(f[3])) * time.Second)
+					}
+				}
+			}
+		case "ending":
+			for i := range w.s.Pods {
+				if p := &w.s.Pods[i]; p.Class == fleet.PodOffline {
+					p.Deleting, p.Killed = true, len(f) > 1
+				}
+			}
+		case "thawed":
+			thawed = true
 		case "acked":
 			for i := range w.s.Pods {
 				for k := range w.s.Loans {
@@ -89,6 +112,7 @@ func play(t *testing.T, lines [][]string) string {
 			in.Live[id] = hpa.Live{}
 		}
 	}
+	in.Thawed = thawed
 	plan := Make(in)
 	return told(&plan)
 }
@@ -112,6 +136,9 @@ func told(p *Plan) string {
 	for _, e := range p.Evictions {
 		fmt.Fprintf(&b, "evict     %s: %s\n", e.Pod.Name, e.Why.Message)
 	}
+	for _, k := range p.Kills {
+		fmt.Fprintf(&b, "kill      %s: %s\n", k.Pod.Name, k.Why.Message)
+	}
 	for _, j := range p.Jobs {
 		fmt.Fprintf(&b, "job       %s/%s from %d to %d: %s\n", j.Job, j.Role, j.From, j.To, j.Why.Message)
 	}
@@ -119,7 +146,11 @@ func told(p *Plan) string {
 		fmt.Fprintf(&b, "filler    %s on %s, %v\n", f.Purpose, f.Node, f.Room)
 	}
 	for _, m := range p.Marks {
-		fmt.Fprintf(&b, "mark      %s: taint %v, open to offline %v, kept %v\n", m.Node, m.Want.HolderTaint, m.Want.OfflineLabel, m.Want.KeepNode)
+		fence := ""
+		if m.Want.Fence != fleet.FenceNone {
+			fence = ", fence " + string(m.Want.Fence)
+		}
+		fmt.Fprintf(&b, "mark      %s: taint %v, open to offline %v, kept %v%s\n", m.Node, m.Want.HolderTaint, m.Want.OfflineLabel, m.Want.KeepNode, fence)
 	}
 	scale("raise", p.Raises)
 	for _, w := range p.Withheld {

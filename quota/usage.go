@@ -77,7 +77,7 @@ func ParcelsOf(tenancy Tenancy, s *fleet.Snapshot, classes []fleet.ParcelClass) 
 	}
 	lent := map[fleet.NodeID]map[fleet.ParcelKind]int64{}
 	for i := range s.Loans {
-		if l := &s.Loans[i]; l.Phase.Away() {
+		if l := &s.Loans[i]; l.Phase.Away() && !l.Phase.Lost() {
 			if lent[l.Node] == nil {
 				lent[l.Node] = map[fleet.ParcelKind]int64{}
 			}

@@ -90,6 +90,8 @@ func (c *controller) do(act any, dies bool) {
 		c.notice(a)
 	case *planner.Eviction:
 		c.evict(a)
+	case *planner.Kill:
+		c.kill(a)
 	case *planner.JobScale:
 		c.scaleJob(a)
 	case *planner.Filler:
@@ -205,6 +207,24 @@ func (c *controller) evict(e *planner.Eviction) {
 	j := &c.w.jobs[c.w.pods[id].owner]
 	j.recalled = fleet.KnownAt(c.w.now, c.w.now)
 	c.w.endMember(id)
+}
+
+// kill ends a pod at once, unless ends are stuck: then no deletion ends it before its time.
+func (c *controller) kill(k *planner.Kill) {
+	w := c.w
+	id, ok := w.find(k.Pod.ID)
+	if !ok {
+		return
+	}
+	c.checkKill(k, &w.pods[id])
+	j := &w.jobs[w.pods[id].owner]
+	j.recalled = fleet.KnownAt(w.now, w.now)
+	if _, stuck := w.hit(scenario.StuckPods, int(id)); stuck {
+		w.endMember(id)
+		w.pods[id].killed = true
+		return
+	}
+	w.vanish(id)
 }
 
 func (c *controller) scaleJob(a *planner.JobScale) {

@@ -80,6 +80,34 @@ func TestAQuotaHolds(t *testing.T) {
 	}
 }
 
+// Pods that no deletion ends are killed, then their machines cut off, and all is home once they are gone.
+func TestTheLadder(t *testing.T) {
+	b := troubled(2, 6, scenario.Faults{Quiet: config.Duration(90 * time.Minute), List: []scenario.Fault{
+		{Kind: scenario.FlashCrowd, After: config.Duration(2 * time.Hour), For: config.Duration(30 * time.Minute), Share: 1, Factor: 3},
+		{Kind: scenario.StuckPods, After: config.Duration(2 * time.Hour), For: config.Duration(30 * time.Minute), Share: 0.5}}})
+	killed, fenced := map[fleet.UID]bool{}, map[fleet.NodeID]bool{}
+	w := watched(t, b, whole, func(w *World) {
+		for i := range w.pods {
+			if w.pods[i].killed {
+				killed[w.pods[i].uid] = true
+			}
+		}
+		for i := range w.facts {
+			if f := w.facts[i].Marks.Fence; f != fleet.FenceNone {
+				fenced[w.facts[i].ID] = true
+			}
+		}
+	})
+	if len(killed) == 0 || len(fenced) == 0 || len(fenced) == len(w.facts) {
+		t.Errorf("%d pods were killed in vain, %d machines of %d cut off", len(killed), len(fenced), len(w.facts))
+	}
+	for i := range w.facts {
+		if w.facts[i].Marks.Fence != fleet.FenceNone {
+			t.Errorf("machine %s is still cut off", w.facts[i].Name)
+		}
+	}
+}
+
 // Each kind of fault does something: the run is not the one without it.
 func TestEveryFaultIsFelt(t *testing.T) {
 	plain := play(t, troubled(1, 1, scenario.Faults{}), whole)
@@ -151,6 +179,11 @@ func TestInvariantsAreSeen(t *testing.T) {
 			c.loans[0].Phase, c.loans[0].Deadline = fleet.Noticed, c.w.now.Add(time.Minute)
 			c.checkEviction(&planner.Eviction{Loan: lent.ID}, &pod{kind: offline, noticeEpoch: 1})
 		},
+		"announced no such time": func(c *controller) {
+			c.loans[0].Phase, c.loans[0].KillAt = fleet.Draining, c.w.now.Add(time.Second)
+			c.checkKill(&planner.Kill{Loan: lent.ID}, &pod{kind: offline})
+		},
+		"which is online, was killed":  func(c *controller) { c.checkKill(&planner.Kill{Loan: lent.ID}, &pod{kind: online}) },
 		"which is online, was evicted": func(c *controller) { c.checkEviction(&planner.Eviction{Loan: lent.ID}, &pod{kind: online}) },
 		"has been due for": func(c *controller) {
 			c.loans[0].Phase, c.loans[0].Due = fleet.Draining, c.w.now.Add(-time.Hour)

@@ -136,6 +136,17 @@ func (c *controller) checkEviction(e *planner.Eviction, p *pod) {
 	}
 }
 
+// checkKill: nobody is killed before the time that was announced for it.
+func (c *controller) checkKill(k *planner.Kill, p *pod) {
+	at, ok := c.loanAt(k.Loan)
+	if p.kind != offline {
+		c.breaks("pod %s, which is online, was killed", p.name)
+	}
+	if !ok || !c.loans[at].Killing(c.w.now) {
+		c.breaks("pod %s was killed, and loan %s announced no such time", p.name, k.Loan)
+	}
+}
+
 // settledWithin is how long after the last fault everything must be in order again: due loans home, pods placed.
 const settledWithin = 30 * time.Minute
 

@@ -113,6 +113,7 @@ func (w *World) podFacts(id int32) fleet.Pod {
 	case offline:
 		f.Class, f.Job, f.Role = fleet.PodOffline, w.jobs[p.owner].id(), role
 		f.NoticeLoan, f.NoticeEpoch, f.AckEpoch = p.noticeLoan, p.noticeEpoch, p.ackEpoch
+		f.Grace, f.Killed = offlineGrace, p.killed
 	case filler:
 		f.Class, f.HoldsOn = fleet.PodFiller, w.facts[p.holdsOn].Name
 	}

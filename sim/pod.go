@@ -52,6 +52,7 @@ type pod struct {
 	noticeLoan  fleet.LoanID
 	noticeEpoch int64
 	ackEpoch    int64
+	killed      bool
 }
 
 // newPod makes a pod that waits for a machine.

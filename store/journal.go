@@ -138,7 +138,7 @@ func (j *journal) news(r *loop.Record) *loop.Record {
 	plan := *r.Plan
 	targets := j.newTargets(&plan)
 	withheld := j.newWithheld(&plan)
-	acted := len(plan.Lowers)+len(plan.Moves)+len(plan.Notices)+len(plan.Evictions)+len(plan.Jobs)+len(plan.Fillers)+len(plan.Marks)+
+	acted := len(plan.Lowers)+len(plan.Moves)+len(plan.Notices)+len(plan.Evictions)+len(plan.Kills)+len(plan.Jobs)+len(plan.Fillers)+len(plan.Marks)+
 		len(plan.Raises) > 0 || r.Receipt != nil && len(r.Receipt.Results) > 0
 	if !full && !acted && len(targets) == 0 && len(withheld) == 0 {
 		return nil

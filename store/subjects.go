@@ -67,6 +67,9 @@ func subjectsOf(r *loop.Record) []subject {
 	for _, e := range p.Evictions {
 		x.action("Evict", e.Pod.Name.String(), "Evict "+e.Pod.Name.String(), e.Why, whom{KindLoan, string(e.Loan)}, whom{KindJob, string(e.Job)})
 	}
+	for _, k := range p.Kills {
+		x.action("Kill", k.Pod.Name.String(), "Kill "+k.Pod.Name.String(), k.Why, whom{KindLoan, string(k.Loan)}, whom{KindJob, string(k.Job)})
+	}
 	for _, j := range p.Jobs {
 		x.action("JobScale", string(j.Job)+"/"+j.Role, fmt.Sprintf("Scale %s %d -> %d", j.Role, j.From, j.To), j.Why, whom{KindJob, string(j.Job)})
 	}

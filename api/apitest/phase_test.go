@@ -43,7 +43,7 @@ func TestPhasesAreThoseOfTheMachine(t *testing.T) {
 // reachable tries every step of the machine on a loan in the phase.
 func reachable(p fleet.Phase) []fleet.Phase {
 	now := time.Date(2026, 11, 10, 12, 0, 0, 0, time.UTC)
-	l := fleet.Loan{Phase: p, Epoch: 1}
+	l := fleet.Loan{Phase: p, Epoch: 1, KillAt: now}
 	clean := &fleet.ShareParcel{Clean: true, CleanEpoch: 1, CleanAt: now}
 	var out []fleet.Phase
 	for _, step := range []func() (fleet.Loan, error){

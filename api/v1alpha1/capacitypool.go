@@ -84,12 +84,36 @@ type CapacityPoolSpec struct {
 	// +kubebuilder:validation:Maximum=86400
 	// +kubebuilder:default=1800
 	MinimumTermSeconds *int32 `json:"minimumTermSeconds,omitempty"`
+	// Ladder is how long the last rungs of a recall wait for what does not go by itself.
+	// +kubebuilder:default={}
+	Ladder Ladder `json:"ladder,omitempty"`
 	// Moves bounds loans.
 	// +kubebuilder:default={}
 	Moves MoveBudget `json:"moves,omitempty"`
 	// Disruptions bounds the pods that are taken away because a machine is to be emptied.
 	// +kubebuilder:default={}
 	Disruptions DisruptionBudget `json:"disruptions,omitempty"`
+}
+
+// Ladder is how long the last rungs of a recall wait. Each is announced in the Loan before it is used.
+type Ladder struct {
+	// KillSeconds is how long after the end of their grace pods that were evicted, or could not be, are still waited for before they are
+	// deleted with no grace; 30 by default. A grace beyond noticeMaxSeconds is not waited for.
+	// +kubebuilder:validation:Minimum=15
+	// +kubebuilder:validation:Maximum=3600
+	// +kubebuilder:default=30
+	KillSeconds *int32 `json:"killSeconds,omitempty"`
+	// FenceSeconds is how long after the kill a machine may still not be clean before it is cut off by the taint springtide.dev/fenced; 60 by
+	// default.
+	// +kubebuilder:validation:Minimum=15
+	// +kubebuilder:validation:Maximum=3600
+	// +kubebuilder:default=60
+	FenceSeconds *int32 `json:"fenceSeconds,omitempty"`
+	// WriteOffSeconds is how long after the fence the parcel counts as lost; 600 by default. It comes home whenever its machine is seen clean.
+	// +kubebuilder:validation:Minimum=60
+	// +kubebuilder:validation:Maximum=86400
+	// +kubebuilder:default=600
+	WriteOffSeconds *int32 `json:"writeOffSeconds,omitempty"`
 }
 
 // MoveBudget bounds loans.
@@ -149,6 +173,11 @@ type CapacityPoolStatus struct {
 	// Moving counts parcels on their way.
 	// +kubebuilder:validation:Minimum=0
 	Moving int32 `json:"moving,omitempty"`
+	// WrittenOff counts the parcels that were given up.
+	// +kubebuilder:validation:Minimum=0
+	WrittenOff int32 `json:"writtenOff,omitempty"`
+	// Lost is what fenced and written-off parcels hold: it counts neither as lent nor as coming home.
+	Lost ResourceAmounts `json:"lost,omitempty"`
 	// Pinned are machines that could not be emptied, the first few by name.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20

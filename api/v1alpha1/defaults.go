@@ -25,6 +25,11 @@ const (
 	DefaultNoticeMaxSeconds int32 = 600
 	// DefaultMinimumTermSeconds is several times what a move costs (drain, notice, checkpoint, restart: about five minutes).
 	DefaultMinimumTermSeconds int32 = 1800
+	// DefaultKillSeconds is two cycles of the controller, DefaultFenceSeconds the node side's time to see cells clean and a cycle,
+	// DefaultWriteOffSeconds a machine's reboot.
+	DefaultKillSeconds     int32 = 30
+	DefaultFenceSeconds    int32 = 60
+	DefaultWriteOffSeconds int32 = 600
 	// DefaultMovesAtOnce and DefaultMovesPerHour let a fleet of 200 machines turn in two hours.
 	DefaultMovesAtOnce  int32 = 20
 	DefaultMovesPerHour int32 = 120

@@ -98,6 +98,8 @@ type LoanStatus struct {
 	Due *metav1.Time `json:"due,omitempty"`
 	// Deadline is the latest announced deadline.
 	Deadline *metav1.Time `json:"deadline,omitempty"`
+	// KillTime is when pods that are still on the draining parcel are killed; it is announced before, and only ever put off.
+	KillTime *metav1.Time `json:"killTime,omitempty"`
 	// FirstNotice is when the recall began.
 	FirstNotice *metav1.Time `json:"firstNotice,omitempty"`
 	// LentTime is when the borrower became the holder.
@@ -111,7 +113,7 @@ type LoanStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	History []PhaseChange `json:"history,omitempty"`
-	// Conditions: Clean, Noticed, Late, AgentAlive.
+	// Conditions: Clean, Noticed, Forced, Late, AgentAlive.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16

@@ -6,6 +6,8 @@ const (
 	TaintHolder = "springtide.dev/holder"
 	// TaintHolderOffline is the value of TaintHolder.
 	TaintHolderOffline = "offline"
+	// TaintFenced cuts off a node whose parcel did not come home: NoExecute, or NoSchedule where online pods are on it.
+	TaintFenced = "springtide.dev/fenced"
 	// LabelOffline is "true" on nodes where offline pods may land; offline pods ask for it by node affinity.
 	LabelOffline = "springtide.dev/offline"
 	// LabelPool names the home pool of pods and fillers of ours.
@@ -50,6 +52,7 @@ const (
 	ConditionAgentAlive    = "AgentAlive"
 	ConditionClean         = "Clean"             // the node side reported a loan's parcel empty for its hand-over
 	ConditionNoticed       = "Noticed"           // the borrower was told to leave
+	ConditionForced        = "Forced"            // pods of a recalled parcel were not gone in time: killed, fenced, written off
 	ConditionGuaranteeKept = "GuaranteeKept"     // a tenant's guarantee and slices fit into what its parent, or the fleet, has
 	ConditionWithinQuota   = "WithinQuota"       // nothing must be given back
 	ConditionBursting      = "Bursting"          // the borrowing limit is lifted

@@ -35,6 +35,7 @@ func explainLoan(ctx context.Context, o *cliOptions, c *clients, arg string) (*e
 	p.add("Lent", "%s", stamp(st.LentTime))
 	p.add("First notice", "%s", stamp(st.FirstNotice))
 	p.add("Deadline", "%s", stamp(st.Deadline))
+	p.add("Kill", "%s", stamp(st.KillTime))
 	p.add("Due", "%s", stamp(st.Due))
 	p.add("Clean", "%s", stamp(st.CleanTime))
 	p.add("Waits for", "%s", waitsFor(l, share))

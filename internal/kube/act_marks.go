@@ -67,10 +67,13 @@ func (a *applier) markPatch(f *nodeFacts, want fleet.NodeMarks) []byte {
 		"labels":          map[string]any{v1alpha1.LabelOffline: offline},
 		"annotations":     notes,
 	}}
-	if want.HolderTaint != f.node.Marks.HolderTaint {
-		taints := slices.DeleteFunc(slices.Clone(f.taints), isHolderTaint)
+	if want.HolderTaint != f.node.Marks.HolderTaint || want.Fence != f.node.Marks.Fence {
+		taints := slices.DeleteFunc(slices.Clone(f.taints), func(t corev1.Taint) bool { return isHolderTaint(t) || isFence(t) })
 		if want.HolderTaint {
 			taints = append(taints, holderTaint())
+		}
+		if want.Fence != fleet.FenceNone {
+			taints = append(taints, corev1.Taint{Key: v1alpha1.TaintFenced, Effect: corev1.TaintEffect(want.Fence)})
 		}
 		body["spec"] = map[string]any{"taints": nonNil(taints)}
 	}

@@ -79,15 +79,43 @@ func (a *applier) evictions() []action {
 // evict asks the Eviction API, which asks disruption budgets. A budget that refuses answers 429: the pod stays, and the next cycle asks
 // again.
 func (a *applier) evict(ctx context.Context, e *planner.Eviction) error {
-	uid := types.UID(e.Pod.ID)
-	err := a.c.core.PolicyV1().Evictions(e.Pod.Name.Namespace).Evict(ctx, &policyv1.Eviction{
-		ObjectMeta:    metav1.ObjectMeta{Namespace: e.Pod.Name.Namespace, Name: e.Pod.Name.Name},
-		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}},
-	})
-	if err != nil {
+	if err := a.end(ctx, e.Pod, nil); err != nil {
 		return fmt.Errorf("evict pod %s: %w", e.Pod.Name, err)
 	}
-	a.see(a.c.pods.misses(e.Pod.Name.Namespace, e.Pod.Name.Name, uid))
+	return nil
+}
+
+// end evicts a pod with a grace in seconds; nil leaves it the pod's own.
+func (a *applier) end(ctx context.Context, pod planner.PodRef, grace *int64) error {
+	uid := types.UID(pod.ID)
+	err := a.c.core.PolicyV1().Evictions(pod.Name.Namespace).Evict(ctx, &policyv1.Eviction{
+		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Name.Namespace, Name: pod.Name.Name},
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, GracePeriodSeconds: grace},
+	})
+	if err == nil {
+		a.see(a.c.pods.misses(pod.Name.Namespace, pod.Name.Name, uid))
+	}
+	return err
+}
+
+func (a *applier) kills() []action {
+	out := make([]action, len(a.plan.Kills))
+	for i := range a.plan.Kills {
+		k := &a.plan.Kills[i]
+		out[i] = action{name: actionKill, subject: k.Pod.Name.String(), group: k.Pod.Name.String(),
+			check: func() error { return a.door.CheckKill(k) },
+			do:    func(ctx context.Context) error { return a.kill(ctx, k) },
+		}
+	}
+	return out
+}
+
+// kill asks the Eviction API once more, for no grace. It asks no disruption budget about a pod that ends already. The machine is home only
+// when its node side says Clean, so a process that outlives its pod's object keeps it away.
+func (a *applier) kill(ctx context.Context, k *planner.Kill) error {
+	if err := a.end(ctx, k.Pod, new(int64)); err != nil {
+		return fmt.Errorf("kill pod %s: %w", k.Pod.Name, err)
+	}
 	return nil
 }
 

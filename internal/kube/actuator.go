@@ -22,6 +22,7 @@ const (
 	actionMove     = "Move"
 	actionNotice   = "Notice"
 	actionEvict    = "Evict"
+	actionKill     = "Kill"
 	actionJobScale = "JobScale"
 	actionFiller   = "Filler"
 	actionMark     = "Mark"
@@ -42,7 +43,7 @@ func (c *Cluster) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, err
 	a := &applier{c: c, plan: p, door: loop.NewDoor(fresh), shares: map[string]*v1alpha1.NodeShare{}}
 	held := a.door.CheckPlan(p)
 	for _, stage := range []func() []action{
-		a.lowers, a.giveBacks, a.moves, a.notices, a.evictions, a.jobScales, a.fillers, a.marks, a.raises, a.resizes,
+		a.lowers, a.giveBacks, a.moves, a.notices, a.evictions, a.kills, a.jobScales, a.fillers, a.marks, a.raises, a.resizes,
 	} {
 		actions := stage()
 		if held != nil {

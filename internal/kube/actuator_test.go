@@ -14,6 +14,7 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -452,6 +453,39 @@ func TestApplyEvictsNothingWithoutALedger(t *testing.T) {
 	}
 }
 
+func TestApplyKill(t *testing.T) {
+	objects := recall()
+	for _, o := range objects {
+		if l, ok := o.(*v1alpha1.Loan); ok {
+			l.Status.KillTime = ptr(metav1.NewTime(t0.Add(-time.Second)))
+		}
+		if p, ok := o.(*corev1.Pod); ok {
+			p.DeletionTimestamp, p.DeletionGracePeriodSeconds = ptr(metav1.NewTime(t0)), ptr(int64(30))
+		}
+	}
+	w := newWorld(t, objects...)
+	rec := w.recordWrites()
+	kill := func(name string) planner.Kill {
+		e := evict(name)
+		return planner.Kill{Pod: e.Pod, Loan: e.Loan, Job: e.Job}
+	}
+	rs := w.do(t, planner.Plan{Kills: []planner.Kill{kill("bert-0"), kill("bert-9")}})
+	if diff := cmp.Diff([]string{"Kill train/bert-0 Done", "Kill train/bert-9 Stale"}, outcomesOf(rs)); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"create pods/eviction bert-0"}, rec.without("events")); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	for _, a := range w.core.Actions() {
+		if c, ok := a.(clienttesting.CreateAction); ok && a.GetSubresource() == "eviction" {
+			o := c.GetObject().(*policyv1.Eviction).DeleteOptions
+			if o.GracePeriodSeconds == nil || *o.GracePeriodSeconds != 0 || *o.Preconditions.UID != uidOf("Pod", "bert-0") {
+				t.Errorf("evicted with %+v: no grace, and this very pod", o)
+			}
+		}
+	}
+}
+
 func TestApplyEvictionRefusedByABudget(t *testing.T) {
 	w := newWorld(t, recall()...)
 	w.core.PrependReactor("create", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
@@ -642,6 +676,10 @@ func TestMarkPatch(t *testing.T) {
 			n.Annotations = map[string]string{annotationScaleDownDisabled: "true", annotationDoNotDisrupt: "true", annotationKept: ""}
 		}, fleet.NodeMarks{HolderTaint: true, OfflineLabel: true, KeepNode: true},
 			`{"metadata":{"annotations":{"springtide.dev/keep-node":"","springtide.dev/leader-epoch":"7"},"labels":{"springtide.dev/offline":"true"},"resourceVersion":"100"}}`},
+		{"cut off", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{holderTaint(), taint("x")} }, fleet.NodeMarks{HolderTaint: true, Fence: fleet.FenceExecute},
+			`{"metadata":{"annotations":{"springtide.dev/leader-epoch":"7"},"labels":{"springtide.dev/offline":null},"resourceVersion":"100"},"spec":{"taints":[{"key":"x","effect":"NoExecute"},{"key":"springtide.dev/holder","value":"offline","effect":"NoSchedule"},{"key":"springtide.dev/fenced","effect":"NoExecute"}]}}`},
+		{"cut off less, beside online", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{holderTaint(), taint("springtide.dev/fenced")} }, fleet.NodeMarks{HolderTaint: true, Fence: fleet.FenceSchedule},
+			`{"metadata":{"annotations":{"springtide.dev/leader-epoch":"7"},"labels":{"springtide.dev/offline":null},"resourceVersion":"100"},"spec":{"taints":[{"key":"springtide.dev/holder","value":"offline","effect":"NoSchedule"},{"key":"springtide.dev/fenced","effect":"NoSchedule"}]}}`},
 	} {
 		n := node("n1", nil)
 		c.node(n)

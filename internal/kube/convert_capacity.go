@@ -34,6 +34,11 @@ func newPoolFacts(a *v1alpha1.CapacityPool) poolFacts {
 		MinimumTerm:   seconds(s.MinimumTermSeconds, v1alpha1.DefaultMinimumTermSeconds),
 		MovesAtOnce:   int(or(s.Moves.AtOnce, v1alpha1.DefaultMovesAtOnce)),
 		MovesPerHour:  int(or(s.Moves.PerHour, v1alpha1.DefaultMovesPerHour)),
+		Ladder: fleet.Ladder{
+			Kill:     seconds(s.Ladder.KillSeconds, v1alpha1.DefaultKillSeconds),
+			Fence:    seconds(s.Ladder.FenceSeconds, v1alpha1.DefaultFenceSeconds),
+			WriteOff: seconds(s.Ladder.WriteOffSeconds, v1alpha1.DefaultWriteOffSeconds),
+		},
 		Budget: fleet.DisruptionBudget{
 			EvictionsPerMinute: int(or(s.Disruptions.EvictionsPerMinute, v1alpha1.DefaultEvictionsPerMinute)),
 			ServiceShare:       share(s.Disruptions.ServicePercent, v1alpha1.DefaultServicePercent),
@@ -209,7 +214,7 @@ func newLoanFacts(a *v1alpha1.Loan) fleet.Loan {
 		Node: fleet.NodeID(a.Spec.NodeUID), NodeName: a.Spec.NodeName, Cells: ints(a.Spec.Cells), Capacity: amounts(&a.Spec.Capacity),
 		From: fleet.PoolID(a.Spec.From), To: fleet.PoolID(a.Spec.To),
 		Phase: orText(s.Phase, fleet.Emptying), Epoch: max(s.Epoch, 1), LeaderEpoch: s.LeaderEpoch,
-		Created: timeOf(&a.Spec.BeginTime), Since: timeOf(s.Since), Due: timeOf(s.Due), Deadline: timeOf(s.Deadline),
+		Created: timeOf(&a.Spec.BeginTime), Since: timeOf(s.Since), Due: timeOf(s.Due), Deadline: timeOf(s.Deadline), KillAt: timeOf(s.KillTime),
 		FirstNotice: timeOf(s.FirstNotice), LentAt: timeOf(s.LentTime), CleanAt: timeOf(s.CleanTime),
 		Reason: s.Reason, Version: a.ResourceVersion,
 	}

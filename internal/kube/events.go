@@ -56,6 +56,15 @@ func (c *Cluster) tell(r *loop.Report) {
 			c.events.Event(podReference(e.Pod), corev1.EventTypeWarning, "EvictionRefused", o.Message)
 		}
 	}
+	for i := range r.Plan.Kills {
+		k := &r.Plan.Kills[i]
+		switch o := done[actionKill+k.Pod.Name.String()]; o.Outcome {
+		case loop.Done:
+			c.events.Event(podReference(k.Pod), corev1.EventTypeWarning, "Killed", k.Why.Message)
+		case loop.Failed:
+			c.events.Event(podReference(k.Pod), corev1.EventTypeWarning, "KillFailed", o.Message)
+		}
+	}
 	c.tellTroubles(r)
 }
 

@@ -61,6 +61,7 @@ func newNodeFacts(n *corev1.Node) *nodeFacts {
 	f.node.Marks = fleet.NodeMarks{
 		HolderTaint:  slices.ContainsFunc(n.Spec.Taints, isHolderTaint),
 		OfflineLabel: n.Labels[v1alpha1.LabelOffline] == "true",
+		Fence:        fenceOf(n.Spec.Taints),
 		KeepNode:     f.kept.OK && f.protected[annotationScaleDownDisabled] && f.protected[annotationDoNotDisrupt],
 	}
 	return f
@@ -71,6 +72,23 @@ func keepAnnotations() []string { return []string{annotationScaleDownDisabled, a
 func isHolderTaint(t corev1.Taint) bool {
 	return t.Key == v1alpha1.TaintHolder && t.Value == v1alpha1.TaintHolderOffline && t.Effect == corev1.TaintEffectNoSchedule
 }
+
+// fenceOf is the stronger of the fences among a node's taints.
+func fenceOf(ts []corev1.Taint) fleet.Fence {
+	fence := fleet.FenceNone
+	for i := range ts {
+		switch t := &ts[i]; {
+		case t.Key != v1alpha1.TaintFenced:
+		case t.Effect == corev1.TaintEffectNoExecute:
+			return fleet.FenceExecute
+		case t.Effect == corev1.TaintEffectNoSchedule:
+			fence = fleet.FenceSchedule
+		}
+	}
+	return fence
+}
+
+func isFence(t corev1.Taint) bool { return t.Key == v1alpha1.TaintFenced }
 
 func nodeReady(n *corev1.Node) bool {
 	if n.Spec.Unschedulable || n.DeletionTimestamp != nil {

@@ -55,6 +55,8 @@ func newPodFacts(p *corev1.Pod) *podFacts {
 			Requests:     podRequests(&p.Spec),
 			Phase:        fleet.PodPhase(p.Status.Phase),
 			Deleting:     p.DeletionTimestamp != nil,
+			Grace:        time.Duration(or(p.Spec.TerminationGracePeriodSeconds, int64(corev1.DefaultTerminationGracePeriodSeconds))) * time.Second,
+			Killed:       p.DeletionTimestamp != nil && or(p.DeletionGracePeriodSeconds, 1) == 0,
 			DeletionCost: deletionCost(p.Annotations),
 			Version:      p.ResourceVersion,
 		},

@@ -18,13 +18,13 @@ func uidFrom(id fleet.UID) types.UID { return types.UID(id) }
 
 // poolGist is what of a pool's status is worth a write of its own.
 type poolGist struct {
-	Generation                            int64
-	Nodes, LentNodes, LentSockets, Moving int32
-	Conditions                            []verdict
+	Generation                                        int64
+	Nodes, LentNodes, LentSockets, Moving, WrittenOff int32
+	Conditions                                        []verdict
 }
 
 func gistOfPool(s *v1alpha1.CapacityPoolStatus) poolGist {
-	return poolGist{s.ObservedGeneration, s.Nodes, s.LentNodes, s.LentSockets, s.Moving, verdicts(s.Conditions)}
+	return poolGist{s.ObservedGeneration, s.Nodes, s.LentNodes, s.LentSockets, s.Moving, s.WrittenOff, verdicts(s.Conditions)}
 }
 
 func (w *statusWriter) poolStatus(r *loop.Report) {
@@ -67,6 +67,7 @@ func (w *statusWriter) onePool(r *loop.Report, p *fleet.Pool, o *v1alpha1.Capaci
 		s.Requested, s.Lent = apiAmounts(v.Requested), apiAmounts(v.LentCapacity)
 		s.LentNodes, s.LentSockets = int32(v.Lent[fleet.KindNode]), int32(v.Lent[fleet.KindSocket])
 		s.Moving = int32(v.Moving[fleet.KindNode] + v.Moving[fleet.KindSocket])
+		s.WrittenOff, s.Lost = int32(v.WrittenOff), apiAmounts(v.Lost)
 		s.Pinned = nil
 		for _, pin := range v.Pinned[:min(len(v.Pinned), v1alpha1.MaxPinnedNodes)] {
 			s.Pinned = append(s.Pinned, v1alpha1.PinnedNode{Node: pin.Node, By: v1alpha1.Clip(pin.By, v1alpha1.MaxNoteLength)})
@@ -131,6 +132,12 @@ func (w *statusWriter) jobStatus(r *loop.Report) {
 		x := &r.Plan.Jobs[i]
 		reasons[x.Job] = x.Why.Message
 		wants[string(x.Job)+"/"+x.Role] = x.To
+	}
+	for i := range r.Plan.Kills {
+		k := &r.Plan.Kills[i]
+		if done[actionKill+k.Pod.Name.String()].Outcome == loop.Done {
+			recalled[k.Job] = true
+		}
 	}
 	for i := range r.Snapshot.Jobs {
 		j := &r.Snapshot.Jobs[i]

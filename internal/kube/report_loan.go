@@ -31,6 +31,7 @@ func (w *statusWriter) loanStatus(r *loop.Report) {
 func loanConditions(c *conditions, l *fleet.Loan, n *fleet.Node, now time.Time) {
 	cleanLoan(c, l, n)
 	noticedLoan(c, l)
+	forcedLoan(c, l, now)
 	lateLoan(c, l, now)
 	const kind = v1alpha1.ConditionAgentAlive
 	switch {
@@ -70,6 +71,24 @@ func noticedLoan(c *conditions, l *fleet.Loan) {
 		c.set(kind, metav1.ConditionTrue, "NoticeGiven", fmt.Sprintf("the borrower has until %s to save its work: %s", l.Deadline.UTC().Format(time.RFC3339), l.Reason))
 	default:
 		c.set(kind, metav1.ConditionTrue, "NoticeOver", fmt.Sprintf("the notice of %s is over", l.FirstNotice.UTC().Format(time.RFC3339)))
+	}
+}
+
+// forcedLoan names the rung of the ladder on which a recall stands, and before a kill the time of it.
+func forcedLoan(c *conditions, l *fleet.Loan, now time.Time) {
+	const kind = v1alpha1.ConditionForced
+	kill := l.KillAt.UTC().Format(time.RFC3339)
+	switch {
+	case l.Phase == fleet.WrittenOff:
+		c.set(kind, metav1.ConditionTrue, "WrittenOff", "the machine was cut off and is not clean: its capacity counts as lost until it is")
+	case l.Phase == fleet.Fenced:
+		c.set(kind, metav1.ConditionTrue, "Fenced", "the machine is not clean after its pods were killed: it is cut off by the taint "+v1alpha1.TaintFenced)
+	case l.Phase == fleet.Draining && l.Killing(now):
+		c.set(kind, metav1.ConditionTrue, "Killing", "pods that were still there at "+kill+" are killed")
+	case l.Phase == fleet.Draining && !l.KillAt.IsZero():
+		c.set(kind, metav1.ConditionFalse, "KillAnnounced", "pods were told to end; those that are there at "+kill+" are killed")
+	default:
+		c.set(kind, metav1.ConditionFalse, "NotForced", "nothing is taken by force")
 	}
 }
 

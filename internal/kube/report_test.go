@@ -270,26 +270,34 @@ func TestReportLoanConditions(t *testing.T) {
 		}
 		return s.Conditions
 	}
-	first := at("emptying", 0, v1alpha1.LoanStatus{Phase: "Emptying", Epoch: 1}, "Clean=False/InUse", "Noticed=False/NotRecalled", "Late=False/NotDue")
-	at("lent", time.Minute, v1alpha1.LoanStatus{Phase: "Lent", Epoch: 1}, "Clean=False/Lent", "Noticed=False/NotRecalled", "Late=False/NotDue")
+	first := at("emptying", 0, v1alpha1.LoanStatus{Phase: "Emptying", Epoch: 1}, "Clean=False/InUse", "Noticed=False/NotRecalled", "Forced=False/NotForced", "Late=False/NotDue")
+	at("lent", time.Minute, v1alpha1.LoanStatus{Phase: "Lent", Epoch: 1}, "Clean=False/Lent", "Noticed=False/NotRecalled", "Forced=False/NotForced", "Late=False/NotDue")
 	status := v1alpha1.LoanStatus{Phase: "Noticed", Epoch: 2, FirstNotice: ptr(metav1.NewTime(t0)), Due: ptr(metav1.NewTime(t0.Add(5 * time.Minute))),
 		Deadline: ptr(metav1.NewTime(t0.Add(2 * time.Minute))), Reason: "the tide rises"}
-	cs := at("noticed", 2*time.Minute, status, "Clean=False/InUse", "Noticed=True/NoticeGiven", "Late=False/BeforeDue")
+	cs := at("noticed", 2*time.Minute, status, "Clean=False/InUse", "Noticed=True/NoticeGiven", "Forced=False/NotForced", "Late=False/BeforeDue")
 	if c := meta.FindStatusCondition(cs, "Noticed"); c.Message != "the borrower has until 2026-06-01T12:02:00Z to save its work: the tide rises" || !c.LastTransitionTime.Equal(ptr(metav1.NewTime(t0.Add(2*time.Minute)))) {
 		t.Errorf("noticed = %+v", c)
 	}
 	if c := meta.FindStatusCondition(cs, "Clean"); !c.LastTransitionTime.Equal(&meta.FindStatusCondition(first, "Clean").LastTransitionTime) {
 		t.Errorf("clean changed its time without a transition: %+v", c)
 	}
-	status.Phase = "Draining"
-	at("draining", 3*time.Minute, status, "Clean=False/InUse", "Noticed=True/NoticeOver", "Late=False/BeforeDue")
+	status.Phase, status.KillTime = "Draining", ptr(metav1.NewTime(t0.Add(4*time.Minute)))
+	cs = at("draining", 3*time.Minute, status, "Clean=False/InUse", "Noticed=True/NoticeOver", "Forced=False/KillAnnounced", "Late=False/BeforeDue")
+	if c := meta.FindStatusCondition(cs, "Forced"); c.Message != "pods were told to end; those that are there at 2026-06-01T12:04:00Z are killed" {
+		t.Errorf("forced = %+v", c)
+	}
+	at("killing", 4*time.Minute, status, "Clean=False/InUse", "Noticed=True/NoticeOver", "Forced=True/Killing", "Late=False/BeforeDue")
+	status.Phase = "Fenced"
+	at("fenced", 5*time.Minute, status, "Clean=False/InUse", "Noticed=True/NoticeOver", "Forced=True/Fenced", "Late=False/BeforeDue")
+	status.Phase = "WrittenOff"
+	at("written off", 5*time.Minute, status, "Clean=False/InUse", "Noticed=True/NoticeOver", "Forced=True/WrittenOff", "Late=False/BeforeDue")
 	reported := nodeShare("n1", "l", "batch", "web", 2, true, 0)
 	r.setShare(t, reported)
-	at("clean, and overdue", 6*time.Minute, status, "Clean=True/Reported", "Noticed=True/NoticeOver", "Late=True/Overdue")
+	at("clean, and overdue", 6*time.Minute, status, "Clean=True/Reported", "Noticed=True/NoticeOver", "Forced=True/WrittenOff", "Late=True/Overdue")
 	status.Phase, status.CleanTime = "Returned", ptr(metav1.NewTime(t0.Add(7*time.Minute)))
-	at("came late", 7*time.Minute, status, "Clean=True/Returned", "Noticed=True/NoticeOver", "Late=True/CameLate")
+	at("came late", 7*time.Minute, status, "Clean=True/Returned", "Noticed=True/NoticeOver", "Forced=False/NotForced", "Late=True/CameLate")
 	status.CleanTime = ptr(metav1.NewTime(t0.Add(4 * time.Minute)))
-	at("came in time", 7*time.Minute, status, "Clean=True/Returned", "Noticed=True/NoticeOver", "Late=False/InTime")
+	at("came in time", 7*time.Minute, status, "Clean=True/Returned", "Noticed=True/NoticeOver", "Forced=False/NotForced", "Late=False/InTime")
 }
 
 func TestReportSaysTroublesOnce(t *testing.T) {

@@ -22,6 +22,7 @@ type Metrics struct {
 	cycleTotal prometheus.Counter
 	actions    *prometheus.CounterVec
 	evictions  *prometheus.CounterVec
+	kills      *prometheus.CounterVec
 	recall     *prometheus.HistogramVec
 	source     *prometheus.GaugeVec
 
@@ -60,6 +61,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Help: "Actions by kind and by what became of them (Done, Stale, Failed)."}, []string{"action", "outcome"}),
 		evictions: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtide_evictions_total",
 			Help: "Offline pods that were told to go, by what became of the eviction."}, []string{"outcome"}),
+		kills: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtide_kills_total",
+			Help: "Offline pods that were not gone in time, by what became of their deletion with no grace."}, []string{"outcome"}),
 		recall: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "springtide_recall_duration_seconds",
 			Help:    "Time from the first notice of a recall to the Clean report, by pool and whether it came after its due time.",
 			Buckets: []float64{15, 30, 60, 90, 120, 180, 240, 300, 420, 600, 900, 1800, 3600}}, []string{"pool", "late"}),
@@ -81,7 +84,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		append(service, "horizon")...)
 	m.skillLost = b.gauge("forecast_skill_lost", "1 while the newest forecasts of a service were too far off to be trusted.", service...)
 	m.pool = b.gauge("pool_cpu_cores",
-		"CPU of a pool: capacity, requested by online pods, lent, and needed by its services' targets now and ahead.", "pool", "kind")
+		"CPU of a pool: capacity, requested by online pods, lent, lost with parcels that did not come home, and needed by its services' targets now and ahead.", "pool", "kind")
 	m.demand = b.gauge("pool_demand_cores",
 		"CPU that a pool's services are forecast to need at a lead, summed over the services' own quantiles.", "pool", "quantile", "lead")
 	m.nodes = b.gauge("pool_nodes", "Machines of a pool.", "pool")
@@ -94,7 +97,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.tenantOverdue = b.gauge("tenant_overdue", "1 while a tenant has not given back what was due.", "tenant")
 	m.level = b.gauge("low_priority_level_ratio", "CPU at the disposal of low-priority work, its own machines and what is lent to it, over that of all machines of pools.", "pool")
 	m.watermark = b.gauge("low_priority_watermark_ratio", "The watermarks of that level: bursts of tenants end below low and begin above high.", "pool", "watermark")
-	r.MustRegister(m.cycles, m.cycleTotal, m.actions, m.evictions, m.recall, m.source, b)
+	r.MustRegister(m.cycles, m.cycleTotal, m.actions, m.evictions, m.kills, m.recall, m.source, b)
 	return m
 }
 
@@ -110,8 +113,11 @@ func (m *Metrics) observe(s *fleet.Snapshot, plan *planner.Plan, receipt *Receip
 	for i := range receipt.Results {
 		r := &receipt.Results[i]
 		m.actions.WithLabelValues(r.Action, string(r.Outcome)).Inc()
-		if r.Action == "Evict" {
+		switch r.Action {
+		case "Evict":
 			m.evictions.WithLabelValues(string(r.Outcome)).Inc()
+		case "Kill":
+			m.kills.WithLabelValues(string(r.Outcome)).Inc()
 		}
 	}
 	m.source.WithLabelValues("cluster").Set(1)
@@ -215,6 +221,7 @@ func (m *Metrics) pools(p *page, plan *planner.Plan) {
 		p.set(m.pool, v.Capacity.CPU.Cores(), id, "capacity")
 		p.set(m.pool, v.Requested.CPU.Cores(), id, "requested")
 		p.set(m.pool, v.LentCapacity.CPU.Cores(), id, "lent")
+		p.set(m.pool, v.Lost.CPU.Cores(), id, "lost")
 		p.set(m.pool, v.Need.CPU.Cores(), id, "needed")
 		p.set(m.pool, v.NeedAhead.CPU.Cores(), id, "needed_ahead")
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/springtide/springtide/planner"
 )
 
-// Step is one action of a plan: Act is a *planner.Scale, Move, Notice, Eviction, JobScale, Filler or Mark.
+// Step is one action of a plan: Act is a *planner.Scale, Move, Notice, Eviction, Kill, JobScale, Filler or Mark.
 type Step struct {
 	Action, Subject string
 	Act             any
@@ -22,6 +22,7 @@ func (d *Door) Steps(p *planner.Plan) iter.Seq[Step] {
 			steps(p.Moves, yield, held, "Move", func(m *planner.Move) string { return string(m.Before.ID) }, d.CheckMove) &&
 			steps(p.Notices, yield, held, "Notice", func(n *planner.Notice) string { return n.Pod.Name.String() }, d.CheckNotice) &&
 			steps(p.Evictions, yield, held, "Evict", func(e *planner.Eviction) string { return e.Pod.Name.String() }, d.CheckEviction) &&
+			steps(p.Kills, yield, held, "Kill", func(k *planner.Kill) string { return k.Pod.Name.String() }, d.CheckKill) &&
 			steps(p.Jobs, yield, held, "JobScale", func(j *planner.JobScale) string { return string(j.Job) }, d.CheckJobScale) &&
 			steps(p.Fillers, yield, held, "Filler", func(f *planner.Filler) string { return f.Name }, d.CheckFiller) &&
 			steps(p.Marks, yield, held, "Mark", func(m *planner.Mark) string { return m.Node }, d.CheckMark) &&
@@ -48,7 +49,7 @@ func steps[T any](acts []T, yield func(Step) bool, held error, action string, su
 
 // Actions counts the actions of a plan that [Door.Steps] yields.
 func Actions(p *planner.Plan) int {
-	return len(p.Lowers) + len(p.Moves) + len(p.Notices) + len(p.Evictions) + len(p.Jobs) + len(p.Fillers) + len(p.Marks) + len(p.Raises)
+	return len(p.Lowers) + len(p.Moves) + len(p.Notices) + len(p.Evictions) + len(p.Kills) + len(p.Jobs) + len(p.Fillers) + len(p.Marks) + len(p.Raises)
 }
 
 // Did is the result of a step: done, or stale by what the door said.

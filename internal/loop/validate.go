@@ -177,7 +177,7 @@ func (d *Door) CheckNotice(a *planner.Notice) error {
 }
 
 // CheckEviction lets an eviction pass for offline pods alone, and only when the loan says that the wait is over: it is Draining (or
-// later), or it empties an offline home and the announced deadline passed, or this very pod acknowledged the loan's epoch.
+// later), or might be now, since its announced deadline passed or every pod of the machine acknowledged, or this very pod did.
 func (d *Door) CheckEviction(a *planner.Eviction) error {
 	p := d.pods[a.Pod.ID]
 	switch {
@@ -204,10 +204,36 @@ func (d *Door) CheckEviction(a *planner.Eviction) error {
 		return fmt.Errorf("loan %s is %s", a.Loan, l.Phase)
 	case acked(p, l):
 		return nil
-	case l.Phase == fleet.Emptying && !l.Deadline.IsZero() && !d.fresh.At.Before(l.Deadline):
+	case !l.Deadline.IsZero() && !d.fresh.At.Before(l.Deadline):
+		return nil
+	case l.Phase == fleet.Noticed && d.allAcked(l.Node):
 		return nil
 	}
 	return fmt.Errorf("the announced deadline of loan %s has not passed and the pod has not acknowledged", a.Loan)
+}
+
+// CheckKill lets a pod be killed that its loan's announced time found still there: offline pods alone, on a parcel on its way home.
+func (d *Door) CheckKill(a *planner.Kill) error {
+	p, l := d.pods[a.Pod.ID], d.fresh.Loan(a.Loan)
+	switch {
+	case p == nil || p.Name != a.Pod.Name:
+		return fmt.Errorf("the pod is gone")
+	case p.Class != fleet.PodOffline:
+		return fmt.Errorf("the pod is %s: only offline pods are ever killed", p.Class)
+	case p.Service != "":
+		return fmt.Errorf("the pod belongs to service %s", p.Service)
+	case !p.Deleting:
+		return fmt.Errorf("the pod was not told to end")
+	case p.Killed:
+		return fmt.Errorf("the pod was killed already")
+	case l == nil:
+		return fmt.Errorf("loan %s is gone", a.Loan)
+	case p.Node != l.Node:
+		return fmt.Errorf("the pod is not on node %s", l.NodeName)
+	case !l.Killing(d.fresh.At):
+		return fmt.Errorf("loan %s is %s, and the time of its kill was not announced or has not come", l.ID, l.Phase)
+	}
+	return nil
 }
 
 // acked: the pod answered the loan's present epoch. Answers to older notices are void.
@@ -262,6 +288,9 @@ func (d *Door) CheckMark(a *planner.Mark) error {
 	if n == nil || n.ID != a.ID {
 		return fmt.Errorf("node %s is gone", a.Node)
 	}
+	if err := d.checkFence(n, a.Want.Fence); err != nil {
+		return err
+	}
 	if a.Want.HolderTaint || !n.Marks.HolderTaint {
 		return nil
 	}
@@ -271,6 +300,26 @@ func (d *Door) CheckMark(a *planner.Mark) error {
 			continue
 		}
 		return fmt.Errorf("loan %s is %s: the holder taint must stay", l.ID, l.Phase)
+	}
+	return nil
+}
+
+// checkFence lets a machine be cut off only once a loan of it says so, and never while online pods would be ended by it; the fence stays as
+// long as the loan says so.
+func (d *Door) checkFence(n *fleet.Node, want fleet.Fence) error {
+	lost := slices.ContainsFunc(d.fresh.Loans, func(l fleet.Loan) bool { return l.Node == n.ID && l.Phase.Lost() })
+	switch {
+	case want == fleet.FenceNone && lost && n.Marks.Fence != fleet.FenceNone:
+		return fmt.Errorf("a parcel of node %s did not come home: the fence must stay", n.Name)
+	case want != fleet.FenceNone && !lost:
+		return fmt.Errorf("no loan of node %s says that it is fenced", n.Name)
+	case want != fleet.FenceExecute:
+		return nil
+	}
+	for i := range d.fresh.Pods {
+		if p := &d.fresh.Pods[i]; p.Node == n.ID && p.Class == fleet.PodOnline && p.Occupies() {
+			return fmt.Errorf("online pod %s is on the machine", p.Name)
+		}
 	}
 	return nil
 }

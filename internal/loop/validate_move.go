@@ -22,6 +22,8 @@ func (d *Door) CheckMove(m *planner.Move) error {
 		return fmt.Errorf("the loan is %s at epoch %d now, not %s at %d", l.Phase, l.Epoch, m.Before.Phase, m.Before.Epoch)
 	case !l.Deadline.Equal(m.Before.Deadline):
 		return fmt.Errorf("the deadline is %s now", l.Deadline)
+	case !l.KillAt.Equal(m.Before.KillAt):
+		return fmt.Errorf("the kill is announced for %s now", l.KillAt)
 	}
 	var entry *fleet.ShareParcel
 	node := d.fresh.Node(l.Node)
@@ -154,8 +156,12 @@ func (d *Door) checkRecall(m *planner.Move, l *fleet.Loan) error {
 	return err
 }
 
-// checkAnnounce lets a deadline come nearer only by an emergency that leaves the least notice.
+// checkAnnounce lets a deadline come nearer only by an emergency that leaves the least notice, and a kill never.
 func (d *Door) checkAnnounce(m *planner.Move, l *fleet.Loan) error {
+	if l.Phase == fleet.Draining {
+		_, err := l.AnnounceKill(d.fresh.At, m.After.KillAt, "")
+		return err
+	}
 	if m.After.Deadline.Before(l.Deadline) && m.After.Deadline.Sub(d.fresh.At) < leastNotice {
 		return fmt.Errorf("the deadline would come in less than %s", leastNotice)
 	}

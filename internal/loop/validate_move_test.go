@@ -51,6 +51,7 @@ func TestDoorSteps(t *testing.T) {
 		s.Nodes[0].Share.Parcels[0].Clean, s.Nodes[0].Share.Parcels[0].CleanEpoch = true, s.Loans[0].Epoch
 	}
 	phase := func(p fleet.Phase) func(*fleet.Snapshot) { return func(s *fleet.Snapshot) { s.Loans[0].Phase = p } }
+	killed := func(s *fleet.Snapshot) { s.Loans[0].Phase, s.Loans[0].KillAt = fleet.Draining, doorTime }
 	both := func(fs ...func(*fleet.Snapshot)) func(*fleet.Snapshot) {
 		return func(s *fleet.Snapshot) {
 			for _, f := range fs {
@@ -92,7 +93,12 @@ func TestDoorSteps(t *testing.T) {
 		{"turn back", planner.MoveTurnBack, nil, nil, nil, ""},
 		{"turn back too late", planner.MoveTurnBack, nil, phase(fleet.Draining), nil, "is Draining at epoch 3 now, not Noticed at 3"},
 		{"cancel", planner.MoveCancel, phase(fleet.Emptying), nil, nil, ""},
-		{"fence", planner.MoveFence, phase(fleet.Draining), nil, nil, ""},
+		{"fence", planner.MoveFence, killed, nil, nil, ""},
+		{"fence before the kill", planner.MoveFence, both(killed, func(s *fleet.Snapshot) { s.Loans[0].KillAt = doorTime.Add(time.Second) }), nil, nil, "cannot fence"},
+		{"fence without a kill", planner.MoveFence, phase(fleet.Draining), nil, nil, "cannot fence"},
+		{"fence, but the kill was put off", planner.MoveFence, killed, func(s *fleet.Snapshot) { s.Loans[0].KillAt = doorTime.Add(time.Minute) }, nil, "the kill is announced for"},
+		{"announce a kill", planner.MoveAnnounce, phase(fleet.Draining), nil, func(l *fleet.Loan) { l.KillAt = doorTime.Add(time.Minute) }, ""},
+		{"announce a kill of now gone by", planner.MoveAnnounce, phase(fleet.Draining), nil, func(l *fleet.Loan) { l.KillAt = doorTime.Add(-time.Second) }, "cannot announce a kill"},
 		{"write off", planner.MoveWriteOff, phase(fleet.Fenced), nil, nil, ""},
 		{"write off before the fence", planner.MoveWriteOff, phase(fleet.Draining), nil, nil, "cannot write off"},
 		{"a later epoch", planner.MoveTurnBack, nil, func(s *fleet.Snapshot) { s.Loans[0].Epoch = 4 }, nil, "at epoch 4 now"},

@@ -135,6 +135,7 @@ func TestDoorNoticeAndEviction(t *testing.T) {
 		{"acknowledged an older notice", func(s *fleet.Snapshot) { s.Pods[1].NoticeEpoch, s.Pods[1].AckEpoch = 2, 2 }, bert, "", "has not passed"},
 		{"draining", func(s *fleet.Snapshot) { s.Loans[0].Phase = fleet.Draining }, bert, "", ""},
 		{"lent again", func(s *fleet.Snapshot) { s.Loans[0].Phase = fleet.Lent }, bert, "is Lent", "is Lent"},
+		{"the deadline passed: the drain is written in the same plan", func(s *fleet.Snapshot) { s.Loans[0].Deadline = doorTime }, bert, "", ""},
 		{"a later epoch", func(s *fleet.Snapshot) { s.Loans[0].Epoch = 5 }, bert, "at epoch 5, not 3", "has not passed"},
 		{"loan gone", func(s *fleet.Snapshot) { s.Loans = nil }, bert, "loan l1 is gone", "loan l1 is gone"},
 		{"pod gone", func(s *fleet.Snapshot) { s.Pods[1].ID = "p9" }, bert, "the pod is gone", "the pod is gone"},
@@ -154,6 +155,61 @@ func TestDoorNoticeAndEviction(t *testing.T) {
 	}
 }
 
+func TestDoorKillAndFence(t *testing.T) {
+	kill := planner.Kill{Pod: planner.PodRef{Name: fleet.Name{Namespace: "train", Name: "bert-0"}, ID: "p2"}, Loan: "l1"}
+	due := func(s *fleet.Snapshot) {
+		s.Loans[0].Phase, s.Loans[0].KillAt, s.Pods[1].Deleting = fleet.Draining, doorTime, true
+	}
+	for _, c := range []struct {
+		name  string
+		facts func(*fleet.Snapshot)
+		want  string
+	}{
+		{"its time has come", func(*fleet.Snapshot) {}, ""},
+		{"it was never told to end", func(s *fleet.Snapshot) { s.Pods[1].Deleting = false }, "was not told to end"},
+		{"fenced since", func(s *fleet.Snapshot) { s.Loans[0].Phase = fleet.Fenced }, ""},
+		{"not announced", func(s *fleet.Snapshot) { s.Loans[0].KillAt = time.Time{} }, "was not announced or has not come"},
+		{"announced for later", func(s *fleet.Snapshot) { s.Loans[0].KillAt = doorTime.Add(time.Second) }, "was not announced or has not come"},
+		{"still noticed", func(s *fleet.Snapshot) { s.Loans[0].Phase = fleet.Noticed }, "loan l1 is Noticed"},
+		{"home since", func(s *fleet.Snapshot) { s.Loans[0].Phase = fleet.Returned }, "loan l1 is Returned"},
+		{"killed already", func(s *fleet.Snapshot) { s.Pods[1].Killed = true }, "killed already"},
+		{"an online pod", func(s *fleet.Snapshot) { s.Pods[1].Class = fleet.PodOnline }, "only offline pods are ever killed"},
+		{"of a service", func(s *fleet.Snapshot) { s.Pods[1].Service = "shop/cart" }, "belongs to service"},
+		{"elsewhere", func(s *fleet.Snapshot) { s.Pods[1].Node = "u2" }, "not on node n1"},
+		{"another pod of the name", func(s *fleet.Snapshot) { s.Pods[1].ID = "p9" }, "the pod is gone"},
+		{"the loan is gone", func(s *fleet.Snapshot) { s.Loans = nil }, "loan l1 is gone"},
+	} {
+		s := doorFacts()
+		due(s)
+		c.facts(s)
+		expect(t, c.name, judge(NewDoor(s).CheckKill(&kill)), c.want)
+	}
+	for _, c := range []struct {
+		name   string
+		want   fleet.Fence
+		has    fleet.Fence
+		phase  fleet.Phase
+		online bool
+		says   string
+	}{
+		{"a fenced machine", fleet.FenceExecute, "", fleet.Fenced, false, ""},
+		{"a written-off machine", fleet.FenceExecute, "", fleet.WrittenOff, false, ""},
+		{"a machine that still drains", fleet.FenceExecute, "", fleet.Draining, false, "no loan of node n1 says that it is fenced"},
+		{"a shared machine", fleet.FenceSchedule, "", fleet.Fenced, true, ""},
+		{"a shared machine, whole", fleet.FenceExecute, "", fleet.Fenced, true, "online pod shop/cart-a is on the machine"},
+		{"the fence goes too early", fleet.FenceNone, fleet.FenceExecute, fleet.WrittenOff, false, "the fence must stay"},
+		{"the fence goes", fleet.FenceNone, fleet.FenceExecute, fleet.Returned, false, ""},
+	} {
+		s := doorFacts()
+		s.Loans[0].Phase, s.Nodes[0].Marks.Fence = c.phase, c.has
+		if c.online {
+			s.Pods[0].Node, s.Pods[0].NodeName = "u1", "n1"
+		}
+		m := planner.Mark{Node: "n1", ID: "u1", Want: fleet.NodeMarks{HolderTaint: true, Fence: c.want}}
+		expect(t, c.name, judge(NewDoor(s).CheckMark(&m)), c.says)
+	}
+}
+
 // TestDoorNeverEvictsOnline tries every mixture of facts: whatever the loan says, an online pod, a filler or one of ours stays.
 func TestDoorNeverEvictsOnline(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
@@ -167,6 +223,7 @@ func TestDoorNeverEvictsOnline(t *testing.T) {
 		l := &s.Loans[0]
 		l.Phase = rapid.SampledFrom(fleet.Phases()).Draw(r, "phase")
 		l.Deadline = doorTime.Add(time.Duration(rapid.IntRange(-5, 5).Draw(r, "deadline")) * time.Minute)
+		l.KillAt = doorTime.Add(time.Duration(rapid.IntRange(-5, 5).Draw(r, "kill")) * time.Minute)
 		a := planner.Eviction{Pod: planner.PodRef{Name: p.Name, ID: p.ID}, Loan: rapid.SampledFrom([]fleet.LoanID{"", "l1", "l2"}).Draw(r, "loan")}
 		err := NewDoor(s).CheckEviction(&a)
 		if err == nil && (p.Class != fleet.PodOffline || p.Service != "") {
@@ -174,6 +231,10 @@ func TestDoorNeverEvictsOnline(t *testing.T) {
 		}
 		if err == nil && a.Loan != "" && l.Phase == fleet.Noticed && doorTime.Before(l.Deadline) && p.AckEpoch != l.Epoch {
 			r.Fatalf("evicted %s before the announced deadline", l.Deadline.Sub(doorTime))
+		}
+		k := planner.Kill{Pod: a.Pod, Loan: a.Loan}
+		if NewDoor(s).CheckKill(&k) == nil && (p.Class != fleet.PodOffline || p.Service != "" || doorTime.Before(l.KillAt)) {
+			r.Fatalf("a pod of class %s of service %q may be killed %s before its time", p.Class, p.Service, l.KillAt.Sub(doorTime))
 		}
 	})
 }

@@ -38,6 +38,8 @@ func (w *World) do(act any) {
 		w.notice(a)
 	case *planner.Eviction:
 		w.evict(a)
+	case *planner.Kill:
+		w.pod(a.Pod.ID).Deleting, w.pod(a.Pod.ID).goneAt = true, w.now
 	case *planner.JobScale:
 		w.jobs[0].Members[0].Desired = a.To
 	case *planner.Filler:

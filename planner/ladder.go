@@ -1,0 +1,103 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// killAt is when pods that were told to end now are no longer waited for: after the longest grace among the machine's pods, and the ladder's
+// own time. A grace beyond the pool's longest notice is not honoured: whoever needs longer says so by a heartbeat, while it is still asked.
+func (m *maker) killAt(l *fleet.Loan) time.Time {
+	var grace time.Duration
+	for _, p := range m.pods[l.Node] {
+		if p.Class == fleet.PodOffline {
+			grace = max(grace, p.Grace)
+		}
+	}
+	after := fleet.Ladder{}.OrDefault().Kill
+	if pool := m.pool(l); pool != nil {
+		grace, after = min(grace, pool.NoticeMax), pool.Ladder.OrDefault().Kill
+	}
+	return m.in.Snapshot.At.Add(grace + after)
+}
+
+// draining takes the parcel home when the node side says Clean, and climbs the ladder until it does: evictions, the announced kill, the
+// fence, the write-off. Each rung stands in the loan before it is used, so a cycle takes one at most.
+func (m *maker) draining(l *fleet.Loan, e *fleet.ShareParcel) {
+	s := m.in.Snapshot
+	if e.IsClean(l.Epoch) {
+		after, err := l.Return(s.At, e)
+		m.step(MoveReturn, *l, after, err, "Clean")
+		return
+	}
+	if m.climb(l); l.Killing(s.At) && !m.in.Thawed {
+		m.kill(l)
+	}
+	m.evict(l)
+}
+
+// kill ends what was told to end and did not. A pod that could not be told, since its disruption budget let nobody go, is asked again, and
+// ended by the fence.
+func (m *maker) kill(l *fleet.Loan) {
+	for _, p := range m.stayers(l) {
+		if p.Deleting {
+			m.ends[p.ID] = true
+			m.plan.Kills = append(m.plan.Kills, Kill{Pod: PodRef{p.Name, p.ID}, Loan: l.ID, Job: p.Job,
+				Why: Why{"KillAnnounced", fmt.Sprintf("machine %s goes home, and its pods had until %s to end", l.NodeName, l.KillAt.UTC().Format(time.RFC3339))}})
+		}
+	}
+}
+
+// evict tells the borrower's pods to end that were not told yet.
+func (m *maker) evict(l *fleet.Loan) {
+	for _, p := range m.stayers(l) {
+		if !p.Deleting {
+			m.ends[p.ID] = true
+			m.plan.Evictions = append(m.plan.Evictions, Eviction{Pod: PodRef{p.Name, p.ID}, Loan: l.ID, Job: p.Job,
+				Why: Why{"Recalled", fmt.Sprintf("machine %s goes home: %s", l.NodeName, l.Reason)}})
+		}
+	}
+}
+
+// climb takes the loan to its next rung, if that is due.
+func (m *maker) climb(l *fleet.Loan) {
+	s, ladder := m.in.Snapshot, fleet.Ladder{}.OrDefault()
+	if pool := m.pool(l); pool != nil {
+		ladder = pool.Ladder.OrDefault()
+	}
+	switch {
+	case l.Phase == fleet.Draining && (l.KillAt.IsZero() || m.in.Thawed && l.Killing(s.At)):
+		why := "pods that were told to end are killed when their time is over"
+		if m.in.Thawed {
+			why = "the freeze is over: the kill is announced anew"
+		}
+		after, err := l.AnnounceKill(s.At, m.killAt(l), why)
+		m.step(MoveAnnounce, *l, after, err, "KillAnnounced")
+	case l.Phase == fleet.Draining && !s.At.Before(l.KillAt.Add(ladder.Fence)):
+		after, err := l.Fence(s.At, fmt.Sprintf("machine %s is not clean %s after its pods were killed: it is cut off", l.NodeName, ladder.Fence))
+		m.step(MoveFence, *l, after, err, "NotClean")
+	case l.Phase == fleet.Fenced && s.At.Sub(l.Since) >= ladder.WriteOff:
+		after, err := l.WriteOff(s.At, fmt.Sprintf("machine %s is not clean %s after it was cut off: its capacity counts as lost until it is", l.NodeName, ladder.WriteOff))
+		m.step(MoveWriteOff, *l, after, err, "NotClean")
+	}
+}
+
+// stayers are the borrower's pods on a machine that nobody killed, and this plan does not end already (another loan of the machine may
+// drain, too), lowest job priority first.
+func (m *maker) stayers(l *fleet.Loan) []*fleet.Pod {
+	s := m.in.Snapshot
+	var out []*fleet.Pod
+	for _, p := range m.pods[l.Node] {
+		if p.Class == fleet.PodOffline && !p.Killed && !m.ends[p.ID] {
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, func(a, b *fleet.Pod) int {
+		return cmp.Or(cmp.Compare(priorityOf(s, a), priorityOf(s, b)), a.Name.Compare(b.Name))
+	})
+	return out
+}
