@@ -1,7 +1,6 @@
 package planner
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -257,27 +256,43 @@ func Homes(s *fleet.Snapshot) map[fleet.ServiceID]fleet.PoolID {
 			break
 		}
 	}
+	pools := make(map[fleet.NodeID]fleet.PoolID, len(s.Nodes))
+	for i := range s.Nodes {
+		pools[s.Nodes[i].ID] = s.Nodes[i].Pool
+	}
 	out := make(map[fleet.ServiceID]fleet.PoolID, len(s.Services))
+	var count []poolCount
 	for i := range s.Services {
 		svc := &s.Services[i]
-		count := map[fleet.PoolID]int{}
+		count = count[:0]
 		for j := range svc.Pods {
-			if n := s.Node(svc.Pods[j].Node); n != nil && n.Pool != "" {
-				count[n.Pool]++
+			if id := pools[svc.Pods[j].Node]; id != "" {
+				count = counted(count, id)
 			}
 		}
-		best := first
-		pools := make([]fleet.PoolID, 0, len(count))
-		for id := range count {
-			pools = append(pools, id)
+		best := poolCount{id: first}
+		for _, c := range count {
+			if c.pods > best.pods || c.pods == best.pods && c.id < best.id {
+				best = c
+			}
 		}
-		slices.SortFunc(pools, func(a, b fleet.PoolID) int {
-			return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b))
-		})
-		if len(pools) > 0 {
-			best = pools[0]
-		}
-		out[svc.ID] = best
+		out[svc.ID] = best.id
 	}
 	return out
+}
+
+// poolCount is how many pods of a service are on the machines of a pool. There are few pools.
+type poolCount struct {
+	id   fleet.PoolID
+	pods int
+}
+
+func counted(counts []poolCount, id fleet.PoolID) []poolCount {
+	for i := range counts {
+		if counts[i].id == id {
+			counts[i].pods++
+			return counts
+		}
+	}
+	return append(counts, poolCount{id, 1})
 }

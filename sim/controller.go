@@ -65,10 +65,15 @@ type errand struct {
 }
 
 // runController turns the loop on a world until the run is over. A loop that was brought down is followed by a new leader.
-func runController(ctx context.Context, w *World, o controllerOptions, others ...Policy) error {
+func runController(ctx context.Context, w *World, o controllerOptions, shared *Shared, others ...Policy) error {
 	c := newController(w, o, others)
 	if c.w.b.Faults.Any() {
-		w.faults = drawFaults(w.b)
+		w.faults = drawFaults(w.b) // learning from nothing is among what faults may hit
+	} else {
+		var err error
+		if c.kept, err = shared.learned(ctx); err != nil {
+			return err
+		}
 	}
 	w.begin()
 	var old *loop.Loop

@@ -78,7 +78,7 @@ func watched(t *testing.T, b *scenario.Built, r Row, look func(w *World)) *World
 	w := NewWorld(b, shared.rates)
 	w.watch = func() { look(w) }
 	if o := r.controller(b); o != nil {
-		if err := runController(context.Background(), w, *o, lenderOf(r.Lender)...); err != nil {
+		if err := runController(context.Background(), w, *o, shared, lenderOf(r.Lender)...); err != nil {
 			t.Fatal(err)
 		}
 		return w

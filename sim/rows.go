@@ -128,7 +128,7 @@ func Run(ctx context.Context, b *scenario.Built, r Row, shared *Shared) (Result,
 	w := NewWorld(b, shared.rates)
 	lender := lenderOf(r.Lender)
 	if ours := r.controller(b); ours != nil {
-		if err := runController(ctx, w, *ours, lender...); err != nil {
+		if err := runController(ctx, w, *ours, shared, lender...); err != nil {
 			return Result{}, fmt.Errorf("%s with %s: %w", r.Policy, r.Lender, err)
 		}
 		return w.result(r), nil
@@ -143,10 +143,11 @@ func Run(ctx context.Context, b *scenario.Built, r Row, shared *Shared) (Result,
 	return w.result(r), nil
 }
 
-// Shared is what the rows of one scenario have in common: the true load, and what peers forecast of it.
+// Shared is what the rows of one scenario have in common: the true load, what peers forecast of it, and what Springtide learned before.
 type Shared struct {
 	rates *Rates
 	past  *Past
+	warm  warm
 }
 
 // Share prepares what the rows of a scenario have in common.

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -246,9 +247,18 @@ func (l *Loop) record(ctx context.Context, s *fleet.Snapshot, plan *planner.Plan
 func digest(s *fleet.Snapshot) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%d %d %s\n", s.At.UnixNano(), s.LeaderEpoch, s.Frozen)
+	// Machines are many, and formatting each by reflection costs as much as planning for it.
+	var line []byte
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		fmt.Fprintf(h, "n %s %s %v %v %v %s\n", n.ID, n.Pool, n.Ready, n.AgentAlive, n.Marks, n.Share.Version)
+		line = append(append(append(line[:0], "n "...), n.ID...), ' ')
+		line = append(append(line, n.Pool...), ' ')
+		line = append(strconv.AppendBool(line, n.Ready), ' ')
+		line = append(strconv.AppendBool(line, n.AgentAlive), ' ')
+		if n.Marks != (fleet.NodeMarks{}) {
+			line = fmt.Appendf(line, "%v ", n.Marks)
+		}
+		h.Write(append(append(line, n.Share.Version...), '\n'))
 	}
 	for i := range s.Pods {
 		h.Write([]byte(s.Pods[i].ID))
