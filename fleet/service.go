@@ -286,6 +286,8 @@ type Member struct {
 	Stable bool
 	// Divisible work has no gang: each pod works alone and leaves within seconds, so that it can be lent what is needed at a moment's notice.
 	Divisible bool
+	// SelfSized members have a size that nobody writes: their pods are told and evicted, and that is all.
+	SelfSized bool
 	// Desired is the parallelism asked for, Active the pods that run or start, Ending those that were told to go, Remaining the
 	// completions that are still wanted.
 	Desired, Active, Ending, Remaining int32

@@ -63,7 +63,7 @@ func wanted(mem *fleet.Member) int32 {
 }
 
 func (m *maker) scaleJob(j *fleet.Job, mem *fleet.Member, c crew, shed string) {
-	if mem.Remaining == 0 {
+	if mem.Remaining == 0 || mem.SelfSized {
 		return
 	}
 	// Members that leave are counted until they end.

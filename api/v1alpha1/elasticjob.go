@@ -42,7 +42,7 @@ type ElasticJobSpec struct {
 	// +listMapKey=role
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
-	// +kubebuilder:validation:XValidation:rule="self.all(m, self.exists_one(n, n.workloadRef.kind == m.workloadRef.kind && n.workloadRef.name == m.workloadRef.name))",message="a workload may be named by one member alone"
+	// +kubebuilder:validation:XValidation:rule="self.all(m, self.exists_one(n, n.workloadRef == m.workloadRef && (m.workloadRef.apiVersion == 'batch/v1' || (has(n.part) ? n.part : n.role) == (has(m.part) ? m.part : m.role))))",message="a workload, or a part of it, may be named by one member alone"
 	Members []JobMember `json:"members"`
 	// Checkpoint is how the job saves its work.
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
@@ -59,7 +59,13 @@ type JobMember struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be a plain name: lower-case letters, digits and '-', with a letter or digit at both ends, as in evening-peak"
 	Role string `json:"role"`
 	// WorkloadRef is the workload to resize: one that exists in this namespace.
+	// +kubebuilder:validation:XValidation:rule="self.apiVersion + ' ' + self.kind in ['batch.volcano.sh/v1alpha1 Job', 'batch/v1 Job', 'jobset.x-k8s.io/v1alpha2 JobSet', 'kubeflow.org/v1 PyTorchJob', 'kubeflow.org/v2beta1 MPIJob', 'ray.io/v1 RayCluster', 'sparkoperator.k8s.io/v1beta2 SparkApplication', 'trainer.kubeflow.org/v1alpha1 TrainJob']",message="no adapter resizes this kind: name a batch/v1 Job, kubeflow.org/v2beta1 MPIJob, kubeflow.org/v1 PyTorchJob, jobset.x-k8s.io/v1alpha2 JobSet, ray.io/v1 RayCluster, sparkoperator.k8s.io/v1beta2 SparkApplication, batch.volcano.sh/v1alpha1 Job or trainer.kubeflow.org/v1alpha1 TrainJob"
 	WorkloadRef TargetRef `json:"workloadRef"`
+	// Part is the part of the workload that this role is: a worker group of a RayCluster, a replicated job of a JobSet, a task of a Volcano
+	// Job, "worker" or "launcher" of an MPIJob, "worker" or "master" of a PyTorchJob, "executor" or "driver" of a SparkApplication. The
+	// role's name when empty; a batch/v1 Job has no parts.
+	// +kubebuilder:validation:MaxLength=63
+	Part string `json:"part,omitempty"`
 	// Min is what the member keeps; it may be taken below only under an approved festival plan that says takeStable.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100000

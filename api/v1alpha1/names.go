@@ -26,6 +26,9 @@ const (
 	AnnotationHeartbeat = "springtide.dev/heartbeat"
 	// AnnotationCheckpoint is the time (RFC 3339) of a job's last checkpoint, written by the job on its ElasticJob.
 	AnnotationCheckpoint = "springtide.dev/checkpoint"
+	// AnnotationElasticSettings on a workload, with the value ElasticSettingsVouched, says that its owner answers for flags of Horovod or
+	// torchrun that stand where Springtide cannot read them, as in a script of the image.
+	AnnotationElasticSettings = "springtide.dev/elastic-settings"
 	// AnnotationFreeze on the controller's namespace holds every action; its value is the reason.
 	AnnotationFreeze = "springtide.dev/freeze"
 	// AnnotationLeaderEpoch carries the fencing number on objects of others that we write.

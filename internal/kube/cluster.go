@@ -91,6 +91,8 @@ type Cluster struct {
 	lease leaseTimes
 
 	mirrors
+	// kinds are the mirrors of workloads of other operators.
+	kinds    kinds
 	wake     chan struct{}
 	events   record.EventRecorder
 	reporter reporter
@@ -146,7 +148,8 @@ const (
 )
 
 func newCluster(core, side kubernetes.Interface, dyn dynamic.Interface, o Options) *Cluster {
-	return &Cluster{o: o, core: core, side: side, dyn: dyn, lease: defaultLeaseTimes(), wake: make(chan struct{}, 1), reporter: newReporter()}
+	return &Cluster{o: o, core: core, side: side, dyn: dyn, lease: defaultLeaseTimes(), wake: make(chan struct{}, 1), reporter: newReporter(),
+		kinds: newKinds()}
 }
 
 // Wake is signalled when something happened that is worth a cycle: a node side reported, a pod acknowledged a notice, an operator
@@ -175,7 +178,13 @@ func (c *Cluster) Start(ctx context.Context) error {
 	for _, m := range c.mirrors.all() {
 		go m.run(ctx.Done())
 	}
-	return c.waitSynced(ctx)
+	if err := c.waitSynced(ctx); err != nil {
+		return err
+	}
+	c.refreshKinds(ctx)
+	c.kinds.await(ctx, firstRead)
+	go c.followKinds(ctx)
+	return nil
 }
 
 // optionalKinds says which kinds of others the cluster has.

@@ -181,13 +181,14 @@ func FestivalOf(a *v1alpha1.FestivalPlan) fleet.Festival {
 
 // jobFacts is an ElasticJob without what its workloads say.
 type jobFacts struct {
-	job  fleet.Job
-	refs []v1alpha1.TargetRef
+	job fleet.Job
+	// members are those of the spec, in the order of job.Members.
+	members []v1alpha1.JobMember
 }
 
 func newJobFacts(a *v1alpha1.ElasticJob) jobFacts {
 	name := fleet.Name{Namespace: a.Namespace, Name: a.Name}
-	f := jobFacts{job: fleet.Job{ID: fleet.JobID(name.String()), UID: fleet.UID(a.UID), Priority: priorityOf(orText(a.Spec.Priority, v1alpha1.DefaultJobPriority))}}
+	f := jobFacts{members: a.Spec.Members, job: fleet.Job{ID: fleet.JobID(name.String()), UID: fleet.UID(a.UID), Priority: priorityOf(orText(a.Spec.Priority, v1alpha1.DefaultJobPriority))}}
 	if c := a.Spec.Checkpoint; c != nil {
 		f.job.Checkpoint = time.Duration(c.Seconds) * time.Second
 	}
@@ -199,8 +200,12 @@ func newJobFacts(a *v1alpha1.ElasticJob) jobFacts {
 	}
 	for i := range a.Spec.Members {
 		m := &a.Spec.Members[i]
+<<<<<<< HEAD
 		f.refs = append(f.refs, m.WorkloadRef)
 		f.job.Members = append(f.job.Members, fleet.Member{Role: m.Role, Kind: m.WorkloadRef.Kind, Min: m.Min, Max: m.Max, Stable: m.Stable, Divisible: m.Divisible,
+=======
+		f.job.Members = append(f.job.Members, fleet.Member{Role: m.Role, Kind: m.WorkloadRef.Kind, Min: m.Min, Max: m.Max, Stable: m.Stable,
+>>>>>>> 8612320 (kube: adapters of offline workloads behind one interface, with batch/v1 moved onto it)
 			Workload: fleet.Name{Namespace: a.Namespace, Name: m.WorkloadRef.Name}})
 	}
 	return f

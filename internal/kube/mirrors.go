@@ -40,7 +40,7 @@ type mirrors struct {
 	deployments   *mirror[*workloadFacts]
 	statefulSets  *mirror[*workloadFacts]
 	replicaSets   *mirror[*replicaSetFacts]
-	batchJobs     *mirror[*batchJobFacts]
+	batchJobs     *mirror[*offlineFacts]
 	hpas          *mirror[*scalerFacts]
 	namespaces    *mirror[*namespaceFacts]
 	leases        *mirror[*leaseFacts]
@@ -61,9 +61,7 @@ type mirrors struct {
 func newMirrors(client kubernetes.Interface, dyn dynamic.Interface, o Options, optional optionalKinds) mirrors {
 	none := cache.Indexers{}
 	services := func(a *v1alpha1.ElasticService) serviceFacts { return newServiceFacts(a, o.NamespaceLabel) }
-	dynamicInformer := func(gvr schema.GroupVersionResource) cache.SharedIndexInformer {
-		return dynamicinformer.NewFilteredDynamicInformer(dyn, gvr, metav1.NamespaceAll, 0, none, nil).Informer()
-	}
+	dynamicInformer := func(gvr schema.GroupVersionResource) cache.SharedIndexInformer { return newDynamicInformer(dyn, gvr) }
 	m := mirrors{
 		nodes: newMirror("nodes", core.NewNodeInformer(client, 0, none), newNodeFacts),
 		pods: newMirror("pods",
@@ -98,6 +96,11 @@ func newMirrors(client kubernetes.Interface, dyn dynamic.Interface, o Options, o
 		m.vpas = newMirror("verticalpodautoscalers", dynamicInformer(gvrVPAs), newVPAFacts)
 	}
 	return m
+}
+
+// newDynamicInformer watches a kind without its type.
+func newDynamicInformer(dyn dynamic.Interface, gvr schema.GroupVersionResource) cache.SharedIndexInformer {
+	return dynamicinformer.NewFilteredDynamicInformer(dyn, gvr, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
 }
 
 // livePods leaves finished pods on the server: they hold no room, and a job that ends thousands a day keeps them for long.
@@ -165,7 +168,13 @@ func (c *Cluster) listen() error {
 			c.nudge()
 		}
 	})
-	for _, err := range []error{onShare, onPod, onNamespace, onService} {
+	// A kind of workload is watched from the moment that a job names it.
+	onJob := c.jobs.onChange(func(before, after *ownJob) {
+		if before == nil || after == nil || before.Generation != after.Generation {
+			c.kinds.ask()
+		}
+	})
+	for _, err := range []error{onShare, onPod, onNamespace, onService, onJob} {
 		if err != nil {
 			return err
 		}

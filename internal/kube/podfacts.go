@@ -12,6 +12,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/adapter"
 )
 
 // podFacts is one pod: all that the pod alone can say. Whose it is follows from its owner chain and is joined in by the assembly.
@@ -31,6 +32,8 @@ type podFacts struct {
 	// those, and what counts here may be evicted.
 	tolerates bool
 	finished  bool
+	// roles are the labels by which an operator says which part of its workload the pod is; nil where there are none.
+	roles map[string]string
 	// images are what the pod's containers run.
 	images []string
 }
@@ -48,6 +51,7 @@ func newPodFacts(p *corev1.Pod) *podFacts {
 		revision:  p.Labels[appsv1.ControllerRevisionHashLabelKey],
 		component: p.Labels[v1alpha1.LabelComponent],
 		images:    imagesOf(&p.Spec),
+		roles:     rolesOf(p.Labels),
 		pod: fleet.Pod{
 			ID:           fleet.UID(p.UID),
 			Name:         fleet.Name{Namespace: p.Namespace, Name: p.Name},
@@ -111,6 +115,19 @@ func (f *podFacts) readAnnotations(a map[string]string) {
 	if t, err := time.Parse(time.RFC3339, a[v1alpha1.AnnotationHeartbeat]); err == nil {
 		f.pod.Heartbeat = fleet.KnownAt(t.UTC(), t.UTC())
 	}
+}
+
+func rolesOf(labels map[string]string) map[string]string {
+	var out map[string]string
+	for _, k := range adapter.RoleLabels {
+		if v, ok := labels[k]; ok {
+			if out == nil {
+				out = map[string]string{}
+			}
+			out[k] = v
+		}
+	}
+	return out
 }
 
 // pinnedTo is the machine that a filler's affinity names: known before the filler is bound, however long the name is.

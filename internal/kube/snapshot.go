@@ -45,6 +45,7 @@ func (c *Cluster) observe() (*fleet.Snapshot, notes, error) {
 	a.addServices()
 	a.addJobs()
 	a.addPods()
+	a.countMembers()
 	a.addTenants()
 	a.boundPriorities()
 	for _, l := range c.loans.all() {
@@ -75,7 +76,9 @@ type assembly struct {
 	newest    map[types.UID]types.UID // deployment -> its newest ReplicaSet
 	// owners say whose the pods of a workload are.
 	services map[types.UID]int
-	jobs     map[types.UID]memberRef
+	jobs     map[types.UID]*crewRef
+	// parents lead from what stands between a pod and its workload (a Job, a driver) one step up.
+	parents map[types.UID]types.UID
 	// updates are the newest revisions of StatefulSets by UID.
 	updates map[types.UID]string
 }
@@ -86,12 +89,31 @@ type memberRef struct {
 	role string
 }
 
+// crewRef says whose the pods of one workload are: role by part. Where the workload has no parts the key is empty.
+type crewRef struct {
+	job    fleet.JobID
+	roles  map[string]string
+	partOf func(labels map[string]string) string
+}
+
+// member finds the member that a pod is of; none where its part is not named in the job.
+func (r *crewRef) member(f *podFacts) memberRef {
+	if r == nil {
+		return memberRef{}
+	}
+	role, ok := r.roles[r.partOf(f.roles)]
+	if !ok {
+		return memberRef{}
+	}
+	return memberRef{job: r.job, role: role}
+}
+
 func newAssembly(c *Cluster) *assembly {
 	a := &assembly{
 		c: c, s: &fleet.Snapshot{At: c.o.Clock.Now().UTC()}, wall: time.Now(),
 		notes:    notes{pools: map[fleet.PoolID]string{}, tenants: map[fleet.TenantID]string{}},
 		nodeIDs:  map[string]fleet.NodeID{},
-		services: map[types.UID]int{}, jobs: map[types.UID]memberRef{}, updates: map[types.UID]string{},
+		services: map[types.UID]int{}, jobs: map[types.UID]*crewRef{}, parents: map[types.UID]types.UID{}, updates: map[types.UID]string{},
 	}
 	c.mu.Lock()
 	a.s.LeaderEpoch, a.s.WatchedSince = c.epoch, c.since

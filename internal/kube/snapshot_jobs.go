@@ -6,7 +6,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/adapter"
 )
 
 // addJobs joins each ElasticJob with its workloads. As with services, the oldest job of a workload acts.
@@ -24,7 +26,7 @@ func (a *assembly) addJobs() {
 		j.Created = a.at(f.CreationTimestamp.Time)
 		j.Members = slices.Clone(j.Members)
 		for i := range j.Members {
-			problem := a.observeMember(&j, &j.Members[i], f.facts.refs[i].APIVersion, first)
+			problem := a.observeMember(&j, &j.Members[i], &f.facts.members[i], first)
 			if j.Blocked == "" {
 				j.Blocked = problem
 			}
@@ -34,24 +36,94 @@ func (a *assembly) addJobs() {
 }
 
 // observeMember reads what one member's workload says, and returns why it cannot be resized; empty when it can.
-func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, apiVersion string, first map[types.UID]fleet.JobID) string {
-	if m.Kind != kindJob || apiVersion != "batch/v1" {
-		return fmt.Sprintf("UnsupportedWorkload: member %s: %s %s cannot be resized yet: name a batch/v1 Job", m.Role, apiVersion, m.Kind)
-	}
-	w, ok := a.c.batchJobs.get(m.Workload.Namespace, m.Workload.Name)
+func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, spec *v1alpha1.JobMember, first map[types.UID]fleet.JobID) string {
+	ad, ok := adapter.For(spec.WorkloadRef.APIVersion, spec.WorkloadRef.Kind)
 	if !ok {
-		return fmt.Sprintf("WorkloadNotFound: member %s: there is no Job %s: create it, or correct spec.members", m.Role, m.Workload)
+		return fmt.Sprintf("UnsupportedWorkload: member %s: no adapter resizes a %s of %s", m.Role, spec.WorkloadRef.Kind, spec.WorkloadRef.APIVersion)
 	}
-	if other, taken := first[w.UID]; taken {
-		return fmt.Sprintf("Conflicted: member %s: Job %s belongs to the older ElasticJob %s: delete one of the two", m.Role, m.Workload, other)
+	w, problem := a.c.workload(m.Workload.Namespace, m.Role, spec)
+	if problem != "" {
+		return problem
+	}
+	if other, taken := first[w.UID]; taken && other != j.ID {
+		return fmt.Sprintf("Conflicted: member %s: %s %s belongs to the older ElasticJob %s: delete one of the two", m.Role, m.Kind, m.Workload, other)
 	}
 	first[w.UID] = j.ID
-	a.jobs[w.UID] = memberRef{job: j.ID, role: m.Role}
-	m.UID, m.Version = fleet.UID(w.UID), w.ResourceVersion
-	m.Desired, m.Active, m.Ending, m.Remaining = w.parallelism, w.active, w.ending, w.remaining
-	m.Request = w.request
-	if w.refusal != "" && w.remaining != 0 {
-		return w.refusal
+	refusals := adapter.Refusals(&w.Workload, spec)
+	p := w.Part(spec.PartName())
+	if p == nil {
+		return refusals[0]
+	}
+	m.SelfSized = p.SelfSized || p.Fixed != ""
+	m.Request = w.requestOf(p)
+	carrier := w
+	if p.Child != "" {
+		if carrier, ok = a.c.batchJobs.get(m.Workload.Namespace, p.Child); !ok || carrier.owner != w.UID {
+			return fmt.Sprintf("WorkloadNotFound: member %s: %s has not made its Job %s yet", m.Role, w.What, p.Child)
+		}
+		p, ad = &carrier.Parts[0], batchAdapter
+		refusals = append(refusals, carrier.Refusals...)
+	}
+	a.crew(carrier.UID, j.ID, ad).roles[p.Name] = m.Role
+	m.UID, m.Version = fleet.UID(carrier.UID), carrier.ResourceVersion
+	m.Desired, m.Active, m.Ending, m.Remaining = p.Size, p.Active, p.Ending, p.Remaining
+	if len(refusals) > 0 {
+		return refusals[0]
 	}
 	return ""
+}
+
+// batchAdapter is that of the Jobs that carry the size of others.
+var batchAdapter, _ = adapter.For(adapter.KindBatchJob.GroupVersion().String(), adapter.KindBatchJob.Kind)
+
+func (a *assembly) crew(workload types.UID, job fleet.JobID, ad adapter.Adapter) *crewRef {
+	c, ok := a.jobs[workload]
+	if !ok {
+		c = &crewRef{job: job, roles: map[string]string{}, partOf: ad.PartOf}
+		a.jobs[workload] = c
+	}
+	return c
+}
+
+// workload finds what a member names, or says why it cannot be had.
+func (c *Cluster) workload(namespace, role string, spec *v1alpha1.JobMember) (*offlineFacts, string) {
+	ref := &spec.WorkloadRef
+	m := c.batchJobs
+	if ref.APIVersion != adapter.KindBatchJob.GroupVersion().String() {
+		m = c.kinds.get(nameOfKind(ref))
+		switch {
+		case m == nil:
+			return nil, fmt.Sprintf("KindNotInstalled: member %s: the cluster has no %s of %s: install its operator, or correct spec.members", role, ref.Kind, ref.APIVersion)
+		case !m.synced():
+			return nil, fmt.Sprintf("KindNotRead: member %s: %s was not read yet: wait, or grant the controller the rights of deploy/base/rbac.yaml", role, m.name())
+		}
+	}
+	w, ok := m.get(namespace, ref.Name)
+	if !ok {
+		return nil, fmt.Sprintf("WorkloadNotFound: member %s: there is no %s %s/%s: create it, or correct spec.members", role, ref.Kind, namespace, ref.Name)
+	}
+	return w, ""
+}
+
+// countMembers counts the pods of members whose workload does not say how many there are.
+func (a *assembly) countMembers() {
+	active, ending := map[memberRef]int32{}, map[memberRef]int32{}
+	for i := range a.s.Pods {
+		switch p := &a.s.Pods[i]; {
+		case p.Job == "":
+		case p.Deleting:
+			ending[memberRef{p.Job, p.Role}]++
+		default:
+			active[memberRef{p.Job, p.Role}]++
+		}
+	}
+	for i := range a.s.Jobs {
+		j := &a.s.Jobs[i]
+		for k := range j.Members {
+			m := &j.Members[k]
+			if m.Active < 0 || m.Ending < 0 {
+				m.Active, m.Ending = active[memberRef{j.ID, m.Role}], ending[memberRef{j.ID, m.Role}]
+			}
+		}
+	}
 }

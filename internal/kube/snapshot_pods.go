@@ -16,6 +16,7 @@ func (a *assembly) addPods() {
 	slices.SortFunc(all, func(x, y *podFacts) int { return x.pod.Name.Compare(y.pod.Name) })
 	a.s.Pods = make([]fleet.Pod, len(all))
 	owners, counts := make([]int, len(all)), make([]int, len(a.s.Services))
+	a.findParents(all)
 	for i, f := range all {
 		p := &a.s.Pods[i]
 		*p = f.pod
@@ -52,7 +53,7 @@ func (a *assembly) claim(p *fleet.Pod, f *podFacts) int {
 		current = f.revision == update
 	}
 	p.CurrentRevision = current
-	service, member := a.ownerOf(owner)
+	service, member := a.ownerOf(owner, f)
 	p.Job, p.Role = member.job, member.role
 	if service >= 0 {
 		p.Service = a.s.Services[service].ID
@@ -61,7 +62,7 @@ func (a *assembly) claim(p *fleet.Pod, f *podFacts) int {
 	return service
 }
 
-func (a *assembly) ownerOf(owner types.UID) (service int, member memberRef) {
+func (a *assembly) ownerOf(owner types.UID, f *podFacts) (service int, member memberRef) {
 	service = -1
 	if owner == "" {
 		return service, member
@@ -69,7 +70,39 @@ func (a *assembly) ownerOf(owner types.UID) (service int, member memberRef) {
 	if i, ok := a.services[owner]; ok {
 		service = i
 	}
-	return service, a.jobs[owner]
+	// The nearest owner that a job names; a launcher's Job may be named itself, or the MPIJob above it.
+	for range maxOwners {
+		if crew, ok := a.jobs[owner]; ok {
+			return service, crew.member(f)
+		}
+		up, ok := a.parents[owner]
+		if !ok {
+			break
+		}
+		owner = up
+	}
+	return service, member
+}
+
+// maxOwners bounds the walk up the owners: executor, driver, application is the longest chain there is, and owners may be written in a
+// circle.
+const maxOwners = 4
+
+// findParents notes who owns the Jobs and the drivers that own pods in turn.
+func (a *assembly) findParents(pods []*podFacts) {
+	if len(a.jobs) == 0 {
+		return
+	}
+	for _, j := range a.c.batchJobs.all() {
+		if j.owner != "" {
+			a.parents[j.UID] = j.owner
+		}
+	}
+	for _, f := range pods {
+		if f.roles != nil && f.owner != "" {
+			a.parents[f.UID] = f.owner
+		}
+	}
 }
 
 // classOf says what a pod is to us. Our own label counts in our own namespace alone, so that nobody else can declare a pod to be a

@@ -7,8 +7,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -87,78 +85,6 @@ func newReplicaSetFacts(r *appsv1.ReplicaSet) *replicaSetFacts {
 		f.revision = n
 	}
 	return f
-}
-
-// batchJobFacts is a batch/v1 Job.
-type batchJobFacts struct {
-	header
-	parallelism, active, ending int32
-	// remaining are the completions still wanted; negative where the Job does not bound them.
-	remaining int32
-	request   fleet.Resources
-	// refusal says why the adapter cannot resize this Job; empty when it can.
-	refusal string
-}
-
-func newBatchJobFacts(j *batchv1.Job) *batchJobFacts {
-	f := &batchJobFacts{
-		header:      headerOf(j),
-		parallelism: replicasOf(j.Spec.Parallelism),
-		active:      j.Status.Active,
-		request:     podRequests(&j.Spec.Template.Spec),
-		refusal:     jobRefusal(j),
-	}
-	if j.Status.Terminating != nil {
-		f.ending = *j.Status.Terminating
-	}
-	switch {
-	case jobEnded(j):
-	case j.Spec.Completions != nil:
-		f.remaining = max(*j.Spec.Completions-j.Status.Succeeded, 0)
-	default:
-		f.remaining = -1
-	}
-	return f
-}
-
-func jobEnded(j *batchv1.Job) bool {
-	for i := range j.Status.Conditions {
-		c := &j.Status.Conditions[i]
-		if c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) {
-			return true
-		}
-	}
-	return false
-}
-
-// jobRefusal names the setting of a Job that makes evicting its pods unsafe. Without the failure policy every recall would count
-// towards backoffLimit and end the Job; without the replacement policy a pod would be replaced while it still saves its work, so that
-// the Job never shrinks while we drain it.
-func jobRefusal(j *batchv1.Job) string {
-	switch {
-	case j.Spec.Suspend != nil && *j.Spec.Suspend:
-		return "JobSuspended: spec.suspend of the Job is true: resume it, or remove it from the members"
-	case !ignoresDisruption(j.Spec.PodFailurePolicy):
-		return "PodFailurePolicyMissing: spec.podFailurePolicy of the Job needs a rule with action Ignore for the pod condition DisruptionTarget, or evictions end the Job"
-	case j.Spec.PodReplacementPolicy == nil || *j.Spec.PodReplacementPolicy != batchv1.Failed:
-		return "PodReplacementPolicyMissing: spec.podReplacementPolicy of the Job must be Failed, or pods are replaced while they still end"
-	}
-	return ""
-}
-
-func ignoresDisruption(p *batchv1.PodFailurePolicy) bool {
-	if p == nil {
-		return false
-	}
-	// Rules are tried in order and the first match decides, so an earlier rule on the same condition wins.
-	for i := range p.Rules {
-		for _, c := range p.Rules[i].OnPodConditions {
-			if c.Type == corev1.DisruptionTarget && (c.Status == corev1.ConditionTrue || c.Status == "") {
-				return p.Rules[i].Action == batchv1.PodFailurePolicyActionIgnore
-			}
-		}
-	}
-	return false
 }
 
 // targetKey names what a scaler scales.

@@ -78,14 +78,18 @@ func CapacityQuota(q *v1alpha1.CapacityQuota) []Problem {
 	return out
 }
 
-// ElasticJob judges whether there is an adapter for each workload. The workload itself (its failure policy, say) is judged by who can
-// read it.
+// ElasticJob judges the members that hold their job together. The workloads themselves (a failure policy, say) are judged by who can
+// read them.
 func ElasticJob(j *v1alpha1.ElasticJob) []Problem {
 	var out []Problem
-	for i, m := range j.Spec.Members {
-		if ref := m.WorkloadRef; ref.APIVersion != "batch/v1" || ref.Kind != "Job" {
-			out = append(out, Problem{fmt.Sprintf("spec.members[%d].workloadRef", i),
-				fmt.Sprintf("no adapter resizes a %s of %s: name a Job of batch/v1", ref.Kind, ref.APIVersion)})
+	for i := range j.Spec.Members {
+		m := &j.Spec.Members[i]
+		switch field := fmt.Sprintf("spec.members[%d]", i); {
+		case !m.HoldsTogether():
+		case !m.Stable:
+			out = append(out, Problem{field + ".stable", fmt.Sprintf("the %s holds the job together and never runs on lent capacity: set stable: true, and min and max to its size", m.PartName())})
+		case m.Min != m.Max:
+			out = append(out, Problem{field + ".max", fmt.Sprintf("the %s keeps its size while the job runs: set min and max to the same", m.PartName())})
 		}
 	}
 	return out

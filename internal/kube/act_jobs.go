@@ -1,0 +1,149 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/adapter"
+	"github.com/springtide/springtide/planner"
+)
+
+func (a *applier) jobScales() []action {
+	out := make([]action, len(a.plan.Jobs))
+	for i := range a.plan.Jobs {
+		j := &a.plan.Jobs[i]
+		out[i] = action{name: actionJobScale, subject: string(j.Job) + "/" + j.Role, group: string(j.Job),
+			check: func() error { return a.door.CheckJobScale(j) },
+			do:    func(ctx context.Context) error { return a.resizeMember(ctx, j) },
+		}
+	}
+	return out
+}
+
+// carrier is the object in which the size of a member stands, and how it is read and written.
+type carrier struct {
+	adapter adapter.Adapter
+	mirror  *mirror[*offlineFacts]
+	facts   *offlineFacts
+	part    string
+}
+
+// carrierOf finds the carrier of a member's size.
+func (c *Cluster) carrierOf(j *planner.JobScale) (*carrier, error) {
+	n := fleet.ParseName(string(j.Job))
+	o, ok := c.jobs.get(n.Namespace, n.Name)
+	if !ok {
+		return nil, stale("the ElasticJob is gone")
+	}
+	i := slices.IndexFunc(o.facts.members, func(m v1alpha1.JobMember) bool { return m.Role == j.Role })
+	if i < 0 {
+		return nil, stale("the member is gone")
+	}
+	spec := &o.facts.members[i]
+	w, problem := c.workload(n.Namespace, j.Role, spec)
+	ad, known := adapter.For(spec.WorkloadRef.APIVersion, spec.WorkloadRef.Kind)
+	if problem != "" || !known {
+		return nil, stale("the workload is not there: %s", problem)
+	}
+	p := w.Part(spec.PartName())
+	if p == nil {
+		return nil, stale("%s has no part %s any more", w.What, spec.PartName())
+	}
+	if p.SelfSized || p.Fixed != "" {
+		return nil, stale("%s of %s is not resized by others", spec.PartName(), w.What)
+	}
+	if p.Child == "" {
+		m := c.batchJobs
+		if ad.Kind() != adapter.KindBatchJob {
+			m = c.kinds.get(nameOfKind(&spec.WorkloadRef))
+		}
+		return &carrier{adapter: ad, mirror: m, facts: w, part: p.Name}, nil
+	}
+	child, ok := c.batchJobs.get(n.Namespace, p.Child)
+	if !ok || child.owner != w.UID {
+		return nil, stale("Job %s is gone", p.Child)
+	}
+	return &carrier{adapter: batchAdapter, mirror: c.batchJobs, facts: child}, nil
+}
+
+// resizeMember writes the size of a member into its carrier. The object is read anew, since mirrors keep little of it, and what was read
+// is tested by the patch again: the same object, the same part, the size that the decision started from. Should it change in the blink
+// between the two, it is looked at once more.
+func (a *applier) resizeMember(ctx context.Context, j *planner.JobScale) error {
+	t, err := a.c.carrierOf(j)
+	if err != nil {
+		return err
+	}
+	for again := false; ; again = true {
+		u, err := a.c.readCarrier(ctx, t)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", t.facts.What, err)
+		}
+		w := t.adapter.Read(u)
+		p := w.Part(t.part)
+		if u.GetUID() != t.facts.UID || p == nil || p.Size != j.From {
+			return stale("%s changed", t.facts.What)
+		}
+		body, err := adapter.Resize(u, p, j.To, map[string]string{v1alpha1.AnnotationLeaderEpoch: fmt.Sprint(a.plan.LeaderEpoch)})
+		if err != nil {
+			return fmt.Errorf("resize %s: %w", t.facts.What, err)
+		}
+		version, err := a.c.patchCarrier(ctx, t, body)
+		switch {
+		case err == nil:
+			a.see(t.mirror.sees(t.facts.Namespace, t.facts.Name, t.facts.UID, version))
+			return nil
+		case !again && (apierrors.IsInvalid(err) || apierrors.IsConflict(err)):
+		default:
+			return fmt.Errorf("set %s of %s to %d: %w", pathOf(p), t.facts.What, j.To, err)
+		}
+	}
+}
+
+func pathOf(p *adapter.Part) string {
+	if p.Name != "" {
+		return "the size of " + p.Name
+	}
+	return "the size"
+}
+
+// readCarrier reads a carrier anew. Jobs travel by the typed client, as they are watched; the dynamic client does the others.
+func (c *Cluster) readCarrier(ctx context.Context, t *carrier) (*unstructured.Unstructured, error) {
+	if t.adapter.Kind() != adapter.KindBatchJob {
+		return c.dyn.Resource(t.adapter.Resource()).Namespace(t.facts.Namespace).Get(ctx, t.facts.Name, metav1.GetOptions{})
+	}
+	j, err := c.core.BatchV1().Jobs(t.facts.Namespace).Get(ctx, t.facts.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	obj, err := runtime.DefaultUnstructuredConverter.ToUnstructured(j)
+	if err != nil {
+		return nil, err
+	}
+	return &unstructured.Unstructured{Object: obj}, nil
+}
+
+// patchCarrier writes a carrier and returns its new version.
+func (c *Cluster) patchCarrier(ctx context.Context, t *carrier, body []byte) (string, error) {
+	if t.adapter.Kind() != adapter.KindBatchJob {
+		u, err := c.dyn.Resource(t.adapter.Resource()).Namespace(t.facts.Namespace).Patch(ctx, t.facts.Name, types.JSONPatchType, body, patchOptions())
+		if err != nil {
+			return "", err
+		}
+		return u.GetResourceVersion(), nil
+	}
+	j, err := c.core.BatchV1().Jobs(t.facts.Namespace).Patch(ctx, t.facts.Name, types.JSONPatchType, body, patchOptions())
+	if err != nil {
+		return "", err
+	}
+	return j.ResourceVersion, nil
+}

@@ -1,0 +1,59 @@
+package adapter
+
+import (
+	"fmt"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// jobSet adapts JobSet. Its replicatedJobs are immutable, but it leaves the parallelism of the Jobs that it made alone: the size of a
+// replicated job of one replica is that of its Job, which is written in the JobSet's place. When the JobSet restarts its Jobs, they begin
+// with the size of the template again and are resized by the next plan.
+type jobSet struct{}
+
+func (jobSet) Kind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"}
+}
+
+func (j jobSet) Resource() schema.GroupVersionResource {
+	return j.Kind().GroupVersion().WithResource("jobsets")
+}
+
+// PartOf is not asked: pods are owned by the Jobs, and those are parts themselves.
+func (jobSet) PartOf(map[string]string) string { return "" }
+
+func (jobSet) Read(u *unstructured.Unstructured) Workload {
+	o := object(u.Object)
+	w := Workload{What: what(u), Finished: o.condition("Completed", "Failed")}
+	if o.yes("spec", "suspend") {
+		refuse(&w.Refusals, "JobSuspended", "spec.suspend of %s is true: resume it, or remove it from the members", w.What)
+	}
+	for _, r := range o.list("spec", "replicatedJobs") {
+		name := r.text("name")
+		job := &batchv1.JobSpec{}
+		p := Part{Name: name, Remaining: -1, Active: -1, Ending: -1, Template: &job.Template.Spec}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(shallow(r, "template", "spec"), job); err != nil {
+			refuse(&p.Refusals, "Unreadable", "the template of %s in %s: %v", name, w.What, err)
+		}
+		p.Size = 1
+		if job.Parallelism != nil {
+			p.Size = *job.Parallelism
+		}
+		if w.Finished {
+			p.Remaining = 0
+		}
+		p.Child = fmt.Sprintf("%s-%s-0", u.GetName(), name)
+		if n := r.number(1, "replicas"); n != 1 {
+			p.Child = ""
+			p.Fixed = fmt.Sprintf("%s of %s is %d Jobs, which stay as many", name, w.What, n)
+			p.Size *= n
+		}
+		p.Refusals = slices.Concat(p.Refusals, batchRefusals(job), frameworkRefusals(&job.Template.Spec, w.What, vouched(u.GetAnnotations())))
+		w.Parts = append(w.Parts, p)
+	}
+	return w
+}

@@ -1,0 +1,59 @@
+package adapter
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// mpiJob adapts the MPI operator's MPIJob: the replicas of Worker are written. The operator makes missing workers anew under their index
+// and takes those of the highest indices away, and lists the running ones in discover_hosts.sh, which elastic Horovod asks.
+type mpiJob struct{}
+
+// labelJobRole is "worker" or "launcher" on pods of the MPI operator.
+const labelJobRole = "training.kubeflow.org/job-role"
+
+func (mpiJob) Kind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "kubeflow.org", Version: "v2beta1", Kind: "MPIJob"}
+}
+
+func (m mpiJob) Resource() schema.GroupVersionResource {
+	return m.Kind().GroupVersion().WithResource("mpijobs")
+}
+
+func (mpiJob) PartOf(labels map[string]string) string { return labels[labelJobRole] }
+
+func (mpiJob) Read(u *unstructured.Unstructured) Workload {
+	o := object(u.Object)
+	w := Workload{What: what(u), Finished: o.condition("Succeeded", "Failed")}
+	launcher := o.podSpec("spec", "mpiReplicaSpecs", "Launcher", "template", "spec")
+	c := commandOf(launcher)
+	path := []string{"spec", "mpiReplicaSpecs", "Worker", "replicas"}
+	worker := Part{Name: "worker", Size: o.number(0, path...), Remaining: -1, Active: -1, Ending: -1, Path: path,
+		Template: o.podSpec("spec", "mpiReplicaSpecs", "Worker", "template", "spec")}
+	if w.Finished {
+		worker.Remaining = 0
+	}
+	slots := max(number(c.flagOr("", "--slots-per-host"), o.number(1, "spec", "slotsPerWorker")), 1)
+	if v, ok := c.flag("--min-np", "--min-num-proc"); ok {
+		// Horovod counts processes: of a worker with 8 slots a part counts as the whole.
+		worker.Min = Bound{(number(v, 0) + slots - 1) / slots, "--min-np (in workers)"}
+	}
+	if v, ok := c.flag("--max-np", "--max-num-proc"); ok {
+		worker.Max = Bound{number(v, 0) / slots, "--max-np (in workers)"}
+	}
+	if o.yes("spec", "runPolicy", "suspend") {
+		refuse(&w.Refusals, "JobSuspended", "spec.runPolicy.suspend of %s is true: resume it, or remove it from the members", w.What)
+	}
+	if p := o.text("spec", "runPolicy", "cleanPodPolicy"); p != "Running" && p != "All" {
+		refuse(&w.Refusals, "CleanPodPolicyMissing", "spec.runPolicy.cleanPodPolicy of %s is %s, and workers stay on lent machines after the launcher has ended: set Running or All", w.What, orNone(p))
+	}
+	if !vouched(u.GetAnnotations()) {
+		if !c.runs("horovodrun") {
+			refuse(&worker.Refusals, "LauncherNotElastic", "the launcher of %s does not run horovodrun, and mpirun ends with the first worker that leaves: use elastic Horovod, or vouch for the launcher by its annotations", w.What)
+		} else {
+			worker.Refusals = append(worker.Refusals, horovodRefusals(c, w.What)...)
+		}
+	}
+	w.Parts = []Part{worker, {Name: "launcher", Size: 1, Remaining: -1, Active: -1, Ending: -1, Fixed: "there is one launcher", Template: launcher}}
+	return w
+}

@@ -1,0 +1,63 @@
+package adapter
+
+import (
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// rayCluster adapts KubeRay's RayCluster: the replicas of a worker group are written. Each group is a part of its own; the head is stable.
+// KubeRay makes missing workers anew at once and chooses itself which it takes away. Ray moves tasks and actors of a lost worker
+// elsewhere.
+type rayCluster struct{}
+
+// The labels of KubeRay: the node type is "head" or "worker", the group the name of the worker group.
+const (
+	labelRayNodeType = "ray.io/node-type"
+	labelRayGroup    = "ray.io/group"
+	rayHead          = "head"
+)
+
+func (rayCluster) Kind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayCluster"}
+}
+
+func (r rayCluster) Resource() schema.GroupVersionResource {
+	return r.Kind().GroupVersion().WithResource("rayclusters")
+}
+
+func (rayCluster) PartOf(labels map[string]string) string {
+	if labels[labelRayNodeType] == rayHead {
+		return rayHead
+	}
+	return labels[labelRayGroup]
+}
+
+func (rayCluster) Read(u *unstructured.Unstructured) Workload {
+	o := object(u.Object)
+	w := Workload{What: what(u)}
+	if o.yes("spec", "suspend") {
+		refuse(&w.Refusals, "JobSuspended", "spec.suspend of %s is true: resume it, or remove it from the members", w.What)
+	}
+	for i, g := range o.list("spec", "workerGroupSpecs") {
+		at := func(field string) []string { return []string{"spec", "workerGroupSpecs", strconv.Itoa(i), field} }
+		p := Part{Name: g.text("groupName"), Size: g.number(0, "replicas"), Remaining: -1, Active: -1, Ending: -1,
+			Path: at("replicas"), Guard: &Guard{at("groupName"), g.text("groupName")},
+			Template: g.podSpec("template", "spec")}
+		p.Min = Bound{g.number(0, "minReplicas"), dotted(at("minReplicas"))}
+		if g.has("maxReplicas") {
+			p.Max = Bound{g.number(0, "maxReplicas"), dotted(at("maxReplicas"))}
+		}
+		if n := g.number(1, "numOfHosts"); n > 1 {
+			refuse(&p.Refusals, "MultiHostGroup", "group %s of %s has numOfHosts %d: a replica that loses one of its hosts is lost as a whole; lend to a group with numOfHosts 1", p.Name, w.What, n)
+		}
+		if o.yes("spec", "enableInTreeAutoscaling") {
+			refuse(&p.Refusals, "ForeignScaler", "spec.enableInTreeAutoscaling of %s is true, and Ray's autoscaler writes the replicas of group %s too: set it to false, or take the group out of the members", w.What, p.Name)
+		}
+		w.Parts = append(w.Parts, p)
+	}
+	w.Parts = append(w.Parts, Part{Name: rayHead, Size: 1, Remaining: -1, Active: -1, Ending: -1, Fixed: "there is one head",
+		Template: o.podSpec("spec", "headGroupSpec", "template", "spec")})
+	return w
+}

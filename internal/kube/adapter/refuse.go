@@ -1,0 +1,64 @@
+package adapter
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+)
+
+// Refusals lists why nothing may be lent to a member; none where it may grow and shrink. Each reads "Reason: sentence", names the
+// setting, and says how to mend it. The first is what stands in the way most.
+func Refusals(w *Workload, m *v1alpha1.JobMember) []string {
+	if w.Finished {
+		return nil
+	}
+	p := w.Part(m.PartName())
+	if p == nil {
+		return []string{fmt.Sprintf("PartUnknown: member %s: %s has no part %s: it has %s; name one of them in spec.members[].part", m.Role, w.What, m.PartName(), w.partNames())}
+	}
+	out := slices.Clone(w.Refusals)
+	if why := heldStable(p, m); why != "" {
+		return append(out, why)
+	}
+	if p.Fixed != "" {
+		return out
+	}
+	if m.Min == m.Max && m.Stable {
+		// It keeps its size on capacity that nobody calls home: what shrinking would meet is no matter.
+		return out
+	}
+	out = append(out, p.Refusals...)
+	return append(out, outOfBounds(w, p, m)...)
+}
+
+// heldStable refuses lent capacity to a part that holds the others together, and more than one size to what has one size alone.
+func heldStable(p *Part, m *v1alpha1.JobMember) string {
+	why := p.Fixed
+	switch {
+	case m.HoldsTogether():
+		why = "the " + m.PartName() + " holds the job together"
+	case why == "":
+		return ""
+	}
+	switch {
+	case !m.Stable:
+		return fmt.Sprintf("RoleMustBeStable: member %s: %s and never runs on lent capacity: set stable: true, and min and max to its size %d", m.Role, why, p.Size)
+	case m.Min != m.Max:
+		return fmt.Sprintf("RoleMustBeStable: member %s: %s and keeps its size: set min and max to %d", m.Role, why, p.Size)
+	}
+	return ""
+}
+
+// outOfBounds holds the member's bounds to the workload's own: below its minimum a ring waits or fails, above its maximum pods have
+// nothing to do. Who sizes itself does not know the member's bounds at all, so they have to be the same.
+func outOfBounds(w *Workload, p *Part, m *v1alpha1.JobMember) []string {
+	var out []string
+	if b := p.Min; b.Field != "" && (m.Min < b.Value || p.SelfSized && m.Min != b.Value) {
+		refuse(&out, "BoundsDiffer", "member %s: min is %d, and %s of %s is %d: set both to the same", m.Role, m.Min, b.Field, w.What, b.Value)
+	}
+	if b := p.Max; b.Field != "" && (m.Max > b.Value || p.SelfSized && m.Max != b.Value) {
+		refuse(&out, "BoundsDiffer", "member %s: max is %d, and %s of %s is %d: set both to the same", m.Role, m.Max, b.Field, w.What, b.Value)
+	}
+	return out
+}

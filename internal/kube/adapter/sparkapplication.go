@@ -1,0 +1,100 @@
+package adapter
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// sparkApplication adapts the Spark operator's SparkApplication, of which nothing is written: any change of its spec makes the operator
+// start the application anew. Its driver asks for executors and gives them up by itself, between the bounds of dynamic allocation, and
+// an executor that is told to go moves its blocks to others first (decommission). So executors find room as it is lent, and leave it by
+// notice and eviction alone.
+type sparkApplication struct{}
+
+// labelSparkRole is "executor" or "driver".
+const labelSparkRole = "spark-role"
+
+const (
+	sparkExecutor = "executor"
+	sparkDriver   = "driver"
+)
+
+func (sparkApplication) Kind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "sparkoperator.k8s.io", Version: "v1beta2", Kind: "SparkApplication"}
+}
+
+func (s sparkApplication) Resource() schema.GroupVersionResource {
+	return s.Kind().GroupVersion().WithResource("sparkapplications")
+}
+
+func (sparkApplication) PartOf(labels map[string]string) string { return labels[labelSparkRole] }
+
+func (sparkApplication) Read(u *unstructured.Unstructured) Workload {
+	o := object(u.Object)
+	w := Workload{What: what(u)}
+	state := o.text("status", "applicationState", "state")
+	w.Finished = state == "COMPLETED" || state == "FAILED"
+	if o.yes("spec", "suspend") {
+		refuse(&w.Refusals, "JobSuspended", "spec.suspend of %s is true: resume it, or remove it from the members", w.What)
+	}
+	p := Part{Name: sparkExecutor, SelfSized: true, Active: -1, Ending: -1, Template: o.podSpec("spec", "executor", "template", "spec")}
+	// What it wants is what it asked for: executors that wait for room or have it.
+	p.Size = liveExecutors(o)
+	p.Remaining = p.Size
+	p.Min = Bound{o.number(0, "spec", "dynamicAllocation", "minExecutors"), "spec.dynamicAllocation.minExecutors"}
+	if o.has("spec", "dynamicAllocation", "maxExecutors") {
+		p.Max = Bound{o.number(0, "spec", "dynamicAllocation", "maxExecutors"), "spec.dynamicAllocation.maxExecutors"}
+	}
+	p.Refusals = sparkRefusals(o, w.What)
+	w.Parts = []Part{p, {Name: sparkDriver, Size: 1, Remaining: -1, Active: -1, Ending: -1, Fixed: "there is one driver",
+		Template: o.podSpec("spec", "driver", "template", "spec")}}
+	return w
+}
+
+func liveExecutors(o object) int32 {
+	var n int32
+	for _, state := range shallow(o, "status", "executorState") {
+		if s, _ := state.(string); s == "RUNNING" || s == "PENDING" {
+			n++
+		}
+	}
+	return n
+}
+
+// sparkRefusals: without dynamic allocation a lost executor is replaced at once and never given up; without decommission what it had
+// computed goes with it; and where fetches from decommissioned executors count as failures, the fourth recall of a stage ends the job.
+func sparkRefusals(o object, where string) []string {
+	var out []string
+	conf := shallow(o, "spec", "sparkConf")
+	is := func(key, otherwise string) string {
+		if s, ok := conf[key].(string); ok {
+			return strings.ToLower(s)
+		}
+		return otherwise
+	}
+	if !o.yes("spec", "dynamicAllocation", "enabled") {
+		refuse(&out, "DynamicAllocationOff", "spec.dynamicAllocation.enabled of %s is not true, and executors are never given up: enable it, with minExecutors and maxExecutors", where)
+	} else if !o.has("spec", "dynamicAllocation", "maxExecutors") {
+		refuse(&out, "DynamicAllocationUnbounded", "spec.dynamicAllocation.maxExecutors of %s is not set, and it asks for executors without end: set it", where)
+	}
+	for _, key := range []string{"spark.decommission.enabled", "spark.storage.decommission.enabled"} {
+		if is(key, "false") != "true" {
+			refuse(&out, "DecommissionOff", "%s in spec.sparkConf of %s is not true, and what an executor computed is lost when it is recalled: set it to \"true\"", key, where)
+		}
+	}
+	four := slices.Contains([]string{"4", "5"}, strings.Split(o.text("spec", "sparkVersion"), ".")[0])
+	byDefault := "false"
+	if four {
+		byDefault = "true"
+	}
+	if is("spark.stage.ignoreDecommissionFetchFailure", byDefault) != "true" {
+		refuse(&out, "FetchFailuresCount", "spark.stage.ignoreDecommissionFetchFailure in spec.sparkConf of %s is not true, and recalls fail its stages: set it to \"true\"", where)
+	}
+	if number(is("spark.scheduler.maxRetainedRemovedDecommissionExecutors", "0"), 0) <= 0 {
+		refuse(&out, "FetchFailuresCount", "spark.scheduler.maxRetainedRemovedDecommissionExecutors in spec.sparkConf of %s is 0, and fetches from executors that left count as failures: set it to \"100\"", where)
+	}
+	return out
+}

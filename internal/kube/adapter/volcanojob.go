@@ -1,0 +1,93 @@
+package adapter
+
+import (
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// volcanoJob adapts Volcano's Job: the replicas of a task are written, each task is a part of its own. Volcano takes the highest indices
+// away and makes missing pods anew under theirs.
+type volcanoJob struct{}
+
+// labelVolcanoTask is the name of the task, on its pods.
+const labelVolcanoTask = "volcano.sh/task-spec"
+
+func (volcanoJob) Kind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "batch.volcano.sh", Version: "v1alpha1", Kind: "Job"}
+}
+
+func (v volcanoJob) Resource() schema.GroupVersionResource {
+	return v.Kind().GroupVersion().WithResource("jobs")
+}
+
+func (volcanoJob) PartOf(labels map[string]string) string { return labels[labelVolcanoTask] }
+
+func (volcanoJob) Read(u *unstructured.Unstructured) Workload {
+	o := object(u.Object)
+	w := Workload{What: "Volcano Job " + u.GetName()}
+	w.Finished = slices.Contains([]string{"Completed", "Failed", "Aborted", "Terminated"}, o.text("status", "state", "phase"))
+	tasks := o.list("spec", "tasks")
+	var total int32
+	for _, t := range tasks {
+		total += t.number(0, "replicas")
+	}
+	for i, t := range tasks {
+		at := func(field string) []string { return []string{"spec", "tasks", strconv.Itoa(i), field} }
+		p := Part{Name: t.text("name"), Size: t.number(0, "replicas"), Remaining: -1, Active: -1, Ending: -1,
+			Path: at("replicas"), Guard: &Guard{at("name"), t.text("name")},
+			Template: t.podSpec("template", "spec")}
+		if w.Finished {
+			p.Remaining = 0
+		}
+		p.Min = gangMinimum(o, t, p.Size, total)
+		p.Refusals = slices.Concat(policyRefusals(o.list("spec", "policies"), t, w.What),
+			frameworkRefusals(p.Template, w.What, vouched(u.GetAnnotations())))
+		w.Parts = append(w.Parts, p)
+	}
+	return w
+}
+
+// gangMinimum is the fewest pods of a task with which the gang still stands: its own minAvailable, or what minAvailable of the job leaves
+// to it while all other tasks are whole. Either counts all replicas where it is left out, so that none can leave.
+func gangMinimum(o, task object, size, total int32) Bound {
+	own := Bound{task.number(size, "minAvailable"), "minAvailable of the task"}
+	job := o.number(0, "spec", "minAvailable")
+	if job <= 0 {
+		job = total
+	}
+	if left := job - (total - size); left > own.Value {
+		return Bound{left, "spec.minAvailable (without the other tasks)"}
+	}
+	return own
+}
+
+// policyRefusals looks for a policy by which the pod that is recalled ends more than itself. A task's policies stand before the job's.
+// An eviction deletes the pod, which is PodEvicted; where its containers end with an error in the grace time, PodFailed comes first.
+func policyRefusals(job []object, task object, where string) []string {
+	var out []string
+	for _, event := range []string{"PodEvicted", "PodFailed"} {
+		action := policyFor(task.list("policies"), event)
+		if action == "" {
+			action = policyFor(job, event)
+		}
+		switch action {
+		case "RestartJob", "AbortJob", "TerminateJob", "CompleteJob", "RestartTask":
+			refuse(&out, "PolicyEndsJob", "the policy of %s answers %s with %s, so one pod that is recalled stops all of task %s: use RestartPod, or leave the policy out", where, event, action, task.text("name"))
+		}
+	}
+	return out
+}
+
+// policyFor is the action on an event, or on every event; empty where no policy speaks of it.
+func policyFor(policies []object, event string) string {
+	for _, p := range policies {
+		events := append(p.texts("events"), p.text("event"))
+		if slices.Contains(events, event) || slices.Contains(events, "*") {
+			return p.text("action")
+		}
+	}
+	return ""
+}

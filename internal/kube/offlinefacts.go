@@ -1,0 +1,55 @@
+package kube
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/adapter"
+)
+
+// offlineFacts is a workload that an ElasticJob may name: a batch/v1 Job, or one of another operator.
+type offlineFacts struct {
+	header
+	adapter.Workload
+	// owner is the controller of the workload.
+	owner types.UID
+	// requests are those of one pod of each part. The templates themselves are let go: they are most of such an object.
+	requests []fleet.Resources
+}
+
+func newOfflineFacts(o metav1.Object, w adapter.Workload) *offlineFacts {
+	f := &offlineFacts{header: headerOf(o), Workload: w, requests: make([]fleet.Resources, len(w.Parts))}
+	if owner := metav1.GetControllerOf(o); owner != nil {
+		f.owner = owner.UID
+	}
+	for i := range w.Parts {
+		p := &w.Parts[i]
+		if p.Template != nil {
+			f.requests[i] = podRequests(p.Template)
+		}
+		p.Template = nil
+	}
+	return f
+}
+
+func newBatchJobFacts(j *batchv1.Job) *offlineFacts {
+	return newOfflineFacts(j, adapter.ReadBatchJob(j))
+}
+
+// newForeignFacts makes the conversion of one operator's kind.
+func newForeignFacts(ad adapter.Adapter) func(*unstructured.Unstructured) *offlineFacts {
+	return func(u *unstructured.Unstructured) *offlineFacts { return newOfflineFacts(u, ad.Read(u)) }
+}
+
+// requestOf is what one pod of a part asks for.
+func (f *offlineFacts) requestOf(p *adapter.Part) fleet.Resources {
+	for i := range f.Parts {
+		if &f.Parts[i] == p {
+			return f.requests[i]
+		}
+	}
+	return fleet.Resources{}
+}
