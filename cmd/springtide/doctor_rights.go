@@ -34,6 +34,14 @@ var controllerRights = []right{
 	{"keda.sh", "scaledobjects", "", "get list watch", false},
 	{"autoscaling.alibabacloud.com", "cronhorizontalpodautoscalers", "", "get list watch", false},
 	{"autoscaling.k8s.io", "verticalpodautoscalers", "", "get list watch", false},
+	// Workloads of other operators that elastic jobs may name, and those of them that it resizes.
+	{"kubeflow.org", "mpijobs", "", "get list watch patch", false},
+	{"kubeflow.org", "pytorchjobs", "", "get list watch patch", false},
+	{"ray.io", "rayclusters", "", "get list watch patch", false},
+	{"batch.volcano.sh", "jobs", "", "get list watch patch", false},
+	{"jobset.x-k8s.io", "jobsets", "", "get list watch", false},
+	{"sparkoperator.k8s.io", "sparkapplications", "", "get list watch", false},
+	{"trainer.kubeflow.org", "trainjobs", "", "get list watch", false},
 	// It scales, by the scale subresource or by the floor of an HPA, and resizes Jobs.
 	{"apps", "deployments", "scale", "get patch", false},
 	{"apps", "statefulsets", "scale", "get patch", false},

@@ -200,12 +200,7 @@ func newJobFacts(a *v1alpha1.ElasticJob) jobFacts {
 	}
 	for i := range a.Spec.Members {
 		m := &a.Spec.Members[i]
-<<<<<<< HEAD
-		f.refs = append(f.refs, m.WorkloadRef)
 		f.job.Members = append(f.job.Members, fleet.Member{Role: m.Role, Kind: m.WorkloadRef.Kind, Min: m.Min, Max: m.Max, Stable: m.Stable, Divisible: m.Divisible,
-=======
-		f.job.Members = append(f.job.Members, fleet.Member{Role: m.Role, Kind: m.WorkloadRef.Kind, Min: m.Min, Max: m.Max, Stable: m.Stable,
->>>>>>> 8612320 (kube: adapters of offline workloads behind one interface, with batch/v1 moved onto it)
 			Workload: fleet.Name{Namespace: a.Namespace, Name: m.WorkloadRef.Name}})
 	}
 	return f

@@ -109,6 +109,12 @@ func TestRights(t *testing.T) {
 	add("keda.sh", "scaledobjects", "get list watch", false)
 	add("autoscaling.alibabacloud.com", "cronhorizontalpodautoscalers", "get list watch", false)
 	add("autoscaling.k8s.io", "verticalpodautoscalers", "get list watch", false)
+	add("kubeflow.org", "mpijobs pytorchjobs", "get list watch patch", false) // sizes of workloads of other operators
+	add("ray.io", "rayclusters", "get list watch patch", false)
+	add("batch.volcano.sh", "jobs", "get list watch patch", false)
+	add("jobset.x-k8s.io", "jobsets", "get list watch", false)
+	add("sparkoperator.k8s.io", "sparkapplications", "get list watch", false)
+	add("trainer.kubeflow.org", "trainjobs", "get list watch", false)
 	add("apps", "deployments/scale statefulsets/scale", "get patch", false) // replicas, by server-side apply
 	add("autoscaling", "horizontalpodautoscalers", "patch", false)          // the floor
 	add("batch", "jobs", "patch", false)                                    // parallelism
