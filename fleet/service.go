@@ -241,7 +241,9 @@ type Pod struct {
 	// NoticeEpoch and AckEpoch are the loan epochs in the notice and ack annotations; 0 means none.
 	NoticeEpoch, AckEpoch int64
 	NoticeLoan            LoanID
-	Heartbeat             Known[time.Time]
+	// NoticeDeadline is the deadline that the notice names.
+	NoticeDeadline Known[time.Time]
+	Heartbeat      Known[time.Time]
 	// Version is the resourceVersion.
 	Version string
 }

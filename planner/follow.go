@@ -127,30 +127,32 @@ func (m *maker) noticed(l *fleet.Loan) {
 		return
 	}
 	loans := m.noticedOn(l.Node)
-	acked := true
+	deadline, hastened := m.hastened[l.ID]
+	if !hastened {
+		deadline = l.Deadline
+	}
 	var beat time.Time
 	for _, p := range m.pods[l.Node] {
 		if p.Class != fleet.PodOffline || p.Deleting {
 			continue
 		}
-		if !answers(p, loans) {
-			acked = false
-		}
-		if !informed(p, loans) {
-			// The first loan of the machine speaks for all of them: they come home together.
-			m.plan.Notices = append(m.plan.Notices, Notice{Pod: PodRef{p.Name, p.ID}, Loan: loans[0].ID, Epoch: loans[0].Epoch, Deadline: l.Deadline})
+		// The first loan of the machine speaks for all of them: they come home together.
+		told := informed(p, loans)
+		if l == loans[0] && (!told || p.NoticeDeadline.OK && !p.NoticeDeadline.Value.Equal(deadline)) {
+			m.plan.Notices = append(m.plan.Notices, Notice{Pod: PodRef{p.Name, p.ID}, Loan: l.ID, Epoch: l.Epoch, Deadline: deadline, Again: told})
 		}
 		if p.Heartbeat.OK && p.Heartbeat.Value.After(beat) {
 			beat = p.Heartbeat.Value
 		}
 	}
+	acked := m.allAnswered(l.Node, loans)
 	if after, err := l.Drain(s.At, acked); err == nil {
 		after, err = after.AnnounceKill(s.At, m.killAt(l), after.Reason)
 		m.step(MoveDrain, *l, after, err, "NoticeOver")
 		m.evict(&after)
 		return
 	}
-	if pool == nil || !beat.After(l.Deadline) {
+	if pool == nil || hastened || !beat.After(l.Deadline) {
 		return
 	}
 	to := beat

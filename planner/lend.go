@@ -16,10 +16,9 @@ const pinnedShown = 20
 // lend judges each online pool: what must come home first, and what may go only when nothing must.
 func (m *maker) lend() {
 	s := m.in.Snapshot
-	home := Homes(s)
 	for i := range s.Pools {
 		if s.Pools[i].Class == fleet.Online {
-			m.lendPool(m.newLedger(&s.Pools[i], home))
+			m.lendPool(m.ledgerOf(&s.Pools[i]))
 		}
 	}
 }
@@ -311,6 +310,10 @@ func (m *maker) view(l *ledger, lead time.Duration) PoolView {
 		}
 		if loan.Phase.Moving() {
 			v.Moving[loan.Kind]++
+		}
+		if loan.Phase == fleet.Noticed || loan.Phase == fleet.Draining {
+			v.Promised = v.Promised.Add(loan.Capacity)
+			v.Released = v.Released.Add(m.released(loan))
 		}
 		if loan.Phase.Lost() {
 			v.Lost = v.Lost.Add(loan.Capacity)

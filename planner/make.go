@@ -3,6 +3,7 @@ package planner
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/scheduler/place"
@@ -15,6 +16,7 @@ func Make(in Input) Plan {
 	m.scales()
 	m.giveBacks()
 	m.resizes()
+	m.hasten()
 	m.follow()
 	m.lend()
 	m.jobs()
@@ -38,6 +40,11 @@ type maker struct {
 	// moved are loans that this plan already takes a step with; begun and recalled the machines on which it begins or recalls one.
 	moved           map[fleet.LoanID]bool
 	begun, recalled map[fleet.NodeID]bool
+	// ledgers are what the online pools have and need, reckoned when first asked for.
+	ledgers map[fleet.PoolID]*ledger
+	homes   map[fleet.ServiceID]fleet.PoolID
+	// hastened are the deadlines of notices that online pods wait for.
+	hastened map[fleet.LoanID]time.Time
 	// ends are the pods that the plan evicts or kills.
 	ends map[fleet.UID]bool
 	// tenants is what was divided among them.
@@ -53,7 +60,8 @@ func newMaker(in *Input) *maker {
 	m := &maker{in: in, plan: Plan{Revision: s.Revision, At: s.At, LeaderEpoch: s.LeaderEpoch},
 		pods: s.PodsByNode(), loans: map[fleet.NodeID][]*fleet.Loan{}, state: loansByNode(s), fillers: map[string][]*fleet.Pod{},
 		asked: map[fleet.NodeID]fleet.MilliCPU{}, moved: map[fleet.LoanID]bool{},
-		begun: map[fleet.NodeID]bool{}, recalled: map[fleet.NodeID]bool{}, ends: map[fleet.UID]bool{}}
+		begun: map[fleet.NodeID]bool{}, recalled: map[fleet.NodeID]bool{}, ends: map[fleet.UID]bool{},
+		ledgers: map[fleet.PoolID]*ledger{}, hastened: map[fleet.LoanID]time.Time{}}
 	for i := range s.Loans {
 		m.loans[s.Loans[i].Node] = append(m.loans[s.Loans[i].Node], &s.Loans[i])
 	}

@@ -37,6 +37,19 @@ type sized struct {
 	worst int32
 }
 
+// ledgerOf is the ledger of an online pool.
+func (m *maker) ledgerOf(pool *fleet.Pool) *ledger {
+	l := m.ledgers[pool.ID]
+	if l == nil {
+		if m.homes == nil {
+			m.homes = Homes(m.in.Snapshot)
+		}
+		l = m.newLedger(pool, m.homes)
+		m.ledgers[pool.ID] = l
+	}
+	return l
+}
+
 // newLedger reckons a pool. A service belongs to the online pool on which most of its pods are, a service without pods to the first one.
 func (m *maker) newLedger(pool *fleet.Pool, home map[fleet.ServiceID]fleet.PoolID) *ledger {
 	in, s := m.in, m.in.Snapshot

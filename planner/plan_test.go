@@ -63,6 +63,21 @@ func (w *world) service(name string, n, first, spread int, load float64) *world 
 	return w
 }
 
+// waits adds pods of a service that the scheduler found no room for.
+func (w *world) waits(name string, n int) {
+	for i := range w.s.Services {
+		if svc := &w.s.Services[i]; svc.ID == fleet.ServiceID("shop/"+name) {
+			for k := range n {
+				p := fleet.Pod{ID: fleet.UID(fmt.Sprintf("%s-w%d", name, k)), Name: fleet.Name{Namespace: "shop", Name: fmt.Sprintf("%s-w%02d", name, k)},
+					Class: fleet.PodOnline, Service: svc.ID, Requests: svc.Request, Phase: fleet.PodPending, Unschedulable: true, CurrentRevision: true, Created: t0.Add(-time.Minute)}
+				svc.Pods = append(svc.Pods, p)
+				w.s.Pods = append(w.s.Pods, p)
+			}
+			svc.Desired.Value += int32(n)
+		}
+	}
+}
+
 // loan adds a loan of a whole machine in a phase, with the share that agrees with it and the marks of a settled loan.
 func (w *world) loan(machine int, phase fleet.Phase, epoch int64) *fleet.Loan {
 	n := &w.s.Nodes[machine]

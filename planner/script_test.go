@@ -2,6 +2,7 @@ package planner
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,9 @@ import (
 //	lent MACHINE PHASE EPOCH [WORKERS]     the whole machine; notice was given now, for two minutes
 //	ladder MACHINE SINCE [KILL]            since when it stands in its phase, and for when its kill is announced, in seconds from now
 //	ending [killed]                        every worker was told to end, without grace
+//	waits NAME N                           N more pods of a service, for which the scheduler found no room
+//	told MACHINE SECONDS                   every worker there knows of the notice, and of a deadline so far from now
+//	beats MACHINE SECONDS                  every worker there asks for time until then
 //	thawed                                 the last cycle was frozen
 //	acked                                  every worker acknowledged
 //	clean MACHINE EPOCH                    the node side's report
@@ -63,6 +67,22 @@ func play(t *testing.T, lines [][]string) string {
 				if p := &w.s.Pods[i]; p.Class == fleet.PodOffline {
 					p.Deleting, p.Killed = true, len(f) > 1
 				}
+			}
+		case "waits":
+			w.waits(f[1], num(f[2]))
+		case "told", "beats":
+			at := t0.Add(time.Duration(num(f[2])) * time.Second)
+			for i := range w.s.Pods {
+				p := &w.s.Pods[i]
+				if p.Class != fleet.PodOffline || p.Node != w.s.Nodes[num(f[1])].ID {
+					continue
+				}
+				if f[0] == "beats" {
+					p.Heartbeat = fleet.KnownAt(at, t0)
+					continue
+				}
+				l := w.s.Loans[slices.IndexFunc(w.s.Loans, func(l fleet.Loan) bool { return l.Node == p.Node })]
+				p.NoticeLoan, p.NoticeEpoch, p.NoticeDeadline = l.ID, l.Epoch, fleet.KnownAt(at, t0)
 			}
 		case "thawed":
 			thawed = true
@@ -127,11 +147,19 @@ func told(p *Plan) string {
 	}
 	scale("lower", p.Lowers)
 	for _, m := range p.Moves {
-		fmt.Fprintf(&b, "%-9s %s %s, %s %d -> %s %d: %s\n", strings.ToLower(string(m.Kind)), m.Node, m.After.Kind, m.Before.Phase, m.Before.Epoch, m.After.Phase,
-			m.After.Epoch, m.Why.Message)
+		until := ""
+		if m.Kind == MoveAnnounce && m.After.Phase == fleet.Noticed {
+			until = fmt.Sprintf(", until %v from now", m.After.Deadline.Sub(p.At))
+		}
+		fmt.Fprintf(&b, "%-9s %s %s, %s %d -> %s %d%s: %s\n", strings.ToLower(string(m.Kind)), m.Node, m.After.Kind, m.Before.Phase, m.Before.Epoch, m.After.Phase,
+			m.After.Epoch, until, m.Why.Message)
 	}
 	for _, n := range p.Notices {
-		fmt.Fprintf(&b, "notice    %s of epoch %d, until %v from now\n", n.Pod.Name, n.Epoch, n.Deadline.Sub(p.At))
+		again := ""
+		if n.Again {
+			again = ", told again"
+		}
+		fmt.Fprintf(&b, "notice    %s of epoch %d, until %v from now%s\n", n.Pod.Name, n.Epoch, n.Deadline.Sub(p.At), again)
 	}
 	for _, e := range p.Evictions {
 		fmt.Fprintf(&b, "evict     %s: %s\n", e.Pod.Name, e.Why.Message)

@@ -193,7 +193,7 @@ func (c *controller) count(m *planner.Move) {
 }
 
 func (c *controller) notice(n *planner.Notice) {
-	if id, ok := c.w.find(n.Pod.ID); ok {
+	if id, ok := c.w.find(n.Pod.ID); ok && !n.Again {
 		c.w.tell(id, n.Loan, n.Epoch)
 	}
 }

@@ -173,6 +173,10 @@ type CapacityPoolStatus struct {
 	// Moving counts parcels on their way.
 	// +kubebuilder:validation:Minimum=0
 	Moving int32 `json:"moving,omitempty"`
+	// Promised is what parcels on their way home will bring.
+	Promised ResourceAmounts `json:"promised,omitempty"`
+	// Released is the part of Promised that its borrowers were seen to have left.
+	Released ResourceAmounts `json:"released,omitempty"`
 	// WrittenOff counts the parcels that were given up.
 	// +kubebuilder:validation:Minimum=0
 	WrittenOff int32 `json:"writtenOff,omitempty"`

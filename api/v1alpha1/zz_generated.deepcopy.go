@@ -180,6 +180,8 @@ func (in *CapacityPoolStatus) DeepCopyInto(out *CapacityPoolStatus) {
 	in.Capacity.DeepCopyInto(&out.Capacity)
 	in.Requested.DeepCopyInto(&out.Requested)
 	in.Lent.DeepCopyInto(&out.Lent)
+	in.Promised.DeepCopyInto(&out.Promised)
+	in.Released.DeepCopyInto(&out.Released)
 	in.Lost.DeepCopyInto(&out.Lost)
 	if in.Pinned != nil {
 		in, out := &in.Pinned, &out.Pinned

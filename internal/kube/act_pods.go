@@ -39,8 +39,10 @@ func (a *applier) notify(ctx context.Context, n *planner.Notice) error {
 	text := string(mergePatch(map[string]any{"loan": string(n.Loan), "epoch": n.Epoch, "deadline": deadline.UTC().Format(time.RFC3339)}))
 	notes := a.epochNote()
 	notes[v1alpha1.AnnotationNotice] = text
-	// Epochs count per loan: an acknowledgement of another loan's notice must not answer this one.
-	notes[v1alpha1.AnnotationAck] = nil
+	if !n.Again {
+		// Epochs count per loan: an acknowledgement of another loan's notice must not answer this one.
+		notes[v1alpha1.AnnotationAck] = nil
+	}
 	p, err := a.patchPod(ctx, n.Pod, notes)
 	if err != nil {
 		return fmt.Errorf("notify pod %s: %w", n.Pod.Name, err)

@@ -630,6 +630,26 @@ func TestApplyNotice(t *testing.T) {
 	}
 }
 
+// A deadline that moves is told again, and does not undo an answer; the notice of another epoch does.
+func TestApplyNoticeAgain(t *testing.T) {
+	for _, again := range []bool{true, false} {
+		bert := pod("train", "bert-0", "n1", "Job", "bert")
+		bert.Annotations = map[string]string{v1alpha1.AnnotationAck: "3"}
+		w := newWorld(t, lending(loan("l", "n1", "Noticed", 3, 0), nodeShare("n1", "l", "batch", "web", 3, false, 0), batchJob("bert", 2), elasticJob("bert"), bert)...)
+		w.do(t, planner.Plan{Notices: []planner.Notice{{Pod: evict("bert-0").Pod, Loan: "l", Epoch: 3, Deadline: t0.Add(time.Minute), Again: again}}})
+		p, err := w.core.CoreV1().Pods("train").Get(t.Context(), "bert-0", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, kept := p.Annotations[v1alpha1.AnnotationAck]; kept != again {
+			t.Errorf("again %v: the answer is kept: %v", again, kept)
+		}
+		if d := newPodFacts(p).pod.NoticeDeadline; !d.OK || !d.Value.Equal(t0.Add(time.Minute)) {
+			t.Errorf("the deadline is read back as %+v", d)
+		}
+	}
+}
+
 func TestFillerPod(t *testing.T) {
 	w := newWorld(t, lending()...)
 	f := planner.Filler{Name: "filler-n1", Node: "n1", Room: fleet.Resources{CPU: 8000, Memory: 4 * fleet.GiB, GPU: 2}, Purpose: "KeptSocket"}

@@ -107,6 +107,7 @@ func (f *podFacts) readAnnotations(a map[string]string) {
 		var n notice
 		if json.Unmarshal([]byte(text), &n) == nil {
 			f.pod.NoticeLoan, f.pod.NoticeEpoch = fleet.LoanID(n.Loan), n.Epoch
+			f.pod.NoticeDeadline = fleet.KnownAt(n.Deadline.UTC(), n.Deadline.UTC())
 		}
 	}
 	if epoch, err := strconv.ParseInt(a[v1alpha1.AnnotationAck], 10, 64); err == nil {

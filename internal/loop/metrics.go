@@ -84,7 +84,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		append(service, "horizon")...)
 	m.skillLost = b.gauge("forecast_skill_lost", "1 while the newest forecasts of a service were too far off to be trusted.", service...)
 	m.pool = b.gauge("pool_cpu_cores",
-		"CPU of a pool: capacity, requested by online pods, lent, lost with parcels that did not come home, and needed by its services' targets now and ahead.", "pool", "kind")
+		"CPU of a pool: capacity, requested by online pods, lent, promised by what is on its way home and released of it, lost with parcels that did not come home, and needed by its services' targets now and ahead.", "pool", "kind")
 	m.demand = b.gauge("pool_demand_cores",
 		"CPU that a pool's services are forecast to need at a lead, summed over the services' own quantiles.", "pool", "quantile", "lead")
 	m.nodes = b.gauge("pool_nodes", "Machines of a pool.", "pool")
@@ -221,6 +221,8 @@ func (m *Metrics) pools(p *page, plan *planner.Plan) {
 		p.set(m.pool, v.Capacity.CPU.Cores(), id, "capacity")
 		p.set(m.pool, v.Requested.CPU.Cores(), id, "requested")
 		p.set(m.pool, v.LentCapacity.CPU.Cores(), id, "lent")
+		p.set(m.pool, v.Promised.CPU.Cores(), id, "promised")
+		p.set(m.pool, v.Released.CPU.Cores(), id, "released")
 		p.set(m.pool, v.Lost.CPU.Cores(), id, "lost")
 		p.set(m.pool, v.Need.CPU.Cores(), id, "needed")
 		p.set(m.pool, v.NeedAhead.CPU.Cores(), id, "needed_ahead")

@@ -52,7 +52,7 @@ func TestMetrics(t *testing.T) {
 		"springtide_forecast_coverage_ratio": 3 * o.Services,
 		"springtide_forecast_skill_lost":     o.Services,
 		"springtide_pool_demand_cores":       4 * 3,
-		"springtide_pool_cpu_cores":          6,
+		"springtide_pool_cpu_cores":          8,
 		"springtide_pool_nodes":              1,
 		"springtide_recalls_overdue":         1,
 		"springtide_loans":                   2 * len(fleet.Phases()),

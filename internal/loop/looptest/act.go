@@ -89,6 +89,9 @@ func (w *World) move(m *planner.Move) {
 
 func (w *World) notice(n *planner.Notice) {
 	p := w.pod(n.Pod.ID)
+	if n.Again {
+		return
+	}
 	p.NoticeLoan, p.NoticeEpoch, p.AckEpoch, p.ackAt = n.Loan, n.Epoch, 0, w.now.Add(ackAfter)
 }
 

@@ -1,0 +1,101 @@
+package planner
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reclaim"
+)
+
+// hasten answers online pods that wait for room while machines for them are under notice: of those, in the order in which they will be home,
+// it brings the deadlines of as many as the pods need down to the shortest notice there is. It is announced in the loan first, and the pods
+// are told again. Heartbeats are not heard on a machine that is hastened.
+func (m *maker) hasten() {
+	s := m.in.Snapshot
+	for i := range s.Pools {
+		p := &s.Pools[i]
+		if p.Class != fleet.Online || m.poolHeld(p) != "" {
+			continue
+		}
+		l := m.ledgerOf(p)
+		waiting := l.waiting()
+		if waiting.IsZero() {
+			continue
+		}
+		short := only(waiting).Sub(only(l.usable).Sub(only(l.requested())).Floor())
+		for _, n := range m.homeward(p.ID) {
+			if short.Floor().IsZero() {
+				break
+			}
+			short = short.Sub(only(n.Allocatable.Sub(l.online[n.ID]).Floor()))
+			m.hastenMachine(n)
+		}
+	}
+}
+
+// homeward lists the machines of a pool whose loans are all on their way home: those that drain first, then by the time of their deadline.
+func (m *maker) homeward(pool fleet.PoolID) []*fleet.Node {
+	s := m.in.Snapshot
+	var out []*fleet.Node
+	last := map[fleet.NodeID]time.Time{}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if st := m.state[n.ID]; n.Pool != pool || st.homeward == 0 || st.homeward != st.live {
+			continue
+		}
+		out = append(out, n)
+		for _, l := range m.noticedOn(n.ID) {
+			if l.Deadline.After(last[n.ID]) {
+				last[n.ID] = l.Deadline
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *fleet.Node) int {
+		return cmp.Or(last[a.ID].Compare(last[b.ID]), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+func (m *maker) hastenMachine(n *fleet.Node) {
+	s := m.in.Snapshot
+	loans := m.noticedOn(n.ID)
+	soon := s.At.Add(reclaim.EmergencyNotice)
+	for _, l := range loans {
+		m.hastened[l.ID] = l.Deadline
+		if !l.Deadline.After(soon) || m.allAnswered(n.ID, loans) {
+			continue
+		}
+		after, err := l.Announce(s.At, soon, "online pods wait for the room: the notice is shortened")
+		m.step(MoveAnnounce, *l, after, err, "Emergency")
+		if err == nil {
+			m.hastened[l.ID] = after.Deadline
+		}
+	}
+}
+
+// released is what of a parcel its borrower was seen to have left: its capacity less the parcel's part of what offline pods of the machine
+// still ask for.
+func (m *maker) released(l *fleet.Loan) fleet.Resources {
+	var away int
+	for _, o := range m.loans[l.Node] {
+		if o.Phase.Away() {
+			away += len(o.Cells)
+		}
+	}
+	left := l.Capacity
+	for _, p := range m.pods[l.Node] {
+		if p.Class == fleet.PodOffline {
+			left = left.Sub(share(p.Requests, float64(len(l.Cells))/float64(away)))
+		}
+	}
+	return only(left).Floor()
+}
+
+// allAnswered reports whether every offline pod of a machine acknowledged one of the notices.
+func (m *maker) allAnswered(node fleet.NodeID, loans []*fleet.Loan) bool {
+	return !slices.ContainsFunc(m.pods[node], func(p *fleet.Pod) bool {
+		return p.Class == fleet.PodOffline && !p.Deleting && !answers(p, loans)
+	})
+}
