@@ -275,6 +275,27 @@ type Job struct {
 	// LastCheckpoint is when work was saved last, and LastRecalled when members were last taken away.
 	LastCheckpoint, LastRecalled Known[time.Time]
 	Created                      time.Time
+	// Gang is how its minimum stands, as the API keeps it.
+	Gang Gang
+}
+
+// GangPhase says how the minimum of a job stands: its gang, which works as a whole or not at all.
+type GangPhase string
+
+// The phases of a gang. A job whose members need no others has none.
+const (
+	GangWaiting   GangPhase = "Waiting"   // there is no room for all of it: nothing is asked for
+	GangForming   GangPhase = "Forming"   // all of it is asked for, and does not run yet
+	GangWhole     GangPhase = "Whole"     // all of it runs
+	GangBackedOff GangPhase = "BackedOff" // it did not form in time: nothing is asked for until RetryAt
+)
+
+// Gang is how the minimum of a job stands.
+type Gang struct {
+	Phase GangPhase
+	// Since is when the phase was entered, RetryAt the end of a back-off, Tries how often in a row it did not form.
+	Since, RetryAt time.Time
+	Tries          int
 }
 
 // Member is one role of a job.

@@ -17,6 +17,9 @@ type Input struct {
 	Live      map[fleet.ServiceID]hpa.Live
 	// History is the past decisions of each service, newest last.
 	History map[fleet.ServiceID][]hpa.Decision
+	// Gangs is how the minima of jobs stood after the last plan. A job that is not in it stands as the snapshot says: as it did for the
+	// controller before this one.
+	Gangs map[fleet.JobID]fleet.Gang
 	// Begun are the times at which loans were begun within the last hour, ended ones included.
 	Begun []time.Time
 	// Thawed says that the last cycle was frozen and this one is not: deadlines that ran out meanwhile are announced anew.
@@ -38,6 +41,11 @@ type Options struct {
 	ClaimHold time.Duration
 	// RecallRest is how long a job that was recalled comes last among equals.
 	RecallRest time.Duration
+	// GangTimeout is how long the minimum of a job may be asked for without running before it is given up; GangBackoff is how long it then
+	// waits, doubled at each failure up to GangBackoffMax. GangPatience is how long it may wait for room before others stop passing it.
+	GangTimeout, GangBackoff, GangBackoffMax, GangPatience time.Duration
+	// MemberStay is how long a member runs before it makes room for another job's fair share.
+	MemberStay time.Duration
 	// Placement is the part of a machine that scattered pod sizes leave unusable, 0..1.
 	Placement float64
 }
@@ -55,7 +63,12 @@ func DefaultOptions() Options {
 		// A claim that nobody took in ten minutes is not wanted: start-up takes two.
 		ClaimHold:  10 * time.Minute,
 		RecallRest: 30 * time.Minute,
-		Placement:  0.02,
+		// As Kueue waits for the pods of a workload (waitForPodsReady): 5 minutes, then again after 60 s, doubled up to an hour.
+		GangTimeout: 5 * time.Minute, GangBackoff: time.Minute, GangBackoffMax: time.Hour,
+		// A gang that others passed for as long as the least loan lasts would be passed in the next one too.
+		GangPatience: 30 * time.Minute,
+		MemberStay:   10 * time.Minute, // starting and restoring take about two: at least four fifths of a stay are work
+		Placement:    0.02,
 	}
 }
 

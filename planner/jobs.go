@@ -8,51 +8,46 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// jobs sizes offline work to the room that is stable or lent: minima first, then growth, both in the order of priority and id. Pods on
-// parcels that are going home are left alone here: they are evicted, and the parallelism follows while they end, so that the workload's
-// own controller never picks other pods to delete.
+// jobs sizes offline work to the room that is stable or lent. Between jobs, in this order:
+//
+//  1. What runs stays, unless its tenant's deadline has passed, a waiting minimum needs the room, or another's fair share does.
+//  2. Minima, one job after the other, each of them whole or not at all: on stable room first, on loans where the member allows it.
+//  3. Growth of those whose minimum runs, by priority, and among equals so that the least dominant share grows first.
+//  4. Divisible work of the same priority fills what is left.
+//
+// Room is promised once: what a step has placed is taken for those after it. Pods on parcels that are going home are left alone here: they
+// are evicted, and the parallelism follows while they end, so that the workload's own controller never picks other pods to delete.
 func (m *maker) jobs() {
-	s := m.in.Snapshot
-	room := m.offlineRoom()
-	order := make([]*fleet.Job, 0, len(s.Jobs))
-	for i := range s.Jobs {
-		if s.Jobs[i].Blocked == "" {
-			order = append(order, &s.Jobs[i])
+	if len(m.in.Snapshot.Jobs) == 0 {
+		return
+	}
+	x := m.newStaffing()
+	m.shed(x.list)
+	x.minima()
+	x.growth()
+	if again := m.unused(x.allowed, x.list); again != nil {
+		x.allow(again)
+		x.growth()
+	}
+	x.rebalance()
+	for _, st := range x.list {
+		for i := range st.crews {
+			m.scaleJob(st, i)
 		}
 	}
-	slices.SortFunc(order, func(a, b *fleet.Job) int {
-		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.ID, b.ID))
-	})
-	crews := m.crews()
-	allowed, shed := m.allow(m.plan.Division.Shares), m.shed(order, crews)
-	grow := func(allowed *allowances, most func(*fleet.Member) int32) {
-		for _, j := range order {
-			for i := range j.Members {
-				mem, k := &j.Members[i], crewKey{j.ID, j.Members[i].Role}
-				c := crews[k]
-				c.want += room.take(mem, int(most(mem))-c.want, allowed.grow(j))
-				crews[k] = c
-			}
-		}
-	}
-	for k, c := range crews {
-		c.want = c.stay
-		crews[k] = c
-	}
-	grow(allowed, func(mem *fleet.Member) int32 { return mem.Min })
-	grow(allowed, mostOf)
-	if again := m.unused(allowed, order, crews); again != nil {
-		grow(again, mostOf)
-	}
-	for _, j := range order {
-		for i := range j.Members {
-			m.scaleJob(j, &j.Members[i], crews[crewKey{j.ID, j.Members[i].Role}], shed[j.ID])
+	slices.SortFunc(x.list, func(a, b *staff) int { return cmp.Compare(a.job.ID, b.job.ID) })
+	for _, st := range x.list {
+		if st.gang.Phase != "" {
+			m.plan.Gangs = append(m.plan.Gangs, GangView{Job: st.job.ID, Gang: st.gang, Note: st.note})
 		}
 	}
 }
 
 // mostOf is how many members could work.
 func mostOf(mem *fleet.Member) int32 { return min(mem.Max, wanted(mem)) }
+
+// leastOf is how many members a job cannot do without, as long as there is work for them.
+func leastOf(mem *fleet.Member) int32 { return min(mem.Min, mostOf(mem)) }
 
 // wanted is the most members that there is still work for.
 func wanted(mem *fleet.Member) int32 {
@@ -62,146 +57,127 @@ func wanted(mem *fleet.Member) int32 {
 	return mem.Remaining
 }
 
-func (m *maker) scaleJob(j *fleet.Job, mem *fleet.Member, c crew, shed string) {
+// staff is one job while it is sized.
+type staff struct {
+	job   *fleet.Job
+	crews []crew // by member
+	grow  grow
+	gang  fleet.Gang
+	// note says why the gang is not whole, shed why members had to go.
+	note, shed string
+}
+
+// crew is where the pods of one member role are, and how many there should be.
+type crew struct {
+	// stay are on room that stays, leaving on room that is going home; going are told to end and not gone.
+	stay, leaving, going int
+	// running are at work, wherever they are.
+	running int
+	// want is how many there should be besides those that leave, hoped how many more there will be room for when others made it.
+	want, hoped int
+	// stuck says that there was no room, or no quota, for one more.
+	stuck bool
+	// pods are those that stay or were told to end, youngest first.
+	pods []*fleet.Pod
+}
+
+// gangs reports whether a role of the job needs all of its minimum at once. What chooses its own size is there or not without us.
+func gangs(mem *fleet.Member) bool { return !mem.Divisible && !mem.SelfSized && leastOf(mem) > 0 }
+
+// hasGang reports whether the job has a minimum that works as a whole or not at all.
+func (st *staff) hasGang() bool {
+	for i := range st.job.Members {
+		if gangs(&st.job.Members[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// newStaffing counts who is where. The list is in the order in which jobs are served: by priority, then by age, so that none that waits is
+// passed by one that came later.
+func (m *maker) newStaffing() *staffing {
+	s := m.in.Snapshot
+	x := &staffing{m: m}
+	of := make(map[fleet.JobID]*staff, len(s.Jobs))
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		if j.Blocked == "" {
+			st := &staff{job: j, crews: make([]crew, len(j.Members))}
+			of[j.ID], x.list = st, append(x.list, st)
+		}
+	}
+	slices.SortFunc(x.list, func(a, b *staff) int {
+		return cmp.Or(cmp.Compare(b.job.Priority, a.job.Priority), a.job.Created.Compare(b.job.Created), cmp.Compare(a.job.ID, b.job.ID))
+	})
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.Class == fleet.PodOffline && !p.Deleting && p.Occupies() && of[p.Job] != nil {
+			m.count(of[p.Job], p)
+		}
+	}
+	for _, st := range x.list {
+		st.settle()
+	}
+	x.allow(m.allow(m.plan.Division.Shares))
+	return x
+}
+
+func (m *maker) count(st *staff, p *fleet.Pod) {
+	i := slices.IndexFunc(st.job.Members, func(mem fleet.Member) bool { return mem.Role == p.Role })
+	if i < 0 {
+		return
+	}
+	c := &st.crews[i]
+	if p.Phase == fleet.PodRunning {
+		c.running++
+	}
+	if m.state[p.Node].leaving() || m.recalled[p.Node] {
+		c.leaving++
+		return
+	}
+	c.stay++
+	c.pods = append(c.pods, p)
+}
+
+// settle tells those that stay from those that were told to end: a parallelism that was lowered is carried out by the workload's controller,
+// and until it is, its pods are no members to reckon with.
+func (st *staff) settle() {
+	for i := range st.crews {
+		c := &st.crews[i]
+		slices.SortStableFunc(c.pods, func(a, b *fleet.Pod) int { return cmp.Or(b.Created.Compare(a.Created), b.Name.Compare(a.Name)) })
+		kept := min(c.stay, max(int(st.job.Members[i].Desired)-c.leaving, 0))
+		c.going, c.stay, c.want = c.stay-kept, kept, kept
+	}
+}
+
+// tellToGo makes room of the youngest of those that stay.
+func (c *crew) tellToGo(n int) { c.going, c.stay, c.want = c.going+n, c.stay-n, c.want-n }
+
+// standing are the pods that stay.
+func (c *crew) standing() []*fleet.Pod { return c.pods[c.going:] }
+
+func (m *maker) scaleJob(st *staff, i int) {
+	j, mem, c := st.job, &st.job.Members[i], &st.crews[i]
 	if mem.Remaining == 0 || mem.SelfSized {
 		return
 	}
 	// Members that leave are counted until they end.
-	to := max(int32(c.want), mem.Min) + int32(c.leaving)
-	to = min(to, mem.Max)
+	to := min(int32(c.want+c.leaving), mem.Max)
 	if to == mem.Desired {
 		return
 	}
-	a := JobScale{Job: j.ID, Role: mem.Role, Workload: mem.Workload, Kind: mem.Kind, From: mem.Desired, To: to, Version: mem.Version,
-		Why: Why{"OfflineRoom", fmt.Sprintf("%d members stay, %d leave, room for %d more%s", c.stay, c.leaving, c.want-c.stay, shed)}}
+	why := Why{"OfflineRoom", fmt.Sprintf("%d members stay, %d leave, room for %d more", min(c.stay, c.want), c.leaving, max(c.want-c.stay, 0))}
+	if c.want < c.stay && st.shed == "" && st.note == "" {
+		why = Why{"FairShare", fmt.Sprintf("%d of %d members make room for others", c.stay-c.want, c.stay)}
+	}
+	why.Message += st.shed
+	if st.note != "" {
+		why = Why{"Gang" + string(st.gang.Phase), st.note}
+	}
+	a := JobScale{Job: j.ID, Role: mem.Role, Workload: mem.Workload, Kind: mem.Kind, From: mem.Desired, To: to, Version: mem.Version, Why: why}
 	if f := m.in.Snapshot.Frozen; f != "" {
 		m.withhold("job "+string(j.ID), fmt.Sprintf("parallelism %d -> %d", mem.Desired, to), "freeze: "+f, a.Why)
 		return
 	}
 	m.plan.Jobs = append(m.plan.Jobs, a)
-}
-
-type crewKey struct {
-	job  fleet.JobID
-	role string
-}
-
-// crew is where the pods of one member role are: on room that stays, or on room that is going home.
-type crew struct{ stay, leaving, want int }
-
-func (m *maker) crews() map[crewKey]crew {
-	s := m.in.Snapshot
-	out := map[crewKey]crew{}
-	for i := range s.Pods {
-		p := &s.Pods[i]
-		if p.Class != fleet.PodOffline || p.Job == "" || p.Deleting || !p.Occupies() {
-			continue
-		}
-		k := crewKey{p.Job, p.Role}
-		c := out[k]
-		if m.state[p.Node].leaving() || m.recalled[p.Node] {
-			c.leaving++
-		} else {
-			c.stay++
-		}
-		out[k] = c
-	}
-	return out
-}
-
-// offlineRoom is the free room of machines on which offline pods may land.
-type offlineRoom struct{ stable, lent []room }
-
-// room is that of one machine, and the whole machines and sockets that it stands for.
-type room struct {
-	free                   fleet.Resources
-	node                   *fleet.Node
-	lentNodes, lentSockets int64
-}
-
-func (m *maker) offlineRoom() *offlineRoom {
-	s := m.in.Snapshot
-	r := &offlineRoom{}
-	for i := range s.Nodes {
-		n := &s.Nodes[i]
-		pool := s.Pool(n.Pool)
-		if pool == nil || !n.Ready || !m.open(n) {
-			continue
-		}
-		free := n.Allocatable
-		for _, p := range m.pods[n.ID] {
-			free = free.Sub(p.Requests).Sub(fleet.Resources{Pods: 1})
-		}
-		if pool.Class == fleet.Offline {
-			r.stable = append(r.stable, room{free: free.Floor(), node: n, lentNodes: 1})
-			continue
-		}
-		// What online keeps of the machine is no room of ours, whether its fillers are up already or not.
-		free = free.Min(m.lentRoom(n))
-		lent := room{free: free.Floor(), node: n}
-		for _, l := range m.loans[n.ID] {
-			switch {
-			case l.Phase == fleet.Lent && l.Kind == fleet.KindNode:
-				lent.lentNodes++
-			case l.Phase == fleet.Lent:
-				lent.lentSockets++
-			}
-		}
-		r.lent = append(r.lent, lent)
-	}
-	return r
-}
-
-// lentRoom is what of a machine's lent cells offline pods do not use yet.
-func (m *maker) lentRoom(n *fleet.Node) fleet.Resources {
-	room := n.CapacityOf(m.cells(n, fleet.Lent))
-	for _, p := range m.pods[n.ID] {
-		if p.Class == fleet.PodOffline {
-			room = room.Sub(p.Requests).Sub(fleet.Resources{Pods: 1})
-		}
-	}
-	return room
-}
-
-// cells lists the cells of a machine's loans in one phase.
-func (m *maker) cells(n *fleet.Node, phase fleet.Phase) []int {
-	var out []int
-	for _, l := range m.loans[n.ID] {
-		if l.Phase == phase {
-			out = append(out, l.Cells...)
-		}
-	}
-	return out
-}
-
-// take finds room for up to k members and takes it: lent room first for elastic members, so that stable room stays for those who need it.
-func (r *offlineRoom) take(mem *fleet.Member, k int, g grow) int {
-	unit := mem.Request.Add(fleet.Resources{Pods: 1})
-	k = g.most(unit, k)
-	if k <= 0 {
-		return 0
-	}
-	got := 0
-	if !mem.Stable {
-		got = takeFrom(r.lent, unit, k, g)
-	}
-	return got + takeFrom(r.stable, unit, k-got, g)
-}
-
-func takeFrom(rooms []room, unit fleet.Resources, k int, g grow) int {
-	got := 0
-	for i := range rooms {
-		if got >= k {
-			break
-		}
-		r := &rooms[i]
-		if !g.may(r) {
-			continue
-		}
-		n := min(int(r.free.Count(unit)), k-got)
-		r.free = r.free.Sub(unit.Times(int64(n)))
-		g.took(r, unit, n)
-		got += n
-	}
-	return got
 }

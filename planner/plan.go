@@ -45,6 +45,8 @@ type Plan struct {
 	Division quota.Division
 	// Pools says for each lending pool what the cycle saw: capacity, need now and ahead, what is lent, what pins the rest.
 	Pools []PoolView
+	// Gangs say how the minima of jobs stand once this plan is carried out, in the order of job ids.
+	Gangs []GangView
 	// Withheld are actions that a mode, freeze, pause or budget held back; they are recorded and never applied.
 	Withheld []Withheld
 }
@@ -147,6 +149,13 @@ type JobScale struct {
 	From, To int32
 	Version  string
 	Why      Why
+}
+
+// GangView is how the minimum of one job stands, and why it does not run yet.
+type GangView struct {
+	Job fleet.JobID
+	fleet.Gang
+	Note string
 }
 
 // Filler holds room on a node: a pause pod of high priority that goes at once when told.

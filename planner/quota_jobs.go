@@ -15,6 +15,13 @@ type allowances struct {
 	of      map[fleet.TenantID]*allowance
 	// on are the tenants whose offline pods are on a machine already.
 	on map[fleet.NodeID]map[fleet.TenantID]bool
+	// entered is the order in which they came to be there.
+	entered []entry
+}
+
+type entry struct {
+	node   fleet.NodeID
+	tenant fleet.TenantID
 }
 
 type allowance struct {
@@ -44,14 +51,14 @@ func (m *maker) allow(shares []quota.Share) *allowances {
 
 // unused divides once more where a tenant could not place what it was allowed while the quota binds another: what cannot be used is no
 // reason to hold anybody up. It returns what is allowed then, less what was taken already; nil where nothing is to be gained.
-func (m *maker) unused(a *allowances, order []*fleet.Job, crews map[crewKey]crew) *allowances {
+func (m *maker) unused(a *allowances, list []*staff) *allowances {
 	idle, bound := map[fleet.TenantID]bool{}, false
-	for _, j := range order {
-		g := a.grow(j)
-		for i := range j.Members {
-			mem := &j.Members[i]
+	for _, st := range list {
+		g := a.grow(st.job)
+		for i := range st.crews {
+			mem := &st.job.Members[i]
 			switch {
-			case g.x == nil || crews[crewKey{j.ID, mem.Role}].want >= int(mostOf(mem)):
+			case g.x == nil || st.crews[i].want >= int(mostOf(mem)):
 			case g.most(mem.Request.Add(fleet.Resources{Pods: 1}), 1) > 0:
 				idle[g.id] = true
 			default:
@@ -70,7 +77,7 @@ func (m *maker) unused(a *allowances, order []*fleet.Job, crews map[crewKey]crew
 		}
 	}
 	again := m.allow(quota.Divide(in).Shares)
-	again.on = a.on
+	again.on, again.entered = a.on, a.entered
 	for id, x := range again.of {
 		was := a.of[id]
 		x.left, x.taken, x.parcels = x.left.Sub(was.taken).Floor(), was.taken, was.parcels
@@ -83,7 +90,10 @@ func (a *allowances) enter(n fleet.NodeID, id fleet.TenantID) {
 	if a.on[n] == nil {
 		a.on[n] = map[fleet.TenantID]bool{}
 	}
-	a.on[n][id] = true
+	if !a.on[n][id] {
+		a.on[n][id] = true
+		a.entered = append(a.entered, entry{n, id})
+	}
 }
 
 // grow is what one member of a job may take while its tenant's allowance lasts.
@@ -108,7 +118,7 @@ func (g grow) most(unit fleet.Resources, k int) int {
 
 // may reports whether the tenant's work may be on a machine: it is already, or every class that the machine's parcels belong to has some
 // left for it.
-func (g grow) may(r *room) bool {
+func (g grow) may(r machine) bool {
 	if g.x == nil || g.a.on[r.node.ID][g.id] {
 		return true
 	}
@@ -121,7 +131,7 @@ func (g grow) may(r *room) bool {
 }
 
 // took charges n members on a machine.
-func (g grow) took(r *room, unit fleet.Resources, n int) {
+func (g grow) took(r machine, unit fleet.Resources, n int) {
 	if g.x == nil || n == 0 {
 		return
 	}
@@ -136,8 +146,24 @@ func (g grow) took(r *room, unit fleet.Resources, n int) {
 	}
 }
 
-// parcels is how many parcels of a class a room is made of.
-func (r *room) parcels(c fleet.ParcelClass) int64 {
+// keep remembers what the tenant may take, and returns what brings it back.
+func (g grow) keep() (undo func()) {
+	if g.x == nil {
+		return func() {}
+	}
+	was, parcels, entered := *g.x, slices.Clone(g.x.parcels), len(g.a.entered)
+	return func() {
+		*g.x = was
+		g.x.parcels = parcels
+		for _, e := range g.a.entered[entered:] {
+			delete(g.a.on[e.node], e.tenant)
+		}
+		g.a.entered = g.a.entered[:entered]
+	}
+}
+
+// parcels is how many parcels of a class a machine is made of.
+func (r *machine) parcels(c fleet.ParcelClass) int64 {
 	var n int64
 	if r.lentNodes > 0 && c.Holds(fleet.KindNode, r.node.GPUModel) {
 		n += r.lentNodes
@@ -150,51 +176,47 @@ func (r *room) parcels(c fleet.ParcelClass) int64 {
 
 // shed lowers the members of tenants whose deadline has passed: those above the minima, of the least important jobs first. What is left of
 // the excess then is shown and stays, since less than its minimum no job can work with.
-func (m *maker) shed(order []*fleet.Job, crews map[crewKey]crew) map[fleet.JobID]string {
-	why := map[fleet.JobID]string{}
+func (m *maker) shed(list []*staff) {
 	tenancy := m.tenants.tenancy
 	for i := range m.plan.Division.Shares {
 		x := &m.plan.Division.Shares[i]
 		if x.OverOffline.IsZero() || m.in.Snapshot.At.Before(x.Deadline) {
 			continue
 		}
-		over := x.OverOffline.Sub(m.going(tenancy, x.Tenant, order, crews)).Floor()
-		for _, j := range slices.Backward(order) {
-			if tenancy.Of(fleet.ParseName(string(j.ID)).Namespace) != x.Tenant {
+		over := x.OverOffline.Sub(m.going(tenancy, x.Tenant, list)).Floor()
+		for _, st := range slices.Backward(list) {
+			if tenancy.Of(fleet.ParseName(string(st.job.ID)).Namespace) != x.Tenant {
 				continue
 			}
-			for k := range j.Members {
-				mem := &j.Members[k]
-				c := crews[crewKey{j.ID, mem.Role}]
+			for k := range st.crews {
+				mem, c := &st.job.Members[k], &st.crews[k]
 				n := min(times(over, mem.Request), max(c.stay-int(mem.Min), 0))
-				if n == 0 {
+				if n == 0 || mem.SelfSized {
 					continue
 				}
-				c.stay -= n
-				crews[crewKey{j.ID, mem.Role}] = c
+				c.tellToGo(n)
 				over = over.Sub(mem.Request.Times(int64(n))).Floor()
-				why[j.ID] = fmt.Sprintf("; quota %s had to give back %s by %s", x.Tenant, x.OverOffline, x.Deadline.UTC().Format("15:04:05 MST"))
+				st.shed = fmt.Sprintf("; quota %s had to give back %s by %s", x.Tenant, x.OverOffline, x.Deadline.UTC().Format("15:04:05 MST"))
 			}
 		}
 	}
-	return why
 }
 
 // going is what offline pods of a tenant still hold that were told to end, or whose parcel goes home: these leave by themselves, and
 // lowering the parallelism for them too would take others.
-func (m *maker) going(tenancy quota.Tenancy, id fleet.TenantID, order []*fleet.Job, crews map[crewKey]crew) fleet.Resources {
+func (m *maker) going(tenancy quota.Tenancy, id fleet.TenantID, list []*staff) fleet.Resources {
 	var sum fleet.Resources
 	for i := range m.in.Snapshot.Pods {
 		if p := &m.in.Snapshot.Pods[i]; p.Class == fleet.PodOffline && p.Deleting && p.Occupies() && tenancy.Of(p.Name.Namespace) == id {
 			sum = sum.Add(p.Requests)
 		}
 	}
-	for _, j := range order {
-		if tenancy.Of(fleet.ParseName(string(j.ID)).Namespace) != id {
+	for _, st := range list {
+		if tenancy.Of(fleet.ParseName(string(st.job.ID)).Namespace) != id {
 			continue
 		}
-		for i := range j.Members {
-			sum = sum.Add(j.Members[i].Request.Times(int64(crews[crewKey{j.ID, j.Members[i].Role}].leaving)))
+		for i := range st.crews {
+			sum = sum.Add(st.job.Members[i].Request.Times(int64(st.crews[i].leaving + st.crews[i].going)))
 		}
 	}
 	return sum

@@ -10,6 +10,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Priority",type=string,JSONPath=`.spec.priority`
 // +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.status.desired`
 // +kubebuilder:printcolumn:name="Active",type=integer,JSONPath=`.status.active`
+// +kubebuilder:printcolumn:name="Gang",type=string,JSONPath=`.status.gang.phase`
 // +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`
 // +kubebuilder:printcolumn:name="Recalled",type=string,JSONPath=`.status.lastRecallTime`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -105,6 +106,8 @@ type ElasticJobStatus struct {
 	// Active counts the pods of all members that run or start.
 	// +kubebuilder:validation:Minimum=0
 	Active int32 `json:"active,omitempty"`
+	// Gang is how the minimum stands, which works as a whole or not at all; unset where no member has a minimum, or all are divisible.
+	Gang *GangStatus `json:"gang,omitempty"`
 	// LastRecallTime is when members were taken away last.
 	LastRecallTime *metav1.Time `json:"lastRecallTime,omitempty"`
 	// Reason is the last decision in one sentence.
@@ -113,11 +116,25 @@ type ElasticJobStatus struct {
 	// LeaderEpoch is the fencing number of the controller that wrote this status.
 	// +kubebuilder:validation:Minimum=0
 	LeaderEpoch int64 `json:"leaderEpoch,omitempty"`
-	// Conditions: Accepted, AbleToScale.
+	// Conditions: Accepted, AbleToScale, GangWhole.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// GangStatus is how the minimum of a job stands.
+type GangStatus struct {
+	// Phase is Waiting (for room for all of it), Forming (asked for, not running yet), Whole, or BackedOff (it did not run in time).
+	// +kubebuilder:validation:Enum=Waiting;Forming;Whole;BackedOff
+	Phase string `json:"phase"`
+	// Since is when the phase began.
+	Since metav1.Time `json:"since"`
+	// RetryTime is when a gang that backed off is tried again.
+	RetryTime *metav1.Time `json:"retryTime,omitempty"`
+	// Tries is how often in a row the gang did not run in time.
+	// +kubebuilder:validation:Minimum=0
+	Tries int32 `json:"tries,omitempty"`
 }
 
 // JobMemberStatus is what one role runs.

@@ -60,5 +60,6 @@ const (
 	ConditionWithinQuota   = "WithinQuota"       // nothing must be given back
 	ConditionBursting      = "Bursting"          // the borrowing limit is lifted
 	ConditionWatermark     = "AboveLowWatermark" // of an offline pool: there is enough low-priority capacity
+	ConditionGangWhole     = "GangWhole"         // the minimum of a job runs, all of it
 	ConditionLate          = "Late"              // a recalled parcel is not, or was not, home by its due time
 )

@@ -177,6 +177,7 @@ func (c *Cluster) tellTroubles(r *loop.Report) {
 		}
 		c.events.Eventf(ref, corev1.EventTypeNormal, "WouldScale", "%s, held by %s: %s", w.Action, w.By, w.Why.Message)
 	}
+	c.tellGangs(r)
 	for i := range r.Snapshot.Jobs {
 		j := &r.Snapshot.Jobs[i]
 		n := fleet.ParseName(string(j.ID))

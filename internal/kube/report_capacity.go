@@ -111,11 +111,12 @@ type jobGist struct {
 	Generation int64
 	Desired    int32
 	Recalled   time.Time
+	Gang       fleet.Gang
 	Conditions []verdict
 }
 
 func gistOfJob(s *v1alpha1.ElasticJobStatus) jobGist {
-	return jobGist{s.ObservedGeneration, s.Desired, timeOf(s.LastRecallTime), verdicts(s.Conditions)}
+	return jobGist{s.ObservedGeneration, s.Desired, timeOf(s.LastRecallTime), gangFacts(s.Gang), verdicts(s.Conditions)}
 }
 
 func (w *statusWriter) jobStatus(r *loop.Report) {
@@ -168,6 +169,9 @@ func (w *statusWriter) jobStatus(r *loop.Report) {
 		}
 		c := newConditions(o.api.Status.Conditions, w.now, o.Generation)
 		jobConditions(c, j, r.Snapshot.Frozen)
+		gang := gangOf(r.Plan, j.ID)
+		s.Gang = gangStatus(gang)
+		gangCondition(c, gang)
 		s.Conditions = c.list
 		if w.due(statusKey(gvrJobs, &next), gistOfJob(&o.api.Status), gistOfJob(s)) {
 			w.put(gvrJobs, &next, func(version string) sight { return w.c.jobs.sees(n.Namespace, n.Name, o.UID, version) })

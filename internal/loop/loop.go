@@ -83,6 +83,7 @@ type Loop struct {
 	pooled    time.Time
 	newcomers bool
 	begun     []time.Time
+	gangs     map[fleet.JobID]fleet.Gang
 	kinTaught taught
 	// read is up to when the history of each service was read by this process.
 	read map[fleet.ServiceID]time.Time
@@ -98,7 +99,7 @@ func New(p Ports, o Options) *Loop {
 	return &Loop{p: p, o: o,
 		portraits: map[fleet.ServiceID]portrait.Portrait{}, tides: map[fleet.ServiceID]forecast.Tide{},
 		decisions: map[fleet.ServiceID][]hpa.Decision{}, summaries: map[fleet.ServiceID]Summary{},
-		days: map[fleet.ServiceID]Days{}, calendars: map[string]calendarDays{},
+		gangs: map[fleet.JobID]fleet.Gang{}, days: map[fleet.ServiceID]Days{}, calendars: map[string]calendarDays{},
 		read: map[fleet.ServiceID]time.Time{}}
 }
 
@@ -171,7 +172,7 @@ func (l *Loop) Cycle(ctx context.Context) (wrote bool, err error) {
 	t.lap("live")
 
 	plan := planner.Make(planner.Input{Snapshot: s, Portraits: l.portraits, Tides: l.tides, Live: live, History: l.decisions,
-		Begun: l.begun, Thawed: l.frozen && s.Frozen == "", Options: l.o.Planner})
+		Gangs: l.gangs, Begun: l.begun, Thawed: l.frozen && s.Frozen == "", Options: l.o.Planner})
 	l.frozen = s.Frozen != ""
 	t.lap("plan")
 
@@ -216,6 +217,10 @@ func (l *Loop) keep(now time.Time, plan *planner.Plan, receipt *Receipt) {
 			ds = ds[1:]
 		}
 		l.decisions[t.Service] = ds
+	}
+	clear(l.gangs)
+	for i := range plan.Gangs {
+		l.gangs[plan.Gangs[i].Job] = plan.Gangs[i].Gang
 	}
 	for len(l.begun) > 0 && now.Sub(l.begun[0]) >= time.Hour {
 		l.begun = l.begun[1:]

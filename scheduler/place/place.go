@@ -1,6 +1,7 @@
 package place
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/springtide/springtide/fleet"
@@ -58,6 +59,17 @@ func (t *Table) Remove(ref PodRef) {
 	t.unlink(ref)
 	t.pods[ref] = pod{}
 	t.spare = append(t.spare, ref)
+}
+
+// Pods yields the pods of the table, in the order of their references.
+func (t *Table) Pods() iter.Seq[Placement] {
+	return func(yield func(Placement) bool) {
+		for ref := range t.pods {
+			if t.pods[ref].role != 0 && !yield(t.placement(PodRef(ref))) {
+				return
+			}
+		}
+	}
 }
 
 // pick finds the row for a pod of a class, and the cells there.

@@ -1,0 +1,51 @@
+package kube
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/planner"
+)
+
+// How a gang stands is told once, and a new leader reads it back: neither a restart nor a new leader gives it more time.
+func TestReportGang(t *testing.T) {
+	r := newReported(t, elasticJob("bert"), batchJob("bert", 4))
+	r.clock.now = t0
+	back := fleet.Gang{Phase: fleet.GangBackedOff, Since: t0, RetryAt: t0.Add(2 * time.Minute), Tries: 2}
+	gang := func(rep *loop.Report) {
+		rep.Plan.At = t0
+		rep.Plan.Gangs = []planner.GangView{{Job: "train/bert", Gang: back, Note: "its gang did not run"}}
+	}
+	_, events := r.cycle(t, gang)
+	if diff := cmp.Diff([]string{"Warning GangRolledBack its gang did not run"}, events); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	s := object[v1alpha1.ElasticJob](t, r.world, gvrJobs, "train/bert").Status
+	if !slices.Contains(said(s.Conditions), "GangWhole=False/BackedOff") {
+		t.Errorf("conditions %v", said(s.Conditions))
+	}
+	if got := r.snapshot(t).Job("train/bert").Gang; got != back {
+		t.Errorf("read back %+v, want %+v", got, back)
+	}
+	if _, events = r.cycle(t, gang); len(events) > 0 {
+		t.Errorf("told again: %v", events)
+	}
+	r.clock.now = t0.Add(time.Minute)
+	r.cycle(t, func(rep *loop.Report) {
+		rep.Plan.Gangs = []planner.GangView{{Job: "train/bert", Gang: fleet.Gang{Phase: fleet.GangWhole, Since: t0}}}
+	})
+	s = object[v1alpha1.ElasticJob](t, r.world, gvrJobs, "train/bert").Status
+	if !slices.Contains(said(s.Conditions), "GangWhole=True/Whole") || s.Gang.Tries != 0 {
+		t.Errorf("%v, %+v", said(s.Conditions), s.Gang)
+	}
+	r.cycle(t, nil)
+	if s = object[v1alpha1.ElasticJob](t, r.world, gvrJobs, "train/bert").Status; s.Gang != nil {
+		t.Errorf("a job without a minimum has no gang: %+v", s.Gang)
+	}
+}

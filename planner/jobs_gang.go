@@ -1,0 +1,328 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/scheduler/place"
+)
+
+// minima sees to the gangs: what each job cannot do without, whole or not at all, one job after the other. Those that were given room come
+// first within their priority, since a promise is not taken back for who came earlier and waits. Then what divisible members are to have at
+// least, pod by pod.
+func (x *staffing) minima() {
+	order := slices.Clone(x.list)
+	slices.SortStableFunc(order, func(a, b *staff) int {
+		return cmp.Or(cmp.Compare(b.job.Priority, a.job.Priority), fleet.TrueFirst(a.begun(), b.begun()))
+	})
+	var head *staff // a gang that waited so long that none passes it any more
+	for _, st := range order {
+		if !st.hasGang() {
+			continue
+		}
+		x.form(st, head)
+		if head == nil && x.isHead(st) {
+			head = st
+		}
+	}
+	for _, st := range x.list {
+		for i := range st.crews {
+			mem, c := &st.job.Members[i], &st.crews[i]
+			for st.sated() && mem.Divisible && c.want < int(leastOf(mem)) && !c.stuck {
+				x.more(st, i)
+			}
+		}
+	}
+}
+
+// sated reports whether a job may have more than its minimum.
+func (st *staff) sated() bool { return st.gang.Phase == "" || st.gang.Phase == fleet.GangWhole }
+
+// begun reports whether anything of the gang is asked for or runs.
+func (st *staff) begun() bool {
+	for i := range st.crews {
+		mem, c := &st.job.Members[i], &st.crews[i]
+		if gangs(mem) && (int(mem.Desired) > c.leaving || c.stay > 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// whole reports whether the whole gang runs.
+func (st *staff) whole() bool {
+	for i := range st.crews {
+		if mem := &st.job.Members[i]; gangs(mem) && st.crews[i].running < int(leastOf(mem)) {
+			return false
+		}
+	}
+	return true
+}
+
+// lack is what each member needs beyond what stays.
+func (st *staff) lack() []int {
+	out := make([]int, len(st.crews))
+	for i := range st.crews {
+		if mem := &st.job.Members[i]; gangs(mem) {
+			out[i] = max(int(leastOf(mem))-st.crews[i].stay, 0)
+		}
+	}
+	return out
+}
+
+// form takes a gang one step: it is asked for as a whole once all of it has a place, and given up when it did not run in time.
+func (x *staffing) form(st *staff, head *staff) {
+	o, now := x.m.in.Options, x.m.in.Snapshot.At
+	was, lack := x.m.gangBefore(st.job), st.lack()
+	st.gang = was
+	switch {
+	case st.whole():
+		st.enter(fleet.GangWhole, now)
+		st.gang.Tries = 0
+		st.hold()
+		if !x.ask(st, lack) { // members on room that goes home need another place
+			x.makeRoom(st, lack)
+		}
+	case was.Phase == fleet.GangBackedOff && now.Before(was.RetryAt):
+		st.note = fmt.Sprintf("its gang did not run within %s, %s: it is tried again at %s", o.GangTimeout, inARow(was.Tries), was.RetryAt.UTC().Format("15:04:05 MST"))
+		st.release()
+	case st.begun():
+		st.enter(fleet.GangForming, now)
+		if x.m.in.Thawed {
+			st.gang.Since = now // nobody could form under a freeze
+		}
+		if now.Sub(st.gang.Since) >= o.GangTimeout && x.m.mayTake() {
+			x.giveUp(st)
+			return
+		}
+		st.hold()
+		st.note = "its gang is asked for and does not run yet: " + st.short()
+		if !x.ask(st, lack) {
+			st.note += x.makeRoom(st, lack)
+		}
+	case head != nil:
+		st.enter(fleet.GangWaiting, now)
+		st.release()
+		st.note = fmt.Sprintf("waits behind job %s, which nobody passes after %s", head.job.ID, o.GangPatience)
+	case x.ask(st, lack):
+		st.enter(fleet.GangForming, now)
+		st.note = "all of its gang has a place and is asked for: " + st.short()
+	default:
+		st.enter(fleet.GangWaiting, now)
+		st.release()
+		st.note = "waits for room for its whole gang: " + st.short() + x.makeRoom(st, lack)
+	}
+}
+
+// inARow says how often something happened.
+func inARow(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times in a row", n)
+}
+
+// gangBefore is how a gang stood after the last plan.
+func (m *maker) gangBefore(j *fleet.Job) fleet.Gang {
+	if g, ok := m.in.Gangs[j.ID]; ok {
+		return g
+	}
+	return j.Gang
+}
+
+// mayTake reports whether this plan may take anything away.
+func (m *maker) mayTake() bool {
+	return m.in.Snapshot.Frozen == "" && m.in.Snapshot.Watching(m.in.Options.Window)
+}
+
+func (st *staff) enter(p fleet.GangPhase, now time.Time) {
+	if st.gang.Phase != p {
+		st.gang.Phase, st.gang.Since, st.gang.RetryAt = p, now, time.Time{}
+	}
+}
+
+// hold keeps what was asked for, up to the minimum, whether it runs or not: a gang that lost a member is not whole, and neither less nor a part of
+// it is asked for instead.
+func (st *staff) hold() {
+	for i := range st.crews {
+		mem, c := &st.job.Members[i], &st.crews[i]
+		if gangs(mem) {
+			c.want = max(c.want, min(int(mem.Desired), int(leastOf(mem)))-c.leaving)
+		}
+	}
+}
+
+// release asks for nothing.
+func (st *staff) release() {
+	for i := range st.crews {
+		st.crews[i].want = 0
+	}
+}
+
+// ask asks for the whole gang if what it lacks has a place.
+func (x *staffing) ask(st *staff, lack []int) bool {
+	if _, ok := x.seat(st, lack); !ok {
+		return false
+	}
+	for i := range st.crews {
+		if mem, c := &st.job.Members[i], &st.crews[i]; gangs(mem) {
+			c.want = max(c.want, int(leastOf(mem)))
+		}
+	}
+	return true
+}
+
+// giveUp rolls a gang back: all that it holds is free for others, and it is tried again later, each time later.
+func (x *staffing) giveUp(st *staff) {
+	o, now := x.m.in.Options, x.m.in.Snapshot.At
+	wait := o.GangBackoff
+	for range min(st.gang.Tries, 30) {
+		wait = min(2*wait, o.GangBackoffMax)
+	}
+	st.note = fmt.Sprintf("its gang did not run within %s (%s), so that it gives back what it holds: it is tried again in %s", o.GangTimeout, st.short(), wait)
+	st.gang = fleet.Gang{Phase: fleet.GangBackedOff, Since: now, RetryAt: now.Add(wait), Tries: st.gang.Tries + 1}
+	st.release()
+}
+
+// short tells how much of a gang runs.
+func (st *staff) short() string {
+	var out string
+	for i := range st.crews {
+		mem := &st.job.Members[i]
+		if !gangs(mem) {
+			continue
+		}
+		if out != "" {
+			out += ", "
+		}
+		out += fmt.Sprintf("%d of %d %s run", min(st.crews[i].running, int(leastOf(mem))), leastOf(mem), mem.Role)
+	}
+	return out
+}
+
+// isHead reports whether a gang has waited for so long that no other may pass it. One that would not fit even if all offline work were gone
+// holds nobody up.
+func (x *staffing) isHead(st *staff) bool {
+	if st.gang.Phase != fleet.GangWaiting || x.m.in.Snapshot.At.Sub(st.gang.Since) < x.m.in.Options.GangPatience {
+		return false
+	}
+	x.room()
+	all := slices.Clone(x.ending)
+	for _, other := range x.list {
+		for i := range other.crews {
+			all = append(all, x.refs(other.crews[i].standing())...)
+		}
+	}
+	return x.would(st, st.lack(), all)
+}
+
+// makeRoom finds room for a gang among what others have above their minima: growth is lent, a minimum is not. What is found is kept free of
+// others in this plan; the gang itself is asked for once the room is free. It returns a clause for the note.
+func (x *staffing) makeRoom(st *staff, lack []int) string {
+	x.room()
+	if x.would(st, lack, x.ending) {
+		x.reserve(st, lack, x.ending)
+		return "; members of others are ending there"
+	}
+	if !x.m.mayTake() {
+		return ""
+	}
+	spare := x.spare(st.job.Priority)
+	gone := slices.Clone(x.ending)
+	for _, v := range spare {
+		gone = append(gone, v.ref)
+	}
+	if !x.would(st, lack, gone) {
+		return ""
+	}
+	// The fewest of them, in their order: more room never seats less but by the accidents of packing, which the check above has ruled out for all.
+	ended := len(x.ending)
+	lo, hi := 1, len(spare)
+	for lo < hi {
+		if mid := (lo + hi) / 2; x.would(st, lack, gone[:ended+mid]) {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	for _, v := range spare[:lo] {
+		v.st.crews[v.member].want--
+	}
+	x.reserve(st, lack, gone[:ended+lo])
+	return fmt.Sprintf("; %d members that others have above their minima make room", lo)
+}
+
+// reserve keeps the machines on which a gang will find room from everybody else in this plan.
+func (x *staffing) reserve(st *staff, lack []int, gone []place.PodRef) {
+	var on []place.Placement
+	t, undo := x.room(), st.grow.keep()
+	t.Would(func() bool {
+		for _, ref := range gone {
+			t.Remove(ref)
+		}
+		on, _ = x.seat(st, lack)
+		return true
+	})
+	undo()
+	for _, p := range on {
+		t.SetOpen(p.Node, fleet.Offline, false)
+	}
+}
+
+// spareMember is a member that could make room.
+type spareMember struct {
+	st     *staff
+	member int
+	ref    place.PodRef
+	pod    *fleet.Pod
+}
+
+// spare lists what jobs of at most a priority have above their minima, who gives way first in front: divisible work, then the lower priority,
+// then the larger share; machine by machine, so that room comes free in one piece.
+func (x *staffing) spare(most fleet.JobPriority) []spareMember {
+	type source struct {
+		st     *staff
+		member int
+		share  float64
+	}
+	var from []source
+	for _, st := range x.list {
+		if st.job.Priority > most {
+			continue
+		}
+		for i := range st.crews {
+			if st.crews[i].above(&st.job.Members[i]) > 0 {
+				from = append(from, source{st, i, x.share(st, st.job.Members[i].Divisible)})
+			}
+		}
+	}
+	slices.SortStableFunc(from, func(a, b source) int {
+		return cmp.Or(fleet.TrueFirst(a.st.job.Members[a.member].Divisible, b.st.job.Members[b.member].Divisible),
+			cmp.Compare(a.st.job.Priority, b.st.job.Priority), cmp.Compare(b.share, a.share))
+	})
+	var out []spareMember
+	for _, f := range from {
+		c := &f.st.crews[f.member]
+		pods := slices.Clone(c.standing())
+		slices.SortStableFunc(pods, func(a, b *fleet.Pod) int { return cmp.Compare(a.Node, b.Node) })
+		left := c.above(&f.st.job.Members[f.member])
+		for _, p := range pods {
+			if ref, ok := x.pods[p.ID]; ok && left > 0 {
+				left--
+				out = append(out, spareMember{f.st, f.member, ref, p})
+			}
+		}
+	}
+	return out
+}
+
+// above is how many of the members that stay are more than the minimum, and can be told to go.
+func (c *crew) above(mem *fleet.Member) int {
+	if mem.SelfSized {
+		return 0
+	}
+	return max(min(c.want, c.stay)-int(leastOf(mem)), 0)
+}

@@ -1,0 +1,549 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// yard is a fleet of offline machines, and of machines that are lent, under a scheduler that binds what fits, oldest job first. Nothing of it is
+// online: what is tested is what jobs do to each other.
+type yard struct {
+	s     fleet.Snapshot
+	gangs map[fleet.JobID]fleet.Gang
+	made  int
+	plan  Plan
+	// broken pods are bound and never run.
+	broken map[fleet.JobID]bool
+}
+
+func newYard(home, lent int) *yard {
+	y := &yard{gangs: map[fleet.JobID]fleet.Gang{}, broken: map[fleet.JobID]bool{}}
+	y.s = fleet.Snapshot{At: t0, LeaderEpoch: 1, WatchedSince: t0.Add(-time.Hour), Pools: []fleet.Pool{
+		{ID: "offline", Class: fleet.Offline, Mode: fleet.Auto}, {ID: "online", Class: fleet.Online, Mode: fleet.Observe, MovesAtOnce: 10}}}
+	for i := range home + lent {
+		n := fleet.Node{ID: fleet.NodeID(fmt.Sprintf("uid-%02d", i)), Name: fmt.Sprintf("m%02d", i), Pool: "offline", Ready: true, AgentAlive: true,
+			Allocatable: fleet.Resources{CPU: 64000, Memory: 256 * fleet.GiB, Pods: 110}, Marks: fleet.NodeMarks{HolderTaint: true, OfflineLabel: true}}
+		if i >= home {
+			n.Pool = "online"
+			l := fleet.Loan{ID: fleet.LoanID("loan-" + n.Name), Kind: fleet.KindNode, Node: n.ID, NodeName: n.Name, Cells: n.AllCells(), From: "online", To: "offline",
+				Phase: fleet.Lent, Epoch: 1, Created: t0, Since: t0}
+			n.Share = fleet.Share{Exists: true, Parcels: []fleet.ShareParcel{{Cells: l.Cells, Holder: "offline", Loan: l.ID, Epoch: 1}}}
+			y.s.Loans = append(y.s.Loans, l)
+		}
+		y.s.Nodes = append(y.s.Nodes, n)
+	}
+	return y
+}
+
+// job adds a job of members of some cores each.
+func (y *yard) job(name string, members ...fleet.Member) *fleet.Job {
+	j := fleet.Job{ID: fleet.JobID("batch/" + name), Created: t0.Add(time.Duration(len(y.s.Jobs)) * time.Second), Members: members}
+	for i := range j.Members {
+		j.Members[i].Kind, j.Members[i].Workload = "Job", fleet.Name{Namespace: "batch", Name: name + "-" + j.Members[i].Role}
+	}
+	y.s.Jobs = append(y.s.Jobs, j)
+	return &y.s.Jobs[len(y.s.Jobs)-1]
+}
+
+func member(role string, cores, least, most int) fleet.Member {
+	return fleet.Member{Role: role, Min: int32(least), Max: int32(most), Remaining: -1, Request: fleet.Resources{CPU: fleet.MilliCPU(1000 * cores)}}
+}
+
+// cycle plans, carries the plan out, and lets the scheduler and the workloads' controllers act.
+func (y *yard) cycle() {
+	y.s.Sort()
+	y.plan = Make(Input{Snapshot: &y.s, Gangs: y.gangs, Options: DefaultOptions()})
+	for _, g := range y.plan.Gangs {
+		y.gangs[g.Job] = g.Gang
+	}
+	for _, a := range y.plan.Jobs {
+		y.member(a.Job, a.Role).Desired = a.To
+	}
+	y.s.Pods = slices.DeleteFunc(y.s.Pods, func(p fleet.Pod) bool { return p.Deleting })
+	for i := range y.s.Jobs {
+		for k := range y.s.Jobs[i].Members {
+			y.control(&y.s.Jobs[i], &y.s.Jobs[i].Members[k])
+		}
+	}
+	y.schedule()
+	y.s.At = y.s.At.Add(time.Minute)
+}
+
+func (y *yard) member(id fleet.JobID, role string) *fleet.Member {
+	j := y.s.Job(id)
+	i := slices.IndexFunc(j.Members, func(m fleet.Member) bool { return m.Role == role })
+	return &j.Members[i]
+}
+
+// control makes pods up to the parallelism, and ends those that are too many: unbound ones first, then the youngest.
+func (y *yard) control(j *fleet.Job, mem *fleet.Member) {
+	var mine []*fleet.Pod
+	for i := range y.s.Pods {
+		if p := &y.s.Pods[i]; p.Job == j.ID && p.Role == mem.Role && !p.Deleting {
+			mine = append(mine, p)
+		}
+	}
+	slices.SortFunc(mine, func(a, b *fleet.Pod) int {
+		return cmp.Or(fleet.TrueFirst(a.NodeName == "", b.NodeName == ""), b.Created.Compare(a.Created), cmp.Compare(b.ID, a.ID))
+	})
+	for i := range max(len(mine)-int(mem.Desired), 0) {
+		mine[i].Deleting = true
+	}
+	for range max(int(mem.Desired)-len(mine), 0) {
+		y.made++
+		name := fleet.Name{Namespace: "batch", Name: fmt.Sprintf("p-%06d", y.made)}
+		y.s.Pods = append(y.s.Pods, fleet.Pod{ID: fleet.UID(name.Name), Name: name, Class: fleet.PodOffline, Job: j.ID, Role: mem.Role, Requests: mem.Request,
+			Phase: fleet.PodPending, Created: y.s.At})
+	}
+	mem.Active = mem.Desired
+}
+
+func (y *yard) schedule() {
+	free := map[fleet.NodeID]fleet.MilliCPU{}
+	for i := range y.s.Nodes {
+		if y.s.Nodes[i].Marks.OfflineLabel {
+			free[y.s.Nodes[i].ID] = y.s.Nodes[i].Allocatable.CPU
+		}
+	}
+	for i := range y.s.Pods {
+		free[y.s.Pods[i].Node] -= y.s.Pods[i].Requests.CPU
+	}
+	for _, stable := range []bool{true, false} {
+		for i := range y.s.Pods {
+			if p := &y.s.Pods[i]; p.NodeName == "" && !p.Deleting && y.member(p.Job, p.Role).Stable == stable {
+				y.bind(p, stable, free)
+			}
+		}
+	}
+}
+
+// bind puts a pod on the first machine with room; one that may be anywhere goes to lent machines first, which are the last ones.
+func (y *yard) bind(p *fleet.Pod, stable bool, free map[fleet.NodeID]fleet.MilliCPU) {
+	nodes := slices.Clone(y.s.Nodes)
+	if !stable {
+		slices.Reverse(nodes)
+	}
+	for _, n := range nodes {
+		if !n.Marks.OfflineLabel || free[n.ID] < p.Requests.CPU || stable && n.Pool != "offline" {
+			continue
+		}
+		free[n.ID] -= p.Requests.CPU
+		p.Node, p.NodeName = n.ID, n.Name
+		if !y.broken[p.Job] {
+			p.Phase = fleet.PodRunning
+		}
+		return
+	}
+}
+
+// running counts the members of a role that run.
+func (y *yard) running(id fleet.JobID, role string) int {
+	n := 0
+	for i := range y.s.Pods {
+		if p := &y.s.Pods[i]; p.Job == id && p.Role == role && p.Phase == fleet.PodRunning && !p.Deleting {
+			n++
+		}
+	}
+	return n
+}
+
+// bound counts the members of a role that have a machine.
+func (y *yard) bound(id fleet.JobID, role string) int {
+	n := 0
+	for i := range y.s.Pods {
+		if p := &y.s.Pods[i]; p.Job == id && p.Role == role && p.NodeName != "" && !p.Deleting {
+			n++
+		}
+	}
+	return n
+}
+
+func (y *yard) gang(t *testing.T, name string) GangView {
+	t.Helper()
+	i := slices.IndexFunc(y.plan.Gangs, func(g GangView) bool { return g.Job == fleet.JobID("batch/"+name) })
+	if i < 0 {
+		t.Fatalf("job %s has no gang: %+v", name, y.plan.Gangs)
+	}
+	return y.plan.Gangs[i]
+}
+
+func (y *yard) want(t *testing.T, name, role string, want int) {
+	t.Helper()
+	if got := y.member(fleet.JobID("batch/"+name), role).Desired; int(got) != want {
+		t.Errorf("%s: %d members of job %s are asked for, want %d: %+v", y.s.At.Sub(t0), got, name, want, y.plan.Jobs)
+	}
+}
+
+// A gang is asked for whole or not at all, and what does not fit holds nothing: a launcher without its workers would.
+func TestGangWholeOrNothing(t *testing.T) {
+	y := newYard(2, 0)
+	y.job("big", fleet.Member{Role: "launcher", Min: 1, Max: 1, Remaining: -1, Stable: true, Request: fleet.Resources{CPU: 1000}}, member("worker", 60, 3, 4))
+	y.job("small", member("worker", 30, 2, 2))
+	y.cycle()
+	y.want(t, "big", "launcher", 0)
+	y.want(t, "big", "worker", 0)
+	y.want(t, "small", "worker", 2)
+	if g := y.gang(t, "big"); g.Phase != fleet.GangWaiting || g.Note != "waits for room for its whole gang: 0 of 1 launcher run, 0 of 3 worker run" {
+		t.Errorf("%+v", g)
+	}
+	y.s.Nodes = append(y.s.Nodes, newYard(5, 0).s.Nodes[2:]...)
+	y.cycle()
+	y.want(t, "big", "launcher", 1)
+	y.want(t, "big", "worker", 3)
+	y.cycle()
+	if g := y.gang(t, "big"); g.Phase != fleet.GangWhole {
+		t.Errorf("%+v", g)
+	}
+	y.want(t, "big", "worker", 4)
+}
+
+// Minima take stable room first, growth takes lent room first, and stable members never leave home.
+func TestMinimaAtHomeGrowthOnLoans(t *testing.T) {
+	y := newYard(1, 1)
+	y.job("train", fleet.Member{Role: "ps", Min: 1, Max: 1, Remaining: -1, Stable: true, Request: fleet.Resources{CPU: 32000}}, member("worker", 16, 3, 8))
+	x := (&maker{in: &Input{Snapshot: &y.s, Options: DefaultOptions()}}).forTest()
+	x.minima()
+	for _, p := range placed(x) {
+		if want := map[string]int{"m00": 3, "m01": 1}; p.n != want[p.node] {
+			t.Errorf("%d members on %s, want %d: the server and two workers fit at home", p.n, p.node, want[p.node])
+		}
+	}
+	y = newYard(1, 1)
+	y.job("ps", fleet.Member{Role: "ps", Min: 5, Max: 5, Remaining: -1, Stable: true, Request: fleet.Resources{CPU: 16000}})
+	y.cycle()
+	y.want(t, "ps", "ps", 0)
+}
+
+// A gang that does not run in time gives back what it holds, waits twice as long each time, and begins anew once it ran.
+func TestGangRollsBack(t *testing.T) {
+	y := newYard(2, 0)
+	y.job("bad", member("worker", 60, 2, 2))
+	y.job("good", member("worker", 60, 1, 1))
+	y.broken["batch/bad"] = true
+	var asked []int
+	for minute := range 40 {
+		y.cycle()
+		if y.member("batch/bad", "worker").Desired > 0 {
+			asked = append(asked, minute)
+		}
+	}
+	// Asked for from 0 to 4; one minute later again, two minutes later, four minutes later...; the other job takes a machine as soon as it can.
+	if want := []int{0, 1, 2, 3, 4}; !slices.Equal(asked[:5], want) {
+		t.Errorf("asked for at %v, want %v first", asked, want)
+	}
+	y.want(t, "good", "worker", 1)
+	if got := y.running("batch/good", "worker"); got != 1 {
+		t.Errorf("%d of the other job run", got)
+	}
+	y = newYard(2, 0)
+	y.job("bad", member("worker", 60, 2, 2))
+	y.broken["batch/bad"] = true
+	var backs []time.Duration
+	for range 60 {
+		y.cycle()
+		if g := y.gang(t, "bad"); g.Phase == fleet.GangBackedOff && g.Since.Equal(y.s.At.Add(-time.Minute)) {
+			backs = append(backs, g.RetryAt.Sub(g.Since))
+		}
+	}
+	if want := []time.Duration{1, 2, 4, 8, 16}; len(backs) < 4 || backs[0] != want[0]*time.Minute || backs[1] != 2*time.Minute || backs[2] != 4*time.Minute || backs[3] != 8*time.Minute {
+		t.Errorf("waits of %v, want doubled ones from a minute on", backs)
+	}
+	y.broken["batch/bad"] = false
+	for range 40 {
+		y.cycle()
+	}
+	if g := y.gang(t, "bad"); g.Phase != fleet.GangWhole || g.Tries != 0 {
+		t.Errorf("%+v", g)
+	}
+}
+
+// A new leader takes nothing away before it has watched, and a freeze is no time in which a gang could form.
+func TestGangPatienceOfLeaders(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		bend func(in *Input)
+		want fleet.GangPhase
+	}{
+		{"in time", func(in *Input) { in.Snapshot.At = t0.Add(4 * time.Minute) }, fleet.GangForming},
+		{"too late", func(*Input) {}, fleet.GangBackedOff},
+		{"under a new leader", func(in *Input) { in.Snapshot.WatchedSince = in.Snapshot.At }, fleet.GangForming},
+		{"frozen", func(in *Input) { in.Snapshot.Frozen = "audit" }, fleet.GangForming},
+		{"thawed", func(in *Input) { in.Thawed = true }, fleet.GangForming},
+	} {
+		y := newYard(1, 0)
+		y.job("train", member("worker", 60, 1, 1)).Members[0].Desired = 1
+		y.s.Jobs[0].Gang = fleet.Gang{Phase: fleet.GangForming, Since: t0}
+		y.s.At = t0.Add(10 * time.Minute)
+		in := Input{Snapshot: &y.s, Options: DefaultOptions()}
+		c.bend(&in)
+		if plan := Make(in); plan.Gangs[0].Phase != c.want {
+			t.Errorf("%s: %+v, want %s", c.name, plan.Gangs[0], c.want)
+		}
+	}
+}
+
+// What others have above their minima makes room for a minimum that waits, and not one member more than needed.
+func TestGrowthMakesRoomForMinima(t *testing.T) {
+	y := newYard(4, 0)
+	y.job("early", member("worker", 16, 2, 40))
+	for range 4 {
+		y.cycle()
+	}
+	y.want(t, "early", "worker", 16)
+	y.job("late", member("worker", 32, 2, 2))
+	y.cycle()
+	y.want(t, "early", "worker", 12)
+	y.want(t, "late", "worker", 0)
+	y.cycle()
+	y.cycle()
+	y.cycle()
+	if got := y.running("batch/late", "worker"); got != 2 {
+		t.Errorf("%d of the late job run: %+v", got, y.plan.Gangs)
+	}
+	y.want(t, "early", "worker", 12)
+}
+
+// A minimum is never taken for another's, be it of a higher priority.
+func TestMinimaStand(t *testing.T) {
+	y := newYard(1, 0)
+	y.job("low", member("worker", 32, 2, 2))
+	y.cycle()
+	y.cycle()
+	y.job("high", member("worker", 32, 2, 2)).Priority = fleet.PriorityHigh
+	for range 5 {
+		y.cycle()
+	}
+	y.want(t, "low", "worker", 2)
+	y.want(t, "high", "worker", 0)
+}
+
+// Small gangs pass a large one for a while, and not for ever.
+func TestNoGangStarves(t *testing.T) {
+	y := newYard(2, 0)
+	y.job("small-0", member("worker", 32, 1, 1))
+	y.cycle()
+	y.job("large", member("worker", 64, 2, 2))
+	born := map[fleet.JobID]time.Time{}
+	for k := 1; k < 90; k++ {
+		// Each small one works for ten minutes, and another comes every third.
+		if k%3 == 0 {
+			y.job(fmt.Sprintf("small-%d", k), member("worker", 32, 1, 1)).Created = y.s.At
+		}
+		y.cycle()
+		for i := range y.s.Jobs {
+			j := &y.s.Jobs[i]
+			if j.ID == "batch/large" || y.running(j.ID, "worker") == 0 {
+				continue
+			}
+			if born[j.ID].IsZero() {
+				born[j.ID] = y.s.At
+			}
+			if y.s.At.Sub(born[j.ID]) >= 10*time.Minute {
+				j.Members[0].Remaining, j.Members[0].Desired = 0, 0
+				y.s.Pods = slices.DeleteFunc(y.s.Pods, func(p fleet.Pod) bool { return p.Job == j.ID })
+			}
+		}
+		if y.running("batch/large", "worker") == 2 {
+			return
+		}
+	}
+	t.Errorf("the large job has waited for 90 minutes: %+v", y.gang(t, "large"))
+}
+
+// Equals get equal shares of what is above their minima, whoever came first, and then nobody moves.
+func TestFairGrowth(t *testing.T) {
+	y := newYard(4, 4)
+	y.job("a", member("worker", 16, 4, 100))
+	y.job("b", member("worker", 8, 0, 100))
+	for range 20 {
+		y.cycle()
+	}
+	y.job("c", member("worker", 16, 0, 100))
+	moves := 0
+	for k := range 60 {
+		y.cycle()
+		if k > 40 {
+			moves += len(y.plan.Jobs)
+		}
+	}
+	// 512 cores, less the minimum of 64: about 149 each, within the band of a quarter.
+	for _, c := range []struct {
+		name        string
+		cores, less int
+	}{{"a", 16, 4}, {"b", 8, 0}, {"c", 16, 0}} {
+		if got := (y.running(fleet.JobID("batch/"+c.name), "worker") - c.less) * c.cores; got < 120 || got > 192 {
+			t.Errorf("job %s has %d cores above its minimum, want about 149", c.name, got)
+		}
+	}
+	if moves > 0 {
+		t.Errorf("%d resizes when shares are level: %+v", moves, y.plan.Jobs)
+	}
+}
+
+// Divisible work fills what is left, and gives way first.
+func TestDivisibleFillsLast(t *testing.T) {
+	y := newYard(1, 0)
+	spark := member("executor", 4, 0, 100)
+	spark.Divisible = true
+	y.job("spark", spark)
+	y.job("train", member("worker", 24, 1, 2))
+	for range 4 {
+		y.cycle()
+	}
+	y.want(t, "spark", "executor", 4)
+	y.want(t, "train", "worker", 2)
+	y.job("more", member("worker", 16, 1, 1))
+	for range 4 {
+		y.cycle()
+	}
+	y.want(t, "more", "worker", 1)
+	y.want(t, "spark", "executor", 0)
+}
+
+// The invariants between jobs, over random jobs, machines that come and go, and pods that never start.
+func TestPropertyJobs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		y := newYard(rapid.IntRange(0, 4).Draw(t, "home"), rapid.IntRange(0, 3).Draw(t, "lent"))
+		drawJobs(t, y)
+		for k := range rapid.IntRange(3, 25).Draw(t, "cycles") {
+			before := map[string]int32{}
+			y.s.Sort()
+			for _, j := range y.s.Jobs {
+				for _, mem := range j.Members {
+					before[string(j.ID)+"/"+mem.Role] = mem.Desired
+				}
+			}
+			wasWhole := wholeOf(y)
+			y.cycle()
+			checkJobs(t, y, before, wasWhole)
+			if n := len(y.s.Nodes); n > 0 && k%5 == 4 && rapid.Bool().Draw(t, "close") {
+				i := rapid.IntRange(0, n-1).Draw(t, "machine")
+				m := &y.s.Nodes[i]
+				m.Ready, m.Marks.OfflineLabel = !m.Ready, !m.Marks.OfflineLabel
+			}
+			if rapid.IntRange(0, 5).Draw(t, "break") == 0 && len(y.s.Jobs) > 0 {
+				id := y.s.Jobs[rapid.IntRange(0, len(y.s.Jobs)-1).Draw(t, "job")].ID
+				y.broken[id] = !y.broken[id]
+			}
+		}
+	})
+}
+
+func drawJobs(t *rapid.T, y *yard) {
+	for i := range rapid.IntRange(1, 5).Draw(t, "jobs") {
+		var members []fleet.Member
+		for _, role := range []string{"a", "b"}[:rapid.IntRange(1, 2).Draw(t, "roles")] {
+			m := member(role, rapid.SampledFrom([]int{1, 4, 16, 40}).Draw(t, "cores"), rapid.IntRange(0, 6).Draw(t, "min"), 0)
+			m.Max = m.Min + int32(rapid.IntRange(0, 12).Draw(t, "more"))
+			m.Max = max(m.Max, 1)
+			switch rapid.IntRange(0, 3).Draw(t, "kind") {
+			case 0:
+				m.Stable = true
+			case 1:
+				m.Divisible = true
+			}
+			members = append(members, m)
+		}
+		y.job(fmt.Sprintf("j%d", i), members...).Priority = fleet.JobPriority(rapid.IntRange(0, 1).Draw(t, "priority"))
+	}
+}
+
+// wholeOf are the jobs whose gang runs, and whose pods are all on machines that offline work may use.
+func wholeOf(y *yard) map[fleet.JobID]bool {
+	out := map[fleet.JobID]bool{}
+	for i := range y.s.Jobs {
+		j := &y.s.Jobs[i]
+		whole, any := true, false
+		for k := range j.Members {
+			if mem := &j.Members[k]; gangs(mem) {
+				any = true
+				whole = whole && y.running(j.ID, mem.Role) >= int(leastOf(mem))
+			}
+		}
+		out[j.ID] = whole && any
+	}
+	return out
+}
+
+func checkJobs(t *rapid.T, y *yard, before map[string]int32, wasWhole map[fleet.JobID]bool) {
+	// What was asked for before may have lost its room since; nothing is added to what does not fit.
+	var asked fleet.Resources
+	grown, promised := false, map[fleet.JobID]bool{}
+	for _, g := range y.plan.Gangs {
+		promised[g.Job] = g.Phase == fleet.GangForming && g.Since.Before(y.plan.At)
+	}
+	for i := range y.s.Jobs {
+		j := &y.s.Jobs[i]
+		full, none := true, true
+		for k := range j.Members {
+			mem := &j.Members[k]
+			if n := y.bound(j.ID, mem.Role); promised[j.ID] {
+				asked = asked.Add(mem.Request.Times(int64(n)))
+			} else {
+				asked = asked.Add(mem.Request.Times(int64(mem.Desired)))
+			}
+			grown = grown || mem.Desired > before[string(j.ID)+"/"+mem.Role]
+			if mem.Desired > mem.Max {
+				t.Fatalf("job %s asks for %d of %d", j.ID, mem.Desired, mem.Max)
+			}
+			if gangs(mem) {
+				full, none = full && mem.Desired >= leastOf(mem), none && mem.Desired == 0
+				if wasWhole[j.ID] && mem.Desired < leastOf(mem) {
+					t.Fatalf("the minimum of job %s, which runs, was lowered to %d", j.ID, mem.Desired)
+				}
+			}
+		}
+		if !full && !none {
+			t.Fatalf("a part of the gang of job %s is asked for: %+v", j.ID, j.Members)
+		}
+	}
+	var room fleet.Resources
+	for i := range y.s.Nodes {
+		if n := &y.s.Nodes[i]; n.Ready {
+			room = room.Add(n.Allocatable)
+			continue
+		}
+		for k := range y.s.Pods {
+			if p := &y.s.Pods[k]; p.Node == y.s.Nodes[i].ID {
+				room = room.Add(p.Requests)
+			}
+		}
+	}
+	if grown && asked.CPU > room.CPU {
+		t.Fatalf("%s are asked for, and the room is %s", asked, room)
+	}
+}
+
+// placement counts members on a machine.
+type onNode struct {
+	node string
+	n    int
+}
+
+// forTest prepares a maker for its jobs alone.
+func (m *maker) forTest() *staffing {
+	*m = *newMaker(m.in)
+	m.plan.Targets, m.plan.Division, m.tenants = size(m.in)
+	return m.newStaffing()
+}
+
+// placed counts what a staffing has placed on each machine.
+func placed(x *staffing) []onNode {
+	count := map[string]int{}
+	for p := range x.room().Pods() {
+		count[x.m.in.Snapshot.Node(p.Node).Name]++
+	}
+	var out []onNode
+	for i := range x.m.in.Snapshot.Nodes {
+		name := x.m.in.Snapshot.Nodes[i].Name
+		out = append(out, onNode{name, count[name]})
+	}
+	return out
+}
