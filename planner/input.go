@@ -7,6 +7,7 @@ import (
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/reclaim"
 )
 
 // Input is everything that one plan is made from.
@@ -20,6 +21,8 @@ type Input struct {
 	// Gangs is how the minima of jobs stood after the last plan. A job that is not in it stands as the snapshot says: as it did for the
 	// controller before this one.
 	Gangs map[fleet.JobID]fleet.Gang
+	// Paces are how long the steps of recalls took.
+	Paces reclaim.Paces
 	// Begun are the times at which loans were begun within the last hour, ended ones included.
 	Begun []time.Time
 	// Thawed says that the last cycle was frozen and this one is not: deadlines that ran out meanwhile are announced anew.
@@ -33,7 +36,8 @@ type Options struct {
 	Interval time.Duration
 	// Window is how long a new leader watches before it takes anything away.
 	Window time.Duration
-	// Drain is the time from the first eviction to the last pod gone, Clean the node side's, StartUp that of an online pod.
+	// Drain is the time from the first eviction to the last pod gone, Clean the node side's, StartUp that of an online pod: each stands until
+	// enough was measured (Input.Paces, portraits).
 	Drain, Clean, StartUp time.Duration
 	// EmptyFor is how far ahead a scale-in may lie that an emptying parcel waits for, EmptyMax when waiting is given up.
 	EmptyFor, EmptyMax time.Duration
@@ -70,9 +74,4 @@ func DefaultOptions() Options {
 		MemberStay:   10 * time.Minute, // starting and restoring take about two: at least four fifths of a stay are work
 		Placement:    0.02,
 	}
-}
-
-// lead is the time from the decision to recall to a ready online pod on the returned room.
-func (o Options) lead(notice time.Duration) time.Duration {
-	return notice + o.Drain + o.Clean + o.StartUp + o.Interval
 }

@@ -25,8 +25,10 @@ func (m *maker) lend() {
 
 func (m *maker) lendPool(l *ledger) {
 	o := m.in.Options
-	lead := o.lead(reclaim.LongestNotice(m.in.Snapshot, l.pool))
+	parts := m.leadOf(l)
+	lead := parts.Total()
 	view := m.view(l, lead)
+	view.Lead = parts
 	defer func() { m.plan.Pools = append(m.plan.Pools, view) }()
 
 	if by := m.poolHeld(l.pool); by != "" {
@@ -88,7 +90,7 @@ func (m *maker) shortage(l *ledger, lead time.Duration) (reclaim.Ask, bool) {
 			continue
 		}
 		worst := only(l.need(0, lead+step)).Sub(have).Floor()
-		return reclaim.Ask{Pool: l.pool.ID, Amount: worst, Due: s.At.Add(max(at-m.in.Options.StartUp, 0)),
+		return reclaim.Ask{Pool: l.pool.ID, Amount: worst, Due: s.At.Add(max(at-l.startUp(), 0)),
 			Why: fmt.Sprintf("in %s online will ask for %s, %s more than it has above its low watermark",
 				at, l.need(at, at+step), short)}, true
 	}
@@ -134,7 +136,7 @@ func (m *maker) bringHome(l *ledger, ask reclaim.Ask) {
 		return
 	}
 	o := m.in.Options
-	take, _ := reclaim.Choose(s, ask, reclaim.Options{Drain: o.Drain, Clean: o.Clean, RecallRest: o.RecallRest})
+	take, _ := reclaim.Choose(s, ask, m.recalls())
 	for _, r := range take {
 		if r.NoticeAt.After(s.At.Add(o.Interval)) {
 			continue // There is time: the next cycle sees the tide more clearly.

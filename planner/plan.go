@@ -184,6 +184,8 @@ type PoolView struct {
 	Capacity fleet.Resources
 	// Requested is what online pods ask for now; Need and NeedAhead what the targets ask for now, and at most within the lead.
 	Requested, Need, NeedAhead fleet.Resources
+	// Lead is what a recall takes, part by part.
+	Lead Lead
 	// Lent counts parcels by kind that are away, Moving those on their way.
 	Lent, Moving map[fleet.ParcelKind]int
 	LentCapacity fleet.Resources

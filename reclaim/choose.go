@@ -1,7 +1,6 @@
 package reclaim
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -11,8 +10,10 @@ import (
 
 // Options are the times that a recall needs.
 type Options struct {
-	// Drain is the time from the first eviction to the last pod gone, Clean the time the node side needs to report it.
+	// Drain is the time from the first eviction to the last pod gone, Clean the time the node side needs to report it, both while Paces does
+	// not know better.
 	Drain, Clean time.Duration
+	Paces        Paces
 	// RecallRest is how lately a job must have been recalled to come last among equals.
 	RecallRest time.Duration
 }
@@ -25,30 +26,23 @@ const EmergencyNotice = 15 * time.Second
 // A machine counts as one: while one of its parcels is away no online pod may land on it, so a socket at home alone is worth nothing and
 // all loans of a machine come home together. What that frees for online is everything the machine has beyond what its online pods hold.
 //
-// The order: lowest job priority first, then machines whose jobs were not recalled lately, then the least work lost, then the largest
+// The order: lowest job priority first, then the least work lost (in steps of a factor of two: it is an estimate), then the fewest gangs
+// broken, then whole machines before those of which sockets are away, then machines whose jobs were not recalled lately, then the largest
 // machine (fewer moves), then the name. It never looks at loans that are already on their way.
 func Choose(s *fleet.Snapshot, ask Ask, o Options) (take []Recall, short fleet.Resources) {
 	pool := s.Pool(ask.Pool)
 	if pool == nil {
 		return nil, ask.Amount.Floor()
 	}
-	groups := groupsOf(s, ask.Pool, o)
-	slices.SortFunc(groups, func(a, b group) int {
-		return cmp.Or(
-			cmp.Compare(a.priority, b.priority),
-			fleet.TrueFirst(!a.rested, !b.rested),
-			cmp.Compare(a.lost, b.lost),
-			cmp.Compare(b.gain.CPU, a.gain.CPU),
-			cmp.Compare(a.node, b.node),
-		)
-	})
+	q := newQueue(s, groupsOf(s, pool, o))
 	short = ask.Amount
-	for _, g := range groups {
-		if short.Floor().IsZero() {
+	for !short.Floor().IsZero() {
+		g := q.next()
+		if g == nil {
 			break
 		}
 		for _, l := range g.loans {
-			take = append(take, times(s.At, l, g, pool, ask, o))
+			take = append(take, times(s.At, l, g, pool, ask))
 		}
 		short = short.Sub(g.gain)
 	}
@@ -61,20 +55,25 @@ type group struct {
 	loans    []*fleet.Loan
 	gain     fleet.Resources
 	jobs     []fleet.JobID
+	members  []memberPods
 	priority fleet.JobPriority
 	rested   bool // false: none of its jobs was recalled lately
+	parts    bool // sockets are away, not the whole machine
 	lost     time.Duration
+	broken   int           // gangs that its recall breaks
 	save     time.Duration // the longest that one of its jobs needs to save its work
+	drain    time.Duration // the longest that one of its pods needs to end
+	clean    time.Duration // what the node side needs after it
 }
 
-func groupsOf(s *fleet.Snapshot, pool fleet.PoolID, o Options) []group {
+func groupsOf(s *fleet.Snapshot, pool *fleet.Pool, o Options) []*group {
 	pods := s.PodsByNode()
 	byNode := map[fleet.NodeID]*group{}
 	var order []fleet.NodeID
 	blocked := map[fleet.NodeID]bool{}
 	for i := range s.Loans {
 		l := &s.Loans[i]
-		if l.From != pool {
+		if l.From != pool.ID {
 			continue
 		}
 		if l.Phase != fleet.Lent {
@@ -83,28 +82,29 @@ func groupsOf(s *fleet.Snapshot, pool fleet.PoolID, o Options) []group {
 			continue
 		}
 		if byNode[l.Node] == nil {
-			byNode[l.Node] = &group{node: l.NodeName}
+			byNode[l.Node] = &group{node: l.NodeName, clean: o.Paces.of(CleanKey(pool.ID), s.At, o.Clean)}
 			order = append(order, l.Node)
 		}
 		byNode[l.Node].loans = append(byNode[l.Node].loans, l)
 	}
-	var out []group
+	var out []*group
 	for _, id := range order {
 		n := s.Node(id)
 		if n == nil || blocked[id] {
 			continue
 		}
 		g := byNode[id]
-		g.fill(s, n, pods[id], o)
-		out = append(out, *g)
+		g.fill(s, n, pods[id], pool.ID, o)
+		out = append(out, g)
 	}
 	return out
 }
 
 // fill reckons what the group frees and costs. Work lost is the time since the job's last checkpoint times the cores that its pods hold
 // here; a job that never said when it saved is taken to lose all since its pods started.
-func (g *group) fill(s *fleet.Snapshot, n *fleet.Node, pods []*fleet.Pod, o Options) {
+func (g *group) fill(s *fleet.Snapshot, n *fleet.Node, pods []*fleet.Pod, pool fleet.PoolID, o Options) {
 	g.gain = n.Allocatable
+	g.parts = slices.ContainsFunc(g.loans, func(l *fleet.Loan) bool { return l.Kind != fleet.KindNode })
 	for _, p := range pods {
 		switch p.Class {
 		case fleet.PodOnline:
@@ -112,12 +112,15 @@ func (g *group) fill(s *fleet.Snapshot, n *fleet.Node, pods []*fleet.Pod, o Opti
 		case fleet.PodOffline:
 			job := s.Job(p.Job)
 			if job == nil {
+				g.drain = max(g.drain, o.Drain)
 				continue
 			}
 			if !slices.Contains(g.jobs, job.ID) {
 				g.jobs = append(g.jobs, job.ID)
 			}
-			g.priority, g.save = max(g.priority, job.Priority), max(g.save, job.Checkpoint)
+			g.priority = max(g.priority, job.Priority)
+			g.save, g.drain = max(g.save, o.save(pool, job, p.Role, s.At)), max(g.drain, o.end(pool, job, p.Role, s.At))
+			g.member(job.ID, p)
 			if job.LastRecalled.Fresh(s.At, o.RecallRest) {
 				g.rested = true
 			}
@@ -125,6 +128,9 @@ func (g *group) fill(s *fleet.Snapshot, n *fleet.Node, pods []*fleet.Pod, o Opti
 		}
 	}
 	slices.Sort(g.jobs)
+	if g.drain == 0 {
+		g.drain = o.Drain // somebody may come before the notice
+	}
 }
 
 func lostBy(now time.Time, p *fleet.Pod, job *fleet.Job) time.Duration {
@@ -144,33 +150,24 @@ func noticeOf(pool *fleet.Pool, save time.Duration) time.Duration {
 	return max(pool.Notice, min(save, pool.NoticeMax))
 }
 
-// LongestNotice is the longest notice that a recall of the pool's loans may have to give: any job may be on them by then.
-func LongestNotice(s *fleet.Snapshot, pool *fleet.Pool) time.Duration {
-	var save time.Duration
-	for i := range s.Jobs {
-		save = max(save, s.Jobs[i].Checkpoint)
-	}
-	return noticeOf(pool, save)
-}
-
 // times sets the clock of one recall. The notice goes out when the need, less drain, less clean, less the notice, says so, and at once when
 // that is past. An emergency shortens the notice to what is left, never below EmergencyNotice.
-func times(now time.Time, l *fleet.Loan, g group, pool *fleet.Pool, ask Ask, o Options) Recall {
+func times(now time.Time, l *fleet.Loan, g *group, pool *fleet.Pool, ask Ask) Recall {
 	notice := noticeOf(pool, g.save)
 	if ask.Emergency {
-		notice = max(EmergencyNotice, min(notice, ask.Due.Sub(now)-o.Drain-o.Clean))
+		notice = max(EmergencyNotice, min(notice, ask.Due.Sub(now)-g.drain-g.clean))
 	}
-	at := ask.Due.Add(-o.Clean - o.Drain - notice)
+	at := ask.Due.Add(-g.clean - g.drain - notice)
 	if at.Before(now) {
 		at = now
 	}
 	deadline := at.Add(notice)
 	// The promise of the first notice is what the recall itself needs when it starts too late for the ask.
 	due := ask.Due
-	if least := deadline.Add(o.Drain + o.Clean); due.Before(least) {
+	if least := deadline.Add(g.drain + g.clean); due.Before(least) {
 		due = least
 	}
 	return Recall{Loan: l.ID, Jobs: g.jobs, WorkLost: g.lost, NoticeAt: at, Deadline: deadline, Due: due,
-		Why: fmt.Sprintf("%s; %d jobs of priority %d give way, about %.1f core-hours since their checkpoints",
-			ask.Why, len(g.jobs), g.priority, g.lost.Hours())}
+		Why: fmt.Sprintf("%s; %d jobs of priority %d give way%s, about %.1f core-hours since their checkpoints",
+			ask.Why, len(g.jobs), g.priority, g.gangs(), g.lost.Hours())}
 }

@@ -2,6 +2,7 @@ package reclaim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,8 @@ import (
 // TestScripts asks four machines of 64 cores in two sockets, m00 to m03, for what they can give back:
 //
 //	job ID low|high SAVED [NEEDS]  SAVED ago it saved its work, which takes it NEEDS
+//	gang ID MIN [divisible]        the job's workers, of which each pod here is one, are a gang of at least MIN
+//	rested ID                      it was recalled ten minutes ago
 //	lent MACHINE all|SOCKET JOB CORES   a parcel is away, and the job runs on it
 //	online MACHINE CORES           an online pod
 //	ask CORES IN [emergency]       choose what comes home
@@ -36,13 +39,24 @@ func play(t *testing.T, lines [][]string) string {
 				j.Priority = fleet.PriorityHigh
 			}
 			s.Jobs = append(s.Jobs, j)
+		case "gang":
+			j := &s.Jobs[slices.IndexFunc(s.Jobs, func(j fleet.Job) bool { return j.ID == fleet.JobID(f[1]) })]
+			j.Members = []fleet.Member{{Role: "worker", Kind: "Job", Min: int32(num(f[2])), Divisible: len(f) > 3}}
+		case "rested":
+			j := &s.Jobs[slices.IndexFunc(s.Jobs, func(j fleet.Job) bool { return j.ID == fleet.JobID(f[1]) })]
+			j.LastRecalled = fleet.KnownAt(t0.Add(-10*time.Minute), t0)
 		case "lent":
 			var cells []int
 			if f[2] != "all" {
 				cells = []int{2 * num(f[2]), 2*num(f[2]) + 1}
 			}
 			lend(s, num(f[1]), cells...)
-			pod(s, num(f[1]), fleet.PodOffline, f[3], fleet.MilliCPU(1000*num(f[4])))
+			pod(s, num(f[1]), fleet.PodOffline, f[3], fleet.MilliCPU(1000*num(f[4]))).Role = "worker"
+			for i := range s.Jobs {
+				if s.Jobs[i].ID == fleet.JobID(f[3]) && len(s.Jobs[i].Members) > 0 {
+					s.Jobs[i].Members[0].Active++
+				}
+			}
 		case "online":
 			pod(s, num(f[1]), fleet.PodOnline, "shop/web", fleet.MilliCPU(1000*num(f[2])))
 		case "ask":
@@ -51,8 +65,10 @@ func play(t *testing.T, lines [][]string) string {
 			a.Due, a.Emergency = t0.Add(dur(f[2])), len(f) > 3
 			take, short := Choose(s, a, opts)
 			for _, r := range take {
-				fmt.Fprintf(&b, "recall %s: notice in %v, evictions in %v, clean in %v; %v of core-time lost by %v\n", r.Loan, r.NoticeAt.Sub(t0), r.Deadline.Sub(t0),
-					r.Due.Sub(t0), r.WorkLost, r.Jobs)
+				_, why, _ := strings.Cut(r.Why, " give way")
+				broken, _, _ := strings.Cut(why, ",")
+				fmt.Fprintf(&b, "recall %s: notice in %v, evictions in %v, clean in %v; %v of core-time lost by %v%s\n", r.Loan, r.NoticeAt.Sub(t0), r.Deadline.Sub(t0),
+					r.Due.Sub(t0), r.WorkLost, r.Jobs, broken)
 			}
 			fmt.Fprintf(&b, "short of %v cores\n", short.CPU.Cores())
 		default:

@@ -11,6 +11,7 @@ import (
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/reclaim"
 	"github.com/springtide/springtide/sim/scenario"
 )
 
@@ -19,6 +20,7 @@ type kept struct {
 	portraits map[fleet.ServiceID]portrait.Portrait
 	summaries map[fleet.ServiceID]loop.Summary
 	days      map[fleet.ServiceID]loop.Days
+	paces     reclaim.Paces
 	decisions map[fleet.ServiceID][]hpa.Decision
 }
 
@@ -78,6 +80,20 @@ func (c *controller) SaveDays(_ context.Context, ds map[fleet.ServiceID]loop.Day
 		return err
 	}
 	c.kept.days = maps.Clone(ds)
+	return nil
+}
+
+// LoadPaces implements loop.Memory.
+func (c *controller) LoadPaces(context.Context) (reclaim.Paces, error) {
+	return maps.Clone(c.kept.paces), c.stored()
+}
+
+// SavePaces implements loop.Memory.
+func (c *controller) SavePaces(_ context.Context, ps reclaim.Paces) error {
+	if err := c.stored(); err != nil {
+		return err
+	}
+	c.kept.paces = maps.Clone(ps)
 	return nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/reclaim"
 )
 
 // rowsPerInsert is how many rows one statement writes: enough to make round trips rare, and far below the 32,766 parameters that SQLite
@@ -53,6 +54,28 @@ func (s *Store) LoadDays(ctx context.Context) (map[fleet.ServiceID]loop.Days, er
 // SaveDays implements the loop's Memory.
 func (s *Store) SaveDays(ctx context.Context, ds map[fleet.ServiceID]loop.Days) error {
 	return saveJSON(ctx, s, "days", "days", ds)
+}
+
+// LoadPaces implements the loop's Memory. What cannot be read is left out: it is learned anew.
+func (s *Store) LoadPaces(ctx context.Context) (reclaim.Paces, error) {
+	found, err := loadBodies(ctx, s, "paces", "how long recalls take cannot be read and is learned anew", unpackJSON[reclaim.Pace])
+	if err != nil {
+		return nil, err
+	}
+	out := reclaim.Paces{}
+	for key, p := range found {
+		out[reclaim.PaceKey(key)] = p
+	}
+	return out, nil
+}
+
+// SavePaces implements the loop's Memory.
+func (s *Store) SavePaces(ctx context.Context, ps reclaim.Paces) error {
+	rows := make(map[fleet.ServiceID]reclaim.Pace, len(ps))
+	for key, p := range ps {
+		rows[fleet.ServiceID(key)] = p
+	}
+	return saveJSON(ctx, s, "paces", "pace", rows)
 }
 
 // loadBodies reads a table of one body a service. A body that cannot be unpacked is left out with a warning: what it held is learned anew,

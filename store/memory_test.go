@@ -18,6 +18,7 @@ import (
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/series"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/reclaim"
 )
 
 // examplePortrait is folded from two days of load that rise with the level.
@@ -79,6 +80,10 @@ func testRestart(t *testing.T, w world) {
 			{Name: "11.11", Kind: calendar.Sale, Day: 20_000, Log: []float64{0.5, 1.25}}}}, Made: epoch, Kin: "UTC|CN|", Dates: "UTC|CN|"},
 		"shop/pay": {Made: epoch},
 	}
+	paces := reclaim.Paces{reclaim.EndKey("online", "Job", 0): reclaim.Pace{}.Add(20*time.Second, epoch), reclaim.CleanKey("online"): {}}
+	if err := s.SavePaces(t.Context(), paces); err != nil {
+		t.Fatal(err)
+	}
 	if err := errors.Join(s.SaveDays(t.Context(), map[fleet.ServiceID]loop.Days{"shop/cart": {}}), s.SaveDays(t.Context(), days)); err != nil {
 		t.Fatal(err)
 	}
@@ -119,6 +124,9 @@ func testRestart(t *testing.T, w world) {
 	summaries, err := s.LoadSummaries(t.Context())
 	if d := cmp.Diff(sums, summaries); err != nil || d != "" {
 		t.Errorf("summaries: %v (-want +got):\n%s", err, d)
+	}
+	if got, err := s.LoadPaces(t.Context()); err != nil || cmp.Diff(paces, got) != "" {
+		t.Errorf("paces: %v\n%s", err, cmp.Diff(paces, got))
 	}
 	if got, err := s.LoadDays(t.Context()); err != nil || cmp.Diff(days, got) != "" {
 		t.Errorf("days: %v (-want +got):\n%s", err, cmp.Diff(days, got))

@@ -31,6 +31,8 @@ func (s *Store) prune(ctx context.Context, now time.Time) {
 			micros(time.Now().Add(-s.o.KeepPortraits))},
 		{`DELETE FROM days WHERE service IN (SELECT service FROM days WHERE saved_at < ? ORDER BY service LIMIT ?)`,
 			micros(time.Now().Add(-s.o.KeepPortraits))},
+		{`DELETE FROM paces WHERE service IN (SELECT service FROM paces WHERE saved_at < ? ORDER BY service LIMIT ?)`,
+			micros(time.Now().Add(-s.o.KeepPortraits))},
 		{`DELETE FROM portraits WHERE service IN (SELECT service FROM portraits WHERE saved_at < ? ORDER BY service LIMIT ?)`,
 			micros(time.Now().Add(-s.o.KeepPortraits))},
 	}

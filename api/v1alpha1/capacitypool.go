@@ -173,6 +173,8 @@ type CapacityPoolStatus struct {
 	// Moving counts parcels on their way.
 	// +kubebuilder:validation:Minimum=0
 	Moving int32 `json:"moving,omitempty"`
+	// RecallLead is what a recall is reckoned to take, from the decision to a ready online pod.
+	RecallLead *RecallLead `json:"recallLead,omitempty"`
 	// Promised is what parcels on their way home will bring.
 	Promised ResourceAmounts `json:"promised,omitempty"`
 	// Released is the part of Promised that its borrowers were seen to have left.
@@ -196,6 +198,23 @@ type CapacityPoolStatus struct {
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// RecallLead is what the parts of a recall are reckoned to take: 0.95 quantiles of what was measured, by the slowest type of job that may be
+// on a parcel, or fixed figures until enough was.
+type RecallLead struct {
+	// NoticeSeconds is the notice.
+	// +kubebuilder:validation:Minimum=0
+	NoticeSeconds int32 `json:"noticeSeconds"`
+	// DrainSeconds is from the first eviction to the last pod gone.
+	// +kubebuilder:validation:Minimum=0
+	DrainSeconds int32 `json:"drainSeconds"`
+	// CleanSeconds is from there to the node side's report.
+	// +kubebuilder:validation:Minimum=0
+	CleanSeconds int32 `json:"cleanSeconds"`
+	// StartupSeconds is the start-up of the pool's services.
+	// +kubebuilder:validation:Minimum=0
+	StartupSeconds int32 `json:"startupSeconds"`
 }
 
 // PinnedNode is one machine that stays, and what keeps it.

@@ -38,6 +38,13 @@ func explainLoan(ctx context.Context, o *cliOptions, c *clients, arg string) (*e
 	p.add("Kill", "%s", stamp(st.KillTime))
 	p.add("Due", "%s", stamp(st.Due))
 	p.add("Clean", "%s", stamp(st.CleanTime))
+	if pool, err := get[v1alpha1.CapacityPool](ctx, c, pools, fleet.Name{Name: l.Spec.From}); err == nil && pool.Status.RecallLead != nil {
+		r := pool.Status.RecallLead
+		p.add("A recall takes", "notice %ds, drain %ds, clean %ds, and online pods start in %ds (0.95 quantiles of pool %s)",
+			r.NoticeSeconds, r.DrainSeconds, r.CleanSeconds, r.StartupSeconds, l.Spec.From)
+	} else if err != nil && !apierrors.IsNotFound(err) {
+		return nil, err
+	}
 	p.add("Waits for", "%s", waitsFor(l, share))
 	rows := make([][]string, len(st.History))
 	for i, h := range st.History {

@@ -67,6 +67,7 @@ func (w *statusWriter) onePool(r *loop.Report, p *fleet.Pool, o *v1alpha1.Capaci
 		s.Requested, s.Lent = apiAmounts(v.Requested), apiAmounts(v.LentCapacity)
 		s.LentNodes, s.LentSockets = int32(v.Lent[fleet.KindNode]), int32(v.Lent[fleet.KindSocket])
 		s.Moving = int32(v.Moving[fleet.KindNode] + v.Moving[fleet.KindSocket])
+		s.RecallLead = recallLead(&v.Lead)
 		s.Promised, s.Released = apiAmounts(v.Promised), apiAmounts(v.Released)
 		s.WrittenOff, s.Lost = int32(v.WrittenOff), apiAmounts(v.Lost)
 		s.Pinned = nil
@@ -80,6 +81,11 @@ func (w *statusWriter) onePool(r *loop.Report, p *fleet.Pool, o *v1alpha1.Capaci
 	watermark(c, &r.Plan.Division.Level, p)
 	s.Conditions = c.list
 	return s
+}
+
+func recallLead(l *planner.Lead) *v1alpha1.RecallLead {
+	whole := func(d time.Duration) int32 { return int32(d.Round(time.Second) / time.Second) }
+	return &v1alpha1.RecallLead{NoticeSeconds: whole(l.Notice), DrainSeconds: whole(l.Drain), CleanSeconds: whole(l.Clean), StartupSeconds: whole(l.StartUp)}
 }
 
 func poolConditions(c *conditions, r *loop.Report, p *fleet.Pool, nodes, alive int) {

@@ -20,6 +20,7 @@ import (
 	"github.com/springtide/springtide/internal/series"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/reclaim"
 )
 
 // The size that the loop is measured at.
@@ -180,6 +181,10 @@ func (f *benchFleet) SaveTides(context.Context, []forecast.Tide) error          
 func (f *benchFleet) LoadSummaries(context.Context) (map[fleet.ServiceID]loop.Summary, error) {
 	return nil, nil
 }
+func (f *benchFleet) LoadPaces(context.Context) (reclaim.Paces, error) { return nil, nil }
+
+func (f *benchFleet) SavePaces(context.Context, reclaim.Paces) error { return nil }
+
 func (f *benchFleet) LoadDays(context.Context) (map[fleet.ServiceID]loop.Days, error) {
 	return nil, nil
 }

@@ -216,7 +216,7 @@ func (l *Loop) save(ctx context.Context, now time.Time) error {
 		}
 	}
 	err := errors.Join(l.p.Memory.SavePortraits(ctx, ps), l.p.Memory.SaveTides(ctx, ts), l.p.Memory.SaveSummaries(ctx, l.summaries),
-		l.p.Memory.SaveDays(ctx, l.days))
+		l.p.Memory.SaveDays(ctx, l.days), l.p.Memory.SavePaces(ctx, l.paces.known))
 	if err == nil {
 		l.saved = now
 	}

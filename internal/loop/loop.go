@@ -83,6 +83,7 @@ type Loop struct {
 	pooled    time.Time
 	newcomers bool
 	begun     []time.Time
+	paces     paceWatch
 	gangs     map[fleet.JobID]fleet.Gang
 	kinTaught taught
 	// read is up to when the history of each service was read by this process.
@@ -100,7 +101,7 @@ func New(p Ports, o Options) *Loop {
 		portraits: map[fleet.ServiceID]portrait.Portrait{}, tides: map[fleet.ServiceID]forecast.Tide{},
 		decisions: map[fleet.ServiceID][]hpa.Decision{}, summaries: map[fleet.ServiceID]Summary{},
 		gangs: map[fleet.JobID]fleet.Gang{}, days: map[fleet.ServiceID]Days{}, calendars: map[string]calendarDays{},
-		read: map[fleet.ServiceID]time.Time{}}
+		read: map[fleet.ServiceID]time.Time{}, paces: newPaceWatch()}
 }
 
 // Run turns the loop under a leader's context until it ends. epoch fences every write.
@@ -144,6 +145,11 @@ func (l *Loop) remember(ctx context.Context) {
 		l.p.Log.Warn("what calendars did could not be loaded and is learned anew", "err", err)
 	}
 	maps.Copy(l.days, days)
+	paces, err := l.p.Memory.LoadPaces(ctx)
+	if err != nil {
+		l.p.Log.Warn("how long recalls take could not be loaded and is learned anew", "err", err)
+	}
+	maps.Copy(l.paces.known, paces)
 	ds, err := l.p.Memory.LoadDecisions(ctx, l.p.Clock.Now().Add(-l.o.Remember))
 	if err != nil {
 		l.p.Log.Warn("the history of decisions could not be loaded: nothing scales in for one window", "err", err)
@@ -165,13 +171,14 @@ func (l *Loop) Cycle(ctx context.Context) (wrote bool, err error) {
 	s.Revision, s.LeaderEpoch, s.WatchedSince = l.revision, l.epoch, l.watched
 	t.lap("observe")
 
+	l.paces.watch(s)
 	historyErr := l.learn(ctx, s)
 	t.lap("learn")
 	live, err := l.p.History.Live(ctx, s.Services, s.At)
 	historyErr = errors.Join(historyErr, err)
 	t.lap("live")
 
-	plan := planner.Make(planner.Input{Snapshot: s, Portraits: l.portraits, Tides: l.tides, Live: live, History: l.decisions,
+	plan := planner.Make(planner.Input{Snapshot: s, Portraits: l.portraits, Tides: l.tides, Live: live, History: l.decisions, Paces: l.paces.known,
 		Gangs: l.gangs, Begun: l.begun, Thawed: l.frozen && s.Frozen == "", Options: l.o.Planner})
 	l.frozen = s.Frozen != ""
 	t.lap("plan")

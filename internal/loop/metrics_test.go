@@ -60,6 +60,7 @@ func TestMetrics(t *testing.T) {
 		"springtide_cycles_total":            1,
 		"springtide_leader_epoch":            1,
 		"springtide_share_drift":             1,
+		"springtide_recall_lead_seconds":     5,
 		"springtide_frozen":                  1,
 		"springtide_actions_withheld":        1,
 	} {

@@ -10,6 +10,7 @@ import (
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/reclaim"
 )
 
 // Observer reads the facts of the cluster.
@@ -68,6 +69,8 @@ type Memory interface {
 	SaveSummaries(ctx context.Context, sums map[fleet.ServiceID]Summary) error
 	LoadDays(ctx context.Context) (map[fleet.ServiceID]Days, error)
 	SaveDays(ctx context.Context, ds map[fleet.ServiceID]Days) error
+	LoadPaces(ctx context.Context) (reclaim.Paces, error)
+	SavePaces(ctx context.Context, ps reclaim.Paces) error
 	LoadDecisions(ctx context.Context, since time.Time) (map[fleet.ServiceID][]hpa.Decision, error)
 	SaveDecisions(ctx context.Context, ds map[fleet.ServiceID][]hpa.Decision) error
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/reclaim"
 )
 
 // Store is what outlives a loop.
@@ -19,6 +20,7 @@ type Store struct {
 	Tides     map[fleet.ServiceID]forecast.Tide
 	Summaries map[fleet.ServiceID]loop.Summary
 	Days      map[fleet.ServiceID]loop.Days
+	Paces     reclaim.Paces
 	Decisions map[fleet.ServiceID][]hpa.Decision
 	// Saves counts the calls of SavePortraits, those that failed too.
 	Saves int
@@ -88,6 +90,20 @@ func (w *World) SaveDays(_ context.Context, ds map[fleet.ServiceID]loop.Days) er
 		return w.StoreErr
 	}
 	w.Days = maps.Clone(ds)
+	return nil
+}
+
+// LoadPaces implements loop.Memory.
+func (w *World) LoadPaces(context.Context) (reclaim.Paces, error) {
+	return maps.Clone(w.Paces), w.StoreErr
+}
+
+// SavePaces implements loop.Memory.
+func (w *World) SavePaces(_ context.Context, ps reclaim.Paces) error {
+	if w.StoreErr != nil {
+		return w.StoreErr
+	}
+	w.Paces = maps.Clone(ps)
 	return nil
 }
 
