@@ -21,6 +21,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/adapter"
 )
 
 const ourNamespace = "springtide-system"
@@ -63,6 +64,11 @@ func newWorld(t testing.TB, objects ...metav1.Object) *world {
 		gvrScaledObjects.GroupVersion().String(): {{Name: gvrScaledObjects.Resource}},
 		gvrCronHPAs.GroupVersion().String():      {{Name: gvrCronHPAs.Resource}},
 		gvrVPAs.GroupVersion().String():          {{Name: gvrVPAs.Resource}},
+	}
+	for _, a := range adapter.All() {
+		kinds[a.Resource()] = a.Kind().Kind + "List"
+		v := a.Resource().GroupVersion().String()
+		resources[v] = append(resources[v], metav1.APIResource{Name: a.Resource().Resource})
 	}
 	for _, r := range ownResources() {
 		kinds[r.gvr] = r.kind + "List"

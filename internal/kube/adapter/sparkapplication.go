@@ -2,8 +2,11 @@ package adapter
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -40,7 +43,7 @@ func (sparkApplication) Read(u *unstructured.Unstructured) Workload {
 	if o.yes("spec", "suspend") {
 		refuse(&w.Refusals, "JobSuspended", "spec.suspend of %s is true: resume it, or remove it from the members", w.What)
 	}
-	p := Part{Name: sparkExecutor, SelfSized: true, Active: -1, Ending: -1, Template: o.podSpec("spec", "executor", "template", "spec")}
+	p := Part{Name: sparkExecutor, SelfSized: true, Active: -1, Ending: -1, Template: executorSpec(o)}
 	// What it wants is what it asked for: executors that wait for room or have it.
 	p.Size = liveExecutors(o)
 	p.Remaining = p.Size
@@ -52,6 +55,50 @@ func (sparkApplication) Read(u *unstructured.Unstructured) Workload {
 	w.Parts = []Part{p, {Name: sparkDriver, Size: 1, Remaining: -1, Active: -1, Ending: -1, Fixed: "there is one driver",
 		Template: o.podSpec("spec", "driver", "template", "spec")}}
 	return w
+}
+
+// executorSpec is what an executor's pod will be like: the operator makes it of fields of its own, and of a template where there is one.
+// Memory is the heap and what the JVM takes beside it, a tenth of it and 384 MiB at least, by Spark's defaults.
+func executorSpec(o object) *corev1.PodSpec {
+	spec := o.podSpec("spec", "executor", "template", "spec")
+	beside := o.podSpec("spec", "executor") // tolerations, affinity and nodeSelector have the names and shapes of a pod's
+	spec.Tolerations = append(spec.Tolerations, beside.Tolerations...)
+	if beside.Affinity != nil {
+		spec.Affinity = beside.Affinity
+	}
+	if beside.NodeSelector != nil {
+		spec.NodeSelector = beside.NodeSelector
+	}
+	requests := corev1.ResourceList{}
+	executor := object(shallow(o, "spec", "executor"))
+	requests[corev1.ResourceCPU] = *resource.NewQuantity(int64(executor.number(1, "cores")), resource.DecimalSI)
+	if q, err := resource.ParseQuantity(executor.text("coreRequest")); err == nil {
+		requests[corev1.ResourceCPU] = q
+	}
+	heap, ok := jvmSize(executor.text("memory"))
+	if !ok {
+		heap = 1 << 30
+	}
+	beyond, ok := jvmSize(executor.text("memoryOverhead"))
+	if !ok {
+		beyond = max(heap/10, 384<<20)
+	}
+	requests[corev1.ResourceMemory] = *resource.NewQuantity(heap+beyond, resource.BinarySI)
+	spec.Containers = []corev1.Container{{Name: "spark-kubernetes-executor", Resources: corev1.ResourceRequirements{Requests: requests}}}
+	return spec
+}
+
+// jvmSize reads a size as Spark writes it: a number of MiB, or one with the unit k, m, g or t.
+func jvmSize(s string) (int64, bool) {
+	s = strings.TrimSuffix(strings.ToLower(s), "b")
+	s = strings.TrimSuffix(s, "i")
+	unit := int64(1 << 20)
+	if i := strings.IndexAny(s, "kmgt"); i >= 0 && i == len(s)-1 {
+		unit = map[byte]int64{'k': 1 << 10, 'm': 1 << 20, 'g': 1 << 30, 't': 1 << 40}[s[i]]
+		s = s[:i]
+	}
+	n, err := strconv.ParseInt(s, 10, 32)
+	return n * unit, err == nil && n >= 0
 }
 
 func liveExecutors(o object) int32 {

@@ -81,11 +81,14 @@ func policyRefusals(job []object, task object, where string) []string {
 	return out
 }
 
-// policyFor is the action on an event, or on every event; empty where no policy speaks of it.
+// policyFor is the action on an event, or on every event; empty where no policy speaks of it. The exit codes of the signals that end a
+// pod (SIGTERM, SIGKILL) are failures that an eviction makes.
 func policyFor(policies []object, event string) string {
 	for _, p := range policies {
 		events := append(p.texts("events"), p.text("event"))
-		if slices.Contains(events, event) || slices.Contains(events, "*") {
+		code := p.number(0, "exitCode")
+		bySignal := event == "PodFailed" && (code == 128+15 || code == 128+9)
+		if bySignal || slices.Contains(events, event) || slices.Contains(events, "*") {
 			return p.text("action")
 		}
 	}

@@ -1,0 +1,447 @@
+package adapter
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/deploy/crd"
+)
+
+// load reads a workload that may be lent to.
+func load(t testing.TB, name string) *unstructured.Unstructured {
+	t.Helper()
+	text, err := os.ReadFile("../testdata/workloads/" + name + ".yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{}
+	asJSON, err := yaml.YAMLToJSON(text)
+	if err == nil {
+		err = u.UnmarshalJSON(asJSON) // integers stay integers, as from the API server
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.SetUID("uid")
+	u.SetResourceVersion("7")
+	return u
+}
+
+// set writes a field by its path, "spec.tasks.1.replicas"; nil takes it out.
+func set(t testing.TB, u *unstructured.Unstructured, path string, value any) {
+	t.Helper()
+	steps := strings.Split(path, "/")
+	var v any = u.Object
+	for _, s := range steps[:len(steps)-1] {
+		switch x := v.(type) {
+		case map[string]any:
+			if x[s] == nil {
+				x[s] = map[string]any{}
+			}
+			v = x[s]
+		case []any:
+			i, err := strconv.Atoi(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			v = x[i]
+		}
+	}
+	last := steps[len(steps)-1]
+	if value == nil {
+		delete(v.(map[string]any), last)
+		return
+	}
+	v.(map[string]any)[last] = value
+}
+
+func adapterOf(t testing.TB, u *unstructured.Unstructured) Adapter {
+	t.Helper()
+	a, ok := For(u.GetAPIVersion(), u.GetKind())
+	if !ok {
+		t.Fatalf("no adapter for %s %s", u.GetAPIVersion(), u.GetKind())
+	}
+	return a
+}
+
+func worker(part string) *v1alpha1.JobMember {
+	return &v1alpha1.JobMember{Role: "worker", Part: part, Min: 1, Max: 8}
+}
+
+// TestRead: what each kind says of its parts.
+func TestRead(t *testing.T) {
+	for _, c := range []struct {
+		file  string
+		parts string
+	}{
+		{"job", "=4 left 100 [spec parallelism]"},
+		{"mpijob", "worker=4 left -1 [spec mpiReplicaSpecs Worker replicas] in 1..8; launcher=1 left -1 [] fixed"},
+		{"pytorchjob", "worker=4 left -1 [spec pytorchReplicaSpecs Worker replicas] in 1..8; master=1 left -1 [] fixed"},
+		{"trainjob", "=4 left -1 [spec trainer numNodes]"},
+		{"jobset", "ps=2 left -1 [] by bert-ps-0; workers=4 left -1 [] by bert-workers-0"},
+		{"raycluster", "gpu_group=1 left -1 [spec workerGroupSpecs 0 replicas] in 1..2; workers=4 left -1 [spec workerGroupSpecs 1 replicas] in 0..8; head=1 left -1 [] fixed"},
+		{"sparkapplication", "executor=4 left 4 [] in 0..8 sizes itself; driver=1 left -1 [] fixed"},
+		{"volcanojob", "ps=2 left -1 [spec tasks 0 replicas] in 2; workers=4 left -1 [spec tasks 1 replicas] in 0"},
+	} {
+		t.Run(c.file, func(t *testing.T) {
+			u := load(t, c.file)
+			w := adapterOf(t, u).Read(u)
+			var parts []string
+			for i := range w.Parts {
+				parts = append(parts, tell(&w.Parts[i]))
+			}
+			if d := cmp.Diff(c.parts, strings.Join(parts, "; ")); d != "" {
+				t.Errorf("parts (-want +got):\n%s", d)
+			}
+			if w.Finished {
+				t.Error("it has not begun")
+			}
+		})
+	}
+}
+
+func tell(p *Part) string {
+	s := fmt.Sprintf("%s=%d left %d %v", p.Name, p.Size, p.Remaining, p.Path)
+	if p.Min.Field != "" {
+		s += fmt.Sprintf(" in %d", p.Min.Value)
+	}
+	if p.Max.Field != "" {
+		s += fmt.Sprintf("..%d", p.Max.Value)
+	}
+	if p.Child != "" {
+		s += " by " + p.Child
+	}
+	if p.SelfSized {
+		s += " sizes itself"
+	}
+	if p.Fixed != "" {
+		s += " fixed"
+	}
+	return s
+}
+
+// TestRefusals: with each of the settings, and nothing else, wrong, the workload is refused with a reason that names it.
+func TestRefusals(t *testing.T) {
+	launcher := "spec/mpiReplicaSpecs/Launcher/template/spec/containers/0/command"
+	horovodrun := func(flags string) []any {
+		return words("horovodrun --min-np 2 --max-np 16 " + flags + " python train.py")
+	}
+	const good = "--host-discovery-script /etc/mpi/discover_hosts.sh --blacklist-cooldown-range 30 300"
+	for _, c := range []struct {
+		file, part, path string
+		value            any
+		want             string // the start of the refusal; empty where there is none
+		names            string // what the sentence has to name
+	}{
+		{file: "job"},
+		{file: "job", path: "spec/suspend", value: true, want: "JobSuspended", names: "spec.suspend"},
+		{file: "job", path: "spec/podFailurePolicy", want: "PodFailurePolicyMissing", names: "DisruptionTarget"},
+		{file: "job", path: "spec/podReplacementPolicy", value: "TerminatingOrFailed", want: "PodReplacementPolicyMissing", names: "spec.podReplacementPolicy"},
+		{file: "job", path: "spec/template/spec/containers/0/command", value: words("torchrun --nnodes=1:8 --max-restarts=200 --rdzv-conf=timeout=60,last_call_timeout=5 train.py")},
+		{file: "job", path: "spec/template/spec/containers/0/command", value: words("torchrun --nnodes=4 --max-restarts=200 --rdzv-conf=last_call_timeout=5 train.py"), want: "FixedMembership", names: "--nnodes"},
+		{file: "job", path: "spec/template/spec/containers/0/command", value: []any{"sh", "-c", "python3 -m torch.distributed.run --nnodes 1:8 --rdzv_conf last_call_timeout=5 train.py"}, want: "MaxRestartsTooLow", names: "--max-restarts"},
+		{file: "job", path: "spec/template/spec/containers/0/command", value: words("/opt/bin/torchrun --nnodes=1:8 --max-restarts=200 train.py"), want: "LastCallTooLong", names: "last_call_timeout"},
+		{file: "job", path: "spec/template/spec/containers/0/command", value: horovodrun("--host-discovery-script /hosts"), want: "BlacklistWithoutCooldown", names: "--blacklist-cooldown-range"},
+
+		{file: "mpijob", part: "worker"},
+		{file: "mpijob", part: "worker", path: "spec/runPolicy/suspend", value: true, want: "JobSuspended", names: "spec.runPolicy.suspend"},
+		{file: "mpijob", part: "worker", path: "spec/runPolicy/cleanPodPolicy", want: "CleanPodPolicyMissing", names: "spec.runPolicy.cleanPodPolicy"},
+		{file: "mpijob", part: "worker", path: "spec/runPolicy/cleanPodPolicy", value: "None", want: "CleanPodPolicyMissing", names: "None"},
+		{file: "mpijob", part: "worker", path: launcher, value: words("mpirun -np 4 python train.py"), want: "LauncherNotElastic", names: "horovodrun"},
+		{file: "mpijob", part: "worker", path: launcher, value: horovodrun(good)},
+		{file: "mpijob", part: "worker", path: launcher, value: horovodrun("--blacklist-cooldown-range 30 300"), want: "HostDiscoveryMissing", names: "--host-discovery-script"},
+		{file: "mpijob", part: "worker", path: launcher, value: horovodrun("--host-discovery-script=/hosts"), want: "BlacklistWithoutCooldown", names: "--blacklist-cooldown-range"},
+		{file: "mpijob", part: "worker", path: launcher, value: horovodrun(good + " --reset-limit 10"), want: "ResetLimitTooLow", names: "--reset-limit"},
+		{file: "mpijob", part: "worker", path: "spec/slotsPerWorker", value: int64(1), want: "BoundsDiffer", names: "--min-np"},
+
+		{file: "pytorchjob", part: "worker"},
+		{file: "pytorchjob", part: "worker", path: "spec/runPolicy/suspend", value: true, want: "JobSuspended", names: "spec.runPolicy.suspend"},
+		{file: "pytorchjob", part: "worker", path: "spec/elasticPolicy", want: "ElasticPolicyMissing", names: "spec.elasticPolicy"},
+		{file: "pytorchjob", part: "worker", path: "spec/elasticPolicy/minReplicas", want: "FixedMembership", names: "minReplicas"},
+		{file: "pytorchjob", part: "worker", path: "spec/elasticPolicy/minReplicas", value: int64(2), want: "BoundsDiffer", names: "spec.elasticPolicy.minReplicas"},
+		{file: "pytorchjob", part: "worker", path: "spec/elasticPolicy/maxReplicas", value: int64(6), want: "BoundsDiffer", names: "spec.elasticPolicy.maxReplicas"},
+		{file: "pytorchjob", part: "worker", path: "spec/elasticPolicy/maxRestarts", value: int64(3), want: "MaxRestartsTooLow", names: "spec.elasticPolicy.maxRestarts"},
+		{file: "pytorchjob", part: "worker", path: "spec/elasticPolicy/rdzvConf", want: "LastCallTooLong", names: "last_call_timeout"},
+		{file: "pytorchjob", part: "worker", path: "spec/elasticPolicy/rdzvConf", value: []any{map[string]any{"key": "last_call_timeout", "value": "30"}}, want: "LastCallTooLong", names: "30s"},
+		{file: "pytorchjob", part: "worker", path: "spec/elasticPolicy/rdzvHost", want: "RendezvousOnWorker", names: "spec.elasticPolicy.rdzvHost"},
+		{file: "pytorchjob", part: "worker", path: "spec/elasticPolicy/rdzvHost", value: "bert-worker-0", want: "RendezvousOnWorker", names: "bert-master-0"},
+		{file: "pytorchjob", part: "worker", path: "spec/elasticPolicy/metrics", value: []any{}, want: "ForeignScaler", names: "spec.elasticPolicy.metrics"},
+		{file: "pytorchjob", part: "worker", path: "spec/pytorchReplicaSpecs/Worker/restartPolicy", value: "Never", want: "RestartPolicyNever", names: "restartPolicy"},
+		{file: "pytorchjob", part: "worker", path: "spec/runPolicy/backoffLimit", value: int64(3), want: "BackoffLimitTooLow", names: "spec.runPolicy.backoffLimit"},
+		{file: "pytorchjob", part: "worker", path: "spec/pytorchReplicaSpecs/Worker/template/spec/containers/0/command", value: words("torchrun --max-restarts 3 train.py"), want: "MaxRestartsTooLow", names: "--max-restarts"},
+
+		{file: "trainjob", want: "FixedMembership", names: "spec.trainer.numNodes"},
+
+		{file: "jobset", part: "workers"},
+		{file: "jobset", part: "none", want: "PartUnknown", names: "ps, workers"},
+		{file: "jobset", part: "workers", path: "spec/suspend", value: true, want: "JobSuspended", names: "spec.suspend"},
+		{file: "jobset", part: "workers", path: "spec/replicatedJobs/1/replicas", value: int64(3), want: "RoleMustBeStable", names: "3 Jobs"},
+		{file: "jobset", part: "workers", path: "spec/replicatedJobs/1/template/spec/podFailurePolicy", want: "PodFailurePolicyMissing", names: "DisruptionTarget"},
+		{file: "jobset", part: "ps", want: "RoleMustBeStable", names: "the ps holds the job together"},
+
+		{file: "raycluster", part: "workers"},
+		{file: "raycluster", part: "workers", path: "spec/suspend", value: true, want: "JobSuspended", names: "spec.suspend"},
+		{file: "raycluster", part: "workers", path: "spec/enableInTreeAutoscaling", value: true, want: "ForeignScaler", names: "spec.enableInTreeAutoscaling"},
+		{file: "raycluster", part: "workers", path: "spec/workerGroupSpecs/1/numOfHosts", value: int64(2), want: "MultiHostGroup", names: "numOfHosts"},
+		{file: "raycluster", part: "gpu_group", want: "BoundsDiffer", names: "spec.workerGroupSpecs.0.maxReplicas"},
+		{file: "raycluster", part: "head", want: "RoleMustBeStable", names: "the head"},
+
+		{file: "sparkapplication", part: "executor", path: "spec/dynamicAllocation/minExecutors", value: int64(1)},
+		{file: "sparkapplication", part: "executor", want: "BoundsDiffer", names: "spec.dynamicAllocation.minExecutors"},
+		{file: "sparkapplication", part: "driver", want: "RoleMustBeStable", names: "the driver"},
+
+		{file: "volcanojob", part: "workers"},
+		{file: "volcanojob", part: "ps", want: "RoleMustBeStable", names: "the ps"},
+		{file: "volcanojob", part: "workers", path: "spec/minAvailable", want: "BoundsDiffer", names: "spec.minAvailable"},
+		{file: "volcanojob", part: "workers", path: "spec/minAvailable", value: int64(4), want: "BoundsDiffer", names: "spec.minAvailable"},
+		{file: "volcanojob", part: "workers", path: "spec/minAvailable", value: int64(3)},
+		{file: "volcanojob", part: "workers", path: "spec/tasks/1/minAvailable", want: "BoundsDiffer", names: "minAvailable of the task"},
+		{file: "volcanojob", part: "workers", path: "spec/policies/0/action", value: "RestartJob", want: "PolicyEndsJob", names: "PodFailed with RestartJob"},
+		{file: "volcanojob", part: "workers", path: "spec/policies/0/event", value: "PodPending"},
+		{file: "volcanojob", part: "workers", path: "spec/tasks/1/policies", value: []any{map[string]any{"events": []any{"PodEvicted"}, "action": "AbortJob"}}, want: "PolicyEndsJob", names: "PodEvicted with AbortJob"},
+		{file: "volcanojob", part: "workers", path: "spec/tasks/1/policies", value: []any{map[string]any{"event": "*", "action": "RestartTask"}}, want: "PolicyEndsJob", names: "PodEvicted with RestartTask"},
+		{file: "volcanojob", part: "workers", path: "spec/tasks/1/policies", value: []any{map[string]any{"exitCode": int64(143), "action": "TerminateJob"}}, want: "PolicyEndsJob", names: "PodFailed with TerminateJob"},
+	} {
+		t.Run(strings.Join([]string{c.file, c.part, c.path, c.want}, " "), func(t *testing.T) {
+			u := load(t, c.file)
+			if c.path != "" {
+				set(t, u, c.path, c.value)
+			}
+			checkRefusal(t, u, worker(c.part), c.want, c.names)
+		})
+	}
+}
+
+func words(s string) []any {
+	var out []any
+	for w := range strings.FieldsSeq(s) {
+		out = append(out, w)
+	}
+	return out
+}
+
+func checkRefusal(t *testing.T, u *unstructured.Unstructured, m *v1alpha1.JobMember, want, names string) {
+	t.Helper()
+	w := adapterOf(t, u).Read(u)
+	got := Refusals(&w, m)
+	switch {
+	case want == "" && len(got) == 0:
+	case want == "" || len(got) == 0:
+		t.Errorf("refusals = %q, want %q", got, want)
+	case !strings.HasPrefix(got[0], want+": ") || !strings.Contains(got[0], names):
+		t.Errorf("the refusal is %q, want %s, naming %q", got[0], want, names)
+	}
+}
+
+// TestSparkSettings: those of a map whose keys have dots, so that TestRefusals cannot reach them by a path.
+func TestSparkSettings(t *testing.T) {
+	m := worker("executor")
+	m.Min = 0
+	for _, c := range []struct{ key, value, version, want, names string }{
+		{"spark.decommission.enabled", "true", "3.5.3", "", ""},
+		{"spark.decommission.enabled", "false", "3.5.3", "DecommissionOff", "spark.decommission.enabled"},
+		{"spark.storage.decommission.enabled", "", "3.5.3", "DecommissionOff", "spark.storage.decommission.enabled"},
+		{"spark.stage.ignoreDecommissionFetchFailure", "", "3.5.3", "FetchFailuresCount", "spark.stage.ignoreDecommissionFetchFailure"},
+		{"spark.stage.ignoreDecommissionFetchFailure", "", "4.0.1", "", ""},
+		{"spark.scheduler.maxRetainedRemovedDecommissionExecutors", "", "4.0.1", "FetchFailuresCount", "maxRetainedRemovedDecommissionExecutors"},
+	} {
+		u := load(t, "sparkapplication")
+		conf := u.Object["spec"].(map[string]any)["sparkConf"].(map[string]any)
+		conf[c.key] = c.value
+		if c.value == "" {
+			delete(conf, c.key)
+		}
+		set(t, u, "spec/sparkVersion", c.version)
+		checkRefusal(t, u, m, c.want, c.names)
+	}
+	for _, c := range []struct {
+		field string
+		value any
+		want  string
+	}{{"enabled", false, "DynamicAllocationOff"}, {"maxExecutors", nil, "DynamicAllocationUnbounded"}} {
+		u := load(t, "sparkapplication")
+		set(t, u, "spec/dynamicAllocation/"+c.field, c.value)
+		checkRefusal(t, u, m, c.want, "spec.dynamicAllocation."+c.field)
+	}
+}
+
+// TestVouched: what stands in a script of the image is the owner's word; what stands in the API is read all the same.
+func TestVouched(t *testing.T) {
+	u := load(t, "mpijob")
+	set(t, u, "spec/mpiReplicaSpecs/Launcher/template/spec/containers/0/command", words("sh /train.sh"))
+	checkRefusal(t, u, worker("worker"), "LauncherNotElastic", "vouch")
+	u.SetAnnotations(map[string]string{v1alpha1.AnnotationElasticSettings: v1alpha1.ElasticSettingsVouched})
+	checkRefusal(t, u, worker("worker"), "", "")
+	set(t, u, "spec/runPolicy/cleanPodPolicy", "None")
+	checkRefusal(t, u, worker("worker"), "CleanPodPolicyMissing", "cleanPodPolicy")
+}
+
+// TestStableMembers: who keeps its size on stable capacity is not asked how it would leave.
+func TestStableMembers(t *testing.T) {
+	for file, part := range map[string]string{"mpijob": "launcher", "pytorchjob": "master", "jobset": "ps", "raycluster": "head", "volcanojob": "ps"} {
+		u := load(t, file)
+		m := &v1alpha1.JobMember{Role: part, Stable: true, Min: 2, Max: 2}
+		checkRefusal(t, u, m, "", "")
+		m.Max = 3
+		checkRefusal(t, u, m, "RoleMustBeStable", "keeps its size")
+		m.Max, m.Stable = 2, false
+		checkRefusal(t, u, m, "RoleMustBeStable", "never runs on lent capacity")
+	}
+}
+
+// TestFinished: a workload that is over is refused nothing and has no work left.
+func TestFinished(t *testing.T) {
+	for file, status := range map[string]map[string]any{
+		"job": condition("Complete"), "mpijob": condition("Succeeded"), "pytorchjob": condition("Failed"), "jobset": condition("Completed"),
+		"trainjob": condition("Complete"), "volcanojob": {"state": map[string]any{"phase": "Completed"}},
+	} {
+		u := load(t, file)
+		u.Object["status"] = status
+		w := adapterOf(t, u).Read(u)
+		if !w.Finished || w.Parts[0].Remaining != 0 || Refusals(&w, worker("none")) != nil {
+			t.Errorf("%s: finished %t, %d left", file, w.Finished, w.Parts[0].Remaining)
+		}
+		if c, ok := status["conditions"].([]any); ok {
+			c[0].(map[string]any)["status"] = "False"
+			if w := adapterOf(t, u).Read(u); w.Finished {
+				t.Errorf("%s: the condition does not hold", file)
+			}
+		}
+	}
+	u := load(t, "sparkapplication")
+	set(t, u, "status/applicationState/state", "COMPLETED")
+	if w := (sparkApplication{}).Read(u); !w.Finished {
+		t.Error("sparkapplication: not finished")
+	}
+}
+
+func condition(kind string) map[string]any {
+	return map[string]any{"conditions": []any{map[string]any{"type": kind, "status": "True"}}}
+}
+
+// TestPartOf: pods are told apart by the labels of their operators.
+func TestPartOf(t *testing.T) {
+	for _, c := range []struct {
+		file   string
+		labels map[string]string
+		want   string
+	}{
+		{"job", nil, ""},
+		{"mpijob", map[string]string{labelJobRole: "launcher"}, "launcher"},
+		{"pytorchjob", map[string]string{labelReplicaType: "master", labelJobRole: "master"}, "master"},
+		{"raycluster", map[string]string{labelRayNodeType: "worker", labelRayGroup: "gpu_group"}, "gpu_group"},
+		{"raycluster", map[string]string{labelRayNodeType: "head", labelRayGroup: "headgroup"}, "head"},
+		{"sparkapplication", map[string]string{labelSparkRole: "driver"}, "driver"},
+		{"volcanojob", map[string]string{labelVolcanoTask: "ps"}, "ps"},
+	} {
+		u := load(t, c.file)
+		a := adapterOf(t, u)
+		got := a.PartOf(c.labels)
+		w := a.Read(u)
+		if got != c.want || w.Part(got) == nil {
+			t.Errorf("%s: part %q, want %q, one of %s", c.file, got, c.want, w.partNames())
+		}
+		for k := range c.labels {
+			if !slices.Contains(RoleLabels, k) {
+				t.Errorf("label %s is not kept of pods", k)
+			}
+		}
+	}
+}
+
+// TestResize: the patch tests what it rests on, and changes one field.
+func TestResize(t *testing.T) {
+	notes := map[string]string{"springtide.dev/leader-epoch": "7"}
+	for _, c := range []struct {
+		file, part string
+		change     func(*unstructured.Unstructured)
+		want       string
+	}{
+		{"job", "", func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{"a": "b"}) },
+			`test /metadata/uid "uid"; test /spec/parallelism 4; add /spec/parallelism 6; add /metadata/annotations/springtide.dev~1leader-epoch "7"`},
+		{"mpijob", "worker", func(*unstructured.Unstructured) {},
+			`test /metadata/resourceVersion "7"; test /metadata/uid "uid"; test /spec/mpiReplicaSpecs/Worker/replicas 4; add /spec/mpiReplicaSpecs/Worker/replicas 6; add /metadata/annotations {"springtide.dev/leader-epoch":"7"}`},
+		{"mpijob", "worker", func(u *unstructured.Unstructured) {
+			u.SetAnnotations(map[string]string{"a": "b"})
+			set(t, u, "spec/mpiReplicaSpecs/Worker/replicas", nil)
+		}, `test /metadata/resourceVersion "7"; test /metadata/uid "uid"; add /spec/mpiReplicaSpecs/Worker/replicas 6; add /metadata/annotations/springtide.dev~1leader-epoch "7"`},
+		{"raycluster", "workers", func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{"a": "b"}) },
+			`test /metadata/uid "uid"; test /spec/workerGroupSpecs/1/groupName "workers"; test /spec/workerGroupSpecs/1/replicas 4; add /spec/workerGroupSpecs/1/replicas 6; add /metadata/annotations/springtide.dev~1leader-epoch "7"`},
+	} {
+		u := load(t, c.file)
+		c.change(u)
+		w := adapterOf(t, u).Read(u)
+		body, err := Resize(u, w.Part(c.part), 6, notes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ops []struct {
+			Op, Path string
+			Value    json.RawMessage
+		}
+		if err := json.Unmarshal(body, &ops); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, o := range ops {
+			got = append(got, fmt.Sprintf("%s %s %s", o.Op, o.Path, o.Value))
+		}
+		if d := cmp.Diff(c.want, strings.Join(got, "; ")); d != "" {
+			t.Errorf("%s (-want +got):\n%s", c.file, d)
+		}
+	}
+	u := load(t, "raycluster")
+	w := adapterOf(t, u).Read(u)
+	set(t, u, "spec/workerGroupSpecs", []any{})
+	if _, err := Resize(u, w.Part("workers"), 6, notes); err == nil {
+		t.Error("a group that is gone was resized")
+	}
+}
+
+// TestKinds holds the list of the API, the rule in its definition and the adapters together.
+func TestKinds(t *testing.T) {
+	var kinds []string
+	for _, a := range All() {
+		kinds = append(kinds, a.Kind().GroupVersion().String()+" "+a.Kind().Kind)
+		if a.Resource().GroupVersion() != a.Kind().GroupVersion() {
+			t.Errorf("%v is served as %v", a.Kind(), a.Resource())
+		}
+	}
+	slices.Sort(kinds)
+	if d := cmp.Diff(v1alpha1.ElasticKinds, kinds); d != "" {
+		t.Errorf("v1alpha1.ElasticKinds (-list +adapters):\n%s", d)
+	}
+	text, err := fs.ReadFile(crd.Files, "springtide.dev_elasticjobs.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule := strings.Join(strings.Fields(string(text)), " ")
+	if want := "in ['" + strings.Join(v1alpha1.ElasticKinds, "', '") + "']"; !strings.Contains(strings.ReplaceAll(rule, "''", "'"), want) {
+		t.Errorf("the rule on workloadRef does not say %s", want)
+	}
+}
+
+// TestGarbled: an object of any shape is read without harm, and is never taken for one that may be lent to.
+func TestGarbled(t *testing.T) {
+	for _, file := range []string{"job", "mpijob", "pytorchjob", "trainjob", "jobset", "raycluster", "sparkapplication", "volcanojob"} {
+		for _, spec := range []any{nil, "text", []any{}, map[string]any{"tasks": "x", "workerGroupSpecs": []any{"x"}, "replicatedJobs": map[string]any{}}} {
+			u := load(t, file)
+			u.Object["spec"] = spec
+			w := adapterOf(t, u).Read(u)
+			if got := Refusals(&w, worker("workers")); len(got) == 0 {
+				t.Errorf("%s with spec %v is accepted", file, spec)
+			}
+		}
+	}
+}
