@@ -29,7 +29,7 @@ func (m *maker) killAt(l *fleet.Loan) time.Time {
 // fence, the write-off. Each rung stands in the loan before it is used, so a cycle takes one at most.
 func (m *maker) draining(l *fleet.Loan, e *fleet.ShareParcel) {
 	s := m.in.Snapshot
-	if e.IsClean(l.Epoch) {
+	if e.IsClean(l.Epoch) && m.shut(l) {
 		after, err := l.Return(s.At, e)
 		m.step(MoveReturn, *l, after, err, "Clean")
 		return
@@ -38,6 +38,16 @@ func (m *maker) draining(l *fleet.Loan, e *fleet.ShareParcel) {
 		m.kill(l)
 	}
 	m.evict(l)
+}
+
+// shut reports whether nobody of an offline borrower can be on a parcel that is clean: its machine's mark is gone, and no pod slipped in
+// before it was. A controller that died between the recall and the marks left the machine open.
+func (m *maker) shut(l *fleet.Loan) bool {
+	n := m.in.Snapshot.Node(l.Node)
+	if to := m.in.Snapshot.Pool(l.To); n == nil || to == nil || to.Class != fleet.Offline {
+		return true
+	}
+	return !n.Marks.OfflineLabel && (l.Kind != fleet.KindNode || !slices.ContainsFunc(m.pods[l.Node], func(p *fleet.Pod) bool { return p.Class == fleet.PodOffline }))
 }
 
 // kill ends what was told to end and did not. A pod that could not be told, since its disruption budget let nobody go, is asked again, and
@@ -52,15 +62,38 @@ func (m *maker) kill(l *fleet.Loan) {
 	}
 }
 
-// evict tells the borrower's pods to end that were not told yet.
+// evict tells the borrower's pods to end that were not told yet. One that slipped in after all others had acknowledged, while the machine's
+// marks were still to be written, gets the notice that it missed and is waited for until the deadline.
 func (m *maker) evict(l *fleet.Loan) {
+	s := m.in.Snapshot
+	var loans []*fleet.Loan
 	for _, p := range m.stayers(l) {
-		if !p.Deleting {
+		if p.Deleting {
+			continue
+		}
+		if loans == nil {
+			loans = m.homewardOn(l.Node)
+		}
+		switch {
+		case !s.At.Before(l.Deadline) || answers(p, loans):
 			m.ends[p.ID] = true
 			m.plan.Evictions = append(m.plan.Evictions, Eviction{Pod: PodRef{p.Name, p.ID}, Loan: l.ID, Job: p.Job,
 				Why: Why{"Recalled", fmt.Sprintf("machine %s goes home: %s", l.NodeName, l.Reason)}})
+		case !informed(p, loans):
+			m.plan.Notices = append(m.plan.Notices, Notice{Pod: PodRef{p.Name, p.ID}, Loan: loans[0].ID, Epoch: loans[0].Epoch, Deadline: l.Deadline})
 		}
 	}
+}
+
+// homewardOn lists the machine's loans that are on their way home, by id: a notice of any of them speaks for all.
+func (m *maker) homewardOn(node fleet.NodeID) []*fleet.Loan {
+	var out []*fleet.Loan
+	for _, l := range m.loans[node] {
+		if l.Phase.Away() && l.Phase != fleet.Lent {
+			out = append(out, l)
+		}
+	}
+	return out
 }
 
 // climb takes the loan to its next rung, if that is due.

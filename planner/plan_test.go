@@ -3,6 +3,7 @@ package planner
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -248,6 +249,15 @@ func TestNoticeThenDrainThenHome(t *testing.T) {
 		e := &w.s.Nodes[n].Share.Parcels[0]
 		e.Clean, e.CleanEpoch, e.CleanAt = true, 2, t0
 	}
+	if plan = Make(w.input()); moves(plan, MoveReturn) != 0 || len(plan.Evictions) != 1 {
+		t.Fatalf("clean, but a pod of the borrower is there: %+v", plan.Moves)
+	}
+	w.s.Pods = slices.DeleteFunc(w.s.Pods, func(p fleet.Pod) bool { return p.Class == fleet.PodOffline })
+	w.s.Nodes[4].Marks.OfflineLabel = true
+	if plan = Make(w.input()); moves(plan, MoveReturn) != 0 {
+		t.Fatalf("clean, but still open to offline: %+v", plan.Moves)
+	}
+	w.s.Nodes[4].Marks.OfflineLabel = false
 	if plan = Make(w.input()); moves(plan, MoveReturn) != 1 {
 		t.Fatalf("clean and home: %+v", plan.Moves)
 	}

@@ -246,8 +246,9 @@ func (t *tenants) bound(targets []hpa.Target, share *quota.Share) {
 	var growing []int
 	for _, i := range t.services[share.Tenant] {
 		x, unit := &targets[i], t.in.Snapshot.Services[i].Request
-		want = want.Add(unit.Times(int64(x.Replicas)))
-		now = now.Add(unit.Times(int64(min(x.Current, x.Replicas))))
+		// A service that shrinks holds what it runs until it is seen gone: its cut may be held back or fail, and the growth would stand.
+		want = want.Add(unit.Times(int64(max(x.Current, x.Replicas))))
+		now = now.Add(unit.Times(int64(x.Current)))
 		if x.Replicas > x.Current {
 			growing = append(growing, i)
 		}

@@ -23,7 +23,7 @@ import (
 //	told MACHINE SECONDS                   every worker there knows of the notice, and of a deadline so far from now
 //	beats MACHINE SECONDS                  every worker there asks for time until then
 //	thawed                                 the last cycle was frozen
-//	acked                                  every worker acknowledged
+//	acked [N]                              every worker acknowledged, or the first N did
 //	clean MACHINE EPOCH                    the node side's report
 //	share MACHINE EPOCH NEXT               what the share says instead of what the loan does
 //	tenant ID NAMESPACE CORES [borrows CORES] [told MINUTES]   what it is guaranteed, and since when it is told to give back
@@ -87,10 +87,15 @@ func play(t *testing.T, lines [][]string) string {
 		case "thawed":
 			thawed = true
 		case "acked":
+			left := len(w.s.Pods)
+			if len(f) > 1 {
+				left = num(f[1])
+			}
 			for i := range w.s.Pods {
 				for k := range w.s.Loans {
-					if p, l := &w.s.Pods[i], &w.s.Loans[k]; p.Class == fleet.PodOffline && p.Node == l.Node {
+					if p, l := &w.s.Pods[i], &w.s.Loans[k]; p.Class == fleet.PodOffline && p.Node == l.Node && left > 0 {
 						p.NoticeLoan, p.NoticeEpoch, p.AckEpoch = l.ID, l.Epoch, l.Epoch
+						left--
 					}
 				}
 			}

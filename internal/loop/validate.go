@@ -176,8 +176,8 @@ func (d *Door) CheckNotice(a *planner.Notice) error {
 	return nil
 }
 
-// CheckEviction lets an eviction pass for offline pods alone, and only when the loan says that the wait is over: it is Draining (or
-// later), or might be now, since its announced deadline passed or every pod of the machine acknowledged, or this very pod did.
+// CheckEviction lets an eviction pass for offline pods alone, and only when the wait is over: the loan's announced deadline passed, or
+// every pod of the machine acknowledged, or this very pod did. A pod that came while others had acknowledged is waited for like them.
 func (d *Door) CheckEviction(a *planner.Eviction) error {
 	p := d.pods[a.Pod.ID]
 	switch {
@@ -198,8 +198,9 @@ func (d *Door) CheckEviction(a *planner.Eviction) error {
 		return fmt.Errorf("loan %s is gone", a.Loan)
 	case p.Node != l.Node:
 		return fmt.Errorf("the pod is not on node %s", l.NodeName)
-	case l.Phase == fleet.Draining, l.Phase == fleet.Fenced, l.Phase == fleet.WrittenOff:
+	case l.Phase.Away() && l.Phase != fleet.Lent && (d.answered(p) || !d.fresh.At.Before(l.Deadline)):
 		return nil
+	case l.Phase == fleet.Draining:
 	case l.Phase != fleet.Noticed && l.Phase != fleet.Emptying:
 		return fmt.Errorf("loan %s is %s", a.Loan, l.Phase)
 	case acked(p, l):
@@ -234,6 +235,12 @@ func (d *Door) CheckKill(a *planner.Kill) error {
 		return fmt.Errorf("loan %s is %s, and the time of its kill was not announced or has not come", l.ID, l.Phase)
 	}
 	return nil
+}
+
+// answered: the pod answered one of its machine's loans in its present epoch. They come home together, so it is an answer to all.
+func (d *Door) answered(p *fleet.Pod) bool {
+	l := d.fresh.Loan(p.NoticeLoan)
+	return l != nil && l.Node == p.Node && acked(p, l)
 }
 
 // acked: the pod answered the loan's present epoch. Answers to older notices are void.

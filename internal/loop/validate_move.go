@@ -58,7 +58,9 @@ func (d *Door) checkStep(m *planner.Move, l *fleet.Loan, entry *fleet.ShareParce
 	case planner.MoveWriteOff:
 		_, err = l.WriteOff(d.fresh.At, "")
 	case planner.MoveReturn:
-		_, err = l.Return(d.fresh.At, entry)
+		if _, err = l.Return(d.fresh.At, entry); err == nil {
+			err = d.checkShut(l)
+		}
 	case planner.MoveNodeGone:
 		if d.fresh.Node(l.Node) != nil {
 			err = fmt.Errorf("node %s is there", l.NodeName)
@@ -140,6 +142,26 @@ func (d *Door) checkEmpty(l *fleet.Loan) error {
 	for i := range d.fresh.Pods {
 		if p := &d.fresh.Pods[i]; p.Node == l.Node && p.Class == fleet.PodOnline && p.Occupies() {
 			return fmt.Errorf("online pod %s is on the machine", p.Name)
+		}
+	}
+	return nil
+}
+
+// checkShut is the same of the way home: a machine that is still marked for offline pods may get one in the next moment.
+func (d *Door) checkShut(l *fleet.Loan) error {
+	to, n := d.fresh.Pool(l.To), d.fresh.Node(l.Node)
+	if to == nil || to.Class != fleet.Offline || n == nil {
+		return nil
+	}
+	if n.Marks.OfflineLabel {
+		return fmt.Errorf("node %s still has the label that lets offline pods land", l.NodeName)
+	}
+	if l.Kind != fleet.KindNode {
+		return nil
+	}
+	for i := range d.fresh.Pods {
+		if p := &d.fresh.Pods[i]; p.Node == l.Node && p.Class == fleet.PodOffline && p.Occupies() {
+			return fmt.Errorf("offline pod %s is on the machine", p.Name)
 		}
 	}
 	return nil

@@ -51,6 +51,7 @@ func TestDoorSteps(t *testing.T) {
 		s.Nodes[0].Share.Parcels[0].Clean, s.Nodes[0].Share.Parcels[0].CleanEpoch = true, s.Loans[0].Epoch
 	}
 	phase := func(p fleet.Phase) func(*fleet.Snapshot) { return func(s *fleet.Snapshot) { s.Loans[0].Phase = p } }
+	empty := func(s *fleet.Snapshot) { s.Pods[1].Node = "" }
 	killed := func(s *fleet.Snapshot) { s.Loans[0].Phase, s.Loans[0].KillAt = fleet.Draining, doorTime }
 	both := func(fs ...func(*fleet.Snapshot)) func(*fleet.Snapshot) {
 		return func(s *fleet.Snapshot) {
@@ -81,8 +82,10 @@ func TestDoorSteps(t *testing.T) {
 		{"lend, clean for an older epoch", planner.MoveLend, both(phase(fleet.Emptying), clean, func(s *fleet.Snapshot) { s.Nodes[0].Share.Parcels[0].CleanEpoch = 2 }), nil, nil, "Clean report of this epoch"},
 		{"lend, but an online pod was bound", planner.MoveLend, both(phase(fleet.Emptying), clean), func(s *fleet.Snapshot) { s.Pods[0].Node = "u1" }, nil, "online pod shop/cart-a is on the machine"},
 		{"lend, but the taint is not there", planner.MoveLend, both(phase(fleet.Emptying), clean), func(s *fleet.Snapshot) { s.Nodes[0].Marks.HolderTaint = false }, nil, "node n1 lacks the holder taint"},
-		{"return", planner.MoveReturn, both(phase(fleet.Draining), clean), nil, nil, ""},
-		{"return of a written-off machine", planner.MoveReturn, both(phase(fleet.WrittenOff), clean), nil, nil, ""},
+		{"return", planner.MoveReturn, both(phase(fleet.Draining), clean, empty), nil, nil, ""},
+		{"return, but a pod slipped in", planner.MoveReturn, both(phase(fleet.Draining), clean), nil, nil, "offline pod train/bert-0 is on the machine"},
+		{"return, but another may slip in", planner.MoveReturn, both(phase(fleet.Draining), clean, empty), func(s *fleet.Snapshot) { s.Nodes[0].Marks.OfflineLabel = true }, nil, "still has the label"},
+		{"return of a written-off machine", planner.MoveReturn, both(phase(fleet.WrittenOff), clean, empty), nil, nil, ""},
 		{"return, not clean", planner.MoveReturn, phase(fleet.Draining), nil, nil, "without a Clean report"},
 		{"recall", planner.MoveRecall, phase(fleet.Lent), nil, nil, ""},
 		{"recall with too short a notice", planner.MoveRecall, phase(fleet.Lent), nil, func(l *fleet.Loan) { l.Deadline = doorTime.Add(14 * time.Second) }, "shorter than 15s"},
