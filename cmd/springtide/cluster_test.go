@@ -62,6 +62,10 @@ func newWorld(t *testing.T) *world {
 			ours = append(ours, u)
 			continue
 		}
+		if !scheme.Scheme.Recognizes(u.GroupVersionKind()) { // another operator's
+			ours = append(ours, u)
+			continue
+		}
 		o, _, err := scheme.Codecs.UniversalDeserializer().Decode(json, nil, nil)
 		if err != nil {
 			t.Fatal(err)

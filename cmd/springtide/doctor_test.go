@@ -17,11 +17,12 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/deploy/base"
-	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/adapter"
 	"github.com/springtide/springtide/internal/validate/offline"
 )
 
@@ -92,7 +93,8 @@ func TestDoctorAsksForWhatIsGranted(t *testing.T) {
 	}
 }
 
-// TestOfflineWork: which pod templates land on lent machines, and which Jobs survive a recall.
+// TestOfflineWork: which pod templates land on lent machines, and which Jobs survive a recall. What the settings of other operators mean,
+// package adapter's tests say.
 func TestOfflineWork(t *testing.T) {
 	tolerant := corev1.Toleration{Key: v1alpha1.TaintHolder, Operator: corev1.TolerationOpEqual, Value: v1alpha1.TaintHolderOffline, Effect: corev1.TaintEffectNoSchedule}
 	asks := corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: v1alpha1.LabelOffline, Operator: corev1.NodeSelectorOpIn, Values: []string{"true"}}}}
@@ -126,19 +128,19 @@ func TestOfflineWork(t *testing.T) {
 		{"no affinity", func(j *batchv1.Job) { j.Spec.Template.Spec.Affinity = nil }, false, []string{"may land on online"}},
 		{"one of two alternatives does not ask", func(j *batchv1.Job) { j.Spec.Template.Spec.Affinity = affinity(asks, zone) }, false, []string{"may land on online"}},
 		{"stable members land at home", func(j *batchv1.Job) { j.Spec.Template.Spec = corev1.PodSpec{} }, true, nil},
-		{"a recall is a failure", func(j *batchv1.Job) { j.Spec.PodFailurePolicy = nil }, false, []string{"counts as a failure"}},
+		{"a recall is a failure", func(j *batchv1.Job) { j.Spec.PodFailurePolicy = nil }, false, []string{"PodFailurePolicyMissing"}},
 		{"the failure policy fails the job", func(j *batchv1.Job) {
 			j.Spec.PodFailurePolicy.Rules[0].Action = batchv1.PodFailurePolicyActionFailJob
-		}, false, []string{"counts as a failure"}},
-		{"replaced too early", func(j *batchv1.Job) { j.Spec.PodReplacementPolicy = nil }, false, []string{"before they have ended"}},
+		}, false, []string{"PodFailurePolicyMissing"}},
+		{"replaced too early", func(j *batchv1.Job) { j.Spec.PodReplacementPolicy = nil }, false, []string{"PodReplacementPolicyMissing"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			j, d := good(), &doctor{}
 			c.change(j)
-			name := fleet.Name{Namespace: "ml", Name: "train"}
-			landing, recallable := d.landing(name, j, c.stable), d.recallable(name, j)
-			if (landing && recallable) != (len(c.want) == 0) || len(d.found) != len(c.want) {
-				t.Fatalf("lands %v, recallable %v, findings %v; want %q", landing, recallable, d.found, c.want)
+			e := &v1alpha1.ElasticJob{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "train"}}
+			w := adapter.ReadBatchJob(j)
+			if fine := d.lendable(e, &v1alpha1.JobMember{Role: "worker", Max: 8, Stable: c.stable}, &w); fine != (len(c.want) == 0) || len(d.found) != len(c.want) {
+				t.Fatalf("lendable %v, findings %v; want %q", fine, d.found, c.want)
 			}
 			for i, w := range c.want {
 				if f := d.found[i]; !strings.Contains(f.Message, w) || f.Mend == "" || f.Severity != problem {
