@@ -139,6 +139,7 @@ func (c *controller) move(m *planner.Move, dies bool) {
 		if onFleet {
 			share := &c.w.facts[n].Share
 			share.Parcels = slices.DeleteFunc(share.Parcels, func(e fleet.ShareParcel) bool { return e.Loan == m.Before.ID })
+			c.w.handCells(n)
 		}
 		return
 	case m.Kind == planner.MoveBegin:
@@ -165,6 +166,7 @@ func (c *controller) move(m *planner.Move, dies bool) {
 		if e := share.Find(after.ID); e != nil {
 			e.Holder, e.Next, e.Epoch = after.Holder(), after.Next(), after.Epoch
 		}
+		c.w.handCells(n)
 	}
 }
 
@@ -251,7 +253,7 @@ func (c *controller) fill(f *planner.Filler) {
 	}
 	id := w.newPod(pod{name: fleet.Name{Namespace: "springtide-system", Name: f.Name}, kind: filler, cores: cores})
 	w.pods[id].holdsOn, w.pods[id].ready = n, true
-	w.bind(id, n)
+	w.bindOn(id, n)
 	w.pods[id].bound = w.tick
 }
 
@@ -263,7 +265,7 @@ func (c *controller) mark(m *planner.Mark) {
 	c.w.facts[n].Marks = m.Want
 	x := &c.w.machines[n]
 	x.toOnline, x.toOffline = x.home == onlinePool && !m.Want.HolderTaint, m.Want.OfflineLabel
-	c.w.rebin(n)
+	c.w.open(n)
 }
 
 // nodeSides reports Clean for each parcel that moves, once nobody of the other side needs its cells and the node side had its time.
@@ -319,7 +321,5 @@ func (c *controller) vacant(n int32, l *fleet.Loan, next fleet.PoolID) bool {
 	}
 	return m.online <= keeps
 }
-
-func memoryOf(cores int32) fleet.Bytes { return scenario.MemoryPerCore * fleet.Bytes(cores) }
 
 func coresRequest(cores int) fleet.Resources { return scenario.CoresOf(cores) }

@@ -140,7 +140,7 @@ func (w *World) loseMachines(f *fault) {
 			w.vanish(id)
 		}
 		w.machines[n].gone = true
-		w.rebin(int32(n))
+		w.open(int32(n))
 	}
 	w.lost += len(f.touched)
 }
@@ -181,8 +181,8 @@ func (w *World) restoreMachine(n int32) {
 	facts := w.nodeFacts(int(n), m.home)
 	facts.ID += fleet.NodeID(fmt.Sprintf("-%d", w.lives))
 	w.facts[n] = facts
-	m.gone, m.toOnline, m.toOffline = false, m.home == onlinePool, m.home == offlinePool
-	w.rebin(n)
+	m.gone, m.toOnline, m.toOffline, m.away = false, m.home == onlinePool, m.home == offlinePool, nil
+	w.open(n)
 	w.lost--
 }
 

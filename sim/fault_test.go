@@ -149,12 +149,12 @@ func TestInvariantsAreSeen(t *testing.T) {
 			other.ID, other.Cells = "node-000001-c1", []int{1}
 			c.loans = append(c.loans, other)
 		},
-		"online pods are on machine": func(c *controller) { c.w.bind(c.w.newPod(pod{kind: online, cores: 8}), 1) },
+		"online pods are on machine": func(c *controller) { c.w.bindOn(c.w.newPod(pod{kind: online, cores: 8}), 1) },
 		"is open to online":          func(c *controller) { c.w.machines[1].toOnline = true },
-		"which nobody lent":          func(c *controller) { c.w.bind(c.w.newPod(pod{kind: offline, cores: 8}), 2) },
+		"which nobody lent":          func(c *controller) { c.w.bindOn(c.w.newPod(pod{kind: offline, cores: 8}), 2) },
 		"brought home for its claimant": func(c *controller) {
 			c.loans[0].Phase = fleet.Returned
-			c.w.bind(c.w.newPod(pod{kind: offline, cores: 8}), 1)
+			c.w.bindOn(c.w.newPod(pod{kind: offline, cores: 8}), 1)
 		},
 		"the books": func(c *controller) { c.w.services[0].ready++ },
 		"under its floor": func(c *controller) {
@@ -171,7 +171,7 @@ func TestInvariantsAreSeen(t *testing.T) {
 				Division: quota.Division{Shares: []quota.Share{{Tenant: "shop", Limit: fleet.Resources{CPU: 319000}}}}})
 		},
 		"has been starting for": func(c *controller) {
-			c.w.bind(c.w.services[0].pods[0], 2)
+			c.w.bindOn(c.w.services[0].pods[0], 2)
 			c.w.pods[c.w.services[0].pods[0]].ready, c.w.pods[c.w.services[0].pods[0]].bound = false, -1000
 			c.checkSettled()
 		},

@@ -208,6 +208,15 @@ func (w *World) sound() error {
 			return fmt.Errorf("machine %d has %d cores free", i, m.free)
 		}
 	}
+	placed := make([]int, len(w.machines))
+	for p := range w.rooms.table.Pods() {
+		placed[w.rooms.at[p.Node]]++
+	}
+	for i := range w.machines {
+		if placed[i] != len(w.machines[i].pods) {
+			return fmt.Errorf("machine %d has %d pods, placement %d", i, len(w.machines[i].pods), placed[i])
+		}
+	}
 	for i := range w.services {
 		s, c := &w.services[i], &counts[i]
 		if s.ready != c.ready || s.starting != c.starting || s.waiting != c.waiting || s.leaving != c.leaving {

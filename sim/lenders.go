@@ -3,6 +3,8 @@ package sim
 import (
 	"slices"
 	"time"
+
+	"github.com/springtide/springtide/fleet"
 )
 
 // tidal is Katalyst's tide: each ten seconds at most one machine changes sides. When an online pod finds no room, offline machines are turned
@@ -19,7 +21,7 @@ func (l *tidal) Decide(w *World) {
 	for l.due += tick; l.due >= tidalEvery; l.due -= tidalEvery {
 		l.pass(w)
 	}
-	w.fillOffline()
+	w.fillOffline(false)
 }
 
 func (l *tidal) pass(w *World) {
@@ -77,37 +79,28 @@ func (w *World) emptiest() int32 {
 	return best
 }
 
-// fitsElsewhere tries whether the online pods of a machine fit on the others, each on the fullest that has room.
+// fitsElsewhere tries whether the online pods of a machine fit on the others.
 func (w *World) fitsElsewhere(n int32) bool {
-	type trial struct{ n, free int32 }
-	var moved []trial
-	w.onlineBins.out(n)
-	fits := true
-	for _, id := range w.machines[n].pods {
-		p := &w.pods[id]
-		if p.kind != online || p.leaving {
-			continue
+	t := w.rooms.table
+	return t.Would(func() bool {
+		t.SetOpen(w.rooms.ids[n], fleet.Online, false)
+		for _, id := range w.machines[n].pods {
+			p := &w.pods[id]
+			if p.kind != online || p.leaving {
+				continue
+			}
+			if _, ok := t.Place(w.rooms.services[p.owner]); !ok {
+				return false
+			}
 		}
-		to := w.onlineBins.fit(p.cores)
-		if to < 0 {
-			fits = false
-			break
-		}
-		free := w.onlineBins.where[to]
-		moved = append(moved, trial{to, free})
-		w.onlineBins.put(to, free-p.cores)
-	}
-	for _, t := range slices.Backward(moved) {
-		w.onlineBins.put(t.n, t.free)
-	}
-	w.rebin(n)
-	return fits
+		return true
+	})
 }
 
 // handOver gives a machine to offline; its online pods are killed and made again elsewhere.
 func (w *World) handOver(n int32) {
 	m := &w.machines[n]
-	m.toOnline, m.toOffline = false, true
+	m.toOnline, m.toOffline, m.away = false, true, w.rooms.cells
 	w.borrowed++
 	w.acc.move(w)
 	for _, id := range slices.Clone(m.pods) {
@@ -115,32 +108,30 @@ func (w *World) handOver(n int32) {
 			w.kill(id)
 		}
 	}
-	w.rebin(n)
+	w.open(n)
 }
 
 // takeBack gives a machine back to online at once; what is on it is killed.
 func (w *World) takeBack(n int32) {
 	m := &w.machines[n]
-	m.toOnline, m.toOffline = true, false
+	m.toOnline, m.toOffline, m.away = true, false, nil
 	w.borrowed--
 	for _, id := range slices.Clone(m.pods) {
 		if w.pods[id].kind == offline {
 			w.endMember(id)
 		}
 	}
-	w.rebin(n)
+	w.open(n)
 }
 
-// fillOffline starts members wherever they may land, the higher priority first.
-func (w *World) fillOffline() {
+// fillOffline starts members wherever they may land, the higher priority first; as guests of online machines, too, where they may be that.
+func (w *World) fillOffline(guests bool) {
 	for _, i := range w.byPriority() {
 		j := &w.jobs[i]
 		for len(j.members)+j.ending < int(j.most) && !j.done {
-			n := w.offlineBins.fit(int32(j.spec.Cores))
-			if n < 0 {
+			if !w.addMember(i, w.rooms.members[i]) && !(guests && w.addMember(i, w.rooms.guests[i])) {
 				break
 			}
-			w.addMember(i, n)
 		}
 	}
 }
@@ -167,7 +158,6 @@ func (tdm) Decide(w *World) {
 		}
 		if m.toOffline != open {
 			m.toOffline = open
-			w.rebin(int32(i))
 			w.acc.move(w)
 		}
 		if m.offline > 0 {
@@ -176,7 +166,7 @@ func (tdm) Decide(w *World) {
 	}
 	w.borrowed = held
 	if open {
-		w.fillOffline()
+		w.fillOffline(true)
 	} else if w.tick%perMinute == 0 {
 		for i := range w.jobs {
 			w.endLent(i)

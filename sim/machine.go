@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/scheduler/place"
 	"github.com/springtide/springtide/sim/scenario"
 )
 
@@ -27,6 +28,8 @@ type machine struct {
 	gone                    bool
 	// toOnline and toOffline say whose pods may land.
 	toOnline, toOffline bool
+	// away are the cells of an online machine that offline holds.
+	away []int
 }
 
 // buildMachines makes the machines of a fleet and their facts.
@@ -34,7 +37,6 @@ func (w *World) buildMachines() {
 	f := &w.b.Fleet
 	n := w.b.Online + f.OfflineNodes
 	w.machines, w.facts = make([]machine, n), make([]fleet.Node, n)
-	w.onlineBins, w.offlineBins = newBins(n, f.CoresPerNode), newBins(n, f.CoresPerNode)
 	for i := range n {
 		m := machine{free: int32(f.CoresPerNode), home: onlinePool, toOnline: true}
 		if i >= w.b.Online {
@@ -42,7 +44,10 @@ func (w *World) buildMachines() {
 		}
 		w.machines[i] = m
 		w.facts[i] = w.nodeFacts(i, m.home)
-		w.rebin(int32(i))
+	}
+	w.buildRooms()
+	for i := range n {
+		w.open(int32(i))
 	}
 }
 
@@ -59,33 +64,20 @@ func (w *World) nodeFacts(i int, home fleet.PoolID) fleet.Node {
 	return n
 }
 
-// rebin puts a machine where its room and marks say.
-func (w *World) rebin(n int32) {
-	m := &w.machines[n]
-	w.onlineBins.out(n)
-	w.offlineBins.out(n)
-	if m.gone {
-		return
-	}
-	if m.toOnline {
-		w.onlineBins.put(n, m.free)
-	}
-	if m.toOffline {
-		w.offlineBins.put(n, m.free)
-	}
-}
-
-// bind lets a pod land on a machine, unbind takes it off.
-func (w *World) bind(id, n int32) {
+// bind lets a pod be on a machine where it found room, bindOn where somebody put it; unbind takes it off.
+func (w *World) bind(id, n int32, room place.PodRef) {
 	p, m := &w.pods[id], &w.machines[n]
-	p.node = n
+	p.node, p.room = n, room
 	m.pods = append(m.pods, id)
 	m.free -= p.cores
 	*m.held(p.kind) += p.cores
 	if p.kind == offline {
 		w.offlineHeld += p.cores
 	}
-	w.rebin(n)
+}
+
+func (w *World) bindOn(id, n int32) {
+	w.bind(id, n, w.rooms.table.Put(w.shape(&w.pods[id]), w.rooms.ids[n]).Pod)
 }
 
 func (w *World) unbind(id int32) {
@@ -98,7 +90,7 @@ func (w *World) unbind(id int32) {
 	if p.kind == offline {
 		w.offlineHeld -= p.cores
 	}
-	w.rebin(p.node)
+	w.rooms.table.Remove(p.room)
 	p.node = none
 }
 

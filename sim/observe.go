@@ -105,17 +105,17 @@ func (w *World) podFacts(id int32) fleet.Pod {
 	if p.ready {
 		f.ReadySince = fleet.KnownAt(w.timeOf(p.readyAt), w.timeOf(p.readyAt))
 	}
-	f.Requests.CPU = fleet.MilliCPU(1000 * p.cores)
-	f.Requests.Memory = memoryOf(p.cores)
 	switch p.kind {
 	case online:
-		f.Class, f.Service = fleet.PodOnline, w.services[p.owner].id
+		s := &w.services[p.owner]
+		f.Class, f.Service, f.Requests = fleet.PodOnline, s.id, s.request
 	case offline:
-		f.Class, f.Job, f.Role = fleet.PodOffline, w.jobs[p.owner].id(), role
+		j := &w.jobs[p.owner]
+		f.Class, f.Job, f.Role, f.Requests = fleet.PodOffline, j.id(), role, j.request
 		f.NoticeLoan, f.NoticeEpoch, f.AckEpoch = p.noticeLoan, p.noticeEpoch, p.ackEpoch
 		f.Grace, f.Killed = offlineGrace, p.killed
 	case filler:
-		f.Class, f.HoldsOn = fleet.PodFiller, w.facts[p.holdsOn].Name
+		f.Class, f.HoldsOn, f.Requests = fleet.PodFiller, w.facts[p.holdsOn].Name, coresRequest(int(p.cores))
 	}
 	return f
 }
@@ -132,7 +132,7 @@ func (w *World) jobFacts(i int) fleet.Job {
 	return fleet.Job{ID: j.id(), UID: fleet.UID("uid-" + j.name.String()), Priority: j.spec.PriorityOf(), Checkpoint: time.Duration(j.spec.Save) * 3 / 2,
 		LastCheckpoint: fleet.KnownAt(j.checkpoint, j.checkpoint), LastRecalled: j.recalled, Created: w.start,
 		Members: []fleet.Member{{Role: role, Kind: "Job", Workload: j.name, Max: j.most, Desired: j.desired, Active: int32(len(j.members)),
-			Ending: int32(j.ending), Remaining: remaining, Request: coresRequest(j.spec.Cores)}}}
+			Ending: int32(j.ending), Remaining: remaining, Request: j.request}}}
 }
 
 // errDown is a dependency that does not answer.

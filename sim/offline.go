@@ -8,6 +8,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/measure"
+	"github.com/springtide/springtide/scheduler/place"
 	"github.com/springtide/springtide/sim/scenario"
 )
 
@@ -19,6 +20,7 @@ type job struct {
 	// demand is all the work there is, in core-seconds; saved and lost what became of it.
 	demand, saved, lost float64
 	done                bool
+	request             fleet.Resources // of one member
 	// desired is the parallelism, most what the job could use; members are those that do not leave, ending those that do.
 	desired, most int32
 	members       []int32
@@ -36,42 +38,46 @@ func (w *World) buildJobs() {
 	for i := range w.b.Jobs {
 		spec := &w.b.Jobs[i]
 		j := job{spec: spec, name: fleet.Name{Namespace: spec.Namespace, Name: spec.Name},
-			work:   measure.Work{Cores: float64(spec.Cores), Every: time.Duration(spec.Every), Restore: time.Duration(spec.Restore)},
-			demand: spec.Share * w.b.DemandShare * cores * w.b.Duration().Seconds(), checkpoint: w.now}
+			work:    measure.Work{Cores: float64(spec.Cores), Every: time.Duration(spec.Every), Restore: time.Duration(spec.Restore)},
+			request: spec.Request(), demand: spec.Share * w.b.DemandShare * cores * w.b.Duration().Seconds(), checkpoint: w.now}
 		// There is work for the warm-up too, which does not count.
 		j.demand += spec.Share * cores * scenario.WarmUp.Seconds()
 		j.most = int32(spec.Share*cores/float64(spec.Cores)) + 1
 		w.jobs = append(w.jobs, j)
 	}
 	slices.SortFunc(w.jobs, func(a, b job) int { return a.name.Compare(b.name) })
+	w.jobShapes()
 }
 
 // crew keeps a job at its parallelism: a member that leaves is replaced only once it is gone.
 func (w *World) crew(i int) {
 	j := &w.jobs[i]
 	for len(j.members)+j.ending < int(j.desired) && !j.done {
-		n := w.offlineBins.fit(int32(j.spec.Cores))
-		if n < 0 {
+		if !w.addMember(i, w.rooms.members[i]) {
 			break // the scheduler would leave it waiting, and nothing waits for it
 		}
-		w.addMember(i, n)
 	}
 	for len(j.members) > int(j.desired) {
 		w.endMember(j.members[len(j.members)-1])
 	}
 }
 
-// addMember starts one more member on a machine.
-func (w *World) addMember(i int, n int32) {
+// addMember starts one more member of a job where a pod of a shape finds room, if it does.
+func (w *World) addMember(i int, shape place.ClassID) bool {
+	room, n, ok := w.rooms.place(shape)
+	if !ok {
+		return false
+	}
 	j := &w.jobs[i]
 	j.made++
 	id := w.newPod(pod{name: fleet.Name{Namespace: j.name.Namespace, Name: fmt.Sprintf("%s-%07d", j.name.Name, j.made)}, kind: offline,
 		owner: int32(i), cores: int32(j.spec.Cores)})
 	j.members = append(j.members, id)
-	w.bind(id, n)
+	w.bind(id, n, room)
 	p := &w.pods[id]
 	p.bound, p.readyAt = w.tick, w.tick+ticks(offlineStart)
 	w.starting.push(p.readyAt, id, p.uid)
+	return true
 }
 
 // endMember tells a member to go: at once when it has saved its work.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/measure"
+	"github.com/springtide/springtide/scheduler/place"
 	"github.com/springtide/springtide/sim/scenario"
 )
 
@@ -46,6 +47,7 @@ type pod struct {
 	goneAt  int32
 	cost    int32 // of deletion
 	holdsOn int32 // the machine whose room a filler holds
+	room    place.PodRef
 
 	worker      measure.Worker
 	begun       bool
@@ -163,18 +165,26 @@ func (w *World) kubelets() {
 	}
 }
 
-// schedule binds what waits: online first, in the order of creation; then the rest.
+// schedule binds what waits, in the order of creation.
 func (w *World) schedule() {
+	if len(w.waiting) == 0 {
+		return
+	}
+	full := make([]bool, len(w.services)) // nothing comes free while pods are bound
 	w.waiting = slices.DeleteFunc(w.waiting, func(r podRef) bool {
 		p := &w.pods[r.id]
 		if p.uid != r.uid {
 			return true // gone while it waited
 		}
-		n := w.onlineBins.fit(p.cores)
-		if n < 0 {
+		if full[p.owner] {
 			return false
 		}
-		w.bind(r.id, n)
+		room, n, ok := w.rooms.place(w.rooms.services[p.owner])
+		if !ok {
+			full[p.owner] = true
+			return false
+		}
+		w.bind(r.id, n, room)
 		s := &w.services[p.owner]
 		s.waiting--
 		s.starting++

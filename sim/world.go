@@ -50,9 +50,9 @@ type World struct {
 	noticed []podRef
 	changed bool
 
-	onlineBins, offlineBins *bins
-	starting, ending        agenda
-	saves                   *rand.Rand
+	rooms            rooms
+	starting, ending agenda
+	saves            *rand.Rand
 
 	// borrowed is the number of online machines that offline holds or is to get; it is kept by the lenders.
 	borrowed int
@@ -70,6 +70,7 @@ type World struct {
 type service struct {
 	*scenario.Online
 	id      fleet.ServiceID
+	request fleet.Resources // of one replica
 	desired int32
 	pods    []int32 // those that do not leave, in the order of creation
 	// waiting are without a machine, starting bound and not ready, leaving on their way out.
@@ -119,7 +120,7 @@ func NewWorld(b *scenario.Built, rates *Rates) *World {
 	w.services = make([]service, len(b.Services))
 	for i := range w.services {
 		o := &b.Services[i]
-		w.services[i] = service{Online: o, id: o.ID(), desired: int32(o.Static), draws: o.Draws(2)}
+		w.services[i] = service{Online: o, id: o.ID(), request: o.Request(), desired: int32(o.Static), draws: o.Draws(2)}
 		w.resize(i)
 	}
 	w.schedule()

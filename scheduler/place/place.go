@@ -49,6 +49,11 @@ func (t *Table) Place(c ClassID) (Placement, bool) {
 	return t.put(pod{class: c, row: row, role: stays, holds: holds}), true
 }
 
+// Put puts a pod of a class on a machine, as somebody else decided, whether it fits or not.
+func (t *Table) Put(c ClassID, id fleet.NodeID) Placement {
+	return t.put(pod{class: c, row: t.row(id, t.classes[c].shape.Side), role: stays})
+}
+
 // Remove takes a pod off its machine.
 func (t *Table) Remove(ref PodRef) {
 	was := t.pods[ref]

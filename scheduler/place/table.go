@@ -2,6 +2,7 @@ package place
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/springtide/springtide/fleet"
 )
@@ -193,4 +194,15 @@ func (t *Table) row(id fleet.NodeID, class fleet.Class) int32 {
 		panic("place: unknown machine " + string(id))
 	}
 	return 2*n + int32(sideOf(class))
+}
+
+// Give hands cells of a machine to a side, as somebody else decided: it is not asked whether what the other side has there still fits. A row
+// that is overdrawn gives no room, and takes as much from the other one, until its pods are gone.
+func (t *Table) Give(id fleet.NodeID, cells []int, to fleet.Class) {
+	n := t.row(id, fleet.Online) >> 1
+	for i := t.nodes[n].from; i < t.nodes[n].to; i++ {
+		if slices.Contains(cells, t.cells[i].id) {
+			t.give(i, n, sideOf(to))
+		}
+	}
 }

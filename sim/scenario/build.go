@@ -59,10 +59,22 @@ func (o *Online) ID() fleet.ServiceID { return fleet.ServiceID(o.Name.String()) 
 // Draws is a stream of random numbers of the service's own.
 func (o *Online) Draws(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(o.seed, stream+100)) }
 
-// Request is what one replica asks for: its cores, and memory in the machine's proportion, so that CPU is what binds.
-func (o *Online) Request() fleet.Resources { return CoresOf(o.Cores) }
+// Request is what one replica asks for.
+func (o *Online) Request() fleet.Resources { return request(o.Cores, o.Spec.MemoryPerCoreGiB) }
 
-// MemoryPerCore is what machines have and pods ask for with each core.
+// Request is what one member asks for.
+func (j *Job) Request() fleet.Resources { return request(j.Cores, j.MemoryPerCoreGiB) }
+
+// request is some cores with their memory: in the machine's proportion where nothing is said, so that CPU is what binds.
+func request(cores int, perCoreGiB float64) fleet.Resources {
+	r := CoresOf(cores)
+	if perCoreGiB > 0 {
+		r.Memory = fleet.Bytes(float64(cores) * perCoreGiB * float64(fleet.GiB))
+	}
+	return r
+}
+
+// MemoryPerCore is what machines have with each core, and pods ask for where nothing else is said.
 const MemoryPerCore = 4 * fleet.GiB
 
 // CoresOf are whole cores with their memory.

@@ -36,6 +36,12 @@ func (c *checker) within(field string, v, from, to float64) {
 	}
 }
 
+// memory bounds what a pod asks for to what a machine has.
+func (c *checker) memory(at string, cores int, perCoreGiB float64, f *Fleet) {
+	has := float64(f.CoresPerNode) * float64(MemoryPerCore/fleet.GiB)
+	c.within(at+".memoryPerCoreGiB", perCoreGiB, 0, has/float64(max(cores, 1)))
+}
+
 func (c *checker) lasts(field string, v, from, to time.Duration) {
 	if v < from || v > to {
 		c.wrong(field, "%s is out of bounds: write %s to %s", v, from, to)
@@ -122,6 +128,7 @@ func (s *Scenario) checkService(c *checker, at string, v *Service) {
 		c.wrong(at+".peakCores", "missing: write the cores of last week's peak, or fleet.nodes")
 	}
 	c.within(at+".cores", float64(v.Cores), 1, float64(s.Fleet.CoresPerNode))
+	c.memory(at, v.Cores, v.MemoryPerCoreGiB, &s.Fleet)
 	c.within(at+".burst", v.Burst, 1, 10)
 	c.lasts(at+".startUp", time.Duration(v.StartUp), 0, time.Hour)
 	c.within(at+".startUpSpread", v.StartUpSpread, 0, 1)
@@ -141,6 +148,7 @@ func (s *Scenario) checkJobs(c *checker) {
 		c.named(at+".name", j.Name)
 		c.named(at+".namespace", j.Namespace)
 		c.within(at+".cores", float64(j.Cores), 1, float64(s.Fleet.CoresPerNode))
+		c.memory(at, j.Cores, j.MemoryPerCoreGiB, &s.Fleet)
 		if j.Priority != "High" && j.Priority != "Low" {
 			c.wrong(at+".priority", "%q is unknown: write High or Low", j.Priority)
 		}

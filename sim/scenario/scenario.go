@@ -77,9 +77,11 @@ type Service struct {
 	// peak, where the fleet's size follows from the services.
 	Weight    float64 `yaml:"weight"`
 	PeakCores float64 `yaml:"peakCores"`
-	// Cores are those of one replica, Burst how far it may use more while its machine has some to spare.
-	Cores int     `yaml:"cores"`
-	Burst float64 `yaml:"burst"`
+	// Cores are those of one replica, MemoryPerCoreGiB the memory that it asks for with each, Burst how far it may use more cores while its
+	// machine has some to spare.
+	Cores            int     `yaml:"cores"`
+	MemoryPerCoreGiB float64 `yaml:"memoryPerCoreGiB"`
+	Burst            float64 `yaml:"burst"`
 	// StartUp is the median time from a pod's binding to Ready, StartUpSpread the standard deviation of its logarithm.
 	StartUp       config.Duration `yaml:"startUp"`
 	StartUpSpread float64         `yaml:"startUpSpread"`
@@ -101,7 +103,9 @@ type Job struct {
 	Name      string `yaml:"name"`
 	Namespace string `yaml:"namespace"`
 	Cores     int    `yaml:"cores"`
-	Priority  string `yaml:"priority"`
+	// MemoryPerCoreGiB is the memory that a member asks for with each core; 0 is the machine's proportion.
+	MemoryPerCoreGiB float64 `yaml:"memoryPerCoreGiB"`
+	Priority         string  `yaml:"priority"`
 	// Share is the part of the offline demand.
 	Share float64 `yaml:"share"`
 	// Every is the work between two checkpoints, Save the least time to write one at a recall, Restore the time to read one.

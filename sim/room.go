@@ -1,0 +1,102 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/scheduler/place"
+)
+
+// rooms are the machines as the product's own placement sees them: free CPU, memory and pods of the cells that each side holds, by zone. Pods
+// of a service are spread over the zones, and go to the fullest machine of a zone on which they fit.
+type rooms struct {
+	table *place.Table
+	ids   []fleet.NodeID // a machine keeps its place here when it comes back as another
+	at    map[fleet.NodeID]int32
+	cells []int // of each machine: they are alike
+	// services, members and guests are the shapes of each service's replicas and each job's members; guests use what online leaves free.
+	services, members, guests []place.ClassID
+	filler                    map[int32]place.ClassID
+}
+
+// buildRooms makes the rooms of empty machines.
+func (w *World) buildRooms() {
+	s := fleet.Snapshot{Nodes: slices.Clone(w.facts), Pools: []fleet.Pool{{ID: offlinePool, Class: fleet.Offline}, {ID: onlinePool, Class: fleet.Online}}}
+	r := &w.rooms
+	r.table, r.at, r.filler = place.FromSnapshot(&s), make(map[fleet.NodeID]int32, len(w.facts)), map[int32]place.ClassID{}
+	for i := range w.facts {
+		r.ids, r.at[w.facts[i].ID] = append(r.ids, w.facts[i].ID), int32(i)
+	}
+	r.cells = w.facts[0].AllCells()
+	for i := range w.b.Services {
+		o := &w.b.Services[i]
+		r.services = append(r.services, r.table.Class(place.Shape{Requests: o.Request(), Side: fleet.Online, Group: string(o.ID()), Zones: true}))
+	}
+}
+
+// jobShapes adds the shapes of the jobs, in their order.
+func (w *World) jobShapes() {
+	for i := range w.jobs {
+		request := w.jobs[i].request
+		w.rooms.members = append(w.rooms.members, w.rooms.table.Class(place.Shape{Requests: request, Side: fleet.Offline}))
+		w.rooms.guests = append(w.rooms.guests, w.rooms.table.Class(place.Shape{Requests: request, Side: fleet.Online}))
+	}
+}
+
+// shape is that of a pod.
+func (w *World) shape(p *pod) place.ClassID {
+	switch p.kind {
+	case online:
+		return w.rooms.services[p.owner]
+	case offline:
+		return w.rooms.members[p.owner]
+	}
+	id, ok := w.rooms.filler[p.cores]
+	if !ok {
+		id = w.rooms.table.Class(place.Shape{Requests: coresRequest(int(p.cores)), Side: fleet.Online})
+		w.rooms.filler[p.cores] = id
+	}
+	return id
+}
+
+// find room for one more pod of a shape, and take it.
+func (r *rooms) place(c place.ClassID) (ref place.PodRef, n int32, ok bool) {
+	p, ok := r.table.Place(c)
+	if !ok {
+		return 0, none, false
+	}
+	return p.Pod, r.at[p.Node], true
+}
+
+// handCells gives the cells of a machine to who holds them by its share.
+func (w *World) handCells(n int32) {
+	m := &w.machines[n]
+	var away []int
+	for _, e := range w.facts[n].Share.Parcels {
+		if e.Holder != "" && e.Holder != m.home {
+			away = append(away, e.Cells...)
+		}
+	}
+	if !slices.Equal(away, m.away) {
+		m.away = away
+		w.open(n)
+	}
+}
+
+// open brings a machine's room to who may land there, and to the cells that each side holds.
+func (w *World) open(n int32) {
+	m, id, t := &w.machines[n], w.rooms.ids[n], w.rooms.table
+	holder, other := fleet.Online, fleet.Offline
+	if m.home == offlinePool {
+		holder, other = other, holder
+	}
+	for _, c := range w.rooms.cells {
+		if slices.Contains(m.away, c) {
+			t.Give(id, []int{c}, other)
+		} else {
+			t.Give(id, []int{c}, holder)
+		}
+	}
+	t.SetOpen(id, fleet.Online, m.toOnline && !m.gone)
+	t.SetOpen(id, fleet.Offline, m.toOffline && !m.gone)
+}
