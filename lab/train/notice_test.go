@@ -1,0 +1,58 @@
+package train
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func TestNoticeStandsUntilItIsSurelyVoid(t *testing.T) {
+	deadline := time.Date(2026, 6, 4, 1, 8, 0, 0, time.UTC)
+	const text = `{"loan":"a","epoch":3,"deadline":"2026-06-04T01:08:00Z"}`
+	for _, c := range []struct {
+		name, text string
+		at         time.Time
+		want       Told
+		bad        bool
+	}{
+		{"none", "", deadline, Told{}, false},
+		{"before the deadline", text, deadline.Add(-time.Minute), Told{"a", 3}, false},
+		{"the eviction is late", text, deadline.Add(time.Minute), Told{"a", 3}, false},
+		{"taken back", text, deadline.Add(time.Minute + time.Second), Told{}, false},
+		{"no epoch", `{"deadline":"2026-06-04T01:08:00Z"}`, deadline, Told{}, true},
+		{"no deadline", `{"epoch":1}`, deadline, Told{}, true},
+		{"no notice", "soon", deadline, Told{}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n := Notice{File: filepath.Join(t.TempDir(), "notice"), Patience: time.Minute}
+			if err := os.WriteFile(n.File, []byte(c.text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			got, err := n.Stands(c.at)
+			if got != c.want || (err != nil) != c.bad {
+				t.Errorf("got %+v, %v; want %+v", got, err, c.want)
+			}
+		})
+	}
+	n := Notice{File: filepath.Join(t.TempDir(), "notice")}
+	if got, err := n.Stands(deadline); got != (Told{}) || err != nil {
+		t.Errorf("without a file: %+v, %v", got, err)
+	}
+}
+
+func TestAcknowledgeOncePerNotice(t *testing.T) {
+	n := Notice{Answers: t.TempDir()}
+	ack := func(told Told, want bool) {
+		t.Helper()
+		if fresh, err := n.Acknowledge(told); fresh != want || err != nil {
+			t.Errorf("%+v: fresh %v, %v; want %v", told, fresh, err, want)
+		}
+		if got, _ := os.ReadFile(filepath.Join(n.Answers, "ack")); string(got) != "2" {
+			t.Errorf("%+v: the file says %q", told, got)
+		}
+	}
+	ack(Told{"a", 2}, true)
+	ack(Told{"a", 2}, false)
+	ack(Told{"b", 2}, true) // epochs count per loan
+}
