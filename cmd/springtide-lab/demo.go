@@ -52,6 +52,7 @@ func demo() *cobra.Command {
 	f.Float64Var(&o.world.Speed, "speed", 288, "virtual seconds in a second, at most (288: a day in five minutes)")
 	f.Uint64Var(&o.world.Seed, "seed", 1, "what every draw is made from")
 	f.DurationVar(&o.world.WarmUp, "warm-up", 0, "virtual time before the day begins to count (default 30m with a controller)")
+	f.StringSliceVar(&o.world.Processes, "processes", nil, "machines on which pods with a command run it, as processes of this one; needs --speed 1")
 	f.BoolVar(&o.headless, "headless", os.Getenv("HEADLESS") != "", "plain lines instead of the live view")
 	f.StringVar(&o.report, "report", "", "file to write the report to as JSON")
 	f.StringVar(&o.picture, "picture", "", "file to draw the run to as SVG")
@@ -68,6 +69,9 @@ func demo() *cobra.Command {
 func (o *demoOptions) run(ctx context.Context) error {
 	if !(o.days > 0) {
 		return fmt.Errorf("--days %v: want more than 0", o.days)
+	}
+	if len(o.world.Processes) > 0 && o.world.Speed != 1 {
+		return fmt.Errorf("--speed %v: processes live by the wall: want --speed 1 with --processes", o.world.Speed)
 	}
 	if err := o.findSpringtide(); err != nil {
 		return err
@@ -86,6 +90,9 @@ func (o *demoOptions) run(ctx context.Context) error {
 	w, err := world.New(ctx, o.world)
 	if err != nil {
 		return stopped(ctx, err)
+	}
+	if len(o.world.Processes) > 0 {
+		screen.Progress("pods to run are made with kubectl --kubeconfig " + w.Plane().Kubeconfig())
 	}
 	report, err := w.Run(ctx)
 	screen.Close()

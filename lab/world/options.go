@@ -38,6 +38,9 @@ type Options struct {
 	Keep bool
 	// Plane says how to run the control plane; its Dir and Progress follow the world's.
 	Plane plane.Options
+	// Processes names machines on which pods whose container has a command run it, as processes of this machine (see package process).
+	// Processes live by the wall: while any works, the speed is to be 1.
+	Processes []string
 	// Faults take things down on purpose.
 	Faults []Fault
 	// OnStep, when set, is called after each step, from the world's own goroutine: all of the world may be looked at and changed.

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/lab/process"
 )
 
 // heads counts the pods of one workload.
@@ -50,6 +51,9 @@ func (t *table) pending() string {
 		}
 	}
 	for name, j := range t.jobs {
+		if t.runner != nil && process.Runs(&j.Spec.Template.Spec) {
+			continue // what processes do takes its time by the wall, and a crash its back-off
+		}
 		h := count[name]
 		if h == nil {
 			h = &none

@@ -14,6 +14,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/lab/model"
+	"github.com/springtide/springtide/lab/process"
 )
 
 // podKind says what a pod is in the world's play.
@@ -40,6 +41,8 @@ type pod struct {
 	// ready, gone and acked say that the world wrote so; writers set them, under the lock.
 	ready, gone, acked bool
 
+	// real pods are run, not played: all that a kubelet would write of them is the runner's to write.
+	real bool
 	// roomSince is when (by the wall) room was first seen for it while it waits for room.
 	roomSince time.Time
 	// begun and ended say that the job model knows. noticed is the epoch of the notice that is being heeded, ackAt when it is answered.
@@ -67,6 +70,9 @@ func (p *pod) finished() bool {
 type table struct {
 	now     func() time.Time
 	startUp func(*pod) time.Duration
+	// runner runs the pods of the machines in runs; nil when there are none.
+	runner *process.Runner
+	runs   map[string]bool
 
 	mu          sync.Mutex
 	pods        map[types.UID]*pod
@@ -132,8 +138,7 @@ func (t *table) lost(object any) {
 	switch o := object.(type) {
 	case *corev1.Pod:
 		if p := t.pods[o.UID]; p != nil {
-			delete(t.pods, o.UID)
-			t.left = append(t.left, p)
+			t.leave(o.UID, p)
 		}
 	case *corev1.Node:
 		delete(t.nodes, o.Name)
@@ -152,14 +157,22 @@ func (t *table) lost(object any) {
 	t.poke()
 }
 
+// leave drops a pod; the caller holds the lock.
+func (t *table) leave(uid types.UID, p *pod) {
+	delete(t.pods, uid)
+	t.left = append(t.left, p)
+	if p.real {
+		t.runner.Lost(uid)
+	}
+}
+
 // sweep drops the pods and loans that the new watches did not find; of other kinds nothing is deleted while the world stands.
 func (t *table) sweep() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for uid, p := range t.pods {
 		if !t.fresh[uid] {
-			delete(t.pods, uid)
-			t.left = append(t.left, p)
+			t.leave(uid, p)
 		}
 	}
 	for uid, l := range t.loans {
@@ -197,6 +210,7 @@ func (t *table) seenPod(o *corev1.Pod) {
 	p.object = o
 	if p.boundAt.IsZero() && o.Spec.NodeName != "" {
 		p.boundAt = t.now()
+		p.real = t.runs[o.Spec.NodeName] && process.Runs(&o.Spec)
 		p.readyAt = p.boundAt.Add(t.startUp(p))
 	}
 	if p.goneAt.IsZero() && o.DeletionTimestamp != nil {
@@ -205,6 +219,10 @@ func (t *table) seenPod(o *corev1.Pod) {
 		if s := o.DeletionGracePeriodSeconds; s != nil && !p.acked {
 			p.goneAt = p.goneAt.Add(time.Duration(*s) * time.Second)
 		}
+	}
+	if p.real {
+		p.ready = o.Status.Phase == corev1.PodRunning
+		t.runner.Seen(o)
 	}
 }
 

@@ -234,6 +234,9 @@ func (w *World) stand(ctx context.Context) error {
 		return err
 	}
 	w.table = newTable(w.clock.Now, w.startUp)
+	if err := w.openProcesses(); err != nil {
+		return err
+	}
 	if err := w.rewatch(ctx); err != nil {
 		return err
 	}
