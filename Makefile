@@ -57,12 +57,20 @@ unit: build ## Tests of the packages that import k8s.io/kubernetes
 race: ## Tests of everything else, under the race detector
 	@pkgs=$$($(GO) list ./... | grep -vE '$(HEAVY)'); $(GO) test -race -p 2 -timeout 20m $$pkgs
 
+.PHONY: e2e-train
+e2e-train: deps-train build ## Real training on a machine that is lent, recalled and lent again (four minutes)
+	@$(GO) test -p 1 -v -count=1 -timeout 20m -run 'TestTraining' ./e2e
+
 .PHONY: e2e-short
 e2e-short: build ## One lab run of a few minutes
 	@$(GO) test -p 1 -v -count=1 -timeout 20m -run 'TestTide' ./e2e
 
+.PHONY: deps-train
+deps-train: ## Install PyTorch, which e2e trains with
+	@hack/debian-deps.sh train
+
 .PHONY: e2e
-e2e: build ## All lab runs: the tide, kills, two controllers, outages
+e2e: deps-train build ## All lab runs: the tide, kills, two controllers, outages, real training
 	@$(GO) test -p 1 -v -count=1 -timeout 60m ./e2e
 
 .PHONY: fuzz

@@ -1,9 +1,10 @@
 #!/bin/sh
 # Installs what Springtide needs on Debian beside Go and make, and nothing that is there already.
 #
-#   hack/debian-deps.sh          everything below
+#   hack/debian-deps.sh          what the tests need: test and race
 #   hack/debian-deps.sh test     a PostgreSQL server, which the tests of the store start for themselves
 #   hack/debian-deps.sh race     a C compiler, which `go test -race` links with
+#   hack/debian-deps.sh train    PyTorch, which `make e2e` trains with (140 MB to fetch, 600 MB on disk); only when asked for
 #
 # The demo needs neither: the lab and the product are plain Go. Works as root or through sudo; running it again changes
 # nothing.
@@ -47,6 +48,8 @@ no_service() {
 	echo "create_main_cluster = false" | as_root tee "$conf" >/dev/null
 }
 
+have_torch() { [ -x /usr/bin/python3 ] && /usr/bin/python3 -c 'import torch' 2>/dev/null; }
+
 packages=""
 want() {
 	case "$1" in
@@ -65,8 +68,15 @@ want() {
 			packages="$packages gcc libc6-dev"
 		fi
 		;;
+	train)
+		if have_torch; then
+			say "PyTorch: found $(/usr/bin/python3 -c 'import torch; print(torch.__version__)')"
+		else
+			packages="$packages python3-torch"
+		fi
+		;;
 	*)
-		fail "unknown part \"$1\": wants test or race"
+		fail "unknown part \"$1\": wants test, race or train"
 		;;
 	esac
 }
@@ -92,6 +102,7 @@ as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-re
 for part in "$@"; do
 	case "$part" in
 	test) have_postgres || fail "postgresql was installed, but there is no /usr/lib/postgresql/*/bin/postgres" ;;
+	train) have_torch || fail "python3-torch was installed, but /usr/bin/python3 does not import torch" ;;
 	race) have_compiler || fail "gcc was installed, but it is not found" ;;
 	esac
 done
