@@ -54,6 +54,10 @@ func (m *maker) lendPool(l *ledger) {
 	if view.Note = l.tooBlind(); view.Note != "" {
 		return
 	}
+	if l.waitsLately(m.in.Options.ClaimHold) {
+		view.Note = "online pods wait for room: nothing is lent until they have it"
+		return
+	}
 	view.Pinned, view.Note = m.begin(l, lead, term)
 }
 
@@ -108,6 +112,20 @@ func (l *ledger) waiting() fleet.Resources {
 		}
 	}
 	return sum
+}
+
+// waitsLately reports whether an online pod has waited for room for less than a time. What is on its way home for it covers its need, and is
+// not lent again before it was taken; but a pod that has waited for longer waits for something that no machine has.
+func (l *ledger) waitsLately(within time.Duration) bool {
+	at := l.in.Snapshot.At
+	for _, v := range l.services {
+		for i := range v.svc.Pods {
+			if p := &v.svc.Pods[i]; p.NodeName == "" && p.Unschedulable && !p.Deleting && at.Sub(p.Created) < within {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // requested is what online pods ask for on the pool's machines.

@@ -2,8 +2,13 @@ package sim
 
 import (
 	"context"
+	"fmt"
 	"testing"
+	"time"
 
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/sim/scenario"
 )
 
@@ -57,4 +62,85 @@ func BenchmarkSeed(b *testing.B) {
 			b.Log(out.Broken)
 		}
 	}
+}
+
+// BenchmarkRecall calls a part of a fleet home: the load doubles from one moment to the next, and nobody foresaw it. lent are the machines that
+// were away, called those that were recalled within two minutes, home those of them that came, home-min the virtual minutes from the first recall
+// until the last of them was home (notice, save and node side included); writes the API objects that were written meanwhile (a move counts two,
+// its share and its loan), plan-ms the wall time of the plan that recalls the most.
+func BenchmarkRecall(b *testing.B) {
+	for _, machines := range []int{400, 20_000} {
+		b.Run(fmt.Sprintf("nodes=%d", machines), func(b *testing.B) {
+			for b.Loop() {
+				recall(b, machines)
+			}
+		})
+	}
+}
+
+func recall(b *testing.B, machines int) {
+	flood := begin.Add(15 * time.Minute)
+	built := recallFleet(machines, flood)
+	shared := Share(built)
+	w := NewWorld(built, shared.rates)
+	var lent, called, writes, most int
+	var first, last time.Time
+	var planned time.Duration
+	away := map[fleet.LoanID]bool{}
+	w.journal = func(r *loop.Record) {
+		if r.At.Before(flood) {
+			lent = w.borrowed
+			return
+		}
+		recalls := 0
+		for i := range r.Plan.Moves {
+			m := &r.Plan.Moves[i]
+			switch {
+			case m.Kind == planner.MoveRecall && r.At.Before(flood.Add(2*time.Minute)):
+				if first.IsZero() {
+					first = r.At
+				}
+				away[m.Before.ID] = true
+				recalls++
+			case m.Kind == planner.MoveReturn && away[m.Before.ID]:
+				delete(away, m.Before.ID)
+				last = r.At
+			}
+		}
+		if called += recalls; recalls > 0 || len(away) > 0 || last.Equal(r.At) {
+			writes += r.Receipt.Count(loop.Done) + len(r.Plan.Moves)
+		}
+		if recalls > most {
+			most, planned = recalls, r.Took["plan"]
+		}
+	}
+	if err := runController(context.Background(), w, controllerOptions{Lends: true}, shared); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(lent), "lent")
+	b.ReportMetric(float64(called), "called")
+	b.ReportMetric(float64(called-len(away)), "home")
+	b.ReportMetric(last.Sub(first).Minutes(), "home-min")
+	b.ReportMetric(float64(writes), "writes")
+	b.ReportMetric(planned.Seconds()*1000, "plan-ms")
+}
+
+// recallFleet is a fleet that has lent what its night leaves free, with a flood at a time that no day before had.
+func recallFleet(machines int, flood time.Time) *scenario.Built {
+	const services = 40
+	var loads []func(time.Time) float64
+	per := float64(machines) * 8 / services * 0.8 // replicas of 8 cores
+	for range services {
+		loads = append(loads, func(at time.Time) float64 {
+			if h := at.Hour(); h >= 8 && h < 22 || !at.Before(flood) {
+				return per
+			}
+			return per / 2
+		})
+	}
+	built := tinyAfter(2*24*time.Hour+scenario.WarmUp, machines, 1, loads...)
+	built.Fleet.Lending.MovesAtOnce, built.Fleet.Lending.MovesPerHour = machines, machines
+	built.Jobs = built.Jobs[:1] // it saves in half a minute
+	built.Jobs[0].Share = 1
+	return built
 }

@@ -33,7 +33,12 @@ func (c *controller) stored() error {
 }
 
 // Append implements loop.Journal.
-func (c *controller) Append(context.Context, *loop.Record) error { return c.stored() }
+func (c *controller) Append(_ context.Context, r *loop.Record) error {
+	if c.w.journal != nil {
+		c.w.journal(r)
+	}
+	return c.stored()
+}
 
 // LoadPortraits implements loop.Memory.
 func (c *controller) LoadPortraits(context.Context) (map[fleet.ServiceID]portrait.Portrait, error) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/measure"
 	"github.com/springtide/springtide/sim/scenario"
 )
@@ -61,6 +62,8 @@ type World struct {
 	lost, lives int
 	// watch, when set, is called at each tick once everything is decided.
 	watch func()
+	// journal, when set, is told of each cycle.
+	journal func(*loop.Record)
 	// offlineHeld are the cores that offline pods hold.
 	offlineHeld int32
 	acc         account
