@@ -109,7 +109,7 @@ const (
 	priorMisses = 10
 	priorScale  = 0.4
 	// margin widens every band a little: misses of the past understate those of the future, since weights were fitted to them.
-	margin = 1.05
+	margin = 1.01
 	// heldCaution is how much of a record that was too good is believed: to be caught narrow costs more than to be wide.
 	heldCaution = 0.5
 	// heldScores is the number of judged cuts at which their record counts half, heldMost the most that it changes a tail by.

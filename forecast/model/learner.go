@@ -88,15 +88,23 @@ func (l *Learner) Observe(y float64) (kept bool) {
 	x := l.Transform.Forward(y)
 	if !math.IsNaN(x) {
 		l.judge(i, x, y)
-		if c := l.Cycle; c.Long > 0 && i >= c.Short {
-			l.Week.learn(index, c, x-l.hist.lately(c.Long, i), l.Blocks[len(l.Blocks)-1].Miss)
-		}
+		l.profile(i, x)
 	}
 	l.push(y, x)
+	if mod(index+1, l.Cycle.unit()) == 0 {
+		l.review()
+	}
 	if l.due() {
 		l.fit()
 	}
 	return !math.IsNaN(y)
+}
+
+// profile folds value x at index i into the weekly profile.
+func (l *Learner) profile(i int, x float64) {
+	if c := l.Cycle; c.Long > 0 && i >= c.Short && !math.IsNaN(x) {
+		l.Week.learn(l.hist.first+int64(i), c, x-l.hist.lately(c.Long, i), l.Blocks[len(l.Blocks)-1].Miss)
+	}
 }
 
 // push appends a value to the history and to all that runs along with it.

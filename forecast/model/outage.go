@@ -58,3 +58,50 @@ func (l *Learner) fallen(y float64) bool {
 	}
 	return days >= outageDays
 }
+
+// hindsightDrop is the fall, as a log ratio, below which a value is set aside in hindsight: under half.
+const hindsightDrop = 0.7
+
+// review sets aside in hindsight what was an outage on the day before the last one, though not so deep that it could be known for one at once:
+// values that lie far under those of the same hours of the day before and of the day after, while these are like each other. What was so
+// a week earlier too is a habit of the service. What was learned from such values is forgotten.
+func (l *Learner) review() {
+	c, n := l.Cycle, l.hist.Len()
+	if c.Short == 0 || n < 3*c.Short {
+		return
+	}
+	half := max(1, c.Short/96)
+	around := func(i int) float64 { return l.hist.mean(max(i-half, 0), min(i+half+1, n)) }
+	var faults []int
+	for i := n - 2*c.Short; i < n-c.Short; i++ {
+		then := around(i)
+		fall := -l.fault(then, around(i-c.Short), around(i+c.Short))
+		if !(fall > hindsightDrop) {
+			continue
+		}
+		if at := i - c.Long; c.Long > 0 && at >= 0 && !(around(at)-then > fall/2) {
+			continue
+		}
+		faults = append(faults, i)
+	}
+	if len(faults) == 0 {
+		return
+	}
+	for _, i := range faults {
+		l.hist.raw[i] = math.NaN()
+	}
+	l.hist.rewrite(l.Transform)
+	l.profileAnew()
+	l.begin()
+}
+
+// profileAnew learns the weekly profile from the history alone: the differences of all days after a fault were taken to a mean that it had lowered.
+func (l *Learner) profileAnew() {
+	l.Week = newProfile(l.Cycle)
+	n := l.hist.Len()
+	l.hist.low = l.recent(n)
+	defer func() { l.hist.low = 0 }()
+	for i := l.hist.low + l.Cycle.Short; i < n; i++ {
+		l.profile(i, l.hist.x[i])
+	}
+}

@@ -59,9 +59,13 @@ func (l *Learner) Project(lead, n int, quantiles []float64) [][]float64 {
 			zl := wide * ((1-share)*logs[a][i] + share*logs[b][i])
 			zr := wide * ((1-share)*raws[a][i] + share*raws[b][i])
 			v := logShare*l.Transform.Back(f+zl) + (1-logShare)*max(y+zr*level, 0)
-			v = min(mixtures[a][i].between(mixtures[b][i], share).of(v, &lately[i]), bounds.top)
-			v += outer(quantiles[i]) * max(0, v-y)
-			last = max(last, min(v, bounds.top))
+			top := bounds.top(quantiles[i])
+			v = min(mixtures[a][i].between(mixtures[b][i], share).of(v, &lately[i]), top)
+			v = min(v+outer(quantiles[i])*outerMargin*max(0, v-y), top)
+			if quantiles[i] <= 0.5 && v < bounds.grain/2 {
+				v = 0
+			}
+			last = max(last, v)
 			paths[i][j] = last
 		}
 	}
@@ -70,9 +74,10 @@ func (l *Learner) Project(lead, n int, quantiles []float64) [][]float64 {
 
 // outerMargin is how much the paths from the 0.99 quantile on are widened, those above the 0.9 quantile in proportion: what lies outside of all
 // that was seen is not in any record of misses.
-const outerMargin = 0.125
+const outerMargin = 0.1
 
-func outer(quantile float64) float64 { return outerMargin * max(0, min(1, (quantile-0.9)/0.09)) }
+// outer is how far a quantile is on the way from the 0.9 to the 0.99 quantile.
+func outer(quantile float64) float64 { return max(0, min(1, (quantile-0.9)/0.09)) }
 
 // tempered is the blend of block k on what the members said.
 func (l *Learner) tempered(k int, said [members]float64) float64 {
@@ -81,22 +86,39 @@ func (l *Learner) tempered(k int, said [members]float64) float64 {
 }
 
 // limits keep a projection within what history makes believable: for the middle, in the transformed space, 30 % of the range beyond
-// either end; for any quantile half of the range above the top. The range of a few values says little, so while there are few the top
-// stands up to twice as high.
-type limits struct{ low, high, top float64 }
+// either end; for quantiles up to 0.9 half of the range above the most, and up to a whole range more for the outermost, which a load that
+// grows from day to day has to reach. The range of a few values says little, so while there are few the top stands up to twice as high.
+type limits struct {
+	low, high   float64
+	most, reach float64
+	// grain is the least load above nothing of a series that knows nothing too, else 0. What most likely lies between the two is nothing.
+	grain float64
+}
+
+// top is the most that a quantile may say.
+func (b limits) top(quantile float64) float64 { return b.most + outer(quantile)*b.reach }
 
 func (l *Learner) limits() limits {
 	low, high := math.Inf(1), math.Inf(-1)
-	least, most := math.Inf(1), math.Inf(-1)
+	least, most, grain := math.Inf(1), math.Inf(-1), math.Inf(1)
 	from := max(0, l.hist.Len()-l.Cycle.Span())
 	for i, x := range l.hist.x[from:] {
-		if !math.IsNaN(x) {
-			low, high = min(low, x), max(high, x)
-			least, most = min(least, l.hist.raw[from+i]), max(most, l.hist.raw[from+i])
+		if math.IsNaN(x) {
+			continue
+		}
+		y := l.hist.raw[from+i]
+		low, high = min(low, x), max(high, x)
+		least, most = min(least, y), max(most, y)
+		if y > 0 {
+			grain = min(grain, y)
 		}
 	}
+	if least > 0 {
+		grain = 0
+	}
 	few := priorMisses / (float64(l.Known()) + priorMisses)
-	return limits{low: low - 0.3*(high-low), high: high + 0.3*(high-low), top: most + 0.5*(most-least) + few*few*most}
+	return limits{low: low - 0.3*(high-low), high: high + 0.3*(high-low),
+		most: most + 0.5*(most-least) + few*few*most, reach: most - least, grain: grain}
 }
 
 // between finds the two blocks whose centres lie around h, and the share of the second one: weights and bands pass smoothly from block to

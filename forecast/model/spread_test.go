@@ -141,7 +141,7 @@ func TestNoCorrectionByAPastOutage(t *testing.T) {
 	for i := range n {
 		y := load(i)
 		if back := n - i; back > 7*96-8 && back < 7*96+24 {
-			y *= 0.3
+			y *= 0.6 // not so deep that the values are set aside
 		}
 		l.Observe(y)
 	}
@@ -150,5 +150,82 @@ func TestNoCorrectionByAPastOutage(t *testing.T) {
 		if d := d.nearer; math.Abs(d) > 0.1 {
 			t.Errorf("window %d stands %.2f above that of a week ago, which was an outage's", i, d)
 		}
+	}
+}
+
+// What a load lay at or under half of its usual one is set aside a day later, unless a week earlier it was so too or it stayed so.
+func TestReviewSetsOutagesAside(t *testing.T) {
+	const day, days = 96, 18
+	load := func(i int) float64 { return 100 + 40*math.Sin(2*math.Pi*float64(i)/day) }
+	between := func(i int, from, to float64) bool { at := float64(i) / day; return at >= from && at < to }
+	for _, c := range []struct {
+		name string
+		low  func(i int) bool
+		gaps int
+	}{
+		{"half a day", func(i int) bool { return between(i, 13.2, 13.7) }, 48},
+		{"two days are no outage", func(i int) bool { return between(i, 12, 14) }, 0},
+		{"a habit of each week from the second time on", func(i int) bool { return between(i%(7*day), 2.2, 2.7) }, 0},
+		{"a new level", func(i int) bool { return between(i, 13.2, days) }, 0},
+		{"the last day cannot be judged yet", func(i int) bool { return between(i, 17.2, 17.7) }, 0},
+	} {
+		s := NewState(15 * time.Minute)
+		l := s.Open(0, nil, days*day)
+		for i := range days * day {
+			y := load(i)
+			if c.low(i) {
+				y *= 0.3
+			}
+			l.Observe(y)
+		}
+		gaps := 0
+		for _, y := range l.hist.raw[8*day:] {
+			if math.IsNaN(y) {
+				gaps++
+			}
+		}
+		if math.Abs(float64(gaps-c.gaps)) > 2 {
+			t.Errorf("%s: %d values are set aside, want %d", c.name, gaps, c.gaps)
+		}
+		if c.gaps > 0 {
+			if p := l.Week.at(13*day+day*2/5, l.Cycle); !(p > math.Log(0.5)) { // the profile has forgotten it too
+				t.Errorf("%s: the weekly profile stands at %.2f", c.name, p)
+			}
+		}
+	}
+}
+
+// A series that knows nothing most of the time is most likely at nothing, not at a fraction of the least that it knows.
+func TestMedianOfASparseSeriesIsNothing(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 9))
+	s := NewState(15 * time.Minute)
+	l := s.Open(0, nil, 12*96)
+	for range 12 * 96 {
+		y := 0.0
+		if r.Float64() < 0.3 {
+			y = 1 + float64(r.IntN(3))
+		}
+		l.Observe(y)
+	}
+	paths := l.Project(1, 48, []float64{0.5, 0.9})
+	for j := range paths[0] {
+		if paths[0][j] != 0 || paths[1][j] < 0.5 {
+			t.Fatalf("step %d: median %v, 0.9 path %v", j, paths[0][j], paths[1][j])
+		}
+	}
+}
+
+// The outermost paths may pass the most that was seen by a range and a half, the others by half of one.
+func TestTopOfThePaths(t *testing.T) {
+	l := learned(15*time.Minute, tide(14))
+	b := l.limits()
+	if got, want := b.top(0.5), b.most; got != want {
+		t.Errorf("the median's top is %v, want %v", got, want)
+	}
+	if got, want := b.top(0.99), b.most+b.reach; math.Abs(got-want) > 1e-6*want {
+		t.Errorf("the 0.99 quantile's top is %v, want %v", got, want)
+	}
+	if mid := b.top(0.95); !(mid > b.most && mid < b.most+b.reach) {
+		t.Errorf("the 0.95 quantile's top is %v", mid)
 	}
 }

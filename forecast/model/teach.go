@@ -90,9 +90,7 @@ func study(step time.Duration, s Lesson) *Learner {
 	l.Transform = choose(known)
 	for i, y := range s.Values {
 		x := l.Transform.Forward(y)
-		if c := l.Cycle; c.Long > 0 && i >= c.Short && !math.IsNaN(x) {
-			l.Week.learn(s.First+int64(i), c, x-l.hist.lately(c.Long, i), 0)
-		}
+		l.profile(i, x)
 		l.push(y, x)
 	}
 	l.measure()
