@@ -23,6 +23,9 @@ type Input struct {
 	Gangs map[fleet.JobID]fleet.Gang
 	// Paces are how long the steps of recalls took.
 	Paces reclaim.Paces
+	// ETAs are what was said last of jobs that wait, Outlook the days ahead that they rest on; nil where none was made.
+	ETAs    map[fleet.JobID]ETA
+	Outlook *Outlook
 	// Begun are the times at which loans were begun within the last hour, ended ones included.
 	Begun []time.Time
 	// Thawed says that the last cycle was frozen and this one is not: deadlines that ran out meanwhile are announced anew.

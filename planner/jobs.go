@@ -35,6 +35,7 @@ func (m *maker) jobs() {
 			m.scaleJob(st, i)
 		}
 	}
+	m.etas(x)
 	slices.SortFunc(x.list, func(a, b *staff) int { return cmp.Compare(a.job.ID, b.job.ID) })
 	for _, st := range x.list {
 		if st.gang.Phase != "" {

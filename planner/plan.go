@@ -47,6 +47,8 @@ type Plan struct {
 	Pools []PoolView
 	// Gangs say how the minima of jobs stand once this plan is carried out, in the order of job ids.
 	Gangs []GangView
+	// ETAs say when jobs that wait are expected to begin, in the order of job ids.
+	ETAs []ETA
 	// Withheld are actions that a mode, freeze, pause or budget held back; they are recorded and never applied.
 	Withheld []Withheld
 }

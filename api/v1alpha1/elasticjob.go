@@ -11,6 +11,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.status.desired`
 // +kubebuilder:printcolumn:name="Active",type=integer,JSONPath=`.status.active`
 // +kubebuilder:printcolumn:name="Gang",type=string,JSONPath=`.status.gang.phase`
+// +kubebuilder:printcolumn:name="ETA",type=date,JSONPath=`.status.eta.expected`
 // +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`
 // +kubebuilder:printcolumn:name="Recalled",type=string,JSONPath=`.status.lastRecallTime`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -108,6 +109,8 @@ type ElasticJobStatus struct {
 	Active int32 `json:"active,omitempty"`
 	// Gang is how the minimum stands, which works as a whole or not at all; unset where no member has a minimum, or all are divisible.
 	Gang *GangStatus `json:"gang,omitempty"`
+	// ETA is when a job that waits is expected to begin; unset while it does not wait.
+	ETA *ETAStatus `json:"eta,omitempty"`
 	// LastRecallTime is when members were taken away last.
 	LastRecallTime *metav1.Time `json:"lastRecallTime,omitempty"`
 	// Reason is the last decision in one sentence.
@@ -121,6 +124,25 @@ type ElasticJobStatus struct {
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// ETAStatus is when a job is expected to begin. A time that is unset lies more than a week ahead.
+type ETAStatus struct {
+	// Earliest and Latest bound the time at which the job begins, on about eight days of ten.
+	Earliest *metav1.Time `json:"earliest,omitempty"`
+	// Expected is when it begins if the load goes as forecast.
+	Expected *metav1.Time `json:"expected,omitempty"`
+	// Latest is the other end of the band.
+	Latest *metav1.Time `json:"latest,omitempty"`
+	// Members are those that the job needs to begin.
+	// +kubebuilder:validation:Minimum=0
+	Members int32 `json:"members"`
+	// Reason is a word for what the job waits for: Tide, BackedOff, Room, StableRoom, Quota, Size.
+	// +kubebuilder:validation:MaxLength=63
+	Reason string `json:"reason"`
+	// Why is the same in a sentence.
+	// +kubebuilder:validation:MaxLength=1024
+	Why string `json:"why,omitempty"`
 }
 
 // GangStatus is how the minimum of a job stands.

@@ -183,7 +183,7 @@ func TestVerbs(t *testing.T) {
 	plan := filepath.Join("testdata", "cluster", "plan.yaml")
 	for name, lines := range map[string][]string{
 		"list":    {"services", "services -o wide", "services -n bank", "pools", "quotas", "quotas -o wide", "loans", "loans -o wide", "loans -o yaml", "loans -o json -w"},
-		"explain": {"explain service shop/cart", "explain service cart-copy -n shop", "explain node node-17", "explain node node-3", "explain loan node-17-aa", "explain loan node-18-bb", "explain quota shop", "explain loan gone", "explain service shop/cart -o json"},
+		"explain": {"explain service shop/cart", "explain service cart-copy -n shop", "explain node node-17", "explain node node-3", "explain loan node-17-aa", "explain loan node-18-bb", "explain quota shop", "explain job ml/train", "explain job -n ml spark", "explain job ml/huge", "explain loan gone", "explain service shop/cart -o json"},
 		"pause": {"pause shop/cart", "pause cart -n shop --out", "pause shop/cart --in", "pause shop/cart --dry-run", "pause shop/cart --dry-run=server",
 			"resume shop/cart", "resume shop/cart-copy", "freeze --reason INC-12", "freeze --reason INC-12 --dry-run", "thaw", "thaw -n nowhere"},
 		"adopt": {"adopt shop/till", "adopt shop/till --dry-run", "adopt shop/cart --utilisation 50", "adopt shop/keda-hpa-mail", "adopt shop/rollout", "adopt shop/gone",

@@ -23,10 +23,10 @@ type explanation struct {
 
 func newExplainCommand(o *cliOptions) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "explain service|quota|node|loan NAME",
-		Short: "Say why: what was decided about a service, a tenant, a node or a loan, and on what ground",
-		Long: "Say why a service has the replicas it has, what a tenant may use and must give back, why a machine is lent or stays, or where a loan\n" +
-			"stands and what it waits for.\n\n" +
+		Use:   "explain service|job|quota|node|loan NAME",
+		Short: "Say why: what was decided about a service, a job, a tenant, a node or a loan, and on what ground",
+		Long: "Say why a service has the replicas it has, when a job that waits begins, what a tenant may use and must give back, why a machine is lent\n" +
+			"or stays, or where a loan stands and what it waits for.\n\n" +
 			"The ground is what the controller wrote: status, conditions, history and events. With --store its journal adds the last decisions,\n" +
 			"those that were held back included.",
 		Args: usageIfNone,
@@ -38,6 +38,7 @@ func newExplainCommand(o *cliOptions) *cobra.Command {
 		namespaced         bool
 	}{
 		{"service", "Why this service has these replicas", services, explainService, true},
+		{"job", "How many members this job has, and when it begins", jobs, explainJob, true},
 		{"quota", "What this tenant may use, lends and must give back", quotas, explainQuota, false},
 		{"node", "Why this machine is lent, moves or stays", nodes, explainNode, false},
 		{"loan", "Where this loan stands and what it waits for", loans, explainLoan, false},

@@ -28,7 +28,7 @@ type pastAction struct {
 const shownDecisions = 15
 
 // journalKinds are the names under which the journal keeps what explain is asked about.
-var journalKinds = map[string]string{"ElasticService": store.KindService, "Node": store.KindNode, "Loan": store.KindLoan}
+var journalKinds = map[string]string{"ElasticService": store.KindService, "Node": store.KindNode, "Loan": store.KindLoan, "ElasticJob": store.KindJob}
 
 // decisionsOf reads what the journal says of a subject, the newest last.
 func decisionsOf(ctx context.Context, dsn, kind string, name fleet.Name) ([]pastAction, error) {

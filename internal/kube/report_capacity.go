@@ -118,11 +118,12 @@ type jobGist struct {
 	Desired    int32
 	Recalled   time.Time
 	Gang       fleet.Gang
+	ETA        etaGist
 	Conditions []verdict
 }
 
 func gistOfJob(s *v1alpha1.ElasticJobStatus) jobGist {
-	return jobGist{s.ObservedGeneration, s.Desired, timeOf(s.LastRecallTime), gangFacts(s.Gang), verdicts(s.Conditions)}
+	return jobGist{s.ObservedGeneration, s.Desired, timeOf(s.LastRecallTime), gangFacts(s.Gang), gistOfETA(s.ETA), verdicts(s.Conditions)}
 }
 
 func (w *statusWriter) jobStatus(r *loop.Report) {
@@ -176,7 +177,7 @@ func (w *statusWriter) jobStatus(r *loop.Report) {
 		c := newConditions(o.api.Status.Conditions, w.now, o.Generation)
 		jobConditions(c, j, r.Snapshot.Frozen)
 		gang := gangOf(r.Plan, j.ID)
-		s.Gang = gangStatus(gang)
+		s.Gang, s.ETA = gangStatus(gang), etaStatus(r.Plan, j.ID)
 		gangCondition(c, gang)
 		s.Conditions = c.list
 		if w.due(statusKey(gvrJobs, &next), gistOfJob(&o.api.Status), gistOfJob(s)) {

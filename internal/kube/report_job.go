@@ -3,6 +3,7 @@ package kube
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,6 +36,30 @@ func gangFacts(g *v1alpha1.GangStatus) fleet.Gang {
 		return fleet.Gang{}
 	}
 	return fleet.Gang{Phase: fleet.GangPhase(g.Phase), Since: timeOf(&g.Since), RetryAt: timeOf(g.RetryTime), Tries: int(g.Tries)}
+}
+
+// etaStatus is when a job that waits begins; nil where it does not wait, or nothing is known of the days ahead yet.
+func etaStatus(p *planner.Plan, id fleet.JobID) *v1alpha1.ETAStatus {
+	i, ok := slices.BinarySearchFunc(p.ETAs, id, func(e planner.ETA, id fleet.JobID) int { return cmp.Compare(e.Job, id) })
+	if !ok || p.ETAs[i].Kind == planner.WaitsForOutlook {
+		return nil
+	}
+	e := &p.ETAs[i]
+	return &v1alpha1.ETAStatus{Earliest: stamp(e.Earliest), Expected: stamp(e.Expected), Latest: stampUp(e.Latest), Members: int32(e.Members), Reason: e.Kind,
+		Why: v1alpha1.Clip(e.Why, v1alpha1.MaxNoteLength)}
+}
+
+// etaGist is what of an ETA is worth a write of its own.
+type etaGist struct {
+	earliest, expected, latest time.Time
+	reason                     string
+}
+
+func gistOfETA(e *v1alpha1.ETAStatus) etaGist {
+	if e == nil {
+		return etaGist{}
+	}
+	return etaGist{timeOf(e.Earliest), timeOf(e.Expected), timeOf(e.Latest), e.Reason}
 }
 
 func gangCondition(c *conditions, g *planner.GangView) {

@@ -85,6 +85,7 @@ type Loop struct {
 	begun     []time.Time
 	paces     paceWatch
 	gangs     map[fleet.JobID]fleet.Gang
+	waits     waits
 	kinTaught taught
 	// read is up to when the history of each service was read by this process.
 	read map[fleet.ServiceID]time.Time
@@ -100,7 +101,7 @@ func New(p Ports, o Options) *Loop {
 	return &Loop{p: p, o: o,
 		portraits: map[fleet.ServiceID]portrait.Portrait{}, tides: map[fleet.ServiceID]forecast.Tide{},
 		decisions: map[fleet.ServiceID][]hpa.Decision{}, summaries: map[fleet.ServiceID]Summary{},
-		gangs: map[fleet.JobID]fleet.Gang{}, days: map[fleet.ServiceID]Days{}, calendars: map[string]calendarDays{},
+		gangs: map[fleet.JobID]fleet.Gang{}, waits: newWaits(), days: map[fleet.ServiceID]Days{}, calendars: map[string]calendarDays{},
 		read: map[fleet.ServiceID]time.Time{}, paces: newPaceWatch()}
 }
 
@@ -178,8 +179,10 @@ func (l *Loop) Cycle(ctx context.Context) (wrote bool, err error) {
 	historyErr = errors.Join(historyErr, err)
 	t.lap("live")
 
-	plan := planner.Make(planner.Input{Snapshot: s, Portraits: l.portraits, Tides: l.tides, Live: live, History: l.decisions, Paces: l.paces.known,
-		Gangs: l.gangs, Begun: l.begun, Thawed: l.frozen && s.Frozen == "", Options: l.o.Planner})
+	in := planner.Input{Snapshot: s, Portraits: l.portraits, Tides: l.tides, Live: live, History: l.decisions, Paces: l.paces.known,
+		Gangs: l.gangs, Begun: l.begun, Thawed: l.frozen && s.Frozen == "", Options: l.o.Planner}
+	l.waits.ahead(&in)
+	plan := planner.Make(in)
 	l.frozen = s.Frozen != ""
 	t.lap("plan")
 
@@ -225,6 +228,7 @@ func (l *Loop) keep(now time.Time, plan *planner.Plan, receipt *Receipt) {
 		}
 		l.decisions[t.Service] = ds
 	}
+	l.waits.keep(plan, l.p.Metrics)
 	clear(l.gangs)
 	for i := range plan.Gangs {
 		l.gangs[plan.Gangs[i].Job] = plan.Gangs[i].Gang

@@ -25,6 +25,7 @@ type Metrics struct {
 	kills      *prometheus.CounterVec
 	recall     *prometheus.HistogramVec
 	source     *prometheus.GaugeVec
+	etas       *prometheus.CounterVec
 
 	board board
 	// The numbers on the board.
@@ -69,6 +70,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Buckets: []float64{15, 30, 60, 90, 120, 180, 240, 300, 420, 600, 900, 1800, 3600}}, []string{"pool", "late"}),
 		source: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "springtide_source_up",
 			Help: "1 while what the loop depends on answers: the cluster, the history, the store."}, []string{"source"}),
+		etas: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtide_job_eta_total",
+			Help: "Jobs that waited and began, by how that compares with the band they were told first: Early, Within, Late."}, []string{"verdict"}),
 		returned: map[fleet.LoanID]bool{},
 	}
 	b, service := &m.board, []string{"namespace", "service"}
@@ -101,7 +104,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.level = b.gauge("low_priority_level_ratio", "CPU at the disposal of low-priority work, its own machines and what is lent to it, over that of all machines of pools.", "pool")
 	m.watermark = b.gauge("low_priority_watermark_ratio", "The watermarks of that level: bursts of tenants end below low and begin above high.", "pool", "watermark")
 	m.gangs = b.gauge("job_gangs", "Jobs with a minimum that works as a whole, by how it stands (Waiting, Forming, Whole, BackedOff).", "phase")
-	r.MustRegister(m.cycles, m.cycleTotal, m.actions, m.evictions, m.kills, m.recall, m.source, b)
+	r.MustRegister(m.cycles, m.cycleTotal, m.actions, m.evictions, m.kills, m.recall, m.source, m.etas, b)
 	return m
 }
 

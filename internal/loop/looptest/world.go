@@ -147,6 +147,9 @@ func service(i int, now time.Time) fleet.Service {
 // Service is one of the world's services, to be bent between cycles.
 func (w *World) Service(i int) *fleet.Service { return &w.services[i] }
 
+// Job is the world's offline job, to be bent between cycles.
+func (w *World) Job() *fleet.Job { return &w.jobs[0] }
+
 // AddService adds one more service, which has the history of all others.
 func (w *World) AddService() {
 	svc := service(len(w.services), w.now)

@@ -1,0 +1,413 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// ETA is when a waiting job is expected to begin: no sooner than Earliest, no later than Latest on eight days of ten. Times that are zero lie
+// beyond the outlook, a week ahead, and Why says what stands in the way.
+type ETA struct {
+	Job                        fleet.JobID
+	Earliest, Expected, Latest time.Time
+	// Members are those that the job needs to begin.
+	Members int
+	// Kind is a word for what it waits for, Why the sentence.
+	Kind, Why string
+}
+
+// What a job may wait for.
+const (
+	WaitsForTide    = "Tide"       // room that the ebb will leave
+	WaitsForHome    = "StableRoom" // room that is never lent: no tide brings it
+	WaitsForQuota   = "Quota"      // more than its tenant may ever use
+	WaitsForSize    = "Size"       // a machine that is large enough
+	WaitsForRoom    = "Room"       // more than the outlook leaves at any time
+	WaitsForOutlook = "Unforeseen" // nothing is known of the days ahead yet
+	WaitsForRetry   = "BackedOff"  // its own back-off, and room
+)
+
+// Verdict is how a job's beginning compares with what was said.
+type Verdict string
+
+// The verdicts.
+const (
+	BeganEarly  Verdict = "Early"
+	BeganWithin Verdict = "Within"
+	BeganLate   Verdict = "Late"
+)
+
+// Judge compares the time at which a job began with its band. A bound that lay beyond the outlook is no promise of anything before it.
+func (e *ETA) Judge(began time.Time) Verdict {
+	switch {
+	case e.Earliest.IsZero() || began.Before(e.Earliest):
+		return BeganEarly
+	case !e.Latest.IsZero() && began.After(e.Latest):
+		return BeganLate
+	}
+	return BeganWithin
+}
+
+// travel is the time from the moment at which the tide leaves room to the members' running. Parcels are begun to be emptied EmptyFor before that, and are
+// empty as soon as the pods on them have left: at once, or as late as the load goes. A step of the outlook is a quarter of an hour, which is the
+// least that the earliest is uncertain by.
+func (o Options) travel(band int) time.Duration {
+	start := o.Interval + o.Clean + o.StartUp
+	switch band {
+	case bandEarly:
+		return -o.EmptyFor - quarter
+	case bandLate:
+		return o.EmptyFor/2 + start
+	}
+	return -o.EmptyFor*3/4 + start
+}
+
+// least is the time that passes in any case.
+func (o Options) least(band int) time.Duration {
+	if band == bandEarly {
+		return 0
+	}
+	return o.Interval + o.Clean + o.StartUp
+}
+
+// etas says of each job that waits when it will begin. Without an outlook nothing is said of those that the tide decides on.
+func (m *maker) etas(x *staffing) {
+	if !slices.ContainsFunc(x.list, (*staff).waiting) {
+		return
+	}
+	e := newEstimate(x)
+	e.order = slices.Clone(x.list)
+	slices.SortStableFunc(e.order, func(a, b *staff) int {
+		return cmp.Or(cmp.Compare(b.job.Priority, a.job.Priority), fleet.TrueFirst(a.begun(), b.begun()),
+			a.job.Created.Compare(b.job.Created), cmp.Compare(a.job.ID, b.job.ID))
+	})
+	for k, st := range e.order {
+		if !st.waiting() {
+			continue
+		}
+		eta := e.of(k)
+		eta.Job = st.job.ID
+		m.plan.ETAs = append(m.plan.ETAs, m.steady(eta))
+	}
+	slices.SortFunc(m.plan.ETAs, func(a, b ETA) int { return cmp.Compare(a.Job, b.Job) })
+}
+
+// waiting reports whether nothing of a job that has work is asked for.
+func (st *staff) waiting() bool {
+	work := false
+	for i := range st.crews {
+		mem, c := &st.job.Members[i], &st.crews[i]
+		if c.want > 0 || c.running > 0 {
+			return false
+		}
+		work = work || mostOf(mem) > 0 && !mem.SelfSized
+	}
+	return work
+}
+
+// estimate is what the ETAs of one plan rest on.
+type estimate struct {
+	x *staffing
+	// home is what the machines of offline pools hold, lent what is lent now; loose is what offline pods of no job we know ask for.
+	home, lent, loose fleet.Resources
+	// gpus are those that online pods do not ask for: whether a machine that is lent brings any is not foreseen.
+	gpus int64
+	// stable and any are the kinds of machines on which stable members, and all others, may land.
+	stable, any []machineKind
+	order       []*staff
+}
+
+// machineKind is a number of machines that hold the same.
+type machineKind struct {
+	holds fleet.Resources
+	n     int64
+}
+
+func newEstimate(x *staffing) *estimate {
+	m, s := x.m, x.m.in.Snapshot
+	e := &estimate{x: x}
+	stable, any := map[fleet.Resources]int64{}, map[fleet.Resources]int64{}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		p := s.Pool(n.Pool)
+		if p == nil || !n.Ready {
+			continue
+		}
+		e.gpus += n.Allocatable.GPU
+		if p.Class == fleet.Offline {
+			e.home = e.home.Add(n.Allocatable)
+			stable[n.Allocatable]++
+		}
+		if p.Class == fleet.Offline || p.Mode.Acts() {
+			any[n.Allocatable]++
+		}
+	}
+	e.stable, e.any = kindsOf(stable), kindsOf(any)
+	for i := range s.Loans {
+		if l := &s.Loans[i]; l.Phase == fleet.Lent && !m.recalled[l.Node] {
+			e.lent = e.lent.Add(l.Capacity)
+		}
+	}
+	for i := range s.Pods {
+		switch p := &s.Pods[i]; {
+		case !p.Occupies():
+		case p.Class != fleet.PodOffline:
+			e.gpus -= p.Requests.GPU
+		case !p.Deleting && s.Job(p.Job) == nil:
+			e.loose = e.loose.Add(p.Requests)
+		}
+	}
+	return e
+}
+
+// kindsOf lists kinds of machines, the largest first.
+func kindsOf(count map[fleet.Resources]int64) []machineKind {
+	var out []machineKind
+	for holds, n := range count {
+		out = append(out, machineKind{holds, n})
+	}
+	slices.SortFunc(out, func(a, b machineKind) int {
+		x, y := &a.holds, &b.holds
+		return cmp.Or(cmp.Compare(y.CPU, x.CPU), cmp.Compare(y.Memory, x.Memory), cmp.Compare(y.GPU, x.GPU), cmp.Compare(y.Pods, x.Pods))
+	})
+	return out
+}
+
+// starts is how many members of a role a job needs to begin: its minimum, or one where it has none at all.
+func (st *staff) starts(i int) int {
+	mem := &st.job.Members[i]
+	if st.hasGang() {
+		if gangs(mem) {
+			return int(leastOf(mem))
+		}
+		return 0
+	}
+	return min(max(int(leastOf(mem)), 1), int(mostOf(mem)))
+}
+
+// of estimates the job at a place in the order.
+func (e *estimate) of(k int) ETA {
+	st := e.order[k]
+	var eta ETA
+	var need, stable fleet.Resources
+	for i := range st.crews {
+		mem, n := &st.job.Members[i], st.starts(i)
+		if n == 0 {
+			continue
+		}
+		unit, ok := e.unit(mem)
+		if !ok {
+			return ETA{Members: n, Kind: WaitsForSize, Why: fmt.Sprintf("a %s asks for %s, and no machine that it may land on holds that", mem.Role, mem.Request)}
+		}
+		eta.Members += n
+		need = need.Add(unit.Times(int64(n)))
+		if mem.Stable {
+			stable = stable.Add(unit.Times(int64(n)))
+		}
+	}
+	held, heldAtHome, before := e.held(k)
+	if free := e.home.Sub(heldAtHome).Floor(); !quotaFits(stable, free) {
+		eta.Kind, eta.Why = WaitsForHome, fmt.Sprintf("its stable members need %s at home, where %s is free: what others hold there must end", stable, free)
+		return eta
+	}
+	if why := e.quota(st, need); why != "" {
+		eta.Kind, eta.Why = WaitsForQuota, why
+		return eta
+	}
+	e.along(&eta, st, need, held, before)
+	return eta
+}
+
+// along looks for the first step of each band in which there is room.
+func (e *estimate) along(eta *ETA, st *staff, need, held fleet.Resources, before int) {
+	m := e.x.m
+	look := m.in.Outlook
+	if look == nil {
+		eta.Kind, eta.Why = WaitsForOutlook, "the days ahead are not reckoned yet"
+		return
+	}
+	now, o := m.in.Snapshot.At, m.in.Options
+	var begin [bands]time.Time
+	var most fleet.Resources
+	for b := range bands {
+		lent := e.lent
+		for k := range outlookSteps {
+			at := look.At.Add(stepStart(k))
+			if k+1 < outlookSteps && !look.At.Add(stepStart(k+1)).After(now) {
+				continue // over
+			}
+			// What is lent stays until it must come home; what is lent anew must be free for a term.
+			lent = only(lent).Min(look.Stay[b][k]).Max(look.Begin[b][k])
+			free := e.home.Add(lent).Sub(held).Floor()
+			most = most.Max(free)
+			if need.CPU <= free.CPU && need.Memory <= free.Memory && need.GPU <= e.gpus-held.GPU {
+				begin[b] = later(at.Add(o.travel(b)), later(now, st.gang.RetryAt).Add(o.least(b)))
+				break
+			}
+		}
+	}
+	eta.Earliest, eta.Expected, eta.Latest = inOrder(begin)
+	eta.Kind = WaitsForTide
+	if st.gang.Phase == fleet.GangBackedOff {
+		eta.Kind = WaitsForRetry
+	}
+	eta.Why = fmt.Sprintf("it needs %s to begin; jobs before it: %d, which hold or get %s", need, before, held)
+	if eta.Expected.IsZero() {
+		eta.Kind = WaitsForRoom
+		eta.Why += fmt.Sprintf(": not expected within %d days, of which the best leaves it %s", int(stepStart(outlookSteps)/(24*time.Hour)), only(most))
+	}
+}
+
+// inOrder brings the band in order: a high top empties more machines on its way down, so that room for a high load may come first.
+func inOrder(begin [bands]time.Time) (earliest, expected, latest time.Time) {
+	earliest, expected, latest = begin[bandEarly], begin[bandExpected], begin[bandLate]
+	if !latest.IsZero() && (expected.IsZero() || expected.After(latest)) {
+		expected = latest
+	}
+	if !expected.IsZero() && (earliest.IsZero() || earliest.After(expected)) {
+		earliest = expected
+	}
+	return earliest, expected, latest
+}
+
+// held is what others have that does not make room for the job at a place in the order: work of no job, minima of those that have begun or
+// come before it, and what runs of higher priority. It counts the jobs among them.
+func (e *estimate) held(k int) (all, atHome fleet.Resources, jobs int) {
+	st := e.order[k]
+	for i, v := range e.order {
+		begun := v.begun() || v.sated() && !v.waiting()
+		if v == st || !begun && i > k {
+			continue
+		}
+		var sum fleet.Resources
+		for r := range v.crews {
+			mem, c := &v.job.Members[r], &v.crews[r]
+			n := int(leastOf(mem))
+			if v.job.Priority > st.job.Priority {
+				n = max(n, c.stay)
+			}
+			if n == 0 {
+				continue
+			}
+			unit, ok := e.unit(mem)
+			if !ok {
+				continue // it never begins
+			}
+			sum = sum.Add(unit.Times(int64(n)))
+			if mem.Stable {
+				atHome = atHome.Add(unit.Times(int64(n)))
+			}
+		}
+		if !sum.IsZero() {
+			jobs++
+			all = all.Add(sum)
+		}
+	}
+	return all.Add(e.loose), atHome.Add(e.loose), jobs
+}
+
+// unit is what one member takes of the machines that suit it best, with what it leaves unusable of them; false where it fits none.
+func (e *estimate) unit(mem *fleet.Member) (fleet.Resources, bool) {
+	unit, kinds := mem.Request.Add(fleet.Resources{Pods: 1}), e.any
+	if mem.Stable {
+		kinds = e.stable
+	}
+	best, holds := fleet.Resources{}, int64(0)
+	for _, k := range kinds {
+		if n := k.holds.Count(unit) * k.n; n > holds {
+			best, holds = k.holds, n
+		}
+	}
+	if holds == 0 {
+		return fleet.Resources{}, false
+	}
+	n := best.Count(unit)
+	out := mem.Request
+	if int64(best.CPU)/max(int64(unit.CPU), 1) == n && unit.CPU > 0 {
+		out.CPU = best.CPU / fleet.MilliCPU(n)
+	}
+	if int64(best.Memory)/max(int64(unit.Memory), 1) == n && unit.Memory > 0 {
+		out.Memory = best.Memory / fleet.Bytes(n)
+	}
+	return out, true
+}
+
+// quota names the limit that keeps a job from ever beginning: what its tenant may use at most, less the minima of the tenant's other jobs.
+func (e *estimate) quota(st *staff, need fleet.Resources) string {
+	m := e.x.m
+	id := m.tenants.tenancy.Of(fleet.ParseName(string(st.job.ID)).Namespace)
+	share := m.plan.Division.Share(id)
+	i := slices.IndexFunc(m.in.Snapshot.Tenants, func(t fleet.Tenant) bool { return t.ID == id })
+	if share == nil || i < 0 || !m.in.Snapshot.Tenants[i].BorrowingLimit.OK {
+		return ""
+	}
+	limit := share.Guarantee.Add(m.in.Snapshot.Tenants[i].BorrowingLimit.Value)
+	if quotaFits(need, limit) {
+		return ""
+	}
+	return fmt.Sprintf("it needs %s to begin, and quota %s may use at most %s", need, id, limit)
+}
+
+// steady keeps what was said while it is about right, so that nobody is told a new time every minute, and rounds what is said anew: the farther
+// off, the coarser.
+func (m *maker) steady(eta ETA) ETA {
+	now := m.in.Snapshot.At
+	if was, ok := m.in.ETAs[eta.Job]; ok && was.stillTrue(&eta, now) {
+		return was
+	}
+	eta.Earliest, eta.Latest = eta.Earliest.Truncate(coarse(eta.Earliest, now)), roundUp(eta.Latest, coarse(eta.Latest, now))
+	eta.Expected = eta.Expected.Round(coarse(eta.Expected, now))
+	if !eta.Latest.IsZero() && eta.Expected.After(eta.Latest) {
+		eta.Expected = eta.Latest
+	}
+	return eta
+}
+
+func coarse(t, now time.Time) time.Duration {
+	switch lead := t.Sub(now); {
+	case lead < 2*time.Hour:
+		return 5 * time.Minute
+	case lead < 12*time.Hour:
+		return quarter
+	}
+	return time.Hour
+}
+
+func roundUp(t time.Time, to time.Duration) time.Time {
+	if r := t.Truncate(to); r.Before(t) {
+		return r.Add(to)
+	}
+	return t
+}
+
+// stillTrue reports whether what was said differs from what is reckoned now by no more than a tenth of the time until then, and ten minutes.
+func (e *ETA) stillTrue(now *ETA, at time.Time) bool {
+	if e.Kind != now.Kind || e.Members != now.Members {
+		return false
+	}
+	for _, p := range [...][2]time.Time{{e.Earliest, now.Earliest}, {e.Expected, now.Expected}, {e.Latest, now.Latest}} {
+		if p[0].IsZero() != p[1].IsZero() {
+			return false
+		}
+		if p[0].IsZero() {
+			continue
+		}
+		// A time that has come says no more than now does.
+		was, is := later(p[0], at), later(p[1], at)
+		if was.Sub(is).Abs() > 10*time.Minute+is.Sub(at)/10 {
+			return false
+		}
+	}
+	return e.Latest.IsZero() || e.Latest.After(at)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,218 @@
+package planner
+
+import (
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/hpa"
+)
+
+// The bands of an outlook: the load goes low, as expected, or high. Eight of ten days lie between the outer two, if each service is forecast well.
+const (
+	bandEarly = iota
+	bandExpected
+	bandLate
+	bands
+)
+
+var bandQuantiles = []float64{0.1, 0.5, 0.9}
+
+// Outlook is the room that online is expected to leave to offline work over the coming week: by the quarter of an hour for a day, and by the hour
+// from there, where each hour repeats that of the day before it. It costs a walk along each service's tide, so it is made every quarter of an hour
+// and read in every plan.
+type Outlook struct {
+	At time.Time
+	// Begin[b][k] is what could be lent anew in step k: it stays free for a whole term with the high watermark kept. Stay[b][k] is what needs
+	// not come home in it: it stays free for as long as a recall looks ahead, with the low one.
+	Begin, Stay [bands][]fleet.Resources
+}
+
+// outlookSteps is the day and the week after it.
+const outlookSteps = daySteps + weekSteps
+
+// stepStart is when a step begins, from the outlook's time on.
+func stepStart(k int) time.Duration {
+	if k < daySteps {
+		return time.Duration(k) * quarter
+	}
+	return 24*time.Hour + time.Duration(k-daySteps)*time.Hour
+}
+
+// Look looks ahead. The sum of quantiles is no quantile of the sum: services that do not err together leave more room on a bad day than is said
+// here, and less on a good one. The band is rather too wide.
+func Look(in *Input) *Outlook {
+	s := in.Snapshot
+	out := &Outlook{At: s.At}
+	for b := range bands {
+		out.Begin[b], out.Stay[b] = make([]fleet.Resources, outlookSteps), make([]fleet.Resources, outlookSteps)
+	}
+	home := Homes(s)
+	for i := range s.Pools {
+		if p := &s.Pools[i]; p.Class == fleet.Online && p.Mode.Acts() {
+			out.addPool(in, p, home)
+		}
+	}
+	return out
+}
+
+func (out *Outlook) addPool(in *Input, pool *fleet.Pool, home map[fleet.ServiceID]fleet.PoolID) {
+	s := in.Snapshot
+	y := newYardage(s, pool)
+	l := &ledger{in: in, pool: pool}
+	for i := range s.Services {
+		if svc := &s.Services[i]; home[svc.ID] == pool.ID {
+			l.services = append(l.services, &sized{svc: svc, pods: svc.Standing()})
+		}
+	}
+	lead := (&maker{in: in}).leadOf(l).Total()
+	var asked, begin, stay [bands][]fleet.Resources
+	for b := range bands {
+		asked[b], begin[b], stay[b] = make([]fleet.Resources, outlookSteps), make([]fleet.Resources, outlookSteps), make([]fleet.Resources, outlookSteps)
+	}
+	for _, v := range l.services {
+		svc := v.svc
+		p, t := in.Portraits[svc.ID], in.Tides[svc.ID]
+		paths := hpa.Outlook(svc, &p, &t, s.Festivals, s.At, hpa.Steps{N: daySteps, Of: quarter}, bandQuantiles)
+		var week []int32
+		if end := s.At.Add(stepStart(outlookSteps)); hpa.Planned(svc, s.Festivals, end) {
+			week = hpa.Week(svc, &p, &t, s.Festivals, s.At.Add(24*time.Hour), weekSteps)
+		}
+		for b := range bands {
+			all := wholeWeek(paths[b], week)
+			addTimes(asked[b], svc.Request, all)
+			addTimes(begin[b], svc.Request, windowMax(all, lead+pool.MinimumTerm))
+			addTimes(stay[b], svc.Request, windowMax(all, lead))
+		}
+	}
+	for b := range bands {
+		top := y.asked
+		for k := range begin[b] {
+			top = max(top, asked[b][k].CPU+y.other.CPU)
+			need := y.other.Add(begin[b][k])
+			room := left(y.capacity, need, pool.HighWatermark, in.Options.Placement)
+			free := y.emptied(top, need.CPU, y.capacity.CPU-room.CPU)
+			room.Memory = min(room.Memory, fleet.Bytes(float64(y.capacity.Memory)*float64(free)/float64(max(y.capacity.CPU, 1))))
+			out.Begin[b][k] = out.Begin[b][k].Add(fleet.Resources{CPU: free, Memory: room.Memory})
+			out.Stay[b][k] = out.Stay[b][k].Add(left(y.capacity, y.other.Add(stay[b][k]), pool.LowWatermark, in.Options.Placement))
+		}
+	}
+}
+
+// left is what a pool has above what online asks for and a watermark.
+func left(capacity, asked fleet.Resources, watermark, placement float64) fleet.Resources {
+	return only(capacity).Sub(only(grossUp(asked, placement))).Sub(only(share(capacity, watermark))).Floor()
+}
+
+// yardage is what the machines of an online pool hold, and how much of each is asked for by online pods. Nobody moves a pod to empty a machine: it is
+// lent once its pods have left by scale-in, or as far as its sockets are free. So it matters how the pods lie, and how far the load falls from
+// its top, since that is how many leave.
+type yardage struct {
+	capacity, other fleet.Resources
+	// asked is what is asked for on all machines, on is that on each, the least first; below[i] sums the first i.
+	asked     fleet.MilliCPU
+	on, below []fleet.MilliCPU
+	// each is what a machine holds, parcel the least part of it that is lent.
+	each, parcel fleet.MilliCPU
+}
+
+func newYardage(s *fleet.Snapshot, pool *fleet.Pool) *yardage {
+	y := &yardage{}
+	on := map[fleet.NodeID]fleet.MilliCPU{}
+	sockets := 1
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.Pool == pool.ID && n.Ready {
+			on[n.ID] = 0
+			y.capacity = y.capacity.Add(n.Allocatable)
+			if pool.Unit == fleet.UnitSocket {
+				sockets = max(sockets, len(n.Sockets()))
+			}
+		}
+	}
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		if p.Class != fleet.PodOnline && p.Class != fleet.PodSystem || !p.Occupies() {
+			continue
+		}
+		if had, ours := on[p.Node]; ours {
+			on[p.Node] = had + p.Requests.CPU
+			y.asked += p.Requests.CPU
+			if p.Service == "" {
+				y.other = y.other.Add(p.Requests)
+			}
+		}
+	}
+	for i := range s.Nodes {
+		if had, ours := on[s.Nodes[i].ID]; ours {
+			y.on = append(y.on, had)
+		}
+	}
+	slices.Sort(y.on)
+	y.below = make([]fleet.MilliCPU, len(y.on)+1)
+	for i, had := range y.on {
+		y.below[i+1] = y.below[i] + had
+	}
+	if n := len(y.on); n > 0 {
+		y.each = y.capacity.CPU / fleet.MilliCPU(n)
+		y.parcel = max(y.each/fleet.MilliCPU(sockets), 1)
+	}
+	return y
+}
+
+// emptied is what can be lent in whole parcels, once what is asked for rose to a top and fell from it again, while online keeps so much. On its way
+// up it fills the emptiest machines, as schedulers that spread do; on its way down the emptiest ones are emptied, as scale-in is steered. Of a machine
+// that lends a part, online keeps no more than it asks for there.
+func (y *yardage) emptied(top, asked, keep fleet.MilliCPU) fleet.MilliCPU {
+	n := len(y.on)
+	if n == 0 || y.each <= 0 {
+		return 0
+	}
+	// Below the level all machines are filled up to it; the first m of them are.
+	m, level := 0, fleet.MilliCPU(0)
+	if rise := top - y.asked; rise > 0 {
+		m = sort.Search(n, func(i int) bool { return y.on[i]*fleet.MilliCPU(i+1)-y.below[i+1] >= rise })
+		level = min((y.below[m]+rise)/fleet.MilliCPU(max(m, 1)), y.each)
+	}
+	fall, usable, free := max(top-asked, 0), y.capacity.CPU, fleet.MilliCPU(0)
+	for i, on := range y.on {
+		if i < m {
+			on = level
+		}
+		left := min(on, fall)
+		fall -= left
+		on -= left
+		// What lies idle beside a lent socket is lost to both.
+		if idle := y.each - on; idle >= y.parcel && usable-idle >= keep {
+			usable -= idle
+			free += idle / y.parcel * y.parcel
+		}
+	}
+	return free
+}
+
+// wholeWeek adds the hours after the day to its quarters: what plans ask for where there are any, else the same hour of the day.
+func wholeWeek(day, week []int32) []int32 {
+	out := make([]int32, outlookSteps)
+	copy(out, day)
+	for k := range weekSteps {
+		for _, n := range day[k%24*perHour : k%24*perHour+perHour] {
+			out[daySteps+k] = max(out[daySteps+k], n)
+		}
+		if week != nil {
+			out[daySteps+k] = max(out[daySteps+k], week[k])
+		}
+	}
+	return out
+}
+
+// windowMax is the largest of each step and those that begin less than a span after it.
+func windowMax(steps []int32, span time.Duration) []int32 {
+	out := make([]int32, len(steps))
+	for k := range steps {
+		for i := k; i < len(steps) && (i == k || stepStart(i) < stepStart(k)+span); i++ {
+			out[k] = max(out[k], steps[i])
+		}
+	}
+	return out
+}
