@@ -220,13 +220,13 @@ func (d *diary) of(turn int, part string) []entry {
 	return out
 }
 
-// live counts the pods that are not gone.
-func (d *diary) live(part string) int {
+// live counts the pods that are not gone and of which a fact is known; any will do when it is empty.
+func (d *diary) live(part, fact string) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n := 0
 	for _, e := range d.pods {
-		if strings.Contains(e.name, part) && !slices.Contains(e.facts, "gone") {
+		if strings.Contains(e.name, part) && !slices.Contains(e.facts, "gone") && (fact == "" || slices.Contains(e.facts, fact)) {
 			n++
 		}
 	}

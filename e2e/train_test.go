@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/lab/train"
 	"github.com/springtide/springtide/lab/world"
 )
@@ -32,9 +33,7 @@ func TestTraining(t *testing.T) {
 	if testing.Short() {
 		t.Skip("plays the lab")
 	}
-	if said, err := exec.CommandContext(t.Context(), python, "-c", "import torch").CombinedOutput(); err != nil {
-		t.Fatalf("%s has no PyTorch (hack/debian-deps.sh train installs it): %v\n%s", python, err, said)
-	}
+	needTorch(t)
 	p := &training{t: t, pids: map[int]string{}}
 	t.Cleanup(func() { // after the world is closed
 		for pid, pod := range p.pids {
@@ -51,9 +50,17 @@ func TestTraining(t *testing.T) {
 	if p.act != done {
 		t.Fatalf("%s: stuck in act %d; loans: %s", w.Now().Format(time.TimeOnly), p.act, s.summary())
 	}
-	p.judgeRecall(s)
+	p.judgeRecall(w, s)
 	p.judgeTorch(w)
 	p.judgePS(w)
+}
+
+// needTorch fails where there is no PyTorch.
+func needTorch(t *testing.T) {
+	t.Helper()
+	if said, err := exec.CommandContext(t.Context(), python, "-c", "import torch").CombinedOutput(); err != nil {
+		t.Fatalf("%s has no PyTorch (hack/debian-deps.sh train installs it): %v\n%s", python, err, said)
+	}
 }
 
 // act is how far the play has come.
@@ -74,6 +81,7 @@ type training struct {
 	t     *testing.T
 	act   act
 	diary *diary
+	began time.Time      // by the wall
 	pids  map[int]string // every process that ever ran, with its pod
 	// stable are the processes that have to stay, by pod; first is how many steps the parameter servers had taken at the recall.
 	stable map[string]int
@@ -89,7 +97,7 @@ func (p *training) play(w *world.World, s *watcher) (stop bool) {
 	was := p.act
 	switch p.act {
 	case setting:
-		p.diary = watchPods(p.t, s.core)
+		p.began, p.diary = time.Now(), watchPods(p.t, s.core)
 		p.prepare(s)
 		p.act = ebb
 	case ebb:
@@ -105,7 +113,10 @@ func (p *training) play(w *world.World, s *watcher) (stop bool) {
 			p.act = recalling
 		}
 	case recalling:
-		if p.diary.live("worker") == 0 && len(s.returned("Node")) > 0 {
+		if n := p.diary.live("worker", "runs"); n > 0 && len(s.returned("Node")) > 0 {
+			p.t.Errorf("the machine is home with %d workers on it", n)
+		}
+		if p.diary.live("worker", "") == 0 && len(s.returned("Node")) > 0 {
 			p.first = len(p.lines(w, "ps-server-0"))
 			p.diary.turn()
 			p.remove(s, "festivalplans", "flood")
@@ -123,7 +134,8 @@ func (p *training) play(w *world.World, s *watcher) (stop bool) {
 		}
 	}
 	if p.act != was {
-		p.t.Logf("%s: act %d; loans: %s; worker pods: %d", w.Now().Format(time.TimeOnly), p.act, s.summary(), p.diary.live("worker"))
+		p.t.Logf("%s (%.0f s): act %d; loans: %s; worker pods: %d",
+			w.Now().Format(time.TimeOnly), time.Since(p.began).Seconds(), p.act, s.summary(), p.diary.live("worker", ""))
 	}
 	return p.act == done
 }
@@ -141,12 +153,8 @@ func (p *training) servers(w *world.World) map[string]int {
 
 // lines are what the pods of a name have printed so far, those of the present turn; pods that stay are of the first one.
 func (p *training) lines(w *world.World, name string) []train.Line {
-	logs, err := filepath.Glob(filepath.Join(w.Dir(), "pods", trainingNamespace, name+"-*", "log"))
-	if err != nil {
-		p.t.Fatal(err)
-	}
 	var out []train.Line
-	for _, log := range logs {
+	for _, log := range p.logs(w, name) {
 		if strings.Contains(name, "worker") && p.diary.turnOf(filepath.Base(filepath.Dir(log))) != p.diary.now() {
 			continue
 		}
@@ -156,8 +164,18 @@ func (p *training) lines(w *world.World, name string) []train.Line {
 	return out
 }
 
+// logs are the files that the pods of a name print to.
+func (p *training) logs(w *world.World, name string) []string {
+	p.t.Helper()
+	logs, err := filepath.Glob(filepath.Join(w.Dir(), "pods", trainingNamespace, name+"-*", "log"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return logs
+}
+
 // judgeRecall holds the facts of every evicted worker against the order that is promised.
-func (p *training) judgeRecall(s *watcher) {
+func (p *training) judgeRecall(w *world.World, s *watcher) {
 	p.t.Helper()
 	recalled := p.diary.of(0, "worker")
 	// Replacements that waited for room while the parallelism followed were never told anything.
@@ -168,6 +186,11 @@ func (p *training) judgeRecall(s *watcher) {
 	for _, v := range recalled {
 		if got := strings.Join(v.facts, " "); got != "runs noticed acked evicted gone" {
 			p.t.Errorf("pod %s: %s", v.name, got)
+		}
+	}
+	for _, j := range list[v1alpha1.ElasticJob](s, "elasticjobs") {
+		if said, err := time.Parse(time.RFC3339, j.Annotations[v1alpha1.AnnotationCheckpoint]); j.Name == "torch" && (err != nil || said.After(w.Now().Add(world.Step))) {
+			p.t.Errorf("job torch says that its work was saved at %q: want a time before %s", j.Annotations[v1alpha1.AnnotationCheckpoint], w.Now())
 		}
 	}
 	for _, l := range s.returned("Node") {
@@ -187,6 +210,7 @@ func (p *training) judgeTorch(w *world.World) {
 	if resumed.Step != saved.Step || math.Abs(resumed.Loss-saved.Loss) > 1e-4 {
 		p.t.Errorf("saved %s, resumed %s: want the same step and loss", saved, resumed)
 	}
+	p.savedFirst(w, saved.Step)
 	if acked := last(before, train.Ack); acked == nil || acked.Step != saved.Step || resumed.Lost != 0 {
 		p.t.Errorf("%d steps lost after the acknowledgement %v of what was saved at step %d: want 0", resumed.Lost, acked, saved.Step)
 	}
@@ -201,6 +225,27 @@ func (p *training) judgeTorch(w *world.World) {
 	}
 	p.t.Logf("torch: %d steps, return, %d steps; loss %s", len(old), len(fresh), curve(old, fresh))
 	goesOn(p.t, "torch", old, fresh)
+}
+
+// savedFirst wants the worker that saves for all to have done so before it acknowledged.
+func (p *training) savedFirst(w *world.World, step int) {
+	p.t.Helper()
+	at := func(lines []train.Line, event string) int {
+		return slices.IndexFunc(lines, func(l train.Line) bool { return l.Event == event && l.Step == step })
+	}
+	saves := 0
+	for _, log := range p.logs(w, "torch-worker") {
+		lines := linesOf(p.t, log)
+		if saved, acked := at(lines, train.Checkpoint), at(lines, train.Ack); saved >= 0 && acked >= 0 {
+			saves++
+			if acked < saved {
+				p.t.Errorf("%s: acknowledged before the work was saved", log)
+			}
+		}
+	}
+	if saves != 1 {
+		p.t.Errorf("%d workers saved and acknowledged step %d: want one", saves, step)
+	}
 }
 
 // judgePS wants the servers to have stayed and the curve to be one.

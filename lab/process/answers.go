@@ -23,19 +23,26 @@ func (c clocks) here(t time.Time) time.Time { return c.wall.Add(t.Sub(c.lab)) }
 
 func (c clocks) there(t time.Time) time.Time { return c.lab.Add(t.Sub(c.wall)) }
 
-// show writes the pod's fields into the files that follow them.
+// show writes the pod's fields that changed into the files that follow them. What did not change stays as it is: the two clocks run apart by
+// up to a step of the lab's, and a deadline is not to waver for that.
 func (l *layout) show(p *corev1.Pod, c clocks) error {
-	for _, n := range l.notes {
-		text, err := podField(p, n.field)
+	for i := range l.notes {
+		n := &l.notes[i]
+		says, err := podField(p, n.field)
 		if err != nil {
 			return err
 		}
+		if n.shown != nil && *n.shown == says {
+			continue
+		}
+		text := says
 		if n.field == "metadata.annotations['"+v1alpha1.AnnotationNotice+"']" {
 			text = noticeHere(text, c)
 		}
 		if err := replaceFile(n.path, text); err != nil {
 			return fmt.Errorf("show %s: %w", n.field, err)
 		}
+		n.shown = &says
 	}
 	return nil
 }
@@ -59,11 +66,8 @@ func noticeHere(text string, c clocks) string {
 	return string(out)
 }
 
-// replaceFile replaces a file as a whole, so that nobody reads half of it. One that says the same already is left alone.
+// replaceFile replaces a file as a whole, so that nobody reads half of it.
 func replaceFile(path, text string) error {
-	if old, err := os.ReadFile(path); err == nil && string(old) == text {
-		return nil
-	}
 	fresh := path + ".new"
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

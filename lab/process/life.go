@@ -46,8 +46,11 @@ func (l *life) run(ctx context.Context) {
 		return
 	}
 	l.pid.Store(int64(cmd.Process.Pid))
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // what it says is in the ProcessState
+		close(ended)
+	}()
 	latest := l.attend(ctx, files, cmd, ended, born)
 	l.pid.Store(0)
 	// What the command left behind goes with it, as a container's processes do.
@@ -62,7 +65,7 @@ func (l *life) run(ctx context.Context) {
 }
 
 // attend looks after a running process until it has ended, and returns the newest sight of its pod.
-func (l *life) attend(ctx context.Context, files *layout, cmd *exec.Cmd, ended <-chan error, born time.Time) *corev1.Pod {
+func (l *life) attend(ctx context.Context, files *layout, cmd *exec.Cmd, ended <-chan struct{}, born time.Time) *corev1.Pod {
 	r, pod, news := l.r, l.first, l.news
 	answers := answers{r: r, dir: files.answers}
 	tick := time.NewTicker(look)

@@ -255,6 +255,36 @@ func TestNoticeAndAnswers(t *testing.T) {
 	})
 }
 
+// TestNoticeStaysAsItWasShown looks at a notice twice while the clocks run apart.
+func TestNoticeStaysAsItWasShown(t *testing.T) {
+	p := podOf("true")
+	downward(p, "notices", "/notices", "notice", "metadata.annotations['springtide.dev/notice']")
+	l, err := layOut(p, t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deadline := func(minutes int, wall time.Time) string {
+		t.Helper()
+		p.Annotations[v1alpha1.AnnotationNotice] = `{"deadline":"` + labNow.Add(time.Duration(minutes)*time.Minute).Format(time.RFC3339) + `"}`
+		if err := l.show(p, clocks{wall: wall, lab: labNow}); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(l.notes[0].path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	wall := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	first := deadline(2, wall)
+	if again := deadline(2, wall.Add(9*time.Second)); again != first {
+		t.Errorf("%s became %s", first, again)
+	}
+	if moved := deadline(3, wall.Add(9*time.Second)); moved != `{"deadline":"2030-01-01T00:03:09Z"}` {
+		t.Errorf("the deadline that moved is shown as %s", moved)
+	}
+}
+
 // near wants a time within the minute that a slow machine may take.
 func near(t *testing.T, what, text string, want time.Time) {
 	t.Helper()

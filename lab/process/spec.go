@@ -35,8 +35,11 @@ type layout struct {
 	env     []string
 }
 
-// note is a file that shows something of the pod and follows it.
-type note struct{ path, field string }
+// note is a file that shows a field of the pod and follows it; shown is what the field said when it was written last.
+type note struct {
+	path, field string
+	shown       *string
+}
 
 // layOut reads a pod's spec; dir is to be the pod's own directory. env is the environment that the pod's stands on.
 func layOut(p *corev1.Pod, dir string, env []string) (*layout, error) {
@@ -101,7 +104,7 @@ func (l *layout) volume(v *corev1.Volume) (string, error) {
 			if !filepath.IsLocal(item.Path) {
 				return "", fmt.Errorf("item %s: want a path below the volume", item.Path)
 			}
-			l.notes = append(l.notes, note{filepath.Join(path, item.Path), item.FieldRef.FieldPath})
+			l.notes = append(l.notes, note{path: filepath.Join(path, item.Path), field: item.FieldRef.FieldPath})
 		}
 	case v.Projected != nil && strings.HasPrefix(v.Name, "kube-api-access-"):
 		// Every pod gets one; a process here has no way to the API server.
