@@ -13,6 +13,7 @@ import (
 //	                                                      │ ─later─▶ WrittenOff ─(same node UID reports clean)─▶ Returned
 //
 // Invariants, which every method below keeps:
+//   - where the home is offline, Emptying carries a deadline and evicts, and Noticed and Draining evict nobody: online leaves by scale-in;
 //   - the holder changes at exactly two points, Emptying→Lent and (Draining|Fenced|WrittenOff)→Returned, and each of them needs a
 //     Clean report of the loan's current epoch;
 //   - the epoch never falls, and rises at each entry to Noticed and at each turn back;
@@ -149,10 +150,17 @@ func (l Loan) TurnBack(now time.Time, why string) (Loan, error) {
 	return l.enter(Lent, now, why), nil
 }
 
+// Invite is Begin for a parcel whose home is offline: emptying is itself a notice, whose pods have until deadline, and the parcel is to be back
+// by due.
+func (l Loan) Invite(now, deadline, due time.Time, why string) Loan {
+	l.Deadline, l.Due = deadline, due
+	return l.Begin(now, why)
+}
+
 // Announce moves the deadline of a notice. A later one (heartbeats) never passes a due time that is still ahead; an earlier one is an
 // emergency. Once the due time has gone by, as under a freeze, there is nothing left to keep, and the borrower gets its whole notice.
 func (l Loan) Announce(now, deadline time.Time, why string) (Loan, error) {
-	if l.Phase != Noticed {
+	if l.Phase != Noticed && (l.Phase != Emptying || l.Deadline.IsZero()) {
 		return l.refuse("announce a deadline")
 	}
 	if deadline.After(l.Deadline) && deadline.After(l.Due) && now.Before(l.Due) {

@@ -33,6 +33,10 @@ func (m *maker) follow() {
 		if m.repair(l, entry) {
 			continue
 		}
+		if m.fromOffline(l) {
+			m.followBorrowed(l, entry, node)
+			continue
+		}
 		switch l.Phase {
 		case fleet.Emptying:
 			// Without the taint an online pod may still land: the mark may have been refused that went up with the loan.
@@ -57,6 +61,8 @@ func (m *maker) forget(l *fleet.Loan) {
 			return p.Class == fleet.PodOnline && p.Created.After(l.CleanAt)
 		})
 		switch {
+		case m.fromOffline(l):
+			why.Message = "the machine is home"
 		case claimed:
 			why.Message = "online took the room"
 		case s.Node(l.Node) == nil:
@@ -165,6 +171,21 @@ func (m *maker) noticed(l *fleet.Loan) {
 	if to.After(l.Deadline) {
 		after, err := l.Announce(s.At, to, "a heartbeat asked for more time")
 		m.step(MoveAnnounce, *l, after, err, "Heartbeat")
+	}
+}
+
+// takeBack frees pods of notices that stand no more: the tide turned, or their machine stayed with its borrower for another reason.
+func (m *maker) takeBack() {
+	s := m.in.Snapshot
+	if s.Frozen != "" {
+		return
+	}
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		if p.Class != fleet.PodOffline || p.NoticeLoan == "" || p.Deleting || m.state[p.Node].leaving() {
+			continue
+		}
+		m.plan.Notices = append(m.plan.Notices, Notice{Pod: PodRef{p.Name, p.ID}, Loan: p.NoticeLoan, Epoch: p.NoticeEpoch, TakenBack: true})
 	}
 }
 

@@ -21,6 +21,7 @@ func (m *maker) lend() {
 			m.lendPool(m.ledgerOf(&s.Pools[i]))
 		}
 	}
+	m.lenders()
 }
 
 func (m *maker) lendPool(l *ledger) {
@@ -49,6 +50,9 @@ func (m *maker) lendPool(l *ledger) {
 	spare := only(l.usable).Sub(only(l.worst(0, lead+term))).Sub(only(share(l.capacity, l.pool.HighWatermark)))
 	if m.turnBack(l, spare) {
 		view.Note = "the tide turned: notices are taken back"
+		return
+	}
+	if view.Note = m.giveBack(l, lead, spare); view.Note != "" {
 		return
 	}
 	if view.Note = l.tooBlind(); view.Note != "" {
@@ -137,9 +141,12 @@ func (l *ledger) requested() fleet.Resources {
 	return sum
 }
 
-// bringHome covers a shortage: parcels that are still being emptied cost nothing and come first, loans are recalled for the rest.
+// bringHome covers a shortage: borrowed machines that were on their way back and parcels that are still being emptied cost nothing and come
+// first, loans are recalled for the rest, and what is short then is borrowed from offline. In an emergency idle machines of offline pools go
+// before any recall: they are there in less than the shortest notice.
 func (m *maker) bringHome(l *ledger, ask reclaim.Ask) {
 	s := m.in.Snapshot
+	ask.Amount = m.keepBorrowed(l, ask)
 	for _, loan := range slices.Backward(emptyingOf(s, l.pool.ID)) {
 		if ask.Amount.Floor().IsZero() {
 			return
@@ -154,7 +161,12 @@ func (m *maker) bringHome(l *ledger, ask reclaim.Ask) {
 		return
 	}
 	o := m.in.Options
-	take, _ := reclaim.Choose(s, ask, m.recalls())
+	if ask.Emergency {
+		if ask.Amount = m.borrow(l, ask, ask.Amount, true); ask.Amount.Floor().IsZero() {
+			return
+		}
+	}
+	take, short := reclaim.Choose(s, ask, m.recalls())
 	for _, r := range take {
 		if r.NoticeAt.After(s.At.Add(o.Interval)) {
 			continue // There is time: the next cycle sees the tide more clearly.
@@ -163,6 +175,7 @@ func (m *maker) bringHome(l *ledger, ask reclaim.Ask) {
 		after, err := loan.Recall(s.At, r.Deadline, r.Due, r.Why)
 		m.step(MoveRecall, *loan, after, err, "Recalled")
 	}
+	m.borrow(l, ask, short, false)
 }
 
 // emptyingOf lists the pool's loans that have not left yet, oldest first.
@@ -318,7 +331,7 @@ func (m *maker) newLoan(p *fleet.Pool, to fleet.PoolID, c reclaim.Candidate) fle
 // view is what operators are shown of the pool.
 func (m *maker) view(l *ledger, lead time.Duration) PoolView {
 	v := PoolView{Pool: l.pool.ID, Nodes: l.nodes, Capacity: l.capacity, Requested: l.requested(), Need: l.need(0, 0), NeedAhead: l.need(0, lead),
-		Lent: map[fleet.ParcelKind]int{}, Moving: map[fleet.ParcelKind]int{}}
+		Lent: map[fleet.ParcelKind]int{}, Moving: map[fleet.ParcelKind]int{}, Borrowed: l.borrowedCapacity()}
 	for i := range m.in.Snapshot.Loans {
 		loan := &m.in.Snapshot.Loans[i]
 		if loan.From != l.pool.ID {

@@ -18,6 +18,7 @@ func Make(in Input) Plan {
 	m.resizes()
 	m.hasten()
 	m.follow()
+	m.takeBack()
 	m.lend()
 	m.jobs()
 	m.fill()

@@ -17,7 +17,7 @@ func (m *maker) open(n *fleet.Node) bool {
 	}
 	st := m.state[n.ID]
 	if pool.Class == fleet.Offline {
-		return st.live == 0
+		return st.live == 0 && !m.begun[n.ID]
 	}
 	return st.lent > 0 && !st.leaving() && !m.recalled[n.ID] && m.keptIsHeld(n)
 }
@@ -103,7 +103,7 @@ func (m *maker) wantMarks(n *fleet.Node, pool *fleet.Pool) fleet.NodeMarks {
 	// A loan that this plan begins counts: its taint goes up in the same cycle, so that nothing new lands there.
 	live := m.state[n.ID].live > 0 || m.begun[n.ID]
 	return fleet.NodeMarks{
-		HolderTaint:  live || pool.Class == fleet.Offline,
+		HolderTaint:  m.state[n.ID].borrowed == 0 && (live || pool.Class == fleet.Offline),
 		OfflineLabel: m.open(n),
 		KeepNode:     live,
 		Fence:        m.fence(n),

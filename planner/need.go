@@ -24,7 +24,9 @@ type ledger struct {
 	other    fleet.Resources // requests of online pods of no service
 	online   map[fleet.NodeID]fleet.Resources
 	nodes    int
-
+	// borrowed are the loans from offline pools to this one that are not over, due is when they will not be needed any more (zero until asked).
+	borrowed []*fleet.Loan
+	due      time.Time
 	services []*sized
 }
 
@@ -57,6 +59,7 @@ func (m *maker) newLedger(pool *fleet.Pool, home map[fleet.ServiceID]fleet.PoolI
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if n.Pool != pool.ID {
+			m.countBorrowed(l, n)
 			continue
 		}
 		l.nodes++
@@ -229,12 +232,13 @@ func (l *ledger) tooBlind() string {
 
 // nodeLoans counts the loans of one machine that are not over.
 type nodeLoans struct {
-	// homeward are on their way home, lost those that did not come.
-	live, homeward, lent, emptying, lost int
+	// homeward are on their way home, lost those that did not come. Those whose home is offline are counted apart: out are on their way to
+	// online, borrowed are there, back are on their way home.
+	live, homeward, lent, emptying, lost, out, borrowed, back int
 }
 
 // leaving reports whether something of the machine must be left by its borrower.
-func (s nodeLoans) leaving() bool { return s.homeward+s.lost > 0 }
+func (s nodeLoans) leaving() bool { return s.homeward+s.lost+s.out > 0 }
 
 func loansByNode(s *fleet.Snapshot) map[fleet.NodeID]nodeLoans {
 	out := map[fleet.NodeID]nodeLoans{}
@@ -245,6 +249,19 @@ func loansByNode(s *fleet.Snapshot) map[fleet.NodeID]nodeLoans {
 		}
 		st := out[l.Node]
 		st.live++
+		switch from := s.Pool(l.From); {
+		case from == nil || from.Class != fleet.Offline:
+		case l.Phase == fleet.Emptying:
+			st.out++
+		case l.Phase == fleet.Lent:
+			st.borrowed++
+		default:
+			st.back++
+		}
+		if st.out+st.borrowed+st.back > 0 {
+			out[l.Node] = st
+			continue
+		}
 		switch l.Phase {
 		case fleet.Noticed, fleet.Draining:
 			st.homeward++

@@ -123,6 +123,8 @@ type Notice struct {
 	Deadline time.Time
 	// Again says that the pod knows of this epoch already and only the deadline moved: an answer that it gave stands.
 	Again bool
+	// TakenBack says that the pod may work on: the notice it carries stands no more.
+	TakenBack bool
 }
 
 // Eviction ends one borrower's pod through the Eviction API. Only offline pods are ever named here.
@@ -191,6 +193,8 @@ type PoolView struct {
 	// Lent counts parcels by kind that are away, Moving those on their way.
 	Lent, Moving map[fleet.ParcelKind]int
 	LentCapacity fleet.Resources
+	// Borrowed is what the pool holds of offline pools.
+	Borrowed fleet.Resources
 	// Promised is what parcels on their way home will bring, Released what of it was seen to be free already.
 	Promised, Released fleet.Resources
 	// WrittenOff counts the parcels that were given up, Lost is what they and the fenced ones hold.

@@ -64,6 +64,19 @@ func (w *world) service(name string, n, first, spread int, load float64) *world 
 	return w
 }
 
+// offline adds machines at home in the offline pool, on terms on which it lends.
+func (w *world) offline(n int) {
+	p := &w.s.Pools[0]
+	p.Notice, p.NoticeMax, p.MovesAtOnce, p.MovesPerHour = time.Minute, 10*time.Minute, 10, 60
+	for range n {
+		i := len(w.s.Nodes)
+		m := w.s.Nodes[0]
+		m.ID, m.Name, m.Zone, m.Pool = fleet.NodeID(fmt.Sprintf("uid-%02d", i)), fmt.Sprintf("m%02d", i), "z0", "offline"
+		m.Marks, m.Share = fleet.NodeMarks{HolderTaint: true, OfflineLabel: true}, fleet.Share{}
+		w.s.Nodes = append(w.s.Nodes, m)
+	}
+}
+
 // waits adds pods of a service that the scheduler found no room for.
 func (w *world) waits(name string, n int) {
 	for i := range w.s.Services {

@@ -213,6 +213,11 @@ func lowPriorityLevel(s *fleet.Snapshot) quota.Level {
 				has += loan.Capacity.CPU
 			}
 		}
+		if loan := &s.Loans[i]; loan.Phase.Away() {
+			if from := s.Pool(loan.From); from != nil && from.Class == fleet.Offline {
+				has -= loan.Capacity.CPU
+			}
+		}
 	}
 	if all > 0 {
 		l.Share = fleet.KnownAt(float64(has)/float64(all), s.At)

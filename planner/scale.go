@@ -109,7 +109,7 @@ func (m *maker) leavers(svc *fleet.Service, k int32) (refs []PodRef, charges []C
 			return refs, charges, 0, ""
 		}
 		if m.emptying(p) {
-			pool := m.in.Snapshot.Node(p.Node).Pool
+			pool := m.chargedTo(p.Node)
 			if no := m.spending(pool).Take(svc.Owner(), standing); no != "" {
 				refused, by = refused+1, no
 				continue
@@ -123,7 +123,18 @@ func (m *maker) leavers(svc *fleet.Service, k int32) (refs []PodRef, charges []C
 
 // emptying reports whether a pod is on a machine of which a parcel is being emptied.
 func (m *maker) emptying(p *fleet.Pod) bool {
-	return m.state[p.Node].emptying > 0 && m.in.Snapshot.Node(p.Node) != nil
+	st := m.state[p.Node]
+	return st.emptying+st.back > 0 && m.in.Snapshot.Node(p.Node) != nil
+}
+
+// chargedTo is the pool whose budget bounds what is taken off a machine: its home, or the online pool that borrowed it.
+func (m *maker) chargedTo(node fleet.NodeID) fleet.PoolID {
+	for _, l := range m.loans[node] {
+		if m.fromOffline(l) && !l.Phase.Ended() {
+			return l.To
+		}
+	}
+	return m.in.Snapshot.Node(node).Pool
 }
 
 // charge adds one pod to the charges on a pool.

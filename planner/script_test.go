@@ -23,6 +23,10 @@ import (
 //	told MACHINE SECONDS                   every worker there knows of the notice, and of a deadline so far from now
 //	beats MACHINE SECONDS                  every worker there asks for time until then
 //	thawed                                 the last cycle was frozen
+//	offline N [WORKERS]                    N machines more, at home in the offline pool, that may lend; WORKERS on each
+//	gang MIN [stable]                      the job keeps so many workers
+//	borrowed MACHINE PHASE EPOCH [SECONDS DUE]   a machine of the offline pool, its deadline and its due time so far from now
+//	festival takes                         a festival plan is in force, which takes stable members
 //	acked [N]                              every worker acknowledged, or the first N did
 //	clean MACHINE EPOCH                    the node side's report
 //	share MACHINE EPOCH NEXT               what the share says instead of what the loan does
@@ -68,6 +72,32 @@ func play(t *testing.T, lines [][]string) string {
 					p.Deleting, p.Killed = true, len(f) > 1
 				}
 			}
+		case "offline":
+			w.offline(num(f[1]))
+			for i := len(w.s.Nodes) - num(f[1]); len(f) > 2 && i < len(w.s.Nodes); i++ {
+				for k := range num(f[2]) {
+					w.worker(i, k)
+				}
+			}
+		case "gang":
+			mem := &w.s.Jobs[0].Members[0]
+			mem.Min, mem.Stable = int32(num(f[1])), len(f) > 2
+		case "borrowed":
+			l := w.loan(num(f[1]), fleet.Phase(f[2]), int64(num(f[3])))
+			l.From, l.To, l.Reason = "offline", "online", "the flood comes"
+			n := &w.s.Nodes[num(f[1])]
+			n.Marks = fleet.NodeMarks{HolderTaint: l.Phase != fleet.Lent, KeepNode: true}
+			e := &n.Share.Parcels[0]
+			e.Holder, e.Next = l.Holder(), l.Next()
+			l.Deadline, l.Due = t0.Add(time.Minute), t0.Add(2*time.Hour)
+			if len(f) > 5 {
+				l.Deadline, l.Due = t0.Add(time.Duration(num(f[4]))*time.Second), t0.Add(time.Duration(num(f[5]))*time.Second)
+			}
+			if l.Phase == fleet.Noticed || l.Phase == fleet.Draining {
+				l.FirstNotice = t0.Add(-time.Minute)
+			}
+		case "festival":
+			w.s.Festivals = []fleet.Festival{{ID: "sale", Start: t0.Add(-time.Minute), End: t0.Add(time.Hour), Approved: true, TakeStable: true}}
 		case "waits":
 			w.waits(f[1], num(f[2]))
 		case "told", "beats":
@@ -156,6 +186,9 @@ func told(p *Plan) string {
 		if m.Kind == MoveAnnounce && m.After.Phase == fleet.Noticed {
 			until = fmt.Sprintf(", until %v from now", m.After.Deadline.Sub(p.At))
 		}
+		if m.Kind == MoveBegin && !m.After.Deadline.IsZero() {
+			until = fmt.Sprintf(", to be left in %v, due in %v", m.After.Deadline.Sub(p.At), m.After.Due.Sub(p.At))
+		}
 		fmt.Fprintf(&b, "%-9s %s %s, %s %d -> %s %d%s: %s\n", strings.ToLower(string(m.Kind)), m.Node, m.After.Kind, m.Before.Phase, m.Before.Epoch, m.After.Phase,
 			m.After.Epoch, until, m.Why.Message)
 	}
@@ -163,6 +196,10 @@ func told(p *Plan) string {
 		again := ""
 		if n.Again {
 			again = ", told again"
+		}
+		if n.TakenBack {
+			fmt.Fprintf(&b, "work on   %s: the notice of epoch %d is taken back\n", n.Pod.Name, n.Epoch)
+			continue
 		}
 		fmt.Fprintf(&b, "notice    %s of epoch %d, until %v from now%s\n", n.Pod.Name, n.Epoch, n.Deadline.Sub(p.At), again)
 	}

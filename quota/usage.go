@@ -77,11 +77,17 @@ func ParcelsOf(tenancy Tenancy, s *fleet.Snapshot, classes []fleet.ParcelClass) 
 	}
 	lent := map[fleet.NodeID]map[fleet.ParcelKind]int64{}
 	for i := range s.Loans {
-		if l := &s.Loans[i]; l.Phase.Away() && !l.Phase.Lost() {
+		if l := &s.Loans[i]; l.Phase.Away() && !l.Phase.Lost() && !fromOffline(s, l) {
 			if lent[l.Node] == nil {
 				lent[l.Node] = map[fleet.ParcelKind]int64{}
 			}
 			lent[l.Node][l.Kind]++
+		}
+	}
+	gone := map[fleet.NodeID]bool{}
+	for i := range s.Loans {
+		if l := &s.Loans[i]; l.Phase.Away() && fromOffline(s, l) {
+			gone[l.Node] = true
 		}
 	}
 	for _, class := range classes {
@@ -90,7 +96,7 @@ func ParcelsOf(tenancy Tenancy, s *fleet.Snapshot, classes []fleet.ParcelClass) 
 		for i := range s.Nodes {
 			n := &s.Nodes[i]
 			var here int64
-			if p := s.Pool(n.Pool); p != nil && p.Class == fleet.Offline && class.Holds(fleet.KindNode, n.GPUModel) {
+			if p := s.Pool(n.Pool); p != nil && p.Class == fleet.Offline && !gone[n.ID] && class.Holds(fleet.KindNode, n.GPUModel) {
 				here = 1
 				sum.Firm++
 			}
@@ -112,4 +118,10 @@ func ParcelsOf(tenancy Tenancy, s *fleet.Snapshot, classes []fleet.ParcelClass) 
 		}
 	}
 	return supply, used
+}
+
+// fromOffline reports whether a loan's parcel is at home in an offline pool.
+func fromOffline(s *fleet.Snapshot, l *fleet.Loan) bool {
+	p := s.Pool(l.From)
+	return p != nil && p.Class == fleet.Offline
 }

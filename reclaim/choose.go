@@ -52,10 +52,13 @@ func Choose(s *fleet.Snapshot, ask Ask, o Options) (take []Recall, short fleet.R
 // group is the loans of one machine.
 type group struct {
 	node     string
+	machine  *fleet.Node
 	loans    []*fleet.Loan
 	gain     fleet.Resources
 	jobs     []fleet.JobID
 	members  []memberPods
+	pods     int
+	homeless bool // a pod is of no job
 	priority fleet.JobPriority
 	rested   bool // false: none of its jobs was recalled lately
 	parts    bool // sockets are away, not the whole machine
@@ -110,8 +113,10 @@ func (g *group) fill(s *fleet.Snapshot, n *fleet.Node, pods []*fleet.Pod, pool f
 		case fleet.PodOnline:
 			g.gain = g.gain.Sub(p.Requests).Sub(fleet.Resources{Pods: 1})
 		case fleet.PodOffline:
+			g.pods++
 			job := s.Job(p.Job)
 			if job == nil {
+				g.homeless = true
 				g.drain = max(g.drain, o.Drain)
 				continue
 			}

@@ -173,6 +173,9 @@ func (c *controller) move(m *planner.Move, dies bool) {
 // count keeps the account of a loan's step, and takes notices back when it turns.
 func (c *controller) count(m *planner.Move) {
 	w := c.w
+	if m.After.From == offlinePool {
+		return // what online borrows is not lent, and comes home when online can do without it
+	}
 	if m.After.Phase.Away() && !m.Before.Phase.Away() {
 		w.borrowed++
 	}
@@ -195,7 +198,11 @@ func (c *controller) count(m *planner.Move) {
 }
 
 func (c *controller) notice(n *planner.Notice) {
-	if id, ok := c.w.find(n.Pod.ID); ok && !n.Again {
+	switch id, ok := c.w.find(n.Pod.ID); {
+	case !ok || n.Again:
+	case n.TakenBack:
+		c.w.resume(id)
+	default:
 		c.w.tell(id, n.Loan, n.Epoch)
 	}
 }
@@ -264,7 +271,7 @@ func (c *controller) mark(m *planner.Mark) {
 	}
 	c.w.facts[n].Marks = m.Want
 	x := &c.w.machines[n]
-	x.toOnline, x.toOffline = x.home == onlinePool && !m.Want.HolderTaint, m.Want.OfflineLabel
+	x.toOnline, x.toOffline = !m.Want.HolderTaint, m.Want.OfflineLabel
 	c.w.open(n)
 }
 

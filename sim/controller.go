@@ -159,7 +159,8 @@ func newController(w *World, o controllerOptions, others []Policy) *controller {
 		mode = fleet.Auto
 	}
 	c.pools = []fleet.Pool{
-		{ID: offlinePool, Class: fleet.Offline, Mode: fleet.Auto},
+		{ID: offlinePool, Class: fleet.Offline, Mode: mode, Notice: time.Duration(f.Notice), NoticeMax: time.Duration(f.NoticeMax),
+			MovesAtOnce: f.MovesAtOnce, MovesPerHour: f.MovesPerHour, Budget: budgetOf(w.b)},
 		{ID: onlinePool, Class: fleet.Online, Mode: mode, Unit: fleet.Unit(f.Unit), LowWatermark: f.LowPercent / 100, HighWatermark: f.HighPercent / 100,
 			Notice: time.Duration(f.Notice), NoticeMax: time.Duration(f.NoticeMax), MinimumTerm: time.Duration(f.MinimumTerm),
 			MovesAtOnce: f.MovesAtOnce, MovesPerHour: f.MovesPerHour, Budget: budgetOf(w.b)},
@@ -300,7 +301,8 @@ func (c *controller) wakes() bool {
 		}
 	}
 	for i := range c.loans {
-		if l := &c.loans[i]; l.Phase == fleet.Noticed && !w.now.Before(l.Deadline) {
+		l := &c.loans[i]
+		if invited := l.Phase == fleet.Emptying && !l.Deadline.IsZero(); (invited || l.Phase == fleet.Noticed && l.From == onlinePool) && !w.now.Before(l.Deadline) {
 			return true
 		}
 	}
@@ -310,7 +312,7 @@ func (c *controller) wakes() bool {
 // settle counts what is overdue at the end.
 func (c *controller) settle() {
 	for i := range c.loans {
-		if l := &c.loans[i]; l.CleanAt.IsZero() && l.Late(c.w.now) {
+		if l := &c.loans[i]; l.From == onlinePool && l.CleanAt.IsZero() && l.Late(c.w.now) {
 			c.w.acc.late++
 		}
 	}

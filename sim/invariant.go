@@ -73,6 +73,10 @@ func (c *controller) checkHolder(i int, n int32) {
 			c.breaks("loans %s and %s both hold a parcel of machine %s", l.ID, o.ID, l.NodeName)
 		}
 	}
+	if l.From == offlinePool {
+		c.checkBorrowed(l, m)
+		return
+	}
 	whole := l.Kind == fleet.KindNode
 	switch {
 	case whole && l.Phase.Away() && m.online > 0:
@@ -81,6 +85,18 @@ func (c *controller) checkHolder(i int, n int32) {
 		c.breaks("machine %s is open to online while loan %s is %s", l.NodeName, l.ID, l.Phase)
 	case l.Phase == fleet.Returned && m.offline > 0:
 		c.breaks("offline work is on machine %s, which loan %s brought home for its claimant", l.NodeName, l.ID)
+	}
+}
+
+// checkBorrowed is the same of a machine whose home is offline.
+func (c *controller) checkBorrowed(l *fleet.Loan, m *machine) {
+	switch {
+	case !l.Phase.Ended() && l.Phase.Away() && m.offline > 0:
+		c.breaks("offline work is on machine %s while online borrows it by loan %s, which is %s", l.NodeName, l.ID, l.Phase)
+	case !l.Phase.Ended() && !l.Phase.Away() && m.online > 0:
+		c.breaks("online pods are on machine %s, which loan %s has not brought them yet", l.NodeName, l.ID)
+	case l.Phase.Lost():
+		c.breaks("machine %s was fenced for the return of loan %s", l.NodeName, l.ID)
 	}
 }
 
@@ -155,7 +171,8 @@ func (c *controller) checkSettled() {
 	w := c.w
 	for i := range c.loans {
 		l := &c.loans[i]
-		if !l.Phase.Ended() && !l.Due.IsZero() && w.now.Sub(l.Due) > settledWithin {
+		// What online borrowed goes home when online can do without it.
+		if !l.Phase.Ended() && l.From == onlinePool && !l.Due.IsZero() && w.now.Sub(l.Due) > settledWithin {
 			c.breaks("loan %s has been due for %s and is %s", l.ID, w.now.Sub(l.Due), l.Phase)
 		}
 	}

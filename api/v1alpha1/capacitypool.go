@@ -45,7 +45,7 @@ type CapacityPoolSpec struct {
 	// +kubebuilder:validation:Enum=Online;Offline
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a pool's class never changes: make another pool and move the node labels"
 	Class string `json:"class"`
-	// Mode is how far Springtide may go with loans: Observe, Recommend or Auto.
+	// Mode is how far Springtide may go with loans: Observe, Recommend or Auto. An offline pool in mode Auto lends to online at a peak.
 	// +kubebuilder:validation:Enum=Observe;Recommend;Auto
 	// +kubebuilder:default=Observe
 	Mode string `json:"mode,omitempty"`
@@ -69,7 +69,8 @@ type CapacityPoolSpec struct {
 	// +kubebuilder:validation:Maximum=100
 	// +kubebuilder:default=15
 	HighWatermarkPercent *int32 `json:"highWatermarkPercent,omitempty"`
-	// NoticeSeconds is what a borrower gets to save its work; 120 by default.
+	// NoticeSeconds is what offline work gets to save itself: on machines that an online pool recalls, or that an offline pool lends to online;
+	// 120 by default.
 	// +kubebuilder:validation:Minimum=15
 	// +kubebuilder:validation:Maximum=3600
 	// +kubebuilder:default=120
@@ -173,6 +174,8 @@ type CapacityPoolStatus struct {
 	// Moving counts parcels on their way.
 	// +kubebuilder:validation:Minimum=0
 	Moving int32 `json:"moving,omitempty"`
+	// Borrowed is what the pool holds of offline pools.
+	Borrowed ResourceAmounts `json:"borrowed,omitempty"`
 	// RecallLead is what a recall is reckoned to take, from the decision to a ready online pod.
 	RecallLead *RecallLead `json:"recallLead,omitempty"`
 	// Promised is what parcels on their way home will bring.

@@ -44,7 +44,8 @@ type FestivalPlanSpec struct {
 	End metav1.Time `json:"end"`
 	// Approved lets the plan act; a plan that is not approved is only reckoned.
 	Approved bool `json:"approved,omitempty"`
-	// TakeStable lets the plan take members below their minimum. It is kept; nothing acts on it yet, since only online pools lend.
+	// TakeStable lets online borrow machines of offline pools whose jobs fall below their minimum by it, and whose members are stable, while the
+	// plan is in force and an hour before.
 	TakeStable bool `json:"takeStable,omitempty"`
 	// Lifts raise services.
 	// +listType=atomic

@@ -180,6 +180,7 @@ func (in *CapacityPoolStatus) DeepCopyInto(out *CapacityPoolStatus) {
 	in.Capacity.DeepCopyInto(&out.Capacity)
 	in.Requested.DeepCopyInto(&out.Requested)
 	in.Lent.DeepCopyInto(&out.Lent)
+	in.Borrowed.DeepCopyInto(&out.Borrowed)
 	if in.RecallLead != nil {
 		in, out := &in.RecallLead, &out.RecallLead
 		*out = new(RecallLead)

@@ -32,6 +32,11 @@ func (a *applier) notices() []action {
 // notify writes the checkpoint notice on a pod. The deadline is rounded up to whole seconds like the loan's own, so that pod and loan
 // name one time.
 func (a *applier) notify(ctx context.Context, n *planner.Notice) error {
+	if n.TakenBack {
+		notes := a.epochNote()
+		notes[v1alpha1.AnnotationNotice], notes[v1alpha1.AnnotationAck] = nil, nil
+		return a.note(ctx, n.Pod, notes)
+	}
 	deadline := n.Deadline
 	if s := stampUp(n.Deadline); s != nil {
 		deadline = s.Time
@@ -43,9 +48,13 @@ func (a *applier) notify(ctx context.Context, n *planner.Notice) error {
 		// Epochs count per loan: an acknowledgement of another loan's notice must not answer this one.
 		notes[v1alpha1.AnnotationAck] = nil
 	}
-	p, err := a.patchPod(ctx, n.Pod, notes)
+	return a.note(ctx, n.Pod, notes)
+}
+
+func (a *applier) note(ctx context.Context, pod planner.PodRef, notes map[string]any) error {
+	p, err := a.patchPod(ctx, pod, notes)
 	if err != nil {
-		return fmt.Errorf("notify pod %s: %w", n.Pod.Name, err)
+		return fmt.Errorf("notify pod %s: %w", pod.Name, err)
 	}
 	a.see(a.c.pods.sees(p.Namespace, p.Name, p.UID, p.ResourceVersion))
 	return nil

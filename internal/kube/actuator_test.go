@@ -650,6 +650,24 @@ func TestApplyNoticeAgain(t *testing.T) {
 	}
 }
 
+func TestApplyNoticeTakenBack(t *testing.T) {
+	bert := pod("train", "bert-0", "n1", "Job", "bert")
+	bert.Annotations = map[string]string{v1alpha1.AnnotationNotice: `{"loan":"l","epoch":2}`, v1alpha1.AnnotationAck: "2", "mine": "stays"}
+	w := newWorld(t, lending(loan("l", "n1", "Lent", 3, 0), nodeShare("n1", "l", "batch", "", 3, false, 0), batchJob("bert", 2), elasticJob("bert"), bert)...)
+	if rs := w.do(t, planner.Plan{Notices: []planner.Notice{{Pod: evict("bert-0").Pod, Loan: "l", Epoch: 2, TakenBack: true}}}); rs[0].Outcome != loop.Done {
+		t.Fatalf("result = %+v", rs[0])
+	}
+	p, err := w.core.CoreV1().Pods("train").Get(t.Context(), "bert-0", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, told := p.Annotations[v1alpha1.AnnotationNotice]
+	_, answered := p.Annotations[v1alpha1.AnnotationAck]
+	if told || answered || p.Annotations["mine"] != "stays" {
+		t.Errorf("annotations = %v", p.Annotations)
+	}
+}
+
 func TestFillerPod(t *testing.T) {
 	w := newWorld(t, lending()...)
 	f := planner.Filler{Name: "filler-n1", Node: "n1", Room: fleet.Resources{CPU: 8000, Memory: 4 * fleet.GiB, GPU: 2}, Purpose: "KeptSocket"}

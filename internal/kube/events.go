@@ -42,7 +42,11 @@ func (c *Cluster) tell(r *loop.Report) {
 	c.tellResizes(r, done)
 	for i := range r.Plan.Notices {
 		n := &r.Plan.Notices[i]
-		if done[actionNotice+n.Pod.Name.String()].Outcome == loop.Done {
+		switch {
+		case done[actionNotice+n.Pod.Name.String()].Outcome != loop.Done:
+		case n.TakenBack:
+			c.events.Event(podReference(n.Pod), corev1.EventTypeNormal, "NoticeTakenBack", "the room is not needed: work on")
+		default:
 			c.events.Eventf(podReference(n.Pod), corev1.EventTypeNormal, "CheckpointNotice",
 				"loan %s calls this pod's room home: save the work by %s, then acknowledge epoch %d", n.Loan, n.Deadline.UTC().Format("15:04:05 MST"), n.Epoch)
 		}

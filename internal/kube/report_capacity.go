@@ -67,6 +67,7 @@ func (w *statusWriter) onePool(r *loop.Report, p *fleet.Pool, o *v1alpha1.Capaci
 		s.Requested, s.Lent = apiAmounts(v.Requested), apiAmounts(v.LentCapacity)
 		s.LentNodes, s.LentSockets = int32(v.Lent[fleet.KindNode]), int32(v.Lent[fleet.KindSocket])
 		s.Moving = int32(v.Moving[fleet.KindNode] + v.Moving[fleet.KindSocket])
+		s.Borrowed = apiAmounts(v.Borrowed)
 		s.RecallLead = recallLead(&v.Lead)
 		s.Promised, s.Released = apiAmounts(v.Promised), apiAmounts(v.Released)
 		s.WrittenOff, s.Lost = int32(v.WrittenOff), apiAmounts(v.Lost)

@@ -18,7 +18,7 @@ import (
 func (w *statusWriter) loanStatus(r *loop.Report) {
 	for _, o := range w.c.loans.all() {
 		c := newConditions(o.api.Status.Conditions, w.now, o.Generation)
-		loanConditions(c, &o.facts, r.Snapshot.Node(o.facts.Node), w.now)
+		loanConditions(c, &o.facts, r.Snapshot, w.now)
 		if reflect.DeepEqual(c.list, o.api.Status.Conditions) {
 			continue
 		}
@@ -28,11 +28,16 @@ func (w *statusWriter) loanStatus(r *loop.Report) {
 	}
 }
 
-func loanConditions(c *conditions, l *fleet.Loan, n *fleet.Node, now time.Time) {
+func loanConditions(c *conditions, l *fleet.Loan, s *fleet.Snapshot, now time.Time) {
+	n, from := s.Node(l.Node), s.Pool(l.From)
 	cleanLoan(c, l, n)
 	noticedLoan(c, l)
 	forcedLoan(c, l, now)
-	lateLoan(c, l, now)
+	if from != nil && from.Class == fleet.Offline {
+		overrun(c, l, now)
+	} else {
+		lateLoan(c, l, now)
+	}
 	const kind = v1alpha1.ConditionAgentAlive
 	switch {
 	case n == nil:
@@ -65,6 +70,8 @@ func cleanLoan(c *conditions, l *fleet.Loan, n *fleet.Node) {
 func noticedLoan(c *conditions, l *fleet.Loan) {
 	const kind = v1alpha1.ConditionNoticed
 	switch {
+	case l.Phase == fleet.Emptying && !l.Deadline.IsZero():
+		c.set(kind, metav1.ConditionTrue, "NoticeGiven", fmt.Sprintf("the lender's work has until %s to save itself: %s", l.Deadline.UTC().Format(time.RFC3339), l.Reason))
 	case l.FirstNotice.IsZero():
 		c.set(kind, metav1.ConditionFalse, "NotRecalled", "nobody was told to leave")
 	case l.Phase == fleet.Noticed:
@@ -108,4 +115,15 @@ func lateLoan(c *conditions, l *fleet.Loan, now time.Time) {
 	default:
 		c.set(kind, metav1.ConditionFalse, "InTime", fmt.Sprintf("the parcel was due at %s and clean at %s", due, l.CleanAt.UTC().Format(time.RFC3339)))
 	}
+}
+
+// overrun says whether online keeps what it borrowed from offline beyond its due time, which yields to what online needs.
+func overrun(c *conditions, l *fleet.Loan, now time.Time) {
+	const kind = v1alpha1.ConditionLate
+	due := l.Due.UTC().Format(time.RFC3339)
+	if l.Phase.Away() && !l.Due.IsZero() && now.After(l.Due) {
+		c.set(kind, metav1.ConditionTrue, "Overrun", "online still needs the machine, which was to go home at "+due)
+		return
+	}
+	c.set(kind, metav1.ConditionFalse, "BeforeDue", "the machine is to go home by "+due+", if online can do without it then")
 }

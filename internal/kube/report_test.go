@@ -300,6 +300,28 @@ func TestReportLoanConditions(t *testing.T) {
 	at("came in time", 7*time.Minute, status, "Clean=True/Returned", "Noticed=True/NoticeOver", "Forced=False/NotForced", "Late=False/InTime")
 }
 
+// What online borrows from offline is no recall: its notice is in Emptying, and staying longer is shown as an overrun.
+func TestReportBorrowed(t *testing.T) {
+	l := loan("l", "n1", "Emptying", 1, 0)
+	l.Spec.From, l.Spec.To = "batch", "web"
+	r := newReported(t, pool("web", "Online", inWeb), pool("batch", "Offline", inBatch), node("n1", inBatch), l, nodeShare("n1", "l", "batch", "web", 1, false, 0))
+	at := func(d time.Duration, phase string, want ...string) {
+		t.Helper()
+		r.clock.now = t0.Add(d)
+		now := *object[v1alpha1.Loan](t, r.world, gvrLoans, "l")
+		now.Status.Phase, now.Status.Deadline, now.Status.Due = phase, ptr(metav1.NewTime(t0.Add(time.Minute))), ptr(metav1.NewTime(t0.Add(time.Hour)))
+		r.setLoan(t, &now)
+		r.cycle(t, nil)
+		got := said(object[v1alpha1.Loan](t, r.world, gvrLoans, "l").Status.Conditions)
+		if diff := cmp.Diff(append(want, "AgentAlive=False/Silent"), got); diff != "" {
+			t.Errorf("%s at %s (-want +got):\n%s", phase, d, diff)
+		}
+	}
+	at(0, "Emptying", "Clean=False/InUse", "Noticed=True/NoticeGiven", "Forced=False/NotForced", "Late=False/BeforeDue")
+	at(2*time.Minute, "Lent", "Clean=False/Lent", "Noticed=False/NotRecalled", "Forced=False/NotForced", "Late=False/BeforeDue")
+	at(2*time.Hour, "Lent", "Clean=False/Lent", "Noticed=False/NotRecalled", "Forced=False/NotForced", "Late=True/Overrun")
+}
+
 func TestReportSaysTroublesOnce(t *testing.T) {
 	r := newReported(t, shop()...)
 	fall := func(rep *loop.Report) {

@@ -33,7 +33,7 @@ type Metrics struct {
 	replicas, fresh, quality, load      *prometheus.Desc
 	lift, miss, coverage, skillLost     *prometheus.Desc
 	pool, demand, nodes, loans, overdue *prometheus.Desc
-	drift, lead                         *prometheus.Desc
+	drift, lead, overrun                *prometheus.Desc
 	tenant, tenantShort, tenantOverdue  *prometheus.Desc
 	level, watermark                    *prometheus.Desc
 	gangs                               *prometheus.Desc
@@ -88,12 +88,13 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		append(service, "horizon")...)
 	m.skillLost = b.gauge("forecast_skill_lost", "1 while the newest forecasts of a service were too far off to be trusted.", service...)
 	m.pool = b.gauge("pool_cpu_cores",
-		"CPU of a pool: capacity, requested by online pods, lent, promised by what is on its way home and released of it, lost with parcels that did not come home, and needed by its services' targets now and ahead.", "pool", "kind")
+		"CPU of a pool: capacity, requested by online pods, lent, borrowed from offline pools, promised by what is on its way home and released of it, lost with parcels that did not come home, and needed by its services' targets now and ahead.", "pool", "kind")
 	m.demand = b.gauge("pool_demand_cores",
 		"CPU that a pool's services are forecast to need at a lead, summed over the services' own quantiles.", "pool", "quantile", "lead")
 	m.nodes = b.gauge("pool_nodes", "Machines of a pool.", "pool")
 	m.loans = b.gauge("loans", "Loans by lending pool, kind of parcel and phase.", "pool", "kind", "phase")
 	m.overdue = b.gauge("recalls_overdue", "Recalled parcels that are not home by the due time of their first notice.", "pool")
+	m.overrun = b.gauge("loans_overrun", "Machines of offline pools that online keeps beyond their due time, by lending pool.", "pool")
 	m.lead = b.gauge("recall_lead_seconds",
 		"What a recall of a pool is reckoned to take, by part (notice, drain, clean, start_up, cycle): 0.95 quantiles of what was measured.", "pool", "part")
 	m.drift = b.gauge("share_drift", "Parcels on which Loan and NodeShare disagree: 0 but for one cycle after a crash.")
@@ -229,6 +230,7 @@ func (m *Metrics) pools(p *page, plan *planner.Plan) {
 		p.set(m.pool, v.Capacity.CPU.Cores(), id, "capacity")
 		p.set(m.pool, v.Requested.CPU.Cores(), id, "requested")
 		p.set(m.pool, v.LentCapacity.CPU.Cores(), id, "lent")
+		p.set(m.pool, v.Borrowed.CPU.Cores(), id, "borrowed")
 		for _, x := range []struct {
 			part string
 			took time.Duration
@@ -250,8 +252,8 @@ func (m *Metrics) lent(p *page, s *fleet.Snapshot, plan *planner.Plan) {
 		phase fleet.Phase
 	}
 	type lent struct {
-		loans   map[kindPhase]int
-		overdue int
+		loans            map[kindPhase]int
+		overdue, overrun int
 	}
 	pools := map[fleet.PoolID]*lent{}
 	of := func(id fleet.PoolID) *lent {
@@ -268,6 +270,12 @@ func (m *Metrics) lent(p *page, s *fleet.Snapshot, plan *planner.Plan) {
 		l := &s.Loans[i]
 		pool := of(l.From)
 		pool.loans[kindPhase{l.Kind, l.Phase}]++
+		if from := s.Pool(l.From); from != nil && from.Class == fleet.Offline {
+			if l.Phase.Away() && !l.Due.IsZero() && s.At.After(l.Due) {
+				pool.overrun++
+			}
+			continue
+		}
 		if l.Phase.Away() && l.Late(s.At) {
 			pool.overdue++
 		}
@@ -281,6 +289,7 @@ func (m *Metrics) lent(p *page, s *fleet.Snapshot, plan *planner.Plan) {
 	m.returned = seen
 	for id, pool := range pools {
 		p.set(m.overdue, float64(pool.overdue), string(id))
+		p.set(m.overrun, float64(pool.overrun), string(id))
 		for _, kind := range []fleet.ParcelKind{fleet.KindNode, fleet.KindSocket} {
 			for _, phase := range fleet.Phases() {
 				p.set(m.loans, float64(pool.loans[kindPhase{kind, phase}]), string(id), string(kind), string(phase))

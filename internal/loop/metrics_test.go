@@ -52,7 +52,7 @@ func TestMetrics(t *testing.T) {
 		"springtide_forecast_coverage_ratio": 3 * o.Services,
 		"springtide_forecast_skill_lost":     o.Services,
 		"springtide_pool_demand_cores":       4 * 3,
-		"springtide_pool_cpu_cores":          8,
+		"springtide_pool_cpu_cores":          9,
 		"springtide_pool_nodes":              1,
 		"springtide_recalls_overdue":         1,
 		"springtide_loans":                   2 * len(fleet.Phases()),
@@ -61,6 +61,7 @@ func TestMetrics(t *testing.T) {
 		"springtide_leader_epoch":            1,
 		"springtide_share_drift":             1,
 		"springtide_recall_lead_seconds":     5,
+		"springtide_loans_overrun":           1,
 		"springtide_frozen":                  1,
 		"springtide_actions_withheld":        1,
 	} {

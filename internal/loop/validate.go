@@ -159,6 +159,9 @@ func (d *Door) CheckResize(a *planner.Resize) error {
 // CheckNotice lets a notice pass while the loan is at the notice's epoch and still asks for the parcel, and the pod is on it.
 func (d *Door) CheckNotice(a *planner.Notice) error {
 	l, p := d.fresh.Loan(a.Loan), d.pods[a.Pod.ID]
+	if a.TakenBack {
+		return d.checkTakenBack(a, l, p)
+	}
 	switch {
 	case l == nil:
 		return fmt.Errorf("loan %s is gone", a.Loan)
@@ -172,6 +175,19 @@ func (d *Door) CheckNotice(a *planner.Notice) error {
 		return fmt.Errorf("the pod is not on node %s", l.NodeName)
 	case p.Class != fleet.PodOffline:
 		return fmt.Errorf("the pod is %s: only offline pods are told to leave", p.Class)
+	}
+	return nil
+}
+
+// checkTakenBack lets a notice be taken off a pod while it is the one that was decided on, and stands no more.
+func (d *Door) checkTakenBack(a *planner.Notice, l *fleet.Loan, p *fleet.Pod) error {
+	switch {
+	case p == nil || p.Name != a.Pod.Name:
+		return fmt.Errorf("the pod is gone")
+	case p.NoticeLoan != a.Loan || p.NoticeEpoch != a.Epoch:
+		return fmt.Errorf("the pod carries another notice")
+	case l != nil && l.Epoch == a.Epoch && l.Next() != "":
+		return fmt.Errorf("loan %s is %s: its notice stands", l.ID, l.Phase)
 	}
 	return nil
 }
@@ -198,6 +214,8 @@ func (d *Door) CheckEviction(a *planner.Eviction) error {
 		return fmt.Errorf("loan %s is gone", a.Loan)
 	case p.Node != l.Node:
 		return fmt.Errorf("the pod is not on node %s", l.NodeName)
+	case l.Phase != fleet.Emptying && d.fromOffline(l):
+		return fmt.Errorf("loan %s is at home in an offline pool and %s: nobody is evicted for its return", l.ID, l.Phase)
 	case l.Phase.Away() && l.Phase != fleet.Lent && (d.answered(p) || !d.fresh.At.Before(l.Deadline)):
 		return nil
 	case l.Phase == fleet.Draining:
@@ -231,6 +249,8 @@ func (d *Door) CheckKill(a *planner.Kill) error {
 		return fmt.Errorf("loan %s is gone", a.Loan)
 	case p.Node != l.Node:
 		return fmt.Errorf("the pod is not on node %s", l.NodeName)
+	case d.fromOffline(l):
+		return fmt.Errorf("loan %s is at home in an offline pool: nobody is killed for it", l.ID)
 	case !l.Killing(d.fresh.At):
 		return fmt.Errorf("loan %s is %s, and the time of its kill was not announced or has not come", l.ID, l.Phase)
 	}
@@ -323,12 +343,26 @@ func (d *Door) checkFence(n *fleet.Node, want fleet.Fence) error {
 	case want != fleet.FenceExecute:
 		return nil
 	}
-	for i := range d.fresh.Pods {
-		if p := &d.fresh.Pods[i]; p.Node == n.ID && p.Class == fleet.PodOnline && p.Occupies() {
-			return fmt.Errorf("online pod %s is on the machine", p.Name)
-		}
+	if pod := d.occupied(n.ID, fleet.PodOnline); pod != "" {
+		return fmt.Errorf("online pod %s is on the machine", pod)
 	}
 	return nil
+}
+
+// fromOffline reports whether a loan's parcel is at home in an offline pool.
+func (d *Door) fromOffline(l *fleet.Loan) bool {
+	p := d.fresh.Pool(l.From)
+	return p != nil && p.Class == fleet.Offline
+}
+
+// occupied names a pod of a class on a machine; empty when there is none.
+func (d *Door) occupied(node fleet.NodeID, class fleet.PodClass) string {
+	for i := range d.fresh.Pods {
+		if p := &d.fresh.Pods[i]; p.Node == node && p.Class == class && p.Occupies() {
+			return p.Name.String()
+		}
+	}
+	return ""
 }
 
 // offlineComes reports whether an offline pool holds the loan's parcel or is to get it.

@@ -3,6 +3,7 @@ package loop
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/planner"
@@ -52,11 +53,9 @@ func (d *Door) checkStep(m *planner.Move, l *fleet.Loan, entry *fleet.ShareParce
 	case planner.MoveAnnounce:
 		err = d.checkAnnounce(m, l)
 	case planner.MoveDrain:
-		_, err = l.Drain(d.fresh.At, d.allAcked(l.Node))
-	case planner.MoveFence:
-		_, err = l.Fence(d.fresh.At, "")
-	case planner.MoveWriteOff:
-		_, err = l.WriteOff(d.fresh.At, "")
+		err = d.checkDrain(l)
+	case planner.MoveFence, planner.MoveWriteOff:
+		err = d.checkForce(m.Kind, l)
 	case planner.MoveReturn:
 		if _, err = l.Return(d.fresh.At, entry); err == nil {
 			err = d.checkShut(l)
@@ -79,6 +78,33 @@ func (d *Door) checkStep(m *planner.Move, l *fleet.Loan, entry *fleet.ShareParce
 	return err
 }
 
+// checkDrain lets evictions begin after the notice. A machine that goes back to offline is drained of online by scale-in alone, and only then.
+func (d *Door) checkDrain(l *fleet.Loan) error {
+	if !d.fromOffline(l) {
+		_, err := l.Drain(d.fresh.At, d.allAcked(l.Node))
+		return err
+	}
+	if pod := d.occupied(l.Node, fleet.PodOnline); pod != "" {
+		return fmt.Errorf("online pod %s is on the machine", pod)
+	}
+	_, err := l.Drain(d.fresh.At, true)
+	return err
+}
+
+// checkForce lets a machine be fenced or written off that offline borrowed, and no other.
+func (d *Door) checkForce(kind planner.MoveKind, l *fleet.Loan) error {
+	if d.fromOffline(l) {
+		return fmt.Errorf("loan %s is at home in an offline pool: nothing is forced for its return", l.ID)
+	}
+	var err error
+	if kind == planner.MoveFence {
+		_, err = l.Fence(d.fresh.At, "")
+	} else {
+		_, err = l.WriteOff(d.fresh.At, "")
+	}
+	return err
+}
+
 // checkBegin refuses a loan of cells that another loan or the node's share still names, and of a node that changed.
 func (d *Door) checkBegin(m *planner.Move) error {
 	l := &m.After
@@ -97,6 +123,9 @@ func (d *Door) checkBegin(m *planner.Move) error {
 	}
 	if err := d.checkPool(l.From); err != nil {
 		return err
+	}
+	if d.fromOffline(l) && l.Deadline.Sub(d.fresh.At) < leastNotice-time.Second && d.occupied(l.Node, fleet.PodOffline) != "" {
+		return fmt.Errorf("its offline pods would have less than %s", leastNotice)
 	}
 	for i := range n.Share.Parcels {
 		if p := &n.Share.Parcels[i]; overlap(p.Cells, l.Cells) {
@@ -126,11 +155,20 @@ func (d *Door) checkPool(id fleet.PoolID) error {
 	return nil
 }
 
-// checkEmpty looks once more for online pods before a whole machine of theirs changes hands: one may have been bound after the report. While
-// the holder taint is not there another may be bound in the next moment.
+// checkEmpty looks once more for pods of the home's side before a whole machine of theirs changes hands: one may have been bound after the
+// report. While the holder taint is not there, or of an offline home the label still is, another may be bound in the next moment.
 func (d *Door) checkEmpty(l *fleet.Loan) error {
 	from := d.fresh.Pool(l.From)
-	if from == nil || from.Class != fleet.Online {
+	switch {
+	case from == nil:
+		return nil
+	case from.Class == fleet.Offline:
+		if n := d.fresh.Node(l.Node); n != nil && n.Marks.OfflineLabel {
+			return fmt.Errorf("node %s still asks for offline pods", l.NodeName)
+		}
+		if pod := d.occupied(l.Node, fleet.PodOffline); pod != "" {
+			return fmt.Errorf("offline pod %s is on the machine", pod)
+		}
 		return nil
 	}
 	if n := d.fresh.Node(l.Node); n != nil && !n.Marks.HolderTaint {
@@ -139,10 +177,8 @@ func (d *Door) checkEmpty(l *fleet.Loan) error {
 	if l.Kind != fleet.KindNode {
 		return nil
 	}
-	for i := range d.fresh.Pods {
-		if p := &d.fresh.Pods[i]; p.Node == l.Node && p.Class == fleet.PodOnline && p.Occupies() {
-			return fmt.Errorf("online pod %s is on the machine", p.Name)
-		}
+	if pod := d.occupied(l.Node, fleet.PodOnline); pod != "" {
+		return fmt.Errorf("online pod %s is on the machine", pod)
 	}
 	return nil
 }
@@ -168,7 +204,8 @@ func (d *Door) checkShut(l *fleet.Loan) error {
 }
 
 func (d *Door) checkRecall(m *planner.Move, l *fleet.Loan) error {
-	if err := d.checkPool(l.From); err != nil {
+	// What online borrowed goes back whatever the lender's mode says by now.
+	if err := d.checkPool(l.From); err != nil && !d.fromOffline(l) {
 		return err
 	}
 	if notice := m.After.Deadline.Sub(m.After.Since); notice < leastNotice {

@@ -46,6 +46,76 @@ func TestDoorBegin(t *testing.T) {
 	}
 }
 
+// What online borrows from offline is emptied by notice and goes back by scale-in: nobody is evicted, killed or fenced for its return.
+func TestDoorBorrowed(t *testing.T) {
+	turned := func(p fleet.Phase, clean bool) *fleet.Snapshot {
+		s := doorFacts()
+		s.Pools[0].ID, s.Pools[1].ID = "web", "batch"
+		s.Pools[0].Class, s.Pools[1].Class = fleet.Online, fleet.Offline
+		s.Nodes[0].Pool, s.Nodes[1].Pool = "batch", "batch"
+		s.Loans[0].From, s.Loans[0].To, s.Loans[0].Phase = "batch", "web", p
+		e := &s.Nodes[0].Share.Parcels[0]
+		e.Holder, e.Next, e.Clean, e.CleanEpoch = s.Loans[0].Holder(), s.Loans[0].Next(), clean, 3
+		s.Pools[0], s.Pools[1] = s.Pools[1], s.Pools[0]
+		return s
+	}
+	online := func(s *fleet.Snapshot) { s.Pods[0].Node, s.Pods[0].NodeName = "u1", "n1" }
+	left := func(s *fleet.Snapshot) { s.Pods[1].Node, s.Pods[1].NodeName = "", "" }
+	for _, c := range []struct {
+		name  string
+		kind  planner.MoveKind
+		phase fleet.Phase
+		clean bool
+		facts []func(*fleet.Snapshot)
+		want  string
+	}{
+		{"lend", planner.MoveLend, fleet.Emptying, true, []func(*fleet.Snapshot){left}, ""},
+		{"lend, but a pod is there", planner.MoveLend, fleet.Emptying, true, nil, "offline pod train/bert-0 is on the machine"},
+		{"lend, but it asks for more", planner.MoveLend, fleet.Emptying, true, []func(*fleet.Snapshot){left, func(s *fleet.Snapshot) { s.Nodes[0].Marks.OfflineLabel = true }}, "still asks for offline pods"},
+		{"lend, not clean", planner.MoveLend, fleet.Emptying, false, []func(*fleet.Snapshot){left}, "Clean report"},
+		{"drain before the deadline: online has left", planner.MoveDrain, fleet.Noticed, false, []func(*fleet.Snapshot){left}, ""},
+		{"drain while online is there", planner.MoveDrain, fleet.Noticed, false, []func(*fleet.Snapshot){left, online}, "online pod shop/cart-a is on the machine"},
+		{"return", planner.MoveReturn, fleet.Draining, true, []func(*fleet.Snapshot){left}, ""},
+		{"recall under any mode", planner.MoveRecall, fleet.Lent, false, []func(*fleet.Snapshot){func(s *fleet.Snapshot) { s.Pools[0].Mode = fleet.Observe }}, ""},
+		{"fence", planner.MoveFence, fleet.Draining, false, []func(*fleet.Snapshot){func(s *fleet.Snapshot) { s.Loans[0].KillAt = doorTime }}, "nothing is forced"},
+		{"write off", planner.MoveWriteOff, fleet.Fenced, false, nil, "nothing is forced"},
+	} {
+		s := turned(c.phase, c.clean)
+		for _, f := range c.facts {
+			f(s)
+		}
+		before := s.Loans[0]
+		after := before
+		after.Since, after.Deadline = doorTime, doorTime.Add(time.Minute)
+		expect(t, c.name, judge(NewDoor(s).CheckMove(&planner.Move{Kind: c.kind, Before: before, After: after})), c.want)
+	}
+	bert := planner.PodRef{Name: fleet.Name{Namespace: "train", Name: "bert-0"}, ID: "p2"}
+	for _, c := range []struct {
+		phase fleet.Phase
+		evict string
+	}{{fleet.Emptying, ""}, {fleet.Noticed, "nobody is evicted"}, {fleet.Draining, "nobody is evicted"}} {
+		s := turned(c.phase, false)
+		s.Loans[0].Deadline, s.Loans[0].KillAt, s.Pods[1].AckEpoch = doorTime, doorTime, 3
+		expect(t, "evict while "+string(c.phase), judge(NewDoor(s).CheckEviction(&planner.Eviction{Pod: bert, Loan: "l1"})), c.evict)
+		s.Pods[1].Deleting = true
+		expect(t, "kill while "+string(c.phase), judge(NewDoor(s).CheckKill(&planner.Kill{Pod: bert, Loan: "l1"})), "nobody is killed")
+	}
+	s := turned(fleet.Lent, false)
+	expect(t, "open it to online", judge(NewDoor(s).CheckMark(&planner.Mark{Node: "n1", ID: "u1", Want: fleet.NodeMarks{KeepNode: true}})), "")
+	s = turned(fleet.Noticed, false)
+	expect(t, "open it while it goes back", judge(NewDoor(s).CheckMark(&planner.Mark{Node: "n1", ID: "u1", Want: fleet.NodeMarks{KeepNode: true}})), "the holder taint must stay")
+	invite := func(notice time.Duration) planner.Move {
+		l := fleet.Loan{ID: "l2", Node: "u1", NodeName: "n1", Cells: []int{0}, Kind: fleet.KindNode, From: "batch", To: "web"}.Invite(doorTime, doorTime.Add(notice), doorTime.Add(time.Hour), "flood")
+		return planner.Move{Kind: planner.MoveBegin, Before: l, After: l}
+	}
+	for notice, want := range map[time.Duration]string{time.Minute: "", 5 * time.Second: "less than 15s"} {
+		s := turned(fleet.Lent, false)
+		s.Loans, s.Nodes[0].Share = nil, fleet.Share{}
+		m := invite(notice)
+		expect(t, "begin with a notice of "+notice.String(), judge(NewDoor(s).CheckMove(&m)), want)
+	}
+}
+
 func TestDoorSteps(t *testing.T) {
 	clean := func(s *fleet.Snapshot) {
 		s.Nodes[0].Share.Parcels[0].Clean, s.Nodes[0].Share.Parcels[0].CleanEpoch = true, s.Loans[0].Epoch

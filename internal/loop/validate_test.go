@@ -157,6 +157,26 @@ func TestDoorNoticeAndEviction(t *testing.T) {
 	}
 }
 
+func TestDoorTakenBack(t *testing.T) {
+	a := planner.Notice{Pod: planner.PodRef{Name: fleet.Name{Namespace: "train", Name: "bert-0"}, ID: "p2"}, Loan: "l1", Epoch: 3, TakenBack: true}
+	for _, c := range []struct {
+		name  string
+		facts func(*fleet.Snapshot)
+		want  string
+	}{
+		{"it stands", func(*fleet.Snapshot) {}, "its notice stands"},
+		{"the tide turned", func(s *fleet.Snapshot) { s.Loans[0].Phase, s.Loans[0].Epoch = fleet.Lent, 4 }, ""},
+		{"recalled again", func(s *fleet.Snapshot) { s.Loans[0].Epoch = 5 }, ""},
+		{"the loan is gone", func(s *fleet.Snapshot) { s.Loans = nil }, ""},
+		{"told anew since", func(s *fleet.Snapshot) { s.Loans, s.Pods[1].NoticeEpoch = nil, 5 }, "another notice"},
+		{"the pod is gone", func(s *fleet.Snapshot) { s.Pods[1].ID = "p9" }, "the pod is gone"},
+	} {
+		s := doorFacts()
+		c.facts(s)
+		expect(t, c.name, judge(NewDoor(s).CheckNotice(&a)), c.want)
+	}
+}
+
 func TestDoorKillAndFence(t *testing.T) {
 	kill := planner.Kill{Pod: planner.PodRef{Name: fleet.Name{Namespace: "train", Name: "bert-0"}, ID: "p2"}, Loan: "l1"}
 	due := func(s *fleet.Snapshot) {

@@ -3,6 +3,7 @@ package looptest
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
@@ -89,7 +90,11 @@ func (w *World) move(m *planner.Move) {
 
 func (w *World) notice(n *planner.Notice) {
 	p := w.pod(n.Pod.ID)
-	if n.Again {
+	switch {
+	case n.Again:
+		return
+	case n.TakenBack:
+		p.NoticeLoan, p.NoticeEpoch, p.AckEpoch, p.ackAt = "", 0, 0, time.Time{}
 		return
 	}
 	p.NoticeLoan, p.NoticeEpoch, p.AckEpoch, p.ackAt = n.Loan, n.Epoch, 0, w.now.Add(ackAfter)

@@ -1,0 +1,276 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+
+	"slices"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reclaim"
+)
+
+// Loans the other way: at a peak, in a burst or for a festival online borrows machines of offline pools, with a due time. They are emptied by
+// notice, acknowledgement and eviction, as recalled ones are, and given back by scale-in alone: no online pod is ever evicted, killed or fenced
+// for one, and the due time yields to what online needs.
+
+// fromOffline reports whether a loan's parcel is at home in an offline pool.
+func (m *maker) fromOffline(l *fleet.Loan) bool {
+	p := m.in.Snapshot.Pool(l.From)
+	return p != nil && p.Class == fleet.Offline
+}
+
+// holdersOf are the online pools that hold machines of offline ones.
+func holdersOf(s *fleet.Snapshot) map[fleet.NodeID]fleet.PoolID {
+	out := map[fleet.NodeID]fleet.PoolID{}
+	for i := range s.Loans {
+		l := &s.Loans[i]
+		if from := s.Pool(l.From); l.Phase.Away() && from != nil && from.Class == fleet.Offline {
+			out[l.Node] = l.To
+		}
+	}
+	return out
+}
+
+// countBorrowed counts a machine of an offline pool that an online pool borrows: its whole room while it is lent, what online pods ask for on
+// it while it goes back, and its room as coming while it is emptied. It is no capacity of the pool, so no watermark is reckoned from it.
+func (m *maker) countBorrowed(l *ledger, n *fleet.Node) {
+	if m.state[n.ID].out+m.state[n.ID].borrowed+m.state[n.ID].back == 0 {
+		return
+	}
+	for _, loan := range m.loans[n.ID] {
+		if loan.To != l.pool.ID || loan.Phase.Ended() || !m.fromOffline(loan) {
+			continue
+		}
+		l.borrowed = append(l.borrowed, loan)
+		if loan.Phase == fleet.Emptying {
+			if n.Ready {
+				l.coming = l.coming.Add(n.Allocatable)
+			}
+			continue
+		}
+		asked := l.onlineOn(n)
+		l.online[n.ID] = asked
+		if loan.Phase == fleet.Lent && n.Ready {
+			l.usable = l.usable.Add(n.Allocatable)
+		} else {
+			l.usable = l.usable.Add(asked)
+		}
+	}
+}
+
+// borrow begins loans for what is short, and returns what stays so.
+func (m *maker) borrow(l *ledger, ask reclaim.Ask, short fleet.Resources, idle bool) fleet.Resources {
+	s := m.in.Snapshot
+	for i := range s.Pools {
+		p := &s.Pools[i]
+		if p.Class != fleet.Offline || !p.Mode.Acts() || short.Floor().IsZero() {
+			continue
+		}
+		count, budget := m.movesLeft(p)
+		var take []reclaim.Borrowed
+		take, short = reclaim.Borrowable(s, reclaim.BorrowAsk{Pool: p, Amount: short, Count: max(count, 1), TakeStable: m.takesStable(), Idle: idle,
+			Emergency: ask.Emergency}, m.recalls())
+		for _, c := range take {
+			if m.begun[c.Node.ID] {
+				continue
+			}
+			if lead := reclaim.LongestLead(s, p, m.recalls()); !ask.Emergency && ask.Due.Add(-c.Notice-lead.Drain-lead.Clean).After(s.At.Add(m.in.Options.Interval)) {
+				continue // There is time: the next cycle sees the tide more clearly.
+			}
+			if count--; count < 0 {
+				m.withhold("pool "+string(p.ID), "lend "+c.Node.Name, budget, Why{"Flood", ask.Why})
+				break
+			}
+			c.Why = ask.Why + "; " + c.Why
+			loan := m.newLoan(p, l.pool.ID, c.Candidate)
+			loan = loan.Invite(s.At, s.At.Add(c.Notice), m.dueOf(l), c.Why)
+			m.move(MoveBegin, loan, loan, Why{"Flood", loan.Reason})
+		}
+	}
+	return short
+}
+
+// takesStable reports whether an approved festival plan of now, or of the hour ahead, lets members below their minimum go.
+func (m *maker) takesStable() bool {
+	s := m.in.Snapshot
+	return slices.ContainsFunc(s.Festivals, func(f fleet.Festival) bool {
+		return f.Approved && f.TakeStable && !s.At.Before(f.Start.Add(-time.Hour)) && s.At.Before(f.End)
+	})
+}
+
+// Loans end within a day, if the tide is not seen to fall before; dueStep is how finely its fall is looked for.
+const (
+	longestBorrow = 24 * time.Hour
+	dueStep       = 15 * time.Minute
+)
+
+// dueOf is when what the pool's services ask for will fit its own machines again, for as long as a term.
+func (m *maker) dueOf(l *ledger) time.Time {
+	if l.due.IsZero() {
+		own := only(l.capacity).Sub(only(share(l.capacity, l.pool.LowWatermark)))
+		at := m.in.Options.Interval
+		for ; at < longestBorrow; at += dueStep {
+			if only(l.need(at, at+l.pool.MinimumTerm)).Fits(own) {
+				break
+			}
+		}
+		l.due = m.in.Snapshot.At.Add(min(max(at, l.pool.MinimumTerm), longestBorrow)).Truncate(time.Minute)
+	}
+	return l.due
+}
+
+// keepBorrowed takes back the notices of borrowed machines that were to go home, as long as something is short, and returns what still is.
+func (m *maker) keepBorrowed(l *ledger, ask reclaim.Ask) fleet.Resources {
+	s, short := m.in.Snapshot, ask.Amount
+	for _, loan := range l.borrowed {
+		n := s.Node(loan.Node)
+		if short.Floor().IsZero() || loan.Phase != fleet.Noticed || n == nil || m.moved[loan.ID] {
+			continue
+		}
+		after, err := loan.TurnBack(s.At, ask.Why)
+		after.Due = loan.Due
+		m.step(MoveTurnBack, *loan, after, err, "TideTurned")
+		short = short.Sub(only(n.Allocatable.Sub(l.online[n.ID])).Floor())
+	}
+	return short
+}
+
+// giveBack sends borrowed machines home that online does not need: those with the fewest online pods first, as many as the room beyond the high
+// watermark allows, and once they are due as many as online can do without. It says why nothing else may begin: who borrows lends nothing.
+func (m *maker) giveBack(l *ledger, lead time.Duration, spare fleet.Resources) string {
+	if len(l.borrowed) == 0 {
+		return ""
+	}
+	s := m.in.Snapshot
+	lent := slices.DeleteFunc(slices.Clone(l.borrowed), func(x *fleet.Loan) bool {
+		return x.Phase != fleet.Lent && x.Phase != fleet.Emptying || s.Node(x.Node) == nil || m.moved[x.ID]
+	})
+	slices.SortFunc(lent, func(a, b *fleet.Loan) int {
+		return cmp.Or(fleet.TrueFirst(a.Phase == fleet.Emptying, b.Phase == fleet.Emptying), cmp.Compare(l.online[a.Node].CPU, l.online[b.Node].CPU), cmp.Compare(a.ID, b.ID))
+	})
+	// What comes is no room yet, so what is emptied in vain is judged with it.
+	spare = spare.Add(only(l.coming))
+	due := only(l.usable).Sub(only(l.need(0, lead))).Sub(only(share(l.capacity, l.pool.LowWatermark)))
+	for _, x := range lent {
+		room := only(s.Node(x.Node).Allocatable)
+		over := !x.Due.IsZero() && !s.At.Before(x.Due)
+		if !room.Fits(spare) && !(over && x.Phase == fleet.Lent && room.Fits(due)) {
+			continue
+		}
+		spare, due = spare.Sub(room), due.Sub(room)
+		if x.Phase == fleet.Emptying {
+			after, err := x.Cancel(s.At, "the tide turned: the machine is not needed")
+			m.step(MoveCancel, *x, after, err, "TideTurned")
+			continue
+		}
+		after, err := x.Recall(s.At, s.At.Add(reclaim.EmergencyNotice), cmp.Or(x.Due, s.At), "online can do without it: its pods leave by scale-in")
+		m.step(MoveRecall, *x, after, err, "Ebb")
+	}
+	return fmt.Sprintf("%d machines are borrowed from offline pools: nothing is lent", len(l.borrowed))
+}
+
+// followBorrowed takes a loan from an offline pool one step further.
+func (m *maker) followBorrowed(l *fleet.Loan, e *fleet.ShareParcel, n *fleet.Node) {
+	s := m.in.Snapshot
+	online, offline := m.sides(n.ID)
+	switch l.Phase {
+	case fleet.Emptying:
+		// While offline pods may still land it is not empty, whatever was reported.
+		if e.IsClean(l.Epoch) && !n.Marks.OfflineLabel && len(offline) == 0 {
+			after, err := l.Lend(s.At, e)
+			m.step(MoveLend, *l, after, err, "Emptied")
+			return
+		}
+		m.invite(l, offline)
+	case fleet.Noticed:
+		if len(online) == 0 && n.Marks.HolderTaint {
+			after, err := l.Drain(s.At, true)
+			after.Reason = "online has left the machine"
+			m.step(MoveDrain, *l, after, err, "ScaledIn")
+		}
+	case fleet.Draining:
+		if e.IsClean(l.Epoch) {
+			after, err := l.Return(s.At, e)
+			m.step(MoveReturn, *l, after, err, "Clean")
+		}
+	}
+}
+
+// sides are the pods of online and offline work on a machine.
+func (m *maker) sides(node fleet.NodeID) (online, offline []*fleet.Pod) {
+	for _, p := range m.pods[node] {
+		switch p.Class {
+		case fleet.PodOnline:
+			online = append(online, p)
+		case fleet.PodOffline:
+			offline = append(offline, p)
+		}
+	}
+	return online, offline
+}
+
+// invite tells offline pods that they must go, waits for their answers or the deadline, and evicts them. What cannot be emptied is given up.
+func (m *maker) invite(l *fleet.Loan, offline []*fleet.Pod) {
+	s := m.in.Snapshot
+	over := !s.At.Before(l.Deadline)
+	switch {
+	case over && m.in.Thawed:
+		notice := reclaim.EmergencyNotice
+		if p := m.pool(l); p != nil {
+			notice = max(notice, p.Notice)
+		}
+		after, err := l.Announce(s.At, s.At.Add(notice), "the freeze is over: the deadline is announced anew")
+		m.step(MoveAnnounce, *l, after, err, "Thawed")
+		return
+	case s.At.Sub(l.Deadline) >= m.in.Options.EmptyFor:
+		after, err := l.Cancel(s.At, fmt.Sprintf("could not be emptied within %s of its deadline", m.in.Options.EmptyFor))
+		m.step(MoveCancel, *l, after, err, "Pinned")
+		return
+	}
+	own := []*fleet.Loan{l}
+	for _, p := range offline {
+		switch {
+		case p.Deleting:
+		case over || answers(p, own):
+			m.ends[p.ID] = true
+			m.plan.Evictions = append(m.plan.Evictions, Eviction{Pod: PodRef{p.Name, p.ID}, Loan: l.ID, Job: p.Job,
+				Why: Why{"Borrowed", fmt.Sprintf("machine %s goes to online: %s", l.NodeName, l.Reason)}})
+		case !informed(p, own):
+			m.plan.Notices = append(m.plan.Notices, Notice{Pod: PodRef{p.Name, p.ID}, Loan: l.ID, Epoch: l.Epoch, Deadline: l.Deadline})
+		}
+	}
+}
+
+// lenders shows the offline pools that have something out.
+func (m *maker) lenders() {
+	s := m.in.Snapshot
+	for i := range s.Pools {
+		p := &s.Pools[i]
+		out := slices.ContainsFunc(s.Loans, func(l fleet.Loan) bool { return l.From == p.ID && !l.Phase.Ended() })
+		if p.Class != fleet.Offline || !out {
+			continue
+		}
+		l := &ledger{in: m.in, pool: p, pods: m.pods, loans: m.loans, online: map[fleet.NodeID]fleet.Resources{}}
+		for k := range s.Nodes {
+			if n := &s.Nodes[k]; n.Pool == p.ID {
+				l.nodes++
+				l.capacity = l.capacity.Add(n.Allocatable)
+			}
+		}
+		m.plan.Pools = append(m.plan.Pools, m.view(l, 0))
+	}
+	slices.SortStableFunc(m.plan.Pools, func(a, b PoolView) int { return cmp.Compare(a.Pool, b.Pool) })
+}
+
+// borrowedCapacity is what the pool holds of offline pools.
+func (l *ledger) borrowedCapacity() fleet.Resources {
+	var sum fleet.Resources
+	for _, x := range l.borrowed {
+		if x.Phase.Away() {
+			sum = sum.Add(x.Capacity)
+		}
+	}
+	return sum
+}
