@@ -17,7 +17,7 @@ func TestOfflineWorkIsDocumented(t *testing.T) {
 	}
 	text := string(page)
 	for _, name := range []string{v1alpha1.AnnotationNotice, v1alpha1.AnnotationAck, v1alpha1.AnnotationHeartbeat, v1alpha1.AnnotationCheckpoint,
-		v1alpha1.TaintHolder, v1alpha1.LabelOffline} {
+		v1alpha1.TaintHolder, v1alpha1.LabelOffline, v1alpha1.AnnotationElasticSettings} {
 		if !strings.Contains(text, name) {
 			t.Errorf("docs/offline-work.md does not name %s", name)
 		}
@@ -37,7 +37,7 @@ func TestOfflineWorkIsDocumented(t *testing.T) {
 			t.Errorf("block %d: %s", i, f)
 		}
 	}
-	if objects != 1 {
-		t.Errorf("%d objects of ours were judged, want the ElasticJob", objects)
+	if objects != 3 {
+		t.Errorf("%d objects of ours were judged, want the three ElasticJobs", objects)
 	}
 }

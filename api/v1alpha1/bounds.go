@@ -11,6 +11,7 @@ const (
 	MaxPinnedNodes      = 20
 	MaxLoanHistory      = 64
 	MaxOccupants        = 32
+	MaxLeftOut          = 256 // hosts.leftOut of a job
 	MaxShareParcels     = 16
 	MaxCells            = 64
 	MaxConditions       = 16

@@ -43,4 +43,8 @@ const (
 
 	DefaultHighestJobPriority = "High"
 	DefaultJobPriority        = "Low"
+
+	// DefaultHostCooldownSeconds leaves a failed member out for five plans or so: a container that only had to be pulled again is back by
+	// then, and a machine that fails its pods at once costs the ring one restart in five minutes at most.
+	DefaultHostCooldownSeconds int32 = 300
 )

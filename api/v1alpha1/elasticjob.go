@@ -34,6 +34,8 @@ type ElasticJobList struct {
 }
 
 // ElasticJobSpec is what the operator wants.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.hosts) || self.members.exists(m, m.role == self.hosts.role)",message="hosts.role must be the role of a member"
 type ElasticJobSpec struct {
 	// Priority is Low or High.
 	// +kubebuilder:validation:Enum=Low;High
@@ -48,6 +50,8 @@ type ElasticJobSpec struct {
 	Members []JobMember `json:"members"`
 	// Checkpoint is how the job saves its work.
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
+	// Hosts publishes where the members of a ring are, as the discovery script of elastic Horovod says it.
+	Hosts *HostList `json:"hosts,omitempty"`
 }
 
 // JobMember is one role of the job.
@@ -91,6 +95,25 @@ type Checkpoint struct {
 	Seconds int32 `json:"seconds"`
 }
 
+// HostList is published in the ConfigMap NAME-hosts of the job's namespace: key "hosts" has a line host:slots for each member that is there
+// to stay, key "discover_hosts.sh" is a script that prints them.
+type HostList struct {
+	// Role whose members are listed.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Role string `json:"role"`
+	// Slots that each member offers: processes, mostly one for each GPU.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1024
+	// +kubebuilder:default=1
+	Slots int32 `json:"slots,omitempty"`
+	// CooldownSeconds for which a member that failed is left out: twice as long with each failure, up to sixteen times as long.
+	// +kubebuilder:validation:Minimum=10
+	// +kubebuilder:validation:Maximum=86400
+	// +kubebuilder:default=300
+	CooldownSeconds int32 `json:"cooldownSeconds,omitempty"`
+}
+
 // ElasticJobStatus is what Springtide saw and did.
 type ElasticJobStatus struct {
 	// ObservedGeneration is the generation of the spec that this status answers.
@@ -113,6 +136,8 @@ type ElasticJobStatus struct {
 	ETA *ETAStatus `json:"eta,omitempty"`
 	// LastRecallTime is when members were taken away last.
 	LastRecallTime *metav1.Time `json:"lastRecallTime,omitempty"`
+	// Hosts say who is listed in the job's ConfigMap, and who is left out.
+	Hosts *HostListStatus `json:"hosts,omitempty"`
 	// Reason is the last decision in one sentence.
 	// +kubebuilder:validation:MaxLength=2048
 	Reason string `json:"reason,omitempty"`
@@ -170,4 +195,31 @@ type JobMemberStatus struct {
 	// Active counts the pods that run or start.
 	// +kubebuilder:validation:Minimum=0
 	Active int32 `json:"active"`
+}
+
+// HostListStatus is what was published last.
+type HostListStatus struct {
+	// ConfigMap has the list.
+	// +kubebuilder:validation:MaxLength=253
+	ConfigMap string `json:"configMap"`
+	// Listed counts the hosts in it.
+	// +kubebuilder:validation:Minimum=0
+	Listed int32 `json:"listed"`
+	// LeftOut are members that failed.
+	// +listType=map
+	// +listMapKey=host
+	// +kubebuilder:validation:MaxItems=256
+	LeftOut []LeftOutHost `json:"leftOut,omitempty"`
+}
+
+// LeftOutHost is a member that failed and is not listed for a while.
+type LeftOutHost struct {
+	// Host is its address.
+	// +kubebuilder:validation:MaxLength=317
+	Host string `json:"host"`
+	// Until is when it is listed again.
+	Until metav1.Time `json:"until"`
+	// Failures since it was last sound for long.
+	// +kubebuilder:validation:Minimum=1
+	Failures int32 `json:"failures"`
 }

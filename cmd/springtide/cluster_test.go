@@ -115,11 +115,12 @@ func installed(t *testing.T) []runtime.Object {
 	return out
 }
 
-// allowAllBut grants every right but that to create a subresource.
+// allowAllBut grants every right but that to create a subresource, and those that are bound by namespace.
 func allowAllBut(subresource string) clienttesting.ReactionFunc {
 	return func(a clienttesting.Action) (bool, runtime.Object, error) {
 		review := a.(clienttesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview)
-		review.Status.Allowed = !strings.HasPrefix(review.Spec.ResourceAttributes.Subresource, subresource)
+		what := review.Spec.ResourceAttributes
+		review.Status.Allowed = !strings.HasPrefix(what.Subresource, subresource) && what.Resource != "configmaps"
 		return true, review, nil
 	}
 }

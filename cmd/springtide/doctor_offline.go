@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +22,9 @@ func checkOffline(ctx context.Context, d *doctor) error {
 	}
 	good, whole := 0, 0
 	for i := range all {
+		if err := d.hostList(ctx, &all[i]); err != nil {
+			return err
+		}
 		for k := range all[i].Spec.Members {
 			whole++
 			fine, err := d.member(ctx, &all[i], &all[i].Spec.Members[k])
@@ -34,6 +38,25 @@ func checkOffline(ctx context.Context, d *doctor) error {
 	}
 	if good == whole {
 		d.ok("all %d workloads of elastic jobs can be lent to", good)
+	}
+	return nil
+}
+
+// hostList looks whether the list of hosts that a job asks for may be written in its namespace.
+func (d *doctor) hostList(ctx context.Context, j *v1alpha1.ElasticJob) error {
+	if j.Spec.Hosts == nil {
+		return nil
+	}
+	for _, verb := range []string{"get", "create", "patch"} {
+		allowed, err := d.may(ctx, &authorizationv1.ResourceAttributes{Namespace: j.Namespace, Resource: "configmaps", Verb: verb})
+		if err != nil {
+			return err
+		}
+		if !allowed {
+			d.report(fmt.Sprintf("kubectl create rolebinding springtide-host-lists -n %s --clusterrole=springtide-host-lists --serviceaccount=%s:springtide-controller", j.Namespace, d.namespace),
+				"ElasticJob %s/%s asks for a list of hosts, and ConfigMaps of its namespace cannot be written", j.Namespace, j.Name)
+			return nil
+		}
 	}
 	return nil
 }

@@ -86,12 +86,11 @@ func checkRights(ctx context.Context, d *doctor) error {
 			if r.own {
 				attributes.Namespace = d.namespace
 			}
-			answer, err := d.c.core.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
-				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes}}, metav1.CreateOptions{})
+			allowed, err := d.may(ctx, attributes)
 			if err != nil {
-				return fmt.Errorf("ask for the right to %s %s: %w", verb, r, err)
+				return err
 			}
-			if !answer.Status.Allowed {
+			if !allowed {
 				missing = append(missing, verb+" "+r.String())
 			}
 		}
@@ -102,6 +101,16 @@ func checkRights(ctx context.Context, d *doctor) error {
 	}
 	d.ok("all %d that the controller uses are there", asked)
 	return nil
+}
+
+// may asks the API server about one right of whoever asks.
+func (d *doctor) may(ctx context.Context, what *authorizationv1.ResourceAttributes) (bool, error) {
+	answer, err := d.c.core.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: what}}, metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("ask for the right to %s %s: %w", what.Verb, right{group: what.Group, resource: what.Resource, subresource: what.Subresource}, err)
+	}
+	return answer.Status.Allowed, nil
 }
 
 // String renders "resource.group/subresource".

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -96,7 +97,9 @@ type Cluster struct {
 	wake     chan struct{}
 	events   record.EventRecorder
 	reporter reporter
-	images   imageBook
+	// rings are the host lists of jobs, by the job's UID.
+	rings  map[types.UID]*ring
+	images imageBook
 
 	mu sync.Mutex // guards what follows
 	// epoch and since are this controller's leadership; zero while it has none.

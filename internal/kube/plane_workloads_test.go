@@ -4,6 +4,7 @@ package kube
 
 import (
 	"compress/gzip"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -291,4 +294,80 @@ func TestPlaneInstalledLater(t *testing.T) {
 	p.undefine(t, ad)
 	p.kinds.ask()
 	until(t, "the job to wait again", blocked("KindNotInstalled"))
+}
+
+// TestPlaneHostList publishes the hosts of a ring: not before the tenant binds the right, and from then on without a restart.
+func TestPlaneHostList(t *testing.T) {
+	p := newPlane(t)
+	ad := adapterFor(t, "mpijob")
+	p.define(t, ad)
+	text, err := os.ReadFile("../../deploy/base/offline/hosts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.applyAll(t, text)
+	id := "h-" + rand.String(5)
+	p.tolerate(t, func() error {
+		_, err := p.core.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: id}}, metav1.CreateOptions{})
+		return err
+	})
+	u := readWorkload(t, "mpijob", id)
+	u.SetNamespace(id)
+	if _, err := p.dyn.Resource(ad.Resource()).Namespace(id).Create(t.Context(), u, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	e := jobOn(u, "worker", 1, 8)
+	e.Name, e.Spec.Hosts = id, &v1alpha1.HostList{Role: "worker", Slots: 2}
+	p.create(t, gvrJobs, e)
+	until(t, "the job", func() bool { return p.snapshot(t).Job(fleet.JobID(id+"/"+id)) != nil })
+	report := func() {
+		if err := p.Report(t.Context(), &loop.Report{Snapshot: p.snapshot(t), Plan: &planner.Plan{}, Receipt: &loop.Receipt{}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report()
+	client := p.core.CoreV1().ConfigMaps(id)
+	if _, err := client.Get(t.Context(), id+"-hosts", metav1.GetOptions{}); err == nil {
+		t.Fatal("written without the right")
+	}
+	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "springtide-host-lists", Namespace: id},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "springtide-host-lists"},
+		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: "springtide-controller", Namespace: ourNamespace}}}
+	if _, err := p.core.RbacV1().RoleBindings(id).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the list", func() bool {
+		report()
+		m, err := client.Get(t.Context(), id+"-hosts", metav1.GetOptions{})
+		return err == nil && m.Data[keyScript] == "#!/bin/sh\n"
+	})
+	// A member comes: its status is the lab's to write, as a kubelet would.
+	worker := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: id, Name: id + "-worker-0", Labels: map[string]string{"training.kubeflow.org/job-role": "worker"},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Name: id, UID: p.uidOf(t, ad, id), Controller: ptr(true)}}},
+		Spec: corev1.PodSpec{Hostname: id + "-worker-0", Subdomain: id, Containers: []corev1.Container{{Name: "worker", Image: "none"}}}}
+	if worker, err = p.core.CoreV1().Pods(id).Create(t.Context(), worker, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	body := []byte(`{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`)
+	if _, err := p.core.CoreV1().Pods(id).Patch(t.Context(), worker.Name, types.StrategicMergePatchType, body, metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the member to be listed", func() bool {
+		report()
+		m, err := client.Get(t.Context(), id+"-hosts", metav1.GetOptions{})
+		return err == nil && m.Data[keyHosts] == fmt.Sprintf("%s-worker-0.%s.%s.svc:2\n", id, id, id)
+	})
+	until(t, "the status", func() bool {
+		o, ok := p.jobs.get(id, id)
+		return ok && o.api.Status.Hosts != nil && o.api.Status.Hosts.Listed == 1
+	})
+}
+
+func (p *plane) uidOf(t *testing.T, ad adapter.Adapter, name string) types.UID {
+	t.Helper()
+	u, err := p.dyn.Resource(ad.Resource()).Namespace(name).Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.GetUID()
 }

@@ -3,6 +3,7 @@ package kube
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -34,6 +35,9 @@ type podFacts struct {
 	finished  bool
 	// roles are the labels by which an operator says which part of its workload the pod is; nil where there are none.
 	roles map[string]string
+	// host is the address of the pod: by name where it has one that outlives it, else its IP. restarts are those of its containers.
+	host     string
+	restarts int32
 	// images are what the pod's containers run.
 	images []string
 }
@@ -52,6 +56,7 @@ func newPodFacts(p *corev1.Pod) *podFacts {
 		component: p.Labels[v1alpha1.LabelComponent],
 		images:    imagesOf(&p.Spec),
 		roles:     rolesOf(p.Labels),
+		host:      hostOf(p),
 		pod: fleet.Pod{
 			ID:           fleet.UID(p.UID),
 			Name:         fleet.Name{Namespace: p.Namespace, Name: p.Name},
@@ -87,6 +92,9 @@ func (f *podFacts) readStatus(s *corev1.PodStatus) {
 	if s.StartTime != nil {
 		f.pod.Started = fleet.KnownAt(timeOf(s.StartTime), timeOf(s.StartTime))
 	}
+	for i := range s.ContainerStatuses {
+		f.restarts += s.ContainerStatuses[i].RestartCount
+	}
 	for i := range s.Conditions {
 		c := &s.Conditions[i]
 		switch c.Type {
@@ -116,6 +124,17 @@ func (f *podFacts) readAnnotations(a map[string]string) {
 	if t, err := time.Parse(time.RFC3339, a[v1alpha1.AnnotationHeartbeat]); err == nil {
 		f.pod.Heartbeat = fleet.KnownAt(t.UTC(), t.UTC())
 	}
+}
+
+// hostOf is where other pods reach a pod. An address with colons is left out: in host:slots nobody could tell it from its slots.
+func hostOf(p *corev1.Pod) string {
+	switch {
+	case p.Spec.Hostname != "" && p.Spec.Subdomain != "":
+		return p.Spec.Hostname + "." + p.Spec.Subdomain + "." + p.Namespace + ".svc"
+	case strings.Contains(p.Status.PodIP, ":"):
+		return ""
+	}
+	return p.Status.PodIP
 }
 
 func rolesOf(labels map[string]string) map[string]string {

@@ -34,12 +34,17 @@ func (r right) String() string {
 	return s
 }
 
-// granted reads deploy/base/rbac.yaml.
+// granted reads deploy/base/rbac.yaml, and the role that tenants bind in their own namespaces.
 var granted = sync.OnceValues(func() (map[right]bool, error) {
 	text, err := os.ReadFile("../../deploy/base/rbac.yaml")
 	if err != nil {
 		return nil, err
 	}
+	tenants, err := os.ReadFile("../../deploy/base/offline/hosts.yaml")
+	if err != nil {
+		return nil, err
+	}
+	text = append(append(text, "\n---\n"...), tenants...)
 	out := map[right]bool{}
 	d := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
 	for {
@@ -115,6 +120,7 @@ func TestRights(t *testing.T) {
 	add("jobset.x-k8s.io", "jobsets", "get list watch", false)
 	add("sparkoperator.k8s.io", "sparkapplications", "get list watch", false)
 	add("trainer.kubeflow.org", "trainjobs", "get list watch", false)
+	add("", "configmaps", "get create patch", false)                        // host lists
 	add("apps", "deployments/scale statefulsets/scale", "get patch", false) // replicas, by server-side apply
 	add("autoscaling", "horizontalpodautoscalers", "patch", false)          // the floor
 	add("batch", "jobs", "patch", false)                                    // parallelism

@@ -51,6 +51,7 @@ func (r *reporter) forget(before time.Time) {
 // StatusEvery. A conflict is left to the next cycle. Report is not safe for concurrent use.
 func (c *Cluster) Report(ctx context.Context, r *loop.Report) error {
 	c.tell(r)
+	c.publishHosts(ctx, r)
 	w := &statusWriter{c: c, now: r.Snapshot.At, epoch: r.Snapshot.LeaderEpoch}
 	w.services(r)
 	w.poolStatus(r)

@@ -121,10 +121,11 @@ type jobGist struct {
 	Gang       fleet.Gang
 	ETA        etaGist
 	Conditions []verdict
+	Hosts      string
 }
 
 func gistOfJob(s *v1alpha1.ElasticJobStatus) jobGist {
-	return jobGist{s.ObservedGeneration, s.Desired, timeOf(s.LastRecallTime), gangFacts(s.Gang), gistOfETA(s.ETA), verdicts(s.Conditions)}
+	return jobGist{s.ObservedGeneration, s.Desired, timeOf(s.LastRecallTime), gangFacts(s.Gang), gistOfETA(s.ETA), verdicts(s.Conditions), hostGist(s.Hosts)}
 }
 
 func (w *statusWriter) jobStatus(r *loop.Report) {
@@ -160,6 +161,7 @@ func (w *statusWriter) jobStatus(r *loop.Report) {
 		s := &next.Status
 		s.ObservedGeneration, s.LeaderEpoch = o.Generation, w.epoch
 		s.Members, s.Desired, s.Active = nil, 0, 0
+		s.Hosts = w.c.hostStatus(o, w.now)
 		for k := range j.Members {
 			m := &j.Members[k]
 			want, changed := wants[string(j.ID)+"/"+m.Role]

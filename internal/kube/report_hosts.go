@@ -1,0 +1,171 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop"
+)
+
+// hostsSuffix makes the name of a job's ConfigMap.
+const hostsSuffix = "-hosts"
+
+// publishHosts brings the host lists of all jobs that ask for one up to date. It goes with the report and not with the plan: a list says
+// what is, and is due under a freeze too. What could not be written is told in an event, and tried again in the next cycle.
+func (c *Cluster) publishHosts(ctx context.Context, r *loop.Report) {
+	told := map[fleet.UID]bool{}
+	done := outcomes(r.Receipt)
+	for i := range r.Plan.Notices {
+		n := &r.Plan.Notices[i]
+		if done[actionNotice+n.Pod.Name.String()].Outcome == loop.Done {
+			told[n.Pod.ID] = true
+		}
+	}
+	kept := map[types.UID]*ring{}
+	for _, o := range c.jobs.all() {
+		want := o.api.Spec.Hosts
+		if want == nil || o.DeletionTimestamp != nil {
+			continue
+		}
+		ring := c.rings[o.UID]
+		if ring == nil {
+			ring = newRing(o.api.Status.Hosts)
+		}
+		kept[o.UID] = ring
+		now := r.Snapshot.At
+		before := len(ring.leftOut(now))
+		hosts := ring.list(now, cooldownOf(want), floorOf(o, want.Role), c.ringMembers(r.Snapshot, o, want.Role, told))
+		ref := reference("ElasticJob", &o.header)
+		if out := ring.leftOut(now); len(out) > before {
+			c.events.Eventf(ref, corev1.EventTypeWarning, "HostLeftOut", "%d members failed and are not listed for a while: %s", len(out), restingText(out))
+		}
+		ring.listed = len(hosts)
+		err := c.putHosts(ctx, o, ring, hostData(hosts, max(want.Slots, 1)))
+		trouble := ""
+		if err != nil {
+			trouble = err.Error()
+		}
+		if c.reporter.news("hosts "+string(o.UID), trouble) {
+			c.events.Event(ref, corev1.EventTypeWarning, "HostListFailed", trouble)
+		}
+	}
+	c.rings = kept
+}
+
+func cooldownOf(l *v1alpha1.HostList) time.Duration {
+	return time.Duration(cmp.Or(l.CooldownSeconds, v1alpha1.DefaultHostCooldownSeconds)) * time.Second
+}
+
+func restingText(out []v1alpha1.LeftOutHost) string {
+	var parts []string
+	for i := range out {
+		parts = append(parts, fmt.Sprintf("%s until %s", out[i].Host, out[i].Until.UTC().Format(time.RFC3339)))
+	}
+	return v1alpha1.Clip(strings.Join(parts, ", "), 512)
+}
+
+// floorOf is the least number of members that a job should have listed.
+func floorOf(o *ownJob, role string) int {
+	for i := range o.facts.members {
+		if o.facts.members[i].Role == role {
+			return int(o.facts.members[i].Min)
+		}
+	}
+	return 0
+}
+
+// ringMembers are the pods of one role. Who has a notice in force, or was given one just now, is leaving.
+func (c *Cluster) ringMembers(s *fleet.Snapshot, o *ownJob, role string, told map[fleet.UID]bool) []ringMember {
+	id := fleet.JobID(fleet.Name{Namespace: o.Namespace, Name: o.Name}.String())
+	var out []ringMember
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		if p.Job != id || p.Role != role {
+			continue
+		}
+		f, ok := c.pods.get(p.Name.Namespace, p.Name.Name)
+		if !ok || f.host == "" {
+			continue
+		}
+		out = append(out, ringMember{host: f.host, name: p.Name.Name, id: p.ID, created: p.Created, restarts: f.restarts, ready: p.Ready,
+			leaving: p.Deleting || told[p.ID] || noticed(s, p)})
+	}
+	return out
+}
+
+// noticed reports whether the notice on a pod is in force: its loan still wants that epoch home.
+func noticed(s *fleet.Snapshot, p *fleet.Pod) bool {
+	l := s.Loan(p.NoticeLoan)
+	return l != nil && l.Epoch == p.NoticeEpoch && l.Phase != fleet.Lent
+}
+
+// putHosts writes a list, unless it stands there already. A ConfigMap of that name that is not the job's is left alone.
+func (c *Cluster) putHosts(ctx context.Context, o *ownJob, r *ring, data map[string]string) error {
+	if now := c.o.Clock.Now(); r.published != data[keyHosts] || now.Sub(r.at) >= c.o.StatusEvery {
+		r.at = now // what stands there is looked at now and then, should somebody have deleted it
+	} else {
+		return nil
+	}
+	name := o.Name + hostsSuffix
+	client := c.core.CoreV1().ConfigMaps(o.Namespace)
+	now, err := client.Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		_, err = client.Create(ctx, c.hostMap(o, name, data), createOptions())
+	case err != nil:
+	case !metav1.IsControlledBy(now, o):
+		err = errors.New("a ConfigMap of that name is not the job's: delete it, or name the job otherwise")
+	case maps.Equal(now.Data, data):
+	default:
+		body := mergePatch(map[string]any{"metadata": map[string]any{"uid": string(now.UID), "resourceVersion": now.ResourceVersion}, "data": data})
+		_, err = client.Patch(ctx, name, types.MergePatchType, body, patchOptions())
+	}
+	if apierrors.IsForbidden(err) {
+		r.at = time.Time{}
+		return fmt.Errorf("ConfigMap %s cannot be written: bind the ClusterRole springtide-host-lists in namespace %s (deploy/base/offline/hosts.yaml): %w", name, o.Namespace, err)
+	}
+	if err != nil {
+		r.at = time.Time{}
+		return fmt.Errorf("publish the hosts in ConfigMap %s: %w", name, err)
+	}
+	r.published = data[keyHosts]
+	return nil
+}
+
+func (c *Cluster) hostMap(o *ownJob, name string, data map[string]string) *corev1.ConfigMap {
+	yes := true
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: name, OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: v1alpha1.GroupVersion.String(), Kind: kindOf(gvrJobs), Name: o.Name, UID: o.UID, Controller: &yes}}},
+		Data: data,
+	}
+}
+
+// hostStatus is what a job's status says of its list; nil where it asked for none.
+func (c *Cluster) hostStatus(o *ownJob, now time.Time) *v1alpha1.HostListStatus {
+	r := c.rings[o.UID]
+	if r == nil {
+		return nil
+	}
+	return &v1alpha1.HostListStatus{ConfigMap: o.Name + hostsSuffix, Listed: int32(r.listed), LeftOut: r.leftOut(now)}
+}
+
+// hostGist is what of a host list is worth a write of the status: who is left out, and how many are in.
+func hostGist(s *v1alpha1.HostListStatus) string {
+	if s == nil {
+		return ""
+	}
+	return fmt.Sprint(s.Listed, " ", restingText(s.LeftOut))
+}

@@ -1,0 +1,269 @@
+package kube
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/record"
+	"pgregory.net/rapid"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/planner"
+)
+
+// A member of a script is "host" with marks: ! not ready, > leaving, +n restarts, ~x another pod. Hosts come in the order of their names.
+func scriptMembers(text string) []ringMember {
+	var out []ringMember
+	for w := range strings.FieldsSeq(text) {
+		m := ringMember{host: w[:1], name: w[:1], id: fleet.UID(w[:1]), ready: true, created: t0.Add(time.Duration(w[0]) * time.Second)}
+		for rest := w[1:]; rest != ""; {
+			switch rest[0] {
+			case '!':
+				m.ready = false
+			case '>':
+				m.leaving = true
+			case '~':
+				m.id, rest = fleet.UID(rest[:2]), rest[1:]
+			case '+':
+				m.restarts, rest = int32(rest[1]-'0'), rest[1:]
+			}
+			rest = rest[1:]
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// TestRing: a cool-down of one minute, seen once a minute; steps are "members => listed".
+func TestRing(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		floor int
+		steps []string
+	}{
+		{"those who are ready are listed, in the order in which they came", 0, []string{"b a c! => a b", "c a b => a b c"}},
+		{"who was told goes off the list while it still works", 0, []string{"a b c => a b c", "a b> c => a c", "a b>! c => a c", "a c => a c", "a b~1 c => a b c"}},
+		{"a container that ended costs a minute", 0, []string{"a b => a b", "a b+1 => a", "a b+1 => a b"}},
+		{"a member that is ready no more as well, once", 0, []string{"a b => a b", "a b! => a", "a b+1 => a b", "a b+1 => a b"}},
+		{"twice as long each time", 0, []string{"a b => a b", "a b+1 => a", "a b+1 => a b", "a b+2 => a", "a b+2 => a", "a b+2 => a b",
+			"a b+3 => a", "a b+3 => a", "a b+3 => a", "a b+3 => a", "a b+3 => a b"}},
+		{"another pod in its place, when nobody told it to go", 0, []string{"a b => a b", "a b~1 => a", "a b~1 => a b"}},
+		{"scaled in and out again is no failure", 0, []string{"a b => a b", "a => a", "a b~1 => a b"}},
+		{"one that never was ready is no failure when it is made anew", 0, []string{"a b! => a", "a b!~1 => a", "a b~1 => a b"}},
+		{"not below the minimum: who rests shortest", 2, []string{"a b c => a b c", "a b+1 c => a c", "a b+1 c+1 => a b", "a b+2 c+1 => a c"}},
+		{"a minimum that nobody is there for", 3, []string{"a b! => a"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRing(nil)
+			for i, s := range c.steps {
+				members, want, _ := strings.Cut(s, " => ")
+				got := r.list(t0.Add(time.Duration(i)*time.Minute), time.Minute, c.floor, scriptMembers(members))
+				if g := strings.Join(got, " "); g != want {
+					t.Errorf("step %d, %s: listed %q", i, s, g)
+				}
+			}
+		})
+	}
+}
+
+func TestRingForgets(t *testing.T) {
+	r := newRing(&v1alpha1.HostListStatus{LeftOut: []v1alpha1.LeftOutHost{{Host: "b", Until: metav1.NewTime(t0.Add(time.Minute)), Failures: 9}}})
+	if got := r.list(t0, time.Minute, 0, scriptMembers("a b")); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("a new leader lists %v", got)
+	}
+	r.list(t0.Add(time.Minute), time.Minute, 0, scriptMembers("a b"))
+	r.list(t0.Add(2*time.Minute), time.Minute, 0, scriptMembers("a b+1"))
+	if out := r.leftOut(t0.Add(2 * time.Minute)); len(out) != 1 || !out[0].Until.Equal(&metav1.Time{Time: t0.Add(18 * time.Minute)}) || out[0].Failures != 10 {
+		t.Errorf("left out %+v: sixteen cool-downs are the most", out)
+	}
+	r.list(t0.Add(40*time.Minute), time.Minute, 0, scriptMembers("a b+1"))
+	r.list(t0.Add(41*time.Minute), time.Minute, 0, scriptMembers("a b+2"))
+	if out := r.leftOut(t0.Add(41 * time.Minute)); len(out) != 1 || out[0].Failures != 1 {
+		t.Errorf("left out %+v: after long calm a failure is a first one", out)
+	}
+	r.list(t0.Add(80*time.Minute), time.Minute, 0, nil)
+	if len(r.hosts) != 0 {
+		t.Errorf("%d hosts are kept that nobody is at", len(r.hosts))
+	}
+}
+
+// TestRingProperties: whatever happens, nobody is listed who leaves or is not ready, nobody twice, and never fewer than the minimum while
+// enough are there.
+func TestRingProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r, now := newRing(nil), t0
+		floor := rapid.IntRange(0, 4).Draw(t, "floor")
+		for range rapid.IntRange(1, 30).Draw(t, "steps") {
+			now = now.Add(time.Duration(rapid.IntRange(1, 600).Draw(t, "seconds")) * time.Second)
+			var members []ringMember
+			able := map[string]bool{}
+			for h := range 6 {
+				if rapid.Bool().Draw(t, "there") {
+					m := ringMember{host: fmt.Sprint(h), name: fmt.Sprint(h), id: fleet.UID(fmt.Sprint(h, rapid.IntRange(0, 1).Draw(t, "id"))),
+						restarts: int32(rapid.IntRange(0, 3).Draw(t, "restarts")), ready: rapid.Bool().Draw(t, "ready"), leaving: rapid.Bool().Draw(t, "leaving")}
+					members = append(members, m)
+					if m.ready && !m.leaving {
+						able[m.host] = true
+					}
+				}
+			}
+			got := r.list(now, time.Minute, floor, members)
+			listed := map[string]bool{}
+			for _, h := range got {
+				if !able[h] || listed[h] {
+					t.Fatalf("%s is listed in %v, of %v", h, got, slices.Sorted(maps.Keys(able)))
+				}
+				listed[h] = true
+			}
+			if len(got) < min(floor, len(able)) {
+				t.Fatalf("%v are listed, of %v with a minimum of %d", got, slices.Sorted(maps.Keys(able)), floor)
+			}
+			for _, x := range r.leftOut(now) {
+				if rest := x.Until.Sub(now); rest > maxCooldowns*time.Minute {
+					t.Fatalf("%s rests for %s", x.Host, rest)
+				}
+			}
+		}
+	})
+}
+
+// ringWorld is an MPIJob with three workers of an ElasticJob that asks for a host list.
+func ringWorld(t *testing.T, more ...metav1.Object) *world {
+	u := foreignWorkload(t, "mpijob")
+	e := jobOn(u, "worker", 1, 8)
+	e.Spec.Hosts = &v1alpha1.HostList{Role: "worker", Slots: 2}
+	objects := append([]metav1.Object{u, e}, more...)
+	for i := range 3 {
+		p := pod("train", fmt.Sprintf("bert-worker-%d", i), "n1", "MPIJob", "bert")
+		p.Labels = map[string]string{"training.kubeflow.org/job-role": "worker"}
+		p.Spec.Hostname, p.Spec.Subdomain = p.Name, "bert"
+		p.Status.Conditions = []corev1.PodCondition{ready(ourTime(time.Minute))}
+		objects = append(objects, p)
+	}
+	return newWorld(t, objects...)
+}
+
+func (w *world) report(t *testing.T, plan *planner.Plan, done ...loop.Result) {
+	t.Helper()
+	if err := w.Report(t.Context(), &loop.Report{Snapshot: w.snapshot(t), Plan: plan, Receipt: &loop.Receipt{Results: done}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *world) hostList(t *testing.T) map[string]string {
+	t.Helper()
+	m, err := w.core.CoreV1().ConfigMaps("train").Get(t.Context(), "bert-hosts", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !metav1.IsControlledBy(m, &metav1.ObjectMeta{UID: uidOf("ElasticJob", "bert")}) {
+		t.Errorf("the list is not the job's: %+v", m.OwnerReferences)
+	}
+	return m.Data
+}
+
+// TestHostList: a list in Horovod's convention, without those who were told to go from the cycle on that told them.
+func TestHostList(t *testing.T) {
+	w := ringWorld(t)
+	w.report(t, &planner.Plan{})
+	want := map[string]string{
+		"hosts":             "bert-worker-0.bert.train.svc:2\nbert-worker-1.bert.train.svc:2\nbert-worker-2.bert.train.svc:2\n",
+		"discover_hosts.sh": "#!/bin/sh\necho bert-worker-0.bert.train.svc:2\necho bert-worker-1.bert.train.svc:2\necho bert-worker-2.bert.train.svc:2\n",
+	}
+	if d := cmp.Diff(want, w.hostList(t)); d != "" {
+		t.Errorf("data (-want +got):\n%s", d)
+	}
+	waitFor(t, func() bool {
+		o, _ := w.jobs.get("train", "bert")
+		return o.api.Status.Hosts != nil && o.api.Status.Hosts.Listed == 3 && o.api.Status.Hosts.ConfigMap == "bert-hosts"
+	})
+
+	one := planner.PodRef{Name: fleet.Name{Namespace: "train", Name: "bert-worker-1"}, ID: fleet.UID(uidOf("Pod", "bert-worker-1"))}
+	plan := &planner.Plan{Notices: []planner.Notice{{Pod: one, Loan: "l", Epoch: 3}}}
+	w.report(t, plan, loop.Result{Action: actionNotice, Subject: one.Name.String(), Outcome: loop.Failed})
+	if got := strings.Count(w.hostList(t)["hosts"], "\n"); got != 3 {
+		t.Errorf("%d hosts after a notice that failed", got)
+	}
+	w.report(t, plan, loop.Result{Action: actionNotice, Subject: one.Name.String(), Outcome: loop.Done})
+	if got := w.hostList(t)["hosts"]; got != "bert-worker-0.bert.train.svc:2\nbert-worker-2.bert.train.svc:2\n" {
+		t.Errorf("hosts after the notice: %q", got)
+	}
+	before := len(w.core.Actions())
+	w.report(t, plan, loop.Result{Action: actionNotice, Subject: one.Name.String(), Outcome: loop.Done})
+	for _, a := range w.core.Actions()[before:] {
+		if a.GetResource().Resource == "configmaps" {
+			t.Errorf("nothing changed, and the ConfigMap was asked for: %s", a.GetVerb())
+		}
+	}
+}
+
+// TestNoticed: a notice that was taken back is none.
+func TestNoticed(t *testing.T) {
+	for _, c := range []struct {
+		phase string
+		epoch int64
+		want  bool
+	}{{"Noticed", 3, true}, {"Draining", 3, true}, {"Noticed", 4, false}, {"Lent", 3, false}} {
+		s := &fleet.Snapshot{Loans: []fleet.Loan{{ID: "l", Phase: fleet.Phase(c.phase), Epoch: c.epoch}}}
+		s.Sort()
+		if got := noticed(s, &fleet.Pod{NoticeLoan: "l", NoticeEpoch: 3}); got != c.want {
+			t.Errorf("%s of epoch %d: %t", c.phase, c.epoch, got)
+		}
+	}
+	if noticed(&fleet.Snapshot{}, &fleet.Pod{}) {
+		t.Error("a pod without a notice")
+	}
+}
+
+// TestHostListRefused: without the right, or with somebody else's ConfigMap in the way, the job is told how to mend it, once.
+func TestHostListRefused(t *testing.T) {
+	theirs := &corev1.ConfigMap{ObjectMeta: objectMeta("ConfigMap", "train", "bert-hosts"), Data: map[string]string{"theirs": "yes"}}
+	w := ringWorld(t, theirs)
+	events := record.NewFakeRecorder(10)
+	w.events = events
+	w.report(t, &planner.Plan{})
+	w.report(t, &planner.Plan{})
+	if got := <-events.Events; !strings.Contains(got, "HostListFailed") || !strings.Contains(got, "is not the job's") || len(events.Events) != 0 {
+		t.Errorf("event %q and %d more", got, len(events.Events))
+	}
+	m, err := w.core.CoreV1().ConfigMaps("train").Get(t.Context(), "bert-hosts", metav1.GetOptions{})
+	if err != nil || !maps.Equal(m.Data, theirs.Data) {
+		t.Errorf("theirs is now %v, %v", m.Data, err)
+	}
+	w.core.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "bert-hosts", nil)
+	})
+	w.report(t, &planner.Plan{})
+	if got := <-events.Events; !strings.Contains(got, "bind the ClusterRole springtide-host-lists in namespace train") {
+		t.Errorf("event %q", got)
+	}
+}
+
+func TestHostOf(t *testing.T) {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "train"}}
+	p.Status.PodIP = "10.0.0.7"
+	if got := hostOf(p); got != "10.0.0.7" {
+		t.Errorf("host %q", got)
+	}
+	p.Status.PodIP = "fd00::7"
+	if got := hostOf(p); got != "" {
+		t.Errorf("host %q: its colons cannot be told from those before the slots", got)
+	}
+	p.Spec.Hostname, p.Spec.Subdomain = "a", "ring"
+	if got := hostOf(p); got != "a.ring.train.svc" {
+		t.Errorf("host %q", got)
+	}
+}
