@@ -203,9 +203,10 @@ func (l *Loan) Killing(now time.Time) bool {
 	return false
 }
 
-// Fence cuts the node off after pods did not go, killed or not.
+// Fence cuts the node off after pods did not go, killed or not. It ends whatever is there, hence it waits for the deadline of the notice too:
+// the drain may have begun before it, and not everybody who is there was seen then.
 func (l Loan) Fence(now time.Time, why string) (Loan, error) {
-	if l.Phase != Draining || !l.Killing(now) {
+	if l.Phase != Draining || !l.Killing(now) || now.Before(l.Deadline) {
 		return l.refuse("fence (needs Draining, and a kill that was announced and has come)")
 	}
 	return l.enter(Fenced, now, why), nil

@@ -40,7 +40,8 @@ func (m *maker) follow() {
 		switch l.Phase {
 		case fleet.Emptying:
 			// Without the taint an online pod may still land: the mark may have been refused that went up with the loan.
-			if entry.IsClean(l.Epoch) && node.Marks.HolderTaint {
+			// One that did keeps the machine until it leaves, or the loan is given up.
+			if entry.IsClean(l.Epoch) && node.Marks.HolderTaint && !m.occupied(l) {
 				after, err := l.Lend(s.At, entry)
 				m.step(MoveLend, *l, after, err, "Emptied")
 			}
@@ -52,13 +53,21 @@ func (m *maker) follow() {
 	}
 }
 
+// occupied reports whether online pods are on a whole machine that is to be lent.
+func (m *maker) occupied(l *fleet.Loan) bool {
+	from := m.pool(l)
+	return l.Kind == fleet.KindNode && from != nil && from.Class == fleet.Online &&
+		slices.ContainsFunc(m.pods[l.Node], func(p *fleet.Pod) bool { return p.Class == fleet.PodOnline })
+}
+
 // forget ends the object of a loan that is over: a cancelled one at once, a returned one when an online pod took the room or nobody came.
 func (m *maker) forget(l *fleet.Loan) {
 	s := m.in.Snapshot
 	why := Why{"Forgotten", "the loan was cancelled"}
 	if l.Phase == fleet.Returned {
 		claimed := slices.ContainsFunc(m.pods[l.Node], func(p *fleet.Pod) bool {
-			return p.Class == fleet.PodOnline && p.Created.After(l.CleanAt)
+			// A claimant may have waited for the room since before it was clean: it takes it when it starts there.
+			return p.Class == fleet.PodOnline && (p.Created.After(l.CleanAt) || p.Started.OK && p.Started.Value.After(l.CleanAt))
 		})
 		switch {
 		case m.fromOffline(l):

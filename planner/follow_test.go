@@ -3,6 +3,7 @@ package planner
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/springtide/springtide/fleet"
 )
@@ -43,5 +44,31 @@ func TestLendWaitsForTheTaint(t *testing.T) {
 		if !tainted && !slices.ContainsFunc(p.Marks, func(m Mark) bool { return m.Node == n.Name && m.Want.HolderTaint }) {
 			t.Errorf("the taint is not tried again: %+v", p.Marks)
 		}
+	}
+}
+
+// The room of a returned parcel is taken by whoever starts there, however long he has waited for it.
+func TestAClaimantThatWaitedTakesTheRoom(t *testing.T) {
+	for _, started := range []time.Duration{-time.Hour, time.Minute} {
+		w := newWorld(3).service("web", 1, 1, 1, 4)
+		l := w.loan(1, fleet.Returned, 2)
+		l.Since, l.CleanAt = t0.Add(-2*time.Minute), t0.Add(-2*time.Minute)
+		w.s.Pods[0].Started = fleet.KnownAt(l.CleanAt.Add(started), t0)
+		if got := moves(Make(w.input()), MoveForget); (got == 1) != (started > 0) {
+			t.Errorf("started %v after the return: %d loans are forgotten", started, got)
+		}
+	}
+}
+
+// An online pod that landed after the machine was reported clean keeps it from being lent. The loan is given up in time, and is no step
+// that is planned in each cycle and refused at the door.
+func TestAnOccupiedMachineIsNotLent(t *testing.T) {
+	w := newWorld(3).service("web", 1, 1, 1, 4)
+	l := w.loan(1, fleet.Emptying, 1)
+	l.Created, l.Since = t0.Add(-2*time.Hour), t0.Add(-2*time.Hour)
+	w.s.Nodes[1].Share.Parcels[0].Clean, w.s.Nodes[1].Share.Parcels[0].CleanEpoch = true, 1
+	w.s.Services[0].Pods[0].Node = w.s.Nodes[1].ID
+	if p := Make(w.input()); moves(p, MoveLend) != 0 || moves(p, MoveCancel) != 1 {
+		t.Errorf("the loan is to be given up: %+v", p.Moves)
 	}
 }

@@ -46,6 +46,8 @@ type maker struct {
 	homes   map[fleet.ServiceID]fleet.PoolID
 	// hastened are the deadlines of notices that online pods wait for.
 	hastened map[fleet.LoanID]time.Time
+	// home are loans that it brings home.
+	home map[fleet.LoanID]bool
 	// ends are the pods that the plan evicts or kills.
 	ends map[fleet.UID]bool
 	// tenants is what was divided among them.
@@ -61,7 +63,7 @@ func newMaker(in *Input) *maker {
 	m := &maker{in: in, plan: Plan{Revision: s.Revision, At: s.At, LeaderEpoch: s.LeaderEpoch},
 		pods: s.PodsByNode(), loans: map[fleet.NodeID][]*fleet.Loan{}, state: loansByNode(s), fillers: map[string][]*fleet.Pod{},
 		asked: map[fleet.NodeID]fleet.MilliCPU{}, moved: map[fleet.LoanID]bool{},
-		begun: map[fleet.NodeID]bool{}, recalled: map[fleet.NodeID]bool{}, ends: map[fleet.UID]bool{},
+		begun: map[fleet.NodeID]bool{}, recalled: map[fleet.NodeID]bool{}, home: map[fleet.LoanID]bool{}, ends: map[fleet.UID]bool{},
 		ledgers: map[fleet.PoolID]*ledger{}, hastened: map[fleet.LoanID]time.Time{}}
 	for i := range s.Loans {
 		m.loans[s.Loans[i].Node] = append(m.loans[s.Loans[i].Node], &s.Loans[i])
@@ -85,6 +87,7 @@ func (m *maker) move(kind MoveKind, before, after fleet.Loan, why Why) {
 	m.moved[before.ID] = true
 	m.begun[before.Node] = m.begun[before.Node] || kind == MoveBegin
 	m.recalled[before.Node] = m.recalled[before.Node] || kind == MoveRecall
+	m.home[before.ID] = kind == MoveReturn
 	after.LeaderEpoch = m.in.Snapshot.LeaderEpoch
 	m.plan.Moves = append(m.plan.Moves, Move{Kind: kind, Before: before, After: after, Node: before.NodeName, Why: why})
 }

@@ -115,6 +115,10 @@ func (m *maker) fence(n *fleet.Node) fleet.Fence {
 	if m.state[n.ID].lost == 0 {
 		return fleet.FenceNone
 	}
+	// None goes up for a parcel that this plan takes home: until it was up, online could have landed. One that is up goes with the next plan.
+	if !slices.ContainsFunc(m.loans[n.ID], func(l *fleet.Loan) bool { return l.Phase.Lost() && !m.home[l.ID] }) {
+		return n.Marks.Fence
+	}
 	if slices.ContainsFunc(m.pods[n.ID], func(p *fleet.Pod) bool { return p.Class == fleet.PodOnline }) {
 		return fleet.FenceSchedule
 	}

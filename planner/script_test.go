@@ -17,7 +17,8 @@ import (
 //	machines N
 //	service NAME PODS FIRST SPREAD CORES   PODS on SPREAD machines from FIRST on, for a load of CORES now and ahead
 //	lent MACHINE PHASE EPOCH [WORKERS]     the whole machine; notice was given now, for two minutes
-//	ladder MACHINE SINCE [KILL]            since when it stands in its phase, and for when its kill is announced, in seconds from now
+//	ladder MACHINE SINCE [KILL]            since when it stands in its phase, and for when its kill is announced, in seconds from now;
+//	                                       a kill that has come was after the deadline
 //	ending [killed]                        every worker was told to end, without grace
 //	waits NAME N                           N more pods of a service, for which the scheduler found no room
 //	told MACHINE SECONDS                   every worker there knows of the notice, and of a deadline so far from now
@@ -63,6 +64,9 @@ func play(t *testing.T, lines [][]string) string {
 					l.Since, l.KillAt = t0.Add(time.Duration(num(f[2]))*time.Second), time.Time{}
 					if len(f) > 3 {
 						l.KillAt = t0.Add(time.Duration(num(f[3])) * time.Second)
+					}
+					if l.KillAt.Before(l.Deadline) && !l.KillAt.After(t0) {
+						l.Deadline = l.KillAt
 					}
 				}
 			}

@@ -39,17 +39,44 @@ func (a *applier) move(ctx context.Context, m *planner.Move) error {
 	case planner.MoveForget:
 		return a.forget(ctx, m)
 	}
-	loan, ok := a.c.loans.get("", string(m.Before.ID))
-	if !ok || fleet.UID(loan.UID) != m.Before.UID {
-		return stale("the loan is gone")
+	loan, err := a.judged(m)
+	if err != nil {
+		return err
 	}
-	// A machine that is gone took its share along.
-	if m.Kind != planner.MoveNodeGone {
-		if err := a.writeShare(ctx, &m.After, loan.UID); err != nil {
+	switch m.Kind {
+	case planner.MoveNodeGone:
+		// A machine that is gone took its share along.
+		return a.writeLoan(ctx, loan.api, &m.After)
+	case planner.MoveRepair:
+		// A repair rests on the loan, so its version is asked first: a loan that was read too long ago must not undo what the share says.
+		if err := a.writeLoan(ctx, loan.api, &m.After); err != nil {
 			return err
 		}
+		return a.writeShare(ctx, &m.After, loan.UID)
 	}
-	return a.writeLoan(ctx, loan.api, &m.After)
+	if err := a.writeShare(ctx, &m.After, loan.UID); err != nil {
+		return err
+	}
+	if err := a.writeLoan(ctx, loan.api, &m.After); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	a.drained[m.After.ID] = m.Kind == planner.MoveDrain
+	a.mu.Unlock()
+	return nil
+}
+
+// judged is the loan of a move, if it is still as the door saw it. One that the watches brought since is another fact: a write of its version
+// would pass, and rest on nothing that was checked.
+func (a *applier) judged(m *planner.Move) (*ownLoan, error) {
+	loan, ok := a.c.loans.get("", string(m.Before.ID))
+	if !ok || fleet.UID(loan.UID) != m.Before.UID {
+		return nil, stale("the loan is gone")
+	}
+	if seen := a.door.Facts().Loan(m.Before.ID); seen == nil || seen.Version != loan.ResourceVersion {
+		return nil, stale("the loan changed since it was checked")
+	}
+	return loan, nil
 }
 
 // begin creates the loan before its first effect. When the share cannot be taken after all, the loan goes again: it had no effect.
@@ -73,12 +100,13 @@ func (a *applier) begin(ctx context.Context, m *planner.Move) error {
 	return a.writeLoan(ctx, loan, &m.After)
 }
 
-// undoBegin deletes a loan that took no effect. What fails here is mended by the planner, which sees a loan without a share.
+// undoBegin deletes a loan that took no effect, unless another leader took it over since it was created. What fails here is mended by the
+// planner, which sees a loan without a share.
 func (a *applier) undoBegin(ctx context.Context, created *unstructured.Unstructured) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
-	uid := created.GetUID()
-	if err := a.c.dyn.Resource(gvrLoans).Delete(ctx, created.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}); err != nil {
+	uid, version := created.GetUID(), created.GetResourceVersion()
+	if err := a.c.dyn.Resource(gvrLoans).Delete(ctx, created.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}}); err != nil {
 		a.c.o.Log.Warn("a loan that could not take its share stays", "loan", created.GetName(), "err", err)
 	}
 }
@@ -95,15 +123,15 @@ func newLoan(l *fleet.Loan) *v1alpha1.Loan {
 
 // forget takes the ended loan out of its share, then deletes it.
 func (a *applier) forget(ctx context.Context, m *planner.Move) error {
-	loan, ok := a.c.loans.get("", string(m.Before.ID))
-	if !ok || fleet.UID(loan.UID) != m.Before.UID {
-		return stale("the loan is gone")
+	loan, err := a.judged(m)
+	if err != nil {
+		return err
 	}
 	if err := a.clearShare(ctx, &m.Before, loan.UID); err != nil {
 		return err
 	}
 	uid, version := loan.UID, loan.ResourceVersion
-	err := a.c.dyn.Resource(gvrLoans).Delete(ctx, loan.Name,
+	err = a.c.dyn.Resource(gvrLoans).Delete(ctx, loan.Name,
 		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}})
 	if err != nil {
 		return fmt.Errorf("delete the loan: %w", err)
@@ -125,12 +153,30 @@ func (a *applier) currentShare(node string) *v1alpha1.NodeShare {
 	return nil
 }
 
+// sameShare refuses a share that is not the one that the door saw, or this plan wrote.
+func (a *applier) sameShare(node string, now *v1alpha1.NodeShare) error {
+	a.mu.Lock()
+	own := a.shares[node] != nil
+	a.mu.Unlock()
+	n := a.door.NodeNamed(node)
+	if own || n == nil || now == nil || now.Spec.NodeUID != string(n.ID) {
+		return nil
+	}
+	if n.Share.Version != now.ResourceVersion {
+		return stale("the share of node %s changed since it was checked", node)
+	}
+	return nil
+}
+
 // writeShare brings the entry of one loan to what the loan will say. A share of an earlier machine of the same name is taken over whole:
 // its loans are over, since their node UID is gone.
 func (a *applier) writeShare(ctx context.Context, l *fleet.Loan, uid types.UID) error {
 	entry := v1alpha1.ShareParcel{Cells: int32s(l.Cells), Holder: string(l.Holder()), Next: string(l.Next()),
 		LoanName: string(l.ID), LoanUID: string(uid), Epoch: l.Epoch}
 	now := a.currentShare(l.NodeName)
+	if err := a.sameShare(l.NodeName, now); err != nil {
+		return err
+	}
 	if now == nil || now.Spec.NodeUID != string(l.Node) {
 		next := &v1alpha1.NodeShare{ObjectMeta: metav1.ObjectMeta{Name: l.NodeName}}
 		if now != nil {
@@ -152,6 +198,9 @@ func (a *applier) writeShare(ctx context.Context, l *fleet.Loan, uid types.UID) 
 // clearShare removes the entry of one loan; a share that is gone, or of another machine, has none.
 func (a *applier) clearShare(ctx context.Context, l *fleet.Loan, uid types.UID) error {
 	now := a.currentShare(l.NodeName)
+	if err := a.sameShare(l.NodeName, now); err != nil {
+		return err
+	}
 	if now == nil || now.Spec.NodeUID != string(l.Node) {
 		return nil
 	}

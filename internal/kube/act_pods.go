@@ -77,6 +77,9 @@ func (a *applier) evictions() []action {
 		out[i] = action{name: actionEvict, subject: e.Pod.Name.String(), group: group,
 			check: func() error { return a.door.CheckEviction(e) },
 			do: func(ctx context.Context) error {
+				if err := a.drains(e); err != nil {
+					return err
+				}
 				if err := l.charge(ctx, e.Pod.Name.String()); err != nil {
 					return err
 				}
@@ -85,6 +88,21 @@ func (a *applier) evictions() []action {
 		}
 	}
 	return out
+}
+
+// drains holds back an eviction that follows the drain of its loan in this plan, when the drain was refused: the loan may have turned back, or
+// got another deadline. A loan that was seen draining never turns back, and a pod that answered goes in any case.
+func (a *applier) drains(e *planner.Eviction) error {
+	l, p := a.door.Facts().Loan(e.Loan), a.door.Pod(e.Pod.ID)
+	if l == nil || l.Phase != fleet.Noticed || p != nil && p.NoticeEpoch > 0 && p.AckEpoch == p.NoticeEpoch {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.drained[e.Loan] {
+		return stale("loan %s does not drain yet", e.Loan)
+	}
+	return nil
 }
 
 // evict asks the Eviction API, which asks disruption budgets. A budget that refuses answers 429: the pod stays, and the next cycle asks

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 )
@@ -40,7 +41,7 @@ func (c *Cluster) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, err
 	if err != nil {
 		return r, fmt.Errorf("apply: %w", err)
 	}
-	a := &applier{c: c, plan: p, door: loop.NewDoor(fresh), shares: map[string]*v1alpha1.NodeShare{}}
+	a := &applier{c: c, plan: p, door: loop.NewDoor(fresh), shares: map[string]*v1alpha1.NodeShare{}, drained: map[fleet.LoanID]bool{}}
 	held := a.door.CheckPlan(p)
 	for _, stage := range []func() []action{
 		a.lowers, a.giveBacks, a.moves, a.notices, a.evictions, a.kills, a.jobScales, a.fillers, a.marks, a.raises, a.resizes,
@@ -80,9 +81,11 @@ type applier struct {
 	door *loop.Door
 
 	sights
-	mu sync.Mutex // guards shares
+	mu sync.Mutex // guards shares and drained
 	// shares are NodeShares as this plan wrote them: the second parcel of a machine starts from the first one's write.
 	shares map[string]*v1alpha1.NodeShare
+	// drained are the loans that this plan began to drain.
+	drained map[fleet.LoanID]bool
 }
 
 // run does the actions and returns their results in the order of the plan.

@@ -309,13 +309,16 @@ func (d *Door) CheckFiller(a *planner.Filler) error {
 }
 
 // CheckMark lets marks be written while the node is the same machine, and refuses to open a node to online pods while a loan says that
-// the borrower holds it or that it moves: a taint lost too early is a mixed node.
+// the borrower holds it or that it moves: a taint lost too early is a mixed node. Nor is it opened to offline pods unless it is lent.
 func (d *Door) CheckMark(a *planner.Mark) error {
 	n := d.nodes[a.Node]
 	if n == nil || n.ID != a.ID {
 		return fmt.Errorf("node %s is gone", a.Node)
 	}
 	if err := d.checkFence(n, a.Want.Fence); err != nil {
+		return err
+	}
+	if err := d.checkOpen(n, a.Want.OfflineLabel); err != nil {
 		return err
 	}
 	if a.Want.HolderTaint || !n.Marks.HolderTaint {
@@ -328,7 +331,7 @@ func (d *Door) CheckMark(a *planner.Mark) error {
 		}
 		return fmt.Errorf("loan %s is %s: the holder taint must stay", l.ID, l.Phase)
 	}
-	return nil
+	return d.checkShareEmpty(n)
 }
 
 // checkFence lets a machine be cut off only once a loan of it says so, and never while online pods would be ended by it; the fence stays as

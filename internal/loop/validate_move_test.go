@@ -122,7 +122,9 @@ func TestDoorSteps(t *testing.T) {
 	}
 	phase := func(p fleet.Phase) func(*fleet.Snapshot) { return func(s *fleet.Snapshot) { s.Loans[0].Phase = p } }
 	empty := func(s *fleet.Snapshot) { s.Pods[1].Node = "" }
-	killed := func(s *fleet.Snapshot) { s.Loans[0].Phase, s.Loans[0].KillAt = fleet.Draining, doorTime }
+	killed := func(s *fleet.Snapshot) {
+		s.Loans[0].Phase, s.Loans[0].Deadline, s.Loans[0].KillAt = fleet.Draining, doorTime, doorTime
+	}
 	both := func(fs ...func(*fleet.Snapshot)) func(*fleet.Snapshot) {
 		return func(s *fleet.Snapshot) {
 			for _, f := range fs {
@@ -168,6 +170,7 @@ func TestDoorSteps(t *testing.T) {
 		{"cancel", planner.MoveCancel, phase(fleet.Emptying), nil, nil, ""},
 		{"fence", planner.MoveFence, killed, nil, nil, ""},
 		{"fence before the kill", planner.MoveFence, both(killed, func(s *fleet.Snapshot) { s.Loans[0].KillAt = doorTime.Add(time.Second) }), nil, nil, "cannot fence"},
+		{"fence before the deadline", planner.MoveFence, both(killed, func(s *fleet.Snapshot) { s.Loans[0].Deadline = doorTime.Add(time.Second) }), nil, nil, "cannot fence"},
 		{"fence without a kill", planner.MoveFence, phase(fleet.Draining), nil, nil, "cannot fence"},
 		{"fence, but the kill was put off", planner.MoveFence, killed, func(s *fleet.Snapshot) { s.Loans[0].KillAt = doorTime.Add(time.Minute) }, nil, "the kill is announced for"},
 		{"announce a kill", planner.MoveAnnounce, phase(fleet.Draining), nil, func(l *fleet.Loan) { l.KillAt = doorTime.Add(time.Minute) }, ""},

@@ -290,8 +290,24 @@ func TestDoorJobFillerMark(t *testing.T) {
 
 	expect(t, "untaint a lent machine", judge(d.CheckMark(&planner.Mark{Node: "n1", ID: "u1"})), "loan l1 is Noticed: the holder taint must stay")
 	expect(t, "taint", judge(d.CheckMark(&planner.Mark{Node: "n2", ID: "u2", Want: fleet.NodeMarks{HolderTaint: true}})), "")
+	open := func(change func(*fleet.Snapshot)) string {
+		s := doorFacts()
+		s.Loans[0].Phase, s.Nodes[0].Share.Parcels[0].Next = fleet.Lent, ""
+		change(s)
+		return judge(NewDoor(s).CheckMark(&planner.Mark{Node: "n1", ID: "u1", Want: fleet.NodeMarks{HolderTaint: true, OfflineLabel: true}}))
+	}
+	expect(t, "open a lent machine", open(func(*fleet.Snapshot) {}), "")
+	expect(t, "open a machine that was recalled", open(func(s *fleet.Snapshot) { s.Loans[0].Phase = fleet.Noticed }), "loan l1 is Noticed: nothing of its borrower may land")
+	expect(t, "open a machine that is home", open(func(s *fleet.Snapshot) { s.Loans[0].Phase = fleet.Returned }), "nothing of node n1 is lent")
+	expect(t, "open a machine whose share does not say so", open(func(s *fleet.Snapshot) { s.Nodes[0].Share.Parcels[0].Holder = "web" }), "does not say so")
+	expect(t, "open a machine of an offline pool", open(func(s *fleet.Snapshot) { s.Loans, s.Nodes[0].Pool = nil, "batch" }), "")
+	expect(t, "open a machine of an offline pool that is lent out", open(func(s *fleet.Snapshot) {
+		s.Nodes[0].Pool, s.Loans[0].From, s.Loans[0].To = "batch", "batch", "web"
+	}), "loan l1 is Lent: nothing of its borrower may land")
 	expect(t, "mark another machine", judge(d.CheckMark(&planner.Mark{Node: "n1", ID: "u2"})), "node n1 is gone")
 	home := doorFacts()
 	home.Loans[0].Phase = fleet.Returned
+	expect(t, "untaint a machine whose share is not home", judge(NewDoor(home).CheckMark(&planner.Mark{Node: "n1", ID: "u1"})), "the share has cells [0] in loan l1")
+	home.Nodes[0].Share.Parcels[0].Holder, home.Nodes[0].Share.Parcels[0].Next = "web", ""
 	expect(t, "untaint a machine that is home", judge(NewDoor(home).CheckMark(&planner.Mark{Node: "n1", ID: "u1"})), "")
 }

@@ -117,18 +117,16 @@ func grace(p *corev1.Pod) time.Duration {
 
 // signal asks the command to end, as a kubelet asks a container's first process, or kills the whole group.
 func (l *life) signal(cmd *exec.Cmd, s syscall.Signal) {
-	err := error(nil)
+	send := func() error { return cmd.Process.Signal(s) }
 	if s == syscall.SIGKILL {
-		err = killGroup(cmd.Process.Pid)
-	} else if err = cmd.Process.Signal(s); errors.Is(err, os.ErrProcessDone) {
-		err = nil
+		send = func() error { return killGroup(cmd.Process.Pid) }
 	}
-	if err != nil {
+	if err := send(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		l.r.o.Log.Warn("signal a pod's process", "pod", l.first.Namespace+"/"+l.first.Name, "signal", s.String(), "err", err)
 	}
 }
 
-// tell reports whether a write was taken, or has nobody to be taken by.
+// tell says what a write failed of, and reports whether it was taken.
 func (l *life) tell(ctx context.Context, err error) bool {
 	if err != nil && ctx.Err() == nil {
 		l.r.o.Log.Warn("write a pod's status", "pod", l.first.Namespace+"/"+l.first.Name, "err", err)

@@ -20,21 +20,22 @@ func (w *World) openProcesses() error {
 		}
 		runs[name] = true
 	}
-	runner, err := process.New(process.Options{
+	var err error
+	w.runner, err = process.New(process.Options{
 		Core: w.api.core, Dynamic: w.api.dynamic, Dir: filepath.Join(w.dir, "pods"), Now: w.clock.Now, Log: w.log,
 	})
 	if err != nil {
 		return err
 	}
-	w.onClose(runner.Close)
-	w.table.runner, w.table.runs = runner, runs
+	w.onClose(w.runner.Close)
+	w.table.runner, w.table.runs = w.runner, runs
 	return nil
 }
 
 // Processes are the pods that run as processes now.
 func (w *World) Processes() []process.Process {
-	if w.table.runner == nil {
+	if w.runner == nil {
 		return nil
 	}
-	return w.table.runner.Processes()
+	return w.runner.Processes()
 }

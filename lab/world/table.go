@@ -66,12 +66,18 @@ func (p *pod) finished() bool {
 	return p.object.Status.Phase == corev1.PodSucceeded || p.object.Status.Phase == corev1.PodFailed
 }
 
+// runner is told of the pods that are run, not played.
+type runner interface {
+	Seen(*corev1.Pod)
+	Lost(types.UID)
+}
+
 // table is what the world's watches have seen.
 type table struct {
 	now     func() time.Time
 	startUp func(*pod) time.Duration
 	// runner runs the pods of the machines in runs; nil when there are none.
-	runner *process.Runner
+	runner runner
 	runs   map[string]bool
 
 	mu          sync.Mutex

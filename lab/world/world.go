@@ -18,6 +18,7 @@ import (
 	"github.com/springtide/springtide/lab/clock"
 	"github.com/springtide/springtide/lab/model"
 	"github.com/springtide/springtide/lab/plane"
+	"github.com/springtide/springtide/lab/process"
 	"github.com/springtide/springtide/lab/traces"
 )
 
@@ -34,6 +35,7 @@ type World struct {
 	clock         *clock.Server
 	api           *api
 	table         *table
+	runner        *process.Runner // nil when no machine runs processes
 	stopWatch     func()
 	exporters     exporters
 	ruling        chan error // the evaluation of rules that is under way; nil when none is

@@ -1,0 +1,44 @@
+package check
+
+import (
+	"os"
+	"testing"
+)
+
+// scopes are the searches of a test, each within seconds. Together they reach what one search within the bounds of all would take hours for.
+var scopes = []Options{
+	{Shape: Machines, Turns: 1},
+	{Shape: Sockets, Turns: 2},
+	{Shape: Sockets, Turns: 1, Pauses: 1},
+	{Shape: Sockets, Turns: 1, Faults: 1},
+}
+
+// full are the scopes of `make bench-shift`.
+var full = []Options{
+	{Shape: Machines, Turns: 1},
+	{Shape: Machines, Turns: 1, Pauses: 1},
+	{Shape: Sockets, Turns: 2, Pauses: 1},
+	{Shape: Sockets, Turns: 1, Faults: 1, Skew: true},
+	{Shape: Sockets, Turns: 2, Faults: 1},
+	{Shape: Sockets, Turns: 1, Faults: 1, Pauses: 1, Most: 6_000_000},
+}
+
+// TestProtocol searches every state within the bounds. FULL=1 takes the wider ones.
+func TestProtocol(t *testing.T) {
+	todo := scopes
+	if os.Getenv("FULL") != "" {
+		todo = full
+	}
+	for _, o := range todo {
+		t.Run(o.String(), func(t *testing.T) {
+			r := Run(o)
+			t.Log(r.Line())
+			if r.Broken != "" {
+				t.Error(r.Explain())
+			}
+			if !r.Complete && o.Most == 0 {
+				t.Error("the search was not finished")
+			}
+		})
+	}
+}

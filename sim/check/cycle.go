@@ -1,0 +1,120 @@
+package check
+
+import (
+	"fmt"
+	"strings"
+)
+
+// end says how a controller's cycle ends.
+type end struct {
+	kind kind
+	// at is the number of reads and writes before it; a cycle that ends by itself has none.
+	at int8
+}
+
+// cycle tries each way in which a controller may go on from where it is: to the end of its cycle, or until it stops before one of its
+// reads or writes, dies there, or is refused the write.
+func (x *model) cycle(s *state, ci int, one doer) bool {
+	who := int8(ci)
+	points := int8(0)
+	if !one(step{cycles, who, 0}, func(n *state) { points = x.run(n, ci, end{kind: cycles}, nil) }) {
+		return false
+	}
+	for at := range points {
+		// The first point of a cycle that has not begun is where it is.
+		moved := at > 0 || s.c[ci].stage == idle
+		if s.pauses > 0 && moved && !one(step{pauses, who, at}, func(n *state) { n.pauses--; x.run(n, ci, end{pauses, at}, nil) }) {
+			return false
+		}
+		if s.faults > 0 && !one(step{crashes, who, at}, func(n *state) { x.run(n, ci, end{crashes, at}, nil) }) {
+			return false
+		}
+		if s.faults > 0 && !one(step{fails, who, at}, func(n *state) { x.run(n, ci, end{fails, at}, nil) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// run goes on with a controller's cycle and returns the number of points at which it might have ended: before it reads the facts again, and
+// before each write.
+func (x *model) run(n *state, ci int, e end, tell func(string)) int8 {
+	c := &n.c[ci]
+	if tell == nil {
+		tell = func(string) {}
+	}
+	if c.stage == idle {
+		c.plan = x.intern(decisive(x.sees(n, c)))
+		if len(x.planOf(x.planKey(n, ci)).acts) == 0 {
+			c.plan = 0
+			return 0
+		}
+		tell("plans")
+		c.stage = planned
+	}
+	at := int8(0)
+	for ; c.stage != idle; at++ {
+		if e.kind != cycles && e.kind != fails && at == e.at {
+			if e.kind == crashes {
+				*c = controller{}
+			}
+			return at
+		}
+		if c.stage == planned {
+			tell("reads the facts again")
+			c.door, c.stage = x.intern(checked(x.sees(n, c))), applying
+			x.skip(n, ci)
+			continue
+		}
+		refused := e.kind == fails && at == e.at
+		a := &x.planOf(x.planKey(n, ci)).acts[c.step]
+		text := fmt.Sprintf("writes %s (%d)", a.text, c.sub+1)
+		if refused {
+			text = "cannot write " + a.text
+		}
+		tell(text)
+		x.write(n, ci, a, refused)
+		x.settle(n)
+	}
+	return at
+}
+
+// skip passes actions that do not hold any more, and ends the cycle behind the last.
+func (x *model) skip(s *state, ci int) {
+	c := &s.c[ci]
+	holds := x.doorOf(x.doorKey(s, ci))
+	for int(c.step) < len(holds) && !holds[c.step] {
+		c.step++
+	}
+	if int(c.step) == len(holds) {
+		c.stage, c.step, c.sub, c.held, c.made, c.plan, c.door = idle, 0, 0, 0, 0, 0, 0
+		c.wrote = [machines]int8{}
+	}
+}
+
+// write does the next write of a controller's plan. refused tells that the API takes it for no reason of ours.
+func (x *model) write(s *state, ci int, a *act, refused bool) {
+	c := &s.c[ci]
+	if refused && c.sub == 1 {
+		x.undo(s, c)
+	}
+	if refused || !x.act(s, c, a) {
+		c.sub, c.held, c.made = 0, 0, 0
+		c.step++
+		x.skip(s, ci)
+	}
+}
+
+// describeCycle says what a controller did.
+func (x *model) describeCycle(s *state, st step) string {
+	n := *s
+	var b strings.Builder
+	x.run(&n, int(st.a), end{st.kind, st.b}, func(t string) { b.WriteString("; " + t) })
+	switch st.kind {
+	case pauses:
+		b.WriteString("; stops for a while")
+	case crashes:
+		b.WriteString("; dies")
+	}
+	return b.String()
+}

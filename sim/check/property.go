@@ -1,0 +1,173 @@
+package check
+
+import (
+	"math/bits"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+func phaseOf(l *loan) fleet.Phase { return fleet.Phases()[l.phase] }
+
+// cells of a machine whose share says that offline holds them.
+func (f *facts) lent(machine int8) int8 {
+	m := &f.m[machine]
+	var set int8
+	if m.share.ver > 0 && m.share.node == m.uid {
+		for _, e := range m.share.e {
+			if e.holder == offline {
+				set |= e.cells
+			}
+		}
+	}
+	return set
+}
+
+// on counts the pods on a machine that take room of a side.
+func (f *facts) on(machine int8, side int8) int {
+	n := 0
+	for i := range f.p {
+		p := &f.p[i]
+		if (p.state == bound || p.state == ending) && p.machine == machine && sideOf(i) == side {
+			n++
+		}
+	}
+	return n
+}
+
+func sideOf(slot int) int8 {
+	switch {
+	case slot < onlinePods:
+		return online
+	case slot < fillerSlot:
+		return offline
+	}
+	return nobody
+}
+
+func size(cells int8) int { return bits.OnesCount8(uint8(cells)) }
+
+// checkState looks at what must hold in every state: nobody's pods are on cells that another holds, and the ledger is not overspent.
+func (x *model) checkState(f *facts) {
+	for i := range int8(x.Shape.machines()) {
+		if f.m[i].uid == 0 {
+			continue
+		}
+		lent := size(f.lent(i))
+		if n := f.on(i, offline); n > lent {
+			x.breaks("two holders: %d offline pods are on machine m%d, of which offline holds %d cells", n, i, lent)
+		}
+		if n := f.on(i, online); n > x.Shape.units()-lent {
+			x.breaks("two holders: %d online pods are on machine m%d, of which online holds %d cells", n, i, x.Shape.units()-lent)
+		}
+	}
+	for i := range f.l {
+		for k := range i {
+			a, b := &f.l[i], &f.l[k]
+			if a.uid > 0 && b.uid > 0 && a.node == b.node && a.cells&b.cells != 0 && phaseOf(a).Away() && phaseOf(b).Away() {
+				x.breaks("two holders: loans %d and %d are both away with cells of machine m%d", b.uid, a.uid, a.machine)
+			}
+		}
+	}
+	if f.taken > budget {
+		x.breaks("the ledger is overspent: %d pods were taken in a minute of at most %d", f.taken, budget)
+	}
+}
+
+// checkShare looks at a NodeShare that is about to be written: the holder of a parcel changes after a Clean report of its epoch alone, and
+// cells that came home for a claimant go to nobody else.
+func (x *model) checkShare(s *state, machine int8, old, next *share) {
+	if next.node != s.f.m[machine].uid {
+		return // nothing is held of a machine that is gone
+	}
+	if old.ver > 0 && old.node == next.node {
+		for _, o := range old.e {
+			if o.loan == 0 {
+				continue
+			}
+			holder := online // of cells that are in no parcel
+			for _, n := range next.e {
+				if n.loan == o.loan {
+					holder = n.holder
+				}
+			}
+			if holder != o.holder && o.clean != o.epoch {
+				x.breaks("the holder of loan %d's cells changed without a Clean report of epoch %d", o.loan, o.epoch)
+			}
+		}
+	}
+	for _, n := range next.e {
+		if n.loan > 0 && n.holder != online && !hadEntry(old, n.loan) {
+			x.breaks("loan %d takes cells that offline holds from the beginning", n.loan)
+		}
+		for i := range s.f.l {
+			l := &s.f.l[i]
+			if l.uid > 0 && l.uid != n.loan && l.machine == machine && l.node == next.node && l.cells&n.cells != 0 && !hadEntry(old, n.loan) && open(l) {
+				x.breaks("a claim is lost: loan %d takes cells that loan %d brought home for a claimant", n.loan, l.uid)
+			}
+		}
+	}
+}
+
+func hadEntry(sh *share, loan int8) bool {
+	for _, e := range sh.e {
+		if e.loan == loan {
+			return true
+		}
+	}
+	return false
+}
+
+// open reports whether a loan came home and nobody took its room yet, nor had the time to.
+func open(l *loan) bool { return phaseOf(l) == fleet.Returned && !l.claimed && !l.old }
+
+// checkForget: a claim stands until its room was taken or nobody came for it in time.
+func (x *model) checkForget(s *state, l *loan) {
+	if open(l) && s.f.m[l.machine].uid == l.node {
+		x.breaks("a claim is lost: loan %d was deleted before its room was taken", l.uid)
+	}
+	if phaseOf(l).Away() && s.f.m[l.machine].uid == l.node {
+		x.breaks("loan %d was deleted while offline holds its cells", l.uid)
+	}
+}
+
+// checkEviction: only offline pods are evicted, and none before the latest announced deadline unless it answered the notice of this epoch.
+func (x *model) checkEviction(s *state, c *controller, p *pod, l int8) {
+	for i := range s.f.p[:onlinePods] {
+		if &s.f.p[i] == p {
+			x.breaks("online pod web-%02d was evicted", p.uid)
+		}
+	}
+	fast := x.Skew && c == &s.c[1]
+	for i := range s.f.l {
+		o := &s.f.l[i]
+		if o.uid == 0 || o.machine != p.machine || o.node != s.f.m[p.machine].uid {
+			continue
+		}
+		if p.loan == o.uid && p.ack == p.epoch && p.epoch == o.epoch {
+			return
+		}
+		if o.uid == l && (o.wait == past || o.wait == near && fast) {
+			return
+		}
+	}
+	x.breaks("pod %d was evicted before the latest announced deadline of loan %d, and had not answered", p.uid, l)
+}
+
+// settled names what is not in order in a state that lasts: a loan on its way, a share that tells another story, a pod that waits.
+func (x *model) unsettled(f *facts) string {
+	for i := range f.l {
+		l := &f.l[i]
+		if l.uid == 0 {
+			continue
+		}
+		if phaseOf(l).Moving() || phaseOf(l) == fleet.WrittenOff {
+			return "loan " + string(loanID(l.uid, l.machine, l.cells)) + " stays " + string(phaseOf(l))
+		}
+	}
+	for i := range f.p[:onlinePods] {
+		if f.p[i].state == waiting {
+			return "an online pod waits for room"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,326 @@
+package check
+
+import "math/bits"
+
+// The bounds of the model: two controllers, two machines (or one of two sockets), two jobs of one pod, a service of up to two replicas.
+const (
+	controllers = 2
+	machines    = 2
+	units       = 2 // sockets of a machine at most: the amount that one pod asks for
+	loanSlots   = 3 // one for each parcel, and one that lost a race for its cells
+	onlinePods  = 2
+	jobs        = 2
+	fillerSlot  = onlinePods + jobs
+	podSlots    = fillerSlot + 1
+)
+
+// The pools, as the facts name them.
+const (
+	nobody int8 = iota
+	online
+	offline
+)
+
+// What a deadline is to the clocks: ahead for all, passed for a fast clock alone, passed for all.
+const (
+	unset int8 = iota
+	ahead
+	near
+	past
+)
+
+// How a deadline was moved last.
+const (
+	extended int8 = 1 + iota // by a heartbeat, as far as it goes
+	hastened                 // to the shortest notice
+)
+
+// Where a pod stands.
+const (
+	absent int8 = iota
+	waiting
+	bound
+	ending
+)
+
+// entry is one parcel of a NodeShare. clean is the epoch of the last Clean report; 0 where there is none.
+type entry struct {
+	loan, cells, holder, next, epoch, clean int8
+}
+
+// share is a NodeShare; ver 0 means that there is none.
+type share struct {
+	ver, leader, node int8
+	e                 [units]entry
+}
+
+// machine is a Node with its share; uid 0 means that it is gone.
+type machine struct {
+	uid, ver, leader   int8
+	last               int8 // the UID that was here before, while there is none
+	taint, label, keep bool
+	fence              int8 // an index of fences
+	share              share
+}
+
+// loan is a Loan. The last field is a ghost: the model knows it, and no controller sees it.
+type loan struct {
+	uid, ver, leader int8
+	machine, node    int8 // index and UID
+	cells            int8
+	phase, epoch     int8
+	wait, announced  int8 // the deadline, and how it was moved last
+	kill             int8 // the announced kill
+	recalled, old    bool // FirstNotice stands; the phase has lasted as long as any patience
+	claimed          bool
+}
+
+// pod is a pod of the slot's owner: the service, a job, or ourselves.
+type pod struct {
+	uid, state, machine int8
+	loan, epoch, ack    int8 // the notice and the answer
+	beat, cost, late    bool // a heartbeat asks for more time; chosen to leave; started after the machine's last return
+	killed              bool
+}
+
+// facts are what the API server holds.
+type facts struct {
+	m            [machines]machine
+	l            [loanSlots]loan
+	p            [podSlots]pod
+	desired      int8 // replicas of the service
+	members      [jobs]int8
+	ver          int8 // of the pool
+	leader       int8 // of the pool
+	spent, taken int8 // the disruption ledger, and what was taken in truth
+	tide         int8 // replicas that the load asks for
+}
+
+// Where a controller stands.
+const (
+	standby int8 = iota
+	leading
+	deposed // its lease is lost and it does not know
+)
+
+// Where a controller is in its cycle.
+const (
+	idle int8 = iota
+	planned
+	applying
+)
+
+// The kinds that a controller watches, each on its own.
+const (
+	watchLoans int8 = 1 << iota
+	watchShares
+	watchPods
+	watchNodes
+	watchPool
+	watchAll = watchLoans | watchShares | watchPods | watchNodes | watchPool
+)
+
+// controller is one process. plan, door and stalled are views: the facts that the plan was made from, those that its actions are checked
+// against, and what the watches in mask still show.
+type controller struct {
+	mode, leader        int8
+	watched             bool
+	stage               int8
+	mask                int8
+	step, sub           int8
+	held                int8           // the version of the loan that a move in progress read
+	made                int8           // the loan that a move in progress created
+	wrote               [machines]int8 // the versions of the shares that this plan wrote
+	plan, door, stalled viewID
+}
+
+// report is a Clean report on its way: the node side looked, and has not written yet.
+type report struct{ machine, node, loan, epoch int8 }
+
+// state is everything. It is comparable, small, and equal exactly when nothing that follows can differ.
+type state struct {
+	f      facts
+	c      [controllers]controller
+	report report
+	faults int8 // that may still happen
+	pauses int8
+	turns  int8 // of the tide
+}
+
+// viewID names facts in the table of views.
+type viewID int32
+
+// views interns facts, so that a state holds a number where a controller remembers facts.
+type views struct {
+	ids map[facts]viewID
+	all []facts
+	// plain is the decisive part of each view; 0 where it was not asked for.
+	plain map[viewID]viewID
+}
+
+func newViews() *views {
+	return &views{ids: map[facts]viewID{{}: 0}, all: []facts{{}}, plain: map[viewID]viewID{}}
+}
+
+func (v *views) intern(f facts) viewID {
+	id, ok := v.ids[f]
+	if !ok {
+		id = viewID(len(v.all))
+		v.all = append(v.all, f)
+		v.ids[f] = id
+	}
+	return id
+}
+
+// plainOf is the decisive part of a view.
+func (v *views) plainOf(id viewID) viewID {
+	p, ok := v.plain[id]
+	if !ok {
+		p = v.intern(decisive(v.all[id]))
+		v.plain[id] = p
+	}
+	return p
+}
+
+// decisive strips facts of what no decision looks at: versions, leaders and ghosts.
+func decisive(f facts) facts {
+	for i := range f.m {
+		m := &f.m[i]
+		m.ver, m.leader, m.share.leader = 0, 0, 0
+		m.share.ver = min(m.share.ver, 1)
+	}
+	for i := range f.l {
+		f.l[i].ver, f.l[i].leader, f.l[i].claimed = 0, 0, false
+	}
+	f.ver, f.leader, f.taken = 0, 0, 0
+	return f
+}
+
+// checked is decisive, with the versions that writes rest on.
+func checked(f facts) facts {
+	out := decisive(f)
+	for i := range f.m {
+		out.m[i].share.ver = f.m[i].share.ver
+	}
+	for i := range f.l {
+		out.l[i].ver = f.l[i].ver
+	}
+	return out
+}
+
+// used is a set of small numbers in use, which canonical renames to 1, 2, 3 in their order.
+type used uint64
+
+func (u *used) add(n int8) {
+	if n > 0 {
+		*u |= 1 << n
+	}
+}
+
+func (u used) rank(n int8) int8 {
+	if n <= 0 {
+		return 0
+	}
+	return int8(bits.OnesCount64(uint64(u)&(1<<n-1))) + 1
+}
+
+// dense reports whether renaming changes nothing.
+func (u used) dense() bool { return u&(u+2) == 0 }
+
+// names are the numbers that only mean something by being equal or in order.
+type names struct{ loans, pods, versions, leaders used }
+
+// see collects the names of facts; in what controllers remember a notice keeps its loan's name in use.
+func (n *names) see(f *facts, notices bool) {
+	for i := range f.m {
+		m := &f.m[i]
+		n.versions.add(m.ver)
+		n.versions.add(m.share.ver)
+		n.leaders.add(m.leader)
+		n.leaders.add(m.share.leader)
+		for k := range m.share.e {
+			n.loans.add(m.share.e[k].loan)
+		}
+	}
+	for i := range f.l {
+		n.loans.add(f.l[i].uid)
+		n.versions.add(f.l[i].ver)
+		n.leaders.add(f.l[i].leader)
+	}
+	for i := range f.p {
+		n.pods.add(f.p[i].uid)
+		if notices {
+			n.loans.add(f.p[i].loan)
+		}
+	}
+	n.versions.add(f.ver)
+	n.leaders.add(f.leader)
+}
+
+func (n *names) dense() bool {
+	return n.loans.dense() && n.pods.dense() && n.versions.dense() && n.leaders.dense()
+}
+
+// rename gives facts the names' ranks. A notice of a loan that nobody knows any more is no notice.
+func (n *names) rename(f *facts) {
+	for i := range f.m {
+		m := &f.m[i]
+		m.ver, m.share.ver = n.versions.rank(m.ver), n.versions.rank(m.share.ver)
+		m.leader, m.share.leader = n.leaders.rank(m.leader), n.leaders.rank(m.share.leader)
+		for k := range m.share.e {
+			m.share.e[k].loan = n.loans.rank(m.share.e[k].loan)
+		}
+	}
+	for i := range f.l {
+		l := &f.l[i]
+		l.uid, l.ver, l.leader = n.loans.rank(l.uid), n.versions.rank(l.ver), n.leaders.rank(l.leader)
+	}
+	for i := range f.p {
+		p := &f.p[i]
+		p.uid = n.pods.rank(p.uid)
+		if p.loan > 0 && n.loans&(1<<p.loan) == 0 {
+			p.loan, p.epoch, p.ack, p.beat = 0, 0, 0, false
+		}
+		p.loan = n.loans.rank(p.loan)
+	}
+	f.ver, f.leader = n.versions.rank(f.ver), n.leaders.rank(f.leader)
+}
+
+// canonical brings a state to the one that stands for all that differ from it by names alone.
+func (v *views) canonical(s *state) {
+	var n names
+	n.see(&s.f, false)
+	for i := range s.c {
+		c := &s.c[i]
+		for _, id := range [...]viewID{c.plan, c.door, c.stalled} {
+			n.see(&v.all[id], true)
+		}
+		n.leaders.add(c.leader)
+		n.versions.add(c.held)
+		n.loans.add(c.made)
+		for _, w := range c.wrote {
+			n.versions.add(w)
+		}
+	}
+	n.loans.add(s.report.loan)
+	same := n.dense()
+	n.rename(&s.f)
+	if same {
+		return
+	}
+	for i := range s.c {
+		c := &s.c[i]
+		for _, id := range [...]*viewID{&c.plan, &c.door, &c.stalled} {
+			if *id != 0 {
+				f := v.all[*id]
+				n.rename(&f)
+				*id = v.intern(f)
+			}
+		}
+		c.leader, c.held, c.made = n.leaders.rank(c.leader), n.versions.rank(c.held), n.loans.rank(c.made)
+		for k := range c.wrote {
+			c.wrote[k] = n.versions.rank(c.wrote[k])
+		}
+	}
+	s.report.loan = n.loans.rank(s.report.loan)
+}

@@ -1,0 +1,434 @@
+package check
+
+import (
+	"fmt"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// kind is what happens in a transition.
+type kind int8
+
+const (
+	cycles  kind = iota // a controller plans, reads the facts again and writes, from where it is to the end
+	watched             // a new leader has watched a window
+	elected
+	stops // a controller that lost its lease finds out
+	binds
+	ends    // a pod that was told to go has gone
+	answers // a pod acknowledges its notice
+	beats   // a pod asks for more time
+	reports // the node side says Clean
+	arrives // a report that was on its way is written
+	passes  // a deadline, for a fast clock first
+	kills   // the time of a kill comes
+	ages    // a phase has lasted as long as any patience
+	minute  // the ledger's window is over
+	collects
+	catchesUp
+	rejoins
+	// Faults.
+	turns
+	pauses  // a controller stops within its cycle, and goes on later
+	crashes // or for good
+	fails   // the API refuses a write
+	usurps
+	lags
+	dies
+	answersLate
+	reportsLate
+)
+
+// fault reports whether a transition is something that goes wrong, or a turn of the tide: they end some day.
+func (k kind) fault() bool { return k >= turns }
+
+// sure reports whether a transition happens again and again where it can. Pods may never answer, and ask for more time for ever.
+func (k kind) sure() bool { return !k.fault() && k != answers && k != beats }
+
+// step is a transition's name: a and b say who and what.
+type step struct {
+	kind kind
+	a, b int8
+}
+
+// next calls yield with each state that may follow, until it returns false.
+func (x *model) next(s *state, yield func(step, *state) bool) bool {
+	one := func(st step, do func(n *state)) bool {
+		n := *s
+		x.broken = ""
+		do(&n)
+		if st.kind > pauses {
+			n.faults--
+		}
+		x.settle(&n)
+		if n == *s && x.broken == "" {
+			return true
+		}
+		return yield(st, &n)
+	}
+	for ci := range s.c {
+		if !x.controller(s, ci, one) {
+			return false
+		}
+	}
+	return x.clocks(s, one) && x.pods(s, one) && x.machines(s, one)
+}
+
+// settle brings a state that was changed into order, and looks at what must hold in it.
+func (x *model) settle(n *state) {
+	x.reconcile(n)
+	x.checkState(&n.f)
+	x.canonical(n)
+}
+
+type doer func(st step, do func(n *state)) bool
+
+// controller is what one process may do, and what may happen to it.
+func (x *model) controller(s *state, ci int, one doer) bool {
+	c := &s.c[ci]
+	who := int8(ci)
+	other := &s.c[1-ci]
+	if c.mode == standby {
+		if other.mode != leading {
+			return one(step{elected, who, 0}, func(n *state) { x.elect(n, ci) })
+		}
+		return s.faults == 0 || one(step{usurps, who, 0}, func(n *state) { x.elect(n, ci) })
+	}
+	if c.mode == deposed && !one(step{stops, who, 0}, func(n *state) { n.c[ci] = controller{} }) {
+		return false
+	}
+	if !c.watched && c.stage == idle && !one(step{watched, who, 0}, func(n *state) { n.c[ci].watched = true }) {
+		return false
+	}
+	if !x.cycle(s, ci, one) {
+		return false
+	}
+	if c.mask != 0 && !one(step{catchesUp, who, 0}, func(n *state) { n.c[ci].mask, n.c[ci].stalled = 0, 0 }) {
+		return false
+	}
+	if s.faults == 0 {
+		return true
+	}
+	if c.mask != 0 {
+		return true
+	}
+	for mask := watchLoans; mask <= watchPool; mask <<= 1 {
+		if !one(step{lags, who, mask}, func(n *state) { n.c[ci].mask, n.c[ci].stalled = mask, x.intern(kinds(n.f, mask)) }) {
+			return false
+		}
+	}
+	return one(step{lags, who, watchAll}, func(n *state) { n.c[ci].mask, n.c[ci].stalled = watchAll, x.intern(kinds(n.f, watchAll)) })
+}
+
+// elect makes a controller the leader, with an epoch above all that was written. The one before it does not know yet.
+func (x *model) elect(n *state, ci int) {
+	if o := &n.c[1-ci]; o.mode == leading {
+		o.mode = deposed
+	}
+	n.c[ci] = controller{mode: leading, leader: fresh}
+}
+
+// clocks are what passes, and the tide.
+func (x *model) clocks(s *state, one doer) bool {
+	for i := range s.f.l {
+		l := &s.f.l[i]
+		if l.uid == 0 {
+			continue
+		}
+		if l.wait == ahead || l.wait == near {
+			if !one(step{passes, l.uid, 0}, func(n *state) {
+				if n.f.l[i].wait++; !x.Skew {
+					n.f.l[i].wait = past
+				}
+			}) {
+				return false
+			}
+		}
+		if l.kill == ahead && !one(step{kills, l.uid, 0}, func(n *state) { n.f.l[i].kill = past }) {
+			return false
+		}
+		switch phaseOf(l) {
+		case fleet.Emptying, fleet.Draining, fleet.Fenced, fleet.Returned:
+			// What is counted from the kill begins with it.
+			if !l.old && l.kill != ahead && !one(step{ages, l.uid, 0}, func(n *state) { n.f.l[i].old = true }) {
+				return false
+			}
+		}
+	}
+	if s.f.taken+s.f.spent > 0 && !one(step{minute, 0, 0}, func(n *state) { n.f.taken, n.f.spent = 0, 0 }) {
+		return false
+	}
+	if s.turns == 0 {
+		return true
+	}
+	for t := range int8(onlinePods + 1) {
+		if t != s.f.tide && !one(step{turns, t, 0}, func(n *state) { n.f.tide = t; n.turns-- }) {
+			return false
+		}
+	}
+	return true
+}
+
+// pods are what the scheduler, kubelets and the pods themselves do.
+func (x *model) pods(s *state, one doer) bool {
+	for i := range s.f.p {
+		p := &s.f.p[i]
+		switch p.state {
+		case waiting:
+			for m := range int8(x.Shape.machines()) {
+				if x.fits(&s.f, i, m) && !one(step{binds, int8(i), m}, func(n *state) { x.bind(n, i, m) }) {
+					return false
+				}
+			}
+		case ending:
+			if !one(step{ends, int8(i), 0}, func(n *state) { n.f.p[i] = pod{} }) {
+				return false
+			}
+		case bound:
+			if p.loan == 0 {
+				continue
+			}
+			if p.ack != p.epoch && !one(step{answers, int8(i), 0}, func(n *state) { n.f.p[i].ack = p.epoch }) {
+				return false
+			}
+			if !p.beat && i == fillerSlot-1 && !one(step{beats, int8(i), 0}, func(n *state) { n.f.p[i].beat = true }) {
+				return false
+			}
+			if s.faults > 0 && p.epoch > 1 && p.ack < p.epoch-1 && !one(step{answersLate, int8(i), 0}, func(n *state) { n.f.p[i].ack = p.epoch - 1 }) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// fits is the scheduler's answer: online lands where no taint is, offline where the label is, a filler on its machine.
+func (x *model) fits(f *facts, slot int, machine int8) bool {
+	m := &f.m[machine]
+	if m.uid == 0 || f.on(machine, online)+f.on(machine, offline)+f.on(machine, nobody) >= x.Shape.units() {
+		return false
+	}
+	switch sideOf(slot) {
+	case online:
+		return !m.taint && m.fence == 0
+	case offline:
+		return m.label && m.fence == 0
+	}
+	return machine == 0 // fillers tolerate all
+}
+
+func (x *model) bind(n *state, slot int, machine int8) {
+	p := &n.f.p[slot]
+	p.state, p.machine = bound, machine
+	if sideOf(slot) != online {
+		return
+	}
+	for i := range n.f.l {
+		if l := &n.f.l[i]; l.uid > 0 && l.machine == machine && phaseOf(l) == fleet.Returned {
+			p.late, l.claimed = true, true
+		}
+	}
+}
+
+// machines are what the node sides do, and what becomes of machines.
+func (x *model) machines(s *state, one doer) bool {
+	if s.report != (report{}) && !one(step{arrives, s.report.machine, 0}, func(n *state) {
+		n.f.clean(n.report)
+		n.report = report{}
+	}) {
+		return false
+	}
+	for i := range int8(x.Shape.machines()) {
+		m := &s.f.m[i]
+		if m.uid == 0 {
+			if !one(step{rejoins, i, 0}, func(n *state) { x.rejoin(n, i) }) {
+				return false
+			}
+			continue
+		}
+		if m.share.ver > 0 && m.share.node != m.uid && !one(step{collects, i, 0}, func(n *state) { n.f.m[i].share = share{} }) {
+			return false
+		}
+		for _, e := range m.share.e {
+			r := report{i, m.uid, e.loan, e.epoch}
+			if e.loan == 0 || e.next == nobody || e.clean == e.epoch || m.share.node != m.uid || !x.vacant(&s.f, i, e) {
+				continue
+			}
+			if !one(step{reports, i, e.loan}, func(n *state) { n.f.clean(r) }) {
+				return false
+			}
+			if s.faults > 0 && s.report == (report{}) && !one(step{reportsLate, i, e.loan}, func(n *state) { n.report = r }) {
+				return false
+			}
+		}
+		if s.faults > 0 && m.uid%uidsPerMachine < uidsPerMachine-1 && !one(step{dies, i, 0}, func(n *state) { x.die(n, i) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// vacant reports whether what leaves fits the cells that its side keeps, and the node's marks let no more of it land.
+func (x *model) vacant(f *facts, machine int8, e entry) bool {
+	m := &f.m[machine]
+	if e.next == offline && !m.taint || e.next == online && m.label {
+		return false
+	}
+	kept := f.lent(machine) &^ e.cells
+	if e.next == offline {
+		return f.on(machine, online) <= x.Shape.units()-size(kept|e.cells)
+	}
+	return f.on(machine, offline) <= size(kept)
+}
+
+// clean writes a Clean report, unless the parcel is no longer in the share.
+func (f *facts) clean(r report) {
+	sh := &f.m[r.machine].share
+	for i := range sh.e {
+		if e := &sh.e[i]; sh.node == r.node && e.loan == r.loan {
+			e.clean = r.epoch
+			sh.ver = fresh
+		}
+	}
+}
+
+// die takes a machine and its pods away. Its share stays until it is collected.
+func (x *model) die(n *state, at int8) {
+	m := &n.f.m[at]
+	*m = machine{last: m.uid, share: m.share}
+	for i := range n.f.p {
+		if p := &n.f.p[i]; p.state != absent && p.state != waiting && p.machine == at {
+			*p = pod{}
+		}
+	}
+}
+
+// rejoin brings a machine back under its name with another UID and no marks.
+func (x *model) rejoin(n *state, i int8) {
+	m := &n.f.m[i]
+	*m = machine{uid: m.last + 1, ver: fresh, share: m.share}
+}
+
+// reconcile lets the controllers of workloads keep to what is asked for, at once.
+func (x *model) reconcile(n *state) {
+	standing := int8(0)
+	for i := range n.f.p[:onlinePods] {
+		if st := n.f.p[i].state; st == waiting || st == bound {
+			standing++
+		}
+	}
+	for i := range n.f.p[:onlinePods] {
+		if p := &n.f.p[i]; p.state == absent && standing < n.f.desired {
+			*p = pod{uid: fresh + int8(i), state: waiting}
+			standing++
+		}
+	}
+	for standing > n.f.desired {
+		leave(&n.f.p[x.leaver(&n.f)])
+		standing--
+	}
+	for j := range jobs {
+		p := &n.f.p[onlinePods+j]
+		switch {
+		case p.state == absent && n.f.members[j] > 0:
+			*p = pod{uid: fresh + onlinePods + int8(j), state: waiting}
+		case (p.state == waiting || p.state == bound) && n.f.members[j] == 0:
+			leave(p)
+		}
+	}
+}
+
+// leaver is the pod that a ReplicaSet takes first: one that waits, then one that was chosen, then the youngest.
+func (x *model) leaver(f *facts) int {
+	best, rank := -1, -1
+	for i := range f.p[:onlinePods] {
+		p := &f.p[i]
+		r := 0
+		switch {
+		case p.state == waiting:
+			r = 2
+		case p.state != bound:
+			continue
+		case p.cost:
+			r = 1
+		}
+		if r > rank || r == rank && p.uid > f.p[best].uid {
+			best, rank = i, r
+		}
+	}
+	return best
+}
+
+// describe says a transition in words.
+func (x *model) describe(s *state, st step) string {
+	who := fmt.Sprintf("controller %c", 'A'+st.a)
+	switch st.kind {
+	case cycles, pauses, crashes, fails:
+		return who + x.describeCycle(s, st)
+	case watched:
+		return who + " has watched a window"
+	case elected:
+		return who + " leads"
+	case usurps:
+		return who + " leads while the other still acts"
+	case stops:
+		return who + " finds out that its lease is lost"
+	case catchesUp:
+		return who + "'s watches catch up"
+	case lags:
+		return fmt.Sprintf("%s's watches stall (%s)", who, maskName(st.b))
+	case binds:
+		return fmt.Sprintf("pod %s lands on m%d", slotName(st.a), st.b)
+	case ends:
+		return fmt.Sprintf("pod %s is gone", slotName(st.a))
+	case answers:
+		return fmt.Sprintf("pod %s acknowledges", slotName(st.a))
+	case answersLate:
+		return fmt.Sprintf("an old acknowledgement of pod %s arrives", slotName(st.a))
+	case beats:
+		return fmt.Sprintf("pod %s asks for more time", slotName(st.a))
+	case reports:
+		return fmt.Sprintf("m%d reports loan %d clean", st.a, st.b)
+	case reportsLate:
+		return fmt.Sprintf("m%d sees loan %d clean and has not said so", st.a, st.b)
+	case arrives:
+		return fmt.Sprintf("m%d's report arrives", st.a)
+	case passes:
+		return fmt.Sprintf("the deadline of loan %d passes", st.a)
+	case kills:
+		return fmt.Sprintf("the time of loan %d's kill comes", st.a)
+	case ages:
+		return fmt.Sprintf("loan %d has been in its phase for long", st.a)
+	case minute:
+		return "the ledger's minute is over"
+	case turns:
+		return fmt.Sprintf("the tide asks for %d replicas", st.a)
+	case dies:
+		return fmt.Sprintf("m%d dies", st.a)
+	case rejoins:
+		return fmt.Sprintf("m%d is back with another UID", st.a)
+	case collects:
+		return fmt.Sprintf("the share of the machine that m%d was is collected", st.a)
+	}
+	panic(fmt.Sprintf("a transition without a name: %d", st.kind))
+}
+
+func slotName(slot int8) string {
+	return [...]string{"web-a", "web-b", "job0", "job1", "filler"}[slot]
+}
+
+func maskName(mask int8) string {
+	switch mask {
+	case watchLoans:
+		return "loans"
+	case watchShares:
+		return "shares"
+	case watchPods:
+		return "pods"
+	case watchNodes:
+		return "nodes"
+	case watchPool:
+		return "pools"
+	}
+	return "all"
+}
