@@ -34,6 +34,8 @@ type Loan struct {
 	Since time.Time
 	// Due is when the parcel is wanted back; it is fixed at the first notice and never moves later.
 	Due time.Time
+	// ExpectedUntil is until when the borrower was told that it may expect to keep a lent parcel; zero while it was not.
+	ExpectedUntil time.Time
 	// Deadline is the latest announced deadline of the phase: no eviction precedes it unless every pod acknowledged.
 	Deadline time.Time
 	// KillAt is the announced time from which pods that are still on a draining parcel are killed; zero while none was announced.

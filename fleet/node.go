@@ -72,6 +72,8 @@ type NodeMarks struct {
 	KeepNode bool
 	// Fence: the taint springtide.dev/fenced, which cuts off a machine whose parcel did not come home.
 	Fence Fence
+	// Until: the annotation springtide.dev/expected-until, a time (RFC 3339) for whoever works on a lent machine; empty without one.
+	Until string
 }
 
 // Fence says how a machine is cut off: the effect of the taint springtide.dev/fenced, or empty.

@@ -72,3 +72,23 @@ func TestAnOccupiedMachineIsNotLent(t *testing.T) {
 		t.Errorf("the loan is to be given up: %+v", p.Moves)
 	}
 }
+
+// The forecast is walked along four times an hour, and for a loan that was just made.
+func TestSurvivalIsToldNowAndThen(t *testing.T) {
+	for minute, want := range map[time.Duration]int{0: 1, 30 * time.Second: 1, time.Minute: 0, 14 * time.Minute: 0, 15 * time.Minute: 1} {
+		w := newWorld(6).service("web", 18, 0, 3, 95)
+		w.loan(5, fleet.Lent, 1)
+		in := w.input()
+		in.Snapshot.At = t0.Add(minute)
+		if p := Make(in); len(p.Survivals) != want {
+			t.Errorf("%v after the hour: %+v", minute, p.Survivals)
+		}
+	}
+	w := newWorld(6).service("web", 18, 0, 3, 95)
+	l := w.loan(5, fleet.Lent, 1)
+	in := w.input()
+	in.Snapshot.At, l.Since = t0.Add(5*time.Minute), t0.Add(5*time.Minute)
+	if p := Make(in); len(p.Survivals) != 1 {
+		t.Errorf("just lent: %+v", p.Survivals)
+	}
+}

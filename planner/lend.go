@@ -30,7 +30,10 @@ func (m *maker) lendPool(l *ledger) {
 	lead := parts.Total()
 	view := m.view(l, lead)
 	view.Lead = parts
-	defer func() { m.plan.Pools = append(m.plan.Pools, view) }()
+	defer func() {
+		m.plan.Pools = append(m.plan.Pools, view)
+		m.survivals(l, parts)
+	}()
 
 	if by := m.poolHeld(l.pool); by != "" {
 		view.Note = by

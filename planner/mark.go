@@ -107,6 +107,7 @@ func (m *maker) wantMarks(n *fleet.Node, pool *fleet.Pool) fleet.NodeMarks {
 		OfflineLabel: m.open(n),
 		KeepNode:     live,
 		Fence:        m.fence(n),
+		Until:        m.survivesUntil(n),
 	}
 }
 

@@ -49,6 +49,8 @@ type Plan struct {
 	Gangs []GangView
 	// ETAs say when jobs that wait are expected to begin, in the order of job ids.
 	ETAs []ETA
+	// Survivals are what the borrowers of lent parcels are told anew.
+	Survivals []Survival
 	// Withheld are actions that a mode, freeze, pause or budget held back; they are recorded and never applied.
 	Withheld []Withheld
 }

@@ -21,6 +21,15 @@ var t0 = time.Date(2026, 3, 2, 22, 0, 0, 0, time.UTC)
 type world struct {
 	s    fleet.Snapshot
 	flat map[fleet.ServiceID]float64 // the load that the tide stays at, in cores
+	// rises are tides that do not stay there.
+	rises []rise
+}
+
+// rise is a tide that reaches a load at a time from now, and stays.
+type rise struct {
+	service fleet.ServiceID
+	in      time.Duration
+	load    float64
 }
 
 func newWorld(machines int) *world {
@@ -129,6 +138,11 @@ func (w *world) input() Input {
 			path := make([]float64, 300)
 			for j := range path {
 				path[j] = load
+				for _, r := range w.rises {
+					if r.service == svc.ID && tide.Step*time.Duration(j) >= r.in+5*time.Minute {
+						path[j] = r.load
+					}
+				}
 			}
 			tide.Paths = append(tide.Paths, path)
 		}

@@ -24,6 +24,8 @@ import (
 //	told MACHINE SECONDS                   every worker there knows of the notice, and of a deadline so far from now
 //	beats MACHINE SECONDS                  every worker there asks for time until then
 //	thawed                                 the last cycle was frozen
+//	rises NAME MINUTES CORES               its tide reaches so many cores then, and stays
+//	expects MACHINE MINUTES                what its borrower was told, from now
 //	offline N [WORKERS]                    N machines more, at home in the offline pool, that may lend; WORKERS on each
 //	gang MIN [stable]                      the job keeps so many workers
 //	borrowed MACHINE PHASE EPOCH [SECONDS DUE]   a machine of the offline pool, its deadline and its due time so far from now
@@ -74,6 +76,14 @@ func play(t *testing.T, lines [][]string) string {
 			for i := range w.s.Pods {
 				if p := &w.s.Pods[i]; p.Class == fleet.PodOffline {
 					p.Deleting, p.Killed = true, len(f) > 1
+				}
+			}
+		case "rises":
+			w.rises = append(w.rises, rise{fleet.ServiceID("shop/" + f[1]), time.Duration(num(f[2])) * time.Minute, float64(num(f[3]))})
+		case "expects":
+			for i := range w.s.Loans {
+				if l := &w.s.Loans[i]; l.Node == w.s.Nodes[num(f[1])].ID {
+					l.ExpectedUntil = t0.Add(time.Duration(num(f[2])) * time.Minute)
 				}
 			}
 		case "offline":
@@ -227,6 +237,9 @@ func told(p *Plan) string {
 		fmt.Fprintf(&b, "mark      %s: taint %v, open to offline %v, kept %v%s\n", m.Node, m.Want.HolderTaint, m.Want.OfflineLabel, m.Want.KeepNode, fence)
 	}
 	scale("raise", p.Raises)
+	for _, x := range p.Survivals {
+		fmt.Fprintf(&b, "expected  %s for %v\n", x.Loan, x.Until.Sub(p.At))
+	}
 	for _, w := range p.Withheld {
 		fmt.Fprintf(&b, "withheld  %s: %s, by %s\n", w.Subject, w.Action, w.By)
 	}

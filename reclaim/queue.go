@@ -49,6 +49,23 @@ func (g *group) gangs() string {
 	return fmt.Sprintf(" (%d below their minimum)", g.broken)
 }
 
+// Standing is one machine whose loans may be recalled.
+type Standing struct {
+	Loans []*fleet.Loan
+	// Gain is what its recall frees for online.
+	Gain fleet.Resources
+}
+
+// Order lists the machines with lent parcels of a pool in the order in which [Choose] would recall all of them.
+func Order(s *fleet.Snapshot, pool *fleet.Pool, o Options) []Standing {
+	q := newQueue(s, groupsOf(s, pool, o))
+	var out []Standing
+	for g := q.next(); g != nil; g = q.next() {
+		out = append(out, Standing{g.loans, g.gain})
+	}
+	return out
+}
+
 // queue hands out groups, best first. What a group breaks hangs on what was taken before it: members that a role has above its minimum are
 // spent by one machine after another, and once a gang is broken its other machines break nothing more.
 type queue struct {

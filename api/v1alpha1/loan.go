@@ -16,6 +16,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Epoch",type=integer,JSONPath=`.status.epoch`
 // +kubebuilder:printcolumn:name="Since",type=string,JSONPath=`.status.since`
+// +kubebuilder:printcolumn:name="Expected Until",type=string,JSONPath=`.status.expectedUntil`
 // +kubebuilder:printcolumn:name="Due",type=string,JSONPath=`.status.due`
 // +kubebuilder:printcolumn:name="Deadline",type=string,JSONPath=`.status.deadline`
 // +kubebuilder:printcolumn:name="CPU",type=string,JSONPath=`.spec.capacity.cpu`,priority=1
@@ -96,6 +97,9 @@ type LoanStatus struct {
 	Since *metav1.Time `json:"since,omitempty"`
 	// Due is when the parcel is wanted back.
 	Due *metav1.Time `json:"due,omitempty"`
+	// ExpectedUntil is until when the borrower may expect to keep the parcel, while it is lent: earlier the forecast, at the quantile that services
+	// are sized by, does not ask for it. It is no promise; a recall gives notice all the same.
+	ExpectedUntil *metav1.Time `json:"expectedUntil,omitempty"`
 	// Deadline is the latest announced deadline.
 	Deadline *metav1.Time `json:"deadline,omitempty"`
 	// KillTime is when pods that are still on the draining parcel are killed; it is announced before, and only ever put off.

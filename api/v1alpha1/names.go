@@ -24,6 +24,8 @@ const (
 	AnnotationAck = "springtide.dev/ack"
 	// AnnotationHeartbeat is a time (RFC 3339) until which a noticed pod asks to be left working.
 	AnnotationHeartbeat = "springtide.dev/heartbeat"
+	// AnnotationExpectedUntil on a node is the time (RFC 3339) until which offline work may expect to stay on what is lent of it.
+	AnnotationExpectedUntil = "springtide.dev/expected-until"
 	// AnnotationCheckpoint is the time (RFC 3339) of a job's last checkpoint, written by the job on its ElasticJob.
 	AnnotationCheckpoint = "springtide.dev/checkpoint"
 	// AnnotationElasticSettings on a workload, with the value ElasticSettingsVouched, says that its owner answers for flags of Horovod or

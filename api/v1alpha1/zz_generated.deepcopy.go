@@ -1191,6 +1191,10 @@ func (in *LoanStatus) DeepCopyInto(out *LoanStatus) {
 		in, out := &in.Due, &out.Due
 		*out = (*in).DeepCopy()
 	}
+	if in.ExpectedUntil != nil {
+		in, out := &in.ExpectedUntil, &out.ExpectedUntil
+		*out = (*in).DeepCopy()
+	}
 	if in.Deadline != nil {
 		in, out := &in.Deadline, &out.Deadline
 		*out = (*in).DeepCopy()

@@ -33,6 +33,7 @@ func explainLoan(ctx context.Context, o *cliOptions, c *clients, arg string) (*e
 	p.add("Capacity", "%s (cells %s)", amountText(&l.Spec.Capacity), strings.Trim(fmt.Sprint(l.Spec.Cells), "[]"))
 	p.add("Begun", "%s", stamp(&l.Spec.BeginTime))
 	p.add("Lent", "%s", stamp(st.LentTime))
+	p.add("Expected until", "%s", stamp(st.ExpectedUntil))
 	p.add("First notice", "%s", stamp(st.FirstNotice))
 	p.add("Deadline", "%s", stamp(st.Deadline))
 	p.add("Kill", "%s", stamp(st.KillTime))

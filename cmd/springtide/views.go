@@ -140,6 +140,7 @@ func newLoansCommand(o *cliOptions) *cobra.Command {
 			{"CAPACITY", true, func(l *L) string { return amountText(&l.Spec.Capacity) }},
 			{"BEGUN", true, func(l *L) string { return stamp(&l.Spec.BeginTime) }},
 			{"SINCE", false, func(l *L) string { return stamp(l.Status.Since) }},
+			{"EXPECTED UNTIL", false, func(l *L) string { return stamp(l.Status.ExpectedUntil) }},
 			{"DUE", false, func(l *L) string { return stamp(l.Status.Due) }},
 			{"DEADLINE", false, func(l *L) string { return stamp(l.Status.Deadline) }},
 			{"REASON", false, func(l *L) string { return orNone(l.Status.Reason) }},
@@ -148,8 +149,8 @@ func newLoansCommand(o *cliOptions) *cobra.Command {
 		Use:     "loans",
 		Aliases: []string{"loan"},
 		Short:   "List parcels away from home, or on their way: who, from whom, since when, due when",
-		Long: "List loans. SINCE is when the phase was entered, DUE when the parcel is wanted back, DEADLINE the latest announced deadline of the\n" +
-			"notice. Times are those of the controller's clock.",
+		Long: "List loans. SINCE is when the phase was entered, EXPECTED UNTIL until when the forecast does not ask for a lent parcel, DUE when the\n" +
+			"parcel is wanted back, DEADLINE the latest announced deadline of the notice. Times are those of the controller's clock.",
 	})
 }
 

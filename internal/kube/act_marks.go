@@ -58,6 +58,12 @@ func (a *applier) mark(ctx context.Context, m *planner.Mark) error {
 func (a *applier) markPatch(f *nodeFacts, want fleet.NodeMarks) []byte {
 	notes := a.epochNote()
 	keepPatch(notes, f, want.KeepNode)
+	switch {
+	case want.Until != "":
+		notes[v1alpha1.AnnotationExpectedUntil] = want.Until
+	case f.node.Marks.Until != "":
+		notes[v1alpha1.AnnotationExpectedUntil] = nil
+	}
 	var offline any // null removes the label
 	if want.OfflineLabel {
 		offline = "true"

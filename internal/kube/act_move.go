@@ -283,6 +283,9 @@ func loanStatus(was v1alpha1.LoanStatus, l *fleet.Loan, leaderEpoch int64) v1alp
 	s.Phase, s.Epoch, s.LeaderEpoch = string(l.Phase), l.Epoch, leaderEpoch
 	s.Since, s.Due, s.Deadline = stamp(l.Since), stamp(l.Due), stampUp(l.Deadline)
 	s.KillTime = stampUp(l.KillAt)
+	if l.Phase != fleet.Lent {
+		s.ExpectedUntil = nil
+	}
 	s.FirstNotice, s.LentTime, s.CleanTime = stamp(l.FirstNotice), stamp(l.LentAt), stamp(l.CleanAt)
 	s.Reason = v1alpha1.Clip(l.Reason, v1alpha1.MaxReasonLength)
 	if was.Phase != s.Phase || was.Epoch != s.Epoch {

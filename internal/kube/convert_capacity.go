@@ -215,7 +215,7 @@ func newLoanFacts(a *v1alpha1.Loan) fleet.Loan {
 		Node: fleet.NodeID(a.Spec.NodeUID), NodeName: a.Spec.NodeName, Cells: ints(a.Spec.Cells), Capacity: amounts(&a.Spec.Capacity),
 		From: fleet.PoolID(a.Spec.From), To: fleet.PoolID(a.Spec.To),
 		Phase: orText(s.Phase, fleet.Emptying), Epoch: max(s.Epoch, 1), LeaderEpoch: s.LeaderEpoch,
-		Created: timeOf(&a.Spec.BeginTime), Since: timeOf(s.Since), Due: timeOf(s.Due), Deadline: timeOf(s.Deadline), KillAt: timeOf(s.KillTime),
+		Created: timeOf(&a.Spec.BeginTime), Since: timeOf(s.Since), Due: timeOf(s.Due), ExpectedUntil: timeOf(s.ExpectedUntil), Deadline: timeOf(s.Deadline), KillAt: timeOf(s.KillTime),
 		FirstNotice: timeOf(s.FirstNotice), LentAt: timeOf(s.LentTime), CleanAt: timeOf(s.CleanTime),
 		Reason: s.Reason, Version: a.ResourceVersion,
 	}

@@ -62,6 +62,7 @@ func newNodeFacts(n *corev1.Node) *nodeFacts {
 		HolderTaint:  slices.ContainsFunc(n.Spec.Taints, isHolderTaint),
 		OfflineLabel: n.Labels[v1alpha1.LabelOffline] == "true",
 		Fence:        fenceOf(n.Spec.Taints),
+		Until:        n.Annotations[v1alpha1.AnnotationExpectedUntil],
 		KeepNode:     f.kept.OK && f.protected[annotationScaleDownDisabled] && f.protected[annotationDoNotDisrupt],
 	}
 	return f

@@ -16,13 +16,22 @@ import (
 // NodeShare. The phase itself is written by the actuator, with the move. Messages hold no ages, so that a loan that stands still is not
 // written.
 func (w *statusWriter) loanStatus(r *loop.Report) {
+	until := make(map[fleet.LoanID]time.Time, len(r.Plan.Survivals))
+	for _, x := range r.Plan.Survivals {
+		until[x.Loan] = x.Until
+	}
 	for _, o := range w.c.loans.all() {
 		c := newConditions(o.api.Status.Conditions, w.now, o.Generation)
 		loanConditions(c, &o.facts, r.Snapshot, w.now)
-		if reflect.DeepEqual(c.list, o.api.Status.Conditions) {
+		at, told := until[o.facts.ID]
+		told = told && o.facts.Phase == fleet.Lent
+		if !told && reflect.DeepEqual(c.list, o.api.Status.Conditions) {
 			continue
 		}
 		next := *o.api
+		if told {
+			next.Status.ExpectedUntil = stamp(at)
+		}
 		next.Status.Conditions, next.Status.LeaderEpoch = c.list, w.epoch
 		w.put(gvrLoans, &next, func(version string) sight { return w.c.loans.sees("", o.Name, o.UID, version) })
 	}

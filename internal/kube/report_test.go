@@ -300,6 +300,31 @@ func TestReportLoanConditions(t *testing.T) {
 	at("came in time", 7*time.Minute, status, "Clean=True/Returned", "Noticed=True/NoticeOver", "Forced=False/NotForced", "Late=False/InTime")
 }
 
+// What a borrower is told of the time it has is written when the plan tells it anew, and goes with the notice.
+func TestReportExpectedUntil(t *testing.T) {
+	r := newReported(t, pool("web", "Online", inWeb), pool("batch", "Offline", inBatch), node("n1", inWeb), loan("l", "n1", "Lent", 1, 0), nodeShare("n1", "l", "batch", "", 1, false, 0))
+	until := t0.Add(3 * time.Hour)
+	r.cycle(t, func(rep *loop.Report) { rep.Plan.Survivals = []planner.Survival{{Loan: "l", Until: until}} })
+	s := object[v1alpha1.Loan](t, r.world, gvrLoans, "l").Status
+	if s.ExpectedUntil == nil || !s.ExpectedUntil.Time.Equal(until) {
+		t.Fatalf("status = %+v", s)
+	}
+	if written, _ := r.cycle(t, nil); len(written) > 0 {
+		t.Errorf("written again though nothing new was told: %v", written)
+	}
+	lent := newLoanFacts(object[v1alpha1.Loan](t, r.world, gvrLoans, "l"))
+	if !lent.ExpectedUntil.Equal(until) {
+		t.Errorf("read back as %v", lent.ExpectedUntil)
+	}
+	noticed, err := lent.Recall(t0, t0.Add(time.Minute), t0.Add(time.Hour), "flood")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after := loanStatus(s, &noticed, 7); after.ExpectedUntil != nil {
+		t.Errorf("after the notice it is still said to be free until %v", after.ExpectedUntil)
+	}
+}
+
 // What online borrows from offline is no recall: its notice is in Emptying, and staying longer is shown as an overrun.
 func TestReportBorrowed(t *testing.T) {
 	l := loan("l", "n1", "Emptying", 1, 0)

@@ -1,0 +1,87 @@
+package planner
+
+import (
+	"slices"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reclaim"
+)
+
+// Survival says until when the borrower of a lent parcel may expect to work on it: the forecast, at the quantile that services are sized by,
+// asks for it not earlier. It is no promise; a recall gives notice all the same.
+type Survival struct {
+	Loan  fleet.LoanID
+	Until time.Time
+}
+
+// survivalStep is the grid of what is told, and the least by which it comes nearer before it is told anew. Further away it moves only when
+// that is worth a write: by twice the step, and a quarter of what is left.
+const survivalStep = 15 * time.Minute
+
+// survivals looks along the forecast for the time at which each lent machine of a pool will have to be left, in the order in which they would
+// be recalled now. Those that nothing asks for are expected to stay to the end of the forecast.
+func (m *maker) survivals(l *ledger, lead Lead) {
+	s := m.in.Snapshot
+	if !m.tellsSurvival(l.pool.ID) {
+		return
+	}
+	queue := reclaim.Order(s, l.pool, m.recalls())
+	if len(queue) == 0 {
+		return
+	}
+	have := only(l.usable).Add(only(l.coming)).Sub(only(share(l.capacity, l.pool.LowWatermark)))
+	var horizon time.Duration
+	for _, v := range l.services {
+		horizon = max(horizon, v.target.AheadStep*time.Duration(len(v.target.Ahead)))
+	}
+	early := lead.StartUp + lead.Clean + lead.Drain
+	next := 0
+	for at := time.Duration(0); at < horizon && next < len(queue); at += survivalStep {
+		for need := only(l.need(at, at+survivalStep)); next < len(queue) && !need.Sub(have).Floor().IsZero(); next++ {
+			have = have.Add(only(queue[next].Gain))
+			m.survives(queue[next].Loans, s.At.Add(max(at-early, 0)))
+		}
+	}
+	for ; next < len(queue); next++ {
+		m.survives(queue[next].Loans, s.At.Add(horizon))
+	}
+}
+
+// tellsSurvival reports whether it is time to look: in the first minute of each step, and in the first of a loan. The forecast is walked along
+// for every service, which is more than all the rest of a quiet cycle.
+func (m *maker) tellsSurvival(pool fleet.PoolID) bool {
+	s, minute := m.in.Snapshot, m.in.Options.Interval
+	if s.At.Sub(s.At.Truncate(survivalStep)) < minute {
+		return true
+	}
+	return slices.ContainsFunc(s.Loans, func(l fleet.Loan) bool {
+		return l.From == pool && l.Phase == fleet.Lent && l.ExpectedUntil.IsZero() && s.At.Sub(l.Since) < minute
+	})
+}
+
+func (m *maker) survives(loans []*fleet.Loan, until time.Time) {
+	now := m.in.Snapshot.At
+	until = until.Truncate(survivalStep)
+	for _, l := range loans {
+		was := l.ExpectedUntil
+		later := max(2*survivalStep, was.Sub(now)/4)
+		if !m.moved[l.ID] && (was.IsZero() || was.Sub(until) >= survivalStep || until.Sub(was) >= later) {
+			m.plan.Survivals = append(m.plan.Survivals, Survival{l.ID, until})
+		}
+	}
+}
+
+// survivesUntil is what the loans of a machine say of it: the earliest time, or nothing.
+func (m *maker) survivesUntil(n *fleet.Node) string {
+	var first time.Time
+	for _, l := range m.loans[n.ID] {
+		if l.Phase == fleet.Lent && !l.ExpectedUntil.IsZero() && (first.IsZero() || l.ExpectedUntil.Before(first)) {
+			first = l.ExpectedUntil
+		}
+	}
+	if first.IsZero() || m.recalled[n.ID] {
+		return ""
+	}
+	return first.UTC().Format(time.RFC3339)
+}
