@@ -204,8 +204,7 @@ func (v *sized) movable() bool {
 		v.svc.Pause != fleet.PauseAll && v.svc.Pause != fleet.PauseIn
 }
 
-// blindShare is how much of what online asks for may be without live signals while there is still lending: as much as the high watermark
-// stands ready for. Each such service is reckoned at its worst in any case.
+// blindShare is how much of what online asks for may be without live signals while there is still lending: a tenth. Each such service is reckoned at its worst in any case.
 const blindShare = 0.1
 
 // tooBlind says why nothing may be lent: too much of the pool is asked for by services whose live signals are missing or old. A service
