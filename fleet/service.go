@@ -140,7 +140,10 @@ type Service struct {
 	// Stabilisation is how long every part must agree before a scale-in.
 	Stabilisation time.Duration
 	Tolerance     float64
-	LinkGroup     string
+	// LinkGroup names services of one namespace on one call chain; LinkRatio is how many replicas of this one a unit of the chain's work needs, 0
+	// where that is learned.
+	LinkGroup string
+	LinkRatio float64
 	// StartUp is the operator's own figure for the time from creation to ready; 0 means learned.
 	StartUp time.Duration
 	// Request is what one replica asks for.

@@ -19,6 +19,9 @@ type Options struct {
 	// Drain is the most replicas once the deadline has passed by which the tenant had to give back what it runs beyond its quota; 0 while
 	// nothing is due.
 	Drain int32
+	// Link is what the service's call chain asks of it, and LinkWhy by which link; 0 where it asks for no more than the service itself.
+	Link    int32
+	LinkWhy string
 	// WatchedSince is when this controller began to watch as a leader. Nothing scales in before Window has passed since; a zero
 	// WatchedSince never scales in.
 	WatchedSince time.Time

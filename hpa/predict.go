@@ -122,6 +122,31 @@ func (z *sizer) forecastPart() Part {
 	return part
 }
 
+// chainLoad is the load that the service is to be ready for: the live one, the tide's within the lead, and what a window or a plan asks for in
+// replicas. The service's own minimum says nothing of the load.
+func (z *sizer) chainLoad(floors []Part) float64 {
+	if !z.capacityKnown {
+		return 0
+	}
+	load := 0.0
+	for i := range floors {
+		switch p := &floors[i]; {
+		case !p.Replicas.OK:
+		case p.Name == "forecast":
+			load = max(load, z.t.Max(z.now, z.now.Add(z.lead), z.quantile)) // without rounding to replicas
+		default:
+			load = max(load, float64(p.Replicas.Value)*z.capacity)
+		}
+	}
+	if z.number(z.load) == fresh && sound(z.load.Value) {
+		load = max(load, z.load.Value)
+	}
+	if !sound(load) {
+		return 0
+	}
+	return load
+}
+
 // lift is one approved festival lift of this service.
 type lift struct {
 	plan   string

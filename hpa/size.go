@@ -90,6 +90,10 @@ func Size(svc *fleet.Service, p portrait.Portrait, t forecast.Tide, live Live, n
 		tg.Parts = append(tg.Parts, part)
 	}
 	tg.Parts = append(tg.Parts, z.windowParts()...)
+	tg.Demand = z.chainLoad(tg.Parts)
+	if o.Link > 0 {
+		tg.Parts = append(tg.Parts, Part{Name: "link:" + svc.LinkGroup, Replicas: fleet.KnownAt(o.Link, now), Detail: o.LinkWhy})
+	}
 	floors := max(most(tg.Parts), svc.Min, 0)
 
 	if z.number(z.load) != fresh {

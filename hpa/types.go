@@ -76,6 +76,9 @@ type Target struct {
 	Parts     []Part
 	// CapacityPerReplica is the load, in the portrait's signal, that one replica carries at its target; 0 while unknown.
 	CapacityPerReplica float64
+	// Demand is the load that the service is sized for by its own signals: what is measured, what the tide holds within the lead, or what a window or
+	// plan stands for. It is what the other members of its call chain are to expect; 0 while unknown.
+	Demand float64
 	// Held names why a change was not made ("stale metrics", "stabilisation", "fall faster than history", "paused"); empty otherwise.
 	Held string
 	// Limited names the bound that cut the target ("max replicas", "quota", "rate"); empty otherwise.

@@ -29,8 +29,13 @@ type Input struct {
 	// Begun are the times at which loans were begun within the last hour, ended ones included.
 	Begun []time.Time
 	// Thawed says that the last cycle was frozen and this one is not: deadlines that ran out meanwhile are announced anew.
-	Thawed  bool
+	Thawed bool
+	// Links are how the members of link groups follow each other, as learned from history.
+	Links   map[fleet.ServiceID]Link
 	Options Options
+
+	// raised is what link groups ask of their members in this plan.
+	raised map[fleet.ServiceID]hpa.Options
 }
 
 // Options are the figures that a plan rests on. Their defaults carry their arithmetic.

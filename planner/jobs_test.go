@@ -530,7 +530,7 @@ type onNode struct {
 // forTest prepares a maker for its jobs alone.
 func (m *maker) forTest() *staffing {
 	*m = *newMaker(m.in)
-	m.plan.Targets, m.plan.Division, m.tenants = size(m.in)
+	m.plan.Targets, m.plan.Division, m.tenants, _ = size(m.in)
 	return m.newStaffing()
 }
 

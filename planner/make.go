@@ -12,7 +12,7 @@ import (
 // Make decides one cycle.
 func Make(in Input) Plan {
 	m := newMaker(&in)
-	m.plan.Targets, m.plan.Division, m.tenants = size(&in)
+	m.plan.Targets, m.plan.Division, m.tenants, m.plan.Links = size(&in)
 	m.scales()
 	m.giveBacks()
 	m.resizes()

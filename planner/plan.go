@@ -47,6 +47,8 @@ type Plan struct {
 	Pools []PoolView
 	// Gangs say how the minima of jobs stand once this plan is carried out, in the order of job ids.
 	Gangs []GangView
+	// Links say which members of link groups were raised, and who holds the others up, by the name of the group.
+	Links []LinkView
 	// ETAs say when jobs that wait are expected to begin, in the order of job ids.
 	ETAs []ETA
 	// Survivals are what the borrowers of lent parcels are told anew.

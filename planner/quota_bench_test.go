@@ -20,7 +20,7 @@ func BenchmarkTenants(b *testing.B) {
 		w.tenant(fmt.Sprintf("t%02d", i), fmt.Sprintf("ns%02d", i), 3000)
 	}
 	in := w.input()
-	targets, _, _ := size(&in)
+	targets, _, _, _ := size(&in)
 	b.ResetTimer()
 	for b.Loop() {
 		quota.Divide(in.tenants(targets).input)

@@ -7,24 +7,28 @@ import (
 )
 
 // size judges every service and divides the capacity among their tenants. Services are sized without a quota first, since their wishes are
-// what there is to divide; those of a tenant that wishes for more than it may have are sized again under its limit.
-func size(in *Input) ([]hpa.Target, quota.Division, *tenants) {
+// what there is to divide, and what a link group asks of its members is such a wish; those of a tenant that wishes for more than it may have are sized again under its limit.
+func size(in *Input) ([]hpa.Target, quota.Division, *tenants, []LinkView) {
 	s := in.Snapshot
 	targets := make([]hpa.Target, len(s.Services))
 	for i := range s.Services {
 		targets[i] = in.sizeOne(&s.Services[i], hpa.Options{})
 	}
+	in.raised = map[fleet.ServiceID]hpa.Options{}
+	links := in.link(targets)
 	t := in.tenants(targets)
 	division := quota.Divide(t.input)
 	for i := range division.Shares {
 		t.bound(targets, &division.Shares[i])
 	}
-	return targets, division, t
+	in.bottlenecks(links, targets)
+	return targets, division, t, links
 }
 
-// sizeOne sizes a service; o says no more than how its quota binds it.
+// sizeOne sizes a service; o says no more than how its quota binds it, and what its link group asks of it is added.
 func (in *Input) sizeOne(svc *fleet.Service, o hpa.Options) hpa.Target {
 	s := in.Snapshot
+	o.Link, o.LinkWhy = in.raised[svc.ID].Link, in.raised[svc.ID].LinkWhy
 	o.History, o.Festivals = in.History[svc.ID], s.Festivals
 	o.WatchedSince, o.Window, o.Defaults = s.WatchedSince, in.Options.Window, hpa.Defaults{Cycle: in.Options.Interval}
 	return hpa.Size(svc, in.Portraits[svc.ID], in.Tides[svc.ID], in.Live[svc.ID], s.At, o)

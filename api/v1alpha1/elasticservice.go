@@ -43,6 +43,7 @@ type ElasticServiceList struct {
 
 // ElasticServiceSpec is what the operator wants.
 //
+// +kubebuilder:validation:XValidation:rule="!has(self.linkRatio) || has(self.linkGroup)",message="a link ratio needs a link group",fieldPath=".linkRatio"
 // +kubebuilder:validation:XValidation:rule="self.actuation != 'HPAFloor' || self.replicas.min >= 1",message="actuation HPAFloor keeps an HPA's minReplicas, which cannot be 0: set replicas.min to 1 or more"
 // +kubebuilder:validation:XValidation:rule="!has(self.windows) || self.windows.all(w, !has(w.minReplicas) || w.minReplicas <= self.replicas.max)",message="a window's minReplicas above replicas.max can never be reached: raise replicas.max or lower the window",fieldPath=".windows"
 // +kubebuilder:validation:XValidation:rule="!has(self.windows) || self.windows.all(w, !has(w.maxReplicas) || w.maxReplicas >= self.replicas.min)",message="a window's maxReplicas below replicas.min would never hold: lower replicas.min or raise the window",fieldPath=".windows"
@@ -79,11 +80,17 @@ type ElasticServiceSpec struct {
 	Windows []Window `json:"windows,omitempty"`
 	// Calendar names days on which the load is unlike that of other days: holidays, festivals, sales. What they do is learned.
 	Calendar *Calendar `json:"calendar,omitempty"`
-	// LinkGroup names services on one call chain. It is kept; nothing acts on it yet.
+	// LinkGroup names services of this namespace on one call chain: when one of them needs more, the others are raised with it.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be a plain name: lower-case letters, digits and '-', with a letter or digit at both ends, as in evening-peak"
 	LinkGroup string `json:"linkGroup,omitempty"`
+	// LinkRatio is how many replicas of this service the chain needs for one unit of its work, a decimal number as text; the unit is the
+	// group's own. Members that state it are scaled by it among each other; for the others the ratio is learned from history.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=24
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,12}([.][0-9]{1,9})?$') && double(self) > 0.0",message="must be a positive decimal number in quotes, as in \"12.5\""
+	LinkRatio string `json:"linkRatio,omitempty"`
 	// ForecastPercent is the quantile of the tide that sizing must cover, in percent; 95 by default.
 	// +kubebuilder:validation:Minimum=50
 	// +kubebuilder:validation:Maximum=99

@@ -30,16 +30,32 @@ type ElasticServiceStatus struct {
 	Recommendation *RecommendationStatus `json:"recommendation,omitempty"`
 	// Tide is the forecast in short.
 	Tide *TideStatus `json:"tide,omitempty"`
+	// Link is how the service follows its link group; unset where it has none.
+	Link *LinkStatus `json:"link,omitempty"`
 	// Summary says what the last two weeks would have been under Auto.
 	Summary *SummaryStatus `json:"summary,omitempty"`
 	// LeaderEpoch is the fencing number of the controller that wrote this status.
 	// +kubebuilder:validation:Minimum=0
 	LeaderEpoch int64 `json:"leaderEpoch,omitempty"`
-	// Conditions: Accepted, AbleToScale, ScalingActive, ScalingLimited, ForecastReady, ForecastSkillLost, DataFresh.
+	// Conditions: Accepted, AbleToScale, ScalingActive, ScalingLimited, ForecastReady, ForecastSkillLost, DataFresh,
+	// ChainBottleneck.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// LinkStatus is how a service follows its link group.
+type LinkStatus struct {
+	// Group is the link group.
+	// +kubebuilder:validation:MaxLength=63
+	Group string `json:"group"`
+	// Source is Declared, Learned or Refused.
+	// +kubebuilder:validation:Enum=Declared;Learned;Refused
+	Source string `json:"source"`
+	// Note says what the ratio is and how well it fits, or why there is none.
+	// +kubebuilder:validation:MaxLength=1024
+	Note string `json:"note,omitempty"`
 }
 
 // PortraitStatus is the state of learning.

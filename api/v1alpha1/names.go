@@ -62,6 +62,7 @@ const (
 	ConditionWithinQuota   = "WithinQuota"       // nothing must be given back
 	ConditionBursting      = "Bursting"          // the borrowing limit is lifted
 	ConditionWatermark     = "AboveLowWatermark" // of an offline pool: there is enough low-priority capacity
+	ConditionBottleneck    = "ChainBottleneck"   // the service is held back, and its link group with it
 	ConditionGangWhole     = "GangWhole"         // the minimum of a job runs, all of it
 	ConditionLate          = "Late"              // a recalled parcel is not, or was not, home by its due time
 )

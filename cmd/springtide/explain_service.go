@@ -42,6 +42,9 @@ func explainService(ctx context.Context, o *cliOptions, c *clients, arg string) 
 	if c := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionSkillLost); c != nil && c.Status == metav1.ConditionTrue {
 		p.add("Skill lost", "since %s: %s", stamp(&c.LastTransitionTime), c.Message)
 	}
+	if l := st.Link; l != nil {
+		p.add("Link", "group %s, ratio %s: %s", l.Group, strings.ToLower(l.Source), orNone(l.Note))
+	}
 	p.add("Requests", "%s", requestsText(s.Spec.RequestsMode, st.Recommendation))
 	p.add("Last two weeks", "%s", summaryText(st.Summary))
 	p.add("Last change", "%s", stamp(st.LastScaleTime))

@@ -68,6 +68,11 @@ func newServiceFacts(a *v1alpha1.ElasticService, namespaceLabel string) serviceF
 		w.Name, w.Min, w.Max = s.Windows[i].Name, or(s.Windows[i].MinReplicas, 0), or(s.Windows[i].MaxReplicas, 0)
 		f.service.Windows = append(f.service.Windows, w)
 	}
+	if s.LinkRatio != "" {
+		if f.service.LinkRatio, err = strconv.ParseFloat(s.LinkRatio, 64); err != nil || !(f.service.LinkRatio > 0) {
+			f.problem = fmt.Sprintf("InvalidSpec: spec.linkRatio %q: write a positive decimal number, as in \"0.5\"", s.LinkRatio)
+		}
+	}
 	f.service.Calendar = calendarOf(s.Calendar)
 	return f
 }

@@ -182,6 +182,7 @@ func (c *Cluster) tellTroubles(r *loop.Report) {
 		c.events.Eventf(ref, corev1.EventTypeNormal, "WouldScale", "%s, held by %s: %s", w.Action, w.By, w.Why.Message)
 	}
 	c.tellGangs(r)
+	c.tellBottlenecks(r)
 	for i := range r.Snapshot.Jobs {
 		j := &r.Snapshot.Jobs[i]
 		n := fleet.ParseName(string(j.ID))

@@ -26,6 +26,7 @@ type serviceGist struct {
 	Periods             int
 	Requests            string
 	Resized             time.Time
+	Link                string
 	Conditions          []verdict
 }
 
@@ -40,6 +41,9 @@ func gistOfService(s *v1alpha1.ElasticServiceStatus) serviceGist {
 	}
 	if r := s.Recommendation; r != nil {
 		g.Requests, g.Resized = r.Note, timeOf(r.AppliedTime)
+	}
+	if s.Link != nil {
+		g.Link = s.Link.Source
 	}
 	if s.Summary != nil {
 		g.Verdict = s.Summary.Verdict
@@ -116,6 +120,7 @@ func (v *serviceView) status(o *v1alpha1.ElasticService) v1alpha1.ElasticService
 	if x, ok := v.r.Summaries[v.svc.ID]; ok && !x.From.IsZero() {
 		s.Summary = summaryStatus(&x)
 	}
+	s.Link = v.linkStatus()
 	s.Conditions = v.conditions(o)
 	return s
 }
@@ -169,6 +174,7 @@ func (v *serviceView) conditions(o *v1alpha1.ElasticService) []metav1.Condition 
 	v.forecast(c)
 	v.skill(c)
 	v.fresh(c)
+	v.bottleneck(c)
 	return c.list
 }
 

@@ -86,6 +86,7 @@ type Loop struct {
 	paces     paceWatch
 	gangs     map[fleet.JobID]fleet.Gang
 	waits     waits
+	links     linkMemory
 	kinTaught taught
 	// read is up to when the history of each service was read by this process.
 	read map[fleet.ServiceID]time.Time
@@ -182,6 +183,7 @@ func (l *Loop) Cycle(ctx context.Context) (wrote bool, err error) {
 	in := planner.Input{Snapshot: s, Portraits: l.portraits, Tides: l.tides, Live: live, History: l.decisions, Paces: l.paces.known,
 		Gangs: l.gangs, Begun: l.begun, Thawed: l.frozen && s.Frozen == "", Options: l.o.Planner}
 	l.waits.ahead(&in)
+	l.links.give(&in)
 	plan := planner.Make(in)
 	l.frozen = s.Frozen != ""
 	t.lap("plan")
@@ -194,7 +196,7 @@ func (l *Loop) Cycle(ctx context.Context) (wrote bool, err error) {
 	t.lap("record")
 	if l.p.Reporter != nil {
 		err := l.p.Reporter.Report(ctx, &Report{Snapshot: s, Plan: &plan, Receipt: &receipt, Portraits: l.portraits, Tides: l.tides,
-			Summaries: l.summaries, QueryProblems: l.queryProblems(), HistoryErr: historyErr, StoreErr: storeErr})
+			Summaries: l.summaries, Links: l.links.known, QueryProblems: l.queryProblems(), HistoryErr: historyErr, StoreErr: storeErr})
 		if err != nil {
 			l.p.Log.Warn("status could not be written", "cycle", l.revision, "err", err)
 		}

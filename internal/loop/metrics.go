@@ -36,7 +36,7 @@ type Metrics struct {
 	drift, lead, overrun                *prometheus.Desc
 	tenant, tenantShort, tenantOverdue  *prometheus.Desc
 	level, watermark                    *prometheus.Desc
-	gangs                               *prometheus.Desc
+	gangs, bottleneck                   *prometheus.Desc
 
 	returned map[fleet.LoanID]bool
 }
@@ -104,6 +104,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.tenantOverdue = b.gauge("tenant_overdue", "1 while a tenant has not given back what was due.", "tenant")
 	m.level = b.gauge("low_priority_level_ratio", "CPU at the disposal of low-priority work, its own machines and what is lent to it, over that of all machines of pools.", "pool")
 	m.watermark = b.gauge("low_priority_watermark_ratio", "The watermarks of that level: bursts of tenants end below low and begin above high.", "pool", "watermark")
+	m.bottleneck = b.gauge("link_bottleneck", "1 for the member of a link group that is held back the most, by its maximum or its quota.", service...)
 	m.gangs = b.gauge("job_gangs", "Jobs with a minimum that works as a whole, by how it stands (Waiting, Forming, Whole, BackedOff).", "phase")
 	r.MustRegister(m.cycles, m.cycleTotal, m.actions, m.evictions, m.kills, m.recall, m.source, m.etas, b)
 	return m
@@ -143,6 +144,7 @@ func (m *Metrics) observe(s *fleet.Snapshot, plan *planner.Plan, receipt *Receip
 	m.lent(&p, s, plan)
 	m.tenants(&p, s, plan)
 	m.jobs(&p, plan)
+	m.links(&p, plan)
 	m.board.show(p)
 }
 

@@ -129,6 +129,8 @@ type Report struct {
 	Portraits map[fleet.ServiceID]portrait.Portrait
 	Tides     map[fleet.ServiceID]forecast.Tide
 	Summaries map[fleet.ServiceID]Summary
+	// Links are how the members of link groups follow each other.
+	Links map[fleet.ServiceID]planner.Link
 	// QueryProblems say why a service's own queries yield no value.
 	QueryProblems map[fleet.ServiceID]string
 	// HistoryErr, StoreErr say that a dependency is down; nil while all is well.

@@ -1,0 +1,219 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/portrait"
+)
+
+// Link is how one service follows its link group: per unit of load of the group's hub it has Weight of its own.
+type Link struct {
+	Hub fleet.ServiceID
+	portrait.Link
+}
+
+// LinkView is what one cycle saw of a link group.
+type LinkView struct {
+	// Group is "namespace/name"; Raised are the members that another one raised.
+	Group  string
+	Raised []fleet.ServiceID
+	// Bottleneck is the member that is held back the most, empty while none is, and Why what holds it.
+	Bottleneck fleet.ServiceID
+	Why        string
+}
+
+// linkTolerance is by how much the chain must ask for more than a member itself does: ratios are medians, and on half of all days a little less
+// is true. It is the tolerance that the HorizontalPodAutoscaler grants a metric.
+const linkTolerance = 0.1
+
+// linkGroups are the members of each group, by index, in the order of ids; groups by name.
+func linkGroups(s *fleet.Snapshot) (names []string, members map[string][]int) {
+	members = map[string][]int{}
+	for i := range s.Services {
+		svc := &s.Services[i]
+		if svc.LinkGroup == "" {
+			continue
+		}
+		name := fleet.ParseName(string(svc.ID)).Namespace + "/" + svc.LinkGroup
+		if members[name] == nil {
+			names = append(names, name)
+		}
+		members[name] = append(members[name], i)
+	}
+	slices.Sort(names)
+	return slices.DeleteFunc(names, func(n string) bool { return len(members[n]) < 2 }), members
+}
+
+// hubsTried bounds the members that are tried as the hub that all others are compared with: comparing each with each would cost the square of
+// them, and on a chain any of them knows the others.
+const hubsTried = 3
+
+// LearnLinks learns how the members of link groups follow each other. The hub of a group is the member that most others follow.
+func LearnLinks(s *fleet.Snapshot, portraits map[fleet.ServiceID]portrait.Portrait) map[fleet.ServiceID]Link {
+	out := map[fleet.ServiceID]Link{}
+	names, members := linkGroups(s)
+	for _, name := range names {
+		var best map[fleet.ServiceID]Link
+		most := -1
+		for _, h := range members[name][:min(len(members[name]), hubsTried)] {
+			hub := s.Services[h].ID
+			links, follow := map[fleet.ServiceID]Link{hub: {hub, portrait.Link{Ratio: 1, Fit: 1}}}, 0
+			for _, i := range members[name] {
+				if id := s.Services[i].ID; id != hub {
+					l := portrait.Follow(portraits[hub].Recent, portraits[id].Recent)
+					links[id] = Link{hub, l}
+					if l.Refused == "" {
+						follow++
+					}
+				}
+			}
+			if follow > most {
+				best, most = links, follow
+			}
+		}
+		if hub := best[s.Services[members[name][0]].ID].Hub; most == 0 {
+			l := best[hub]
+			l.Refused = "no other member follows it"
+			best[hub] = l
+		}
+		for id, l := range best {
+			out[id] = l
+		}
+	}
+	return out
+}
+
+// link raises the members of link groups to what the one that demands most implies for the others, and says by which link. It never lowers a
+// target, and what it raises raises nobody in turn: only what members see of their own load counts.
+func (in *Input) link(targets []hpa.Target) []LinkView {
+	s := in.Snapshot
+	names, members := linkGroups(s)
+	var out []LinkView
+	for _, name := range names {
+		v := LinkView{Group: name}
+		for _, c := range in.chains(targets, members[name]) {
+			v.Raised = append(v.Raised, c.raise(in, targets)...)
+		}
+		slices.Sort(v.Raised)
+		out = append(out, v)
+	}
+	return out
+}
+
+// chain is members of a group whose ratios to each other are known: the load of each per unit of the chain's.
+type chain struct {
+	members []int
+	weights []float64
+}
+
+// chains are the parts of a group that are linked. Stated ratios come first; where a member that states one also has a learned one, both parts are
+// one chain.
+func (in *Input) chains(targets []hpa.Target, members []int) []chain {
+	var stated, learned chain
+	anchor := 0.0
+	for _, i := range members {
+		svc, t := &in.Snapshot.Services[i], &targets[i]
+		l, known := in.Links[svc.ID]
+		known = known && l.Refused == "" && l.Ratio > 0
+		switch {
+		case !(t.CapacityPerReplica > 0):
+		case svc.LinkRatio > 0:
+			w := svc.LinkRatio * t.CapacityPerReplica
+			stated.members, stated.weights = append(stated.members, i), append(stated.weights, w)
+			if known && anchor == 0 {
+				anchor = l.Ratio / w
+			}
+		case known:
+			learned.members, learned.weights = append(learned.members, i), append(learned.weights, l.Ratio)
+		}
+	}
+	if anchor > 0 {
+		for k, i := range stated.members {
+			learned.members, learned.weights = append(learned.members, i), append(learned.weights, stated.weights[k]*anchor)
+		}
+		return []chain{learned}
+	}
+	return []chain{stated, learned}
+}
+
+// raise brings the members up to the chain's demand, now and in the day ahead.
+func (c *chain) raise(in *Input, targets []hpa.Target) (raised []fleet.ServiceID) {
+	lead, most := -1, 0.0
+	var ahead []float64
+	for k, i := range c.members {
+		t := &targets[i]
+		if d := t.Demand / c.weights[k]; d > most {
+			lead, most = i, d
+		}
+		ahead = slices.Grow(ahead, len(t.Ahead))
+		ahead = ahead[:max(len(ahead), len(t.Ahead))]
+		for step, n := range t.Ahead {
+			// The bound is no load, and a replica that was rounded up need not be full.
+			if n > in.Snapshot.Services[i].Min {
+				ahead[step] = max(ahead[step], float64(n-1)*t.CapacityPerReplica/c.weights[k])
+			}
+		}
+	}
+	if len(c.members) < 2 || lead < 0 {
+		return nil
+	}
+	for k, i := range c.members {
+		svc, t := &in.Snapshot.Services[i], &targets[i]
+		for step, load := range ahead[:min(len(ahead), len(t.Ahead))] {
+			n := atLeast(t.Ahead[step], load*c.weights[k]/t.CapacityPerReplica)
+			if svc.Max > 0 {
+				n = max(min(n, svc.Max), t.Ahead[step])
+			}
+			t.Ahead[step] = n
+		}
+		// What is wanted now is cut by sizing, which says so.
+		n := atLeast(t.Wanted, most*c.weights[k]/t.CapacityPerReplica)
+		if i == lead || n <= t.Wanted {
+			continue
+		}
+		days := t.Ahead
+		in.raised[svc.ID] = hpa.Options{Link: n, LinkWhy: fmt.Sprintf("%s demands %s, of which %s comes here",
+			targets[lead].Service, figure(targets[lead].Demand), figure(most*c.weights[k]))}
+		*t = in.sizeOne(svc, hpa.Options{})
+		t.Ahead = days
+		raised = append(raised, svc.ID)
+	}
+	return raised
+}
+
+// atLeast is a number of replicas raised to what the chain asks for, where that is more by the tolerance.
+func atLeast(own int32, asked float64) int32 {
+	if !(asked > float64(own)*(1+linkTolerance)) {
+		return own
+	}
+	return int32(min(math.Ceil(asked-1e-9), math.MaxInt32))
+}
+
+func figure(v float64) string { return fmt.Sprintf("%.4g", v) }
+
+// bottlenecks names in each group the member that is held back the most: by its maximum, or by its tenant's quota. What the others do beyond it
+// waits there.
+func (in *Input) bottlenecks(views []LinkView, targets []hpa.Target) {
+	_, members := linkGroups(in.Snapshot)
+	for v := range views {
+		held := slices.DeleteFunc(slices.Clone(members[views[v].Group]), func(i int) bool {
+			t := &targets[i]
+			return t.Wanted <= t.Replicas || t.Limited != hpa.LimitedMax && t.Limited != hpa.LimitedQuota
+		})
+		if len(held) == 0 {
+			continue
+		}
+		i := slices.MinFunc(held, func(a, b int) int {
+			x, y := &targets[a], &targets[b]
+			return cmp.Or(cmp.Compare(float64(x.Replicas)/float64(x.Wanted), float64(y.Replicas)/float64(y.Wanted)), cmp.Compare(x.Service, y.Service))
+		})
+		t := &targets[i]
+		views[v].Bottleneck = t.Service
+		views[v].Why = fmt.Sprintf("%s leaves it %d of the %d replicas that the chain asks of it", t.Limited, t.Replicas, t.Wanted)
+	}
+}

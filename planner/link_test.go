@@ -1,0 +1,229 @@
+package planner
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/portrait"
+)
+
+// chained is a fleet with a link group of services that run ten replicas each for 50 cores: 5.04 of them fit a replica.
+func chained(names ...string) *world {
+	w := newWorld(12)
+	for i, n := range names {
+		w.service(n, 10, 3*i, 3, 50)
+		w.s.Services[len(w.s.Services)-1].LinkGroup = "checkout"
+	}
+	return w
+}
+
+// ratios states how each service follows the first.
+func ratios(w *world, of map[string]float64) map[fleet.ServiceID]Link {
+	out := map[fleet.ServiceID]Link{}
+	for name, r := range of {
+		out[fleet.ServiceID("shop/"+name)] = Link{Hub: w.s.Services[0].ID, Link: portrait.Link{Ratio: r, Fit: 1, Hours: 100}}
+	}
+	return out
+}
+
+func targetOf(p *Plan, name string) *hpa.Target {
+	i := slices.IndexFunc(p.Targets, func(t hpa.Target) bool { return t.Service == fleet.ServiceID("shop/"+name) })
+	return &p.Targets[i]
+}
+
+func TestLinkRaises(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		links map[string]float64
+		bend  func(w *world)
+		want  map[string]int32
+		why   string // in the reason of cart
+	}{
+		{"in step", map[string]float64{"front": 1, "cart": 1}, nil, map[string]int32{"front": 10, "cart": 10}, ""},
+		{"front floods", map[string]float64{"front": 1, "cart": 1, "pay": 0.5}, func(w *world) { w.flat["shop/front"] = 100 },
+			map[string]int32{"front": 20, "cart": 20, "pay": 10}, "link:checkout asks for 20 (shop/front demands 100, of which 100 comes here)"},
+		{"by less than the tolerance", map[string]float64{"front": 1, "cart": 1}, func(w *world) { w.flat["shop/front"] = 54 }, map[string]int32{"front": 11, "cart": 10}, ""},
+		{"a ratio that was refused", map[string]float64{"front": 1}, func(w *world) { w.flat["shop/front"] = 100 }, map[string]int32{"front": 20, "cart": 10}, ""},
+		{"stated, which wins over learned", map[string]float64{"front": 1, "cart": 0.1}, func(w *world) {
+			w.flat["shop/front"] = 100
+			w.service1("front").LinkRatio, w.service1("cart").LinkRatio = 2, 3
+		}, map[string]int32{"front": 20, "cart": 30}, "link:checkout"},
+		{"stated and learned in one chain", map[string]float64{"front": 1, "pay": 0.6}, func(w *world) {
+			w.flat["shop/front"] = 100
+			w.service1("front").LinkRatio, w.service1("cart").LinkRatio = 2, 3
+		}, map[string]int32{"front": 20, "cart": 30, "pay": 12}, "link:checkout"},
+		{"a festival of front", map[string]float64{"front": 1, "cart": 1}, func(w *world) {
+			w.s.Festivals = []fleet.Festival{{ID: "sale", Start: t0.Add(-time.Hour), End: t0.Add(time.Hour), Approved: true, Lifts: []fleet.Lift{{Service: "shop/front", Floor: 40}}}}
+		}, map[string]int32{"front": 40, "cart": 40}, "link:checkout asks for 40"},
+		{"a minimum of front says nothing of the load", map[string]float64{"front": 1, "cart": 1}, func(w *world) { w.service1("front").Min = 40 },
+			map[string]int32{"front": 40, "cart": 10}, ""},
+		{"up to the maximum", map[string]float64{"front": 1, "cart": 1}, func(w *world) {
+			w.flat["shop/front"] = 100
+			w.service1("cart").Max = 15
+		}, map[string]int32{"front": 20, "cart": 15}, "cut to the maximum 15"},
+		{"of other namespaces are other groups", map[string]float64{"front": 1, "cart": 1}, func(w *world) {
+			w.flat["shop/front"] = 100
+			w.service1("cart").LinkGroup = "mail"
+		}, map[string]int32{"front": 20, "cart": 10}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := chained("front", "cart", "pay")
+			if c.bend != nil {
+				c.bend(w)
+			}
+			in := w.input()
+			in.Links = ratios(w, c.links)
+			plan := Make(in)
+			for name, want := range c.want {
+				if got := targetOf(&plan, name); got.Replicas != want {
+					t.Errorf("%s: %d replicas, want %d: %s", name, got.Replicas, want, got.Reason)
+				}
+			}
+			if got := targetOf(&plan, "cart").Reason; !strings.Contains(got, c.why) || c.why == "" && strings.Contains(got, "link") {
+				t.Errorf("%s; want …%s…", got, c.why)
+			}
+		})
+	}
+}
+
+func (w *world) service1(name string) *fleet.Service {
+	i := slices.IndexFunc(w.s.Services, func(s fleet.Service) bool { return s.ID == fleet.ServiceID("shop/"+name) })
+	return &w.s.Services[i]
+}
+
+// The day ahead follows too, so that room for it is not lent: a flood of front in six hours is one of cart.
+func TestLinkAhead(t *testing.T) {
+	w := chained("front", "cart")
+	in := w.input()
+	in.Links = ratios(w, map[string]float64{"front": 1, "cart": 1})
+	tide := in.Tides["shop/front"]
+	for q := range tide.Paths {
+		for i := 72; i < 84; i++ {
+			tide.Paths[q][i] = 100
+		}
+	}
+	plan := Make(in)
+	front, cart := targetOf(&plan, "front"), targetOf(&plan, "cart")
+	if cart.Replicas != 10 || slices.Max(front.Ahead) != 20 || slices.Max(cart.Ahead) != 19 {
+		t.Errorf("cart has %d now and at most %d ahead, front %d ahead", cart.Replicas, slices.Max(cart.Ahead), slices.Max(front.Ahead))
+	}
+}
+
+func TestBottleneck(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		bend func(w *world)
+		want fleet.ServiceID
+		why  string
+	}{
+		{"none", func(*world) {}, "", ""},
+		{"a maximum", func(w *world) { w.service1("cart").Max = 15 }, "shop/cart", "max replicas leaves it 15 of the 20 replicas that the chain asks of it"},
+		{"its own", func(w *world) { w.service1("front").Max = 12 }, "shop/front", "max replicas leaves it 12"},
+		{"the tighter one", func(w *world) { w.service1("cart").Max, w.service1("pay").Max = 15, 11 }, "shop/pay", ""},
+		{"a quota", func(w *world) { w.tenant("shop", "shop", 352).BorrowingLimit = fleet.KnownAt(cpu(0), t0) }, "shop/cart", "quota leaves it 14"},
+	} {
+		w := chained("front", "cart", "pay")
+		w.flat["shop/front"] = 100
+		c.bend(w)
+		in := w.input()
+		in.Links = ratios(w, map[string]float64{"front": 1, "cart": 1, "pay": 1})
+		plan := Make(in)
+		if len(plan.Links) != 1 {
+			t.Fatalf("%s: %+v", c.name, plan.Links)
+		}
+		if v := plan.Links[0]; v.Group != "shop/checkout" || v.Bottleneck != c.want || !strings.Contains(v.Why, c.why) {
+			t.Errorf("%s: %+v, want %s: %s", c.name, v, c.want, c.why)
+		}
+	}
+}
+
+// The hub is the member that others follow, and one that goes its own way is told so.
+func TestLearnLinks(t *testing.T) {
+	w := chained("alone", "cart", "front", "pay")
+	in := w.input()
+	tide := func(scale, phase float64) series.Series {
+		s := series.New(t0.Add(-7*24*time.Hour), 5*time.Minute, 7*288)
+		for i := range s.Values {
+			s.Values[i] = scale * (1.2 + math.Sin(2*math.Pi*float64(i)/288+phase))
+		}
+		return s
+	}
+	for name, s := range map[string]series.Series{"alone": tide(10, 2), "cart": tide(50, 0), "front": tide(100, 0), "pay": tide(20, 0)} {
+		p := in.Portraits[fleet.ServiceID("shop/"+name)]
+		p.Recent = s
+		in.Portraits[fleet.ServiceID("shop/"+name)] = p
+	}
+	got := LearnLinks(&w.s, in.Portraits)
+	for name, want := range map[string]float64{"cart": 1, "front": 2, "pay": 0.4} {
+		if l := got[fleet.ServiceID("shop/"+name)]; l.Hub != "shop/cart" || l.Refused != "" || math.Abs(l.Ratio/want-1) > 1e-6 {
+			t.Errorf("%s: %+v, want %v of cart", name, l, want)
+		}
+	}
+	if l := got["shop/alone"]; l.Refused == "" {
+		t.Errorf("a service that goes its own way is linked: %+v", l)
+	}
+	w.service1("cart").LinkGroup, w.service1("front").LinkGroup, w.service1("pay").LinkGroup = "", "", ""
+	if got := LearnLinks(&w.s, in.Portraits); len(got) != 0 {
+		t.Errorf("one member is no group: %+v", got)
+	}
+}
+
+// A link never lowers a target, never breaks a bound, and what it raises raises nobody in turn.
+func TestPropertyLinks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(2, 5).Draw(t, "members")
+		var names []string
+		weights := map[string]float64{}
+		for i := range n {
+			name := fmt.Sprintf("s%d", i)
+			names = append(names, name)
+			if rapid.IntRange(0, 3).Draw(t, "known") > 0 {
+				weights[name] = rapid.Float64Range(0.05, 20).Draw(t, "weight")
+			}
+		}
+		build := func() *world {
+			return chained(names...)
+		}
+		loads := make([]float64, n)
+		for i := range loads {
+			loads[i] = rapid.Float64Range(1, 200).Draw(t, "load")
+		}
+		top := rapid.Int32Range(5, 60).Draw(t, "max")
+		run := func(links bool) Plan {
+			w := build()
+			for i, name := range names {
+				w.flat[fleet.ServiceID("shop/"+name)] = loads[i]
+				w.service1(name).Max = top
+			}
+			in := w.input()
+			if links {
+				in.Links = ratios(w, weights)
+			}
+			return Make(in)
+		}
+		with, without := run(true), run(false)
+		for _, name := range names {
+			a, b := targetOf(&with, name), targetOf(&without, name)
+			if a.Replicas < b.Replicas || a.Replicas > max(top, b.Replicas) {
+				t.Fatalf("%s: %d replicas with the link and %d without: %s", name, a.Replicas, b.Replicas, a.Reason)
+			}
+			if a.Demand != b.Demand {
+				t.Fatalf("%s: what others are to expect changed from %v to %v by the link", name, b.Demand, a.Demand)
+			}
+			for k := range a.Ahead {
+				if a.Ahead[k] < b.Ahead[k] || a.Ahead[k] > max(top, b.Ahead[k]) {
+					t.Fatalf("%s: %d replicas ahead with the link and %d without", name, a.Ahead[k], b.Ahead[k])
+				}
+			}
+		}
+	})
+}
