@@ -12,13 +12,20 @@ import (
 	"github.com/springtide/springtide/sim/scenario"
 )
 
-// remember keeps what a CapacityQuota's status does: since when a tenant is told to give back, and when its last burst began. Snapshots
-// that were made keep their own.
+// remember keeps what statuses do: since when a tenant is told to give back, when its last burst began, and how the gang of a job stands.
+// Snapshots that were made keep their own.
 func (c *controller) remember(p *planner.Plan) {
 	c.tenants = slices.Clone(c.tenants)
 	for i := range c.tenants {
 		if x := p.Division.Share(c.tenants[i].ID); x != nil {
 			c.tenants[i].OverSince, c.tenants[i].BurstSince = x.OverSince, x.BurstSince
+		}
+	}
+	for i := range p.Gangs {
+		for k := range c.w.jobs {
+			if j := &c.w.jobs[k]; j.id() == p.Gangs[i].Job {
+				j.gang = p.Gangs[i].Gang
+			}
 		}
 	}
 }
@@ -105,7 +112,7 @@ func (c *controller) scale(a *planner.Scale) {
 	for _, x := range a.Charges {
 		for i := range c.pools {
 			if c.pools[i].ID == x.Pool {
-				c.pools[i].Ledger = c.pools[i].Ledger.Charge(c.w.now, (&fleet.Service{ID: a.Service}).Owner(), x.Pods)
+				c.pools[i].Ledger = c.pools[i].Ledger.Charge(c.Now(), (&fleet.Service{ID: a.Service}).Owner(), x.Pods)
 			}
 		}
 	}
@@ -143,6 +150,7 @@ func (c *controller) move(m *planner.Move, dies bool) {
 		}
 		return
 	case m.Kind == planner.MoveBegin:
+		c.checkClaims(m)
 		// The loan is made before the first effect of its move.
 		after.UID = fleet.UID("uid-" + string(after.ID))
 		c.loans = slices.Insert(c.loans, at, after)
@@ -214,7 +222,7 @@ func (c *controller) evict(e *planner.Eviction) {
 	}
 	c.checkEviction(e, &c.w.pods[id])
 	j := &c.w.jobs[c.w.pods[id].owner]
-	j.recalled = fleet.KnownAt(c.w.now, c.w.now)
+	j.recalled = fleet.KnownAt(c.Now(), c.Now())
 	c.w.endMember(id)
 }
 

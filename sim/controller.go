@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -185,6 +186,12 @@ func (c *controller) serviceFacts(i int) fleet.Service {
 		Pause: fleet.PauseNone, Actuation: fleet.ByScale, SLO: s.SLO, Min: int32(s.Spec.Min), Max: c.w.mostReplicas(i),
 		Quantile: s.Spec.ForecastPercent / 100, Stabilisation: 5 * time.Minute, Tolerance: tolerance, Steerable: true, Request: s.Request(),
 		RequestsMode: fleet.RequestsOff, Created: c.w.start.Add(-time.Duration(c.w.b.History))}
+	for k := range s.Spec.Windows {
+		w := &s.Spec.Windows[k]
+		x := w.Named(fmt.Sprintf("window-%d", k))
+		x.Min, x.Max = int32(w.Min), int32(w.Max)
+		f.Windows = append(f.Windows, x)
+	}
 	if c.o.Quantile > 0 {
 		f.Quantile = c.o.Quantile
 	}
@@ -207,8 +214,13 @@ func tenantsOf(b *scenario.Built) []fleet.Tenant {
 	var out []fleet.Tenant
 	for i := range b.Tenants {
 		t := &b.Tenants[i]
-		out = append(out, fleet.Tenant{ID: fleet.TenantID(t.Name), Parent: fleet.TenantID(t.Parent), Namespaces: t.Namespaces, Guarantee: amount(t.GuaranteeCores),
-			LendingLimit: limit(t.LendingCores), BorrowingLimit: limit(t.BorrowingCores), Drain: drainTime, MaxPriority: fleet.PriorityHigh, Accepted: true})
+		x := fleet.Tenant{ID: fleet.TenantID(t.Name), Parent: fleet.TenantID(t.Parent), Namespaces: t.Namespaces, Guarantee: amount(t.GuaranteeCores),
+			LendingLimit: limit(t.LendingCores), BorrowingLimit: limit(t.BorrowingCores), Drain: cmp.Or(time.Duration(t.Drain), drainTime),
+			Burst: fleet.Burst{Percent: t.Burst.Percent, Duration: time.Duration(t.Burst.For)}, MaxPriority: fleet.PriorityHigh, Accepted: true}
+		for k := range t.Slices {
+			x.Slices = append(x.Slices, fleet.Slice{Window: t.Slices[k].Named(fmt.Sprintf("slice-%d", k)), Guarantee: amount(t.Slices[k].GuaranteeCores)})
+		}
+		out = append(out, x)
 	}
 	return out
 }
@@ -231,7 +243,7 @@ func festivalsOf(b *scenario.Built) []fleet.Festival {
 }
 
 // Now implements loop.Clock.
-func (c *controller) Now() time.Time { return c.w.now }
+func (c *controller) Now() time.Time { return c.w.now.Add(c.w.skew()) }
 
 // At implements loop.Clock: a fleet has one clock.
 func (c *controller) At(stamp time.Time) time.Time { return stamp }
@@ -247,7 +259,7 @@ func (c *controller) Park(ctx context.Context, until time.Time, _ bool) error {
 			c.cancel()
 			return nil
 		}
-		if !c.w.now.Before(until) || c.w.changed || c.wakes() {
+		if !c.Now().Before(until) || c.w.changed || c.wakes() {
 			return nil
 		}
 	}
@@ -302,7 +314,7 @@ func (c *controller) wakes() bool {
 	}
 	for i := range c.loans {
 		l := &c.loans[i]
-		if invited := l.Phase == fleet.Emptying && !l.Deadline.IsZero(); (invited || l.Phase == fleet.Noticed && l.From == onlinePool) && !w.now.Before(l.Deadline) {
+		if invited := l.Phase == fleet.Emptying && !l.Deadline.IsZero(); (invited || l.Phase == fleet.Noticed && l.From == onlinePool) && !c.Now().Before(l.Deadline) {
 			return true
 		}
 	}

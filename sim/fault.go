@@ -45,6 +45,9 @@ var plainest = map[string]struct {
 	scenario.StaleCache:     {time.Minute, 5 * time.Minute, 1, nil},
 	scenario.DeafMembers:    {10 * time.Minute, time.Hour, 1, nil},
 	scenario.StuckPods:      {10 * time.Minute, time.Hour, 0.5, nil},
+	scenario.ClockSkew:      {10 * time.Minute, time.Hour, 1, []float64{0.5, 1, 2}},
+	scenario.Heartbeats:     {10 * time.Minute, time.Hour, 1, nil},
+	scenario.MovingLost:     {time.Minute, 30 * time.Minute, 0.7, nil},
 }
 
 // drawFaults lists what goes wrong in a run: what the file says, and what its seed draws.
@@ -113,13 +116,13 @@ func (w *World) hit(kind string, i int) (*fault, bool) {
 func (w *World) trouble() {
 	for i := range w.faults {
 		f := &w.faults[i]
-		if f.Kind != scenario.NodesLost {
+		if f.Kind != scenario.NodesLost && f.Kind != scenario.MovingLost {
 			continue
 		}
 		switch {
 		case w.tick >= f.from && w.tick < f.to && !f.begun:
-			f.begun = true
 			w.loseMachines(f)
+			f.begun = f.touched != nil || f.Kind == scenario.NodesLost
 		case w.tick >= f.to && f.begun && f.touched != nil:
 			for _, n := range f.touched {
 				w.restoreMachine(n)
@@ -129,10 +132,11 @@ func (w *World) trouble() {
 	}
 }
 
-// loseMachines takes machines away with all that is on them.
+// loseMachines takes machines away with all that is on them: some of all, or of those whose parcels are changing hands.
 func (w *World) loseMachines(f *fault) {
 	for n := range w.machines {
-		if w.machines[n].gone || f.rand.Float64() >= f.Share {
+		moving := slices.ContainsFunc(w.facts[n].Share.Parcels, func(e fleet.ShareParcel) bool { return e.Next != "" })
+		if w.machines[n].gone || f.Kind == scenario.MovingLost && !moving || f.rand.Float64() >= f.Share {
 			continue
 		}
 		f.touched = append(f.touched, int32(n))
@@ -184,6 +188,19 @@ func (w *World) restoreMachine(n int32) {
 	m.gone, m.toOnline, m.toOffline, m.away = false, m.home == onlinePool, m.home == offlinePool, nil
 	w.open(n)
 	w.lost--
+}
+
+// skew is how far the controller's clock is ahead of everybody's: by the factor in minutes for the first half of the fault, and behind by as much
+// for the second, so that it jumps three times.
+func (w *World) skew() time.Duration {
+	f := w.on(scenario.ClockSkew)
+	switch {
+	case f == nil:
+		return 0
+	case w.tick < f.from+(f.to-f.from)/2:
+		return time.Duration(f.Factor * float64(time.Minute))
+	}
+	return -time.Duration(f.Factor * float64(time.Minute))
 }
 
 // crowd is what the load of a service is multiplied by now.

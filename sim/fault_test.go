@@ -46,6 +46,12 @@ func TestSeedsBreakNothing(t *testing.T) {
 			t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 				t.Parallel()
 				b := troubled(seed, 4, scenario.Faults{Random: 6, Quiet: config.Duration(90 * time.Minute)})
+				if seed%2 == 0 {
+					b.Jobs[0].Gang = 6
+				}
+				if seed%3 == 0 {
+					b.Fleet.Lending.Unit = string(fleet.UnitSocket)
+				}
 				r, err := Run(context.Background(), b, whole, Share(b))
 				if err != nil {
 					t.Error(err)
@@ -120,7 +126,7 @@ func TestEveryFaultIsFelt(t *testing.T) {
 			continue
 		}
 		// What a store holds is only missed by the next leader, and notices are only missed at a recall.
-		if kind != scenario.StoreDown && kind != scenario.DeafMembers && reflect.DeepEqual(r, plain) {
+		if kind != scenario.StoreDown && kind != scenario.DeafMembers && kind != scenario.Heartbeats && reflect.DeepEqual(r, plain) {
 			t.Errorf("%s changed nothing", kind)
 		}
 	}
@@ -189,6 +195,18 @@ func TestInvariantsAreSeen(t *testing.T) {
 			c.loans[0].Phase, c.loans[0].Due = fleet.Draining, c.w.now.Add(-time.Hour)
 			c.checkSettled()
 		},
+		"keeps its room for the claimant": func(c *controller) {
+			c.loans[0].Phase = fleet.Returned
+			c.checkClaims(&planner.Move{After: lent})
+		},
+		"members of a gang of": func(c *controller) {
+			c.w.jobs[0].partial = 1000
+			c.checkSettled()
+		},
+		"has broken its SLO for": func(c *controller) {
+			c.w.services[0].broken = 1000
+			c.checkSettled()
+		},
 		"has waited for": func(c *controller) {
 			id := c.w.newPod(pod{kind: online, cores: 8})
 			c.w.pods[id].created = -1000
@@ -225,5 +243,43 @@ func TestInvariantsAreSeen(t *testing.T) {
 func TestShrink(t *testing.T) {
 	if broken, err := Shrink(context.Background(), troubled(1, 1, scenario.Faults{Random: 1, Quiet: config.Duration(30 * time.Minute)}), whole); broken != nil || err != nil {
 		t.Errorf("nothing breaks, but %v, %v", broken, err)
+	}
+}
+
+// Windows and slices follow the wall clock over both changes of the clocks: one of 02:30 opens at the change where that hour is left out, and
+// in its first coming where it comes twice.
+func TestClocksChange(t *testing.T) {
+	for _, c := range []struct {
+		day        time.Time
+		opens, end time.Duration // after midnight UTC
+	}{
+		{time.Date(2026, 3, 29, 0, 0, 0, 0, time.UTC), time.Hour, 2 * time.Hour},
+		{time.Date(2026, 10, 25, 0, 0, 0, 0, time.UTC), 30 * time.Minute, 90 * time.Minute},
+	} {
+		b := troubled(1, 4, scenario.Faults{})
+		window := scenario.Window{Start: "30 2 * * *", For: config.Duration(time.Hour), TimeZone: "Europe/Berlin"}
+		shift(b, c.day)
+		b.Services[0].Spec.Windows = []scenario.ServiceWindow{{Window: window, Min: 70}}
+		no := 0.0
+		b.Tenants = []scenario.Tenant{{Name: "shop", Namespaces: []string{"shop"}, GuaranteeCores: 480, BorrowingCores: &no,
+			Slices: []scenario.Slice{{Window: window, GuaranteeCores: 1200}}}}
+		watched(t, b, whole, func(w *World) {
+			at := w.now.Sub(c.day)
+			switch n := w.services[0].desired; {
+			case at >= c.opens+2*time.Minute && at < c.end && n < 70:
+				t.Fatalf("%s after midnight of %s: %d replicas while the window is open", at, c.day.Format(time.DateOnly), n)
+			case (at > time.Minute && at < c.opens-10*time.Minute || at >= c.end+20*time.Minute) && n >= 70:
+				t.Fatalf("%s after midnight of %s: %d replicas while the window is closed", at, c.day.Format(time.DateOnly), n)
+			}
+		})
+	}
+}
+
+// shift moves a tiny scenario to another day.
+func shift(b *scenario.Built, to time.Time) {
+	by := to.Sub(b.Start)
+	b.Start = to
+	for i := range b.Services {
+		b.Services[i].Load.Start = b.Services[i].Load.Start.Add(by)
 	}
 }

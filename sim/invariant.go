@@ -38,6 +38,12 @@ func (c *controller) breaks(format string, args ...any) {
 // check looks at what must hold at every moment.
 func (c *controller) check() {
 	w := c.w
+	for i := range w.jobs {
+		j := &w.jobs[i]
+		if j.partial++; len(j.members) == 0 || len(j.members) >= j.spec.Gang || j.done {
+			j.partial = 0
+		}
+	}
 	live := map[int32]bool{}
 	for i := range c.loans {
 		l := &c.loans[i]
@@ -100,6 +106,15 @@ func (c *controller) checkBorrowed(l *fleet.Loan, m *machine) {
 	}
 }
 
+// checkClaims: a machine that came home is its claimant's until he is on it, or his time is over: it is not lent again before.
+func (c *controller) checkClaims(m *planner.Move) {
+	for i := range c.loans {
+		if l := &c.loans[i]; l.Node == m.After.Node && l.From == onlinePool && l.Phase == fleet.Returned {
+			c.breaks("machine %s is lent again while loan %s keeps its room for the claimant", m.Node, l.ID)
+		}
+	}
+}
+
 // checkScale: no action of ours puts online under its floor, and no ledger is overspent.
 func (c *controller) checkScale(a *planner.Scale) {
 	s := &c.w.services[c.index[a.Service]]
@@ -147,8 +162,8 @@ func (c *controller) checkEviction(e *planner.Eviction, p *pod) {
 	if p.kind != offline {
 		c.breaks("pod %s, which is online, was evicted", p.name)
 	}
-	if c.w.now.Before(l.Deadline) && !told {
-		c.breaks("pod %s was evicted %s before the deadline of loan %s", p.name, l.Deadline.Sub(c.w.now), l.ID)
+	if now := c.Now(); now.Before(l.Deadline) && !told { // by the clock that announced it
+		c.breaks("pod %s was evicted %s before the deadline of loan %s", p.name, l.Deadline.Sub(now), l.ID)
 	}
 }
 
@@ -158,7 +173,7 @@ func (c *controller) checkKill(k *planner.Kill, p *pod) {
 	if p.kind != offline {
 		c.breaks("pod %s, which is online, was killed", p.name)
 	}
-	if !ok || !c.loans[at].Killing(c.w.now) {
+	if !ok || !c.loans[at].Killing(c.Now()) {
 		c.breaks("pod %s was killed, and loan %s announced no such time", p.name, k.Loan)
 	}
 }
@@ -176,8 +191,17 @@ func (c *controller) checkSettled() {
 			c.breaks("loan %s has been due for %s and is %s", l.ID, w.now.Sub(l.Due), l.Phase)
 		}
 	}
+	for i := range w.jobs {
+		if j := &w.jobs[i]; time.Duration(j.partial)*tick > settledWithin {
+			c.breaks("job %s has run %d members of a gang of %d for %s", j.id(), len(j.members), j.spec.Gang, time.Duration(j.partial)*tick)
+		}
+	}
 	for i := range w.services {
 		s := &w.services[i]
+		// Only a quota, or a fleet that is full, may keep a service from what it needs.
+		if s.waiting == 0 && s.desired < w.mostReplicas(i) && len(c.tenants) == 0 && time.Duration(s.broken)*tick > settledWithin {
+			c.breaks("service %s has broken its SLO for %s with %d replicas", s.id, time.Duration(s.broken)*tick, s.ready)
+		}
 		for _, id := range s.pods {
 			p := &w.pods[id]
 			if p.node != none && !p.ready && time.Duration(w.tick-p.bound)*tick > settledWithin {

@@ -30,7 +30,7 @@ func (c *controller) Snapshot(context.Context) (*fleet.Snapshot, error) {
 		c.stale = detached(c.snapshot())
 	}
 	late := *c.stale
-	late.At = c.w.now
+	late.At = c.Now()
 	return &late, nil
 }
 
@@ -48,7 +48,7 @@ func detached(s *fleet.Snapshot) *fleet.Snapshot {
 
 func (c *controller) snapshot() *fleet.Snapshot {
 	w := c.w
-	s := &fleet.Snapshot{At: w.now, LeaderEpoch: c.epoch, Nodes: w.standing(), Pools: c.pools, Tenants: c.tenants, Festivals: c.plans, Loans: slices.Clone(c.loans)}
+	s := &fleet.Snapshot{At: c.Now(), LeaderEpoch: c.epoch, Nodes: w.standing(), Pools: c.pools, Tenants: c.tenants, Festivals: c.plans, Loans: slices.Clone(c.loans)}
 	c.pods = c.pods[:0]
 	bounds := make([]int, 0, len(w.services)+1)
 	for i := range w.services {
@@ -113,12 +113,18 @@ func (w *World) podFacts(id int32) fleet.Pod {
 		j := &w.jobs[p.owner]
 		f.Class, f.Job, f.Role, f.Requests = fleet.PodOffline, j.id(), role, j.request
 		f.NoticeLoan, f.NoticeEpoch, f.AckEpoch = p.noticeLoan, p.noticeEpoch, p.ackEpoch
+		if p.noticeLoan != "" && p.ackEpoch == 0 && w.on(scenario.Heartbeats) != nil {
+			f.Heartbeat = fleet.KnownAt(w.now.Add(heartbeatAhead), w.now)
+		}
 		f.Grace, f.Killed = offlineGrace, p.killed
 	case filler:
 		f.Class, f.HoldsOn, f.Requests = fleet.PodFiller, w.facts[p.holdsOn].Name, coresRequest(int(p.cores))
 	}
 	return f
 }
+
+// heartbeatAhead is how much more time a member asks for that never has enough.
+const heartbeatAhead = 5 * time.Minute
 
 // role is the only role of a job.
 const role = "worker"
@@ -131,7 +137,8 @@ func (w *World) jobFacts(i int) fleet.Job {
 	}
 	return fleet.Job{ID: j.id(), UID: fleet.UID("uid-" + j.name.String()), Priority: j.spec.PriorityOf(), Checkpoint: time.Duration(j.spec.Save) * 3 / 2,
 		LastCheckpoint: fleet.KnownAt(j.checkpoint, j.checkpoint), LastRecalled: j.recalled, Created: w.start,
-		Members: []fleet.Member{{Role: role, Kind: "Job", Workload: j.name, Max: j.most, Desired: j.desired, Active: int32(len(j.members)),
+		Gang: j.gang,
+		Members: []fleet.Member{{Role: role, Kind: "Job", Workload: j.name, Min: int32(j.spec.Gang), Max: j.most, Desired: j.desired, Active: int32(len(j.members)),
 			Ending: int32(j.ending), Remaining: remaining, Request: j.request}}}
 }
 

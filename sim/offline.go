@@ -25,6 +25,9 @@ type job struct {
 	desired, most int32
 	members       []int32
 	ending, made  int
+	// gang is how its minimum stands by the last plan, partial since when some of it runs and not all.
+	gang    fleet.Gang
+	partial int32
 	// busy are the members that compute; one that has acknowledged its notice idles.
 	busy       int
 	checkpoint time.Time
@@ -52,22 +55,48 @@ func (w *World) buildJobs() {
 // crew keeps a job at its parallelism: a member that leaves is replaced only once it is gone.
 func (w *World) crew(i int) {
 	j := &w.jobs[i]
+	if lack := j.spec.Gang - len(j.members); lack > 0 && !j.done {
+		if int(j.desired) < j.spec.Gang || j.ending > 0 || !w.addGang(i, lack) {
+			w.shed(j)
+			return // all of it or nothing
+		}
+	}
 	for len(j.members)+j.ending < int(j.desired) && !j.done {
 		if !w.addMember(i, w.rooms.members[i]) {
 			break // the scheduler would leave it waiting, and nothing waits for it
 		}
 	}
+	w.shed(j)
+}
+
+// shed ends the youngest members of a job beyond its parallelism.
+func (w *World) shed(j *job) {
 	for len(j.members) > int(j.desired) {
 		w.endMember(j.members[len(j.members)-1])
 	}
 }
 
+// addGang starts what a gang lacks, as a whole or not at all.
+func (w *World) addGang(i, lack int) bool {
+	shapes := slices.Repeat([]place.ClassID{w.rooms.members[i]}, lack)
+	placed, ok := w.rooms.table.Gang(shapes)
+	for _, p := range placed {
+		w.member(i, w.rooms.at[p.Node], p.Pod)
+	}
+	return ok
+}
+
 // addMember starts one more member of a job where a pod of a shape finds room, if it does.
 func (w *World) addMember(i int, shape place.ClassID) bool {
 	room, n, ok := w.rooms.place(shape)
-	if !ok {
-		return false
+	if ok {
+		w.member(i, n, room)
 	}
+	return ok
+}
+
+// member makes a member of a job on a machine that has room for it.
+func (w *World) member(i int, n int32, room place.PodRef) {
 	j := &w.jobs[i]
 	j.made++
 	id := w.newPod(pod{name: fleet.Name{Namespace: j.name.Namespace, Name: fmt.Sprintf("%s-%07d", j.name.Name, j.made)}, kind: offline,
@@ -77,7 +106,6 @@ func (w *World) addMember(i int, shape place.ClassID) bool {
 	p := &w.pods[id]
 	p.bound, p.readyAt = w.tick, w.tick+ticks(offlineStart)
 	w.starting.push(p.readyAt, id, p.uid)
-	return true
 }
 
 // endMember tells a member to go: at once when it has saved its work.
@@ -125,7 +153,7 @@ func (w *World) tell(id int32, loan fleet.LoanID, epoch int64) {
 	p := &w.pods[id]
 	p.noticeLoan, p.noticeEpoch = loan, epoch
 	j := &w.jobs[p.owner]
-	if !p.begun || j.spec.Deaf || w.on(scenario.DeafMembers) != nil {
+	if !p.begun || j.spec.Deaf || w.on(scenario.DeafMembers) != nil || w.on(scenario.Heartbeats) != nil {
 		return
 	}
 	w.work(p)

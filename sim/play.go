@@ -17,6 +17,9 @@ func (w *World) play() {
 		o := s.Step(&s.queue, rate, s.ready, tick)
 		s.used[at], s.total[at], s.readyThen[at] = o.CPU, o.UsedCores(), s.ready
 		s.last = o
+		if s.broken++; !o.Violated {
+			s.broken = 0
+		}
 		s.sum.cores += o.UsedCores() / float64(perMinute)
 		s.sum.served += o.Served / float64(perMinute)
 		s.sum.ready += float64(s.ready) / float64(perMinute)

@@ -87,6 +87,7 @@ type service struct {
 	minutes  []minute
 	sum      minute
 	last     measure.Outcome
+	broken   int32 // ticks in a row in which the SLO did not hold
 	startUps []time.Duration
 	draws    *rand.Rand
 }

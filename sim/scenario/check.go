@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/validate"
 )
 
@@ -34,6 +35,16 @@ func (c *checker) within(field string, v, from, to float64) {
 	if !(v >= from && v <= to) {
 		c.wrong(field, "%v is out of bounds: write %v to %v", v, from, to)
 	}
+}
+
+func (c *checker) window(at string, w *Window) {
+	if _, err := hpa.ParseSchedule(w.Start); err != nil {
+		c.wrong(at+".start", "%s", err)
+	}
+	if _, err := time.LoadLocation(w.TimeZone); err != nil {
+		c.wrong(at+".timeZone", "%q is no time zone: write an IANA zone, as in Asia/Shanghai", w.TimeZone)
+	}
+	c.lasts(at+".for", time.Duration(w.For), time.Minute, 7*24*time.Hour)
 }
 
 // memory bounds what a pod asks for to what a machine has.
@@ -129,6 +140,12 @@ func (s *Scenario) checkService(c *checker, at string, v *Service) {
 	}
 	c.within(at+".cores", float64(v.Cores), 1, float64(s.Fleet.CoresPerNode))
 	c.memory(at, v.Cores, v.MemoryPerCoreGiB, &s.Fleet)
+	for i := range v.Windows {
+		w := &v.Windows[i]
+		c.window(fmt.Sprintf("%s.windows[%d]", at, i), &w.Window)
+		c.within(fmt.Sprintf("%s.windows[%d].min", at, i), float64(w.Min), 0, 1e6)
+		c.within(fmt.Sprintf("%s.windows[%d].max", at, i), float64(w.Max), 0, 1e6)
+	}
 	c.within(at+".burst", v.Burst, 1, 10)
 	c.lasts(at+".startUp", time.Duration(v.StartUp), 0, time.Hour)
 	c.within(at+".startUpSpread", v.StartUpSpread, 0, 1)
@@ -149,6 +166,7 @@ func (s *Scenario) checkJobs(c *checker) {
 		c.named(at+".namespace", j.Namespace)
 		c.within(at+".cores", float64(j.Cores), 1, float64(s.Fleet.CoresPerNode))
 		c.memory(at, j.Cores, j.MemoryPerCoreGiB, &s.Fleet)
+		c.within(at+".gang", float64(j.Gang), 0, 10_000)
 		if j.Priority != "High" && j.Priority != "Low" {
 			c.wrong(at+".priority", "%q is unknown: write High or Low", j.Priority)
 		}
@@ -178,6 +196,16 @@ func (s *Scenario) checkTenants(c *checker) {
 			c.wrong(at+".parent", "%s is no tenant above this one: write parents first", t.Parent)
 		}
 		c.within(at+".guaranteeCores", t.GuaranteeCores, 0, 1e9)
+		c.lasts(at+".drain", time.Duration(t.Drain), 0, 24*time.Hour)
+		c.within(at+".burst.percent", float64(t.Burst.Percent), 0, 1000)
+		if t.Burst.Percent > 0 {
+			c.lasts(at+".burst.for", time.Duration(t.Burst.For), time.Minute, 24*time.Hour)
+		}
+		for k := range t.Slices {
+			x := &t.Slices[k]
+			c.window(fmt.Sprintf("%s.slices[%d]", at, k), &x.Window)
+			c.within(fmt.Sprintf("%s.slices[%d].guaranteeCores", at, k), x.GuaranteeCores, 0, 1e9)
+		}
 		for _, l := range []struct {
 			field string
 			v     *float64

@@ -1,7 +1,9 @@
 package scenario
 
 import (
+	"cmp"
 	"time"
+	_ "time/tzdata" // the same zones on every machine
 
 	"github.com/springtide/springtide/api/config"
 	"github.com/springtide/springtide/fleet"
@@ -87,6 +89,8 @@ type Service struct {
 	StartUpSpread float64         `yaml:"startUpSpread"`
 	SLO           SLO             `yaml:"slo"`
 	Min           int             `yaml:"min"`
+	// Windows bound the replicas at times of the day.
+	Windows []ServiceWindow `yaml:"windows"`
 	// ForecastPercent is the quantile of the forecast that sizing must cover.
 	ForecastPercent float64 `yaml:"forecastPercent"`
 }
@@ -112,6 +116,8 @@ type Job struct {
 	Every   config.Duration `yaml:"every"`
 	Save    config.Duration `yaml:"save"`
 	Restore config.Duration `yaml:"restore"`
+	// Gang is the number of members that work together or not at all; 0 for work that needs no other.
+	Gang int `yaml:"gang"`
 	// Deaf members do not read notices.
 	Deaf bool `yaml:"deaf"`
 }
@@ -125,6 +131,46 @@ type Tenant struct {
 	// LendingCores and BorrowingCores are limits; without one there is none.
 	LendingCores   *float64 `yaml:"lendingCores"`
 	BorrowingCores *float64 `yaml:"borrowingCores"`
+	// Slices lift the guarantee for a time, Burst the borrowing limit. Drain is how long what runs beyond the quota may stay once that was
+	// told, ten minutes when 0.
+	Slices []Slice         `yaml:"slices"`
+	Burst  Burst           `yaml:"burst"`
+	Drain  config.Duration `yaml:"drain"`
+}
+
+// Window is a time that comes again: the start by a cron expression of five fields in a time zone, and how long it lasts.
+type Window struct {
+	Start    string          `yaml:"start"`
+	For      config.Duration `yaml:"for"`
+	TimeZone string          `yaml:"timeZone"`
+}
+
+// ServiceWindow bounds the replicas of a service while it is open; 0 is no bound.
+type ServiceWindow struct {
+	Window `yaml:",inline"`
+	Min    int `yaml:"min"`
+	Max    int `yaml:"max"`
+}
+
+// Slice lifts a tenant's guarantee while its window is open.
+type Slice struct {
+	Window         `yaml:",inline"`
+	GuaranteeCores float64 `yaml:"guaranteeCores"`
+}
+
+// Burst lets a tenant borrow a share of its guarantee more than its limit, for a time.
+type Burst struct {
+	Percent int             `yaml:"percent"`
+	For     config.Duration `yaml:"for"`
+}
+
+// Named is the window as the fleet knows it.
+func (w *Window) Named(name string) fleet.Window {
+	zone, err := time.LoadLocation(cmp.Or(w.TimeZone, "UTC"))
+	if err != nil {
+		zone = nil // never open; the file was refused for it
+	}
+	return fleet.Window{Name: name, Schedule: w.Start, Duration: time.Duration(w.For), Zone: zone}
 }
 
 // Festival is an approved plan. What happens in truth is a [Surge].
@@ -190,12 +236,15 @@ const (
 	StaleCache     = "staleCache"     // the controller sees facts of before
 	DeafMembers    = "deafMembers"    // offline pods answer no notice
 	StuckPods      = "stuckPods"      // pods that end take ten minutes longer
+	ClockSkew      = "clockSkew"      // the controller's clock is off, forwards, then backwards
+	Heartbeats     = "heartbeats"     // noticed members ask for more time, for ever
+	MovingLost     = "movingLost"     // machines vanish whose parcels are changing hands
 )
 
 // Kinds are all kinds of faults.
 func Kinds() []string {
 	return []string{NodesLost, AgentSilent, MetricsDown, MetricsGaps, MetricsNaN, MetricsSpikes, StoreDown, ForecastWrong, FlashCrowd, RetryStorm,
-		LeaderFlapping, Crash, APIConflicts, StaleCache, DeafMembers, StuckPods}
+		LeaderFlapping, Crash, APIConflicts, StaleCache, DeafMembers, StuckPods, ClockSkew, Heartbeats, MovingLost}
 }
 
 // Any reports whether anything goes wrong.
