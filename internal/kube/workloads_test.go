@@ -239,6 +239,23 @@ func TestJobSet(t *testing.T) {
 	if err != nil || *got.Spec.Parallelism != 6 {
 		t.Errorf("parallelism %d, %v", *got.Spec.Parallelism, err)
 	}
+	// Parameter servers in two Jobs keep their size: their pods are found by label, through Job and JobSet.
+	groups, _, _ := unstructured.NestedSlice(u.Object, "spec", "replicatedJobs")
+	groups[0].(map[string]any)["replicas"] = int64(2)
+	twice := u.DeepCopy()
+	if err := unstructured.SetNestedSlice(twice.Object, groups, "spec", "replicatedJobs"); err != nil {
+		t.Fatal(err)
+	}
+	e := jobOn(u, "workers", 1, 8)
+	e.Spec.Members = append(e.Spec.Members, v1alpha1.JobMember{Role: "ps", Stable: true, Min: 4, Max: 4, WorkloadRef: e.Spec.Members[0].WorkloadRef})
+	second := batchJob("bert-ps-1", 2)
+	second.OwnerReferences = ownedBy("JobSet", "bert")
+	server := pod("train", "bert-ps-1-0", "", "Job", "bert-ps-1")
+	server.Labels = map[string]string{"jobset.sigs.k8s.io/replicatedjob-name": "ps"}
+	s = newWorld(t, twice, e, child, second, server).snapshot(t)
+	if m := s.Job("train/bert").Members[1]; s.Job("train/bert").Blocked != "" || m.Desired != 4 || m.Active != 1 || !m.SelfSized || s.Pods[0].Role != "ps" {
+		t.Errorf("blocked %q, servers %+v, pod of %q", s.Job("train/bert").Blocked, m, s.Pods[0].Role)
+	}
 	suspended := child.DeepCopy()
 	suspended.Spec.Suspend = ptr(true)
 	if got := newWorld(t, u, jobOn(u, "workers", 1, 8), suspended).snapshot(t).Job("train/bert").Blocked; !strings.HasPrefix(got, "JobSuspended: ") {

@@ -88,7 +88,7 @@ func For(apiVersion, kind string) (Adapter, bool) {
 }
 
 // RoleLabels are the labels by which operators mark the parts of their pods.
-var RoleLabels = []string{labelReplicaType, labelJobRole, labelRayGroup, labelRayNodeType, labelSparkRole, labelVolcanoTask}
+var RoleLabels = []string{labelReplicaType, labelJobRole, labelRayGroup, labelRayNodeType, labelSparkRole, labelVolcanoTask, labelReplicatedJob}
 
 // Part finds a part by its name. A workload of one part has it under any name: there is nothing to tell apart.
 func (w *Workload) Part(name string) *Part {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -169,8 +170,9 @@ func TestRefusals(t *testing.T) {
 		{file: "pytorchjob", part: "worker", path: "spec/runPolicy/suspend", value: true, want: "JobSuspended", names: "spec.runPolicy.suspend"},
 		{file: "pytorchjob", part: "worker", path: "spec/elasticPolicy", want: "ElasticPolicyMissing", names: "spec.elasticPolicy"},
 		{file: "pytorchjob", part: "worker", path: "spec/elasticPolicy/minReplicas", want: "FixedMembership", names: "minReplicas"},
-		{file: "pytorchjob", part: "worker", path: "spec/elasticPolicy/minReplicas", value: int64(2), want: "BoundsDiffer", names: "spec.elasticPolicy.minReplicas"},
-		{file: "pytorchjob", part: "worker", path: "spec/elasticPolicy/maxReplicas", value: int64(6), want: "BoundsDiffer", names: "spec.elasticPolicy.maxReplicas"},
+		{file: "pytorchjob", part: "worker", path: "spec/elasticPolicy/minReplicas", value: int64(3), want: "BoundsDiffer", names: "spec.elasticPolicy.minReplicas"},
+		{file: "pytorchjob", part: "worker", path: "spec/elasticPolicy/maxReplicas", value: int64(8), want: "BoundsDiffer", names: "spec.elasticPolicy.maxReplicas"},
+		{file: "pytorchjob", part: "worker", path: "spec/pytorchReplicaSpecs/Master/template/spec/containers/0/command", value: words("python keep-rendezvous.py"), want: "BoundsDiffer", names: "spec.elasticPolicy.minReplicas of"},
 		{file: "pytorchjob", part: "worker", path: "spec/elasticPolicy/maxRestarts", value: int64(3), want: "MaxRestartsTooLow", names: "spec.elasticPolicy.maxRestarts"},
 		{file: "pytorchjob", part: "worker", path: "spec/elasticPolicy/rdzvConf", want: "LastCallTooLong", names: "last_call_timeout"},
 		{file: "pytorchjob", part: "worker", path: "spec/elasticPolicy/rdzvConf", value: []any{map[string]any{"key": "last_call_timeout", "value": "30"}}, want: "LastCallTooLong", names: "30s"},
@@ -289,7 +291,7 @@ func TestVouched(t *testing.T) {
 
 // TestStableMembers: who keeps its size on stable capacity is not asked how it would leave.
 func TestStableMembers(t *testing.T) {
-	for file, part := range map[string]string{"mpijob": "launcher", "pytorchjob": "master", "jobset": "ps", "raycluster": "head", "volcanojob": "ps"} {
+	for file, part := range map[string]string{"job": "ps", "mpijob": "launcher", "pytorchjob": "master", "jobset": "ps", "raycluster": "head", "volcanojob": "ps"} {
 		u := load(t, file)
 		m := &v1alpha1.JobMember{Role: part, Stable: true, Min: 2, Max: 2}
 		checkRefusal(t, u, m, "", "")
@@ -297,6 +299,29 @@ func TestStableMembers(t *testing.T) {
 		checkRefusal(t, u, m, "RoleMustBeStable", "keeps its size")
 		m.Max, m.Stable = 2, false
 		checkRefusal(t, u, m, "RoleMustBeStable", "never runs on lent capacity")
+	}
+}
+
+// TestExecutorSize: an executor asks for its heap and what the JVM takes beside it.
+func TestExecutorSize(t *testing.T) {
+	for _, c := range []struct {
+		executor  map[string]any
+		cpu, want string
+	}{
+		{map[string]any{}, "1", "1408Mi"},
+		{map[string]any{"cores": int64(4), "memory": "16g"}, "4", "18022Mi"},
+		{map[string]any{"cores": int64(4), "coreRequest": "500m", "memory": "512m", "memoryOverhead": "100"}, "500m", "612Mi"},
+		{map[string]any{"memory": "2Gi", "memoryOverhead": "1024k"}, "1", "2049Mi"},
+		{map[string]any{"memory": "much"}, "1", "1408Mi"},
+	} {
+		u := load(t, "sparkapplication")
+		set(t, u, "spec/executor", c.executor)
+		w := (sparkApplication{}).Read(u)
+		got := w.Part("executor").Template.Containers[0].Resources.Requests
+		want := resource.MustParse(c.want)
+		if got.Cpu().String() != c.cpu || got.Memory().Value()>>20 != want.Value()>>20 {
+			t.Errorf("%v asks for %s and %d MiB, want %s and %d", c.executor, got.Cpu(), got.Memory().Value()>>20, c.cpu, want.Value()>>20)
+		}
 	}
 }
 
@@ -344,6 +369,7 @@ func TestPartOf(t *testing.T) {
 		{"raycluster", map[string]string{labelRayNodeType: "head", labelRayGroup: "headgroup"}, "head"},
 		{"sparkapplication", map[string]string{labelSparkRole: "driver"}, "driver"},
 		{"volcanojob", map[string]string{labelVolcanoTask: "ps"}, "ps"},
+		{"jobset", map[string]string{labelReplicatedJob: "ps"}, "ps"},
 	} {
 		u := load(t, c.file)
 		a := adapterOf(t, u)

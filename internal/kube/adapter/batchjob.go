@@ -49,8 +49,7 @@ func ReadBatchJob(j *batchv1.Job) Workload {
 	if j.Spec.Suspend != nil && *j.Spec.Suspend {
 		refuse(&w.Refusals, "JobSuspended", "spec.suspend of the Job is true: resume it, or remove it from the members")
 	}
-	w.Refusals = append(w.Refusals, batchRefusals(&j.Spec)...)
-	p.Refusals = frameworkRefusals(&j.Spec.Template.Spec, w.What, vouched(j.Annotations))
+	p.Refusals = append(batchRefusals(&j.Spec), frameworkRefusals(&j.Spec.Template.Spec, w.What, vouched(j.Annotations))...)
 	w.Parts = []Part{p}
 	return w
 }

@@ -23,8 +23,11 @@ func (j jobSet) Resource() schema.GroupVersionResource {
 	return j.Kind().GroupVersion().WithResource("jobsets")
 }
 
-// PartOf is not asked: pods are owned by the Jobs, and those are parts themselves.
-func (jobSet) PartOf(map[string]string) string { return "" }
+// labelReplicatedJob is the name of the replicated job, on its Jobs and pods.
+const labelReplicatedJob = "jobset.sigs.k8s.io/replicatedjob-name"
+
+// PartOf is asked of parts of several Jobs: the pods of a single one are found by that Job, which is the member itself.
+func (jobSet) PartOf(labels map[string]string) string { return labels[labelReplicatedJob] }
 
 func (jobSet) Read(u *unstructured.Unstructured) Workload {
 	o := object(u.Object)

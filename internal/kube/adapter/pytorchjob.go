@@ -37,6 +37,7 @@ func (pyTorchJob) Read(u *unstructured.Unstructured) Workload {
 	if o.yes("spec", "runPolicy", "suspend") {
 		refuse(&w.Refusals, "JobSuspended", "spec.runPolicy.suspend of %s is true: resume it, or remove it from the members", w.What)
 	}
+	master := o.podSpec("spec", "pytorchReplicaSpecs", "Master", "template", "spec")
 	worker.Refusals = torchPolicyRefusals(u, o, &worker, w.What)
 	// Never, or a code that it takes for final, fails the job with the first member that leaves.
 	if p := o.text("spec", "pytorchReplicaSpecs", "Worker", "restartPolicy"); p == "Never" {
@@ -45,10 +46,14 @@ func (pyTorchJob) Read(u *unstructured.Unstructured) Workload {
 	if o.has("spec", "runPolicy", "backoffLimit") && o.number(0, "spec", "runPolicy", "backoffLimit") < minRestarts {
 		refuse(&worker.Refusals, "BackoffLimitTooLow", "spec.runPolicy.backoffLimit of %s is %d and counts members that are recalled: leave it out, or allow %d", w.What, o.number(0, "spec", "runPolicy", "backoffLimit"), minRestarts)
 	}
+	// A Master that runs torchrun is one of the members that the policy counts; one that only keeps the rendezvous is not.
+	if c := commandOf(master); worker.Min.Field != "" && (c.runs("torchrun") || c.names("torch.distributed.run")) {
+		worker.Min = Bound{max(worker.Min.Value-1, 0), worker.Min.Field + " (without the Master)"}
+		worker.Max = Bound{worker.Max.Value - 1, worker.Max.Field + " (without the Master)"}
+	}
 	w.Parts = []Part{worker}
 	if shallow(o, "spec", "pytorchReplicaSpecs", "Master") != nil {
-		w.Parts = append(w.Parts, Part{Name: "master", Size: 1, Remaining: -1, Active: -1, Ending: -1, Fixed: "there is one master",
-			Template: o.podSpec("spec", "pytorchReplicaSpecs", "Master", "template", "spec")})
+		w.Parts = append(w.Parts, Part{Name: "master", Size: 1, Remaining: -1, Active: -1, Ending: -1, Fixed: "there is one master", Template: master})
 	}
 	return w
 }

@@ -23,7 +23,7 @@ func (trainJob) Read(u *unstructured.Unstructured) Workload {
 	o := object(u.Object)
 	w := Workload{What: what(u), Finished: o.condition("Complete", "Failed")}
 	size := o.number(1, "spec", "trainer", "numNodes")
-	p := Part{Size: size, Remaining: -1, Active: -1, Ending: -1, Path: []string{"spec", "trainer", "numNodes"}, Template: o.podSpec("spec", "none")}
+	p := Part{Size: size, Remaining: -1, Active: -1, Ending: -1, Path: []string{"spec", "trainer", "numNodes"}}
 	if w.Finished {
 		p.Remaining = 0
 	}
