@@ -68,8 +68,8 @@ func (c *Cluster) carrierOf(j *planner.JobScale) (*carrier, error) {
 		}
 		return &carrier{adapter: ad, mirror: m, facts: w, part: p.Name}, nil
 	}
-	child, ok := c.batchJobs.get(n.Namespace, p.Child)
-	if !ok || child.owner != w.UID {
+	child, ok := c.childOf(w, p)
+	if !ok {
 		return nil, stale("Job %s is gone", p.Child)
 	}
 	return &carrier{adapter: batchAdapter, mirror: c.batchJobs, facts: child}, nil

@@ -58,7 +58,7 @@ func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, spec *v1alpha1.J
 	m.Request = w.requestOf(p)
 	carrier := w
 	if p.Child != "" {
-		if carrier, ok = a.c.batchJobs.get(m.Workload.Namespace, p.Child); !ok || carrier.owner != w.UID {
+		if carrier, ok = a.c.childOf(w, p); !ok {
 			return fmt.Sprintf("WorkloadNotFound: member %s: %s has not made its Job %s yet", m.Role, w.What, p.Child)
 		}
 		p, ad = &carrier.Parts[0], batchAdapter
@@ -103,6 +103,12 @@ func (c *Cluster) workload(namespace, role string, spec *v1alpha1.JobMember) (*o
 		return nil, fmt.Sprintf("WorkloadNotFound: member %s: there is no %s %s/%s: create it, or correct spec.members", role, ref.Kind, namespace, ref.Name)
 	}
 	return w, ""
+}
+
+// childOf finds the Job that carries the size of a part. One of that name that somebody else made is not it.
+func (c *Cluster) childOf(w *offlineFacts, p *adapter.Part) (*offlineFacts, bool) {
+	j, ok := c.batchJobs.get(w.Namespace, p.Child)
+	return j, ok && j.owner == w.UID
 }
 
 // countMembers counts the pods of members whose workload does not say how many there are.

@@ -159,6 +159,23 @@ func TestForeignWriterOfSize(t *testing.T) {
 	}
 }
 
+// TestMadeAnew: a workload under the same name is another one, and is not resized by what was decided on the old one.
+func TestMadeAnew(t *testing.T) {
+	u := foreignWorkload(t, "raycluster")
+	w := newWorld(t, u, jobOn(u, "workers", 1, 8))
+	w.snapshot(t)
+	anew := u.DeepCopy()
+	anew.SetUID("another")
+	w.dyn.PrependReactor("get", "rayclusters", func(clienttesting.Action) (bool, runtime.Object, error) { return true, anew, nil })
+	w.dyn.PrependReactor("patch", "rayclusters", func(clienttesting.Action) (bool, runtime.Object, error) {
+		t.Error("it was written")
+		return true, anew, nil
+	})
+	if rs := w.do(t, planner.Plan{Jobs: []planner.JobScale{resizeOf(u, "bert", 4, 7)}}); rs[0].Outcome != loop.Stale {
+		t.Errorf("result %+v", rs[0])
+	}
+}
+
 // TestSelfSized: what sizes itself is read and counted, and never written.
 func TestSelfSized(t *testing.T) {
 	u := foreignWorkload(t, "sparkapplication")
@@ -295,8 +312,18 @@ func TestKindsComeAndGo(t *testing.T) {
 	waitFor(t, func() bool {
 		return strings.HasPrefix(blocked(), "KindNotInstalled: member worker: the cluster has no RayCluster of ray.io/v1")
 	})
+	// Installed, and not to be read: that is not the same as empty.
+	var forbidden atomic.Bool
+	forbidden.Store(true)
+	w.dyn.PrependReactor("list", "rayclusters", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return forbidden.Load(), nil, apierrors.NewForbidden(schema.GroupResource{Resource: "rayclusters"}, "", nil)
+	})
 	hidden.Store(false)
 	w.refreshKinds(t.Context())
+	if got := blocked(); !strings.HasPrefix(got, "KindNotRead: member worker: rayclusters.ray.io") {
+		t.Errorf("blocked %q", got)
+	}
+	forbidden.Store(false)
 	waitFor(t, func() bool { return blocked() == "" })
 	hidden.Store(true)
 	w.refreshKinds(t.Context())
