@@ -212,6 +212,20 @@ func TestHostList(t *testing.T) {
 	}
 }
 
+// TestHostListNoticed: a notice from before stands in the pod's annotation, and keeps it off the list of a new leader too.
+func TestHostListNoticed(t *testing.T) {
+	p := pod("train", "bert-worker-9", "n1", "MPIJob", "bert")
+	p.Labels = map[string]string{"training.kubeflow.org/job-role": "worker"}
+	p.Spec.Hostname, p.Spec.Subdomain = p.Name, "bert"
+	p.Status.Conditions = []corev1.PodCondition{ready(ourTime(time.Minute))}
+	p.Annotations = map[string]string{v1alpha1.AnnotationNotice: `{"loan":"l","epoch":3,"deadline":"2026-06-01T12:01:31Z"}`}
+	w := ringWorld(t, p, loan("l", "n1", "Noticed", 3, 0))
+	w.report(t, &planner.Plan{})
+	if got := w.hostList(t)["hosts"]; strings.Count(got, "\n") != 3 || strings.Contains(got, "bert-worker-9") {
+		t.Errorf("hosts %q", got)
+	}
+}
+
 // TestNoticed: a notice that was taken back is none.
 func TestNoticed(t *testing.T) {
 	for _, c := range []struct {
