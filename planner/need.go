@@ -2,6 +2,7 @@ package planner
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -289,6 +290,7 @@ func Homes(s *fleet.Snapshot) map[fleet.ServiceID]fleet.PoolID {
 	for i := range s.Nodes {
 		pools[s.Nodes[i].ID] = s.Nodes[i].Pool
 	}
+	maps.Copy(pools, holdersOf(s))
 	out := make(map[fleet.ServiceID]fleet.PoolID, len(s.Services))
 	var count []poolCount
 	for i := range s.Services {

@@ -291,7 +291,8 @@ func TestPlaneLoan(t *testing.T) {
 		t.Fatalf("ledger = %+v: a recall is charged to its own line", ledger)
 	}
 
-	// Return and forget.
+	// Return and forget, once the pod is gone.
+	p.gone(t, offline.Name, ref.ID)
 	p.reportClean(t, machine.Name, l.Epoch)
 	l = p.step(t, planner.MoveReturn, l.ID, func(l fleet.Loan, e *fleet.ShareParcel) (fleet.Loan, error) { return l.Return(time.Now(), e) })
 	p.history(t, string(l.ID), "Emptying", "Lent", "Noticed", "Draining", "Returned")

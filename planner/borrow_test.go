@@ -1,0 +1,112 @@
+package planner
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// Whatever stands where, for loans in both directions: nobody but offline pods is told, evicted or killed; nobody on the way back to offline
+// is; nobody is evicted before his deadline without an answer, nor killed before the announced time; and no machine is cut off that no loan
+// gave up, nor with online pods on it.
+func TestNobodyIsTakenWhoWasNotTold(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(rapid.IntRange(2, 5).Draw(t, "machines"))
+		own := len(w.s.Nodes)
+		w.offline(rapid.IntRange(1, 4).Draw(t, "offline machines"))
+		n := rapid.IntRange(1, 3*own).Draw(t, "pods")
+		w.service("web", n, 0, rapid.IntRange(1, len(w.s.Nodes)).Draw(t, "spread"), float64(n)*8*rapid.Float64Range(0.05, 1.5).Draw(t, "use"))
+		if rapid.Bool().Draw(t, "waits") {
+			w.waits("web", rapid.IntRange(1, 8).Draw(t, "waiting"))
+		}
+		w.s.Jobs[0].Members[0].Min = int32(rapid.IntRange(0, 4).Draw(t, "min"))
+		seconds := func(what string) time.Time {
+			return t0.Add(time.Duration(rapid.IntRange(-900, 300).Draw(t, what)) * time.Second)
+		}
+		for i := range w.s.Nodes {
+			for k := range rapid.IntRange(0, 2).Draw(t, "workers") {
+				w.worker(i, k)
+				p := &w.s.Pods[len(w.s.Pods)-1]
+				p.Deleting = rapid.Bool().Draw(t, "deleting")
+				if rapid.Bool().Draw(t, "told") {
+					p.NoticeLoan, p.NoticeEpoch, p.AckEpoch = fleet.LoanID("loan-"+w.s.Nodes[i].Name), 2, int64(rapid.IntRange(1, 2).Draw(t, "answer"))
+				}
+			}
+			if rapid.IntRange(0, 2).Draw(t, "no loan") == 0 {
+				continue
+			}
+			l := w.loan(i, rapid.SampledFrom(fleet.Phases()).Draw(t, "phase"), 2)
+			l.Deadline, l.Due, l.Since, l.KillAt = seconds("deadline"), seconds("due"), seconds("since"), seconds("kill")
+			if i >= own {
+				l.From, l.To = "offline", "online"
+				e := &w.s.Nodes[i].Share.Parcels[0]
+				e.Holder, e.Next = l.Holder(), l.Next()
+			}
+			if rapid.Bool().Draw(t, "clean") {
+				e := &w.s.Nodes[i].Share.Parcels[0]
+				e.Clean, e.CleanEpoch = true, 2
+			}
+		}
+		in := w.input()
+		in.Thawed = rapid.Bool().Draw(t, "thawed")
+		p := Make(in)
+		pod := func(ref PodRef) *fleet.Pod {
+			return &w.s.Pods[slices.IndexFunc(w.s.Pods, func(p fleet.Pod) bool { return p.ID == ref.ID })]
+		}
+		taken := func(what string, ref PodRef, id fleet.LoanID) (*fleet.Pod, *fleet.Loan) {
+			x, l := pod(ref), w.s.Loan(id)
+			if x.Class != fleet.PodOffline {
+				t.Fatalf("%s pod %s is %s", x.Class, x.Name, what)
+			}
+			if l.From == "offline" && l.Phase != fleet.Emptying {
+				t.Fatalf("pod %s is %s for loan %s, which is %s and goes home to offline", x.Name, what, l.ID, l.Phase)
+			}
+			return x, l
+		}
+		for _, e := range p.Evictions {
+			x, l := taken("evicted", e.Pod, e.Loan)
+			if t0.Before(l.Deadline) && (x.NoticeLoan != l.ID || x.AckEpoch != l.Epoch) {
+				t.Fatalf("pod %s is evicted %v before the deadline and gave no answer", x.Name, l.Deadline.Sub(t0))
+			}
+		}
+		for _, k := range p.Kills {
+			x, l := taken("killed", k.Pod, k.Loan)
+			if l.From == "offline" || !l.Killing(t0) || !x.Deleting || in.Thawed {
+				t.Fatalf("pod %s (deleting %v) is killed for loan %s, which is %s and announced %v", x.Name, x.Deleting, l.ID, l.Phase, l.KillAt)
+			}
+		}
+		for _, m := range p.Marks {
+			if m.Want.Fence == fleet.FenceNone {
+				continue
+			}
+			lost := slices.ContainsFunc(w.s.Loans, func(l fleet.Loan) bool { return l.Node == m.ID && l.Phase.Lost() && l.From == "online" })
+			online := slices.ContainsFunc(w.s.Pods, func(p fleet.Pod) bool { return p.Node == m.ID && p.Class == fleet.PodOnline })
+			if !lost || online && m.Want.Fence == fleet.FenceExecute {
+				t.Fatalf("machine %s is cut off (%s): given up %v, online on it %v", m.Node, m.Want.Fence, lost, online)
+			}
+		}
+	})
+}
+
+// A service belongs to the online pool that borrowed the machines on which its pods are, and is no service of the lender.
+func TestHomesOfWhatIsOnBorrowedMachines(t *testing.T) {
+	w := newWorld(3)
+	w.offline(1)
+	w.service("web", 4, 3, 1, 30)
+	for _, c := range []struct {
+		phase fleet.Phase
+		want  fleet.PoolID
+	}{{fleet.Lent, "online"}, {fleet.Noticed, "online"}} {
+		w.s.Loans = nil
+		l := w.loan(3, c.phase, 2)
+		l.From, l.To = "offline", "online"
+		w.s.Sort()
+		if got := Homes(&w.s)["shop/web"]; got != c.want {
+			t.Errorf("while the machine is %s the service belongs to %q", c.phase, got)
+		}
+	}
+}
