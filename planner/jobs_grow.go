@@ -187,7 +187,7 @@ func (v *leveller) level(t tier) {
 		for _, st := range x.list {
 			for i := range st.crews {
 				mem, c := &st.job.Members[i], &st.crews[i]
-				if !st.sated() || !t.holds(st, i) || !c.stuck || over[c] || c.want+c.hoped >= int(mostOf(mem)) {
+				if !t.holds(st, i) || !c.stuck || over[c] || c.want+c.hoped >= int(mostOf(mem)) {
 					continue
 				}
 				if s := x.share(st, t.divisible); poor == nil || s < least {

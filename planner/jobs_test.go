@@ -310,6 +310,74 @@ func TestGrowthMakesRoomForMinima(t *testing.T) {
 	y.want(t, "early", "worker", 12)
 }
 
+// Room that is made for a gang is for nobody else, though a part of it is free at once.
+func TestRoomThatIsMadeIsKept(t *testing.T) {
+	y := newYard(1, 0)
+	y.job("early", member("worker", 16, 0, 3))
+	y.cycle()
+	y.cycle()
+	y.job("late", member("worker", 64, 1, 1))
+	y.job("third", member("worker", 16, 0, 4))
+	for range 4 {
+		y.cycle()
+		y.want(t, "third", "worker", 0)
+	}
+	if got := y.running("batch/late", "worker"); got != 1 {
+		t.Errorf("%d of the gang run: %+v", got, y.plan.Gangs)
+	}
+}
+
+// still fills a yard of one machine with pods of jobs that run for an hour already.
+func still(cores int, running ...int) *yard {
+	y := newYard(1, 0)
+	for i, n := range running {
+		j := y.job(fmt.Sprintf("j%d", i), member("worker", cores, 0, 100))
+		j.Members[0].Desired = int32(n)
+		for k := range n {
+			name := fleet.Name{Namespace: "batch", Name: fmt.Sprintf("j%d-%02d", i, k)}
+			y.s.Pods = append(y.s.Pods, fleet.Pod{ID: fleet.UID(name.Name), Name: name, Class: fleet.PodOffline, Job: j.ID, Role: "worker", Requests: j.Members[0].Request,
+				Phase: fleet.PodRunning, Created: t0.Add(-time.Hour), Node: y.s.Nodes[0].ID, NodeName: y.s.Nodes[0].Name})
+		}
+	}
+	return y
+}
+
+// Shares are levelled where that is worth a restart, in small steps, and not for the last member.
+func TestLevelling(t *testing.T) {
+	for _, c := range []struct {
+		a, b, want int // members of a, of b, and of a after one plan
+	}{{6, 4, 6}, {7, 3, 6}, {10, 0, 9}, {9, 1, 8}, {5, 5, 5}} {
+		y := still(6, c.a, c.b)
+		plan := Make(Input{Snapshot: &y.s, Options: DefaultOptions()})
+		got := c.a
+		for _, j := range plan.Jobs {
+			if j.Job != "batch/j0" {
+				t.Errorf("%d and %d: %+v: room is given to nobody before it is free", c.a, c.b, j)
+			}
+			got = int(j.To)
+		}
+		if got != c.want {
+			t.Errorf("%d and %d: the first has %d members next, want %d", c.a, c.b, got, c.want)
+		}
+	}
+	y := still(6, 7, 3)
+	for i := range y.s.Pods {
+		y.s.Pods[i].Created = t0.Add(-9 * time.Minute)
+	}
+	if plan := Make(Input{Snapshot: &y.s, Options: DefaultOptions()}); len(plan.Jobs) > 0 {
+		t.Errorf("members that came nine minutes ago make room: %+v", plan.Jobs)
+	}
+}
+
+// A parallelism that was lowered stands until the workload's controller has carried it out.
+func TestToldToGoStaysTold(t *testing.T) {
+	y := still(16, 4)
+	y.s.Jobs[0].Members[0].Desired = 2
+	if plan := Make(Input{Snapshot: &y.s, Options: DefaultOptions()}); len(plan.Jobs) > 0 {
+		t.Errorf("%+v", plan.Jobs)
+	}
+}
+
 // A minimum is never taken for another's, be it of a higher priority.
 func TestMinimaStand(t *testing.T) {
 	y := newYard(1, 0)

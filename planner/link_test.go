@@ -116,6 +116,15 @@ func TestLinkAhead(t *testing.T) {
 	if cart.Replicas != 10 || slices.Max(front.Ahead) != 20 || slices.Max(cart.Ahead) != 19 {
 		t.Errorf("cart has %d now and at most %d ahead, front %d ahead", cart.Replicas, slices.Max(cart.Ahead), slices.Max(front.Ahead))
 	}
+	// A bound of its own is no flood.
+	w = chained("front", "cart")
+	w.service1("front").Min = 40
+	in = w.input()
+	in.Links = ratios(w, map[string]float64{"front": 1, "cart": 1})
+	plan = Make(in)
+	if cart := targetOf(&plan, "cart"); slices.Max(cart.Ahead) != 10 {
+		t.Errorf("the minimum of front asks for %d of cart ahead", slices.Max(cart.Ahead))
+	}
 }
 
 func TestBottleneck(t *testing.T) {
