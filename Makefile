@@ -84,9 +84,8 @@ bench: build ## Benchmarks; results are kept under docs/benchmarks
 	@hack/bench.sh
 
 .PHONY: bench-shift
-bench-shift: build ## A week of 1,000 machines under every policy (hours), and 10,000 seeds of faults (SEEDS=1..200)
-	@$(BIN)/springtide simulate --scenario sim/scenario/examples/week.yaml --policies all --out $(BIN)/week.json --html $(BIN)/week.html
-	@$(BIN)/springtide simulate --scenario sim/scenario/examples/faults.yaml --seeds $(or $(SEEDS),1..10000) --out $(BIN)/faults.json
+bench-shift: build ## A week of 1,000 machines under every policy, 10,000 seeds of faults (SEEDS=1..200), plans and recalls; docs/benchmarks/shift.md
+	@BIN=$(BIN) hack/bench-shift.sh
 
 .PHONY: bench-forecast
 bench-forecast: ## Forecasts beside the peers' (TRACES=DIR, M4=DIR, M4_TEST=1); the tables are kept under docs/benchmarks

@@ -16,8 +16,8 @@ import (
 
 // simulateFlags are what `springtide simulate` is asked.
 type simulateFlags struct {
-	scenario, seeds, out, html string
-	policies                   []string
+	scenario, seeds, out, html, markdown string
+	policies                             []string
 }
 
 func newSimulateCommand() *cobra.Command {
@@ -46,6 +46,7 @@ func newSimulateCommand() *cobra.Command {
 	f.StringVar(&o.seeds, "seeds", "", "seeds to play instead of the scenario's, one or a range such as 1..5")
 	f.StringVar(&o.out, "out", "", "JSON file to write, - for standard output instead of the table")
 	f.StringVar(&o.html, "html", "", "HTML page with the table and the plots to write")
+	f.StringVar(&o.markdown, "markdown", "", "Markdown file with the tables to write")
 	return cmd
 }
 
@@ -201,6 +202,11 @@ func (r *simulateReport) seeds() []uint64 {
 }
 
 func (o *simulateFlags) write(cmd *cobra.Command, r *simulateReport) error {
+	if o.markdown != "" {
+		if err := writeOutput(o.markdown, cmd.OutOrStdout(), func(w io.Writer) error { return markSimulation(w, r) }); err != nil {
+			return err
+		}
+	}
 	return writeReport(cmd.OutOrStdout(), o.html, o.out, r,
 		func(w io.Writer) error { return writeSimulatePage(w, r) }, func(w io.Writer) error { return printSimulation(w, r) })
 }

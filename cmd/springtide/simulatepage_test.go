@@ -42,6 +42,15 @@ func TestSimulatePage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	var marked bytes.Buffer
+	if err := markSimulation(&marked, r); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"## Seed 2\n", "| policy | lender | target | SLO minutes |", "| at HPA's cost | SLO minutes | calm | bursty |\n|---|---|---|---|\n", "| keda | 400 | 400 | 0 |\n"} {
+		if !strings.Contains(marked.String(), line) {
+			t.Errorf("%q is missing in\n%s", line, marked.String())
+		}
+	}
 	var table bytes.Buffer
 	if err := printSimulation(&table, r); err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/springtide/springtide/sim"
 )
@@ -78,6 +79,45 @@ func equalCost(all []sim.Result) [][]string {
 
 // shownSeeds bounds the seeds that are printed; the JSON has all.
 const shownSeeds = 20
+
+// markSimulation writes the tables as Markdown, a heading for each seed where there are several.
+func markSimulation(out io.Writer, r *simulateReport) error {
+	seeds := r.seeds()
+	for _, seed := range seeds[:min(len(seeds), shownSeeds)] {
+		if len(seeds) > 1 {
+			fmt.Fprintf(out, "## Seed %d\n\n", seed)
+		}
+		all := r.of(seed)
+		rows := [][]string{simulateHead()}
+		for i := range all {
+			rows = append(rows, simulateRow(&all[i], all))
+		}
+		if err := markTable(out, rows); err != nil {
+			return err
+		}
+		if equal := equalCost(all); equal != nil {
+			if err := markTable(out, equal); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// markTable writes rows as a table of Markdown, the head in small letters.
+func markTable(out io.Writer, rows [][]string) error {
+	var b strings.Builder
+	for i, row := range rows {
+		line := "| " + strings.Join(row, " | ") + " |\n"
+		if i == 0 {
+			line = strings.NewReplacer("slo", "SLO", "hpa", "HPA").Replace(strings.ToLower(line)) + strings.Repeat("|---", len(row)) + "|\n"
+		}
+		b.WriteString(line)
+	}
+	b.WriteString("\n")
+	_, err := io.WriteString(out, b.String())
+	return err
+}
 
 // printSimulation writes a table for each seed.
 func printSimulation(out io.Writer, r *simulateReport) error {
