@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,9 +73,11 @@ func (p *plane) define(t *testing.T, ad adapter.Adapter) {
 		_, err := p.dyn.Resource(gvrDefinitions).Create(t.Context(), definition(t, files[0]), metav1.CreateOptions{})
 		return err
 	})
+	// Discovery tells of a new kind a moment after its objects can be listed; until then the controller would look again in half a minute.
 	until(t, gvr.Resource+" to be served", func() bool {
-		_, err := p.dyn.Resource(gvr).Namespace("default").List(t.Context(), metav1.ListOptions{})
-		return err == nil
+		have, err := p.serves(gvr.GroupVersion().String())
+		_, listed := p.dyn.Resource(gvr).Namespace("default").List(t.Context(), metav1.ListOptions{})
+		return err == nil && listed == nil && slices.Contains(have, gvr.Resource)
 	})
 }
 
