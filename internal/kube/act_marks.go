@@ -36,6 +36,12 @@ func (a *applier) mark(ctx context.Context, m *planner.Mark) error {
 	if !ok || fleet.NodeID(f.UID) != m.ID {
 		return stale("node %s is gone", m.Node)
 	}
+	if err := a.ours(f); err != nil {
+		return err
+	}
+	if err := a.lockStands(ctx, m); err != nil {
+		return err
+	}
 	nodes := a.c.core.CoreV1().Nodes()
 	got, err := nodes.Patch(ctx, m.Node, types.MergePatchType, a.markPatch(f, m.Want), patchOptions())
 	if apierrors.IsConflict(err) {
@@ -46,12 +52,52 @@ func (a *applier) mark(ctx context.Context, m *planner.Mark) error {
 		if fleet.NodeID(now.UID) != m.ID {
 			return stale("node %s is another machine now", m.Node)
 		}
-		got, err = nodes.Patch(ctx, m.Node, types.MergePatchType, a.markPatch(newNodeFacts(now), m.Want), patchOptions())
+		again := newNodeFacts(now)
+		if err := a.ours(again); err != nil {
+			return err
+		}
+		got, err = nodes.Patch(ctx, m.Node, types.MergePatchType, a.markPatch(again, m.Want), patchOptions())
 	}
 	if err != nil {
 		return fmt.Errorf("mark node %s: %w", m.Node, err)
 	}
 	a.see(a.c.nodes.sees("", m.Node, got.UID, got.ResourceVersion))
+	return nil
+}
+
+// ours refuses a node that a newer leader marked: no rule of the API server fences a Node.
+func (a *applier) ours(f *nodeFacts) error {
+	if f.leader > a.plan.LeaderEpoch {
+		return stale("node %s was marked by leader epoch %d, this one is %d", f.Name, f.leader, a.plan.LeaderEpoch)
+	}
+	return nil
+}
+
+// lockStands asks the API server for the share of a node once more before marks are written by which pods may land there, or by which what
+// is there ends. A leader that was deposed while it carried its plan out would open a parcel that its successor recalled; the share, which
+// every move writes first, tells.
+func (a *applier) lockStands(ctx context.Context, m *planner.Mark) error {
+	n := a.door.NodeNamed(m.Node)
+	if n == nil || !m.Want.OfflineLabel && (m.Want.HolderTaint || !n.Marks.HolderTaint) && m.Want.Fence != fleet.FenceExecute {
+		return nil
+	}
+	known := a.currentShare(m.Node)
+	if err := a.sameShare(m.Node, known); err != nil {
+		return err
+	}
+	version := ""
+	if known != nil {
+		version = known.ResourceVersion
+	}
+	now, err := a.c.dyn.Resource(gvrShares).Get(ctx, m.Node, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err) && version == "":
+		return nil
+	case err != nil:
+		return fmt.Errorf("read the share of node %s again: %w", m.Node, err)
+	case now.GetResourceVersion() != version:
+		return stale("the share of node %s changed since it was checked", m.Node)
+	}
 	return nil
 }
 

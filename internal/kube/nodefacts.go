@@ -34,6 +34,8 @@ type nodeFacts struct {
 	taints    []corev1.Taint
 	kept      fleet.Known[string]
 	protected map[string]bool
+	// leader is the epoch of the leader that wrote our marks last; 0 while none did.
+	leader int64
 }
 
 func newNodeFacts(n *corev1.Node) *nodeFacts {
@@ -54,6 +56,9 @@ func newNodeFacts(n *corev1.Node) *nodeFacts {
 	}
 	for _, key := range keepAnnotations() {
 		f.protected[key] = n.Annotations[key] == "true"
+	}
+	if epoch, err := strconv.ParseInt(n.Annotations[v1alpha1.AnnotationLeaderEpoch], 10, 64); err == nil {
+		f.leader = epoch
 	}
 	if kept, ok := n.Annotations[annotationKept]; ok {
 		f.kept = fleet.KnownAt(kept, timeOf(&n.CreationTimestamp))

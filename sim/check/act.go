@@ -186,6 +186,9 @@ func (x *model) move(s *state, c *controller, a *act, kind planner.MoveKind) boo
 	loanFirst := kind == planner.MoveRepair != x.Mutant.LoanFirst
 	if c.sub == 0 {
 		l := x.all[c.door].loan(m.loan)
+		if l == nil {
+			return false
+		}
 		c.held = l.ver
 		if loanFirst {
 			c.sub = 2
@@ -216,7 +219,11 @@ func (x *model) move(s *state, c *controller, a *act, kind planner.MoveKind) boo
 func (x *model) forget(s *state, c *controller, a *act) bool {
 	m := a.move
 	if c.sub == 0 {
-		c.held = x.all[c.door].loan(m.loan).ver
+		l := x.all[c.door].loan(m.loan)
+		if l == nil {
+			return false
+		}
+		c.held = l.ver
 		wrote, ok := x.clearShare(s, c, m)
 		if !ok {
 			return false
@@ -369,7 +376,7 @@ func (x *model) scale(s *state, c *controller, a *act, d *planner.Scale) bool {
 	}
 	if c.sub == 0 && charges > 0 {
 		door := &x.all[c.door]
-		if door.spent+charges > budget {
+		if door.spent+charges > budget && !x.Mutant.Spendthrift {
 			return false
 		}
 		// A conflict is looked at once: what was allowed stands as long as the ledger is the same.
@@ -405,7 +412,7 @@ func (x *model) evict(s *state, c *controller, uid, l int8) {
 	// A loan that drains never turns back. One that was Noticed may have turned, or got another deadline, unless this plan drained it: an
 	// eviction that does not rest on the pod's own answer follows that write.
 	door := x.all[c.door].loan(l)
-	if phaseOf(door) == fleet.Noticed && p.ack != p.epoch && !x.Mutant.Hasty {
+	if door != nil && phaseOf(door) == fleet.Noticed && p.ack != p.epoch && !x.Mutant.Hasty {
 		if now := s.f.loan(l); now == nil || phaseOf(now) == fleet.Noticed || !phaseOf(now).Away() {
 			return
 		}

@@ -21,6 +21,8 @@ type Options struct {
 	Pauses int
 	// Skew makes the clock of the second controller run ahead by a step.
 	Skew bool
+	// Only are the kinds of faults that happen; none are all of them.
+	Only []kind
 	// Most ends a search that grew beyond it; 0 means no end.
 	Most int
 	// Mutant takes one guard away.
@@ -46,6 +48,8 @@ type Mutant struct {
 	Passes func(*loop.Step) bool
 	// AnyVersion and AnyLeader let the API take writes of any resourceVersion and of any leader, Overlap a cell in two parcels.
 	AnyVersion, AnyLeader, Overlap bool
+	// Blind lets the node side say Clean whatever the node's marks are, Spendthrift lets actions pass a spent ledger.
+	Blind, Spendthrift bool
 	// Hasty evicts although the drain that the eviction follows was refused.
 	Hasty bool
 	// LoanFirst writes the loan before the share.
@@ -123,6 +127,7 @@ func first(o Options) state {
 		s.f.m[i] = machine{uid: i*uidsPerMachine + 1, ver: 1}
 	}
 	s.f.ver = 1
+	s.f.spent, s.f.taken = budget, budget // the ledger's minute is spent already
 	s.c[0] = controller{mode: leading, leader: 1, watched: true}
 	return s
 }

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/springtide/springtide/fleet"
 )
@@ -54,6 +55,9 @@ type step struct {
 // next calls yield with each state that may follow, until it returns false.
 func (x *model) next(s *state, yield func(step, *state) bool) bool {
 	one := func(st step, do func(n *state)) bool {
+		if st.kind > pauses && len(x.Only) > 0 && !slices.Contains(x.Only, st.kind) {
+			return true
+		}
 		n := *s
 		x.broken = ""
 		do(&n)
@@ -271,7 +275,7 @@ func (x *model) machines(s *state, one doer) bool {
 // vacant reports whether what leaves fits the cells that its side keeps, and the node's marks let no more of it land.
 func (x *model) vacant(f *facts, machine int8, e entry) bool {
 	m := &f.m[machine]
-	if e.next == offline && !m.taint || e.next == online && m.label {
+	if !x.Mutant.Blind && (e.next == offline && !m.taint || e.next == online && m.label) {
 		return false
 	}
 	kept := f.lent(machine) &^ e.cells

@@ -1,0 +1,110 @@
+package check
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/planner"
+)
+
+// facts alters what plans are made from and what they are checked against alike: a guard that both have.
+func blur(change func(*fleet.Snapshot)) Mutant {
+	return Mutant{Input: func(in *planner.Input) { change(in.Snapshot) }, Door: change}
+}
+
+// drop takes a kind of move out of all plans.
+func drop(kind planner.MoveKind) Mutant {
+	return Mutant{Plan: func(p *planner.Plan, _ *fleet.Snapshot) {
+		p.Moves = slices.DeleteFunc(p.Moves, func(m planner.Move) bool { return m.Kind == kind })
+	}}
+}
+
+// The searches in which a controller dies, and in which another leads while it stops for a while.
+var (
+	crash = Options{Shape: Sockets, Turns: 1, Faults: 1, Only: []kind{crashes, fails}}
+	usurp = Options{Shape: Sockets, Turns: 1, Faults: 1, Pauses: 1, Only: []kind{usurps}}
+)
+
+// guards are what keeps the protocol safe, each with the search that finds it missing.
+var guards = []struct {
+	name   string
+	within Options
+	breaks string
+	mutant Mutant
+}{
+	{"a Clean report counts for its epoch alone", Options{Shape: Sockets, Turns: 1}, "without a Clean report", blur(func(s *fleet.Snapshot) {
+		for i := range s.Nodes {
+			for k := range s.Nodes[i].Share.Parcels {
+				if e := &s.Nodes[i].Share.Parcels[k]; e.Clean {
+					e.CleanEpoch = e.Epoch
+				}
+			}
+		}
+	})},
+	{"an acknowledgement counts for its epoch alone", Options{Shape: Sockets, Turns: 1, Faults: 1}, "before the latest announced deadline", blur(func(s *fleet.Snapshot) {
+		for i := range s.Pods {
+			if p := &s.Pods[i]; p.AckEpoch > 0 {
+				p.AckEpoch = p.NoticeEpoch
+			}
+		}
+	})},
+	{"no eviction before the deadline", Options{Shape: Sockets, Turns: 1}, "before the latest announced deadline", blur(func(s *fleet.Snapshot) {
+		for i := range s.Loans {
+			if l := &s.Loans[i]; !l.Deadline.IsZero() {
+				l.Deadline = now.Add(-brief)
+			}
+		}
+	})},
+	{"a loan belongs to one node UID", Options{Shape: Sockets, Turns: 1, Faults: 1}, "", blur(func(s *fleet.Snapshot) {
+		for i := range s.Loans {
+			for k := range s.Nodes {
+				if s.Nodes[k].Name == s.Loans[i].NodeName {
+					s.Loans[i].Node = s.Nodes[k].ID
+				}
+			}
+		}
+	})},
+	{"a claim is kept for its time", Options{Shape: Sockets, Turns: 1}, "a claim is lost", Mutant{Input: func(in *planner.Input) { in.Options.ClaimHold = 0 }}},
+	{"the due time never moves later", Options{Shape: Sockets, Turns: 1}, "due time", Mutant{Plan: func(p *planner.Plan, _ *fleet.Snapshot) {
+		for i := range p.Moves {
+			if m := &p.Moves[i]; m.Kind == planner.MoveAnnounce && !m.Before.Due.IsZero() {
+				m.After.Due = m.Before.Due.Add(time.Hour)
+			}
+		}
+	}}},
+	{"resourceVersions are compared", Options{Shape: Sockets, Turns: 1, Faults: 1, Pauses: 1}, "", Mutant{AnyVersion: true}},
+	{"the door asks whether decisions still hold", usurp, "", Mutant{Passes: func(*loop.Step) bool { return true }}},
+	{"a machine is opened only while it is lent", usurp, "two holders", Mutant{Passes: func(st *loop.Step) bool {
+		m, ok := st.Act.(*planner.Mark)
+		return ok && m.Want.OfflineLabel
+	}}},
+	{"the node side says Clean only behind closed marks", Options{Shape: Sockets, Turns: 1, Faults: 1, Pauses: 1}, "two holders", Mutant{Blind: true}},
+	{"the disruption ledger is asked", Options{Shape: Sockets, Turns: 2}, "ledger", Mutant{Spendthrift: true, Input: func(in *planner.Input) {
+		for i := range in.Snapshot.Pools {
+			in.Snapshot.Pools[i].Ledger = fleet.Ledger{}
+		}
+	}}},
+	{"evictions follow the write of their drain", Options{Shape: Sockets, Turns: 1, Faults: 1, Pauses: 1}, "before the latest announced deadline", Mutant{Hasty: true}},
+	{"what a crash left is repaired", crash, "no progress", drop(planner.MoveRepair)},
+	{"a machine that vanished ends its loan", Options{Shape: Sockets, Turns: 1, Faults: 1, Only: []kind{dies}}, "no progress", drop(planner.MoveNodeGone)},
+	{"the ladder ends a wait", Options{Shape: Sockets, Turns: 1}, "no progress", drop(planner.MoveDrain)},
+}
+
+// TestEachGuardIsNeeded takes the guards away, one at a time: the search must find what each one keeps.
+func TestEachGuardIsNeeded(t *testing.T) {
+	for _, g := range guards {
+		t.Run(g.name, func(t *testing.T) {
+			o := g.within
+			o.Mutant, o.Most = g.mutant, 1_000_000
+			r := Run(o)
+			if r.Broken == "" || !strings.Contains(r.Broken, g.breaks) {
+				t.Fatalf("found %q in %s (%s), want a property that breaks (%s)", r.Broken, r.Line(), o, g.breaks)
+			}
+			t.Logf("%s, after %s\n%s", o, r.Line(), r.Explain())
+		})
+	}
+}
