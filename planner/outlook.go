@@ -67,6 +67,7 @@ func (out *Outlook) addPool(in *Input, pool *fleet.Pool, home map[fleet.ServiceI
 		}
 	}
 	lead := (&maker{in: in}).leadOf(l).Total()
+	term, recall := windowEnds(lead+pool.MinimumTerm), windowEnds(lead)
 	var asked, begin, stay [bands][]fleet.Resources
 	for b := range bands {
 		asked[b], begin[b], stay[b] = make([]fleet.Resources, outlookSteps), make([]fleet.Resources, outlookSteps), make([]fleet.Resources, outlookSteps)
@@ -82,8 +83,8 @@ func (out *Outlook) addPool(in *Input, pool *fleet.Pool, home map[fleet.ServiceI
 		for b := range bands {
 			all := wholeWeek(paths[b], week)
 			addTimes(asked[b], svc.Request, all)
-			addTimes(begin[b], svc.Request, windowMax(all, lead+pool.MinimumTerm))
-			addTimes(stay[b], svc.Request, windowMax(all, lead))
+			addTimes(begin[b], svc.Request, windowMax(all, term))
+			addTimes(stay[b], svc.Request, windowMax(all, recall))
 		}
 	}
 	for b := range bands {
@@ -206,13 +207,24 @@ func wholeWeek(day, week []int32) []int32 {
 	return out
 }
 
-// windowMax is the largest of each step and those that begin less than a span after it.
-func windowMax(steps []int32, span time.Duration) []int32 {
-	out := make([]int32, len(steps))
-	for k := range steps {
-		for i := k; i < len(steps) && (i == k || stepStart(i) < stepStart(k)+span); i++ {
-			out[k] = max(out[k], steps[i])
+// windowEnds are, for each step, the first that begins no sooner than a span after it.
+func windowEnds(span time.Duration) []int {
+	out := make([]int, outlookSteps)
+	end := 0
+	for k := range out {
+		for end = max(end, k+1); end < outlookSteps && stepStart(end) < stepStart(k)+span; {
+			end++
 		}
+		out[k] = end
+	}
+	return out
+}
+
+// windowMax is the largest of each step and those up to the end of its window.
+func windowMax(steps []int32, ends []int) []int32 {
+	out := make([]int32, len(steps))
+	for k, end := range ends {
+		out[k] = slices.Max(steps[k:end])
 	}
 	return out
 }
