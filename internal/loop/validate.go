@@ -3,6 +3,7 @@ package loop
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
@@ -22,11 +23,14 @@ type Door struct {
 	fresh *fleet.Snapshot
 	pods  map[fleet.UID]*fleet.Pod
 	nodes map[string]*fleet.Node
+	// on are the pods that occupy each machine, gathered when first asked for: thousands of moves ask, and most plans have none.
+	on func() map[fleet.NodeID][]*fleet.Pod
 }
 
 // NewDoor returns the door for facts.
 func NewDoor(fresh *fleet.Snapshot) *Door {
-	d := &Door{fresh: fresh, pods: make(map[fleet.UID]*fleet.Pod, len(fresh.Pods)), nodes: make(map[string]*fleet.Node, len(fresh.Nodes))}
+	d := &Door{fresh: fresh, pods: make(map[fleet.UID]*fleet.Pod, len(fresh.Pods)), nodes: make(map[string]*fleet.Node, len(fresh.Nodes)),
+		on: sync.OnceValue(fresh.PodsByNode)}
 	for i := range fresh.Pods {
 		d.pods[fresh.Pods[i].ID] = &fresh.Pods[i]
 	}
@@ -360,8 +364,8 @@ func (d *Door) fromOffline(l *fleet.Loan) bool {
 
 // occupied names a pod of a class on a machine; empty when there is none.
 func (d *Door) occupied(node fleet.NodeID, class fleet.PodClass) string {
-	for i := range d.fresh.Pods {
-		if p := &d.fresh.Pods[i]; p.Node == node && p.Class == class && p.Occupies() {
+	for _, p := range d.on()[node] {
+		if p.Class == class {
 			return p.Name.String()
 		}
 	}

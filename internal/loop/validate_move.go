@@ -195,10 +195,8 @@ func (d *Door) checkShut(l *fleet.Loan) error {
 	if l.Kind != fleet.KindNode {
 		return nil
 	}
-	for i := range d.fresh.Pods {
-		if p := &d.fresh.Pods[i]; p.Node == l.Node && p.Class == fleet.PodOffline && p.Occupies() {
-			return fmt.Errorf("offline pod %s is on the machine", p.Name)
-		}
+	if name := d.occupied(l.Node, fleet.PodOffline); name != "" {
+		return fmt.Errorf("offline pod %s is on the machine", name)
 	}
 	return nil
 }
@@ -237,9 +235,8 @@ func (d *Door) allAcked(node fleet.NodeID) bool {
 			noticed = append(noticed, l)
 		}
 	}
-	for i := range d.fresh.Pods {
-		p := &d.fresh.Pods[i]
-		if p.Node != node || p.Class != fleet.PodOffline || p.Deleting || !p.Occupies() {
+	for _, p := range d.on()[node] {
+		if p.Class != fleet.PodOffline || p.Deleting {
 			continue
 		}
 		if !slices.ContainsFunc(noticed, func(l *fleet.Loan) bool { return acked(p, l) }) {
