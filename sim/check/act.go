@@ -11,7 +11,7 @@ import (
 // fresh is above every number in use: a version, UID or epoch that is new. Canonical names make it small again.
 const fresh int8 = 50
 
-// break_ notes a property that a transition broke; the first one counts.
+// breaks notes a property that a transition broke; the first one counts.
 func (x *model) breaks(format string, args ...any) {
 	if x.broken == "" {
 		x.broken = fmt.Sprintf(format, args...)

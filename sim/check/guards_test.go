@@ -11,7 +11,7 @@ import (
 	"github.com/springtide/springtide/planner"
 )
 
-// facts alters what plans are made from and what they are checked against alike: a guard that both have.
+// blur alters what plans are made from and what they are checked against alike: a guard that both have.
 func blur(change func(*fleet.Snapshot)) Mutant {
 	return Mutant{Input: func(in *planner.Input) { change(in.Snapshot) }, Door: change}
 }

@@ -153,7 +153,7 @@ func (x *model) checkEviction(s *state, c *controller, p *pod, l int8) {
 	x.breaks("pod %d was evicted before the latest announced deadline of loan %d, and had not answered", p.uid, l)
 }
 
-// settled names what is not in order in a state that lasts: a loan on its way, a share that tells another story, a pod that waits.
+// unsettled names what is not in order in a state that lasts: a loan on its way, a share that tells another story, a pod that waits.
 func (x *model) unsettled(f *facts) string {
 	for i := range f.l {
 		l := &f.l[i]
