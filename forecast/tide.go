@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/portrait"
 )
@@ -69,6 +71,40 @@ func (t *Tide) Lift(when time.Time) float64 {
 	default:
 		return with / without
 	}
+}
+
+// AtMoments is the tide with its upper quantiles taken from means of steps to single moments, which lie around them with a deviation of their
+// logarithm (Portrait.Ripple). The two spreads have nothing to do with each other, so that their squares add up.
+func (t Tide) AtMoments(deviation float64) Tide {
+	if !(deviation > 0) || len(t.Paths) == 0 {
+		return t
+	}
+	t.Paths = t.atMoments(t.Paths, deviation)
+	if t.Ordinary != nil {
+		t.Ordinary = t.atMoments(t.Ordinary, deviation)
+	}
+	return t
+}
+
+func (t Tide) atMoments(paths [][]float64, deviation float64) [][]float64 {
+	t.Paths = paths
+	low, high, w := t.around(0.5)
+	out := make([][]float64, len(paths))
+	for i, q := range t.Quantiles {
+		if q <= 0.5 {
+			out[i] = paths[i]
+			continue
+		}
+		out[i] = make([]float64, len(paths[i]))
+		wide := distuv.UnitNormal.Quantile(q) * deviation
+		for j, v := range paths[i] {
+			if middle := mixed(low[j], high[j], w); middle > 0 {
+				v = middle * math.Exp(math.Hypot(math.Log(max(v/middle, 1)), wide))
+			}
+			out[i][j] = v
+		}
+	}
+	return out
 }
 
 // Planned is the tide whose steps that overlap [from, to) are ordinary: a plan that says what that time is worth beats what was learned.

@@ -25,3 +25,27 @@ func TestTideAtAndMax(t *testing.T) {
 		t.Error("an empty tide has values")
 	}
 }
+
+func TestTideAtMoments(t *testing.T) {
+	tide := Tide{Quantiles: []float64{0.1, 0.5, 0.95}, Paths: [][]float64{{50, 0}, {100, 0}, {200, 10}}, Ordinary: [][]float64{{50, 0}, {100, 0}, {100, 0}}}
+	if same := tide.AtMoments(0); &same.Paths[2][0] != &tide.Paths[2][0] {
+		t.Error("without a deviation the tide was made anew")
+	}
+	got := tide.AtMoments(0.3)
+	// ln 2 and 1.6449·0.3 are the two spreads.
+	if want := 100 * math.Exp(math.Sqrt(math.Ln2*math.Ln2+0.49346*0.49346)); math.Abs(got.Paths[2][0]-want) > 0.01 {
+		t.Errorf("the 0.95 path is at %.2f, want %.2f", got.Paths[2][0], want)
+	}
+	if want := 100 * math.Exp(0.49346); math.Abs(got.Ordinary[2][0]-want) > 0.01 {
+		t.Errorf("the 0.95 path without days is at %.2f, want %.2f", got.Ordinary[2][0], want)
+	}
+	if got.Paths[1][0] != 100 || got.Paths[0][0] != 50 {
+		t.Errorf("paths up to the median moved: %v", got.Paths)
+	}
+	if got.Paths[2][1] != 10 {
+		t.Errorf("above a median of nothing the path moved to %v", got.Paths[2][1])
+	}
+	if tide.Paths[2][0] != 200 {
+		t.Error("the tide that was given changed")
+	}
+}

@@ -49,6 +49,7 @@ func Fold(p Portrait, b Batch, o Options) Portrait {
 		p.dayOver(l, first-int64(missing-i))
 		p.advise(first - int64(missing-i))
 	}
+	moments := b.Moments
 	for i := range n {
 		at := series.GridTime(first+int64(i), p.Step)
 		y := p.accept(load.At(at))
@@ -60,6 +61,7 @@ func Fold(p Portrait, b Batch, o Options) Portrait {
 		}
 		p.seen(at, y)
 		p.account(l, first+int64(i), y)
+		moments = p.Ripple.learn(moments, at, p.Step, y)
 		p.fall(level, top, y)
 		if p.Signal == Requests {
 			p.Cost.learn(y, cpu.At(at), ready.At(at))

@@ -39,6 +39,8 @@ func (p Portrait) MarshalBinary() ([]byte, error) {
 	w.double(p.Trend)
 	w.double(p.Noise)
 	w.double(p.FastestFall)
+	w.double(p.Ripple.Square)
+	w.double(p.Ripple.N)
 	w.known(p.CPUPerLoad)
 	w.known(p.CPUIdle)
 	w.cost(&p.Cost)
@@ -76,6 +78,7 @@ func (p *Portrait) UnmarshalBinary(b []byte) error {
 	p.Step = time.Duration(r.int())
 	p.Begin, p.End = r.time(), r.time()
 	p.Level, p.Trend, p.Noise, p.FastestFall = r.double(), r.double(), r.double(), r.double()
+	p.Ripple = Ripple{Square: r.double(), N: r.double()}
 	p.CPUPerLoad, p.CPUIdle = r.known(), r.known()
 	r.cost(&p.Cost)
 	if n := r.count(1); n > 0 {

@@ -9,7 +9,7 @@ import (
 )
 
 // Version is the version of the serialised form; a portrait of another version is thrown away and learned anew.
-const Version = 4
+const Version = 5
 
 // Signal is what a portrait's load counts.
 type Signal string
@@ -31,6 +31,8 @@ type Batch struct {
 	StartUps []time.Duration
 	// Starts are those of them of which it was seen whether the machine had the image.
 	Starts []Start
+	// Moments are loads of single moments in the order of time, as the newest samples showed them; see [Ripple].
+	Moments []Moment
 }
 
 // Quality says how far a portrait can be trusted, and why.
@@ -66,6 +68,8 @@ type Portrait struct {
 	Record Record
 	// Noise is the usual miss of a forecast one step ahead, as a share of the load.
 	Noise float64
+	// Ripple is how the load of a moment lies around the mean of its step.
+	Ripple Ripple
 	// FastestFall is the largest relative fall of the load within five minutes (or one step, if longer) that history shows (0..1).
 	FastestFall float64
 	// CPUPerLoad is the CPU (cores) that one unit of load costs, and CPUIdle the cores of an idle replica.

@@ -121,6 +121,7 @@ func (l *Loop) forget(s *fleet.Snapshot) {
 	drop(l.summaries, s)
 	drop(l.read, s)
 	drop(l.days, s)
+	drop(l.moments, s)
 }
 
 func drop[V any](m map[fleet.ServiceID]V, s *fleet.Snapshot) {
@@ -147,6 +148,7 @@ func (l *Loop) fold(ctx context.Context, r reading, to time.Time) error {
 	}
 	for i := range r.services {
 		if k, ok := at[r.services[i].ID]; ok {
+			todo[k].batch.Moments = l.moments[r.services[i].ID]
 			todo[k].batch.Starts = startsOf(&r.services[i], l.read[r.services[i].ID], to)
 		}
 	}
@@ -164,6 +166,7 @@ func (l *Loop) fold(ctx context.Context, r reading, to time.Time) error {
 	})
 	for i := range folded {
 		l.portraits[todo[i].id] = folded[i]
+		l.folded(todo[i].id)
 	}
 	for i := range r.services {
 		id := r.services[i].ID
@@ -198,7 +201,8 @@ func (l *Loop) project(s *fleet.Snapshot) {
 			return
 		}
 		// Festivals are lifted where replicas are reckoned (hpa), where floors and bounds are known too.
-		tides[i] = l.lift(id, forecast.Project(l.portraits[id], series.Series{}, nil, s.At, o), calendars[id])
+		t := l.lift(id, forecast.Project(l.portraits[id], series.Series{}, nil, s.At, o), calendars[id])
+		tides[i] = t.AtMoments(l.portraits[id].Ripple.Deviation())
 	})
 	for i := range tides {
 		l.tides[s.Services[i].ID] = tides[i]

@@ -74,6 +74,8 @@ type Loop struct {
 	portraits map[fleet.ServiceID]portrait.Portrait
 	tides     map[fleet.ServiceID]forecast.Tide
 	decisions map[fleet.ServiceID][]hpa.Decision
+	// moments are live loads that no portrait has learned yet.
+	moments   map[fleet.ServiceID][]portrait.Moment
 	summaries map[fleet.ServiceID]Summary
 	// days are what calendars did to services, kin what services of one calendar know together as of pooled; newcomers have learned theirs
 	// since.
@@ -101,8 +103,9 @@ func New(p Ports, o Options) *Loop {
 	o.Planner.Interval = max(o.Planner.Interval, o.React)
 	return &Loop{p: p, o: o,
 		portraits: map[fleet.ServiceID]portrait.Portrait{}, tides: map[fleet.ServiceID]forecast.Tide{},
-		decisions: map[fleet.ServiceID][]hpa.Decision{}, summaries: map[fleet.ServiceID]Summary{},
-		gangs: map[fleet.JobID]fleet.Gang{}, waits: newWaits(), days: map[fleet.ServiceID]Days{}, calendars: map[string]calendarDays{},
+		decisions: map[fleet.ServiceID][]hpa.Decision{}, moments: map[fleet.ServiceID][]portrait.Moment{},
+		summaries: map[fleet.ServiceID]Summary{},
+		gangs:     map[fleet.JobID]fleet.Gang{}, waits: newWaits(), days: map[fleet.ServiceID]Days{}, calendars: map[string]calendarDays{},
 		read: map[fleet.ServiceID]time.Time{}, paces: newPaceWatch()}
 }
 
@@ -178,6 +181,7 @@ func (l *Loop) Cycle(ctx context.Context) (wrote bool, err error) {
 	t.lap("learn")
 	live, err := l.p.History.Live(ctx, s.Services, s.At)
 	historyErr = errors.Join(historyErr, err)
+	l.catch(live)
 	t.lap("live")
 
 	in := planner.Input{Snapshot: s, Portraits: l.portraits, Tides: l.tides, Live: live, History: l.decisions, Paces: l.paces.known,

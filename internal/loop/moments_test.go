@@ -1,0 +1,41 @@
+package loop
+
+import (
+	"testing"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/portrait"
+)
+
+func TestMomentsWaitForTheirStep(t *testing.T) {
+	begin := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
+	l := &Loop{moments: map[fleet.ServiceID][]portrait.Moment{},
+		portraits: map[fleet.ServiceID]portrait.Portrait{"shop/cart": {Signal: portrait.Requests}}}
+	see := func(id fleet.ServiceID, s portrait.Signal, load fleet.Known[float64]) {
+		l.catch(map[fleet.ServiceID]hpa.Live{id: {Load: load, LoadSignal: s}})
+	}
+	minute := func(i int) time.Time { return begin.Add(time.Duration(i) * time.Minute) }
+	for i := range 8 {
+		see("shop/cart", portrait.Requests, fleet.KnownAt(float64(i), minute(i)))
+		see("shop/cart", portrait.Requests, fleet.KnownAt(1e9, minute(i))) // the same sample again
+	}
+	see("shop/cart", portrait.CPU, fleet.KnownAt(1.0, minute(9))) // of another signal
+	see("shop/cart", portrait.Requests, fleet.Known[float64]{})   // nothing was seen
+	see("shop/new", portrait.Requests, fleet.KnownAt(1.0, begin)) // has no portrait yet
+	if n := len(l.moments["shop/cart"]); n != 8 || len(l.moments) != 1 {
+		t.Fatalf("%d moments of the service wait, of %d services; want 8 of one", n, len(l.moments))
+	}
+	l.portraits["shop/cart"] = portrait.Portrait{Signal: portrait.Requests, End: minute(5)}
+	l.folded("shop/cart")
+	if kept := l.moments["shop/cart"]; len(kept) != 3 || kept[0].Load != 5 {
+		t.Errorf("after the first step %v wait, want those of minutes 5 to 7", kept)
+	}
+	for i := range 2 * momentsKept {
+		see("shop/cart", portrait.Requests, fleet.KnownAt(1.0, minute(100+i)))
+	}
+	if n := len(l.moments["shop/cart"]); n != momentsKept {
+		t.Errorf("%d moments wait while no history comes, want %d", n, momentsKept)
+	}
+}

@@ -1,0 +1,50 @@
+package portrait
+
+import (
+	"math"
+	"time"
+)
+
+// Ripple is how far the load of a moment lies from the mean of its step. History and forecasts know means of steps alone; replicas have to
+// carry each moment of one. It is the decayed mean square of the logarithm of moment over mean.
+type Ripple struct {
+	// Square is the mean square, N the number of moments behind it, as far as they are remembered.
+	Square, N float64
+}
+
+// Moment is the load at one time, over about a minute or less, in the unit of the portrait's signal.
+type Moment struct {
+	At   time.Time
+	Load float64
+}
+
+const (
+	// rippleLeast is the number of moments before they are believed, rippleMemory the most that are remembered: two days of minutes.
+	rippleLeast, rippleMemory = 30, 2880
+	// rippleMost bounds one moment: beyond a factor of e it is a burst or a fault, of which misses of forecasts tell.
+	rippleMost = 1
+)
+
+// Deviation is the standard deviation of the logarithm, 0 while too little is known.
+func (r Ripple) Deviation() float64 {
+	if r.N < rippleLeast {
+		return 0
+	}
+	return math.Sqrt(r.Square)
+}
+
+// learn folds in the moments of a step that begins at a time and has a mean load. They are in the order of time; what is left of them is
+// returned.
+func (r *Ripple) learn(moments []Moment, at time.Time, step time.Duration, mean float64) []Moment {
+	for len(moments) > 0 && moments[0].At.Before(at) {
+		moments = moments[1:]
+	}
+	for ; len(moments) > 0 && moments[0].At.Before(at.Add(step)); moments = moments[1:] {
+		if y := moments[0].Load; mean > 0 && y > 0 && !math.IsInf(y, 1) {
+			d := min(math.Abs(math.Log(y/mean)), rippleMost)
+			r.N = min(r.N+1, rippleMemory)
+			r.Square += (d*d - r.Square) / r.N
+		}
+	}
+	return moments
+}
