@@ -42,6 +42,9 @@ twice: as shipped, with it at every quantile, and `+residuals`, with the quantil
 is what a reactive autoscaler assumes. Crane finds no day or week in some series and then stays reactive, which its row counts as the last value.
 PHPA asks its models for one step; here they go on to the horizon.
 
+The last constants of the engine (margins, caps, how outages are set aside) were chosen with these traces in view: its figures on them are a little
+optimistic.
+
 EOF_HEAD
 	echo "Machine: $(getconf _NPROCESSORS_ONLN) cores${cpu:+ ($cpu)}, $(go env GOOS)/$(go env GOARCH), $(go env GOVERSION). Load average before the run: $load."
 	echo
