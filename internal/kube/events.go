@@ -53,23 +53,23 @@ func (c *Cluster) tell(r *loop.Report) {
 	}
 	for i := range r.Plan.Evictions {
 		e := &r.Plan.Evictions[i]
-		switch o := done[actionEvict+e.Pod.Name.String()]; o.Outcome {
-		case loop.Done:
-			c.events.Event(podReference(e.Pod), corev1.EventTypeNormal, "Recalled", e.Why.Message)
-		case loop.Failed:
-			c.events.Event(podReference(e.Pod), corev1.EventTypeWarning, "EvictionRefused", o.Message)
-		}
+		c.tellTaken(e.Pod, e.Why, done[actionEvict+e.Pod.Name.String()], corev1.EventTypeNormal, "Recalled", "EvictionRefused")
 	}
 	for i := range r.Plan.Kills {
 		k := &r.Plan.Kills[i]
-		switch o := done[actionKill+k.Pod.Name.String()]; o.Outcome {
-		case loop.Done:
-			c.events.Event(podReference(k.Pod), corev1.EventTypeWarning, "Killed", k.Why.Message)
-		case loop.Failed:
-			c.events.Event(podReference(k.Pod), corev1.EventTypeWarning, "KillFailed", o.Message)
-		}
+		c.tellTaken(k.Pod, k.Why, done[actionKill+k.Pod.Name.String()], corev1.EventTypeWarning, "Killed", "KillFailed")
 	}
 	c.tellTroubles(r)
+}
+
+// tellTaken tells a pod that it was taken from its machine, and why, or that it could not be.
+func (c *Cluster) tellTaken(pod planner.PodRef, why planner.Why, o loop.Result, kind, taken, failed string) {
+	switch o.Outcome {
+	case loop.Done:
+		c.events.Event(podReference(pod), kind, taken, why.Message)
+	case loop.Failed:
+		c.events.Event(podReference(pod), corev1.EventTypeWarning, failed, o.Message)
+	}
 }
 
 // outcomes finds results by action and subject.

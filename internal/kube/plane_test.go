@@ -202,24 +202,7 @@ func TestPlaneLoan(t *testing.T) {
 	p := newPlane(t)
 	lead(t, p)
 	ctx, id := t.Context(), rand.String(5)
-	label := map[string]string{"pool": "web-" + id}
-	n := node("n-"+id, label)
-	n.ObjectMeta = metav1.ObjectMeta{Name: n.Name, Labels: label, Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}}
-	n.Status.Capacity = n.Status.Allocatable
-	if _, err := p.core.CoreV1().Nodes().Create(ctx, n, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	p.create(t, gvrPools, pool("web-"+id, "Online", label))
-	p.create(t, gvrPools, pool("batch-"+id, "Offline", map[string]string{"pool": "batch-" + id}))
-	var machine fleet.Node
-	until(t, "the machine", func() bool {
-		for _, x := range p.snapshot(t).Nodes {
-			if x.Name == n.Name && x.Ready && x.Pool != "" {
-				machine = x
-			}
-		}
-		return machine.ID != ""
-	})
+	machine := p.machineOf(t, id, "web")
 
 	// Begin, and mark.
 	begun := fleet.Loan{ID: fleet.LoanID("loan-" + id), Node: machine.ID, NodeName: machine.Name, Kind: fleet.KindNode, Cells: []int{0},

@@ -196,17 +196,27 @@ func (d *Door) checkTakenBack(a *planner.Notice, l *fleet.Loan, p *fleet.Pod) er
 	return nil
 }
 
+// offlinePod is the pod that a reference names, while it is there and is offline's: nobody else's is ever taken.
+func (d *Door) offlinePod(r planner.PodRef, taken string) (*fleet.Pod, error) {
+	p := d.pods[r.ID]
+	switch {
+	case p == nil || p.Name != r.Name:
+		return nil, fmt.Errorf("the pod is gone")
+	case p.Class != fleet.PodOffline:
+		return nil, fmt.Errorf("the pod is %s: only offline pods are ever %s", p.Class, taken)
+	case p.Service != "":
+		return nil, fmt.Errorf("the pod belongs to service %s", p.Service)
+	}
+	return p, nil
+}
+
 // CheckEviction lets an eviction pass for offline pods alone, and only when the wait is over: the loan's announced deadline passed, or
 // every pod of the machine acknowledged, or this very pod did. A pod that came while others had acknowledged is waited for like them.
 func (d *Door) CheckEviction(a *planner.Eviction) error {
-	p := d.pods[a.Pod.ID]
+	p, err := d.offlinePod(a.Pod, "evicted")
 	switch {
-	case p == nil || p.Name != a.Pod.Name:
-		return fmt.Errorf("the pod is gone")
-	case p.Class != fleet.PodOffline:
-		return fmt.Errorf("the pod is %s: only offline pods are ever evicted", p.Class)
-	case p.Service != "":
-		return fmt.Errorf("the pod belongs to service %s", p.Service)
+	case err != nil:
+		return err
 	case p.Deleting:
 		return fmt.Errorf("the pod is ending already")
 	case a.Loan == "":
@@ -237,14 +247,11 @@ func (d *Door) CheckEviction(a *planner.Eviction) error {
 
 // CheckKill lets a pod be killed that its loan's announced time found still there: offline pods alone, on a parcel on its way home.
 func (d *Door) CheckKill(a *planner.Kill) error {
-	p, l := d.pods[a.Pod.ID], d.fresh.Loan(a.Loan)
+	p, err := d.offlinePod(a.Pod, "killed")
+	l := d.fresh.Loan(a.Loan)
 	switch {
-	case p == nil || p.Name != a.Pod.Name:
-		return fmt.Errorf("the pod is gone")
-	case p.Class != fleet.PodOffline:
-		return fmt.Errorf("the pod is %s: only offline pods are ever killed", p.Class)
-	case p.Service != "":
-		return fmt.Errorf("the pod belongs to service %s", p.Service)
+	case err != nil:
+		return err
 	case !p.Deleting:
 		return fmt.Errorf("the pod was not told to end")
 	case p.Killed:
