@@ -76,6 +76,15 @@ type NodeMarks struct {
 	Until string
 }
 
+// KeepOff reports whether no more pods of a class may land behind the marks: the taint keeps online ones off, the missing label offline ones.
+// A node side says Clean for cells that a class leaves behind such marks alone, since whoever lands later would be on another's cells.
+func (m NodeMarks) KeepOff(c Class) bool {
+	if c == Online {
+		return m.HolderTaint
+	}
+	return !m.OfflineLabel
+}
+
 // Fence says how a machine is cut off: the effect of the taint springtide.dev/fenced, or empty.
 type Fence string
 

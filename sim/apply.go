@@ -283,7 +283,8 @@ func (c *controller) mark(m *planner.Mark) {
 	c.w.open(n)
 }
 
-// nodeSides reports Clean for each parcel that moves, once nobody of the other side needs its cells and the node side had its time.
+// nodeSides reports Clean for each parcel that moves, once nobody of the other side needs its cells, its marks have let nobody of that side
+// land, and the node side had its time. The time counts from the marks on, so a scheduler that saw them late has bound its last pod by then.
 func (c *controller) nodeSides() {
 	w := c.w
 	if len(w.faults) > 0 {
@@ -324,11 +325,15 @@ func (c *controller) nodeSides() {
 	}
 }
 
-// vacant reports whether what leaves fits into the cells that its side keeps: nothing of a whole machine, the other sockets of a socket.
+// vacant reports whether what leaves fits into the cells that its side keeps (nothing of a whole machine, the other sockets of a socket), and
+// no more of it may land.
 func (c *controller) vacant(n int32, l *fleet.Loan, next fleet.PoolID) bool {
-	m := &c.w.machines[n]
+	m, marks := &c.w.machines[n], c.w.facts[n].Marks
 	if next != offlinePool {
-		return m.offline == 0
+		return m.offline == 0 && marks.KeepOff(fleet.Offline)
+	}
+	if !marks.KeepOff(fleet.Online) {
+		return false
 	}
 	keeps := int32(0)
 	if l.Kind == fleet.KindSocket {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -12,8 +13,9 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// confineTime is what the node side needs between the cells being free of whom they must be free of and its saying so: moving those who
-// stay to other cells, and seeing them there.
+// confineTime is what the node side needs between the cells being free of whom they must be free of, with marks that let no more of them
+// land, and its saying so: moving those who stay to other cells, and seeing them there. It is also longer than a scheduler that saw the marks
+// late takes to bind.
 const confineTime = 30 * time.Second
 
 // occupantsShown bounds the list of pods in a report.
@@ -54,10 +56,28 @@ func fitsCells(r fleet.Resources, n int) bool {
 	return r.CPU <= room.CPU && r.Memory <= room.Memory
 }
 
+// machineNow is what the node side knows of its machine: its home pool, its marks, and what its pods ask for.
+type machineNow struct {
+	home  string
+	marks fleet.NodeMarks
+	use   *machineUse
+}
+
+// marksOf are the marks of a node that say whose pods may land. One that is not seen may let everybody land.
+func marksOf(n *corev1.Node) fleet.NodeMarks {
+	if n == nil {
+		return fleet.NodeMarks{OfflineLabel: true}
+	}
+	return fleet.NodeMarks{OfflineLabel: n.Labels[v1alpha1.LabelOffline] == "true", HolderTaint: slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Key == v1alpha1.TaintHolder && t.Value == v1alpha1.TaintHolderOffline && t.Effect == corev1.TaintEffectNoSchedule
+	})}
+}
+
 // nodeSides plays the node side of every NodeShare up to now and returns the reports that changed. A parcel that is being prepared for
 // another pool is clean when nobody of the other side needs its cells:
-// those of its pods that are still on the machine fit into the cells that their side holds and keeps, where they are confined to. Of a
-// whole machine that is none, so every one of them must have gone; of a socket it is the other one.
+// those of its pods that are still on the machine fit into the cells that their side holds and keeps, where they are confined to, and the
+// machine's marks let no more of them land. Of a whole machine that is none, so every one of them must have gone; of a socket it is the
+// other one.
 func (w *World) nodeSides(now time.Time) []write {
 	w.table.mu.Lock()
 	defer w.table.mu.Unlock()
@@ -76,7 +96,7 @@ func (w *World) nodeSides(now time.Time) []write {
 		if u == nil {
 			u = &machineUse{}
 		}
-		status := s.play(share, w.homes[name], u, now)
+		status := s.play(share, machineNow{w.homes[name], marksOf(w.table.nodes[name]), u}, now)
 		if s.observed == share.Generation && slices.EqualFunc(status, s.wrote, sameReport) {
 			continue
 		}
@@ -112,8 +132,8 @@ func (t *table) uses() map[string]*machineUse {
 }
 
 // play brings one machine's errands to now and returns the status that says so.
-func (s *side) play(share *v1alpha1.NodeShare, home string, use *machineUse, now time.Time) []v1alpha1.ParcelReport {
-	stays := staying(home, share)
+func (s *side) play(share *v1alpha1.NodeShare, m machineNow, now time.Time) []v1alpha1.ParcelReport {
+	stays := staying(m.home, share)
 	known := map[reportKey]*parcelSide{}
 	var out []v1alpha1.ParcelReport
 	for i := range share.Spec.Parcels {
@@ -125,7 +145,7 @@ func (s *side) play(share *v1alpha1.NodeShare, home string, use *machineUse, now
 		}
 		known[key] = errand
 		if parcel.Next != "" && errand.cleanAt.IsZero() {
-			errand.play(parcel.Next, stays, use, now)
+			errand.play(parcel.Next, stays, m, now)
 		}
 		report := v1alpha1.ParcelReport{LoanUID: parcel.LoanUID, Epoch: parcel.Epoch, Occupants: errand.occupants}
 		if !errand.cleanAt.IsZero() {
@@ -138,12 +158,11 @@ func (s *side) play(share *v1alpha1.NodeShare, home string, use *machineUse, now
 	return out
 }
 
-// play looks who is in the way of one errand.
-func (e *parcelSide) play(next string, stays map[string]int, use *machineUse, now time.Time) {
-	leave, occupants := use.offlineUse, use.offlinePods
-	other := offlinePool
+// play looks who is in the way of one errand, or may come into it.
+func (e *parcelSide) play(next string, stays map[string]int, m machineNow, now time.Time) {
+	leave, occupants, other, class := m.use.offlineUse, m.use.offlinePods, offlinePool, fleet.Offline
 	if next == offlinePool {
-		leave, occupants, other = use.onlineUse, use.onlinePods, onlinePool
+		leave, occupants, other, class = m.use.onlineUse, m.use.onlinePods, onlinePool, fleet.Online
 	}
 	if !fitsCells(leave, stays[other]) {
 		e.freeSince = time.Time{}
@@ -151,6 +170,10 @@ func (e *parcelSide) play(next string, stays map[string]int, use *machineUse, no
 		return
 	}
 	e.occupants = nil
+	if !m.marks.KeepOff(class) {
+		e.freeSince = time.Time{}
+		return
+	}
 	if e.freeSince.IsZero() {
 		e.freeSince = now
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -23,6 +24,9 @@ func share(parcels ...v1alpha1.ShareParcel) *v1alpha1.NodeShare {
 func cores(n int64) fleet.Resources {
 	return fleet.Resources{CPU: fleet.MilliCPU(1000 * n), Memory: fleet.Bytes(n) * fleet.GiB, Pods: 1}
 }
+
+// closed are marks behind which nobody lands.
+var closed = fleet.NodeMarks{HolderTaint: true}
 
 func TestNodeSide(t *testing.T) {
 	machine := []int32{0, 1, 2, 3}
@@ -54,10 +58,10 @@ func TestNodeSide(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := &side{uid: "uid-n", parcels: map[reportKey]*parcelSide{}}
 			use := &machineUse{onlineUse: cores(c.online), offlineUse: cores(c.offline), onlinePods: []string{"shop/web"}, offlinePods: []string{"shop/train"}}
-			if got := s.play(c.share, c.home, use, noon); got[0].Clean {
+			if got := s.play(c.share, machineNow{c.home, closed, use}, noon); got[0].Clean {
 				t.Fatal("clean at once: confining takes its time")
 			}
-			got := s.play(c.share, c.home, use, noon.Add(confineTime))[0]
+			got := s.play(c.share, machineNow{c.home, closed, use}, noon.Add(confineTime))[0]
 			if got.Clean != c.clean {
 				t.Fatalf("clean = %v, want %v: %+v", got.Clean, c.clean, got)
 			}
@@ -68,25 +72,65 @@ func TestNodeSide(t *testing.T) {
 	}
 }
 
+// Behind marks that let somebody of the leaving side land nothing is clean, and the time counts from the marks on.
+func TestNodeSideAsksForItsMarks(t *testing.T) {
+	machine := []int32{0, 1, 2, 3}
+	tainted := corev1.Taint{Key: v1alpha1.TaintHolder, Value: v1alpha1.TaintHolderOffline, Effect: corev1.TaintEffectNoSchedule}
+	node := func(label string, taints ...corev1.Taint) *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1alpha1.LabelOffline: label}}, Spec: corev1.NodeSpec{Taints: taints}}
+	}
+	prefers := tainted
+	prefers.Effect = corev1.TaintEffectPreferNoSchedule
+	for _, c := range []struct {
+		name  string
+		share *v1alpha1.NodeShare
+		node  *corev1.Node
+		clean bool
+	}{
+		{"out, behind the taint", share(parcel("l", 1, onlinePool, offlinePool, machine...)), node("", tainted), true},
+		{"out, without the taint", share(parcel("l", 1, onlinePool, offlinePool, machine...)), node(""), false},
+		{"out, with a taint that only asks", share(parcel("l", 1, onlinePool, offlinePool, machine...)), node("", prefers), false},
+		{"home, without the label", share(parcel("l", 2, offlinePool, onlinePool, machine...)), node("", tainted), true},
+		{"home, with the label", share(parcel("l", 2, offlinePool, onlinePool, machine...)), node("true", tainted), false},
+		{"out, of a node that is not seen", share(parcel("l", 1, onlinePool, offlinePool, machine...)), nil, false},
+		{"home, of a node that is not seen", share(parcel("l", 2, offlinePool, onlinePool, machine...)), nil, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := &side{uid: "uid-n", parcels: map[reportKey]*parcelSide{}}
+			s.play(c.share, machineNow{onlinePool, marksOf(c.node), &machineUse{}}, noon)
+			if got := s.play(c.share, machineNow{onlinePool, marksOf(c.node), &machineUse{}}, noon.Add(confineTime))[0].Clean; got != c.clean {
+				t.Fatalf("clean = %v, want %v", got, c.clean)
+			}
+			if c.clean {
+				return
+			}
+			shut := machineNow{onlinePool, closed, &machineUse{}}
+			if s.play(c.share, shut, noon.Add(confineTime))[0].Clean || !s.play(c.share, shut, noon.Add(2*confineTime))[0].Clean {
+				t.Error("the time does not count from the marks on")
+			}
+		})
+	}
+}
+
 // Somebody who comes while the cells are being confined starts the wait anew; a report once made holds for its epoch alone.
 func TestNodeSideStartsAnew(t *testing.T) {
 	s := &side{uid: "uid-n", parcels: map[reportKey]*parcelSide{}}
 	out := share(parcel("l", 1, onlinePool, offlinePool, 0, 1, 2, 3))
 	empty, taken := &machineUse{}, &machineUse{onlineUse: cores(1), onlinePods: []string{"shop/web"}}
-	s.play(out, onlinePool, empty, noon)
-	s.play(out, onlinePool, taken, noon.Add(confineTime/2))
-	s.play(out, onlinePool, empty, noon.Add(confineTime))
-	if got := s.play(out, onlinePool, empty, noon.Add(confineTime+confineTime/2)); got[0].Clean {
+	s.play(out, machineNow{onlinePool, closed, empty}, noon)
+	s.play(out, machineNow{onlinePool, closed, taken}, noon.Add(confineTime/2))
+	s.play(out, machineNow{onlinePool, closed, empty}, noon.Add(confineTime))
+	if got := s.play(out, machineNow{onlinePool, closed, empty}, noon.Add(confineTime+confineTime/2)); got[0].Clean {
 		t.Error("clean although the cells were free for half the time only")
 	}
-	if got := s.play(out, onlinePool, empty, noon.Add(2*confineTime)); !got[0].Clean {
+	if got := s.play(out, machineNow{onlinePool, closed, empty}, noon.Add(2*confineTime)); !got[0].Clean {
 		t.Error("not clean after the cells were free for the whole time")
 	}
-	if got := s.play(out, onlinePool, taken, noon.Add(3*confineTime)); !got[0].Clean {
+	if got := s.play(out, machineNow{onlinePool, closed, taken}, noon.Add(3*confineTime)); !got[0].Clean {
 		t.Error("a report must hold for its epoch")
 	}
 	back := share(parcel("l", 2, offlinePool, onlinePool, 0, 1, 2, 3))
-	if got := s.play(back, onlinePool, &machineUse{offlineUse: cores(1)}, noon.Add(4*confineTime)); got[0].Clean || got[0].Epoch != 2 {
+	if got := s.play(back, machineNow{onlinePool, closed, &machineUse{offlineUse: cores(1)}}, noon.Add(4*confineTime)); got[0].Clean || got[0].Epoch != 2 {
 		t.Errorf("%+v: an older epoch says nothing about the new one", got[0])
 	}
 }
@@ -122,6 +166,7 @@ func TestReportsAreWrittenOnce(t *testing.T) {
 	now := noon
 	w := &World{table: newTestTable(&now), sides: map[string]*side{}, homes: map[string]string{"n": onlinePool}}
 	w.table.seen(share(parcel("l", 1, onlinePool, offlinePool, 0, 1, 2, 3)))
+	w.table.seen((&machine{name: "n", pool: offlinePool}).node())
 	if got := len(w.nodeSides(noon)); got != 1 {
 		t.Fatalf("%d writes for a new share, want 1", got)
 	}

@@ -162,7 +162,7 @@ func (w *World) fits(p *pod, n *fleet.Node, free fleet.Resources) bool {
 }
 
 // nodeSide reports Clean for each parcel that moves, once its cells are empty: of online pods on the way out (a socket, once what online
-// keeps fits into the rest), of offline pods on the way home.
+// keeps fits into the rest), of offline pods on the way home. The marks must let no more of them land.
 func (w *World) nodeSide(n *fleet.Node) {
 	var online, offline fleet.Resources
 	for _, p := range w.pods {
@@ -182,9 +182,9 @@ func (w *World) nodeSide(n *fleet.Node) {
 		if e.Next == "" || e.IsClean(e.Epoch) || l == nil || w.now.Sub(l.Since) < cleanAfter {
 			continue
 		}
-		clean := offline.IsZero()
+		clean := offline.IsZero() && n.Marks.KeepOff(fleet.Offline)
 		if e.Next == OfflinePool {
-			clean = online.Fits(n.Allocatable.Sub(n.CapacityOf(e.Cells)))
+			clean = n.Marks.KeepOff(fleet.Online) && online.Fits(n.Allocatable.Sub(n.CapacityOf(e.Cells)))
 		}
 		if clean {
 			e.Clean, e.CleanEpoch, e.CleanAt = true, e.Epoch, w.now
