@@ -8,9 +8,6 @@ import (
 	"github.com/springtide/springtide/planner"
 )
 
-// fresh is above every number in use: a version, UID or epoch that is new. Canonical names make it small again.
-const fresh int8 = 50
-
 // breaks notes a property that a transition broke; the first one counts.
 func (x *model) breaks(format string, args ...any) {
 	if x.broken == "" {
@@ -29,7 +26,7 @@ func (x *model) sees(s *state, c *controller) facts {
 		f.l = old.l
 	}
 	if c.mask&watchPool != 0 {
-		f.spent, f.ver, f.leader = old.spent, old.ver, old.leader
+		f.spent, f.ver = old.spent, old.ver
 	}
 	if c.mask&watchPods != 0 {
 		f.p, f.desired, f.members = old.p, old.desired, old.members
@@ -50,12 +47,13 @@ func (x *model) sees(s *state, c *controller) facts {
 
 // kinds keeps of facts the kinds of a mask.
 func kinds(f facts, mask int8) facts {
+	f, ver := checked(f), f.ver
 	var out facts
 	if mask&watchLoans != 0 {
 		out.l = f.l
 	}
 	if mask&watchPool != 0 {
-		out.spent, out.ver, out.leader = f.spent, f.ver, f.leader
+		out.spent, out.ver = f.spent, ver
 	}
 	if mask&watchPods != 0 {
 		out.p, out.desired, out.members = f.p, f.desired, f.members
@@ -155,10 +153,10 @@ func (x *model) begin(s *state, c *controller, a *act) bool {
 			return false // beyond the bounds
 		}
 		s.f.l[i] = loan{uid: fresh, ver: fresh, machine: m.machine, node: m.node, cells: m.cells, epoch: 1}
-		c.held, c.made, c.sub = fresh, fresh, 1
+		c.held, c.loan, c.sub = fresh, fresh, 1
 		return true
 	case 1:
-		m.loan = c.made
+		m.loan = c.loan
 		if wrote, ok := x.writeShare(s, c, m); !ok || !wrote {
 			x.undo(s, c)
 			return false
@@ -166,16 +164,16 @@ func (x *model) begin(s *state, c *controller, a *act) bool {
 		c.sub = 2
 		return true
 	}
-	m.loan = c.made
+	m.loan = c.loan
 	x.writeLoan(s, c, m, planner.MoveBegin)
 	return false
 }
 
 // undo deletes a loan that could not take its share, unless somebody took it over meanwhile.
 func (x *model) undo(s *state, c *controller) {
-	if l := s.f.loan(c.made); l != nil && (l.ver == c.held || x.Mutant.AnyVersion) {
+	if l := s.f.loan(c.loan); l != nil && (l.ver == c.held || x.Mutant.AnyVersion) {
 		x.checkForget(s, l)
-		s.f.drop(c.made)
+		s.f.drop(c.loan)
 	}
 }
 
@@ -189,7 +187,7 @@ func (x *model) move(s *state, c *controller, a *act, kind planner.MoveKind) boo
 		if l == nil {
 			return false
 		}
-		c.held = l.ver
+		c.loan, c.held = m.loan, l.ver
 		if loanFirst {
 			c.sub = 2
 			return x.writeLoan(s, c, m, kind)
@@ -223,7 +221,7 @@ func (x *model) forget(s *state, c *controller, a *act) bool {
 		if l == nil {
 			return false
 		}
-		c.held = l.ver
+		c.loan, c.held = m.loan, l.ver
 		wrote, ok := x.clearShare(s, c, m)
 		if !ok {
 			return false
@@ -444,7 +442,7 @@ func (x *model) mark(s *state, c *controller, d *planner.Mark) {
 	}
 	m.taint, m.label, m.keep = d.Want.HolderTaint, d.Want.OfflineLabel, d.Want.KeepNode
 	m.fence = int8(slices.Index(fences[:], d.Want.Fence))
-	m.ver, m.leader = fresh, c.leader
+	m.leader = c.leader
 	if m.fence != fenceExecute {
 		return
 	}

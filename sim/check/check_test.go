@@ -2,8 +2,15 @@ package check
 
 import (
 	"os"
+	"runtime/debug"
 	"testing"
 )
+
+// TestMain lets the heap grow faster: a search keeps nearly all that it makes.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
 
 // scopes are the searches of a test, each within seconds. Together they reach what one search within the bounds of all would take hours for.
 var scopes = []Options{
@@ -13,6 +20,9 @@ var scopes = []Options{
 	{Shape: Sockets, Turns: 1, Faults: 1},
 }
 
+// quick are those under the race detector, which has little to watch: a search is one goroutine.
+var quick = scopes[:3]
+
 // full are the scopes of `make bench-shift`. The last one is cut off.
 var full = []Options{
 	{Shape: Machines, Turns: 1},
@@ -21,10 +31,13 @@ var full = []Options{
 	{Shape: Sockets, Turns: 1, Faults: 1, Pauses: 1, Most: 2_000_000},
 }
 
-// TestProtocol searches every state within the bounds. FULL=1 takes the wider ones.
+// TestProtocol searches every state within the bounds. FULL=1 takes wider ones.
 func TestProtocol(t *testing.T) {
 	todo := scopes
-	if os.Getenv("FULL") != "" {
+	switch {
+	case raceEnabled:
+		todo = quick
+	case os.Getenv("FULL") != "":
 		todo = full
 	}
 	for _, o := range todo {

@@ -37,11 +37,13 @@ func (x *model) cycle(s *state, ci int, one doer) bool {
 }
 
 // run goes on with a controller's cycle and returns the number of points at which it might have ended: before it reads the facts again, and
-// before each write.
+// before each write. tell, which may be nil, is told what it does.
 func (x *model) run(n *state, ci int, e end, tell func(string)) int8 {
 	c := &n.c[ci]
-	if tell == nil {
-		tell = func(string) {}
+	say := func(format string, args ...any) {
+		if tell != nil {
+			tell(fmt.Sprintf(format, args...))
+		}
 	}
 	if c.stage == idle {
 		c.plan = x.intern(decisive(x.sees(n, c)))
@@ -49,30 +51,30 @@ func (x *model) run(n *state, ci int, e end, tell func(string)) int8 {
 			c.plan = 0
 			return 0
 		}
-		tell("plans")
+		say("plans")
 		c.stage = planned
 	}
 	at := int8(0)
 	for ; c.stage != idle; at++ {
-		if e.kind != cycles && e.kind != fails && at == e.at {
+		if at == e.at && (e.kind == pauses || e.kind == crashes) {
 			if e.kind == crashes {
 				*c = controller{}
 			}
 			return at
 		}
 		if c.stage == planned {
-			tell("reads the facts again")
+			say("reads the facts again")
 			c.door, c.stage = x.intern(checked(x.sees(n, c))), applying
 			x.skip(n, ci)
 			continue
 		}
-		refused := e.kind == fails && at == e.at
 		a := &x.planOf(x.planKey(n, ci)).acts[c.step]
-		text := fmt.Sprintf("writes %s (%d)", a.text, c.sub+1)
+		refused := at == e.at && e.kind == fails
 		if refused {
-			text = "cannot write " + a.text
+			say("cannot write %s", a)
+		} else {
+			say("writes %s (%d)", a, c.sub+1)
 		}
-		tell(text)
 		x.write(n, ci, a, refused)
 		x.settle(n)
 	}
@@ -87,7 +89,7 @@ func (x *model) skip(s *state, ci int) {
 		c.step++
 	}
 	if int(c.step) == len(holds) {
-		c.stage, c.step, c.sub, c.held, c.made, c.plan, c.door = idle, 0, 0, 0, 0, 0, 0
+		c.stage, c.step, c.sub, c.loan, c.held, c.plan, c.door = idle, 0, 0, 0, 0, 0, 0
 		c.wrote = [machines]int8{}
 	}
 }
@@ -99,7 +101,7 @@ func (x *model) write(s *state, ci int, a *act, refused bool) {
 		x.undo(s, c)
 	}
 	if refused || !x.act(s, c, a) {
-		c.sub, c.held, c.made = 0, 0, 0
+		c.sub, c.loan, c.held = 0, 0, 0
 		c.step++
 		x.skip(s, ci)
 	}

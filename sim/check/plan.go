@@ -47,8 +47,8 @@ type plan struct {
 
 // act is one action of a plan in the model's terms.
 type act struct {
-	text string
 	does any
+	what string // it is done to
 	move move
 	pods []int8 // by UID: to tell, to evict, or chosen to leave
 }
@@ -174,14 +174,12 @@ func podOf(uid fleet.UID) int8 {
 }
 
 func newAct(st *loop.Step) act {
-	a := act{does: st.Act, text: fmt.Sprintf("%s %s", st.Action, st.Subject)}
+	a := act{does: st.Act, what: st.Action + " " + st.Subject}
 	switch d := st.Act.(type) {
 	case *planner.Move:
 		a.move = newMove(d)
-		a.text = fmt.Sprintf("%s %s: %s %d -> %s %d", d.Kind, d.Before.ID, d.Before.Phase, d.Before.Epoch, d.After.Phase, d.After.Epoch)
 	case *planner.Notice:
 		a.pods = []int8{podOf(d.Pod.ID)}
-		a.text += fmt.Sprintf(" of loan %s, epoch %d", d.Loan, d.Epoch)
 	case *planner.Eviction:
 		a.pods = []int8{podOf(d.Pod.ID)}
 	case *planner.Kill:
@@ -190,20 +188,36 @@ func newAct(st *loop.Step) act {
 		for _, l := range d.Leavers {
 			a.pods = append(a.pods, podOf(l.ID))
 		}
-		a.text += fmt.Sprintf(" %d -> %d", d.From, d.To)
-	case *planner.JobScale:
-		a.text += fmt.Sprintf(" %d -> %d", d.From, d.To)
 	case *planner.Filler:
 		if d.Delete {
 			a.pods = []int8{podOf(d.ID)}
-			a.text += " deleted"
 		}
-	case *planner.Mark:
-		a.text += fmt.Sprintf(" taint %t, label %t %s", d.Want.HolderTaint, d.Want.OfflineLabel, d.Want.Fence)
+	case *planner.JobScale, *planner.Mark:
 	default:
 		panic(fmt.Sprintf("an action that the model does not know: %T", st.Act))
 	}
 	return a
+}
+
+// String says an action in words.
+func (a *act) String() string {
+	switch d := a.does.(type) {
+	case *planner.Move:
+		return fmt.Sprintf("%s %s: %s %d -> %s %d", d.Kind, d.Before.ID, d.Before.Phase, d.Before.Epoch, d.After.Phase, d.After.Epoch)
+	case *planner.Notice:
+		return fmt.Sprintf("%s of loan %s, epoch %d", a.what, d.Loan, d.Epoch)
+	case *planner.Scale:
+		return fmt.Sprintf("%s %d -> %d", a.what, d.From, d.To)
+	case *planner.JobScale:
+		return fmt.Sprintf("%s %d -> %d", a.what, d.From, d.To)
+	case *planner.Filler:
+		if d.Delete {
+			return a.what + " deleted"
+		}
+	case *planner.Mark:
+		return fmt.Sprintf("%s taint %t, label %t %s", a.what, d.Want.HolderTaint, d.Want.OfflineLabel, d.Want.Fence)
+	}
+	return a.what
 }
 
 func newMove(d *planner.Move) move {

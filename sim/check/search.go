@@ -124,7 +124,7 @@ func first(o Options) state {
 	var s state
 	s.faults, s.pauses, s.turns = int8(o.Faults), int8(o.Pauses), int8(o.Turns)
 	for i := range int8(o.Shape.machines()) {
-		s.f.m[i] = machine{uid: i*uidsPerMachine + 1, ver: 1}
+		s.f.m[i] = machine{uid: i*uidsPerMachine + 1}
 	}
 	s.f.ver = 1
 	s.f.spent, s.f.taken = budget, budget // the ledger's minute is spent already
@@ -143,8 +143,7 @@ func Run(o Options) Result {
 
 func (g *search) run(o Options) (r Result) {
 	s := first(o)
-	g.x.reconcile(&s)
-	g.x.canonical(&s)
+	g.x.settle(&s)
 	g.find(&s)
 	g.parent, g.by = append(g.parent, -1), append(g.by, step{})
 	depth := []int32{0}

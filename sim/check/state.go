@@ -1,7 +1,5 @@
 package check
 
-import "math/bits"
-
 // The bounds of the model: two controllers, two machines (or one of two sockets), two jobs of one pod, a service of up to two replicas.
 const (
 	controllers = 2
@@ -56,7 +54,7 @@ type share struct {
 
 // machine is a Node with its share; uid 0 means that it is gone.
 type machine struct {
-	uid, ver, leader   int8
+	uid, leader        int8
 	last               int8 // the UID that was here before, while there is none
 	taint, label, keep bool
 	fence              int8 // an index of fences
@@ -128,8 +126,7 @@ type controller struct {
 	stage               int8
 	mask                int8
 	step, sub           int8
-	held                int8           // the version of the loan that a move in progress read
-	made                int8           // the loan that a move in progress created
+	loan, held          int8           // the loan that a move in progress is about, and the version that it read
 	wrote               [machines]int8 // the versions of the shares that this plan wrote
 	plan, door, stalled viewID
 }
@@ -182,145 +179,30 @@ func (v *views) plainOf(id viewID) viewID {
 	return p
 }
 
-// decisive strips facts of what no decision looks at: versions, leaders and ghosts.
+// decisive strips facts of what no decision looks at: versions, leaders, ghosts, and shares of machines that are gone.
 func decisive(f facts) facts {
+	f = checked(f)
 	for i := range f.m {
 		m := &f.m[i]
-		m.ver, m.leader, m.share.leader = 0, 0, 0
+		if m.last = 0; m.share.node != m.uid {
+			m.share = share{}
+		}
 		m.share.ver = min(m.share.ver, 1)
 	}
 	for i := range f.l {
-		f.l[i].ver, f.l[i].leader, f.l[i].claimed = 0, 0, false
+		f.l[i].ver = 0
 	}
-	f.ver, f.leader, f.taken = 0, 0, 0
 	return f
 }
 
 // checked is decisive, with the versions that writes rest on.
 func checked(f facts) facts {
-	out := decisive(f)
 	for i := range f.m {
-		out.m[i].share.ver = f.m[i].share.ver
+		f.m[i].leader, f.m[i].share.leader = 0, 0
 	}
 	for i := range f.l {
-		out.l[i].ver = f.l[i].ver
+		f.l[i].leader, f.l[i].claimed = 0, false
 	}
-	return out
-}
-
-// used is a set of small numbers in use, which canonical renames to 1, 2, 3 in their order.
-type used uint64
-
-func (u *used) add(n int8) {
-	if n > 0 {
-		*u |= 1 << n
-	}
-}
-
-func (u used) rank(n int8) int8 {
-	if n <= 0 {
-		return 0
-	}
-	return int8(bits.OnesCount64(uint64(u)&(1<<n-1))) + 1
-}
-
-// dense reports whether renaming changes nothing.
-func (u used) dense() bool { return u&(u+2) == 0 }
-
-// names are the numbers that only mean something by being equal or in order.
-type names struct{ loans, pods, versions, leaders used }
-
-// see collects the names of facts; in what controllers remember a notice keeps its loan's name in use.
-func (n *names) see(f *facts, notices bool) {
-	for i := range f.m {
-		m := &f.m[i]
-		n.versions.add(m.ver)
-		n.versions.add(m.share.ver)
-		n.leaders.add(m.leader)
-		n.leaders.add(m.share.leader)
-		for k := range m.share.e {
-			n.loans.add(m.share.e[k].loan)
-		}
-	}
-	for i := range f.l {
-		n.loans.add(f.l[i].uid)
-		n.versions.add(f.l[i].ver)
-		n.leaders.add(f.l[i].leader)
-	}
-	for i := range f.p {
-		n.pods.add(f.p[i].uid)
-		if notices {
-			n.loans.add(f.p[i].loan)
-		}
-	}
-	n.versions.add(f.ver)
-	n.leaders.add(f.leader)
-}
-
-func (n *names) dense() bool {
-	return n.loans.dense() && n.pods.dense() && n.versions.dense() && n.leaders.dense()
-}
-
-// rename gives facts the names' ranks. A notice of a loan that nobody knows any more is no notice.
-func (n *names) rename(f *facts) {
-	for i := range f.m {
-		m := &f.m[i]
-		m.ver, m.share.ver = n.versions.rank(m.ver), n.versions.rank(m.share.ver)
-		m.leader, m.share.leader = n.leaders.rank(m.leader), n.leaders.rank(m.share.leader)
-		for k := range m.share.e {
-			m.share.e[k].loan = n.loans.rank(m.share.e[k].loan)
-		}
-	}
-	for i := range f.l {
-		l := &f.l[i]
-		l.uid, l.ver, l.leader = n.loans.rank(l.uid), n.versions.rank(l.ver), n.leaders.rank(l.leader)
-	}
-	for i := range f.p {
-		p := &f.p[i]
-		p.uid = n.pods.rank(p.uid)
-		if p.loan > 0 && n.loans&(1<<p.loan) == 0 {
-			p.loan, p.epoch, p.ack, p.beat = 0, 0, 0, false
-		}
-		p.loan = n.loans.rank(p.loan)
-	}
-	f.ver, f.leader = n.versions.rank(f.ver), n.leaders.rank(f.leader)
-}
-
-// canonical brings a state to the one that stands for all that differ from it by names alone.
-func (v *views) canonical(s *state) {
-	var n names
-	n.see(&s.f, false)
-	for i := range s.c {
-		c := &s.c[i]
-		for _, id := range [...]viewID{c.plan, c.door, c.stalled} {
-			n.see(&v.all[id], true)
-		}
-		n.leaders.add(c.leader)
-		n.versions.add(c.held)
-		n.loans.add(c.made)
-		for _, w := range c.wrote {
-			n.versions.add(w)
-		}
-	}
-	n.loans.add(s.report.loan)
-	same := n.dense()
-	n.rename(&s.f)
-	if same {
-		return
-	}
-	for i := range s.c {
-		c := &s.c[i]
-		for _, id := range [...]*viewID{&c.plan, &c.door, &c.stalled} {
-			if *id != 0 {
-				f := v.all[*id]
-				n.rename(&f)
-				*id = v.intern(f)
-			}
-		}
-		c.leader, c.held, c.made = n.leaders.rank(c.leader), n.versions.rank(c.held), n.loans.rank(c.made)
-		for k := range c.wrote {
-			c.wrote[k] = n.versions.rank(c.wrote[k])
-		}
-	}
-	s.report.loan = n.loans.rank(s.report.loan)
+	f.ver, f.leader, f.taken = 0, 0, 0
+	return f
 }

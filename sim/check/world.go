@@ -310,7 +310,7 @@ func (x *model) die(n *state, at int8) {
 // rejoin brings a machine back under its name with another UID and no marks.
 func (x *model) rejoin(n *state, i int8) {
 	m := &n.f.m[i]
-	*m = machine{uid: m.last + 1, ver: fresh, share: m.share}
+	*m = machine{uid: m.last + 1, share: m.share}
 }
 
 // reconcile lets the controllers of workloads keep to what is asked for, at once.
