@@ -113,7 +113,9 @@ func TestPlaneLadder(t *testing.T) {
 	fenced := tainted
 	fenced.Fence = fleet.FenceExecute
 	p.marks(t, m, fenced)
-	p.step(t, planner.MoveWriteOff, l.ID, func(l fleet.Loan, _ *fleet.ShareParcel) (fleet.Loan, error) { return l.WriteOff(time.Now(), "not clean") })
+	p.step(t, planner.MoveWriteOff, l.ID, func(l fleet.Loan, _ *fleet.ShareParcel) (fleet.Loan, error) {
+		return l.WriteOff(time.Now(), "not clean")
+	})
 	if r := p.apply(t, planner.Plan{Marks: []planner.Mark{{Node: m.Name, ID: m.ID, Want: tainted}}}); r.Count(loop.Stale) != 1 {
 		t.Fatalf("the fence goes though the parcel is written off: %+v", r.Results)
 	}

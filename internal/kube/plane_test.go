@@ -33,11 +33,13 @@ import (
 	"github.com/springtide/springtide/planner"
 )
 
-// These tests run against a real API server, controller-manager and scheduler:
+// These tests run against a real API server, controller-manager and scheduler: `make plane` starts one and ends it. While they are written,
+// one that stays saves its start:
 //
-//	SPRINGTIDE_TEST_KUBECONFIG=FILE go test -tags plane ./internal/kube
+//	SPRINGTIDE_TEST_KUBECONFIG=FILE go test -tags plane -run TestPlane ./internal/kube
 //
-// FILE is the kubeconfig of a cluster that may be filled with rubbish, as `springtide-lab up` prints one.
+// FILE is the kubeconfig of a cluster that may be filled with rubbish, as `springtide-lab up` prints one: each test makes objects under names
+// of its own, and leaves them.
 
 // wallClock is the clock of a user's cluster.
 type wallClock struct{}
@@ -69,11 +71,14 @@ func newPlane(t *testing.T) *plane {
 	}
 	p.Cluster = c
 	p.install(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	// The watches run under the context of their start, so it is the start alone that is bounded.
+	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
+	limit := time.AfterFunc(30*time.Second, cancel)
 	if err := c.Start(ctx); err != nil {
 		t.Fatal(err)
 	}
+	limit.Stop()
 	return p
 }
 

@@ -12,12 +12,10 @@ import (
 	"strings"
 	"testing"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
@@ -95,11 +93,9 @@ func (p *plane) undefine(t *testing.T, ad adapter.Adapter) {
 	})
 }
 
-// submit makes a workload of testdata/workloads in the default namespace, under strict field validation: the API server knows every field
-// of it.
-func (p *plane) submit(t *testing.T, ad adapter.Adapter, file, id string) *unstructured.Unstructured {
+// submit makes a workload in the default namespace, under strict field validation: the API server knows every field of it.
+func (p *plane) submit(t *testing.T, ad adapter.Adapter, u *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
-	u := readWorkload(t, file, id)
 	u.SetNamespace("default")
 	now, err := p.dyn.Resource(ad.Resource()).Namespace("default").Create(t.Context(), u, metav1.CreateOptions{FieldValidation: "Strict"})
 	if err != nil {
@@ -115,6 +111,11 @@ func (p *plane) elastic(t *testing.T, u *unstructured.Unstructured, id, part str
 	e.Name = id
 	p.create(t, gvrJobs, e)
 	var j *fleet.Job
+	t.Cleanup(func() {
+		if t.Failed() && j != nil {
+			t.Logf("job %s was last blocked by %q", id, j.Blocked)
+		}
+	})
 	until(t, "the job", func() bool {
 		j = p.snapshot(t).Job(fleet.JobID("default/" + id))
 		return j != nil && !strings.HasPrefix(j.Blocked, "KindNot") && !strings.HasPrefix(j.Blocked, "WorkloadNotFound")
@@ -132,135 +133,9 @@ func adapterFor(t *testing.T, file string) adapter.Adapter {
 	return ad
 }
 
-// TestPlaneWorkloads resizes each operator's workload up and down on its real definition, with the controller's own rights.
-func TestPlaneWorkloads(t *testing.T) {
+// TestPlaneUnknownKind: a kind that nobody adapts is refused at the door.
+func TestPlaneUnknownKind(t *testing.T) {
 	p := newPlane(t)
-	lead(t, p)
-	for _, f := range foreigners() {
-		t.Run(f.file, func(t *testing.T) {
-			ad := adapterFor(t, f.file)
-			p.define(t, ad)
-			id := "w-" + rand.String(5)
-			u := p.submit(t, ad, f.file, id)
-			if j := p.elastic(t, u, id, f.part, 1, 8); j.Blocked != "" || j.Members[0].Desired != 4 {
-				t.Fatalf("blocked %q, member %+v", j.Blocked, j.Members[0])
-			}
-			for _, x := range [][2]int32{{4, 7}, {7, 2}} {
-				p.must(t, planner.Plan{Jobs: []planner.JobScale{resizeOf(u, id, x[0], x[1])}})
-				if got := p.snapshot(t).Job(fleet.JobID("default/" + id)).Members[0].Desired; got != x[1] {
-					t.Fatalf("size %d in the next snapshot, want %d", got, x[1])
-				}
-			}
-			now, err := p.dyn.Resource(ad.Resource()).Namespace("default").Get(t.Context(), id, metav1.GetOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if sizeIn(t, now, f.size) != 2 || now.GetAnnotations()[v1alpha1.AnnotationLeaderEpoch] == "" {
-				t.Errorf("size %d, annotations %v", sizeIn(t, now, f.size), now.GetAnnotations())
-			}
-			p.takeOver(t, ad, f, id, u)
-		})
-	}
-}
-
-// takeOver has somebody else write the size: our decision from the size before is stale, and theirs stays.
-func (p *plane) takeOver(t *testing.T, ad adapter.Adapter, f foreign, id string, u *unstructured.Unstructured) {
-	t.Helper()
-	body := []byte(`[{"op":"replace","path":"/` + strings.Join(f.size, "/") + `","value":5}]`)
-	if _, err := p.dyn.Resource(ad.Resource()).Namespace("default").Patch(t.Context(), id, types.JSONPatchType, body, metav1.PatchOptions{FieldManager: "someone"}); err != nil {
-		t.Fatal(err)
-	}
-	if r := p.apply(t, planner.Plan{Jobs: []planner.JobScale{resizeOf(u, id, 2, 6)}}); r.Count(loop.Stale) != 1 {
-		t.Errorf("over somebody else's write: %+v", r.Results)
-	}
-	now, err := p.dyn.Resource(ad.Resource()).Namespace("default").Get(t.Context(), id, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := sizeIn(t, now, f.size); got != 5 {
-		t.Errorf("size %d, want theirs", got)
-	}
-}
-
-// TestPlaneStalePatch: the API server itself refuses a patch whose ground has moved, whatever the caches say.
-func TestPlaneStalePatch(t *testing.T) {
-	p := newPlane(t)
-	ad := adapterFor(t, "volcanojob")
-	p.define(t, ad)
-	id := "s-" + rand.String(5)
-	u := p.submit(t, ad, "volcanojob", id)
-	w := ad.Read(u)
-	client := p.dyn.Resource(ad.Resource()).Namespace("default")
-	for name, change := range map[string]string{
-		"the size":  `[{"op":"replace","path":"/spec/tasks/1/replicas","value":5}]`,
-		"the order": `[{"op":"move","from":"/spec/tasks/1","path":"/spec/tasks/0"}]`,
-	} {
-		if _, err := client.Patch(t.Context(), id, types.JSONPatchType, []byte(change), metav1.PatchOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		u.SetAnnotations(map[string]string{"any": "thing"}) // so that the values are tested, not the version
-		body, err := adapter.Resize(u, w.Part("workers"), 7, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := client.Patch(t.Context(), id, types.JSONPatchType, body, metav1.PatchOptions{}); err == nil {
-			t.Errorf("%s changed, and the patch was taken", name)
-		}
-	}
-}
-
-// TestPlaneJobSet writes the Job that a JobSet made, as its controller would have.
-func TestPlaneJobSet(t *testing.T) {
-	p := newPlane(t)
-	lead(t, p)
-	ad := adapterFor(t, "jobset")
-	p.define(t, ad)
-	id := "j-" + rand.String(5)
-	u := p.submit(t, ad, "jobset", id)
-	groups, _, _ := unstructured.NestedSlice(u.Object, "spec", "replicatedJobs")
-	template, _, _ := unstructured.NestedMap(groups[1].(map[string]any), "template", "spec")
-	spec := batchv1.JobSpec{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(template, &spec); err != nil {
-		t.Fatal(err)
-	}
-	yes := true
-	child := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: id + "-workers-0", OwnerReferences: []metav1.OwnerReference{{
-		APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Name: id, UID: u.GetUID(), Controller: &yes}}}, Spec: spec}
-	if _, err := p.core.BatchV1().Jobs("default").Create(t.Context(), child, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if j := p.elastic(t, u, id, "workers", 1, 8); j.Blocked != "" || j.Members[0].Desired != 4 {
-		t.Fatalf("blocked %q, member %+v", j.Blocked, j.Members[0])
-	}
-	for _, x := range [][2]int32{{4, 6}, {6, 1}} {
-		p.must(t, planner.Plan{Jobs: []planner.JobScale{resizeOf(u, id, x[0], x[1])}})
-	}
-	until(t, "the pods", func() bool {
-		s := p.snapshot(t)
-		n := 0
-		for i := range s.Pods {
-			if s.Pods[i].Job == fleet.JobID("default/"+id) && s.Pods[i].Role == "worker" && !s.Pods[i].Deleting {
-				n++
-			}
-		}
-		return n == 1
-	})
-}
-
-// TestPlaneRefused: the definition keeps the setting, and the job is told.
-func TestPlaneRefused(t *testing.T) {
-	p := newPlane(t)
-	for file, want := range map[string]string{"trainjob": "FixedMembership", "sparkapplication": "BoundsDiffer"} {
-		ad := adapterFor(t, file)
-		p.define(t, ad)
-		id := "r-" + rand.String(5)
-		u := p.submit(t, ad, file, id)
-		part := map[string]string{"sparkapplication": "executor"}[file]
-		if j := p.elastic(t, u, id, part, 1, 8); !strings.HasPrefix(j.Blocked, want+": ") {
-			t.Errorf("%s: blocked %q, want %s", file, j.Blocked, want)
-		}
-	}
-	// A kind that nobody adapts is refused at the door.
 	bad := jobOn(readWorkload(t, "raycluster", "x"), "workers", 0, 8)
 	bad.Name, bad.Namespace, bad.UID, bad.ResourceVersion, bad.CreationTimestamp = "bad-"+rand.String(5), "default", "", "", metav1.Time{}
 	bad.Spec.Members[0].WorkloadRef = v1alpha1.TargetRef{APIVersion: "apps/v1", Kind: "Deployment", Name: "x"}
@@ -291,7 +166,7 @@ func TestPlaneInstalledLater(t *testing.T) {
 	}
 	until(t, "the job to wait", blocked("KindNotInstalled"))
 	p.define(t, ad)
-	p.submit(t, ad, "raycluster", id)
+	p.submit(t, ad, readWorkload(t, "raycluster", id))
 	p.kinds.ask() // as the minute's look would
 	until(t, "the job to be taken", blocked(""))
 	p.undefine(t, ad)
@@ -302,6 +177,7 @@ func TestPlaneInstalledLater(t *testing.T) {
 // TestPlaneHostList publishes the hosts of a ring: not before the tenant binds the right, and from then on without a restart.
 func TestPlaneHostList(t *testing.T) {
 	p := newPlane(t)
+	lead(t, p)
 	ad := adapterFor(t, "mpijob")
 	p.define(t, ad)
 	text, err := os.ReadFile("../../deploy/base/offline/hosts.yaml")

@@ -47,6 +47,9 @@ func (sparkApplication) Read(u *unstructured.Unstructured) Workload {
 	// What it wants is what it asked for: executors that wait for room or have it.
 	p.Size = liveExecutors(o)
 	p.Remaining = p.Size
+	if w.Finished {
+		p.Remaining = 0 // the last states of executors may still say that they run
+	}
 	p.Min = Bound{o.number(0, "spec", "dynamicAllocation", "minExecutors"), "spec.dynamicAllocation.minExecutors"}
 	if o.has("spec", "dynamicAllocation", "maxExecutors") {
 		p.Max = Bound{o.number(0, "spec", "dynamicAllocation", "maxExecutors"), "spec.dynamicAllocation.maxExecutors"}
