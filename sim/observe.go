@@ -49,30 +49,44 @@ func detached(s *fleet.Snapshot) *fleet.Snapshot {
 func (c *controller) snapshot() *fleet.Snapshot {
 	w := c.w
 	s := &fleet.Snapshot{At: c.Now(), LeaderEpoch: c.epoch, Nodes: w.standing(), Pools: c.pools, Tenants: c.tenants, Festivals: c.plans, Loans: slices.Clone(c.loans)}
-	c.pods = c.pods[:0]
-	bounds := make([]int, 0, len(w.services)+1)
-	for i := range w.services {
-		bounds = append(bounds, len(c.pods))
-		for _, id := range w.services[i].pods {
-			c.pods = append(c.pods, w.podFacts(id))
-		}
-	}
-	bounds = append(bounds, len(c.pods))
-	for i := range w.pods {
-		// What is on its way out belongs to nobody's replicas, and is on its machine all the same.
-		if p := &w.pods[i]; p.used && (p.kind != online || p.leaving) {
-			c.pods = append(c.pods, w.podFacts(int32(i)))
-		}
-	}
+	c.listPods()
 	for i := range w.services {
 		c.services[i].Desired = fleet.KnownAt(w.services[i].desired, w.now)
-		c.services[i].Pods = c.pods[bounds[i]:bounds[i+1]:bounds[i+1]]
 	}
 	s.Pods, s.Services = c.pods, c.services
 	for i := range w.jobs {
 		s.Jobs = append(s.Jobs, w.jobFacts(i))
 	}
 	return s
+}
+
+// listPods lists all pods by name, and those of each service that do not leave: what is on its way out belongs to nobody's replicas, and is
+// on its machine all the same. A service's pods stand together in the list, and are a part of it unless one of them leaves.
+func (c *controller) listPods() {
+	w := c.w
+	c.pods = c.pods[:0]
+	runs := make([]struct{ from, to int }, len(w.services))
+	for _, id := range w.byName {
+		if p := &w.pods[id]; p.kind == online && !p.leaving {
+			r := &runs[p.owner]
+			if r.to == 0 {
+				r.from = len(c.pods)
+			}
+			r.to = len(c.pods) + 1
+		}
+		c.pods = append(c.pods, w.podFacts(id))
+	}
+	for i, r := range runs {
+		own := w.services[i].pods
+		if r.to-r.from == len(own) {
+			c.services[i].Pods = c.pods[r.from:r.to:r.to]
+			continue
+		}
+		c.services[i].Pods = make([]fleet.Pod, 0, len(own))
+		for _, id := range own {
+			c.services[i].Pods = append(c.services[i].Pods, w.podFacts(id))
+		}
+	}
 }
 
 // standing are the machines that are there.

@@ -68,7 +68,14 @@ func (w *World) newPod(p pod) int32 {
 	}
 	p.uid = fleet.UID(strconv.Itoa(int(id)) + "/" + p.name.String())
 	w.pods[id] = p
+	at, _ := w.named(p.name)
+	w.byName = slices.Insert(w.byName, at, id)
 	return id
+}
+
+// named is where a pod of a name stands in the order of names, or would.
+func (w *World) named(name fleet.Name) (int, bool) {
+	return slices.BinarySearchFunc(w.byName, name, func(id int32, name fleet.Name) int { return w.pods[id].name.Compare(name) })
 }
 
 // find is the slot of the pod of a UID, which begins with it; false when the pod is gone.
@@ -85,6 +92,9 @@ func (w *World) find(uid fleet.UID) (int32, bool) {
 func (w *World) drop(id int32) {
 	if w.pods[id].node != none {
 		w.unbind(id)
+	}
+	if at, ok := w.named(w.pods[id].name); ok {
+		w.byName = slices.Delete(w.byName, at, at+1)
 	}
 	w.pods[id] = pod{}
 	w.slots = append(w.slots, id)

@@ -46,6 +46,7 @@ type World struct {
 	facts    []fleet.Node
 	pods     []pod
 	slots    []int32 // of pods that are gone
+	byName   []int32 // all pods in the order of their names, as snapshots list them
 	waiting  []podRef
 	// noticed are members that save their work; changed says that something happened that is worth a cycle.
 	noticed []podRef
