@@ -310,7 +310,7 @@ func (x *staffing) spare(most fleet.JobPriority) []spareMember {
 		slices.SortStableFunc(pods, func(a, b *fleet.Pod) int { return cmp.Compare(a.Node, b.Node) })
 		left := c.above(&f.st.job.Members[f.member])
 		for _, p := range pods {
-			if ref, ok := x.pods[p.ID]; ok && left > 0 {
+			if ref, ok := x.ref(p); ok && left > 0 {
 				left--
 				out = append(out, spareMember{f.st, f.member, ref, p})
 			}

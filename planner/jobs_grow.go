@@ -265,7 +265,7 @@ func (v *leveller) free(poor *staff, member int, st *staff, i, n int, lower bool
 	byNode := map[fleet.NodeID][]place.PodRef{}
 	var nodes []fleet.NodeID
 	for _, p := range st.crews[i].standing() {
-		ref, ok := x.pods[p.ID]
+		ref, ok := x.ref(p)
 		if !ok || v.gone[ref] || !lower && s.At.Sub(p.Created) < o.MemberStay {
 			continue
 		}

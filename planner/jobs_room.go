@@ -41,40 +41,24 @@ func (x *staffing) room() *place.Table {
 	}
 	x.built = true
 	m, s := x.m, x.m.in.Snapshot
-	part := fleet.Snapshot{At: s.At, Pools: s.Pools, Loans: s.Loans, Jobs: s.Jobs}
-	open, pods := make(map[fleet.NodeID]bool, len(s.Loans)), 0
+	machines := make([]*fleet.Node, 0, len(s.Loans))
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		pool := s.Pool(n.Pool)
 		if pool == nil || !n.Ready || !m.open(n) {
 			continue
 		}
-		part.Nodes = append(part.Nodes, *n)
-		open[n.ID] = true
-		pods += len(m.pods[n.ID])
+		machines = append(machines, n)
 		if pool.Class == fleet.Offline {
 			x.capacity = x.capacity.Add(n.Allocatable)
 		} else {
 			x.capacity = x.capacity.Add(n.CapacityOf(m.cells(n, fleet.Lent)))
 		}
 	}
-	part.Pods = make([]fleet.Pod, 0, pods)
-	for i := range s.Pods { // by name, as the table wants them
-		if p := &s.Pods[i]; open[p.Node] && p.Occupies() {
-			part.Pods = append(part.Pods, *p)
-		}
-	}
-	x.table, x.pods = place.FromSnapshot(&part), make(map[fleet.UID]place.PodRef, pods)
-	k := 0
-	for at := range x.table.Pods() { // in the same order
-		p := &part.Pods[k]
-		k++
-		if p.Class != fleet.PodOffline {
-			continue
-		}
-		x.pods[p.ID] = at.Pod
-		if p.Deleting {
-			x.ending = append(x.ending, at.Pod)
+	x.table = place.FromMachines(s, machines)
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.Class == fleet.PodOffline && p.Deleting {
+			x.ending = append(x.ending, x.refs([]*fleet.Pod{p})...)
 		}
 	}
 	for _, st := range x.list {
@@ -88,13 +72,31 @@ func (x *staffing) room() *place.Table {
 
 // refs are the pods of a list that are in the table.
 func (x *staffing) refs(pods []*fleet.Pod) []place.PodRef {
+	if len(pods) == 0 {
+		return nil
+	}
 	out := make([]place.PodRef, 0, len(pods))
 	for _, p := range pods {
-		if ref, ok := x.pods[p.ID]; ok {
+		if ref, ok := x.ref(p); ok {
 			out = append(out, ref)
 		}
 	}
 	return out
+}
+
+// ref finds a pod in the table. Most plans ask for none, so the pods are listed when first one is asked for; by then pods may have been
+// placed, which are nobody's yet.
+func (x *staffing) ref(p *fleet.Pod) (place.PodRef, bool) {
+	if x.pods == nil {
+		x.pods = map[fleet.UID]place.PodRef{}
+		for at := range x.table.Pods() {
+			if at.UID != "" {
+				x.pods[at.UID] = at.Pod
+			}
+		}
+	}
+	ref, ok := x.pods[p.ID]
+	return ref, ok
 }
 
 // one places one more member where its tenant may be, and charges the tenant. At home it is kept off loans though it may run there.

@@ -79,7 +79,8 @@ func (d *divider) lookAhead(o *outlook) {
 	for i := range borrow {
 		borrow[i] = d.tree.nodes[i].borrow
 	}
-	rounds := make([]*round, len(d.in.Ahead))
+	// Most of the hundreds of steps ask for nothing new, so they are looked at in one room and only what is divided is kept.
+	rounds, flow, demands := make([]*round, len(d.in.Ahead)), newFlow(d.tree), make([]demand, len(d.wants))
 	for k := 1; k < len(d.in.Ahead); k++ {
 		from := d.in.Ahead[k]
 		to := from
@@ -89,8 +90,7 @@ func (d *divider) lookAhead(o *outlook) {
 		if sliced {
 			d.entitle(from, to)
 		}
-		demands, wishes := d.demandsAhead(k)
-		if !wishes {
+		if !d.demandsAhead(k, demands) {
 			// Nobody wishes for more than its own: there is nothing to divide.
 			o.see(from, nil)
 			continue
@@ -99,7 +99,7 @@ func (d *divider) lookAhead(o *outlook) {
 			rounds[k] = repeated(rounds, k, demands)
 		}
 		if rounds[k] == nil {
-			rounds[k] = d.online(demands, borrow)
+			rounds[k] = d.online(flow, slices.Clone(demands), borrow)
 		}
 		o.see(from, rounds[k])
 	}
@@ -118,14 +118,13 @@ func repeated(rounds []*round, k int, demands []demand) *round {
 	return nil
 }
 
-// demandsAhead are the demands of a step ahead, and whether anybody wishes for more than its own. What offline work grows to by then is
-// nobody's need, and is left out.
-func (d *divider) demandsAhead(step int) (out []demand, wishes bool) {
-	out = make([]demand, len(d.wants))
+// demandsAhead fills out with the demands of a step ahead, and reports whether anybody wishes for more than its own. What offline work grows
+// to by then is nobody's need, and is left out.
+func (d *divider) demandsAhead(step int, out []demand) (wishes bool) {
 	for i, w := range d.wants {
-		out[i].online = w.ahead(step)
+		out[i] = demand{online: w.ahead(step)}
 		out[i].need, _ = w.offline()
 		wishes = wishes || !out[i].online.Fits(d.tree.nodes[i].own)
 	}
-	return out, wishes
+	return wishes
 }

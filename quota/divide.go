@@ -103,7 +103,9 @@ type round struct {
 // services borrow; then offline work takes what is left of its own tenant's, and at last it borrows too.
 func (d *divider) round(demands []demand, borrow []fleet.Resources) *round {
 	n := len(demands)
-	r := d.online(demands, borrow)
+	f := newFlow(d.tree)
+	r := d.online(f, demands, borrow)
+	r.flow = f
 	r.held = make([]fleet.Resources, n)
 	more, rest := make([]fleet.Resources, n), make([]fleet.Resources, n)
 	for i := range demands {
@@ -113,7 +115,7 @@ func (d *divider) round(demands []demand, borrow []fleet.Resources) *round {
 		more[i] = x.wish.Min(left).Sub(r.held[i]).Floor()
 		rest[i] = x.beyond.Sub(left).Floor()
 	}
-	f, whole := r.flow, d.whole()
+	whole := d.whole()
 	for i, got := range d.take(f, more, whole) {
 		// What a tenant takes of its own is no loan.
 		f.granted[i], f.surplus[i] = f.granted[i].Sub(got), f.surplus[i].Sub(got)
@@ -123,18 +125,19 @@ func (d *divider) round(demands []demand, borrow []fleet.Resources) *round {
 	return r
 }
 
-// online is the part of a round that online services see: everyone uses its own, and online services borrow.
-func (d *divider) online(demands []demand, borrow []fleet.Resources) *round {
+// online is the part of a round that online services see: everyone uses its own, and online services borrow. f is begun anew for it.
+func (d *divider) online(f *flow, demands []demand, borrow []fleet.Resources) *round {
 	n := len(demands)
-	r := &round{demands: demands, wish: make([]fleet.Resources, n)}
-	used := make([]fleet.Resources, n)
+	all := make([]fleet.Resources, 2*n)
+	r := &round{demands: demands, wish: all[:n:n]}
+	used := all[n:]
 	for i := range demands {
 		x := &demands[i]
 		r.wish[i] = x.online.Sub(d.tree.nodes[i].own).Floor()
 		used[i] = x.online.Add(x.need)
 	}
-	r.flow = newFlow(d.tree, used, borrow)
-	r.online = d.take(r.flow, r.wish, d.whole())
+	f.begin(used, borrow)
+	r.online = d.take(f, r.wish, d.whole())
 	return r
 }
 

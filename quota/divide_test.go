@@ -135,7 +135,8 @@ func TestFlow(t *testing.T) {
 			for i := range borrow {
 				borrow[i] = tr.nodes[i].borrow
 			}
-			f := newFlow(tr, make([]fleet.Resources, len(tr.nodes)), borrow)
+			f := newFlow(tr)
+			f.begin(make([]fleet.Resources, len(tr.nodes)), borrow)
 			for _, i := range tr.byID {
 				id := string(tr.nodes[i].tenant.ID)
 				if got := f.grant(i, cores(c.ask[id])); got != cores(c.want[id]) {

@@ -19,11 +19,20 @@ type flow struct {
 	granted []fleet.Resources
 }
 
-// newFlow begins with what each tenant does not use of its own, and no grants.
-func newFlow(tr *tree, used, borrow []fleet.Resources) *flow {
+// newFlow makes the room for what passes the edges of a tree.
+func newFlow(tr *tree) *flow {
 	n := len(tr.nodes)
-	f := &flow{tr: tr, borrow: borrow, net: make([]fleet.Resources, n), surplus: make([]fleet.Resources, n), granted: make([]fleet.Resources, n)}
-	for i := n - 1; i >= 0; i-- {
+	all := make([]fleet.Resources, 3*n)
+	return &flow{tr: tr, net: all[:n:n], surplus: all[n : 2*n : 2*n], granted: all[2*n:]}
+}
+
+// begin begins anew, with what each tenant does not use of its own, and no grants.
+func (f *flow) begin(used, borrow []fleet.Resources) {
+	tr := f.tr
+	f.borrow = borrow
+	clear(f.net)
+	clear(f.granted)
+	for i := len(tr.nodes) - 1; i >= 0; i-- {
 		f.surplus[i] = tr.nodes[i].own.Sub(used[i]).Floor()
 		f.net[i] = f.net[i].Sub(f.surplus[i])
 		if i > 0 {
@@ -31,7 +40,6 @@ func newFlow(tr *tree, used, borrow []fleet.Resources) *flow {
 			f.net[p] = f.net[p].Add(f.edge(i))
 		}
 	}
-	return f
 }
 
 // edge is what a node takes in over its edge, or lets out where negative.

@@ -54,7 +54,8 @@ func (d *divider) class(s ParcelSupply, shares []Share) {
 			used[i] = wants
 		}
 	}
-	f := newFlow(tr, used, borrow)
+	f := newFlow(tr)
+	f.begin(used, borrow)
 	newFilling(len(f.tr.nodes)).fill(f, wish, n(s.Firm+s.Lent))
 	for k, i := range tr.byID {
 		node := &tr.nodes[i]

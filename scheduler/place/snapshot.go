@@ -12,12 +12,21 @@ import (
 // Which cells a pod runs on is no fact of a snapshot, so the pods that are there float. Pods may land as the scheduler would let them:
 // online on machines that are at home in an online pool, with no loan under way and without the taint; offline on machines of an offline
 // pool with no loan under way, and on machines with a lent parcel of which nothing is on its way home. Machines of no pool are not ours.
-func FromSnapshot(s *fleet.Snapshot) *Table {
-	t := &Table{byID: make(map[fleet.NodeID]int32, len(s.Nodes)), classOf: map[Shape]ClassID{}, groupOf: map[string]int32{}}
+func FromSnapshot(s *fleet.Snapshot) *Table { return FromMachines(s, nil) }
+
+// FromMachines builds the table of the given machines alone, and of what is on them; of all where none are given.
+func FromMachines(s *fleet.Snapshot, machines []*fleet.Node) *Table {
+	if machines == nil {
+		machines = make([]*fleet.Node, len(s.Nodes))
+		for i := range s.Nodes {
+			machines[i] = &s.Nodes[i]
+		}
+	}
+	t := &Table{byID: make(map[fleet.NodeID]int32, len(machines)), classOf: map[Shape]ClassID{}, groupOf: map[string]int32{}}
 	b := builder{t: t, loans: map[fleet.NodeID][]*fleet.Loan{}, pools: map[fleet.PoolID]*fleet.Pool{},
 		services: map[fleet.ServiceID]*fleet.Service{}, stable: map[crew]bool{}, classes: map[podKey]ClassID{}}
 	b.read(s)
-	b.machines(s)
+	b.machines(machines)
 	b.pods(s)
 	// Rows are opened last: until all pods are there their room is not worth a place in a tree.
 	for row, open := range b.open {
@@ -70,16 +79,20 @@ func (b *builder) read(s *fleet.Snapshot) {
 	}
 }
 
-func (b *builder) machines(s *fleet.Snapshot) {
+func (b *builder) machines(facts []*fleet.Node) {
 	t := b.t
-	facts := make([]*fleet.Node, len(s.Nodes))
-	for i := range s.Nodes {
-		facts[i] = &s.Nodes[i]
-		t.zones = append(t.zones, s.Nodes[i].Zone)
+	byTheirID := func(a, b *fleet.Node) int { return cmp.Compare(a.ID, b.ID) }
+	if !slices.IsSortedFunc(facts, byTheirID) {
+		facts = slices.SortedFunc(slices.Values(facts), byTheirID)
 	}
-	slices.SortFunc(facts, func(a, b *fleet.Node) int { return cmp.Compare(a.ID, b.ID) })
+	known := map[string]bool{}
+	for _, n := range facts {
+		if !known[n.Zone] {
+			known[n.Zone] = true
+			t.zones = append(t.zones, n.Zone)
+		}
+	}
 	slices.Sort(t.zones)
-	t.zones = slices.Compact(t.zones)
 	rows := 2 * len(facts)
 	for d := range t.free {
 		t.free[d] = make([]int64, rows)
@@ -87,15 +100,14 @@ func (b *builder) machines(s *fleet.Snapshot) {
 	t.open, t.first, t.domainOf = make([]bool, rows), make([]PodRef, rows), make([]int32, rows)
 	b.open = make([]bool, rows)
 	t.nodes, t.index = make([]node, len(facts)), newIndex(rows)
-	keys := make([]domainKey, rows)
 	for i, n := range facts {
-		b.machine(int32(i), n, keys)
+		b.machine(int32(i), n)
 	}
-	b.domains(keys)
+	b.domains()
 }
 
 // machine fills in the two rows of a machine.
-func (b *builder) machine(i int32, n *fleet.Node, keys []domainKey) {
+func (b *builder) machine(i int32, n *fleet.Node) {
 	t := b.t
 	home := onlineSide
 	if p := b.pools[n.Pool]; p != nil {
@@ -123,8 +135,12 @@ func (b *builder) machine(i int32, n *fleet.Node, keys []domainKey) {
 		s := side(row & 1)
 		b.open[row] = b.mayLand(n, s, home)
 		t.first[row] = none
-		keys[row] = domainKey{side: s, pool: n.Pool, home: s == home, gpu: n.Allocatable.GPU > 0, model: n.GPUModel, zone: n.Zone}
 	}
+}
+
+// keyOf is all of a machine's row that a shape can ask for but room.
+func (n *node) keyOf(s side) domainKey {
+	return domainKey{side: s, pool: n.facts.Pool, home: s == n.home, gpu: n.facts.Allocatable.GPU > 0, model: n.facts.GPUModel, zone: n.facts.Zone}
 }
 
 func newCell(capacity fleet.Resources, id, socket int) cell {
@@ -165,27 +181,43 @@ func (b *builder) mayLand(n *fleet.Node, s, home side) bool {
 	return lent
 }
 
-// domains sorts the rows into domains.
-func (b *builder) domains(keys []domainKey) {
+// domains sorts the rows into domains. Machines whose online rows are alike are alike in their offline rows too.
+func (b *builder) domains() {
 	t := b.t
-	sorted := slices.Clone(keys)
-	slices.SortFunc(sorted, func(a, b domainKey) int { return a.compare(&b) })
-	at := map[domainKey]int32{}
-	for _, k := range slices.Compact(sorted) {
+	kinds, kindOf := map[domainKey]int32{}, make([]int32, len(t.nodes))
+	var keys []domainKey // two of each kind: online, then offline
+	for i := range t.nodes {
+		key := t.nodes[i].keyOf(onlineSide)
+		kind, ok := kinds[key]
+		if !ok {
+			kind = int32(len(kinds))
+			kinds[key] = kind
+			keys = append(keys, key, t.nodes[i].keyOf(offlineSide))
+		}
+		kindOf[i] = kind
+	}
+	sorted := slices.SortedFunc(slices.Values(keys), func(a, b domainKey) int { return a.compare(&b) })
+	at := make([]int32, len(keys))
+	for k := range keys {
+		i, _ := slices.BinarySearchFunc(sorted, keys[k], func(a, b domainKey) int { return a.compare(&b) })
+		at[k] = int32(i)
+	}
+	for _, k := range sorted {
 		zone, _ := slices.BinarySearch(t.zones, k.zone)
-		at[k] = int32(len(t.domains))
 		t.domains = append(t.domains, domain{domainKey: k, zone: int32(zone), root: none})
 	}
-	for row, k := range keys {
-		t.domainOf[row] = at[k]
+	for i, kind := range kindOf {
+		t.domainOf[2*i], t.domainOf[2*i+1] = at[2*kind], at[2*kind+1]
 	}
 }
 
 func (b *builder) pods(s *fleet.Snapshot) {
 	byName := make([]*fleet.Pod, 0, len(s.Pods))
 	for i := range s.Pods {
-		if s.Pods[i].Occupies() {
-			byName = append(byName, &s.Pods[i])
+		if p := &s.Pods[i]; p.Occupies() {
+			if _, ours := b.t.byID[p.Node]; ours {
+				byName = append(byName, p)
+			}
 		}
 	}
 	byTheirName := func(a, b *fleet.Pod) int { return a.Name.Compare(b.Name) }
@@ -193,10 +225,7 @@ func (b *builder) pods(s *fleet.Snapshot) {
 		slices.SortFunc(byName, byTheirName)
 	}
 	for _, p := range byName {
-		n, ok := b.t.byID[p.Node]
-		if !ok {
-			continue
-		}
+		n := b.t.byID[p.Node]
 		row := 2*n + int32(b.t.nodes[n].home)
 		switch p.Class {
 		case fleet.PodOnline:

@@ -127,9 +127,12 @@ func (t *Table) refresh(row int32) {
 }
 
 func (t *Table) refreshRow(row int32) {
-	v, d := t.room(row), &t.domains[t.domainOf[row]]
 	in := t.index.in[row]
-	if in == t.open[row] && (!in || t.index.room[row] == v) {
+	if !in && !t.open[row] {
+		return // while a table is built no row is open
+	}
+	v, d := t.room(row), &t.domains[t.domainOf[row]]
+	if in && t.open[row] && t.index.room[row] == v {
 		return
 	}
 	if in {
@@ -143,14 +146,18 @@ func (t *Table) refreshRow(row int32) {
 // capacity is what the cells of the row's side can hold.
 func (t *Table) capacity(row int32) vec {
 	n, s := &t.nodes[row>>1], side(row&1)
-	var ids []int
-	for _, c := range t.cells[n.from:n.to] {
-		if c.side == s {
-			ids = append(ids, c.id)
+	cells := t.cells[n.from:n.to]
+	ids := make([]int, 0, 8)
+	for i := range cells {
+		if cells[i].side == s {
+			ids = append(ids, cells[i].id)
 		}
 	}
-	if len(ids) == 0 {
+	switch len(ids) {
+	case 0:
 		return vec{}
+	case len(cells):
+		return vecOf(n.facts.Allocatable)
 	}
 	return vecOf(n.facts.CapacityOf(ids))
 }
