@@ -11,6 +11,8 @@ type Panel struct {
 	Kind    string
 	Width   int // of 24
 	Stacked bool
+	// Sparse panels are empty while there is nothing to tell of, as no job that waits.
+	Sparse  bool
 	Queries []Query
 }
 
@@ -97,13 +99,11 @@ func marshal(v any) ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
-// Queries lists every query of the dashboard.
-func (d Dashboard) Queries() []Query {
-	var out []Query
+// Panels lists every panel of the dashboard.
+func (d Dashboard) Panels() []Panel {
+	var out []Panel
 	for _, r := range d.Rows {
-		for _, p := range r.Panels {
-			out = append(out, p.Queries...)
-		}
+		out = append(out, r.Panels...)
 	}
 	return out
 }

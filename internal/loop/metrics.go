@@ -36,7 +36,8 @@ type Metrics struct {
 	drift, lead, overrun                *prometheus.Desc
 	tenant, tenantShort, tenantOverdue  *prometheus.Desc
 	level, watermark                    *prometheus.Desc
-	gangs, bottleneck                   *prometheus.Desc
+	gangs, bottleneck, waiting, eta     *prometheus.Desc
+	poolWatermark                       *prometheus.Desc
 
 	returned map[fleet.LoanID]bool
 }
@@ -92,6 +93,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.demand = b.gauge("pool_demand_cores",
 		"CPU that a pool's services are forecast to need at a lead, summed over the services' own quantiles.", "pool", "quantile", "lead")
 	m.nodes = b.gauge("pool_nodes", "Machines of a pool.", "pool")
+	m.poolWatermark = b.gauge("pool_watermark_ratio", "The watermarks of an online pool: machines are lent above high, and called home below low.", "pool", "watermark")
 	m.loans = b.gauge("loans", "Loans by lending pool, kind of parcel and phase.", "pool", "kind", "phase")
 	m.overdue = b.gauge("recalls_overdue", "Recalled parcels that are not home by the due time of their first notice.", "pool")
 	m.overrun = b.gauge("loans_overrun", "Machines of offline pools that online keeps beyond their due time, by lending pool.", "pool")
@@ -106,6 +108,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.watermark = b.gauge("low_priority_watermark_ratio", "The watermarks of that level: bursts of tenants end below low and begin above high.", "pool", "watermark")
 	m.bottleneck = b.gauge("link_bottleneck", "1 for the member of a link group that is held back the most, by its maximum or its quota.", service...)
 	m.gangs = b.gauge("job_gangs", "Jobs with a minimum that works as a whole, by how it stands (Waiting, Forming, Whole, BackedOff).", "phase")
+	m.waiting = b.gauge("jobs_waiting", "Jobs that wait to begin, by what they wait for (Tide, StableRoom, Quota, Size, Room, Unforeseen, BackedOff).", "reason")
+	m.eta = b.gauge("job_eta_seconds", "How long from now until a waiting job is expected to begin: the bounds of its band and the middle. A bound beyond the week ahead is left out.",
+		"namespace", "job", "bound")
 	r.MustRegister(m.cycles, m.cycleTotal, m.actions, m.evictions, m.kills, m.recall, m.source, m.etas, b)
 	return m
 }
@@ -140,7 +145,7 @@ func (m *Metrics) observe(s *fleet.Snapshot, plan *planner.Plan, receipt *Receip
 	p.set(m.leaderEpoch, float64(s.LeaderEpoch))
 	p.set(m.drift, float64(planner.Drift(s)))
 	m.services(&p, s, plan, portraits, tides)
-	m.pools(&p, plan)
+	m.pools(&p, s, plan)
 	m.lent(&p, s, plan)
 	m.tenants(&p, s, plan)
 	m.jobs(&p, plan)
@@ -224,11 +229,15 @@ func (m *Metrics) skill(p *page, n fleet.Name, of portrait.Portrait) {
 }
 
 // pools puts up what the plan saw of each pool.
-func (m *Metrics) pools(p *page, plan *planner.Plan) {
+func (m *Metrics) pools(p *page, s *fleet.Snapshot, plan *planner.Plan) {
 	for i := range plan.Pools {
 		v := &plan.Pools[i]
 		id := string(v.Pool)
 		p.set(m.nodes, float64(v.Nodes), id)
+		if pool := s.Pool(v.Pool); pool != nil && pool.Class == fleet.Online {
+			p.set(m.poolWatermark, pool.LowWatermark, id, "low")
+			p.set(m.poolWatermark, pool.HighWatermark, id, "high")
+		}
 		p.set(m.pool, v.Capacity.CPU.Cores(), id, "capacity")
 		p.set(m.pool, v.Requested.CPU.Cores(), id, "requested")
 		p.set(m.pool, v.LentCapacity.CPU.Cores(), id, "lent")

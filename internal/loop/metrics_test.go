@@ -61,6 +61,7 @@ func TestMetrics(t *testing.T) {
 		"springtide_leader_epoch":            1,
 		"springtide_share_drift":             1,
 		"springtide_recall_lead_seconds":     5,
+		"springtide_pool_watermark_ratio":    2,
 		"springtide_loans_overrun":           1,
 		"springtide_frozen":                  1,
 		"springtide_actions_withheld":        1,
