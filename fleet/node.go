@@ -163,6 +163,16 @@ type Share struct {
 	// Version is the resourceVersion that was read; a write carries it, so that two writers cannot both win.
 	Version string
 	Parcels []ShareParcel
+	// Rest is how long the machine is not offered again after loans that came to nothing; zero while it need not rest.
+	Rest Rest
+}
+
+// Rest is the pause of a machine whose loans were turned back.
+type Rest struct {
+	// Turns is how many of its last loans were, one after another.
+	Turns int
+	// Until is when the machine may be offered again.
+	Until time.Time
 }
 
 // Find returns the share's entry for a loan, or nil.

@@ -58,6 +58,8 @@ type Options struct {
 	GangTimeout, GangBackoff, GangBackoffMax, GangPatience time.Duration
 	// MemberStay is how long a member runs before it makes room for another job's fair share.
 	MemberStay time.Duration
+	// Rests are how long a machine is not offered again after loans of it that were turned back.
+	Rests reclaim.Rests
 	// Placement is the part of a machine that scattered pod sizes leave unusable, 0..1.
 	Placement float64
 }
@@ -80,6 +82,9 @@ func DefaultOptions() Options {
 		// A gang that others passed for as long as the least loan lasts would be passed in the next one too.
 		GangPatience: 30 * time.Minute,
 		MemberStay:   10 * time.Minute, // starting and restoring take about two: at least four fifths of a stay are work
-		Placement:    0.02,
+		// What scale-in was to free is not free before its stabilisation window is over. An hour is how long an emptying is tried: a machine
+		// that is turned back again and again costs no more tries than that.
+		Rests:     reclaim.Rests{Least: 5 * time.Minute, Most: time.Hour},
+		Placement: 0.02,
 	}
 }

@@ -150,16 +150,7 @@ func (l *ledger) requested() fleet.Resources {
 func (m *maker) bringHome(l *ledger, ask reclaim.Ask) {
 	s := m.in.Snapshot
 	ask.Amount = m.keepBorrowed(l, ask)
-	for _, loan := range slices.Backward(emptyingOf(s, l.pool.ID)) {
-		if ask.Amount.Floor().IsZero() {
-			return
-		}
-		after, err := loan.Cancel(s.At, ask.Why)
-		m.step(MoveCancel, *loan, after, err, "TideTurned")
-		if n := s.Node(loan.Node); n != nil {
-			ask.Amount = ask.Amount.Sub(only(n.Allocatable.Sub(l.online[n.ID])))
-		}
-	}
+	ask.Amount = m.keepEmptying(l, ask)
 	if ask.Amount.Floor().IsZero() {
 		return
 	}
@@ -179,18 +170,6 @@ func (m *maker) bringHome(l *ledger, ask reclaim.Ask) {
 		m.step(MoveRecall, *loan, after, err, "Recalled")
 	}
 	m.borrow(l, ask, short, false)
-}
-
-// emptyingOf lists the pool's loans that have not left yet, oldest first.
-func emptyingOf(s *fleet.Snapshot, pool fleet.PoolID) []*fleet.Loan {
-	var out []*fleet.Loan
-	for i := range s.Loans {
-		if l := &s.Loans[i]; l.From == pool && l.Phase == fleet.Emptying {
-			out = append(out, l)
-		}
-	}
-	slices.SortStableFunc(out, func(a, b *fleet.Loan) int { return a.Created.Compare(b.Created) })
-	return out
 }
 
 // turnBack takes notices back, machine by machine, as long as the room beyond the high watermark lets the whole machine go.
@@ -237,7 +216,7 @@ func (m *maker) begin(l *ledger, lead, term time.Duration) (pins []Pin, note str
 	}
 	ask := room
 	ask.GPU, ask.Pods = math.MaxInt64, math.MaxInt64 // not what lending is reckoned in
-	take, pinned := reclaim.Lendable(s, reclaim.LendAsk{Pool: l.pool, Room: ask, Drops: l.drops(term + lead), Count: max(count, 1), Frees: m.frees})
+	take, pinned := reclaim.Lendable(s, reclaim.LendAsk{Pool: l.pool, Room: ask, Now: l.atOnce(), Drops: l.drops(term + lead), Count: max(count, 1), Frees: m.frees})
 	take, pins = m.withPlaces(l, take, o.EmptyFor, o.EmptyFor+term+lead)
 	for _, p := range pinned[:max(min(len(pinned), pinnedShown-len(pins)), 0)] {
 		pins = append(pins, Pin(p))
@@ -268,6 +247,13 @@ func (l *ledger) room(lead, term time.Duration) fleet.Resources {
 	return room
 }
 
+// atOnce is the free room that online can do without from the moment at which a loan begins: nothing new lands on a machine while its pods
+// leave it, so its free room is gone at once, and what it holds only with them. It is bounded as [maker.shortage] bounds what is recalled, at
+// the low watermark: a loan that takes more would be called off by the very next plan.
+func (l *ledger) atOnce() fleet.Resources {
+	return only(l.usable).Sub(only(l.worst(0, l.in.Options.EmptyFor))).Sub(only(share(l.capacity, l.pool.LowWatermark))).Floor()
+}
+
 func (l *ledger) emptyingWhole(id fleet.NodeID) bool {
 	return slices.ContainsFunc(l.loans[id], func(n *fleet.Loan) bool { return n.Phase == fleet.Emptying && n.Kind == fleet.KindNode })
 }
@@ -286,28 +272,6 @@ func (m *maker) movesLeft(p *fleet.Pool) (int, string) {
 		return max(hourly, 0), fmt.Sprintf("move budget: %d loans an hour", p.MovesPerHour)
 	}
 	return max(atOnce, 0), fmt.Sprintf("move budget: %d parcels in motion at once", p.MovesAtOnce)
-}
-
-// giveUpOld cancels loans whose parcels could not be emptied: for too long, or because their services will not shrink after all.
-func (m *maker) giveUpOld(l *ledger, term time.Duration) {
-	s, o := m.in.Snapshot, m.in.Options
-	drops := l.drops(term)
-	for _, loan := range emptyingOf(s, l.pool.ID) {
-		if s.At.Sub(loan.Created) < o.EmptyFor {
-			continue
-		}
-		for _, p := range m.pods[loan.Node] {
-			if loan.Kind != fleet.KindNode || p.Class != fleet.PodOnline || p.Deleting {
-				continue
-			}
-			if drops[p.Service] > 0 && s.At.Sub(loan.Created) < o.EmptyMax {
-				continue
-			}
-			after, err := loan.Cancel(s.At, fmt.Sprintf("could not be emptied: pod %s stays", p.Name))
-			m.step(MoveCancel, *loan, after, err, "Pinned")
-			break
-		}
-	}
 }
 
 // borrowerOf is the offline pool that borrows: the first by id.

@@ -89,7 +89,20 @@ func (m *maker) move(kind MoveKind, before, after fleet.Loan, why Why) {
 	m.recalled[before.Node] = m.recalled[before.Node] || kind == MoveRecall
 	m.home[before.ID] = kind == MoveReturn
 	after.LeaderEpoch = m.in.Snapshot.LeaderEpoch
-	m.plan.Moves = append(m.plan.Moves, Move{Kind: kind, Before: before, After: after, Node: before.NodeName, Why: why})
+	m.plan.Moves = append(m.plan.Moves, Move{Kind: kind, Before: before, After: after, Node: before.NodeName, Rest: m.rest(kind, &before), Why: why})
+}
+
+// rest is that of a machine once a loan of it is forgotten: what it lends rests on its own record, what it borrows changes nothing of it.
+func (m *maker) rest(kind MoveKind, l *fleet.Loan) fleet.Rest {
+	n := m.in.Snapshot.Node(l.Node)
+	switch pool := m.pool(l); {
+	case kind != MoveForget || n == nil:
+		return fleet.Rest{}
+	case pool == nil || pool.Class != fleet.Online:
+		return n.Share.Rest
+	default:
+		return m.in.Options.Rests.After(n.Share.Rest, l, pool.MinimumTerm)
+	}
 }
 
 // step records a move that the phase machine allows, and drops one that it refuses: the facts moved on, and the next cycle sees them.

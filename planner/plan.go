@@ -116,7 +116,9 @@ type Move struct {
 	Kind          MoveKind
 	Before, After fleet.Loan
 	Node          string
-	Why           Why
+	// Rest is what the machine's share says of its rest from then on, where the loan is forgotten.
+	Rest fleet.Rest
+	Why  Why
 }
 
 // Notice writes the checkpoint notice on one borrower's pod.

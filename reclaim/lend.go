@@ -16,6 +16,8 @@ type Candidate struct {
 	Capacity fleet.Resources
 	// Loses is the room that online gives up by it: for a socket also the free room of what it keeps, since nothing new lands there.
 	Loses fleet.Resources
+	// Free is the part of it that is free now, and gone for online as soon as the loan begins.
+	Free fleet.Resources
 	// Leavers are online pods that must go by scale-in before the parcel is empty, by service.
 	Leavers map[fleet.ServiceID]int
 	Why     string
@@ -28,6 +30,8 @@ type LendAsk struct {
 	// the minimum term.
 	Room  fleet.Resources
 	Drops map[fleet.ServiceID]int
+	// Now is the part of what is free now that online can do without until the parcels are empty.
+	Now fleet.Resources
 	// Count is the move budget that is left.
 	Count int
 	// Frees says whether cells of a machine can be freed: whether what is on it fits its other cells. A pool that lends sockets needs it.
@@ -37,13 +41,17 @@ type LendAsk struct {
 // Lendable picks parcels of the pool, best first: whole machines before sockets, and among equals those with the fewest pods to wait for,
 // so that what scale-in must empty costs least. What it returns fits into the ask taken together. It also names the nodes that stay and
 // what pins them.
+//
+// A machine that online cannot do without yet, and soon can, is waited for: one that is fuller takes longer to be empty, and what it holds
+// meanwhile would keep the emptier one from going. Only smaller machines pass it.
 func Lendable(s *fleet.Snapshot, ask LendAsk) (take []Candidate, pinned []Pinned) {
 	if ask.Count <= 0 {
 		return nil, nil
 	}
 	m := newFleetView(s, ask.Pool)
 	drops := m.dropsLeft(ask.Drops)
-	room := ask.Room
+	room, now := ask.Room, ask.Now
+	var waits []fleet.Resources // what the machines hold that are waited for
 
 	for _, n := range m.byFewestPods() {
 		c, pin := m.wholeMachine(n, drops)
@@ -51,16 +59,21 @@ func Lendable(s *fleet.Snapshot, ask LendAsk) (take []Candidate, pinned []Pinned
 			pinned = append(pinned, Pinned{Node: n.Name, By: pin})
 			continue
 		}
-		if len(take) >= ask.Count || !c.Loses.Fits(room) {
+		if len(take) >= ask.Count || !c.Loses.Fits(room) || slices.ContainsFunc(waits, func(w fleet.Resources) bool { return w.Fits(c.Loses) }) {
+			continue
+		}
+		if !c.Free.Fits(now) {
+			waits = append(waits, c.Loses)
 			continue
 		}
 		take = append(take, c)
-		room = room.Sub(c.Loses)
+		room, now = room.Sub(c.Loses), now.Sub(c.Free)
 		for svc, k := range c.Leavers {
 			drops[svc] -= k
 		}
 		m.leave(n)
 	}
+	pinned = append(pinned, m.resting()...)
 	if ask.Pool.Unit == fleet.UnitSocket {
 		for _, n := range m.byFewestPods() {
 			if len(take) >= ask.Count {
@@ -69,9 +82,9 @@ func Lendable(s *fleet.Snapshot, ask LendAsk) (take []Candidate, pinned []Pinned
 			if slices.ContainsFunc(take, func(c Candidate) bool { return c.Node.ID == n.ID }) {
 				continue
 			}
-			if c, ok := m.oneSocket(n, room, ask.Frees); ok {
+			if c, ok := m.oneSocket(n, room, ask.Frees); ok && c.Free.Fits(now) {
 				take = append(take, c)
-				room = room.Sub(c.Loses)
+				room, now = room.Sub(c.Loses), now.Sub(c.Free)
 			}
 		}
 	}
@@ -150,7 +163,7 @@ func (v *fleetView) byFewestPods() []*fleet.Node {
 	asked := map[fleet.NodeID]fleet.MilliCPU{}
 	for i := range v.s.Nodes {
 		n := &v.s.Nodes[i]
-		if n.Pool != v.pool.ID || !n.Ready || v.busy[n.ID] {
+		if n.Pool != v.pool.ID || !n.Ready || v.busy[n.ID] || resting(n, v.s.At) != "" {
 			continue
 		}
 		asked[n.ID] = v.online(n).CPU
@@ -165,6 +178,19 @@ func (v *fleetView) byFewestPods() []*fleet.Node {
 	return out
 }
 
+// resting lists the pool's nodes that would be judged if they did not rest.
+func (v *fleetView) resting() []Pinned {
+	var out []Pinned
+	for i := range v.s.Nodes {
+		if n := &v.s.Nodes[i]; n.Pool == v.pool.ID && n.Ready && !v.busy[n.ID] {
+			if by := resting(n, v.s.At); by != "" {
+				out = append(out, Pinned{Node: n.Name, By: by})
+			}
+		}
+	}
+	return out
+}
+
 // online is what online pods request on a node.
 func (v *fleetView) online(n *fleet.Node) fleet.Resources {
 	var sum fleet.Resources
@@ -174,6 +200,12 @@ func (v *fleetView) online(n *fleet.Node) fleet.Resources {
 		}
 	}
 	return sum
+}
+
+// free is the CPU and memory of a node that nobody of online asks for.
+func (v *fleetView) free(n *fleet.Node) fleet.Resources {
+	free := n.Allocatable.Sub(v.online(n)).Floor()
+	return fleet.Resources{CPU: free.CPU, Memory: free.Memory}
 }
 
 // wholeMachine judges a machine: every online pod on it must belong to a service whose own tide will take that many pods away, and the
@@ -201,7 +233,7 @@ func (v *fleetView) wholeMachine(n *fleet.Node, drops map[fleet.ServiceID]int) (
 		}
 	}
 	return Candidate{
-		Node: n, Kind: fleet.KindNode, Cells: n.AllCells(), Capacity: n.Allocatable, Loses: n.Allocatable, Leavers: leavers,
+		Node: n, Kind: fleet.KindNode, Cells: n.AllCells(), Capacity: n.Allocatable, Loses: n.Allocatable, Free: v.free(n), Leavers: leavers,
 		Why: fmt.Sprintf("%d online pods leave by scale-in", total(leavers)),
 	}, ""
 }
@@ -222,7 +254,7 @@ func (v *fleetView) oneSocket(n *fleet.Node, room fleet.Resources, frees func(n 
 	}
 	kept := slices.DeleteFunc(n.AllCells(), func(c int) bool { return slices.Contains(away, c) })
 	return Candidate{
-		Node: n, Kind: fleet.KindSocket, Cells: away, Capacity: n.CapacityOf(away), Loses: loses, Leavers: nil,
+		Node: n, Kind: fleet.KindSocket, Cells: away, Capacity: n.CapacityOf(away), Loses: loses, Free: v.free(n),
 		Why: fmt.Sprintf("its online pods (%s) fit the other sockets (%s)", used, n.CapacityOf(kept)),
 	}, true
 }

@@ -10,7 +10,7 @@ import (
 const roomy = 1 << 40
 
 func lendAsk(s *fleet.Snapshot, cores int64, drops map[fleet.ServiceID]int) LendAsk {
-	return LendAsk{Pool: s.Pool("online"), Room: fleet.Resources{CPU: fleet.MilliCPU(cores * 1000), Memory: roomy << 10, GPU: roomy, Pods: roomy}, Drops: drops, Count: 100,
+	return LendAsk{Pool: s.Pool("online"), Room: fleet.Resources{CPU: fleet.MilliCPU(cores * 1000), Memory: roomy << 10, GPU: roomy, Pods: roomy}, Now: fleet.Resources{CPU: roomy, Memory: roomy << 10}, Drops: drops, Count: 100,
 		Frees: func(*fleet.Node, []int) bool { return true }}
 }
 
@@ -127,6 +127,39 @@ func TestSocket(t *testing.T) {
 		}
 		if asked != nil && !slices.Equal(asked, []int{2, 3}) {
 			t.Errorf("%s: asked for cells %v, want those of the last socket", c.name, asked)
+		}
+	}
+}
+
+// What is free of a machine is gone for online as soon as it is to be emptied, the rest only with its pods.
+func TestNoMoreIsTakenAtOnceThanOnlineCanDoWithout(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		now  fleet.MilliCPU
+		bend func(*fleet.Snapshot)
+		want string
+	}{
+		{"room for both", 64000 + 48000, nil, "m01:Node m00:Node "},
+		{"the emptiest takes what there is", 64000, nil, "m01:Node "},
+		{"it is waited for", 63999, nil, ""},
+		{"a smaller one does not wait for it", 63999, func(s *fleet.Snapshot) { s.Nodes[0].Allocatable.CPU = 48000 }, "m00:Node "},
+	} {
+		s := fleetOf(2)
+		s.Pools[1].Unit = fleet.UnitNode
+		steerable(s, "web")
+		pod(s, 0, fleet.PodOnline, "web", 8000)
+		pod(s, 0, fleet.PodOnline, "web", 8000)
+		for i := range s.Nodes {
+			s.Nodes[i].Zone = "z"
+		}
+		if c.bend != nil {
+			c.bend(s)
+		}
+		s.Sort()
+		ask := lendAsk(s, 1000, map[fleet.ServiceID]int{"web": 2})
+		ask.Now.CPU = c.now
+		if take, _ := Lendable(s, ask); names(take) != c.want {
+			t.Errorf("%s: lent %q, want %q", c.name, names(take), c.want)
 		}
 	}
 }

@@ -146,6 +146,7 @@ func (c *controller) move(m *planner.Move, dies bool) {
 		if onFleet {
 			share := &c.w.facts[n].Share
 			share.Parcels = slices.DeleteFunc(share.Parcels, func(e fleet.ShareParcel) bool { return e.Loan == m.Before.ID })
+			share.Rest = m.Rest
 			c.w.handCells(n)
 		}
 		return

@@ -51,6 +51,17 @@ type NodeShareSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Parcels []ShareParcel `json:"parcels,omitempty"`
+	// Rest is how long the machine is not offered again after loans that came to nothing.
+	Rest *ShareRest `json:"rest,omitempty"`
+}
+
+// ShareRest is the pause of a machine whose loans were turned back: called off before the borrower had it, or recalled before its term.
+type ShareRest struct {
+	// TurnedBack is how many of the machine's last loans were turned back, one after another; each makes the rest twice as long, up to an hour.
+	// +kubebuilder:validation:Minimum=0
+	TurnedBack int32 `json:"turnedBack"`
+	// Until is when the machine may be offered again.
+	Until metav1.Time `json:"until"`
 }
 
 // ShareParcel is one parcel of the node that is not simply at home.

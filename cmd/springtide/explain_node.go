@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,6 +37,9 @@ func explainNode(ctx context.Context, o *cliOptions, c *clients, arg string) (*e
 	homes := homesOf(node, all)
 	p.add("Home", "%s", homeText(homes))
 	p.add("Holder", "%s", holderText(homes, share))
+	if r := restText(share, c.now()); r != "" {
+		p.add("Rest", "%s", r)
+	}
 	p.add("Stays because of", "%s", pinText(arg, all))
 	p.add("Node side", "%s", agentText(ctx, c, o.namespace, arg))
 	p.add("Marks", "%s", marksText(node))
@@ -87,6 +91,15 @@ func holderText(homes []string, share *v1alpha1.NodeShare) string {
 		}
 	}
 	return strings.Join(parts, "; ")
+}
+
+// restText says how long the machine is not offered again; empty where it is.
+func restText(share *v1alpha1.NodeShare, now time.Time) string {
+	if share == nil || share.Spec.Rest == nil || !share.Spec.Rest.Until.After(now) {
+		return ""
+	}
+	r := share.Spec.Rest
+	return fmt.Sprintf("until %s: not offered again before (loans turned back, one after another: %d)", stamp(&r.Until), r.TurnedBack)
 }
 
 func pinText(node string, all []v1alpha1.CapacityPool) string {

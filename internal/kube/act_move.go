@@ -127,7 +127,7 @@ func (a *applier) forget(ctx context.Context, m *planner.Move) error {
 	if err != nil {
 		return err
 	}
-	if err := a.clearShare(ctx, &m.Before, loan.UID); err != nil {
+	if err := a.clearShare(ctx, m, loan.UID); err != nil {
 		return err
 	}
 	uid, version := loan.UID, loan.ResourceVersion
@@ -195,8 +195,9 @@ func (a *applier) writeShare(ctx context.Context, l *fleet.Loan, uid types.UID) 
 	return a.putShare(ctx, &next, false)
 }
 
-// clearShare removes the entry of one loan; a share that is gone, or of another machine, has none.
-func (a *applier) clearShare(ctx context.Context, l *fleet.Loan, uid types.UID) error {
+// clearShare removes the entry of one loan and notes how long its machine rests; a share that is gone, or of another machine, has none.
+func (a *applier) clearShare(ctx context.Context, m *planner.Move, uid types.UID) error {
+	l := &m.Before
 	now := a.currentShare(l.NodeName)
 	if err := a.sameShare(l.NodeName, now); err != nil {
 		return err
@@ -209,7 +210,15 @@ func (a *applier) clearShare(ctx context.Context, l *fleet.Loan, uid types.UID) 
 	if len(next.Spec.Parcels) == len(now.Spec.Parcels) {
 		return nil
 	}
+	next.Spec.Rest = shareRest(m.Rest)
 	return a.putShare(ctx, &next, false)
+}
+
+func shareRest(r fleet.Rest) *v1alpha1.ShareRest {
+	if r.Until.IsZero() {
+		return nil
+	}
+	return &v1alpha1.ShareRest{TurnedBack: int32(r.Turns), Until: *stampUp(r.Until)}
 }
 
 // withEntry puts an entry in the place of its loan's former one, in the order of the cells.

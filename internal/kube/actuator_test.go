@@ -328,8 +328,12 @@ func TestApplyStepsAndForgets(t *testing.T) {
 		t.Errorf("the same step twice: %+v", rs)
 	}
 	gone := *w.snapshot(t).Loan("l")
-	if rs := w.do(t, planner.Plan{Moves: []planner.Move{{Kind: planner.MoveForget, Before: gone, After: gone, Node: "n1"}}}); rs[0].Outcome != loop.Done {
+	rest := fleet.Rest{Turns: 2, Until: t0.Add(10 * time.Minute)}
+	if rs := w.do(t, planner.Plan{Moves: []planner.Move{{Kind: planner.MoveForget, Before: gone, After: gone, Node: "n1", Rest: rest}}}); rs[0].Outcome != loop.Done {
 		t.Fatalf("forget: %+v", rs)
+	}
+	if got := w.snapshot(t).Nodes[0].Share.Rest; got != rest {
+		t.Errorf("the machine rests as long as it was told, also for whoever reads it next: %+v, want %+v", got, rest)
 	}
 	want := []string{"update nodeshares n1", "update loans/status l", "update nodeshares n1", "delete loans l"}
 	if diff := cmp.Diff(want, rec.without("events")); diff != "" {

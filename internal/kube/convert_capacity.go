@@ -235,6 +235,9 @@ type shareFacts struct {
 
 func newShareFacts(a *v1alpha1.NodeShare) shareFacts {
 	f := shareFacts{node: fleet.NodeID(a.Spec.NodeUID), share: fleet.Share{Exists: true, Version: a.ResourceVersion}}
+	if r := a.Spec.Rest; r != nil {
+		f.share.Rest = fleet.Rest{Turns: int(r.TurnedBack), Until: timeOf(&r.Until)}
+	}
 	for i := range a.Spec.Parcels {
 		p := &a.Spec.Parcels[i]
 		out := fleet.ShareParcel{Cells: ints(p.Cells), Holder: fleet.PoolID(p.Holder), Next: fleet.PoolID(p.Next),

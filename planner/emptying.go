@@ -1,0 +1,85 @@
+package planner
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reclaim"
+)
+
+// emptyingOf lists the pool's loans that have not left yet, oldest first.
+func emptyingOf(s *fleet.Snapshot, pool fleet.PoolID) []*fleet.Loan {
+	var out []*fleet.Loan
+	for i := range s.Loans {
+		if l := &s.Loans[i]; l.From == pool && l.Phase == fleet.Emptying {
+			out = append(out, l)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *fleet.Loan) int { return a.Created.Compare(b.Created) })
+	return out
+}
+
+// keepEmptying calls off loans that did not leave yet, as far as what is free of their machines covers a shortage, and returns what is short
+// then. A machine that is full yet covers nothing and goes on: its pods leave only when online wants fewer.
+func (m *maker) keepEmptying(l *ledger, ask reclaim.Ask) fleet.Resources {
+	s, short := m.in.Snapshot, ask.Amount
+	var left []freed
+	for _, loan := range slices.Backward(emptyingOf(s, l.pool.ID)) { // the newest has lost least
+		if n := s.Node(loan.Node); n != nil && !m.moved[loan.ID] {
+			if free := only(n.Allocatable.Sub(l.online[n.ID])).Floor(); free.CPU >= leastRoom {
+				left = append(left, freed{loan, free})
+			}
+		}
+	}
+	for !short.Floor().IsZero() && len(left) > 0 {
+		i := bestFor(left, short)
+		after, err := left[i].loan.Cancel(s.At, ask.Why)
+		m.step(MoveCancel, *left[i].loan, after, err, "TideTurned")
+		short = short.Sub(left[i].free)
+		left = slices.Delete(left, i, i+1)
+	}
+	return short
+}
+
+// freed is the room that calling a loan off gives back at once.
+type freed struct {
+	loan *fleet.Loan
+	free fleet.Resources
+}
+
+// bestFor is the loan that covers a shortage with the least left over, or else the one that covers most of it; the first of equals. So the
+// fewest are called off.
+func bestFor(left []freed, short fleet.Resources) int {
+	best, covered := 0, short.Fits(left[0].free)
+	for i := 1; i < len(left); i++ {
+		covers, less := short.Fits(left[i].free), left[i].free.CPU < left[best].free.CPU
+		if covers && (!covered || less) || !covers && !covered && left[i].free.CPU > left[best].free.CPU {
+			best, covered = i, covers
+		}
+	}
+	return best
+}
+
+// giveUpOld cancels loans whose parcels could not be emptied: for too long, or because their services will not shrink after all.
+func (m *maker) giveUpOld(l *ledger, term time.Duration) {
+	s, o := m.in.Snapshot, m.in.Options
+	drops := l.drops(term)
+	for _, loan := range emptyingOf(s, l.pool.ID) {
+		if s.At.Sub(loan.Created) < o.EmptyFor {
+			continue
+		}
+		for _, p := range m.pods[loan.Node] {
+			if loan.Kind != fleet.KindNode || p.Class != fleet.PodOnline || p.Deleting {
+				continue
+			}
+			if drops[p.Service] > 0 && s.At.Sub(loan.Created) < o.EmptyMax {
+				continue
+			}
+			after, err := loan.Cancel(s.At, fmt.Sprintf("could not be emptied: pod %s stays", p.Name))
+			m.step(MoveCancel, *loan, after, err, "Pinned")
+			break
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package planner
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+func TestTheFewestAreCalledOff(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		free  []int64
+		short int64
+		want  int
+	}{
+		{"the least that covers it", []int64{64, 16, 24, 32}, 20, 2},
+		{"the first of equals", []int64{24, 24}, 20, 0},
+		{"the most where none covers it", []int64{8, 32, 16, 32}, 40, 1},
+		{"exactly as much", []int64{64, 20}, 20, 1},
+	} {
+		var left []freed
+		for _, f := range c.free {
+			left = append(left, freed{free: cpu(f)})
+		}
+		if got := bestFor(left, cpu(c.short)); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// Of three machines that are emptied one is full: calling it off would give online nothing. One of the others covers what is short.
+func TestShortageCallsOffWhatHasRoom(t *testing.T) {
+	w := newWorld(6).service("web", 32, 0, 4, 31*8*0.63)
+	for i := 3; i < 6; i++ {
+		w.loan(i, fleet.Emptying, 1).Created = t0.Add(-time.Duration(i) * time.Minute)
+	}
+	plan := Make(w.input())
+	if moves(plan, MoveCancel) != 1 || plan.Moves[0].Node == "m03" {
+		t.Errorf("one machine with room is to be called off, and not m03, which is full: %+v", plan.Moves)
+	}
+	if n := moves(plan, MoveRecall); n != 0 {
+		t.Errorf("%d recalls although emptying machines have room", n)
+	}
+}
+
+// What begins is still right in the next plan: the rule of the offer and that of the recall see the same tide, and between the two of them is
+// what the former leaves free.
+func TestWhatBeginsIsNotCalledOffByTheNextPlan(t *testing.T) {
+	begun := 0
+	rapid.Check(t, func(t *rapid.T) {
+		machines := rapid.IntRange(4, 16).Draw(t, "machines")
+		w := newWorld(machines)
+		w.s.Pools[1].Unit = rapid.SampledFrom([]fleet.Unit{fleet.UnitNode, fleet.UnitSocket}).Draw(t, "unit")
+		for i := range rapid.IntRange(1, 2).Draw(t, "services") {
+			name := fmt.Sprintf("s%d", i)
+			n := rapid.IntRange(1, machines*4).Draw(t, "pods")
+			use := rapid.Float64Range(0.05, 0.9).Draw(t, "use")
+			w.service(name, n, rapid.IntRange(0, machines-1).Draw(t, "first"), machines, float64(n)*8*use)
+			if rapid.Bool().Draw(t, "turns") {
+				w.rises = append(w.rises, rise{fleet.ServiceID("shop/" + name), time.Duration(rapid.IntRange(0, 8).Draw(t, "in")) * 5 * time.Minute,
+					float64(n) * 8 * use * rapid.Float64Range(0.2, 1.2).Draw(t, "by")})
+			}
+		}
+		plan := Make(w.input())
+		begun += moves(plan, MoveBegin)
+		apply(w, &plan)
+		next := Make(w.input())
+		for _, m := range next.Moves {
+			if m.Kind == MoveCancel {
+				t.Fatalf("loan %s is begun by one plan and called off by the next: %s", m.Before.ID, m.Why.Message)
+			}
+		}
+	})
+	if begun == 0 {
+		t.Error("nothing was ever lent")
+	}
+}
+
+// apply does what a plan says of loans: those that begin are there, with their shares and marks. No pod left yet.
+func apply(w *world, p *Plan) {
+	for _, m := range p.Moves {
+		if m.Kind != MoveBegin {
+			continue
+		}
+		l := m.After
+		w.s.Loans = append(w.s.Loans, l)
+		n := w.s.Node(l.Node)
+		n.Marks = fleet.NodeMarks{HolderTaint: true, KeepNode: true}
+		n.Share = fleet.Share{Exists: true, Parcels: []fleet.ShareParcel{{Cells: l.Cells, Holder: l.Holder(), Next: l.Next(), Loan: l.ID, Epoch: l.Epoch}}}
+	}
+}
