@@ -33,7 +33,7 @@ func Alerts() []Alert {
 		{Name: "SpringtideForecastSkillLost", Severity: "info", For: "2h",
 			Expr:        `springtide_forecast_skill_lost == 1`,
 			Summary:     "The forecasts of a service are too far off to be trusted",
-			Description: "{{ $labels.namespace }}/{{ $labels.service }} follows its live load and is not scaled in until its forecasts are good again. `springtide explain service` says by how much they missed."},
+			Description: "{{ $labels.namespace }}/{{ $labels.service }} follows its live load alone until its forecasts are good again. `springtide explain service` says by how much they missed."},
 		{Name: "SpringtideQuotaOverdue", Severity: "warning", For: "15m",
 			Expr:        `springtide_tenant_overdue == 1`,
 			Summary:     "A tenant has not given back what was due",

@@ -34,11 +34,11 @@ func (z *sizer) decide(tg *Target, floors, reactive int32) {
 func (z *sizer) shrink(tg *Target, want int32) (next, remember int32) {
 	fall, fell := z.fall()
 	switch {
-	case len(z.missing) == 1 && z.missing[0] == "forecast":
+	case z.onlyForecast() && !tg.LiveAlone:
 		tg.Held = HeldForecast
 		z.note("held, as the forecast is not to be trusted")
 		return z.held, z.held
-	case len(z.missing) > 0:
+	case len(z.missing) > 0 && !tg.LiveAlone:
 		tg.Held = HeldStale
 		z.note("held, as a scale-in needs every signal fresh")
 		return z.held, z.held
@@ -54,6 +54,9 @@ func (z *sizer) shrink(tg *Target, want int32) (next, remember int32) {
 		tg.Held = HeldJustStarted
 		z.note("held until this controller has watched for %s", ago(z.o.Window))
 		return z.held, want
+	}
+	if tg.LiveAlone {
+		z.note("scale-in goes by live signals at %.0f%%, as the forecast's skill is lost", 100*z.reactiveUtil())
 	}
 	next, why := z.stabilise(want)
 	if next == z.held {
@@ -82,6 +85,9 @@ func (z *sizer) leastNow() int32 {
 	}
 	return min(z.held, top-max(ceil(float64(top)*d.ShrinkShare), d.ShrinkPods))
 }
+
+// onlyForecast reports whether all that a scale-in lacks is a forecast to trust.
+func (z *sizer) onlyForecast() bool { return len(z.missing) == 1 && z.missing[0] == SignalForecast }
 
 func heldOrEased(held bool) string {
 	if held {

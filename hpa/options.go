@@ -59,6 +59,9 @@ type Defaults struct {
 	// MissingShare is the part of the pods that may lack fresh samples while the signal still counts as fresh; the missing ones are then
 	// taken at their worst. Without it one broken pod among hundreds would keep a service at its size for ever.
 	MissingShare float64
+	// SkillWait is how long a forecast whose skill is lost keeps a service from scaling in. After it the live signals decide alone, at the
+	// utilisation for latency, as they would for a service that nobody forecasts.
+	SkillWait time.Duration
 	// TideAge is how old a tide may be to be trusted.
 	TideAge time.Duration
 	// Cycle is the time from one plan to the next, StartUp a pod's time to Ready while it is neither stated nor learned.
@@ -98,6 +101,7 @@ func Standard() Defaults {
 		ImputeFor:    15 * time.Minute,
 		MissingShare: 0.1, // as large as the tolerance: even at no load at all they move the mean by no more
 		TideAge:      15 * time.Minute,
+		SkillWait:    time.Hour, // a fault of the load or its measurement shows within it; the day that skill takes to come back is too dear
 		Cycle:        time.Minute,
 		StartUp:      2 * time.Minute,
 		// Waiting grows as 1/(1−u): 2.5 service times at 0.60. The tolerance lets u rise to 0.66 unanswered (2.9), and the loss of one
@@ -137,7 +141,7 @@ func (d *Defaults) fill() {
 	std := Standard()
 	for _, f := range [...]struct{ have, std *time.Duration }{
 		{&d.Stabilisation, &std.Stabilisation}, {&d.RateWindow, &std.RateWindow}, {&d.ShrinkWindow, &std.ShrinkWindow}, {&d.YoungFor, &std.YoungFor},
-		{&d.ReadyDelay, &std.ReadyDelay}, {&d.CPUWindow, &std.CPUWindow}, {&d.LastGood, &std.LastGood}, {&d.ImputeFor, &std.ImputeFor},
+		{&d.ReadyDelay, &std.ReadyDelay}, {&d.CPUWindow, &std.CPUWindow}, {&d.LastGood, &std.LastGood}, {&d.ImputeFor, &std.ImputeFor}, {&d.SkillWait, &std.SkillWait},
 		{&d.TideAge, &std.TideAge}, {&d.Cycle, &std.Cycle}, {&d.StartUp, &std.StartUp}, {&d.FallWithin, &std.FallWithin},
 		{&d.FallReach, &std.FallReach}, {&d.AheadStep, &std.AheadStep}, {&d.AheadFor, &std.AheadFor},
 	} {

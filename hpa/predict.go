@@ -89,7 +89,9 @@ func (z *sizer) forecastPart() Part {
 	peak := z.t.Max(z.now, z.now.Add(z.lead), z.quantile)
 	part.Replicas = z.replicasFor(peak)
 	age := z.now.Sub(z.t.Made)
-	trusted := z.t.Trusted && part.Replicas.OK && z.t.Signal == z.p.Signal && age <= z.o.Defaults.TideAge && age >= -z.o.MaxAge
+	usable := part.Replicas.OK && z.t.Signal == z.p.Signal && age <= z.o.Defaults.TideAge && age >= -z.o.MaxAge
+	trusted := z.t.Trusted && usable
+	z.unforeseen = z.unforeseen && usable
 	if !trusted {
 		z.miss(SignalForecast)
 	}

@@ -56,7 +56,7 @@ func (z *sizer) metrics() []fleet.Metric {
 		}
 	}
 	if len(ms) == 0 || z.svc.SLO.Utilisation > 0 {
-		ms = append(append([]fleet.Metric(nil), ms...), fleet.Metric{Name: "cpu", Type: fleet.MetricCPU, Target: z.util})
+		ms = append(append([]fleet.Metric(nil), ms...), fleet.Metric{Name: "cpu", Type: fleet.MetricCPU, Target: z.reactiveUtil()})
 	}
 	return ms
 }
@@ -64,6 +64,9 @@ func (z *sizer) metrics() []fleet.Metric {
 // reactive is what each metric, and the latency, asks for; floors is what the other parts ask for.
 func (z *sizer) reactive(floors int32) []Part {
 	var parts []Part
+	if part, ok := z.nowcastPart(); ok {
+		parts = append(parts, part)
+	}
 	for _, m := range z.metrics() {
 		if m.Type == fleet.MetricCPU {
 			parts = append(parts, z.cpuPart(m))
@@ -83,12 +86,20 @@ func (z *sizer) reactive(floors int32) []Part {
 	return parts
 }
 
+// reactiveUtil is the utilisation that the reactive part keeps: the target, and no more than what is for latency while nobody foresees.
+func (z *sizer) reactiveUtil() float64 {
+	if z.unforeseen {
+		return min(z.util, z.o.Defaults.LatencyUtilisation)
+	}
+	return z.util
+}
+
 // cpuPart sizes by the CPU of the pods.
 func (z *sizer) cpuPart(m fleet.Metric) Part {
 	part := Part{Name: "reactive:" + m.Name}
 	target := percentOf(m.Target)
 	if z.svc.SLO.Utilisation > 0 {
-		target = min(target, percentOf(z.util))
+		target = min(target, percentOf(z.reactiveUtil()))
 	}
 	enough := z.pods.fresh(z.o.Defaults.MissingShare)
 	if !enough {

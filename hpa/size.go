@@ -27,6 +27,8 @@ type sizer struct {
 	levels []level
 	lifts  []lift
 	pods   census
+	// unforeseen says that the forecast's skill has been lost for longer than it is waited for.
+	unforeseen bool
 
 	// current is spec.replicas; held is the number that Springtide itself writes: spec.replicas too, or the HPA's minReplicas.
 	current, held int32
@@ -52,6 +54,7 @@ func newSizer(svc *fleet.Service, p *portrait.Portrait, t *forecast.Tide, live *
 	z.levels = levels(svc.Windows, now, now.Add(z.o.Defaults.AheadFor))
 	z.lifts = lifts(z.o.Festivals, svc.ID)
 	z.t = planned(t, z.lifts)
+	z.unforeseen = t.SkillLost && !p.Record.Skill.Since.IsZero() && now.Sub(p.Record.Skill.Since) >= z.o.Defaults.SkillWait
 	z.pods = z.census()
 	z.current = svc.Desired.Value
 	if !svc.Desired.OK {
@@ -105,6 +108,7 @@ func Size(svc *fleet.Service, p portrait.Portrait, t forecast.Tide, live Live, n
 
 	tg.Wanted = max(floors, most(reactive))
 	tg.Missing, tg.DataFresh = z.missing, len(z.missing) == 0
+	tg.LiveAlone = z.unforeseen && z.onlyForecast()
 	z.decide(&tg, floors, most(reactive))
 	tg.Reason = z.reason(&tg)
 	return tg

@@ -1,11 +1,15 @@
 package hpa
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
 )
 
-// A forecast whose skill is lost is as good as one by fall-back: it still asks for more, and nothing scales in meanwhile.
+// A forecast whose skill was just lost is as good as one by fall-back: it still asks for more, and nothing scales in meanwhile.
 func TestLostSkill(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -31,6 +35,42 @@ func TestLostSkill(t *testing.T) {
 		}
 		if lost.Replicas != want || lost.Held != tt.held || lost.DataFresh {
 			t.Errorf("%s: %d replicas, held by %q, fresh %v; want %d, held by %q", tt.name, lost.Replicas, lost.Held, lost.DataFresh, want, tt.held)
+		}
+	}
+}
+
+// After an hour without skill the live signals decide alone, at the utilisation for latency, for everybody who has proof of all else.
+func TestSkillLostForLong(t *testing.T) {
+	lost := func(w *world, ago time.Duration) {
+		w.svc.SLO = fleet.SLO{Utilisation: 0.9} // sized for 0.81
+		w.t.Trusted, w.t.SkillLost = false, true
+		w.p.Record.Skill.Lost, w.p.Record.Skill.Since = true, w.now.Add(-ago)
+	}
+	for _, c := range []struct {
+		name  string
+		ago   time.Duration
+		other func(*world)
+		want  int32
+		held  string
+		alone bool
+	}{
+		{"59 minutes", 59 * time.Minute, nil, 20, HeldForecast, false},
+		// A pod uses 30 % of its request: 20 × 0.3 / 0.6.
+		{"an hour", time.Hour, nil, 10, "", true},
+		{"an hour, and no load", time.Hour, func(w *world) { w.live.Load.OK = false }, 20, HeldStale, false},
+		{"an hour, and a new leader", time.Hour, func(w *world) { w.watched(time.Minute) }, 20, HeldJustStarted, true},
+		{"a fall-back speaks", time.Hour, func(w *world) { w.t.SkillLost = false }, 20, HeldForecast, false},
+		{"an old tide", time.Hour, func(w *world) { w.t.Made = w.now.Add(-time.Hour) }, 20, HeldForecast, false},
+	} {
+		w := falling(20, 4)
+		w.cpu(300)
+		lost(w, c.ago)
+		if c.other != nil {
+			c.other(w)
+		}
+		tg := w.size()
+		if tg.Replicas != c.want || tg.Held != c.held || tg.LiveAlone != c.alone || tg.DataFresh || !slices.Contains(tg.Missing, SignalForecast) {
+			t.Errorf("%s: %d replicas, held by %q, live alone %v, fresh %v; want %d, %q, %v: %s", c.name, tg.Replicas, tg.Held, tg.LiveAlone, tg.DataFresh, c.want, c.held, c.alone, tg.Reason)
 		}
 	}
 }

@@ -13,6 +13,8 @@ type Live struct {
 	CPU map[fleet.Name]fleet.Known[fleet.MilliCPU]
 	// Load is the total in the portrait's signal (requests per second, or cores).
 	Load fleet.Known[float64]
+	// Steady is the mean of Load over the last minutes: a moment alone says too little of where the load stands.
+	Steady fleet.Known[float64]
 	// LoadSignal is what Load counts. It may differ from the portrait's signal (an exporter came or went); such a Load says nothing about
 	// the tide.
 	LoadSignal portrait.Signal
@@ -55,7 +57,7 @@ const SignalForecast = "forecast"
 
 // Part is one voice in the sizing: a named opinion and its replica count.
 type Part struct {
-	Name string // "forecast", "reactive:cpu", "window:evening", "festival", "minimum"
+	Name string // "forecast", "nowcast", "reactive:cpu", "window:evening", "festival", "minimum"
 	// Replicas is unknown where the part could not judge: such a part can never agree to a scale-in.
 	Replicas fleet.Known[int32]
 	Detail   string
@@ -90,4 +92,6 @@ type Target struct {
 	// DataFresh is false while any signal that a scale-in needs is missing or stale; Missing names them.
 	DataFresh bool
 	Missing   []string
+	// LiveAlone says that the one thing missing is a forecast to trust, and that it has been for so long that scale-in goes by live signals.
+	LiveAlone bool
 }

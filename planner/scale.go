@@ -59,7 +59,7 @@ func (m *maker) heldBack(svc *fleet.Service, t *hpa.Target, in bool) string {
 		return fmt.Sprintf("mode %s", svc.Mode)
 	case in && !s.Watching(m.in.Options.Window):
 		return heldNewLeader
-	case in && !t.DataFresh:
+	case in && !t.DataFresh && !t.LiveAlone:
 		return "stale metrics"
 	}
 	return ""

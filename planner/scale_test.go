@@ -105,3 +105,38 @@ func TestServicesShareTheBudget(t *testing.T) {
 		t.Error("nothing goes in the minute after")
 	}
 }
+
+// A service whose forecast's skill was lost an hour ago scales in by its live signals, and is still reckoned at its worst by what may be lent.
+func TestLiveSignalsAlone(t *testing.T) {
+	for _, c := range []struct {
+		ago   time.Duration
+		goes  bool
+		moves bool
+	}{{0, false, false}, {30 * time.Minute, false, false}, {time.Hour, true, false}} {
+		w := newWorld(6)
+		w.service("web", 12, 0, 6, 12)
+		in := w.input()
+		id := w.s.Services[0].ID
+		tide, p := in.Tides[id], in.Portraits[id]
+		tide.Trusted, tide.SkillLost = false, true
+		p.Record.Skill.Lost, p.Record.Skill.Since = true, t0.Add(-c.ago)
+		p.Peak = 200 // of 48 cores a machine: more than the fleet could do without
+		in.Tides[id], in.Portraits[id] = tide, p
+		plan := Make(in)
+		if got := len(plan.Lowers) == 1; got != c.goes {
+			t.Errorf("lost %v ago: scale-in %v, want %v: %s", c.ago, got, c.goes, plan.Targets[0].Reason)
+		}
+		if got := len(plan.Moves) > 0; got != c.moves {
+			t.Errorf("lost %v ago: %d machines move, though the service once needed them all", c.ago, len(plan.Moves))
+		}
+	}
+	w := newWorld(6)
+	w.service("web", 12, 0, 6, 12)
+	in := w.input()
+	p := in.Portraits[w.s.Services[0].ID]
+	p.Peak = 200
+	in.Portraits[w.s.Services[0].ID] = p
+	if plan := Make(in); len(plan.Moves) == 0 {
+		t.Errorf("with a forecast to trust nothing is lent either, so that the test above shows nothing: %+v", plan.Withheld)
+	}
+}

@@ -210,6 +210,8 @@ func (v *serviceView) active(c *conditions) {
 		c.set(kind, metav1.ConditionUnknown, "NotSized", "the service is not sized while it is not accepted")
 	case v.target.DataFresh:
 		c.set(kind, metav1.ConditionTrue, "SignalsFresh", "every signal is there and fresh")
+	case v.target.LiveAlone:
+		c.set(kind, metav1.ConditionTrue, "LiveSignals", "the forecast's skill is lost; live signals are fresh and decide alone")
 	default:
 		c.set(kind, metav1.ConditionFalse, "SignalsMissing", "missing or too old: "+phrase(v.target.Missing)+"; nothing scales in meanwhile")
 	}

@@ -170,6 +170,9 @@ func TestReportServiceConditions(t *testing.T) {
 		{"signals missing", func(r *loop.Report) {
 			r.Plan.Targets[0].DataFresh, r.Plan.Targets[0].Missing = false, []string{"cpu", "rps"}
 		}, "ScalingActive", "False/SignalsMissing", "cpu, rps"},
+		{"no foresight, live signals", func(r *loop.Report) {
+			r.Plan.Targets[0].DataFresh, r.Plan.Targets[0].LiveAlone, r.Plan.Targets[0].Missing = false, true, []string{hpa.SignalForecast}
+		}, "ScalingActive", "True/LiveSignals", "decide alone"},
 		{"a query without a value", func(r *loop.Report) {
 			r.Plan.Targets[0].DataFresh, r.Plan.Targets[0].Missing = false, []string{"queue"}
 			r.QueryProblems = map[fleet.ServiceID]string{"shop/cart": "metric queue: more than one value: aggregate it, as in sum(...)"}

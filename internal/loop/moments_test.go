@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -37,5 +38,33 @@ func TestMomentsWaitForTheirStep(t *testing.T) {
 	}
 	if n := len(l.moments["shop/cart"]); n != momentsKept {
 		t.Errorf("%d moments wait while no history comes, want %d", n, momentsKept)
+	}
+}
+
+func TestSteadyIsTheMeanOfTheLastMinutes(t *testing.T) {
+	begin := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
+	l := &Loop{moments: map[fleet.ServiceID][]portrait.Moment{},
+		portraits: map[fleet.ServiceID]portrait.Portrait{"shop/cart": {Signal: portrait.Requests}}}
+	for _, c := range []struct {
+		seconds    int
+		load, want float64
+	}{
+		{0, 10, 10},
+		{60, 20, 15},
+		{75, 40, 70.0 / 3},
+		{75, 99, 70.0 / 3}, // the same sample again
+		{120, 60, 40},      // the first one is two minutes old
+		{600, 7, 7},
+	} {
+		live := map[fleet.ServiceID]hpa.Live{"shop/cart": {Load: fleet.KnownAt(c.load, begin.Add(time.Duration(c.seconds)*time.Second)), LoadSignal: portrait.Requests}}
+		l.catch(live)
+		if got := live["shop/cart"].Steady; !got.OK || math.Abs(got.Value-c.want) > 1e-9 || !got.At.Equal(live["shop/cart"].Load.At) {
+			t.Errorf("after %d s: %+v, want %g", c.seconds, got, c.want)
+		}
+	}
+	live := map[fleet.ServiceID]hpa.Live{"shop/cart": {}, "shop/new": {Load: fleet.KnownAt(1.0, begin)}}
+	l.catch(live)
+	if live["shop/cart"].Steady.OK || live["shop/new"].Steady.OK {
+		t.Errorf("%+v: nothing was seen, or the portrait is not there", live)
 	}
 }

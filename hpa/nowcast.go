@@ -1,0 +1,39 @@
+package hpa
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// nowcastMost is the most by which the load of the last minutes is multiplied: more growth than that within one lead is the forecast's word,
+// which stands beside it.
+const nowcastMost = 2
+
+// nowcastPart carries the load of the last minutes forward by the growth that the tide sees within the lead. A tide is made of means of whole
+// steps that reach the history minutes late; what the load has done since then is known too. Where it runs above the tide's median, the tide
+// as a whole is raised by as much; where it runs below, the forecast's own quantile stands, since nothing is lost by waiting for it.
+//
+// A quantile of the tide is as far from its median as it is for two reasons: nobody knew where the load would stand, and nobody knows how
+// it goes on. The first one is over once the load is seen. Both count alike, and squares of deviations add up: of the distance in normal
+// deviations the root of a half is left.
+//
+// It is one of the reactive parts, so that their rate bounds what a wrong sample can do. False where it has nothing to go by, which a
+// scale-in need not wait for: without a fresh load there is none.
+func (z *sizer) nowcastPart() (Part, bool) {
+	now, steady := z.t.At(z.now, 0.5), z.live.Steady
+	if len(z.t.Quantiles) < 2 || z.t.Signal != z.p.Signal || z.signal != z.p.Signal || z.number(steady) != fresh || !(now > 0) {
+		return Part{}, false
+	}
+	q := distuv.UnitNormal.CDF(distuv.UnitNormal.Quantile(z.quantile) * math.Sqrt2 / 2)
+	growth := min(z.t.Max(z.now, z.now.Add(z.lead), q)/now, nowcastMost)
+	n, ok := z.carry(steady.Value * growth)
+	if !ok {
+		return Part{}, false
+	}
+	return Part{Name: "nowcast", Replicas: fleet.KnownAt(n, z.now),
+		Detail: fmt.Sprintf("%s in the last minutes × %.2f, as the tide may grow within %s", z.amount(steady.Value), growth, ago(z.lead))}, true
+}
