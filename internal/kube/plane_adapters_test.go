@@ -428,7 +428,9 @@ func TestPlaneMovedPart(t *testing.T) {
 		ad := adapterFor(t, file)
 		p.define(t, ad)
 		id := "s-" + rand.String(5)
-		u := p.submit(t, ad, readWorkload(t, file, id))
+		u := readWorkload(t, file, id)
+		change(t, u, strings.Split(list[1:]+"/0/replicas", "/"), int64(4)) // as many as the other, so that the size alone does not tell
+		u = p.submit(t, ad, u)
 		client := p.dyn.Resource(ad.Resource()).Namespace("default")
 		move := fmt.Appendf(nil, `[{"op":"move","from":"%s/1","path":"%s/0"}]`, list, list)
 		if _, err := client.Patch(t.Context(), id, types.JSONPatchType, move, metav1.PatchOptions{}); err != nil {

@@ -345,9 +345,9 @@ func TestFinished(t *testing.T) {
 		}
 	}
 	u := load(t, "sparkapplication")
-	set(t, u, "status/applicationState/state", "COMPLETED")
-	if w := (sparkApplication{}).Read(u); !w.Finished {
-		t.Error("sparkapplication: not finished")
+	set(t, u, "status/applicationState/state", "COMPLETED") // its status still lists executors that run
+	if w := (sparkApplication{}).Read(u); !w.Finished || w.Parts[0].Remaining != 0 {
+		t.Errorf("sparkapplication: finished %t, %d left", w.Finished, w.Parts[0].Remaining)
 	}
 }
 
