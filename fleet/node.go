@@ -221,6 +221,8 @@ type Pool struct {
 	Ledger      Ledger
 	// Version is the resourceVersion that the ledger was read with.
 	Version string
+	// ToldFrozen: the pool's status tells of a freeze, as the last report left it.
+	ToldFrozen bool
 }
 
 // Ladder is how long each of the last rungs of a recall waits before the next is taken: the kill of pods that were told to end, the fence

@@ -158,9 +158,13 @@ func (l Loan) Invite(now, deadline, due time.Time, why string) Loan {
 }
 
 // Announce moves the deadline of a notice. A later one (heartbeats) never passes a due time that is still ahead; an earlier one is an
-// emergency. Once the due time has gone by, as under a freeze, there is nothing left to keep, and the borrower gets its whole notice.
+// emergency. Once the due time has gone by, as under a freeze, there is nothing left to keep, and the borrower gets its whole notice. While the
+// parcel drains there may be pods that did not answer, for whom it is still in force: then it is only ever put off.
 func (l Loan) Announce(now, deadline time.Time, why string) (Loan, error) {
-	if l.Phase != Noticed && (l.Phase != Emptying || l.Deadline.IsZero()) {
+	switch {
+	case l.Phase == Noticed, l.Phase == Emptying && !l.Deadline.IsZero():
+	case l.Phase == Draining && deadline.After(l.Deadline):
+	default:
 		return l.refuse("announce a deadline")
 	}
 	if deadline.After(l.Deadline) && deadline.After(l.Due) && now.Before(l.Due) {

@@ -33,6 +33,11 @@ type Snapshot struct {
 	Orphans []AdoptedHPA
 }
 
+// ToldFrozen reports whether the status of a pool tells of a freeze: all is frozen, or the leader that saw it thaw did not come to say so.
+func (s *Snapshot) ToldFrozen() bool {
+	return slices.ContainsFunc(s.Pools, func(p Pool) bool { return p.ToldFrozen })
+}
+
 // Sort brings every list into its order. The builder of a snapshot calls it once.
 func (s *Snapshot) Sort() {
 	slices.SortFunc(s.Nodes, func(a, b Node) int { return cmp.Compare(a.ID, b.ID) })

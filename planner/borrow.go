@@ -216,7 +216,7 @@ func (m *maker) invite(l *fleet.Loan, offline []*fleet.Pod) {
 	s := m.in.Snapshot
 	over := !s.At.Before(l.Deadline)
 	switch {
-	case over && m.in.Thawed:
+	case m.overslept(l.Deadline):
 		notice := reclaim.EmergencyNotice
 		if p := m.pool(l); p != nil {
 			notice = max(notice, p.Notice)

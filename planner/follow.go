@@ -136,7 +136,7 @@ func (m *maker) repair(l *fleet.Loan, e *fleet.ShareParcel) bool {
 func (m *maker) noticed(l *fleet.Loan) {
 	s := m.in.Snapshot
 	pool := m.pool(l)
-	if pool != nil && m.in.Thawed && s.At.After(l.Deadline) {
+	if pool != nil && m.overslept(l.Deadline) {
 		after, err := l.Announce(s.At, s.At.Add(pool.Notice), "the freeze is over: the deadline is announced anew")
 		m.step(MoveAnnounce, *l, after, err, "Thawed")
 		return
@@ -182,6 +182,9 @@ func (m *maker) noticed(l *fleet.Loan) {
 		m.step(MoveAnnounce, *l, after, err, "Heartbeat")
 	}
 }
+
+// overslept reports whether an announced time came before the end of a freeze, under which nobody acts: it was never in force.
+func (m *maker) overslept(at time.Time) bool { return !m.in.Thawed.IsZero() && !at.After(m.in.Thawed) }
 
 // takeBack frees pods of notices that stand no more: the tide turned, or their machine stayed with its borrower for another reason.
 func (m *maker) takeBack() {

@@ -28,8 +28,9 @@ type Input struct {
 	Outlook *Outlook
 	// Begun are the times at which loans were begun within the last hour, ended ones included.
 	Begun []time.Time
-	// Thawed says that the last cycle was frozen and this one is not: deadlines that ran out meanwhile are announced anew.
-	Thawed bool
+	// Thawed is when the last freeze was seen to be over, zero where there was none: deadlines that ran out until then are announced anew,
+	// whenever they come into sight.
+	Thawed time.Time
 	// Links are how the members of link groups follow each other, as learned from history.
 	Links   map[fleet.ServiceID]Link
 	Options Options

@@ -91,8 +91,8 @@ func (x *staffing) form(st *staff, head *staff) {
 		st.release()
 	case st.begun():
 		st.enter(fleet.GangForming, now)
-		if x.m.in.Thawed {
-			st.gang.Since = now // nobody could form under a freeze
+		if st.gang.Since.Before(x.m.in.Thawed) {
+			st.gang.Since = x.m.in.Thawed // nobody could form under a freeze
 		}
 		if now.Sub(st.gang.Since) >= o.GangTimeout && x.m.mayTake() {
 			x.giveUp(st)

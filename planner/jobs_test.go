@@ -275,7 +275,7 @@ func TestGangPatienceOfLeaders(t *testing.T) {
 		{"too late", func(*Input) {}, fleet.GangBackedOff},
 		{"under a new leader", func(in *Input) { in.Snapshot.WatchedSince = in.Snapshot.At }, fleet.GangForming},
 		{"frozen", func(in *Input) { in.Snapshot.Frozen = "audit" }, fleet.GangForming},
-		{"thawed", func(in *Input) { in.Thawed = true }, fleet.GangForming},
+		{"thawed", func(in *Input) { in.Thawed = in.Snapshot.At }, fleet.GangForming},
 	} {
 		y := newYard(1, 0)
 		y.job("train", member("worker", 60, 1, 1)).Members[0].Desired = 1

@@ -34,10 +34,37 @@ func (m *maker) draining(l *fleet.Loan, e *fleet.ShareParcel) {
 		m.step(MoveReturn, *l, after, err, "Clean")
 		return
 	}
-	if m.climb(l); l.Killing(s.At) && !m.in.Thawed {
+	if l.Phase == fleet.Draining {
+		if after, again := m.anew(l); again {
+			m.evict(&after)
+			return
+		}
+	}
+	if m.climb(l); l.Killing(s.At) {
 		m.kill(l)
 	}
 	m.evict(l)
+}
+
+// anew announces what ran out under a freeze: the kill, and the deadline if somebody is there who did not answer, for whom it is still in force.
+func (m *maker) anew(l *fleet.Loan) (after fleet.Loan, again bool) {
+	s := m.in.Snapshot
+	why, err := "", error(nil)
+	after = *l
+	if pool, loans := m.pool(l), m.homewardOn(l.Node); pool != nil && m.overslept(l.Deadline) &&
+		slices.ContainsFunc(m.stayers(l), func(p *fleet.Pod) bool { return !p.Deleting && !answers(p, loans) }) {
+		why = "the freeze is over: the deadline is announced anew"
+		after, err = after.Announce(s.At, s.At.Add(pool.Notice), why)
+	}
+	if err == nil && l.Killing(s.At) && m.overslept(l.KillAt) {
+		why = "the freeze is over: the kill is announced anew"
+		after, err = after.AnnounceKill(s.At, m.killAt(l), why)
+	}
+	if why == "" {
+		return after, false
+	}
+	m.step(MoveAnnounce, *l, after, err, "Thawed")
+	return after, true
 }
 
 // shut reports whether nobody of an offline borrower can be on a parcel that is clean: its machine's mark is gone, and no pod slipped in
@@ -103,12 +130,8 @@ func (m *maker) climb(l *fleet.Loan) {
 		ladder = pool.Ladder.OrDefault()
 	}
 	switch {
-	case l.Phase == fleet.Draining && (l.KillAt.IsZero() || m.in.Thawed && l.Killing(s.At)):
-		why := "pods that were told to end are killed when their time is over"
-		if m.in.Thawed {
-			why = "the freeze is over: the kill is announced anew"
-		}
-		after, err := l.AnnounceKill(s.At, m.killAt(l), why)
+	case l.Phase == fleet.Draining && l.KillAt.IsZero():
+		after, err := l.AnnounceKill(s.At, m.killAt(l), "pods that were told to end are killed when their time is over")
 		m.step(MoveAnnounce, *l, after, err, "KillAnnounced")
 	case l.Phase == fleet.Draining && !s.At.Before(l.KillAt.Add(ladder.Fence)):
 		after, err := l.Fence(s.At, fmt.Sprintf("machine %s is not clean %s after its pods were killed: it is cut off", l.NodeName, ladder.Fence))

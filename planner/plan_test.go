@@ -367,9 +367,44 @@ func TestFreezeHoldsEverything(t *testing.T) {
 	}
 	w.s.Frozen = ""
 	in := w.input()
-	in.Thawed = true
+	in.Thawed = in.Snapshot.At
 	if p := Make(in); moves(p, MoveAnnounce) != 1 {
 		t.Errorf("a deadline that ran out under the freeze is announced anew: %+v", p.Moves)
+	}
+}
+
+// While a machine drains, the deadline stands for whoever has not answered: one that ran out under a freeze is announced anew, once, and the
+// pod hears of it. One that was answered, or that ran out since, is no reason.
+func TestDeadlinesOfADrainSleepUnderAFreeze(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		deadline time.Duration // before now
+		answered bool
+		announce int
+		evict    int
+	}{
+		{"ran out under the freeze", 2 * time.Minute, false, 1, 0},
+		{"answered", 2 * time.Minute, true, 0, 1},
+		{"ran out since", 30 * time.Second, false, 0, 1},
+	} {
+		w := newWorld(20).service("web", 40, 0, 20, 56)
+		l := w.loan(19, fleet.Draining, 2)
+		l.Deadline, l.KillAt = t0.Add(-c.deadline), t0.Add(time.Minute)
+		w.worker(19, 0)
+		p := &w.s.Pods[len(w.s.Pods)-1]
+		p.NoticeLoan, p.NoticeEpoch = l.ID, 1
+		if c.answered {
+			p.NoticeEpoch, p.AckEpoch = 2, 2
+		}
+		in := w.input()
+		in.Thawed = t0.Add(-time.Minute)
+		plan := Make(in)
+		if moves(plan, MoveAnnounce) != c.announce || len(plan.Evictions) != c.evict || len(plan.Notices) != c.announce {
+			t.Errorf("%s: %d announcements, %d notices, %d evictions", c.name, moves(plan, MoveAnnounce), len(plan.Notices), len(plan.Evictions))
+		}
+		if c.announce > 0 && !plan.Notices[0].Deadline.After(t0) {
+			t.Errorf("%s: the notice says %s", c.name, plan.Notices[0].Deadline)
+		}
 	}
 }
 

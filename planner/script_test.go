@@ -181,7 +181,9 @@ func play(t *testing.T, lines [][]string) string {
 			in.Live[id] = hpa.Live{}
 		}
 	}
-	in.Thawed = thawed
+	if thawed {
+		in.Thawed = in.Snapshot.At
+	}
 	plan := Make(in)
 	return told(&plan)
 }

@@ -46,6 +46,9 @@ func newPoolFacts(a *v1alpha1.CapacityPool) poolFacts {
 		},
 		Ledger:  newLedgerFacts(&a.Status.Disruptions),
 		Version: a.ResourceVersion,
+		ToldFrozen: slices.ContainsFunc(a.Status.Conditions, func(c metav1.Condition) bool {
+			return c.Type == v1alpha1.ConditionReady && c.Reason == reasonFrozen
+		}),
 	}}
 	f.selector = selectorOf(&s.NodeSelector)
 	if ps := validate.CapacityPool(a); len(ps) > 0 {

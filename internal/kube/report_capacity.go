@@ -89,10 +89,13 @@ func recallLead(l *planner.Lead) *v1alpha1.RecallLead {
 	return &v1alpha1.RecallLead{NoticeSeconds: whole(l.Notice), DrainSeconds: whole(l.Drain), CleanSeconds: whole(l.Clean), StartupSeconds: whole(l.StartUp)}
 }
 
+// reasonFrozen in a pool's status outlives the leader that saw the freeze: the next one announces anew what ran out under it.
+const reasonFrozen = "Frozen"
+
 func poolConditions(c *conditions, r *loop.Report, p *fleet.Pool, nodes, alive int) {
 	switch {
 	case r.Snapshot.Frozen != "":
-		c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, "Frozen", "all actions are held: "+r.Snapshot.Frozen)
+		c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, reasonFrozen, "all actions are held: "+r.Snapshot.Frozen)
 	case !p.Mode.Acts():
 		c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, "Mode"+string(p.Mode), fmt.Sprintf("mode %s lends and recalls nothing; set spec.mode to Auto to let it act", p.Mode))
 	default:

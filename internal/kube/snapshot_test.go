@@ -441,6 +441,14 @@ func TestFreezeAndLeadership(t *testing.T) {
 	if s.Frozen != "network change" || s.LeaderEpoch != 7 || !s.WatchedSince.Equal(t0) || s.Revision != 1 {
 		t.Errorf("frozen %q, epoch %d, since %v, revision %d", s.Frozen, s.LeaderEpoch, s.WatchedSince, s.Revision)
 	}
+	// A freeze that is over stands in the pools' status until a leader has seen the thaw.
+	pool := &v1alpha1.CapacityPool{ObjectMeta: objectMeta("CapacityPool", "", "frozen"), Spec: v1alpha1.CapacityPoolSpec{Class: string(fleet.Online)}}
+	for reason, want := range map[string]bool{reasonFrozen: true, "Lending": false} {
+		pool.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason}}
+		if got := newPoolFacts(pool).pool.ToldFrozen; got != want {
+			t.Errorf("a pool that says %s: told frozen %v", reason, got)
+		}
+	}
 }
 
 func TestUnreadableObjectStopsTheSnapshot(t *testing.T) {

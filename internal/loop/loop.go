@@ -67,7 +67,9 @@ type Loop struct {
 	epoch    int64
 	watched  time.Time
 	revision fleet.Revision
-	frozen   bool
+	// frozen says that the last cycle was frozen, told that the pools' status said so in it, thawed when the last freeze was seen to be over.
+	frozen, told bool
+	thawed       time.Time
 	// learned is when history was last read, projected when the tides were last made, saved when both were last stored.
 	learned, projected, saved time.Time
 
@@ -111,6 +113,7 @@ func New(p Ports, o Options) *Loop {
 
 // Run turns the loop under a leader's context until it ends. epoch fences every write.
 func (l *Loop) Run(ctx context.Context, epoch int64) error {
+	l.told = l.told && epoch == l.epoch
 	l.epoch, l.watched = epoch, l.p.Clock.Now()
 	l.remember(ctx)
 	for ctx.Err() == nil {
@@ -127,6 +130,17 @@ func (l *Loop) Run(ctx context.Context, epoch int64) error {
 		l.p.Log.Warn("what was learned since the last saving is lost", "since", l.saved, "err", err)
 	}
 	return nil
+}
+
+// thaw is when the last freeze was seen to be over. One that only another leader saw stands in the status of the pools, if that leader did not
+// come to say that it is over.
+func (l *Loop) thaw(s *fleet.Snapshot) time.Time {
+	told := s.ToldFrozen()
+	if s.Frozen == "" && (l.frozen || told && !l.told) {
+		l.thawed = s.At
+	}
+	l.frozen, l.told = s.Frozen != "", told
+	return l.thawed
 }
 
 // remember brings back what an earlier process learned. A store that is down costs the knowledge, not the cycle.
@@ -185,11 +199,10 @@ func (l *Loop) Cycle(ctx context.Context) (wrote bool, err error) {
 	t.lap("live")
 
 	in := planner.Input{Snapshot: s, Portraits: l.portraits, Tides: l.tides, Live: live, History: l.decisions, Paces: l.paces.known,
-		Gangs: l.gangs, Begun: l.begun, Thawed: l.frozen && s.Frozen == "", Options: l.o.Planner}
+		Gangs: l.gangs, Begun: l.begun, Thawed: l.thaw(s), Options: l.o.Planner}
 	l.waits.ahead(&in)
 	l.links.give(&in)
 	plan := planner.Make(in)
-	l.frozen = s.Frozen != ""
 	t.lap("plan")
 
 	receipt, applyErr := l.p.Actuator.Apply(ctx, &plan)

@@ -371,31 +371,46 @@ func toRecall(t *testing.T, w *looptest.World, l *loop.Loop) {
 	}
 }
 
-// A notice whose deadline passed under a freeze is given anew when it ends: nobody is evicted by a deadline that was never in force.
+// A notice whose deadline passed under a freeze is given anew when it ends: nobody is evicted by a deadline that was never in force, whoever
+// leads then, and whenever the announcement comes through.
 func TestThawAnnouncesAnew(t *testing.T) {
 	t.Parallel()
-	o := looptest.Default()
-	o.Services, o.Online, o.History = 4, 6, fewDays
-	o.Start = o.Start.Add(10 * time.Hour)
-	w := looptest.New(o)
-	l := run(t, w, 1, 30*time.Minute)
-	toRecall(t, w, l)
-	w.Frozen = "maintenance"
-	goOn(t, w, l, 1, 20*time.Minute)
-	evicted := len(w.Evicted)
-	w.Frozen = ""
-	goOn(t, w, l, 1, time.Nanosecond)
-	announced := 0
-	for _, m := range w.Records[len(w.Records)-1].Plan.Moves {
-		if m.Kind == planner.MoveAnnounce && m.After.Deadline.Sub(m.Before.Deadline) > 15*time.Minute {
-			announced++
-		}
-	}
-	if announced == 0 {
-		t.Errorf("no deadline was announced anew: %+v", w.Records[len(w.Records)-1].Plan.Moves)
-	}
-	if len(w.Evicted) > evicted {
-		t.Errorf("%d pods were evicted with the thaw, before the new deadline", len(w.Evicted)-evicted)
+	for name, thaw := range map[string]func(t *testing.T, w *looptest.World, l *loop.Loop){
+		"the same leader": func(t *testing.T, w *looptest.World, l *loop.Loop) { goOn(t, w, l, 1, time.Nanosecond) },
+		"the next leader": func(t *testing.T, w *looptest.World, _ *loop.Loop) { run(t, w, 2, time.Nanosecond) },
+		"a refused write": func(t *testing.T, w *looptest.World, l *loop.Loop) {
+			w.ApplyErr = looptest.ErrDown
+			_ = w.Run(l, 1, w.Now().Add(time.Nanosecond))
+			w.ApplyErr = nil
+			goOn(t, w, l, 1, time.Nanosecond)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := looptest.Default()
+			o.Services, o.Online, o.History = 4, 6, fewDays
+			o.Start = o.Start.Add(10 * time.Hour)
+			w := looptest.New(o)
+			l := run(t, w, 1, 30*time.Minute)
+			toRecall(t, w, l)
+			w.Frozen = "maintenance"
+			goOn(t, w, l, 1, 20*time.Minute)
+			evicted := len(w.Evicted)
+			w.Frozen = ""
+			thaw(t, w, l)
+			announced := 0
+			for _, m := range w.Records[len(w.Records)-1].Plan.Moves {
+				if m.Kind == planner.MoveAnnounce && m.After.Deadline.Sub(m.Before.Deadline) > 15*time.Minute {
+					announced++
+				}
+			}
+			if announced == 0 {
+				t.Errorf("no deadline was announced anew: %+v", w.Records[len(w.Records)-1].Plan.Moves)
+			}
+			if len(w.Evicted) > evicted {
+				t.Errorf("%d pods were evicted with the thaw, before the new deadline", len(w.Evicted)-evicted)
+			}
+		})
 	}
 }
 

@@ -216,7 +216,13 @@ func (d *Door) checkRecall(m *planner.Move, l *fleet.Loan) error {
 // checkAnnounce lets a deadline come nearer only by an emergency that leaves the least notice, and a kill never.
 func (d *Door) checkAnnounce(m *planner.Move, l *fleet.Loan) error {
 	if l.Phase == fleet.Draining {
-		_, err := l.AnnounceKill(d.fresh.At, m.After.KillAt, "")
+		var err error
+		if after := *l; !m.After.Deadline.Equal(l.Deadline) {
+			_, err = after.Announce(d.fresh.At, m.After.Deadline, "")
+		}
+		if err == nil && !m.After.KillAt.Equal(l.KillAt) {
+			_, err = l.AnnounceKill(d.fresh.At, m.After.KillAt, "")
+		}
 		return err
 	}
 	if m.After.Deadline.Before(l.Deadline) && m.After.Deadline.Sub(d.fresh.At) < leastNotice {

@@ -24,9 +24,10 @@ func (x *model) sees(s *state, c *controller) facts {
 	old := &x.all[c.stalled]
 	if c.mask&watchLoans != 0 {
 		f.l = old.l
+		f.tick(&s.f)
 	}
 	if c.mask&watchPool != 0 {
-		f.spent, f.ver = old.spent, old.ver
+		f.spent, f.ver, f.told = old.spent, old.ver, old.told
 	}
 	if c.mask&watchPods != 0 {
 		f.p, f.desired, f.members = old.p, old.desired, old.members
@@ -45,15 +46,36 @@ func (x *model) sees(s *state, c *controller) facts {
 	return f
 }
 
+// tick brings remembered loans to the present time: clocks do not stall with watches. A deadline that is still the same one has passed for
+// whoever remembers it, too.
+func (f *facts) tick(now *facts) {
+	for i := range f.l {
+		l, is := &f.l[i], now.loan(f.l[i].uid)
+		if is == nil || is.epoch != l.epoch {
+			continue
+		}
+		if l.announced == is.announced && l.recalled == is.recalled {
+			l.wait, l.waitOver = is.wait, is.waitOver
+		}
+		if l.kill != unset && is.kill != unset {
+			l.kill, l.killOver = is.kill, is.killOver
+		}
+		if l.phase == is.phase {
+			l.old = is.old
+		}
+	}
+}
+
 // kinds keeps of facts the kinds of a mask.
 func kinds(f facts, mask int8) facts {
-	f, ver := checked(f), f.ver
+	ver, told := f.ver, f.told
+	f = checked(f)
 	var out facts
 	if mask&watchLoans != 0 {
 		out.l = f.l
 	}
 	if mask&watchPool != 0 {
-		out.spent, out.ver = f.spent, ver
+		out.spent, out.ver, out.told = f.spent, ver, told
 	}
 	if mask&watchPods != 0 {
 		out.p, out.desired, out.members = f.p, f.desired, f.members
@@ -75,7 +97,7 @@ func (x *model) eyes(ci int) eyes { return eyes{fast: x.Skew && ci == 1} }
 // planKey and doorKey of a controller that carries a plan out.
 func (x *model) planKey(s *state, ci int) planKey {
 	e := x.eyes(ci)
-	e.watched = s.c[ci].watched
+	e.watched, e.thaw = s.c[ci].watched, s.c[ci].thaw
 	return planKey{s.c[ci].plan, e}
 }
 
@@ -108,6 +130,7 @@ func (x *model) act(s *state, c *controller, a *act) bool {
 				x.checkEviction(s, c, p, loanOf(d.Loan))
 				leave(p)
 			}
+			x.checkKill(s, loanOf(d.Loan))
 			p.killed = p.state == ending
 		}
 	case *planner.JobScale:
@@ -332,6 +355,12 @@ func (x *model) writeLoan(s *state, c *controller, m move, kind planner.MoveKind
 	if m.dueLater && l.recalled && m.recalled {
 		x.breaks("the due time of loan %d was moved later", l.uid)
 	}
+	if m.deadline != leaves {
+		l.sleptWait, l.waitOver = false, false
+	}
+	if m.kill != leaves {
+		l.sleptKill, l.killOver = false, false
+	}
 	switch m.deadline {
 	case clears:
 		l.wait, l.announced = unset, 0
@@ -339,7 +368,7 @@ func (x *model) writeLoan(s *state, c *controller, m move, kind planner.MoveKind
 		l.wait, l.announced = ahead, 0
 	case later:
 		l.wait, l.announced = ahead, extended
-	case earlier:
+	case sooner:
 		l.wait, l.announced = ahead, hastened
 	}
 	switch m.kill {

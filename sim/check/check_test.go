@@ -17,18 +17,21 @@ var scopes = []Options{
 	{Shape: Machines, Faults: 1},
 	{Shape: Sockets, Turns: 2},
 	{Shape: Sockets, Turns: 1, Pauses: 1},
+	{Shape: Sockets, Turns: 1, Freezes: 1},
 	{Shape: Sockets, Turns: 1, Faults: 1},
 }
 
 // quick are those under the race detector, which has little to watch: a search is one goroutine.
 var quick = scopes[:3]
 
-// full are the scopes of `make bench-shift`. The last one is cut off.
+// full are the scopes of `make bench-shift`. Those with an end are cut off there.
 var full = []Options{
 	{Shape: Machines, Turns: 1},
 	{Shape: Sockets, Turns: 2, Pauses: 1},
 	{Shape: Sockets, Turns: 1, Faults: 1, Skew: true},
 	{Shape: Sockets, Turns: 1, Faults: 1, Pauses: 1, Most: 2_000_000},
+	{Shape: Sockets, Turns: 1, Freezes: 1, Faults: 1, Only: crash.Only},
+	{Shape: Sockets, Turns: 1, Freezes: 1, Faults: 1, Most: 2_000_000},
 }
 
 // TestProtocol searches every state within the bounds. FULL=1 takes wider ones.

@@ -46,9 +46,11 @@ func (x *model) run(n *state, ci int, e end, tell func(string)) int8 {
 		}
 	}
 	if c.stage == idle {
-		c.plan = x.intern(decisive(x.sees(n, c)))
+		seen := x.sees(n, c)
+		x.thaw(n, c, &seen)
+		c.plan = x.intern(decisive(seen))
 		if len(x.planOf(x.planKey(n, ci)).acts) == 0 {
-			c.plan = 0
+			x.finish(n, c)
 			return 0
 		}
 		say("plans")
@@ -89,9 +91,31 @@ func (x *model) skip(s *state, ci int) {
 		c.step++
 	}
 	if int(c.step) == len(holds) {
-		c.stage, c.step, c.sub, c.loan, c.held, c.plan, c.door = idle, 0, 0, 0, 0, 0, 0
-		c.wrote = [machines]int8{}
+		x.finish(s, c)
 	}
+}
+
+// thaw is what a loop makes of a freeze: it remembers when it saw its end, and takes the word of the pools' status that another saw one.
+func (x *model) thaw(n *state, c *controller, seen *facts) {
+	if c.thaw != none {
+		c.thaw = before
+	}
+	if !seen.frozen && (c.froze || seen.told && !c.told && !x.Mutant.Heedless) {
+		c.thaw = justNow
+		for i := range n.f.l {
+			l := &n.f.l[i]
+			l.waitOver, l.killOver = l.wait == past, l.kill == past
+		}
+	}
+	c.froze, c.told = seen.frozen, seen.told
+}
+
+// finish ends a cycle: the status of the pools tells whether all is frozen, in the words of the newest leader.
+func (x *model) finish(s *state, c *controller) {
+	if c.leader >= s.f.leader || x.Mutant.AnyLeader {
+		s.f.told, s.f.leader = x.all[c.plan].frozen, c.leader
+	}
+	*c = controller{mode: c.mode, leader: c.leader, watched: c.watched, froze: c.froze, told: c.told, thaw: c.thaw, mask: c.mask, stalled: c.stalled}
 }
 
 // write does the next write of a controller's plan. refused tells that the API takes it for no reason of ours.

@@ -27,6 +27,8 @@ func drop(kind planner.MoveKind) Mutant {
 var (
 	crash = Options{Shape: Sockets, Turns: 1, Faults: 1, Only: []kind{crashes, fails}}
 	usurp = Options{Shape: Sockets, Turns: 1, Faults: 1, Pauses: 1, Only: []kind{usurps}}
+	// One leads after a freeze while the other still acts.
+	thawed = Options{Shape: Sockets, Turns: 1, Faults: 1, Freezes: 1, Only: []kind{usurps}}
 )
 
 // guards are what keeps the protocol safe, each with the search that finds it missing.
@@ -88,6 +90,9 @@ var guards = []struct {
 			in.Snapshot.Pools[i].Ledger = fleet.Ledger{}
 		}
 	}}},
+	{"what ran out under a freeze is announced anew", Options{Shape: Sockets, Turns: 1, Freezes: 1}, "under a freeze",
+		Mutant{Input: func(in *planner.Input) { in.Thawed = time.Time{} }}},
+	{"a leader heeds the freeze that another saw", thawed, "under a freeze", Mutant{Heedless: true}},
 	{"evictions follow the write of their drain", Options{Shape: Sockets, Turns: 1, Faults: 1, Pauses: 1}, "before the latest announced deadline", Mutant{Hasty: true}},
 	{"what a crash left is repaired", crash, "no progress", drop(planner.MoveRepair)},
 	{"a machine that vanished ends its loan", Options{Shape: Sockets, Turns: 1, Faults: 1, Only: []kind{dies}}, "no progress", drop(planner.MoveNodeGone)},

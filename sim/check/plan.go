@@ -72,7 +72,7 @@ const (
 	clears
 	sets
 	later
-	earlier
+	sooner
 )
 
 func newModel(o Options) *model {
@@ -244,7 +244,7 @@ func change(before, after time.Time) deadline {
 	case after.After(before):
 		return later
 	case after.Before(before):
-		return earlier
+		return sooner
 	}
 	return leaves
 }

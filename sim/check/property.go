@@ -147,10 +147,23 @@ func (x *model) checkEviction(s *state, c *controller, p *pod, l int8) {
 			return
 		}
 		if o.uid == l && (o.wait == past || o.wait == near && fast) {
+			if o.sleptWait {
+				x.breaks("pod %d was evicted on a deadline of loan %d that ran out under a freeze", p.uid, l)
+			}
 			return
 		}
 	}
 	x.breaks("pod %d was evicted before the latest announced deadline of loan %d, and had not answered", p.uid, l)
+}
+
+// checkKill: a kill was announced, and its time has come; not while all was frozen.
+func (x *model) checkKill(s *state, l int8) {
+	switch o := s.f.loan(l); {
+	case o != nil && o.kill != past:
+		x.breaks("a pod was killed before the announced time of loan %d", l)
+	case o != nil && o.sleptKill:
+		x.breaks("a pod was killed at a time of loan %d that came under a freeze", l)
+	}
 }
 
 // unsettled names what is not in order in a state that lasts: a loan on its way, a share that tells another story, a pod that waits.

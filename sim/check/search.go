@@ -19,6 +19,8 @@ type Options struct {
 	Faults, Turns int
 	// Pauses is how often a controller may stop within a cycle while everything else goes on; elsewhere a cycle is one transition.
 	Pauses int
+	// Freezes is how often all may be frozen.
+	Freezes int
 	// Skew makes the clock of the second controller run ahead by a step.
 	Skew bool
 	// Only are the kinds of faults that happen; none are all of them.
@@ -32,8 +34,14 @@ type Options struct {
 // String names the bounds.
 func (o Options) String() string {
 	s := fmt.Sprintf("%s,faults=%d,pauses=%d,turns=%d", o.Shape, o.Faults, o.Pauses, o.Turns)
+	if o.Freezes > 0 {
+		s += fmt.Sprintf(",freezes=%d", o.Freezes)
+	}
 	if o.Skew {
 		s += ",skew"
+	}
+	for _, k := range o.Only {
+		s += "," + k.String()
 	}
 	return s
 }
@@ -52,6 +60,8 @@ type Mutant struct {
 	Blind, Spendthrift bool
 	// Hasty evicts although the drain that the eviction follows was refused.
 	Hasty bool
+	// Heedless lets a leader not ask whether another one saw a freeze.
+	Heedless bool
 	// LoanFirst writes the loan before the share.
 	LoanFirst bool
 }
@@ -122,7 +132,7 @@ func (g *search) look(s *state) (at int32, free int) {
 
 func first(o Options) state {
 	var s state
-	s.faults, s.pauses, s.turns = int8(o.Faults), int8(o.Pauses), int8(o.Turns)
+	s.faults, s.pauses, s.turns, s.freezes = int8(o.Faults), int8(o.Pauses), int8(o.Turns), int8(o.Freezes)
 	for i := range int8(o.Shape.machines()) {
 		s.f.m[i] = machine{uid: i*uidsPerMachine + 1}
 	}

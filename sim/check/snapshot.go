@@ -22,6 +22,8 @@ const (
 	soon    = 90 * time.Second // a deadline ahead
 	shortly = 10 * time.Second // a deadline that cannot be hastened
 	long    = 2 * time.Hour    // longer than any patience
+	lately  = 10 * time.Second // since a freeze was seen to end
+	earlier = time.Minute      // since a deadline that passed before that
 	brief   = time.Second
 	dueIn   = 2 * time.Minute // from the first deadline to the due time
 	service = fleet.ServiceID("shop/web")
@@ -132,14 +134,23 @@ func podUID(uid int8) fleet.UID { return fleet.UID("pod-" + strconv.Itoa(int(uid
 
 func jobID(j int) fleet.JobID { return fleet.JobID("batch/job" + strconv.Itoa(j)) }
 
+// thawedAt is when a controller saw a freeze end.
+var thawedAt = [...]time.Time{none: {}, before: now.Add(-lately), justNow: now}
+
 // eyes are what of a controller decides how it sees facts.
-type eyes struct{ watched, fast bool }
+type eyes struct {
+	watched, fast bool
+	thaw          int8
+}
 
 // snapshot is facts as a controller sees them.
 func (x *model) snapshot(f *facts, e eyes) *fleet.Snapshot {
 	s := &fleet.Snapshot{Revision: 1, At: now, LeaderEpoch: 1, WatchedSince: now.Add(-brief)}
 	if e.watched {
 		s.WatchedSince = now.Add(-long)
+	}
+	if f.frozen {
+		s.Frozen = "maintenance"
 	}
 	kind := fleet.UnitNode
 	if x.Shape == Sockets {
@@ -244,6 +255,8 @@ func (x *model) loan(l *loan, e eyes) fleet.Loan {
 		out.Deadline = now.Add(shortly)
 	case l.wait == ahead, l.wait == near && !e.fast:
 		out.Deadline = now.Add(soon)
+	case l.waitOver:
+		out.Deadline = now.Add(-earlier)
 	case l.wait != unset:
 		out.Deadline = now.Add(-brief)
 	}
@@ -260,6 +273,8 @@ func (x *model) loan(l *loan, e eyes) fleet.Loan {
 		out.KillAt = now.Add(soon)
 	case l.kill == past && l.old:
 		out.KillAt = now.Add(-long)
+	case l.kill == past && l.killOver:
+		out.KillAt = now.Add(-earlier)
 	case l.kill == past:
 		out.KillAt = now.Add(-brief)
 	}
@@ -328,7 +343,7 @@ func (x *model) input(f *facts, e eyes) planner.Input {
 		live.CPU[pods[i].Name] = fleet.KnownAt(fleet.FromCores(load/float64(len(pods))), now)
 	}
 	return planner.Input{Snapshot: s, Portraits: x.portraits, Tides: x.tides[f.tide].tide, Live: map[fleet.ServiceID]hpa.Live{service: live},
-		History: x.tides[f.tide].history, Options: o}
+		History: x.tides[f.tide].history, Thawed: thawedAt[e.thaw], Options: o}
 }
 
 // tide is a load that asks for a number of replicas.

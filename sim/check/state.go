@@ -61,7 +61,7 @@ type machine struct {
 	share              share
 }
 
-// loan is a Loan. The last field is a ghost: the model knows it, and no controller sees it.
+// loan is a Loan. The last fields are ghosts: the model knows them, and no controller sees them.
 type loan struct {
 	uid, ver, leader int8
 	machine, node    int8 // index and UID
@@ -70,7 +70,11 @@ type loan struct {
 	wait, announced  int8 // the deadline, and how it was moved last
 	kill             int8 // the announced kill
 	recalled, old    bool // FirstNotice stands; the phase has lasted as long as any patience
-	claimed          bool
+	// The deadline, and the time of the kill, passed before somebody saw a freeze end.
+	waitOver, killOver bool
+	claimed            bool // its room was taken
+	// The deadline, and the time of the kill, passed under a freeze.
+	sleptWait, sleptKill bool
 }
 
 // pod is a pod of the slot's owner: the service, a job, or ourselves.
@@ -92,6 +96,8 @@ type facts struct {
 	leader       int8 // of the pool
 	spent, taken int8 // the disruption ledger, and what was taken in truth
 	tide         int8 // replicas that the load asks for
+	frozen       bool
+	told         bool // the pools' status says that all is frozen
 }
 
 // Where a controller stands.
@@ -99,6 +105,13 @@ const (
 	standby int8 = iota
 	leading
 	deposed // its lease is lost and it does not know
+)
+
+// When a controller saw a freeze end.
+const (
+	none int8 = iota
+	before
+	justNow // in the cycle in progress
 )
 
 // Where a controller is in its cycle.
@@ -123,6 +136,8 @@ const (
 type controller struct {
 	mode, leader        int8
 	watched             bool
+	froze, told         bool // its last cycle was frozen; the pools' status said so in it
+	thaw                int8 // when it saw a freeze end
 	stage               int8
 	mask                int8
 	step, sub           int8
@@ -136,12 +151,13 @@ type report struct{ machine, node, loan, epoch int8 }
 
 // state is everything. It is comparable, small, and equal exactly when nothing that follows can differ.
 type state struct {
-	f      facts
-	c      [controllers]controller
-	report report
-	faults int8 // that may still happen
-	pauses int8
-	turns  int8 // of the tide
+	f       facts
+	c       [controllers]controller
+	report  report
+	faults  int8 // that may still happen
+	pauses  int8
+	turns   int8 // of the tide
+	freezes int8
 }
 
 // viewID names facts in the table of views.
@@ -201,8 +217,9 @@ func checked(f facts) facts {
 		f.m[i].leader, f.m[i].share.leader = 0, 0
 	}
 	for i := range f.l {
-		f.l[i].leader, f.l[i].claimed = 0, false
+		l := &f.l[i]
+		l.leader, l.claimed, l.sleptWait, l.sleptKill = 0, false, false, false
 	}
-	f.ver, f.leader, f.taken = 0, 0, 0
+	f.ver, f.leader, f.taken, f.told = 0, 0, 0, false
 	return f
 }

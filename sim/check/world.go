@@ -11,34 +11,42 @@ import (
 type kind int8
 
 const (
-	cycles  kind = iota // a controller plans, reads the facts again and writes, from where it is to the end
-	watched             // a new leader has watched a window
-	elected
-	stops // a controller that lost its lease finds out
-	binds
-	ends    // a pod that was told to go has gone
-	answers // a pod acknowledges its notice
-	beats   // a pod asks for more time
-	reports // the node side says Clean
-	arrives // a report that was on its way is written
-	passes  // a deadline, for a fast clock first
-	kills   // the time of a kill comes
-	ages    // a phase has lasted as long as any patience
-	minute  // the ledger's window is over
-	collects
-	catchesUp
-	rejoins
-	// Faults.
+	cycles    kind = iota // a controller plans, reads the facts again and writes, from where it is to the end
+	watched               // a new leader has watched a window
+	elected               // a controller leads, and no other does
+	stops                 // a controller that lost its lease finds out
+	catchesUp             // its watches do
+	binds                 // a pod lands
+	ends                  // a pod that was told to go has gone
+	answers               // a pod acknowledges its notice
+	beats                 // a pod asks for more time
+	reports               // the node side says Clean
+	arrives               // a report that was on its way is written
+	passes                // a deadline, for a fast clock first
+	kills                 // the time of a kill comes
+	ages                  // a phase has lasted as long as any patience
+	minute                // the ledger's window is over
+	collects              // the share of a machine that is gone
+	rejoins               // a machine under its old name
+	thaws                 // a freeze is over
+	// What ends some day: the tide and freezes by their own counts, stops within a cycle by theirs, faults by theirs.
 	turns
-	pauses  // a controller stops within its cycle, and goes on later
-	crashes // or for good
-	fails   // the API refuses a write
-	usurps
-	lags
-	dies
-	answersLate
-	reportsLate
+	freezes
+	pauses      // a controller stops within its cycle, and goes on later
+	crashes     // or for good
+	fails       // the API refuses a write
+	usurps      // a controller leads while another one does
+	lags        // a controller's watches stall
+	dies        // a machine
+	answersLate // a pod's acknowledgement of an older notice arrives
+	reportsLate // the node side has seen clean cells and not said so yet
 )
+
+func (k kind) String() string {
+	return [...]string{"cycles", "watched", "elected", "stops", "catchesUp", "binds", "ends", "answers", "beats", "reports", "arrives", "passes", "kills",
+		"ages", "minute", "collects", "rejoins", "thaws", "turns", "freezes", "pauses", "crashes", "fails", "usurps", "lags", "dies", "answersLate",
+		"reportsLate"}[k]
+}
 
 // fault reports whether a transition is something that goes wrong, or a turn of the tide: they end some day.
 func (k kind) fault() bool { return k >= turns }
@@ -141,14 +149,18 @@ func (x *model) clocks(s *state, one doer) bool {
 		}
 		if l.wait == ahead || l.wait == near {
 			if !one(step{passes, l.uid, 0}, func(n *state) {
-				if n.f.l[i].wait++; !x.Skew {
-					n.f.l[i].wait = past
+				l := &n.f.l[i]
+				if l.wait++; !x.Skew {
+					l.wait = past
 				}
+				l.sleptWait = l.sleptWait || n.f.told && n.f.frozen
 			}) {
 				return false
 			}
 		}
-		if l.kill == ahead && !one(step{kills, l.uid, 0}, func(n *state) { n.f.l[i].kill = past }) {
+		if l.kill == ahead && !one(step{kills, l.uid, 0}, func(n *state) {
+			n.f.l[i].kill, n.f.l[i].sleptKill = past, n.f.told && n.f.frozen
+		}) {
 			return false
 		}
 		switch phaseOf(l) {
@@ -160,6 +172,12 @@ func (x *model) clocks(s *state, one doer) bool {
 		}
 	}
 	if s.f.taken+s.f.spent > 0 && !one(step{minute, 0, 0}, func(n *state) { n.f.taken, n.f.spent = 0, 0 }) {
+		return false
+	}
+	if s.f.frozen && !one(step{thaws, 0, 0}, func(n *state) { n.f.frozen = false }) {
+		return false
+	}
+	if !s.f.frozen && s.freezes > 0 && !one(step{freezes, 0, 0}, func(n *state) { n.f.frozen = true; n.freezes-- }) {
 		return false
 	}
 	if s.turns == 0 {
@@ -407,6 +425,10 @@ func (x *model) describe(s *state, st step) string {
 		return "the ledger's minute is over"
 	case turns:
 		return fmt.Sprintf("the tide asks for %d replicas", st.a)
+	case freezes:
+		return "all is frozen"
+	case thaws:
+		return "the freeze is over"
 	case dies:
 		return fmt.Sprintf("m%d dies", st.a)
 	case rejoins:

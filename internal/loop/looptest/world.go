@@ -246,6 +246,9 @@ func (w *World) Report(_ context.Context, r *loop.Report) error {
 		}
 	}
 	w.Reports = append(w.Reports, told)
+	for i := range w.Pools {
+		w.Pools[i].ToldFrozen = r.Snapshot.Frozen != ""
+	}
 	return nil
 }
 
