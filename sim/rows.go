@@ -60,9 +60,7 @@ func Policies() []string {
 var (
 	utilisations   = []float64{60, 40, 50, 70, 80}
 	headrooms      = []float64{120, 100, 110, 140, 160}
-	availabilities = []float64{80, 99}
-	// tighter are CPU targets that services state beside their SLO, for more room than the highest quantile gives.
-	tighter = []float64{70, 60}
+	availabilities = []float64{80, 90, 97, 99}
 )
 
 // Rows are the lines of some policies: each without lending at its targets, and with the lenders that it is compared with.
@@ -85,9 +83,6 @@ func Rows(b *scenario.Built, policies []string) ([]Row, error) {
 			out = append(out, Row{p, LendSpringtide, own(b), KnobAvailability, true})
 			all := append([]float64{own(b)}, slices.DeleteFunc(slices.Clone(availabilities), func(a float64) bool { return a == own(b) })...)
 			out = append(out, sweep(p, KnobAvailability, all)...)
-			for _, u := range tighter {
-				out = append(out, Row{Policy: p, Lender: LendNone, Target: u, Knob: KnobUtilisation})
-			}
 			out = append(out, Row{p, LendTidal, own(b), KnobAvailability, true})
 		case Oracle, OracleFree:
 			out = append(out, Row{Policy: p, Lender: LendOracle, Default: true})
@@ -170,10 +165,7 @@ func (r Row) controller(b *scenario.Built) *controllerOptions {
 	switch r.Policy {
 	case Springtide, Reactive:
 		o := &controllerOptions{Lends: lends, Blind: r.Policy == Reactive}
-		switch {
-		case r.Knob == KnobUtilisation:
-			o.Target = r.Target / 100
-		case r.Target != own(b):
+		if r.Target != own(b) {
 			o.Quantile = r.Target / 100
 		}
 		return o

@@ -58,16 +58,16 @@ type CapacityPoolSpec struct {
 	LendableUnit string `json:"lendableUnit,omitempty"`
 	// LowWatermarkPercent is, of an online pool, the headroom of online below which machines are recalled. Of an offline pool it is the level
 	// of the low-priority capacity (its own machines and what is lent to them, as a share of all machines of pools) below which bursts of
-	// tenants end and condition AboveLowWatermark turns false. 2 by default.
+	// tenants end and condition AboveLowWatermark turns false. 1 by default.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=99
-	// +kubebuilder:default=2
+	// +kubebuilder:default=1
 	LowWatermarkPercent *int32 `json:"lowWatermarkPercent,omitempty"`
 	// HighWatermarkPercent is, of an online pool, the headroom of online that a loan must leave; of an offline pool the level of the
-	// low-priority capacity from which on a burst may begin. 5 by default.
+	// low-priority capacity from which on a burst may begin. 3 by default.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
-	// +kubebuilder:default=5
+	// +kubebuilder:default=3
 	HighWatermarkPercent *int32 `json:"highWatermarkPercent,omitempty"`
 	// NoticeSeconds is what offline work gets to save itself: on machines that an online pool recalls, or that an offline pool lends to online;
 	// 120 by default.

@@ -18,9 +18,9 @@ const (
 	DefaultLendableUnit = "Node"
 	// DefaultLowWatermarkPercent and DefaultHighWatermarkPercent: the demand they stand above is a high quantile of the forecast already,
 	// so they only cover what the forecast cannot see, and all of it stands empty: in the simulated week 5 and 15 lost a sixth of the
-	// harvest and spared nobody a minute. Three points between them keep a machine from going to and fro.
-	DefaultLowWatermarkPercent  int32 = 2
-	DefaultHighWatermarkPercent int32 = 5
+	// harvest and spared nobody a minute. Two points between them keep a machine from going to and fro.
+	DefaultLowWatermarkPercent  int32 = 1
+	DefaultHighWatermarkPercent int32 = 3
 	// DefaultNoticeSeconds is what spot markets of public clouds give; heartbeats stretch it to DefaultNoticeMaxSeconds.
 	DefaultNoticeSeconds    int32 = 120
 	DefaultNoticeMaxSeconds int32 = 600
