@@ -163,6 +163,7 @@ func (m *maker) giveBack(l *ledger, lead time.Duration, spare fleet.Resources) s
 		if x.Phase == fleet.Emptying {
 			after, err := x.Cancel(s.At, "the tide turned: the machine is not needed")
 			m.step(MoveCancel, *x, after, err, "TideTurned")
+			m.uninvite(x.ID)
 			continue
 		}
 		after, err := x.Recall(s.At, s.At.Add(reclaim.EmergencyNotice), cmp.Or(x.Due, s.At), "online can do without it: its pods leave by scale-in")
@@ -241,6 +242,17 @@ func (m *maker) invite(l *fleet.Loan, offline []*fleet.Pod) {
 			m.plan.Notices = append(m.plan.Notices, Notice{Pod: PodRef{p.Name, p.ID}, Loan: l.ID, Epoch: l.Epoch, Deadline: l.Deadline})
 		}
 	}
+}
+
+// uninvite leaves the pods of a loan alone whose machine stays after all.
+func (m *maker) uninvite(l fleet.LoanID) {
+	m.plan.Notices = slices.DeleteFunc(m.plan.Notices, func(n Notice) bool { return n.Loan == l })
+	m.plan.Evictions = slices.DeleteFunc(m.plan.Evictions, func(e Eviction) bool {
+		if e.Loan == l {
+			delete(m.ends, e.Pod.ID)
+		}
+		return e.Loan == l
+	})
 }
 
 // lenders shows the offline pools that have something out.

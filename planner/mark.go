@@ -102,8 +102,10 @@ func (m *maker) mark() {
 func (m *maker) wantMarks(n *fleet.Node, pool *fleet.Pool) fleet.NodeMarks {
 	// A loan that this plan begins counts: its taint goes up in the same cycle, so that nothing new lands there.
 	live := m.state[n.ID].live > 0 || m.begun[n.ID]
+	// One that this plan sends home is opened to nobody any more.
+	borrowed := m.state[n.ID].borrowed > 0 && !m.recalled[n.ID]
 	return fleet.NodeMarks{
-		HolderTaint:  m.state[n.ID].borrowed == 0 && (live || pool.Class == fleet.Offline),
+		HolderTaint:  !borrowed && (live || pool.Class == fleet.Offline),
 		OfflineLabel: m.open(n),
 		KeepNode:     live,
 		Fence:        m.fence(n),

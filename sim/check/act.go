@@ -134,7 +134,7 @@ func (x *model) act(s *state, c *controller, a *act) bool {
 			p.killed = p.state == ending
 		}
 	case *planner.JobScale:
-		for j := range jobs {
+		for j := range jobPods {
 			if jobID(j) == d.Job && int32(s.f.members[j]) == d.From {
 				s.f.members[j] = int8(d.To)
 			}

@@ -47,8 +47,8 @@ func (u used) rank(n int8) int8 {
 	return u.below(n) + 1
 }
 
-// owners are those whose pods are told apart by UIDs of their own: the service, each job, and ourselves.
-const owners = 1 + jobs + 1
+// owners are those whose pods are told apart by UIDs of their own: the service, each slot of a job, and ourselves.
+const owners = 1 + jobPods + 1
 
 // uidsPerOwner keeps the UIDs of different owners' pods apart.
 const uidsPerOwner = 10
@@ -160,6 +160,7 @@ func (s *state) rankLeaders() {
 
 // canonical brings a state to the one that stands for all that differ from it by names alone.
 func (x *model) canonical(s *state) {
+	goes := -1 // the slot of the pod that is on its way
 	var n names
 	n.see(&s.f, false)
 	for i := range s.c {
@@ -170,6 +171,11 @@ func (x *model) canonical(s *state) {
 		n.loans.add(c.loan)
 	}
 	n.loans.add(s.report.loan)
+	for i := range s.f.p {
+		if s.f.p[i].state == waiting && s.f.p[i].uid == s.binding.pod {
+			goes = i
+		}
+	}
 	for i := range s.c {
 		c := &s.c[i]
 		for _, id := range [...]*viewID{&c.plan, &c.door, &c.stalled} {
@@ -191,6 +197,11 @@ func (x *model) canonical(s *state) {
 		}
 	}
 	n.rename(&s.f)
+	if goes < 0 || s.f.m[s.binding.machine].uid != s.binding.node {
+		s.binding = binding{} // in vain
+	} else {
+		s.binding.pod = s.f.p[goes].uid
+	}
 	s.report.loan = n.loans.rank(s.report.loan)
 	s.f.settleVersions()
 	s.rankLeaders()

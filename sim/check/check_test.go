@@ -16,13 +16,15 @@ func TestMain(m *testing.M) {
 var scopes = []Options{
 	{Shape: Machines, Faults: 1},
 	{Shape: Sockets, Turns: 2},
-	{Shape: Sockets, Turns: 1, Pauses: 1},
 	{Shape: Sockets, Turns: 1, Freezes: 1},
+	{Shape: Sockets, Turns: 1, Gang: true},
+	{Shape: Machines, Turns: 1, Borrow: true},
+	{Shape: Sockets, Turns: 1, Pauses: 1},
 	{Shape: Sockets, Turns: 1, Faults: 1},
 }
 
-// quick are those under the race detector, which has little to watch: a search is one goroutine.
-var quick = scopes[:3]
+// quick is how many of them do under the race detector, which has little to watch: a search is one goroutine.
+const quick = 4
 
 // full are the scopes of `make bench-shift`. Those with an end are cut off there.
 var full = []Options{
@@ -31,7 +33,11 @@ var full = []Options{
 	{Shape: Sockets, Turns: 1, Faults: 1, Skew: true},
 	{Shape: Sockets, Turns: 1, Faults: 1, Pauses: 1, Most: 2_000_000},
 	{Shape: Sockets, Turns: 1, Freezes: 1, Faults: 1, Only: crash.Only},
-	{Shape: Sockets, Turns: 1, Freezes: 1, Faults: 1, Most: 2_000_000},
+	{Shape: Sockets, Turns: 1, Freezes: 1, Faults: 1, Most: 1_000_000},
+	{Shape: Sockets, Turns: 1, Faults: 1, Gang: true, Most: 1_000_000},
+	{Shape: Machines, Turns: 2, Borrow: true},
+	{Shape: Machines, Turns: 1, Faults: 1, Borrow: true, Most: 1_000_000},
+	{Shape: Machines, Turns: 1, Faults: 1, Only: []kind{bindsLate}},
 }
 
 // TestProtocol searches every state within the bounds. FULL=1 takes wider ones.
@@ -39,7 +45,7 @@ func TestProtocol(t *testing.T) {
 	todo := scopes
 	switch {
 	case raceEnabled:
-		todo = quick
+		todo = scopes[:quick]
 	case os.Getenv("FULL") != "":
 		todo = full
 	}

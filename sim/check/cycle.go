@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -50,7 +51,8 @@ func (x *model) run(n *state, ci int, e end, tell func(string)) int8 {
 		x.thaw(n, c, &seen)
 		c.plan = x.intern(decisive(seen))
 		if len(x.planOf(x.planKey(n, ci)).acts) == 0 {
-			x.finish(n, c)
+			say("finds nothing to do")
+			x.finish(n, ci)
 			return 0
 		}
 		say("plans")
@@ -75,7 +77,7 @@ func (x *model) run(n *state, ci int, e end, tell func(string)) int8 {
 		if refused {
 			say("cannot write %s", a)
 		} else {
-			say("writes %s (%d)", a, c.sub+1)
+			say("writes %s%s", a, [...]string{"", " in the share", " in the loan"}[c.sub])
 		}
 		x.write(n, ci, a, refused)
 		x.settle(n)
@@ -91,7 +93,7 @@ func (x *model) skip(s *state, ci int) {
 		c.step++
 	}
 	if int(c.step) == len(holds) {
-		x.finish(s, c)
+		x.finish(s, ci)
 	}
 }
 
@@ -111,9 +113,15 @@ func (x *model) thaw(n *state, c *controller, seen *facts) {
 }
 
 // finish ends a cycle: the status of the pools tells whether all is frozen, in the words of the newest leader.
-func (x *model) finish(s *state, c *controller) {
+func (x *model) finish(s *state, ci int) {
+	c := &s.c[ci]
 	if c.leader >= s.f.leader || x.Mutant.AnyLeader {
 		s.f.told, s.f.leader = x.all[c.plan].frozen, c.leader
+		for _, g := range x.planOf(x.planKey(s, ci)).plan.Gangs {
+			if phase := int8(slices.Index(gangPhases[:], g.Phase)); phase != s.f.gang {
+				s.f.gang, s.f.gangOld = phase, false
+			}
+		}
 	}
 	*c = controller{mode: c.mode, leader: c.leader, watched: c.watched, froze: c.froze, told: c.told, thaw: c.thaw, mask: c.mask, stalled: c.stalled}
 }

@@ -85,6 +85,8 @@ var guards = []struct {
 		return ok && m.Want.OfflineLabel
 	}}},
 	{"the node side says Clean only behind closed marks", Options{Shape: Sockets, Turns: 1, Faults: 1, Pauses: 1}, "two holders", Mutant{Blind: true}},
+	{"the node side waits for what schedulers still bind", Options{Shape: Machines, Turns: 1, Faults: 1, Only: []kind{bindsLate}}, "two holders",
+		Mutant{Prompt: true}},
 	{"the disruption ledger is asked", Options{Shape: Sockets, Turns: 2}, "ledger", Mutant{Spendthrift: true, Input: func(in *planner.Input) {
 		for i := range in.Snapshot.Pools {
 			in.Snapshot.Pools[i].Ledger = fleet.Ledger{}

@@ -222,6 +222,9 @@ func (a *act) String() string {
 
 func newMove(d *planner.Move) move {
 	before, after := &d.Before, &d.After
+	if d.Kind == planner.MoveBegin {
+		before = &fleet.Loan{ID: d.Before.ID, Since: d.Before.Since} // there is none yet
+	}
 	m := move{loan: loanOf(before.ID), machine: int8(d.Node[1] - '0'), cells: setOf(after.Cells), phase: int8(slices.Index(fleet.Phases(), after.Phase)),
 		epoch: int8(after.Epoch), holder: poolOf(after.Holder()), next: poolOf(after.Next()), recalled: !after.FirstNotice.IsZero(),
 		enters:   !after.Since.Equal(before.Since),

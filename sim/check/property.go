@@ -8,18 +8,35 @@ import (
 
 func phaseOf(l *loan) fleet.Phase { return fleet.Phases()[l.phase] }
 
-// cells of a machine whose share says that offline holds them.
-func (f *facts) lent(machine int8) int8 {
+// lent are the cells of a machine that offline holds: those of its share's parcels that say so, and at home in its pool all others.
+func (x *model) lent(f *facts, machine int8) int8 {
 	m := &f.m[machine]
 	var set int8
-	if m.share.ver > 0 && m.share.node == m.uid {
-		for _, e := range m.share.e {
-			if e.holder == offline {
-				set |= e.cells
-			}
+	if x.Borrow {
+		set = x.Shape.all()
+	}
+	if m.share.ver == 0 || m.share.node != m.uid {
+		return set
+	}
+	for _, e := range m.share.e {
+		if set &^= e.cells; e.holder == offline {
+			set |= e.cells
 		}
 	}
 	return set
+}
+
+// home is whose the machines are.
+func (x *model) home() int8 {
+	if x.Borrow {
+		return offline
+	}
+	return online
+}
+
+// taking counts the pods that take room of a machine.
+func (f *facts) taking(machine int8) int {
+	return f.on(machine, online) + f.on(machine, offline) + f.on(machine, nobody)
 }
 
 // on counts the pods on a machine that take room of a side.
@@ -52,7 +69,7 @@ func (x *model) checkState(f *facts) {
 		if f.m[i].uid == 0 {
 			continue
 		}
-		lent := size(f.lent(i))
+		lent := size(x.lent(f, i))
 		if n := f.on(i, offline); n > lent {
 			x.breaks("two holders: %d offline pods are on machine m%d, of which offline holds %d cells", n, i, lent)
 		}
@@ -84,7 +101,7 @@ func (x *model) checkShare(s *state, machine int8, old, next *share) {
 			if o.loan == 0 {
 				continue
 			}
-			holder := online // of cells that are in no parcel
+			holder := x.home() // of cells that are in no parcel
 			for _, n := range next.e {
 				if n.loan == o.loan {
 					holder = n.holder
@@ -96,12 +113,12 @@ func (x *model) checkShare(s *state, machine int8, old, next *share) {
 		}
 	}
 	for _, n := range next.e {
-		if n.loan > 0 && n.holder != online && !hadEntry(old, n.loan) {
-			x.breaks("loan %d takes cells that offline holds from the beginning", n.loan)
+		if n.loan > 0 && n.holder != x.home() && !hadEntry(old, n.loan) {
+			x.breaks("loan %d takes cells that the borrower holds from the beginning", n.loan)
 		}
 		for i := range s.f.l {
 			l := &s.f.l[i]
-			if l.uid > 0 && l.uid != n.loan && l.machine == machine && l.node == next.node && l.cells&n.cells != 0 && !hadEntry(old, n.loan) && open(l) {
+			if l.uid > 0 && l.uid != n.loan && l.machine == machine && l.node == next.node && l.cells&n.cells != 0 && !hadEntry(old, n.loan) && x.open(l) {
 				x.breaks("a claim is lost: loan %d takes cells that loan %d brought home for a claimant", n.loan, l.uid)
 			}
 		}
@@ -117,16 +134,18 @@ func hadEntry(sh *share, loan int8) bool {
 	return false
 }
 
-// open reports whether a loan came home and nobody took its room yet, nor had the time to.
-func open(l *loan) bool { return phaseOf(l) == fleet.Returned && !l.claimed && !l.old }
+// open reports whether a loan came home to online and nobody took its room yet, nor had the time to.
+func (x *model) open(l *loan) bool {
+	return !x.Borrow && phaseOf(l) == fleet.Returned && !l.claimed && !l.old
+}
 
 // checkForget: a claim stands until its room was taken or nobody came for it in time.
 func (x *model) checkForget(s *state, l *loan) {
-	if open(l) && s.f.m[l.machine].uid == l.node {
+	if x.open(l) && s.f.m[l.machine].uid == l.node {
 		x.breaks("a claim is lost: loan %d was deleted before its room was taken", l.uid)
 	}
 	if phaseOf(l).Away() && s.f.m[l.machine].uid == l.node {
-		x.breaks("loan %d was deleted while offline holds its cells", l.uid)
+		x.breaks("loan %d was deleted while the borrower holds its cells", l.uid)
 	}
 }
 
@@ -173,9 +192,15 @@ func (x *model) unsettled(f *facts) string {
 		if l.uid == 0 {
 			continue
 		}
+		if x.Borrow && phaseOf(l) == fleet.Noticed && f.on(l.machine, online) > 0 {
+			continue // what online borrows it keeps as long as it needs it
+		}
 		if phaseOf(l).Moving() || phaseOf(l) == fleet.WrittenOff {
 			return "loan " + string(loanID(l.uid, l.machine, l.cells)) + " stays " + string(phaseOf(l))
 		}
+	}
+	if n := f.members[0]; x.Gang && n > 0 && n < jobPods {
+		return "a gang is asked for in part"
 	}
 	for i := range f.p[:onlinePods] {
 		if f.p[i].state == waiting {

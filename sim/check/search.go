@@ -21,6 +21,10 @@ type Options struct {
 	Pauses int
 	// Freezes is how often all may be frozen.
 	Freezes int
+	// Borrow makes the machines those of the offline pool, which online borrows.
+	Borrow bool
+	// Gang makes the two jobs one of two members that work together or not at all.
+	Gang bool
 	// Skew makes the clock of the second controller run ahead by a step.
 	Skew bool
 	// Only are the kinds of faults that happen; none are all of them.
@@ -37,8 +41,13 @@ func (o Options) String() string {
 	if o.Freezes > 0 {
 		s += fmt.Sprintf(",freezes=%d", o.Freezes)
 	}
-	if o.Skew {
-		s += ",skew"
+	for _, x := range []struct {
+		on   bool
+		name string
+	}{{o.Borrow, "borrow"}, {o.Gang, "gang"}, {o.Skew, "skew"}} {
+		if x.on {
+			s += "," + x.name
+		}
 	}
 	for _, k := range o.Only {
 		s += "," + k.String()
@@ -56,8 +65,8 @@ type Mutant struct {
 	Passes func(*loop.Step) bool
 	// AnyVersion and AnyLeader let the API take writes of any resourceVersion and of any leader, Overlap a cell in two parcels.
 	AnyVersion, AnyLeader, Overlap bool
-	// Blind lets the node side say Clean whatever the node's marks are, Spendthrift lets actions pass a spent ledger.
-	Blind, Spendthrift bool
+	// Blind lets the node side say Clean whatever the node's marks are, Prompt while a scheduler that saw older ones still binds; Spendthrift lets actions pass a spent ledger.
+	Blind, Prompt, Spendthrift bool
 	// Hasty evicts although the drain that the eviction follows was refused.
 	Hasty bool
 	// Heedless lets a leader not ask whether another one saw a freeze.
@@ -134,7 +143,7 @@ func first(o Options) state {
 	var s state
 	s.faults, s.pauses, s.turns, s.freezes = int8(o.Faults), int8(o.Pauses), int8(o.Turns), int8(o.Freezes)
 	for i := range int8(o.Shape.machines()) {
-		s.f.m[i] = machine{uid: i*uidsPerMachine + 1}
+		s.f.m[i] = o.machine(i*uidsPerMachine + 1)
 	}
 	s.f.ver = 1
 	s.f.spent, s.f.taken = budget, budget // the ledger's minute is spent already

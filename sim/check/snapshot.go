@@ -161,7 +161,8 @@ func (x *model) snapshot(f *facts, e eyes) *fleet.Snapshot {
 		ledger.Owners = []fleet.Disrupted{{Owner: "service " + string(service), Pods: int(f.spent)}}
 	}
 	s.Pools = []fleet.Pool{
-		{ID: "offline", Class: fleet.Offline, Mode: fleet.Auto},
+		{ID: "offline", Class: fleet.Offline, Mode: fleet.Auto, Unit: fleet.UnitNode, Notice: 2 * time.Minute, NoticeMax: 10 * time.Minute,
+			MovesAtOnce: 10, MovesPerHour: 60, MinimumTerm: 30 * time.Minute},
 		{ID: "online", Class: fleet.Online, Mode: fleet.Auto, Unit: kind, Notice: 2 * time.Minute, NoticeMax: 10 * time.Minute,
 			MovesAtOnce: 10, MovesPerHour: 60, MinimumTerm: 30 * time.Minute, Ledger: ledger,
 			Budget: fleet.DisruptionBudget{EvictionsPerMinute: budget, ServiceShare: 1, FleetShare: 1}},
@@ -181,7 +182,7 @@ func (x *model) snapshot(f *facts, e eyes) *fleet.Snapshot {
 	svc := fleet.Service{ID: service, Target: fleet.ParseName(string(service)), TargetKind: "Deployment", TargetFound: true, Mode: fleet.Auto,
 		Pause: fleet.PauseNone, Actuation: fleet.ByScale, SLO: fleet.SLO{Utilisation: 0.7}, Min: 1, Max: 1 + onlinePods, Quantile: 0.95, Steerable: true,
 		Request: unit, Desired: fleet.KnownAt(1+int32(f.desired), now), Created: now.Add(-30 * 24 * time.Hour)}
-	base := podFacts(&facts{p: [podSlots]pod{{uid: stable, state: bound}}}, 0)
+	base := x.podFacts(&facts{p: [podSlots]pod{{uid: stable, state: bound}}}, 0)
 	base.Node, base.NodeName = nodeUID(stable), stableName
 	svc.Pods, s.Pods = append(svc.Pods, base), append(s.Pods, base)
 	// A pod of no service keeps the machine where it is.
@@ -192,30 +193,60 @@ func (x *model) snapshot(f *facts, e eyes) *fleet.Snapshot {
 		if f.p[i].state == absent {
 			continue
 		}
-		p := podFacts(f, i)
+		p := x.podFacts(f, i)
 		if p.Class == fleet.PodOnline {
 			svc.Pods = append(svc.Pods, p)
 		}
 		s.Pods = append(s.Pods, p)
 	}
 	s.Services = []fleet.Service{svc}
-	for j := range jobs {
-		p := &f.p[onlinePods+j]
-		m := fleet.Member{Role: "worker", Kind: "Job", Workload: fleet.ParseName(string(jobID(j))), Max: 1, Remaining: -1, Request: unit, Desired: int32(f.members[j])}
-		if p.state == waiting || p.state == bound {
-			m.Active = 1
-		} else if p.state == ending {
-			m.Ending = 1
-		}
-		s.Jobs = append(s.Jobs, fleet.Job{ID: jobID(j), Priority: fleet.JobPriority(j), Members: []fleet.Member{m}})
-	}
+	s.Jobs = x.jobs(f)
 	s.Sort()
 	return s
 }
 
+// gangPhases are the phases of a gang.
+var gangPhases = [...]fleet.GangPhase{"", fleet.GangWaiting, fleet.GangForming, fleet.GangWhole, fleet.GangBackedOff}
+
+// jobs are two of one member each, which they can do without, or a gang of two.
+func (x *model) jobs(f *facts) []fleet.Job {
+	var out []fleet.Job
+	for k := range jobPods {
+		j := x.jobOf(k)
+		if j == len(out) {
+			m := fleet.Member{Role: "worker", Kind: "Job", Workload: fleet.ParseName(string(jobID(j))), Max: 1, Remaining: -1, Request: unit, Desired: int32(f.members[j])}
+			job := fleet.Job{ID: jobID(j), Priority: fleet.JobPriority(j)}
+			if x.Gang {
+				m.Min, m.Max = jobPods, jobPods
+				job.Gang = fleet.Gang{Phase: gangPhases[f.gang], Since: now.Add(-brief), RetryAt: now.Add(long)}
+				if f.gangOld {
+					job.Gang.Since, job.Gang.RetryAt = now.Add(-long), now.Add(-brief)
+				}
+			}
+			job.Members = []fleet.Member{m}
+			out = append(out, job)
+		}
+		switch m := &out[j].Members[0]; f.p[onlinePods+k].state {
+		case waiting, bound:
+			m.Active++
+		case ending:
+			m.Ending++
+		}
+	}
+	return out
+}
+
+// jobOf is the job of the k-th pod of jobs.
+func (x *model) jobOf(k int) int {
+	if x.Gang {
+		return 0
+	}
+	return k
+}
+
 func (x *model) node(f *facts, i int8) fleet.Node {
 	m := &f.m[i]
-	n := fleet.Node{ID: nodeUID(m.uid), Name: nodeName(i), Zone: "z", Pool: "online", Allocatable: unit.Times(int64(x.Shape.units())).Add(fleet.Resources{Pods: 110}),
+	n := fleet.Node{ID: nodeUID(m.uid), Name: nodeName(i), Zone: "z", Pool: poolID(x.home()), Allocatable: unit.Times(int64(x.Shape.units())).Add(fleet.Resources{Pods: 110}),
 		Ready: true, AgentAlive: true, Marks: fleet.NodeMarks{HolderTaint: m.taint, OfflineLabel: m.label, KeepNode: m.keep, Fence: fences[m.fence]}}
 	for c := range x.Shape.units() {
 		n.Cells = append(n.Cells, fleet.Cell{ID: c, Socket: c, Capacity: unit})
@@ -244,7 +275,7 @@ func (x *model) loan(l *loan, e eyes) fleet.Loan {
 		since = now.Add(-long)
 	}
 	out := fleet.Loan{ID: loanID(l.uid, l.machine, l.cells), UID: fleet.UID(strconv.Itoa(int(l.uid))), Kind: fleet.KindSocket, Node: nodeUID(l.node),
-		NodeName: nodeName(l.machine), Cells: cellsOf(l.cells), From: "online", To: "offline", Phase: fleet.Phases()[l.phase], Epoch: int64(l.epoch),
+		NodeName: nodeName(l.machine), Cells: cellsOf(l.cells), From: poolID(x.home()), To: poolID(online + offline - x.home()), Phase: fleet.Phases()[l.phase], Epoch: int64(l.epoch),
 		Created: since, Since: since}
 	out.Parcel, out.Capacity = fleet.MakeParcelID(out.Node, out.Cells), unit.Times(int64(len(out.Cells)))
 	if l.cells == x.Shape.all() {
@@ -259,6 +290,9 @@ func (x *model) loan(l *loan, e eyes) fleet.Loan {
 		out.Deadline = now.Add(-earlier)
 	case l.wait != unset:
 		out.Deadline = now.Add(-brief)
+	}
+	if x.Borrow {
+		out.Due = now.Add(long)
 	}
 	if l.recalled {
 		// One that was extended has reached the due time.
@@ -287,45 +321,45 @@ func (x *model) loan(l *loan, e eyes) fleet.Loan {
 	return out
 }
 
-func podFacts(f *facts, slot int) fleet.Pod {
-	x := &f.p[slot]
-	p := fleet.Pod{ID: podUID(x.uid), Requests: unit, Phase: fleet.PodPending, Created: now.Add(-long), CurrentRevision: true, Deleting: x.state == ending}
+func (x *model) podFacts(f *facts, slot int) fleet.Pod {
+	is := &f.p[slot]
+	p := fleet.Pod{ID: podUID(is.uid), Requests: unit, Phase: fleet.PodPending, Created: now.Add(-long), CurrentRevision: true, Deleting: is.state == ending}
 	switch {
 	case slot < onlinePods:
 		p.Class, p.Service = fleet.PodOnline, service
-		p.Name = fleet.Name{Namespace: "shop", Name: fmt.Sprintf("web-%02d", x.uid)}
+		p.Name = fleet.Name{Namespace: "shop", Name: fmt.Sprintf("web-%02d", is.uid)}
 	case slot < fillerSlot:
-		j := slot - onlinePods
+		j := x.jobOf(slot - onlinePods)
 		p.Class, p.Job, p.Role = fleet.PodOffline, jobID(j), "worker"
-		p.Name = fleet.Name{Namespace: "batch", Name: fmt.Sprintf("job%d-%02d", j, x.uid)}
+		p.Name = fleet.Name{Namespace: "batch", Name: fmt.Sprintf("job%d-%02d", j, is.uid)}
 	default:
 		p.Class, p.HoldsOn = fleet.PodFiller, nodeName(0)
-		p.Name = fleet.Name{Namespace: "springtide-system", Name: fmt.Sprintf("filler-%02d", x.uid)}
+		p.Name = fleet.Name{Namespace: "springtide-system", Name: fmt.Sprintf("filler-%02d", is.uid)}
 	}
-	if x.state == waiting {
+	if is.state == waiting {
 		p.Unschedulable = true
 	} else {
-		p.Node, p.NodeName = nodeUID(f.m[x.machine].uid), nodeName(x.machine)
+		p.Node, p.NodeName = nodeUID(f.m[is.machine].uid), nodeName(is.machine)
 		started := now.Add(-long)
-		if x.late {
+		if is.late {
 			started = now.Add(-brief)
 		}
-		p.Phase, p.Ready, p.Started, p.ReadySince = fleet.PodRunning, x.state == bound, fleet.KnownAt(started, now), fleet.KnownAt(started, now)
+		p.Phase, p.Ready, p.Started, p.ReadySince = fleet.PodRunning, is.state == bound, fleet.KnownAt(started, now), fleet.KnownAt(started, now)
 	}
-	p.Killed = x.killed
-	if x.cost {
+	p.Killed = is.killed
+	if is.cost {
 		p.DeletionCost = -1
 	}
-	if x.loan > 0 {
-		p.NoticeEpoch, p.AckEpoch = int64(x.epoch), int64(x.ack)
+	if is.loan > 0 {
+		p.NoticeEpoch, p.AckEpoch = int64(is.epoch), int64(is.ack)
 		// The notice names the loan by its id.
 		for i := range f.l {
-			if l := &f.l[i]; l.uid == x.loan {
+			if l := &f.l[i]; l.uid == is.loan {
 				p.NoticeLoan = loanID(l.uid, l.machine, l.cells)
 			}
 		}
 	}
-	if x.beat {
+	if is.beat {
 		p.Heartbeat = fleet.KnownAt(now.Add(long), now)
 	}
 	return p

@@ -1,14 +1,14 @@
 package check
 
-// The bounds of the model: two controllers, two machines (or one of two sockets), two jobs of one pod, a service of up to two replicas.
+// The bounds of the model: two controllers, two machines (or one of two sockets), two jobs of one pod or one of two, a service of up to two replicas.
 const (
 	controllers = 2
 	machines    = 2
 	units       = 2 // sockets of a machine at most: the amount that one pod asks for
 	loanSlots   = 3 // one for each parcel, and one that lost a race for its cells
 	onlinePods  = 2
-	jobs        = 2
-	fillerSlot  = onlinePods + jobs
+	jobPods     = 2 // of a job each, or of one gang
+	fillerSlot  = onlinePods + jobPods
 	podSlots    = fillerSlot + 1
 )
 
@@ -91,13 +91,15 @@ type facts struct {
 	l            [loanSlots]loan
 	p            [podSlots]pod
 	desired      int8 // replicas of the service
-	members      [jobs]int8
+	members      [jobPods]int8
 	ver          int8 // of the pool
 	leader       int8 // of the pool
 	spent, taken int8 // the disruption ledger, and what was taken in truth
 	tide         int8 // replicas that the load asks for
 	frozen       bool
 	told         bool // the pools' status says that all is frozen
+	gang         int8 // an index of gangPhases, by the job's status
+	gangOld      bool // it has been in this phase for long
 }
 
 // Where a controller stands.
@@ -149,11 +151,15 @@ type controller struct {
 // report is a Clean report on its way: the node side looked, and has not written yet.
 type report struct{ machine, node, loan, epoch int8 }
 
+// binding is a pod on its way to a machine: a scheduler decided by marks that may be older than those that stand when it binds.
+type binding struct{ pod, machine, node int8 }
+
 // state is everything. It is comparable, small, and equal exactly when nothing that follows can differ.
 type state struct {
 	f       facts
 	c       [controllers]controller
 	report  report
+	binding binding
 	faults  int8 // that may still happen
 	pauses  int8
 	turns   int8 // of the tide

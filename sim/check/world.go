@@ -22,6 +22,7 @@ const (
 	beats                 // a pod asks for more time
 	reports               // the node side says Clean
 	arrives               // a report that was on its way is written
+	lands                 // a pod that was on its way
 	passes                // a deadline, for a fast clock first
 	kills                 // the time of a kill comes
 	ages                  // a phase has lasted as long as any patience
@@ -40,16 +41,22 @@ const (
 	dies        // a machine
 	answersLate // a pod's acknowledgement of an older notice arrives
 	reportsLate // the node side has seen clean cells and not said so yet
+	bindsLate   // a scheduler has decided on a machine by marks that may change before it binds
 )
 
 func (k kind) String() string {
-	return [...]string{"cycles", "watched", "elected", "stops", "catchesUp", "binds", "ends", "answers", "beats", "reports", "arrives", "passes", "kills",
+	return [...]string{"cycles", "watched", "elected", "stops", "catchesUp", "binds", "ends", "answers", "beats", "reports", "arrives", "lands", "passes", "kills",
 		"ages", "minute", "collects", "rejoins", "thaws", "turns", "freezes", "pauses", "crashes", "fails", "usurps", "lags", "dies", "answersLate",
-		"reportsLate"}[k]
+		"reportsLate", "bindsLate"}[k]
 }
 
 // fault reports whether a transition is something that goes wrong, or a turn of the tide: they end some day.
 func (k kind) fault() bool { return k >= turns }
+
+// controllers reports whether a transition is a controller's.
+func (k kind) controllers() bool {
+	return k <= catchesUp || k >= pauses && k <= lags
+}
 
 // sure reports whether a transition happens again and again where it can. Pods may never answer, and ask for more time for ever.
 func (k kind) sure() bool { return !k.fault() && k != answers && k != beats }
@@ -171,6 +178,10 @@ func (x *model) clocks(s *state, one doer) bool {
 			}
 		}
 	}
+	if x.Gang && !s.f.gangOld && (gangPhases[s.f.gang] == fleet.GangForming || gangPhases[s.f.gang] == fleet.GangBackedOff) &&
+		!one(step{ages, 0, 0}, func(n *state) { n.f.gangOld = true }) {
+		return false
+	}
 	if s.f.taken+s.f.spent > 0 && !one(step{minute, 0, 0}, func(n *state) { n.f.taken, n.f.spent = 0, 0 }) {
 		return false
 	}
@@ -198,7 +209,14 @@ func (x *model) pods(s *state, one doer) bool {
 		switch p.state {
 		case waiting:
 			for m := range int8(x.Shape.machines()) {
-				if x.fits(&s.f, i, m) && !one(step{binds, int8(i), m}, func(n *state) { x.bind(n, i, m) }) {
+				if s.binding.pod == p.uid || !x.fits(s, i, m) {
+					continue
+				}
+				if !one(step{binds, int8(i), m}, func(n *state) { x.bind(n, i, m) }) {
+					return false
+				}
+				if s.faults > 0 && sideOf(i) != nobody && s.binding == (binding{}) &&
+					!one(step{bindsLate, int8(i), m}, func(n *state) { n.binding = binding{p.uid, m, s.f.m[m].uid} }) {
 					return false
 				}
 			}
@@ -225,9 +243,13 @@ func (x *model) pods(s *state, one doer) bool {
 }
 
 // fits is the scheduler's answer: online lands where no taint is, offline where the label is, a filler on its machine.
-func (x *model) fits(f *facts, slot int, machine int8) bool {
-	m := &f.m[machine]
-	if m.uid == 0 || f.on(machine, online)+f.on(machine, offline)+f.on(machine, nobody) >= x.Shape.units() {
+func (x *model) fits(s *state, slot int, machine int8) bool {
+	m := &s.f.m[machine]
+	taken := s.f.taking(machine)
+	if s.binding.pod > 0 && s.binding.machine == machine {
+		taken++
+	}
+	if m.uid == 0 || taken >= x.Shape.units() {
 		return false
 	}
 	switch sideOf(slot) {
@@ -237,6 +259,17 @@ func (x *model) fits(f *facts, slot int, machine int8) bool {
 		return m.label && m.fence == 0
 	}
 	return machine == 0 // fillers tolerate all
+}
+
+// land binds the pod that was on its way; the kubelet turns it away where no room is left.
+func (x *model) land(n *state) {
+	i := slices.IndexFunc(n.f.p[:], func(p pod) bool { return p.state == waiting && p.uid == n.binding.pod })
+	if at := n.binding.machine; n.f.taking(at) < x.Shape.units() {
+		x.bind(n, i, at)
+	} else {
+		n.f.p[i] = pod{}
+	}
+	n.binding = binding{}
 }
 
 func (x *model) bind(n *state, slot int, machine int8) {
@@ -260,6 +293,9 @@ func (x *model) machines(s *state, one doer) bool {
 	}) {
 		return false
 	}
+	if s.binding.pod > 0 && !one(step{lands, s.binding.machine, 0}, func(n *state) { x.land(n) }) {
+		return false
+	}
 	for i := range int8(x.Shape.machines()) {
 		m := &s.f.m[i]
 		if m.uid == 0 {
@@ -273,7 +309,7 @@ func (x *model) machines(s *state, one doer) bool {
 		}
 		for _, e := range m.share.e {
 			r := report{i, m.uid, e.loan, e.epoch}
-			if e.loan == 0 || e.next == nobody || e.clean == e.epoch || m.share.node != m.uid || !x.vacant(&s.f, i, e) {
+			if e.loan == 0 || e.next == nobody || e.clean == e.epoch || m.share.node != m.uid || !x.vacant(s, i, e) {
 				continue
 			}
 			if !one(step{reports, i, e.loan}, func(n *state) { n.f.clean(r) }) {
@@ -290,13 +326,17 @@ func (x *model) machines(s *state, one doer) bool {
 	return true
 }
 
-// vacant reports whether what leaves fits the cells that its side keeps, and the node's marks let no more of it land.
-func (x *model) vacant(f *facts, machine int8, e entry) bool {
-	m := &f.m[machine]
+// vacant reports whether what leaves fits the cells that its side keeps, and the node's marks have let no more of it land for longer than a
+// scheduler takes to bind.
+func (x *model) vacant(s *state, machine int8, e entry) bool {
+	f, m := &s.f, &s.f.m[machine]
 	if !x.Mutant.Blind && (e.next == offline && !m.taint || e.next == online && m.label) {
 		return false
 	}
-	kept := f.lent(machine) &^ e.cells
+	if !x.Mutant.Prompt && s.binding.pod > 0 && s.binding.machine == machine {
+		return false
+	}
+	kept := x.lent(f, machine) &^ e.cells
 	if e.next == offline {
 		return f.on(machine, online) <= x.Shape.units()-size(kept|e.cells)
 	}
@@ -325,10 +365,17 @@ func (x *model) die(n *state, at int8) {
 	}
 }
 
-// rejoin brings a machine back under its name with another UID and no marks.
+// machine is one as it joins: those of the offline pool bring the marks of offline along.
+func (o Options) machine(uid int8) machine {
+	return machine{uid: uid, taint: o.Borrow, label: o.Borrow}
+}
+
+// rejoin brings a machine back under its name with another UID.
 func (x *model) rejoin(n *state, i int8) {
 	m := &n.f.m[i]
-	*m = machine{uid: m.last + 1, share: m.share}
+	sh := m.share
+	*m = x.machine(m.last + 1)
+	m.share = sh
 }
 
 // reconcile lets the controllers of workloads keep to what is asked for, at once.
@@ -349,12 +396,16 @@ func (x *model) reconcile(n *state) {
 		leave(&n.f.p[x.leaver(&n.f)])
 		standing--
 	}
-	for j := range jobs {
-		p := &n.f.p[onlinePods+j]
+	for k := range jobPods {
+		p := &n.f.p[onlinePods+k]
+		want := n.f.members[k]
+		if x.Gang {
+			want = n.f.members[0] - int8(k) // the second member comes last and goes first
+		}
 		switch {
-		case p.state == absent && n.f.members[j] > 0:
-			*p = pod{uid: fresh + onlinePods + int8(j), state: waiting}
-		case (p.state == waiting || p.state == bound) && n.f.members[j] == 0:
+		case p.state == absent && want > 0:
+			*p = pod{uid: fresh + onlinePods + int8(k), state: waiting}
+		case (p.state == waiting || p.state == bound) && want <= 0:
 			leave(p)
 		}
 	}
@@ -383,7 +434,13 @@ func (x *model) leaver(f *facts) int {
 
 // describe says a transition in words.
 func (x *model) describe(s *state, st step) string {
-	who := fmt.Sprintf("controller %c", 'A'+st.a)
+	who := "the standby"
+	if st.kind.controllers() {
+		who = [...]string{standby: who, leading: "the leader", deposed: "the old leader"}[s.c[st.a].mode]
+		if x.Skew && st.a == 1 {
+			who += " (fast clock)"
+		}
+	}
 	switch st.kind {
 	case cycles, pauses, crashes, fails:
 		return who + x.describeCycle(s, st)
@@ -413,6 +470,10 @@ func (x *model) describe(s *state, st step) string {
 		return fmt.Sprintf("m%d reports loan %d clean", st.a, st.b)
 	case reportsLate:
 		return fmt.Sprintf("m%d sees loan %d clean and has not said so", st.a, st.b)
+	case bindsLate:
+		return fmt.Sprintf("a scheduler sends pod %s to m%d", slotName(st.a), st.b)
+	case lands:
+		return fmt.Sprintf("the pod that was sent to m%d arrives", st.a)
 	case arrives:
 		return fmt.Sprintf("m%d's report arrives", st.a)
 	case passes:
@@ -420,6 +481,9 @@ func (x *model) describe(s *state, st step) string {
 	case kills:
 		return fmt.Sprintf("the time of loan %d's kill comes", st.a)
 	case ages:
+		if st.a == 0 {
+			return "the gang has been in its phase for long"
+		}
 		return fmt.Sprintf("loan %d has been in its phase for long", st.a)
 	case minute:
 		return "the ledger's minute is over"
