@@ -1,6 +1,9 @@
 package fleet
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // ParcelKind tells machines from sockets.
 type ParcelKind string
@@ -46,6 +49,16 @@ type Loan struct {
 	Reason                       string
 	// Version is the resourceVersion that was read.
 	Version string
+}
+
+// TakeAll reports whether loans that are not over have every cell of their machine between them, so that its home keeps none.
+func TakeAll(n *Node, loans []*Loan) bool {
+	taken := func(cell int) bool {
+		return slices.ContainsFunc(loans, func(l *Loan) bool {
+			return l.Node == n.ID && !l.Phase.Ended() && (l.Kind == KindNode || slices.Contains(l.Cells, cell))
+		})
+	}
+	return !slices.ContainsFunc(n.AllCells(), func(cell int) bool { return !taken(cell) })
 }
 
 // Late reports whether a recalled parcel came, or at now still is not, home by its due time.

@@ -168,3 +168,26 @@ func TestPhaseInvariants(t *testing.T) {
 func sameLoan(a, b Loan) bool {
 	return a.Phase == b.Phase && a.Epoch == b.Epoch && a.Deadline.Equal(b.Deadline) && a.KillAt.Equal(b.KillAt) && a.Due.Equal(b.Due) && a.Since.Equal(b.Since)
 }
+
+func TestTakeAll(t *testing.T) {
+	n := &Node{ID: "n", Cells: []Cell{{ID: 0}, {ID: 1, Socket: 1}}}
+	loan := func(phase Phase, kind ParcelKind, cells ...int) *Loan {
+		return &Loan{Node: "n", Phase: phase, Kind: kind, Cells: cells}
+	}
+	for _, c := range []struct {
+		name  string
+		loans []*Loan
+		want  bool
+	}{
+		{"none", nil, false},
+		{"the machine", []*Loan{loan(Emptying, KindNode, 0, 1)}, true},
+		{"one socket", []*Loan{loan(Lent, KindSocket, 1)}, false},
+		{"both", []*Loan{loan(Lent, KindSocket, 1), loan(Emptying, KindSocket, 0)}, true},
+		{"both, of which one is back", []*Loan{loan(Lent, KindSocket, 1), loan(Returned, KindSocket, 0)}, false},
+		{"both of another machine", []*Loan{{Node: "other", Phase: Lent, Kind: KindNode, Cells: []int{0, 1}}}, false},
+	} {
+		if got := TakeAll(n, c.loans); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}

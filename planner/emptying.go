@@ -22,12 +22,13 @@ func emptyingOf(s *fleet.Snapshot, pool fleet.PoolID) []*fleet.Loan {
 }
 
 // keepEmptying calls off loans that did not leave yet, as far as what is free of their machines covers a shortage, and returns what is short
-// then. A machine that is full yet covers nothing and goes on: its pods leave only when online wants fewer.
+// then. A machine that is full yet covers nothing and goes on: its pods leave only when online wants fewer. So does one of which another
+// parcel is away, which keeps online off it: that one must come home first (see [maker.bringHome]).
 func (m *maker) keepEmptying(l *ledger, ask reclaim.Ask) fleet.Resources {
 	s, short := m.in.Snapshot, ask.Amount
 	var left []freed
 	for _, loan := range slices.Backward(emptyingOf(s, l.pool.ID)) { // the newest has lost least
-		if n := s.Node(loan.Node); n != nil && !m.moved[loan.ID] {
+		if n := s.Node(loan.Node); n != nil && !m.moved[loan.ID] && m.state[loan.Node].live == m.state[loan.Node].emptying {
 			if free := only(n.Allocatable.Sub(l.online[n.ID])).Floor(); free.CPU >= leastRoom {
 				left = append(left, freed{loan, free})
 			}
@@ -41,6 +42,16 @@ func (m *maker) keepEmptying(l *ledger, ask reclaim.Ask) fleet.Resources {
 		left = slices.Delete(left, i, i+1)
 	}
 	return short
+}
+
+// stopEmptying calls off what is still being emptied of a machine that goes home.
+func (m *maker) stopEmptying(node fleet.NodeID, why string) {
+	for _, l := range m.loans[node] {
+		if l.Phase == fleet.Emptying {
+			after, err := l.Cancel(m.in.Snapshot.At, why)
+			m.step(MoveCancel, *l, after, err, "TideTurned")
+		}
+	}
 }
 
 // freed is the room that calling a loan off gives back at once.
@@ -71,7 +82,7 @@ func (m *maker) giveUpOld(l *ledger, term time.Duration) {
 			continue
 		}
 		for _, p := range m.pods[loan.Node] {
-			if loan.Kind != fleet.KindNode || p.Class != fleet.PodOnline || p.Deleting {
+			if p.Class != fleet.PodOnline || p.Deleting || !l.emptyingWhole(loan.Node) {
 				continue
 			}
 			if drops[p.Service] > 0 && s.At.Sub(loan.Created) < o.EmptyMax {

@@ -48,7 +48,7 @@ func (m *maker) withPlaces(l *ledger, take []reclaim.Candidate, from, to time.Du
 			if _, ok := t.Place(class); ok {
 				continue
 			}
-			stays := placeOnLast(t, class, take)
+			stays := m.placeOnLast(t, class, take)
 			if stays < 0 {
 				break
 			}
@@ -60,9 +60,13 @@ func (m *maker) withPlaces(l *ledger, take []reclaim.Candidate, from, to time.Du
 	return take, pins
 }
 
-// placeOnLast opens the last of the machines on which a pod fits and places it there; below zero if it fits none.
-func placeOnLast(t *place.Table, class place.ClassID, take []reclaim.Candidate) int {
+// placeOnLast opens the last of the machines on which a pod fits and places it there; below zero if it fits none. One of which a socket is lent
+// stays shut to online whatever becomes of the others.
+func (m *maker) placeOnLast(t *place.Table, class place.ClassID, take []reclaim.Candidate) int {
 	for i, c := range slices.Backward(take) {
+		if m.state[c.Node.ID].live > 0 {
+			continue
+		}
 		t.SetOpen(c.Node.ID, fleet.Online, true)
 		if _, ok := t.Place(class); ok {
 			return i

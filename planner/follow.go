@@ -39,12 +39,7 @@ func (m *maker) follow() {
 		}
 		switch l.Phase {
 		case fleet.Emptying:
-			// Without the taint an online pod may still land: the mark may have been refused that went up with the loan.
-			// One that did keeps the machine until it leaves, or the loan is given up.
-			if entry.IsClean(l.Epoch) && node.Marks.HolderTaint && !m.occupied(l) {
-				after, err := l.Lend(s.At, entry)
-				m.step(MoveLend, *l, after, err, "Emptied")
-			}
+			m.emptied(l, entry, node)
 		case fleet.Noticed:
 			m.noticed(l)
 		case fleet.Draining, fleet.Fenced, fleet.WrittenOff:
@@ -53,10 +48,40 @@ func (m *maker) follow() {
 	}
 }
 
-// occupied reports whether online pods are on a whole machine that is to be lent.
+// emptied hands a parcel over that is clean. One of a machine that goes home stays, since all parcels of a machine come home together.
+func (m *maker) emptied(l *fleet.Loan, entry *fleet.ShareParcel, node *fleet.Node) {
+	at := m.in.Snapshot.At
+	if st := m.state[l.Node]; st.leaving() {
+		after, err := l.Cancel(at, "another parcel of the machine is on its way home")
+		m.step(MoveCancel, *l, after, err, "TideTurned")
+		return
+	}
+	// Without the taint an online pod may still land: the mark may have been refused that went up with the loan.
+	// One that did keeps the machine until it leaves, or the loan is given up.
+	if !entry.IsClean(l.Epoch) || !node.Marks.HolderTaint || m.occupied(l) {
+		return
+	}
+	if m.state[l.Node].live > 1 {
+		m.clean = append(m.clean, l) // this plan may yet recall the other parcels
+		return
+	}
+	after, err := l.Lend(at, entry)
+	m.step(MoveLend, *l, after, err, "Emptied")
+}
+
+// handOver gives emptied parcels of machines that lend others to the borrower, but for those whose machine this plan calls home.
+func (m *maker) handOver() {
+	s := m.in.Snapshot
+	for _, l := range m.clean {
+		after, err := l.Lend(s.At, s.Node(l.Node).Share.Find(l.ID))
+		m.step(MoveLend, *l, after, err, "Emptied")
+	}
+}
+
+// occupied reports whether online pods are on a machine of which, with this loan, online keeps nothing.
 func (m *maker) occupied(l *fleet.Loan) bool {
-	from := m.pool(l)
-	return l.Kind == fleet.KindNode && from != nil && from.Class == fleet.Online &&
+	from, n := m.pool(l), m.in.Snapshot.Node(l.Node)
+	return from != nil && from.Class == fleet.Online && n != nil && fleet.TakeAll(n, m.loans[l.Node]) &&
 		slices.ContainsFunc(m.pods[l.Node], func(p *fleet.Pod) bool { return p.Class == fleet.PodOnline })
 }
 

@@ -168,6 +168,7 @@ func (m *maker) bringHome(l *ledger, ask reclaim.Ask) {
 		loan := s.Loan(r.Loan)
 		after, err := loan.Recall(s.At, r.Deadline, r.Due, r.Why)
 		m.step(MoveRecall, *loan, after, err, "Recalled")
+		m.stopEmptying(loan.Node, r.Why)
 	}
 	m.borrow(l, ask, short, false)
 }
@@ -255,7 +256,8 @@ func (l *ledger) atOnce() fleet.Resources {
 }
 
 func (l *ledger) emptyingWhole(id fleet.NodeID) bool {
-	return slices.ContainsFunc(l.loans[id], func(n *fleet.Loan) bool { return n.Phase == fleet.Emptying && n.Kind == fleet.KindNode })
+	n, loans := l.in.Snapshot.Node(id), l.loans[id]
+	return slices.ContainsFunc(loans, func(x *fleet.Loan) bool { return x.Phase == fleet.Emptying }) && n != nil && fleet.TakeAll(n, loans)
 }
 
 // movesLeft is what the pool's budget leaves, and the name of the bound.

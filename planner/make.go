@@ -20,6 +20,7 @@ func Make(in Input) Plan {
 	m.follow()
 	m.takeBack()
 	m.lend()
+	m.handOver()
 	m.jobs()
 	m.fill()
 	m.mark()
@@ -46,6 +47,8 @@ type maker struct {
 	homes   map[fleet.ServiceID]fleet.PoolID
 	// hastened are the deadlines of notices that online pods wait for.
 	hastened map[fleet.LoanID]time.Time
+	// clean are loans whose parcels the borrower may have, unless the plan recalls others of the same machine.
+	clean []*fleet.Loan
 	// home are loans that it brings home.
 	home map[fleet.LoanID]bool
 	// ends are the pods that the plan evicts or kills.

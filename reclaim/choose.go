@@ -73,16 +73,13 @@ func groupsOf(s *fleet.Snapshot, pool *fleet.Pool, o Options) []*group {
 	pods := s.PodsByNode()
 	byNode := map[fleet.NodeID]*group{}
 	var order []fleet.NodeID
-	blocked := map[fleet.NodeID]bool{}
 	for i := range s.Loans {
 		l := &s.Loans[i]
 		if l.From != pool.ID {
 			continue
 		}
 		if l.Phase != fleet.Lent {
-			// Part of the machine is on its way in or out: recalling the rest is right when it comes home, and wrong while it leaves.
-			blocked[l.Node] = blocked[l.Node] || l.Phase == fleet.Emptying
-			continue
+			continue // on its way home already, or out: then it is called off when the rest is recalled
 		}
 		if byNode[l.Node] == nil {
 			byNode[l.Node] = &group{node: l.NodeName, clean: o.Paces.of(CleanKey(pool.ID), s.At, o.Clean)}
@@ -93,7 +90,7 @@ func groupsOf(s *fleet.Snapshot, pool *fleet.Pool, o Options) []*group {
 	var out []*group
 	for _, id := range order {
 		n := s.Node(id)
-		if n == nil || blocked[id] {
+		if n == nil {
 			continue
 		}
 		g := byNode[id]

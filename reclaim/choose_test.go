@@ -134,13 +134,14 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-func TestWhatLeavesIsNotRecalled(t *testing.T) {
+// What is still being emptied of a machine is called off by whoever recalls the rest.
+func TestAMachineOfWhichAPartStillLeavesIsRecalled(t *testing.T) {
 	s := fleetOf(1)
 	lend(s, 0, 2, 3)
 	lend(s, 0, 0, 1)
 	s.Loans[1].Phase = fleet.Emptying
 	s.Sort()
-	if take, short := Choose(s, ask(10), opts); len(take) != 0 || short.CPU != 10000 {
-		t.Errorf("a machine of which a part is still leaving helps nobody: %s short %v", chosen(take), short)
+	if take, short := Choose(s, ask(10), opts); chosen(take) != "m00-2 " || !short.IsZero() {
+		t.Errorf("recalled %q, short %v: the parcel that is lent, and nothing else", chosen(take), short)
 	}
 }

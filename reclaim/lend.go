@@ -54,7 +54,7 @@ func Lendable(s *fleet.Snapshot, ask LendAsk) (take []Candidate, pinned []Pinned
 	var waits []fleet.Resources // what the machines hold that are waited for
 
 	for _, n := range m.byFewestPods() {
-		c, pin := m.wholeMachine(n, drops)
+		c, pin := m.allOf(n, drops)
 		if pin != "" {
 			pinned = append(pinned, Pinned{Node: n.Name, By: pin})
 			continue
@@ -75,17 +75,15 @@ func Lendable(s *fleet.Snapshot, ask LendAsk) (take []Candidate, pinned []Pinned
 	}
 	pinned = append(pinned, m.resting()...)
 	if ask.Pool.Unit == fleet.UnitSocket {
-		for _, n := range m.byFewestPods() {
+		for _, c := range m.sockets() {
 			if len(take) >= ask.Count {
 				break
 			}
-			if slices.ContainsFunc(take, func(c Candidate) bool { return c.Node.ID == n.ID }) {
+			if !c.Loses.Fits(room) || !c.Free.Fits(now) || !ask.Frees(c.Node, c.Cells) {
 				continue
 			}
-			if c, ok := m.oneSocket(n, room, ask.Frees); ok && c.Free.Fits(now) {
-				take = append(take, c)
-				room, now = room.Sub(c.Loses), now.Sub(c.Free)
-			}
+			take = append(take, c)
+			room, now = room.Sub(c.Loses), now.Sub(c.Free)
 		}
 	}
 	return take, pinned
@@ -101,22 +99,30 @@ type fleetView struct {
 	pods map[fleet.NodeID][]*fleet.Pod
 	// leaving are nodes whose parcels are emptying or were just picked: their pods do not count for spread.
 	leaving map[fleet.NodeID]bool
-	busy    map[fleet.NodeID]bool // nodes with a loan of any phase
+	busy    map[fleet.NodeID]bool          // nodes with a loan of any phase, but for those of which other sockets are lent and nothing moves
+	parts   map[fleet.NodeID][]*fleet.Loan // the loans of these
 	byZone  map[fleet.ServiceID]map[string]int
 }
 
 func newFleetView(s *fleet.Snapshot, pool *fleet.Pool) *fleetView {
 	v := &fleetView{s: s, pool: pool, pods: s.PodsByNode(), leaving: map[fleet.NodeID]bool{}, busy: map[fleet.NodeID]bool{},
-		byZone: map[fleet.ServiceID]map[string]int{}}
+		parts: map[fleet.NodeID][]*fleet.Loan{}, byZone: map[fleet.ServiceID]map[string]int{}}
+	emptying := map[fleet.NodeID]bool{}
 	for i := range s.Loans {
 		l := &s.Loans[i]
-		v.busy[l.Node] = true
-		if l.Phase == fleet.Emptying && l.Kind == fleet.KindNode {
-			v.leaving[l.Node] = true
+		v.parts[l.Node] = append(v.parts[l.Node], l)
+		emptying[l.Node] = emptying[l.Node] || l.Phase == fleet.Emptying
+		if pool.Unit != fleet.UnitSocket || l.Phase != fleet.Lent || l.Kind != fleet.KindSocket || l.From != pool.ID {
+			v.busy[l.Node] = true
 		}
 	}
 	for i := range s.Nodes {
-		if n := &s.Nodes[i]; !v.leaving[n.ID] {
+		n := &s.Nodes[i]
+		all := fleet.TakeAll(n, v.parts[n.ID])
+		v.busy[n.ID] = v.busy[n.ID] || all
+		if all && emptying[n.ID] {
+			v.leaving[n.ID] = true
+		} else {
 			v.count(n, 1)
 		}
 	}
@@ -208,14 +214,16 @@ func (v *fleetView) free(n *fleet.Node) fleet.Resources {
 	return fleet.Resources{CPU: free.CPU, Memory: free.Memory}
 }
 
-// wholeMachine judges a machine: every online pod on it must belong to a service whose own tide will take that many pods away, and the
-// service must not lose a zone by it. pin says what keeps the machine otherwise.
-func (v *fleetView) wholeMachine(n *fleet.Node, drops map[fleet.ServiceID]int) (c Candidate, pin string) {
+// allOf judges a machine, or what others of its sockets have left of it: every online pod on it must belong to a service whose own tide will
+// take that many pods away, and the service must not lose a zone by it. pin says what keeps the machine otherwise.
+func (v *fleetView) allOf(n *fleet.Node, drops map[fleet.ServiceID]int) (c Candidate, pin string) {
 	leavers := map[fleet.ServiceID]int{}
 	for _, p := range v.pods[n.ID] {
 		switch {
 		case p.Class == fleet.PodSystem || p.Class == fleet.PodFiller || p.Deleting:
 			continue
+		case p.Class == fleet.PodOffline && len(v.parts[n.ID]) > 0:
+			continue // it works on the sockets that are lent
 		case p.Class != fleet.PodOnline || p.Service == "":
 			return c, fmt.Sprintf("pod %s is of no service that scales", p.Name)
 		}
@@ -232,31 +240,55 @@ func (v *fleetView) wholeMachine(n *fleet.Node, drops map[fleet.ServiceID]int) (
 			return c, fmt.Sprintf("service %s would leave zone %s", svc, n.Zone)
 		}
 	}
-	return Candidate{
+	c = Candidate{
 		Node: n, Kind: fleet.KindNode, Cells: n.AllCells(), Capacity: n.Allocatable, Loses: n.Allocatable, Free: v.free(n), Leavers: leavers,
 		Why: fmt.Sprintf("%d online pods leave by scale-in", total(leavers)),
-	}, ""
+	}
+	if away := v.parts[n.ID]; len(away) > 0 {
+		if !n.AgentAlive {
+			return c, "sockets of it are lent, and no node agent is alive to say when the others are empty"
+		}
+		// Nothing new of online lands beside a lent socket, so it gives up no more than its pods there hold.
+		c.Kind, c.Loses, c.Free = fleet.KindSocket, v.online(n), fleet.Resources{}
+		c.Cells = slices.DeleteFunc(c.Cells, func(cell int) bool {
+			return slices.ContainsFunc(away, func(l *fleet.Loan) bool { return slices.Contains(l.Cells, cell) })
+		})
+		c.Capacity = n.CapacityOf(c.Cells)
+		c.Why += ", and what is left of the machine follows its other sockets"
+	}
+	return c, ""
 }
 
-// oneSocket judges a node whose pods already fit into all sockets but one. The node side must be alive, since it confines them.
-func (v *fleetView) oneSocket(n *fleet.Node, room fleet.Resources, frees func(n *fleet.Node, cells []int) bool) (Candidate, bool) {
+// sockets lists the sockets that could be lent of machines that stay, those first that leave least idle beside them: room that neither side
+// has then. The machines with few pods, which may yet be emptied, come last by that.
+func (v *fleetView) sockets() []Candidate {
+	var out []Candidate
+	for _, n := range v.byFewestPods() {
+		if c, ok := v.oneSocket(n); ok {
+			out = append(out, c)
+		}
+	}
+	idle := func(c *Candidate) fleet.MilliCPU { return c.Loses.CPU - c.Capacity.CPU }
+	slices.SortStableFunc(out, func(a, b Candidate) int { return cmp.Compare(idle(&a), idle(&b)) })
+	return out
+}
+
+// oneSocket is the last socket of a node that stays, if its pods are few enough for the others; whether they fit there is asked when it is
+// taken. The node side must be alive, since it confines them.
+func (v *fleetView) oneSocket(n *fleet.Node) (Candidate, bool) {
 	sockets := n.Sockets()
 	// A socket with nobody beside it would better be lent as a whole machine, once the tide allows.
 	stays := slices.ContainsFunc(v.pods[n.ID], func(p *fleet.Pod) bool { return p.Class == fleet.PodOnline })
-	used := v.online(n)
-	loses := n.Allocatable.Sub(used)
-	if len(sockets) < 2 || !n.AgentAlive || !stays || !loses.Fits(room) {
+	if len(sockets) < 2 || !n.AgentAlive || !stays || len(v.parts[n.ID]) > 0 || v.leaving[n.ID] {
 		return Candidate{}, false
 	}
 	away := n.CellsOf(sockets[len(sockets)-1])
-	if !frees(n, away) {
-		return Candidate{}, false
-	}
-	kept := slices.DeleteFunc(n.AllCells(), func(c int) bool { return slices.Contains(away, c) })
+	kept := n.CapacityOf(slices.DeleteFunc(n.AllCells(), func(c int) bool { return slices.Contains(away, c) }))
+	used := v.online(n)
 	return Candidate{
-		Node: n, Kind: fleet.KindSocket, Cells: away, Capacity: n.CapacityOf(away), Loses: loses, Free: v.free(n),
-		Why: fmt.Sprintf("its online pods (%s) fit the other sockets (%s)", used, n.CapacityOf(kept)),
-	}, true
+		Node: n, Kind: fleet.KindSocket, Cells: away, Capacity: n.CapacityOf(away), Loses: n.Allocatable.Sub(used), Free: v.free(n),
+		Why: fmt.Sprintf("its online pods (%s) fit the other sockets (%s)", used, kept),
+	}, used.Fits(kept)
 }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {

@@ -163,3 +163,56 @@ func TestNoMoreIsTakenAtOnceThanOnlineCanDoWithout(t *testing.T) {
 		}
 	}
 }
+
+// What others of its sockets have left of a machine may follow them, once its pods leave: online gives up no more than they ask for.
+func TestTheOtherSocketFollows(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		drops int
+		bend  func(*fleet.Snapshot)
+		want  string
+	}{
+		{"its pods leave", 2, nil, "m00:Socket "},
+		{"one of them stays", 1, nil, ""},
+		{"nobody says when it is empty", 2, func(s *fleet.Snapshot) { s.Nodes[0].AgentAlive = false }, ""},
+		{"the first goes home", 2, func(s *fleet.Snapshot) { s.Loans[0].Phase = fleet.Noticed }, ""},
+		{"the first is empty soon", 2, func(s *fleet.Snapshot) { s.Loans[0].Phase = fleet.Emptying }, ""},
+		{"both are away", 2, func(s *fleet.Snapshot) { lend(s, 0, 0, 1) }, ""},
+		{"the pool lends whole machines", 2, func(s *fleet.Snapshot) { s.Pools[1].Unit = fleet.UnitNode }, ""},
+	} {
+		s := fleetOf(1)
+		steerable(s, "web")
+		pod(s, 0, fleet.PodOnline, "web", 8000)
+		pod(s, 0, fleet.PodOnline, "web", 8000)
+		pod(s, 0, fleet.PodOffline, "train", 32000)
+		lend(s, 0, 2, 3)
+		if c.bend != nil {
+			c.bend(s)
+		}
+		s.Sort()
+		ask := lendAsk(s, 16, map[fleet.ServiceID]int{"web": c.drops})
+		ask.Now = fleet.Resources{}
+		take, _ := Lendable(s, ask)
+		if names(take) != c.want {
+			t.Errorf("%s: lent %q, want %q", c.name, names(take), c.want)
+		}
+		if len(take) == 1 && (!slices.Equal(take[0].Cells, []int{0, 1}) || take[0].Capacity.CPU != 32000 || take[0].Leavers["web"] != 2) {
+			t.Errorf("%s: %+v", c.name, take[0])
+		}
+	}
+}
+
+// Room beside a lent socket is nobody's, so machines of which the other sockets are full go first.
+func TestSocketsWithLeastIdleBesideThem(t *testing.T) {
+	s := fleetOf(3)
+	steerable(s, "web")
+	for i, pods := range []int{1, 4, 2} {
+		for range pods {
+			pod(s, i, fleet.PodOnline, "web", 8000)
+		}
+	}
+	s.Sort()
+	if take, _ := Lendable(s, lendAsk(s, 90, nil)); names(take) != "m01:Socket m02:Socket " {
+		t.Errorf("lent %q: of 90 cores m01 takes 32, m02 48 and m00 56", names(take))
+	}
+}

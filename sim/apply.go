@@ -336,11 +336,21 @@ func (c *controller) vacant(n int32, l *fleet.Loan, next fleet.PoolID) bool {
 	if !marks.KeepOff(fleet.Online) {
 		return false
 	}
-	keeps := int32(0)
-	if l.Kind == fleet.KindSocket {
-		keeps = int32((c.w.facts[n].Allocatable.CPU - l.Capacity.CPU) / 1000)
+	return m.online <= c.keeps(n, func(o *fleet.Loan) bool { return !o.Phase.Ended() })
+}
+
+// keeps are the cores of a machine that no loan of a kind has.
+func (c *controller) keeps(n int32, of func(*fleet.Loan) bool) int32 {
+	f := &c.w.facts[n]
+	left := f.Allocatable.CPU
+	// Loans are sorted by names that begin with the machine's.
+	i, _ := slices.BinarySearchFunc(c.loans, f.Name, func(l fleet.Loan, name string) int { return cmp.Compare(l.NodeName, name) })
+	for ; i < len(c.loans) && c.loans[i].NodeName == f.Name; i++ {
+		if l := &c.loans[i]; l.Node == f.ID && of(l) {
+			left -= f.CapacityOf(l.Cells).CPU
+		}
 	}
-	return m.online <= keeps
+	return int32(left / 1000)
 }
 
 func coresRequest(cores int) fleet.Resources { return scenario.CoresOf(cores) }

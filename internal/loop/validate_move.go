@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -41,7 +42,7 @@ func (d *Door) checkStep(m *planner.Move, l *fleet.Loan, entry *fleet.ShareParce
 	var err error
 	switch m.Kind {
 	case planner.MoveLend:
-		if err = d.checkEmpty(l); err == nil {
+		if err = errors.Join(d.checkEmpty(l), d.checkStays(l)); err == nil {
 			_, err = l.Lend(d.fresh.At, entry)
 		}
 	case planner.MoveCancel:
@@ -174,13 +175,34 @@ func (d *Door) checkEmpty(l *fleet.Loan) error {
 	if n := d.fresh.Node(l.Node); n != nil && !n.Marks.HolderTaint {
 		return fmt.Errorf("node %s lacks the holder taint that keeps online pods away", l.NodeName)
 	}
-	if l.Kind != fleet.KindNode {
-		return nil
+	if n := d.fresh.Node(l.Node); n == nil || !fleet.TakeAll(n, d.loansOn(l.Node)) {
+		return nil // online keeps cells there, and its pods with them
 	}
 	if pod := d.occupied(l.Node, fleet.PodOnline); pod != "" {
 		return fmt.Errorf("online pod %s is on the machine", pod)
 	}
 	return nil
+}
+
+// checkStays refuses to hand over a parcel of a machine that is on its way home: all of them come home together.
+func (d *Door) checkStays(l *fleet.Loan) error {
+	for _, o := range d.loansOn(l.Node) {
+		if o.ID != l.ID && o.Phase.Away() && o.Phase != fleet.Lent {
+			return fmt.Errorf("loan %s of the same machine is %s", o.ID, o.Phase)
+		}
+	}
+	return nil
+}
+
+// loansOn lists the loans of a machine.
+func (d *Door) loansOn(node fleet.NodeID) []*fleet.Loan {
+	var out []*fleet.Loan
+	for i := range d.fresh.Loans {
+		if l := &d.fresh.Loans[i]; l.Node == node {
+			out = append(out, l)
+		}
+	}
+	return out
 }
 
 // checkShut is the same of the way home: a machine that is still marked for offline pods may get one in the next moment.

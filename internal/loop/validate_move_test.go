@@ -132,6 +132,16 @@ func TestDoorSteps(t *testing.T) {
 			}
 		}
 	}
+	// halved makes l1 the loan of one of two sockets, and adds one of the other.
+	halved := func(p fleet.Phase) func(*fleet.Snapshot) {
+		return func(s *fleet.Snapshot) {
+			s.Nodes[0].Cells = []fleet.Cell{{ID: 0}, {ID: 1, Socket: 1}}
+			s.Loans[0].Kind = fleet.KindSocket
+			other := s.Loans[0]
+			other.ID, other.Cells, other.Phase = "l9", []int{1}, p
+			s.Loans = append(s.Loans, other)
+		}
+	}
 	for _, c := range []struct {
 		name string
 		kind planner.MoveKind
@@ -154,6 +164,10 @@ func TestDoorSteps(t *testing.T) {
 		{"lend, clean for an older epoch", planner.MoveLend, both(phase(fleet.Emptying), clean, func(s *fleet.Snapshot) { s.Nodes[0].Share.Parcels[0].CleanEpoch = 2 }), nil, nil, "Clean report of this epoch"},
 		{"lend, but an online pod was bound", planner.MoveLend, both(phase(fleet.Emptying), clean), func(s *fleet.Snapshot) { s.Pods[0].Node = "u1" }, nil, "online pod shop/cart-a is on the machine"},
 		{"lend, but the taint is not there", planner.MoveLend, both(phase(fleet.Emptying), clean), func(s *fleet.Snapshot) { s.Nodes[0].Marks.HolderTaint = false }, nil, "node n1 lacks the holder taint"},
+		{"lend the last socket", planner.MoveLend, both(phase(fleet.Emptying), clean, halved(fleet.Lent)), nil, nil, ""},
+		{"lend the last socket, but an online pod is there", planner.MoveLend, both(phase(fleet.Emptying), clean, halved(fleet.Lent)), func(s *fleet.Snapshot) { s.Pods[0].Node = "u1" }, nil, "online pod shop/cart-a is on the machine"},
+		{"lend a socket beside which online stays", planner.MoveLend, both(phase(fleet.Emptying), clean, halved(fleet.Returned)), func(s *fleet.Snapshot) { s.Pods[0].Node = "u1" }, nil, ""},
+		{"lend the last socket, but the other goes home", planner.MoveLend, both(phase(fleet.Emptying), clean, halved(fleet.Lent)), func(s *fleet.Snapshot) { s.Loans[1].Phase = fleet.Noticed }, nil, "loan l9 of the same machine is Noticed"},
 		{"return", planner.MoveReturn, both(phase(fleet.Draining), clean, empty), nil, nil, ""},
 		{"return, but a pod slipped in", planner.MoveReturn, both(phase(fleet.Draining), clean), nil, nil, "offline pod train/bert-0 is on the machine"},
 		{"return, but another may slip in", planner.MoveReturn, both(phase(fleet.Draining), clean, empty), func(s *fleet.Snapshot) { s.Nodes[0].Marks.OfflineLabel = true }, nil, "still has the label"},
