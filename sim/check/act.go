@@ -15,83 +15,6 @@ func (x *model) breaks(format string, args ...any) {
 	}
 }
 
-// sees is what a controller's watches show.
-func (x *model) sees(s *state, c *controller) facts {
-	f := s.f
-	if c.mask == 0 {
-		return f
-	}
-	old := &x.all[c.stalled]
-	if c.mask&watchLoans != 0 {
-		f.l = old.l
-		f.tick(&s.f)
-	}
-	if c.mask&watchPool != 0 {
-		f.spent, f.ver, f.told = old.spent, old.ver, old.told
-	}
-	if c.mask&watchPods != 0 {
-		f.p, f.desired, f.members = old.p, old.desired, old.members
-	}
-	for i := range f.m {
-		m := s.f.m[i]
-		if c.mask&watchNodes != 0 {
-			m = old.m[i]
-		}
-		m.share = s.f.m[i].share
-		if c.mask&watchShares != 0 {
-			m.share = old.m[i].share
-		}
-		f.m[i] = m
-	}
-	return f
-}
-
-// tick brings remembered loans to the present time: clocks do not stall with watches. A deadline that is still the same one has passed for
-// whoever remembers it, too.
-func (f *facts) tick(now *facts) {
-	for i := range f.l {
-		l, is := &f.l[i], now.loan(f.l[i].uid)
-		if is == nil || is.epoch != l.epoch {
-			continue
-		}
-		if l.announced == is.announced && l.recalled == is.recalled {
-			l.wait, l.waitOver = is.wait, is.waitOver
-		}
-		if l.kill != unset && is.kill != unset {
-			l.kill, l.killOver = is.kill, is.killOver
-		}
-		if l.phase == is.phase {
-			l.old = is.old
-		}
-	}
-}
-
-// kinds keeps of facts the kinds of a mask.
-func kinds(f facts, mask int8) facts {
-	ver, told := f.ver, f.told
-	f = checked(f)
-	var out facts
-	if mask&watchLoans != 0 {
-		out.l = f.l
-	}
-	if mask&watchPool != 0 {
-		out.spent, out.ver, out.told = f.spent, ver, told
-	}
-	if mask&watchPods != 0 {
-		out.p, out.desired, out.members = f.p, f.desired, f.members
-	}
-	for i := range f.m {
-		if mask&watchNodes != 0 {
-			out.m[i] = f.m[i]
-			out.m[i].share = share{}
-		}
-		if mask&watchShares != 0 {
-			out.m[i].share = f.m[i].share
-		}
-	}
-	return out
-}
-
 func (x *model) eyes(ci int) eyes { return eyes{fast: x.Skew && ci == 1} }
 
 // planKey and doorKey of a controller that carries a plan out.
@@ -194,7 +117,7 @@ func (x *model) begin(s *state, c *controller, a *act) bool {
 
 // undo deletes a loan that could not take its share, unless somebody took it over meanwhile.
 func (x *model) undo(s *state, c *controller) {
-	if l := s.f.loan(c.loan); l != nil && (l.ver == c.held || x.Mutant.AnyVersion) {
+	if l := s.f.loan(c.loan); l != nil && (l.ver == c.held || x.Mutant.AnyDelete) {
 		x.checkForget(s, l)
 		s.f.drop(c.loan)
 	}
@@ -255,7 +178,7 @@ func (x *model) forget(s *state, c *controller, a *act) bool {
 		}
 	}
 	l := s.f.loan(m.loan)
-	if l == nil || (l.ver != c.held && !x.Mutant.AnyVersion) {
+	if l == nil || (l.ver != c.held && !x.Mutant.AnyDelete) {
 		return false
 	}
 	x.checkForget(s, l)
@@ -268,10 +191,10 @@ func (x *model) forget(s *state, c *controller, a *act) bool {
 func (x *model) known(s *state, c *controller, machine int8) (share, bool) {
 	now := s.f.m[machine].share
 	if v := c.wrote[machine]; v > 0 {
-		return now, v == now.ver || x.Mutant.AnyVersion
+		return now, v == now.ver || x.Mutant.AnyUpdate
 	}
 	known := x.all[c.door].m[machine].share
-	return known, known.ver == now.ver || x.Mutant.AnyVersion
+	return known, known.ver == now.ver || x.Mutant.AnyUpdate
 }
 
 // writeShare brings the entry of one loan to what the move says. ok is false where the API refused.
@@ -345,7 +268,7 @@ var follows = map[fleet.Phase][]fleet.Phase{
 // writeLoan is the API server's side of a loan's status.
 func (x *model) writeLoan(s *state, c *controller, m move, kind planner.MoveKind) bool {
 	l := s.f.loan(m.loan)
-	if l == nil || (l.ver != c.held && !x.Mutant.AnyVersion) || (c.leader < l.leader && !x.Mutant.AnyLeader) || m.epoch < l.epoch {
+	if l == nil || (l.ver != c.held && !x.Mutant.AnyUpdate) || (c.leader < l.leader && !x.Mutant.AnyLeader) || m.epoch < l.epoch {
 		return false
 	}
 	from, to := fleet.Phases()[l.phase], fleet.Phases()[m.phase]
@@ -407,7 +330,7 @@ func (x *model) scale(s *state, c *controller, a *act, d *planner.Scale) bool {
 			return false
 		}
 		// A conflict is looked at once: what was allowed stands as long as the ledger is the same.
-		if seen.ver != s.f.ver && seen.spent != s.f.spent && !x.Mutant.AnyVersion {
+		if seen.ver != s.f.ver && seen.spent != s.f.spent && !x.Mutant.AnyUpdate {
 			return false
 		}
 		if c.leader < s.f.leader && !x.Mutant.AnyLeader {

@@ -20,7 +20,7 @@ var scopes = []Options{
 	{Shape: Sockets, Turns: 1, Gang: true},
 	{Shape: Machines, Turns: 1, Borrow: true},
 	{Shape: Sockets, Turns: 1, Pauses: 1},
-	{Shape: Sockets, Turns: 1, Faults: 1},
+	{Shape: Sockets, Turns: 1, Faults: 1, Only: []kind{crashes, fails, dies, answersLate, reportsLate, bindsLate}},
 }
 
 // quick is how many of them do under the race detector, which has little to watch: a search is one goroutine.
@@ -30,6 +30,7 @@ const quick = 4
 var full = []Options{
 	{Shape: Machines, Turns: 1},
 	{Shape: Sockets, Turns: 2, Pauses: 1},
+	{Shape: Sockets, Turns: 1, Faults: 1},
 	{Shape: Sockets, Turns: 1, Faults: 1, Skew: true},
 	{Shape: Sockets, Turns: 1, Faults: 1, Pauses: 1, Most: 2_000_000},
 	{Shape: Sockets, Turns: 1, Freezes: 1, Faults: 1, Only: crash.Only},

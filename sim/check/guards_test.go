@@ -23,10 +23,11 @@ func drop(kind planner.MoveKind) Mutant {
 	}}
 }
 
-// The searches in which a controller dies, and in which another leads while it stops for a while.
+// The searches in which a controller dies, in which another leads while it stops for a while, and in which its watches stall and it stops.
 var (
 	crash = Options{Shape: Sockets, Turns: 1, Faults: 1, Only: []kind{crashes, fails}}
 	usurp = Options{Shape: Sockets, Turns: 1, Faults: 1, Pauses: 1, Only: []kind{usurps}}
+	stall = Options{Shape: Sockets, Turns: 1, Faults: 1, Pauses: 1, Only: []kind{lags}}
 	// One leads after a freeze while the other still acts.
 	thawed = Options{Shape: Sockets, Turns: 1, Faults: 1, Freezes: 1, Only: []kind{usurps}}
 )
@@ -78,13 +79,13 @@ var guards = []struct {
 			}
 		}
 	}}},
-	{"resourceVersions are compared", Options{Shape: Sockets, Turns: 1, Faults: 1, Pauses: 1}, "", Mutant{AnyVersion: true}},
+	{"resourceVersions are compared", Options{Shape: Sockets, Turns: 1, Faults: 1, Pauses: 1}, "", Mutant{AnyUpdate: true, AnyDelete: true}},
 	{"the door asks whether decisions still hold", usurp, "", Mutant{Passes: func(*loop.Step) bool { return true }}},
 	{"a machine is opened only while it is lent", usurp, "two holders", Mutant{Passes: func(st *loop.Step) bool {
 		m, ok := st.Act.(*planner.Mark)
 		return ok && m.Want.OfflineLabel
 	}}},
-	{"the node side says Clean only behind closed marks", Options{Shape: Sockets, Turns: 1, Faults: 1, Pauses: 1}, "two holders", Mutant{Blind: true}},
+	{"the node side says Clean only behind closed marks", stall, "two holders", Mutant{Blind: true}},
 	{"the node side waits for what schedulers still bind", Options{Shape: Machines, Turns: 1, Faults: 1, Only: []kind{bindsLate}}, "two holders",
 		Mutant{Prompt: true}},
 	{"the disruption ledger is asked", Options{Shape: Sockets, Turns: 2}, "ledger", Mutant{Spendthrift: true, Input: func(in *planner.Input) {
@@ -95,7 +96,7 @@ var guards = []struct {
 	{"what ran out under a freeze is announced anew", Options{Shape: Sockets, Turns: 1, Freezes: 1}, "under a freeze",
 		Mutant{Input: func(in *planner.Input) { in.Thawed = time.Time{} }}},
 	{"a leader heeds the freeze that another saw", thawed, "under a freeze", Mutant{Heedless: true}},
-	{"evictions follow the write of their drain", Options{Shape: Sockets, Turns: 1, Faults: 1, Pauses: 1}, "before the latest announced deadline", Mutant{Hasty: true}},
+	{"evictions follow the write of their drain", stall, "before the latest announced deadline", Mutant{Hasty: true}},
 	{"what a crash left is repaired", crash, "no progress", drop(planner.MoveRepair)},
 	{"a machine that vanished ends its loan", Options{Shape: Sockets, Turns: 1, Faults: 1, Only: []kind{dies}}, "no progress", drop(planner.MoveNodeGone)},
 	{"the ladder ends a wait", Options{Shape: Sockets, Turns: 1}, "no progress", drop(planner.MoveDrain)},
@@ -115,6 +116,61 @@ func TestEachGuardIsNeeded(t *testing.T) {
 				t.Fatalf("found %q in %s (%s), want a property that breaks (%s)", r.Broken, r.Line(), o, g.breaks)
 			}
 			t.Logf("%s, after %s\n%s", o, r.Line(), r.Explain())
+		})
+	}
+}
+
+// secondLines are guards that others stand in front of: without them the search finds nothing, until the one in front is gone too.
+var secondLines = []struct {
+	name         string
+	within       Options
+	breaks       string
+	front, alone Mutant // the guard in front is gone, and both are
+}{
+	{"a cell is in one parcel alone", Options{Shape: Sockets, Turns: 1, Faults: 1, Only: []kind{lags}}, "two holders",
+		Mutant{Passes: moves(planner.MoveBegin)}, Mutant{Passes: moves(planner.MoveBegin), Overlap: true}},
+	{"a lending waits for the taint", Options{Shape: Machines, Turns: 1, Faults: 1, Only: []kind{fails}}, "two holders",
+		Mutant{Blind: true}, Mutant{Blind: true, Plan: lendWhatIsClean, Passes: moves(planner.MoveLend)}},
+	{"leaderEpoch never falls", usurp, "without a Clean report", Mutant{AnyUpdate: true}, Mutant{AnyUpdate: true, AnyLeader: true}},
+}
+
+// moves lets those of a kind pass the door.
+func moves(kind planner.MoveKind) func(*loop.Step) bool {
+	return func(st *loop.Step) bool {
+		m, ok := st.Act.(*planner.Move)
+		return ok && m.Kind == kind
+	}
+}
+
+// lendWhatIsClean lends what the node side reported, whatever the marks and the pods are.
+func lendWhatIsClean(p *planner.Plan, s *fleet.Snapshot) {
+	for i := range s.Loans {
+		l := &s.Loans[i]
+		n := s.Node(l.Node)
+		if n == nil || slices.ContainsFunc(p.Moves, func(m planner.Move) bool { return m.Before.ID == l.ID }) {
+			continue
+		}
+		if after, err := l.Lend(s.At, n.Share.Find(l.ID)); err == nil {
+			p.Moves = append(p.Moves, planner.Move{Kind: planner.MoveLend, Before: *l, After: after, Node: l.NodeName})
+		}
+	}
+}
+
+// TestSecondLines takes a guard and the one in front of it away: a property breaks, and sooner than without the one in front alone.
+func TestSecondLines(t *testing.T) {
+	for _, g := range secondLines {
+		t.Run(g.name, func(t *testing.T) {
+			o := g.within
+			o.Mutant, o.Most = g.alone, 100_000
+			both := Run(o)
+			if !strings.Contains(both.Broken, g.breaks) || both.Broken == "" {
+				t.Fatalf("found %q in %s (%s), want %s", both.Broken, both.Line(), o, g.breaks)
+			}
+			o.Mutant, o.Most = g.front, both.States
+			if r := Run(o); r.Broken != "" {
+				t.Errorf("it is not missed: without the guard in front alone\n%s", r.Explain())
+			}
+			t.Logf("%s, after %s\n%s", o, both.Line(), both.Explain())
 		})
 	}
 }

@@ -63,8 +63,8 @@ type Mutant struct {
 	Plan   func(*planner.Plan, *fleet.Snapshot)
 	Door   func(*fleet.Snapshot)
 	Passes func(*loop.Step) bool
-	// AnyVersion and AnyLeader let the API take writes of any resourceVersion and of any leader, Overlap a cell in two parcels.
-	AnyVersion, AnyLeader, Overlap bool
+	// AnyUpdate and AnyDelete let the API take those of any resourceVersion, AnyLeader writes of any leader, Overlap a cell in two parcels.
+	AnyUpdate, AnyDelete, AnyLeader, Overlap bool
 	// Blind lets the node side say Clean whatever the node's marks are, Prompt while a scheduler that saw older ones still binds; Spendthrift lets actions pass a spent ledger.
 	Blind, Prompt, Spendthrift bool
 	// Hasty evicts although the drain that the eviction follows was refused.

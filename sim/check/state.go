@@ -141,8 +141,9 @@ type controller struct {
 	froze, told         bool // its last cycle was frozen; the pools' status said so in it
 	thaw                int8 // when it saw a freeze end
 	stage               int8
-	mask                int8
-	step, sub           int8
+	mask                int8           // the kinds whose watches stall
+	step                int8           // the action of its plan that comes next
+	sub                 int8           // the writes of it that are done: 1 made the loan or charged the ledger, 2 wrote the share
 	loan, held          int8           // the loan that a move in progress is about, and the version that it read
 	wrote               [machines]int8 // the versions of the shares that this plan wrote
 	plan, door, stalled viewID
@@ -164,68 +165,4 @@ type state struct {
 	pauses  int8
 	turns   int8 // of the tide
 	freezes int8
-}
-
-// viewID names facts in the table of views.
-type viewID int32
-
-// views interns facts, so that a state holds a number where a controller remembers facts.
-type views struct {
-	ids map[facts]viewID
-	all []facts
-	// plain is the decisive part of each view; 0 where it was not asked for.
-	plain map[viewID]viewID
-}
-
-func newViews() *views {
-	return &views{ids: map[facts]viewID{{}: 0}, all: []facts{{}}, plain: map[viewID]viewID{}}
-}
-
-func (v *views) intern(f facts) viewID {
-	id, ok := v.ids[f]
-	if !ok {
-		id = viewID(len(v.all))
-		v.all = append(v.all, f)
-		v.ids[f] = id
-	}
-	return id
-}
-
-// plainOf is the decisive part of a view.
-func (v *views) plainOf(id viewID) viewID {
-	p, ok := v.plain[id]
-	if !ok {
-		p = v.intern(decisive(v.all[id]))
-		v.plain[id] = p
-	}
-	return p
-}
-
-// decisive strips facts of what no decision looks at: versions, leaders, ghosts, and shares of machines that are gone.
-func decisive(f facts) facts {
-	f = checked(f)
-	for i := range f.m {
-		m := &f.m[i]
-		if m.last = 0; m.share.node != m.uid {
-			m.share = share{}
-		}
-		m.share.ver = min(m.share.ver, 1)
-	}
-	for i := range f.l {
-		f.l[i].ver = 0
-	}
-	return f
-}
-
-// checked is decisive, with the versions that writes rest on.
-func checked(f facts) facts {
-	for i := range f.m {
-		f.m[i].leader, f.m[i].share.leader = 0, 0
-	}
-	for i := range f.l {
-		l := &f.l[i]
-		l.leader, l.claimed, l.sleptWait, l.sleptKill = 0, false, false, false
-	}
-	f.ver, f.leader, f.taken, f.told = 0, 0, 0, false
-	return f
 }
