@@ -145,7 +145,13 @@ func (m *maker) count(st *staff, p *fleet.Pod) {
 func (st *staff) settle() {
 	for i := range st.crews {
 		c := &st.crews[i]
-		slices.SortStableFunc(c.pods, func(a, b *fleet.Pod) int { return cmp.Or(b.Created.Compare(a.Created), b.Name.Compare(a.Name)) })
+		slices.Reverse(c.pods) // names mostly rise with age, and what is sorted already costs little
+		slices.SortStableFunc(c.pods, func(a, b *fleet.Pod) int {
+			if d := b.Created.Compare(a.Created); d != 0 {
+				return d
+			}
+			return b.Name.Compare(a.Name)
+		})
 		kept := min(c.stay, max(int(st.job.Members[i].Desired)-c.leaving, 0))
 		c.going, c.stay, c.want = c.stay-kept, kept, kept
 	}

@@ -217,7 +217,8 @@ func (m *maker) begin(l *ledger, lead, term time.Duration) (pins []Pin, note str
 	}
 	ask := room
 	ask.GPU, ask.Pods = math.MaxInt64, math.MaxInt64 // not what lending is reckoned in
-	take, pinned := reclaim.Lendable(s, reclaim.LendAsk{Pool: l.pool, Room: ask, Now: l.atOnce(), Drops: l.drops(term + lead), Count: max(count, 1), Frees: m.frees})
+	take, pinned := reclaim.Lendable(s, reclaim.LendAsk{Pool: l.pool, Room: ask, Now: l.atOnce(), Drops: l.drops(term + lead), Count: max(count, 1),
+		Pins: pinnedShown, Pods: m.pods, Frees: m.frees})
 	take, pins = m.withPlaces(l, take, o.EmptyFor, o.EmptyFor+term+lead)
 	for _, p := range pinned[:max(min(len(pinned), pinnedShown-len(pins)), 0)] {
 		pins = append(pins, Pin(p))

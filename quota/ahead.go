@@ -105,14 +105,16 @@ func (d *divider) lookAhead(o *outlook) {
 	}
 }
 
-// recurs is how many steps back the same demands are looked for: far ahead steps are hours, and what is told of them repeats by the day.
-const recurs = 24
-
-// repeated is the round of an earlier step with the same demands, if one is at hand.
+// repeated is the round of an earlier step with the same demands, the newest one, if there is any: demands change slowly, and what is told of
+// the steps far ahead repeats by the day.
 func repeated(rounds []*round, k int, demands []demand) *round {
-	for _, back := range [...]int{1, recurs} {
-		if k >= back && rounds[k-back] != nil && slices.Equal(rounds[k-back].demands, demands) {
-			return rounds[k-back]
+	var last *round
+	for i := k - 1; i > 0; i-- {
+		if r := rounds[i]; r != nil && r != last {
+			if slices.Equal(r.demands, demands) {
+				return r
+			}
+			last = r
 		}
 	}
 	return nil

@@ -32,15 +32,17 @@ type LendAsk struct {
 	Drops map[fleet.ServiceID]int
 	// Now is the part of what is free now that online can do without until the parcels are empty.
 	Now fleet.Resources
-	// Count is the move budget that is left.
-	Count int
+	// Count is the move budget that is left, Pins how many of the machines that stay are named at least, if there are so many.
+	Count, Pins int
+	// Pods are the snapshot's by machine, as [fleet.Snapshot.PodsByNode] gives them.
+	Pods map[fleet.NodeID][]*fleet.Pod
 	// Frees says whether cells of a machine can be freed: whether what is on it fits its other cells. A pool that lends sockets needs it.
 	Frees func(n *fleet.Node, cells []int) bool
 }
 
 // Lendable picks parcels of the pool, best first: whole machines before sockets, and among equals those with the fewest pods to wait for,
-// so that what scale-in must empty costs least. What it returns fits into the ask taken together. It also names the nodes that stay and
-// what pins them.
+// so that what scale-in must empty costs least. What it returns fits into the ask taken together. It also names nodes that stay and what pins
+// them, as many as are asked for.
 //
 // A machine that online cannot do without yet, and soon can, is waited for: one that is fuller takes longer to be empty, and what it holds
 // meanwhile would keep the emptier one from going. Only smaller machines pass it.
@@ -48,18 +50,24 @@ func Lendable(s *fleet.Snapshot, ask LendAsk) (take []Candidate, pinned []Pinned
 	if ask.Count <= 0 {
 		return nil, nil
 	}
-	m := newFleetView(s, ask.Pool)
+	m := newFleetView(s, &ask)
 	drops := m.dropsLeft(ask.Drops)
 	room, now := ask.Room, ask.Now
 	var waits []fleet.Resources // what the machines hold that are waited for
 
-	for _, n := range m.byFewestPods() {
-		c, pin := m.allOf(n, drops)
-		if pin != "" {
-			pinned = append(pinned, Pinned{Node: n.Name, By: pin})
+	fewest := m.byFewestPods()
+	for _, n := range fewest {
+		// Most machines of a large fleet can neither go nor be named any more.
+		loses := m.loses(n)
+		fits := len(take) < ask.Count && loses.Fits(room) && !slices.ContainsFunc(waits, func(w fleet.Resources) bool { return w.Fits(loses) })
+		if !fits && len(pinned) >= ask.Pins {
 			continue
 		}
-		if len(take) >= ask.Count || !c.Loses.Fits(room) || slices.ContainsFunc(waits, func(w fleet.Resources) bool { return w.Fits(c.Loses) }) {
+		c, pin := m.allOf(n, drops)
+		if pin != "" && len(pinned) < ask.Pins {
+			pinned = append(pinned, Pinned{Node: n.Name, By: pin})
+		}
+		if pin != "" || !fits {
 			continue
 		}
 		if !c.Free.Fits(now) {
@@ -75,7 +83,7 @@ func Lendable(s *fleet.Snapshot, ask LendAsk) (take []Candidate, pinned []Pinned
 	}
 	pinned = append(pinned, m.resting()...)
 	if ask.Pool.Unit == fleet.UnitSocket {
-		for _, c := range m.sockets() {
+		for _, c := range m.sockets(fewest) {
 			if len(take) >= ask.Count {
 				break
 			}
@@ -101,12 +109,14 @@ type fleetView struct {
 	leaving map[fleet.NodeID]bool
 	busy    map[fleet.NodeID]bool          // nodes with a loan of any phase, but for those of which other sockets are lent and nothing moves
 	parts   map[fleet.NodeID][]*fleet.Loan // the loans of these
-	byZone  map[fleet.ServiceID]map[string]int
+	// byZone is the spread of each service, nil until it is first asked for: most machines are pinned by something else.
+	byZone map[fleet.ServiceID]map[string]int
 }
 
-func newFleetView(s *fleet.Snapshot, pool *fleet.Pool) *fleetView {
-	v := &fleetView{s: s, pool: pool, pods: s.PodsByNode(), leaving: map[fleet.NodeID]bool{}, busy: map[fleet.NodeID]bool{},
-		parts: map[fleet.NodeID][]*fleet.Loan{}, byZone: map[fleet.ServiceID]map[string]int{}}
+func newFleetView(s *fleet.Snapshot, ask *LendAsk) *fleetView {
+	pool := ask.Pool
+	v := &fleetView{s: s, pool: pool, pods: ask.Pods, leaving: map[fleet.NodeID]bool{}, busy: map[fleet.NodeID]bool{},
+		parts: map[fleet.NodeID][]*fleet.Loan{}}
 	emptying := map[fleet.NodeID]bool{}
 	for i := range s.Loans {
 		l := &s.Loans[i]
@@ -118,15 +128,27 @@ func newFleetView(s *fleet.Snapshot, pool *fleet.Pool) *fleetView {
 	}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		all := fleet.TakeAll(n, v.parts[n.ID])
-		v.busy[n.ID] = v.busy[n.ID] || all
-		if all && emptying[n.ID] {
-			v.leaving[n.ID] = true
-		} else {
-			v.count(n, 1)
+		if loans := v.parts[n.ID]; len(loans) > 0 && fleet.TakeAll(n, loans) {
+			v.busy[n.ID] = true
+			if emptying[n.ID] {
+				v.leaving[n.ID] = true
+			}
 		}
 	}
 	return v
+}
+
+// spread is how many online pods of a service each zone holds, on nodes that do not leave.
+func (v *fleetView) spread(id fleet.ServiceID) map[string]int {
+	if v.byZone == nil {
+		v.byZone = map[fleet.ServiceID]map[string]int{}
+		for i := range v.s.Nodes {
+			if n := &v.s.Nodes[i]; !v.leaving[n.ID] {
+				v.count(n, 1)
+			}
+		}
+	}
+	return v.byZone[id]
 }
 
 // count adds the node's online pods to the spread of their services.
@@ -135,16 +157,20 @@ func (v *fleetView) count(n *fleet.Node, by int) {
 		if p.Class != fleet.PodOnline || p.Service == "" || p.Deleting {
 			continue
 		}
-		if v.byZone[p.Service] == nil {
-			v.byZone[p.Service] = map[string]int{}
+		zones := v.byZone[p.Service]
+		if zones == nil {
+			zones = map[string]int{}
+			v.byZone[p.Service] = zones
 		}
-		v.byZone[p.Service][n.Zone] += by
+		zones[n.Zone] += by
 	}
 }
 
 func (v *fleetView) leave(n *fleet.Node) {
 	v.leaving[n.ID] = true
-	v.count(n, -1)
+	if v.byZone != nil {
+		v.count(n, -1)
+	}
 }
 
 // dropsLeft takes what nodes that are already emptying wait for out of the drops.
@@ -165,22 +191,24 @@ func (v *fleetView) dropsLeft(drops map[fleet.ServiceID]int) map[fleet.ServiceID
 
 // byFewestPods lists the pool's nodes that could be lent, those with the least online requests first.
 func (v *fleetView) byFewestPods() []*fleet.Node {
-	var out []*fleet.Node
-	asked := map[fleet.NodeID]fleet.MilliCPU{}
+	type loaded struct {
+		asked fleet.MilliCPU
+		node  *fleet.Node
+	}
+	all := make([]loaded, 0, len(v.s.Nodes))
 	for i := range v.s.Nodes {
 		n := &v.s.Nodes[i]
-		if n.Pool != v.pool.ID || !n.Ready || v.busy[n.ID] || resting(n, v.s.At) != "" {
-			continue
+		if n.Pool == v.pool.ID && n.Ready && !v.busy[n.ID] && resting(n, v.s.At) == "" {
+			all = append(all, loaded{v.online(n).CPU, n})
 		}
-		asked[n.ID] = v.online(n).CPU
-		out = append(out, n)
 	}
-	slices.SortFunc(out, func(a, b *fleet.Node) int {
-		if c := cmp.Compare(asked[a.ID], asked[b.ID]); c != 0 {
-			return c
-		}
-		return cmp.Compare(a.Name, b.Name)
+	slices.SortFunc(all, func(a, b loaded) int {
+		return cmp.Or(cmp.Compare(a.asked, b.asked), cmp.Compare(a.node.Name, b.node.Name))
 	})
+	out := make([]*fleet.Node, len(all))
+	for i := range all {
+		out[i] = all[i].node
+	}
 	return out
 }
 
@@ -214,6 +242,15 @@ func (v *fleetView) free(n *fleet.Node) fleet.Resources {
 	return fleet.Resources{CPU: free.CPU, Memory: free.Memory}
 }
 
+// loses is what online gives up by a machine, or by what others of its sockets have left of it. Nothing new of online lands beside a lent
+// socket, so that is no more than its pods there hold.
+func (v *fleetView) loses(n *fleet.Node) fleet.Resources {
+	if len(v.parts[n.ID]) > 0 {
+		return v.online(n)
+	}
+	return n.Allocatable
+}
+
 // allOf judges a machine, or what others of its sockets have left of it: every online pod on it must belong to a service whose own tide will
 // take that many pods away, and the service must not lose a zone by it. pin says what keeps the machine otherwise.
 func (v *fleetView) allOf(n *fleet.Node, drops map[fleet.ServiceID]int) (c Candidate, pin string) {
@@ -236,20 +273,19 @@ func (v *fleetView) allOf(n *fleet.Node, drops map[fleet.ServiceID]int) (c Candi
 		if k := leavers[svc]; k > drops[svc] {
 			return c, fmt.Sprintf("service %s keeps %d of its %d pods here", svc, k-max(drops[svc], 0), k)
 		}
-		if zones := v.byZone[svc]; len(zones) > 1 && zones[n.Zone] == leavers[svc] {
+		if zones := v.spread(svc); len(zones) > 1 && zones[n.Zone] == leavers[svc] {
 			return c, fmt.Sprintf("service %s would leave zone %s", svc, n.Zone)
 		}
 	}
 	c = Candidate{
-		Node: n, Kind: fleet.KindNode, Cells: n.AllCells(), Capacity: n.Allocatable, Loses: n.Allocatable, Free: v.free(n), Leavers: leavers,
+		Node: n, Kind: fleet.KindNode, Cells: n.AllCells(), Capacity: n.Allocatable, Loses: v.loses(n), Free: v.free(n), Leavers: leavers,
 		Why: fmt.Sprintf("%d online pods leave by scale-in", total(leavers)),
 	}
 	if away := v.parts[n.ID]; len(away) > 0 {
 		if !n.AgentAlive {
 			return c, "sockets of it are lent, and no node agent is alive to say when the others are empty"
 		}
-		// Nothing new of online lands beside a lent socket, so it gives up no more than its pods there hold.
-		c.Kind, c.Loses, c.Free = fleet.KindSocket, v.online(n), fleet.Resources{}
+		c.Kind, c.Free = fleet.KindSocket, fleet.Resources{} // nothing new of online lands there
 		c.Cells = slices.DeleteFunc(c.Cells, func(cell int) bool {
 			return slices.ContainsFunc(away, func(l *fleet.Loan) bool { return slices.Contains(l.Cells, cell) })
 		})
@@ -261,9 +297,9 @@ func (v *fleetView) allOf(n *fleet.Node, drops map[fleet.ServiceID]int) (c Candi
 
 // sockets lists the sockets that could be lent of machines that stay, those first that leave least idle beside them: room that neither side
 // has then. The machines with few pods, which may yet be emptied, come last by that.
-func (v *fleetView) sockets() []Candidate {
+func (v *fleetView) sockets(fewest []*fleet.Node) []Candidate {
 	var out []Candidate
-	for _, n := range v.byFewestPods() {
+	for _, n := range fewest {
 		if c, ok := v.oneSocket(n); ok {
 			out = append(out, c)
 		}

@@ -10,8 +10,8 @@ import (
 const roomy = 1 << 40
 
 func lendAsk(s *fleet.Snapshot, cores int64, drops map[fleet.ServiceID]int) LendAsk {
-	return LendAsk{Pool: s.Pool("online"), Room: fleet.Resources{CPU: fleet.MilliCPU(cores * 1000), Memory: roomy << 10, GPU: roomy, Pods: roomy}, Now: fleet.Resources{CPU: roomy, Memory: roomy << 10}, Drops: drops, Count: 100,
-		Frees: func(*fleet.Node, []int) bool { return true }}
+	return LendAsk{Pool: s.Pool("online"), Room: fleet.Resources{CPU: fleet.MilliCPU(cores * 1000), Memory: roomy << 10, GPU: roomy, Pods: roomy}, Now: fleet.Resources{CPU: roomy, Memory: roomy << 10}, Drops: drops, Count: 100, Pins: 100,
+		Pods: s.PodsByNode(), Frees: func(*fleet.Node, []int) bool { return true }}
 }
 
 func names(take []Candidate) string {
@@ -86,6 +86,11 @@ func TestPinnedByWhatDoesNotScale(t *testing.T) {
 	pod(s, 0, fleet.PodOnline, "db", 8000)
 	pod(s, 1, fleet.PodOnline, "", 8000)
 	s.Sort()
+	few := lendAsk(s, 1000, map[fleet.ServiceID]int{"db": 1})
+	few.Pins = 1
+	if _, pinned := Lendable(s, few); len(pinned) != 1 {
+		t.Errorf("%d machines are named, want one", len(pinned))
+	}
 	if take, pinned := Lendable(s, lendAsk(s, 1000, map[fleet.ServiceID]int{"db": 1})); len(take) != 0 || len(pinned) != 2 {
 		t.Errorf("neither a StatefulSet's pod nor a bare one can be steered: lent %q, pinned %+v", names(take), pinned)
 	}

@@ -248,13 +248,9 @@ func (w *World) sound() error {
 			return fmt.Errorf("machine %d has %d cores free", i, m.free)
 		}
 	}
-	placed := make([]int, len(w.machines))
-	for p := range w.rooms.table.Pods() {
-		placed[w.rooms.at[p.Node]]++
-	}
 	for i := range w.machines {
-		if placed[i] != len(w.machines[i].pods) {
-			return fmt.Errorf("machine %d has %d pods, placement %d", i, len(w.machines[i].pods), placed[i])
+		if n := w.rooms.table.PodsOn(w.rooms.ids[i]); n != len(w.machines[i].pods) {
+			return fmt.Errorf("machine %d has %d pods, placement %d", i, len(w.machines[i].pods), n)
 		}
 	}
 	for i := range w.services {

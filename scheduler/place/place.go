@@ -153,6 +153,17 @@ func (t *Table) onHost(group, n int32) int32 {
 	return k
 }
 
+// PodsOn counts the pods on a machine.
+func (t *Table) PodsOn(id fleet.NodeID) int {
+	k, online := 0, t.row(id, fleet.Online)
+	for row := online; row < online+2; row++ {
+		for ref := t.first[row]; ref != none; ref = t.pods[ref].next {
+			k++
+		}
+	}
+	return k
+}
+
 // put adds a pod to its row, whether it fits or not.
 func (t *Table) put(p pod) Placement {
 	var ref PodRef

@@ -44,7 +44,10 @@ type builder struct {
 	services map[fleet.ServiceID]*fleet.Service
 	stable   map[crew]bool
 	classes  map[podKey]ClassID
-	open     []bool // by row
+	// lastKey and lastClass are those of the pod before.
+	lastKey   podKey
+	lastClass ClassID
+	open      []bool // by row
 }
 
 type crew struct {
@@ -212,26 +215,30 @@ func (b *builder) domains() {
 }
 
 func (b *builder) pods(s *fleet.Snapshot) {
-	byName := make([]*fleet.Pod, 0, len(s.Pods))
+	type on struct {
+		pod  *fleet.Pod
+		node int32
+	}
+	byName := make([]on, 0, len(s.Pods))
 	for i := range s.Pods {
 		if p := &s.Pods[i]; p.Occupies() {
-			if _, ours := b.t.byID[p.Node]; ours {
-				byName = append(byName, p)
+			if n, ours := b.t.byID[p.Node]; ours {
+				byName = append(byName, on{p, n})
 			}
 		}
 	}
-	byTheirName := func(a, b *fleet.Pod) int { return a.Name.Compare(b.Name) }
+	byTheirName := func(a, b on) int { return a.pod.Name.Compare(b.pod.Name) }
 	if !slices.IsSortedFunc(byName, byTheirName) {
 		slices.SortFunc(byName, byTheirName)
 	}
-	for _, p := range byName {
-		n := b.t.byID[p.Node]
-		row := 2*n + int32(b.t.nodes[n].home)
+	b.t.pods = make([]pod, 0, len(byName)+len(byName)/8)
+	for _, x := range byName {
+		p, row := x.pod, 2*x.node+int32(b.t.nodes[x.node].home)
 		switch p.Class {
 		case fleet.PodOnline:
-			row = 2*n + int32(onlineSide)
+			row = 2*x.node + int32(onlineSide)
 		case fleet.PodOffline:
-			row = 2*n + int32(offlineSide)
+			row = 2*x.node + int32(offlineSide)
 		}
 		b.t.put(pod{uid: p.ID, class: b.class(p), row: row, role: roleOf(p)})
 	}
@@ -252,9 +259,19 @@ func roleOf(p *fleet.Pod) role {
 // class interns the shape of a pod that is there.
 func (b *builder) class(p *fleet.Pod) ClassID {
 	k := podKey{p.Class, p.Service, crew{p.Job, p.Role}, p.Requests}
-	if id, ok := b.classes[k]; ok {
-		return id
+	if k == b.lastKey && len(b.classes) > 0 {
+		return b.lastClass // pods of one owner follow each other
 	}
+	id, ok := b.classes[k]
+	if !ok {
+		id = b.classOf(k, p)
+		b.classes[k] = id
+	}
+	b.lastKey, b.lastClass = k, id
+	return id
+}
+
+func (b *builder) classOf(k podKey, p *fleet.Pod) ClassID {
 	shape := Shape{Requests: p.Requests, Side: fleet.Online}
 	switch svc := b.services[p.Service]; {
 	case p.Class == fleet.PodOffline:
@@ -263,9 +280,7 @@ func (b *builder) class(p *fleet.Pod) ClassID {
 		shape = ReplicaShape(svc)
 		shape.Requests = p.Requests
 	}
-	id := b.t.Class(shape)
-	b.classes[k] = id
-	return id
+	return b.t.Class(shape)
 }
 
 // ReplicaShape is the shape of one more replica of a service. It keeps the spread that emptying must keep: over zones, and at most a
