@@ -21,6 +21,8 @@ type Options struct {
 	LeastScore float64
 	// Kin is what many services have taught together; nil where there is none.
 	Kin *model.Kin
+	// Room is memory to work in; nil takes new memory.
+	Room *model.Room
 }
 
 const (

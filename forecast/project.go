@@ -34,7 +34,7 @@ func Project(p portrait.Portrait, recent series.Series, festivals []fleet.Festiv
 	begin := series.GridIndex(now, p.Step)
 	t.Start = series.GridTime(begin, p.Step)
 	learned := p.Learned
-	l, next, last := open(&learned, &p, recent, begin)
+	l, next, last := open(o.Room, &learned, &p, recent, begin)
 	l.Ask(o.Kin, 0)
 	if l.Known() == 0 {
 		t.Note = "no sample is left of the days that forecasts rest on"
@@ -56,7 +56,7 @@ func Project(p portrait.Portrait, recent series.Series, festivals []fleet.Festiv
 
 // open puts the methods to work on what is known before grid index begin: the portrait's newest values and the samples after them. next is
 // the grid index after the last of them, last the end of the newest step that held a value.
-func open(learned *model.State, p *portrait.Portrait, recent series.Series, begin int64) (l *model.Learner, next int64, last time.Time) {
+func open(room *model.Room, learned *model.State, p *portrait.Portrait, recent series.Series, begin int64) (l *model.Learner, next int64, last time.Time) {
 	last = p.Quality.LastSample
 	from := series.GridIndex(p.Recent.Start, p.Step)
 	values := p.Recent.Values
@@ -66,7 +66,7 @@ func open(learned *model.State, p *portrait.Portrait, recent series.Series, begi
 	}
 	next = from + int64(len(values))
 	fresh := newer(recent, p.Step, next, begin)
-	l = learned.Open(from, values, len(fresh))
+	l = learned.Open(room, from, values, len(fresh))
 	for i, y := range fresh {
 		if !(y >= 0) {
 			y = math.NaN()

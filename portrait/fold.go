@@ -42,7 +42,7 @@ func Fold(p Portrait, b Batch, o Options) Portrait {
 			recent, from, missing = nil, first-int64(span), span
 		}
 	}
-	l := p.Learned.Open(from, recent, missing+n)
+	l := p.Learned.Open(o.Room, from, recent, missing+n)
 	l.Ask(o.Kin, series.GridIndex(o.KinUntil, p.Step))
 	for i := range missing {
 		l.Observe(math.NaN())

@@ -18,6 +18,8 @@ type Options struct {
 	// values judge it.
 	Kin      *model.Kin
 	KinUntil time.Time
+	// Room is memory to work in; nil takes new memory.
+	Room *model.Room
 }
 
 // defaultStep is the grid of a portrait.

@@ -42,7 +42,7 @@ func BenchmarkUpdate(b *testing.B) {
 		b.StopTimer()
 		c := s.Clone()
 		c.Fitted = c.Seen
-		l := c.Open(int64(4*288), newest, 288)
+		l := c.Open(nil, int64(4*288), newest, 288)
 		b.StartTimer()
 		for _, y := range all[14*288:] {
 			l.Observe(y)
@@ -58,6 +58,6 @@ func BenchmarkOpen(b *testing.B) {
 	first, newest := l.Newest()
 	b.ReportAllocs()
 	for b.Loop() {
-		l.State.Open(first, newest, 1)
+		l.State.Open(nil, first, newest, 1)
 	}
 }

@@ -32,9 +32,10 @@ func (l *Learner) begin() {
 		end = n
 	}
 	l.base = l.recent(end)
-	l.log, l.raw = newSmoother(l.Cycle, l.hist.x[l.base:end]), newSmoother(l.Cycle, l.hist.raw[l.base:end])
+	l.log, l.raw = newSmoother(l.room.log, l.Cycle, l.hist.x[l.base:end]), newSmoother(l.room.raw, l.Cycle, l.hist.raw[l.base:end])
 	l.log.run(l.Log, l.hist.x[l.base:])
 	l.raw.run(l.Raw, l.hist.raw[l.base:])
+	l.room.log, l.room.raw = *l.log, *l.raw
 }
 
 // due reports whether the share of values that no fit has seen is large enough.

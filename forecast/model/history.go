@@ -17,16 +17,15 @@ type History struct {
 	cnt   []int32
 }
 
-func newHistory(first int64, capacity, short int) *History {
-	return &History{
-		first: first,
-		short: short,
-		full:  make([]float64, 0, capacity),
-		raw:   make([]float64, 0, capacity),
-		x:     make([]float64, 0, capacity),
-		sum:   append(make([]float64, 0, capacity+1), 0),
-		cnt:   append(make([]int32, 0, capacity+1), 0),
+// newHistory is an empty history in the memory of another, which is not used any more.
+func newHistory(old History, first int64, capacity, short int) *History {
+	h := &History{first: first, short: short, raw: blank(old.raw, 0, capacity), x: blank(old.x, 0, capacity), full: blank(old.full, 0, capacity),
+		sum: blank(old.sum, 1, capacity+1), cnt: old.cnt[:0]}
+	if cap(h.cnt) <= capacity {
+		h.cnt = make([]int32, 0, capacity+1)
 	}
+	h.cnt = append(h.cnt, 0)
+	return h
 }
 
 // Len is the number of values, gaps included.

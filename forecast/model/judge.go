@@ -28,7 +28,7 @@ func (v *verdict) gain(with []Block) float64 {
 // try reads a lesson with kin that know all but its held values. It returns nil where they had nothing to say.
 func (k *Kin) try(s Lesson, held int) *verdict {
 	st := NewState(k.Step)
-	l := st.Open(s.First, nil, len(s.Values))
+	l := st.Open(nil, s.First, nil, len(s.Values))
 	l.Ask(k, s.First+int64(len(s.Values)-held))
 	until := max(0, len(s.Values)-held)
 	for _, y := range s.Values[:until] {

@@ -95,7 +95,7 @@ func miss(lessons []Lesson, kin *Kin) float64 {
 	for _, s := range lessons {
 		n := len(s.Values) - 24
 		st := NewState(time.Hour)
-		l := st.Open(0, nil, n)
+		l := st.Open(nil, 0, nil, n)
 		if kin != nil {
 			l.Ask(kin, int64(n-4*24))
 		}

@@ -5,6 +5,7 @@ import "math"
 // Learner is a state at work on its history.
 type Learner struct {
 	*State
+	room *Room
 	hist *History
 	ends []int
 	// log and raw are the smoothings at work, nil while none was found.
@@ -20,12 +21,17 @@ type Learner struct {
 	sorted [windowsOf][]float64 // room for their values
 }
 
-// Open puts the state to work on its newest values, the first of which lies at grid index first. room is the number of values to come.
-func (s *State) Open(first int64, newest []float64, room int) *Learner {
-	l := &Learner{State: s, hist: newHistory(first, len(newest)+room, s.Cycle.Short), ends: Horizons(s.Cycle)}
+// Open puts the state to work on its newest values, the first of which lies at grid index first. more is the number of values to come. The
+// learner works in a room until the next one does; nil is a room of its own.
+func (s *State) Open(room *Room, first int64, newest []float64, more int) *Learner {
+	if room == nil {
+		room = &Room{}
+	}
+	l := &Learner{State: s, room: room, hist: newHistory(room.hist, first, len(newest)+more, s.Cycle.Short), ends: Horizons(s.Cycle)}
 	for _, y := range newest {
 		l.hist.push(y, s.Transform.Forward(y))
 	}
+	room.hist = *l.hist // as it is now: where it grows, it moves out
 	l.begin()
 	return l
 }

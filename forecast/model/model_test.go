@@ -85,7 +85,7 @@ func TestTransformComesBack(t *testing.T) {
 func TestHistoryMeans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := rapid.SliceOfN(rapid.OneOf(rapid.Just(nan), rapid.Float64Range(-5, 5)), 0, 40).Draw(t, "x")
-		h := newHistory(0, 0, 0)
+		h := newHistory(History{}, 0, 0, 0)
 		for _, v := range x {
 			h.push(v, v)
 		}
@@ -324,7 +324,7 @@ func TestTemper(t *testing.T) {
 // learned returns a learner that has seen the values at a step, from a Monday on.
 func learned(step time.Duration, values []float64) *Learner {
 	s := NewState(step)
-	l := s.Open(int64(4*24*time.Hour/step), nil, len(values)) // 5 January 1970 was a Monday
+	l := s.Open(nil, int64(4*24*time.Hour/step), nil, len(values)) // 5 January 1970 was a Monday
 	for _, v := range values {
 		l.Observe(v)
 	}

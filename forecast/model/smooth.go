@@ -41,11 +41,11 @@ type smoother struct {
 const weekPull = 0.8
 
 // newSmoother lays the first components by the first values: the mean, the mean day around it and, where three weeks are known, what is
-// left by the phase of the week.
-func newSmoother(c Cycle, x []float64) *smoother {
+// left by the phase of the week. It is made in the memory of another one, which is not used any more.
+func newSmoother(old smoother, c Cycle, x []float64) *smoother {
 	room := len(x) + c.Short
-	s := &smoother{short: c.Short, long: c.Long, level: make([]float64, 0, room), rest: make([]float64, 0, room),
-		day: make([]float64, c.Short, room+c.Short)}
+	s := &smoother{short: c.Short, long: c.Long, level: blank(old.level, 0, room), rest: blank(old.rest, 0, room),
+		day: blank(old.day, c.Short, room+c.Short)}
 	n := max(2*c.Short, len(x)/2/c.Short*c.Short)
 	if c.Long > 0 && len(x) >= 2*c.Long+2*c.Short {
 		n = c.Long
@@ -65,7 +65,7 @@ func newSmoother(c Cycle, x []float64) *smoother {
 	firstDay := s.day
 	average(first, firstDay, s.firstLevel, nil)
 	if c.Long > 0 {
-		s.week = make([]float64, c.Long, room+c.Long)
+		s.week = blank(old.week, c.Long, room+c.Long)
 		if n >= c.Long && len(x) >= 2*c.Long+2*c.Short {
 			firstWeek := s.week
 			average(first, firstWeek, s.firstLevel, firstDay)
@@ -202,7 +202,7 @@ const (
 // the second half of the values, beginning with those that were best before. The search is random with fixed seeds, so that the same values
 // give the same parameters: four numbers with many near-equal valleys leave little to gradients.
 func tune(c Cycle, before Smoothing, x []float64, seed uint64) Smoothing {
-	s := newSmoother(c, x)
+	s := newSmoother(smoother{}, c, x)
 	e := newExam(c, x)
 	best, least := before, math.Inf(1)
 	if best.known() {

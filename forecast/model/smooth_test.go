@@ -10,7 +10,7 @@ import (
 // By hand, with a day of two steps and no week: the mean 10 and the days ±2 are the first components. Of the value 13 at phase 0 1 is new:
 // level 10.5, day 2.25, and 0.25 of the error is left.
 func TestSmootherByHand(t *testing.T) {
-	s := newSmoother(Cycle{Short: 2}, []float64{12, 8, 12, 8})
+	s := newSmoother(smoother{}, Cycle{Short: 2}, []float64{12, 8, 12, 8})
 	s.run(Smoothing{Level: 0.5, Day: 0.25, Error: 0.5}, []float64{13})
 	// One step ahead, phase 1: 10.5 - 2 + 0.5·0.25. Two ahead, phase 0: 10.5 + 2.25 + 0.25·0.25.
 	for i, want := range []float64{8.625, 12.8125} {
@@ -39,7 +39,7 @@ func TestTuneFindsTheWeek(t *testing.T) {
 	if p != tune(c, Smoothing{}, x, 1) {
 		t.Error("the same values gave other parameters")
 	}
-	s := newSmoother(c, x)
+	s := newSmoother(smoother{}, c, x)
 	s.run(p, x)
 	miss := 0.0
 	for h := range 48 {
@@ -69,9 +69,9 @@ func TestExamIsOfForecasts(t *testing.T) {
 			x[i] = nan
 		}
 	}
-	e, used := newExam(c, x), newSmoother(c, x)
+	e, used := newExam(c, x), newSmoother(smoother{}, c, x)
 	for _, p := range []Smoothing{{Level: 0.1, Day: 0.2, Week: 0.1, Error: 0.5}, {Level: 0.3, Day: 0.1, Error: 0.9}, {Level: 0.01, Week: 0.3}} {
-		fresh := newSmoother(c, x)
+		fresh := newSmoother(smoother{}, c, x)
 		fresh.run(p, x)
 		sum, n := 0.0, 0.0
 		for from := e.from; from < len(x); from += e.stride {
@@ -97,7 +97,7 @@ func TestSmootherGoesOn(t *testing.T) {
 	c := Cycle{Short: 4, Long: 8}
 	x := []float64{1, 2, 3, 4, 2, nan, 4, 5, 3, 4, 5, 6, 4, 5, 6, 7, 1, 2, 3, 4, 2, 3, 4, 5, 3, 4, 5, 6}
 	p := Smoothing{Level: 0.3, Day: 0.2, Week: 0.1, Error: 0.5}
-	whole, pieces := newSmoother(c, x[:24]), newSmoother(c, x[:24])
+	whole, pieces := newSmoother(smoother{}, c, x[:24]), newSmoother(smoother{}, c, x[:24])
 	whole.run(p, x)
 	pieces.run(p, x[:10])
 	for _, v := range x[10:] {

@@ -30,7 +30,7 @@ func TestQuantileOf(t *testing.T) {
 }
 
 func TestSpreadOfWindows(t *testing.T) {
-	h := newHistory(0, 100, 0)
+	h := newHistory(History{}, 0, 100, 0)
 	for i := range 40 {
 		y := float64(i)
 		if i == 38 {
@@ -106,7 +106,7 @@ func TestMixtureOf(t *testing.T) {
 // noise asks for, not where the misses of the shift would have it, and the blend alone would.
 func TestPathsForgetAShift(t *testing.T) {
 	s := NewState(15 * time.Minute)
-	l := s.Open(0, nil, 16*96)
+	l := s.Open(nil, 0, nil, 16*96)
 	r := rand.New(rand.NewPCG(3, 4))
 	level := 100.0
 	for i := range 15 * 96 {
@@ -132,7 +132,7 @@ func TestPathsForgetAShift(t *testing.T) {
 // An outage of some hours a week before the origin must not lift the forecast by what was missing then.
 func TestNoCorrectionByAPastOutage(t *testing.T) {
 	s := NewState(15 * time.Minute)
-	l := s.Open(0, nil, 12*96)
+	l := s.Open(nil, 0, nil, 12*96)
 	r := rand.New(rand.NewPCG(5, 6))
 	load := func(i int) float64 {
 		return 100 + 40*math.Sin(2*math.Pi*float64(i)/96) + r.NormFloat64()
@@ -170,7 +170,7 @@ func TestReviewSetsOutagesAside(t *testing.T) {
 		{"the last day cannot be judged yet", func(i int) bool { return between(i, 17.2, 17.7) }, 0},
 	} {
 		s := NewState(15 * time.Minute)
-		l := s.Open(0, nil, days*day)
+		l := s.Open(nil, 0, nil, days*day)
 		for i := range days * day {
 			y := load(i)
 			if c.low(i) {
@@ -199,7 +199,7 @@ func TestReviewSetsOutagesAside(t *testing.T) {
 func TestMedianOfASparseSeriesIsNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 9))
 	s := NewState(15 * time.Minute)
-	l := s.Open(0, nil, 12*96)
+	l := s.Open(nil, 0, nil, 12*96)
 	for range 12 * 96 {
 		y := 0.0
 		if r.Float64() < 0.3 {

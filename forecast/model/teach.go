@@ -77,7 +77,7 @@ func learnKin(step time.Duration, lessons []Lesson, judged *Kin, each Each) *Kin
 // study reads a lesson into a history without judging anything.
 func study(step time.Duration, s Lesson) *Learner {
 	st := NewState(step)
-	l := st.Open(s.First, nil, len(s.Values))
+	l := st.Open(nil, s.First, nil, len(s.Values))
 	var known []float64
 	for i := max(0, len(s.Values)-l.Cycle.Span()); i < len(s.Values); i++ {
 		if y := s.Values[i]; !math.IsNaN(y) {

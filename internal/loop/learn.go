@@ -16,6 +16,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
+	"github.com/springtide/springtide/forecast/model"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/series"
 	"github.com/springtide/springtide/planner"
@@ -157,11 +158,13 @@ func (l *Loop) fold(ctx context.Context, r reading, to time.Time) error {
 	folded := make([]portrait.Portrait, len(todo))
 	o := l.o.Portrait
 	o.Kin, o.KinUntil = l.kinTaught.kin, l.kinTaught.at
-	each(len(todo), func(i int) {
+	l.eachInRoom(len(todo), func(room *model.Room, i int) {
 		p, ok := l.portraits[todo[i].id]
 		if !ok || r.young {
 			p = portrait.Portrait{Version: portrait.Version, Service: todo[i].id}
 		}
+		o := o
+		o.Room = room
 		folded[i] = portrait.Fold(p, l.ordinary(todo[i].id, todo[i].batch, calendars[todo[i].id]), o)
 	})
 	for i := range folded {
@@ -194,8 +197,10 @@ func (l *Loop) project(s *fleet.Snapshot) {
 	o := l.o.Forecast
 	o.Kin = l.kinTaught.kin
 	tides := make([]forecast.Tide, len(s.Services))
-	each(len(s.Services), func(i int) {
+	l.eachInRoom(len(s.Services), func(room *model.Room, i int) {
 		id := s.Services[i].ID
+		o := o
+		o.Room = room
 		if l.o.Project != nil {
 			tides[i] = l.o.Project(l.portraits[id], s.At)
 			return
@@ -289,12 +294,26 @@ func digest(s *fleet.Snapshot) string {
 
 // each calls f for 0..n-1 on all cores. Results go back by index, so the order of the work does not show.
 func each(n int, f func(i int)) {
-	workers := min(runtime.GOMAXPROCS(0), n)
+	eachWorker(runtime.GOMAXPROCS(0), n, func(_, i int) { f(i) })
+}
+
+// eachInRoom is each with a room to learn in, one for each core.
+func (l *Loop) eachInRoom(n int, f func(room *model.Room, i int)) {
+	workers := runtime.GOMAXPROCS(0)
+	for len(l.rooms) < workers {
+		l.rooms = append(l.rooms, &model.Room{})
+	}
+	eachWorker(workers, n, func(worker, i int) { f(l.rooms[worker], i) })
+}
+
+// eachWorker is each with so many workers at most, and the number of the one that calls.
+func eachWorker(workers, n int, f func(worker, i int)) {
+	workers = min(workers, n)
 	var wg sync.WaitGroup
 	for w := range workers {
 		wg.Go(func() {
 			for i := w; i < n; i += workers {
-				f(i)
+				f(w, i)
 			}
 		})
 	}

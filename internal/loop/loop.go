@@ -11,6 +11,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/forecast/festive"
+	"github.com/springtide/springtide/forecast/model"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
@@ -92,6 +93,7 @@ type Loop struct {
 	waits     waits
 	links     linkMemory
 	kinTaught taught
+	rooms     []*model.Room // of the workers that learn and forecast
 	// read is up to when the history of each service was read by this process.
 	read map[fleet.ServiceID]time.Time
 }

@@ -1,0 +1,19 @@
+package model
+
+// Room is memory that learners work in, one after another: to put weeks of values to work again takes a megabyte each time, which is a tenth of
+// the work when it is new. What a learner says is the same in any room. The zero value is ready; one goroutine may use it, for one learner at a
+// time.
+type Room struct {
+	hist     History
+	log, raw smoother
+}
+
+// blank is a slice of n zeros with some capacity, in the memory of another where that is enough.
+func blank(s []float64, n, capacity int) []float64 {
+	if cap(s) < capacity {
+		return make([]float64, n, capacity)
+	}
+	s = s[:n]
+	clear(s)
+	return s
+}
