@@ -7,6 +7,7 @@ import (
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/quota"
 	"github.com/springtide/springtide/reclaim"
 )
 
@@ -32,7 +33,9 @@ type Input struct {
 	// whenever they come into sight.
 	Thawed time.Time
 	// Links are how the members of link groups follow each other, as learned from history.
-	Links   map[fleet.ServiceID]Link
+	Links map[fleet.ServiceID]Link
+	// Shares keeps how quotas were divided ahead from one plan to the next; nil keeps nothing.
+	Shares  *quota.Memo
 	Options Options
 
 	// raised is what link groups ask of their members in this plan.

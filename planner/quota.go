@@ -28,7 +28,7 @@ func (in *Input) tenants(targets []hpa.Target) *tenants {
 	s := in.Snapshot
 	t := &tenants{in: in, tenancy: quota.TenancyOf(s.Tenants), services: map[fleet.TenantID][]int{},
 		used: map[fleet.TenantID]fleet.Resources{}, other: map[fleet.TenantID]fleet.Resources{}, offlineUsed: map[fleet.TenantID]fleet.Resources{}}
-	t.input = quota.Input{Tenants: s.Tenants, Supply: t.supply(), At: s.At, Open: newOpener().open, Level: lowPriorityLevel(s)}
+	t.input = quota.Input{Tenants: s.Tenants, Supply: t.supply(), At: s.At, Open: newOpener().open, Level: lowPriorityLevel(s), Memo: in.Shares}
 	if len(s.Tenants) == 0 {
 		return t
 	}

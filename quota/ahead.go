@@ -2,7 +2,6 @@ package quota
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
@@ -79,8 +78,13 @@ func (d *divider) lookAhead(o *outlook) {
 	for i := range borrow {
 		borrow[i] = d.tree.nodes[i].borrow
 	}
-	// Most of the hundreds of steps ask for nothing new, so they are looked at in one room and only what is divided is kept.
-	rounds, flow, demands := make([]*round, len(d.in.Ahead)), newFlow(d.tree), make([]demand, len(d.wants))
+	flow, demands := newFlow(d.tree), make([]demand, len(d.wants))
+	divide := func(demands []demand) *round { return d.online(flow, demands, borrow) }
+	memo := d.in.Memo
+	if memo == nil {
+		memo = &Memo{}
+	}
+	memo.on(d.ground())
 	for k := 1; k < len(d.in.Ahead); k++ {
 		from := d.in.Ahead[k]
 		to := from
@@ -90,34 +94,15 @@ func (d *divider) lookAhead(o *outlook) {
 		if sliced {
 			d.entitle(from, to)
 		}
-		if !d.demandsAhead(k, demands) {
-			// Nobody wishes for more than its own: there is nothing to divide.
-			o.see(from, nil)
-			continue
-		}
-		if !sliced {
-			rounds[k] = repeated(rounds, k, demands)
-		}
-		if rounds[k] == nil {
-			rounds[k] = d.online(flow, slices.Clone(demands), borrow)
-		}
-		o.see(from, rounds[k])
-	}
-}
-
-// repeated is the round of an earlier step with the same demands, the newest one, if there is any: demands change slowly, and what is told of
-// the steps far ahead repeats by the day.
-func repeated(rounds []*round, k int, demands []demand) *round {
-	var last *round
-	for i := k - 1; i > 0; i-- {
-		if r := rounds[i]; r != nil && r != last {
-			if slices.Equal(r.demands, demands) {
-				return r
-			}
-			last = r
+		switch wishes := d.demandsAhead(k, demands); {
+		case !wishes:
+			o.see(from, nil) // nobody wishes for more than its own: there is nothing to divide
+		case sliced:
+			o.see(from, divide(demands)) // the ground may be another one in each step
+		default:
+			o.see(from, memo.round(demands, divide))
 		}
 	}
-	return nil
 }
 
 // demandsAhead fills out with the demands of a step ahead, and reports whether anybody wishes for more than its own. What offline work grows

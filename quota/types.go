@@ -22,6 +22,8 @@ type Input struct {
 	Ahead []time.Time
 	// Level is the level of the low-priority capacity, on which bursts depend.
 	Level Level
+	// Memo keeps what is divided ahead for the next division; nil keeps nothing.
+	Memo *Memo
 }
 
 // WindowOpen reports whether a window is open at a time. Windows are evaluated by the caller's package of schedules, so that cron is

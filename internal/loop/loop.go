@@ -15,6 +15,7 @@ import (
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/quota"
 )
 
 // Options are the paces of the loop.
@@ -92,6 +93,7 @@ type Loop struct {
 	gangs     map[fleet.JobID]fleet.Gang
 	waits     waits
 	links     linkMemory
+	shares    quota.Memo
 	kinTaught taught
 	rooms     []*model.Room // of the workers that learn and forecast
 	// read is up to when the history of each service was read by this process.
@@ -201,7 +203,7 @@ func (l *Loop) Cycle(ctx context.Context) (wrote bool, err error) {
 	t.lap("live")
 
 	in := planner.Input{Snapshot: s, Portraits: l.portraits, Tides: l.tides, Live: live, History: l.decisions, Paces: l.paces.known,
-		Gangs: l.gangs, Begun: l.begun, Thawed: l.thaw(s), Options: l.o.Planner}
+		Gangs: l.gangs, Begun: l.begun, Thawed: l.thaw(s), Shares: &l.shares, Options: l.o.Planner}
 	l.waits.ahead(&in)
 	l.links.give(&in)
 	plan := planner.Make(in)
