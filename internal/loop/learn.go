@@ -3,14 +3,11 @@ package loop
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
 	"runtime"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -249,47 +246,6 @@ func (l *Loop) record(ctx context.Context, s *fleet.Snapshot, plan *planner.Plan
 		err = l.save(ctx, s.At)
 	}
 	return err
-}
-
-// digest identifies the facts of a snapshot by the versions of its objects: equal facts have equal digests. Marshalling all of it would
-// cost more than the plan.
-func digest(s *fleet.Snapshot) string {
-	h := sha256.New()
-	fmt.Fprintf(h, "%d %d %s\n", s.At.UnixNano(), s.LeaderEpoch, s.Frozen)
-	// Machines are many, and formatting each by reflection costs as much as planning for it.
-	var line []byte
-	for i := range s.Nodes {
-		n := &s.Nodes[i]
-		line = append(append(append(line[:0], "n "...), n.ID...), ' ')
-		line = append(append(line, n.Pool...), ' ')
-		line = append(strconv.AppendBool(line, n.Ready), ' ')
-		line = append(strconv.AppendBool(line, n.AgentAlive), ' ')
-		if n.Marks != (fleet.NodeMarks{}) {
-			line = fmt.Appendf(line, "%v ", n.Marks)
-		}
-		h.Write(append(append(line, n.Share.Version...), '\n'))
-	}
-	for i := range s.Pods {
-		h.Write([]byte(s.Pods[i].ID))
-		h.Write([]byte(s.Pods[i].Version))
-	}
-	for i := range s.Services {
-		v := &s.Services[i]
-		fmt.Fprintf(h, "s %s %s %s %v %s\n", v.ID, v.Version, v.Mode, v.Desired, v.Blocked)
-	}
-	for i := range s.Loans {
-		fmt.Fprintf(h, "l %s %s\n", s.Loans[i].ID, s.Loans[i].Version)
-	}
-	for i := range s.Pools {
-		fmt.Fprintf(h, "p %s %s\n", s.Pools[i].ID, s.Pools[i].Version)
-	}
-	for i := range s.Orphans {
-		fmt.Fprintf(h, "o %s %s\n", s.Orphans[i].ID, s.Orphans[i].Version)
-	}
-	for i := range s.Jobs {
-		fmt.Fprintf(h, "j %s %v\n", s.Jobs[i].ID, s.Jobs[i].Members)
-	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 // each calls f for 0..n-1 on all cores. Results go back by index, so the order of the work does not show.
