@@ -196,13 +196,14 @@ func (b *Built) service(f replay.Frame, spec *Service, name string, w replay.Win
 		seed: replay.Seed(strconv.FormatUint(b.Seed, 10), "service", name)}
 	o.Load = replay.Minutes(raw, f.Split(raw), rand.New(rand.NewPCG(o.seed, 1)))
 	o.Calm = replay.Calm(f.History(o.Load))
-	o.hold(b.RunStart())
+	o.hold(b.RunStart(), b.End())
 	o.Station = spec.station()
 	return o
 }
 
-// hold fills the gaps from a time on with what was last known.
-func (o *Online) hold(from time.Time) {
+// hold fills the gaps from a time on with what was last known, up to the end of the run: a trace of hours ends before a run that does not end
+// on the hour.
+func (o *Online) hold(from, to time.Time) {
 	last := 0.0
 	for i, v := range o.Load.Values {
 		switch {
@@ -211,6 +212,9 @@ func (o *Online) hold(from time.Time) {
 		case !o.Load.Time(i).Before(from):
 			o.Load.Values[i] = last
 		}
+	}
+	for o.Load.End().Before(to) {
+		o.Load.Values = append(o.Load.Values, last)
 	}
 }
 

@@ -145,6 +145,27 @@ func TestTheRunDecidesNothing(t *testing.T) {
 	}
 }
 
+// A trace of hours says nothing of the last part of a run that does not end on the hour: it goes on as it was.
+func TestARunMayEndWithinAnHour(t *testing.T) {
+	s := stranger(t, fleetYAML, nil)
+	s.Days = 1.1
+	b, err := s.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range b.Services {
+		o := &b.Services[i]
+		if end := o.Load.End(); end.Before(b.End()) {
+			t.Errorf("the load of %s ends at %s, the run at %s", o.ID(), end, b.End())
+		}
+		for at := b.RunStart(); at.Before(b.End()); at = at.Add(time.Minute) {
+			if math.IsNaN(o.Load.At(at)) {
+				t.Fatalf("the load of %s is not known at %s", o.ID(), at)
+			}
+		}
+	}
+}
+
 // A surge is in the load, and a festival without its service is refused.
 func TestSurges(t *testing.T) {
 	surge := "surges:\n- {service: online/one, start: 2026-05-29T10:00:00Z, end: 2026-05-29T11:00:00Z, factor: 2}\n"
