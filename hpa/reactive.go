@@ -57,7 +57,7 @@ func (z *sizer) census() census {
 }
 
 func (z *sizer) count(currentOnly bool) census {
-	var c census
+	c := census{measured: make([]sample, 0, len(z.svc.Pods))}
 	for i := range z.svc.Pods {
 		p := &z.svc.Pods[i]
 		if p.Deleting || p.Phase == fleet.PodFailed || p.Phase == fleet.PodSucceeded {

@@ -25,7 +25,7 @@ func (l Lead) Total() time.Duration { return l.Notice + l.Drain + l.Clean + l.St
 // recalls are the times that recalls are reckoned with.
 func (m *maker) recalls() reclaim.Options {
 	o := m.in.Options
-	return reclaim.Options{Drain: o.Drain, Clean: o.Clean, Paces: m.in.Paces, RecallRest: o.RecallRest}
+	return reclaim.Options{Drain: o.Drain, Clean: o.Clean, Paces: m.in.Paces, RecallRest: o.RecallRest, Pods: m.pods}
 }
 
 func (m *maker) leadOf(l *ledger) Lead {

@@ -65,19 +65,25 @@ func newMaker(in *Input) *maker {
 	s := in.Snapshot
 	m := &maker{in: in, plan: Plan{Revision: s.Revision, At: s.At, LeaderEpoch: s.LeaderEpoch},
 		pods: s.PodsByNode(), loans: map[fleet.NodeID][]*fleet.Loan{}, state: loansByNode(s), fillers: map[string][]*fleet.Pod{},
-		asked: map[fleet.NodeID]fleet.MilliCPU{}, moved: map[fleet.LoanID]bool{},
+		asked: make(map[fleet.NodeID]fleet.MilliCPU, len(s.Nodes)), moved: map[fleet.LoanID]bool{},
 		begun: map[fleet.NodeID]bool{}, recalled: map[fleet.NodeID]bool{}, home: map[fleet.LoanID]bool{}, ends: map[fleet.UID]bool{},
 		ledgers: map[fleet.PoolID]*ledger{}, hastened: map[fleet.LoanID]time.Time{}}
 	for i := range s.Loans {
 		m.loans[s.Loans[i].Node] = append(m.loans[s.Loans[i].Node], &s.Loans[i])
 	}
 	for i := range s.Pods {
-		switch p := &s.Pods[i]; {
-		case p.Class == fleet.PodFiller && !p.Deleting && p.HoldsOn != "":
+		if p := &s.Pods[i]; p.Class == fleet.PodFiller && !p.Deleting && p.HoldsOn != "" {
 			m.fillers[p.HoldsOn] = append(m.fillers[p.HoldsOn], p)
-		case p.Class == fleet.PodOnline && p.Occupies():
-			m.asked[p.Node] += p.Requests.CPU
 		}
+	}
+	for id, pods := range m.pods {
+		asked := fleet.MilliCPU(0)
+		for _, p := range pods {
+			if p.Class == fleet.PodOnline {
+				asked += p.Requests.CPU
+			}
+		}
+		m.asked[id] = asked
 	}
 	return m
 }

@@ -91,7 +91,7 @@ func idleFirst(s *fleet.Snapshot, ask BorrowAsk, o Options) []*group {
 	for i := range s.Loans {
 		busy[s.Loans[i].Node] = true
 	}
-	pods := s.PodsByNode()
+	pods := o.pods(s)
 	var out []*group
 	for i := range s.Nodes {
 		n := &s.Nodes[i]

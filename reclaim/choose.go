@@ -16,6 +16,16 @@ type Options struct {
 	Paces        Paces
 	// RecallRest is how lately a job must have been recalled to come last among equals.
 	RecallRest time.Duration
+	// Pods are the snapshot's by machine, as [fleet.Snapshot.PodsByNode] gives them; nil where the caller has no use for them.
+	Pods map[fleet.NodeID][]*fleet.Pod
+}
+
+// pods are the snapshot's by machine.
+func (o Options) pods(s *fleet.Snapshot) map[fleet.NodeID][]*fleet.Pod {
+	if o.Pods != nil {
+		return o.Pods
+	}
+	return s.PodsByNode()
 }
 
 // EmergencyNotice is the shortest notice there is: below it no job can be expected to save anything.
@@ -70,7 +80,7 @@ type group struct {
 }
 
 func groupsOf(s *fleet.Snapshot, pool *fleet.Pool, o Options) []*group {
-	pods := s.PodsByNode()
+	pods := o.pods(s)
 	byNode := map[fleet.NodeID]*group{}
 	var order []fleet.NodeID
 	for i := range s.Loans {

@@ -112,12 +112,14 @@ func (w *World) podFacts(id int32) fleet.Pod {
 		DeletionCost: int(p.cost)}
 	if p.node != none {
 		n := &w.facts[p.node]
-		f.Node, f.NodeName, f.Phase, f.Started = n.ID, n.Name, fleet.PodRunning, fleet.KnownAt(w.timeOf(p.bound), w.timeOf(p.bound))
+		bound := w.timeOf(p.bound)
+		f.Node, f.NodeName, f.Phase, f.Started = n.ID, n.Name, fleet.PodRunning, fleet.KnownAt(bound, bound)
 	} else {
 		f.Unschedulable = p.created < w.tick
 	}
 	if p.ready {
-		f.ReadySince = fleet.KnownAt(w.timeOf(p.readyAt), w.timeOf(p.readyAt))
+		ready := w.timeOf(p.readyAt)
+		f.ReadySince = fleet.KnownAt(ready, ready)
 	}
 	switch p.kind {
 	case online:
