@@ -35,7 +35,7 @@ type Loan struct {
 	Created     time.Time
 	// Since is when the phase was entered.
 	Since time.Time
-	// Due is when the parcel is wanted back; it is fixed at the first notice and never moves later.
+	// Due is when the parcel is wanted back: as the forecast says, until the first notice fixes it. From then on it never moves later.
 	Due time.Time
 	// ExpectedUntil is until when the borrower was told that it may expect to keep a lent parcel; zero while it was not.
 	ExpectedUntil time.Time

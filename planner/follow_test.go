@@ -92,3 +92,38 @@ func TestSurvivalIsToldNowAndThen(t *testing.T) {
 		t.Errorf("just lent: %+v", p.Survivals)
 	}
 }
+
+// A loan carries a due time from its beginning: as long as the offer holds, then as the forecast says. Whoever works there reads it.
+func TestEveryLoanHasADueTime(t *testing.T) {
+	due := func(w *world, kind MoveKind) time.Duration {
+		t.Helper()
+		for _, m := range Make(w.input()).Moves {
+			if m.Kind == kind {
+				return m.After.Due.Sub(t0)
+			}
+		}
+		t.Fatalf("no %s", kind)
+		return 0
+	}
+	if got := due(newWorld(6).service("web", 2, 0, 2, 8), MoveBegin); got != time.Hour {
+		t.Errorf("begun with a due time in %s, want half an hour of emptying and the term", got)
+	}
+	w := newWorld(6).service("web", 2, 0, 2, 8)
+	noticed := w.loan(5, fleet.Noticed, 2)
+	noticed.FirstNotice, noticed.Deadline, noticed.Due = t0, t0.Add(2*time.Minute), t0.Add(5*time.Minute)
+	w.worker(5, 0)
+	if got := due(w, MoveTurnBack); got != 30*time.Minute {
+		t.Errorf("after a notice that was taken back it is due in %s, want the term", got)
+	}
+	w = newWorld(6).service("web", 18, 0, 3, 95)
+	l := w.loan(5, fleet.Lent, 1)
+	l.ExpectedUntil, l.Due = t0.Add(time.Hour), t0.Add(62*time.Minute)
+	for _, m := range Make(w.input()).Marks {
+		if m.Node == "m05" && (m.Want.Until != "2026-03-02T23:00:00Z" || m.Want.Due != "2026-03-02T23:02:00Z") {
+			t.Errorf("the machine says %q and %q", m.Want.Until, m.Want.Due)
+		} else if m.Node == "m05" {
+			return
+		}
+	}
+	t.Error("the machine is not marked")
+}

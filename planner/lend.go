@@ -190,6 +190,7 @@ func (m *maker) turnBack(l *ledger, spare fleet.Resources) bool {
 		}
 		for _, loan := range loans {
 			after, err := loan.TurnBack(s.At, "the tide turned: the machine is not needed at home")
+			after.Due = s.At.Add(l.pool.MinimumTerm).Truncate(time.Second) // for so long there is room
 			if !m.moved[loan.ID] {
 				// Nobody is told of a notice that is taken back in the same breath.
 				m.plan.Notices = slices.DeleteFunc(m.plan.Notices, func(n Notice) bool { return n.Loan == loan.ID })
@@ -229,6 +230,8 @@ func (m *maker) begin(l *ledger, lead, term time.Duration) (pins []Pin, note str
 			break
 		}
 		loan := m.newLoan(l.pool, borrower, c)
+		// So far it is known to be free; the forecast says more once it is lent.
+		loan.Due = s.At.Add(o.EmptyFor + term).Truncate(time.Second)
 		m.move(MoveBegin, loan, loan, Why{"Ebb", loan.Reason})
 	}
 	return pins, fmt.Sprintf("%s can be lent for %s or longer; %d loans begin", room, term, len(take))

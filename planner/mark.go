@@ -104,12 +104,14 @@ func (m *maker) wantMarks(n *fleet.Node, pool *fleet.Pool) fleet.NodeMarks {
 	live := m.state[n.ID].live > 0 || m.begun[n.ID]
 	// One that this plan sends home is opened to nobody any more.
 	borrowed := m.state[n.ID].borrowed > 0 && !m.recalled[n.ID]
+	until, due := m.survivesUntil(n)
 	return fleet.NodeMarks{
 		HolderTaint:  !borrowed && (live || pool.Class == fleet.Offline),
 		OfflineLabel: m.open(n),
 		KeepNode:     live,
 		Fence:        m.fence(n),
-		Until:        m.survivesUntil(n),
+		Until:        until,
+		Due:          due,
 	}
 }
 

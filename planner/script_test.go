@@ -240,7 +240,7 @@ func told(p *Plan) string {
 	}
 	scale("raise", p.Raises)
 	for _, x := range p.Survivals {
-		fmt.Fprintf(&b, "expected  %s for %v\n", x.Loan, x.Until.Sub(p.At))
+		fmt.Fprintf(&b, "expected  %s for %v, due in %v\n", x.Loan, x.Until.Sub(p.At), x.Due.Sub(p.At))
 	}
 	for _, w := range p.Withheld {
 		fmt.Fprintf(&b, "withheld  %s: %s, by %s\n", w.Subject, w.Action, w.By)

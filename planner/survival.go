@@ -13,6 +13,8 @@ import (
 type Survival struct {
 	Loan  fleet.LoanID
 	Until time.Time
+	// Due is when the parcel is to be home and clean by that: never sooner than a notice given now allows. A recall sets its own.
+	Due time.Time
 }
 
 // survivalStep is the grid of what is told, and the least by which it comes nearer before it is told anew. Further away it moves only when
@@ -35,16 +37,18 @@ func (m *maker) survivals(l *ledger, lead Lead) {
 	for _, v := range l.services {
 		horizon = max(horizon, v.target.AheadStep*time.Duration(len(v.target.Ahead)))
 	}
-	early := lead.StartUp + lead.Clean + lead.Drain
+	home := lead.Clean + lead.Drain
+	early := lead.StartUp + home
+	soonest := s.At.Add(lead.Notice + home)
 	next := 0
 	for at := time.Duration(0); at < horizon && next < len(queue); at += survivalStep {
 		for need := only(l.need(at, at+survivalStep)); next < len(queue) && !need.Sub(have).Floor().IsZero(); next++ {
 			have = have.Add(only(queue[next].Gain))
-			m.survives(queue[next].Loans, s.At.Add(max(at-early, 0)))
+			m.survives(queue[next].Loans, s.At.Add(max(at-early, 0)), home, soonest)
 		}
 	}
 	for ; next < len(queue); next++ {
-		m.survives(queue[next].Loans, s.At.Add(horizon))
+		m.survives(queue[next].Loans, s.At.Add(horizon), home, soonest)
 	}
 }
 
@@ -60,28 +64,41 @@ func (m *maker) tellsSurvival(pool fleet.PoolID) bool {
 	})
 }
 
-func (m *maker) survives(loans []*fleet.Loan, until time.Time) {
+func (m *maker) survives(loans []*fleet.Loan, until time.Time, home time.Duration, soonest time.Time) {
 	now := m.in.Snapshot.At
 	until = until.Truncate(survivalStep)
 	for _, l := range loans {
 		was := l.ExpectedUntil
-		later := max(2*survivalStep, was.Sub(now)/4)
-		if !m.moved[l.ID] && (was.IsZero() || was.Sub(until) >= survivalStep || until.Sub(was) >= later) {
-			m.plan.Survivals = append(m.plan.Survivals, Survival{l.ID, until})
+		farther := max(2*survivalStep, was.Sub(now)/4)
+		if !m.moved[l.ID] && (was.IsZero() || was.Sub(until) >= survivalStep || until.Sub(was) >= farther) {
+			m.plan.Survivals = append(m.plan.Survivals, Survival{l.ID, until, later(until.Add(home), soonest)})
 		}
 	}
 }
 
-// survivesUntil is what the loans of a machine say of it: the earliest time, or nothing.
-func (m *maker) survivesUntil(n *fleet.Node) string {
-	var first time.Time
+// survivesUntil is what the loans of a machine say of it, expected and due: the earliest times, or nothing before they were told.
+func (m *maker) survivesUntil(n *fleet.Node) (until, due string) {
+	var first, home time.Time
 	for _, l := range m.loans[n.ID] {
-		if l.Phase == fleet.Lent && !l.ExpectedUntil.IsZero() && (first.IsZero() || l.ExpectedUntil.Before(first)) {
+		if l.Phase != fleet.Lent || l.ExpectedUntil.IsZero() {
+			continue
+		}
+		if first.IsZero() || l.ExpectedUntil.Before(first) {
 			first = l.ExpectedUntil
 		}
+		if home.IsZero() || !l.Due.IsZero() && l.Due.Before(home) {
+			home = l.Due
+		}
 	}
-	if first.IsZero() || m.recalled[n.ID] {
+	if m.recalled[n.ID] {
+		return "", ""
+	}
+	return stamped(first), stamped(home)
+}
+
+func stamped(t time.Time) string {
+	if t.IsZero() {
 		return ""
 	}
-	return first.UTC().Format(time.RFC3339)
+	return t.UTC().Format(time.RFC3339)
 }

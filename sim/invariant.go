@@ -186,7 +186,7 @@ func (c *controller) checkSettled() {
 	for i := range c.loans {
 		l := &c.loans[i]
 		// What online borrowed goes home when online can do without it.
-		if !l.Phase.Ended() && l.From == onlinePool && !l.Due.IsZero() && w.now.Sub(l.Due) > settledWithin {
+		if !l.Phase.Ended() && l.From == onlinePool && !l.FirstNotice.IsZero() && w.now.Sub(l.Due) > settledWithin {
 			c.breaks("loan %s has been due for %s and is %s", l.ID, w.now.Sub(l.Due), l.Phase)
 		}
 	}

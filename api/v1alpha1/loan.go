@@ -95,7 +95,7 @@ type LoanStatus struct {
 	LeaderEpoch int64 `json:"leaderEpoch,omitempty"`
 	// Since is when the phase was entered.
 	Since *metav1.Time `json:"since,omitempty"`
-	// Due is when the parcel is wanted back.
+	// Due is when the parcel is wanted back: as the forecast says from the start, and fixed at the first notice.
 	Due *metav1.Time `json:"due,omitempty"`
 	// ExpectedUntil is until when the borrower may expect to keep the parcel, while it is lent: earlier the forecast, at the quantile that services
 	// are sized by, does not ask for it. It is no promise; a recall gives notice all the same.

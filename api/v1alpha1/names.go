@@ -26,6 +26,8 @@ const (
 	AnnotationHeartbeat = "springtide.dev/heartbeat"
 	// AnnotationExpectedUntil on a node is the time (RFC 3339) until which offline work may expect to stay on what is lent of it.
 	AnnotationExpectedUntil = "springtide.dev/expected-until"
+	// AnnotationDue on a node is the time (RFC 3339) at which what is lent of it is to be home, as far as is foreseen.
+	AnnotationDue = "springtide.dev/due"
 	// AnnotationCheckpoint is the time (RFC 3339) of a job's last checkpoint, written by the job on its ElasticJob.
 	AnnotationCheckpoint = "springtide.dev/checkpoint"
 	// AnnotationElasticSettings on a workload, with the value ElasticSettingsVouched, says that its owner answers for flags of Horovod or

@@ -104,12 +104,16 @@ func (a *applier) lockStands(ctx context.Context, m *planner.Mark) error {
 func (a *applier) markPatch(f *nodeFacts, want fleet.NodeMarks) []byte {
 	notes := a.epochNote()
 	keepPatch(notes, f, want.KeepNode)
-	switch {
-	case want.Until != "":
-		notes[v1alpha1.AnnotationExpectedUntil] = want.Until
-	case f.node.Marks.Until != "":
-		notes[v1alpha1.AnnotationExpectedUntil] = nil
+	tell := func(key, want, is string) {
+		switch {
+		case want != "":
+			notes[key] = want
+		case is != "":
+			notes[key] = nil
+		}
 	}
+	tell(v1alpha1.AnnotationExpectedUntil, want.Until, f.node.Marks.Until)
+	tell(v1alpha1.AnnotationDue, want.Due, f.node.Marks.Due)
 	var offline any // null removes the label
 	if want.OfflineLabel {
 		offline = "true"

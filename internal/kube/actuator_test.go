@@ -721,13 +721,13 @@ func TestMarkPatch(t *testing.T) {
 		{"told until when", func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{holderTaint()}
 			n.Annotations = map[string]string{annotationScaleDownDisabled: "true", annotationDoNotDisrupt: "true", annotationKept: ""}
-		}, fleet.NodeMarks{HolderTaint: true, OfflineLabel: true, KeepNode: true, Until: "2026-06-01T15:00:00Z"},
-			`{"metadata":{"annotations":{"springtide.dev/expected-until":"2026-06-01T15:00:00Z","springtide.dev/keep-node":"","springtide.dev/leader-epoch":"7"},"labels":{"springtide.dev/offline":"true"},"resourceVersion":"100"}}`},
+		}, fleet.NodeMarks{HolderTaint: true, OfflineLabel: true, KeepNode: true, Until: "2026-06-01T15:00:00Z", Due: "2026-06-01T15:02:00Z"},
+			`{"metadata":{"annotations":{"springtide.dev/due":"2026-06-01T15:02:00Z","springtide.dev/expected-until":"2026-06-01T15:00:00Z","springtide.dev/keep-node":"","springtide.dev/leader-epoch":"7"},"labels":{"springtide.dev/offline":"true"},"resourceVersion":"100"}}`},
 		{"told nothing any more", func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{holderTaint()}
-			n.Annotations = map[string]string{v1alpha1.AnnotationExpectedUntil: "2026-06-01T15:00:00Z"}
+			n.Annotations = map[string]string{v1alpha1.AnnotationExpectedUntil: "2026-06-01T15:00:00Z", v1alpha1.AnnotationDue: "2026-06-01T15:02:00Z"}
 		}, fleet.NodeMarks{HolderTaint: true},
-			`{"metadata":{"annotations":{"springtide.dev/expected-until":null,"springtide.dev/leader-epoch":"7"},"labels":{"springtide.dev/offline":null},"resourceVersion":"100"}}`},
+			`{"metadata":{"annotations":{"springtide.dev/due":null,"springtide.dev/expected-until":null,"springtide.dev/leader-epoch":"7"},"labels":{"springtide.dev/offline":null},"resourceVersion":"100"}}`},
 		{"cut off", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{holderTaint(), taint("x")} }, fleet.NodeMarks{HolderTaint: true, Fence: fleet.FenceExecute},
 			`{"metadata":{"annotations":{"springtide.dev/leader-epoch":"7"},"labels":{"springtide.dev/offline":null},"resourceVersion":"100"},"spec":{"taints":[{"key":"x","effect":"NoExecute"},{"key":"springtide.dev/holder","value":"offline","effect":"NoSchedule"},{"key":"springtide.dev/fenced","effect":"NoExecute"}]}}`},
 		{"cut off less, beside online", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{holderTaint(), taint("springtide.dev/fenced")} }, fleet.NodeMarks{HolderTaint: true, Fence: fleet.FenceSchedule},

@@ -68,6 +68,7 @@ func newNodeFacts(n *corev1.Node) *nodeFacts {
 		OfflineLabel: n.Labels[v1alpha1.LabelOffline] == "true",
 		Fence:        fenceOf(n.Spec.Taints),
 		Until:        n.Annotations[v1alpha1.AnnotationExpectedUntil],
+		Due:          n.Annotations[v1alpha1.AnnotationDue],
 		KeepNode:     f.kept.OK && f.protected[annotationScaleDownDisabled] && f.protected[annotationDoNotDisrupt],
 	}
 	return f

@@ -10,27 +10,28 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/planner"
 )
 
 // loanStatus writes the conditions of loans, which say what an operator would otherwise have to work out from phase, epoch, times and the
 // NodeShare. The phase itself is written by the actuator, with the move. Messages hold no ages, so that a loan that stands still is not
 // written.
 func (w *statusWriter) loanStatus(r *loop.Report) {
-	until := make(map[fleet.LoanID]time.Time, len(r.Plan.Survivals))
+	survivals := make(map[fleet.LoanID]planner.Survival, len(r.Plan.Survivals))
 	for _, x := range r.Plan.Survivals {
-		until[x.Loan] = x.Until
+		survivals[x.Loan] = x
 	}
 	for _, o := range w.c.loans.all() {
 		c := newConditions(o.api.Status.Conditions, w.now, o.Generation)
 		loanConditions(c, &o.facts, r.Snapshot, w.now)
-		at, told := until[o.facts.ID]
+		x, told := survivals[o.facts.ID]
 		told = told && o.facts.Phase == fleet.Lent
 		if !told && reflect.DeepEqual(c.list, o.api.Status.Conditions) {
 			continue
 		}
 		next := *o.api
 		if told {
-			next.Status.ExpectedUntil = stamp(at)
+			next.Status.ExpectedUntil, next.Status.Due = stamp(x.Until), stamp(x.Due)
 		}
 		next.Status.Conditions, next.Status.LeaderEpoch = c.list, w.epoch
 		w.put(gvrLoans, &next, func(version string) sight { return w.c.loans.sees("", o.Name, o.UID, version) })
@@ -113,7 +114,7 @@ func lateLoan(c *conditions, l *fleet.Loan, now time.Time) {
 	const kind = v1alpha1.ConditionLate
 	due := l.Due.UTC().Format(time.RFC3339)
 	switch late := l.Late(now); {
-	case l.Due.IsZero():
+	case l.FirstNotice.IsZero():
 		c.set(kind, metav1.ConditionFalse, "NotDue", "the parcel was not recalled")
 	case late && l.CleanAt.IsZero():
 		c.set(kind, metav1.ConditionTrue, "Overdue", fmt.Sprintf("the parcel was due at %s and is %s", due, l.Phase))

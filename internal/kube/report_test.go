@@ -307,16 +307,18 @@ func TestReportLoanConditions(t *testing.T) {
 func TestReportExpectedUntil(t *testing.T) {
 	r := newReported(t, pool("web", "Online", inWeb), pool("batch", "Offline", inBatch), node("n1", inWeb), loan("l", "n1", "Lent", 1, 0), nodeShare("n1", "l", "batch", "", 1, false, 0))
 	until := t0.Add(3 * time.Hour)
-	r.cycle(t, func(rep *loop.Report) { rep.Plan.Survivals = []planner.Survival{{Loan: "l", Until: until}} })
+	r.cycle(t, func(rep *loop.Report) {
+		rep.Plan.Survivals = []planner.Survival{{Loan: "l", Until: until, Due: until.Add(2 * time.Minute)}}
+	})
 	s := object[v1alpha1.Loan](t, r.world, gvrLoans, "l").Status
-	if s.ExpectedUntil == nil || !s.ExpectedUntil.Time.Equal(until) {
+	if s.ExpectedUntil == nil || !s.ExpectedUntil.Time.Equal(until) || s.Due == nil || !s.Due.Time.Equal(until.Add(2*time.Minute)) {
 		t.Fatalf("status = %+v", s)
 	}
 	if written, _ := r.cycle(t, nil); len(written) > 0 {
 		t.Errorf("written again though nothing new was told: %v", written)
 	}
 	lent := newLoanFacts(object[v1alpha1.Loan](t, r.world, gvrLoans, "l"))
-	if !lent.ExpectedUntil.Equal(until) {
+	if !lent.ExpectedUntil.Equal(until) || !lent.Due.Equal(until.Add(2*time.Minute)) {
 		t.Errorf("read back as %v", lent.ExpectedUntil)
 	}
 	noticed, err := lent.Recall(t0, t0.Add(time.Minute), t0.Add(time.Hour), "flood")
