@@ -192,7 +192,7 @@ func TestInvariantsAreSeen(t *testing.T) {
 		"which is online, was killed":  func(c *controller) { c.checkKill(&planner.Kill{Loan: lent.ID}, &pod{kind: online}) },
 		"which is online, was evicted": func(c *controller) { c.checkEviction(&planner.Eviction{Loan: lent.ID}, &pod{kind: online}) },
 		"has been due for": func(c *controller) {
-			c.loans[0].Phase, c.loans[0].Due = fleet.Draining, c.w.now.Add(-time.Hour)
+			c.loans[0].Phase, c.loans[0].FirstNotice, c.loans[0].Due = fleet.Draining, c.w.now.Add(-2*time.Hour), c.w.now.Add(-time.Hour)
 			c.checkSettled()
 		},
 		"keeps its room for the claimant": func(c *controller) {
