@@ -91,7 +91,8 @@ func (z *sizer) forecastPart() Part {
 	age := z.now.Sub(z.t.Made)
 	usable := part.Replicas.OK && z.t.Signal == z.p.Signal && age <= z.o.Defaults.TideAge && age >= -z.o.MaxAge
 	trusted := z.t.Trusted && usable
-	z.unforeseen = z.unforeseen && usable
+	lost := z.p.Record.Skill.Since
+	z.unforeseen = usable && z.t.SkillLost && !lost.IsZero() && z.now.Sub(lost) >= z.o.Defaults.SkillWait
 	if !trusted {
 		z.miss(SignalForecast)
 	}

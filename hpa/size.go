@@ -27,7 +27,7 @@ type sizer struct {
 	levels []level
 	lifts  []lift
 	pods   census
-	// unforeseen says that the forecast's skill has been lost for longer than it is waited for.
+	// unforeseen says that the forecast's skill has been lost for longer than it is waited for; known once the forecast was judged.
 	unforeseen bool
 
 	// current is spec.replicas; held is the number that Springtide itself writes: spec.replicas too, or the HPA's minReplicas.
@@ -54,7 +54,6 @@ func newSizer(svc *fleet.Service, p *portrait.Portrait, t *forecast.Tide, live *
 	z.levels = levels(svc.Windows, now, now.Add(z.o.Defaults.AheadFor))
 	z.lifts = lifts(z.o.Festivals, svc.ID)
 	z.t = planned(t, z.lifts)
-	z.unforeseen = t.SkillLost && !p.Record.Skill.Since.IsZero() && now.Sub(p.Record.Skill.Since) >= z.o.Defaults.SkillWait
 	z.pods = z.census()
 	z.current = svc.Desired.Value
 	if !svc.Desired.OK {

@@ -78,11 +78,11 @@ func (m *maker) giveUpOld(l *ledger, term time.Duration) {
 	s, o := m.in.Snapshot, m.in.Options
 	drops := l.drops(term)
 	for _, loan := range emptyingOf(s, l.pool.ID) {
-		if s.At.Sub(loan.Created) < o.EmptyFor {
+		if s.At.Sub(loan.Created) < o.EmptyFor || !l.emptyingWhole(loan.Node) {
 			continue
 		}
 		for _, p := range m.pods[loan.Node] {
-			if p.Class != fleet.PodOnline || p.Deleting || !l.emptyingWhole(loan.Node) {
+			if p.Class != fleet.PodOnline || p.Deleting {
 				continue
 			}
 			if drops[p.Service] > 0 && s.At.Sub(loan.Created) < o.EmptyMax {

@@ -58,7 +58,9 @@ func (x *staffing) room() *place.Table {
 	x.table = place.FromMachines(s, machines)
 	for i := range s.Pods {
 		if p := &s.Pods[i]; p.Class == fleet.PodOffline && p.Deleting {
-			x.ending = append(x.ending, x.refs([]*fleet.Pod{p})...)
+			if ref, ok := x.ref(p); ok {
+				x.ending = append(x.ending, ref)
+			}
 		}
 	}
 	for _, st := range x.list {

@@ -192,8 +192,7 @@ func (m *maker) turnBack(l *ledger, spare fleet.Resources) bool {
 			after, err := loan.TurnBack(s.At, "the tide turned: the machine is not needed at home")
 			after.Due = s.At.Add(l.pool.MinimumTerm).Truncate(time.Second) // for so long there is room
 			if !m.moved[loan.ID] {
-				// Nobody is told of a notice that is taken back in the same breath.
-				m.plan.Notices = slices.DeleteFunc(m.plan.Notices, func(n Notice) bool { return n.Loan == loan.ID })
+				m.uninvite(loan.ID) // nobody is told of a notice that is taken back in the same breath
 			}
 			m.step(MoveTurnBack, *loan, after, err, "TideTurned")
 			done = true

@@ -21,18 +21,13 @@ func (l *Loop) catch(live map[fleet.ServiceID]hpa.Live) {
 	for id, now := range live {
 		load, kept := now.Load, l.moments[id]
 		p, known := l.portraits[id]
-		switch {
-		case !known || !load.OK || now.LoadSignal != "" && now.LoadSignal != p.Signal:
+		if !known || !load.OK || now.LoadSignal != "" && now.LoadSignal != p.Signal {
 			continue
-		case len(kept) > 0 && !load.At.After(kept[len(kept)-1].At):
-			now.Steady = steady(kept)
-			live[id] = now
-			continue
-		case len(kept) >= momentsKept:
-			kept = kept[1:]
 		}
-		kept = append(kept, portrait.Moment{At: load.At, Load: load.Value})
-		l.moments[id] = kept
+		if len(kept) == 0 || load.At.After(kept[len(kept)-1].At) {
+			kept = append(kept[max(0, len(kept)+1-momentsKept):], portrait.Moment{At: load.At, Load: load.Value})
+			l.moments[id] = kept
+		}
 		now.Steady = steady(kept)
 		live[id] = now
 	}

@@ -335,12 +335,10 @@ func (d *Door) CheckMark(a *planner.Mark) error {
 	if a.Want.HolderTaint || !n.Marks.HolderTaint {
 		return nil
 	}
-	for i := range d.fresh.Loans {
-		l := &d.fresh.Loans[i]
-		if l.Node != n.ID || !d.offlineComes(l) {
-			continue
+	for _, l := range d.loansOn(n.ID) {
+		if d.offlineComes(l) {
+			return fmt.Errorf("loan %s is %s: the holder taint must stay", l.ID, l.Phase)
 		}
-		return fmt.Errorf("loan %s is %s: the holder taint must stay", l.ID, l.Phase)
 	}
 	return d.checkShareEmpty(n)
 }

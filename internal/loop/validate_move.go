@@ -133,8 +133,8 @@ func (d *Door) checkBegin(m *planner.Move) error {
 			return fmt.Errorf("the node's share has cells %v in loan %s", p.Cells, p.Loan)
 		}
 	}
-	for i := range d.fresh.Loans {
-		if o := &d.fresh.Loans[i]; o.Node == l.Node && overlap(o.Cells, l.Cells) {
+	for _, o := range d.loansOn(l.Node) {
+		if overlap(o.Cells, l.Cells) {
 			return fmt.Errorf("cells %v are in loan %s", o.Cells, o.ID)
 		}
 	}
@@ -257,12 +257,7 @@ func (d *Door) checkAnnounce(m *planner.Move, l *fleet.Loan) error {
 // allAcked reports whether each offline pod of a machine answered one of the machine's notices in its present epoch. The loans of one
 // machine come home together, so an answer to one of them is an answer to all.
 func (d *Door) allAcked(node fleet.NodeID) bool {
-	var noticed []*fleet.Loan
-	for i := range d.fresh.Loans {
-		if l := &d.fresh.Loans[i]; l.Node == node && l.Phase == fleet.Noticed {
-			noticed = append(noticed, l)
-		}
-	}
+	noticed := slices.DeleteFunc(d.loansOn(node), func(l *fleet.Loan) bool { return l.Phase != fleet.Noticed })
 	for _, p := range d.on()[node] {
 		if p.Class != fleet.PodOffline || p.Deleting {
 			continue

@@ -14,10 +14,9 @@ func (d *Door) checkOpen(n *fleet.Node, want bool) error {
 		return nil
 	}
 	lent := false
-	for i := range d.fresh.Loans {
-		l := &d.fresh.Loans[i]
+	for _, l := range d.loansOn(n.ID) {
 		switch {
-		case l.Node != n.ID || l.Phase.Ended():
+		case l.Phase.Ended():
 			continue
 		case l.Phase.Away() && l.Phase != fleet.Lent, !d.offlineComes(l):
 			return fmt.Errorf("loan %s is %s: nothing of its borrower may land on node %s", l.ID, l.Phase, n.Name)

@@ -113,9 +113,7 @@ func (m *machine) node() *corev1.Node {
 	}
 	if m.pool == offlinePool {
 		n.Labels[v1alpha1.LabelOffline] = "true"
-		n.Spec.Taints = []corev1.Taint{{
-			Key: v1alpha1.TaintHolder, Value: v1alpha1.TaintHolderOffline, Effect: corev1.TaintEffectNoSchedule,
-		}}
+		n.Spec.Taints = []corev1.Taint{holderTaint}
 	}
 	return n
 }

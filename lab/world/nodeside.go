@@ -63,13 +63,16 @@ type machineNow struct {
 	use   *machineUse
 }
 
+// holderTaint keeps online pods off a machine.
+var holderTaint = corev1.Taint{Key: v1alpha1.TaintHolder, Value: v1alpha1.TaintHolderOffline, Effect: corev1.TaintEffectNoSchedule}
+
 // marksOf are the marks of a node that say whose pods may land. One that is not seen may let everybody land.
 func marksOf(n *corev1.Node) fleet.NodeMarks {
 	if n == nil {
 		return fleet.NodeMarks{OfflineLabel: true}
 	}
 	return fleet.NodeMarks{OfflineLabel: n.Labels[v1alpha1.LabelOffline] == "true", HolderTaint: slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
-		return t.Key == v1alpha1.TaintHolder && t.Value == v1alpha1.TaintHolderOffline && t.Effect == corev1.TaintEffectNoSchedule
+		return t.MatchTaint(&holderTaint) && t.Value == holderTaint.Value
 	})}
 }
 

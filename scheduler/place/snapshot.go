@@ -12,16 +12,16 @@ import (
 // Which cells a pod runs on is no fact of a snapshot, so the pods that are there float. Pods may land as the scheduler would let them:
 // online on machines that are at home in an online pool, with no loan under way and without the taint; offline on machines of an offline
 // pool with no loan under way, and on machines with a lent parcel of which nothing is on its way home. Machines of no pool are not ours.
-func FromSnapshot(s *fleet.Snapshot) *Table { return FromMachines(s, nil) }
-
-// FromMachines builds the table of the given machines alone, and of what is on them; of all where none are given.
-func FromMachines(s *fleet.Snapshot, machines []*fleet.Node) *Table {
-	if machines == nil {
-		machines = make([]*fleet.Node, len(s.Nodes))
-		for i := range s.Nodes {
-			machines[i] = &s.Nodes[i]
-		}
+func FromSnapshot(s *fleet.Snapshot) *Table {
+	machines := make([]*fleet.Node, len(s.Nodes))
+	for i := range s.Nodes {
+		machines[i] = &s.Nodes[i]
 	}
+	return FromMachines(s, machines)
+}
+
+// FromMachines builds the table of the given machines of a snapshot alone, and of what is on them.
+func FromMachines(s *fleet.Snapshot, machines []*fleet.Node) *Table {
 	t := &Table{byID: make(map[fleet.NodeID]int32, len(machines)), classOf: map[Shape]ClassID{}, groupOf: map[string]int32{}}
 	b := builder{t: t, loans: map[fleet.NodeID][]*fleet.Loan{}, pools: map[fleet.PoolID]*fleet.Pool{},
 		services: map[fleet.ServiceID]*fleet.Service{}, stable: map[crew]bool{}, classes: map[podKey]ClassID{}}
