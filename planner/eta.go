@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/quota"
 )
 
 // ETA is when a waiting job is expected to begin: no sooner than Earliest, no later than Latest on eight days of ten. Times that are zero lie
@@ -210,7 +211,7 @@ func (e *estimate) of(k int) ETA {
 		}
 	}
 	held, heldAtHome, before := e.held(k)
-	if free := e.home.Sub(heldAtHome).Floor(); !quotaFits(stable, free) {
+	if free := e.home.Sub(heldAtHome).Floor(); !quota.Fits(stable, free) {
 		eta.Kind, eta.Why = WaitsForHome, fmt.Sprintf("its stable members need %s at home, where %s is free: what others hold there must end", stable, free)
 		return eta
 	}
@@ -346,7 +347,7 @@ func (e *estimate) quota(st *staff, need fleet.Resources) string {
 		return ""
 	}
 	limit := share.Guarantee.Add(m.in.Snapshot.Tenants[i].BorrowingLimit.Value)
-	if quotaFits(need, limit) {
+	if quota.Fits(need, limit) {
 		return ""
 	}
 	return fmt.Sprintf("it needs %s to begin, and quota %s may use at most %s", need, id, limit)

@@ -42,7 +42,7 @@ func (in *Input) tenants(targets []hpa.Target) *tenants {
 		}
 	}
 	for i := range s.Pods {
-		if p := &s.Pods[i]; (p.Class == fleet.PodOnline && p.Service == "" || p.Class == fleet.PodSystem) && p.Occupies() {
+		if p := &s.Pods[i]; quota.BesideServices(p) {
 			id := t.tenancy.Of(p.Name.Namespace)
 			t.other[id] = t.other[id].Add(p.Requests)
 		}
@@ -259,7 +259,7 @@ func (t *tenants) bound(targets []hpa.Target, share *quota.Share) {
 		}
 	}
 	limit := share.Limit.Sub(t.other[share.Tenant]).Floor()
-	if quotaFits(want, limit) || len(growing) == 0 {
+	if quota.Fits(want, limit) || len(growing) == 0 {
 		return
 	}
 	part := leastPart(limit.Sub(now).Floor(), want.Sub(now))
@@ -295,11 +295,6 @@ func (t *tenants) drain(targets []hpa.Target, share *quota.Share) {
 		targets[i] = t.in.sizeOne(svc, hpa.Options{Quota: max(most, 1), Drain: max(most, 1),
 			QuotaWhy: fmt.Sprintf("quota %s had to give back %s by %s", share.Tenant, share.Owed, share.Deadline.UTC().Format(time.RFC3339))})
 	}
-}
-
-// quotaFits compares the resources that quotas are kept in.
-func quotaFits(r, room fleet.Resources) bool {
-	return r.CPU <= room.CPU && r.Memory <= room.Memory && r.GPU <= room.GPU
 }
 
 // leastPart is the part of what is asked that there is room for in every resource, 0 to 1.

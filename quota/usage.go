@@ -39,6 +39,16 @@ func TenancyOf(tenants []fleet.Tenant) Tenancy {
 // Of is the tenant of a namespace; empty for one of nobody's.
 func (t Tenancy) Of(namespace string) fleet.TenantID { return t.of[namespace] }
 
+// BesideServices reports whether a pod holds room of its tenant's online share although no service of ours sizes it.
+func BesideServices(p *fleet.Pod) bool {
+	return (p.Class == fleet.PodOnline && p.Service == "" || p.Class == fleet.PodSystem) && p.Occupies()
+}
+
+// Fits compares the resources that quotas are kept in: CPU, memory and GPUs.
+func Fits(r, room fleet.Resources) bool {
+	return r.CPU <= room.CPU && r.Memory <= room.Memory && r.GPU <= room.GPU
+}
+
 // UsageOf is the whole ledger: what each tenant's pods hold, those of no tenant under the empty id. It is counted anew from the pods each
 // time and kept nowhere, so that there is nothing that could drift from them. A pod that ends holds its room until it is gone; fillers hold
 // room for others and count for nobody.

@@ -21,11 +21,14 @@ import (
 // leaverCost is below the cost of every pod that nobody marked (0), so that a ReplicaSet takes the leavers first.
 const leaverCost = -1000
 
-func (a *applier) lowers() []action { return a.scales(a.plan.Lowers) }
-func (a *applier) raises() []action { return a.scales(a.plan.Raises) }
+func (a *applier) lowers() []action { return a.scales(a.plan.Lowers, a.door.CheckScale) }
+
+func (a *applier) raises() []action {
+	return a.scales(a.plan.Raises, func(s *planner.Scale) error { return a.door.CheckRaise(a.plan, s) })
+}
 
 // scales are written into the ledgers of the pools whose machines they help to empty before the first of them is done.
-func (a *applier) scales(list []planner.Scale) []action {
+func (a *applier) scales(list []planner.Scale, check func(*planner.Scale) error) []action {
 	l := newLedgers(a)
 	for i := range list {
 		l.scale(&list[i])
@@ -34,7 +37,7 @@ func (a *applier) scales(list []planner.Scale) []action {
 	for i := range list {
 		s := &list[i]
 		out[i] = action{name: actionScale, subject: string(s.Service), group: string(s.Service),
-			check: func() error { return a.door.CheckScale(s) },
+			check: func() error { return check(s) },
 			do: func(ctx context.Context) error {
 				if err := l.charge(ctx, string(s.Service)); err != nil {
 					return err
