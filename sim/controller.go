@@ -12,7 +12,6 @@ import (
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/loop"
-	"github.com/springtide/springtide/internal/series"
 	"github.com/springtide/springtide/portrait"
 	"github.com/springtide/springtide/sim/scenario"
 )
@@ -120,8 +119,8 @@ func (c *controller) options() loop.Options {
 }
 
 // project is the controller's forecast while faults are about: one of them makes it wrong.
-func (c *controller) project(p portrait.Portrait, now time.Time) forecast.Tide {
-	t := forecast.Project(p, series.Series{}, nil, now, forecast.Options{})
+func (c *controller) project(p portrait.Portrait, now time.Time, o forecast.Options) forecast.Tide {
+	t := loop.Project(p, now, o)
 	if f := c.w.on(scenario.ForecastWrong); f != nil {
 		for i := range t.Paths {
 			for k := range t.Paths[i] {
@@ -133,7 +132,7 @@ func (c *controller) project(p portrait.Portrait, now time.Time) forecast.Tide {
 }
 
 // staysAsItIs is a tide without foresight: the newest value, for a day.
-func staysAsItIs(p portrait.Portrait, now time.Time) forecast.Tide {
+func staysAsItIs(p portrait.Portrait, now time.Time, _ forecast.Options) forecast.Tide {
 	t := forecast.Tide{Service: p.Service, Signal: p.Signal, Made: now, Start: now.Truncate(5 * time.Minute), Step: 5 * time.Minute, Quantiles: []float64{0.5}, Model: "last-value"}
 	last := math.NaN()
 	for _, v := range p.Recent.Values {

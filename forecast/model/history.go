@@ -19,13 +19,8 @@ type History struct {
 
 // newHistory is an empty history in the memory of another, which is not used any more.
 func newHistory(old History, first int64, capacity, short int) *History {
-	h := &History{first: first, short: short, raw: blank(old.raw, 0, capacity), x: blank(old.x, 0, capacity), full: blank(old.full, 0, capacity),
-		sum: blank(old.sum, 1, capacity+1), cnt: old.cnt[:0]}
-	if cap(h.cnt) <= capacity {
-		h.cnt = make([]int32, 0, capacity+1)
-	}
-	h.cnt = append(h.cnt, 0)
-	return h
+	return &History{first: first, short: short, raw: blank(old.raw, 0, capacity), x: blank(old.x, 0, capacity), full: blank(old.full, 0, capacity),
+		sum: blank(old.sum, 1, capacity+1), cnt: blank(old.cnt, 1, capacity+1)}
 }
 
 // Len is the number of values, gaps included.

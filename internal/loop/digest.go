@@ -12,7 +12,7 @@ import (
 // digest identifies the facts of a snapshot by the versions of its objects: equal facts have equal digests. Marshalling all of it would
 // cost more than the plan, and so would formatting machines and pods, of which there are many, by reflection.
 func digest(s *fleet.Snapshot) string {
-	d := digester{h: sha256.New()}
+	d := digester{h: sha256.New(), buffer: make([]byte, 0, digestChunk+1<<10)}
 	d.line("", strconv.FormatInt(s.At.UnixNano(), 10), strconv.FormatInt(s.LeaderEpoch, 10), s.Frozen)
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
@@ -49,6 +49,9 @@ func digest(s *fleet.Snapshot) string {
 
 func number(n int32) string { return strconv.Itoa(int(n)) }
 
+// digestChunk is how many bytes are hashed at a time; a line more may stand before them.
+const digestChunk = 1 << 14
+
 // digester hashes lines, some kilobytes at a time.
 type digester struct {
 	h      hash.Hash
@@ -61,7 +64,7 @@ func (d *digester) line(parts ...string) {
 		d.buffer = append(append(d.buffer, p...), ' ')
 	}
 	d.buffer = append(d.buffer, '\n')
-	if len(d.buffer) >= 1<<14 {
+	if len(d.buffer) >= digestChunk {
 		d.flush()
 	}
 }

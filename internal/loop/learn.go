@@ -188,22 +188,26 @@ func (l *Loop) fold(ctx context.Context, r reading, to time.Time) error {
 	return nil
 }
 
+// Project is the tide of a portrait by its own history, without plans.
+func Project(p portrait.Portrait, now time.Time, o forecast.Options) forecast.Tide {
+	return forecast.Project(p, series.Series{}, nil, now, o)
+}
+
 // project makes every tide anew.
 func (l *Loop) project(s *fleet.Snapshot) {
 	calendars := l.calendarsOf(s.Services, s.At)
-	o := l.o.Forecast
+	o, project := l.o.Forecast, Project
 	o.Kin = l.kinTaught.kin
+	if l.o.Project != nil {
+		project = l.o.Project
+	}
 	tides := make([]forecast.Tide, len(s.Services))
 	l.eachInRoom(len(s.Services), func(room *model.Room, i int) {
 		id := s.Services[i].ID
 		o := o
 		o.Room = room
-		if l.o.Project != nil {
-			tides[i] = l.o.Project(l.portraits[id], s.At)
-			return
-		}
 		// Festivals are lifted where replicas are reckoned (hpa), where floors and bounds are known too.
-		t := l.lift(id, forecast.Project(l.portraits[id], series.Series{}, nil, s.At, o), calendars[id])
+		t := l.lift(id, project(l.portraits[id], s.At, o), calendars[id])
 		tides[i] = t.AtMoments(l.portraits[id].Ripple.Deviation())
 	})
 	for i := range tides {

@@ -32,8 +32,8 @@ type Options struct {
 	Planner  planner.Options
 	Portrait portrait.Options
 	Forecast forecast.Options
-	// Project makes the tide of a portrait where it is set, instead of forecast.Project: a simulation asks what foresight is worth.
-	Project func(p portrait.Portrait, now time.Time) forecast.Tide
+	// Project makes the tide of a portrait where it is set, instead of [Project]: a simulation asks what foresight is worth.
+	Project func(p portrait.Portrait, now time.Time, o forecast.Options) forecast.Tide
 }
 
 // DefaultOptions returns the paces used unless configured.
