@@ -14,7 +14,7 @@ func (w *World) play() {
 	for i := range w.services {
 		s := &w.services[i]
 		rate := w.rates.of[i][w.tick] * w.crowd(i)
-		o := s.Step(&s.queue, rate, s.ready, tick)
+		o, anyway := s.serve(rate)
 		s.used[at], s.total[at], s.readyThen[at] = o.CPU, o.UsedCores(), s.ready
 		s.last = o
 		if s.broken++; !o.Violated {
@@ -30,7 +30,7 @@ func (w *World) play() {
 			s.minutes = append(s.minutes, s.sum)
 			s.sum = minute{}
 		}
-		w.acc.service(w, i, &o)
+		w.acc.service(w, i, &o, anyway)
 	}
 }
 
@@ -78,9 +78,10 @@ type account struct {
 
 // serviceAccount is one service's part. A service-minute counts as violated when any tick in it is.
 type serviceAccount struct {
-	cores              float64 // core-seconds
-	violations, harms  int
-	violated, harmedAt int32 // the minute that was counted last, and one more
+	cores             float64 // core-seconds
+	violations, harms int
+	// The last minutes, and one more, that were violated, and that would have been had no replica waited while room was lent.
+	violated, anyway int32
 }
 
 // Moment is the fleet over five minutes, in cores: what the load needs at its SLOs, what stands ready for it, what online holds with its
@@ -122,8 +123,8 @@ func (a *account) tick(w *World) {
 	}
 }
 
-// service accounts one service's tick.
-func (a *account) service(w *World, i int, o *measure.Outcome) {
+// service accounts one service's tick. anyway tells whether it would have broken the SLO without lending too.
+func (a *account) service(w *World, i int, o *measure.Outcome, anyway bool) {
 	if w.tick < w.scored {
 		return
 	}
@@ -137,15 +138,15 @@ func (a *account) service(w *World, i int, o *measure.Outcome) {
 	a.moment.Ready += float64(s.ready) * cores / float64(momentTicks)
 	a.moment.Online += holds / float64(momentTicks)
 	a.moment.Used += o.UsedCores() / float64(momentTicks)
-	if !o.Violated {
-		return
-	}
 	minute := w.tick/perMinute + 1
-	if v.violated != minute {
+	if anyway {
+		v.anyway = minute
+	}
+	if o.Violated && v.violated != minute {
 		v.violated, v.violations = minute, v.violations+1
 	}
-	if s.waiting > 0 && w.borrowed > 0 && v.harmedAt != minute {
-		v.harmedAt, v.harms = minute, v.harms+1
+	if (w.tick+1)%perMinute == 0 && v.violated == minute && v.anyway != minute {
+		v.harms++
 	}
 }
 

@@ -47,6 +47,8 @@ type pod struct {
 	goneAt  int32
 	cost    int32 // of deletion
 	holdsOn int32 // the machine whose room a filler holds
+	heldUp  int32 // ticks of waiting while room was lent
+	instead int32 // the tick at which the pod that a lender killed, and that this one replaces, was ready
 	room    place.PodRef
 
 	worker      measure.Worker
@@ -59,7 +61,7 @@ type pod struct {
 
 // newPod makes a pod that waits for a machine.
 func (w *World) newPod(p pod) int32 {
-	p.used, p.node, p.created, p.bound, p.readyAt, p.goneAt, p.holdsOn = true, none, w.tick, never, never, never, none
+	p.used, p.node, p.created, p.bound, p.readyAt, p.goneAt, p.holdsOn, p.instead = true, none, w.tick, never, never, never, none, never
 	var id int32
 	if n := len(w.slots); n > 0 {
 		id, w.slots = w.slots[n-1], w.slots[:n-1]
@@ -221,7 +223,9 @@ func (w *World) resize(i int) {
 		s.pods = append(s.pods, id)
 		s.waiting++
 		w.waiting = append(w.waiting, podRef{id, w.pods[id].uid})
+		w.replaces(id)
 	}
+	s.killed = s.killed[:0]
 	if len(s.pods) <= int(s.desired) {
 		return
 	}
@@ -240,9 +244,10 @@ func (w *World) resize(i int) {
 	}
 }
 
-// kill ends an online pod that its service did not ask to end; the service makes another.
+// kill ends an online pod whose machine a lender wants; the service makes another.
 func (w *World) kill(id int32) {
 	s := &w.services[w.pods[id].owner]
+	s.killed = append(s.killed, w.otherwise(&w.pods[id]))
 	i := slices.Index(s.pods, id)
 	s.pods = slices.Delete(s.pods, i, i+1)
 	w.leave(id, grace)

@@ -15,7 +15,7 @@ type Result struct {
 	// Classes tell services apart by how predictable their history is.
 	Classes map[string]Class `json:"classes"`
 	// SLOViolationMinutes are service-minutes in which the latency or utilisation reckoned from the true load and the ready replicas broke the
-	// SLO; HarmMinutes those in which a replica waited for lent room.
+	// SLO; HarmMinutes those that would not have, had no replica waited for lent room or been killed for a loan.
 	SLOViolationMinutes int `json:"sloViolationMinutes"`
 	HarmMinutes         int `json:"harmMinutes"`
 	// OnlineCoreHours are the requested cores of all online pods over time, starting and leaving ones too; OfflineCoreHours useful work,

@@ -48,6 +48,7 @@ type World struct {
 	slots    []int32 // of pods that are gone
 	byName   []int32 // all pods in the order of their names, as snapshots list them
 	waiting  []podRef
+	heldUp   []podRef // would be ready sooner without lending, and are not ready yet
 	// noticed are members that save their work; changed says that something happened that is worth a cycle.
 	noticed []podRef
 	changed bool
@@ -81,6 +82,11 @@ type service struct {
 	ready, starting, leaving, waiting int
 	made                              int
 	queue                             measure.Queue
+	// unlent is the queue as it would be without lending, missed the replicas that would be ready then. killed are those that a lender ended
+	// in this tick, by when they were ready.
+	unlent measure.Queue
+	missed int
+	killed []int32
 	// used is what each ready pod used in the newest ticks, total what all did, readyThen the ready pods.
 	used, total [history]float64
 	readyThen   [history]int
@@ -175,6 +181,7 @@ func (w *World) finish() {
 		w.resize(i)
 	}
 	w.schedule()
+	w.holdUp()
 	if w.watch != nil {
 		w.watch()
 	}

@@ -1,0 +1,67 @@
+package sim
+
+import (
+	"testing"
+	"time"
+)
+
+// decides is a policy of a test.
+type decides func(w *World)
+
+func (d decides) Decide(w *World) { d(w) }
+
+// Decisions that look at nothing are the same with and without lending: the harm is then exactly what the violations differ by.
+func TestHarmIsWhatLendingAdds(t *testing.T) {
+	flood := begin.Add(time.Hour)
+	loads := func(at time.Time) float64 {
+		if at.Before(flood) || !at.Before(flood.Add(30*time.Minute)) {
+			return 6
+		}
+		return 12
+	}
+	// A machine is lent from one time to another, the one with the fewest or the one with the most online pods.
+	minutes := func(from, to time.Duration, full bool) Result {
+		b := tiny(2, 2, loads)
+		w := NewWorld(b, Share(b).rates)
+		for !w.over() {
+			w.step([]Policy{decides(func(w *World) {
+				s := &w.services[0]
+				if s.desired = 8; !w.now.Before(flood) {
+					s.desired = 14
+				}
+				switch {
+				case w.now.Equal(flood.Add(from)):
+					n := w.emptiest()
+					if full {
+						n = 1 - n
+					}
+					w.handOver(n)
+				case w.now.Equal(flood.Add(to)):
+					w.takeBack(w.fewestOffline())
+				}
+			})})
+		}
+		return w.result(Row{})
+	}
+	alone := minutes(-100*time.Hour, -100*time.Hour, false)
+	if alone.HarmMinutes != 0 || alone.SLOViolationMinutes == 0 {
+		t.Fatalf("without lending, %d of %d minutes are harm", alone.HarmMinutes, alone.SLOViolationMinutes)
+	}
+	for _, c := range []struct {
+		name     string
+		from, to time.Duration
+		full     bool
+	}{
+		{"back too late", -30 * time.Minute, 15 * time.Second, false},
+		{"back a minute too late", -30 * time.Minute, time.Minute, false},
+		{"back much too late", -30 * time.Minute, 7 * time.Minute, false},
+		{"taken from under pods", -30 * time.Minute, -10 * time.Minute, true},
+		{"taken from under pods, and back late", -10 * time.Minute, 5 * time.Minute, true},
+		{"taken from under pods that start", time.Minute, 3 * time.Minute, true},
+	} {
+		lent := minutes(c.from, c.to, c.full)
+		if added := lent.SLOViolationMinutes - alone.SLOViolationMinutes; lent.HarmMinutes != added || added == 0 {
+			t.Errorf("%s: %d minutes more, of which %d are harm", c.name, added, lent.HarmMinutes)
+		}
+	}
+}
