@@ -63,42 +63,68 @@ var (
 	availabilities = []float64{80, 90, 97, 99}
 )
 
-// Rows are the lines of some policies: each without lending at its targets, and with the lenders that it is compared with.
-func Rows(b *scenario.Built, policies []string) ([]Row, error) {
+// Rows are the lines of some policies: each without lending at its targets, and with the lenders that it is compared with. A name such as
+// hpa+none picks a policy's lines with one lender.
+func Rows(b *scenario.Built, names []string) ([]Row, error) {
 	var out []Row
-	for _, p := range policies {
-		switch p {
-		case Static:
-			out = append(out, sweep(p, KnobHeadroom, headrooms)...)
-		case HPA, KEDA, CronHPA, DSP, PHPA, AWS, AHPA:
-			out = append(out, sweep(p, KnobUtilisation, utilisations)...)
-			if p == HPA {
-				for _, lender := range []string{LendTDM, LendTidal, LendSpringtide} {
-					out = append(out, Row{Policy: p, Lender: lender, Target: utilisations[0], Knob: KnobUtilisation, Default: true})
-				}
-			}
-		case Reactive:
-			out = append(out, Row{p, LendSpringtide, own(b), KnobAvailability, true}, Row{p, LendNone, own(b), KnobAvailability, true})
-		case Springtide:
-			out = append(out, Row{p, LendSpringtide, own(b), KnobAvailability, true})
-			all := append([]float64{own(b)}, slices.DeleteFunc(slices.Clone(availabilities), func(a float64) bool { return a == own(b) })...)
-			out = append(out, sweep(p, KnobAvailability, all)...)
-			out = append(out, Row{p, LendTidal, own(b), KnobAvailability, true})
-		case Oracle, OracleFree:
-			out = append(out, Row{Policy: p, Lender: LendOracle, Default: true})
+	for _, name := range names {
+		policy, lender, one := strings.Cut(name, "+")
+		rows := rowsOf(policy, own(b))
+		if one {
+			rows = slices.DeleteFunc(rows, func(r Row) bool { return r.Lender != lender })
 		}
+		if len(rows) == 0 {
+			return nil, Known(names)
+		}
+		out = append(out, rows...)
 	}
-	return out, Known(policies)
+	return out, nil
+}
+
+// rowsOf are the lines of a policy, in a scenario that asks for an availability.
+func rowsOf(p string, availability float64) []Row {
+	switch p {
+	case Static:
+		return sweep(p, KnobHeadroom, headrooms)
+	case HPA:
+		out := sweep(p, KnobUtilisation, utilisations)
+		for _, lender := range []string{LendTDM, LendTidal, LendSpringtide} {
+			out = append(out, Row{Policy: p, Lender: lender, Target: utilisations[0], Knob: KnobUtilisation, Default: true})
+		}
+		return out
+	case KEDA, CronHPA, DSP, PHPA, AWS, AHPA:
+		return sweep(p, KnobUtilisation, utilisations)
+	case Reactive:
+		return []Row{{p, LendSpringtide, availability, KnobAvailability, true}, {p, LendNone, availability, KnobAvailability, true}}
+	case Springtide:
+		others := slices.DeleteFunc(slices.Clone(availabilities), func(a float64) bool { return a == availability })
+		out := []Row{{p, LendSpringtide, availability, KnobAvailability, true}}
+		out = append(out, sweep(p, KnobAvailability, append([]float64{availability}, others...))...)
+		return append(out, Row{p, LendTidal, availability, KnobAvailability, true})
+	case Oracle, OracleFree:
+		return []Row{{Policy: p, Lender: LendOracle, Default: true}}
+	}
+	return nil
 }
 
 // All is the name that means all policies.
 const All = "all"
 
-// Known refuses names that are no policy's.
-func Known(policies []string) error {
-	for _, p := range policies {
-		if p != All && !slices.Contains(Policies(), p) {
-			return fmt.Errorf("there is no policy %q: write some of %s, or %s", p, strings.Join(Policies(), ", "), All)
+// Known refuses names that are no policy's, and lenders that it is not played with.
+func Known(names []string) error {
+	for _, name := range names {
+		policy, lender, one := strings.Cut(name, "+")
+		if name != All && !slices.Contains(Policies(), policy) {
+			return fmt.Errorf("there is no policy %q: write some of %s, or %s", policy, strings.Join(Policies(), ", "), All)
+		}
+		var with []string
+		for _, r := range rowsOf(policy, 0) {
+			if !slices.Contains(with, r.Lender) {
+				with = append(with, r.Lender)
+			}
+		}
+		if one && !slices.Contains(with, lender) {
+			return fmt.Errorf("%s is not played with lender %q: write %s+ and one of %s", policy, lender, policy, strings.Join(with, ", "))
 		}
 	}
 	return nil

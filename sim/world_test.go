@@ -82,6 +82,19 @@ func TestTheFrame(t *testing.T) {
 	}
 }
 
+// A lender behind a policy's name picks those lines alone.
+func TestRowsOfOneLender(t *testing.T) {
+	rows, err := Rows(tiny(1, 1, tide(1, 1)), []string{"hpa+none", "springtide+springtide", Oracle})
+	if err != nil || len(rows) != len(utilisations)+2 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	for _, r := range rows {
+		if want := map[string]string{HPA: LendNone, Springtide: LendSpringtide, Oracle: LendOracle}[r.Policy]; r.Lender != want {
+			t.Errorf("%s is played with lender %s", r.Policy, r.Lender)
+		}
+	}
+}
+
 // everyRow are policies and lenders that see no future.
 func everyRow(t *testing.T, b *scenario.Built) []Row {
 	t.Helper()

@@ -34,10 +34,11 @@ func newSimulateCommand() *cobra.Command {
 			"its default one first, and with the lenders that it is compared with; what others reach is read off the curves at equal cost.\n" +
 			"With faults in the file invariants are checked at every step; a seed that breaks one is told, and the exit code is 1.\n" +
 			"docs/simulator.md tells what a scenario holds, how each policy is played, and what the numbers mean. The policies:\n\n  " +
-			strings.Join(sim.Policies(), ", ") + ", or all.",
+			strings.Join(sim.Policies(), ", ") + ", or all. A name such as hpa+none picks one of the lenders.",
 		Example: "  springtide simulate --scenario sim/scenario/examples/week.yaml\n" +
 			"  springtide simulate --scenario fleet.yaml --policies all --out result.json --html result.html\n" +
 			"  springtide simulate --scenario fleet.yaml --policies springtide,hpa --seeds 1..5\n" +
+			"  springtide simulate --scenario fleet.yaml --policies hpa+none,springtide+springtide,oracle\n" +
 			"  springtide simulate --scenario sim/scenario/examples/faults.yaml --seeds 1..100",
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
