@@ -144,7 +144,7 @@ type Service struct {
 	// where that is learned.
 	LinkGroup string
 	LinkRatio float64
-	// StartUp is the operator's own figure for the time from creation to ready; 0 means learned.
+	// StartUp is the operator's own figure for the time from the start on a machine to ready; 0 means learned.
 	StartUp time.Duration
 	// Request is what one replica asks for.
 	Request Resources

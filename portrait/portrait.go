@@ -27,7 +27,7 @@ type Batch struct {
 	Ready series.Series // ready replicas
 	// Memory is what the largest replica uses, in bytes; empty where nobody measures it.
 	Memory series.Series
-	// StartUps are observed times from a pod's creation to Ready.
+	// StartUps are observed times from a pod's start on its machine to Ready; waiting for a machine is not among them.
 	StartUps []time.Duration
 	// Starts are those of them of which it was seen whether the machine had the image.
 	Starts []Start

@@ -148,7 +148,7 @@ func (w *World) kubelets() {
 			s := &w.services[p.owner]
 			s.starting--
 			s.ready++
-			s.startUps = append(s.startUps, time.Duration(w.tick-p.created)*tick)
+			s.startUps = append(s.startUps, time.Duration(w.tick-p.bound)*tick)
 		case offline:
 			p.begun, p.worker = true, measure.StartWorker(w.jobs[p.owner].work, w.now)
 			w.jobs[p.owner].busy++

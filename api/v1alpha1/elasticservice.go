@@ -102,7 +102,7 @@ type ElasticServiceSpec struct {
 	// +kubebuilder:validation:Enum=Off;Recommend;Recreate;InPlace
 	// +kubebuilder:default=Recommend
 	RequestsMode string `json:"requestsMode,omitempty"`
-	// StartupSeconds overrides the learned time from a pod's creation to Ready.
+	// StartupSeconds overrides the learned time from a pod's start on its machine to Ready.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=7200
 	StartupSeconds *int32 `json:"startupSeconds,omitempty"`

@@ -86,7 +86,7 @@ type PortraitStatus struct {
 	Gaps int32 `json:"gaps,omitempty"`
 	// ReadyTime is when the portrait can carry a forecast, as far as can be told.
 	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
-	// StartupSeconds is the learned time from a pod's creation to Ready, which nine in ten keep.
+	// StartupSeconds is the learned time from a pod's start on its machine to Ready, which nine in ten keep.
 	// +kubebuilder:validation:Minimum=0
 	StartupSeconds int32 `json:"startupSeconds,omitempty"`
 	// StartupImagePresentSeconds is the same where the machine had the images already.

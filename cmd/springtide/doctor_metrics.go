@@ -23,7 +23,7 @@ var neededMetrics = []struct {
 	{"kube_pod_owner", "kube-state-metrics", "install kube-state-metrics and scrape it", true},
 	{"kube_replicaset_owner", "kube-state-metrics", "install kube-state-metrics and scrape it", true},
 	{"kube_pod_status_ready", "kube-state-metrics", "install kube-state-metrics and scrape it", true},
-	{"kube_pod_created", "kube-state-metrics", "install kube-state-metrics and scrape it", true},
+	{"kube_pod_start_time", "kube-state-metrics", "install kube-state-metrics and scrape it", true},
 	{"kube_pod_status_ready_time", "kube-state-metrics", "install kube-state-metrics 2.9 or later: start-up times are learned from it", false},
 	{"http_server_request_duration_seconds_count", "OpenTelemetry", "let services export OpenTelemetry's HTTP server metrics; without them CPU stands for the load", false},
 	{"http_server_request_duration_seconds_bucket", "OpenTelemetry", "let services export OpenTelemetry's HTTP server metrics; latency SLOs need them", false},

@@ -16,10 +16,10 @@ func startsOf(svc *fleet.Service, after, to time.Time) []portrait.Start {
 	var out []portrait.Start
 	for i := range svc.Pods {
 		p := &svc.Pods[i]
-		if !p.Ready || !p.ReadySince.OK || !p.ImagePresent.OK || p.Created.IsZero() {
+		if !p.Ready || !p.ReadySince.OK || !p.ImagePresent.OK || !p.Started.OK {
 			continue
 		}
-		at, took := p.ReadySince.Value, p.ReadySince.Value.Sub(p.Created)
+		at, took := p.ReadySince.Value, p.ReadySince.Value.Sub(p.Started.Value)
 		if !at.After(after) || at.After(to) || took <= 0 || took > longestStart {
 			continue
 		}
