@@ -106,13 +106,14 @@ func TestServicesShareTheBudget(t *testing.T) {
 	}
 }
 
-// A service whose forecast's skill was lost an hour ago scales in by its live signals, and is still reckoned at its worst by what may be lent.
+// A service whose forecast's skill was lost an hour ago scales in by its live signals, and is no longer reckoned at last week's peak by what may be
+// lent, but at twice what they ask for.
 func TestLiveSignalsAlone(t *testing.T) {
 	for _, c := range []struct {
 		ago   time.Duration
 		goes  bool
 		moves bool
-	}{{0, false, false}, {30 * time.Minute, false, false}, {time.Hour, true, false}} {
+	}{{0, false, false}, {30 * time.Minute, false, false}, {time.Hour, true, true}} {
 		w := newWorld(6)
 		w.service("web", 12, 0, 6, 12)
 		in := w.input()
@@ -125,6 +126,13 @@ func TestLiveSignalsAlone(t *testing.T) {
 		plan := Make(in)
 		if got := len(plan.Lowers) == 1; got != c.goes {
 			t.Errorf("lost %v ago: scale-in %v, want %v: %s", c.ago, got, c.goes, plan.Targets[0].Reason)
+		}
+		var stays fleet.MilliCPU = 6 * 64000
+		for i := range plan.Moves {
+			stays -= plan.Moves[i].After.Capacity.CPU
+		}
+		if least := liveMargin * fleet.MilliCPU(plan.Targets[0].Wanted) * 8000; stays < least {
+			t.Errorf("lost %v ago: %v stays, less than the %v of twice as many as are wanted", c.ago, stays, least)
 		}
 		if got := len(plan.Moves) > 0; got != c.moves {
 			t.Errorf("lost %v ago: %d machines move, though the service once needed them all", c.ago, len(plan.Moves))
