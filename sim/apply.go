@@ -45,6 +45,7 @@ func (c *controller) Apply(_ context.Context, p *planner.Plan) (loop.Receipt, er
 	facts.LeaderEpoch = c.epoch // the cycle wrote its own into it
 	d := loop.NewDoor(&facts)
 	left := c.actionsLeft(loop.Actions(p))
+	var raised []fleet.ServiceID
 	for st := range d.Steps(p) {
 		if len(c.others) > 0 && (st.Action == "JobScale" || st.Action == "Mark") {
 			continue // another lender's offline work is not ours to size
@@ -59,10 +60,13 @@ func (c *controller) Apply(_ context.Context, p *planner.Plan) (loop.Receipt, er
 		}
 		if check == nil {
 			c.do(st.Act, left == 0 && c.crashing())
+			if a, ok := st.Act.(*planner.Scale); ok && a.To > a.From {
+				raised = append(raised, a.Service)
+			}
 		}
 		r.Results = append(r.Results, st.Did(check))
 	}
-	c.checkQuota(p)
+	c.checkQuota(p, raised)
 	if c.crashing() {
 		c.cancel() // and another leader comes
 	}

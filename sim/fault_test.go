@@ -173,8 +173,8 @@ func TestInvariantsAreSeen(t *testing.T) {
 		"its quota lets it request": func(c *controller) {
 			c.tenants = []fleet.Tenant{{ID: "shop", Namespaces: []string{"shop"}}}
 			c.w.services[0].desired = 40
-			c.checkQuota(&planner.Plan{Raises: []planner.Scale{{Service: c.w.services[0].id, To: 40}},
-				Division: quota.Division{Shares: []quota.Share{{Tenant: "shop", Limit: fleet.Resources{CPU: 319000}}}}})
+			c.checkQuota(&planner.Plan{Division: quota.Division{Shares: []quota.Share{{Tenant: "shop", Limit: fleet.Resources{CPU: 319000}}}}},
+				[]fleet.ServiceID{c.w.services[0].id})
 		},
 		"has been starting for": func(c *controller) {
 			c.w.bindOn(c.w.services[0].pods[0], 2)

@@ -127,8 +127,9 @@ func (c *controller) checkScale(a *planner.Scale) {
 	}
 }
 
-// checkQuota: what a plan adds takes no tenant beyond what the division lets its online services request.
-func (c *controller) checkQuota(p *planner.Plan) {
+// checkQuota: the raises of a plan that came about take no tenant beyond what the division lets its online services request. An earlier plan may
+// have been allowed more.
+func (c *controller) checkQuota(p *planner.Plan, raises []fleet.ServiceID) {
 	for i := range c.tenants {
 		t := &c.tenants[i]
 		share := p.Division.Share(t.ID)
@@ -142,7 +143,7 @@ func (c *controller) checkQuota(p *planner.Plan) {
 				continue
 			}
 			asked += fleet.MilliCPU(1000 * s.Cores * int(s.desired))
-			raised = raised || slices.ContainsFunc(p.Raises, func(a planner.Scale) bool { return a.Service == s.id && a.To == s.desired && a.To > int32(s.Spec.Min) })
+			raised = raised || slices.Contains(raises, s.id) && s.desired > int32(s.Spec.Min)
 		}
 		if raised && asked > share.Limit.CPU {
 			c.breaks("tenant %s was raised to %v cores, its quota lets it request %v", t.ID, asked.Cores(), share.Limit.CPU.Cores())
