@@ -139,20 +139,16 @@ func (v *sized) replicas(from, to time.Duration) int32 {
 // peakMargin is what a service is taken to need above its last peak while nobody can see what it needs: the margin of static provisioning.
 const peakMargin = 1.2
 
-// liveMargin is how many times what its live signals ask for a service is taken to need at most where they are all there is to go by: it is what
-// a nowcast may multiply a load by, and a leap beyond it is a flood that nobody could have foreseen.
-const liveMargin = 2
-
 // imputed is the worst that a service may need while its signals are missing: what runs, or last week's peak and a fifth; its maximum when
-// no peak is known. While its live signals are fresh, and only its forecast is long lost, they bound it too: after a flood that nobody knew it
-// would otherwise hold the peak of that flood for as many days as its forecast takes to be trusted again.
+// no peak is known. While its live signals are fresh, and only its forecast is long lost, the most that a nowcast makes of them bounds it too:
+// after a flood that nobody knew it would otherwise hold the peak of that flood for as many days as its forecast takes to be trusted again.
 func (v *sized) imputed(peak float64) int32 {
 	worst := v.svc.Max
 	if c := v.target.CapacityPerReplica; c > 0 && peak > 0 {
 		worst = min(worst, int32(math.Ceil(peak*peakMargin/c)))
 	}
 	if v.target.LiveAlone {
-		worst = min(worst, liveMargin*v.target.Wanted)
+		worst = min(worst, hpa.NowcastMost*v.target.Wanted)
 	}
 	return max(worst, int32(v.pods))
 }

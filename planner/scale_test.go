@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/hpa"
 )
 
 // emptying is a fleet in which a service shrinks whose pods are on an emptying machine (the first) and on others.
@@ -131,7 +132,7 @@ func TestLiveSignalsAlone(t *testing.T) {
 		for i := range plan.Moves {
 			stays -= plan.Moves[i].After.Capacity.CPU
 		}
-		if least := liveMargin * fleet.MilliCPU(plan.Targets[0].Wanted) * 8000; stays < least {
+		if least := hpa.NowcastMost * fleet.MilliCPU(plan.Targets[0].Wanted) * 8000; stays < least {
 			t.Errorf("lost %v ago: %v stays, less than the %v of twice as many as are wanted", c.ago, stays, least)
 		}
 		if got := len(plan.Moves) > 0; got != c.moves {

@@ -80,7 +80,7 @@ type account struct {
 type serviceAccount struct {
 	cores             float64 // core-seconds
 	violations, harms int
-	// The last minutes, and one more, that were violated, and that would have been had no replica waited while room was lent.
+	// The last minutes, and one more, that were violated, and that would have been without lending too.
 	violated, anyway int32
 }
 

@@ -66,15 +66,15 @@ var (
 // Rows are the lines of some policies: each without lending at its targets, and with the lenders that it is compared with. A name such as
 // hpa+none picks a policy's lines with one lender.
 func Rows(b *scenario.Built, names []string) ([]Row, error) {
+	if err := Known(names); err != nil {
+		return nil, err
+	}
 	var out []Row
 	for _, name := range names {
 		policy, lender, one := strings.Cut(name, "+")
 		rows := rowsOf(policy, own(b))
 		if one {
 			rows = slices.DeleteFunc(rows, func(r Row) bool { return r.Lender != lender })
-		}
-		if len(rows) == 0 {
-			return nil, Known(names)
 		}
 		out = append(out, rows...)
 	}
@@ -117,13 +117,16 @@ func Known(names []string) error {
 		if name != All && !slices.Contains(Policies(), policy) {
 			return fmt.Errorf("there is no policy %q: write some of %s, or %s", policy, strings.Join(Policies(), ", "), All)
 		}
+		if !one {
+			continue
+		}
 		var with []string
 		for _, r := range rowsOf(policy, 0) {
 			if !slices.Contains(with, r.Lender) {
 				with = append(with, r.Lender)
 			}
 		}
-		if one && !slices.Contains(with, lender) {
+		if !slices.Contains(with, lender) {
 			return fmt.Errorf("%s is not played with lender %q: write %s+ and one of %s", policy, lender, policy, strings.Join(with, ", "))
 		}
 	}

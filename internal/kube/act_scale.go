@@ -22,10 +22,7 @@ import (
 const leaverCost = -1000
 
 func (a *applier) lowers() []action { return a.scales(a.plan.Lowers, a.door.CheckScale) }
-
-func (a *applier) raises() []action {
-	return a.scales(a.plan.Raises, func(s *planner.Scale) error { return a.door.CheckRaise(a.plan, s) })
-}
+func (a *applier) raises() []action { return a.scales(a.plan.Raises, a.door.Raises(a.plan)) }
 
 // scales are written into the ledgers of the pools whose machines they help to empty before the first of them is done.
 func (a *applier) scales(list []planner.Scale, check func(*planner.Scale) error) []action {

@@ -26,7 +26,7 @@ func (d *Door) Steps(p *planner.Plan) iter.Seq[Step] {
 			steps(p.Jobs, yield, held, "JobScale", func(j *planner.JobScale) string { return string(j.Job) }, d.CheckJobScale) &&
 			steps(p.Fillers, yield, held, "Filler", func(f *planner.Filler) string { return f.Name }, d.CheckFiller) &&
 			steps(p.Marks, yield, held, "Mark", func(m *planner.Mark) string { return m.Node }, d.CheckMark) &&
-			steps(p.Raises, yield, held, "Scale", func(a *planner.Scale) string { return string(a.Service) }, func(a *planner.Scale) error { return d.CheckRaise(p, a) })
+			steps(p.Raises, yield, held, "Scale", func(a *planner.Scale) string { return string(a.Service) }, d.Raises(p))
 	}
 }
 
