@@ -137,7 +137,7 @@ func (n *Node) AllCells() []int {
 // CapacityOf is what the given cells can hold. All cells together hold Allocatable exactly: what the system reserves is taken from the
 // whole, so a part is worth its share of Allocatable by CPU, rounded down.
 func (n *Node) CapacityOf(cells []int) Resources {
-	if len(cells) >= len(n.AllCells()) {
+	if len(cells) >= max(len(n.Cells), 1) {
 		return n.Allocatable
 	}
 	var part, whole Resources

@@ -3,6 +3,7 @@ package fleet
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -56,47 +57,35 @@ func (s *Snapshot) Sort() {
 
 // Node finds a node by its UID, or nil.
 func (s *Snapshot) Node(id NodeID) *Node {
-	i, ok := slices.BinarySearchFunc(s.Nodes, id, func(n Node, id NodeID) int { return cmp.Compare(n.ID, id) })
-	if !ok {
-		return nil
-	}
-	return &s.Nodes[i]
+	return find(s.Nodes, id, func(x *Node) NodeID { return x.ID })
 }
 
 // Pool finds a pool, or nil.
 func (s *Snapshot) Pool(id PoolID) *Pool {
-	i, ok := slices.BinarySearchFunc(s.Pools, id, func(p Pool, id PoolID) int { return cmp.Compare(p.ID, id) })
-	if !ok {
-		return nil
-	}
-	return &s.Pools[i]
+	return find(s.Pools, id, func(x *Pool) PoolID { return x.ID })
 }
 
 // Service finds a service, or nil.
 func (s *Snapshot) Service(id ServiceID) *Service {
-	i, ok := slices.BinarySearchFunc(s.Services, id, func(v Service, id ServiceID) int { return cmp.Compare(v.ID, id) })
-	if !ok {
-		return nil
-	}
-	return &s.Services[i]
+	return find(s.Services, id, func(x *Service) ServiceID { return x.ID })
 }
 
 // Job finds a job, or nil.
-func (s *Snapshot) Job(id JobID) *Job {
-	i, ok := slices.BinarySearchFunc(s.Jobs, id, func(j Job, id JobID) int { return cmp.Compare(j.ID, id) })
-	if !ok {
-		return nil
-	}
-	return &s.Jobs[i]
-}
+func (s *Snapshot) Job(id JobID) *Job { return find(s.Jobs, id, func(x *Job) JobID { return x.ID }) }
 
 // Loan finds a loan, or nil.
 func (s *Snapshot) Loan(id LoanID) *Loan {
-	i, ok := slices.BinarySearchFunc(s.Loans, id, func(l Loan, id LoanID) int { return cmp.Compare(l.ID, id) })
-	if !ok {
+	return find(s.Loans, id, func(x *Loan) LoanID { return x.ID })
+}
+
+// find looks an item up in a list that is sorted by its id, or returns nil. It copies none on its way: they are large, and a plan asks for
+// each loan's machine many times.
+func find[T any, K cmp.Ordered](list []T, id K, of func(*T) K) *T {
+	i := sort.Search(len(list), func(i int) bool { return of(&list[i]) >= id })
+	if i == len(list) || of(&list[i]) != id {
 		return nil
 	}
-	return &s.Loans[i]
+	return &list[i]
 }
 
 // PodsByNode groups the pods that occupy a node, in the order of their names.
@@ -131,6 +120,15 @@ func (s *Snapshot) PodsByNode() map[NodeID][]*Pod {
 	out := make(map[NodeID][]*Pod, len(at))
 	for id, k := range at {
 		out[id] = lists[k]
+	}
+	return out
+}
+
+// LoansByNode groups the loans that name a machine, whatever became of it, in the order of their ids.
+func (s *Snapshot) LoansByNode() map[NodeID][]*Loan {
+	out := make(map[NodeID][]*Loan, len(s.Loans))
+	for i := range s.Loans {
+		out[s.Loans[i].Node] = append(out[s.Loans[i].Node], &s.Loans[i])
 	}
 	return out
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// NowcastMost is the most by which the load of the last minutes is multiplied: more growth than that within one lead is the forecast's word,
+// nowcastMost is the most by which the load of the last minutes is multiplied: more growth than that within one lead is the forecast's word,
 // which stands beside it.
-const NowcastMost = 2
+const nowcastMost = 2
 
 // nowcastPart carries the load of the last minutes forward by the growth that the tide sees within the lead. A tide is made of means of whole
 // steps that reach the history minutes late; what the load has done since then is known too. Where it runs above the tide's median, the tide
@@ -29,7 +29,7 @@ func (z *sizer) nowcastPart() (Part, bool) {
 		return Part{}, false
 	}
 	q := distuv.UnitNormal.CDF(distuv.UnitNormal.Quantile(z.quantile) * math.Sqrt2 / 2)
-	growth := min(z.t.Max(z.now, z.now.Add(z.lead), q)/now, NowcastMost)
+	growth := min(z.t.Max(z.now, z.now.Add(z.lead), q)/now, nowcastMost)
 	n, ok := z.carry(steady.Value * growth)
 	if !ok {
 		return Part{}, false

@@ -319,6 +319,31 @@ func (z *sizer) ahead() []int32 {
 	return out
 }
 
+// likelyFor is how far ahead the likely demand is told: well over what lending looks ahead by default.
+const likelyFor = 2 * time.Hour
+
+// likely is the beginning of the demand ahead if the tide comes as its median has it, from where the load stands now. As in [Outlook], the
+// median is raised by as much as the quantile lies above it within the lead. What an operator planned is not likely but certain, so services
+// with windows and lifts have none.
+func (z *sizer) likely(ahead []int32) []int32 {
+	now, end := z.t.At(z.now, 0.5), z.now.Add(z.lead)
+	margin := z.t.Max(z.now, end, z.quantile) / z.t.Max(z.now, end, 0.5)
+	if len(z.levels)+len(z.lifts) > 0 || !(margin >= 1) || math.IsInf(margin, 1) || !(now > 0) {
+		return nil
+	}
+	if steady := z.live.Steady; z.signal == z.p.Signal && z.number(steady) == fresh {
+		margin *= max(1, min(steady.Value/now, nowcastMost))
+	}
+	look, b := z.t.Look(z.now, 0.5), z.bounds(z.now, z.now)
+	step := z.o.Defaults.AheadStep
+	out := make([]int32, min(len(ahead), int(likelyFor/step)))
+	for i := range out {
+		from := time.Duration(i) * step
+		out[i] = min(max(z.plain(margin*look.Max(from, from+step-1)), b.least), ahead[i])
+	}
+	return out
+}
+
 // bounds are the least and the most replicas allowed in some stretch of time, and whose the upper bound is.
 type bounds struct {
 	least, most int32

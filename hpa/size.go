@@ -107,7 +107,12 @@ func Size(svc *fleet.Service, p portrait.Portrait, t forecast.Tide, live Live, n
 
 	tg.Wanted = max(floors, most(reactive))
 	tg.Missing, tg.DataFresh = z.missing, len(z.missing) == 0
-	tg.LiveAlone = z.unforeseen && z.onlyForecast()
+	if tg.DataFresh {
+		tg.Likely = z.likely(tg.Ahead)
+	}
+	if tg.LiveAlone = z.unforeseen && z.onlyForecast(); tg.LiveAlone {
+		tg.LiveMost, _ = z.carry(nowcastMost * z.load.Value)
+	}
 	z.decide(&tg, floors, most(reactive))
 	tg.Reason = z.reason(&tg)
 	return tg

@@ -69,6 +69,10 @@ func TestSkillLostForLong(t *testing.T) {
 			c.other(w)
 		}
 		tg := w.size()
+		// A load of 100/s, twice that at the 33.75/s that a replica carries at 81 %, which the forecast would be sized with.
+		if most := map[bool]int32{true: 6}[c.alone]; tg.LiveMost != most {
+			t.Errorf("%s: twice the load takes %d replicas, want %d", c.name, tg.LiveMost, most)
+		}
 		if tg.Replicas != c.want || tg.Held != c.held || tg.LiveAlone != c.alone || tg.DataFresh || !slices.Contains(tg.Missing, SignalForecast) {
 			t.Errorf("%s: %d replicas, held by %q, live alone %v, fresh %v; want %d, %q, %v: %s", c.name, tg.Replicas, tg.Held, tg.LiveAlone, tg.DataFresh, c.want, c.held, c.alone, tg.Reason)
 		}

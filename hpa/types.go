@@ -75,7 +75,10 @@ type Target struct {
 	Floor     int32
 	Ahead     []int32
 	AheadStep time.Duration
-	Parts     []Part
+	// Likely is the beginning of Ahead as it will come to be if the tide comes as its median has it: each size is then decided on a forecast made
+	// shortly before, which is surer than today's. Empty where that cannot be told.
+	Likely []int32
+	Parts  []Part
 	// CapacityPerReplica is the load, in the portrait's signal, that one replica carries at its target; 0 while unknown.
 	CapacityPerReplica float64
 	// Demand is the load that the service is sized for by its own signals: what is measured, what the tide holds within the lead, or what a window or
@@ -94,4 +97,6 @@ type Target struct {
 	Missing   []string
 	// LiveAlone says that the one thing missing is a forecast to trust, and that it has been for so long that scale-in goes by live signals.
 	LiveAlone bool
+	// LiveMost is then what the most would take that a nowcast makes of the live load; 0 while unknown.
+	LiveMost int32
 }

@@ -3,6 +3,7 @@ package planner
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -86,8 +87,15 @@ type growth struct {
 // leave. It is reckoned as the room to lend is, with services whose signals are missing at their worst.
 func (l *ledger) growth(from, to time.Duration) []growth {
 	var out []growth
+	var all deviations
 	for _, v := range l.services {
-		more := int(max(v.replicas(from, to), v.worst))
+		_, above := v.asks(from, to, true)
+		all.add(v.svc.Request.Times(int64(above)))
+	}
+	share := all.share()
+	for _, v := range l.services {
+		likely, above := v.asks(from, to, true)
+		more := int(likely) + int(math.Ceil(share*float64(above)))
 		for i := range v.svc.Pods {
 			if p := &v.svc.Pods[i]; p.Occupies() && !p.Deleting {
 				more--

@@ -169,6 +169,9 @@ func (c *chain) raise(in *Input, targets []hpa.Target) (raised []fleet.ServiceID
 			if svc.Max > 0 {
 				n = max(min(n, svc.Max), t.Ahead[step])
 			}
+			if n > t.Ahead[step] && step < len(t.Likely) {
+				t.Likely[step] = n // the chain's word is not pooled
+			}
 			t.Ahead[step] = n
 		}
 		// What is wanted now is cut by sizing, which says so.
@@ -176,11 +179,11 @@ func (c *chain) raise(in *Input, targets []hpa.Target) (raised []fleet.ServiceID
 		if i == lead || n <= t.Wanted {
 			continue
 		}
-		days := t.Ahead
+		days, likely := t.Ahead, t.Likely
 		in.raised[svc.ID] = hpa.Options{Link: n, LinkWhy: fmt.Sprintf("%s demands %s, of which %s comes here",
 			targets[lead].Service, figure(targets[lead].Demand), figure(most*c.weights[k]))}
 		*t = in.sizeOne(svc, hpa.Options{})
-		t.Ahead = days
+		t.Ahead, t.Likely = days, likely
 		raised = append(raised, svc.ID)
 	}
 	return raised

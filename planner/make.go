@@ -64,13 +64,10 @@ type maker struct {
 func newMaker(in *Input) *maker {
 	s := in.Snapshot
 	m := &maker{in: in, plan: Plan{Revision: s.Revision, At: s.At, LeaderEpoch: s.LeaderEpoch},
-		pods: s.PodsByNode(), loans: map[fleet.NodeID][]*fleet.Loan{}, state: loansByNode(s), fillers: map[string][]*fleet.Pod{},
+		pods: s.PodsByNode(), loans: s.LoansByNode(), state: loansByNode(s), fillers: map[string][]*fleet.Pod{},
 		asked: make(map[fleet.NodeID]fleet.MilliCPU, len(s.Nodes)), moved: map[fleet.LoanID]bool{},
 		begun: map[fleet.NodeID]bool{}, recalled: map[fleet.NodeID]bool{}, home: map[fleet.LoanID]bool{}, ends: map[fleet.UID]bool{},
 		ledgers: map[fleet.PoolID]*ledger{}, hastened: map[fleet.LoanID]time.Time{}}
-	for i := range s.Loans {
-		m.loans[s.Loans[i].Node] = append(m.loans[s.Loans[i].Node], &s.Loans[i])
-	}
 	for i := range s.Pods {
 		if p := &s.Pods[i]; p.Class == fleet.PodFiller && !p.Deleting && p.HoldsOn != "" {
 			m.fillers[p.HoldsOn] = append(m.fillers[p.HoldsOn], p)

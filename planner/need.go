@@ -56,7 +56,7 @@ func (m *maker) ledgerOf(pool *fleet.Pool) *ledger {
 // newLedger reckons a pool. A service belongs to the online pool on which most of its pods are, a service without pods to the first one.
 func (m *maker) newLedger(pool *fleet.Pool, home map[fleet.ServiceID]fleet.PoolID) *ledger {
 	in, s := m.in, m.in.Snapshot
-	l := &ledger{in: in, pool: pool, pods: m.pods, loans: m.loans, online: map[fleet.NodeID]fleet.Resources{}}
+	l := &ledger{in: in, pool: pool, pods: m.pods, loans: m.loans, online: make(map[fleet.NodeID]fleet.Resources, len(s.Nodes))}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if n.Pool != pool.ID {
@@ -129,7 +129,7 @@ func (v *sized) replicas(from, to time.Duration) int32 {
 		// No tide to look along: what runs now, or is wanted now, is all that is known, and it stays.
 		return max(need, t.Replicas, int32(v.pods))
 	}
-	first, last := int(max(from, 0)/t.AheadStep), int(to/t.AheadStep)+1
+	first, last := v.steps(from, to)
 	for i := first; i <= last && i < len(t.Ahead); i++ {
 		need = max(need, t.Ahead[i])
 	}
@@ -147,30 +147,89 @@ func (v *sized) imputed(peak float64) int32 {
 	if c := v.target.CapacityPerReplica; c > 0 && peak > 0 {
 		worst = min(worst, int32(math.Ceil(peak*peakMargin/c)))
 	}
-	if v.target.LiveAlone {
-		worst = min(worst, hpa.NowcastMost*v.target.Wanted)
+	if v.target.LiveMost > 0 {
+		worst = min(worst, v.target.LiveMost)
 	}
 	return max(worst, int32(v.pods))
 }
 
 // need is what the pool's services ask for at most between two times from now. It adds the largest demand of each service in the window,
 // which is no less than the largest sum: the bias is towards too much room for online.
-func (l *ledger) need(from, to time.Duration) fleet.Resources {
-	return l.sum(func(v *sized) int32 { return v.replicas(from, to) })
-}
+func (l *ledger) need(from, to time.Duration) fleet.Resources { return l.sum(from, to, false) }
 
 // worst is need with each service whose signals are missing taken at its worst. It is what lending must leave free; it recalls nothing,
 // since a source that is down is no flood.
-func (l *ledger) worst(from, to time.Duration) fleet.Resources {
-	return l.sum(func(v *sized) int32 { return max(v.replicas(from, to), v.worst) })
+func (l *ledger) worst(from, to time.Duration) fleet.Resources { return l.sum(from, to, true) }
+
+func (l *ledger) sum(from, to time.Duration, worst bool) fleet.Resources {
+	likely, more := l.other, deviations{}
+	for _, v := range l.services {
+		n, above := v.asks(from, to, worst)
+		likely = likely.Add(v.svc.Request.Add(fleet.Resources{Pods: 1}).Times(int64(n)))
+		more.add(v.svc.Request.Times(int64(above)))
+	}
+	return grossUp(likely.Add(more.pooled()), l.in.Options.Placement)
 }
 
-func (l *ledger) sum(replicas func(*sized) int32) fleet.Resources {
-	sum := l.other
-	for _, v := range l.services {
-		sum = sum.Add(v.svc.Request.Add(fleet.Resources{Pods: 1}).Times(int64(replicas(v))))
+// asks is what a service likely asks for between two times from now, and what it may ask for above that. Where one of the two is not known,
+// all that it may ask for is likely.
+func (v *sized) asks(from, to time.Duration, worst bool) (likely, above int32) {
+	t, most := v.target, v.replicas(from, to)
+	if worst {
+		most = max(most, v.worst)
 	}
-	return grossUp(sum, l.in.Options.Placement)
+	if len(t.Likely) == 0 {
+		return most, 0
+	}
+	first, last := v.steps(from, to)
+	if last >= len(t.Likely) {
+		return most, 0
+	}
+	if from <= 0 {
+		likely = max(t.Replicas, t.Wanted)
+	}
+	likely = max(likely, slices.Max(t.Likely[first:last+1]))
+	return likely, most - likely
+}
+
+// steps are the first and the last step of the tide between two times from now.
+func (v *sized) steps(from, to time.Duration) (first, last int) {
+	return int(max(from, 0) / v.target.AheadStep), int(to/v.target.AheadStep) + 1
+}
+
+// deviations are what the services of a pool may ask for above what is likely. Each alone may come to that at its own quantile, all of them
+// seldom do: errors that are independent of each other add up by their squares. So far as they go together, which services of one house do
+// in a surprise that meets all of them, they add up as they are.
+type deviations struct{ sum, squares [2]float64 } // of CPU and memory
+
+// together is the correlation of the errors of two services that pooling reckons with.
+const together = 0.1
+
+func (d *deviations) add(r fleet.Resources) {
+	for i, v := range [2]float64{float64(r.CPU), float64(r.Memory)} {
+		d.sum[i] += v
+		d.squares[i] += v * v
+	}
+}
+
+// of is the deviation of the sum.
+func (d *deviations) of(i int) float64 {
+	return math.Sqrt(together*d.sum[i]*d.sum[i] + (1-together)*d.squares[i])
+}
+
+func (d *deviations) pooled() fleet.Resources {
+	return fleet.Resources{CPU: fleet.MilliCPU(d.of(0)), Memory: fleet.Bytes(d.of(1))}
+}
+
+// share is the part of each deviation that stays of it, 0..1.
+func (d *deviations) share() float64 {
+	share := 0.0
+	for i, sum := range d.sum {
+		if sum > 0 {
+			share = max(share, d.of(i)/sum)
+		}
+	}
+	return share
 }
 
 // grossUp adds the part of each machine that scattered pod sizes leave unusable.

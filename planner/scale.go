@@ -84,7 +84,12 @@ func (m *maker) steer(svc *fleet.Service, a *Scale) bool {
 // they only count; then pods on machines that are being emptied, as far as the disruption ledgers let them, then pods on the machines with
 // the least online work, so that whole machines come free. The deletion cost is written on these pods alone.
 func (m *maker) leavers(svc *fleet.Service, k int32) (refs []PodRef, charges []Charge, refused int32, by string) {
-	var ready []*fleet.Pod
+	type standing struct {
+		*fleet.Pod
+		emptying bool
+		asked    fleet.MilliCPU
+	}
+	var ready []standing
 	for i := range svc.Pods {
 		p := &svc.Pods[i]
 		switch {
@@ -92,25 +97,24 @@ func (m *maker) leavers(svc *fleet.Service, k int32) (refs []PodRef, charges []C
 		case !p.Ready:
 			k--
 		default:
-			ready = append(ready, p)
+			ready = append(ready, standing{p, m.emptying(p), m.asked[p.Node]})
 		}
 	}
-	slices.SortFunc(ready, func(a, b *fleet.Pod) int {
+	slices.SortFunc(ready, func(a, b standing) int {
 		return cmp.Or(
-			fleet.TrueFirst(m.emptying(a), m.emptying(b)),
-			cmp.Compare(m.asked[a.Node], m.asked[b.Node]),
+			fleet.TrueFirst(a.emptying, b.emptying),
+			cmp.Compare(a.asked, b.asked),
 			cmp.Compare(a.NodeName, b.NodeName),
 			a.Name.Compare(b.Name),
 		)
 	})
-	standing := svc.Standing()
 	for _, p := range ready {
 		if int32(len(refs)) >= k {
 			return refs, charges, 0, ""
 		}
-		if m.emptying(p) {
+		if p.emptying {
 			pool := m.chargedTo(p.Node)
-			if no := m.spending(pool).Take(svc.Owner(), standing); no != "" {
+			if no := m.spending(pool).Take(svc.Owner(), svc.Standing()); no != "" {
 				refused, by = refused+1, no
 				continue
 			}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
-	"github.com/springtide/springtide/hpa"
 )
 
 // emptying is a fleet in which a service shrinks whose pods are on an emptying machine (the first) and on others.
@@ -108,7 +107,7 @@ func TestServicesShareTheBudget(t *testing.T) {
 }
 
 // A service whose forecast's skill was lost an hour ago scales in by its live signals, and is no longer reckoned at last week's peak by what may be
-// lent, but at twice what they ask for.
+// lent, but at what twice the live load would take.
 func TestLiveSignalsAlone(t *testing.T) {
 	for _, c := range []struct {
 		ago   time.Duration
@@ -132,8 +131,8 @@ func TestLiveSignalsAlone(t *testing.T) {
 		for i := range plan.Moves {
 			stays -= plan.Moves[i].After.Capacity.CPU
 		}
-		if least := hpa.NowcastMost * fleet.MilliCPU(plan.Targets[0].Wanted) * 8000; stays < least {
-			t.Errorf("lost %v ago: %v stays, less than the %v of twice as many as are wanted", c.ago, stays, least)
+		if least := fleet.MilliCPU(plan.Targets[0].LiveMost) * 8000; stays < least || least == 0 && c.moves {
+			t.Errorf("lost %v ago: %v stays, less than the %v that twice the live load would take", c.ago, stays, least)
 		}
 		if got := len(plan.Moves) > 0; got != c.moves {
 			t.Errorf("lost %v ago: %d machines move, though the service once needed them all", c.ago, len(plan.Moves))

@@ -91,7 +91,7 @@ func idleFirst(s *fleet.Snapshot, ask BorrowAsk, o Options) []*group {
 	for i := range s.Loans {
 		busy[s.Loans[i].Node] = true
 	}
-	pods := o.pods(s)
+	pods, c := o.pods(s), newCosts(s, ask.Pool, o)
 	var out []*group
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
@@ -99,7 +99,7 @@ func idleFirst(s *fleet.Snapshot, ask BorrowAsk, o Options) []*group {
 			continue
 		}
 		g := &group{node: n.Name, machine: n}
-		g.fill(s, n, pods[n.ID], ask.Pool.ID, o)
+		g.fill(n, pods[n.ID], c)
 		if ask.Idle && g.pods > 0 {
 			continue
 		}

@@ -80,7 +80,7 @@ type group struct {
 }
 
 func groupsOf(s *fleet.Snapshot, pool *fleet.Pool, o Options) []*group {
-	pods := o.pods(s)
+	pods, c := o.pods(s), newCosts(s, pool, o)
 	byNode := map[fleet.NodeID]*group{}
 	var order []fleet.NodeID
 	for i := range s.Loans {
@@ -92,7 +92,7 @@ func groupsOf(s *fleet.Snapshot, pool *fleet.Pool, o Options) []*group {
 			continue // on its way home already, or out: then it is called off when the rest is recalled
 		}
 		if byNode[l.Node] == nil {
-			byNode[l.Node] = &group{node: l.NodeName, clean: o.Paces.of(CleanKey(pool.ID), s.At, o.Clean)}
+			byNode[l.Node] = &group{node: l.NodeName, clean: c.clean}
 			order = append(order, l.Node)
 		}
 		byNode[l.Node].loans = append(byNode[l.Node].loans, l)
@@ -104,7 +104,7 @@ func groupsOf(s *fleet.Snapshot, pool *fleet.Pool, o Options) []*group {
 			continue
 		}
 		g := byNode[id]
-		g.fill(s, n, pods[id], pool.ID, o)
+		g.fill(n, pods[id], c)
 		out = append(out, g)
 	}
 	return out
@@ -112,7 +112,8 @@ func groupsOf(s *fleet.Snapshot, pool *fleet.Pool, o Options) []*group {
 
 // fill reckons what the group frees and costs. Work lost is the time since the job's last checkpoint times the cores that its pods hold
 // here; a job that never said when it saved is taken to lose all since its pods started.
-func (g *group) fill(s *fleet.Snapshot, n *fleet.Node, pods []*fleet.Pod, pool fleet.PoolID, o Options) {
+func (g *group) fill(n *fleet.Node, pods []*fleet.Pod, c *costs) {
+	s, o := c.s, &c.o
 	g.gain = n.Allocatable
 	g.parts = slices.ContainsFunc(g.loans, func(l *fleet.Loan) bool { return l.Kind != fleet.KindNode })
 	for _, p := range pods {
@@ -131,8 +132,10 @@ func (g *group) fill(s *fleet.Snapshot, n *fleet.Node, pods []*fleet.Pod, pool f
 				g.jobs = append(g.jobs, job.ID)
 			}
 			g.priority = max(g.priority, job.Priority)
-			g.save, g.drain = max(g.save, o.save(pool, job, p.Role, s.At)), max(g.drain, o.end(pool, job, p.Role, s.At))
-			g.member(job.ID, p)
+			key := memberKey{job.ID, p.Role}
+			sp := c.spanOf(key, job)
+			g.save, g.drain = max(g.save, sp.save), max(g.drain, sp.end)
+			g.member(key)
 			if job.LastRecalled.Fresh(s.At, o.RecallRest) {
 				g.rested = true
 			}

@@ -124,6 +124,31 @@ func (o *Options) end(pool fleet.PoolID, job *fleet.Job, role string, now time.T
 	return o.Paces.of(EndKey(pool, KindOf(job, role), job.Priority), now, o.Drain)
 }
 
+// costs is what recalls of a pool are reckoned with. What the pods of a role need is reckoned once: thousands of them ask.
+type costs struct {
+	s     *fleet.Snapshot
+	pool  fleet.PoolID
+	o     Options
+	clean time.Duration
+	spans map[memberKey]span
+}
+
+// span is what the pods of a role need to save their work and then to end.
+type span struct{ save, end time.Duration }
+
+func newCosts(s *fleet.Snapshot, pool *fleet.Pool, o Options) *costs {
+	return &costs{s, pool.ID, o, o.Paces.of(CleanKey(pool.ID), s.At, o.Clean), map[memberKey]span{}}
+}
+
+func (c *costs) spanOf(key memberKey, job *fleet.Job) span {
+	sp, ok := c.spans[key]
+	if !ok {
+		sp = span{c.o.save(c.pool, job, key.role, c.s.At), c.o.end(c.pool, job, key.role, c.s.At)}
+		c.spans[key] = sp
+	}
+	return sp
+}
+
 // Lead is what a recall of a pool's parcel takes, part by part.
 type Lead struct{ Notice, Drain, Clean time.Duration }
 

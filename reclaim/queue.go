@@ -29,9 +29,8 @@ type memberPods struct {
 	pods int32
 }
 
-// member counts a pod of a job.
-func (g *group) member(job fleet.JobID, p *fleet.Pod) {
-	key := memberKey{job, p.Role}
+// member counts a pod of a role.
+func (g *group) member(key memberKey) {
 	for i := range g.members {
 		if g.members[i].memberKey == key {
 			g.members[i].pods++

@@ -1,10 +1,10 @@
 package sim
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
@@ -131,12 +131,14 @@ func (c *controller) scale(a *planner.Scale) {
 
 // machineOf is the index of a machine by its name.
 func (c *controller) machineOf(name string) (int32, bool) {
-	i, ok := slices.BinarySearchFunc(c.w.facts, name, func(n fleet.Node, name string) int { return cmp.Compare(n.Name, name) })
-	return int32(i), ok
+	facts := c.w.facts
+	i := sort.Search(len(facts), func(i int) bool { return facts[i].Name >= name })
+	return int32(i), i < len(facts) && facts[i].Name == name
 }
 
 func (c *controller) loanAt(id fleet.LoanID) (int, bool) {
-	return slices.BinarySearchFunc(c.loans, id, func(l fleet.Loan, id fleet.LoanID) int { return cmp.Compare(l.ID, id) })
+	i := sort.Search(len(c.loans), func(i int) bool { return c.loans[i].ID >= id })
+	return i, i < len(c.loans) && c.loans[i].ID == id
 }
 
 // move writes the share and then the loan. A controller that dies between the two writes the share alone.
@@ -348,8 +350,7 @@ func (c *controller) keeps(n int32, of func(*fleet.Loan) bool) int32 {
 	f := &c.w.facts[n]
 	left := f.Allocatable.CPU
 	// Loans are sorted by names that begin with the machine's.
-	i, _ := slices.BinarySearchFunc(c.loans, f.Name, func(l fleet.Loan, name string) int { return cmp.Compare(l.NodeName, name) })
-	for ; i < len(c.loans) && c.loans[i].NodeName == f.Name; i++ {
+	for i := sort.Search(len(c.loans), func(i int) bool { return c.loans[i].NodeName >= f.Name }); i < len(c.loans) && c.loans[i].NodeName == f.Name; i++ {
 		if l := &c.loans[i]; l.Node == f.ID && of(l) {
 			left -= f.CapacityOf(l.Cells).CPU
 		}

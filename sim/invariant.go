@@ -44,7 +44,7 @@ func (c *controller) check() {
 			j.partial = 0
 		}
 	}
-	live := map[int32]bool{}
+	live := make([]bool, len(w.machines))
 	for i := range c.loans {
 		l := &c.loans[i]
 		n, ok := c.machineOf(l.NodeName)
@@ -58,7 +58,7 @@ func (c *controller) check() {
 	}
 	if len(c.others) == 0 {
 		for n := range w.machines {
-			if m := &w.machines[n]; m.home == onlinePool && m.offline > 0 && !live[int32(n)] {
+			if m := &w.machines[n]; m.home == onlinePool && m.offline > 0 && !live[n] {
 				c.breaks("offline work is on machine %s, which nobody lent", w.facts[n].Name)
 			}
 		}

@@ -21,33 +21,41 @@ const leastNotice = 15 * time.Second
 // target, one whose replicas changed is not. An error of its methods says what changed, and the action is stale.
 type Door struct {
 	fresh *fleet.Snapshot
-	pods  map[fleet.UID]*fleet.Pod
-	nodes map[string]*fleet.Node
-	// on are the pods that occupy each machine, gathered when first asked for: thousands of moves ask, and most plans have none.
-	on func() map[fleet.NodeID][]*fleet.Pod
+	// What follows is gathered when first asked for: thousands of actions may ask, and most plans have few of few kinds. on are the pods that
+	// occupy each machine, loans those that name it.
+	pods  func() map[fleet.UID]*fleet.Pod
+	nodes func() map[string]*fleet.Node
+	on    func() map[fleet.NodeID][]*fleet.Pod
+	loans func() map[fleet.NodeID][]*fleet.Loan
 }
 
 // NewDoor returns the door for facts.
 func NewDoor(fresh *fleet.Snapshot) *Door {
-	d := &Door{fresh: fresh, pods: make(map[fleet.UID]*fleet.Pod, len(fresh.Pods)), nodes: make(map[string]*fleet.Node, len(fresh.Nodes)),
-		on: sync.OnceValue(fresh.PodsByNode)}
-	for i := range fresh.Pods {
-		d.pods[fresh.Pods[i].ID] = &fresh.Pods[i]
+	return &Door{fresh: fresh,
+		pods:  sync.OnceValue(func() map[fleet.UID]*fleet.Pod { return by(fresh.Pods, func(p *fleet.Pod) fleet.UID { return p.ID }) }),
+		nodes: sync.OnceValue(func() map[string]*fleet.Node { return by(fresh.Nodes, func(n *fleet.Node) string { return n.Name }) }),
+		on:    sync.OnceValue(fresh.PodsByNode),
+		loans: sync.OnceValue(fresh.LoansByNode),
 	}
-	for i := range fresh.Nodes {
-		d.nodes[fresh.Nodes[i].Name] = &fresh.Nodes[i]
+}
+
+// by is a list by a key of its items.
+func by[K comparable, T any](list []T, key func(*T) K) map[K]*T {
+	out := make(map[K]*T, len(list))
+	for i := range list {
+		out[key(&list[i])] = &list[i]
 	}
-	return d
+	return out
 }
 
 // Facts returns what the door judges by.
 func (d *Door) Facts() *fleet.Snapshot { return d.fresh }
 
 // Pod finds a pod by its UID, or nil.
-func (d *Door) Pod(id fleet.UID) *fleet.Pod { return d.pods[id] }
+func (d *Door) Pod(id fleet.UID) *fleet.Pod { return d.pods()[id] }
 
 // NodeNamed finds a node by its name, or nil.
-func (d *Door) NodeNamed(name string) *fleet.Node { return d.nodes[name] }
+func (d *Door) NodeNamed(name string) *fleet.Node { return d.nodes()[name] }
 
 // CheckPlan holds a whole plan back: when the leadership that made it is over, or a freeze came.
 func (d *Door) CheckPlan(p *planner.Plan) error {
@@ -84,7 +92,7 @@ func (d *Door) CheckScale(a *planner.Scale) error {
 		return fmt.Errorf("replicas are %d now, not %d", s.Desired.Value, a.From)
 	}
 	for _, l := range a.Leavers {
-		p := d.pods[l.ID]
+		p := d.pods()[l.ID]
 		if p == nil || p.Service != a.Service || p.Deleting {
 			return fmt.Errorf("pod %s, chosen to leave, left already", l.Name)
 		}
@@ -153,7 +161,7 @@ func (d *Door) CheckResize(a *planner.Resize) error {
 		return fmt.Errorf("the template requests %s now, not %s", s.Request, a.From)
 	}
 	for _, ref := range a.Pods {
-		if p := d.pods[ref.ID]; p == nil || p.Deleting || p.Service != a.Service || p.Requests != a.From {
+		if p := d.pods()[ref.ID]; p == nil || p.Deleting || p.Service != a.Service || p.Requests != a.From {
 			return fmt.Errorf("pod %s changed", ref.Name)
 		}
 	}
@@ -162,7 +170,7 @@ func (d *Door) CheckResize(a *planner.Resize) error {
 
 // CheckNotice lets a notice pass while the loan is at the notice's epoch and still asks for the parcel, and the pod is on it.
 func (d *Door) CheckNotice(a *planner.Notice) error {
-	l, p := d.fresh.Loan(a.Loan), d.pods[a.Pod.ID]
+	l, p := d.fresh.Loan(a.Loan), d.pods()[a.Pod.ID]
 	if a.TakenBack {
 		return d.checkTakenBack(a, l, p)
 	}
@@ -198,7 +206,7 @@ func (d *Door) checkTakenBack(a *planner.Notice, l *fleet.Loan, p *fleet.Pod) er
 
 // offlinePod is the pod that a reference names, while it is there and is offline's: nobody else's is ever taken.
 func (d *Door) offlinePod(r planner.PodRef, taken string) (*fleet.Pod, error) {
-	p := d.pods[r.ID]
+	p := d.pods()[r.ID]
 	switch {
 	case p == nil || p.Name != r.Name:
 		return nil, fmt.Errorf("the pod is gone")
@@ -305,12 +313,12 @@ func (d *Door) CheckJobScale(a *planner.JobScale) error {
 // CheckFiller lets a filler be deleted only by the UID it was decided on, and made only on a node that exists.
 func (d *Door) CheckFiller(a *planner.Filler) error {
 	if a.Delete {
-		if p := d.pods[a.ID]; p == nil || p.Class != fleet.PodFiller {
+		if p := d.pods()[a.ID]; p == nil || p.Class != fleet.PodFiller {
 			return fmt.Errorf("the filler is gone")
 		}
 		return nil
 	}
-	if d.nodes[a.Node] == nil {
+	if d.nodes()[a.Node] == nil {
 		return fmt.Errorf("node %s is gone", a.Node)
 	}
 	if a.Loan != "" && d.fresh.Loan(a.Loan) == nil {
@@ -322,7 +330,7 @@ func (d *Door) CheckFiller(a *planner.Filler) error {
 // CheckMark lets marks be written while the node is the same machine, and refuses to open a node to online pods while a loan says that
 // the borrower holds it or that it moves: a taint lost too early is a mixed node. Nor is it opened to offline pods unless it is lent.
 func (d *Door) CheckMark(a *planner.Mark) error {
-	n := d.nodes[a.Node]
+	n := d.nodes()[a.Node]
 	if n == nil || n.ID != a.ID {
 		return fmt.Errorf("node %s is gone", a.Node)
 	}
@@ -346,7 +354,7 @@ func (d *Door) CheckMark(a *planner.Mark) error {
 // checkFence lets a machine be cut off only once a loan of it says so, and never while online pods would be ended by it; the fence stays as
 // long as the loan says so.
 func (d *Door) checkFence(n *fleet.Node, want fleet.Fence) error {
-	lost := slices.ContainsFunc(d.fresh.Loans, func(l fleet.Loan) bool { return l.Node == n.ID && l.Phase.Lost() })
+	lost := slices.ContainsFunc(d.loansOn(n.ID), func(l *fleet.Loan) bool { return l.Phase.Lost() })
 	switch {
 	case want == fleet.FenceNone && lost && n.Marks.Fence != fleet.FenceNone:
 		return fmt.Errorf("a parcel of node %s did not come home: the fence must stay", n.Name)

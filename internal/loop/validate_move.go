@@ -195,15 +195,7 @@ func (d *Door) checkStays(l *fleet.Loan) error {
 }
 
 // loansOn lists the loans of a machine.
-func (d *Door) loansOn(node fleet.NodeID) []*fleet.Loan {
-	var out []*fleet.Loan
-	for i := range d.fresh.Loans {
-		if l := &d.fresh.Loans[i]; l.Node == node {
-			out = append(out, l)
-		}
-	}
-	return out
-}
+func (d *Door) loansOn(node fleet.NodeID) []*fleet.Loan { return d.loans()[node] }
 
 // checkShut is the same of the way home: a machine that is still marked for offline pods may get one in the next moment.
 func (d *Door) checkShut(l *fleet.Loan) error {
@@ -257,7 +249,7 @@ func (d *Door) checkAnnounce(m *planner.Move, l *fleet.Loan) error {
 // allAcked reports whether each offline pod of a machine answered one of the machine's notices in its present epoch. The loans of one
 // machine come home together, so an answer to one of them is an answer to all.
 func (d *Door) allAcked(node fleet.NodeID) bool {
-	noticed := slices.DeleteFunc(d.loansOn(node), func(l *fleet.Loan) bool { return l.Phase != fleet.Noticed })
+	noticed := slices.DeleteFunc(slices.Clone(d.loansOn(node)), func(l *fleet.Loan) bool { return l.Phase != fleet.Noticed })
 	for _, p := range d.on()[node] {
 		if p.Class != fleet.PodOffline || p.Deleting {
 			continue

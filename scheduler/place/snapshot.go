@@ -103,6 +103,9 @@ func (b *builder) machines(facts []*fleet.Node) {
 	t.open, t.first, t.domainOf = make([]bool, rows), make([]PodRef, rows), make([]int32, rows)
 	b.open = make([]bool, rows)
 	t.nodes, t.index = make([]node, len(facts)), newIndex(rows)
+	if rows > 0 {
+		t.cells = make([]cell, 0, len(facts)*max(len(facts[0].Cells), 1)) // machines are mostly alike
+	}
 	for i, n := range facts {
 		b.machine(int32(i), n)
 	}

@@ -1,0 +1,87 @@
+package planner
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/hpa"
+)
+
+// asking is a pool of services that each want likely replicas of 8 cores now and ahead, and above that with their quantile.
+func asking(likely, above []int32) *ledger {
+	l := &ledger{in: &Input{Snapshot: &fleet.Snapshot{}, Options: Options{}}}
+	for i := range likely {
+		t := &hpa.Target{Replicas: likely[i], Wanted: likely[i], DataFresh: true, AheadStep: 5 * time.Minute}
+		for range 12 {
+			t.Ahead, t.Likely = append(t.Ahead, likely[i]+above[i]), append(t.Likely, likely[i])
+		}
+		l.services = append(l.services, &sized{svc: &fleet.Service{Request: fleet.Resources{CPU: 8000, Memory: 32 << 30}}, target: t, pods: int(likely[i])})
+	}
+	return l
+}
+
+// blind takes a service's signals away.
+func blind(v *sized, worst int32) { v.target.DataFresh, v.target.Likely, v.worst = false, nil, worst }
+
+func cores(l *ledger) float64 { return l.need(0, 30*time.Minute).CPU.Cores() }
+
+// 25 services that may each ask for four replicas more do not all do so at once: √(0.1 × 100² + 0.9 × 25 × 4²) = 36.9 replicas of their hundred.
+func TestDeviationsArePooled(t *testing.T) {
+	likely, above := make([]int32, 25), make([]int32, 25)
+	for i := range likely {
+		likely[i], above[i] = 10, 4
+	}
+	if got, want := cores(asking(likely, above)), 8*(250+math.Sqrt(0.1*100*100+0.9*25*16)); math.Abs(got-want) > 0.01 {
+		t.Errorf("25 services need %.2f cores, want %.2f", got, want)
+	}
+	if got := cores(asking(likely[:1], above[:1])); got != 8*14 {
+		t.Errorf("one service needs %.2f cores, want all of its 14 replicas", got)
+	}
+	// Without knowing what is likely nothing is pooled, and neither is what lies further ahead than that is known, nor a service at its worst.
+	l := asking(likely, above)
+	for _, v := range l.services[:24] {
+		v.target.Likely = nil
+	}
+	if got := cores(l); got != 8*25*14 {
+		t.Errorf("what is not known to be likely was pooled: %.2f cores", got)
+	}
+	if l := asking(likely, above); l.need(0, 2*time.Hour).CPU.Cores() != 8*25*14 {
+		t.Error("what lies further ahead than is known to be likely was pooled")
+	}
+	l = asking(likely, above)
+	blind(l.services[0], 60)
+	if got, want := l.worst(0, 30*time.Minute).CPU.Cores(), 8*(60+240+math.Sqrt(0.1*96*96+0.9*24*16)); math.Abs(got-want) > 0.01 {
+		t.Errorf("with one at its worst they need %.2f cores, want %.2f", got, want)
+	}
+}
+
+// However services deviate: together they need no more than all of their quantiles, no less than what is likely with the largest deviation, what
+// lending leaves free is no less than what recalls go by, and one that may ask for more never lowers what all need.
+func TestPooledBounds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 12).Draw(t, "services")
+		likely, above := rapid.SliceOfN(rapid.Int32Range(0, 50), n, n).Draw(t, "likely"), rapid.SliceOfN(rapid.Int32Range(0, 50), n, n).Draw(t, "above")
+		var sum, top, all int32
+		for i := range likely {
+			sum, top, all = sum+likely[i], max(top, above[i]), all+likely[i]+above[i]
+		}
+		l := asking(likely, above)
+		got := cores(l)
+		if got > 8*float64(all)+0.01 || got < 8*float64(sum+top)*0.9999-8*0.06*float64(top)-0.01 {
+			t.Fatalf("%.2f cores, want from %d to %d", got, 8*(sum+top), 8*all)
+		}
+		i := rapid.IntRange(0, n-1).Draw(t, "which")
+		blind(l.services[i], rapid.Int32Range(0, 120).Draw(t, "worst"))
+		if with, worst := cores(l), l.worst(0, 30*time.Minute).CPU.Cores(); worst < max(with, got)-0.01 {
+			t.Fatalf("lending leaves %.2f cores free, recalls go by %.2f, and by %.2f before the signals were lost", worst, with, got)
+		}
+		above[i]++
+		if more := cores(asking(likely, above)); more < got {
+			t.Fatalf("%.2f cores with one that may ask for more, %.2f without", more, got)
+		}
+	})
+}
