@@ -110,7 +110,8 @@ func Size(svc *fleet.Service, p portrait.Portrait, t forecast.Tide, live Live, n
 	if tg.DataFresh {
 		tg.Likely = z.likely(tg.Ahead)
 	}
-	if tg.LiveAlone = z.unforeseen && z.onlyForecast(); tg.LiveAlone {
+	tg.LiveAlone = z.unforeseen && z.onlyForecast()
+	if z.t.SkillLost && z.onlyForecast() {
 		tg.LiveMost, _ = z.carry(nowcastMost * z.load.Value)
 	}
 	z.decide(&tg, floors, most(reactive))

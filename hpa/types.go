@@ -97,6 +97,7 @@ type Target struct {
 	Missing   []string
 	// LiveAlone says that the one thing missing is a forecast to trust, and that it has been for so long that scale-in goes by live signals.
 	LiveAlone bool
-	// LiveMost is then what the most would take that a nowcast makes of the live load; 0 while unknown.
+	// LiveMost is what the most would take that a nowcast makes of the live load, as soon as the one thing missing is a forecast whose skill is
+	// lost; 0 while it is not, or unknown.
 	LiveMost int32
 }

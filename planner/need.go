@@ -140,7 +140,7 @@ func (v *sized) replicas(from, to time.Duration) int32 {
 const peakMargin = 1.2
 
 // imputed is the worst that a service may need while its signals are missing: what runs, or last week's peak and a fifth; its maximum when
-// no peak is known. While its live signals are fresh, and only its forecast is long lost, the most that a nowcast makes of them bounds it too:
+// no peak is known. While its live signals are fresh, and only its forecast's skill is lost, the most that a nowcast makes of them bounds it too:
 // after a flood that nobody knew it would otherwise hold the peak of that flood for as many days as its forecast takes to be trusted again.
 func (v *sized) imputed(peak float64) int32 {
 	worst := v.svc.Max

@@ -106,36 +106,37 @@ func TestServicesShareTheBudget(t *testing.T) {
 	}
 }
 
-// A service whose forecast's skill was lost an hour ago scales in by its live signals, and is no longer reckoned at last week's peak by what may be
-// lent, but at what twice the live load would take.
+// A service whose forecast's skill was lost an hour ago scales in by its live signals. What may be lent does not reckon it at last week's peak
+// from the first minute on, but at what twice the live load would take; one whose forecast is not to be trusted for another reason it does.
 func TestLiveSignalsAlone(t *testing.T) {
 	for _, c := range []struct {
+		lost  bool
 		ago   time.Duration
 		goes  bool
 		moves bool
-	}{{0, false, false}, {30 * time.Minute, false, false}, {time.Hour, true, true}} {
+	}{{false, time.Hour, false, false}, {true, 0, false, true}, {true, 30 * time.Minute, false, true}, {true, time.Hour, true, true}} {
 		w := newWorld(6)
 		w.service("web", 12, 0, 6, 12)
 		in := w.input()
 		id := w.s.Services[0].ID
 		tide, p := in.Tides[id], in.Portraits[id]
-		tide.Trusted, tide.SkillLost = false, true
-		p.Record.Skill.Lost, p.Record.Skill.Since = true, t0.Add(-c.ago)
+		tide.Trusted, tide.SkillLost = false, c.lost
+		p.Record.Skill.Lost, p.Record.Skill.Since = c.lost, t0.Add(-c.ago)
 		p.Peak = 200 // of 48 cores a machine: more than the fleet could do without
 		in.Tides[id], in.Portraits[id] = tide, p
 		plan := Make(in)
 		if got := len(plan.Lowers) == 1; got != c.goes {
-			t.Errorf("lost %v ago: scale-in %v, want %v: %s", c.ago, got, c.goes, plan.Targets[0].Reason)
+			t.Errorf("lost %v %v ago: scale-in %v, want %v: %s", c.lost, c.ago, got, c.goes, plan.Targets[0].Reason)
 		}
 		var stays fleet.MilliCPU = 6 * 64000
 		for i := range plan.Moves {
 			stays -= plan.Moves[i].After.Capacity.CPU
 		}
 		if least := fleet.MilliCPU(plan.Targets[0].LiveMost) * 8000; stays < least || least == 0 && c.moves {
-			t.Errorf("lost %v ago: %v stays, less than the %v that twice the live load would take", c.ago, stays, least)
+			t.Errorf("lost %v %v ago: %v stays, less than the %v that twice the live load would take", c.lost, c.ago, stays, least)
 		}
 		if got := len(plan.Moves) > 0; got != c.moves {
-			t.Errorf("lost %v ago: %d machines move, though the service once needed them all", c.ago, len(plan.Moves))
+			t.Errorf("lost %v %v ago: %d machines move, though the service once needed them all", c.lost, c.ago, len(plan.Moves))
 		}
 	}
 	w := newWorld(6)
