@@ -153,8 +153,8 @@ func (v *sized) imputed(peak float64) int32 {
 	return max(worst, int32(v.pods))
 }
 
-// need is what the pool's services ask for at most between two times from now. It adds the largest demand of each service in the window,
-// which is no less than the largest sum: the bias is towards too much room for online.
+// need is what the pool's services ask for at most between two times from now: what they likely ask for, and their deviations from it, pooled. It
+// adds the largest demand of each service in the window, which is no less than the largest sum: the bias is towards too much room for online.
 func (l *ledger) need(from, to time.Duration) fleet.Resources { return l.sum(from, to, false) }
 
 // worst is need with each service whose signals are missing taken at its worst. It is what lending must leave free; it recalls nothing,
@@ -172,13 +172,15 @@ func (l *ledger) sum(from, to time.Duration, worst bool) fleet.Resources {
 }
 
 // asks is what a service likely asks for between two times from now, and what it may ask for above that. Where one of the two is not known,
-// all that it may ask for is likely.
+// all that it may ask for is likely; but what live signals may grow to is no surer than a forecast.
 func (v *sized) asks(from, to time.Duration, worst bool) (likely, above int32) {
 	t, most := v.target, v.replicas(from, to)
-	if worst {
-		most = max(most, v.worst)
-	}
-	if len(t.Likely) == 0 {
+	switch {
+	case worst && v.worst > most && t.LiveMost > 0:
+		return most, v.worst - most
+	case worst && v.worst > most:
+		return v.worst, 0
+	case len(t.Likely) == 0:
 		return most, 0
 	}
 	first, last := v.steps(from, to)
@@ -202,7 +204,8 @@ func (v *sized) steps(from, to time.Duration) (first, last int) {
 // in a surprise that meets all of them, they add up as they are.
 type deviations struct{ sum, squares [2]float64 } // of CPU and memory
 
-// together is the correlation of the errors of two services that pooling reckons with.
+// together is the correlation of the errors of two services that pooling reckons with. Between series of one source (an application, a city, a
+// stock exchange) that of the errors of a seasonal forecast an hour ahead lies between none and 0.4, of most pairs below 0.1.
 const together = 0.1
 
 func (d *deviations) add(r fleet.Resources) {

@@ -57,6 +57,11 @@ func TestDeviationsArePooled(t *testing.T) {
 	if got, want := l.worst(0, 30*time.Minute).CPU.Cores(), 8*(60+240+math.Sqrt(0.1*96*96+0.9*24*16)); math.Abs(got-want) > 0.01 {
 		t.Errorf("with one at its worst they need %.2f cores, want %.2f", got, want)
 	}
+	// What live signals may grow to is pooled: 10 replicas run, and may become 60.
+	l.services[0].target.LiveMost = 60
+	if got, want := l.worst(0, 30*time.Minute).CPU.Cores(), 8*(14+240+math.Sqrt(0.1*142*142+0.9*(24*16+46*46))); math.Abs(got-want) > 0.01 {
+		t.Errorf("with one that lives by its live signals they need %.2f cores, want %.2f", got, want)
+	}
 }
 
 // However services deviate: together they need no more than all of their quantiles, no less than what is likely with the largest deviation, what
