@@ -218,9 +218,11 @@ type Pool struct {
 	MovesAtOnce, MovesPerHour int
 	// MinimumTerm is the least time a parcel must be expected to stay away for a loan to be worth its cost.
 	MinimumTerm time.Duration
-	Ladder      Ladder
-	Budget      DisruptionBudget
-	Ledger      Ledger
+	// Waits says that pods without room wait, for somebody who adds machines; otherwise services share what there is.
+	Waits  bool
+	Ladder Ladder
+	Budget DisruptionBudget
+	Ledger Ledger
 	// Version is the resourceVersion that the ledger was read with.
 	Version string
 	// ToldFrozen: the pool's status tells of a freeze, as the last report left it.

@@ -8,7 +8,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// decide brings what is wanted through rate, proof, stabilisation, quota, bounds and pauses, in this order: each later one is a stronger
+// decide brings what is wanted through rate, room, proof, stabilisation, quota, bounds and pauses, in this order: each later one is a stronger
 // word than the ones before it.
 func (z *sizer) decide(tg *Target, floors, reactive int32) {
 	want := floors
@@ -19,6 +19,11 @@ func (z *sizer) decide(tg *Target, floors, reactive int32) {
 			tg.Limited = LimitedRate
 			z.note("cut to %d by the rate of scale-out", want)
 		}
+	}
+	if r := z.o.Room; r > 0 && want > r {
+		want = r
+		tg.Limited = LimitedRoom
+		z.note("cut to %d, as %s", want, z.o.RoomWhy)
 	}
 	next, remember := want, want
 	if want < z.held {

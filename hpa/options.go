@@ -19,6 +19,11 @@ type Options struct {
 	// Drain is the most replicas once the deadline has passed by which the tenant had to give back what it runs beyond its quota; 0 while
 	// nothing is due.
 	Drain int32
+	// Quantile is what the service is sized at instead of its own quantile, where it is lower; 0 means its own.
+	Quantile float64
+	// Room is the most replicas that its pool has room for, beside what the others there need; 0 means no limit. RoomWhy says how full the pool is.
+	Room    int32
+	RoomWhy string
 	// Link is what the service's call chain asks of it, and LinkWhy by which link; 0 where it asks for no more than the service itself.
 	Link    int32
 	LinkWhy string

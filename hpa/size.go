@@ -41,6 +41,9 @@ func newSizer(svc *fleet.Service, p *portrait.Portrait, t *forecast.Tide, live *
 	if !(z.quantile > 0 && z.quantile < 1) {
 		z.quantile = 0.95
 	}
+	if o.Quantile > 0 {
+		z.quantile = min(z.quantile, o.Quantile)
+	}
 	z.util = z.o.Defaults.utilisation(svc)
 	z.capacity, z.capacityKnown = capacity(svc, p, z.util)
 	z.lead = z.leadOf()

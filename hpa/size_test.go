@@ -367,3 +367,44 @@ func TestAhead(t *testing.T) {
 		t.Errorf("ahead %v, want what runs now beyond the tide", tg.Ahead[10:14])
 	}
 }
+
+// The room of a pool cuts growth, and may bring down what runs above it, with all proofs of a scale-in; the minimum stands.
+func TestRoomCutsInsurance(t *testing.T) {
+	w := calm(8)
+	w.tide(500)
+	w.o.Room, w.o.RoomWhy = 12, "pool online is full"
+	if tg := w.size(); tg.Replicas != 12 || tg.Wanted != 20 || tg.Limited != LimitedRoom || !strings.Contains(tg.Reason, "cut to 12, as pool online is full") {
+		t.Errorf("replicas %d wanted %d limited %q: %s", tg.Replicas, tg.Wanted, tg.Limited, tg.Reason)
+	}
+	v := falling(8, 7)
+	v.o.Room = 4
+	if tg := v.size(); tg.Replicas == 4 || tg.Held != "" && tg.Held != HeldStabilisation {
+		t.Errorf("replicas %d (held %q), want no more than the window has agreed to: %s", tg.Replicas, tg.Held, tg.Reason)
+	}
+	v = falling(8, 7)
+	v.live.Load = fleet.Known[float64]{}
+	v.o.Room = 4
+	if tg := v.size(); tg.Replicas != 8 || tg.Held != HeldStale {
+		t.Errorf("replicas %d (held %q) without a signal, want 8: %s", tg.Replicas, tg.Held, tg.Reason)
+	}
+	w.svc.Min = 15
+	if tg := w.size(); tg.Replicas != 15 {
+		t.Errorf("replicas %d, want the minimum 15 over the room: %s", tg.Replicas, tg.Reason)
+	}
+}
+
+// A quantile that a caller states lowers the service's own and never raises it.
+func TestStatedQuantile(t *testing.T) {
+	w := calm(8)
+	w.tide(500)
+	for i := range w.t.Paths[0] {
+		w.t.Paths[0][i] /= 2
+	}
+	own := w.size().Wanted
+	w.o.Quantile = 0.5
+	median := w.size().Wanted
+	w.o.Quantile = 0.999
+	if above := w.size().Wanted; median >= own || above != own {
+		t.Errorf("%d replicas at the median, %d at 0.999, %d of its own", median, above, own)
+	}
+}

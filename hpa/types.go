@@ -49,6 +49,7 @@ const (
 const (
 	LimitedMax   = "max replicas"
 	LimitedQuota = "quota"
+	LimitedRoom  = "pool room"
 	LimitedRate  = "rate"
 )
 
@@ -86,7 +87,7 @@ type Target struct {
 	Demand float64
 	// Held names why a change was not made ("stale metrics", "stabilisation", "fall faster than history", "paused"); empty otherwise.
 	Held string
-	// Limited names the bound that cut the target ("max replicas", "quota", "rate"); empty otherwise.
+	// Limited names the bound that cut the target ("max replicas", "quota", "pool room", "rate"); empty otherwise.
 	Limited string
 	// Reason is the whole story in one sentence.
 	Reason string

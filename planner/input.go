@@ -38,8 +38,8 @@ type Input struct {
 	Shares  *quota.Memo
 	Options Options
 
-	// raised is what link groups ask of their members in this plan.
-	raised map[fleet.ServiceID]hpa.Options
+	// told is what services were sized with in this plan beside their own: by their call chain, their quota, their pool.
+	told map[fleet.ServiceID]hpa.Options
 }
 
 // Options are the figures that a plan rests on. Their defaults carry their arithmetic.

@@ -180,9 +180,9 @@ func (c *chain) raise(in *Input, targets []hpa.Target) (raised []fleet.ServiceID
 			continue
 		}
 		days, likely := t.Ahead, t.Likely
-		in.raised[svc.ID] = hpa.Options{Link: n, LinkWhy: fmt.Sprintf("%s demands %s, of which %s comes here",
-			targets[lead].Service, figure(targets[lead].Demand), figure(most*c.weights[k]))}
-		*t = in.sizeOne(svc, hpa.Options{})
+		*t = in.sizeAgain(svc, func(o *hpa.Options) {
+			o.Link, o.LinkWhy = n, fmt.Sprintf("%s demands %s, of which %s comes here", targets[lead].Service, figure(targets[lead].Demand), figure(most*c.weights[k]))
+		})
 		t.Ahead, t.Likely = days, likely
 		raised = append(raised, svc.ID)
 	}
@@ -206,7 +206,7 @@ func (in *Input) bottlenecks(views []LinkView, targets []hpa.Target) {
 	for v := range views {
 		held := slices.DeleteFunc(slices.Clone(members[views[v].Group]), func(i int) bool {
 			t := &targets[i]
-			return t.Wanted <= t.Replicas || t.Limited != hpa.LimitedMax && t.Limited != hpa.LimitedQuota
+			return t.Wanted <= t.Replicas || !slices.Contains([]string{hpa.LimitedMax, hpa.LimitedQuota, hpa.LimitedRoom}, t.Limited)
 		})
 		if len(held) == 0 {
 			continue

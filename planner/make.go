@@ -13,6 +13,7 @@ import (
 func Make(in Input) Plan {
 	m := newMaker(&in)
 	m.plan.Targets, m.plan.Division, m.tenants, m.plan.Links = size(&in)
+	m.squeeze()
 	m.scales()
 	m.giveBacks()
 	m.resizes()

@@ -25,6 +25,8 @@ type ledger struct {
 	other    fleet.Resources // requests of online pods of no service
 	online   map[fleet.NodeID]fleet.Resources
 	nodes    int
+	// machines is the capacity of all machines of the pool, ready or not.
+	machines fleet.Resources
 	// borrowed are the loans from offline pools to this one that are not over, due is when they will not be needed any more (zero until asked).
 	borrowed []*fleet.Loan
 	due      time.Time
@@ -64,6 +66,7 @@ func (m *maker) newLedger(pool *fleet.Pool, home map[fleet.ServiceID]fleet.PoolI
 			continue
 		}
 		l.nodes++
+		l.machines = l.machines.Add(n.Allocatable)
 		asked := l.onlineOn(n)
 		l.online[n.ID] = asked
 		if !n.Ready {

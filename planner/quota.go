@@ -266,8 +266,9 @@ func (t *tenants) bound(targets []hpa.Target, share *quota.Share) {
 	for _, i := range growing {
 		grow := float64(targets[i].Replicas - targets[i].Current)
 		most := targets[i].Current + int32(part*grow)
-		targets[i] = t.in.sizeOne(&t.in.Snapshot.Services[i], hpa.Options{Quota: max(most, 1),
-			QuotaWhy: fmt.Sprintf("quota %s leaves %s: %s", share.Tenant, share.Limit, share.Why)})
+		targets[i] = t.in.sizeAgain(&t.in.Snapshot.Services[i], func(o *hpa.Options) {
+			o.Quota, o.QuotaWhy = max(most, 1), fmt.Sprintf("quota %s leaves %s: %s", share.Tenant, share.Limit, share.Why)
+		})
 	}
 }
 
@@ -292,8 +293,10 @@ func (t *tenants) drain(targets []hpa.Target, share *quota.Share) {
 		if targets[i].Replicas <= most || svc.Request.IsZero() {
 			continue
 		}
-		targets[i] = t.in.sizeOne(svc, hpa.Options{Quota: max(most, 1), Drain: max(most, 1),
-			QuotaWhy: fmt.Sprintf("quota %s had to give back %s by %s", share.Tenant, share.Owed, share.Deadline.UTC().Format(time.RFC3339))})
+		targets[i] = t.in.sizeAgain(svc, func(o *hpa.Options) {
+			o.Quota, o.Drain = max(most, 1), max(most, 1)
+			o.QuotaWhy = fmt.Sprintf("quota %s had to give back %s by %s", share.Tenant, share.Owed, share.Deadline.UTC().Format(time.RFC3339))
+		})
 	}
 }
 

@@ -14,7 +14,7 @@ func size(in *Input) ([]hpa.Target, quota.Division, *tenants, []LinkView) {
 	for i := range s.Services {
 		targets[i] = in.sizeOne(&s.Services[i], hpa.Options{})
 	}
-	in.raised = map[fleet.ServiceID]hpa.Options{}
+	in.told = map[fleet.ServiceID]hpa.Options{}
 	links := in.link(targets)
 	t := in.tenants(targets)
 	division := quota.Divide(t.input)
@@ -25,10 +25,17 @@ func size(in *Input) ([]hpa.Target, quota.Division, *tenants, []LinkView) {
 	return targets, division, t, links
 }
 
-// sizeOne sizes a service; o says no more than how its quota binds it, and what its link group asks of it is added.
+// sizeAgain sizes a service with one thing more to go by than it was sized with before in this plan.
+func (in *Input) sizeAgain(svc *fleet.Service, more func(*hpa.Options)) hpa.Target {
+	o := in.told[svc.ID]
+	more(&o)
+	in.told[svc.ID] = o
+	return in.sizeOne(svc, o)
+}
+
+// sizeOne sizes a service; o says no more than what its call chain, its quota and its pool have to say to it.
 func (in *Input) sizeOne(svc *fleet.Service, o hpa.Options) hpa.Target {
 	s := in.Snapshot
-	o.Link, o.LinkWhy = in.raised[svc.ID].Link, in.raised[svc.ID].LinkWhy
 	o.History, o.Festivals = in.History[svc.ID], s.Festivals
 	o.WatchedSince, o.Window, o.Defaults = s.WatchedSince, in.Options.Window, hpa.Defaults{Cycle: in.Options.Interval}
 	return hpa.Size(svc, in.Portraits[svc.ID], in.Tides[svc.ID], in.Live[svc.ID], s.At, o)

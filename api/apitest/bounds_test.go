@@ -98,6 +98,7 @@ func TestConstantsAreThoseOfTheMarkers(t *testing.T) {
 		{"elasticservices", "spec.scaleInStabilisationSeconds", v1alpha1.DefaultScaleInStabilisationSeconds},
 		{"capacitypools", "spec.mode", v1alpha1.DefaultMode},
 		{"capacitypools", "spec.lendableUnit", v1alpha1.DefaultLendableUnit},
+		{"capacitypools", "spec.whenFull", v1alpha1.DefaultWhenFull},
 		{"capacitypools", "spec.lowWatermarkPercent", v1alpha1.DefaultLowWatermarkPercent},
 		{"capacitypools", "spec.highWatermarkPercent", v1alpha1.DefaultHighWatermarkPercent},
 		{"capacitypools", "spec.noticeSeconds", v1alpha1.DefaultNoticeSeconds},

@@ -85,6 +85,12 @@ type CapacityPoolSpec struct {
 	// +kubebuilder:validation:Maximum=86400
 	// +kubebuilder:default=1800
 	MinimumTermSeconds *int32 `json:"minimumTermSeconds,omitempty"`
+	// WhenFull is what an online pool does when its services ask for more than its machines hold. Share leaves each service what the median of
+	// its forecast and its live load ask for, and the same part of what it asks for beyond that; Wait lets pods wait, for a node autoscaler that
+	// adds machines for them. Share by default.
+	// +kubebuilder:validation:Enum=Share;Wait
+	// +kubebuilder:default=Share
+	WhenFull string `json:"whenFull,omitempty"`
 	// Ladder is how long the last rungs of a recall wait for what does not go by itself.
 	// +kubebuilder:default={}
 	Ladder Ladder `json:"ladder,omitempty"`

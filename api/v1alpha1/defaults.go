@@ -16,6 +16,8 @@ const (
 
 	// DefaultLendableUnit is the unit that needs no agent on the node.
 	DefaultLendableUnit = "Node"
+	// DefaultWhenFull suits a fleet that was bought: nobody adds machines because pods wait.
+	DefaultWhenFull = "Share"
 	// DefaultLowWatermarkPercent and DefaultHighWatermarkPercent: the demand they stand above is a high quantile of the forecast already,
 	// so they only cover what the forecast cannot see, and all of it stands empty: in the simulated week 5 and 15 lost a sixth of the
 	// harvest and spared nobody a minute. Two points between them keep a machine from going to and fro.

@@ -1,0 +1,79 @@
+package planner
+
+import (
+	"fmt"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/quota"
+)
+
+// squeeze shares the room of online pools that are full. Most of what services ask for beyond their load is insurance; where all of it does not
+// fit, it would be had by whoever asked first, and the load of whoever asks last would wait for room. So each is left what it asks for if the
+// tide comes as its median has it, and all of them the same part of their insurance. What they want is told as before, so that nothing is
+// lent meanwhile, and what can be recalled or borrowed is.
+func (m *maker) squeeze() {
+	for i := range m.in.Snapshot.Pools {
+		if p := &m.in.Snapshot.Pools[i]; p.Class == fleet.Online && !p.Waits {
+			m.squeezePool(m.ledgerOf(p))
+		}
+	}
+}
+
+func (m *maker) squeezePool(l *ledger) {
+	// A machine that is not ready counts: what a lost one held is asked for anew, and what restarts takes nobody's insurance.
+	room, want := only(l.machines.Add(l.borrowedCapacity())), only(l.other)
+	for _, v := range l.services {
+		want = want.Add(v.holds(v.takes(v.target)))
+	}
+	if l.nodes == 0 || quota.Fits(want, room) {
+		return
+	}
+	least := only(l.other)
+	medians := make([]int32, len(l.services))
+	for k, v := range l.services {
+		medians[k] = v.takes(v.target)
+		if v.insured() {
+			o := m.in.told[v.svc.ID]
+			o.Quantile = 0.5
+			t := m.in.sizeOne(v.svc, o)
+			medians[k] = min(medians[k], v.takes(&t))
+		}
+		least = least.Add(v.holds(medians[k]))
+	}
+	part := leastPart(room.Sub(least).Floor(), want.Sub(least))
+	for k, v := range l.services {
+		insurance := v.takes(v.target) - medians[k]
+		if insurance <= 0 {
+			continue
+		}
+		ahead, likely := v.target.Ahead, v.target.Likely
+		*v.target = m.in.sizeAgain(v.svc, func(o *hpa.Options) {
+			o.Room = max(medians[k]+int32(part*float64(insurance)), 1)
+			o.RoomWhy = fmt.Sprintf("pool %s has room for %.0f%% of what its services ask for beyond the medians of their tides", l.pool.ID, 100*part)
+		})
+		v.target.Ahead, v.target.Likely = ahead, likely
+	}
+}
+
+// takes is the room that a service will take by a sizing, in replicas.
+func (v *sized) takes(t *hpa.Target) int32 {
+	switch {
+	case !v.insured():
+		return max(t.Current, t.Replicas)
+	case t.Limited == hpa.LimitedMax || t.Limited == hpa.LimitedQuota:
+		return t.Replicas
+	}
+	return t.Wanted
+}
+
+// holds is what that many replicas request.
+func (v *sized) holds(replicas int32) fleet.Resources {
+	return only(v.svc.Request.Times(int64(replicas)))
+}
+
+// insured reports whether a service is sized by its tide and its signals; the others keep what they have.
+func (v *sized) insured() bool {
+	t := v.target
+	return v.svc.Mode.Acts() && v.svc.Blocked == "" && v.svc.Pause == fleet.PauseNone && (t.DataFresh || t.LiveAlone)
+}
