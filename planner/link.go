@@ -179,15 +179,16 @@ func (c *chain) raise(in *Input, targets []hpa.Target) (raised []fleet.ServiceID
 		if i == lead || n <= t.Wanted {
 			continue
 		}
-		days, likely := t.Ahead, t.Likely
-		*t = in.sizeAgain(svc, func(o *hpa.Options) {
+		in.sizeAgain(svc, t, func(o *hpa.Options) {
 			o.Link, o.LinkWhy = n, fmt.Sprintf("%s demands %s, of which %s comes here", targets[lead].Service, figure(targets[lead].Demand), figure(most*c.weights[k]))
 		})
-		t.Ahead, t.Likely = days, likely
 		raised = append(raised, svc.ID)
 	}
 	return raised
 }
+
+// holdsBack are the bounds that make a member a bottleneck; a rate is over in a moment.
+var holdsBack = []string{hpa.LimitedMax, hpa.LimitedQuota, hpa.LimitedRoom}
 
 // atLeast is a number of replicas raised to what the chain asks for, where that is more by the tolerance.
 func atLeast(own int32, asked float64) int32 {
@@ -199,14 +200,15 @@ func atLeast(own int32, asked float64) int32 {
 
 func figure(v float64) string { return fmt.Sprintf("%.4g", v) }
 
-// bottlenecks names in each group the member that is held back the most: by its maximum, or by its tenant's quota. What the others do beyond it
+// bottlenecks names in each group the member that is held back the most: by its maximum, its tenant's quota, or the room of its pool. What the others do beyond it
 // waits there.
-func (in *Input) bottlenecks(views []LinkView, targets []hpa.Target) {
-	_, members := linkGroups(in.Snapshot)
+func (m *maker) bottlenecks() {
+	_, members := linkGroups(m.in.Snapshot)
+	views, targets := m.plan.Links, m.plan.Targets
 	for v := range views {
 		held := slices.DeleteFunc(slices.Clone(members[views[v].Group]), func(i int) bool {
 			t := &targets[i]
-			return t.Wanted <= t.Replicas || !slices.Contains([]string{hpa.LimitedMax, hpa.LimitedQuota, hpa.LimitedRoom}, t.Limited)
+			return t.Wanted <= t.Replicas || !slices.Contains(holdsBack, t.Limited)
 		})
 		if len(held) == 0 {
 			continue

@@ -14,6 +14,7 @@ func Make(in Input) Plan {
 	m := newMaker(&in)
 	m.plan.Targets, m.plan.Division, m.tenants, m.plan.Links = size(&in)
 	m.squeeze()
+	m.bottlenecks()
 	m.scales()
 	m.giveBacks()
 	m.resizes()

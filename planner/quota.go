@@ -266,7 +266,7 @@ func (t *tenants) bound(targets []hpa.Target, share *quota.Share) {
 	for _, i := range growing {
 		grow := float64(targets[i].Replicas - targets[i].Current)
 		most := targets[i].Current + int32(part*grow)
-		targets[i] = t.in.sizeAgain(&t.in.Snapshot.Services[i], func(o *hpa.Options) {
+		t.in.sizeAgain(&t.in.Snapshot.Services[i], &targets[i], func(o *hpa.Options) {
 			o.Quota, o.QuotaWhy = max(most, 1), fmt.Sprintf("quota %s leaves %s: %s", share.Tenant, share.Limit, share.Why)
 		})
 	}
@@ -293,7 +293,7 @@ func (t *tenants) drain(targets []hpa.Target, share *quota.Share) {
 		if targets[i].Replicas <= most || svc.Request.IsZero() {
 			continue
 		}
-		targets[i] = t.in.sizeAgain(svc, func(o *hpa.Options) {
+		t.in.sizeAgain(svc, &targets[i], func(o *hpa.Options) {
 			o.Quota, o.Drain = max(most, 1), max(most, 1)
 			o.QuotaWhy = fmt.Sprintf("quota %s had to give back %s by %s", share.Tenant, share.Owed, share.Deadline.UTC().Format(time.RFC3339))
 		})

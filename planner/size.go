@@ -21,16 +21,17 @@ func size(in *Input) ([]hpa.Target, quota.Division, *tenants, []LinkView) {
 	for i := range division.Shares {
 		t.bound(targets, &division.Shares[i])
 	}
-	in.bottlenecks(links, targets)
 	return targets, division, t, links
 }
 
-// sizeAgain sizes a service with one thing more to go by than it was sized with before in this plan.
-func (in *Input) sizeAgain(svc *fleet.Service, more func(*hpa.Options)) hpa.Target {
+// sizeAgain sizes a service with one thing more to go by than it was sized with before in this plan. What it asks for in the day ahead stays.
+func (in *Input) sizeAgain(svc *fleet.Service, t *hpa.Target, more func(*hpa.Options)) {
 	o := in.told[svc.ID]
 	more(&o)
 	in.told[svc.ID] = o
-	return in.sizeOne(svc, o)
+	ahead, likely := t.Ahead, t.Likely
+	*t = in.sizeOne(svc, o)
+	t.Ahead, t.Likely = ahead, likely
 }
 
 // sizeOne sizes a service; o says no more than what its call chain, its quota and its pool have to say to it.

@@ -47,12 +47,10 @@ func (m *maker) squeezePool(l *ledger) {
 		if insurance <= 0 {
 			continue
 		}
-		ahead, likely := v.target.Ahead, v.target.Likely
-		*v.target = m.in.sizeAgain(v.svc, func(o *hpa.Options) {
+		m.in.sizeAgain(v.svc, v.target, func(o *hpa.Options) {
 			o.Room = max(medians[k]+int32(part*float64(insurance)), 1)
 			o.RoomWhy = fmt.Sprintf("pool %s has room for %.0f%% of what its services ask for beyond the medians of their tides", l.pool.ID, 100*part)
 		})
-		v.target.Ahead, v.target.Likely = ahead, likely
 	}
 }
 

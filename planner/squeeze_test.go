@@ -106,3 +106,15 @@ func TestSqueezeWaitsForTheWindow(t *testing.T) {
 		t.Errorf("%s: %d -> %d", a.Service, a.From, a.To)
 	}
 }
+
+// In a call chain the member that the room of its pool cuts the most is the bottleneck.
+func TestRoomMakesABottleneck(t *testing.T) {
+	w, input := doubtful(6, 60, 80, 40)
+	for i, ratio := range []float64{3, 4, 2} {
+		w.s.Services[i].LinkGroup, w.s.Services[i].LinkRatio = "checkout", ratio
+	}
+	p := Make(input())
+	if len(p.Links) != 1 || p.Links[0].Bottleneck != "shop/c" || !strings.Contains(p.Links[0].Why, "pool room leaves it 10 of the 12") {
+		t.Errorf("%+v", p.Links)
+	}
+}
