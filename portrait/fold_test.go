@@ -151,6 +151,22 @@ func TestFoldInPieces(t *testing.T) {
 	})
 }
 
+// A fault that is set aside in hindsight, in the first piece, changes what is learned in the second as if there were but one.
+func TestFoldInPiecesAfterAFault(t *testing.T) {
+	s := load(0, time.Hour, 73)
+	for i := 27; i < 35; i++ {
+		s.Values[i] = 0
+	}
+	whole := Fold(Portrait{}, Batch{Load: s}, Options{Step: s.Step})
+	for cut := 48; cut < 73; cut++ {
+		p := Fold(Portrait{}, Batch{Load: part(s, 0, cut)}, Options{Step: s.Step})
+		p = Fold(p, Batch{Load: part(s, cut, 73)}, Options{Step: s.Step})
+		if d := differ("portrait", reflect.ValueOf(whole), reflect.ValueOf(p)); d != "" {
+			t.Errorf("in one piece, and in two of %d and %d: %s", cut, 73-cut, d)
+		}
+	}
+}
+
 // What was folded is not folded again, and the portrait that was given is left as it was.
 func TestFoldIsIncrementalAndPure(t *testing.T) {
 	s := load(1, 5*time.Minute, 10*288)

@@ -90,6 +90,7 @@ func (l *Learner) review() {
 	for _, i := range faults {
 		l.hist.raw[i] = math.NaN()
 	}
+	clear(l.slots) // they have seen the faults
 	l.hist.rewrite(l.Transform)
 	l.profileAnew()
 	l.begin()
