@@ -187,9 +187,6 @@ func (c *chain) raise(in *Input, targets []hpa.Target) (raised []fleet.ServiceID
 	return raised
 }
 
-// holdsBack are the bounds that make a member a bottleneck; a rate is over in a moment.
-var holdsBack = []string{hpa.LimitedMax, hpa.LimitedQuota, hpa.LimitedRoom}
-
 // atLeast is a number of replicas raised to what the chain asks for, where that is more by the tolerance.
 func atLeast(own int32, asked float64) int32 {
 	if !(asked > float64(own)*(1+linkTolerance)) {
@@ -200,8 +197,11 @@ func atLeast(own int32, asked float64) int32 {
 
 func figure(v float64) string { return fmt.Sprintf("%.4g", v) }
 
-// bottlenecks names in each group the member that is held back the most: by its maximum, its tenant's quota, or the room of its pool. What the others do beyond it
-// waits there.
+// holdsBack are the bounds that make a member a bottleneck; a rate is over in a moment.
+var holdsBack = []string{hpa.LimitedMax, hpa.LimitedQuota, hpa.LimitedRoom}
+
+// bottlenecks names in each group the member that is held back the most: by its maximum, its tenant's quota, or the room of its pool. What the
+// others do beyond it waits there.
 func (m *maker) bottlenecks() {
 	_, members := linkGroups(m.in.Snapshot)
 	views, targets := m.plan.Links, m.plan.Targets

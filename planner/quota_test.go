@@ -60,6 +60,18 @@ func TestQuotaBindsServices(t *testing.T) {
 	}
 }
 
+// A quota that cuts a member of a call chain now leaves what the chain asks of it later: lending must see it.
+func TestQuotaKeepsTheChainsDay(t *testing.T) {
+	w := newWorld(12).service("a", 12, 0, 6, 90).service("b", 12, 6, 6, 90)
+	for i := range w.s.Services {
+		w.s.Services[i].LinkGroup, w.s.Services[i].LinkRatio = "checkout", float64(2-i)
+	}
+	w.tenant("shop", "shop", 240).BorrowingLimit = fleet.KnownAt(cpu(0), t0)
+	if tg := Make(w.input()).Targets[0]; tg.Limited != hpa.LimitedQuota || tg.Ahead[100] < 34 {
+		t.Errorf("limited by %q, %d replicas in the day ahead, want the chain's: %s", tg.Limited, tg.Ahead[100], tg.Reason)
+	}
+}
+
 // Offline work grows as far as its tenant may, on as many parcels as it may, and gives back what is due by its jobs' minima.
 func TestQuotaBindsJobs(t *testing.T) {
 	for _, c := range []struct {
