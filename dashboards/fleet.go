@@ -90,6 +90,9 @@ func Fleet() Dashboard {
 				{Title: "Kept beyond their due time", Kind: "stat", Unit: "short", Width: 6,
 					Description: "Machines of offline pools that online was to give back by now, and still needs.",
 					Queries:     []Query{{`sum(springtide_loans_overrun)`, "overrun"}}},
+				{Title: "Machines that pods do not fill", Kind: "timeseries", Unit: "percentunit", Width: 12,
+					Description: "What machines must hold beyond what services request, since pods of their sizes leave a part of each: room that is neither used nor lent. Requests that divide a machine evenly leave none.",
+					Queries:     []Query{{`springtide_pool_unfilled_ratio`, "{{pool}}"}}},
 			}},
 			{Title: "Offline jobs", Panels: []Panel{
 				{Title: "Minima of jobs", Kind: "timeseries", Unit: "short", Width: 8, Stacked: true,

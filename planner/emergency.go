@@ -20,11 +20,7 @@ func (m *maker) hasten() {
 			continue
 		}
 		l := m.ledgerOf(p)
-		waiting := l.waiting()
-		if waiting.IsZero() {
-			continue
-		}
-		short := only(waiting).Sub(only(l.usable).Sub(only(l.requested())).Floor())
+		short := m.lacking(l)
 		for _, n := range m.homeward(p.ID) {
 			if short.Floor().IsZero() {
 				break

@@ -64,7 +64,7 @@ type Options struct {
 	MemberStay time.Duration
 	// Rests are how long a machine is not offered again after loans of it that were turned back.
 	Rests reclaim.Rests
-	// Placement is the part of a machine that scattered pod sizes leave unusable, 0..1.
+	// Placement is the least that is taken to be lost of machines, as a fraction of what is asked for, since pods lie scattered: 0..1.
 	Placement float64
 }
 

@@ -83,12 +83,9 @@ func (m *maker) poolHeld(p *fleet.Pool) string {
 // The low watermark is kept free. A new leader, who has not watched a window, answers only a shortage that is seen now: pods that wait.
 func (m *maker) shortage(l *ledger, lead time.Duration) (reclaim.Ask, bool) {
 	s := m.in.Snapshot
-	if waiting := l.waiting(); !waiting.IsZero() {
-		free := only(l.usable).Sub(only(l.requested())).Floor()
-		if short := only(waiting).Sub(free).Sub(only(l.coming)).Floor(); !short.IsZero() {
-			return reclaim.Ask{Pool: l.pool.ID, Amount: short, Due: s.At, Emergency: true,
-				Why: fmt.Sprintf("online pods that ask for %s wait for room", waiting)}, true
-		}
+	if short := m.lacking(l).Sub(only(l.coming)).Floor(); !short.IsZero() {
+		return reclaim.Ask{Pool: l.pool.ID, Amount: short, Due: s.At, Emergency: true,
+			Why: fmt.Sprintf("online pods that ask for %s wait for room", l.waiting())}, true
 	}
 	if !s.Watching(m.in.Options.Window) {
 		return reclaim.Ask{}, false
@@ -106,33 +103,6 @@ func (m *maker) shortage(l *ledger, lead time.Duration) (reclaim.Ask, bool) {
 				at, l.need(at, at+step), short)}, true
 	}
 	return reclaim.Ask{}, false
-}
-
-// waiting is what online pods that the scheduler found no room for ask for.
-func (l *ledger) waiting() fleet.Resources {
-	var sum fleet.Resources
-	for _, v := range l.services {
-		for i := range v.svc.Pods {
-			if p := &v.svc.Pods[i]; p.NodeName == "" && p.Unschedulable && !p.Deleting {
-				sum = sum.Add(p.Requests)
-			}
-		}
-	}
-	return sum
-}
-
-// waitsLately reports whether an online pod has waited for room for less than a time. What is on its way home for it covers its need, and is
-// not lent again before it was taken; but a pod that has waited for longer waits for something that no machine has.
-func (l *ledger) waitsLately(within time.Duration) bool {
-	at := l.in.Snapshot.At
-	for _, v := range l.services {
-		for i := range v.svc.Pods {
-			if p := &v.svc.Pods[i]; p.NodeName == "" && p.Unschedulable && !p.Deleting && at.Sub(p.Created) < within {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // requested is what online pods ask for on the pool's machines.
@@ -212,8 +182,8 @@ func (m *maker) begin(l *ledger, lead, term time.Duration) (pins []Pin, note str
 	count, budget := m.movesLeft(l.pool)
 	room := l.room(lead, term)
 	if room.CPU <= 0 || room.Memory <= 0 {
-		return nil, fmt.Sprintf("no room to lend: online will ask for %s of the %s it has, and the high watermark is kept",
-			l.worst(0, o.EmptyFor+term), l.usable)
+		return nil, fmt.Sprintf("no room to lend: online will ask for %s of the %s it has, and the high watermark is kept%s",
+			l.worst(0, o.EmptyFor+term), l.usable, l.unfilledNote())
 	}
 	ask := room
 	ask.GPU, ask.Pods = math.MaxInt64, math.MaxInt64 // not what lending is reckoned in
@@ -303,7 +273,8 @@ func (m *maker) newLoan(p *fleet.Pool, to fleet.PoolID, c reclaim.Candidate) fle
 // view is what operators are shown of the pool.
 func (m *maker) view(l *ledger, lead time.Duration) PoolView {
 	v := PoolView{Pool: l.pool.ID, Nodes: l.nodes, Capacity: l.capacity, Requested: l.requested(), Need: l.need(0, 0), NeedAhead: l.need(0, lead),
-		Lent: map[fleet.ParcelKind]int{}, Moving: map[fleet.ParcelKind]int{}, Borrowed: l.borrowedCapacity()}
+		Unfilled: l.unfilled(),
+		Lent:     map[fleet.ParcelKind]int{}, Moving: map[fleet.ParcelKind]int{}, Borrowed: l.borrowedCapacity()}
 	for i := range m.in.Snapshot.Loans {
 		loan := &m.in.Snapshot.Loans[i]
 		if loan.From != l.pool.ID {

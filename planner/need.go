@@ -25,8 +25,12 @@ type ledger struct {
 	other    fleet.Resources // requests of online pods of no service
 	online   map[fleet.NodeID]fleet.Resources
 	nodes    int
-	// machines is the capacity of all machines of the pool, ready or not.
+	// machines is the capacity of all machines of the pool, ready or not, rooms what each of them has for services.
 	machines fleet.Resources
+	rooms    []pieces
+	// wasted and lacks are nil until they are asked for.
+	wasted *float64
+	lacks  *fleet.Resources
 	// borrowed are the loans from offline pools to this one that are not over, due is when they will not be needed any more (zero until asked).
 	borrowed []*fleet.Loan
 	due      time.Time
@@ -67,7 +71,9 @@ func (m *maker) newLedger(pool *fleet.Pool, home map[fleet.ServiceID]fleet.PoolI
 		}
 		l.nodes++
 		l.machines = l.machines.Add(n.Allocatable)
+		before := l.other
 		asked := l.onlineOn(n)
+		l.rooms = append(l.rooms, pieces{n.Allocatable.Sub(l.other.Sub(before)), 1})
 		l.online[n.ID] = asked
 		if !n.Ready {
 			continue
@@ -171,7 +177,7 @@ func (l *ledger) sum(from, to time.Duration, worst bool) fleet.Resources {
 		likely = likely.Add(v.svc.Request.Add(fleet.Resources{Pods: 1}).Times(int64(n)))
 		more.add(v.svc.Request.Times(int64(above)))
 	}
-	return grossUp(likely.Add(more.pooled()), l.in.Options.Placement)
+	return grossUp(likely.Add(more.pooled()), l.waste())
 }
 
 // asks is what a service likely asks for between two times from now, and what it may ask for above that. Where one of the two is not known,

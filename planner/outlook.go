@@ -66,6 +66,8 @@ func (out *Outlook) addPool(in *Input, pool *fleet.Pool, home map[fleet.ServiceI
 			l.services = append(l.services, &sized{svc: svc, pods: svc.Standing()})
 		}
 	}
+	l.rooms = y.rooms
+	waste := l.waste()
 	lead := (&maker{in: in}).leadOf(l).Total()
 	term, recall := windowEnds(lead+pool.MinimumTerm), windowEnds(lead)
 	var asked, begin, stay [bands][]fleet.Resources
@@ -92,18 +94,18 @@ func (out *Outlook) addPool(in *Input, pool *fleet.Pool, home map[fleet.ServiceI
 		for k := range begin[b] {
 			top = max(top, asked[b][k].CPU+y.other.CPU)
 			need := y.other.Add(begin[b][k])
-			room := left(y.capacity, need, pool.HighWatermark, in.Options.Placement)
+			room := left(y.capacity, need, pool.HighWatermark, waste)
 			free := y.emptied(top, need.CPU, y.capacity.CPU-room.CPU)
 			room.Memory = min(room.Memory, fleet.Bytes(float64(y.capacity.Memory)*float64(free)/float64(max(y.capacity.CPU, 1))))
 			out.Begin[b][k] = out.Begin[b][k].Add(fleet.Resources{CPU: free, Memory: room.Memory})
-			out.Stay[b][k] = out.Stay[b][k].Add(left(y.capacity, y.other.Add(stay[b][k]), pool.LowWatermark, in.Options.Placement))
+			out.Stay[b][k] = out.Stay[b][k].Add(left(y.capacity, y.other.Add(stay[b][k]), pool.LowWatermark, waste))
 		}
 	}
 }
 
 // left is what a pool has above what online asks for and a watermark.
-func left(capacity, asked fleet.Resources, watermark, placement float64) fleet.Resources {
-	return only(capacity).Sub(only(grossUp(asked, placement))).Sub(only(share(capacity, watermark))).Floor()
+func left(capacity, asked fleet.Resources, watermark, waste float64) fleet.Resources {
+	return only(capacity).Sub(only(grossUp(asked, waste))).Sub(only(share(capacity, watermark))).Floor()
 }
 
 // yardage is what the machines of an online pool hold, and how much of each is asked for by online pods. Nobody moves a pod to empty a machine: it is
@@ -116,11 +118,13 @@ type yardage struct {
 	on, below []fleet.MilliCPU
 	// each is what a machine holds, parcel the least part of it that is lent.
 	each, parcel fleet.MilliCPU
+	// rooms are what each machine has for services.
+	rooms []pieces
 }
 
 func newYardage(s *fleet.Snapshot, pool *fleet.Pool) *yardage {
 	y := &yardage{}
-	on := map[fleet.NodeID]fleet.MilliCPU{}
+	on, bare := map[fleet.NodeID]fleet.MilliCPU{}, map[fleet.NodeID]fleet.Resources{}
 	sockets := 1
 	for i := range s.Nodes {
 		if n := &s.Nodes[i]; n.Pool == pool.ID && n.Ready {
@@ -141,12 +145,15 @@ func newYardage(s *fleet.Snapshot, pool *fleet.Pool) *yardage {
 			y.asked += p.Requests.CPU
 			if p.Service == "" {
 				y.other = y.other.Add(p.Requests)
+				bare[p.Node] = bare[p.Node].Add(p.Requests).Add(fleet.Resources{Pods: 1})
 			}
 		}
 	}
 	for i := range s.Nodes {
-		if had, ours := on[s.Nodes[i].ID]; ours {
+		n := &s.Nodes[i]
+		if had, ours := on[n.ID]; ours {
 			y.on = append(y.on, had)
+			y.rooms = append(y.rooms, pieces{n.Allocatable.Sub(bare[n.ID]), 1})
 		}
 	}
 	slices.Sort(y.on)

@@ -194,6 +194,8 @@ type PoolView struct {
 	Capacity fleet.Resources
 	// Requested is what online pods ask for now; Need and NeedAhead what the targets ask for now, and at most within the lead.
 	Requested, Need, NeedAhead fleet.Resources
+	// Unfilled is what machines must hold beyond what the services ask for, as a fraction of that, since pods of their sizes leave a part of each.
+	Unfilled float64
 	// Lead is what a recall takes, part by part.
 	Lead Lead
 	// Lent counts parcels by kind that are away, Moving those on their way.

@@ -24,7 +24,7 @@ func (m *maker) squeezePool(l *ledger) {
 	// A machine that is not ready counts: what a lost one held is asked for anew, and what restarts takes nobody's insurance.
 	room, want := only(l.machines.Add(l.borrowedCapacity())), only(l.other)
 	for _, v := range l.services {
-		want = want.Add(v.holds(v.takes(v.target)))
+		want = want.Add(l.holds(v, v.takes(v.target)))
 	}
 	if l.nodes == 0 || quota.Fits(want, room) {
 		return
@@ -39,7 +39,7 @@ func (m *maker) squeezePool(l *ledger) {
 			t := m.in.sizeOne(v.svc, o)
 			medians[k] = min(medians[k], v.takes(&t))
 		}
-		least = least.Add(v.holds(medians[k]))
+		least = least.Add(l.holds(v, medians[k]))
 	}
 	part := leastPart(room.Sub(least).Floor(), want.Sub(least))
 	for k, v := range l.services {
@@ -65,9 +65,9 @@ func (v *sized) takes(t *hpa.Target) int32 {
 	return t.Wanted
 }
 
-// holds is what that many replicas request.
-func (v *sized) holds(replicas int32) fleet.Resources {
-	return only(v.svc.Request.Times(int64(replicas)))
+// holds is what machines must hold for that many replicas.
+func (l *ledger) holds(v *sized, replicas int32) fleet.Resources {
+	return only(grossUp(v.svc.Request.Times(int64(replicas)), l.unfilled()))
 }
 
 // insured reports whether a service is sized by its tide and its signals; the others keep what they have.

@@ -55,3 +55,21 @@ func TestRooms(t *testing.T) {
 		t.Errorf("the lent socket holds %d cores of offline work", lent.offline)
 	}
 }
+
+// Two replicas of 24 cores fit a machine of 64, and a third of what they ask for again is nobody's. Online is given machines by what they hold, not
+// by their cores, so nobody waits for long while parcels are lent (an invariant of every run), and no minute is harmed.
+func TestReplicasThatDoNotDivideMachines(t *testing.T) {
+	b := tiny(30, 36, tide(8, 40), tide(2, 6))
+	for i := range b.Services {
+		o := &b.Services[i]
+		before := o.Capacity()
+		o.Cores = 24
+		for k := range o.Load.Values {
+			o.Load.Values[k] *= o.Capacity() / before
+		}
+	}
+	out := play(t, b, whole)
+	if out.HarmMinutes > 0 || out.RecallsLate > 0 || out.Moves == 0 {
+		t.Errorf("harm %d, late %d, moves %d", out.HarmMinutes, out.RecallsLate, out.Moves)
+	}
+}

@@ -37,7 +37,7 @@ type Metrics struct {
 	tenant, tenantShort, tenantOverdue  *prometheus.Desc
 	level, watermark                    *prometheus.Desc
 	gangs, bottleneck, waiting, eta     *prometheus.Desc
-	poolWatermark                       *prometheus.Desc
+	poolWatermark, unfilled             *prometheus.Desc
 
 	returned map[fleet.LoanID]bool
 }
@@ -92,6 +92,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		"CPU of a pool: capacity, requested by online pods, lent, borrowed from offline pools, promised by what is on its way home and released of it, lost with parcels that did not come home, and needed by its services' targets now and ahead.", "pool", "kind")
 	m.demand = b.gauge("pool_demand_cores",
 		"CPU that a pool's services are forecast to need at a lead, summed over the services' own quantiles.", "pool", "quantile", "lead")
+	m.unfilled = b.gauge("pool_unfilled_ratio",
+		"What the machines of a pool must hold beyond what its services request, over that: pods of their sizes leave a part of each machine.", "pool")
 	m.nodes = b.gauge("pool_nodes", "Machines of a pool.", "pool")
 	m.poolWatermark = b.gauge("pool_watermark_ratio", "The watermarks of an online pool: machines are lent above high, and called home below low.", "pool", "watermark")
 	m.loans = b.gauge("loans", "Loans by lending pool, kind of parcel and phase.", "pool", "kind", "phase")
@@ -237,6 +239,7 @@ func (m *Metrics) pools(p *page, s *fleet.Snapshot, plan *planner.Plan) {
 		if pool := s.Pool(v.Pool); pool != nil && pool.Class == fleet.Online {
 			p.set(m.poolWatermark, pool.LowWatermark, id, "low")
 			p.set(m.poolWatermark, pool.HighWatermark, id, "high")
+			p.set(m.unfilled, v.Unfilled, id)
 		}
 		p.set(m.pool, v.Capacity.CPU.Cores(), id, "capacity")
 		p.set(m.pool, v.Requested.CPU.Cores(), id, "requested")

@@ -1,0 +1,107 @@
+package planner
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/scheduler/place"
+)
+
+// waiting is what online pods that the scheduler found no room for ask for.
+func (l *ledger) waiting() fleet.Resources {
+	var sum fleet.Resources
+	for _, v := range l.services {
+		for i := range v.svc.Pods {
+			if p := &v.svc.Pods[i]; waits(p) {
+				sum = sum.Add(p.Requests)
+			}
+		}
+	}
+	return sum
+}
+
+// waits reports whether the scheduler found no room for a pod.
+func waits(p *fleet.Pod) bool { return p.NodeName == "" && p.Unschedulable && !p.Deleting }
+
+// lacking is what machines must hold for the pods that wait and fit none of those that online has. Free room does not say so in sums: 16 free
+// cores on each of two machines are no room for 24. What would not even fit an empty machine lacks something else, and so does what does fit one.
+func (m *maker) lacking(l *ledger) fleet.Resources {
+	if l.lacks == nil {
+		r := only(grossUp(m.unplaced(l), l.unfilled()))
+		l.lacks = &r
+	}
+	return *l.lacks
+}
+
+func (m *maker) unplaced(l *ledger) fleet.Resources {
+	var sum fleet.Resources
+	var pods []*fleet.Pod
+	for _, v := range l.services {
+		for i := range v.svc.Pods {
+			if p := &v.svc.Pods[i]; waits(p) && l.holdsOne(p.Requests) {
+				pods = append(pods, p)
+			}
+		}
+	}
+	if len(pods) == 0 {
+		return sum
+	}
+	slices.SortStableFunc(pods, func(a, b *fleet.Pod) int {
+		return cmp.Or(cmp.Compare(b.Requests.CPU, a.Requests.CPU), cmp.Compare(b.Requests.Memory, a.Requests.Memory))
+	})
+	t := m.online(l)
+	for _, p := range pods {
+		r := p.Requests
+		r.GPU = 0 // no reckoning of lending's
+		if _, ok := t.Place(t.Class(place.Shape{Requests: r, Side: fleet.Online})); !ok {
+			sum = sum.Add(r)
+		}
+	}
+	return sum
+}
+
+// holdsOne reports whether some machine of the pool could hold a pod if no other service were there.
+func (l *ledger) holdsOne(r fleet.Resources) bool {
+	r = r.Add(fleet.Resources{Pods: 1})
+	return slices.ContainsFunc(l.rooms, func(room pieces) bool { return timesIn(r, room.each) > 0 })
+}
+
+// online is what fits on the machines that online has: those of the pool, and borrowed ones. One that has come home and is about to be opened is
+// open.
+func (m *maker) online(l *ledger) *place.Table {
+	s := m.in.Snapshot
+	var machines []*fleet.Node
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.Pool == l.pool.ID {
+			machines = append(machines, n)
+		}
+	}
+	for _, x := range l.borrowed {
+		if n := s.Node(x.Node); n != nil {
+			machines = append(machines, n)
+		}
+	}
+	t := place.FromMachines(s, machines)
+	for _, n := range machines {
+		if n.Pool == l.pool.ID && n.Ready && m.state[n.ID].live == 0 && n.Marks.HolderTaint {
+			t.SetOpen(n.ID, fleet.Online, true)
+		}
+	}
+	return t
+}
+
+// waitsLately reports whether an online pod has waited for room for less than a time. What is on its way home for it covers its need, and is
+// not lent again before it was taken; but a pod that has waited for longer waits for something that no machine has.
+func (l *ledger) waitsLately(within time.Duration) bool {
+	at := l.in.Snapshot.At
+	for _, v := range l.services {
+		for i := range v.svc.Pods {
+			if p := &v.svc.Pods[i]; waits(p) && at.Sub(p.Created) < within {
+				return true
+			}
+		}
+	}
+	return false
+}
