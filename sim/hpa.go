@@ -68,7 +68,7 @@ func (f *frame) Decide(w *World) {
 
 // mostReplicas is the maximum that everybody has: what the whole fleet could hold. A scaler that follows its own counts upwards ends there.
 func (w *World) mostReplicas(i int) int32 {
-	return int32(w.b.Online * w.b.Fleet.CoresPerNode / w.services[i].Cores)
+	return int32(w.b.Online * w.b.PerMachine(&w.b.Services[i]))
 }
 
 // byCPU is the metric of CPU utilisation: the code of Springtide's reactive part.

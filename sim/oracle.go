@@ -13,14 +13,15 @@ import (
 // The oracle pays what everybody pays: a replica must be started its start-up before it is needed; a machine goes to offline as a whole, and
 // only after the node side saw it empty; offline work has to be started and restored on it, saved at its end, and seen gone. It never
 // violates an SLO that replicas can keep, and it needs no less than that allows: whoever has no violation at a time has these replicas then,
-// and has had them for a start-up. It relaxes the rest: packing is perfect, machines are alike, and work divides at will. So it bounds every
-// policy without violations from above. The free one pays nothing: fractional replicas in the moment, and every core that they leave.
+// and has had them for a start-up. It relaxes the rest: replicas take what a [bound] of all packings says, machines are alike, and work divides
+// at will. So it bounds every policy without violations from above. The free one pays nothing: fractional replicas in the moment, and every
+// core that they leave.
 func foresee(b *scenario.Built, rates *Rates, r Row) Result {
 	out := r.result()
 	w := &World{b: b}
 	n := len(rates.of[0])
 	scored := int(scenario.WarmUp / tick)
-	held, used := make([]float64, n), 0.0
+	used, needs := 0.0, make([][]float64, len(b.Services))
 	for i := range b.Services {
 		o := &b.Services[i]
 		need := needed(o, rates.of[i])
@@ -36,21 +37,25 @@ func foresee(b *scenario.Built, rates *Rates, r Row) Result {
 			sum += need[k] * float64(o.Cores)
 			used += rates.of[i][k] * o.CPUSeconds * tick.Hours()
 		}
-		for k := range held {
-			held[k] += need[k] * float64(o.Cores)
-		}
+		needs[i] = need
 		out.add(w, i, 0, 0, sum*tick.Hours())
 	}
 	fleet := float64((b.Online + b.Fleet.OfflineNodes) * b.Fleet.CoresPerNode)
 	harvest := 0.0
 	if r.Policy == Oracle {
-		p := parcelsOf(b)
-		var moves int
-		harvest, moves = harvestOf(held, p, scored)
-		out.Moves = moves
+		p, held := parcelsOf(b), make([]float64, n)
+		packed := newBound(b.Services, b.Fleet.CoresPerNode, p.each)
+		for k := range held {
+			held[k] = packed.cores(func(i int) float64 { return needs[i][k] })
+		}
+		harvest, out.Moves = harvestOf(held, p, scored)
 	} else {
 		for k := scored; k < n; k++ {
-			harvest += max(fleet-held[k], 0) * tick.Hours()
+			held := 0.0
+			for i := range needs {
+				held += needs[i][k] * float64(b.Services[i].Cores)
+			}
+			harvest += max(fleet-held, 0) * tick.Hours()
 		}
 	}
 	demand := b.DemandShare * fleet * b.Duration().Hours()
@@ -104,6 +109,8 @@ func startUpTicks(o *scenario.Online) int {
 // parcels is what an oracle lends by.
 type parcels struct {
 	count int
+	// each is how many a machine has.
+	each  int
 	cores float64
 	// out are the ticks at the beginning of a loan in which no work is done whatever one knows: the node side's check, starting and restoring;
 	// back those at its end, the check on the way home. Who knows when it ends needs no notice beyond the next checkpoint.
@@ -112,9 +119,10 @@ type parcels struct {
 }
 
 func parcelsOf(b *scenario.Built) parcels {
-	p := parcels{count: b.Online, cores: float64(b.Fleet.CoresPerNode), home: float64(b.Fleet.OfflineNodes * b.Fleet.CoresPerNode)}
+	p := parcels{count: b.Online, each: 1, cores: float64(b.Fleet.CoresPerNode), home: float64(b.Fleet.OfflineNodes * b.Fleet.CoresPerNode)}
 	if b.Fleet.Lending.Unit == "Socket" {
-		p.count, p.cores = p.count*b.Fleet.Sockets, p.cores/float64(b.Fleet.Sockets)
+		p.each = b.Fleet.Sockets
+		p.count, p.cores = p.count*p.each, p.cores/float64(p.each)
 	}
 	least := time.Duration(math.MaxInt64)
 	for i := range b.Jobs {

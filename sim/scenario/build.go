@@ -236,7 +236,7 @@ func (b *Built) size(f replay.Frame) error {
 			o := &b.Services[i]
 			o.scale(o.Spec.PeakCores / o.CPUSeconds / replay.Peak(f.LastWeek(o.Load)))
 			o.Static = max(o.Spec.Min, int(math.Ceil(Headroom*o.Spec.PeakCores/o.CPUSeconds/o.Capacity()-1e-9)))
-			total += float64(o.Static * o.Cores)
+			total += float64(o.Static) * b.takes(o)
 		}
 		b.Online = int(math.Ceil(total/b.Fleet.StaticShare/perNode - 1e-9))
 		return nil
@@ -248,8 +248,8 @@ func (b *Built) size(f replay.Frame) error {
 	left := cores
 	for i := range b.Services {
 		o := &b.Services[i]
-		o.Static = max(o.Spec.Min, int(cores*o.Spec.Weight/weights/float64(o.Cores)))
-		left -= float64(o.Static * o.Cores)
+		o.Static = max(o.Spec.Min, int(cores*o.Spec.Weight/weights/b.takes(o)))
+		left -= float64(o.Static) * b.takes(o)
 	}
 	if left < 0 {
 		return fmt.Errorf("fleet.nodes: %.0f cores are too few for the least replicas of %d services: %.0f are missing", cores, len(b.Services), -left)
@@ -260,6 +260,18 @@ func (b *Built) size(f replay.Frame) error {
 		o.scale(float64(o.Static) * o.Capacity() / Headroom * (1 - 1e-9) / replay.Peak(f.LastWeek(o.Load)))
 	}
 	return nil
+}
+
+// PerMachine is how many replicas of a service a machine holds.
+func (b *Built) PerMachine(o *Online) int {
+	machine, replica := CoresOf(b.Fleet.CoresPerNode), o.Request()
+	return int(min(int64(machine.CPU/replica.CPU), int64(machine.Memory/replica.Memory)))
+}
+
+// takes is how many of its machine's cores are gone with one replica: more than it requests where replicas do not fill a machine, or use up its
+// memory first.
+func (b *Built) takes(o *Online) float64 {
+	return float64(b.Fleet.CoresPerNode) / float64(b.PerMachine(o))
 }
 
 func (o *Online) scale(by float64) {

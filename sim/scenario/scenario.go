@@ -45,7 +45,7 @@ type Fleet struct {
 	CoresPerNode int `yaml:"coresPerNode"`
 	Sockets      int `yaml:"sockets"`
 	Zones        int `yaml:"zones"`
-	// StaticShare (0..1] of the online machines' cores is what static provisioning requests.
+	// StaticShare (0..1] of the online machines is what static provisioning fills.
 	StaticShare float64 `yaml:"staticShare"`
 	Lending     Lending `yaml:"lending"`
 }

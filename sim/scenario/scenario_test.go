@@ -113,6 +113,29 @@ func TestTheFleetFollows(t *testing.T) {
 	}
 }
 
+// Static provisioning fits the machines that it fills, whatever of them its replicas leave over.
+func TestTheFleetHoldsStaticProvisioning(t *testing.T) {
+	for defaults, perMachine := range map[string]int{"cores: 8": 8, "cores: 20": 3, "cores: 24": 2, "cores: 8, memoryPerCoreGiB: 6": 5} {
+		b := build(t, stranger(t, fleetYAML+"defaults: {"+defaults+"}\n", nil))
+		replicas := 0
+		for i := range b.Services {
+			replicas += b.Services[i].Static
+		}
+		if most := 20 * perMachine; replicas > most || replicas < most-len(b.Services) {
+			t.Errorf("%s: %d replicas on 20 machines that hold %d each", defaults, replicas, perMachine)
+		}
+		yaml := strings.Replace(fleetYAML, "fleet: {nodes: 20}", "defaults: {peakCores: 170, "+defaults+"}", 1)
+		b = build(t, stranger(t, yaml, nil))
+		replicas = 0
+		for i := range b.Services {
+			replicas += b.Services[i].Static
+		}
+		if b.Online != (replicas+perMachine-1)/perMachine {
+			t.Errorf("%s: %d machines for %d replicas, of which each holds %d", defaults, b.Online, replicas, perMachine)
+		}
+	}
+}
+
 // What was measured at or after the start of the run reaches no size, scale, class or history.
 func TestTheRunDecidesNothing(t *testing.T) {
 	for name, change := range map[string]func(float64) float64{
