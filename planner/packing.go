@@ -60,8 +60,9 @@ const (
 )
 
 // wasteOf is what machines must hold beyond what the pods ask for, as a fraction of that, since a machine holds whole pods: two of 24 cores
-// leave a quarter of 64 to nobody. Each kind of machine takes all the pods, the largest first, and the small ones fill what those leave (first
-// fit decreasing, with machines that hold the same counted at once). Kinds count by their CPU.
+// leave a quarter of 64 to nobody. Each kind of machine takes all the pods, the largest first, and the small ones fill what those leave: first
+// fit decreasing, but for machines that are fuller with fewer of the largest, and with machines that hold the same counted at once. Kinds count by
+// their CPU.
 //
 // A pod that is larger than a machine counts for nothing there, and pods that ask for nothing waste nothing.
 func wasteOf(machines, pods []pieces) float64 {
@@ -70,6 +71,9 @@ func wasteOf(machines, pods []pieces) float64 {
 	slices.SortStableFunc(kinds, func(a, b pieces) int { return cmp.Compare(b.count, a.count) })
 	sum, all := 0.0, 0.0
 	for _, m := range kinds[:min(len(kinds), mostKinds)] {
+		if m.each.CPU <= 0 || m.each.Memory <= 0 {
+			continue // full of pods of no service
+		}
 		cpu := float64(m.each.CPU) * m.count
 		all += cpu
 		sum += cpu * wasteOn(m.each, pods)

@@ -34,6 +34,7 @@ func TestWaste(t *testing.T) {
 		{"a DaemonSet's fifth of a core costs a replica", []pieces{of(10, 63.8, 256, 109)}, []pieces{of(40, 8, 16, 1)}, 63.8/56 - 1},
 		{"pods that ask for nothing", machine, []pieces{of(40, 0, 0, 1)}, 0},
 		{"no pods", machine, nil, 0},
+		{"a machine full of pods of no service", []pieces{of(1, 0, 10, 110), of(1, 10, 0, 110), of(1, -1, 10, 110)}, []pieces{of(40, 8, 0, 1)}, 0},
 		{"no machines", nil, []pieces{of(40, 8, 32, 1)}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
