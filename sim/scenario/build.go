@@ -248,10 +248,10 @@ func (b *Built) size(f replay.Frame) error {
 	left := cores
 	for i := range b.Services {
 		o := &b.Services[i]
-		o.Static = max(o.Spec.Min, int(cores*o.Spec.Weight/weights/b.takes(o)))
+		o.Static = max(o.Spec.Min, int(cores*o.Spec.Weight/weights/b.takes(o)+1e-9))
 		left -= float64(o.Static) * b.takes(o)
 	}
-	if left < 0 {
+	if left < -1e-6 { // thirds of a machine do not add up exactly
 		return fmt.Errorf("fleet.nodes: %.0f cores are too few for the least replicas of %d services: %.0f are missing", cores, len(b.Services), -left)
 	}
 	for i := range b.Services {

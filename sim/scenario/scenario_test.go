@@ -121,6 +121,12 @@ func TestTheFleetHoldsStaticProvisioning(t *testing.T) {
 		for i := range b.Services {
 			replicas += b.Services[i].Static
 		}
+		// A share that is a whole number of replicas is one of them, however its machine's parts are rounded.
+		for i := range b.Services {
+			if share := float64(20*perMachine) * b.Services[i].Spec.Weight / 5; share == math.Floor(share) && b.Services[i].Static != int(share) {
+				t.Errorf("%s: %d replicas of %s, whose share is %.0f", defaults, b.Services[i].Static, b.Services[i].ID(), share)
+			}
+		}
 		if most := 20 * perMachine; replicas > most || replicas < most-len(b.Services) {
 			t.Errorf("%s: %d replicas on 20 machines that hold %d each", defaults, replicas, perMachine)
 		}
