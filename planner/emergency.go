@@ -21,6 +21,9 @@ func (m *maker) hasten() {
 		}
 		l := m.ledgerOf(p)
 		short := m.lacking(l)
+		if short.IsZero() {
+			continue
+		}
 		for _, n := range m.homeward(p.ID) {
 			if short.Floor().IsZero() {
 				break

@@ -106,8 +106,12 @@ func (l *ledger) growth(from, to time.Duration) []growth {
 		}
 	}
 	slices.SortFunc(out, func(a, b growth) int {
-		x, y := a.svc.Request, b.svc.Request
-		return cmp.Or(cmp.Compare(y.GPU, x.GPU), cmp.Compare(y.CPU, x.CPU), cmp.Compare(y.Memory, x.Memory), cmp.Compare(a.svc.ID, b.svc.ID))
+		return cmp.Or(largestFirst(a.svc.Request, b.svc.Request), cmp.Compare(a.svc.ID, b.svc.ID))
 	})
 	return out
+}
+
+// largestFirst is the order in which pods choose their machines.
+func largestFirst(a, b fleet.Resources) int {
+	return cmp.Or(cmp.Compare(b.GPU, a.GPU), cmp.Compare(b.CPU, a.CPU), cmp.Compare(b.Memory, a.Memory))
 }

@@ -145,8 +145,7 @@ func (x *staffing) seat(st *staff, lack []int) ([]place.Placement, bool) {
 	}
 	slices.SortFunc(order, func(a, b int) int {
 		x, y := &st.job.Members[a], &st.job.Members[b]
-		return cmp.Or(fleet.TrueFirst(x.Stable, y.Stable), cmp.Compare(y.Request.GPU, x.Request.GPU), cmp.Compare(y.Request.CPU, x.Request.CPU),
-			cmp.Compare(y.Request.Memory, x.Request.Memory), cmp.Compare(a, b))
+		return cmp.Or(fleet.TrueFirst(x.Stable, y.Stable), largestFirst(x.Request, y.Request), cmp.Compare(a, b))
 	})
 	undo := st.grow.keep()
 	var out []place.Placement

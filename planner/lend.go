@@ -273,8 +273,7 @@ func (m *maker) newLoan(p *fleet.Pool, to fleet.PoolID, c reclaim.Candidate) fle
 // view is what operators are shown of the pool.
 func (m *maker) view(l *ledger, lead time.Duration) PoolView {
 	v := PoolView{Pool: l.pool.ID, Nodes: l.nodes, Capacity: l.capacity, Requested: l.requested(), Need: l.need(0, 0), NeedAhead: l.need(0, lead),
-		Unfilled: l.unfilled(),
-		Lent:     map[fleet.ParcelKind]int{}, Moving: map[fleet.ParcelKind]int{}, Borrowed: l.borrowedCapacity()}
+		Unfilled: l.unfilled(), Lent: map[fleet.ParcelKind]int{}, Moving: map[fleet.ParcelKind]int{}, Borrowed: l.borrowedCapacity()}
 	for i := range m.in.Snapshot.Loans {
 		loan := &m.in.Snapshot.Loans[i]
 		if loan.From != l.pool.ID {

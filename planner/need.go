@@ -25,9 +25,9 @@ type ledger struct {
 	other    fleet.Resources // requests of online pods of no service
 	online   map[fleet.NodeID]fleet.Resources
 	nodes    int
-	// machines is the capacity of all machines of the pool, ready or not, rooms what each of them has for services.
+	// machines is the capacity of all machines of the pool, ready or not, rooms how many have so much for services.
 	machines fleet.Resources
-	rooms    []pieces
+	rooms    map[fleet.Resources]int64
 	// wasted and lacks are nil until they are asked for.
 	wasted *float64
 	lacks  *fleet.Resources
@@ -62,7 +62,8 @@ func (m *maker) ledgerOf(pool *fleet.Pool) *ledger {
 // newLedger reckons a pool. A service belongs to the online pool on which most of its pods are, a service without pods to the first one.
 func (m *maker) newLedger(pool *fleet.Pool, home map[fleet.ServiceID]fleet.PoolID) *ledger {
 	in, s := m.in, m.in.Snapshot
-	l := &ledger{in: in, pool: pool, pods: m.pods, loans: m.loans, online: make(map[fleet.NodeID]fleet.Resources, len(s.Nodes))}
+	l := &ledger{in: in, pool: pool, pods: m.pods, loans: m.loans, online: make(map[fleet.NodeID]fleet.Resources, len(s.Nodes)),
+		rooms: map[fleet.Resources]int64{}}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if n.Pool != pool.ID {
@@ -73,7 +74,7 @@ func (m *maker) newLedger(pool *fleet.Pool, home map[fleet.ServiceID]fleet.PoolI
 		l.machines = l.machines.Add(n.Allocatable)
 		before := l.other
 		asked := l.onlineOn(n)
-		l.rooms = append(l.rooms, pieces{n.Allocatable.Sub(l.other.Sub(before)), 1})
+		l.rooms[roomOf(n, l.other.Sub(before))]++
 		l.online[n.ID] = asked
 		if !n.Ready {
 			continue

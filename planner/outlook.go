@@ -118,12 +118,12 @@ type yardage struct {
 	on, below []fleet.MilliCPU
 	// each is what a machine holds, parcel the least part of it that is lent.
 	each, parcel fleet.MilliCPU
-	// rooms are what each machine has for services.
-	rooms []pieces
+	// rooms are how many machines have so much for services.
+	rooms map[fleet.Resources]int64
 }
 
 func newYardage(s *fleet.Snapshot, pool *fleet.Pool) *yardage {
-	y := &yardage{}
+	y := &yardage{rooms: map[fleet.Resources]int64{}}
 	on, bare := map[fleet.NodeID]fleet.MilliCPU{}, map[fleet.NodeID]fleet.Resources{}
 	sockets := 1
 	for i := range s.Nodes {
@@ -153,7 +153,7 @@ func newYardage(s *fleet.Snapshot, pool *fleet.Pool) *yardage {
 		n := &s.Nodes[i]
 		if had, ours := on[n.ID]; ours {
 			y.on = append(y.on, had)
-			y.rooms = append(y.rooms, pieces{n.Allocatable.Sub(bare[n.ID]), 1})
+			y.rooms[roomOf(n, bare[n.ID])]++
 		}
 	}
 	slices.Sort(y.on)

@@ -3,7 +3,6 @@ package planner
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -19,9 +18,14 @@ func (l *ledger) waste() float64 {
 // unfilled is what pods of the services' sizes leave over.
 func (l *ledger) unfilled() float64 {
 	if l.wasted == nil {
-		pods := make([]pieces, len(l.services))
-		for i, v := range l.services {
-			pods[i] = v.pieces()
+		pods := map[fleet.Resources]int64{}
+		for _, v := range l.services {
+			// Those that it is to have, or has.
+			n := v.pods
+			if v.target != nil {
+				n = max(n, int(v.target.Wanted))
+			}
+			pods[onePod(v.svc.Request)] += int64(n)
 		}
 		w := wasteOf(l.rooms, pods)
 		l.wasted = &w
@@ -37,16 +41,21 @@ func (l *ledger) unfilledNote() string {
 	return ""
 }
 
-// pieces are the pods of a service: those that it is to have, or has.
-func (v *sized) pieces() pieces {
-	count := v.pods
-	if v.target != nil {
-		count = max(count, int(v.target.Wanted))
-	}
-	return pieces{v.svc.Request.Add(fleet.Resources{Pods: 1}), float64(count)}
+// roomOf is what a machine has for services beside pods of no service. GPUs are not what lending is reckoned in.
+func roomOf(n *fleet.Node, bare fleet.Resources) fleet.Resources {
+	r := n.Allocatable.Sub(bare)
+	r.GPU = 0
+	return r
 }
 
-// pieces are so many equal pods, or so many equal machines; pods may be a fraction once their number was divided among machines.
+// onePod is what a machine must hold for a pod: CPU, memory, and one pod of its number.
+func onePod(requests fleet.Resources) fleet.Resources {
+	r := only(requests)
+	r.Pods = 1
+	return r
+}
+
+// pieces are so many equal pods, a fraction once their number was divided among machines.
 type pieces struct {
 	each  fleet.Resources
 	count float64
@@ -65,18 +74,17 @@ const (
 // their CPU.
 //
 // A pod that is larger than a machine counts for nothing there, and pods that ask for nothing waste nothing.
-func wasteOf(machines, pods []pieces) float64 {
-	kinds := equal(machines)
-	pods = merged(pods)
-	slices.SortStableFunc(kinds, func(a, b pieces) int { return cmp.Compare(b.count, a.count) })
+func wasteOf(machines, pods map[fleet.Resources]int64) float64 {
+	kinds, sizes := kindsOf(machines), merged(pods)
+	slices.SortStableFunc(kinds, func(a, b machineKind) int { return cmp.Compare(b.n, a.n) })
 	sum, all := 0.0, 0.0
 	for _, m := range kinds[:min(len(kinds), mostKinds)] {
-		if m.each.CPU <= 0 || m.each.Memory <= 0 {
+		if m.holds.CPU <= 0 || m.holds.Memory <= 0 {
 			continue // full of pods of no service
 		}
-		cpu := float64(m.each.CPU) * m.count
+		cpu := float64(m.holds.CPU) * float64(m.n)
 		all += cpu
-		sum += cpu * wasteOn(m.each, pods)
+		sum += cpu * wasteOn(m.holds, sizes)
 	}
 	if all == 0 {
 		return 0
@@ -87,10 +95,10 @@ func wasteOf(machines, pods []pieces) float64 {
 // wasteOn is the waste on machines of one kind.
 func wasteOn(machine fleet.Resources, pods []pieces) float64 {
 	left := slices.DeleteFunc(slices.Clone(pods), func(p pieces) bool {
-		return p.count <= 0 || p.each.CPU <= 0 && p.each.Memory <= 0 || timesIn(p.each, machine) == 0
+		return p.count <= 0 || p.each.CPU <= 0 && p.each.Memory <= 0 || machine.Count(p.each) == 0
 	})
 	slices.SortStableFunc(left, func(a, b pieces) int {
-		return cmp.Compare(dominant(b.each, machine), dominant(a.each, machine))
+		return cmp.Compare(mostPart(b.each, machine), mostPart(a.each, machine))
 	})
 	var cpu, memory, filled float64
 	for _, p := range left {
@@ -128,76 +136,43 @@ const fewer = 3
 func fill(machine fleet.Resources, sizes []pieces) []int64 {
 	var best []int64
 	most := 0.0
-	first := timesIn(sizes[0].each, machine)
+	first := machine.Count(sizes[0].each)
 	for n := first; n > 0 && n >= first-fewer; n-- {
 		holds, room := make([]int64, len(sizes)), machine
 		for i, p := range sizes {
-			holds[i] = timesIn(p.each, room)
+			holds[i] = room.Count(p.each)
 			if i == 0 {
 				holds[i] = n
 			}
 			room = room.Sub(p.each.Times(holds[i]))
 		}
-		if used := dominant(machine.Sub(room), machine); used > most {
+		if used := mostPart(machine.Sub(room), machine); used > most {
 			best, most = holds, used
 		}
 	}
 	return best
 }
 
-// dominant is the largest part of a machine's CPU and memory that a pod asks for.
-func dominant(pod, machine fleet.Resources) float64 {
-	return max(part(int64(pod.CPU), int64(machine.CPU)), part(int64(pod.Memory), int64(machine.Memory)))
-}
-
-func part(of, whole int64) float64 {
-	if of <= 0 {
-		return 0
+// merged are so many pods of each size, the largest first. If the sizes are too many, those are one that differ by a hundredth, or by the least
+// power of two of it that makes them few enough; the largest stands for all.
+func merged(pods map[fleet.Resources]int64) []pieces {
+	out := make([]pieces, 0, len(pods))
+	for _, k := range kindsOf(pods) {
+		out = append(out, pieces{k.holds, float64(k.n)})
 	}
-	return float64(of) / float64(whole)
-}
-
-// timesIn is how many equal pods fit into some room.
-func timesIn(pod, room fleet.Resources) int64 {
-	n := room.Pods
-	if pod.CPU > 0 {
-		n = min(n, int64(room.CPU/pod.CPU))
-	}
-	if pod.Memory > 0 {
-		n = min(n, int64(room.Memory/pod.Memory))
-	}
-	return max(n, 0)
-}
-
-// equal counts equal sizes together, the small ones first.
-func equal(in []pieces) []pieces {
-	return summed(in, func(r fleet.Resources) [3]int64 { return [3]int64{int64(r.CPU), int64(r.Memory), r.Pods} })
-}
-
-// merged counts equal sizes together, and if they are too many those too that differ by a hundredth, or by the least power of two of it that makes
-// them few enough. The largest stands for all.
-func merged(in []pieces) []pieces {
-	out := equal(in)
 	for alike := 0.01; len(out) > mostSizes; alike *= 2 {
 		step := func(v int64) int64 { return int64(math.Log(float64(max(v, 1))) / alike) }
-		out = summed(out, func(r fleet.Resources) [3]int64 { return [3]int64{step(int64(r.CPU)), step(int64(r.Memory)), r.Pods} })
+		few, at := out[:0], make(map[[2]int64]int, mostSizes)
+		for _, p := range out {
+			key := [2]int64{step(int64(p.each.CPU)), step(int64(p.each.Memory))}
+			i, ok := at[key]
+			if !ok {
+				i, at[key] = len(few), len(few)
+				few = append(few, pieces{each: p.each})
+			}
+			few[i].count += p.count
+		}
+		out = few
 	}
 	return out
-}
-
-func summed(in []pieces, key func(fleet.Resources) [3]int64) []pieces {
-	bySize := func(a, b pieces) int {
-		return cmp.Or(cmp.Compare(a.each.CPU, b.each.CPU), cmp.Compare(a.each.Memory, b.each.Memory), cmp.Compare(a.each.Pods, b.each.Pods))
-	}
-	sums := make(map[[3]int64]pieces, min(len(in), mostSizes))
-	for _, p := range in {
-		k := key(p.each)
-		had, ok := sums[k]
-		if !ok || bySize(p, had) > 0 {
-			had.each = p.each
-		}
-		had.count += p.count
-		sums[k] = had
-	}
-	return slices.SortedFunc(maps.Values(sums), bySize)
 }

@@ -1,7 +1,6 @@
 package planner
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -49,12 +48,11 @@ func (m *maker) unplaced(l *ledger) fleet.Resources {
 		return sum
 	}
 	slices.SortStableFunc(pods, func(a, b *fleet.Pod) int {
-		return cmp.Or(cmp.Compare(b.Requests.CPU, a.Requests.CPU), cmp.Compare(b.Requests.Memory, a.Requests.Memory))
+		return largestFirst(a.Requests, b.Requests)
 	})
 	t := m.online(l)
 	for _, p := range pods {
-		r := p.Requests
-		r.GPU = 0 // no reckoning of lending's
+		r := only(p.Requests)
 		if _, ok := t.Place(t.Class(place.Shape{Requests: r, Side: fleet.Online})); !ok {
 			sum = sum.Add(r)
 		}
@@ -64,8 +62,12 @@ func (m *maker) unplaced(l *ledger) fleet.Resources {
 
 // holdsOne reports whether some machine of the pool could hold a pod if no other service were there.
 func (l *ledger) holdsOne(r fleet.Resources) bool {
-	r = r.Add(fleet.Resources{Pods: 1})
-	return slices.ContainsFunc(l.rooms, func(room pieces) bool { return timesIn(r, room.each) > 0 })
+	for room := range l.rooms {
+		if onePod(r).Fits(room) {
+			return true
+		}
+	}
+	return false
 }
 
 // online is what fits on the machines that online has: those of the pool, and borrowed ones. One that has come home and is about to be opened is
