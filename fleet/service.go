@@ -1,6 +1,10 @@
 package fleet
 
-import "time"
+import (
+	"strconv"
+	"strings"
+	"time"
+)
 
 // Pause stops parts of the automatic scaling of one service.
 type Pause string
@@ -256,6 +260,15 @@ func (p *Pod) Occupies() bool {
 	return p.NodeName != "" && p.Phase != PodSucceeded && p.Phase != PodFailed
 }
 
+// Index is the number at the end of the pod's name, by which operators of indexed workloads tell their pods apart; -1 without one.
+func (p *Pod) Index() int {
+	n, err := strconv.Atoi(p.Name.Name[strings.LastIndexByte(p.Name.Name, '-')+1:])
+	if err != nil || n < 0 {
+		return -1
+	}
+	return n
+}
+
 // JobPriority orders offline work.
 type JobPriority int
 
@@ -299,6 +312,8 @@ type Gang struct {
 	// Since is when the phase was entered, RetryAt the end of a back-off, Tries how often in a row it did not form.
 	Since, RetryAt time.Time
 	Tries          int
+	// Ran says that all of it ran once: what its stable members hold is the work of the job since then.
+	Ran bool
 }
 
 // Member is one role of a job.
@@ -312,14 +327,32 @@ type Member struct {
 	Stable bool
 	// Divisible work has no gang: each pod works alone and leaves within seconds, so that it can be lent what is needed at a moment's notice.
 	Divisible bool
-	// SelfSized members have a size that nobody writes: their pods are told and evicted, and that is all.
-	SelfSized bool
+	// SelfSized members choose their own size, and Fixed ones never change it (a launcher, a head): nobody writes either. Pods of the
+	// former are told and evicted, and that is all; those of the latter are a part of the gang.
+	SelfSized, Fixed bool
+	// Leaves says whom the workload's operator takes away when the size falls.
+	Leaves LeaveOrder
 	// Desired is the parallelism asked for, Active the pods that run or start, Ending those that were told to go, Remaining the
 	// completions that are still wanted.
 	Desired, Active, Ending, Remaining int32
 	Request                            Resources
 	Version                            string
 }
+
+// Sized reports whether the size of the member is ours to write.
+func (m *Member) Sized() bool { return !m.SelfSized && !m.Fixed }
+
+// LeaveOrder says whom the operator of a workload takes away when the size falls.
+type LeaveOrder string
+
+// The orders. A Job's controller counts no pod that ends, so that a size that falls with those that were evicted takes nobody else.
+const (
+	LeavesEvicted LeaveOrder = ""
+	// LeavesHighest takes the pods whose index is not below the size, wherever they are, and makes those below it that are missing anew.
+	LeavesHighest LeaveOrder = "Highest"
+	// LeavesNamed takes the pods that are named with the size, and counts those that end unless they are named, too.
+	LeavesNamed LeaveOrder = "Named"
+)
 
 // Festival is one FestivalPlan.
 type Festival struct {

@@ -105,7 +105,7 @@ func (st *staff) waiting() bool {
 		if c.want > 0 || c.running > 0 {
 			return false
 		}
-		work = work || mostOf(mem) > 0 && !mem.SelfSized
+		work = work || mostOf(mem) > 0 && mem.Sized()
 	}
 	return work
 }
@@ -185,7 +185,7 @@ func (st *staff) starts(i int) int {
 		if gangs(mem) {
 			return int(leastOf(mem))
 		}
-		return 0
+		return st.crews[i].unbound
 	}
 	return min(max(int(leastOf(mem)), 1), int(mostOf(mem)))
 }

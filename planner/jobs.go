@@ -78,12 +78,17 @@ type crew struct {
 	want, hoped int
 	// stuck says that there was no room, or no quota, for one more.
 	stuck bool
-	// pods are those that stay or were told to end, youngest first.
+	// pods are those that stay or were told to end; who goes first stands first.
 	pods []*fleet.Pod
+	// unbound are pods of a fixed member that wait for a machine: nobody asked for them here, and without them the others idle.
+	unbound int
+	// parting is above the highest index among the leaving; ended are those that end, and those that never began where a size names who leaves.
+	parting int
+	ended   []string
 }
 
-// gangs reports whether a role of the job needs all of its minimum at once. What chooses its own size is there or not without us.
-func gangs(mem *fleet.Member) bool { return !mem.Divisible && !mem.SelfSized && leastOf(mem) > 0 }
+// gangs reports whether a role of the job needs all of its minimum at once, and has it from here.
+func gangs(mem *fleet.Member) bool { return !mem.Divisible && mem.Sized() && leastOf(mem) > 0 }
 
 // hasGang reports whether the job has a minimum that works as a whole or not at all.
 func (st *staff) hasGang() bool {
@@ -92,7 +97,7 @@ func (st *staff) hasGang() bool {
 			return true
 		}
 	}
-	return false
+	return st.unbound()
 }
 
 // newStaffing counts who is where. The list is in the order in which jobs are served: by priority, then by age, so that none that waits is
@@ -112,7 +117,7 @@ func (m *maker) newStaffing() *staffing {
 		return cmp.Or(cmp.Compare(b.job.Priority, a.job.Priority), a.job.Created.Compare(b.job.Created), cmp.Compare(a.job.ID, b.job.ID))
 	})
 	for i := range s.Pods {
-		if p := &s.Pods[i]; p.Class == fleet.PodOffline && !p.Deleting && p.Occupies() && of[p.Job] != nil {
+		if p := &s.Pods[i]; p.Class == fleet.PodOffline && of[p.Job] != nil {
 			m.count(of[p.Job], p)
 		}
 	}
@@ -128,12 +133,24 @@ func (m *maker) count(st *staff, p *fleet.Pod) {
 	if i < 0 {
 		return
 	}
-	c := &st.crews[i]
+	mem, c := &st.job.Members[i], &st.crews[i]
+	waits := p.NodeName == "" && p.Phase == fleet.PodPending
+	switch {
+	case p.Deleting || waits && mem.Leaves == fleet.LeavesNamed:
+		c.ended = append(c.ended, p.Name.Name)
+		return
+	case waits && mem.Fixed:
+		c.unbound++
+		return
+	case !p.Occupies():
+		return
+	}
 	if p.Phase == fleet.PodRunning {
 		c.running++
 	}
 	if m.state[p.Node].leaving() || m.recalled[p.Node] {
 		c.leaving++
+		c.parting = max(c.parting, p.Index()+1)
 		return
 	}
 	c.stay++
@@ -144,16 +161,26 @@ func (m *maker) count(st *staff, p *fleet.Pod) {
 // and until it is, its pods are no members to reckon with.
 func (st *staff) settle() {
 	for i := range st.crews {
-		c := &st.crews[i]
+		mem, c := &st.job.Members[i], &st.crews[i]
+		indexed := mem.Leaves == fleet.LeavesHighest
 		slices.Reverse(c.pods) // names mostly rise with age, and what is sorted already costs little
 		slices.SortStableFunc(c.pods, func(a, b *fleet.Pod) int {
+			if indexed {
+				return cmp.Compare(b.Index(), a.Index())
+			}
 			if d := b.Created.Compare(a.Created); d != 0 {
 				return d
 			}
 			return b.Name.Compare(a.Name)
 		})
-		kept := min(c.stay, max(int(st.job.Members[i].Desired)-c.leaving, 0))
-		c.going, c.stay, c.want = c.stay-kept, kept, kept
+		going := max(c.stay-max(int(mem.Desired)-c.leaving, 0), 0)
+		if indexed {
+			for going = 0; going < c.stay && c.pods[going].Index() >= int(mem.Desired); {
+				going++
+			}
+		}
+		c.want = c.stay
+		c.tellToGo(going)
 	}
 }
 
@@ -163,13 +190,38 @@ func (c *crew) tellToGo(n int) { c.going, c.stay, c.want = c.going+n, c.stay-n, 
 // standing are the pods that stay.
 func (c *crew) standing() []*fleet.Pod { return c.pods[c.going:] }
 
+// size is the size to write for what is wanted. Members that leave are counted until they end. Where the operator takes the highest indices, the
+// size stays above those that are there: it falls once they are the ones to go, and whoever is made anew below them waits for room meanwhile.
+func (c *crew) size(mem *fleet.Member) int32 {
+	to := c.want + c.leaving
+	if mem.Leaves == fleet.LeavesHighest {
+		to = max(to, c.parting)
+		if kept := c.standing()[max(c.stay-c.want, 0):]; len(kept) > 0 {
+			to = max(to, kept[0].Index()+1)
+		}
+	}
+	return min(int32(to), mem.Max)
+}
+
+// leavers names whom a smaller size is about, for an operator that would choose by itself: those that end, and those that are to.
+func (c *crew) leavers(mem *fleet.Member) []string {
+	if mem.Leaves != fleet.LeavesNamed {
+		return nil
+	}
+	out := slices.Clone(c.ended)
+	for _, p := range c.pods[:c.going+max(c.stay-c.want, 0)] {
+		out = append(out, p.Name.Name)
+	}
+	slices.Sort(out)
+	return out
+}
+
 func (m *maker) scaleJob(st *staff, i int) {
 	j, mem, c := st.job, &st.job.Members[i], &st.crews[i]
-	if mem.Remaining == 0 || mem.SelfSized {
+	if mem.Remaining == 0 || !mem.Sized() {
 		return
 	}
-	// Members that leave are counted until they end.
-	to := min(int32(c.want+c.leaving), mem.Max)
+	to := c.size(mem)
 	if to == mem.Desired {
 		return
 	}
@@ -182,6 +234,9 @@ func (m *maker) scaleJob(st *staff, i int) {
 		why = Why{"Gang" + string(st.gang.Phase), st.note}
 	}
 	a := JobScale{Job: j.ID, Role: mem.Role, Workload: mem.Workload, Kind: mem.Kind, From: mem.Desired, To: to, Version: mem.Version, Why: why}
+	if to < mem.Desired {
+		a.Leavers = c.leavers(mem)
+	}
 	if f := m.in.Snapshot.Frozen; f != "" {
 		m.withhold("job "+string(j.ID), fmt.Sprintf("parallelism %d -> %d", mem.Desired, to), "freeze: "+f, a.Why)
 		return

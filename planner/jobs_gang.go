@@ -45,29 +45,37 @@ func (st *staff) sated() bool { return st.gang.Phase == "" || st.gang.Phase == f
 func (st *staff) begun() bool {
 	for i := range st.crews {
 		mem, c := &st.job.Members[i], &st.crews[i]
-		if gangs(mem) && (int(mem.Desired) > c.leaving || c.stay > 0) {
+		if gangs(mem) && (int(mem.Desired) > c.leaving || c.stay > 0) || c.stay > 0 && mem.Sized() && !mem.Divisible && st.unbound() {
 			return true
 		}
 	}
 	return false
 }
 
-// whole reports whether the whole gang runs.
+// unbound reports whether a launcher, or whatever else has one size alone, waits for a machine.
+func (st *staff) unbound() bool {
+	return slices.ContainsFunc(st.crews, func(c crew) bool { return c.unbound > 0 })
+}
+
+// whole reports whether the whole gang runs. A fixed member lacks what waits for room, and nothing else: its workload alone knows when it is made
+// and when it is over.
 func (st *staff) whole() bool {
 	for i := range st.crews {
 		if mem := &st.job.Members[i]; gangs(mem) && st.crews[i].running < int(leastOf(mem)) {
 			return false
 		}
 	}
-	return true
+	return !st.unbound()
 }
 
 // lack is what each member needs beyond what stays.
 func (st *staff) lack() []int {
 	out := make([]int, len(st.crews))
 	for i := range st.crews {
-		if mem := &st.job.Members[i]; gangs(mem) {
-			out[i] = max(int(leastOf(mem))-st.crews[i].stay, 0)
+		if mem, c := &st.job.Members[i], &st.crews[i]; gangs(mem) {
+			out[i] = max(int(leastOf(mem))-c.stay, 0)
+		} else {
+			out[i] = c.unbound
 		}
 	}
 	return out
@@ -81,7 +89,7 @@ func (x *staffing) form(st *staff, head *staff) {
 	switch {
 	case st.whole():
 		st.enter(fleet.GangWhole, now)
-		st.gang.Tries = 0
+		st.gang.Tries, st.gang.Ran = 0, true
 		st.hold()
 		if !x.ask(st, lack) { // members on room that goes home need another place
 			x.makeRoom(st, lack)
@@ -155,11 +163,22 @@ func (st *staff) hold() {
 	}
 }
 
-// release asks for nothing.
+// release asks for nothing. What a gang that ran once has on stable capacity stays, as parameter servers do: ending them would end the work that
+// they hold. It gives way to a gang that waits for long.
 func (st *staff) release() {
 	for i := range st.crews {
-		st.crews[i].want = 0
+		c, kept := &st.crews[i], 0
+		if st.keeps(i) {
+			kept = min(c.want, c.stay)
+		}
+		c.want = kept
 	}
+}
+
+// keeps reports whether a member stays while its gang backs off.
+func (st *staff) keeps(i int) bool {
+	mem := &st.job.Members[i]
+	return st.gang.Ran && mem.Stable && gangs(mem)
 }
 
 // ask asks for the whole gang if what it lacks has a place.
@@ -183,7 +202,7 @@ func (x *staffing) giveUp(st *staff) {
 		wait = min(2*wait, o.GangBackoffMax)
 	}
 	st.note = fmt.Sprintf("its gang did not run within %s (%s), so that it gives back what it holds: it is tried again in %s", o.GangTimeout, st.short(), wait)
-	st.gang = fleet.Gang{Phase: fleet.GangBackedOff, Since: now, RetryAt: now.Add(wait), Tries: st.gang.Tries + 1}
+	st.gang = fleet.Gang{Phase: fleet.GangBackedOff, Since: now, RetryAt: now.Add(wait), Tries: st.gang.Tries + 1, Ran: st.gang.Ran}
 	st.release()
 }
 
@@ -191,14 +210,18 @@ func (x *staffing) giveUp(st *staff) {
 func (st *staff) short() string {
 	var out string
 	for i := range st.crews {
-		mem := &st.job.Members[i]
-		if !gangs(mem) {
+		mem, c := &st.job.Members[i], &st.crews[i]
+		if !gangs(mem) && c.unbound == 0 {
 			continue
 		}
 		if out != "" {
 			out += ", "
 		}
-		out += fmt.Sprintf("%d of %d %s run", min(st.crews[i].running, int(leastOf(mem))), leastOf(mem), mem.Role)
+		if !gangs(mem) {
+			out += fmt.Sprintf("its %s waits for a machine", mem.Role)
+			continue
+		}
+		out += fmt.Sprintf("%d of %d %s run", min(c.running, int(leastOf(mem))), leastOf(mem), mem.Role)
 	}
 	return out
 }
@@ -230,7 +253,7 @@ func (x *staffing) makeRoom(st *staff, lack []int) string {
 	if !x.m.mayTake() {
 		return ""
 	}
-	spare := x.spare(st.job.Priority)
+	spare := x.spare(st)
 	gone := slices.Clone(x.ending)
 	for _, v := range spare {
 		gone = append(gone, v.ref)
@@ -280,22 +303,33 @@ type spareMember struct {
 	pod    *fleet.Pod
 }
 
-// spare lists what jobs of at most a priority have above their minima, who gives way first in front: divisible work, then the lower priority,
-// then the larger share; machine by machine, so that room comes free in one piece.
-func (x *staffing) spare(most fleet.JobPriority) []spareMember {
+// spare lists what jobs of no higher priority have above their minima, who gives way first in front: divisible work, then the lower priority,
+// then the larger share; machine by machine, so that room comes free in one piece. To a gang that waits for long what others keep while they
+// back off gives way, too.
+func (x *staffing) spare(by *staff) []spareMember {
 	type source struct {
 		st     *staff
 		member int
 		share  float64
+		spare  int
 	}
+	now := x.m.in.Snapshot.At
+	patient := by.gang.Phase == fleet.GangWaiting && now.Sub(by.gang.Since) >= x.m.in.Options.GangPatience
 	var from []source
 	for _, st := range x.list {
-		if st.job.Priority > most {
+		if st.job.Priority > by.job.Priority {
 			continue
 		}
+		before := x.m.gangBefore(st.job)
+		idle := patient && before.Ran && before.Phase == fleet.GangBackedOff && now.Before(before.RetryAt)
 		for i := range st.crews {
-			if st.crews[i].above(&st.job.Members[i]) > 0 {
-				from = append(from, source{st, i, x.share(st, st.job.Members[i].Divisible)})
+			mem, c := &st.job.Members[i], &st.crews[i]
+			spare := c.above(mem)
+			if idle && mem.Stable && gangs(mem) {
+				spare = min(c.want, c.stay)
+			}
+			if spare > 0 {
+				from = append(from, source{st, i, x.share(st, mem.Divisible), spare})
 			}
 		}
 	}
@@ -308,7 +342,7 @@ func (x *staffing) spare(most fleet.JobPriority) []spareMember {
 		c := &f.st.crews[f.member]
 		pods := slices.Clone(c.standing())
 		slices.SortStableFunc(pods, func(a, b *fleet.Pod) int { return cmp.Compare(a.Node, b.Node) })
-		left := c.above(&f.st.job.Members[f.member])
+		left := f.spare
 		for _, p := range pods {
 			if ref, ok := x.ref(p); ok && left > 0 {
 				left--
@@ -321,7 +355,7 @@ func (x *staffing) spare(most fleet.JobPriority) []spareMember {
 
 // above is how many of the members that stay are more than the minimum, and can be told to go.
 func (c *crew) above(mem *fleet.Member) int {
-	if mem.SelfSized {
+	if !mem.Sized() {
 		return 0
 	}
 	return max(min(c.want, c.stay)-int(leastOf(mem)), 0)

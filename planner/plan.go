@@ -157,8 +157,10 @@ type JobScale struct {
 	Workload fleet.Name
 	Kind     string
 	From, To int32
-	Version  string
-	Why      Why
+	// Leavers names the pods that a smaller size takes, where the workload's operator can be told.
+	Leavers []string
+	Version string
+	Why     Why
 }
 
 // GangView is how the minimum of one job stands, and why it does not run yet.

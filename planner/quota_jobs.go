@@ -191,7 +191,7 @@ func (m *maker) shed(list []*staff) {
 			for k := range st.crews {
 				mem, c := &st.job.Members[k], &st.crews[k]
 				n := min(times(over, mem.Request), max(c.stay-int(mem.Min), 0))
-				if n == 0 || mem.SelfSized {
+				if n == 0 || !mem.Sized() {
 					continue
 				}
 				c.tellToGo(n)

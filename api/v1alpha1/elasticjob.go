@@ -182,6 +182,8 @@ type GangStatus struct {
 	// Tries is how often in a row the gang did not run in time.
 	// +kubebuilder:validation:Minimum=0
 	Tries int32 `json:"tries,omitempty"`
+	// Ran says that all of it ran once. From then on stable members stay while the gang backs off.
+	Ran bool `json:"ran,omitempty"`
 }
 
 // JobMemberStatus is what one role runs.

@@ -353,7 +353,7 @@ func (w *brought) conflicts(t *testing.T) {
 	other.SetUID("another")
 	for what, ground := range map[string]*unstructured.Unstructured{"the size before": before, "another object of that name": other} {
 		read := w.writer.Read(ground)
-		body, err := adapter.Resize(ground, read.Part(w.partOfCarrier()), 7, nil)
+		body, err := adapter.Resize(ground, read.Part(w.partOfCarrier()), 7, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -438,7 +438,7 @@ func TestPlaneMovedPart(t *testing.T) {
 		}
 		u.SetAnnotations(map[string]string{"any": "thing"}) // so that the values are tested, not the version
 		w := ad.Read(u)
-		body, err := adapter.Resize(u, w.Part("workers"), 7, nil)
+		body, err := adapter.Resize(u, w.Part("workers"), 7, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,7 +27,7 @@ func gangStatus(g *planner.GangView) *v1alpha1.GangStatus {
 	if g == nil {
 		return nil
 	}
-	return &v1alpha1.GangStatus{Phase: string(g.Phase), Since: *stamp(g.Since), RetryTime: stamp(g.RetryAt), Tries: int32(g.Tries)}
+	return &v1alpha1.GangStatus{Phase: string(g.Phase), Since: *stamp(g.Since), RetryTime: stamp(g.RetryAt), Tries: int32(g.Tries), Ran: g.Ran}
 }
 
 // gangFacts is what a status tells the next controller.
@@ -35,7 +35,7 @@ func gangFacts(g *v1alpha1.GangStatus) fleet.Gang {
 	if g == nil {
 		return fleet.Gang{}
 	}
-	return fleet.Gang{Phase: fleet.GangPhase(g.Phase), Since: timeOf(&g.Since), RetryAt: timeOf(g.RetryTime), Tries: int(g.Tries)}
+	return fleet.Gang{Phase: fleet.GangPhase(g.Phase), Since: timeOf(&g.Since), RetryAt: timeOf(g.RetryTime), Tries: int(g.Tries), Ran: g.Ran}
 }
 
 // etaStatus is when a job that waits begins; nil where it does not wait, or nothing is known of the days ahead yet.

@@ -17,7 +17,7 @@ import (
 func TestReportGang(t *testing.T) {
 	r := newReported(t, elasticJob("bert"), batchJob("bert", 4))
 	r.clock.now = t0
-	back := fleet.Gang{Phase: fleet.GangBackedOff, Since: t0, RetryAt: t0.Add(2 * time.Minute), Tries: 2}
+	back := fleet.Gang{Phase: fleet.GangBackedOff, Since: t0, RetryAt: t0.Add(2 * time.Minute), Tries: 2, Ran: true}
 	gang := func(rep *loop.Report) {
 		rep.Plan.At = t0
 		rep.Plan.Gangs = []planner.GangView{{Job: "train/bert", Gang: back, Note: "its gang did not run"}}

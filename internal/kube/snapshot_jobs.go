@@ -54,7 +54,7 @@ func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, spec *v1alpha1.J
 	if p == nil {
 		return refusals[0]
 	}
-	m.SelfSized = p.SelfSized || p.Fixed != ""
+	m.SelfSized, m.Fixed, m.Leaves = p.SelfSized, p.Fixed != "", p.Leaves
 	m.Request = w.requestOf(p)
 	carrier := w
 	if p.Child != "" {

@@ -192,7 +192,7 @@ func TestSelfSized(t *testing.T) {
 	if m := j.Members[0]; j.Blocked != "" || !m.SelfSized || m.Desired != 4 || m.Remaining != 4 || m.Active != 1 || m.Request.CPU != 8000 {
 		t.Errorf("blocked %q, executors %+v", j.Blocked, m)
 	}
-	if m := j.Members[1]; !m.SelfSized || m.Active != 1 {
+	if m := j.Members[1]; !m.Fixed || m.Active != 1 {
 		t.Errorf("driver %+v", m)
 	}
 	for name, role := range map[string]string{"bert-driver": "driver", "bert-exec-1": "worker"} {
@@ -222,7 +222,7 @@ func TestForeignPods(t *testing.T) {
 	e.Spec.Members = append(e.Spec.Members, v1alpha1.JobMember{Role: "launcher", Stable: true, Min: 1, Max: 1, WorkloadRef: e.Spec.Members[0].WorkloadRef})
 	s := newWorld(t, u, e, launcherJob, launcher, one, leaving, stray).snapshot(t)
 	j := s.Job("train/bert")
-	if m := j.Members; j.Blocked != "" || m[0].Active != 1 || m[0].Ending != 1 || m[1].Active != 1 || !m[1].SelfSized {
+	if m := j.Members; j.Blocked != "" || m[0].Active != 1 || m[0].Ending != 1 || m[1].Active != 1 || !m[1].Fixed || m[0].Leaves != fleet.LeavesHighest {
 		t.Errorf("blocked %q, members %+v", j.Blocked, m)
 	}
 	for i := range s.Pods {
@@ -270,7 +270,7 @@ func TestJobSet(t *testing.T) {
 	server := pod("train", "bert-ps-1-0", "", "Job", "bert-ps-1")
 	server.Labels = map[string]string{"jobset.sigs.k8s.io/replicatedjob-name": "ps"}
 	s = newWorld(t, twice, e, child, second, server).snapshot(t)
-	if m := s.Job("train/bert").Members[1]; s.Job("train/bert").Blocked != "" || m.Desired != 4 || m.Active != 1 || !m.SelfSized || s.Pods[0].Role != "ps" {
+	if m := s.Job("train/bert").Members[1]; s.Job("train/bert").Blocked != "" || m.Desired != 4 || m.Active != 1 || !m.Fixed || s.Pods[0].Role != "ps" {
 		t.Errorf("blocked %q, servers %+v, pod of %q", s.Job("train/bert").Blocked, m, s.Pods[0].Role)
 	}
 	suspended := child.DeepCopy()

@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/springtide/springtide/fleet"
 )
 
 // Adapter knows one kind of workload.
@@ -52,6 +54,9 @@ type Part struct {
 	// Path leads to the field that holds the size; Guard is a list element above it and the name that makes it the part's.
 	Path  []string
 	Guard *Guard
+	// Leaves says whom the operator takes away when the size falls; where it can be told whom, Leavers leads to the object that holds their names.
+	Leaves  fleet.LeaveOrder
+	Leavers []string
 	// Child is the batch/v1 Job that carries the size in the workload's place.
 	Child string
 	// Template are the part's pods.

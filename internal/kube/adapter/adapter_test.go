@@ -391,24 +391,27 @@ func TestResize(t *testing.T) {
 	notes := map[string]string{"springtide.dev/leader-epoch": "7"}
 	for _, c := range []struct {
 		file, part string
+		leavers    []string
 		change     func(*unstructured.Unstructured)
 		want       string
 	}{
-		{"job", "", func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{"a": "b"}) },
+		{"job", "", []string{"a-0"}, func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{"a": "b"}) },
 			`test /metadata/uid "uid"; test /spec/parallelism 4; add /spec/parallelism 6; add /metadata/annotations/springtide.dev~1leader-epoch "7"`},
-		{"mpijob", "worker", func(*unstructured.Unstructured) {},
+		{"mpijob", "worker", nil, func(*unstructured.Unstructured) {},
 			`test /metadata/resourceVersion "7"; test /metadata/uid "uid"; test /spec/mpiReplicaSpecs/Worker/replicas 4; add /spec/mpiReplicaSpecs/Worker/replicas 6; add /metadata/annotations {"springtide.dev/leader-epoch":"7"}`},
-		{"mpijob", "worker", func(u *unstructured.Unstructured) {
+		{"mpijob", "worker", nil, func(u *unstructured.Unstructured) {
 			u.SetAnnotations(map[string]string{"a": "b"})
 			set(t, u, "spec/mpiReplicaSpecs/Worker/replicas", nil)
 		}, `test /metadata/resourceVersion "7"; test /metadata/uid "uid"; add /spec/mpiReplicaSpecs/Worker/replicas 6; add /metadata/annotations/springtide.dev~1leader-epoch "7"`},
-		{"raycluster", "workers", func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{"a": "b"}) },
+		{"raycluster", "workers", nil, func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{"a": "b"}) },
 			`test /metadata/uid "uid"; test /spec/workerGroupSpecs/1/groupName "workers"; test /spec/workerGroupSpecs/1/replicas 4; add /spec/workerGroupSpecs/1/replicas 6; add /metadata/annotations/springtide.dev~1leader-epoch "7"`},
+		{"raycluster", "workers", []string{"bert-workers-x", "bert-workers-y"}, func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{"a": "b"}) },
+			`test /metadata/uid "uid"; test /spec/workerGroupSpecs/1/groupName "workers"; test /spec/workerGroupSpecs/1/replicas 4; add /spec/workerGroupSpecs/1/replicas 6; add /spec/workerGroupSpecs/1/scaleStrategy {"workersToDelete":["bert-workers-x","bert-workers-y"]}; add /metadata/annotations/springtide.dev~1leader-epoch "7"`},
 	} {
 		u := load(t, c.file)
 		c.change(u)
 		w := adapterOf(t, u).Read(u)
-		body, err := Resize(u, w.Part(c.part), 6, notes)
+		body, err := Resize(u, w.Part(c.part), 6, c.leavers, notes)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -430,7 +433,7 @@ func TestResize(t *testing.T) {
 	u := load(t, "raycluster")
 	w := adapterOf(t, u).Read(u)
 	set(t, u, "spec/workerGroupSpecs", []any{})
-	if _, err := Resize(u, w.Part("workers"), 6, notes); err == nil {
+	if _, err := Resize(u, w.Part("workers"), 6, nil, notes); err == nil {
 		t.Error("a group that is gone was resized")
 	}
 }

@@ -3,6 +3,8 @@ package adapter
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/springtide/springtide/fleet"
 )
 
 // mpiJob adapts the MPI operator's MPIJob: the replicas of Worker are written. The operator makes missing workers anew under their index
@@ -28,7 +30,7 @@ func (mpiJob) Read(u *unstructured.Unstructured) Workload {
 	launcher := o.podSpec("spec", "mpiReplicaSpecs", "Launcher", "template", "spec")
 	c := commandOf(launcher)
 	path := []string{"spec", "mpiReplicaSpecs", "Worker", "replicas"}
-	worker := Part{Name: "worker", Size: o.number(0, path...), Remaining: -1, Active: -1, Ending: -1, Path: path,
+	worker := Part{Name: "worker", Size: o.number(0, path...), Remaining: -1, Active: -1, Ending: -1, Path: path, Leaves: fleet.LeavesHighest,
 		Template: o.podSpec("spec", "mpiReplicaSpecs", "Worker", "template", "spec")}
 	if w.Finished {
 		worker.Remaining = 0

@@ -5,6 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/springtide/springtide/fleet"
 )
 
 // pyTorchJob adapts the training operator's PyTorchJob: the replicas of Worker are written. The operator makes missing workers anew under
@@ -29,7 +31,7 @@ func (pyTorchJob) Read(u *unstructured.Unstructured) Workload {
 	o := object(u.Object)
 	w := Workload{What: what(u), Finished: o.condition("Succeeded", "Failed")}
 	path := []string{"spec", "pytorchReplicaSpecs", "Worker", "replicas"}
-	worker := Part{Name: "worker", Size: o.number(1, path...), Remaining: -1, Active: -1, Ending: -1, Path: path,
+	worker := Part{Name: "worker", Size: o.number(1, path...), Remaining: -1, Active: -1, Ending: -1, Path: path, Leaves: fleet.LeavesHighest,
 		Template: o.podSpec("spec", "pytorchReplicaSpecs", "Worker", "template", "spec")}
 	if w.Finished {
 		worker.Remaining = 0

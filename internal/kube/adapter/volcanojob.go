@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/springtide/springtide/fleet"
 )
 
 // volcanoJob adapts Volcano's Job: the replicas of a task are written, each task is a part of its own. Volcano takes the highest indices
@@ -37,7 +39,7 @@ func (volcanoJob) Read(u *unstructured.Unstructured) Workload {
 	for i, t := range tasks {
 		at := func(field string) []string { return []string{"spec", "tasks", strconv.Itoa(i), field} }
 		p := Part{Name: t.text("name"), Size: t.number(0, "replicas"), Remaining: -1, Active: -1, Ending: -1,
-			Path: at("replicas"), Guard: &Guard{at("name"), t.text("name")},
+			Path: at("replicas"), Guard: &Guard{at("name"), t.text("name")}, Leaves: fleet.LeavesHighest,
 			Template: t.podSpec("template", "spec")}
 		if w.Finished {
 			p.Remaining = 0
