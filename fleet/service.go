@@ -332,6 +332,8 @@ type Member struct {
 	SelfSized, Fixed bool
 	// Leaves says whom the workload's operator takes away when the size falls.
 	Leaves LeaveOrder
+	// Listed members find each other by a list of hosts that is published for them.
+	Listed bool
 	// Desired is the parallelism asked for, Active the pods that run or start, Ending those that were told to go, Remaining the
 	// completions that are still wanted.
 	Desired, Active, Ending, Remaining int32

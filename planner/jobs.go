@@ -203,9 +203,10 @@ func (c *crew) size(mem *fleet.Member) int32 {
 	return min(int32(to), mem.Max)
 }
 
-// leavers names whom a smaller size is about, for an operator that would choose by itself: those that end, and those that are to.
+// leavers names whom a smaller size is about, for an operator that would choose by itself, and for a list of hosts: those that end, and those that
+// are to.
 func (c *crew) leavers(mem *fleet.Member) []string {
-	if mem.Leaves != fleet.LeavesNamed {
+	if mem.Leaves != fleet.LeavesNamed && !mem.Listed {
 		return nil
 	}
 	out := slices.Clone(c.ended)

@@ -157,7 +157,7 @@ type JobScale struct {
 	Workload fleet.Name
 	Kind     string
 	From, To int32
-	// Leavers names the pods that a smaller size takes, where the workload's operator can be told.
+	// Leavers names the pods that a smaller size takes, where the workload's operator can be told, or their hosts are listed.
 	Leavers []string
 	Version string
 	Why     Why

@@ -83,6 +83,9 @@ func (a *applier) resizeMember(ctx context.Context, j *planner.JobScale) error {
 	if err != nil {
 		return err
 	}
+	if err := a.c.unlist(j); err != nil {
+		return err
+	}
 	for again := false; ; again = true {
 		u, err := a.c.readCarrier(ctx, t)
 		if err != nil {

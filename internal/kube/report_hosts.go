@@ -17,6 +17,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/planner"
 )
 
 // hostsSuffix makes the name of a job's ConfigMap.
@@ -46,7 +47,8 @@ func (c *Cluster) publishHosts(ctx context.Context, r *loop.Report) {
 		kept[o.UID] = ring
 		now := r.Snapshot.At
 		before := len(ring.leftOut(now))
-		hosts := ring.list(now, cooldownOf(want), floorOf(o, want.Role), c.ringMembers(r.Snapshot, o, want.Role, told))
+		ring.turn(now)
+		hosts := ring.list(now, cooldownOf(want), floorOf(o, want.Role), c.ringMembers(r.Snapshot, o, want.Role, told, ring.unlisted))
 		ref := reference("ElasticJob", &o.header)
 		if out := ring.leftOut(now); len(out) > before {
 			c.events.Eventf(ref, corev1.EventTypeWarning, "HostLeftOut", "%d members failed and are not listed for a while: %s", len(out), restingText(out))
@@ -86,8 +88,43 @@ func floorOf(o *ownJob, role string) int {
 	return 0
 }
 
-// ringMembers are the pods of one role. Who has a notice in force, or was given one just now, is leaving.
-func (c *Cluster) ringMembers(s *fleet.Snapshot, o *ownJob, role string, told map[fleet.UID]bool) []ringMember {
+// hostsLag is how long members are off their list before their workload is told to do without them: a kubelet brings a ConfigMap into a
+// mounted file within about a minute.
+const hostsLag = 90 * time.Second
+
+// unlist takes the members that a smaller size takes off their list first, and holds the size back until the ring has had the time to shrink by
+// it. Those that were told by a notice are off it already.
+func (c *Cluster) unlist(j *planner.JobScale) error {
+	n := fleet.ParseName(string(j.Job))
+	o, ok := c.jobs.get(n.Namespace, n.Name)
+	if !ok || len(j.Leavers) == 0 || o.api.Spec.Hosts == nil || o.api.Spec.Hosts.Role != j.Role {
+		return nil
+	}
+	r := c.rings[o.UID]
+	if r == nil {
+		return stale("the list of its hosts was not published yet")
+	}
+	now, wait := c.o.Clock.Now(), false
+	r.going = map[string]time.Time{}
+	for _, name := range j.Leavers {
+		if p, ok := c.pods.get(n.Namespace, name); !ok || p.pod.Deleting || p.pod.NoticeLoan != "" {
+			continue
+		}
+		since, off := r.unlisted[name]
+		if !off {
+			since = now
+		}
+		r.going[name] = since
+		wait = wait || now.Sub(since) < hostsLag
+	}
+	if wait {
+		return stale("the members that leave are taken off the list of hosts first")
+	}
+	return nil
+}
+
+// ringMembers are the pods of one role. Who has a notice in force, was given one just now, or goes with a smaller size, is leaving.
+func (c *Cluster) ringMembers(s *fleet.Snapshot, o *ownJob, role string, told map[fleet.UID]bool, unlisted map[string]time.Time) []ringMember {
 	id := fleet.JobID(fleet.Name{Namespace: o.Namespace, Name: o.Name}.String())
 	var out []ringMember
 	for i := range s.Pods {
@@ -100,7 +137,7 @@ func (c *Cluster) ringMembers(s *fleet.Snapshot, o *ownJob, role string, told ma
 			continue
 		}
 		out = append(out, ringMember{host: f.host, name: p.Name.Name, id: p.ID, created: p.Created, restarts: f.restarts, ready: p.Ready,
-			leaving: p.Deleting || told[p.ID] || noticed(s, p)})
+			leaving: p.Deleting || told[p.ID] || noticed(s, p) || !unlisted[p.Name.Name].IsZero()})
 	}
 	return out
 }

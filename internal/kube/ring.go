@@ -24,6 +24,9 @@ type ring struct {
 	published string
 	at        time.Time
 	listed    int
+	// unlisted are the members that were off the list when it was published last, since a smaller size takes them, with the time since when;
+	// going are those of the plan that is being carried out.
+	unlisted, going map[string]time.Time
 }
 
 // ringHost is what was seen at a host last.
@@ -55,6 +58,16 @@ func newRing(was *v1alpha1.HostListStatus) *ring {
 		}
 	}
 	return r
+}
+
+// turn takes up whom the plan of this cycle takes off the list. Without any, those of before stay off until their operator had the time to end
+// them; should the plan have changed, they come back then.
+func (r *ring) turn(now time.Time) {
+	if r.going != nil {
+		r.unlisted, r.going = r.going, nil
+		return
+	}
+	maps.DeleteFunc(r.unlisted, func(_ string, since time.Time) bool { return now.Sub(since) >= 2*hostsLag })
 }
 
 // list looks at the members and returns the hosts that a ring should be made of, in the order in which they came: those who stay keep

@@ -212,6 +212,38 @@ func TestHostList(t *testing.T) {
 	}
 }
 
+// TestHostListShrinks: who is to make room for others leaves the list first, and the size follows when the ring had the time to shrink by it. Who
+// had a notice is off the list already, and is not waited for.
+func TestHostListShrinks(t *testing.T) {
+	w := ringWorld(t)
+	w.report(t, &planner.Plan{})
+	plan := planner.Plan{Jobs: []planner.JobScale{{Job: "train/bert", Role: "worker", Workload: fleet.Name{Namespace: "train", Name: "bert"}, Kind: "MPIJob", From: 4, To: 2,
+		Leavers: []string{"bert-worker-2", "bert-worker-3"}}}}
+	start := w.clock.now
+	for _, c := range []struct {
+		after   time.Duration
+		outcome loop.Outcome
+		plan    planner.Plan
+		listed  int
+	}{
+		{0, loop.Stale, plan, 2},
+		{time.Minute, loop.Stale, plan, 2},
+		{2 * time.Minute, loop.Done, plan, 2},
+		{150 * time.Second, "", planner.Plan{}, 2},
+		{4 * time.Minute, "", planner.Plan{}, 3},
+	} {
+		w.clock.now = start.Add(c.after)
+		rs := w.do(t, c.plan)
+		if len(rs) != len(c.plan.Jobs) || len(rs) > 0 && rs[0].Outcome != c.outcome {
+			t.Errorf("%s: %+v, want %s", c.after, rs, c.outcome)
+		}
+		w.report(t, &c.plan)
+		if got := strings.Count(w.hostList(t)["hosts"], "\n"); got != c.listed {
+			t.Errorf("%s: %d hosts, want %d", c.after, got, c.listed)
+		}
+	}
+}
+
 // TestHostListNoticed: a notice from before stands in the pod's annotation, and keeps it off the list of a new leader too.
 func TestHostListNoticed(t *testing.T) {
 	p := pod("train", "bert-worker-9", "n1", "MPIJob", "bert")
