@@ -19,6 +19,7 @@ func (c *controller) remember(p *planner.Plan) {
 	for i := range c.tenants {
 		if x := p.Division.Share(c.tenants[i].ID); x != nil {
 			c.tenants[i].OverSince, c.tenants[i].BurstSince = x.OverSince, x.BurstSince
+			c.limits[x.Tenant] = x.Limit.CPU
 		}
 	}
 	for i := range p.Gangs {

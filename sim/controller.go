@@ -43,11 +43,13 @@ type controller struct {
 	loans    []fleet.Loan
 	services []fleet.Service
 	tenants  []fleet.Tenant
-	plans    []fleet.Festival
-	pods     []fleet.Pod // room that snapshots are built in
-	free     map[errand]int32
-	live     map[fleet.ServiceID]hpa.Live
-	index    map[fleet.ServiceID]int
+	// limits are what the last division lets the online services of each tenant request.
+	limits map[fleet.TenantID]fleet.MilliCPU
+	plans  []fleet.Festival
+	pods   []fleet.Pod // room that snapshots are built in
+	free   map[errand]int32
+	live   map[fleet.ServiceID]hpa.Live
+	index  map[fleet.ServiceID]int
 	// read is up to when the start-ups of each service were handed out.
 	read []int
 	// epoch is the leader's, kept what outlives it.
@@ -152,7 +154,7 @@ func staysAsItIs(p portrait.Portrait, now time.Time, _ forecast.Options) forecas
 }
 
 func newController(w *World, o controllerOptions, others []Policy) *controller {
-	c := &controller{w: w, o: o, others: others, free: map[errand]int32{}, index: map[fleet.ServiceID]int{}, read: make([]int, len(w.services))}
+	c := &controller{w: w, o: o, others: others, free: map[errand]int32{}, limits: map[fleet.TenantID]fleet.MilliCPU{}, index: map[fleet.ServiceID]int{}, read: make([]int, len(w.services))}
 	f := &w.b.Fleet.Lending
 	mode := fleet.Observe
 	if o.Lends {

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
@@ -236,6 +237,44 @@ func TestInvariantsAreSeen(t *testing.T) {
 		if !errors.As(c.err, &broken) || !strings.Contains(broken.What, want) || broken.Seed != 1 || broken.Faults == "" {
 			t.Errorf("want %q, got %v", want, c.err)
 		}
+	}
+}
+
+// Who is bound by his own maximum, or by his tenant's quota, may break his SLO for that long; a quota that has room for one more replica binds nobody.
+func TestWhoIsBound(t *testing.T) {
+	b := troubled(1, 1, scenario.Faults{})
+	c := newController(NewWorld(b, NewRates(b)), controllerOptions{Lends: true}, nil)
+	for i := range c.w.services {
+		c.w.services[i].desired = 0
+	}
+	s := &c.w.services[0]
+	s.desired = 4
+	if c.bound(0) {
+		t.Error("nothing binds it yet")
+	}
+	c.tenants = []fleet.Tenant{{ID: "shop", Namespaces: []string{"shop"}}}
+	for limit, want := range map[fleet.MilliCPU]bool{32_000: true, 39_999: true, 40_000: false, 400_000: false} {
+		if c.limits["shop"] = limit; c.bound(0) != want {
+			t.Errorf("it requests 32 cores of %v: bound %t", limit.Cores(), !want)
+		}
+	}
+	window := fleet.Window{Schedule: fmt.Sprintf("%d %d * * *", begin.Minute(), begin.Hour()), Duration: 3 * time.Hour, Zone: time.UTC, Max: 4}
+	c.services[0].Windows = []fleet.Window{window}
+	c.w.now = begin.Add(time.Hour)
+	if !c.bound(0) {
+		t.Error("its window's maximum binds it")
+	}
+	c.w.now = begin.Add(4 * time.Hour)
+	if c.bound(0) {
+		t.Error("the window is closed")
+	}
+}
+
+// A row that breaks an invariant takes no other with it.
+func TestOtherRowsAreKept(t *testing.T) {
+	var out Seeded
+	if err := out.take([]Result{{Policy: HPA}}, &Broken{Seed: 1, Row: "springtide+none", What: "x"}); err != nil || len(out.Results) != 1 || out.Broken == nil || !strings.Contains(out.Broken.Error(), "springtide+none") {
+		t.Errorf("%v, %+v", err, out)
 	}
 }
 

@@ -32,9 +32,14 @@ func (w *World) otherwise(p *pod) int32 {
 	return p.readyAt - p.heldUp
 }
 
+// withheld reports whether room of online's is lent, or on its way to offline or back.
+func (w *World) withheld() bool {
+	return w.borrowed > 0 || len(w.waiting) > 0 && slices.ContainsFunc(w.machines, func(m machine) bool { return m.home == onlinePool && !m.toOnline && !m.gone })
+}
+
 // holdUp counts the ticks that pods wait while room is lent, and the replicas that each service misses for it.
 func (w *World) holdUp() {
-	if w.borrowed > 0 {
+	if w.withheld() {
 		for _, r := range w.waiting {
 			p := &w.pods[r.id]
 			if p.heldUp++; p.heldUp == 1 && p.instead == never {
@@ -60,14 +65,21 @@ func (w *World) holdUp() {
 	})
 }
 
-// serve plays one tick of a service, and tells whether it would have broken the SLO without lending too.
-func (s *service) serve(rate float64) (o measure.Outcome, anyway bool) {
+// serve plays one tick of a service, in which a part of what its pods would burst is there for them, and tells whether it would have broken the SLO
+// without lending too.
+func (s *service) serve(rate, burst float64) (o measure.Outcome, anyway bool) {
+	station := &s.Station
+	if burst < 1 && station.Burst > 1 {
+		less := *station
+		less.Burst = 1 + burst*(less.Burst-1)
+		station = &less
+	}
 	same := s.missed == 0 && s.unlent == s.queue
-	o = s.Step(&s.queue, rate, s.ready, tick)
+	o = station.Step(&s.queue, rate, s.ready, tick)
 	if same {
 		s.unlent = s.queue
 		return o, o.Violated
 	}
-	unlent := s.Step(&s.unlent, rate, s.ready+s.missed, tick)
+	unlent := station.Step(&s.unlent, rate, s.ready+s.missed, tick)
 	return o, unlent.Violated
 }

@@ -6,12 +6,15 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/planner"
 )
 
 // Broken is an invariant that did not hold in a run.
 type Broken struct {
 	Seed uint64
+	// Row is the policy and the lender that were played, as policies are named.
+	Row  string
 	At   time.Time
 	What string
 	// Faults are what went wrong in the run, as lines of a scenario.
@@ -20,7 +23,7 @@ type Broken struct {
 
 // Error says what broke, when, and under which faults.
 func (b *Broken) Error() string {
-	s := fmt.Sprintf("seed %d, %s: %s", b.Seed, b.At.UTC().Format("2006-01-02 15:04:05Z"), b.What)
+	s := fmt.Sprintf("seed %d, %s, %s: %s", b.Seed, b.Row, b.At.UTC().Format("2006-01-02 15:04:05Z"), b.What)
 	if b.Faults != "" {
 		s += "; faults: " + b.Faults
 	}
@@ -117,8 +120,14 @@ func (c *controller) checkClaims(m *planner.Move) {
 // checkScale: no action of ours puts online under its floor, and no ledger is overspent.
 func (c *controller) checkScale(a *planner.Scale) {
 	s := &c.w.services[c.index[a.Service]]
-	if a.To < int32(s.Spec.Min) {
-		c.breaks("service %s was scaled to %d, under its floor of %d", a.Service, a.To, s.Spec.Min)
+	floor := int32(s.Spec.Min)
+	for k := range c.services[c.index[a.Service]].Windows {
+		if x := &c.services[c.index[a.Service]].Windows[k]; a.To < a.From && x.Min > floor && c.open(x) {
+			floor = x.Min
+		}
+	}
+	if a.To < floor {
+		c.breaks("service %s was scaled to %d, under its floor of %d", a.Service, a.To, floor)
 	}
 	for i := range c.pools {
 		if p := &c.pools[i]; p.Ledger.Evictions > p.Budget.EvictionsPerMinute && p.Class == fleet.Online {
@@ -136,14 +145,10 @@ func (c *controller) checkQuota(p *planner.Plan, raises []fleet.ServiceID) {
 		if share == nil {
 			continue
 		}
-		asked, raised := fleet.MilliCPU(0), false
+		asked, raised := c.asks(t), false
 		for k := range c.w.services {
 			s := &c.w.services[k]
-			if !slices.Contains(t.Namespaces, s.Name.Namespace) {
-				continue
-			}
-			asked += fleet.MilliCPU(1000 * s.Cores * int(s.desired))
-			raised = raised || slices.Contains(raises, s.id) && s.desired > int32(s.Spec.Min)
+			raised = raised || slices.Contains(t.Namespaces, s.Name.Namespace) && slices.Contains(raises, s.id) && s.desired > int32(s.Spec.Min)
 		}
 		if raised && asked > share.Limit.CPU {
 			c.breaks("tenant %s was raised to %v cores, its quota lets it request %v", t.ID, asked.Cores(), share.Limit.CPU.Cores())
@@ -154,14 +159,15 @@ func (c *controller) checkQuota(p *planner.Plan, raises []fleet.ServiceID) {
 // checkEviction: nobody is evicted before the latest announced deadline, unless he said that he is ready.
 func (c *controller) checkEviction(e *planner.Eviction, p *pod) {
 	at, ok := c.loanAt(e.Loan)
+	if p.kind != offline {
+		c.breaks("pod %s, which is online, was evicted", p.name)
+	}
 	if !ok {
+		c.breaks("pod %s was evicted for loan %s, which is not there", p.name, e.Loan)
 		return
 	}
 	l := &c.loans[at]
 	told := p.noticeEpoch != 0 && p.ackEpoch == p.noticeEpoch
-	if p.kind != offline {
-		c.breaks("pod %s, which is online, was evicted", p.name)
-	}
 	if now := c.Now(); now.Before(l.Deadline) && !told { // by the clock that announced it
 		c.breaks("pod %s was evicted %s before the deadline of loan %s", p.name, l.Deadline.Sub(now), l.ID)
 	}
@@ -198,8 +204,8 @@ func (c *controller) checkSettled() {
 	}
 	for i := range w.services {
 		s := &w.services[i]
-		// Only a quota, or a fleet that is full, may keep a service from what it needs.
-		if s.waiting == 0 && s.desired < w.mostReplicas(i) && len(c.tenants) == 0 && time.Duration(s.broken)*tick > settledWithin {
+		// Only a quota, a maximum of its owner's, or a fleet that is full, may keep a service from what it needs.
+		if s.waiting == 0 && s.desired < w.mostReplicas(i) && !c.bound(i) && time.Duration(s.broken)*tick > settledWithin {
 			c.breaks("service %s has broken its SLO for %s with %d replicas", s.id, time.Duration(s.broken)*tick, s.ready)
 		}
 		for _, id := range s.pods {
@@ -207,11 +213,51 @@ func (c *controller) checkSettled() {
 			if p.node != none && !p.ready && time.Duration(w.tick-p.bound)*tick > settledWithin {
 				c.breaks("pod %s has been starting for %s", p.name, time.Duration(w.tick-p.bound)*tick)
 			}
-			if p.node == none && time.Duration(w.tick-p.created)*tick > settledWithin && w.borrowed > 0 {
+			if p.node == none && time.Duration(w.tick-p.created)*tick > settledWithin && w.borrowed > 0 && len(c.others) == 0 {
 				c.breaks("pod %s has waited for %s while %d parcels are lent", p.name, time.Duration(w.tick-p.created)*tick, w.borrowed)
 			}
 		}
 	}
+}
+
+// bound reports whether what a service may have at most is what it has: by a window of its own, or since the last division leaves its tenant no room
+// for one replica more.
+func (c *controller) bound(i int) bool {
+	s := &c.w.services[i]
+	for k := range c.services[i].Windows {
+		if most := c.services[i].Windows[k].Max; most > 0 && s.desired >= most && c.open(&c.services[i].Windows[k]) {
+			return true
+		}
+	}
+	for k := range c.tenants {
+		t := &c.tenants[k]
+		limit, divided := c.limits[t.ID]
+		if divided && slices.Contains(t.Namespaces, s.Name.Namespace) && c.asks(t)+s.request.CPU > limit {
+			return true
+		}
+	}
+	return false
+}
+
+// asks is what the online services of a tenant request.
+func (c *controller) asks(t *fleet.Tenant) fleet.MilliCPU {
+	sum := fleet.MilliCPU(0)
+	for k := range c.w.services {
+		if s := &c.w.services[k]; slices.Contains(t.Namespaces, s.Name.Namespace) {
+			sum += fleet.MilliCPU(1000 * s.Cores * int(s.desired))
+		}
+	}
+	return sum
+}
+
+// open reports whether a window of a service is open.
+func (c *controller) open(w *fleet.Window) bool {
+	schedule, err := hpa.ParseSchedule(w.Schedule)
+	if err != nil || w.Zone == nil {
+		return false
+	}
+	begun := schedule.Next(c.Now().Add(-w.Duration), w.Zone)
+	return !begun.IsZero() && !begun.After(c.Now())
 }
 
 // sound checks that a world's books agree with each other.

@@ -25,8 +25,8 @@ func (l *tidal) Decide(w *World) {
 }
 
 func (l *tidal) pass(w *World) {
-	if w.unplaced() > 0 {
-		if n := w.fewestOffline(); n >= 0 {
+	if w.pending() {
+		if n := w.fewestOffline(); n >= 0 && w.unplaced() > 0 {
 			w.takeBack(n)
 		}
 		return
@@ -36,23 +36,39 @@ func (l *tidal) pass(w *World) {
 	}
 }
 
-// unplaced are the cores of the online pods that wait, less the room on machines that are on their way back.
+// unplaced are the cores of the online pods that wait and would find no room either once all offline pods are gone that were told to go from
+// machines that are online's.
 func (w *World) unplaced() int32 {
 	sum := int32(0)
-	for _, r := range w.waiting {
-		if p := &w.pods[r.id]; p.uid == r.uid {
-			sum += p.cores
+	if !w.pending() {
+		return sum
+	}
+	t := w.rooms.table
+	t.Would(func() bool {
+		for i := range w.machines {
+			if m := &w.machines[i]; m.home == onlinePool && m.toOnline && m.offline > 0 {
+				for _, id := range m.pods {
+					if p := &w.pods[id]; p.kind == offline && p.leaving {
+						t.Remove(p.room)
+					}
+				}
+			}
 		}
-	}
-	if sum == 0 {
-		return 0
-	}
-	for i := range w.machines {
-		if m := &w.machines[i]; m.toOnline && m.home == onlinePool {
-			sum -= m.free + m.offline
+		for _, r := range w.waiting {
+			if p := &w.pods[r.id]; p.uid == r.uid {
+				if _, ok := t.Place(w.rooms.services[p.owner]); !ok {
+					sum += p.cores
+				}
+			}
 		}
-	}
+		return true
+	})
 	return sum
+}
+
+// pending reports whether an online pod waits.
+func (w *World) pending() bool {
+	return slices.ContainsFunc(w.services, func(s service) bool { return s.waiting > 0 })
 }
 
 // fewestOffline is the lent machine with the least offline work on it, or -1.
@@ -166,7 +182,9 @@ func (tdm) Decide(w *World) {
 	}
 	w.borrowed = held
 	if open {
-		w.fillOffline(true)
+		if !w.pending() {
+			w.fillOffline(true) // online pods stand before them in the queue
+		}
 	} else if w.tick%perMinute == 0 {
 		for i := range w.jobs {
 			w.endLent(i)

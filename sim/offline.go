@@ -42,14 +42,23 @@ func (w *World) buildJobs() {
 		spec := &w.b.Jobs[i]
 		j := job{spec: spec, name: fleet.Name{Namespace: spec.Namespace, Name: spec.Name},
 			work:    measure.Work{Cores: float64(spec.Cores), Every: time.Duration(spec.Every), Restore: time.Duration(spec.Restore)},
-			request: spec.Request(), demand: spec.Share * w.b.DemandShare * cores * w.b.Duration().Seconds(), checkpoint: w.now}
-		// There is work for the warm-up too, which does not count.
-		j.demand += spec.Share * cores * scenario.WarmUp.Seconds()
+			request: spec.Request(), demand: spec.Share * cores * scenario.WarmUp.Seconds(), checkpoint: w.now}
 		j.most = int32(spec.Share*cores/float64(spec.Cores)) + 1
 		w.jobs = append(w.jobs, j)
 	}
 	slices.SortFunc(w.jobs, func(a, b job) int { return a.name.Compare(b.name) })
 	w.jobShapes()
+}
+
+// dueWork gives each job its work of the scored time. What it left of the warm-up's, in which there is always enough, is no part of it.
+func (w *World) dueWork() {
+	cores := float64((w.b.Online + w.b.Fleet.OfflineNodes) * w.b.Fleet.CoresPerNode)
+	for i := range w.jobs {
+		j := &w.jobs[i]
+		useful, _ := w.jobWork(j)
+		j.demand = useful + j.spec.Share*w.b.DemandShare*cores*w.b.Duration().Seconds()
+		j.done = false
+	}
 }
 
 // crew keeps a job at its parallelism: a member that leaves is replaced only once it is gone.

@@ -21,7 +21,7 @@ func foresee(b *scenario.Built, rates *Rates, r Row) Result {
 	w := &World{b: b}
 	n := len(rates.of[0])
 	scored := int(scenario.WarmUp / tick)
-	used, needs := 0.0, make([][]float64, len(b.Services))
+	needs, used, online := make([][]float64, len(b.Services)), make([]float64, n), make([]float64, n)
 	for i := range b.Services {
 		o := &b.Services[i]
 		need := needed(o, rates.of[i])
@@ -32,37 +32,70 @@ func foresee(b *scenario.Built, rates *Rates, r Row) Result {
 				need[k] = max(rate/o.Capacity(), 0)
 			}
 		}
-		sum := 0.0
-		for k := scored; k < n; k++ {
-			sum += need[k] * float64(o.Cores)
-			used += rates.of[i][k] * o.CPUSeconds * tick.Hours()
+		for k := range need {
+			online[k] += need[k] * float64(o.Cores)
+			used[k] += rates.of[i][k] * o.CPUSeconds
 		}
 		needs[i] = need
-		out.add(w, i, 0, 0, sum*tick.Hours())
 	}
 	fleet := float64((b.Online + b.Fleet.OfflineNodes) * b.Fleet.CoresPerNode)
-	harvest := 0.0
+	out.serves(w, needs, online, scored)
+	harvest, lent := 0.0, make([]float64, n)
 	if r.Policy == Oracle {
 		p, held := parcelsOf(b), make([]float64, n)
 		packed := newBound(b.Services, b.Fleet.CoresPerNode, p.each)
 		for k := range held {
 			held[k] = packed.cores(func(i int) float64 { return needs[i][k] })
 		}
-		harvest, out.Moves = harvestOf(held, p, scored)
+		lent, out.Moves = harvestOf(held, p, scored)
 	} else {
 		for k := scored; k < n; k++ {
-			held := 0.0
-			for i := range needs {
-				held += needs[i][k] * float64(b.Services[i].Cores)
-			}
-			harvest += max(fleet-held, 0) * tick.Hours()
+			lent[k] = max(fleet-online[k], 0)
 		}
+	}
+	for _, cores := range lent[scored:] {
+		harvest += cores * tick.Hours()
 	}
 	demand := b.DemandShare * fleet * b.Duration().Hours()
 	out.OfflineCoreHours = min(harvest, demand)
-	out.MeanUtilisation = (used + out.OfflineCoreHours) / (fleet * float64(n-scored) * tick.Hours())
-	out.PeakUtilisation = 1
+	// Work that is not there is missing everywhere alike.
+	part := out.OfflineCoreHours / max(harvest, 1e-9)
+	hour := 0.0
+	for k := scored; k < n; k++ {
+		busy := min(used[k], float64(b.Online*b.Fleet.CoresPerNode)) + part*lent[k]
+		out.MeanUtilisation += busy / (fleet * float64(n-scored))
+		if hour += busy / fleet; (k+1-scored)%int(perHour) == 0 || k+1 == n {
+			out.PeakUtilisation = max(out.PeakUtilisation, hour/float64((k-scored)%int(perHour)+1))
+			hour = 0
+		}
+	}
 	return out
+}
+
+// serves accounts what online costs, and what even perfect foresight breaks: while the services together need more than the fleet has, one of them at
+// least is short, the one that needs most.
+func (out *Result) serves(w *World, needs [][]float64, online []float64, scored int) {
+	b := w.b
+	has := float64(b.Online * b.Fleet.CoresPerNode)
+	violated, cores := make([]int, len(needs)), make([]float64, len(needs))
+	last := -1
+	for k := scored; k < len(online); k++ {
+		part, largest := min(1, has/max(online[k], 1e-9)), 0
+		for i := range needs {
+			holds := needs[i][k] * float64(b.Services[i].Cores)
+			cores[i] += part * holds
+			if holds > needs[largest][k]*float64(b.Services[largest].Cores) {
+				largest = i
+			}
+		}
+		if minute := k / int(perMinute); part < 1 && minute != last {
+			last = minute
+			violated[largest]++
+		}
+	}
+	for i := range needs {
+		out.add(w, i, violated[i], 0, cores[i]*tick.Hours())
+	}
 }
 
 // needed are the replicas that keep the SLO at each tick, at least the service's minimum.
@@ -136,12 +169,13 @@ func parcelsOf(b *scenario.Built) parcels {
 // harvestOf is the dynamic programme over the levels of parcels: parcel k is lent in the gaps in which online needs fewer than k, each for as
 // long as it repays what its ends cost. Levels are independent of each other, and so are the gaps of a level, since holding back a gap wins
 // nothing for another one: the programme's choice is made gap by gap.
-func harvestOf(held []float64, p parcels, scored int) (coreHours float64, moves int) {
+// What it returns is what works at each tick, in cores; the ends of a loan, which earn nothing, are spread over all of it.
+func harvestOf(held []float64, p parcels, scored int) (lent []float64, moves int) {
 	free := make([]int, len(held))
 	for k, cores := range held {
 		free[k] = max(0, p.count-int(math.Ceil(cores/p.cores-1e-9)))
 	}
-	total := 0.0
+	lent = make([]float64, len(held)+1)
 	begun := make([]int, p.count+1) // tick at which each level's gap began, plus one
 	end := func(level, at int) {
 		from := begun[level] - 1
@@ -154,7 +188,10 @@ func harvestOf(held []float64, p parcels, scored int) (coreHours float64, moves 
 			gain -= p.back
 		}
 		if gain > 0 && at > scored {
-			total += gain
+			from = max(from, scored)
+			each := gain * p.cores / float64(at-from)
+			lent[from] += each
+			lent[at] -= each
 			moves++
 		}
 	}
@@ -171,5 +208,12 @@ func harvestOf(held []float64, p parcels, scored int) (coreHours float64, moves 
 	for level := range before {
 		end(level, len(free))
 	}
-	return (total*p.cores + p.home*float64(len(held)-scored)) * tick.Hours(), moves
+	for k := 1; k < len(lent); k++ {
+		lent[k] += lent[k-1]
+	}
+	lent = lent[:len(held)]
+	for k := scored; k < len(lent); k++ {
+		lent[k] += p.home
+	}
+	return lent, moves
 }

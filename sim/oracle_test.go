@@ -3,8 +3,11 @@ package sim
 import (
 	"math"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/springtide/springtide/sim/scenario"
 )
 
 // cheapest finds the least replica-ticks by trying everything: each tick some replicas are started, which are ready so many ticks later, and
@@ -143,7 +146,13 @@ func TestTheOraclesHarvestIsTheRichest(t *testing.T) {
 		for k, h := range held {
 			free[k] = p.count - int(math.Ceil(h/p.cores))
 		}
-		got, _ := harvestOf(held, p, 0)
+		lent, _ := harvestOf(held, p, 0)
+		got := 0.0
+		for k, cores := range lent {
+			if got += cores * tick.Hours(); cores > float64(max(free[k], 0))*p.cores+1e-9 {
+				t.Fatalf("%v cores work in tick %d, in which %d parcels are free", cores, k, free[k])
+			}
+		}
 		if want := richest(free, p) * p.cores * tick.Hours(); math.Abs(got-want) > 1e-9 {
 			t.Fatalf("%v core-hours of %v, trying everything finds %v", got, free, want)
 		}
@@ -188,6 +197,47 @@ func TestTheOracleNeedsAllOfIt(t *testing.T) {
 	for k, n := range needed(o, rates.of[0]) {
 		if !keeps(o, rates.of[0][k], n) || n > float64(o.Spec.Min) && keeps(o, rates.of[0][k], n-1) {
 			t.Fatalf("%v replicas for a rate of %v", n, rates.of[0][k])
+		}
+	}
+}
+
+// While the services need more than the fleet has, foresight breaks a promise, too, and nobody uses more than there is.
+func TestTheOracleOfAFullFleet(t *testing.T) {
+	b := tiny(2, 3, func(at time.Time) float64 {
+		if at.Before(begin.Add(time.Hour)) || !at.Before(begin.Add(90*time.Minute)) {
+			return 6
+		}
+		return 300
+	})
+	for _, r := range []Row{{Policy: Oracle, Lender: LendOracle}, {Policy: OracleFree, Lender: LendOracle}, whole} {
+		out := play(t, b, r)
+		if out.SLOViolationMinutes < 30 || out.OnlineCoreHours > 128*3 || out.MeanUtilisation > 1 || out.PeakUtilisation > 1 {
+			t.Errorf("%s: %d minutes violated, %v core-hours of %d, utilisation %v, at its peak %v", r.Policy, out.SLOViolationMinutes, out.OnlineCoreHours, 128*3,
+				out.MeanUtilisation, out.PeakUtilisation)
+		}
+	}
+}
+
+// Who has little to do offline harvests no more than that: what was left of the warm-up is nobody's.
+func TestDemandIsThatOfTheScoredTime(t *testing.T) {
+	b := tiny(8, 6, tide(6, 20))
+	b.DemandShare = 0.05
+	oracle := play(t, b, Row{Policy: Oracle, Lender: LendOracle})
+	if want := 0.05 * 8 * 64 * 6; math.Abs(oracle.OfflineCoreHours-want) > 1e-6 {
+		t.Errorf("the oracle does %v core-hours of %v", oracle.OfflineCoreHours, want)
+	}
+	if got := play(t, b, whole); got.OfflineCoreHours > oracle.OfflineCoreHours+1e-6 || got.OfflineCoreHours < oracle.OfflineCoreHours/2 {
+		t.Errorf("%v core-hours of offline work were done of %v", got.OfflineCoreHours, oracle.OfflineCoreHours)
+	}
+}
+
+// The fullest hour of a run that has one alone is that hour.
+func TestThePeakOfAnHour(t *testing.T) {
+	for hours, b := range map[int]*scenario.Built{1: tiny(2, 1, tide(4, 6)), 2: tiny(2, 2, tide(4, 6))} {
+		for _, r := range []Row{whole, {Policy: Oracle, Lender: LendOracle}} {
+			if out := play(t, b, r); out.PeakUtilisation < out.MeanUtilisation-1e-9 || out.PeakUtilisation > 1 || hours == 1 && math.Abs(out.PeakUtilisation-out.MeanUtilisation) > 1e-9 {
+				t.Errorf("%s, %d h: mean %v, peak %v", r.Policy, hours, out.MeanUtilisation, out.PeakUtilisation)
+			}
 		}
 	}
 }

@@ -171,3 +171,41 @@ func TestTheNight(t *testing.T) {
 		t.Errorf("offline holds %d cores at night, %d ten minutes after it, %d at eleven", evening, morning, noon)
 	}
 }
+
+// An online pod that finds no room in the night has it as soon as enough guests are gone.
+func TestTheNightPreempts(t *testing.T) {
+	b := tiny(1, 2, tide(2, 3))
+	w := NewWorld(b, Share(b).rates)
+	most := int32(0)
+	for !w.over() {
+		w.step([]Policy{decides(func(w *World) {
+			if w.services[0].desired = 2; w.now.After(begin.Add(30 * time.Minute)) {
+				w.services[0].desired = 8
+			}
+		}), tdm{}})
+		if w.now.Before(begin.Add(30 * time.Minute)) {
+			most = max(most, w.offlineHeld)
+		}
+	}
+	if s := &w.services[0]; most < 40 || s.waiting > 0 || s.ready != 8 {
+		t.Errorf("%d cores of guests; then %d replicas wait and %d are ready", most, s.waiting, s.ready)
+	}
+}
+
+// A replica that fits into no machine's free part brings a machine back, though the parts add up to enough for it.
+func TestTheTideComesBackForWholeReplicas(t *testing.T) {
+	b := tiny(3, 2, tide(2, 3))
+	o := &b.Services[0]
+	o.Cores, o.Spec.Cores, o.Static = 24, 24, 4
+	w := NewWorld(b, Share(b).rates)
+	for !w.over() {
+		w.step([]Policy{decides(func(w *World) {
+			if w.services[0].desired = 4; w.now.After(begin.Add(30 * time.Minute)) {
+				w.services[0].desired = 5
+			}
+		}), &tidal{}})
+	}
+	if s := &w.services[0]; s.waiting > 0 || s.ready != 5 {
+		t.Errorf("%d replicas wait and %d are ready", s.waiting, s.ready)
+	}
+}

@@ -10,11 +10,11 @@ import (
 // play runs the queues of one tick.
 func (w *World) play() {
 	w.acc.tick(w)
-	at := int(w.tick) % history
+	at, burst := int(w.tick)%history, w.burst()
 	for i := range w.services {
 		s := &w.services[i]
 		rate := w.rates.of[i][w.tick] * w.crowd(i)
-		o, anyway := s.serve(rate)
+		o, anyway := s.serve(rate, burst)
 		s.used[at], s.total[at], s.readyThen[at] = o.CPU, o.UsedCores(), s.ready
 		s.last = o
 		if s.broken++; !o.Violated {
@@ -32,6 +32,23 @@ func (w *World) play() {
 		}
 		w.acc.service(w, i, &o, anyway)
 	}
+}
+
+// burst is the part of what pods would use beyond their own cores that there is for them: cores of online's machines that nobody asked for, and those
+// that others asked for and do not use. What is lent counts as free, so that a lender takes no metrics away: he answers for the replicas that wait.
+func (w *World) burst() float64 {
+	want, idle := 0.0, float64(w.b.Online*w.b.Fleet.CoresPerNode)
+	for i := range w.services {
+		s := &w.services[i]
+		own := float64(s.ready * s.Cores)
+		use := w.rates.of[i][w.tick] * w.crowd(i) * s.CPUSeconds
+		want += max(min(use, own*max(s.Burst, 1))-own, 0)
+		idle -= min(use, own)
+	}
+	if want <= idle {
+		return 1
+	}
+	return max(idle, 0) / want
 }
 
 // unmeasured reports whether nobody keeps what a service does now.
@@ -104,6 +121,7 @@ func newAccount(w *World) account {
 func (a *account) tick(w *World) {
 	if w.tick == w.scored {
 		a.usefulBefore, a.lostBefore = w.offlineWork()
+		w.dueWork()
 	}
 	if w.tick < w.scored {
 		return
@@ -121,6 +139,15 @@ func (a *account) tick(w *World) {
 	if since > 0 && since%momentTicks == 0 {
 		a.moments, a.moment = append(a.moments, a.moment), Moment{}
 	}
+}
+
+// peakHour is the mean of the fullest hour, the one at the end of so many scored ticks included.
+func (a *account) peakHour(ticks int32) float64 {
+	last := ticks % perHour
+	if last == 0 {
+		last = min(ticks, perHour)
+	}
+	return max(a.peak, a.hour/float64(max(last, 1)))
 }
 
 // service accounts one service's tick. anyway tells whether it would have broken the SLO without lending too.

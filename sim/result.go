@@ -77,7 +77,7 @@ func (w *World) result(r Row) Result {
 	out.OfflineCoreHours, out.WorkLostCoreHours = (useful-a.usefulBefore)/3600, (lost-a.lostBefore)/3600
 	cores := float64(len(w.machines) * w.b.Fleet.CoresPerNode)
 	out.MeanUtilisation = (a.onlineUsed + a.offlineUsed) / (cores * seconds)
-	out.PeakUtilisation = a.peak / cores
+	out.PeakUtilisation = a.peakHour(w.end-w.scored) / cores
 	out.RecallsLate, out.Moves, out.Timeline = a.late, a.moves, a.moments
 	return out
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -153,7 +154,11 @@ func Run(ctx context.Context, b *scenario.Built, r Row, shared *Shared) (Result,
 	lender := lenderOf(r.Lender)
 	if ours := r.controller(b); ours != nil {
 		if err := runController(ctx, w, *ours, shared, lender...); err != nil {
-			return Result{}, fmt.Errorf("%s with %s: %w", r.Policy, r.Lender, err)
+			var broken *Broken
+			if errors.As(err, &broken) {
+				broken.Row = r.Policy + "+" + r.Lender
+			}
+			return Result{}, err
 		}
 		return w.result(r), nil
 	}

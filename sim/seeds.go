@@ -13,7 +13,7 @@ type Seeded struct {
 	Built   *scenario.Built
 	Rows    []Row
 	Results []Result
-	// Broken is the invariant that did not hold; then there are no results.
+	// Broken is the invariant that did not hold; the results are those of the rows that were played to their end.
 	Broken *Broken
 }
 
@@ -75,7 +75,7 @@ func (out *Seeded) play(ctx context.Context, s *scenario.Scenario, seed uint64, 
 	for _, r := range out.Rows {
 		x, err := Run(ctx, out.Built, r, shared)
 		if err != nil {
-			return out.take(nil, err)
+			return out.take(results, err)
 		}
 		results = append(results, x)
 	}
@@ -84,9 +84,9 @@ func (out *Seeded) play(ctx context.Context, s *scenario.Scenario, seed uint64, 
 
 // take keeps results, or the invariant that broke; other errors are not the seed's.
 func (out *Seeded) take(results []Result, err error) error {
+	out.Results = results
 	if errors.As(err, &out.Broken) {
 		return nil
 	}
-	out.Results = results
 	return err
 }

@@ -2,22 +2,32 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/springtide/springtide/sim/scenario"
 )
 
-// Simulate plays rows, several at once, and returns their results in order. tell, where it is set, hears of each row that is done.
+// Simulate plays rows, several at once, and returns their results in order. tell, where it is set, hears of each row that is done. An invariant that
+// breaks ends its row and no other, and is returned with the results of the rest.
 func Simulate(ctx context.Context, b *scenario.Built, rows []Row, tell func(done int)) ([]Result, error) {
-	shared, out := Share(b), make([]Result, len(rows))
+	shared, out, broken := Share(b), make([]Result, len(rows)), make([]*Broken, len(rows))
 	err := atOnce(ctx, slowestFirst(rows), func(ctx context.Context, i int) (err error) {
 		start := time.Now()
 		out[i], err = Run(ctx, b, rows[i], shared)
 		out[i].Took = time.Since(start)
+		if errors.As(err, &broken[i]) {
+			return nil
+		}
 		return err
 	}, tell)
+	out = slices.DeleteFunc(out, func(r Result) bool { return r.Policy == "" })
+	if i := slices.IndexFunc(broken, func(b *Broken) bool { return b != nil }); err == nil && i >= 0 {
+		err = broken[i]
+	}
 	return out, err
 }
 
