@@ -35,7 +35,7 @@ type ElasticJobList struct {
 
 // ElasticJobSpec is what the operator wants.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.hosts) || self.members.exists(m, m.role == self.hosts.role)",message="hosts.role must be the role of a member"
+// +kubebuilder:validation:XValidation:rule="!has(self.hosts) || self.members.exists(m, m.role == self.hosts.role)",message="hosts.role names no member: give it the role of one of spec.members, as in worker",fieldPath=".hosts.role"
 type ElasticJobSpec struct {
 	// Priority is Low or High.
 	// +kubebuilder:validation:Enum=Low;High
