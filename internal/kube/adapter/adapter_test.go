@@ -180,13 +180,13 @@ func TestRefusals(t *testing.T) {
 		{file: "job", path: line, value: words(torch + "--nnodes=1:8 --rdzv-endpoint=meet.train.svc:29400 train.py")},
 		{file: "job", path: line, value: words(torch + "--nnodes=1:8 --rdzv-endpoint=bert-0:29400 train.py")}, // pods without an index have no such name
 
-		{file: "job", path: "spec/podFailurePolicy/rules", value: append([]any{codes("FailJob", "In", 143, 137)}, ignoring...), want: "PodFailurePolicyOrder", names: "rules.0 of the Job answers exit code 143"},
+		{file: "job", path: "spec/podFailurePolicy/rules", value: append([]any{codes("FailJob", "In", 137, 143)}, ignoring...), want: "PodFailurePolicyOrder", names: "rules.0 of the Job answers exit code 143"},
 		{file: "job", path: "spec/podFailurePolicy/rules", value: append([]any{codes("Count", "NotIn", 0)}, ignoring...), want: "PodFailurePolicyOrder", names: "Count"},
 		{file: "job", path: "spec/podFailurePolicy/rules", value: append([]any{codes("Ignore", "In", 143), codes("FailIndex", "In", 137)}, ignoring...), want: "PodFailurePolicyOrder", names: "rules.1 of the Job answers exit code 137"},
-		{file: "job", path: "spec/podFailurePolicy/rules", value: append([]any{codes("FailJob", "In", 1, 42), codes("Ignore", "In", 143, 137)}, ignoring...)},
-		{file: "job", path: "spec/podFailurePolicy/rules", value: append([]any{codes("FailJob", "NotIn", 143, 137)}, ignoring...)},
-		{file: "job", path: "spec/podFailurePolicy/rules", value: append(slices.Clone(ignoring), codes("FailJob", "In", 143, 137))},
-		{file: "job", path: "spec/podFailurePolicy/rules", value: []any{codes("Ignore", "In", 143, 137)}, want: "PodFailurePolicyMissing", names: "DisruptionTarget"},
+		{file: "job", path: "spec/podFailurePolicy/rules", value: append([]any{codes("FailJob", "In", 1, 42), codes("Ignore", "In", 137, 143)}, ignoring...)},
+		{file: "job", path: "spec/podFailurePolicy/rules", value: append([]any{codes("FailJob", "NotIn", 137, 143)}, ignoring...)},
+		{file: "job", path: "spec/podFailurePolicy/rules", value: append(slices.Clone(ignoring), codes("FailJob", "In", 137, 143))},
+		{file: "job", path: "spec/podFailurePolicy/rules", value: []any{codes("Ignore", "In", 137, 143)}, want: "PodFailurePolicyMissing", names: "DisruptionTarget"},
 		{file: "job", path: "spec/podFailurePolicy/rules", value: append([]any{conditions("Count", "Ready", "False")}, ignoring...), want: "PodFailurePolicyMissing", names: "DisruptionTarget"},
 		{file: "job", path: "spec/podFailurePolicy/rules", value: append([]any{conditions("FailJob", "ConfigIssue", "True")}, ignoring...)},
 
