@@ -35,7 +35,7 @@ type ElasticJobList struct {
 
 // ElasticJobSpec is what the operator wants.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.hosts) || self.members.exists(m, m.role == self.hosts.role)",message="hosts.role must be the role of a member"
+// +kubebuilder:validation:XValidation:rule="!has(self.hosts) || self.members.exists(m, m.role == self.hosts.role)",message="hosts.role names no member: give it the role of one of spec.members, as in worker",fieldPath=".hosts.role"
 type ElasticJobSpec struct {
 	// Priority is Low or High.
 	// +kubebuilder:validation:Enum=Low;High
@@ -72,7 +72,8 @@ type JobMember struct {
 	// role's name when empty; a batch/v1 Job has no parts.
 	// +kubebuilder:validation:MaxLength=63
 	Part string `json:"part,omitempty"`
-	// Min is what the member keeps; it may be taken below only under an approved festival plan that says takeStable.
+	// Min is what the member works with at least. On room of its own it is taken below only under an approved festival plan that says
+	// takeStable; what of it stands on lent room goes home with that.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100000
 	Min int32 `json:"min"`

@@ -54,6 +54,8 @@ func adaptedKinds() []adapted {
 	return []adapted{
 		{file: "job", low: 1, size: []string{"spec", "parallelism"}, faults: []fault{
 			{"spec/podFailurePolicy", nil, "PodFailurePolicyMissing", "DisruptionTarget"},
+			{"spec/podFailurePolicy/rules", []any{map[string]any{"action": "FailJob", "onExitCodes": map[string]any{"operator": "In", "values": []any{int64(137), int64(143)}}},
+				map[string]any{"action": "Ignore", "onPodConditions": []any{map[string]any{"type": "DisruptionTarget", "status": "True"}}}}, "PodFailurePolicyOrder", "spec.podFailurePolicy.rules.0"},
 			{"spec/suspend", true, "JobSuspended", "spec.suspend"},
 			{"spec/template/spec/containers/0/command", argv("torchrun --nnodes=1:8 --max-restarts=3 --rdzv-conf=last_call_timeout=5 train.py"), "MaxRestartsTooLow", "--max-restarts"},
 			{"spec/template/spec/containers/0/command", argv("torchrun --nnodes=1:8 --max-restarts=200 train.py"), "LastCallTooLong", "last_call_timeout"},
@@ -90,6 +92,7 @@ func adaptedKinds() []adapted {
 				{"spec/enableInTreeAutoscaling", true, "ForeignScaler", "spec.enableInTreeAutoscaling"},
 				{"spec/workerGroupSpecs/1/numOfHosts", int64(2), "MultiHostGroup", "numOfHosts"},
 				{"spec/workerGroupSpecs/1/maxReplicas", int64(6), "BoundsDiffer", "maxReplicas"},
+				{"spec/workerGroupSpecs/1/suspend", true, "JobSuspended", "spec.workerGroupSpecs.1.suspend"},
 				{"spec/suspend", true, "JobSuspended", "spec.suspend"},
 			}},
 		{file: "sparkapplication", part: "executor", faults: []fault{

@@ -58,7 +58,7 @@ func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, spec *v1alpha1.J
 	m.SelfSized, m.Fixed, m.Leaves = p.SelfSized, p.Fixed != "", p.Leaves
 	m.Request = w.requestOf(p)
 	carrier := w
-	if p.Child != "" {
+	if p.Child != "" && !w.Finished { // what has ended keeps no Jobs, and nobody resizes it
 		if carrier, ok = a.c.childOf(w, p); !ok {
 			return fmt.Sprintf("WorkloadNotFound: member %s: %s has not made its Job %s yet", m.Role, w.What, p.Child)
 		}

@@ -273,6 +273,16 @@ func TestJobSet(t *testing.T) {
 	if m := s.Job("train/bert").Members[1]; s.Job("train/bert").Blocked != "" || m.Desired != 4 || m.Active != 1 || !m.Fixed || s.Pods[0].Role != "ps" {
 		t.Errorf("blocked %q, servers %+v, pod of %q", s.Job("train/bert").Blocked, m, s.Pods[0].Role)
 	}
+	ended := u.DeepCopy()
+	if err := unstructured.SetNestedSlice(ended.Object, []any{map[string]any{"type": "Completed", "status": "True"}}, "status", "conditions"); err != nil {
+		t.Fatal(err)
+	}
+	for _, left := range [][]metav1.Object{nil, {child}} { // its Jobs are deleted by and by
+		s := newWorld(t, append([]metav1.Object{ended, jobOn(u, "workers", 1, 8)}, left...)...).snapshot(t)
+		if j := s.Job("train/bert"); j.Blocked != "" || j.Members[0].Remaining != 0 {
+			t.Errorf("blocked %q after its end, member %+v", j.Blocked, j.Members[0])
+		}
+	}
 	suspended := child.DeepCopy()
 	suspended.Spec.Suspend = ptr(true)
 	if got := newWorld(t, u, jobOn(u, "workers", 1, 8), suspended).snapshot(t).Job("train/bert").Blocked; !strings.HasPrefix(got, "JobSuspended: ") {

@@ -68,7 +68,8 @@ class Notice:
         if not text:
             return None
         notice = json.loads(text)
-        # The notice of a recall that was taken back stays where it is; its deadline passes and nothing happens.
+        # A notice that is taken back disappears from the file. One that stays long past its deadline is void as well: nobody came, and
+        # nobody may be there to take it back.
         deadline = datetime.datetime.fromisoformat(notice["deadline"].replace("Z", "+00:00"))
         late = datetime.datetime.now(datetime.timezone.utc) - deadline
         return (notice["loan"], notice["epoch"]) if late.total_seconds() < self.patience else None

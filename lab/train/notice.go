@@ -15,7 +15,8 @@ import (
 type Notice struct {
 	// File holds the annotation springtide.dev/notice, through the downward API; Answers is the directory for what the side-car carries on.
 	File, Answers string
-	// Patience is how long past the deadline an eviction is waited for. The annotation of a recall that was taken back stays where it is.
+	// Patience is how long past the deadline an eviction is waited for. A notice that is taken back disappears from the file, but who takes
+	// it back may be down.
 	Patience time.Duration
 
 	answered Told
@@ -27,7 +28,8 @@ type Told struct {
 	Epoch int64
 }
 
-// Stands is the notice that stands; the zero one when nobody wants the worker to go.
+// Stands is the notice that stands; the zero one when nobody wants the worker to go: none was given, it was taken back, or nobody came for
+// longer than Patience.
 func (n *Notice) Stands(now time.Time) (Told, error) {
 	data, err := os.ReadFile(n.File)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0 {

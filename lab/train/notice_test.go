@@ -19,7 +19,7 @@ func TestNoticeStandsUntilItIsSurelyVoid(t *testing.T) {
 		{"none", "", deadline, Told{}, false},
 		{"before the deadline", text, deadline.Add(-time.Minute), Told{"a", 3}, false},
 		{"the eviction is late", text, deadline.Add(time.Minute), Told{"a", 3}, false},
-		{"taken back", text, deadline.Add(time.Minute + time.Second), Told{}, false},
+		{"nobody came", text, deadline.Add(time.Minute + time.Second), Told{}, false},
 		{"no epoch", `{"deadline":"2026-06-04T01:08:00Z"}`, deadline, Told{}, true},
 		{"no deadline", `{"epoch":1}`, deadline, Told{}, true},
 		{"no notice", "soon", deadline, Told{}, true},
@@ -38,6 +38,34 @@ func TestNoticeStandsUntilItIsSurelyVoid(t *testing.T) {
 	n := Notice{File: filepath.Join(t.TempDir(), "notice")}
 	if got, err := n.Stands(deadline); got != (Told{}) || err != nil {
 		t.Errorf("without a file: %+v, %v", got, err)
+	}
+}
+
+// TestTakenBack: the controller removes the annotation of a recall that is taken back, and the downward API empties the file.
+func TestTakenBack(t *testing.T) {
+	at := time.Date(2026, 6, 4, 1, 7, 0, 0, time.UTC)
+	n := Notice{File: filepath.Join(t.TempDir(), "notice"), Answers: t.TempDir(), Patience: time.Minute}
+	for _, c := range []struct {
+		text string
+		want Told
+	}{
+		{`{"loan":"a","epoch":3,"deadline":"2026-06-04T01:08:00Z"}`, Told{"a", 3}},
+		{"", Told{}},
+		{`{"loan":"a","epoch":4,"deadline":"2026-06-04T01:09:00Z"}`, Told{"a", 4}},
+	} {
+		if err := os.WriteFile(n.File, []byte(c.text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		got, err := n.Stands(at)
+		if got != c.want || err != nil {
+			t.Errorf("%q: %+v, %v; want %+v", c.text, got, err, c.want)
+		}
+		if got == (Told{}) {
+			continue
+		}
+		if fresh, err := n.Acknowledge(got); !fresh || err != nil {
+			t.Errorf("%+v: fresh %v, %v", got, fresh, err)
+		}
 	}
 }
 

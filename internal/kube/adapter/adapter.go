@@ -49,7 +49,8 @@ type Part struct {
 	Active, Ending int32
 	// Fixed says why the part can never change its size, as in "the launcher is one"; empty where it can.
 	Fixed string
-	// SelfSized parts choose their own size between their bounds: pods are told and evicted, and nothing is written.
+	// SelfSized parts choose their own size between their bounds, or keep the one they have: pods are told and evicted, and nothing is
+	// written.
 	SelfSized bool
 	// Path leads to the field that holds the size; Guard is a list element above it and the name that makes it the part's.
 	Path  []string
@@ -63,6 +64,9 @@ type Part struct {
 	Template *corev1.PodSpec
 	// Refusals hold where the part is elastic.
 	Refusals []string
+	// StableToo are refusals that hold for stable members as well: what an eviction breaks, since a festival plan that says takeStable
+	// evicts those too, and what keeps the part from running at all.
+	StableToo []string
 }
 
 // Guard is a field that must still hold a value when Path is written: an index into a list says nothing by itself.

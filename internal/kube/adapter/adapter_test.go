@@ -89,8 +89,8 @@ func TestRead(t *testing.T) {
 		{"job", "=4 left 100 [spec parallelism]"},
 		{"mpijob", "worker=4 left -1 [spec mpiReplicaSpecs Worker replicas] in 1..8; launcher=1 left -1 [] fixed"},
 		{"pytorchjob", "worker=4 left -1 [spec pytorchReplicaSpecs Worker replicas] in 1..8; master=1 left -1 [] fixed"},
-		{"trainjob", "=4 left -1 [spec trainer numNodes]"},
-		{"jobset", "ps=2 left -1 [] by bert-ps-0; workers=4 left -1 [] by bert-workers-0"},
+		{"trainjob", "=4 left -1 [] sizes itself"},
+		{"jobset", "ps=2 left -1 []..2 by bert-ps-0; workers=4 left -1 [] by bert-workers-0"},
 		{"raycluster", "gpu_group=1 left -1 [spec workerGroupSpecs 0 replicas] in 1..2; workers=4 left -1 [spec workerGroupSpecs 1 replicas] in 0..8; head=1 left -1 [] fixed"},
 		{"sparkapplication", "executor=4 left 4 [] in 0..8 sizes itself; driver=1 left -1 [] fixed"},
 		{"volcanojob", "ps=2 left -1 [spec tasks 0 replicas] in 2; workers=4 left -1 [spec tasks 1 replicas] in 0"},
@@ -138,10 +138,19 @@ func TestRefusals(t *testing.T) {
 	horovodrun := func(flags string) []any {
 		return words("horovodrun --min-np 2 --max-np 16 " + flags + " python train.py")
 	}
-	const good = "--host-discovery-script /etc/mpi/discover_hosts.sh --blacklist-cooldown-range 30 300"
+	const (
+		patient = "--elastic-timeout 86400 "
+		good    = patient + "--host-discovery-script /etc/mpi/discover_hosts.sh --blacklist-cooldown-range 30 300"
+		line    = "spec/template/spec/containers/0/command"
+		torch   = "torchrun --max-restarts=200 --rdzv-conf=last_call_timeout=5 "
+		pytorch = "spec/pytorchReplicaSpecs/Worker/template/spec/containers/0/command"
+		servers = "spec/replicatedJobs/0/template/spec/template/spec/containers/0/command"
+		members = "spec/replicatedJobs/1/template/spec/template/spec/containers/0/command"
+	)
 	for _, c := range []struct {
 		file, part, path string
 		value            any
+		low              int    // the member's minimum: 1 unless it is none
 		want             string // the start of the refusal; empty where there is none
 		names            string // what the sentence has to name
 	}{
@@ -154,14 +163,43 @@ func TestRefusals(t *testing.T) {
 		{file: "job", path: "spec/template/spec/containers/0/command", value: []any{"sh", "-c", "python3 -m torch.distributed.run --nnodes 1:8 --rdzv_conf last_call_timeout=5 train.py"}, want: "MaxRestartsTooLow", names: "--max-restarts"},
 		{file: "job", path: "spec/template/spec/containers/0/command", value: words("/opt/bin/torchrun --nnodes=1:8 --max-restarts=200 train.py"), want: "LastCallTooLong", names: "last_call_timeout"},
 		{file: "job", path: "spec/template/spec/containers/0/command", value: horovodrun("--host-discovery-script /hosts"), want: "BlacklistWithoutCooldown", names: "--blacklist-cooldown-range"},
+		{file: "job", path: line, value: horovodrun(good)},
+		{file: "job", path: line, value: words("horovodrun --min-np 8 " + good + " python train.py"), low: none, want: "BoundsDiffer", names: "--min-np 8"},
+		{file: "job", path: line, value: words("horovodrun -np 8 " + good + " python train.py"), low: none, want: "BoundsDiffer", names: "-np 8"},
+		{file: "job", path: line, value: words("horovodrun --min-np 8 --slots-per-host 4 " + good + " python train.py"), want: "BoundsDiffer", names: "--min-np (in workers) of Job bert is 2"},
+		{file: "job", path: line, value: words("horovodrun --max-np 4 " + good + " python train.py"), want: "BoundsDiffer", names: "--max-np"},
+		{file: "job", path: line, value: words(torch + "--nnodes=4:4 train.py"), want: "FixedMembership", names: "--nnodes 4:4"},
+		{file: "job", path: line, value: words(torch + "--nnodes=4:8 train.py"), want: "BoundsDiffer", names: "min is 1, and --nnodes"},
+		{file: "job", path: line, value: words(torch + "--nnodes=1:4 train.py"), want: "BoundsDiffer", names: "max is 8, and --nnodes"},
+		{file: "job", path: line, value: words(torch + "--nnodes=$MIN:$MAX train.py")},
+		{file: "job", path: line, value: words("python -mtorch.distributed.run --nnodes=4 train.py"), want: "FixedMembership", names: "--nnodes 4"},
+		{file: "job", path: line, value: words("python -m torch.distributed.launch --nnodes=4 train.py"), want: "FixedMembership", names: "--nnodes 4"},
+		{file: "job", path: line, value: words(torch + "--nnodes=1:8 --rdzv-endpoint=localhost:29400 train.py"), want: "RendezvousOnWorker", names: "localhost:29400"},
+		{file: "job", path: line, value: words(torch + "--nnodes=1:8 --rdzv_endpoint [::1]:29400 train.py"), want: "RendezvousOnWorker", names: "[::1]"},
+		{file: "job", path: line, value: words(torch + "--nnodes=1:8 --rdzv-endpoint=${HOSTNAME}:29400 train.py"), want: "RendezvousOnWorker", names: "--rdzv-endpoint"},
+		{file: "job", path: line, value: words(torch + "--nnodes=1:8 --rdzv-endpoint=meet.train.svc:29400 train.py")},
+		{file: "job", path: line, value: words(torch + "--nnodes=1:8 --rdzv-endpoint=bert-0:29400 train.py")}, // pods without an index have no such name
+
+		{file: "job", path: "spec/podFailurePolicy/rules", value: append([]any{codes("FailJob", "In", 137, 143)}, ignoring...), want: "PodFailurePolicyOrder", names: "rules.0 of the Job answers exit code 143"},
+		{file: "job", path: "spec/podFailurePolicy/rules", value: append([]any{codes("Count", "NotIn", 0)}, ignoring...), want: "PodFailurePolicyOrder", names: "Count"},
+		{file: "job", path: "spec/podFailurePolicy/rules", value: append([]any{codes("Ignore", "In", 143), codes("FailIndex", "In", 137)}, ignoring...), want: "PodFailurePolicyOrder", names: "rules.1 of the Job answers exit code 137"},
+		{file: "job", path: "spec/podFailurePolicy/rules", value: append([]any{codes("FailJob", "In", 1, 42), codes("Ignore", "In", 137, 143)}, ignoring...)},
+		{file: "job", path: "spec/podFailurePolicy/rules", value: append([]any{codes("FailJob", "NotIn", 137, 143)}, ignoring...)},
+		{file: "job", path: "spec/podFailurePolicy/rules", value: append(slices.Clone(ignoring), codes("FailJob", "In", 137, 143))},
+		{file: "job", path: "spec/podFailurePolicy/rules", value: []any{codes("Ignore", "In", 137, 143)}, want: "PodFailurePolicyMissing", names: "DisruptionTarget"},
+		{file: "job", path: "spec/podFailurePolicy/rules", value: append([]any{conditions("Count", "Ready", "False")}, ignoring...), want: "PodFailurePolicyMissing", names: "DisruptionTarget"},
+		{file: "job", path: "spec/podFailurePolicy/rules", value: append([]any{conditions("FailJob", "ConfigIssue", "True")}, ignoring...)},
 
 		{file: "mpijob", part: "worker"},
+		{file: "mpijob", part: "worker", path: launcher, value: horovodrun("--host-discovery-script /hosts --blacklist-cooldown-range 30 300"), want: "ElasticTimeoutTooShort", names: "--elastic-timeout"},
+		{file: "mpijob", part: "worker", path: launcher, value: horovodrun(good + " --elastic-timeout=86400")},
+		{file: "mpijob", part: "worker", path: launcher, value: horovodrun(patient + "--host-discovery-script /hosts --blacklist-cooldown-range 30 86400"), want: "BlacklistCooldownTooLong", names: "86400"},
 		{file: "mpijob", part: "worker", path: "spec/runPolicy/suspend", value: true, want: "JobSuspended", names: "spec.runPolicy.suspend"},
 		{file: "mpijob", part: "worker", path: "spec/runPolicy/cleanPodPolicy", want: "CleanPodPolicyMissing", names: "spec.runPolicy.cleanPodPolicy"},
 		{file: "mpijob", part: "worker", path: "spec/runPolicy/cleanPodPolicy", value: "None", want: "CleanPodPolicyMissing", names: "None"},
 		{file: "mpijob", part: "worker", path: launcher, value: words("mpirun -np 4 python train.py"), want: "LauncherNotElastic", names: "horovodrun"},
 		{file: "mpijob", part: "worker", path: launcher, value: horovodrun(good)},
-		{file: "mpijob", part: "worker", path: launcher, value: horovodrun("--blacklist-cooldown-range 30 300"), want: "HostDiscoveryMissing", names: "--host-discovery-script"},
+		{file: "mpijob", part: "worker", path: launcher, value: horovodrun(patient + "--blacklist-cooldown-range 30 300"), want: "HostDiscoveryMissing", names: "--host-discovery-script"},
 		{file: "mpijob", part: "worker", path: launcher, value: horovodrun("--host-discovery-script=/hosts"), want: "BlacklistWithoutCooldown", names: "--blacklist-cooldown-range"},
 		{file: "mpijob", part: "worker", path: launcher, value: horovodrun(good + " --reset-limit 10"), want: "ResetLimitTooLow", names: "--reset-limit"},
 		{file: "mpijob", part: "worker", path: "spec/slotsPerWorker", value: int64(1), want: "BoundsDiffer", names: "--min-np"},
@@ -181,7 +219,12 @@ func TestRefusals(t *testing.T) {
 		{file: "pytorchjob", part: "worker", path: "spec/elasticPolicy/metrics", value: []any{}, want: "ForeignScaler", names: "spec.elasticPolicy.metrics"},
 		{file: "pytorchjob", part: "worker", path: "spec/pytorchReplicaSpecs/Worker/restartPolicy", value: "Never", want: "RestartPolicyNever", names: "restartPolicy"},
 		{file: "pytorchjob", part: "worker", path: "spec/runPolicy/backoffLimit", value: int64(3), want: "BackoffLimitTooLow", names: "spec.runPolicy.backoffLimit"},
-		{file: "pytorchjob", part: "worker", path: "spec/pytorchReplicaSpecs/Worker/template/spec/containers/0/command", value: words("torchrun --max-restarts 3 train.py"), want: "MaxRestartsTooLow", names: "--max-restarts"},
+		{file: "pytorchjob", part: "worker", path: pytorch, value: words("torchrun --nnodes=4:4 train.py"), want: "FixedMembership", names: "--nnodes 4:4"},
+		{file: "pytorchjob", part: "worker", path: pytorch, value: words("torchrun --nnodes=4:9 train.py"), want: "BoundsDiffer", names: "--nnodes (without the Master) of PyTorchJob bert is 3"},
+		{file: "pytorchjob", part: "worker", path: pytorch, value: words("torchrun --rdzv-endpoint bert-worker-0.train:29400 train.py"), want: "RendezvousOnWorker", names: "bert-worker-0"},
+		{file: "pytorchjob", part: "worker", path: "spec/elasticPolicy/minReplicas", value: int64(9), want: "FixedMembership", names: "9:9"},
+		{file: "pytorchjob", part: "worker", path: "spec/pytorchReplicaSpecs/Master/template/spec/containers/0/command", value: words("torchrun --max-restarts 3 train.py"), want: "MaxRestartsTooLow", names: "the Master of"},
+		{file: "pytorchjob", part: "worker", path: pytorch, value: words("torchrun --max-restarts 3 train.py"), want: "MaxRestartsTooLow", names: "--max-restarts"},
 
 		{file: "trainjob", want: "FixedMembership", names: "spec.trainer.numNodes"},
 
@@ -191,9 +234,22 @@ func TestRefusals(t *testing.T) {
 		{file: "jobset", part: "workers", path: "spec/replicatedJobs/1/replicas", value: int64(3), want: "RoleMustBeStable", names: "3 Jobs"},
 		{file: "jobset", part: "workers", path: "spec/replicatedJobs/1/template/spec/podFailurePolicy", want: "PodFailurePolicyMissing", names: "DisruptionTarget"},
 		{file: "jobset", part: "ps", want: "RoleMustBeStable", names: "the ps holds the job together"},
+		{file: "jobset", part: "workers", path: "spec/replicatedJobs/1/template/spec/completions", value: int64(4), want: "BoundsDiffer", names: "spec.replicatedJobs.1.template.spec.completions"},
+		{file: "jobset", part: "workers", path: "spec/replicatedJobs/1/template/spec/completions", value: int64(8)},
+		{file: "jobset", part: "workers", path: servers, value: words("mpirun -np 4 python train.py"), want: "LauncherNotElastic", names: "ps of JobSet bert"},
+		{file: "jobset", part: "workers", path: servers, value: horovodrun(patient + "--host-discovery-script /hosts"), want: "BlacklistWithoutCooldown", names: "ps of JobSet bert"},
+		{file: "jobset", part: "workers", path: servers, value: horovodrun(good)},
+		{file: "jobset", part: "workers", path: servers, value: words("torchrun --nnodes=1:10 --max-restarts=3 --rdzv-conf=last_call_timeout=5 train.py"), want: "MaxRestartsTooLow", names: "ps of JobSet bert"},
+		{file: "jobset", part: "workers", path: servers, value: words("torchrun --standalone --nnodes=1 evaluate.py")},
+		{file: "jobset", part: "workers", path: members, value: words(torch + "--nnodes=1:8 --rdzv-endpoint=bert-workers-0-0.bert:29400 train.py"), want: "RendezvousOnWorker", names: "bert-workers-0-0"},
+		{file: "jobset", part: "workers", path: servers, value: words(torch + "--nnodes=1:10 --rdzv-endpoint=bert-workers-0-0.bert.train.svc:29400 train.py"), want: "RendezvousOnWorker", names: "bert-workers-0-0"},
+		{file: "jobset", part: "workers", path: members, value: words(torch + "--nnodes=1:8 --rdzv-endpoint=bert-ps-0-0.bert:29400 train.py")},
+		{file: "jobset", part: "workers", path: members, value: words(torch + "--nnodes=1:8 --rdzv-endpoint=bert-workers-0-0.train.svc:29400 train.py")}, // a service of another domain
 
 		{file: "raycluster", part: "workers"},
 		{file: "raycluster", part: "workers", path: "spec/suspend", value: true, want: "JobSuspended", names: "spec.suspend"},
+		{file: "raycluster", part: "workers", path: "spec/workerGroupSpecs/1/suspend", value: true, want: "JobSuspended", names: "spec.workerGroupSpecs.1.suspend"},
+		{file: "raycluster", part: "workers", path: "spec/workerGroupSpecs/0/suspend", value: true},
 		{file: "raycluster", part: "workers", path: "spec/enableInTreeAutoscaling", value: true, want: "ForeignScaler", names: "spec.enableInTreeAutoscaling"},
 		{file: "raycluster", part: "workers", path: "spec/workerGroupSpecs/1/numOfHosts", value: int64(2), want: "MultiHostGroup", names: "numOfHosts"},
 		{file: "raycluster", part: "gpu_group", want: "BoundsDiffer", names: "spec.workerGroupSpecs.0.maxReplicas"},
@@ -214,16 +270,42 @@ func TestRefusals(t *testing.T) {
 		{file: "volcanojob", part: "workers", path: "spec/tasks/1/policies", value: []any{map[string]any{"events": []any{"PodEvicted"}, "action": "AbortJob"}}, want: "PolicyEndsJob", names: "PodEvicted with AbortJob"},
 		{file: "volcanojob", part: "workers", path: "spec/tasks/1/policies", value: []any{map[string]any{"event": "*", "action": "RestartTask"}}, want: "PolicyEndsJob", names: "PodEvicted with RestartTask"},
 		{file: "volcanojob", part: "workers", path: "spec/tasks/1/policies", value: []any{map[string]any{"exitCode": int64(143), "action": "TerminateJob"}}, want: "PolicyEndsJob", names: "PodFailed with TerminateJob"},
+		{file: "volcanojob", part: "workers", path: "spec/tasks/0/template/spec/containers/0/command", value: []any{"sh", "-c", "/usr/sbin/sshd; mpiexec --host $HOSTS -np 4 python train.py"}, want: "LauncherNotElastic", names: "ps of Volcano Job bert"},
+		{file: "volcanojob", part: "workers", path: "spec/tasks/0/template/spec/containers/0/command", value: horovodrun(patient + "--host-discovery-script /hosts"), want: "BlacklistWithoutCooldown", names: "ps of Volcano Job bert"},
+		{file: "volcanojob", part: "workers", path: "spec/tasks/1/template/spec/containers/0/command", value: words(torch + "--nnodes=1:8 --rdzv-endpoint=bert-workers-0.bert:29400 train.py"), want: "RendezvousOnWorker", names: "bert-workers-0"},
+		{file: "volcanojob", part: "workers", path: "spec/tasks/1/template/spec/containers/0/command", value: words(torch + "--nnodes=2:8 train.py"), want: "BoundsDiffer", names: "--nnodes"},
 	} {
 		t.Run(strings.Join([]string{c.file, c.part, c.path, c.want}, " "), func(t *testing.T) {
 			u := load(t, c.file)
 			if c.path != "" {
 				set(t, u, c.path, c.value)
 			}
-			checkRefusal(t, u, worker(c.part), c.want, c.names)
+			m := worker(c.part)
+			if c.low == none {
+				m.Min = 0
+			}
+			checkRefusal(t, u, m, c.want, c.names)
 		})
 	}
 }
+
+// none is a minimum of 0, where 1 is the rule.
+const none = -1
+
+// codes and conditions are rules of a pod failure policy, ignoring the one that a Job has to have.
+func codes(action, operator string, values ...int64) any {
+	list := make([]any, len(values))
+	for i, v := range values {
+		list[i] = v
+	}
+	return map[string]any{"action": action, "onExitCodes": map[string]any{"operator": operator, "values": list}}
+}
+
+func conditions(action, kind, status string) any {
+	return map[string]any{"action": action, "onPodConditions": []any{map[string]any{"type": kind, "status": status}}}
+}
+
+var ignoring = []any{conditions("Ignore", "DisruptionTarget", "True")}
 
 func words(s string) []any {
 	var out []any
@@ -287,6 +369,69 @@ func TestVouched(t *testing.T) {
 	checkRefusal(t, u, worker("worker"), "", "")
 	set(t, u, "spec/runPolicy/cleanPodPolicy", "None")
 	checkRefusal(t, u, worker("worker"), "CleanPodPolicyMissing", "cleanPodPolicy")
+}
+
+// TestIndexedPods: a rendezvous at a pod that has a name of its own is one on a member.
+func TestIndexedPods(t *testing.T) {
+	const line = "torchrun --nnodes=1:8 --max-restarts=200 --rdzv-conf=last_call_timeout=5 --rdzv-endpoint="
+	for endpoint, want := range map[string]string{
+		"bert-0:29400": "RendezvousOnWorker", "bert-0.ring.train.svc:29400": "RendezvousOnWorker", "$(MASTER_ADDR):29400": "RendezvousOnWorker",
+		"${POD_IP}:29400": "RendezvousOnWorker", "bert-0.train.svc:29400": "", "bert-meet:29400": "", "berta-0.ring:29400": "", "$(MEET):29400": "",
+	} {
+		u := load(t, "job")
+		set(t, u, "spec/completionMode", "Indexed")
+		set(t, u, "spec/template/spec/subdomain", "ring")
+		set(t, u, "spec/template/spec/containers/0/command", words(line+endpoint+" train.py"))
+		set(t, u, "spec/template/spec/containers/0/env", []any{map[string]any{"name": "MASTER_ADDR", "value": "bert-0.ring"},
+			map[string]any{"name": "POD_IP", "valueFrom": map[string]any{"fieldRef": map[string]any{"fieldPath": "status.podIP"}}}})
+		checkRefusal(t, u, worker(""), want, "--rdzv-endpoint")
+	}
+}
+
+// TestEnvironment: settings count that stand in the container's variables, and an agent of torchrun ends with 1 when it is told to go.
+func TestEnvironment(t *testing.T) {
+	u := load(t, "mpijob")
+	container := "spec/mpiReplicaSpecs/Launcher/template/spec/containers/0/"
+	set(t, u, container+"command", words("horovodrun --min-np 2 --max-np 16 --host-discovery-script /hosts --blacklist-cooldown-range 30 300 python train.py"))
+	for value, want := range map[string]string{"86400": "", "1200": "ElasticTimeoutTooShort"} {
+		set(t, u, container+"env", []any{map[string]any{"name": "HOROVOD_ELASTIC_TIMEOUT", "value": value}})
+		checkRefusal(t, u, worker("worker"), want, value)
+	}
+	u = load(t, "job")
+	set(t, u, "spec/podFailurePolicy/rules", append([]any{codes("FailJob", "In", 1)}, ignoring...))
+	checkRefusal(t, u, worker(""), "", "")
+	set(t, u, "spec/template/spec/containers/0/command", words("torchrun --nnodes=1:8 --max-restarts=200 --rdzv-conf=last_call_timeout=5 train.py"))
+	checkRefusal(t, u, worker(""), "PodFailurePolicyOrder", "exit code 1,")
+}
+
+// TestStableEvicted: a festival plan that says takeStable evicts stable members too, so what an eviction breaks is refused of them as well;
+// what a resize would break is not.
+func TestStableEvicted(t *testing.T) {
+	for _, c := range []struct {
+		file, part, path string
+		value            any
+		want, names      string
+	}{
+		{"job", "ps", "spec/podFailurePolicy", nil, "PodFailurePolicyMissing", "DisruptionTarget"},
+		{"job", "ps", "spec/podReplacementPolicy", nil, "PodReplacementPolicyMissing", "spec.podReplacementPolicy"},
+		{"job", "ps", "spec/template/spec/containers/0/command", words("torchrun --nnodes=2 train.py"), "", ""},
+		{"jobset", "ps", "spec/replicatedJobs/0/template/spec/podFailurePolicy", nil, "PodFailurePolicyMissing", "DisruptionTarget"},
+		{"jobset", "ps", "spec/replicatedJobs/0/replicas", int64(2), "", ""},
+		{"pytorchjob", "master", "spec/pytorchReplicaSpecs/Master/restartPolicy", "Never", "RestartPolicyNever", "Master"},
+		{"pytorchjob", "worker", "spec/runPolicy/backoffLimit", int64(3), "BackoffLimitTooLow", "spec.runPolicy.backoffLimit"},
+		{"pytorchjob", "worker", "spec/elasticPolicy", nil, "", ""},
+		{"volcanojob", "ps", "spec/tasks/0/policies/0/action", "AbortJob", "PolicyEndsJob", "AbortJob"},
+		{"raycluster", "workers", "spec/workerGroupSpecs/1/suspend", true, "JobSuspended", "suspend"},
+		{"trainjob", "", "", nil, "", ""},
+	} {
+		u := load(t, c.file)
+		if c.path != "" {
+			set(t, u, c.path, c.value)
+		}
+		checkRefusal(t, u, &v1alpha1.JobMember{Role: "kept", Part: c.part, Stable: true, Min: 2, Max: 2}, c.want, c.names)
+	}
+	u := load(t, "trainjob")
+	checkRefusal(t, u, &v1alpha1.JobMember{Role: "kept", Stable: true, Min: 2, Max: 4}, "FixedMembership", "stable: true")
 }
 
 // TestStableMembers: who keeps its size on stable capacity is not asked how it would leave.

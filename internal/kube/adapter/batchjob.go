@@ -1,6 +1,9 @@
 package adapter
 
 import (
+	"cmp"
+	"slices"
+
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -49,8 +52,11 @@ func ReadBatchJob(j *batchv1.Job) Workload {
 	if j.Spec.Suspend != nil && *j.Spec.Suspend {
 		refuse(&w.Refusals, "JobSuspended", "spec.suspend of the Job is true: resume it, or remove it from the members")
 	}
-	p.Refusals = append(batchRefusals(&j.Spec), frameworkRefusals(&j.Spec.Template.Spec, w.What, vouched(j.Annotations))...)
+	p.StableToo = batchRefusals(&j.Spec)
 	w.Parts = []Part{p}
+	if !vouched(j.Annotations) {
+		w.judgeLaunchers(func(*Part) podHosts { return indexedHosts(&j.Spec, j.Name, j.Spec.Template.Spec.Subdomain) })
+	}
 	return w
 }
 
@@ -69,8 +75,15 @@ func batchEnded(j *batchv1.Job) bool {
 // the Job never shrinks while we drain it.
 func batchRefusals(s *batchv1.JobSpec) []string {
 	var out []string
-	if !ignoresDisruption(s.PodFailurePolicy) {
+	if verdictOf(s.PodFailurePolicy, 0).action() != batchv1.PodFailurePolicyActionIgnore {
 		refuse(&out, "PodFailurePolicyMissing", "spec.podFailurePolicy of the Job needs a rule with action Ignore for the pod condition DisruptionTarget, or evictions end the Job")
+	} else {
+		for _, code := range codesOfEviction(&s.Template.Spec) {
+			if v := verdictOf(s.PodFailurePolicy, code); v.action() != batchv1.PodFailurePolicyActionIgnore {
+				refuse(&out, "PodFailurePolicyOrder", "spec.podFailurePolicy.rules.%d of the Job answers exit code %d, with which an evicted pod may end, by %s, before a rule ignores the eviction: put the rule with action Ignore for the pod condition DisruptionTarget first", v.index, code, v.action())
+				break
+			}
+		}
 	}
 	if s.PodReplacementPolicy == nil || *s.PodReplacementPolicy != batchv1.Failed {
 		refuse(&out, "PodReplacementPolicyMissing", "spec.podReplacementPolicy of the Job must be Failed, or pods are replaced while they still end")
@@ -78,17 +91,65 @@ func batchRefusals(s *batchv1.JobSpec) []string {
 	return out
 }
 
-func ignoresDisruption(p *batchv1.PodFailurePolicy) bool {
-	if p == nil {
-		return false
+// codesOfEviction are the exit codes with which containers of an evicted pod end: by SIGTERM, by SIGKILL once the grace is over, and that of
+// an agent of torchrun, which takes SIGTERM for an exception.
+func codesOfEviction(spec *corev1.PodSpec) []int32 {
+	codes := []int32{128 + 15, 128 + 9}
+	if commandOf(spec).runsTorch() {
+		codes = append(codes, 1)
 	}
-	// Rules are tried in order and the first match decides, so an earlier rule on the same condition wins.
+	return codes
+}
+
+// conditionsOfEviction are those that an evicted pod ends with.
+var conditionsOfEviction = map[corev1.PodConditionType]corev1.ConditionStatus{corev1.DisruptionTarget: corev1.ConditionTrue,
+	corev1.PodScheduled: corev1.ConditionTrue, corev1.PodReady: corev1.ConditionFalse, corev1.ContainersReady: corev1.ConditionFalse}
+
+// verdict is the rule of a failure policy that decides on an evicted pod; none where no rule matches, and the pod counts as a failure.
+type verdict struct {
+	rule  *batchv1.PodFailurePolicyRule
+	index int
+}
+
+func (v verdict) action() batchv1.PodFailurePolicyAction {
+	if v.rule == nil {
+		return batchv1.PodFailurePolicyActionCount
+	}
+	return v.rule.Action
+}
+
+// verdictOf finds the rule on an evicted pod whose container ended with a code. Rules are tried in order and the first match decides;
+// rules on exit codes never match a 0.
+func verdictOf(p *batchv1.PodFailurePolicy, code int32) verdict {
+	if p == nil {
+		return verdict{}
+	}
 	for i := range p.Rules {
-		for _, c := range p.Rules[i].OnPodConditions {
-			if c.Type == corev1.DisruptionTarget && (c.Status == corev1.ConditionTrue || c.Status == "") {
-				return p.Rules[i].Action == batchv1.PodFailurePolicyActionIgnore
-			}
+		if r := &p.Rules[i]; matchesCode(r.OnExitCodes, code) || r.OnExitCodes == nil && matchesEviction(r.OnPodConditions) {
+			return verdict{r, i}
 		}
 	}
-	return false
+	return verdict{}
+}
+
+func matchesCode(on *batchv1.PodFailurePolicyOnExitCodesRequirement, code int32) bool {
+	if on == nil || code == 0 {
+		return false
+	}
+	return slices.Contains(on.Values, code) == (on.Operator == batchv1.PodFailurePolicyOnExitCodesOpIn)
+}
+
+func matchesEviction(on []batchv1.PodFailurePolicyOnPodConditionsPattern) bool {
+	return slices.ContainsFunc(on, func(c batchv1.PodFailurePolicyOnPodConditionsPattern) bool {
+		status, ok := conditionsOfEviction[c.Type]
+		return ok && status == cmp.Or(c.Status, corev1.ConditionTrue)
+	})
+}
+
+// indexedHosts are the names of a Job's pods, which they have where each has an index.
+func indexedHosts(s *batchv1.JobSpec, name, domain string) podHosts {
+	if s.CompletionMode == nil || *s.CompletionMode != batchv1.IndexedCompletion {
+		return podHosts{}
+	}
+	return podHosts{name + "-", domain}
 }

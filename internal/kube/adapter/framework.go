@@ -5,21 +5,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/springtide/springtide/api/v1alpha1"
 )
 
-const (
-	// minRestarts is the least budget of restarts that a resize may be charged to. A job that follows the tide up and down in five steps
-	// each is resized ten times a day, and a week of training should not end by that: 10 × 7, rounded up for days with a burst.
-	minRestarts = 100
-	// maxLastCall bounds the wait for members who may still join. It is paid by every member at every resize; a plan is made each
-	// minute, so at a quarter of that a growing job still trains three quarters of its time. The default, 30 s, halves it.
-	maxLastCall = 15 * time.Second
-)
+// minRestarts is the least budget of restarts that a resize may be charged to. A job that follows the tide up and down in five steps
+// each is resized ten times a day, and a week of training should not end by that: 10 × 7, rounded up for days with a burst.
+const minRestarts = 100
 
 // vouched reports whether the owner of a workload answers for what its command lines say: they may stand in a script of the image, where
 // nobody can read them.
@@ -27,81 +21,77 @@ func vouched(annotations map[string]string) bool {
 	return annotations[v1alpha1.AnnotationElasticSettings] == v1alpha1.ElasticSettingsVouched
 }
 
-// frameworkRefusals looks for a launcher in the command lines of pods, and judges its settings.
-func frameworkRefusals(spec *corev1.PodSpec, where string, vouched bool) []string {
-	if vouched {
-		return nil
+// judgeLaunchers looks for launchers in the command lines of all parts, and holds what they say against each part. The launcher of a ring
+// often stands in another part than its members: mpirun in a task of one pod, and workers that do no more than wait for it. hostsOf names
+// the pods of a part.
+func (w *Workload) judgeLaunchers(hostsOf func(*Part) podHosts) {
+	lines := make([]command, len(w.Parts))
+	for i := range w.Parts {
+		lines[i] = commandOf(w.Parts[i].Template)
 	}
-	c := commandOf(spec)
-	switch {
-	case c.runs("horovodrun"):
-		return horovodRefusals(c, where)
-	case c.runs("torchrun") || c.names("torch.distributed.run"):
-		return torchRefusals(torchrunOf(c, spec), where)
-	}
-	return nil
-}
-
-// horovodRefusals judges the flags of horovodrun.
-func horovodRefusals(c command, where string) []string {
-	var out []string
-	if _, ok := c.flag("--host-discovery-script"); !ok {
-		refuse(&out, "HostDiscoveryMissing", "horovodrun of %s has no --host-discovery-script, so it never sees members come and go: name one, as in /etc/mpi/discover_hosts.sh", where)
-	}
-	if _, ok := c.flag("--blacklist-cooldown-range"); !ok {
-		refuse(&out, "BlacklistWithoutCooldown", "horovodrun of %s bans a host that was recalled for the life of the job: add --blacklist-cooldown-range, as in 30 300", where)
-	}
-	if v, ok := c.flag("--reset-limit"); ok && number(v, 0) < minRestarts {
-		refuse(&out, "ResetLimitTooLow", "--reset-limit %s of horovodrun of %s is charged by each resize and then ends the job: leave it out, or allow %d", v, where, minRestarts)
-	}
-	return out
-}
-
-// torchrun are the settings of torchrun that decide whether members may come and go.
-type torchrun struct {
-	elastic         bool // --nnodes is a range
-	nodes           string
-	restarts        int32
-	lastCall        time.Duration
-	restartsSetting string
-	lastCallSetting string
-}
-
-// torchrunOf reads them from the command line, and where it is silent from the environment, as torchrun itself does.
-func torchrunOf(c command, spec *corev1.PodSpec) torchrun {
-	t := torchrun{restartsSetting: "--max-restarts", lastCallSetting: "last_call_timeout in --rdzv-conf"}
-	t.nodes = c.flagOr(env(spec, "PET_NNODES"), "--nnodes")
-	t.elastic = strings.Contains(t.nodes, ":")
-	t.restarts = number(c.flagOr(env(spec, "PET_MAX_RESTARTS"), "--max-restarts", "--max_restarts"), 0)
-	t.lastCall = lastCall(c.flagOr(env(spec, "PET_RDZV_CONF"), "--rdzv-conf", "--rdzv_conf"))
-	return t
-}
-
-func torchRefusals(t torchrun, where string) []string {
-	var out []string
-	if !t.elastic {
-		refuse(&out, "FixedMembership", "torchrun of %s runs with a fixed number of members (--nnodes %s): give a range, as in --nnodes 1:8", where, orNone(t.nodes))
-	}
-	if t.restarts < minRestarts {
-		refuse(&out, "MaxRestartsTooLow", "%s of %s is %d: each resize is charged to it, and then the job ends: allow at least %d", t.restartsSetting, where, t.restarts, minRestarts)
-	}
-	switch {
-	case t.lastCall <= 0:
-		refuse(&out, "LastCallTooLong", "%s of %s is not set, and every resize stops all members for 30 s or more: set it to %d or less", t.lastCallSetting, where, int(maxLastCall.Seconds()))
-	case t.lastCall > maxLastCall:
-		refuse(&out, "LastCallTooLong", "%s of %s is %s, and every resize stops all members that long: set it to %d or less", t.lastCallSetting, where, t.lastCall, int(maxLastCall.Seconds()))
-	}
-	return out
-}
-
-// lastCall reads last_call_timeout out of "key=value,key=value"; zero where it is not there.
-func lastCall(conf string) time.Duration {
-	for pair := range strings.SplitSeq(conf, ",") {
-		if v, ok := strings.CutPrefix(strings.TrimSpace(pair), "last_call_timeout="); ok {
-			return time.Duration(number(v, 0)) * time.Second
+	for i := range w.Parts {
+		p, hosts := &w.Parts[i], hostsOf(&w.Parts[i])
+		for k, c := range lines {
+			switch q := &w.Parts[k]; {
+			case c.runs("horovodrun"):
+				p.judgeHorovod(c, q.Template, 0, w.whose(p, q))
+			case k != i && c.runs("mpirun", "mpiexec", "orterun"):
+				refuse(&p.Refusals, "LauncherNotElastic", "%s runs mpirun, which ends with the first worker that leaves: use elastic Horovod (horovodrun), or vouch for the launcher by annotation %s: %s", w.whose(p, q), v1alpha1.AnnotationElasticSettings, v1alpha1.ElasticSettingsVouched)
+			case c.runsTorch():
+				if t := torchrunOf(c, q.Template); k == i || t.joint() {
+					p.Refusals = append(p.Refusals, torchRefusals(t, w.whose(p, q))...)
+					p.judgeEndpoint(t.endpoint, k == i, hosts, w.whose(p, q))
+				}
+			}
+		}
+		if lines[i].runsTorch() {
+			lo, hi := torchrunOf(lines[i], p.Template).bounds(w.peers(i, lines))
+			p.bind(lo, hi)
 		}
 	}
-	return 0
+}
+
+// whose names the command line of part q in a sentence about part p.
+func (w *Workload) whose(p, q *Part) string {
+	if p == q {
+		return w.What
+	}
+	return q.Name + " of " + w.What
+}
+
+// peers counts the members of other parts that meet those of part i: torchrun counts them all.
+func (w *Workload) peers(i int, lines []command) int32 {
+	var n int32
+	for k, c := range lines {
+		if k != i && c.runsTorch() && torchrunOf(c, w.Parts[k].Template).joint() {
+			n += w.Parts[k].Size
+		}
+	}
+	return n
+}
+
+// bind narrows a part's bounds; the stricter one stands.
+func (p *Part) bind(lo, hi Bound) {
+	if lo.Field != "" && (p.Min.Field == "" || lo.Value > p.Min.Value) {
+		p.Min = lo
+	}
+	if hi.Field != "" && (p.Max.Field == "" || hi.Value < p.Max.Value) {
+		p.Max = hi
+	}
+}
+
+// podHosts are the names that pods of a part have in DNS: the prefix and an index, in a domain. None without a prefix.
+type podHosts struct{ prefix, domain string }
+
+// has reports whether a host is surely one of the pods. A name in another domain than theirs is a service that happens to be called alike.
+func (h podHosts) has(host string) bool {
+	first, rest, dotted := strings.Cut(host, ".")
+	index, ok := strings.CutPrefix(first, h.prefix)
+	if h.prefix == "" || !ok || index == "" || strings.Trim(index, "0123456789") != "" {
+		return false
+	}
+	domain, _, _ := strings.Cut(rest, ".")
+	return !dotted || domain == h.domain
 }
 
 // command are the words of the command lines of a pod's containers.
@@ -109,6 +99,9 @@ type command []string
 
 // commandOf splits at blanks also within an argument, since a command line often is one argument of a shell.
 func commandOf(spec *corev1.PodSpec) command {
+	if spec == nil {
+		return nil
+	}
 	var c command
 	for i := range spec.Containers {
 		for _, part := range slices.Concat(spec.Containers[i].Command, spec.Containers[i].Args) {
@@ -118,12 +111,19 @@ func commandOf(spec *corev1.PodSpec) command {
 	return c
 }
 
-// runs reports whether a program is named, with or without its path.
-func (c command) runs(program string) bool {
-	return slices.ContainsFunc(c, func(w string) bool { return path.Base(w) == program })
+// runs reports whether one of some programs is named, with or without its path.
+func (c command) runs(programs ...string) bool {
+	return slices.ContainsFunc(c, func(w string) bool { return slices.Contains(programs, path.Base(w)) })
 }
 
-func (c command) names(word string) bool { return slices.Contains(c, word) }
+// flagValues reads the values of a flag that takes several, which follow after blanks.
+func (c command) flagValues(n int, name string) []string {
+	i := slices.Index(c, name)
+	if i < 0 {
+		return nil
+	}
+	return c[i+1 : min(i+1+n, len(c))]
+}
 
 // flag reads the value of the first of some spellings of a flag, whether it follows after a blank or a '='.
 func (c command) flag(names ...string) (string, bool) {

@@ -1,8 +1,9 @@
 package adapter
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
+	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -35,7 +36,8 @@ func (jobSet) Read(u *unstructured.Unstructured) Workload {
 	if o.yes("spec", "suspend") {
 		refuse(&w.Refusals, "JobSuspended", "spec.suspend of %s is true: resume it, or remove it from the members", w.What)
 	}
-	for _, r := range o.list("spec", "replicatedJobs") {
+	hosts := map[string]podHosts{}
+	for i, r := range o.list("spec", "replicatedJobs") {
 		name := r.text("name")
 		job := &batchv1.JobSpec{}
 		p := Part{Name: name, Remaining: -1, Active: -1, Ending: -1, Template: &job.Template.Spec}
@@ -55,8 +57,19 @@ func (jobSet) Read(u *unstructured.Unstructured) Workload {
 			p.Fixed = fmt.Sprintf("%s of %s is %d Jobs, which stay as many", name, w.What, n)
 			p.Size *= n
 		}
-		p.Refusals = slices.Concat(p.Refusals, batchRefusals(job), frameworkRefusals(&job.Template.Spec, w.What, vouched(u.GetAnnotations())))
+		if job.Completions != nil {
+			// Kubernetes starts no more pods than there are completions left, whatever the parallelism says.
+			p.Max = Bound{*job.Completions, dotted([]string{"spec", "replicatedJobs", strconv.Itoa(i), "template", "spec", "completions"})}
+		}
+		p.StableToo = batchRefusals(job)
+		// JobSet gives each pod an index unless told otherwise, and a name in a domain that is called after the JobSet itself.
+		if job.CompletionMode == nil || *job.CompletionMode == batchv1.IndexedCompletion {
+			hosts[name] = podHosts{fmt.Sprintf("%s-%s-0-", u.GetName(), name), cmp.Or(o.text("spec", "network", "subdomain"), u.GetName())}
+		}
 		w.Parts = append(w.Parts, p)
+	}
+	if !vouched(u.GetAnnotations()) {
+		w.judgeLaunchers(func(p *Part) podHosts { return hosts[p.Name] })
 	}
 	return w
 }

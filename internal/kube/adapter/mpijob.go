@@ -35,14 +35,7 @@ func (mpiJob) Read(u *unstructured.Unstructured) Workload {
 	if w.Finished {
 		worker.Remaining = 0
 	}
-	slots := max(number(c.flagOr("", "--slots-per-host"), o.number(1, "spec", "slotsPerWorker")), 1)
-	if v, ok := c.flag("--min-np", "--min-num-proc"); ok {
-		// Horovod counts processes: of a worker with 8 slots a part counts as the whole.
-		worker.Min = Bound{(number(v, 0) + slots - 1) / slots, "--min-np (in workers)"}
-	}
-	if v, ok := c.flag("--max-np", "--max-num-proc"); ok {
-		worker.Max = Bound{number(v, 0) / slots, "--max-np (in workers)"}
-	}
+	worker.bind(horovodBounds(c, max(o.number(1, "spec", "slotsPerWorker"), 1)))
 	if o.yes("spec", "runPolicy", "suspend") {
 		refuse(&w.Refusals, "JobSuspended", "spec.runPolicy.suspend of %s is true: resume it, or remove it from the members", w.What)
 	}
@@ -53,7 +46,7 @@ func (mpiJob) Read(u *unstructured.Unstructured) Workload {
 		if !c.runs("horovodrun") {
 			refuse(&worker.Refusals, "LauncherNotElastic", "the launcher of %s does not run horovodrun, and mpirun ends with the first worker that leaves: use elastic Horovod, or vouch for the launcher by its annotations", w.What)
 		} else {
-			worker.Refusals = append(worker.Refusals, horovodRefusals(c, w.What)...)
+			worker.Refusals = append(worker.Refusals, horovodRefusals(c, launcher, w.What)...)
 		}
 	}
 	w.Parts = []Part{worker, {Name: "launcher", Size: 1, Remaining: -1, Active: -1, Ending: -1, Fixed: "there is one launcher", Template: launcher}}

@@ -1,8 +1,10 @@
 package adapter
 
 import (
+	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -40,67 +42,93 @@ func (pyTorchJob) Read(u *unstructured.Unstructured) Workload {
 		refuse(&w.Refusals, "JobSuspended", "spec.runPolicy.suspend of %s is true: resume it, or remove it from the members", w.What)
 	}
 	master := o.podSpec("spec", "pytorchReplicaSpecs", "Master", "template", "spec")
-	worker.Refusals = torchPolicyRefusals(u, o, &worker, w.What)
-	// Never, or a code that it takes for final, fails the job with the first member that leaves.
-	if p := o.text("spec", "pytorchReplicaSpecs", "Worker", "restartPolicy"); p == "Never" {
-		refuse(&worker.Refusals, "RestartPolicyNever", "restartPolicy of Worker of %s is Never, and the first member that is recalled fails the job: set OnFailure or ExitCode", w.What)
-	}
+	worker.judgePolicy(u, o, master, w.What)
 	if o.has("spec", "runPolicy", "backoffLimit") && o.number(0, "spec", "runPolicy", "backoffLimit") < minRestarts {
-		refuse(&worker.Refusals, "BackoffLimitTooLow", "spec.runPolicy.backoffLimit of %s is %d and counts members that are recalled: leave it out, or allow %d", w.What, o.number(0, "spec", "runPolicy", "backoffLimit"), minRestarts)
+		refuse(&worker.StableToo, "BackoffLimitTooLow", "spec.runPolicy.backoffLimit of %s is %d and counts members that are recalled: leave it out, or allow %d", w.What, o.number(0, "spec", "runPolicy", "backoffLimit"), minRestarts)
 	}
-	// A Master that runs torchrun is one of the members that the policy counts; one that only keeps the rendezvous is not.
-	if c := commandOf(master); worker.Min.Field != "" && (c.runs("torchrun") || c.names("torch.distributed.run")) {
-		worker.Min = Bound{max(worker.Min.Value-1, 0), worker.Min.Field + " (without the Master)"}
-		worker.Max = Bound{worker.Max.Value - 1, worker.Max.Field + " (without the Master)"}
-	}
+	worker.StableToo = append(worker.StableToo, restartRefusals(o, "Worker", w.What)...)
 	w.Parts = []Part{worker}
 	if shallow(o, "spec", "pytorchReplicaSpecs", "Master") != nil {
-		w.Parts = append(w.Parts, Part{Name: "master", Size: 1, Remaining: -1, Active: -1, Ending: -1, Fixed: "there is one master", Template: master})
+		w.Parts = append(w.Parts, Part{Name: "master", Size: 1, Remaining: -1, Active: -1, Ending: -1, Fixed: "there is one master", Template: master,
+			StableToo: restartRefusals(o, "Master", w.What)})
 	}
 	return w
 }
 
-// torchPolicyRefusals judges the elastic policy, which the operator hands to torchrun by its environment; flags of the command line win.
-func torchPolicyRefusals(u *unstructured.Unstructured, o object, worker *Part, where string) []string {
+// restartRefusals: by Never the first pod that is evicted fails the job.
+func restartRefusals(o object, role, where string) []string {
 	var out []string
+	if o.text("spec", "pytorchReplicaSpecs", role, "restartPolicy") == "Never" {
+		refuse(&out, "RestartPolicyNever", "restartPolicy of %s of %s is Never, and the first member that is recalled fails the job: set OnFailure or ExitCode", role, where)
+	}
+	return out
+}
+
+// judgePolicy judges the elastic policy, which the operator hands to torchrun by its environment; flags of the command line win.
+func (p *Part) judgePolicy(u *unstructured.Unstructured, o object, master *corev1.PodSpec, where string) {
 	policy := object(shallow(o, "spec", "elasticPolicy"))
 	if policy == nil {
-		refuse(&out, "ElasticPolicyMissing", "%s has no spec.elasticPolicy, and waits for a fixed number of members: add one with minReplicas, maxReplicas, maxRestarts and rdzvConf", where)
-		return out
+		refuse(&p.Refusals, "ElasticPolicyMissing", "%s has no spec.elasticPolicy, and waits for a fixed number of members: add one with minReplicas, maxReplicas, maxRestarts and rdzvConf", where)
+		return
 	}
-	t := torchrun{restartsSetting: "spec.elasticPolicy.maxRestarts", lastCallSetting: "last_call_timeout in spec.elasticPolicy.rdzvConf",
-		elastic: policy.has("minReplicas") && policy.has("maxReplicas"), nodes: "minReplicas and maxReplicas are not both set",
-		restarts: policy.number(0, "maxRestarts")}
-	for _, c := range policy.list("rdzvConf") {
-		if c.text("key") == "last_call_timeout" {
-			t.lastCall = lastCall("last_call_timeout=" + c.text("value"))
-		}
+	given, t := policyOf(policy), policyOf(policy)
+	heard, withMaster := !vouched(u.GetAnnotations()), commandOf(master).runsTorch()
+	if heard {
+		t = given.under(commandOf(p.Template), p.Template)
 	}
-	if t.elastic {
-		worker.Min = Bound{policy.number(0, "minReplicas"), "spec.elasticPolicy.minReplicas"}
-		worker.Max = Bound{policy.number(0, "maxReplicas"), "spec.elasticPolicy.maxReplicas"}
+	p.Refusals = append(p.Refusals, torchRefusals(t, where)...)
+	m := given.under(commandOf(master), master)
+	if m.endpoint = ""; heard && withMaster && m != given {
+		p.Refusals = append(p.Refusals, torchRefusals(m, "the Master of "+where)...)
 	}
-	if !vouched(u.GetAnnotations()) {
-		c := commandOf(worker.Template)
-		if v, ok := c.flag("--nnodes"); ok {
-			t.nodes, t.elastic = v, strings.Contains(v, ":")
-		}
-		if v, ok := c.flag("--max-restarts", "--max_restarts"); ok {
-			t.restarts, t.restartsSetting = number(v, 0), "--max-restarts"
-		}
-		if v, ok := c.flag("--rdzv-conf", "--rdzv_conf"); ok {
-			t.lastCall, t.lastCallSetting = lastCall(v), "last_call_timeout in --rdzv-conf"
-		}
-	}
-	out = append(out, torchRefusals(t, where)...)
+	p.bind(policyBounds(given, t, withMaster))
 	if policy.has("metrics") {
-		refuse(&out, "ForeignScaler", "spec.elasticPolicy.metrics of %s makes a HorizontalPodAutoscaler that scales the workers too: leave it out", where)
+		refuse(&p.Refusals, "ForeignScaler", "spec.elasticPolicy.metrics of %s makes a HorizontalPodAutoscaler that scales the workers too: leave it out", where)
+	}
+	if t.endpoint != "" {
+		// The service of each pod is called as the pod is.
+		p.judgeEndpoint(t.endpoint, true, podHosts{u.GetName() + "-worker-", u.GetNamespace()}, where)
+		return
 	}
 	// The store of the c10d rendezvous lives in the process at the endpoint: when it goes, all members lose each other. Which worker is
 	// recalled is a matter of machines, so worker 0 is as likely as any.
 	host := policy.text("rdzvHost")
 	if backend := policy.text("rdzvBackend"); (backend == "" || backend == "c10d") && (host == "" || strings.HasPrefix(host, u.GetName()+"-worker-")) {
-		refuse(&out, "RendezvousOnWorker", "the rendezvous of %s lives in a worker, and ends when that one is recalled: set spec.elasticPolicy.rdzvHost to the Master (%s-master-0) or to a service of its own", where, u.GetName())
+		refuse(&p.Refusals, "RendezvousOnWorker", "the rendezvous of %s lives in a worker, and ends when that one is recalled: set spec.elasticPolicy.rdzvHost to the Master (%s-master-0) or to a service of its own", where, u.GetName())
 	}
-	return out
+}
+
+// policyOf reads what the policy says to torchrun.
+func policyOf(policy object) torchrun {
+	t := torchrun{restartsSetting: "spec.elasticPolicy.maxRestarts", lastCallSetting: "last_call_timeout in spec.elasticPolicy.rdzvConf",
+		nodes: "minReplicas and maxReplicas are not both set", restarts: policy.number(0, "maxRestarts")}
+	if policy.has("minReplicas") && policy.has("maxReplicas") {
+		t.nodes = fmt.Sprintf("%d:%d", policy.number(0, "minReplicas"), policy.number(0, "maxReplicas"))
+	}
+	for _, c := range policy.list("rdzvConf") {
+		if c.text("key") == "last_call_timeout" {
+			t.lastCall = lastCall("last_call_timeout=" + c.text("value"))
+		}
+	}
+	return t
+}
+
+// policyBounds are those on workers, by the policy or by the flag that stands in its place. A Master that runs torchrun is one of the
+// members that are counted; one that only keeps the rendezvous is not.
+func policyBounds(given, t torchrun, withMaster bool) (lo, hi Bound) {
+	var others int32
+	if withMaster {
+		others = 1
+	}
+	lo, hi = t.bounds(others)
+	if lo.Field == "" {
+		return lo, hi
+	}
+	if t.nodes == given.nodes {
+		lo.Field, hi.Field = "spec.elasticPolicy.minReplicas", "spec.elasticPolicy.maxReplicas"
+	}
+	if withMaster {
+		lo.Field, hi.Field = strings.TrimSuffix(lo.Field, otherParts)+" (without the Master)", strings.TrimSuffix(hi.Field, otherParts)+" (without the Master)"
+	}
+	return lo, hi
 }

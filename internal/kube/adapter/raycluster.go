@@ -51,6 +51,9 @@ func (rayCluster) Read(u *unstructured.Unstructured) Workload {
 		if g.has("maxReplicas") {
 			p.Max = Bound{g.number(0, "maxReplicas"), dotted(at("maxReplicas"))}
 		}
+		if g.yes("suspend") {
+			refuse(&p.StableToo, "JobSuspended", "%s of %s is true: resume group %s, or take it out of the members", dotted(at("suspend")), w.What, p.Name)
+		}
 		if n := g.number(1, "numOfHosts"); n > 1 {
 			refuse(&p.Refusals, "MultiHostGroup", "group %s of %s has numOfHosts %d: a replica that loses one of its hosts is lost as a whole; lend to a group with numOfHosts 1", p.Name, w.What, n)
 		}

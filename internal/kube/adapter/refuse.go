@@ -21,12 +21,9 @@ func Refusals(w *Workload, m *v1alpha1.JobMember) []string {
 	if why := heldStable(p, m); why != "" {
 		return append(out, why)
 	}
-	if p.Fixed != "" {
-		return out
-	}
-	if m.Min == m.Max && m.Stable {
-		// It keeps its size on capacity that nobody calls home: what shrinking would meet is no matter.
-		return out
+	out = append(out, p.StableToo...)
+	if p.Fixed != "" || m.Min == m.Max && m.Stable {
+		return out // it keeps its size, and what shrinking would meet is no matter
 	}
 	out = append(out, p.Refusals...)
 	return append(out, outOfBounds(w, p, m)...)

@@ -6,7 +6,8 @@ import (
 )
 
 // trainJob adapts Kubeflow Trainer v2's TrainJob, which has one spec.trainer.numNodes and cannot change it while the job runs: the JobSet
-// that is made of it is immutable. It is known so that an ElasticJob that names one is told why nothing is lent to it.
+// that is made of it is immutable. It is known so that an ElasticJob that names one is told why nothing is lent to it; as a stable member
+// it stays as it is.
 type trainJob struct{}
 
 func (trainJob) Kind() schema.GroupVersionKind {
@@ -23,11 +24,11 @@ func (trainJob) Read(u *unstructured.Unstructured) Workload {
 	o := object(u.Object)
 	w := Workload{What: what(u), Finished: o.condition("Complete", "Failed")}
 	size := o.number(1, "spec", "trainer", "numNodes")
-	p := Part{Size: size, Remaining: -1, Active: -1, Ending: -1, Path: []string{"spec", "trainer", "numNodes"}}
+	p := Part{Size: size, Remaining: -1, Active: -1, Ending: -1, SelfSized: true}
 	if w.Finished {
 		p.Remaining = 0
 	}
-	refuse(&w.Refusals, "FixedMembership", "spec.trainer.numNodes of %s cannot change while it runs, as Trainer v2 has no elastic node count: run it as a PyTorchJob with an elasticPolicy, or as a Job, and take it out of the members until then", w.What)
+	refuse(&p.Refusals, "FixedMembership", "spec.trainer.numNodes of %s cannot change while it runs, as Trainer v2 has no elastic node count: run it as a PyTorchJob with an elasticPolicy, or as a Job; or let it keep its size, by stable: true and min and max %d", w.What, size)
 	w.Parts = []Part{p}
 	return w
 }

@@ -45,9 +45,12 @@ func (volcanoJob) Read(u *unstructured.Unstructured) Workload {
 			p.Remaining = 0
 		}
 		p.Min = gangMinimum(o, t, p.Size, total)
-		p.Refusals = slices.Concat(policyRefusals(o.list("spec", "policies"), t, w.What),
-			frameworkRefusals(p.Template, w.What, vouched(u.GetAnnotations())))
+		p.StableToo = policyRefusals(o.list("spec", "policies"), t, w.What, "AbortJob", "TerminateJob", "CompleteJob")
+		p.Refusals = policyRefusals(o.list("spec", "policies"), t, w.What, "RestartJob", "RestartTask")
 		w.Parts = append(w.Parts, p)
+	}
+	if !vouched(u.GetAnnotations()) {
+		w.judgeLaunchers(func(p *Part) podHosts { return podHosts{u.GetName() + "-" + p.Name + "-", u.GetName()} })
 	}
 	return w
 }
@@ -66,17 +69,17 @@ func gangMinimum(o, task object, size, total int32) Bound {
 	return own
 }
 
-// policyRefusals looks for a policy by which the pod that is recalled ends more than itself. A task's policies stand before the job's.
+// policyRefusals looks for a policy by which the pod that is recalled ends more than itself, by one of some actions: those that end the
+// job, and those that start others anew, which a job may want for the parts that hold it together. A task's policies stand before the job's.
 // An eviction deletes the pod, which is PodEvicted; where its containers end with an error in the grace time, PodFailed comes first.
-func policyRefusals(job []object, task object, where string) []string {
+func policyRefusals(job []object, task object, where string, actions ...string) []string {
 	var out []string
 	for _, event := range []string{"PodEvicted", "PodFailed"} {
 		action := policyFor(task.list("policies"), event)
 		if action == "" {
 			action = policyFor(job, event)
 		}
-		switch action {
-		case "RestartJob", "AbortJob", "TerminateJob", "CompleteJob", "RestartTask":
+		if slices.Contains(actions, action) {
 			refuse(&out, "PolicyEndsJob", "the policy of %s answers %s with %s, so one pod that is recalled stops all of task %s: use RestartPod, or leave the policy out", where, event, action, task.text("name"))
 		}
 	}

@@ -1,0 +1,70 @@
+package adapter
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+const (
+	// maxCooldown bounds how long a host that was recalled is left out. Horovod doubles the pause with each recall up to the range's end,
+	// and takes no more than an hour for it (releases that do not check would leave the host out for days of lent room).
+	maxCooldown = time.Hour
+	// minElasticTimeout is how long the driver has to wait for its least number of processes. It starts before the first worker, and stays
+	// while a gang on lent room waits for the next ebb, which comes within a day; the default, 10 min, ends the job at the first flood.
+	minElasticTimeout = 24 * time.Hour
+)
+
+// judgeHorovod holds the flags of horovodrun against the part whose members are its hosts. A member has so many slots; zero where they are
+// known to the discovery script alone.
+func (p *Part) judgeHorovod(c command, spec *corev1.PodSpec, slots int32, where string) {
+	p.Refusals = append(p.Refusals, horovodRefusals(c, spec, where)...)
+	p.bind(horovodBounds(c, slots))
+}
+
+// horovodRefusals judges the flags of horovodrun that let members leave and come back.
+func horovodRefusals(c command, spec *corev1.PodSpec, where string) []string {
+	var out []string
+	if _, ok := c.flag("--host-discovery-script"); !ok {
+		refuse(&out, "HostDiscoveryMissing", "horovodrun of %s has no --host-discovery-script, so it never sees members come and go: name one, as in /etc/mpi/discover_hosts.sh", where)
+	}
+	if _, ok := c.flag("--blacklist-cooldown-range"); !ok {
+		refuse(&out, "BlacklistWithoutCooldown", "horovodrun of %s bans a host that was recalled for the life of the job: add --blacklist-cooldown-range, as in 30 300", where)
+	}
+	for _, v := range c.flagValues(2, "--blacklist-cooldown-range") {
+		if time.Duration(number(v, 0))*time.Second > maxCooldown {
+			refuse(&out, "BlacklistCooldownTooLong", "--blacklist-cooldown-range of horovodrun of %s bans a host that was recalled for %s s: allow %d at most, as in 30 300", where, v, int(maxCooldown.Seconds()))
+			break
+		}
+	}
+	if v, ok := c.flag("--reset-limit"); ok && number(v, 0) < minRestarts {
+		refuse(&out, "ResetLimitTooLow", "--reset-limit %s of horovodrun of %s is charged by each resize and then ends the job: leave it out, or allow %d", v, where, minRestarts)
+	}
+	v := c.flagOr(env(spec, "HOROVOD_ELASTIC_TIMEOUT"), "--elastic-timeout")
+	if time.Duration(number(v, 0))*time.Second < minElasticTimeout {
+		refuse(&out, "ElasticTimeoutTooShort", "--elastic-timeout of horovodrun of %s is %s (600 by default), and the job fails once it waits that long for its least number of members: set it to %d or more, the longest wait between two ebbs", where, orNone(v), int(minElasticTimeout.Seconds()))
+	}
+	return out
+}
+
+// horovodBounds are the bounds on members that follow from those on processes: of a member with 8 slots a part counts as the whole.
+// Without knowing the slots, one member may hold any number of processes, and needs one of them at least.
+func horovodBounds(c command, slots int32) (lo, hi Bound) {
+	slots = number(c.flagOr("", "--slots-per-host", "--slots"), slots)
+	least, ok := c.flag("--min-np", "--min-num-proc")
+	name := "--min-np"
+	if !ok {
+		least, ok = c.flag("-np", "--num-proc")
+		name = "-np"
+	}
+	if n := number(least, 0); ok && n > 0 {
+		lo = Bound{1, name + " " + least + " (one worker at least)"}
+		if slots > 0 {
+			lo = Bound{(n + slots - 1) / slots, name + " (in workers)"}
+		}
+	}
+	if v, ok := c.flag("--max-np", "--max-num-proc"); ok {
+		hi = Bound{number(v, 0) / max(slots, 1), "--max-np (in workers)"}
+	}
+	return lo, hi
+}
