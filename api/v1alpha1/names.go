@@ -16,6 +16,8 @@ const (
 	HomeOffline = "offline"
 	// LabelStable is "true" on the pods of members that are stable and whose operator does not say so by a label of its own.
 	LabelStable = "springtide.dev/stable"
+	// LabelTenant is "true" on namespaces whose pods the policy of deploy/base/offline sends to offline machines.
+	LabelTenant = "springtide.dev/offline-tenant"
 	// LabelPool names the home pool of pods and fillers of ours.
 	LabelPool = "springtide.dev/pool"
 	// LabelComponent marks Springtide's own pods; its value "filler" marks the pods that hold room.
