@@ -56,6 +56,8 @@ type Part struct {
 	Child string
 	// Template are the part's pods.
 	Template *corev1.PodSpec
+	// Labels are those of the template, and the one by which the operator marks the part that holds the others together.
+	Labels map[string]string
 	// Refusals hold where the part is elastic.
 	Refusals []string
 }
