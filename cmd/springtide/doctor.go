@@ -35,7 +35,7 @@ type doctor struct {
 	prometheus string
 	store      string
 	// away are the machines that may be lent to offline.
-	away  []corev1.Node
+	away  []*corev1.Node
 	found []finding
 }
 

@@ -53,7 +53,7 @@ func checkOffline(ctx context.Context, d *doctor) error {
 }
 
 // mayBeLent lists the machines at home in online pools, with the label that they carry while offline work may land there.
-func (d *doctor) mayBeLent(ctx context.Context) ([]corev1.Node, error) {
+func (d *doctor) mayBeLent(ctx context.Context) ([]*corev1.Node, error) {
 	all, nodes, err := d.poolsAndNodes(ctx)
 	if err != nil {
 		return nil, err
@@ -62,12 +62,11 @@ func (d *doctor) mayBeLent(ctx context.Context) ([]corev1.Node, error) {
 	for i := range all {
 		online[all[i].Name] = all[i].Spec.Class == string(fleet.Online)
 	}
-	var out []corev1.Node
+	var out []*corev1.Node
 	for i := range nodes {
 		if homes := homesOf(&nodes[i], all); len(homes) == 1 && online[homes[0]] {
-			n := nodes[i].DeepCopy()
-			metav1.SetMetaDataLabel(&n.ObjectMeta, v1alpha1.LabelOffline, "true")
-			out = append(out, *n)
+			metav1.SetMetaDataLabel(&nodes[i].ObjectMeta, v1alpha1.LabelOffline, "true")
+			out = append(out, &nodes[i])
 		}
 	}
 	return out, nil
@@ -187,7 +186,7 @@ func (d *doctor) staying(what string, p *adapter.Part, tenant bool) bool {
 		return open
 	case !tenant && !toleratesHolder(p.Template):
 		return true
-	case len(d.away) > 0 && !slices.ContainsFunc(d.away, func(n corev1.Node) bool { return selects(p.Template, &n) }):
+	case len(d.away) > 0 && !slices.ContainsFunc(d.away, func(n *corev1.Node) bool { return selects(p.Template, n) }):
 		return true
 	}
 	mend := fmt.Sprintf("add the node selector %s: %s to its pod template", v1alpha1.LabelHome, v1alpha1.HomeOffline)

@@ -154,8 +154,8 @@ func TestOfflineWork(t *testing.T) {
 
 // TestStableMembersStayHome: which pod templates of stable members can land on lent machines.
 func TestStableMembersStayHome(t *testing.T) {
-	node := func(name string, labels map[string]string) corev1.Node {
-		return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+	node := func(name string, labels map[string]string) *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 	}
 	requires := func(terms ...corev1.NodeSelectorRequirement) *corev1.Affinity {
 		s := &corev1.NodeSelector{}
@@ -200,7 +200,7 @@ func TestStableMembersStayHome(t *testing.T) {
 			j.Spec.Template.Spec = corev1.PodSpec{NodeSelector: map[string]string{v1alpha1.LabelOffline: "true"},
 				Tolerations: []corev1.Toleration{{Key: v1alpha1.TaintHolder, Operator: corev1.TolerationOpExists}}}
 			c.change(&j.Spec.Template)
-			d := &doctor{away: []corev1.Node{node("n1", map[string]string{"pool": "online", "zone": "a", v1alpha1.LabelOffline: "true"})}}
+			d := &doctor{away: []*corev1.Node{node("n1", map[string]string{"pool": "online", "zone": "a", v1alpha1.LabelOffline: "true"})}}
 			w := adapter.ReadBatchJob(j)
 			fine := d.lendable(&v1alpha1.ElasticJob{ObjectMeta: metav1.ObjectMeta{Namespace: "ml"}}, &v1alpha1.JobMember{Role: "server", Min: 2, Max: 2, Stable: true}, &w, c.tenant)
 			if fine != (c.mend == "") || len(d.found) != min(len(c.mend), 1) {
