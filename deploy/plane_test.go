@@ -43,7 +43,7 @@ func TestOnARealAPIServer(t *testing.T) {
 	}
 	checkAdmitted(t, core)
 
-	for namespace, labels := range map[string]map[string]string{"shop": nil, "batch": {"springtide.dev/offline-tenant": "true"}} {
+	for namespace, labels := range map[string]map[string]string{"shop": nil, "batch": {v1alpha1.LabelTenant: "true"}} {
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: labels}}
 		if _, err := core.CoreV1().Namespaces().Create(t.Context(), ns, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
@@ -78,18 +78,36 @@ func TestOnARealAPIServer(t *testing.T) {
 	daemon := pod("daemon")
 	yes := true
 	daemon.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", UID: "d", Controller: &yes}}
+	labelled := func(from *corev1.Pod, key, value string) *corev1.Pod {
+		p := from.DeepCopy()
+		p.Labels = map[string]string{"app": "x", key: value}
+		return p
+	}
+	atHome := labelled(explicit, v1alpha1.LabelStable, "true")
+	atHome.Spec.NodeSelector[v1alpha1.LabelHome] = v1alpha1.HomeOffline
 
 	for _, c := range []struct {
 		name, namespace string
 		pod             *corev1.Pod
-		offline         bool
+		offline, home   bool
 		selectors       int
 	}{
-		{"plain", "batch", plain, true, 1},
-		{"with its own selector and tolerations", "batch", own, true, 2},
-		{"that says so itself", "batch", explicit, true, 1},
-		{"of a DaemonSet", "batch", daemon, false, 0},
-		{"of another namespace", "shop", plain, false, 0},
+		{"plain", "batch", plain, true, false, 1},
+		{"with its own selector and tolerations", "batch", own, true, false, 2},
+		{"that says so itself", "batch", explicit, true, false, 1},
+		{"of a DaemonSet", "batch", daemon, false, false, 0},
+		{"of another namespace", "shop", plain, false, false, 0},
+		{"of an MPIJob's launcher", "batch", labelled(plain, "training.kubeflow.org/job-role", "launcher"), true, true, 2},
+		{"of an MPIJob's worker", "batch", labelled(plain, "training.kubeflow.org/job-role", "worker"), true, false, 1},
+		{"of a PyTorchJob's master", "batch", labelled(plain, "training.kubeflow.org/replica-type", "master"), true, true, 2},
+		{"of a PyTorchJob's first worker", "batch", labelled(plain, "training.kubeflow.org/job-role", "master"), true, false, 1},
+		{"of a RayCluster's head", "batch", labelled(plain, "ray.io/node-type", "head"), true, true, 2},
+		{"of a SparkApplication's driver", "batch", labelled(plain, "spark-role", "driver"), true, true, 2},
+		{"of a stable member", "batch", labelled(plain, v1alpha1.LabelStable, "true"), true, true, 2},
+		{"of a stable member with its own selector", "batch", labelled(own, v1alpha1.LabelStable, "true"), true, true, 3},
+		{"of a stable member that says so itself", "batch", atHome, true, true, 2},
+		{"of a member that says that it is not stable", "batch", labelled(plain, v1alpha1.LabelStable, "false"), true, false, 1},
+		{"of a stable member of another namespace", "shop", labelled(plain, v1alpha1.LabelStable, "true"), false, false, 0},
 	} {
 		got := create(c.namespace, c.pod)
 		ours := 0
@@ -103,7 +121,8 @@ func TestOnARealAPIServer(t *testing.T) {
 		if c.offline {
 			want = 1
 		}
-		if ours != want || (got.Spec.NodeSelector[v1alpha1.LabelOffline] == "true") != c.offline || len(got.Spec.NodeSelector) != c.selectors {
+		if ours != want || (got.Spec.NodeSelector[v1alpha1.LabelOffline] == "true") != c.offline || len(got.Spec.NodeSelector) != c.selectors ||
+			(got.Spec.NodeSelector[v1alpha1.LabelHome] == v1alpha1.HomeOffline) != c.home {
 			t.Errorf("a pod %s came in with selector %v and tolerations %v", c.name, got.Spec.NodeSelector, got.Spec.Tolerations)
 		}
 	}

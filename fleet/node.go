@@ -68,6 +68,8 @@ type NodeMarks struct {
 	HolderTaint bool
 	// OfflineLabel: the label springtide.dev/offline=true, which offline pods ask for.
 	OfflineLabel bool
+	// HomeLabel: the label springtide.dev/home=offline, which stable members ask for: what is lent to offline lacks it.
+	HomeLabel bool
 	// KeepNode: the cluster-autoscaler's scale-down-disabled and Karpenter's do-not-disrupt annotations.
 	KeepNode bool
 	// Fence: the taint springtide.dev/fenced, which cuts off a machine whose parcel did not come home.

@@ -108,6 +108,7 @@ func (m *maker) wantMarks(n *fleet.Node, pool *fleet.Pool) fleet.NodeMarks {
 	return fleet.NodeMarks{
 		HolderTaint:  !borrowed && (live || pool.Class == fleet.Offline),
 		OfflineLabel: m.open(n),
+		HomeLabel:    pool.Class == fleet.Offline,
 		KeepNode:     live,
 		Fence:        m.fence(n),
 		Until:        until,

@@ -81,7 +81,7 @@ func (w *world) offline(n int) {
 		i := len(w.s.Nodes)
 		m := w.s.Nodes[0]
 		m.ID, m.Name, m.Zone, m.Pool = fleet.NodeID(fmt.Sprintf("uid-%02d", i)), fmt.Sprintf("m%02d", i), "z0", "offline"
-		m.Marks, m.Share = fleet.NodeMarks{HolderTaint: true, OfflineLabel: true}, fleet.Share{}
+		m.Marks, m.Share = fleet.NodeMarks{HolderTaint: true, OfflineLabel: true, HomeLabel: true}, fleet.Share{}
 		w.s.Nodes = append(w.s.Nodes, m)
 	}
 }

@@ -27,6 +27,8 @@ import (
 //	rises NAME MINUTES CORES               its tide reaches so many cores then, and stays
 //	expects MACHINE MINUTES                what its borrower was told, from now
 //	offline N [WORKERS]                    N machines more, at home in the offline pool, that may lend; WORKERS on each
+//	moved MACHINE POOL                     it belongs to that pool from now on, or to none (-); its marks are those of before
+//	unmarked MACHINE                       it has no mark of ours
 //	gang MIN [stable]                      the job keeps so many workers
 //	borrowed MACHINE PHASE EPOCH [SECONDS DUE]   a machine of the offline pool, its deadline and its due time so far from now
 //	festival takes                         a festival plan is in force, which takes stable members
@@ -93,6 +95,10 @@ func play(t *testing.T, lines [][]string) string {
 					w.worker(i, k)
 				}
 			}
+		case "moved":
+			w.s.Nodes[num(f[1])].Pool = fleet.PoolID(strings.TrimPrefix(f[2], "-"))
+		case "unmarked":
+			w.s.Nodes[num(f[1])].Marks = fleet.NodeMarks{}
 		case "gang":
 			mem := &w.s.Jobs[0].Members[0]
 			mem.Min, mem.Stable = int32(num(f[1])), len(f) > 2
@@ -100,7 +106,7 @@ func play(t *testing.T, lines [][]string) string {
 			l := w.loan(num(f[1]), fleet.Phase(f[2]), int64(num(f[3])))
 			l.From, l.To, l.Reason = "offline", "online", "the flood comes"
 			n := &w.s.Nodes[num(f[1])]
-			n.Marks = fleet.NodeMarks{HolderTaint: l.Phase != fleet.Lent, KeepNode: true}
+			n.Marks = fleet.NodeMarks{HolderTaint: l.Phase != fleet.Lent, HomeLabel: true, KeepNode: true}
 			e := &n.Share.Parcels[0]
 			e.Holder, e.Next = l.Holder(), l.Next()
 			l.Deadline, l.Due = t0.Add(time.Minute), t0.Add(2*time.Hour)
@@ -232,11 +238,14 @@ func told(p *Plan) string {
 		fmt.Fprintf(&b, "filler    %s on %s, %v\n", f.Purpose, f.Node, f.Room)
 	}
 	for _, m := range p.Marks {
-		fence := ""
+		home, fence := "", ""
+		if m.Want.HomeLabel {
+			home = ", a home of offline"
+		}
 		if m.Want.Fence != fleet.FenceNone {
 			fence = ", fence " + string(m.Want.Fence)
 		}
-		fmt.Fprintf(&b, "mark      %s: taint %v, open to offline %v, kept %v%s\n", m.Node, m.Want.HolderTaint, m.Want.OfflineLabel, m.Want.KeepNode, fence)
+		fmt.Fprintf(&b, "mark      %s: taint %v, open to offline %v, kept %v%s%s\n", m.Node, m.Want.HolderTaint, m.Want.OfflineLabel, m.Want.KeepNode, home, fence)
 	}
 	scale("raise", p.Raises)
 	for _, x := range p.Survivals {

@@ -59,7 +59,7 @@ func (w *World) nodeFacts(i int, home fleet.PoolID) fleet.Node {
 		n.Cells = append(n.Cells, fleet.Cell{ID: c, Socket: c / cellsPerSocket, Capacity: scenario.CoresOf(f.CoresPerNode / f.Sockets / cellsPerSocket)})
 	}
 	if home == offlinePool {
-		n.Marks = fleet.NodeMarks{HolderTaint: true, OfflineLabel: true}
+		n.Marks = fleet.NodeMarks{HolderTaint: true, OfflineLabel: true, HomeLabel: true}
 	}
 	return n
 }

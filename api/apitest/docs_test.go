@@ -17,7 +17,7 @@ func TestOfflineWorkIsDocumented(t *testing.T) {
 	}
 	text := string(page)
 	for _, name := range []string{v1alpha1.AnnotationNotice, v1alpha1.AnnotationAck, v1alpha1.AnnotationHeartbeat, v1alpha1.AnnotationCheckpoint,
-		v1alpha1.TaintHolder, v1alpha1.LabelOffline, v1alpha1.AnnotationElasticSettings} {
+		v1alpha1.TaintHolder, v1alpha1.LabelOffline, v1alpha1.LabelHome, v1alpha1.LabelStable, v1alpha1.LabelTenant, v1alpha1.AnnotationElasticSettings} {
 		if !strings.Contains(text, name) {
 			t.Errorf("docs/offline-work.md does not name %s", name)
 		}

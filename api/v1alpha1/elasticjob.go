@@ -81,7 +81,7 @@ type JobMember struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
 	Max int32 `json:"max"`
-	// Stable members never run on lent capacity.
+	// Stable members never run on lent capacity: their pods ask for machines with the label springtide.dev/home=offline.
 	Stable bool `json:"stable,omitempty"`
 	// Divisible work has no gang: each pod works alone, leaves within seconds of a notice and loses little (Spark executors, transcoding).
 	// It fills the fragments that other work leaves.

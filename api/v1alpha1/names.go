@@ -10,6 +10,14 @@ const (
 	TaintFenced = "springtide.dev/fenced"
 	// LabelOffline is "true" on nodes where offline pods may land; offline pods ask for it by node affinity.
 	LabelOffline = "springtide.dev/offline"
+	// LabelHome is HomeOffline on nodes whose home is an offline pool, whether or not they are lent out; stable members ask for it.
+	LabelHome = "springtide.dev/home"
+	// HomeOffline is the value of LabelHome.
+	HomeOffline = "offline"
+	// LabelStable is "true" on the pods of members that are stable and whose operator does not say so by a label of its own.
+	LabelStable = "springtide.dev/stable"
+	// LabelTenant is "true" on namespaces whose pods the policy of deploy/base/offline sends to offline machines.
+	LabelTenant = "springtide.dev/offline-tenant"
 	// LabelPool names the home pool of pods and fillers of ours.
 	LabelPool = "springtide.dev/pool"
 	// LabelComponent marks Springtide's own pods; its value "filler" marks the pods that hold room.

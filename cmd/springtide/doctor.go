@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // severity tells what keeps Springtide from working from what only makes it work less well.
@@ -33,7 +34,9 @@ type doctor struct {
 	namespace  string
 	prometheus string
 	store      string
-	found      []finding
+	// away are the machines that may be lent to offline.
+	away  []*corev1.Node
+	found []finding
 }
 
 func newDoctorCommand(o *cliOptions) *cobra.Command {
@@ -43,8 +46,8 @@ func newDoctorCommand(o *cliOptions) *cobra.Command {
 		Short: "Say what is missing: API server, definitions, rights, metrics, agents, store",
 		Long: "Look for what keeps Springtide from working, or from working well, and say how to mend it: the API server's version, definitions that\n" +
 			"are missing or of another release, the rights of whoever runs this (run it as the controller with --as in the kubeconfig, or inside\n" +
-			"of its pod), pools and machines, node agents, offline work that cannot land on lent machines, the metrics that forecasts need (with\n" +
-			"--prometheus), and the store (with --store). Exit code 1 when there is a problem; advice alone is no problem.",
+			"of its pod), pools and machines, node agents, offline work that cannot land on lent machines, stable members that may, the metrics that\n" +
+			"forecasts need (with --prometheus), and the store (with --store). Exit code 1 when there is a problem; advice alone is no problem.",
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := o.connect(o)

@@ -3,13 +3,16 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/adapter"
 )
 
@@ -20,14 +23,21 @@ func checkOffline(ctx context.Context, d *doctor) error {
 	if err != nil {
 		return err
 	}
+	if d.away, err = d.mayBeLent(ctx); err != nil {
+		return err
+	}
 	good, whole := 0, 0
 	for i := range all {
 		if err := d.hostList(ctx, &all[i]); err != nil {
 			return err
 		}
+		tenant, err := d.tenant(ctx, all[i].Namespace)
+		if err != nil {
+			return err
+		}
 		for k := range all[i].Spec.Members {
 			whole++
-			fine, err := d.member(ctx, &all[i], &all[i].Spec.Members[k])
+			fine, err := d.member(ctx, &all[i], &all[i].Spec.Members[k], tenant)
 			if err != nil {
 				return err
 			}
@@ -40,6 +50,38 @@ func checkOffline(ctx context.Context, d *doctor) error {
 		d.ok("all %d workloads of elastic jobs can be lent to", good)
 	}
 	return nil
+}
+
+// mayBeLent lists the machines at home in online pools, with the label that they carry while offline work may land there.
+func (d *doctor) mayBeLent(ctx context.Context) ([]*corev1.Node, error) {
+	all, nodes, err := d.poolsAndNodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	online := map[string]bool{}
+	for i := range all {
+		online[all[i].Name] = all[i].Spec.Class == string(fleet.Online)
+	}
+	var out []*corev1.Node
+	for i := range nodes {
+		if homes := homesOf(&nodes[i], all); len(homes) == 1 && online[homes[0]] {
+			metav1.SetMetaDataLabel(&nodes[i].ObjectMeta, v1alpha1.LabelOffline, "true")
+			out = append(out, &nodes[i])
+		}
+	}
+	return out, nil
+}
+
+// tenant reports whether the policy of deploy/base/offline looks at the pods of a namespace.
+func (d *doctor) tenant(ctx context.Context, namespace string) (bool, error) {
+	ns, err := d.c.core.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read namespace %s: %w", namespace, err)
+	}
+	return ns.Labels[v1alpha1.LabelTenant] == "true", nil
 }
 
 // hostList looks whether the list of hosts that a job asks for may be written in its namespace.
@@ -62,7 +104,7 @@ func (d *doctor) hostList(ctx context.Context, j *v1alpha1.ElasticJob) error {
 }
 
 // member reads the workload of one member and judges it.
-func (d *doctor) member(ctx context.Context, j *v1alpha1.ElasticJob, m *v1alpha1.JobMember) (bool, error) {
+func (d *doctor) member(ctx context.Context, j *v1alpha1.ElasticJob, m *v1alpha1.JobMember, tenant bool) (bool, error) {
 	ref := &m.WorkloadRef
 	ad, ok := adapter.For(ref.APIVersion, ref.Kind)
 	if !ok {
@@ -76,7 +118,7 @@ func (d *doctor) member(ctx context.Context, j *v1alpha1.ElasticJob, m *v1alpha1
 	if err != nil {
 		return false, fmt.Errorf("read %s %s/%s: %w", ref.Kind, j.Namespace, ref.Name, err)
 	}
-	return d.lendable(j, m, w), nil
+	return d.lendable(j, m, w, tenant), nil
 }
 
 func (d *doctor) workload(ctx context.Context, ad adapter.Adapter, namespace, name string) (*adapter.Workload, error) {
@@ -97,34 +139,31 @@ func (d *doctor) workload(ctx context.Context, ad adapter.Adapter, namespace, na
 	return &w, nil
 }
 
-// lendable reports every setting that stands in the way of one member.
-func (d *doctor) lendable(j *v1alpha1.ElasticJob, m *v1alpha1.JobMember, w *adapter.Workload) bool {
+// lendable reports every setting that stands in the way of one member. In a tenant's namespace the policy adds to its pods.
+func (d *doctor) lendable(j *v1alpha1.ElasticJob, m *v1alpha1.JobMember, w *adapter.Workload, tenant bool) bool {
 	refusals := adapter.Refusals(w, m)
 	for _, r := range refusals {
 		d.report(fmt.Sprintf("change the setting, or take member %s out of ElasticJob %s/%s", m.Role, j.Namespace, j.Name), "%s in %s: %s", w.What, j.Namespace, r)
 	}
 	lands := true
 	if p := w.Part(m.PartName()); p != nil && p.Template != nil && !w.Finished {
-		lands = d.landing(fmt.Sprintf("%s in %s", w.What, j.Namespace), p.Template, m.Stable)
+		if what := fmt.Sprintf("%s in %s", w.What, j.Namespace); m.Stable {
+			lands = d.staying(fmt.Sprintf("stable member %s (%s)", m.Role, what), p, tenant)
+		} else {
+			lands = d.landing(what, p.Template)
+		}
 	}
 	return lands && len(refusals) == 0
 }
 
 // landing looks for the toleration and the affinity that bring pods to lent machines and keep them there alone.
-func (d *doctor) landing(what string, spec *corev1.PodSpec, stable bool) bool {
-	if stable {
-		return true
-	}
-	taint := &corev1.Taint{Key: v1alpha1.TaintHolder, Value: v1alpha1.TaintHolderOffline, Effect: corev1.TaintEffectNoSchedule}
-	tolerated := false
-	for i := range spec.Tolerations {
-		tolerated = tolerated || tolerates(&spec.Tolerations[i], taint)
-	}
+func (d *doctor) landing(what string, spec *corev1.PodSpec) bool {
+	tolerated := toleratesHolder(spec)
 	if !tolerated {
 		d.report(fmt.Sprintf("add the toleration %s=%s:NoSchedule to its pod template", v1alpha1.TaintHolder, v1alpha1.TaintHolderOffline),
 			"the pods of %s do not tolerate lent machines", what)
 	}
-	drawn := asksOffline(spec)
+	drawn := asks(spec, v1alpha1.LabelOffline, "true")
 	if !drawn {
 		d.report(fmt.Sprintf("add the node affinity %s In [true] to its pod template", v1alpha1.LabelOffline),
 			"the pods of %s may land on online machines, where nobody recalls them", what)
@@ -132,9 +171,49 @@ func (d *doctor) landing(what string, spec *corev1.PodSpec, stable bool) bool {
 	return tolerated && drawn
 }
 
-// asksOffline reports whether a pod lands on offline machines alone.
-func asksOffline(spec *corev1.PodSpec) bool {
-	if spec.NodeSelector[v1alpha1.LabelOffline] == "true" {
+// staying looks for what keeps the pods of a stable member off lent machines: the label of where a machine is at home, asked for by the
+// template or by the policy; the taint of such machines; or whatever else of the template none of them meets.
+func (d *doctor) staying(what string, p *adapter.Part, tenant bool) bool {
+	open := tenant || asks(p.Template, v1alpha1.LabelOffline, "true")
+	switch {
+	case tenant && holdsTogether(p.Labels):
+		return true
+	case asks(p.Template, v1alpha1.LabelHome, v1alpha1.HomeOffline):
+		if !open {
+			d.report(fmt.Sprintf("add the node selector %s: \"true\" to its pod template", v1alpha1.LabelOffline),
+				"the pods of %s may land on machines that online borrows", what)
+		}
+		return open
+	case !tenant && !toleratesHolder(p.Template):
+		return true
+	case len(d.away) > 0 && !slices.ContainsFunc(d.away, func(n *corev1.Node) bool { return selects(p.Template, n) }):
+		return true
+	}
+	mend := fmt.Sprintf("add the node selector %s: %s to its pod template", v1alpha1.LabelHome, v1alpha1.HomeOffline)
+	if tenant {
+		mend = fmt.Sprintf("add the label %s: \"true\" to its pod template, or the node selector %s: %s", v1alpha1.LabelStable, v1alpha1.LabelHome, v1alpha1.HomeOffline)
+	}
+	d.report(mend, "the pods of %s may land on lent machines, and are evicted when those are recalled", what)
+	return false
+}
+
+// stableLabels are the labels by which the policy knows the pods of stable members: ours, and those of the operators.
+var stableLabels = [][2]string{
+	{v1alpha1.LabelStable, "true"},
+	{"training.kubeflow.org/job-role", "launcher"},
+	{"training.kubeflow.org/replica-type", "master"},
+	{"ray.io/node-type", "head"},
+	{"spark-role", "driver"},
+}
+
+// holdsTogether reports whether the policy takes pods with such labels for those of a stable member.
+func holdsTogether(labels map[string]string) bool {
+	return slices.ContainsFunc(stableLabels, func(l [2]string) bool { return labels[l[0]] == l[1] })
+}
+
+// asks reports whether a pod lands on machines alone whose label has a value, of which there is one.
+func asks(spec *corev1.PodSpec, label, value string) bool {
+	if spec.NodeSelector[label] == value {
 		return true
 	}
 	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil || spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
@@ -145,14 +224,26 @@ func asksOffline(spec *corev1.PodSpec) bool {
 	for _, t := range terms {
 		asks := false
 		for _, e := range t.MatchExpressions {
-			asks = asks || (e.Key == v1alpha1.LabelOffline && (e.Operator == corev1.NodeSelectorOpExists ||
-				(e.Operator == corev1.NodeSelectorOpIn && len(e.Values) == 1 && e.Values[0] == "true")))
+			asks = asks || (e.Key == label && (e.Operator == corev1.NodeSelectorOpExists ||
+				(e.Operator == corev1.NodeSelectorOpIn && len(e.Values) == 1 && e.Values[0] == value)))
 		}
 		if !asks {
 			return false
 		}
 	}
 	return len(terms) > 0
+}
+
+// selects reports whether a machine is among those that a pod asks for. One whose terms cannot be read goes nowhere.
+func selects(spec *corev1.PodSpec, n *corev1.Node) bool {
+	ok, err := nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: *spec}).Match(n)
+	return ok && err == nil
+}
+
+// toleratesHolder reports whether a pod may land on machines that offline holds.
+func toleratesHolder(spec *corev1.PodSpec) bool {
+	taint := &corev1.Taint{Key: v1alpha1.TaintHolder, Value: v1alpha1.TaintHolderOffline, Effect: corev1.TaintEffectNoSchedule}
+	return slices.ContainsFunc(spec.Tolerations, func(t corev1.Toleration) bool { return tolerates(&t, taint) })
 }
 
 // tolerates reports whether a toleration matches a taint, as the scheduler sees it.

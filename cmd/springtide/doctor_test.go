@@ -8,7 +8,9 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/springtide/springtide/api/v1alpha1"
@@ -112,34 +115,32 @@ func TestOfflineWork(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(*batchv1.Job)
-		stable bool
 		want   []string
 	}{
-		{"all is well", func(*batchv1.Job) {}, false, nil},
+		{"all is well", func(*batchv1.Job) {}, nil},
 		{"a node selector asks as well", func(j *batchv1.Job) {
 			j.Spec.Template.Spec.Affinity, j.Spec.Template.Spec.NodeSelector = nil, map[string]string{v1alpha1.LabelOffline: "true"}
-		}, false, nil},
+		}, nil},
 		{"tolerating everything", func(j *batchv1.Job) {
 			j.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
-		}, false, nil},
-		{"no toleration", func(j *batchv1.Job) { j.Spec.Template.Spec.Tolerations = nil }, false, []string{"do not tolerate"}},
-		{"the toleration of another effect", func(j *batchv1.Job) { j.Spec.Template.Spec.Tolerations[0].Effect = corev1.TaintEffectNoExecute }, false, []string{"do not tolerate"}},
-		{"the toleration of another value", func(j *batchv1.Job) { j.Spec.Template.Spec.Tolerations[0].Value = "online" }, false, []string{"do not tolerate"}},
-		{"no affinity", func(j *batchv1.Job) { j.Spec.Template.Spec.Affinity = nil }, false, []string{"may land on online"}},
-		{"one of two alternatives does not ask", func(j *batchv1.Job) { j.Spec.Template.Spec.Affinity = affinity(asks, zone) }, false, []string{"may land on online"}},
-		{"stable members land at home", func(j *batchv1.Job) { j.Spec.Template.Spec = corev1.PodSpec{} }, true, nil},
-		{"a recall is a failure", func(j *batchv1.Job) { j.Spec.PodFailurePolicy = nil }, false, []string{"PodFailurePolicyMissing"}},
+		}, nil},
+		{"no toleration", func(j *batchv1.Job) { j.Spec.Template.Spec.Tolerations = nil }, []string{"do not tolerate"}},
+		{"the toleration of another effect", func(j *batchv1.Job) { j.Spec.Template.Spec.Tolerations[0].Effect = corev1.TaintEffectNoExecute }, []string{"do not tolerate"}},
+		{"the toleration of another value", func(j *batchv1.Job) { j.Spec.Template.Spec.Tolerations[0].Value = "online" }, []string{"do not tolerate"}},
+		{"no affinity", func(j *batchv1.Job) { j.Spec.Template.Spec.Affinity = nil }, []string{"may land on online"}},
+		{"one of two alternatives does not ask", func(j *batchv1.Job) { j.Spec.Template.Spec.Affinity = affinity(asks, zone) }, []string{"may land on online"}},
+		{"a recall is a failure", func(j *batchv1.Job) { j.Spec.PodFailurePolicy = nil }, []string{"PodFailurePolicyMissing"}},
 		{"the failure policy fails the job", func(j *batchv1.Job) {
 			j.Spec.PodFailurePolicy.Rules[0].Action = batchv1.PodFailurePolicyActionFailJob
-		}, false, []string{"PodFailurePolicyMissing"}},
-		{"replaced too early", func(j *batchv1.Job) { j.Spec.PodReplacementPolicy = nil }, false, []string{"PodReplacementPolicyMissing"}},
+		}, []string{"PodFailurePolicyMissing"}},
+		{"replaced too early", func(j *batchv1.Job) { j.Spec.PodReplacementPolicy = nil }, []string{"PodReplacementPolicyMissing"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			j, d := good(), &doctor{}
 			c.change(j)
 			e := &v1alpha1.ElasticJob{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "train"}}
 			w := adapter.ReadBatchJob(j)
-			if fine := d.lendable(e, &v1alpha1.JobMember{Role: "worker", Max: 8, Stable: c.stable}, &w); fine != (len(c.want) == 0) || len(d.found) != len(c.want) {
+			if fine := d.lendable(e, &v1alpha1.JobMember{Role: "worker", Max: 8}, &w, false); fine != (len(c.want) == 0) || len(d.found) != len(c.want) {
 				t.Fatalf("lendable %v, findings %v; want %q", fine, d.found, c.want)
 			}
 			for i, w := range c.want {
@@ -148,5 +149,109 @@ func TestOfflineWork(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestStableMembersStayHome: which pod templates of stable members can land on lent machines.
+func TestStableMembersStayHome(t *testing.T) {
+	node := func(name string, labels map[string]string) *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+	}
+	requires := func(terms ...corev1.NodeSelectorRequirement) *corev1.Affinity {
+		s := &corev1.NodeSelector{}
+		for _, r := range terms {
+			s.NodeSelectorTerms = append(s.NodeSelectorTerms, corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{r}})
+		}
+		return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: s}}
+	}
+	in := func(key, value string) corev1.NodeSelectorRequirement {
+		return corev1.NodeSelectorRequirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{value}}
+	}
+	home := in(v1alpha1.LabelHome, v1alpha1.HomeOffline)
+	const byLabel, bySelector = `add the label springtide.dev/stable: "true" to its pod template, or the node selector springtide.dev/home: offline`,
+		"add the node selector springtide.dev/home: offline to its pod template"
+	for _, c := range []struct {
+		name   string
+		change func(*corev1.PodTemplateSpec)
+		tenant bool
+		mend   string
+	}{
+		{"it goes where work that is lent to goes", func(*corev1.PodTemplateSpec) {}, false, bySelector},
+		{"the policy would send it there", func(p *corev1.PodTemplateSpec) { p.Spec = corev1.PodSpec{} }, true, byLabel},
+		{"it asks for home", func(p *corev1.PodTemplateSpec) { p.Spec.NodeSelector[v1alpha1.LabelHome] = v1alpha1.HomeOffline }, false, ""},
+		{"by affinity", func(p *corev1.PodTemplateSpec) { p.Spec.Affinity = requires(home) }, false, ""},
+		{"in one of two alternatives", func(p *corev1.PodTemplateSpec) { p.Spec.Affinity = requires(home, in("zone", "a")) }, false, bySelector},
+		{"for another home", func(p *corev1.PodTemplateSpec) { p.Spec.Affinity = requires(in(v1alpha1.LabelHome, "online")) }, false, ""},
+		{"for home, open or not", func(p *corev1.PodTemplateSpec) {
+			p.Spec.NodeSelector = map[string]string{v1alpha1.LabelHome: v1alpha1.HomeOffline}
+		}, false, `add the node selector springtide.dev/offline: "true" to its pod template`},
+		{"for home, and the policy says open", func(p *corev1.PodTemplateSpec) {
+			p.Spec = corev1.PodSpec{NodeSelector: map[string]string{v1alpha1.LabelHome: v1alpha1.HomeOffline}}
+		}, true, ""},
+		{"it has the label, and the policy looks", func(p *corev1.PodTemplateSpec) { p.Labels = map[string]string{v1alpha1.LabelStable: "true"} }, true, ""},
+		{"it has the label, and nobody looks", func(p *corev1.PodTemplateSpec) { p.Labels = map[string]string{v1alpha1.LabelStable: "true"} }, false, bySelector},
+		{"it says that it is not stable", func(p *corev1.PodTemplateSpec) { p.Labels = map[string]string{v1alpha1.LabelStable: "false"} }, true, byLabel},
+		{"the taint keeps it off", func(p *corev1.PodTemplateSpec) { p.Spec.Tolerations = nil }, false, ""},
+		{"it is pinned to machines of offline", func(p *corev1.PodTemplateSpec) { p.Spec.NodeSelector["pool"] = "offline" }, true, ""},
+		{"it is pinned to machines of online", func(p *corev1.PodTemplateSpec) { p.Spec.NodeSelector["pool"] = "online" }, true, byLabel},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "ps"}}
+			j.Spec.Template.Spec = corev1.PodSpec{NodeSelector: map[string]string{v1alpha1.LabelOffline: "true"},
+				Tolerations: []corev1.Toleration{{Key: v1alpha1.TaintHolder, Operator: corev1.TolerationOpExists}}}
+			c.change(&j.Spec.Template)
+			d := &doctor{away: []*corev1.Node{node("n1", map[string]string{"pool": "online", "zone": "a", v1alpha1.LabelOffline: "true"})}}
+			w := adapter.ReadBatchJob(j)
+			fine := d.lendable(&v1alpha1.ElasticJob{ObjectMeta: metav1.ObjectMeta{Namespace: "ml"}}, &v1alpha1.JobMember{Role: "server", Min: 2, Max: 2, Stable: true}, &w, c.tenant)
+			if fine != (c.mend == "") || len(d.found) != min(len(c.mend), 1) {
+				t.Fatalf("lendable %v, findings %+v; want the mend %q", fine, d.found, c.mend)
+			}
+			if c.mend != "" && (d.found[0].Mend != c.mend || d.found[0].Severity != problem) {
+				t.Errorf("finding %+v, want a problem with the mend %q", d.found[0], c.mend)
+			}
+		})
+	}
+}
+
+// TestStableLabels: doctor knows the labels that the policy knows, and what cannot but be stable has one of them from its operator.
+func TestStableLabels(t *testing.T) {
+	text, err := os.ReadFile("../../deploy/base/offline/placement.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var policy [][2]string
+	for _, m := range regexp.MustCompile(`\["([^"]+)", "([^"]+)"\]`).FindAllStringSubmatch(string(text), -1) {
+		policy = append(policy, [2]string{m[1], m[2]})
+	}
+	if d := cmp.Diff(policy, stableLabels); d != "" {
+		t.Errorf("labels of stable members (-placement.yaml +doctor):\n%s", d)
+	}
+	seen := 0
+	for _, file := range []string{"mpijob", "pytorchjob", "raycluster", "sparkapplication"} {
+		text, err := os.ReadFile("../../internal/kube/testdata/workloads/" + file + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(text, &u.Object); err != nil {
+			t.Fatal(err)
+		}
+		ad, _ := adapter.For(u.GetAPIVersion(), u.GetKind())
+		w := ad.Read(u)
+		for i := range w.Parts {
+			p := &w.Parts[i]
+			if p.Fixed != "" {
+				seen++
+			}
+			if holdsTogether(p.Labels) != (p.Fixed != "") {
+				t.Errorf("%s of %s, which is fixed because %q, has the labels %v", p.Name, w.What, p.Fixed, p.Labels)
+			}
+			if p.Fixed != "" && ad.PartOf(p.Labels) != p.Name {
+				t.Errorf("pods of %s of %s have the labels %v, by which they are of part %q", p.Name, w.What, p.Labels, ad.PartOf(p.Labels))
+			}
+		}
+	}
+	if seen != 4 {
+		t.Errorf("%d fixed parts were seen, want the launcher, the master, the head and the driver", seen)
 	}
 }

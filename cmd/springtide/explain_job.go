@@ -46,11 +46,13 @@ func explainJob(ctx context.Context, o *cliOptions, c *clients, arg string) (*ex
 func placeText(m *v1alpha1.JobMember) string {
 	switch {
 	case m.Stable:
-		return "at home alone"
+		return fmt.Sprintf("at home alone, by the node selector %s: %s", v1alpha1.LabelHome, v1alpha1.HomeOffline)
 	case m.Divisible:
 		return "anywhere, in what others leave"
+	case m.Min > 0:
+		return "at home and on loans, as the scheduler chooses; its minimum is reckoned at home first"
 	}
-	return "at home, and on loans"
+	return "at home and on loans, as the scheduler chooses"
 }
 
 func gangText(g *v1alpha1.GangStatus) string {

@@ -128,8 +128,10 @@ func marksText(node *corev1.Node) string {
 			marks = append(marks, fmt.Sprintf("taint %s=%s:%s", t.Key, t.Value, t.Effect))
 		}
 	}
-	if v := node.Labels[v1alpha1.LabelOffline]; v != "" {
-		marks = append(marks, fmt.Sprintf("label %s=%s", v1alpha1.LabelOffline, v))
+	for _, key := range []string{v1alpha1.LabelOffline, v1alpha1.LabelHome} {
+		if v := node.Labels[key]; v != "" {
+			marks = append(marks, fmt.Sprintf("label %s=%s", key, v))
+		}
 	}
 	if node.Spec.Unschedulable {
 		marks = append(marks, "cordoned")

@@ -28,7 +28,7 @@ func (a *applier) marks() []action {
 	return out
 }
 
-// mark brings a node's taint, label and annotations to what the loans say. The taints of a node are one atomic list to server-side apply,
+// mark brings a node's taint, labels and annotations to what the loans say. The taints of a node are one atomic list to server-side apply,
 // so owning one of them there would mean owning all; a merge patch with the resourceVersion leaves the others as they were read. Nodes
 // report themselves often: a conflict is read again once, since marks are a level that rests on nothing else of the node.
 func (a *applier) mark(ctx context.Context, m *planner.Mark) error {
@@ -114,13 +114,16 @@ func (a *applier) markPatch(f *nodeFacts, want fleet.NodeMarks) []byte {
 	}
 	tell(v1alpha1.AnnotationExpectedUntil, want.Until, f.node.Marks.Until)
 	tell(v1alpha1.AnnotationDue, want.Due, f.node.Marks.Due)
-	var offline any // null removes the label
+	labels := map[string]any{v1alpha1.LabelOffline: nil, v1alpha1.LabelHome: nil} // null removes a label
 	if want.OfflineLabel {
-		offline = "true"
+		labels[v1alpha1.LabelOffline] = "true"
+	}
+	if want.HomeLabel {
+		labels[v1alpha1.LabelHome] = v1alpha1.HomeOffline
 	}
 	body := map[string]any{"metadata": map[string]any{
 		"resourceVersion": f.ResourceVersion,
-		"labels":          map[string]any{v1alpha1.LabelOffline: offline},
+		"labels":          labels,
 		"annotations":     notes,
 	}}
 	if want.HolderTaint != f.node.Marks.HolderTaint || want.Fence != f.node.Marks.Fence {

@@ -66,6 +66,7 @@ func newNodeFacts(n *corev1.Node) *nodeFacts {
 	f.node.Marks = fleet.NodeMarks{
 		HolderTaint:  slices.ContainsFunc(n.Spec.Taints, isHolderTaint),
 		OfflineLabel: n.Labels[v1alpha1.LabelOffline] == "true",
+		HomeLabel:    n.Labels[v1alpha1.LabelHome] == v1alpha1.HomeOffline,
 		Fence:        fenceOf(n.Spec.Taints),
 		Until:        n.Annotations[v1alpha1.AnnotationExpectedUntil],
 		Due:          n.Annotations[v1alpha1.AnnotationDue],

@@ -30,7 +30,7 @@ func newOfflineFacts(o metav1.Object, w adapter.Workload) *offlineFacts {
 		if p.Template != nil {
 			f.requests[i] = podRequests(p.Template)
 		}
-		p.Template = nil
+		p.Template, p.Labels = nil, nil
 	}
 	return f
 }

@@ -138,7 +138,7 @@ func TestPlaneBorrow(t *testing.T) {
 	ref := planner.PodRef{Name: fleet.Name{Namespace: "default", Name: pod.Name}, ID: fleet.UID(pod.UID)}
 	l := p.begin(t, fleet.Loan{ID: fleet.LoanID("loan-" + id), Node: m.ID, NodeName: m.Name, Kind: fleet.KindNode, Cells: []int{0}, Capacity: m.Allocatable,
 		From: fleet.PoolID("batch-" + id), To: fleet.PoolID("web-" + id)}.Invite(time.Now(), time.Now().Add(time.Minute), time.Now().Add(time.Hour), "flood"),
-		fleet.NodeMarks{HolderTaint: true, KeepNode: true})
+		fleet.NodeMarks{HolderTaint: true, HomeLabel: true, KeepNode: true})
 	if l.Deadline.IsZero() || l.Due.IsZero() {
 		t.Fatalf("the notice is not in the loan: %+v", l)
 	}
@@ -153,11 +153,11 @@ func TestPlaneBorrow(t *testing.T) {
 	p.gone(t, pod.Name, ref.ID)
 	p.reportClean(t, m.Name, 1)
 	p.step(t, planner.MoveLend, l.ID, func(l fleet.Loan, e *fleet.ShareParcel) (fleet.Loan, error) { return l.Lend(time.Now(), e) })
-	p.marks(t, m, fleet.NodeMarks{KeepNode: true})
+	p.marks(t, m, fleet.NodeMarks{HomeLabel: true, KeepNode: true})
 	p.step(t, planner.MoveRecall, l.ID, func(l fleet.Loan, _ *fleet.ShareParcel) (fleet.Loan, error) {
 		return l.Recall(time.Now(), time.Now().Add(15*time.Second), l.Due, "ebb")
 	})
-	p.marks(t, m, fleet.NodeMarks{HolderTaint: true, KeepNode: true})
+	p.marks(t, m, fleet.NodeMarks{HolderTaint: true, HomeLabel: true, KeepNode: true})
 	p.step(t, planner.MoveDrain, l.ID, func(l fleet.Loan, _ *fleet.ShareParcel) (fleet.Loan, error) { return l.Drain(time.Now(), true) })
 	if r := p.apply(t, planner.Plan{Moves: []planner.Move{{Kind: planner.MoveFence, Before: *p.snapshot(t).Loan(l.ID), After: *p.snapshot(t).Loan(l.ID)}}}); r.Count(loop.Stale) != 1 {
 		t.Fatalf("fenced for a return to offline: %+v", r.Results)

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -258,6 +259,8 @@ func TestNodesAndPools(t *testing.T) {
 	lent.Annotations = map[string]string{annotationScaleDownDisabled: "true", annotationDoNotDisrupt: "true", annotationKept: ""}
 	cordoned := node("n4", inBatch)
 	cordoned.Spec.Unschedulable = true
+	cordoned.Labels = map[string]string{v1alpha1.LabelHome: v1alpha1.HomeOffline}
+	maps.Copy(cordoned.Labels, inBatch)
 	stale := nodeShare("n4", "gone", "web", "", 1, true, 0)
 	stale.Spec.NodeUID = "an earlier machine"
 	lease := &coordinationv1.Lease{ObjectMeta: objectMeta("Lease", ourNamespace, "springtide-agent-n2"),
@@ -284,6 +287,9 @@ func TestNodesAndPools(t *testing.T) {
 	n2 := byName["n2"]
 	if n2.Marks != (fleet.NodeMarks{HolderTaint: true, OfflineLabel: true, KeepNode: true}) || n2.Zone != "z1" || !n2.AgentAlive {
 		t.Errorf("n2: marks %+v, zone %q, agent %v", n2.Marks, n2.Zone, n2.AgentAlive)
+	}
+	if m := byName["n4"].Marks; m != (fleet.NodeMarks{HomeLabel: true}) {
+		t.Errorf("n4: marks %+v", m)
 	}
 	if len(n2.Cells) != 4 || n2.Cells[3] != (fleet.Cell{ID: 3, Socket: 1, Capacity: fleet.Resources{CPU: 16000, Memory: 64 * fleet.GiB}}) {
 		t.Errorf("cells of n2 = %+v", n2.Cells)

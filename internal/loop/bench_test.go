@@ -84,7 +84,7 @@ func benchNode(i int) fleet.Node {
 	n := fleet.Node{ID: fleet.NodeID(fmt.Sprintf("uid-%05d", i)), Name: fmt.Sprintf("node-%05d", i), Zone: fmt.Sprintf("z%d", i%3), Pool: "online",
 		Allocatable: fleet.Resources{CPU: 64000, Memory: 256 * fleet.GiB, Pods: 110}, Ready: true, AgentAlive: true}
 	if i >= benchNodes-1000 {
-		n.Pool, n.Marks = "offline", fleet.NodeMarks{HolderTaint: true, OfflineLabel: true}
+		n.Pool, n.Marks = "offline", fleet.NodeMarks{HolderTaint: true, OfflineLabel: true, HomeLabel: true}
 	}
 	for c := range 4 {
 		n.Cells = append(n.Cells, fleet.Cell{ID: c, Socket: c / 2, Capacity: fleet.Resources{CPU: 16000, Memory: 64 * fleet.GiB}})

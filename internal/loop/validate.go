@@ -328,7 +328,7 @@ func (d *Door) CheckFiller(a *planner.Filler) error {
 }
 
 // CheckMark lets marks be written while the node is the same machine, and refuses to open a node to online pods while a loan says that
-// the borrower holds it or that it moves: a taint lost too early is a mixed node. Nor is it opened to offline pods unless it is lent.
+// the borrower holds it or that it moves: a taint lost too early is a mixed node. Nor is it opened to offline pods unless it is lent, or called a home of stable members that it is not.
 func (d *Door) CheckMark(a *planner.Mark) error {
 	n := d.nodes()[a.Node]
 	if n == nil || n.ID != a.ID {
@@ -339,6 +339,9 @@ func (d *Door) CheckMark(a *planner.Mark) error {
 	}
 	if err := d.checkOpen(n, a.Want.OfflineLabel); err != nil {
 		return err
+	}
+	if p := d.fresh.Pool(n.Pool); a.Want.HomeLabel && (p == nil || p.Class != fleet.Offline) {
+		return fmt.Errorf("node %s is at home in no offline pool", n.Name)
 	}
 	if a.Want.HolderTaint || !n.Marks.HolderTaint {
 		return nil

@@ -290,6 +290,14 @@ func TestDoorJobFillerMark(t *testing.T) {
 
 	expect(t, "untaint a lent machine", judge(d.CheckMark(&planner.Mark{Node: "n1", ID: "u1"})), "loan l1 is Noticed: the holder taint must stay")
 	expect(t, "taint", judge(d.CheckMark(&planner.Mark{Node: "n2", ID: "u2", Want: fleet.NodeMarks{HolderTaint: true}})), "")
+	homeIn := func(pool fleet.PoolID) string {
+		s := doorFacts()
+		s.Nodes[1].Pool = pool
+		return judge(NewDoor(s).CheckMark(&planner.Mark{Node: "n2", ID: "u2", Want: fleet.NodeMarks{HolderTaint: true, HomeLabel: true}}))
+	}
+	expect(t, "a home of offline", homeIn("batch"), "")
+	expect(t, "a home of offline that moved to online", homeIn("web"), "node n2 is at home in no offline pool")
+	expect(t, "a home of offline that left our pools", homeIn(""), "node n2 is at home in no offline pool")
 	open := func(change func(*fleet.Snapshot)) string {
 		s := doorFacts()
 		s.Loans[0].Phase, s.Nodes[0].Share.Parcels[0].Next = fleet.Lent, ""

@@ -88,8 +88,8 @@ func (m *machine) allocatable() fleet.Resources {
 	return fleet.Resources{CPU: 1000 * coresPerNode, Memory: memoryPerNode * fleet.GiB, GPU: m.gpus, Pods: podsPerNode}
 }
 
-// node is the machine as kwok keeps it. One at home in the offline pool carries from the start what the controller gives a lent one: the
-// label that offline pods ask for, and the taint that keeps online pods away.
+// node is the machine as kwok keeps it. One at home in the offline pool carries from the start what the controller gives it: the labels
+// that offline pods and stable members ask for, and the taint that keeps online pods away.
 func (m *machine) node() *corev1.Node {
 	room := corev1.ResourceList{
 		corev1.ResourceCPU:    *resource.NewQuantity(coresPerNode, resource.DecimalSI),
@@ -112,7 +112,7 @@ func (m *machine) node() *corev1.Node {
 		n.Labels[labelGPU] = gpuModel
 	}
 	if m.pool == offlinePool {
-		n.Labels[v1alpha1.LabelOffline] = "true"
+		n.Labels[v1alpha1.LabelOffline], n.Labels[v1alpha1.LabelHome] = "true", v1alpha1.HomeOffline
 		n.Spec.Taints = []corev1.Taint{holderTaint}
 	}
 	return n

@@ -248,6 +248,8 @@ func (x *model) node(f *facts, i int8) fleet.Node {
 	m := &f.m[i]
 	n := fleet.Node{ID: nodeUID(m.uid), Name: nodeName(i), Zone: "z", Pool: poolID(x.home()), Allocatable: unit.Times(int64(x.Shape.units())).Add(fleet.Resources{Pods: 110}),
 		Ready: true, AgentAlive: true, Marks: fleet.NodeMarks{HolderTaint: m.taint, OfflineLabel: m.label, KeepNode: m.keep, Fence: fences[m.fence]}}
+	// Nobody's home changes here, so the label of it is no state of its own.
+	n.Marks.HomeLabel = x.Borrow
 	for c := range x.Shape.units() {
 		n.Cells = append(n.Cells, fleet.Cell{ID: c, Socket: c, Capacity: unit})
 	}

@@ -62,6 +62,8 @@ type Part struct {
 	Child string
 	// Template are the part's pods.
 	Template *corev1.PodSpec
+	// Labels are those of the template, and the one by which the operator marks the part that holds the others together.
+	Labels map[string]string
 	// Refusals hold where the part is elastic.
 	Refusals []string
 	// StableToo are refusals that hold for stable members as well: what an eviction breaks, since a festival plan that says takeStable

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -78,6 +79,37 @@ func adapterOf(t testing.TB, u *unstructured.Unstructured) Adapter {
 
 func worker(part string) *v1alpha1.JobMember {
 	return &v1alpha1.JobMember{Role: "worker", Part: part, Min: 1, Max: 8}
+}
+
+// TestLabels: what the pods of a part are labelled with, by their template and, where the part holds the others together, by the operator.
+func TestLabels(t *testing.T) {
+	mine := map[string]any{"app": "bert", "number": int64(7)} // one that is no text is no label
+	for _, c := range []struct{ file, part, path, want string }{
+		{"job", "", "spec/template/metadata/labels", "map[app:bert]"},
+		{"jobset", "ps", "spec/replicatedJobs/0/template/spec/template/metadata/labels", "map[app:bert]"},
+		{"mpijob", "worker", "spec/mpiReplicaSpecs/Worker/template/metadata/labels", "map[app:bert]"},
+		{"mpijob", "launcher", "spec/mpiReplicaSpecs/Launcher/template/metadata/labels", "map[app:bert training.kubeflow.org/job-role:launcher]"},
+		{"pytorchjob", "worker", "spec/pytorchReplicaSpecs/Worker/template/metadata/labels", "map[app:bert]"},
+		{"pytorchjob", "master", "spec/pytorchReplicaSpecs/Master/template/metadata/labels", "map[app:bert training.kubeflow.org/replica-type:master]"},
+		{"raycluster", "gpu_group", "spec/workerGroupSpecs/0/template/metadata/labels", "map[app:bert]"},
+		{"raycluster", "head", "spec/headGroupSpec/template/metadata/labels", "map[app:bert ray.io/node-type:head]"},
+		{"sparkapplication", "executor", "spec/executor/labels", "map[app:bert]"},
+		{"sparkapplication", "driver", "spec/driver/labels", "map[app:bert spark-role:driver]"},
+		{"volcanojob", "ps", "spec/tasks/0/template/metadata/labels", "map[app:bert]"},
+	} {
+		t.Run(c.file+c.part, func(t *testing.T) {
+			u := load(t, c.file)
+			labels := maps.Clone(mine)
+			if c.file == "job" || c.file == "jobset" { // read as types, which take nothing else
+				delete(labels, "number")
+			}
+			set(t, u, c.path, labels)
+			w := adapterOf(t, u).Read(u)
+			if got := fmt.Sprint(w.Part(c.part).Labels); got != c.want {
+				t.Errorf("labels %s, want %s", got, c.want)
+			}
+		})
+	}
 }
 
 // TestRead: what each kind says of its parts.

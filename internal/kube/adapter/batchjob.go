@@ -34,7 +34,8 @@ func (batchJob) Read(u *unstructured.Unstructured) Workload {
 
 // ReadBatchJob is Read of a Job that came as its type.
 func ReadBatchJob(j *batchv1.Job) Workload {
-	p := Part{Size: 1, Remaining: -1, Active: j.Status.Active, Path: []string{"spec", "parallelism"}, Template: &j.Spec.Template.Spec}
+	p := Part{Size: 1, Remaining: -1, Active: j.Status.Active, Path: []string{"spec", "parallelism"}, Template: &j.Spec.Template.Spec,
+		Labels: j.Spec.Template.Labels}
 	if j.Spec.Parallelism != nil {
 		p.Size = *j.Spec.Parallelism
 	}

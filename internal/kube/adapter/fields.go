@@ -86,6 +86,23 @@ func (o object) podSpec(path ...string) *corev1.PodSpec {
 	return spec
 }
 
+// labels reads the labels of a pod template.
+func (o object) labels(path ...string) map[string]string {
+	out := map[string]string{}
+	for k, v := range shallow(o, path...) {
+		if s, ok := v.(string); ok {
+			out[k] = s
+		}
+	}
+	return out
+}
+
+// marked adds the label that an operator writes on the pods of a part.
+func marked(labels map[string]string, key, value string) map[string]string {
+	labels[key] = value
+	return labels
+}
+
 // condition reports whether one of the conditions in status holds.
 func (o object) condition(types ...string) bool {
 	return slices.ContainsFunc(o.list("status", "conditions"), func(c object) bool {

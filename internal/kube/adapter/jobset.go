@@ -44,7 +44,7 @@ func (jobSet) Read(u *unstructured.Unstructured) Workload {
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(shallow(r, "template", "spec"), job); err != nil {
 			refuse(&p.Refusals, "Unreadable", "the template of %s in %s: %v", name, w.What, err)
 		}
-		p.Size = 1
+		p.Size, p.Labels = 1, job.Template.Labels
 		if job.Parallelism != nil {
 			p.Size = *job.Parallelism
 		}

@@ -31,7 +31,8 @@ func (mpiJob) Read(u *unstructured.Unstructured) Workload {
 	c := commandOf(launcher)
 	path := []string{"spec", "mpiReplicaSpecs", "Worker", "replicas"}
 	worker := Part{Name: "worker", Size: o.number(0, path...), Remaining: -1, Active: -1, Ending: -1, Path: path, Leaves: fleet.LeavesHighest,
-		Template: o.podSpec("spec", "mpiReplicaSpecs", "Worker", "template", "spec")}
+		Template: o.podSpec("spec", "mpiReplicaSpecs", "Worker", "template", "spec"),
+		Labels:   o.labels("spec", "mpiReplicaSpecs", "Worker", "template", "metadata", "labels")}
 	if w.Finished {
 		worker.Remaining = 0
 	}
@@ -49,6 +50,7 @@ func (mpiJob) Read(u *unstructured.Unstructured) Workload {
 			worker.Refusals = append(worker.Refusals, horovodRefusals(c, launcher, w.What)...)
 		}
 	}
-	w.Parts = []Part{worker, {Name: "launcher", Size: 1, Remaining: -1, Active: -1, Ending: -1, Fixed: "there is one launcher", Template: launcher}}
+	w.Parts = []Part{worker, {Name: "launcher", Size: 1, Remaining: -1, Active: -1, Ending: -1, Fixed: "there is one launcher", Template: launcher,
+		Labels: marked(o.labels("spec", "mpiReplicaSpecs", "Launcher", "template", "metadata", "labels"), labelJobRole, "launcher")}}
 	return w
 }

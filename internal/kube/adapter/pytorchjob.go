@@ -34,7 +34,8 @@ func (pyTorchJob) Read(u *unstructured.Unstructured) Workload {
 	w := Workload{What: what(u), Finished: o.condition("Succeeded", "Failed")}
 	path := []string{"spec", "pytorchReplicaSpecs", "Worker", "replicas"}
 	worker := Part{Name: "worker", Size: o.number(1, path...), Remaining: -1, Active: -1, Ending: -1, Path: path, Leaves: fleet.LeavesHighest,
-		Template: o.podSpec("spec", "pytorchReplicaSpecs", "Worker", "template", "spec")}
+		Template: o.podSpec("spec", "pytorchReplicaSpecs", "Worker", "template", "spec"),
+		Labels:   o.labels("spec", "pytorchReplicaSpecs", "Worker", "template", "metadata", "labels")}
 	if w.Finished {
 		worker.Remaining = 0
 	}
@@ -50,7 +51,8 @@ func (pyTorchJob) Read(u *unstructured.Unstructured) Workload {
 	w.Parts = []Part{worker}
 	if shallow(o, "spec", "pytorchReplicaSpecs", "Master") != nil {
 		w.Parts = append(w.Parts, Part{Name: "master", Size: 1, Remaining: -1, Active: -1, Ending: -1, Fixed: "there is one master", Template: master,
-			StableToo: restartRefusals(o, "Master", w.What)})
+			StableToo: restartRefusals(o, "Master", w.What),
+			Labels:    marked(o.labels("spec", "pytorchReplicaSpecs", "Master", "template", "metadata", "labels"), labelReplicaType, "master")})
 	}
 	return w
 }

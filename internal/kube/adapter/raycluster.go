@@ -46,7 +46,7 @@ func (rayCluster) Read(u *unstructured.Unstructured) Workload {
 		at := func(field string) []string { return []string{"spec", "workerGroupSpecs", strconv.Itoa(i), field} }
 		p := Part{Name: g.text("groupName"), Size: g.number(0, "replicas"), Remaining: -1, Active: -1, Ending: -1,
 			Path: at("replicas"), Guard: &Guard{at("groupName"), g.text("groupName")}, Leaves: fleet.LeavesNamed, Leavers: at("scaleStrategy"),
-			Template: g.podSpec("template", "spec")}
+			Template: g.podSpec("template", "spec"), Labels: g.labels("template", "metadata", "labels")}
 		p.Min = Bound{g.number(0, "minReplicas"), dotted(at("minReplicas"))}
 		if g.has("maxReplicas") {
 			p.Max = Bound{g.number(0, "maxReplicas"), dotted(at("maxReplicas"))}
@@ -63,6 +63,7 @@ func (rayCluster) Read(u *unstructured.Unstructured) Workload {
 		w.Parts = append(w.Parts, p)
 	}
 	w.Parts = append(w.Parts, Part{Name: rayHead, Size: 1, Remaining: -1, Active: -1, Ending: -1, Fixed: "there is one head",
-		Template: o.podSpec("spec", "headGroupSpec", "template", "spec")})
+		Template: o.podSpec("spec", "headGroupSpec", "template", "spec"),
+		Labels:   marked(o.labels("spec", "headGroupSpec", "template", "metadata", "labels"), labelRayNodeType, rayHead)})
 	return w
 }

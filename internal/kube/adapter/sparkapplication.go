@@ -43,7 +43,8 @@ func (sparkApplication) Read(u *unstructured.Unstructured) Workload {
 	if o.yes("spec", "suspend") {
 		refuse(&w.Refusals, "JobSuspended", "spec.suspend of %s is true: resume it, or remove it from the members", w.What)
 	}
-	p := Part{Name: sparkExecutor, SelfSized: true, Active: -1, Ending: -1, Template: executorSpec(o)}
+	p := Part{Name: sparkExecutor, SelfSized: true, Active: -1, Ending: -1, Template: executorSpec(o),
+		Labels: o.labels("spec", "executor", "labels")}
 	// What it wants is what it asked for: executors that wait for room or have it.
 	p.Size = liveExecutors(o)
 	p.Remaining = p.Size
@@ -56,7 +57,8 @@ func (sparkApplication) Read(u *unstructured.Unstructured) Workload {
 	}
 	p.Refusals = sparkRefusals(o, w.What)
 	w.Parts = []Part{p, {Name: sparkDriver, Size: 1, Remaining: -1, Active: -1, Ending: -1, Fixed: "there is one driver",
-		Template: o.podSpec("spec", "driver", "template", "spec")}}
+		Template: o.podSpec("spec", "driver", "template", "spec"),
+		Labels:   marked(o.labels("spec", "driver", "labels"), labelSparkRole, sparkDriver)}}
 	return w
 }
 

@@ -40,7 +40,7 @@ func (volcanoJob) Read(u *unstructured.Unstructured) Workload {
 		at := func(field string) []string { return []string{"spec", "tasks", strconv.Itoa(i), field} }
 		p := Part{Name: t.text("name"), Size: t.number(0, "replicas"), Remaining: -1, Active: -1, Ending: -1,
 			Path: at("replicas"), Guard: &Guard{at("name"), t.text("name")}, Leaves: fleet.LeavesHighest,
-			Template: t.podSpec("template", "spec")}
+			Template: t.podSpec("template", "spec"), Labels: t.labels("template", "metadata", "labels")}
 		if w.Finished {
 			p.Remaining = 0
 		}

@@ -132,7 +132,7 @@ func machine(i int, pool fleet.PoolID) fleet.Node {
 		n.Cells = append(n.Cells, fleet.Cell{ID: c, Socket: c / 2, Capacity: fleet.Resources{CPU: 16000, Memory: 64 * fleet.GiB}})
 	}
 	if pool == OfflinePool {
-		n.Marks = fleet.NodeMarks{HolderTaint: true, OfflineLabel: true}
+		n.Marks = fleet.NodeMarks{HolderTaint: true, OfflineLabel: true, HomeLabel: true}
 	}
 	return n
 }
