@@ -47,7 +47,7 @@ deps: ## Install the Debian packages that the tests need
 	@hack/debian-deps.sh
 
 .PHONY: test
-test: deps build plane unit race e2e-short ## All tests: real API server, unit, scripts, properties, both stores, race detector, one lab run
+test: deps build plane unit race whole e2e-short ## All tests: real API server, unit, scripts, properties, both stores, race detector, one lab run
 
 .PHONY: unit
 unit: build ## Tests of the packages that import k8s.io/kubernetes
@@ -56,6 +56,11 @@ unit: build ## Tests of the packages that import k8s.io/kubernetes
 .PHONY: race
 race: ## Tests of everything else, under the race detector
 	@pkgs=$$($(GO) list ./... | grep -vE '$(HEAVY)'); $(GO) test -race -p 2 -timeout 20m $$pkgs
+
+.PHONY: whole
+whole: ## What the race detector is too slow for: 200 seeds of faults, all searches of the model check, and each guard taken away
+	@$(GO) test ./sim
+	@$(GO) test -v -run 'TestProtocol|TestEachGuardIsNeeded|TestSecondLines' ./sim/check | grep -E '^ *---|^(ok|FAIL|panic)|_test\.go'
 
 .PHONY: plane
 plane: build ## Tests on a real API server with the operators' own CRDs: starts the lab's control plane, and ends it (two minutes)
