@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -140,15 +142,15 @@ func (o *simulateFlags) complain(cmd *cobra.Command, all []sim.Seeded, seeds []u
 		if b == nil {
 			continue
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "%v\n  play it again: springtide simulate --scenario %s --seeds %d\n", b, o.scenario, seeds[i])
-		if broken++; broken > shrunk {
-			continue
+		fmt.Fprintf(cmd.ErrOrStderr(), "%v\n  play it again: %s\n", b, o.again(seeds[i]))
+		if broken++; broken > shrunk || b.Faults == "" {
+			continue // without faults there are no fewer
 		}
 		for _, r := range all[i].Rows {
 			if less, err := sim.Shrink(cmd.Context(), all[i].Built, r); err != nil {
 				return err
 			} else if less != nil {
-				fmt.Fprintf(cmd.ErrOrStderr(), "  less is enough: %s\n", less.Faults)
+				fmt.Fprintf(cmd.ErrOrStderr(), "  less is enough: %s\n", cmp.Or(less.Faults, "no fault at all"))
 				break
 			}
 		}
@@ -158,6 +160,24 @@ func (o *simulateFlags) complain(cmd *cobra.Command, all []sim.Seeded, seeds []u
 	}
 	return nil
 }
+
+// again is the command that plays the rows of one seed once more.
+func (o *simulateFlags) again(seed uint64) string {
+	words := []string{"springtide", "simulate", "--scenario", o.scenario}
+	if len(o.policies) > 0 {
+		words = append(words, "--policies", strings.Join(o.policies, ","))
+	}
+	words = append(words, "--seeds", strconv.FormatUint(seed, 10))
+	for i, w := range words {
+		if !plainWord.MatchString(w) {
+			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// plainWord is what a shell takes as it stands.
+var plainWord = regexp.MustCompile(`^[\w./,:=+@%-]+$`)
 
 // rows are Springtide as it comes, or the sweeps that were asked for.
 func (o *simulateFlags) rows(b *scenario.Built) ([]sim.Row, error) {
