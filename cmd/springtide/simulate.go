@@ -105,6 +105,10 @@ func (o *simulateFlags) play(cmd *cobra.Command, s *scenario.Scenario, seeds []u
 	if err := sim.Known(o.policies); err != nil {
 		return usageError{fmt.Errorf("--policies: %w", err)}
 	}
+	// A run takes hours: what cannot be written is refused before it.
+	if err := errors.Join(checkOutput("--out", o.out), checkOutput("--html", o.html), checkOutput("--markdown", o.markdown)); err != nil {
+		return err
+	}
 	things := "rows"
 	if len(seeds) > 1 {
 		things = "seeds"
@@ -232,11 +236,10 @@ func (r *simulateReport) seeds() []uint64 {
 }
 
 func (o *simulateFlags) write(cmd *cobra.Command, r *simulateReport) error {
+	var marked error
 	if o.markdown != "" {
-		if err := writeOutput(o.markdown, cmd.OutOrStdout(), func(w io.Writer) error { return markSimulation(w, r) }); err != nil {
-			return err
-		}
+		marked = writeOutput("--markdown", o.markdown, cmd.OutOrStdout(), func(w io.Writer) error { return markSimulation(w, r) })
 	}
-	return writeReport(cmd.OutOrStdout(), o.html, o.out, r,
-		func(w io.Writer) error { return writeSimulatePage(w, r) }, func(w io.Writer) error { return printSimulation(w, r) })
+	return errors.Join(marked, writeReport(cmd.OutOrStdout(), o.html, o.out, r,
+		func(w io.Writer) error { return writeSimulatePage(w, r) }, func(w io.Writer) error { return printSimulation(w, r) }))
 }
