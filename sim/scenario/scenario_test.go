@@ -237,11 +237,13 @@ func TestErrorsNameTheLineAndTheMend(t *testing.T) {
 
 func TestBadTraces(t *testing.T) {
 	for text, want := range map[string]string{
-		"ts,value\n2026-05-01T00:00:00Z,1\n":                         "too short",
-		"ts,value\n2026-05-01T00:00:00Z,many\n":                      `t.csv:2: value: "many" is no number`,
-		"time,load\n":                                                "begin with the header",
-		"ts,value\n2026-05-01T00:00:00Z,1\n2026-05-03T00:00:00Z,1\n": "too coarse to replay",
-		"ts,value\n2026-05-01T00:00:00Z,1\n2026-05-01T00:01:30Z,1\n": "resample it to whole minutes",
+		"ts,value\n2026-05-01T00:00:00Z,1\n":                                   "too short",
+		"ts,value\n2026-05-01T00:00:00Z,many\n":                                `t.csv:2: value: "many" is no number`,
+		"time,load\n":                                                          "t.csv:1: header: found time,load: begin with the header ts,value, or id,ts,value for several series",
+		"ts,value\n2026-05-01T00:00:00Z,1\n2026-05-01T01:00:00Z,-3\n":          "t.csv:3: value: -3 is negative, and no load is: write 0 or more, or nothing for a missing value",
+		"id,ts,value\na,2026-05-01T00:00:00Z,1\nb,2026-05-01T00:00:00Z,-0.5\n": "t.csv:3: value: -0.5 is negative",
+		"ts,value\n2026-05-01T00:00:00Z,1\n2026-05-03T00:00:00Z,1\n":           "too coarse to replay",
+		"ts,value\n2026-05-01T00:00:00Z,1\n2026-05-01T00:01:30Z,1\n":           "resample it to whole minutes",
 	} {
 		s := stranger(t, fleetYAML, nil)
 		if err := os.WriteFile(filepath.Join(s.dir, "t.csv"), []byte(text), 0o600); err != nil {
