@@ -127,7 +127,11 @@ func (b *Built) make(f replay.Frame, entry int) error {
 			name += "-" + plainName(t.id)
 		}
 		if err := b.cut(f, spec, name, part); err != nil {
-			return fmt.Errorf("%s: %w", spec.Trace, err)
+			at := spec.Trace
+			if t.id != "" {
+				at += fmt.Sprintf(": id %q", t.id)
+			}
+			return fmt.Errorf("%s: %w", at, err)
 		}
 	}
 	return nil
@@ -165,12 +169,19 @@ func (b *Built) cut(f replay.Frame, spec *Service, name string, part series.Seri
 		return fmt.Errorf("%s of load are too short for a run of %s with some history: give more, or fewer days", part.End().Sub(part.Start), f.Replay)
 	}
 	found := len(windows)
-	windows = slices.DeleteFunc(windows, func(w replay.Window) bool { return !f.Usable(f.Newest(w.Raw, time.Duration(b.History))) })
+	var flaws []string
+	windows = slices.DeleteFunc(windows, func(w replay.Window) bool {
+		flaw := f.Flaw(f.Newest(w.Raw, time.Duration(b.History)))
+		if flaw != "" && !slices.Contains(flaws, flaw) {
+			flaws = append(flaws, flaw)
+		}
+		return flaw != ""
+	})
 	if len(windows) == 0 {
-		return fmt.Errorf("none of %d windows is usable: more than 5 %% of the history is missing, or one spike owns last week's scale", found)
+		return fmt.Errorf("%s: give another stretch of the trace by from and to, or leave it out", unusable(found, flaws))
 	}
 	if found > len(windows) {
-		b.Notes = append(b.Notes, fmt.Sprintf("%s: %d of %d windows are left out: gaps, or one spike owns last week's scale", name, found-len(windows), found))
+		b.Notes = append(b.Notes, fmt.Sprintf("%s: %d of %d windows are left out: %s", name, found-len(windows), found, strings.Join(flaws, ", or ")))
 	}
 	seed := replay.Seed(strconv.FormatUint(b.Seed, 10), name)
 	if spec.Take > 0 && spec.Take < len(windows) {
@@ -187,6 +198,14 @@ func (b *Built) cut(f replay.Frame, spec *Service, name string, part series.Seri
 		b.Services = append(b.Services, b.service(f, spec, own, w))
 	}
 	return nil
+}
+
+// unusable says that no window is of use, and why.
+func unusable(windows int, flaws []string) string {
+	if windows == 1 {
+		return "the load is of no use: " + flaws[0]
+	}
+	return fmt.Sprintf("none of %d windows is usable: %s", windows, strings.Join(flaws, ", or "))
 }
 
 // service makes one service of a window.

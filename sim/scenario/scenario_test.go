@@ -256,6 +256,50 @@ func TestBadTraces(t *testing.T) {
 	}
 }
 
+// A load that is of no use is told why, whether it is the only one or one of several windows.
+func TestUselessLoadsSayWhy(t *testing.T) {
+	const mend = ": give another stretch of the trace by from and to, or leave it out"
+	const start = 28 * 24
+	within := func(from, to int, then func(float64) float64) func(int, float64) float64 {
+		return func(i int, v float64) float64 {
+			if i >= from && i < to {
+				return then(v)
+			}
+			return v
+		}
+	}
+	nothing := func(float64) float64 { return 0 }
+	for what, c := range map[string]struct {
+		change func(i int, v float64) float64
+		want   string
+	}{
+		"zeros": {within(0, start, nothing), "the last week before the start has no load at all"},
+		"a blip": {func(i int, v float64) float64 {
+			if i == start-50 {
+				return v
+			}
+			return 0
+		}, "99 % of the last week before the start has no load"},
+		"a spike": {within(start-50, start-49, func(v float64) float64 { return 100 * v }), "one spike owns last week's scale"},
+		"gaps":    {within(start-48, start, func(float64) float64 { return math.NaN() }), "more than 5 % of the history is missing"},
+	} {
+		_, err := stranger(t, fleetYAML, c.change).Build()
+		if want := "services[0] one: one.csv: the load is of no use: " + c.want + mend; err == nil || err.Error() != want {
+			t.Errorf("%s:\ngot  %v\nwant %s", what, err, want)
+		}
+	}
+	// A history of twelve days leaves room for two windows.
+	yaml := strings.Replace(strings.Replace(fleetYAML, "history: 15d", "history: 12d", 1), "- {name: one, trace: one.csv, weight: 3}\n", "", 1)
+	b := build(t, stranger(t, yaml, within(0, 14*24, nothing)))
+	if want := "long-shop-a: 1 of 2 windows are left out: the last week before the start has no load at all"; len(b.Notes) < 1 || b.Notes[0] != want {
+		t.Errorf("got  %q\nwant %s", b.Notes, want)
+	}
+	_, err := stranger(t, yaml, within(0, start, nothing)).Build()
+	if want := `long.csv.gz: id "Shop A": none of 2 windows is usable: the last week before the start has no load at all` + mend; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
 // The shipped examples are read and built, and week.yaml is what it says.
 func TestExamples(t *testing.T) {
 	files, err := filepath.Glob("examples/*.yaml")
