@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +21,8 @@ const (
 	week = 7 * day
 	// enoughHistory is what a service must have not to be young: two whole weeks, and a day for the edges.
 	enoughHistory = 15 * day
+	// mostNamed bounds what a note lists.
+	mostNamed = 5
 	// Headroom is what static provisioning adds to the peak of the last week.
 	Headroom = 1.2
 )
@@ -51,6 +52,9 @@ type Online struct {
 	Calm, Young, Disaggregated bool
 
 	seed uint64
+	// id is that of the trace, unlike says that the name does not show it.
+	id     string
+	unlike bool
 }
 
 // ID is "namespace/name".
@@ -93,10 +97,8 @@ func (s *Scenario) Build() (*Built, error) {
 		}
 	}
 	slices.SortFunc(b.Services, func(x, y Online) int { return x.Name.Compare(y.Name) })
-	for i := 1; i < len(b.Services); i++ {
-		if b.Services[i].Name == b.Services[i-1].Name {
-			return nil, fmt.Errorf("two services are called %s: name their entries otherwise", b.Services[i].Name)
-		}
+	if err := b.distinct(); err != nil {
+		return nil, err
 	}
 	if err := b.size(frame); err != nil {
 		return nil, err
@@ -117,16 +119,22 @@ func (b *Built) make(f replay.Frame, entry int) error {
 	if err != nil {
 		return err
 	}
-	for _, t := range all {
+	names, unlike := namesOf(spec.Name, all)
+	var told []string
+	for i, t := range all {
 		part, err := spec.part(t.series)
 		if err != nil {
 			return err
 		}
-		name := spec.Name
-		if t.id != "" {
-			name += "-" + plainName(t.id)
+		if unlike[i] {
+			told = append(told, fmt.Sprintf("%s/%s is %q", spec.Namespace, names[i], t.id))
 		}
-		if err := b.cut(f, spec, name, part); err != nil {
+		first := len(b.Services)
+		err = b.cut(f, spec, names[i], part)
+		for k := first; k < len(b.Services); k++ {
+			b.Services[k].id, b.Services[k].unlike = t.id, unlike[i]
+		}
+		if err != nil {
 			at := spec.Trace
 			if t.id != "" {
 				at += fmt.Sprintf(": id %q", t.id)
@@ -134,13 +142,10 @@ func (b *Built) make(f replay.Frame, entry int) error {
 			return fmt.Errorf("%s: %w", at, err)
 		}
 	}
+	if len(told) > 0 {
+		b.Notes = append(b.Notes, fmt.Sprintf("%s has ids that no name can show: %s", spec.Trace, few(told, mostNamed)))
+	}
 	return nil
-}
-
-var notPlain = regexp.MustCompile(`[^a-z0-9]+`)
-
-func plainName(id string) string {
-	return strings.Trim(notPlain.ReplaceAllString(strings.ToLower(id), "-"), "-")
 }
 
 // part is what of a trace is used.
@@ -332,12 +337,4 @@ func (b *Built) checkNames() error {
 		}
 	}
 	return nil
-}
-
-func (b *Built) names() string {
-	var out []string
-	for i := range b.Services {
-		out = append(out, string(b.Services[i].ID()))
-	}
-	return strings.Join(out, ", ")
 }
