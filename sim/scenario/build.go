@@ -55,6 +55,8 @@ type Online struct {
 	// id is that of the trace, unlike says that the name does not show it.
 	id     string
 	unlike bool
+	// shift is how much later than it was measured the load is played.
+	shift time.Duration
 }
 
 // ID is "namespace/name".
@@ -107,6 +109,7 @@ func (s *Scenario) Build() (*Built, error) {
 		return nil, err
 	}
 	b.surge()
+	b.tellMoved()
 	return b, nil
 }
 
@@ -217,7 +220,7 @@ func unusable(windows int, flaws []string) string {
 func (b *Built) service(f replay.Frame, spec *Service, name string, w replay.Window) Online {
 	raw := f.Newest(w.Raw, time.Duration(b.History))
 	o := Online{Spec: spec, Name: fleet.Name{Namespace: spec.Namespace, Name: name}, Young: w.Young, Disaggregated: raw.Step > time.Minute,
-		seed: replay.Seed(strconv.FormatUint(b.Seed, 10), "service", name)}
+		seed: replay.Seed(strconv.FormatUint(b.Seed, 10), "service", name), shift: w.Shift}
 	o.Load = replay.Minutes(raw, f.Split(raw), rand.New(rand.NewPCG(o.seed, 1)))
 	o.Calm = replay.Calm(f.History(o.Load))
 	o.hold(b.RunStart(), b.End())
