@@ -93,6 +93,9 @@ func (o *backtestFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return usageError{fmt.Errorf("--models: %w", err)}
 	}
+	if err := errors.Join(checkOutput("--out", o.out), checkOutput("--html", o.html)); err != nil {
+		return err
+	}
 	options, err := o.input.options(cmd)
 	if err != nil {
 		return err

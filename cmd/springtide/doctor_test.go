@@ -199,6 +199,10 @@ func TestStableMembersStayHome(t *testing.T) {
 			j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "ps"}}
 			j.Spec.Template.Spec = corev1.PodSpec{NodeSelector: map[string]string{v1alpha1.LabelOffline: "true"},
 				Tolerations: []corev1.Toleration{{Key: v1alpha1.TaintHolder, Operator: corev1.TolerationOpExists}}}
+			failed := batchv1.Failed
+			j.Spec.PodReplacementPolicy, j.Spec.Template.Spec.RestartPolicy = &failed, corev1.RestartPolicyNever
+			j.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{Action: batchv1.PodFailurePolicyActionIgnore,
+				OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}}}}}
 			c.change(&j.Spec.Template)
 			d := &doctor{away: []*corev1.Node{node("n1", map[string]string{"pool": "online", "zone": "a", v1alpha1.LabelOffline: "true"})}}
 			w := adapter.ReadBatchJob(j)

@@ -43,21 +43,21 @@ func spool(r io.Reader) (*os.File, error) {
 	return f, nil
 }
 
-// writeOutput hands write a destination. A regular file is replaced only when all of it was written.
-func writeOutput(path string, stdout io.Writer, write func(io.Writer) error) error {
+// writeOutput hands write the destination that a flag names. A regular file is replaced only when all of it was written.
+func writeOutput(flag, path string, stdout io.Writer, write func(io.Writer) error) error {
 	if path == "-" {
 		return write(stdout)
 	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
-			return usageError{fmt.Errorf("--out: %w", err)}
+			return usageError{fmt.Errorf("%s: %w", flag, err)}
 		}
 		return errors.Join(write(f), f.Close())
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
-		return usageError{fmt.Errorf("--out: %w", err)}
+		return usageError{fmt.Errorf("%s: %w", flag, err)}
 	}
 	err = errors.Join(write(f), f.Chmod(0o644), f.Close())
 	if err == nil {
@@ -73,20 +73,41 @@ func writeOutput(path string, stdout io.Writer, write func(io.Writer) error) err
 	return nil
 }
 
-// writeReport writes a report as a page and as JSON to the files that were asked for, and as tables to stdout where neither of the two is there.
-func writeReport(stdout io.Writer, html, out string, report any, page, tables func(io.Writer) error) error {
-	if html != "" {
-		if err := writeOutput(html, stdout, page); err != nil {
-			return err
-		}
-	}
-	if out != "" {
-		if err := writeOutput(out, stdout, func(w io.Writer) error { return encode(w, "json", report) }); err != nil {
-			return err
-		}
-	}
-	if out == "-" || html == "-" {
+// checkOutput refuses a file that could not be written, before what it shall hold is reckoned for long. It leaves no trace: a file that is there
+// stays as it is until writeOutput replaces it.
+func checkOutput(flag, path string) error {
+	if path == "" || path == "-" {
 		return nil
 	}
-	return tables(stdout)
+	const mend = "write a file in a directory that is there and can be written"
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		if info.IsDir() {
+			return usageError{fmt.Errorf("%s: %s is a directory: %s", flag, path, mend)}
+		}
+		return nil // a device, or a pipe that would hear of its end
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		if bad := (*os.PathError)(nil); errors.As(err, &bad) {
+			err = bad.Err // the path is not the user's
+		}
+		return usageError{fmt.Errorf("%s: %s: %w: %s", flag, path, err, mend)}
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// writeReport writes a report as a page and as JSON to the files that were asked for, and as tables to stdout where neither of the two is there.
+// What cannot be written keeps nothing else from it.
+func writeReport(stdout io.Writer, html, out string, report any, page, tables func(io.Writer) error) error {
+	var wrong []error
+	if html != "" {
+		wrong = append(wrong, writeOutput("--html", html, stdout, page))
+	}
+	if out != "" {
+		wrong = append(wrong, writeOutput("--out", out, stdout, func(w io.Writer) error { return encode(w, "json", report) }))
+	}
+	if out != "-" && html != "-" {
+		wrong = append(wrong, tables(stdout))
+	}
+	return errors.Join(wrong...)
 }

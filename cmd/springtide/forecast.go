@@ -88,7 +88,7 @@ func checkForecastFlags(horizon int, quantiles []float64) error {
 }
 
 func runForecast(cmd *cobra.Command, source *seriesSource, out string, horizon int, quantiles []float64, options plain.Options) error {
-	return writeOutput(out, cmd.OutOrStdout(), func(w io.Writer) error {
+	return writeOutput("--out", out, cmd.OutOrStdout(), func(w io.Writer) error {
 		rows, err := csvseries.NewWriter(w, quantiles)
 		if err != nil {
 			return err

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -103,6 +105,10 @@ func (o *simulateFlags) play(cmd *cobra.Command, s *scenario.Scenario, seeds []u
 	if err := sim.Known(o.policies); err != nil {
 		return usageError{fmt.Errorf("--policies: %w", err)}
 	}
+	// A run takes hours: what cannot be written is refused before it.
+	if err := errors.Join(checkOutput("--out", o.out), checkOutput("--html", o.html), checkOutput("--markdown", o.markdown)); err != nil {
+		return err
+	}
 	things := "rows"
 	if len(seeds) > 1 {
 		things = "seeds"
@@ -120,7 +126,7 @@ func (o *simulateFlags) play(cmd *cobra.Command, s *scenario.Scenario, seeds []u
 	for _, n := range first.Notes {
 		fmt.Fprintln(cmd.ErrOrStderr(), n)
 	}
-	report := &simulateReport{Scenario: s.Name, Days: s.Days, Nodes: first.Online + first.Fleet.OfflineNodes, Services: len(first.Services), Notes: first.Notes, Seeds: len(seeds)}
+	report := &simulateReport{Scenario: s.Name, Days: s.Days, Nodes: first.Online + first.Fleet.OfflineNodes, Services: len(first.Services), Notes: first.Notes, Seeds: len(seeds), Policies: []simulated{}}
 	for i := range all {
 		for _, r := range all[i].Results {
 			report.Policies = append(report.Policies, simulated{Seed: seeds[i], Result: r})
@@ -140,15 +146,15 @@ func (o *simulateFlags) complain(cmd *cobra.Command, all []sim.Seeded, seeds []u
 		if b == nil {
 			continue
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "%v\n  play it again: springtide simulate --scenario %s --seeds %d\n", b, o.scenario, seeds[i])
-		if broken++; broken > shrunk {
-			continue
+		fmt.Fprintf(cmd.ErrOrStderr(), "%v\n  play it again: %s\n", b, o.again(b.Row, seeds[i]))
+		if broken++; broken > shrunk || b.Faults == "" {
+			continue // without faults there are no fewer
 		}
 		for _, r := range all[i].Rows {
 			if less, err := sim.Shrink(cmd.Context(), all[i].Built, r); err != nil {
 				return err
 			} else if less != nil {
-				fmt.Fprintf(cmd.ErrOrStderr(), "  less is enough: %s\n", less.Faults)
+				fmt.Fprintf(cmd.ErrOrStderr(), "  less is enough: %s\n", cmp.Or(less.Faults, "no fault at all"))
 				break
 			}
 		}
@@ -158,6 +164,20 @@ func (o *simulateFlags) complain(cmd *cobra.Command, all []sim.Seeded, seeds []u
 	}
 	return nil
 }
+
+// again is the command that plays a row of one seed once more.
+func (o *simulateFlags) again(row string, seed uint64) string {
+	words := []string{"springtide", "simulate", "--scenario", o.scenario, "--policies", row, "--seeds", strconv.FormatUint(seed, 10)}
+	for i, w := range words {
+		if !plainWord.MatchString(w) {
+			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// plainWord is what a shell takes as it stands.
+var plainWord = regexp.MustCompile(`^[\w./,:=+@%-]+$`)
 
 // rows are Springtide as it comes, or the sweeps that were asked for.
 func (o *simulateFlags) rows(b *scenario.Built) ([]sim.Row, error) {
@@ -212,11 +232,10 @@ func (r *simulateReport) seeds() []uint64 {
 }
 
 func (o *simulateFlags) write(cmd *cobra.Command, r *simulateReport) error {
+	var marked error
 	if o.markdown != "" {
-		if err := writeOutput(o.markdown, cmd.OutOrStdout(), func(w io.Writer) error { return markSimulation(w, r) }); err != nil {
-			return err
-		}
+		marked = writeOutput("--markdown", o.markdown, cmd.OutOrStdout(), func(w io.Writer) error { return markSimulation(w, r) })
 	}
-	return writeReport(cmd.OutOrStdout(), o.html, o.out, r,
-		func(w io.Writer) error { return writeSimulatePage(w, r) }, func(w io.Writer) error { return printSimulation(w, r) })
+	return errors.Join(marked, writeReport(cmd.OutOrStdout(), o.html, o.out, r,
+		func(w io.Writer) error { return writeSimulatePage(w, r) }, func(w io.Writer) error { return printSimulation(w, r) }))
 }

@@ -19,7 +19,7 @@ func TestSimulatePage(t *testing.T) {
 	}
 	with := row(sim.Springtide, sim.LendSpringtide, 80, 0, true)
 	with.Timeline = []sim.Moment{{Demand: 5, Ready: 8, Online: 9, Lent: 3, Used: 7}, {}, {Online: 4, Lent: 8, Used: 9}}
-	r := &simulateReport{Scenario: `<script>alert("a")</script>`, Days: 2, Nodes: 3, Services: 1, Policies: []simulated{
+	r := &simulateReport{Scenario: `<script>alert("a")</script>`, Days: 2, Nodes: 3, Services: 1, Notes: []string{"<b>: moved", "no more"}, Policies: []simulated{
 		{1, row(sim.HPA, sim.LendNone, 100, 500, true)}, {1, row(sim.HPA, sim.LendNone, 150, 0, false)}, {1, row(sim.KEDA, sim.LendNone, 90, 700, false)},
 		{1, row(sim.KEDA, sim.LendNone, 110, 100, true)}, {1, with}, {2, row(sim.HPA, sim.LendNone, 100, 500, true)},
 	}}
@@ -29,7 +29,7 @@ func TestSimulatePage(t *testing.T) {
 	}
 	text := page.String()
 	// Two curves (no service is bursty, and none says so by a minute) and one fleet; the second seed has a single row.
-	for what, n := range map[string]int{"<svg": 4, "<script": 0, "src=": 0, "href=": 0, "NaN": 0, "Inf": 0, "Seed ": 2, "<circle": 12} {
+	for what, n := range map[string]int{"<svg": 4, "<script": 0, "src=": 0, "href=": 0, "NaN": 0, "Inf": 0, "Seed ": 2, "<circle": 12, "<li>&lt;b&gt;: moved</li>": 1, "<li>": 2} {
 		if got := strings.Count(text, what); got != n {
 			t.Errorf("%d times %q, want %d", got, what, n)
 		}

@@ -68,6 +68,33 @@ func TestTimesTwiceAreRefused(t *testing.T) {
 	}
 }
 
+// A file of one series needs no ids; blanks around its fields are none of theirs, and its errors speak of its own two columns.
+func TestLone(t *testing.T) {
+	want := Group{Points: []Point{{At: 10e9, Value: nan, Line: 4}, {At: 20e9, Value: 2, Line: 3}}}
+	for _, in := range []string{"ts,value\n\n20,2\n10,\n", "\ufeffTS , Value\r\n\r\n20, 2\r\n 10 , \r\n", "\"ts\",\"value\"\n\n20,2\n10,", "\n ts,value\n20,2\n10,\n"} {
+		g, ok, err := Lone("in.csv", strings.NewReader(in))
+		if d := cmp.Diff(want, g, cmpopts.EquateNaNs()); d != "" || !ok || err != nil {
+			t.Errorf("%q: %v, %v: %s", in, ok, err, d)
+		}
+	}
+	if _, ok, err := Lone("in.csv", strings.NewReader("id, ts, value\na,1,2\n")); ok || err != nil {
+		t.Errorf("several series: %v, %v", ok, err)
+	}
+	for in, want := range map[string]string{
+		"":                          "in.csv: empty: begin with the header ts,value, or id,ts,value for several series",
+		"ts,value\n":                "in.csv: no rows: write one row ts,value for each value",
+		"timestamp,value\n1,2\n":    "in.csv:1: header: found timestamp,value: begin with the header ts,value, or id,ts,value for several series",
+		"ts;value\n1;2\n":           "in.csv:1: header: found ts;value: begin with the header ts,value, or id,ts,value for several series",
+		"ts,value\n1,2,3\n":         "in.csv:2: 3 fields: write the two fields ts,value",
+		"ts,value\n1,2\n2,3\n1,4\n": "in.csv:4: ts: this time stands on line 2 already: keep one value for each time",
+		"ts,value\nsoon,2\n":        `in.csv:2: ts: "soon" is no time: write seconds since 1970 (1767225600) or RFC 3339 (2026-01-01T00:00:00Z)`,
+	} {
+		if _, ok, err := Lone("in.csv", strings.NewReader(in)); !ok || err == nil || err.Error() != want {
+			t.Errorf("%q:\ngot  %v\nwant %s", in, err, want)
+		}
+	}
+}
+
 // A disk that fails is no bad row.
 func TestBrokenSource(t *testing.T) {
 	broken := errors.New("disk on fire")

@@ -5,6 +5,7 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"strings"
 )
 
 // Shape is what a first reading found.
@@ -37,9 +38,13 @@ func Survey(file string, r io.Reader) (Shape, error) {
 		last = row.ID
 	}
 	if s.Rows == 0 {
-		return s, &Error{File: file, Problem: "no rows", Mend: "write one row id,ts,value for each value"}
+		return s, noRows(file, header)
 	}
 	return s, nil
+}
+
+func noRows(file string, columns []string) error {
+	return &Error{File: file, Problem: "no rows", Mend: "write one row " + strings.Join(columns, ",") + " for each value"}
 }
 
 // Point is one value of a series.
@@ -124,8 +129,11 @@ func group(file, id string, points []Point) (Group, error) {
 	})
 	for i := 1; i < len(points); i++ {
 		if points[i].At == points[i-1].At {
-			return Group{}, &Error{File: file, Line: int(points[i].Line), Field: "ts",
-				Problem: fmt.Sprintf("id %s has this time on line %d already", quote(id), points[i-1].Line), Mend: "keep one value for each time"}
+			problem := fmt.Sprintf("this time stands on line %d already", points[i-1].Line)
+			if id != "" {
+				problem = fmt.Sprintf("id %s has this time on line %d already", quote(id), points[i-1].Line)
+			}
+			return Group{}, &Error{File: file, Line: int(points[i].Line), Field: "ts", Problem: problem, Mend: "keep one value for each time"}
 		}
 	}
 	return Group{ID: id, Points: points}, nil

@@ -44,20 +44,97 @@ type Row struct {
 	Line  int
 }
 
-// header are the columns, in this order.
-var header = []string{"id", "ts", "value"}
+// The columns of several series and of one, in this order.
+var (
+	header     = []string{"id", "ts", "value"}
+	loneHeader = []string{"ts", "value"}
+)
 
 // Rows reads the rows one by one. After the first error it ends.
 func Rows(file string, r io.Reader) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		c := csv.NewReader(skipMark(r))
-		c.ReuseRecord = true
-		c.FieldsPerRecord = -1
-		p := parser{file: file}
-		if err := p.header(c); err != nil {
+		c, p := open(r), parser{file: file, columns: header}
+		found, err := p.header(c)
+		if err == nil && !slices.Equal(found, header) {
+			err = p.unknown(c, found, "id,ts,value")
+		}
+		if err != nil {
 			yield(Row{}, err)
 			return
 		}
+		p.rows(c)(yield)
+	}
+}
+
+// Lone reads a file of one series, `ts,value`: its points in time order, without an id. A file of several is left to [Survey] and [Groups]; then
+// ok is false.
+func Lone(file string, r io.Reader) (g Group, ok bool, err error) {
+	c, p := open(r), parser{file: file, columns: loneHeader}
+	found, err := p.header(c)
+	switch {
+	case err != nil:
+		return Group{}, true, err
+	case slices.Equal(found, header):
+		return Group{}, false, nil
+	case !slices.Equal(found, loneHeader):
+		return Group{}, true, p.unknown(c, found, "ts,value, or id,ts,value for several series")
+	}
+	var points []Point
+	for row, err := range p.rows(c) {
+		if err != nil {
+			return Group{}, true, err
+		}
+		points = append(points, point(row))
+	}
+	if len(points) == 0 {
+		return Group{}, true, noRows(file, loneHeader)
+	}
+	g, err = group(file, "", points)
+	return g, true, err
+}
+
+func open(r io.Reader) *csv.Reader {
+	c := csv.NewReader(skipMark(r))
+	c.ReuseRecord = true
+	c.FieldsPerRecord = -1
+	return c
+}
+
+type parser struct {
+	file    string
+	columns []string
+	// id is the last one, so that the rows of a series share one string.
+	id string
+}
+
+// header is the first record, as names are compared: in small letters, without blanks around them. An empty file has none.
+func (p *parser) header(c *csv.Reader) ([]string, error) {
+	record, err := c.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, p.broken(err)
+	}
+	for i := range record {
+		record[i] = strings.ToLower(strings.TrimSpace(record[i]))
+	}
+	return record, nil
+}
+
+// unknown refuses a header that is not the one that is wanted.
+func (p *parser) unknown(c *csv.Reader, found []string, want string) error {
+	want = "begin with the header " + want
+	if len(found) == 0 {
+		return &Error{File: p.file, Problem: "empty", Mend: want}
+	}
+	line, _ := c.FieldPos(0)
+	return &Error{File: p.file, Line: line, Field: "header", Problem: fmt.Sprintf("found %s", clip(strings.Join(found, ","))), Mend: want}
+}
+
+// rows reads what stands behind the header.
+func (p *parser) rows(c *csv.Reader) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
 		for {
 			record, err := c.Read()
 			if errors.Is(err, io.EOF) {
@@ -76,31 +153,6 @@ func Rows(file string, r io.Reader) iter.Seq2[Row, error] {
 	}
 }
 
-type parser struct {
-	file string
-	// id is the last one, so that the rows of a series share one string.
-	id string
-}
-
-func (p *parser) header(c *csv.Reader) error {
-	record, err := c.Read()
-	if errors.Is(err, io.EOF) {
-		return &Error{File: p.file, Problem: "empty", Mend: "begin with the header id,ts,value"}
-	}
-	if err != nil {
-		return p.broken(err)
-	}
-	for i := range record {
-		record[i] = strings.ToLower(strings.TrimSpace(record[i]))
-	}
-	if !slices.Equal(record, header) {
-		line, _ := c.FieldPos(0)
-		return &Error{File: p.file, Line: line, Field: "header", Problem: fmt.Sprintf("found %s", clip(strings.Join(record, ","))),
-			Mend: "begin with the header id,ts,value"}
-	}
-	return nil
-}
-
 // broken turns an error of the CSV reader into ours; an error of the source below it stays as it is.
 func (p *parser) broken(err error) error {
 	var bad *csv.ParseError
@@ -114,25 +166,31 @@ func (p *parser) row(record []string, line int) (Row, error) {
 	fail := func(field, problem, mend string) (Row, error) {
 		return Row{}, &Error{File: p.file, Line: line, Field: field, Problem: problem, Mend: mend}
 	}
-	if len(record) != len(header) {
-		return fail("", fmt.Sprintf("%d fields", len(record)), "write the three fields id,ts,value")
+	if len(record) != len(p.columns) {
+		return fail("", fmt.Sprintf("%d fields", len(record)), fmt.Sprintf("write the %s fields %s", numbers[len(p.columns)], strings.Join(p.columns, ",")))
 	}
-	if record[0] == "" {
-		return fail("id", "empty", "name the series that the value belongs to")
+	if len(record) == len(header) {
+		if record[0] == "" {
+			return fail("id", "empty", "name the series that the value belongs to")
+		}
+		if record[0] != p.id {
+			p.id = strings.Clone(record[0])
+		}
+		record = record[1:]
 	}
-	if record[0] != p.id {
-		p.id = strings.Clone(record[0])
-	}
-	at, problem := parseTime(strings.TrimSpace(record[1]))
+	at, problem := parseTime(strings.TrimSpace(record[0]))
 	if problem != "" {
 		return fail("ts", problem, "write seconds since 1970 (1767225600) or RFC 3339 (2026-01-01T00:00:00Z)")
 	}
-	value, problem := parseValue(strings.TrimSpace(record[2]))
+	value, problem := parseValue(strings.TrimSpace(record[1]))
 	if problem != "" {
 		return fail("value", problem, "write a finite number, or nothing for a missing value")
 	}
 	return Row{ID: p.id, At: at, Value: value, Line: line}, nil
 }
+
+// numbers as words.
+var numbers = []string{2: "two", 3: "three"}
 
 // The years between which the distance of any two times fits into nanoseconds.
 const (

@@ -94,10 +94,13 @@ func (f Frame) LastWeek(s series.Series) series.Series {
 }
 
 // Usable judges a window by its history alone: nearly whole, alive, and without one spike that would own its scale.
-func (f Frame) Usable(s series.Series) bool {
+func (f Frame) Usable(s series.Series) bool { return f.Flaw(s) == "" }
+
+// Flaw says why a window is not usable; nothing where it is.
+func (f Frame) Flaw(s series.Series) string {
 	h, last := f.History(s), f.LastWeek(s)
 	if missing(h) > 0.05 || missing(last) > 0.05 {
-		return false
+		return "more than 5 % of the history is missing"
 	}
 	var known []float64
 	for _, v := range last.Values {
@@ -106,8 +109,16 @@ func (f Frame) Usable(s series.Series) bool {
 		}
 	}
 	slices.Sort(known)
-	p99 := known[(len(known)*99)/100]
-	return p99 > 0 && known[len(known)-1] <= 4*p99
+	most, p99 := known[len(known)-1], known[(len(known)*99)/100]
+	switch {
+	case most <= 0:
+		return "the last week before the start has no load at all"
+	case p99 <= 0:
+		return "99 % of the last week before the start has no load"
+	case most > 4*p99:
+		return "one spike owns last week's scale"
+	}
+	return ""
 }
 
 func missing(s series.Series) float64 {

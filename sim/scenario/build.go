@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +21,8 @@ const (
 	week = 7 * day
 	// enoughHistory is what a service must have not to be young: two whole weeks, and a day for the edges.
 	enoughHistory = 15 * day
+	// mostNamed bounds what a note lists.
+	mostNamed = 5
 	// Headroom is what static provisioning adds to the peak of the last week.
 	Headroom = 1.2
 )
@@ -51,6 +52,11 @@ type Online struct {
 	Calm, Young, Disaggregated bool
 
 	seed uint64
+	// id is that of the trace, unlike says that the name does not show it.
+	id     string
+	unlike bool
+	// shift is how much later than it was measured the load is played.
+	shift time.Duration
 }
 
 // ID is "namespace/name".
@@ -93,10 +99,8 @@ func (s *Scenario) Build() (*Built, error) {
 		}
 	}
 	slices.SortFunc(b.Services, func(x, y Online) int { return x.Name.Compare(y.Name) })
-	for i := 1; i < len(b.Services); i++ {
-		if b.Services[i].Name == b.Services[i-1].Name {
-			return nil, fmt.Errorf("two services are called %s: name their entries otherwise", b.Services[i].Name)
-		}
+	if err := b.distinct(); err != nil {
+		return nil, err
 	}
 	if err := b.size(frame); err != nil {
 		return nil, err
@@ -105,6 +109,7 @@ func (s *Scenario) Build() (*Built, error) {
 		return nil, err
 	}
 	b.surge()
+	b.tellMoved()
 	return b, nil
 }
 
@@ -117,26 +122,33 @@ func (b *Built) make(f replay.Frame, entry int) error {
 	if err != nil {
 		return err
 	}
-	for _, t := range all {
+	names, unlike := namesOf(spec.Name, all)
+	var told []string
+	for i, t := range all {
 		part, err := spec.part(t.series)
 		if err != nil {
 			return err
 		}
-		name := spec.Name
-		if t.id != "" {
-			name += "-" + plainName(t.id)
+		if unlike[i] {
+			told = append(told, fmt.Sprintf("%s/%s is %q", spec.Namespace, names[i], t.id))
 		}
-		if err := b.cut(f, spec, name, part); err != nil {
-			return fmt.Errorf("%s: %w", spec.Trace, err)
+		first := len(b.Services)
+		err = b.cut(f, spec, names[i], part)
+		for k := first; k < len(b.Services); k++ {
+			b.Services[k].id, b.Services[k].unlike = t.id, unlike[i]
+		}
+		if err != nil {
+			at := spec.Trace
+			if t.id != "" {
+				at += fmt.Sprintf(": id %q", t.id)
+			}
+			return fmt.Errorf("%s: %w", at, err)
 		}
 	}
+	if len(told) > 0 {
+		b.Notes = append(b.Notes, fmt.Sprintf("%s has ids that no name can show: %s", spec.Trace, few(told, mostNamed)))
+	}
 	return nil
-}
-
-var notPlain = regexp.MustCompile(`[^a-z0-9]+`)
-
-func plainName(id string) string {
-	return strings.Trim(notPlain.ReplaceAllString(strings.ToLower(id), "-"), "-")
 }
 
 // part is what of a trace is used.
@@ -165,12 +177,19 @@ func (b *Built) cut(f replay.Frame, spec *Service, name string, part series.Seri
 		return fmt.Errorf("%s of load are too short for a run of %s with some history: give more, or fewer days", part.End().Sub(part.Start), f.Replay)
 	}
 	found := len(windows)
-	windows = slices.DeleteFunc(windows, func(w replay.Window) bool { return !f.Usable(f.Newest(w.Raw, time.Duration(b.History))) })
+	var flaws []string
+	windows = slices.DeleteFunc(windows, func(w replay.Window) bool {
+		flaw := f.Flaw(f.Newest(w.Raw, time.Duration(b.History)))
+		if flaw != "" && !slices.Contains(flaws, flaw) {
+			flaws = append(flaws, flaw)
+		}
+		return flaw != ""
+	})
 	if len(windows) == 0 {
-		return fmt.Errorf("none of %d windows is usable: more than 5 %% of the history is missing, or one spike owns last week's scale", found)
+		return fmt.Errorf("%s: give another stretch of the trace by from and to, or leave it out", unusable(found, flaws))
 	}
 	if found > len(windows) {
-		b.Notes = append(b.Notes, fmt.Sprintf("%s: %d of %d windows are left out: gaps, or one spike owns last week's scale", name, found-len(windows), found))
+		b.Notes = append(b.Notes, fmt.Sprintf("%s: %d of %d windows are left out: %s", name, found-len(windows), found, strings.Join(flaws, ", or ")))
 	}
 	seed := replay.Seed(strconv.FormatUint(b.Seed, 10), name)
 	if spec.Take > 0 && spec.Take < len(windows) {
@@ -189,11 +208,19 @@ func (b *Built) cut(f replay.Frame, spec *Service, name string, part series.Seri
 	return nil
 }
 
+// unusable says that no window is of use, and why.
+func unusable(windows int, flaws []string) string {
+	if windows == 1 {
+		return "the load is of no use: " + flaws[0]
+	}
+	return fmt.Sprintf("none of %d windows is usable: %s", windows, strings.Join(flaws, ", or "))
+}
+
 // service makes one service of a window.
 func (b *Built) service(f replay.Frame, spec *Service, name string, w replay.Window) Online {
 	raw := f.Newest(w.Raw, time.Duration(b.History))
 	o := Online{Spec: spec, Name: fleet.Name{Namespace: spec.Namespace, Name: name}, Young: w.Young, Disaggregated: raw.Step > time.Minute,
-		seed: replay.Seed(strconv.FormatUint(b.Seed, 10), "service", name)}
+		seed: replay.Seed(strconv.FormatUint(b.Seed, 10), "service", name), shift: w.Shift}
 	o.Load = replay.Minutes(raw, f.Split(raw), rand.New(rand.NewPCG(o.seed, 1)))
 	o.Calm = replay.Calm(f.History(o.Load))
 	o.hold(b.RunStart(), b.End())
@@ -313,12 +340,4 @@ func (b *Built) checkNames() error {
 		}
 	}
 	return nil
-}
-
-func (b *Built) names() string {
-	var out []string
-	for i := range b.Services {
-		out = append(out, string(b.Services[i].ID()))
-	}
-	return strings.Join(out, ", ")
 }

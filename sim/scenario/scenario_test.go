@@ -237,11 +237,13 @@ func TestErrorsNameTheLineAndTheMend(t *testing.T) {
 
 func TestBadTraces(t *testing.T) {
 	for text, want := range map[string]string{
-		"ts,value\n2026-05-01T00:00:00Z,1\n":                         "too short",
-		"ts,value\n2026-05-01T00:00:00Z,many\n":                      `t.csv:2: value: "many" is no number`,
-		"time,load\n":                                                "begin with the header",
-		"ts,value\n2026-05-01T00:00:00Z,1\n2026-05-03T00:00:00Z,1\n": "too coarse to replay",
-		"ts,value\n2026-05-01T00:00:00Z,1\n2026-05-01T00:01:30Z,1\n": "resample it to whole minutes",
+		"ts,value\n2026-05-01T00:00:00Z,1\n":                                   "too short",
+		"ts,value\n2026-05-01T00:00:00Z,many\n":                                `t.csv:2: value: "many" is no number`,
+		"time,load\n":                                                          "t.csv:1: header: found time,load: begin with the header ts,value, or id,ts,value for several series",
+		"ts,value\n2026-05-01T00:00:00Z,1\n2026-05-01T01:00:00Z,-3\n":          "t.csv:3: value: -3 is negative, and no load is: write 0 or more, or nothing for a missing value",
+		"id,ts,value\na,2026-05-01T00:00:00Z,1\nb,2026-05-01T00:00:00Z,-0.5\n": "t.csv:3: value: -0.5 is negative",
+		"ts,value\n2026-05-01T00:00:00Z,1\n2026-05-03T00:00:00Z,1\n":           "too coarse to replay",
+		"ts,value\n2026-05-01T00:00:00Z,1\n2026-05-01T00:01:30Z,1\n":           "resample it to whole minutes",
 	} {
 		s := stranger(t, fleetYAML, nil)
 		if err := os.WriteFile(filepath.Join(s.dir, "t.csv"), []byte(text), 0o600); err != nil {
@@ -251,6 +253,50 @@ func TestBadTraces(t *testing.T) {
 		if _, err := s.Build(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %s", text, err, want)
 		}
+	}
+}
+
+// A load that is of no use is told why, whether it is the only one or one of several windows.
+func TestUselessLoadsSayWhy(t *testing.T) {
+	const mend = ": give another stretch of the trace by from and to, or leave it out"
+	const start = 28 * 24
+	within := func(from, to int, then func(float64) float64) func(int, float64) float64 {
+		return func(i int, v float64) float64 {
+			if i >= from && i < to {
+				return then(v)
+			}
+			return v
+		}
+	}
+	nothing := func(float64) float64 { return 0 }
+	for what, c := range map[string]struct {
+		change func(i int, v float64) float64
+		want   string
+	}{
+		"zeros": {within(0, start, nothing), "the last week before the start has no load at all"},
+		"a blip": {func(i int, v float64) float64 {
+			if i == start-50 {
+				return v
+			}
+			return 0
+		}, "99 % of the last week before the start has no load"},
+		"a spike": {within(start-50, start-49, func(v float64) float64 { return 100 * v }), "one spike owns last week's scale"},
+		"gaps":    {within(start-48, start, func(float64) float64 { return math.NaN() }), "more than 5 % of the history is missing"},
+	} {
+		_, err := stranger(t, fleetYAML, c.change).Build()
+		if want := "services[0] one: one.csv: the load is of no use: " + c.want + mend; err == nil || err.Error() != want {
+			t.Errorf("%s:\ngot  %v\nwant %s", what, err, want)
+		}
+	}
+	// A history of twelve days leaves room for two windows.
+	yaml := strings.Replace(strings.Replace(fleetYAML, "history: 15d", "history: 12d", 1), "- {name: one, trace: one.csv, weight: 3}\n", "", 1)
+	b := build(t, stranger(t, yaml, within(0, 14*24, nothing)))
+	if want := "long-shop-a: 1 of 2 windows are left out: the last week before the start has no load at all"; len(b.Notes) < 1 || b.Notes[0] != want {
+		t.Errorf("got  %q\nwant %s", b.Notes, want)
+	}
+	_, err := stranger(t, yaml, within(0, start, nothing)).Build()
+	if want := `long.csv.gz: id "Shop A": none of 2 windows is usable: the last week before the start has no load at all` + mend; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }
 

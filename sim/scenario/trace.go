@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/springtide/springtide/internal/csvseries"
@@ -44,9 +43,13 @@ func readTrace(path string) ([]trace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: write a CSV file, or a gzipped one", path, err)
 	}
-	lone := loneSeries(text)
-	if lone {
-		text = withID(text)
+	lone, ok, err := csvseries.Lone(path, bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	if ok {
+		t, err := traceOf(path, &lone)
+		return []trace{t}, err
 	}
 	shape, err := csvseries.Survey(path, bytes.NewReader(text))
 	if err != nil {
@@ -57,16 +60,31 @@ func readTrace(path string) ([]trace, error) {
 		if err != nil {
 			return nil, err
 		}
-		t := trace{series: g.Series()}
-		if !lone {
-			t.id = g.ID
-		}
-		if t.series, err = onMinutes(t.series); err != nil {
-			return nil, fmt.Errorf("%s: id %q: %w", path, g.ID, err)
+		t, err := traceOf(path, &g)
+		if err != nil {
+			return nil, err
 		}
 		out = append(out, t)
 	}
 	return out, nil
+}
+
+// traceOf judges a series as a load: no value below nothing, and a step that a run can play.
+func traceOf(path string, g *csvseries.Group) (trace, error) {
+	for _, p := range g.Points {
+		if p.Value < 0 {
+			return trace{}, &csvseries.Error{File: path, Line: int(p.Line), Field: "value", Problem: fmt.Sprintf("%v is negative, and no load is", p.Value),
+				Mend: "write 0 or more, or nothing for a missing value"}
+		}
+	}
+	s, err := onMinutes(g.Series())
+	if err != nil {
+		if g.ID != "" {
+			path += fmt.Sprintf(": id %q", g.ID)
+		}
+		return trace{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return trace{id: g.ID, series: s}, nil
 }
 
 func unzipped(r io.Reader) ([]byte, error) {
@@ -80,29 +98,6 @@ func unzipped(r io.Reader) ([]byte, error) {
 		return nil, err
 	}
 	return io.ReadAll(z)
-}
-
-// loneSeries reports whether the header is that of one series.
-func loneSeries(text []byte) bool {
-	head, _, _ := bytes.Cut(text, []byte("\n"))
-	return strings.EqualFold(strings.TrimSpace(strings.TrimPrefix(string(head), "\ufeff")), "ts,value")
-}
-
-// withID gives every row of one series the same id, line by line, so that errors name the lines of the file.
-func withID(text []byte) []byte {
-	text = bytes.TrimPrefix(text, []byte("\ufeff"))
-	var out bytes.Buffer
-	out.Grow(len(text) + len(text)/8)
-	for i, line := range bytes.SplitAfter(text, []byte("\n")) {
-		switch {
-		case i == 0:
-			out.WriteString("id,")
-		case len(bytes.TrimSpace(line)) > 0:
-			out.WriteString("1,")
-		}
-		out.Write(line)
-	}
-	return out.Bytes()
 }
 
 // onMinutes brings finer steps to minutes, and refuses those that no minute fits.
