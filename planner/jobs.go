@@ -64,8 +64,8 @@ type staff struct {
 	crews []crew // by member
 	grow  grow
 	gang  fleet.Gang
-	// note says why the gang is not whole, shed why members had to go.
-	note, shed string
+	// note says why the gang is not whole, shed why members had to go, owes why all of the gang has to.
+	note, shed, owes string
 }
 
 // crew is where the pods of one member role are, and how many there should be.

@@ -87,6 +87,8 @@ func (x *staffing) form(st *staff, head *staff) {
 	was, lack := x.m.gangBefore(st.job), st.lack()
 	st.gang = was
 	switch {
+	case st.owes != "":
+		x.giveUp(st, st.owes)
 	case st.whole():
 		st.enter(fleet.GangWhole, now)
 		st.gang.Tries, st.gang.Ran = 0, true
@@ -95,7 +97,7 @@ func (x *staffing) form(st *staff, head *staff) {
 			x.makeRoom(st, lack)
 		}
 	case was.Phase == fleet.GangBackedOff && now.Before(was.RetryAt):
-		st.note = fmt.Sprintf("its gang did not run within %s, %s: it is tried again at %s", o.GangTimeout, inARow(was.Tries), was.RetryAt.UTC().Format("15:04:05 MST"))
+		st.note = fmt.Sprintf("its gang gave back what it held, %s: it is tried again at %s", inARow(was.Tries), was.RetryAt.UTC().Format("15:04:05 MST"))
 		st.release()
 	case st.begun():
 		st.enter(fleet.GangForming, now)
@@ -103,7 +105,7 @@ func (x *staffing) form(st *staff, head *staff) {
 			st.gang.Since = x.m.in.Thawed // nobody could form under a freeze
 		}
 		if now.Sub(st.gang.Since) >= o.GangTimeout && x.m.mayTake() {
-			x.giveUp(st)
+			x.giveUp(st, fmt.Sprintf("its gang did not run within %s (%s)", o.GangTimeout, st.short()))
 			return
 		}
 		st.hold()
@@ -195,13 +197,13 @@ func (x *staffing) ask(st *staff, lack []int) bool {
 }
 
 // giveUp rolls a gang back: all that it holds is free for others, and it is tried again later, each time later.
-func (x *staffing) giveUp(st *staff) {
+func (x *staffing) giveUp(st *staff, why string) {
 	o, now := x.m.in.Options, x.m.in.Snapshot.At
 	wait := o.GangBackoff
 	for range min(st.gang.Tries, 30) {
 		wait = min(2*wait, o.GangBackoffMax)
 	}
-	st.note = fmt.Sprintf("its gang did not run within %s (%s), so that it gives back what it holds: it is tried again in %s", o.GangTimeout, st.short(), wait)
+	st.note = fmt.Sprintf("%s, so that it gives back what it holds: it is tried again in %s", why, wait)
 	st.gang = fleet.Gang{Phase: fleet.GangBackedOff, Since: now, RetryAt: now.Add(wait), Tries: st.gang.Tries + 1, Ran: st.gang.Ran}
 	st.release()
 }

@@ -69,6 +69,11 @@ func (y *yard) cycle() {
 	for _, a := range y.plan.Jobs {
 		y.member(a.Job, a.Role).Desired = a.To
 	}
+	for i := range y.s.Tenants {
+		if x := y.plan.Division.Share(y.s.Tenants[i].ID); x != nil {
+			y.s.Tenants[i].OverSince, y.s.Tenants[i].BurstSince = x.OverSince, x.BurstSince
+		}
+	}
 	y.s.Pods = slices.DeleteFunc(y.s.Pods, func(p fleet.Pod) bool { return p.Deleting })
 	for _, e := range y.plan.Evictions {
 		y.s.Pods[slices.IndexFunc(y.s.Pods, func(p fleet.Pod) bool { return p.ID == e.Pod.ID })].Deleting = true
@@ -130,7 +135,7 @@ func (y *yard) controlIndexed(j *fleet.Job, mem *fleet.Member) {
 
 func (y *yard) pod(j *fleet.Job, mem *fleet.Member, name string) {
 	y.made++
-	y.s.Pods = append(y.s.Pods, fleet.Pod{ID: fleet.UID(fmt.Sprintf("p-%06d", y.made)), Name: fleet.Name{Namespace: "batch", Name: name}, Class: fleet.PodOffline,
+	y.s.Pods = append(y.s.Pods, fleet.Pod{ID: fleet.UID(fmt.Sprintf("p-%06d", y.made)), Name: fleet.Name{Namespace: fleet.ParseName(string(j.ID)).Namespace, Name: name}, Class: fleet.PodOffline,
 		Job: j.ID, Role: mem.Role, Requests: mem.Request, Phase: fleet.PodPending, Created: y.s.At})
 }
 
@@ -486,6 +491,34 @@ func TestServersStay(t *testing.T) {
 	}
 	if got := y.running("batch/big", "worker"); got != 1 {
 		t.Errorf("%d of the gang that waits run: %+v", got, y.plan.Gangs)
+	}
+}
+
+// A minimum that stands on what another tenant is guaranteed goes back when its lender wants it, as a whole, after the notice and no sooner.
+func TestABorrowedMinimumGoesBack(t *testing.T) {
+	y := newYard(1, 0)
+	for _, id := range []string{"a", "b", "house"} {
+		y.s.Tenants = append(y.s.Tenants, fleet.Tenant{ID: fleet.TenantID(id), Namespaces: []string{id}, Parent: "house", Accepted: true, Drain: 10 * time.Minute})
+	}
+	y.s.Tenants[2].Parent = ""
+	y.s.Tenants[1].Guarantee = fleet.Resources{CPU: 64000, Memory: 256 * fleet.GiB}
+	y.job("ring", member("worker", 16, 4, 4)).ID = "a/ring"
+	for range 3 {
+		y.cycle()
+	}
+	if got := y.running("a/ring", "worker"); got != 4 {
+		t.Fatalf("%d members run on what nobody else wants", got)
+	}
+	y.job("own", member("worker", 16, 4, 4)).ID = "b/own"
+	since := y.s.At
+	for range 30 {
+		y.cycle()
+		if got := y.running("a/ring", "worker"); y.s.At.Sub(since) < 10*time.Minute && got != 4 {
+			t.Fatalf("%s after the lender asked %d of 4 run", y.s.At.Sub(since), got)
+		}
+	}
+	if a, b := y.running("a/ring", "worker"), y.running("b/own", "worker"); a != 0 || b != 4 {
+		t.Errorf("the borrower runs %d, the lender %d: %+v", a, b, y.plan.Gangs)
 	}
 }
 

@@ -174,8 +174,9 @@ func (r *machine) parcels(c fleet.ParcelClass) int64 {
 	return n
 }
 
-// shed lowers the members of tenants whose deadline has passed: those above the minima, of the least important jobs first. What is left of
-// the excess then is shown and stays, since less than its minimum no job can work with.
+// shed lowers the members of tenants whose deadline has passed, of the least important jobs first: those above the minima, and then, since less than
+// its minimum no job can work with, whole gangs, if another tenant waits for what his quota lets him have. Else a minimum that was borrowed once would
+// keep its lender from his own for ever; where nobody waits, what is left of the excess is shown and stays.
 func (m *maker) shed(list []*staff) {
 	tenancy := m.tenants.tenancy
 	for i := range m.plan.Division.Shares {
@@ -184,22 +185,53 @@ func (m *maker) shed(list []*staff) {
 			continue
 		}
 		over := x.OverOffline.Sub(m.going(tenancy, x.Tenant, list)).Floor()
-		for _, st := range slices.Backward(list) {
-			if tenancy.Of(fleet.ParseName(string(st.job.ID)).Namespace) != x.Tenant {
-				continue
+		why := fmt.Sprintf("quota %s had to give back %s by %s", x.Tenant, x.OverOffline, x.Deadline.UTC().Format("15:04:05 MST"))
+		for _, all := range [...]bool{false, true} {
+			if all && !m.lenderWaits(list, x.Tenant) {
+				break
 			}
-			for k := range st.crews {
-				mem, c := &st.job.Members[k], &st.crews[k]
-				n := min(times(over, mem.Request), max(c.stay-int(mem.Min), 0))
-				if n == 0 || !mem.Sized() {
-					continue
+			for _, st := range slices.Backward(list) {
+				if tenancy.Of(fleet.ParseName(string(st.job.ID)).Namespace) == x.Tenant && !over.IsZero() {
+					over = st.giveBack(over, all, why)
 				}
-				c.tellToGo(n)
-				over = over.Sub(mem.Request.Times(int64(n))).Floor()
-				st.shed = fmt.Sprintf("; quota %s had to give back %s by %s", x.Tenant, x.OverOffline, x.Deadline.UTC().Format("15:04:05 MST"))
 			}
 		}
 	}
+}
+
+// lenderWaits reports whether a gang of another tenant waits, though his quota has room for it.
+func (m *maker) lenderWaits(list []*staff, id fleet.TenantID) bool {
+	return slices.ContainsFunc(list, func(st *staff) bool {
+		if m.gangBefore(st.job).Phase != fleet.GangWaiting || m.tenants.tenancy.Of(fleet.ParseName(string(st.job.ID)).Namespace) == id {
+			return false
+		}
+		var need fleet.Resources
+		for i, n := range st.lack() {
+			need = need.Add(st.job.Members[i].Request.Add(fleet.Resources{Pods: 1}).Times(int64(n)))
+		}
+		return st.grow.most(need, 1) == 1
+	})
+}
+
+// giveBack tells members to go until an amount is covered: those above the minima, or the whole of what the job holds. It returns what is left.
+func (st *staff) giveBack(over fleet.Resources, all bool, why string) fleet.Resources {
+	for k := range st.crews {
+		mem, c := &st.job.Members[k], &st.crews[k]
+		n := min(times(over, mem.Request), max(c.stay-int(mem.Min), 0))
+		if all {
+			n = c.stay
+		}
+		if n == 0 || !mem.Sized() {
+			continue
+		}
+		c.tellToGo(n)
+		over = over.Sub(mem.Request.Times(int64(n))).Floor()
+		st.shed = "; " + why
+		if all && st.hasGang() {
+			st.owes = why
+		}
+	}
+	return over
 }
 
 // going is what offline pods of a tenant still hold that were told to end, or whose parcel goes home: these leave by themselves, and
