@@ -58,7 +58,7 @@ func adaptedKinds() []adapted {
 				map[string]any{"action": "Ignore", "onPodConditions": []any{map[string]any{"type": "DisruptionTarget", "status": "True"}}}}, "PodFailurePolicyOrder", "spec.podFailurePolicy.rules.0"},
 			{"spec/suspend", true, "JobSuspended", "spec.suspend"},
 			{"spec/template/spec/containers/0/command", argv("torchrun --nnodes=1:8 --max-restarts=3 --rdzv-conf=last_call_timeout=5 train.py"), "MaxRestartsTooLow", "--max-restarts"},
-			{"spec/template/spec/containers/0/command", argv("torchrun --nnodes=1:8 --max-restarts=200 train.py"), "LastCallTooLong", "last_call_timeout"},
+			{"spec/template/spec/containers/0/command", argv("torchrun --nnodes=1:8 --max-restarts=2000 train.py"), "LastCallTooLong", "last_call_timeout"},
 		}},
 		{file: "mpijob", part: "worker", low: 1, size: []string{"spec", "mpiReplicaSpecs", "Worker", "replicas"},
 			labels: map[string]string{"training.kubeflow.org/job-role": "worker"},

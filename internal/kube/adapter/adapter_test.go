@@ -174,7 +174,7 @@ func TestRefusals(t *testing.T) {
 		patient = "--elastic-timeout 86400 "
 		good    = patient + "--host-discovery-script /etc/mpi/discover_hosts.sh --blacklist-cooldown-range 30 300"
 		line    = "spec/template/spec/containers/0/command"
-		torch   = "torchrun --max-restarts=200 --rdzv-conf=last_call_timeout=5 "
+		torch   = "torchrun --max-restarts=2000 --rdzv-conf=last_call_timeout=5 "
 		pytorch = "spec/pytorchReplicaSpecs/Worker/template/spec/containers/0/command"
 		servers = "spec/replicatedJobs/0/template/spec/template/spec/containers/0/command"
 		members = "spec/replicatedJobs/1/template/spec/template/spec/containers/0/command"
@@ -190,10 +190,10 @@ func TestRefusals(t *testing.T) {
 		{file: "job", path: "spec/suspend", value: true, want: "JobSuspended", names: "spec.suspend"},
 		{file: "job", path: "spec/podFailurePolicy", want: "PodFailurePolicyMissing", names: "DisruptionTarget"},
 		{file: "job", path: "spec/podReplacementPolicy", value: "TerminatingOrFailed", want: "PodReplacementPolicyMissing", names: "spec.podReplacementPolicy"},
-		{file: "job", path: "spec/template/spec/containers/0/command", value: words("torchrun --nnodes=1:8 --max-restarts=200 --rdzv-conf=timeout=60,last_call_timeout=5 train.py")},
-		{file: "job", path: "spec/template/spec/containers/0/command", value: words("torchrun --nnodes=4 --max-restarts=200 --rdzv-conf=last_call_timeout=5 train.py"), want: "FixedMembership", names: "--nnodes"},
+		{file: "job", path: "spec/template/spec/containers/0/command", value: words("torchrun --nnodes=1:8 --max-restarts=2000 --rdzv-conf=timeout=60,last_call_timeout=5 train.py")},
+		{file: "job", path: "spec/template/spec/containers/0/command", value: words("torchrun --nnodes=4 --max-restarts=2000 --rdzv-conf=last_call_timeout=5 train.py"), want: "FixedMembership", names: "--nnodes"},
 		{file: "job", path: "spec/template/spec/containers/0/command", value: []any{"sh", "-c", "python3 -m torch.distributed.run --nnodes 1:8 --rdzv_conf last_call_timeout=5 train.py"}, want: "MaxRestartsTooLow", names: "--max-restarts"},
-		{file: "job", path: "spec/template/spec/containers/0/command", value: words("/opt/bin/torchrun --nnodes=1:8 --max-restarts=200 train.py"), want: "LastCallTooLong", names: "last_call_timeout"},
+		{file: "job", path: "spec/template/spec/containers/0/command", value: words("/opt/bin/torchrun --nnodes=1:8 --max-restarts=2000 train.py"), want: "LastCallTooLong", names: "last_call_timeout"},
 		{file: "job", path: "spec/template/spec/containers/0/command", value: horovodrun("--host-discovery-script /hosts"), want: "BlacklistWithoutCooldown", names: "--blacklist-cooldown-range"},
 		{file: "job", path: line, value: horovodrun(good)},
 		{file: "job", path: line, value: words("horovodrun --min-np 8 " + good + " python train.py"), low: none, want: "BoundsDiffer", names: "--min-np 8"},
@@ -405,7 +405,7 @@ func TestVouched(t *testing.T) {
 
 // TestIndexedPods: a rendezvous at a pod that has a name of its own is one on a member.
 func TestIndexedPods(t *testing.T) {
-	const line = "torchrun --nnodes=1:8 --max-restarts=200 --rdzv-conf=last_call_timeout=5 --rdzv-endpoint="
+	const line = "torchrun --nnodes=1:8 --max-restarts=2000 --rdzv-conf=last_call_timeout=5 --rdzv-endpoint="
 	for endpoint, want := range map[string]string{
 		"bert-0:29400": "RendezvousOnWorker", "bert-0.ring.train.svc:29400": "RendezvousOnWorker", "$(MASTER_ADDR):29400": "RendezvousOnWorker",
 		"${POD_IP}:29400": "RendezvousOnWorker", "bert-0.train.svc:29400": "", "bert-meet:29400": "", "berta-0.ring:29400": "", "$(MEET):29400": "",
@@ -432,7 +432,7 @@ func TestEnvironment(t *testing.T) {
 	u = load(t, "job")
 	set(t, u, "spec/podFailurePolicy/rules", append([]any{codes("FailJob", "In", 1)}, ignoring...))
 	checkRefusal(t, u, worker(""), "", "")
-	set(t, u, "spec/template/spec/containers/0/command", words("torchrun --nnodes=1:8 --max-restarts=200 --rdzv-conf=last_call_timeout=5 train.py"))
+	set(t, u, "spec/template/spec/containers/0/command", words("torchrun --nnodes=1:8 --max-restarts=2000 --rdzv-conf=last_call_timeout=5 train.py"))
 	checkRefusal(t, u, worker(""), "PodFailurePolicyOrder", "exit code 1,")
 }
 

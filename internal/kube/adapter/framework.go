@@ -11,9 +11,9 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 )
 
-// minRestarts is the least budget of restarts that a resize may be charged to. A job that follows the tide up and down in five steps
-// each is resized ten times a day, and a week of training should not end by that: 10 × 7, rounded up for days with a burst.
-const minRestarts = 100
+// minRestarts is the least budget of restarts that a resize may be charged to. Each plan, so each minute, may resize a job while the tide turns: an
+// hour in the evening and one in the morning are 120 a day, and a week of training should not end by that.
+const minRestarts = 1000
 
 // vouched reports whether the owner of a workload answers for what its command lines say: they may stand in a script of the image, where
 // nobody can read them.
