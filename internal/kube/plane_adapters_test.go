@@ -423,6 +423,42 @@ func (w *brought) ends(t *testing.T) {
 	})
 }
 
+// TestPlaneLeavers: a RayCluster's own definition takes the names of those whom a smaller size is about.
+func TestPlaneLeavers(t *testing.T) {
+	p := newPlane(t)
+	ad := adapterFor(t, "raycluster")
+	p.define(t, ad)
+	u := p.submit(t, ad, readWorkload(t, "raycluster", "s-"+rand.String(5)))
+	part := adapterPart(t, ad, u, "workers")
+	body, err := adapter.Resize(u, part, 2, []string{"w-a", "w-b"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.dyn.Resource(ad.Resource()).Namespace("default").Patch(t.Context(), u.GetName(), types.JSONPatchType, body, metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	group, err := strconv.Atoi(part.Path[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups, _, _ := unstructured.NestedSlice(got.Object, "spec", "workerGroupSpecs")
+	names, _, _ := unstructured.NestedStringSlice(groups[group].(map[string]any), "scaleStrategy", "workersToDelete")
+	if size := adapterPart(t, ad, got, "workers").Size; size != 2 || strings.Join(names, " ") != "w-a w-b" {
+		t.Errorf("size %d, and %v are to go", size, names)
+	}
+}
+
+func adapterPart(t *testing.T, ad adapter.Adapter, u *unstructured.Unstructured, name string) *adapter.Part {
+	t.Helper()
+	w := ad.Read(u)
+	p := w.Part(name)
+	if p == nil {
+		t.Fatalf("no part %s", name)
+	}
+	return p
+}
+
 // TestPlaneMovedPart: an index into a list says nothing by itself; where the parts of a workload change places, the API server refuses
 // what was meant for another.
 func TestPlaneMovedPart(t *testing.T) {
