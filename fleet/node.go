@@ -48,6 +48,8 @@ type Node struct {
 	ID   NodeID
 	Name string
 	Zone string
+	// Network is the network pod (a block of racks with full bandwidth inside) that the machine is in; empty where nobody says.
+	Network string
 	// Pool is the home pool; empty for nodes outside of Springtide's care.
 	Pool        PoolID
 	Allocatable Resources

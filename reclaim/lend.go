@@ -189,21 +189,41 @@ func (v *fleetView) dropsLeft(drops map[fleet.ServiceID]int) map[fleet.ServiceID
 	return left
 }
 
-// byFewestPods lists the pool's nodes that could be lent, those with the least online requests first.
+// likeness is what machines of one borrower should have in common.
+type likeness struct{ network, gpu string }
+
+func likenessOf(n *fleet.Node) likeness { return likeness{n.Network, n.GPUModel} }
+
+// lent counts the machines of each likeness that offline has, or is to get, from the pool.
+func (v *fleetView) lent() map[likeness]int {
+	out := map[likeness]int{}
+	for i := range v.s.Nodes {
+		if n := &v.s.Nodes[i]; n.Pool == v.pool.ID && len(v.parts[n.ID]) > 0 {
+			out[likenessOf(n)]++
+		}
+	}
+	return out
+}
+
+// byFewestPods lists the pool's nodes that could be lent, those with the least online requests first; among equals those of the network pod and the
+// GPU model of which most are lent already, so that a gang finds its machines side by side and alike.
 func (v *fleetView) byFewestPods() []*fleet.Node {
 	type loaded struct {
 		asked fleet.MilliCPU
+		alike int
 		node  *fleet.Node
 	}
+	lent := v.lent()
 	all := make([]loaded, 0, len(v.s.Nodes))
 	for i := range v.s.Nodes {
 		n := &v.s.Nodes[i]
 		if n.Pool == v.pool.ID && n.Ready && !v.busy[n.ID] && resting(n, v.s.At) == "" {
-			all = append(all, loaded{v.online(n).CPU, n})
+			all = append(all, loaded{v.online(n).CPU, lent[likenessOf(n)], n})
 		}
 	}
 	slices.SortFunc(all, func(a, b loaded) int {
-		return cmp.Or(cmp.Compare(a.asked, b.asked), cmp.Compare(a.node.Name, b.node.Name))
+		return cmp.Or(cmp.Compare(a.asked, b.asked), cmp.Compare(b.alike, a.alike), cmp.Compare(a.node.Network, b.node.Network),
+			cmp.Compare(a.node.GPUModel, b.node.GPUModel), cmp.Compare(a.node.Name, b.node.Name))
 	})
 	out := make([]*fleet.Node, len(all))
 	for i := range all {

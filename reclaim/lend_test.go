@@ -48,6 +48,22 @@ func TestEmptyMachinesFirst(t *testing.T) {
 	}
 }
 
+// Of machines that cost the same those go first of whose network pod and GPU model most are lent already; a cheaper one goes before them.
+func TestAlikeMachinesSideBySide(t *testing.T) {
+	s := fleetOf(6)
+	steerable(s, "web")
+	for i := range s.Nodes {
+		s.Nodes[i].Network, s.Nodes[i].GPUModel = []string{"a", "b", "a", "b", "b", "b"}[i], []string{"", "", "", "h100", "", ""}[i]
+	}
+	s.Loans = append(s.Loans, fleet.Loan{ID: "l", Node: s.Nodes[5].ID, NodeName: s.Nodes[5].Name, Kind: fleet.KindNode, From: "online", To: "offline", Phase: fleet.Lent, Cells: s.Nodes[5].AllCells()})
+	pod(s, 4, fleet.PodOnline, "web", 8000)
+	s.Sort()
+	take, _ := Lendable(s, lendAsk(s, 1000, map[fleet.ServiceID]int{"web": 1}))
+	if got, want := names(take), "m01:Node m00:Node m02:Node m03:Node m04:Node "; got != want {
+		t.Errorf("lent %q, want %q: m01 beside the one that is lent, the others of one pod together, and the one with a pod last", got, want)
+	}
+}
+
 func TestDropsAreSpentOnce(t *testing.T) {
 	s := fleetOf(3)
 	s.Pools[1].Unit = fleet.UnitNode

@@ -49,6 +49,7 @@ func newNodeFacts(n *corev1.Node) *nodeFacts {
 			ID:          fleet.NodeID(n.UID),
 			Name:        n.Name,
 			Zone:        n.Labels[corev1.LabelTopologyZone],
+			Network:     n.Labels[v1alpha1.LabelNetworkPod],
 			GPUModel:    n.Labels[labelGPUModel],
 			Allocatable: resources(n.Status.Allocatable),
 			Ready:       nodeReady(n),

@@ -255,7 +255,7 @@ func TestNodesAndPools(t *testing.T) {
 	both := node("n3", map[string]string{"tier": "web", "extra": "yes"})
 	lent := node("n2", inWeb)
 	lent.Spec.Taints = []corev1.Taint{holderTaint(), {Key: "other", Effect: corev1.TaintEffectNoExecute}}
-	lent.Labels = map[string]string{"tier": "web", v1alpha1.LabelOffline: "true", corev1.LabelTopologyZone: "z1"}
+	lent.Labels = map[string]string{"tier": "web", v1alpha1.LabelOffline: "true", corev1.LabelTopologyZone: "z1", v1alpha1.LabelNetworkPod: "np1"}
 	lent.Annotations = map[string]string{annotationScaleDownDisabled: "true", annotationDoNotDisrupt: "true", annotationKept: ""}
 	cordoned := node("n4", inBatch)
 	cordoned.Spec.Unschedulable = true
@@ -285,7 +285,7 @@ func TestNodesAndPools(t *testing.T) {
 		}
 	}
 	n2 := byName["n2"]
-	if n2.Marks != (fleet.NodeMarks{HolderTaint: true, OfflineLabel: true, KeepNode: true}) || n2.Zone != "z1" || !n2.AgentAlive {
+	if n2.Marks != (fleet.NodeMarks{HolderTaint: true, OfflineLabel: true, KeepNode: true}) || n2.Zone != "z1" || n2.Network != "np1" || !n2.AgentAlive {
 		t.Errorf("n2: marks %+v, zone %q, agent %v", n2.Marks, n2.Zone, n2.AgentAlive)
 	}
 	if m := byName["n4"].Marks; m != (fleet.NodeMarks{HomeLabel: true}) {
