@@ -60,6 +60,7 @@ func (a *applier) move(ctx context.Context, m *planner.Move) error {
 	if err := a.writeLoan(ctx, loan.api, &m.After); err != nil {
 		return err
 	}
+	a.door.Wrote(m)
 	a.mu.Lock()
 	a.drained[m.After.ID] = m.Kind == planner.MoveDrain
 	a.mu.Unlock()
