@@ -60,7 +60,8 @@ func (m *maker) homeward(pool fleet.PoolID) []*fleet.Node {
 func (m *maker) hastenMachine(n *fleet.Node) {
 	s := m.in.Snapshot
 	loans := m.noticedOn(n.ID)
-	soon := s.At.Add(reclaim.EmergencyNotice)
+	// In whole seconds, as loans and pods keep it: one that was announced a moment ago is not announced again.
+	soon := s.At.Add(reclaim.EmergencyNotice + time.Second - time.Nanosecond).Truncate(time.Second)
 	for _, l := range loans {
 		m.hastened[l.ID] = l.Deadline
 		if !l.Deadline.After(soon) || m.allAnswered(n.ID, loans) {

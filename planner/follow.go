@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reclaim"
 )
 
 // follow takes loans that were already announced one step further, and mends what a crash left between two writes. It starts nothing.
@@ -162,7 +163,7 @@ func (m *maker) noticed(l *fleet.Loan) {
 	s := m.in.Snapshot
 	pool := m.pool(l)
 	if pool != nil && m.overslept(l.Deadline) {
-		after, err := l.Announce(s.At, s.At.Add(pool.Notice), "the freeze is over: the deadline is announced anew")
+		after, err := l.Announce(s.At, s.At.Add(max(pool.Notice, reclaim.EmergencyNotice)), "the freeze is over: the deadline is announced anew")
 		m.step(MoveAnnounce, *l, after, err, "Thawed")
 		return
 	}

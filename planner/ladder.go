@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reclaim"
 )
 
 // killAt is when pods that were told to end now are no longer waited for: after the longest grace among the machine's pods, and the ladder's
@@ -54,7 +55,7 @@ func (m *maker) anew(l *fleet.Loan) (after fleet.Loan, again bool) {
 	if pool, loans := m.pool(l), m.homewardOn(l.Node); pool != nil && m.overslept(l.Deadline) &&
 		slices.ContainsFunc(m.stayers(l), func(p *fleet.Pod) bool { return !p.Deleting && !answers(p, loans) }) {
 		why = "the freeze is over: the deadline is announced anew"
-		after, err = after.Announce(s.At, s.At.Add(pool.Notice), why)
+		after, err = after.Announce(s.At, s.At.Add(max(pool.Notice, reclaim.EmergencyNotice)), why)
 	}
 	if err == nil && l.Killing(s.At) && m.overslept(l.KillAt) {
 		why = "the freeze is over: the kill is announced anew"
@@ -106,8 +107,9 @@ func (m *maker) evict(l *fleet.Loan) {
 			m.ends[p.ID] = true
 			m.plan.Evictions = append(m.plan.Evictions, Eviction{Pod: PodRef{p.Name, p.ID}, Loan: l.ID, Job: p.Job,
 				Why: Why{"Recalled", fmt.Sprintf("machine %s goes home: %s", l.NodeName, l.Reason)}})
-		case !informed(p, loans):
-			m.plan.Notices = append(m.plan.Notices, Notice{Pod: PodRef{p.Name, p.ID}, Loan: loans[0].ID, Epoch: loans[0].Epoch, Deadline: l.Deadline})
+		case !informed(p, loans) && l.ID == loans[0].ID:
+			// The first loan of the machine speaks for all of them, by its own deadline.
+			m.plan.Notices = append(m.plan.Notices, Notice{Pod: PodRef{p.Name, p.ID}, Loan: l.ID, Epoch: l.Epoch, Deadline: l.Deadline})
 		}
 	}
 }

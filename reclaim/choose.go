@@ -28,8 +28,14 @@ func (o Options) pods(s *fleet.Snapshot) map[fleet.NodeID][]*fleet.Pod {
 	return s.PodsByNode()
 }
 
-// EmergencyNotice is the shortest notice there is: below it no job can be expected to save anything.
-const EmergencyNotice = 15 * time.Second
+const (
+	// LeastNotice is the shortest notice that anybody may be left with when it is written: below it no job can be expected to save anything.
+	LeastNotice = 15 * time.Second
+	// UnderWay is what may pass from the facts that a plan is made of until its notices are written: a cycle.
+	UnderWay = 15 * time.Second
+	// EmergencyNotice is the shortest notice that a plan gives.
+	EmergencyNotice = LeastNotice + UnderWay
+)
 
 // Choose picks loans of the asking pool to recall until the ask is covered, and says what stays short.
 //
@@ -160,9 +166,9 @@ func lostBy(now time.Time, p *fleet.Pod, job *fleet.Job) time.Duration {
 }
 
 // noticeOf is the notice that work gets which needs a time to be saved: the pool's, and more where that is not enough, up to the pool's
-// maximum.
+// maximum. It is never shorter than an emergency's, of which the least may be left when it is written.
 func noticeOf(pool *fleet.Pool, save time.Duration) time.Duration {
-	return max(pool.Notice, min(save, pool.NoticeMax))
+	return max(EmergencyNotice, pool.Notice, min(save, pool.NoticeMax))
 }
 
 // times sets the clock of one recall. The notice goes out when the need, less drain, less clean, less the notice, says so, and at once when

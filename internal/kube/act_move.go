@@ -24,7 +24,13 @@ func (a *applier) moves() []action {
 		// Moves of one machine share its NodeShare and go one after another.
 		out[i] = action{name: actionMove, subject: string(m.Before.ID), group: m.Before.NodeName,
 			check: func() error { return a.door.CheckMove(m) },
-			do:    func(ctx context.Context) error { return a.move(ctx, m) },
+			do: func(ctx context.Context) error {
+				err := a.move(ctx, m)
+				if err == nil && (m.Kind == planner.MoveRecall || m.Kind == planner.MoveBegin && !m.After.Deadline.IsZero()) {
+					a.c.nudge() // its pods are told by the next plan, and their time runs
+				}
+				return err
+			},
 		}
 	}
 	return out
@@ -60,6 +66,7 @@ func (a *applier) move(ctx context.Context, m *planner.Move) error {
 	if err := a.writeLoan(ctx, loan.api, &m.After); err != nil {
 		return err
 	}
+	a.door.Wrote(m)
 	a.mu.Lock()
 	a.drained[m.After.ID] = m.Kind == planner.MoveDrain
 	a.mu.Unlock()

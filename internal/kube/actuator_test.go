@@ -614,13 +614,23 @@ func TestApplyScalesInNothingWithoutTheLedger(t *testing.T) {
 	}
 }
 
+// noticedFor is a loan whose pods have a time from now.
+func noticedFor(left time.Duration) *v1alpha1.Loan {
+	l := loan("l", "n1", "Noticed", 3, 0)
+	l.Status.Deadline = ptr(ourTime(-left))
+	return l
+}
+
 func TestApplyNotice(t *testing.T) {
-	objects := lending(loan("l", "n1", "Noticed", 3, 0), nodeShare("n1", "l", "batch", "web", 3, false, 0), batchJob("bert", 2), elasticJob("bert"),
+	objects := lending(noticedFor(time.Minute), nodeShare("n1", "l", "batch", "web", 3, false, 0), batchJob("bert", 2), elasticJob("bert"),
 		pod("train", "bert-0", "n1", "Job", "bert"))
 	w := newWorld(t, objects...)
-	n := planner.Notice{Pod: evict("bert-0").Pod, Loan: "l", Epoch: 3, Deadline: t0.Add(90*time.Second + time.Millisecond)}
-	if rs := w.do(t, planner.Plan{Notices: []planner.Notice{n}}); rs[0].Outcome != loop.Done {
-		t.Fatalf("result = %+v", rs[0])
+	m := planner.Move{Kind: planner.MoveAnnounce, Before: *w.snapshot(t).Loan("l"), Node: "n1"}
+	m.After = m.Before
+	m.After.Deadline = t0.Add(90*time.Second + time.Millisecond)
+	n := planner.Notice{Pod: evict("bert-0").Pod, Loan: "l", Epoch: 3, Deadline: m.After.Deadline}
+	if rs := w.do(t, planner.Plan{Moves: []planner.Move{m}, Notices: []planner.Notice{n}}); rs[0].Outcome != loop.Done || rs[1].Outcome != loop.Done {
+		t.Fatalf("results = %+v", rs)
 	}
 	p, err := w.core.CoreV1().Pods("train").Get(t.Context(), "bert-0", metav1.GetOptions{})
 	if err != nil {
@@ -639,7 +649,7 @@ func TestApplyNoticeAgain(t *testing.T) {
 	for _, again := range []bool{true, false} {
 		bert := pod("train", "bert-0", "n1", "Job", "bert")
 		bert.Annotations = map[string]string{v1alpha1.AnnotationAck: "3"}
-		w := newWorld(t, lending(loan("l", "n1", "Noticed", 3, 0), nodeShare("n1", "l", "batch", "web", 3, false, 0), batchJob("bert", 2), elasticJob("bert"), bert)...)
+		w := newWorld(t, lending(noticedFor(time.Minute), nodeShare("n1", "l", "batch", "web", 3, false, 0), batchJob("bert", 2), elasticJob("bert"), bert)...)
 		w.do(t, planner.Plan{Notices: []planner.Notice{{Pod: evict("bert-0").Pod, Loan: "l", Epoch: 3, Deadline: t0.Add(time.Minute), Again: again}}})
 		p, err := w.core.CoreV1().Pods("train").Get(t.Context(), "bert-0", metav1.GetOptions{})
 		if err != nil {

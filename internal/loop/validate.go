@@ -8,11 +8,12 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/reclaim"
 )
 
 // leastNotice is the shortest notice that may ever be announced, in an emergency too: a container runtime's default grace is thirty
-// seconds, and half of it still lets a worker leave its ring.
-const leastNotice = 15 * time.Second
+// seconds, and half of it still lets a worker leave its ring. It counts from when it is written, not from when it was planned.
+const leastNotice = reclaim.LeastNotice
 
 // Door re-checks the actions of a plan against facts that are fresher than those the plan was made from. It is pure: whoever carries
 // the plan out (the cluster, the simulator) feeds it the facts and writes nothing that does not pass.
@@ -21,22 +22,51 @@ const leastNotice = 15 * time.Second
 // target, one whose replicas changed is not. An error of its methods says what changed, and the action is stale.
 type Door struct {
 	fresh *fleet.Snapshot
+	// now is the time of the write.
+	now func() time.Time
 	// What follows is gathered when first asked for: thousands of actions may ask, and most plans have few of few kinds. on are the pods that
 	// occupy each machine, loans those that name it.
 	pods  func() map[fleet.UID]*fleet.Pod
 	nodes func() map[string]*fleet.Node
 	on    func() map[fleet.NodeID][]*fleet.Pod
 	loans func() map[fleet.NodeID][]*fleet.Loan
+
+	mu sync.Mutex // guards deadlines
+	// deadlines are those that this plan's moves wrote since the facts were read.
+	deadlines map[fleet.LoanID]time.Time
 }
 
 // NewDoor returns the door for facts.
 func NewDoor(fresh *fleet.Snapshot) *Door {
-	return &Door{fresh: fresh,
+	return &Door{fresh: fresh, now: func() time.Time { return fresh.At }, deadlines: map[fleet.LoanID]time.Time{},
 		pods:  sync.OnceValue(func() map[fleet.UID]*fleet.Pod { return by(fresh.Pods, func(p *fleet.Pod) fleet.UID { return p.ID }) }),
 		nodes: sync.OnceValue(func() map[string]*fleet.Node { return by(fresh.Nodes, func(n *fleet.Node) string { return n.Name }) }),
 		on:    sync.OnceValue(fresh.PodsByNode),
 		loans: sync.OnceValue(fresh.LoansByNode),
 	}
+}
+
+// Clocked has the door measure notices by a clock that runs on while a plan is carried out.
+func (d *Door) Clocked(now func() time.Time) *Door {
+	d.now = now
+	return d
+}
+
+// Wrote tells the door of a move that was written: a notice of the same plan may rest on it.
+func (d *Door) Wrote(m *planner.Move) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.deadlines[m.After.ID] = m.After.Deadline
+}
+
+// deadlineOf is what a loan says by now: as this plan wrote it, or else as it was read.
+func (d *Door) deadlineOf(l *fleet.Loan) time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if at, ok := d.deadlines[l.ID]; ok {
+		return at
+	}
+	return l.Deadline
 }
 
 // by is a list by a key of its items.
@@ -168,7 +198,8 @@ func (d *Door) CheckResize(a *planner.Resize) error {
 	return nil
 }
 
-// CheckNotice lets a notice pass while the loan is at the notice's epoch and still asks for the parcel, and the pod is on it.
+// CheckNotice lets a notice pass while the loan is at the notice's epoch and still asks for the parcel by the notice's deadline, and the pod is
+// on it. A deadline stands in the loan before anybody is told of it.
 func (d *Door) CheckNotice(a *planner.Notice) error {
 	l, p := d.fresh.Loan(a.Loan), d.pods()[a.Pod.ID]
 	if a.TakenBack {
@@ -181,6 +212,8 @@ func (d *Door) CheckNotice(a *planner.Notice) error {
 		return fmt.Errorf("loan %s is at epoch %d, not %d", a.Loan, l.Epoch, a.Epoch)
 	case l.Phase != fleet.Noticed && l.Phase != fleet.Draining && l.Phase != fleet.Emptying:
 		return fmt.Errorf("loan %s is %s", a.Loan, l.Phase)
+	case !d.deadlineOf(l).Equal(a.Deadline):
+		return fmt.Errorf("the deadline of loan %s is %s, not %s", a.Loan, d.deadlineOf(l), a.Deadline)
 	case p == nil || p.Name != a.Pod.Name:
 		return fmt.Errorf("the pod is gone")
 	case p.Node != l.Node:

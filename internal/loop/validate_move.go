@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/planner"
@@ -125,7 +124,7 @@ func (d *Door) checkBegin(m *planner.Move) error {
 	if err := d.checkPool(l.From); err != nil {
 		return err
 	}
-	if d.fromOffline(l) && l.Deadline.Sub(d.fresh.At) < leastNotice-time.Second && d.occupied(l.Node, fleet.PodOffline) != "" {
+	if d.fromOffline(l) && l.Deadline.Sub(d.now()) < leastNotice && d.occupied(l.Node, fleet.PodOffline) != "" {
 		return fmt.Errorf("its offline pods would have less than %s", leastNotice)
 	}
 	for i := range n.Share.Parcels {
@@ -220,29 +219,32 @@ func (d *Door) checkRecall(m *planner.Move, l *fleet.Loan) error {
 	if err := d.checkPool(l.From); err != nil && !d.fromOffline(l) {
 		return err
 	}
-	if notice := m.After.Deadline.Sub(m.After.Since); notice < leastNotice {
-		return fmt.Errorf("a notice of %s is shorter than %s", notice, leastNotice)
+	if left := m.After.Deadline.Sub(d.now()); left < leastNotice {
+		return fmt.Errorf("a notice of which %s are left is shorter than %s", left, leastNotice)
 	}
 	_, err := l.Recall(d.fresh.At, m.After.Deadline, m.After.Due, "")
 	return err
 }
 
-// checkAnnounce lets a deadline come nearer only by an emergency that leaves the least notice, and a kill never.
+// checkAnnounce lets a deadline come nearer only by an emergency that leaves the least notice, and a kill never. One that ran out is announced
+// anew as a notice of its own.
 func (d *Door) checkAnnounce(m *planner.Move, l *fleet.Loan) error {
-	if l.Phase == fleet.Draining {
-		var err error
-		if after := *l; !m.After.Deadline.Equal(l.Deadline) {
-			_, err = after.Announce(d.fresh.At, m.After.Deadline, "")
-		}
-		if err == nil && !m.After.KillAt.Equal(l.KillAt) {
-			_, err = l.AnnounceKill(d.fresh.At, m.After.KillAt, "")
-		}
-		return err
-	}
-	if m.After.Deadline.Before(l.Deadline) && m.After.Deadline.Sub(d.fresh.At) < leastNotice {
+	now, to := d.now(), m.After.Deadline
+	moves := !to.Equal(l.Deadline)
+	if moves && (to.Before(l.Deadline) || !now.Before(l.Deadline)) && to.Sub(now) < leastNotice {
 		return fmt.Errorf("the deadline would come in less than %s", leastNotice)
 	}
-	_, err := l.Announce(d.fresh.At, m.After.Deadline, "")
+	if l.Phase != fleet.Draining {
+		_, err := l.Announce(d.fresh.At, to, "")
+		return err
+	}
+	var err error
+	if after := *l; moves {
+		_, err = after.Announce(d.fresh.At, to, "")
+	}
+	if err == nil && !m.After.KillAt.Equal(l.KillAt) {
+		_, err = l.AnnounceKill(d.fresh.At, m.After.KillAt, "")
+	}
 	return err
 }
 

@@ -219,6 +219,50 @@ func TestDoorSteps(t *testing.T) {
 	}
 }
 
+// Whoever is told has the least notice from the moment of the write, however long ago the plan was made.
+func TestDoorLeastNotice(t *testing.T) {
+	at := func(s int) time.Time { return doorTime.Add(time.Duration(s) * time.Second) }
+	borrowed := func(s *fleet.Snapshot) {
+		s.Loans, s.Nodes[0].Share.Parcels, s.Nodes[0].Pool = nil, nil, "batch"
+	}
+	for _, c := range []struct {
+		name  string
+		kind  planner.MoveKind
+		facts func(*fleet.Snapshot)
+		to    int // the deadline, in seconds from the plan
+		late  int // so many seconds after it, the move is written
+		want  string
+	}{
+		{"emergency", planner.MoveAnnounce, nil, 30, 0, ""},
+		{"emergency, at the last moment", planner.MoveAnnounce, nil, 30, 15, ""},
+		{"emergency, too late", planner.MoveAnnounce, nil, 30, 16, "in less than 15s"},
+		{"a heartbeat may ask for little", planner.MoveAnnounce, func(s *fleet.Snapshot) { s.Loans[0].Deadline = at(5) }, 8, 2, ""},
+		{"what ran out is announced as a notice of its own", planner.MoveAnnounce, func(s *fleet.Snapshot) { s.Loans[0].Deadline = at(-60) }, 30, 16, "in less than 15s"},
+		{"what ran out while draining", planner.MoveAnnounce, func(s *fleet.Snapshot) { s.Loans[0].Phase, s.Loans[0].Deadline = fleet.Draining, at(-60) }, 30, 16, "in less than 15s"},
+		{"recall", planner.MoveRecall, func(s *fleet.Snapshot) { s.Loans[0].Phase = fleet.Lent }, 30, 15, ""},
+		{"recall, too late", planner.MoveRecall, func(s *fleet.Snapshot) { s.Loans[0].Phase = fleet.Lent }, 30, 16, "shorter than 15s"},
+		{"recall, with nothing left", planner.MoveRecall, func(s *fleet.Snapshot) { s.Loans[0].Phase = fleet.Lent }, 15, 20, "shorter than 15s"},
+		{"borrow", planner.MoveBegin, borrowed, 30, 15, ""},
+		{"borrow, too late", planner.MoveBegin, borrowed, 30, 16, "less than 15s"},
+		{"borrow what nobody is on", planner.MoveBegin, func(s *fleet.Snapshot) { borrowed(s); s.Pods[1].Node = "" }, 30, 60, ""},
+	} {
+		s := doorFacts()
+		before := s.Loans[0]
+		if c.facts != nil {
+			c.facts(s)
+		}
+		if len(s.Loans) > 0 {
+			before = s.Loans[0]
+		} else {
+			before.From, before.To = "batch", "web"
+		}
+		after := before
+		after.Since, after.Deadline = doorTime, at(c.to)
+		door := NewDoor(s).Clocked(func() time.Time { return at(c.late) })
+		expect(t, c.name, judge(door.CheckMove(&planner.Move{Kind: c.kind, Before: before, After: after})), c.want)
+	}
+}
+
 // TestDoorHolderChangesOnlyWhenClean: whatever a plan says, the two steps that change the holder pass only with a Clean report of the
 // loan's own epoch.
 func TestDoorHolderChangesOnlyWhenClean(t *testing.T) {

@@ -152,8 +152,64 @@ func TestDoorNoticeAndEviction(t *testing.T) {
 			c.facts(s)
 		}
 		d := NewDoor(s)
-		expect(t, c.name+": notice", judge(d.CheckNotice(&planner.Notice{Pod: c.pod, Loan: "l1", Epoch: 3})), c.wantNotice)
+		n := planner.Notice{Pod: c.pod, Loan: "l1", Epoch: 3}
+		if l := s.Loan("l1"); l != nil {
+			n.Deadline = l.Deadline
+		}
+		expect(t, c.name+": notice", judge(d.CheckNotice(&n)), c.wantNotice)
 		expect(t, c.name+": eviction", judge(d.CheckEviction(&planner.Eviction{Pod: c.pod, Loan: "l1"})), c.wantEvict)
+	}
+}
+
+// A deadline stands in the loan before a pod is told of it: as it was read, or as the plan wrote it.
+func TestDoorNoticeFollowsItsLoan(t *testing.T) {
+	bert := planner.PodRef{Name: fleet.Name{Namespace: "train", Name: "bert-0"}, ID: "p2"}
+	read, sooner := doorTime.Add(time.Minute), doorTime.Add(30*time.Second)
+	announce := func(s *fleet.Snapshot, to time.Time) planner.Move {
+		m := planner.Move{Kind: planner.MoveAnnounce, Before: s.Loans[0], After: s.Loans[0]}
+		m.After.Deadline = to
+		return m
+	}
+	for _, c := range []struct {
+		name string
+		// wrote is the deadline that the plan announced and wrote, zero where it did not.
+		wrote, tells time.Time
+		want         string
+	}{
+		{"as it was read", time.Time{}, read, ""},
+		{"announced, and not written", time.Time{}, sooner, "not 2026-06-01 12:00:30"},
+		{"announced and written", sooner, sooner, ""},
+		{"the one before it", sooner, read, "not 2026-06-01 12:01:00"},
+	} {
+		s := doorFacts()
+		d := NewDoor(s)
+		if !c.wrote.IsZero() {
+			m := announce(s, c.wrote)
+			d.Wrote(&m)
+		}
+		expect(t, c.name, judge(d.CheckNotice(&planner.Notice{Pod: bert, Loan: "l1", Epoch: 3, Deadline: c.tells})), c.want)
+	}
+	// In the order of a plan: what is refused or fails is not followed.
+	for _, c := range []struct {
+		name  string
+		to    time.Time
+		fails bool
+		want  string
+	}{
+		{"done", sooner, false, ""},
+		{"refused", doorTime.Add(5 * time.Second), false, "not 2026-06-01 12:00:05"},
+		{"failed", sooner, true, "not 2026-06-01 12:00:30"},
+	} {
+		s := doorFacts()
+		p := planner.Plan{LeaderEpoch: 4, Moves: []planner.Move{announce(s, c.to)}, Notices: []planner.Notice{{Pod: bert, Loan: "l1", Epoch: 3, Deadline: c.to}}}
+		for st := range NewDoor(s).Steps(&p) {
+			check := st.Check()
+			if st.Action == "Notice" {
+				expect(t, c.name, judge(check), c.want)
+			} else if !c.fails {
+				st.Did(check)
+			}
+		}
 	}
 }
 

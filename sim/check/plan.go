@@ -123,9 +123,15 @@ func (x *model) doorOf(k doorKey) []bool {
 	for i := range rebased.Moves {
 		rebase(&rebased.Moves[i], &x.all[k.plan.view], &x.all[k.door], fresh)
 	}
+	rebased.Notices = slices.Clone(p.plan.Notices)
+	for i := range rebased.Notices {
+		x.rebaseNotice(&rebased.Notices[i], k.plan, &x.all[k.door], fresh)
+	}
 	out := make([]bool, 0, len(p.acts))
 	for st := range loop.NewDoor(fresh).Steps(&rebased) {
-		out = append(out, st.Check() == nil || x.Mutant.Passes != nil && x.Mutant.Passes(&st))
+		check := st.Check()
+		st.Did(check) // a notice rests on the deadline of its loan, which no property asks of pods: it is taken to be written
+		out = append(out, check == nil || x.Mutant.Passes != nil && x.Mutant.Passes(&st))
 	}
 	x.doors[k] = out
 	return out
@@ -153,6 +159,19 @@ func rebase(m *planner.Move, then, since *facts, fresh *fleet.Snapshot) {
 			m.After.KillAt = l.KillAt
 		}
 		m.Before.KillAt = l.KillAt
+	}
+}
+
+// rebaseNotice does the same for the deadline that a notice tells.
+func (x *model) rebaseNotice(n *planner.Notice, then planKey, since *facts, fresh *fleet.Snapshot) {
+	was, is, l := x.all[then.view].loan(loanOf(n.Loan)), since.loan(loanOf(n.Loan)), fresh.Loan(n.Loan)
+	switch {
+	case was == nil || is == nil || l == nil:
+	case was.announced != is.announced:
+		n.Deadline = n.Deadline.Add(time.Nanosecond)
+	default:
+		planned := x.loan(was, then.eyes)
+		n.Deadline = n.Deadline.Add(l.Deadline.Sub(planned.Deadline))
 	}
 }
 
