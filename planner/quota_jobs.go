@@ -174,16 +174,16 @@ func (r *machine) parcels(c fleet.ParcelClass) int64 {
 	return n
 }
 
-// shed lowers the members of tenants whose deadline has passed: those above the minima, of the least important jobs first. What is left of
+// shed lowers the members of tenants whose notice is over: those above the minima, of the least important jobs first. What is left of
 // the excess then is shown and stays, since less than its minimum no job can work with.
 func (m *maker) shed(list []*staff) {
 	tenancy := m.tenants.tenancy
 	for i := range m.plan.Division.Shares {
 		x := &m.plan.Division.Shares[i]
-		if x.OverOffline.IsZero() || m.in.Snapshot.At.Before(x.Deadline) {
+		if x.DueOffline.IsZero() {
 			continue
 		}
-		over := x.OverOffline.Sub(m.going(tenancy, x.Tenant, list)).Floor()
+		over := x.DueOffline.Sub(m.going(tenancy, x.Tenant, list)).Floor()
 		for _, st := range slices.Backward(list) {
 			if tenancy.Of(fleet.ParseName(string(st.job.ID)).Namespace) != x.Tenant {
 				continue
@@ -196,7 +196,7 @@ func (m *maker) shed(list []*staff) {
 				}
 				c.tellToGo(n)
 				over = over.Sub(mem.Request.Times(int64(n))).Floor()
-				st.shed = fmt.Sprintf("; quota %s had to give back %s by %s", x.Tenant, x.OverOffline, x.Deadline.UTC().Format("15:04:05 MST"))
+				st.shed = fmt.Sprintf("; quota %s had to give back %s by %s", x.Tenant, x.DueOffline, x.DueBy.UTC().Format("15:04:05 MST"))
 			}
 		}
 	}
