@@ -20,6 +20,8 @@ type BorrowAsk struct {
 	TakeStable bool
 	// Idle takes machines on which nobody works, and no others.
 	Idle bool
+	// Begun are machines that are being borrowed already though no loan of the snapshot says so: the same plan took them.
+	Begun map[fleet.NodeID]bool
 	// Emergency shortens the notice to EmergencyNotice.
 	Emergency bool
 }
@@ -36,10 +38,18 @@ type Borrowed struct {
 // not recalled lately, fewest pods, then the name.
 func Borrowable(s *fleet.Snapshot, ask BorrowAsk, o Options) (take []Borrowed, short fleet.Resources) {
 	short = ask.Amount
-	spare := spareOf(s)
-	for _, g := range idleFirst(s, ask, o) {
+	spare, groups := spareOf(s), idleFirst(s, ask, o)
+	for _, g := range groups {
+		if ask.Begun[g.machine.ID] {
+			spend(spare, g)
+		}
+	}
+	for _, g := range groups {
 		if short.Floor().IsZero() || len(take) >= ask.Count {
 			break
+		}
+		if ask.Begun[g.machine.ID] {
+			continue
 		}
 		if !ask.TakeStable && !spend(spare, g) {
 			continue
