@@ -126,10 +126,14 @@ func (m *maker) keepBorrowed(l *ledger, ask reclaim.Ask) fleet.Resources {
 		if short.Floor().IsZero() || loan.Phase != fleet.Noticed || n == nil || m.moved[loan.ID] {
 			continue
 		}
+		room := withGPUs(n.Allocatable.Sub(l.online[n.ID])).Floor()
+		if !reclaim.Helps(room, short) {
+			continue
+		}
 		after, err := loan.TurnBack(s.At, ask.Why)
 		after.Due = loan.Due
 		m.step(MoveTurnBack, *loan, after, err, "TideTurned")
-		short = short.Sub(only(n.Allocatable.Sub(l.online[n.ID])).Floor())
+		short = short.Sub(room)
 	}
 	return short
 }

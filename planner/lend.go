@@ -83,7 +83,7 @@ func (m *maker) poolHeld(p *fleet.Pool) string {
 // The low watermark is kept free. A new leader, who has not watched a window, answers only a shortage that is seen now: pods that wait.
 func (m *maker) shortage(l *ledger, lead time.Duration) (reclaim.Ask, bool) {
 	s := m.in.Snapshot
-	if short := m.lacking(l).Sub(only(l.coming)).Floor(); !short.IsZero() {
+	if short := m.lacking(l).Sub(withGPUs(l.coming)).Floor(); !short.IsZero() {
 		return reclaim.Ask{Pool: l.pool.ID, Amount: short, Due: s.At, Emergency: true,
 			Why: fmt.Sprintf("online pods that ask for %s wait for room", l.waiting())}, true
 	}
