@@ -275,6 +275,17 @@ type Tenant struct {
 	// OverSince is since when the tenant is told that it runs beyond its quota, BurstSince when its last burst began; zero while not, or
 	// never. They are kept in the API, so that neither a restart nor a new leader gives more time, or takes any away.
 	OverSince, BurstSince time.Time
+	// Notices are what it was told to give back, oldest first, kept as these times are.
+	Notices []QuotaNotice
+}
+
+// QuotaNotice is what a tenant was told to give back: all that its online services, and its offline work, owed then, what older notices were
+// for included.
+type QuotaNotice struct {
+	Since           time.Time
+	Online, Offline Resources
+	// OnlineUsed and OfflineUsed are what it used then: what it uses less since is given back already.
+	OnlineUsed, OfflineUsed Resources
 }
 
 // ParcelClass is a kind of parcel, of machines with one GPU model where it names one.

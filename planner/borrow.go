@@ -71,11 +71,8 @@ func (m *maker) borrow(l *ledger, ask reclaim.Ask, short fleet.Resources, idle b
 		count, budget := m.movesLeft(p)
 		var take []reclaim.Borrowed
 		take, short = reclaim.Borrowable(s, reclaim.BorrowAsk{Pool: p, Amount: short, Count: max(count, 1), TakeStable: m.takesStable(), Idle: idle,
-			Emergency: ask.Emergency}, m.recalls())
+			Begun: m.begun, Emergency: ask.Emergency}, m.recalls())
 		for _, c := range take {
-			if m.begun[c.Node.ID] {
-				continue
-			}
 			if lead := reclaim.LongestLead(s, p, m.recalls()); !ask.Emergency && ask.Due.Add(-c.Notice-lead.Drain-lead.Clean).After(s.At.Add(m.in.Options.Interval)) {
 				continue // There is time: the next cycle sees the tide more clearly.
 			}
@@ -129,10 +126,14 @@ func (m *maker) keepBorrowed(l *ledger, ask reclaim.Ask) fleet.Resources {
 		if short.Floor().IsZero() || loan.Phase != fleet.Noticed || n == nil || m.moved[loan.ID] {
 			continue
 		}
+		room := withGPUs(n.Allocatable.Sub(l.online[n.ID])).Floor()
+		if !reclaim.Helps(room, short) {
+			continue
+		}
 		after, err := loan.TurnBack(s.At, ask.Why)
 		after.Due = loan.Due
 		m.step(MoveTurnBack, *loan, after, err, "TideTurned")
-		short = short.Sub(only(n.Allocatable.Sub(l.online[n.ID])).Floor())
+		short = short.Sub(room)
 	}
 	return short
 }

@@ -112,3 +112,47 @@ func TestHomesOfWhatIsOnBorrowedMachines(t *testing.T) {
 		}
 	}
 }
+
+// In an emergency idle machines go first and those that work after them: each is counted once, and both calls have one budget.
+func TestEmergencyBorrowsIdleAndWorking(t *testing.T) {
+	for _, c := range []struct {
+		budget, begins int
+	}{{10, 2}, {1, 1}} {
+		w := newWorld(3).service("web", 24, 0, 3, 24*8*0.63)
+		w.offline(2)
+		w.worker(4, 0)
+		w.s.Pools[0].MovesAtOnce = c.budget
+		w.waits("web", 12)
+		p := Make(w.input())
+		if got := moves(p, MoveBegin); got != c.begins {
+			t.Errorf("with a budget of %d, %d machines are borrowed for 96 cores, want %d: %+v", c.budget, got, c.begins, p.Pools)
+		}
+	}
+}
+
+// Two online pools that borrow in one plan have one lender: neither its budget nor what its jobs have above their minima is spent twice.
+func TestTwoBorrowersHaveOneLender(t *testing.T) {
+	for _, c := range []struct {
+		budget, spare int32
+		begins        int
+	}{{10, 4, 2}, {1, 4, 1}, {10, 1, 1}} {
+		w := newWorld(6).service("web", 24, 0, 3, 24*8*0.63).service("app", 24, 3, 3, 24*8*0.63)
+		second := w.s.Pools[1]
+		second.ID = "second"
+		w.s.Pools = append(w.s.Pools, second)
+		for i := 3; i < 6; i++ {
+			w.s.Nodes[i].Pool = "second"
+		}
+		w.offline(4)
+		for i := 6; i < 10; i++ {
+			w.worker(i, 0)
+		}
+		w.s.Pools[0].MovesAtOnce, w.s.Jobs[0].Members[0].Min = int(c.budget), 4-c.spare
+		w.waits("web", 8)
+		w.waits("app", 8)
+		p := Make(w.input())
+		if got := moves(p, MoveBegin); got != c.begins {
+			t.Errorf("with a budget of %d and %d members to spare %d machines are borrowed, want %d", c.budget, c.spare, got, c.begins)
+		}
+	}
+}

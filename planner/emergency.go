@@ -28,7 +28,11 @@ func (m *maker) hasten() {
 			if short.Floor().IsZero() {
 				break
 			}
-			short = short.Sub(only(n.Allocatable.Sub(l.online[n.ID]).Floor()))
+			room := withGPUs(n.Allocatable.Sub(l.online[n.ID]).Floor())
+			if !reclaim.Helps(room, short) {
+				continue
+			}
+			short = short.Sub(room)
 			m.hastenMachine(n)
 		}
 	}

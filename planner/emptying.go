@@ -29,12 +29,16 @@ func (m *maker) keepEmptying(l *ledger, ask reclaim.Ask) fleet.Resources {
 	var left []freed
 	for _, loan := range slices.Backward(emptyingOf(s, l.pool.ID)) { // the newest has lost least
 		if n := s.Node(loan.Node); n != nil && !m.moved[loan.ID] && m.state[loan.Node].live == m.state[loan.Node].emptying {
-			if free := only(n.Allocatable.Sub(l.online[n.ID])).Floor(); free.CPU >= leastRoom {
+			if free := withGPUs(n.Allocatable.Sub(l.online[n.ID])).Floor(); free.CPU >= leastRoom {
 				left = append(left, freed{loan, free})
 			}
 		}
 	}
-	for !short.Floor().IsZero() && len(left) > 0 {
+	for !short.Floor().IsZero() {
+		left = slices.DeleteFunc(left, func(f freed) bool { return !reclaim.Helps(f.free, short) })
+		if len(left) == 0 {
+			break
+		}
 		i := bestFor(left, short)
 		after, err := left[i].loan.Cancel(s.At, ask.Why)
 		m.step(MoveCancel, *left[i].loan, after, err, "TideTurned")

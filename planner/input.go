@@ -27,8 +27,8 @@ type Input struct {
 	// ETAs are what was said last of jobs that wait, Outlook the days ahead that they rest on; nil where none was made.
 	ETAs    map[fleet.JobID]ETA
 	Outlook *Outlook
-	// Begun are the times at which loans were begun within the last hour, ended ones included.
-	Begun []time.Time
+	// Begun are the loans that were begun within the last hour, as far as the process knows: those that are over are in no snapshot any more.
+	Begun []Begun
 	// Thawed is when the last freeze was seen to be over, zero where there was none: deadlines that ran out until then are announced anew,
 	// whenever they come into sight.
 	Thawed time.Time
@@ -40,6 +40,13 @@ type Input struct {
 
 	// told is what services were sized with in this plan beside their own: by their call chain, their quota, their pool.
 	told map[fleet.ServiceID]hpa.Options
+}
+
+// Begun is a loan that was begun of a pool's parcel.
+type Begun struct {
+	Loan fleet.LoanID
+	From fleet.PoolID
+	At   time.Time
 }
 
 // Options are the figures that a plan rests on. Their defaults carry their arithmetic.

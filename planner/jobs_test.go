@@ -71,7 +71,7 @@ func (y *yard) cycle() {
 	}
 	for i := range y.s.Tenants {
 		if x := y.plan.Division.Share(y.s.Tenants[i].ID); x != nil {
-			y.s.Tenants[i].OverSince, y.s.Tenants[i].BurstSince = x.OverSince, x.BurstSince
+			y.s.Tenants[i].OverSince, y.s.Tenants[i].BurstSince, y.s.Tenants[i].Notices = x.OverSince, x.BurstSince, x.Notices
 		}
 	}
 	y.s.Pods = slices.DeleteFunc(y.s.Pods, func(p fleet.Pod) bool { return p.Deleting })

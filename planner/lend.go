@@ -83,7 +83,7 @@ func (m *maker) poolHeld(p *fleet.Pool) string {
 // The low watermark is kept free. A new leader, who has not watched a window, answers only a shortage that is seen now: pods that wait.
 func (m *maker) shortage(l *ledger, lead time.Duration) (reclaim.Ask, bool) {
 	s := m.in.Snapshot
-	if short := m.lacking(l).Sub(only(l.coming)).Floor(); !short.IsZero() {
+	if short := m.lacking(l).Sub(withGPUs(l.coming)).Floor(); !short.IsZero() {
 		return reclaim.Ask{Pool: l.pool.ID, Amount: short, Due: s.At, Emergency: true,
 			Why: fmt.Sprintf("online pods that ask for %s wait for room", l.waiting())}, true
 	}
@@ -233,16 +233,35 @@ func (l *ledger) emptyingWhole(id fleet.NodeID) bool {
 	return slices.ContainsFunc(loans, func(x *fleet.Loan) bool { return x.Phase == fleet.Emptying }) && n != nil && fleet.TakeAll(n, loans)
 }
 
-// movesLeft is what the pool's budget leaves, and the name of the bound.
+// movesLeft is what the pool's budget leaves, and the name of the bound. Each pool has its own: what online lends in the ebb is not taken from
+// what offline may lend when the flood comes. The hour is what the process remembers and what the snapshot shows, so that a new one forgets no
+// loan that stands.
 func (m *maker) movesLeft(p *fleet.Pool) (int, string) {
-	moving := 0
-	for i := range m.in.Snapshot.Loans {
-		if l := &m.in.Snapshot.Loans[i]; l.From == p.ID && l.Phase.Moving() {
+	s := m.in.Snapshot
+	moving, begun := 0, map[fleet.LoanID]bool{}
+	for i := range s.Loans {
+		if l := &s.Loans[i]; l.From == p.ID {
+			if l.Phase.Moving() {
+				moving++
+			}
+			if s.At.Sub(l.Created) < time.Hour {
+				begun[l.ID] = true
+			}
+		}
+	}
+	for _, b := range m.in.Begun {
+		if b.From == p.ID && s.At.Sub(b.At) < time.Hour {
+			begun[b.Loan] = true
+		}
+	}
+	for i := range m.plan.Moves {
+		if x := &m.plan.Moves[i]; x.Kind == MoveBegin && x.Before.From == p.ID {
 			moving++
+			begun[x.Before.ID] = true
 		}
 	}
 	atOnce := p.MovesAtOnce - moving
-	hourly := p.MovesPerHour - len(m.in.Begun)
+	hourly := p.MovesPerHour - len(begun)
 	if hourly < atOnce {
 		return max(hourly, 0), fmt.Sprintf("move budget: %d loans an hour", p.MovesPerHour)
 	}

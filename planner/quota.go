@@ -240,10 +240,10 @@ func classesOf(ts []fleet.Tenant) []fleet.ParcelClass {
 }
 
 // bound sizes a tenant's services again where its share binds them: growth is cut while they wish for more than the limit, from each in
-// proportion to its growth; and once the deadline has passed, what other online services wait for is brought down, from each in proportion
-// to what it runs above its minimum.
+// proportion to its growth; and what other online services wait for is brought down once its notice is over, from each in proportion to what
+// it runs above its minimum.
 func (t *tenants) bound(targets []hpa.Target, share *quota.Share) {
-	if s := t.in.Snapshot; !share.Owed.IsZero() && !s.At.Before(share.Deadline) {
+	if !share.Due.IsZero() {
 		t.drain(targets, share)
 		return
 	}
@@ -272,7 +272,7 @@ func (t *tenants) bound(targets []hpa.Target, share *quota.Share) {
 	}
 }
 
-// drain brings a tenant's services down by what is owed, less what is on its way out already: pods hold their room until they are gone.
+// drain brings a tenant's services down by what is due, less what is on its way out already: pods hold their room until they are gone.
 func (t *tenants) drain(targets []hpa.Target, share *quota.Share) {
 	var above fleet.Resources
 	stays := t.other[share.Tenant]
@@ -286,7 +286,7 @@ func (t *tenants) drain(targets []hpa.Target, share *quota.Share) {
 		stays = stays.Add(unit.Times(int64(targets[i].Current)))
 	}
 	going := t.used[share.Tenant].Sub(stays).Floor()
-	part := mostPart(share.Owed.Sub(going).Floor(), above)
+	part := mostPart(share.Due.Sub(going).Floor(), above)
 	for _, i := range t.services[share.Tenant] {
 		svc := &t.in.Snapshot.Services[i]
 		most := targets[i].Current - int32(math.Ceil(part*float64(give(i))-1e-9))
@@ -295,7 +295,7 @@ func (t *tenants) drain(targets []hpa.Target, share *quota.Share) {
 		}
 		t.in.sizeAgain(svc, &targets[i], func(o *hpa.Options) {
 			o.Quota, o.Drain = max(most, 1), max(most, 1)
-			o.QuotaWhy = fmt.Sprintf("quota %s had to give back %s by %s", share.Tenant, share.Owed, share.Deadline.UTC().Format(time.RFC3339))
+			o.QuotaWhy = fmt.Sprintf("quota %s had to give back %s by %s", share.Tenant, share.Due, share.DueBy.UTC().Format(time.RFC3339))
 		})
 	}
 }

@@ -174,18 +174,18 @@ func (r *machine) parcels(c fleet.ParcelClass) int64 {
 	return n
 }
 
-// shed lowers the members of tenants whose deadline has passed, of the least important jobs first: those above the minima, and then, since less than
+// shed lowers the members of tenants whose notice is over, of the least important jobs first: those above the minima, and then, since less than
 // its minimum no job can work with, whole gangs, if another tenant waits for what his quota lets him have. Else a minimum that was borrowed once would
 // keep its lender from his own for ever; where nobody waits, what is left of the excess is shown and stays.
 func (m *maker) shed(list []*staff) {
 	tenancy := m.tenants.tenancy
 	for i := range m.plan.Division.Shares {
 		x := &m.plan.Division.Shares[i]
-		if x.OverOffline.IsZero() || m.in.Snapshot.At.Before(x.Deadline) {
+		if x.DueOffline.IsZero() {
 			continue
 		}
-		over := x.OverOffline.Sub(m.going(tenancy, x.Tenant, list)).Floor()
-		why := fmt.Sprintf("quota %s had to give back %s by %s", x.Tenant, x.OverOffline, x.Deadline.UTC().Format("15:04:05 MST"))
+		over := x.DueOffline.Sub(m.going(tenancy, x.Tenant, list)).Floor()
+		why := fmt.Sprintf("quota %s had to give back %s by %s", x.Tenant, x.DueOffline, x.DueBy.UTC().Format("15:04:05 MST"))
 		for _, all := range [...]bool{false, true} {
 			if all && !m.lenderWaits(list, x.Tenant) {
 				break

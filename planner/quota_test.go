@@ -21,6 +21,12 @@ func (w *world) tenant(id, namespace string, guarantee int64) *fleet.Tenant {
 	return &w.s.Tenants[len(w.s.Tenants)-1]
 }
 
+// tellToGiveBack makes a tenant one that was told, so long ago, to give back whatever it owes.
+func tellToGiveBack(x *fleet.Tenant, ago time.Duration) {
+	x.OverSince = t0.Add(-ago)
+	x.Notices = []fleet.QuotaNotice{{Since: x.OverSince, Online: cpu(1000), Offline: cpu(1000)}}
+}
+
 // A quota cuts growth at what it leaves, brings nothing down before its deadline, and brings down what others wait for after it, once.
 func TestQuotaBindsServices(t *testing.T) {
 	for _, c := range []struct {
@@ -46,7 +52,7 @@ func TestQuotaBindsServices(t *testing.T) {
 			x := w.tenant("shop", "shop", c.guarantee)
 			x.BorrowingLimit = c.borrows
 			if c.over > 0 {
-				x.OverSince = t0.Add(-c.over)
+				tellToGiveBack(x, c.over)
 			}
 			w.s.Services[0].Desired.Value -= int32(c.leaving)
 			for i := range c.leaving {
@@ -91,19 +97,23 @@ func TestQuotaBindsJobs(t *testing.T) {
 			x.Guarantee, x.BorrowingLimit = cpu(32), fleet.KnownAt(cpu(0), t0)
 		}, 4},
 		{"over it, and the deadline passed", func(w *world, x *fleet.Tenant) {
-			x.Guarantee, x.BorrowingLimit, x.OverSince = cpu(32), fleet.KnownAt(cpu(0), t0), t0.Add(-time.Hour)
+			x.Guarantee, x.BorrowingLimit = cpu(32), fleet.KnownAt(cpu(0), t0)
+			tellToGiveBack(x, time.Hour)
 		}, 2},
 		{"not below the minimum", func(w *world, x *fleet.Tenant) {
-			x.Guarantee, x.BorrowingLimit, x.OverSince = cpu(32), fleet.KnownAt(cpu(0), t0), t0.Add(-time.Hour)
+			x.Guarantee, x.BorrowingLimit = cpu(32), fleet.KnownAt(cpu(0), t0)
+			tellToGiveBack(x, time.Hour)
 			w.s.Jobs[0].Members[0].Min = 3
 		}, 3},
 		{"what ends already is not asked for again", func(w *world, x *fleet.Tenant) {
-			x.Guarantee, x.BorrowingLimit, x.OverSince = cpu(32), fleet.KnownAt(cpu(0), t0), t0.Add(-time.Hour)
+			x.Guarantee, x.BorrowingLimit = cpu(32), fleet.KnownAt(cpu(0), t0)
+			tellToGiveBack(x, time.Hour)
 			w.s.Pods[0].Deleting, w.s.Pods[1].Deleting = true, true
 			w.s.Jobs[0].Members[0].Desired = 2
 		}, 2},
 		{"what is called home already is not asked for again", func(w *world, x *fleet.Tenant) {
-			x.Guarantee, x.BorrowingLimit, x.OverSince = cpu(32), fleet.KnownAt(cpu(0), t0), t0.Add(-time.Hour)
+			x.Guarantee, x.BorrowingLimit = cpu(32), fleet.KnownAt(cpu(0), t0)
+			tellToGiveBack(x, time.Hour)
 			l := &w.s.Loans[0]
 			l.Phase, l.Epoch, l.FirstNotice, l.Deadline, l.Due = fleet.Noticed, 2, t0, t0.Add(2*time.Minute), t0.Add(5*time.Minute)
 			for i := range 2 {

@@ -161,7 +161,7 @@ func play(t *testing.T, lines [][]string) string {
 				if n := num(f[i+1]); f[i] == "borrows" {
 					x.BorrowingLimit = fleet.KnownAt(cpu(int64(n)), t0)
 				} else {
-					x.OverSince = t0.Add(-time.Duration(n) * time.Minute)
+					tellToGiveBack(x, time.Duration(n)*time.Minute)
 				}
 			}
 		case "mode":

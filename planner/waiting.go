@@ -26,9 +26,10 @@ func waits(p *fleet.Pod) bool { return p.NodeName == "" && p.Unschedulable && !p
 
 // lacking is what machines must hold for the pods that wait and fit none of those that online has. Free room does not say so in sums: 16 free
 // cores on each of two machines are no room for 24. What would not even fit an empty machine lacks something else, and so does what does fit one.
+// A pod that would fit but for its GPUs lacks GPUs alone: CPU is asked for on top only where there is none for it either.
 func (m *maker) lacking(l *ledger) fleet.Resources {
 	if l.lacks == nil {
-		r := only(grossUp(m.unplaced(l), l.unfilled()))
+		r := grossUp(m.unplaced(l), l.unfilled())
 		l.lacks = &r
 	}
 	return *l.lacks
@@ -37,9 +38,10 @@ func (m *maker) lacking(l *ledger) fleet.Resources {
 func (m *maker) unplaced(l *ledger) fleet.Resources {
 	var sum fleet.Resources
 	var pods []*fleet.Pod
+	away := m.gpusAway(l)
 	for _, v := range l.services {
 		for i := range v.svc.Pods {
-			if p := &v.svc.Pods[i]; waits(p) && l.holdsOne(p.Requests) {
+			if p := &v.svc.Pods[i]; waits(p) && l.holdsOne(p.Requests) && (p.Requests.GPU == 0 || away > 0) {
 				pods = append(pods, p)
 			}
 		}
@@ -52,16 +54,53 @@ func (m *maker) unplaced(l *ledger) fleet.Resources {
 	})
 	t := m.online(l)
 	for _, p := range pods {
-		r := only(p.Requests)
-		if _, ok := t.Place(t.Class(place.Shape{Requests: r, Side: fleet.Online})); !ok {
-			sum = sum.Add(r)
+		r := withGPUs(p.Requests)
+		if _, ok := t.Place(t.Class(place.Shape{Requests: r, Side: fleet.Online})); ok {
+			continue
+		}
+		if r.GPU > 0 && fitsNow(t, only(r)) {
+			r = fleet.Resources{GPU: r.GPU}
+		}
+		sum = sum.Add(r)
+	}
+	sum.GPU = min(sum.GPU, away)
+	return sum
+}
+
+// gpusAway is how many GPUs can come home, which is all that is asked for: pods that want more of them than there are do not hold lending up,
+// nor what forecasts ask for.
+func (m *maker) gpusAway(l *ledger) int64 {
+	var sum int64
+	for i := range m.in.Snapshot.Nodes {
+		n := &m.in.Snapshot.Nodes[i]
+		st := m.state[n.ID]
+		if free := n.Allocatable.Sub(l.online[n.ID]); n.Pool == l.pool.ID && n.Ready && st.live > 0 && st.lost == 0 && free.CPU >= leastRoom {
+			sum += max(free.GPU, 0)
 		}
 	}
 	return sum
 }
 
+// fitsNow reports whether a pod fits somewhere, and leaves the table as it is.
+func fitsNow(t *place.Table, r fleet.Resources) bool {
+	t.Begin()
+	defer t.Rollback()
+	_, ok := t.Place(t.Class(place.Shape{Requests: r, Side: fleet.Online}))
+	return ok
+}
+
+// withGPUs is only with the GPUs that pods wait for: an emergency asks for these too.
+func withGPUs(r fleet.Resources) fleet.Resources {
+	return fleet.Resources{CPU: r.CPU, Memory: r.Memory, GPU: r.GPU}
+}
+
 // holdsOne reports whether some machine of the pool could hold a pod if no other service were there.
 func (l *ledger) holdsOne(r fleet.Resources) bool {
+	if r.GPU > 0 { // rooms know of none
+		return slices.ContainsFunc(l.in.Snapshot.Nodes, func(n fleet.Node) bool {
+			return n.Pool == l.pool.ID && withGPUs(r).Fits(withGPUs(n.Allocatable))
+		})
+	}
 	for room := range l.rooms {
 		if onePod(r).Fits(room) {
 			return true

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -72,5 +73,76 @@ func TestWaitingPodsThatFitNowhere(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Eight GPUs are on one machine that is lent, beside three without any; CPU is free at home. Pods that wait for GPUs bring that machine
+// home and no other, pods that would find no CPU either bring what they lack, and GPUs that cannot come home are no reason for anything.
+func TestWaitingPodsThatLackGPUs(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		bend    func(*world)
+		recalls string
+	}{
+		{"four of one GPU", func(*world) {}, "m06"},
+		{"no GPU is asked for", func(w *world) { w.gpus(0) }, ""},
+		{"more than any machine has", func(w *world) { w.gpus(9) }, ""},
+		{"some at home are free", func(w *world) { w.s.Nodes[0].Allocatable.GPU = 8 }, ""},
+		{"some at home are taken", func(w *world) {
+			w.s.Nodes[0].Allocatable.GPU = 8
+			w.s.Pods[0].Requests.GPU, w.s.Services[0].Pods[0].Requests.GPU = 8, 8
+		}, "m06"},
+		{"a machine with GPUs comes home", func(w *world) { w.s.Loans[2].Phase = fleet.Draining }, ""},
+		{"none that could come home", func(w *world) { w.s.Nodes[6].Allocatable.GPU, w.s.Nodes[0].Allocatable.GPU = 0, 2; w.gpus(2) }, ""},
+		{"a machine with GPUs is being emptied", func(w *world) {
+			l, e := &w.s.Loans[2], &w.s.Nodes[6].Share.Parcels[0]
+			l.Phase = fleet.Emptying
+			e.Holder, e.Next = l.Holder(), l.Next()
+		}, "m06 is kept"},
+		{"idle machines of offline pools have none", func(w *world) { w.offline(2) }, "m06"},
+		{"no room for their CPU either", func(w *world) {
+			for _, pods := range [][]fleet.Pod{w.s.Pods, w.s.Services[0].Pods} {
+				for i := range pods {
+					pods[i].Requests.CPU = fleet.FromCores(33)
+				}
+			}
+		}, "m04 m05 m06"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(8).service("web", 4, 0, 4, 4*8*0.6)
+			w.s.Pools[1].LowWatermark, w.s.Pools[1].HighWatermark = 0, 0
+			w.s.Nodes[6].Allocatable.GPU = 8
+			for i := 4; i < 8; i++ {
+				w.loan(i, fleet.Lent, 1)
+			}
+			w.waits("web", 4)
+			w.gpus(1)
+			c.bend(w)
+			var got []string
+			for _, m := range Make(w.input()).Moves {
+				switch m.Kind {
+				case MoveRecall:
+					got = append(got, m.Node)
+				case MoveCancel:
+					got = append(got, m.Node+" is kept")
+				case MoveBegin:
+					got = append(got, m.Node+" is borrowed")
+				}
+			}
+			if s := strings.Join(got, " "); s != c.recalls {
+				t.Errorf("recalls %q, want %q", s, c.recalls)
+			}
+		})
+	}
+}
+
+// gpus makes every pod that waits ask for so many GPUs.
+func (w *world) gpus(n int64) {
+	for _, pods := range [][]fleet.Pod{w.s.Pods, w.s.Services[0].Pods} {
+		for i := range pods {
+			if pods[i].Unschedulable {
+				pods[i].Requests.GPU = n
+			}
+		}
 	}
 }

@@ -11,7 +11,7 @@ const edgeStep = time.Minute
 
 // exits says who must give back what by when. A tenant is over where it uses more than it may have now, or will at some time within its
 // drain time by the slices and bursts that end until then, so that the notice of a foreseen end comes before it. The deadline is the
-// drain time after the notice: what was not foreseen is never due at once.
+// drain time after the notice: what was not foreseen is never due at once (see [Share.notify]).
 //
 // Fairness among borrowers alone takes nothing away: who holds more than a newcomer leaves it grows no more, and the ebb evens it out.
 func (d *divider) exits(shares []Share) {
@@ -33,13 +33,55 @@ func (d *divider) exits(shares []Share) {
 	}
 	for k, i := range d.tree.byID {
 		if s, t := &shares[k], d.tree.nodes[i].tenant; !s.Over().IsZero() {
-			s.OverSince = t.OverSince
-			if s.OverSince.IsZero() {
-				s.OverSince = d.in.At
-			}
+			s.notify(t, d.wants[i], d.in.At)
 			s.Deadline = s.OverSince.Add(t.Drain)
 		}
 	}
+}
+
+// MostNotices bounds the notices that are kept of a tenant. Five are as many as begin within one drain time; only a drain time that is made
+// longer lets there be more.
+const MostNotices = 16
+
+// notify gives what is owed beyond what was told a notice of its own, and finds what is due: what is owed still of what was told a drain time
+// ago. So a debt that grows is never due before its own notice is over, and puts nothing off that was owed before it. An amount that comes
+// and goes while its notice runs is due when that is over; one that is owed anew after it was given back, or not owed, is told anew.
+//
+// A debt that grows from cycle to cycle is told by quarters of the drain time, so that a lender waits at most one of them longer.
+func (s *Share) notify(t *fleet.Tenant, w *Want, now time.Time) {
+	var told fleet.QuotaNotice
+	for _, n := range t.Notices {
+		told.Online, told.Offline = told.Online.Max(left(n.Online, n.OnlineUsed, w.Used)), told.Offline.Max(left(n.Offline, n.OfflineUsed, w.Offline))
+	}
+	all, last := t.Notices, len(t.Notices)-1
+	grown := !Fits(s.Owed, told.Online) || !Fits(s.OverOffline, told.Offline)
+	if grown && (last < 0 || last+1 < MostNotices && !now.Before(all[last].Since.Add(t.Drain/4))) {
+		all = append(all[:last+1:last+1], fleet.QuotaNotice{Since: now, Online: s.Owed, Offline: s.OverOffline, OnlineUsed: w.Used, OfflineUsed: w.Offline})
+	}
+	if s.OverSince = t.OverSince; s.OverSince.IsZero() || len(all) > last+1 {
+		s.OverSince = now
+	}
+	due := fleet.QuotaNotice{OnlineUsed: w.Used, OfflineUsed: w.Offline}
+	var running []fleet.QuotaNotice
+	for _, n := range all {
+		if now.Before(n.Since.Add(t.Drain)) {
+			running = append(running, n)
+			continue
+		}
+		due.Since = n.Since
+		due.Online = due.Online.Max(left(n.Online, n.OnlineUsed, w.Used).Min(s.Owed))
+		due.Offline = due.Offline.Max(left(n.Offline, n.OfflineUsed, w.Offline).Min(s.OverOffline))
+	}
+	s.Notices = running
+	if !due.Online.IsZero() || !due.Offline.IsZero() {
+		s.Due, s.DueOffline, s.DueBy = due.Online, due.Offline, due.Since.Add(t.Drain)
+		s.Notices = append([]fleet.QuotaNotice{due}, running...)
+	}
+}
+
+// left is what of an amount that was told is not given back: what is used less since then is.
+func left(told, used, now fleet.Resources) fleet.Resources {
+	return told.Sub(used.Sub(now).Floor()).Floor()
 }
 
 func (d *divider) longestDrain() time.Duration {

@@ -214,11 +214,9 @@ func live(in *Input, supply fleet.Resources) {
 	for i := range in.Tenants {
 		x, w := &in.Tenants[i], &in.Wants[i]
 		s := d.Share(x.ID)
-		x.OverSince = s.OverSince
-		if !s.Deadline.IsZero() && !in.At.Before(s.Deadline) {
-			w.Used = w.Used.Sub(s.Owed)
-			w.Offline = w.Offline.Sub(s.OverOffline)
-		}
+		x.OverSince, x.Notices = s.OverSince, s.Notices
+		w.Used = w.Used.Sub(s.Due)
+		w.Offline = w.Offline.Sub(s.DueOffline)
 		used = used.Add(w.Used).Add(w.Offline)
 	}
 	free := supply.Sub(used)

@@ -85,7 +85,7 @@ func (s *script) do(f []string) {
 	case "was":
 		since := now.Add(-s.span(f[3]))
 		if x := s.tenant(f[1]); f[2] == "over" {
-			x.OverSince = since
+			x.OverSince, x.Notices = since, []fleet.QuotaNotice{{Since: since, Online: cores(1000), Offline: cores(1000)}}
 		} else {
 			x.BurstSince = since
 		}

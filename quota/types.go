@@ -92,13 +92,18 @@ type Share struct {
 	BurstSince time.Time
 	BurstWhy   string
 	// OverOnline and OverOffline are what online services and offline work request beyond their limits, now or by Deadline at the latest.
-	// OverSince is when that was told first; all three are zero while nothing is.
+	// OverSince is when the last of that was told; all are zero while nothing is.
 	OverOnline, OverOffline fleet.Resources
 	OverSince, Deadline     time.Time
 	// Owed is what of OverOnline the online services of others wait for. The rest is shown and not forced: online does not scale in below
 	// its need for the sake of offline work.
-	Owed    fleet.Resources
-	Parcels []ParcelShare
+	Owed fleet.Resources
+	// Notices are for Owed and OverOffline, oldest first. Due and DueOffline are what of these had its notice: it is brought down now, told to
+	// be given back by DueBy.
+	Notices         []fleet.QuotaNotice
+	Due, DueOffline fleet.Resources
+	DueBy           time.Time
+	Parcels         []ParcelShare
 	// Why is the division in one sentence.
 	Why string
 }

@@ -20,6 +20,8 @@ type BorrowAsk struct {
 	TakeStable bool
 	// Idle takes machines on which nobody works, and no others.
 	Idle bool
+	// Begun are machines that are being borrowed already though no loan of the snapshot says so: the same plan took them.
+	Begun map[fleet.NodeID]bool
 	// Emergency shortens the notice to EmergencyNotice.
 	Emergency bool
 }
@@ -32,14 +34,22 @@ type Borrowed struct {
 
 // Borrowable picks machines of an offline pool until the ask is covered, and says what stays short. Whole machines go, since online pods land
 // wherever a machine lets them. A machine is offered while each role on it has as many members above its minimum as it would lose, over all
-// that were picked; pods of no job, and stable members, stay where they are. The order: lowest job priority, least work lost, jobs that were
+// that were picked; pods of no job, and stable members, stay where they are. The order: machines with GPUs where these are short, lowest job priority, least work lost, jobs that were
 // not recalled lately, fewest pods, then the name.
 func Borrowable(s *fleet.Snapshot, ask BorrowAsk, o Options) (take []Borrowed, short fleet.Resources) {
 	short = ask.Amount
-	spare := spareOf(s)
-	for _, g := range idleFirst(s, ask, o) {
+	spare, groups := spareOf(s), idleFirst(s, ask, o)
+	for _, g := range groups {
+		if ask.Begun[g.machine.ID] {
+			spend(spare, g)
+		}
+	}
+	for _, g := range groups {
 		if short.Floor().IsZero() || len(take) >= ask.Count {
 			break
+		}
+		if ask.Begun[g.machine.ID] || !Helps(g.gain, short) {
+			continue
 		}
 		if !ask.TakeStable && !spend(spare, g) {
 			continue
@@ -109,7 +119,7 @@ func idleFirst(s *fleet.Snapshot, ask BorrowAsk, o Options) []*group {
 		out = append(out, g)
 	}
 	slices.SortFunc(out, func(a, b *group) int {
-		return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(lossStep(a.lost), lossStep(b.lost)), fleet.TrueFirst(!a.rested, !b.rested),
+		return cmp.Or(fleet.TrueFirst(ask.Amount.GPU > 0 && a.gain.GPU > 0, ask.Amount.GPU > 0 && b.gain.GPU > 0), cmp.Compare(a.priority, b.priority), cmp.Compare(lossStep(a.lost), lossStep(b.lost)), fleet.TrueFirst(!a.rested, !b.rested),
 			cmp.Compare(a.pods, b.pods), cmp.Compare(a.node, b.node))
 	})
 	return out

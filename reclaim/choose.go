@@ -41,6 +41,7 @@ const (
 //
 // A machine counts as one: while one of its parcels is away no online pod may land on it, so a socket at home alone is worth nothing and
 // all loans of a machine come home together. What that frees for online is everything the machine has beyond what its online pods hold.
+// While GPUs are short, machines that have some come first, and for want of nothing else no others.
 //
 // The order: lowest job priority first, then the least work lost (in steps of a factor of two: it is an estimate), then the fewest gangs
 // broken, then whole machines before those of which sockets are away, then machines whose jobs were not recalled lately, then the largest
@@ -52,7 +53,14 @@ func Choose(s *fleet.Snapshot, ask Ask, o Options) (take []Recall, short fleet.R
 	}
 	q := newQueue(s, groupsOf(s, pool, o))
 	short = ask.Amount
+	q.preferGPUs(short.GPU > 0)
 	for !short.Floor().IsZero() {
+		if q.gpus && (short.GPU <= 0 || !q.hasGPUs()) {
+			q.preferGPUs(false)
+		}
+		if !q.gpus && !moreThanGPUs(short) {
+			break // no machine that is left has what is short
+		}
 		g := q.next()
 		if g == nil {
 			break

@@ -1,6 +1,7 @@
 package reclaim
 
 import (
+	"cmp"
 	"fmt"
 	"testing"
 	"time"
@@ -143,5 +144,50 @@ func TestAMachineOfWhichAPartStillLeavesIsRecalled(t *testing.T) {
 	s.Sort()
 	if take, short := Choose(s, ask(10), opts); chosen(take) != "m00-2 " || !short.IsZero() {
 		t.Errorf("recalled %q, short %v: the parcel that is lent, and nothing else", chosen(take), short)
+	}
+}
+
+// While GPUs are short, machines that have some come first, and for want of nothing else no others; for the rest the order is as ever.
+func TestChooseGPUs(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		ask      fleet.Resources
+		want     string
+		short    fleet.Resources
+		borrowed string // where it is not the same
+	}{
+		{"none", fleet.Resources{CPU: 64_000}, "m00-0 ", fleet.Resources{}, ""},
+		{"GPUs alone", fleet.Resources{GPU: 4}, "m02-0 ", fleet.Resources{}, ""},
+		{"more than one machine has", fleet.Resources{GPU: 9}, "m02-0 m03-0 ", fleet.Resources{}, ""},
+		{"more than there are", fleet.Resources{GPU: 20}, "m02-0 m03-0 ", fleet.Resources{GPU: 4}, ""},
+		{"and cores", fleet.Resources{GPU: 4, CPU: 100_000}, "m02-0 m00-0 ", fleet.Resources{}, "m02-0 m03-0 "},
+		{"more than there are, and cores", fleet.Resources{GPU: 20, CPU: 150_000}, "m02-0 m03-0 m00-0 ", fleet.Resources{GPU: 4}, ""},
+	} {
+		s := fleetOf(4)
+		for i := range 4 {
+			lend(s, i)
+			if i > 1 {
+				s.Nodes[i].Allocatable.GPU = 8
+			}
+		}
+		take, short := Choose(s, Ask{Pool: "online", Amount: c.ask, Due: t0.Add(time.Hour)}, opts)
+		if got := chosen(take); got != c.want || short != c.short {
+			t.Errorf("%s: %s are recalled and %v stays short, want %s and %v", c.name, got, short, c.want, c.short)
+		}
+		s = fleetOf(4)
+		for i := range 4 {
+			s.Nodes[i].Pool = "offline"
+			if i > 1 {
+				s.Nodes[i].Allocatable.GPU = 8
+			}
+		}
+		got := ""
+		lent, short := Borrowable(s, BorrowAsk{Pool: &s.Pools[0], Amount: c.ask, Count: 10}, opts)
+		for _, b := range lent {
+			got += b.Node.Name + "-0 "
+		}
+		if want := cmp.Or(c.borrowed, c.want); got != want || short != c.short {
+			t.Errorf("%s: %s are borrowed and %v stays short, want %s and %v", c.name, got, short, want, c.short)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"container/heap"
 	"fmt"
 	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
@@ -73,6 +74,21 @@ type queue struct {
 	// spare is how many pods each role may lose before its gang breaks; roles of divisible work and of no minimum are not in it.
 	spare map[memberKey]int32
 	of    map[memberKey][]*group
+	// gpus puts machines with GPUs first.
+	gpus bool
+}
+
+// preferGPUs puts machines with GPUs first, or no longer.
+func (q *queue) preferGPUs(on bool) {
+	if q.gpus != on {
+		q.gpus = on
+		heap.Init(q)
+	}
+}
+
+// hasGPUs reports whether a machine with GPUs is left.
+func (q *queue) hasGPUs() bool {
+	return slices.ContainsFunc(q.groups, func(g *group) bool { return g.gain.GPU > 0 })
 }
 
 func newQueue(s *fleet.Snapshot, groups []*group) *queue {
@@ -150,6 +166,7 @@ func (q *queue) Len() int { return len(q.groups) }
 func (q *queue) Less(i, j int) bool {
 	a, b := q.groups[i], q.groups[j]
 	return cmp.Or(
+		fleet.TrueFirst(q.gpus && a.gain.GPU > 0, q.gpus && b.gain.GPU > 0),
 		cmp.Compare(a.priority, b.priority),
 		cmp.Compare(lossStep(a.lost), lossStep(b.lost)),
 		cmp.Compare(a.broken, b.broken),

@@ -17,6 +17,16 @@ type Ask struct {
 	Why       string
 }
 
+// Helps reports whether room has anything of what is short. Every machine has CPU and memory; for want of GPUs alone, one that has none is of
+// no use.
+func Helps(room, short fleet.Resources) bool { return room.GPU > 0 || moreThanGPUs(short) }
+
+// moreThanGPUs reports whether more than GPUs are short.
+func moreThanGPUs(short fleet.Resources) bool {
+	short.GPU = 0
+	return !short.Floor().IsZero()
+}
+
 // Recall is one parcel that should come home.
 type Recall struct {
 	Loan fleet.LoanID

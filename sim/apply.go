@@ -18,7 +18,7 @@ func (c *controller) remember(p *planner.Plan) {
 	c.tenants = slices.Clone(c.tenants)
 	for i := range c.tenants {
 		if x := p.Division.Share(c.tenants[i].ID); x != nil {
-			c.tenants[i].OverSince, c.tenants[i].BurstSince = x.OverSince, x.BurstSince
+			c.tenants[i].OverSince, c.tenants[i].BurstSince, c.tenants[i].Notices = x.OverSince, x.BurstSince, x.Notices
 			c.limits[x.Tenant] = x.Limit.CPU
 		}
 	}

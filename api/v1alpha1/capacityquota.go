@@ -185,13 +185,17 @@ type CapacityQuotaStatus struct {
 	Lent ResourceAmounts `json:"lent,omitempty"`
 	// Limit is the most that its services may request now.
 	Limit ResourceAmounts `json:"limit,omitempty"`
-	// Over is what is to be given back by DrainDeadline; both and OverSince are absent while nothing is. The times are kept here, so that no
-	// restart moves a deadline.
+	// Over is what is to be given back by DrainDeadline; it, OverSince and Notices are absent while nothing is. The times are kept here, so that
+	// no restart moves a deadline.
 	Over ResourceAmounts `json:"over,omitempty,omitzero"`
-	// OverSince is when that was told first.
+	// OverSince is when the last of that was told.
 	OverSince *metav1.Time `json:"overSince,omitempty"`
 	// DrainDeadline is when it begins to be brought down.
 	DrainDeadline *metav1.Time `json:"drainDeadline,omitempty"`
+	// Notices are what of Over is brought down after drainSeconds: what was owed when each was told, oldest first.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Notices []QuotaNotice `json:"notices,omitempty"`
 	// BurstSince is when the last burst began.
 	BurstSince *metav1.Time `json:"burstSince,omitempty"`
 	// Parcels are the tenant's shares of each class that any quota names.
@@ -209,6 +213,20 @@ type CapacityQuotaStatus struct {
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// QuotaNotice is what a tenant was told to give back.
+type QuotaNotice struct {
+	// Since is when it was told, or the last of what is due by now.
+	Since metav1.Time `json:"since"`
+	// Online is what the tenant's services owed then, Offline its offline work.
+	Online ResourceAmounts `json:"online,omitempty"`
+	// Offline: see Online.
+	Offline ResourceAmounts `json:"offline,omitempty"`
+	// OnlineUsed is what its services requested then, OfflineUsed its offline work: what is requested less since is given back.
+	OnlineUsed ResourceAmounts `json:"onlineUsed,omitempty"`
+	// OfflineUsed: see OnlineUsed.
+	OfflineUsed ResourceAmounts `json:"offlineUsed,omitempty"`
 }
 
 // ParcelShareStatus is a tenant's share of one class of parcels.

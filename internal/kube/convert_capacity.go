@@ -109,6 +109,7 @@ func newTenantFacts(a *v1alpha1.CapacityQuota) tenantFacts {
 		Parcels:        parcelTerms(s.Parcels, timeOf(&a.CreationTimestamp)),
 		Drain:          seconds(s.DrainSeconds, v1alpha1.DefaultDrainSeconds),
 		OverSince:      timeOf(a.Status.OverSince),
+		Notices:        noticesOf(a.Status.Notices),
 		BurstSince:     timeOf(a.Status.BurstSince),
 		MaxPriority:    priorityOf(orText(s.HighestJobPriority, v1alpha1.DefaultHighestJobPriority)),
 	}}

@@ -19,11 +19,13 @@ type tenantGist struct {
 	Generation                  int64
 	Namespaces                  int32
 	OverSince, Drain, BurstFrom time.Time
+	Notices                     string
 	Conditions                  []verdict
 }
 
 func gistOfTenant(s *v1alpha1.CapacityQuotaStatus) tenantGist {
-	return tenantGist{s.ObservedGeneration, s.Namespaces, timeOf(s.OverSince), timeOf(s.DrainDeadline), timeOf(s.BurstSince), verdicts(s.Conditions)}
+	return tenantGist{s.ObservedGeneration, s.Namespaces, timeOf(s.OverSince), timeOf(s.DrainDeadline), timeOf(s.BurstSince),
+		fmt.Sprint(noticesOf(s.Notices)), verdicts(s.Conditions)}
 }
 
 func (w *statusWriter) tenantStatus(r *loop.Report) {
@@ -71,6 +73,11 @@ func shareStatus(s *v1alpha1.CapacityQuotaStatus, x *quota.Share) {
 	s.Limit, s.Reason = apiAmounts(x.Limit), v1alpha1.Clip(x.Why, v1alpha1.MaxReasonLength)
 	// Rounded up: what was announced is never taken back by a second.
 	s.OverSince, s.DrainDeadline, s.BurstSince = stampUp(x.OverSince), stampUp(x.Deadline), stampUp(x.BurstSince)
+	s.Notices = nil
+	for _, n := range x.Notices[:min(len(x.Notices), quota.MostNotices)] {
+		s.Notices = append(s.Notices, v1alpha1.QuotaNotice{Since: *stampUp(n.Since), Online: apiAmounts(n.Online), Offline: apiAmounts(n.Offline),
+			OnlineUsed: apiAmounts(n.OnlineUsed), OfflineUsed: apiAmounts(n.OfflineUsed)})
+	}
 	s.Over = v1alpha1.ResourceAmounts{}
 	if over := x.Over(); !over.IsZero() {
 		s.Over = apiAmounts(over)
@@ -79,6 +86,17 @@ func shareStatus(s *v1alpha1.CapacityQuotaStatus, x *quota.Share) {
 	for _, p := range x.Parcels[:min(len(x.Parcels), v1alpha1.MaxParcelShares)] {
 		s.Parcels = append(s.Parcels, v1alpha1.ParcelShareStatus{Class: p.Class.String(), Entitled: p.Entitled, Used: p.Used, Limit: p.Limit})
 	}
+}
+
+// noticesOf reads what a tenant was told to give back.
+func noticesOf(list []v1alpha1.QuotaNotice) []fleet.QuotaNotice {
+	var out []fleet.QuotaNotice
+	for i := range list {
+		n := &list[i]
+		out = append(out, fleet.QuotaNotice{Since: n.Since.UTC(), Online: amounts(&n.Online), Offline: amounts(&n.Offline),
+			OnlineUsed: amounts(&n.OnlineUsed), OfflineUsed: amounts(&n.OfflineUsed)})
+	}
+	return out
 }
 
 // tenant records what an operator must know of a tenant's share.
@@ -102,7 +120,7 @@ func (c *conditions) tenant(d *quota.Division, t *fleet.Tenant, x *quota.Share) 
 	switch {
 	case x == nil || x.Over().IsZero():
 		c.set(v1alpha1.ConditionWithinQuota, metav1.ConditionTrue, "Within", "nothing is to be given back")
-	case c.at.Before(x.Deadline):
+	case c.at.Before(x.Deadline) && x.Due.IsZero() && x.DueOffline.IsZero():
 		c.set(v1alpha1.ConditionWithinQuota, metav1.ConditionFalse, "Noticed", overText(x))
 	default:
 		c.set(v1alpha1.ConditionWithinQuota, metav1.ConditionFalse, "Overdue", overText(x))

@@ -48,7 +48,7 @@ func TestThePlanKnowsThePace(t *testing.T) {
 func TestBegunLoansAreCounted(t *testing.T) {
 	l := New(Ports{}, DefaultOptions())
 	begin := func(at time.Time, id fleet.LoanID, outcome Outcome) {
-		l.keep(at, &planner.Plan{Moves: []planner.Move{{Kind: planner.MoveBegin, Before: fleet.Loan{ID: id}}}},
+		l.keep(at, &planner.Plan{Moves: []planner.Move{{Kind: planner.MoveBegin, Before: fleet.Loan{ID: id, From: "online"}}}},
 			&Receipt{Results: []Result{{Action: "Move", Subject: string(id), Outcome: outcome}}})
 	}
 	begin(noon, "a", Done)
@@ -59,7 +59,7 @@ func TestBegunLoansAreCounted(t *testing.T) {
 		t.Errorf("%d loans were begun, want a and d", len(l.begun))
 	}
 	l.keep(noon.Add(time.Hour), &planner.Plan{}, &Receipt{})
-	if len(l.begun) != 1 || !l.begun[0].Equal(noon.Add(30*time.Minute)) {
+	if len(l.begun) != 1 || l.begun[0] != (planner.Begun{Loan: "d", From: "online", At: noon.Add(30 * time.Minute)}) {
 		t.Errorf("after an hour %v count", l.begun)
 	}
 }

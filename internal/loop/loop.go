@@ -88,7 +88,7 @@ type Loop struct {
 	kin       map[string]*festive.Kin
 	pooled    time.Time
 	newcomers bool
-	begun     []time.Time
+	begun     []planner.Begun
 	paces     paceWatch
 	gangs     map[fleet.JobID]fleet.Gang
 	waits     waits
@@ -256,12 +256,12 @@ func (l *Loop) keep(now time.Time, plan *planner.Plan, receipt *Receipt) {
 	for i := range plan.Gangs {
 		l.gangs[plan.Gangs[i].Job] = plan.Gangs[i].Gang
 	}
-	for len(l.begun) > 0 && now.Sub(l.begun[0]) >= time.Hour {
+	for len(l.begun) > 0 && now.Sub(l.begun[0].At) >= time.Hour {
 		l.begun = l.begun[1:]
 	}
 	for i := range plan.Moves {
-		if plan.Moves[i].Kind == planner.MoveBegin && receipt.done("Move", string(plan.Moves[i].Before.ID)) {
-			l.begun = append(l.begun, now)
+		if x := &plan.Moves[i]; x.Kind == planner.MoveBegin && receipt.done("Move", string(x.Before.ID)) {
+			l.begun = append(l.begun, planner.Begun{Loan: x.Before.ID, From: x.Before.From, At: now})
 		}
 	}
 }

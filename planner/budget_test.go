@@ -1,0 +1,52 @@
+package planner
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// Each pool has an hourly budget of its own, of two loans here: what is remembered of it and what the snapshot shows are counted once each.
+func TestMoveBudgetOfAnHour(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		begun []Begun
+		loans map[int]time.Duration // of the online pool's machines, and how long ago they were begun
+		left  int
+	}{
+		{"nothing was begun", nil, nil, 2},
+		{"other pools", []Begun{{"a", "offline", t0}, {"b", "offline", t0}}, nil, 2},
+		{"this pool", []Begun{{"a", "online", t0}}, nil, 1},
+		{"an hour ago", []Begun{{"a", "online", t0.Add(-time.Hour)}}, map[int]time.Duration{0: time.Hour}, 2},
+		{"a new process remembers nothing", nil, map[int]time.Duration{0: 10 * time.Minute, 1: 59 * time.Minute}, 0},
+		{"what is remembered and stands counts once", []Begun{{"loan-m00", "online", t0.Add(-time.Minute)}}, map[int]time.Duration{0: time.Minute}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(4)
+			for i, ago := range c.loans {
+				w.loan(i, fleet.Lent, 1).Created = t0.Add(-ago)
+			}
+			w.s.Pools[1].MovesPerHour = 2
+			in := w.input()
+			in.Begun = c.begun
+			if left, by := newMaker(&in).movesLeft(&w.s.Pools[1]); left != c.left {
+				t.Errorf("%d are left (%s), want %d", left, by, c.left)
+			}
+		})
+	}
+}
+
+// Online lent so much within the hour that its own budget is spent; the flood borrows all the same.
+func TestEbbLeavesTheFloodItsBudget(t *testing.T) {
+	w := newWorld(3).service("web", 22, 0, 3, 130)
+	w.offline(2)
+	in := w.input()
+	for i := range w.s.Pools[0].MovesPerHour {
+		in.Begun = append(in.Begun, Begun{fleet.LoanID(fmt.Sprint(i)), "online", t0.Add(-time.Minute)})
+	}
+	if p := Make(in); moves(p, MoveBegin) == 0 {
+		t.Errorf("nothing is borrowed: %+v", p.Withheld)
+	}
+}

@@ -1,0 +1,80 @@
+package quota
+
+import (
+	"testing"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// What is owed is due after a whole drain time of ten minutes, counted from when so much was owed first: a notice for less, or for what nobody
+// waits for, covers none of it, and what grows later puts nothing off. Amounts are cores of 100 that are used, if nothing else is said.
+func TestNoticeOfWhatGrows(t *testing.T) {
+	type step struct {
+		at            time.Duration
+		owed, offline int64
+		used          int64
+		due           int64
+		dueOffline    int64
+	}
+	const minute, last = time.Minute, 10 * time.Minute
+	for _, c := range []struct {
+		name  string
+		steps []step
+	}{
+		{"a debt", []step{{at: 0, owed: 30}, {at: last - 15*time.Second, owed: 30}, {at: last, owed: 30, due: 30}, {at: 3 * last, owed: 30, due: 30}}},
+		{"over for hours with nothing owed, then a debt", []step{{at: 0}, {at: last}, {at: 180 * minute, owed: 30}, {at: 180*minute + last, owed: 30, due: 30}}},
+		{"it grows just before the deadline", []step{{at: 0, owed: 1}, {at: last - 15*time.Second, owed: 40}, {at: last, owed: 40, due: 1},
+			{at: 2*last - 30*time.Second, owed: 40, due: 1}, {at: 2*last - 15*time.Second, owed: 40, due: 40}}},
+		{"it grows after it", []step{{at: 0, owed: 10}, {at: last, owed: 25, due: 10}, {at: 2 * last, owed: 25, due: 25}}},
+		{"it grows all the time", []step{{at: 0, owed: 1}, {at: minute, owed: 2}, {at: 3 * minute, owed: 3}, {at: 4 * minute, owed: 4}, {at: last, owed: 9, due: 1},
+			{at: 13 * minute, owed: 9, due: 3}, {at: 20 * minute, owed: 9, due: 9}}},
+		{"it flickers", []step{{at: 0, owed: 30}, {at: minute}, {at: 2 * minute, owed: 30}, {at: 3 * minute, owed: 31}, {at: 9 * minute}, {at: last, owed: 30, due: 30},
+			{at: 13 * minute, owed: 31, due: 31}}},
+		{"it falls", []step{{at: 0, owed: 30}, {at: minute, owed: 5}, {at: last, owed: 5, due: 5}, {at: 11 * minute, owed: 30, due: 5}, {at: 21 * minute, owed: 30, due: 30}}},
+		{"what is given back is not taken again from what grew", []step{{at: 0, owed: 30}, {at: 5 * minute, owed: 40}, {at: last, owed: 40, due: 30},
+			{at: 11 * minute, owed: 10, used: 70}, {at: 14 * minute, owed: 10, used: 70}, {at: 15 * minute, owed: 10, used: 70, due: 10}}},
+		{"given back before the deadline, while others want more", []step{{at: 0, owed: 30}, {at: 5 * minute, owed: 30, used: 80}, {at: last, owed: 30, used: 80, due: 10},
+			{at: 15 * minute, owed: 30, used: 80, due: 30}}},
+		{"it is over, and comes again", []step{{at: 0, owed: 30}, {at: last, owed: 30, due: 30}, {at: 11 * minute}, {at: 12 * minute, owed: 30}, {at: 22 * minute, owed: 30, due: 30}}},
+		{"that of offline work is told for itself", []step{{at: 0, owed: 30}, {at: last, owed: 30, offline: 20, due: 30}, {at: 2 * last, owed: 30, offline: 20, due: 30, dueOffline: 20}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			x := fleet.Tenant{Drain: last}
+			for _, s := range c.steps {
+				if s.used == 0 {
+					s.used = 100
+				}
+				got := Share{OverOnline: cores(50), Owed: cores(s.owed), OverOffline: cores(s.offline)}
+				got.notify(&x, &Want{Used: cores(s.used), Offline: cores(100)}, now.Add(s.at))
+				if got.Due != cores(s.due) || got.DueOffline != cores(s.dueOffline) {
+					t.Fatalf("after %v %v and %v offline are due, want %d and %d: %+v", s.at, got.Due, got.DueOffline, s.due, s.dueOffline, got.Notices)
+				}
+				if !got.Due.IsZero() && got.DueBy.After(now.Add(s.at)) {
+					t.Fatalf("after %v something is due by %v from now", s.at, got.DueBy.Sub(now.Add(s.at)))
+				}
+				x.OverSince, x.Notices = got.OverSince, got.Notices
+			}
+		})
+	}
+}
+
+// However a debt grows, the notices that are kept are few, and a drain time that is made longer meanwhile brings nothing forward.
+func TestNoticesAreFew(t *testing.T) {
+	x := fleet.Tenant{Drain: time.Minute}
+	for k := range 1000 {
+		at := now.Add(time.Duration(k) * 15 * time.Second)
+		if k%100 == 0 {
+			x.Drain *= 2
+		}
+		s := Share{Owed: cores(int64(k) + 1)}
+		s.notify(&x, &Want{Used: cores(2000)}, at)
+		if len(s.Notices) > MostNotices {
+			t.Fatalf("%d notices", len(s.Notices))
+		}
+		if since := k - int(x.Drain/(15*time.Second)); !s.Due.Fits(cores(int64(max(since+1, 0)))) {
+			t.Fatalf("cycle %d: %v are due of %d owed a drain time ago", k, s.Due, since+1)
+		}
+		x.OverSince, x.Notices = s.OverSince, s.Notices
+	}
+}
