@@ -49,9 +49,11 @@ func (m *maker) lendPool(l *ledger) {
 		return
 	}
 	far := max(lead, m.borrowLead(parts))
-	if ask, ok := m.foreseen(l, far); ok && m.borrowAhead(l, ask) {
-		view.Note = ask.Why
-		return
+	if far > lead {
+		if ask, ok := m.foreseen(l, far); ok && m.borrowAhead(l, ask) {
+			view.Note = ask.Why
+			return
+		}
 	}
 	term := l.pool.MinimumTerm
 	far += 2 * lookStep // what was begun for a shortage that was foreseen is not sent back before it
