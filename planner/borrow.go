@@ -82,11 +82,32 @@ func (m *maker) borrow(l *ledger, ask reclaim.Ask, short fleet.Resources, idle b
 			}
 			c.Why = ask.Why + "; " + c.Why
 			loan := m.newLoan(p, l.pool.ID, c.Candidate)
-			loan = loan.Invite(s.At, s.At.Add(c.Notice), m.dueOf(l), c.Why)
+			loan = loan.Invite(s.At, s.At.Add(c.Notice), m.dueOf(l, ask.Due), c.Why)
 			m.move(MoveBegin, loan, loan, Why{"Flood", loan.Reason})
 		}
 	}
 	return short
+}
+
+// borrowAhead borrows what will be short once all that can come home is home, and reports whether it began anything. Recalls and what else a
+// shortage calls for wait for their own lead.
+func (m *maker) borrowAhead(l *ledger, ask reclaim.Ask) bool {
+	s := m.in.Snapshot
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		st := m.state[n.ID]
+		kept := n.Pool == l.pool.ID && st.emptying > 0 && st.live == st.emptying // see keepEmptying
+		if kept || slices.ContainsFunc(l.borrowed, func(x *fleet.Loan) bool { return x.Node == n.ID && x.Phase == fleet.Noticed }) {
+			ask.Amount = ask.Amount.Sub(only(n.Allocatable.Sub(l.online[n.ID])).Floor())
+		}
+	}
+	_, short := reclaim.Choose(s, ask, m.recalls())
+	if short.Floor().IsZero() {
+		return false
+	}
+	before := len(m.plan.Moves)
+	m.borrow(l, ask, short, false)
+	return len(m.plan.Moves) > before
 }
 
 // takesStable reports whether an approved festival plan of now, or of the hour ahead, lets members below their minimum go.
@@ -103,11 +124,15 @@ const (
 	dueStep       = 15 * time.Minute
 )
 
-// dueOf is when what the pool's services ask for will fit its own machines again, for as long as a term.
-func (m *maker) dueOf(l *ledger) time.Time {
+// dueOf is when what the pool's services ask for will fit its own machines again, for as long as a term. A flood that comes later than that is
+// looked for from its own time on: before it they fit.
+func (m *maker) dueOf(l *ledger, flood time.Time) time.Time {
 	if l.due.IsZero() {
 		own := only(l.capacity).Sub(only(share(l.capacity, l.pool.LowWatermark)))
 		at := m.in.Options.Interval
+		if wait := flood.Sub(m.in.Snapshot.At); wait > l.pool.MinimumTerm {
+			at = wait
+		}
 		for ; at < longestBorrow; at += dueStep {
 			if only(l.need(at, at+l.pool.MinimumTerm)).Fits(own) {
 				break

@@ -156,3 +156,57 @@ func TestTwoBorrowersHaveOneLender(t *testing.T) {
 		}
 	}
 }
+
+// What is borrowed is looked for as early as the lender's own notice needs (20 minutes here, where what is lent to it has two), its drain and
+// clean time, the pods' start and a cycle, and is not sent back by the next plan. Own loans come home at their own time, and are not borrowed for.
+func TestBorrowsAheadOfTheLendersNotice(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		notice time.Duration
+		in     time.Duration
+		bend   func(*world)
+		begins bool
+	}{
+		{"in time", 20 * time.Minute, 24 * time.Minute, func(*world) {}, true},
+		{"there is time", 20 * time.Minute, 40 * time.Minute, func(*world) {}, false},
+		{"a short notice", time.Minute, 20 * time.Minute, func(*world) {}, false},
+		{"a notice longer than the term", 50 * time.Minute, 52 * time.Minute, func(*world) {}, true},
+		{"own loans will do", 20 * time.Minute, 24 * time.Minute, func(w *world) {
+			for i := 4; i < 6; i++ {
+				w.s.Nodes[i].Pool = "online"
+				w.s.Nodes[i].Marks = fleet.NodeMarks{}
+				w.loan(i, fleet.Lent, 1)
+			}
+		}, false},
+		{"a new leader", 20 * time.Minute, 24 * time.Minute, func(w *world) { w.s.WatchedSince = t0.Add(-time.Minute) }, false},
+		{"the lender only watches", 20 * time.Minute, 24 * time.Minute, func(w *world) { w.s.Pools[0].Mode = fleet.Observe }, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(3).service("web", 18, 0, 3, 18*8*0.6)
+			w.offline(3)
+			w.worker(3, 0)
+			w.s.Pools[0].Notice, w.s.Pools[0].NoticeMax = c.notice, time.Hour
+			w.rises = []rise{{"shop/web", c.in, 150}}
+			c.bend(w)
+			p := Make(w.input())
+			if got := moves(p, MoveBegin) > 0; got != c.begins || moves(p, MoveRecall) > 0 {
+				t.Fatalf("borrowed: %v, want %v: %s", got, c.begins, p.Pools[len(p.Pools)-1].Note)
+			}
+			if !c.begins {
+				return
+			}
+			for _, x := range p.Moves {
+				if x.After.Deadline.Sub(t0) < c.notice || x.After.Due.Before(t0.Add(c.in)) {
+					t.Errorf("%s is to be left in %s, due in %s", x.Node, x.After.Deadline.Sub(t0), x.After.Due.Sub(t0))
+				}
+				n := &w.s.Nodes[slices.IndexFunc(w.s.Nodes, func(n fleet.Node) bool { return n.ID == x.After.Node })]
+				w.s.Loans = append(w.s.Loans, x.After)
+				n.Marks = fleet.NodeMarks{HolderTaint: true, HomeLabel: true, KeepNode: true}
+				n.Share = fleet.Share{Exists: true, Parcels: []fleet.ShareParcel{{Cells: x.After.Cells, Holder: x.After.Holder(), Next: x.After.Next(), Loan: x.After.ID, Epoch: 1}}}
+			}
+			if p = Make(w.input()); len(p.Moves) > 0 {
+				t.Errorf("the next plan does %+v", p.Moves)
+			}
+		})
+	}
+}

@@ -32,6 +32,18 @@ func (m *maker) leadOf(l *ledger) Lead {
 	return Lead{Lead: reclaim.LongestLead(m.in.Snapshot, l.pool, m.recalls()), StartUp: l.startUp(), Cycle: m.in.Options.Interval}
 }
 
+// borrowLead is the longest from the decision to borrow a machine of an offline pool to a ready online pod on it: the work there has the notice of
+// its own pool, which may be longer than that of what is lent to it.
+func (m *maker) borrowLead(own Lead) time.Duration {
+	var longest time.Duration
+	for i := range m.in.Snapshot.Pools {
+		if p := &m.in.Snapshot.Pools[i]; p.Class == fleet.Offline && p.Mode.Acts() {
+			longest = max(longest, Lead{reclaim.LongestLead(m.in.Snapshot, p, m.recalls()), own.StartUp, own.Cycle}.Total())
+		}
+	}
+	return longest
+}
+
 // leastStartUps is how many start-ups of a service were seen before their quantile stands alone; it is hpa's own figure.
 const leastStartUps = 5
 

@@ -48,14 +48,22 @@ func (m *maker) lendPool(l *ledger) {
 		view.Note = "a new leader watches one window before it lends"
 		return
 	}
+	far := max(lead, m.borrowLead(parts))
+	if far > lead {
+		if ask, ok := m.foreseen(l, far); ok && m.borrowAhead(l, ask) {
+			view.Note = ask.Why
+			return
+		}
+	}
 	term := l.pool.MinimumTerm
+	far += 2 * lookStep // what was begun for a shortage that was foreseen is not sent back before it
 	// What is on its way home although the tide turned may stay, before anything new begins.
-	spare := only(l.usable).Sub(only(l.worst(0, lead+term))).Sub(only(share(l.capacity, l.pool.HighWatermark)))
+	spare := only(l.usable).Sub(only(l.worst(0, max(lead+term, far)))).Sub(only(share(l.capacity, l.pool.HighWatermark)))
 	if m.turnBack(l, spare) {
 		view.Note = "the tide turned: notices are taken back"
 		return
 	}
-	if view.Note = m.giveBack(l, lead, spare); view.Note != "" {
+	if view.Note = m.giveBack(l, far, spare); view.Note != "" {
 		return
 	}
 	if view.Note = l.tooBlind(); view.Note != "" {
@@ -90,8 +98,17 @@ func (m *maker) shortage(l *ledger, lead time.Duration) (reclaim.Ask, bool) {
 	if !s.Watching(m.in.Options.Window) {
 		return reclaim.Ask{}, false
 	}
+	return m.foreseen(l, lead)
+}
+
+// lookStep is how finely shortages are looked for.
+const lookStep = 5 * time.Minute
+
+// foreseen is what forecasts say is short within a lead.
+func (m *maker) foreseen(l *ledger, lead time.Duration) (reclaim.Ask, bool) {
+	s := m.in.Snapshot
 	have := only(l.usable).Add(only(l.coming)).Sub(only(share(l.capacity, l.pool.LowWatermark)))
-	const step = 5 * time.Minute
+	const step = lookStep
 	for at := time.Duration(0); at <= lead+step; at += step {
 		short := only(l.need(at, at+step)).Sub(have).Floor()
 		if short.IsZero() {

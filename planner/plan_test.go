@@ -510,3 +510,33 @@ func TestBlindnessRecallsNothing(t *testing.T) {
 		t.Fatalf("blind, and yet: %+v %+v", plan.Moves, plan.Pools)
 	}
 }
+
+// A leader who has not watched a window recalls nothing for what a forecast says, and answers pods that wait.
+func TestNewLeaderRecallsForWhatItSees(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		leads   time.Duration
+		waiting int
+		recalls int
+	}{
+		{"forecast, window watched", 5 * time.Minute, 0, 1},
+		{"forecast, a new leader", 4 * time.Minute, 0, 0},
+		{"pods wait, a new leader", 0, 2, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(5).service("web", 24, 0, 3, 24*8*0.62)
+			w.loan(3, fleet.Lent, 1)
+			w.loan(4, fleet.Lent, 1)
+			w.worker(3, 0)
+			w.worker(4, 0)
+			if c.waiting > 0 {
+				w.waits("web", c.waiting)
+			}
+			w.s.WatchedSince = t0.Add(-c.leads)
+			p := Make(w.input())
+			if got := moves(p, MoveRecall); got != c.recalls {
+				t.Errorf("%d machines are recalled, want %d: %s", got, c.recalls, p.Pools[0].Note)
+			}
+		})
+	}
+}
