@@ -65,6 +65,16 @@ func (s *Snapshot) Pool(id PoolID) *Pool {
 	return find(s.Pools, id, func(x *Pool) PoolID { return x.ID })
 }
 
+// FromOffline reports whether a loan's parcel is at home in an offline pool. Of a pool that is gone the borrower tells: loans go from one side
+// to the other.
+func (s *Snapshot) FromOffline(l *Loan) bool {
+	if from := s.Pool(l.From); from != nil {
+		return from.Class == Offline
+	}
+	to := s.Pool(l.To)
+	return to != nil && to.Class == Online
+}
+
 // Service finds a service, or nil.
 func (s *Snapshot) Service(id ServiceID) *Service {
 	return find(s.Services, id, func(x *Service) ServiceID { return x.ID })

@@ -16,17 +16,13 @@ import (
 // for one, and the due time yields to what online needs.
 
 // fromOffline reports whether a loan's parcel is at home in an offline pool.
-func (m *maker) fromOffline(l *fleet.Loan) bool {
-	p := m.in.Snapshot.Pool(l.From)
-	return p != nil && p.Class == fleet.Offline
-}
+func (m *maker) fromOffline(l *fleet.Loan) bool { return m.in.Snapshot.FromOffline(l) }
 
 // holdersOf are the online pools that hold machines of offline ones.
 func holdersOf(s *fleet.Snapshot) map[fleet.NodeID]fleet.PoolID {
 	out := map[fleet.NodeID]fleet.PoolID{}
 	for i := range s.Loans {
-		l := &s.Loans[i]
-		if from := s.Pool(l.From); l.Phase.Away() && from != nil && from.Class == fleet.Offline {
+		if l := &s.Loans[i]; l.Phase.Away() && s.FromOffline(l) {
 			out[l.Node] = l.To
 		}
 	}

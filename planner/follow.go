@@ -31,7 +31,7 @@ func (m *maker) follow() {
 			continue
 		}
 		entry := node.Share.Find(l.ID)
-		if m.repair(l, entry) {
+		if m.repair(l, entry) || m.pool(l) == nil && m.orphaned(l) {
 			continue
 		}
 		if m.fromOffline(l) {
@@ -47,6 +47,27 @@ func (m *maker) follow() {
 			m.draining(l, entry)
 		}
 	}
+}
+
+// orphaned sends home what a pool lent that is gone: nobody else judges when its room is wanted. What online holds it gives back as ever, when
+// it can do without. It reports whether that was the loan's step.
+func (m *maker) orphaned(l *fleet.Loan) bool {
+	s, o := m.in.Snapshot, m.in.Options
+	why := fmt.Sprintf("CapacityPool %s is gone", l.From)
+	switch {
+	case l.Phase == fleet.Emptying:
+		after, err := l.Cancel(s.At, why)
+		m.step(MoveCancel, *l, after, err, "PoolGone")
+	case l.Phase != fleet.Lent || m.fromOffline(l):
+		return false
+	case !s.Watching(o.Window):
+		m.withhold("loan "+string(l.ID), "recall", "a new leader watches one window before it takes anything away", Why{"PoolGone", why + ": create it again, or its loans go home"})
+	default:
+		deadline := s.At.Add(m.terms(l).Notice)
+		after, err := l.Recall(s.At, deadline, deadline.Add(o.Drain+o.Clean), why+": its machines go home")
+		m.step(MoveRecall, *l, after, err, "PoolGone")
+	}
+	return true
 }
 
 // emptied hands a parcel over that is clean. One of a machine that goes home stays, since all parcels of a machine come home together.
@@ -89,6 +110,9 @@ func (m *maker) occupied(l *fleet.Loan) bool {
 // forget ends the object of a loan that is over: a cancelled one at once, a returned one when an online pod took the room or nobody came.
 func (m *maker) forget(l *fleet.Loan) {
 	s := m.in.Snapshot
+	if n := s.Node(l.Node); n != nil && s.Pool(n.Pool) == nil && n.Marks != (fleet.NodeMarks{}) {
+		return // no pool answers for the machine: the loan alone tells that its marks are ours to take off
+	}
 	why := Why{"Forgotten", "the loan was cancelled"}
 	if l.Phase == fleet.Returned {
 		claimed := slices.ContainsFunc(m.pods[l.Node], func(p *fleet.Pod) bool {
@@ -161,8 +185,8 @@ func (m *maker) repair(l *fleet.Loan, e *fleet.ShareParcel) bool {
 // noticed waits for acknowledgements or the deadline, repeats notices that are missing, and lets heartbeats move the deadline.
 func (m *maker) noticed(l *fleet.Loan) {
 	s := m.in.Snapshot
-	pool := m.pool(l)
-	if pool != nil && m.overslept(l.Deadline) {
+	pool := m.terms(l)
+	if m.overslept(l.Deadline) {
 		after, err := l.Announce(s.At, s.At.Add(max(pool.Notice, reclaim.EmergencyNotice)), "the freeze is over: the deadline is announced anew")
 		m.step(MoveAnnounce, *l, after, err, "Thawed")
 		return
@@ -193,7 +217,7 @@ func (m *maker) noticed(l *fleet.Loan) {
 		m.evict(&after)
 		return
 	}
-	if pool == nil || hastened || !beat.After(l.Deadline) {
+	if hastened || !beat.After(l.Deadline) {
 		return
 	}
 	to := beat

@@ -19,11 +19,8 @@ func (m *maker) killAt(l *fleet.Loan) time.Time {
 			grace = max(grace, p.Grace)
 		}
 	}
-	after := fleet.Ladder{}.OrDefault().Kill
-	if pool := m.pool(l); pool != nil {
-		grace, after = min(grace, pool.NoticeMax), pool.Ladder.OrDefault().Kill
-	}
-	return m.in.Snapshot.At.Add(grace + after)
+	pool := m.terms(l)
+	return m.in.Snapshot.At.Add(min(grace, pool.NoticeMax) + pool.Ladder.OrDefault().Kill)
 }
 
 // draining takes the parcel home when the node side says Clean, and climbs the ladder until it does: evictions, the announced kill, the
@@ -52,7 +49,7 @@ func (m *maker) anew(l *fleet.Loan) (after fleet.Loan, again bool) {
 	s := m.in.Snapshot
 	why, err := "", error(nil)
 	after = *l
-	if pool, loans := m.pool(l), m.homewardOn(l.Node); pool != nil && m.overslept(l.Deadline) &&
+	if pool, loans := m.terms(l), m.homewardOn(l.Node); m.overslept(l.Deadline) &&
 		slices.ContainsFunc(m.stayers(l), func(p *fleet.Pod) bool { return !p.Deleting && !answers(p, loans) }) {
 		why = "the freeze is over: the deadline is announced anew"
 		after, err = after.Announce(s.At, s.At.Add(max(pool.Notice, reclaim.EmergencyNotice)), why)
@@ -127,10 +124,7 @@ func (m *maker) homewardOn(node fleet.NodeID) []*fleet.Loan {
 
 // climb takes the loan to its next rung, if that is due.
 func (m *maker) climb(l *fleet.Loan) {
-	s, ladder := m.in.Snapshot, fleet.Ladder{}.OrDefault()
-	if pool := m.pool(l); pool != nil {
-		ladder = pool.Ladder.OrDefault()
-	}
+	s, ladder := m.in.Snapshot, m.terms(l).Ladder.OrDefault()
 	switch {
 	case l.Phase == fleet.Draining && l.KillAt.IsZero():
 		after, err := l.AnnounceKill(s.At, m.killAt(l), "pods that were told to end are killed when their time is over")

@@ -136,5 +136,13 @@ func (m *maker) order() {
 	})
 }
 
-// pool finds the terms of the pool that a loan is from.
+// pool finds the pool that a loan is from; nil once it is gone.
 func (m *maker) pool(l *fleet.Loan) *fleet.Pool { return m.in.Snapshot.Pool(l.From) }
+
+// terms are those of the pool that a loan is from, or what the API sets by default: what a pool lent that is gone goes home by the same ladder.
+func (m *maker) terms(l *fleet.Loan) *fleet.Pool {
+	if p := m.pool(l); p != nil {
+		return p
+	}
+	return &fleet.Pool{Notice: 2 * time.Minute, NoticeMax: 10 * time.Minute}
+}

@@ -81,7 +81,7 @@ func (m *maker) fill() {
 	}
 }
 
-// mark brings every machine's marks to what its loans say. Machines outside of our pools are left alone.
+// mark brings every machine's marks to what its loans say. Machines outside of our pools are left alone, once no loan names them any more.
 func (m *maker) mark() {
 	s := m.in.Snapshot
 	if s.Frozen != "" {
@@ -90,7 +90,7 @@ func (m *maker) mark() {
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		pool := s.Pool(n.Pool)
-		if pool == nil {
+		if pool == nil && len(m.loans[n.ID]) == 0 {
 			continue
 		}
 		if want := m.wantMarks(n, pool); want != n.Marks {
@@ -105,10 +105,11 @@ func (m *maker) wantMarks(n *fleet.Node, pool *fleet.Pool) fleet.NodeMarks {
 	// One that this plan sends home is opened to nobody any more.
 	borrowed := m.state[n.ID].borrowed > 0 && !m.recalled[n.ID]
 	until, due := m.survivesUntil(n)
+	offline := pool != nil && pool.Class == fleet.Offline
 	return fleet.NodeMarks{
-		HolderTaint:  !borrowed && (live || pool.Class == fleet.Offline),
+		HolderTaint:  !borrowed && (live || offline),
 		OfflineLabel: m.open(n),
-		HomeLabel:    pool.Class == fleet.Offline,
+		HomeLabel:    offline,
 		KeepNode:     live,
 		Fence:        m.fence(n),
 		Until:        until,

@@ -325,8 +325,8 @@ func loansByNode(s *fleet.Snapshot) map[fleet.NodeID]nodeLoans {
 		}
 		st := out[l.Node]
 		st.live++
-		switch from := s.Pool(l.From); {
-		case from == nil || from.Class != fleet.Offline:
+		switch {
+		case !s.FromOffline(l):
 		case l.Phase == fleet.Emptying:
 			st.out++
 		case l.Phase == fleet.Lent:

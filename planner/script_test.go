@@ -28,6 +28,7 @@ import (
 //	expects MACHINE MINUTES                what its borrower was told, from now
 //	offline N [WORKERS]                    N machines more, at home in the offline pool, that may lend; WORKERS on each
 //	moved MACHINE POOL                     it belongs to that pool from now on, or to none (-); its marks are those of before
+//	gone POOL                              it was deleted; its machines belong to none
 //	unmarked MACHINE                       it has no mark of ours
 //	gang MIN [stable]                      the job keeps so many workers
 //	borrowed MACHINE PHASE EPOCH [SECONDS DUE]   a machine of the offline pool, its deadline and its due time so far from now
@@ -97,6 +98,13 @@ func play(t *testing.T, lines [][]string) string {
 			}
 		case "moved":
 			w.s.Nodes[num(f[1])].Pool = fleet.PoolID(strings.TrimPrefix(f[2], "-"))
+		case "gone":
+			w.s.Pools = slices.DeleteFunc(w.s.Pools, func(p fleet.Pool) bool { return p.ID == fleet.PoolID(f[1]) })
+			for i := range w.s.Nodes {
+				if n := &w.s.Nodes[i]; n.Pool == fleet.PoolID(f[1]) {
+					n.Pool = ""
+				}
+			}
 		case "unmarked":
 			w.s.Nodes[num(f[1])].Marks = fleet.NodeMarks{}
 		case "gang":

@@ -442,6 +442,19 @@ func TestApplyEvictsAfterTheLedger(t *testing.T) {
 	}
 }
 
+// A recall waits for no budget: the pool that lent may be gone, and its line with it.
+func TestApplyEvictsForAPoolThatIsGone(t *testing.T) {
+	w := newWorld(t, slices.DeleteFunc(recall(), func(o metav1.Object) bool { return o.GetName() == "web" })...)
+	rec := w.recordWrites()
+	rs := w.do(t, planner.Plan{Evictions: []planner.Eviction{evict("bert-0"), evict("bert-1")}})
+	if diff := cmp.Diff([]string{"Evict train/bert-0 Done", "Evict train/bert-1 Done"}, outcomesOf(rs)); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"create pods/eviction bert-0", "create pods/eviction bert-1"}, rec.without("events")); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+}
+
 func TestApplyEvictsNothingWithoutALedger(t *testing.T) {
 	w := newWorld(t, recall()...)
 	w.dyn.PrependReactor("update", "capacitypools", func(clienttesting.Action) (bool, runtime.Object, error) {

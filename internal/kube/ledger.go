@@ -128,6 +128,9 @@ func (l *ledgers) charge(ctx context.Context, subject string) error {
 func (l *ledgers) write(ctx context.Context, id fleet.PoolID) error {
 	c := l.a.c
 	pool, ok := c.pools.get("", string(id))
+	if !ok && l.spending[id] == nil {
+		return nil // a recall waits for no budget, and its line went with the pool
+	}
 	if !ok {
 		return stale("pool %s is gone", id)
 	}

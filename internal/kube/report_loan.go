@@ -39,11 +39,11 @@ func (w *statusWriter) loanStatus(r *loop.Report) {
 }
 
 func loanConditions(c *conditions, l *fleet.Loan, s *fleet.Snapshot, now time.Time) {
-	n, from := s.Node(l.Node), s.Pool(l.From)
+	n := s.Node(l.Node)
 	cleanLoan(c, l, n)
 	noticedLoan(c, l)
 	forcedLoan(c, l, now)
-	if from != nil && from.Class == fleet.Offline {
+	if s.FromOffline(l) {
 		overrun(c, l, now)
 	} else {
 		lateLoan(c, l, now)

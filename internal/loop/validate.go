@@ -406,10 +406,7 @@ func (d *Door) checkFence(n *fleet.Node, want fleet.Fence) error {
 }
 
 // fromOffline reports whether a loan's parcel is at home in an offline pool.
-func (d *Door) fromOffline(l *fleet.Loan) bool {
-	p := d.fresh.Pool(l.From)
-	return p != nil && p.Class == fleet.Offline
-}
+func (d *Door) fromOffline(l *fleet.Loan) bool { return d.fresh.FromOffline(l) }
 
 // occupied names a pod of a class on a machine; empty when there is none.
 func (d *Door) occupied(node fleet.NodeID, class fleet.PodClass) string {

@@ -215,8 +215,8 @@ func (d *Door) checkShut(l *fleet.Loan) error {
 }
 
 func (d *Door) checkRecall(m *planner.Move, l *fleet.Loan) error {
-	// What online borrowed goes back whatever the lender's mode says by now.
-	if err := d.checkPool(l.From); err != nil && !d.fromOffline(l) {
+	// What online borrowed goes back whatever the lender's mode says by now, and what a pool lent that is gone.
+	if err := d.checkPool(l.From); err != nil && !d.fromOffline(l) && d.fresh.Pool(l.From) != nil {
 		return err
 	}
 	if left := m.After.Deadline.Sub(d.now()); left < leastNotice {

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -100,6 +101,10 @@ func TestDoorBorrowed(t *testing.T) {
 		s.Pods[1].Deleting = true
 		expect(t, "kill while "+string(c.phase), judge(NewDoor(s).CheckKill(&planner.Kill{Pod: bert, Loan: "l1"})), "nobody is killed")
 	}
+	gone := turned(fleet.Draining, false)
+	gone.Pools = slices.DeleteFunc(gone.Pools, func(p fleet.Pool) bool { return p.ID == "batch" })
+	gone.Loans[0].KillAt = doorTime
+	expect(t, "fence for an offline pool that is gone", judge(NewDoor(gone).CheckMove(&planner.Move{Kind: planner.MoveFence, Before: gone.Loans[0], After: gone.Loans[0]})), "nothing is forced")
 	s := turned(fleet.Lent, false)
 	expect(t, "open it to online", judge(NewDoor(s).CheckMark(&planner.Mark{Node: "n1", ID: "u1", Want: fleet.NodeMarks{KeepNode: true}})), "")
 	s = turned(fleet.Noticed, false)
@@ -176,6 +181,7 @@ func TestDoorSteps(t *testing.T) {
 		{"recall", planner.MoveRecall, phase(fleet.Lent), nil, nil, ""},
 		{"recall with too short a notice", planner.MoveRecall, phase(fleet.Lent), nil, func(l *fleet.Loan) { l.Deadline = doorTime.Add(14 * time.Second) }, "shorter than 15s"},
 		{"recall in mode Observe", planner.MoveRecall, phase(fleet.Lent), func(s *fleet.Snapshot) { s.Pools[1].Mode = fleet.Observe }, nil, "mode of pool web is Observe"},
+		{"recall for a pool that is gone", planner.MoveRecall, phase(fleet.Lent), func(s *fleet.Snapshot) { s.Pools, s.Nodes[0].Pool = s.Pools[:1], "" }, nil, ""},
 		{"announce later", planner.MoveAnnounce, nil, nil, func(l *fleet.Loan) { l.Deadline = doorTime.Add(90 * time.Second) }, ""},
 		{"announce an emergency", planner.MoveAnnounce, nil, nil, func(l *fleet.Loan) { l.Deadline = doorTime.Add(15 * time.Second) }, ""},
 		{"announce the impossible", planner.MoveAnnounce, nil, nil, func(l *fleet.Loan) { l.Deadline = doorTime.Add(5 * time.Second) }, "in less than 15s"},
