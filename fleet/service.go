@@ -222,6 +222,8 @@ type Pod struct {
 	Node     NodeID // empty while unbound
 	NodeName string
 	Class    PodClass
+	// Own says that it is one of our components, and not one of those that run on every machine: it is never lent away, nor ended by us.
+	Own      bool
 	Service  ServiceID
 	Job      JobID
 	Role     string

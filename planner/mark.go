@@ -117,7 +117,8 @@ func (m *maker) wantMarks(n *fleet.Node, pool *fleet.Pool) fleet.NodeMarks {
 	}
 }
 
-// fence cuts off a machine with a parcel that did not come home. Where online pods share it they stay, and only nothing new lands.
+// fence cuts off a machine with a parcel that did not come home. Where online pods share it, or a component of ours, they stay, and only nothing
+// new lands.
 func (m *maker) fence(n *fleet.Node) fleet.Fence {
 	if m.state[n.ID].lost == 0 {
 		return fleet.FenceNone
@@ -126,7 +127,7 @@ func (m *maker) fence(n *fleet.Node) fleet.Fence {
 	if !slices.ContainsFunc(m.loans[n.ID], func(l *fleet.Loan) bool { return l.Phase.Lost() && !m.home[l.ID] }) {
 		return n.Marks.Fence
 	}
-	if slices.ContainsFunc(m.pods[n.ID], func(p *fleet.Pod) bool { return p.Class == fleet.PodOnline }) {
+	if slices.ContainsFunc(m.pods[n.ID], func(p *fleet.Pod) bool { return p.Class == fleet.PodOnline || p.Own }) {
 		return fleet.FenceSchedule
 	}
 	return fleet.FenceExecute

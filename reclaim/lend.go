@@ -272,11 +272,13 @@ func (v *fleetView) loses(n *fleet.Node) fleet.Resources {
 }
 
 // allOf judges a machine, or what others of its sockets have left of it: every online pod on it must belong to a service whose own tide will
-// take that many pods away, and the service must not lose a zone by it. pin says what keeps the machine otherwise.
+// take that many pods away, and the service must not lose a zone by it. A machine that carries a component of ours stays. pin says what keeps the machine otherwise.
 func (v *fleetView) allOf(n *fleet.Node, drops map[fleet.ServiceID]int) (c Candidate, pin string) {
 	leavers := map[fleet.ServiceID]int{}
 	for _, p := range v.pods[n.ID] {
 		switch {
+		case p.Own && !p.Deleting:
+			return c, fmt.Sprintf("pod %s is one of Springtide's own", p.Name)
 		case p.Class == fleet.PodSystem || p.Class == fleet.PodFiller || p.Deleting:
 			continue
 		case p.Class == fleet.PodOffline && len(v.parts[n.ID]) > 0:

@@ -112,6 +112,28 @@ func TestPinnedByWhatDoesNotScale(t *testing.T) {
 	}
 }
 
+// A machine that carries a component of ours stays, but for one that is on its way elsewhere; what every machine runs keeps none.
+func TestPinnedByOurOwn(t *testing.T) {
+	for name, c := range map[string]struct {
+		bend func(*fleet.Pod)
+		want string
+	}{
+		"a controller":              {func(p *fleet.Pod) { p.Own = true }, ""},
+		"a controller that ends":    {func(p *fleet.Pod) { p.Own, p.Deleting = true, true }, "m00:Node "},
+		"an agent, as on every one": {func(*fleet.Pod) {}, "m00:Node "},
+	} {
+		s := fleetOf(1)
+		s.Pools[1].Unit = fleet.UnitNode
+		pod(s, 0, fleet.PodSystem, "", 1000)
+		c.bend(&s.Pods[0])
+		s.Sort()
+		take, pinned := Lendable(s, lendAsk(s, 1000, nil))
+		if names(take) != c.want || (len(pinned) == 1) != (c.want == "") {
+			t.Errorf("%s: lent %q, pinned %+v", name, names(take), pinned)
+		}
+	}
+}
+
 func TestSocket(t *testing.T) {
 	for _, c := range []struct {
 		name  string

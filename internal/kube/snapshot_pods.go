@@ -59,6 +59,7 @@ func (a *assembly) claim(p *fleet.Pod, f *podFacts) int {
 		p.Service = a.s.Services[service].ID
 	}
 	p.Class = classOf(f, a.c.o.Namespace, service >= 0, member.job != "")
+	p.Own = p.Class == fleet.PodSystem && f.Namespace == a.c.o.Namespace && f.component != "" && f.ownerKind != "DaemonSet" && !f.mirror
 	return service
 }
 

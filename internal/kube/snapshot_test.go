@@ -223,23 +223,28 @@ func TestPodClasses(t *testing.T) {
 	pretender.Labels = filler.Labels
 	ours := pod(ourNamespace, "scheduler", "n1", "", "")
 	ours.Labels = map[string]string{v1alpha1.LabelComponent: "scheduler"}
+	agent := pod(ourNamespace, "agent", "n1", "DaemonSet", "agent")
+	agent.Labels = map[string]string{v1alpha1.LabelComponent: "agent"}
 	mirror := pod("kube-system", "etcd", "n1", "Node", "n1")
 	mirror.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"}
 
 	w := newWorld(t, node("n1", inWeb), deployment("cart", 1), replicaSet("cart", 1), service("cart"), batchJob("bert", 4), elasticJob("bert"),
-		tolerant, blanket, onlineTolerant, filler, pretender, ours, mirror,
+		tolerant, blanket, onlineTolerant, filler, pretender, ours, agent, mirror,
 		pod("kube-system", "proxy", "n1", "DaemonSet", "proxy"), pod("train", "bert-0", "n1", "Job", "bert"), pod("train", "other", "n1", "Job", "unknown"))
 	want := map[string]fleet.PodClass{
 		"tolerant": fleet.PodOffline, "bert-0": fleet.PodOffline,
 		"blanket": fleet.PodOnline, "other": fleet.PodOnline, "pretender": fleet.PodOnline,
 		"cart-a": fleet.PodOnline, // of a service: never evicted, whatever it tolerates
 		"filler": fleet.PodFiller,
-		"proxy":  fleet.PodSystem, "etcd": fleet.PodSystem, "scheduler": fleet.PodSystem,
+		"proxy":  fleet.PodSystem, "etcd": fleet.PodSystem, "scheduler": fleet.PodSystem, "agent": fleet.PodSystem,
 	}
 	got := map[string]fleet.PodClass{}
 	s := w.snapshot(t)
 	for _, p := range s.Pods {
 		got[p.Name.Name] = p.Class
+		if p.Own != (p.Name.Name == "scheduler") {
+			t.Errorf("%s is a component of ours: %v", p.Name, p.Own)
+		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("classes (-want +got):\n%s", diff)

@@ -387,7 +387,7 @@ func (d *Door) CheckMark(a *planner.Mark) error {
 	return d.checkShareEmpty(n)
 }
 
-// checkFence lets a machine be cut off only once a loan of it says so, and never while online pods would be ended by it; the fence stays as
+// checkFence lets a machine be cut off only once a loan of it says so, and never while online pods, or components of ours, would be ended by it; the fence stays as
 // long as the loan says so.
 func (d *Door) checkFence(n *fleet.Node, want fleet.Fence) error {
 	lost := slices.ContainsFunc(d.loansOn(n.ID), func(l *fleet.Loan) bool { return l.Phase.Lost() })
@@ -401,6 +401,16 @@ func (d *Door) checkFence(n *fleet.Node, want fleet.Fence) error {
 	}
 	if pod := d.occupied(n.ID, fleet.PodOnline); pod != "" {
 		return fmt.Errorf("online pod %s is on the machine", pod)
+	}
+	return d.checkOwn(n.ID)
+}
+
+// checkOwn refuses what would take a machine from a component of ours.
+func (d *Door) checkOwn(node fleet.NodeID) error {
+	for _, p := range d.on()[node] {
+		if p.Own {
+			return fmt.Errorf("pod %s of Springtide's own is on the machine", p.Name)
+		}
 	}
 	return nil
 }

@@ -127,6 +127,11 @@ func (d *Door) checkBegin(m *planner.Move) error {
 	if d.fromOffline(l) && l.Deadline.Sub(d.now()) < leastNotice && d.occupied(l.Node, fleet.PodOffline) != "" {
 		return fmt.Errorf("its offline pods would have less than %s", leastNotice)
 	}
+	if l.Kind == fleet.KindNode && !d.fromOffline(l) {
+		if err := d.checkOwn(l.Node); err != nil {
+			return err
+		}
+	}
 	for i := range n.Share.Parcels {
 		if p := &n.Share.Parcels[i]; overlap(p.Cells, l.Cells) {
 			return fmt.Errorf("the node's share has cells %v in loan %s", p.Cells, p.Loan)

@@ -32,6 +32,10 @@ func TestDoorBegin(t *testing.T) {
 			s.Nodes[1].Share.Parcels = []fleet.ShareParcel{{Cells: []int{0, 1}, Loan: "l7"}}
 		}, nil, "cells [0 1] in loan l7"},
 		{"a loan names the cells", func(s *fleet.Snapshot) { s.Loans[0].Node = "u2" }, nil, "in loan l1"},
+		{"a machine with a component of ours", func(s *fleet.Snapshot) { s.Pods[2].Class, s.Pods[2].Own = fleet.PodSystem, true }, nil, "pod us/filler of Springtide's own"},
+		{"its socket", func(s *fleet.Snapshot) {
+			s.Nodes[1].AgentAlive, s.Pods[2].Class, s.Pods[2].Own = true, fleet.PodSystem, true
+		}, func(m *planner.Move) { m.After.Kind = fleet.KindSocket }, ""},
 		{"other cells are lent", func(s *fleet.Snapshot) { s.Loans[0].Node, s.Loans[0].Cells = "u2", []int{1} }, nil, ""},
 		{"a socket without an agent", nil, func(m *planner.Move) { m.After.Kind = fleet.KindSocket }, "no live agent"},
 		{"a socket with an agent", func(s *fleet.Snapshot) { s.Nodes[1].AgentAlive = true }, func(m *planner.Move) { m.After.Kind = fleet.KindSocket }, ""},

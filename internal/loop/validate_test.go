@@ -270,6 +270,8 @@ func TestDoorKillAndFence(t *testing.T) {
 		online bool
 		says   string
 	}{
+		{"a machine with a component of ours", fleet.FenceSchedule, "", fleet.Fenced, false, ""},
+		{"a machine with a component of ours, whole", fleet.FenceExecute, "", fleet.Fenced, false, "pod us/filler of Springtide's own"},
 		{"a fenced machine", fleet.FenceExecute, "", fleet.Fenced, false, ""},
 		{"a written-off machine", fleet.FenceExecute, "", fleet.WrittenOff, false, ""},
 		{"a machine that still drains", fleet.FenceExecute, "", fleet.Draining, false, "no loan of node n1 says that it is fenced"},
@@ -282,6 +284,9 @@ func TestDoorKillAndFence(t *testing.T) {
 		s.Loans[0].Phase, s.Nodes[0].Marks.Fence = c.phase, c.has
 		if c.online {
 			s.Pods[0].Node, s.Pods[0].NodeName = "u1", "n1"
+		}
+		if strings.Contains(c.name, "of ours") {
+			s.Pods[2].Class, s.Pods[2].Own, s.Pods[2].Node = fleet.PodSystem, true, "u1"
 		}
 		m := planner.Mark{Node: "n1", ID: "u1", Want: fleet.NodeMarks{HolderTaint: true, Fence: c.want}}
 		expect(t, c.name, judge(NewDoor(s).CheckMark(&m)), c.says)
