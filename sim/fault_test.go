@@ -258,6 +258,7 @@ func TestWhoIsBound(t *testing.T) {
 			t.Errorf("it requests 32 cores of %v: bound %t", limit.Cores(), !want)
 		}
 	}
+	c.tenants = nil
 	window := fleet.Window{Schedule: fmt.Sprintf("%d %d * * *", begin.Minute(), begin.Hour()), Duration: 3 * time.Hour, Zone: time.UTC, Max: 4}
 	c.services[0].Windows = []fleet.Window{window}
 	c.w.now = begin.Add(time.Hour)

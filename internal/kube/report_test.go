@@ -567,7 +567,8 @@ func TestTenantMemory(t *testing.T) {
 	var at time.Time
 	r.cycle(t, func(rep *loop.Report) {
 		at = rep.Snapshot.At
-		rep.Plan.Division.Shares = []quota.Share{{Tenant: "shop", OverOffline: fleet.Resources{CPU: 3_000}, OverSince: at, Deadline: at.Add(time.Minute), Bursting: true, BurstSince: at}}
+		rep.Plan.Division.Shares = []quota.Share{{Tenant: "shop", OverOffline: fleet.Resources{CPU: 3_000}, OverSince: at, Deadline: at.Add(time.Minute), Bursting: true, BurstSince: at,
+			Notices: []fleet.QuotaNotice{{Since: at, Offline: fleet.Resources{CPU: 3_000, GPU: 1}, OnlineUsed: fleet.Resources{CPU: 9_000, Memory: fleet.GiB}}}}}
 	})
 	want := []string{"Accepted=True/Accepted", "Ready=True/Met", "GuaranteeKept=True/Kept", "WithinQuota=False/Noticed", "Bursting=True/Bursting"}
 	if diff := cmp.Diff(want, said(object[v1alpha1.CapacityQuota](t, r.world, gvrQuotas, "shop").Status.Conditions)); diff != "" {
@@ -576,6 +577,10 @@ func TestTenantMemory(t *testing.T) {
 	x := r.snapshot(t).Tenants[0]
 	if x.OverSince.Before(at) || x.OverSince.After(at.Add(time.Second)) || !x.BurstSince.Equal(x.OverSince) {
 		t.Errorf("told since %s and bursting since %s, want %s", x.OverSince, x.BurstSince, at)
+	}
+	notice := fleet.QuotaNotice{Since: x.OverSince, Offline: fleet.Resources{CPU: 3_000, GPU: 1}, OnlineUsed: fleet.Resources{CPU: 9_000, Memory: fleet.GiB}}
+	if len(x.Notices) != 1 || x.Notices[0] != notice {
+		t.Errorf("notices %+v, want %+v", x.Notices, notice)
 	}
 	if x.Drain != 10*time.Minute || x.Burst.Percent != 50 {
 		t.Errorf("drain %s, burst %+v", x.Drain, x.Burst)
