@@ -13,6 +13,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/reclaim"
 )
 
 // machineOf makes two pools, and a machine at home in one of them.
@@ -155,7 +156,7 @@ func TestPlaneBorrow(t *testing.T) {
 	p.step(t, planner.MoveLend, l.ID, func(l fleet.Loan, e *fleet.ShareParcel) (fleet.Loan, error) { return l.Lend(time.Now(), e) })
 	p.marks(t, m, fleet.NodeMarks{HomeLabel: true, KeepNode: true})
 	p.step(t, planner.MoveRecall, l.ID, func(l fleet.Loan, _ *fleet.ShareParcel) (fleet.Loan, error) {
-		return l.Recall(time.Now(), time.Now().Add(15*time.Second), l.Due, "ebb")
+		return l.Recall(time.Now(), time.Now().Add(reclaim.EmergencyNotice), l.Due, "ebb")
 	})
 	p.marks(t, m, fleet.NodeMarks{HolderTaint: true, HomeLabel: true, KeepNode: true})
 	p.step(t, planner.MoveDrain, l.ID, func(l fleet.Loan, _ *fleet.ShareParcel) (fleet.Loan, error) { return l.Drain(time.Now(), true) })
