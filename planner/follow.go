@@ -61,7 +61,7 @@ func (m *maker) orphaned(l *fleet.Loan) bool {
 	case l.Phase != fleet.Lent || m.fromOffline(l):
 		return false
 	case !s.Watching(o.Window):
-		m.withhold("loan "+string(l.ID), "recall", "a new leader watches one window before it takes anything away", Why{"PoolGone", why + ": create it again, or its loans go home"})
+		m.withhold("loan "+string(l.ID), "recall", heldNewLeader, Why{"PoolGone", why + ": create it again, or its loans go home"})
 	default:
 		deadline := s.At.Add(m.terms(l).Notice)
 		after, err := l.Recall(s.At, deadline, deadline.Add(o.Drain+o.Clean), why+": its machines go home")
