@@ -91,8 +91,7 @@ func (m *maker) borrowAhead(l *ledger, ask reclaim.Ask) bool {
 	s := m.in.Snapshot
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		st := m.state[n.ID]
-		kept := n.Pool == l.pool.ID && st.emptying > 0 && st.live == st.emptying // see keepEmptying
+		kept := n.Pool == l.pool.ID && m.state[n.ID].emptyingAlone()
 		if kept || slices.ContainsFunc(l.borrowed, func(x *fleet.Loan) bool { return x.Node == n.ID && x.Phase == fleet.Noticed }) {
 			ask.Amount = ask.Amount.Sub(only(n.Allocatable.Sub(l.online[n.ID])).Floor())
 		}

@@ -28,7 +28,7 @@ func (m *maker) keepEmptying(l *ledger, ask reclaim.Ask) fleet.Resources {
 	s, short := m.in.Snapshot, ask.Amount
 	var left []freed
 	for _, loan := range slices.Backward(emptyingOf(s, l.pool.ID)) { // the newest has lost least
-		if n := s.Node(loan.Node); n != nil && !m.moved[loan.ID] && m.state[loan.Node].live == m.state[loan.Node].emptying {
+		if n := s.Node(loan.Node); n != nil && !m.moved[loan.ID] && m.state[loan.Node].emptyingAlone() {
 			if free := withGPUs(n.Allocatable.Sub(l.online[n.ID])).Floor(); free.CPU >= leastRoom {
 				left = append(left, freed{loan, free})
 			}

@@ -170,18 +170,15 @@ func (st *staff) hold() {
 func (st *staff) release() {
 	for i := range st.crews {
 		c, kept := &st.crews[i], 0
-		if st.keeps(i) {
+		if st.gang.Ran && holdsWork(&st.job.Members[i]) {
 			kept = min(c.want, c.stay)
 		}
 		c.want = kept
 	}
 }
 
-// keeps reports whether a member stays while its gang backs off.
-func (st *staff) keeps(i int) bool {
-	mem := &st.job.Members[i]
-	return st.gang.Ran && mem.Stable && gangs(mem)
-}
+// holdsWork reports whether a member stays while its gang, which ran, backs off.
+func holdsWork(mem *fleet.Member) bool { return mem.Stable && gangs(mem) }
 
 // ask asks for the whole gang if what it lacks has a place.
 func (x *staffing) ask(st *staff, lack []int) bool {
@@ -327,7 +324,7 @@ func (x *staffing) spare(by *staff) []spareMember {
 		for i := range st.crews {
 			mem, c := &st.job.Members[i], &st.crews[i]
 			spare := c.above(mem)
-			if idle && mem.Stable && gangs(mem) {
+			if idle && holdsWork(mem) {
 				spare = min(c.want, c.stay)
 			}
 			if spare > 0 {

@@ -108,16 +108,15 @@ const lookStep = 5 * time.Minute
 func (m *maker) foreseen(l *ledger, lead time.Duration) (reclaim.Ask, bool) {
 	s := m.in.Snapshot
 	have := only(l.usable).Add(only(l.coming)).Sub(only(share(l.capacity, l.pool.LowWatermark)))
-	const step = lookStep
-	for at := time.Duration(0); at <= lead+step; at += step {
-		short := only(l.need(at, at+step)).Sub(have).Floor()
+	for at := time.Duration(0); at <= lead+lookStep; at += lookStep {
+		short := only(l.need(at, at+lookStep)).Sub(have).Floor()
 		if short.IsZero() {
 			continue
 		}
-		worst := only(l.need(0, lead+step)).Sub(have).Floor()
+		worst := only(l.need(0, lead+lookStep)).Sub(have).Floor()
 		return reclaim.Ask{Pool: l.pool.ID, Amount: worst, Due: s.At.Add(max(at-l.startUp(), 0)),
 			Why: fmt.Sprintf("in %s online will ask for %s, %s more than it has above its low watermark",
-				at, l.need(at, at+step), short)}, true
+				at, l.need(at, at+lookStep), short)}, true
 	}
 	return reclaim.Ask{}, false
 }

@@ -313,6 +313,9 @@ type nodeLoans struct {
 	live, homeward, lent, emptying, lost, out, borrowed, back int
 }
 
+// emptyingAlone reports whether all that is under way on the machine is that it is being emptied: calling that off brings it home.
+func (s nodeLoans) emptyingAlone() bool { return s.emptying > 0 && s.live == s.emptying }
+
 // leaving reports whether something of the machine must be left by its borrower.
 func (s nodeLoans) leaving() bool { return s.homeward+s.lost+s.out > 0 }
 

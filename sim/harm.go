@@ -67,7 +67,7 @@ func (w *World) holdUp() {
 
 // serve plays one tick of a service, in which a part of what its pods would burst is there for them, and tells whether it would have broken the SLO
 // without lending too.
-func (s *service) serve(rate, burst float64) (o measure.Outcome, anyway bool) {
+func (s *service) serve(burst float64) (o measure.Outcome, anyway bool) {
 	station := &s.Station
 	if burst < 1 && station.Burst > 1 {
 		less := *station
@@ -75,11 +75,11 @@ func (s *service) serve(rate, burst float64) (o measure.Outcome, anyway bool) {
 		station = &less
 	}
 	same := s.missed == 0 && s.unlent == s.queue
-	o = station.Step(&s.queue, rate, s.ready, tick)
+	o = station.Step(&s.queue, s.rate, s.ready, tick)
 	if same {
 		s.unlent = s.queue
 		return o, o.Violated
 	}
-	unlent := station.Step(&s.unlent, rate, s.ready+s.missed, tick)
+	unlent := station.Step(&s.unlent, s.rate, s.ready+s.missed, tick)
 	return o, unlent.Violated
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
-	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/planner"
 )
 
@@ -121,8 +120,8 @@ func (c *controller) checkClaims(m *planner.Move) {
 func (c *controller) checkScale(a *planner.Scale) {
 	s := &c.w.services[c.index[a.Service]]
 	floor := int32(s.Spec.Min)
-	for k := range c.services[c.index[a.Service]].Windows {
-		if x := &c.services[c.index[a.Service]].Windows[k]; a.To < a.From && x.Min > floor && c.open(x) {
+	for _, x := range c.services[c.index[a.Service]].Windows {
+		if a.To < a.From && x.Min > floor && planner.WindowOpen(x, c.Now()) {
 			floor = x.Min
 		}
 	}
@@ -224,8 +223,8 @@ func (c *controller) checkSettled() {
 // for one replica more.
 func (c *controller) bound(i int) bool {
 	s := &c.w.services[i]
-	for k := range c.services[i].Windows {
-		if most := c.services[i].Windows[k].Max; most > 0 && s.desired >= most && c.open(&c.services[i].Windows[k]) {
+	for _, x := range c.services[i].Windows {
+		if x.Max > 0 && s.desired >= x.Max && planner.WindowOpen(x, c.Now()) {
 			return true
 		}
 	}
@@ -248,16 +247,6 @@ func (c *controller) asks(t *fleet.Tenant) fleet.MilliCPU {
 		}
 	}
 	return sum
-}
-
-// open reports whether a window of a service is open.
-func (c *controller) open(w *fleet.Window) bool {
-	schedule, err := hpa.ParseSchedule(w.Schedule)
-	if err != nil || w.Zone == nil {
-		return false
-	}
-	begun := schedule.Next(c.Now().Add(-w.Duration), w.Zone)
-	return !begun.IsZero() && !begun.After(c.Now())
 }
 
 // sound checks that a world's books agree with each other.

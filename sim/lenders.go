@@ -39,11 +39,10 @@ func (l *tidal) pass(w *World) {
 // unplaced are the cores of the online pods that wait and would find no room either once all offline pods are gone that were told to go from
 // machines that are online's.
 func (w *World) unplaced() int32 {
-	sum := int32(0)
+	sum, t := int32(0), w.rooms.table
 	if !w.pending() {
 		return sum
 	}
-	t := w.rooms.table
 	t.Would(func() bool {
 		for i := range w.machines {
 			if m := &w.machines[i]; m.home == onlinePool && m.toOnline && m.offline > 0 {
@@ -68,7 +67,7 @@ func (w *World) unplaced() int32 {
 
 // pending reports whether an online pod waits.
 func (w *World) pending() bool {
-	return slices.ContainsFunc(w.services, func(s service) bool { return s.waiting > 0 })
+	return slices.ContainsFunc(w.waiting, func(r podRef) bool { return w.pods[r.id].uid == r.uid })
 }
 
 // fewestOffline is the lent machine with the least offline work on it, or -1.

@@ -37,7 +37,7 @@ type job struct {
 func (j *job) id() fleet.JobID { return fleet.JobID(j.name.String()) }
 
 func (w *World) buildJobs() {
-	cores := float64((w.b.Online + w.b.Fleet.OfflineNodes) * w.b.Fleet.CoresPerNode)
+	cores := w.b.Cores()
 	for i := range w.b.Jobs {
 		spec := &w.b.Jobs[i]
 		j := job{spec: spec, name: fleet.Name{Namespace: spec.Namespace, Name: spec.Name},
@@ -52,7 +52,7 @@ func (w *World) buildJobs() {
 
 // dueWork gives each job its work of the scored time. What it left of the warm-up's, in which there is always enough, is no part of it.
 func (w *World) dueWork() {
-	cores := float64((w.b.Online + w.b.Fleet.OfflineNodes) * w.b.Fleet.CoresPerNode)
+	cores := w.b.Cores()
 	for i := range w.jobs {
 		j := &w.jobs[i]
 		useful, _ := w.jobWork(j)

@@ -38,7 +38,7 @@ func foresee(b *scenario.Built, rates *Rates, r Row) Result {
 		}
 		needs[i] = need
 	}
-	fleet := float64((b.Online + b.Fleet.OfflineNodes) * b.Fleet.CoresPerNode)
+	fleet := b.Cores()
 	out.serves(w, needs, online, scored)
 	harvest, lent := 0.0, make([]float64, n)
 	if r.Policy == Oracle {
@@ -60,16 +60,24 @@ func foresee(b *scenario.Built, rates *Rates, r Row) Result {
 	out.OfflineCoreHours = min(harvest, demand)
 	// Work that is not there is missing everywhere alike.
 	part := out.OfflineCoreHours / max(harvest, 1e-9)
+	busy := make([]float64, n-scored)
+	for k := range busy {
+		busy[k] = (min(used[scored+k], float64(b.Online*b.Fleet.CoresPerNode)) + part*lent[scored+k]) / fleet
+	}
+	out.uses(busy)
+	return out
+}
+
+// uses accounts the part of the fleet that is in use at each scored tick.
+func (out *Result) uses(busy []float64) {
 	hour := 0.0
-	for k := scored; k < n; k++ {
-		busy := min(used[k], float64(b.Online*b.Fleet.CoresPerNode)) + part*lent[k]
-		out.MeanUtilisation += busy / (fleet * float64(n-scored))
-		if hour += busy / fleet; (k+1-scored)%int(perHour) == 0 || k+1 == n {
-			out.PeakUtilisation = max(out.PeakUtilisation, hour/float64((k-scored)%int(perHour)+1))
+	for k, part := range busy {
+		out.MeanUtilisation += part / float64(len(busy))
+		if hour += part; (k+1)%int(perHour) == 0 || k+1 == len(busy) {
+			out.PeakUtilisation = max(out.PeakUtilisation, hour/float64(k%int(perHour)+1))
 			hour = 0
 		}
 	}
-	return out
 }
 
 // serves accounts what online costs, and what even perfect foresight breaks: while the services together need more than the fleet has, one of them at

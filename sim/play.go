@@ -10,11 +10,13 @@ import (
 // play runs the queues of one tick.
 func (w *World) play() {
 	w.acc.tick(w)
+	for i := range w.services {
+		w.services[i].rate = w.rates.of[i][w.tick] * w.crowd(i)
+	}
 	at, burst := int(w.tick)%history, w.burst()
 	for i := range w.services {
 		s := &w.services[i]
-		rate := w.rates.of[i][w.tick] * w.crowd(i)
-		o, anyway := s.serve(rate, burst)
+		o, anyway := s.serve(burst)
 		s.used[at], s.total[at], s.readyThen[at] = o.CPU, o.UsedCores(), s.ready
 		s.last = o
 		if s.broken++; !o.Violated {
@@ -41,7 +43,7 @@ func (w *World) burst() float64 {
 	for i := range w.services {
 		s := &w.services[i]
 		own := float64(s.ready * s.Cores)
-		use := w.rates.of[i][w.tick] * w.crowd(i) * s.CPUSeconds
+		use := s.rate * s.CPUSeconds
 		want += max(min(use, own*max(s.Burst, 1))-own, 0)
 		idle -= min(use, own)
 	}

@@ -81,7 +81,9 @@ type service struct {
 	// waiting are without a machine, starting bound and not ready, leaving on their way out.
 	ready, starting, leaving, waiting int
 	made                              int
-	queue                             measure.Queue
+	// rate is the true load of the tick.
+	rate  float64
+	queue measure.Queue
 	// unlent is the queue as it would be without lending, missed the replicas that would be ready then. killed are those that a lender ended
 	// in this tick, by when they were ready.
 	unlent measure.Queue

@@ -66,6 +66,11 @@ func (c *Cluster) publishHosts(ctx context.Context, r *loop.Report) {
 	c.rings = kept
 }
 
+// listed reports whether the members of a role are in the job's host list.
+func listed(o *ownJob, role string) bool {
+	return o.api.Spec.Hosts != nil && o.api.Spec.Hosts.Role == role
+}
+
 func cooldownOf(l *v1alpha1.HostList) time.Duration {
 	return time.Duration(cmp.Or(l.CooldownSeconds, v1alpha1.DefaultHostCooldownSeconds)) * time.Second
 }
@@ -97,7 +102,7 @@ const hostsLag = 90 * time.Second
 func (c *Cluster) unlist(j *planner.JobScale) error {
 	n := fleet.ParseName(string(j.Job))
 	o, ok := c.jobs.get(n.Namespace, n.Name)
-	if !ok || len(j.Leavers) == 0 || o.api.Spec.Hosts == nil || o.api.Spec.Hosts.Role != j.Role {
+	if !ok || len(j.Leavers) == 0 || !listed(o, j.Role) {
 		return nil
 	}
 	r := c.rings[o.UID]

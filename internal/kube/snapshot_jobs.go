@@ -26,7 +26,7 @@ func (a *assembly) addJobs() {
 		j.Created = a.at(f.CreationTimestamp.Time)
 		j.Members = slices.Clone(j.Members)
 		for i := range j.Members {
-			j.Members[i].Listed = f.api.Spec.Hosts != nil && f.api.Spec.Hosts.Role == j.Members[i].Role
+			j.Members[i].Listed = listed(f, j.Members[i].Role)
 			problem := a.observeMember(&j, &j.Members[i], &f.facts.members[i], first)
 			if j.Blocked == "" {
 				j.Blocked = problem

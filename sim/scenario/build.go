@@ -59,6 +59,11 @@ type Online struct {
 	shift time.Duration
 }
 
+// Cores are those of the whole fleet.
+func (b *Built) Cores() float64 {
+	return float64((b.Online + b.Fleet.OfflineNodes) * b.Fleet.CoresPerNode)
+}
+
 // ID is "namespace/name".
 func (o *Online) ID() fleet.ServiceID { return fleet.ServiceID(o.Name.String()) }
 

@@ -17,9 +17,9 @@ type op struct {
 }
 
 // Resize is the JSON patch that gives a part another size, made from the object as it was just read. It changes one field, names the pods
-// that leave where the operator can be told, and marks the object with notes as annotations. The tests in it are its preconditions: the same object (UID), the same part at the same place, and
-// the size still that which the decision started from. Where there is nothing yet to test, the version of the object takes the place of
-// a value. Status may move on meanwhile without harm, as it does with each pod.
+// that leave where the operator can be told, and marks the object with notes as annotations. The tests in it are its preconditions: the
+// same object (UID), the same part at the same place, and the size still that which the decision started from. Where there is nothing yet
+// to test, the version of the object takes the place of a value. Status may move on meanwhile without harm, as it does with each pod.
 func Resize(u *unstructured.Unstructured, p *Part, to int32, leavers []string, notes map[string]string) ([]byte, error) {
 	ops := []op{{"test", "/metadata/uid", string(u.GetUID())}}
 	if p.Guard != nil {
