@@ -124,8 +124,8 @@ func groupsOf(s *fleet.Snapshot, pool *fleet.Pool, o Options) []*group {
 	return out
 }
 
-// fill reckons what the group frees and costs. Work lost is the time since the job's last checkpoint times the cores that its pods hold
-// here; a job that never said when it saved is taken to lose all since its pods started.
+// fill reckons what the group frees and costs. Work lost is the time since the job's last checkpoint times the cores that its pods cost
+// here (see [coresOf]); a job that never said when it saved is taken to lose all since its pods started.
 func (g *group) fill(n *fleet.Node, pods []*fleet.Pod, c *costs) {
 	s, o := c.s, &c.o
 	g.gain = n.Allocatable
@@ -153,7 +153,7 @@ func (g *group) fill(n *fleet.Node, pods []*fleet.Pod, c *costs) {
 			if job.LastRecalled.Fresh(s.At, o.RecallRest) {
 				g.rested = true
 			}
-			g.lost += lostBy(s.At, p, job)
+			g.lost += lostBy(s.At, n, p, job)
 		}
 	}
 	slices.Sort(g.jobs)
@@ -162,7 +162,7 @@ func (g *group) fill(n *fleet.Node, pods []*fleet.Pod, c *costs) {
 	}
 }
 
-func lostBy(now time.Time, p *fleet.Pod, job *fleet.Job) time.Duration {
+func lostBy(now time.Time, n *fleet.Node, p *fleet.Pod, job *fleet.Job) time.Duration {
 	since := p.Created
 	if p.Started.OK {
 		since = p.Started.Value
@@ -170,7 +170,18 @@ func lostBy(now time.Time, p *fleet.Pod, job *fleet.Job) time.Duration {
 	if job.LastCheckpoint.OK && job.LastCheckpoint.Value.After(since) {
 		since = job.LastCheckpoint.Value
 	}
-	return time.Duration(float64(max(now.Sub(since), 0)) * p.Requests.CPU.Cores())
+	return time.Duration(float64(max(now.Sub(since), 0)) * coresOf(n, p))
+}
+
+// coresOf is what a pod costs of its machine, in the machine's cores: those that it asks for, or as large a part of them as it asks for of the
+// GPUs, where that is more. A pod that holds all GPUs leaves the machine to nobody of its kind, and costs all of it. Memory is not priced:
+// work is sized by what it computes with.
+func coresOf(n *fleet.Node, p *fleet.Pod) float64 {
+	cores := p.Requests.CPU.Cores()
+	if all := n.Allocatable.GPU; all > 0 && p.Requests.GPU > 0 {
+		cores = max(cores, n.Allocatable.CPU.Cores()*float64(min(p.Requests.GPU, all))/float64(all))
+	}
+	return cores
 }
 
 // noticeOf is the notice that work gets which needs a time to be saved: the pool's, and more where that is not enough, up to the pool's

@@ -191,3 +191,56 @@ func TestChooseGPUs(t *testing.T) {
 		}
 	}
 }
+
+// Work is priced by the part of its machine that it holds, of cores or of GPUs, whichever is more.
+func TestWorkIsPricedByWhatItHolds(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		all  int64 // GPUs of the machine
+		pod  fleet.Resources
+		want float64 // cores
+	}{
+		{"cores alone", 0, fleet.Resources{CPU: 16_000}, 16},
+		{"cores alone beside GPUs", 8, fleet.Resources{CPU: 16_000}, 16},
+		{"memory has no price", 0, fleet.Resources{CPU: 1000, Memory: 256 * fleet.GiB}, 1},
+		{"all GPUs are the whole machine", 8, fleet.Resources{CPU: 8000, GPU: 8}, 64},
+		{"half of them half of it", 8, fleet.Resources{CPU: 8000, GPU: 4}, 32},
+		{"more cores than GPUs", 8, fleet.Resources{CPU: 32_000, GPU: 1}, 32},
+		{"more than there are", 8, fleet.Resources{CPU: 8000, GPU: 16}, 64},
+		{"a machine that shows none", 0, fleet.Resources{CPU: 8000, GPU: 8}, 8},
+	} {
+		s := fleetOf(1)
+		s.Nodes[0].Allocatable.GPU = c.all
+		s.Jobs = []fleet.Job{{ID: "train", LastCheckpoint: fleet.KnownAt(t0.Add(-time.Hour), t0)}}
+		lend(s, 0)
+		pod(s, 0, fleet.PodOffline, "train", 0).Requests = c.pod
+		s.Sort()
+		take, _ := Choose(s, ask(1), opts)
+		if got := take[0].WorkLost.Hours(); got != c.want {
+			t.Errorf("%s: an hour of it is %v core-hours, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// Eight GPUs with a few cores are dearer than half a machine of cores: the latter comes home first, and offline lends it first.
+func TestGPUWorkComesHomeLast(t *testing.T) {
+	s := fleetOf(2)
+	s.Nodes[0].Allocatable.GPU, s.Nodes[1].Allocatable.GPU = 8, 8
+	s.Jobs = []fleet.Job{{ID: "gpus", Members: []fleet.Member{{Active: 1}}}, {ID: "cores", Members: []fleet.Member{{Active: 1}}}}
+	pod(s, 0, fleet.PodOffline, "gpus", 8000).Requests.GPU = 8
+	pod(s, 1, fleet.PodOffline, "cores", 30_000)
+	s.Sort()
+	for i := range 2 {
+		s.Nodes[i].Pool = "offline"
+	}
+	if lent, _ := Borrowable(s, BorrowAsk{Pool: &s.Pools[0], Amount: fleet.Resources{CPU: 1000}, Count: 10}, opts); len(lent) != 1 || lent[0].Node.Name != "m01" {
+		t.Errorf("offline lends %+v, want m01", lent)
+	}
+	for i := range 2 {
+		s.Nodes[i].Pool = "online"
+		lend(s, i)
+	}
+	if take, _ := Choose(s, ask(1), opts); chosen(take) != "m01-0 " {
+		t.Errorf("%s comes home, want m01-0: what computes on the GPUs of m00 costs all of its 64 cores", chosen(take))
+	}
+}

@@ -32,7 +32,7 @@ type Recall struct {
 	Loan fleet.LoanID
 	// Jobs lose members by it, in the order of their ids.
 	Jobs []fleet.JobID
-	// WorkLost is the estimated work since the last checkpoint, in core-time.
+	// WorkLost is the estimated work since the last checkpoint, in core-time; a part of a machine's GPUs counts as that part of its cores.
 	WorkLost time.Duration
 	// NoticeAt is when the notice must go out, Deadline when evictions begin, Due when the parcel must be clean.
 	NoticeAt, Deadline, Due time.Time
