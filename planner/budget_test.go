@@ -50,3 +50,35 @@ func TestEbbLeavesTheFloodItsBudget(t *testing.T) {
 		t.Errorf("nothing is borrowed: %+v", p.Withheld)
 	}
 }
+
+// A plan begins no more loans than either bound leaves; one that begins none says which bound holds them.
+func TestPlansKeepTheMoveBudget(t *testing.T) {
+	for _, c := range []struct {
+		atOnce, hourly, begun, begins int
+		by                            string
+	}{
+		{10, 60, 0, 6, ""},
+		{10, 2, 0, 2, ""},
+		{10, 3, 2, 1, ""},
+		{10, 2, 2, 0, "move budget: 2 loans an hour"},
+		{3, 60, 2, 3, ""},
+		{0, 60, 0, 0, "move budget: 0 parcels in motion at once"},
+	} {
+		w := newWorld(8).service("web", 2, 0, 2, 9)
+		p := &w.s.Pools[1]
+		p.Unit, p.MovesAtOnce, p.MovesPerHour = fleet.UnitNode, c.atOnce, c.hourly
+		in := w.input()
+		for i := range c.begun {
+			in.Begun = append(in.Begun, Begun{fleet.LoanID(fmt.Sprint(i)), "online", t0.Add(-time.Minute)})
+		}
+		plan, by := Make(in), ""
+		for _, x := range plan.Withheld {
+			if x.Subject == "pool online" {
+				by = x.By
+			}
+		}
+		if got := moves(plan, MoveBegin); got != c.begins || by != c.by {
+			t.Errorf("%d at once, %d an hour, %d begun: %d begin, held by %q; want %d and %q", c.atOnce, c.hourly, c.begun, got, by, c.begins, c.by)
+		}
+	}
+}

@@ -93,3 +93,16 @@ func apply(w *world, p *Plan) {
 		n.Share = fleet.Share{Exists: true, Parcels: []fleet.ShareParcel{{Cells: l.Cells, Holder: l.Holder(), Next: l.Next(), Loan: l.ID, Epoch: l.Epoch}}}
 	}
 }
+
+// In half an hour online needs little; what it needs until then stays, of free machines too: a loan takes what is free at once.
+func TestWhatIsNeededNowIsNotLent(t *testing.T) {
+	for _, c := range []struct{ pods, begins int }{{38, 0}, {30, 1}} {
+		w := newWorld(6).service("web", c.pods, 0, 5, float64(c.pods)*8*0.62)
+		w.s.Pools[1].Unit = fleet.UnitNode
+		w.rises = []rise{{"shop/web", 25 * time.Minute, 20}}
+		p := Make(w.input())
+		if got := moves(p, MoveBegin); min(got, 1) != c.begins {
+			t.Errorf("of %d pods on five of six machines most go in 25 minutes: %d loans begin, want %d: %s", c.pods, got, c.begins, p.Pools[0].Note)
+		}
+	}
+}

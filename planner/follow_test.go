@@ -127,3 +127,33 @@ func TestEveryLoanHasADueTime(t *testing.T) {
 	}
 	t.Error("the machine is not marked")
 }
+
+// A heartbeat moves the deadline as far as it asks for, but past neither the pool's longest notice nor the due time.
+func TestHeartbeatsAreBounded(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		told, due, asks time.Duration // from now
+		want            time.Duration // 0: the deadline stands
+	}{
+		{"as it asks", -time.Minute, time.Hour, 3 * time.Minute, 3 * time.Minute},
+		{"the longest notice is ten minutes", -9 * time.Minute, time.Hour, 3 * time.Minute, time.Minute},
+		{"it is over", -10 * time.Minute, time.Hour, 3 * time.Minute, 0},
+		{"due before", -time.Minute, 2 * time.Minute, 3 * time.Minute, 2 * time.Minute},
+		{"for less than it has", -time.Minute, time.Hour, 5 * time.Second, 0},
+	} {
+		w := newWorld(4).service("web", 24, 0, 3, 130)
+		l := w.loan(3, fleet.Noticed, 2)
+		l.FirstNotice, l.Deadline, l.Due = t0.Add(c.told), t0.Add(10*time.Second), t0.Add(c.due)
+		w.worker(3, 0)
+		w.s.Pods[len(w.s.Pods)-1].Heartbeat = fleet.KnownAt(t0.Add(c.asks), t0)
+		got := time.Duration(0)
+		for _, m := range Make(w.input()).Moves {
+			if m.Kind == MoveAnnounce {
+				got = m.After.Deadline.Sub(t0)
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: the deadline moves to %v from now, want %v", c.name, got, c.want)
+		}
+	}
+}

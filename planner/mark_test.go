@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/springtide/springtide/fleet"
@@ -26,5 +28,63 @@ func TestFenceEndsNoComponentOfOurs(t *testing.T) {
 		if len(p.Marks) != 1 || p.Marks[0].Want.Fence != c.want {
 			t.Errorf("%s: %+v, want %s", name, p.Marks, c.want)
 		}
+	}
+}
+
+// A machine of which online keeps a socket is opened to offline once fillers hold what is free of it, for which pods of the system count as
+// those of online do. Until then there is a filler to come for the rest.
+func TestKeptRoomIsHeldBeforeOfflineLands(t *testing.T) {
+	cores := func(n int64) fleet.Resources {
+		return fleet.Resources{CPU: fleet.MilliCPU(1000 * n), Memory: fleet.GiB}
+	}
+	for _, c := range []struct {
+		name                    string
+		online, system, fillers []int64
+		pending                 bool // the fillers wait for the machine
+		open                    bool
+		filler                  int64 // cores of the one to come
+	}{
+		{"nobody is on it", nil, nil, nil, false, false, 32},
+		{"nothing is free", []int64{32}, nil, nil, false, true, 0},
+		{"less than a core is", []int64{31}, []int64{1}, nil, false, true, 0},
+		{"online", []int64{8}, nil, nil, false, false, 24},
+		{"and the system", []int64{8}, []int64{4}, nil, false, false, 20},
+		{"held", []int64{8}, []int64{4}, []int64{20}, false, true, 0},
+		{"held by what is not there yet", []int64{8}, []int64{4}, []int64{20}, true, false, 0},
+		{"held in part", []int64{8}, []int64{4}, []int64{15}, false, false, 5},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(4) // the others are free, so that nothing comes home
+			l := w.loan(0, fleet.Lent, 1)
+			l.Kind, l.Cells = fleet.KindSocket, []int{2, 3}
+			n := &w.s.Nodes[0]
+			n.Share.Parcels[0].Cells, n.Marks.OfflineLabel = l.Cells, false
+			add := func(class fleet.PodClass, each []int64) {
+				for _, x := range each {
+					name := fmt.Sprintf("%s-%d", class, x)
+					p := fleet.Pod{ID: fleet.UID(name), Name: fleet.Name{Namespace: "n", Name: name}, Class: class, Requests: cores(x),
+						Node: n.ID, NodeName: n.Name, Phase: fleet.PodRunning}
+					if class == fleet.PodFiller {
+						p.HoldsOn = n.Name
+						if c.pending {
+							p.Node, p.NodeName, p.Phase = "", "", fleet.PodPending
+						}
+					}
+					w.s.Pods = append(w.s.Pods, p)
+				}
+			}
+			add(fleet.PodOnline, c.online)
+			add(fleet.PodSystem, c.system)
+			add(fleet.PodFiller, c.fillers)
+			p := Make(w.input())
+			open := slices.ContainsFunc(p.Marks, func(m Mark) bool { return m.ID == n.ID && m.Want.OfflineLabel })
+			var filler int64
+			for _, f := range p.Fillers {
+				filler += int64(f.Room.CPU) / 1000
+			}
+			if open != c.open || filler != c.filler {
+				t.Errorf("open to offline %v, a filler of %d cores to come; want %v and %d: %+v", open, filler, c.open, c.filler, p.Fillers)
+			}
+		})
 	}
 }

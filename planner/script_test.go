@@ -32,7 +32,7 @@ import (
 //	unmarked MACHINE                       it has no mark of ours
 //	gang MIN [stable]                      the job keeps so many workers
 //	borrowed MACHINE PHASE EPOCH [SECONDS DUE]   a machine of the offline pool, its deadline and its due time so far from now
-//	festival takes                         a festival plan is in force, which takes stable members
+//	festival takes [asked]                 a festival plan is in force, which takes stable members; asked: nobody approved it yet
 //	acked [N]                              every worker acknowledged, or the first N did
 //	clean MACHINE EPOCH                    the node side's report
 //	share MACHINE EPOCH NEXT               what the share says instead of what the loan does
@@ -125,7 +125,7 @@ func play(t *testing.T, lines [][]string) string {
 				l.FirstNotice = t0.Add(-time.Minute)
 			}
 		case "festival":
-			w.s.Festivals = []fleet.Festival{{ID: "sale", Start: t0.Add(-time.Minute), End: t0.Add(time.Hour), Approved: true, TakeStable: true}}
+			w.s.Festivals = []fleet.Festival{{ID: "sale", Start: t0.Add(-time.Minute), End: t0.Add(time.Hour), Approved: len(f) < 3, TakeStable: true}}
 		case "waits":
 			w.waits(f[1], num(f[2]))
 		case "told", "beats":

@@ -244,3 +244,28 @@ func TestGPUWorkComesHomeLast(t *testing.T) {
 		t.Errorf("%s comes home, want m01-0: what computes on the GPUs of m00 costs all of its 64 cores", chosen(take))
 	}
 }
+
+// Among machines that cost the same those come first that are away as a whole; that a job was recalled lately weighs less, and the name least.
+func TestWholeMachinesComeHomeFirst(t *testing.T) {
+	for _, c := range []struct{ name, rested, want string }{
+		{"they come first", "", "m01-0 m00-0 m00-2 "},
+		{"though their job was recalled lately", "b", "m01-0 m00-0 m00-2 "},
+	} {
+		s := fleetOf(2)
+		lend(s, 0, 0, 1)
+		lend(s, 0, 2, 3)
+		lend(s, 1)
+		for i, job := range []string{"a", "b"} {
+			pod(s, i, fleet.PodOffline, job, 16000)
+			j := fleet.Job{ID: fleet.JobID(job), LastCheckpoint: fleet.KnownAt(t0.Add(-time.Hour), t0)}
+			if job == c.rested {
+				j.LastRecalled = fleet.KnownAt(t0.Add(-10*time.Minute), t0)
+			}
+			s.Jobs = append(s.Jobs, j)
+		}
+		s.Sort()
+		if take, _ := Choose(s, ask(128), opts); chosen(take) != c.want {
+			t.Errorf("%s: %q, want %q", c.name, chosen(take), c.want)
+		}
+	}
+}
