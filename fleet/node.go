@@ -218,7 +218,7 @@ type Pool struct {
 	// one, lend only what leaves more than the high one. The gap between them is the hysteresis.
 	LowWatermark, HighWatermark float64
 	Notice, NoticeMax           time.Duration
-	// MovesAtOnce bounds loans that are in motion, MovesPerHour the loans begun in an hour.
+	// MovesAtOnce bounds loans that are in motion, MovesPerHour the loans begun in an hour, and a 60th of it the recalls of a minute that have time.
 	MovesAtOnce, MovesPerHour int
 	// MinimumTerm is the least time a parcel must be expected to stay away for a loan to be worth its cost.
 	MinimumTerm time.Duration

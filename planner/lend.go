@@ -104,7 +104,7 @@ func (m *maker) shortage(l *ledger, lead time.Duration) (reclaim.Ask, bool) {
 // lookStep is how finely shortages are looked for.
 const lookStep = 5 * time.Minute
 
-// foreseen is what forecasts say is short within a lead.
+// foreseen is what forecasts say is short within a lead, and a step more: what is not short within the lead itself may yet wait.
 func (m *maker) foreseen(l *ledger, lead time.Duration) (reclaim.Ask, bool) {
 	s := m.in.Snapshot
 	have := only(l.usable).Add(only(l.coming)).Sub(only(share(l.capacity, l.pool.LowWatermark)))
@@ -114,7 +114,8 @@ func (m *maker) foreseen(l *ledger, lead time.Duration) (reclaim.Ask, bool) {
 			continue
 		}
 		worst := only(l.need(0, lead+lookStep)).Sub(have).Floor()
-		return reclaim.Ask{Pool: l.pool.ID, Amount: worst, Due: s.At.Add(max(at-l.startUp(), 0)),
+		soon := only(l.need(0, lead)).Sub(have).Floor()
+		return reclaim.Ask{Pool: l.pool.ID, Amount: worst, Later: worst.Sub(soon).Floor(), Due: s.At.Add(max(at-l.startUp(), 0)),
 			Why: fmt.Sprintf("in %s online will ask for %s, %s more than it has above its low watermark",
 				at, l.need(at, at+lookStep), short)}, true
 	}
@@ -147,11 +148,16 @@ func (m *maker) bringHome(l *ledger, ask reclaim.Ask) {
 		}
 	}
 	take, short := reclaim.Choose(s, ask, m.recalls())
-	for _, r := range take {
+	for i, r := range take {
 		if r.NoticeAt.After(s.At.Add(o.Interval)) {
 			continue // There is time: the next cycle sees the tide more clearly.
 		}
 		loan := s.Loan(r.Loan)
+		if r.MayWait && !m.recalled[loan.Node] && m.recalledLately(l.pool) >= perMinute(l.pool) {
+			m.withhold("pool "+string(l.pool.ID), "recall "+loan.NodeName, fmt.Sprintf("move budget: %d recalls a minute while there is time", perMinute(l.pool)),
+				Why{"Flood", fmt.Sprintf("%s; parcels that need not go yet: %d", ask.Why, len(take)-i)})
+			break
+		}
 		after, err := loan.Recall(s.At, r.Deadline, r.Due, r.Why)
 		m.step(MoveRecall, *loan, after, err, "Recalled")
 		m.stopEmptying(loan.Node, r.Why)

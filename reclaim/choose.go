@@ -65,8 +65,11 @@ func Choose(s *fleet.Snapshot, ask Ask, o Options) (take []Recall, short fleet.R
 		if g == nil {
 			break
 		}
+		wait := short.Floor().Fits(ask.Later)
 		for _, l := range g.loans {
-			take = append(take, times(s.At, l, g, pool, ask))
+			r := times(s.At, l, g, pool, ask)
+			r.MayWait = wait
+			take = append(take, r)
 		}
 		short = short.Sub(g.gain)
 	}

@@ -269,3 +269,28 @@ func TestWholeMachinesComeHomeFirst(t *testing.T) {
 		}
 	}
 }
+
+// What is asked for later may wait; what covers the rest comes before it and does not, though it covers some of the later part as well.
+func TestWhatIsAskedForLaterMayWait(t *testing.T) {
+	for _, c := range []struct{ cores, later, wait int64 }{{200, 0, 0}, {200, 100, 2}, {200, 136, 3}, {200, 200, 4}, {64, 10, 0}} {
+		s := fleetOf(4)
+		for i := range 4 {
+			lend(s, i)
+		}
+		s.Sort()
+		a := ask(c.cores)
+		a.Later.CPU = fleet.MilliCPU(1000 * c.later)
+		take, _ := Choose(s, a, opts)
+		n := int64(0)
+		for i, r := range take {
+			if r.MayWait {
+				n++
+			} else if n > 0 {
+				t.Errorf("%d cores, %d of them later: the recall of place %d comes after one that may wait, and may not", c.cores, c.later, i)
+			}
+		}
+		if n != c.wait {
+			t.Errorf("%d cores, %d of them later: %d of %d recalls may wait, want %d", c.cores, c.later, n, len(take), c.wait)
+		}
+	}
+}

@@ -12,6 +12,8 @@ type Ask struct {
 	// Amount is wanted by Due.
 	Amount fleet.Resources
 	Due    time.Time
+	// Later is the part of it whose recall may wait without being late; what comes first covers the rest.
+	Later fleet.Resources
 	// Emergency shortens the notice, never under 15 s.
 	Emergency bool
 	Why       string
@@ -36,5 +38,7 @@ type Recall struct {
 	WorkLost time.Duration
 	// NoticeAt is when the notice must go out, Deadline when evictions begin, Due when the parcel must be clean.
 	NoticeAt, Deadline, Due time.Time
-	Why                     string
+	// MayWait says that what was chosen before it covers all but what is asked for later.
+	MayWait bool
+	Why     string
 }

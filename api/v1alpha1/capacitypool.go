@@ -130,7 +130,8 @@ type MoveBudget struct {
 	// +kubebuilder:validation:Maximum=10000
 	// +kubebuilder:default=20
 	AtOnce *int32 `json:"atOnce,omitempty"`
-	// PerHour is the number of loans that may begin in an hour; 120 by default.
+	// PerHour is the number of loans that may begin in an hour; 120 by default. A recall that a forecast asks for, and that would be in time
+	// if it began later, keeps to a 60th of it in a minute (at least one).
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
 	// +kubebuilder:default=120
