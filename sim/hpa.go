@@ -15,6 +15,8 @@ const (
 	stabilise = int32(300 * time.Second / tick)
 	// metricTicks is what a metric averages over: 30 s, as metrics-server's window.
 	metricTicks = 2
+	// youngTicks is how long after its start a pod's sample has to begin once it is ready, or the pod counts as not ready: 300 s.
+	youngTicks = int32(300 * time.Second / tick)
 )
 
 // ask is what one voice asks for in replicas at a tick, given those that are there; it is 0 where it does not speak.
@@ -79,8 +81,9 @@ func byCPU(target float64) ask {
 		if !ok {
 			return current
 		}
-		n, ok := hpa.Reactive(hpa.Alike{Request: fleet.MilliCPU(1000 * s.Cores), Used: fleet.FromCores(each), Measured: s.ready,
-			Unready: s.starting + s.waiting}, current, target, tolerance)
+		young := w.young(s)
+		n, ok := hpa.Reactive(hpa.Alike{Request: fleet.MilliCPU(1000 * s.Cores), Used: fleet.FromCores(each), Measured: s.ready - young,
+			Unready: s.starting + s.waiting + young}, current, target, tolerance)
 		if !ok {
 			return current
 		}
@@ -88,15 +91,27 @@ func byCPU(target float64) ask {
 	}
 }
 
-// byValue is a metric of a total that is divided by the replicas, polled every so many ticks.
-func byValue(services int, target float64, every int32) ask {
-	held := make([]float64, services)
+// young are the ready pods that upstream takes for not ready: of the last 300 s, with a sample that began before they were ready. Without it
+// each of them counts with what the others had to carry in its absence, and every scale-out is followed by another.
+func (w *World) young(s *service) int {
+	n := 0
+	for _, id := range s.pods {
+		if p := &w.pods[id]; p.ready && p.readyAt > w.tick-metricTicks && p.bound > w.tick-youngTicks {
+			n++
+		}
+	}
+	return n
+}
+
+// byValue is a metric of a total that is divided by the replicas.
+func byValue(target float64) ask {
 	return func(w *World, i int, current int32) int32 {
 		s := &w.services[i]
-		if _, all, ok := s.usedBy(w.tick, metricTicks, 0); ok && w.tick%every == 0 || held[i] == 0 {
-			held[i] = all
+		_, all, ok := s.usedBy(w.tick, metricTicks, 0)
+		if !ok {
+			return current
 		}
-		return hpa.ReactiveValue(held[i], target*float64(s.Cores), current, tolerance)
+		return hpa.ReactiveValue(all, target*float64(s.Cores), current, tolerance)
 	}
 }
 

@@ -80,7 +80,7 @@ const (
 func (p *Past) crane(i int, now time.Time) float64 {
 	at := now.Truncate(craneRefit)
 	f := remember(p, p.cranes, madeAt{"crane", i, at}, func() series.Series {
-		h := p.known(i, at.Add(-craneHistory), at)
+		h := p.known(i, at.Add(-delay).Truncate(time.Minute).Add(-craneHistory), at) // DSP cuts to whole days: one minute less is a day
 		out := series.Series{Start: h.End(), Step: h.Step}
 		for h.Len() > 0 && math.IsNaN(h.Values[0]) {
 			h = series.Series{Start: h.Time(1), Step: h.Step, Values: h.Values[1:]}

@@ -20,9 +20,6 @@ func (p staticPolicy) Decide(w *World) {
 	}
 }
 
-// kedaPoll is how often KEDA asks for its metric.
-const kedaPoll = int32(30 * time.Second / tick)
-
 // byLastWeek is a cron schedule of floors: for each hour the 0.95 quantile of the same hour a week ago, or of yesterday's where there is no
 // week of history.
 func byLastWeek(p *Past, target float64) ask {

@@ -50,25 +50,6 @@ func TestTheMost(t *testing.T) {
 	}
 }
 
-// KEDA sees what it polled, HPA what there is.
-func TestThePoll(t *testing.T) {
-	w := first(tiny(4, 1, tide(5, 10)))
-	poll := byValue(1, 0.6, kedaPoll)
-	s := &w.services[0]
-	held := poll(w, 0, 1)
-	for k := range s.total {
-		s.total[k] *= 2
-	}
-	w.tick++ // between two polls
-	if n := poll(w, 0, 1); n != held {
-		t.Errorf("%d became %d between two polls", held, n)
-	}
-	w.tick++
-	if n := poll(w, 0, 1); n < 2*held-1 {
-		t.Errorf("%d became %d when the load had doubled", held, n)
-	}
-}
-
 // The schedule of this hour is last week's hour, and not what this week brings.
 func TestTheSchedule(t *testing.T) {
 	b := tiny(12, 3, func(at time.Time) float64 {

@@ -218,7 +218,7 @@ func (r Row) scaler(w *World, past *Past) Policy {
 	case Static:
 		return static(t, scenario.Headroom)
 	case KEDA:
-		return newFrame(w, []ask{byValue(n, t, kedaPoll)}, nil)
+		return newFrame(w, []ask{byValue(t)}, nil)
 	case CronHPA:
 		return newFrame(w, []ask{byCPU(t)}, []ask{byLastWeek(past, t)})
 	case DSP:

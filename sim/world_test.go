@@ -56,7 +56,7 @@ func TestTheFrame(t *testing.T) {
 			return
 		}
 		if w.now.Before(step) {
-			if s.desired < 15 || s.desired > 16 { // 10 × 0.85 / 0.6 = 14.2, and a tenth of tolerance
+			if s.desired < 14 || s.desired > 16 { // 10 × 0.85 / 0.6 = 14.2, and a tenth of tolerance
 				t.Fatalf("%s: %d replicas for a load of ten at 0.85", w.now, s.desired)
 			}
 			return

@@ -190,6 +190,8 @@ func TestRefusals(t *testing.T) {
 		{file: "job", path: "spec/suspend", value: true, want: "JobSuspended", names: "spec.suspend"},
 		{file: "job", path: "spec/podFailurePolicy", want: "PodFailurePolicyMissing", names: "DisruptionTarget"},
 		{file: "job", path: "spec/podReplacementPolicy", value: "TerminatingOrFailed", want: "PodReplacementPolicyMissing", names: "spec.podReplacementPolicy"},
+		{file: "job", path: "spec/activeDeadlineSeconds", value: int64(7200), want: "DeadlineTooShort", names: "spec.activeDeadlineSeconds of the Job is 7200"},
+		{file: "job", path: "spec/activeDeadlineSeconds", value: int64(86400)},
 		{file: "job", path: "spec/template/spec/containers/0/command", value: words("torchrun --nnodes=1:8 --max-restarts=2000 --rdzv-conf=timeout=60,last_call_timeout=5 train.py")},
 		{file: "job", path: "spec/template/spec/containers/0/command", value: words("torchrun --nnodes=4 --max-restarts=2000 --rdzv-conf=last_call_timeout=5 train.py"), want: "FixedMembership", names: "--nnodes"},
 		{file: "job", path: "spec/template/spec/containers/0/command", value: []any{"sh", "-c", "python3 -m torch.distributed.run --nnodes 1:8 --rdzv_conf last_call_timeout=5 train.py"}, want: "MaxRestartsTooLow", names: "--max-restarts"},
@@ -229,6 +231,10 @@ func TestRefusals(t *testing.T) {
 		{file: "mpijob", part: "worker", path: "spec/runPolicy/suspend", value: true, want: "JobSuspended", names: "spec.runPolicy.suspend"},
 		{file: "mpijob", part: "worker", path: "spec/runPolicy/cleanPodPolicy", want: "CleanPodPolicyMissing", names: "spec.runPolicy.cleanPodPolicy"},
 		{file: "mpijob", part: "worker", path: "spec/runPolicy/cleanPodPolicy", value: "None", want: "CleanPodPolicyMissing", names: "None"},
+		{file: "mpijob", part: "worker", path: "spec/runPolicy/backoffLimit", want: "BackoffLimitTooLow", names: "spec.runPolicy.backoffLimit of MPIJob bert is 6"},
+		{file: "mpijob", part: "worker", path: "spec/runPolicy/backoffLimit", value: int64(13), want: "BackoffLimitTooLow", names: "is 13"},
+		{file: "mpijob", part: "worker", path: "spec/runPolicy/backoffLimit", value: int64(14)},
+		{file: "mpijob", part: "worker", path: "spec/runPolicy/activeDeadlineSeconds", value: int64(86399), want: "DeadlineTooShort", names: "spec.runPolicy.activeDeadlineSeconds"},
 		{file: "mpijob", part: "worker", path: launcher, value: words("mpirun -np 4 python train.py"), want: "LauncherNotElastic", names: "horovodrun"},
 		{file: "mpijob", part: "worker", path: launcher, value: horovodrun(good)},
 		{file: "mpijob", part: "worker", path: launcher, value: horovodrun(patient + "--blacklist-cooldown-range 30 300"), want: "HostDiscoveryMissing", names: "--host-discovery-script"},
@@ -250,6 +256,9 @@ func TestRefusals(t *testing.T) {
 		{file: "pytorchjob", part: "worker", path: "spec/elasticPolicy/rdzvHost", value: "bert-worker-0", want: "RendezvousOnWorker", names: "bert-master-0"},
 		{file: "pytorchjob", part: "worker", path: "spec/elasticPolicy/metrics", value: []any{}, want: "ForeignScaler", names: "spec.elasticPolicy.metrics"},
 		{file: "pytorchjob", part: "worker", path: "spec/pytorchReplicaSpecs/Worker/restartPolicy", value: "Never", want: "RestartPolicyNever", names: "restartPolicy"},
+		{file: "pytorchjob", part: "worker", path: "spec/pytorchReplicaSpecs/Worker/restartPolicy", value: "ExitCode", want: "RestartPolicyExitCode", names: "Worker of PyTorchJob bert"},
+		{file: "pytorchjob", part: "worker", path: "spec/pytorchReplicaSpecs/Worker/restartPolicy", value: "OnFailure"},
+		{file: "pytorchjob", part: "worker", path: "spec/runPolicy/activeDeadlineSeconds", value: int64(3600), want: "DeadlineTooShort", names: "spec.runPolicy.activeDeadlineSeconds of PyTorchJob bert is 3600"},
 		{file: "pytorchjob", part: "worker", path: "spec/runPolicy/backoffLimit", value: int64(3), want: "BackoffLimitTooLow", names: "spec.runPolicy.backoffLimit"},
 		{file: "pytorchjob", part: "worker", path: pytorch, value: words("torchrun --nnodes=4:4 train.py"), want: "FixedMembership", names: "--nnodes 4:4"},
 		{file: "pytorchjob", part: "worker", path: pytorch, value: words("torchrun --nnodes=4:9 train.py"), want: "BoundsDiffer", names: "--nnodes (without the Master) of PyTorchJob bert is 3"},
@@ -268,6 +277,7 @@ func TestRefusals(t *testing.T) {
 		{file: "jobset", part: "ps", want: "RoleMustBeStable", names: "the ps holds the job together"},
 		{file: "jobset", part: "workers", path: "spec/replicatedJobs/1/template/spec/completions", value: int64(4), want: "BoundsDiffer", names: "spec.replicatedJobs.1.template.spec.completions"},
 		{file: "jobset", part: "workers", path: "spec/replicatedJobs/1/template/spec/completions", value: int64(8)},
+		{file: "jobset", part: "workers", path: "spec/replicatedJobs/1/template/spec/activeDeadlineSeconds", value: int64(60), want: "DeadlineTooShort", names: "spec.replicatedJobs.1.template.spec.activeDeadlineSeconds"},
 		{file: "jobset", part: "workers", path: servers, value: words("mpirun -np 4 python train.py"), want: "LauncherNotElastic", names: "ps of JobSet bert"},
 		{file: "jobset", part: "workers", path: servers, value: horovodrun(patient + "--host-discovery-script /hosts"), want: "BlacklistWithoutCooldown", names: "ps of JobSet bert"},
 		{file: "jobset", part: "workers", path: servers, value: horovodrun(good)},
@@ -401,6 +411,18 @@ func TestVouched(t *testing.T) {
 	checkRefusal(t, u, worker("worker"), "", "")
 	set(t, u, "spec/runPolicy/cleanPodPolicy", "None")
 	checkRefusal(t, u, worker("worker"), "CleanPodPolicyMissing", "cleanPodPolicy")
+
+	// Workers under an elastic policy run torchrun, from a script or not; a Master need not.
+	u = load(t, "pytorchjob")
+	master := &v1alpha1.JobMember{Role: "master", Stable: true, Min: 1, Max: 1}
+	for _, role := range []string{"Master", "Worker"} {
+		set(t, u, "spec/pytorchReplicaSpecs/"+role+"/restartPolicy", "ExitCode")
+		set(t, u, "spec/pytorchReplicaSpecs/"+role+"/template/spec/containers/0/command", words("sh /train.sh"))
+	}
+	checkRefusal(t, u, worker("worker"), "RestartPolicyExitCode", "Worker")
+	checkRefusal(t, u, master, "", "")
+	u.SetAnnotations(map[string]string{v1alpha1.AnnotationElasticSettings: v1alpha1.ElasticSettingsVouched})
+	checkRefusal(t, u, &v1alpha1.JobMember{Role: "worker", Part: "worker", Min: 2, Max: 8}, "", "")
 }
 
 // TestIndexedPods: a rendezvous at a pod that has a name of its own is one on a member.
@@ -450,6 +472,8 @@ func TestStableEvicted(t *testing.T) {
 		{"jobset", "ps", "spec/replicatedJobs/0/template/spec/podFailurePolicy", nil, "PodFailurePolicyMissing", "DisruptionTarget"},
 		{"jobset", "ps", "spec/replicatedJobs/0/replicas", int64(2), "", ""},
 		{"pytorchjob", "master", "spec/pytorchReplicaSpecs/Master/restartPolicy", "Never", "RestartPolicyNever", "Master"},
+		{"pytorchjob", "master", "spec/pytorchReplicaSpecs/Master/restartPolicy", "ExitCode", "RestartPolicyExitCode", "Master"},
+		{"pytorchjob", "worker", "spec/runPolicy/activeDeadlineSeconds", int64(60), "", ""}, // who keeps its size waits for no room
 		{"pytorchjob", "worker", "spec/runPolicy/backoffLimit", int64(3), "BackoffLimitTooLow", "spec.runPolicy.backoffLimit"},
 		{"pytorchjob", "worker", "spec/elasticPolicy", nil, "", ""},
 		{"volcanojob", "ps", "spec/tasks/0/policies/0/action", "AbortJob", "PolicyEndsJob", "AbortJob"},

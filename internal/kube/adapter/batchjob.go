@@ -54,6 +54,7 @@ func ReadBatchJob(j *batchv1.Job) Workload {
 		refuse(&w.Refusals, "JobSuspended", "spec.suspend of the Job is true: resume it, or remove it from the members")
 	}
 	p.StableToo = batchRefusals(&j.Spec)
+	p.refuseBatchDeadline(&j.Spec, "spec.activeDeadlineSeconds", "the Job")
 	w.Parts = []Part{p}
 	if !vouched(j.Annotations) {
 		w.judgeLaunchers(func(*Part) podHosts { return indexedHosts(&j.Spec, j.Name, j.Spec.Template.Spec.Subdomain) })
@@ -90,6 +91,12 @@ func batchRefusals(s *batchv1.JobSpec) []string {
 		refuse(&out, "PodReplacementPolicyMissing", "spec.podReplacementPolicy of the Job must be Failed, or pods are replaced while they still end")
 	}
 	return out
+}
+
+func (p *Part) refuseBatchDeadline(s *batchv1.JobSpec, setting, where string) {
+	if s.ActiveDeadlineSeconds != nil {
+		judgeDeadline(&p.Refusals, *s.ActiveDeadlineSeconds, setting, where)
+	}
 }
 
 // codesOfEviction are the exit codes with which containers of an evicted pod end: by SIGTERM, by SIGKILL once the grace is over, and that of

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -14,6 +15,22 @@ import (
 // minRestarts is the least budget of restarts that a resize may be charged to. Each plan, so each minute, may resize a job while the tide turns: an
 // hour in the evening and one in the morning are 120 a day, and a week of training should not end by that.
 const minRestarts = 1000
+
+// minDeadline is the least life of a job in seconds: its clock runs while members wait for lent room, as Horovod's driver waits.
+const minDeadline = int64(minElasticTimeout / time.Second)
+
+// refuseDeadline judges a deadline by its path, where there is one.
+func refuseDeadline(out *[]string, o object, path, where string) {
+	if steps := strings.Split(path, "."); o.has(steps...) {
+		judgeDeadline(out, int64(o.number(0, steps...)), path, where)
+	}
+}
+
+func judgeDeadline(out *[]string, seconds int64, setting, where string) {
+	if seconds < minDeadline {
+		refuse(out, "DeadlineTooShort", "%s of %s is %d, which runs on while members wait for lent room, and then the job fails: leave it out, or allow %d and the time of the work", setting, where, seconds, minDeadline)
+	}
+}
 
 // vouched reports whether the owner of a workload answers for what its command lines say: they may stand in a script of the image, where
 // nobody can read them.

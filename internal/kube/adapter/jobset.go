@@ -62,6 +62,7 @@ func (jobSet) Read(u *unstructured.Unstructured) Workload {
 			p.Max = Bound{*job.Completions, dotted([]string{"spec", "replicatedJobs", strconv.Itoa(i), "template", "spec", "completions"})}
 		}
 		p.StableToo = batchRefusals(job)
+		p.refuseBatchDeadline(job, dotted([]string{"spec", "replicatedJobs", strconv.Itoa(i), "template", "spec", "activeDeadlineSeconds"}), w.What)
 		// JobSet gives each pod an index unless told otherwise, and a name in a domain that is called after the JobSet itself.
 		if job.CompletionMode == nil || *job.CompletionMode == batchv1.IndexedCompletion {
 			hosts[name] = podHosts{fmt.Sprintf("%s-%s-0-", u.GetName(), name), cmp.Or(o.text("spec", "network", "subdomain"), u.GetName())}

@@ -11,6 +11,14 @@ import (
 // and takes those of the highest indices away, and lists the running ones in discover_hosts.sh, which elastic Horovod asks.
 type mpiJob struct{}
 
+const (
+	// defaultBackoff is what the launcher's Job has where an MPIJob says nothing.
+	defaultBackoff = 6
+	// minLaunches is the least budget of the launcher. Horovod's driver outlasts workers that leave, but not the failure of all of them at once, as
+	// where a gang stands on loans alone: two floods a day for a week are fourteen.
+	minLaunches = 14
+)
+
 // labelJobRole is "worker" or "launcher" on pods of the MPI operator.
 const labelJobRole = "training.kubeflow.org/job-role"
 
@@ -42,6 +50,10 @@ func (mpiJob) Read(u *unstructured.Unstructured) Workload {
 	}
 	if p := o.text("spec", "runPolicy", "cleanPodPolicy"); p != "Running" && p != "All" {
 		refuse(&w.Refusals, "CleanPodPolicyMissing", "spec.runPolicy.cleanPodPolicy of %s is %s, and workers stay on lent machines after the launcher has ended: set Running or All", w.What, orNone(p))
+	}
+	refuseDeadline(&worker.Refusals, o, "spec.runPolicy.activeDeadlineSeconds", w.What)
+	if n := o.number(defaultBackoff, "spec", "runPolicy", "backoffLimit"); n < minLaunches {
+		refuse(&worker.Refusals, "BackoffLimitTooLow", "spec.runPolicy.backoffLimit of %s is %d (%d by default), and a recall of all workers at once ends the launcher, whose restarts are charged to it: allow at least %d", w.What, n, defaultBackoff, minLaunches)
 	}
 	if !vouched(u.GetAnnotations()) {
 		if !c.runs("horovodrun") {

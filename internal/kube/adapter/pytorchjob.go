@@ -47,21 +47,29 @@ func (pyTorchJob) Read(u *unstructured.Unstructured) Workload {
 	if o.has("spec", "runPolicy", "backoffLimit") && o.number(0, "spec", "runPolicy", "backoffLimit") < minRestarts {
 		refuse(&worker.StableToo, "BackoffLimitTooLow", "spec.runPolicy.backoffLimit of %s is %d and counts members that are recalled: leave it out, or allow %d", w.What, o.number(0, "spec", "runPolicy", "backoffLimit"), minRestarts)
 	}
-	worker.StableToo = append(worker.StableToo, restartRefusals(o, "Worker", w.What)...)
+	refuseDeadline(&worker.Refusals, o, "spec.runPolicy.activeDeadlineSeconds", w.What)
+	heard := !vouched(u.GetAnnotations())
+	worker.StableToo = append(worker.StableToo, restartRefusals(o, "Worker", heard && (o.has("spec", "elasticPolicy") || commandOf(worker.Template).runsTorch()), w.What)...)
 	w.Parts = []Part{worker}
 	if shallow(o, "spec", "pytorchReplicaSpecs", "Master") != nil {
 		w.Parts = append(w.Parts, Part{Name: "master", Size: 1, Remaining: -1, Active: -1, Ending: -1, Fixed: "there is one master", Template: master,
-			StableToo: restartRefusals(o, "Master", w.What),
+			StableToo: restartRefusals(o, "Master", heard && commandOf(master).runsTorch(), w.What),
 			Labels:    marked(o.labels("spec", "pytorchReplicaSpecs", "Master", "template", "metadata", "labels"), labelReplicaType, "master")})
 	}
 	return w
 }
 
-// restartRefusals: by Never the first pod that is evicted fails the job.
-func restartRefusals(o object, role, where string) []string {
+// restartRefusals: by Never the first pod that is evicted fails the job, and by ExitCode the first that ends with less than 128, as an agent of
+// torchrun does: it takes SIGTERM for an exception, and ends with 1.
+func restartRefusals(o object, role string, torch bool, where string) []string {
 	var out []string
-	if o.text("spec", "pytorchReplicaSpecs", role, "restartPolicy") == "Never" {
-		refuse(&out, "RestartPolicyNever", "restartPolicy of %s of %s is Never, and the first member that is recalled fails the job: set OnFailure or ExitCode", role, where)
+	switch o.text("spec", "pytorchReplicaSpecs", role, "restartPolicy") {
+	case "Never":
+		refuse(&out, "RestartPolicyNever", "restartPolicy of %s of %s is Never, and the first member that is recalled fails the job: set OnFailure", role, where)
+	case "ExitCode":
+		if torch {
+			refuse(&out, "RestartPolicyExitCode", "restartPolicy of %s of %s is ExitCode, and torchrun ends with 1 when its pod is evicted, which fails the job: set OnFailure", role, where)
+		}
 	}
 	return out
 }
