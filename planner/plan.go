@@ -11,7 +11,7 @@ import (
 // Plan is the whole decision of one cycle: a struct of work that does none of it. The order of its lists is its contract, and the
 // actuator carries them out from top to bottom:
 //
-//  1. Lowers free room (and steer which pods leave), GiveBacks return floors that nobody asks for;
+//  1. Unmarks take marks back from pods that stay; Lowers free room (and steer which pods leave), GiveBacks return floors that nobody asks for;
 //  2. Moves take loans one step further, each of them re-checked against fresh facts;
 //  3. Notices tell the borrowers' pods;
 //  4. Evictions end what was told to go;
@@ -28,6 +28,7 @@ type Plan struct {
 	At          time.Time
 	LeaderEpoch int64
 
+	Unmarks   []Unmark
 	Lowers    []Scale
 	GiveBacks []GiveBack
 	Moves     []Move

@@ -90,10 +90,12 @@ func (m *maker) leavers(svc *fleet.Service, k int32) (refs []PodRef, charges []C
 		asked    fleet.MilliCPU
 	}
 	var ready []standing
+	shrinking := svc.Shrinking()
 	for i := range svc.Pods {
 		p := &svc.Pods[i]
 		switch {
 		case p.Deleting || p.Phase == fleet.PodSucceeded || p.Phase == fleet.PodFailed:
+		case shrinking && svc.Goes(p): // by the scale-in before, which is not over
 		case !p.Ready:
 			k--
 		default:

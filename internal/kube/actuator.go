@@ -18,6 +18,7 @@ import (
 
 // The names of actions in receipts.
 const (
+	actionUnmark   = "Unmark"
 	actionScale    = "Scale"
 	actionGiveBack = "GiveBack"
 	actionMove     = "Move"
@@ -44,7 +45,7 @@ func (c *Cluster) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, err
 	a := &applier{c: c, plan: p, door: loop.NewDoor(fresh).Clocked(c.o.Clock.Now), shares: map[string]*v1alpha1.NodeShare{}, drained: map[fleet.LoanID]bool{}}
 	held := a.door.CheckPlan(p)
 	for _, stage := range []func() []action{
-		a.lowers, a.giveBacks, a.moves, a.notices, a.evictions, a.kills, a.jobScales, a.fillers, a.marks, a.raises, a.resizes,
+		a.unmarks, a.lowers, a.giveBacks, a.moves, a.notices, a.evictions, a.kills, a.jobScales, a.fillers, a.marks, a.raises, a.resizes,
 	} {
 		actions := stage()
 		if held != nil {

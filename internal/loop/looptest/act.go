@@ -31,6 +31,8 @@ func (w *World) Apply(_ context.Context, p *planner.Plan) (loop.Receipt, error) 
 
 func (w *World) do(act any) {
 	switch a := act.(type) {
+	case *planner.Unmark:
+		w.pod(a.Pod.ID).DeletionCost, w.pod(a.Pod.ID).LeavesAt = 0, fleet.Known[int32]{}
 	case *planner.Scale:
 		w.scale(a)
 	case *planner.Move:
@@ -59,7 +61,7 @@ func (w *World) scale(a *planner.Scale) {
 		}
 	}
 	for _, l := range a.Leavers {
-		w.pod(l.ID).DeletionCost = -1
+		w.pod(l.ID).DeletionCost, w.pod(l.ID).LeavesAt = -1, fleet.KnownAt(a.To, w.now)
 	}
 	for i := range w.services {
 		if w.services[i].ID == a.Service {
