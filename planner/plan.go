@@ -75,15 +75,10 @@ type Scale struct {
 	Version string
 	// Leavers are the pods that a scale-in should take: their deletion cost is written just before the scale.
 	Leavers []PodRef
-	// Charges are the leavers that go because a machine is to be emptied: they are written into the disruption ledgers before the scale.
+	// Charges are the leavers that go because a machine is to be emptied, or that a quota takes back: they are written into the disruption ledgers
+	// before the scale.
 	Charges []Charge
 	Why     Why
-}
-
-// Charge is what one action takes from the disruption budget of a pool.
-type Charge struct {
-	Pool fleet.PoolID
-	Pods int
 }
 
 // PodRef names one pod for good: a UID never comes back.
@@ -161,6 +156,8 @@ type JobScale struct {
 	// Leavers names the pods that a smaller size takes, where the workload's operator can be told, or their hosts are listed.
 	Leavers []string
 	Version string
+	// Charges are the members that go for others: they are written into the disruption ledgers before the scale.
+	Charges []Charge
 	Why     Why
 }
 

@@ -44,6 +44,7 @@ func (w *World) do(act any) {
 	case *planner.Kill:
 		w.pod(a.Pod.ID).Deleting, w.pod(a.Pod.ID).goneAt = true, w.now
 	case *planner.JobScale:
+		w.charge(a.Job.Owner(), a.Charges)
 		w.jobs[0].Members[0].Desired = a.To
 	case *planner.Filler:
 		w.fill(a)
@@ -53,19 +54,23 @@ func (w *World) do(act any) {
 }
 
 func (w *World) scale(a *planner.Scale) {
-	for _, c := range a.Charges {
-		for i := range w.Pools {
-			if w.Pools[i].ID == c.Pool {
-				w.Pools[i].Ledger = w.Pools[i].Ledger.Charge(w.now, (&fleet.Service{ID: a.Service}).Owner(), c.Pods)
-			}
-		}
-	}
+	w.charge((&fleet.Service{ID: a.Service}).Owner(), a.Charges)
 	for _, l := range a.Leavers {
 		w.pod(l.ID).DeletionCost, w.pod(l.ID).LeavesAt = -1, fleet.KnownAt(a.To, w.now)
 	}
 	for i := range w.services {
 		if w.services[i].ID == a.Service {
 			w.services[i].Desired = fleet.KnownAt(a.To, w.now)
+		}
+	}
+}
+
+func (w *World) charge(owner string, charges []planner.Charge) {
+	for _, c := range charges {
+		for i := range w.Pools {
+			if w.Pools[i].ID == c.Pool {
+				w.Pools[i].Ledger = c.On(w.Pools[i].Ledger, w.now, owner)
+			}
 		}
 	}
 }
