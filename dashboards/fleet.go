@@ -93,6 +93,9 @@ func Fleet() Dashboard {
 				{Title: "Machines that pods do not fill", Kind: "timeseries", Unit: "percentunit", Width: 12,
 					Description: "What machines must hold beyond what services request, since pods of their sizes leave a part of each: room that is neither used nor lent. Requests that divide a machine evenly leave none.",
 					Queries:     []Query{{`springtide_pool_unfilled_ratio`, "{{pool}}"}}},
+				{Title: "Leavers that stayed", Kind: "timeseries", Unit: "short", Width: 12, Sparse: true,
+					Description: "Pods an hour that a scale-in was steered to and that stayed, since the controller of their target took others: machines are not emptied as planned. Events LeaverStayed name them.",
+					Queries:     []Query{{`increase(springtide_leavers_stayed_total[1h])`, "stayed"}}},
 			}},
 			{Title: "Offline jobs", Panels: []Panel{
 				{Title: "Minima of jobs", Kind: "timeseries", Unit: "short", Width: 8, Stacked: true,

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// DisruptionBudget bounds the pods that Springtide takes away of its own will: what leaves because a machine is to be emptied. What leaves
-// because its service needs fewer replicas is bounded by the pace of scale-in, and recalls are bounded by their deadlines.
+// DisruptionBudget bounds the pods that Springtide takes away of its own will: what leaves because a machine is to be emptied, because jobs are
+// levelled, or because its requests change. What leaves because its service needs fewer replicas is bounded by the pace of scale-in, and what goes
+// back to whom it was lent by (recalls, quotas after their notice, growth for a waiting minimum) by that claim.
 type DisruptionBudget struct {
 	EvictionsPerMinute int
 	ServiceShare       float64 // of one service's or job's pods within LedgerSpan
@@ -28,7 +29,8 @@ const MaxLedgerOwners = 500
 
 // Ledger counts the disruptions of one pool; it lives in the pool's status, so that every actor and every leader sees one count.
 type Ledger struct {
-	// WindowStart is when the running minute began. Recalls are charged to a line of their own: shown, never blocked.
+	// WindowStart is when the running minute began. Recalls, and what else is due to others, are charged to a line of their own: shown, never
+	// blocked.
 	WindowStart        time.Time
 	Evictions, Recalls int
 	// SpanStart is when the running span began, Owners whose pods were taken in it, by owner.
@@ -106,26 +108,84 @@ func (p *Pool) Spend(now time.Time, pods int) *Spending {
 	return &Spending{pool: p, now: now, pods: pods, ledger: p.Ledger.at(now), Spent: map[string]int{}}
 }
 
-// Take spends one pod of an owner that has ownerPods now, unless that would break one of the three bounds, which it then names. The pods
-// taken in a span before are added to those that are there now, so that a share is of what there was when the span began; it is rounded
-// up, as the percentages of a PodDisruptionBudget are, since otherwise nothing of a small service could ever be moved.
-func (s *Spending) Take(owner string, ownerPods int) (refusedBy string) {
+// Take spends pods of an owner that has ownerPods now, all of them or none, unless that would break one of the three bounds, which it then names.
+func (s *Spending) Take(owner string, ownerPods, pods int) (refusedBy string) {
+	if by := s.Refuses(owner, ownerPods, pods); by != "" {
+		return by
+	}
+	s.spend(owner, pods)
+	return ""
+}
+
+// Refuses names the bound by which [Spending.Take] would refuse. The pods taken in a span before are added to those that are there now, so that
+// a share is of what there was when the span began; it is rounded up, as the percentages of a PodDisruptionBudget are, since otherwise nothing of
+// a small service could ever be moved.
+func (s *Spending) Refuses(owner string, ownerPods, pods int) string {
 	b := s.pool.Budget
 	ofOwner, all := s.ledger.taken(owner)
 	switch {
-	case s.ledger.Evictions >= b.EvictionsPerMinute:
-		return fmt.Sprintf("disruption ledger of pool %s: %d pods a minute", s.pool.ID, b.EvictionsPerMinute)
-	case ofOwner >= portion(b.ServiceShare, ownerPods+ofOwner-s.Spent[owner]):
-		return fmt.Sprintf("disruption ledger of pool %s: %.0f %% of one service in %s", s.pool.ID, 100*b.ServiceShare, LedgerSpan)
-	case all >= portion(b.FleetShare, s.pods+all-s.all):
-		return fmt.Sprintf("disruption ledger of pool %s: %.0f %% of its pods in %s", s.pool.ID, 100*b.FleetShare, LedgerSpan)
+	case s.ledger.Evictions+pods > b.EvictionsPerMinute:
+		return s.bound(perMinute)
+	case ofOwner+pods > portion(b.ServiceShare, ownerPods+ofOwner-s.Spent[owner]):
+		return s.bound(ofService)
+	case all+pods > portion(b.FleetShare, s.pods+all-s.all):
+		return s.bound(ofFleet)
 	case ofOwner == 0 && len(s.ledger.Owners) >= MaxLedgerOwners:
-		return fmt.Sprintf("disruption ledger of pool %s: it tells no more than %d services apart in %s", s.pool.ID, MaxLedgerOwners, LedgerSpan)
+		return s.bound(owners)
 	}
-	s.ledger = s.ledger.Charge(s.now, owner, 1)
-	s.Spent[owner]++
-	s.all++
 	return ""
+}
+
+// Roll spends a roll-over of pods of an owner: all that he has on the pool's machines is replaced, at the pace and within the share that his
+// own strategy allows. So the share of a service is no bound here, and one that is larger than a budget begins where nothing else was taken: it
+// uses the budget up, and everybody else waits for the next window.
+func (s *Spending) Roll(owner string, pods int) (refusedBy string) {
+	if by := s.RefusesRoll(owner, pods); by != "" {
+		return by
+	}
+	s.spend(owner, pods)
+	return ""
+}
+
+// RefusesRoll names the bound by which [Spending.Roll] would refuse.
+func (s *Spending) RefusesRoll(owner string, pods int) string {
+	b := s.pool.Budget
+	ofOwner, all := s.ledger.taken(owner)
+	switch {
+	case s.ledger.Evictions > 0 && s.ledger.Evictions+pods > b.EvictionsPerMinute:
+		return s.bound(perMinute)
+	case all > 0 && all+pods > portion(b.FleetShare, s.pods+all-s.all):
+		return s.bound(ofFleet)
+	case ofOwner == 0 && len(s.ledger.Owners) >= MaxLedgerOwners:
+		return s.bound(owners)
+	}
+	return ""
+}
+
+func (s *Spending) spend(owner string, pods int) {
+	s.ledger = s.ledger.Charge(s.now, owner, pods)
+	s.Spent[owner] += pods
+	s.all += pods
+}
+
+// The bounds of a budget.
+type ledgerBound int
+
+const (
+	perMinute ledgerBound = iota
+	ofService
+	ofFleet
+	owners
+)
+
+func (s *Spending) bound(of ledgerBound) string {
+	b := s.pool.Budget
+	return fmt.Sprintf("disruption ledger of pool %s: ", s.pool.ID) + [...]string{
+		perMinute: fmt.Sprintf("%d pods a minute", b.EvictionsPerMinute),
+		ofService: fmt.Sprintf("%.0f %% of one service in %s", 100*b.ServiceShare, LedgerSpan),
+		ofFleet:   fmt.Sprintf("%.0f %% of its pods in %s", 100*b.FleetShare, LedgerSpan),
+		owners:    fmt.Sprintf("it tells no more than %d services apart in %s", MaxLedgerOwners, LedgerSpan),
+	}[of]
 }
 
 func portion(share float64, pods int) int { return int(math.Ceil(share*float64(pods) - 1e-9)) }

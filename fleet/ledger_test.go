@@ -41,7 +41,7 @@ func TestSpending(t *testing.T) {
 			s := pool.Spend(ledgerTime, c.all)
 			takes, by := 0, ""
 			for by == "" {
-				if by = s.Take(cart, c.cart); by == "" {
+				if by = s.Take(cart, c.cart, 1); by == "" {
 					takes++
 				}
 			}
@@ -56,14 +56,14 @@ func TestLedgerTellsAFewOwnersApart(t *testing.T) {
 	pool := Pool{Budget: DisruptionBudget{EvictionsPerMinute: 10 * MaxLedgerOwners, ServiceShare: 1, FleetShare: 1}}
 	s := pool.Spend(ledgerTime, 10*MaxLedgerOwners)
 	for i := range MaxLedgerOwners {
-		if by := s.Take(fmt.Sprint(i), 10); by != "" {
+		if by := s.Take(fmt.Sprint(i), 10, 1); by != "" {
 			t.Fatal(by)
 		}
 	}
-	if by := s.Take("one more", 10); !strings.Contains(by, "tells no more than 500") {
+	if by := s.Take("one more", 10, 1); !strings.Contains(by, "tells no more than 500") {
 		t.Errorf("one more: %q", by)
 	}
-	if by := s.Take("7", 10); by != "" {
+	if by := s.Take("7", 10, 1); by != "" {
 		t.Errorf("one that is there already: %q", by)
 	}
 }
@@ -86,7 +86,7 @@ func TestLedgerIsNeverOverspent(t *testing.T) {
 			for range rapid.IntRange(0, 10).Draw(t, "takes") {
 				owner := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "owner")
 				if pods[owner] > s.Spent[owner] {
-					s.Take(owner, pods[owner])
+					s.Take(owner, pods[owner], 1)
 				}
 			}
 			for _, owner := range []string{"a", "b"} {
@@ -117,5 +117,44 @@ func TestPodsByPool(t *testing.T) {
 		{Node: "n2", NodeName: "n2", Class: PodOnline}}}
 	if got := s.PodsByPool(); len(got) != 1 || got["web"] != 2 {
 		t.Errorf("%v, want two pods of pool web", got)
+	}
+}
+
+// Pods that go together go together or not at all.
+func TestLedgerTakesAllOrNone(t *testing.T) {
+	pool := Pool{ID: "web", Budget: DisruptionBudget{EvictionsPerMinute: 6, ServiceShare: 0.5, FleetShare: 0.1}}
+	for _, c := range []struct {
+		cart, all, pods int
+		by              string
+	}{
+		{100, 1000, 6, ""}, {100, 1000, 7, "6 pods a minute"}, {10, 1000, 5, ""}, {10, 1000, 6, "50 % of one service"}, {100, 40, 4, ""}, {100, 40, 5, "10 % of its pods"},
+	} {
+		s := pool.Spend(ledgerTime, c.all)
+		by := s.Take("service shop/cart", c.cart, c.pods)
+		if want := map[bool]int{true: c.pods}[c.by == ""]; s.Spent["service shop/cart"] != want || !strings.Contains(by, c.by) || (by == "") != (c.by == "") {
+			t.Errorf("%d of %d: %q, %d spent", c.pods, c.cart, by, s.Spent["service shop/cart"])
+		}
+	}
+}
+
+// A roll-over of any size begins at an untouched ledger, and leaves nothing of it; beside others it must fit.
+func TestLedgerOfARollOver(t *testing.T) {
+	pool := Pool{ID: "web", Budget: DisruptionBudget{EvictionsPerMinute: 6, ServiceShare: 0.2, FleetShare: 0.1}}
+	s := pool.Spend(ledgerTime, 100)
+	if by := s.Roll("service shop/cart", 50); by != "" || s.Spent["service shop/cart"] != 50 {
+		t.Errorf("%q, %d spent", by, s.Spent["service shop/cart"])
+	}
+	if by := s.Take("service shop/pay", 10, 1); by == "" {
+		t.Error("beside a roll-over that is larger than the budget others go")
+	}
+	if by := s.Roll("service shop/pay", 1); by == "" {
+		t.Error("two roll-overs are larger than the budget")
+	}
+	for pods, by := range map[int]string{4: "", 5: "6 pods a minute"} {
+		s = pool.Spend(ledgerTime, 1000)
+		s.Take("service shop/pay", 100, 2)
+		if got := s.Roll("service shop/cart", pods); !strings.Contains(got, by) || (got == "") != (by == "") {
+			t.Errorf("%d beside two: %q", pods, got)
+		}
 	}
 }

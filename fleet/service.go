@@ -193,6 +193,15 @@ func (s *Service) Standing() int {
 	return n
 }
 
+// Shrinking reports whether the target's controller has still to take pods: there are more than it is asked for.
+func (s *Service) Shrinking() bool { return s.Desired.OK && s.Standing() > int(s.Desired.Value) }
+
+// Goes reports whether a pod is to leave by a scale-in that stands: it was marked for one to at least as many as are asked for. While its service
+// shrinks it goes; once that is over and the pod stays, another went in its place.
+func (s *Service) Goes(p *Pod) bool {
+	return p.LeavesAt.OK && !p.Deleting && s.Desired.OK && s.Desired.Value <= p.LeavesAt.Value
+}
+
 // PodPhase is the phase of a pod.
 type PodPhase string
 
@@ -245,6 +254,8 @@ type Pod struct {
 	Killed          bool
 	CurrentRevision bool
 	DeletionCost    int
+	// LeavesAt is the number of replicas of the scale-in that marked the pod to go; not OK where it bears no mark of ours.
+	LeavesAt Known[int32]
 	// HoldsOn is the name of the machine whose room a filler holds, known before the filler is bound.
 	HoldsOn string
 	// NoticeEpoch and AckEpoch are the loan epochs in the notice and ack annotations; 0 means none.

@@ -85,6 +85,8 @@ type crew struct {
 	// parting is above the highest index among the leaving; ended are those that end, and those that never began where a size names who leaves.
 	parting int
 	ended   []string
+	// charges are those that this plan takes for others.
+	charges []Charge
 }
 
 // gangs reports whether a role of the job needs all of its minimum at once, and has it from here.
@@ -236,7 +238,7 @@ func (m *maker) scaleJob(st *staff, i int) {
 	}
 	a := JobScale{Job: j.ID, Role: mem.Role, Workload: mem.Workload, Kind: mem.Kind, From: mem.Desired, To: to, Version: mem.Version, Why: why}
 	if to < mem.Desired {
-		a.Leavers = c.leavers(mem)
+		a.Leavers, a.Charges = c.leavers(mem), c.charges
 	}
 	if f := m.in.Snapshot.Frozen; f != "" {
 		m.withhold("job "+string(j.ID), fmt.Sprintf("parallelism %d -> %d", mem.Desired, to), "freeze: "+f, a.Why)

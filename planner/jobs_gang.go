@@ -241,7 +241,8 @@ func (x *staffing) isHead(st *staff) bool {
 	return x.would(st, st.lack(), all)
 }
 
-// makeRoom finds room for a gang among what others have above their minima: growth is lent, a minimum is not. What is found is kept free of
+// makeRoom finds room for a gang among what others have above their minima: growth is lent, a minimum is not, so that the ledger counts it with
+// the recalls; a part of the room would be of no use to the gang, and nobody else's meanwhile. What is found is kept free of
 // others in this plan; the gang itself is asked for once the room is free. It returns a clause for the note.
 func (x *staffing) makeRoom(st *staff, lack []int) string {
 	x.room()
@@ -271,7 +272,9 @@ func (x *staffing) makeRoom(st *staff, lack []int) string {
 		}
 	}
 	for _, v := range spare[:lo] {
-		v.st.crews[v.member].want--
+		c := &v.st.crews[v.member]
+		c.want--
+		c.charges = x.m.charge(c.charges, v.pod.Node, 1, true)
 	}
 	x.reserve(st, lack, gone[:ended+lo])
 	return fmt.Sprintf("; %d members that others have above their minima make room", lo)

@@ -3,6 +3,7 @@ package planner
 import (
 	"cmp"
 	"container/heap"
+	"fmt"
 	"slices"
 
 	"github.com/springtide/springtide/fleet"
@@ -135,7 +136,7 @@ func (x *staffing) more(st *staff, i int) bool {
 
 // Growth is taken from one job for another's only where that is worth a restart: from a lower tier, or where the other is left with a share that
 // is still larger by levelBand, so that what was moved never comes back. And in steps of levelPace of what a job has, at least one member, so
-// that an error is seen while most of it still works; but no step is less than one member of the other needs.
+// that an error is seen while most of it still works; but no step is less than one member of the other needs. The disruption ledgers bound them.
 const (
 	levelBand = 0.25
 	levelPace = 0.1
@@ -153,7 +154,7 @@ func (x *staffing) rebalance() {
 	for _, ref := range x.ending {
 		t.Remove(ref)
 	}
-	v := &leveller{x: x, spent: map[*crew]int{}, gone: map[place.PodRef]bool{}}
+	v := &leveller{x: x, spent: map[*crew]int{}, gone: map[place.PodRef]bool{}, held: map[fleet.JobID]bool{}}
 	for _, tr := range x.tiers() {
 		v.level(tr)
 	}
@@ -175,6 +176,8 @@ type leveller struct {
 	// spent is how many members a crew loses in this plan, gone the pods that make room.
 	spent map[*crew]int
 	gone  map[place.PodRef]bool
+	// held are the jobs of which a ledger lets no more go, in this plan.
+	held map[fleet.JobID]bool
 }
 
 // level serves a tier, the least share first, one member at a time.
@@ -277,6 +280,10 @@ func (v *leveller) free(poor *staff, member int, st *staff, i, n int, lower bool
 	for _, id := range nodes[:min(len(nodes), triedMachines)] {
 		pods := byNode[id][:min(len(byNode[id]), n)]
 		for k := range pods {
+			if by := x.m.spending(x.m.chargedTo(id)).Refuses(st.job.ID.Owner(), st.here(), k+1); by != "" {
+				v.hold(st, poor, by)
+				break
+			}
 			if !t.Try(func() bool {
 				for _, ref := range pods[:k+1] {
 					t.Remove(ref)
@@ -289,11 +296,32 @@ func (v *leveller) free(poor *staff, member int, st *staff, i, n int, lower bool
 			for _, ref := range pods[:k+1] {
 				v.gone[ref] = true
 			}
+			x.m.spending(x.m.chargedTo(id)).Take(st.job.ID.Owner(), st.here(), k+1)
 			c := &st.crews[i]
+			c.charges = x.m.charge(c.charges, id, k+1, false)
 			c.want -= k + 1
 			v.spent[c] += k + 1
 			return true
 		}
 	}
 	return false
+}
+
+// hold notes once that a ledger keeps members of a job from making room.
+func (v *leveller) hold(st, poor *staff, by string) {
+	if v.held[st.job.ID] {
+		return
+	}
+	v.held[st.job.ID] = true
+	v.x.m.withhold("job "+string(st.job.ID), "make room for job "+string(poor.job.ID), by,
+		Why{"FairShare", fmt.Sprintf("job %s has less than its fair share", poor.job.ID)})
+}
+
+// here counts the pods of a job that nobody told to end.
+func (st *staff) here() int {
+	n := 0
+	for i := range st.crews {
+		n += len(st.crews[i].pods) + st.crews[i].leaving
+	}
+	return n
 }

@@ -26,7 +26,7 @@ type yard struct {
 func newYard(home, lent int) *yard {
 	y := &yard{gangs: map[fleet.JobID]fleet.Gang{}, broken: map[fleet.JobID]bool{}}
 	y.s = fleet.Snapshot{At: t0, LeaderEpoch: 1, WatchedSince: t0.Add(-time.Hour), Pools: []fleet.Pool{
-		{ID: "offline", Class: fleet.Offline, Mode: fleet.Auto}, {ID: "online", Class: fleet.Online, Mode: fleet.Observe, MovesAtOnce: 10}}}
+		{ID: "offline", Class: fleet.Offline, Mode: fleet.Auto, Budget: wide()}, {ID: "online", Class: fleet.Online, Mode: fleet.Observe, MovesAtOnce: 10, Budget: wide()}}}
 	for i := range home + lent {
 		n := fleet.Node{ID: fleet.NodeID(fmt.Sprintf("uid-%02d", i)), Name: fmt.Sprintf("m%02d", i), Pool: "offline", Ready: true, AgentAlive: true,
 			Allocatable: fleet.Resources{CPU: 64000, Memory: 256 * fleet.GiB, Pods: 110}, Marks: fleet.NodeMarks{HolderTaint: true, OfflineLabel: true}}
@@ -40,6 +40,11 @@ func newYard(home, lent int) *yard {
 		y.s.Nodes = append(y.s.Nodes, n)
 	}
 	return y
+}
+
+// wide is a budget that binds nobody.
+func wide() fleet.DisruptionBudget {
+	return fleet.DisruptionBudget{EvictionsPerMinute: 1000, ServiceShare: 1, FleetShare: 1}
 }
 
 // job adds a job of members of some cores each.

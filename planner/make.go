@@ -16,6 +16,7 @@ func Make(in Input) Plan {
 	m.squeeze()
 	m.bottlenecks()
 	m.scales()
+	m.unmarks()
 	m.giveBacks()
 	m.resizes()
 	m.hasten()

@@ -11,7 +11,7 @@ import (
 // Plan is the whole decision of one cycle: a struct of work that does none of it. The order of its lists is its contract, and the
 // actuator carries them out from top to bottom:
 //
-//  1. Lowers free room (and steer which pods leave), GiveBacks return floors that nobody asks for;
+//  1. Unmarks take marks back from pods that stay; Lowers free room (and steer which pods leave), GiveBacks return floors that nobody asks for;
 //  2. Moves take loans one step further, each of them re-checked against fresh facts;
 //  3. Notices tell the borrowers' pods;
 //  4. Evictions end what was told to go;
@@ -28,6 +28,7 @@ type Plan struct {
 	At          time.Time
 	LeaderEpoch int64
 
+	Unmarks   []Unmark
 	Lowers    []Scale
 	GiveBacks []GiveBack
 	Moves     []Move
@@ -74,15 +75,10 @@ type Scale struct {
 	Version string
 	// Leavers are the pods that a scale-in should take: their deletion cost is written just before the scale.
 	Leavers []PodRef
-	// Charges are the leavers that go because a machine is to be emptied: they are written into the disruption ledgers before the scale.
+	// Charges are the leavers that go because a machine is to be emptied, or that a quota takes back: they are written into the disruption ledgers
+	// before the scale.
 	Charges []Charge
 	Why     Why
-}
-
-// Charge is what one action takes from the disruption budget of a pool.
-type Charge struct {
-	Pool fleet.PoolID
-	Pods int
 }
 
 // PodRef names one pod for good: a UID never comes back.
@@ -160,6 +156,8 @@ type JobScale struct {
 	// Leavers names the pods that a smaller size takes, where the workload's operator can be told, or their hosts are listed.
 	Leavers []string
 	Version string
+	// Charges are the members that go for others: they are written into the disruption ledgers before the scale.
+	Charges []Charge
 	Why     Why
 }
 

@@ -17,6 +17,8 @@ type tenants struct {
 	in      *Input
 	tenancy quota.Tenancy
 	input   quota.Input
+	// owing are the indices of services that are brought down for others, after the notice.
+	owing map[int]bool
 	// services are the indices of each tenant's services; used is what its online pods request, other what those of no service do,
 	// and offlineUsed what its offline pods do.
 	services                 map[fleet.TenantID][]int
@@ -26,7 +28,7 @@ type tenants struct {
 // tenants gathers what is to be divided.
 func (in *Input) tenants(targets []hpa.Target) *tenants {
 	s := in.Snapshot
-	t := &tenants{in: in, tenancy: quota.TenancyOf(s.Tenants), services: map[fleet.TenantID][]int{},
+	t := &tenants{in: in, tenancy: quota.TenancyOf(s.Tenants), owing: map[int]bool{}, services: map[fleet.TenantID][]int{},
 		used: map[fleet.TenantID]fleet.Resources{}, other: map[fleet.TenantID]fleet.Resources{}, offlineUsed: map[fleet.TenantID]fleet.Resources{}}
 	t.input = quota.Input{Tenants: s.Tenants, Supply: t.supply(), At: s.At, Open: newOpener().open, Level: lowPriorityLevel(s), Memo: in.Shares}
 	if len(s.Tenants) == 0 {
@@ -293,6 +295,7 @@ func (t *tenants) drain(targets []hpa.Target, share *quota.Share) {
 		if targets[i].Replicas <= most || svc.Request.IsZero() {
 			continue
 		}
+		t.owing[i] = true
 		t.in.sizeAgain(svc, &targets[i], func(o *hpa.Options) {
 			o.Quota, o.Drain = max(most, 1), max(most, 1)
 			o.QuotaWhy = fmt.Sprintf("quota %s had to give back %s by %s", share.Tenant, share.Due, share.DueBy.UTC().Format(time.RFC3339))

@@ -192,7 +192,7 @@ func (m *maker) shed(list []*staff) {
 			}
 			for _, st := range slices.Backward(list) {
 				if tenancy.Of(fleet.ParseName(string(st.job.ID)).Namespace) == x.Tenant && !over.IsZero() {
-					over = st.giveBack(over, all, why)
+					over = m.giveBackMembers(st, over, all, why)
 				}
 			}
 		}
@@ -213,8 +213,9 @@ func (m *maker) lenderWaits(list []*staff, id fleet.TenantID) bool {
 	})
 }
 
-// giveBack tells members to go until an amount is covered: those above the minima, or the whole of what the job holds. It returns what is left.
-func (st *staff) giveBack(over fleet.Resources, all bool, why string) fleet.Resources {
+// giveBackMembers tells members to go until an amount is covered: those above the minima, or the whole of what the job holds. It returns what is
+// left. They were given notice, so no ledger holds them back.
+func (m *maker) giveBackMembers(st *staff, over fleet.Resources, all bool, why string) fleet.Resources {
 	for k := range st.crews {
 		mem, c := &st.job.Members[k], &st.crews[k]
 		n := min(times(over, mem.Request), max(c.stay-int(mem.Min), 0))
@@ -223,6 +224,9 @@ func (st *staff) giveBack(over fleet.Resources, all bool, why string) fleet.Reso
 		}
 		if n == 0 || !mem.Sized() {
 			continue
+		}
+		for _, p := range c.standing()[:n] {
+			c.charges = m.charge(c.charges, p.Node, 1, true)
 		}
 		c.tellToGo(n)
 		over = over.Sub(mem.Request.Times(int64(n))).Floor()

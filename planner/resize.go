@@ -21,7 +21,9 @@ type Resize struct {
 	From, To fleet.Resources
 	// Pods are those to resize in place.
 	Pods []PodRef
-	Why  Why
+	// Charges are the pods that the target's strategy rolls over: they are written into the disruption ledgers before the change.
+	Charges []Charge
+	Why     Why
 }
 
 const (
@@ -101,12 +103,39 @@ func (m *maker) resizes() {
 		return cmp.Or(fleet.TrueFirst(a.grows(), b.grows()), cmp.Compare(a.Service, b.Service))
 	})
 	for i := range ready {
-		if i == 0 {
-			m.plan.Resizes = append(m.plan.Resizes, ready[i])
-			continue
+		a, by := &ready[i], "one service is resized a cycle"
+		if len(m.plan.Resizes) == 0 {
+			if by = m.rollOver(a); by == "" {
+				m.plan.Resizes = append(m.plan.Resizes, *a)
+				continue
+			}
 		}
-		m.withhold("requests of "+string(ready[i].Service), fmt.Sprintf("resize %s -> %s", ready[i].From, ready[i].To), "one service is resized a cycle", ready[i].Why)
+		m.withhold("requests of "+string(a.Service), fmt.Sprintf("resize %s -> %s", a.From, a.To), by, a.Why)
 	}
+}
+
+// rollOver charges the pods that a change of a template replaces, all of them or none, and names the ledger that refuses. In place nobody goes.
+func (m *maker) rollOver(a *Resize) (refusedBy string) {
+	if a.By != fleet.RequestsRecreate {
+		return ""
+	}
+	s := m.in.Snapshot
+	svc := s.Service(a.Service)
+	for i := range svc.Pods {
+		// Machines of no pool have no ledger: they are neither lent nor emptied.
+		if p := &svc.Pods[i]; !p.Deleting && s.Node(p.Node) != nil && m.chargedTo(p.Node) != "" {
+			a.Charges = m.charge(a.Charges, p.Node, 1, false)
+		}
+	}
+	for _, c := range a.Charges {
+		if by := m.spending(c.Pool).RefusesRoll(svc.Owner(), c.Pods); by != "" {
+			return by
+		}
+	}
+	for _, c := range a.Charges {
+		m.spending(c.Pool).Roll(svc.Owner(), c.Pods)
+	}
+	return ""
 }
 
 func (a *Resize) grows() bool { return a.To.CPU > a.From.CPU || a.To.Memory > a.From.Memory }

@@ -36,7 +36,7 @@ func (m *maker) scales() {
 			continue
 		}
 		if to < from {
-			if svc.Steerable && !m.steer(svc, &a) {
+			if !m.steer(svc, &a, m.tenants.owing[i]) {
 				continue
 			}
 			m.plan.Lowers = append(m.plan.Lowers, a)
@@ -66,11 +66,22 @@ func (m *maker) heldBack(svc *fleet.Service, t *hpa.Target, in bool) string {
 }
 
 // steer chooses the pods that a scale-in takes. Pods that the disruption ledgers refuse to take off emptying machines stay, and others leave in
-// their place; where there are no others the scale-in waits for that part, and steer reports whether anything of it is left.
-func (m *maker) steer(svc *fleet.Service, a *Scale) bool {
+// their place; where there are no others the scale-in waits for that part, and steer reports whether anything of it is left. What a quota takes
+// back after its notice waits for no ledger: an announced deadline comes before rates, and others wait for the room.
+func (m *maker) steer(svc *fleet.Service, a *Scale, owes bool) bool {
+	switch {
+	case svc.Steerable && owes:
+		a.Leavers, a.Charges, _, _ = m.leavers(svc, a.From-a.To, true)
+		return true
+	case owes && a.By == fleet.ByScale:
+		a.Charges = m.highest(svc, a.From-a.To)
+		return true
+	case !svc.Steerable:
+		return true
+	}
 	var refused int32
 	var by string
-	a.Leavers, a.Charges, refused, by = m.leavers(svc, a.From-a.To)
+	a.Leavers, a.Charges, refused, by = m.leavers(svc, a.From-a.To, false)
 	if refused == 0 {
 		return true
 	}
@@ -80,20 +91,37 @@ func (m *maker) steer(svc *fleet.Service, a *Scale) bool {
 	return a.To < a.From
 }
 
+// highest charges what goes back of a target that chooses its pods itself: those of the highest ordinals.
+func (m *maker) highest(svc *fleet.Service, k int32) (charges []Charge) {
+	pods := make([]*fleet.Pod, 0, len(svc.Pods))
+	for i := range svc.Pods {
+		if p := &svc.Pods[i]; !p.Deleting {
+			pods = append(pods, p)
+		}
+	}
+	slices.SortStableFunc(pods, func(a, b *fleet.Pod) int { return cmp.Compare(b.Index(), a.Index()) })
+	for _, p := range pods[:min(int(k), len(pods))] {
+		charges = m.charge(charges, p.Node, 1, true)
+	}
+	return charges
+}
+
 // leavers picks the k pods that a scale-in should take: pods that are not ready go first by the ReplicaSet's own rule and need no cost, so
 // they only count; then pods on machines that are being emptied, as far as the disruption ledgers let them, then pods on the machines with
-// the least online work, so that whole machines come free. The deletion cost is written on these pods alone.
-func (m *maker) leavers(svc *fleet.Service, k int32) (refs []PodRef, charges []Charge, refused int32, by string) {
+// the least online work, so that whole machines come free. The deletion cost is written on these pods alone. All that is due is charged.
+func (m *maker) leavers(svc *fleet.Service, k int32, due bool) (refs []PodRef, charges []Charge, refused int32, by string) {
 	type standing struct {
 		*fleet.Pod
 		emptying bool
 		asked    fleet.MilliCPU
 	}
 	var ready []standing
+	shrinking := svc.Shrinking()
 	for i := range svc.Pods {
 		p := &svc.Pods[i]
 		switch {
 		case p.Deleting || p.Phase == fleet.PodSucceeded || p.Phase == fleet.PodFailed:
+		case shrinking && svc.Goes(p): // by the scale-in before, which is not over
 		case !p.Ready:
 			k--
 		default:
@@ -112,13 +140,15 @@ func (m *maker) leavers(svc *fleet.Service, k int32) (refs []PodRef, charges []C
 		if int32(len(refs)) >= k {
 			return refs, charges, 0, ""
 		}
-		if p.emptying {
-			pool := m.chargedTo(p.Node)
-			if no := m.spending(pool).Take(svc.Owner(), svc.Standing()); no != "" {
+		switch {
+		case due:
+			charges = m.charge(charges, p.Node, 1, true)
+		case p.emptying:
+			if no := m.spending(m.chargedTo(p.Node)).Take(svc.Owner(), svc.Standing(), 1); no != "" {
 				refused, by = refused+1, no
 				continue
 			}
-			charges = charge(charges, pool)
+			charges = m.charge(charges, p.Node, 1, false)
 		}
 		refs = append(refs, PodRef{Name: p.Name, ID: p.ID})
 	}
@@ -129,41 +159,4 @@ func (m *maker) leavers(svc *fleet.Service, k int32) (refs []PodRef, charges []C
 func (m *maker) emptying(p *fleet.Pod) bool {
 	st := m.state[p.Node]
 	return st.emptying+st.back > 0 && m.in.Snapshot.Node(p.Node) != nil
-}
-
-// chargedTo is the pool whose budget bounds what is taken off a machine: its home, or the online pool that borrowed it.
-func (m *maker) chargedTo(node fleet.NodeID) fleet.PoolID {
-	for _, l := range m.loans[node] {
-		if m.fromOffline(l) && !l.Phase.Ended() {
-			return l.To
-		}
-	}
-	return m.in.Snapshot.Node(node).Pool
-}
-
-// charge adds one pod to the charges on a pool.
-func charge(charges []Charge, pool fleet.PoolID) []Charge {
-	for i := range charges {
-		if charges[i].Pool == pool {
-			charges[i].Pods++
-			return charges
-		}
-	}
-	return append(charges, Charge{Pool: pool, Pods: 1})
-}
-
-// spending is what this plan spends of a pool's disruption budget. Pods on a machine of no pool may not be taken at all.
-func (m *maker) spending(id fleet.PoolID) *fleet.Spending {
-	if m.budgets == nil {
-		s := m.in.Snapshot
-		pods := s.PodsByPool()
-		m.budgets = map[fleet.PoolID]*fleet.Spending{"": (&fleet.Pool{}).Spend(s.At, 0)}
-		for i := range s.Pools {
-			m.budgets[s.Pools[i].ID] = s.Pools[i].Spend(s.At, pods[s.Pools[i].ID])
-		}
-	}
-	if b := m.budgets[id]; b != nil {
-		return b
-	}
-	return m.budgets[""]
 }

@@ -114,13 +114,7 @@ func (c *controller) do(act any, dies bool) {
 }
 
 func (c *controller) scale(a *planner.Scale) {
-	for _, x := range a.Charges {
-		for i := range c.pools {
-			if c.pools[i].ID == x.Pool {
-				c.pools[i].Ledger = c.pools[i].Ledger.Charge(c.Now(), (&fleet.Service{ID: a.Service}).Owner(), x.Pods)
-			}
-		}
-	}
+	c.charge((&fleet.Service{ID: a.Service}).Owner(), a.Charges)
 	for _, l := range a.Leavers {
 		if id, ok := c.w.find(l.ID); ok {
 			c.w.pods[id].cost = -1
@@ -128,6 +122,16 @@ func (c *controller) scale(a *planner.Scale) {
 	}
 	c.w.services[c.index[a.Service]].desired = a.To
 	c.checkScale(a)
+}
+
+func (c *controller) charge(owner string, charges []planner.Charge) {
+	for _, x := range charges {
+		for i := range c.pools {
+			if c.pools[i].ID == x.Pool {
+				c.pools[i].Ledger = x.On(c.pools[i].Ledger, c.Now(), owner)
+			}
+		}
+	}
 }
 
 // machineOf is the index of a machine by its name.
@@ -253,6 +257,7 @@ func (c *controller) kill(k *planner.Kill) {
 }
 
 func (c *controller) scaleJob(a *planner.JobScale) {
+	c.charge(a.Job.Owner(), a.Charges)
 	for i := range c.w.jobs {
 		if j := &c.w.jobs[i]; j.id() == a.Job && !j.done {
 			j.desired = a.To

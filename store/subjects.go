@@ -51,6 +51,10 @@ func subjectsOf(r *loop.Record) []subject {
 		}
 		x.lines = append(x.lines, subject{KindService, string(t.Service), fmt.Sprintf("Size %d", t.Replicas), why, t.Reason, ""})
 	}
+	for i := range p.Unmarks {
+		u := &p.Unmarks[i]
+		x.action("Unmark", u.Pod.Name.String(), "Unmark "+u.Pod.Name.String(), u.Why, whom{KindService, string(u.Service)}, whom{KindNode, u.Node})
+	}
 	for i := range p.Lowers {
 		x.scale(&p.Lowers[i])
 	}

@@ -97,7 +97,7 @@ type CapacityPoolSpec struct {
 	// Moves bounds loans.
 	// +kubebuilder:default={}
 	Moves MoveBudget `json:"moves,omitempty"`
-	// Disruptions bounds the pods that are taken away because a machine is to be emptied.
+	// Disruptions bounds the pods that are taken away of Springtide's own will.
 	// +kubebuilder:default={}
 	Disruptions DisruptionBudget `json:"disruptions,omitempty"`
 }
@@ -138,8 +138,9 @@ type MoveBudget struct {
 	PerHour *int32 `json:"perHour,omitempty"`
 }
 
-// DisruptionBudget bounds the pods that are taken away because a machine is to be emptied: evicted, or chosen to go in a scale-in. It does
-// not bound recalls, nor pods that go because their service needs fewer of them. Shares are rounded up.
+// DisruptionBudget bounds the pods that are taken away because a machine is to be emptied, because jobs are levelled, or because their requests
+// change. It bounds neither what is due to others (recalls, quotas after their notice, room for a waiting minimum) nor pods that go because their
+// service needs fewer of them. Shares are rounded up.
 type DisruptionBudget struct {
 	// EvictionsPerMinute is the number of pods in a minute; 60 by default.
 	// +kubebuilder:validation:Minimum=1
@@ -241,10 +242,10 @@ type PinnedNode struct {
 type DisruptionLedger struct {
 	// WindowStart is when the running minute began.
 	WindowStart metav1.Time `json:"windowStart,omitempty,omitzero"`
-	// Evictions counts the pods taken in it: evicted, or scaled in because their machine is to be emptied.
+	// Evictions counts the pods taken in it of Springtide's own will.
 	// +kubebuilder:validation:Minimum=0
 	Evictions int32 `json:"evictions,omitempty"`
-	// Recalls counts the recalls in it: shown, never blocked.
+	// Recalls counts the pods in it that went as their room was due to others: shown, never blocked.
 	// +kubebuilder:validation:Minimum=0
 	Recalls int32 `json:"recalls,omitempty"`
 	// SpanStart is when the running ten minutes began.

@@ -43,6 +43,8 @@ const (
 	// AnnotationElasticSettings on a workload, with the value ElasticSettingsVouched, says that its owner answers for flags of Horovod or
 	// torchrun that stand where Springtide cannot read them, as in a script of the image.
 	AnnotationElasticSettings = "springtide.dev/elastic-settings"
+	// AnnotationLeavesAt on a pod of a service, beside its deletion cost, is the number of replicas of the scale-in that is to take it.
+	AnnotationLeavesAt = "springtide.dev/leaves-at"
 	// AnnotationFreeze on the controller's namespace holds every action; its value is the reason.
 	AnnotationFreeze = "springtide.dev/freeze"
 	// AnnotationLeaderEpoch carries the fencing number on objects of others that we write.

@@ -17,17 +17,30 @@ import (
 	"github.com/springtide/springtide/planner"
 )
 
+// jobScales are written into the ledgers of the machines on which members make room before the first of them is done.
 func (a *applier) jobScales() []action {
+	l := newLedgers(a)
+	for i := range a.plan.Jobs {
+		l.job(&a.plan.Jobs[i])
+	}
 	out := make([]action, len(a.plan.Jobs))
 	for i := range a.plan.Jobs {
 		j := &a.plan.Jobs[i]
-		out[i] = action{name: actionJobScale, subject: string(j.Job) + "/" + j.Role, group: string(j.Job),
+		out[i] = action{name: actionJobScale, subject: memberOf(j), group: string(j.Job),
 			check: func() error { return a.door.CheckJobScale(j) },
-			do:    func(ctx context.Context) error { return a.resizeMember(ctx, j) },
+			do: func(ctx context.Context) error {
+				if err := l.charge(ctx, memberOf(j)); err != nil {
+					return err
+				}
+				return a.resizeMember(ctx, j)
+			},
 		}
 	}
 	return out
 }
+
+// memberOf names a member of a job in receipts.
+func memberOf(j *planner.JobScale) string { return string(j.Job) + "/" + j.Role }
 
 // carrier is the object in which the size of a member stands, and how it is read and written.
 type carrier struct {

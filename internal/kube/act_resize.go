@@ -13,14 +13,21 @@ import (
 	"github.com/springtide/springtide/planner"
 )
 
-// resizes change what pods request. Those in place are one action a pod: a pod that changed meanwhile keeps no other from its turn.
+// resizes change what pods request; a template that rolls its pods over is written into the ledgers first. Those in place are one action a pod: a pod that changed meanwhile keeps no other from its turn.
 func (a *applier) resizes() []action {
 	var out []action
+	l := newLedgers(a)
+	for i := range a.plan.Resizes {
+		l.resize(&a.plan.Resizes[i])
+	}
 	for i := range a.plan.Resizes {
 		r := &a.plan.Resizes[i]
 		out = append(out, action{name: actionResize, subject: string(r.Service), group: string(r.Service),
 			check: func() error { return a.door.CheckResize(r) },
 			do: func(ctx context.Context) error {
+				if err := l.charge(ctx, string(r.Service)); err != nil {
+					return err
+				}
 				if r.By == fleet.RequestsInPlace {
 					return a.resizePods(ctx, r)
 				}

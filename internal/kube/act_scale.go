@@ -56,36 +56,64 @@ func (a *applier) scale(ctx context.Context, s *planner.Scale) error {
 		}
 	}
 	for _, l := range s.Leavers {
-		if err := a.markLeaver(ctx, l); err != nil {
+		if err := a.markLeaver(ctx, l, s.To); err != nil {
 			return fmt.Errorf("mark pod %s as a leaver: %w", l.Name, err)
 		}
 	}
 	return a.writeReplicas(ctx, s)
 }
 
+func (a *applier) unmarks() []action {
+	out := make([]action, len(a.plan.Unmarks))
+	for i := range a.plan.Unmarks {
+		u := &a.plan.Unmarks[i]
+		out[i] = action{name: actionUnmark, subject: u.Pod.Name.String(), group: u.Pod.Name.String(),
+			check: func() error { return a.door.CheckUnmark(u) },
+			do:    func(ctx context.Context) error { return a.unmark(ctx, a.door.Pod(u.Pod.ID)) },
+		}
+	}
+	return out
+}
+
+// unmark takes the deletion cost of a leaver back, and the note for which scale-in it was written. A cost that another wrote over ours stays.
+func (a *applier) unmark(ctx context.Context, p *fleet.Pod) error {
+	notes := map[string]any{v1alpha1.AnnotationLeavesAt: nil}
+	if p.DeletionCost == leaverCost {
+		notes[corev1.PodDeletionCost] = nil
+	}
+	got, err := a.patchPod(ctx, planner.PodRef{Name: p.Name, ID: p.ID}, notes)
+	if err != nil {
+		return fmt.Errorf("take the deletion cost of pod %s back: %w", p.Name, err)
+	}
+	a.see(a.c.pods.sees(got.Namespace, got.Name, got.UID, got.ResourceVersion))
+	return nil
+}
+
 // unmarkStayers takes the deletion cost back from pods that a scale-in which never came about had chosen: they would go first now, in
-// the place of those that are chosen today.
+// the place of those that are chosen today. Those of a scale-in that the ReplicaSet is still at go by it, and what bears no note of ours is
+// somebody else's.
 func (a *applier) unmarkStayers(ctx context.Context, s *planner.Scale) error {
 	svc := a.door.Facts().Service(s.Service)
 	for i := range svc.Pods {
 		p := &svc.Pods[i]
 		leaves := slices.ContainsFunc(s.Leavers, func(l planner.PodRef) bool { return l.ID == p.ID })
-		if p.DeletionCost != leaverCost || p.Deleting || leaves {
+		if !p.LeavesAt.OK || p.Deleting || leaves || svc.Shrinking() && svc.Goes(p) {
 			continue
 		}
-		if _, err := a.patchPod(ctx, planner.PodRef{Name: p.Name, ID: p.ID}, map[string]any{corev1.PodDeletionCost: nil}); err != nil {
-			return fmt.Errorf("take the deletion cost of pod %s back: %w", p.Name, err)
+		if err := a.unmark(ctx, p); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// markLeaver writes the deletion cost of one pod. The UID in a patch is a precondition: a pod made anew under the name is another pod.
-func (a *applier) markLeaver(ctx context.Context, l planner.PodRef) error {
-	if p := a.door.Pod(l.ID); p != nil && p.DeletionCost == leaverCost {
+// markLeaver writes the deletion cost of one pod, and the size at which it is to be gone. The UID in a patch is a precondition: a pod made anew
+// under the name is another pod.
+func (a *applier) markLeaver(ctx context.Context, l planner.PodRef, at int32) error {
+	if p := a.door.Pod(l.ID); p != nil && p.DeletionCost == leaverCost && p.LeavesAt.OK && p.LeavesAt.Value == at {
 		return nil
 	}
-	_, err := a.patchPod(ctx, l, map[string]any{corev1.PodDeletionCost: strconv.Itoa(leaverCost)})
+	_, err := a.patchPod(ctx, l, map[string]any{corev1.PodDeletionCost: strconv.Itoa(leaverCost), v1alpha1.AnnotationLeavesAt: strconv.Itoa(int(at))})
 	return err
 }
 

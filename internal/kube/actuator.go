@@ -18,6 +18,7 @@ import (
 
 // The names of actions in receipts.
 const (
+	actionUnmark   = "Unmark"
 	actionScale    = "Scale"
 	actionGiveBack = "GiveBack"
 	actionMove     = "Move"
@@ -41,10 +42,11 @@ func (c *Cluster) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, err
 	if err != nil {
 		return r, fmt.Errorf("apply: %w", err)
 	}
-	a := &applier{c: c, plan: p, door: loop.NewDoor(fresh).Clocked(c.o.Clock.Now), shares: map[string]*v1alpha1.NodeShare{}, drained: map[fleet.LoanID]bool{}}
+	a := &applier{c: c, plan: p, door: loop.NewDoor(fresh).Clocked(c.o.Clock.Now), shares: map[string]*v1alpha1.NodeShare{},
+		pools: map[fleet.PoolID]*v1alpha1.CapacityPool{}, drained: map[fleet.LoanID]bool{}}
 	held := a.door.CheckPlan(p)
 	for _, stage := range []func() []action{
-		a.lowers, a.giveBacks, a.moves, a.notices, a.evictions, a.kills, a.jobScales, a.fillers, a.marks, a.raises, a.resizes,
+		a.unmarks, a.lowers, a.giveBacks, a.moves, a.notices, a.evictions, a.kills, a.jobScales, a.fillers, a.marks, a.raises, a.resizes,
 	} {
 		actions := stage()
 		if held != nil {
@@ -81,9 +83,11 @@ type applier struct {
 	door *loop.Door
 
 	sights
-	mu sync.Mutex // guards shares and drained
+	mu sync.Mutex // guards shares, pools and drained
 	// shares are NodeShares as this plan wrote them: the second parcel of a machine starts from the first one's write.
 	shares map[string]*v1alpha1.NodeShare
+	// pools are those whose ledgers this plan wrote, as it wrote them: what a later stage takes is counted on top.
+	pools map[fleet.PoolID]*v1alpha1.CapacityPool
 	// drained are the loans that this plan began to drain.
 	drained map[fleet.LoanID]bool
 }

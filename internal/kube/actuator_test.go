@@ -154,10 +154,13 @@ func TestApplyScale(t *testing.T) {
 }
 
 func TestApplyMarksLeaversBeforeTheScale(t *testing.T) {
-	// cart-a was chosen by a scale-in that never came about; today it is cart-b.
+	// cart-a was chosen by a scale-in that never came about; today it is cart-b. The cost of cart-c is its owner's.
 	objects := shop()
 	for _, o := range objects {
-		if o.GetName() == "cart-a" {
+		switch o.GetName() {
+		case "cart-a":
+			o.SetAnnotations(marked(1))
+		case "cart-c":
 			o.SetAnnotations(map[string]string{corev1.PodDeletionCost: fmt.Sprint(leaverCost)})
 		}
 	}
@@ -172,10 +175,69 @@ func TestApplyMarksLeaversBeforeTheScale(t *testing.T) {
 	if diff := cmp.Diff([]string{"patch pods cart-a", "patch pods cart-b", "patch deployments/scale cart"}, rec.without("events")); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
-	for name, want := range map[string]string{"cart-a": "", "cart-b": "-1000"} {
-		p, err := w.core.CoreV1().Pods("shop").Get(t.Context(), name, metav1.GetOptions{})
-		if err != nil || p.Annotations[corev1.PodDeletionCost] != want {
-			t.Errorf("deletion cost of %s = %q, want %q (%v)", name, p.Annotations[corev1.PodDeletionCost], want, err)
+	for name, want := range map[string][2]string{"cart-a": {}, "cart-b": {"-1000", "2"}, "cart-c": {"-1000"}} {
+		if got := w.mark(t, name); got != want {
+			t.Errorf("deletion cost and size of %s = %q, want %q", name, got, want)
+		}
+	}
+}
+
+// marked are the annotations of a pod that a scale-in to so many replicas is to take.
+func marked(at int) map[string]string {
+	return map[string]string{corev1.PodDeletionCost: fmt.Sprint(leaverCost), v1alpha1.AnnotationLeavesAt: fmt.Sprint(at)}
+}
+
+// mark is the deletion cost of a pod of the shop, and the size at which it leaves.
+func (w *world) mark(t *testing.T, name string) [2]string {
+	t.Helper()
+	p, err := w.core.CoreV1().Pods("shop").Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return [2]string{p.Annotations[corev1.PodDeletionCost], p.Annotations[v1alpha1.AnnotationLeavesAt]}
+}
+
+// The pods of a scale-in that the ReplicaSet is still at keep their marks when another scale-in follows.
+func TestApplyKeepsMarksOfAScaleInThatGoesOn(t *testing.T) {
+	objects := append(shop(), pod("shop", "cart-d", "n1", "ReplicaSet", "cart-2"))
+	objects[len(objects)-1].SetAnnotations(marked(3)) // from four to three, and four are there
+	w := newWorld(t, objects...)
+	w.scaleReactor(0, 3)
+	a := lowerCart()
+	a.Leavers = []planner.PodRef{{Name: fleet.Name{Namespace: "shop", Name: "cart-b"}, ID: fleet.UID(uidOf("Pod", "cart-b"))}}
+	if rs := w.do(t, planner.Plan{Lowers: []planner.Scale{a}}); rs[0].Outcome != loop.Done {
+		t.Fatalf("result = %+v", rs[0])
+	}
+	if got := w.mark(t, "cart-d"); got != [2]string{"-1000", "3"} {
+		t.Errorf("the mark of cart-d is %q", got)
+	}
+}
+
+// A leaver that stayed loses its mark, and the snapshot after that knows it; a cost that somebody wrote over ours is his.
+func TestApplyUnmarks(t *testing.T) {
+	for cost, want := range map[string]string{"-1000": "", "7": "7"} {
+		objects := shop()
+		for _, o := range objects {
+			if o.GetName() == "cart-b" {
+				notes := marked(3)
+				notes[corev1.PodDeletionCost] = cost
+				o.SetAnnotations(notes)
+			}
+		}
+		w := newWorld(t, objects...)
+		p := w.snapshot(t).Service("shop/cart").Pods[1]
+		u := planner.Unmark{Service: "shop/cart", Pod: planner.PodRef{Name: p.Name, ID: p.ID}, Passed: true}
+		if rs := w.do(t, planner.Plan{Unmarks: []planner.Unmark{u}}); rs[0].Outcome != loop.Done || rs[0].Action != "Unmark" {
+			t.Fatalf("result = %+v", rs[0])
+		}
+		if got := w.mark(t, "cart-b"); got != [2]string{want} {
+			t.Errorf("cost %s: left with %q", cost, got)
+		}
+		for w.snapshot(t).Service("shop/cart").Pods[1].LeavesAt.OK { // the fake's versions stand still, so that Apply waits for nothing
+			time.Sleep(sightPoll)
+		}
+		if rs := w.do(t, planner.Plan{Unmarks: []planner.Unmark{u}}); rs[0].Outcome != loop.Stale {
+			t.Errorf("unmarked twice: %+v", rs[0])
 		}
 	}
 }

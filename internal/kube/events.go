@@ -36,6 +36,7 @@ func reference(kind string, h *header) *corev1.ObjectReference {
 // tell writes the events of one cycle: what was done, what was refused, and each standing trouble once when it begins.
 func (c *Cluster) tell(r *loop.Report) {
 	done := outcomes(r.Receipt)
+	c.tellStayed(r, done)
 	c.tellScales(r, done)
 	c.tellMoves(r, done)
 	c.tellGiveBacks(r, done)
@@ -99,6 +100,16 @@ func (c *Cluster) tellScales(r *loop.Report, done map[string]loop.Result) {
 			case loop.Failed:
 				c.events.Eventf(ref, corev1.EventTypeWarning, "ScaleFailed", "%s %s from %d to %d: %s", s.Kind, s.Target, s.From, s.To, o.Message)
 			}
+		}
+	}
+}
+
+// tellStayed tells a service that a scale-in took other pods than those that were marked to go.
+func (c *Cluster) tellStayed(r *loop.Report, done map[string]loop.Result) {
+	for i := range r.Plan.Unmarks {
+		u := &r.Plan.Unmarks[i]
+		if ref := c.serviceReference(u.Service); ref != nil && u.Passed && done[actionUnmark+u.Pod.Name.String()].Outcome == loop.Done {
+			c.events.Event(ref, corev1.EventTypeWarning, u.Why.Reason, u.Why.Message)
 		}
 	}
 }

@@ -65,17 +65,12 @@ func (l *ledgers) eviction(e *planner.Eviction) {
 	}
 	owner, pods := "pod "+e.Pod.Name.String(), 1
 	if e.Job != "" {
-		owner, pods = e.Job.Owner(), 0
-		for i := range l.a.door.Facts().Pods {
-			if p := &l.a.door.Facts().Pods[i]; p.Job == e.Job && !p.Deleting {
-				pods++
-			}
-		}
+		owner, pods = e.Job.Owner(), l.podsOf(e.Job)
 	}
 	l.take(e.Pod.Name.String(), owner, pods, []planner.Charge{{Pool: id, Pods: 1}})
 }
 
-// scale counts the pods that a scale-in takes off machines that are to be emptied.
+// scale counts the pods that a scale-in takes off machines that are to be emptied, or gives back to whom they were lent by.
 func (l *ledgers) scale(s *planner.Scale) {
 	if len(s.Charges) == 0 || l.a.door.CheckScale(s) != nil {
 		return
@@ -84,10 +79,48 @@ func (l *ledgers) scale(s *planner.Scale) {
 	l.take(string(s.Service), svc.Owner(), svc.Standing(), s.Charges)
 }
 
-// take spends what an action takes. The planner spent it already, from older facts: here it is refused when another actor was faster.
+// job counts the members that a smaller size takes for others.
+func (l *ledgers) job(j *planner.JobScale) {
+	if len(j.Charges) > 0 && l.a.door.CheckJobScale(j) == nil {
+		l.take(memberOf(j), j.Job.Owner(), l.podsOf(j.Job), j.Charges)
+	}
+}
+
+// resize counts the pods that roll over as their template changes.
+func (l *ledgers) resize(r *planner.Resize) {
+	if len(r.Charges) == 0 || l.a.door.CheckResize(r) != nil {
+		return
+	}
+	owner := l.a.door.Facts().Service(r.Service).Owner()
+	l.spend(string(r.Service), r.Charges, func(s *fleet.Spending, pods int) string { return s.Roll(owner, pods) })
+}
+
+// podsOf counts the pods of a job that nobody told to end.
+func (l *ledgers) podsOf(job fleet.JobID) int {
+	n := 0
+	for i := range l.a.door.Facts().Pods {
+		if p := &l.a.door.Facts().Pods[i]; p.Job == job && !p.Deleting {
+			n++
+		}
+	}
+	return n
+}
+
+// take spends what an action takes of an owner's pods.
 func (l *ledgers) take(subject, owner string, ownerPods int, charges []planner.Charge) {
+	l.spend(subject, charges, func(s *fleet.Spending, pods int) string { return s.Take(owner, ownerPods, pods) })
+}
+
+// spend spends what an action takes. The planner spent it already, from older facts: here it is refused when another actor was faster. What is
+// due to others is counted beside it, whatever the budget says.
+func (l *ledgers) spend(subject string, charges []planner.Charge, take func(s *fleet.Spending, pods int) (refusedBy string)) {
 	for _, c := range charges {
-		pool := l.a.door.Facts().Pool(c.Pool)
+		if c.Due {
+			l.recalls[c.Pool] += c.Pods
+			l.owed[subject] = append(l.owed[subject], c.Pool)
+			continue
+		}
+		pool := l.pool(c.Pool)
 		if pool == nil {
 			l.refused[subject] = fmt.Errorf("no pool has a disruption budget for the pod's machine")
 			return
@@ -95,14 +128,31 @@ func (l *ledgers) take(subject, owner string, ownerPods int, charges []planner.C
 		if l.spending[c.Pool] == nil {
 			l.spending[c.Pool] = pool.Spend(l.a.plan.At, l.pods[c.Pool])
 		}
-		for range c.Pods {
-			if by := l.spending[c.Pool].Take(owner, ownerPods); by != "" {
-				l.refused[subject] = fmt.Errorf("held back by the %s", by)
-				return
-			}
+		if by := take(l.spending[c.Pool], c.Pods); by != "" {
+			l.refused[subject] = fmt.Errorf("held back by the %s", by)
+			return
 		}
 		l.owed[subject] = append(l.owed[subject], c.Pool)
 	}
+}
+
+// pool is a pool as the door saw it, with the ledger that this plan wrote since; nil where there is none.
+func (l *ledgers) pool(id fleet.PoolID) *fleet.Pool {
+	seen := l.a.door.Facts().Pool(id)
+	if seen == nil {
+		return nil
+	}
+	p := *seen
+	if w := l.a.wrotePool(id); w != nil {
+		p.Ledger = newLedgerFacts(&w.Status.Disruptions)
+	}
+	return &p
+}
+
+func (a *applier) wrotePool(id fleet.PoolID) *v1alpha1.CapacityPool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.pools[id]
 }
 
 // charge writes the ledgers of the pools that an action disrupts, unless they were written already, and says whether it may go on.
@@ -134,7 +184,12 @@ func (l *ledgers) write(ctx context.Context, id fleet.PoolID) error {
 	if !ok {
 		return stale("pool %s is gone", id)
 	}
-	got, err := c.putStatus(ctx, gvrPools, l.charged(pool.api))
+	base := l.a.wrotePool(id)
+	if base == nil {
+		base = pool.api
+	}
+	next := l.charged(base)
+	got, err := c.putStatus(ctx, gvrPools, next)
 	if apierrors.IsConflict(err) {
 		// Another status of this pool was written meanwhile. What was allowed stands as long as its ledger is the same; recalls always do.
 		u, get := c.dyn.Resource(gvrPools).Get(ctx, string(id), metav1.GetOptions{})
@@ -145,14 +200,19 @@ func (l *ledgers) write(ctx context.Context, id fleet.PoolID) error {
 		if bad != nil {
 			return bad
 		}
-		if l.spending[id] != nil && !reflect.DeepEqual(newLedgerFacts(&now.Status.Disruptions), pool.facts.pool.Ledger) {
+		if l.spending[id] != nil && !reflect.DeepEqual(newLedgerFacts(&now.Status.Disruptions), newLedgerFacts(&base.Status.Disruptions)) {
 			return stale("another actor charged the disruption ledger of pool %s", id)
 		}
-		got, err = c.putStatus(ctx, gvrPools, l.charged(now))
+		next = l.charged(now)
+		got, err = c.putStatus(ctx, gvrPools, next)
 	}
 	if err != nil {
 		return fmt.Errorf("write the disruption ledger first: %w", err)
 	}
+	next.ResourceVersion = got.GetResourceVersion()
+	l.a.mu.Lock()
+	l.a.pools[id] = next
+	l.a.mu.Unlock()
 	l.a.see(c.pools.sees("", string(id), got.GetUID(), got.GetResourceVersion()))
 	return nil
 }

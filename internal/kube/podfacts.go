@@ -108,7 +108,7 @@ func (f *podFacts) readStatus(s *corev1.PodStatus) {
 	}
 }
 
-// readAnnotations reads notice, acknowledgement and heartbeat. What cannot be read counts as absent: a garbled acknowledgement must not
+// readAnnotations reads the mark of a leaver, notice, acknowledgement and heartbeat. What cannot be read counts as absent: a garbled acknowledgement must not
 // shorten a wait.
 func (f *podFacts) readAnnotations(a map[string]string) {
 	if text, ok := a[v1alpha1.AnnotationNotice]; ok {
@@ -117,6 +117,9 @@ func (f *podFacts) readAnnotations(a map[string]string) {
 			f.pod.NoticeLoan, f.pod.NoticeEpoch = fleet.LoanID(n.Loan), n.Epoch
 			f.pod.NoticeDeadline = fleet.KnownAt(n.Deadline.UTC(), n.Deadline.UTC())
 		}
+	}
+	if n, err := strconv.ParseInt(a[v1alpha1.AnnotationLeavesAt], 10, 32); err == nil {
+		f.pod.LeavesAt = fleet.Known[int32]{Value: int32(n), OK: true}
 	}
 	if epoch, err := strconv.ParseInt(a[v1alpha1.AnnotationAck], 10, 64); err == nil {
 		f.pod.AckEpoch = epoch

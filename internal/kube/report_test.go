@@ -98,6 +98,24 @@ func TestReportWritesOnlyWhatChanged(t *testing.T) {
 	}
 }
 
+// A service is told of pods that stayed though a scale-in was steered to them, once their marks are gone.
+func TestReportLeaversThatStayed(t *testing.T) {
+	r := newReported(t, shop()...)
+	_, events := r.cycle(t, func(rep *loop.Report) {
+		for name, passed := range map[string]bool{"cart-a": true, "cart-b": false, "cart-c": true} {
+			u := planner.Unmark{Service: "shop/cart", Pod: planner.PodRef{Name: fleet.Name{Namespace: "shop", Name: name}}, Passed: passed,
+				Why: planner.Why{Reason: "LeaverStayed", Message: name + " stays"}}
+			rep.Plan.Unmarks = append(rep.Plan.Unmarks, u)
+			if name != "cart-c" {
+				rep.Receipt.Results = append(rep.Receipt.Results, loop.Result{Action: "Unmark", Subject: "shop/" + name, Outcome: loop.Done})
+			}
+		}
+	})
+	if diff := cmp.Diff([]string{"Warning LeaverStayed cart-a stays"}, events); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
 func TestReportService(t *testing.T) {
 	r := newReported(t, shop()...)
 	peak := t0.Add(2 * time.Hour)

@@ -6,7 +6,7 @@ import (
 	"github.com/springtide/springtide/planner"
 )
 
-// Step is one action of a plan: Act is a *planner.Scale, Move, Notice, Eviction, Kill, JobScale, Filler or Mark.
+// Step is one action of a plan: Act is a *planner.Unmark, Scale, Move, Notice, Eviction, Kill, JobScale, Filler or Mark.
 type Step struct {
 	Action, Subject string
 	Act             any
@@ -20,7 +20,8 @@ type Step struct {
 func (d *Door) Steps(p *planner.Plan) iter.Seq[Step] {
 	held := d.CheckPlan(p)
 	return func(yield func(Step) bool) {
-		_ = steps(d, p.Lowers, yield, held, "Scale", func(a *planner.Scale) string { return string(a.Service) }, d.CheckScale) &&
+		_ = steps(d, p.Unmarks, yield, held, "Unmark", func(a *planner.Unmark) string { return a.Pod.Name.String() }, d.CheckUnmark) &&
+			steps(d, p.Lowers, yield, held, "Scale", func(a *planner.Scale) string { return string(a.Service) }, d.CheckScale) &&
 			steps(d, p.Moves, yield, held, "Move", func(m *planner.Move) string { return string(m.Before.ID) }, d.CheckMove) &&
 			steps(d, p.Notices, yield, held, "Notice", func(n *planner.Notice) string { return n.Pod.Name.String() }, d.CheckNotice) &&
 			steps(d, p.Evictions, yield, held, "Evict", func(e *planner.Eviction) string { return e.Pod.Name.String() }, d.CheckEviction) &&
@@ -51,7 +52,8 @@ func steps[T any](d *Door, acts []T, yield func(Step) bool, held error, action s
 
 // Actions counts the actions of a plan that [Door.Steps] yields.
 func Actions(p *planner.Plan) int {
-	return len(p.Lowers) + len(p.Moves) + len(p.Notices) + len(p.Evictions) + len(p.Kills) + len(p.Jobs) + len(p.Fillers) + len(p.Marks) + len(p.Raises)
+	return len(p.Unmarks) + len(p.Lowers) + len(p.Moves) + len(p.Notices) + len(p.Evictions) + len(p.Kills) + len(p.Jobs) + len(p.Fillers) + len(p.Marks) +
+		len(p.Raises)
 }
 
 // Did is the result of a step: done, which the door is told for what rests on it, or stale by what the door said.

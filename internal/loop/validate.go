@@ -130,6 +130,27 @@ func (d *Door) CheckScale(a *planner.Scale) error {
 	return nil
 }
 
+// CheckUnmark lets the mark of a leaver be taken back while the pod still bears it and its service does not shrink: until then its turn may
+// come.
+func (d *Door) CheckUnmark(a *planner.Unmark) error {
+	s, p := d.fresh.Service(a.Service), d.pods()[a.Pod.ID]
+	switch {
+	case s == nil:
+		return fmt.Errorf("the service is gone")
+	case s.Blocked != "" || !s.Mode.Acts():
+		return fmt.Errorf("the service is not ours to act on any more")
+	case p == nil || p.Name != a.Pod.Name || p.Deleting || p.Service != a.Service:
+		return fmt.Errorf("the pod left")
+	case !p.LeavesAt.OK:
+		return fmt.Errorf("the pod bears no mark")
+	case s.Shrinking():
+		return fmt.Errorf("the service still shrinks")
+	case a.Passed != s.Goes(p):
+		return fmt.Errorf("the pod is marked for %d replicas, and %d are asked for now", p.LeavesAt.Value, s.Desired.Value)
+	}
+	return nil
+}
+
 func checkAutomatic(s *fleet.Service, a *planner.Scale) error {
 	in := a.To < a.From
 	switch {

@@ -31,6 +31,8 @@ func (w *World) Apply(_ context.Context, p *planner.Plan) (loop.Receipt, error) 
 
 func (w *World) do(act any) {
 	switch a := act.(type) {
+	case *planner.Unmark:
+		w.pod(a.Pod.ID).DeletionCost, w.pod(a.Pod.ID).LeavesAt = 0, fleet.Known[int32]{}
 	case *planner.Scale:
 		w.scale(a)
 	case *planner.Move:
@@ -42,6 +44,7 @@ func (w *World) do(act any) {
 	case *planner.Kill:
 		w.pod(a.Pod.ID).Deleting, w.pod(a.Pod.ID).goneAt = true, w.now
 	case *planner.JobScale:
+		w.charge(a.Job.Owner(), a.Charges)
 		w.jobs[0].Members[0].Desired = a.To
 	case *planner.Filler:
 		w.fill(a)
@@ -51,19 +54,23 @@ func (w *World) do(act any) {
 }
 
 func (w *World) scale(a *planner.Scale) {
-	for _, c := range a.Charges {
-		for i := range w.Pools {
-			if w.Pools[i].ID == c.Pool {
-				w.Pools[i].Ledger = w.Pools[i].Ledger.Charge(w.now, (&fleet.Service{ID: a.Service}).Owner(), c.Pods)
-			}
-		}
-	}
+	w.charge((&fleet.Service{ID: a.Service}).Owner(), a.Charges)
 	for _, l := range a.Leavers {
-		w.pod(l.ID).DeletionCost = -1
+		w.pod(l.ID).DeletionCost, w.pod(l.ID).LeavesAt = -1, fleet.KnownAt(a.To, w.now)
 	}
 	for i := range w.services {
 		if w.services[i].ID == a.Service {
 			w.services[i].Desired = fleet.KnownAt(a.To, w.now)
+		}
+	}
+}
+
+func (w *World) charge(owner string, charges []planner.Charge) {
+	for _, c := range charges {
+		for i := range w.Pools {
+			if w.Pools[i].ID == c.Pool {
+				w.Pools[i].Ledger = c.On(w.Pools[i].Ledger, w.now, owner)
+			}
 		}
 	}
 }

@@ -1,0 +1,68 @@
+package planner
+
+import (
+	"fmt"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// Unmark takes the mark of a leaver back from a pod that stays. The mark says for which scale-in it was written, so that what the target's
+// controller really took can be told from the facts alone, by whichever leader looks.
+type Unmark struct {
+	Service fleet.ServiceID
+	Pod     PodRef
+	Node    string
+	// Passed says that the scale-in is over and took another pod instead.
+	Passed bool
+	Why    Why
+}
+
+// The reasons of Unmarks.
+const (
+	leaverStayed  = "LeaverStayed"
+	scaleInUndone = "ScaleInUndone"
+)
+
+// unmarks compares what scale-ins took with what was marked to go. A mark that outlives its scale-in would have its pod go first in the next
+// one, whoever is chosen by then. The pods of a scale-in of this plan are left to it, but for those that another took the turn of: they are
+// told of once.
+func (m *maker) unmarks() {
+	s := m.in.Snapshot
+	if s.Frozen != "" {
+		return
+	}
+	lowered := map[fleet.ServiceID]bool{}
+	for i := range m.plan.Lowers {
+		lowered[m.plan.Lowers[i].Service] = true
+	}
+	for i := range s.Services {
+		if svc := &s.Services[i]; svc.Mode.Acts() && svc.Blocked == "" && svc.Desired.OK {
+			m.unmark(svc, lowered[svc.ID])
+		}
+	}
+}
+
+func (m *maker) unmark(svc *fleet.Service, lowered bool) {
+	for i := range svc.Pods {
+		p := &svc.Pods[i]
+		if !p.LeavesAt.OK || p.Deleting {
+			continue
+		}
+		a := Unmark{Service: svc.ID, Pod: PodRef{Name: p.Name, ID: p.ID}, Node: p.NodeName, Passed: svc.Goes(p)}
+		switch {
+		case svc.Shrinking(): // its turn may come yet
+			return
+		case a.Passed:
+			text := fmt.Sprintf("pod %s was marked to go by the scale-in to %d replicas, and stays: another went in its place", p.Name.Name, p.LeavesAt.Value)
+			if m.emptying(p) {
+				text += fmt.Sprintf(", and machine %s is not emptied by it", p.NodeName)
+			}
+			a.Why = Why{leaverStayed, text}
+		case lowered:
+			continue
+		default:
+			a.Why = Why{scaleInUndone, fmt.Sprintf("pod %s was marked to go by a scale-in to %d replicas, and %d are asked for", p.Name.Name, p.LeavesAt.Value, svc.Desired.Value)}
+		}
+		m.plan.Unmarks = append(m.plan.Unmarks, a)
+	}
+}
