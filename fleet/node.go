@@ -286,6 +286,14 @@ type QuotaNotice struct {
 	Online, Offline Resources
 	// OnlineUsed and OfflineUsed are what it used then: what it uses less since is given back already.
 	OnlineUsed, OfflineUsed Resources
+	// Parcels are those that its offline work was to leave, by class.
+	Parcels []ParcelDebt
+}
+
+// ParcelDebt is how many parcels of one class a tenant owed, and how many it was on then.
+type ParcelDebt struct {
+	Class   ParcelClass
+	N, Used int64
 }
 
 // ParcelClass is a kind of parcel, of machines with one GPU model where it names one.

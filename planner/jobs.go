@@ -23,6 +23,7 @@ func (m *maker) jobs() {
 	}
 	x := m.newStaffing()
 	m.shed(x.list)
+	x.shedParcels()
 	x.minima()
 	x.growth()
 	if again := m.unused(x.allowed, x.list); again != nil {
@@ -76,8 +77,9 @@ type crew struct {
 	running int
 	// want is how many there should be besides those that leave, hoped how many more there will be room for when others made it.
 	want, hoped int
-	// stuck says that there was no room, or no quota, for one more.
-	stuck bool
+	// stuck says that there was no room, or no quota, for one more; leaves that members leave a parcel: a size says how many there are, not where,
+	// and one that were made elsewhere before those are gone would keep them.
+	stuck, leaves bool
 	// pods are those that stay or were told to end; who goes first stands first.
 	pods []*fleet.Pod
 	// unbound are pods of a fixed member that wait for a machine: nobody asked for them here, and without them the others idle.

@@ -126,11 +126,16 @@ func (st *staff) next(t tier) int {
 
 // more grows a member by one, or notes that it cannot.
 func (x *staffing) more(st *staff, i int) bool {
-	if _, ok := x.one(st, i, false); !ok {
-		st.crews[i].stuck = true
+	c := &st.crews[i]
+	ok := !c.leaves
+	if ok {
+		_, ok = x.one(st, i, false)
+	}
+	if !ok {
+		c.stuck = true
 		return false
 	}
-	st.crews[i].want++
+	c.want++
 	return true
 }
 
@@ -163,7 +168,7 @@ func (x *staffing) rebalance() {
 // waits reports whether a member found no room for one more that it could use.
 func (st *staff) waits() bool {
 	for i := range st.crews {
-		if c := &st.crews[i]; c.stuck && c.want < int(mostOf(&st.job.Members[i])) {
+		if c := &st.crews[i]; c.stuck && !c.leaves && c.want < int(mostOf(&st.job.Members[i])) {
 			return true
 		}
 	}
@@ -190,7 +195,7 @@ func (v *leveller) level(t tier) {
 		for _, st := range x.list {
 			for i := range st.crews {
 				mem, c := &st.job.Members[i], &st.crews[i]
-				if !t.holds(st, i) || !c.stuck || over[c] || c.want+c.hoped >= int(mostOf(mem)) {
+				if !t.holds(st, i) || !c.stuck || c.leaves || over[c] || c.want+c.hoped >= int(mostOf(mem)) {
 					continue
 				}
 				if s := x.share(st, t.divisible); poor == nil || s < least {

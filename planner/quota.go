@@ -35,7 +35,9 @@ func (in *Input) tenants(targets []hpa.Target) *tenants {
 		return t
 	}
 	usage := quota.UsageOf(t.tenancy, s.Pods)
-	supply, parcels := quota.ParcelsOf(t.tenancy, s, classesOf(s.Tenants))
+	classes := classesOf(s.Tenants)
+	supply, parcels := quota.ParcelsOf(t.tenancy, s, classes)
+	t.lacking(classes, parcels)
 	t.input.Parcels = supply
 	t.input.Ahead = weekAhead(s.At)
 	for i := range s.Services {

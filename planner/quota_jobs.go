@@ -17,6 +17,8 @@ type allowances struct {
 	on map[fleet.NodeID]map[fleet.TenantID]bool
 	// entered is the order in which they came to be there.
 	entered []entry
+	// leaves are the machines that a tenant had to leave.
+	leaves map[entry]bool
 }
 
 type entry struct {
@@ -32,7 +34,8 @@ type allowance struct {
 // allow reads what a division leaves to the offline work of each tenant.
 func (m *maker) allow(shares []quota.Share) *allowances {
 	s := m.in.Snapshot
-	a := &allowances{tenancy: m.tenants.tenancy, of: map[fleet.TenantID]*allowance{}, on: map[fleet.NodeID]map[fleet.TenantID]bool{}}
+	a := &allowances{tenancy: m.tenants.tenancy, of: map[fleet.TenantID]*allowance{}, on: map[fleet.NodeID]map[fleet.TenantID]bool{},
+		leaves: map[entry]bool{}}
 	bounded := false
 	for i := range shares {
 		x := &shares[i]
@@ -77,7 +80,7 @@ func (m *maker) unused(a *allowances, list []*staff) *allowances {
 		}
 	}
 	again := m.allow(quota.Divide(in).Shares)
-	again.on, again.entered = a.on, a.entered
+	again.on, again.entered, again.leaves = a.on, a.entered, a.leaves
 	for id, x := range again.of {
 		was := a.of[id]
 		x.left, x.taken, x.parcels = x.left.Sub(was.taken).Floor(), was.taken, was.parcels
@@ -95,6 +98,9 @@ func (a *allowances) enter(n fleet.NodeID, id fleet.TenantID) {
 		a.entered = append(a.entered, entry{n, id})
 	}
 }
+
+// leave shuts a machine to a tenant for this plan.
+func (a *allowances) leave(n fleet.NodeID, id fleet.TenantID) { a.leaves[entry{n, id}] = true }
 
 // grow is what one member of a job may take while its tenant's allowance lasts.
 type grow struct {
@@ -116,9 +122,12 @@ func (g grow) most(unit fleet.Resources, k int) int {
 	return min(k, int(min(g.x.left.Count(unit), math.MaxInt32)))
 }
 
-// may reports whether the tenant's work may be on a machine: it is already, or every class that the machine's parcels belong to has some
-// left for it.
+// may reports whether the tenant's work may be on a machine: it is already and need not leave, or every class that the machine's parcels belong
+// to has some left for it.
 func (g grow) may(r machine) bool {
+	if g.a.leaves[entry{r.node.ID, g.id}] {
+		return false
+	}
 	if g.x == nil || g.a.on[r.node.ID][g.id] {
 		return true
 	}
@@ -187,7 +196,7 @@ func (m *maker) shed(list []*staff) {
 		over := x.DueOffline.Sub(m.going(tenancy, x.Tenant, list)).Floor()
 		why := fmt.Sprintf("quota %s had to give back %s by %s", x.Tenant, x.DueOffline, x.DueBy.UTC().Format("15:04:05 MST"))
 		for _, all := range [...]bool{false, true} {
-			if all && !m.lenderWaits(list, x.Tenant) {
+			if all && !m.lenderWaits(list, x.Tenant, func(grow) bool { return true }) {
 				break
 			}
 			for _, st := range slices.Backward(list) {
@@ -199,18 +208,35 @@ func (m *maker) shed(list []*staff) {
 	}
 }
 
-// lenderWaits reports whether a gang of another tenant waits, though his quota has room for it.
-func (m *maker) lenderWaits(list []*staff, id fleet.TenantID) bool {
+// lenderWaits reports whether a job of another tenant waits, though his quota has room for it, and he is one who lends.
+func (m *maker) lenderWaits(list []*staff, id fleet.TenantID, lends func(grow) bool) bool {
 	return slices.ContainsFunc(list, func(st *staff) bool {
-		if m.gangBefore(st.job).Phase != fleet.GangWaiting || m.tenants.tenancy.Of(fleet.ParseName(string(st.job.ID)).Namespace) == id {
+		if m.tenants.tenancy.Of(fleet.ParseName(string(st.job.ID)).Namespace) == id || !lends(st.grow) {
 			return false
 		}
-		var need fleet.Resources
+		need := st.waitsFor(m.gangBefore(st.job).Phase)
+		return !need.IsZero() && st.grow.most(need, 1) == 1
+	})
+}
+
+// waitsFor is what a job needs to begin: the whole of a gang that waits, or, where no minimum is, one member of who has none.
+func (st *staff) waitsFor(gang fleet.GangPhase) (need fleet.Resources) {
+	if gang == fleet.GangWaiting {
 		for i, n := range st.lack() {
 			need = need.Add(st.job.Members[i].Request.Add(fleet.Resources{Pods: 1}).Times(int64(n)))
 		}
-		return st.grow.most(need, 1) == 1
-	})
+		return need
+	}
+	for i := range st.crews {
+		mem, c := &st.job.Members[i], &st.crews[i]
+		switch {
+		case gangs(mem) || c.stay > 0 || c.leaving > 0:
+			return fleet.Resources{}
+		case need.IsZero() && mem.Sized() && mostOf(mem) > 0:
+			need = mem.Request.Add(fleet.Resources{Pods: 1})
+		}
+	}
+	return need
 }
 
 // giveBackMembers tells members to go until an amount is covered: those above the minima, or the whole of what the job holds. It returns what is

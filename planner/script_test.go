@@ -36,7 +36,10 @@ import (
 //	acked [N]                              every worker acknowledged, or the first N did
 //	clean MACHINE EPOCH                    the node side's report
 //	share MACHINE EPOCH NEXT               what the share says instead of what the loan does
-//	tenant ID NAMESPACE CORES [borrows CORES] [told MINUTES]   what it is guaranteed, and since when it is told to give back
+//	tenant ID NAMESPACE CORES [borrows CORES] [told MINUTES] [under ID]   what it is guaranteed, and since when it is told to give back
+//	parcels ID GUARANTEE [borrows N] [told MINUTES N USED]     whole machines; and since when it is told to leave N of those that it was on
+//	job NAMESPACE/NAME CORES MIN MAX [high] [waits] [named] [launcher]   in place of the job that was there; a launcher is a fixed member besides
+//	on MACHINE JOB N [ending|launcher]     N of its workers there, which were told to end; or its launcher. JOB - is of no job that is known
 //	mode MODE | frozen WHY | leads MINUTES | blind
 func TestScripts(t *testing.T) { scripttest.Run(t, play) }
 
@@ -166,12 +169,20 @@ func play(t *testing.T, lines [][]string) string {
 		case "tenant":
 			x := w.tenant(f[1], f[2], int64(num(f[3])))
 			for i := 4; i+1 < len(f); i += 2 {
-				if n := num(f[i+1]); f[i] == "borrows" {
+				if f[i] == "under" {
+					x.Parent = fleet.TenantID(f[i+1])
+				} else if n := num(f[i+1]); f[i] == "borrows" {
 					x.BorrowingLimit = fleet.KnownAt(cpu(int64(n)), t0)
 				} else {
 					tellToGiveBack(x, time.Duration(n)*time.Minute)
 				}
 			}
+		case "parcels":
+			w.parcels(t, f[1:])
+		case "job":
+			w.job(f[1], num(f[2]), num(f[3]), num(f[4]), f[5:])
+		case "on":
+			w.on(num(f[1]), f[2], num(f[3]), f[4:])
 		case "mode":
 			for i := range w.s.Services {
 				w.s.Services[i].Mode = fleet.Mode(f[1])

@@ -53,9 +53,10 @@ func (d *divider) divide() Division {
 	outlook := newOutlook(d)
 	outlook.see(d.in.At, now)
 	d.exits(out.Shares)
+	d.parcels(out.Shares)
+	d.tell(out.Shares)
 	d.lookAhead(outlook)
 	out.Short, out.Oversold = outlook.lists()
-	d.parcels(out.Shares)
 	for i := range out.Shares {
 		out.Shares[i].Why = out.Shares[i].why()
 	}
@@ -211,6 +212,12 @@ func (s *Share) why() string {
 	}
 	if over := s.Over(); !over.IsZero() {
 		fmt.Fprintf(&b, "; gives back %s by %s", over, s.Deadline.UTC().Format(time.RFC3339))
+	}
+	for i := range s.Parcels {
+		if p := &s.Parcels[i]; p.Over > 0 {
+			fmt.Fprintf(&b, "; leaves %d of %d %s by %s: it is entitled to %d, and its limits and those who want theirs leave it no more",
+				p.Over, p.Used, p.Class, s.Deadline.UTC().Format(time.RFC3339), p.Entitled)
+		}
 	}
 	return b.String()
 }

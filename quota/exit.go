@@ -31,8 +31,12 @@ func (d *divider) exits(shares []Share) {
 			}
 		}
 	}
+}
+
+// tell gives who owes anything its notice and its deadline.
+func (d *divider) tell(shares []Share) {
 	for k, i := range d.tree.byID {
-		if s, t := &shares[k], d.tree.nodes[i].tenant; !s.Over().IsZero() {
+		if s, t := &shares[k], d.tree.nodes[i].tenant; s.Owes() {
 			s.notify(t, d.wants[i], d.in.At)
 			s.Deadline = s.OverSince.Add(t.Drain)
 		}
@@ -54,9 +58,10 @@ func (s *Share) notify(t *fleet.Tenant, w *Want, now time.Time) {
 		told.Online, told.Offline = told.Online.Max(left(n.Online, n.OnlineUsed, w.Used)), told.Offline.Max(left(n.Offline, n.OfflineUsed, w.Offline))
 	}
 	all, last := t.Notices, len(t.Notices)-1
-	grown := !Fits(s.Owed, told.Online) || !Fits(s.OverOffline, told.Offline)
+	grown := !Fits(s.Owed, told.Online) || !Fits(s.OverOffline, told.Offline) || s.parcelsGrew(t.Notices)
 	if grown && (last < 0 || last+1 < MostNotices && !now.Before(all[last].Since.Add(t.Drain/4))) {
-		all = append(all[:last+1:last+1], fleet.QuotaNotice{Since: now, Online: s.Owed, Offline: s.OverOffline, OnlineUsed: w.Used, OfflineUsed: w.Offline})
+		all = append(all[:last+1:last+1], fleet.QuotaNotice{Since: now, Online: s.Owed, Offline: s.OverOffline, OnlineUsed: w.Used, OfflineUsed: w.Offline,
+			Parcels: s.parcelDebts(func(p *ParcelShare) int64 { return p.Over })})
 	}
 	if s.OverSince = t.OverSince; s.OverSince.IsZero() || len(all) > last+1 {
 		s.OverSince = now
@@ -71,9 +76,11 @@ func (s *Share) notify(t *fleet.Tenant, w *Want, now time.Time) {
 		due.Since = n.Since
 		due.Online = due.Online.Max(left(n.Online, n.OnlineUsed, w.Used).Min(s.Owed))
 		due.Offline = due.Offline.Max(left(n.Offline, n.OfflineUsed, w.Offline).Min(s.OverOffline))
+		s.parcelsDue(&n)
 	}
 	s.Notices = running
-	if !due.Online.IsZero() || !due.Offline.IsZero() {
+	due.Parcels = s.parcelDebts(func(p *ParcelShare) int64 { return p.Due })
+	if !due.Online.IsZero() || !due.Offline.IsZero() || len(due.Parcels) > 0 {
 		s.Due, s.DueOffline, s.DueBy = due.Online, due.Offline, due.Since.Add(t.Drain)
 		s.Notices = append([]fleet.QuotaNotice{due}, running...)
 	}

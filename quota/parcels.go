@@ -12,8 +12,11 @@ func (d *divider) parcels(shares []Share) {
 	}
 }
 
-func (d *divider) class(s ParcelSupply, shares []Share) {
-	n := func(n int64) fleet.Resources { return fleet.Resources{Pods: n} }
+// count is a number of parcels as an amount.
+func count(n int64) fleet.Resources { return fleet.Resources{Pods: n} }
+
+// classTree is the tree of a class, with what each is entitled to.
+func (d *divider) classTree(s ParcelSupply) *tree {
 	terms := func(t *fleet.Tenant) fleet.ParcelQuota {
 		for _, q := range t.Parcels {
 			if q.Class == s.Class {
@@ -23,52 +26,147 @@ func (d *divider) class(s ParcelSupply, shares []Share) {
 		return fleet.ParcelQuota{}
 	}
 	known := func(k fleet.Known[int64]) fleet.Known[fleet.Resources] {
-		return fleet.Known[fleet.Resources]{Value: n(k.Value), At: k.At, OK: k.OK}
+		return fleet.Known[fleet.Resources]{Value: count(k.Value), At: k.At, OK: k.OK}
 	}
 	tr := newTree(d.in.Tenants, func(t *fleet.Tenant) (lend, borrow fleet.Known[fleet.Resources]) {
 		q := terms(t)
 		return known(q.LendingLimit), known(q.BorrowingLimit)
 	})
 	tr.entitle(func(t *fleet.Tenant) (base, more, names fleet.Resources) {
-		g := n(max(terms(t).Guarantee, 0))
+		g := count(max(terms(t).Guarantee, 0))
 		return g, fleet.Resources{}, g
-	}, fleet.KnownAt(n(s.Firm), d.in.At), n(s.Lent))
-	used, wish, borrow := make([]fleet.Resources, len(tr.nodes)), make([]fleet.Resources, len(tr.nodes)), make([]fleet.Resources, len(tr.nodes))
-	for i := range tr.nodes {
-		borrow[i] = tr.nodes[i].borrow
-		if i == 0 {
-			continue
-		}
+	}, fleet.KnownAt(count(s.Firm), d.in.At), count(s.Lent))
+	return tr
+}
+
+// class divides one class twice: by what each could use, which says how far it may grow, and by what each is on, which says what it must leave.
+// As with resources, who only grows beyond its own takes nothing from others there; a lender that lacks parcels of its own does.
+func (d *divider) class(s ParcelSupply, shares []Share) {
+	tr := d.classTree(s)
+	n, whole := len(tr.nodes), s.Firm+s.Lent
+	has, grows, stands := make([]ParcelCount, n), make([]int64, n), make([]int64, n)
+	var lack int64
+	for k, i := range tr.byID {
 		w := d.wants[i]
 		for _, p := range w.Parcels {
 			if p.Class == s.Class {
-				used[i] = n(p.N)
+				has[i] = p
 			}
 		}
-		wants := used[i]
-		if _, most := w.offline(); !most.Fits(w.Offline) {
-			wants = n(s.Firm + s.Lent) // Work that could grow could use any of them.
+		grows[i], stands[i] = has[i].N, has[i].N
+		_, most := w.offline()
+		if !most.Fits(w.Offline) {
+			grows[i] = max(has[i].N, whole) // Work that could grow could use any of them.
 		}
-		wish[i] = wants.Sub(tr.nodes[i].own).Floor()
-		if !wish[i].IsZero() {
-			used[i] = wants
+		// Who may not grow by its resources has no use for more parcels.
+		if !most.Sub(w.Offline).Min(shares[k].OfflineLimit.Sub(w.Offline)).Floor().IsZero() {
+			stands[i] = max(has[i].N, min(has[i].N+has[i].More, tr.nodes[i].own.Pods))
+			lack += stands[i] - has[i].N
 		}
 	}
-	f := newFlow(tr)
-	f.begin(used, borrow)
-	newFilling(len(f.tr.nodes)).fill(f, wish, n(s.Firm+s.Lent))
+	f := begun(tr, grows)
+	f.share(grows, whole)
+	limits := f.has()
+	// Standing on a parcel beside another costs nobody his; on those that lenders lack, which must come free, it ends for all.
+	if clears := min(max(lack-max(whole-s.Held, 0), 0), s.Held); s.Held > 0 {
+		tr.nodes[0].own = tr.nodes[0].own.Add(count(s.Beside * (s.Held - clears) / s.Held))
+	}
+	f = begun(tr, stands)
+	within := make([]int64, n)
+	for i := range within {
+		within[i] = min(stands[i], limits[i])
+	}
+	f.share(within, whole) // who is within its limit owes nothing: it would take again what it left
+	f.share(stands, whole)
+	keeps := f.has()
+	if lack > 0 { // What comes free is the lenders' first, whoever has less than its part of what is borrowed.
+		f.share(limits, whole)
+		for i, most := range f.has() {
+			limits[i] = min(limits[i], most)
+		}
+	}
 	for k, i := range tr.byID {
 		node := &tr.nodes[i]
 		shares[k].Parcels = append(shares[k].Parcels, ParcelShare{Class: s.Class, Guarantee: node.base.Pods, Entitled: node.entitled.Pods,
-			Used: d.usedParcels(i, s.Class), Limit: node.own.Add(f.granted[i]).Pods})
+			Used: has[i].N, Limit: limits[i], Over: max(has[i].N-keeps[i], 0)})
 	}
 }
 
-func (d *divider) usedParcels(i int, class fleet.ParcelClass) int64 {
-	for _, p := range d.wants[i].Parcels {
-		if p.Class == class {
-			return p.N
+// classFlow is how parcels of a class pass the tree.
+type classFlow struct{ *flow }
+
+// begun is a flow in which each uses what it wants of its own.
+func begun(tr *tree, wants []int64) classFlow {
+	used, borrow := make([]fleet.Resources, len(wants)), make([]fleet.Resources, len(wants))
+	for i := range wants {
+		used[i], borrow[i] = count(wants[i]), tr.nodes[i].borrow
+	}
+	f := newFlow(tr)
+	f.begin(used, borrow)
+	return classFlow{f}
+}
+
+// share grants each what it wants beyond what it has, as far as it goes, to each alike.
+func (f classFlow) share(wants []int64, whole int64) {
+	has, wish := f.has(), make([]fleet.Resources, len(wants))
+	for i := range wants {
+		wish[i] = count(max(wants[i]-has[i], 0))
+	}
+	newFilling(len(wish)).fill(f.flow, wish, count(whole))
+	for i, n := range f.has() {
+		f.grant(i, count(min(max(wants[i]-n, 0), 1))) // parts of parcels make whole ones, for who comes first
+	}
+}
+
+// has is what each may be on: its own, and what it was granted.
+func (f classFlow) has() []int64 {
+	out := make([]int64, len(f.granted))
+	for i := range out {
+		out[i] = f.tr.nodes[i].own.Add(f.granted[i]).Pods
+	}
+	return out
+}
+
+// left is what of the parcels that were told is not given back.
+func (p *ParcelShare) left(n *fleet.QuotaNotice) int64 {
+	for _, x := range n.Parcels {
+		if x.Class == p.Class {
+			return x.N - max(x.Used-p.Used, 0)
 		}
 	}
 	return 0
+}
+
+// parcelsGrew reports whether parcels of any class are owed beyond what was told.
+func (s *Share) parcelsGrew(told []fleet.QuotaNotice) bool {
+	for i := range s.Parcels {
+		p := &s.Parcels[i]
+		var most int64
+		for k := range told {
+			most = max(most, p.left(&told[k]))
+		}
+		if p.Over > most {
+			return true
+		}
+	}
+	return false
+}
+
+// parcelsDue makes due what of a notice that is over is owed still.
+func (s *Share) parcelsDue(n *fleet.QuotaNotice) {
+	for i := range s.Parcels {
+		p := &s.Parcels[i]
+		p.Due = max(p.Due, min(p.left(n), p.Over))
+	}
+}
+
+// parcelDebts lists the classes of which something is owed.
+func (s *Share) parcelDebts(owed func(*ParcelShare) int64) []fleet.ParcelDebt {
+	var out []fleet.ParcelDebt
+	for i := range s.Parcels {
+		if p := &s.Parcels[i]; owed(p) > 0 {
+			out = append(out, fleet.ParcelDebt{Class: p.Class, N: owed(p), Used: p.Used})
+		}
+	}
+	return out
 }

@@ -305,7 +305,7 @@ func TestParcelsAreSound(t *testing.T) {
 			x.Parcels = []fleet.ParcelQuota{q}
 			in.Tenants = append(in.Tenants, x)
 			in.Wants = append(in.Wants, Want{Tenant: x.ID, OfflineWish: cores(rapid.Int64Range(0, 1).Draw(t, "grows")),
-				Parcels: []ParcelCount{{h100, rapid.Int64Range(0, 10).Draw(t, "used")}}})
+				Parcels: []ParcelCount{{Class: h100, N: rapid.Int64Range(0, 10).Draw(t, "used")}}})
 		}
 		var entitled, borrowed, own int64
 		for i, s := range Divide(in).Shares {
@@ -330,4 +330,103 @@ func TestParcelsAreSound(t *testing.T) {
 			t.Fatalf("%d borrowed and %d their own of %d", borrowed, own, s.Firm+s.Lent)
 		}
 	})
+}
+
+// The same of parcels, in trees with limits: a tenant that has a use for no more parcels than its own has them after the drain time, whoever
+// borrowed them, and then nobody is on more than it may keep.
+func TestParcelHoldIsHonouredInTime(t *testing.T) {
+	const drain = 4 * time.Minute
+	node := fleet.ParcelClass{Kind: fleet.KindNode}
+	rapid.Check(t, func(t *rapid.T) {
+		in := Input{At: now, Supply: fleet.KnownAt(cores(1000), now), Tenants: drawTree(t)}
+		var promised int64
+		limit := func(what string) (k fleet.Known[int64]) {
+			if rapid.Bool().Draw(t, what+"?") {
+				k = fleet.KnownAt(rapid.Int64Range(0, 4).Draw(t, what), now)
+			}
+			return k
+		}
+		for i := range in.Tenants {
+			x := &in.Tenants[i]
+			q := fleet.ParcelQuota{Class: node, Guarantee: rapid.Int64Range(0, 4).Draw(t, "parcels"), LendingLimit: limit("lends parcels"), BorrowingLimit: limit("borrows parcels")}
+			*x = fleet.Tenant{ID: x.ID, Parent: x.Parent, Accepted: true, Drain: drain, Parcels: []fleet.ParcelQuota{q}}
+			promised += q.Guarantee
+			in.Wants = append(in.Wants, Want{Tenant: x.ID, Parcels: []ParcelCount{{Class: node}}})
+		}
+		in.Parcels = []ParcelSupply{{Class: node, Firm: max(promised+rapid.Int64Range(-4, 4).Draw(t, "unnamed"), 0), Lent: rapid.Int64Range(0, 3).Draw(t, "lent")}}
+		uses := make([]int64, len(in.Tenants))
+		for range rapid.IntRange(1, 4).Draw(t, "turns") {
+			for i := range uses {
+				uses[i] = rapid.Int64Range(0, 9).Draw(t, "use for")
+				p := &in.Wants[i].Parcels[0]
+				p.N = min(p.N, uses[i])
+			}
+			play := func(span time.Duration) Division {
+				for end := in.At.Add(span); in.At.Before(end); in.At = in.At.Add(time.Minute) {
+					liveOnParcels(t, &in, uses)
+				}
+				return Divide(in)
+			}
+			d := play(2*drain + 2*time.Minute)
+			for i := range in.Tenants {
+				if p, own := d.Share(in.Tenants[i].ID).Parcels[0], ownParcels(&in, &d, in.Tenants[i].ID); p.Used < min(uses[i], own) {
+					t.Fatalf("%s is on %d parcels of its own %d, with a use for %d\n%+v\n%+v", in.Tenants[i].ID, p.Used, own, uses[i], in.Wants, d)
+				}
+			}
+			// What each leaves others may take who owe it in turn, so that all is settled only after some deadlines.
+			d = play(4 * drain)
+			for _, s := range d.Shares {
+				if s.Owes() {
+					t.Fatalf("%s is still on %d parcels too many\n%+v\n%+v", s.Tenant, s.Parcels[0].Over, in.Wants, d)
+				}
+			}
+		}
+	})
+}
+
+// ownParcels is what of a tenant's entitlement those below it do not hold.
+func ownParcels(in *Input, d *Division, id fleet.TenantID) int64 {
+	own := d.Share(id).Parcels[0].Entitled
+	for i := range in.Tenants {
+		if x := &in.Tenants[i]; x.Parent == id {
+			own -= d.Share(x.ID).Parcels[0].Entitled
+		}
+	}
+	return own
+}
+
+// liveOnParcels plays one minute: each leaves what is due and takes what it may of those that are free.
+func liveOnParcels(t *rapid.T, in *Input, uses []int64) {
+	s := &in.Parcels[0]
+	s.Held = 0
+	for i := range uses {
+		w := &in.Wants[i]
+		p := &w.Parcels[0]
+		p.More = uses[i] - p.N
+		w.Offline, w.OfflineWish = cores(p.N), cores(uses[i])
+		s.Held += p.N
+	}
+	d := Divide(*in)
+	free, entitled := s.Firm+s.Lent, int64(0)
+	for i := range uses {
+		x, share := &in.Tenants[i], d.Share(in.Tenants[i].ID)
+		p := &share.Parcels[0]
+		if x.Parent == "" {
+			entitled += p.Entitled
+		}
+		if own := ownParcels(in, &d, x.ID); p.Due > p.Over || p.Over > max(p.Used-own, 0) || p.Over > max(p.Used-p.Limit, 0) {
+			t.Fatalf("%s owes %+v", x.ID, p)
+		}
+		x.OverSince, x.Notices = share.OverSince, share.Notices
+		in.Wants[i].Parcels[0].N -= p.Due
+		free -= in.Wants[i].Parcels[0].N
+	}
+	if entitled > s.Firm {
+		t.Fatalf("%d parcels are promised of %d", entitled, s.Firm)
+	}
+	for i := range uses {
+		p := &in.Wants[i].Parcels[0]
+		more := max(min(d.Share(in.Tenants[i].ID).Parcels[0].Limit, uses[i], p.N+free)-p.N, 0)
+		p.N, free = p.N+more, free-more
+	}
 }

@@ -24,7 +24,9 @@ import (
 //	level PERCENT LOW HIGH
 //	parcels CLASS FIRM LENT
 //	holds ID CLASS GUARANTEE [lends N] [borrows N]
-//	on ID CLASS N
+//	on ID CLASS N [MORE]                it is on so many parcels, and lacks so many more
+//	beside CLASS N                      so often a tenant is on a parcel beside another
+//	told ID AGO CLASS N USED            it was told to leave so many of those that it was on
 func TestScripts(t *testing.T) { scripttest.Run(t, play) }
 
 func play(t *testing.T, lines [][]string) string {
@@ -106,7 +108,7 @@ func (s *script) do(f []string) {
 		share := func(word string) float64 { return float64(scripttest.Int(t, word)) / 100 }
 		s.in.Level = Level{Share: fleet.KnownAt(share(f[1]), now), Low: share(f[2]), High: share(f[3])}
 	case "parcels":
-		s.in.Parcels = append(s.in.Parcels, ParcelSupply{class(f[1]), int64(scripttest.Int(t, f[2])), int64(scripttest.Int(t, f[3]))})
+		s.in.Parcels = append(s.in.Parcels, ParcelSupply{Class: class(f[1]), Firm: int64(scripttest.Int(t, f[2])), Lent: int64(scripttest.Int(t, f[3]))})
 	case "holds":
 		q := fleet.ParcelQuota{Class: class(f[2]), Guarantee: int64(scripttest.Int(t, f[3]))}
 		for i := 4; i+1 < len(f); i += 2 {
@@ -118,10 +120,34 @@ func (s *script) do(f []string) {
 		}
 		s.tenant(f[1]).Parcels = append(s.tenant(f[1]).Parcels, q)
 	case "on":
-		s.want(f[1]).Parcels = append(s.want(f[1]).Parcels, ParcelCount{class(f[2]), int64(scripttest.Int(t, f[3]))})
+		p := ParcelCount{Class: class(f[2]), N: int64(scripttest.Int(t, f[3]))}
+		if len(f) > 4 {
+			p.More = int64(scripttest.Int(t, f[4]))
+		}
+		s.want(f[1]).Parcels = append(s.want(f[1]).Parcels, p)
+		s.supply(f[2]).Held += p.N
+	case "beside":
+		p := s.supply(f[1])
+		p.Beside = int64(scripttest.Int(t, f[2]))
+		p.Held -= p.Beside
+	case "told":
+		x := s.tenant(f[1])
+		x.OverSince = now.Add(-s.span(f[2]))
+		x.Notices = append(x.Notices, fleet.QuotaNotice{Since: x.OverSince,
+			Parcels: []fleet.ParcelDebt{{Class: class(f[3]), N: int64(scripttest.Int(t, f[4])), Used: int64(scripttest.Int(t, f[5]))}}})
 	default:
 		t.Fatalf("unknown word %q", f[0])
 	}
+}
+
+func (s *script) supply(word string) *ParcelSupply {
+	for i := range s.in.Parcels {
+		if s.in.Parcels[i].Class == class(word) {
+			return &s.in.Parcels[i]
+		}
+	}
+	s.t.Fatalf("no parcels %q", word)
+	return nil
 }
 
 func class(word string) fleet.ParcelClass {
@@ -177,6 +203,9 @@ func (s *script) told(d *Division) string {
 		}
 		for _, p := range x.Parcels {
 			fmt.Fprintf(&b, "%s: has %d %s, may have %d, entitled to %d of %d\n", x.Tenant, p.Used, p.Class, p.Limit, p.Entitled, p.Guarantee)
+			if p.Over > 0 {
+				fmt.Fprintf(&b, "%s: over by %d %s (%d due), until %s from now\n", x.Tenant, p.Over, p.Class, p.Due, x.Deadline.Sub(now))
+			}
 		}
 	}
 	for _, x := range d.Short {

@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"slices"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
@@ -40,7 +41,7 @@ type Want struct {
 	// Offline is what its offline pods request; OfflineNeed what its jobs cannot do without (their minima), and OfflineWish what they could
 	// use at most.
 	Offline, OfflineNeed, OfflineWish fleet.Resources
-	// Parcels are those that its offline pods are on.
+	// Parcels are those that its offline pods are on, and could be on.
 	Parcels []ParcelCount
 }
 
@@ -61,10 +62,11 @@ func (w *Want) ahead(step int) fleet.Resources {
 	return w.Ahead[step].Floor()
 }
 
-// ParcelCount is a number of parcels of one class.
+// ParcelCount is what a tenant has of one class of parcels: N are those that it is on, More how many it lacks at least for all that its jobs
+// could use.
 type ParcelCount struct {
-	Class fleet.ParcelClass
-	N     int64
+	Class   fleet.ParcelClass
+	N, More int64
 }
 
 // ParcelSupply is how many parcels of one class offline work can have: Firm are those of offline pools, which guarantees can rest on,
@@ -72,6 +74,8 @@ type ParcelCount struct {
 type ParcelSupply struct {
 	Class      fleet.ParcelClass
 	Firm, Lent int64
+	// Held are those that some tenant is on, Beside how often one is on a parcel beside another.
+	Held, Beside int64
 }
 
 // Share is what one tenant gets, itself and those below it where it says nothing else.
@@ -103,7 +107,8 @@ type Share struct {
 	Notices         []fleet.QuotaNotice
 	Due, DueOffline fleet.Resources
 	DueBy           time.Time
-	Parcels         []ParcelShare
+	// Parcels are its shares of each class; what it owes of them has its notices and its deadline with the rest.
+	Parcels []ParcelShare
 	// Why is the division in one sentence.
 	Why string
 }
@@ -113,10 +118,17 @@ type ParcelShare struct {
 	Class fleet.ParcelClass
 	// Guarantee is what it is promised, Entitled what of it can be kept, Used what it has, Limit the most that it may have now.
 	Guarantee, Entitled, Used, Limit int64
+	// Over is how many it is on beyond what it may keep while lenders take theirs, Due what of these had its notice: it is left now.
+	Over, Due int64
 }
 
 // Over is what is requested beyond the limits.
 func (s *Share) Over() fleet.Resources { return s.OverOnline.Add(s.OverOffline) }
+
+// Owes reports whether anything is to be given back.
+func (s *Share) Owes() bool {
+	return !s.Over().IsZero() || slices.ContainsFunc(s.Parcels, func(p ParcelShare) bool { return p.Over > 0 })
+}
 
 // Short is a demand that the division cannot meet, from when until when, and by how much at most.
 type Short struct {

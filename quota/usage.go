@@ -1,10 +1,6 @@
 package quota
 
-import (
-	"slices"
-
-	"github.com/springtide/springtide/fleet"
-)
+import "github.com/springtide/springtide/fleet"
 
 // Usage is what the pods of one tenant, or of none, request on the machines they are on.
 type Usage struct{ Online, Offline fleet.Resources }
@@ -69,69 +65,4 @@ func UsageOf(tenancy Tenancy, pods []fleet.Pod) map[fleet.TenantID]Usage {
 		out[id] = u
 	}
 	return out
-}
-
-// ParcelsOf counts the parcels of each class that offline pods of each tenant are on: machines of offline pools, and machines and sockets
-// that are away from online ones; and how many of each there are. A machine that is lent by the socket counts with its lent sockets.
-func ParcelsOf(tenancy Tenancy, s *fleet.Snapshot, classes []fleet.ParcelClass) (supply []ParcelSupply, used map[fleet.TenantID][]ParcelCount) {
-	used = map[fleet.TenantID][]ParcelCount{}
-	if len(classes) == 0 {
-		return nil, used
-	}
-	on := map[fleet.NodeID][]fleet.TenantID{}
-	for i := range s.Pods {
-		p := &s.Pods[i]
-		if id := tenancy.Of(p.Name.Namespace); p.Class == fleet.PodOffline && p.Occupies() && id != "" && !slices.Contains(on[p.Node], id) {
-			on[p.Node] = append(on[p.Node], id)
-		}
-	}
-	lent := map[fleet.NodeID]map[fleet.ParcelKind]int64{}
-	for i := range s.Loans {
-		if l := &s.Loans[i]; l.Phase.Away() && !l.Phase.Lost() && !fromOffline(s, l) {
-			if lent[l.Node] == nil {
-				lent[l.Node] = map[fleet.ParcelKind]int64{}
-			}
-			lent[l.Node][l.Kind]++
-		}
-	}
-	gone := map[fleet.NodeID]bool{}
-	for i := range s.Loans {
-		if l := &s.Loans[i]; l.Phase.Away() && fromOffline(s, l) {
-			gone[l.Node] = true
-		}
-	}
-	for _, class := range classes {
-		sum := ParcelSupply{Class: class}
-		count := map[fleet.TenantID]int64{}
-		for i := range s.Nodes {
-			n := &s.Nodes[i]
-			var here int64
-			if p := s.Pool(n.Pool); p != nil && p.Class == fleet.Offline && !gone[n.ID] && class.Holds(fleet.KindNode, n.GPUModel) {
-				here = 1
-				sum.Firm++
-			}
-			for _, kind := range []fleet.ParcelKind{fleet.KindNode, fleet.KindSocket} {
-				if class.Holds(kind, n.GPUModel) {
-					here += lent[n.ID][kind]
-					sum.Lent += lent[n.ID][kind]
-				}
-			}
-			for _, id := range on[n.ID] {
-				count[id] += here
-			}
-		}
-		supply = append(supply, sum)
-		for i := range s.Tenants {
-			if id := s.Tenants[i].ID; count[id] > 0 {
-				used[id] = append(used[id], ParcelCount{Class: class, N: count[id]})
-			}
-		}
-	}
-	return supply, used
-}
-
-// fromOffline reports whether a loan's parcel is at home in an offline pool.
-func fromOffline(s *fleet.Snapshot, l *fleet.Loan) bool {
-	p := s.Pool(l.From)
-	return p != nil && p.Class == fleet.Offline
 }
