@@ -36,7 +36,7 @@ func newWorld(machines int) *world {
 	w := &world{flat: map[fleet.ServiceID]float64{}}
 	w.s = fleet.Snapshot{Revision: 1, At: t0, LeaderEpoch: 1, WatchedSince: t0.Add(-time.Hour)}
 	w.s.Pools = []fleet.Pool{
-		{ID: "offline", Class: fleet.Offline, Mode: fleet.Auto},
+		{ID: "offline", Class: fleet.Offline, Mode: fleet.Auto, Budget: wide()},
 		{ID: "online", Class: fleet.Online, Mode: fleet.Auto, Unit: fleet.UnitSocket, LowWatermark: 0.05, HighWatermark: 0.1,
 			Notice: 2 * time.Minute, NoticeMax: 10 * time.Minute, MovesAtOnce: 10, MovesPerHour: 60, MinimumTerm: 30 * time.Minute,
 			Budget: fleet.DisruptionBudget{EvictionsPerMinute: 60, ServiceShare: 0.2, FleetShare: 0.1}},
