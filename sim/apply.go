@@ -2,9 +2,11 @@ package sim
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"sort"
+	"sync"
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
@@ -46,12 +48,17 @@ func (c *controller) Apply(_ context.Context, p *planner.Plan) (loop.Receipt, er
 	facts.LeaderEpoch = c.epoch // the cycle wrote its own into it
 	d := loop.NewDoor(&facts)
 	left := c.actionsLeft(loop.Actions(p))
+	c.judge.beyond = c.beyond()
 	var raised []fleet.ServiceID
+	spend := spender(&facts)
 	for st := range d.Steps(p) {
 		if len(c.others) > 0 && (st.Action == "JobScale" || st.Action == "Mark") {
 			continue // another lender's offline work is not ours to size
 		}
 		check := st.Check()
+		if a, ok := st.Act.(*planner.Scale); ok && check == nil {
+			check = spend(a)
+		}
 		if left--; left < 0 {
 			continue // the process is dead
 		}
@@ -61,6 +68,7 @@ func (c *controller) Apply(_ context.Context, p *planner.Plan) (loop.Receipt, er
 		}
 		if check == nil {
 			c.do(st.Act, left == 0 && c.crashing())
+			c.repeats(st.Act)
 			if a, ok := st.Act.(*planner.Scale); ok && a.To > a.From {
 				raised = append(raised, a.Service)
 			}
@@ -68,10 +76,31 @@ func (c *controller) Apply(_ context.Context, p *planner.Plan) (loop.Receipt, er
 		r.Results = append(r.Results, st.Did(check))
 	}
 	c.checkQuota(p, raised)
+	c.checkSold(raised)
 	if c.crashing() {
 		c.cancel() // and another leader comes
 	}
 	return r, nil
+}
+
+// spender holds back what another actor left no budget for since the plan was made, as the actuator of a cluster does.
+func spender(facts *fleet.Snapshot) func(*planner.Scale) error {
+	pods := sync.OnceValue(facts.PodsByPool)
+	budgets := map[fleet.PoolID]*fleet.Spending{}
+	return func(a *planner.Scale) error {
+		for _, x := range a.Charges {
+			if budgets[x.Pool] == nil {
+				budgets[x.Pool] = facts.Pool(x.Pool).Spend(facts.At, pods()[x.Pool])
+			}
+			s := facts.Service(a.Service)
+			for range x.Pods {
+				if by := budgets[x.Pool].Take(s.Owner(), s.Standing()); by != "" {
+					return fmt.Errorf("held back by the %s", by)
+				}
+			}
+		}
+		return nil
+	}
 }
 
 // crashing reports whether this cycle's controller dies while it writes.
@@ -113,7 +142,9 @@ func (c *controller) do(act any, dies bool) {
 	}
 }
 
+// scale charges the ledgers, marks who leaves, and writes the replicas. Who was marked for a scale-in that never came about is not any more.
 func (c *controller) scale(a *planner.Scale) {
+	s := &c.w.services[c.index[a.Service]]
 	for _, x := range a.Charges {
 		for i := range c.pools {
 			if c.pools[i].ID == x.Pool {
@@ -121,12 +152,18 @@ func (c *controller) scale(a *planner.Scale) {
 			}
 		}
 	}
+	if a.To < a.From {
+		for _, id := range s.pods {
+			c.w.pods[id].cost = 0
+		}
+	}
 	for _, l := range a.Leavers {
 		if id, ok := c.w.find(l.ID); ok {
 			c.w.pods[id].cost = -1
 		}
 	}
-	c.w.services[c.index[a.Service]].desired = a.To
+	c.take(a)
+	s.desired = a.To
 	c.checkScale(a)
 }
 
@@ -260,6 +297,9 @@ func (c *controller) scaleJob(a *planner.JobScale) {
 	}
 }
 
+// fillersIn is the namespace of fillers.
+const fillersIn = "springtide-system"
+
 // fill makes a filler on its machine, or deletes one. What does not fit is planned again.
 func (c *controller) fill(f *planner.Filler) {
 	w := c.w
@@ -274,7 +314,7 @@ func (c *controller) fill(f *planner.Filler) {
 	if !ok || w.machines[n].free < cores {
 		return
 	}
-	id := w.newPod(pod{name: fleet.Name{Namespace: "springtide-system", Name: f.Name}, kind: filler, cores: cores})
+	id := w.newPod(pod{name: fleet.Name{Namespace: fillersIn, Name: f.Name}, kind: filler, cores: cores})
 	w.pods[id].holdsOn, w.pods[id].ready = n, true
 	w.bindOn(id, n)
 	w.pods[id].bound = w.tick
