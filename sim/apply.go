@@ -2,9 +2,11 @@ package sim
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"sort"
+	"sync"
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
@@ -46,12 +48,17 @@ func (c *controller) Apply(_ context.Context, p *planner.Plan) (loop.Receipt, er
 	facts.LeaderEpoch = c.epoch // the cycle wrote its own into it
 	d := loop.NewDoor(&facts)
 	left := c.actionsLeft(loop.Actions(p))
+	c.judge.beyond = c.beyond()
 	var raised []fleet.ServiceID
+	spend := spender(&facts)
 	for st := range d.Steps(p) {
 		if len(c.others) > 0 && (st.Action == "JobScale" || st.Action == "Mark") {
 			continue // another lender's offline work is not ours to size
 		}
 		check := st.Check()
+		if check == nil {
+			check = spend(st.Act)
+		}
 		if left--; left < 0 {
 			continue // the process is dead
 		}
@@ -61,6 +68,7 @@ func (c *controller) Apply(_ context.Context, p *planner.Plan) (loop.Receipt, er
 		}
 		if check == nil {
 			c.do(st.Act, left == 0 && c.crashing())
+			c.repeats(st.Act)
 			if a, ok := st.Act.(*planner.Scale); ok && a.To > a.From {
 				raised = append(raised, a.Service)
 			}
@@ -68,10 +76,51 @@ func (c *controller) Apply(_ context.Context, p *planner.Plan) (loop.Receipt, er
 		r.Results = append(r.Results, st.Did(check))
 	}
 	c.checkQuota(p, raised)
+	c.checkSold(raised)
 	if c.crashing() {
 		c.cancel() // and another leader comes
 	}
 	return r, nil
+}
+
+// spender holds back what another actor left no budget for since the plan was made, as the actuator of a cluster does. What is due to others waits
+// for no budget.
+func spender(facts *fleet.Snapshot) func(act any) error {
+	pods := sync.OnceValue(facts.PodsByPool)
+	budgets := map[fleet.PoolID]*fleet.Spending{}
+	take := func(owner string, ownerPods int, charges []planner.Charge) error {
+		for _, x := range charges {
+			if x.Due {
+				continue
+			}
+			if budgets[x.Pool] == nil {
+				budgets[x.Pool] = facts.Pool(x.Pool).Spend(facts.At, pods()[x.Pool])
+			}
+			if by := budgets[x.Pool].Take(owner, ownerPods, x.Pods); by != "" {
+				return fmt.Errorf("held back by the %s", by)
+			}
+		}
+		return nil
+	}
+	return func(act any) error {
+		switch a := act.(type) {
+		case *planner.Scale:
+			s := facts.Service(a.Service)
+			return take(s.Owner(), s.Standing(), a.Charges)
+		case *planner.JobScale:
+			if len(a.Charges) == 0 {
+				break
+			}
+			n := 0
+			for i := range facts.Pods {
+				if p := &facts.Pods[i]; p.Job == a.Job && !p.Deleting {
+					n++
+				}
+			}
+			return take(a.Job.Owner(), n, a.Charges)
+		}
+		return nil
+	}
 }
 
 // crashing reports whether this cycle's controller dies while it writes.
@@ -113,19 +162,29 @@ func (c *controller) do(act any, dies bool) {
 	}
 }
 
+// scale charges the ledgers, marks who leaves, and writes the replicas. Who was marked for a scale-in that never came about is not any more.
 func (c *controller) scale(a *planner.Scale) {
 	c.charge((&fleet.Service{ID: a.Service}).Owner(), a.Charges)
+	if a.To < a.From {
+		for _, id := range c.w.services[c.index[a.Service]].pods {
+			c.w.pods[id].cost = 0
+		}
+	}
 	for _, l := range a.Leavers {
 		if id, ok := c.w.find(l.ID); ok {
 			c.w.pods[id].cost = -1
 		}
 	}
+	c.take(a)
 	c.w.services[c.index[a.Service]].desired = a.To
 	c.checkScale(a)
 }
 
 func (c *controller) charge(owner string, charges []planner.Charge) {
 	for _, x := range charges {
+		if !x.Due {
+			c.judge.of(x.Pool, c.Now()) // its windows begin as the ledger's do
+		}
 		for i := range c.pools {
 			if c.pools[i].ID == x.Pool {
 				c.pools[i].Ledger = x.On(c.pools[i].Ledger, c.Now(), owner)
@@ -265,6 +324,9 @@ func (c *controller) scaleJob(a *planner.JobScale) {
 	}
 }
 
+// fillersIn is the namespace of fillers.
+const fillersIn = "springtide-system"
+
 // fill makes a filler on its machine, or deletes one. What does not fit is planned again.
 func (c *controller) fill(f *planner.Filler) {
 	w := c.w
@@ -279,7 +341,7 @@ func (c *controller) fill(f *planner.Filler) {
 	if !ok || w.machines[n].free < cores {
 		return
 	}
-	id := w.newPod(pod{name: fleet.Name{Namespace: "springtide-system", Name: f.Name}, kind: filler, cores: cores})
+	id := w.newPod(pod{name: fleet.Name{Namespace: fillersIn, Name: f.Name}, kind: filler, cores: cores})
 	w.pods[id].holdsOn, w.pods[id].ready = n, true
 	w.bindOn(id, n)
 	w.pods[id].bound = w.tick

@@ -57,7 +57,10 @@ type controller struct {
 	kept  kept
 	// fresh are the facts that the running cycle saw, stale those that a cache shows while it lags.
 	fresh, stale *fleet.Snapshot
-	err          error
+	// echoes are writes that come once more.
+	echoes []echo
+	judge  judge
+	err    error
 }
 
 // errand is one hand-over of a loan.
@@ -68,10 +71,12 @@ type errand struct {
 
 // runController turns the loop on a world until the run is over. A loop that was brought down is followed by a new leader.
 func runController(ctx context.Context, w *World, o controllerOptions, shared *Shared, others ...Policy) error {
-	c := newController(w, o, others)
-	if c.w.b.Faults.Any() {
+	if w.b.Faults.Any() {
 		w.faults = drawFaults(w.b) // learning from nothing is among what faults may hit
-	} else {
+		w.redate()
+	}
+	c := newController(w, o, others)
+	if len(w.faults) == 0 {
 		var err error
 		if c.kept, err = shared.learned(ctx); err != nil {
 			return err
@@ -82,7 +87,7 @@ func runController(ctx context.Context, w *World, o controllerOptions, shared *S
 	for c.epoch = 1; !w.over() && c.err == nil; c.epoch++ {
 		inner, cancel := context.WithCancel(ctx)
 		c.cancel = cancel
-		l := loop.New(loop.Ports{Observer: c, History: c, Actuator: c, Journal: c, Memory: c, Clock: c, Log: slog.New(slog.DiscardHandler)}, c.options())
+		l := loop.New(c.ports(), c.options())
 		if old != nil && w.on(scenario.LeaderFlapping) != nil {
 			// The one that lost its lease does not know it yet, and writes once more.
 			if _, err := old.Cycle(inner); err != nil {
@@ -103,6 +108,15 @@ func runController(ctx context.Context, w *World, o controllerOptions, shared *S
 		}
 	}
 	return c.err
+}
+
+// ports join a loop to the world.
+func (c *controller) ports() loop.Ports {
+	var log slog.Handler = slog.DiscardHandler
+	if c.w.log != nil {
+		log = c.w.log
+	}
+	return loop.Ports{Observer: c, History: c, Actuator: c, Reporter: c.w.reporter, Journal: c, Memory: c, Clock: c, Log: slog.New(log)}
 }
 
 // options are the controller's own, but for the pace of plans and what the run takes from its foresight.
@@ -172,6 +186,7 @@ func newController(w *World, o controllerOptions, others []Policy) *controller {
 		c.services = append(c.services, c.serviceFacts(i))
 	}
 	c.tenants, c.plans = tenantsOf(w.b), festivalsOf(w.b)
+	c.judge = c.newJudge()
 	return c
 }
 
@@ -283,6 +298,7 @@ func (c *controller) pass() {
 	}
 	w.begin()
 	c.nodeSides()
+	c.hear()
 	for _, p := range c.others {
 		p.Decide(w)
 	}

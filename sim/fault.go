@@ -48,6 +48,9 @@ var plainest = map[string]struct {
 	scenario.ClockSkew:      {10 * time.Minute, time.Hour, 1, []float64{0.5, 1, 2}},
 	scenario.Heartbeats:     {10 * time.Minute, time.Hour, 1, nil},
 	scenario.MovingLost:     {time.Minute, 30 * time.Minute, 0.7, nil},
+	scenario.DeliveredTwice: {10 * time.Minute, time.Hour, 0.5, nil},
+	scenario.ClocksForward:  {tick, tick, 1, nil}, // a moment
+	scenario.ClocksBack:     {tick, tick, 1, nil},
 }
 
 // drawFaults lists what goes wrong in a run: what the file says, and what its seed draws.
@@ -56,7 +59,9 @@ func drawFaults(b *scenario.Built) []fault {
 	r := rand.New(rand.NewPCG(b.Seed, 3))
 	kinds := b.Faults.Kinds
 	if len(kinds) == 0 {
-		kinds = scenario.Kinds()
+		if kinds = scenario.Kinds(); len(b.Clocks()) == 0 {
+			kinds = slices.DeleteFunc(kinds, scenario.ChangesClocks)
+		}
 	}
 	last := b.Duration() - time.Duration(b.Faults.Quiet)
 	for range b.Faults.Random {
@@ -188,6 +193,30 @@ func (w *World) restoreMachine(n int32) {
 	m.gone, m.toOnline, m.toOffline, m.away = false, m.home == onlinePool, m.home == offlinePool, nil
 	w.open(n)
 	w.lost--
+}
+
+// redate moves a world that has not begun yet to where the clocks of a zone change, at the moment of the first fault that says so. It is moved as a
+// whole, load and all: but for what follows a wall clock, it is the same run.
+func (w *World) redate() {
+	i := slices.IndexFunc(w.faults, func(f fault) bool { return scenario.ChangesClocks(f.Kind) })
+	zones := w.b.Clocks()
+	if i < 0 || len(zones) == 0 {
+		return
+	}
+	f := &w.faults[i]
+	change, ok := scenario.ClockChange(zones[f.rand.IntN(len(zones))], w.b.Start, f.Kind == scenario.ClocksForward)
+	if !ok {
+		return
+	}
+	by := change.Add(-time.Duration(f.After)).Sub(w.b.Start).Truncate(time.Minute)
+	w.b = w.b.Later(by)
+	w.start, w.now = w.start.Add(by), w.now.Add(by)
+	for i := range w.services {
+		w.services[i].Online = &w.b.Services[i]
+	}
+	for i := range w.jobs {
+		w.jobs[i].checkpoint = w.jobs[i].checkpoint.Add(by)
+	}
 }
 
 // skew is how far the controller's clock is ahead of everybody's: by the factor in minutes for the first half of the fault, and behind by as much

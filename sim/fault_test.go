@@ -53,6 +53,10 @@ func TestSeedsBreakNothing(t *testing.T) {
 				if seed%3 == 0 {
 					b.Fleet.Lending.Unit = string(fleet.UnitSocket)
 				}
+				if seed%4 == 1 { // and with it, clocks that change
+					b.Services[0].Spec.Windows = []scenario.ServiceWindow{{Min: 50,
+						Window: scenario.Window{Start: "30 2 * * *", For: config.Duration(90 * time.Minute), TimeZone: "Europe/Berlin"}}}
+				}
 				r, err := Run(context.Background(), b, whole, Share(b))
 				if err != nil {
 					t.Error(err)
@@ -117,17 +121,23 @@ func TestTheLadder(t *testing.T) {
 
 // Each kind of fault does something: the run is not the one without it.
 func TestEveryFaultIsFelt(t *testing.T) {
-	plain := play(t, troubled(1, 1, scenario.Faults{}), whole)
+	// Windows follow a wall clock: at midnight UTC it is two in Berlin, before a change and after it.
+	with := func(f scenario.Faults) *scenario.Built {
+		b := troubled(1, 1, f)
+		b.Services[0].Spec.Windows = []scenario.ServiceWindow{{Window: scenario.Window{Start: "20 2 * * *", For: config.Duration(time.Hour), TimeZone: "Europe/Berlin"}, Min: 60}}
+		return b
+	}
+	plain := play(t, with(scenario.Faults{}), whole)
 	for _, kind := range scenario.Kinds() {
-		b := troubled(1, 1, scenario.Faults{Quiet: config.Duration(time.Minute), List: []scenario.Fault{
+		b := with(scenario.Faults{Quiet: config.Duration(time.Minute), List: []scenario.Fault{
 			{Kind: kind, After: config.Duration(time.Minute), For: config.Duration(50 * time.Minute), Share: 1, Factor: 3}}})
 		r, err := Run(context.Background(), b, whole, Share(b))
 		if err != nil {
 			t.Errorf("%s: %v", kind, err)
 			continue
 		}
-		// What a store holds is only missed by the next leader, and notices are only missed at a recall.
-		if kind != scenario.StoreDown && kind != scenario.DeafMembers && kind != scenario.Heartbeats && reflect.DeepEqual(r, plain) {
+		// What a store holds is only missed by the next leader, and notices are only missed at a recall, where those that come again do something too.
+		if kind != scenario.DeliveredTwice && kind != scenario.StoreDown && kind != scenario.DeafMembers && kind != scenario.Heartbeats && reflect.DeepEqual(r, plain) {
 			t.Errorf("%s changed nothing", kind)
 		}
 	}
@@ -144,6 +154,23 @@ func TestFaultsAreDeterministic(t *testing.T) {
 	if a, b := listFaults(drawFaults(troubled(4, 3, b.Faults))), listFaults(drawFaults(troubled(5, 3, b.Faults))); a == b {
 		t.Error("two seeds draw the same faults")
 	}
+}
+
+// takeTwo scales two pods of the first service off a machine that is being emptied, of which so many are charged.
+func takeTwo(c *controller, charged int) {
+	w := c.w
+	s := &w.services[0]
+	s.desired = int32(len(s.pods))
+	n := w.pods[s.pods[0]].node
+	l := &c.loans[0]
+	l.Node, l.NodeName, l.Phase = w.facts[n].ID, w.facts[n].Name, fleet.Emptying
+	a := planner.Scale{Service: s.id, From: s.desired, To: s.desired - 2, Charges: []planner.Charge{{Pool: onlinePool, Pods: charged}}}
+	for _, id := range s.pods {
+		if p := &w.pods[id]; p.node == n && len(a.Leavers) < 2 {
+			a.Leavers = append(a.Leavers, planner.PodRef{ID: p.uid})
+		}
+	}
+	c.scale(&a)
 }
 
 // What must never happen is seen when it does.
@@ -201,19 +228,44 @@ func TestInvariantsAreSeen(t *testing.T) {
 			c.checkClaims(&planner.Move{After: lent})
 		},
 		"members of a gang of": func(c *controller) {
-			c.w.jobs[0].partial = 1000
-			c.checkSettled()
+			j := &c.w.jobs[0]
+			j.spec.Gang, j.members, j.partial = 3, []int32{0, 0}, int32(gangWithin()/tick)
 		},
-		"has broken its SLO for": func(c *controller) {
-			c.w.services[0].broken = 1000
-			c.checkSettled()
+		"under the floor of 70 of its open window": func(c *controller) {
+			c.services[0].Windows = []fleet.Window{{Schedule: "0 0 * * *", Duration: 24 * time.Hour, Zone: time.UTC, Min: 70}}
+			for range ticks(floorWithin) + 1 {
+				c.checkWindows()
+			}
 		},
-		"has waited for": func(c *controller) {
-			id := c.w.newPod(pod{kind: online, cores: 8})
-			c.w.pods[id].created = -1000
-			c.w.services[0].pods = append(c.w.services[0].pods, id)
-			c.w.borrowed = 1
-			c.checkSettled()
+		"stands no more": func(c *controller) {
+			p := &c.w.pods[c.w.services[0].pods[0]]
+			p.noticeLoan, p.noticeEpoch, p.astray = lent.ID, lent.Epoch, ticks(noticeWithin) // by a loan that is Lent
+		},
+		"its ledger counts 1": func(c *controller) { takeTwo(c, 1) },
+		"in a minute of at most 1": func(c *controller) {
+			c.pools[1].Budget.EvictionsPerMinute = 1
+			takeTwo(c, 2)
+		},
+		"2 pods of service shop/svc-0, which had": func(c *controller) {
+			c.pools[1].Budget.ServiceShare = 0.01
+			takeTwo(c, 2)
+		},
+		"2 pods of 112 were taken": func(c *controller) {
+			c.pools[1].Budget.FleetShare = 0.001
+			takeTwo(c, 2)
+		},
+		"beyond the 300 of its guarantee": func(c *controller) {
+			no := fleet.KnownAt(fleet.Resources{}, begin)
+			c.tenants = []fleet.Tenant{{ID: "company", Guarantee: amount(300), BorrowingLimit: no}, {ID: "shop", Parent: "company", Namespaces: []string{"shop"}}}
+			c.w.services[0].desired, c.w.services[1].desired = 40, 0
+			c.checkSold([]fleet.ServiceID{c.w.services[0].id})
+		},
+		"tenant web has waited for": func(c *controller) {
+			c.tenants = []fleet.Tenant{{ID: "shop", Namespaces: []string{"shop"}, Guarantee: amount(100)}, {ID: "web", Namespaces: []string{"web"}, Guarantee: amount(100)}}
+			c.w.services[1].Name.Namespace, c.w.services[1].waiting, c.w.services[1].desired = "web", 1, 1
+			for range ticks(owedWithin) + 1 {
+				c.checkPromises()
+			}
 		},
 	} {
 		b := troubled(1, 1, scenario.Faults{Random: 1})
@@ -284,6 +336,27 @@ func TestShrink(t *testing.T) {
 	if broken, err := Shrink(context.Background(), troubled(1, 1, scenario.Faults{Random: 1, Quiet: config.Duration(30 * time.Minute)}), whole); broken != nil || err != nil {
 		t.Errorf("nothing breaks, but %v, %v", broken, err)
 	}
+	after := func(kind string, at, lasts time.Duration) scenario.Fault {
+		return scenario.Fault{Kind: kind, After: config.Duration(at), For: config.Duration(lasts), Share: 1, Factor: 3}
+	}
+	// A crowd recalls machines of which no agent says that they are clean, up to the end.
+	b := troubled(1, 4, scenario.Faults{List: []scenario.Fault{
+		after(scenario.StoreDown, 0, time.Hour),
+		after(scenario.AgentSilent, time.Hour, 3*time.Hour),
+		after(scenario.FlashCrowd, 2*time.Hour, 2*time.Hour),
+		after(scenario.APIConflicts, time.Hour, 10*time.Minute)}})
+	all, err := breaks(context.Background(), b, whole, drawFaults(b))
+	if all == nil || err != nil {
+		t.Fatalf("nothing breaks: %v", err)
+	}
+	less, err := Shrink(context.Background(), b, whole)
+	if less == nil || err != nil {
+		t.Fatal(less, err)
+	}
+	was, is := strings.Count(all.Faults, "kind:"), strings.Count(less.Faults, "kind:")
+	if was != 4 || is != 2 || !strings.Contains(less.Faults, scenario.AgentSilent) || !strings.Contains(less.Faults, scenario.FlashCrowd) || less.What == "" {
+		t.Errorf("%v\nis shrunk to\n%v", all, less)
+	}
 }
 
 // Windows and slices follow the wall clock over both changes of the clocks: one of 02:30 opens at the change where that hour is left out, and
@@ -312,6 +385,66 @@ func TestClocksChange(t *testing.T) {
 				t.Fatalf("%s after midnight of %s: %d replicas while the window is closed", at, c.day.Format(time.DateOnly), n)
 			}
 		})
+	}
+}
+
+// A run in which clocks change is dated so that they do, at the moment of the fault, and is otherwise the run that it was.
+func TestClocksAreChanged(t *testing.T) {
+	for kind, change := range map[string]time.Time{
+		scenario.ClocksForward: time.Date(2027, 3, 28, 1, 0, 0, 0, time.UTC), scenario.ClocksBack: time.Date(2026, 10, 25, 1, 0, 0, 0, time.UTC)} {
+		b := troubled(1, 1, scenario.Faults{List: []scenario.Fault{{Kind: kind, After: config.Duration(25 * time.Minute), For: config.Duration(tick)}}})
+		b.Services[0].Spec.Windows = []scenario.ServiceWindow{{Window: scenario.Window{Start: "0 12 * * *", For: config.Duration(time.Hour), TimeZone: "Europe/Berlin"}}}
+		b.Festivals = []scenario.Festival{{Name: "feast", Start: b.Start, End: b.End()}}
+		w := NewWorld(b, NewRates(b))
+		load := w.services[0].Load.At(w.now)
+		w.faults = drawFaults(b)
+		w.redate()
+		start := change.Add(-25 * time.Minute)
+		s := &w.services[0]
+		if !w.b.Start.Equal(start) || !w.now.Equal(w.b.RunStart()) || !w.start.Equal(w.now) || s.Load.At(w.now) != load || !w.b.Festivals[0].Start.Equal(start) || !w.jobs[0].checkpoint.Equal(w.now) {
+			t.Errorf("%s: dated %s, its load %v, was %v", kind, w.b.Start, s.Load.At(w.now), load)
+		}
+		if !b.Start.Equal(begin) || !b.Services[0].Load.Start.Before(begin) || !b.Festivals[0].Start.Equal(begin) {
+			t.Errorf("%s: what was built moved too", kind)
+		}
+	}
+	// Where no clock changes none is drawn.
+	for _, f := range drawFaults(troubled(1, 1, scenario.Faults{Random: 1000})) {
+		if scenario.ChangesClocks(f.Kind) {
+			t.Fatalf("%s is drawn, and no window has a zone", f.Kind)
+		}
+	}
+}
+
+// A daily window opens where its zone's clock first shows its time or a later one on a date; the product reckons so too.
+func TestDailyWindows(t *testing.T) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for day, opens := range map[time.Time]time.Duration{
+		time.Date(2026, 3, 28, 0, 0, 0, 0, time.UTC):  90 * time.Minute, // the day before: 02:30 is 01:30 UTC
+		time.Date(2026, 3, 29, 0, 0, 0, 0, time.UTC):  time.Hour,
+		time.Date(2026, 10, 25, 0, 0, 0, 0, time.UTC): 30 * time.Minute,
+		time.Date(2026, 10, 26, 0, 0, 0, 0, time.UTC): 90 * time.Minute,
+	} {
+		w := fleet.Window{Schedule: "30 2 * * *", Duration: 90 * time.Minute, Zone: berlin}
+		spans, daily := dailySpans(w, day, day.Add(24*time.Hour))
+		j := judge{open: map[fleet.Window][]open{w: spans}}
+		for at := time.Duration(0); daily && at < 24*time.Hour; at += time.Minute {
+			is, want := j.isOpen(w, day.Add(at)), at >= opens && at < opens+w.Duration
+			if is != want || planner.WindowOpen(w, day.Add(at)) != want {
+				t.Fatalf("%s after midnight of %s: open %t, want %t", at, day.Format(time.DateOnly), is, want)
+			}
+		}
+		if !daily {
+			t.Error("it is a daily window")
+		}
+	}
+	for _, other := range []string{"30 2 * * 1", "*/5 2 * * *", "30 2 1 * *"} {
+		if _, daily := dailySpans(fleet.Window{Schedule: other, Duration: time.Hour, Zone: berlin}, begin, begin); daily {
+			t.Errorf("%s is not daily", other)
+		}
 	}
 }
 

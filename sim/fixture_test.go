@@ -74,9 +74,15 @@ func play(t *testing.T, b *scenario.Built, r Row) Result {
 // watched plays a row and calls look at each tick.
 func watched(t *testing.T, b *scenario.Built, r Row, look func(w *World)) *World {
 	t.Helper()
+	return prepared(t, b, r, func(w *World, _ *Past) { w.watch = func() { look(w) } })
+}
+
+// prepared plays a row on a world that was prepared before.
+func prepared(t *testing.T, b *scenario.Built, r Row, prepare func(w *World, p *Past)) *World {
+	t.Helper()
 	shared := Share(b)
 	w := NewWorld(b, shared.rates)
-	w.watch = func() { look(w) }
+	prepare(w, shared.past)
 	if o := r.controller(b); o != nil {
 		if err := runController(context.Background(), w, *o, shared, lenderOf(r.Lender)...); err != nil {
 			t.Fatal(err)

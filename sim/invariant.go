@@ -40,12 +40,9 @@ func (c *controller) breaks(format string, args ...any) {
 // check looks at what must hold at every moment.
 func (c *controller) check() {
 	w := c.w
-	for i := range w.jobs {
-		j := &w.jobs[i]
-		if j.partial++; len(j.members) == 0 || len(j.members) >= j.spec.Gang || j.done {
-			j.partial = 0
-		}
-	}
+	c.checkGangs()
+	c.checkWindows()
+	c.checkPromises()
 	live := make([]bool, len(w.machines))
 	for i := range c.loans {
 		l := &c.loans[i]
@@ -66,6 +63,7 @@ func (c *controller) check() {
 		}
 	}
 	if len(w.faults) > 0 {
+		c.checkNotices()
 		if err := w.sound(); err != nil {
 			c.breaks("the books: %v", err)
 		}
@@ -121,7 +119,7 @@ func (c *controller) checkScale(a *planner.Scale) {
 	s := &c.w.services[c.index[a.Service]]
 	floor := int32(s.Spec.Min)
 	for _, x := range c.services[c.index[a.Service]].Windows {
-		if a.To < a.From && x.Min > floor && planner.WindowOpen(x, c.Now()) {
+		if a.To < a.From && x.Min > floor && !c.judge.beyond[s.Name.Namespace] && c.judge.isOpen(x, c.Now()) {
 			floor = x.Min
 		}
 	}
@@ -144,12 +142,7 @@ func (c *controller) checkQuota(p *planner.Plan, raises []fleet.ServiceID) {
 		if share == nil {
 			continue
 		}
-		asked, raised := c.asks(t), false
-		for k := range c.w.services {
-			s := &c.w.services[k]
-			raised = raised || slices.Contains(t.Namespaces, s.Name.Namespace) && slices.Contains(raises, s.id) && s.desired > int32(s.Spec.Min)
-		}
-		if raised && asked > share.Limit.CPU {
+		if asked := c.asks(t); c.raisedOf(t, raises) && asked > share.Limit.CPU {
 			c.breaks("tenant %s was raised to %v cores, its quota lets it request %v", t.ID, asked.Cores(), share.Limit.CPU.Cores())
 		}
 	}
@@ -194,11 +187,6 @@ func (c *controller) checkSettled() {
 		// What online borrowed goes home when online can do without it.
 		if !l.Phase.Ended() && l.From == onlinePool && !l.FirstNotice.IsZero() && w.now.Sub(l.Due) > settledWithin {
 			c.breaks("loan %s has been due for %s and is %s", l.ID, w.now.Sub(l.Due), l.Phase)
-		}
-	}
-	for i := range w.jobs {
-		if j := &w.jobs[i]; time.Duration(j.partial)*tick > settledWithin {
-			c.breaks("job %s has run %d members of a gang of %d for %s", j.id(), len(j.members), j.spec.Gang, time.Duration(j.partial)*tick)
 		}
 	}
 	for i := range w.services {

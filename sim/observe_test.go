@@ -3,6 +3,7 @@ package sim
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/springtide/springtide/fleet"
 )
@@ -53,5 +54,46 @@ func TestSnapshotsListPodsByName(t *testing.T) {
 			}
 		}
 		w.begin()
+	}
+}
+
+// Samples reach the history by minutes, a scrape and a recording rule late; live ones are of the tick before, and their stamps say so.
+func TestSamplesComeLate(t *testing.T) {
+	b := tiny(12, 1, tide(10, 30))
+	w := NewWorld(b, NewRates(b))
+	c := newController(w, controllerOptions{}, nil)
+	s := &w.services[0]
+	for w.tick < 10*perMinute+1 {
+		w.begin()
+		w.finish()
+	}
+	for k := range s.minutes {
+		s.minutes[k].cores = float64(k)
+	}
+	newest := func() float64 {
+		b := c.batch(0, w.start, w.now)
+		return b.CPU.Values[b.CPU.Len()-1]
+	}
+	// 15 s into the eleventh minute: what began 90 s ago and before is known, so the minutes up to the eighth.
+	if got := newest(); got != 7 {
+		t.Errorf("the newest minute is %v", got)
+	}
+	w.now = w.now.Add(15 * time.Second)
+	if got := newest(); got != 8 {
+		t.Errorf("90 s after it ended a minute is known; the newest is %v", got)
+	}
+	w.now = w.now.Add(-15 * time.Second)
+	for k := range s.used {
+		s.used[k], s.total[k], s.readyThen[k] = 1, 12, 12
+	}
+	s.used[(int(w.tick)-1)%history], s.total[(int(w.tick)-1)%history] = 100, 1200 // the tick that has just ended
+	live, err := c.Live(t.Context(), nil, w.now)
+	if err != nil || live[s.id].Load.Value != 12 || !live[s.id].Load.At.Equal(w.now.Add(-liveAgo*tick)) {
+		t.Errorf("live load %+v, %v", live[s.id].Load, err)
+	}
+	for _, x := range live[s.id].CPU {
+		if x.Value > fleet.FromCores(startShare*float64(s.Cores)) || !x.At.Equal(w.now.Add(-liveAgo*tick)) {
+			t.Errorf("live CPU %+v", x)
+		}
 	}
 }

@@ -159,6 +159,38 @@ func TestTheOraclesHarvestIsTheRichest(t *testing.T) {
 	})
 }
 
+// What a loan costs at its ends is the node side's check, the start and the least restore, and the check again; of a loan that begins before the scored
+// time only what lies within it.
+func TestWhatTheOraclePays(t *testing.T) {
+	b := tiny(1, 1, tide(1, 1)) // the least restore is 10 s
+	p := parcelsOf(b)
+	if want := (30 + 15 + 10) / tick.Seconds(); p.out != want || p.back != 30/tick.Seconds() || p.count != 1 || p.cores != 64 {
+		t.Errorf("out %v, want %v, back %v, of %d parcels of %v cores", p.out, want, p.back, p.count, p.cores)
+	}
+	p = parcels{count: 1, cores: 10, out: 3, back: 2}
+	for _, x := range []struct {
+		held   []float64
+		scored int
+		want   float64 // ticks of work
+	}{
+		{[]float64{0, 0, 0, 0, 0, 0, 0, 0}, 0, 8},                 // lent from before the run to after it
+		{[]float64{10, 0, 0, 0, 0, 0, 0, 0}, 0, 7 - 3},            // out
+		{[]float64{10, 0, 0, 0, 0, 0, 0, 10}, 0, 6 - 3 - 2},       // out and back
+		{[]float64{10, 0, 0, 0, 0, 0, 0, 0}, 2, 6 - 2},            // one tick of it before the scored time
+		{[]float64{10, 0, 0, 0, 0, 0, 0, 0}, 4, 4},                // all of it
+		{[]float64{10, 0, 0, 0, 10, 0, 0, 0, 0, 0, 10}, 0, 5 - 5}, // no loan repays its ends
+	} {
+		lent, _ := harvestOf(x.held, p, x.scored)
+		got := 0.0
+		for _, cores := range lent[x.scored:] {
+			got += cores / p.cores
+		}
+		if math.Abs(got-x.want) > 1e-9 {
+			t.Errorf("%v, scored from %d: %v ticks of work, want %v", x.held, x.scored, got, x.want)
+		}
+	}
+}
+
 // Nobody without violations harvests more than the oracle, nor holds less; and who pays nothing harvests most.
 func TestTheOracleBoundsEverybody(t *testing.T) {
 	lent := false

@@ -128,12 +128,7 @@ func (a *account) tick(w *World) {
 	if w.tick < w.scored {
 		return
 	}
-	seconds := tick.Seconds()
-	used := w.offlineCores()
-	a.offlineUsed += used * seconds
-	a.hour += used
-	a.moment.Lent += float64(w.offlineHeld) / float64(momentTicks)
-	a.moment.Used += used / float64(momentTicks)
+	// What is full is closed before anything of this tick is added.
 	since := w.tick - w.scored
 	if since > 0 && since%perHour == 0 {
 		a.peak, a.hour = max(a.peak, a.hour/float64(perHour)), 0
@@ -141,6 +136,11 @@ func (a *account) tick(w *World) {
 	if since > 0 && since%momentTicks == 0 {
 		a.moments, a.moment = append(a.moments, a.moment), Moment{}
 	}
+	used := w.offlineCores()
+	a.offlineUsed += used * tick.Seconds()
+	a.hour += used
+	a.moment.Lent += float64(w.offlineHeld) / float64(momentTicks)
+	a.moment.Used += used / float64(momentTicks)
 }
 
 // peakHour is the mean of the fullest hour, the one at the end of so many scored ticks included.

@@ -56,6 +56,7 @@ type pod struct {
 	noticeLoan  fleet.LoanID
 	noticeEpoch int64
 	ackEpoch    int64
+	astray      int32 // ticks under a notice that stands no more
 	killed      bool
 }
 
@@ -212,8 +213,7 @@ type podRef struct {
 	uid fleet.UID
 }
 
-// resize keeps a service at its replicas, as a ReplicaSet does: what waits leaves first, then what starts, then by deletion cost, then the
-// youngest.
+// resize keeps a service at its replicas, as a ReplicaSet does.
 func (w *World) resize(i int) {
 	s := &w.services[i]
 	for len(s.pods) < int(s.desired) {
@@ -229,19 +229,27 @@ func (w *World) resize(i int) {
 	if len(s.pods) <= int(s.desired) {
 		return
 	}
-	order := slices.Clone(s.pods)
-	slices.SortFunc(order, func(a, b int32) int {
-		x, y := &w.pods[a], &w.pods[b]
-		return cmp.Or(fleet.TrueFirst(x.node == none, y.node == none), fleet.TrueFirst(!x.ready, !y.ready), cmp.Compare(x.cost, y.cost),
-			cmp.Compare(y.created, x.created), y.name.Compare(x.name))
-	})
-	for _, id := range order[:len(s.pods)-int(s.desired)] {
+	for _, id := range w.leavers(s, len(s.pods)-int(s.desired)) {
 		if w.pods[id].node == none {
 			s.waiting--
 		}
 		w.leave(id, grace)
 		s.pods = slices.Delete(s.pods, slices.Index(s.pods, id), slices.Index(s.pods, id)+1)
 	}
+}
+
+// leavers are the pods that a service gives up first: what waits, then what starts, then by deletion cost, then the youngest.
+func (w *World) leavers(s *service, n int) []int32 {
+	if n <= 0 {
+		return nil
+	}
+	order := slices.Clone(s.pods)
+	slices.SortFunc(order, func(a, b int32) int {
+		x, y := &w.pods[a], &w.pods[b]
+		return cmp.Or(fleet.TrueFirst(x.node == none, y.node == none), fleet.TrueFirst(!x.ready, !y.ready), cmp.Compare(x.cost, y.cost),
+			cmp.Compare(y.created, x.created), y.name.Compare(x.name))
+	})
+	return order[:min(n, len(order))]
 }
 
 // kill ends an online pod whose machine a lender wants; the service makes another.

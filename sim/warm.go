@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"maps"
 	"sync"
 	"time"
@@ -27,7 +26,7 @@ func (s *Shared) learned(ctx context.Context) (kept, error) {
 		c.w.begin()
 		o := c.options()
 		o.Save = 0
-		l := loop.New(loop.Ports{Observer: c, History: c, Actuator: c, Journal: c, Memory: c, Clock: c, Log: slog.New(slog.DiscardHandler)}, o)
+		l := loop.New(c.ports(), o)
 		if _, err := l.Cycle(ctx); err != nil {
 			w.err = fmt.Errorf("learn the history: %w", err)
 		}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"log/slog"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -64,8 +65,10 @@ type World struct {
 	lost, lives int
 	// watch, when set, is called at each tick once everything is decided.
 	watch func()
-	// journal, when set, is told of each cycle.
-	journal func(*loop.Record)
+	// journal and reporter, when set, are told of each cycle, log of what the loop logs.
+	journal  func(*loop.Record)
+	reporter loop.Reporter
+	log      slog.Handler
 	// offlineHeld are the cores that offline pods hold.
 	offlineHeld int32
 	acc         account

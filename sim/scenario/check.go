@@ -250,6 +250,9 @@ func (s *Scenario) checkFaults(c *checker) {
 		if !slices.Contains(Kinds(), kind) {
 			c.wrong(field, "%q is no fault: write one of %s", kind, strings.Join(Kinds(), ", "))
 		}
+		if ChangesClocks(kind) && len(s.clocks()) == 0 {
+			c.wrong(field, "no window or slice has a time zone whose clocks change: give one a timeZone, as in Europe/Berlin")
+		}
 	}
 	c.within("faults.random", float64(s.Faults.Random), 0, 1000)
 	if s.Faults.Any() {

@@ -239,12 +239,16 @@ const (
 	ClockSkew      = "clockSkew"      // the controller's clock is off, forwards, then backwards
 	Heartbeats     = "heartbeats"     // noticed members ask for more time, for ever
 	MovingLost     = "movingLost"     // machines vanish whose parcels are changing hands
+	DeliveredTwice = "deliveredTwice" // what was written comes a second time, later
+	ClocksForward  = "clocksForward"  // the run is dated so that the clocks of a window's zone go forward in it
+	ClocksBack     = "clocksBack"     // the same, and they go back
 )
 
 // Kinds are all kinds of faults.
 func Kinds() []string {
 	return []string{NodesLost, AgentSilent, MetricsDown, MetricsGaps, MetricsNaN, MetricsSpikes, StoreDown, ForecastWrong, FlashCrowd, RetryStorm,
-		LeaderFlapping, Crash, APIConflicts, StaleCache, DeafMembers, StuckPods, ClockSkew, Heartbeats, MovingLost}
+		LeaderFlapping, Crash, APIConflicts, StaleCache, DeafMembers, StuckPods, ClockSkew, Heartbeats, MovingLost, DeliveredTwice,
+		ClocksForward, ClocksBack}
 }
 
 // Any reports whether anything goes wrong.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/springtide/springtide/api/config"
 	"github.com/springtide/springtide/internal/replay"
 )
 
@@ -227,10 +228,39 @@ func TestErrorsNameTheLineAndTheMend(t *testing.T) {
 		"name: a\nhistory: 3x\n": `s.yaml:2: "3x" is no duration: write one such as 30s or 1m30s`,
 		"name: a\njobs: [{name: j, cores: 4, priority: Low, share: 0.4, every: 1m}]": "jobs: their shares add up to 0.4: make it 1",
 		"name: a\ntenants: [{name: shop, parent: company}]":                          "tenants[0].parent: company is no tenant above this one: write parents first",
+		"name: a\nfaults: {kinds: [clocksBack], random: 1}":                          "faults.kinds[0]: no window or slice has a time zone whose clocks change: give one a timeZone, as in Europe/Berlin",
+		"name: a\nfaults: {list: [{kind: quake, for: 1m}]}":                          `faults.list[0].kind: "quake" is no fault: write one of nodesLost`,
 		"name: a\n---\nname: b\n":                                                    "s.yaml: holds more than one document: keep one",
 	} {
 		if _, err := Parse("s.yaml", []byte(in)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q:\ngot  %v\nwant %s", in, err, want)
+		}
+	}
+}
+
+// The zones whose clocks may be changed are those of windows and slices, each once, and none that keeps its time.
+func TestClocks(t *testing.T) {
+	in := func(zone string) Window {
+		return Window{Start: "0 2 * * *", For: config.Duration(time.Hour), TimeZone: zone}
+	}
+	s := &Scenario{Start: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC), Tenants: []Tenant{{Slices: []Slice{{Window: in("America/New_York")}, {Window: in("Europe/Berlin")}}}}}
+	v := &Service{Windows: []ServiceWindow{{Window: in("Europe/Berlin")}, {Window: in("Asia/Shanghai")}, {Window: in("")}, {Window: in("No/Where")}}}
+	b := &Built{Scenario: s, Services: []Online{{Spec: v}}}
+	got := b.Clocks()
+	if len(got) != 2 || got[0].String() != "Europe/Berlin" || got[1].String() != "America/New_York" {
+		t.Fatalf("%v", got)
+	}
+	for _, x := range []struct {
+		forward bool
+		after   time.Time
+		want    time.Time
+	}{
+		{true, s.Start, time.Date(2027, 3, 28, 1, 0, 0, 0, time.UTC)},
+		{false, s.Start, time.Date(2026, 10, 25, 1, 0, 0, 0, time.UTC)},
+		{false, time.Date(2026, 10, 25, 1, 0, 0, 0, time.UTC), time.Date(2027, 10, 31, 1, 0, 0, 0, time.UTC)},
+	} {
+		if at, ok := ClockChange(got[0], x.after, x.forward); !ok || !at.Equal(x.want) {
+			t.Errorf("forward %t after %s: %s, %t", x.forward, x.after, at, ok)
 		}
 	}
 }

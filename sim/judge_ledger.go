@@ -1,0 +1,112 @@
+package sim
+
+import (
+	"math"
+	"slices"
+	"sort"
+	"sync"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/planner"
+)
+
+// takings are the pods taken in the running minute and span of a pool, as its ledger should have them.
+type takings struct {
+	minute, span time.Time
+	pods, all    int // in the minute, and in the span
+	owners       map[string]int
+}
+
+// take counts what a scale-in is about to take off machines that are being emptied, and judges it: what really goes was charged, and is within each
+// bound of its pool's budget. Shares are of what there was when the span began. What is due to others is bound by none.
+func (c *controller) take(a *planner.Scale) {
+	if slices.ContainsFunc(a.Charges, func(x planner.Charge) bool { return x.Due }) {
+		return
+	}
+	w := c.w
+	i := c.index[a.Service]
+	s := &w.services[i]
+	had := sync.OnceValue(w.podsByHome)
+	before := map[fleet.PoolID]takings{}
+	for _, id := range w.leavers(s, len(s.pods)-int(a.To)) {
+		p := &w.pods[id]
+		pool, empties := c.emptying(p.node)
+		if !p.ready || !empties || c.judge.seen[p.uid] {
+			continue
+		}
+		c.judge.seen[p.uid] = true
+		t, owner := c.judge.of(pool, c.Now()), c.services[i].Owner()
+		if _, begun := before[pool]; !begun {
+			before[pool] = takings{pods: len(s.pods) + t.owners[owner], all: had()[pool] + t.all}
+		}
+		t.pods, t.all = t.pods+1, t.all+1
+		t.owners[owner]++
+		c.checkLedger(pool, t, owner, before[pool])
+	}
+}
+
+// checkLedger judges one pod that is taken: of an owner who had so many pods, and off machines on which there were so many.
+func (c *controller) checkLedger(pool fleet.PoolID, t *takings, owner string, had takings) {
+	p := &c.pools[slices.IndexFunc(c.pools, func(p fleet.Pool) bool { return p.ID == pool })]
+	part := func(share float64, of int) int { return int(math.Ceil(share*float64(of) - 1e-9)) }
+	switch {
+	case t.pods > p.Ledger.Evictions:
+		c.breaks("%d pods were taken off machines of pool %s in a minute, its ledger counts %d", t.pods, pool, p.Ledger.Evictions)
+	case t.pods > p.Budget.EvictionsPerMinute:
+		c.breaks("%d pods were taken off machines of pool %s in a minute of at most %d", t.pods, pool, p.Budget.EvictionsPerMinute)
+	case t.owners[owner] > part(p.Budget.ServiceShare, had.pods):
+		c.breaks("%d pods of %s, which had %d, were taken off machines of pool %s in %s", t.owners[owner], owner, had.pods, pool, fleet.LedgerSpan)
+	case t.all > part(p.Budget.FleetShare, had.all):
+		c.breaks("%d pods of %d were taken off machines of pool %s in %s", t.all, had.all, pool, fleet.LedgerSpan)
+	}
+}
+
+// podsByHome counts the pods on the machines of each pool.
+func (w *World) podsByHome() map[fleet.PoolID]int {
+	out := map[fleet.PoolID]int{}
+	for i := range w.pods {
+		if p := &w.pods[i]; p.used && p.node != none && p.kind != filler {
+			out[w.machines[p.node].home]++
+		}
+	}
+	return out
+}
+
+// emptying reports whether a machine is being emptied of online pods, as far as the plan could see, and the pool that is charged for it.
+func (c *controller) emptying(n int32) (fleet.PoolID, bool) {
+	if n == none {
+		return "", false
+	}
+	f, loans := &c.w.facts[n], c.loans
+	if c.stale != nil {
+		loans = c.stale.Loans
+	}
+	// Loans are sorted by names that begin with the machine's.
+	for i := sort.Search(len(loans), func(i int) bool { return loans[i].NodeName >= f.Name }); i < len(loans) && loans[i].NodeName == f.Name; i++ {
+		switch l := &loans[i]; {
+		case l.Node != f.ID:
+		case l.From == onlinePool && l.Phase == fleet.Emptying:
+			return onlinePool, true
+		case l.From == offlinePool && (l.Phase == fleet.Noticed || l.Phase == fleet.Draining):
+			return l.To, true
+		}
+	}
+	return "", false
+}
+
+// of are the takings of a pool, without the minute and the span that are over.
+func (j *judge) of(pool fleet.PoolID, now time.Time) *takings {
+	t := j.taken[pool]
+	if t == nil {
+		t = &takings{}
+		j.taken[pool] = t
+	}
+	if d := now.Sub(t.minute); d < 0 || d >= fleet.LedgerMinute {
+		t.minute, t.pods = now, 0
+	}
+	if d := now.Sub(t.span); d < 0 || d >= fleet.LedgerSpan {
+		t.span, t.all, t.owners = now, 0, map[string]int{}
+	}
+	return t
+}
