@@ -149,3 +149,21 @@ func TestTheSixPoints(t *testing.T) {
 		t.Error("PHPA asks once")
 	}
 }
+
+// The targets that the docs promise: 60 % of 40 to 80, and a headroom of 120 % of 100 to 160.
+func TestTheTargets(t *testing.T) {
+	for policy, want := range map[string][]float64{HPA: {60, 40, 50, 70, 80}, Static: {120, 100, 110, 140, 160}, Springtide: {95, 80, 90, 97, 99}} {
+		var got []float64
+		for _, r := range rowsOf(policy, 95) {
+			if r.Lender == LendNone {
+				got = append(got, r.Target)
+			}
+			if r.Default != (r.Target == want[0]) {
+				t.Errorf("%+v: its own target is %v", r, want[0])
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s is played at %v, want %v", policy, got, want)
+		}
+	}
+}
