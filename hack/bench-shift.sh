@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Measures what docs/benchmarks/shift.md shows and writes it between the page's marks; the text around them is a hand's, and whoever measures anew
-# reads it over. PARTS picks some of: week faults plans recalls. SCENARIO and POLICIES play another week (on another PAGE, then), SEEDS other seeds
+# reads it over. PARTS picks some of: week faults plans recalls model. SCENARIO and POLICIES play another week (on another PAGE, then), SEEDS other seeds
 # (1..10000), RECALL other benchmarks of recalls.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 page=${PAGE:-docs/benchmarks/shift.md}
 bin=${BIN:-bin}
-parts=" ${PARTS:-week faults plans recalls} "
+parts=" ${PARTS:-week faults plans recalls model} "
 scenario=${SCENARIO:-sim/scenario/examples/week.yaml}
 new=$(mktemp -d)
 trap 'rm -rf "$new"' EXIT
@@ -52,7 +52,7 @@ brief() {
 if wanted week; then
 	run week "springtide simulate --scenario $scenario --policies ${POLICIES:-all}" "--out $bin/week.json --html $bin/week.html --markdown $new/week.md"
 	{ head -n1 "$new/week.txt" && echo && cat "$new/week.how" && echo && brief "$new/week.md"; } | put brief
-	cat "$new/week.md" | put week
+	put week <"$new/week.md"
 fi
 if wanted faults; then
 	run faults "springtide simulate --scenario sim/scenario/examples/faults.yaml --seeds ${SEEDS:-1..10000}" "--out $bin/faults.json"
@@ -85,4 +85,8 @@ if wanted recalls; then
 			printf "| %s | %d | %d | %d | %s | %.0f | %s ms | %d |\n", $1, m["lent"], m["called"], m["home"], m["home-min"], m["called"] / 6, m["plan-ms"], m["writes"]
 		}' "$new/recalls.txt"
 	} | put recalls
+fi
+if wanted model; then
+	run model "FULL=1 go test -v -run TestProtocol ./sim/check" ""
+	put model <"$new/model.how"
 fi

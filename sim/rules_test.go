@@ -58,7 +58,7 @@ func TestTheUtilisation(t *testing.T) {
 	for _, c := range []struct {
 		percent                int
 		ready, starting, young int
-		bound                  int32 // ticks since the young ones' start
+		bound, seen            int32 // ticks since the young ones' start, and beyond the one in which they became ready
 		want                   int32
 	}{
 		{percent: 66, ready: 10, want: 10},                                  // 1.1 of the target
@@ -72,6 +72,7 @@ func TestTheUtilisation(t *testing.T) {
 		{percent: 95, ready: 15, young: 5, bound: 13, want: 15},             // as if they were starting
 		{percent: 95, ready: 15, young: 5, bound: 20, want: 24},             // 300 s after their start they count: 1.583 × 15
 		{percent: 95, ready: 15, young: 5, bound: 19, want: 15},             // 285 s
+		{percent: 95, ready: 15, young: 5, bound: 13, seen: 1, want: 24},    // both ticks of the sample saw them
 		{percent: 30, ready: 15, starting: 0, young: 5, bound: 13, want: 5}, // half × 10
 	} {
 		w := first(tiny(60, 1, tide(5, 10)))
@@ -83,7 +84,7 @@ func TestTheUtilisation(t *testing.T) {
 			p := &w.pods[id]
 			p.ready, p.bound, p.readyAt = true, w.tick-1000, w.tick-2
 			if i < c.young {
-				p.bound, p.readyAt = w.tick-c.bound, w.tick-1
+				p.bound, p.readyAt = w.tick-c.bound, w.tick-1-c.seen
 			}
 		}
 		s.ready, s.starting, s.waiting = c.ready, c.starting, 0
