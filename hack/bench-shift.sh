@@ -1,67 +1,92 @@
 #!/usr/bin/env bash
-# Plays the week of 1,000 machines under every policy, seeds of faults, plans of growing fleets and recalls, and writes
-# docs/benchmarks/shift.md. What its section "What it says" tells of the figures is kept: whoever measures anew reads it over.
-# SCENARIO and POLICIES play another week, SEEDS other seeds (1..10000), RECALL other benchmarks of recalls.
+# Measures what docs/benchmarks/shift.md shows and writes it between the page's marks; the text around them is a hand's, and whoever measures anew
+# reads it over. PARTS picks some of: week faults plans recalls model. SCENARIO and POLICIES play another week (on another PAGE, then), SEEDS other seeds
+# (1..10000), RECALL other benchmarks of recalls.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-page=docs/benchmarks/shift.md
+page=${PAGE:-docs/benchmarks/shift.md}
 bin=${BIN:-bin}
+parts=" ${PARTS:-week faults plans recalls model} "
 scenario=${SCENARIO:-sim/scenario/examples/week.yaml}
-policies=${POLICIES:-all}
-seeds=${SEEDS:-1..10000}
 new=$(mktemp -d)
 trap 'rm -rf "$new"' EXIT
 
 cpu=$(awk -F': ' '/^model name/ {print $2; exit}' /proc/cpuinfo 2>/dev/null || true)
 machine="$(getconf _NPROCESSORS_ONLN) cores${cpu:+ ($cpu)}, $(go env GOOS)/$(go env GOARCH), $(go env GOVERSION)"
+load() { cut -d' ' -f1 /proc/loadavg 2>/dev/null || echo unknown; }
 since() { echo "$((($(date +%s) - $1) / 60)) min $((($(date +%s) - $1) % 60)) s"; }
+wanted() { [[ $parts == *" $1 "* ]]; }
 
-week="springtide simulate --scenario $scenario --policies $policies"
-started=$(date +%s)
-"$bin/$(cut -d' ' -f1 <<<"$week")" ${week#springtide } --out "$bin/week.json" --html "$bin/week.html" --markdown "$new/week.md" >"$new/week.txt"
-week_took=$(since "$started")
+# put NAME writes its input between the marks of that name.
+put() {
+	local begin="<!-- $1: measured -->" end="<!-- $1: end -->"
+	cat >"$new/part"
+	grep -qxF -e "$begin" "$page" && grep -qxF -e "$end" "$page" || { echo "$page has no marks $begin and $end" >&2; exit 1; }
+	awk -v begin="$begin" -v end="$end" -v part="$new/part" '
+		$0 == end { off = 0 }
+		!off
+		$0 == begin { off = 1; while ((getline line < part) > 0) print line }' "$page" >"$new/page"
+	cat "$new/page" >"$page"
+}
 
-faults="springtide simulate --scenario sim/scenario/examples/faults.yaml --seeds $seeds"
-started=$(date +%s)
-"$bin/springtide" ${faults#springtide } --out "$bin/faults.json" >"$new/faults.txt" 2>"$new/faults.err" || { cat "$new/faults.err" >&2; exit 1; }
-faults_took=$(since "$started")
+# run NAME COMMAND leaves what a command prints in a file, and says how it was measured in another.
+run() {
+	local started at
+	started=$(date +%s) at=$(load)
+	eval "${2/#springtide/$bin/springtide} $3" >"$new/$1.txt" 2>"$new/$1.err" || { cat "$new/$1.err" "$new/$1.txt" >&2; exit 1; }
+	echo "Command: \`$2\`. It took $(since "$started") on $machine, at a load average of $at." >"$new/$1.how"
+}
 
-plans="go test -run '^\$' -bench 'BenchmarkMake' -benchtime 3x ./planner"
-recalls="go test -run '^\$' -bench '${RECALL:-BenchmarkRecall}' -benchtime 1x -timeout 2h ./sim"
-eval "$plans" | grep '^Benchmark' >"$new/plans.txt"
-eval "$recalls" | grep '^Benchmark' >"$new/recalls.txt"
+# brief keeps each policy at the target that it comes with.
+brief() {
+	echo "| policy | lender | target | SLO minutes | SLO minutes at HPA's cost | harm | of HPA 60 % | of oracle | mean util | late | lost core-hours | moves |"
+	echo "|---|---|---|---|---|---|---|---|---|---|---|---|"
+	awk -F' *[|] *' '
+		NR == FNR { if (NF == 7) at[$2] = $3; next }
+		NF > 10 && ($4 ~ /\*$/ || $4 == "-") {
+			sub(/ \*$/, "", $4)
+			print "| " $2 " | " $3 " | " $4 " | " $5 " | " ($3 == "none" || $3 == "oracle" ? at[$2] : "") " | " $8 " | " $10 " | " $12 " | " $13 " | " $15 " | " $16 " | " $17 " |"
+		}' "$1" "$1"
+}
 
-{
-	echo "# Shifting capacity, simulated"
-	echo
-	echo "Written by \`make bench-shift\` on $machine. How each policy is played and what the columns mean is in [simulator.md](../simulator.md);"
-	echo "calm and bursty are minutes a service-week, and an asterisk marks the target that a policy comes with."
-	echo
-	echo "## $(head -n1 "$new/week.txt")"
-	echo
-	echo "Command: \`$week\`. Wall time: $week_took."
-	echo
-	cat "$new/week.md"
-	echo "## Faults"
-	echo
-	echo "Command: \`$faults\`. Wall time: $faults_took. No seed broke an invariant."
-	echo
-	echo "## Plans of growing fleets"
-	echo
-	echo "Command: \`$plans\`. growth is the exponent by which the time grows from one size to the next: 1 on a log-log plot is a straight line of that slope."
-	echo
-	echo '```'
-	cat "$new/plans.txt"
-	echo '```'
-	echo
-	echo "## Recalls"
-	echo
-	echo "A third of a fleet, called at once for a flood that nobody foresaw. Command: \`$recalls\`."
-	echo
-	echo '```'
-	cat "$new/recalls.txt"
-	echo '```'
-	echo
-	awk '/^(## )?What it says/ {on = 1} on' "$page" 2>/dev/null || true
-} >"$new/page.md"
-mv "$new/page.md" "$page"
+if wanted week; then
+	run week "springtide simulate --scenario $scenario --policies ${POLICIES:-all}" "--out $bin/week.json --html $bin/week.html --markdown $new/week.md"
+	{ head -n1 "$new/week.txt" && echo && cat "$new/week.how" && echo && brief "$new/week.md"; } | put brief
+	put week <"$new/week.md"
+fi
+if wanted faults; then
+	run faults "springtide simulate --scenario sim/scenario/examples/faults.yaml --seeds ${SEEDS:-1..10000}" "--out $bin/faults.json"
+	{ cat "$new/faults.how" && echo "No seed broke an invariant."; } | put faults
+fi
+if wanted plans; then
+	run plans "go test -run '^\$' -bench BenchmarkMake -benchtime 3x ./planner" ""
+	{
+		cat "$new/plans.how"
+		echo
+		echo "| services | processor time of a plan | growth since the size before | heap |"
+		echo "|---|---|---|---|"
+		awk '/^Benchmark/ {
+			for (i = 3; i < NF; i += 2) m[$(i + 1)] = $i
+			sub(/.*services=/, "", $1); sub(/-[0-9]+$/, "", $1)
+			print "| " $1 " | " m["cpu-ms"] " ms | " m["growth"] " | " m["heap-MB"] " MB |"
+		}' "$new/plans.txt"
+	} | put plans
+fi
+if wanted recalls; then
+	run recalls "go test -run '^\$' -bench '${RECALL:-BenchmarkRecall}' -benchtime 1x -timeout 2h ./sim" ""
+	{
+		cat "$new/recalls.how"
+		echo
+		echo "| machines | lent | called | home | minutes from the first recall until all are home | at Katalyst's pace | longest plan | API objects written |"
+		echo "|---|---|---|---|---|---|---|---|"
+		awk '/^Benchmark/ {
+			for (i = 3; i < NF; i += 2) m[$(i + 1)] = $i
+			sub(/.*nodes=/, "", $1); sub(/-[0-9]+$/, "", $1)
+			printf "| %s | %d | %d | %d | %s | %.0f | %s ms | %d |\n", $1, m["lent"], m["called"], m["home"], m["home-min"], m["called"] / 6, m["plan-ms"], m["writes"]
+		}' "$new/recalls.txt"
+	} | put recalls
+fi
+if wanted model; then
+	run model "FULL=1 go test -v -run TestProtocol ./sim/check" ""
+	put model <"$new/model.how"
+fi

@@ -58,7 +58,7 @@ func TestTheUtilisation(t *testing.T) {
 	for _, c := range []struct {
 		percent                int
 		ready, starting, young int
-		bound                  int32 // ticks since the young ones' start
+		bound, seen            int32 // ticks since the young ones' start, and beyond the one in which they became ready
 		want                   int32
 	}{
 		{percent: 66, ready: 10, want: 10},                                  // 1.1 of the target
@@ -72,6 +72,7 @@ func TestTheUtilisation(t *testing.T) {
 		{percent: 95, ready: 15, young: 5, bound: 13, want: 15},             // as if they were starting
 		{percent: 95, ready: 15, young: 5, bound: 20, want: 24},             // 300 s after their start they count: 1.583 × 15
 		{percent: 95, ready: 15, young: 5, bound: 19, want: 15},             // 285 s
+		{percent: 95, ready: 15, young: 5, bound: 13, seen: 1, want: 24},    // both ticks of the sample saw them
 		{percent: 30, ready: 15, starting: 0, young: 5, bound: 13, want: 5}, // half × 10
 	} {
 		w := first(tiny(60, 1, tide(5, 10)))
@@ -83,7 +84,7 @@ func TestTheUtilisation(t *testing.T) {
 			p := &w.pods[id]
 			p.ready, p.bound, p.readyAt = true, w.tick-1000, w.tick-2
 			if i < c.young {
-				p.bound, p.readyAt = w.tick-c.bound, w.tick-1
+				p.bound, p.readyAt = w.tick-c.bound, w.tick-1-c.seen
 			}
 		}
 		s.ready, s.starting, s.waiting = c.ready, c.starting, 0
@@ -147,5 +148,23 @@ func TestTheSixPoints(t *testing.T) {
 	}
 	if f := played(w, nil, PHPA); len(f.metrics) != 1 || len(f.floors) != 0 {
 		t.Error("PHPA asks once")
+	}
+}
+
+// The targets that the docs promise: 60 % of 40 to 80, and a headroom of 120 % of 100 to 160.
+func TestTheTargets(t *testing.T) {
+	for policy, want := range map[string][]float64{HPA: {60, 40, 50, 70, 80}, Static: {120, 100, 110, 140, 160}, Springtide: {95, 80, 90, 97, 99}} {
+		var got []float64
+		for _, r := range rowsOf(policy, 95) {
+			if r.Lender == LendNone {
+				got = append(got, r.Target)
+			}
+			if r.Default != (r.Target == want[0]) {
+				t.Errorf("%+v: its own target is %v", r, want[0])
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s is played at %v, want %v", policy, got, want)
+		}
 	}
 }

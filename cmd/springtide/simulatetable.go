@@ -51,13 +51,14 @@ func percent(v float64) string { return strconv.FormatFloat(100*v, 'f', 1, 64) +
 
 func whole(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }
 
-// equalCost are the violations of each policy at the cost of HPA at its default target, read off the curves; nil without it.
+// equalCost are the violations of each policy at the cost of HPA at its default target, read off the curves, and with a target for each service
+// by hindsight; nil without it.
 func equalCost(all []sim.Result) [][]string {
 	at := sim.Find(all, sim.HPA, sim.LendNone)
 	if at == nil {
 		return nil
 	}
-	rows := [][]string{{"AT HPA'S COST", "SLO MINUTES", "CALM", "BURSTY"}}
+	rows := [][]string{{"AT HPA'S COST", "SLO MINUTES", "CALM", "BURSTY", "EACH TUNED"}}
 	for _, p := range sim.Policies() {
 		row := []string{p}
 		for _, class := range []string{"", sim.Calm, sim.Bursty} {
@@ -67,9 +68,14 @@ func equalCost(all []sim.Result) [][]string {
 			}
 			row = append(row, whole(minutes))
 		}
-		if len(row) == len(rows[0]) {
-			rows = append(rows, row)
+		if len(row) < len(rows[0])-1 {
+			continue
 		}
+		tuned := none
+		if minutes, ok := sim.Tuned(all, p, at.OnlineCoreHours); ok {
+			tuned = whole(minutes)
+		}
+		rows = append(rows, append(row, tuned))
 	}
 	if len(rows) < 3 {
 		return nil // HPA alone
