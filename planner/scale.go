@@ -1,9 +1,7 @@
 package planner
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/hpa"
@@ -78,51 +76,6 @@ func (m *maker) steer(svc *fleet.Service, a *Scale) bool {
 	a.To += refused
 	a.Why.Message += fmt.Sprintf("; %d pods on emptying machines wait: %s", refused, by)
 	return a.To < a.From
-}
-
-// leavers picks the k pods that a scale-in should take: pods that are not ready go first by the ReplicaSet's own rule and need no cost, so
-// they only count; then pods on machines that are being emptied, as far as the disruption ledgers let them, then pods on the machines with
-// the least online work, so that whole machines come free. The deletion cost is written on these pods alone.
-func (m *maker) leavers(svc *fleet.Service, k int32) (refs []PodRef, charges []Charge, refused int32, by string) {
-	type standing struct {
-		*fleet.Pod
-		emptying bool
-		asked    fleet.MilliCPU
-	}
-	var ready []standing
-	for i := range svc.Pods {
-		p := &svc.Pods[i]
-		switch {
-		case p.Deleting || p.Phase == fleet.PodSucceeded || p.Phase == fleet.PodFailed:
-		case !p.Ready:
-			k--
-		default:
-			ready = append(ready, standing{p, m.emptying(p), m.asked[p.Node]})
-		}
-	}
-	slices.SortFunc(ready, func(a, b standing) int {
-		return cmp.Or(
-			fleet.TrueFirst(a.emptying, b.emptying),
-			cmp.Compare(a.asked, b.asked),
-			cmp.Compare(a.NodeName, b.NodeName),
-			a.Name.Compare(b.Name),
-		)
-	})
-	for _, p := range ready {
-		if int32(len(refs)) >= k {
-			return refs, charges, 0, ""
-		}
-		if p.emptying {
-			pool := m.chargedTo(p.Node)
-			if no := m.spending(pool).Take(svc.Owner(), svc.Standing()); no != "" {
-				refused, by = refused+1, no
-				continue
-			}
-			charges = charge(charges, pool)
-		}
-		refs = append(refs, PodRef{Name: p.Name, ID: p.ID})
-	}
-	return refs, charges, min(refused, max(k-int32(len(refs)), 0)), by
 }
 
 // emptying reports whether a pod is on a machine of which a parcel is being emptied.
