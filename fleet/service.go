@@ -182,6 +182,13 @@ func (s *Service) Ready() int32 {
 	return n
 }
 
+// MostPerHost is how many of a service's replicas may be on one machine for emptying to leave its spread as it is: a fifth, or one.
+func MostPerHost(replicas int) int { return max(1, replicas/5) }
+
+// KeptPerHost is how many of the pods that a service has on a machine may stay there when of all its pods only some stay: as many as the spread
+// allows, or as large a part of them as were there before.
+func KeptPerHost(here, all, stay int) int { return max(MostPerHost(stay), here*stay/max(all, 1)) }
+
 // Standing counts the pods that do not leave, whether they run yet or not.
 func (s *Service) Standing() int {
 	n := 0

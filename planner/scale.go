@@ -106,55 +106,6 @@ func (m *maker) highest(svc *fleet.Service, k int32) (charges []Charge) {
 	return charges
 }
 
-// leavers picks the k pods that a scale-in should take: pods that are not ready go first by the ReplicaSet's own rule and need no cost, so
-// they only count; then pods on machines that are being emptied, as far as the disruption ledgers let them, then pods on the machines with
-// the least online work, so that whole machines come free. The deletion cost is written on these pods alone. All that is due is charged.
-func (m *maker) leavers(svc *fleet.Service, k int32, due bool) (refs []PodRef, charges []Charge, refused int32, by string) {
-	type standing struct {
-		*fleet.Pod
-		emptying bool
-		asked    fleet.MilliCPU
-	}
-	var ready []standing
-	shrinking := svc.Shrinking()
-	for i := range svc.Pods {
-		p := &svc.Pods[i]
-		switch {
-		case p.Deleting || p.Phase == fleet.PodSucceeded || p.Phase == fleet.PodFailed:
-		case shrinking && svc.Goes(p): // by the scale-in before, which is not over
-		case !p.Ready:
-			k--
-		default:
-			ready = append(ready, standing{p, m.emptying(p), m.asked[p.Node]})
-		}
-	}
-	slices.SortFunc(ready, func(a, b standing) int {
-		return cmp.Or(
-			fleet.TrueFirst(a.emptying, b.emptying),
-			cmp.Compare(a.asked, b.asked),
-			cmp.Compare(a.NodeName, b.NodeName),
-			a.Name.Compare(b.Name),
-		)
-	})
-	for _, p := range ready {
-		if int32(len(refs)) >= k {
-			return refs, charges, 0, ""
-		}
-		switch {
-		case due:
-			charges = m.charge(charges, p.Node, 1, true)
-		case p.emptying:
-			if no := m.spending(m.chargedTo(p.Node)).Take(svc.Owner(), svc.Standing(), 1); no != "" {
-				refused, by = refused+1, no
-				continue
-			}
-			charges = m.charge(charges, p.Node, 1, false)
-		}
-		refs = append(refs, PodRef{Name: p.Name, ID: p.ID})
-	}
-	return refs, charges, min(refused, max(k-int32(len(refs)), 0)), by
-}
-
 // emptying reports whether a pod is on a machine of which a parcel is being emptied.
 func (m *maker) emptying(p *fleet.Pod) bool {
 	st := m.state[p.Node]

@@ -11,10 +11,10 @@ import (
 
 // emptying is a fleet in which a service shrinks whose pods are on an emptying machine (the first) and on others.
 func emptying(here, elsewhere int) *world {
-	w := newWorld(6)
+	w := newWorld(9)
 	w.service("web", here+elsewhere, 0, 1, float64(here+elsewhere)) // at an eighth of its CPU: most of it may go
 	for i := here; i < here+elsewhere; i++ {
-		n := &w.s.Nodes[1+i%5]
+		n := &w.s.Nodes[1+i%8]
 		svc := &w.s.Services[0]
 		svc.Pods[i].Node, svc.Pods[i].NodeName = n.ID, n.Name
 		w.s.Pods[i].Node, w.s.Pods[i].NodeName = n.ID, n.Name

@@ -79,7 +79,7 @@ func Lendable(s *fleet.Snapshot, ask LendAsk) (take []Candidate, pinned []Pinned
 		for svc, k := range c.Leavers {
 			drops[svc] -= k
 		}
-		m.leave(n)
+		m.leave(n, c.Leavers)
 	}
 	pinned = append(pinned, m.resting()...)
 	if ask.Pool.Unit == fleet.UnitSocket {
@@ -109,14 +109,16 @@ type fleetView struct {
 	leaving map[fleet.NodeID]bool
 	busy    map[fleet.NodeID]bool          // nodes with a loan of any phase, but for those of which other sockets are lent and nothing moves
 	parts   map[fleet.NodeID][]*fleet.Loan // the loans of these
-	// byZone is the spread of each service, nil until it is first asked for: most machines are pinned by something else.
+	// byZone is the spread of each service over zones, byHost over machines; nil until first asked for: most machines are pinned by something else.
 	byZone map[fleet.ServiceID]map[string]int
+	byHost map[fleet.ServiceID]*hosts
+	drops  map[fleet.ServiceID]int
 }
 
 func newFleetView(s *fleet.Snapshot, ask *LendAsk) *fleetView {
 	pool := ask.Pool
 	v := &fleetView{s: s, pool: pool, pods: ask.Pods, leaving: map[fleet.NodeID]bool{}, busy: map[fleet.NodeID]bool{},
-		parts: map[fleet.NodeID][]*fleet.Loan{}}
+		parts: map[fleet.NodeID][]*fleet.Loan{}, drops: ask.Drops}
 	emptying := map[fleet.NodeID]bool{}
 	for i := range s.Loans {
 		l := &s.Loans[i]
@@ -136,41 +138,6 @@ func newFleetView(s *fleet.Snapshot, ask *LendAsk) *fleetView {
 		}
 	}
 	return v
-}
-
-// spread is how many online pods of a service each zone holds, on nodes that do not leave.
-func (v *fleetView) spread(id fleet.ServiceID) map[string]int {
-	if v.byZone == nil {
-		v.byZone = map[fleet.ServiceID]map[string]int{}
-		for i := range v.s.Nodes {
-			if n := &v.s.Nodes[i]; !v.leaving[n.ID] {
-				v.count(n, 1)
-			}
-		}
-	}
-	return v.byZone[id]
-}
-
-// count adds the node's online pods to the spread of their services.
-func (v *fleetView) count(n *fleet.Node, by int) {
-	for _, p := range v.pods[n.ID] {
-		if p.Class != fleet.PodOnline || p.Service == "" || p.Deleting {
-			continue
-		}
-		zones := v.byZone[p.Service]
-		if zones == nil {
-			zones = map[string]int{}
-			v.byZone[p.Service] = zones
-		}
-		zones[n.Zone] += by
-	}
-}
-
-func (v *fleetView) leave(n *fleet.Node) {
-	v.leaving[n.ID] = true
-	if v.byZone != nil {
-		v.count(n, -1)
-	}
 }
 
 // dropsLeft takes what nodes that are already emptying wait for out of the drops.
@@ -272,7 +239,7 @@ func (v *fleetView) loses(n *fleet.Node) fleet.Resources {
 }
 
 // allOf judges a machine, or what others of its sockets have left of it: every online pod on it must belong to a service whose own tide will
-// take that many pods away, and the service must not lose a zone by it. A machine that carries a component of ours stays. pin says what keeps the machine otherwise.
+// take that many pods away, and the service must neither lose a zone by it nor crowd other machines. A machine that carries a component of ours stays. pin says what keeps the machine otherwise.
 func (v *fleetView) allOf(n *fleet.Node, drops map[fleet.ServiceID]int) (c Candidate, pin string) {
 	leavers := map[fleet.ServiceID]int{}
 	for _, p := range v.pods[n.ID] {
@@ -297,6 +264,9 @@ func (v *fleetView) allOf(n *fleet.Node, drops map[fleet.ServiceID]int) (c Candi
 		}
 		if zones := v.spread(svc); len(zones) > 1 && zones[n.Zone] == leavers[svc] {
 			return c, fmt.Sprintf("service %s would leave zone %s", svc, n.Zone)
+		}
+		if h := v.hosts(svc); h.crowds(n.ID) {
+			return c, fmt.Sprintf("service %s would have more than %d of the %d pods that stay on one machine", svc, fleet.MostPerHost(h.stay), h.stay)
 		}
 	}
 	c = Candidate{

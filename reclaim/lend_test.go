@@ -30,9 +30,9 @@ func steerable(s *fleet.Snapshot, ids ...fleet.ServiceID) {
 
 func TestEmptyMachinesFirst(t *testing.T) {
 	s := fleetOf(3)
-	steerable(s, "web")
-	pod(s, 0, fleet.PodOnline, "web", 8000)
-	pod(s, 0, fleet.PodOnline, "web", 8000)
+	steerable(s, "web", "api")
+	pod(s, 0, fleet.PodOnline, "api", 8000)
+	pod(s, 0, fleet.PodOnline, "api", 8000)
 	pod(s, 1, fleet.PodOnline, "web", 8000)
 	pod(s, 1, fleet.PodSystem, "", 500)
 	for i := range s.Nodes {
@@ -44,7 +44,7 @@ func TestEmptyMachinesFirst(t *testing.T) {
 		t.Errorf("lent %q: the empty machine first, then the one whose single pod the tide takes away; the room is two machines", got)
 	}
 	if len(pinned) != 1 || pinned[0].Node != "m00" {
-		t.Errorf("m00 is pinned by the pods that web keeps: %+v", pinned)
+		t.Errorf("m00 is pinned by the pods that api keeps: %+v", pinned)
 	}
 }
 
@@ -92,6 +92,67 @@ func TestNoServiceLosesAZone(t *testing.T) {
 	take, pinned := Lendable(s, lendAsk(s, 1000, map[fleet.ServiceID]int{"web": 3}))
 	if len(take) != 0 || len(pinned) != 3 {
 		t.Errorf("each machine is its service's only one in its zone: lent %q", names(take))
+	}
+}
+
+// A machine stays whose pods' leaving would have a service crowd others: more than a fifth of the replicas that stay, and more than one, on any
+// of them, or a larger part than before.
+func TestNoServiceCrowdsAMachine(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		on   []int // pods of the service by machine
+		stay int
+		lent int // of the machines with pods of it
+	}{
+		{"one each, five of ten stay", []int{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, 5, 5},
+		{"two each, ten of twenty fit five machines", []int{2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, 10, 5},
+		{"nine of them do not: two would be more than a fifth", []int{2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, 9, 1},
+		{"four fit four machines, one each", []int{2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, 4, 6},
+		{"a third on each before, and after", []int{4, 4, 4}, 6, 0},
+		{"half on one before may be half after", []int{5, 1, 1, 1, 1, 1}, 4, 3},
+		{"all on one: it is the last to leave", []int{6}, 3, 0},
+		{"none is to stay", []int{2, 2}, 0, 2},
+		{"one is", []int{1, 1}, 1, 1},
+	} {
+		s := fleetOf(len(c.on) + 1)
+		s.Pools[1].Unit = fleet.UnitNode
+		steerable(s, "web")
+		all := 0
+		for i, n := range c.on {
+			s.Nodes[i].Zone = "z"
+			for range n {
+				pod(s, i, fleet.PodOnline, "web", 8000)
+			}
+			all += n
+		}
+		s.Nodes[len(c.on)].Pool = "offline"
+		s.Sort()
+		take, pinned := Lendable(s, lendAsk(s, 10_000, map[fleet.ServiceID]int{"web": all - c.stay}))
+		if len(take) != c.lent || len(take)+len(pinned) != len(c.on) {
+			t.Errorf("%s: lent %q, want %d: %+v", c.name, names(take), c.lent, pinned)
+		}
+	}
+}
+
+// A machine that is emptied already counts as one that holds none.
+func TestWhatLeavesCountsForTheCrowd(t *testing.T) {
+	for leaving, want := range []int{1, 0, 0} {
+		s := fleetOf(10)
+		s.Pools[1].Unit = fleet.UnitNode
+		steerable(s, "web")
+		for i := range s.Nodes {
+			s.Nodes[i].Zone = "z"
+			pod(s, i, fleet.PodOnline, "web", 8000)
+			pod(s, i, fleet.PodOnline, "web", 8000)
+		}
+		for i := range leaving {
+			lend(s, i)
+			s.Loans[i].Phase = fleet.Emptying
+		}
+		s.Sort()
+		if take, _ := Lendable(s, lendAsk(s, 1000, map[fleet.ServiceID]int{"web": 11})); len(take) != want {
+			t.Errorf("nine stay, on nine machines, and %d of ten are emptied: lent %q, want %d", leaving, names(take), want)
+		}
 	}
 }
 

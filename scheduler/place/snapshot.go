@@ -289,7 +289,7 @@ func (b *builder) classOf(k podKey, p *fleet.Pod) ClassID {
 // ReplicaShape is the shape of one more replica of a service. It keeps the spread that emptying must keep: over zones, and at most a
 // fifth of the replicas on one machine, or one.
 func ReplicaShape(svc *fleet.Service) Shape {
-	return Shape{Requests: svc.Request, Side: fleet.Online, Group: string(svc.ID), Zones: true, PerHost: max(1, int32(svc.Standing()/5))}
+	return Shape{Requests: svc.Request, Side: fleet.Online, Group: string(svc.ID), Zones: true, PerHost: int32(fleet.MostPerHost(svc.Standing()))}
 }
 
 // MemberShape is the shape of one more member of a job.

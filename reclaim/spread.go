@@ -1,0 +1,89 @@
+package reclaim
+
+import "github.com/springtide/springtide/fleet"
+
+// hosts is how a service's pods lie on machines, and how many are to stay once its tide took the others.
+type hosts struct {
+	on        map[fleet.NodeID]int
+	all, stay int
+	mayStay   int // on machines that do not leave, without more on any of them than its spread allows
+}
+
+// spread is how many online pods of a service each zone holds, on nodes that do not leave.
+func (v *fleetView) spread(id fleet.ServiceID) map[string]int {
+	if v.byZone == nil {
+		v.byZone = map[fleet.ServiceID]map[string]int{}
+		for i := range v.s.Nodes {
+			if n := &v.s.Nodes[i]; !v.leaving[n.ID] {
+				v.count(n, 1)
+			}
+		}
+	}
+	return v.byZone[id]
+}
+
+// count adds the node's online pods to the spread of their services.
+func (v *fleetView) count(n *fleet.Node, by int) {
+	for _, p := range v.pods[n.ID] {
+		if p.Class != fleet.PodOnline || p.Service == "" || p.Deleting {
+			continue
+		}
+		zones := v.byZone[p.Service]
+		if zones == nil {
+			zones = map[string]int{}
+			v.byZone[p.Service] = zones
+		}
+		zones[n.Zone] += by
+	}
+}
+
+// hosts is how the pods of a service lie on machines.
+func (v *fleetView) hosts(id fleet.ServiceID) *hosts {
+	if v.byHost == nil {
+		v.byHost = map[fleet.ServiceID]*hosts{}
+		for i := range v.s.Nodes {
+			v.countHost(&v.s.Nodes[i])
+		}
+		for svc, h := range v.byHost {
+			h.stay = max(h.all-v.drops[svc], 0)
+			for n, here := range h.on {
+				if !v.leaving[n] {
+					h.mayStay += h.kept(here)
+				}
+			}
+		}
+	}
+	return v.byHost[id]
+}
+
+func (v *fleetView) countHost(n *fleet.Node) {
+	for _, p := range v.pods[n.ID] {
+		if p.Class != fleet.PodOnline || p.Service == "" || p.Deleting {
+			continue
+		}
+		h := v.byHost[p.Service]
+		if h == nil {
+			h = &hosts{on: map[fleet.NodeID]int{}}
+			v.byHost[p.Service] = h
+		}
+		h.on[n.ID]++
+		h.all++
+	}
+}
+
+// kept is how many of the pods on a machine may stay there.
+func (h *hosts) kept(here int) int { return min(here, fleet.KeptPerHost(here, h.all, h.stay)) }
+
+// crowds reports whether without a machine those that stay would be more on another one than the service's spread allows.
+func (h *hosts) crowds(n fleet.NodeID) bool { return h.mayStay-h.kept(h.on[n]) < h.stay }
+
+func (v *fleetView) leave(n *fleet.Node, leavers map[fleet.ServiceID]int) {
+	for svc := range leavers { // before it leaves, or what is reckoned now would leave it out twice
+		h := v.hosts(svc)
+		h.mayStay -= h.kept(h.on[n.ID])
+	}
+	v.leaving[n.ID] = true
+	if v.byZone != nil {
+		v.count(n, -1)
+	}
+}
