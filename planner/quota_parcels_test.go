@@ -59,6 +59,18 @@ func TestBorrowedMachinesGoBack(t *testing.T) {
 			func(y *yard) { y.job("own", member("worker", 16, 0, 4)).ID = "b/own" }, map[string]int{"a/ring": 0, "b/own": 4}, 1},
 		{"nothing, for growth beyond its own", func(y *yard) { y.job("ring", member("worker", 60, 2, 2)).ID = "a/ring" },
 			func(y *yard) { y.job("own", member("worker", 16, 4, 8)).ID = "b/own" }, map[string]int{"a/ring": 2, "b/own": 4}, 1},
+		{"no more than the lender fills", func(y *yard) {
+			for _, name := range []string{"one", "two", "three"} {
+				y.job(name, member("worker", 60, 1, 1)).ID = fleet.JobID("a/" + name)
+			}
+		}, func(y *yard) {
+			y.s.Tenants[1].Parcels[0].Guarantee = 2
+			y.job("own", member("worker", 16, 4, 4)).ID = "b/own"
+		}, map[string]int{"a/one": 1, "a/two": 1, "a/three": 0, "b/own": 4}, 1},
+		{"nothing, for a job that is blocked", func(y *yard) { y.job("ring", member("worker", 16, 12, 12)).ID = "a/ring" }, func(y *yard) {
+			j := y.job("own", member("worker", 16, 4, 4))
+			j.ID, j.Blocked = "b/own", "its workload is not there"
+		}, map[string]int{"a/ring": 12, "b/own": 0}, 0},
 		{"nothing, for what fits on no machine", func(y *yard) { y.job("grown", member("worker", 16, 2, 12)).ID = "a/grown" },
 			func(y *yard) { y.job("own", member("worker", 65, 1, 1)).ID = "b/own" }, map[string]int{"a/grown": 12, "b/own": 0}, 0},
 	} {

@@ -251,7 +251,11 @@ func told(p *Plan) string {
 		fmt.Fprintf(&b, "kill      %s: %s\n", k.Pod.Name, k.Why.Message)
 	}
 	for _, j := range p.Jobs {
-		fmt.Fprintf(&b, "job       %s/%s from %d to %d: %s\n", j.Job, j.Role, j.From, j.To, j.Why.Message)
+		named := ""
+		if len(j.Leavers) > 0 {
+			named = " (" + strings.Join(j.Leavers, ", ") + ")"
+		}
+		fmt.Fprintf(&b, "job       %s/%s from %d to %d%s: %s\n", j.Job, j.Role, j.From, j.To, named, j.Why.Message)
 	}
 	for _, f := range p.Fillers {
 		fmt.Fprintf(&b, "filler    %s on %s, %v\n", f.Purpose, f.Node, f.Room)
