@@ -121,13 +121,16 @@ func Fleet() Dashboard {
 					}},
 			}},
 			{Title: "Tenants", Panels: []Panel{
-				{Title: "CPU of tenants", Kind: "timeseries", Unit: "cores", Width: 12,
+				{Title: "CPU of tenants", Kind: "timeseries", Unit: "cores", Width: 8,
 					Description: "What all tenants are entitled to, use, borrow, and must give back.",
 					Queries:     []Query{{`sum by (kind) (springtide_tenant_cpu_cores{kind=~"entitled|used|borrowed|over"})`, "{{kind}}"}}},
+				{Title: "Parcels of tenants", Kind: "timeseries", Unit: "short", Width: 6, Sparse: true,
+					Description: "Machines and sockets that tenants' offline work is entitled to, is on, and must leave, by class.",
+					Queries:     []Query{{`sum by (class, kind) (springtide_tenant_parcels{kind=~"entitled|used|over"})`, "{{class}} {{kind}}"}}},
 				{Title: "Low-priority capacity", Kind: "timeseries", Unit: "percentunit", Width: 6,
 					Description: "CPU at the disposal of offline work over that of all machines, and its watermarks: bursts end below low and begin above high.",
 					Queries:     []Query{{`springtide_low_priority_level_ratio`, "level"}, {`springtide_low_priority_watermark_ratio`, "{{watermark}}"}}},
-				{Title: "Tenants short", Kind: "stat", Unit: "short", Width: 6, Description: "Tenants whose services want more than they may have, now or within the week.",
+				{Title: "Tenants short", Kind: "stat", Unit: "short", Width: 4, Description: "Tenants whose services want more than they may have, now or within the week.",
 					Queries: []Query{{`sum by (when) (springtide_tenant_short) or vector(0)`, "{{when}}"}}},
 			}},
 			{Title: "Controller", Panels: []Panel{

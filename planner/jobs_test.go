@@ -499,8 +499,16 @@ func TestServersStay(t *testing.T) {
 	}
 }
 
-// A minimum that stands on what another tenant is guaranteed goes back when its lender wants it, as a whole, after the notice and no sooner.
+// A minimum that stands on what another tenant is guaranteed goes back when its lender wants it, as a whole, after the notice and no sooner:
+// for a gang, and for a job that needs no minimum and has nothing.
 func TestABorrowedMinimumGoesBack(t *testing.T) {
+	for _, least := range []int{4, 0} {
+		t.Run(fmt.Sprint(least), func(t *testing.T) { aBorrowedMinimumGoesBack(t, least) })
+	}
+}
+
+func aBorrowedMinimumGoesBack(t *testing.T, least int) {
+	t.Helper()
 	y := newYard(1, 0)
 	for _, id := range []string{"a", "b", "house"} {
 		y.s.Tenants = append(y.s.Tenants, fleet.Tenant{ID: fleet.TenantID(id), Namespaces: []string{id}, Parent: "house", Accepted: true, Drain: 10 * time.Minute})
@@ -514,7 +522,7 @@ func TestABorrowedMinimumGoesBack(t *testing.T) {
 	if got := y.running("a/ring", "worker"); got != 4 {
 		t.Fatalf("%d members run on what nobody else wants", got)
 	}
-	y.job("own", member("worker", 16, 4, 4)).ID = "b/own"
+	y.job("own", member("worker", 16, least, 4)).ID = "b/own"
 	since := y.s.At
 	for range 30 {
 		y.cycle()

@@ -38,7 +38,7 @@ func onMachines(pods []int, emptied int) *world {
 func (w *world) stays(k int) []int {
 	in := w.input()
 	svc := &in.Snapshot.Services[0]
-	refs, _, _, _ := newMaker(&in).leavers(svc, int32(k))
+	refs, _, _, _ := newMaker(&in).leavers(svc, int32(k), false)
 	out := make([]int, len(w.s.Nodes))
 	for i := range svc.Pods {
 		p := &svc.Pods[i]

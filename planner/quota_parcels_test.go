@@ -224,3 +224,30 @@ func (w *world) on(machine int, job string, n int, words []string) {
 		w.s.Pods = append(w.s.Pods, p)
 	}
 }
+
+// A machine that was called home and is left, but not back yet, is nobody's to be on: who was there finds no room among what another is guaranteed.
+func TestARecallSellsNoGuarantee(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		phase fleet.Phase
+		want  int
+	}{{"lent", fleet.Lent, 4}, {"called home", fleet.Draining, 0}, {"back", fleet.Returned, 0}} {
+		t.Run(c.name, func(t *testing.T) {
+			y := onParcels()
+			y.s.Tenants[1].Parcels[0].Guarantee = 2
+			if y.s.Loans[0].Phase = c.phase; c.phase != fleet.Lent {
+				y.recall(y.s.Loans[0].Node)
+				y.s.Loans[0].Phase = c.phase
+			}
+			j := y.job("ring", member("worker", 16, 4, 4))
+			j.ID, j.Priority = "a/ring", fleet.PriorityHigh
+			y.job("own", member("worker", 16, 4, 8)).ID = "b/own"
+			for range 5 {
+				y.cycle()
+			}
+			if a, b := y.running("a/ring", "worker"), y.running("b/own", "worker"); a != c.want || b != 8 {
+				t.Errorf("the borrower runs %d, want %d, and the lender %d of 8: %+v", a, c.want, b, y.plan.Division.Shares)
+			}
+		})
+	}
+}

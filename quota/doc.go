@@ -21,4 +21,5 @@
 //
 // What a lender wants again, and what a slice that ends or a burst that is over no longer covers, is told at once and given back within
 // the tenant's drain time ([Share.Over], [Share.Deadline]). The look ahead over that same time lets the notice of a slice's end precede it.
+// Parcels (whole machines and sockets under offline work) go back by the same notices.
 package quota

@@ -130,6 +130,11 @@ func (s *Share) Owes() bool {
 	return !s.Over().IsZero() || slices.ContainsFunc(s.Parcels, func(p ParcelShare) bool { return p.Over > 0 })
 }
 
+// HasDue reports whether anything had its notice and is brought down.
+func (s *Share) HasDue() bool {
+	return !s.Due.IsZero() || !s.DueOffline.IsZero() || slices.ContainsFunc(s.Parcels, func(p ParcelShare) bool { return p.Due > 0 })
+}
+
 // Short is a demand that the division cannot meet, from when until when, and by how much at most.
 type Short struct {
 	Tenant fleet.TenantID

@@ -145,6 +145,7 @@ func TestConstantsAreThoseOfTheMarkers(t *testing.T) {
 		{"capacitypools", "status.pinned", v1alpha1.MaxPinnedNodes},
 		{"capacityquotas", "status.reason", v1alpha1.MaxReasonLength},
 		{"capacityquotas", "status.parcels", v1alpha1.MaxParcelShares},
+		{"capacityquotas", "status.notices.[].parcels", v1alpha1.MaxParcelShares},
 		{"capacitypools", "status.pinned.[].by", v1alpha1.MaxNoteLength},
 		{"nodeshares", "spec.parcels", v1alpha1.MaxShareParcels},
 		{"nodeshares", "status.parcels", v1alpha1.MaxShareParcels},

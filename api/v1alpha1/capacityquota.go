@@ -227,6 +227,23 @@ type QuotaNotice struct {
 	OnlineUsed ResourceAmounts `json:"onlineUsed,omitempty"`
 	// OfflineUsed: see OnlineUsed.
 	OfflineUsed ResourceAmounts `json:"offlineUsed,omitempty"`
+	// Parcels are those that its offline work was to leave.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Parcels []ParcelDebt `json:"parcels,omitempty"`
+}
+
+// ParcelDebt is how many parcels of one class a tenant was told to leave.
+type ParcelDebt struct {
+	// Class is the kind, and the GPU model where one is named, as in "Node/H100".
+	// +kubebuilder:validation:MaxLength=80
+	Class string `json:"class"`
+	// Owed is how many.
+	// +kubebuilder:validation:Minimum=0
+	Owed int64 `json:"owed"`
+	// Used is how many it was on then: those that it left since are given back.
+	// +kubebuilder:validation:Minimum=0
+	Used int64 `json:"used"`
 }
 
 // ParcelShareStatus is a tenant's share of one class of parcels.
@@ -243,4 +260,7 @@ type ParcelShareStatus struct {
 	// Limit is the most that they may be on now.
 	// +kubebuilder:validation:Minimum=0
 	Limit int64 `json:"limit"`
+	// Over is how many of them are to be left by drainDeadline, as others want what is guaranteed to them, or the limits are lower.
+	// +kubebuilder:validation:Minimum=0
+	Over int64 `json:"over,omitempty"`
 }

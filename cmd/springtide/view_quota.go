@@ -67,7 +67,13 @@ func explainQuota(ctx context.Context, o *cliOptions, c *clients, arg string) (*
 	p.add("Uses", "%s; its services may request %s", amount(&st.Used), amount(&st.Limit))
 	p.add("Borrows", "%s, lends %s", amount(&st.Borrowed), amount(&st.Lent))
 	if st.DrainDeadline != nil {
-		p.add("Gives back", "%s by %s, told at %s", amount(&st.Over), stamp(st.DrainDeadline), stamp(st.OverSince))
+		back := amount(&st.Over)
+		for _, x := range st.Parcels {
+			if x.Over > 0 {
+				back += fmt.Sprintf(", %d %s", x.Over, x.Class)
+			}
+		}
+		p.add("Gives back", "%s by %s, told at %s", back, stamp(st.DrainDeadline), stamp(st.OverSince))
 	}
 	if b := q.Spec.Burst; b != nil {
 		p.add("Burst", "%d %% of the guarantee more for %d s; the last one began at %s", b.Percent, b.DurationSeconds, stamp(st.BurstSince))
@@ -75,9 +81,9 @@ func explainQuota(ctx context.Context, o *cliOptions, c *clients, arg string) (*
 	p.add("Why", "%s", orNone(st.Reason))
 	rows := make([][]string, len(st.Parcels))
 	for i, x := range st.Parcels {
-		rows[i] = []string{x.Class, fmt.Sprint(x.Entitled), fmt.Sprint(x.Used), fmt.Sprint(x.Limit)}
+		rows[i] = []string{x.Class, fmt.Sprint(x.Entitled), fmt.Sprint(x.Used), fmt.Sprint(x.Limit), fmt.Sprint(x.Over)}
 	}
-	p.table("Parcels under offline work", "", []string{"CLASS", "ENTITLED", "USED", "LIMIT"}, rows)
+	p.table("Parcels under offline work", "", []string{"CLASS", "ENTITLED", "USED", "LIMIT", "OVER"}, rows)
 	slices := make([]v1alpha1.Window, len(q.Spec.Slices))
 	for i, s := range q.Spec.Slices {
 		slices[i] = v1alpha1.Window{Name: s.Name + " (" + amountText(&s.Guarantee) + ")", Start: s.Start, Duration: s.Duration, TimeZone: s.TimeZone}

@@ -52,9 +52,18 @@ func (c *Cluster) tellShare(r *loop.Report, t *fleet.Tenant, x *quota.Share, ref
 		c.events.Event(ref, corev1.EventTypeWarning, "QuotaNotice", overText(x))
 		for i := range r.Snapshot.Jobs {
 			n := fleet.ParseName(string(r.Snapshot.Jobs[i].ID))
-			if j, ok := c.jobs.get(n.Namespace, n.Name); ok && tenancy.Of(n.Namespace) == t.ID && !x.OverOffline.IsZero() {
+			j, ok := c.jobs.get(n.Namespace, n.Name)
+			if !ok || tenancy.Of(n.Namespace) != t.ID {
+				continue
+			}
+			by := x.Deadline.UTC().Format("15:04:05 MST")
+			if !x.OverOffline.IsZero() {
 				c.events.Eventf(reference("ElasticJob", &j.header), corev1.EventTypeWarning, "QuotaNotice",
-					"CapacityQuota %s gives back %s of offline work by %s: members above the minimum leave then", t.ID, x.OverOffline, x.Deadline.UTC().Format("15:04:05 MST"))
+					"CapacityQuota %s gives back %s of offline work by %s: members above the minimum leave then", t.ID, x.OverOffline, by)
+			}
+			if parcels := parcelsOver(x); parcels != "" {
+				c.events.Eventf(reference("ElasticJob", &j.header), corev1.EventTypeWarning, "QuotaNotice",
+					"CapacityQuota %s leaves %s by %s: members there end then, whole gangs where a lender's job waits", t.ID, parcels, by)
 			}
 		}
 	}

@@ -36,6 +36,10 @@ func TestTenantEvents(t *testing.T) {
 		{"other amounts, another hour", change(friday.Add(time.Hour), t0, 2000), nil},
 		{"another day", change(friday.Add(24*time.Hour), t0, 2000), []string{"Short "}},
 		{"another notice", change(friday.Add(24*time.Hour), t0.Add(time.Hour), 2000), []string{"QuotaNotice cpu=0", "QuotaNotice CapacityQuota"}},
+		{"parcels", func(rep *loop.Report) {
+			rep.Plan.Division.Shares = []quota.Share{{Tenant: "train", OverSince: friday, Deadline: friday.Add(time.Minute),
+				Parcels: []quota.ParcelShare{{Class: fleet.ParcelClass{Kind: fleet.KindNode, GPUModel: "H100"}, Used: 3, Over: 1}}}}
+		}, []string{"QuotaNotice its offline work is to leave 1 of 3 Node/H100 by", "QuotaNotice CapacityQuota train leaves 1 of 3 Node/H100 by"}},
 		{"nothing", nil, nil},
 	} {
 		_, got := r.cycle(t, c.change)

@@ -3,6 +3,7 @@ package kube
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -76,7 +77,7 @@ func shareStatus(s *v1alpha1.CapacityQuotaStatus, x *quota.Share) {
 	s.Notices = nil
 	for _, n := range x.Notices[:min(len(x.Notices), quota.MostNotices)] {
 		s.Notices = append(s.Notices, v1alpha1.QuotaNotice{Since: *stampUp(n.Since), Online: apiAmounts(n.Online), Offline: apiAmounts(n.Offline),
-			OnlineUsed: apiAmounts(n.OnlineUsed), OfflineUsed: apiAmounts(n.OfflineUsed)})
+			OnlineUsed: apiAmounts(n.OnlineUsed), OfflineUsed: apiAmounts(n.OfflineUsed), Parcels: apiDebts(n.Parcels)})
 	}
 	s.Over = v1alpha1.ResourceAmounts{}
 	if over := x.Over(); !over.IsZero() {
@@ -84,8 +85,25 @@ func shareStatus(s *v1alpha1.CapacityQuotaStatus, x *quota.Share) {
 	}
 	s.Parcels = nil
 	for _, p := range x.Parcels[:min(len(x.Parcels), v1alpha1.MaxParcelShares)] {
-		s.Parcels = append(s.Parcels, v1alpha1.ParcelShareStatus{Class: p.Class.String(), Entitled: p.Entitled, Used: p.Used, Limit: p.Limit})
+		s.Parcels = append(s.Parcels, v1alpha1.ParcelShareStatus{Class: p.Class.String(), Entitled: p.Entitled, Used: p.Used, Limit: p.Limit, Over: p.Over})
 	}
+}
+
+func apiDebts(list []fleet.ParcelDebt) []v1alpha1.ParcelDebt {
+	var out []v1alpha1.ParcelDebt
+	for _, p := range list[:min(len(list), v1alpha1.MaxParcelShares)] {
+		out = append(out, v1alpha1.ParcelDebt{Class: p.Class.String(), Owed: p.N, Used: p.Used})
+	}
+	return out
+}
+
+func debtsOf(list []v1alpha1.ParcelDebt) []fleet.ParcelDebt {
+	var out []fleet.ParcelDebt
+	for _, p := range list {
+		kind, model, _ := strings.Cut(p.Class, "/")
+		out = append(out, fleet.ParcelDebt{Class: fleet.ParcelClass{Kind: fleet.ParcelKind(kind), GPUModel: model}, N: p.Owed, Used: p.Used})
+	}
+	return out
 }
 
 // noticesOf reads what a tenant was told to give back.
@@ -94,7 +112,7 @@ func noticesOf(list []v1alpha1.QuotaNotice) []fleet.QuotaNotice {
 	for i := range list {
 		n := &list[i]
 		out = append(out, fleet.QuotaNotice{Since: n.Since.UTC(), Online: amounts(&n.Online), Offline: amounts(&n.Offline),
-			OnlineUsed: amounts(&n.OnlineUsed), OfflineUsed: amounts(&n.OfflineUsed)})
+			OnlineUsed: amounts(&n.OnlineUsed), OfflineUsed: amounts(&n.OfflineUsed), Parcels: debtsOf(n.Parcels)})
 	}
 	return out
 }
@@ -118,9 +136,9 @@ func (c *conditions) tenant(d *quota.Division, t *fleet.Tenant, x *quota.Share) 
 		c.set(v1alpha1.ConditionGuaranteeKept, metav1.ConditionFalse, "Oversold", oversoldText(o))
 	}
 	switch {
-	case x == nil || x.Over().IsZero():
+	case x == nil || !x.Owes():
 		c.set(v1alpha1.ConditionWithinQuota, metav1.ConditionTrue, "Within", "nothing is to be given back")
-	case c.at.Before(x.Deadline) && x.Due.IsZero() && x.DueOffline.IsZero():
+	case c.at.Before(x.Deadline) && !x.HasDue():
 		c.set(v1alpha1.ConditionWithinQuota, metav1.ConditionFalse, "Noticed", overText(x))
 	default:
 		c.set(v1alpha1.ConditionWithinQuota, metav1.ConditionFalse, "Overdue", overText(x))
@@ -164,8 +182,26 @@ func oversoldText(o *quota.Oversold) string {
 }
 
 func overText(x *quota.Share) string {
-	return fmt.Sprintf("%s online and %s offline are to be given back by %s; what other services wait for (%s) and the offline part are brought down then",
-		x.OverOnline, x.OverOffline, x.Deadline.UTC().Format(time.RFC3339), x.Owed)
+	var out []string
+	if !x.Over().IsZero() {
+		out = append(out, fmt.Sprintf("%s online and %s offline are to be given back by %s; what other services wait for (%s) and the offline part are brought down then",
+			x.OverOnline, x.OverOffline, x.Deadline.UTC().Format(time.RFC3339), x.Owed))
+	}
+	if n := parcelsOver(x); n != "" {
+		out = append(out, fmt.Sprintf("its offline work is to leave %s by %s, and is taken from them then", n, x.Deadline.UTC().Format(time.RFC3339)))
+	}
+	return strings.Join(out, "; ")
+}
+
+// parcelsOver names the parcels that a tenant is to leave; empty for none.
+func parcelsOver(x *quota.Share) string {
+	var out []string
+	for _, p := range x.Parcels {
+		if p.Over > 0 {
+			out = append(out, fmt.Sprintf("%d of %d %s", p.Over, p.Used, p.Class))
+		}
+	}
+	return strings.Join(out, " and ")
 }
 
 func burstText(t *fleet.Tenant, x *quota.Share) string {

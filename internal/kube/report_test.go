@@ -560,6 +560,12 @@ func TestReportTenant(t *testing.T) {
 		{"overdue", func(d *quota.Division, at time.Time) {
 			d.Shares = []quota.Share{{Tenant: "shop", OverOnline: fleet.Resources{CPU: 3_000}, OverSince: at.Add(-time.Hour), Deadline: at}}
 		}, "WithinQuota=False/Overdue"},
+		{"on too many parcels", func(d *quota.Division, at time.Time) {
+			d.Shares = []quota.Share{{Tenant: "shop", Parcels: []quota.ParcelShare{{Over: 1}}, OverSince: at, Deadline: at.Add(time.Minute)}}
+		}, "WithinQuota=False/Noticed"},
+		{"on too many parcels, and some are due", func(d *quota.Division, at time.Time) {
+			d.Shares = []quota.Share{{Tenant: "shop", Parcels: []quota.ParcelShare{{Over: 2, Due: 1}}, OverSince: at, Deadline: at.Add(time.Minute)}}
+		}, "WithinQuota=False/Overdue"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r.cycle(t, func(rep *loop.Report) { c.bend(&rep.Plan.Division, rep.Snapshot.At) })
@@ -567,7 +573,8 @@ func TestReportTenant(t *testing.T) {
 			if !slices.Contains(said(s.Conditions), c.want) {
 				t.Errorf("%v, want %s", said(s.Conditions), c.want)
 			}
-			if over := c.name == "over" || c.name == "overdue"; over != (s.Over.CPU.MilliValue() == 3000) || over != (s.DrainDeadline != nil) {
+			over, parcels := c.name == "over" || c.name == "overdue", strings.HasPrefix(c.name, "on too many parcels")
+			if over != (s.Over.CPU.MilliValue() == 3000) || (over || parcels) != (s.DrainDeadline != nil) || parcels != (len(s.Parcels) > 0 && s.Parcels[0].Over > 0) {
 				t.Errorf("over by %s until %v", s.Over.CPU.String(), s.DrainDeadline)
 			}
 		})
@@ -583,10 +590,11 @@ func TestTenantMemory(t *testing.T) {
 	q.Spec.Parcels = []v1alpha1.ParcelTerms{{Kind: "Socket", Guarantee: 1}, {Kind: "Node", GPUModel: "H100", BorrowingLimit: ptr(int32(2))}}
 	r := newReported(t, append(shop(), q, namespaceOf("shop", map[string]string{"team": "shop"}))...)
 	var at time.Time
+	owed := []fleet.ParcelDebt{{Class: fleet.ParcelClass{Kind: fleet.KindNode, GPUModel: "H100"}, N: 1, Used: 3}, {Class: fleet.ParcelClass{Kind: fleet.KindSocket}, N: 2, Used: 2}}
 	r.cycle(t, func(rep *loop.Report) {
 		at = rep.Snapshot.At
 		rep.Plan.Division.Shares = []quota.Share{{Tenant: "shop", OverOffline: fleet.Resources{CPU: 3_000}, OverSince: at, Deadline: at.Add(time.Minute), Bursting: true, BurstSince: at,
-			Notices: []fleet.QuotaNotice{{Since: at, Offline: fleet.Resources{CPU: 3_000, GPU: 1}, OnlineUsed: fleet.Resources{CPU: 9_000, Memory: fleet.GiB}}}}}
+			Notices: []fleet.QuotaNotice{{Since: at, Offline: fleet.Resources{CPU: 3_000, GPU: 1}, OnlineUsed: fleet.Resources{CPU: 9_000, Memory: fleet.GiB}, Parcels: owed}}}}
 	})
 	want := []string{"Accepted=True/Accepted", "Ready=True/Met", "GuaranteeKept=True/Kept", "WithinQuota=False/Noticed", "Bursting=True/Bursting"}
 	if diff := cmp.Diff(want, said(object[v1alpha1.CapacityQuota](t, r.world, gvrQuotas, "shop").Status.Conditions)); diff != "" {
@@ -596,9 +604,10 @@ func TestTenantMemory(t *testing.T) {
 	if x.OverSince.Before(at) || x.OverSince.After(at.Add(time.Second)) || !x.BurstSince.Equal(x.OverSince) {
 		t.Errorf("told since %s and bursting since %s, want %s", x.OverSince, x.BurstSince, at)
 	}
-	notice := fleet.QuotaNotice{Since: x.OverSince, Offline: fleet.Resources{CPU: 3_000, GPU: 1}, OnlineUsed: fleet.Resources{CPU: 9_000, Memory: fleet.GiB}}
-	if len(x.Notices) != 1 || x.Notices[0] != notice {
-		t.Errorf("notices %+v, want %+v", x.Notices, notice)
+	notice := fleet.QuotaNotice{Since: x.OverSince, Offline: fleet.Resources{CPU: 3_000, GPU: 1}, OnlineUsed: fleet.Resources{CPU: 9_000, Memory: fleet.GiB},
+		Parcels: owed}
+	if diff := cmp.Diff([]fleet.QuotaNotice{notice}, x.Notices); diff != "" {
+		t.Errorf("notices (-want +got):\n%s", diff)
 	}
 	if x.Drain != 10*time.Minute || x.Burst.Percent != 50 {
 		t.Errorf("drain %s, burst %+v", x.Drain, x.Burst)

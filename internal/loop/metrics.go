@@ -36,6 +36,7 @@ type Metrics struct {
 	pool, demand, nodes, loans, overdue *prometheus.Desc
 	drift, lead, overrun                *prometheus.Desc
 	tenant, tenantShort, tenantOverdue  *prometheus.Desc
+	tenantParcels                       *prometheus.Desc
 	level, watermark                    *prometheus.Desc
 	gangs, bottleneck, waiting, eta     *prometheus.Desc
 	poolWatermark, unfilled             *prometheus.Desc
@@ -107,6 +108,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.drift = b.gauge("share_drift", "Parcels on which Loan and NodeShare disagree: 0 but for one cycle after a crash.")
 	m.tenant = b.gauge("tenant_cpu_cores", "CPU of a tenant: guarantee, entitled (what of it can be kept), limit of its services, used, borrowed, lent, and over the quota.",
 		"tenant", "kind")
+	m.tenantParcels = b.gauge("tenant_parcels", "Machines and sockets that a tenant's offline work is on, by class: entitled, limit, used, and over, which it is told to leave.",
+		"tenant", "class", "kind")
 	m.tenantShort = b.gauge("tenant_short", "1 while a tenant's services want more than it may have: now, or within the week ahead.", "tenant", "when")
 	m.tenantOverdue = b.gauge("tenant_overdue", "1 while a tenant has not given back what was due.", "tenant")
 	m.level = b.gauge("low_priority_level_ratio", "CPU at the disposal of low-priority work, its own machines and what is lent to it, over that of all machines of pools.", "pool")

@@ -29,7 +29,14 @@ func (m *Metrics) tenants(p *page, s *fleet.Snapshot, plan *planner.Plan) {
 		for _, when := range [...]string{"now", "ahead"} {
 			p.set(m.tenantShort, bit(short[x.Tenant][when]), id, when)
 		}
-		p.set(m.tenantOverdue, bit(!x.Over().IsZero() && !s.At.Before(x.Deadline)), id)
+		p.set(m.tenantOverdue, bit(x.Owes() && !s.At.Before(x.Deadline)), id)
+		for _, c := range x.Parcels {
+			class := c.Class.String()
+			p.set(m.tenantParcels, float64(c.Entitled), id, class, "entitled")
+			p.set(m.tenantParcels, float64(c.Limit), id, class, "limit")
+			p.set(m.tenantParcels, float64(c.Used), id, class, "used")
+			p.set(m.tenantParcels, float64(c.Over), id, class, "over")
+		}
 	}
 	if l := &d.Level; l.Share.OK {
 		p.set(m.level, l.Share.Value, string(l.Pool))
