@@ -44,6 +44,7 @@ type mirrors struct {
 	hpas          *mirror[*scalerFacts]
 	namespaces    *mirror[*namespaceFacts]
 	leases        *mirror[*leaseFacts]
+	agents        *agents
 	topologies    *mirror[*topologyFacts]
 	scaledObjects *mirror[*scalerFacts]
 	cronHPAs      *mirror[*scalerFacts]
@@ -62,8 +63,10 @@ func newMirrors(client kubernetes.Interface, dyn dynamic.Interface, o Options, o
 	none := cache.Indexers{}
 	services := func(a *v1alpha1.ElasticService) serviceFacts { return newServiceFacts(a, o.NamespaceLabel) }
 	dynamicInformer := func(gvr schema.GroupVersionResource) cache.SharedIndexInformer { return newDynamicInformer(dyn, gvr) }
+	agents := newAgents()
 	m := mirrors{
-		nodes: newMirror("nodes", core.NewNodeInformer(client, 0, none), newNodeFacts),
+		agents: agents,
+		nodes:  newMirror("nodes", core.NewNodeInformer(client, 0, none), newNodeFacts),
 		pods: newMirror("pods",
 			core.NewFilteredPodInformer(client, metav1.NamespaceAll, 0, none, livePods), newPodFacts),
 		deployments:  newMirror("deployments", apps.NewDeploymentInformer(client, metav1.NamespaceAll, 0, none), newDeploymentFacts),
@@ -73,7 +76,7 @@ func newMirrors(client kubernetes.Interface, dyn dynamic.Interface, o Options, o
 		hpas: newMirror("horizontalpodautoscalers",
 			autoscaling.NewHorizontalPodAutoscalerInformer(client, metav1.NamespaceAll, 0, none), newHPAFacts),
 		namespaces: newMirror("namespaces", core.NewNamespaceInformer(client, 0, none), newNamespaceFacts),
-		leases:     newMirror("leases", coordination.NewLeaseInformer(client, o.Namespace, 0, none), newLeaseFacts),
+		leases:     newMirror("leases", coordination.NewLeaseInformer(client, o.Namespace, 0, none), agents.see),
 
 		services:  newMirror("elasticservices", dynamicInformer(gvrServices), newOwn(gvrServices, services)),
 		pools:     newMirror("capacitypools", dynamicInformer(gvrPools), newOwn(gvrPools, newPoolFacts)),
@@ -174,7 +177,12 @@ func (c *Cluster) listen() error {
 			c.kinds.ask()
 		}
 	})
-	for _, err := range []error{onShare, onPod, onNamespace, onService, onJob} {
+	onLease := c.leases.onChange(func(before, after *leaseFacts) {
+		if after == nil {
+			c.agents.forget(before)
+		}
+	})
+	for _, err := range []error{onShare, onPod, onNamespace, onService, onJob, onLease} {
 		if err != nil {
 			return err
 		}

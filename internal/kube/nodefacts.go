@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
@@ -131,10 +133,38 @@ type leaseFacts struct {
 	header
 	renewed  time.Time
 	duration time.Duration
-	// seen is when this process saw the renewal, on its own wall clock: life is judged by it, so that a skew between the clocks of two
+	// seen is when this process saw the renewal first, on its own wall clock: life is judged by it, so that a skew between the clocks of two
 	// machines neither kills an agent nor keeps a dead one alive. The first sight of an old Lease counts as life for one duration; a
 	// controller that just started takes nothing away within that time anyway.
 	seen time.Time
+}
+
+// agents remembers the newest renewal of each Lease. A watch that has to list anew brings every Lease again, and those of dead agents were not
+// renewed by that.
+type agents struct {
+	mu   sync.Mutex
+	last map[types.UID]*leaseFacts
+}
+
+func newAgents() *agents { return &agents{last: map[types.UID]*leaseFacts{}} }
+
+// see makes facts of a Lease that arrives.
+func (a *agents) see(l *coordinationv1.Lease) *leaseFacts {
+	f := newLeaseFacts(l)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if last := a.last[f.UID]; last != nil && last.renewed.Equal(f.renewed) {
+		f.seen = last.seen
+	}
+	a.last[f.UID] = f
+	return f
+}
+
+// forget drops a Lease that is gone.
+func (a *agents) forget(f *leaseFacts) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.last, f.UID)
 }
 
 func newLeaseFacts(l *coordinationv1.Lease) *leaseFacts {

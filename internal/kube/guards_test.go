@@ -1,0 +1,305 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/planner"
+)
+
+// What stands between a plan and a write that rests on facts which are no more: each test fails without its guard.
+
+// meanwhile carries a plan out while something happens after its facts were read and before its moves: in a scale-in that comes first.
+func (w *world) meanwhile(t *testing.T, p planner.Plan, happens func()) []loop.Result {
+	t.Helper()
+	w.scaleReactor(0, 3)
+	w.core.PrependReactor("patch", "deployments", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if a.GetSubresource() == "scale" {
+			happens()
+		}
+		return false, nil, nil
+	})
+	p.Lowers = []planner.Scale{lowerCart()}
+	rs := w.do(t, p)
+	if rs[0].Outcome != loop.Done {
+		t.Fatalf("the scale-in in which it was to happen: %+v", rs[0])
+	}
+	return rs[1:]
+}
+
+func conflictOn(resource string) error {
+	return apierrors.NewConflict(schema.GroupResource{Resource: resource}, "n1", errors.New("changed"))
+}
+
+// announced is a machine whose loan was noticed, and a move that announces another deadline.
+func announced(t *testing.T, more ...metav1.Object) (*world, planner.Move) {
+	t.Helper()
+	objects := append(shop(), pool("batch", "Offline", inBatch), noticedFor(time.Minute), nodeShare("n1", "l", "batch", "web", 3, false, 0))
+	w := newWorld(t, append(objects, more...)...)
+	m := planner.Move{Kind: planner.MoveAnnounce, Before: *w.snapshot(t).Loan("l"), Node: "n1"}
+	m.After = m.Before
+	m.After.Deadline = t0.Add(90 * time.Second)
+	return w, m
+}
+
+// A move is judged by one version of its loan and of its machine's share, and written over no other.
+func TestMovesAreWrittenOverWhatWasJudged(t *testing.T) {
+	for name, c := range map[string]struct {
+		happens func(w *world)
+		want    string
+	}{
+		"nothing": {func(*world) {}, ""},
+		"the loan": {func(w *world) {
+			l := w.loanObject(t, "l")
+			l.Status.Reason = "somebody else wrote it"
+			w.setLoan(t, l)
+		}, "the loan changed since it was checked"},
+		"the share": {func(w *world) {
+			s := w.share(t, "n1")
+			s.Spec.Parcels[0].Epoch = 4
+			w.setShare(t, s)
+		}, "the share of node n1 changed since it was checked"},
+	} {
+		w, m := announced(t)
+		w.recordWrites()
+		r := w.meanwhile(t, planner.Plan{Moves: []planner.Move{m}}, func() { c.happens(w) })[0]
+		want := map[bool]loop.Outcome{true: loop.Done, false: loop.Stale}[c.want == ""]
+		if r.Outcome != want || !strings.Contains(r.Message, c.want) {
+			t.Errorf("%s changed: %+v, want %s", name, r, want)
+		}
+		if written := timeOf(w.loanObject(t, "l").Status.Deadline).Equal(m.After.Deadline); written != (c.want == "") {
+			t.Errorf("%s changed: deadline written: %v", name, written)
+		}
+	}
+	// The second parcel of a machine starts from the first one's write: that is no change of somebody else.
+	w := newWorld(t, lending(nodeShare("n1", "l-old", "batch", "", 1, true, 9))...)
+	if rs := w.do(t, planner.Plan{Moves: []planner.Move{beginOn("l-a", 0), beginOn("l-b", 1)}}); rs[0].Outcome != loop.Done || rs[1].Outcome != loop.Done {
+		t.Errorf("%+v", rs)
+	}
+}
+
+// forgetting is guarded alike: the entry of an ended loan leaves the share that was judged.
+func TestForgetLeavesAShareThatChanged(t *testing.T) {
+	ended := loan("l", "n1", "Returned", 3, 0)
+	w := newWorld(t, append(shop(), pool("batch", "Offline", inBatch), ended, nodeShare("n1", "l", "web", "", 3, true, 0))...)
+	l := *w.snapshot(t).Loan("l")
+	r := w.meanwhile(t, planner.Plan{Moves: []planner.Move{{Kind: planner.MoveForget, Before: l, After: l, Node: "n1"}}}, func() {
+		s := w.share(t, "n1")
+		s.Spec.Rest = &v1alpha1.ShareRest{TurnedBack: 1, Until: ourTime(-time.Hour)}
+		w.setShare(t, s)
+	})[0]
+	if r.Outcome != loop.Stale || len(w.share(t, "n1").Spec.Parcels) != 1 || w.share(t, "n1").Spec.Rest == nil {
+		t.Errorf("%+v: the share is %+v", r, w.share(t, "n1").Spec)
+	}
+}
+
+// Evictions that follow the drain of their loan wait when it was refused, but for pods that answered.
+func TestEvictionsFollowTheirDrain(t *testing.T) {
+	for _, c := range []struct {
+		refused, acked bool
+		want           loop.Outcome
+	}{{false, false, loop.Done}, {true, false, loop.Stale}, {true, true, loop.Done}} {
+		p := pod("train", "bert-0", "n1", "Job", "bert")
+		if c.acked {
+			p.Annotations = map[string]string{v1alpha1.AnnotationNotice: `{"loan":"l","epoch":3,"deadline":"2026-06-01T11:59:00Z"}`, v1alpha1.AnnotationAck: "3"}
+		}
+		w := newWorld(t, lending(noticedFor(-time.Second), nodeShare("n1", "l", "batch", "web", 3, false, 0), batchJob("bert", 1), elasticJob("bert"), p)...)
+		if c.refused {
+			w.dyn.PrependReactor("update", "loans", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, conflictOn("loans") })
+		}
+		before := *w.snapshot(t).Loan("l")
+		after, err := before.Drain(t0, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		drain := planner.Move{Kind: planner.MoveDrain, Before: before, After: after, Node: "n1"}
+		rs := w.do(t, planner.Plan{Moves: []planner.Move{drain}, Evictions: []planner.Eviction{evict("bert-0")}})
+		if (rs[0].Outcome == loop.Stale) != c.refused || rs[1].Outcome != c.want {
+			t.Errorf("drain refused %v, acknowledged %v: %+v", c.refused, c.acked, rs)
+		}
+	}
+}
+
+// A loan whose share was lost is deleted as it was made, and not when another leader took it over since.
+func TestUndoOfABeginNamesWhatItMade(t *testing.T) {
+	w := newWorld(t, lending()...)
+	w.dyn.PrependReactor("create", "nodeshares", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, conflictOn("nodeshares") })
+	var asked *metav1.Preconditions
+	w.dyn.PrependReactor("delete", "loans", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		asked = a.(clienttesting.DeleteActionImpl).DeleteOptions.Preconditions
+		return true, nil, conflictOn("loans")
+	})
+	if rs := w.do(t, planner.Plan{Moves: []planner.Move{beginOn("l-a", 0)}}); rs[0].Outcome != loop.Stale {
+		t.Errorf("%+v", rs)
+	}
+	l := w.loanObject(t, "l-a")
+	if asked == nil || asked.UID == nil || *asked.UID != l.UID || asked.ResourceVersion == nil || *asked.ResourceVersion != l.ResourceVersion {
+		t.Errorf("deleted with %+v, made as %s at version %s", asked, l.UID, l.ResourceVersion)
+	}
+}
+
+// A repair asks for the loan first: where that changed, the share stays as it is.
+func TestRepairAsksForTheLoanFirst(t *testing.T) {
+	for refused, want := range map[bool][]string{false: {"update loans/status l", "update nodeshares n1"}, true: {"update loans/status l"}} {
+		w := newWorld(t, lending(loan("l", "n1", "Lent", 2, 0), nodeShare("n1", "l", "batch", "web", 3, true, 0))...)
+		if refused {
+			w.dyn.PrependReactor("update", "loans", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, conflictOn("loans") })
+		}
+		rec := w.recordWrites()
+		before := *w.snapshot(t).Loan("l")
+		after := before
+		after.Epoch = 4
+		w.do(t, planner.Plan{Moves: []planner.Move{{Kind: planner.MoveRepair, Before: before, After: after, Node: "n1"}}})
+		if got := rec.without("events"); !slices.Equal(got, want) {
+			t.Errorf("refused %v: %v, want %v", refused, got, want)
+		}
+	}
+}
+
+// opened is a machine of which all is lent, and the mark that lets offline pods land there.
+func opened(t *testing.T, change func(*corev1.Node)) (*world, planner.Mark) {
+	t.Helper()
+	n := node("n1", inWeb)
+	n.Spec.Taints = []corev1.Taint{holderTaint()}
+	change(n)
+	w := newWorld(t, n, pool("web", "Online", inWeb), pool("batch", "Offline", inBatch), loan("l", "n1", "Lent", 2, 0), nodeShare("n1", "l", "batch", "", 2, true, 0))
+	return w, planner.Mark{Node: "n1", ID: fleet.NodeID(n.UID), Want: fleet.NodeMarks{HolderTaint: true, OfflineLabel: true, KeepNode: true}}
+}
+
+// Marks that let pods land rest on the share as the API server has it, since a newer leader may have recalled what this one opens.
+func TestTheLockIsAskedBeforeAMachineIsOpened(t *testing.T) {
+	for name, c := range map[string]struct {
+		version string // of the share at the API server; empty: it is gone
+		open    bool
+		want    loop.Outcome
+	}{
+		"as it was read":            {"100", true, loop.Done},
+		"written by another":        {"101", true, loop.Stale},
+		"gone":                      {"", true, loop.Stale},
+		"nobody lands by the marks": {"101", false, loop.Done},
+	} {
+		w, m := opened(t, func(*corev1.Node) {})
+		w.snapshot(t)
+		w.dyn.PrependReactor("get", "nodeshares", func(clienttesting.Action) (bool, runtime.Object, error) {
+			if c.version == "" {
+				return true, nil, apierrors.NewNotFound(schema.GroupResource{Resource: "nodeshares"}, "n1")
+			}
+			s := nodeShare("n1", "l", "batch", "", 2, true, 0)
+			s.ResourceVersion = c.version
+			u, err := encode(gvrShares, s)
+			return true, u, err
+		})
+		m.Want.OfflineLabel = c.open
+		rs := w.do(t, planner.Plan{Marks: []planner.Mark{m}})
+		n, err := w.core.CoreV1().Nodes().Get(t.Context(), "n1", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, is := n.Labels[v1alpha1.LabelOffline]; rs[0].Outcome != c.want || is != (c.open && c.want == loop.Done) {
+			t.Errorf("%s: %+v, opened %v", name, rs[0], is)
+		}
+	}
+}
+
+// A node that a newer leader marked is left alone, also when that is only seen at a conflict.
+func TestAMarkStopsAtANewerLeader(t *testing.T) {
+	newer := func(n *corev1.Node) { n.Annotations = map[string]string{v1alpha1.AnnotationLeaderEpoch: "8"} }
+	w, m := opened(t, newer)
+	rec := w.recordWrites()
+	if rs := w.do(t, planner.Plan{Marks: []planner.Mark{m}}); rs[0].Outcome != loop.Stale || !strings.Contains(rs[0].Message, "leader epoch 8") || len(rec.without("events")) > 0 {
+		t.Errorf("%+v, %v", rs[0], rec.without("events"))
+	}
+	for _, now := range []func(*corev1.Node){newer, func(n *corev1.Node) { n.UID = "another machine" }} {
+		w, m = opened(t, func(*corev1.Node) {})
+		patches := 0
+		w.core.PrependReactor("patch", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+			patches++
+			return patches == 1, nil, conflictOn("nodes")
+		})
+		w.core.PrependReactor("get", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+			n := node("n1", inWeb)
+			now(n)
+			return true, n, nil
+		})
+		if rs := w.do(t, planner.Plan{Marks: []planner.Mark{m}}); rs[0].Outcome != loop.Stale || patches != 1 {
+			t.Errorf("%+v after %d patches", rs[0], patches)
+		}
+	}
+}
+
+// agentOf is the Lease of n1's agent, renewed at a time on the agent's clock.
+func agentOf(renewed time.Time, seconds int32) *coordinationv1.Lease {
+	return &coordinationv1.Lease{ObjectMeta: objectMeta("Lease", ourNamespace, "springtide-agent-n1"),
+		Spec: coordinationv1.LeaseSpec{RenewTime: ptr(metav1.NewMicroTime(renewed)), LeaseDurationSeconds: &seconds}}
+}
+
+// An agent lives for the duration of its Lease after a renewal was seen, whatever its clock says; without one that was ever renewed there is none.
+func TestAnAgentLivesByRenewals(t *testing.T) {
+	now := time.Now()
+	for name, c := range map[string]struct {
+		lease *coordinationv1.Lease
+		after time.Duration
+		want  bool
+	}{
+		"just seen":                 {agentOf(now, 10), 9 * time.Second, true},
+		"not seen for longer":       {agentOf(now, 10), 12 * time.Second, false},
+		"its clock is behind":       {agentOf(now.Add(-time.Hour), 10), 9 * time.Second, true},
+		"its clock is ahead":        {agentOf(now.Add(time.Hour), 10), 12 * time.Second, false},
+		"never renewed":             {&coordinationv1.Lease{}, 0, false},
+		"the default, within":       {&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{RenewTime: ptr(metav1.NewMicroTime(now))}}, 39 * time.Second, true},
+		"the default, and too late": {&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{RenewTime: ptr(metav1.NewMicroTime(now))}}, 42 * time.Second, false},
+	} {
+		if got := newAgents().see(c.lease).alive(time.Now().Add(c.after)); got != c.want {
+			t.Errorf("%s: alive %v", name, got)
+		}
+	}
+}
+
+// A list that is read anew brings the Lease of a dead agent again: that is no sign of life.
+func TestAListIsNoSignOfLife(t *testing.T) {
+	agents, renewed := newAgents(), time.Now()
+	first := agents.see(agentOf(renewed, 10))
+	time.Sleep(time.Millisecond)
+	if again := agents.see(agentOf(renewed, 10)); !again.seen.Equal(first.seen) {
+		t.Errorf("seen at %v, and the same renewal again at %v", first.seen, again.seen)
+	}
+	if next := agents.see(agentOf(renewed.Add(time.Second), 10)); !next.seen.After(first.seen) {
+		t.Error("a renewal is no sign of life")
+	}
+	agents.forget(first)
+	if len(agents.last) != 0 {
+		t.Errorf("%d agents are remembered whose Leases are gone", len(agents.last))
+	}
+}
+
+// A machine whose agent fell silent has no live agent, so that no socket of it is lent.
+func TestASilentAgentIsNotAlive(t *testing.T) {
+	w := newWorld(t, node("n1", inWeb), pool("web", "Online", inWeb), agentOf(time.Now(), 1))
+	if !w.snapshot(t).Nodes[0].AgentAlive {
+		t.Fatal("an agent whose Lease was just seen is not alive")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	for w.snapshot(t).Nodes[0].AgentAlive {
+		select {
+		case <-ctx.Done():
+			t.Fatal("an agent that renews nothing stays alive")
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
