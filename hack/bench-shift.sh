@@ -77,7 +77,7 @@ if wanted recalls; then
 	{
 		cat "$new/recalls.how"
 		echo
-		echo "| machines | lent | called | home | minutes from the first recall until all are home | at Katalyst's pace | longest plan | API objects written |"
+		echo "| machines | lent | called | home | minutes from the first recall until all are home | at Katalyst's pace at least | longest plan | API objects written |"
 		echo "|---|---|---|---|---|---|---|---|"
 		awk '/^Benchmark/ {
 			for (i = 3; i < NF; i += 2) m[$(i + 1)] = $i

@@ -53,7 +53,7 @@ func (mpiJob) Read(u *unstructured.Unstructured) Workload {
 	}
 	refuseDeadline(&worker.Refusals, o, "spec.runPolicy.activeDeadlineSeconds", w.What)
 	if n := o.number(defaultBackoff, "spec", "runPolicy", "backoffLimit"); n < minLaunches {
-		refuse(&worker.Refusals, "BackoffLimitTooLow", "spec.runPolicy.backoffLimit of %s is %d (%d by default), and a recall of all workers at once ends the launcher, whose restarts are charged to it: allow at least %d", w.What, n, defaultBackoff, minLaunches)
+		refuse(&worker.Refusals, "BackoffLimitTooLow", "spec.runPolicy.backoffLimit of %s is %d (%d by default), and a recall of all workers at once may end the launcher, whose restarts are charged to it: allow at least %d", w.What, n, defaultBackoff, minLaunches)
 	}
 	if !vouched(u.GetAnnotations()) {
 		if !c.runs("horovodrun") {
