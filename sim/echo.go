@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -15,13 +16,14 @@ type echo struct {
 	act any
 }
 
-// echoWithin is how much later a write comes again at the most: requests that hang in a proxy outlive the plan that made them.
+// echoWithin is how much later a write comes again at the most: requests that hang in a proxy outlive the plan that made them. Most come soon.
 const echoWithin = 5 * time.Minute
 
 // repeats draws whether what was just written comes again, and when.
 func (c *controller) repeats(act any) {
 	if f := c.w.on(scenario.DeliveredTwice); f != nil && f.rand.Float64() < f.Share {
-		c.echoes = append(c.echoes, echo{c.w.tick + 1 + f.rand.Int32N(ticks(echoWithin)), act})
+		later := math.Pow(float64(ticks(echoWithin)), f.rand.Float64())
+		c.echoes = append(c.echoes, echo{c.w.tick + int32(later), act})
 	}
 }
 

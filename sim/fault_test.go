@@ -136,8 +136,26 @@ func TestEveryFaultIsFelt(t *testing.T) {
 			t.Errorf("%s: %v", kind, err)
 			continue
 		}
-		// What a store holds is only missed by the next leader, and notices are only missed at a recall, where those that come again do something too.
+		// What a store holds is only missed by the next leader; the others are felt at a recall, below.
 		if kind != scenario.DeliveredTwice && kind != scenario.StoreDown && kind != scenario.DeafMembers && kind != scenario.Heartbeats && reflect.DeepEqual(r, plain) {
+			t.Errorf("%s changed nothing", kind)
+		}
+	}
+}
+
+// What has to do with notices is felt where machines are recalled.
+func TestFaultsOfARecallAreFelt(t *testing.T) {
+	with := func(kinds ...string) []entry {
+		f := scenario.Faults{Quiet: config.Duration(time.Hour), List: []scenario.Fault{
+			{Kind: scenario.FlashCrowd, After: config.Duration(time.Hour), For: config.Duration(30 * time.Minute), Share: 1, Factor: 3}}}
+		for _, kind := range kinds {
+			f.List = append(f.List, scenario.Fault{Kind: kind, After: config.Duration(time.Minute), For: config.Duration(90 * time.Minute), Share: 1})
+		}
+		return keepDiary(t, troubled(2, 3, f), whole)
+	}
+	plain := with()
+	for _, kind := range []string{scenario.DeafMembers, scenario.Heartbeats, scenario.DeliveredTwice} {
+		if slices.Equal(with(kind), plain) {
 			t.Errorf("%s changed nothing", kind)
 		}
 	}
@@ -150,6 +168,9 @@ func TestFaultsAreDeterministic(t *testing.T) {
 	y, errY := Run(context.Background(), b, whole, Share(b))
 	if !reflect.DeepEqual(x, y) || !errors.Is(errX, errY) {
 		t.Errorf("%+v\n%+v", x, y)
+	}
+	if a, b := keepDiary(t, b, whole), keepDiary(t, b, whole); len(a) < 3*60 || !slices.Equal(a, b) {
+		t.Errorf("two diaries of one seed differ: %d and %d lines", len(a), len(b))
 	}
 	if a, b := listFaults(drawFaults(troubled(4, 3, b.Faults))), listFaults(drawFaults(troubled(5, 3, b.Faults))); a == b {
 		t.Error("two seeds draw the same faults")
