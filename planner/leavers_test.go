@@ -113,7 +113,7 @@ func TestTheLedgerCostsNoZone(t *testing.T) {
 	w := onMachines([]int{3, 1, 1}, 1)
 	w.s.Pools[1].Budget.EvictionsPerMinute = 1
 	in := w.input()
-	refs, _, refused, _ := newMaker(&in).leavers(&in.Snapshot.Services[0], 2)
+	refs, _, refused, _ := newMaker(&in).leavers(&in.Snapshot.Services[0], 2, false)
 	if got := fmt.Sprint(w.stays(2)); got != "[2 1 1]" || len(refs) != 1 || refused != 1 {
 		t.Errorf("%s stay, %d go and %d wait; want [2 1 1], one and one", got, len(refs), refused)
 	}

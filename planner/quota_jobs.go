@@ -240,7 +240,7 @@ func (st *staff) waitsFor(gang fleet.GangPhase) (need fleet.Resources) {
 }
 
 // giveBackMembers tells members to go until an amount is covered: those above the minima, or the whole of what the job holds. It returns what is
-// left. They were given notice, so no ledger holds them back.
+// left.
 func (m *maker) giveBackMembers(st *staff, over fleet.Resources, all bool, why string) fleet.Resources {
 	for k := range st.crews {
 		mem, c := &st.job.Members[k], &st.crews[k]
@@ -251,10 +251,7 @@ func (m *maker) giveBackMembers(st *staff, over fleet.Resources, all bool, why s
 		if n == 0 || !mem.Sized() {
 			continue
 		}
-		for _, p := range c.standing()[:n] {
-			c.charges = m.charge(c.charges, p.Node, 1, true)
-		}
-		c.tellToGo(n)
+		m.shedMembers(c, n)
 		over = over.Sub(mem.Request.Times(int64(n))).Floor()
 		st.shed = "; " + why
 		if all && st.hasGang() {
@@ -293,4 +290,12 @@ func times(r, unit fleet.Resources) int {
 		}
 	}
 	return int(min(n, math.MaxInt32))
+}
+
+// shedMembers tells members to go for others. They were given notice, so no ledger holds them back.
+func (m *maker) shedMembers(c *crew, n int) {
+	for _, p := range c.standing()[:n] {
+		c.charges = m.charge(c.charges, p.Node, 1, true)
+	}
+	c.tellToGo(n)
 }

@@ -251,7 +251,7 @@ func (v *leaver) leave(all bool) bool {
 			}
 			if n > 0 && st.job.Members[i].Sized() {
 				st.first(i, best.hold.node.ID)
-				c.tellToGo(n)
+				v.x.m.shedMembers(c, n)
 				st.shed = why
 			}
 		}
