@@ -214,6 +214,9 @@ func (s *Share) why() string {
 		fmt.Fprintf(&b, "; gives back %s by %s", over, s.Deadline.UTC().Format(time.RFC3339))
 	}
 	for i := range s.Parcels {
+		if p := &s.Parcels[i]; p.Entitled < p.Guarantee {
+			fmt.Fprintf(&b, "; %d of %d %s that are guaranteed can be kept", p.Entitled, p.Guarantee, p.Class)
+		}
 		if p := &s.Parcels[i]; p.Over > 0 {
 			fmt.Fprintf(&b, "; leaves %d of %d %s by %s: it is entitled to %d, and its limits and those who want theirs leave it no more",
 				p.Over, p.Used, p.Class, s.Deadline.UTC().Format(time.RFC3339), p.Entitled)

@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -28,7 +29,7 @@ func TestNoticeOfWhatGrows(t *testing.T) {
 			{at: 2*last - 30*time.Second, owed: 40, due: 1}, {at: 2*last - 15*time.Second, owed: 40, due: 40}}},
 		{"it grows after it", []step{{at: 0, owed: 10}, {at: last, owed: 25, due: 10}, {at: 2 * last, owed: 25, due: 25}}},
 		{"it grows all the time", []step{{at: 0, owed: 1}, {at: minute, owed: 2}, {at: 3 * minute, owed: 3}, {at: 4 * minute, owed: 4}, {at: last, owed: 9, due: 1},
-			{at: 13 * minute, owed: 9, due: 3}, {at: 20 * minute, owed: 9, due: 9}}},
+			{at: 13 * minute, owed: 9, due: 3}, {at: 14 * minute, owed: 9, due: 3}, {at: 20 * minute, owed: 9, due: 9}}},
 		{"it flickers", []step{{at: 0, owed: 30}, {at: minute}, {at: 2 * minute, owed: 30}, {at: 3 * minute, owed: 31}, {at: 9 * minute}, {at: last, owed: 30, due: 30},
 			{at: 13 * minute, owed: 31, due: 31}}},
 		{"it falls", []step{{at: 0, owed: 30}, {at: minute, owed: 5}, {at: last, owed: 5, due: 5}, {at: 11 * minute, owed: 30, due: 5}, {at: 21 * minute, owed: 30, due: 30}}},
@@ -74,6 +75,53 @@ func TestNoticesAreFew(t *testing.T) {
 		}
 		if since := k - int(x.Drain/(15*time.Second)); !s.Due.Fits(cores(int64(max(since+1, 0)))) {
 			t.Fatalf("cycle %d: %v are due of %d owed a drain time ago", k, s.Due, since+1)
+		}
+		x.OverSince, x.Notices = s.OverSince, s.Notices
+	}
+}
+
+// A drain time that is made much longer while notices run leaves all of them running: no more are told than are kept, and none is forgotten.
+func TestNoticesOfALongerDrain(t *testing.T) {
+	x := fleet.Tenant{Drain: time.Hour, OverSince: now.Add(-time.Minute)}
+	for k := range MostNotices {
+		x.Notices = append(x.Notices, fleet.QuotaNotice{Since: now.Add(-time.Duration(40-k) * time.Minute), Offline: cores(int64(k) + 1), OfflineUsed: cores(100)})
+	}
+	s := Share{OverOffline: cores(50)}
+	s.notify(&x, &Want{Offline: cores(100)}, now)
+	if !reflect.DeepEqual(s.Notices, x.Notices) || !s.OverSince.Equal(x.OverSince) {
+		t.Errorf("%d notices, the last of %v: %+v", len(s.Notices), s.OverSince, s.Notices)
+	}
+}
+
+// Parcels are told and due by class, as resources are: what was left since a notice is given back, what grew is told anew.
+func TestNoticeOfParcels(t *testing.T) {
+	node, socket := fleet.ParcelClass{Kind: fleet.KindNode}, fleet.ParcelClass{Kind: fleet.KindSocket}
+	const minute = time.Minute
+	x := fleet.Tenant{Drain: 10 * minute}
+	for _, c := range []struct {
+		at                  time.Duration
+		node, nodes, socket int64 // owed of how many, and owed of 9
+		due, dueSocket      int64
+	}{
+		{0, 2, 9, 0, 0, 0},
+		{9 * minute, 3, 9, 1, 0, 0},
+		{10 * minute, 3, 9, 1, 2, 0},
+		{11 * minute, 2, 8, 1, 1, 0},
+		{12 * minute, 2, 10, 1, 1, 0},
+		{19 * minute, 2, 8, 1, 2, 1},
+		{20 * minute, 1, 8, 0, 1, 0},
+		{21 * minute, 0, 8, 0, 0, 0},
+		{22 * minute, 2, 8, 0, 0, 0},
+	} {
+		s := Share{Parcels: []ParcelShare{{Class: node, Used: c.nodes, Over: c.node}, {Class: socket, Used: 9, Over: c.socket}}}
+		if s.Owes() {
+			s.notify(&x, &Want{}, now.Add(c.at))
+		}
+		if s.Parcels[0].Due != c.due || s.Parcels[1].Due != c.dueSocket {
+			t.Fatalf("after %v %d and %d are due, want %d and %d: %+v", c.at, s.Parcels[0].Due, s.Parcels[1].Due, c.due, c.dueSocket, s.Notices)
+		}
+		if (c.due > 0 || c.dueSocket > 0) != s.HasDue() || s.HasDue() && s.DueBy.After(now.Add(c.at)) {
+			t.Fatalf("after %v: due %v, by %v", c.at, s.HasDue(), s.DueBy)
 		}
 		x.OverSince, x.Notices = s.OverSince, s.Notices
 	}

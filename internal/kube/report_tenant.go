@@ -128,6 +128,8 @@ func (c *conditions) tenant(d *quota.Division, t *fleet.Tenant, x *quota.Share) 
 		c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, "Short", shortText(s))
 	}
 	switch o := oversoldOf(d, t.ID); {
+	case o == nil && parcelsOversold(x) != "":
+		c.set(v1alpha1.ConditionGuaranteeKept, metav1.ConditionFalse, "Oversold", parcelsOversold(x))
 	case o == nil:
 		c.set(v1alpha1.ConditionGuaranteeKept, metav1.ConditionTrue, "Kept", "guarantee and slices fit into what there is")
 	case o.From.After(c.at):
@@ -189,6 +191,17 @@ func overText(x *quota.Share) string {
 	}
 	if n := parcelsOver(x); n != "" {
 		out = append(out, fmt.Sprintf("its offline work is to leave %s by %s, and is taken from them then", n, x.Deadline.UTC().Format(time.RFC3339)))
+	}
+	return strings.Join(out, "; ")
+}
+
+// parcelsOversold says which guarantees of parcels cannot be kept; empty where all are.
+func parcelsOversold(x *quota.Share) string {
+	var out []string
+	for i := 0; x != nil && i < len(x.Parcels); i++ {
+		if p := &x.Parcels[i]; p.Entitled < p.Guarantee {
+			out = append(out, fmt.Sprintf("%d of %d %s can be kept: the offline pools' own machines, or the parent's guarantee, are too few", p.Entitled, p.Guarantee, p.Class))
+		}
 	}
 	return strings.Join(out, "; ")
 }

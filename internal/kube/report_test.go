@@ -560,6 +560,9 @@ func TestReportTenant(t *testing.T) {
 		{"overdue", func(d *quota.Division, at time.Time) {
 			d.Shares = []quota.Share{{Tenant: "shop", OverOnline: fleet.Resources{CPU: 3_000}, OverSince: at.Add(-time.Hour), Deadline: at}}
 		}, "WithinQuota=False/Overdue"},
+		{"too few parcels", func(d *quota.Division, _ time.Time) {
+			d.Shares = []quota.Share{{Tenant: "shop", Parcels: []quota.ParcelShare{{Guarantee: 3, Entitled: 2}}}}
+		}, "GuaranteeKept=False/Oversold"},
 		{"on too many parcels", func(d *quota.Division, at time.Time) {
 			d.Shares = []quota.Share{{Tenant: "shop", Parcels: []quota.ParcelShare{{Over: 1}}, OverSince: at, Deadline: at.Add(time.Minute)}}
 		}, "WithinQuota=False/Noticed"},
