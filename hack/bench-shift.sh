@@ -87,6 +87,6 @@ if wanted recalls; then
 	} | put recalls
 fi
 if wanted model; then
-	run model "FULL=1 go test -v -run TestProtocol ./sim/check" ""
+	run model "FULL=1 go test -v -timeout 2h -run TestProtocol ./sim/check" ""
 	put model <"$new/model.how"
 fi
