@@ -38,6 +38,8 @@ func TestNoticeOfWhatGrows(t *testing.T) {
 		{"given back before the deadline, while others want more", []step{{at: 0, owed: 30}, {at: 5 * minute, owed: 30, used: 80}, {at: last, owed: 30, used: 80, due: 10},
 			{at: 15 * minute, owed: 30, used: 80, due: 30}}},
 		{"it is over, and comes again", []step{{at: 0, owed: 30}, {at: last, owed: 30, due: 30}, {at: 11 * minute}, {at: 12 * minute, owed: 30}, {at: 22 * minute, owed: 30, due: 30}}},
+		{"who uses more since then owes no more of it", []step{{at: 0, owed: 30}, {at: 5 * minute, owed: 50, used: 120}, {at: last, owed: 50, used: 120, due: 30}}},
+		{"what offline work owes falls", []step{{at: 0, offline: 30}, {at: last, offline: 5, dueOffline: 5}}},
 		{"that of offline work is told for itself", []step{{at: 0, owed: 30}, {at: last, owed: 30, offline: 20, due: 30}, {at: 2 * last, owed: 30, offline: 20, due: 30, dueOffline: 20}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
