@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -185,9 +186,33 @@ func (s *Service) Ready() int32 {
 // MostPerHost is how many of a service's replicas may be on one machine for emptying to leave its spread as it is: a fifth, or one.
 func MostPerHost(replicas int) int { return max(1, replicas/5) }
 
-// KeptPerHost is how many of the pods that a service has on a machine may stay there when of all its pods only some stay: as many as the spread
-// allows, or as large a part of them as were there before.
-func KeptPerHost(here, all, stay int) int { return max(MostPerHost(stay), here*stay/max(all, 1)) }
+// Spread is how the pods of a service lie on machines.
+type Spread map[NodeID]int
+
+// Within is how many pods can stay with no more than a number on any machine.
+func (s Spread) Within(most int) int {
+	n := 0
+	for _, here := range s {
+		n += min(here, most)
+	}
+	return n
+}
+
+// Even reports whether the pods are spread, so that there is a spread to keep: no machine has more than [MostPerHost] of them. On five machines a
+// fifth is rounded up, or a slow ebb would undo by roundings what a quick one keeps: of ten pods one leaves, and two are more than a fifth of nine.
+func (s Spread) Even() bool {
+	all := s.Within(math.MaxInt)
+	most := MostPerHost(all)
+	if len(s) >= 5 {
+		most = max((all+4)/5, 1)
+	}
+	for _, here := range s {
+		if here > most {
+			return false
+		}
+	}
+	return true
+}
 
 // Standing counts the pods that do not leave, whether they run yet or not.
 func (s *Service) Standing() int {

@@ -18,9 +18,9 @@ type standing struct {
 }
 
 // leavers picks the k pods that a scale-in should take: pods that are not ready go first by the ReplicaSet's own rule and need no cost, so
-// they only count; then those that are too many on a machine for so few replicas, then pods on machines that are being emptied, as far as the
-// disruption ledgers let them, then pods on the machines with the least online work, so that whole machines come free. The last pod of a zone
-// stays while there are replicas for all zones. The deletion cost is written on these pods alone. All that is due is charged.
+// they only count; where machines are emptied, then those that are too many on a machine for so few replicas; then pods on machines that are
+// being emptied, as far as the disruption ledgers let them; then pods on the machines with the least online work, so that whole machines come
+// free. The last pod of a zone stays while there are replicas for all zones. The deletion cost is written on these pods alone. All that is due is charged.
 func (m *maker) leavers(svc *fleet.Service, k int32, due bool) (refs []PodRef, charges []Charge, refused int32, by string) {
 	var ready []standing
 	shrinking := svc.Shrinking()
@@ -50,7 +50,9 @@ func (m *maker) leavers(svc *fleet.Service, k int32, due bool) (refs []PodRef, c
 	}
 	slices.SortFunc(ready, byOrder)
 	stay := max(len(ready)-int(k), 0)
-	crowded(ready, stay)
+	if slices.ContainsFunc(ready, func(p standing) bool { return p.emptying }) {
+		crowded(ready, stay)
+	}
 	slices.SortFunc(ready, byOrder)
 	zones := map[string]int{}
 	for _, p := range ready {
@@ -84,19 +86,19 @@ func (m *maker) leavers(svc *fleet.Service, k int32, due bool) (refs []PodRef, c
 }
 
 // crowded marks the pods that are too many on their machines when so many of all stay: where not all of them can leave, the fullest machine is
-// left first.
+// left first. A service that was not spread stays as it was.
 func crowded(ready []standing, stay int) {
-	on := map[fleet.NodeID]int{}
+	on := fleet.Spread{}
 	for i := range ready {
 		on[ready[i].Node]++
 	}
-	left := map[fleet.NodeID]int{}
+	if !on.Even() {
+		return
+	}
 	for i := range ready {
-		p := &ready[i]
-		here := on[p.Node]
-		if now := here - left[p.Node]; now > fleet.KeptPerHost(here, len(ready), stay) {
-			p.above = now
-			left[p.Node]++
+		if p := &ready[i]; on[p.Node] > fleet.MostPerHost(stay) {
+			p.above = on[p.Node]
+			on[p.Node]--
 		}
 	}
 }

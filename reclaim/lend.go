@@ -266,7 +266,7 @@ func (v *fleetView) allOf(n *fleet.Node, drops map[fleet.ServiceID]int) (c Candi
 			return c, fmt.Sprintf("service %s would leave zone %s", svc, n.Zone)
 		}
 		if h := v.hosts(svc); h.crowds(n.ID) {
-			return c, fmt.Sprintf("service %s would have more than %d of the %d pods that stay on one machine", svc, fleet.MostPerHost(h.stay), h.stay)
+			return c, fmt.Sprintf("service %s would have more than %d of the %d pods that stay on one machine", svc, h.most, h.stay)
 		}
 	}
 	c = Candidate{

@@ -108,9 +108,10 @@ func TestNoServiceCrowdsAMachine(t *testing.T) {
 		{"two each, ten of twenty fit five machines", []int{2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, 10, 5},
 		{"nine of them do not: two would be more than a fifth", []int{2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, 9, 1},
 		{"four fit four machines, one each", []int{2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, 4, 6},
-		{"a third on each before, and after", []int{4, 4, 4}, 6, 0},
-		{"half on one before may be half after", []int{5, 1, 1, 1, 1, 1}, 4, 3},
-		{"all on one: it is the last to leave", []int{6}, 3, 0},
+		{"a third of many on each was never spread", []int{10, 10, 10}, 10, 2},
+		{"nor was most on one", []int{5, 1, 1, 1, 1, 1}, 4, 5},
+		{"two on one are no more than rounding", []int{2, 1, 1, 1, 1, 1}, 4, 2},
+		{"nor was half on each of two", []int{2, 2}, 2, 1},
 		{"none is to stay", []int{2, 2}, 0, 2},
 		{"one is", []int{1, 1}, 1, 1},
 	} {

@@ -4,9 +4,11 @@ import "github.com/springtide/springtide/fleet"
 
 // hosts is how a service's pods lie on machines, and how many are to stay once its tide took the others.
 type hosts struct {
-	on        map[fleet.NodeID]int
+	on        fleet.Spread
 	all, stay int
-	mayStay   int // on machines that do not leave, without more on any of them than its spread allows
+	// most is how many may stay on one machine: what its spread allows, or the least with which they all find a place on the machines where they
+	// are; 0 where there is no spread to keep. mayStay can, on machines that do not leave.
+	most, mayStay int
 }
 
 // spread is how many online pods of a service each zone holds, on nodes that do not leave.
@@ -46,9 +48,14 @@ func (v *fleetView) hosts(id fleet.ServiceID) *hosts {
 		}
 		for svc, h := range v.byHost {
 			h.stay = max(h.all-v.drops[svc], 0)
+			if !h.on.Even() {
+				continue
+			}
+			for h.most = fleet.MostPerHost(h.stay); h.on.Within(h.most) < h.stay; h.most++ {
+			}
 			for n, here := range h.on {
 				if !v.leaving[n] {
-					h.mayStay += h.kept(here)
+					h.mayStay += min(here, h.most)
 				}
 			}
 		}
@@ -63,7 +70,7 @@ func (v *fleetView) countHost(n *fleet.Node) {
 		}
 		h := v.byHost[p.Service]
 		if h == nil {
-			h = &hosts{on: map[fleet.NodeID]int{}}
+			h = &hosts{on: fleet.Spread{}}
 			v.byHost[p.Service] = h
 		}
 		h.on[n.ID]++
@@ -71,16 +78,15 @@ func (v *fleetView) countHost(n *fleet.Node) {
 	}
 }
 
-// kept is how many of the pods on a machine may stay there.
-func (h *hosts) kept(here int) int { return min(here, fleet.KeptPerHost(here, h.all, h.stay)) }
-
 // crowds reports whether without a machine those that stay would be more on another one than the service's spread allows.
-func (h *hosts) crowds(n fleet.NodeID) bool { return h.mayStay-h.kept(h.on[n]) < h.stay }
+func (h *hosts) crowds(n fleet.NodeID) bool {
+	return h.most > 0 && h.mayStay-min(h.on[n], h.most) < h.stay
+}
 
 func (v *fleetView) leave(n *fleet.Node, leavers map[fleet.ServiceID]int) {
 	for svc := range leavers { // before it leaves, or what is reckoned now would leave it out twice
 		h := v.hosts(svc)
-		h.mayStay -= h.kept(h.on[n.ID])
+		h.mayStay -= min(h.on[n.ID], h.most)
 	}
 	v.leaving[n.ID] = true
 	if v.byZone != nil {
