@@ -8,7 +8,7 @@ import (
 )
 
 // open reports whether offline pods may land on a machine: it is at home in an offline pool and not lent out, or a parcel of it is lent,
-// nothing of it is on its way home, and the room that online keeps of it is held by fillers.
+// nothing of it is on its way home or came home and is claimed, and the room that online keeps of it is held by fillers.
 func (m *maker) open(n *fleet.Node) bool {
 	s := m.in.Snapshot
 	pool := s.Pool(n.Pool)
@@ -19,7 +19,13 @@ func (m *maker) open(n *fleet.Node) bool {
 	if pool.Class == fleet.Offline {
 		return st.live == 0 && !m.begun[n.ID]
 	}
-	return st.lent > 0 && !st.leaving() && !m.recalled[n.ID] && m.keptIsHeld(n)
+	return st.lent > 0 && !st.leaving() && !m.recalled[n.ID] && !m.claimed(n.ID) && m.keptIsHeld(n)
+}
+
+// claimed reports whether a parcel of a machine came home and its claim is not over. The others were to come with it: if one did not, since its
+// recall could not be written, nobody lands beside the claim until it is called, too, or the claim is over.
+func (m *maker) claimed(node fleet.NodeID) bool {
+	return slices.ContainsFunc(m.loans[node], func(l *fleet.Loan) bool { return l.Phase == fleet.Returned })
 }
 
 // kept is the free room of the cells that online keeps of a machine with lent cells: what they hold less what online pods ask for.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/springtide/springtide/fleet"
 )
@@ -27,6 +28,25 @@ func TestFenceEndsNoComponentOfOurs(t *testing.T) {
 		p := Make(w.input())
 		if len(p.Marks) != 1 || p.Marks[0].Want.Fence != c.want {
 			t.Errorf("%s: %+v, want %s", name, p.Marks, c.want)
+		}
+	}
+}
+
+// A recall of two sockets of which one could not be written: the one that came home is claimed, and offline does not land beside it.
+func TestNobodyLandsBesideAClaim(t *testing.T) {
+	for phase, open := range map[fleet.Phase]bool{fleet.Returned: false, fleet.Cancelled: true} {
+		w := newWorld(4).service("web", 4, 0, 1, 30) // 32 cores, which fill the socket that is at home
+		w.halves(0, fleet.Lent)
+		first := &w.s.Loans[1]
+		first.Phase, first.Since, first.CleanAt = phase, t0.Add(-time.Minute), t0.Add(-time.Minute)
+		w.s.Nodes[0].Share.Parcels = w.s.Nodes[0].Share.Parcels[:1]
+		for _, m := range Make(w.input()).Marks {
+			if m.ID == "uid-00" {
+				w.s.Nodes[0].Marks = m.Want
+			}
+		}
+		if got := w.s.Nodes[0].Marks.OfflineLabel; got != open {
+			t.Errorf("the other socket's loan is %s: open to offline %v, want %v", phase, got, open)
 		}
 	}
 }

@@ -111,6 +111,7 @@ func TestNoServiceCrowdsAMachine(t *testing.T) {
 		{"a third of many on each was never spread", []int{10, 10, 10}, 10, 2},
 		{"nor was most on one", []int{5, 1, 1, 1, 1, 1}, 4, 5},
 		{"two on one are no more than rounding", []int{2, 1, 1, 1, 1, 1}, 4, 2},
+		{"nine on five are spread, but for rounding: eight are not on four", []int{2, 2, 2, 2, 1}, 8, 0},
 		{"nor was half on each of two", []int{2, 2}, 2, 1},
 		{"none is to stay", []int{2, 2}, 0, 2},
 		{"one is", []int{1, 1}, 1, 1},

@@ -6,8 +6,7 @@ import "github.com/springtide/springtide/fleet"
 type hosts struct {
 	on        fleet.Spread
 	all, stay int
-	// most is how many may stay on one machine: what its spread allows, or the least with which they all find a place on the machines where they
-	// are; 0 where there is no spread to keep. mayStay can, on machines that do not leave.
+	// most is how many may stay on one machine, 0 where there is no spread to keep. mayStay can by it, on machines that do not leave.
 	most, mayStay int
 }
 
@@ -51,8 +50,7 @@ func (v *fleetView) hosts(id fleet.ServiceID) *hosts {
 			if !h.on.Even() {
 				continue
 			}
-			for h.most = fleet.MostPerHost(h.stay); h.on.Within(h.most) < h.stay; h.most++ {
-			}
+			h.most = fleet.MostPerHost(h.stay)
 			for n, here := range h.on {
 				if !v.leaving[n] {
 					h.mayStay += min(here, h.most)
