@@ -13,7 +13,8 @@ import (
 	"github.com/springtide/springtide/planner"
 )
 
-// resizes change what pods request; a template that rolls its pods over is written into the ledgers first. Those in place are one action a pod: a pod that changed meanwhile keeps no other from its turn.
+// resizes change what pods request; a template that rolls its pods over is written into the ledgers first. Those in place are one action a pod: a
+// pod that changed meanwhile keeps no other from its turn.
 func (a *applier) resizes() []action {
 	var out []action
 	l := newLedgers(a)
