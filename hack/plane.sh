@@ -20,6 +20,7 @@ trap 'exit 143' TERM
 
 # The kernel ends the lab should this script be killed in a way that it cannot answer to; the lab's own children end with the lab.
 start=$SECONDS
+touch "$dir/said"
 setpriv --pdeathsig TERM "$bin/springtide-lab" up --dir "$dir" --kwok "$bin/kwok" >"$dir/said" 2>"$dir/log" &
 lab=$!
 # A start takes seconds; two minutes are for a machine with much else to do.
