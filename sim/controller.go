@@ -112,7 +112,7 @@ func runController(ctx context.Context, w *World, o controllerOptions, shared *S
 
 // ports join a loop to the world.
 func (c *controller) ports() loop.Ports {
-	var log slog.Handler = slog.DiscardHandler
+	log := slog.DiscardHandler
 	if c.w.log != nil {
 		log = c.w.log
 	}

@@ -173,12 +173,12 @@ func TestWhatTheOraclePays(t *testing.T) {
 		scored int
 		want   float64 // ticks of work
 	}{
-		{[]float64{0, 0, 0, 0, 0, 0, 0, 0}, 0, 8},                 // lent from before the run to after it
-		{[]float64{10, 0, 0, 0, 0, 0, 0, 0}, 0, 7 - 3},            // out
-		{[]float64{10, 0, 0, 0, 0, 0, 0, 10}, 0, 6 - 3 - 2},       // out and back
-		{[]float64{10, 0, 0, 0, 0, 0, 0, 0}, 2, 6 - 2},            // one tick of it before the scored time
-		{[]float64{10, 0, 0, 0, 0, 0, 0, 0}, 4, 4},                // all of it
-		{[]float64{10, 0, 0, 0, 10, 0, 0, 0, 0, 0, 10}, 0, 5 - 5}, // no loan repays its ends
+		{[]float64{0, 0, 0, 0, 0, 0, 0, 0}, 0, 8},             // lent from before the run to after it
+		{[]float64{10, 0, 0, 0, 0, 0, 0, 0}, 0, 7 - 3},        // out
+		{[]float64{10, 0, 0, 0, 0, 0, 0, 10}, 0, 6 - 3 - 2},   // out and back
+		{[]float64{10, 0, 0, 0, 0, 0, 0, 0}, 2, 6 - 2},        // one tick of it before the scored time
+		{[]float64{10, 0, 0, 0, 0, 0, 0, 0}, 4, 4},            // all of it
+		{[]float64{10, 0, 0, 0, 10, 0, 0, 0, 0, 0, 10}, 0, 0}, // no loan repays its ends
 	} {
 		lent, _ := harvestOf(x.held, p, x.scored)
 		got := 0.0
