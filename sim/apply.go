@@ -182,9 +182,7 @@ func (c *controller) scale(a *planner.Scale) {
 
 func (c *controller) charge(owner string, charges []planner.Charge) {
 	for _, x := range charges {
-		if !x.Due {
-			c.judge.of(x.Pool, c.Now()) // its windows begin as the ledger's do
-		}
+		c.judge.of(x.Pool, c.Now()) // its windows begin as the ledger's do
 		for i := range c.pools {
 			if c.pools[i].ID == x.Pool {
 				c.pools[i].Ledger = x.On(c.pools[i].Ledger, c.Now(), owner)
