@@ -117,23 +117,9 @@ func (s *Spending) Take(owner string, ownerPods, pods int) (refusedBy string) {
 	return ""
 }
 
-// Refuses names the bound by which [Spending.Take] would refuse. The pods taken in a span before are added to those that are there now, so that
-// a share is of what there was when the span began; it is rounded up, as the percentages of a PodDisruptionBudget are, since otherwise nothing of
-// a small service could ever be moved.
+// Refuses names the bound by which [Spending.Take] would refuse.
 func (s *Spending) Refuses(owner string, ownerPods, pods int) string {
-	b := s.pool.Budget
-	ofOwner, all := s.ledger.taken(owner)
-	switch {
-	case s.ledger.Evictions+pods > b.EvictionsPerMinute:
-		return s.bound(perMinute)
-	case ofOwner+pods > portion(b.ServiceShare, ownerPods+ofOwner-s.Spent[owner]):
-		return s.bound(ofService)
-	case all+pods > portion(b.FleetShare, s.pods+all-s.all):
-		return s.bound(ofFleet)
-	case ofOwner == 0 && len(s.ledger.Owners) >= MaxLedgerOwners:
-		return s.bound(owners)
-	}
-	return ""
+	return s.refuses(owner, ownerPods, pods, false)
 }
 
 // Roll spends a roll-over of pods of an owner: all that he has on the pool's machines is replaced, at the pace and within the share that his
@@ -149,15 +135,24 @@ func (s *Spending) Roll(owner string, pods int) (refusedBy string) {
 
 // RefusesRoll names the bound by which [Spending.Roll] would refuse.
 func (s *Spending) RefusesRoll(owner string, pods int) string {
+	return s.refuses(owner, 0, pods, true)
+}
+
+// refuses judges pods of an owner by each bound in turn. The pods taken in a span before are added to those that are there now, so that a share is
+// of what there was when the span began; it is rounded up, as the percentages of a PodDisruptionBudget are, since otherwise nothing of a small
+// service could ever be moved.
+func (s *Spending) refuses(owner string, ownerPods, pods int, rolls bool) string {
 	b := s.pool.Budget
 	ofOwner, all := s.ledger.taken(owner)
 	switch {
-	case s.ledger.Evictions > 0 && s.ledger.Evictions+pods > b.EvictionsPerMinute:
-		return s.bound(perMinute)
-	case all > 0 && all+pods > portion(b.FleetShare, s.pods+all-s.all):
-		return s.bound(ofFleet)
+	case s.ledger.Evictions+pods > b.EvictionsPerMinute && !(rolls && s.ledger.Evictions == 0):
+		return fmt.Sprintf("disruption ledger of pool %s: %d pods a minute", s.pool.ID, b.EvictionsPerMinute)
+	case ofOwner+pods > portion(b.ServiceShare, ownerPods+ofOwner-s.Spent[owner]) && !rolls:
+		return fmt.Sprintf("disruption ledger of pool %s: %.0f %% of one service in %s", s.pool.ID, 100*b.ServiceShare, LedgerSpan)
+	case all+pods > portion(b.FleetShare, s.pods+all-s.all) && !(rolls && all == 0):
+		return fmt.Sprintf("disruption ledger of pool %s: %.0f %% of its pods in %s", s.pool.ID, 100*b.FleetShare, LedgerSpan)
 	case ofOwner == 0 && len(s.ledger.Owners) >= MaxLedgerOwners:
-		return s.bound(owners)
+		return fmt.Sprintf("disruption ledger of pool %s: it tells no more than %d services apart in %s", s.pool.ID, MaxLedgerOwners, LedgerSpan)
 	}
 	return ""
 }
@@ -166,26 +161,6 @@ func (s *Spending) spend(owner string, pods int) {
 	s.ledger = s.ledger.Charge(s.now, owner, pods)
 	s.Spent[owner] += pods
 	s.all += pods
-}
-
-// The bounds of a budget.
-type ledgerBound int
-
-const (
-	perMinute ledgerBound = iota
-	ofService
-	ofFleet
-	owners
-)
-
-func (s *Spending) bound(of ledgerBound) string {
-	b := s.pool.Budget
-	return fmt.Sprintf("disruption ledger of pool %s: ", s.pool.ID) + [...]string{
-		perMinute: fmt.Sprintf("%d pods a minute", b.EvictionsPerMinute),
-		ofService: fmt.Sprintf("%.0f %% of one service in %s", 100*b.ServiceShare, LedgerSpan),
-		ofFleet:   fmt.Sprintf("%.0f %% of its pods in %s", 100*b.FleetShare, LedgerSpan),
-		owners:    fmt.Sprintf("it tells no more than %d services apart in %s", MaxLedgerOwners, LedgerSpan),
-	}[of]
 }
 
 func portion(share float64, pods int) int { return int(math.Ceil(share*float64(pods) - 1e-9)) }

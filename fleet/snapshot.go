@@ -158,6 +158,17 @@ func (s *Snapshot) PodsByPool() map[PoolID]int {
 	return out
 }
 
+// PodsOf counts the pods of a job that nobody told to end.
+func (s *Snapshot) PodsOf(job JobID) int {
+	n := 0
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.Job == job && !p.Deleting {
+			n++
+		}
+	}
+	return n
+}
+
 // Watching reports whether this controller has watched for at least a window, and so may take away.
 func (s *Snapshot) Watching(window time.Duration) bool {
 	return !s.WatchedSince.IsZero() && s.At.Sub(s.WatchedSince) >= window

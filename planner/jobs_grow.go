@@ -283,9 +283,9 @@ func (v *leveller) free(poor *staff, member int, st *staff, i, n int, lower bool
 		byNode[p.Node] = append(byNode[p.Node], ref)
 	}
 	for _, id := range nodes[:min(len(nodes), triedMachines)] {
-		pods := byNode[id][:min(len(byNode[id]), n)]
+		pods, budget := byNode[id][:min(len(byNode[id]), n)], x.m.spending(x.m.chargedTo(id))
 		for k := range pods {
-			if by := x.m.spending(x.m.chargedTo(id)).Refuses(st.job.ID.Owner(), st.here(), k+1); by != "" {
+			if by := budget.Refuses(st.job.ID.Owner(), st.here(), k+1); by != "" {
 				v.hold(st, poor, by)
 				break
 			}
@@ -301,7 +301,7 @@ func (v *leveller) free(poor *staff, member int, st *staff, i, n int, lower bool
 			for _, ref := range pods[:k+1] {
 				v.gone[ref] = true
 			}
-			x.m.spending(x.m.chargedTo(id)).Take(st.job.ID.Owner(), st.here(), k+1)
+			budget.Take(st.job.ID.Owner(), st.here(), k+1)
 			c := &st.crews[i]
 			c.charges = x.m.charge(c.charges, id, k+1, false)
 			c.want -= k + 1

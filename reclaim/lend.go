@@ -239,7 +239,8 @@ func (v *fleetView) loses(n *fleet.Node) fleet.Resources {
 }
 
 // allOf judges a machine, or what others of its sockets have left of it: every online pod on it must belong to a service whose own tide will
-// take that many pods away, and the service must neither lose a zone by it nor crowd other machines. A machine that carries a component of ours stays. pin says what keeps the machine otherwise.
+// take that many pods away, and the service must neither lose a zone by it nor crowd other machines. A machine that carries a component of ours
+// stays. pin says what keeps the machine otherwise.
 func (v *fleetView) allOf(n *fleet.Node, drops map[fleet.ServiceID]int) (c Candidate, pin string) {
 	leavers := map[fleet.ServiceID]int{}
 	for _, p := range v.pods[n.ID] {

@@ -1,6 +1,10 @@
 package reclaim
 
-import "github.com/springtide/springtide/fleet"
+import (
+	"iter"
+
+	"github.com/springtide/springtide/fleet"
+)
 
 // hosts is how a service's pods lie on machines, and how many are to stay once its tide took the others.
 type hosts struct {
@@ -25,16 +29,24 @@ func (v *fleetView) spread(id fleet.ServiceID) map[string]int {
 
 // count adds the node's online pods to the spread of their services.
 func (v *fleetView) count(n *fleet.Node, by int) {
-	for _, p := range v.pods[n.ID] {
-		if p.Class != fleet.PodOnline || p.Service == "" || p.Deleting {
-			continue
-		}
-		zones := v.byZone[p.Service]
+	for svc := range v.standing(n) {
+		zones := v.byZone[svc]
 		if zones == nil {
 			zones = map[string]int{}
-			v.byZone[p.Service] = zones
+			v.byZone[svc] = zones
 		}
 		zones[n.Zone] += by
+	}
+}
+
+// standing is the service of each online pod on a machine that does not end.
+func (v *fleetView) standing(n *fleet.Node) iter.Seq[fleet.ServiceID] {
+	return func(yield func(fleet.ServiceID) bool) {
+		for _, p := range v.pods[n.ID] {
+			if p.Class == fleet.PodOnline && p.Service != "" && !p.Deleting && !yield(p.Service) {
+				return
+			}
+		}
 	}
 }
 
@@ -62,14 +74,11 @@ func (v *fleetView) hosts(id fleet.ServiceID) *hosts {
 }
 
 func (v *fleetView) countHost(n *fleet.Node) {
-	for _, p := range v.pods[n.ID] {
-		if p.Class != fleet.PodOnline || p.Service == "" || p.Deleting {
-			continue
-		}
-		h := v.byHost[p.Service]
+	for svc := range v.standing(n) {
+		h := v.byHost[svc]
 		if h == nil {
 			h = &hosts{on: fleet.Spread{}}
-			v.byHost[p.Service] = h
+			v.byHost[svc] = h
 		}
 		h.on[n.ID]++
 		h.all++

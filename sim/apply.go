@@ -111,13 +111,7 @@ func spender(facts *fleet.Snapshot) func(act any) error {
 			if len(a.Charges) == 0 {
 				break
 			}
-			n := 0
-			for i := range facts.Pods {
-				if p := &facts.Pods[i]; p.Job == a.Job && !p.Deleting {
-					n++
-				}
-			}
-			return take(a.Job.Owner(), n, a.Charges)
+			return take(a.Job.Owner(), facts.PodsOf(a.Job), a.Charges)
 		}
 		return nil
 	}

@@ -65,7 +65,7 @@ func (l *ledgers) eviction(e *planner.Eviction) {
 	}
 	owner, pods := "pod "+e.Pod.Name.String(), 1
 	if e.Job != "" {
-		owner, pods = e.Job.Owner(), l.podsOf(e.Job)
+		owner, pods = e.Job.Owner(), l.a.door.Facts().PodsOf(e.Job)
 	}
 	l.take(e.Pod.Name.String(), owner, pods, []planner.Charge{{Pool: id, Pods: 1}})
 }
@@ -82,7 +82,7 @@ func (l *ledgers) scale(s *planner.Scale) {
 // job counts the members that a smaller size takes for others.
 func (l *ledgers) job(j *planner.JobScale) {
 	if len(j.Charges) > 0 && l.a.door.CheckJobScale(j) == nil {
-		l.take(memberOf(j), j.Job.Owner(), l.podsOf(j.Job), j.Charges)
+		l.take(memberOf(j), j.Job.Owner(), l.a.door.Facts().PodsOf(j.Job), j.Charges)
 	}
 }
 
@@ -93,17 +93,6 @@ func (l *ledgers) resize(r *planner.Resize) {
 	}
 	owner := l.a.door.Facts().Service(r.Service).Owner()
 	l.spend(string(r.Service), r.Charges, func(s *fleet.Spending, pods int) string { return s.Roll(owner, pods) })
-}
-
-// podsOf counts the pods of a job that nobody told to end.
-func (l *ledgers) podsOf(job fleet.JobID) int {
-	n := 0
-	for i := range l.a.door.Facts().Pods {
-		if p := &l.a.door.Facts().Pods[i]; p.Job == job && !p.Deleting {
-			n++
-		}
-	}
-	return n
 }
 
 // take spends what an action takes of an owner's pods.
