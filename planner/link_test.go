@@ -138,7 +138,7 @@ func TestBottleneck(t *testing.T) {
 		{"a maximum", func(w *world) { w.service1("cart").Max = 15 }, "shop/cart", "max replicas leaves it 15 of the 20 replicas that the chain asks of it"},
 		{"its own", func(w *world) { w.service1("front").Max = 12 }, "shop/front", "max replicas leaves it 12"},
 		{"the tighter one", func(w *world) { w.service1("cart").Max, w.service1("pay").Max = 15, 11 }, "shop/pay", ""},
-		{"a quota", func(w *world) { w.tenant("shop", "shop", 352).BorrowingLimit = fleet.KnownAt(cpu(0), t0) }, "shop/cart", "quota leaves it 14"},
+		{"a quota", func(w *world) { w.tenant("shop", "shop", 352).BorrowingLimit = fleet.KnownAt(cpu(0), t0) }, "shop/pay", "quota leaves it 14"},
 	} {
 		w := chained("front", "cart", "pay")
 		w.flat["shop/front"] = 100

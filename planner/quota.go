@@ -243,8 +243,8 @@ func classesOf(ts []fleet.Tenant) []fleet.ParcelClass {
 	return out
 }
 
-// bound sizes a tenant's services again where its share binds them: growth is cut while they wish for more than the limit, from each in
-// proportion to its growth; and what other online services wait for is brought down once its notice is over, from each in proportion to what
+// bound sizes a tenant's services again where its share binds them: growth is cut while they wish for more than the limit, each to the
+// same part of its growth; and what other online services wait for is brought down once its notice is over, from each in proportion to what
 // it runs above its minimum.
 func (t *tenants) bound(targets []hpa.Target, share *quota.Share) {
 	if !share.Due.IsZero() {
@@ -266,14 +266,50 @@ func (t *tenants) bound(targets []hpa.Target, share *quota.Share) {
 	if quota.Fits(want, limit) || len(growing) == 0 {
 		return
 	}
-	part := leastPart(limit.Sub(now).Floor(), want.Sub(now))
-	for _, i := range growing {
-		grow := float64(targets[i].Replicas - targets[i].Current)
-		most := targets[i].Current + int32(part*grow)
+	asks := make([]ask, len(growing))
+	for k, i := range growing {
+		asks[k] = ask{unit: t.in.Snapshot.Services[i].Request, replicas: targets[i].Replicas - targets[i].Current}
+	}
+	grants := divide(limit.Sub(now).Floor(), asks)
+	for k, i := range growing {
+		most := targets[i].Current + grants[k]
 		t.in.sizeAgain(&t.in.Snapshot.Services[i], &targets[i], func(o *hpa.Options) {
 			o.Quota, o.QuotaWhy = max(most, 1), fmt.Sprintf("quota %s leaves %s: %s", share.Tenant, share.Limit, share.Why)
 		})
 	}
+}
+
+// ask is how many replicas a service would like to have more, and what one of them takes.
+type ask struct {
+	unit     fleet.Resources
+	replicas int32
+}
+
+// divide shares out room: the same part of what it asks for to each, and what rounding leaves replica by replica, to whoever rounding took
+// the most room from first. Without it the last room would stay empty as long as several wait for it.
+func divide(room fleet.Resources, asks []ask) []int32 {
+	var sum fleet.Resources
+	for _, a := range asks {
+		sum = sum.Add(a.unit.Times(int64(a.replicas)))
+	}
+	part := leastPart(room, sum)
+	out, order, cut := make([]int32, len(asks)), make([]int, len(asks)), make([]float64, len(asks))
+	left := room
+	for k, a := range asks {
+		whole, rest := math.Modf(part * float64(a.replicas))
+		out[k], order[k], cut[k] = int32(whole), k, rest*mostPart(a.unit, room)
+		left = left.Sub(a.unit.Times(int64(out[k])))
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(cut[b], cut[a]) })
+	for given := true; given; {
+		given = false
+		for _, k := range order {
+			if a := asks[k]; out[k] < a.replicas && quota.Fits(a.unit, left) {
+				out[k], left, given = out[k]+1, left.Sub(a.unit), true
+			}
+		}
+	}
+	return out
 }
 
 // drain brings a tenant's services down by what is due, less what is on its way out already: pods hold their room until they are gone.

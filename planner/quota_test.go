@@ -2,9 +2,12 @@ package planner
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/hpa"
@@ -64,6 +67,55 @@ func TestQuotaBindsServices(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Room is shared by parts, and the last of it goes to somebody: with every part rounded down, two that wait for one replica each would wait
+// beside it for ever.
+func TestDivideLeavesNoRoomThatSomebodyCouldUse(t *testing.T) {
+	wide := fleet.Resources{CPU: 8000, Memory: 8 << 30}
+	for _, c := range []struct {
+		name string
+		room fleet.Resources
+		asks []ask
+		want []int32
+	}{
+		{"one replica for two", cpu(9), []ask{{cpu(8), 1}, {cpu(8), 1}}, []int32{1, 0}},
+		{"the same part to each", cpu(40), []ask{{cpu(8), 8}, {cpu(8), 2}}, []int32{4, 1}},
+		{"the rest to whom rounding took most from", cpu(32), []ask{{cpu(8), 4}, {cpu(8), 3}, {cpu(8), 2}}, []int32{2, 1, 1}},
+		{"the rest to the small, where the large do not fit", cpu(11), []ask{{cpu(8), 2}, {cpu(1), 9}}, []int32{1, 3}},
+		{"all of it", cpu(100), []ask{{cpu(8), 4}, {cpu(1), 3}}, []int32{4, 3}},
+		{"nothing to share", fleet.Resources{}, []ask{{cpu(8), 4}, {fleet.Resources{}, 3}}, []int32{0, 3}},
+		{"memory is what is short", fleet.Resources{CPU: 1 << 40, Memory: 17 << 30}, []ask{{wide, 3}, {wide, 3}}, []int32{1, 1}},
+	} {
+		if got := divide(c.room, c.asks); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		amount := rapid.Custom(func(t *rapid.T) fleet.Resources {
+			return fleet.Resources{CPU: fleet.MilliCPU(rapid.IntRange(0, 9000).Draw(t, "cpu")), Memory: fleet.Bytes(rapid.Int64Range(0, 1<<33).Draw(t, "memory"))}
+		})
+		room := amount.Draw(t, "room").Times(rapid.Int64Range(0, 20).Draw(t, "times"))
+		asks := rapid.SliceOf(rapid.Custom(func(t *rapid.T) ask {
+			return ask{amount.Draw(t, "unit"), rapid.Int32Range(0, 12).Draw(t, "replicas")}
+		})).Draw(t, "asks")
+		left := room
+		got := divide(room, asks)
+		for k, a := range asks {
+			left = left.Sub(a.unit.Times(int64(got[k])))
+			if got[k] < 0 || got[k] > a.replicas {
+				t.Fatalf("%d of %d", got[k], a.replicas)
+			}
+		}
+		for k, a := range asks {
+			if got[k] < a.replicas && quota.Fits(a.unit, left) {
+				t.Fatalf("%s are left, and %d wait for %s each", left, a.replicas-got[k], a.unit)
+			}
+		}
+		if left != left.Floor() {
+			t.Fatalf("%s too much was shared out", left)
+		}
+	})
 }
 
 // A quota that cuts a member of a call chain now leaves what the chain asks of it later: lending must see it.
