@@ -191,6 +191,16 @@ func (s *Share) Find(loan LoanID) *ShareParcel {
 	return nil
 }
 
+// Over returns the first entry that has one of the cells, or nil.
+func (s *Share) Over(cells []int) *ShareParcel {
+	for i := range s.Parcels {
+		if slices.ContainsFunc(s.Parcels[i].Cells, func(c int) bool { return slices.Contains(cells, c) }) {
+			return &s.Parcels[i]
+		}
+	}
+	return nil
+}
+
 // ShareParcel is one parcel of a NodeShare: what the controller asked for and what the node side reported.
 type ShareParcel struct {
 	Cells  []int

@@ -31,7 +31,7 @@ func (m *maker) follow() {
 			continue
 		}
 		entry := node.Share.Find(l.ID)
-		if m.repair(l, entry) || m.pool(l) == nil && m.orphaned(l) {
+		if m.superseded(l, entry, node) || m.repair(l, entry) || m.pool(l) == nil && m.orphaned(l) {
 			continue
 		}
 		if m.fromOffline(l) {
@@ -159,6 +159,21 @@ func Drift(s *fleet.Snapshot) int {
 		}
 	}
 	return n
+}
+
+// superseded ends a loan that never had its share and whose cells another loan has by now: its creation came late, or twice. It holds nothing, and
+// would wait for the other's return to begin by a reason that was of its day.
+func (m *maker) superseded(l *fleet.Loan, e *fleet.ShareParcel, node *fleet.Node) bool {
+	if e != nil || l.Phase != fleet.Emptying {
+		return false
+	}
+	other := node.Share.Over(l.Cells)
+	if other == nil {
+		return false
+	}
+	after, err := l.Cancel(m.in.Snapshot.At, fmt.Sprintf("its parcel is in loan %s", other.Loan))
+	m.step(MoveCancel, *l, after, err, "ParcelTaken")
+	return true
 }
 
 // repair brings a NodeShare in line with its loan. The share is written first and the phase follows, so after a crash between the two the

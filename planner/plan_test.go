@@ -353,6 +353,22 @@ func TestCrashBetweenShareAndLoan(t *testing.T) {
 	}
 }
 
+// A loan object that was made late, or twice, after another one took its parcel never has a share: it ends, and leaves the other's alone.
+func TestALoanWhoseParcelIsTakenEnds(t *testing.T) {
+	w := newWorld(4).service("web", 8, 0, 2, 8*8*0.63)
+	other := w.loan(3, fleet.Lent, 1)
+	late := *other
+	late.ID, late.Phase = "loan-of-before", fleet.Emptying
+	w.s.Loans = append(w.s.Loans, late)
+	plan := Make(w.input())
+	if moves(plan, MoveRepair) != 0 || moves(plan, MoveCancel) != 1 {
+		t.Fatalf("a loan without its parcel is cancelled: %+v", plan.Moves)
+	}
+	if got := plan.Moves[0]; got.After.ID != late.ID || got.Why.Reason != "ParcelTaken" {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestFreezeHoldsEverything(t *testing.T) {
 	w := newWorld(20).service("web", 40, 0, 20, 56)
 	l := w.loan(19, fleet.Noticed, 2)

@@ -38,7 +38,7 @@ func (in *Input) tenants(targets []hpa.Target) *tenants {
 	classes := classesOf(s.Tenants)
 	supply, parcels := quota.ParcelsOf(t.tenancy, s, classes)
 	t.lacking(classes, parcels)
-	t.input.Parcels = supply
+	t.input.Parcels, t.input.Crumbs = supply, t.crumbs()
 	t.input.Ahead = weekAhead(s.At)
 	for i := range s.Services {
 		if id := t.tenancy.Of(s.Services[i].Target.Namespace); id != "" {
@@ -191,6 +191,52 @@ func (t *tenants) supply() fleet.Known[fleet.Resources] {
 	return fleet.KnownAt(sum.Floor(), s.At)
 }
 
+// crumbs is the free CPU and memory of the machines that online has for itself and that no waiting pod of a tenant fits, where some wait; no
+// more than these ask for. What one tenant borrows is not free beside another's guarantee if that one's pods fit into no hole that it leaves.
+func (t *tenants) crumbs() fleet.Resources {
+	s := t.in.Snapshot
+	var shapes []fleet.Resources
+	var waiting fleet.Resources
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.Class == fleet.PodOnline && waits(p) && t.tenancy.Of(p.Name.Namespace) != "" {
+			r := fleet.Resources{CPU: p.Requests.CPU, Memory: p.Requests.Memory}
+			waiting = waiting.Add(r)
+			if !slices.Contains(shapes, r) {
+				shapes = append(shapes, r)
+			}
+		}
+	}
+	if len(shapes) == 0 {
+		return fleet.Resources{}
+	}
+	free := map[fleet.NodeID]fleet.Resources{}
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.Ready {
+			if p := s.Pool(n.Pool); p != nil && p.Class == fleet.Online {
+				free[n.ID] = fleet.Resources{CPU: n.Allocatable.CPU, Memory: n.Allocatable.Memory}
+			}
+		}
+	}
+	for i := range s.Loans {
+		if l := &s.Loans[i]; !l.Phase.Ended() {
+			delete(free, l.Node)
+		}
+	}
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		if room, ours := free[p.Node]; ours && p.Occupies() {
+			free[p.Node] = room.Sub(fleet.Resources{CPU: p.Requests.CPU, Memory: p.Requests.Memory})
+		}
+	}
+	var sum fleet.Resources
+	for _, room := range free {
+		if !slices.ContainsFunc(shapes, func(r fleet.Resources) bool { return quota.Fits(r, room) }) {
+			sum = sum.Add(room.Floor())
+		}
+	}
+	return sum.Min(waiting)
+}
+
 // lowPriorityLevel is the level of the low-priority capacity: the CPU of ready machines of offline pools and of what is lent to them, as a
 // share of all machines of pools. Its watermarks are those of the first offline pool.
 func lowPriorityLevel(s *fleet.Snapshot) quota.Level {
@@ -312,24 +358,23 @@ func divide(room fleet.Resources, asks []ask) []int32 {
 	return out
 }
 
-// drain brings a tenant's services down by what is due, less what is on its way out already: pods hold their room until they are gone.
+// drain brings a tenant's services down by what is due, less what is on its way out already: pods hold their room until they are gone. Replicas
+// that found no machine hold none, and go first: they would take what is given back.
 func (t *tenants) drain(targets []hpa.Target, share *quota.Share) {
 	var above fleet.Resources
 	stays := t.other[share.Tenant]
-	give := func(i int) int32 {
-		svc := &t.in.Snapshot.Services[i]
-		return max(targets[i].Current-max(svc.Min, 1), 0)
-	}
+	running := func(i int) int32 { return min(targets[i].Current, bound(&t.in.Snapshot.Services[i])) }
+	give := func(i int) int32 { return max(running(i)-max(t.in.Snapshot.Services[i].Min, 1), 0) }
 	for _, i := range t.services[share.Tenant] {
 		unit := t.in.Snapshot.Services[i].Request
 		above = above.Add(unit.Times(int64(give(i))))
-		stays = stays.Add(unit.Times(int64(targets[i].Current)))
+		stays = stays.Add(unit.Times(int64(running(i))))
 	}
 	going := t.used[share.Tenant].Sub(stays).Floor()
 	part := mostPart(share.Due.Sub(going).Floor(), above)
 	for _, i := range t.services[share.Tenant] {
 		svc := &t.in.Snapshot.Services[i]
-		most := targets[i].Current - int32(math.Ceil(part*float64(give(i))-1e-9))
+		most := running(i) - int32(math.Ceil(part*float64(give(i))-1e-9))
 		if targets[i].Replicas <= most || svc.Request.IsZero() {
 			continue
 		}
@@ -339,6 +384,17 @@ func (t *tenants) drain(targets []hpa.Target, share *quota.Share) {
 			o.QuotaWhy = fmt.Sprintf("quota %s had to give back %s by %s", share.Tenant, share.Due, share.DueBy.UTC().Format(time.RFC3339))
 		})
 	}
+}
+
+// bound counts the pods of a service that have a machine and do not leave.
+func bound(svc *fleet.Service) int32 {
+	n := int32(0)
+	for i := range svc.Pods {
+		if p := &svc.Pods[i]; p.Occupies() && !p.Deleting {
+			n++
+		}
+	}
+	return n
 }
 
 // leastPart is the part of what is asked that there is room for in every resource, 0 to 1.

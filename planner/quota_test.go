@@ -69,6 +69,60 @@ func TestQuotaBindsServices(t *testing.T) {
 	}
 }
 
+// A guarantee is no use if borrowers leave only room that its pods do not fit in: they give some back, after their notice, and what of theirs found
+// no machine goes first, since it would take it.
+func TestWhoBorrowsGivesBackWhatFits(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		request   int64 // cores of the pod that waits
+		placed    int   // pods of the borrower, of 8 cores each on two machines of 64
+		borrowers int   // those of it that wait, too
+		lent      bool  // whether one of the machines is on its way to offline
+		owed      int64
+		want      int32
+	}{
+		{"16 cores are free on either machine, and 24 are asked for", 24, 12, 0, false, 16, 10},
+		{"the borrower's own that wait go first", 24, 16, 3, false, 24, 13},
+		{"there is a place, so something else is lacking", 16, 12, 0, false, 0, 12},
+		{"what is free on a machine that moves is no crumb", 24, 12, 0, true, 0, 12},
+	} {
+		w := newWorld(2).service("web", c.placed, 0, 2, float64(5*(c.placed+c.borrowers))).service("cart", 0, 0, 1, 4)
+		w.waits("cart", 1)
+		w.waits("web", c.borrowers)
+		cart := w.service1("cart")
+		cart.Target.Namespace, cart.Request = "mart", cpu(c.request)
+		for i := range w.s.Pods {
+			if p := &w.s.Pods[i]; p.Service == cart.ID {
+				p.Name.Namespace, p.Requests = "mart", cart.Request
+			}
+		}
+		cart.Pods[0].Name.Namespace, cart.Pods[0].Requests = "mart", cart.Request
+		if c.lent {
+			w.loan(0, fleet.Emptying, 1)
+			w.loan(1, fleet.Emptying, 1)
+		}
+		w.tenant("all", "none", 128)
+		w.tenant("shop", "shop", 48).Parent = "all"
+		w.tenant("mart", "mart", 64).Parent = "all"
+		plan := Make(w.input())
+		if owed := plan.Division.Share("shop").Owed; owed.CPU != fleet.MilliCPU(1000*c.owed) {
+			t.Errorf("%s: owes %s, want %d cores", c.name, owed, c.owed)
+		}
+		if tg := targetOf(&plan, "web"); tg.Replicas != int32(c.placed+c.borrowers) {
+			t.Errorf("%s: %d replicas before any notice: %s", c.name, tg.Replicas, tg.Reason)
+		}
+		for i := range w.s.Tenants {
+			if x := &w.s.Tenants[i]; x.ID == "shop" && c.owed > 0 {
+				tellToGiveBack(x, 10*time.Minute)
+			}
+		}
+		plan = Make(w.input())
+		if tg := targetOf(&plan, "web"); tg.Replicas != c.want {
+			t.Errorf("%s: %d replicas after the notice, want %d: %s", c.name, tg.Replicas, c.want, tg.Reason)
+		}
+	}
+}
+
 // Room is shared by parts, and the last of it goes to somebody: with every part rounded down, two that wait for one replica each would wait
 // beside it for ever.
 func TestDivideLeavesNoRoomThatSomebodyCouldUse(t *testing.T) {

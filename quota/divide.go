@@ -34,6 +34,8 @@ func Divide(in Input) Division {
 type divider struct {
 	in   *Input
 	tree *tree
+	// supply is what is divided: of now without the crumbs, of the days ahead with them.
+	supply fleet.Known[fleet.Resources]
 	// wants are the demands by node.
 	wants  []*Want
 	bursts []burst
@@ -43,6 +45,8 @@ type divider struct {
 
 func (d *divider) divide() Division {
 	out := Division{Level: d.in.Level}
+	d.supply = d.in.Supply
+	d.supply.Value = d.supply.Value.Sub(d.in.Crumbs).Floor()
 	d.entitle(d.in.At, d.in.At)
 	d.bursts = d.judgeBursts()
 	now := d.round(d.demands(nil), d.borrowing(d.in.At))
@@ -55,6 +59,7 @@ func (d *divider) divide() Division {
 	d.exits(out.Shares)
 	d.parcels(out.Shares)
 	d.tell(out.Shares)
+	d.supply = d.in.Supply
 	d.lookAhead(outlook)
 	out.Short, out.Oversold = outlook.lists()
 	for i := range out.Shares {
@@ -64,7 +69,7 @@ func (d *divider) divide() Division {
 }
 
 func (d *divider) entitle(from, to time.Time) {
-	d.tree.entitle(d.in.promised(from, to), d.in.Supply, fleet.Resources{})
+	d.tree.entitle(d.in.promised(from, to), d.supply, fleet.Resources{})
 }
 
 // demand is what one tenant wants for itself.

@@ -14,6 +14,8 @@ type Input struct {
 	// Supply is what the pools' machines hold, less what pods of no tenant use. While no machine is known, guarantees are taken at their
 	// word and nothing beyond them is there to share.
 	Supply fleet.Known[fleet.Resources]
+	// Crumbs is what of the supply is left in holes that no pod fits that waits now. It is nobody's to borrow meanwhile; the days ahead do not know of it.
+	Crumbs fleet.Resources
 	// Parcels are the parcels that offline work can have.
 	Parcels []ParcelSupply
 	At      time.Time

@@ -230,7 +230,7 @@ func (c *controller) move(m *planner.Move, dies bool) {
 	}
 	if onFleet && c.w.facts[n].ID == after.Node {
 		share := &c.w.facts[n].Share
-		if m.Kind == planner.MoveRepair && share.Find(after.ID) == nil {
+		if m.Kind == planner.MoveRepair && share.Find(after.ID) == nil && share.Over(after.Cells) == nil {
 			share.Exists = true
 			share.Parcels = append(slices.Clone(share.Parcels), fleet.ShareParcel{Cells: after.Cells, Loan: after.ID})
 		}

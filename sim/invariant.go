@@ -70,12 +70,17 @@ func (c *controller) check() {
 	}
 }
 
+// holds reports whether a loan has its parcel. The machine's share is the lock: a loan that begins has none before it is there.
+func (c *controller) holds(l *fleet.Loan, n int32) bool {
+	return !l.Phase.Ended() && (l.Phase != fleet.Emptying || c.w.facts[n].Share.Find(l.ID) != nil)
+}
+
 // checkHolder: a parcel has one holder, and room that came home is its claimant's.
 func (c *controller) checkHolder(i int, n int32) {
 	l, m := &c.loans[i], &c.w.machines[n]
 	// Loans are sorted by names that begin with the machine's, so those of one machine stand together.
 	for k := i + 1; k < len(c.loans) && c.loans[k].NodeName == l.NodeName; k++ {
-		if o := &c.loans[k]; o.Node == l.Node && !o.Phase.Ended() && !l.Phase.Ended() && slices.ContainsFunc(o.Cells, func(x int) bool { return slices.Contains(l.Cells, x) }) {
+		if o := &c.loans[k]; o.Node == l.Node && c.holds(o, n) && c.holds(l, n) && slices.ContainsFunc(o.Cells, func(x int) bool { return slices.Contains(l.Cells, x) }) {
 			c.breaks("loans %s and %s both hold a parcel of machine %s", l.ID, o.ID, l.NodeName)
 		}
 	}

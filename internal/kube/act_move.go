@@ -194,6 +194,9 @@ func (a *applier) writeShare(ctx context.Context, l *fleet.Loan, uid types.UID) 
 		next.Spec = v1alpha1.NodeShareSpec{NodeUID: string(l.Node), Parcels: []v1alpha1.ShareParcel{entry}}
 		return a.putShare(ctx, next, now == nil)
 	}
+	if l.Phase.Ended() && takenByAnother(now.Spec.Parcels, entry) {
+		return nil // a loan that never had its share holds nothing to let go
+	}
 	next := *now
 	next.Spec.Parcels = withEntry(now.Spec.Parcels, entry)
 	if slices.EqualFunc(next.Spec.Parcels, now.Spec.Parcels, sameEntry) {
@@ -234,6 +237,13 @@ func withEntry(parcels []v1alpha1.ShareParcel, e v1alpha1.ShareParcel) []v1alpha
 	out = append(out, e)
 	slices.SortFunc(out, func(a, b v1alpha1.ShareParcel) int { return slices.Compare(a.Cells, b.Cells) })
 	return out
+}
+
+// takenByAnother reports whether a cell of a loan's parcel is in another one's.
+func takenByAnother(parcels []v1alpha1.ShareParcel, e v1alpha1.ShareParcel) bool {
+	return slices.ContainsFunc(parcels, func(p v1alpha1.ShareParcel) bool {
+		return p.LoanUID != e.LoanUID && slices.ContainsFunc(p.Cells, func(c int32) bool { return slices.Contains(e.Cells, c) })
+	})
 }
 
 func sameEntry(a, b v1alpha1.ShareParcel) bool {

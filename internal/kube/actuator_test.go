@@ -368,6 +368,26 @@ func TestApplyRepair(t *testing.T) {
 	}
 }
 
+// A loan that never had its share, since another one has the parcel, is cancelled by its own status alone.
+func TestCancelOfALoanWithoutItsParcel(t *testing.T) {
+	w := newWorld(t, lending(loan("l", "n1", "Lent", 2, 0), nodeShare("n1", "l", "batch", "", 2, true, 0), loan("late", "n1", "Emptying", 1, 0))...)
+	rec := w.recordWrites()
+	before := *w.snapshot(t).Loan("late")
+	after, err := before.Cancel(t0, "its parcel is in loan l")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rs := w.do(t, planner.Plan{Moves: []planner.Move{{Kind: planner.MoveCancel, Before: before, After: after, Node: "n1"}}}); rs[0].Outcome != loop.Done {
+		t.Fatalf("result = %+v", rs[0])
+	}
+	if diff := cmp.Diff([]string{"update loans/status late"}, rec.without("events")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if e := w.snapshot(t).Nodes[0].Share.Find("l"); e == nil || e.Epoch != 2 {
+		t.Errorf("the other's entry is %+v", e)
+	}
+}
+
 func TestApplyStepsAndForgets(t *testing.T) {
 	w := newWorld(t, lending(loan("l", "n1", "Draining", 3, 0), nodeShare("n1", "l", "batch", "web", 3, true, 0))...)
 	rec := w.recordWrites()

@@ -132,10 +132,8 @@ func (d *Door) checkBegin(m *planner.Move) error {
 			return err
 		}
 	}
-	for i := range n.Share.Parcels {
-		if p := &n.Share.Parcels[i]; overlap(p.Cells, l.Cells) {
-			return fmt.Errorf("the node's share has cells %v in loan %s", p.Cells, p.Loan)
-		}
+	if p := n.Share.Over(l.Cells); p != nil {
+		return fmt.Errorf("the node's share has cells %v in loan %s", p.Cells, p.Loan)
 	}
 	for _, o := range d.loansOn(l.Node) {
 		if overlap(o.Cells, l.Cells) {

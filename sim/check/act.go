@@ -207,6 +207,9 @@ func (x *model) writeShare(s *state, c *controller, m move) (wrote, ok bool) {
 		next.e[0] = e
 	} else {
 		i := slices.IndexFunc(now.e[:], func(o entry) bool { return o.loan == e.loan })
+		if i < 0 && fleet.Phases()[m.phase].Ended() && slices.ContainsFunc(now.e[:], func(o entry) bool { return o.cells&e.cells != 0 }) {
+			return false, true // it never had its share, and another has it: there is nothing to let go
+		}
 		if i >= 0 {
 			e.clean = now.e[i].clean // the status is the node side's
 			if now.e[i] == e {
