@@ -108,6 +108,22 @@ func TestUnknownSupply(t *testing.T) {
 	}
 }
 
+// Room in holes that no waiting pod fits is nobody's to borrow now, and who holds it owes it to a lender that waits; tomorrow it is room again.
+func TestCrumbsAreNotLent(t *testing.T) {
+	shop, mart := tenant("shop", "all", 48), tenant("mart", "all", 64)
+	in := Input{At: now, Supply: fleet.KnownAt(cores(128), now), Crumbs: cores(24), Tenants: []fleet.Tenant{tenant("all", "", 128), shop, mart},
+		Ahead: []time.Time{now, now.Add(time.Hour)},
+		Wants: []Want{{Tenant: "shop", Now: cores(96), Used: cores(96), Ahead: []fleet.Resources{cores(96), cores(104)}},
+			{Tenant: "mart", Now: cores(24), Ahead: []fleet.Resources{cores(24), cores(24)}}}}
+	d := Divide(in)
+	if got := d.Share("shop"); got.Limit != cores(80) || got.Owed != cores(16) {
+		t.Errorf("limit %s, owed %s, want 80 and 16 cores: %s", got.Limit, got.Owed, got.Why)
+	}
+	if len(d.Short) != 1 || d.Short[0].From != now || d.Short[0].Until != now.Add(time.Hour) {
+		t.Errorf("short %+v, want until the next step", d.Short)
+	}
+}
+
 func TestPercent(t *testing.T) {
 	if got := percent(fleet.Resources{CPU: 1<<62 + 99, GPU: 3}, 50); got.CPU != 1<<61+49 || got.GPU != 1 {
 		t.Errorf("%v", got)
