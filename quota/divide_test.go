@@ -92,6 +92,32 @@ func TestSliceLiftsTheGuarantee(t *testing.T) {
 	}
 }
 
+// A slice that ends within a step of the week ahead does not count for that step: the bias is towards seeing a shortage.
+func TestSliceThatEndsWithinAStep(t *testing.T) {
+	shop := tenant("shop", "", 10)
+	shop.BorrowingLimit = limit(0)
+	shop.Slices = []fleet.Slice{{Window: fleet.Window{Name: "evening"}, Guarantee: cores(30)}}
+	open := func(_ fleet.Window, at time.Time) bool { return at.Before(now.Add(90 * time.Minute)) }
+	d := Divide(Input{At: now, Supply: fleet.KnownAt(cores(100), now), Tenants: []fleet.Tenant{shop}, Open: open,
+		Ahead: []time.Time{now, now.Add(time.Hour), now.Add(2 * time.Hour)},
+		Wants: []Want{{Tenant: "shop", Now: cores(30), Ahead: []fleet.Resources{cores(30), cores(30), cores(10)}}}})
+	if len(d.Short) != 1 || d.Short[0].From != now.Add(time.Hour) || d.Short[0].Until != now.Add(2*time.Hour) || d.Short[0].By != cores(20) {
+		t.Errorf("%+v, want 20 cores from the second hour until the third", d.Short)
+	}
+}
+
+// A group bounds what it names, and passes on what its members are promised of everything else.
+func TestGroupThatNamesMemoryAlone(t *testing.T) {
+	group, a, b := tenant("g", "", 0), tenant("a", "g", 10), tenant("b", "g", 20)
+	group.Guarantee.Memory, a.Guarantee.Memory, b.Guarantee.Memory = 100*fleet.GiB, 50*fleet.GiB, 150*fleet.GiB
+	d := Divide(Input{At: now, Supply: fleet.KnownAt(fleet.Resources{CPU: 100_000, Memory: 400 * fleet.GiB}, now), Tenants: []fleet.Tenant{group, a, b}})
+	for id, want := range map[fleet.TenantID]fleet.Resources{"g": {CPU: 30_000, Memory: 100 * fleet.GiB}, "a": {CPU: 10_000, Memory: 25 * fleet.GiB}, "b": {CPU: 20_000, Memory: 75 * fleet.GiB}} {
+		if got := d.Share(id).Entitled; got != want {
+			t.Errorf("%s is entitled to %s, want %s", id, got, want)
+		}
+	}
+}
+
 func TestParentCircleEnds(t *testing.T) {
 	a, b := tenant("a", "b", 10), tenant("b", "a", 10)
 	if d := Divide(Input{At: now, Tenants: []fleet.Tenant{a, b}}); len(d.Shares) != 2 {
