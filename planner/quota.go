@@ -363,7 +363,7 @@ func divide(room fleet.Resources, asks []ask) []int32 {
 func (t *tenants) drain(targets []hpa.Target, share *quota.Share) {
 	var above fleet.Resources
 	stays := t.other[share.Tenant]
-	running := func(i int) int32 { return min(targets[i].Current, bound(&t.in.Snapshot.Services[i])) }
+	running := func(i int) int32 { return min(targets[i].Current, landed(&t.in.Snapshot.Services[i])) }
 	give := func(i int) int32 { return max(running(i)-max(t.in.Snapshot.Services[i].Min, 1), 0) }
 	for _, i := range t.services[share.Tenant] {
 		unit := t.in.Snapshot.Services[i].Request
@@ -386,8 +386,8 @@ func (t *tenants) drain(targets []hpa.Target, share *quota.Share) {
 	}
 }
 
-// bound counts the pods of a service that have a machine and do not leave.
-func bound(svc *fleet.Service) int32 {
+// landed counts the pods of a service that have a machine and do not leave.
+func landed(svc *fleet.Service) int32 {
 	n := int32(0)
 	for i := range svc.Pods {
 		if p := &svc.Pods[i]; p.Occupies() && !p.Deleting {

@@ -64,6 +64,9 @@ func (d *divider) divide() Division {
 	out.Short, out.Oversold = outlook.lists()
 	for i := range out.Shares {
 		out.Shares[i].Why = out.Shares[i].why()
+		if !d.in.Crumbs.IsZero() {
+			out.Shares[i].Why += fmt.Sprintf("; %s of the machines' room is in holes that no waiting pod fits", d.in.Crumbs)
+		}
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -142,7 +143,7 @@ func TestCrumbsAreNotLent(t *testing.T) {
 		Wants: []Want{{Tenant: "shop", Now: cores(96), Used: cores(96), Ahead: []fleet.Resources{cores(96), cores(104)}},
 			{Tenant: "mart", Now: cores(24), Ahead: []fleet.Resources{cores(24), cores(24)}}}}
 	d := Divide(in)
-	if got := d.Share("shop"); got.Limit != cores(80) || got.Owed != cores(16) {
+	if got := d.Share("shop"); got.Limit != cores(80) || got.Owed != cores(16) || !strings.Contains(got.Why, "cpu=24 of the machines' room is in holes") {
 		t.Errorf("limit %s, owed %s, want 80 and 16 cores: %s", got.Limit, got.Owed, got.Why)
 	}
 	if len(d.Short) != 1 || d.Short[0].From != now || d.Short[0].Until != now.Add(time.Hour) {
