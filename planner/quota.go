@@ -38,7 +38,7 @@ func (in *Input) tenants(targets []hpa.Target) *tenants {
 	classes := classesOf(s.Tenants)
 	supply, parcels := quota.ParcelsOf(t.tenancy, s, classes)
 	t.lacking(classes, parcels)
-	t.input.Parcels, t.input.Crumbs = supply, t.crumbs()
+	t.input.Parcels = supply
 	t.input.Ahead = weekAhead(s.At)
 	for i := range s.Services {
 		if id := t.tenancy.Of(s.Services[i].Target.Namespace); id != "" {
@@ -60,6 +60,7 @@ func (in *Input) tenants(targets []hpa.Target) *tenants {
 		t.demand(&w, targets)
 		t.input.Wants = append(t.input.Wants, w)
 	}
+	t.crumbs()
 	return t
 }
 
@@ -191,29 +192,51 @@ func (t *tenants) supply() fleet.Known[fleet.Resources] {
 	return fleet.KnownAt(sum.Floor(), s.At)
 }
 
-// crumbs is the free CPU and memory of the machines that online has for itself and that no waiting pod of a tenant fits, where some wait; no
-// more than these ask for. What one tenant borrows is not free beside another's guarantee if that one's pods fit into no hole that it leaves.
-func (t *tenants) crumbs() fleet.Resources {
+// crumbs finds tenants whose pods wait though they ask for no more than they are guaranteed, and the free CPU and memory of machines that online has
+// for itself and that none of these pods fits. Sums of cores say that there is room; borrowers would hold what they do fit for as long as they like.
+func (t *tenants) crumbs() {
 	s := t.in.Snapshot
-	var shapes []fleet.Resources
-	var waiting fleet.Resources
+	waiting := map[fleet.TenantID][]fleet.Resources{}
 	for i := range s.Pods {
-		if p := &s.Pods[i]; p.Class == fleet.PodOnline && waits(p) && t.tenancy.Of(p.Name.Namespace) != "" {
-			r := fleet.Resources{CPU: p.Requests.CPU, Memory: p.Requests.Memory}
-			waiting = waiting.Add(r)
-			if !slices.Contains(shapes, r) {
-				shapes = append(shapes, r)
+		if p := &s.Pods[i]; p.Class == fleet.PodOnline && waits(p) {
+			if id := t.tenancy.Of(p.Name.Namespace); id != "" && !slices.Contains(waiting[id], only(p.Requests)) {
+				waiting[id] = append(waiting[id], only(p.Requests))
 			}
 		}
 	}
-	if len(shapes) == 0 {
-		return fleet.Resources{}
+	for i := range t.input.Wants {
+		w := &t.input.Wants[i]
+		if !quota.Fits(w.Now, quota.Guarantee(&s.Tenants[i], s.At, t.input.Open)) {
+			delete(waiting, w.Tenant)
+		}
 	}
-	free := map[fleet.NodeID]fleet.Resources{}
+	if len(waiting) == 0 {
+		return
+	}
+	free, large := t.holes()
+	for i := range t.input.Wants {
+		w := &t.input.Wants[i]
+		shapes := slices.DeleteFunc(waiting[w.Tenant], func(r fleet.Resources) bool { return !r.Fits(large) })
+		if len(shapes) == 0 {
+			continue
+		}
+		for node, room := range free {
+			if !slices.ContainsFunc(shapes, func(r fleet.Resources) bool { return r.Fits(room) }) {
+				w.Crumbs = w.Crumbs.Add(room)
+				delete(free, node) // what one keeps back for is kept
+			}
+		}
+	}
+}
+
+// holes is what is free on each machine that online has for itself, and the most that any of them could hold.
+func (t *tenants) holes() (free map[fleet.NodeID]fleet.Resources, large fleet.Resources) {
+	s := t.in.Snapshot
+	free = map[fleet.NodeID]fleet.Resources{}
 	for i := range s.Nodes {
 		if n := &s.Nodes[i]; n.Ready {
 			if p := s.Pool(n.Pool); p != nil && p.Class == fleet.Online {
-				free[n.ID] = fleet.Resources{CPU: n.Allocatable.CPU, Memory: n.Allocatable.Memory}
+				free[n.ID], large = only(n.Allocatable), large.Max(only(n.Allocatable))
 			}
 		}
 	}
@@ -225,16 +248,10 @@ func (t *tenants) crumbs() fleet.Resources {
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		if room, ours := free[p.Node]; ours && p.Occupies() {
-			free[p.Node] = room.Sub(fleet.Resources{CPU: p.Requests.CPU, Memory: p.Requests.Memory})
+			free[p.Node] = room.Sub(only(p.Requests)).Floor()
 		}
 	}
-	var sum fleet.Resources
-	for _, room := range free {
-		if !slices.ContainsFunc(shapes, func(r fleet.Resources) bool { return quota.Fits(r, room) }) {
-			sum = sum.Add(room.Floor())
-		}
-	}
-	return sum.Min(waiting)
+	return free, large
 }
 
 // lowPriorityLevel is the level of the low-priority capacity: the CPU of ready machines of offline pools and of what is lent to them, as a

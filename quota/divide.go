@@ -34,8 +34,6 @@ func Divide(in Input) Division {
 type divider struct {
 	in   *Input
 	tree *tree
-	// supply is what is divided: of now without the crumbs, of the days ahead with them.
-	supply fleet.Known[fleet.Resources]
 	// wants are the demands by node.
 	wants  []*Want
 	bursts []burst
@@ -45,8 +43,6 @@ type divider struct {
 
 func (d *divider) divide() Division {
 	out := Division{Level: d.in.Level}
-	d.supply = d.in.Supply
-	d.supply.Value = d.supply.Value.Sub(d.in.Crumbs).Floor()
 	d.entitle(d.in.At, d.in.At)
 	d.bursts = d.judgeBursts()
 	now := d.round(d.demands(nil), d.borrowing(d.in.At))
@@ -59,20 +55,16 @@ func (d *divider) divide() Division {
 	d.exits(out.Shares)
 	d.parcels(out.Shares)
 	d.tell(out.Shares)
-	d.supply = d.in.Supply
 	d.lookAhead(outlook)
 	out.Short, out.Oversold = outlook.lists()
 	for i := range out.Shares {
 		out.Shares[i].Why = out.Shares[i].why()
-		if !d.in.Crumbs.IsZero() {
-			out.Shares[i].Why += fmt.Sprintf("; %s of the machines' room is in holes that no waiting pod fits", d.in.Crumbs)
-		}
 	}
 	return out
 }
 
 func (d *divider) entitle(from, to time.Time) {
-	d.tree.entitle(d.in.promised(from, to), d.supply, fleet.Resources{})
+	d.tree.entitle(d.in.promised(from, to), d.in.Supply, fleet.Resources{})
 }
 
 // demand is what one tenant wants for itself.
@@ -82,6 +74,8 @@ type demand struct {
 	need, wish fleet.Resources
 	// beyond bounds what of the wish may be borrowed.
 	beyond fleet.Resources
+	// keeps is what of its own it does not lend beside that: see [Want.Crumbs].
+	keeps fleet.Resources
 }
 
 // demands are the present demands by node; edit changes each before it counts.
@@ -95,6 +89,7 @@ func (d *divider) demands(edit func(w *Want, x *demand)) []demand {
 		if edit != nil {
 			edit(w, x)
 		}
+		x.keeps = w.Crumbs.Min(d.tree.nodes[i].own.Sub(x.online).Sub(x.need)).Floor()
 	}
 	return out
 }
@@ -119,7 +114,7 @@ func (d *divider) round(demands []demand, borrow []fleet.Resources) *round {
 	more, rest := make([]fleet.Resources, n), make([]fleet.Resources, n)
 	for i := range demands {
 		x := &demands[i]
-		left := d.tree.nodes[i].own.Sub(x.online).Floor()
+		left := d.tree.nodes[i].own.Sub(x.online).Sub(x.keeps).Floor()
 		r.held[i] = x.need.Min(left)
 		more[i] = x.wish.Min(left).Sub(r.held[i]).Floor()
 		rest[i] = x.beyond.Sub(left).Floor()
@@ -143,7 +138,7 @@ func (d *divider) online(f *flow, demands []demand, borrow []fleet.Resources) *r
 	for i := range demands {
 		x := &demands[i]
 		r.wish[i] = x.online.Sub(d.tree.nodes[i].own).Floor()
-		used[i] = x.online.Add(x.need)
+		used[i] = x.online.Add(x.need).Add(x.keeps)
 	}
 	f.begin(used, borrow)
 	r.online = d.take(f, r.wish, d.whole())
@@ -186,7 +181,7 @@ func (d *divider) share(i int, r *round, lent fleet.Resources) Share {
 	n, w, x := &d.tree.nodes[i], d.wants[i], &r.demands[i]
 	return Share{
 		Tenant: n.tenant.ID, Guarantee: n.base.Add(n.lift), Entitled: n.entitled, Own: n.own,
-		Online: x.online, Offline: x.wish, Used: w.Used.Add(w.Offline),
+		Online: x.online, Offline: x.wish, Used: w.Used.Add(w.Offline), Kept: x.keeps,
 		Borrowed: r.online[i], BorrowedOffline: r.offline[i], Lent: lent,
 		Limit: n.own.Add(r.online[i]), OfflineLimit: r.held[i].Add(r.offline[i]),
 		Bursting: d.bursts[i].on, BurstSince: d.bursts[i].since, BurstWhy: d.bursts[i].why,
@@ -212,6 +207,9 @@ func (s *Share) why() string {
 		fmt.Fprintf(&b, " and %s offline", s.BorrowedOffline)
 	}
 	fmt.Fprintf(&b, ", lends %s", s.Lent)
+	if !s.Kept.IsZero() {
+		fmt.Fprintf(&b, " and keeps %s, as its waiting pods do not fit what is free", s.Kept)
+	}
 	switch {
 	case s.Bursting:
 		fmt.Fprintf(&b, ", bursts since %s", s.BurstSince.UTC().Format(time.RFC3339))

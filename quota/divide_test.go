@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -135,19 +136,26 @@ func TestUnknownSupply(t *testing.T) {
 	}
 }
 
-// Room in holes that no waiting pod fits is nobody's to borrow now, and who holds it owes it to a lender that waits; tomorrow it is room again.
+// A tenant whose pods fit no hole lends so much less of its own now, and who borrows owes it what they ask for; tomorrow it is room again. It keeps
+// nothing beyond its own.
 func TestCrumbsAreNotLent(t *testing.T) {
-	shop, mart := tenant("shop", "all", 48), tenant("mart", "all", 64)
-	in := Input{At: now, Supply: fleet.KnownAt(cores(128), now), Crumbs: cores(24), Tenants: []fleet.Tenant{tenant("all", "", 128), shop, mart},
-		Ahead: []time.Time{now, now.Add(time.Hour)},
-		Wants: []Want{{Tenant: "shop", Now: cores(96), Used: cores(96), Ahead: []fleet.Resources{cores(96), cores(104)}},
-			{Tenant: "mart", Now: cores(24), Ahead: []fleet.Resources{cores(24), cores(24)}}}}
-	d := Divide(in)
-	if got := d.Share("shop"); got.Limit != cores(80) || got.Owed != cores(16) || !strings.Contains(got.Why, "cpu=24 of the machines' room is in holes") {
-		t.Errorf("limit %s, owed %s, want 80 and 16 cores: %s", got.Limit, got.Owed, got.Why)
-	}
-	if len(d.Short) != 1 || d.Short[0].From != now || d.Short[0].Until != now.Add(time.Hour) {
-		t.Errorf("short %+v, want until the next step", d.Short)
+	for _, c := range []struct{ crumbs, kept, limit, owed int64 }{{0, 0, 104, 0}, {24, 24, 80, 16}, {32, 32, 72, 24}, {500, 40, 64, 32}} {
+		in := Input{At: now, Supply: fleet.KnownAt(cores(128), now), Tenants: []fleet.Tenant{tenant("all", "", 128), tenant("shop", "all", 48), tenant("mart", "all", 64)},
+			Ahead: []time.Time{now, now.Add(time.Hour)},
+			Wants: []Want{{Tenant: "shop", Now: cores(104), Used: cores(96), Ahead: []fleet.Resources{cores(104), cores(104)}},
+				{Tenant: "mart", Now: cores(24), Crumbs: cores(c.crumbs), Ahead: []fleet.Resources{cores(24), cores(24)}}}}
+		d := Divide(in)
+		if got := d.Share("shop"); got.Limit != cores(c.limit) || got.Owed != cores(c.owed) {
+			t.Errorf("%d cores of crumbs: limit %s, owed %s, want %d and %d cores: %s", c.crumbs, got.Limit, got.Owed, c.limit, c.owed, got.Why)
+		}
+		if got := d.Share("mart"); got.Kept != cores(c.kept) || got.Entitled != cores(64) || (c.kept > 0) != strings.Contains(got.Why, fmt.Sprintf("keeps cpu=%d", c.kept)) {
+			t.Errorf("%d cores of crumbs: keeps %s of %s: %s", c.crumbs, got.Kept, got.Entitled, got.Why)
+		}
+		for _, x := range d.Short {
+			if x.Until != now.Add(time.Hour) {
+				t.Errorf("%d cores of crumbs: %+v, want until the next step", c.crumbs, x)
+			}
+		}
 	}
 }
 

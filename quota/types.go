@@ -14,8 +14,6 @@ type Input struct {
 	// Supply is what the pools' machines hold, less what pods of no tenant use. While no machine is known, guarantees are taken at their
 	// word and nothing beyond them is there to share.
 	Supply fleet.Known[fleet.Resources]
-	// Crumbs is what of the supply is left in holes that no pod fits that waits now. It is nobody's to borrow meanwhile; the days ahead do not know of it.
-	Crumbs fleet.Resources
 	// Parcels are the parcels that offline work can have.
 	Parcels []ParcelSupply
 	At      time.Time
@@ -40,6 +38,9 @@ type Want struct {
 	// what its online pods request.
 	Now, Used fleet.Resources
 	Ahead     []fleet.Resources
+	// Crumbs is what is free in holes that none of its waiting pods fits, though they are within what it is guaranteed. It lends so much less: what is
+	// free is no room for them, so others must leave some. The steps ahead do not know of it.
+	Crumbs fleet.Resources
 	// Offline is what its offline pods request; OfflineNeed what its jobs cannot do without (their minima), and OfflineWish what they could
 	// use at most.
 	Offline, OfflineNeed, OfflineWish fleet.Resources
@@ -90,6 +91,8 @@ type Share struct {
 	Online, Offline, Used fleet.Resources
 	// Borrowed is what it was granted beyond Own, for online services and for offline work; Lent what others were granted of Own.
 	Borrowed, BorrowedOffline, Lent fleet.Resources
+	// Kept is what of Own is not lent since its waiting pods do not fit what is free.
+	Kept fleet.Resources
 	// Limit is the most that its online services may request now, OfflineLimit the same of its offline work.
 	Limit, OfflineLimit fleet.Resources
 	// Bursting says that the borrowing limit is lifted by the tenant's burst, BurstSince when the last burst began, and BurstWhy what keeps
