@@ -284,9 +284,21 @@ func TestInvariantsAreSeen(t *testing.T) {
 		"tenant web has waited for": func(c *controller) {
 			c.tenants = []fleet.Tenant{{ID: "shop", Namespaces: []string{"shop"}, Guarantee: amount(100)}, {ID: "web", Namespaces: []string{"web"}, Guarantee: amount(100)}}
 			c.w.services[1].Name.Namespace, c.w.services[1].waiting, c.w.services[1].desired = "web", 1, 1
-			for range ticks(owedWithin) + 1 {
-				c.checkPromises()
+			old := c.w.newPod(pod{kind: online, owner: 1, cores: 8})
+			c.w.waiting = append(c.w.waiting, podRef{old, c.w.pods[old].uid})
+			for range ticks(owedWithin) {
+				c.w.tick++
+				if c.checkPromises(); c.err != nil {
+					t.Error("too early")
+				}
 			}
+			c.w.tick++
+			c.w.pods[old].created++ // one that is younger has not waited as long
+			if c.checkPromises(); c.err != nil {
+				t.Error("another pod than the one that waited first")
+			}
+			c.w.tick++
+			c.checkPromises()
 		},
 	} {
 		b := troubled(1, 1, scenario.Faults{Random: 1})

@@ -56,12 +56,13 @@ func (c *controller) checkSold(raises []fleet.ServiceID) {
 // plans and starts on both sides.
 const owedWithin = drainTime + 15*time.Minute
 
-// checkPromises: no promise is sold twice. While the machines hold what all tenants are promised, none whose pods wait, though they are within its
-// guarantee, waits long for others that hold more than theirs.
+// checkPromises: no promise is sold twice. While the machines hold what all tenants are promised, no pod of one that asks for no more than its
+// guarantee waits long for others that hold more than theirs. A demand that grows is told anew, so it is single pods that are timed.
 func (c *controller) checkPromises() {
 	w := c.w
 	var roots, all fleet.MilliCPU // the larger is what is promised: slices may lift tenants beyond who is above them
 	var lender, borrower fleet.TenantID
+	var waited time.Duration
 	for i := range c.tenants {
 		t := &c.tenants[i]
 		g, asks := c.guaranteeOf(t, w.now), c.asks(t)
@@ -75,14 +76,14 @@ func (c *controller) checkPromises() {
 		case asks > g:
 			borrower = t.ID
 		case c.waits(t):
-			lender = t.ID
+			lender, waited = t.ID, max(waited, c.oldest(t))
 		}
 	}
 	if lender == "" || borrower == "" || !w.steady() || w.blind() || max(roots, all) > c.there() {
 		c.judge.owed = 0
 		return
 	}
-	if c.judge.owed++; time.Duration(c.judge.owed)*tick > owedWithin {
+	if c.judge.owed++; min(time.Duration(c.judge.owed)*tick, waited) > owedWithin {
 		c.breaks("tenant %s has waited for %s for what it was promised, while tenant %s holds more than that", lender, owedWithin, borrower)
 	}
 }
@@ -90,6 +91,17 @@ func (c *controller) checkPromises() {
 // waits reports whether pods of a tenant's services find no machine.
 func (c *controller) waits(t *fleet.Tenant) bool {
 	return slices.ContainsFunc(c.w.services, func(s service) bool { return s.waiting > 0 && slices.Contains(t.Namespaces, s.Name.Namespace) })
+}
+
+// oldest is for how long the oldest of a tenant's pods without a machine has been there.
+func (c *controller) oldest(t *fleet.Tenant) time.Duration {
+	longest, w := int32(0), c.w
+	for _, r := range w.waiting {
+		if p := &w.pods[r.id]; p.uid == r.uid && p.node == none && slices.Contains(t.Namespaces, w.services[p.owner].Name.Namespace) {
+			longest = max(longest, w.tick-p.created)
+		}
+	}
+	return time.Duration(longest) * tick
 }
 
 // blind reports whether what is measured, or ends, holds scale-ins up.
