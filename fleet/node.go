@@ -194,11 +194,16 @@ func (s *Share) Find(loan LoanID) *ShareParcel {
 // Over returns the first entry that has one of the cells, or nil.
 func (s *Share) Over(cells []int) *ShareParcel {
 	for i := range s.Parcels {
-		if slices.ContainsFunc(s.Parcels[i].Cells, func(c int) bool { return slices.Contains(cells, c) }) {
+		if Overlap(s.Parcels[i].Cells, cells) {
 			return &s.Parcels[i]
 		}
 	}
 	return nil
+}
+
+// Overlap reports whether a cell is in both.
+func Overlap(a, b []int) bool {
+	return slices.ContainsFunc(a, func(c int) bool { return slices.Contains(b, c) })
 }
 
 // ShareParcel is one parcel of a NodeShare: what the controller asked for and what the node side reported.

@@ -225,6 +225,17 @@ func (s *Service) Standing() int {
 	return n
 }
 
+// Landed counts the pods that have a machine and do not leave.
+func (s *Service) Landed() int {
+	n := 0
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.Occupies() && !p.Deleting {
+			n++
+		}
+	}
+	return n
+}
+
 // Shrinking reports whether the target's controller has still to take pods: there are more than it is asked for.
 func (s *Service) Shrinking() bool { return s.Desired.OK && s.Standing() > int(s.Desired.Value) }
 

@@ -95,12 +95,7 @@ func (l *ledger) growth(from, to time.Duration) []growth {
 	share := all.share()
 	for _, v := range l.services {
 		likely, above := v.asks(from, to, true)
-		more := int(likely) + int(math.Ceil(share*float64(above)))
-		for i := range v.svc.Pods {
-			if p := &v.svc.Pods[i]; p.Occupies() && !p.Deleting {
-				more--
-			}
-		}
+		more := int(likely) + int(math.Ceil(share*float64(above))) - v.svc.Landed()
 		if more > 0 {
 			out = append(out, growth{v.svc, more})
 		}

@@ -192,68 +192,6 @@ func (t *tenants) supply() fleet.Known[fleet.Resources] {
 	return fleet.KnownAt(sum.Floor(), s.At)
 }
 
-// crumbs finds tenants whose pods wait though they ask for no more than they are guaranteed, and the free CPU and memory of machines that online has
-// for itself and that none of these pods fits. Sums of cores say that there is room; borrowers would hold what they do fit for as long as they like.
-func (t *tenants) crumbs() {
-	s := t.in.Snapshot
-	waiting := map[fleet.TenantID][]fleet.Resources{}
-	for i := range s.Pods {
-		if p := &s.Pods[i]; p.Class == fleet.PodOnline && waits(p) {
-			if id := t.tenancy.Of(p.Name.Namespace); id != "" && !slices.Contains(waiting[id], only(p.Requests)) {
-				waiting[id] = append(waiting[id], only(p.Requests))
-			}
-		}
-	}
-	for i := range t.input.Wants {
-		w := &t.input.Wants[i]
-		if !quota.Fits(w.Now, quota.Guarantee(&s.Tenants[i], s.At, t.input.Open)) {
-			delete(waiting, w.Tenant)
-		}
-	}
-	if len(waiting) == 0 {
-		return
-	}
-	free, large := t.holes()
-	for i := range t.input.Wants {
-		w := &t.input.Wants[i]
-		shapes := slices.DeleteFunc(waiting[w.Tenant], func(r fleet.Resources) bool { return !r.Fits(large) })
-		if len(shapes) == 0 {
-			continue
-		}
-		for node, room := range free {
-			if !slices.ContainsFunc(shapes, func(r fleet.Resources) bool { return r.Fits(room) }) {
-				w.Crumbs = w.Crumbs.Add(room)
-				delete(free, node) // what one keeps back for is kept
-			}
-		}
-	}
-}
-
-// holes is what is free on each machine that online has for itself, and the most that any of them could hold.
-func (t *tenants) holes() (free map[fleet.NodeID]fleet.Resources, large fleet.Resources) {
-	s := t.in.Snapshot
-	free = map[fleet.NodeID]fleet.Resources{}
-	for i := range s.Nodes {
-		if n := &s.Nodes[i]; n.Ready {
-			if p := s.Pool(n.Pool); p != nil && p.Class == fleet.Online {
-				free[n.ID], large = only(n.Allocatable), large.Max(only(n.Allocatable))
-			}
-		}
-	}
-	for i := range s.Loans {
-		if l := &s.Loans[i]; !l.Phase.Ended() {
-			delete(free, l.Node)
-		}
-	}
-	for i := range s.Pods {
-		p := &s.Pods[i]
-		if room, ours := free[p.Node]; ours && p.Occupies() {
-			free[p.Node] = room.Sub(only(p.Requests)).Floor()
-		}
-	}
-	return free, large
-}
-
 // lowPriorityLevel is the level of the low-priority capacity: the CPU of ready machines of offline pools and of what is lent to them, as a
 // share of all machines of pools. Its watermarks are those of the first offline pool.
 func lowPriorityLevel(s *fleet.Snapshot) quota.Level {
@@ -333,7 +271,7 @@ func (t *tenants) bound(targets []hpa.Target, share *quota.Share) {
 	for k, i := range growing {
 		asks[k] = ask{unit: t.in.Snapshot.Services[i].Request, replicas: targets[i].Replicas - targets[i].Current}
 	}
-	grants := divide(limit.Sub(now).Floor(), asks)
+	grants := apportion(limit.Sub(now).Floor(), asks)
 	for k, i := range growing {
 		most := targets[i].Current + grants[k]
 		t.in.sizeAgain(&t.in.Snapshot.Services[i], &targets[i], func(o *hpa.Options) {
@@ -348,9 +286,9 @@ type ask struct {
 	replicas int32
 }
 
-// divide shares out room: the same part of what it asks for to each, and what rounding leaves replica by replica, to whoever rounding took
+// apportion shares out room: the same part of what it asks for to each, and what rounding leaves replica by replica, to whoever rounding took
 // the most room from first. Without it the last room would stay empty as long as several wait for it.
-func divide(room fleet.Resources, asks []ask) []int32 {
+func apportion(room fleet.Resources, asks []ask) []int32 {
 	var sum fleet.Resources
 	for _, a := range asks {
 		sum = sum.Add(a.unit.Times(int64(a.replicas)))
@@ -380,18 +318,20 @@ func divide(room fleet.Resources, asks []ask) []int32 {
 func (t *tenants) drain(targets []hpa.Target, share *quota.Share) {
 	var above fleet.Resources
 	stays := t.other[share.Tenant]
-	running := func(i int) int32 { return min(targets[i].Current, landed(&t.in.Snapshot.Services[i])) }
-	give := func(i int) int32 { return max(running(i)-max(t.in.Snapshot.Services[i].Min, 1), 0) }
-	for _, i := range t.services[share.Tenant] {
-		unit := t.in.Snapshot.Services[i].Request
-		above = above.Add(unit.Times(int64(give(i))))
-		stays = stays.Add(unit.Times(int64(running(i))))
+	list := t.services[share.Tenant]
+	running, give := make([]int32, len(list)), make([]int32, len(list))
+	for k, i := range list {
+		svc := &t.in.Snapshot.Services[i]
+		running[k] = min(targets[i].Current, int32(svc.Landed()))
+		give[k] = max(running[k]-max(svc.Min, 1), 0)
+		above = above.Add(svc.Request.Times(int64(give[k])))
+		stays = stays.Add(svc.Request.Times(int64(running[k])))
 	}
 	going := t.used[share.Tenant].Sub(stays).Floor()
 	part := mostPart(share.Due.Sub(going).Floor(), above)
-	for _, i := range t.services[share.Tenant] {
+	for k, i := range list {
 		svc := &t.in.Snapshot.Services[i]
-		most := running(i) - int32(math.Ceil(part*float64(give(i))-1e-9))
+		most := running[k] - int32(math.Ceil(part*float64(give[k])-1e-9))
 		if targets[i].Replicas <= most || svc.Request.IsZero() {
 			continue
 		}
@@ -401,17 +341,6 @@ func (t *tenants) drain(targets []hpa.Target, share *quota.Share) {
 			o.QuotaWhy = fmt.Sprintf("quota %s had to give back %s by %s", share.Tenant, share.Due, share.DueBy.UTC().Format(time.RFC3339))
 		})
 	}
-}
-
-// landed counts the pods of a service that have a machine and do not leave.
-func landed(svc *fleet.Service) int32 {
-	n := int32(0)
-	for i := range svc.Pods {
-		if p := &svc.Pods[i]; p.Occupies() && !p.Deleting {
-			n++
-		}
-	}
-	return n
 }
 
 // leastPart is the part of what is asked that there is room for in every resource, 0 to 1.

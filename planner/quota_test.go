@@ -125,7 +125,7 @@ func TestWhoBorrowsGivesBackWhatFits(t *testing.T) {
 
 // Room is shared by parts, and the last of it goes to somebody: with every part rounded down, two that wait for one replica each would wait
 // beside it for ever.
-func TestDivideLeavesNoRoomThatSomebodyCouldUse(t *testing.T) {
+func TestApportionLeavesNoRoomThatSomebodyCouldUse(t *testing.T) {
 	wide := fleet.Resources{CPU: 8000, Memory: 8 << 30}
 	for _, c := range []struct {
 		name string
@@ -141,7 +141,7 @@ func TestDivideLeavesNoRoomThatSomebodyCouldUse(t *testing.T) {
 		{"nothing to share", fleet.Resources{}, []ask{{cpu(8), 4}, {fleet.Resources{}, 3}}, []int32{0, 3}},
 		{"memory is what is short", fleet.Resources{CPU: 1 << 40, Memory: 17 << 30}, []ask{{wide, 3}, {wide, 3}}, []int32{1, 1}},
 	} {
-		if got := divide(c.room, c.asks); !slices.Equal(got, c.want) {
+		if got := apportion(c.room, c.asks); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
 	}
@@ -154,7 +154,7 @@ func TestDivideLeavesNoRoomThatSomebodyCouldUse(t *testing.T) {
 			return ask{amount.Draw(t, "unit"), rapid.Int32Range(0, 12).Draw(t, "replicas")}
 		})).Draw(t, "asks")
 		left := room
-		got := divide(room, asks)
+		got := apportion(room, asks)
 		for k, a := range asks {
 			left = left.Sub(a.unit.Times(int64(got[k])))
 			if got[k] < 0 || got[k] > a.replicas {

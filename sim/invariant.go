@@ -80,7 +80,7 @@ func (c *controller) checkHolder(i int, n int32) {
 	l, m := &c.loans[i], &c.w.machines[n]
 	// Loans are sorted by names that begin with the machine's, so those of one machine stand together.
 	for k := i + 1; k < len(c.loans) && c.loans[k].NodeName == l.NodeName; k++ {
-		if o := &c.loans[k]; o.Node == l.Node && c.holds(o, n) && c.holds(l, n) && slices.ContainsFunc(o.Cells, func(x int) bool { return slices.Contains(l.Cells, x) }) {
+		if o := &c.loans[k]; o.Node == l.Node && c.holds(o, n) && c.holds(l, n) && fleet.Overlap(o.Cells, l.Cells) {
 			c.breaks("loans %s and %s both hold a parcel of machine %s", l.ID, o.ID, l.NodeName)
 		}
 	}

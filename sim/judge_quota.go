@@ -97,7 +97,7 @@ func (c *controller) waits(t *fleet.Tenant) bool {
 func (c *controller) oldest(t *fleet.Tenant) time.Duration {
 	longest, w := int32(0), c.w
 	for _, r := range w.waiting {
-		if p := &w.pods[r.id]; p.uid == r.uid && p.node == none && slices.Contains(t.Namespaces, w.services[p.owner].Name.Namespace) {
+		if p := &w.pods[r.id]; p.uid == r.uid && slices.Contains(t.Namespaces, w.services[p.owner].Name.Namespace) {
 			longest = max(longest, w.tick-p.created)
 		}
 	}

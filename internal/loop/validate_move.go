@@ -136,15 +136,11 @@ func (d *Door) checkBegin(m *planner.Move) error {
 		return fmt.Errorf("the node's share has cells %v in loan %s", p.Cells, p.Loan)
 	}
 	for _, o := range d.loansOn(l.Node) {
-		if overlap(o.Cells, l.Cells) {
+		if fleet.Overlap(o.Cells, l.Cells) {
 			return fmt.Errorf("cells %v are in loan %s", o.Cells, o.ID)
 		}
 	}
 	return nil
-}
-
-func overlap(a, b []int) bool {
-	return slices.ContainsFunc(a, func(c int) bool { return slices.Contains(b, c) })
 }
 
 func (d *Door) checkPool(id fleet.PoolID) error {
