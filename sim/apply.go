@@ -344,7 +344,7 @@ func (c *controller) mark(m *planner.Mark) {
 	if !ok || c.w.facts[n].ID != m.ID {
 		return
 	}
-	c.w.facts[n].Marks = m.Want
+	c.w.facts[n].Marks, c.marked[m.Node] = m.Want, c.epoch
 	x := &c.w.machines[n]
 	x.toOnline, x.toOffline = !m.Want.HolderTaint, m.Want.OfflineLabel
 	c.w.open(n)

@@ -57,8 +57,10 @@ type controller struct {
 	kept  kept
 	// fresh are the facts that the running cycle saw, stale those that a cache shows while it lags.
 	fresh, stale *fleet.Snapshot
-	// echoes are writes that come once more.
+	// echoes are writes that come once more, last the plan of a leader that was succeeded, marked who marked a machine.
 	echoes []echo
+	last   *lastPlan
+	marked map[string]int64
 	judge  judge
 	err    error
 }
@@ -83,17 +85,11 @@ func runController(ctx context.Context, w *World, o controllerOptions, shared *S
 		}
 	}
 	w.begin()
-	var old *loop.Loop
 	for c.epoch = 1; !w.over() && c.err == nil; c.epoch++ {
 		inner, cancel := context.WithCancel(ctx)
 		c.cancel = cancel
-		l := loop.New(c.ports(), c.options())
-		if old != nil && w.on(scenario.LeaderFlapping) != nil {
-			// The one that lost its lease does not know it yet, and writes once more.
-			if _, err := old.Cycle(inner); err != nil {
-				w.changed = true
-			}
-		}
+		leader := &leadership{controller: c}
+		l := loop.New(leader.ports(), c.options())
 		err := l.Run(inner, c.epoch)
 		cancel()
 		if err != nil && c.err == nil {
@@ -102,8 +98,12 @@ func runController(ctx context.Context, w *World, o controllerOptions, shared *S
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		old = l
 		if !w.over() && c.err == nil {
+			if f := w.on(scenario.LeaderFlapping); f != nil {
+				if err := c.linger(ctx, l, leader, f); err != nil {
+					return err
+				}
+			}
 			c.pass() // it takes a moment until the next one leads
 		}
 	}
@@ -111,12 +111,12 @@ func runController(ctx context.Context, w *World, o controllerOptions, shared *S
 }
 
 // ports join a loop to the world.
-func (c *controller) ports() loop.Ports {
-	log := slog.DiscardHandler
+func (l *leadership) ports() loop.Ports {
+	c, log := l.controller, slog.DiscardHandler
 	if c.w.log != nil {
 		log = c.w.log
 	}
-	return loop.Ports{Observer: c, History: c, Actuator: c, Reporter: c.w.reporter, Journal: c, Memory: c, Clock: c, Log: slog.New(log)}
+	return loop.Ports{Observer: l, History: c, Actuator: l, Reporter: c.w.reporter, Journal: c, Memory: c, Clock: c, Log: slog.New(log)}
 }
 
 // options are the controller's own, but for the pace of plans and what the run takes from its foresight.
@@ -168,7 +168,7 @@ func staysAsItIs(p portrait.Portrait, now time.Time, _ forecast.Options) forecas
 }
 
 func newController(w *World, o controllerOptions, others []Policy) *controller {
-	c := &controller{w: w, o: o, others: others, free: map[errand]int32{}, limits: map[fleet.TenantID]fleet.MilliCPU{}, index: map[fleet.ServiceID]int{}, read: make([]int, len(w.services))}
+	c := &controller{w: w, o: o, others: others, free: map[errand]int32{}, marked: map[string]int64{}, limits: map[fleet.TenantID]fleet.MilliCPU{}, index: map[fleet.ServiceID]int{}, read: make([]int, len(w.services))}
 	f := &w.b.Fleet.Lending
 	mode := fleet.Observe
 	if o.Lends {
@@ -299,6 +299,7 @@ func (c *controller) pass() {
 	w.begin()
 	c.nodeSides()
 	c.hear()
+	c.arrive()
 	for _, p := range c.others {
 		p.Decide(w)
 	}
@@ -348,9 +349,9 @@ func (c *controller) settle() {
 }
 
 var (
-	_ loop.Observer = (*controller)(nil)
+	_ loop.Observer = (*leadership)(nil)
 	_ loop.History  = (*controller)(nil)
-	_ loop.Actuator = (*controller)(nil)
+	_ loop.Actuator = (*leadership)(nil)
 	_ loop.Journal  = (*controller)(nil)
 	_ loop.Memory   = (*controller)(nil)
 	_ loop.Clock    = (*controller)(nil)

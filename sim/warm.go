@@ -26,7 +26,7 @@ func (s *Shared) learned(ctx context.Context) (kept, error) {
 		c.w.begin()
 		o := c.options()
 		o.Save = 0
-		l := loop.New(c.ports(), o)
+		l := loop.New((&leadership{controller: c}).ports(), o)
 		if _, err := l.Cycle(ctx); err != nil {
 			w.err = fmt.Errorf("learn the history: %w", err)
 		}

@@ -230,7 +230,7 @@ const (
 	ForecastWrong  = "forecastWrong"  // tides are multiplied by the factor, and trusted
 	FlashCrowd     = "flashCrowd"     // the load is multiplied by the factor
 	RetryStorm     = "retryStorm"     // the load falls to nothing, and comes back multiplied by the factor
-	LeaderFlapping = "leaderFlapping" // a new leader each minute; the old one writes once more
+	LeaderFlapping = "leaderFlapping" // a new leader each minute, and requests of the old one beside it
 	Crash          = "crash"          // the controller dies between two writes
 	APIConflicts   = "apiConflicts"   // actions fail
 	StaleCache     = "staleCache"     // the controller sees facts of before

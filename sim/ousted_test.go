@@ -1,0 +1,92 @@
+package sim
+
+import (
+	"bytes"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/springtide/springtide/api/config"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/sim/scenario"
+)
+
+// What a leader wrote that was succeeded comes about where nobody changed what it rests on, and nowhere else.
+func TestRequestsThatOutliveTheirLeader(t *testing.T) {
+	b := troubled(1, 1, scenario.Faults{})
+	w := NewWorld(b, NewRates(b))
+	c := newController(w, controllerOptions{Lends: true}, nil)
+	c.cancel = func() {}
+	c.epoch = 1
+	lent := func(node string, id fleet.NodeID) fleet.Loan {
+		return fleet.Loan{ID: fleet.LoanID(node + "-c0"), UID: "uid-" + fleet.UID(node), Kind: fleet.KindNode, Node: id, NodeName: node, Cells: []int{0, 1},
+			From: onlinePool, To: offlinePool, Phase: fleet.Emptying, Epoch: 1}
+	}
+	c.loans = []fleet.Loan{lent("node-000018", "uid-000018"), lent("node-000019", "uid-000019")}
+	for i := range c.loans {
+		n, _ := c.machineOf(c.loans[i].NodeName)
+		w.facts[n].Share = fleet.Share{Exists: true, Parcels: []fleet.ShareParcel{{Cells: []int{0, 1}, Loan: c.loans[i].ID, Epoch: 1}}}
+	}
+	w.jobs[0].desired = 2
+	size := [2]int32{w.services[0].desired, w.services[1].desired}
+	cancel := func(l fleet.Loan) planner.Move {
+		after := l
+		after.Phase, after.Epoch = fleet.Cancelled, 2
+		return planner.Move{Kind: planner.MoveCancel, Node: l.NodeName, Before: l, After: after}
+	}
+	s := detached(c.snapshot())
+	s.LeaderEpoch = 1
+	p := &planner.Plan{LeaderEpoch: 1,
+		Moves: []planner.Move{cancel(c.loans[0]), cancel(c.loans[1])},
+		Jobs:  []planner.JobScale{{Job: w.jobs[0].id(), Role: role, Workload: s.Jobs[0].Members[0].Workload, Kind: s.Jobs[0].Members[0].Kind, From: 2, To: 3}},
+	}
+	for i := range w.services {
+		s := &c.services[i]
+		p.Raises = append(p.Raises, planner.Scale{Service: s.ID, Target: s.Target, Kind: s.TargetKind, By: fleet.ByScale, From: size[i], To: size[i] + 1})
+	}
+	c.last = newLastPlan(p, s)
+	c.last.first = 1
+
+	c.epoch = 2
+	c.arrive() // the first request; then the next leader writes
+	if c.loans[0].Phase != fleet.Cancelled || len(c.last.requests) != 4 {
+		t.Fatalf("loan %s is %s, and %d requests are left", c.loans[0].ID, c.loans[0].Phase, len(c.last.requests))
+	}
+	w.services[1].desired += 5
+	n, _ := c.machineOf("node-000019")
+	w.facts[n].Share.Parcels[0].Epoch = 2
+	c.arrive()
+	if c.err != nil || c.last != nil {
+		t.Fatalf("%v, %v", c.err, c.last)
+	}
+	if w.jobs[0].desired != 3 || w.services[0].desired != size[0]+1 {
+		t.Errorf("nobody changed these, and the job is of %d, the service of %d", w.jobs[0].desired, w.services[0].desired)
+	}
+	if c.loans[1].Phase != fleet.Emptying || w.services[1].desired != size[1]+5 {
+		t.Errorf("the next leader wrote these first, and loan %s is %s, service %d", c.loans[1].ID, c.loans[1].Phase, w.services[1].desired)
+	}
+}
+
+// While leaders flap the fleet has two writers: some of what the old one asks for comes about, some is refused.
+func TestLeadersFlap(t *testing.T) {
+	b := troubled(3, 3, scenario.Faults{Quiet: config.Duration(time.Hour), List: []scenario.Fault{
+		{Kind: scenario.LeaderFlapping, After: config.Duration(time.Minute), For: config.Duration(100 * time.Minute)},
+		{Kind: scenario.FlashCrowd, After: config.Duration(30 * time.Minute), For: config.Duration(30 * time.Minute), Share: 1, Factor: 3}}})
+	var lines bytes.Buffer
+	prepared(t, b, whole, func(w *World, _ *Past) { w.log = slog.NewTextHandler(&lines, nil) })
+	tally := map[string]int{}
+	for line := range strings.Lines(lines.String()) {
+		if strings.Contains(line, "leader before") {
+			f := strings.Fields(line)
+			i := slices.IndexFunc(f, func(s string) bool { return strings.HasPrefix(s, "outcome=") })
+			tally[f[i]]++
+		}
+	}
+	if tally["outcome="+string(loop.Done)] == 0 || tally["outcome="+string(loop.Stale)] == 0 {
+		t.Errorf("requests of leaders that were succeeded: %v\n%s", tally, lines.String())
+	}
+}
