@@ -28,7 +28,7 @@ func TestABrokenSeedIsPlayedAgain(t *testing.T) {
 			var told bytes.Buffer
 			cmd.SetErr(&told)
 			// Nothing was built: that what broke without faults is played with fewer would end the test.
-			err := tt.o.complain(cmd, []sim.Seeded{{Rows: []sim.Row{{}}, Broken: &sim.Broken{Seed: 7, Row: "hpa+springtide", At: at, What: "a tide ran dry"}}}, []uint64{7})
+			err := tt.o.complain(cmd, []sim.Seeded{{Broken: []sim.BrokenRow{{Why: &sim.Broken{Seed: 7, Row: "hpa+springtide", At: at, What: "a tide ran dry"}}}}}, []uint64{7})
 			want := "seed 7, hpa+springtide, 2026-06-03 04:00:00Z: a tide ran dry\n  play it again: " + tt.want + "\n"
 			if told.String() != want {
 				t.Errorf("got\n%swant\n%s", told.String(), want)
