@@ -95,7 +95,6 @@ bench: build ## Benchmarks; results are kept under docs/benchmarks
 .PHONY: bench-shift
 bench-shift: build ## A week of 1,000 machines under every policy, 10,000 seeds of faults (SEEDS=1..200), plans and recalls, the model check (PARTS="week plans"); docs/benchmarks/shift.md
 	@BIN=$(BIN) hack/bench-shift.sh
-	@FULL=1 $(GO) test -count=1 -timeout 60m -v -run TestProtocol ./sim/check
 
 .PHONY: bench-forecast
 bench-forecast: ## Forecasts beside the peers' (TRACES=DIR, M4=DIR, M4_TEST=1); the tables are kept under docs/benchmarks

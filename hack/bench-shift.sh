@@ -87,6 +87,17 @@ if wanted recalls; then
 	} | put recalls
 fi
 if wanted model; then
-	run model "FULL=1 go test -v -timeout 2h -run TestProtocol ./sim/check" ""
-	put model <"$new/model.how"
+	run model "FULL=1 go test -count=1 -v -timeout 2h -run TestProtocol ./sim/check" ""
+	{
+		cat "$new/model.how"
+		echo
+		echo "| bounds | states | transitions | depth |"
+		echo "|---|---|---|---|"
+		awk '/^=== RUN .*\// { bounds = substr($3, index($3, "/") + 1) }
+		/ states, [0-9]+ transitions, depth / {
+			sub(/^.*_test\.go:[0-9]+: /, "")
+			split($0, n, / states, | transitions, depth |, /)
+			printf "| %s%s | %d | %d | %d |\n", bounds, (/, cut off$/ ? " (cut off)" : ""), n[1], n[2], n[3]
+		}' "$new/model.txt"
+	} | put model
 fi

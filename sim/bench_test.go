@@ -58,8 +58,8 @@ func BenchmarkSeed(b *testing.B) {
 		if err := out.play(context.Background(), s, seed, pick); err != nil {
 			b.Fatal(err)
 		}
-		if out.Broken != nil {
-			b.Log(out.Broken)
+		for _, r := range out.Broken {
+			b.Log(r.Why)
 		}
 	}
 }

@@ -356,14 +356,6 @@ func TestWhoIsBound(t *testing.T) {
 	}
 }
 
-// A row that breaks an invariant takes no other with it.
-func TestOtherRowsAreKept(t *testing.T) {
-	var out Seeded
-	if err := out.take([]Result{{Policy: HPA}}, &Broken{Seed: 1, Row: "springtide+none", What: "x"}); err != nil || len(out.Results) != 1 || out.Broken == nil || !strings.Contains(out.Broken.Error(), "springtide+none") {
-		t.Errorf("%v, %+v", err, out)
-	}
-}
-
 // A broken run is shrunk to the faults that break it.
 func TestShrink(t *testing.T) {
 	if broken, err := Shrink(context.Background(), troubled(1, 1, scenario.Faults{Random: 1, Quiet: config.Duration(30 * time.Minute)}), whole); broken != nil || err != nil {

@@ -26,7 +26,6 @@ type ask func(w *World, i int, current int32) int32
 // four more each sync, scale-in waits until nobody has asked for more within the stabilisation window. Floors are minReplicas that somebody
 // moves: they hold at once.
 type frame struct {
-	every   int32 // ticks between two syncs
 	metrics []ask
 	floors  []ask
 	// recommended are each service's recommendations of the last window, by tick.
@@ -34,7 +33,7 @@ type frame struct {
 }
 
 func newFrame(w *World, metrics, floors []ask) *frame {
-	f := &frame{every: 1, metrics: metrics, floors: floors, recommended: make([][]int32, len(w.services))}
+	f := &frame{metrics: metrics, floors: floors, recommended: make([][]int32, len(w.services))}
 	for i := range f.recommended {
 		f.recommended[i] = make([]int32, stabilise)
 	}

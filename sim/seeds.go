@@ -13,12 +13,12 @@ type Seeded struct {
 	Built   *scenario.Built
 	Rows    []Row
 	Results []Result
-	// Broken is the invariant that did not hold; the results are those of the rows that were played to their end.
-	Broken *Broken
+	// Broken are the rows in which an invariant did not hold; the results are those of the others.
+	Broken []BrokenRow
 }
 
 // SimulateSeeds plays the rows of a scenario at each seed and returns them in order: several seeds at once, or several rows of a single one.
-// An invariant that breaks ends its seed and no other. tell hears of what is done.
+// An invariant that breaks ends its row, and no other of its seed or of other seeds. tell hears of what is done.
 func SimulateSeeds(ctx context.Context, s *scenario.Scenario, seeds []uint64, pick func(*scenario.Built) ([]Row, error), tell func(done, of int)) ([]Seeded, error) {
 	out := make([]Seeded, len(seeds))
 	// The first one reads the traces, for all of them.
@@ -28,8 +28,9 @@ func SimulateSeeds(ctx context.Context, s *scenario.Scenario, seeds []uint64, pi
 		}
 	}
 	if len(seeds) == 1 {
-		results, err := Simulate(ctx, out[0].Built, out[0].Rows, func(done int) { tell(done, len(out[0].Rows)) })
-		return out, out[0].take(results, err)
+		var err error
+		out[0].Results, out[0].Broken, err = Simulate(ctx, out[0].Built, out[0].Rows, func(done int) { tell(done, len(out[0].Rows)) })
+		return out, err
 	}
 	numbers := make([]int, len(seeds))
 	for i := range numbers {
@@ -37,7 +38,7 @@ func SimulateSeeds(ctx context.Context, s *scenario.Scenario, seeds []uint64, pi
 	}
 	err := atOnce(ctx, numbers, func(ctx context.Context, i int) error {
 		defer func() {
-			if i > 0 && out[i].Broken == nil {
+			if i > 0 && len(out[i].Broken) == 0 {
 				out[i].Built = nil // half a megabyte each
 			}
 		}()
@@ -71,22 +72,17 @@ func (out *Seeded) play(ctx context.Context, s *scenario.Scenario, seed uint64, 
 		}
 	}
 	shared := Share(out.Built)
-	var results []Result
 	for _, r := range out.Rows {
 		x, err := Run(ctx, out.Built, r, shared)
-		if err != nil {
-			return out.take(results, err)
+		var why *Broken
+		switch {
+		case errors.As(err, &why):
+			out.Broken = append(out.Broken, BrokenRow{r, why})
+		case err != nil:
+			return err
+		default:
+			out.Results = append(out.Results, x)
 		}
-		results = append(results, x)
 	}
-	return out.take(results, nil)
-}
-
-// take keeps results, or the invariant that broke; other errors are not the seed's.
-func (out *Seeded) take(results []Result, err error) error {
-	out.Results = results
-	if errors.As(err, &out.Broken) {
-		return nil
-	}
-	return err
+	return nil
 }

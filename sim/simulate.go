@@ -11,24 +11,32 @@ import (
 	"github.com/springtide/springtide/sim/scenario"
 )
 
+// BrokenRow is a row that ended at an invariant that did not hold.
+type BrokenRow struct {
+	Row Row
+	Why *Broken
+}
+
 // Simulate plays rows, several at once, and returns their results in order. tell, where it is set, hears of each row that is done. An invariant that
-// breaks ends its row and no other, and is returned with the results of the rest.
-func Simulate(ctx context.Context, b *scenario.Built, rows []Row, tell func(done int)) ([]Result, error) {
-	shared, out, broken := Share(b), make([]Result, len(rows)), make([]*Broken, len(rows))
+// breaks ends its row and no other: such rows have no result and are returned apart, in order, too.
+func Simulate(ctx context.Context, b *scenario.Built, rows []Row, tell func(done int)) ([]Result, []BrokenRow, error) {
+	shared, out, why := Share(b), make([]Result, len(rows)), make([]*Broken, len(rows))
 	err := atOnce(ctx, slowestFirst(rows), func(ctx context.Context, i int) (err error) {
 		start := time.Now()
 		out[i], err = Run(ctx, b, rows[i], shared)
 		out[i].Took = time.Since(start)
-		if errors.As(err, &broken[i]) {
+		if errors.As(err, &why[i]) {
 			return nil
 		}
 		return err
 	}, tell)
-	out = slices.DeleteFunc(out, func(r Result) bool { return r.Policy == "" })
-	if i := slices.IndexFunc(broken, func(b *Broken) bool { return b != nil }); err == nil && i >= 0 {
-		err = broken[i]
+	var broken []BrokenRow
+	for i, w := range why {
+		if w != nil {
+			broken = append(broken, BrokenRow{rows[i], w})
+		}
 	}
-	return out, err
+	return slices.DeleteFunc(out, func(r Result) bool { return r.Policy == "" }), broken, err
 }
 
 // atOnce does what has these numbers, begun in their order and as many at once as there are processors. The first error ends the context of the

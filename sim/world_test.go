@@ -168,9 +168,9 @@ func TestSimulateAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Simulate(context.Background(), b, rows, nil)
-	if err != nil {
-		t.Fatal(err)
+	got, broken, err := Simulate(context.Background(), b, rows, nil)
+	if err != nil || broken != nil {
+		t.Fatal(broken, err)
 	}
 	for i, r := range rows {
 		want := play(t, b, r)
@@ -181,7 +181,7 @@ func TestSimulateAtOnce(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Simulate(ctx, b, rows, nil); !errors.Is(err, context.Canceled) {
+	if _, _, err := Simulate(ctx, b, rows, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("a run that was stopped ends with %v", err)
 	}
 }

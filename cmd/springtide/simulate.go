@@ -34,7 +34,7 @@ func newSimulateCommand() *cobra.Command {
 			"portraits, forecasts, sizing, quota, lending and recall are the controller's code.\n\n" +
 			"Without --policies Springtide is played alone, as it comes. With them each policy is played without lending at several targets,\n" +
 			"its default one first, and with the lenders that it is compared with; what others reach is read off the curves at equal cost.\n" +
-			"With faults in the file invariants are checked at every step; a seed that breaks one is told, and the exit code is 1.\n" +
+			"With faults in the file invariants are checked at every step; every row that breaks one is told, and the exit code is 1.\n" +
 			"docs/simulator.md tells what a scenario holds, how each policy is played, and what the numbers mean. The policies:\n\n  " +
 			strings.Join(sim.Policies(), ", ") + ", or all. A name such as hpa+none picks one of the lenders.",
 		Example: "  springtide simulate --scenario sim/scenario/examples/week.yaml\n" +
@@ -128,6 +128,9 @@ func (o *simulateFlags) play(cmd *cobra.Command, s *scenario.Scenario, seeds []u
 	}
 	report := &simulateReport{Scenario: s.Name, Days: s.Days, Nodes: first.Online + first.Fleet.OfflineNodes, Services: len(first.Services), Notes: first.Notes, Seeds: len(seeds), Policies: []simulated{}}
 	for i := range all {
+		if len(all[i].Broken) == 0 {
+			report.held++
+		}
 		for _, r := range all[i].Results {
 			report.Policies = append(report.Policies, simulated{Seed: seeds[i], Result: r})
 		}
@@ -135,27 +138,27 @@ func (o *simulateFlags) play(cmd *cobra.Command, s *scenario.Scenario, seeds []u
 	return errors.Join(o.write(cmd, report), o.complain(cmd, all, seeds))
 }
 
-// shrunk bounds the seeds that are shrunk: each costs several runs, and the first ones tell most.
+// shrunk bounds the rows that are shrunk: each costs several runs, and the first ones tell most.
 const shrunk = 3
 
-// complain tells of the seeds whose invariants broke: what, how to play them again, and the fewest faults that still do it.
+// complain tells of every row whose invariants broke: what, how to play it again, and the fewest faults that still do it.
 func (o *simulateFlags) complain(cmd *cobra.Command, all []sim.Seeded, seeds []uint64) error {
-	broken := 0
+	broken, rows := 0, 0
 	for i := range all {
-		b := all[i].Broken
-		if b == nil {
-			continue
+		if len(all[i].Broken) > 0 {
+			broken++
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "%v\n  play it again: %s\n", b, o.again(b.Row, seeds[i]))
-		if broken++; broken > shrunk || b.Faults == "" {
-			continue // without faults there are no fewer
-		}
-		for _, r := range all[i].Rows {
-			if less, err := sim.Shrink(cmd.Context(), all[i].Built, r); err != nil {
+		for _, b := range all[i].Broken {
+			fmt.Fprintf(cmd.ErrOrStderr(), "%v\n  play it again: %s\n", b.Why, o.again(b.Why.Row, seeds[i]))
+			if rows++; rows > shrunk || b.Why.Faults == "" {
+				continue // without faults there are no fewer
+			}
+			less, err := sim.Shrink(cmd.Context(), all[i].Built, b.Row)
+			if err != nil {
 				return err
-			} else if less != nil {
+			}
+			if less != nil {
 				fmt.Fprintf(cmd.ErrOrStderr(), "  less is enough: %s\n", cmp.Or(less.Faults, "no fault at all"))
-				break
 			}
 		}
 	}
@@ -201,6 +204,9 @@ type simulateReport struct {
 	Notes    []string    `json:"notes,omitempty"`
 	Seeds    int         `json:"seeds"`
 	Policies []simulated `json:"policies"`
+
+	// held are the seeds of which no row broke an invariant; those of which some did have the results of the others.
+	held int
 }
 
 // simulated is one row at one seed.
@@ -220,7 +226,7 @@ func (r *simulateReport) of(seed uint64) []sim.Result {
 	return out
 }
 
-// seeds are those that were played, in order.
+// seeds are those of which there are results, in order.
 func (r *simulateReport) seeds() []uint64 {
 	var out []uint64
 	for i := range r.Policies {

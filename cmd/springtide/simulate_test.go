@@ -2,11 +2,88 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/springtide/springtide/sim"
 )
+
+// The names of the JSON are a contract: who renames, drops or adds one does it here, too.
+func TestNamesOfTheJSON(t *testing.T) {
+	var report simulateReport
+	fill(reflect.ValueOf(&report).Elem())
+	text, err := json.Marshal(&report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var value any
+	if err := json.Unmarshal(text, &value); err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	namesIn(value, "", names)
+	want := []string{
+		"days", "nodes", "notes", "policies",
+		"policies.classes", "policies.classes.NAME",
+		"policies.classes.NAME.onlineCoreHours", "policies.classes.NAME.serviceWeeks", "policies.classes.NAME.sloViolationMinutes",
+		"policies.default", "policies.harmMinutes", "policies.knob", "policies.lender", "policies.meanUtilisation", "policies.moves",
+		"policies.offlineCoreHours", "policies.onlineCoreHours", "policies.peakUtilisation", "policies.policy", "policies.recallsLate", "policies.seed",
+		"policies.services", "policies.services.class", "policies.services.disaggregated", "policies.services.harmMinutes",
+		"policies.services.onlineCoreHours", "policies.services.service", "policies.services.sloViolationMinutes", "policies.services.young",
+		"policies.sloViolationMinutes", "policies.target", "policies.workLostCoreHours",
+		"scenario", "seeds", "services",
+	}
+	if d := cmp.Diff(want, slices.Sorted(maps.Keys(names))); d != "" {
+		t.Errorf("names (-want +got):\n%s", d)
+	}
+}
+
+// fill gives every exported field a value, so that none is left out as empty: one element to lists, and NAME for a key to maps.
+func fill(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fill(v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0))
+	case reflect.Map:
+		element := reflect.New(v.Type().Elem()).Elem()
+		fill(element)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(reflect.ValueOf("NAME"), element)
+	case reflect.String:
+		v.SetString("text")
+	case reflect.Bool:
+		v.SetBool(true)
+	default:
+		v.Set(reflect.ValueOf(1).Convert(v.Type()))
+	}
+}
+
+// namesIn collects the paths of all keys below a value of JSON; elements of lists add nothing to a path.
+func namesIn(value any, at string, names map[string]bool) {
+	switch x := value.(type) {
+	case []any:
+		for _, e := range x {
+			namesIn(e, at, names)
+		}
+	case map[string]any:
+		for k, e := range x {
+			names[at+k] = true
+			namesIn(e, at+k+".", names)
+		}
+	}
+}
 
 // A seed that broke is told with the command that plays the row again, whatever its file is called; where there were no faults, nothing is
 // said of fewer.
@@ -28,7 +105,7 @@ func TestABrokenSeedIsPlayedAgain(t *testing.T) {
 			var told bytes.Buffer
 			cmd.SetErr(&told)
 			// Nothing was built: that what broke without faults is played with fewer would end the test.
-			err := tt.o.complain(cmd, []sim.Seeded{{Rows: []sim.Row{{}}, Broken: &sim.Broken{Seed: 7, Row: "hpa+springtide", At: at, What: "a tide ran dry"}}}, []uint64{7})
+			err := tt.o.complain(cmd, []sim.Seeded{{Broken: []sim.BrokenRow{{Why: &sim.Broken{Seed: 7, Row: "hpa+springtide", At: at, What: "a tide ran dry"}}}}}, []uint64{7})
 			want := "seed 7, hpa+springtide, 2026-06-03 04:00:00Z: a tide ran dry\n  play it again: " + tt.want + "\n"
 			if told.String() != want {
 				t.Errorf("got\n%swant\n%s", told.String(), want)

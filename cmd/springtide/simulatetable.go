@@ -128,12 +128,11 @@ func markTable(out io.Writer, rows [][]string) error {
 // printSimulation writes a table for each seed.
 func printSimulation(out io.Writer, r *simulateReport) error {
 	fmt.Fprintf(out, "%s: %s, %s, %s days\n", r.Scenario, count(r.Nodes, "machine"), count(r.Services, "service"), strconv.FormatFloat(r.Days, 'f', -1, 64))
-	seeds := r.seeds()
-	if len(seeds) > shownSeeds {
-		fmt.Fprintf(out, "%d of %d seeds held every invariant; their numbers are in --out\n", len(seeds), r.Seeds)
+	if r.Seeds > shownSeeds {
+		fmt.Fprintf(out, "%d of %d seeds held every invariant; the numbers are in --out\n", r.held, r.Seeds)
 		return nil
 	}
-	for _, seed := range seeds {
+	for _, seed := range r.seeds() {
 		all := r.of(seed)
 		fmt.Fprintf(out, "\nseed %d\n", seed)
 		rows := [][]string{simulateHead()}

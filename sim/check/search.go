@@ -86,9 +86,13 @@ type Result struct {
 	Trace  []string
 }
 
-// Line is the result in one line.
+// Line is the result in one line; it says where a search was cut off before it had seen all.
 func (r *Result) Line() string {
-	return fmt.Sprintf("%d states, %d transitions, depth %d, %.1f s", r.States, r.Transitions, r.Depth, r.Took.Seconds())
+	line := fmt.Sprintf("%d states, %d transitions, depth %d, %.1f s", r.States, r.Transitions, r.Depth, r.Took.Seconds())
+	if !r.Complete && r.Broken == "" {
+		line += ", cut off"
+	}
+	return line
 }
 
 // search is a breadth-first search, so that the first state that breaks a property is one of the nearest.

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"time"
 
+	yamlv3 "go.yaml.in/yaml/v3"
+
 	"github.com/springtide/springtide/api/config"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/internal/validate/lines"
@@ -56,7 +58,9 @@ func Parse(path string, text []byte) (*Scenario, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.fill()
+	if err := s.fill(root); err != nil {
+		return nil, err
+	}
 	var wrong []error
 	for _, p := range s.check() {
 		wrong = append(wrong, file.At(root, p.Field, p.String()))
@@ -67,32 +71,33 @@ func Parse(path string, text []byte) (*Scenario, error) {
 	return &s, nil
 }
 
-// fill gives every service what the defaults say and it does not.
-func (s *Scenario) fill() {
+// fill gives every service what the defaults say and it does not: it is read once more, over them, so that what it says holds even where that is 0.
+func (s *Scenario) fill(root *yamlv3.Node) error {
 	if len(s.Jobs) == 0 {
 		s.Jobs = usualJobs()
 	}
 	for i := range s.Services {
-		v := &s.Services[i]
-		own, common := reflect.ValueOf(v).Elem(), reflect.ValueOf(s.Defaults)
-		slo := v.SLO
-		for f := range own.NumField() {
-			if own.Field(f).IsZero() {
-				own.Field(f).Set(common.Field(f))
+		v := s.Defaults
+		v.SLO = SLO{} // a promise is taken over as a whole, or not at all
+		if _, written := lines.Find(root.Content[0], fmt.Sprintf("services[%d]", i)); written != nil {
+			if err := written.Decode(&v); err != nil {
+				return err
 			}
 		}
-		if v.SLO = slo; v.SLO == (SLO{}) {
+		if v.SLO == (SLO{}) {
 			v.SLO = s.Defaults.SLO
 		}
 		if v.SLO.Latency > 0 && v.SLO.Quantile == 0 {
 			v.SLO.Quantile = 0.99
 		}
+		s.Services[i] = v
 	}
 	for i := range s.Jobs {
 		if s.Jobs[i].Namespace == "" {
 			s.Jobs[i].Namespace = "offline"
 		}
 	}
+	return nil
 }
 
 // types are those of the fields of a file.

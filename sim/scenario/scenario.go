@@ -227,7 +227,7 @@ const (
 	MetricsNaN     = "metricsNaN"     // samples are no numbers
 	MetricsSpikes  = "metricsSpikes"  // single samples are many times too high
 	StoreDown      = "storeDown"      // nothing can be stored or loaded
-	ForecastWrong  = "forecastWrong"  // tides are multiplied by the factor, and trusted
+	ForecastWrong  = "forecastWrong"  // tides are multiplied by the factor, and trusted as before
 	FlashCrowd     = "flashCrowd"     // the load is multiplied by the factor
 	RetryStorm     = "retryStorm"     // the load falls to nothing, and comes back multiplied by the factor
 	LeaderFlapping = "leaderFlapping" // a new leader each minute, and requests of the old one beside it
