@@ -95,8 +95,8 @@ type Share struct {
 	Kept fleet.Resources
 	// Limit is the most that its online services may request now, OfflineLimit the same of its offline work.
 	Limit, OfflineLimit fleet.Resources
-	// Bursting says that the borrowing limit is lifted by the tenant's burst, BurstSince when the last burst began, and BurstWhy what keeps
-	// a tenant that wishes to from bursting.
+	// Bursting says that the borrowing limit is lifted by the tenant's burst, BurstSince when the last burst began (one that the low watermark
+	// ended counts as begun its full duration before that), and BurstWhy what keeps a tenant that wishes to from bursting.
 	Bursting   bool
 	BurstSince time.Time
 	BurstWhy   string
