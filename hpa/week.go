@@ -23,30 +23,31 @@ func Planned(svc *fleet.Service, festivals []fleet.Festival, before time.Time) b
 	return false
 }
 
-// Week is the largest demand of a service in each of some hours from a time on, with its windows, its approved festival lifts and its bounds,
-// so that a shortage of next Friday is known today. Where the tide ends, the same hour of its last day (or week) stands in for the load;
+// Week is the largest demand of a service in each of some steps, from one edge to the next, with its windows, its approved festival lifts and its
+// bounds, so that a shortage of next Friday is known today. Where the tide ends, the same hour of its last day (or week) stands in for the load;
 // without a tide, last week's peak and what runs.
-func Week(svc *fleet.Service, p *portrait.Portrait, t *forecast.Tide, festivals []fleet.Festival, from time.Time, hours int) []int32 {
+func Week(svc *fleet.Service, p *portrait.Portrait, t *forecast.Tide, festivals []fleet.Festival, edges []time.Time) []int32 {
+	from, out := edges[0], make([]int32, len(edges)-1)
 	o := Options{Festivals: festivals}
-	o.Defaults.AheadFor = time.Duration(hours) * time.Hour
+	o.Defaults.AheadFor = edges[len(out)].Sub(from)
 	z := newSizer(svc, p, t, &Live{}, from, o)
 	levels, lifts := z.levels, z.lifts
-	// A tide that is moved by whole days asks for the same at the same hour: seen is what it asked for in each, from its end on.
-	var seen [24]fleet.Known[int32]
-	out := make([]int32, hours)
+	// A tide that is moved by whole days asks for the same at the same hours: seen is what it asked for in each such step, from its end on.
+	type step struct{ into, length time.Duration }
+	seen := map[step]int32{}
 	for k := range out {
-		start := from.Add(time.Duration(k) * time.Hour)
-		end := start.Add(time.Hour)
+		start, end := edges[k], edges[k+1]
+		at := step{start.Sub(from) % (24 * time.Hour), end.Sub(start)}
 		z.levels, z.lifts = levels, lifts
-		if lifted := meeting(lifts, start, end); lifted == nil && seen[k%24].OK {
-			out[k] = z.raised(seen[k%24].Value, start, end)
+		if plain, ok := seen[at]; ok && meeting(lifts, start, end) == nil {
+			out[k] = z.raised(plain, start, end)
 			continue
 		}
 		tide, assumed := covering(*t, start, end)
 		z.levels, z.lifts, z.t = nil, nil, &tide
 		plain := z.demand(start, end)
 		if assumed && (t.Step <= 0 || len(t.Paths) == 0 || time.Duration(len(t.Paths[0]))*t.Step < 7*24*time.Hour) {
-			seen[k%24] = fleet.KnownAt(plain, from)
+			seen[at] = plain
 		}
 		z.levels, z.lifts, z.t = levels, lifts, planned(&tide, lifts)
 		out[k] = z.raised(plain, start, end)

@@ -7,6 +7,14 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
+// hours are the edges of some hours.
+func hours(from time.Time, n int) (edges []time.Time) {
+	for k := range n + 1 {
+		edges = append(edges, from.Add(time.Duration(k)*time.Hour))
+	}
+	return edges
+}
+
 // A week repeats the last day of the tide, and shows windows, lifts and bounds where they are.
 func TestWeek(t *testing.T) {
 	w := calm(8)
@@ -15,7 +23,7 @@ func TestWeek(t *testing.T) {
 	from := noon.AddDate(0, 0, 1)
 	festivals := []fleet.Festival{{ID: "sale", Start: from.Add(50 * time.Hour), End: from.Add(52 * time.Hour), Approved: true,
 		Lifts: []fleet.Lift{{Service: w.svc.ID, Factor: 1.5}}}}
-	got := Week(&w.svc, &w.p, &w.t, festivals, from, 72)
+	got := Week(&w.svc, &w.p, &w.t, festivals, hours(from, 72))
 	for k, n := range got {
 		want := int32(20)
 		switch {
@@ -29,15 +37,33 @@ func TestWeek(t *testing.T) {
 		}
 	}
 	w.svc.Max = 25
-	if got := Week(&w.svc, &w.p, &w.t, festivals, from, 72); got[50] != 25 || got[0] != 25 {
+	if got := Week(&w.svc, &w.p, &w.t, festivals, hours(from, 72)); got[50] != 25 || got[0] != 25 {
 		t.Errorf("the maximum bounds windows and lifts: %d and %d", got[0], got[50])
 	}
 	// Without a tide last week's peak stands in, and factors multiply it.
 	w = calm(8)
 	w.svc.Max = 100
 	w.p.Peak, w.t.Paths = 300, nil
-	if got := Week(&w.svc, &w.p, &w.t, festivals, from, 72); got[10] != 12 || got[50] != 18 {
+	if got := Week(&w.svc, &w.p, &w.t, festivals, hours(from, 72)); got[10] != 12 || got[50] != 18 {
 		t.Errorf("%d and %d replicas, want the peak's 12 and a half more", got[10], got[50])
+	}
+}
+
+// A step that is cut at the edge of a window has it on one side alone, on each of its days; what stands in for the load is the same hour's.
+func TestWeekInUnequalSteps(t *testing.T) {
+	w := calm(8)
+	w.tide(200, 500)
+	w.svc.Windows = []fleet.Window{{Name: "late", Schedule: "20 12 * * *", Duration: 70 * time.Minute, Zone: time.UTC, Min: 30}}
+	var edges []time.Time
+	for day := 1; day < 5; day++ {
+		for _, minutes := range []time.Duration{0, 20, 60, 90, 120} {
+			edges = append(edges, noon.AddDate(0, 0, day).Add(minutes*time.Minute))
+		}
+	}
+	for k, n := range Week(&w.svc, &w.p, &w.t, nil, edges) {
+		if want := []int32{20, 30, 30, 20, 20}[k%5]; n != want {
+			t.Errorf("from %s: %d replicas, want %d", edges[k], n, want)
+		}
 	}
 }
 

@@ -74,13 +74,17 @@ func (out *Outlook) addPool(in *Input, pool *fleet.Pool, home map[fleet.ServiceI
 	for b := range bands {
 		asked[b], begin[b], stay[b] = make([]fleet.Resources, outlookSteps), make([]fleet.Resources, outlookSteps), make([]fleet.Resources, outlookSteps)
 	}
+	edges := make([]time.Time, weekSteps+1)
+	for k := range edges {
+		edges[k] = s.At.Add(stepStart(daySteps + k))
+	}
 	for _, v := range l.services {
 		svc := v.svc
 		p, t := in.Portraits[svc.ID], in.Tides[svc.ID]
 		paths := hpa.Outlook(svc, &p, &t, s.Festivals, s.At, hpa.Steps{N: daySteps, Of: quarter}, bandQuantiles)
 		var week []int32
-		if end := s.At.Add(stepStart(outlookSteps)); hpa.Planned(svc, s.Festivals, end) {
-			week = hpa.Week(svc, &p, &t, s.Festivals, s.At.Add(24*time.Hour), weekSteps)
+		if hpa.Planned(svc, s.Festivals, edges[weekSteps]) {
+			week = hpa.Week(svc, &p, &t, s.Festivals, edges)
 		}
 		for b := range bands {
 			all := wholeWeek(paths[b], week)

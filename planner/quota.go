@@ -22,6 +22,7 @@ type tenants struct {
 	// services are the indices of each tenant's services; used is what its online pods request, other what those of no service do,
 	// and offlineUsed what its offline pods do.
 	services                 map[fleet.TenantID][]int
+	week                     week
 	used, other, offlineUsed map[fleet.TenantID]fleet.Resources
 }
 
@@ -39,7 +40,8 @@ func (in *Input) tenants(targets []hpa.Target) *tenants {
 	supply, parcels := quota.ParcelsOf(t.tenancy, s, classes)
 	t.lacking(classes, parcels)
 	t.input.Parcels = supply
-	t.input.Ahead = weekAhead(s.At)
+	t.week = weekAhead(s.At, s.Tenants)
+	t.input.Ahead = t.week.edges[:len(t.week.edges)-1]
 	for i := range s.Services {
 		if id := t.tenancy.Of(s.Services[i].Target.Namespace); id != "" {
 			t.services[id] = append(t.services[id], i)
@@ -71,30 +73,26 @@ func (t *tenants) demand(w *quota.Want, targets []hpa.Target) {
 	if len(t.services[w.Tenant]) == 0 {
 		return
 	}
-	end := s.At.Add(24*time.Hour + time.Duration(weekSteps)*time.Hour)
-	w.Ahead = make([]fleet.Resources, daySteps+weekSteps)
-	hours := make([]fleet.Resources, 24)
+	day, edges := t.week.day, t.week.edges
+	w.Ahead = make([]fleet.Resources, len(edges)-1)
+	later := make([]fleet.Resources, len(t.week.parts)-day)
 	for k := range w.Ahead {
 		w.Ahead[k] = t.other[w.Tenant]
 	}
 	for _, i := range t.services[w.Tenant] {
 		svc := &s.Services[i]
 		w.Now = w.Now.Add(svc.Request.Times(int64(targets[i].Replicas)))
-		day := ahead(&targets[i])
-		addTimes(w.Ahead[:daySteps], svc.Request, day[:])
-		if hpa.Planned(svc, s.Festivals, end) {
+		most := t.week.most(&targets[i])
+		addTimes(w.Ahead[:day], svc.Request, most[:day])
+		if hpa.Planned(svc, s.Festivals, edges[len(edges)-1]) {
 			p, tide := t.in.Portraits[svc.ID], t.in.Tides[svc.ID]
-			addTimes(w.Ahead[daySteps:], svc.Request, hpa.Week(svc, &p, &tide, s.Festivals, s.At.Add(24*time.Hour), weekSteps))
+			addTimes(w.Ahead[day:], svc.Request, hpa.Week(svc, &p, &tide, s.Festivals, edges[day:]))
 			continue
 		}
-		var most [24]int32
-		for k, n := range day {
-			most[k/perHour] = max(most[k/perHour], n)
-		}
-		addTimes(hours, svc.Request, most[:])
+		addTimes(later, svc.Request, most[day:])
 	}
-	for k := range weekSteps {
-		w.Ahead[daySteps+k] = w.Ahead[daySteps+k].Add(hours[k%24])
+	for k := day; k < len(w.Ahead); k++ {
+		w.Ahead[k] = w.Ahead[k].Add(later[t.week.of[k]-day])
 	}
 }
 
@@ -107,41 +105,6 @@ func addTimes(sums []fleet.Resources, unit fleet.Resources, replicas []int32) {
 		}
 		sums[k] = sums[k].Add(amount)
 	}
-}
-
-// Tenants are told of a shortage a week ahead: by the quarter of an hour as far as targets look, which is a day, and by the hour from there.
-const (
-	quarter   = 15 * time.Minute
-	perHour   = int(time.Hour / quarter)
-	daySteps  = int(24 * time.Hour / quarter)
-	weekSteps = 6 * 24
-)
-
-// weekAhead are the starts of all steps.
-func weekAhead(now time.Time) []time.Time {
-	out := make([]time.Time, 0, daySteps+weekSteps)
-	for k := range daySteps {
-		out = append(out, now.Add(time.Duration(k)*quarter))
-	}
-	for k := range weekSteps {
-		out = append(out, now.Add(24*time.Hour+time.Duration(k)*time.Hour))
-	}
-	return out
-}
-
-// ahead is the most that a target asks for in each quarter of the day; what it asks for now, where it does not look so far.
-func ahead(t *hpa.Target) (most [daySteps]int32) {
-	for i, n := range t.Ahead {
-		if k := int(time.Duration(i) * t.AheadStep / quarter); k < daySteps {
-			most[k] = max(most[k], n)
-		}
-	}
-	for k := range most {
-		if most[k] == 0 {
-			most[k] = t.Replicas
-		}
-	}
-	return most
 }
 
 // offlineWant is what a tenant's elastic jobs cannot do without, and what they could use.

@@ -1,7 +1,9 @@
 package quota
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
@@ -9,14 +11,21 @@ import (
 
 // outlook collects what will be short and what is oversold, step by step.
 type outlook struct {
-	d        *divider
-	short    []*Short    // by node: its first stretch of shortage
-	oversold []*Oversold // by node: the first time
+	d               *divider
+	short, oversold [][]stretch // by node
+}
+
+// stretch is a time in which something lacks, without a break.
+type stretch struct {
+	from, until, worst time.Time
+	by                 fleet.Resources // at most
+	promised, kept     fleet.Resources // when it is worst, of a promise
+	why                string
 }
 
 func newOutlook(d *divider) *outlook {
 	n := len(d.tree.nodes)
-	return &outlook{d: d, short: make([]*Short, n), oversold: make([]*Oversold, n)}
+	return &outlook{d: d, short: make([][]stretch, n), oversold: make([][]stretch, n)}
 }
 
 // see takes a division at a time in.
@@ -27,19 +36,36 @@ func (o *outlook) see(at time.Time, r *round) {
 		if r != nil {
 			missing = r.wish[i].Sub(r.online[i]).Floor()
 		}
-		switch s := o.short[i]; {
-		case s == nil && !missing.IsZero():
-			o.short[i] = &Short{Tenant: n.tenant.ID, From: at, By: missing, Why: fmt.Sprintf("wants %s, guarantee and what kin can lend give %s",
-				r.demands[i].online, n.own.Add(r.online[i]))}
-		case s != nil && s.Until.IsZero() && missing.IsZero():
-			s.Until = at
-		case s != nil && s.Until.IsZero():
-			s.By = s.By.Max(missing)
+		if s := lacks(&o.short[i], at, missing); s != nil {
+			s.why = fmt.Sprintf("wants %s, its own and what it can borrow come to %s: %s", r.demands[i].online, n.own.Add(r.online[i]), r.boundOf(i))
 		}
-		if promised := n.base.Add(n.lift); o.oversold[i] == nil && !promised.Fits(n.entitled) {
-			o.oversold[i] = &Oversold{Tenant: n.tenant.ID, From: at, Promised: promised, Kept: n.entitled, Why: o.d.tooMuch(n)}
+		promised := n.base.Add(n.lift)
+		if s := lacks(&o.oversold[i], at, promised.Sub(n.entitled).Floor()); s != nil {
+			s.promised, s.kept, s.why = promised, n.entitled, o.d.tooMuch(n)
 		}
 	}
+}
+
+// lacks goes on with the last stretch of a list, ends it or begins the next. It returns the one of which this is the worst so far.
+func lacks(list *[]stretch, at time.Time, missing fleet.Resources) *stretch {
+	n := len(*list)
+	running := n > 0 && (*list)[n-1].until.IsZero()
+	switch {
+	case missing.IsZero() && running:
+		(*list)[n-1].until = at
+		return nil
+	case missing.IsZero():
+		return nil
+	case !running:
+		*list = append(*list, stretch{from: at})
+		n++
+	}
+	s := &(*list)[n-1]
+	if missing.Fits(s.by) {
+		return nil
+	}
+	s.by, s.worst = s.by.Max(missing), at
+	return s
 }
 
 // tooMuch says what a tenant's promise does not fit into.
@@ -55,16 +81,39 @@ func (d *divider) tooMuch(n *node) string {
 	return fmt.Sprintf("the guarantees under CapacityQuota %s come to %s of its %s: lower some, or raise its own", p.tenant.ID, all, p.entitled)
 }
 
+// mostStretches bounds what is told of one tenant: a demand that crosses its limit every hour of a week is one trouble.
+const mostStretches = 8
+
 func (o *outlook) lists() (short []Short, oversold []Oversold) {
 	for _, i := range o.d.tree.byID {
-		if s := o.short[i]; s != nil {
-			short = append(short, *s)
+		id := o.d.tree.nodes[i].tenant.ID
+		for _, s := range o.worst(o.short[i]) {
+			short = append(short, Short{Tenant: id, From: s.from, Until: s.until, Worst: s.worst, By: s.by, Why: s.why})
 		}
-		if s := o.oversold[i]; s != nil {
-			oversold = append(oversold, *s)
+		for _, s := range o.worst(o.oversold[i]) {
+			oversold = append(oversold, Oversold{Tenant: id, From: s.from, Until: s.until, Worst: s.worst, Promised: s.promised, Kept: s.kept, Why: s.why})
 		}
 	}
 	return short, oversold
+}
+
+// worst are the first stretch, which is the nearest, and the worst of the others, by what of the supply is missing; of equals the earlier ones.
+func (o *outlook) worst(list []stretch) []stretch {
+	if len(list) <= mostStretches {
+		return list
+	}
+	whole := amountsOf(o.d.whole())
+	size := func(s stretch) (most float64) {
+		for d, v := range amountsOf(s.by) {
+			most = max(most, v/max(whole[d], 1))
+		}
+		return most
+	}
+	rest := slices.Clone(list[1:])
+	slices.SortStableFunc(rest, func(a, b stretch) int { return cmp.Compare(size(b), size(a)) })
+	rest = rest[:mostStretches-1]
+	slices.SortFunc(rest, func(a, b stretch) int { return a.from.Compare(b.from) })
+	return append([]stretch{list[0]}, rest...)
 }
 
 // lookAhead divides each step to come, with the slices of then and without bursts, which nobody can count on.

@@ -17,7 +17,8 @@ type burst struct {
 // judgeBursts decides who bursts: a tenant whose services wish to borrow more than its borrowing limit, for the duration of its burst,
 // while the level of the low-priority capacity allows. The level is what a burst lives on, since what is borrowed is taken from there. A
 // burst begins above the high watermark and ends below the low one, so that it does not go on and off; after it the tenant rests for as
-// long as the burst may last, so that bursts never add up to a second quota.
+// long as the burst may last, so that bursts never add up to a second quota. One that the low watermark ends is dated back, as if it had
+// lasted to the full: the one time that is kept of it then tells that it is over, and until when the tenant rests.
 func (d *divider) judgeBursts() []burst {
 	out := make([]burst, len(d.tree.nodes))
 	for _, i := range d.tree.byID {
@@ -27,18 +28,22 @@ func (d *divider) judgeBursts() []burst {
 			continue
 		}
 		out[i] = burst{since: n.tenant.BurstSince}
+		x, l, at := &out[i], d.in.Level, d.in.At
+		running := !x.since.IsZero() && at.Before(x.since.Add(b.Duration))
+		ends := running && l.Share.OK && l.Share.Value < l.Low
+		if ends {
+			x.since = at.Add(-b.Duration)
+		}
 		wish := d.wants[i].online().Sub(n.own).Floor()
 		if wish.Fits(n.borrow) {
 			continue
 		}
-		x, l, at := &out[i], d.in.Level, d.in.At
-		running := !x.since.IsZero() && at.Before(x.since.Add(b.Duration))
 		switch {
 		case !l.Share.OK:
 			x.why = "the level of the low-priority capacity is not known"
-		case running && l.Share.Value >= l.Low:
+		case running && !ends:
 			x.on = true
-		case running:
+		case ends:
 			x.why = fmt.Sprintf("the low-priority capacity is at %.1f %% of all, below its low watermark of %.1f %%", 100*l.Share.Value, 100*l.Low)
 		case !x.since.IsZero() && at.Before(x.since.Add(2*b.Duration)):
 			x.why = fmt.Sprintf("its last burst is over and the next may begin at %s", x.since.Add(2*b.Duration).UTC().Format(time.RFC3339))

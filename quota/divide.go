@@ -100,7 +100,9 @@ type round struct {
 	// wish is what online services want beyond their tenant's own, online what of it was granted; offline what offline work was granted
 	// beyond its own, held what it has of its own.
 	wish, online, offline, held []fleet.Resources
-	flow                        *flow
+	// bounds names what keeps each node's online services from all that they wish for; nil where all have it.
+	bounds []string
+	flow   *flow
 }
 
 // round divides among demands. Everyone uses its own first: online services, then what offline work cannot do without. Then online
@@ -142,6 +144,7 @@ func (d *divider) online(f *flow, demands []demand, borrow []fleet.Resources) *r
 	}
 	f.begin(used, borrow)
 	r.online = d.take(f, r.wish, d.whole())
+	r.bounds = f.bounds(r)
 	return r
 }
 
@@ -184,7 +187,7 @@ func (d *divider) share(i int, r *round, lent fleet.Resources) Share {
 		Online: x.online, Offline: x.wish, Used: w.Used.Add(w.Offline), Kept: x.keeps,
 		Borrowed: r.online[i], BorrowedOffline: r.offline[i], Lent: lent,
 		Limit: n.own.Add(r.online[i]), OfflineLimit: r.held[i].Add(r.offline[i]),
-		Bursting: d.bursts[i].on, BurstSince: d.bursts[i].since, BurstWhy: d.bursts[i].why,
+		Bound: r.boundOf(i), Bursting: d.bursts[i].on, BurstSince: d.bursts[i].since, BurstWhy: d.bursts[i].why,
 	}
 }
 
@@ -203,6 +206,9 @@ func (s *Share) why() string {
 		fmt.Fprintf(&b, " and up to %s offline", s.Offline)
 	}
 	fmt.Fprintf(&b, ", borrows %s", s.Borrowed)
+	if s.Bound != "" {
+		fmt.Fprintf(&b, " of the %s that it lacks, as %s", s.Online.Sub(s.Own).Floor(), s.Bound)
+	}
 	if !s.BorrowedOffline.IsZero() {
 		fmt.Fprintf(&b, " and %s offline", s.BorrowedOffline)
 	}

@@ -213,10 +213,17 @@ func (s *script) told(d *Division) string {
 		if !x.Until.IsZero() {
 			until = x.Until.Sub(now).String()
 		}
-		fmt.Fprintf(&b, "short: %s by %s in %s until %s; %s\n", x.Tenant, x.By, x.From.Sub(now), until, x.Why)
+		fmt.Fprintf(&b, "short: %s by %s in %s until %s%s; %s\n", x.Tenant, x.By, x.From.Sub(now), until, worst(x.From, x.Worst), x.Why)
 	}
 	for _, x := range d.Oversold {
-		fmt.Fprintf(&b, "oversold: %s in %s, %s kept of %s; %s\n", x.Tenant, x.From.Sub(now), x.Kept, x.Promised, x.Why)
+		fmt.Fprintf(&b, "oversold: %s in %s, %s kept of %s%s; %s\n", x.Tenant, x.From.Sub(now), x.Kept, x.Promised, worst(x.From, x.Worst), x.Why)
 	}
 	return b.String()
+}
+
+func worst(from, worst time.Time) string {
+	if worst.Equal(from) {
+		return ""
+	}
+	return fmt.Sprintf(" (worst in %s)", worst.Sub(now))
 }

@@ -91,12 +91,14 @@ type Share struct {
 	Online, Offline, Used fleet.Resources
 	// Borrowed is what it was granted beyond Own, for online services and for offline work; Lent what others were granted of Own.
 	Borrowed, BorrowedOffline, Lent fleet.Resources
+	// Bound names what keeps its online services from all that they want: a limit of somebody, or that nothing is left. Empty where they have it.
+	Bound string
 	// Kept is what of Own is not lent since its waiting pods do not fit what is free.
 	Kept fleet.Resources
 	// Limit is the most that its online services may request now, OfflineLimit the same of its offline work.
 	Limit, OfflineLimit fleet.Resources
-	// Bursting says that the borrowing limit is lifted by the tenant's burst, BurstSince when the last burst began, and BurstWhy what keeps
-	// a tenant that wishes to from bursting.
+	// Bursting says that the borrowing limit is lifted by the tenant's burst, BurstSince when the last burst began (one that the low watermark
+	// ended counts as begun its full duration before that), and BurstWhy what keeps a tenant that wishes to from bursting.
 	Bursting   bool
 	BurstSince time.Time
 	BurstWhy   string
@@ -144,21 +146,22 @@ func (s *Share) HasDue() bool {
 type Short struct {
 	Tenant fleet.TenantID
 	From   time.Time
-	// Until is the first moment at which it is met again; zero where the look ahead ends before.
-	Until time.Time
-	By    fleet.Resources
-	Why   string
+	// Until is the first moment at which it is met again; zero where the look ahead ends before. Worst is from when on most is missing, which
+	// is what Why is about.
+	Until, Worst time.Time
+	By           fleet.Resources
+	Why          string
 }
 
-// Oversold is a promise that cannot be kept: what is promised and what of it is kept, at worst.
+// Oversold is a promise that cannot be kept, from when until when: what is promised and what of it is kept, at worst. For the times see [Short].
 type Oversold struct {
-	Tenant         fleet.TenantID
-	From           time.Time
-	Promised, Kept fleet.Resources
-	Why            string
+	Tenant             fleet.TenantID
+	From, Until, Worst time.Time
+	Promised, Kept     fleet.Resources
+	Why                string
 }
 
-// Division is who may use how much, and who is short when. All lists are in the order of tenant ids.
+// Division is who may use how much, and who is short when. All lists are in the order of tenant ids; of one tenant, in that of time.
 type Division struct {
 	Shares   []Share
 	Short    []Short

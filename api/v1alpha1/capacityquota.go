@@ -196,7 +196,8 @@ type CapacityQuotaStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Notices []QuotaNotice `json:"notices,omitempty"`
-	// BurstSince is when the last burst began.
+	// BurstSince is when the last burst began. One that the low watermark ended counts as begun its full duration before that end, so that
+	// the rest is reckoned from there.
 	BurstSince *metav1.Time `json:"burstSince,omitempty"`
 	// Parcels are the tenant's shares of each class that any quota names.
 	// +listType=atomic

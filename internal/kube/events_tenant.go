@@ -2,6 +2,8 @@ package kube
 
 import (
 	"fmt"
+	"maps"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -10,11 +12,45 @@ import (
 	"github.com/springtide/springtide/quota"
 )
 
+// foretold is what was told of one day: that a tenant will be short then, or that a promise to it cannot be kept.
+type foretold struct {
+	kind   string
+	tenant fleet.TenantID
+	day    string
+}
+
+// tellsDay reports whether what lacks on a day is to be told: the first time, and again when it has come to more than twice what was told. The
+// day is what is told anew, since the hour moves with the steps of the look ahead, and the amount all the time.
+func (r *reporter) tellsDay(what foretold, by fleet.Resources) bool {
+	told, ok := r.foretold[what]
+	if ok && by.Fits(told.Times(2)) {
+		return false
+	}
+	r.foretold[what] = told.Max(by)
+	return true
+}
+
+func dayOf(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+
+// byDay splits a list in the order of time by the days on which its stretches begin.
+func byDay[T any](list []T, from func(*T) time.Time) (out [][]T) {
+	for i := range list {
+		if n := len(out); n > 0 && dayOf(from(&out[n-1][0])) == dayOf(from(&list[i])) {
+			out[n-1] = append(out[n-1], list[i])
+			continue
+		}
+		out = append(out, list[i:i+1:i+1])
+	}
+	return out
+}
+
 // tellTenants says what a tenant must know, once when it begins: a shortage and a promise that cannot be kept on the day that they are
-// seen, however far ahead; what is to be given back by when, to its jobs too; and its bursts.
+// seen, however far ahead and whatever comes before them; what is to be given back by when, to its jobs too; and its bursts.
 func (c *Cluster) tellTenants(r *loop.Report) {
 	d := &r.Plan.Division
 	tenancy := quota.TenancyOf(r.Snapshot.Tenants)
+	today := dayOf(r.Snapshot.At)
+	maps.DeleteFunc(c.reporter.foretold, func(x foretold, _ fleet.Resources) bool { return x.day < today })
 	for i := range r.Snapshot.Tenants {
 		t := &r.Snapshot.Tenants[i]
 		o, ok := c.tenants.get("", string(t.ID))
@@ -22,20 +58,23 @@ func (c *Cluster) tellTenants(r *loop.Report) {
 			continue
 		}
 		ref := reference("CapacityQuota", &o.header)
-		// The day is what is told anew: the hour moves with the steps of the look ahead, and the amount all the time.
-		s, day := shortOf(d, t.ID), ""
-		if s != nil {
-			day = s.From.UTC().Format("2006-01-02")
+		for _, list := range byDay(shortagesOf(d, t.ID), func(s *quota.Short) time.Time { return s.From }) {
+			var by fleet.Resources
+			for i := range list {
+				by = by.Max(list[i].By)
+			}
+			if c.reporter.tellsDay(foretold{"Short", t.ID, dayOf(list[0].From)}, by) {
+				c.events.Event(ref, corev1.EventTypeWarning, "Short", shortText(list))
+			}
 		}
-		if c.reporter.news("short "+string(t.ID), day) {
-			c.events.Event(ref, corev1.EventTypeWarning, "Short", shortText(s))
-		}
-		promise, day := oversoldOf(d, t.ID), ""
-		if promise != nil {
-			day = promise.From.UTC().Format("2006-01-02")
-		}
-		if c.reporter.news("oversold "+string(t.ID), day) {
-			c.events.Event(ref, corev1.EventTypeWarning, "Oversold", oversoldText(promise))
+		for _, list := range byDay(oversoldOf(d, t.ID), func(o *quota.Oversold) time.Time { return o.From }) {
+			var by fleet.Resources
+			for i := range list {
+				by = by.Max(list[i].Promised.Sub(list[i].Kept))
+			}
+			if c.reporter.tellsDay(foretold{"Oversold", t.ID, dayOf(list[0].From)}, by) {
+				c.events.Event(ref, corev1.EventTypeWarning, "Oversold", oversoldText(list))
+			}
 		}
 		if x := d.Share(t.ID); x != nil {
 			c.tellShare(r, t, x, ref, tenancy)

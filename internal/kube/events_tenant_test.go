@@ -27,6 +27,15 @@ func TestTenantEvents(t *testing.T) {
 			d.Oversold = []quota.Oversold{{Tenant: "train", From: friday, Why: "too much"}}
 		}
 	}
+	shorts := func(first time.Time, by int64, next time.Time, more int64) func(*loop.Report) {
+		return func(rep *loop.Report) {
+			d := &rep.Plan.Division
+			d.Short = []quota.Short{{Tenant: "train", From: first, Until: first.Add(time.Hour), By: fleet.Resources{CPU: fleet.MilliCPU(by)}}}
+			if !next.IsZero() {
+				d.Short = append(d.Short, quota.Short{Tenant: "train", From: next, By: fleet.Resources{CPU: fleet.MilliCPU(more)}})
+			}
+		}
+	}
 	for _, c := range []struct {
 		name   string
 		change func(*loop.Report)
@@ -41,6 +50,12 @@ func TestTenantEvents(t *testing.T) {
 				Parcels: []quota.ParcelShare{{Class: fleet.ParcelClass{Kind: fleet.KindNode, GPUModel: "H100"}, Used: 3, Over: 1}}}}
 		}, []string{"QuotaNotice its offline work is to leave 1 of 3 Node/H100 by", "QuotaNotice CapacityQuota train leaves 1 of 3 Node/H100 by"}},
 		{"nothing", nil, nil},
+		{"tonight, and Sunday for the first time", shorts(t0.Add(time.Hour), 5000, t0.Add(144*time.Hour), 200_000), []string{"Short short of up to cpu=5 from 2026", "Short short of up to cpu=200 from"}},
+		{"the same", shorts(t0.Add(time.Hour+15*time.Minute), 6000, t0.Add(144*time.Hour), 199_000), nil},
+		{"tonight alone", shorts(t0.Add(time.Hour), 6000, time.Time{}, 0), nil},
+		{"both again", shorts(t0.Add(time.Hour), 6000, t0.Add(144*time.Hour), 200_000), nil},
+		{"tonight twice as much and more", shorts(t0.Add(time.Hour), 11_000, t0.Add(144*time.Hour), 200_000), []string{"Short short of up to cpu=11 from"}},
+		{"another one tonight that is worse", shorts(t0.Add(time.Hour), 11_000, t0.Add(90*time.Minute), 100_000), []string{"Short short of up to cpu=11 from"}},
 	} {
 		_, got := r.cycle(t, c.change)
 		if len(got) != len(c.want) {

@@ -14,18 +14,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
 )
 
 // reporter remembers what was told, so that nothing is told twice.
 type reporter struct {
-	// written is when the status of an object was written last, in the Clock's time; said is the standing trouble told last.
-	written map[string]time.Time
-	said    map[string]string
+	// written is when the status of an object was written last, in the Clock's time; said is the standing trouble told last, foretold the most
+	// that was told to lack on a day.
+	written  map[string]time.Time
+	said     map[string]string
+	foretold map[foretold]fleet.Resources
 }
 
 func newReporter() reporter {
-	return reporter{written: map[string]time.Time{}, said: map[string]string{}}
+	return reporter{written: map[string]time.Time{}, said: map[string]string{}, foretold: map[foretold]fleet.Resources{}}
 }
 
 // news reports whether a trouble is there and differs from what was said of it last.

@@ -119,23 +119,25 @@ func noticesOf(list []v1alpha1.QuotaNotice) []fleet.QuotaNotice {
 
 // tenant records what an operator must know of a tenant's share.
 func (c *conditions) tenant(d *quota.Division, t *fleet.Tenant, x *quota.Share) {
-	switch s := shortOf(d, t.ID); {
-	case s == nil:
+	switch list := shortagesOf(d, t.ID); {
+	case len(list) == 0:
 		c.set(v1alpha1.ConditionReady, metav1.ConditionTrue, "Met", "the tenant's demand is met, as far as windows, festival plans and forecasts of a week tell")
-	case s.From.After(c.at):
-		c.set(v1alpha1.ConditionReady, metav1.ConditionTrue, "ShortAhead", shortText(s))
+	case list[0].From.After(c.at):
+		c.set(v1alpha1.ConditionReady, metav1.ConditionTrue, "ShortAhead", shortText(list))
 	default:
-		c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, "Short", shortText(s))
+		c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, "Short", shortText(list))
 	}
-	switch o := oversoldOf(d, t.ID); {
-	case o == nil && parcelsOversold(x) != "":
-		c.set(v1alpha1.ConditionGuaranteeKept, metav1.ConditionFalse, "Oversold", parcelsOversold(x))
-	case o == nil:
+	switch list, parcels := oversoldOf(d, t.ID), parcelsOversold(x); {
+	case len(list) == 0 && parcels == "":
 		c.set(v1alpha1.ConditionGuaranteeKept, metav1.ConditionTrue, "Kept", "guarantee and slices fit into what there is")
-	case o.From.After(c.at):
-		c.set(v1alpha1.ConditionGuaranteeKept, metav1.ConditionTrue, "OversoldAhead", oversoldText(o))
+	case len(list) == 0:
+		c.set(v1alpha1.ConditionGuaranteeKept, metav1.ConditionFalse, "Oversold", parcels)
+	case parcels != "":
+		c.set(v1alpha1.ConditionGuaranteeKept, metav1.ConditionFalse, "Oversold", parcels+"; "+oversoldText(list))
+	case list[0].From.After(c.at):
+		c.set(v1alpha1.ConditionGuaranteeKept, metav1.ConditionTrue, "OversoldAhead", oversoldText(list))
 	default:
-		c.set(v1alpha1.ConditionGuaranteeKept, metav1.ConditionFalse, "Oversold", oversoldText(o))
+		c.set(v1alpha1.ConditionGuaranteeKept, metav1.ConditionFalse, "Oversold", oversoldText(list))
 	}
 	switch {
 	case x == nil || !x.Owes():
@@ -157,30 +159,53 @@ func (c *conditions) tenant(d *quota.Division, t *fleet.Tenant, x *quota.Share) 
 	}
 }
 
-func shortOf(d *quota.Division, id fleet.TenantID) *quota.Short {
-	if k := slices.IndexFunc(d.Short, func(x quota.Short) bool { return x.Tenant == id }); k >= 0 {
-		return &d.Short[k]
+// shortagesOf and oversoldOf are those of one tenant, in the order of time.
+func shortagesOf(d *quota.Division, id fleet.TenantID) (out []quota.Short) {
+	for i := range d.Short {
+		if d.Short[i].Tenant == id {
+			out = append(out, d.Short[i])
+		}
 	}
-	return nil
+	return out
 }
 
-func oversoldOf(d *quota.Division, id fleet.TenantID) *quota.Oversold {
-	if k := slices.IndexFunc(d.Oversold, func(x quota.Oversold) bool { return x.Tenant == id }); k >= 0 {
-		return &d.Oversold[k]
+func oversoldOf(d *quota.Division, id fleet.TenantID) (out []quota.Oversold) {
+	for i := range d.Oversold {
+		if d.Oversold[i].Tenant == id {
+			out = append(out, d.Oversold[i])
+		}
 	}
-	return nil
+	return out
 }
 
-func shortText(s *quota.Short) string {
-	until := ""
-	if !s.Until.IsZero() {
-		until = " until " + s.Until.UTC().Format(time.RFC3339)
+func shortText(list []quota.Short) string {
+	out := make([]string, len(list))
+	for i := range list {
+		s := &list[i]
+		out[i] = fmt.Sprintf("short of up to %s %s: %s", s.By, stretchText(s.From, s.Until, s.Worst), s.Why)
 	}
-	return fmt.Sprintf("short of up to %s from %s%s: %s", s.By, s.From.UTC().Format(time.RFC3339), until, s.Why)
+	return strings.Join(out, "; ")
 }
 
-func oversoldText(o *quota.Oversold) string {
-	return fmt.Sprintf("%s of %s can be kept from %s: %s", o.Kept, o.Promised, o.From.UTC().Format(time.RFC3339), o.Why)
+func oversoldText(list []quota.Oversold) string {
+	out := make([]string, len(list))
+	for i := range list {
+		o := &list[i]
+		out[i] = fmt.Sprintf("%s of %s can be kept %s: %s", o.Kept, o.Promised, stretchText(o.From, o.Until, o.Worst), o.Why)
+	}
+	return strings.Join(out, "; ")
+}
+
+// stretchText says from when until when something lasts, and since when it is worst.
+func stretchText(from, until, worst time.Time) string {
+	text := "from " + from.UTC().Format(time.RFC3339)
+	if !until.IsZero() {
+		text += " until " + until.UTC().Format(time.RFC3339)
+	}
+	if worst.After(from) {
+		text += ", at worst from " + worst.UTC().Format(time.RFC3339)
+	}
+	return text
 }
 
 func overText(x *quota.Share) string {

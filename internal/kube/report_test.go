@@ -563,6 +563,10 @@ func TestReportTenant(t *testing.T) {
 		{"too few parcels", func(d *quota.Division, _ time.Time) {
 			d.Shares = []quota.Share{{Tenant: "shop", Parcels: []quota.ParcelShare{{Guarantee: 3, Entitled: 2}}}}
 		}, "GuaranteeKept=False/Oversold"},
+		{"too few parcels, and oversold on another day", func(d *quota.Division, at time.Time) {
+			d.Shares = []quota.Share{{Tenant: "shop", Parcels: []quota.ParcelShare{{Guarantee: 3, Entitled: 2}}}}
+			d.Oversold = []quota.Oversold{{Tenant: "shop", From: at.Add(72 * time.Hour), Why: "too much"}}
+		}, "GuaranteeKept=False/Oversold"},
 		{"on too many parcels", func(d *quota.Division, at time.Time) {
 			d.Shares = []quota.Share{{Tenant: "shop", Parcels: []quota.ParcelShare{{Over: 1}}, OverSince: at, Deadline: at.Add(time.Minute)}}
 		}, "WithinQuota=False/Noticed"},
@@ -581,6 +585,18 @@ func TestReportTenant(t *testing.T) {
 				t.Errorf("over by %s until %v", s.Over.CPU.String(), s.DrainDeadline)
 			}
 		})
+	}
+}
+
+// Each stretch is told, and where one is worst after its beginning.
+func TestStretchText(t *testing.T) {
+	day := time.Date(2026, 3, 2, 19, 0, 0, 0, time.UTC)
+	got := shortText([]quota.Short{{From: day, Until: day.Add(time.Hour), Worst: day, By: fleet.Resources{CPU: 5000}, Why: "a"},
+		{From: day.Add(24 * time.Hour), Worst: day.Add(26 * time.Hour), By: fleet.Resources{CPU: 200_000}, Why: "b"}})
+	want := "short of up to cpu=5 from 2026-03-02T19:00:00Z until 2026-03-02T20:00:00Z: a; " +
+		"short of up to cpu=200 from 2026-03-03T19:00:00Z, at worst from 2026-03-03T21:00:00Z: b"
+	if got != want {
+		t.Errorf("%s\nwant %s", got, want)
 	}
 }
 

@@ -14,7 +14,11 @@ func (m *Metrics) tenants(p *page, s *fleet.Snapshot, plan *planner.Plan) {
 		if d.Short[i].From.After(s.At) {
 			when = "ahead"
 		}
-		short[d.Short[i].Tenant] = map[string]bool{when: true}
+		id := d.Short[i].Tenant
+		if short[id] == nil {
+			short[id] = map[string]bool{}
+		}
+		short[id][when] = true
 	}
 	for i := range d.Shares {
 		x := &d.Shares[i]

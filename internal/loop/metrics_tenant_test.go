@@ -23,7 +23,7 @@ func TestTenantMetrics(t *testing.T) {
 			{Tenant: "pay", Guarantee: cores(10), Entitled: cores(9), Limit: cores(12), Used: cores(14), Borrowed: cores(3), OverOnline: cores(2), Deadline: now},
 			{Tenant: "train", Deadline: now, Parcels: []quota.ParcelShare{{Class: fleet.ParcelClass{Kind: fleet.KindNode, GPUModel: "H100"}, Entitled: 2, Limit: 3, Used: 5, Over: 1}}},
 			{Tenant: "shop", Lent: cores(3), OverOffline: cores(1), Deadline: now.Add(time.Second)}},
-		Short: []quota.Short{{Tenant: "pay", From: now}, {Tenant: "shop", From: now.Add(time.Hour)}},
+		Short: []quota.Short{{Tenant: "pay", From: now}, {Tenant: "pay", From: now.Add(72 * time.Hour)}, {Tenant: "shop", From: now.Add(time.Hour)}},
 		Level: quota.Level{Pool: "offline", Share: fleet.KnownAt(0.1, now), Low: 0.05, High: 0.15},
 	}}
 	var p page
@@ -49,7 +49,7 @@ springtide_tenant_parcels{class="Node/H100",kind="over",tenant="train"} 1
 springtide_tenant_parcels{class="Node/H100",kind="used",tenant="train"} 5
 # HELP springtide_tenant_short 1 while a tenant's services want more than it may have: now, or within the week ahead.
 # TYPE springtide_tenant_short gauge
-springtide_tenant_short{tenant="pay",when="ahead"} 0
+springtide_tenant_short{tenant="pay",when="ahead"} 1
 springtide_tenant_short{tenant="pay",when="now"} 1
 springtide_tenant_short{tenant="shop",when="ahead"} 1
 springtide_tenant_short{tenant="shop",when="now"} 0

@@ -1,0 +1,107 @@
+package quota
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// bounds names, by node, what keeps its online services from all that they wish for; nil where all have it. It looks at the edges as
+// these grants leave them, so it is asked before anything else is granted.
+func (f *flow) bounds(r *round) []string {
+	var out []string
+	var keepers []keeper
+	for i := range r.wish {
+		missing := r.wish[i].Sub(r.online[i]).Floor()
+		if missing.IsZero() {
+			continue
+		}
+		if out == nil {
+			out, keepers = make([]string, len(r.wish)), f.keepers()
+		}
+		out[i] = f.bound(i, missing, keepers)
+	}
+	return out
+}
+
+func (r *round) boundOf(i int) string {
+	if r.bounds == nil {
+		return ""
+	}
+	return r.bounds[i]
+}
+
+// bound names the edge that binds a node on the way up: the first of which nothing more comes through, of the resource of which least of what is
+// missing does. Where all edges let more through there is nothing more at the top, by somebody's lending limit or because it is used.
+func (f *flow) bound(i int, missing fleet.Resources, keepers []keeper) string {
+	lack, room := amountsOf(missing), amountsOf(f.room(i))
+	d, least := 0, 2.0
+	for k := range lack {
+		if lack[k] > 0 && room[k]/lack[k] < least {
+			d, least = k, room[k]/lack[k]
+		}
+	}
+	root := i
+	for j := i; j > 0; j = f.tr.nodes[j].parent {
+		root = j
+		above := amountsOf(f.room(f.tr.nodes[j].parent))[d]
+		if slack := amountsOf(f.borrow[j].Sub(f.edge(j)).Floor())[d]; slack > above {
+			continue
+		}
+		whose := "its borrowing limit"
+		if j != i {
+			whose = fmt.Sprintf("the borrowing limit of CapacityQuota %s", f.tr.nodes[j].tenant.ID)
+		}
+		return fmt.Sprintf("%s (%s) binds", whose, only(f.borrow[j], d))
+	}
+	// A rest that rounding left counts for nothing, and a quota above this one keeps no more than there is room here.
+	if k := keepers[root]; k.hidden[d] > room[d] {
+		n := &f.tr.nodes[k.by[d]]
+		return fmt.Sprintf("the lending limit of CapacityQuota %s (%s) binds", n.tenant.ID, only(n.lend, d))
+	}
+	return fmt.Sprintf("the supply binds: no kin has %s to lend, and none is left beyond the guarantees", dimNames[d])
+}
+
+var dimNames = [dims]string{"cpu", "memory", "gpu", "pods"}
+
+// only tells one resource of an amount.
+func only(r fleet.Resources, d int) string {
+	x := [dims]fleet.Resources{{CPU: r.CPU}, {Memory: r.Memory}, {GPU: r.GPU}, {Pods: r.Pods}}[d]
+	if d > 0 && x.IsZero() {
+		return dimNames[d] + "=0"
+	}
+	return strings.TrimPrefix(x.String(), "cpu=0 ")
+}
+
+// keeper is who of a tree keeps the most of each resource by its lending limit.
+type keeper struct {
+	hidden amounts
+	by     [dims]int
+}
+
+// keepers are those of each root. Where a quota above one keeps something too, the limit of that one is what binds first. A root itself is none:
+// trees do not lend to each other, and what it keeps is within reach of all below it.
+func (f *flow) keepers() []keeper {
+	n := len(f.tr.nodes)
+	out, root, behind := make([]keeper, n), make([]int, n), make([][dims]bool, n)
+	rest := amounts{float64(n), 1024 * float64(n)} // what rounding leaves of an edge: a millicore or some bytes of each node
+	for i := 1; i < n; i++ {
+		p := f.tr.nodes[i].parent
+		if root[i] = root[p]; root[i] == 0 {
+			root[i] = i
+			continue
+		}
+		behind[i] = behind[p]
+		for d, v := range amountsOf(f.hidden(i)) {
+			if behind[i][d] || v <= rest[d] {
+				continue
+			}
+			behind[i][d] = true
+			if k := &out[root[i]]; v > k.hidden[d] {
+				k.hidden[d], k.by[d] = v, i
+			}
+		}
+	}
+	return out
+}
