@@ -102,7 +102,7 @@ func Fleet() Dashboard {
 					Description: "Jobs with a minimum that works as a whole: Waiting has no room for all of it, Forming was asked for, Whole runs, BackedOff was rolled back as it did not form in time.",
 					Queries:     []Query{{`sum by (phase) (springtide_job_gangs)`, "{{phase}}"}}},
 				{Title: "Jobs that wait, by what for", Kind: "timeseries", Unit: "short", Width: 8, Stacked: true,
-					Description: "Tide comes by itself, StableRoom as other jobs end, Room not within the week. Quota and Size never do: the tenant may not use as much, or no machine is large enough.",
+					Description: "Tide comes by itself, StableRoom and QuotaRoom as other jobs end (or a slice opens beyond the week), Room not within the week. Quota and Size never do: the tenant may not use as much, or no machine is large enough.",
 					Queries:     []Query{{`sum by (reason) (springtide_jobs_waiting)`, "{{reason}}"}}},
 				{Title: "When they begin", Kind: "timeseries", Unit: "s", Width: 8, Sparse: true,
 					Description: "The jobs that will wait longest, and their bands: how long from now, at the earliest and at the latest.",

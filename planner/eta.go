@@ -23,13 +23,14 @@ type ETA struct {
 
 // What a job may wait for.
 const (
-	WaitsForTide    = "Tide"       // room that the ebb will leave
-	WaitsForHome    = "StableRoom" // room that is never lent: no tide brings it
-	WaitsForQuota   = "Quota"      // more than its tenant may ever use
-	WaitsForSize    = "Size"       // a machine that is large enough
-	WaitsForRoom    = "Room"       // more than the outlook leaves at any time
-	WaitsForOutlook = "Unforeseen" // nothing is known of the days ahead yet
-	WaitsForRetry   = "BackedOff"  // its own back-off, and room
+	WaitsForTide      = "Tide"       // room that the ebb will leave
+	WaitsForHome      = "StableRoom" // room that is never lent: no tide brings it
+	WaitsForQuota     = "Quota"      // more than its tenant may ever use
+	WaitsForQuotaRoom = "QuotaRoom"  // what its tenant's other jobs have of the quota, or a slice that opens beyond the outlook
+	WaitsForSize      = "Size"       // a machine that is large enough
+	WaitsForRoom      = "Room"       // more than the outlook leaves at any time
+	WaitsForOutlook   = "Unforeseen" // nothing is known of the days ahead yet
+	WaitsForRetry     = "BackedOff"  // its own back-off, and room
 )
 
 // Verdict is how a job's beginning compares with what was said.
@@ -120,6 +121,9 @@ type estimate struct {
 	// stable and any are the kinds of machines on which stable members, and all others, may land.
 	stable, any []machineKind
 	order       []*staff
+	// quotas bound what begins; behind are the jobs that wait for a quota: they take no room from those after them.
+	quotas *quotaBounds
+	behind map[*staff]bool
 }
 
 // machineKind is a number of machines that hold the same.
@@ -130,7 +134,7 @@ type machineKind struct {
 
 func newEstimate(x *staffing) *estimate {
 	m, s := x.m, x.m.in.Snapshot
-	e := &estimate{x: x}
+	e := &estimate{x: x, quotas: newQuotaBounds(m.tenants), behind: map[*staff]bool{}}
 	stable, any := map[fleet.Resources]int64{}, map[fleet.Resources]int64{}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
@@ -194,7 +198,7 @@ func (st *staff) starts(i int) int {
 func (e *estimate) of(k int) ETA {
 	st := e.order[k]
 	var eta ETA
-	var need, stable fleet.Resources
+	var need, stable, asks fleet.Resources
 	for i := range st.crews {
 		mem, n := &st.job.Members[i], st.starts(i)
 		if n == 0 {
@@ -205,26 +209,34 @@ func (e *estimate) of(k int) ETA {
 			return ETA{Members: n, Kind: WaitsForSize, Why: fmt.Sprintf("a %s asks for %s, and no machine that it may land on holds that", mem.Role, mem.Request)}
 		}
 		eta.Members += n
-		need = need.Add(unit.Times(int64(n)))
+		need, asks = need.Add(unit.Times(int64(n))), asks.Add(mem.Request.Times(int64(n)))
 		if mem.Stable {
 			stable = stable.Add(unit.Times(int64(n)))
 		}
+	}
+	if eta.Why = e.never(st, asks); eta.Why != "" {
+		eta.Kind, e.behind[st] = WaitsForQuota, true
+		return eta
 	}
 	held, heldAtHome, before := e.held(k)
 	if free := e.home.Sub(heldAtHome).Floor(); !quota.Fits(stable, free) {
 		eta.Kind, eta.Why = WaitsForHome, fmt.Sprintf("its stable members need %s at home, where %s is free: what others hold there must end", stable, free)
 		return eta
 	}
-	if why := e.quota(st, need); why != "" {
-		eta.Kind, eta.Why = WaitsForQuota, why
+	kin, names := e.kin(k)
+	if eta.Why = e.full(st.grow.id, asks, kin, names); eta.Why != "" {
+		eta.Kind, e.behind[st] = WaitsForQuotaRoom, true
 		return eta
 	}
-	e.along(&eta, st, need, held, before)
+	e.along(&eta, st, need, held, before, asks.Add(kin))
+	if eta.Kind == WaitsForQuotaRoom {
+		e.behind[st] = true
+	}
 	return eta
 }
 
-// along looks for the first step of each band in which there is room.
-func (e *estimate) along(eta *ETA, st *staff, need, held fleet.Resources, before int) {
+// along looks for the first step of each band in which there is room, and in which the tenant may use so much.
+func (e *estimate) along(eta *ETA, st *staff, need, held fleet.Resources, before int, uses fleet.Resources) {
 	m := e.x.m
 	look := m.in.Outlook
 	if look == nil {
@@ -232,10 +244,13 @@ func (e *estimate) along(eta *ETA, st *staff, need, held fleet.Resources, before
 		return
 	}
 	now, o := m.in.Snapshot.At, m.in.Options
+	shut := e.quotas.shut(st.grow.id, uses, look.At, now)
 	var begin [bands]time.Time
 	var most fleet.Resources
+	allowed := false
 	for b := range bands {
 		lent := e.lent
+		var opened time.Time // when the quota was seen to let it begin, after it did not
 		for k := range outlookSteps {
 			at := look.At.Add(stepStart(k))
 			if k+1 < outlookSteps && !look.At.Add(stepStart(k+1)).After(now) {
@@ -243,10 +258,15 @@ func (e *estimate) along(eta *ETA, st *staff, need, held fleet.Resources, before
 			}
 			// What is lent stays until it must come home; what is lent anew must be free for a term.
 			lent = only(lent).Min(look.Stay[b][k]).Max(look.Begin[b][k])
+			if shut != nil && shut(k) {
+				opened = look.At.Add(stepStart(k + 1))
+				continue
+			}
+			allowed = true
 			free := e.home.Add(lent).Sub(held).Floor()
 			most = most.Max(free)
 			if need.CPU <= free.CPU && need.Memory <= free.Memory && need.GPU <= e.gpus-held.GPU {
-				begin[b] = later(at.Add(o.travel(b)), later(now, st.gang.RetryAt).Add(o.least(b)))
+				begin[b] = later(at.Add(o.travel(b)), later(opened, later(now, st.gang.RetryAt)).Add(o.least(b)))
 				break
 			}
 		}
@@ -257,9 +277,16 @@ func (e *estimate) along(eta *ETA, st *staff, need, held fleet.Resources, before
 		eta.Kind = WaitsForRetry
 	}
 	eta.Why = fmt.Sprintf("it needs %s to begin; jobs before it: %d, which hold or get %s", need, before, held)
-	if eta.Expected.IsZero() {
+	if shut != nil {
+		eta.Why += "; its quota is enough only while a slice is open"
+	}
+	switch week := int(stepStart(outlookSteps) / (24 * time.Hour)); {
+	case !allowed:
+		eta.Kind = WaitsForQuotaRoom
+		eta.Why += fmt.Sprintf(": no slice that is open within %d days is enough", week)
+	case eta.Expected.IsZero():
 		eta.Kind = WaitsForRoom
-		eta.Why += fmt.Sprintf(": not expected within %d days, of which the best leaves it %s", int(stepStart(outlookSteps)/(24*time.Hour)), only(most))
+		eta.Why += fmt.Sprintf(": not expected within %d days, of which the best leaves it %s", week, only(most))
 	}
 }
 
@@ -275,22 +302,32 @@ func inOrder(begin [bands]time.Time) (earliest, expected, latest time.Time) {
 	return earliest, expected, latest
 }
 
-// held is what others have that does not make room for the job at a place in the order: work of no job, minima of those that have begun or
-// come before it, and what runs of higher priority. It counts the jobs among them.
+// precedes reports whether what a job cannot do without makes no room for another one, both by their places in the order: it has begun, or
+// comes before it and no quota keeps it from beginning.
+func (e *estimate) precedes(i, k int) bool {
+	v := e.order[i]
+	return i != k && !e.behind[v] && (i < k || v.begun() || v.sated() && !v.waiting())
+}
+
+// keeps is how many members of a role a job keeps from another one: its minimum, or all that runs where it is of higher priority.
+func (st *staff) keeps(from *staff, role int) int64 {
+	n := int(leastOf(&st.job.Members[role]))
+	if st.job.Priority > from.job.Priority {
+		n = max(n, st.crews[role].stay)
+	}
+	return int64(n)
+}
+
+// held is what others have that does not make room for the job at a place in the order: work of no job, and what jobs that precede it keep. It
+// counts the jobs among them.
 func (e *estimate) held(k int) (all, atHome fleet.Resources, jobs int) {
-	st := e.order[k]
 	for i, v := range e.order {
-		begun := v.begun() || v.sated() && !v.waiting()
-		if v == st || !begun && i > k {
+		if !e.precedes(i, k) {
 			continue
 		}
 		var sum fleet.Resources
 		for r := range v.crews {
-			mem, c := &v.job.Members[r], &v.crews[r]
-			n := int(leastOf(mem))
-			if v.job.Priority > st.job.Priority {
-				n = max(n, c.stay)
-			}
+			mem, n := &v.job.Members[r], v.keeps(e.order[k], r)
 			if n == 0 {
 				continue
 			}
@@ -298,9 +335,9 @@ func (e *estimate) held(k int) (all, atHome fleet.Resources, jobs int) {
 			if !ok {
 				continue // it never begins
 			}
-			sum = sum.Add(unit.Times(int64(n)))
+			sum = sum.Add(unit.Times(n))
 			if mem.Stable {
-				atHome = atHome.Add(unit.Times(int64(n)))
+				atHome = atHome.Add(unit.Times(n))
 			}
 		}
 		if !sum.IsZero() {
@@ -335,22 +372,6 @@ func (e *estimate) unit(mem *fleet.Member) (fleet.Resources, bool) {
 		out.Memory = best.Memory / fleet.Bytes(n)
 	}
 	return out, true
-}
-
-// quota names the limit that keeps a job from ever beginning: what its tenant may use at most, less the minima of the tenant's other jobs.
-func (e *estimate) quota(st *staff, need fleet.Resources) string {
-	m := e.x.m
-	id := m.tenants.tenancy.Of(fleet.ParseName(string(st.job.ID)).Namespace)
-	share := m.plan.Division.Share(id)
-	i := slices.IndexFunc(m.in.Snapshot.Tenants, func(t fleet.Tenant) bool { return t.ID == id })
-	if share == nil || i < 0 || !m.in.Snapshot.Tenants[i].BorrowingLimit.OK {
-		return ""
-	}
-	limit := share.Guarantee.Add(m.in.Snapshot.Tenants[i].BorrowingLimit.Value)
-	if quota.Fits(need, limit) {
-		return ""
-	}
-	return fmt.Sprintf("it needs %s to begin, and quota %s may use at most %s", need, id, limit)
 }
 
 // steady keeps what was said while it is about right, so that nobody is told a new time every minute, and rounds what is said anew: the farther

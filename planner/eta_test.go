@@ -31,6 +31,27 @@ func etasOf(y *yard, o *Outlook, said map[fleet.JobID]ETA) []ETA {
 	return Make(Input{Snapshot: &y.s, Gangs: y.gangs, ETAs: said, Outlook: o, Options: DefaultOptions()}).ETAs
 }
 
+// batch is the tenant of all jobs, which borrows nothing.
+func (y *yard) batch(cores int64) *fleet.Tenant {
+	y.s.Tenants = append(y.s.Tenants, fleet.Tenant{ID: "batch", Namespaces: []string{"batch"}, Accepted: true, Guarantee: cpu(cores), BorrowingLimit: fleet.KnownAt(cpu(0), t0)})
+	return &y.s.Tenants[0]
+}
+
+// begun is a job whose minimum is asked for.
+func (y *yard) begun(name string, members ...fleet.Member) {
+	j := y.job(name, members...)
+	j.Members[0].Desired = j.Members[0].Min
+	y.gangs[j.ID] = fleet.Gang{Phase: fleet.GangForming, Since: y.s.At}
+}
+
+func nightly(start string, cores int64) []fleet.Slice {
+	return []fleet.Slice{{Window: fleet.Window{Name: "night", Schedule: start, Duration: 4 * time.Hour, Zone: time.UTC}, Guarantee: cpu(cores)}}
+}
+
+func machinesAtMost(n int64) []fleet.ParcelQuota {
+	return []fleet.ParcelQuota{{Class: fleet.ParcelClass{Kind: fleet.KindNode}, Guarantee: n, BorrowingLimit: fleet.KnownAt(int64(0), t0)}}
+}
+
 // What a job that waits is told: a band where the tide brings room, and the reason where nothing does.
 func TestETA(t *testing.T) {
 	for _, c := range []struct {
@@ -52,6 +73,44 @@ func TestETA(t *testing.T) {
 		{"a quota that is never enough", []fleet.Member{member("worker", 32, 4, 4)}, risingAt(3, 128), func(y *yard) {
 			y.s.Tenants = []fleet.Tenant{{ID: "batch", Namespaces: []string{"batch"}, Accepted: true, Guarantee: cpu(64), BorrowingLimit: fleet.KnownAt(cpu(0), t0)}}
 		}, WaitsForQuota, 0, "quota batch may use at most cpu=64"},
+		{"a quota that another job has for itself", []fleet.Member{member("worker", 32, 2, 2)}, risingAt(3, 256), func(y *yard) {
+			y.batch(64)
+			y.begun("ring", member("worker", 32, 2, 2))
+		}, WaitsForQuotaRoom, 0, "others hold or get cpu=64 before it (batch/ring), and quota batch may use at most cpu=64"},
+		{"a quota that is enough for both", []fleet.Member{member("worker", 32, 2, 2)}, risingAt(3, 256), func(y *yard) {
+			y.batch(128)
+			y.begun("ring", member("worker", 32, 2, 2))
+		}, WaitsForTide, 4*time.Hour - 15*time.Minute, "jobs before it: 1"},
+		{"one that its quota keeps from beginning goes before nobody", []fleet.Member{member("worker", 32, 2, 2)}, risingAt(3, 64), func(y *yard) {
+			y.batch(64)
+			y.job("earlier", member("worker", 32, 3, 3)).Created = t0.Add(-time.Hour)
+		}, WaitsForTide, 4*time.Hour - 15*time.Minute, "jobs before it: 0"},
+		{"what machines lose counts for no quota", []fleet.Member{member("worker", 33, 3, 3)}, risingAt(3, 256), func(y *yard) { y.batch(99) },
+			WaitsForTide, 4*time.Hour - 15*time.Minute, "it needs cpu=192"},
+		{"a slice tonight", []fleet.Member{member("worker", 32, 4, 4)}, risingAt(0, 128), func(y *yard) {
+			y.batch(0).Slices = nightly("0 2 * * *", 200)
+		}, WaitsForTide, 4 * time.Hour, "its quota is enough only while a slice is open"},
+		{"a slice beyond the week", []fleet.Member{member("worker", 32, 4, 4)}, risingAt(0, 128), func(y *yard) {
+			y.batch(0).Slices = nightly("0 2 20 * *", 200)
+		}, WaitsForQuotaRoom, 0, "no slice that is open within 7 days is enough"},
+		{"a slice that is never enough", []fleet.Member{member("worker", 32, 4, 4)}, risingAt(0, 128), func(y *yard) {
+			y.batch(0).Slices = nightly("0 2 * * *", 100)
+		}, WaitsForQuota, 0, "quota batch may use at most cpu=100"},
+		{"a limit above its own", []fleet.Member{member("worker", 32, 4, 4)}, risingAt(3, 128), func(y *yard) {
+			y.batch(64).BorrowingLimit.OK = false
+			y.s.Tenants[0].Parent = "company"
+			y.s.Tenants = append(y.s.Tenants, fleet.Tenant{ID: "company", Accepted: true, Guarantee: cpu(96), BorrowingLimit: fleet.KnownAt(cpu(0), t0)})
+		}, WaitsForQuota, 0, "quota company, which quota batch is below, may use at most cpu=96"},
+		{"no borrowing limit", []fleet.Member{member("worker", 32, 4, 4)}, risingAt(3, 128), func(y *yard) { y.batch(64).BorrowingLimit.OK = false },
+			WaitsForTide, 4*time.Hour - 15*time.Minute, ""},
+		{"too few machines", []fleet.Member{member("worker", 32, 4, 4)}, risingAt(3, 128), func(y *yard) { y.batch(256).Parcels = machinesAtMost(1) },
+			WaitsForQuota, 0, "it needs at least 2 of parcels Node to begin, and quota batch may use at most 1"},
+		{"machines enough", []fleet.Member{member("worker", 32, 4, 4)}, risingAt(3, 128), func(y *yard) { y.batch(256).Parcels = machinesAtMost(2) },
+			WaitsForTide, 4*time.Hour - 15*time.Minute, ""},
+		{"sockets instead of machines", []fleet.Member{member("worker", 32, 4, 4)}, risingAt(3, 128), func(y *yard) {
+			y.batch(256).Parcels = machinesAtMost(1)
+			y.s.Pools[1].Unit = fleet.UnitSocket
+		}, WaitsForTide, 4*time.Hour - 15*time.Minute, ""},
 		{"behind another", []fleet.Member{member("worker", 32, 2, 2)}, risingAt(3, 96), func(y *yard) {
 			y.job("earlier", member("worker", 32, 2, 2)).Created = t0.Add(-time.Hour)
 		}, WaitsForRoom, 0, "jobs before it: 1, which hold or get cpu=64"},
@@ -85,7 +144,7 @@ func TestETA(t *testing.T) {
 			case c.expected != 0 && got.Expected.Sub(t0) != c.expected:
 				t.Errorf("expected in %s, want in %s", got.Expected.Sub(t0), c.expected)
 			}
-			if c.expected != 0 && (got.Earliest.Sub(t0) != 2*time.Hour+15*time.Minute || got.Latest.Sub(t0) != 5*time.Hour+30*time.Minute) {
+			if c.expected == 4*time.Hour-15*time.Minute && (got.Earliest.Sub(t0) != 2*time.Hour+15*time.Minute || got.Latest.Sub(t0) != 5*time.Hour+30*time.Minute) {
 				t.Errorf("band %s to %s", got.Earliest.Sub(t0), got.Latest.Sub(t0))
 			}
 		})

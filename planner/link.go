@@ -105,10 +105,38 @@ func (in *Input) link(targets []hpa.Target) []LinkView {
 	return out
 }
 
-// chain is members of a group whose ratios to each other are known: the load of each per unit of the chain's.
+// chain is members of a group whose ratios to each other are known: the load of each per unit of the chain's. Where the load that a replica carries is
+// not learned yet, replicas are counted instead: stated ratios are in replicas, and wait for no history.
 type chain struct {
 	members []int
 	weights []float64
+}
+
+// perReplica is what one replica of a member carries: load, or itself where that is not known.
+func perReplica(t *hpa.Target) float64 {
+	if t.CapacityPerReplica > 0 {
+		return t.CapacityPerReplica
+	}
+	return 1
+}
+
+// chainDemand is what others are to expect of a member. Of replicas that are counted the bound is no load, and one that was rounded up need not be full.
+func chainDemand(svc *fleet.Service, t *hpa.Target) float64 {
+	switch {
+	case t.CapacityPerReplica > 0:
+		return t.Demand
+	case t.Wanted > svc.Min:
+		return float64(t.Wanted - 1)
+	}
+	return 0
+}
+
+// chainFigure tells an amount of what a member carries.
+func chainFigure(t *hpa.Target, v float64) string {
+	if t.CapacityPerReplica > 0 {
+		return figure(v)
+	}
+	return figure(v) + " replicas"
 }
 
 // chains are the parts of a group that are linked. Stated ratios come first; where a member that states one also has a learned one, both parts are
@@ -119,11 +147,10 @@ func (in *Input) chains(targets []hpa.Target, members []int) []chain {
 	for _, i := range members {
 		svc, t := &in.Snapshot.Services[i], &targets[i]
 		l, known := in.Links[svc.ID]
-		known = known && l.Refused == "" && l.Ratio > 0
+		known = known && l.Refused == "" && l.Ratio > 0 && t.CapacityPerReplica > 0
 		switch {
-		case !(t.CapacityPerReplica > 0):
 		case svc.LinkRatio > 0:
-			w := svc.LinkRatio * t.CapacityPerReplica
+			w := svc.LinkRatio * perReplica(t)
 			stated.members, stated.weights = append(stated.members, i), append(stated.weights, w)
 			if known && anchor == 0 {
 				anchor = l.Ratio / w
@@ -146,26 +173,27 @@ func (c *chain) raise(in *Input, targets []hpa.Target) (raised []fleet.ServiceID
 	lead, most := -1, 0.0
 	var ahead []float64
 	for k, i := range c.members {
-		t := &targets[i]
-		if d := t.Demand / c.weights[k]; d > most {
+		svc, t := &in.Snapshot.Services[i], &targets[i]
+		if d := chainDemand(svc, t) / c.weights[k]; d > most {
 			lead, most = i, d
 		}
 		ahead = slices.Grow(ahead, len(t.Ahead))
 		ahead = ahead[:max(len(ahead), len(t.Ahead))]
 		for step, n := range t.Ahead {
 			// The bound is no load, and a replica that was rounded up need not be full.
-			if n > in.Snapshot.Services[i].Min {
-				ahead[step] = max(ahead[step], float64(n-1)*t.CapacityPerReplica/c.weights[k])
+			if n > svc.Min {
+				ahead[step] = max(ahead[step], float64(n-1)*perReplica(t)/c.weights[k])
 			}
 		}
 	}
 	if len(c.members) < 2 || lead < 0 {
 		return nil
 	}
+	from := chainFigure(&targets[lead], chainDemand(&in.Snapshot.Services[lead], &targets[lead]))
 	for k, i := range c.members {
 		svc, t := &in.Snapshot.Services[i], &targets[i]
 		for step, load := range ahead[:min(len(ahead), len(t.Ahead))] {
-			n := atLeast(t.Ahead[step], load*c.weights[k]/t.CapacityPerReplica)
+			n := atLeast(t.Ahead[step], load*c.weights[k]/perReplica(t))
 			if svc.Max > 0 {
 				n = max(min(n, svc.Max), t.Ahead[step])
 			}
@@ -175,12 +203,12 @@ func (c *chain) raise(in *Input, targets []hpa.Target) (raised []fleet.ServiceID
 			t.Ahead[step] = n
 		}
 		// What is wanted now is cut by sizing, which says so.
-		n := atLeast(t.Wanted, most*c.weights[k]/t.CapacityPerReplica)
+		n := atLeast(t.Wanted, most*c.weights[k]/perReplica(t))
 		if i == lead || n <= t.Wanted {
 			continue
 		}
 		in.sizeAgain(svc, t, func(o *hpa.Options) {
-			o.Link, o.LinkWhy = n, fmt.Sprintf("%s demands %s, of which %s comes here", targets[lead].Service, figure(targets[lead].Demand), figure(most*c.weights[k]))
+			o.Link, o.LinkWhy = n, fmt.Sprintf("%s demands %s, of which %s comes here", targets[lead].Service, from, chainFigure(t, most*c.weights[k]))
 		})
 		raised = append(raised, svc.ID)
 	}

@@ -100,6 +100,47 @@ func (w *world) service1(name string) *fleet.Service {
 	return &w.s.Services[i]
 }
 
+// Stated ratios are in replicas: a young service whose replicas nobody knows the worth of yet is raised by them, and raises others.
+func TestLinkOfAYoungService(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		bend func(w *world)
+		want map[string]int32
+		why  string // in the reason of who was raised
+	}{
+		{"is raised", func(w *world) { w.flat["shop/front"] = 100 }, map[string]int32{"front": 20, "cart": 30}, "shop/front demands 100, of which 29."},
+		{"raises", func(w *world) {
+			w.service1("cart").Windows = []fleet.Window{{Name: "now", Schedule: "0 22 * * *", Duration: time.Hour, Zone: time.UTC, Min: 46}}
+		}, map[string]int32{"cart": 46, "front": 30}, "shop/cart demands 45 replicas, of which "},
+		{"a minimum says nothing of its load", func(w *world) { w.service1("cart").Min = 46 }, map[string]int32{"cart": 46, "front": 10}, ""},
+		{"is compared with nobody by its load", func(w *world) { w.flat["shop/pay"] = 100 }, map[string]int32{"cart": 15, "pay": 20, "front": 10}, "shop/front demands 50, of which 14.88 replicas comes here"},
+	} {
+		w := chained("front", "cart", "pay")
+		w.service1("front").LinkRatio, w.service1("cart").LinkRatio = 2, 3
+		c.bend(w)
+		in := w.input()
+		in.Links = ratios(w, map[string]float64{"cart": 5, "pay": 0.5}) // of loads: it says nothing of replicas
+		p, tide := in.Portraits["shop/cart"], in.Tides["shop/cart"]
+		p.Signal, tide.Signal = portrait.Requests, portrait.Requests
+		in.Portraits["shop/cart"], in.Tides["shop/cart"] = p, tide
+		plan := Make(in)
+		if got := targetOf(&plan, "cart").CapacityPerReplica; got != 0 {
+			t.Fatalf("%s: a replica of cart is known to carry %v", c.name, got)
+		}
+		reasons := ""
+		for name, want := range c.want {
+			got := targetOf(&plan, name)
+			reasons += got.Reason
+			if got.Replicas != want {
+				t.Errorf("%s: %d replicas of %s, want %d: %s", c.name, got.Replicas, name, want, got.Reason)
+			}
+		}
+		if !strings.Contains(reasons, c.why) || c.why == "" && strings.Contains(reasons, "link:") {
+			t.Errorf("%s: %s; want …%s…", c.name, reasons, c.why)
+		}
+	}
+}
+
 // The day ahead follows too, so that room for it is not lent: a flood of front in six hours is one of cart.
 func TestLinkAhead(t *testing.T) {
 	w := chained("front", "cart")

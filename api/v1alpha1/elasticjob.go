@@ -163,7 +163,7 @@ type ETAStatus struct {
 	// Members are those that the job needs to begin.
 	// +kubebuilder:validation:Minimum=0
 	Members int32 `json:"members"`
-	// Reason is a word for what the job waits for: Tide, BackedOff, Room, StableRoom, Quota, Size.
+	// Reason is a word for what the job waits for: Tide, BackedOff, Room, StableRoom, QuotaRoom, Quota, Size.
 	// +kubebuilder:validation:MaxLength=63
 	Reason string `json:"reason"`
 	// Why is the same in a sentence.

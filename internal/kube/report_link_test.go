@@ -30,15 +30,21 @@ func TestReportLink(t *testing.T) {
 		t.Errorf("alone: %+v", l)
 	}
 	for _, c := range []struct {
+		ratio        float64 // stated: it wins over what was learned, or refused
 		link         planner.Link
 		source, note string
 	}{
-		{planner.Link{Hub: "shop/front", Link: portrait.Link{Ratio: 0.4, Fit: 0.93, Hours: 200}}, "Learned", "0.4 of its load for one of shop/front, which explains 93 % of it over 200 hours"},
-		{planner.Link{Hub: "shop/front", Link: portrait.Link{Refused: "3 hours"}}, "Refused", "3 hours"},
-		{planner.Link{Hub: id, Link: portrait.Link{Ratio: 1}}, "Learned", "the other members are compared with it"},
+		{0, planner.Link{Hub: "shop/front", Link: portrait.Link{Ratio: 0.4, Fit: 0.93, Hours: 200}}, "Learned", "0.4 of its load for one of shop/front, which explains 93 % of it over 200 hours"},
+		{0, planner.Link{Hub: "shop/front", Link: portrait.Link{Refused: "3 hours"}}, "Refused", "3 hours"},
+		{0, planner.Link{Hub: id, Link: portrait.Link{Ratio: 1}}, "Learned", "the other members are compared with it"},
+		{0.4, planner.Link{Hub: "shop/front", Link: portrait.Link{Ratio: 2, Fit: 0.93, Hours: 200}}, "Declared", "0.4 replicas for one unit of the chain's work"},
+		{3, planner.Link{Hub: "shop/front", Link: portrait.Link{Refused: "3 hours"}}, "Declared", "3 replicas for one unit of the chain's work"},
 	} {
 		r.clock.now = r.clock.now.Add(r.o.StatusEvery)
-		r.cycle(t, func(rep *loop.Report) { rep.Links = map[fleet.ServiceID]planner.Link{id: c.link} })
+		r.cycle(t, func(rep *loop.Report) {
+			rep.Snapshot.Services[0].LinkRatio = c.ratio
+			rep.Links = map[fleet.ServiceID]planner.Link{id: c.link}
+		})
 		if l := status().Link; l.Source != c.source || l.Note != c.note {
 			t.Errorf("%+v, want %s: %s", l, c.source, c.note)
 		}

@@ -210,6 +210,22 @@ func TestForeignWriter(t *testing.T) {
 	}
 }
 
+// A ratio that is declared in the API is the one that chains are scaled by; what is no positive number is refused by name.
+func TestLinkRatioOfSpec(t *testing.T) {
+	for _, c := range []struct {
+		spec string
+		want float64
+		bad  bool
+	}{{"", 0, false}, {"3", 3, false}, {"0.4", 0.4, false}, {"0.0", 0, true}, {"-1", 0, true}, {"two", 0, true}} {
+		s := service("cart")
+		s.Spec.LinkGroup, s.Spec.LinkRatio = "checkout", c.spec
+		f := newServiceFacts(s, "namespace")
+		if bad := strings.Contains(f.problem, "linkRatio"); bad != c.bad || !bad && f.service.LinkRatio != c.want || f.service.LinkGroup != "checkout" {
+			t.Errorf("%q: ratio %v of group %q, problem %q; want %v, refused %v", c.spec, f.service.LinkRatio, f.service.LinkGroup, f.problem, c.want, c.bad)
+		}
+	}
+}
+
 func TestPodClasses(t *testing.T) {
 	tolerant := pod("train", "tolerant", "n1", "", "")
 	tolerant.Spec.Tolerations = []corev1.Toleration{{Key: v1alpha1.TaintHolder, Operator: corev1.TolerationOpExists}}

@@ -116,7 +116,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.watermark = b.gauge("low_priority_watermark_ratio", "The watermarks of that level: bursts of tenants end below low and begin above high.", "pool", "watermark")
 	m.bottleneck = b.gauge("link_bottleneck", "1 for the member of a link group that is held back the most, by its maximum or its quota.", service...)
 	m.gangs = b.gauge("job_gangs", "Jobs with a minimum that works as a whole, by how it stands (Waiting, Forming, Whole, BackedOff).", "phase")
-	m.waiting = b.gauge("jobs_waiting", "Jobs that wait to begin, by what they wait for (Tide, StableRoom, Quota, Size, Room, Unforeseen, BackedOff).", "reason")
+	m.waiting = b.gauge("jobs_waiting", "Jobs that wait to begin, by what they wait for (Tide, StableRoom, Quota, QuotaRoom, Size, Room, Unforeseen, BackedOff).", "reason")
 	m.eta = b.gauge("job_eta_seconds", "How long from now until a waiting job is expected to begin: the bounds of its band and the middle. A bound beyond the week ahead is left out.",
 		"namespace", "job", "bound")
 	r.MustRegister(m.cycles, m.cycleTotal, m.actions, m.evictions, m.kills, m.recall, m.source, m.etas, m.stayed, b)

@@ -18,8 +18,8 @@ func (m *Metrics) links(p *page, plan *planner.Plan) {
 }
 
 // waitReasons are all that jobs may wait for, so that what none waits for is shown as zero.
-var waitReasons = [...]string{planner.WaitsForTide, planner.WaitsForHome, planner.WaitsForQuota, planner.WaitsForSize, planner.WaitsForRoom,
-	planner.WaitsForOutlook, planner.WaitsForRetry}
+var waitReasons = [...]string{planner.WaitsForTide, planner.WaitsForHome, planner.WaitsForQuota, planner.WaitsForQuotaRoom, planner.WaitsForSize,
+	planner.WaitsForRoom, planner.WaitsForOutlook, planner.WaitsForRetry}
 
 // jobs puts up how many minima stand how, what jobs wait for, and for how long yet.
 func (m *Metrics) jobs(p *page, plan *planner.Plan) {

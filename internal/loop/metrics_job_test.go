@@ -39,10 +39,11 @@ springtide_job_gangs{phase="BackedOff"} 1
 springtide_job_gangs{phase="Forming"} 0
 springtide_job_gangs{phase="Waiting"} 1
 springtide_job_gangs{phase="Whole"} 0
-# HELP springtide_jobs_waiting Jobs that wait to begin, by what they wait for (Tide, StableRoom, Quota, Size, Room, Unforeseen, BackedOff).
+# HELP springtide_jobs_waiting Jobs that wait to begin, by what they wait for (Tide, StableRoom, Quota, QuotaRoom, Size, Room, Unforeseen, BackedOff).
 # TYPE springtide_jobs_waiting gauge
 springtide_jobs_waiting{reason="BackedOff"} 0
 springtide_jobs_waiting{reason="Quota"} 0
+springtide_jobs_waiting{reason="QuotaRoom"} 0
 springtide_jobs_waiting{reason="Room"} 0
 springtide_jobs_waiting{reason="Size"} 1
 springtide_jobs_waiting{reason="StableRoom"} 0

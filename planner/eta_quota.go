@@ -1,0 +1,134 @@
+package planner
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/quota"
+)
+
+// quotaBounds are the bounds that waiting jobs meet: with all slices open, with none, and step by step. Each is made when first asked for.
+type quotaBounds struct {
+	t            *tenants
+	ever, always *quota.Bounds
+	steps        [outlookSteps]*quota.Bounds
+	classes      []fleet.ParcelClass
+	parcels      []*quota.Bounds // by class
+}
+
+func newQuotaBounds(t *tenants) *quotaBounds {
+	all := t.input.Tenants
+	q := &quotaBounds{t: t, ever: quota.NewBounds(all), classes: classesOf(all)}
+	q.always = q.ever.At(t.input.At, nil)
+	for _, c := range q.classes {
+		q.parcels = append(q.parcels, quota.NewParcelBounds(all, c))
+	}
+	return q
+}
+
+// shut tells the steps of an outlook in which a tenant may not use so much, though it may at some other time; nil where it may at any.
+func (q *quotaBounds) shut(id fleet.TenantID, uses fleet.Resources, from, now time.Time) func(step int) bool {
+	if q.always.Refuse(id, uses) == nil {
+		return nil
+	}
+	return func(k int) bool {
+		if q.steps[k] == nil {
+			q.steps[k] = q.ever.At(later(from.Add(stepStart(k)), now), q.t.input.Open)
+		}
+		return q.steps[k].Refuse(id, uses) != nil
+	}
+}
+
+// never names the limit that keeps a job from ever beginning as quotas are: even if nobody else used anything, and all slices were open.
+func (e *estimate) never(st *staff, asks fleet.Resources) string {
+	id := st.grow.id
+	if x := e.quotas.ever.Refuse(id, asks); x != nil {
+		return fmt.Sprintf("it needs %s to begin, and %s", asks, limitText(id, x, fleet.Resources.String))
+	}
+	for i, c := range e.quotas.classes {
+		n := e.parcels(st, c)
+		number := func(r fleet.Resources) string { return fmt.Sprint(r.Pods) }
+		if x := e.quotas.parcels[i].Refuse(id, fleet.Resources{Pods: n}); x != nil {
+			return fmt.Sprintf("it needs at least %d of parcels %s to begin, and %s", n, c, limitText(id, x, number))
+		}
+	}
+	return ""
+}
+
+// full names the jobs of a tenant that leave too little of what it may ever use for one that comes after them.
+func (e *estimate) full(id fleet.TenantID, asks, kin fleet.Resources, names []string) string {
+	x := e.quotas.ever.Refuse(id, asks.Add(kin))
+	if x == nil {
+		return ""
+	}
+	others := ""
+	if more := len(names) - 3; more > 0 {
+		names, others = names[:3], fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("it needs %s to begin, where others hold or get %s before it (%s%s), and %s: what they have must end", asks, kin,
+		strings.Join(names, ", "), others, limitText(id, x, fleet.Resources.String))
+}
+
+// limitText tells the limit that is in the way of a tenant.
+func limitText(id fleet.TenantID, x *quota.InTheWay, amount func(fleet.Resources) string) string {
+	out := fmt.Sprintf("quota %s may use at most %s", x.Tenant, amount(x.Most))
+	if x.Tenant != id {
+		out = fmt.Sprintf("quota %s, which quota %s is below, may use at most %s altogether", x.Tenant, id, amount(x.Most))
+	}
+	if !x.Kept.IsZero() {
+		out += fmt.Sprintf(", of which others keep %s by their lending limits", amount(x.Kept))
+	}
+	return out
+}
+
+// kin is what jobs of the same tenant that precede the one at a place in the order ask for, and which they are.
+func (e *estimate) kin(k int) (sum fleet.Resources, names []string) {
+	id := e.order[k].grow.id
+	for i, v := range e.order {
+		if id == "" || v.grow.id != id || !e.precedes(i, k) {
+			continue
+		}
+		var one fleet.Resources
+		for r := range v.crews {
+			one = one.Add(v.job.Members[r].Request.Times(v.keeps(e.order[k], r)))
+		}
+		if !one.IsZero() {
+			sum, names = sum.Add(one), append(names, string(v.job.ID))
+		}
+	}
+	return sum, names
+}
+
+// parcels is how many parcels of a class a job needs at least to begin: those that the members fill which fit on nothing else. A machine that may be
+// lent by the socket as well as whole binds nobody here.
+func (e *estimate) parcels(st *staff, class fleet.ParcelClass) int64 {
+	var need, largest fleet.Resources
+	for i := range st.crews {
+		mem, n := &st.job.Members[i], st.starts(i)
+		if machine, all := e.within(mem, class); n > 0 && all {
+			need, largest = need.Add(mem.Request.Times(int64(n))), largest.Max(machine)
+		}
+	}
+	return int64(times(need, largest))
+}
+
+// within reports whether all machines that a member may land on are parcels of a class, and the most that one of them holds.
+func (e *estimate) within(mem *fleet.Member, class fleet.ParcelClass) (largest fleet.Resources, all bool) {
+	s := e.x.m.in.Snapshot
+	unit := mem.Request.Add(fleet.Resources{Pods: 1})
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		p := s.Pool(n.Pool)
+		offline := p != nil && p.Class == fleet.Offline
+		switch {
+		case p == nil || !n.Ready || !offline && (mem.Stable || !p.Mode.Acts()) || n.Allocatable.Count(unit) == 0:
+			continue
+		case !class.Holds(fleet.KindNode, n.GPUModel) || !offline && p.Unit == fleet.UnitSocket:
+			return fleet.Resources{}, false
+		}
+		largest = largest.Max(n.Allocatable)
+	}
+	return largest, true
+}

@@ -1,0 +1,120 @@
+package quota
+
+import (
+	"slices"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// Bounds say how much tenants may use at most if nobody else used anything. What the machines hold bounds nobody here: they may be added to,
+// while a quota stays as it is until somebody edits it. The bias is towards too much.
+type Bounds struct {
+	tree *tree
+	at   map[fleet.TenantID]int
+	most most
+	// charge is what a node and all below it cost those above it even while they use nothing: what their lending limits keep. below is the sum of
+	// its children's.
+	charge, below []fleet.Resources
+}
+
+// most is the most that a tenant is promised.
+type most func(t *fleet.Tenant) fleet.Resources
+
+// InTheWay is a limit that does not let a tenant use what it would: of a tenant and all below it, of which Kept is not lent out to it.
+type InTheWay struct {
+	Tenant     fleet.TenantID
+	Most, Kept fleet.Resources
+}
+
+// NewBounds are the bounds on resources, with all slices open and every burst running.
+func NewBounds(tenants []fleet.Tenant) *Bounds {
+	return newBounds(tenants, resourceLimits, func(t *fleet.Tenant) fleet.Resources { return t.Guarantee }, func(t *fleet.Tenant) fleet.Resources {
+		g := t.Guarantee
+		for i := range t.Slices {
+			g = g.Max(t.Slices[i].Guarantee)
+		}
+		return g
+	})
+}
+
+// NewParcelBounds are the bounds on parcels of a class, counted in [fleet.Resources.Pods].
+func NewParcelBounds(tenants []fleet.Tenant, class fleet.ParcelClass) *Bounds {
+	terms := func(t *fleet.Tenant) fleet.ParcelQuota {
+		for _, q := range t.Parcels {
+			if q.Class == class {
+				return q
+			}
+		}
+		return fleet.ParcelQuota{}
+	}
+	known := func(k fleet.Known[int64]) fleet.Known[fleet.Resources] {
+		return fleet.Known[fleet.Resources]{Value: count(k.Value), At: k.At, OK: k.OK}
+	}
+	guarantee := func(t *fleet.Tenant) fleet.Resources { return count(terms(t).Guarantee) }
+	return newBounds(tenants, func(t *fleet.Tenant) (lend, borrow fleet.Known[fleet.Resources]) {
+		return known(terms(t).LendingLimit), known(terms(t).BorrowingLimit)
+	}, guarantee, guarantee)
+}
+
+func newBounds(tenants []fleet.Tenant, limits limits, least, most most) *Bounds {
+	b := &Bounds{tree: newTree(tenants, limits), at: map[fleet.TenantID]int{}, most: most}
+	n := len(b.tree.nodes)
+	b.charge, b.below = make([]fleet.Resources, n), make([]fleet.Resources, n)
+	// What is kept is reckoned without slices, by what can be kept of the guarantees.
+	b.tree.entitle(func(t *fleet.Tenant) (base, more, names fleet.Resources) {
+		return least(t).Floor(), fleet.Resources{}, most(t)
+	}, fleet.Known[fleet.Resources]{}, fleet.Resources{})
+	for i := n - 1; i > 0; i-- {
+		x := &b.tree.nodes[i]
+		b.at[x.tenant.ID] = i
+		b.charge[i] = b.below[i].Max(x.entitled.Sub(x.lend).Floor())
+		b.below[x.parent] = b.below[x.parent].Add(b.charge[i])
+	}
+	b.promise(most)
+	return b
+}
+
+// promise reckons what each is promised at most, not scaled to what is above it: that bounds by itself.
+func (b *Bounds) promise(of most) {
+	b.tree.entitle(func(t *fleet.Tenant) (base, more, names fleet.Resources) {
+		return of(t).Floor(), fleet.Resources{}, b.most(t)
+	}, fleet.Known[fleet.Resources]{}, fleet.Resources{})
+}
+
+// At are the bounds at a time: with the slices that are open then, none where nothing says which are.
+func (b *Bounds) At(at time.Time, open WindowOpen) *Bounds {
+	tree := *b.tree
+	tree.nodes = slices.Clone(tree.nodes)
+	out := &Bounds{tree: &tree, at: b.at, most: b.most, charge: b.charge, below: b.below}
+	out.promise(func(t *fleet.Tenant) fleet.Resources { return Guarantee(t, at, open) })
+	return out
+}
+
+// Refuse names the first limit, from the tenant's own upwards, that does not let it use so much itself; nil where none is in the way. A tenant
+// and all below it use at most what they are promised and what they may borrow:
+//
+//	use + what others below keep ≤ promise + borrowing limit
+//
+// and what passes on to the tenant above is what they use beyond what their lending limit keeps in any case.
+func (b *Bounds) Refuse(id fleet.TenantID, use fleet.Resources) *InTheWay {
+	i, ok := b.at[id]
+	if !ok {
+		return nil
+	}
+	for below := b.below[i]; i > 0; {
+		n := &b.tree.nodes[i]
+		promised := n.base.Add(n.lift)
+		limit := promised.Add(n.borrow)
+		if x := n.tenant.Burst; x.Percent > 0 && x.Duration > 0 {
+			limit = limit.Add(percent(promised, x.Percent))
+		}
+		if all := below.Add(use); !(Fits(all, limit) && all.Pods <= limit.Pods) {
+			return &InTheWay{n.tenant.ID, limit, below}
+		}
+		use = below.Add(use).Max(b.charge[i]).Sub(b.charge[i])
+		i = n.parent
+		below = b.below[i]
+	}
+	return nil
+}
