@@ -95,6 +95,7 @@ func (x *staffing) form(st *staff, head *staff) {
 		st.hold()
 		if !x.ask(st, lack) { // members on room that goes home need another place
 			x.makeRoom(st, lack)
+			st.pledge()
 		}
 	case was.Phase == fleet.GangBackedOff && now.Before(was.RetryAt):
 		st.note = fmt.Sprintf("its gang gave back what it held, %s: it is tried again at %s", inARow(was.Tries), was.RetryAt.UTC().Format("15:04:05 MST"))
@@ -112,6 +113,7 @@ func (x *staffing) form(st *staff, head *staff) {
 		st.note = "its gang is asked for and does not run yet: " + st.short()
 		if !x.ask(st, lack) {
 			st.note += x.makeRoom(st, lack)
+			st.pledge()
 		}
 	case head != nil:
 		st.enter(fleet.GangWaiting, now)
@@ -161,6 +163,16 @@ func (st *staff) hold() {
 		mem, c := &st.job.Members[i], &st.crews[i]
 		if gangs(mem) {
 			c.want = max(c.want, min(int(mem.Desired), int(leastOf(mem)))-c.leaving)
+		}
+	}
+}
+
+// pledge charges the tenant with what is asked for and has no place yet: a scheduler seats it in the moment that room comes, and by then nobody else may
+// have grown into the quota that it takes.
+func (st *staff) pledge() {
+	for i := range st.crews {
+		if mem, c := &st.job.Members[i], &st.crews[i]; gangs(mem) {
+			st.grow.charge(mem.Request, c.want-c.stay)
 		}
 	}
 }

@@ -957,3 +957,22 @@ func placed(x *staffing) []onNode {
 	}
 	return out
 }
+
+// A gang that is asked for and waits for a machine takes its tenant's quota: it is seated in the moment that the machine is there, and another job that
+// had grown into the same quota would be beyond it.
+func TestWhatAGangIsPromisedIsCharged(t *testing.T) {
+	for _, asked := range []int{0, 2} {
+		y := newYard(2, 0)
+		y.s.Nodes[1].Ready = false
+		y.s.Tenants = []fleet.Tenant{{ID: "lab", Namespaces: []string{"batch"}, Accepted: true, Guarantee: fleet.Resources{CPU: 128000, Memory: 512 * fleet.GiB},
+			BorrowingLimit: fleet.KnownAt(fleet.Resources{}, t0)}}
+		ring := y.job("ring", member("worker", 64, 2, 2))
+		if ring.Members[0].Desired = int32(asked); asked > 0 {
+			ring.Gang = fleet.Gang{Phase: fleet.GangForming, Since: t0}
+		}
+		y.job("fill", member("worker", 16, 0, 8))
+		y.cycle()
+		y.want(t, "ring", "worker", asked)
+		y.want(t, "fill", "worker", map[int]int{0: 4, 2: 0}[asked])
+	}
+}

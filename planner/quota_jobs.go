@@ -144,8 +144,7 @@ func (g grow) took(r machine, unit fleet.Resources, n int) {
 	if g.x == nil || n == 0 {
 		return
 	}
-	took := unit.Times(int64(n))
-	g.x.left, g.x.taken = g.x.left.Sub(took), g.x.taken.Add(took)
+	g.charge(unit, n)
 	if g.a.on[r.node.ID][g.id] {
 		return
 	}
@@ -153,6 +152,15 @@ func (g grow) took(r machine, unit fleet.Resources, n int) {
 	for i := range g.x.parcels {
 		g.x.parcels[i].Used += r.parcels(g.x.parcels[i].Class)
 	}
+}
+
+// charge takes n members off the allowance, wherever they will be.
+func (g grow) charge(unit fleet.Resources, n int) {
+	if g.x == nil || n <= 0 {
+		return
+	}
+	took := unit.Times(int64(n))
+	g.x.left, g.x.taken = g.x.left.Sub(took).Floor(), g.x.taken.Add(took)
 }
 
 // keep remembers what the tenant may take, and returns what brings it back.

@@ -49,7 +49,7 @@ func (c *controller) Apply(_ context.Context, p *planner.Plan) (loop.Receipt, er
 	d := loop.NewDoor(&facts)
 	left := c.actionsLeft(loop.Actions(p))
 	c.judge.beyond = c.beyond()
-	var raised []fleet.ServiceID
+	var raised raises
 	spend := spender(&facts)
 	for st := range d.Steps(p) {
 		if len(c.others) > 0 && (st.Action == "JobScale" || st.Action == "Mark") {
@@ -69,9 +69,7 @@ func (c *controller) Apply(_ context.Context, p *planner.Plan) (loop.Receipt, er
 		if check == nil {
 			c.do(st.Act, left == 0 && c.crashing())
 			c.repeats(st.Act)
-			if a, ok := st.Act.(*planner.Scale); ok && a.To > a.From {
-				raised = append(raised, a.Service)
-			}
+			raised.add(st.Act)
 		}
 		r.Results = append(r.Results, st.Did(check))
 	}
@@ -148,7 +146,10 @@ func (c *controller) do(act any, dies bool) {
 	case *planner.Kill:
 		c.kill(a)
 	case *planner.JobScale:
+		// The ledger is written by itself, before the size: of what comes a second time it is no part.
+		c.charge(a.Job.Owner(), a.Charges)
 		c.scaleJob(a)
+		c.checkBudgets()
 	case *planner.Filler:
 		c.fill(a)
 	case *planner.Mark:
@@ -274,6 +275,7 @@ func (c *controller) notice(n *planner.Notice) {
 	case n.TakenBack:
 		c.w.resume(id)
 	default:
+		c.w.unanswer(id)
 		c.w.tell(id, n.Loan, n.Epoch)
 	}
 }
@@ -308,7 +310,6 @@ func (c *controller) kill(k *planner.Kill) {
 }
 
 func (c *controller) scaleJob(a *planner.JobScale) {
-	c.charge(a.Job.Owner(), a.Charges)
 	for i := range c.w.jobs {
 		if j := &c.w.jobs[i]; j.id() == a.Job && !j.done {
 			j.desired = a.To

@@ -196,8 +196,7 @@ func takeTwo(c *controller, charged int) {
 
 // What must never happen is seen when it does.
 func TestInvariantsAreSeen(t *testing.T) {
-	lent := fleet.Loan{ID: "node-000001-c0", Kind: fleet.KindNode, Node: "uid-000001", NodeName: "node-000001", Cells: []int{0, 1}, From: onlinePool, To: offlinePool,
-		Phase: fleet.Lent, Epoch: 1}
+	lent := wholeLoan()
 	for want, spoil := range map[string]func(c *controller){
 		"both hold a parcel": func(c *controller) {
 			other := lent
@@ -223,7 +222,7 @@ func TestInvariantsAreSeen(t *testing.T) {
 			c.tenants = []fleet.Tenant{{ID: "shop", Namespaces: []string{"shop"}}}
 			c.w.services[0].desired = 40
 			c.checkQuota(&planner.Plan{Division: quota.Division{Shares: []quota.Share{{Tenant: "shop", Limit: fleet.Resources{CPU: 319000}}}}},
-				[]fleet.ServiceID{c.w.services[0].id})
+				raises{services: []fleet.ServiceID{c.w.services[0].id}})
 		},
 		"has been starting for": func(c *controller) {
 			c.w.bindOn(c.w.services[0].pods[0], 2)
@@ -279,7 +278,7 @@ func TestInvariantsAreSeen(t *testing.T) {
 			no := fleet.KnownAt(fleet.Resources{}, begin)
 			c.tenants = []fleet.Tenant{{ID: "company", Guarantee: amount(300), BorrowingLimit: no}, {ID: "shop", Parent: "company", Namespaces: []string{"shop"}}}
 			c.w.services[0].desired, c.w.services[1].desired = 40, 0
-			c.checkSold([]fleet.ServiceID{c.w.services[0].id})
+			c.checkSold(raises{services: []fleet.ServiceID{c.w.services[0].id}})
 		},
 		"tenant web has waited for": func(c *controller) {
 			c.tenants = []fleet.Tenant{{ID: "shop", Namespaces: []string{"shop"}, Guarantee: amount(100)}, {ID: "web", Namespaces: []string{"web"}, Guarantee: amount(100)}}
@@ -301,27 +300,11 @@ func TestInvariantsAreSeen(t *testing.T) {
 			c.checkPromises()
 		},
 	} {
-		b := troubled(1, 1, scenario.Faults{Random: 1})
-		w := NewWorld(b, NewRates(b))
-		w.faults = drawFaults(b)
-		// Nobody is where the loan is.
-		for _, id := range slices.Clone(w.machines[1].pods) {
-			w.vanish(id)
-		}
-		c := newController(w, controllerOptions{Lends: true}, nil)
-		c.cancel = func() {}
-		c.loans = []fleet.Loan{lent}
-		w.machines[1].toOnline = false
-		if c.check(); c.err != nil {
-			t.Fatalf("nothing is wrong yet: %v", c.err)
-		}
+		c := accused(t, lent)
 		if spoil(c); c.err == nil {
 			c.check()
 		}
-		var broken *Broken
-		if !errors.As(c.err, &broken) || !strings.Contains(broken.What, want) || broken.Seed != 1 || broken.Faults == "" {
-			t.Errorf("want %q, got %v", want, c.err)
-		}
+		mustBreak(t, c, want)
 	}
 }
 

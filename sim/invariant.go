@@ -43,23 +43,17 @@ func (c *controller) check() {
 	c.checkGangs()
 	c.checkWindows()
 	c.checkPromises()
-	live := make([]bool, len(w.machines))
 	for i := range c.loans {
 		l := &c.loans[i]
 		n, ok := c.machineOf(l.NodeName)
 		if !ok || w.machines[n].gone || w.facts[n].ID != l.Node {
 			continue
 		}
-		if !l.Phase.Ended() {
-			live[n] = true
-		}
 		c.checkHolder(i, n)
 	}
 	if len(c.others) == 0 {
 		for n := range w.machines {
-			if m := &w.machines[n]; m.home == onlinePool && m.offline > 0 && !live[n] {
-				c.breaks("offline work is on machine %s, which nobody lent", w.facts[n].Name)
-			}
+			c.checkGuests(int32(n))
 		}
 	}
 	if len(w.faults) > 0 {
@@ -98,6 +92,33 @@ func (c *controller) checkHolder(i int, n int32) {
 	}
 }
 
+// checkGuests: the other side's pods are on a machine within the cells that it lent, those that were told to go or are ending too: a parcel comes home
+// once they are gone, and not before.
+func (c *controller) checkGuests(n int32) {
+	m := &c.w.machines[n]
+	side, cores := "offline work is", m.offline
+	if m.home == offlinePool {
+		side, cores = "online pods are", m.online
+	}
+	if cores == 0 {
+		return
+	}
+	name := c.w.facts[n].Name
+	switch lent := int32(c.w.facts[n].Allocatable.CPU/1000) - c.keeps(n, func(l *fleet.Loan) bool { return c.away(l, n) }); {
+	case lent == 0:
+		c.breaks("%s on machine %s, which nobody lent", side, name)
+	case cores > lent:
+		c.breaks("%s on machine %s with %d cores, of which %d are lent", side, name, cores, lent)
+	}
+}
+
+// away reports whether the borrower has a loan's parcel: by the loan, or by the machine's share alone, which is written first and by which the node
+// side goes: a controller that died in between leaves it to the next one to bring the loan up to it.
+func (c *controller) away(l *fleet.Loan, n int32) bool {
+	e := c.w.facts[n].Share.Find(l.ID)
+	return l.Phase.Away() || !l.Phase.Ended() && e != nil && e.Holder == l.To
+}
+
 // checkBorrowed is the same of a machine whose home is offline.
 func (c *controller) checkBorrowed(l *fleet.Loan, m *machine) {
 	switch {
@@ -119,7 +140,7 @@ func (c *controller) checkClaims(m *planner.Move) {
 	}
 }
 
-// checkScale: no action of ours puts online under its floor, and no ledger is overspent.
+// checkScale: no action of ours puts online under its floor, and no budget is overspent.
 func (c *controller) checkScale(a *planner.Scale) {
 	s := &c.w.services[c.index[a.Service]]
 	floor := int32(s.Spec.Min)
@@ -131,26 +152,7 @@ func (c *controller) checkScale(a *planner.Scale) {
 	if a.To < floor {
 		c.breaks("service %s was scaled to %d, under its floor of %d", a.Service, a.To, floor)
 	}
-	for i := range c.pools {
-		if p := &c.pools[i]; p.Ledger.Evictions > p.Budget.EvictionsPerMinute && p.Class == fleet.Online {
-			c.breaks("the ledger of pool %s counts %d pods in a minute of at most %d", p.ID, p.Ledger.Evictions, p.Budget.EvictionsPerMinute)
-		}
-	}
-}
-
-// checkQuota: the raises of a plan that came about take no tenant beyond what the division lets its online services request. An earlier plan may
-// have been allowed more.
-func (c *controller) checkQuota(p *planner.Plan, raises []fleet.ServiceID) {
-	for i := range c.tenants {
-		t := &c.tenants[i]
-		share := p.Division.Share(t.ID)
-		if share == nil {
-			continue
-		}
-		if asked := c.asks(t); c.raisedOf(t, raises) && asked > share.Limit.CPU {
-			c.breaks("tenant %s was raised to %v cores, its quota lets it request %v", t.ID, asked.Cores(), share.Limit.CPU.Cores())
-		}
-	}
+	c.checkBudgets()
 }
 
 // checkEviction: nobody is evicted before the latest announced deadline, unless he said that he is ready.
@@ -164,10 +166,24 @@ func (c *controller) checkEviction(e *planner.Eviction, p *pod) {
 		return
 	}
 	l := &c.loans[at]
-	told := p.noticeEpoch != 0 && p.ackEpoch == p.noticeEpoch
-	if now := c.Now(); now.Before(l.Deadline) && !told { // by the clock that announced it
+	switch now := c.Now(); { // by the clock that announced it
+	case c.answered(p, l):
+	case l.Deadline.IsZero():
+		c.breaks("pod %s was evicted for loan %s, which announced no deadline", p.name, l.ID)
+	case now.Before(l.Deadline):
 		c.breaks("pod %s was evicted %s before the deadline of loan %s", p.name, l.Deadline.Sub(now), l.ID)
 	}
+}
+
+// answered reports whether a pod said that it is ready, to the present notice of a loan or of another one of the same machine: those come home
+// together, so that an answer to one is an answer to all. Who answered an older notice said nothing of this one.
+func (c *controller) answered(p *pod, l *fleet.Loan) bool {
+	at, ok := c.loanAt(p.noticeLoan)
+	if !ok || p.ackEpoch == 0 || p.ackEpoch != p.noticeEpoch {
+		return false
+	}
+	o := &c.loans[at]
+	return o.Node == l.Node && o.Epoch == p.ackEpoch
 }
 
 // checkKill: nobody is killed before the time that was announced for it.

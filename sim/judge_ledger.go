@@ -62,6 +62,15 @@ func (c *controller) checkLedger(pool fleet.PoolID, t *takings, owner string, ha
 	}
 }
 
+// checkBudgets: no ledger counts more in its minute than its pool's budget allows. What is due to others stands on a line of its own there.
+func (c *controller) checkBudgets() {
+	for i := range c.pools {
+		if p := &c.pools[i]; p.Ledger.Evictions > p.Budget.EvictionsPerMinute {
+			c.breaks("the ledger of pool %s counts %d pods in a minute of at most %d", p.ID, p.Ledger.Evictions, p.Budget.EvictionsPerMinute)
+		}
+	}
+}
+
 // podsByHome counts the pods on the machines of each pool.
 func (w *World) podsByHome() map[fleet.PoolID]int {
 	out := map[fleet.PoolID]int{}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/sim/scenario"
 )
 
@@ -31,25 +32,96 @@ func (c *controller) below(t *fleet.Tenant, top fleet.TenantID) bool {
 	return true
 }
 
-// checkSold: what was raised takes no tenant, with all below it, beyond what it may ever have.
-func (c *controller) checkSold(raises []fleet.ServiceID) {
-	if len(raises) == 0 {
+// raises are what a plan came to raise.
+type raises struct {
+	services []fleet.ServiceID
+	jobs     []fleet.JobID
+}
+
+// add notes an action that was done, if it is a raise.
+func (r *raises) add(act any) {
+	switch a := act.(type) {
+	case *planner.Scale:
+		if a.To > a.From {
+			r.services = append(r.services, a.Service)
+		}
+	case *planner.JobScale:
+		if a.To > a.From {
+			r.jobs = append(r.jobs, a.Job)
+		}
+	}
+}
+
+// checkQuota: the raises of a plan that came about take no tenant beyond what the division lets its online services and its offline work request.
+// An earlier plan may have been allowed more.
+func (c *controller) checkQuota(p *planner.Plan, r raises) {
+	beyond, unused := map[fleet.TenantID]fleet.MilliCPU{}, fleet.MilliCPU(0)
+	for i := range c.tenants {
+		t := &c.tenants[i]
+		share := p.Division.Share(t.ID)
+		if share == nil {
+			continue
+		}
+		if asked := c.asks(t); c.raisedOf(t, r.services) && asked > share.Limit.CPU {
+			c.breaks("tenant %s was raised to %v cores, its quota lets it request %v", t.ID, asked.Cores(), share.Limit.CPU.Cores())
+		}
+		if over := c.works(t) - share.OfflineLimit.CPU; over < 0 {
+			unused -= over
+		} else if grewOf(t, r.jobs) {
+			beyond[t.ID] = over
+		}
+	}
+	// What the offline work of one tenant finds no machines for goes to the others in the same plan.
+	for i := range c.tenants {
+		if t := &c.tenants[i]; beyond[t.ID] > unused {
+			c.breaks("the jobs of tenant %s were raised to %v cores, %v more than its quota lets them request, and others leave %v of theirs", t.ID,
+				c.works(t).Cores(), beyond[t.ID].Cores(), unused.Cores())
+		}
+	}
+}
+
+// checkSold: what was raised takes no tenant, with all below it, beyond what it may ever have: raised services with the services alone, which stand
+// before offline work, and raised jobs with everything.
+func (c *controller) checkSold(r raises) {
+	if len(r.services) == 0 && len(r.jobs) == 0 {
 		return
 	}
 	for i := range c.tenants {
 		top := &c.tenants[i]
-		sum, raised := fleet.MilliCPU(0), false
+		online, all, raised, grew := fleet.MilliCPU(0), fleet.MilliCPU(0), false, false
 		for k := range c.tenants {
 			if t := &c.tenants[k]; c.below(t, top.ID) {
-				sum += c.asks(t)
-				raised = raised || c.raisedOf(t, raises)
+				asks := c.asks(t)
+				online, all = online+asks, all+asks+c.works(t)
+				raised, grew = raised || c.raisedOf(t, r.services), grew || grewOf(t, r.jobs)
 			}
 		}
 		g := c.guaranteeOf(top, c.Now())
-		if most := g + top.BorrowingLimit.Value.CPU + g*fleet.MilliCPU(top.Burst.Percent)/100; raised && top.BorrowingLimit.OK && sum > most {
-			c.breaks("tenant %s and those below it were raised to %v cores, beyond the %v of its guarantee, loans and burst", top.ID, sum.Cores(), most.Cores())
+		most := g + top.BorrowingLimit.Value.CPU + g*fleet.MilliCPU(top.Burst.Percent)/100
+		switch {
+		case !top.BorrowingLimit.OK:
+		case raised && online > most:
+			c.breaks("tenant %s and those below it were raised to %v cores, beyond the %v of its guarantee, loans and burst", top.ID, online.Cores(), most.Cores())
+		case grew && all > most:
+			c.breaks("tenant %s and those below it came to %v cores with their jobs, beyond the %v of its guarantee, loans and burst", top.ID, all.Cores(), most.Cores())
 		}
 	}
+}
+
+// works is what the jobs of a tenant request, or hold while members end.
+func (c *controller) works(t *fleet.Tenant) fleet.MilliCPU {
+	sum := fleet.MilliCPU(0)
+	for k := range c.w.jobs {
+		if j := &c.w.jobs[k]; slices.Contains(t.Namespaces, j.name.Namespace) {
+			sum += fleet.MilliCPU(1000 * j.spec.Cores * max(int(j.desired), len(j.members)+j.ending))
+		}
+	}
+	return sum
+}
+
+// grewOf reports whether a job of a tenant's own is among some.
+func grewOf(t *fleet.Tenant, jobs []fleet.JobID) bool {
+	return slices.ContainsFunc(jobs, func(id fleet.JobID) bool { return slices.Contains(t.Namespaces, fleet.ParseName(string(id)).Namespace) })
 }
 
 // owedWithin is how long a tenant may wait for what it was promised while others hold more than that: their notice, a new leader's window, and the

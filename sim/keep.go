@@ -32,6 +32,14 @@ func (c *controller) stored() error {
 	return nil
 }
 
+// loaded is what was kept, or the store's error and nothing.
+func loaded[M ~map[K]V, K comparable, V any](c *controller, kept M) (M, error) {
+	if err := c.stored(); err != nil {
+		return nil, err
+	}
+	return maps.Clone(kept), nil
+}
+
 // Append implements loop.Journal.
 func (c *controller) Append(_ context.Context, r *loop.Record) error {
 	if c.w.journal != nil {
@@ -42,7 +50,7 @@ func (c *controller) Append(_ context.Context, r *loop.Record) error {
 
 // LoadPortraits implements loop.Memory.
 func (c *controller) LoadPortraits(context.Context) (map[fleet.ServiceID]portrait.Portrait, error) {
-	return maps.Clone(c.kept.portraits), c.stored()
+	return loaded(c, c.kept.portraits)
 }
 
 // SavePortraits implements loop.Memory.
@@ -62,7 +70,7 @@ func (c *controller) SaveTides(context.Context, []forecast.Tide) error { return 
 
 // LoadSummaries implements loop.Memory.
 func (c *controller) LoadSummaries(context.Context) (map[fleet.ServiceID]loop.Summary, error) {
-	return maps.Clone(c.kept.summaries), c.stored()
+	return loaded(c, c.kept.summaries)
 }
 
 // SaveSummaries implements loop.Memory.
@@ -76,7 +84,7 @@ func (c *controller) SaveSummaries(_ context.Context, sums map[fleet.ServiceID]l
 
 // LoadDays implements loop.Memory.
 func (c *controller) LoadDays(context.Context) (map[fleet.ServiceID]loop.Days, error) {
-	return maps.Clone(c.kept.days), c.stored()
+	return loaded(c, c.kept.days)
 }
 
 // SaveDays implements loop.Memory.
@@ -90,7 +98,7 @@ func (c *controller) SaveDays(_ context.Context, ds map[fleet.ServiceID]loop.Day
 
 // LoadPaces implements loop.Memory.
 func (c *controller) LoadPaces(context.Context) (reclaim.Paces, error) {
-	return maps.Clone(c.kept.paces), c.stored()
+	return loaded(c, c.kept.paces)
 }
 
 // SavePaces implements loop.Memory.

@@ -23,8 +23,9 @@ type leadership struct {
 type lastPlan struct {
 	plan  *planner.Plan
 	facts *fleet.Snapshot
-	// wrote are the shares of machines as the plan itself left them, drained the loans whose drain went through.
+	// wrote and ledgers are the shares of machines and the ledgers of pools as the plan itself left them, drained the loans whose drain went through.
 	wrote   map[string]fleet.Share
+	ledgers map[fleet.PoolID]fleet.Ledger
 	drained map[fleet.LoanID]bool
 	// The first of its requests arrive before its successor plans, the others after.
 	requests []loop.Step
@@ -68,7 +69,8 @@ func (c *controller) linger(ctx context.Context, l *loop.Loop, of *leadership, f
 }
 
 func newLastPlan(p *planner.Plan, facts *fleet.Snapshot) *lastPlan {
-	return &lastPlan{plan: p, facts: facts, wrote: map[string]fleet.Share{}, drained: map[fleet.LoanID]bool{}, requests: slices.Collect(loop.NewDoor(facts).Steps(p))}
+	return &lastPlan{plan: p, facts: facts, wrote: map[string]fleet.Share{}, ledgers: map[fleet.PoolID]fleet.Ledger{}, drained: map[fleet.LoanID]bool{},
+		requests: slices.Collect(loop.NewDoor(facts).Steps(p))}
 }
 
 // arrive carries out requests of a plan whose leader was succeeded: some at the first tick, which its successor sees, the others at the next, when that
@@ -89,15 +91,33 @@ func (c *controller) arrive() {
 			continue
 		}
 		c.do(st.Act, false)
-		if m, ok := st.Act.(*planner.Move); ok {
-			l.drained[m.After.ID] = m.Kind == planner.MoveDrain
-			if n, ok := c.machineOf(m.Node); ok {
-				l.wrote[m.Node] = sharedNow(&c.w.facts[n])
-			}
-		}
+		c.own(l, st.Act)
 	}
 	if l.requests, l.first = l.requests[l.first:], len(l.requests)-l.first; len(l.requests) == 0 {
 		c.last = nil
+	}
+}
+
+// own notes what a request changed that the plan's own later ones rest on.
+func (c *controller) own(l *lastPlan, act any) {
+	var charges []planner.Charge
+	switch a := act.(type) {
+	case *planner.Move:
+		l.drained[a.After.ID] = a.Kind == planner.MoveDrain
+		if n, ok := c.machineOf(a.Node); ok {
+			l.wrote[a.Node] = sharedNow(&c.w.facts[n])
+		}
+	case *planner.Scale:
+		charges = a.Charges
+	case *planner.JobScale:
+		charges = a.Charges
+	}
+	for _, x := range charges {
+		for i := range c.pools {
+			if p := &c.pools[i]; p.ID == x.Pool {
+				l.ledgers[x.Pool] = p.Ledger
+			}
+		}
 	}
 }
 
@@ -163,9 +183,12 @@ func (c *controller) refuses(l *lastPlan, act any) error {
 // charged reports whether another actor charged a ledger of some charges since a plan was made. What is due to others waits for no budget.
 func (c *controller) charged(l *lastPlan, charges []planner.Charge) bool {
 	return slices.ContainsFunc(charges, func(x planner.Charge) bool {
-		p := l.facts.Pool(x.Pool)
+		known, own := l.ledgers[x.Pool]
+		if p := l.facts.Pool(x.Pool); !own && p != nil {
+			known = p.Ledger
+		}
 		i := slices.IndexFunc(c.pools, func(p fleet.Pool) bool { return p.ID == x.Pool })
-		return !x.Due && (p == nil || i < 0 || !reflect.DeepEqual(p.Ledger, c.pools[i].Ledger))
+		return !x.Due && i >= 0 && !reflect.DeepEqual(known, c.pools[i].Ledger)
 	})
 }
 

@@ -1,0 +1,273 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/quota"
+	"github.com/springtide/springtide/sim/scenario"
+)
+
+// wholeLoan is a loan of a whole machine to offline.
+func wholeLoan() fleet.Loan {
+	return fleet.Loan{ID: "node-000001-c0", Kind: fleet.KindNode, Node: "uid-000001", NodeName: "node-000001", Cells: []int{0, 1}, From: onlinePool, To: offlinePool,
+		Phase: fleet.Lent, Epoch: 1}
+}
+
+// accused is a controller that has done nothing wrong yet, with a loan of the second machine, where nobody is.
+func accused(t *testing.T, lent fleet.Loan) *controller {
+	t.Helper()
+	b := troubled(1, 1, scenario.Faults{Random: 1})
+	w := NewWorld(b, NewRates(b))
+	w.faults = drawFaults(b)
+	for _, id := range slices.Clone(w.machines[1].pods) {
+		w.vanish(id)
+	}
+	c := newController(w, controllerOptions{Lends: true}, nil)
+	c.cancel = func() {}
+	c.loans = []fleet.Loan{lent}
+	w.machines[1].toOnline = false
+	if c.check(); c.err != nil {
+		t.Fatalf("nothing is wrong yet: %v", c.err)
+	}
+	return c
+}
+
+// mustBreak wants the invariant that is told in some words to have broken, with what plays it again.
+func mustBreak(t *testing.T, c *controller, want string) {
+	t.Helper()
+	var broken *Broken
+	if !errors.As(c.err, &broken) || !strings.Contains(broken.What, want) || broken.Seed != 1 || broken.Faults == "" {
+		t.Errorf("want %q, got %v", want, c.err)
+	}
+}
+
+// put puts a pod on a machine.
+func put(c *controller, k kind, n int32, cores int32) {
+	c.w.bindOn(c.w.newPod(pod{kind: k, cores: cores}), n)
+}
+
+// toOnline makes the third machine one of offline's, which online borrows in a phase.
+func toOnline(c *controller, p fleet.Phase) {
+	for _, id := range slices.Clone(c.w.machines[2].pods) {
+		c.w.vanish(id)
+	}
+	c.w.machines[2].home = offlinePool
+	c.loans = append(c.loans, fleet.Loan{ID: "node-000002-c0", Kind: fleet.KindNode, Node: "uid-000002", NodeName: "node-000002", Cells: []int{0, 1},
+		From: offlinePool, To: onlinePool, Phase: p, Epoch: 1})
+}
+
+// Who borrows a machine of offline's alone is on it, and nobody cuts it off.
+func TestBorrowedMachinesAreJudged(t *testing.T) {
+	for want, spoil := range map[string]func(c *controller){
+		"while online borrows it by loan node-000002-c0, which is Lent": func(c *controller) { toOnline(c, fleet.Lent); put(c, offline, 2, 8) },
+		"which loan node-000002-c0 has not brought them yet":            func(c *controller) { toOnline(c, fleet.Emptying); put(c, online, 2, 8) },
+		"was fenced for the return of loan node-000002-c0":              func(c *controller) { toOnline(c, fleet.Fenced) },
+		"online pods are on machine node-000002, which nobody lent":     func(c *controller) { toOnline(c, fleet.Returned); put(c, online, 2, 8) },
+	} {
+		c := accused(t, wholeLoan())
+		spoil(c)
+		c.check()
+		mustBreak(t, c, want)
+	}
+	c := accused(t, wholeLoan())
+	toOnline(c, fleet.Lent)
+	put(c, online, 2, 8)
+	c.w.services[0].pods, c.w.services[0].starting = append(c.w.services[0].pods, int32(len(c.w.pods)-1)), c.w.services[0].starting+1
+	if c.check(); c.err != nil {
+		t.Error(c.err)
+	}
+}
+
+// Offline work keeps within the cells that are lent, until they are home again.
+func TestGuestsKeepToTheirCells(t *testing.T) {
+	for name, x := range map[string]struct {
+		phase fleet.Phase
+		share fleet.PoolID // the holder by the share, where there is one
+		cores int32
+		want  string
+	}{
+		"a socket":             {fleet.Lent, "", 32, ""},
+		"more than a socket":   {fleet.Lent, "", 40, "with 40 cores, of which 32 are lent"},
+		"told to go":           {fleet.Noticed, "", 32, ""},
+		"ending":               {fleet.Draining, "", 32, ""},
+		"cut off":              {fleet.Fenced, "", 40, "of which 32 are lent"},
+		"not lent yet":         {fleet.Emptying, "", 8, "which nobody lent"},
+		"nor by its share":     {fleet.Emptying, onlinePool, 8, "which nobody lent"},
+		"lent by a dead hand":  {fleet.Emptying, offlinePool, 32, ""},
+		"and no more than it":  {fleet.Emptying, offlinePool, 40, "of which 32 are lent"},
+		"never lent after all": {fleet.Cancelled, offlinePool, 8, "which nobody lent"},
+	} {
+		l := wholeLoan()
+		l.Kind, l.Cells = fleet.KindSocket, []int{0}
+		c := accused(t, l)
+		c.loans[0].Phase = x.phase
+		if x.share != "" {
+			c.w.facts[1].Share.Parcels = []fleet.ShareParcel{{Loan: l.ID, Cells: l.Cells, Holder: x.share}}
+		}
+		put(c, offline, 1, x.cores)
+		switch c.check(); {
+		case x.want != "":
+			mustBreak(t, c, x.want)
+		case c.err != nil:
+			t.Errorf("%s: %v", name, c.err)
+		}
+	}
+}
+
+// A pod that answered the present notice of its machine may go before the deadline, and no other.
+func TestAnswersAreJudged(t *testing.T) {
+	for name, x := range map[string]struct {
+		loan        fleet.LoanID
+		notice, ack int64
+		want        string
+	}{
+		"this notice":                     {"node-000001-c0", 3, 3, ""},
+		"another loan's of the machine":   {"node-000001-c1", 2, 2, ""},
+		"nothing":                         {"node-000001-c0", 3, 0, "before the deadline"},
+		"the notice before":               {"node-000001-c0", 1, 1, "before the deadline"},
+		"the notice before this one":      {"node-000001-c0", 3, 1, "before the deadline"},
+		"one before of the other loan":    {"node-000001-c1", 1, 1, "before the deadline"},
+		"a loan of another machine":       {"node-000002-c0", 1, 1, "before the deadline"},
+		"a loan that is not there":        {"node-000003-c0", 3, 3, "before the deadline"},
+		"a loan, but was not told of one": {"node-000001-c0", 0, 0, "before the deadline"},
+	} {
+		c := accused(t, wholeLoan())
+		l := &c.loans[0]
+		l.Phase, l.Epoch, l.Deadline, l.Cells = fleet.Noticed, 3, c.w.now.Add(time.Minute), []int{0}
+		other := *l
+		other.ID, other.Epoch, other.Cells = "node-000001-c1", 2, []int{1}
+		c.loans = append(c.loans, other)
+		toOnline(c, fleet.Lent)
+		switch c.checkEviction(&planner.Eviction{Loan: "node-000001-c0"}, &pod{kind: offline, noticeLoan: x.loan, noticeEpoch: x.notice, ackEpoch: x.ack}); {
+		case x.want != "":
+			mustBreak(t, c, x.want)
+		case c.err != nil:
+			t.Errorf("%s: %v", name, c.err)
+		}
+	}
+	c := accused(t, wholeLoan()) // it was turned back
+	c.checkEviction(&planner.Eviction{Loan: "node-000001-c0"}, &pod{kind: offline, noticeLoan: "node-000001-c0", noticeEpoch: 2, ackEpoch: 2})
+	mustBreak(t, c, "which announced no deadline")
+	c = accused(t, wholeLoan())
+	c.checkEviction(&planner.Eviction{Loan: "node-000009-c0"}, &pod{kind: offline})
+	mustBreak(t, c, "was evicted for loan node-000009-c0, which is not there")
+}
+
+// A new notice takes the answer to an older one off a pod: epochs count by the loan, and those of two may be alike.
+func TestANoticeTakesAnswersBack(t *testing.T) {
+	c := accused(t, wholeLoan())
+	id := c.w.newPod(pod{name: fleet.Name{Namespace: "offline", Name: "x"}, kind: offline, noticeLoan: "node-000001-c0", noticeEpoch: 2, ackEpoch: 2})
+	c.notice(&planner.Notice{Pod: planner.PodRef{ID: c.w.pods[id].uid}, Loan: "node-000001-c1", Epoch: 2})
+	if p := &c.w.pods[id]; p.noticeLoan != "node-000001-c1" || p.ackEpoch != 0 {
+		t.Errorf("it was told by %s, and answered epoch %d", p.noticeLoan, p.ackEpoch)
+	}
+}
+
+// What a resize of a job spends is judged when it is done, of each pool; what is due to others is bound by nothing.
+func TestBudgetsOfJobsAreJudged(t *testing.T) {
+	for _, pool := range []fleet.PoolID{onlinePool, offlinePool} {
+		for _, due := range []bool{false, true} {
+			c := accused(t, wholeLoan())
+			j := &c.w.jobs[0]
+			c.do(&planner.JobScale{Job: j.id(), From: j.desired, To: 0, Charges: []planner.Charge{{Pool: pool, Pods: 1000, Due: due}}}, false)
+			switch {
+			case !due:
+				mustBreak(t, c, "the ledger of pool "+string(pool)+" counts 1000 pods in a minute of at most 60")
+			case c.err != nil:
+				t.Error(c.err)
+			}
+		}
+	}
+}
+
+// What was raised of jobs is judged by the division that the plan was made with, and by what their tenant may ever have.
+func TestQuotasOfJobsAreJudged(t *testing.T) {
+	no := fleet.KnownAt(fleet.Resources{}, begin)
+	for name, x := range map[string]struct {
+		tenants []fleet.Tenant
+		shares  []quota.Share
+		from    int32
+		want    string
+	}{
+		"within": {[]fleet.Tenant{{ID: "lab", Namespaces: []string{"offline"}, Guarantee: amount(64), BorrowingLimit: no}},
+			[]quota.Share{{Tenant: "lab", OfflineLimit: amount(64)}}, 0, ""},
+		"beyond the division": {[]fleet.Tenant{{ID: "lab", Namespaces: []string{"offline"}, Guarantee: amount(640)}},
+			[]quota.Share{{Tenant: "lab", OfflineLimit: amount(63)}}, 0, "the jobs of tenant lab were raised to 64 cores, 1 more than"},
+		"not raised": {[]fleet.Tenant{{ID: "lab", Namespaces: []string{"offline"}, Guarantee: amount(32), BorrowingLimit: no}},
+			[]quota.Share{{Tenant: "lab", OfflineLimit: amount(32)}}, 5, ""},
+		"what another finds no room for": {[]fleet.Tenant{{ID: "lab", Namespaces: []string{"offline"}, Guarantee: amount(640)}, {ID: "idle", Namespaces: []string{"idle"}}},
+			[]quota.Share{{Tenant: "lab", OfflineLimit: amount(60)}, {Tenant: "idle", OfflineLimit: amount(4)}}, 0, ""},
+		"more than that": {[]fleet.Tenant{{ID: "lab", Namespaces: []string{"offline"}, Guarantee: amount(640)}, {ID: "idle", Namespaces: []string{"idle"}}},
+			[]quota.Share{{Tenant: "lab", OfflineLimit: amount(60)}, {Tenant: "idle", OfflineLimit: amount(3)}}, 0, "and others leave 3 of theirs"},
+		"beyond what it may borrow": {[]fleet.Tenant{{ID: "company", Guarantee: amount(60), BorrowingLimit: no}, {ID: "lab", Parent: "company", Namespaces: []string{"offline"}}},
+			[]quota.Share{{Tenant: "lab", OfflineLimit: amount(64)}}, 0, "tenant company and those below it came to 64 cores with their jobs, beyond the 60"},
+		"with its services": {[]fleet.Tenant{{ID: "lab", Namespaces: []string{"offline", "shop"}, Guarantee: amount(70), BorrowingLimit: no}},
+			[]quota.Share{{Tenant: "lab", OfflineLimit: amount(64)}}, 0, "tenant lab and those below it came to 72 cores with their jobs"},
+	} {
+		c := accused(t, wholeLoan())
+		for i := range c.w.services {
+			c.w.services[i].desired = 0
+		}
+		c.w.services[0].desired = 1
+		j := &c.w.jobs[0] // of 16 cores a member
+		c.tenants, c.epoch, j.desired = x.tenants, 1, x.from
+		p := &planner.Plan{LeaderEpoch: 1, Division: quota.Division{Shares: x.shares}, Jobs: []planner.JobScale{{Job: j.id(), Role: role, Workload: j.name, Kind: "Job",
+			From: x.from, To: 4}}}
+		r, err := c.Apply(context.Background(), p)
+		if err != nil || j.desired != 4 {
+			t.Fatalf("%s: %d members, %v, %+v", name, j.desired, err, r)
+		}
+		switch {
+		case x.want != "":
+			mustBreak(t, c, x.want)
+		case c.err != nil:
+			t.Errorf("%s: %v", name, c.err)
+		}
+	}
+}
+
+// What must be in order at the end is seen where it is not.
+func TestTheEndIsJudged(t *testing.T) {
+	wait := func(c *controller) {
+		s := &c.w.services[0]
+		id := c.w.newPod(pod{name: fleet.Name{Namespace: "shop", Name: "late"}, kind: online, cores: 8})
+		s.pods = append(s.pods, id)
+		c.w.pods[id].created = -ticks(settledWithin) - 1
+	}
+	for want, spoil := range map[string]func(c *controller){
+		"service shop/svc-0 has broken its SLO for 30m15s": func(c *controller) { c.w.services[0].broken = ticks(settledWithin) + 1 },
+		"pod shop/late has waited for 30m15s while 1 parcels are lent": func(c *controller) {
+			wait(c)
+			c.w.borrowed = 1
+		},
+	} {
+		c := accused(t, wholeLoan())
+		spoil(c)
+		c.checkSettled()
+		mustBreak(t, c, want)
+	}
+	for name, spare := range map[string]func(c *controller){
+		"not for long yet":    func(c *controller) { c.w.services[0].broken = ticks(settledWithin) },
+		"some of it waits":    func(c *controller) { c.w.services[0].broken, c.w.services[0].waiting = 1000, 1 },
+		"it has all there is": func(c *controller) { c.w.services[0].broken, c.w.services[0].desired = 1000, c.w.mostReplicas(0) },
+		"nothing is lent":     wait,
+		"another one does it": func(c *controller) { wait(c); c.w.borrowed = 1; c.others = []Policy{tdm{}} },
+		"its quota leaves none": func(c *controller) {
+			c.w.services[0].broken = 1000
+			c.tenants, c.limits["shop"] = []fleet.Tenant{{ID: "shop", Namespaces: []string{"shop"}}}, 8000
+		},
+	} {
+		c := accused(t, wholeLoan())
+		spare(c)
+		if c.checkSettled(); c.err != nil {
+			t.Errorf("%s: %v", name, c.err)
+		}
+	}
+}
