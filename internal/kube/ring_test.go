@@ -217,8 +217,7 @@ func TestHostList(t *testing.T) {
 func TestHostListShrinks(t *testing.T) {
 	w := ringWorld(t)
 	w.report(t, &planner.Plan{})
-	plan := planner.Plan{Jobs: []planner.JobScale{{Job: "train/bert", Role: "worker", Workload: fleet.Name{Namespace: "train", Name: "bert"}, Kind: "MPIJob", From: 4, To: 2,
-		Leavers: []string{"bert-worker-2", "bert-worker-3"}}}}
+	plan := shrinking()
 	start := w.clock.now
 	for _, c := range []struct {
 		after   time.Duration
@@ -241,6 +240,67 @@ func TestHostListShrinks(t *testing.T) {
 		if got := strings.Count(w.hostList(t)["hosts"], "\n"); got != c.listed {
 			t.Errorf("%s: %d hosts, want %d", c.after, got, c.listed)
 		}
+	}
+}
+
+// shrinking is a plan by which one of ringWorld's members, and one that is not there yet, make room for others.
+func shrinking() planner.Plan {
+	return planner.Plan{Jobs: []planner.JobScale{{Job: "train/bert", Role: "worker", Workload: fleet.Name{Namespace: "train", Name: "bert"}, Kind: "MPIJob", From: 4, To: 2,
+		Leavers: []string{"bert-worker-2", "bert-worker-3"}}}}
+}
+
+// TestHostListIsChargedOnce: what waits for the list is written into the ledger when it is done, and not in each cycle until then.
+func TestHostListIsChargedOnce(t *testing.T) {
+	p := pool("web", "Online", inWeb)
+	wideBudget(p)
+	w := ringWorld(t, p, node("n1", inWeb))
+	w.report(t, &planner.Plan{})
+	plan := shrinking()
+	plan.Jobs[0].Charges = []planner.Charge{{Pool: "web", Pods: 1}}
+	start := w.clock.now
+	for after := time.Duration(0); after <= hostsLag; after += 15 * time.Second {
+		w.clock.now = start.Add(after)
+		outcome, charged := loop.Stale, int32(0)
+		if after == hostsLag {
+			outcome, charged = loop.Done, 1
+		}
+		if rs := w.do(t, plan); rs[0].Outcome != outcome {
+			t.Errorf("%s: %+v, want %s", after, rs, outcome)
+		}
+		w.report(t, &plan)
+		if d := w.poolObject(t, "web").Status.Disruptions; d.Evictions != charged {
+			t.Errorf("%s: %d evictions are charged, want %d", after, d.Evictions, charged)
+		}
+	}
+}
+
+// TestHeldPlanUnlistsNobody: what the door holds back takes nobody off the list.
+func TestHeldPlanUnlistsNobody(t *testing.T) {
+	w := ringWorld(t)
+	w.report(t, &planner.Plan{})
+	w.lead(8) // somebody else leads by now
+	plan := shrinking()
+	if rs := w.do(t, plan); rs[0].Outcome != loop.Stale {
+		t.Errorf("%+v", rs)
+	}
+	w.report(t, &plan)
+	if got := strings.Count(w.hostList(t)["hosts"], "\n"); got != 3 {
+		t.Errorf("%d hosts, want 3", got)
+	}
+}
+
+// TestHostListOfABrokenRing: a gang that is given up is told at once, before it is tried again; nobody is left to shrink its ring.
+func TestHostListOfABrokenRing(t *testing.T) {
+	w := ringWorld(t)
+	w.report(t, &planner.Plan{})
+	plan := shrinking()
+	plan.Gangs = []planner.GangView{{Job: "train/bert", Gang: fleet.Gang{Phase: fleet.GangBackedOff, Since: t0, RetryAt: t0.Add(time.Minute)}}}
+	if rs := w.do(t, plan); rs[0].Outcome != loop.Done {
+		t.Errorf("%+v", rs)
+	}
+	w.report(t, &plan)
+	if got := strings.Count(w.hostList(t)["hosts"], "\n"); got != 2 {
+		t.Errorf("%d hosts, want 2", got)
 	}
 }
 
