@@ -304,6 +304,76 @@ func TestHostListOfABrokenRing(t *testing.T) {
 	}
 }
 
+// setPod changes the status of a pod as its kubelet does, and waits until the controller sees it.
+func (w *world) setPod(t *testing.T, name string, change func(*corev1.PodStatus)) {
+	t.Helper()
+	pods := corev1.SchemeGroupVersion.WithResource("pods")
+	was, err := w.core.Tracker().Get(pods, "train", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := was.(*corev1.Pod).DeepCopy()
+	p.ResourceVersion = fmt.Sprint(w.version.Add(1))
+	change(&p.Status)
+	if err := w.core.Tracker().Update(pods, p, p.Namespace); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool {
+		f, ok := w.pods.get("train", name)
+		return ok && f.ResourceVersion == p.ResourceVersion
+	})
+}
+
+// TestHostLeftOut: whose container ended, and who is ready no more, leaves the list for its cool-down; the job is told once, and its status says it.
+func TestHostLeftOut(t *testing.T) {
+	w := ringWorld(t)
+	events := record.NewFakeRecorder(10)
+	w.events = events
+	w.report(t, &planner.Plan{})
+	until := metav1.NewTime(w.clock.now.Add(time.Duration(v1alpha1.DefaultHostCooldownSeconds) * time.Second))
+	rests := func(worker int) v1alpha1.LeftOutHost {
+		return v1alpha1.LeftOutHost{Host: fmt.Sprintf("bert-worker-%d.bert.train.svc", worker), Until: until, Failures: 1}
+	}
+	for _, c := range []struct {
+		name   string
+		worker int
+		change func(*corev1.PodStatus)
+		hosts  string
+		out    []v1alpha1.LeftOutHost
+	}{
+		{"a container ended", 1, func(s *corev1.PodStatus) { s.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 1}} },
+			"bert-worker-0.bert.train.svc:2\nbert-worker-2.bert.train.svc:2\n", []v1alpha1.LeftOutHost{rests(1)}},
+		{"ready no more", 2, func(s *corev1.PodStatus) { s.Conditions[0].Status = corev1.ConditionFalse },
+			"bert-worker-0.bert.train.svc:2\n", []v1alpha1.LeftOutHost{rests(1), rests(2)}},
+	} {
+		w.setPod(t, fmt.Sprintf("bert-worker-%d", c.worker), c.change)
+		w.report(t, &planner.Plan{})
+		w.report(t, &planner.Plan{})
+		if got := w.hostList(t)["hosts"]; got != c.hosts {
+			t.Errorf("%s: hosts %q", c.name, got)
+		}
+		var told []string
+		for _, e := range toldBy(events) {
+			if strings.Contains(e, "HostLeftOut") {
+				told = append(told, e)
+			}
+		}
+		if len(told) != 1 || !strings.Contains(told[0], rests(c.worker).Host) {
+			t.Errorf("%s: events %q", c.name, told)
+		}
+		waitFor(t, func() bool {
+			o, _ := w.jobs.get("train", "bert")
+			h := o.api.Status.Hosts
+			return h != nil && int(h.Listed) == 3-len(c.out) && cmp.Equal(c.out, h.LeftOut, timesEqual)
+		})
+	}
+	w.clock.now = until.Time
+	w.report(t, &planner.Plan{})
+	if got := w.hostList(t)["hosts"]; strings.Count(got, "\n") != 2 || !strings.Contains(got, rests(1).Host) {
+		t.Errorf("hosts after the cool-down %q: who is not ready stays away", got)
+	}
+}
+
 // TestHostListNoticed: a notice from before stands in the pod's annotation, and keeps it off the list of a new leader too.
 func TestHostListNoticed(t *testing.T) {
 	p := pod("train", "bert-worker-9", "n1", "MPIJob", "bert")
