@@ -77,8 +77,8 @@ type crew struct {
 	running int
 	// want is how many there should be besides those that leave, hoped how many more there will be room for when others made it.
 	want, hoped int
-	// stuck says that there was no room, or no quota, for one more; leaves that members leave a parcel: a size says how many there are, not where,
-	// and one that were made elsewhere before those are gone would keep them.
+	// stuck says that there was no room, or no quota, for one more; leaves that members leave a parcel, or a machine that is kept for a gang: a size
+	// says how many there are, not where, and one that were made elsewhere before those are gone would keep them.
 	stuck, leaves bool
 	// pods are those that stay or were told to end; who goes first stands first.
 	pods []*fleet.Pod
@@ -194,13 +194,32 @@ func (c *crew) tellToGo(n int) { c.going, c.stay, c.want = c.going+n, c.stay-n, 
 // standing are the pods that stay.
 func (c *crew) standing() []*fleet.Pod { return c.pods[c.going:] }
 
+// goes are the pods that a smaller size is about: those that were told to end, and those that are to make room. kept are the others.
+func (c *crew) goes() []*fleet.Pod { return c.pods[:c.going+max(c.stay-c.want, 0)] }
+func (c *crew) kept() []*fleet.Pod { return c.pods[len(c.goes()):] }
+
+// goNext has one more make room: the one that is next, whoever was meant, unless the workload can be told who.
+func (c *crew) goNext(mem *fleet.Member, p *fleet.Pod) {
+	kept := c.kept()
+	if i := slices.Index(kept, p); i > 0 && mem.Leaves == fleet.LeavesNamed {
+		copy(kept[1:i+1], kept[:i])
+		kept[0] = p
+	}
+	c.want--
+}
+
+// holdStill has a crew not grow in this plan if any of it leaves one of the machines.
+func (c *crew) holdStill(on func(fleet.NodeID) bool) {
+	c.leaves = c.leaves || slices.ContainsFunc(c.goes(), func(p *fleet.Pod) bool { return on(p.Node) })
+}
+
 // size is the size to write for what is wanted. Members that leave are counted until they end. Where the operator takes the highest indices, the
 // size stays above those that are there: it falls once they are the ones to go, and whoever is made anew below them waits for room meanwhile.
 func (c *crew) size(mem *fleet.Member) int32 {
 	to := c.want + c.leaving
 	if mem.Leaves == fleet.LeavesHighest {
 		to = max(to, c.parting)
-		if kept := c.standing()[max(c.stay-c.want, 0):]; len(kept) > 0 {
+		if kept := c.kept(); len(kept) > 0 {
 			to = max(to, kept[0].Index()+1)
 		}
 	}
@@ -214,7 +233,7 @@ func (c *crew) leavers(mem *fleet.Member) []string {
 		return nil
 	}
 	out := slices.Clone(c.ended)
-	for _, p := range c.pods[:c.going+max(c.stay-c.want, 0)] {
+	for _, p := range c.goes() {
 		out = append(out, p.Name.Name)
 	}
 	slices.Sort(out)

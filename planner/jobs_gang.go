@@ -266,18 +266,22 @@ func (x *staffing) makeRoom(st *staff, lack []int) string {
 		return ""
 	}
 	spare := x.spare(st)
-	gone := slices.Clone(x.ending)
-	for _, v := range spare {
-		gone = append(gone, v.ref)
+	gone := func(n int) []place.PodRef {
+		out := slices.Clone(x.ending)
+		for _, v := range spare[:n] {
+			if ref, ok := x.ref(v.pod); ok {
+				out = append(out, ref)
+			}
+		}
+		return out
 	}
-	if !x.would(st, lack, gone) {
+	if !x.would(st, lack, gone(len(spare))) {
 		return ""
 	}
 	// The fewest of them, in their order: more room never seats less but by the accidents of packing, which the check above has ruled out for all.
-	ended := len(x.ending)
 	lo, hi := 1, len(spare)
 	for lo < hi {
-		if mid := (lo + hi) / 2; x.would(st, lack, gone[:ended+mid]) {
+		if mid := (lo + hi) / 2; x.would(st, lack, gone(mid)) {
 			hi = mid
 		} else {
 			lo = mid + 1
@@ -285,14 +289,15 @@ func (x *staffing) makeRoom(st *staff, lack []int) string {
 	}
 	for _, v := range spare[:lo] {
 		c := &v.st.crews[v.member]
-		c.want--
+		c.goNext(&v.st.job.Members[v.member], v.pod)
 		c.charges = x.m.charge(c.charges, v.pod.Node, 1, true)
 	}
-	x.reserve(st, lack, gone[:ended+lo])
+	x.reserve(st, lack, gone(lo))
 	return fmt.Sprintf("; %d members that others have above their minima make room", lo)
 }
 
-// reserve keeps the machines on which a gang will find room from everybody else in this plan.
+// reserve keeps the machines on which a gang will find room from everybody else in this plan. Who leaves them does not grow elsewhere meanwhile:
+// its size would rise again, and nobody would leave.
 func (x *staffing) reserve(st *staff, lack []int, gone []place.PodRef) {
 	var on []place.Placement
 	t, undo := x.room(), st.grow.keep()
@@ -304,8 +309,15 @@ func (x *staffing) reserve(st *staff, lack []int, gone []place.PodRef) {
 		return true
 	})
 	undo()
+	kept := make(map[fleet.NodeID]bool, len(on))
 	for _, p := range on {
 		t.SetOpen(p.Node, fleet.Offline, false)
+		kept[p.Node] = true
+	}
+	for _, other := range x.list {
+		for i := range other.crews {
+			other.crews[i].holdStill(func(id fleet.NodeID) bool { return kept[id] })
+		}
 	}
 }
 
@@ -313,13 +325,13 @@ func (x *staffing) reserve(st *staff, lack []int, gone []place.PodRef) {
 type spareMember struct {
 	st     *staff
 	member int
-	ref    place.PodRef
 	pod    *fleet.Pod
 }
 
 // spare lists what jobs of no higher priority have above their minima, who gives way first in front: divisible work, then the lower priority,
-// then the larger share; machine by machine, so that room comes free in one piece. To a gang that waits for long what others keep while they
-// back off gives way, too.
+// then the larger share. Of a workload that can be told who goes, machine by machine, so that room comes free in one piece; of others in the order in
+// which their operator takes them, since a size names nobody. (A plain Job's controller takes those that were ready last: that the ones that were made
+// last are the same is an approximation.) To a gang that waits for long what others keep while they back off gives way, too.
 func (x *staffing) spare(by *staff) []spareMember {
 	type source struct {
 		st     *staff
@@ -353,15 +365,13 @@ func (x *staffing) spare(by *staff) []spareMember {
 	})
 	var out []spareMember
 	for _, f := range from {
-		c := &f.st.crews[f.member]
-		pods := slices.Clone(c.standing())
-		slices.SortStableFunc(pods, func(a, b *fleet.Pod) int { return cmp.Compare(a.Node, b.Node) })
-		left := f.spare
-		for _, p := range pods {
-			if ref, ok := x.ref(p); ok && left > 0 {
-				left--
-				out = append(out, spareMember{f.st, f.member, ref, p})
-			}
+		pods := slices.Clone(f.st.crews[f.member].kept())
+		if f.st.job.Members[f.member].Leaves == fleet.LeavesNamed {
+			pods = slices.DeleteFunc(pods, func(p *fleet.Pod) bool { _, ok := x.ref(p); return !ok }) // on a machine that is closed: frees nothing
+			slices.SortStableFunc(pods, func(a, b *fleet.Pod) int { return cmp.Compare(a.Node, b.Node) })
+		}
+		for _, p := range pods[:min(f.spare, len(pods))] {
+			out = append(out, spareMember{f.st, f.member, p})
 		}
 	}
 	return out

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/springtide/springtide/fleet"
-	"github.com/springtide/springtide/scheduler/place"
 )
 
 // tier is a set of members that grow side by side: those of one priority, divisible ones after the others.
@@ -159,7 +158,7 @@ func (x *staffing) rebalance() {
 	for _, ref := range x.ending {
 		t.Remove(ref)
 	}
-	v := &leveller{x: x, spent: map[*crew]int{}, gone: map[place.PodRef]bool{}, held: map[fleet.JobID]bool{}}
+	v := &leveller{x: x, spent: map[*crew]int{}, gone: map[*fleet.Pod]bool{}, held: map[fleet.JobID]bool{}}
 	for _, tr := range x.tiers() {
 		v.level(tr)
 	}
@@ -180,7 +179,7 @@ type leveller struct {
 	x *staffing
 	// spent is how many members a crew loses in this plan, gone the pods that make room.
 	spent map[*crew]int
-	gone  map[place.PodRef]bool
+	gone  map[*fleet.Pod]bool
 	// held are the jobs of which a ledger lets no more go, in this plan.
 	held map[fleet.JobID]bool
 }
@@ -270,17 +269,17 @@ const triedMachines = 16
 func (v *leveller) free(poor *staff, member int, st *staff, i, n int, lower bool) bool {
 	x := v.x
 	s, o, t := x.m.in.Snapshot, x.m.in.Options, x.room()
-	byNode := map[fleet.NodeID][]place.PodRef{}
+	mem, c := &st.job.Members[i], &st.crews[i]
+	byNode := map[fleet.NodeID][]*fleet.Pod{}
 	var nodes []fleet.NodeID
-	for _, p := range st.crews[i].standing() {
-		ref, ok := x.ref(p)
-		if !ok || v.gone[ref] || !lower && s.At.Sub(p.Created) < o.MemberStay {
+	for _, p := range c.kept() {
+		if _, ok := x.ref(p); !ok || v.gone[p] || !lower && s.At.Sub(p.Created) < o.MemberStay {
 			continue
 		}
 		if byNode[p.Node] == nil {
 			nodes = append(nodes, p.Node)
 		}
-		byNode[p.Node] = append(byNode[p.Node], ref)
+		byNode[p.Node] = append(byNode[p.Node], p)
 	}
 	for _, id := range nodes[:min(len(nodes), triedMachines)] {
 		pods, budget := byNode[id][:min(len(byNode[id]), n)], x.m.spending(x.m.chargedTo(id))
@@ -290,7 +289,7 @@ func (v *leveller) free(poor *staff, member int, st *staff, i, n int, lower bool
 				break
 			}
 			if !t.Try(func() bool {
-				for _, ref := range pods[:k+1] {
+				for _, ref := range x.refs(pods[:k+1]) {
 					t.Remove(ref)
 				}
 				_, ok := x.one(poor, member, false)
@@ -298,13 +297,12 @@ func (v *leveller) free(poor *staff, member int, st *staff, i, n int, lower bool
 			}) {
 				continue
 			}
-			for _, ref := range pods[:k+1] {
-				v.gone[ref] = true
+			for _, p := range pods[:k+1] {
+				v.gone[p] = true
+				c.goNext(mem, p)
 			}
 			budget.Take(st.job.ID.Owner(), st.here(), k+1)
-			c := &st.crews[i]
 			c.charges = x.m.charge(c.charges, id, k+1, false)
-			c.want -= k + 1
 			v.spent[c] += k + 1
 			return true
 		}

@@ -658,6 +658,83 @@ func TestRoomThatIsMadeIsKept(t *testing.T) {
 	}
 }
 
+// Who leaves the machine that is kept for a gang does not grow beside it: the size would rise again, and nobody would leave.
+func TestWhoMakesRoomDoesNotGrow(t *testing.T) {
+	room := func() *yard {
+		y := newYard(1, 0)
+		y.job("early", member("worker", 16, 0, 4))
+		y.cycle()
+		y.cycle()
+		lent := newYard(1, 1)
+		y.s.Nodes, y.s.Loans = append(y.s.Nodes, lent.s.Nodes[1]), lent.s.Loans
+		y.job("late", fleet.Member{Role: "ps", Min: 1, Max: 1, Remaining: -1, Stable: true, Request: fleet.Resources{CPU: 64000}})
+		return y
+	}
+	y := room()
+	y.cycle()
+	y.want(t, "early", "worker", 0)
+	for range 4 {
+		y.cycle()
+	}
+	if ps, workers := y.running("batch/late", "ps"), y.running("batch/early", "worker"); ps != 1 || workers != 4 {
+		t.Errorf("%d servers and %d workers run: %+v", ps, workers, y.plan.Gangs)
+	}
+	// Nor while its operator has not carried the smaller size out.
+	y = room()
+	y.member("batch/early", "worker").Desired = 0
+	y.s.Sort()
+	if plan := Make(Input{Snapshot: &y.s, Gangs: y.gangs, Options: DefaultOptions()}); len(plan.Jobs) > 0 {
+		t.Errorf("%+v", plan.Jobs)
+	}
+}
+
+// mixed are two machines full of one job's members, whose ages alternate between them, and another job that waits.
+func mixed(leaves fleet.LeaveOrder, waits fleet.Member) *yard {
+	y := still(16, 8)
+	y.s.Nodes = append(y.s.Nodes, newYard(2, 0).s.Nodes[1])
+	y.s.Jobs[0].Members[0].Leaves = leaves
+	for i := range y.s.Pods {
+		p := &y.s.Pods[i]
+		p.Node, p.NodeName = y.s.Nodes[i%2].ID, y.s.Nodes[i%2].Name
+		p.Created = p.Created.Add(time.Duration(i) * time.Second)
+	}
+	y.job("gang", waits)
+	return y
+}
+
+// Whoever can be told makes room on one machine.
+func TestThoseWhoMakeRoomAreNamed(t *testing.T) {
+	y := mixed(fleet.LeavesNamed, member("worker", 64, 1, 1))
+	plan := Make(Input{Snapshot: &y.s, Options: DefaultOptions()})
+	if len(plan.Jobs) != 1 || plan.Jobs[0].To != 4 || !slices.Equal(plan.Jobs[0].Leavers, []string{"j0-00", "j0-02", "j0-04", "j0-06"}) {
+		t.Errorf("%+v, want all members on the first machine to go", plan.Jobs)
+	}
+	// For another job's share, too: one more of 32 cores has room where two leave the same machine.
+	y = mixed(fleet.LeavesNamed, member("worker", 32, 0, 1))
+	plan = Make(Input{Snapshot: &y.s, Options: DefaultOptions()})
+	if len(plan.Jobs) != 1 || !slices.Equal(plan.Jobs[0].Leavers, []string{"j0-05", "j0-07"}) {
+		t.Errorf("%+v, want two members on one machine to go", plan.Jobs)
+	}
+}
+
+// Where nobody can be told, those are reckoned with whom the operator takes: the room is made at once, and not piece by piece elsewhere.
+func TestRoomIsMadeByWhoeverLeaves(t *testing.T) {
+	y := mixed(fleet.LeavesEvicted, member("worker", 64, 1, 1))
+	var sizes []int32
+	for range 5 {
+		y.cycle()
+		for _, a := range y.plan.Jobs {
+			if a.Job == "batch/j0" {
+				sizes = append(sizes, a.To)
+			}
+		}
+	}
+	// The youngest are in turn on both machines, so that seven have to go until one of them is empty; then three come back to the other.
+	if got := y.running("batch/gang", "worker"); got != 1 || !slices.Equal(sizes, []int32{1, 4}) {
+		t.Errorf("%d of the gang run, and the other job had the sizes %v: %+v", got, sizes, y.plan.Gangs)
+	}
+}
+
 // still fills a yard of one machine with pods of jobs that run for an hour already.
 func still(cores int, running ...int) *yard {
 	y := newYard(1, 0)

@@ -17,18 +17,25 @@ import (
 	"github.com/springtide/springtide/planner"
 )
 
-// jobScales are written into the ledgers of the machines on which members make room before the first of them is done.
+// jobScales are written into the ledgers of the machines on which members make room before the first of them is done. What waits for a list of
+// hosts is not done in this cycle, and is charged in the one that does it.
 func (a *applier) jobScales() []action {
 	l := newLedgers(a)
-	for i := range a.plan.Jobs {
-		l.job(&a.plan.Jobs[i])
-	}
 	out := make([]action, len(a.plan.Jobs))
 	for i := range a.plan.Jobs {
 		j := &a.plan.Jobs[i]
+		var waits error
+		if a.held == nil && a.door.CheckJobScale(j) == nil {
+			if waits = a.c.unlist(j, a.breaks(j.Job)); waits == nil {
+				l.job(j)
+			}
+		}
 		out[i] = action{name: actionJobScale, subject: memberOf(j), group: string(j.Job),
 			check: func() error { return a.door.CheckJobScale(j) },
 			do: func(ctx context.Context) error {
+				if waits != nil {
+					return waits
+				}
 				if err := l.charge(ctx, memberOf(j)); err != nil {
 					return err
 				}
@@ -37,6 +44,11 @@ func (a *applier) jobScales() []action {
 		}
 	}
 	return out
+}
+
+// breaks reports whether the plan gives up the gang of a job.
+func (a *applier) breaks(id fleet.JobID) bool {
+	return slices.ContainsFunc(a.plan.Gangs, func(g planner.GangView) bool { return g.Job == id && g.Phase == fleet.GangBackedOff })
 }
 
 // memberOf names a member of a job in receipts.
@@ -94,9 +106,6 @@ func (c *Cluster) carrierOf(j *planner.JobScale) (*carrier, error) {
 func (a *applier) resizeMember(ctx context.Context, j *planner.JobScale) error {
 	t, err := a.c.carrierOf(j)
 	if err != nil {
-		return err
-	}
-	if err := a.c.unlist(j); err != nil {
 		return err
 	}
 	for again := false; ; again = true {

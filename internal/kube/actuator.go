@@ -44,20 +44,20 @@ func (c *Cluster) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, err
 	}
 	a := &applier{c: c, plan: p, door: loop.NewDoor(fresh).Clocked(c.o.Clock.Now), shares: map[string]*v1alpha1.NodeShare{},
 		pools: map[fleet.PoolID]*v1alpha1.CapacityPool{}, drained: map[fleet.LoanID]bool{}}
-	held := a.door.CheckPlan(p)
+	a.held = a.door.CheckPlan(p)
 	for _, stage := range []func() []action{
 		a.unmarks, a.lowers, a.giveBacks, a.moves, a.notices, a.evictions, a.kills, a.jobScales, a.fillers, a.marks, a.raises, a.resizes,
 	} {
 		actions := stage()
-		if held != nil {
+		if a.held != nil {
 			for _, x := range actions {
-				r.Results = append(r.Results, loop.Result{Action: x.name, Subject: x.subject, Outcome: loop.Stale, Message: held.Error()})
+				r.Results = append(r.Results, loop.Result{Action: x.name, Subject: x.subject, Outcome: loop.Stale, Message: a.held.Error()})
 			}
 			continue
 		}
 		r.Results = append(r.Results, a.run(ctx, actions)...)
 	}
-	if held == nil {
+	if a.held == nil {
 		a.await(ctx, c.o)
 	}
 	if err := ctx.Err(); err != nil {
@@ -81,6 +81,8 @@ type applier struct {
 	c    *Cluster
 	plan *planner.Plan
 	door *loop.Door
+	// held says why nothing of the plan may be done.
+	held error
 
 	sights
 	mu sync.Mutex // guards shares, pools and drained

@@ -98,14 +98,18 @@ func floorOf(o *ownJob, role string) int {
 const hostsLag = 90 * time.Second
 
 // unlist takes the members that a smaller size takes off their list first, and holds the size back until the ring has had the time to shrink by
-// it. Those that were told by a notice are off it already.
-func (c *Cluster) unlist(j *planner.JobScale) error {
+// it. Those that were told by a notice are off it already. The ring of a gang that is given up is broken: nobody is left to shrink it, and it would
+// have its members back before they are gone.
+func (c *Cluster) unlist(j *planner.JobScale, broken bool) error {
 	n := fleet.ParseName(string(j.Job))
 	o, ok := c.jobs.get(n.Namespace, n.Name)
 	if !ok || len(j.Leavers) == 0 || !listed(o, j.Role) {
 		return nil
 	}
 	r := c.rings[o.UID]
+	if r == nil && broken {
+		return nil
+	}
 	if r == nil {
 		return stale("the list of its hosts was not published yet")
 	}
@@ -120,7 +124,7 @@ func (c *Cluster) unlist(j *planner.JobScale) error {
 			since = now
 		}
 		r.going[name] = since
-		wait = wait || now.Sub(since) < hostsLag
+		wait = wait || !broken && now.Sub(since) < hostsLag
 	}
 	if wait {
 		return stale("the members that leave are taken off the list of hosts first")

@@ -217,8 +217,7 @@ func TestHostList(t *testing.T) {
 func TestHostListShrinks(t *testing.T) {
 	w := ringWorld(t)
 	w.report(t, &planner.Plan{})
-	plan := planner.Plan{Jobs: []planner.JobScale{{Job: "train/bert", Role: "worker", Workload: fleet.Name{Namespace: "train", Name: "bert"}, Kind: "MPIJob", From: 4, To: 2,
-		Leavers: []string{"bert-worker-2", "bert-worker-3"}}}}
+	plan := shrinking()
 	start := w.clock.now
 	for _, c := range []struct {
 		after   time.Duration
@@ -241,6 +240,137 @@ func TestHostListShrinks(t *testing.T) {
 		if got := strings.Count(w.hostList(t)["hosts"], "\n"); got != c.listed {
 			t.Errorf("%s: %d hosts, want %d", c.after, got, c.listed)
 		}
+	}
+}
+
+// shrinking is a plan by which one of ringWorld's members, and one that is not there yet, make room for others.
+func shrinking() planner.Plan {
+	return planner.Plan{Jobs: []planner.JobScale{{Job: "train/bert", Role: "worker", Workload: fleet.Name{Namespace: "train", Name: "bert"}, Kind: "MPIJob", From: 4, To: 2,
+		Leavers: []string{"bert-worker-2", "bert-worker-3"}}}}
+}
+
+// TestHostListIsChargedOnce: what waits for the list is written into the ledger when it is done, and not in each cycle until then.
+func TestHostListIsChargedOnce(t *testing.T) {
+	p := pool("web", "Online", inWeb)
+	wideBudget(p)
+	w := ringWorld(t, p, node("n1", inWeb))
+	w.report(t, &planner.Plan{})
+	plan := shrinking()
+	plan.Jobs[0].Charges = []planner.Charge{{Pool: "web", Pods: 1}}
+	start := w.clock.now
+	for after := time.Duration(0); after <= hostsLag; after += 15 * time.Second {
+		w.clock.now = start.Add(after)
+		outcome, charged := loop.Stale, int32(0)
+		if after == hostsLag {
+			outcome, charged = loop.Done, 1
+		}
+		if rs := w.do(t, plan); rs[0].Outcome != outcome {
+			t.Errorf("%s: %+v, want %s", after, rs, outcome)
+		}
+		w.report(t, &plan)
+		if d := w.poolObject(t, "web").Status.Disruptions; d.Evictions != charged {
+			t.Errorf("%s: %d evictions are charged, want %d", after, d.Evictions, charged)
+		}
+	}
+}
+
+// TestHeldPlanUnlistsNobody: what the door holds back takes nobody off the list.
+func TestHeldPlanUnlistsNobody(t *testing.T) {
+	w := ringWorld(t)
+	w.report(t, &planner.Plan{})
+	w.lead(8) // somebody else leads by now
+	plan := shrinking()
+	if rs := w.do(t, plan); rs[0].Outcome != loop.Stale {
+		t.Errorf("%+v", rs)
+	}
+	w.report(t, &plan)
+	if got := strings.Count(w.hostList(t)["hosts"], "\n"); got != 3 {
+		t.Errorf("%d hosts, want 3", got)
+	}
+}
+
+// TestHostListOfABrokenRing: a gang that is given up is told at once, before it is tried again; nobody is left to shrink its ring.
+func TestHostListOfABrokenRing(t *testing.T) {
+	w := ringWorld(t)
+	w.report(t, &planner.Plan{})
+	plan := shrinking()
+	plan.Gangs = []planner.GangView{{Job: "train/bert", Gang: fleet.Gang{Phase: fleet.GangBackedOff, Since: t0, RetryAt: t0.Add(time.Minute)}}}
+	if rs := w.do(t, plan); rs[0].Outcome != loop.Done {
+		t.Errorf("%+v", rs)
+	}
+	w.report(t, &plan)
+	if got := strings.Count(w.hostList(t)["hosts"], "\n"); got != 2 {
+		t.Errorf("%d hosts, want 2", got)
+	}
+}
+
+// setPod changes the status of a pod as its kubelet does, and waits until the controller sees it.
+func (w *world) setPod(t *testing.T, name string, change func(*corev1.PodStatus)) {
+	t.Helper()
+	pods := corev1.SchemeGroupVersion.WithResource("pods")
+	was, err := w.core.Tracker().Get(pods, "train", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := was.(*corev1.Pod).DeepCopy()
+	p.ResourceVersion = fmt.Sprint(w.version.Add(1))
+	change(&p.Status)
+	if err := w.core.Tracker().Update(pods, p, p.Namespace); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool {
+		f, ok := w.pods.get("train", name)
+		return ok && f.ResourceVersion == p.ResourceVersion
+	})
+}
+
+// TestHostLeftOut: whose container ended, and who is ready no more, leaves the list for its cool-down; the job is told once, and its status says it.
+func TestHostLeftOut(t *testing.T) {
+	w := ringWorld(t)
+	events := record.NewFakeRecorder(10)
+	w.events = events
+	w.report(t, &planner.Plan{})
+	until := metav1.NewTime(w.clock.now.Add(time.Duration(v1alpha1.DefaultHostCooldownSeconds) * time.Second))
+	rests := func(worker int) v1alpha1.LeftOutHost {
+		return v1alpha1.LeftOutHost{Host: fmt.Sprintf("bert-worker-%d.bert.train.svc", worker), Until: until, Failures: 1}
+	}
+	for _, c := range []struct {
+		name   string
+		worker int
+		change func(*corev1.PodStatus)
+		hosts  string
+		out    []v1alpha1.LeftOutHost
+	}{
+		{"a container ended", 1, func(s *corev1.PodStatus) { s.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 1}} },
+			"bert-worker-0.bert.train.svc:2\nbert-worker-2.bert.train.svc:2\n", []v1alpha1.LeftOutHost{rests(1)}},
+		{"ready no more", 2, func(s *corev1.PodStatus) { s.Conditions[0].Status = corev1.ConditionFalse },
+			"bert-worker-0.bert.train.svc:2\n", []v1alpha1.LeftOutHost{rests(1), rests(2)}},
+	} {
+		w.setPod(t, fmt.Sprintf("bert-worker-%d", c.worker), c.change)
+		w.report(t, &planner.Plan{})
+		w.report(t, &planner.Plan{})
+		if got := w.hostList(t)["hosts"]; got != c.hosts {
+			t.Errorf("%s: hosts %q", c.name, got)
+		}
+		var told []string
+		for _, e := range toldBy(events) {
+			if strings.Contains(e, "HostLeftOut") {
+				told = append(told, e)
+			}
+		}
+		if len(told) != 1 || !strings.Contains(told[0], rests(c.worker).Host) {
+			t.Errorf("%s: events %q", c.name, told)
+		}
+		waitFor(t, func() bool {
+			o, _ := w.jobs.get("train", "bert")
+			h := o.api.Status.Hosts
+			return h != nil && int(h.Listed) == 3-len(c.out) && cmp.Equal(c.out, h.LeftOut, timesEqual)
+		})
+	}
+	w.clock.now = until.Time
+	w.report(t, &planner.Plan{})
+	if got := w.hostList(t)["hosts"]; strings.Count(got, "\n") != 2 || !strings.Contains(got, rests(1).Host) {
+		t.Errorf("hosts after the cool-down %q: who is not ready stays away", got)
 	}
 }
 
