@@ -39,13 +39,13 @@ run() {
 
 # brief keeps each policy at the target that it comes with.
 brief() {
-	echo "| policy | lender | target | SLO minutes | SLO minutes at HPA's cost | harm | of HPA 60 % | of oracle | mean util | late | lost core-hours | moves |"
-	echo "|---|---|---|---|---|---|---|---|---|---|---|---|"
+	echo "| policy | lender | target | SLO minutes | SLO minutes at HPA's cost | harm | of HPA 60 % | of oracle | mean util | late | lost core-hours | moves | terms broken |"
+	echo "|---|---|---|---|---|---|---|---|---|---|---|---|---|"
 	awk -F' *[|] *' '
 		NR == FNR { if (NF == 7) at[$2] = $3; next }
 		NF > 10 && ($4 ~ /\*$/ || $4 == "-") {
 			sub(/ \*$/, "", $4)
-			print "| " $2 " | " $3 " | " $4 " | " $5 " | " ($3 == "none" || $3 == "oracle" ? at[$2] : "") " | " $8 " | " $10 " | " $12 " | " $13 " | " $15 " | " $16 " | " $17 " |"
+			print "| " $2 " | " $3 " | " $4 " | " $5 " | " ($3 == "none" || $3 == "oracle" ? at[$2] : "") " | " $8 " | " $10 " | " $12 " | " $13 " | " $15 " | " $16 " | " $17 " | " $18 " |"
 		}' "$1" "$1"
 }
 

@@ -15,8 +15,13 @@ import (
 )
 
 // remember keeps what statuses do: since when a tenant is told to give back, when its last burst began, and how the gang of a job stands.
-// Snapshots that were made keep their own.
+// Snapshots that were made keep their own. So is what borrowers are told of how long a parcel is theirs.
 func (c *controller) remember(p *planner.Plan) {
+	for _, x := range p.Survivals {
+		if i, ok := c.loanAt(x.Loan); ok && c.loans[i].Phase == fleet.Lent {
+			c.loans[i].ExpectedUntil, c.loans[i].Due = x.Until, x.Due
+		}
+	}
 	c.tenants = slices.Clone(c.tenants)
 	for i := range c.tenants {
 		if x := p.Division.Share(c.tenants[i].ID); x != nil {
@@ -256,6 +261,9 @@ func (c *controller) count(m *planner.Move) {
 	}
 	if m.Kind == planner.MoveReturn && m.After.Late(w.now) && w.tick >= w.scored {
 		w.acc.late++
+	}
+	if m.Before.Phase == fleet.Lent && m.After.Phase != fleet.Lent && c.Now().Before(m.Before.ExpectedUntil) && w.tick >= w.scored {
+		w.acc.short++
 	}
 	if m.Kind != planner.MoveTurnBack {
 		return

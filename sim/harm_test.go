@@ -4,6 +4,9 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/springtide/springtide/api/config"
+	"github.com/springtide/springtide/sim/scenario"
 )
 
 // decides is a policy of a test.
@@ -97,5 +100,17 @@ func TestHarmOfSmallFleets(t *testing.T) {
 	}
 	if total == 0 {
 		t.Error("nothing was harmed: the floods are too small to tell")
+	}
+}
+
+// Who was told until when he may stay, and is recalled before, was told too much: by a crowd that nobody foresaw.
+func TestTermsBroken(t *testing.T) {
+	crowd := scenario.Faults{Quiet: config.Duration(time.Hour), List: []scenario.Fault{
+		{Kind: scenario.FlashCrowd, After: config.Duration(time.Hour), For: config.Duration(30 * time.Minute), Share: 1, Factor: 3}}}
+	if got := play(t, troubled(2, 3, crowd), whole); got.TermsBroken == 0 {
+		t.Error("no term was broken by a flash crowd")
+	}
+	if calm := play(t, troubled(2, 3, scenario.Faults{}), whole); calm.Moves == 0 || calm.TermsBroken != 0 {
+		t.Errorf("%d moves, %d terms broken on a day as foreseen", calm.Moves, calm.TermsBroken)
 	}
 }

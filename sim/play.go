@@ -90,7 +90,7 @@ type account struct {
 	peak, hour float64
 	// useful and lost at the start of the scored time do not count.
 	usefulBefore, lostBefore float64
-	late, moves              int
+	late, short, moves       int
 	moments                  []Moment
 	moment                   Moment
 }

@@ -26,8 +26,10 @@ type Result struct {
 	// MeanUtilisation is used over allocatable CPU of the whole fleet, PeakUtilisation that of its fullest hour.
 	MeanUtilisation float64 `json:"meanUtilisation"`
 	PeakUtilisation float64 `json:"peakUtilisation"`
-	// RecallsLate are parcels that were clean after the due time fixed at the first notice, Moves parcels that began to go to offline.
+	// RecallsLate are parcels that were clean after the due time fixed at the first notice, Moves parcels that began to go to offline. TermsBroken
+	// are recalls before the time until which the borrower was last told to expect to stay; only Springtide tells one.
 	RecallsLate int             `json:"recallsLate"`
+	TermsBroken int             `json:"termsBroken"`
 	Moves       int             `json:"moves"`
 	Services    []ServiceResult `json:"services"`
 	Timeline    []Moment        `json:"-"`
@@ -78,7 +80,7 @@ func (w *World) result(r Row) Result {
 	cores := float64(len(w.machines) * w.b.Fleet.CoresPerNode)
 	out.MeanUtilisation = (a.onlineUsed + a.offlineUsed) / (cores * seconds)
 	out.PeakUtilisation = a.peakHour(w.end-w.scored) / cores
-	out.RecallsLate, out.Moves, out.Timeline = a.late, a.moves, a.moments
+	out.RecallsLate, out.TermsBroken, out.Moves, out.Timeline = a.late, a.short, a.moves, a.moments
 	return out
 }
 

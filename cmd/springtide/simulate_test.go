@@ -36,7 +36,7 @@ func TestNamesOfTheJSON(t *testing.T) {
 		"policies.offlineCoreHours", "policies.onlineCoreHours", "policies.peakUtilisation", "policies.policy", "policies.recallsLate", "policies.seed",
 		"policies.services", "policies.services.class", "policies.services.disaggregated", "policies.services.harmMinutes",
 		"policies.services.onlineCoreHours", "policies.services.service", "policies.services.sloViolationMinutes", "policies.services.young",
-		"policies.sloViolationMinutes", "policies.target", "policies.workLostCoreHours",
+		"policies.sloViolationMinutes", "policies.target", "policies.termsBroken", "policies.workLostCoreHours",
 		"scenario", "seeds", "services",
 	}
 	if d := cmp.Diff(want, slices.Sorted(maps.Keys(names))); d != "" {
