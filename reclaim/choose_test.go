@@ -294,3 +294,36 @@ func TestWhatIsAskedForLaterMayWait(t *testing.T) {
 		}
 	}
 }
+
+// Machines that are not ready come home last, though nobody works there, and what they would bring stays short.
+func TestChooseCountsOnNobodyWhoIsNotReady(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		ask   fleet.Resources
+		want  string
+		short fleet.Resources
+	}{
+		{"the live one covers it", fleet.Resources{CPU: 48_000}, "m02-0 ", fleet.Resources{}},
+		{"it does not", fleet.Resources{CPU: 96_000}, "m02-0 m00-0 ", fleet.Resources{CPU: 32_000}},
+		{"nor do all", fleet.Resources{CPU: 256_000}, "m02-0 m00-0 m01-0 ", fleet.Resources{CPU: 192_000}},
+		{"GPUs that only a dead one has", fleet.Resources{GPU: 4}, "m00-0 ", fleet.Resources{GPU: 4}},
+	} {
+		s := fleetOf(3)
+		for i := range 3 {
+			lend(s, i)
+		}
+		s.Nodes[0].Ready, s.Nodes[1].Ready, s.Nodes[0].Allocatable.GPU = false, false, 8
+		s.Jobs = []fleet.Job{{ID: "high", Priority: fleet.PriorityHigh}}
+		pod(s, 2, fleet.PodOffline, "high", 16_000)
+		s.Sort()
+		ask := ask(0)
+		ask.Amount = c.ask
+		if take, short := Choose(s, ask, opts); chosen(take) != c.want || short != c.short {
+			t.Errorf("%s: %sare recalled, short of %v; want %sand %v", c.name, chosen(take), short, c.want, c.short)
+		}
+		order := Order(s, s.Pool("online"), opts)
+		if len(order) != 3 || order[0].Gain.CPU != 64_000 || order[1].Gain != (fleet.Resources{}) || order[2].Gain != (fleet.Resources{}) {
+			t.Errorf("the order is %+v", order)
+		}
+	}
+}
