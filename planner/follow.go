@@ -292,5 +292,5 @@ func priorityOf(s *fleet.Snapshot, p *fleet.Pod) fleet.JobPriority {
 	if j := s.Job(p.Job); j != nil {
 		return j.Priority
 	}
-	return fleet.PriorityLow
+	return p.Rank
 }

@@ -138,7 +138,7 @@ func groupsOf(s *fleet.Snapshot, pool *fleet.Pool, o Options) (live, dead []*gro
 }
 
 // fill reckons what the group frees and costs. Work lost is the time since the job's last checkpoint times the cores that its pods cost
-// here (see [coresOf]); a job that never said when it saved is taken to lose all since its pods started.
+// here (see [coresOf]); a job that never said when it saved, and a pod of no job, is taken to lose all since its pods started.
 func (g *group) fill(n *fleet.Node, pods []*fleet.Pod, c *costs) {
 	s, o := c.s, &c.o
 	g.gain = n.Allocatable
@@ -153,6 +153,8 @@ func (g *group) fill(n *fleet.Node, pods []*fleet.Pod, c *costs) {
 			if job == nil {
 				g.homeless = true
 				g.drain = max(g.drain, o.Drain)
+				g.priority = max(g.priority, p.Rank)
+				g.lost += lostBy(s.At, n, p, fleet.Known[time.Time]{})
 				continue
 			}
 			if !slices.Contains(g.jobs, job.ID) {
@@ -166,7 +168,7 @@ func (g *group) fill(n *fleet.Node, pods []*fleet.Pod, c *costs) {
 			if job.LastRecalled.Fresh(s.At, o.RecallRest) {
 				g.rested = true
 			}
-			g.lost += lostBy(s.At, n, p, job)
+			g.lost += lostBy(s.At, n, p, job.LastCheckpoint)
 		}
 	}
 	slices.Sort(g.jobs)
@@ -175,13 +177,13 @@ func (g *group) fill(n *fleet.Node, pods []*fleet.Pod, c *costs) {
 	}
 }
 
-func lostBy(now time.Time, n *fleet.Node, p *fleet.Pod, job *fleet.Job) time.Duration {
+func lostBy(now time.Time, n *fleet.Node, p *fleet.Pod, saved fleet.Known[time.Time]) time.Duration {
 	since := p.Created
 	if p.Started.OK {
 		since = p.Started.Value
 	}
-	if job.LastCheckpoint.OK && job.LastCheckpoint.Value.After(since) {
-		since = job.LastCheckpoint.Value
+	if saved.OK && saved.Value.After(since) {
+		since = saved.Value
 	}
 	return time.Duration(float64(max(now.Sub(since), 0)) * coresOf(n, p))
 }

@@ -327,3 +327,33 @@ func TestChooseCountsOnNobodyWhoIsNotReady(t *testing.T) {
 		}
 	}
 }
+
+// A pod of no job costs what it would lose too, all since it started, and ranks as its class says.
+func TestPodsOfNoJobHaveAPrice(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		rank   fleet.JobPriority
+		began  time.Duration
+		job    fleet.JobPriority
+		saved  time.Duration
+		want   string
+		losing time.Duration
+	}{
+		{"ten hours of work stay", fleet.PriorityLow, 10 * time.Hour, fleet.PriorityLow, 7 * time.Minute, "m00-0 ", 16 * 7 * time.Minute},
+		{"a minute of it goes", fleet.PriorityLow, time.Minute, fleet.PriorityLow, 7 * time.Minute, "m01-0 ", 16 * time.Minute},
+		{"of high class it stays", fleet.PriorityHigh, time.Minute, fleet.PriorityLow, 7 * time.Minute, "m00-0 ", 16 * 7 * time.Minute},
+		{"before a job that is high", fleet.PriorityLow, 10 * time.Hour, fleet.PriorityHigh, 7 * time.Minute, "m01-0 ", 160 * time.Hour},
+	} {
+		s := fleetOf(2)
+		lend(s, 0)
+		lend(s, 1)
+		s.Jobs = []fleet.Job{{ID: "job", Priority: c.job, LastCheckpoint: fleet.KnownAt(t0.Add(-c.saved), t0)}}
+		pod(s, 0, fleet.PodOffline, "job", 16_000)
+		p := pod(s, 1, fleet.PodOffline, "", 16_000)
+		p.Created, p.Rank = t0.Add(-c.began), c.rank
+		s.Sort()
+		if take, _ := Choose(s, ask(10), opts); chosen(take) != c.want || take[0].WorkLost != c.losing {
+			t.Errorf("%s: %sis recalled, want %s: %+v", c.name, chosen(take), c.want, take)
+		}
+	}
+}
