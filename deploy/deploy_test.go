@@ -362,6 +362,9 @@ func TestPriorityClasses(t *testing.T) {
 		}
 	}
 	high, low := classes["springtide-offline-high"], classes["springtide-offline-low"]
+	if of := constant(t, "../internal/kube/podfacts.go", "offlineHighClass"); classes[of] != high {
+		t.Errorf("the code takes %s for the class of high priority", of)
+	}
 	if classes[filler] == nil || high == nil || low == nil {
 		t.Fatalf("classes %v lack %s or those of offline work", classes, filler)
 	}

@@ -281,8 +281,10 @@ type Pod struct {
 	Role     string
 	Requests Resources
 	Priority int32
-	Phase    PodPhase
-	Ready    bool
+	// Rank is the priority of offline work of no job, by its class.
+	Rank  JobPriority
+	Phase PodPhase
+	Ready bool
 	// Created is the API server's stamp in our time; Started and ReadySince are the pod's own. ReadySince is since when Ready is as it is:
 	// of a pod that is not ready, when it ceased to be; unknown while no readiness was ever reported.
 	Created    time.Time

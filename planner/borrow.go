@@ -30,7 +30,8 @@ func holdersOf(s *fleet.Snapshot) map[fleet.NodeID]fleet.PoolID {
 }
 
 // countBorrowed counts a machine of an offline pool that an online pool borrows: its whole room while it is lent, what online pods ask for on
-// it while it goes back, and its room as coming while it is emptied. It is no capacity of the pool, so no watermark is reckoned from it.
+// it while it goes back, and its room as coming while it is emptied; nothing of it while it is not ready. It is no capacity of the pool, so no
+// watermark is reckoned from it.
 func (m *maker) countBorrowed(l *ledger, n *fleet.Node) {
 	if m.state[n.ID].out+m.state[n.ID].borrowed+m.state[n.ID].back == 0 {
 		return
@@ -48,9 +49,11 @@ func (m *maker) countBorrowed(l *ledger, n *fleet.Node) {
 		}
 		asked := l.onlineOn(n)
 		l.online[n.ID] = asked
-		if loan.Phase == fleet.Lent && n.Ready {
+		switch {
+		case !n.Ready: // as of the pool's own, nothing of it is counted on
+		case loan.Phase == fleet.Lent:
 			l.usable = l.usable.Add(n.Allocatable)
-		} else {
+		default:
 			l.usable = l.usable.Add(asked)
 		}
 	}
@@ -91,6 +94,9 @@ func (m *maker) borrowAhead(l *ledger, ask reclaim.Ask) bool {
 	s := m.in.Snapshot
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
+		if !n.Ready {
+			continue // it brings nothing
+		}
 		kept := n.Pool == l.pool.ID && m.state[n.ID].emptyingAlone()
 		if kept || slices.ContainsFunc(l.borrowed, func(x *fleet.Loan) bool { return x.Node == n.ID && x.Phase == fleet.Noticed }) {
 			ask.Amount = ask.Amount.Sub(only(n.Allocatable.Sub(l.online[n.ID])).Floor())
@@ -143,7 +149,7 @@ func (m *maker) keepBorrowed(l *ledger, ask reclaim.Ask) fleet.Resources {
 	s, short := m.in.Snapshot, ask.Amount
 	for _, loan := range l.borrowed {
 		n := s.Node(loan.Node)
-		if short.Floor().IsZero() || loan.Phase != fleet.Noticed || n == nil || m.moved[loan.ID] {
+		if short.Floor().IsZero() || loan.Phase != fleet.Noticed || n == nil || !n.Ready || m.moved[loan.ID] {
 			continue
 		}
 		room := withGPUs(n.Allocatable.Sub(l.online[n.ID])).Floor()

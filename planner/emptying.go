@@ -28,10 +28,15 @@ func (m *maker) keepEmptying(l *ledger, ask reclaim.Ask) fleet.Resources {
 	s, short := m.in.Snapshot, ask.Amount
 	var left []freed
 	for _, loan := range slices.Backward(emptyingOf(s, l.pool.ID)) { // the newest has lost least
-		if n := s.Node(loan.Node); n != nil && !m.moved[loan.ID] && m.state[loan.Node].emptyingAlone() {
-			if free := withGPUs(n.Allocatable.Sub(l.online[n.ID])).Floor(); free.CPU >= leastRoom {
-				left = append(left, freed{loan, free})
-			}
+		n := s.Node(loan.Node)
+		if n == nil || !n.Ready || !m.state[loan.Node].emptyingAlone() {
+			continue
+		}
+		switch free := withGPUs(n.Allocatable.Sub(l.online[n.ID])).Floor(); {
+		case m.home[loan.ID]: // called off by this plan already
+			short = short.Sub(free)
+		case !m.moved[loan.ID] && free.CPU >= leastRoom:
+			left = append(left, freed{loan, free})
 		}
 	}
 	for !short.Floor().IsZero() {
@@ -77,8 +82,9 @@ func bestFor(left []freed, short fleet.Resources) int {
 	return best
 }
 
-// giveUpOld cancels loans whose parcels could not be emptied: for too long, or because their services will not shrink after all.
-func (m *maker) giveUpOld(l *ledger, term time.Duration) {
+// giveUpPinned cancels loans whose machines cannot be emptied, because their services will not shrink after all. What is only late is given up
+// by [maker.giveUpLate].
+func (m *maker) giveUpPinned(l *ledger, term time.Duration) {
 	s, o := m.in.Snapshot, m.in.Options
 	drops := l.drops(term)
 	for _, loan := range emptyingOf(s, l.pool.ID) {
@@ -86,15 +92,30 @@ func (m *maker) giveUpOld(l *ledger, term time.Duration) {
 			continue
 		}
 		for _, p := range m.pods[loan.Node] {
-			if p.Class != fleet.PodOnline || p.Deleting {
-				continue
+			if p.Class == fleet.PodOnline && !p.Deleting && drops[p.Service] <= 0 {
+				after, err := loan.Cancel(s.At, fmt.Sprintf("could not be emptied: pod %s stays", p.Name))
+				m.step(MoveCancel, *loan, after, err, "Pinned")
+				break
 			}
-			if drops[p.Service] > 0 && s.At.Sub(loan.Created) < o.EmptyMax {
-				continue
-			}
-			after, err := loan.Cancel(s.At, fmt.Sprintf("could not be emptied: pod %s stays", p.Name))
-			m.step(MoveCancel, *loan, after, err, "Pinned")
-			break
 		}
 	}
+}
+
+// giveUpLate cancels a loan that could not be handed over for as long as anybody waits, whatever stands in its way: it keeps a slot of the move
+// budget from others, and its machine from online.
+func (m *maker) giveUpLate(l *fleet.Loan, n *fleet.Node) {
+	s, most := m.in.Snapshot, m.in.Options.EmptyMax
+	if s.At.Sub(l.Created) < most {
+		return
+	}
+	why := "the node side does not report it clean"
+	stays := slices.IndexFunc(m.pods[n.ID], func(p *fleet.Pod) bool { return p.Class == fleet.PodOnline })
+	switch {
+	case !n.AgentAlive:
+		why = "its node agent shows no life"
+	case stays >= 0 && m.occupied(l):
+		why = fmt.Sprintf("pod %s stays", m.pods[n.ID][stays].Name)
+	}
+	after, err := l.Cancel(s.At, fmt.Sprintf("could not be emptied within %s: %s", most, why))
+	m.step(MoveCancel, *l, after, err, "Pinned")
 }

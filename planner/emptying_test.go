@@ -106,3 +106,71 @@ func TestWhatIsNeededNowIsNotLent(t *testing.T) {
 		}
 	}
 }
+
+// Whatever keeps a loan from being handed over, it is given up after an hour, though nothing else of lending is looked at meanwhile; one that
+// can be handed over is.
+func TestALateLoanIsGivenUp(t *testing.T) {
+	const blindCase = "while signals are missing"
+	for _, c := range []struct {
+		name string
+		bend func(w *world, n *fleet.Node, l *fleet.Loan)
+		want MoveKind
+	}{
+		{"nobody is there and the agent is silent", func(_ *world, n *fleet.Node, _ *fleet.Loan) { n.AgentAlive = false }, MoveCancel},
+		{"its only online pod does not end", func(w *world, n *fleet.Node, _ *fleet.Loan) {
+			w.service("api", 1, 5, 1, 4)
+			w.s.Pods[len(w.s.Pods)-1].Deleting = true
+		}, MoveCancel},
+		{"a socket whose agent died", func(_ *world, n *fleet.Node, l *fleet.Loan) {
+			n.AgentAlive, l.Kind, l.Cells = false, fleet.KindSocket, []int{2, 3}
+			n.Share.Parcels[0].Cells = l.Cells
+		}, MoveCancel},
+		{blindCase, func(*world, *fleet.Node, *fleet.Loan) {}, MoveCancel},
+		{"while pods wait", func(w *world, _ *fleet.Node, _ *fleet.Loan) { w.waits("web", 1) }, MoveCancel},
+		{"while machines are borrowed", func(w *world, _ *fleet.Node, _ *fleet.Loan) {
+			w.offline(1)
+			b := w.loan(6, fleet.Lent, 1)
+			b.From, b.To = "offline", "online"
+		}, MoveCancel},
+		{"a new leader", func(w *world, _ *fleet.Node, _ *fleet.Loan) { w.s.WatchedSince = t0 }, MoveCancel},
+		{"it is just clean", func(_ *world, n *fleet.Node, _ *fleet.Loan) {
+			n.Share.Parcels[0].Clean, n.Share.Parcels[0].CleanEpoch = true, 1
+		}, MoveLend},
+	} {
+		for _, early := range []bool{true, false} {
+			w := newWorld(6).service("web", 12, 0, 4, 12*8*0.63)
+			l := w.loan(5, fleet.Emptying, 1)
+			l.Created = t0.Add(-DefaultOptions().EmptyMax)
+			if early {
+				l.Created = l.Created.Add(time.Second)
+			}
+			c.bend(w, &w.s.Nodes[5], l)
+			in, want := w.input(), c.want
+			if c.name == blindCase {
+				in.Live = nil
+			}
+			if early && want == MoveCancel {
+				want = ""
+			}
+			var got MoveKind
+			for _, m := range Make(in).Moves {
+				if m.Node == "m05" {
+					got = m.Kind
+				}
+			}
+			if got != want {
+				t.Errorf("%s, a second early %v: %q, want %q", c.name, early, got, want)
+			}
+		}
+	}
+}
+
+// What is given up comes home, so a shortage recalls no other machine for the same room.
+func TestWhatIsGivenUpCoversAShortage(t *testing.T) {
+	w := newWorld(6).service("web", 30, 0, 4, 30*8*0.63)
+	w.loan(4, fleet.Lent, 1)
+	w.loan(5, fleet.Emptying, 1).Created = t0.Add(-2 * time.Hour)
+	if p := Make(w.input()); moves(p, MoveCancel) != 1 || moves(p, MoveRecall) != 0 {
+		t.Errorf("the room of one machine is short: %+v", p.Moves)
+	}
+}

@@ -81,6 +81,7 @@ func (m *maker) emptied(l *fleet.Loan, entry *fleet.ShareParcel, node *fleet.Nod
 	// Without the taint an online pod may still land: the mark may have been refused that went up with the loan.
 	// One that did keeps the machine until it leaves, or the loan is given up.
 	if !entry.IsClean(l.Epoch) || !node.Marks.HolderTaint || m.occupied(l) {
+		m.giveUpLate(l, node)
 		return
 	}
 	if m.state[l.Node].live > 1 {
@@ -291,5 +292,5 @@ func priorityOf(s *fleet.Snapshot, p *fleet.Pod) fleet.JobPriority {
 	if j := s.Job(p.Job); j != nil {
 		return j.Priority
 	}
-	return fleet.PriorityLow
+	return p.Rank
 }

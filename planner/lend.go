@@ -196,7 +196,7 @@ func (m *maker) turnBack(l *ledger, spare fleet.Resources) bool {
 // begin starts loans into what the tide leaves free for longer than the minimum term, within the move budget.
 func (m *maker) begin(l *ledger, lead, term time.Duration) (pins []Pin, note string) {
 	s, o := m.in.Snapshot, m.in.Options
-	m.giveUpOld(l, term)
+	m.giveUpPinned(l, term)
 	borrower := borrowerOf(s)
 	if borrower == "" {
 		return nil, "there is no offline pool to lend to"

@@ -96,7 +96,7 @@ func (m *maker) move(kind MoveKind, before, after fleet.Loan, why Why) {
 	m.moved[before.ID] = true
 	m.begun[before.Node] = m.begun[before.Node] || kind == MoveBegin
 	m.recalled[before.Node] = m.recalled[before.Node] || kind == MoveRecall
-	m.home[before.ID] = kind == MoveReturn
+	m.home[before.ID] = kind == MoveReturn || kind == MoveCancel
 	after.LeaderEpoch = m.in.Snapshot.LeaderEpoch
 	m.plan.Moves = append(m.plan.Moves, Move{Kind: kind, Before: before, After: after, Node: before.NodeName, Rest: m.rest(kind, &before), Why: why})
 }

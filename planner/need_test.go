@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -89,4 +90,95 @@ func TestPooledBounds(t *testing.T) {
 			t.Fatalf("%.2f cores with one that may ask for more, %.2f without", more, got)
 		}
 	})
+}
+
+// blinded takes the live signals of services away: they are missing, or an hour old.
+func blinded(in Input, old bool, ids ...fleet.ServiceID) Input {
+	for _, id := range ids {
+		live := in.Live[id]
+		if !old {
+			in.Live[id] = hpa.Live{}
+			continue
+		}
+		live.Load.At = t0.Add(-time.Hour)
+		for name, use := range live.CPU {
+			use.At = t0.Add(-time.Hour)
+			live.CPU[name] = use
+		}
+		in.Live[id] = live
+	}
+	return in
+}
+
+// Lending goes on while a tenth of what online asks for is blind, and not a millicore more. It ends for a service that is seen when its own
+// signals go, and one that merely has no trusted forecast holds nobody up.
+func TestLendingKnowsWhatIsBlind(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		dark  int
+		more  fleet.MilliCPU // that each of its pods asks for
+		blind []fleet.ServiceID
+		lends bool
+	}{
+		{"all is seen", 2, 0, nil, true},
+		{"a tenth is blind", 2, 0, []fleet.ServiceID{"shop/dark"}, true},
+		{"a little more", 2, 1, []fleet.ServiceID{"shop/dark"}, false},
+		{"a pod more", 3, 0, []fleet.ServiceID{"shop/dark"}, false},
+		{"all but a tenth", 2, 0, []fleet.ServiceID{"shop/web"}, false},
+		{"all of it", 2, 0, []fleet.ServiceID{"shop/dark", "shop/web"}, false},
+	} {
+		for _, old := range []bool{false, true} {
+			w := newWorld(12).service("web", 18, 0, 6, 90).service("dark", c.dark, 0, 2, 8)
+			for i := range w.s.Services {
+				w.s.Services[i].Max = 20
+			}
+			w.s.Services[1].Max, w.s.Services[1].Request.CPU = 4, 8000+c.more
+			if got := moves(Make(blinded(w.input(), old, c.blind...)), MoveBegin) > 0; got != c.lends {
+				t.Errorf("%s (old %v): lent %v", c.name, old, got)
+			}
+		}
+	}
+	w := newWorld(12).service("web", 18, 0, 6, 90)
+	w.s.Services[0].Max = 20
+	in := w.input()
+	tide := in.Tides["shop/web"]
+	tide.Trusted = false
+	in.Tides["shop/web"] = tide
+	if moves(Make(in), MoveBegin) == 0 {
+		t.Error("a young service holds lending up")
+	}
+}
+
+// Whichever signals are missing: nothing is lent while they are those of more than a tenth of what is asked for.
+func TestNobodyLendsBlindly(t *testing.T) {
+	lent, held := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(rapid.IntRange(6, 16).Draw(t, "machines"))
+		var all, dark fleet.MilliCPU
+		var ids []fleet.ServiceID
+		for i := range rapid.IntRange(1, 6).Draw(t, "services") {
+			name, n := fmt.Sprintf("s%d", i), rapid.IntRange(1, 8).Draw(t, "pods")
+			w.service(name, n, i, 3, float64(n)*8*rapid.Float64Range(0.05, 0.6).Draw(t, "use"))
+			svc := &w.s.Services[i]
+			svc.Max, svc.Request.CPU = int32(n+1), fleet.MilliCPU(1000*rapid.IntRange(1, 12).Draw(t, "cores"))
+			asks := svc.Request.CPU * fleet.MilliCPU(n)
+			if all += asks; rapid.IntRange(0, 3).Draw(t, "dark") == 0 {
+				dark += asks
+				ids = append(ids, svc.ID)
+			}
+		}
+		begins := moves(Make(blinded(w.input(), rapid.Bool().Draw(t, "old"), ids...)), MoveBegin)
+		switch {
+		case 10*dark <= all && begins > 0:
+			lent++
+		case 10*dark > all:
+			held++
+			if begins > 0 {
+				t.Fatalf("%d loans begin while services that ask for %d of %d millicores are blind", begins, dark, all)
+			}
+		}
+	})
+	if lent == 0 || held == 0 {
+		t.Errorf("lent in %d draws, blind in %d: the test says nothing", lent, held)
+	}
 }

@@ -106,6 +106,9 @@ func (w *world) loan(machine int, phase fleet.Phase, epoch int64) *fleet.Loan {
 	n := &w.s.Nodes[machine]
 	l := fleet.Loan{ID: fleet.LoanID("loan-" + n.Name), Kind: fleet.KindNode, Node: n.ID, NodeName: n.Name, Cells: n.AllCells(), Capacity: n.Allocatable,
 		From: "online", To: "offline", Phase: phase, Epoch: epoch, Created: t0.Add(-time.Hour), Since: t0.Add(-time.Hour), Parcel: fleet.MakeParcelID(n.ID, n.AllCells())}
+	if phase == fleet.Emptying {
+		l.Created, l.Since = t0.Add(-10*time.Minute), t0.Add(-10*time.Minute) // longer ago it is given up
+	}
 	w.s.Loans = append(w.s.Loans, l)
 	n.Marks = fleet.NodeMarks{HolderTaint: true, OfflineLabel: phase == fleet.Lent, KeepNode: true}
 	n.Share = fleet.Share{Exists: true, Parcels: []fleet.ShareParcel{{Cells: l.Cells, Holder: l.Holder(), Next: l.Next(), Loan: l.ID, Epoch: epoch}}}

@@ -29,6 +29,7 @@ import (
 //	offline N [WORKERS]                    N machines more, at home in the offline pool, that may lend; WORKERS on each
 //	moved MACHINE POOL                     it belongs to that pool from now on, or to none (-); its marks are those of before
 //	gone POOL                              it was deleted; its machines belong to none
+//	down MACHINE                           it is not ready
 //	unmarked MACHINE                       it has no mark of ours
 //	gang MIN [stable]                      the job keeps so many workers
 //	borrowed MACHINE PHASE EPOCH [SECONDS DUE]   a machine of the offline pool, its deadline and its due time so far from now
@@ -108,6 +109,8 @@ func play(t *testing.T, lines [][]string) string {
 					n.Pool = ""
 				}
 			}
+		case "down":
+			w.s.Nodes[num(f[1])].Ready = false
 		case "unmarked":
 			w.s.Nodes[num(f[1])].Marks = fleet.NodeMarks{}
 		case "gang":

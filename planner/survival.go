@@ -9,7 +9,7 @@ import (
 )
 
 // Survival says until when the borrower of a lent parcel may expect to work on it: the forecast, at the quantile that services are sized by,
-// asks for it not earlier. It is no promise; a recall gives notice all the same.
+// asks for it not earlier. What online borrows it expects to keep until it is due. It is no promise; a recall gives notice all the same.
 type Survival struct {
 	Loan  fleet.LoanID
 	Until time.Time
@@ -25,6 +25,7 @@ const survivalStep = 15 * time.Minute
 // be recalled now. Those that nothing asks for are expected to stay to the end of the forecast.
 func (m *maker) survivals(l *ledger, lead Lead) {
 	s := m.in.Snapshot
+	m.survivesBorrowed(l)
 	if !m.tellsSurvival(l.pool.ID) {
 		return
 	}
@@ -62,6 +63,15 @@ func (m *maker) tellsSurvival(pool fleet.PoolID) bool {
 	return slices.ContainsFunc(s.Loans, func(l fleet.Loan) bool {
 		return l.From == pool && l.Phase == fleet.Lent && l.ExpectedUntil.IsZero() && s.At.Sub(l.Since) < minute
 	})
+}
+
+// survivesBorrowed tells of machines that online borrows: they are needed until they are due, as far as anybody knows.
+func (m *maker) survivesBorrowed(l *ledger) {
+	for _, x := range l.borrowed {
+		if x.Phase == fleet.Lent && !x.Due.IsZero() && !x.ExpectedUntil.Equal(x.Due) && !m.moved[x.ID] {
+			m.plan.Survivals = append(m.plan.Survivals, Survival{x.ID, x.Due, x.Due})
+		}
+	}
 }
 
 func (m *maker) survives(loans []*fleet.Loan, until time.Time, home time.Duration, soonest time.Time) {

@@ -45,14 +45,22 @@ const (
 //
 // The order: lowest job priority first, then the least work lost (in steps of a factor of two: it is an estimate), then the fewest gangs
 // broken, then whole machines before those of which sockets are away, then machines whose jobs were not recalled lately, then the largest
-// machine (fewer moves), then the name. It never looks at loans that are already on their way.
+// machine (fewer moves), then the name. Machines that are not ready come after all others, as many as would cover the rest if they came; nobody
+// counts on it, so the rest stays short. It never looks at loans that are already on their way.
 func Choose(s *fleet.Snapshot, ask Ask, o Options) (take []Recall, short fleet.Resources) {
 	pool := s.Pool(ask.Pool)
 	if pool == nil {
 		return nil, ask.Amount.Floor()
 	}
-	q := newQueue(s, groupsOf(s, pool, o))
-	short = ask.Amount
+	live, dead := groupsOf(s, pool, o)
+	take, short = cover(newQueue(s, live), s.At, pool, ask, ask.Amount)
+	more, _ := cover(newQueue(s, dead), s.At, pool, ask, short)
+	return append(take, more...), short.Floor()
+}
+
+// cover takes from a queue until nothing is short.
+func cover(q *queue, now time.Time, pool *fleet.Pool, ask Ask, short fleet.Resources) ([]Recall, fleet.Resources) {
+	var take []Recall
 	q.preferGPUs(short.GPU > 0)
 	for !short.Floor().IsZero() {
 		if q.gpus && (short.GPU <= 0 || !q.hasGPUs()) {
@@ -67,13 +75,13 @@ func Choose(s *fleet.Snapshot, ask Ask, o Options) (take []Recall, short fleet.R
 		}
 		wait := short.Floor().Fits(ask.Later)
 		for _, l := range g.loans {
-			r := times(s.At, l, g, pool, ask)
+			r := times(now, l, g, pool, ask)
 			r.MayWait = wait
 			take = append(take, r)
 		}
 		short = short.Sub(g.gain)
 	}
-	return take, short.Floor()
+	return take, short
 }
 
 // group is the loans of one machine.
@@ -96,7 +104,8 @@ type group struct {
 	clean    time.Duration // what the node side needs after it
 }
 
-func groupsOf(s *fleet.Snapshot, pool *fleet.Pool, o Options) []*group {
+// groupsOf are the machines with lent parcels of a pool, those apart that are not ready.
+func groupsOf(s *fleet.Snapshot, pool *fleet.Pool, o Options) (live, dead []*group) {
 	pods, c := o.pods(s), newCosts(s, pool, o)
 	byNode := map[fleet.NodeID]*group{}
 	var order []fleet.NodeID
@@ -114,21 +123,22 @@ func groupsOf(s *fleet.Snapshot, pool *fleet.Pool, o Options) []*group {
 		}
 		byNode[l.Node].loans = append(byNode[l.Node].loans, l)
 	}
-	var out []*group
 	for _, id := range order {
-		n := s.Node(id)
+		n, g := s.Node(id), byNode[id]
 		if n == nil {
 			continue
 		}
-		g := byNode[id]
-		g.fill(n, pods[id], c)
-		out = append(out, g)
+		if g.fill(n, pods[id], c); n.Ready {
+			live = append(live, g)
+		} else {
+			dead = append(dead, g)
+		}
 	}
-	return out
+	return live, dead
 }
 
 // fill reckons what the group frees and costs. Work lost is the time since the job's last checkpoint times the cores that its pods cost
-// here (see [coresOf]); a job that never said when it saved is taken to lose all since its pods started.
+// here (see [coresOf]); a job that never said when it saved, and a pod of no job, is taken to lose all since its pods started.
 func (g *group) fill(n *fleet.Node, pods []*fleet.Pod, c *costs) {
 	s, o := c.s, &c.o
 	g.gain = n.Allocatable
@@ -143,6 +153,8 @@ func (g *group) fill(n *fleet.Node, pods []*fleet.Pod, c *costs) {
 			if job == nil {
 				g.homeless = true
 				g.drain = max(g.drain, o.Drain)
+				g.priority = max(g.priority, p.Rank)
+				g.lost += lostBy(s.At, n, p, fleet.Known[time.Time]{})
 				continue
 			}
 			if !slices.Contains(g.jobs, job.ID) {
@@ -156,7 +168,7 @@ func (g *group) fill(n *fleet.Node, pods []*fleet.Pod, c *costs) {
 			if job.LastRecalled.Fresh(s.At, o.RecallRest) {
 				g.rested = true
 			}
-			g.lost += lostBy(s.At, n, p, job)
+			g.lost += lostBy(s.At, n, p, job.LastCheckpoint)
 		}
 	}
 	slices.Sort(g.jobs)
@@ -165,13 +177,13 @@ func (g *group) fill(n *fleet.Node, pods []*fleet.Pod, c *costs) {
 	}
 }
 
-func lostBy(now time.Time, n *fleet.Node, p *fleet.Pod, job *fleet.Job) time.Duration {
+func lostBy(now time.Time, n *fleet.Node, p *fleet.Pod, saved fleet.Known[time.Time]) time.Duration {
 	since := p.Created
 	if p.Started.OK {
 		since = p.Started.Value
 	}
-	if job.LastCheckpoint.OK && job.LastCheckpoint.Value.After(since) {
-		since = job.LastCheckpoint.Value
+	if saved.OK && saved.Value.After(since) {
+		since = saved.Value
 	}
 	return time.Duration(float64(max(now.Sub(since), 0)) * coresOf(n, p))
 }

@@ -294,3 +294,66 @@ func TestWhatIsAskedForLaterMayWait(t *testing.T) {
 		}
 	}
 }
+
+// Machines that are not ready come home last, though nobody works there, and what they would bring stays short.
+func TestChooseCountsOnNobodyWhoIsNotReady(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		ask   fleet.Resources
+		want  string
+		short fleet.Resources
+	}{
+		{"the live one covers it", fleet.Resources{CPU: 48_000}, "m02-0 ", fleet.Resources{}},
+		{"it does not", fleet.Resources{CPU: 96_000}, "m02-0 m00-0 ", fleet.Resources{CPU: 32_000}},
+		{"nor do all", fleet.Resources{CPU: 256_000}, "m02-0 m00-0 m01-0 ", fleet.Resources{CPU: 192_000}},
+		{"GPUs that only a dead one has", fleet.Resources{GPU: 4}, "m00-0 ", fleet.Resources{GPU: 4}},
+	} {
+		s := fleetOf(3)
+		for i := range 3 {
+			lend(s, i)
+		}
+		s.Nodes[0].Ready, s.Nodes[1].Ready, s.Nodes[0].Allocatable.GPU = false, false, 8
+		s.Jobs = []fleet.Job{{ID: "high", Priority: fleet.PriorityHigh}}
+		pod(s, 2, fleet.PodOffline, "high", 16_000)
+		s.Sort()
+		ask := ask(0)
+		ask.Amount = c.ask
+		if take, short := Choose(s, ask, opts); chosen(take) != c.want || short != c.short {
+			t.Errorf("%s: %sare recalled, short of %v; want %sand %v", c.name, chosen(take), short, c.want, c.short)
+		}
+		order := Order(s, s.Pool("online"), opts)
+		if len(order) != 3 || order[0].Gain.CPU != 64_000 || order[1].Gain != (fleet.Resources{}) || order[2].Gain != (fleet.Resources{}) {
+			t.Errorf("the order is %+v", order)
+		}
+	}
+}
+
+// A pod of no job costs what it would lose too, all since it started, and ranks as its class says.
+func TestPodsOfNoJobHaveAPrice(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		rank   fleet.JobPriority
+		began  time.Duration
+		job    fleet.JobPriority
+		saved  time.Duration
+		want   string
+		losing time.Duration
+	}{
+		{"ten hours of work stay", fleet.PriorityLow, 10 * time.Hour, fleet.PriorityLow, 7 * time.Minute, "m00-0 ", 16 * 7 * time.Minute},
+		{"a minute of it goes", fleet.PriorityLow, time.Minute, fleet.PriorityLow, 7 * time.Minute, "m01-0 ", 16 * time.Minute},
+		{"of high class it stays", fleet.PriorityHigh, time.Minute, fleet.PriorityLow, 7 * time.Minute, "m00-0 ", 16 * 7 * time.Minute},
+		{"before a job that is high", fleet.PriorityLow, 10 * time.Hour, fleet.PriorityHigh, 7 * time.Minute, "m01-0 ", 160 * time.Hour},
+	} {
+		s := fleetOf(2)
+		lend(s, 0)
+		lend(s, 1)
+		s.Jobs = []fleet.Job{{ID: "job", Priority: c.job, LastCheckpoint: fleet.KnownAt(t0.Add(-c.saved), t0)}}
+		pod(s, 0, fleet.PodOffline, "job", 16_000)
+		p := pod(s, 1, fleet.PodOffline, "", 16_000)
+		p.Created, p.Rank = t0.Add(-c.began), c.rank
+		s.Sort()
+		if take, _ := Choose(s, ask(10), opts); chosen(take) != c.want || take[0].WorkLost != c.losing {
+			t.Errorf("%s: %sis recalled, want %s: %+v", c.name, chosen(take), c.want, take)
+		}
+	}
+}

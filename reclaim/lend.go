@@ -81,7 +81,7 @@ func Lendable(s *fleet.Snapshot, ask LendAsk) (take []Candidate, pinned []Pinned
 		}
 		m.leave(n, c.Leavers)
 	}
-	pinned = append(pinned, m.resting()...)
+	pinned = append(pinned, m.heldBack()...)
 	if ask.Pool.Unit == fleet.UnitSocket {
 		for _, c := range m.sockets(fewest) {
 			if len(take) >= ask.Count {
@@ -113,6 +113,8 @@ type fleetView struct {
 	byZone map[fleet.ServiceID]map[string]int
 	byHost map[fleet.ServiceID]*hosts
 	drops  map[fleet.ServiceID]int
+	// agents says that machines of the pool have live node agents, so that one without is out of order.
+	agents bool
 }
 
 func newFleetView(s *fleet.Snapshot, ask *LendAsk) *fleetView {
@@ -130,6 +132,7 @@ func newFleetView(s *fleet.Snapshot, ask *LendAsk) *fleetView {
 	}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
+		v.agents = v.agents || n.Pool == pool.ID && n.AgentAlive
 		if loans := v.parts[n.ID]; len(loans) > 0 && fleet.TakeAll(n, loans) {
 			v.busy[n.ID] = true
 			if emptying[n.ID] {
@@ -184,7 +187,7 @@ func (v *fleetView) byFewestPods() []*fleet.Node {
 	all := make([]loaded, 0, len(v.s.Nodes))
 	for i := range v.s.Nodes {
 		n := &v.s.Nodes[i]
-		if n.Pool == v.pool.ID && n.Ready && !v.busy[n.ID] && resting(n, v.s.At) == "" {
+		if n.Pool == v.pool.ID && n.Ready && !v.busy[n.ID] && v.held(n) == "" {
 			all = append(all, loaded{v.online(n).CPU, lent[likenessOf(n)], n})
 		}
 	}
@@ -199,12 +202,21 @@ func (v *fleetView) byFewestPods() []*fleet.Node {
 	return out
 }
 
-// resting lists the pool's nodes that would be judged if they did not rest.
-func (v *fleetView) resting() []Pinned {
+// held says why a machine is not offered now; empty where it is. One whose node agent is silent would never be reported clean, and keep others from
+// going meanwhile. A pool without any agent has a node side of another kind: nothing tells its machines apart.
+func (v *fleetView) held(n *fleet.Node) string {
+	if v.agents && !n.AgentAlive {
+		return "its node agent shows no life: nobody would report it clean"
+	}
+	return resting(n, v.s.At)
+}
+
+// heldBack lists the pool's nodes that would be judged if nothing held them.
+func (v *fleetView) heldBack() []Pinned {
 	var out []Pinned
 	for i := range v.s.Nodes {
 		if n := &v.s.Nodes[i]; n.Pool == v.pool.ID && n.Ready && !v.busy[n.ID] {
-			if by := resting(n, v.s.At); by != "" {
+			if by := v.held(n); by != "" {
 				out = append(out, Pinned{Node: n.Name, By: by})
 			}
 		}

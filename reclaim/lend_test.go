@@ -322,3 +322,26 @@ func TestSocketsWithLeastIdleBesideThem(t *testing.T) {
 		t.Errorf("lent %q: of 90 cores m01 takes 32, m02 48 and m00 56", names(take))
 	}
 }
+
+// A machine whose agent is silent would never be reported clean, so it keeps no slot from the others, however empty it is. Where no machine has an
+// agent the node side is another, and all are offered.
+func TestSilentAgentsStay(t *testing.T) {
+	for _, c := range []struct {
+		silent []int
+		want   string
+		pinned int
+	}{{nil, "m00:Node m01:Node ", 0}, {[]int{0}, "m01:Node m02:Node ", 1}, {[]int{0, 1}, "m02:Node ", 2}, {[]int{0, 1, 2}, "m00:Node m01:Node ", 0}} {
+		s := fleetOf(3)
+		s.Pools[1].Unit = fleet.UnitNode
+		for _, i := range c.silent {
+			s.Nodes[i].AgentAlive = false
+		}
+		s.Sort()
+		ask := lendAsk(s, 1000, nil)
+		ask.Count = 2
+		take, pinned := Lendable(s, ask)
+		if got := names(take); got != c.want || len(pinned) != c.pinned {
+			t.Errorf("agents silent on %v: lent %q, want %q; held back %+v", c.silent, got, c.want, pinned)
+		}
+	}
+}

@@ -52,16 +52,21 @@ func (g *group) gangs() string {
 // Standing is one machine whose loans may be recalled.
 type Standing struct {
 	Loans []*fleet.Loan
-	// Gain is what its recall frees for online.
+	// Gain is what its recall frees for online: nothing while the machine is not ready.
 	Gain fleet.Resources
 }
 
 // Order lists the machines with lent parcels of a pool in the order in which [Choose] would recall all of them.
 func Order(s *fleet.Snapshot, pool *fleet.Pool, o Options) []Standing {
-	q := newQueue(s, groupsOf(s, pool, o))
+	live, dead := groupsOf(s, pool, o)
+	q := newQueue(s, live)
 	var out []Standing
 	for g := q.next(); g != nil; g = q.next() {
 		out = append(out, Standing{g.loans, g.gain})
+	}
+	q = newQueue(s, dead)
+	for g := q.next(); g != nil; g = q.next() {
+		out = append(out, Standing{Loans: g.loans})
 	}
 	return out
 }

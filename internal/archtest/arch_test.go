@@ -228,3 +228,12 @@ func TestCronIsAParser(t *testing.T) {
 		})
 	}
 }
+
+// TestZonesAreCompiledIn: windows name zones, and the binary that judges and evaluates them brings them along, whatever its other packages do.
+func TestZonesAreCompiledIn(t *testing.T) {
+	if !slices.ContainsFunc(load(t), func(f file) bool {
+		return f.name == "cmd/springtide/main.go" && slices.Contains(imports(f), "time/tzdata")
+	}) {
+		t.Error("cmd/springtide/main.go does not import time/tzdata")
+	}
+}

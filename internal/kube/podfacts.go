@@ -42,6 +42,9 @@ type podFacts struct {
 	images []string
 }
 
+// offlineHighClass is the priority class of offline work that is recalled last (deploy/base/offline).
+const offlineHighClass = "springtide-offline-high"
+
 // notice is the checkpoint notice as it stands in a pod's annotation.
 type notice struct {
 	Loan     string    `json:"loan"`
@@ -79,6 +82,9 @@ func newPodFacts(p *corev1.Pod) *podFacts {
 	_, f.mirror = p.Annotations[corev1.MirrorPodAnnotationKey]
 	if p.Spec.Priority != nil {
 		f.pod.Priority = *p.Spec.Priority
+	}
+	if p.Spec.PriorityClassName == offlineHighClass {
+		f.pod.Rank = fleet.PriorityHigh
 	}
 	f.finished = f.pod.Phase == fleet.PodSucceeded || f.pod.Phase == fleet.PodFailed
 	f.tolerates = toleratesHolder(p.Spec.Tolerations)

@@ -106,8 +106,10 @@ func poolConditions(c *conditions, r *loop.Report, p *fleet.Pool, nodes, alive i
 		c.set(v1alpha1.ConditionAgentAlive, metav1.ConditionUnknown, "NoNodes", "the node selector picks no machine")
 	case alive == nodes:
 		c.set(v1alpha1.ConditionAgentAlive, metav1.ConditionTrue, "AllAlive", "every machine has a live agent")
+	case alive == 0:
+		c.set(v1alpha1.ConditionAgentAlive, metav1.ConditionFalse, "AgentsMissing", fmt.Sprintf("%d of %d machines have no live agent: they are lent whole or not at all", nodes, nodes))
 	default:
-		c.set(v1alpha1.ConditionAgentAlive, metav1.ConditionFalse, "AgentsMissing", fmt.Sprintf("%d of %d machines have no live agent: these are lent whole or not at all", nodes-alive, nodes))
+		c.set(v1alpha1.ConditionAgentAlive, metav1.ConditionFalse, "AgentsMissing", fmt.Sprintf("%d of %d machines have no live agent: these are not lent", nodes-alive, nodes))
 	}
 	if r.StoreErr != nil {
 		c.set(v1alpha1.ConditionStoreReady, metav1.ConditionFalse, "StoreDown", "the journal is kept in memory until the store is back: "+r.StoreErr.Error())

@@ -64,7 +64,7 @@ func (a *assembly) shareNamespaces(all []*ownTenant) {
 	}
 }
 
-// boundPriorities takes the jobs of each tenant down to the highest priority that it may give them.
+// boundPriorities takes the jobs of each tenant, and its pods of no job, down to the highest priority that it may give them.
 func (a *assembly) boundPriorities() {
 	highest := map[string]fleet.JobPriority{}
 	for i := range a.s.Tenants {
@@ -78,6 +78,13 @@ func (a *assembly) boundPriorities() {
 		j := &a.s.Jobs[i]
 		if h, bound := highest[fleet.ParseName(string(j.ID)).Namespace]; bound {
 			j.Priority = min(j.Priority, h)
+		}
+	}
+	for i := range a.s.Pods {
+		if p := &a.s.Pods[i]; p.Rank > fleet.PriorityLow {
+			if h, bound := highest[p.Name.Namespace]; bound {
+				p.Rank = min(p.Rank, h)
+			}
 		}
 	}
 }

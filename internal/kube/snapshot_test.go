@@ -409,7 +409,7 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// A tenant's jobs rank no higher than it may let them; a job of no tenant ranks as it says.
+// A tenant's jobs rank no higher than it may let them, nor do its pods of no job; those of no tenant rank as they say.
 func TestHighestJobPriority(t *testing.T) {
 	high, free := elasticJob("bert"), elasticJob("gpt")
 	high.Spec.Priority, free.Spec.Priority = "High", "High"
@@ -417,7 +417,14 @@ func TestHighestJobPriority(t *testing.T) {
 	q := &v1alpha1.CapacityQuota{ObjectMeta: objectMeta("CapacityQuota", "", "research")}
 	q.Spec.HighestJobPriority = "Low"
 	q.Spec.NamespaceSelector = v1alpha1.Selector{MatchLabels: map[string]string{"team": "research"}}
-	s := newWorld(t, high, free, q, namespaceOf("train", map[string]string{"team": "research"}), namespaceOf("lab", nil)).snapshot(t)
+	bound, loose, low := pod("train", "bound", "n1", "", ""), pod("lab", "loose", "n1", "", ""), pod("lab", "low", "n1", "", "")
+	bound.Spec.PriorityClassName, loose.Spec.PriorityClassName, low.Spec.PriorityClassName = "springtide-offline-high", "springtide-offline-high", "springtide-offline-low"
+	s := newWorld(t, high, free, q, bound, loose, low, namespaceOf("train", map[string]string{"team": "research"}), namespaceOf("lab", nil)).snapshot(t)
+	for i := range s.Pods {
+		if p := &s.Pods[i]; (p.Rank == fleet.PriorityHigh) != (p.Name.Name == "loose") {
+			t.Errorf("pod %s, which is of no job, ranks %d", p.Name, p.Rank)
+		}
+	}
 	if got := s.Job("train/bert").Priority; got != fleet.PriorityLow {
 		t.Errorf("the tenant's job has priority %d, want low", got)
 	}
