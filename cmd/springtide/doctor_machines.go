@@ -117,7 +117,7 @@ func checkAgents(ctx context.Context, d *doctor) error {
 		d.advise("install the CRD of "+topologies+" and an exporter of it", "a pool lends sockets, and no NodeResourceTopology says which cells a machine has")
 	}
 	if len(silent) > 0 {
-		d.advise("run the agent there, or only the whole machine is lent", "%d of %d machines that lend sockets have no live agent: %s", len(silent), len(need), shortList(silent))
+		d.advise("run the agent there: without it no part of the machine is lent, nor, where others of its pool have one, the whole", "%d of %d machines that lend sockets have no live agent: %s", len(silent), len(need), shortList(silent))
 		return nil
 	}
 	d.ok("all %d machines that lend sockets have a live agent", len(need))
