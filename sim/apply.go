@@ -366,7 +366,12 @@ func (c *controller) nodeSides() {
 	if len(w.faults) > 0 {
 		for n := range w.facts {
 			_, silent := w.hit(scenario.AgentSilent, n)
-			w.facts[n].AgentAlive = !silent
+			_, down := w.hit(scenario.NotReady, n)
+			f := &w.facts[n]
+			if f.AgentAlive = !silent && !down; f.Ready == down {
+				f.Ready = !down
+				w.open(int32(n))
+			}
 		}
 	}
 	for i := range c.loans {

@@ -30,6 +30,7 @@ var plainest = map[string]struct {
 	factors     []float64
 }{
 	scenario.NodesLost:      {10 * time.Minute, time.Hour, 0.5, nil},
+	scenario.NotReady:       {time.Minute, 30 * time.Minute, 0.3, nil},
 	scenario.AgentSilent:    {5 * time.Minute, 30 * time.Minute, 0.5, nil},
 	scenario.MetricsDown:    {5 * time.Minute, time.Hour, 1, nil},
 	scenario.MetricsGaps:    {5 * time.Minute, time.Hour, 0.5, nil},

@@ -145,17 +145,20 @@ func TestEveryFaultIsFelt(t *testing.T) {
 
 // What has to do with notices is felt where machines are recalled.
 func TestFaultsOfARecallAreFelt(t *testing.T) {
-	with := func(kinds ...string) []entry {
+	with := func(seed uint64, kinds ...string) []entry {
 		f := scenario.Faults{Quiet: config.Duration(time.Hour), List: []scenario.Fault{
 			{Kind: scenario.FlashCrowd, After: config.Duration(time.Hour), For: config.Duration(30 * time.Minute), Share: 1, Factor: 3}}}
 		for _, kind := range kinds {
 			f.List = append(f.List, scenario.Fault{Kind: kind, After: config.Duration(time.Minute), For: config.Duration(90 * time.Minute), Share: 1})
 		}
-		return keepDiary(t, troubled(2, 3, f), whole)
+		return keepDiary(t, troubled(seed, 3, f), whole)
 	}
-	plain := with()
 	for _, kind := range []string{scenario.DeafMembers, scenario.Heartbeats, scenario.DeliveredTwice} {
-		if slices.Equal(with(kind), plain) {
+		felt := false
+		for seed := uint64(1); seed <= 8 && !felt; seed++ { // what comes twice meets something that it changes in every other one
+			felt = !slices.Equal(with(seed, kind), with(seed))
+		}
+		if !felt {
 			t.Errorf("%s changed nothing", kind)
 		}
 	}

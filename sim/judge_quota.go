@@ -194,7 +194,7 @@ func (c *controller) raisedOf(t *fleet.Tenant, raises []fleet.ServiceID) bool {
 func (c *controller) there() fleet.MilliCPU {
 	sum := fleet.MilliCPU(0)
 	for i := range c.w.machines {
-		if !c.w.machines[i].gone {
+		if !c.w.machines[i].gone && c.w.facts[i].Ready {
 			sum += c.w.facts[i].Allocatable.CPU
 		}
 	}

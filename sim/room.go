@@ -97,6 +97,7 @@ func (w *World) open(n int32) {
 			t.Give(id, []int{c}, holder)
 		}
 	}
-	t.SetOpen(id, fleet.Online, m.toOnline && !m.gone)
-	t.SetOpen(id, fleet.Offline, m.toOffline && !m.gone)
+	ready := w.facts[n].Ready
+	t.SetOpen(id, fleet.Online, m.toOnline && !m.gone && ready)
+	t.SetOpen(id, fleet.Offline, m.toOffline && !m.gone && ready)
 }

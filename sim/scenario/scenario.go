@@ -242,13 +242,14 @@ const (
 	DeliveredTwice = "deliveredTwice" // what was written comes a second time, later
 	ClocksForward  = "clocksForward"  // the run is dated so that the clocks of a window's zone go forward in it
 	ClocksBack     = "clocksBack"     // the same, and they go back
+	NotReady       = "notReady"       // machines are not ready: nothing lands there, and their node side is silent
 )
 
 // Kinds are all kinds of faults.
 func Kinds() []string {
 	return []string{NodesLost, AgentSilent, MetricsDown, MetricsGaps, MetricsNaN, MetricsSpikes, StoreDown, ForecastWrong, FlashCrowd, RetryStorm,
 		LeaderFlapping, Crash, APIConflicts, StaleCache, DeafMembers, StuckPods, ClockSkew, Heartbeats, MovingLost, DeliveredTwice,
-		ClocksForward, ClocksBack}
+		ClocksForward, ClocksBack, NotReady}
 }
 
 // Any reports whether anything goes wrong.
