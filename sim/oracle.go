@@ -21,10 +21,13 @@ func foresee(b *scenario.Built, rates *Rates, r Row) Result {
 	w := &World{b: b}
 	n := len(rates.of[0])
 	scored := int(scenario.WarmUp / tick)
-	needs, used, online := make([][]float64, len(b.Services)), make([]float64, n), make([]float64, n)
+	needs, used, online, atOnce := make([][]float64, len(b.Services)), make([]float64, n), make([]float64, n), make([]float64, n)
 	for i := range b.Services {
 		o := &b.Services[i]
 		need := needed(o, rates.of[i])
+		for k := range need {
+			atOnce[k] += need[k] * float64(o.Cores)
+		}
 		if r.Policy == Oracle {
 			need = forward(need, startUpTicks(o))
 		} else {
@@ -39,7 +42,7 @@ func foresee(b *scenario.Built, rates *Rates, r Row) Result {
 		needs[i] = need
 	}
 	fleet := b.Cores()
-	out.serves(w, needs, online, scored)
+	out.serves(w, needs, online, atOnce, scored)
 	harvest, lent := 0.0, make([]float64, n)
 	if r.Policy == Oracle {
 		p, held := parcelsOf(b), make([]float64, n)
@@ -80,11 +83,12 @@ func (out *Result) uses(busy []float64) {
 	}
 }
 
-// serves accounts what online costs, and what even perfect foresight breaks: while the services together need more than the fleet has, one of them at
-// least is short, the one that needs most.
-func (out *Result) serves(w *World, needs [][]float64, online []float64, scored int) {
+// serves accounts what online costs, and what even perfect foresight breaks: while the services together need more at once than the fleet has, with what
+// it may borrow of the offline pool, one of them at least is short, the one that needs most. What must be started before it is needed costs its cores,
+// and breaks nothing where the fleet has none for it yet: others may have held theirs.
+func (out *Result) serves(w *World, needs [][]float64, online, atOnce []float64, scored int) {
 	b := w.b
-	has := float64(b.Online * b.Fleet.CoresPerNode)
+	has := b.Cores()
 	violated, cores := make([]int, len(needs)), make([]float64, len(needs))
 	last := -1
 	for k := scored; k < len(online); k++ {
@@ -96,7 +100,7 @@ func (out *Result) serves(w *World, needs [][]float64, online []float64, scored 
 				largest = i
 			}
 		}
-		if minute := k / int(perMinute); part < 1 && minute != last {
+		if minute := k / int(perMinute); atOnce[k] > has && minute != last {
 			last = minute
 			violated[largest]++
 		}
