@@ -178,11 +178,13 @@ func (st *staff) pledge() {
 }
 
 // release asks for nothing. What a gang that ran once has on stable capacity stays, as parameter servers do: ending them would end the work that
-// they hold. It gives way to a gang that waits for long.
+// they hold. It gives way to a gang that waits for long. What was asked for and has no place is the tenant's until the size has fallen, which it may not
+// do at the first try.
 func (st *staff) release() {
 	for i := range st.crews {
-		c, kept := &st.crews[i], 0
-		if st.gang.Ran && holdsWork(&st.job.Members[i]) {
+		mem, c, kept := &st.job.Members[i], &st.crews[i], 0
+		st.grow.charge(mem.Request, int(mem.Desired)-c.leaving-c.stay)
+		if st.gang.Ran && holdsWork(mem) {
 			kept = min(c.want, c.stay)
 		}
 		c.want = kept

@@ -1036,20 +1036,30 @@ func placed(x *staffing) []onNode {
 }
 
 // A gang that is asked for and waits for a machine takes its tenant's quota: it is seated in the moment that the machine is there, and another job that
-// had grown into the same quota would be beyond it.
+// had grown into the same quota would be beyond it. One that is given up takes it until its size has fallen, which is not before the next plan.
 func TestWhatAGangIsPromisedIsCharged(t *testing.T) {
-	for _, asked := range []int{0, 2} {
-		y := newYard(2, 0)
-		y.s.Nodes[1].Ready = false
-		y.s.Tenants = []fleet.Tenant{{ID: "lab", Namespaces: []string{"batch"}, Accepted: true, Guarantee: fleet.Resources{CPU: 128000, Memory: 512 * fleet.GiB},
-			BorrowingLimit: fleet.KnownAt(fleet.Resources{}, t0)}}
-		ring := y.job("ring", member("worker", 64, 2, 2))
-		if ring.Members[0].Desired = int32(asked); asked > 0 {
-			ring.Gang = fleet.Gang{Phase: fleet.GangForming, Since: t0}
-		}
-		y.job("fill", member("worker", 16, 0, 8))
-		y.cycle()
-		y.want(t, "ring", "worker", asked)
-		y.want(t, "fill", "worker", map[int]int{0: 4, 2: 0}[asked])
+	for _, tc := range []struct {
+		name               string
+		asked, ring, fills int
+		since              time.Duration
+	}{
+		{name: "nothing is asked for", fills: 4},
+		{name: "it is asked for", asked: 2, ring: 2},
+		{name: "it is given up", asked: 2, since: time.Hour},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			y := newYard(2, 0)
+			y.s.Nodes[1].Ready = false
+			y.s.Tenants = []fleet.Tenant{{ID: "lab", Namespaces: []string{"batch"}, Accepted: true, Guarantee: fleet.Resources{CPU: 128000, Memory: 512 * fleet.GiB},
+				BorrowingLimit: fleet.KnownAt(fleet.Resources{}, t0)}}
+			ring := y.job("ring", member("worker", 64, 2, 2))
+			if ring.Members[0].Desired = int32(tc.asked); tc.asked > 0 {
+				ring.Gang = fleet.Gang{Phase: fleet.GangForming, Since: t0.Add(-tc.since)}
+			}
+			y.job("fill", member("worker", 16, 0, 8))
+			y.cycle()
+			y.want(t, "ring", "worker", tc.ring)
+			y.want(t, "fill", "worker", tc.fills)
+		})
 	}
 }
