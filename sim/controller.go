@@ -57,12 +57,13 @@ type controller struct {
 	kept  kept
 	// fresh are the facts that the running cycle saw, stale those that a cache shows while it lags.
 	fresh, stale *fleet.Snapshot
-	// echoes are writes that come once more, last the plan of a leader that was succeeded, marked who marked a machine.
-	echoes []echo
-	last   *lastPlan
-	marked map[string]int64
-	judge  judge
-	err    error
+	// echoes are writes that come once more, last the plan of a leader that was succeeded, late the same while its requests arrive, marked who
+	// marked a machine.
+	echoes     []echo
+	last, late *lastPlan
+	marked     map[string]int64
+	judge      judge
+	err        error
 }
 
 // errand is one hand-over of a loan.

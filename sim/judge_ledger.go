@@ -29,7 +29,9 @@ func (c *controller) take(a *planner.Scale) {
 	s := &w.services[i]
 	had := sync.OnceValue(w.podsByHome)
 	before := map[fleet.PoolID]takings{}
-	for _, id := range w.leavers(s, len(s.pods)-int(a.To)) {
+	// Who goes by a size that was written before, and has not gone yet, was judged then. Those that this one was steered to go first.
+	further := min(len(s.pods), int(a.From)) - int(a.To)
+	for _, id := range w.leavers(s, len(s.pods)-int(a.To))[:max(further, 0)] {
 		p := &w.pods[id]
 		pool, empties := c.emptying(p.node)
 		if !p.ready || !empties || c.judge.seen[p.uid] {
@@ -88,7 +90,10 @@ func (c *controller) emptying(n int32) (fleet.PoolID, bool) {
 		return "", false
 	}
 	f, loans := &c.w.facts[n], c.loans
-	if c.stale != nil {
+	switch {
+	case c.late != nil:
+		loans = c.late.facts.Loans
+	case c.stale != nil:
 		loans = c.stale.Loans
 	}
 	// Loans are sorted by names that begin with the machine's.

@@ -81,7 +81,8 @@ func (c *controller) arrive() {
 	if l == nil {
 		return
 	}
-	c.judge.beyond = c.beyond()
+	c.judge.beyond, c.late = c.beyond(), l
+	defer func() { c.late = nil }()
 	for _, st := range l.requests[:l.first] {
 		err := st.Check()
 		if err == nil {
