@@ -1,11 +1,7 @@
 package deploy_test
 
 import (
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -70,21 +66,11 @@ func blocks(doc []byte) (string, error) {
 // Nothing of ours can block the cluster, in no manifest that lies here.
 func TestNothingBlocks(t *testing.T) {
 	read := 0
-	err := filepath.WalkDir(".", func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || filepath.Ext(path) != ".yaml" {
-			return err
+	err := eachManifest(func(path string, doc []byte) {
+		read++
+		if by, err := blocks(doc); by != "" || err != nil {
+			t.Errorf("%s: %s (%v)", path, by, err)
 		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		for doc := range strings.SplitSeq(string(text), "\n---\n") {
-			read++
-			if by, err := blocks([]byte(doc)); by != "" || err != nil {
-				t.Errorf("%s: %s (%v)", path, by, err)
-			}
-		}
-		return nil
 	})
 	if err != nil || read < 20 {
 		t.Fatalf("%d manifests, %v", read, err)

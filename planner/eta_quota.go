@@ -9,7 +9,7 @@ import (
 	"github.com/springtide/springtide/quota"
 )
 
-// quotaBounds are the bounds that waiting jobs meet: with all slices open, with none, and step by step. Each is made when first asked for.
+// quotaBounds are the bounds that waiting jobs meet: with all slices open, with none, and step by step, of which each is made when first asked for.
 type quotaBounds struct {
 	t            *tenants
 	ever, always *quota.Bounds

@@ -40,21 +40,8 @@ func NewBounds(tenants []fleet.Tenant) *Bounds {
 
 // NewParcelBounds are the bounds on parcels of a class, counted in [fleet.Resources.Pods].
 func NewParcelBounds(tenants []fleet.Tenant, class fleet.ParcelClass) *Bounds {
-	terms := func(t *fleet.Tenant) fleet.ParcelQuota {
-		for _, q := range t.Parcels {
-			if q.Class == class {
-				return q
-			}
-		}
-		return fleet.ParcelQuota{}
-	}
-	known := func(k fleet.Known[int64]) fleet.Known[fleet.Resources] {
-		return fleet.Known[fleet.Resources]{Value: count(k.Value), At: k.At, OK: k.OK}
-	}
-	guarantee := func(t *fleet.Tenant) fleet.Resources { return count(terms(t).Guarantee) }
-	return newBounds(tenants, func(t *fleet.Tenant) (lend, borrow fleet.Known[fleet.Resources]) {
-		return known(terms(t).LendingLimit), known(terms(t).BorrowingLimit)
-	}, guarantee, guarantee)
+	guarantee := func(t *fleet.Tenant) fleet.Resources { return count(parcelTerms(t, class).Guarantee) }
+	return newBounds(tenants, parcelLimits(class), guarantee, guarantee)
 }
 
 func newBounds(tenants []fleet.Tenant, limits limits, least, most most) *Bounds {

@@ -15,25 +15,32 @@ func (d *divider) parcels(shares []Share) {
 // count is a number of parcels as an amount.
 func count(n int64) fleet.Resources { return fleet.Resources{Pods: n} }
 
-// classTree is the tree of a class, with what each is entitled to.
-func (d *divider) classTree(s ParcelSupply) *tree {
-	terms := func(t *fleet.Tenant) fleet.ParcelQuota {
-		for _, q := range t.Parcels {
-			if q.Class == s.Class {
-				return q
-			}
+// parcelTerms are what a tenant's quota says of a class.
+func parcelTerms(t *fleet.Tenant, class fleet.ParcelClass) fleet.ParcelQuota {
+	for _, q := range t.Parcels {
+		if q.Class == class {
+			return q
 		}
-		return fleet.ParcelQuota{}
 	}
+	return fleet.ParcelQuota{}
+}
+
+// parcelLimits are the limits of tenants on parcels of a class.
+func parcelLimits(class fleet.ParcelClass) limits {
 	known := func(k fleet.Known[int64]) fleet.Known[fleet.Resources] {
 		return fleet.Known[fleet.Resources]{Value: count(k.Value), At: k.At, OK: k.OK}
 	}
-	tr := newTree(d.in.Tenants, func(t *fleet.Tenant) (lend, borrow fleet.Known[fleet.Resources]) {
-		q := terms(t)
+	return func(t *fleet.Tenant) (lend, borrow fleet.Known[fleet.Resources]) {
+		q := parcelTerms(t, class)
 		return known(q.LendingLimit), known(q.BorrowingLimit)
-	})
+	}
+}
+
+// classTree is the tree of a class, with what each is entitled to.
+func (d *divider) classTree(s ParcelSupply) *tree {
+	tr := newTree(d.in.Tenants, parcelLimits(s.Class))
 	tr.entitle(func(t *fleet.Tenant) (base, more, names fleet.Resources) {
-		g := count(max(terms(t).Guarantee, 0))
+		g := count(max(parcelTerms(t, s.Class).Guarantee, 0))
 		return g, fleet.Resources{}, g
 	}, fleet.KnownAt(count(s.Firm), d.in.At), count(s.Lent))
 	return tr

@@ -183,12 +183,20 @@ func (c *controller) scale(a *planner.Scale) {
 func (c *controller) charge(owner string, charges []planner.Charge) {
 	for _, x := range charges {
 		c.judge.of(x.Pool, c.Now()) // its windows begin as the ledger's do
-		for i := range c.pools {
-			if c.pools[i].ID == x.Pool {
-				c.pools[i].Ledger = x.On(c.pools[i].Ledger, c.Now(), owner)
-			}
+		if p := c.pool(x.Pool); p != nil {
+			p.Ledger = x.On(p.Ledger, c.Now(), owner)
 		}
 	}
+}
+
+// pool finds a pool by its id, or nil.
+func (c *controller) pool(id fleet.PoolID) *fleet.Pool {
+	for i := range c.pools {
+		if c.pools[i].ID == id {
+			return &c.pools[i]
+		}
+	}
+	return nil
 }
 
 // machineOf is the index of a machine by its name.

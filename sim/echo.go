@@ -49,30 +49,50 @@ func (c *controller) again(act any) {
 		if _, known := c.loanAt(a.After.ID); !known && a.Kind == planner.MoveBegin {
 			c.beginAgain(&a.After)
 		}
-	case *planner.Notice: // a patch of the pod's annotations, with its UID
-		if id, ok := w.find(a.Pod.ID); ok && !w.pods[id].leaving {
+	case *planner.Notice:
+		if w.takes(a) {
+			id, _ := w.find(a.Pod.ID)
 			w.unanswer(id)
 			c.notice(a)
 		}
-	case *planner.Eviction: // with the pod's UID; who ends already goes on ending
-		if id, ok := w.find(a.Pod.ID); ok && !w.pods[id].leaving {
+	case *planner.Eviction:
+		if w.takes(a) {
 			c.evict(a)
 		}
 	case *planner.Kill:
-		if id, ok := w.find(a.Pod.ID); ok && !w.pods[id].killed {
+		if w.takes(a) {
 			c.kill(a)
 		}
-	case *planner.JobScale: // the patch tests the size that the decision started from
-		for i := range w.jobs {
-			if j := &w.jobs[i]; j.id() == a.Job && j.desired == a.From {
-				c.scaleJob(a)
-			}
+	case *planner.JobScale:
+		if w.takes(a) {
+			c.scaleJob(a)
 		}
-	case *planner.Filler: // a deletion has the UID, a creation the name
-		if _, taken := w.named(fleet.Name{Namespace: fillersIn, Name: a.Name}); a.Delete || !taken {
+	case *planner.Filler:
+		if w.takes(a) {
 			c.fill(a)
 		}
 	}
+}
+
+// takes reports whether the API server takes a write that carries no version, whenever it comes.
+func (w *World) takes(act any) bool {
+	switch a := act.(type) {
+	case *planner.Notice: // a patch of the pod's annotations, with its UID
+		id, ok := w.find(a.Pod.ID)
+		return ok && !w.pods[id].leaving
+	case *planner.Eviction: // with the pod's UID; who ends already goes on ending
+		id, ok := w.find(a.Pod.ID)
+		return ok && !w.pods[id].leaving
+	case *planner.Kill:
+		id, ok := w.find(a.Pod.ID)
+		return ok && !w.pods[id].killed
+	case *planner.JobScale: // the patch tests the size that the decision started from
+		return slices.ContainsFunc(w.jobs, func(j job) bool { return j.id() == a.Job && j.desired == a.From })
+	case *planner.Filler: // a deletion has the UID, a creation the name
+		_, taken := w.named(fleet.Name{Namespace: fillersIn, Name: a.Name})
+		return a.Delete || !taken
+	}
+	return false
 }
 
 // beginAgain creates a loan that was there before, and is over, once more: its object alone, without a status and without a share.

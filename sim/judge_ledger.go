@@ -50,7 +50,7 @@ func (c *controller) take(a *planner.Scale) {
 
 // checkLedger judges one pod that is taken: of an owner who had so many pods, and off machines on which there were so many.
 func (c *controller) checkLedger(pool fleet.PoolID, t *takings, owner string, had takings) {
-	p := &c.pools[slices.IndexFunc(c.pools, func(p fleet.Pool) bool { return p.ID == pool })]
+	p := c.pool(pool)
 	part := func(share float64, of int) int { return int(math.Ceil(share*float64(of) - 1e-9)) }
 	switch {
 	case t.pods > p.Ledger.Evictions:

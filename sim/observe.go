@@ -38,7 +38,7 @@ func (c *controller) Snapshot(context.Context) (*fleet.Snapshot, error) {
 func detached(s *fleet.Snapshot) *fleet.Snapshot {
 	s.Nodes, s.Pods, s.Services, s.Pools = slices.Clone(s.Nodes), slices.Clone(s.Pods), slices.Clone(s.Services), slices.Clone(s.Pools)
 	for i := range s.Nodes {
-		s.Nodes[i].Share.Parcels = slices.Clone(s.Nodes[i].Share.Parcels)
+		s.Nodes[i].Share = sharedNow(&s.Nodes[i])
 	}
 	for i := range s.Services {
 		s.Services[i].Pods = slices.Clone(s.Services[i].Pods)

@@ -114,10 +114,8 @@ func (c *controller) own(l *lastPlan, act any) {
 		charges = a.Charges
 	}
 	for _, x := range charges {
-		for i := range c.pools {
-			if p := &c.pools[i]; p.ID == x.Pool {
-				l.ledgers[x.Pool] = p.Ledger
-			}
+		if p := c.pool(x.Pool); p != nil {
+			l.ledgers[x.Pool] = p.Ledger
 		}
 	}
 }
@@ -149,32 +147,20 @@ func (c *controller) refuses(l *lastPlan, act any) error {
 			return stale(known || !c.sameShare(l, a.Node))
 		}
 		return stale(!known || !reflect.DeepEqual(c.loans[at], a.Before) || !c.sameShare(l, a.Node))
-	case *planner.Notice:
-		id, ok := w.find(a.Pod.ID)
-		return stale(!ok || w.pods[id].leaving)
 	case *planner.Eviction:
-		// One that follows the drain of its loan in this plan waits for it.
-		id, ok := w.find(a.Pod.ID)
-		if !ok || w.pods[id].leaving {
+		if !w.takes(a) {
 			return errChanged
 		}
+		// One that follows the drain of its loan in this plan waits for it.
+		id, _ := w.find(a.Pod.ID)
 		x, p := l.facts.Loan(a.Loan), &w.pods[id]
 		return stale(x != nil && x.Phase == fleet.Noticed && !l.drained[a.Loan] && (p.noticeEpoch == 0 || p.ackEpoch != p.noticeEpoch))
-	case *planner.Kill:
-		id, ok := w.find(a.Pod.ID)
-		return stale(!ok || w.pods[id].killed)
 	case *planner.JobScale:
-		for i := range w.jobs {
-			if j := &w.jobs[i]; j.id() == a.Job {
-				return stale(j.desired != a.From || c.charged(l, a.Charges))
-			}
-		}
-		return errChanged
-	case *planner.Filler:
-		_, taken := w.named(fleet.Name{Namespace: fillersIn, Name: a.Name})
-		return stale(!a.Delete && taken)
+		return stale(!w.takes(a) || c.charged(l, a.Charges))
+	case *planner.Notice, *planner.Kill, *planner.Filler:
+		return stale(!w.takes(a))
 	case *planner.Mark:
-		n := l.facts.Nodes[slices.IndexFunc(l.facts.Nodes, func(n fleet.Node) bool { return n.Name == a.Node })].Marks
+		n := l.facts.Node(a.ID).Marks
 		opens := a.Want.OfflineLabel || n.HolderTaint && !a.Want.HolderTaint || a.Want.Fence == fleet.FenceExecute
 		return stale(c.marked[a.Node] > l.plan.LeaderEpoch || opens && !c.sameShare(l, a.Node))
 	}
@@ -188,8 +174,8 @@ func (c *controller) charged(l *lastPlan, charges []planner.Charge) bool {
 		if p := l.facts.Pool(x.Pool); !own && p != nil {
 			known = p.Ledger
 		}
-		i := slices.IndexFunc(c.pools, func(p fleet.Pool) bool { return p.ID == x.Pool })
-		return !x.Due && i >= 0 && !reflect.DeepEqual(known, c.pools[i].Ledger)
+		now := c.pool(x.Pool)
+		return !x.Due && now != nil && !reflect.DeepEqual(known, now.Ledger)
 	})
 }
 
