@@ -75,6 +75,8 @@ type crew struct {
 	stay, leaving, going int
 	// running are at work, wherever they are.
 	running int
+	// pledged are those that were asked for and have no place yet, as far as the tenant's quota was enough for them: it is charged with them.
+	pledged int
 	// want is how many there should be besides those that leave, hoped how many more there will be room for when others made it.
 	want, hoped int
 	// stuck says that there was no room, or no quota, for one more; leaves that members leave a parcel, or a machine that is kept for a gang: a size
@@ -129,6 +131,9 @@ func (m *maker) newStaffing() *staffing {
 		st.settle()
 	}
 	x.allow(m.allow(m.plan.Division.Shares))
+	for _, st := range x.list {
+		st.pledge()
+	}
 	return x
 }
 

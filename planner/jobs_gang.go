@@ -95,7 +95,6 @@ func (x *staffing) form(st *staff, head *staff) {
 		st.hold()
 		if !x.ask(st, lack) { // members on room that goes home need another place
 			x.makeRoom(st, lack)
-			st.pledge()
 		}
 	case was.Phase == fleet.GangBackedOff && now.Before(was.RetryAt):
 		st.note = fmt.Sprintf("its gang gave back what it held, %s: it is tried again at %s", inARow(was.Tries), was.RetryAt.UTC().Format("15:04:05 MST"))
@@ -113,7 +112,6 @@ func (x *staffing) form(st *staff, head *staff) {
 		st.note = "its gang is asked for and does not run yet: " + st.short()
 		if !x.ask(st, lack) {
 			st.note += x.makeRoom(st, lack)
-			st.pledge()
 		}
 	case head != nil:
 		st.enter(fleet.GangWaiting, now)
@@ -167,23 +165,11 @@ func (st *staff) hold() {
 	}
 }
 
-// pledge charges the tenant with what is asked for and has no place yet: a scheduler seats it in the moment that room comes, and by then nobody else may
-// have grown into the quota that it takes.
-func (st *staff) pledge() {
-	for i := range st.crews {
-		if mem, c := &st.job.Members[i], &st.crews[i]; gangs(mem) {
-			st.grow.charge(mem.Request, c.want-c.stay)
-		}
-	}
-}
-
 // release asks for nothing. What a gang that ran once has on stable capacity stays, as parameter servers do: ending them would end the work that
-// they hold. It gives way to a gang that waits for long. What was asked for and has no place is the tenant's until the size has fallen, which it may not
-// do at the first try.
+// they hold. It gives way to a gang that waits for long.
 func (st *staff) release() {
 	for i := range st.crews {
 		mem, c, kept := &st.job.Members[i], &st.crews[i], 0
-		st.grow.charge(mem.Request, int(mem.Desired)-c.leaving-c.stay)
 		if st.gang.Ran && holdsWork(mem) {
 			kept = min(c.want, c.stay)
 		}
@@ -302,7 +288,7 @@ func (x *staffing) makeRoom(st *staff, lack []int) string {
 // its size would rise again, and nobody would leave.
 func (x *staffing) reserve(st *staff, lack []int, gone []place.PodRef) {
 	var on []place.Placement
-	t, undo := x.room(), st.grow.keep()
+	t, undo := x.room(), st.keep()
 	t.Would(func() bool {
 		for _, ref := range gone {
 			t.Remove(ref)

@@ -218,7 +218,7 @@ func (v *leveller) level(t tier) {
 func (v *leveller) takeFor(poor *staff, member int, t tier, has float64) bool {
 	x := v.x
 	mem := &poor.job.Members[member]
-	if poor.grow.most(mem.Request.Add(fleet.Resources{Pods: 1}), 1) < 1 {
+	if !poor.affords(member) {
 		return false // what binds it is no lack of room
 	}
 	after := has + mostPart(mem.Request, x.capacity)

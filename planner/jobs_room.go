@@ -104,8 +104,7 @@ func (x *staffing) ref(p *fleet.Pod) (place.PodRef, bool) {
 // one places one more member where its tenant may be, and charges the tenant. At home it is kept off loans though it may run there.
 func (x *staffing) one(st *staff, i int, home bool) (place.Placement, bool) {
 	t, shape := x.room(), place.MemberShape(&st.job.Members[i])
-	unit := shape.Requests.Add(fleet.Resources{Pods: 1})
-	if st.grow.most(unit, 1) < 1 {
+	if !st.affords(i) {
 		return place.Placement{}, false
 	}
 	shape.Stable = shape.Stable || home
@@ -122,7 +121,7 @@ func (x *staffing) one(st *staff, i int, home bool) (place.Placement, bool) {
 			return place.Placement{}, false
 		}
 		if on := x.parcels(p.Node); st.grow.may(on) {
-			st.grow.took(on, unit, 1)
+			st.take(i, on)
 			return p, true
 		}
 		t.Remove(p.Pod)
@@ -147,7 +146,7 @@ func (x *staffing) seat(st *staff, lack []int) ([]place.Placement, bool) {
 		x, y := &st.job.Members[a], &st.job.Members[b]
 		return cmp.Or(fleet.TrueFirst(x.Stable, y.Stable), largestFirst(x.Request, y.Request), cmp.Compare(a, b))
 	})
-	undo := st.grow.keep()
+	undo := st.keep()
 	var out []place.Placement
 	ok := x.room().Try(func() bool {
 		for _, i := range order {
@@ -175,7 +174,7 @@ func (x *staffing) seat(st *staff, lack []int) ([]place.Placement, bool) {
 
 // would asks whether a gang could be seated if pods were gone.
 func (x *staffing) would(st *staff, lack []int, gone []place.PodRef) bool {
-	undo := st.grow.keep()
+	undo := st.keep()
 	defer undo()
 	t := x.room()
 	return t.Would(func() bool {

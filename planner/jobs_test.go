@@ -1035,31 +1035,36 @@ func placed(x *staffing) []onNode {
 	return out
 }
 
-// A gang that is asked for and waits for a machine takes its tenant's quota: it is seated in the moment that the machine is there, and another job that
-// had grown into the same quota would be beyond it. One that is given up takes it until its size has fallen, which is not before the next plan.
-func TestWhatAGangIsPromisedIsCharged(t *testing.T) {
+// What is asked for and waits for a machine takes its tenant's quota: it is seated in the moment that the machine is there, and another job that
+// had grown into the same quota would be beyond it. What is given up takes it until its size has fallen, which is not before the next plan.
+func TestWhatIsAskedForIsCharged(t *testing.T) {
+	ring, rise := member("worker", 64, 2, 2), member("worker", 65, 0, 2) // machines have 64 cores
 	for _, tc := range []struct {
 		name               string
-		asked, ring, fills int
+		member             fleet.Member
+		asked, stays, fill int
 		since              time.Duration
 	}{
-		{name: "nothing is asked for", fills: 4},
-		{name: "it is asked for", asked: 2, ring: 2},
-		{name: "it is given up", asked: 2, since: time.Hour},
+		{name: "no gang", member: ring, fill: 4},
+		{name: "a gang", member: ring, asked: 2, stays: 2},
+		{name: "a gang that is given up", member: ring, asked: 2, since: time.Hour},
+		{name: "no growth", member: rise, fill: 4},
+		{name: "growth that finds no room", member: rise, asked: 1, fill: 3},
+		{name: "growth beyond the quota", member: rise, asked: 2},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			y := newYard(2, 0)
 			y.s.Nodes[1].Ready = false
 			y.s.Tenants = []fleet.Tenant{{ID: "lab", Namespaces: []string{"batch"}, Accepted: true, Guarantee: fleet.Resources{CPU: 128000, Memory: 512 * fleet.GiB},
 				BorrowingLimit: fleet.KnownAt(fleet.Resources{}, t0)}}
-			ring := y.job("ring", member("worker", 64, 2, 2))
-			if ring.Members[0].Desired = int32(tc.asked); tc.asked > 0 {
-				ring.Gang = fleet.Gang{Phase: fleet.GangForming, Since: t0.Add(-tc.since)}
+			first := y.job("first", tc.member)
+			if first.Members[0].Desired = int32(tc.asked); tc.member.Min > 0 && tc.asked > 0 {
+				first.Gang = fleet.Gang{Phase: fleet.GangForming, Since: t0.Add(-tc.since)}
 			}
-			y.job("fill", member("worker", 16, 0, 8))
+			y.job("second", member("worker", 16, 0, 8))
 			y.cycle()
-			y.want(t, "ring", "worker", tc.ring)
-			y.want(t, "fill", "worker", tc.fills)
+			y.want(t, "first", "worker", tc.stays)
+			y.want(t, "second", "worker", tc.fill)
 		})
 	}
 }

@@ -62,7 +62,7 @@ func (m *maker) unused(a *allowances, list []*staff) *allowances {
 			mem := &st.job.Members[i]
 			switch {
 			case g.x == nil || st.crews[i].want >= int(mostOf(mem)):
-			case g.most(mem.Request.Add(fleet.Resources{Pods: 1}), 1) > 0:
+			case st.affords(i):
 				idle[g.id] = true
 			default:
 				bound = true
@@ -139,13 +139,9 @@ func (g grow) may(r machine) bool {
 	return true
 }
 
-// took charges n members on a machine.
-func (g grow) took(r machine, unit fleet.Resources, n int) {
-	if g.x == nil || n == 0 {
-		return
-	}
-	g.charge(unit, n)
-	if g.a.on[r.node.ID][g.id] {
+// enter has the tenant's work be on a machine.
+func (g grow) enter(r machine) {
+	if g.x == nil || g.a.on[r.node.ID][g.id] {
 		return
 	}
 	g.a.enter(r.node.ID, g.id)
@@ -163,12 +159,46 @@ func (g grow) charge(unit fleet.Resources, n int) {
 	g.x.left, g.x.taken = g.x.left.Sub(took).Floor(), g.x.taken.Add(took)
 }
 
-// keep remembers what the tenant may take, and returns what brings it back.
-func (g grow) keep() (undo func()) {
+// pledge charges the tenant with what is asked for and has no place yet: a scheduler seats it in the moment that room comes, and if this plan asks
+// for less, the size may not fall at the first try. Nobody else may have grown into that quota by then.
+func (st *staff) pledge() {
+	for i := range st.crews {
+		mem, c := &st.job.Members[i], &st.crews[i]
+		asked := c.unbound
+		if mem.Sized() {
+			asked = int(min(mem.Desired, mostOf(mem))) - c.leaving - c.stay
+		}
+		c.pledged = max(st.grow.most(mem.Request, asked), 0)
+		st.grow.charge(mem.Request, asked)
+	}
+}
+
+// affords reports whether the tenant's quota is enough for one more member, pledged or not.
+func (st *staff) affords(i int) bool {
+	return st.crews[i].pledged > 0 || st.grow.most(st.job.Members[i].Request, 1) == 1
+}
+
+// take charges one more member, who has a place on a machine.
+func (st *staff) take(i int, on machine) {
+	if c := &st.crews[i]; c.pledged > 0 {
+		c.pledged--
+	} else {
+		st.grow.charge(st.job.Members[i].Request, 1)
+	}
+	st.grow.enter(on)
+}
+
+// keep remembers what the job and its tenant may take, and returns what brings it back.
+func (st *staff) keep() (undo func()) {
+	g := st.grow
 	if g.x == nil {
 		return func() {}
 	}
 	was, parcels, entered := *g.x, slices.Clone(g.x.parcels), len(g.a.entered)
+	pledged := make([]int, len(st.crews))
+	for i := range st.crews {
+		pledged[i] = st.crews[i].pledged
+	}
 	return func() {
 		*g.x = was
 		g.x.parcels = parcels
@@ -176,6 +206,9 @@ func (g grow) keep() (undo func()) {
 			delete(g.a.on[e.node], e.tenant)
 		}
 		g.a.entered = g.a.entered[:entered]
+		for i := range st.crews {
+			st.crews[i].pledged = pledged[i]
+		}
 	}
 }
 
