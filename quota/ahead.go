@@ -118,10 +118,8 @@ func (o *outlook) worst(list []stretch) []stretch {
 
 // lookAhead divides each step to come, with the slices of then and without bursts, which nobody can count on.
 func (d *divider) lookAhead(o *outlook) {
-	sliced := false
-	for _, i := range d.tree.byID {
-		sliced = sliced || len(d.tree.nodes[i].tenant.Slices) > 0
-	}
+	lifts := make([]fleet.Resources, len(d.tree.nodes))
+	d.lifts(d.in.At, d.in.At, lifts)
 	d.entitle(d.in.At, d.in.At)
 	borrow := make([]fleet.Resources, len(d.tree.nodes))
 	for i := range borrow {
@@ -133,25 +131,38 @@ func (d *divider) lookAhead(o *outlook) {
 	if memo == nil {
 		memo = &Memo{}
 	}
-	memo.on(d.ground())
+	rounds := memo.on(d.ground())
 	for k := 1; k < len(d.in.Ahead); k++ {
 		from := d.in.Ahead[k]
 		to := from
 		if k+1 < len(d.in.Ahead) {
 			to = d.in.Ahead[k+1].Add(-time.Second)
 		}
-		if sliced {
+		if d.lifts(from, to, lifts) {
 			d.entitle(from, to)
+			rounds = memo.on(d.ground())
 		}
-		switch wishes := d.demandsAhead(k, demands); {
-		case !wishes:
+		if !d.demandsAhead(k, demands) {
 			o.see(from, nil) // nobody wishes for more than its own: there is nothing to divide
-		case sliced:
-			o.see(from, divide(demands)) // the ground may be another one in each step
-		default:
-			o.see(from, memo.round(demands, divide))
+			continue
+		}
+		o.see(from, rounds.round(demands, divide))
+	}
+}
+
+// lifts brings out, what slices add for each node, to [from, to], and reports whether anything changed.
+func (d *divider) lifts(from, to time.Time, out []fleet.Resources) (changed bool) {
+	of := d.in.promised(from, to)
+	for _, i := range d.tree.byID {
+		n := &d.tree.nodes[i]
+		if len(n.tenant.Slices) == 0 {
+			continue
+		}
+		if _, more, _ := of(n.tenant); more != out[i] {
+			out[i], changed = more, true
 		}
 	}
+	return changed
 }
 
 // demandsAhead fills out with the demands of a step ahead, and reports whether anybody wishes for more than its own. What offline work grows

@@ -10,9 +10,15 @@ import (
 // else. A division is the same with it and without it: what is kept is found by all that it was reckoned from, the demands of every tenant and
 // the ground that they were divided on. The zero value is ready. One caller may use it at a time.
 type Memo struct {
+	grounds []*rounds
+	held    int // demands of tenants
+}
+
+// rounds are what was divided on one ground.
+type rounds struct {
+	memo   *Memo
 	ground ground
-	rounds map[uint64][]*round
-	held   int
+	of     map[uint64][]*round
 }
 
 // ground is all that a round ahead depends on beside its demands: the tree with its edges, and what shares are measured by.
@@ -44,24 +50,38 @@ func (g *ground) equal(o *ground) bool {
 // memoMost bounds the demands of tenants that are kept: some ten megabytes.
 const memoMost = 1 << 16
 
-// on forgets what was divided on another ground.
-func (m *Memo) on(g ground) {
-	if m.rounds == nil || m.held > memoMost || !m.ground.equal(&g) {
-		m.ground, m.rounds, m.held = g, map[uint64][]*round{}, 0
+// mostGrounds bounds the grounds that are kept: slices that open and close make one each, a supply that changes makes all of them new.
+const mostGrounds = 32
+
+// on is what was divided on a ground.
+func (m *Memo) on(g ground) *rounds {
+	if m.held > memoMost {
+		m.grounds, m.held = nil, 0
 	}
+	for _, r := range m.grounds {
+		if r.ground.equal(&g) {
+			return r
+		}
+	}
+	if len(m.grounds) >= mostGrounds {
+		m.grounds, m.held = nil, 0
+	}
+	r := &rounds{memo: m, ground: g, of: map[uint64][]*round{}}
+	m.grounds = append(m.grounds, r)
+	return r
 }
 
 // round is how demands were divided, by divide where they are new. It takes a copy of them.
-func (m *Memo) round(demands []demand, divide func(demands []demand) *round) *round {
+func (x *rounds) round(demands []demand, divide func(demands []demand) *round) *round {
 	key := keyOf(demands)
-	for _, r := range m.rounds[key] {
+	for _, r := range x.of[key] {
 		if slices.Equal(r.demands, demands) {
 			return r
 		}
 	}
 	r := divide(slices.Clone(demands))
-	m.rounds[key] = append(m.rounds[key], r)
-	m.held += len(demands)
+	x.of[key] = append(x.of[key], r)
+	x.memo.held += len(demands)
 	return r
 }
 

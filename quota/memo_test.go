@@ -48,27 +48,35 @@ func TestAMemoNeverShows(t *testing.T) {
 	})
 }
 
-// A memo is asked again, and forgets when the ground moves or it has grown large.
+// A memo is asked again on each ground that it knows, and forgets all of them when it has grown large.
 func TestAMemoRemembersAndForgets(t *testing.T) {
 	m, divided := &Memo{}, 0
 	divide := func(d []demand) *round { divided++; return &round{demands: d} }
-	here := ground{parents: []int{0}, amounts: []fleet.Resources{cores(4)}}
-	m.on(here)
-	ask := func(n int64) { m.round([]demand{{online: cores(n)}}, divide) }
-	ask(1)
-	ask(2)
-	ask(1)
-	m.on(ground{parents: []int{0}, amounts: []fleet.Resources{cores(4)}})
-	if ask(1); divided != 2 {
-		t.Errorf("divided %d times, want twice", divided)
+	ask := func(on, n int64) {
+		m.on(ground{parents: []int{0}, amounts: []fleet.Resources{cores(on)}}).round([]demand{{online: cores(n)}}, divide)
 	}
-	m.on(ground{parents: []int{0}, amounts: []fleet.Resources{cores(5)}})
-	if ask(1); divided != 3 {
-		t.Errorf("divided %d times, want once more on another ground", divided)
+	for _, c := range []struct {
+		what             string
+		ground, n        int64
+		divided, grounds int
+	}{
+		{"the first", 4, 1, 1, 1},
+		{"another demand", 4, 2, 2, 1},
+		{"the first again", 4, 1, 2, 1},
+		{"another ground", 5, 1, 3, 2},
+		{"the first ground again", 4, 1, 3, 2},
+	} {
+		if ask(c.ground, c.n); divided != c.divided || len(m.grounds) != c.grounds {
+			t.Errorf("%s: divided %d times on %d grounds, want %d on %d", c.what, divided, len(m.grounds), c.divided, c.grounds)
+		}
 	}
 	m.held = memoMost + 1
-	m.on(ground{parents: []int{0}, amounts: []fleet.Resources{cores(5)}})
-	if len(m.rounds) != 0 || m.held != 0 {
-		t.Errorf("%d demands are kept in %d rounds, want none", m.held, len(m.rounds))
+	if ask(4, 1); len(m.grounds) != 1 || m.held != 1 {
+		t.Errorf("%d grounds and %d demands are kept, want one of each", len(m.grounds), m.held)
+	}
+	for n := range int64(3 * mostGrounds) {
+		if ask(10+n, 1); len(m.grounds) > mostGrounds {
+			t.Fatalf("%d grounds are kept, want %d at most", len(m.grounds), mostGrounds)
+		}
 	}
 }

@@ -110,7 +110,11 @@ func (in *Input) promised(from, to time.Time) promise {
 			names = names.Max(t.Slices[i].Guarantee)
 		}
 		base = t.Guarantee.Floor()
-		return base, Guarantee(t, from, in.Open).Min(Guarantee(t, to, in.Open)).Sub(base).Floor(), names
+		more = Guarantee(t, from, in.Open)
+		if to != from && more != t.Guarantee {
+			more = more.Min(Guarantee(t, to, in.Open))
+		}
+		return base, more.Sub(base).Floor(), names
 	}
 }
 
