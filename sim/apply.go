@@ -287,7 +287,11 @@ func (c *controller) count(m *planner.Move) {
 
 func (c *controller) notice(n *planner.Notice) {
 	switch id, ok := c.w.find(n.Pod.ID); {
-	case !ok || n.Again:
+	case !ok:
+	case n.Again: // the time alone, which members do not read; but one that comes late tells of a loan and an epoch that are over
+		if p := &c.w.pods[id]; p.noticeLoan != n.Loan || p.noticeEpoch != n.Epoch {
+			c.w.tell(id, n.Loan, n.Epoch)
+		}
 	case n.TakenBack:
 		c.w.resume(id)
 	default:

@@ -51,8 +51,6 @@ func (c *controller) again(act any) {
 		}
 	case *planner.Notice:
 		if w.takes(a) {
-			id, _ := w.find(a.Pod.ID)
-			w.unanswer(id)
 			c.notice(a)
 		}
 	case *planner.Eviction:
@@ -103,7 +101,7 @@ func (c *controller) beginAgain(l *fleet.Loan) {
 	c.loans = slices.Insert(c.loans, at, made)
 }
 
-// unanswer takes the answer to a notice off a member, as each notice does that is not the last one's.
+// unanswer takes the answer to a notice off a member, as each notice does that is not the last one told again.
 func (w *World) unanswer(id int32) {
 	if p := &w.pods[id]; p.ackEpoch != 0 {
 		p.ackEpoch = 0

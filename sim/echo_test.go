@@ -45,6 +45,16 @@ func TestWhatComesAgain(t *testing.T) {
 	if p := &w.pods[member]; p.noticeEpoch != 2 {
 		t.Error("a notice has no version: it goes through")
 	}
+	w.pods[member].ackEpoch = 2
+	if c.again(&planner.Notice{Loan: lent.ID, Epoch: 2, Pod: ref, Again: true}); w.pods[member].ackEpoch != 2 {
+		t.Error("a deadline that is told again takes the answer away")
+	}
+	if c.again(&planner.Notice{Loan: lent.ID, Epoch: 1, Pod: ref, Again: true}); w.pods[member].noticeEpoch != 1 || w.pods[member].ackEpoch != 2 {
+		t.Error("a deadline of before is no notice of its epoch any more")
+	}
+	if c.again(&planner.Notice{Loan: lent.ID, Epoch: 2, Pod: ref}); w.pods[member].noticeEpoch != 2 || w.pods[member].ackEpoch != 0 {
+		t.Error("a notice that is told anew keeps the answer")
+	}
 	c.again(&planner.Eviction{Loan: lent.ID, Pod: planner.PodRef{Name: ref.Name, ID: ref.ID + "-1"}})
 	if c.again(&planner.Eviction{Loan: lent.ID, Pod: ref}); !w.pods[member].leaving || w.jobs[0].ending != 1 {
 		t.Errorf("%d members are ending, want the one", w.jobs[0].ending)
