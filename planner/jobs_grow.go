@@ -223,6 +223,8 @@ func (v *leveller) takeFor(poor *staff, member int, t tier, has float64) bool {
 	}
 	after := has + mostPart(mem.Request, x.capacity)
 	limit := after * (1 + levelBand)
+	// Whose machines are being called home is not made up for that: what he got would be called home next, and who makes room here gets no notice.
+	ebbs := has > 0 && poor.job.LastRecalled.Fresh(x.m.in.Snapshot.At, x.m.in.Options.RecallRest)
 	if has == 0 {
 		limit = after // who has nothing need not wait for much
 	}
@@ -230,7 +232,7 @@ func (v *leveller) takeFor(poor *staff, member int, t tier, has float64) bool {
 		for i := range st.crews {
 			own := tier{st.job.Priority, st.job.Members[i].Divisible}
 			lower := t.below(own)
-			if st == poor || !lower && own != t {
+			if st == poor || !lower && (own != t || ebbs) {
 				continue
 			}
 			n := v.budget(st, i, times(mem.Request, st.job.Members[i].Request))

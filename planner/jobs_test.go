@@ -775,6 +775,22 @@ func TestLevelling(t *testing.T) {
 	if plan := Make(Input{Snapshot: &y.s, Options: DefaultOptions()}); len(plan.Jobs) > 0 {
 		t.Errorf("members that came nine minutes ago make room: %+v", plan.Jobs)
 	}
+	for _, c := range []struct {
+		name string
+		b    int // members of the second job, of 10
+		ago  time.Duration
+		want int
+	}{{"while its machines are called home", 3, 29 * time.Minute, 7}, {"half an hour later", 3, 31 * time.Minute, 6}, {"when it has nothing left", 0, time.Minute, 9}} {
+		y := still(6, 10-c.b, c.b)
+		y.s.Jobs[1].LastRecalled = fleet.KnownAt(t0.Add(-c.ago), t0.Add(-c.ago))
+		got := 10 - c.b
+		if plan := Make(Input{Snapshot: &y.s, Options: DefaultOptions()}); len(plan.Jobs) > 0 {
+			got = int(plan.Jobs[0].To)
+		}
+		if got != c.want {
+			t.Errorf("%s: the other job has %d members next, want %d", c.name, got, c.want)
+		}
+	}
 }
 
 // A parallelism that was lowered stands until the workload's controller has carried it out.

@@ -44,8 +44,8 @@ const (
 // While GPUs are short, machines that have some come first, and for want of nothing else no others.
 //
 // The order: lowest job priority first, then the least work lost (in steps of a factor of two: it is an estimate), then the fewest gangs
-// broken, then whole machines before those of which sockets are away, then machines whose jobs were not recalled lately, then the largest
-// machine (fewer moves), then the name. Machines that are not ready come after all others, as many as would cover the rest if they came; nobody
+// broken, then whole machines before those of which sockets are away, then machines whose borrowers were told to expect to stay until now and no
+// longer, then those whose jobs were not recalled lately, then the largest machine (fewer moves), then the name. Machines that are not ready come after all others, as many as would cover the rest if they came; nobody
 // counts on it, so the rest stays short. It never looks at loans that are already on their way.
 func Choose(s *fleet.Snapshot, ask Ask, o Options) (take []Recall, short fleet.Resources) {
 	pool := s.Pool(ask.Pool)
@@ -96,6 +96,7 @@ type group struct {
 	homeless bool // a pod is of no job
 	priority fleet.JobPriority
 	rested   bool // false: none of its jobs was recalled lately
+	expired  bool // the time for which its borrowers were told to expect it is over
 	parts    bool // sockets are away, not the whole machine
 	lost     time.Duration
 	broken   int           // gangs that its recall breaks
@@ -142,6 +143,7 @@ func groupsOf(s *fleet.Snapshot, pool *fleet.Pool, o Options) (live, dead []*gro
 func (g *group) fill(n *fleet.Node, pods []*fleet.Pod, c *costs) {
 	s, o := c.s, &c.o
 	g.gain = n.Allocatable
+	g.expired = !slices.ContainsFunc(g.loans, func(l *fleet.Loan) bool { return l.ExpectedUntil.IsZero() || l.ExpectedUntil.After(s.At) })
 	g.parts = slices.ContainsFunc(g.loans, func(l *fleet.Loan) bool { return l.Kind != fleet.KindNode })
 	for _, p := range pods {
 		switch p.Class {

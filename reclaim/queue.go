@@ -176,6 +176,7 @@ func (q *queue) Less(i, j int) bool {
 		cmp.Compare(lossStep(a.lost), lossStep(b.lost)),
 		cmp.Compare(a.broken, b.broken),
 		fleet.TrueFirst(!a.parts, !b.parts),
+		fleet.TrueFirst(a.expired, b.expired),
 		fleet.TrueFirst(!a.rested, !b.rested),
 		cmp.Compare(b.gain.CPU, a.gain.CPU),
 		cmp.Compare(a.node, b.node),

@@ -17,6 +17,7 @@ import (
 //	gang ID MIN [divisible]        the job's workers, of which each pod here is one, are a gang of at least MIN
 //	rested ID                      it was recalled ten minutes ago
 //	lent MACHINE all|SOCKET JOB CORES   a parcel is away, and the job runs on it
+//	until MACHINE IN               what its borrowers were told to expect
 //	online MACHINE CORES           an online pod
 //	ask CORES IN [emergency]       choose what comes home
 func TestScripts(t *testing.T) { scripttest.Run(t, play) }
@@ -55,6 +56,12 @@ func play(t *testing.T, lines [][]string) string {
 			for i := range s.Jobs {
 				if s.Jobs[i].ID == fleet.JobID(f[3]) && len(s.Jobs[i].Members) > 0 {
 					s.Jobs[i].Members[0].Active++
+				}
+			}
+		case "until":
+			for i := range s.Loans {
+				if l := &s.Loans[i]; l.Node == s.Nodes[num(f[1])].ID {
+					l.ExpectedUntil = t0.Add(dur(f[2]))
 				}
 			}
 		case "online":
