@@ -48,8 +48,8 @@ func TestTheWorstAheadIsTold(t *testing.T) {
 	}
 }
 
-// Slices that open and close move the ground from one step to the next. What is kept from step to step never shows: each comes to what it would be if it
-// were the only one.
+// Slices that open and close move the ground from one step to the next. What is kept from step to step never shows: each comes to what it would be
+// if it were the only one.
 func TestEachStepAheadStandsAlone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawInput(t)

@@ -45,8 +45,9 @@ const (
 //
 // The order: lowest job priority first, then the least work lost (in steps of a factor of two: it is an estimate), then the fewest gangs
 // broken, then whole machines before those of which sockets are away, then machines whose borrowers were told to expect to stay until now and no
-// longer, then those whose jobs were not recalled lately, then the largest machine (fewer moves), then the name. Machines that are not ready come after all others, as many as would cover the rest if they came; nobody
-// counts on it, so the rest stays short. It never looks at loans that are already on their way.
+// longer, then those whose jobs were not recalled lately, then the largest machine (fewer moves), then the name. Machines that are not ready come
+// after all others, as many as would cover the rest if they came; nobody counts on it, so the rest stays short. It never looks at loans that are
+// already on their way.
 func Choose(s *fleet.Snapshot, ask Ask, o Options) (take []Recall, short fleet.Resources) {
 	pool := s.Pool(ask.Pool)
 	if pool == nil {
