@@ -16,7 +16,7 @@ func TestMost(t *testing.T) {
 		t.Fatalf("%d steps, %d of the day, %d parts of a day", len(w.of), w.day, len(w.parts))
 	}
 	target := hpa.Target{Replicas: 4, AheadStep: 5 * time.Minute, Ahead: []int32{4, 9, 5, 6, 6, 6, 2}}
-	got := w.most(&target)
+	got := mostInEach(&target, w.parts)
 	want := make([]int32, daySteps+24)
 	for k := range want {
 		want[k] = 4
@@ -27,7 +27,7 @@ func TestMost(t *testing.T) {
 	}
 	target.Ahead = make([]int32, 2*24*12)
 	target.Ahead[24*12+1] = 50 // after the day that tenants are told of
-	if got := w.most(&target); slices.Max(got) != 4 {
+	if got := mostInEach(&target, w.parts); slices.Max(got) != 4 {
 		t.Errorf("two days: %v", got)
 	}
 }

@@ -90,19 +90,19 @@ func LearnLinks(s *fleet.Snapshot, portraits map[fleet.ServiceID]portrait.Portra
 
 // link raises the members of link groups to what the one that demands most implies for the others, and says by which link. It never lowers a
 // target, and what it raises raises nobody in turn: only what members see of their own load counts.
-func (in *Input) link(targets []hpa.Target) []LinkView {
+func (in *Input) link(targets []hpa.Target) (views []LinkView, linked []chain) {
 	s := in.Snapshot
 	names, members := linkGroups(s)
-	var out []LinkView
 	for _, name := range names {
 		v := LinkView{Group: name}
 		for _, c := range in.chains(targets, members[name]) {
 			v.Raised = append(v.Raised, c.raise(in, targets)...)
+			linked = append(linked, c)
 		}
 		slices.Sort(v.Raised)
-		out = append(out, v)
+		views = append(views, v)
 	}
-	return out
+	return views, linked
 }
 
 // chain is members of a group whose ratios to each other are known: the load of each per unit of the chain's. Where the load that a replica carries is
@@ -110,6 +110,8 @@ func (in *Input) link(targets []hpa.Target) []LinkView {
 type chain struct {
 	members []int
 	weights []float64
+	// own is what each member asks for in the day ahead by itself. Targets hold what the chain makes of it.
+	own [][]int32
 }
 
 // perReplica is what one replica of a member carries: load, or itself where that is not known.
@@ -163,45 +165,36 @@ func (in *Input) chains(targets []hpa.Target, members []int) []chain {
 		for k, i := range stated.members {
 			learned.members, learned.weights = append(learned.members, i), append(learned.weights, stated.weights[k]*anchor)
 		}
-		return []chain{learned}
+		stated = chain{}
 	}
-	return []chain{stated, learned}
+	return slices.DeleteFunc([]chain{stated, learned}, func(c chain) bool { return len(c.members) < 2 })
 }
 
 // raise brings the members up to the chain's demand, now and in the day ahead.
 func (c *chain) raise(in *Input, targets []hpa.Target) (raised []fleet.ServiceID) {
 	lead, most := -1, 0.0
-	var ahead []float64
 	for k, i := range c.members {
 		svc, t := &in.Snapshot.Services[i], &targets[i]
 		if d := chainDemand(svc, t) / c.weights[k]; d > most {
 			lead, most = i, d
 		}
-		ahead = slices.Grow(ahead, len(t.Ahead))
-		ahead = ahead[:max(len(ahead), len(t.Ahead))]
-		for step, n := range t.Ahead {
-			// The bound is no load, and a replica that was rounded up need not be full.
-			if n > svc.Min {
-				ahead[step] = max(ahead[step], float64(n-1)*perReplica(t)/c.weights[k])
+		c.own = append(c.own, t.Ahead)
+	}
+	if lead < 0 {
+		return nil
+	}
+	for k, steps := range c.raiseSteps(in, targets, c.own) {
+		t := &targets[c.members[k]]
+		t.Ahead = steps
+		for step := range t.Likely {
+			if steps[step] > c.own[k][step] {
+				t.Likely[step] = steps[step] // the chain's word is not pooled
 			}
 		}
-	}
-	if len(c.members) < 2 || lead < 0 {
-		return nil
 	}
 	from := chainFigure(&targets[lead], chainDemand(&in.Snapshot.Services[lead], &targets[lead]))
 	for k, i := range c.members {
 		svc, t := &in.Snapshot.Services[i], &targets[i]
-		for step, load := range ahead[:min(len(ahead), len(t.Ahead))] {
-			n := atLeast(t.Ahead[step], load*c.weights[k]/perReplica(t))
-			if svc.Max > 0 {
-				n = max(min(n, svc.Max), t.Ahead[step])
-			}
-			if n > t.Ahead[step] && step < len(t.Likely) {
-				t.Likely[step] = n // the chain's word is not pooled
-			}
-			t.Ahead[step] = n
-		}
 		// What is wanted now is cut by sizing, which says so.
 		n := atLeast(t.Wanted, most*c.weights[k]/perReplica(t))
 		if i == lead || n <= t.Wanted {
@@ -213,6 +206,60 @@ func (c *chain) raise(in *Input, targets []hpa.Target) (raised []fleet.ServiceID
 		raised = append(raised, svc.ID)
 	}
 	return raised
+}
+
+// raiseSteps is what the members ask for in some steps ahead, own[k] by member k itself, each step raised to what the chain makes of it. A member
+// that nothing is raised of keeps its own steps, uncopied.
+func (c *chain) raiseSteps(in *Input, targets []hpa.Target, own [][]int32) [][]int32 {
+	var loads []float64
+	for k, i := range c.members {
+		svc, t := &in.Snapshot.Services[i], &targets[i]
+		loads = append(loads, make([]float64, max(len(own[k])-len(loads), 0))...)
+		for step, n := range own[k] {
+			// The bound is no load, and a replica that was rounded up need not be full.
+			if n > svc.Min {
+				loads[step] = max(loads[step], float64(n-1)*perReplica(t)/c.weights[k])
+			}
+		}
+	}
+	out := slices.Clone(own)
+	for k, i := range c.members {
+		svc, t := &in.Snapshot.Services[i], &targets[i]
+		copied := false
+		for step, had := range own[k] {
+			n := atLeast(had, loads[step]*c.weights[k]/perReplica(t))
+			if svc.Max > 0 {
+				n = min(n, svc.Max)
+			}
+			if n <= had {
+				continue
+			}
+			if !copied {
+				out[k], copied = slices.Clone(own[k]), true
+			}
+			out[k][step] = n
+		}
+	}
+	return out
+}
+
+// week is what each member asks for beyond the day: by itself, as its plans or its own day have it, and raised by the chain. All are nil where no
+// member has plans: then each day is as the first one, and so is what the chain makes of it.
+func (c *chain) week(t *tenants, targets []hpa.Target) [][]int32 {
+	own, plans := make([][]int32, len(c.members)), false
+	for k, i := range c.members {
+		own[k] = t.planned(i)
+		plans = plans || own[k] != nil
+	}
+	if !plans {
+		return own
+	}
+	for k, i := range c.members {
+		if own[k] == nil {
+			own[k] = t.week.repeated(&hpa.Target{AheadStep: targets[i].AheadStep, Ahead: c.own[k]})
+		}
+	}
+	return c.raiseSteps(t.in, targets, own)
 }
 
 // atLeast is a number of replicas raised to what the chain asks for, where that is more by the tolerance.

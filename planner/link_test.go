@@ -168,6 +168,70 @@ func TestLinkAhead(t *testing.T) {
 	}
 }
 
+// The week that quotas are told of follows too: beyond the day members repeat what they ask for by themselves, and plans raise the chain where they are.
+func TestLinkOfNextWeek(t *testing.T) {
+	sale := func(w *world, in, length time.Duration) {
+		w.s.Festivals = []fleet.Festival{{ID: "sale", Start: t0.Add(in), End: t0.Add(in + length), Approved: true, Lifts: []fleet.Lift{{Service: "shop/front", Factor: 2}}}}
+	}
+	window := func(schedule string, least int32) []fleet.Window {
+		return []fleet.Window{{Name: "w", Schedule: schedule, Duration: 2 * time.Hour, Zone: time.UTC, Min: least}}
+	}
+	for _, c := range []struct {
+		name      string
+		guarantee int64 // of 160 cores that both ask for; front in flood asks for 80 more, and cart follows with 72 or 80
+		bend      func(w *world)
+		want      string
+	}{
+		{"a festival within the day is not one of each day", 200, func(w *world) { sale(w, 12*time.Hour, 2*time.Hour) }, "12h+2h cpu=112; "},
+		{"a festival on day 4", 250, func(w *world) { sale(w, 90*time.Hour, 2*time.Hour) }, "90h+2h cpu=62; "},
+		{"a festival of half an hour on day 4", 250, func(w *world) { sale(w, 90*time.Hour+15*time.Minute, 30*time.Minute) }, "90h+1h cpu=62; "},
+		{"up to the maximum", 250, func(w *world) {
+			sale(w, 90*time.Hour, 2*time.Hour)
+			w.service1("cart").Max = 15
+		}, "90h+2h cpu=30; "},
+		{"a window of each day", 250, func(w *world) { w.service1("front").Windows = window("0 10 * * *", 20) },
+			"12h+2h cpu=62; 36h+2h cpu=62; 60h+2h cpu=62; 84h+2h cpu=62; 108h+2h cpu=62; 132h+2h cpu=62; 156h+2h cpu=62; "},
+		{"a window on Friday", 250, func(w *world) { w.service1("front").Windows = window("0 10 * * 5", 20) }, "84h+2h cpu=62; "},
+		{"who follows has a plan of its own", 250, func(w *world) {
+			sale(w, 90*time.Hour, 2*time.Hour)
+			w.service1("cart").Windows = window("0 10 * * 6", 12)
+		}, "90h+2h cpu=62; "},
+		{"within the tolerance", 160, func(w *world) { w.service1("front").Windows = window("0 10 * * 5", 12) }, "84h+2h cpu=16; "},
+		{"a minimum of front says nothing of the load", 260, func(w *world) {
+			w.service1("front").Min = 20
+			w.service1("cart").Windows = window("0 10 * * 6", 12)
+		}, ""},
+		{"a flood of the tide is one of each day", 250, func(w *world) {
+			w.rises = []rise{{"shop/front", 12 * time.Hour, 100}, {"shop/front", 14 * time.Hour, 50}}
+		}, "12h+2h cpu=62; 36h+2h cpu=62; 60h+2h cpu=62; 84h+2h cpu=62; 108h+2h cpu=62; 132h+2h cpu=62; 156h+2h cpu=62; "},
+		{"and stays one beside a plan", 250, func(w *world) {
+			w.rises = []rise{{"shop/front", 12 * time.Hour, 100}, {"shop/front", 14 * time.Hour, 50}}
+			w.service1("cart").Windows = window("0 20 * * 5", 12)
+		}, "12h+2h cpu=62; 36h+2h cpu=62; 60h+2h cpu=62; 84h+2h cpu=62; 108h+2h cpu=62; 132h+2h cpu=62; 156h+2h cpu=62; "},
+		{"by stated ratios", 250, func(w *world) {
+			sale(w, 90*time.Hour, 2*time.Hour)
+			w.service1("front").LinkRatio, w.service1("cart").LinkRatio = 2, 3
+		}, "90h+2h cpu=142; "},
+		{"of another group", 250, func(w *world) {
+			sale(w, 90*time.Hour, 2*time.Hour)
+			w.service1("cart").LinkGroup = "mail"
+		}, ""},
+	} {
+		w := chained("front", "cart")
+		w.tenant("shop", "shop", c.guarantee).BorrowingLimit = fleet.KnownAt(cpu(0), t0)
+		c.bend(w)
+		in := w.input()
+		in.Links = ratios(w, map[string]float64{"front": 1, "cart": 1})
+		got := ""
+		for _, x := range Make(in).Division.Short {
+			got += fmt.Sprintf("%gh+%gh cpu=%g; ", x.From.Sub(t0).Hours(), x.Until.Sub(x.From).Hours(), x.By.CPU.Cores())
+		}
+		if got != c.want {
+			t.Errorf("%s: short %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
 func TestBottleneck(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -273,6 +337,57 @@ func TestPropertyLinks(t *testing.T) {
 				if a.Ahead[k] < b.Ahead[k] || a.Ahead[k] > max(top, b.Ahead[k]) {
 					t.Fatalf("%s: %d replicas ahead with the link and %d without", name, a.Ahead[k], b.Ahead[k])
 				}
+			}
+		}
+	})
+}
+
+// A festival lift raises a chain by the same amount on whichever day of the week it is, and on no other.
+func TestPropertyLinksOfNextWeek(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		names := []string{"s0", "s1", "s2"}
+		weights, loads, most := map[string]float64{}, map[string]float64{}, map[string]int32{}
+		for _, name := range names {
+			weights[name] = rapid.Float64Range(0.2, 5).Draw(t, "weight")
+			loads[name] = rapid.Float64Range(1, 200).Draw(t, "load")
+			most[name] = rapid.Int32Range(5, 90).Draw(t, "max")
+		}
+		hour, length := rapid.IntRange(0, 20).Draw(t, "hour"), rapid.IntRange(1, 3).Draw(t, "hours")
+		day := rapid.IntRange(1, 6).Draw(t, "day")
+		factor := rapid.Float64Range(1, 4).Draw(t, "factor")
+		// ahead is what is asked for in each hour of the week with the lift on some day.
+		ahead := func(day int) []fleet.Resources {
+			w := chained(names...)
+			for _, name := range names {
+				w.flat[fleet.ServiceID("shop/"+name)] = loads[name]
+				w.service1(name).Max = most[name]
+			}
+			start := t0.Add(time.Duration(24*day+hour) * time.Hour)
+			w.s.Festivals = []fleet.Festival{{ID: "sale", Start: start, End: start.Add(time.Duration(length) * time.Hour), Approved: true,
+				Lifts: []fleet.Lift{{Service: "shop/s0", Factor: factor}}}}
+			w.tenant("shop", "shop", 100)
+			in := w.input()
+			in.Links = ratios(w, weights)
+			_, _, tenants, _ := size(&in)
+			var out []fleet.Resources
+			for k, r := range tenants.input.Wants[0].Ahead {
+				if tenants.input.Ahead[k].Sub(t0)%time.Hour == 0 {
+					out = append(out, r)
+				}
+			}
+			return out
+		}
+		near, far := ahead(0), ahead(day)
+		if len(far) != 7*24 {
+			t.Fatalf("%d hours", len(far))
+		}
+		for h, r := range far {
+			like := near[(hour+length)%24] // an hour without the lift
+			if h >= 24*day+hour && h < 24*day+hour+length {
+				like = near[hour]
+			}
+			if r != like || h >= 24 && near[h] != near[(hour+length)%24] {
+				t.Fatalf("hour %d of a lift in hour %d: %s, want %s; with the lift of today %s", h, 24*day+hour, r, like, near[h])
 			}
 		}
 	})

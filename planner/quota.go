@@ -19,6 +19,8 @@ type tenants struct {
 	input   quota.Input
 	// owing are the indices of services that are brought down for others, after the notice.
 	owing map[int]bool
+	// linked is what services of chains ask for beyond the day, by index: nil where nobody of their chain has plans.
+	linked map[int][]int32
 	// services are the indices of each tenant's services; used is what its online pods request, other what those of no service do,
 	// and offlineUsed what its offline pods do.
 	services                 map[fleet.TenantID][]int
@@ -26,10 +28,10 @@ type tenants struct {
 	used, other, offlineUsed map[fleet.TenantID]fleet.Resources
 }
 
-// tenants gathers what is to be divided.
-func (in *Input) tenants(targets []hpa.Target) *tenants {
+// tenants gathers what is to be divided; linked are the chains that raised the targets.
+func (in *Input) tenants(targets []hpa.Target, linked []chain) *tenants {
 	s := in.Snapshot
-	t := &tenants{in: in, tenancy: quota.TenancyOf(s.Tenants), owing: map[int]bool{}, services: map[fleet.TenantID][]int{},
+	t := &tenants{in: in, tenancy: quota.TenancyOf(s.Tenants), owing: map[int]bool{}, services: map[fleet.TenantID][]int{}, linked: map[int][]int32{},
 		used: map[fleet.TenantID]fleet.Resources{}, other: map[fleet.TenantID]fleet.Resources{}, offlineUsed: map[fleet.TenantID]fleet.Resources{}}
 	t.input = quota.Input{Tenants: s.Tenants, Supply: t.supply(), At: s.At, Open: newOpener().open, Level: lowPriorityLevel(s), Memo: in.Shares}
 	if len(s.Tenants) == 0 {
@@ -45,6 +47,15 @@ func (in *Input) tenants(targets []hpa.Target) *tenants {
 	for i := range s.Services {
 		if id := t.tenancy.Of(s.Services[i].Target.Namespace); id != "" {
 			t.services[id] = append(t.services[id], i)
+		}
+	}
+	for i := range linked {
+		c := &linked[i]
+		if t.tenancy.Of(s.Services[c.members[0]].Target.Namespace) == "" { // a group is of one namespace
+			continue
+		}
+		for k, steps := range c.week(t, targets) {
+			t.linked[c.members[k]] = steps
 		}
 	}
 	for i := range s.Pods {
@@ -67,14 +78,14 @@ func (in *Input) tenants(targets []hpa.Target) *tenants {
 }
 
 // demand adds what a tenant's services ask for, now and ahead. Beyond the day, each hour repeats that of the day before it, but for services
-// with windows or festival lifts, which are looked up.
+// with windows or festival lifts, which are looked up, and for those that are on a chain with such.
 func (t *tenants) demand(w *quota.Want, targets []hpa.Target) {
 	s := t.in.Snapshot
 	if len(t.services[w.Tenant]) == 0 {
 		return
 	}
-	day, edges := t.week.day, t.week.edges
-	w.Ahead = make([]fleet.Resources, len(edges)-1)
+	day := t.week.day
+	w.Ahead = make([]fleet.Resources, len(t.week.of))
 	later := make([]fleet.Resources, len(t.week.parts)-day)
 	for k := range w.Ahead {
 		w.Ahead[k] = t.other[w.Tenant]
@@ -82,11 +93,14 @@ func (t *tenants) demand(w *quota.Want, targets []hpa.Target) {
 	for _, i := range t.services[w.Tenant] {
 		svc := &s.Services[i]
 		w.Now = w.Now.Add(svc.Request.Times(int64(targets[i].Replicas)))
-		most := t.week.most(&targets[i])
+		most := mostInEach(&targets[i], t.week.parts)
 		addTimes(w.Ahead[:day], svc.Request, most[:day])
-		if hpa.Planned(svc, s.Festivals, edges[len(edges)-1]) {
-			p, tide := t.in.Portraits[svc.ID], t.in.Tides[svc.ID]
-			addTimes(w.Ahead[day:], svc.Request, hpa.Week(svc, &p, &tide, s.Festivals, edges[day:]))
+		steps, ok := t.linked[i]
+		if !ok {
+			steps = t.planned(i)
+		}
+		if steps != nil {
+			addTimes(w.Ahead[day:], svc.Request, steps)
 			continue
 		}
 		addTimes(later, svc.Request, most[day:])
@@ -94,6 +108,17 @@ func (t *tenants) demand(w *quota.Want, targets []hpa.Target) {
 	for k := day; k < len(w.Ahead); k++ {
 		w.Ahead[k] = w.Ahead[k].Add(later[t.week.of[k]-day])
 	}
+}
+
+// planned is what a service with windows or festival lifts asks for beyond the day by itself; nil for one without, of which each day is as the first.
+func (t *tenants) planned(i int) []int32 {
+	s, edges := t.in.Snapshot, t.week.edges
+	svc := &s.Services[i]
+	if !hpa.Planned(svc, s.Festivals, edges[len(edges)-1]) {
+		return nil
+	}
+	p, tide := t.in.Portraits[svc.ID], t.in.Tides[svc.ID]
+	return hpa.Week(svc, &p, &tide, s.Festivals, edges[t.week.day:])
 }
 
 // addTimes adds as many units to each sum as there are replicas. They seldom differ from step to step.

@@ -23,6 +23,6 @@ func BenchmarkTenants(b *testing.B) {
 	targets, _, _, _ := size(&in)
 	b.ResetTimer()
 	for b.Loop() {
-		quota.Divide(in.tenants(targets).input)
+		quota.Divide(in.tenants(targets, nil).input)
 	}
 }

@@ -394,17 +394,17 @@ func TestSupply(t *testing.T) {
 	w.s.Nodes[0].Ready = false
 	w.s.Nodes[3].Pool = "" // and its pod with it
 	in := w.input()
-	if got := in.tenants(make([]hpa.Target, 1)).supply(); !got.OK || got.Value.CPU != 3*64_000-3*8_000 {
+	if got := in.tenants(make([]hpa.Target, 1), nil).supply(); !got.OK || got.Value.CPU != 3*64_000-3*8_000 {
 		t.Errorf("%+v without tenants: three machines less three pods", got)
 	}
 	w.tenant("shop", "shop", 10)
-	if got := in.tenants(make([]hpa.Target, 1)).supply(); got.Value.CPU != 3*64_000 {
+	if got := in.tenants(make([]hpa.Target, 1), nil).supply(); got.Value.CPU != 3*64_000 {
 		t.Errorf("%+v where the pods are a tenant's", got)
 	}
 	for i := range w.s.Nodes {
 		w.s.Nodes[i].Pool = "offline"
 	}
-	if got := in.tenants(make([]hpa.Target, 1)).supply(); got.OK {
+	if got := in.tenants(make([]hpa.Target, 1), nil).supply(); got.OK {
 		t.Errorf("%+v without a machine of an online pool", got)
 	}
 }

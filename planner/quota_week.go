@@ -98,13 +98,22 @@ func sliceEdges(tenants []fleet.Tenant, from, to time.Time, marks []time.Time) [
 	return out[:min(len(out), mostCuts)]
 }
 
-// most is the most that a target asks for in each part of the day; what it asks for now, where it does not look so far.
-func (w *week) most(t *hpa.Target) []int32 {
-	out := make([]int32, len(w.parts))
-	for k, x := range w.parts {
+// mostInEach is the most that a target asks for in each of some parts of the day; what it asks for now, where it does not look so far.
+func mostInEach(t *hpa.Target, parts []part) []int32 {
+	out := make([]int32, len(parts))
+	for k, x := range parts {
 		if out[k] = mostIn(t, x.from, x.from+x.length); out[k] == 0 {
 			out[k] = t.Replicas
 		}
+	}
+	return out
+}
+
+// repeated is the most that a target asks for in each step beyond the day, if each day is as the first.
+func (w *week) repeated(t *hpa.Target) []int32 {
+	most, out := mostInEach(t, w.parts[w.day:]), make([]int32, len(w.of)-w.day)
+	for k := range out {
+		out[k] = most[w.of[w.day+k]-w.day]
 	}
 	return out
 }

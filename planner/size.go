@@ -15,8 +15,8 @@ func size(in *Input) ([]hpa.Target, quota.Division, *tenants, []LinkView) {
 		targets[i] = in.sizeOne(&s.Services[i], hpa.Options{})
 	}
 	in.told = map[fleet.ServiceID]hpa.Options{}
-	links := in.link(targets)
-	t := in.tenants(targets)
+	links, linked := in.link(targets)
+	t := in.tenants(targets, linked)
 	division := quota.Divide(t.input)
 	for i := range division.Shares {
 		t.bound(targets, &division.Shares[i])
