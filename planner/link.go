@@ -180,9 +180,6 @@ func (c *chain) raise(in *Input, targets []hpa.Target) (raised []fleet.ServiceID
 		}
 		c.own = append(c.own, t.Ahead)
 	}
-	if lead < 0 {
-		return nil
-	}
 	for k, steps := range c.raiseSteps(in, targets, c.own) {
 		t := &targets[c.members[k]]
 		t.Ahead = steps
@@ -191,6 +188,9 @@ func (c *chain) raise(in *Input, targets []hpa.Target) (raised []fleet.ServiceID
 				t.Likely[step] = steps[step] // the chain's word is not pooled
 			}
 		}
+	}
+	if lead < 0 {
+		return nil
 	}
 	from := chainFigure(&targets[lead], chainDemand(&in.Snapshot.Services[lead], &targets[lead]))
 	for k, i := range c.members {

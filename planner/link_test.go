@@ -166,6 +166,16 @@ func TestLinkAhead(t *testing.T) {
 	if cart := targetOf(&plan, "cart"); slices.Max(cart.Ahead) != 10 {
 		t.Errorf("the minimum of front asks for %d of cart ahead", slices.Max(cart.Ahead))
 	}
+	// A chain that idles now may have a flood ahead all the same.
+	w = chained("front", "cart")
+	w.flat["shop/front"], w.flat["shop/cart"] = 0, 0
+	w.rises = []rise{{"shop/front", 6 * time.Hour, 100}}
+	in = w.input()
+	in.Links = ratios(w, map[string]float64{"front": 1, "cart": 1})
+	plan = Make(in)
+	if cart := targetOf(&plan, "cart"); slices.Max(cart.Ahead) != 19 {
+		t.Errorf("of a chain that idles, the flood of front asks for %d of cart ahead", slices.Max(cart.Ahead))
+	}
 }
 
 // The week that quotas are told of follows too: beyond the day members repeat what they ask for by themselves, and plans raise the chain where they are.
