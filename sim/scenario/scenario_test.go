@@ -384,6 +384,9 @@ func TestExamples(t *testing.T) {
 			o := &b.Services[i]
 			t.Logf("%-28s static %3d calm %-5v young %-5v disaggregated %v", o.Name, o.Static, o.Calm, o.Young, o.Disaggregated)
 			static += o.Static * o.Cores
+			if o.Spec.StartUp != config.Duration(180*time.Second) || o.Spec.StartUpSpread != 0 {
+				t.Errorf("%s starts up in %s, with a spread of %v", o.Name, time.Duration(o.Spec.StartUp), o.Spec.StartUpSpread)
+			}
 			if !o.Disaggregated {
 				fine++
 			}
