@@ -89,15 +89,15 @@ func byCost(a, b Point) int {
 	return cmp.Or(cmp.Compare(a.OnlineCoreHours, b.OnlineCoreHours), cmp.Compare(a.Minutes, b.Minutes))
 }
 
-// At reads a curve at a cost, on the straight line between its neighbours. It reports false outside of the curve, except that a curve which
-// ends below the cost holds its last value: who may spend more need not.
+// At reads a curve at a cost, on the straight line between its neighbours. It reports false outside of the curve: what a policy would come to at
+// targets that it was not played at is not known. Only a curve that ends below the cost with no minute left holds there: who may spend more need not.
 func At(curve []Point, cost float64) (minutes float64, ok bool) {
 	i, _ := slices.BinarySearchFunc(curve, cost, func(p Point, c float64) int { return cmp.Compare(p.OnlineCoreHours, c) })
 	switch {
 	case len(curve) == 0 || i == 0 && curve[0].OnlineCoreHours != cost:
 		return 0, false
 	case i == len(curve):
-		return curve[i-1].Minutes, true
+		return 0, curve[i-1].Minutes == 0
 	case i == 0:
 		return curve[0].Minutes, true
 	}

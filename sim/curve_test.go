@@ -13,11 +13,12 @@ func TestCurve(t *testing.T) {
 		{Policy: KEDA, Lender: LendNone, OnlineCoreHours: 150, SLOViolationMinutes: 999},
 	}
 	all, calm := Curve(rows, HPA, ""), Curve(rows, HPA, Calm)
+	spent := append(all[:1:1], Point{OnlineCoreHours: 200}) // there is nothing left to save
 	for _, c := range []struct {
 		curve      []Point
 		cost, want float64
 		ok         bool
-	}{{all, 100, 50, true}, {all, 150, 30, true}, {all, 200, 10, true}, {all, 300, 10, true}, {all, 99, 0, false}, {calm, 175, 8, true}, {nil, 1, 0, false}} {
+	}{{all, 100, 50, true}, {all, 150, 30, true}, {all, 200, 10, true}, {all, 201, 0, false}, {all, 99, 0, false}, {spent, 300, 0, true}, {spent, 201, 0, true}, {spent, 99, 0, false}, {calm, 175, 8, true}, {nil, 1, 0, false}} {
 		if got, ok := At(c.curve, c.cost); got != c.want || ok != c.ok {
 			t.Errorf("at %v: %v (%v), want %v (%v)", c.cost, got, ok, c.want, c.ok)
 		}

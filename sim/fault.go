@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/springtide/springtide/api/config"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/sim/scenario"
 )
@@ -64,13 +65,14 @@ func drawFaults(b *scenario.Built) []fault {
 			kinds = slices.DeleteFunc(kinds, scenario.ChangesClocks)
 		}
 	}
-	last := b.Duration() - time.Duration(b.Faults.Quiet)
+	last := (b.Duration() - time.Duration(b.Faults.Quiet)).Truncate(tick)
 	for range b.Faults.Random {
 		f := scenario.Fault{Kind: kinds[r.IntN(len(kinds))]}
 		p := plainest[f.Kind]
 		span := min(p.least+time.Duration(r.Float64()*float64(p.most-p.least)), last)
 		f.For = scenario.Length(span)
-		f.After = scenario.Length(time.Duration(r.Float64() * float64(max(0, last-span))))
+		after := scenario.Length(time.Duration(r.Float64() * float64(max(0, last-span))))
+		f.After = min(after, config.Duration(last)-f.For) // rounded, it could end beyond what a list may say
 		f.Share = p.share
 		if len(p.factors) > 0 {
 			f.Factor = p.factors[r.IntN(len(p.factors))]

@@ -180,6 +180,34 @@ func TestFaultsAreDeterministic(t *testing.T) {
 	}
 }
 
+// What is drawn has the measures of its kind: half of the machines are lost, and forecasts are a fifth or five times what they were. It is over when the
+// quiet time begins. A list that says no measures has the first of them.
+func TestDrawnMeasures(t *testing.T) {
+	for kind, want := range map[string]struct {
+		share   float64
+		factors []float64
+	}{scenario.NodesLost: {0.5, []float64{0}}, scenario.ForecastWrong: {1, []float64{0.2, 5}}} {
+		f := scenario.Faults{Random: 1000, Kinds: []string{kind}, Quiet: config.Duration(90*time.Minute + 7*time.Second)}
+		last := 4*time.Hour - time.Duration(f.Quiet)
+		var factors []float64
+		for _, f := range drawFaults(troubled(1, 4, f)) {
+			if f.Kind != kind || f.Share != want.share || time.Duration(f.After+f.For) > last {
+				t.Fatalf("drawn as %s, for a share of %v and at most %s", &f, want.share, last)
+			}
+			if !slices.Contains(factors, f.Factor) {
+				factors = append(factors, f.Factor)
+			}
+		}
+		if slices.Sort(factors); !slices.Equal(factors, want.factors) {
+			t.Errorf("%s is drawn with factors of %v, want %v", kind, factors, want.factors)
+		}
+		listed := drawFaults(troubled(1, 4, scenario.Faults{List: []scenario.Fault{{Kind: kind}, {Kind: kind, Share: 0.9, Factor: 7}}}))
+		if x, y := &listed[0], &listed[1]; x.Share != want.share || x.Factor != want.factors[0] || y.Share != 0.9 || y.Factor != 7 {
+			t.Errorf("listed as %s and %s", x, y)
+		}
+	}
+}
+
 // takeTwo scales two pods of the first service off a machine that is being emptied, of which so many are charged.
 func takeTwo(c *controller, charged int) {
 	w := c.w

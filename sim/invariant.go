@@ -197,7 +197,8 @@ func (c *controller) checkKill(k *planner.Kill, p *pod) {
 	}
 }
 
-// settledWithin is how long after the last fault everything must be in order again: due loans home, pods placed.
+// settledWithin is how long after the last fault everything must be in order again: due loans home, pods placed. What hangs on a start-up has that
+// long beyond it: a scenario may say that pods take up to an hour.
 const settledWithin = 30 * time.Minute
 
 // checkSettled looks at what must have come about once nothing goes wrong any more.
@@ -213,12 +214,12 @@ func (c *controller) checkSettled() {
 	for i := range w.services {
 		s := &w.services[i]
 		// Only a quota, a maximum of its owner's, or a fleet that is full, may keep a service from what it needs.
-		if s.waiting == 0 && s.desired < w.mostReplicas(i) && !c.bound(i) && time.Duration(s.broken)*tick > settledWithin {
+		if s.waiting == 0 && s.desired < w.mostReplicas(i) && !c.bound(i) && time.Duration(s.broken)*tick > settledWithin+s.longestStart() {
 			c.breaks("service %s has broken its SLO for %s with %d replicas", s.id, time.Duration(s.broken)*tick, s.ready)
 		}
 		for _, id := range s.pods {
 			p := &w.pods[id]
-			if p.node != none && !p.ready && time.Duration(w.tick-p.bound)*tick > settledWithin {
+			if p.node != none && !p.ready && time.Duration(w.tick-p.readyAt)*tick > settledWithin {
 				c.breaks("pod %s has been starting for %s", p.name, time.Duration(w.tick-p.bound)*tick)
 			}
 			if p.node == none && time.Duration(w.tick-p.created)*tick > settledWithin && w.borrowed > 0 && len(c.others) == 0 {

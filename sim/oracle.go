@@ -148,7 +148,7 @@ func forward(need []float64, over int) []float64 {
 
 // startUpTicks is the least time from binding to Ready, in ticks.
 func startUpTicks(o *scenario.Online) int {
-	return int(ticks(time.Duration(float64(o.Spec.StartUp) * math.Exp(-3*o.Spec.StartUpSpread))))
+	return int(ticks(time.Duration(float64(o.Spec.StartUp) * math.Exp(-mostLuck*o.Spec.StartUpSpread))))
 }
 
 // parcels is what an oracle lends by.

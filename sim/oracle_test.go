@@ -2,11 +2,13 @@ package sim
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/springtide/springtide/api/config"
 	"github.com/springtide/springtide/sim/scenario"
 )
 
@@ -218,6 +220,58 @@ func TestTheOracleBoundsEverybody(t *testing.T) {
 	}
 	if !lent {
 		t.Error("Springtide lends nothing: the test cannot fail")
+	}
+}
+
+// On whatever fleet: nobody with as few violations harvests more than the oracle, nor with as few as the free one more than that: by whole machines and by
+// sockets, replicas that divide a machine and such that do not, start-ups and machines of offline's own.
+func TestTheOracleBoundsDrawnFleets(t *testing.T) {
+	judged, lent := 0, 0
+	for seed := uint64(1); seed <= 8; seed++ {
+		r := rand.New(rand.NewPCG(seed, 5))
+		among := func(from, to int) int { return from + r.IntN(to-from+1) }
+		var loads []func(time.Time) float64
+		for range among(1, 3) {
+			low, high, hour := among(2, 8), among(15, 40), time.Duration(among(0, 23))*time.Hour
+			loads = append(loads, func(at time.Time) float64 { return tide(float64(low), float64(high))(at.Add(hour)) })
+		}
+		b := tiny(1, 3, loads...)
+		b.Seed, b.Jitter, b.DemandShare = seed, 0.02*r.Float64(), []float64{0.3, 1, 1, 1}[r.IntN(4)]
+		b.Fleet.OfflineNodes, b.Fleet.Lending.Unit = among(0, 2), []string{"Node", "Socket"}[r.IntN(2)]
+		cores := 0
+		for i := range b.Services {
+			o := &b.Services[i]
+			o.Spec.Cores = []int{6, 8, 12, 20, 24}[r.IntN(5)]
+			o.Spec.StartUp, o.Spec.StartUpSpread = config.Duration(time.Duration(among(0, 5))*time.Minute), 0.2*r.Float64()
+			o.Static, o.Cores = o.Static*8/o.Spec.Cores+1, o.Spec.Cores
+			cores += o.Static * o.Cores
+		}
+		b.Online = 2 + cores*among(110, 140)/100/64 // static provisioning fits
+		b.Fleet.Nodes = b.Online
+		oracle, free := play(t, b, Row{Policy: Oracle, Lender: LendOracle}), play(t, b, Row{Policy: OracleFree, Lender: LendOracle})
+		own := float64(b.Fleet.OfflineNodes*b.Fleet.CoresPerNode) * b.Duration().Hours()
+		for _, row := range everyRow(t, b) {
+			if row.Lender == LendNone {
+				continue // they harvest what is offline's alone
+			}
+			got, most := play(t, b, row), oracle
+			if row.Lender == LendTDM {
+				most = free // its guests take what the oracle leaves of machines
+			}
+			if got.SLOViolationMinutes > most.SLOViolationMinutes {
+				continue
+			}
+			if judged++; got.OfflineCoreHours > own {
+				lent++
+			}
+			if got.OfflineCoreHours > most.OfflineCoreHours+1e-6 {
+				t.Errorf("seed %d: %s with %s harvests %v in %d minutes violated, %s %v in %d", seed, row.Policy, row.Lender, got.OfflineCoreHours,
+					got.SLOViolationMinutes, most.Policy, most.OfflineCoreHours, most.SLOViolationMinutes)
+			}
+		}
+	}
+	if judged < 30 || lent < 20 {
+		t.Errorf("%d rows broke as few minutes, %d of them lent: the test can hardly fail", judged, lent)
 	}
 }
 

@@ -18,7 +18,7 @@ func TestARowThatBreaksTakesNoOtherWithIt(t *testing.T) {
 	}
 	// A crowd recalls machines of which no agent says that they are clean, up to the end.
 	s.Days = 0.125
-	s.Faults = scenario.Faults{Quiet: config.Duration(30 * time.Minute), List: []scenario.Fault{
+	s.Faults = scenario.Faults{List: []scenario.Fault{
 		{Kind: scenario.AgentSilent, After: config.Duration(time.Hour), For: config.Duration(2 * time.Hour), Share: 1},
 		{Kind: scenario.FlashCrowd, After: config.Duration(time.Hour), For: config.Duration(2 * time.Hour), Share: 1, Factor: 2}}}
 	alone := Row{Policy: HPA, Lender: LendNone, Target: 60, Knob: KnobUtilisation, Default: true}

@@ -157,14 +157,22 @@ func NewWorld(b *scenario.Built, rates *Rates) *World {
 	return w
 }
 
-// startUpOf draws the time from binding to Ready of one more pod. With a spread no pod is quicker than the median by more than its share of
+// mostLuck bounds the deviations that a start-up may be off its median, either way.
+const mostLuck = 3
+
+// startUp draws the time from binding to Ready of one more pod. With a spread no pod is quicker than the median by more than its share of
 // luck, and the slowest of a hundred takes twice as long at a spread of 0.3.
 func (s *service) startUp() time.Duration {
 	median := time.Duration(s.Spec.StartUp)
 	if s.Spec.StartUpSpread == 0 {
 		return median
 	}
-	return time.Duration(float64(median) * math.Exp(s.Spec.StartUpSpread*max(-3, min(3, s.draws.NormFloat64()))))
+	return time.Duration(float64(median) * math.Exp(s.Spec.StartUpSpread*max(-mostLuck, min(mostLuck, s.draws.NormFloat64()))))
+}
+
+// longestStart is the most that startUp draws, as it is played.
+func (s *service) longestStart() time.Duration {
+	return time.Duration(ticks(time.Duration(float64(s.Spec.StartUp)*math.Exp(s.Spec.StartUpSpread*mostLuck)))) * tick
 }
 
 // Policy decides on a world at each tick.

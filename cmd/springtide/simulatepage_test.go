@@ -21,7 +21,8 @@ func TestSimulatePage(t *testing.T) {
 	with.Timeline = []sim.Moment{{Demand: 5, Ready: 8, Online: 9, Lent: 3, Used: 7}, {}, {Online: 4, Lent: 8, Used: 9}}
 	r := &simulateReport{Scenario: `<script>alert("a")</script>`, Days: 2, Nodes: 3, Services: 1, Notes: []string{"<b>: moved", "no more"}, Policies: []simulated{
 		{1, row(sim.HPA, sim.LendNone, 100, 500, true)}, {1, row(sim.HPA, sim.LendNone, 150, 0, false)}, {1, row(sim.KEDA, sim.LendNone, 90, 700, false)},
-		{1, row(sim.KEDA, sim.LendNone, 110, 100, true)}, {1, with}, {2, row(sim.HPA, sim.LendNone, 100, 500, true)},
+		{1, row(sim.KEDA, sim.LendNone, 110, 100, true)}, {1, with},
+		{1, row(sim.Reactive, sim.LendNone, 80, 900, true)}, {1, row(sim.Oracle, sim.LendOracle, 70, 0, true)}, {2, row(sim.HPA, sim.LendNone, 100, 500, true)},
 	}}
 	var page bytes.Buffer
 	if err := writeSimulatePage(&page, r); err != nil {
@@ -29,7 +30,7 @@ func TestSimulatePage(t *testing.T) {
 	}
 	text := page.String()
 	// Two curves (no service is bursty, and none says so by a minute) and one fleet; the second seed has a single row.
-	for what, n := range map[string]int{"<svg": 4, "<script": 0, "src=": 0, "href=": 0, "NaN": 0, "Inf": 0, "Seed ": 2, "<circle": 12, "<li>&lt;b&gt;: moved</li>": 1, "<li>": 2} {
+	for what, n := range map[string]int{"<svg": 4, "<script": 0, "src=": 0, "href=": 0, "NaN": 0, "Inf": 0, "Seed ": 2, "<circle": 18, "<li>&lt;b&gt;: moved</li>": 1, "<li>": 2} {
 		if got := strings.Count(text, what); got != n {
 			t.Errorf("%d times %q, want %d", got, what, n)
 		}
@@ -54,6 +55,10 @@ func TestSimulatePage(t *testing.T) {
 	var table bytes.Buffer
 	if err := printSimulation(&table, r); err != nil {
 		t.Fatal(err)
+	}
+	// A curve that ends before that cost says nothing of it, unless no minute is left.
+	if equal := equalCost(r.of(1)); len(equal) != 4 || equal[3][0] != sim.Oracle || equal[3][1] != "0" {
+		t.Errorf("at HPA's cost stand %v", equal)
 	}
 	// KEDA's curve at 100 core-hours lies halfway between 700 and 100 minutes.
 	if !strings.Contains(table.String(), "keda            400           400    0") {

@@ -266,8 +266,22 @@ func (s *Scenario) checkFaults(c *checker) {
 		known(at+".kind", f.Kind)
 		c.lasts(at+".after", time.Duration(f.After), 0, s.Duration())
 		c.lasts(at+".for", time.Duration(f.For), 15*time.Second, s.Duration())
+		s.checkEnd(c, at, f)
 		c.within(at+".share", f.Share, 0, 1)
 		c.within(at+".factor", f.Factor, 0, 100)
+	}
+}
+
+// checkEnd refuses a fault that is not over when the quiet time begins: what must be in order at the end could not be.
+func (s *Scenario) checkEnd(c *checker, at string, f *Fault) {
+	run, end, quiet := s.Duration(), time.Duration(f.After)+time.Duration(f.For), time.Duration(s.Faults.Quiet)
+	switch last := run - quiet; {
+	case last < 0: // told of faults.quiet
+	case end > run:
+		c.wrong(at+".for", "it ends %s after the start, and the run after %s: end it by %s", end, run, last)
+	case end > last:
+		c.wrong(at+".for", "it ends %s after the start, and nothing may go wrong in the last %s of the run (faults.quiet, %s unless written): end it by %s, or write faults.quiet: %s",
+			end, quiet, time.Duration(defaults().Faults.Quiet), last, run-end)
 	}
 }
 

@@ -249,14 +249,25 @@ func TestErrorsNameTheLineAndTheMend(t *testing.T) {
 		"name: a\nstart: 2026-01-01T00:00:00Z\nservices:\n- {name: x, trace: none.csv}\nfleet: {nodes: 1}": "s.yaml:4: services[0].trace: none.csv cannot be read: write a path that begins at the scenario's",
 		"name: a\ndays: 0\n":     "s.yaml:2: days: 0 is out of bounds: write 0.02 to 366",
 		"name: a\nhistory: 3x\n": `s.yaml:2: "3x" is no duration: write one such as 30s or 1m30s`,
-		"name: a\njobs: [{name: j, cores: 4, priority: Low, share: 0.4, every: 1m}]": "jobs: their shares add up to 0.4: make it 1",
-		"name: a\ntenants: [{name: shop, parent: company}]":                          "tenants[0].parent: company is no tenant above this one: write parents first",
-		"name: a\nfaults: {kinds: [clocksBack], random: 1}":                          "faults.kinds[0]: no window or slice has a time zone whose clocks change: give one a timeZone, as in Europe/Berlin",
-		"name: a\nfaults: {list: [{kind: quake, for: 1m}]}":                          `faults.list[0].kind: "quake" is no fault: write one of nodesLost`,
-		"name: a\n---\nname: b\n":                                                    "s.yaml: holds more than one document: keep one",
+		"name: a\njobs: [{name: j, cores: 4, priority: Low, share: 0.4, every: 1m}]":            "jobs: their shares add up to 0.4: make it 1",
+		"name: a\ntenants: [{name: shop, parent: company}]":                                     "tenants[0].parent: company is no tenant above this one: write parents first",
+		"name: a\nfaults: {kinds: [clocksBack], random: 1}":                                     "faults.kinds[0]: no window or slice has a time zone whose clocks change: give one a timeZone, as in Europe/Berlin",
+		"name: a\nfaults: {list: [{kind: quake, for: 1m}]}":                                     `faults.list[0].kind: "quake" is no fault: write one of nodesLost`,
+		"name: a\ndays: 0.125\nfaults:\n  list:\n  - {kind: crash, after: 30m, for: 45m}\n":     "s.yaml:5: faults.list[0].for: it ends 1h15m0s after the start, and nothing may go wrong in the last 2h0m0s of the run (faults.quiet, 2h0m0s unless written): end it by 1h0m0s, or write faults.quiet: 1h45m0s",
+		"name: a\ndays: 0.125\nfaults: {quiet: 1h, list: [{kind: crash, after: 2h, for: 61m}]}": "faults.list[0].for: it ends 3h1m0s after the start, and the run after 3h0m0s: end it by 2h0m0s",
+		"name: a\n---\nname: b\n": "s.yaml: holds more than one document: keep one",
 	} {
 		if _, err := Parse("s.yaml", []byte(in)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q:\ngot  %v\nwant %s", in, err, want)
+		}
+	}
+}
+
+// A fault may last until the quiet time begins, which may be no time at all.
+func TestFaultsEndBeforeTheQuiet(t *testing.T) {
+	for _, faults := range []string{"{list: [{kind: crash, after: 15m, for: 45m}]}", "{quiet: 0s, list: [{kind: crash, after: 2h, for: 1h}]}", "{quiet: 4h, list: [{kind: crash, for: 1h}]}"} {
+		if _, err := Parse("s.yaml", []byte("name: a\ndays: 0.125\nfaults: "+faults)); err == nil || strings.Contains(err.Error(), "faults.list") {
+			t.Errorf("%s: %v", faults, err)
 		}
 	}
 }
@@ -373,6 +384,9 @@ func TestExamples(t *testing.T) {
 			o := &b.Services[i]
 			t.Logf("%-28s static %3d calm %-5v young %-5v disaggregated %v", o.Name, o.Static, o.Calm, o.Young, o.Disaggregated)
 			static += o.Static * o.Cores
+			if o.Spec.StartUp != config.Duration(180*time.Second) || o.Spec.StartUpSpread != 0 {
+				t.Errorf("%s starts up in %s, with a spread of %v", o.Name, time.Duration(o.Spec.StartUp), o.Spec.StartUpSpread)
+			}
 			if !o.Disaggregated {
 				fine++
 			}
