@@ -309,6 +309,9 @@ func TestRefusals(t *testing.T) {
 		{file: "volcanojob", part: "workers", path: "spec/tasks/1/minAvailable", want: "BoundsDiffer", names: "minAvailable of the task"},
 		{file: "volcanojob", part: "workers", path: "spec/policies/0/action", value: "RestartJob", want: "PolicyEndsJob", names: "PodFailed with RestartJob"},
 		{file: "volcanojob", part: "workers", path: "spec/policies/0/event", value: "PodPending"},
+		{file: "volcanojob", part: "workers", path: "spec/maxRetry", want: "MaxRetryTooLow", names: "spec.maxRetry of Volcano Job bert is 3 (3 by default)"},
+		{file: "volcanojob", part: "workers", path: "spec/maxRetry", value: int64(0), want: "MaxRetryTooLow", names: "PodFailed with RestartPod"},
+		{file: "volcanojob", part: "workers", path: "spec/maxRetry", value: int64(999), want: "MaxRetryTooLow", names: "is 999"},
 		{file: "volcanojob", part: "workers", path: "spec/tasks/1/policies", value: []any{map[string]any{"events": []any{"PodEvicted"}, "action": "AbortJob"}}, want: "PolicyEndsJob", names: "PodEvicted with AbortJob"},
 		{file: "volcanojob", part: "workers", path: "spec/tasks/1/policies", value: []any{map[string]any{"event": "*", "action": "RestartTask"}}, want: "PolicyEndsJob", names: "PodEvicted with RestartTask"},
 		{file: "volcanojob", part: "workers", path: "spec/tasks/1/policies", value: []any{map[string]any{"exitCode": int64(143), "action": "TerminateJob"}}, want: "PolicyEndsJob", names: "PodFailed with TerminateJob"},
@@ -477,6 +480,7 @@ func TestStableEvicted(t *testing.T) {
 		{"pytorchjob", "worker", "spec/runPolicy/backoffLimit", int64(3), "BackoffLimitTooLow", "spec.runPolicy.backoffLimit"},
 		{"pytorchjob", "worker", "spec/elasticPolicy", nil, "", ""},
 		{"volcanojob", "ps", "spec/tasks/0/policies/0/action", "AbortJob", "PolicyEndsJob", "AbortJob"},
+		{"volcanojob", "ps", "spec/maxRetry", nil, "MaxRetryTooLow", "PodEvicted with RestartJob"},
 		{"raycluster", "workers", "spec/workerGroupSpecs/1/suspend", true, "JobSuspended", "suspend"},
 		{"trainjob", "", "", nil, "", ""},
 	} {
@@ -488,6 +492,16 @@ func TestStableEvicted(t *testing.T) {
 	}
 	u := load(t, "trainjob")
 	checkRefusal(t, u, &v1alpha1.JobMember{Role: "kept", Stable: true, Min: 2, Max: 4}, "FixedMembership", "stable: true")
+}
+
+// TestRetriesUncharged: where no policy starts a recalled pod anew nothing is charged, and the retries are the owner's.
+func TestRetriesUncharged(t *testing.T) {
+	u := load(t, "volcanojob")
+	set(t, u, "spec/maxRetry", nil)
+	set(t, u, "spec/policies", nil)
+	checkRefusal(t, u, worker("workers"), "", "")
+	set(t, u, "spec/tasks/1/policies", []any{map[string]any{"event": "*", "action": "RestartPod"}})
+	checkRefusal(t, u, worker("workers"), "MaxRetryTooLow", "task workers")
 }
 
 // TestStableMembers: who keeps its size on stable capacity is not asked how it would leave.
