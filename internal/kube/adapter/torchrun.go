@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,11 +26,11 @@ type torchrun struct {
 }
 
 // runsTorch reports whether members are started by torchrun, by one of its names as a module too.
-func (c command) runsTorch() bool {
-	return c.runs("torchrun") || slices.ContainsFunc(c, func(w string) bool {
-		w = strings.TrimPrefix(w, "-m") // python takes the module with or without a blank
-		return w == "torch.distributed.run" || w == "torch.distributed.launch"
-	})
+func (c command) runsTorch() bool { return slices.ContainsFunc(c, startsTorch) }
+
+func startsTorch(w string) bool {
+	module := strings.TrimPrefix(w, "-m") // python takes the module with or without a blank
+	return path.Base(w) == "torchrun" || module == "torch.distributed.run" || module == "torch.distributed.launch"
 }
 
 // torchrunOf reads them from the command line, and where it is silent from the environment, as torchrun itself does.
@@ -40,6 +41,7 @@ func torchrunOf(c command, spec *corev1.PodSpec) torchrun {
 
 // under are the settings once the command line has had its say.
 func (t torchrun) under(c command, spec *corev1.PodSpec) torchrun {
+	c = c.own(startsTorch)
 	if v, ok := c.flag("--nnodes"); ok {
 		t.nodes = v
 	}
