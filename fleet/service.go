@@ -383,7 +383,7 @@ type Member struct {
 	Min, Max int32
 	// Stable members never run on lent capacity.
 	Stable bool
-	// Divisible work has no gang: each pod works alone and leaves within seconds, so that it can be lent what is needed at a moment's notice.
+	// Divisible work has no gang: each pod works alone and leaves within seconds.
 	Divisible bool
 	// SelfSized members choose their own size, and Fixed ones never change it (a launcher, a head): nobody writes either. Pods of the
 	// former are told and evicted, and that is all; those of the latter are a part of the gang.

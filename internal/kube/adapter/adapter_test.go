@@ -174,7 +174,7 @@ func TestRefusals(t *testing.T) {
 		patient = "--elastic-timeout 86400 "
 		good    = patient + "--host-discovery-script /etc/mpi/discover_hosts.sh --blacklist-cooldown-range 30 300"
 		line    = "spec/template/spec/containers/0/command"
-		torch   = "torchrun --max-restarts=2000 --rdzv-conf=last_call_timeout=5 "
+		torch   = "torchrun --rdzv-backend=c10d --max-restarts=2000 --rdzv-conf=last_call_timeout=5 "
 		pytorch = "spec/pytorchReplicaSpecs/Worker/template/spec/containers/0/command"
 		servers = "spec/replicatedJobs/0/template/spec/template/spec/containers/0/command"
 		members = "spec/replicatedJobs/1/template/spec/template/spec/containers/0/command"
@@ -192,20 +192,36 @@ func TestRefusals(t *testing.T) {
 		{file: "job", path: "spec/podReplacementPolicy", value: "TerminatingOrFailed", want: "PodReplacementPolicyMissing", names: "spec.podReplacementPolicy"},
 		{file: "job", path: "spec/activeDeadlineSeconds", value: int64(7200), want: "DeadlineTooShort", names: "spec.activeDeadlineSeconds of the Job is 7200"},
 		{file: "job", path: "spec/activeDeadlineSeconds", value: int64(86400)},
-		{file: "job", path: "spec/template/spec/containers/0/command", value: words("torchrun --nnodes=1:8 --max-restarts=2000 --rdzv-conf=timeout=60,last_call_timeout=5 train.py")},
+		{file: "job", path: "spec/template/spec/containers/0/command", value: words("torchrun --rdzv-backend=c10d --nnodes=1:8 --max-restarts=2000 --rdzv-conf=timeout=60,last_call_timeout=5 train.py")},
 		{file: "job", path: "spec/template/spec/containers/0/command", value: words("torchrun --nnodes=4 --max-restarts=2000 --rdzv-conf=last_call_timeout=5 train.py"), want: "FixedMembership", names: "--nnodes"},
-		{file: "job", path: "spec/template/spec/containers/0/command", value: []any{"sh", "-c", "python3 -m torch.distributed.run --nnodes 1:8 --rdzv_conf last_call_timeout=5 train.py"}, want: "MaxRestartsTooLow", names: "--max-restarts"},
-		{file: "job", path: "spec/template/spec/containers/0/command", value: words("/opt/bin/torchrun --nnodes=1:8 --max-restarts=2000 train.py"), want: "LastCallTooLong", names: "last_call_timeout"},
+		{file: "job", path: "spec/template/spec/containers/0/command", value: []any{"sh", "-c", "python3 -m torch.distributed.run --nnodes 1:8 --rdzv_backend c10d --rdzv_conf last_call_timeout=5 train.py"}, want: "MaxRestartsTooLow", names: "--max-restarts"},
+		{file: "job", path: "spec/template/spec/containers/0/command", value: words("/opt/bin/torchrun --rdzv-backend=c10d --nnodes=1:8 --max-restarts=2000 train.py"), want: "LastCallTooLong", names: "last_call_timeout"},
 		{file: "job", path: "spec/template/spec/containers/0/command", value: horovodrun("--host-discovery-script /hosts"), want: "BlacklistWithoutCooldown", names: "--blacklist-cooldown-range"},
 		{file: "job", path: line, value: horovodrun(good)},
 		{file: "job", path: line, value: words("horovodrun --min-np 8 " + good + " python train.py"), low: none, want: "BoundsDiffer", names: "--min-np 8"},
 		{file: "job", path: line, value: words("horovodrun -np 8 " + good + " python train.py"), low: none, want: "BoundsDiffer", names: "-np 8"},
 		{file: "job", path: line, value: words("horovodrun --min-np 8 --slots-per-host 4 " + good + " python train.py"), want: "BoundsDiffer", names: "--min-np (in workers) of Job bert is 2"},
 		{file: "job", path: line, value: words("horovodrun --max-np 4 " + good + " python train.py"), want: "BoundsDiffer", names: "--max-np"},
+		{file: "job", path: line, value: words("horovodrun --min-np $MIN --max-np $MAX " + good + " python train.py")},
+		{file: "job", path: line, value: words("horovodrun --max-np 4 --max-np 8 " + good + " python train.py")},
+		{file: "job", path: line, value: words("horovodrun --max-np 8 --blacklist-cooldown-range 30 86400 " + good + " ./train.sh --max-np 4 --elastic-timeout 1")},
 		{file: "job", path: line, value: words(torch + "--nnodes=4:4 train.py"), want: "FixedMembership", names: "--nnodes 4:4"},
 		{file: "job", path: line, value: words(torch + "--nnodes=4:8 train.py"), want: "BoundsDiffer", names: "min is 1, and --nnodes"},
 		{file: "job", path: line, value: words(torch + "--nnodes=1:4 train.py"), want: "BoundsDiffer", names: "max is 8, and --nnodes"},
 		{file: "job", path: line, value: words(torch + "--nnodes=$MIN:$MAX train.py")},
+		{file: "job", path: line, value: words("torchrun --nnodes=1:8 --max-restarts=2000 --rdzv-conf=last_call_timeout=5 train.py"), want: "FixedMembership", names: "--rdzv-backend of torchrun of Job bert is not given"},
+		{file: "job", path: line, value: words("torchrun --rdzv_backend static --nnodes=$MIN:$MAX --max-restarts=2000 --rdzv-conf=last_call_timeout=5 train.py"), want: "FixedMembership", names: "set --rdzv-backend c10d"},
+		{file: "job", path: line, value: words(torch + "--nnodes=1:8 --rdzv-backend=etcd-v2 train.py")},
+		{file: "job", path: line, value: words("torchrun --standalone --nnodes=1:8 --max-restarts=2000 --rdzv-conf=last_call_timeout=5 train.py")},
+		{file: "job", path: line, value: words(torch + "--nnodes=1:8 --rdzv-conf=join_timeout=599,last_call_timeout=5 train.py"), want: "JoinTimeoutTooShort", names: "join_timeout in --rdzv-conf of Job bert is 599"},
+		{file: "job", path: line, value: words(torch + "--nnodes=1:8 --rdzv-conf=last_call_timeout=5,join_timeout=600 train.py")},
+		{file: "job", path: line, value: words(torch + "--nnodes=1:8 --rdzv-conf='last_call_timeout=30,last_call_timeout=5' train.py")},
+		{file: "job", path: line, value: words(torch + "--nnodes=2 --nnodes 1:8 train.py")},
+		{file: "job", path: line, value: words(torch + "--nnodes 1:8 --nnodes=2 train.py"), want: "FixedMembership", names: "--nnodes 2"},
+		{file: "job", path: line, value: words(torch + "--nnodes 1:8 train.py --nnodes=2 --standalone")},
+		{file: "job", path: line, value: words(torch + "--nnodes 1:8 -m train --nnodes=2 --max-restarts 3")},
+		{file: "job", path: line, value: words("prepare --nnodes=2 && " + torch + "--nnodes 1:8 $FLAGS train.py && judge --nnodes=2")},
+		{file: "job", path: line, value: words("torchrun train.py --rdzv-backend=c10d --nnodes=1:8 --max-restarts=2000 --rdzv-conf=last_call_timeout=5"), want: "FixedMembership", names: "--nnodes not given"},
 		{file: "job", path: line, value: words("python -mtorch.distributed.run --nnodes=4 train.py"), want: "FixedMembership", names: "--nnodes 4"},
 		{file: "job", path: line, value: words("python -m torch.distributed.launch --nnodes=4 train.py"), want: "FixedMembership", names: "--nnodes 4"},
 		{file: "job", path: line, value: words(torch + "--nnodes=1:8 --rdzv-endpoint=localhost:29400 train.py"), want: "RendezvousOnWorker", names: "localhost:29400"},
@@ -266,6 +282,9 @@ func TestRefusals(t *testing.T) {
 		{file: "pytorchjob", part: "worker", path: "spec/elasticPolicy/minReplicas", value: int64(9), want: "FixedMembership", names: "9:9"},
 		{file: "pytorchjob", part: "worker", path: "spec/pytorchReplicaSpecs/Master/template/spec/containers/0/command", value: words("torchrun --max-restarts 3 train.py"), want: "MaxRestartsTooLow", names: "the Master of"},
 		{file: "pytorchjob", part: "worker", path: pytorch, value: words("torchrun --max-restarts 3 train.py"), want: "MaxRestartsTooLow", names: "--max-restarts"},
+		{file: "pytorchjob", part: "worker", path: pytorch, value: words("torchrun --rdzv-backend static train.py"), want: "FixedMembership", names: "--rdzv-backend of torchrun of PyTorchJob bert is static"},
+		{file: "pytorchjob", part: "worker", path: "spec/elasticPolicy/rdzvBackend"}, // the operator says c10d
+		{file: "pytorchjob", part: "worker", path: "spec/elasticPolicy/rdzvConf", value: []any{map[string]any{"key": "last_call_timeout", "value": "5"}, map[string]any{"key": "join_timeout", "value": "60"}}, want: "JoinTimeoutTooShort", names: "join_timeout in spec.elasticPolicy.rdzvConf of PyTorchJob bert is 60"},
 
 		{file: "trainjob", want: "FixedMembership", names: "spec.trainer.numNodes"},
 
@@ -281,7 +300,7 @@ func TestRefusals(t *testing.T) {
 		{file: "jobset", part: "workers", path: servers, value: words("mpirun -np 4 python train.py"), want: "LauncherNotElastic", names: "ps of JobSet bert"},
 		{file: "jobset", part: "workers", path: servers, value: horovodrun(patient + "--host-discovery-script /hosts"), want: "BlacklistWithoutCooldown", names: "ps of JobSet bert"},
 		{file: "jobset", part: "workers", path: servers, value: horovodrun(good)},
-		{file: "jobset", part: "workers", path: servers, value: words("torchrun --nnodes=1:10 --max-restarts=3 --rdzv-conf=last_call_timeout=5 train.py"), want: "MaxRestartsTooLow", names: "ps of JobSet bert"},
+		{file: "jobset", part: "workers", path: servers, value: words("torchrun --rdzv-backend=c10d --nnodes=1:10 --max-restarts=3 --rdzv-conf=last_call_timeout=5 train.py"), want: "MaxRestartsTooLow", names: "ps of JobSet bert"},
 		{file: "jobset", part: "workers", path: servers, value: words("torchrun --standalone --nnodes=1 evaluate.py")},
 		{file: "jobset", part: "workers", path: members, value: words(torch + "--nnodes=1:8 --rdzv-endpoint=bert-workers-0-0.bert:29400 train.py"), want: "RendezvousOnWorker", names: "bert-workers-0-0"},
 		{file: "jobset", part: "workers", path: servers, value: words(torch + "--nnodes=1:10 --rdzv-endpoint=bert-workers-0-0.bert.train.svc:29400 train.py"), want: "RendezvousOnWorker", names: "bert-workers-0-0"},
@@ -309,6 +328,9 @@ func TestRefusals(t *testing.T) {
 		{file: "volcanojob", part: "workers", path: "spec/tasks/1/minAvailable", want: "BoundsDiffer", names: "minAvailable of the task"},
 		{file: "volcanojob", part: "workers", path: "spec/policies/0/action", value: "RestartJob", want: "PolicyEndsJob", names: "PodFailed with RestartJob"},
 		{file: "volcanojob", part: "workers", path: "spec/policies/0/event", value: "PodPending"},
+		{file: "volcanojob", part: "workers", path: "spec/maxRetry", want: "MaxRetryTooLow", names: "spec.maxRetry of Volcano Job bert is 3 (3 by default)"},
+		{file: "volcanojob", part: "workers", path: "spec/maxRetry", value: int64(0), want: "MaxRetryTooLow", names: "PodFailed with RestartPod"},
+		{file: "volcanojob", part: "workers", path: "spec/maxRetry", value: int64(999), want: "MaxRetryTooLow", names: "is 999"},
 		{file: "volcanojob", part: "workers", path: "spec/tasks/1/policies", value: []any{map[string]any{"events": []any{"PodEvicted"}, "action": "AbortJob"}}, want: "PolicyEndsJob", names: "PodEvicted with AbortJob"},
 		{file: "volcanojob", part: "workers", path: "spec/tasks/1/policies", value: []any{map[string]any{"event": "*", "action": "RestartTask"}}, want: "PolicyEndsJob", names: "PodEvicted with RestartTask"},
 		{file: "volcanojob", part: "workers", path: "spec/tasks/1/policies", value: []any{map[string]any{"exitCode": int64(143), "action": "TerminateJob"}}, want: "PolicyEndsJob", names: "PodFailed with TerminateJob"},
@@ -427,7 +449,7 @@ func TestVouched(t *testing.T) {
 
 // TestIndexedPods: a rendezvous at a pod that has a name of its own is one on a member.
 func TestIndexedPods(t *testing.T) {
-	const line = "torchrun --nnodes=1:8 --max-restarts=2000 --rdzv-conf=last_call_timeout=5 --rdzv-endpoint="
+	const line = "torchrun --rdzv-backend=c10d --nnodes=1:8 --max-restarts=2000 --rdzv-conf=last_call_timeout=5 --rdzv-endpoint="
 	for endpoint, want := range map[string]string{
 		"bert-0:29400": "RendezvousOnWorker", "bert-0.ring.train.svc:29400": "RendezvousOnWorker", "$(MASTER_ADDR):29400": "RendezvousOnWorker",
 		"${POD_IP}:29400": "RendezvousOnWorker", "bert-0.train.svc:29400": "", "bert-meet:29400": "", "berta-0.ring:29400": "", "$(MEET):29400": "",
@@ -454,8 +476,16 @@ func TestEnvironment(t *testing.T) {
 	u = load(t, "job")
 	set(t, u, "spec/podFailurePolicy/rules", append([]any{codes("FailJob", "In", 1)}, ignoring...))
 	checkRefusal(t, u, worker(""), "", "")
-	set(t, u, "spec/template/spec/containers/0/command", words("torchrun --nnodes=1:8 --max-restarts=2000 --rdzv-conf=last_call_timeout=5 train.py"))
+	set(t, u, "spec/template/spec/containers/0/command", words("torchrun --rdzv-backend=c10d --nnodes=1:8 --max-restarts=2000 --rdzv-conf=last_call_timeout=5 train.py"))
 	checkRefusal(t, u, worker(""), "PodFailurePolicyOrder", "exit code 1,")
+
+	u = load(t, "job")
+	set(t, u, "spec/template/spec/containers/0/command", words("torchrun train.py"))
+	for backend, want := range map[string]string{"c10d": "", "static": "FixedMembership", "": "FixedMembership"} {
+		set(t, u, "spec/template/spec/containers/0/env", []any{map[string]any{"name": "PET_NNODES", "value": "1:8"}, map[string]any{"name": "PET_MAX_RESTARTS", "value": "2000"},
+			map[string]any{"name": "PET_RDZV_CONF", "value": "last_call_timeout=5"}, map[string]any{"name": "PET_RDZV_BACKEND", "value": backend}})
+		checkRefusal(t, u, worker(""), want, "--rdzv-backend")
+	}
 }
 
 // TestStableEvicted: a festival plan that says takeStable evicts stable members too, so what an eviction breaks is refused of them as well;
@@ -477,6 +507,7 @@ func TestStableEvicted(t *testing.T) {
 		{"pytorchjob", "worker", "spec/runPolicy/backoffLimit", int64(3), "BackoffLimitTooLow", "spec.runPolicy.backoffLimit"},
 		{"pytorchjob", "worker", "spec/elasticPolicy", nil, "", ""},
 		{"volcanojob", "ps", "spec/tasks/0/policies/0/action", "AbortJob", "PolicyEndsJob", "AbortJob"},
+		{"volcanojob", "ps", "spec/maxRetry", nil, "MaxRetryTooLow", "PodEvicted with RestartJob"},
 		{"raycluster", "workers", "spec/workerGroupSpecs/1/suspend", true, "JobSuspended", "suspend"},
 		{"trainjob", "", "", nil, "", ""},
 	} {
@@ -488,6 +519,16 @@ func TestStableEvicted(t *testing.T) {
 	}
 	u := load(t, "trainjob")
 	checkRefusal(t, u, &v1alpha1.JobMember{Role: "kept", Stable: true, Min: 2, Max: 4}, "FixedMembership", "stable: true")
+}
+
+// TestRetriesUncharged: where no policy starts a recalled pod anew nothing is charged, and the retries are the owner's.
+func TestRetriesUncharged(t *testing.T) {
+	u := load(t, "volcanojob")
+	set(t, u, "spec/maxRetry", nil)
+	set(t, u, "spec/policies", nil)
+	checkRefusal(t, u, worker("workers"), "", "")
+	set(t, u, "spec/tasks/1/policies", []any{map[string]any{"event": "*", "action": "RestartPod"}})
+	checkRefusal(t, u, worker("workers"), "MaxRetryTooLow", "task workers")
 }
 
 // TestStableMembers: who keeps its size on stable capacity is not asked how it would leave.

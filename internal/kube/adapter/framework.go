@@ -124,6 +124,7 @@ func commandOf(spec *corev1.PodSpec) command {
 		for _, part := range slices.Concat(spec.Containers[i].Command, spec.Containers[i].Args) {
 			c = append(c, strings.Fields(strings.ReplaceAll(part, "\\\n", " "))...)
 		}
+		c = append(c, shellEnds[0])
 	}
 	return c
 }
@@ -133,18 +134,58 @@ func (c command) runs(programs ...string) bool {
 	return slices.ContainsFunc(c, func(w string) bool { return slices.Contains(programs, path.Base(w)) })
 }
 
-// flagValues reads the values of a flag that takes several, which follow after blanks.
-func (c command) flagValues(n int, name string) []string {
-	i := slices.Index(c, name)
-	if i < 0 {
-		return nil
+// own are the words of a launcher: those that follow it, up to the program that it starts or the end of the shell's command, since flags of others may be
+// called like its own. Where it is not named all words are, as a script may hand them on to it.
+func (c command) own(starts func(word string) bool) command {
+	if !slices.ContainsFunc(c, starts) {
+		return c
 	}
-	return c[i+1 : min(i+1+n, len(c))]
+	var out command
+	inside := false
+	for i, w := range c {
+		switch {
+		case starts(w):
+			inside = true
+		case slices.Contains(shellEnds, w) || inside && c.program(i):
+			inside = false
+		case inside:
+			out = append(out, w)
+		}
+	}
+	return out
 }
 
-// flag reads the value of the first of some spellings of a flag, whether it follows after a blank or a '='.
+// shellEnds end a command in a shell; commandOf ends those of a container by the first.
+var shellEnds = []string{";", "&&", "||", "|", "&"}
+
+// flagsAlone are flags of torchrun without a value: what follows them is a flag, or the program.
+var flagsAlone = []string{"--standalone", "-m", "--module", "--no-python", "--no_python", "--run-path", "--run_path", "--use-env", "--use_env"}
+
+// program reports whether a word is what a launcher starts, by its looks: an interpreter, a script that is no flag's value, or what follows a flag that has none.
+func (c command) program(i int) bool {
+	w, before := strings.Trim(c[i], `"';`), c[i-1]
+	switch {
+	case slices.Contains(flagsAlone, before):
+		return !strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "$")
+	case strings.TrimRight(path.Base(w), ".0123456789") == "python":
+		return true
+	}
+	return slices.Contains([]string{".py", ".sh"}, path.Ext(w)) && !strings.HasPrefix(w, "-") && (!strings.HasPrefix(before, "-") || strings.Contains(before, "="))
+}
+
+// flagValues reads the values of a flag that takes several, which follow after blanks; the last such flag stands, as with flag.
+func (c command) flagValues(n int, name string) []string {
+	for i := len(c) - 1; i >= 0; i-- {
+		if c[i] == name {
+			return c[i+1 : min(i+1+n, len(c))]
+		}
+	}
+	return nil
+}
+
+// flag reads the value of a flag by some spellings, whether it follows after a blank or a '='. Of several the last stands, as launchers take it.
 func (c command) flag(names ...string) (string, bool) {
-	for i, w := range c {
+	for i, w := range slices.Backward(c) {
 		name, value, inline := strings.Cut(w, "=")
 		if !slices.Contains(names, name) {
 			continue

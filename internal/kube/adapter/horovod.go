@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"path"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,6 +26,7 @@ func (p *Part) judgeHorovod(c command, spec *corev1.PodSpec, slots int32, where 
 // horovodRefusals judges the flags of horovodrun that let members leave and come back.
 func horovodRefusals(c command, spec *corev1.PodSpec, where string) []string {
 	var out []string
+	c = c.own(startsHorovod)
 	if _, ok := c.flag("--host-discovery-script"); !ok {
 		refuse(&out, "HostDiscoveryMissing", "horovodrun of %s has no --host-discovery-script, so it never sees members come and go: name one, as in /etc/mpi/discover_hosts.sh", where)
 	}
@@ -50,6 +52,7 @@ func horovodRefusals(c command, spec *corev1.PodSpec, where string) []string {
 // horovodBounds are the bounds on members that follow from those on processes: of a member with 8 slots a part counts as the whole.
 // Without knowing the slots, one member may hold any number of processes, and needs one of them at least.
 func horovodBounds(c command, slots int32) (lo, hi Bound) {
+	c = c.own(startsHorovod)
 	slots = number(c.flagOr("", "--slots-per-host", "--slots"), slots)
 	least, ok := c.flag("--min-np", "--min-num-proc")
 	name := "--min-np"
@@ -63,8 +66,10 @@ func horovodBounds(c command, slots int32) (lo, hi Bound) {
 			lo = Bound{(n + slots - 1) / slots, name + " (in workers)"}
 		}
 	}
-	if v, ok := c.flag("--max-np", "--max-num-proc"); ok {
-		hi = Bound{number(v, 0) / max(slots, 1), "--max-np (in workers)"}
+	if n := number(c.flagOr("", "--max-np", "--max-num-proc"), 0); n > 0 {
+		hi = Bound{n / max(slots, 1), "--max-np (in workers)"}
 	}
 	return lo, hi
 }
+
+func startsHorovod(w string) bool { return path.Base(w) == "horovodrun" }

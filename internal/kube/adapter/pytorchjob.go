@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -110,14 +111,18 @@ func (p *Part) judgePolicy(u *unstructured.Unstructured, o object, master *corev
 
 // policyOf reads what the policy says to torchrun.
 func policyOf(policy object) torchrun {
-	t := torchrun{restartsSetting: "spec.elasticPolicy.maxRestarts", lastCallSetting: "last_call_timeout in spec.elasticPolicy.rdzvConf",
-		nodes: "minReplicas and maxReplicas are not both set", restarts: policy.number(0, "maxRestarts")}
+	t := torchrun{restartsSetting: "spec.elasticPolicy.maxRestarts", confSetting: "spec.elasticPolicy.rdzvConf",
+		nodes: "minReplicas and maxReplicas are not both set", restarts: policy.number(0, "maxRestarts"),
+		backend: cmp.Or(policy.text("rdzvBackend"), dynamicBackend)} // the operator's default, not that of torchrun
 	if policy.has("minReplicas") && policy.has("maxReplicas") {
 		t.nodes = fmt.Sprintf("%d:%d", policy.number(0, "minReplicas"), policy.number(0, "maxReplicas"))
 	}
 	for _, c := range policy.list("rdzvConf") {
-		if c.text("key") == "last_call_timeout" {
-			t.lastCall = lastCall("last_call_timeout=" + c.text("value"))
+		switch c.text("key") {
+		case "last_call_timeout":
+			t.lastCall = seconds(c.text("value"))
+		case "join_timeout":
+			t.join = c.text("value")
 		}
 	}
 	return t

@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,33 +14,43 @@ import (
 // minute, so at a quarter of that a growing job still trains three quarters of its time. The default, 30 s, halves it.
 const maxLastCall = 15 * time.Second
 
+// minJoin is the least time that an agent waits for its gang to be whole again: twice what the planner lets a gang form. It is the default, too.
+const minJoin = 10 * time.Minute
+
+// dynamicBackend is the rendezvous that forms anew whenever members come or go. The default, static, waits for all of --nnodes and is never left.
+const dynamicBackend = "c10d"
+
 // torchrun are the settings of torchrun that decide whether members may come and go.
 type torchrun struct {
 	nodes           string // --nnodes: a number, or a range MIN:MAX
 	restarts        int32
 	lastCall        time.Duration
+	join            string // join_timeout in seconds, as it stands there; empty where it is left out
+	backend         string
 	endpoint        string
 	restartsSetting string
-	lastCallSetting string
+	confSetting     string
 	standalone      bool
 }
 
 // runsTorch reports whether members are started by torchrun, by one of its names as a module too.
-func (c command) runsTorch() bool {
-	return c.runs("torchrun") || slices.ContainsFunc(c, func(w string) bool {
-		w = strings.TrimPrefix(w, "-m") // python takes the module with or without a blank
-		return w == "torch.distributed.run" || w == "torch.distributed.launch"
-	})
+func (c command) runsTorch() bool { return slices.ContainsFunc(c, startsTorch) }
+
+func startsTorch(w string) bool {
+	module := strings.TrimPrefix(w, "-m") // python takes the module with or without a blank
+	return path.Base(w) == "torchrun" || module == "torch.distributed.run" || module == "torch.distributed.launch"
 }
 
 // torchrunOf reads them from the command line, and where it is silent from the environment, as torchrun itself does.
 func torchrunOf(c command, spec *corev1.PodSpec) torchrun {
-	return torchrun{nodes: env(spec, "PET_NNODES"), restarts: number(env(spec, "PET_MAX_RESTARTS"), 0), lastCall: lastCall(env(spec, "PET_RDZV_CONF")),
-		restartsSetting: "--max-restarts", lastCallSetting: "last_call_timeout in --rdzv-conf"}.under(c, spec)
+	conf := env(spec, "PET_RDZV_CONF")
+	return torchrun{nodes: env(spec, "PET_NNODES"), restarts: number(env(spec, "PET_MAX_RESTARTS"), 0), lastCall: lastCall(conf), join: confValue(conf, "join_timeout"),
+		backend: env(spec, "PET_RDZV_BACKEND"), restartsSetting: "--max-restarts", confSetting: "--rdzv-conf"}.under(c, spec)
 }
 
 // under are the settings once the command line has had its say.
 func (t torchrun) under(c command, spec *corev1.PodSpec) torchrun {
+	c = c.own(startsTorch)
 	if v, ok := c.flag("--nnodes"); ok {
 		t.nodes = v
 	}
@@ -47,8 +58,9 @@ func (t torchrun) under(c command, spec *corev1.PodSpec) torchrun {
 		t.restarts, t.restartsSetting = number(v, 0), "--max-restarts"
 	}
 	if v, ok := c.flag("--rdzv-conf", "--rdzv_conf"); ok {
-		t.lastCall, t.lastCallSetting = lastCall(v), "last_call_timeout in --rdzv-conf"
+		t.lastCall, t.join, t.confSetting = lastCall(v), confValue(v, "join_timeout"), "--rdzv-conf"
 	}
+	t.backend = strings.Trim(c.flagOr(t.backend, "--rdzv-backend", "--rdzv_backend"), `"'`)
 	t.endpoint = endpointOf(c, spec)
 	t.standalone = slices.Contains(c, "--standalone")
 	return t
@@ -94,29 +106,42 @@ func (t torchrun) bounds(others int32) (lo, hi Bound) {
 
 func torchRefusals(t torchrun, where string) []string {
 	var out []string
-	if !t.elastic() {
+	switch {
+	case !t.elastic():
 		refuse(&out, "FixedMembership", "torchrun of %s runs with a fixed number of members (--nnodes %s): give a range, as in --nnodes 1:8", where, orNone(t.nodes))
+	case !t.standalone && (t.backend == "" || t.backend == "static"):
+		refuse(&out, "FixedMembership", "--rdzv-backend of torchrun of %s is %s, and static, the default, waits for all members of --nnodes %s and never forms anew: set --rdzv-backend %s", where, orNone(t.backend), t.nodes, dynamicBackend)
 	}
 	if t.restarts < minRestarts {
 		refuse(&out, "MaxRestartsTooLow", "%s of %s is %d: each resize is charged to it, and then the job ends: allow at least %d", t.restartsSetting, where, t.restarts, minRestarts)
 	}
 	switch {
 	case t.lastCall <= 0:
-		refuse(&out, "LastCallTooLong", "%s of %s is not set, and every resize stops all members for 30 s or more: set it to %d or less", t.lastCallSetting, where, int(maxLastCall.Seconds()))
+		refuse(&out, "LastCallTooLong", "last_call_timeout in %s of %s is not set, and every resize stops all members for 30 s or more: set it to %d or less", t.confSetting, where, int(maxLastCall.Seconds()))
 	case t.lastCall > maxLastCall:
-		refuse(&out, "LastCallTooLong", "%s of %s is %s, and every resize stops all members that long: set it to %d or less", t.lastCallSetting, where, t.lastCall, int(maxLastCall.Seconds()))
+		refuse(&out, "LastCallTooLong", "last_call_timeout in %s of %s is %s, and every resize stops all members that long: set it to %d or less", t.confSetting, where, t.lastCall, int(maxLastCall.Seconds()))
+	}
+	if t.join != "" && seconds(t.join) < minJoin {
+		refuse(&out, "JoinTimeoutTooShort", "join_timeout in %s of %s is %s, and members end once they wait that long for the others: leave it out, or set it to %d or more", t.confSetting, where, t.join, int(minJoin.Seconds()))
 	}
 	return out
 }
 
-// lastCall reads last_call_timeout out of "key=value,key=value"; zero where it is not there.
-func lastCall(conf string) time.Duration {
-	for pair := range strings.SplitSeq(conf, ",") {
-		if v, ok := strings.CutPrefix(strings.TrimSpace(pair), "last_call_timeout="); ok {
-			return time.Duration(number(v, 0)) * time.Second
+// lastCall reads last_call_timeout; zero where it is not there.
+func lastCall(conf string) time.Duration { return seconds(confValue(conf, "last_call_timeout")) }
+
+// seconds are a number of them; zero where nobody can read it here.
+func seconds(s string) time.Duration { return time.Duration(number(s, 0)) * time.Second }
+
+// confValue reads a value out of "key=value,key=value", of which torchrun takes the last; empty where it is not there.
+func confValue(conf, key string) string {
+	var value string
+	for pair := range strings.SplitSeq(strings.Trim(conf, `"'`), ",") {
+		if v, ok := strings.CutPrefix(strings.TrimSpace(pair), key+"="); ok {
+			value = v
 		}
 	}
-	return 0
+	return value
 }
 
 // judgeEndpoint refuses a rendezvous that lives in a member: its store goes with the process at the endpoint, and then all members lose

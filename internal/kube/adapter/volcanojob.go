@@ -1,8 +1,10 @@
 package adapter
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,6 +15,9 @@ import (
 // volcanoJob adapts Volcano's Job: the replicas of a task are written, each task is a part of its own. Volcano takes the highest indices
 // away and makes missing pods anew under theirs.
 type volcanoJob struct{}
+
+// defaultRetries is what Volcano takes where a job says nothing, or 0.
+const defaultRetries = 3
 
 // labelVolcanoTask is the name of the task, on its pods.
 const labelVolcanoTask = "volcano.sh/task-spec"
@@ -46,6 +51,7 @@ func (volcanoJob) Read(u *unstructured.Unstructured) Workload {
 		}
 		p.Min = gangMinimum(o, t, p.Size, total)
 		p.StableToo = policyRefusals(o.list("spec", "policies"), t, w.What, "AbortJob", "TerminateJob", "CompleteJob")
+		p.StableToo = append(p.StableToo, retryRefusals(o, t, w.What)...)
 		p.Refusals = policyRefusals(o.list("spec", "policies"), t, w.What, "RestartJob", "RestartTask")
 		w.Parts = append(w.Parts, p)
 	}
@@ -74,16 +80,35 @@ func gangMinimum(o, task object, size, total int32) Bound {
 // An eviction deletes the pod, which is PodEvicted; where its containers end with an error in the grace time, PodFailed comes first.
 func policyRefusals(job []object, task object, where string, actions ...string) []string {
 	var out []string
-	for _, event := range []string{"PodEvicted", "PodFailed"} {
-		action := policyFor(task.list("policies"), event)
-		if action == "" {
-			action = policyFor(job, event)
-		}
+	for _, event := range eventsOfEviction {
+		action := actionOn(job, task, event)
 		if slices.Contains(actions, action) {
-			refuse(&out, "PolicyEndsJob", "the policy of %s answers %s with %s, so one pod that is recalled stops all of task %s: use RestartPod, or leave the policy out", where, event, action, task.text("name"))
+			refuse(&out, "PolicyEndsJob", "the policy of %s answers %s with %s, so one pod that is recalled stops all of task %s: use RestartPod with spec.maxRetry of %d or more, or leave the policy out", where, event, action, task.text("name"), minRestarts)
 		}
 	}
 	return out
+}
+
+// retryRefusals looks for a policy that starts anew what was recalled, be it the pod alone: Volcano charges each time to the retries of the job, and
+// fails it once they are used up.
+func retryRefusals(o, task object, where string) []string {
+	var out []string
+	n := cmp.Or(o.number(0, "spec", "maxRetry"), defaultRetries)
+	for _, event := range eventsOfEviction {
+		if action := actionOn(o.list("spec", "policies"), task, event); n < minRestarts && strings.HasPrefix(action, "Restart") {
+			refuse(&out, "MaxRetryTooLow", "spec.maxRetry of %s is %d (%d by default), and each pod of task %s that is recalled is charged to it, as the policy answers %s with %s: allow at least %d, or leave the policy out", where, n, defaultRetries, task.text("name"), event, action, minRestarts)
+			break
+		}
+	}
+	return out
+}
+
+// eventsOfEviction are those that an evicted pod may bring about.
+var eventsOfEviction = []string{"PodEvicted", "PodFailed"}
+
+// actionOn is the action on an event of a task's pods.
+func actionOn(job []object, task object, event string) string {
+	return cmp.Or(policyFor(task.list("policies"), event), policyFor(job, event))
 }
 
 // policyFor is the action on an event, or on every event; empty where no policy speaks of it. The exit codes of the signals that end a
