@@ -11,11 +11,15 @@ import (
 // for itself and that none of these pods fits. Sums of cores say that there is room; borrowers would hold what they do fit for as long as they like.
 func (t *tenants) crumbs() {
 	s := t.in.Snapshot
-	waiting := map[fleet.TenantID][]fleet.Resources{}
+	waiting, asked := map[fleet.TenantID][]fleet.Resources{}, map[fleet.TenantID]fleet.Resources{}
 	for i := range s.Pods {
 		if p := &s.Pods[i]; p.Class == fleet.PodOnline && waits(p) {
-			if id := t.tenancy.Of(p.Name.Namespace); id != "" && !slices.Contains(waiting[id], only(p.Requests)) {
-				waiting[id] = append(waiting[id], only(p.Requests))
+			id, r := t.tenancy.Of(p.Name.Namespace), only(p.Requests)
+			if id == "" {
+				continue
+			}
+			if asked[id] = asked[id].Add(r); !slices.Contains(waiting[id], r) {
+				waiting[id] = append(waiting[id], r)
 			}
 		}
 	}
@@ -37,11 +41,29 @@ func (t *tenants) crumbs() {
 		}
 		for node, room := range free {
 			if !slices.ContainsFunc(shapes, func(r fleet.Resources) bool { return r.Fits(room) }) {
-				w.Crumbs = w.Crumbs.Add(room)
+				w.Crumbs = w.Crumbs.Add(lackingIn(room, shapes))
 				delete(free, node) // what one keeps back for is kept
 			}
 		}
+		w.Stuck = asked[w.Tenant]
 	}
+}
+
+// lackingIn is what of a hole none of the shapes fits by: 8 free cores are no room for 24, and the memory beside them is some. Where each of them fits one
+// of the shapes, it is both.
+func lackingIn(room fleet.Resources, shapes []fleet.Resources) fleet.Resources {
+	fits := func(of func(r fleet.Resources) fleet.Resources) bool {
+		return slices.ContainsFunc(shapes, func(r fleet.Resources) bool { return of(r).Fits(room) })
+	}
+	cpu := fits(func(r fleet.Resources) fleet.Resources { return fleet.Resources{CPU: r.CPU} })
+	memory := fits(func(r fleet.Resources) fleet.Resources { return fleet.Resources{Memory: r.Memory} })
+	switch {
+	case cpu && !memory:
+		room.CPU = 0
+	case memory && !cpu:
+		room.Memory = 0
+	}
+	return room
 }
 
 // holes is what is free on each machine that online has for itself, and the most that any of them could hold.
@@ -56,7 +78,13 @@ func (t *tenants) holes() (free map[fleet.NodeID]fleet.Resources, large fleet.Re
 		}
 	}
 	for i := range s.Loans {
-		if l := &s.Loans[i]; !l.Phase.Ended() {
+		switch l := &s.Loans[i]; {
+		case l.Phase.Ended():
+		case l.Phase == fleet.Lent && s.FromOffline(l): // online has it for itself, too
+			if n := s.Node(l.Node); n != nil && n.Ready {
+				free[n.ID], large = only(n.Allocatable), large.Max(only(n.Allocatable))
+			}
+		default:
 			delete(free, l.Node)
 		}
 	}

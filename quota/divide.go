@@ -76,6 +76,8 @@ type demand struct {
 	beyond fleet.Resources
 	// keeps is what of its own it does not lend beside that: see [Want.Crumbs].
 	keeps fleet.Resources
+	// stuck is what its waiting pods ask for, holes what is free and fits none of them, beyond what it keeps of its own for them.
+	stuck, holes fleet.Resources
 }
 
 // demands are the present demands by node; edit changes each before it counts.
@@ -90,6 +92,9 @@ func (d *divider) demands(edit func(w *Want, x *demand)) []demand {
 			edit(w, x)
 		}
 		x.keeps = w.Crumbs.Min(d.tree.nodes[i].own.Sub(x.online).Sub(x.need)).Floor()
+		if x.holes = w.Crumbs.Sub(x.keeps).Floor(); !x.holes.IsZero() {
+			x.stuck = w.Stuck
+		}
 	}
 	return out
 }
@@ -145,7 +150,41 @@ func (d *divider) online(f *flow, demands []demand, borrow []fleet.Resources) *r
 	f.begin(used, borrow)
 	r.online = d.take(f, r.wish, d.whole())
 	r.bounds = f.bounds(r)
+	d.unstick(r)
 	return r
+}
+
+// unstick has borrowers leave the holes that stuck pods of others do not fit, since sums show room there that is none: each a part by what it borrows,
+// until they use as much less as those pods ask for.
+func (d *divider) unstick(r *round) {
+	var holes, stuck, have fleet.Resources
+	for i := range r.demands {
+		if x := &r.demands[i]; x.stuck.IsZero() {
+			have = have.Add(r.online[i])
+		} else {
+			holes, stuck = holes.Add(x.holes), stuck.Add(x.stuck)
+		}
+	}
+	if holes.IsZero() {
+		return
+	}
+	for i := range r.demands {
+		part := r.online[i]
+		if !r.demands[i].stuck.IsZero() || part.IsZero() {
+			continue
+		}
+		least := d.wants[i].Used.Sub(d.tree.nodes[i].own).Sub(portion(part, stuck, have)).Floor()
+		r.online[i] = part.Sub(portion(part, holes, have)).Max(part.Min(least))
+		if r.online[i] == part {
+			continue
+		}
+		if r.bounds == nil {
+			r.bounds = make([]string, len(r.demands))
+		}
+		if r.bounds[i] == "" {
+			r.bounds[i] = "pods of others wait for larger holes than there are"
+		}
+	}
 }
 
 // take fills wishes and returns what of each was granted. CPU and memory of a wish belong together; but a tenant that gets no more GPUs has

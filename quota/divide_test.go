@@ -159,6 +159,28 @@ func TestCrumbsAreNotLent(t *testing.T) {
 	}
 }
 
+// Where holes are more than a tenant can keep of its own for the pods that fit none of them, its borrowers owe what these ask for, though all fits in
+// sums.
+func TestStuckPodsAreOwedRoom(t *testing.T) {
+	for _, c := range []struct{ crumbs, stuck, guarantee, owed int64 }{
+		{4, 24, 24, 0},   // all of it can be kept
+		{28, 24, 24, 24}, // 24 cores cannot
+		{28, 24, 48, 16}, // no more than is borrowed
+		{28, 12, 24, 12}, // no more than is asked for
+		{500, 24, 24, 24},
+		{16, 24, 24, 12}, // the holes are smaller: there is other room, too
+		{28, 0, 24, 0},   // nobody waits
+		{28, 24, 64, 0},  // nobody borrows
+	} {
+		d := Divide(Input{At: now, Supply: fleet.KnownAt(cores(128), now), Tenants: []fleet.Tenant{tenant("all", "", 128), tenant("shop", "all", c.guarantee), tenant("mart", "all", 64)},
+			Wants: []Want{{Tenant: "shop", Now: cores(64), Used: cores(64)}, {Tenant: "mart", Now: cores(60), Used: cores(36), Crumbs: cores(c.crumbs), Stuck: cores(c.stuck)}}})
+		got := d.Share("shop")
+		if got.Owed != cores(c.owed) || (c.owed > 0) != strings.Contains(got.Why, "larger holes") {
+			t.Errorf("%d cores of crumbs for %d of pods, guaranteed %d: owed %s, want %d cores: %s", c.crumbs, c.stuck, c.guarantee, got.Owed, c.owed, got.Why)
+		}
+	}
+}
+
 func TestPercent(t *testing.T) {
 	if got := percent(fleet.Resources{CPU: 1<<62 + 99, GPU: 3}, 50); got.CPU != 1<<61+49 || got.GPU != 1 {
 		t.Errorf("%v", got)

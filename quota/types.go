@@ -41,6 +41,8 @@ type Want struct {
 	// Crumbs is what is free in holes that none of its waiting pods fits, though they are within what it is guaranteed. It lends so much less: what is
 	// free is no room for them, so others must leave some. The steps ahead do not know of it.
 	Crumbs fleet.Resources
+	// Stuck is what these pods ask for. Where the holes are more than it can keep of its own, borrowers have as much less.
+	Stuck fleet.Resources
 	// Offline is what its offline pods request; OfflineNeed what its jobs cannot do without (their minima), and OfflineWish what they could
 	// use at most.
 	Offline, OfflineNeed, OfflineWish fleet.Resources
