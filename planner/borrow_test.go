@@ -229,3 +229,32 @@ func TestWhoIsDownIsBorrowedFor(t *testing.T) {
 		}
 	}
 }
+
+// A festival plan takes stable members from an hour before its festival until its end, once it was approved.
+func TestAFestivalTakesStableMembersInItsTime(t *testing.T) {
+	approved := fleet.Festival{ID: "sale", Approved: true, TakeStable: true}
+	for _, c := range []struct {
+		name     string
+		plan     fleet.Festival
+		from, to time.Duration // from now
+		begins   int
+	}{
+		{"days ahead", approved, 48 * time.Hour, 72 * time.Hour, 0},
+		{"a second too early", approved, time.Hour + time.Second, 2 * time.Hour, 0},
+		{"an hour before", approved, time.Hour, 2 * time.Hour, 1},
+		{"in its last second", approved, -time.Hour, time.Second, 1},
+		{"when it is over", approved, -time.Hour, 0, 0},
+		{"not approved", fleet.Festival{ID: "sale", TakeStable: true}, 0, time.Hour, 0},
+		{"one that takes none", fleet.Festival{ID: "sale", Approved: true}, 0, time.Hour, 0},
+	} {
+		w := newWorld(3).service("web", 22, 0, 3, 130)
+		w.offline(1)
+		w.worker(3, 0)
+		w.s.Jobs[0].Members[0].Stable = true
+		c.plan.Start, c.plan.End = t0.Add(c.from), t0.Add(c.to)
+		w.s.Festivals = []fleet.Festival{c.plan}
+		if got := moves(Make(w.input()), MoveBegin); got != c.begins {
+			t.Errorf("%s: %d machines of stable members are borrowed, want %d", c.name, got, c.begins)
+		}
+	}
+}

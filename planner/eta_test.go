@@ -44,6 +44,11 @@ func (y *yard) begun(name string, members ...fleet.Member) {
 	y.gangs[j.ID] = fleet.Gang{Phase: fleet.GangForming, Since: y.s.At}
 }
 
+// backedOff is a job that gave back its room, and is tried again in a while.
+func (y *yard) backedOff(name string, in time.Duration) {
+	y.gangs[fleet.JobID("batch/"+name)] = fleet.Gang{Phase: fleet.GangBackedOff, Since: y.s.At.Add(-time.Minute), RetryAt: y.s.At.Add(in), Tries: 3}
+}
+
 func nightly(start string, cores int64) []fleet.Slice {
 	return []fleet.Slice{{Window: fleet.Window{Name: "night", Schedule: start, Duration: 4 * time.Hour, Zone: time.UTC}, Guarantee: cpu(cores)}}
 }
@@ -116,6 +121,12 @@ func TestETA(t *testing.T) {
 		}, WaitsForRoom, 0, "jobs before it: 1, which hold or get cpu=64"},
 		{"before another", []fleet.Member{member("worker", 32, 2, 2)}, risingAt(3, 96), func(y *yard) { y.job("later", member("worker", 32, 2, 2)) },
 			WaitsForTide, 4*time.Hour - 15*time.Minute, "jobs before it: 0"},
+		{"room before it is tried again", []fleet.Member{member("worker", 32, 4, 4)}, risingAt(-2, 128), func(y *yard) { y.backedOff("train", 40*time.Minute) },
+			WaitsForRetry, 45 * time.Minute, "it needs cpu=128 to begin"},
+		{"tried again before there is room", []fleet.Member{member("worker", 32, 4, 4)}, risingAt(3, 128), func(y *yard) { y.backedOff("train", 40*time.Minute) },
+			WaitsForRetry, 4*time.Hour - 15*time.Minute, ""},
+		{"tried again, and never room", []fleet.Member{member("worker", 32, 5, 5)}, risingAt(3, 128), func(y *yard) { y.backedOff("train", 40*time.Minute) },
+			WaitsForRoom, 0, "not expected within 7 days"},
 		{"no outlook yet", []fleet.Member{member("worker", 32, 4, 4)}, nil, nil, WaitsForOutlook, 0, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -197,7 +197,7 @@ func (w *world) job(id string, cores, least, most int, words []string) {
 		case "named":
 			j.Members[0].Leaves = fleet.LeavesNamed
 		case "launcher":
-			j.Members = append(j.Members, fleet.Member{Role: "launcher", Fixed: true, Min: 1, Max: 1, Desired: 1, Remaining: -1, Request: fleet.Resources{CPU: 1000}})
+			j.Members = append(j.Members, fleet.Member{Role: "launcher", Fixed: true, Stable: true, Min: 1, Max: 1, Desired: 1, Remaining: -1, Request: fleet.Resources{CPU: 1000}})
 		}
 	}
 	w.s.Jobs = append(w.s.Jobs, j)

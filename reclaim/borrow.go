@@ -16,7 +16,7 @@ type BorrowAsk struct {
 	Amount fleet.Resources
 	// Count is the move budget that is left.
 	Count int
-	// TakeStable lets members at or below their minimum go, and stable ones: an approved festival plan says so.
+	// TakeStable lets members at or below their minimum go, stable ones, and pods of no job, once all others have: an approved festival plan says so.
 	TakeStable bool
 	// Idle takes machines on which nobody works, and no others.
 	Idle bool
@@ -34,49 +34,70 @@ type Borrowed struct {
 
 // Borrowable picks machines of an offline pool until the ask is covered, and says what stays short. Whole machines go, since online pods land
 // wherever a machine lets them. A machine is offered while each role on it has as many members above its minimum as it would lose, over all
-// that were picked; pods of no job, and stable members, stay where they are. The order: machines with GPUs where these are short, lowest job priority, least work lost, jobs that were
-// not recalled lately, fewest pods, then the name.
+// that were picked; pods of no job, and stable members, stay where they are. The order: machines with GPUs where these are short, lowest job
+// priority, least work lost, jobs that were not recalled lately, fewest pods, then the name. Where that does not cover the ask, TakeStable offers
+// the other machines as well: those first that break the fewest gangs, where a role that fell below its minimum breaks no more, then in the same order.
 func Borrowable(s *fleet.Snapshot, ask BorrowAsk, o Options) (take []Borrowed, short fleet.Resources) {
 	short = ask.Amount
 	spare, groups := spareOf(s), idleFirst(s, ask, o)
 	for _, g := range groups {
 		if ask.Begun[g.machine.ID] {
-			spend(spare, g)
+			spare.spend(g)
 		}
 	}
-	for _, g := range groups {
-		if short.Floor().IsZero() || len(take) >= ask.Count {
-			break
-		}
-		if ask.Begun[g.machine.ID] || !Helps(g.gain, short) {
-			continue
-		}
-		if !ask.TakeStable && !spend(spare, g) {
-			continue
-		}
-		notice := noticeOf(ask.Pool, g.save)
-		if ask.Emergency {
-			notice = EmergencyNotice
-		}
-		c := Candidate{Node: g.machine, Kind: fleet.KindNode, Cells: g.machine.AllCells(), Capacity: g.machine.Allocatable,
-			Why: fmt.Sprintf("%d jobs of priority %d give way, about %.1f core-hours since their checkpoints", len(g.jobs), g.priority, g.lost.Hours())}
-		if g.pods == 0 {
-			c.Why = "nobody works on it"
-		}
-		take = append(take, Borrowed{c, notice})
+	wanted := func(g *group) bool {
+		return !ask.Begun[g.machine.ID] && Helps(g.gain, short) && len(take) < ask.Count && !short.Floor().IsZero()
+	}
+	give := func(g *group) {
+		take = append(take, g.borrowed(ask, spare.breaks(g)))
 		short = short.Sub(g.gain)
+		spare.spend(g)
+	}
+	var others []*group
+	for _, g := range groups {
+		switch {
+		case !wanted(g):
+		case spare.has(g):
+			give(g)
+		case ask.TakeStable:
+			others = append(others, g)
+		}
+	}
+	for len(others) > 0 {
+		g := slices.MinFunc(others, func(a, b *group) int { return cmp.Compare(spare.breaks(a), spare.breaks(b)) })
+		if wanted(g) {
+			give(g)
+		}
+		others = slices.DeleteFunc(others, func(x *group) bool { return x == g || !wanted(x) })
 	}
 	return take, short.Floor()
 }
 
-// spareOf is how many members each role has above its minimum.
-func spareOf(s *fleet.Snapshot) map[memberKey]int32 {
-	out := map[memberKey]int32{}
+// borrowed is the group's machine with the notice that its work gets, and what its leaving costs.
+func (g *group) borrowed(ask BorrowAsk, breaks int) Borrowed {
+	notice := noticeOf(ask.Pool, g.save)
+	if ask.Emergency {
+		notice = EmergencyNotice
+	}
+	g.broken = breaks
+	c := Candidate{Node: g.machine, Kind: fleet.KindNode, Cells: g.machine.AllCells(), Capacity: g.machine.Allocatable,
+		Why: fmt.Sprintf("%d jobs of priority %d give way%s, about %.1f core-hours since their checkpoints", len(g.jobs), g.priority, g.gangs(), g.lost.Hours())}
+	if g.pods == 0 {
+		c.Why = "nobody works on it"
+	}
+	return Borrowed{c, notice}
+}
+
+// spares is how many members each role has above its minimum, a stable one none; less than none where it fell below it.
+type spares map[memberKey]int32
+
+func spareOf(s *fleet.Snapshot) spares {
+	out := spares{}
 	for i := range s.Jobs {
 		for _, m := range s.Jobs[i].Members {
-			spare := int32(0)
-			if !m.Stable {
-				spare = max(m.Active-m.Min, 0)
+			spare := m.Active - m.Min
+			if m.Stable {
+				spare = 0
 			}
 			out[memberKey{s.Jobs[i].ID, m.Role}] = spare
 		}
@@ -84,18 +105,29 @@ func spareOf(s *fleet.Snapshot) map[memberKey]int32 {
 	return out
 }
 
-// spend takes a group's members from what is to spare, or none of them.
-func spend(spare map[memberKey]int32, g *group) bool {
-	if g.homeless || slices.ContainsFunc(g.members, func(m memberPods) bool { return m.pods > spare[m.memberKey] }) {
-		return false
-	}
-	for _, m := range g.members {
-		spare[m.memberKey] -= m.pods
-	}
-	return true
+// has reports whether all that works on a group's machine is to spare.
+func (sp spares) has(g *group) bool {
+	return !g.homeless && !slices.ContainsFunc(g.members, func(m memberPods) bool { return m.pods > sp[m.memberKey] })
 }
 
-// idleFirst lists the machines of the pool that could go.
+// breaks counts the roles that would fall below their minimum by a group's leaving.
+func (sp spares) breaks(g *group) (n int) {
+	for _, m := range g.members {
+		if left := sp[m.memberKey]; left >= 0 && m.pods > left {
+			n++
+		}
+	}
+	return n
+}
+
+// spend takes a group's members from what is to spare.
+func (sp spares) spend(g *group) {
+	for _, m := range g.members {
+		sp[m.memberKey] -= m.pods
+	}
+}
+
+// idleFirst lists the machines of the pool that could go, in the order in which they do.
 func idleFirst(s *fleet.Snapshot, ask BorrowAsk, o Options) []*group {
 	busy := map[fleet.NodeID]bool{}
 	for i := range s.Loans {
@@ -119,8 +151,14 @@ func idleFirst(s *fleet.Snapshot, ask BorrowAsk, o Options) []*group {
 		out = append(out, g)
 	}
 	slices.SortFunc(out, func(a, b *group) int {
-		return cmp.Or(fleet.TrueFirst(ask.Amount.GPU > 0 && a.gain.GPU > 0, ask.Amount.GPU > 0 && b.gain.GPU > 0), cmp.Compare(a.priority, b.priority), cmp.Compare(lossStep(a.lost), lossStep(b.lost)), fleet.TrueFirst(!a.rested, !b.rested),
-			cmp.Compare(a.pods, b.pods), cmp.Compare(a.node, b.node))
+		return cmp.Or(
+			fleet.TrueFirst(ask.Amount.GPU > 0 && a.gain.GPU > 0, ask.Amount.GPU > 0 && b.gain.GPU > 0),
+			cmp.Compare(a.priority, b.priority),
+			cmp.Compare(lossStep(a.lost), lossStep(b.lost)),
+			fleet.TrueFirst(!a.rested, !b.rested),
+			cmp.Compare(a.pods, b.pods),
+			cmp.Compare(a.node, b.node),
+		)
 	})
 	return out
 }
