@@ -63,7 +63,7 @@ func (m *maker) orphaned(l *fleet.Loan) bool {
 	case !s.Watching(o.Window):
 		m.withhold("loan "+string(l.ID), "recall", heldNewLeader, Why{"PoolGone", why + ": create it again, or its loans go home"})
 	default:
-		deadline := s.At.Add(m.terms(l).Notice)
+		deadline := s.At.Add(m.noticeOn(l))
 		after, err := l.Recall(s.At, deadline, deadline.Add(o.Drain+o.Clean), why+": its machines go home")
 		m.step(MoveRecall, *l, after, err, "PoolGone")
 	}
@@ -203,7 +203,7 @@ func (m *maker) noticed(l *fleet.Loan) {
 	s := m.in.Snapshot
 	pool := m.terms(l)
 	if m.overslept(l.Deadline) {
-		after, err := l.Announce(s.At, s.At.Add(max(pool.Notice, reclaim.EmergencyNotice)), "the freeze is over: the deadline is announced anew")
+		after, err := l.Announce(s.At, s.At.Add(m.noticeOn(l)), "the freeze is over: the deadline is announced anew")
 		m.step(MoveAnnounce, *l, after, err, "Thawed")
 		return
 	}
@@ -247,6 +247,11 @@ func (m *maker) noticed(l *fleet.Loan) {
 		after, err := l.Announce(s.At, to, "a heartbeat asked for more time")
 		m.step(MoveAnnounce, *l, after, err, "Heartbeat")
 	}
+}
+
+// noticeOn is the whole notice of those on a loan's machine.
+func (m *maker) noticeOn(l *fleet.Loan) time.Duration {
+	return reclaim.NoticeOn(m.in.Snapshot, m.terms(l), m.pods[l.Node], m.recalls())
 }
 
 // overslept reports whether an announced time came before the end of a freeze, under which nobody acts: it was never in force.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
-	"github.com/springtide/springtide/reclaim"
 )
 
 // killAt is when pods that were told to end now are no longer waited for: after the longest grace among the machine's pods, and the ladder's
@@ -49,10 +48,10 @@ func (m *maker) anew(l *fleet.Loan) (after fleet.Loan, again bool) {
 	s := m.in.Snapshot
 	why, err := "", error(nil)
 	after = *l
-	if pool, loans := m.terms(l), m.homewardOn(l.Node); m.overslept(l.Deadline) &&
+	if loans := m.homewardOn(l.Node); m.overslept(l.Deadline) &&
 		slices.ContainsFunc(m.stayers(l), func(p *fleet.Pod) bool { return !p.Deleting && !answers(p, loans) }) {
 		why = "the freeze is over: the deadline is announced anew"
-		after, err = after.Announce(s.At, s.At.Add(max(pool.Notice, reclaim.EmergencyNotice)), why)
+		after, err = after.Announce(s.At, s.At.Add(m.noticeOn(l)), why)
 	}
 	if err == nil && l.Killing(s.At) && m.overslept(l.KillAt) {
 		why = "the freeze is over: the kill is announced anew"

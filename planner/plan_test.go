@@ -392,6 +392,37 @@ func TestFreezeHoldsEverything(t *testing.T) {
 	}
 }
 
+// A deadline that is told anew leaves the work as long as it needs to be saved, as the first one did: after a freeze, in each direction and phase, and
+// for a pool that is gone.
+func TestAnewMeansTheWholeNotice(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		bend func(w *world, l *fleet.Loan, in *Input)
+	}{
+		{"a recall", func(_ *world, l *fleet.Loan, _ *Input) { l.Phase, l.Deadline = fleet.Noticed, t0.Add(-time.Minute) }},
+		{"a drain", func(_ *world, l *fleet.Loan, _ *Input) { l.Phase, l.Deadline = fleet.Draining, t0.Add(-time.Minute) }},
+		{"a machine that goes to online", func(w *world, l *fleet.Loan, _ *Input) {
+			l.Phase, l.Deadline, l.From, l.To = fleet.Emptying, t0.Add(-time.Minute), "offline", "online"
+			w.s.Nodes[19].Pool, w.s.Pool("offline").NoticeMax = "offline", 10*time.Minute
+		}},
+		{"a pool that is gone", func(w *world, l *fleet.Loan, in *Input) { l.From, in.Thawed = "nowhere", time.Time{} }},
+	} {
+		w := newWorld(20).service("web", 40, 0, 19, 56)
+		w.s.Jobs[0].Checkpoint = 7 * time.Minute
+		l := w.loan(19, fleet.Lent, 2)
+		w.worker(19, 0)
+		in := w.input()
+		in.Thawed = t0
+		c.bend(w, l, &in)
+		w.s.Nodes[19].Share.Parcels[0].Holder, w.s.Nodes[19].Share.Parcels[0].Next = l.Holder(), l.Next()
+		p := Make(in)
+		i := slices.IndexFunc(p.Moves, func(m Move) bool { return m.After.ID == l.ID })
+		if i < 0 || !p.Moves[i].After.Deadline.Equal(t0.Add(7*time.Minute)) {
+			t.Errorf("%s: %+v, want a deadline in 7 minutes", c.name, p.Moves)
+		}
+	}
+}
+
 // While a machine drains, the deadline stands for whoever has not answered: one that ran out under a freeze is announced anew, once, and the
 // pod hears of it. One that was answered, or that ran out since, is no reason.
 func TestDeadlinesOfADrainSleepUnderAFreeze(t *testing.T) {

@@ -39,7 +39,7 @@ type Borrowed struct {
 // the other machines as well: those first that break the fewest gangs, where a role that fell below its minimum breaks no more, then in the same order.
 func Borrowable(s *fleet.Snapshot, ask BorrowAsk, o Options) (take []Borrowed, short fleet.Resources) {
 	short = ask.Amount
-	spare, groups := spareOf(s), idleFirst(s, ask, o)
+	spare, groups := spareOf(s, o), idleFirst(s, ask, o)
 	for _, g := range groups {
 		if ask.Begun[g.machine.ID] {
 			spare.spend(g)
@@ -91,7 +91,8 @@ func (g *group) borrowed(ask BorrowAsk, breaks int) Borrowed {
 // spares is how many members each role has above its minimum, a stable one none; less than none where it fell below it.
 type spares map[memberKey]int32
 
-func spareOf(s *fleet.Snapshot) spares {
+// spareOf counts who is to spare of those who stay: who is on a machine that goes to online was given away by an earlier plan.
+func spareOf(s *fleet.Snapshot, o Options) spares {
 	out := spares{}
 	for i := range s.Jobs {
 		for _, m := range s.Jobs[i].Members {
@@ -100,6 +101,20 @@ func spareOf(s *fleet.Snapshot) spares {
 				spare = 0
 			}
 			out[memberKey{s.Jobs[i].ID, m.Role}] = spare
+		}
+	}
+	leaves := map[fleet.NodeID]bool{}
+	for i := range s.Loans {
+		if l := &s.Loans[i]; l.Phase.Moving() && s.FromOffline(l) == (l.Phase == fleet.Emptying) {
+			leaves[l.Node] = true
+		}
+	}
+	pods := o.pods(s)
+	for id := range leaves {
+		for _, p := range pods[id] {
+			if p.Class == fleet.PodOffline && p.Occupies() && !p.Deleting {
+				out[memberKey{p.Job, p.Role}]--
+			}
 		}
 	}
 	return out

@@ -151,3 +151,31 @@ func TestTakeStableStopsWhereItHelpsNobody(t *testing.T) {
 		}
 	}
 }
+
+// Whom an earlier plan gave away is to spare no more: it still runs, on a machine that goes to online or is called home.
+func TestWhoLeavesIsNotToSpare(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		from, to fleet.PoolID
+		phase    fleet.Phase
+		deleting bool
+		want     string
+	}{
+		{"goes to online", "offline", "online", fleet.Emptying, false, ""},
+		{"is called home", "online", "offline", fleet.Noticed, false, ""},
+		{"is called home and drains", "online", "offline", fleet.Draining, false, ""},
+		{"is another socket that comes", "online", "offline", fleet.Emptying, false, "m01 "},
+		{"stays lent", "online", "offline", fleet.Lent, false, "m01 "},
+		{"is no longer counted", "offline", "online", fleet.Emptying, true, "m01 "},
+	} {
+		s := lenders(map[string]int32{"a/worker": 1}, "a/worker", "a/worker", "a/worker")
+		n := &s.Nodes[0]
+		s.Loans = []fleet.Loan{{ID: "l", Node: n.ID, NodeName: n.Name, From: c.from, To: c.to, Phase: c.phase}}
+		for i := range s.Pods {
+			s.Pods[i].Deleting = c.deleting && s.Pods[i].Node == n.ID
+		}
+		if got := lentBy(s, BorrowAsk{Amount: coresOfMachines(2)}); got != c.want {
+			t.Errorf("%s: %q go, want %q", c.name, got, c.want)
+		}
+	}
+}

@@ -208,6 +208,17 @@ func noticeOf(pool *fleet.Pool, save time.Duration) time.Duration {
 	return max(EmergencyNotice, pool.Notice, min(save, pool.NoticeMax))
 }
 
+// NoticeOn is the whole notice of those who work on a machine of a pool: what a deadline that is told anew has to leave them.
+func NoticeOn(s *fleet.Snapshot, pool *fleet.Pool, pods []*fleet.Pod, o Options) time.Duration {
+	var save time.Duration
+	for _, p := range pods {
+		if j := s.Job(p.Job); p.Class == fleet.PodOffline && j != nil {
+			save = max(save, o.save(pool.ID, j, p.Role, s.At))
+		}
+	}
+	return noticeOf(pool, save)
+}
+
 // times sets the clock of one recall. The notice goes out when the need, less drain, less clean, less the notice, says so, and at once when
 // that is past. An emergency shortens the notice to what is left, never below EmergencyNotice.
 func times(now time.Time, l *fleet.Loan, g *group, pool *fleet.Pool, ask Ask) Recall {
