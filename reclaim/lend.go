@@ -175,8 +175,11 @@ func (v *fleetView) lent() map[likeness]int {
 	return out
 }
 
-// byFewestPods lists the pool's nodes that could be lent, those with the least online requests first; among equals those of the network pod and the
-// GPU model of which most are lent already, so that a gang finds its machines side by side and alike.
+// askStep is how much less a machine's online pods must request for it to be cheaper to empty: a sidecar more or less is none.
+const askStep = fleet.MilliCPU(1000)
+
+// byFewestPods lists the pool's nodes that could be lent, those with the least online requests first, by whole cores; among equals those of the network
+// pod and the GPU model of which most are lent already, so that a gang finds its machines side by side and alike.
 func (v *fleetView) byFewestPods() []*fleet.Node {
 	type loaded struct {
 		asked fleet.MilliCPU
@@ -192,8 +195,9 @@ func (v *fleetView) byFewestPods() []*fleet.Node {
 		}
 	}
 	slices.SortFunc(all, func(a, b loaded) int {
-		return cmp.Or(cmp.Compare(a.asked, b.asked), cmp.Compare(b.alike, a.alike), cmp.Compare(a.node.Network, b.node.Network),
-			cmp.Compare(a.node.GPUModel, b.node.GPUModel), cmp.Compare(a.node.Name, b.node.Name))
+		return cmp.Or(cmp.Compare((a.asked+askStep-1)/askStep, (b.asked+askStep-1)/askStep), cmp.Compare(b.alike, a.alike),
+			cmp.Compare(a.node.Network, b.node.Network), cmp.Compare(a.node.GPUModel, b.node.GPUModel), cmp.Compare(a.asked, b.asked),
+			cmp.Compare(a.node.Name, b.node.Name))
 	})
 	out := make([]*fleet.Node, len(all))
 	for i := range all {

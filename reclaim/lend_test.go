@@ -64,6 +64,26 @@ func TestAlikeMachinesSideBySide(t *testing.T) {
 	}
 }
 
+// Requests are compared by whole cores: a little more on a machine beside its like is no price.
+func TestALittleMoreIsAsCheap(t *testing.T) {
+	for more, want := range map[fleet.MilliCPU]string{300: "m01:Node ", 1300: "m00:Node "} {
+		s := fleetOf(3)
+		steerable(s, "web")
+		for i := range s.Nodes {
+			s.Nodes[i].Network = []string{"a", "b", "b"}[i]
+		}
+		s.Loans = append(s.Loans, fleet.Loan{ID: "l", Node: s.Nodes[2].ID, NodeName: s.Nodes[2].Name, Kind: fleet.KindNode, From: "online", To: "offline", Phase: fleet.Lent, Cells: s.Nodes[2].AllCells()})
+		pod(s, 0, fleet.PodOnline, "web", 7500)
+		pod(s, 1, fleet.PodOnline, "web", 7500+more)
+		s.Sort()
+		ask := lendAsk(s, 1000, map[fleet.ServiceID]int{"web": 1})
+		ask.Count = 1
+		if take, _ := Lendable(s, ask); names(take) != want {
+			t.Errorf("%d millicores more beside a lent machine: lent %q, want %q", more, names(take), want)
+		}
+	}
+}
+
 func TestDropsAreSpentOnce(t *testing.T) {
 	s := fleetOf(3)
 	s.Pools[1].Unit = fleet.UnitNode

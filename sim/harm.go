@@ -66,20 +66,26 @@ func (w *World) holdUp() {
 }
 
 // serve plays one tick of a service, in which a part of what its pods would burst is there for them, and tells whether it would have broken the SLO
-// without lending too.
-func (s *service) serve(burst float64) (o measure.Outcome, anyway bool) {
-	station := &s.Station
-	if burst < 1 && station.Burst > 1 {
-		less := *station
-		less.Burst = 1 + burst*(less.Burst-1)
-		station = &less
-	}
-	same := s.missed == 0 && s.unlent == s.queue
+// without lending too, when there may be more.
+func (s *service) serve(burst, unlent float64) (o measure.Outcome, anyway bool) {
+	same := s.missed == 0 && s.unlent == s.queue && burst == unlent
+	station := s.bursting(&s.queue, burst)
 	o = station.Step(&s.queue, s.rate, s.ready, tick)
 	if same {
 		s.unlent = s.queue
 		return o, o.Violated
 	}
-	unlent := station.Step(&s.unlent, s.rate, s.ready+s.missed, tick)
-	return o, unlent.Violated
+	station = s.bursting(&s.unlent, unlent)
+	other := station.Step(&s.unlent, s.rate, s.ready+s.missed, tick)
+	return o, other.Violated
+}
+
+// bursting is the service's station with a part of what its pods would use beyond their own cores.
+func (s *service) bursting(q *measure.Queue, part float64) *measure.Station {
+	if part >= 1 || s.Burst <= 1 || s.ready == 0 {
+		return &s.Station
+	}
+	less := s.Station
+	less.Burst = 1 + part*max(s.use(q)/float64(s.ready*s.Cores)-1, 0)
+	return &less
 }

@@ -71,8 +71,16 @@ func (w *World) bind(id, n int32, room place.PodRef) {
 	m.pods = append(m.pods, id)
 	m.free -= p.cores
 	*m.held(p.kind) += p.cores
+	w.holds(m, p, p.cores)
+}
+
+// holds counts what offline pods hold, and where.
+func (w *World) holds(m *machine, p *pod, cores int32) {
 	if p.kind == offline {
-		w.offlineHeld += p.cores
+		w.offlineHeld += cores
+		if m.home == onlinePool {
+			w.guests += cores
+		}
 	}
 }
 
@@ -87,9 +95,7 @@ func (w *World) unbind(id int32) {
 	m.pods = slices.Delete(m.pods, i, i+1)
 	m.free += p.cores
 	*m.held(p.kind) -= p.cores
-	if p.kind == offline {
-		w.offlineHeld -= p.cores
-	}
+	w.holds(m, p, -p.cores)
 	w.rooms.table.Remove(p.room)
 	p.node = none
 }

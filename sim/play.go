@@ -13,10 +13,11 @@ func (w *World) play() {
 	for i := range w.services {
 		w.services[i].rate = w.rates.of[i][w.tick] * w.crowd(i)
 	}
-	at, burst := int(w.tick)%history, w.burst()
+	at := int(w.tick) % history
+	burst, unlent := w.burst()
 	for i := range w.services {
 		s := &w.services[i]
-		o, anyway := s.serve(burst)
+		o, anyway := s.serve(burst, unlent)
 		s.used[at], s.total[at], s.readyThen[at] = o.CPU, o.UsedCores(), s.ready
 		s.last = o
 		if s.broken++; !o.Violated {
@@ -37,16 +38,26 @@ func (w *World) play() {
 }
 
 // burst is the part of what pods would use beyond their own cores that there is for them: cores of online's machines that nobody asked for, and those
-// that others asked for and do not use. What is lent counts as free, so that a lender takes no metrics away: he answers for the replicas that wait.
-func (w *World) burst() float64 {
+// that others asked for and do not use. What offline pods hold there is not theirs; unlent is the part that there would be if nothing were lent.
+func (w *World) burst() (part, unlent float64) {
 	want, idle := 0.0, float64(w.b.Online*w.b.Fleet.CoresPerNode)
 	for i := range w.services {
 		s := &w.services[i]
 		own := float64(s.ready * s.Cores)
-		use := s.rate * s.CPUSeconds
-		want += max(min(use, own*max(s.Burst, 1))-own, 0)
+		use := s.use(&s.queue)
+		want += max(use-own, 0)
 		idle -= min(use, own)
 	}
+	return partOf(want, idle-float64(w.guests)), partOf(want, idle)
+}
+
+// use is what a service's pods would use of as many cores as they may, with a queue.
+func (s *service) use(q *measure.Queue) float64 {
+	own := float64(s.ready * s.Cores)
+	return min(q.Offered(s.rate, tick)*s.CPUSeconds+own*s.Idle, own*max(s.Burst, 1))
+}
+
+func partOf(want, idle float64) float64 {
 	if want <= idle {
 		return 1
 	}

@@ -69,9 +69,9 @@ type World struct {
 	journal  func(*loop.Record)
 	reporter loop.Reporter
 	log      slog.Handler
-	// offlineHeld are the cores that offline pods hold.
-	offlineHeld int32
-	acc         account
+	// offlineHeld are the cores that offline pods hold, guests those of them on online's machines.
+	offlineHeld, guests int32
+	acc                 account
 }
 
 // service is one online service in a world.

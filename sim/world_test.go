@@ -185,3 +185,38 @@ func TestSimulateAtOnce(t *testing.T) {
 		t.Errorf("a run that was stopped ends with %v", err)
 	}
 }
+
+// Pods burst into what is there: the backlog of a flood on a full fleet is worked off with no more cores than it has, and cores that offline pods hold are
+// none of them; without lending these would be.
+func TestBurstsHaveNoMoreThanThereIs(t *testing.T) {
+	b := tiny(4, 4, func(at time.Time) float64 {
+		switch since := at.Sub(begin); {
+		case since < 0:
+			return 20
+		case since < 40*time.Minute:
+			return 60
+		case since < time.Hour:
+			return 400
+		case since < 2*time.Hour:
+			return 150
+		}
+		return 20
+	})
+	row := Row{Policy: HPA, Lender: LendNone, Target: 60, Knob: KnobUtilisation}
+	if out := play(t, b, row); out.PeakUtilisation < 0.99 || out.PeakUtilisation > 1+1e-9 {
+		t.Errorf("%v of the fleet are used in the fullest hour", out.PeakUtilisation)
+	}
+	w := prepared(t, b, row, func(*World, *Past) {})
+	s := &w.services[0]
+	free := int32(4*64 - s.ready*s.Cores)
+	s.rate = (float64(s.ready*s.Cores) + float64(free)/2) / s.CPUSeconds
+	for _, c := range []struct {
+		guests int32
+		part   float64
+	}{{0, 1}, {free / 2, 1}, {free * 3 / 4, 0.5}, {free, 0}} {
+		w.guests = c.guests
+		if part, unlent := w.burst(); math.Abs(part-c.part) > 1e-9 || unlent != 1 {
+			t.Errorf("%d of %d free cores are held: %v of the bursts are had, %v without lending", c.guests, free, part, unlent)
+		}
+	}
+}

@@ -40,6 +40,9 @@ type Queue struct {
 	backlog float64 // requests
 }
 
+// Offered is what waits and what comes within a step, in requests per second.
+func (q *Queue) Offered(rate float64, dt time.Duration) float64 { return rate + q.backlog/dt.Seconds() }
+
 // Outcome is what one step did to a service.
 type Outcome struct {
 	// Rate is the true load, Served what was answered, Dropped what gave up waiting; requests per second.
@@ -72,7 +75,7 @@ func (s *Station) Step(q *Queue, rate float64, ready int, dt time.Duration) Outc
 	}
 	out := Outcome{Rate: rate, Ready: ready, station: s}
 
-	offered := rate + q.backlog/sec
+	offered := q.Offered(rate, dt)
 	out.Served = min(offered, power)
 	left := (offered - out.Served) * sec
 	if limit := Patience.Seconds() * max(power, rate); left > limit {
