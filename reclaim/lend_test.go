@@ -68,9 +68,10 @@ func TestAlikeMachinesSideBySide(t *testing.T) {
 func TestALittleMoreIsAsCheap(t *testing.T) {
 	for more, want := range map[fleet.MilliCPU]string{300: "m01:Node ", 1300: "m00:Node "} {
 		s := fleetOf(3)
+		s.Pools[1].Unit = fleet.UnitNode
 		steerable(s, "web")
 		for i := range s.Nodes {
-			s.Nodes[i].Network = []string{"a", "b", "b"}[i]
+			s.Nodes[i].Zone, s.Nodes[i].Network = "z", []string{"a", "b", "b"}[i]
 		}
 		s.Loans = append(s.Loans, fleet.Loan{ID: "l", Node: s.Nodes[2].ID, NodeName: s.Nodes[2].Name, Kind: fleet.KindNode, From: "online", To: "offline", Phase: fleet.Lent, Cells: s.Nodes[2].AllCells()})
 		pod(s, 0, fleet.PodOnline, "web", 7500)
