@@ -177,7 +177,7 @@ type Filler struct {
 	Delete  bool
 	ID      fleet.UID // of the pod to delete
 	Loan    fleet.LoanID
-	Purpose string // "KeptSocket" or "Claim"
+	Purpose string // what the room is kept for: "KeptSocket"
 }
 
 // Mark sets the marks of one node.

@@ -214,7 +214,7 @@ func TestPlaneJobAndFiller(t *testing.T) {
 		t.Errorf("a resize from a parallelism that is no more: %+v", r.Results)
 	}
 
-	filler := planner.Filler{Name: "filler-" + id, Node: "m-" + id, Room: fleet.Resources{CPU: 4000, Memory: 8 * fleet.GiB}, Purpose: "Claim"}
+	filler := planner.Filler{Name: "filler-" + id, Node: "m-" + id, Room: fleet.Resources{CPU: 4000, Memory: 8 * fleet.GiB}, Purpose: "KeptSocket"}
 	p.must(t, planner.Plan{Fillers: []planner.Filler{filler}})
 	var held *fleet.Pod
 	until(t, "the filler to be bound", func() bool {

@@ -34,11 +34,12 @@ func (a *assembly) addTenants() {
 			a.noteTenant(id, problem)
 		}
 	}
-	a.shareNamespaces(all)
+	// A namespace that two of them choose takes neither its quota: else whoever may label one could take another tenant's guarantee away.
 	for i := range a.s.Tenants {
 		t := &a.s.Tenants[i]
 		t.Accepted = a.notes.tenants[t.ID] == ""
 	}
+	a.shareNamespaces(all)
 }
 
 func (a *assembly) shareNamespaces(all []*ownTenant) {
@@ -58,7 +59,7 @@ func (a *assembly) shareNamespaces(all []*ownTenant) {
 		}
 		for k, i := range chosen {
 			other := chosen[(k+1)%len(chosen)]
-			a.noteTenant(a.s.Tenants[i].ID, fmt.Sprintf("NamespaceContested: namespace %s is chosen by CapacityQuota %s too: make the namespace selectors disjoint; it belongs to neither",
+			a.noteTenant(a.s.Tenants[i].ID, fmt.Sprintf("NamespaceContested: namespace %s is chosen by CapacityQuota %s too: make the namespace selectors disjoint; it belongs to neither until then, and the quota holds for the others",
 				ns.Name, a.s.Tenants[other].ID))
 		}
 	}
