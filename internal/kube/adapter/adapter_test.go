@@ -174,7 +174,7 @@ func TestRefusals(t *testing.T) {
 		patient = "--elastic-timeout 86400 "
 		good    = patient + "--host-discovery-script /etc/mpi/discover_hosts.sh --blacklist-cooldown-range 30 300"
 		line    = "spec/template/spec/containers/0/command"
-		torch   = "torchrun --rdzv-backend=c10d --max-restarts=2000 --rdzv-conf=last_call_timeout=5 "
+		torch   = "torchrun --rdzv-backend=c10d --rdzv-endpoint=meet.train.svc:29400 --max-restarts=2000 --rdzv-conf=last_call_timeout=5 "
 		pytorch = "spec/pytorchReplicaSpecs/Worker/template/spec/containers/0/command"
 		servers = "spec/replicatedJobs/0/template/spec/template/spec/containers/0/command"
 		members = "spec/replicatedJobs/1/template/spec/template/spec/containers/0/command"
@@ -192,10 +192,10 @@ func TestRefusals(t *testing.T) {
 		{file: "job", path: "spec/podReplacementPolicy", value: "TerminatingOrFailed", want: "PodReplacementPolicyMissing", names: "spec.podReplacementPolicy"},
 		{file: "job", path: "spec/activeDeadlineSeconds", value: int64(7200), want: "DeadlineTooShort", names: "spec.activeDeadlineSeconds of the Job is 7200"},
 		{file: "job", path: "spec/activeDeadlineSeconds", value: int64(86400)},
-		{file: "job", path: "spec/template/spec/containers/0/command", value: words("torchrun --rdzv-backend=c10d --nnodes=1:8 --max-restarts=2000 --rdzv-conf=timeout=60,last_call_timeout=5 train.py")},
+		{file: "job", path: "spec/template/spec/containers/0/command", value: words("torchrun --rdzv-backend=c10d --rdzv-endpoint=meet.train.svc:29400 --nnodes=1:8 --max-restarts=2000 --rdzv-conf=timeout=60,last_call_timeout=5 train.py")},
 		{file: "job", path: "spec/template/spec/containers/0/command", value: words("torchrun --nnodes=4 --max-restarts=2000 --rdzv-conf=last_call_timeout=5 train.py"), want: "FixedMembership", names: "--nnodes"},
 		{file: "job", path: "spec/template/spec/containers/0/command", value: []any{"sh", "-c", "python3 -m torch.distributed.run --nnodes 1:8 --rdzv_backend c10d --rdzv_conf last_call_timeout=5 train.py"}, want: "MaxRestartsTooLow", names: "--max-restarts"},
-		{file: "job", path: "spec/template/spec/containers/0/command", value: words("/opt/bin/torchrun --rdzv-backend=c10d --nnodes=1:8 --max-restarts=2000 train.py"), want: "LastCallTooLong", names: "last_call_timeout"},
+		{file: "job", path: "spec/template/spec/containers/0/command", value: words("/opt/bin/torchrun --rdzv-backend=c10d --rdzv-endpoint=meet.train.svc:29400 --nnodes=1:8 --max-restarts=2000 train.py"), want: "LastCallTooLong", names: "last_call_timeout"},
 		{file: "job", path: "spec/template/spec/containers/0/command", value: horovodrun("--host-discovery-script /hosts"), want: "BlacklistWithoutCooldown", names: "--blacklist-cooldown-range"},
 		{file: "job", path: line, value: horovodrun(good)},
 		{file: "job", path: line, value: words("horovodrun --min-np 8 " + good + " python train.py"), low: none, want: "BoundsDiffer", names: "--min-np 8"},
@@ -227,6 +227,7 @@ func TestRefusals(t *testing.T) {
 		{file: "job", path: line, value: words(torch + "--nnodes=1:8 --rdzv-endpoint=localhost:29400 train.py"), want: "RendezvousOnWorker", names: "localhost:29400"},
 		{file: "job", path: line, value: words(torch + "--nnodes=1:8 --rdzv_endpoint [::1]:29400 train.py"), want: "RendezvousOnWorker", names: "[::1]"},
 		{file: "job", path: line, value: words(torch + "--nnodes=1:8 --rdzv-endpoint=${HOSTNAME}:29400 train.py"), want: "RendezvousOnWorker", names: "--rdzv-endpoint"},
+		{file: "job", path: line, value: words("torchrun --rdzv-backend=c10d --nnodes=1:8 --max-restarts=2000 --rdzv-conf=last_call_timeout=5 train.py"), want: "RendezvousOnWorker", names: "--rdzv-endpoint not given of Job bert is each member itself"},
 		{file: "job", path: line, value: words(torch + "--nnodes=1:8 --rdzv-endpoint=meet.train.svc:29400 train.py")},
 		{file: "job", path: line, value: words(torch + "--nnodes=1:8 --rdzv-endpoint=bert-0:29400 train.py")}, // pods without an index have no such name
 
@@ -300,7 +301,7 @@ func TestRefusals(t *testing.T) {
 		{file: "jobset", part: "workers", path: servers, value: words("mpirun -np 4 python train.py"), want: "LauncherNotElastic", names: "ps of JobSet bert"},
 		{file: "jobset", part: "workers", path: servers, value: horovodrun(patient + "--host-discovery-script /hosts"), want: "BlacklistWithoutCooldown", names: "ps of JobSet bert"},
 		{file: "jobset", part: "workers", path: servers, value: horovodrun(good)},
-		{file: "jobset", part: "workers", path: servers, value: words("torchrun --rdzv-backend=c10d --nnodes=1:10 --max-restarts=3 --rdzv-conf=last_call_timeout=5 train.py"), want: "MaxRestartsTooLow", names: "ps of JobSet bert"},
+		{file: "jobset", part: "workers", path: servers, value: words("torchrun --rdzv-backend=c10d --rdzv-endpoint=meet.train.svc:29400 --nnodes=1:10 --max-restarts=3 --rdzv-conf=last_call_timeout=5 train.py"), want: "MaxRestartsTooLow", names: "ps of JobSet bert"},
 		{file: "jobset", part: "workers", path: servers, value: words("torchrun --standalone --nnodes=1 evaluate.py")},
 		{file: "jobset", part: "workers", path: members, value: words(torch + "--nnodes=1:8 --rdzv-endpoint=bert-workers-0-0.bert:29400 train.py"), want: "RendezvousOnWorker", names: "bert-workers-0-0"},
 		{file: "jobset", part: "workers", path: servers, value: words(torch + "--nnodes=1:10 --rdzv-endpoint=bert-workers-0-0.bert.train.svc:29400 train.py"), want: "RendezvousOnWorker", names: "bert-workers-0-0"},
@@ -449,7 +450,7 @@ func TestVouched(t *testing.T) {
 
 // TestIndexedPods: a rendezvous at a pod that has a name of its own is one on a member.
 func TestIndexedPods(t *testing.T) {
-	const line = "torchrun --rdzv-backend=c10d --nnodes=1:8 --max-restarts=2000 --rdzv-conf=last_call_timeout=5 --rdzv-endpoint="
+	const line = "torchrun --rdzv-backend=c10d --rdzv-endpoint=meet.train.svc:29400 --nnodes=1:8 --max-restarts=2000 --rdzv-conf=last_call_timeout=5 --rdzv-endpoint="
 	for endpoint, want := range map[string]string{
 		"bert-0:29400": "RendezvousOnWorker", "bert-0.ring.train.svc:29400": "RendezvousOnWorker", "$(MASTER_ADDR):29400": "RendezvousOnWorker",
 		"${POD_IP}:29400": "RendezvousOnWorker", "bert-0.train.svc:29400": "", "bert-meet:29400": "", "berta-0.ring:29400": "", "$(MEET):29400": "",
@@ -476,14 +477,15 @@ func TestEnvironment(t *testing.T) {
 	u = load(t, "job")
 	set(t, u, "spec/podFailurePolicy/rules", append([]any{codes("FailJob", "In", 1)}, ignoring...))
 	checkRefusal(t, u, worker(""), "", "")
-	set(t, u, "spec/template/spec/containers/0/command", words("torchrun --rdzv-backend=c10d --nnodes=1:8 --max-restarts=2000 --rdzv-conf=last_call_timeout=5 train.py"))
+	set(t, u, "spec/template/spec/containers/0/command", words("torchrun --rdzv-backend=c10d --rdzv-endpoint=meet.train.svc:29400 --nnodes=1:8 --max-restarts=2000 --rdzv-conf=last_call_timeout=5 train.py"))
 	checkRefusal(t, u, worker(""), "PodFailurePolicyOrder", "exit code 1,")
 
 	u = load(t, "job")
 	set(t, u, "spec/template/spec/containers/0/command", words("torchrun train.py"))
 	for backend, want := range map[string]string{"c10d": "", "static": "FixedMembership", "": "FixedMembership"} {
 		set(t, u, "spec/template/spec/containers/0/env", []any{map[string]any{"name": "PET_NNODES", "value": "1:8"}, map[string]any{"name": "PET_MAX_RESTARTS", "value": "2000"},
-			map[string]any{"name": "PET_RDZV_CONF", "value": "last_call_timeout=5"}, map[string]any{"name": "PET_RDZV_BACKEND", "value": backend}})
+			map[string]any{"name": "PET_RDZV_CONF", "value": "last_call_timeout=5"}, map[string]any{"name": "PET_RDZV_BACKEND", "value": backend},
+			map[string]any{"name": "PET_RDZV_ENDPOINT", "value": "meet.train.svc:29400"}})
 		checkRefusal(t, u, worker(""), want, "--rdzv-backend")
 	}
 }

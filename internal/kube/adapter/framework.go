@@ -57,7 +57,7 @@ func (w *Workload) judgeLaunchers(hostsOf func(*Part) podHosts) {
 			case c.runsTorch():
 				if t := torchrunOf(c, q.Template); k == i || t.joint() {
 					p.Refusals = append(p.Refusals, torchRefusals(t, w.whose(p, q))...)
-					p.judgeEndpoint(t.endpoint, k == i, hosts, w.whose(p, q))
+					p.judgeEndpoint(t, k == i, hosts, w.whose(p, q))
 				}
 			}
 		}

@@ -98,7 +98,7 @@ func (p *Part) judgePolicy(u *unstructured.Unstructured, o object, master *corev
 	}
 	if t.endpoint != "" {
 		// The service of each pod is called as the pod is.
-		p.judgeEndpoint(t.endpoint, true, podHosts{u.GetName() + "-worker-", u.GetNamespace()}, where)
+		p.judgeEndpoint(t, true, podHosts{u.GetName() + "-worker-", u.GetNamespace()}, where)
 		return
 	}
 	// The store of the c10d rendezvous lives in the process at the endpoint: when it goes, all members lose each other. Which worker is

@@ -146,14 +146,14 @@ func confValue(conf, key string) string {
 
 // judgeEndpoint refuses a rendezvous that lives in a member: its store goes with the process at the endpoint, and then all members lose
 // each other. Which member is recalled is a matter of machines, so the first is as likely as any. Own says that the endpoint stands in the
-// part's own command line, where a loopback address is each member's.
-func (p *Part) judgeEndpoint(endpoint string, own bool, hosts podHosts, where string) {
-	host := hostOf(endpoint)
+// part's own command line, where a loopback address is each member's; so is what is left out.
+func (p *Part) judgeEndpoint(t torchrun, own bool, hosts podHosts, where string) {
+	host := hostOf(t.endpoint)
 	switch {
-	case own && itself(host):
-		refuse(&p.Refusals, "RendezvousOnWorker", "--rdzv-endpoint %s of %s is each member itself, so members never meet: name a service, or a pod of a stable part", endpoint, where)
+	case own && (itself(host) || host == "" && t.backend == dynamicBackend && !t.standalone):
+		refuse(&p.Refusals, "RendezvousOnWorker", "--rdzv-endpoint %s of %s is each member itself, so members never meet: name a service, or a pod of a stable part", orNone(t.endpoint), where)
 	case hosts.has(host):
-		refuse(&p.Refusals, "RendezvousOnWorker", "--rdzv-endpoint %s of %s is a member, and the rendezvous ends when that one is recalled: name a service, or a pod of a stable part", endpoint, where)
+		refuse(&p.Refusals, "RendezvousOnWorker", "--rdzv-endpoint %s of %s is a member, and the rendezvous ends when that one is recalled: name a service, or a pod of a stable part", t.endpoint, where)
 	}
 }
 
