@@ -242,7 +242,9 @@ func TestTheEndIsJudged(t *testing.T) {
 		c.w.pods[id].created = -ticks(settledWithin) - 1
 	}
 	for want, spoil := range map[string]func(c *controller){
-		"service shop/svc-0 has broken its SLO for 30m15s": func(c *controller) { c.w.services[0].broken = ticks(settledWithin) + 1 },
+		"service shop/svc-0 has broken its SLO for 33m15s": func(c *controller) { // a start-up takes 3 minutes
+			c.w.services[0].broken = ticks(settledWithin+3*time.Minute) + 1
+		},
 		"pod shop/late has waited for 30m15s while 1 parcels are lent": func(c *controller) {
 			wait(c)
 			c.w.borrowed = 1
@@ -254,7 +256,7 @@ func TestTheEndIsJudged(t *testing.T) {
 		mustBreak(t, c, want)
 	}
 	for name, spare := range map[string]func(c *controller){
-		"not for long yet":    func(c *controller) { c.w.services[0].broken = ticks(settledWithin) },
+		"not for long yet":    func(c *controller) { c.w.services[0].broken = ticks(settledWithin + 3*time.Minute) },
 		"some of it waits":    func(c *controller) { c.w.services[0].broken, c.w.services[0].waiting = 1000, 1 },
 		"it has all there is": func(c *controller) { c.w.services[0].broken, c.w.services[0].desired = 1000, c.w.mostReplicas(0) },
 		"nothing is lent":     wait,
