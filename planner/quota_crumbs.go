@@ -52,11 +52,8 @@ func (t *tenants) crumbs() {
 // lackingIn is what of a hole none of the shapes fits by: 8 free cores are no room for 24, and the memory beside them is some. Where each of them fits one
 // of the shapes, it is both.
 func lackingIn(room fleet.Resources, shapes []fleet.Resources) fleet.Resources {
-	fits := func(of func(r fleet.Resources) fleet.Resources) bool {
-		return slices.ContainsFunc(shapes, func(r fleet.Resources) bool { return of(r).Fits(room) })
-	}
-	cpu := fits(func(r fleet.Resources) fleet.Resources { return fleet.Resources{CPU: r.CPU} })
-	memory := fits(func(r fleet.Resources) fleet.Resources { return fleet.Resources{Memory: r.Memory} })
+	cpu := slices.ContainsFunc(shapes, func(r fleet.Resources) bool { return r.CPU <= room.CPU })
+	memory := slices.ContainsFunc(shapes, func(r fleet.Resources) bool { return r.Memory <= room.Memory })
 	switch {
 	case cpu && !memory:
 		room.CPU = 0

@@ -159,14 +159,17 @@ func (d *divider) online(f *flow, demands []demand, borrow []fleet.Resources) *r
 func (d *divider) unstick(r *round) {
 	var holes, stuck, have fleet.Resources
 	for i := range r.demands {
-		if x := &r.demands[i]; x.stuck.IsZero() {
-			have = have.Add(r.online[i])
-		} else {
+		if x := &r.demands[i]; !x.stuck.IsZero() {
 			holes, stuck = holes.Add(x.holes), stuck.Add(x.stuck)
 		}
 	}
-	if holes.IsZero() {
-		return
+	if stuck.IsZero() {
+		return // as in every step of the look ahead
+	}
+	for i := range r.demands {
+		if r.demands[i].stuck.IsZero() {
+			have = have.Add(r.online[i])
+		}
 	}
 	for i := range r.demands {
 		part := r.online[i]

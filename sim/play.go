@@ -57,6 +57,7 @@ func (s *service) use(q *measure.Queue) float64 {
 	return min(q.Offered(s.rate, tick)*s.CPUSeconds+own*s.Idle, own*max(s.Burst, 1))
 }
 
+// partOf is the part of what is wanted that there is.
 func partOf(want, idle float64) float64 {
 	if want <= idle {
 		return 1

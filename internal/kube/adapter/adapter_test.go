@@ -450,7 +450,7 @@ func TestVouched(t *testing.T) {
 
 // TestIndexedPods: a rendezvous at a pod that has a name of its own is one on a member.
 func TestIndexedPods(t *testing.T) {
-	const line = "torchrun --rdzv-backend=c10d --rdzv-endpoint=meet.train.svc:29400 --nnodes=1:8 --max-restarts=2000 --rdzv-conf=last_call_timeout=5 --rdzv-endpoint="
+	const line = "torchrun --rdzv-backend=c10d --nnodes=1:8 --max-restarts=2000 --rdzv-conf=last_call_timeout=5 --rdzv-endpoint="
 	for endpoint, want := range map[string]string{
 		"bert-0:29400": "RendezvousOnWorker", "bert-0.ring.train.svc:29400": "RendezvousOnWorker", "$(MASTER_ADDR):29400": "RendezvousOnWorker",
 		"${POD_IP}:29400": "RendezvousOnWorker", "bert-0.train.svc:29400": "", "bert-meet:29400": "", "berta-0.ring:29400": "", "$(MEET):29400": "",
