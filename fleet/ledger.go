@@ -61,6 +61,12 @@ func (l Ledger) at(now time.Time) Ledger {
 	return l
 }
 
+// Equal reports whether two ledgers count the same.
+func (l Ledger) Equal(o Ledger) bool {
+	return l.WindowStart.Equal(o.WindowStart) && l.Evictions == o.Evictions && l.Recalls == o.Recalls && l.SpanStart.Equal(o.SpanStart) &&
+		slices.Equal(l.Owners, o.Owners)
+}
+
 // Charge returns the ledger with pods of an owner counted.
 func (l Ledger) Charge(now time.Time, owner string, pods int) Ledger {
 	l = l.at(now)

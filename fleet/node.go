@@ -168,6 +168,9 @@ type Share struct {
 	Exists bool
 	// Version is the resourceVersion that was read; a write carries it, so that two writers cannot both win.
 	Version string
+	// Former is the resourceVersion of a NodeShare that an earlier machine of this name left. It says nothing of this one; the first write takes it
+	// over.
+	Former  string
 	Parcels []ShareParcel
 	// Rest is how long the machine is not offered again after loans that came to nothing; zero while it need not rest.
 	Rest Rest
@@ -211,9 +214,11 @@ type ShareParcel struct {
 	Cells  []int
 	Holder PoolID
 	// Next is the pool that the parcel is being prepared for; empty when nothing moves. The node side empties the cells for it.
-	Next  PoolID
-	Loan  LoanID
-	Epoch int64
+	Next PoolID
+	Loan LoanID
+	// LoanUID tells the loan from an earlier one of its name.
+	LoanUID UID
+	Epoch   int64
 	// Clean is what the node side reported last: the cells were seen empty for this epoch. Reports of an older epoch say nothing.
 	Clean      bool
 	CleanEpoch int64

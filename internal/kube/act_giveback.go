@@ -10,32 +10,20 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
-	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/internal/loop/protocol"
 )
 
-func (a *applier) giveBacks() []action {
-	out := make([]action, len(a.plan.GiveBacks))
-	for i := range a.plan.GiveBacks {
-		g := &a.plan.GiveBacks[i]
-		out[i] = action{name: actionGiveBack, subject: g.HPA.String(), group: g.HPA.String(),
-			check: func() error { return a.door.CheckGiveBack(g) },
-			do:    func(ctx context.Context) error { return a.giveBack(ctx, g) },
-		}
-	}
-	return out
-}
-
-func (a *applier) giveBack(ctx context.Context, g *planner.GiveBack) error {
-	h, ok := a.c.hpas.get(g.HPA.Namespace, g.HPA.Name)
-	if !ok || fleet.UID(h.UID) != g.ID || !h.adopted.OK {
-		return stale("the HorizontalPodAutoscaler changed")
+func (a *applier) returnFloor(ctx context.Context, w *protocol.Write) (written, error) {
+	n := fleet.ParseName(w.Object.Name)
+	h, ok := a.c.hpas.get(n.Namespace, n.Name)
+	if !ok || fleet.UID(h.UID) != w.If.UID || !h.adopted.OK {
+		return written{}, stale("the HorizontalPodAutoscaler changed")
 	}
 	now, err := a.c.giveBack(ctx, h)
 	if err != nil {
-		return err
+		return written{}, err
 	}
-	a.see(a.c.hpas.sees(h.Namespace, h.Name, h.UID, now.ResourceVersion))
-	return nil
+	return written{h.UID, now.ResourceVersion, a.c.hpas.sees(h.Namespace, h.Name, h.UID, now.ResourceVersion), fleet.Ledger{}}, nil
 }
 
 // GiveBack returns an adopted HPA to its owner: minReplicas as they were before the first floor, and no mark of ours. An HPA that was never

@@ -14,45 +14,28 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/adapter"
+	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
 )
 
-// jobScales are written into the ledgers of the machines on which members make room before the first of them is done. What waits for a list of
-// hosts is not done in this cycle, and is charged in the one that does it.
-func (a *applier) jobScales() []action {
-	l := newLedgers(a)
-	out := make([]action, len(a.plan.Jobs))
+// holdListed takes members that leave off the lists of hosts, and holds the actions back that wait for it: they are not done in this cycle, and
+// are charged in the one that does them.
+func (a *applier) holdListed() {
 	for i := range a.plan.Jobs {
 		j := &a.plan.Jobs[i]
-		var waits error
-		if a.held == nil && a.door.CheckJobScale(j) == nil {
-			if waits = a.c.unlist(j, a.breaks(j.Job)); waits == nil {
-				l.job(j)
-			}
+		if a.session.Check(j) != nil {
+			continue
 		}
-		out[i] = action{name: actionJobScale, subject: memberOf(j), group: string(j.Job),
-			check: func() error { return a.door.CheckJobScale(j) },
-			do: func(ctx context.Context) error {
-				if waits != nil {
-					return waits
-				}
-				if err := l.charge(ctx, memberOf(j)); err != nil {
-					return err
-				}
-				return a.resizeMember(ctx, j)
-			},
+		if waits := a.c.unlist(j, a.breaks(j.Job)); waits != nil {
+			a.session.Refuse(j, waits)
 		}
 	}
-	return out
 }
 
 // breaks reports whether the plan gives up the gang of a job.
 func (a *applier) breaks(id fleet.JobID) bool {
 	return slices.ContainsFunc(a.plan.Gangs, func(g planner.GangView) bool { return g.Job == id && g.Phase == fleet.GangBackedOff })
 }
-
-// memberOf names a member of a job in receipts.
-func memberOf(j *planner.JobScale) string { return string(j.Job) + "/" + j.Role }
 
 // carrier is the object in which the size of a member stands, and how it is read and written.
 type carrier struct {
@@ -100,38 +83,61 @@ func (c *Cluster) carrierOf(j *planner.JobScale) (*carrier, error) {
 	return &carrier{adapter: batchAdapter, mirror: c.batchJobs, facts: child}, nil
 }
 
-// resizeMember writes the size of a member into its carrier. The object is read anew, since mirrors keep little of it, and what was read
-// is tested by the patch again: the same object, the same part, the size that the decision started from. Should it change in the blink
-// between the two, it is looked at once more.
-func (a *applier) resizeMember(ctx context.Context, j *planner.JobScale) error {
+// setParallelism writes the size of a member into its carrier. The object is read first, since mirrors keep little of it, and what was read is
+// tested by the patch again: the same object, the same part, the size that the decision started from.
+func (a *applier) setParallelism(ctx context.Context, w *protocol.Write) (written, error) {
+	j := w.Action.(*planner.JobScale)
+	t, u, p, err := a.member(ctx, j)
+	if err != nil {
+		return written{}, err
+	}
+	if p.Size != j.From {
+		return written{}, stale("%s changed", t.facts.What)
+	}
+	body, err := adapter.Resize(u, p, j.To, j.Leavers, map[string]string{v1alpha1.AnnotationLeaderEpoch: fmt.Sprint(a.plan.LeaderEpoch)})
+	if err != nil {
+		return written{}, fmt.Errorf("resize %s: %w", t.facts.What, err)
+	}
+	version, err := a.c.patchCarrier(ctx, t, body)
+	if apierrors.IsInvalid(err) { // the patch's own test failed
+		err = &staleError{err}
+	}
+	if err != nil {
+		return written{}, fmt.Errorf("set %s of %s to %d: %w", pathOf(p), t.facts.What, j.To, err)
+	}
+	return written{t.facts.UID, version, t.mirror.sees(t.facts.Namespace, t.facts.Name, t.facts.UID, version), fleet.Ledger{}}, nil
+}
+
+// member reads the carrier of a member's size.
+func (a *applier) member(ctx context.Context, j *planner.JobScale) (*carrier, *unstructured.Unstructured, *adapter.Part, error) {
 	t, err := a.c.carrierOf(j)
 	if err != nil {
-		return err
+		return nil, nil, nil, err
 	}
-	for again := false; ; again = true {
-		u, err := a.c.readCarrier(ctx, t)
-		if err != nil {
-			return fmt.Errorf("read %s: %w", t.facts.What, err)
-		}
-		w := t.adapter.Read(u)
-		p := w.Part(t.part)
-		if u.GetUID() != t.facts.UID || p == nil || p.Size != j.From {
-			return stale("%s changed", t.facts.What)
-		}
-		body, err := adapter.Resize(u, p, j.To, j.Leavers, map[string]string{v1alpha1.AnnotationLeaderEpoch: fmt.Sprint(a.plan.LeaderEpoch)})
-		if err != nil {
-			return fmt.Errorf("resize %s: %w", t.facts.What, err)
-		}
-		version, err := a.c.patchCarrier(ctx, t, body)
-		switch {
-		case err == nil:
-			a.see(t.mirror.sees(t.facts.Namespace, t.facts.Name, t.facts.UID, version))
-			return nil
-		case !again && (apierrors.IsInvalid(err) || apierrors.IsConflict(err)):
-		default:
-			return fmt.Errorf("set %s of %s to %d: %w", pathOf(p), t.facts.What, j.To, err)
+	u, err := a.c.readCarrier(ctx, t)
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("read %s: %w", t.facts.What, err)
+	}
+	w := t.adapter.Read(u)
+	p := w.Part(t.part)
+	if u.GetUID() != t.facts.UID || p == nil {
+		return nil, nil, nil, stale("%s changed", t.facts.What)
+	}
+	return t, u, p, nil
+}
+
+// readMember reads the size of a member again.
+func (a *applier) readMember(ctx context.Context, name string) (protocol.Fact, error) {
+	for i := range a.plan.Jobs {
+		if j := &a.plan.Jobs[i]; j.Member() == name {
+			_, u, p, err := a.member(ctx, j)
+			if err != nil {
+				return protocol.Fact{}, err
+			}
+			return protocol.Fact{Exists: true, UID: fleet.UID(u.GetUID()), Version: u.GetResourceVersion(), Size: fleet.KnownAt(p.Size, a.plan.At)}, nil
 		}
 	}
+	return protocol.Fact{}, stale("no action of the plan is about %s", name)
 }
 
 func pathOf(p *adapter.Part) string {

@@ -7,98 +7,54 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
-	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/internal/loop/protocol"
 )
 
-func (a *applier) marks() []action {
-	out := make([]action, len(a.plan.Marks))
-	for i := range a.plan.Marks {
-		m := &a.plan.Marks[i]
-		out[i] = action{name: actionMark, subject: m.Node, group: m.Node,
-			check: func() error { return a.door.CheckMark(m) },
-			do:    func(ctx context.Context) error { return a.mark(ctx, m) },
-		}
+// setMarks brings a node's taint, labels and annotations to what the loans say. The taints of a node are one atomic list to server-side apply,
+// so owning one of them there would mean owning all; a merge patch with the resourceVersion leaves the others as they were read.
+func (a *applier) setMarks(ctx context.Context, w *protocol.Write, want fleet.NodeMarks) (written, error) {
+	name := w.Object.Name
+	a.mu.Lock()
+	f, ok := a.nodes[name], true
+	a.mu.Unlock()
+	if f == nil {
+		f, ok = a.c.nodes.get("", name)
 	}
-	return out
-}
-
-// mark brings a node's taint, labels and annotations to what the loans say. The taints of a node are one atomic list to server-side apply,
-// so owning one of them there would mean owning all; a merge patch with the resourceVersion leaves the others as they were read. Nodes
-// report themselves often: a conflict is read again once, since marks are a level that rests on nothing else of the node.
-func (a *applier) mark(ctx context.Context, m *planner.Mark) error {
-	f, ok := a.c.nodes.get("", m.Node)
-	if !ok || fleet.NodeID(f.UID) != m.ID {
-		return stale("node %s is gone", m.Node)
+	if !ok {
+		return written{}, stale("node %s is gone", name)
 	}
-	if err := a.ours(f); err != nil {
-		return err
+	now := nodeFact(f)
+	if err := w.If.Holds(&now); err != nil { // no rule of the API server fences a Node
+		return written{}, stale("node %s: %w", name, err)
 	}
-	if err := a.lockStands(ctx, m); err != nil {
-		return err
-	}
-	nodes := a.c.core.CoreV1().Nodes()
-	got, err := nodes.Patch(ctx, m.Node, types.MergePatchType, a.markPatch(f, m.Want), patchOptions())
-	if apierrors.IsConflict(err) {
-		now, get := nodes.Get(ctx, m.Node, metav1.GetOptions{})
-		if get != nil {
-			return fmt.Errorf("read node %s again: %w", m.Node, get)
-		}
-		if fleet.NodeID(now.UID) != m.ID {
-			return stale("node %s is another machine now", m.Node)
-		}
-		again := newNodeFacts(now)
-		if err := a.ours(again); err != nil {
-			return err
-		}
-		got, err = nodes.Patch(ctx, m.Node, types.MergePatchType, a.markPatch(again, m.Want), patchOptions())
-	}
+	got, err := a.c.core.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, a.markPatch(f, want), patchOptions())
 	if err != nil {
-		return fmt.Errorf("mark node %s: %w", m.Node, err)
+		return written{}, fmt.Errorf("mark node %s: %w", name, err)
 	}
-	a.see(a.c.nodes.sees("", m.Node, got.UID, got.ResourceVersion))
-	return nil
+	return written{got.UID, got.ResourceVersion, a.c.nodes.sees("", name, got.UID, got.ResourceVersion), fleet.Ledger{}}, nil
 }
 
-// ours refuses a node that a newer leader marked: no rule of the API server fences a Node.
-func (a *applier) ours(f *nodeFacts) error {
-	if f.leader > a.plan.LeaderEpoch {
-		return stale("node %s was marked by leader epoch %d, this one is %d", f.Name, f.leader, a.plan.LeaderEpoch)
+// readNode reads a node again, for a write that met a conflict: nodes report themselves often.
+func (a *applier) readNode(ctx context.Context, name string) (protocol.Fact, error) {
+	now, err := a.c.core.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return protocol.Fact{}, err
 	}
-	return nil
+	f := newNodeFacts(now)
+	a.mu.Lock()
+	a.nodes[name] = f
+	a.mu.Unlock()
+	return nodeFact(f), nil
 }
 
-// lockStands asks the API server for the share of a node once more before marks are written by which pods may land there, or by which what
-// is there ends. A leader that was deposed while it carried its plan out would open a parcel that its successor recalled; the share, which
-// every move writes first, tells.
-func (a *applier) lockStands(ctx context.Context, m *planner.Mark) error {
-	n := a.door.NodeNamed(m.Node)
-	if n == nil || !m.Want.OfflineLabel && (m.Want.HolderTaint || !n.Marks.HolderTaint) && m.Want.Fence != fleet.FenceExecute {
-		return nil
-	}
-	known := a.currentShare(m.Node)
-	if err := a.sameShare(m.Node, known); err != nil {
-		return err
-	}
-	version := ""
-	if known != nil {
-		version = known.ResourceVersion
-	}
-	now, err := a.c.dyn.Resource(gvrShares).Get(ctx, m.Node, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err) && version == "":
-		return nil
-	case err != nil:
-		return fmt.Errorf("read the share of node %s again: %w", m.Node, err)
-	case now.GetResourceVersion() != version:
-		return stale("the share of node %s changed since it was checked", m.Node)
-	}
-	return nil
+// nodeFact is what preconditions ask of a node.
+func nodeFact(f *nodeFacts) protocol.Fact {
+	return protocol.Fact{Exists: true, UID: fleet.UID(f.UID), Version: f.ResourceVersion, LeaderEpoch: f.leader}
 }
 
 func (a *applier) markPatch(f *nodeFacts, want fleet.NodeMarks) []byte {

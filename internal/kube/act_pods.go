@@ -3,10 +3,12 @@ package kube
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,179 +16,103 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
 )
 
-func (a *applier) notices() []action {
-	out := make([]action, len(a.plan.Notices))
-	for i := range a.plan.Notices {
-		n := &a.plan.Notices[i]
-		out[i] = action{name: actionNotice, subject: n.Pod.Name.String(), group: n.Pod.Name.String(),
-			check: func() error { return a.door.CheckNotice(n) },
-			do:    func(ctx context.Context) error { return a.notify(ctx, n) },
+// annotatePod marks a pod as a leaver or tells it of its loan, by annotations alone.
+func (a *applier) annotatePod(ctx context.Context, w *protocol.Write) (written, error) {
+	notes := map[string]any{}
+	verb := "notify"
+	switch c := w.Change.(type) {
+	case protocol.Steer:
+		verb = "mark as a leaver"
+		notes[corev1.PodDeletionCost], notes[v1alpha1.AnnotationLeavesAt] = strconv.Itoa(protocol.LeaverCost), strconv.Itoa(int(c.At))
+	case protocol.Unsteer:
+		verb = "take the deletion cost back from"
+		if notes[v1alpha1.AnnotationLeavesAt] = nil; c.Cost {
+			notes[corev1.PodDeletionCost] = nil
+		}
+	case protocol.DropNotice:
+		notes = a.epochNote()
+		notes[v1alpha1.AnnotationNotice], notes[v1alpha1.AnnotationAck] = nil, nil
+	case protocol.SetNotice:
+		notes = a.epochNote()
+		notes[v1alpha1.AnnotationNotice] = noticeText(&c)
+		if !c.Again {
+			// Epochs count per loan: an acknowledgement of another loan's notice must not answer this one.
+			notes[v1alpha1.AnnotationAck] = nil
 		}
 	}
-	return out
+	p, err := a.patchPod(ctx, w, notes)
+	if err != nil {
+		return written{}, fmt.Errorf("%s pod %s: %w", verb, w.Object.Name, err)
+	}
+	return written{p.UID, p.ResourceVersion, a.c.pods.sees(p.Namespace, p.Name, p.UID, p.ResourceVersion), fleet.Ledger{}}, nil
 }
 
-// notify writes the checkpoint notice on a pod. The deadline is rounded up to whole seconds like the loan's own, so that pod and loan
-// name one time.
-func (a *applier) notify(ctx context.Context, n *planner.Notice) error {
-	if n.TakenBack {
-		notes := a.epochNote()
-		notes[v1alpha1.AnnotationNotice], notes[v1alpha1.AnnotationAck] = nil, nil
-		return a.note(ctx, n.Pod, notes)
-	}
+// noticeText is the notice as pods read it. The deadline is rounded up to whole seconds like the loan's own, so that pod and loan name one time.
+func noticeText(n *protocol.SetNotice) string {
 	deadline := n.Deadline
 	if s := stampUp(n.Deadline); s != nil {
 		deadline = s.Time
 	}
-	text := string(mergePatch(map[string]any{"loan": string(n.Loan), "epoch": n.Epoch, "deadline": deadline.UTC().Format(time.RFC3339)}))
-	notes := a.epochNote()
-	notes[v1alpha1.AnnotationNotice] = text
-	if !n.Again {
-		// Epochs count per loan: an acknowledgement of another loan's notice must not answer this one.
-		notes[v1alpha1.AnnotationAck] = nil
-	}
-	return a.note(ctx, n.Pod, notes)
+	return string(mergePatch(map[string]any{"loan": string(n.Loan), "epoch": n.Epoch, "deadline": deadline.UTC().Format(time.RFC3339)}))
 }
 
-func (a *applier) note(ctx context.Context, pod planner.PodRef, notes map[string]any) error {
-	p, err := a.patchPod(ctx, pod, notes)
-	if err != nil {
-		return fmt.Errorf("notify pod %s: %w", pod.Name, err)
-	}
-	a.see(a.c.pods.sees(p.Namespace, p.Name, p.UID, p.ResourceVersion))
-	return nil
-}
-
-// evictions are written into the ledgers of their pools before the first of them is done.
-func (a *applier) evictions() []action {
-	l := newLedgers(a)
-	for i := range a.plan.Evictions {
-		l.eviction(&a.plan.Evictions[i])
-	}
-	out := make([]action, len(a.plan.Evictions))
-	for i := range a.plan.Evictions {
-		e := &a.plan.Evictions[i]
-		// Those of one loan go one after another: lower priorities first, and a disruption budget counts them in that order.
-		group := string(e.Loan)
-		if group == "" {
-			group = e.Pod.Name.String()
-		}
-		out[i] = action{name: actionEvict, subject: e.Pod.Name.String(), group: group,
-			check: func() error { return a.door.CheckEviction(e) },
-			do: func(ctx context.Context) error {
-				if err := a.drains(e); err != nil {
-					return err
-				}
-				if err := l.charge(ctx, e.Pod.Name.String()); err != nil {
-					return err
-				}
-				return a.evict(ctx, e)
-			},
+// patchPod sets annotations on one pod. The UID in a patch is a precondition: a pod that was made again under the name is another pod.
+func (a *applier) patchPod(ctx context.Context, w *protocol.Write, annotations map[string]any) (*corev1.Pod, error) {
+	n := fleet.ParseName(w.Object.Name)
+	body := mergePatch(map[string]any{"metadata": map[string]any{"uid": string(w.If.UID), "annotations": annotations}})
+	p, err := a.c.core.CoreV1().Pods(n.Namespace).Patch(ctx, n.Name, types.MergePatchType, body, patchOptions())
+	// Another UID is an immutable field that would change, hence Invalid rather than Conflict.
+	if apierrors.IsInvalid(err) {
+		if now, get := a.c.core.CoreV1().Pods(n.Namespace).Get(ctx, n.Name, metav1.GetOptions{}); get == nil && fleet.UID(now.UID) != w.If.UID {
+			return nil, stale("it is another pod of that name now")
 		}
 	}
-	return out
+	return p, err
 }
 
-// drains holds back an eviction that follows the drain of its loan in this plan, when the drain was refused: the loan may have turned back, or
-// got another deadline. A loan that was seen draining never turns back, and a pod that answered goes in any case.
-func (a *applier) drains(e *planner.Eviction) error {
-	l, p := a.door.Facts().Loan(e.Loan), a.door.Pod(e.Pod.ID)
-	if l == nil || l.Phase != fleet.Noticed || p != nil && p.NoticeEpoch > 0 && p.AckEpoch == p.NoticeEpoch {
-		return nil
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !a.drained[e.Loan] {
-		return stale("loan %s does not drain yet", e.Loan)
-	}
-	return nil
-}
-
-// evict asks the Eviction API, which asks disruption budgets. A budget that refuses answers 429: the pod stays, and the next cycle asks
-// again.
-func (a *applier) evict(ctx context.Context, e *planner.Eviction) error {
-	if err := a.end(ctx, e.Pod, nil); err != nil {
-		return fmt.Errorf("evict pod %s: %w", e.Pod.Name, err)
-	}
-	return nil
-}
-
-// end evicts a pod with a grace in seconds; nil leaves it the pod's own.
-func (a *applier) end(ctx context.Context, pod planner.PodRef, grace *int64) error {
-	uid := types.UID(pod.ID)
-	err := a.c.core.PolicyV1().Evictions(pod.Name.Namespace).Evict(ctx, &policyv1.Eviction{
-		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Name.Namespace, Name: pod.Name.Name},
+// endPod asks the Eviction API, which asks disruption budgets, to end a pod with a grace in seconds; nil leaves it the pod's own. A budget that
+// refuses answers 429: the pod stays, and the next cycle asks again. No budget is asked about a pod that ends already.
+func (a *applier) endPod(ctx context.Context, w *protocol.Write, grace *int64) (written, error) {
+	n, uid := fleet.ParseName(w.Object.Name), types.UID(w.If.UID)
+	err := a.c.core.PolicyV1().Evictions(n.Namespace).Evict(ctx, &policyv1.Eviction{
+		ObjectMeta:    metav1.ObjectMeta{Namespace: n.Namespace, Name: n.Name},
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, GracePeriodSeconds: grace},
 	})
-	if err == nil {
-		a.see(a.c.pods.misses(pod.Name.Namespace, pod.Name.Name, uid))
+	if err != nil && grace != nil {
+		return written{}, fmt.Errorf("kill pod %s: %w", n, err)
 	}
-	return err
+	if err != nil {
+		return written{}, fmt.Errorf("evict pod %s: %w", n, err)
+	}
+	return written{uid: uid, see: a.c.pods.misses(n.Namespace, n.Name, uid)}, nil
 }
 
-func (a *applier) kills() []action {
-	out := make([]action, len(a.plan.Kills))
-	for i := range a.plan.Kills {
-		k := &a.plan.Kills[i]
-		out[i] = action{name: actionKill, subject: k.Pod.Name.String(), group: k.Pod.Name.String(),
-			check: func() error { return a.door.CheckKill(k) },
-			do:    func(ctx context.Context) error { return a.kill(ctx, k) },
-		}
-	}
-	return out
-}
-
-// kill asks the Eviction API once more, for no grace. It asks no disruption budget about a pod that ends already. The machine is home only
-// when its node side says Clean, so a process that outlives its pod's object keeps it away.
-func (a *applier) kill(ctx context.Context, k *planner.Kill) error {
-	if err := a.end(ctx, k.Pod, new(int64)); err != nil {
-		return fmt.Errorf("kill pod %s: %w", k.Pod.Name, err)
-	}
-	return nil
-}
-
-func (a *applier) fillers() []action {
-	out := make([]action, len(a.plan.Fillers))
-	for i := range a.plan.Fillers {
-		f := &a.plan.Fillers[i]
-		out[i] = action{name: actionFiller, subject: f.Name, group: f.Node,
-			check: func() error { return a.door.CheckFiller(f) },
-			do: func(ctx context.Context) error {
-				if f.Delete {
-					return a.removeFiller(ctx, f)
-				}
-				return a.addFiller(ctx, f)
-			},
-		}
-	}
-	return out
-}
-
-func (a *applier) removeFiller(ctx context.Context, f *planner.Filler) error {
-	uid, grace := types.UID(f.ID), int64(0)
-	err := a.c.core.CoreV1().Pods(a.c.o.Namespace).Delete(ctx, f.Name,
+func (a *applier) deleteFiller(ctx context.Context, w *protocol.Write) (written, error) {
+	uid, grace := types.UID(w.If.UID), int64(0)
+	err := a.c.core.CoreV1().Pods(a.c.o.Namespace).Delete(ctx, w.Object.Name,
 		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, GracePeriodSeconds: &grace})
 	if err != nil {
-		return fmt.Errorf("delete filler %s: %w", f.Name, err)
+		return written{}, fmt.Errorf("delete filler %s: %w", w.Object.Name, err)
 	}
-	a.see(a.c.pods.misses(a.c.o.Namespace, f.Name, uid))
-	return nil
+	return written{uid: uid, see: a.c.pods.misses(a.c.o.Namespace, w.Object.Name, uid)}, nil
 }
 
-func (a *applier) addFiller(ctx context.Context, f *planner.Filler) error {
+func (a *applier) createFiller(ctx context.Context, f *planner.Filler) (written, error) {
 	var home fleet.PoolID
-	if n := a.door.NodeNamed(f.Node); n != nil {
+	a.mu.Lock()
+	if n := a.session.Door().NodeNamed(f.Node); n != nil {
 		home = n.Pool
 	}
+	a.mu.Unlock()
 	p, err := a.c.core.CoreV1().Pods(a.c.o.Namespace).Create(ctx, a.fillerPod(f, home), createOptions())
 	if err != nil {
-		return fmt.Errorf("create filler %s: %w", f.Name, err)
+		return written{}, fmt.Errorf("create filler %s: %w", f.Name, err)
 	}
-	a.see(a.c.pods.sees(p.Namespace, p.Name, p.UID, p.ResourceVersion))
-	return nil
+	return written{p.UID, p.ResourceVersion, a.c.pods.sees(p.Namespace, p.Name, p.UID, p.ResourceVersion), fleet.Ledger{}}, nil
 }
 
 // The filler's image does nothing, and its class stands above all offline work without preempting any (deploy/base).

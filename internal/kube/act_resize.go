@@ -10,38 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
 )
 
-// resizes change what pods request; a template that rolls its pods over is written into the ledgers first. Those in place are one action a pod: a
-// pod that changed meanwhile keeps no other from its turn.
-func (a *applier) resizes() []action {
-	var out []action
-	l := newLedgers(a)
-	for i := range a.plan.Resizes {
-		l.resize(&a.plan.Resizes[i])
-	}
-	for i := range a.plan.Resizes {
-		r := &a.plan.Resizes[i]
-		out = append(out, action{name: actionResize, subject: string(r.Service), group: string(r.Service),
-			check: func() error { return a.door.CheckResize(r) },
-			do: func(ctx context.Context) error {
-				if err := l.charge(ctx, string(r.Service)); err != nil {
-					return err
-				}
-				if r.By == fleet.RequestsInPlace {
-					return a.resizePods(ctx, r)
-				}
-				return a.resizeTemplate(ctx, r)
-			},
-		})
-	}
-	return out
-}
-
-// resizeTemplate changes the requests in the template of the target, whose own strategy then rolls its pods over. The template is read
+// setRequests changes the requests in the template of the target, whose own strategy then rolls its pods over. The template is read
 // anew, since mirrors keep no containers; its version keeps a change of somebody else in between from being undone.
-func (a *applier) resizeTemplate(ctx context.Context, r *planner.Resize) error {
+func (a *applier) setRequests(ctx context.Context, w *protocol.Write, c *protocol.SetRequests) (written, error) {
+	r := w.Action.(*planner.Resize)
 	apps := a.c.core.AppsV1()
 	var template *corev1.PodSpec
 	var meta metav1.Object
@@ -49,24 +25,24 @@ func (a *applier) resizeTemplate(ctx context.Context, r *planner.Resize) error {
 	case kindDeployment:
 		d, err := apps.Deployments(r.Target.Namespace).Get(ctx, r.Target.Name, metav1.GetOptions{})
 		if err != nil {
-			return fmt.Errorf("read Deployment %s: %w", r.Target, err)
+			return written{}, fmt.Errorf("read Deployment %s: %w", r.Target, err)
 		}
 		template, meta = &d.Spec.Template.Spec, d
 	case kindStatefulSet:
 		s, err := apps.StatefulSets(r.Target.Namespace).Get(ctx, r.Target.Name, metav1.GetOptions{})
 		if err != nil {
-			return fmt.Errorf("read StatefulSet %s: %w", r.Target, err)
+			return written{}, fmt.Errorf("read StatefulSet %s: %w", r.Target, err)
 		}
 		template, meta = &s.Spec.Template.Spec, s
 	default:
-		return fmt.Errorf("the requests of kind %s cannot be changed", r.Kind)
+		return written{}, fmt.Errorf("the requests of kind %s cannot be changed", r.Kind)
 	}
-	if now := podRequests(template); now != r.From {
-		return stale("the template requests %s now, not %s", now, r.From)
+	if now := podRequests(template); now != c.From {
+		return written{}, stale("the template requests %s now, not %s", now, c.From)
 	}
-	containers, err := resized(template, r.From, r.To)
+	containers, err := resized(template, c.From, c.To)
 	if err != nil {
-		return err
+		return written{}, err
 	}
 	body := mergePatch(map[string]any{
 		"metadata": map[string]any{"resourceVersion": meta.GetResourceVersion(), "annotations": a.epochNote()},
@@ -77,47 +53,44 @@ func (a *applier) resizeTemplate(ctx context.Context, r *planner.Resize) error {
 	if r.Kind == kindDeployment {
 		now, err := apps.Deployments(r.Target.Namespace).Patch(ctx, name, types.StrategicMergePatchType, body, patchOptions())
 		if err != nil {
-			return fmt.Errorf("change the requests of Deployment %s: %w", r.Target, err)
+			return written{}, fmt.Errorf("change the requests of Deployment %s: %w", r.Target, err)
 		}
 		version = now.ResourceVersion
 	} else {
 		now, err := apps.StatefulSets(r.Target.Namespace).Patch(ctx, name, types.StrategicMergePatchType, body, patchOptions())
 		if err != nil {
-			return fmt.Errorf("change the requests of StatefulSet %s: %w", r.Target, err)
+			return written{}, fmt.Errorf("change the requests of StatefulSet %s: %w", r.Target, err)
 		}
 		version, m = now.ResourceVersion, a.c.statefulSets
 	}
-	a.see(m.sees(r.Target.Namespace, name, meta.GetUID(), version))
-	return nil
+	return written{meta.GetUID(), version, m.sees(r.Target.Namespace, name, meta.GetUID(), version), fleet.Ledger{}}, nil
 }
 
-// resizePods resizes running pods by their resize subresource. The kubelet defers what has no room yet and refuses what never will; either
+// resizePod resizes a running pod by its resize subresource. The kubelet defers what has no room yet and refuses what never will; either
 // shows as a condition of the pod, whose spec asks for the new amount all the same, so that it is not asked again.
-func (a *applier) resizePods(ctx context.Context, r *planner.Resize) error {
-	for _, ref := range r.Pods {
-		pods := a.c.core.CoreV1().Pods(ref.Name.Namespace)
-		p, err := pods.Get(ctx, ref.Name.Name, metav1.GetOptions{})
-		if err != nil {
-			return fmt.Errorf("read pod %s: %w", ref.Name, err)
-		}
-		if fleet.UID(p.UID) != ref.ID || podRequests(&p.Spec) != r.From {
-			return stale("pod %s changed", ref.Name)
-		}
-		containers, err := resized(&p.Spec, r.From, r.To)
-		if err != nil {
-			return err
-		}
-		body := mergePatch(map[string]any{
-			"metadata": map[string]any{"resourceVersion": p.ResourceVersion},
-			"spec":     map[string]any{"containers": containers},
-		})
-		now, err := pods.Patch(ctx, p.Name, types.StrategicMergePatchType, body, patchOptions(), "resize")
-		if err != nil {
-			return fmt.Errorf("resize pod %s: %w", ref.Name, err)
-		}
-		a.see(a.c.pods.sees(now.Namespace, now.Name, now.UID, now.ResourceVersion))
+func (a *applier) resizePod(ctx context.Context, w *protocol.Write, c *protocol.ResizePod) (written, error) {
+	n := fleet.ParseName(w.Object.Name)
+	pods := a.c.core.CoreV1().Pods(n.Namespace)
+	p, err := pods.Get(ctx, n.Name, metav1.GetOptions{})
+	if err != nil {
+		return written{}, fmt.Errorf("read pod %s: %w", n, err)
 	}
-	return nil
+	if fleet.UID(p.UID) != w.If.UID || podRequests(&p.Spec) != c.From {
+		return written{}, stale("pod %s changed", n)
+	}
+	containers, err := resized(&p.Spec, c.From, c.To)
+	if err != nil {
+		return written{}, err
+	}
+	body := mergePatch(map[string]any{
+		"metadata": map[string]any{"resourceVersion": p.ResourceVersion},
+		"spec":     map[string]any{"containers": containers},
+	})
+	now, err := pods.Patch(ctx, p.Name, types.StrategicMergePatchType, body, patchOptions(), "resize")
+	if err != nil {
+		return written{}, fmt.Errorf("resize pod %s: %w", n, err)
+	}
+	return written{now.UID, now.ResourceVersion, a.c.pods.sees(now.Namespace, now.Name, now.UID, now.ResourceVersion), fleet.Ledger{}}, nil
 }
 
 // resized are the containers of a strategic merge patch that brings the requests of a pod from one amount to another. Usage is known of

@@ -6,34 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
 )
 
-// The names of actions in receipts.
-const (
-	actionUnmark   = "Unmark"
-	actionScale    = "Scale"
-	actionGiveBack = "GiveBack"
-	actionMove     = "Move"
-	actionNotice   = "Notice"
-	actionEvict    = "Evict"
-	actionKill     = "Kill"
-	actionJobScale = "JobScale"
-	actionFiller   = "Filler"
-	actionMark     = "Mark"
-	actionResize   = "Resize"
-)
-
-// Apply carries a plan out in the order of its lists. Facts are read once more at the start, each action passes the door with them, and
-// each write carries the version or UID that it rests on. What changed meanwhile comes back Stale and is left to the next cycle; nothing
-// is tried twice but for a conflict with a write that left the decision's ground untouched (a status that rose, a heartbeat).
+// Apply carries a plan out: the protocol's session says which requests each action makes, and this sends them. Facts are read once more at the
+// start. Groups of actions go side by side.
 //
 // Apply ends when its writes can be read back through the watches, so that the next snapshot does not plan them again.
 func (c *Cluster) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, error) {
@@ -42,22 +29,19 @@ func (c *Cluster) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, err
 	if err != nil {
 		return r, fmt.Errorf("apply: %w", err)
 	}
-	a := &applier{c: c, plan: p, door: loop.NewDoor(fresh).Clocked(c.o.Clock.Now), shares: map[string]*v1alpha1.NodeShare{},
-		pools: map[fleet.PoolID]*v1alpha1.CapacityPool{}, drained: map[fleet.LoanID]bool{}}
-	a.held = a.door.CheckPlan(p)
-	for _, stage := range []func() []action{
-		a.unmarks, a.lowers, a.giveBacks, a.moves, a.notices, a.evictions, a.kills, a.jobScales, a.fillers, a.marks, a.raises, a.resizes,
-	} {
-		actions := stage()
-		if a.held != nil {
-			for _, x := range actions {
-				r.Results = append(r.Results, loop.Result{Action: x.name, Subject: x.subject, Outcome: loop.Stale, Message: a.held.Error()})
-			}
-			continue
+	a := newApplier(c, p, fresh)
+	a.holdListed()
+	for stage := range a.session.Stages {
+		a.run(ctx, [][]*protocol.Task{stage.Ledgers})
+		a.run(ctx, stage.Groups)
+		for _, t := range stage.Tasks {
+			r.Results = append(r.Results, t.Result())
 		}
-		r.Results = append(r.Results, a.run(ctx, actions)...)
 	}
-	if a.held == nil {
+	if a.session.Soon() {
+		c.nudge()
+	}
+	if a.session.Held() == nil {
 		a.await(ctx, c.o)
 	}
 	if err := ctx.Err(); err != nil {
@@ -66,73 +50,194 @@ func (c *Cluster) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, err
 	return r, nil
 }
 
-// action is one write in waiting.
-type action struct {
-	name, subject string
-	// group orders: actions of one group are done one after another, in the order of the plan; groups run side by side.
-	group string
-	// check passes the action through the door; do writes it.
-	check func() error
-	do    func(ctx context.Context) error
-}
-
-// applier carries one plan out.
+// applier executes the session of one plan.
 type applier struct {
 	c    *Cluster
 	plan *planner.Plan
-	door *loop.Door
-	// held says why nothing of the plan may be done.
-	held error
 
 	sights
-	mu sync.Mutex // guards shares, pools and drained
-	// shares are NodeShares as this plan wrote them: the second parcel of a machine starts from the first one's write.
+	mu      sync.Mutex // guards what follows
+	session *protocol.Session
+	// Objects as this plan read or wrote them last, where that is newer than what the watches show: the next write of them starts from these.
 	shares map[string]*v1alpha1.NodeShare
-	// pools are those whose ledgers this plan wrote, as it wrote them: what a later stage takes is counted on top.
-	pools map[fleet.PoolID]*v1alpha1.CapacityPool
-	// drained are the loans that this plan began to drain.
-	drained map[fleet.LoanID]bool
+	loans  map[string]*v1alpha1.Loan
+	pools  map[string]*v1alpha1.CapacityPool
+	nodes  map[string]*nodeFacts
 }
 
-// run does the actions and returns their results in the order of the plan.
-func (a *applier) run(ctx context.Context, actions []action) []loop.Result {
-	results := make([]loop.Result, len(actions))
-	groups := map[string][]int{}
-	var order []string
-	for i := range actions {
-		g := actions[i].group
-		if groups[g] == nil {
-			order = append(order, g)
-		}
-		groups[g] = append(groups[g], i)
-	}
+func newApplier(c *Cluster, p *planner.Plan, fresh *fleet.Snapshot) *applier {
+	return &applier{c: c, plan: p, session: protocol.New(p, fresh), shares: map[string]*v1alpha1.NodeShare{}, loans: map[string]*v1alpha1.Loan{},
+		pools: map[string]*v1alpha1.CapacityPool{}, nodes: map[string]*nodeFacts{}}
+}
+
+// run carries groups of tasks out, side by side.
+func (a *applier) run(ctx context.Context, groups [][]*protocol.Task) {
 	slots := make(chan struct{}, a.c.o.Writers)
 	var wg sync.WaitGroup
-	for _, g := range order {
+	for _, g := range groups {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			for _, i := range groups[g] {
-				results[i] = a.one(ctx, &actions[i])
+			for _, t := range g {
+				a.carry(ctx, t)
 			}
 		})
 	}
 	wg.Wait()
-	return results
 }
 
-func (a *applier) one(ctx context.Context, x *action) loop.Result {
-	r := loop.Result{Action: x.name, Subject: x.subject, Outcome: loop.Done}
-	err := x.check()
-	if err != nil {
-		err = &staleError{err}
-	} else {
-		err = x.do(ctx)
+// carry sends the requests of one task, one after another.
+func (a *applier) carry(ctx context.Context, t *protocol.Task) {
+	for {
+		a.mu.Lock()
+		step := a.session.Next(t, a.c.o.Clock.Now())
+		a.mu.Unlock()
+		if step.Over() {
+			return
+		}
+		var answer protocol.Answer
+		if step.Write != nil {
+			answer = a.write(ctx, step.Write)
+		} else {
+			answer = a.read(ctx, step.Read)
+		}
+		a.mu.Lock()
+		a.session.Answer(t, answer)
+		a.mu.Unlock()
+	}
+}
+
+// written is what the API made of a write.
+type written struct {
+	uid     types.UID
+	version string
+	// see looks for it in the watches; nil where its kind is not watched.
+	see sight
+	// ledger is that of a pool, as the API keeps it.
+	ledger fleet.Ledger
+}
+
+// write sends one write.
+func (a *applier) write(ctx context.Context, w *protocol.Write) protocol.Answer {
+	if w.Undoes { // an interrupted plan still takes back what it began
+		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+		ctx = undo
+	}
+	err := a.rests(w)
+	var done written
+	if err == nil {
+		done, err = a.send(ctx, w)
 	}
 	if err != nil {
-		r.Outcome, r.Message = outcomeOf(err), err.Error()
+		if w.Undoes {
+			a.c.o.Log.Warn("a half-done action could not be taken back", "object", w.Object.String(), "err", err)
+		}
+		return protocol.Answer{How: howOf(err), Err: err}
 	}
-	return r
+	if w.See != protocol.SeeNothing && done.see != nil {
+		a.see(done.see)
+	}
+	answer := protocol.Answer{How: protocol.Taken, UID: fleet.UID(done.uid), Version: done.version}
+	if w.Object.Kind == protocol.ObjectPool {
+		answer.Fact = protocol.Fact{Exists: true, Ledger: done.ledger}
+	}
+	return answer
+}
+
+// rests refuses a write when the watches brought a newer version of an object that it rests on: the facts that were checked are not those that
+// hold.
+func (a *applier) rests(w *protocol.Write) error {
+	for _, r := range w.Rests {
+		if r.Object.Kind == protocol.ObjectShare {
+			if base := a.shareBase(r.Object.Name); base != nil && base.ResourceVersion != r.Version {
+				return stale("the share of node %s changed since it was checked", r.Object.Name)
+			}
+			continue
+		}
+		l, ok := a.c.loans.get("", r.Object.Name)
+		if !ok || fleet.UID(l.UID) != r.UID {
+			return stale("the loan is gone")
+		}
+		if l.ResourceVersion != r.Version && !a.wroteLoan(r.Object.Name) {
+			return stale("the loan changed since it was checked")
+		}
+	}
+	return nil
+}
+
+func (a *applier) wroteLoan(name string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.loans[name] != nil
+}
+
+// send encodes one change and sends it.
+func (a *applier) send(ctx context.Context, w *protocol.Write) (written, error) {
+	switch c := w.Change.(type) {
+	case protocol.CreateLoan:
+		return a.createLoan(ctx, c.Loan)
+	case protocol.SetLoan:
+		return a.setLoan(ctx, w, c.Loan)
+	case protocol.DeleteLoan:
+		return a.deleteLoan(ctx, w)
+	case protocol.SetShare:
+		return a.setShare(ctx, w, &c)
+	case protocol.SetLedger:
+		return a.setLedger(ctx, w, &c)
+	case protocol.SetSize:
+		return a.setSize(ctx, w)
+	case protocol.SetFloor:
+		return a.setFloor(ctx, w, &c)
+	case protocol.ReturnFloor:
+		return a.returnFloor(ctx, w)
+	case protocol.Steer, protocol.Unsteer, protocol.SetNotice, protocol.DropNotice:
+		return a.annotatePod(ctx, w)
+	case protocol.EvictPod:
+		return a.endPod(ctx, w, nil)
+	case protocol.KillPod:
+		return a.endPod(ctx, w, new(int64))
+	case protocol.SetParallelism:
+		return a.setParallelism(ctx, w)
+	case protocol.CreateFiller:
+		return a.createFiller(ctx, c.Filler)
+	case protocol.DeleteFiller:
+		return a.deleteFiller(ctx, w)
+	case protocol.SetMarks:
+		return a.setMarks(ctx, w, c.Want)
+	case protocol.SetRequests:
+		return a.setRequests(ctx, w, &c)
+	case protocol.ResizePod:
+		return a.resizePod(ctx, w, &c)
+	}
+	panic(fmt.Sprintf("a change that no request is known for: %T", w.Change))
+}
+
+// read asks the API server for an object. One that is gone is an answer, too.
+func (a *applier) read(ctx context.Context, r *protocol.Read) protocol.Answer {
+	var fact protocol.Fact
+	var err error
+	switch r.Object.Kind {
+	case protocol.ObjectShare:
+		fact, err = a.readShare(ctx, r.Object.Name)
+	case protocol.ObjectPool:
+		fact, err = a.readPool(ctx, r.Object.Name)
+	case protocol.ObjectNode:
+		fact, err = a.readNode(ctx, r.Object.Name)
+	case protocol.ObjectService:
+		fact, err = a.readScale(ctx, r.Object.Name)
+	case protocol.ObjectJobMember:
+		fact, err = a.readMember(ctx, r.Object.Name)
+	default:
+		panic("an object that no read is known for: " + r.Object.String())
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		return protocol.Answer{How: protocol.Taken}
+	case err != nil:
+		return protocol.Answer{How: howOf(err), Err: fmt.Errorf("read %s again: %w", r.Object, err)}
+	}
+	return protocol.Answer{How: protocol.Taken, Fact: fact}
 }
 
 // staleError says that the facts moved on: nothing was written.
@@ -144,14 +249,14 @@ func (e *staleError) Unwrap() error { return e.err }
 // stale makes a staleError of a sentence.
 func stale(format string, args ...any) error { return &staleError{fmt.Errorf(format, args...)} }
 
-// outcomeOf tells facts that moved on (a lost race, an object that is gone or already there) from refusals and faults.
-func outcomeOf(err error) loop.Outcome {
+// howOf tells facts that moved on (a lost race, an object that is gone or already there) from refusals and faults.
+func howOf(err error) protocol.Answered {
 	var s *staleError
 	switch {
 	case errors.As(err, &s), apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err), apierrors.IsGone(err):
-		return loop.Stale
+		return protocol.Conflict
 	}
-	return loop.Failed
+	return protocol.Refused
 }
 
 // epochNote is the annotation by which objects of others tell which leader wrote them last.

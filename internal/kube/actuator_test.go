@@ -25,6 +25,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
 )
 
@@ -161,7 +162,7 @@ func TestApplyMarksLeaversBeforeTheScale(t *testing.T) {
 		case "cart-a":
 			o.SetAnnotations(marked(1))
 		case "cart-c":
-			o.SetAnnotations(map[string]string{corev1.PodDeletionCost: fmt.Sprint(leaverCost)})
+			o.SetAnnotations(map[string]string{corev1.PodDeletionCost: fmt.Sprint(protocol.LeaverCost)})
 		}
 	}
 	w := newWorld(t, objects...)
@@ -184,7 +185,7 @@ func TestApplyMarksLeaversBeforeTheScale(t *testing.T) {
 
 // marked are the annotations of a pod that a scale-in to so many replicas is to take.
 func marked(at int) map[string]string {
-	return map[string]string{corev1.PodDeletionCost: fmt.Sprint(leaverCost), v1alpha1.AnnotationLeavesAt: fmt.Sprint(at)}
+	return map[string]string{corev1.PodDeletionCost: fmt.Sprint(protocol.LeaverCost), v1alpha1.AnnotationLeavesAt: fmt.Sprint(at)}
 }
 
 // mark is the deletion cost of a pod of the shop, and the size at which it leaves.
@@ -868,21 +869,21 @@ func TestLoanStatusKeepsABoundedHistory(t *testing.T) {
 	}
 }
 
-func TestOutcomeOf(t *testing.T) {
+func TestHowOf(t *testing.T) {
 	gr := schema.GroupResource{Resource: "loans"}
 	for _, c := range []struct {
 		err  error
-		want loop.Outcome
+		want protocol.Answered
 	}{
-		{apierrors.NewConflict(gr, "l", errors.New("x")), loop.Stale},
-		{fmt.Errorf("write: %w", apierrors.NewNotFound(gr, "l")), loop.Stale},
-		{apierrors.NewAlreadyExists(gr, "l"), loop.Stale},
-		{fmt.Errorf("door: %w", stale("moved on")), loop.Stale},
-		{apierrors.NewTooManyRequests("budget", 1), loop.Failed},
-		{apierrors.NewForbidden(gr, "l", errors.New("no right")), loop.Failed},
-		{errors.New("connection refused"), loop.Failed},
+		{apierrors.NewConflict(gr, "l", errors.New("x")), protocol.Conflict},
+		{fmt.Errorf("write: %w", apierrors.NewNotFound(gr, "l")), protocol.Conflict},
+		{apierrors.NewAlreadyExists(gr, "l"), protocol.Conflict},
+		{fmt.Errorf("door: %w", stale("moved on")), protocol.Conflict},
+		{apierrors.NewTooManyRequests("budget", 1), protocol.Refused},
+		{apierrors.NewForbidden(gr, "l", errors.New("no right")), protocol.Refused},
+		{errors.New("connection refused"), protocol.Refused},
 	} {
-		if got := outcomeOf(c.err); got != c.want {
+		if got := howOf(c.err); got != c.want {
 			t.Errorf("%v: %s, want %s", c.err, got, c.want)
 		}
 	}

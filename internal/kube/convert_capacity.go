@@ -246,7 +246,7 @@ func newShareFacts(a *v1alpha1.NodeShare) shareFacts {
 	for i := range a.Spec.Parcels {
 		p := &a.Spec.Parcels[i]
 		out := fleet.ShareParcel{Cells: ints(p.Cells), Holder: fleet.PoolID(p.Holder), Next: fleet.PoolID(p.Next),
-			Loan: fleet.LoanID(p.LoanName), Epoch: p.Epoch}
+			Loan: fleet.LoanID(p.LoanName), LoanUID: fleet.UID(p.LoanUID), Epoch: p.Epoch}
 		for j := range a.Status.Parcels {
 			// Reports are matched by the loan's UID: a loan of the same name that was begun anew has another, and its epoch starts over.
 			if r := &a.Status.Parcels[j]; r.LoanUID == p.LoanUID {

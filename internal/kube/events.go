@@ -44,7 +44,7 @@ func (c *Cluster) tell(r *loop.Report) {
 	for i := range r.Plan.Notices {
 		n := &r.Plan.Notices[i]
 		switch {
-		case done[actionNotice+n.Pod.Name.String()].Outcome != loop.Done:
+		case done[planner.KeyOf(n)].Outcome != loop.Done:
 		case n.TakenBack:
 			c.events.Event(podReference(n.Pod), corev1.EventTypeNormal, "NoticeTakenBack", "the room is not needed: work on")
 		default:
@@ -54,11 +54,11 @@ func (c *Cluster) tell(r *loop.Report) {
 	}
 	for i := range r.Plan.Evictions {
 		e := &r.Plan.Evictions[i]
-		c.tellTaken(e.Pod, e.Why, done[actionEvict+e.Pod.Name.String()], corev1.EventTypeNormal, "Recalled", "EvictionRefused")
+		c.tellTaken(e.Pod, e.Why, done[planner.KeyOf(e)], corev1.EventTypeNormal, "Recalled", "EvictionRefused")
 	}
 	for i := range r.Plan.Kills {
 		k := &r.Plan.Kills[i]
-		c.tellTaken(k.Pod, k.Why, done[actionKill+k.Pod.Name.String()], corev1.EventTypeWarning, "Killed", "KillFailed")
+		c.tellTaken(k.Pod, k.Why, done[planner.KeyOf(k)], corev1.EventTypeWarning, "Killed", "KillFailed")
 	}
 	c.tellTroubles(r)
 }
@@ -73,11 +73,11 @@ func (c *Cluster) tellTaken(pod planner.PodRef, why planner.Why, o loop.Result, 
 	}
 }
 
-// outcomes finds results by action and subject.
-func outcomes(r *loop.Receipt) map[string]loop.Result {
-	out := map[string]loop.Result{}
+// outcomes finds results by action.
+func outcomes(r *loop.Receipt) map[planner.Key]loop.Result {
+	out := map[planner.Key]loop.Result{}
 	for _, x := range r.Results {
-		out[x.Action+x.Subject] = x
+		out[planner.Key{Kind: x.Action, Subject: x.Subject}] = x
 	}
 	return out
 }
@@ -86,7 +86,7 @@ func podReference(p planner.PodRef) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: p.Name.Namespace, Name: p.Name.Name, UID: uidFrom(p.ID)}
 }
 
-func (c *Cluster) tellScales(r *loop.Report, done map[string]loop.Result) {
+func (c *Cluster) tellScales(r *loop.Report, done map[planner.Key]loop.Result) {
 	for _, list := range [][]planner.Scale{r.Plan.Lowers, r.Plan.Raises} {
 		for i := range list {
 			s := &list[i]
@@ -94,7 +94,7 @@ func (c *Cluster) tellScales(r *loop.Report, done map[string]loop.Result) {
 			if ref == nil {
 				continue
 			}
-			switch o := done[actionScale+string(s.Service)]; o.Outcome {
+			switch o := done[planner.KeyOf(s)]; o.Outcome {
 			case loop.Done:
 				c.events.Eventf(ref, corev1.EventTypeNormal, "Scaled", "%s %s from %d to %d: %s", s.Kind, s.Target, s.From, s.To, s.Why.Message)
 			case loop.Failed:
@@ -105,20 +105,20 @@ func (c *Cluster) tellScales(r *loop.Report, done map[string]loop.Result) {
 }
 
 // tellStayed tells a service that a scale-in took other pods than those that were marked to go.
-func (c *Cluster) tellStayed(r *loop.Report, done map[string]loop.Result) {
+func (c *Cluster) tellStayed(r *loop.Report, done map[planner.Key]loop.Result) {
 	for i := range r.Plan.Unmarks {
 		u := &r.Plan.Unmarks[i]
-		if ref := c.serviceReference(u.Service); ref != nil && u.Passed && done[actionUnmark+u.Pod.Name.String()].Outcome == loop.Done {
+		if ref := c.serviceReference(u.Service); ref != nil && u.Passed && done[planner.KeyOf(u)].Outcome == loop.Done {
 			c.events.Event(ref, corev1.EventTypeWarning, u.Why.Reason, u.Why.Message)
 		}
 	}
 }
 
-func (c *Cluster) tellGiveBacks(r *loop.Report, done map[string]loop.Result) {
+func (c *Cluster) tellGiveBacks(r *loop.Report, done map[planner.Key]loop.Result) {
 	for i := range r.Plan.GiveBacks {
 		g := &r.Plan.GiveBacks[i]
 		ref := &corev1.ObjectReference{APIVersion: "autoscaling/v2", Kind: "HorizontalPodAutoscaler", Namespace: g.HPA.Namespace, Name: g.HPA.Name, UID: uidFrom(g.ID)}
-		switch o := done[actionGiveBack+g.HPA.String()]; o.Outcome {
+		switch o := done[planner.KeyOf(g)]; o.Outcome {
 		case loop.Done:
 			c.events.Eventf(ref, corev1.EventTypeNormal, "GivenBack", "minReplicas %d -> %d: %s", g.From, g.To, g.Why.Message)
 		case loop.Failed:
@@ -136,11 +136,11 @@ func (c *Cluster) serviceReference(id fleet.ServiceID) *corev1.ObjectReference {
 	return reference("ElasticService", &s.header)
 }
 
-func (c *Cluster) tellMoves(r *loop.Report, done map[string]loop.Result) {
+func (c *Cluster) tellMoves(r *loop.Report, done map[planner.Key]loop.Result) {
 	for i := range r.Plan.Moves {
 		m := &r.Plan.Moves[i]
 		l, ok := c.loans.get("", string(m.Before.ID))
-		o := done[actionMove+string(m.Before.ID)]
+		o := done[planner.KeyOf(m)]
 		// A loan that was just forgotten is gone from the watches; its end was told when it was Returned or Cancelled.
 		if !ok || m.Kind == planner.MoveForget {
 			continue

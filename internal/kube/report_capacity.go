@@ -138,7 +138,7 @@ func (w *statusWriter) jobStatus(r *loop.Report) {
 	recalled := map[fleet.JobID]bool{}
 	for i := range r.Plan.Evictions {
 		e := &r.Plan.Evictions[i]
-		if done[actionEvict+e.Pod.Name.String()].Outcome == loop.Done {
+		if done[planner.KeyOf(e)].Outcome == loop.Done {
 			recalled[e.Job] = true
 		}
 	}
@@ -147,11 +147,11 @@ func (w *statusWriter) jobStatus(r *loop.Report) {
 	for i := range r.Plan.Jobs {
 		x := &r.Plan.Jobs[i]
 		reasons[x.Job] = x.Why.Message
-		wants[string(x.Job)+"/"+x.Role] = x.To
+		wants[x.Member()] = x.To
 	}
 	for i := range r.Plan.Kills {
 		k := &r.Plan.Kills[i]
-		if done[actionKill+k.Pod.Name.String()].Outcome == loop.Done {
+		if done[planner.KeyOf(k)].Outcome == loop.Done {
 			recalled[k.Job] = true
 		}
 	}

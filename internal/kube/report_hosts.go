@@ -30,7 +30,7 @@ func (c *Cluster) publishHosts(ctx context.Context, r *loop.Report) {
 	done := outcomes(r.Receipt)
 	for i := range r.Plan.Notices {
 		n := &r.Plan.Notices[i]
-		if done[actionNotice+n.Pod.Name.String()].Outcome == loop.Done {
+		if done[planner.KeyOf(n)].Outcome == loop.Done {
 			told[n.Pod.ID] = true
 		}
 	}

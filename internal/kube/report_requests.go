@@ -72,7 +72,7 @@ func withheldResizes(p *planner.Plan) map[fleet.ServiceID]string {
 	return withheldBy(p, "requests of ")
 }
 
-func (c *Cluster) tellResizes(r *loop.Report, done map[string]loop.Result) {
+func (c *Cluster) tellResizes(r *loop.Report, done map[planner.Key]loop.Result) {
 	for i := range r.Plan.Resizes {
 		z := &r.Plan.Resizes[i]
 		ref := c.serviceReference(z.Service)
@@ -83,7 +83,7 @@ func (c *Cluster) tellResizes(r *loop.Report, done map[string]loop.Result) {
 		if z.By == fleet.RequestsInPlace {
 			what = fmt.Sprintf("%d pods of %s in place", len(z.Pods), z.Target)
 		}
-		switch o := done[actionResize+string(z.Service)]; o.Outcome {
+		switch o := done[planner.KeyOf(z)]; o.Outcome {
 		case loop.Done:
 			c.events.Eventf(ref, corev1.EventTypeNormal, "Resized", "%s from %s to %s: %s", what, z.From, z.To, z.Why.Message)
 		case loop.Failed:

@@ -65,8 +65,8 @@ func (w *statusWriter) services(r *loop.Report) {
 		if !ok || fleet.UID(o.UID) != svc.UID {
 			continue
 		}
-		v := serviceView{w: w, r: r, svc: svc, target: targets[svc.ID], scaled: done[actionScale+string(svc.ID)], held: held[svc.ID],
-			resized: done[actionResize+string(svc.ID)], unresized: unresized[svc.ID]}
+		v := serviceView{w: w, r: r, svc: svc, target: targets[svc.ID], scaled: done[planner.Key{Kind: planner.ActionScale, Subject: string(svc.ID)}], held: held[svc.ID],
+			resized: done[planner.Key{Kind: planner.ActionResize, Subject: string(svc.ID)}], unresized: unresized[svc.ID]}
 		next := *o.api
 		next.Status = v.status(o.api)
 		if w.due(statusKey(gvrServices, &next), gistOfService(&o.api.Status), gistOfService(&next.Status)) {

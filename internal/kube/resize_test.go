@@ -149,7 +149,7 @@ func TestReportRecommendation(t *testing.T) {
 		a := resizeCart(fleet.RequestsRecreate)
 		a.Why.Message = "3.5 days ask for it"
 		rep.Plan.Resizes = []planner.Resize{a}
-		rep.Receipt.Results = []loop.Result{{Action: actionResize, Subject: "shop/cart", Outcome: loop.Done}}
+		rep.Receipt.Results = []loop.Result{{Action: planner.ActionResize, Subject: "shop/cart", Outcome: loop.Done}}
 	})
 	s := object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Recommendation
 	if s == nil || *s.CPUMillicores != (v1alpha1.RequestBounds{Current: 2000, Lower: 200, Target: 501, Upper: 1000}) ||

@@ -195,16 +195,16 @@ func TestHostList(t *testing.T) {
 
 	one := planner.PodRef{Name: fleet.Name{Namespace: "train", Name: "bert-worker-1"}, ID: fleet.UID(uidOf("Pod", "bert-worker-1"))}
 	plan := &planner.Plan{Notices: []planner.Notice{{Pod: one, Loan: "l", Epoch: 3}}}
-	w.report(t, plan, loop.Result{Action: actionNotice, Subject: one.Name.String(), Outcome: loop.Failed})
+	w.report(t, plan, loop.Result{Action: planner.ActionNotice, Subject: one.Name.String(), Outcome: loop.Failed})
 	if got := strings.Count(w.hostList(t)["hosts"], "\n"); got != 3 {
 		t.Errorf("%d hosts after a notice that failed", got)
 	}
-	w.report(t, plan, loop.Result{Action: actionNotice, Subject: one.Name.String(), Outcome: loop.Done})
+	w.report(t, plan, loop.Result{Action: planner.ActionNotice, Subject: one.Name.String(), Outcome: loop.Done})
 	if got := w.hostList(t)["hosts"]; got != "bert-worker-0.bert.train.svc:2\nbert-worker-2.bert.train.svc:2\n" {
 		t.Errorf("hosts after the notice: %q", got)
 	}
 	before := len(w.core.Actions())
-	w.report(t, plan, loop.Result{Action: actionNotice, Subject: one.Name.String(), Outcome: loop.Done})
+	w.report(t, plan, loop.Result{Action: planner.ActionNotice, Subject: one.Name.String(), Outcome: loop.Done})
 	for _, a := range w.core.Actions()[before:] {
 		if a.GetResource().Resource == "configmaps" {
 			t.Errorf("nothing changed, and the ConfigMap was asked for: %s", a.GetVerb())

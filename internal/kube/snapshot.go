@@ -176,8 +176,11 @@ func (a *assembly) addNodes() {
 			n.AgentAlive = l.alive(a.wall)
 		}
 		// A NodeShare of another UID speaks of a machine that is gone; for this one nothing was promised yet.
-		if s, ok := a.c.shares.get("", f.Name); ok && s.facts.node == n.ID {
+		switch s, ok := a.c.shares.get("", f.Name); {
+		case ok && s.facts.node == n.ID:
 			n.Share = s.facts.share
+		case ok:
+			n.Share.Former = s.ResourceVersion
 		}
 		a.nodeIDs[f.Name] = n.ID
 		a.s.Nodes = append(a.s.Nodes, n)

@@ -260,16 +260,16 @@ func (l *Loop) keep(now time.Time, plan *planner.Plan, receipt *Receipt) {
 		l.begun = l.begun[1:]
 	}
 	for i := range plan.Moves {
-		if x := &plan.Moves[i]; x.Kind == planner.MoveBegin && receipt.done("Move", string(x.Before.ID)) {
+		if x := &plan.Moves[i]; x.Kind == planner.MoveBegin && receipt.done(planner.KeyOf(x)) {
 			l.begun = append(l.begun, planner.Begun{Loan: x.Before.ID, From: x.Before.From, At: now})
 		}
 	}
 }
 
-// done reports whether the action on the subject was carried out.
-func (r *Receipt) done(action, subject string) bool {
+// done reports whether an action was carried out.
+func (r *Receipt) done(k planner.Key) bool {
 	for i := range r.Results {
-		if x := &r.Results[i]; x.Action == action && x.Subject == subject && x.Outcome == Done {
+		if x := &r.Results[i]; x.Action == k.Kind && x.Subject == k.Subject && x.Outcome == Done {
 			return true
 		}
 	}

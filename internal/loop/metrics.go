@@ -138,14 +138,14 @@ func (m *Metrics) observe(s *fleet.Snapshot, plan *planner.Plan, receipt *Receip
 	}
 	for i := range receipt.Results {
 		r := &receipt.Results[i]
-		if r.Action == "Unmark" && r.Outcome == Done && passed[r.Subject] {
+		if r.Action == planner.ActionUnmark && r.Outcome == Done && passed[r.Subject] {
 			m.stayed.Inc() // once: the mark by which it is known is gone
 		}
-		m.actions.WithLabelValues(r.Action, string(r.Outcome)).Inc()
+		m.actions.WithLabelValues(string(r.Action), string(r.Outcome)).Inc()
 		switch r.Action {
-		case "Evict":
+		case planner.ActionEvict:
 			m.evictions.WithLabelValues(string(r.Outcome)).Inc()
-		case "Kill":
+		case planner.ActionKill:
 			m.kills.WithLabelValues(string(r.Outcome)).Inc()
 		}
 	}

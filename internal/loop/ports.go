@@ -8,6 +8,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
 	"github.com/springtide/springtide/reclaim"
@@ -86,23 +87,18 @@ type Clock interface {
 	Park(ctx context.Context, until time.Time, wrote bool) error
 }
 
-// Outcome is what became of one action.
-type Outcome string
+// Outcome is what became of one action, Result the fate of one.
+type (
+	Outcome = protocol.Outcome
+	Result  = protocol.Result
+)
 
 // The outcomes.
 const (
-	Done   Outcome = "Done"
-	Stale  Outcome = "Stale"  // the facts changed since the plan: nothing was written
-	Failed Outcome = "Failed" // the API refused or could not be reached
+	Done   = protocol.Done
+	Stale  = protocol.Stale
+	Failed = protocol.Failed
 )
-
-// Result is the fate of one action.
-type Result struct {
-	Action  string // "Scale", "Move", ...
-	Subject string
-	Outcome Outcome
-	Message string
-}
 
 // Receipt is what became of a plan.
 type Receipt struct {

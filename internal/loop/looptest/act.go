@@ -3,120 +3,154 @@ package looptest
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/internal/loop/fleetapi"
+	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
 )
 
-// Apply implements loop.Actuator: each action passes the door, and is done at once.
+// Apply implements loop.Actuator: the plan's session runs on the world's API.
 func (w *World) Apply(_ context.Context, p *planner.Plan) (loop.Receipt, error) {
 	r := loop.Receipt{Revision: p.Revision}
 	if w.ApplyErr != nil {
 		return r, w.ApplyErr
 	}
-	if loop.Actions(p) == 0 {
+	if p.CountActions() == 0 {
 		return r, nil // as most plans are, and facts are what a small world costs most
 	}
-	for st := range loop.NewDoor(w.facts()).Steps(p) {
-		check := st.Check()
-		if check == nil {
-			w.do(st.Act)
-		}
-		r.Results = append(r.Results, st.Did(check))
-	}
+	r.Results = w.api.Run(protocol.New(p, w.facts()), w.now, nil)
 	return r, nil
 }
 
-func (w *World) do(act any) {
-	switch a := act.(type) {
-	case *planner.Unmark:
-		w.pod(a.Pod.ID).DeletionCost, w.pod(a.Pod.ID).LeavesAt = 0, fleet.Known[int32]{}
-	case *planner.Scale:
-		w.scale(a)
-	case *planner.Move:
-		w.move(a)
-	case *planner.Notice:
-		w.notice(a)
-	case *planner.Eviction:
-		w.evict(a)
-	case *planner.Kill:
-		w.pod(a.Pod.ID).Deleting, w.pod(a.Pod.ID).goneAt = true, w.now
-	case *planner.JobScale:
-		w.charge(a.Job.Owner(), a.Charges)
-		w.jobs[0].Members[0].Desired = a.To
-	case *planner.Filler:
-		w.fill(a)
-	case *planner.Mark:
-		w.node(a.Node).Marks = a.Want
-	}
-}
-
-func (w *World) scale(a *planner.Scale) {
-	w.charge((&fleet.Service{ID: a.Service}).Owner(), a.Charges)
-	for _, l := range a.Leavers {
-		w.pod(l.ID).DeletionCost, w.pod(l.ID).LeavesAt = -1, fleet.KnownAt(a.To, w.now)
-	}
-	for i := range w.services {
-		if w.services[i].ID == a.Service {
-			w.services[i].Desired = fleet.KnownAt(a.To, w.now)
+// Look implements fleetapi.World.
+func (w *World) Look(o protocol.Object) protocol.Fact {
+	switch o.Kind {
+	case protocol.ObjectLoan:
+		if l := w.Loan(fleet.LoanID(o.Name)); l != nil {
+			return protocol.Fact{Exists: true, UID: l.UID, Version: l.Version, LeaderEpoch: l.LeaderEpoch}
 		}
-	}
-}
-
-func (w *World) charge(owner string, charges []planner.Charge) {
-	for _, c := range charges {
+	case protocol.ObjectShare:
+		if s := w.Share(o.Name); s != nil {
+			return protocol.Fact{Exists: true, Version: s.Version}
+		}
+	case protocol.ObjectPool:
 		for i := range w.Pools {
-			if w.Pools[i].ID == c.Pool {
-				w.Pools[i].Ledger = c.On(w.Pools[i].Ledger, w.now, owner)
+			if p := &w.Pools[i]; string(p.ID) == o.Name {
+				return protocol.Fact{Exists: true, Version: p.Version, Ledger: p.Ledger}
 			}
 		}
+	case protocol.ObjectNode:
+		if n := w.node(o.Name); n != nil {
+			return protocol.Fact{Exists: true, UID: fleet.UID(n.ID)}
+		}
+	case protocol.ObjectPod, protocol.ObjectFiller:
+		if p := w.podNamed(o); p != nil {
+			return protocol.Fact{Exists: true, UID: p.ID}
+		}
+	case protocol.ObjectService:
+		for i := range w.services {
+			if s := &w.services[i]; string(s.ID) == o.Name {
+				return protocol.Fact{Exists: true, Size: s.Desired}
+			}
+		}
+	case protocol.ObjectJobMember:
+		m := &w.jobs[0].Members[0]
+		return protocol.Fact{Exists: true, Size: fleet.KnownAt(m.Desired, w.now)}
 	}
+	return protocol.Fact{}
 }
 
-// move writes the share and the loan, as one.
-func (w *World) move(m *planner.Move) {
-	n, after := w.node(m.Node), m.After
-	switch m.Kind {
-	case planner.MoveForget:
-		w.loans = slices.DeleteFunc(w.loans, func(l fleet.Loan) bool { return l.ID == m.Before.ID })
-		n.Share.Parcels = slices.DeleteFunc(n.Share.Parcels, func(e fleet.ShareParcel) bool { return e.Loan == m.Before.ID })
-		return
-	case planner.MoveBegin:
-		after.UID = fleet.UID("uid-" + string(after.ID))
-		w.loans = append(w.loans, after)
-		n.Share.Exists = true
-		n.Share.Parcels = append(n.Share.Parcels, fleet.ShareParcel{Cells: after.Cells, Loan: after.ID})
+// Commit implements fleetapi.World.
+func (w *World) Commit(x *protocol.Write, version string) {
+	switch c := x.Change.(type) {
+	case protocol.CreateLoan:
+		l := *c.Loan
+		l.UID, l.Version = fleetapi.UIDOf(l.ID), version
+		w.loans = append(w.loans, l)
+	case protocol.SetLoan:
+		l := w.Loan(c.Loan.ID)
+		uid := l.UID
+		*l = *c.Loan
+		l.UID, l.Version = uid, version
+	case protocol.DeleteLoan:
+		w.loans = slices.DeleteFunc(w.loans, func(l fleet.Loan) bool { return string(l.ID) == x.Object.Name })
+	case protocol.SetShare:
+		w.node(x.Object.Name).Share = fleet.Share{Exists: true, Version: version, Parcels: slices.Clone(c.Parcels), Rest: c.Rest}
+	case protocol.SetLedger:
+		for i := range w.Pools {
+			if p := &w.Pools[i]; string(p.ID) == x.Object.Name {
+				p.Ledger, p.Version = c.Ledger, version
+			}
+		}
+	case protocol.SetSize:
+		for i := range w.services {
+			if s := &w.services[i]; string(s.ID) == x.Object.Name {
+				s.Desired = fleet.KnownAt(c.To, w.now)
+			}
+		}
+	case protocol.SetParallelism:
+		w.jobs[0].Members[0].Desired = c.To
+	case protocol.SetMarks:
+		w.node(x.Object.Name).Marks = c.Want
+	case protocol.CreateFiller:
+		f := c.Filler
+		w.add(fleet.Pod{Name: fleet.Name{Namespace: fillersIn, Name: f.Name}, Class: fleet.PodFiller, HoldsOn: f.Node, Requests: f.Room})
+	case protocol.DeleteFiller:
+		w.pods = slices.DeleteFunc(w.pods, func(p *pod) bool { return p.ID == x.If.UID })
 	default:
-		*w.loan(after.ID) = after
+		w.commitPod(w.podNamed(x.Object), x.Change)
 	}
-	e := n.Share.Find(after.ID)
-	e.Holder, e.Next, e.Epoch = after.Holder(), after.Next(), after.Epoch
 }
 
-func (w *World) notice(n *planner.Notice) {
-	p := w.pod(n.Pod.ID)
-	switch {
-	case n.Again:
-		return
-	case n.TakenBack:
+// commitPod changes a pod.
+func (w *World) commitPod(p *pod, change protocol.Change) {
+	switch c := change.(type) {
+	case protocol.Steer:
+		p.DeletionCost, p.LeavesAt = protocol.LeaverCost, fleet.KnownAt(c.At, w.now)
+	case protocol.Unsteer:
+		p.LeavesAt = fleet.Known[int32]{}
+		if c.Cost {
+			p.DeletionCost = 0
+		}
+	case protocol.SetNotice:
+		if !c.Again {
+			p.NoticeLoan, p.NoticeEpoch, p.AckEpoch, p.ackAt = c.Loan, c.Epoch, 0, w.now.Add(ackAfter)
+		}
+	case protocol.DropNotice:
 		p.NoticeLoan, p.NoticeEpoch, p.AckEpoch, p.ackAt = "", 0, 0, time.Time{}
-		return
+	case protocol.EvictPod:
+		w.Evicted = append(w.Evicted, p.Pod)
+		w.end(p)
+	case protocol.KillPod:
+		p.Deleting, p.goneAt = true, w.now
+	default:
+		panic("a change that no plan of this world makes")
 	}
-	p.NoticeLoan, p.NoticeEpoch, p.AckEpoch, p.ackAt = n.Loan, n.Epoch, 0, w.now.Add(ackAfter)
 }
 
-func (w *World) evict(e *planner.Eviction) {
-	p := w.pod(e.Pod.ID)
-	w.Evicted = append(w.Evicted, p.Pod)
-	w.end(p)
+// fillersIn is the namespace of fillers.
+const fillersIn = "springtide-system"
+
+func (w *World) podNamed(o protocol.Object) *pod {
+	name := o.Name
+	if o.Kind == protocol.ObjectFiller {
+		name = fillersIn + "/" + name
+	}
+	i := slices.IndexFunc(w.pods, func(p *pod) bool { return strings.HasPrefix(name, p.Name.Namespace+"/") && p.Name.String() == name })
+	if i < 0 {
+		return nil
+	}
+	return w.pods[i]
 }
 
-func (w *World) fill(f *planner.Filler) {
-	if f.Delete {
-		w.pods = slices.DeleteFunc(w.pods, func(p *pod) bool { return p.ID == f.ID })
-		return
+// Share implements fleetapi.World.
+func (w *World) Share(node string) *fleet.Share {
+	if n := w.node(node); n != nil && n.Share.Exists {
+		return &n.Share
 	}
-	w.add(fleet.Pod{Name: fleet.Name{Namespace: "springtide-system", Name: f.Name}, Class: fleet.PodFiller, HoldsOn: f.Node, Requests: f.Room})
+	return nil
 }

@@ -178,7 +178,7 @@ func (w *World) nodeSide(n *fleet.Node) {
 	}
 	for i := range n.Share.Parcels {
 		e := &n.Share.Parcels[i]
-		l := w.loan(e.Loan)
+		l := w.Loan(e.Loan)
 		if e.Next == "" || e.IsClean(e.Epoch) || l == nil || w.now.Sub(l.Since) < cleanAfter {
 			continue
 		}
@@ -188,11 +188,13 @@ func (w *World) nodeSide(n *fleet.Node) {
 		}
 		if clean {
 			e.Clean, e.CleanEpoch, e.CleanAt = true, e.Epoch, w.now
+			n.Share.Version = w.api.Version()
 		}
 	}
 }
 
-func (w *World) loan(id fleet.LoanID) *fleet.Loan {
+// Loan implements fleetapi.World.
+func (w *World) Loan(id fleet.LoanID) *fleet.Loan {
 	for i := range w.loans {
 		if w.loans[i].ID == id {
 			return &w.loans[i]

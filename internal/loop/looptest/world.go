@@ -10,6 +10,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/internal/loop/fleetapi"
 	"github.com/springtide/springtide/portrait"
 )
 
@@ -56,6 +57,7 @@ type World struct {
 	made     int
 	live     map[fleet.ServiceID]hpa.Live
 	epoch    int64
+	api      *fleetapi.API
 
 	// Frozen, when not empty, freezes the fleet.
 	Frozen string
@@ -95,9 +97,10 @@ type Read struct {
 // New returns a world at o.Start, with every service at the replicas that its load asks for.
 func New(o Options) *World {
 	w := &World{o: o, now: o.Start, live: map[fleet.ServiceID]hpa.Live{}}
+	w.api = fleetapi.New(w)
 	w.Pools = []fleet.Pool{
-		{ID: OfflinePool, Class: fleet.Offline, Mode: fleet.Auto},
-		{ID: OnlinePool, Class: fleet.Online, Mode: fleet.Auto, Unit: fleet.UnitSocket, LowWatermark: 0.05, HighWatermark: 0.1, Notice: time.Minute,
+		{ID: OfflinePool, Version: "0", Class: fleet.Offline, Mode: fleet.Auto},
+		{ID: OnlinePool, Version: "0", Class: fleet.Online, Mode: fleet.Auto, Unit: fleet.UnitSocket, LowWatermark: 0.05, HighWatermark: 0.1, Notice: time.Minute,
 			NoticeMax: 5 * time.Minute, MovesAtOnce: 4, MovesPerHour: 20, MinimumTerm: 30 * time.Minute,
 			Budget: fleet.DisruptionBudget{EvictionsPerMinute: 60, ServiceShare: 0.2, FleetShare: 0.1}},
 	}

@@ -1,10 +1,7 @@
-package loop
+package protocol
 
 import (
 	"testing"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/planner"
@@ -31,24 +28,5 @@ func TestDoorUnmark(t *testing.T) {
 		svc.Pods = []fleet.Pod{*p}
 		u := planner.Unmark{Service: "shop/cart", Pod: planner.PodRef{Name: p.Name, ID: p.ID}, Passed: true}
 		expect(t, c.name, judge(NewDoor(s).CheckUnmark(&u)), c.want)
-	}
-}
-
-// Only what was unmarked, and had been passed over, counts.
-func TestLeaversThatStayedAreCounted(t *testing.T) {
-	m := NewMetrics(prometheus.NewRegistry())
-	plan := &planner.Plan{}
-	r := &Receipt{}
-	for name, c := range map[string]struct {
-		passed bool
-		became Outcome
-	}{"a": {true, Done}, "b": {false, Done}, "c": {true, Stale}} {
-		pod := planner.PodRef{Name: fleet.Name{Namespace: "shop", Name: name}}
-		plan.Unmarks = append(plan.Unmarks, planner.Unmark{Pod: pod, Passed: c.passed})
-		r.Results = append(r.Results, Result{Action: "Unmark", Subject: pod.Name.String(), Outcome: c.became})
-	}
-	m.observe(&fleet.Snapshot{}, plan, r, nil, nil, newTimer(), nil, nil)
-	if n := testutil.ToFloat64(m.stayed); n != 1 {
-		t.Errorf("%v leavers stayed, want 1", n)
 	}
 }

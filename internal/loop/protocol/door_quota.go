@@ -1,8 +1,7 @@
-package loop
+package protocol
 
 import (
 	"fmt"
-	"sync"
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/planner"
@@ -14,7 +13,7 @@ import (
 // limit. What a service needs to run at all, its minimum, is never refused. Tenants are looked at once, when the first raise asks.
 func (d *Door) Raises(p *planner.Plan) func(*planner.Scale) error {
 	tenancy := quota.TenancyOf(d.fresh.Tenants)
-	outgrown := sync.OnceValue(func() map[fleet.TenantID]error { return d.outgrown(p, tenancy) })
+	outgrown := once(func() map[fleet.TenantID]error { return d.outgrown(p, tenancy) })
 	return func(a *planner.Scale) error {
 		if err := d.CheckScale(a); err != nil {
 			return err

@@ -1,9 +1,8 @@
-package loop
+package protocol
 
 import (
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
@@ -30,8 +29,6 @@ type Door struct {
 	nodes func() map[string]*fleet.Node
 	on    func() map[fleet.NodeID][]*fleet.Pod
 	loans func() map[fleet.NodeID][]*fleet.Loan
-
-	mu sync.Mutex // guards deadlines
 	// deadlines are those that this plan's moves wrote since the facts were read.
 	deadlines map[fleet.LoanID]time.Time
 }
@@ -39,10 +36,22 @@ type Door struct {
 // NewDoor returns the door for facts.
 func NewDoor(fresh *fleet.Snapshot) *Door {
 	return &Door{fresh: fresh, now: func() time.Time { return fresh.At }, deadlines: map[fleet.LoanID]time.Time{},
-		pods:  sync.OnceValue(func() map[fleet.UID]*fleet.Pod { return by(fresh.Pods, func(p *fleet.Pod) fleet.UID { return p.ID }) }),
-		nodes: sync.OnceValue(func() map[string]*fleet.Node { return by(fresh.Nodes, func(n *fleet.Node) string { return n.Name }) }),
-		on:    sync.OnceValue(fresh.PodsByNode),
-		loans: sync.OnceValue(fresh.LoansByNode),
+		pods:  once(func() map[fleet.UID]*fleet.Pod { return by(fresh.Pods, func(p *fleet.Pod) fleet.UID { return p.ID }) }),
+		nodes: once(func() map[string]*fleet.Node { return by(fresh.Nodes, func(n *fleet.Node) string { return n.Name }) }),
+		on:    once(fresh.PodsByNode),
+		loans: once(fresh.LoansByNode),
+	}
+}
+
+// once computes a value when it is first asked for. A door belongs to one session, which one goroutine at a time asks.
+func once[T any](compute func() T) func() T {
+	var value T
+	done := false
+	return func() T {
+		if !done {
+			value, done = compute(), true
+		}
+		return value
 	}
 }
 
@@ -52,17 +61,11 @@ func (d *Door) Clocked(now func() time.Time) *Door {
 	return d
 }
 
-// Wrote tells the door of a move that was written: a notice of the same plan may rest on it.
-func (d *Door) Wrote(m *planner.Move) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.deadlines[m.After.ID] = m.After.Deadline
-}
+// Wrote notes a move that was written: a notice of the same plan may rest on it.
+func (d *Door) Wrote(m *planner.Move) { d.deadlines[m.After.ID] = m.After.Deadline }
 
 // deadlineOf is what a loan says by now: as this plan wrote it, or else as it was read.
 func (d *Door) deadlineOf(l *fleet.Loan) time.Time {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	if at, ok := d.deadlines[l.ID]; ok {
 		return at
 	}

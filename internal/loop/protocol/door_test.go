@@ -1,6 +1,7 @@
-package loop
+package protocol
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -202,14 +203,21 @@ func TestDoorNoticeFollowsItsLoan(t *testing.T) {
 	} {
 		s := doorFacts()
 		p := planner.Plan{LeaderEpoch: 4, Moves: []planner.Move{announce(s, c.to)}, Notices: []planner.Notice{{Pod: bert, Loan: "l1", Epoch: 3, Deadline: c.to}}}
-		for st := range NewDoor(s).Steps(&p) {
-			check := st.Check()
-			if st.Action == "Notice" {
-				expect(t, c.name, judge(check), c.want)
-			} else if !c.fails {
-				st.Did(check)
+		session := New(&p, s)
+		var results []Result
+		for stage := range session.Stages {
+			for _, task := range stage.Tasks {
+				answer := Answer{How: Taken, UID: "lu1", Version: "9"}
+				if c.fails && task.Action.ActionKind() == planner.ActionMove {
+					answer = Answer{How: Refused, Err: errors.New("refused")}
+				}
+				for step := session.Next(task, s.At); !step.Over(); step = session.Next(task, s.At) {
+					session.Answer(task, answer)
+				}
+				results = append(results, task.Result())
 			}
 		}
+		expect(t, c.name, results[1].Message, c.want)
 	}
 }
 

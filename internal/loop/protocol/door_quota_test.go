@@ -1,4 +1,4 @@
-package loop
+package protocol
 
 import (
 	"testing"
@@ -48,8 +48,9 @@ func TestDoorRaise(t *testing.T) {
 		if c.facts != nil {
 			c.facts(&s.Services[0], &s.Services[1], s)
 		}
-		for st := range NewDoor(s).Steps(p) {
-			expect(t, c.name, judge(st.Check()), c.want)
+		session := New(p, s)
+		for a := range p.Actions() {
+			expect(t, c.name, judge(session.Check(a)), c.want)
 		}
 	}
 }
