@@ -2,14 +2,14 @@ package sim
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"math"
 	"slices"
 	"sort"
-	"sync"
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/sim/scenario"
 )
@@ -38,11 +38,17 @@ func (c *controller) remember(p *planner.Plan) {
 	}
 }
 
-// Apply implements loop.Actuator: each action passes the same door as on a cluster, and is done at once.
+// errAnotherLender is why work of another lender is not sized or marked.
+var errAnotherLender = errors.New("another lender's offline work is not ours to size")
+
+// errModified is the API's answer where a conflict is drawn, errDead where the process is.
+var errModified, errDead = errors.New("the object has been modified"), errors.New("the controller died")
+
+// Apply implements loop.Actuator: the session of the plan runs on the world's API.
 func (c *controller) Apply(_ context.Context, p *planner.Plan) (loop.Receipt, error) {
 	r := loop.Receipt{Revision: p.Revision}
 	c.remember(p)
-	if loop.Actions(p) == 0 {
+	if p.CountActions() == 0 {
 		return r, nil
 	}
 	// Nothing happened since the cycle began, so its snapshot is fresh, unless it was of before.
@@ -51,72 +57,86 @@ func (c *controller) Apply(_ context.Context, p *planner.Plan) (loop.Receipt, er
 	}
 	facts := *c.fresh
 	facts.LeaderEpoch = c.epoch // the cycle wrote its own into it
-	d := loop.NewDoor(&facts)
-	left := c.actionsLeft(loop.Actions(p))
-	c.judge.beyond = c.beyond()
-	var raised raises
-	spend := spender(&facts)
-	for st := range d.Steps(p) {
-		if len(c.others) > 0 && (st.Action == "JobScale" || st.Action == "Mark") {
-			continue // another lender's offline work is not ours to size
+	s := protocol.New(p, &facts)
+	if len(c.others) > 0 {
+		for a := range p.Actions() {
+			if kind := a.ActionKind(); kind == planner.ActionJobScale || kind == planner.ActionMark {
+				s.Refuse(a, errAnotherLender)
+			}
 		}
-		check := st.Check()
-		if check == nil {
-			check = spend(st.Act)
-		}
-		if left--; left < 0 {
-			continue // the process is dead
-		}
-		if check == nil && c.conflicts() {
-			r.Results = append(r.Results, loop.Result{Action: st.Action, Subject: st.Subject, Outcome: loop.Failed, Message: "the object has been modified"})
-			continue
-		}
-		if check == nil {
-			c.do(st.Act, left == 0 && c.crashing())
-			c.repeats(st.Act)
-			raised.add(st.Act)
-		}
-		r.Results = append(r.Results, st.Did(check))
 	}
-	c.checkQuota(p, raised)
-	c.checkSold(raised)
+	left := c.actionsLeft(p.CountActions())
+	c.judge.beyond = c.beyond()
+	for stage := range s.Stages {
+		if left <= 0 {
+			break // the process is dead
+		}
+		for _, t := range stage.Ledgers {
+			c.api.Carry(s, t, c.Now(), c.writes(false))
+		}
+		c.shuffle(stage.Groups)
+		for _, g := range stage.Groups {
+			for _, t := range g {
+				if left--; left >= 0 {
+					c.api.Carry(s, t, c.Now(), c.writes(left == 0 && c.crashing()))
+				}
+			}
+		}
+		for _, t := range stage.Tasks {
+			if t.Over() {
+				r.Results = append(r.Results, t.Result())
+			}
+		}
+	}
+	c.checkDone(p, &r)
 	if c.crashing() {
 		c.cancel() // and another leader comes
 	}
 	return r, nil
 }
 
-// spender holds back what another actor left no budget for since the plan was made, as the actuator of a cluster does. What is due to others waits
-// for no budget.
-func spender(facts *fleet.Snapshot) func(act any) error {
-	pods := sync.OnceValue(facts.PodsByPool)
-	budgets := map[fleet.PoolID]*fleet.Spending{}
-	take := func(owner string, ownerPods int, charges []planner.Charge) error {
-		for _, x := range charges {
-			if x.Due {
-				continue
-			}
-			if budgets[x.Pool] == nil {
-				budgets[x.Pool] = facts.Pool(x.Pool).Spend(facts.At, pods()[x.Pool])
-			}
-			if by := budgets[x.Pool].Take(owner, ownerPods, x.Pods); by != "" {
-				return fmt.Errorf("held back by the %s", by)
-			}
+// checkDone judges what a plan did, as a whole.
+func (c *controller) checkDone(p *planner.Plan, r *loop.Receipt) {
+	done := map[planner.Key]bool{}
+	for i := range r.Results {
+		if x := &r.Results[i]; x.Outcome == loop.Done {
+			done[planner.Key{Kind: x.Action, Subject: x.Subject}] = true
 		}
-		return nil
 	}
-	return func(act any) error {
-		switch a := act.(type) {
-		case *planner.Scale:
-			s := facts.Service(a.Service)
-			return take(s.Owner(), s.Standing(), a.Charges)
-		case *planner.JobScale:
-			if len(a.Charges) == 0 {
-				break
-			}
-			return take(a.Job.Owner(), facts.PodsOf(a.Job), a.Charges)
+	var raised raises
+	for i := range p.Raises {
+		if a := &p.Raises[i]; done[planner.KeyOf(a)] {
+			raised.add(a)
 		}
-		return nil
+	}
+	c.checkQuota(p, raised)
+	c.checkSold(raised)
+}
+
+// writes stands between one task and the API, and draws what goes wrong there: the first write may meet a conflict, each one that was taken may be
+// delivered again, and a controller that dies with the task dies after its first write.
+func (c *controller) writes(dies bool) func(*protocol.Write) protocol.Answer {
+	first := true
+	return func(w *protocol.Write) protocol.Answer {
+		if first && c.conflicts() {
+			return protocol.Answer{How: protocol.Refused, Err: errModified}
+		}
+		if !first && dies {
+			return protocol.Answer{How: protocol.Refused, Err: errDead}
+		}
+		first = false
+		a := c.api.Do(w)
+		if a.How == protocol.Taken {
+			c.repeats(w)
+		}
+		return a
+	}
+}
+
+// shuffle draws the order in which groups are carried out, where anything may go wrong: they may go side by side.
+func (c *controller) shuffle(groups [][]*protocol.Task) {
+	if len(c.w.faults) > 0 {
+		c.order.Shuffle(len(groups), func(i, k int) { groups[i], groups[k] = groups[k], groups[i] })
 	}
 }
 
@@ -135,58 +155,6 @@ func (c *controller) actionsLeft(all int) int {
 func (c *controller) conflicts() bool {
 	f := c.w.on(scenario.APIConflicts)
 	return f != nil && f.rand.Float64() < f.Share
-}
-
-// do does one action at once. dies tells that the controller dies with it.
-func (c *controller) do(act any, dies bool) {
-	switch a := act.(type) {
-	case *planner.Scale:
-		c.scale(a)
-	case *planner.Move:
-		c.move(a, dies)
-	case *planner.Notice:
-		c.notice(a)
-	case *planner.Eviction:
-		c.evict(a)
-	case *planner.Kill:
-		c.kill(a)
-	case *planner.JobScale:
-		// The ledger is written by itself, before the size: of what comes a second time it is no part.
-		c.charge(a.Job.Owner(), a.Charges)
-		c.scaleJob(a)
-		c.checkBudgets()
-	case *planner.Filler:
-		c.fill(a)
-	case *planner.Mark:
-		c.mark(a)
-	}
-}
-
-// scale charges the ledgers, marks who leaves, and writes the replicas. Who was marked for a scale-in that never came about is not any more.
-func (c *controller) scale(a *planner.Scale) {
-	c.charge((&fleet.Service{ID: a.Service}).Owner(), a.Charges)
-	if a.To < a.From {
-		for _, id := range c.w.services[c.index[a.Service]].pods {
-			c.w.pods[id].cost = 0
-		}
-	}
-	for _, l := range a.Leavers {
-		if id, ok := c.w.find(l.ID); ok {
-			c.w.pods[id].cost = -1
-		}
-	}
-	c.take(a)
-	c.w.services[c.index[a.Service]].desired = a.To
-	c.checkScale(a)
-}
-
-func (c *controller) charge(owner string, charges []planner.Charge) {
-	for _, x := range charges {
-		c.judge.of(x.Pool, c.Now()) // its windows begin as the ledger's do
-		if p := c.pool(x.Pool); p != nil {
-			p.Ledger = x.On(p.Ledger, c.Now(), owner)
-		}
-	}
 }
 
 // pool finds a pool by its id, or nil.
@@ -209,239 +177,6 @@ func (c *controller) machineOf(name string) (int32, bool) {
 func (c *controller) loanAt(id fleet.LoanID) (int, bool) {
 	i := sort.Search(len(c.loans), func(i int) bool { return c.loans[i].ID >= id })
 	return i, i < len(c.loans) && c.loans[i].ID == id
-}
-
-// move writes the share and then the loan. A controller that dies between the two writes the share alone.
-func (c *controller) move(m *planner.Move, dies bool) {
-	n, onFleet := c.machineOf(m.Node)
-	at, known := c.loanAt(m.Before.ID)
-	after := m.After
-	switch {
-	case m.Kind == planner.MoveForget:
-		c.loans = slices.Delete(c.loans, at, at+1)
-		if onFleet {
-			share := &c.w.facts[n].Share
-			share.Parcels = slices.DeleteFunc(share.Parcels, func(e fleet.ShareParcel) bool { return e.Loan == m.Before.ID })
-			share.Rest = m.Rest
-			c.w.handCells(n)
-		}
-		return
-	case m.Kind == planner.MoveBegin:
-		c.checkClaims(m)
-		// The loan is made before the first effect of its move.
-		after.UID = fleet.UID("uid-" + string(after.ID))
-		c.loans = slices.Insert(c.loans, at, after)
-		if dies {
-			return
-		}
-		share := &c.w.facts[n].Share
-		share.Exists = true
-		share.Parcels = append(slices.Clone(share.Parcels), fleet.ShareParcel{Cells: after.Cells, Loan: after.ID})
-		c.w.acc.move(c.w)
-	case known && !dies:
-		c.count(m)
-		c.loans[at] = after
-	}
-	if onFleet && c.w.facts[n].ID == after.Node {
-		share := &c.w.facts[n].Share
-		if m.Kind == planner.MoveRepair && share.Find(after.ID) == nil && share.Over(after.Cells) == nil {
-			share.Exists = true
-			share.Parcels = append(slices.Clone(share.Parcels), fleet.ShareParcel{Cells: after.Cells, Loan: after.ID})
-		}
-		if e := share.Find(after.ID); e != nil {
-			e.Holder, e.Next, e.Epoch = after.Holder(), after.Next(), after.Epoch
-		}
-		c.w.handCells(n)
-	}
-}
-
-// count keeps the account of a loan's step, and takes notices back when it turns.
-func (c *controller) count(m *planner.Move) {
-	w := c.w
-	if m.After.From == offlinePool {
-		return // what online borrows is not lent, and comes home when online can do without it
-	}
-	if m.After.Phase.Away() && !m.Before.Phase.Away() {
-		w.borrowed++
-	}
-	if !m.After.Phase.Away() && m.Before.Phase.Away() {
-		w.borrowed--
-	}
-	if m.Kind == planner.MoveReturn && m.After.Late(w.now) && w.tick >= w.scored {
-		w.acc.late++
-	}
-	if m.Before.Phase == fleet.Lent && m.After.Phase != fleet.Lent && c.Now().Before(m.Before.ExpectedUntil) && w.tick >= w.scored {
-		w.acc.short++
-	}
-	if m.Kind != planner.MoveTurnBack {
-		return
-	}
-	if n, ok := c.machineOf(m.Node); ok {
-		for _, id := range w.machines[n].pods {
-			if p := &w.pods[id]; p.kind == offline && p.noticeLoan == m.Before.ID {
-				w.resume(id)
-			}
-		}
-	}
-}
-
-func (c *controller) notice(n *planner.Notice) {
-	switch id, ok := c.w.find(n.Pod.ID); {
-	case !ok:
-	case n.Again: // the time alone, which members do not read; but one that comes late tells of a loan and an epoch that are over
-		if p := &c.w.pods[id]; p.noticeLoan != n.Loan || p.noticeEpoch != n.Epoch {
-			c.w.tell(id, n.Loan, n.Epoch)
-		}
-	case n.TakenBack:
-		c.w.resume(id)
-	default:
-		c.w.unanswer(id)
-		c.w.tell(id, n.Loan, n.Epoch)
-	}
-}
-
-func (c *controller) evict(e *planner.Eviction) {
-	id, ok := c.w.find(e.Pod.ID)
-	if !ok {
-		return
-	}
-	c.checkEviction(e, &c.w.pods[id])
-	j := &c.w.jobs[c.w.pods[id].owner]
-	j.recalled = fleet.KnownAt(c.Now(), c.Now())
-	c.w.endMember(id)
-}
-
-// kill ends a pod at once, unless ends are stuck: then no deletion ends it before its time.
-func (c *controller) kill(k *planner.Kill) {
-	w := c.w
-	id, ok := w.find(k.Pod.ID)
-	if !ok {
-		return
-	}
-	c.checkKill(k, &w.pods[id])
-	j := &w.jobs[w.pods[id].owner]
-	j.recalled = fleet.KnownAt(w.now, w.now)
-	if _, stuck := w.hit(scenario.StuckPods, int(id)); stuck {
-		w.endMember(id)
-		w.pods[id].killed = true
-		return
-	}
-	w.vanish(id)
-}
-
-func (c *controller) scaleJob(a *planner.JobScale) {
-	for i := range c.w.jobs {
-		if j := &c.w.jobs[i]; j.id() == a.Job && !j.done {
-			j.desired = a.To
-		}
-	}
-}
-
-// fillersIn is the namespace of fillers.
-const fillersIn = "springtide-system"
-
-// fill makes a filler on its machine, or deletes one. What does not fit is planned again.
-func (c *controller) fill(f *planner.Filler) {
-	w := c.w
-	if f.Delete {
-		if id, ok := w.find(f.ID); ok {
-			w.drop(id)
-		}
-		return
-	}
-	n, ok := c.machineOf(f.Node)
-	cores := int32(f.Room.CPU / 1000)
-	if !ok || w.machines[n].free < cores {
-		return
-	}
-	id := w.newPod(pod{name: fleet.Name{Namespace: fillersIn, Name: f.Name}, kind: filler, cores: cores})
-	w.pods[id].holdsOn, w.pods[id].ready = n, true
-	w.bindOn(id, n)
-	w.pods[id].bound = w.tick
-}
-
-func (c *controller) mark(m *planner.Mark) {
-	n, ok := c.machineOf(m.Node)
-	if !ok || c.w.facts[n].ID != m.ID {
-		return
-	}
-	c.w.facts[n].Marks, c.marked[m.Node] = m.Want, c.epoch
-	x := &c.w.machines[n]
-	x.toOnline, x.toOffline = !m.Want.HolderTaint, m.Want.OfflineLabel
-	c.w.open(n)
-}
-
-// nodeSides reports Clean for each parcel that moves, once nobody of the other side needs its cells, its marks have let nobody of that side
-// land, and the node side had its time. The time counts from the marks on, so a scheduler that saw them late has bound its last pod by then.
-func (c *controller) nodeSides() {
-	w := c.w
-	if len(w.faults) > 0 {
-		for n := range w.facts {
-			_, silent := w.hit(scenario.AgentSilent, n)
-			_, down := w.hit(scenario.NotReady, n)
-			f := &w.facts[n]
-			if f.AgentAlive = !silent && !down; f.Ready == down {
-				f.Ready = !down
-				w.open(int32(n))
-			}
-		}
-	}
-	for i := range c.loans {
-		l := &c.loans[i]
-		next := l.Next()
-		if next == "" {
-			continue
-		}
-		n, ok := c.machineOf(l.NodeName)
-		if !ok || w.machines[n].gone || w.facts[n].ID != l.Node || !w.facts[n].AgentAlive {
-			continue
-		}
-		e := w.facts[n].Share.Find(l.ID)
-		if e == nil || e.IsClean(e.Epoch) {
-			continue
-		}
-		key := errand{l.ID, e.Epoch}
-		if !c.vacant(n, l, next) {
-			delete(c.free, key)
-			continue
-		}
-		since, known := c.free[key]
-		if !known {
-			since = w.tick
-			c.free[key] = since
-		}
-		if w.tick-since >= ticks(confine) {
-			e.Clean, e.CleanEpoch, e.CleanAt = true, e.Epoch, w.now
-			delete(c.free, key)
-			w.changed = true
-		}
-	}
-}
-
-// vacant reports whether what leaves fits into the cells that its side keeps (nothing of a whole machine, the other sockets of a socket), and
-// no more of it may land.
-func (c *controller) vacant(n int32, l *fleet.Loan, next fleet.PoolID) bool {
-	m, marks := &c.w.machines[n], c.w.facts[n].Marks
-	if next != offlinePool {
-		return m.offline == 0 && marks.KeepOff(fleet.Offline)
-	}
-	if !marks.KeepOff(fleet.Online) {
-		return false
-	}
-	return m.online <= c.keeps(n, func(o *fleet.Loan) bool { return !o.Phase.Ended() })
-}
-
-// keeps are the cores of a machine that no loan of a kind has.
-func (c *controller) keeps(n int32, of func(*fleet.Loan) bool) int32 {
-	f := &c.w.facts[n]
-	left := f.Allocatable.CPU
-	// Loans are sorted by names that begin with the machine's.
-	for i := sort.Search(len(c.loans), func(i int) bool { return c.loans[i].NodeName >= f.Name }); i < len(c.loans) && c.loans[i].NodeName == f.Name; i++ {
-		if l := &c.loans[i]; l.Node == f.ID && of(l) {
-			left -= f.CapacityOf(l.Cells).CPU
-		}
-	}
-	return int32(left / 1000)
 }
 
 func coresRequest(cores int) fleet.Resources { return scenario.CoresOf(cores) }

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"math/rand/v2"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/internal/loop/fleetapi"
 	"github.com/springtide/springtide/portrait"
 	"github.com/springtide/springtide/sim/scenario"
 )
@@ -57,14 +59,21 @@ type controller struct {
 	kept  kept
 	// fresh are the facts that the running cycle saw, stale those that a cache shows while it lags.
 	fresh, stale *fleet.Snapshot
-	// echoes are writes that come once more, last the plan of a leader that was succeeded, late the same while its requests arrive, marked who
+	// api takes the writes, order draws the order of groups of them.
+	api   *fleetapi.API
+	order *rand.Rand
+	// redeliveries are writes that come once more, redelivering says that one of them is under way; last the plan of a leader that was succeeded, late the same while its requests arrive, marked who
 	// marked a machine.
-	echoes     []echo
-	last, late *lastPlan
-	marked     map[string]int64
-	judge      judge
-	err        error
+	redeliveries []redelivery
+	redelivering bool
+	last, late   *lastPlan
+	marked       map[string]int64
+	judge        judge
+	err          error
 }
+
+// orderStream keeps the draws of the order of writes apart from those of anything else.
+const orderStream = 0x6f72646572
 
 // errand is one hand-over of a loan.
 type errand struct {
@@ -169,16 +178,18 @@ func staysAsItIs(p portrait.Portrait, now time.Time, _ forecast.Options) forecas
 }
 
 func newController(w *World, o controllerOptions, others []Policy) *controller {
-	c := &controller{w: w, o: o, others: others, free: map[errand]int32{}, marked: map[string]int64{}, limits: map[fleet.TenantID]fleet.MilliCPU{}, index: map[fleet.ServiceID]int{}, read: make([]int, len(w.services))}
+	c := &controller{w: w, o: o, others: others, free: map[errand]int32{}, marked: map[string]int64{}, limits: map[fleet.TenantID]fleet.MilliCPU{}, index: map[fleet.ServiceID]int{}, read: make([]int, len(w.services)),
+		order: rand.New(rand.NewPCG(w.b.Seed, orderStream))}
+	c.api = fleetapi.New(c)
 	f := &w.b.Fleet.Lending
 	mode := fleet.Observe
 	if o.Lends {
 		mode = fleet.Auto
 	}
 	c.pools = []fleet.Pool{
-		{ID: offlinePool, Class: fleet.Offline, Mode: mode, Notice: time.Duration(f.Notice), NoticeMax: time.Duration(f.NoticeMax),
+		{ID: offlinePool, Version: "0", Class: fleet.Offline, Mode: mode, Notice: time.Duration(f.Notice), NoticeMax: time.Duration(f.NoticeMax),
 			MovesAtOnce: f.MovesAtOnce, MovesPerHour: f.MovesPerHour, Budget: budgetOf(w.b)},
-		{ID: onlinePool, Class: fleet.Online, Mode: mode, Unit: fleet.Unit(f.Unit), LowWatermark: f.LowPercent / 100, HighWatermark: f.HighPercent / 100,
+		{ID: onlinePool, Version: "0", Class: fleet.Online, Mode: mode, Unit: fleet.Unit(f.Unit), LowWatermark: f.LowPercent / 100, HighWatermark: f.HighPercent / 100,
 			Notice: time.Duration(f.Notice), NoticeMax: time.Duration(f.NoticeMax), MinimumTerm: time.Duration(f.MinimumTerm),
 			MovesAtOnce: f.MovesAtOnce, MovesPerHour: f.MovesPerHour, Budget: budgetOf(w.b)},
 	}
@@ -299,7 +310,7 @@ func (c *controller) pass() {
 	}
 	w.begin()
 	c.nodeSides()
-	c.hear()
+	c.redeliver()
 	c.arrive()
 	for _, p := range c.others {
 		p.Decide(w)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/springtide/springtide/api/config"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/quota"
 	"github.com/springtide/springtide/sim/scenario"
@@ -222,7 +223,17 @@ func takeTwo(c *controller, charged int) {
 			a.Leavers = append(a.Leavers, planner.PodRef{ID: p.uid})
 		}
 	}
-	c.scale(&a)
+	charge(c, (&fleet.Service{ID: s.id}).Owner(), a.Charges[0])
+	for _, l := range a.Leavers {
+		id, _ := w.find(l.ID)
+		c.commitPod(id, &protocol.Write{Change: protocol.Steer{At: a.To}})
+	}
+	c.setSize(&a)
+}
+
+// charge writes what is taken of an owner into a ledger, whatever its budget says.
+func charge(c *controller, owner string, x planner.Charge) {
+	c.Commit(&protocol.Write{Object: protocol.Object{Kind: protocol.ObjectPool, Name: string(x.Pool)}, Change: protocol.SetLedger{Ledger: x.On(c.pool(x.Pool).Ledger, c.Now(), owner)}}, "1")
 }
 
 // What must never happen is seen when it does.

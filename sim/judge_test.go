@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/quota"
 	"github.com/springtide/springtide/sim/scenario"
@@ -164,7 +165,7 @@ func TestAnswersAreJudged(t *testing.T) {
 func TestANoticeTakesAnswersBack(t *testing.T) {
 	c := accused(t, wholeLoan())
 	id := c.w.newPod(pod{name: fleet.Name{Namespace: "offline", Name: "x"}, kind: offline, noticeLoan: "node-000001-c0", noticeEpoch: 2, ackEpoch: 2})
-	c.notice(&planner.Notice{Pod: planner.PodRef{ID: c.w.pods[id].uid}, Loan: "node-000001-c1", Epoch: 2})
+	c.notice(id, &protocol.SetNotice{Loan: "node-000001-c1", Epoch: 2})
 	if p := &c.w.pods[id]; p.noticeLoan != "node-000001-c1" || p.ackEpoch != 0 {
 		t.Errorf("it was told by %s, and answered epoch %d", p.noticeLoan, p.ackEpoch)
 	}
@@ -176,7 +177,7 @@ func TestBudgetsOfJobsAreJudged(t *testing.T) {
 		for _, due := range []bool{false, true} {
 			c := accused(t, wholeLoan())
 			j := &c.w.jobs[0]
-			c.do(&planner.JobScale{Job: j.id(), From: j.desired, To: 0, Charges: []planner.Charge{{Pool: pool, Pods: 1000, Due: due}}}, false)
+			charge(c, j.id().Owner(), planner.Charge{Pool: pool, Pods: 1000, Due: due})
 			switch {
 			case !due:
 				mustBreak(t, c, "the ledger of pool "+string(pool)+" counts 1000 pods in a minute of at most 60")

@@ -340,6 +340,9 @@ func (s *Session) stillHolds(w *Write, now *Fact) error {
 	return nil
 }
 
+// Over reports whether the task is done or refused.
+func (t *Task) Over() bool { return t.done }
+
 // Result is the fate of a task that is over.
 func (t *Task) Result() Result {
 	key := planner.KeyOf(t.Action)

@@ -23,13 +23,13 @@ func TestRequestsThatOutliveTheirLeader(t *testing.T) {
 	c.cancel = func() {}
 	c.epoch = 1
 	lent := func(node string, id fleet.NodeID) fleet.Loan {
-		return fleet.Loan{ID: fleet.LoanID(node + "-c0"), UID: "uid-" + fleet.UID(node), Kind: fleet.KindNode, Node: id, NodeName: node, Cells: []int{0, 1},
+		return fleet.Loan{ID: fleet.LoanID(node + "-c0"), UID: "uid-" + fleet.UID(node), Version: c.api.Version(), Kind: fleet.KindNode, Node: id, NodeName: node, Cells: []int{0, 1},
 			From: onlinePool, To: offlinePool, Phase: fleet.Emptying, Epoch: 1}
 	}
 	c.loans = []fleet.Loan{lent("node-000018", "uid-000018"), lent("node-000019", "uid-000019")}
 	for i := range c.loans {
 		n, _ := c.machineOf(c.loans[i].NodeName)
-		w.facts[n].Share = fleet.Share{Exists: true, Parcels: []fleet.ShareParcel{{Cells: []int{0, 1}, Loan: c.loans[i].ID, Epoch: 1}}}
+		w.facts[n].Share = fleet.Share{Exists: true, Version: c.api.Version(), Parcels: []fleet.ShareParcel{{Cells: []int{0, 1}, Loan: c.loans[i].ID, LoanUID: c.loans[i].UID, Epoch: 1}}}
 	}
 	w.jobs[0].desired = 2
 	size := [2]int32{w.services[0].desired, w.services[1].desired}
@@ -53,12 +53,12 @@ func TestRequestsThatOutliveTheirLeader(t *testing.T) {
 
 	c.epoch = 2
 	c.arrive() // the first request; then the next leader writes
-	if c.loans[0].Phase != fleet.Cancelled || len(c.last.requests) != 4 {
-		t.Fatalf("loan %s is %s, and %d requests are left", c.loans[0].ID, c.loans[0].Phase, len(c.last.requests))
+	if c.loans[0].Phase != fleet.Cancelled || c.last.left != 4 {
+		t.Fatalf("loan %s is %s, and %d requests are left", c.loans[0].ID, c.loans[0].Phase, c.last.left)
 	}
 	w.services[1].desired += 5
 	n, _ := c.machineOf("node-000019")
-	w.facts[n].Share.Parcels[0].Epoch = 2
+	w.facts[n].Share.Parcels[0].Epoch, w.facts[n].Share.Version = 2, c.api.Version()
 	c.arrive()
 	if c.err != nil || c.last != nil {
 		t.Fatalf("%v, %v", c.err, c.last)
