@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop/fleetapi"
+	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
 )
 
@@ -28,50 +30,56 @@ func (x *model) doorKey(s *state, ci int) doorKey {
 	return doorKey{x.planKey(s, ci), x.plainOf(s.c[ci].door), x.eyes(ci).fast}
 }
 
-// act does one write of an action and reports whether another one follows.
-func (x *model) act(s *state, c *controller, a *act) bool {
-	switch d := a.does.(type) {
-	case *planner.Move:
-		switch d.Kind {
-		case planner.MoveBegin:
-			return x.begin(s, c, a)
-		case planner.MoveForget:
-			return x.forget(s, c, a)
-		}
-		return x.move(s, c, a, d.Kind)
-	case *planner.Scale:
-		return x.scale(s, c, a, d)
-	case *planner.Notice:
+// take is the API server's side of one write: it reports whether the write was taken. It has one case for each type of change.
+func (x *model) take(s *state, c *controller, a *act, w *protocol.Write) bool {
+	switch d := w.Change.(type) {
+	case protocol.CreateLoan:
+		return x.createLoan(s, c, a)
+	case protocol.SetLoan:
+		return x.setLoan(s, c, a, w)
+	case protocol.DeleteLoan:
+		return x.deleteLoan(s, c, a, w)
+	case protocol.SetShare:
+		return x.setShare(s, c, a, w, &d)
+	case protocol.SetLedger:
+		return x.setLedger(s, c, a, w)
+	case protocol.SetSize:
+		return x.setSize(s, c, a, w, &d)
+	case protocol.SetNotice:
 		if p := s.f.pod(a.pods[0]); p != nil {
-			p.loan, p.epoch, p.ack = loanOf(d.Loan), int8(d.Epoch), 0
-		}
-	case *planner.Eviction:
-		x.evict(s, c, a.pods[0], loanOf(d.Loan))
-	case *planner.Kill:
-		if p := s.f.pod(a.pods[0]); p != nil {
-			if p.state != ending {
-				x.checkEviction(s, c, p, loanOf(d.Loan))
-				leave(p)
+			p.loan, p.epoch = loanOf(d.Loan), int8(d.Epoch)
+			if !d.Again {
+				p.ack = 0
 			}
-			x.checkKill(s, loanOf(d.Loan))
-			p.killed = p.state == ending
 		}
-	case *planner.JobScale:
+	case protocol.DropNotice:
+		if p := s.f.pod(a.pods[0]); p != nil {
+			p.loan, p.epoch, p.ack = 0, 0, 0
+		}
+	case protocol.EvictPod:
+		return x.evict(s, c, a.pods[0], a, w)
+	case protocol.KillPod:
+		x.kill(s, c, a.pods[0], loanOf(a.action.(*planner.Kill).Loan))
+	case protocol.SetParallelism:
 		for j := range jobPods {
-			if jobID(j) == d.Job && int32(s.f.members[j]) == d.From {
+			if jobID(j) == a.action.(*planner.JobScale).Job && (!w.If.Size.OK || int32(s.f.members[j]) == d.From) {
 				s.f.members[j] = int8(d.To)
 			}
 		}
-	case *planner.Filler:
-		if p := &s.f.p[fillerSlot]; d.Delete && p.uid == a.pods[0] {
-			*p = pod{}
-		} else if !d.Delete && p.state == absent {
+	case protocol.CreateFiller:
+		if p := &s.f.p[fillerSlot]; p.state == absent {
 			*p = pod{uid: fresh, state: waiting}
 		}
-	case *planner.Mark:
-		x.mark(s, c, d)
+	case protocol.DeleteFiller:
+		if p := &s.f.p[fillerSlot]; p.uid == a.pods[0] {
+			*p = pod{}
+		}
+	case protocol.SetMarks:
+		return x.setMarks(s, c, a, w)
+	default:
+		panic(fmt.Sprintf("a change that the model does not know: %T", w.Change))
 	}
-	return false
+	return true
 }
 
 func (f *facts) pod(uid int8) *pod {
@@ -89,156 +97,87 @@ func (f *facts) drop(uid int8) {
 	f.l[loanSlots-1] = loan{}
 }
 
-// begin creates the loan, takes its cells in the share, and writes its status.
-func (x *model) begin(s *state, c *controller, a *act) bool {
+// createLoan makes the object of a loan. Beyond the bounds there is none.
+func (x *model) createLoan(s *state, c *controller, a *act) bool {
 	m := a.move
-	switch c.sub {
-	case 0:
-		i := slices.IndexFunc(s.f.l[:], func(l loan) bool { return l.uid == 0 })
-		if i < 0 {
-			return false // beyond the bounds
-		}
-		s.f.l[i] = loan{uid: fresh, ver: fresh, machine: m.machine, node: m.node, cells: m.cells, epoch: 1}
-		c.held, c.loan, c.sub = fresh, fresh, 1
-		return true
-	case 1:
-		m.loan = c.loan
-		if wrote, ok := x.writeShare(s, c, m); !ok || !wrote {
-			x.undo(s, c)
-			return false
-		}
-		c.sub = 2
-		return true
+	i := slices.IndexFunc(s.f.l[:], func(l loan) bool { return l.uid == 0 })
+	if i < 0 {
+		return false
 	}
-	m.loan = c.loan
-	x.writeLoan(s, c, m, planner.MoveBegin)
-	return false
+	s.f.l[i] = loan{uid: fresh, ver: fresh, machine: m.machine, node: m.node, cells: m.cells, epoch: 1}
+	c.held, c.loan = fresh, fresh
+	return true
 }
 
-// undo deletes a loan that could not take its share, unless somebody took it over meanwhile.
+// undo deletes a loan that could not take its share, unless another leader took it over meanwhile.
 func (x *model) undo(s *state, c *controller) {
-	if l := s.f.loan(c.loan); l != nil && (l.ver == c.held || x.Mutant.AnyDelete) {
+	if l := s.f.loan(c.loan); l != nil && l.ver == c.held {
 		x.checkForget(s, l)
 		s.f.drop(c.loan)
 	}
 }
 
-// move writes the share and then the loan. Both rest on the versions that the decision was checked against.
-func (x *model) move(s *state, c *controller, a *act, kind planner.MoveKind) bool {
-	m := a.move
-	// A repair rests on the loan, so the loan's version is asked first: an old one must not undo what the share says.
-	loanFirst := kind == planner.MoveRepair != x.Mutant.LoanFirst
-	if c.sub == 0 {
-		l := x.all[c.door].loan(m.loan)
-		if l == nil {
-			return false
+// judged is the loan that a write rests on, at the version that the write names: nil where the API holds another one.
+func (x *model) judged(s *state, c *controller, a *act, w *protocol.Write) *loan {
+	if c.loan == 0 {
+		seen := x.all[c.door].loan(a.move.loan)
+		if seen == nil {
+			return nil
 		}
-		c.loan, c.held = m.loan, l.ver
-		if loanFirst {
-			c.sub = 2
-			return x.writeLoan(s, c, m, kind)
-		}
-		if kind != planner.MoveNodeGone {
-			wrote, ok := x.writeShare(s, c, m)
-			if !ok {
-				return false
-			}
-			if wrote {
-				c.sub = 2
-				return true
-			}
-		}
-		x.writeLoan(s, c, m, kind)
-		return false
+		c.loan, c.held = a.move.loan, seen.ver
 	}
-	if loanFirst {
-		x.writeShare(s, c, m)
-		return false
+	l := s.f.loan(c.loan)
+	if l == nil || w.If.Version != "" && l.ver != c.held {
+		return nil
 	}
-	x.writeLoan(s, c, m, kind)
-	return false
+	return l
 }
 
-// forget takes the ended loan out of its share, then deletes it.
-func (x *model) forget(s *state, c *controller, a *act) bool {
-	m := a.move
-	if c.sub == 0 {
-		l := x.all[c.door].loan(m.loan)
-		if l == nil {
-			return false
-		}
-		c.loan, c.held = m.loan, l.ver
-		wrote, ok := x.clearShare(s, c, m)
-		if !ok {
-			return false
-		}
-		if wrote {
-			c.sub = 2
-			return true
-		}
-	}
-	l := s.f.loan(m.loan)
-	if l == nil || (l.ver != c.held && !x.Mutant.AnyDelete) {
+// deleteLoan deletes an ended loan.
+func (x *model) deleteLoan(s *state, c *controller, a *act, w *protocol.Write) bool {
+	l := x.judged(s, c, a, w)
+	if l == nil {
 		return false
 	}
 	x.checkForget(s, l)
-	s.f.drop(m.loan)
-	return false
+	s.f.drop(l.uid)
+	return true
 }
 
-// known is the share of a machine as a controller knows it, by its own write or by the facts that its actions were checked against, and
-// whether the API still holds that version.
-func (x *model) known(s *state, c *controller, machine int8) (share, bool) {
-	now := s.f.m[machine].share
+// current reports whether the API still holds the share of a machine as a controller knows it: by its own write, or by the facts that its actions
+// were checked against.
+func (x *model) current(s *state, c *controller, machine int8) bool {
+	now := s.f.m[machine].share.ver
 	if v := c.wrote[machine]; v > 0 {
-		return now, v == now.ver || x.Mutant.AnyUpdate
+		return v == now
 	}
-	known := x.all[c.door].m[machine].share
-	return known, known.ver == now.ver || x.Mutant.AnyUpdate
+	return x.all[c.door].m[machine].share.ver == now
 }
 
-// writeShare brings the entry of one loan to what the move says. ok is false where the API refused.
-func (x *model) writeShare(s *state, c *controller, m move) (wrote, ok bool) {
-	now, current := x.known(s, c, m.machine)
-	e := entry{loan: m.loan, cells: m.cells, holder: m.holder, next: m.next, epoch: m.epoch}
-	next := now
-	if now.ver == 0 || now.node != m.node {
-		next = share{node: m.node}
-		next.e[0] = e
-	} else {
-		i := slices.IndexFunc(now.e[:], func(o entry) bool { return o.loan == e.loan })
-		if i < 0 && fleet.Phases()[m.phase].Ended() && slices.ContainsFunc(now.e[:], func(o entry) bool { return o.cells&e.cells != 0 }) {
-			return false, true // it never had its share, and another has it: there is nothing to let go
+// setShare brings a share to what the write says. The version and the rules of the kind decide.
+func (x *model) setShare(s *state, c *controller, a *act, w *protocol.Write, d *protocol.SetShare) bool {
+	machine := a.move.machine
+	old := &s.f.m[machine].share
+	if c.loan == 0 && a.move.loan > 0 { // what follows rests on the loan as it was seen now
+		if seen := x.all[c.door].loan(a.move.loan); seen != nil {
+			c.loan, c.held = a.move.loan, seen.ver
 		}
-		if i >= 0 {
-			e.clean = now.e[i].clean // the status is the node side's
-			if now.e[i] == e {
-				return false, true
-			}
-		} else if i = slices.IndexFunc(now.e[:], func(o entry) bool { return o.loan == 0 }); i < 0 {
-			return false, false // a cell would be in two parcels
+	}
+	versioned := w.If.Version != "" || w.If.Absent
+	if versioned && !x.current(s, c, machine) || (w.If.LeaderEpoch > 0 && c.leader < old.leader && !x.Mutant.AnyLeader) {
+		return false
+	}
+	next := share{node: nodeOf(d.Node)}
+	for i := range d.Parcels {
+		p := &d.Parcels[i]
+		e := entry{loan: c.loan, cells: setOf(p.Cells), holder: poolOf(p.Holder), next: poolOf(p.Next), epoch: int8(p.Epoch)}
+		if p.LoanUID != created {
+			e.loan = uidOf(p.LoanUID)
+		}
+		if p.Clean {
+			e.clean = int8(p.CleanEpoch)
 		}
 		next.e[i] = e
-	}
-	return true, x.putShare(s, c, m.machine, next, current)
-}
-
-func (x *model) clearShare(s *state, c *controller, m move) (wrote, ok bool) {
-	now, current := x.known(s, c, m.machine)
-	i := slices.IndexFunc(now.e[:], func(o entry) bool { return o.loan == m.loan })
-	if now.ver == 0 || now.node != m.node || i < 0 {
-		return false, true
-	}
-	next := now
-	next.e[i] = entry{}
-	return true, x.putShare(s, c, m.machine, next, current)
-}
-
-// putShare is the API server's side: the version and the rules of the kind decide.
-func (x *model) putShare(s *state, c *controller, machine int8, next share, current bool) bool {
-	old := &s.f.m[machine].share
-	if !current || (c.leader < old.leader && !x.Mutant.AnyLeader) {
-		return false
 	}
 	if next.e[0].cells&next.e[1].cells != 0 && !x.Mutant.Overlap {
 		return false
@@ -258,24 +197,15 @@ func (x *model) putShare(s *state, c *controller, machine int8, next share, curr
 	return true
 }
 
-// follows are the phases that the API lets follow each other.
-var follows = map[fleet.Phase][]fleet.Phase{
-	fleet.Emptying:   {fleet.Lent, fleet.Cancelled},
-	fleet.Lent:       {fleet.Noticed, fleet.Returned},
-	fleet.Noticed:    {fleet.Lent, fleet.Draining, fleet.Returned},
-	fleet.Draining:   {fleet.Fenced, fleet.Returned},
-	fleet.Fenced:     {fleet.WrittenOff, fleet.Returned},
-	fleet.WrittenOff: {fleet.Returned},
-}
-
-// writeLoan is the API server's side of a loan's status.
-func (x *model) writeLoan(s *state, c *controller, m move, kind planner.MoveKind) bool {
-	l := s.f.loan(m.loan)
-	if l == nil || (l.ver != c.held && !x.Mutant.AnyUpdate) || (c.leader < l.leader && !x.Mutant.AnyLeader) || m.epoch < l.epoch {
+// setLoan is the API server's side of a loan's status.
+func (x *model) setLoan(s *state, c *controller, a *act, w *protocol.Write) bool {
+	m := a.move
+	l := x.judged(s, c, a, w)
+	if l == nil || (w.If.LeaderEpoch > 0 && c.leader < l.leader && !x.Mutant.AnyLeader) || m.epoch < l.epoch {
 		return false
 	}
 	from, to := fleet.Phases()[l.phase], fleet.Phases()[m.phase]
-	if from != to && !slices.Contains(follows[from], to) {
+	if !fleetapi.Follows(from, to) {
 		return false
 	}
 	if m.dueLater && l.recalled && m.recalled {
@@ -320,31 +250,21 @@ func (x *model) writeLoan(s *state, c *controller, m move, kind planner.MoveKind
 	return true
 }
 
-// scale charges the ledger first, then marks the leavers and writes the replicas.
-func (x *model) scale(s *state, c *controller, a *act, d *planner.Scale) bool {
-	seen := x.sees(s, c)
-	var charges int8
-	for _, ch := range d.Charges {
-		charges += int8(ch.Pods)
+// setLedger charges the ledger. A conflict is looked at once: what was allowed stands as long as the ledger is the same.
+func (x *model) setLedger(s *state, c *controller, a *act, w *protocol.Write) bool {
+	base := x.all[c.door].spent
+	if w.If.Version != "" && s.f.spent != base || w.If.LeaderEpoch > 0 && c.leader < s.f.leader && !x.Mutant.AnyLeader {
+		return false
 	}
-	if c.sub == 0 && charges > 0 {
-		door := &x.all[c.door]
-		if door.spent+charges > budget && !x.Mutant.Spendthrift {
-			return false
-		}
-		// A conflict is looked at once: what was allowed stands as long as the ledger is the same.
-		if seen.ver != s.f.ver && seen.spent != s.f.spent && !x.Mutant.AnyUpdate {
-			return false
-		}
-		if c.leader < s.f.leader && !x.Mutant.AnyLeader {
-			return false
-		}
-		s.f.spent = seen.spent + charges
-		s.f.ver, s.f.leader = fresh, c.leader
-		c.sub = 1
-		return true
-	}
-	if 1+int32(seen.desired) != d.From || 1+int32(s.f.desired) != d.From {
+	s.f.spent = base + a.charges
+	s.f.ver, s.f.leader = fresh, c.leader
+	c.charged = true
+	return true
+}
+
+// setSize marks the leavers and writes the replicas.
+func (x *model) setSize(s *state, c *controller, a *act, w *protocol.Write, d *protocol.SetSize) bool {
+	if w.If.Size.OK && (1+int32(x.sees(s, c).desired) != d.From || 1+int32(s.f.desired) != d.From) {
 		return false
 	}
 	for i := range s.f.p[:onlinePods] {
@@ -352,26 +272,40 @@ func (x *model) scale(s *state, c *controller, a *act, d *planner.Scale) bool {
 		p.cost = p.state != absent && slices.Contains(a.pods, p.uid)
 	}
 	s.f.desired = int8(d.To) - 1
-	s.f.taken += charges
-	return false
+	for _, ch := range a.action.(*planner.Scale).Charges {
+		s.f.taken += int8(ch.Pods)
+	}
+	return true
 }
 
-// evict asks the Eviction API.
-func (x *model) evict(s *state, c *controller, uid, l int8) {
-	p := s.f.pod(uid)
+// evict asks the Eviction API. A loan that drains never turns back. One that was Noticed may have turned, or got another deadline, unless this plan
+// drained it: an eviction that rests on the drain follows that write.
+func (x *model) evict(s *state, c *controller, uid int8, a *act, w *protocol.Write) bool {
+	p, l := s.f.pod(uid), loanOf(a.action.(*planner.Eviction).Loan)
 	if p == nil || p.state == ending {
-		return
+		return false
 	}
-	// A loan that drains never turns back. One that was Noticed may have turned, or got another deadline, unless this plan drained it: an
-	// eviction that does not rest on the pod's own answer follows that write.
-	door := x.all[c.door].loan(l)
-	if door != nil && phaseOf(door) == fleet.Noticed && p.ack != p.epoch && !x.Mutant.Hasty {
+	if w.Drained != "" {
 		if now := s.f.loan(l); now == nil || phaseOf(now) == fleet.Noticed || !phaseOf(now).Away() {
-			return
+			return false
 		}
 	}
 	x.checkEviction(s, c, p, l)
 	leave(p)
+	return true
+}
+
+func (x *model) kill(s *state, c *controller, uid, l int8) {
+	p := s.f.pod(uid)
+	if p == nil {
+		return
+	}
+	if p.state != ending {
+		x.checkEviction(s, c, p, l)
+		leave(p)
+	}
+	x.checkKill(s, l)
+	p.killed = p.state == ending
 }
 
 // leave tells a pod to go; one that was never bound is gone.
@@ -383,23 +317,24 @@ func leave(p *pod) {
 	}
 }
 
-// mark writes a node's marks, which no newer leader has written. They are a level: that the node changed otherwise is no conflict.
-func (x *model) mark(s *state, c *controller, d *planner.Mark) {
+// setMarks writes a node's marks, which no newer leader has written. They are a level: that the node changed otherwise is no conflict. Marks that
+// open the node follow a read of the share.
+func (x *model) setMarks(s *state, c *controller, a *act, w *protocol.Write) bool {
+	d := a.action.(*planner.Mark)
 	i := int8(d.Node[1] - '0')
 	seen := x.sees(s, c)
 	m := &s.f.m[i]
-	if seen.m[i].uid == 0 || nodeUID(seen.m[i].uid) != d.ID || m.uid != seen.m[i].uid || m.leader > c.leader && !x.Mutant.AnyLeader {
-		return
+	if seen.m[i].uid == 0 || nodeUID(seen.m[i].uid) != d.ID || m.uid != seen.m[i].uid || w.If.LeaderEpoch > 0 && m.leader > c.leader && !x.Mutant.AnyLeader {
+		return false
 	}
-	opens := d.Want.OfflineLabel || m.taint && !d.Want.HolderTaint || d.Want.Fence == fleet.FenceExecute
-	if _, current := x.known(s, c, i); opens && !current {
-		return // the lock was written since: read live, since no rule of a Node fences this write
+	if a.reads && !x.current(s, c, i) {
+		return false
 	}
 	m.taint, m.label, m.keep = d.Want.HolderTaint, d.Want.OfflineLabel, d.Want.KeepNode
 	m.fence = int8(slices.Index(fences[:], d.Want.Fence))
 	m.leader = c.leader
 	if m.fence != fenceExecute {
-		return
+		return true
 	}
 	// Whatever does not tolerate the fence is ended.
 	for k := range s.f.p[:fillerSlot] {
@@ -408,6 +343,7 @@ func (x *model) mark(s *state, c *controller, d *planner.Mark) {
 			leave(p)
 		}
 	}
+	return true
 }
 
 // lostLoan is the loan for which a machine is cut off.

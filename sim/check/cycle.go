@@ -50,7 +50,7 @@ func (x *model) run(n *state, ci int, e end, tell func(string)) int8 {
 		seen := x.sees(n, c)
 		x.thaw(n, c, &seen)
 		c.plan = x.intern(decisive(seen))
-		if len(x.planOf(x.planKey(n, ci)).acts) == 0 {
+		if x.planOf(x.planKey(n, ci)).CountActions() == 0 {
 			say("finds nothing to do")
 			x.finish(n, ci)
 			return 0
@@ -72,27 +72,27 @@ func (x *model) run(n *state, ci int, e end, tell func(string)) int8 {
 			x.skip(n, ci)
 			continue
 		}
-		a := &x.planOf(x.planKey(n, ci)).acts[c.step]
+		a := &x.scriptOf(x.doorKey(n, ci))[c.step]
 		refused := at == e.at && e.kind == fails
 		if refused {
 			say("cannot write %s", a)
 		} else {
-			say("writes %s%s", a, [...]string{"", " in the share", " in the loan"}[c.sub])
+			say("writes %s in the %s", a, strings.ToLower(string(a.writes[c.sub].Object.Kind)))
 		}
-		x.write(n, ci, a, refused)
+		x.play(n, ci, a, refused)
 		x.settle(n)
 	}
 	return at
 }
 
-// skip passes actions that do not hold any more, and ends the cycle behind the last.
+// skip passes actions that do not hold any more or have nothing to write, and ends the cycle behind the last.
 func (x *model) skip(s *state, ci int) {
 	c := &s.c[ci]
-	holds := x.doorOf(x.doorKey(s, ci))
-	for int(c.step) < len(holds) && !holds[c.step] {
+	script := x.scriptOf(x.doorKey(s, ci))
+	for int(c.step) < len(script) && (!script[c.step].holds || len(script[c.step].writes) == 0 || script[c.step].owes && !c.charged) {
 		c.step++
 	}
-	if int(c.step) == len(holds) {
+	if int(c.step) == len(script) {
 		x.finish(s, ci)
 	}
 }
@@ -117,7 +117,7 @@ func (x *model) finish(s *state, ci int) {
 	c := &s.c[ci]
 	if c.leader >= s.f.leader || x.Mutant.AnyLeader {
 		s.f.told, s.f.leader = x.all[c.plan].frozen, c.leader
-		for _, g := range x.planOf(x.planKey(s, ci)).plan.Gangs {
+		for _, g := range x.planOf(x.planKey(s, ci)).Gangs {
 			if phase := int8(slices.Index(gangPhases[:], g.Phase)); phase != s.f.gang {
 				s.f.gang, s.f.gangOld = phase, false
 			}
@@ -126,13 +126,15 @@ func (x *model) finish(s *state, ci int) {
 	*c = controller{mode: c.mode, leader: c.leader, watched: c.watched, froze: c.froze, told: c.told, thaw: c.thaw, mask: c.mask, stalled: c.stalled}
 }
 
-// write does the next write of a controller's plan. refused tells that the API takes it for no reason of ours.
-func (x *model) write(s *state, ci int, a *act, refused bool) {
+// play does the next write of a controller's plan. refused tells that the API takes it for no reason of ours.
+func (x *model) play(s *state, ci int, a *act, refused bool) {
 	c := &s.c[ci]
-	if refused && c.sub == 1 {
+	w := a.writes[c.sub]
+	taken := !refused && x.take(s, c, a, w)
+	if !taken && w.Undo != nil {
 		x.undo(s, c)
 	}
-	if refused || !x.act(s, c, a) {
+	if c.sub++; !taken || int(c.sub) == len(a.writes) {
 		c.sub, c.loan, c.held = 0, 0, 0
 		c.step++
 		x.skip(s, ci)

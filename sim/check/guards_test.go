@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
-	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
 )
 
@@ -22,6 +22,9 @@ func drop(kind planner.MoveKind) Mutant {
 		p.Moves = slices.DeleteFunc(p.Moves, func(m planner.Move) bool { return m.Kind == kind })
 	}}
 }
+
+// anyVersion takes the demand for a version off a write.
+func anyVersion(w *protocol.Write) { w.If.Version, w.If.Absent = "", w.If.Absent && w.Object.Kind != protocol.ObjectShare }
 
 // The searches in which a controller dies, in which another leads while it stops for a while, and in which its watches stall and it stops.
 var (
@@ -79,24 +82,24 @@ var guards = []struct {
 			}
 		}
 	}}},
-	{"resourceVersions are compared", Options{Shape: Sockets, Turns: 1, Faults: 1, Pauses: 1}, "", Mutant{AnyUpdate: true, AnyDelete: true}},
-	{"the door asks whether decisions still hold", usurp, "", Mutant{Passes: func(*loop.Step) bool { return true }}},
-	{"a machine is opened only while it is lent", usurp, "two holders", Mutant{Passes: func(st *loop.Step) bool {
-		m, ok := st.Act.(*planner.Mark)
+	{"resourceVersions are compared", Options{Shape: Sockets, Turns: 1, Faults: 1, Pauses: 1}, "", Mutant{Write: anyVersion}},
+	{"the door asks whether decisions still hold", usurp, "", Mutant{Passes: func(planner.Action) bool { return true }}},
+	{"a machine is opened only while it is lent", usurp, "two holders", Mutant{Passes: func(a planner.Action) bool {
+		m, ok := a.(*planner.Mark)
 		return ok && m.Want.OfflineLabel
 	}}},
 	{"the node side says Clean only behind closed marks", stall, "two holders", Mutant{Blind: true}},
 	{"the node side waits for what schedulers still bind", Options{Shape: Machines, Turns: 1, Faults: 1, Only: []kind{bindsLate}}, "two holders",
 		Mutant{Prompt: true}},
-	{"the disruption ledger is asked", Options{Shape: Sockets, Turns: 2}, "ledger", Mutant{Spendthrift: true, Input: func(in *planner.Input) {
-		for i := range in.Snapshot.Pools {
-			in.Snapshot.Pools[i].Ledger = fleet.Ledger{}
+	{"the disruption ledger is asked", Options{Shape: Sockets, Turns: 2}, "ledger", blur(func(s *fleet.Snapshot) {
+		for i := range s.Pools {
+			s.Pools[i].Ledger = fleet.Ledger{}
 		}
-	}}},
+	})},
 	{"what ran out under a freeze is announced anew", Options{Shape: Sockets, Turns: 1, Freezes: 1}, "under a freeze",
 		Mutant{Input: func(in *planner.Input) { in.Thawed = time.Time{} }}},
 	{"a leader heeds the freeze that another saw", thawed, "under a freeze", Mutant{Heedless: true}},
-	{"evictions follow the write of their drain", stall, "before the latest announced deadline", Mutant{Hasty: true}},
+	{"evictions follow the write of their drain", stall, "before the latest announced deadline", Mutant{Write: func(w *protocol.Write) { w.Drained = "" }}},
 	{"what a crash left is repaired", crash, "no progress", drop(planner.MoveRepair)},
 	{"a machine that vanished ends its loan", Options{Shape: Sockets, Turns: 1, Faults: 1, Only: []kind{dies}}, "no progress", drop(planner.MoveNodeGone)},
 	{"the ladder ends a wait", Options{Shape: Sockets, Turns: 1}, "no progress", drop(planner.MoveDrain)},
@@ -131,13 +134,13 @@ var secondLines = []struct {
 		Mutant{Passes: moves(planner.MoveBegin)}, Mutant{Passes: moves(planner.MoveBegin), Overlap: true}},
 	{"a lending waits for the taint", Options{Shape: Machines, Turns: 1, Faults: 1, Only: []kind{fails}}, "two holders",
 		Mutant{Blind: true}, Mutant{Blind: true, Plan: lendWhatIsClean, Passes: moves(planner.MoveLend)}},
-	{"leaderEpoch never falls", usurp, "without a Clean report", Mutant{AnyUpdate: true}, Mutant{AnyUpdate: true, AnyLeader: true}},
+	{"leaderEpoch never falls", usurp, "without a Clean report", Mutant{Write: anyVersion}, Mutant{Write: anyVersion, AnyLeader: true}},
 }
 
 // moves lets those of a kind pass the door.
-func moves(kind planner.MoveKind) func(*loop.Step) bool {
-	return func(st *loop.Step) bool {
-		m, ok := st.Act.(*planner.Move)
+func moves(kind planner.MoveKind) func(planner.Action) bool {
+	return func(a planner.Action) bool {
+		m, ok := a.(*planner.Move)
 		return ok && m.Kind == kind
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
-	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
 	"github.com/springtide/springtide/quota"
@@ -23,8 +23,8 @@ type model struct {
 	views
 	portraits map[fleet.ServiceID]portrait.Portrait
 	tides     [onlinePods + 1]tide
-	plans     map[planKey]*plan
-	doors     map[doorKey][]bool
+	plans     map[planKey]*planner.Plan
+	scripts   map[doorKey][]act
 	broken    string // the property that the transition in progress broke
 }
 
@@ -39,18 +39,19 @@ type doorKey struct {
 	fast bool
 }
 
-// plan is what planner.Make decided, and what each of its actions would write.
-type plan struct {
-	plan *planner.Plan
-	acts []act
-}
-
-// act is one action of a plan in the model's terms.
+// act is one action of a plan in the model's terms, or the writing of the ledger.
 type act struct {
-	does any
-	what string // it is done to
-	move move
-	pods []int8 // by UID: to tell, to evict, or chosen to leave
+	action planner.Action
+	// holds says that the door lets it pass; writes are what its session then asks for, as long as each is taken. Reads stand for their writes.
+	holds  bool
+	writes []*protocol.Write
+	move   move
+	pods   []int8 // by UID: to tell, to evict, or chosen to leave
+	// charges are the pods that the ledger's write counts; owes says that the action follows that write.
+	charges int8
+	owes    bool
+	// reads says that the share is read before the marks are written.
+	reads bool
 }
 
 // move is what a planner.Move writes.
@@ -76,7 +77,7 @@ const (
 )
 
 func newModel(o Options) *model {
-	x := &model{Options: o, views: *newViews(), portraits: newPortraits(), plans: map[planKey]*plan{}, doors: map[doorKey][]bool{}}
+	x := &model{Options: o, views: *newViews(), portraits: newPortraits(), plans: map[planKey]*planner.Plan{}, scripts: map[doorKey][]act{}}
 	for i := range x.tides {
 		x.tides[i] = newTide(i)
 	}
@@ -84,7 +85,7 @@ func newModel(o Options) *model {
 }
 
 // planOf is the plan that a controller makes from a view.
-func (x *model) planOf(k planKey) *plan {
+func (x *model) planOf(k planKey) *planner.Plan {
 	if p, ok := x.plans[k]; ok {
 		return p
 	}
@@ -98,18 +99,25 @@ func (x *model) planOf(k planKey) *plan {
 	}
 	// The reasoning is not carried out, and would fill the memory.
 	made.Targets, made.Division, made.Pools, made.Withheld = nil, quota.Division{}, nil, nil
-	p := &plan{plan: &made}
-	for st := range loop.NewDoor(in.Snapshot).Steps(&made) {
-		p.acts = append(p.acts, newAct(&st))
-	}
-	x.plans[k] = p
-	return p
+	x.plans[k] = &made
+	return &made
 }
 
-// doorOf says which actions of a plan still hold by a view.
-func (x *model) doorOf(k doorKey) []bool {
-	if d, ok := x.doors[k]; ok {
-		return d
+// The versions of objects, in the facts that a session is given and in its writes: as they were seen, and as the plan itself made them. The model
+// compares the numbers that stand behind them.
+const (
+	versionSeen = "seen"
+	versionOwn  = "own"
+)
+
+// created is the UID of a loan that the plan itself made.
+const created fleet.UID = "new"
+
+// scriptOf is what the session of a plan writes on a view: the protocol is run once for each pair, every write being taken, and the model then plays
+// what the API makes of the writes, one by one.
+func (x *model) scriptOf(k doorKey) []act {
+	if acts, ok := x.scripts[k]; ok {
+		return acts
 	}
 	p := x.planOf(k.plan)
 	e := k.plan.eyes
@@ -118,23 +126,92 @@ func (x *model) doorOf(k doorKey) []bool {
 	if x.Mutant.Door != nil {
 		x.Mutant.Door(fresh)
 	}
-	rebased := *p.plan
-	rebased.Moves = slices.Clone(p.plan.Moves)
+	rebased := *p
+	rebased.Moves = slices.Clone(p.Moves)
 	for i := range rebased.Moves {
 		rebase(&rebased.Moves[i], &x.all[k.plan.view], &x.all[k.door], fresh)
 	}
-	rebased.Notices = slices.Clone(p.plan.Notices)
+	rebased.Notices = slices.Clone(p.Notices)
 	for i := range rebased.Notices {
 		x.rebaseNotice(&rebased.Notices[i], k.plan, &x.all[k.door], fresh)
 	}
-	out := make([]bool, 0, len(p.acts))
-	for st := range loop.NewDoor(fresh).Steps(&rebased) {
-		check := st.Check()
-		st.Did(check) // a notice rests on the deadline of its loan, which no property asks of pods: it is taken to be written
-		out = append(out, check == nil || x.Mutant.Passes != nil && x.Mutant.Passes(&st))
+	s := protocol.New(&rebased, fresh)
+	if x.Mutant.Passes != nil {
+		for a := range rebased.Actions() {
+			if x.Mutant.Passes(a) {
+				s.Waive(a)
+			}
+		}
 	}
-	x.doors[k] = out
+	var out []act
+	wrote := map[string]bool{}
+	for stage := range s.Stages {
+		for _, t := range stage.Ledgers {
+			a := x.write(s, t, fresh, wrote)
+			if ledger, ok := a.writes[0].Change.(protocol.SetLedger); ok {
+				a.charges = int8(ledger.Ledger.Evictions - fresh.Pool("online").Ledger.Evictions)
+			}
+			if a.charges > 0 { // recalls wait for no budget, and no property asks of their line
+				out = append(out, a)
+			}
+		}
+		for _, t := range stage.Tasks {
+			out = append(out, x.write(s, t, fresh, wrote))
+		}
+	}
+	x.scripts[k] = out
 	return out
+}
+
+// write runs one task, every write of which is taken.
+func (x *model) write(s *protocol.Session, t *protocol.Task, fresh *fleet.Snapshot, wrote map[string]bool) act {
+	var a act
+	if t.Action != nil {
+		a = newAct(t.Action)
+	}
+	for step := s.Next(t, fresh.At); !step.Over(); step = s.Next(t, fresh.At) {
+		if step.Read != nil {
+			now := protocol.Fact{Exists: true}
+			if n := s.Door().NodeNamed(step.Read.Object.Name); n != nil {
+				now.Version = n.Share.Version
+			}
+			if wrote[step.Read.Object.Name] {
+				now.Version = versionOwn
+			}
+			a.reads = true
+			s.Answer(t, protocol.Answer{How: protocol.Taken, Fact: now})
+			continue
+		}
+		w := *step.Write
+		if w.Object.Kind == protocol.ObjectShare {
+			wrote[w.Object.Name] = true
+		}
+		if x.Mutant.Write != nil {
+			x.Mutant.Write(&w)
+		}
+		if steers(&w) { // the marks of leavers are played with the write of the size, which follows
+			s.Answer(t, protocol.Answer{How: protocol.Taken, Version: versionOwn})
+			continue
+		}
+		a.writes = append(a.writes, &w)
+		uid := fleet.UID("")
+		if _, ok := w.Change.(protocol.CreateLoan); ok {
+			uid = created
+		}
+		s.Answer(t, protocol.Answer{How: protocol.Taken, UID: uid, Version: versionOwn})
+	}
+	if a.holds = t.Done(); a.holds && x.Mutant.Script != nil {
+		a.writes = x.Mutant.Script(a.action, a.writes)
+	}
+	return a
+}
+
+func steers(w *protocol.Write) bool {
+	switch w.Change.(type) {
+	case protocol.Steer, protocol.Unsteer:
+		return true
+	}
+	return false
 }
 
 // rebase brings the times of a move to those of the facts it is checked against. Every snapshot is of the same moment and what passes are
@@ -184,6 +261,23 @@ func (f *facts) loan(uid int8) *loan {
 	return nil
 }
 
+// nodeOf and uidOf are the numbers in the UID of a machine and of a loan.
+func nodeOf(id fleet.NodeID) int8 {
+	n, err := strconv.Atoi(strings.TrimPrefix(string(id), "uid-"))
+	if err != nil {
+		panic("a machine that the model did not make: " + string(id))
+	}
+	return int8(n)
+}
+
+func uidOf(id fleet.UID) int8 {
+	n, err := strconv.Atoi(string(id))
+	if err != nil {
+		panic("a loan that the model did not make: " + string(id))
+	}
+	return int8(n)
+}
+
 func podOf(uid fleet.UID) int8 {
 	n, err := strconv.Atoi(strings.TrimPrefix(string(uid), "pod-"))
 	if err != nil {
@@ -192,9 +286,9 @@ func podOf(uid fleet.UID) int8 {
 	return int8(n)
 }
 
-func newAct(st *loop.Step) act {
-	a := act{does: st.Act, what: st.Action + " " + st.Subject}
-	switch d := st.Act.(type) {
+func newAct(action planner.Action) act {
+	a := act{action: action}
+	switch d := action.(type) {
 	case *planner.Move:
 		a.move = newMove(d)
 	case *planner.Notice:
@@ -207,36 +301,42 @@ func newAct(st *loop.Step) act {
 		for _, l := range d.Leavers {
 			a.pods = append(a.pods, podOf(l.ID))
 		}
+		a.owes = len(d.Charges) > 0
 	case *planner.Filler:
 		if d.Delete {
 			a.pods = []int8{podOf(d.ID)}
 		}
 	case *planner.JobScale, *planner.Mark:
 	default:
-		panic(fmt.Sprintf("an action that the model does not know: %T", st.Act))
+		panic(fmt.Sprintf("an action that the model does not know: %T", action))
 	}
 	return a
 }
 
 // String says an action in words.
 func (a *act) String() string {
-	switch d := a.does.(type) {
+	if a.action == nil {
+		return "the ledger"
+	}
+	k := planner.KeyOf(a.action)
+	what := string(k.Kind) + " " + k.Subject
+	switch d := a.action.(type) {
 	case *planner.Move:
 		return fmt.Sprintf("%s %s: %s %d -> %s %d", d.Kind, d.Before.ID, d.Before.Phase, d.Before.Epoch, d.After.Phase, d.After.Epoch)
 	case *planner.Notice:
-		return fmt.Sprintf("%s of loan %s, epoch %d", a.what, d.Loan, d.Epoch)
+		return fmt.Sprintf("%s of loan %s, epoch %d", what, d.Loan, d.Epoch)
 	case *planner.Scale:
-		return fmt.Sprintf("%s %d -> %d", a.what, d.From, d.To)
+		return fmt.Sprintf("%s %d -> %d", what, d.From, d.To)
 	case *planner.JobScale:
-		return fmt.Sprintf("%s %d -> %d", a.what, d.From, d.To)
+		return fmt.Sprintf("%s %d -> %d", what, d.From, d.To)
 	case *planner.Filler:
 		if d.Delete {
-			return a.what + " deleted"
+			return what + " deleted"
 		}
 	case *planner.Mark:
-		return fmt.Sprintf("%s taint %t, label %t %s", a.what, d.Want.HolderTaint, d.Want.OfflineLabel, d.Want.Fence)
+		return fmt.Sprintf("%s taint %t, label %t %s", what, d.Want.HolderTaint, d.Want.OfflineLabel, d.Want.Fence)
 	}
-	return a.what
+	return what
 }
 
 func newMove(d *planner.Move) move {
@@ -248,11 +348,7 @@ func newMove(d *planner.Move) move {
 		epoch: int8(after.Epoch), holder: poolOf(after.Holder()), next: poolOf(after.Next()), recalled: !after.FirstNotice.IsZero(),
 		enters:   !after.Since.Equal(before.Since),
 		dueLater: before.FirstNotice.Equal(after.FirstNotice) && !before.Due.IsZero() && after.Due.After(before.Due)}
-	uid, err := strconv.Atoi(strings.TrimPrefix(string(after.Node), "uid-"))
-	if err != nil {
-		panic("a machine that the model did not make: " + string(after.Node))
-	}
-	m.node = int8(uid)
+	m.node = nodeOf(after.Node)
 	m.deadline, m.kill = change(before.Deadline, after.Deadline), change(before.KillAt, after.KillAt)
 	return m
 }

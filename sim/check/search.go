@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
-	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
 )
 
@@ -58,21 +58,19 @@ func (o Options) String() string {
 // Mutant is the code under check with one guard taken away at a seam: what it is given, what it decides, or what the API refuses.
 type Mutant struct {
 	// Input and Door alter the facts that plans are made from and checked against, Plan alters what was decided, Passes lets an action
-	// through that the door refused.
+	// through that the door refused. Write alters a write of the protocol, Script the writes of one action.
 	Input  func(*planner.Input)
 	Plan   func(*planner.Plan, *fleet.Snapshot)
 	Door   func(*fleet.Snapshot)
-	Passes func(*loop.Step) bool
-	// AnyUpdate and AnyDelete let the API take those of any resourceVersion, AnyLeader writes of any leader, Overlap a cell in two parcels.
-	AnyUpdate, AnyDelete, AnyLeader, Overlap bool
-	// Blind lets the node side say Clean whatever the node's marks are, Prompt while a scheduler that saw older ones still binds; Spendthrift lets actions pass a spent ledger.
-	Blind, Prompt, Spendthrift bool
-	// Hasty evicts although the drain that the eviction follows was refused.
-	Hasty bool
+	Passes func(planner.Action) bool
+	Write  func(*protocol.Write)
+	Script func(planner.Action, []*protocol.Write) []*protocol.Write
+	// AnyLeader lets the API take writes of any leader, Overlap a cell in two parcels.
+	AnyLeader, Overlap bool
+	// Blind lets the node side say Clean whatever the node's marks are, Prompt while a scheduler that saw older ones still binds.
+	Blind, Prompt bool
 	// Heedless lets a leader not ask whether another one saw a freeze.
 	Heedless bool
-	// LoanFirst writes the loan before the share.
-	LoanFirst bool
 }
 
 // Result is what a search found.

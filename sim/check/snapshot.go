@@ -130,6 +130,8 @@ func poolOf(id fleet.PoolID) int8 {
 	return nobody
 }
 
+func loanUID(uid int8) fleet.UID { return fleet.UID(strconv.Itoa(int(uid))) }
+
 func podUID(uid int8) fleet.UID { return fleet.UID("pod-" + strconv.Itoa(int(uid))) }
 
 func jobID(j int) fleet.JobID { return fleet.JobID("batch/job" + strconv.Itoa(j)) }
@@ -162,9 +164,9 @@ func (x *model) snapshot(f *facts, e eyes) *fleet.Snapshot {
 	}
 	s.Pools = []fleet.Pool{
 		{ID: "offline", Class: fleet.Offline, Mode: fleet.Auto, Unit: fleet.UnitNode, Notice: 2 * time.Minute, NoticeMax: 10 * time.Minute,
-			MovesAtOnce: 10, MovesPerHour: 60, MinimumTerm: 30 * time.Minute},
+			MovesAtOnce: 10, MovesPerHour: 60, MinimumTerm: 30 * time.Minute, Version: versionSeen},
 		{ID: "online", Class: fleet.Online, Mode: fleet.Auto, Unit: kind, Notice: 2 * time.Minute, NoticeMax: 10 * time.Minute,
-			MovesAtOnce: 10, MovesPerHour: 60, MinimumTerm: 30 * time.Minute, Ledger: ledger,
+			MovesAtOnce: 10, MovesPerHour: 60, MinimumTerm: 30 * time.Minute, Ledger: ledger, Version: versionSeen,
 			Budget: fleet.DisruptionBudget{EvictionsPerMinute: budget, ServiceShare: 1, FleetShare: 1}},
 	}
 	for i := range x.Shape.machines() {
@@ -255,13 +257,13 @@ func (x *model) node(f *facts, i int8) fleet.Node {
 	}
 	// A NodeShare of another UID speaks of a machine that is gone.
 	if m.share.ver > 0 && m.share.node == m.uid {
-		n.Share.Exists = true
+		n.Share.Exists, n.Share.Version = true, versionSeen
 		for _, e := range m.share.e {
 			if e.loan == 0 {
 				continue
 			}
 			p := fleet.ShareParcel{Cells: cellsOf(e.cells), Holder: poolID(e.holder), Next: poolID(e.next), Epoch: int64(e.epoch)}
-			p.Loan = loanID(e.loan, i, e.cells)
+			p.Loan, p.LoanUID = loanID(e.loan, i, e.cells), loanUID(e.loan)
 			if e.clean > 0 {
 				p.Clean, p.CleanEpoch, p.CleanAt = true, int64(e.clean), now.Add(-time.Minute)
 			}
@@ -276,7 +278,7 @@ func (x *model) loan(l *loan, e eyes) fleet.Loan {
 	if l.old {
 		since = now.Add(-long)
 	}
-	out := fleet.Loan{ID: loanID(l.uid, l.machine, l.cells), UID: fleet.UID(strconv.Itoa(int(l.uid))), Kind: fleet.KindSocket, Node: nodeUID(l.node),
+	out := fleet.Loan{ID: loanID(l.uid, l.machine, l.cells), UID: loanUID(l.uid), Version: versionSeen, Kind: fleet.KindSocket, Node: nodeUID(l.node),
 		NodeName: nodeName(l.machine), Cells: cellsOf(l.cells), From: poolID(x.home()), To: poolID(online + offline - x.home()), Phase: fleet.Phases()[l.phase], Epoch: int64(l.epoch),
 		Created: since, Since: since}
 	out.Parcel, out.Capacity = fleet.MakeParcelID(out.Node, out.Cells), unit.Times(int64(len(out.Cells)))

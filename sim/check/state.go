@@ -143,7 +143,8 @@ type controller struct {
 	stage               int8
 	mask                int8           // the kinds whose watches stall
 	step                int8           // the action of its plan that comes next
-	sub                 int8           // the writes of it that are done: 1 made the loan or charged the ledger, 2 wrote the share
+	sub                 int8           // the writes of it that are done
+	charged             bool           // this plan charged the ledger
 	loan, held          int8           // the loan that a move in progress is about, and the version that it read
 	wrote               [machines]int8 // the versions of the shares that this plan wrote
 	plan, door, stalled viewID
