@@ -167,6 +167,9 @@ func (x *model) setShare(s *state, c *controller, a *act, w *protocol.Write, d *
 	if versioned && !x.current(s, c, machine) || (w.If.LeaderEpoch > 0 && c.leader < old.leader && !x.Mutant.AnyLeader) {
 		return false
 	}
+	if len(d.Parcels) > units {
+		return false // a cell would be in two parcels
+	}
 	next := share{node: nodeOf(d.Node)}
 	for i := range d.Parcels {
 		p := &d.Parcels[i]

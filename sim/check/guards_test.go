@@ -26,6 +26,15 @@ func drop(kind planner.MoveKind) Mutant {
 // anyVersion takes the demand for a version off a write.
 func anyVersion(w *protocol.Write) { w.If.Version, w.If.Absent = "", w.If.Absent && w.Object.Kind != protocol.ObjectShare }
 
+// anyVersionOf does so for the writes of one kind of object.
+func anyVersionOf(kind protocol.ObjectKind) func(*protocol.Write) {
+	return func(w *protocol.Write) {
+		if w.Object.Kind == kind {
+			anyVersion(w)
+		}
+	}
+}
+
 // The searches in which a controller dies, in which another leads while it stops for a while, and in which its watches stall and it stops.
 var (
 	crash = Options{Shape: Sockets, Turns: 1, Faults: 1, Only: []kind{crashes, fails}}
@@ -99,6 +108,8 @@ var guards = []struct {
 	{"what ran out under a freeze is announced anew", Options{Shape: Sockets, Turns: 1, Freezes: 1}, "under a freeze",
 		Mutant{Input: func(in *planner.Input) { in.Thawed = time.Time{} }}},
 	{"a leader heeds the freeze that another saw", thawed, "under a freeze", Mutant{Heedless: true}},
+	{"a share is written over the version that was judged", stall, "", Mutant{Write: anyVersionOf(protocol.ObjectShare)}},
+	{"a loan is written over the version that was judged", stall, "", Mutant{Write: anyVersionOf(protocol.ObjectLoan)}},
 	{"evictions follow the write of their drain", stall, "before the latest announced deadline", Mutant{Write: func(w *protocol.Write) { w.Drained = "" }}},
 	{"what a crash left is repaired", crash, "no progress", drop(planner.MoveRepair)},
 	{"a machine that vanished ends its loan", Options{Shape: Sockets, Turns: 1, Faults: 1, Only: []kind{dies}}, "no progress", drop(planner.MoveNodeGone)},

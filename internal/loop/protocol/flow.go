@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -128,6 +129,9 @@ func (s *Session) moveFlow(m *planner.Move) []request {
 		return s.beginFlow(m)
 	}
 	loan := s.door.fresh.Loan(m.Before.ID)
+	if loan == nil { // where the door was waived
+		return []request{{write: func() (*Write, error) { return nil, errors.New("the loan is gone") }}}
+	}
 	rests := []Rest{{Object: Object{ObjectLoan, string(m.Before.ID)}, UID: m.Before.UID, Version: loan.Version}}
 	judged := Precondition{UID: m.Before.UID, Version: loan.Version, LeaderEpoch: s.plan.LeaderEpoch}
 	share := s.shareRequest(&m.After, func() fleet.UID { return m.Before.UID }, rests, nil)
