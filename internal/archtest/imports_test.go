@@ -38,7 +38,8 @@ var thirdParty = map[string][]string{
 		"github.com/prometheus/client_golang", "github.com/prometheus/common", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term",
 		"k8s.io/api", "k8s.io/apiextensions-apiserver/pkg/apis", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/component-helpers/scheduling", "k8s.io/klog/v2", "sigs.k8s.io/yaml",
 	},
-	"cmd/springtide-lab": {"github.com/spf13/cobra", "go.etcd.io/etcd/server/v3/embed", "k8s.io/component-base", "k8s.io/kubernetes/cmd"},
+	"cmd/springtide-lab": {"github.com/spf13/cobra", "go.etcd.io/etcd/server/v3/embed", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/apiserver", "k8s.io/client-go",
+		"k8s.io/component-base", "k8s.io/controller-manager", "k8s.io/klog/v2", "k8s.io/kubernetes"},
 }
 
 // refuseImport judges an import of a file that is no test; empty when it is fine.
