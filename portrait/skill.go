@@ -50,8 +50,8 @@ func (s Skill) next(at time.Time, horizons []Horizon) Skill {
 		if h.Ahead > longestDoubt {
 			continue
 		}
-		lost = lost || h.over(&lostBars)
-		calm = calm && !h.over(&calmBars)
+		lost = lost || h.over(lostBars)
+		calm = calm && !h.over(calmBars)
 	}
 	switch {
 	case !s.Lost && lost:
@@ -69,7 +69,7 @@ func (s Skill) next(at time.Time, horizons []Horizon) Skill {
 }
 
 // over reports whether the newest forecasts are over one of the bars.
-func (h *Horizon) over(b *bars) bool {
+func (h *Horizon) over(b bars) bool {
 	if h.Judged < fewestDoubt {
 		return false
 	}

@@ -9,7 +9,6 @@ import (
 	"k8s.io/component-base/cli"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // client-go's metrics in the components' registries
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
-	controllers "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 
 	"github.com/springtide/springtide/lab/plane"
@@ -23,7 +22,7 @@ func components() []*cobra.Command {
 	return []*cobra.Command{
 		component(plane.Etcd, etcd),
 		component(plane.APIServer, apiserver.NewAPIServerCommand),
-		component(plane.ControllerManager, controllers.NewControllerManagerCommand),
+		component(plane.ControllerManager, controllers),
 		component(plane.Scheduler, func() *cobra.Command { return scheduler.NewSchedulerCommand() }),
 	}
 }

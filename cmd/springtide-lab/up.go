@@ -47,6 +47,5 @@ func up() *cobra.Command {
 	flags.StringVar(&opts.Dir, "dir", "", "directory under which the plane makes one of its own (default: the temporary directory)")
 	flags.BoolVar(&opts.Keep, "keep", false, "leave data and logs in place at the end")
 	flags.StringVar(&opts.KWOKBinary, "kwok", "", "the kwok binary (default: kwok beside this one)")
-	flags.StringSliceVar(&opts.Controllers, "controllers", nil, "controllers to run beyond the lab's own, by the names of kube-controller-manager")
 	return cmd
 }

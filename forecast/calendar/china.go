@@ -50,7 +50,7 @@ func chinaDays(year int, zone *time.Location) []Day {
 	}
 	named := map[string]time.Time{newYear: fixedOn(101), labour: fixedOn(501), national: fixedOn(1001)}
 	if i := year - chinaYears[0].year; i >= 0 && i < len(chinaYears) {
-		t := &chinaYears[i]
+		t := chinaYears[i]
 		named[spring], named[qingming] = fixedOn(t.spring), fixedOn(t.qingming)
 		named[dragon], named[midAutumn] = fixedOn(t.dragon), fixedOn(t.midAutumn)
 		add("Lantern Festival", Feast, 0, fixedOn(t.spring).AddDate(0, 0, 14))
@@ -81,8 +81,7 @@ func chinaOff(year int, named map[string]time.Time, zone *time.Location) []Day {
 	var out []Day
 	announced := false
 	off := map[time.Time]bool{}
-	for i := range chinaArranged {
-		a := &chinaArranged[i]
+	for _, a := range chinaArranged {
 		if a.from/10000 != year {
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -21,39 +22,47 @@ const module = "github.com/springtide/springtide/"
 var levels = map[string]int{
 	"fleet": 0, "internal/series": 0,
 	"portrait": 1, "forecast/model": 1, "internal/measure": 1, "internal/replay": 1, "quota": 1, "reclaim": 1, "scheduler/place": 1, "agent/shape": 1,
-	"forecast":      2,
-	"hpa":           3,
-	"planner":       4,
-	"internal/loop": 5,
-	"store":         6, "internal/kube": 6, "internal/validate": 6, "internal/clock": 6, "internal/pgtest": 6, "internal/scripttest": 6, "api": 6, "deploy": 6,
+	"forecast":               2,
+	"hpa":                    3,
+	"planner":                4,
+	"internal/loop/protocol": 5, "internal/loop": 5,
+	"store": 6, "internal/kube": 6, "internal/validate": 6, "internal/clock": 6, "internal/pgtest": 6, "internal/scripttest": 6, "api": 6, "deploy": 6,
+	"api/v1alpha1": 6, "api/config": 6,
 	"internal/csvseries": 6, "internal/backtest": 6,
 	"sim": 7, "lab": 7, "scheduler/host": 7, "agent/host": 7, "agent/notice": 7, "dashboards": 7,
-	"cmd": 8, "internal/archtest": 8, "e2e": 8, "docs": 8, "tools": 8, "bench": 8,
+	"cmd": 8, "cmd/springtide": 8, "cmd/springtide-lab": 8, "internal/archtest": 8, "e2e": 8, "docs": 8, "tools": 8, "bench": 8,
 }
 
-// sameLevel are imports between packages of one level that are meant: adapters share the vocabulary of the API and its validation.
+// sameLevel are imports between packages of one level that are meant: adapters share the vocabulary of the API and its validation. They go
+// one way: the types (api/v1alpha1) and the manifests (deploy) import nothing of ours, the validation imports them, and the
+// configuration's file (api/config) imports the validation.
 var sameLevel = map[string][]string{
 	"portrait":          {"forecast/model"}, // a portrait keeps what the models learned, and they know nothing of it
-	"internal/kube":     {"api", "internal/validate", "internal/clock"},
-	"internal/validate": {"api", "store", "deploy"}, // a tenant's PromQL is confined in one place
-	"api":               {"deploy", "internal/validate"},
+	"internal/loop":     {"internal/loop/protocol"},
+	"internal/kube":     {"api/v1alpha1", "internal/validate", "internal/clock"},
+	"internal/validate": {"api/v1alpha1", "store", "deploy"}, // a tenant's PromQL is confined in one place
+	"api/config":        {"internal/validate"},
 	"store":             {"internal/pgtest"},
-	"deploy":            {"api"},
 }
 
 // pureBelow is the first level that may do I/O.
 const pureBelow = 5
+
+// pureAbove are rooms of higher levels that are as pure as the planner.
+var pureAbove = []string{"internal/loop/protocol"}
+
+func isPure(room string) bool { return levels[room] < pureBelow || slices.Contains(pureAbove, room) }
 
 // forbidden in pure packages, each with what to do instead.
 var forbidden = map[string]string{
 	"net": "take the facts as arguments", "net/http": "take the facts as arguments", "os": "take the bytes as arguments",
 	"log": "return the numbers, shells log them", "log/slog": "return the numbers, shells log them",
 	"math/rand": "seed a generator of math/rand/v2 from ids", "sync": "the shell runs in parallel, the core does not",
+	"crypto": "nothing here is secret, and a hash that is kept is named in hash/*", "hash/maphash": "its seed changes from run to run",
+	"syscall": "take the facts as arguments", "runtime": "nothing here goes by the process", "unsafe": "nothing here needs it", "io/ioutil": "take the bytes as arguments",
+	"reflect": "a type switch says what is meant", "embed": "take the bytes as arguments", "database": "take the facts as arguments",
 	"context": "nothing here can be cancelled, since nothing waits",
 }
-
-// thirdParty lists what pure packages may import from outside.
-var thirdParty = []string{"gonum.org/v1/gonum", "github.com/robfig/cron/v3", "github.com/rickar/cal/v2"}
 
 // oneFile are packages that exactly one file may import.
 var oneFile = map[string]string{"k8s.io/autoscaler/vertical-pod-autoscaler": "portrait/histogram.go"}
@@ -119,8 +128,7 @@ func imports(f file) []string {
 
 func TestImportsGoStrictlyDown(t *testing.T) {
 	for _, f := range load(t) {
-		level, room, ok := levelOf(f.pkg)
-		if !ok {
+		if _, _, ok := levelOf(f.pkg); !ok {
 			t.Errorf("%s: package %s has no level: add it to the table and to docs/architecture.md", f.name, f.pkg)
 			continue
 		}
@@ -128,68 +136,65 @@ func TestImportsGoStrictlyDown(t *testing.T) {
 			continue
 		}
 		for _, imp := range imports(f) {
-			own, found := strings.CutPrefix(imp, module)
-			if !found {
-				continue
-			}
-			to, toRoom, ok := levelOf(own)
-			switch {
-			case !ok:
-				t.Errorf("%s imports %s, which has no level", f.name, own)
-			case toRoom == room || to < level || slices.Contains(sameLevel[room], toRoom):
-			default:
-				t.Errorf("%s (level %d) imports %s (level %d): imports go down", f.name, level, own, to)
-			}
-			if toRoom == "lab" && !strings.HasPrefix(f.pkg, "lab") && !strings.HasPrefix(f.pkg, "cmd/springtide-lab") && room != "e2e" {
-				t.Errorf("%s imports %s: the product speaks to the lab through its APIs alone", f.name, own)
-			}
-			if toRoom == "api" && level < 6 {
-				t.Errorf("%s imports %s: below level 6 facts are of package fleet", f.name, own)
-			}
-		}
-	}
-}
-
-func TestPurePackagesArePure(t *testing.T) {
-	for _, f := range load(t) {
-		level, _, ok := levelOf(f.pkg)
-		if !ok || level >= pureBelow || f.test {
-			continue
-		}
-		for _, imp := range imports(f) {
-			first, _, _ := strings.Cut(imp, "/")
-			why, bad := forbidden[imp]
-			if !bad {
-				why, bad = forbidden[first] // net/netip, os/exec and whatever else lies below
-			}
-			if bad {
+			if why := refuseImport(f.name, imp); why != "" {
 				t.Errorf("%s imports %s: %s", f.name, imp, why)
 			}
-			if strings.Contains(first, ".") && !strings.HasPrefix(imp, module) && !allowed(imp, f.name) {
-				t.Errorf("%s imports %s: pure packages stand on the standard library, gonum, the cron parser and the calendar library", f.name, imp)
-			}
 		}
-		ast.Inspect(f.ast, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.GoStmt:
-				t.Errorf("%s: a goroutine in a pure package: the shell runs in parallel", f.fset.Position(n.Pos()))
-			case *ast.SelectorExpr:
-				if x, ok := n.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains([]string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker", "LoadLocation"}, n.Sel.Name) {
-					t.Errorf("%s: time.%s in a pure package: now is an argument, zones are resolved at the edge", f.fset.Position(n.Pos()), n.Sel.Name)
-				}
-			}
-			return true
-		})
 	}
 }
 
-func allowed(imp, name string) bool {
-	for prefix, only := range oneFile {
-		if strings.HasPrefix(imp, prefix) {
-			return name == only
+// TestSameLevelGoesOneWay: what adapters share sideways has no circle, so that each can be read without the next.
+func TestSameLevelGoesOneWay(t *testing.T) {
+	if circle := findCircle(sameLevel); circle != nil {
+		t.Errorf("imports between rooms of one level go in a circle: %s", strings.Join(circle, " -> "))
+	}
+}
+
+// findCircle is a circle of rooms, or nil.
+func findCircle(edges map[string][]string) []string {
+	for _, room := range slices.Sorted(maps.Keys(edges)) {
+		var walk func(path []string) []string
+		walk = func(path []string) []string {
+			for _, to := range edges[path[len(path)-1]] {
+				if to == room {
+					return append(path, to)
+				}
+				if !slices.Contains(path, to) {
+					if circle := walk(append(slices.Clone(path), to)); circle != nil {
+						return circle
+					}
+				}
+			}
+			return nil
+		}
+		if circle := walk([]string{room}); circle != nil {
+			return circle
 		}
 	}
-	return slices.ContainsFunc(thirdParty, func(p string) bool { return imp == p || strings.HasPrefix(imp, p+"/") })
+	return nil
+}
+
+// TestThirdPartyIsNeeded keeps the allow-list of imports as short as it can be.
+func TestThirdPartyIsNeeded(t *testing.T) {
+	needed := map[string]bool{}
+	for _, f := range load(t) {
+		if _, room, ok := levelOf(f.pkg); ok && !f.test {
+			for _, imp := range imports(f) {
+				for _, p := range thirdParty[room] {
+					if under(imp, p) {
+						needed[room+" "+p] = true
+					}
+				}
+			}
+		}
+	}
+	for room, all := range thirdParty {
+		for _, p := range all {
+			if !needed[room+" "+p] {
+				t.Errorf("thirdParty[%q] allows %s, which nothing imports: take it out", room, p)
+			}
+		}
+	}
 }
 
 // TestHeavyImportsStayAtTheEdge keeps Kubernetes itself and Prometheus' cloud-SDK-heavy packages out of the controller and the agent.

@@ -48,15 +48,6 @@ type layout struct {
 	options   Options
 }
 
-// controllers is the least a cluster needs for the workloads the lab plays. What is missing is missing on purpose: see
-// the package comment for the node lifecycle; endpoints, volumes and certificates have no reader here, and
-// ttl-after-finished would delete Jobs by the wall clock.
-var controllers = []string{
-	"namespace-controller", "serviceaccount-controller", "serviceaccount-token-controller", "clusterrole-aggregation-controller",
-	"garbage-collector-controller", "pod-garbage-collector-controller", "disruption-controller", "resourcequota-controller",
-	"deployment-controller", "replicaset-controller", "statefulset-controller", "daemonset-controller", "job-controller",
-}
-
 // staleReads are the gates by which a controller, finding its cache behind its own last write, gives up and tries again
 // later. Later is by back-off in wall time, and at most ten a second in all, while the lab's clock waits for the pod; what
 // keeps the controller from acting twice without the gates is its bookkeeping of expected pods.
@@ -150,24 +141,17 @@ func (l layout) apiServerArgs(keys *pki) []string {
 	)
 }
 
+// controllerArgs are for the lab's own set of controllers: see cmd/springtide-lab/controllers.go.
 func (l layout) controllerArgs(keys *pki) []string {
-	names := slices.Concat(controllers, l.options.Controllers)
-	args := append(l.servingArgs(keys, portControllers), l.delegationArgs(keys)...)
-	return append(args,
-		"--kubeconfig="+keys.kubeconfig(adminUser),
-		"--leader-elect=false",
-		"--controllers="+strings.Join(names, ","),
-		"--service-account-private-key-file="+keys.path("service-account.key"),
-		"--root-ca-file="+keys.path("ca.crt"),
-		"--feature-gates="+staleReads,
-		"--kube-api-qps=500",
-		"--kube-api-burst=1000",
-		"--concurrent-deployment-syncs=20",
-		"--concurrent-replicaset-syncs=20",
-		"--concurrent-statefulset-syncs=20",
-		"--concurrent-job-syncs=20",
-		"--profiling=false",
-	)
+	return []string{
+		"--kubeconfig=" + keys.kubeconfig(adminUser),
+		"--listen-address=" + l.address(portControllers),
+		"--tls-cert-file=" + keys.path("server.crt"),
+		"--tls-private-key-file=" + keys.path("server.key"),
+		"--service-account-private-key-file=" + keys.path("service-account.key"),
+		"--root-ca-file=" + keys.path("ca.crt"),
+		"--feature-gates=" + staleReads,
+	}
 }
 
 func (l layout) schedulerArgs(keys *pki) []string {

@@ -31,9 +31,6 @@ type Options struct {
 	LabBinary string
 	// KWOKBinary is the kwok binary; "kwok" beside LabBinary when empty.
 	KWOKBinary string
-	// Controllers are controllers to run beyond the lab's own, by the names that kube-controller-manager gives them
-	// (for example horizontal-pod-autoscaler-controller).
-	Controllers []string
 	// ExtraArgs are further arguments by component; they stand last, so they win over the plane's own.
 	ExtraArgs map[string][]string
 	// Progress, when set, is told each step of a start in one line, on the goroutine that asked for the start.
