@@ -85,7 +85,7 @@ func newWorld(t testing.TB, objects ...metav1.Object) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Cluster = newCluster(w.core, w.core, w.dyn, o)
+	w.Cluster = newCluster(w.core, w.core, w.dyn, o, newFence(o.Identity))
 	t.Cleanup(func() { w.checkRights(t) })
 	if err := w.Start(t.Context()); err != nil {
 		t.Fatal(err)

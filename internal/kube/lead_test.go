@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
 func leaderLease(holder string, transitions int32) *coordinationv1.Lease {
@@ -97,10 +99,14 @@ func TestLeadStandsByUntilToldToStop(t *testing.T) {
 	}
 }
 
+// quickLease is a lease that is given up soon when it is not renewed.
+var quickLease = leaseTimes{duration: 3 * time.Second, renew: 200 * time.Millisecond, retry: 20 * time.Millisecond, stop: 100 * time.Millisecond,
+	margin: time.Second}
+
 // TestLeadLost lets renewals fail: the work's context ends with the lease, the error says so, and work that does not stop ends the process.
 func TestLeadLost(t *testing.T) {
 	w := newWorld(t)
-	w.lease = leaseTimes{duration: 3 * time.Second, renew: 200 * time.Millisecond, retry: 20 * time.Millisecond, stop: 100 * time.Millisecond}
+	w.lease = quickLease
 	exited := make(chan int, 1)
 	release := make(chan struct{})
 	w.o.Exit = func(code int) {
@@ -111,10 +117,11 @@ func TestLeadLost(t *testing.T) {
 	w.core.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return down.Load(), nil, apierrors.NewServerTimeout(coordinationv1.Resource("leases"), "update", 1)
 	})
+	over := make(chan error, 1)
 	err := w.Lead(t.Context(), func(work context.Context, _ int64) error {
 		down.Store(true)
-		<-work.Done()
 		<-release // a blocked hook: it does not return by itself
+		over <- work.Err()
 		return nil
 	})
 	if !errors.Is(err, ErrLeaseLost) {
@@ -122,5 +129,62 @@ func TestLeadLost(t *testing.T) {
 	}
 	if code := <-exited; code != 1 {
 		t.Errorf("exit code %d", code)
+	}
+	if <-over == nil {
+		t.Error("the work's context outlived the lease")
+	}
+}
+
+// Another holder on the Lease ends the work at once, long before the renewals are given up, and nothing is written any more.
+func TestLeadStandsDownAtAnotherHolder(t *testing.T) {
+	for name, seen := range map[string]func(w *world, l *coordinationv1.Lease) error{
+		// The election is told first: what it reads names another holder, its own renewals fail.
+		"by the election": func(w *world, l *coordinationv1.Lease) error {
+			w.core.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, conflictOn("leases") })
+			w.core.PrependReactor("get", "leases", func(clienttesting.Action) (bool, runtime.Object, error) { return true, l, nil })
+			return nil
+		},
+		"by the watch": func(w *world, l *coordinationv1.Lease) error {
+			w.fence.watched(newLeaseFacts(l))
+			return nil
+		},
+	} {
+		w := newWorld(t)
+		w.lease = quickLease
+		w.lease.renew = 2 * time.Minute
+		w.lease.duration = 3 * time.Minute
+		err := w.Lead(t.Context(), func(work context.Context, _ int64) error {
+			if _, err := w.fence.left(); err != nil {
+				t.Errorf("%s: a write of the leader is refused: %v", name, err)
+			}
+			if err := seen(w, leaderLease("another", 9)); err != nil {
+				return err
+			}
+			<-work.Done()
+			return nil
+		})
+		var fenced *FencedError
+		if !errors.Is(err, ErrLeaseLost) || !errors.As(err, &fenced) || !strings.Contains(fenced.Reason, "another") {
+			t.Errorf("%s: err = %v", name, err)
+		}
+		if _, err := w.fence.left(); !errors.As(err, &fenced) {
+			t.Errorf("%s: a write passes after the lead was lost: %v", name, err)
+		}
+	}
+}
+
+// A watch that is behind names the holder before this one: that is no news.
+func TestAnOldLeaseIsNoNews(t *testing.T) {
+	f := newFence("us")
+	f.stand(time.Minute)
+	f.renew(f.now(), &resourcelock.LeaderElectionRecord{HolderIdentity: "us", LeaderTransitions: 4})
+	f.watched(newLeaseFacts(leaderLease("before us", 3)))
+	f.watched(newLeaseFacts(leaderLease("us", 4)))
+	if _, err := f.left(); err != nil {
+		t.Error(err)
+	}
+	f.watched(newLeaseFacts(leaderLease("after us", 5)))
+	if _, err := f.left(); err == nil {
+		t.Error("a lease of another holder after us tells nothing")
 	}
 }

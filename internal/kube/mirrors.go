@@ -180,6 +180,8 @@ func (c *Cluster) listen() error {
 	onLease := c.leases.onChange(func(before, after *leaseFacts) {
 		if after == nil {
 			c.agents.forget(before)
+		} else if after.Name == leaseName {
+			c.fence.watched(after)
 		}
 	})
 	for _, err := range []error{onShare, onPod, onNamespace, onService, onJob, onLease} {
