@@ -107,31 +107,31 @@ var quickLease = leaseTimes{duration: 3 * time.Second, renew: 200 * time.Millise
 func TestLeadLost(t *testing.T) {
 	w := newWorld(t)
 	w.lease = quickLease
-	exited := make(chan int, 1)
+	working := make(chan context.Context, 1)
 	release := make(chan struct{})
+	exits := 0
 	w.o.Exit = func(code int) {
-		exited <- code
+		// The last moment before the process ends: the work must have been told to stop by now, and not only when Lead returns.
+		if work := <-working; work.Err() == nil {
+			t.Error("the work's context outlived the lease")
+		}
+		if exits++; code != 1 {
+			t.Errorf("exit code %d", code)
+		}
 		close(release)
 	}
 	var down atomic.Bool
 	w.core.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return down.Load(), nil, apierrors.NewServerTimeout(coordinationv1.Resource("leases"), "update", 1)
 	})
-	over := make(chan error, 1)
 	err := w.Lead(t.Context(), func(work context.Context, _ int64) error {
 		down.Store(true)
+		working <- work
 		<-release // a blocked hook: it does not return by itself
-		over <- work.Err()
 		return nil
 	})
-	if !errors.Is(err, ErrLeaseLost) {
-		t.Errorf("err = %v", err)
-	}
-	if code := <-exited; code != 1 {
-		t.Errorf("exit code %d", code)
-	}
-	if <-over == nil {
-		t.Error("the work's context outlived the lease")
+	if !errors.Is(err, ErrLeaseLost) || exits != 1 {
+		t.Errorf("err = %v after %d exits", err, exits)
 	}
 }
 
