@@ -43,8 +43,8 @@ var controllerRights = []right{
 	{"sparkoperator.k8s.io", "sparkapplications", "", "get list watch", false},
 	{"trainer.kubeflow.org", "trainjobs", "", "get list watch", false},
 	// It scales, by the scale subresource or by the floor of an HPA, and resizes Jobs.
-	{"apps", "deployments", "scale", "get patch", false},
-	{"apps", "statefulsets", "scale", "get patch", false},
+	{"apps", "deployments", "scale", "patch", false},
+	{"apps", "statefulsets", "scale", "patch", false},
 	{"autoscaling", "horizontalpodautoscalers", "", "patch", false},
 	{"batch", "jobs", "", "patch", false},
 	// It changes requests, in templates and in place.

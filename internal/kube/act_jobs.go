@@ -118,6 +118,9 @@ func (a *applier) resizeMember(ctx context.Context, j *planner.JobScale) error {
 		if u.GetUID() != t.facts.UID || p == nil || p.Size != j.From {
 			return stale("%s changed", t.facts.What)
 		}
+		if leader := leaderOn(u.GetAnnotations()); leader > a.plan.LeaderEpoch {
+			return stale("%s was resized by leader epoch %d, this one is %d", t.facts.What, leader, a.plan.LeaderEpoch)
+		}
 		body, err := adapter.Resize(u, p, j.To, j.Leavers, map[string]string{v1alpha1.AnnotationLeaderEpoch: fmt.Sprint(a.plan.LeaderEpoch)})
 		if err != nil {
 			return fmt.Errorf("resize %s: %w", t.facts.What, err)

@@ -61,6 +61,9 @@ func (a *applier) resizeTemplate(ctx context.Context, r *planner.Resize) error {
 	default:
 		return fmt.Errorf("the requests of kind %s cannot be changed", r.Kind)
 	}
+	if leader := leaderOn(meta.GetAnnotations()); leader > a.plan.LeaderEpoch {
+		return stale("%s was stamped by leader epoch %d, this one is %d", r.Target, leader, a.plan.LeaderEpoch)
+	}
 	if now := podRequests(template); now != r.From {
 		return stale("the template requests %s now, not %s", now, r.From)
 	}

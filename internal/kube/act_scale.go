@@ -132,21 +132,38 @@ func (a *applier) patchPod(ctx context.Context, pod planner.PodRef, annotations 
 
 // scaleClient is the part of a typed client that scales one kind.
 type scaleClient interface {
-	GetScale(ctx context.Context, name string, o metav1.GetOptions) (*autoscalingv1.Scale, error)
 	ApplyScale(ctx context.Context, name string, s *applyautoscaling.ScaleApplyConfiguration, o metav1.ApplyOptions) (*autoscalingv1.Scale, error)
 }
 
 // writeReplicas owns spec.replicas by server-side apply on the scale subresource, so that a foreign writer shows in the managed fields.
 // The resourceVersion makes it fail when the target changed since it was read. Targets change all the time while pods start, so a
-// conflict is looked at once: when the replicas are still those that the decision started from, it holds.
+// conflict is looked at once: when the replicas are still those that the decision started from, it holds. It does not hold where a newer
+// leader stamped the target: the stamp changed the version, so that no write of an older leader gets by without this look.
 func (a *applier) writeReplicas(ctx context.Context, s *planner.Scale) error {
 	var client scaleClient
+	var read func() (*workloadFacts, error)
 	m := a.c.deployments
 	switch s.Kind {
 	case kindDeployment:
-		client = a.c.core.AppsV1().Deployments(s.Target.Namespace)
+		deployments := a.c.core.AppsV1().Deployments(s.Target.Namespace)
+		client = deployments
+		read = func() (*workloadFacts, error) {
+			d, err := deployments.Get(ctx, s.Target.Name, metav1.GetOptions{})
+			if err != nil {
+				return nil, err
+			}
+			return newDeploymentFacts(d), nil
+		}
 	case kindStatefulSet:
-		client, m = a.c.core.AppsV1().StatefulSets(s.Target.Namespace), a.c.statefulSets
+		sets := a.c.core.AppsV1().StatefulSets(s.Target.Namespace)
+		client, m = sets, a.c.statefulSets
+		read = func() (*workloadFacts, error) {
+			s, err := sets.Get(ctx, s.Target.Name, metav1.GetOptions{})
+			if err != nil {
+				return nil, err
+			}
+			return newStatefulSetFacts(s), nil
+		}
 	default:
 		return fmt.Errorf("targets of kind %s cannot be scaled", s.Kind)
 	}
@@ -154,15 +171,21 @@ func (a *applier) writeReplicas(ctx context.Context, s *planner.Scale) error {
 	if !ok || w.replicas != s.From {
 		return stale("the target changed")
 	}
+	if err := a.ourTarget(w); err != nil {
+		return err
+	}
 	version := w.ResourceVersion
 	scale, err := applyReplicas(ctx, client, s, version)
 	if apierrors.IsConflict(err) {
-		now, get := client.GetScale(ctx, s.Target.Name, metav1.GetOptions{})
+		now, get := read()
 		if get != nil {
-			return fmt.Errorf("read the scale of %s again: %w", s.Target, get)
+			return fmt.Errorf("read %s again: %w", s.Target, get)
 		}
-		if now.UID != w.UID || now.Spec.Replicas != s.From {
-			return stale("replicas are %d now, not %d", now.Spec.Replicas, s.From)
+		if now.UID != w.UID || now.replicas != s.From {
+			return stale("replicas are %d now, not %d", now.replicas, s.From)
+		}
+		if err := a.ourTarget(now); err != nil {
+			return err
 		}
 		scale, err = applyReplicas(ctx, client, s, now.ResourceVersion)
 	}
@@ -170,6 +193,14 @@ func (a *applier) writeReplicas(ctx context.Context, s *planner.Scale) error {
 		return fmt.Errorf("scale %s to %d: %w", s.Target, s.To, err)
 	}
 	a.see(m.sees(s.Target.Namespace, s.Target.Name, w.UID, scale.ResourceVersion))
+	return nil
+}
+
+// ourTarget refuses a target that a newer leader stamped: no rule of the API server fences objects of others.
+func (a *applier) ourTarget(w *workloadFacts) error {
+	if w.leader > a.plan.LeaderEpoch {
+		return stale("%s/%s was stamped by leader epoch %d, this one is %d", w.Namespace, w.Name, w.leader, a.plan.LeaderEpoch)
+	}
 	return nil
 }
 
@@ -185,6 +216,9 @@ func (a *applier) raiseFloor(ctx context.Context, s *planner.Scale) error {
 	h, ok := a.c.hpas.get(s.Target.Namespace, s.Target.Name)
 	if !ok {
 		return stale("the HorizontalPodAutoscaler is gone")
+	}
+	if h.leader > a.plan.LeaderEpoch {
+		return stale("HorizontalPodAutoscaler %s was stamped by leader epoch %d, this one is %d", s.Target, h.leader, a.plan.LeaderEpoch)
 	}
 	notes := a.epochNote()
 	own := h.min

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
@@ -112,20 +113,24 @@ func (c *Cluster) elector(started func(context.Context)) (*leaderelection.Leader
 
 // serve runs f under the epoch of this leadership.
 func (c *Cluster) serve(ctx context.Context, f func(ctx context.Context, epoch int64) error) error {
-	epoch, err := c.nextEpoch(ctx)
+	m := &moving{nodes: map[string]bool{}}
+	epoch, err := c.nextEpoch(ctx, m.see)
 	if err != nil {
 		return fmt.Errorf("kube: find the leader's epoch: %w", err)
 	}
 	c.lead(epoch)
 	defer c.lead(0)
 	c.o.Log.Info("leading", "identity", c.o.Identity, "epoch", epoch)
+	if err := c.takeOver(ctx, m, epoch); err != nil {
+		return fmt.Errorf("kube: stamp what moves with the leader's epoch: %w", err)
+	}
 	return f(ctx, epoch)
 }
 
 // nextEpoch is one above everything that an earlier leader may have written with: the Lease's count of transitions (which falls when the
 // Lease is deleted), and the greatest epoch on our objects (which is zero in a new cluster). Objects are listed from the server: what the
-// watches hold may be older than the last write of the leader before.
-func (c *Cluster) nextEpoch(ctx context.Context) (int64, error) {
+// watches hold may be older than the last write of the leader before. Each object is shown to see.
+func (c *Cluster) nextEpoch(ctx context.Context, see func(schema.GroupVersionResource, *unstructured.Unstructured)) (int64, error) {
 	lease, err := c.side.CoordinationV1().Leases(c.o.Namespace).Get(ctx, leaseName, metav1.GetOptions{})
 	if err != nil {
 		return 0, fmt.Errorf("read the lease: %w", err)
@@ -143,6 +148,7 @@ func (c *Cluster) nextEpoch(ctx context.Context) (int64, error) {
 			}
 			for i := range list.Items {
 				greatest = max(greatest, epochOn(&list.Items[i]))
+				see(r.gvr, &list.Items[i])
 			}
 			if o.Continue = list.GetContinue(); o.Continue == "" {
 				break

@@ -38,7 +38,7 @@ func TestNextEpoch(t *testing.T) {
 		{"a status remembers", []metav1.Object{leaderLease("", 1), old}, 13},
 	} {
 		w := newWorld(t, c.objects...)
-		got, err := w.nextEpoch(t.Context())
+		got, err := w.nextEpoch(t.Context(), (&moving{nodes: map[string]bool{}}).see)
 		if err != nil || got != c.want {
 			t.Errorf("%s: epoch %d, %v; want %d", c.name, got, err, c.want)
 		}
