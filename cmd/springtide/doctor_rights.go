@@ -27,6 +27,7 @@ var controllerRights = []right{
 	{"apps", "deployments", "", "get list watch", false},
 	{"apps", "statefulsets", "", "get list watch", false},
 	{"apps", "replicasets", "", "get list watch", false},
+	{"apps", "daemonsets", "", "get list watch", false},
 	{"batch", "jobs", "", "get list watch", false},
 	{"autoscaling", "horizontalpodautoscalers", "", "get list watch", false},
 	// The same of kinds that a cluster may not have: NUMA cells, and scalers not to fight with.

@@ -45,6 +45,8 @@ type Options struct {
 	SeeWithin time.Duration
 	// StatusEvery is how often numbers that change all the time are written to a status; ten minutes by default, in the Clock's time.
 	StatusEvery time.Duration
+	// DaemonKinds are the kinds whose pods count as the system's next to DaemonSets of apps/v1, as those of OpenKruise.
+	DaemonKinds []Kind
 	// Exit ends the process when the lease was lost and the work did not stop in time; os.Exit by default.
 	Exit func(code int)
 }
@@ -95,10 +97,12 @@ type Cluster struct {
 
 	mirrors
 	// kinds are the mirrors of workloads of other operators.
-	kinds    kinds
-	wake     chan struct{}
-	events   record.EventRecorder
-	reporter reporter
+	kinds kinds
+	// daemonKinds are the mirrors of Options.DaemonKinds.
+	daemonKinds map[Kind]*mirror[*daemonFacts]
+	wake        chan struct{}
+	events      record.EventRecorder
+	reporter    reporter
 	// rings are the host lists of jobs, by the job's UID.
 	rings  map[types.UID]*ring
 	images imageBook
@@ -191,6 +195,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 	if err := c.waitSynced(ctx); err != nil {
 		return err
 	}
+	c.watchDaemonKinds(ctx)
 	c.refreshKinds(ctx)
 	c.kinds.await(ctx, firstRead)
 	go c.followKinds(ctx)

@@ -3,6 +3,7 @@ package kube
 import (
 	"slices"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,6 +56,16 @@ func TestANewLeaderStampsWhatMoves(t *testing.T) {
 	}
 	if l, s := w.loanObject(t, "l-noticed"), w.share(t, "noticed"); l.Status.LeaderEpoch != 8 || l.Status.Phase != "Noticed" || s.Spec.LeaderEpoch != 8 || len(s.Spec.Parcels) != 1 {
 		t.Errorf("loan %+v, share %+v", l.Status, s.Spec)
+	}
+	// The fake gives no new versions out, so that the watches are waited for here.
+	for range 1000 {
+		d, _ := w.deployments.get("shop", "cart")
+		s, _ := w.statefulSets.get("shop", "set")
+		h, _ := w.hpas.get("shop", "floored")
+		if d.leader == 8 && s.leader == 8 && h.leader == 8 {
+			break
+		}
+		time.Sleep(2 * time.Millisecond)
 	}
 	rec.list = nil
 	w.takeOver(t, 8)
