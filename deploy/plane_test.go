@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/yaml"
 
 	"github.com/springtide/springtide/api/v1alpha1"
@@ -207,13 +208,15 @@ func checkFence(t *testing.T, core, daemons kubernetes.Interface, daemon *corev1
 		t.Fatal(err)
 	}
 	change := func(f func(p *corev1.Pod)) error {
-		now, err := core.CoreV1().Pods("batch").Get(t.Context(), "old", metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		f(now)
-		_, err = core.CoreV1().Pods("batch").Update(t.Context(), now, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
-		return err
+		return retry.RetryOnConflict(retry.DefaultBackoff, func() error { // the scheduler writes to it as well
+			now, err := core.CoreV1().Pods("batch").Get(t.Context(), "old", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f(now)
+			_, err = core.CoreV1().Pods("batch").Update(t.Context(), now, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
+			return err
+		})
 	}
 	if err := change(func(p *corev1.Pod) { p.Annotations = map[string]string{v1alpha1.AnnotationNotice: "x"} }); err != nil {
 		t.Errorf("a notice on a pod: %v", err)
