@@ -30,6 +30,15 @@ type Controller struct {
 	Freeze string `yaml:"freeze"`
 	// Interval is the time between cycles; events wake it early.
 	Interval Duration `yaml:"interval"`
+	// DaemonKinds are the kinds whose pods belong to the system as those of DaemonSets do: a recall neither waits for them nor evicts them. The
+	// controller must be allowed to watch them.
+	DaemonKinds []Kind `yaml:"daemonKinds"`
+}
+
+// Kind names a kind of objects, as in apiVersion "apps.kruise.io/v1alpha1", kind "DaemonSet".
+type Kind struct {
+	APIVersion string `yaml:"apiVersion"`
+	Kind       string `yaml:"kind"`
 }
 
 // Prometheus is the source of history and live samples.

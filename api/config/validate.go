@@ -12,6 +12,12 @@ import (
 	"github.com/prometheus/common/model"
 )
 
+// apiVersion has a group: the kinds of the core group run no pod on each machine.
+var (
+	apiVersion = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/v[0-9]+((alpha|beta)[0-9]+)?$`)
+	kindName   = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
+)
+
 var namespaceName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
 // Validate says everything that is wrong, each with its field and mend.
@@ -38,6 +44,11 @@ func (c *Controller) Validate() []Problem {
 		}
 	}
 	within("interval", c.Interval, 5*time.Second, 5*time.Minute)
+	for i, k := range c.DaemonKinds {
+		if !apiVersion.MatchString(k.APIVersion) || !kindName.MatchString(k.Kind) {
+			wrong(fmt.Sprintf("daemonKinds[%d]", i), "%q of %q is no kind: write one such as {apiVersion: apps.kruise.io/v1alpha1, kind: DaemonSet}", k.Kind, k.APIVersion)
+		}
+	}
 	c.Prometheus.validate(wrong, within)
 	return out
 }

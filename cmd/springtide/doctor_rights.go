@@ -27,6 +27,7 @@ var controllerRights = []right{
 	{"apps", "deployments", "", "get list watch", false},
 	{"apps", "statefulsets", "", "get list watch", false},
 	{"apps", "replicasets", "", "get list watch", false},
+	{"apps", "daemonsets", "", "get list watch", false},
 	{"batch", "jobs", "", "get list watch", false},
 	{"autoscaling", "horizontalpodautoscalers", "", "get list watch", false},
 	// The same of kinds that a cluster may not have: NUMA cells, and scalers not to fight with.
@@ -43,8 +44,8 @@ var controllerRights = []right{
 	{"sparkoperator.k8s.io", "sparkapplications", "", "get list watch", false},
 	{"trainer.kubeflow.org", "trainjobs", "", "get list watch", false},
 	// It scales, by the scale subresource or by the floor of an HPA, and resizes Jobs.
-	{"apps", "deployments", "scale", "get patch", false},
-	{"apps", "statefulsets", "scale", "get patch", false},
+	{"apps", "deployments", "scale", "patch", false},
+	{"apps", "statefulsets", "scale", "patch", false},
 	{"autoscaling", "horizontalpodautoscalers", "", "patch", false},
 	{"batch", "jobs", "", "patch", false},
 	// It changes requests, in templates and in place.

@@ -130,7 +130,7 @@ func run(ctx context.Context, c config.Controller, clockURL string) error {
 	}
 	defer history.Close()
 	cluster, err := kube.New(cfg, kube.Options{Namespace: c.Namespace, Identity: c.Identity, Clock: ticks, Freeze: c.Freeze,
-		NamespaceLabel: c.Prometheus.NamespaceLabel, Log: log})
+		NamespaceLabel: c.Prometheus.NamespaceLabel, DaemonKinds: daemonKinds(c.DaemonKinds), Log: log})
 	if err != nil {
 		return err
 	}
@@ -165,6 +165,14 @@ func run(ctx context.Context, c config.Controller, clockURL string) error {
 		return nil // told to stop
 	}
 	return err
+}
+
+func daemonKinds(list []config.Kind) []kube.Kind {
+	var out []kube.Kind
+	for _, k := range list {
+		out = append(out, kube.Kind(k))
+	}
+	return out
 }
 
 func historyOptions(p *config.Prometheus) promql.Options {

@@ -37,6 +37,9 @@ func (a *applier) setRequests(ctx context.Context, w *protocol.Write, c *protoco
 	default:
 		return written{}, fmt.Errorf("the requests of kind %s cannot be changed", r.Kind)
 	}
+	if leader := leaderOn(meta.GetAnnotations()); leader > w.If.LeaderEpoch {
+		return written{}, stale("%s was stamped by leader epoch %d, this one is %d", r.Target, leader, w.If.LeaderEpoch)
+	}
 	if now := podRequests(template); now != c.From {
 		return written{}, stale("the template requests %s now, not %s", now, c.From)
 	}

@@ -18,59 +18,88 @@ import (
 
 // scaleClient is the part of a typed client that scales one kind.
 type scaleClient interface {
-	GetScale(ctx context.Context, name string, o metav1.GetOptions) (*autoscalingv1.Scale, error)
 	ApplyScale(ctx context.Context, name string, s *applyautoscaling.ScaleApplyConfiguration, o metav1.ApplyOptions) (*autoscalingv1.Scale, error)
 }
 
-// scalerOf is the client that scales a target, and the mirror that shows it.
-func (c *Cluster) scalerOf(s *planner.Scale) (scaleClient, *mirror[*workloadFacts], error) {
+// scaler scales one target: the client that writes, the mirror that shows it, and how it is read again.
+type scaler struct {
+	client scaleClient
+	mirror *mirror[*workloadFacts]
+	read   func(ctx context.Context) (*workloadFacts, error)
+}
+
+func (c *Cluster) scalerOf(s *planner.Scale) (scaler, error) {
 	switch s.Kind {
 	case kindDeployment:
-		return c.core.AppsV1().Deployments(s.Target.Namespace), c.deployments, nil
+		deployments := c.core.AppsV1().Deployments(s.Target.Namespace)
+		return scaler{deployments, c.deployments, func(ctx context.Context) (*workloadFacts, error) {
+			d, err := deployments.Get(ctx, s.Target.Name, metav1.GetOptions{})
+			if err != nil {
+				return nil, err
+			}
+			return newDeploymentFacts(d), nil
+		}}, nil
 	case kindStatefulSet:
-		return c.core.AppsV1().StatefulSets(s.Target.Namespace), c.statefulSets, nil
+		sets := c.core.AppsV1().StatefulSets(s.Target.Namespace)
+		return scaler{sets, c.statefulSets, func(ctx context.Context) (*workloadFacts, error) {
+			x, err := sets.Get(ctx, s.Target.Name, metav1.GetOptions{})
+			if err != nil {
+				return nil, err
+			}
+			return newStatefulSetFacts(x), nil
+		}}, nil
 	}
-	return nil, nil, fmt.Errorf("targets of kind %s cannot be scaled", s.Kind)
+	return scaler{}, fmt.Errorf("targets of kind %s cannot be scaled", s.Kind)
+}
+
+// targetFact is what preconditions ask of a target. A newer leader stamps the targets that it may scale: the stamp changes the version, so that
+// no write of an older leader passes without a look at the leader epoch.
+func (a *applier) targetFact(w *workloadFacts) protocol.Fact {
+	return protocol.Fact{Exists: true, UID: fleet.UID(w.UID), Version: w.ResourceVersion, Size: fleet.KnownAt(w.replicas, a.plan.At), LeaderEpoch: w.leader}
 }
 
 // setSize owns spec.replicas by server-side apply on the scale subresource, so that a foreign writer shows in the managed fields. The
 // resourceVersion makes it fail when the target changed since it was read.
 func (a *applier) setSize(ctx context.Context, w *protocol.Write) (written, error) {
 	s := w.Action.(*planner.Scale)
-	client, m, err := a.c.scalerOf(s)
+	by, err := a.c.scalerOf(s)
 	if err != nil {
 		return written{}, err
 	}
-	t, ok := m.get(s.Target.Namespace, s.Target.Name)
-	if !ok || w.If.Version == "" && t.replicas != w.If.Size.Value {
+	t, ok := by.mirror.get(s.Target.Namespace, s.Target.Name)
+	if !ok {
 		return written{}, stale("the target changed")
 	}
 	version := w.If.Version
-	if version == "" {
-		version = t.ResourceVersion
+	if version == "" { // not read again yet
+		now := a.targetFact(t)
+		if err := w.If.Holds(&now); err != nil {
+			return written{}, stale("the target changed: %w", err)
+		}
+		version = now.Version
 	}
-	scale, err := applyReplicas(ctx, client, s, version)
+	scale, err := applyReplicas(ctx, by.client, s, version)
 	if err != nil {
 		return written{}, fmt.Errorf("scale %s to %d: %w", s.Target, s.To, err)
 	}
-	return written{t.UID, scale.ResourceVersion, m.sees(s.Target.Namespace, s.Target.Name, t.UID, scale.ResourceVersion), fleet.Ledger{}}, nil
+	return written{t.UID, scale.ResourceVersion, by.mirror.sees(s.Target.Namespace, s.Target.Name, t.UID, scale.ResourceVersion), fleet.Ledger{}}, nil
 }
 
-// readScale reads the replicas of a target again, for a write that met a conflict: targets change all the time while pods start.
-func (a *applier) readScale(ctx context.Context, service string) (protocol.Fact, error) {
+// readTarget reads a target again, for a write that met a conflict: targets change all the time while pods start.
+func (a *applier) readTarget(ctx context.Context, service string) (protocol.Fact, error) {
 	s := a.scaleOf(fleet.ServiceID(service))
-	client, m, err := a.c.scalerOf(s)
+	by, err := a.c.scalerOf(s)
 	if err != nil {
 		return protocol.Fact{}, err
 	}
-	now, err := client.GetScale(ctx, s.Target.Name, metav1.GetOptions{})
+	now, err := by.read(ctx)
 	if err != nil {
 		return protocol.Fact{}, err
 	}
-	if t, ok := m.get(s.Target.Namespace, s.Target.Name); !ok || t.UID != now.UID {
+	if t, ok := by.mirror.get(s.Target.Namespace, s.Target.Name); !ok || t.UID != now.UID {
 		return protocol.Fact{}, stale("the target is another one now")
 	}
-	return protocol.Fact{Exists: true, UID: fleet.UID(now.UID), Version: now.ResourceVersion, Size: fleet.KnownAt(now.Spec.Replicas, a.plan.At)}, nil
+	return a.targetFact(now), nil
 }
 
 // scaleOf is the plan's scale of a service.
@@ -96,8 +125,12 @@ func applyReplicas(ctx context.Context, client scaleClient, s *planner.Scale, ve
 func (a *applier) setFloor(ctx context.Context, w *protocol.Write, c *protocol.SetFloor) (written, error) {
 	s := w.Action.(*planner.Scale)
 	h, ok := a.c.hpas.get(s.Target.Namespace, s.Target.Name)
-	if !ok || h.min != w.If.Size.Value {
-		return written{}, stale("the HorizontalPodAutoscaler changed")
+	if !ok {
+		return written{}, stale("the HorizontalPodAutoscaler is gone")
+	}
+	now := protocol.Fact{Exists: true, Size: fleet.KnownAt(h.min, a.plan.At), LeaderEpoch: h.leader}
+	if err := w.If.Holds(&now); err != nil {
+		return written{}, stale("HorizontalPodAutoscaler %s: %w", s.Target, err)
 	}
 	notes := a.epochNote()
 	own := h.min
@@ -110,9 +143,9 @@ func (a *applier) setFloor(ctx context.Context, w *protocol.Write, c *protocol.S
 		"metadata": map[string]any{"resourceVersion": h.ResourceVersion, "annotations": notes},
 		"spec":     map[string]any{"minReplicas": max(c.To, own)},
 	})
-	now, err := a.c.core.AutoscalingV2().HorizontalPodAutoscalers(h.Namespace).Patch(ctx, h.Name, types.MergePatchType, body, patchOptions())
+	got, err := a.c.core.AutoscalingV2().HorizontalPodAutoscalers(h.Namespace).Patch(ctx, h.Name, types.MergePatchType, body, patchOptions())
 	if err != nil {
 		return written{}, fmt.Errorf("set minReplicas of %s: %w", s.Target, err)
 	}
-	return written{h.UID, now.ResourceVersion, a.c.hpas.sees(h.Namespace, h.Name, h.UID, now.ResourceVersion), fleet.Ledger{}}, nil
+	return written{h.UID, got.ResourceVersion, a.c.hpas.sees(h.Namespace, h.Name, h.UID, got.ResourceVersion), fleet.Ledger{}}, nil
 }

@@ -225,7 +225,7 @@ func (a *applier) read(ctx context.Context, r *protocol.Read) protocol.Answer {
 	case protocol.ObjectNode:
 		fact, err = a.readNode(ctx, r.Object.Name)
 	case protocol.ObjectService:
-		fact, err = a.readScale(ctx, r.Object.Name)
+		fact, err = a.readTarget(ctx, r.Object.Name)
 	case protocol.ObjectJobMember:
 		fact, err = a.readMember(ctx, r.Object.Name)
 	default:

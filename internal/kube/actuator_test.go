@@ -103,11 +103,9 @@ func (w *world) scaleReactor(conflicts int, now int32) *[]string {
 		return true, &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "100"}}, nil
 	})
 	w.core.PrependReactor("get", "deployments", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		if a.GetSubresource() != "scale" {
-			return false, nil, nil
-		}
-		return true, &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{UID: uidOf("Deployment", "cart"), ResourceVersion: "200"},
-			Spec: autoscalingv1.ScaleSpec{Replicas: now}}, nil
+		d := deployment("cart", now)
+		d.ResourceVersion = "200"
+		return true, d, nil
 	})
 	return &sent
 }

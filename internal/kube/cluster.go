@@ -45,6 +45,8 @@ type Options struct {
 	SeeWithin time.Duration
 	// StatusEvery is how often numbers that change all the time are written to a status; ten minutes by default, in the Clock's time.
 	StatusEvery time.Duration
+	// DaemonKinds are the kinds whose pods count as the system's next to DaemonSets of apps/v1, as those of OpenKruise.
+	DaemonKinds []Kind
 	// Exit ends the process when the lease was lost and the work did not stop in time; os.Exit by default.
 	Exit func(code int)
 }
@@ -90,13 +92,17 @@ type Cluster struct {
 	// side has a rate limit of its own, for what must neither wait behind a burst of writes (the lease) nor hold one up (events).
 	side  kubernetes.Interface
 	lease leaseTimes
+	// fence stands in the transports of core and dyn.
+	fence *fence
 
 	mirrors
 	// kinds are the mirrors of workloads of other operators.
-	kinds    kinds
-	wake     chan struct{}
-	events   record.EventRecorder
-	reporter reporter
+	kinds kinds
+	// daemonKinds are the mirrors of Options.DaemonKinds.
+	daemonKinds map[Kind]*mirror[*daemonFacts]
+	wake        chan struct{}
+	events      record.EventRecorder
+	reporter    reporter
 	// rings are the host lists of jobs, by the job's UID.
 	rings  map[types.UID]*ring
 	images imageBook
@@ -125,6 +131,10 @@ func New(cfg *rest.Config, o Options) (*Cluster, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS, cfg.Burst = o.QPS, o.Burst
 	cfg.UserAgent = v1alpha1.FieldManager
+	// The lease and events pass by the fence: what renews the lease cannot wait for it, and an event moves nothing.
+	outside := rest.CopyConfig(cfg)
+	fence := newFence(o.Identity)
+	fence.wrap(cfg)
 	dyn, err := dynamic.NewForConfig(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("kube: make the client of our kinds: %w", err)
@@ -136,12 +146,13 @@ func New(cfg *rest.Config, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kube: make the client: %w", err)
 	}
-	cfg.QPS, cfg.Burst = sideQPS, sideBurst
-	side, err := kubernetes.NewForConfig(cfg)
+	outside.ContentType, outside.AcceptContentTypes = cfg.ContentType, cfg.AcceptContentTypes
+	outside.QPS, outside.Burst = sideQPS, sideBurst
+	side, err := kubernetes.NewForConfig(outside)
 	if err != nil {
 		return nil, fmt.Errorf("kube: make the client of lease and events: %w", err)
 	}
-	return newCluster(core, side, dyn, o), nil
+	return newCluster(core, side, dyn, o, fence), nil
 }
 
 // The lease takes one call in two seconds; events are told apart and thinned out before they are sent.
@@ -150,8 +161,8 @@ const (
 	sideBurst = 100
 )
 
-func newCluster(core, side kubernetes.Interface, dyn dynamic.Interface, o Options) *Cluster {
-	return &Cluster{o: o, core: core, side: side, dyn: dyn, lease: defaultLeaseTimes(), wake: make(chan struct{}, 1), reporter: newReporter(),
+func newCluster(core, side kubernetes.Interface, dyn dynamic.Interface, o Options, f *fence) *Cluster {
+	return &Cluster{o: o, core: core, side: side, dyn: dyn, lease: defaultLeaseTimes(), fence: f, wake: make(chan struct{}, 1), reporter: newReporter(),
 		kinds: newKinds()}
 }
 
@@ -184,6 +195,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 	if err := c.waitSynced(ctx); err != nil {
 		return err
 	}
+	c.watchDaemonKinds(ctx)
 	c.refreshKinds(ctx)
 	c.kinds.await(ctx, firstRead)
 	go c.followKinds(ctx)

@@ -31,6 +31,9 @@ var t0 = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 
 const skew = time.Hour
 
+// gvrKruise is a kind of DaemonSets that is none of Kubernetes' own.
+var gvrKruise = schema.GroupVersionResource{Group: "apps.kruise.io", Version: "v1alpha1", Resource: "daemonsets"}
+
 // virtualClock stands at t0, an hour behind the stamps of the API server.
 type virtualClock struct{ now time.Time }
 
@@ -53,17 +56,25 @@ type world struct {
 // newWorld starts a cluster that holds the objects: those of Kubernetes, and those of ours.
 func newWorld(t testing.TB, objects ...metav1.Object) *world {
 	t.Helper()
+	return newWorldWith(t, Options{}, objects...)
+}
+
+// newWorldWith is newWorld with some options of its own.
+func newWorldWith(t testing.TB, o Options, objects ...metav1.Object) *world {
+	t.Helper()
 	core, ours := sortOut(t, objects)
 	w := &world{clock: &virtualClock{t0}, core: fake.NewClientset(core...)}
 	w.version.Store(1000)
 	kinds := map[schema.GroupVersionResource]string{gvrTopologies: "NodeResourceTopologyList", gvrScaledObjects: "ScaledObjectList",
 		gvrCronHPAs: "CronHorizontalPodAutoscalerList",
-		gvrVPAs:     "VerticalPodAutoscalerList"}
+		gvrVPAs:     "VerticalPodAutoscalerList",
+		gvrKruise:   "DaemonSetList"}
 	resources := map[string][]metav1.APIResource{
 		gvrTopologies.GroupVersion().String():    {{Name: gvrTopologies.Resource}},
 		gvrScaledObjects.GroupVersion().String(): {{Name: gvrScaledObjects.Resource}},
 		gvrCronHPAs.GroupVersion().String():      {{Name: gvrCronHPAs.Resource}},
 		gvrVPAs.GroupVersion().String():          {{Name: gvrVPAs.Resource}},
+		gvrKruise.GroupVersion().String():        {{Name: gvrKruise.Resource, Kind: "DaemonSet"}, {Name: gvrKruise.Resource + "/status", Kind: "DaemonSet"}},
 	}
 	for _, a := range adapter.All() {
 		kinds[a.Resource()] = a.Kind().Kind + "List"
@@ -81,11 +92,12 @@ func newWorld(t testing.TB, objects ...metav1.Object) *world {
 	}
 	w.dyn = fakedynamic.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, ours...)
 	w.dyn.PrependReactor("*", "*", w.serve)
-	o, err := Options{Namespace: ourNamespace, Identity: "test", Clock: w.clock, Log: slog.New(slog.DiscardHandler), SeeWithin: 50 * time.Millisecond}.withDefaults()
+	o.Namespace, o.Identity, o.Clock, o.Log, o.SeeWithin = ourNamespace, "test", w.clock, slog.New(slog.DiscardHandler), 50*time.Millisecond
+	o, err := o.withDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Cluster = newCluster(w.core, w.core, w.dyn, o)
+	w.Cluster = newCluster(w.core, w.core, w.dyn, o, newFence(o.Identity))
 	t.Cleanup(func() { w.checkRights(t) })
 	if err := w.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -165,7 +177,8 @@ func uidOf(kind, name string) types.UID { return types.UID(fmt.Sprintf("%s-%s-ui
 
 func ownedBy(kind, name string) []metav1.OwnerReference {
 	yes := true
-	return []metav1.OwnerReference{{Kind: kind, Name: name, UID: uidOf(kind, name), Controller: &yes}}
+	version := map[string]string{"DaemonSet": "apps/v1", "ReplicaSet": "apps/v1", "Job": "batch/v1", "Node": "v1"}[kind]
+	return []metav1.OwnerReference{{APIVersion: version, Kind: kind, Name: name, UID: uidOf(kind, name), Controller: &yes}}
 }
 
 func ptr[T any](v T) *T { return &v }

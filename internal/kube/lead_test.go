@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
 func leaderLease(holder string, transitions int32) *coordinationv1.Lease {
@@ -36,7 +38,7 @@ func TestNextEpoch(t *testing.T) {
 		{"a status remembers", []metav1.Object{leaderLease("", 1), old}, 13},
 	} {
 		w := newWorld(t, c.objects...)
-		got, err := w.nextEpoch(t.Context())
+		got, err := w.nextEpoch(t.Context(), (&moving{nodes: map[string]bool{}}).see)
 		if err != nil || got != c.want {
 			t.Errorf("%s: epoch %d, %v; want %d", c.name, got, err, c.want)
 		}
@@ -97,14 +99,25 @@ func TestLeadStandsByUntilToldToStop(t *testing.T) {
 	}
 }
 
+// quickLease is a lease that is given up soon when it is not renewed.
+var quickLease = leaseTimes{duration: 3 * time.Second, renew: 200 * time.Millisecond, retry: 20 * time.Millisecond, stop: 100 * time.Millisecond,
+	margin: time.Second}
+
 // TestLeadLost lets renewals fail: the work's context ends with the lease, the error says so, and work that does not stop ends the process.
 func TestLeadLost(t *testing.T) {
 	w := newWorld(t)
-	w.lease = leaseTimes{duration: 3 * time.Second, renew: 200 * time.Millisecond, retry: 20 * time.Millisecond, stop: 100 * time.Millisecond}
-	exited := make(chan int, 1)
+	w.lease = quickLease
+	working := make(chan context.Context, 1)
 	release := make(chan struct{})
+	exits := 0
 	w.o.Exit = func(code int) {
-		exited <- code
+		// The last moment before the process ends: the work must have been told to stop by now, and not only when Lead returns.
+		if work := <-working; work.Err() == nil {
+			t.Error("the work's context outlived the lease")
+		}
+		if exits++; code != 1 {
+			t.Errorf("exit code %d", code)
+		}
 		close(release)
 	}
 	var down atomic.Bool
@@ -113,14 +126,65 @@ func TestLeadLost(t *testing.T) {
 	})
 	err := w.Lead(t.Context(), func(work context.Context, _ int64) error {
 		down.Store(true)
-		<-work.Done()
+		working <- work
 		<-release // a blocked hook: it does not return by itself
 		return nil
 	})
-	if !errors.Is(err, ErrLeaseLost) {
-		t.Errorf("err = %v", err)
+	if !errors.Is(err, ErrLeaseLost) || exits != 1 {
+		t.Errorf("err = %v after %d exits", err, exits)
 	}
-	if code := <-exited; code != 1 {
-		t.Errorf("exit code %d", code)
+}
+
+// Another holder on the Lease ends the work at once, long before the renewals are given up, and nothing is written any more.
+func TestLeadStandsDownAtAnotherHolder(t *testing.T) {
+	for name, seen := range map[string]func(w *world, l *coordinationv1.Lease) error{
+		// The election is told first: what it reads names another holder, its own renewals fail.
+		"by the election": func(w *world, l *coordinationv1.Lease) error {
+			w.core.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, conflictOn("leases") })
+			w.core.PrependReactor("get", "leases", func(clienttesting.Action) (bool, runtime.Object, error) { return true, l, nil })
+			return nil
+		},
+		"by the watch": func(w *world, l *coordinationv1.Lease) error {
+			w.fence.watched(newLeaseFacts(l))
+			return nil
+		},
+	} {
+		w := newWorld(t)
+		w.lease = quickLease
+		w.lease.renew = 2 * time.Minute
+		w.lease.duration = 3 * time.Minute
+		err := w.Lead(t.Context(), func(work context.Context, _ int64) error {
+			if _, err := w.fence.left(); err != nil {
+				t.Errorf("%s: a write of the leader is refused: %v", name, err)
+			}
+			if err := seen(w, leaderLease("another", 9)); err != nil {
+				return err
+			}
+			<-work.Done()
+			return nil
+		})
+		var fenced *FencedError
+		if !errors.Is(err, ErrLeaseLost) || !errors.As(err, &fenced) || !strings.Contains(fenced.Reason, "another") {
+			t.Errorf("%s: err = %v", name, err)
+		}
+		if _, err := w.fence.left(); !errors.As(err, &fenced) {
+			t.Errorf("%s: a write passes after the lead was lost: %v", name, err)
+		}
+	}
+}
+
+// A watch that is behind names the holder before this one: that is no news.
+func TestAnOldLeaseIsNoNews(t *testing.T) {
+	f := newFence("us")
+	f.stand(time.Minute)
+	f.renew(f.now(), &resourcelock.LeaderElectionRecord{HolderIdentity: "us", LeaderTransitions: 4})
+	f.watched(newLeaseFacts(leaderLease("before us", 3)))
+	f.watched(newLeaseFacts(leaderLease("us", 4)))
+	if _, err := f.left(); err != nil {
+		t.Error(err)
+	}
+	f.watched(newLeaseFacts(leaderLease("after us", 5)))
+	if _, err := f.left(); err == nil {
+		t.Error("a lease of another holder after us tells nothing")
 	}
 }

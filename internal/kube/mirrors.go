@@ -40,6 +40,7 @@ type mirrors struct {
 	deployments   *mirror[*workloadFacts]
 	statefulSets  *mirror[*workloadFacts]
 	replicaSets   *mirror[*replicaSetFacts]
+	daemonSets    *mirror[*daemonFacts]
 	batchJobs     *mirror[*offlineFacts]
 	hpas          *mirror[*scalerFacts]
 	namespaces    *mirror[*namespaceFacts]
@@ -72,6 +73,7 @@ func newMirrors(client kubernetes.Interface, dyn dynamic.Interface, o Options, o
 		deployments:  newMirror("deployments", apps.NewDeploymentInformer(client, metav1.NamespaceAll, 0, none), newDeploymentFacts),
 		statefulSets: newMirror("statefulsets", apps.NewStatefulSetInformer(client, metav1.NamespaceAll, 0, none), newStatefulSetFacts),
 		replicaSets:  newMirror("replicasets", apps.NewReplicaSetInformer(client, metav1.NamespaceAll, 0, none), newReplicaSetFacts),
+		daemonSets:   newMirror("daemonsets", apps.NewDaemonSetInformer(client, metav1.NamespaceAll, 0, none), newDaemonSetFacts),
 		batchJobs:    newMirror("jobs", batch.NewJobInformer(client, metav1.NamespaceAll, 0, none), newBatchJobFacts),
 		hpas: newMirror("horizontalpodautoscalers",
 			autoscaling.NewHorizontalPodAutoscalerInformer(client, metav1.NamespaceAll, 0, none), newHPAFacts),
@@ -115,7 +117,7 @@ func livePods(o *metav1.ListOptions) {
 }
 
 func (m *mirrors) all() []watched {
-	out := []watched{m.nodes, m.pods, m.deployments, m.statefulSets, m.replicaSets, m.batchJobs, m.hpas, m.namespaces, m.leases,
+	out := []watched{m.nodes, m.pods, m.deployments, m.statefulSets, m.replicaSets, m.daemonSets, m.batchJobs, m.hpas, m.namespaces, m.leases,
 		m.services, m.pools, m.tenants, m.loans, m.shares, m.jobs, m.festivals}
 	if m.topologies != nil {
 		out = append(out, m.topologies)
@@ -180,6 +182,8 @@ func (c *Cluster) listen() error {
 	onLease := c.leases.onChange(func(before, after *leaseFacts) {
 		if after == nil {
 			c.agents.forget(before)
+		} else if after.Name == leaseName {
+			c.fence.watched(after)
 		}
 	})
 	for _, err := range []error{onShare, onPod, onNamespace, onService, onJob, onLease} {

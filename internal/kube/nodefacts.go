@@ -133,6 +133,9 @@ type leaseFacts struct {
 	header
 	renewed  time.Time
 	duration time.Duration
+	// holder and transitions are read of the leader's own Lease.
+	holder      string
+	transitions int
 	// seen is when this process saw the renewal first, on its own wall clock: life is judged by it, so that a skew between the clocks of two
 	// machines neither kills an agent nor keeps a dead one alive. The first sight of an old Lease counts as life for one duration; a
 	// controller that just started takes nothing away within that time anyway.
@@ -172,6 +175,7 @@ func newLeaseFacts(l *coordinationv1.Lease) *leaseFacts {
 	if l.Spec.RenewTime != nil {
 		f.renewed = l.Spec.RenewTime.Time
 	}
+	f.holder, f.transitions = or(l.Spec.HolderIdentity, ""), int(or(l.Spec.LeaseTransitions, 0))
 	if l.Spec.LeaseDurationSeconds != nil {
 		f.duration = time.Duration(*l.Spec.LeaseDurationSeconds) * time.Second
 	}

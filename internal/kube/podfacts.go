@@ -21,12 +21,13 @@ type podFacts struct {
 	header
 	// pod is the pod without Node, Class, Service, Job, Role, CurrentRevision and Created, which need other objects or the clock.
 	pod fleet.Pod
-	// owner is the controller of the pod.
-	owner     types.UID
-	ownerKind string
+	// owner is the controller of the pod, as the pod says.
+	owner                          types.UID
+	ownerAPI, ownerKind, ownerName string
 	// revision is the label by which StatefulSets tell their revisions apart.
 	revision string
-	// component is the value of our own component label, mirror says that the kubelet made the pod of a file.
+	// component is the value of our own component label, mirror says that the pod
+	// carries the annotation of those that the kubelet makes of a file.
 	component string
 	mirror    bool
 	// tolerates: the pod names the holder taint in a toleration. A blanket toleration of everything does not count: system pods carry
@@ -77,7 +78,7 @@ func newPodFacts(p *corev1.Pod) *podFacts {
 		f.pod.HoldsOn = pinnedTo(p.Spec.Affinity)
 	}
 	if owner := metav1.GetControllerOf(p); owner != nil {
-		f.owner, f.ownerKind = owner.UID, owner.Kind
+		f.owner, f.ownerAPI, f.ownerKind, f.ownerName = owner.UID, owner.APIVersion, owner.Kind, owner.Name
 	}
 	_, f.mirror = p.Annotations[corev1.MirrorPodAnnotationKey]
 	if p.Spec.Priority != nil {

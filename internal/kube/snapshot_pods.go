@@ -58,7 +58,7 @@ func (a *assembly) claim(p *fleet.Pod, f *podFacts) int {
 	if service >= 0 {
 		p.Service = a.s.Services[service].ID
 	}
-	p.Class = classOf(f, a.c.o.Namespace, service >= 0, member.job != "")
+	p.Class = classOf(f, a.c.o.Namespace, a.standingOf(f), service >= 0, member.job != "")
 	p.Own = p.Class == fleet.PodSystem && f.Namespace == a.c.o.Namespace && f.component != "" && f.ownerKind != "DaemonSet" && !f.mirror
 	return service
 }
@@ -107,17 +107,18 @@ func (a *assembly) findParents(pods []*podFacts) {
 }
 
 // classOf says what a pod is to us. Our own label counts in our own namespace alone, so that nobody else can declare a pod to be a
-// filler or part of the system.
-func classOf(f *podFacts, namespace string, ofService, ofJob bool) fleet.PodClass {
+// filler or part of the system. What pretends to be of the system in an offline tenant's namespace is offline work, whatever it tolerates:
+// it came to its machine by the tenant's will, and a recall must be able to evict it.
+func classOf(f *podFacts, namespace string, s standing, ofService, ofJob bool) fleet.PodClass {
 	ours := f.Namespace == namespace
 	switch {
 	case ours && f.component == v1alpha1.ComponentFiller:
 		return fleet.PodFiller
-	case f.mirror, f.ownerKind == "DaemonSet", f.ownerKind == "Node", ours && f.component != "":
+	case s == isSystem, ours && f.component != "":
 		return fleet.PodSystem
 	case ofService:
 		return fleet.PodOnline
-	case ofJob, f.tolerates:
+	case ofJob, f.tolerates, s == pretends:
 		return fleet.PodOffline
 	}
 	return fleet.PodOnline

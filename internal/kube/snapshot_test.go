@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -245,7 +246,7 @@ func TestPodClasses(t *testing.T) {
 	mirror.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"}
 
 	w := newWorld(t, node("n1", inWeb), deployment("cart", 1), replicaSet("cart", 1), service("cart"), batchJob("bert", 4), elasticJob("bert"),
-		tolerant, blanket, onlineTolerant, filler, pretender, ours, agent, mirror,
+		tolerant, blanket, onlineTolerant, filler, pretender, ours, agent, mirror, daemonSet(ourNamespace, "agent"), daemonSet("kube-system", "proxy"),
 		pod("kube-system", "proxy", "n1", "DaemonSet", "proxy"), pod("train", "bert-0", "n1", "Job", "bert"), pod("train", "other", "n1", "Job", "unknown"))
 	want := map[string]fleet.PodClass{
 		"tolerant": fleet.PodOffline, "bert-0": fleet.PodOffline,
@@ -268,6 +269,66 @@ func TestPodClasses(t *testing.T) {
 	for _, p := range s.Pods {
 		if p.Name.Name == "bert-0" && (p.Job != "train/bert" || p.Role != "worker") {
 			t.Errorf("bert-0 belongs to job %q role %q", p.Job, p.Role)
+		}
+	}
+}
+
+func daemonSet(namespace, name string) *appsv1.DaemonSet {
+	return &appsv1.DaemonSet{ObjectMeta: objectMeta("DaemonSet", namespace, name)}
+}
+
+// A pod is of the system by an object that stands behind what it says, and never in an offline tenant's namespace.
+func TestSystemPodsAreProved(t *testing.T) {
+	kruise := &unstructured.Unstructured{}
+	kruise.SetAPIVersion(gvrKruise.GroupVersion().String())
+	kruise.SetKind("DaemonSet")
+	kruise.SetNamespace("monitoring")
+	kruise.SetName("logs")
+	kruise.SetUID(uidOf("DaemonSet", "logs"))
+	ofKruise := func(p *corev1.Pod) { p.OwnerReferences[0].APIVersion = gvrKruise.GroupVersion().String() }
+	isMirror := func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} }
+	tolerating := func(p *corev1.Pod) {
+		p.Spec.Tolerations = []corev1.Toleration{{Key: v1alpha1.TaintHolder, Operator: corev1.TolerationOpExists}}
+	}
+	for name, c := range map[string]struct {
+		namespace, onNode, kind, owner string
+		change                         []func(p *corev1.Pod)
+		without                        bool // without OpenKruise in the configuration
+		want                           fleet.PodClass
+	}{
+		"of a DaemonSet":                         {"monitoring", "n1", "DaemonSet", "proxy", nil, false, fleet.PodSystem},
+		"of a DaemonSet, and tolerating":         {"monitoring", "n1", "DaemonSet", "proxy", []func(*corev1.Pod){tolerating}, false, fleet.PodSystem},
+		"of a DaemonSet that does not exist":     {"monitoring", "n1", "DaemonSet", "none", []func(*corev1.Pod){tolerating}, false, fleet.PodOffline},
+		"of a DaemonSet of another UID":          {"monitoring", "n1", "DaemonSet", "proxy", []func(*corev1.Pod){tolerating, func(p *corev1.Pod) { p.OwnerReferences[0].UID = "made up" }}, false, fleet.PodOffline},
+		"of a DaemonSet of another namespace":    {"shop", "n1", "DaemonSet", "proxy", []func(*corev1.Pod){tolerating}, false, fleet.PodOffline},
+		"of a DaemonSet that is not its manager": {"monitoring", "n1", "DaemonSet", "proxy", []func(*corev1.Pod){tolerating, func(p *corev1.Pod) { p.OwnerReferences[0].Controller = nil }}, false, fleet.PodOffline},
+		"of evil.example/v1 DaemonSet":           {"monitoring", "n1", "DaemonSet", "proxy", []func(*corev1.Pod){tolerating, func(p *corev1.Pod) { p.OwnerReferences[0].APIVersion = "evil.example/v1" }}, false, fleet.PodOffline},
+		"of OpenKruise's DaemonSet":              {"monitoring", "n1", "DaemonSet", "logs", []func(*corev1.Pod){tolerating, ofKruise}, false, fleet.PodSystem},
+		"of OpenKruise, which is not configured": {"monitoring", "n1", "DaemonSet", "logs", []func(*corev1.Pod){tolerating, ofKruise}, true, fleet.PodOffline},
+		"of a tenant's own DaemonSet":            {"train", "n1", "DaemonSet", "own", nil, false, fleet.PodOffline},
+		"of a tenant's own, tolerating all": {"train", "n1", "DaemonSet", "own", []func(*corev1.Pod){func(p *corev1.Pod) {
+			p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+		}}, false, fleet.PodOffline},
+		"of the kubelet":                          {"kube-system", "n1", "Node", "n1", []func(*corev1.Pod){isMirror, tolerating}, false, fleet.PodSystem},
+		"of the kubelet of another machine":       {"kube-system", "n1", "Node", "n2", []func(*corev1.Pod){isMirror, tolerating}, false, fleet.PodOffline},
+		"of a machine that was there before":      {"kube-system", "n1", "Node", "n1", []func(*corev1.Pod){isMirror, tolerating, func(p *corev1.Pod) { p.OwnerReferences[0].UID = "an earlier one" }}, false, fleet.PodOffline},
+		"of v1 Node without the annotation":       {"monitoring", "n1", "Node", "n1", []func(*corev1.Pod){tolerating}, false, fleet.PodOffline},
+		"with the kubelet's annotation alone":     {"monitoring", "n1", "", "", []func(*corev1.Pod){isMirror, tolerating}, false, fleet.PodOffline},
+		"with the annotation, tolerating nothing": {"monitoring", "n1", "", "", []func(*corev1.Pod){isMirror}, false, fleet.PodOnline},
+		"of the kubelet, in a tenant's namespace": {"train", "n1", "Node", "n1", []func(*corev1.Pod){isMirror}, false, fleet.PodOffline},
+	} {
+		p := pod(c.namespace, "p", c.onNode, c.kind, c.owner)
+		for _, change := range c.change {
+			change(p)
+		}
+		o := Options{DaemonKinds: []Kind{{gvrKruise.GroupVersion().String(), "DaemonSet"}, {"not.installed/v1", "DaemonSet"}}}
+		if c.without {
+			o = Options{}
+		}
+		w := newWorldWith(t, o, node("n1", inWeb), node("n2", inWeb), daemonSet("monitoring", "proxy"), daemonSet("train", "own"), kruise.DeepCopy(), p,
+			namespaceOf("train", map[string]string{v1alpha1.LabelTenant: "true"}))
+		if got := w.snapshot(t).Pods[0].Class; got != c.want {
+			t.Errorf("a pod %s is %s, want %s", name, got, c.want)
 		}
 	}
 }

@@ -27,16 +27,18 @@ type workloadFacts struct {
 	writers []string
 	// updateRevision is the newest revision of a StatefulSet.
 	updateRevision string
+	// leader is the epoch of the leader that stamped the object last.
+	leader int64
 }
 
 func newDeploymentFacts(d *appsv1.Deployment) *workloadFacts {
 	return &workloadFacts{header: headerOf(d), replicas: replicasOf(d.Spec.Replicas), request: podRequests(&d.Spec.Template.Spec),
-		writers: replicaWriters(d.ManagedFields)}
+		writers: replicaWriters(d.ManagedFields), leader: leaderOn(d.Annotations)}
 }
 
 func newStatefulSetFacts(s *appsv1.StatefulSet) *workloadFacts {
 	return &workloadFacts{header: headerOf(s), replicas: replicasOf(s.Spec.Replicas), request: podRequests(&s.Spec.Template.Spec),
-		writers: replicaWriters(s.ManagedFields), updateRevision: s.Status.UpdateRevision}
+		writers: replicaWriters(s.ManagedFields), updateRevision: s.Status.UpdateRevision, leader: leaderOn(s.Annotations)}
 }
 
 // replicasOf reads spec.replicas; the API server fills in 1 where it is left out.
@@ -97,12 +99,14 @@ type scalerFacts struct {
 	min, max int32
 	// adopted is the minReplicas that the HPA had before we raised it.
 	adopted fleet.Known[int32]
+	// leader is the epoch of the leader that wrote the HPA last.
+	leader int64
 	// parent names the ScaledObject that made the HPA, whose minReplicas KEDA writes.
 	parent string
 }
 
 func newHPAFacts(h *autoscalingv2.HorizontalPodAutoscaler) *scalerFacts {
-	f := &scalerFacts{header: headerOf(h), min: replicasOf(h.Spec.MinReplicas), max: h.Spec.MaxReplicas,
+	f := &scalerFacts{header: headerOf(h), min: replicasOf(h.Spec.MinReplicas), max: h.Spec.MaxReplicas, leader: leaderOn(h.Annotations),
 		target: targetKey{h.Namespace, h.Spec.ScaleTargetRef.Kind, h.Spec.ScaleTargetRef.Name}}
 	if n, err := strconv.ParseInt(h.Annotations[v1alpha1.AnnotationAdopted], 10, 32); err == nil {
 		f.adopted = fleet.KnownAt(int32(n), timeOf(&h.CreationTimestamp))

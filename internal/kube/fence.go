@@ -1,0 +1,270 @@
+package kube
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// FencedError refuses a write because the lease of this leader is too old, or another leader's. Nothing was sent.
+type FencedError struct{ Reason string }
+
+func (e *FencedError) Error() string {
+	return "kube: write refused, nothing was sent: " + e.Reason + "; the present leader plans it again"
+}
+
+// instant is one moment on both clocks of the machine. The monotonic clock goes on while the process is stopped by a signal and stands
+// while the machine is suspended; the wall clock goes on in both and is set by operators. Neither alone tells how old a lease is.
+type instant struct {
+	wall time.Time
+	mono time.Duration
+}
+
+// age is how long ago an instant was by the clock that says more.
+func (i instant) age(now instant) time.Duration { return max(now.wall.Sub(i.wall), now.mono-i.mono) }
+
+// instants reads both clocks.
+func instants() func() instant {
+	start := time.Now()
+	return func() instant {
+		now := time.Now()
+		return instant{wall: now.Round(0), mono: now.Sub(start)}
+	}
+}
+
+// fence keeps the writes of a leader within its lease. It stands in the transport of the writing clients, so that no caller can forget it:
+// a write passes while the last successful renewal is young, and its request ends before another process can take over. Once another
+// holder or a newer epoch was seen, nothing passes any more.
+//
+// A process that never stands for election (the CLI, which writes for its user) has no lease to lose, and is not fenced.
+type fence struct {
+	identity string
+	now      func() instant
+
+	mu sync.Mutex // guards what follows
+	// limit is how long writes pass after a renewal; 0 while this process does not stand for election.
+	limit time.Duration
+	// held is set with the first renewal; renewed is when the last successful one was sent. Another process counts the lease from when it
+	// saw that renewal, which is later.
+	held    bool
+	renewed instant
+	// transitions count the holders of the lease up to this leadership.
+	transitions int
+	// over says why nothing passes any more; ended is closed with it.
+	over  error
+	ended chan struct{}
+}
+
+func newFence(identity string) *fence {
+	return &fence{identity: identity, now: instants(), ended: make(chan struct{})}
+}
+
+// stand puts the fence up: from now on nothing passes without a renewal younger than the limit.
+func (f *fence) stand(limit time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.limit, f.held, f.over, f.ended = limit, false, nil, make(chan struct{})
+}
+
+// lost is closed when the leadership is over for good.
+func (f *fence) lost() <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ended
+}
+
+// cause is why the leadership is over; nil while it is not.
+func (f *fence) cause() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.over
+}
+
+// close ends the leadership.
+func (f *fence) close(format string, args ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.end(format, args...)
+}
+
+func (f *fence) end(format string, args ...any) {
+	if f.over == nil {
+		f.over = &FencedError{fmt.Sprintf(format, args...)}
+		close(f.ended)
+	}
+}
+
+// renew notes a successful renewal that was sent at an instant.
+func (f *fence) renew(sent instant, r *resourcelock.LeaderElectionRecord) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case r.HolderIdentity != f.identity:
+	case f.held && r.LeaderTransitions != f.transitions:
+		f.end("another process held the lease meanwhile")
+	default:
+		f.held, f.renewed, f.transitions = true, sent, r.LeaderTransitions
+	}
+}
+
+// read notes the lease as the API server has it.
+func (f *fence) read(r *resourcelock.LeaderElectionRecord) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.held && r.HolderIdentity != f.identity {
+		f.end("the lease is held by %q", r.HolderIdentity)
+	}
+}
+
+// watched notes the lease as a watch brought it: what is older than this leadership tells nothing.
+func (f *fence) watched(l *leaseFacts) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.held && l.holder != f.identity && l.transitions > f.transitions {
+		f.end("the lease is held by %q", l.holder)
+	}
+}
+
+// left is how long a write that starts now may take; 0 without a bound. It fails when a write must not start.
+func (f *fence) left() (time.Duration, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.over != nil:
+		return 0, f.over
+	case f.limit == 0:
+		return 0, nil
+	case !f.held:
+		return 0, &FencedError{"this process does not hold the lease"}
+	}
+	age := f.renewed.age(f.now())
+	if age >= f.limit {
+		return 0, &FencedError{fmt.Sprintf("the lease was last renewed %s ago, writes end after %s", age.Round(time.Millisecond), f.limit)}
+	}
+	return f.limit - age, nil
+}
+
+// staleEpoch is what the API server answers by our rules to a write whose leaderEpoch is below that of the object.
+const staleEpoch = "leaderEpoch must not fall"
+
+// wrap puts the fence before the requests of a client.
+func (f *fence) wrap(cfg *rest.Config) {
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &fenced{f: f, next: next} })
+}
+
+// fenced is a transport behind the fence.
+type fenced struct {
+	f    *fence
+	next http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *fenced) RoundTrip(req *http.Request) (*http.Response, error) {
+	if !mutates(req.Method) {
+		return t.next.RoundTrip(req)
+	}
+	left, err := t.f.left()
+	if err != nil {
+		if req.Body != nil {
+			req.Body.Close() // a transport closes the body on errors too
+		}
+		return nil, err
+	}
+	if left == 0 {
+		return t.next.RoundTrip(req)
+	}
+	ctx, cancel := context.WithTimeoutCause(req.Context(), left, &FencedError{"the lease may be another's before the answer"})
+	req = req.Clone(ctx)
+	// The API server gives up as well: a request that it received is not carried out later than that.
+	q := req.URL.Query()
+	q.Set("timeout", max(left.Round(time.Millisecond), time.Millisecond).String())
+	req.URL.RawQuery = q.Encode()
+	resp, err := t.next.RoundTrip(req)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	resp.Body = &lastingBody{ReadCloser: resp.Body, done: cancel}
+	if resp.StatusCode == http.StatusUnprocessableEntity {
+		if err := t.judge(resp); err != nil {
+			resp.Body.Close()
+			return nil, err
+		}
+	}
+	return resp, nil
+}
+
+// judge ends the leadership when the API server refused its epoch.
+func (t *fenced) judge(resp *http.Response) error {
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return fmt.Errorf("read the refusal of a write: %w", err)
+	}
+	if bytes.Contains(text, []byte(staleEpoch)) {
+		t.f.close("the API server has objects of a newer leader")
+	}
+	body := resp.Body
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{bytes.NewReader(text), body}
+	return nil
+}
+
+func mutates(method string) bool {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, "":
+		return false
+	}
+	return true
+}
+
+// lastingBody keeps the context of a request until its answer is read.
+type lastingBody struct {
+	io.ReadCloser
+	done context.CancelFunc
+}
+
+func (b *lastingBody) Close() error {
+	defer b.done()
+	return b.ReadCloser.Close()
+}
+
+// fencedLock tells the fence what the election learns of the lease.
+type fencedLock struct {
+	resourcelock.Interface
+	f *fence
+}
+
+func (l *fencedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	r, raw, err := l.Interface.Get(ctx)
+	if err == nil {
+		l.f.read(r)
+	}
+	return r, raw, err
+}
+
+func (l *fencedLock) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	sent := l.f.now()
+	err := l.Interface.Create(ctx, r)
+	if err == nil {
+		l.f.renew(sent, &r)
+	}
+	return err
+}
+
+func (l *fencedLock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	sent := l.f.now()
+	err := l.Interface.Update(ctx, r)
+	if err == nil {
+		l.f.renew(sent, &r)
+	}
+	return err
+}

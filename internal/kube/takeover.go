@@ -1,0 +1,240 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+)
+
+// stampWithin bounds how long a new leader stamps before it plans: online pods may wait. Two clients share the work, one for our own
+// objects and one for targets, each with 200 writes a second and a burst of 400 (Options.QPS): 25 s are 5,400 writes of each. A fleet of
+// 20,000 machines with 2,000 services needs 2,000 writes to targets (10 s), and two for each loan in motion: 2,700 loans, every seventh
+// machine, are stamped in time. What is left then is not stamped, and logged.
+const stampWithin = 25 * time.Second
+
+// moving are the objects of moves under way, as a new leader lists them: an old leader that is still at work would write these next.
+type moving struct {
+	stamps []ownStamp
+	nodes  map[string]bool
+}
+
+// ownStamp is one object of ours that is to carry the epoch.
+type ownStamp struct {
+	gvr schema.GroupVersionResource
+	u   *unstructured.Unstructured
+}
+
+// see picks what moves out of a listing of our kinds, loans before shares. Loans at rest are left alone: at 20,000 machines they are most,
+// and whatever an old leader writes to one of them rests on a version.
+func (m *moving) see(gvr schema.GroupVersionResource, u *unstructured.Unstructured) {
+	switch gvr {
+	case gvrPools:
+	case gvrLoans:
+		phase, _, _ := unstructured.NestedString(u.Object, "status", "phase")
+		if phase == string(fleet.Lent) {
+			return
+		}
+		node, _, _ := unstructured.NestedString(u.Object, "spec", "nodeName")
+		m.nodes[node] = true
+	case gvrShares:
+		if !m.nodes[u.GetName()] {
+			return
+		}
+	default:
+		return
+	}
+	m.stamps = append(m.stamps, ownStamp{gvr, u.DeepCopy()}) // a copy: the page that it is of may be dropped
+}
+
+// takeOver stamps the epoch of a new leader on what moves before its first plan: loans that are not at rest, the shares of their machines,
+// pools (the ledgers) and the targets of services in mode Auto. From then on the API server refuses what the leader before writes to them:
+// by the rule on leaderEpoch, and by the version, which each of its writes carries and each stamp changes.
+func (c *Cluster) takeOver(ctx context.Context, m *moving, epoch int64) error {
+	begun := time.Now()
+	var seen sights
+	targets, err := c.targetStamps(epoch, &seen)
+	if err != nil {
+		return err
+	}
+	limit, cancel := context.WithTimeout(ctx, stampWithin)
+	defer cancel()
+	own := make([]func(context.Context) error, len(m.stamps))
+	for i, s := range m.stamps {
+		own[i] = func(ctx context.Context) error { return c.stampOwn(ctx, s, epoch, &seen) }
+	}
+	var missed [2]int
+	var errs [2]error
+	var wg sync.WaitGroup
+	for i, todo := range [][]func(context.Context) error{own, targets} {
+		wg.Go(func() { missed[i], errs[i] = stampAll(limit, todo, c.o.Writers) })
+	}
+	wg.Wait()
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	// A write of a newer leader is one of the errors: this leadership is over before it began.
+	if err := c.fence.cause(); err != nil {
+		return err
+	}
+	seen.await(ctx, c.o)
+	c.o.Log.Info("what moves is stamped", "epoch", epoch, "objects", len(own), "targets", len(targets), "missed", missed[0]+missed[1],
+		"took", time.Since(begun).Round(time.Millisecond))
+	if err := errors.Join(errs[:]...); err != nil {
+		c.o.Log.Warn("some objects do not carry the epoch of this leader: an earlier one that is still at work is refused there by versions alone",
+			"missed", missed[0]+missed[1], "first", err)
+	}
+	return nil
+}
+
+// stampAll makes the stamps side by side. It counts those that were not made, and returns the first error.
+func stampAll(ctx context.Context, todo []func(context.Context) error, writers int) (missed int, first error) {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	next := make(chan func(context.Context) error)
+	for range min(writers, len(todo)) {
+		wg.Go(func() {
+			for do := range next {
+				if err := do(ctx); err != nil {
+					mu.Lock()
+					missed++
+					if first == nil {
+						first = err
+					}
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	for _, do := range todo {
+		next <- do
+	}
+	close(next)
+	wg.Wait()
+	return missed, first
+}
+
+// stampOwn writes the epoch into one object of ours, whatever else of it changes meanwhile.
+func (c *Cluster) stampOwn(ctx context.Context, s ownStamp, epoch int64, seen *sights) error {
+	client := c.dyn.Resource(s.gvr)
+	u := s.u
+	for again := 0; ; again++ {
+		if epochOn(u) >= epoch {
+			return nil
+		}
+		var got *unstructured.Unstructured
+		var err error
+		if s.gvr == gvrShares {
+			err = unstructured.SetNestedField(u.Object, epoch, "spec", "leaderEpoch")
+			if err == nil {
+				got, err = client.Update(ctx, u, updateOptions())
+			}
+		} else {
+			err = unstructured.SetNestedField(u.Object, epoch, "status", "leaderEpoch")
+			if err == nil {
+				got, err = client.UpdateStatus(ctx, u, updateOptions())
+			}
+		}
+		switch {
+		case err == nil:
+			seen.see(c.seesOwn(s.gvr, got))
+			return nil
+		case apierrors.IsNotFound(err):
+			return nil
+		case !apierrors.IsConflict(err) || again == 3:
+			return fmt.Errorf("stamp %s %s: %w", kindOf(s.gvr), u.GetName(), err)
+		}
+		if u, err = client.Get(ctx, s.u.GetName(), metav1.GetOptions{}); apierrors.IsNotFound(err) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("stamp %s %s: %w", kindOf(s.gvr), s.u.GetName(), err)
+		}
+	}
+}
+
+// seesOwn is the sight of a stamp on one of our objects.
+func (c *Cluster) seesOwn(gvr schema.GroupVersionResource, u *unstructured.Unstructured) sight {
+	switch gvr {
+	case gvrLoans:
+		return c.loans.sees("", u.GetName(), u.GetUID(), u.GetResourceVersion())
+	case gvrShares:
+		return c.shares.sees("", u.GetName(), u.GetUID(), u.GetResourceVersion())
+	}
+	return c.pools.sees("", u.GetName(), u.GetUID(), u.GetResourceVersion())
+}
+
+// targetStamps are the stamps on what services in mode Auto scale. A HorizontalPodAutoscaler is stamped once it was adopted: before, it
+// carries no mark of ours, and raising its floor takes nothing away.
+func (c *Cluster) targetStamps(epoch int64, seen *sights) ([]func(context.Context) error, error) {
+	s, _, err := c.observe()
+	if err != nil {
+		return nil, err
+	}
+	var out []func(context.Context) error
+	add := func(what string, h *header, leader int64, patch func(ctx context.Context, body []byte) (metav1.Object, error), sees func(version string) sight) {
+		if leader >= epoch {
+			return
+		}
+		// The UID in a patch is a precondition; no version: the stamp holds whatever else changes.
+		body := mergePatch(map[string]any{"metadata": map[string]any{"uid": string(h.UID),
+			"annotations": map[string]any{v1alpha1.AnnotationLeaderEpoch: strconv.FormatInt(epoch, 10)}}})
+		out = append(out, func(ctx context.Context) error {
+			got, err := patch(ctx, body)
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("stamp %s %s/%s: %w", what, h.Namespace, h.Name, err)
+			}
+			seen.see(sees(got.GetResourceVersion()))
+			return nil
+		})
+	}
+	for i := range s.Services {
+		svc := &s.Services[i]
+		if !svc.Mode.Acts() || !svc.TargetFound {
+			continue
+		}
+		m := c.deployments
+		if svc.TargetKind == kindStatefulSet {
+			m = c.statefulSets
+		}
+		if w, ok := m.get(svc.Target.Namespace, svc.Target.Name); ok && svc.Actuation == fleet.ByScale {
+			add(svc.TargetKind, &w.header, w.leader, func(ctx context.Context, body []byte) (metav1.Object, error) {
+				if svc.TargetKind == kindStatefulSet {
+					return c.core.AppsV1().StatefulSets(w.Namespace).Patch(ctx, w.Name, types.MergePatchType, body, patchOptions())
+				}
+				return c.core.AppsV1().Deployments(w.Namespace).Patch(ctx, w.Name, types.MergePatchType, body, patchOptions())
+			}, func(version string) sight { return m.sees(w.Namespace, w.Name, w.UID, version) })
+		}
+		if svc.HPA == nil || svc.Actuation != fleet.ByHPAFloor {
+			continue
+		}
+		if h, ok := c.hpas.get(svc.Target.Namespace, svc.HPA.Name); ok && h.adopted.OK {
+			add("HorizontalPodAutoscaler", &h.header, h.leader, func(ctx context.Context, body []byte) (metav1.Object, error) {
+				return c.core.AutoscalingV2().HorizontalPodAutoscalers(h.Namespace).Patch(ctx, h.Name, types.MergePatchType, body, patchOptions())
+			}, func(version string) sight { return c.hpas.sees(h.Namespace, h.Name, h.UID, version) })
+		}
+	}
+	return out, nil
+}
+
+// leaderOn is the epoch that objects of others carry; 0 without one.
+func leaderOn(annotations map[string]string) int64 {
+	epoch, err := strconv.ParseInt(annotations[v1alpha1.AnnotationLeaderEpoch], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return epoch
+}
