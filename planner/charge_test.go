@@ -43,7 +43,7 @@ func TestQuotaTakesBackPastTheLedger(t *testing.T) {
 			w.s.Nodes[i].Pool = "late"
 		}
 		w.s.Pools = append(w.s.Pools, fleet.Pool{ID: "late", Class: fleet.Online, Mode: fleet.Observe})
-		p := Make(w.input())
+		p := made(w.input())
 		if len(p.Lowers) != 1 || p.Lowers[0].To != 8 || len(heldByLedger(&p)) > 0 {
 			t.Fatalf("steerable %v: %+v, withheld %+v", steerable, p.Lowers, p.Withheld)
 		}
@@ -72,7 +72,7 @@ func TestLevellingIsBoundedByTheLedger(t *testing.T) {
 		y := still(6, 10)
 		y.job("j1", member("worker", 6, 0, 100))
 		y.s.Pools[0].Budget = c.budget
-		p := Make(Input{Snapshot: &y.s, Options: DefaultOptions()})
+		p := made(Input{Snapshot: &y.s, Options: DefaultOptions()})
 		var took int32
 		for _, j := range p.Jobs {
 			took += j.From - j.To
@@ -108,7 +108,7 @@ func TestJobsGiveBackPastTheLedger(t *testing.T) {
 	closed(&w.s, true)
 	tellToGiveBack(w.tenant("batch", "batch", 32), 10*time.Minute)
 	w.s.Tenants[0].BorrowingLimit = fleet.KnownAt(cpu(0), t0)
-	p := Make(w.input())
+	p := made(w.input())
 	if len(p.Jobs) != 1 || p.Jobs[0].To != 2 || !slices.Equal(p.Jobs[0].Charges, []Charge{{"offline", 2, true}}) {
 		t.Errorf("a quota takes back: %+v", p.Jobs)
 	}
