@@ -57,6 +57,27 @@ func TestQuotaTakesBackPastTheLedger(t *testing.T) {
 	}
 }
 
+// The budget that bounds scale-in on a borrowed machine is that of the pool which borrows it, and counts the pods there.
+func TestBudgetCountsThePodsThatItIsChargedWith(t *testing.T) {
+	w := newWorld(3).service("web", 4, 0, 1, 100)
+	w.offline(1)
+	w.service("app", 16, 3, 1, 100)
+	l := w.loan(3, fleet.Noticed, 2)
+	l.From, l.To = "offline", "online"
+	for i := range w.s.Pools {
+		w.s.Pools[i].Budget = fleet.DisruptionBudget{EvictionsPerMinute: 60, ServiceShare: 1, FleetShare: 0.1}
+	}
+	in := w.input()
+	m := newMaker(&in)
+	pool, took := m.chargedTo(w.s.Nodes[3].ID), 0
+	for m.spending(pool).Take("service shop/app", 16, 1) == "" {
+		took++
+	}
+	if pool != "online" || took != 2 {
+		t.Errorf("pool %s lets %d pods go, want a tenth of the 20 on the machines that pool online has and borrows", pool, took)
+	}
+}
+
 // Shares of jobs are levelled as far as the ledger lets members go, and the job is told why it keeps more.
 func TestLevellingIsBoundedByTheLedger(t *testing.T) {
 	for _, c := range []struct {
