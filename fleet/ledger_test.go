@@ -158,3 +158,30 @@ func TestLedgerOfARollOver(t *testing.T) {
 		}
 	}
 }
+
+// Pods on a machine that online borrows count where their leaving is charged: in the pool that borrows it, for as long as it holds the machine.
+func TestPodsOnBorrowedMachinesCountForTheBorrower(t *testing.T) {
+	for _, c := range []struct {
+		from, to PoolID
+		phase    Phase
+		want     PoolID
+	}{
+		{"batch", "web", Emptying, "batch"},
+		{"batch", "web", Lent, "web"},
+		{"batch", "web", Noticed, "web"},
+		{"batch", "web", Draining, "web"},
+		{"batch", "web", Returned, "batch"},
+		{"web", "batch", Lent, "web"},
+		{"web", "batch", Noticed, "web"},
+	} {
+		s := Snapshot{Nodes: []Node{{ID: "n1", Pool: c.from}}, Pools: []Pool{{ID: "batch", Class: Offline}, {ID: "web", Class: Online}},
+			Loans: []Loan{{ID: "l", Node: "n1", From: c.from, To: c.to, Phase: c.phase}}, Pods: []Pod{{Node: "n1", NodeName: "n1", Class: PodOnline}}}
+		s.Sort()
+		if got := s.PodsByPool(); len(got) != 1 || got[c.want] != 1 {
+			t.Errorf("a loan from %s to %s that is %s: the pod counts in %v, want %s", c.from, c.to, c.phase, got, c.want)
+		}
+		if got := s.DisruptionPool(&s.Nodes[0], s.LoansByNode()["n1"]); got != c.want {
+			t.Errorf("a loan from %s to %s that is %s: the pod is charged to %s, want %s", c.from, c.to, c.phase, got, c.want)
+		}
+	}
+}

@@ -143,16 +143,29 @@ func (s *Snapshot) LoansByNode() map[NodeID][]*Loan {
 	return out
 }
 
-// PodsByPool counts the pods of online and offline work on the machines of each pool.
+// DisruptionPool is the pool whose disruption budget bounds what is taken off a machine: the online pool that borrows the machine while it holds it,
+// or else the machine's home. A machine that online lends stays with its home: where a socket of it is lent, pods of both sides are on it.
+func (s *Snapshot) DisruptionPool(n *Node, loans []*Loan) PoolID {
+	for _, l := range loans {
+		if l.Phase.Away() && s.FromOffline(l) {
+			return l.To
+		}
+	}
+	return n.Pool
+}
+
+// PodsByPool counts the pods of online and offline work on the machines of each pool, as its disruption budget does (see [Snapshot.DisruptionPool]).
 func (s *Snapshot) PodsByPool() map[PoolID]int {
 	out := make(map[PoolID]int, len(s.Pools))
-	home := make(map[NodeID]PoolID, len(s.Nodes))
+	loans := s.LoansByNode()
+	pool := make(map[NodeID]PoolID, len(s.Nodes))
 	for i := range s.Nodes {
-		home[s.Nodes[i].ID] = s.Nodes[i].Pool
+		n := &s.Nodes[i]
+		pool[n.ID] = s.DisruptionPool(n, loans[n.ID])
 	}
 	for i := range s.Pods {
-		if p := &s.Pods[i]; p.Occupies() && (p.Class == PodOnline || p.Class == PodOffline) && home[p.Node] != "" {
-			out[home[p.Node]]++
+		if p := &s.Pods[i]; p.Occupies() && (p.Class == PodOnline || p.Class == PodOffline) && pool[p.Node] != "" {
+			out[pool[p.Node]]++
 		}
 	}
 	return out

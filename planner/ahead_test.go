@@ -89,7 +89,7 @@ func TestWindowsInSlices(t *testing.T) {
 				slice := fleet.Window{Name: "night", Schedule: "0 3 * * *", Duration: 4*time.Hour + 30*time.Minute, Zone: z}
 				w.s.Tenants[0].Slices = []fleet.Slice{{Window: slice, Guarantee: cpu(160)}}
 				w.s.Services[0].Windows = []fleet.Window{{Name: "night", Schedule: c.window, Duration: c.length, Zone: z, Min: 20}}
-				got := Make(w.input()).Division.Short
+				got := made(w.input()).Division.Short
 				if len(got) != c.short {
 					t.Fatalf("%s, window %q for %s, seen at %s: %d shortages: %+v", zone, c.window, c.length, w.s.At, len(got), got)
 				}

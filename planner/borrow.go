@@ -68,21 +68,24 @@ func (m *maker) borrow(l *ledger, ask reclaim.Ask, short fleet.Resources, idle b
 			continue
 		}
 		count, budget := m.movesLeft(p)
-		var take []reclaim.Borrowed
-		take, short = reclaim.Borrowable(s, reclaim.BorrowAsk{Pool: p, Amount: short, Count: max(count, 1), TakeStable: m.takesStable(), Idle: idle,
-			Begun: m.begun, Emergency: ask.Emergency}, m.recalls())
+		want := reclaim.BorrowAsk{Pool: p, Amount: short, Count: max(count, 1), TakeStable: m.takesStable(), Idle: idle,
+			Begun: m.begun, Emergency: ask.Emergency}
+		take, left := reclaim.Borrowable(s, want, m.recalls())
+		if count > 0 {
+			short = left // A machine that the budget withholds covers nothing: it is looked for to be named.
+		}
 		for _, c := range take {
 			if lead := reclaim.LongestLead(s, p, m.recalls()); !ask.Emergency && ask.Due.Add(-c.Notice-lead.Drain-lead.Clean).After(s.At.Add(m.in.Options.Interval)) {
 				continue // There is time: the next cycle sees the tide more clearly.
 			}
-			if count--; count < 0 {
-				m.withhold("pool "+string(p.ID), "lend "+c.Node.Name, budget, Why{"Flood", ask.Why})
+			if count <= 0 {
+				m.withholdOnce("pool "+string(p.ID), "lend "+c.Node.Name, budget, Why{"Flood", ask.Why})
 				break
 			}
 			c.Why = ask.Why + "; " + c.Why
 			loan := m.newLoan(p, l.pool.ID, c.Candidate)
 			loan = loan.Invite(s.At, s.At.Add(c.Notice), m.dueOf(l, ask.Due), c.Why)
-			m.move(MoveBegin, loan, loan, Why{"Flood", loan.Reason})
+			m.propose(passBorrow, MoveBegin, loan, loan, Why{"Flood", loan.Reason})
 		}
 	}
 	return short
@@ -149,7 +152,7 @@ func (m *maker) keepBorrowed(l *ledger, ask reclaim.Ask) fleet.Resources {
 	s, short := m.in.Snapshot, ask.Amount
 	for _, loan := range l.borrowed {
 		n := s.Node(loan.Node)
-		if short.Floor().IsZero() || loan.Phase != fleet.Noticed || n == nil || !n.Ready || m.moved[loan.ID] {
+		if short.Floor().IsZero() || loan.Phase != fleet.Noticed || n == nil || !n.Ready || m.decided(loan.ID) {
 			continue
 		}
 		room := withGPUs(n.Allocatable.Sub(l.online[n.ID])).Floor()
@@ -158,7 +161,7 @@ func (m *maker) keepBorrowed(l *ledger, ask reclaim.Ask) fleet.Resources {
 		}
 		after, err := loan.TurnBack(s.At, ask.Why)
 		after.Due = loan.Due
-		m.step(MoveTurnBack, *loan, after, err, "TideTurned")
+		m.step(passBringHome, MoveTurnBack, *loan, after, err, "TideTurned")
 		short = short.Sub(room)
 	}
 	return short
@@ -172,7 +175,7 @@ func (m *maker) giveBack(l *ledger, lead time.Duration, spare fleet.Resources) s
 	}
 	s := m.in.Snapshot
 	lent := slices.DeleteFunc(slices.Clone(l.borrowed), func(x *fleet.Loan) bool {
-		return x.Phase != fleet.Lent && x.Phase != fleet.Emptying || s.Node(x.Node) == nil || m.moved[x.ID]
+		return x.Phase != fleet.Lent && x.Phase != fleet.Emptying || s.Node(x.Node) == nil || m.decided(x.ID)
 	})
 	slices.SortFunc(lent, func(a, b *fleet.Loan) int {
 		return cmp.Or(fleet.TrueFirst(a.Phase == fleet.Emptying, b.Phase == fleet.Emptying), cmp.Compare(l.online[a.Node].CPU, l.online[b.Node].CPU), cmp.Compare(a.ID, b.ID))
@@ -189,12 +192,12 @@ func (m *maker) giveBack(l *ledger, lead time.Duration, spare fleet.Resources) s
 		spare, due = spare.Sub(room), due.Sub(room)
 		if x.Phase == fleet.Emptying {
 			after, err := x.Cancel(s.At, "the tide turned: the machine is not needed")
-			m.step(MoveCancel, *x, after, err, "TideTurned")
+			m.step(passGiveBack, MoveCancel, *x, after, err, "TideTurned")
 			m.uninvite(x.ID)
 			continue
 		}
 		after, err := x.Recall(s.At, s.At.Add(reclaim.EmergencyNotice), cmp.Or(x.Due, s.At), "online can do without it: its pods leave by scale-in")
-		m.step(MoveRecall, *x, after, err, "Ebb")
+		m.step(passGiveBack, MoveRecall, *x, after, err, "Ebb")
 	}
 	return fmt.Sprintf("%d machines are borrowed from offline pools: nothing is lent", len(l.borrowed))
 }
@@ -208,7 +211,7 @@ func (m *maker) followBorrowed(l *fleet.Loan, e *fleet.ShareParcel, n *fleet.Nod
 		// While offline pods may still land it is not empty, whatever was reported.
 		if e.IsClean(l.Epoch) && !n.Marks.OfflineLabel && len(offline) == 0 {
 			after, err := l.Lend(s.At, e)
-			m.step(MoveLend, *l, after, err, "Emptied")
+			m.step(passFollow, MoveLend, *l, after, err, "Emptied")
 			return
 		}
 		m.invite(l, offline)
@@ -216,12 +219,12 @@ func (m *maker) followBorrowed(l *fleet.Loan, e *fleet.ShareParcel, n *fleet.Nod
 		if len(online) == 0 && n.Marks.HolderTaint {
 			after, err := l.Drain(s.At, true)
 			after.Reason = "online has left the machine"
-			m.step(MoveDrain, *l, after, err, "ScaledIn")
+			m.step(passFollow, MoveDrain, *l, after, err, "ScaledIn")
 		}
 	case fleet.Draining:
 		if e.IsClean(l.Epoch) {
 			after, err := l.Return(s.At, e)
-			m.step(MoveReturn, *l, after, err, "Clean")
+			m.step(passFollow, MoveReturn, *l, after, err, "Clean")
 		}
 	}
 }
@@ -246,11 +249,11 @@ func (m *maker) invite(l *fleet.Loan, offline []*fleet.Pod) {
 	switch {
 	case m.overslept(l.Deadline):
 		after, err := l.Announce(s.At, s.At.Add(m.noticeOn(l)), "the freeze is over: the deadline is announced anew")
-		m.step(MoveAnnounce, *l, after, err, "Thawed")
+		m.step(passFollow, MoveAnnounce, *l, after, err, "Thawed")
 		return
 	case s.At.Sub(l.Deadline) >= m.in.Options.EmptyFor:
 		after, err := l.Cancel(s.At, fmt.Sprintf("could not be emptied within %s of its deadline", m.in.Options.EmptyFor))
-		m.step(MoveCancel, *l, after, err, "Pinned")
+		m.step(passFollow, MoveCancel, *l, after, err, "Pinned")
 		return
 	}
 	own := []*fleet.Loan{l}

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,7 +41,10 @@ func TestNobodyIsTakenWhoWasNotTold(t *testing.T) {
 				continue
 			}
 			l := w.loan(i, rapid.SampledFrom(fleet.Phases()).Draw(t, "phase"), 2)
-			l.Deadline, l.Due, l.Since, l.KillAt = seconds("deadline"), seconds("due"), seconds("since"), seconds("kill")
+			l.Deadline, l.Due, l.Since = seconds("deadline"), seconds("due"), seconds("since")
+			if kill := seconds("kill"); l.Phase != fleet.Noticed { // a recall takes back what was announced before
+				l.KillAt = kill
+			}
 			if i >= own {
 				l.From, l.To = "offline", "online"
 				e := &w.s.Nodes[i].Share.Parcels[0]
@@ -55,7 +59,7 @@ func TestNobodyIsTakenWhoWasNotTold(t *testing.T) {
 		if rapid.Bool().Draw(t, "thawed") {
 			in.Thawed = t0
 		}
-		p := Make(in)
+		p := made(in)
 		pod := func(ref PodRef) *fleet.Pod {
 			return &w.s.Pods[slices.IndexFunc(w.s.Pods, func(p fleet.Pod) bool { return p.ID == ref.ID })]
 		}
@@ -123,9 +127,29 @@ func TestEmergencyBorrowsIdleAndWorking(t *testing.T) {
 		w.worker(4, 0)
 		w.s.Pools[0].MovesAtOnce = c.budget
 		w.waits("web", 12)
-		p := Make(w.input())
+		p := made(w.input())
 		if got := moves(p, MoveBegin); got != c.begins {
 			t.Errorf("with a budget of %d, %d machines are borrowed for 96 cores, want %d: %+v", c.budget, got, c.begins, p.Pools)
+		}
+	}
+}
+
+// A machine that the move budget withholds covers nothing: what online pods wait for is recalled.
+func TestWithheldMachineCoversNoEmergency(t *testing.T) {
+	for _, c := range []struct{ budget, begins, recalls int }{{0, 0, 1}, {1, 1, 0}} {
+		w := newWorld(4).service("web", 24, 0, 3, 24*8*0.63)
+		w.loan(3, fleet.Lent, 1)
+		w.worker(3, 0)
+		w.offline(1)
+		w.s.Pools[0].MovesAtOnce = c.budget
+		w.waits("web", 4)
+		p := made(w.input())
+		if begins, recalls := moves(p, MoveBegin), moves(p, MoveRecall); begins != c.begins || recalls != c.recalls {
+			t.Errorf("with a budget of %d, %d machines are borrowed and %d recalled, want %d and %d: %+v", c.budget, begins, recalls, c.begins, c.recalls, p.Withheld)
+		}
+		held := slices.ContainsFunc(p.Withheld, func(x Withheld) bool { return x.Subject == "pool offline" && strings.HasPrefix(x.By, "move budget") })
+		if held != (c.budget == 0) {
+			t.Errorf("with a budget of %d the plan withholds %+v", c.budget, p.Withheld)
 		}
 	}
 }
@@ -150,7 +174,7 @@ func TestTwoBorrowersHaveOneLender(t *testing.T) {
 		w.s.Pools[0].MovesAtOnce, w.s.Jobs[0].Members[0].Min = int(c.budget), 4-c.spare
 		w.waits("web", 8)
 		w.waits("app", 8)
-		p := Make(w.input())
+		p := made(w.input())
 		if got := moves(p, MoveBegin); got != c.begins {
 			t.Errorf("with a budget of %d and %d members to spare %d machines are borrowed, want %d", c.budget, c.spare, got, c.begins)
 		}
@@ -188,7 +212,7 @@ func TestBorrowsAheadOfTheLendersNotice(t *testing.T) {
 			w.s.Pools[0].Notice, w.s.Pools[0].NoticeMax = c.notice, time.Hour
 			w.rises = []rise{{"shop/web", c.in, 150}}
 			c.bend(w)
-			p := Make(w.input())
+			p := made(w.input())
 			if got := moves(p, MoveBegin) > 0; got != c.begins || moves(p, MoveRecall) > 0 {
 				t.Fatalf("borrowed: %v, want %v: %s", got, c.begins, p.Pools[len(p.Pools)-1].Note)
 			}
@@ -204,7 +228,7 @@ func TestBorrowsAheadOfTheLendersNotice(t *testing.T) {
 				n.Marks = fleet.NodeMarks{HolderTaint: true, HomeLabel: true, KeepNode: true}
 				n.Share = fleet.Share{Exists: true, Parcels: []fleet.ShareParcel{{Cells: x.After.Cells, Holder: x.After.Holder(), Next: x.After.Next(), Loan: x.After.ID, Epoch: 1}}}
 			}
-			if p = Make(w.input()); len(p.Moves) > 0 {
+			if p = made(w.input()); len(p.Moves) > 0 {
 				t.Errorf("the next plan does %+v", p.Moves)
 			}
 		})
@@ -224,7 +248,7 @@ func TestWhoIsDownIsBorrowedFor(t *testing.T) {
 		w.offline(2)
 		w.s.Pools[0].Notice, w.s.Pools[0].NoticeMax = 20*time.Minute, 20*time.Minute
 		w.rises = []rise{{"shop/web", 25 * time.Minute, 125}}
-		if p := Make(w.input()); moves(p, MoveBegin) != c.begins {
+		if p := made(w.input()); moves(p, MoveBegin) != c.begins {
 			t.Errorf("%s, ready %v: %d machines are borrowed, want %d: %+v", c.phase, c.ready, moves(p, MoveBegin), c.begins, p.Pools)
 		}
 	}
@@ -253,7 +277,7 @@ func TestAFestivalTakesStableMembersInItsTime(t *testing.T) {
 		w.s.Jobs[0].Members[0].Stable = true
 		c.plan.Start, c.plan.End = t0.Add(c.from), t0.Add(c.to)
 		w.s.Festivals = []fleet.Festival{c.plan}
-		if got := moves(Make(w.input()), MoveBegin); got != c.begins {
+		if got := moves(made(w.input()), MoveBegin); got != c.begins {
 			t.Errorf("%s: %d machines of stable members are borrowed, want %d", c.name, got, c.begins)
 		}
 	}

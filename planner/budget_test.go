@@ -46,7 +46,7 @@ func TestEbbLeavesTheFloodItsBudget(t *testing.T) {
 	for i := range w.s.Pools[0].MovesPerHour {
 		in.Begun = append(in.Begun, Begun{fleet.LoanID(fmt.Sprint(i)), "online", t0.Add(-time.Minute)})
 	}
-	if p := Make(in); moves(p, MoveBegin) == 0 {
+	if p := made(in); moves(p, MoveBegin) == 0 {
 		t.Errorf("nothing is borrowed: %+v", p.Withheld)
 	}
 }
@@ -71,7 +71,7 @@ func TestPlansKeepTheMoveBudget(t *testing.T) {
 		for i := range c.begun {
 			in.Begun = append(in.Begun, Begun{fleet.LoanID(fmt.Sprint(i)), "online", t0.Add(-time.Minute)})
 		}
-		plan, by := Make(in), ""
+		plan, by := made(in), ""
 		for _, x := range plan.Withheld {
 			if x.Subject == "pool online" {
 				by = x.By

@@ -22,14 +22,9 @@ func (c Charge) On(l fleet.Ledger, now time.Time, owner string) fleet.Ledger {
 	return l.Charge(now, owner, c.Pods)
 }
 
-// chargedTo is the pool whose budget bounds what is taken off a machine: its home, or the online pool that borrowed it.
+// chargedTo is the pool whose budget bounds what is taken off a machine.
 func (m *maker) chargedTo(node fleet.NodeID) fleet.PoolID {
-	for _, l := range m.loans[node] {
-		if m.fromOffline(l) && !l.Phase.Ended() {
-			return l.To
-		}
-	}
-	return m.in.Snapshot.Node(node).Pool
+	return m.in.Snapshot.DisruptionPool(m.in.Snapshot.Node(node), m.loans[node])
 }
 
 // charge adds pods on a machine to what an action takes.

@@ -43,7 +43,7 @@ func TestQuotaTakesBackPastTheLedger(t *testing.T) {
 			w.s.Nodes[i].Pool = "late"
 		}
 		w.s.Pools = append(w.s.Pools, fleet.Pool{ID: "late", Class: fleet.Online, Mode: fleet.Observe})
-		p := Make(w.input())
+		p := made(w.input())
 		if len(p.Lowers) != 1 || p.Lowers[0].To != 8 || len(heldByLedger(&p)) > 0 {
 			t.Fatalf("steerable %v: %+v, withheld %+v", steerable, p.Lowers, p.Withheld)
 		}
@@ -54,6 +54,27 @@ func TestQuotaTakesBackPastTheLedger(t *testing.T) {
 		if got := p.Lowers[0].Charges; !slices.Equal(got, want) {
 			t.Errorf("steerable %v: charged %+v, want %+v", steerable, got, want)
 		}
+	}
+}
+
+// The budget that bounds scale-in on a borrowed machine is that of the pool which borrows it, and counts the pods there.
+func TestBudgetCountsThePodsThatItIsChargedWith(t *testing.T) {
+	w := newWorld(3).service("web", 4, 0, 1, 100)
+	w.offline(1)
+	w.service("app", 16, 3, 1, 100)
+	l := w.loan(3, fleet.Noticed, 2)
+	l.From, l.To = "offline", "online"
+	for i := range w.s.Pools {
+		w.s.Pools[i].Budget = fleet.DisruptionBudget{EvictionsPerMinute: 60, ServiceShare: 1, FleetShare: 0.1}
+	}
+	in := w.input()
+	m := newMaker(&in)
+	pool, took := m.chargedTo(w.s.Nodes[3].ID), 0
+	for m.spending(pool).Take("service shop/app", 16, 1) == "" {
+		took++
+	}
+	if pool != "online" || took != 2 {
+		t.Errorf("pool %s lets %d pods go, want a tenth of the 20 on the machines that pool online has and borrows", pool, took)
 	}
 }
 
@@ -72,7 +93,7 @@ func TestLevellingIsBoundedByTheLedger(t *testing.T) {
 		y := still(6, 10)
 		y.job("j1", member("worker", 6, 0, 100))
 		y.s.Pools[0].Budget = c.budget
-		p := Make(Input{Snapshot: &y.s, Options: DefaultOptions()})
+		p := made(Input{Snapshot: &y.s, Options: DefaultOptions()})
 		var took int32
 		for _, j := range p.Jobs {
 			took += j.From - j.To
@@ -108,7 +129,7 @@ func TestJobsGiveBackPastTheLedger(t *testing.T) {
 	closed(&w.s, true)
 	tellToGiveBack(w.tenant("batch", "batch", 32), 10*time.Minute)
 	w.s.Tenants[0].BorrowingLimit = fleet.KnownAt(cpu(0), t0)
-	p := Make(w.input())
+	p := made(w.input())
 	if len(p.Jobs) != 1 || p.Jobs[0].To != 2 || !slices.Equal(p.Jobs[0].Charges, []Charge{{"offline", 2, true}}) {
 		t.Errorf("a quota takes back: %+v", p.Jobs)
 	}

@@ -73,7 +73,7 @@ func (m *maker) hastenMachine(n *fleet.Node) {
 			continue
 		}
 		after, err := l.Announce(s.At, soon, "online pods wait for the room: the notice is shortened")
-		m.step(MoveAnnounce, *l, after, err, "Emergency")
+		m.step(passShorten, MoveAnnounce, *l, after, err, "Emergency")
 		if err == nil {
 			m.hastened[l.ID] = after.Deadline
 		}

@@ -35,7 +35,7 @@ func (m *maker) keepEmptying(l *ledger, ask reclaim.Ask) fleet.Resources {
 		switch free := withGPUs(n.Allocatable.Sub(l.online[n.ID])).Floor(); {
 		case m.home[loan.ID]: // called off by this plan already
 			short = short.Sub(free)
-		case !m.moved[loan.ID] && free.CPU >= leastRoom:
+		case !m.decided(loan.ID) && free.CPU >= leastRoom:
 			left = append(left, freed{loan, free})
 		}
 	}
@@ -46,7 +46,7 @@ func (m *maker) keepEmptying(l *ledger, ask reclaim.Ask) fleet.Resources {
 		}
 		i := bestFor(left, short)
 		after, err := left[i].loan.Cancel(s.At, ask.Why)
-		m.step(MoveCancel, *left[i].loan, after, err, "TideTurned")
+		m.step(passBringHome, MoveCancel, *left[i].loan, after, err, "TideTurned")
 		short = short.Sub(left[i].free)
 		left = slices.Delete(left, i, i+1)
 	}
@@ -58,7 +58,7 @@ func (m *maker) stopEmptying(node fleet.NodeID, why string) {
 	for _, l := range m.loans[node] {
 		if l.Phase == fleet.Emptying {
 			after, err := l.Cancel(m.in.Snapshot.At, why)
-			m.step(MoveCancel, *l, after, err, "TideTurned")
+			m.step(passBringHome, MoveCancel, *l, after, err, "TideTurned")
 		}
 	}
 }
@@ -94,7 +94,7 @@ func (m *maker) giveUpPinned(l *ledger, term time.Duration) {
 		for _, p := range m.pods[loan.Node] {
 			if p.Class == fleet.PodOnline && !p.Deleting && drops[p.Service] <= 0 {
 				after, err := loan.Cancel(s.At, fmt.Sprintf("could not be emptied: pod %s stays", p.Name))
-				m.step(MoveCancel, *loan, after, err, "Pinned")
+				m.step(passGiveUp, MoveCancel, *loan, after, err, "Pinned")
 				break
 			}
 		}
@@ -117,5 +117,5 @@ func (m *maker) giveUpLate(l *fleet.Loan, n *fleet.Node) {
 		why = fmt.Sprintf("pod %s stays", m.pods[n.ID][stays].Name)
 	}
 	after, err := l.Cancel(s.At, fmt.Sprintf("could not be emptied within %s: %s", most, why))
-	m.step(MoveCancel, *l, after, err, "Pinned")
+	m.step(passFollow, MoveCancel, *l, after, err, "Pinned")
 }

@@ -38,7 +38,7 @@ func TestShortageCallsOffWhatHasRoom(t *testing.T) {
 	for i := 3; i < 6; i++ {
 		w.loan(i, fleet.Emptying, 1).Created = t0.Add(-time.Duration(i) * time.Minute)
 	}
-	plan := Make(w.input())
+	plan := made(w.input())
 	if moves(plan, MoveCancel) != 1 || plan.Moves[0].Node == "m03" {
 		t.Errorf("one machine with room is to be called off, and not m03, which is full: %+v", plan.Moves)
 	}
@@ -65,10 +65,10 @@ func TestWhatBeginsIsNotCalledOffByTheNextPlan(t *testing.T) {
 					float64(n) * 8 * use * rapid.Float64Range(0.2, 1.2).Draw(t, "by")})
 			}
 		}
-		plan := Make(w.input())
+		plan := made(w.input())
 		begun += moves(plan, MoveBegin)
 		apply(w, &plan)
-		next := Make(w.input())
+		next := made(w.input())
 		for _, m := range next.Moves {
 			if m.Kind == MoveCancel {
 				t.Fatalf("loan %s is begun by one plan and called off by the next: %s", m.Before.ID, m.Why.Message)
@@ -100,7 +100,7 @@ func TestWhatIsNeededNowIsNotLent(t *testing.T) {
 		w := newWorld(6).service("web", c.pods, 0, 5, float64(c.pods)*8*0.62)
 		w.s.Pools[1].Unit = fleet.UnitNode
 		w.rises = []rise{{"shop/web", 25 * time.Minute, 20}}
-		p := Make(w.input())
+		p := made(w.input())
 		if got := moves(p, MoveBegin); min(got, 1) != c.begins {
 			t.Errorf("of %d pods on five of six machines most go in 25 minutes: %d loans begin, want %d: %s", c.pods, got, c.begins, p.Pools[0].Note)
 		}
@@ -153,7 +153,7 @@ func TestALateLoanIsGivenUp(t *testing.T) {
 				want = ""
 			}
 			var got MoveKind
-			for _, m := range Make(in).Moves {
+			for _, m := range made(in).Moves {
 				if m.Node == "m05" {
 					got = m.Kind
 				}
@@ -170,7 +170,7 @@ func TestWhatIsGivenUpCoversAShortage(t *testing.T) {
 	w := newWorld(6).service("web", 30, 0, 4, 30*8*0.63)
 	w.loan(4, fleet.Lent, 1)
 	w.loan(5, fleet.Emptying, 1).Created = t0.Add(-2 * time.Hour)
-	if p := Make(w.input()); moves(p, MoveCancel) != 1 || moves(p, MoveRecall) != 0 {
+	if p := made(w.input()); moves(p, MoveCancel) != 1 || moves(p, MoveRecall) != 0 {
 		t.Errorf("the room of one machine is short: %+v", p.Moves)
 	}
 }

@@ -28,7 +28,7 @@ func risingAt(hour int, cores int64) *Outlook {
 
 func etasOf(y *yard, o *Outlook, said map[fleet.JobID]ETA) []ETA {
 	y.s.Sort()
-	return Make(Input{Snapshot: &y.s, Gangs: y.gangs, ETAs: said, Outlook: o, Options: DefaultOptions()}).ETAs
+	return made(Input{Snapshot: &y.s, Gangs: y.gangs, ETAs: said, Outlook: o, Options: DefaultOptions()}).ETAs
 }
 
 // batch is the tenant of all jobs, which borrows nothing.

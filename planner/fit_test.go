@@ -29,7 +29,7 @@ func TestTheLastPlaceOfALargeReplicaStays(t *testing.T) {
 		{"it fits beside the others' work", 50_000, 1},
 		{"it fits no machine at all", 70_000, 1},
 	} {
-		plan := Make(bigWorld(c.cores).input())
+		plan := made(bigWorld(c.cores).input())
 		if moves(plan, MoveBegin) != c.lent {
 			t.Errorf("%s: %d machines are lent, want %d: %+v", c.name, moves(plan, MoveBegin), c.lent, plan.Pools)
 		}
@@ -47,7 +47,7 @@ func TestTheLastPlaceOfALargeReplicaStays(t *testing.T) {
 func TestEveryServiceIsAskedFor(t *testing.T) {
 	w := bigWorld(60_000).service("learner", 1, 1, 1, 9)
 	w.s.Services[2].Request.GPU = 1 // of which there is none
-	if plan := Make(w.input()); moves(plan, MoveBegin) != 0 {
+	if plan := made(w.input()); moves(plan, MoveBegin) != 0 {
 		t.Errorf("the last place of a replica of 60 cores is lent: %+v", plan.Pools)
 	}
 }
@@ -61,7 +61,7 @@ func TestSocketNeedsMemoryToo(t *testing.T) {
 		for i := range w.s.Pods {
 			w.s.Pods[i].Requests.Memory = memory * fleet.GiB
 		}
-		plan := Make(w.input())
+		plan := made(w.input())
 		if got := moves(plan, MoveBegin) > 0; got != want {
 			t.Errorf("pods of %d GiB: a socket is lent: %v: %+v", memory, got, plan.Pools)
 		}

@@ -23,7 +23,7 @@ func (m *maker) follow() {
 			continue
 		}
 		if node == nil && !l.Phase.Ended() {
-			m.move(MoveNodeGone, *l, l.NodeGone(s.At), Why{"NodeGone", fmt.Sprintf("machine %s (%s) is gone", l.NodeName, l.Node)})
+			m.propose(passFollow, MoveNodeGone, *l, l.NodeGone(s.At), Why{"NodeGone", fmt.Sprintf("machine %s (%s) is gone", l.NodeName, l.Node)})
 			continue
 		}
 		if l.Phase.Ended() {
@@ -57,7 +57,7 @@ func (m *maker) orphaned(l *fleet.Loan) bool {
 	switch {
 	case l.Phase == fleet.Emptying:
 		after, err := l.Cancel(s.At, why)
-		m.step(MoveCancel, *l, after, err, "PoolGone")
+		m.step(passFollow, MoveCancel, *l, after, err, "PoolGone")
 	case l.Phase != fleet.Lent || m.fromOffline(l):
 		return false
 	case !s.Watching(o.Window):
@@ -65,7 +65,7 @@ func (m *maker) orphaned(l *fleet.Loan) bool {
 	default:
 		deadline := s.At.Add(m.noticeOn(l))
 		after, err := l.Recall(s.At, deadline, deadline.Add(o.Drain+o.Clean), why+": its machines go home")
-		m.step(MoveRecall, *l, after, err, "PoolGone")
+		m.step(passFollow, MoveRecall, *l, after, err, "PoolGone")
 	}
 	return true
 }
@@ -75,7 +75,7 @@ func (m *maker) emptied(l *fleet.Loan, entry *fleet.ShareParcel, node *fleet.Nod
 	at := m.in.Snapshot.At
 	if st := m.state[l.Node]; st.leaving() {
 		after, err := l.Cancel(at, "another parcel of the machine is on its way home")
-		m.step(MoveCancel, *l, after, err, "TideTurned")
+		m.step(passFollow, MoveCancel, *l, after, err, "TideTurned")
 		return
 	}
 	// Without the taint an online pod may still land: the mark may have been refused that went up with the loan.
@@ -89,7 +89,7 @@ func (m *maker) emptied(l *fleet.Loan, entry *fleet.ShareParcel, node *fleet.Nod
 		return
 	}
 	after, err := l.Lend(at, entry)
-	m.step(MoveLend, *l, after, err, "Emptied")
+	m.step(passFollow, MoveLend, *l, after, err, "Emptied")
 }
 
 // handOver gives emptied parcels of machines that lend others to the borrower, but for those whose machine this plan calls home.
@@ -97,7 +97,7 @@ func (m *maker) handOver() {
 	s := m.in.Snapshot
 	for _, l := range m.clean {
 		after, err := l.Lend(s.At, s.Node(l.Node).Share.Find(l.ID))
-		m.step(MoveLend, *l, after, err, "Emptied")
+		m.step(passHandOver, MoveLend, *l, after, err, "Emptied")
 	}
 }
 
@@ -133,7 +133,7 @@ func (m *maker) forget(l *fleet.Loan) {
 			return
 		}
 	}
-	m.move(MoveForget, *l, *l, why)
+	m.propose(passFollow, MoveForget, *l, *l, why)
 }
 
 // agree reports whether a loan and its entry in the NodeShare say the same.
@@ -173,7 +173,7 @@ func (m *maker) superseded(l *fleet.Loan, e *fleet.ShareParcel, node *fleet.Node
 		return false
 	}
 	after, err := l.Cancel(m.in.Snapshot.At, fmt.Sprintf("its parcel is in loan %s", other.Loan))
-	m.step(MoveCancel, *l, after, err, "ParcelTaken")
+	m.step(passFollow, MoveCancel, *l, after, err, "ParcelTaken")
 	return true
 }
 
@@ -194,7 +194,7 @@ func (m *maker) repair(l *fleet.Loan, e *fleet.ShareParcel) bool {
 			after.Epoch = e.Epoch + 1
 		}
 	}
-	m.move(MoveRepair, *l, after, why)
+	m.propose(passFollow, MoveRepair, *l, after, why)
 	return true
 }
 
@@ -204,7 +204,7 @@ func (m *maker) noticed(l *fleet.Loan) {
 	pool := m.terms(l)
 	if m.overslept(l.Deadline) {
 		after, err := l.Announce(s.At, s.At.Add(m.noticeOn(l)), "the freeze is over: the deadline is announced anew")
-		m.step(MoveAnnounce, *l, after, err, "Thawed")
+		m.step(passFollow, MoveAnnounce, *l, after, err, "Thawed")
 		return
 	}
 	loans := m.noticedOn(l.Node)
@@ -229,8 +229,9 @@ func (m *maker) noticed(l *fleet.Loan) {
 	acked := m.allAnswered(l.Node, loans)
 	if after, err := l.Drain(s.At, acked); err == nil {
 		after, err = after.AnnounceKill(s.At, m.killAt(l), after.Reason)
-		m.step(MoveDrain, *l, after, err, "NoticeOver")
-		m.evict(&after)
+		if m.step(passFollow, MoveDrain, *l, after, err, "NoticeOver") {
+			m.evict(&after)
+		}
 		return
 	}
 	if hastened || !beat.After(l.Deadline) {
@@ -245,7 +246,7 @@ func (m *maker) noticed(l *fleet.Loan) {
 	}
 	if to.After(l.Deadline) {
 		after, err := l.Announce(s.At, to, "a heartbeat asked for more time")
-		m.step(MoveAnnounce, *l, after, err, "Heartbeat")
+		m.step(passHeartbeat, MoveAnnounce, *l, after, err, "Heartbeat")
 	}
 }
 

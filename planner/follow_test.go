@@ -15,11 +15,11 @@ func TestNodeGone(t *testing.T) {
 		w := newWorld(3)
 		w.loan(1, phase, 1)
 		w.s.Nodes = append(w.s.Nodes[:1], w.s.Nodes[2])
-		if p := Make(w.input()); moves(p, MoveNodeGone) != 1 || !p.Moves[0].After.Phase.Ended() {
+		if p := made(w.input()); moves(p, MoveNodeGone) != 1 || !p.Moves[0].After.Phase.Ended() {
 			t.Errorf("%s: %+v", phase, p.Moves)
 		}
 		w.s.Frozen = "network change"
-		p := Make(w.input())
+		p := made(w.input())
 		if len(p.Moves) > 0 {
 			t.Errorf("%s, frozen: %+v", phase, p.Moves)
 		}
@@ -37,7 +37,7 @@ func TestLendWaitsForTheTaint(t *testing.T) {
 		n := &w.s.Nodes[1]
 		n.Share.Parcels[0].Clean, n.Share.Parcels[0].CleanEpoch = true, 1
 		n.Marks.HolderTaint = tainted
-		p := Make(w.input())
+		p := made(w.input())
 		if got := moves(p, MoveLend); (got == 1) != tainted {
 			t.Errorf("taint %v: %d machines are lent", tainted, got)
 		}
@@ -54,7 +54,7 @@ func TestAClaimantThatWaitedTakesTheRoom(t *testing.T) {
 		l := w.loan(1, fleet.Returned, 2)
 		l.Since, l.CleanAt = t0.Add(-2*time.Minute), t0.Add(-2*time.Minute)
 		w.s.Pods[0].Started = fleet.KnownAt(l.CleanAt.Add(started), t0)
-		if got := moves(Make(w.input()), MoveForget); (got == 1) != (started > 0) {
+		if got := moves(made(w.input()), MoveForget); (got == 1) != (started > 0) {
 			t.Errorf("started %v after the return: %d loans are forgotten", started, got)
 		}
 	}
@@ -68,7 +68,7 @@ func TestAnOccupiedMachineIsNotLent(t *testing.T) {
 	l.Created, l.Since = t0.Add(-2*time.Hour), t0.Add(-2*time.Hour)
 	w.s.Nodes[1].Share.Parcels[0].Clean, w.s.Nodes[1].Share.Parcels[0].CleanEpoch = true, 1
 	w.s.Services[0].Pods[0].Node = w.s.Nodes[1].ID
-	if p := Make(w.input()); moves(p, MoveLend) != 0 || moves(p, MoveCancel) != 1 {
+	if p := made(w.input()); moves(p, MoveLend) != 0 || moves(p, MoveCancel) != 1 {
 		t.Errorf("the loan is to be given up: %+v", p.Moves)
 	}
 }
@@ -80,7 +80,7 @@ func TestSurvivalIsToldNowAndThen(t *testing.T) {
 		w.loan(5, fleet.Lent, 1)
 		in := w.input()
 		in.Snapshot.At = t0.Add(minute)
-		if p := Make(in); len(p.Survivals) != want {
+		if p := made(in); len(p.Survivals) != want {
 			t.Errorf("%v after the hour: %+v", minute, p.Survivals)
 		}
 	}
@@ -88,7 +88,7 @@ func TestSurvivalIsToldNowAndThen(t *testing.T) {
 	l := w.loan(5, fleet.Lent, 1)
 	in := w.input()
 	in.Snapshot.At, l.Since = t0.Add(5*time.Minute), t0.Add(5*time.Minute)
-	if p := Make(in); len(p.Survivals) != 1 {
+	if p := made(in); len(p.Survivals) != 1 {
 		t.Errorf("just lent: %+v", p.Survivals)
 	}
 }
@@ -97,7 +97,7 @@ func TestSurvivalIsToldNowAndThen(t *testing.T) {
 func TestEveryLoanHasADueTime(t *testing.T) {
 	due := func(w *world, kind MoveKind) time.Duration {
 		t.Helper()
-		for _, m := range Make(w.input()).Moves {
+		for _, m := range made(w.input()).Moves {
 			if m.Kind == kind {
 				return m.After.Due.Sub(t0)
 			}
@@ -118,7 +118,7 @@ func TestEveryLoanHasADueTime(t *testing.T) {
 	w = newWorld(6).service("web", 18, 0, 3, 95)
 	l := w.loan(5, fleet.Lent, 1)
 	l.ExpectedUntil, l.Due = t0.Add(time.Hour), t0.Add(62*time.Minute)
-	for _, m := range Make(w.input()).Marks {
+	for _, m := range made(w.input()).Marks {
 		if m.Node == "m05" && (m.Want.Until != "2026-03-02T23:00:00Z" || m.Want.Due != "2026-03-02T23:02:00Z") {
 			t.Errorf("the machine says %q and %q", m.Want.Until, m.Want.Due)
 		} else if m.Node == "m05" {
@@ -147,13 +147,39 @@ func TestHeartbeatsAreBounded(t *testing.T) {
 		w.worker(3, 0)
 		w.s.Pods[len(w.s.Pods)-1].Heartbeat = fleet.KnownAt(t0.Add(c.asks), t0)
 		got := time.Duration(0)
-		for _, m := range Make(w.input()).Moves {
+		for _, m := range made(w.input()).Moves {
 			if m.Kind == MoveAnnounce {
 				got = m.After.Deadline.Sub(t0)
 			}
 		}
 		if got != c.want {
 			t.Errorf("%s: the deadline moves to %v from now, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// The pool's note speaks of notices that are taken back only where this plan takes one back, and no machine turns of which a parcel drains.
+func TestTheNoteOfATurnBackIsTrue(t *testing.T) {
+	for name, c := range map[string]struct {
+		acked, beats bool
+		turns        int
+	}{"it turns": {turns: 1}, "a heartbeat": {beats: true, turns: 1}, "it drains": {acked: true}} {
+		w := newWorld(4).service("web", 18, 0, 3, 95)
+		l := w.loan(3, fleet.Noticed, 2)
+		l.FirstNotice, l.Deadline, l.Due = t0, t0.Add(2*time.Minute), t0.Add(5*time.Minute)
+		w.worker(3, 0)
+		p := &w.s.Pods[len(w.s.Pods)-1]
+		p.NoticeLoan, p.NoticeEpoch, p.NoticeDeadline = l.ID, l.Epoch, fleet.KnownAt(l.Deadline, t0)
+		if c.acked {
+			p.AckEpoch = l.Epoch
+		}
+		if c.beats {
+			p.Heartbeat = fleet.KnownAt(t0.Add(200*time.Second), t0)
+		}
+		plan := made(w.input())
+		said := slices.ContainsFunc(plan.Pools, func(v PoolView) bool { return v.Note == "the tide turned: notices are taken back" })
+		if got := moves(plan, MoveTurnBack); got != c.turns || said != (c.turns > 0) || len(plan.Moves) != 1 || len(plan.Notices) > 0 {
+			t.Errorf("%s: %d turn back, the note says so: %v; %+v, notices %+v", name, got, said, plan.Moves, plan.Notices)
 		}
 	}
 }

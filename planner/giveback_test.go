@@ -21,7 +21,7 @@ func TestOrphansAreGivenBack(t *testing.T) {
 			w := newWorld(1)
 			w.s.Orphans = []fleet.AdoptedHPA{{Name: fleet.Name{Namespace: "shop", Name: "mine"}, ID: "h", Min: 9, Own: 3}}
 			c.change(&w.s)
-			p := Make(w.input())
+			p := made(w.input())
 			if c.held == "" {
 				if len(p.GiveBacks) != 1 || p.GiveBacks[0].From != 9 || p.GiveBacks[0].To != 3 || p.GiveBacks[0].ID != "h" || len(p.Withheld) > 0 {
 					t.Errorf("%+v, withheld %+v", p.GiveBacks, p.Withheld)

@@ -80,7 +80,7 @@ func TestDivisibleGivesWayFirst(t *testing.T) {
 		y.s.Jobs[1].Members[0].Divisible, y.s.Jobs[1].Priority = true, priority
 		y.job("gang", member("worker", 16, 1, 1)).Priority = priority
 		y.s.Sort()
-		plan := Make(Input{Snapshot: &y.s, Options: DefaultOptions()})
+		plan := made(Input{Snapshot: &y.s, Options: DefaultOptions()})
 		if len(plan.Jobs) != 1 || plan.Jobs[0].Job != "batch/j1" || plan.Jobs[0].To != 0 {
 			t.Errorf("priority %d: %+v, want the divisible member to go, and nobody else", priority, plan.Jobs)
 		}

@@ -67,7 +67,7 @@ func member(role string, cores, least, most int) fleet.Member {
 // cycle plans, carries the plan out, and lets the scheduler and the workloads' controllers act.
 func (y *yard) cycle() {
 	y.s.Sort()
-	y.plan = Make(Input{Snapshot: &y.s, Gangs: y.gangs, Options: DefaultOptions()})
+	y.plan = made(Input{Snapshot: &y.s, Gangs: y.gangs, Options: DefaultOptions()})
 	for _, g := range y.plan.Gangs {
 		y.gangs[g.Job] = g.Gang
 	}
@@ -614,7 +614,7 @@ func TestGangPatienceOfLeaders(t *testing.T) {
 		y.s.At = t0.Add(10 * time.Minute)
 		in := Input{Snapshot: &y.s, Options: DefaultOptions()}
 		c.bend(&in)
-		if plan := Make(in); plan.Gangs[0].Phase != c.want {
+		if plan := made(in); plan.Gangs[0].Phase != c.want {
 			t.Errorf("%s: %+v, want %s", c.name, plan.Gangs[0], c.want)
 		}
 	}
@@ -683,7 +683,7 @@ func TestWhoMakesRoomDoesNotGrow(t *testing.T) {
 	y = room()
 	y.member("batch/early", "worker").Desired = 0
 	y.s.Sort()
-	if plan := Make(Input{Snapshot: &y.s, Gangs: y.gangs, Options: DefaultOptions()}); len(plan.Jobs) > 0 {
+	if plan := made(Input{Snapshot: &y.s, Gangs: y.gangs, Options: DefaultOptions()}); len(plan.Jobs) > 0 {
 		t.Errorf("%+v", plan.Jobs)
 	}
 }
@@ -705,13 +705,13 @@ func mixed(leaves fleet.LeaveOrder, waits fleet.Member) *yard {
 // Whoever can be told makes room on one machine.
 func TestThoseWhoMakeRoomAreNamed(t *testing.T) {
 	y := mixed(fleet.LeavesNamed, member("worker", 64, 1, 1))
-	plan := Make(Input{Snapshot: &y.s, Options: DefaultOptions()})
+	plan := made(Input{Snapshot: &y.s, Options: DefaultOptions()})
 	if len(plan.Jobs) != 1 || plan.Jobs[0].To != 4 || !slices.Equal(plan.Jobs[0].Leavers, []string{"j0-00", "j0-02", "j0-04", "j0-06"}) {
 		t.Errorf("%+v, want all members on the first machine to go", plan.Jobs)
 	}
 	// For another job's share, too: one more of 32 cores has room where two leave the same machine.
 	y = mixed(fleet.LeavesNamed, member("worker", 32, 0, 1))
-	plan = Make(Input{Snapshot: &y.s, Options: DefaultOptions()})
+	plan = made(Input{Snapshot: &y.s, Options: DefaultOptions()})
 	if len(plan.Jobs) != 1 || !slices.Equal(plan.Jobs[0].Leavers, []string{"j0-05", "j0-07"}) {
 		t.Errorf("%+v, want two members on one machine to go", plan.Jobs)
 	}
@@ -756,7 +756,7 @@ func TestLevelling(t *testing.T) {
 		a, b, want int // members of a, of b, and of a after one plan
 	}{{6, 4, 6}, {7, 3, 6}, {10, 0, 9}, {9, 1, 8}, {5, 5, 5}} {
 		y := still(6, c.a, c.b)
-		plan := Make(Input{Snapshot: &y.s, Options: DefaultOptions()})
+		plan := made(Input{Snapshot: &y.s, Options: DefaultOptions()})
 		got := c.a
 		for _, j := range plan.Jobs {
 			if j.Job != "batch/j0" {
@@ -772,7 +772,7 @@ func TestLevelling(t *testing.T) {
 	for i := range y.s.Pods {
 		y.s.Pods[i].Created = t0.Add(-9 * time.Minute)
 	}
-	if plan := Make(Input{Snapshot: &y.s, Options: DefaultOptions()}); len(plan.Jobs) > 0 {
+	if plan := made(Input{Snapshot: &y.s, Options: DefaultOptions()}); len(plan.Jobs) > 0 {
 		t.Errorf("members that came nine minutes ago make room: %+v", plan.Jobs)
 	}
 	for _, c := range []struct {
@@ -784,7 +784,7 @@ func TestLevelling(t *testing.T) {
 		y := still(6, 10-c.b, c.b)
 		y.s.Jobs[1].LastRecalled = fleet.KnownAt(t0.Add(-c.ago), t0.Add(-c.ago))
 		got := 10 - c.b
-		if plan := Make(Input{Snapshot: &y.s, Options: DefaultOptions()}); len(plan.Jobs) > 0 {
+		if plan := made(Input{Snapshot: &y.s, Options: DefaultOptions()}); len(plan.Jobs) > 0 {
 			got = int(plan.Jobs[0].To)
 		}
 		if got != c.want {
@@ -797,7 +797,7 @@ func TestLevelling(t *testing.T) {
 func TestToldToGoStaysTold(t *testing.T) {
 	y := still(16, 4)
 	y.s.Jobs[0].Members[0].Desired = 2
-	if plan := Make(Input{Snapshot: &y.s, Options: DefaultOptions()}); len(plan.Jobs) > 0 {
+	if plan := made(Input{Snapshot: &y.s, Options: DefaultOptions()}); len(plan.Jobs) > 0 {
 		t.Errorf("%+v", plan.Jobs)
 	}
 }

@@ -28,7 +28,7 @@ func (m *maker) draining(l *fleet.Loan, e *fleet.ShareParcel) {
 	s := m.in.Snapshot
 	if e.IsClean(l.Epoch) && m.shut(l) {
 		after, err := l.Return(s.At, e)
-		m.step(MoveReturn, *l, after, err, "Clean")
+		m.step(passFollow, MoveReturn, *l, after, err, "Clean")
 		return
 	}
 	if l.Phase == fleet.Draining {
@@ -60,7 +60,7 @@ func (m *maker) anew(l *fleet.Loan) (after fleet.Loan, again bool) {
 	if why == "" {
 		return after, false
 	}
-	m.step(MoveAnnounce, *l, after, err, "Thawed")
+	m.step(passFollow, MoveAnnounce, *l, after, err, "Thawed")
 	return after, true
 }
 
@@ -127,13 +127,13 @@ func (m *maker) climb(l *fleet.Loan) {
 	switch {
 	case l.Phase == fleet.Draining && l.KillAt.IsZero():
 		after, err := l.AnnounceKill(s.At, m.killAt(l), "pods that were told to end are killed when their time is over")
-		m.step(MoveAnnounce, *l, after, err, "KillAnnounced")
-	case l.Phase == fleet.Draining && !s.At.Before(l.KillAt.Add(ladder.Fence)):
+		m.step(passFollow, MoveAnnounce, *l, after, err, "KillAnnounced")
+	case l.Phase == fleet.Draining && !s.At.Before(l.KillAt.Add(ladder.Fence)) && !s.At.Before(l.Deadline):
 		after, err := l.Fence(s.At, fmt.Sprintf("machine %s is not clean %s after its pods were killed: it is cut off", l.NodeName, ladder.Fence))
-		m.step(MoveFence, *l, after, err, "NotClean")
+		m.step(passFollow, MoveFence, *l, after, err, "NotClean")
 	case l.Phase == fleet.Fenced && s.At.Sub(l.Since) >= ladder.WriteOff:
 		after, err := l.WriteOff(s.At, fmt.Sprintf("machine %s is not clean %s after it was cut off: its capacity counts as lost until it is", l.NodeName, ladder.WriteOff))
-		m.step(MoveWriteOff, *l, after, err, "NotClean")
+		m.step(passFollow, MoveWriteOff, *l, after, err, "NotClean")
 	}
 }
 

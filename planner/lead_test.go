@@ -41,7 +41,7 @@ func TestLeadCountsStartUps(t *testing.T) {
 			p.StartUp, p.StartUps = [3]time.Duration{x.p90 / 2, x.p90, 2 * x.p90}, x.seen
 			in.Portraits[svc.ID] = p
 		}
-		p := Make(in)
+		p := made(in)
 		if got := p.Pools[0].Lead.StartUp; got != c.want {
 			t.Errorf("%s: the lead counts %v for start-ups, want %v", c.name, got, c.want)
 		}

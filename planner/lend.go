@@ -159,21 +159,23 @@ func (m *maker) bringHome(l *ledger, ask reclaim.Ask) {
 			break
 		}
 		after, err := loan.Recall(s.At, r.Deadline, r.Due, r.Why)
-		m.step(MoveRecall, *loan, after, err, "Recalled")
+		m.step(passBringHome, MoveRecall, *loan, after, err, "Recalled")
 		m.stopEmptying(loan.Node, r.Why)
 	}
 	m.borrow(l, ask, short, false)
 }
 
-// turnBack takes notices back, machine by machine, as long as the room beyond the high watermark lets the whole machine go.
+// turnBack takes notices back, machine by machine, as long as the room beyond the high watermark lets the whole machine go. It reports whether
+// this plan takes one back.
 func (m *maker) turnBack(l *ledger, spare fleet.Resources) bool {
 	s := m.in.Snapshot
 	done := false
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		loans := m.noticedOn(n.ID)
-		// Only a machine whose loans are all in Noticed: what drains cannot turn.
-		if n.Pool != l.pool.ID || len(loans) == 0 || m.state[n.ID].homeward != len(loans) {
+		// Only a machine whose loans are all in Noticed and may all turn: what drains cannot, and the parcels of a machine stay together.
+		if n.Pool != l.pool.ID || len(loans) == 0 || m.state[n.ID].homeward != len(loans) ||
+			slices.ContainsFunc(loans, func(x *fleet.Loan) bool { return !m.wins(x.ID, proposal{passTurnBack, MoveTurnBack}) }) {
 			continue
 		}
 		// spare was reckoned without what is coming home, so a notice that turns back takes nothing from it.
@@ -183,11 +185,10 @@ func (m *maker) turnBack(l *ledger, spare fleet.Resources) bool {
 		for _, loan := range loans {
 			after, err := loan.TurnBack(s.At, "the tide turned: the machine is not needed at home")
 			after.Due = s.At.Add(l.pool.MinimumTerm).Truncate(time.Second) // for so long there is room
-			if !m.moved[loan.ID] {
-				m.uninvite(loan.ID) // nobody is told of a notice that is taken back in the same breath
+			if m.step(passTurnBack, MoveTurnBack, *loan, after, err, "TideTurned") {
+				m.uninvite(loan.ID) // no pod gets a notice that the same plan takes back
+				done = true
 			}
-			m.step(MoveTurnBack, *loan, after, err, "TideTurned")
-			done = true
 		}
 	}
 	return done
@@ -223,7 +224,7 @@ func (m *maker) begin(l *ledger, lead, term time.Duration) (pins []Pin, note str
 		loan := m.newLoan(l.pool, borrower, c)
 		// So far it is known to be free; the forecast says more once it is lent.
 		loan.Due = s.At.Add(o.EmptyFor + term).Truncate(time.Second)
-		m.move(MoveBegin, loan, loan, Why{"Ebb", loan.Reason})
+		m.propose(passLend, MoveBegin, loan, loan, Why{"Ebb", loan.Reason})
 	}
 	return pins, fmt.Sprintf("%s can be lent for %s or longer; %d loans begin", room, term, len(take))
 }

@@ -82,7 +82,7 @@ func TestLinkRaises(t *testing.T) {
 			}
 			in := w.input()
 			in.Links = ratios(w, c.links)
-			plan := Make(in)
+			plan := made(in)
 			for name, want := range c.want {
 				if got := targetOf(&plan, name); got.Replicas != want {
 					t.Errorf("%s: %d replicas, want %d: %s", name, got.Replicas, want, got.Reason)
@@ -123,7 +123,7 @@ func TestLinkOfAYoungService(t *testing.T) {
 		p, tide := in.Portraits["shop/cart"], in.Tides["shop/cart"]
 		p.Signal, tide.Signal = portrait.Requests, portrait.Requests
 		in.Portraits["shop/cart"], in.Tides["shop/cart"] = p, tide
-		plan := Make(in)
+		plan := made(in)
 		if got := targetOf(&plan, "cart").CapacityPerReplica; got != 0 {
 			t.Fatalf("%s: a replica of cart is known to carry %v", c.name, got)
 		}
@@ -152,7 +152,7 @@ func TestLinkAhead(t *testing.T) {
 			tide.Paths[q][i] = 100
 		}
 	}
-	plan := Make(in)
+	plan := made(in)
 	front, cart := targetOf(&plan, "front"), targetOf(&plan, "cart")
 	if cart.Replicas != 10 || slices.Max(front.Ahead) != 20 || slices.Max(cart.Ahead) != 19 {
 		t.Errorf("cart has %d now and at most %d ahead, front %d ahead", cart.Replicas, slices.Max(cart.Ahead), slices.Max(front.Ahead))
@@ -162,7 +162,7 @@ func TestLinkAhead(t *testing.T) {
 	w.service1("front").Min = 40
 	in = w.input()
 	in.Links = ratios(w, map[string]float64{"front": 1, "cart": 1})
-	plan = Make(in)
+	plan = made(in)
 	if cart := targetOf(&plan, "cart"); slices.Max(cart.Ahead) != 10 {
 		t.Errorf("the minimum of front asks for %d of cart ahead", slices.Max(cart.Ahead))
 	}
@@ -172,7 +172,7 @@ func TestLinkAhead(t *testing.T) {
 	w.rises = []rise{{"shop/front", 6 * time.Hour, 100}}
 	in = w.input()
 	in.Links = ratios(w, map[string]float64{"front": 1, "cart": 1})
-	plan = Make(in)
+	plan = made(in)
 	if cart := targetOf(&plan, "cart"); slices.Max(cart.Ahead) != 19 {
 		t.Errorf("of a chain that idles, the flood of front asks for %d of cart ahead", slices.Max(cart.Ahead))
 	}
@@ -233,7 +233,7 @@ func TestLinkOfNextWeek(t *testing.T) {
 		in := w.input()
 		in.Links = ratios(w, map[string]float64{"front": 1, "cart": 1})
 		got := ""
-		for _, x := range Make(in).Division.Short {
+		for _, x := range made(in).Division.Short {
 			got += fmt.Sprintf("%gh+%gh cpu=%g; ", x.From.Sub(t0).Hours(), x.Until.Sub(x.From).Hours(), x.By.CPU.Cores())
 		}
 		if got != c.want {
@@ -260,7 +260,7 @@ func TestBottleneck(t *testing.T) {
 		c.bend(w)
 		in := w.input()
 		in.Links = ratios(w, map[string]float64{"front": 1, "cart": 1, "pay": 1})
-		plan := Make(in)
+		plan := made(in)
 		if len(plan.Links) != 1 {
 			t.Fatalf("%s: %+v", c.name, plan.Links)
 		}
@@ -332,7 +332,7 @@ func TestPropertyLinks(t *testing.T) {
 			if links {
 				in.Links = ratios(w, weights)
 			}
-			return Make(in)
+			return made(in)
 		}
 		with, without := run(true), run(false)
 		for _, name := range names {

@@ -42,8 +42,8 @@ type maker struct {
 	fillers map[string][]*fleet.Pod
 	// asked is the CPU that online pods request on each machine.
 	asked map[fleet.NodeID]fleet.MilliCPU
-	// moved are loans that this plan already takes a step with; begun and recalled the machines on which it begins or recalls one.
-	moved           map[fleet.LoanID]bool
+	// proposed are the loans that this plan already takes a step with; begun and recalled the machines on which it begins or recalls one.
+	proposed        map[fleet.LoanID]proposed
 	begun, recalled map[fleet.NodeID]bool
 	// ledgers are what the online pools have and need, reckoned when first asked for.
 	ledgers map[fleet.PoolID]*ledger
@@ -68,7 +68,7 @@ func newMaker(in *Input) *maker {
 	s := in.Snapshot
 	m := &maker{in: in, plan: Plan{Revision: s.Revision, At: s.At, LeaderEpoch: s.LeaderEpoch},
 		pods: s.PodsByNode(), loans: s.LoansByNode(), state: loansByNode(s), fillers: map[string][]*fleet.Pod{},
-		asked: make(map[fleet.NodeID]fleet.MilliCPU, len(s.Nodes)), moved: map[fleet.LoanID]bool{},
+		asked: make(map[fleet.NodeID]fleet.MilliCPU, len(s.Nodes)), proposed: map[fleet.LoanID]proposed{},
 		begun: map[fleet.NodeID]bool{}, recalled: map[fleet.NodeID]bool{}, home: map[fleet.LoanID]bool{}, ends: map[fleet.UID]bool{},
 		ledgers: map[fleet.PoolID]*ledger{}, hastened: map[fleet.LoanID]time.Time{}}
 	for i := range s.Pods {
@@ -88,19 +88,6 @@ func newMaker(in *Input) *maker {
 	return m
 }
 
-// move records one step of a loan unless it already took one in this plan.
-func (m *maker) move(kind MoveKind, before, after fleet.Loan, why Why) {
-	if m.moved[before.ID] {
-		return
-	}
-	m.moved[before.ID] = true
-	m.begun[before.Node] = m.begun[before.Node] || kind == MoveBegin
-	m.recalled[before.Node] = m.recalled[before.Node] || kind == MoveRecall
-	m.home[before.ID] = kind == MoveReturn || kind == MoveCancel
-	after.LeaderEpoch = m.in.Snapshot.LeaderEpoch
-	m.plan.Moves = append(m.plan.Moves, Move{Kind: kind, Before: before, After: after, Node: before.NodeName, Rest: m.rest(kind, &before), Why: why})
-}
-
 // rest is that of a machine once a loan of it is forgotten: what it lends rests on its own record, what it borrows changes nothing of it.
 func (m *maker) rest(kind MoveKind, l *fleet.Loan) fleet.Rest {
 	n := m.in.Snapshot.Node(l.Node)
@@ -114,15 +101,15 @@ func (m *maker) rest(kind MoveKind, l *fleet.Loan) fleet.Rest {
 	}
 }
 
-// step records a move that the phase machine allows, and drops one that it refuses: the facts moved on, and the next cycle sees them.
-func (m *maker) step(kind MoveKind, before fleet.Loan, after fleet.Loan, err error, reason string) {
-	if err == nil {
-		m.move(kind, before, after, Why{Reason: reason, Message: after.Reason})
-	}
-}
-
 func (m *maker) withhold(subject, action, by string, why Why) {
 	m.plan.Withheld = append(m.plan.Withheld, Withheld{Subject: subject, Action: action, By: by, Why: why})
+}
+
+// withholdOnce is withhold for what one plan may come to twice.
+func (m *maker) withholdOnce(subject, action, by string, why Why) {
+	if !slices.ContainsFunc(m.plan.Withheld, func(w Withheld) bool { return w.Subject == subject && w.Action == action && w.By == by }) {
+		m.withhold(subject, action, by, why)
+	}
 }
 
 // order sorts the lists whose order is not a decision, so that equal facts give equal bytes.

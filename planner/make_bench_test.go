@@ -24,7 +24,7 @@ func BenchmarkMake(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				before := cpuTime(b)
-				plan := Make(in)
+				plan := made(in)
 				used += cpuTime(b) - before
 				if len(plan.Lowers) == 0 || len(plan.Moves) == 0 {
 					b.Fatal("the plan does nothing")

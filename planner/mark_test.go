@@ -25,7 +25,7 @@ func TestFenceEndsNoComponentOfOurs(t *testing.T) {
 		l.KillAt, l.Deadline = t0, t0
 		c.pod.ID, c.pod.Name, c.pod.Node, c.pod.NodeName = "p", fleet.Name{Namespace: "n", Name: "p"}, l.Node, l.NodeName
 		w.s.Pods = append(w.s.Pods, c.pod)
-		p := Make(w.input())
+		p := made(w.input())
 		if len(p.Marks) != 1 || p.Marks[0].Want.Fence != c.want {
 			t.Errorf("%s: %+v, want %s", name, p.Marks, c.want)
 		}
@@ -40,7 +40,7 @@ func TestNobodyLandsBesideAClaim(t *testing.T) {
 		first := &w.s.Loans[1]
 		first.Phase, first.Since, first.CleanAt = phase, t0.Add(-time.Minute), t0.Add(-time.Minute)
 		w.s.Nodes[0].Share.Parcels = w.s.Nodes[0].Share.Parcels[:1]
-		for _, m := range Make(w.input()).Marks {
+		for _, m := range made(w.input()).Marks {
 			if m.ID == "uid-00" {
 				w.s.Nodes[0].Marks = m.Want
 			}
@@ -96,7 +96,7 @@ func TestKeptRoomIsHeldBeforeOfflineLands(t *testing.T) {
 			add(fleet.PodOnline, c.online)
 			add(fleet.PodSystem, c.system)
 			add(fleet.PodFiller, c.fillers)
-			p := Make(w.input())
+			p := made(w.input())
 			open := slices.ContainsFunc(p.Marks, func(m Mark) bool { return m.ID == n.ID && m.Want.OfflineLabel })
 			var filler int64
 			for _, f := range p.Fillers {

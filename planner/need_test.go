@@ -133,7 +133,7 @@ func TestLendingKnowsWhatIsBlind(t *testing.T) {
 				w.s.Services[i].Max = 20
 			}
 			w.s.Services[1].Max, w.s.Services[1].Request.CPU = 4, 8000+c.more
-			if got := moves(Make(blinded(w.input(), old, c.blind...)), MoveBegin) > 0; got != c.lends {
+			if got := moves(made(blinded(w.input(), old, c.blind...)), MoveBegin) > 0; got != c.lends {
 				t.Errorf("%s (old %v): lent %v", c.name, old, got)
 			}
 		}
@@ -144,7 +144,7 @@ func TestLendingKnowsWhatIsBlind(t *testing.T) {
 	tide := in.Tides["shop/web"]
 	tide.Trusted = false
 	in.Tides["shop/web"] = tide
-	if moves(Make(in), MoveBegin) == 0 {
+	if moves(made(in), MoveBegin) == 0 {
 		t.Error("a young service holds lending up")
 	}
 }
@@ -167,7 +167,7 @@ func TestNobodyLendsBlindly(t *testing.T) {
 				ids = append(ids, svc.ID)
 			}
 		}
-		begins := moves(Make(blinded(w.input(), rapid.Bool().Draw(t, "old"), ids...)), MoveBegin)
+		begins := moves(made(blinded(w.input(), rapid.Bool().Draw(t, "old"), ids...)), MoveBegin)
 		switch {
 		case 10*dark <= all && begins > 0:
 			lent++

@@ -38,7 +38,7 @@ func (f *flood) cycle(after time.Duration) Plan {
 	tide := in.Tides["shop/web"]
 	tide.Start = tide.Start.Add(-after)
 	in.Tides["shop/web"] = tide
-	p := Make(in)
+	p := made(in)
 	for _, m := range p.Moves {
 		if m.Kind != MoveRecall {
 			continue

@@ -174,7 +174,7 @@ func moves(p Plan, kind MoveKind) int {
 
 func TestEbbLendsMachines(t *testing.T) {
 	w := newWorld(20).service("web", 40, 0, 20, 56) // 40 pods for the load of about 11
-	plan := Make(w.input())
+	plan := made(w.input())
 	if len(plan.Lowers) != 1 || plan.Lowers[0].To >= 40 {
 		t.Fatalf("the ebb must scale in: %+v\n%s", plan.Lowers, plan.Targets[0].Reason)
 	}
@@ -202,7 +202,7 @@ func TestEbbLendsMachines(t *testing.T) {
 
 func TestSocketIsLentWhereTheMachineIsPinned(t *testing.T) {
 	w := newWorld(12).service("web", 24, 0, 12, 24*8*0.63) // two pods a machine, all of them needed
-	plan := Make(w.input())
+	plan := made(w.input())
 	sockets := 0
 	for _, m := range plan.Moves {
 		if m.Kind == MoveBegin && m.After.Kind == fleet.KindSocket {
@@ -218,7 +218,7 @@ func TestSocketIsLentWhereTheMachineIsPinned(t *testing.T) {
 	for i := range w.s.Nodes {
 		w.s.Nodes[i].AgentAlive = false
 	}
-	if plan := Make(w.input()); moves(plan, MoveBegin) != 0 {
+	if plan := made(w.input()); moves(plan, MoveBegin) != 0 {
 		t.Error("without a live agent nobody confines online pods, so no socket may be lent")
 	}
 }
@@ -229,7 +229,7 @@ func TestFloodBringsHome(t *testing.T) {
 	w.loan(5, fleet.Lent, 1)
 	w.worker(4, 0)
 	w.worker(5, 0)
-	plan := Make(w.input())
+	plan := made(w.input())
 	if moves(plan, MoveRecall) == 0 {
 		t.Fatalf("32 pods fit the four machines at home and 38 are asked for: %+v\n%s", plan.Pools, plan.Targets[0].Reason)
 	}
@@ -248,7 +248,7 @@ func TestNoticeThenDrainThenHome(t *testing.T) {
 	l := w.loan(4, fleet.Noticed, 2)
 	l.FirstNotice, l.Deadline, l.Due = t0, t0.Add(2*time.Minute), t0.Add(5*time.Minute)
 	w.worker(4, 0)
-	plan := Make(w.input())
+	plan := made(w.input())
 	if len(plan.Notices) != 1 || plan.Notices[0].Epoch != 2 {
 		t.Fatalf("the pod must be told once: %+v", plan.Notices)
 	}
@@ -260,7 +260,7 @@ func TestNoticeThenDrainThenHome(t *testing.T) {
 			p.NoticeLoan, p.NoticeEpoch, p.AckEpoch = l.ID, 2, 1
 		}
 	}
-	if plan = Make(w.input()); moves(plan, MoveDrain) != 0 {
+	if plan = made(w.input()); moves(plan, MoveDrain) != 0 {
 		t.Fatal("an acknowledgement of an older epoch is void")
 	}
 	for i := range w.s.Pods {
@@ -268,27 +268,27 @@ func TestNoticeThenDrainThenHome(t *testing.T) {
 			p.AckEpoch = 2
 		}
 	}
-	if plan = Make(w.input()); moves(plan, MoveDrain) != 1 {
+	if plan = made(w.input()); moves(plan, MoveDrain) != 1 {
 		t.Fatalf("everybody acknowledged: %+v", plan.Moves)
 	}
 	w.s.Loans[0].Phase = fleet.Draining
-	if plan = Make(w.input()); len(plan.Evictions) != 1 || plan.Evictions[0].Job != "batch/train" {
+	if plan = made(w.input()); len(plan.Evictions) != 1 || plan.Evictions[0].Job != "batch/train" {
 		t.Fatalf("draining evicts what is left: %+v", plan.Evictions)
 	}
 	for _, n := range []int{4} {
 		e := &w.s.Nodes[n].Share.Parcels[0]
 		e.Clean, e.CleanEpoch, e.CleanAt = true, 2, t0
 	}
-	if plan = Make(w.input()); moves(plan, MoveReturn) != 0 || len(plan.Evictions) != 1 {
+	if plan = made(w.input()); moves(plan, MoveReturn) != 0 || len(plan.Evictions) != 1 {
 		t.Fatalf("clean, but a pod of the borrower is there: %+v", plan.Moves)
 	}
 	w.s.Pods = slices.DeleteFunc(w.s.Pods, func(p fleet.Pod) bool { return p.Class == fleet.PodOffline })
 	w.s.Nodes[4].Marks.OfflineLabel = true
-	if plan = Make(w.input()); moves(plan, MoveReturn) != 0 {
+	if plan = made(w.input()); moves(plan, MoveReturn) != 0 {
 		t.Fatalf("clean, but still open to offline: %+v", plan.Moves)
 	}
 	w.s.Nodes[4].Marks.OfflineLabel = false
-	if plan = Make(w.input()); moves(plan, MoveReturn) != 1 {
+	if plan = made(w.input()); moves(plan, MoveReturn) != 1 {
 		t.Fatalf("clean and home: %+v", plan.Moves)
 	}
 }
@@ -311,7 +311,7 @@ func TestLeadHoldsTheLongestCheckpoint(t *testing.T) {
 				path[5+i] = 34 * 8 * 0.63 // the flood comes in twenty minutes
 			}
 		}
-		if got := moves(Make(in), MoveRecall) > 0; got != c.want {
+		if got := moves(made(in), MoveRecall) > 0; got != c.want {
 			t.Errorf("saving takes %v: recalled %v, want %v", c.save, got, c.want)
 		}
 	}
@@ -321,13 +321,13 @@ func TestJobsGrowIntoLentRoom(t *testing.T) {
 	w := newWorld(6).service("web", 8, 0, 4, 8*8*0.63)
 	w.loan(5, fleet.Lent, 1)
 	w.worker(5, 0)
-	plan := Make(w.input())
+	plan := made(w.input())
 	if len(plan.Jobs) != 1 || plan.Jobs[0].To != 4 {
 		t.Fatalf("one machine of 64 cores holds four members of 16: %+v", plan.Jobs)
 	}
 	w.s.Loans[0].Phase, w.s.Loans[0].Epoch, w.s.Loans[0].Deadline = fleet.Noticed, 2, t0.Add(time.Minute)
 	w.s.Node(w.s.Loans[0].Node).Share.Parcels[0] = fleet.ShareParcel{Holder: "offline", Next: "online", Loan: w.s.Loans[0].ID, Epoch: 2}
-	plan = Make(w.input())
+	plan = made(w.input())
 	if len(plan.Jobs) != 0 {
 		t.Fatalf("a member that was told to leave stays counted until it ends, so that nobody deletes another one: %+v", plan.Jobs)
 	}
@@ -347,7 +347,7 @@ func TestCrashBetweenShareAndLoan(t *testing.T) {
 		t.Errorf("drift %d with an entry of no loan, want 2", n)
 	}
 	w.s.Nodes[2].Share.Parcels = nil
-	plan := Make(w.input())
+	plan := made(w.input())
 	if moves(plan, MoveRepair) != 1 {
 		t.Fatalf("the share is ahead of the loan: %+v", plan.Moves)
 	}
@@ -363,7 +363,7 @@ func TestALoanWhoseParcelIsTakenEnds(t *testing.T) {
 	late := *other
 	late.ID, late.Phase = "loan-of-before", fleet.Emptying
 	w.s.Loans = append(w.s.Loans, late)
-	plan := Make(w.input())
+	plan := made(w.input())
 	if moves(plan, MoveRepair) != 0 || moves(plan, MoveCancel) != 1 {
 		t.Fatalf("a loan without its parcel is cancelled: %+v", plan.Moves)
 	}
@@ -377,7 +377,7 @@ func TestFreezeHoldsEverything(t *testing.T) {
 	l := w.loan(19, fleet.Noticed, 2)
 	l.Deadline = t0.Add(-time.Minute)
 	w.s.Frozen = "a change is under way"
-	p := Make(w.input())
+	p := made(w.input())
 	if n := len(p.Lowers) + len(p.Raises) + len(p.Moves) + len(p.Notices) + len(p.Evictions) + len(p.Jobs) + len(p.Fillers) + len(p.Marks); n != 0 {
 		t.Fatalf("%d actions under a freeze: %+v", n, p)
 	}
@@ -387,7 +387,7 @@ func TestFreezeHoldsEverything(t *testing.T) {
 	w.s.Frozen = ""
 	in := w.input()
 	in.Thawed = in.Snapshot.At
-	if p := Make(in); moves(p, MoveAnnounce) != 1 {
+	if p := made(in); moves(p, MoveAnnounce) != 1 {
 		t.Errorf("a deadline that ran out under the freeze is announced anew: %+v", p.Moves)
 	}
 }
@@ -415,7 +415,7 @@ func TestAnewMeansTheWholeNotice(t *testing.T) {
 		in.Thawed = t0
 		c.bend(w, l, &in)
 		w.s.Nodes[19].Share.Parcels[0].Holder, w.s.Nodes[19].Share.Parcels[0].Next = l.Holder(), l.Next()
-		p := Make(in)
+		p := made(in)
 		i := slices.IndexFunc(p.Moves, func(m Move) bool { return m.After.ID == l.ID })
 		if i < 0 || !p.Moves[i].After.Deadline.Equal(t0.Add(7*time.Minute)) {
 			t.Errorf("%s: %+v, want a deadline in 7 minutes", c.name, p.Moves)
@@ -448,7 +448,7 @@ func TestDeadlinesOfADrainSleepUnderAFreeze(t *testing.T) {
 		}
 		in := w.input()
 		in.Thawed = t0.Add(-time.Minute)
-		plan := Make(in)
+		plan := made(in)
 		if moves(plan, MoveAnnounce) != c.announce || len(plan.Evictions) != c.evict || len(plan.Notices) != c.announce {
 			t.Errorf("%s: %d announcements, %d notices, %d evictions", c.name, moves(plan, MoveAnnounce), len(plan.Notices), len(plan.Evictions))
 		}
@@ -494,7 +494,7 @@ func TestPlanIsSafe(t *testing.T) {
 				in.Live[w.s.Services[i].ID] = hpa.Live{}
 			}
 		}
-		p := Make(in)
+		p := made(in)
 		begins := moves(p, MoveBegin)
 		if (fresh || blind || w.s.Frozen != "" || !mode.Acts()) && len(p.Lowers) > 0 {
 			t.Fatalf("scale-in with new leader %v, blind %v, frozen %q, mode %q: %+v", fresh, blind, w.s.Frozen, mode, p.Lowers)
@@ -529,7 +529,7 @@ func TestPlanIsSafe(t *testing.T) {
 				t.Fatalf("gives notice to %s pod %s", class[n.Pod.ID], n.Pod.Name)
 			}
 		}
-		if a, b := asJSON(t, p), asJSON(t, Make(in)); a != b {
+		if a, b := asJSON(t, p), asJSON(t, made(in)); a != b {
 			t.Fatalf("the same facts gave two plans:\n%s\n%s", a, b)
 		}
 	})
@@ -555,7 +555,7 @@ func TestBlindnessRecallsNothing(t *testing.T) {
 	p := in.Portraits[id]
 	p.Peak = 60 * 8 // last week's peak would need nearly everything
 	in.Portraits[id] = p
-	plan := Make(in)
+	plan := made(in)
 	if moves(plan, MoveRecall) != 0 || moves(plan, MoveBegin) != 0 {
 		t.Fatalf("blind, and yet: %+v %+v", plan.Moves, plan.Pools)
 	}
@@ -583,7 +583,7 @@ func TestNewLeaderRecallsForWhatItSees(t *testing.T) {
 				w.waits("web", c.waiting)
 			}
 			w.s.WatchedSince = t0.Add(-c.leads)
-			p := Make(w.input())
+			p := made(w.input())
 			if got := moves(p, MoveRecall); got != c.recalls {
 				t.Errorf("%d machines are recalled, want %d: %s", got, c.recalls, p.Pools[0].Note)
 			}

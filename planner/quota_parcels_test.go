@@ -131,7 +131,7 @@ func TestLeavingParcelsSaysWhy(t *testing.T) {
 			closed(&y.s, true) // who was given notice waits for no ledger
 			c.bend(y)
 			y.s.Sort()
-			plan := Make(Input{Snapshot: &y.s, Gangs: y.gangs, Options: DefaultOptions()})
+			plan := made(Input{Snapshot: &y.s, Gangs: y.gangs, Options: DefaultOptions()})
 			got, why, charged := y.member("a/grown", "worker").Desired, "", 0
 			if i := slices.IndexFunc(plan.Jobs, func(j JobScale) bool { return j.Job == "a/grown" }); i >= 0 {
 				got, why = plan.Jobs[i].To, plan.Jobs[i].Why.Message

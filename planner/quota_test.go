@@ -61,7 +61,7 @@ func TestQuotaBindsServices(t *testing.T) {
 			for i := range c.leaving {
 				w.s.Services[0].Pods[i].Deleting, w.s.Pods[i].Deleting = true, true
 			}
-			plan := Make(w.input())
+			plan := made(w.input())
 			if tg := plan.Targets[0]; tg.Replicas != c.want || !strings.Contains(tg.Reason, c.why) || c.why != "" && tg.Limited != hpa.LimitedQuota {
 				t.Errorf("%d replicas (limited by %q), want %d: %s", tg.Replicas, tg.Limited, c.want, tg.Reason)
 			}
@@ -104,7 +104,7 @@ func TestWhoBorrowsGivesBackWhatFits(t *testing.T) {
 		w.tenant("all", "none", 128)
 		w.tenant("shop", "shop", 48).Parent = "all"
 		w.tenant("mart", "mart", 64).Parent = "all"
-		plan := Make(w.input())
+		plan := made(w.input())
 		if owed := plan.Division.Share("shop").Owed; owed.CPU != fleet.MilliCPU(1000*c.owed) {
 			t.Errorf("%s: owes %s, want %d cores", c.name, owed, c.owed)
 		}
@@ -116,7 +116,7 @@ func TestWhoBorrowsGivesBackWhatFits(t *testing.T) {
 				tellToGiveBack(x, 10*time.Minute)
 			}
 		}
-		plan = Make(w.input())
+		plan = made(w.input())
 		if tg := targetOf(&plan, "web"); tg.Replicas != c.want {
 			t.Errorf("%s: %d replicas after the notice, want %d: %s", c.name, tg.Replicas, c.want, tg.Reason)
 		}
@@ -179,7 +179,7 @@ func TestQuotaKeepsTheChainsDay(t *testing.T) {
 		w.s.Services[i].LinkGroup, w.s.Services[i].LinkRatio = "checkout", float64(2-i)
 	}
 	w.tenant("shop", "shop", 240).BorrowingLimit = fleet.KnownAt(cpu(0), t0)
-	if tg := Make(w.input()).Targets[0]; tg.Limited != hpa.LimitedQuota || tg.Ahead[100] < 34 {
+	if tg := made(w.input()).Targets[0]; tg.Limited != hpa.LimitedQuota || tg.Ahead[100] < 34 {
 		t.Errorf("limited by %q, %d replicas in the day ahead, want the chain's: %s", tg.Limited, tg.Ahead[100], tg.Reason)
 	}
 }
@@ -236,7 +236,7 @@ func TestQuotaBindsJobs(t *testing.T) {
 				w.worker(0, i)
 			}
 			c.bend(w, w.tenant("train", "batch", 64))
-			plan := Make(w.input())
+			plan := made(w.input())
 			got := w.s.Jobs[0].Members[0].Desired
 			if len(plan.Jobs) > 0 {
 				got = plan.Jobs[0].To
@@ -261,7 +261,7 @@ func TestWhatOneCannotPlaceAnotherGets(t *testing.T) {
 	big.ID = "big/huge"
 	big.Members = []fleet.Member{{Role: "worker", Kind: "Job", Max: 10, Remaining: 1000, Request: cpu(65)}}
 	w.s.Jobs = append(w.s.Jobs, big)
-	plan := Make(w.input())
+	plan := made(w.input())
 	if len(plan.Jobs) != 1 || plan.Jobs[0].Job != "batch/train" || plan.Jobs[0].To != 11 {
 		t.Errorf("%+v, want 11 of batch/train in the 184 cores that are left, of which half are 5: %+v", plan.Jobs, plan.Division.Share("train"))
 	}
@@ -297,7 +297,7 @@ func TestShortageOfNextWeek(t *testing.T) {
 			w := newWorld(6).service("web", 12, 0, 6, 60)
 			w.tenant("shop", "shop", 200).BorrowingLimit = fleet.KnownAt(cpu(0), t0)
 			c.bend(w)
-			d := Make(w.input()).Division
+			d := made(w.input()).Division
 			var got string
 			for _, x := range d.Short {
 				got += fmt.Sprintf("%s to %s by %s; ", x.From.Sub(t0), x.Until.Sub(t0), x.By)

@@ -40,7 +40,7 @@ func TestSteeringIsBoundedByTheLedger(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := emptying(5, 25)
 			w.s.Pools[1].Budget, w.s.Pools[1].Ledger = c.budget, c.ledger
-			p := Make(w.input())
+			p := made(w.input())
 			if len(p.Lowers) != 1 || p.Lowers[0].From != 30 || p.Lowers[0].To != 24 {
 				t.Fatalf("the service must scale in from 30 to 24: %+v", p.Lowers)
 			}
@@ -70,7 +70,7 @@ func TestScaleInWaitsForTheLedger(t *testing.T) {
 	for perMinute, to := range map[int]int32{0: -1, 2: 28, 60: 24} {
 		w := emptying(30, 0)
 		w.s.Pools[1].Budget = fleet.DisruptionBudget{EvictionsPerMinute: perMinute, ServiceShare: 1, FleetShare: 1}
-		p := Make(w.input())
+		p := made(w.input())
 		switch {
 		case to < 0 && len(p.Lowers) > 0:
 			t.Errorf("%d a minute: %+v", perMinute, p.Lowers)
@@ -90,7 +90,7 @@ func TestScaleInWaitsForTheLedger(t *testing.T) {
 func TestServicesShareTheBudget(t *testing.T) {
 	w := emptying(10, 0).service("api", 10, 0, 1, 10)
 	w.s.Pools[1].Budget = fleet.DisruptionBudget{EvictionsPerMinute: 3, ServiceShare: 1, FleetShare: 1}
-	p, charged := Make(w.input()), 0
+	p, charged := made(w.input()), 0
 	for _, a := range p.Lowers {
 		for _, x := range a.Charges {
 			charged += x.Pods
@@ -101,7 +101,7 @@ func TestServicesShareTheBudget(t *testing.T) {
 	}
 	// In the next minute three more may go.
 	w.s.Pools[1].Ledger = fleet.Ledger{}.Charge(t0.Add(-time.Minute), "service shop/api", 3)
-	if p := Make(w.input()); len(p.Lowers) == 0 {
+	if p := made(w.input()); len(p.Lowers) == 0 {
 		t.Error("nothing goes in the minute after")
 	}
 }
@@ -124,7 +124,7 @@ func TestLiveSignalsAlone(t *testing.T) {
 		p.Record.Skill.Lost, p.Record.Skill.Since = c.lost, t0.Add(-c.ago)
 		p.Peak = 200 // of 48 cores a machine: more than the fleet could do without
 		in.Tides[id], in.Portraits[id] = tide, p
-		plan := Make(in)
+		plan := made(in)
 		if got := len(plan.Lowers) == 1; got != c.goes {
 			t.Errorf("lost %v %v ago: scale-in %v, want %v: %s", c.lost, c.ago, got, c.goes, plan.Targets[0].Reason)
 		}
@@ -145,7 +145,7 @@ func TestLiveSignalsAlone(t *testing.T) {
 	p := in.Portraits[w.s.Services[0].ID]
 	p.Peak = 200
 	in.Portraits[w.s.Services[0].ID] = p
-	if plan := Make(in); len(plan.Moves) == 0 {
+	if plan := made(in); len(plan.Moves) == 0 {
 		t.Errorf("with a forecast to trust nothing is lent either, so that the test above shows nothing: %+v", plan.Withheld)
 	}
 }

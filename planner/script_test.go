@@ -212,7 +212,7 @@ func play(t *testing.T, lines [][]string) string {
 	if thawed {
 		in.Thawed = in.Snapshot.At
 	}
-	plan := Make(in)
+	plan := made(in)
 	return told(&plan)
 }
 

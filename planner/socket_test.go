@@ -41,7 +41,7 @@ func TestTheOtherSocketIsHandedOver(t *testing.T) {
 		}
 		e := &w.s.Nodes[3].Share.Parcels[0]
 		e.Holder, e.Next = w.s.Loans[0].Holder(), w.s.Loans[0].Next()
-		plan := Make(w.input())
+		plan := made(w.input())
 		var got MoveKind
 		recalled := false
 		for _, m := range plan.Moves {

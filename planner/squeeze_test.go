@@ -51,7 +51,7 @@ func TestFullPoolIsShared(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w, input := doubtful(c.machines, 60, 80, 40)
 			c.bend(w)
-			p := Make(input())
+			p := made(input())
 			for i, want := range c.want {
 				tg := &p.Targets[i]
 				if tg.Replicas != want {
@@ -80,7 +80,7 @@ func TestSqueezeLeavesTheLoad(t *testing.T) {
 		}
 		in.Live[id] = live
 	}
-	p, sum := Make(in), int32(0)
+	p, sum := made(in), int32(0)
 	for i := range p.Targets {
 		sum += p.Targets[i].Replicas
 	}
@@ -99,7 +99,7 @@ func TestSqueezeWaitsForTheWindow(t *testing.T) {
 	for id := range in.History {
 		in.History[id] = []hpa.Decision{{At: t0.Add(-time.Hour), Replicas: 100, From: 30}, {At: t0.Add(-time.Minute), Replicas: 100, From: 30}}
 	}
-	for _, a := range Make(in).Lowers {
+	for _, a := range made(in).Lowers {
 		t.Errorf("%s: %d -> %d", a.Service, a.From, a.To)
 	}
 }
@@ -110,7 +110,7 @@ func TestRoomMakesABottleneck(t *testing.T) {
 	for i, ratio := range []float64{3, 4, 2} {
 		w.s.Services[i].LinkGroup, w.s.Services[i].LinkRatio = "checkout", ratio
 	}
-	p := Make(input())
+	p := made(input())
 	if len(p.Links) != 1 || p.Links[0].Bottleneck != "shop/c" || !strings.Contains(p.Links[0].Why, "pool room leaves it 10 of the 12") {
 		t.Errorf("%+v", p.Links)
 	}

@@ -68,7 +68,7 @@ func (m *maker) tellsSurvival(pool fleet.PoolID) bool {
 // survivesBorrowed tells of machines that online borrows: they are needed until they are due, as far as anybody knows.
 func (m *maker) survivesBorrowed(l *ledger) {
 	for _, x := range l.borrowed {
-		if x.Phase == fleet.Lent && !x.Due.IsZero() && !x.ExpectedUntil.Equal(x.Due) && !m.moved[x.ID] {
+		if x.Phase == fleet.Lent && !x.Due.IsZero() && !x.ExpectedUntil.Equal(x.Due) && !m.decided(x.ID) {
 			m.plan.Survivals = append(m.plan.Survivals, Survival{x.ID, x.Due, x.Due})
 		}
 	}
@@ -80,7 +80,7 @@ func (m *maker) survives(loans []*fleet.Loan, until time.Time, home time.Duratio
 	for _, l := range loans {
 		was := l.ExpectedUntil
 		farther := max(2*survivalStep, was.Sub(now)/4)
-		if !m.moved[l.ID] && (was.IsZero() || was.Sub(until) >= survivalStep || until.Sub(was) >= farther) {
+		if !m.decided(l.ID) && (was.IsZero() || was.Sub(until) >= survivalStep || until.Sub(was) >= farther) {
 			m.plan.Survivals = append(m.plan.Survivals, Survival{l.ID, until, later(until.Add(home), soonest)})
 		}
 	}

@@ -36,7 +36,7 @@ func TestLeaversThatStayed(t *testing.T) {
 		w.markLeavers(2, 10)
 		c.bend(w, &w.s.Services[0])
 		var got []string
-		for _, u := range Make(w.input()).Unmarks {
+		for _, u := range made(w.input()).Unmarks {
 			got = append(got, u.Pod.Name.Name+map[bool]string{true: " true ", false: " false "}[u.Passed]+u.Why.Reason)
 		}
 		if !slices.Equal(got, c.want) {
@@ -45,12 +45,12 @@ func TestLeaversThatStayed(t *testing.T) {
 	}
 	w := emptying(3, 27)
 	w.markLeavers(1, 30)
-	if us := Make(w.input()).Unmarks; len(us) != 1 || !strings.HasSuffix(us[0].Why.Message, "another went in its place, and machine m00 is not emptied by it") {
+	if us := made(w.input()).Unmarks; len(us) != 1 || !strings.HasSuffix(us[0].Why.Message, "another went in its place, and machine m00 is not emptied by it") {
 		t.Errorf("a scale-in that follows hides what the last one took, or the machine is not named: %+v", us)
 	}
 	// A mark of a scale-in that did not come about is left to the one that follows.
 	w.markLeavers(1, 29)
-	if p := Make(w.input()); len(p.Unmarks) != 0 || len(p.Lowers) != 1 {
+	if p := made(w.input()); len(p.Unmarks) != 0 || len(p.Lowers) != 1 {
 		t.Errorf("%+v", p.Unmarks)
 	}
 }
@@ -63,7 +63,7 @@ func TestLeaversAreCountedOnce(t *testing.T) {
 	w.markLeavers(6, 30)
 	svc.Desired.Value = 30 // 36 are there still
 	w.flat[svc.ID] = 30
-	p := Make(w.input())
+	p := made(w.input())
 	if len(p.Lowers) != 1 || p.Lowers[0].From != 30 || len(p.Unmarks) != 0 {
 		t.Fatalf("%+v, %+v", p.Lowers, p.Unmarks)
 	}
@@ -87,7 +87,7 @@ func TestEmptyingEndsWhereLeaversStay(t *testing.T) {
 	for age, want := range map[time.Duration]int{59 * time.Minute: 0, time.Hour: 1} {
 		w := emptying(5, 25)
 		w.s.Loans[0].Created = t0.Add(-age)
-		if p := Make(w.input()); len(p.Lowers) != 1 || moves(p, MoveCancel) != want {
+		if p := made(w.input()); len(p.Lowers) != 1 || moves(p, MoveCancel) != want {
 			t.Errorf("after %v: %d loans are called off, want %d: %+v", age, moves(p, MoveCancel), want, p.Moves)
 		}
 	}
@@ -95,7 +95,7 @@ func TestEmptyingEndsWhereLeaversStay(t *testing.T) {
 	for age, want := range map[time.Duration]int{29 * time.Minute: 0, 30 * time.Minute: 1} {
 		w := newWorld(6).service("web", 10, 0, 5, 10*8*0.63)
 		w.loan(0, fleet.Emptying, 1).Created = t0.Add(-age)
-		if p := Make(w.input()); moves(p, MoveCancel) != want {
+		if p := made(w.input()); moves(p, MoveCancel) != want {
 			t.Errorf("after %v: %d loans are called off, want %d: %+v", age, moves(p, MoveCancel), want, p.Moves)
 		}
 	}

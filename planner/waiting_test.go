@@ -63,7 +63,7 @@ func TestWaitingPodsThatFitNowhere(t *testing.T) {
 				}
 				in.Tides[id] = tide
 			}
-			p := Make(in)
+			p := made(in)
 			if got := moves(p, MoveRecall); got != c.recalls {
 				t.Errorf("%d machines are recalled, want %d: %s", got, c.recalls, p.Pools[0].Note)
 			}
@@ -119,7 +119,7 @@ func TestWaitingPodsThatLackGPUs(t *testing.T) {
 			w.gpus(1)
 			c.bend(w)
 			var got []string
-			for _, m := range Make(w.input()).Moves {
+			for _, m := range made(w.input()).Moves {
 				switch m.Kind {
 				case MoveRecall:
 					got = append(got, m.Node)

@@ -255,8 +255,8 @@ func (v *fleetView) loses(n *fleet.Node) fleet.Resources {
 }
 
 // allOf judges a machine, or what others of its sockets have left of it: every online pod on it must belong to a service whose own tide will
-// take that many pods away, and the service must neither lose a zone by it nor crowd other machines. A machine that carries a component of ours
-// stays. pin says what keeps the machine otherwise.
+// take that many pods away, and the service must neither crowd other machines by it nor lose a zone, unless fewer replicas stay than zones: scale-in
+// takes the last pod of a zone then, too. A machine that carries a component of ours stays. pin says what keeps the machine otherwise.
 func (v *fleetView) allOf(n *fleet.Node, drops map[fleet.ServiceID]int) (c Candidate, pin string) {
 	leavers := map[fleet.ServiceID]int{}
 	for _, p := range v.pods[n.ID] {
@@ -279,10 +279,11 @@ func (v *fleetView) allOf(n *fleet.Node, drops map[fleet.ServiceID]int) (c Candi
 		if k := leavers[svc]; k > drops[svc] {
 			return c, fmt.Sprintf("service %s keeps %d of its %d pods here", svc, k-max(drops[svc], 0), k)
 		}
-		if zones := v.spread(svc); len(zones) > 1 && zones[n.Zone] == leavers[svc] {
+		h := v.hosts(svc)
+		if zones := v.spread(svc); len(zones) > 1 && zones[n.Zone] == leavers[svc] && occupied(zones) <= h.stay {
 			return c, fmt.Sprintf("service %s would leave zone %s", svc, n.Zone)
 		}
-		if h := v.hosts(svc); h.crowds(n.ID) {
+		if h.crowds(n.ID) {
 			return c, fmt.Sprintf("service %s would have more than %d of the %d pods that stay on one machine", svc, h.most, h.stay)
 		}
 	}

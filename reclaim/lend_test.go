@@ -102,17 +102,48 @@ func TestDropsAreSpentOnce(t *testing.T) {
 	}
 }
 
-func TestNoServiceLosesAZone(t *testing.T) {
-	s := fleetOf(3)
-	s.Pools[1].Unit = fleet.UnitNode
-	steerable(s, "web")
-	for i := range 3 {
-		pod(s, i, fleet.PodOnline, "web", 8000)
-	}
-	s.Sort()
-	take, pinned := Lendable(s, lendAsk(s, 1000, map[fleet.ServiceID]int{"web": 3}))
-	if len(take) != 0 || len(pinned) != 3 {
-		t.Errorf("each machine is its service's only one in its zone: lent %q", names(take))
+// The last pod of a zone pins its machine while as many replicas stay as there are zones, and no longer: scale-in lets it go then, too.
+func TestNoServiceLosesAZoneThatItCanKeep(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		machines int // one pod on each, in three zones in turn
+		stay     int
+		lent     int
+	}{
+		{"all stay", 3, 3, 0},
+		{"two of three zones can be kept", 3, 2, 1},
+		{"one can", 3, 1, 2},
+		{"none needs to be", 3, 0, 3},
+		{"three replicas keep three zones", 6, 3, 3},
+		{"two keep two", 6, 2, 4},
+	} {
+		s := fleetOf(c.machines)
+		s.Pools[1].Unit = fleet.UnitNode
+		steerable(s, "web")
+		for i := range c.machines {
+			pod(s, i, fleet.PodOnline, "web", 8000)
+		}
+		s.Sort()
+		take, pinned := Lendable(s, lendAsk(s, 1000, map[fleet.ServiceID]int{"web": c.machines - c.stay}))
+		zones := map[string]bool{}
+		for i := range s.Nodes {
+			zones[s.Nodes[i].Zone] = true
+		}
+		for i := range take {
+			left := slices.ContainsFunc(s.Nodes, func(n fleet.Node) bool {
+				return n.Zone == take[i].Node.Zone && !slices.ContainsFunc(take, func(x Candidate) bool { return x.Node.ID == n.ID })
+			})
+			zones[take[i].Node.Zone] = left
+		}
+		kept := 0
+		for _, left := range zones {
+			if left {
+				kept++
+			}
+		}
+		if len(take) != c.lent || len(take)+len(pinned) != c.machines || kept < min(c.stay, 3) {
+			t.Errorf("%s: lent %q, want %d; %d zones keep a pod; pinned %+v", c.name, names(take), c.lent, kept, pinned)
+		}
 	}
 }
 

@@ -27,6 +27,16 @@ func (v *fleetView) spread(id fleet.ServiceID) map[string]int {
 	return v.byZone[id]
 }
 
+// occupied counts the zones in which a service has a pod.
+func occupied(zones map[string]int) (n int) {
+	for _, pods := range zones {
+		if pods > 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // count adds the node's online pods to the spread of their services.
 func (v *fleetView) count(n *fleet.Node, by int) {
 	for svc := range v.standing(n) {

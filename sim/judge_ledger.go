@@ -27,7 +27,7 @@ func (c *controller) take(a *planner.Scale) {
 	w := c.w
 	i := c.index[a.Service]
 	s := &w.services[i]
-	had := sync.OnceValue(w.podsByHome)
+	had := sync.OnceValue(c.podsByBudget)
 	before := map[fleet.PoolID]takings{}
 	// Who goes by a size that was written before, and has not gone yet, was judged then. Those that this one was steered to go first.
 	further := min(len(s.pods), int(a.From)) - int(a.To)
@@ -73,15 +73,36 @@ func (c *controller) checkBudgets() {
 	}
 }
 
-// podsByHome counts the pods on the machines of each pool.
-func (w *World) podsByHome() map[fleet.PoolID]int {
-	out := map[fleet.PoolID]int{}
+// podsByBudget counts the pods on the machines of each pool: those on machines that online borrows, as far as the plan could see, are online's.
+func (c *controller) podsByBudget() map[fleet.PoolID]int {
+	w, out := c.w, map[fleet.PoolID]int{}
+	borrowed := map[fleet.NodeID]bool{}
+	for _, l := range c.seenLoans() {
+		if l.From == offlinePool && l.Phase.Away() {
+			borrowed[l.Node] = true
+		}
+	}
 	for i := range w.pods {
 		if p := &w.pods[i]; p.used && p.node != none && p.kind != filler {
-			out[w.machines[p.node].home]++
+			pool := w.machines[p.node].home
+			if borrowed[w.facts[p.node].ID] {
+				pool = onlinePool
+			}
+			out[pool]++
 		}
 	}
 	return out
+}
+
+// seenLoans are the loans that the plan could see.
+func (c *controller) seenLoans() []fleet.Loan {
+	switch {
+	case c.late != nil:
+		return c.late.facts.Loans
+	case c.stale != nil:
+		return c.stale.Loans
+	}
+	return c.loans
 }
 
 // emptying reports whether a machine is being emptied of online pods, as far as the plan could see, and the pool that is charged for it.
@@ -89,13 +110,7 @@ func (c *controller) emptying(n int32) (fleet.PoolID, bool) {
 	if n == none {
 		return "", false
 	}
-	f, loans := &c.w.facts[n], c.loans
-	switch {
-	case c.late != nil:
-		loans = c.late.facts.Loans
-	case c.stale != nil:
-		loans = c.stale.Loans
-	}
+	f, loans := &c.w.facts[n], c.seenLoans()
 	// Loans are sorted by names that begin with the machine's.
 	for i := sort.Search(len(loans), func(i int) bool { return loans[i].NodeName >= f.Name }); i < len(loans) && loans[i].NodeName == f.Name; i++ {
 		switch l := &loans[i]; {

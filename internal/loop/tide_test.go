@@ -26,6 +26,11 @@ func goOn(t *testing.T, w *looptest.World, l *loop.Loop, epoch int64, d time.Dur
 	if err := w.Run(l, epoch, w.Now().Add(d)); err != nil {
 		t.Fatal(err)
 	}
+	for _, r := range w.Records {
+		if faults := r.Plan.Unresolved(); len(faults) > 0 {
+			t.Fatalf("%s: the planner withholds from itself: %+v", r.At, faults)
+		}
+	}
 }
 
 // witness checks every snapshot for what must never be seen, and remembers what was.

@@ -94,6 +94,9 @@ func (x *model) planOf(k planKey) *planner.Plan {
 		x.Mutant.Input(&in)
 	}
 	made := planner.Make(in)
+	if faults := made.Unresolved(); len(faults) > 0 && x.Mutant.Input == nil {
+		x.breaks("the planner withholds from itself: %+v", faults)
+	}
 	if x.Mutant.Plan != nil {
 		x.Mutant.Plan(&made, in.Snapshot)
 	}

@@ -1,0 +1,168 @@
+package planner
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// pass names a step of Make that proposes moves of loans.
+type pass string
+
+// The passes, in the order in which Make runs them.
+const (
+	passShorten   pass = "shorten notices"
+	passFollow    pass = "follow loans"
+	passHeartbeat pass = "hear heartbeats" // a part of follow loans
+	passBringHome pass = "bring home"
+	passBorrow    pass = "borrow"
+	passTurnBack  pass = "turn back"
+	passGiveBack  pass = "give back"
+	passGiveUp    pass = "give up pinned"
+	passLend      pass = "lend"
+	passHandOver  pass = "hand over"
+)
+
+// proposal is the pass that wants a move, and the move's kind.
+type proposal struct {
+	pass pass
+	kind MoveKind
+}
+
+func (p proposal) String() string {
+	return fmt.Sprintf("%s (%s)", strings.ToLower(string(p.kind)), p.pass)
+}
+
+// verdict says which of two proposals for one loan a plan carries out.
+type verdict int
+
+const (
+	undeclared verdict = iota
+	earlierStands
+	// laterStands is for an earlier Announce only: other kinds leave traces in the plan (evictions, machines that are begun or recalled).
+	laterStands
+)
+
+// precedences names every pair of proposals for one loan that one plan may hold, and which of them it carries out. Make runs the passes in a fixed
+// order, so a pair has one order only. A pair that is missing here is a fault: the earlier proposal stands, and the later one is withheld.
+var precedences = [...]struct {
+	earlier, later proposal
+	stands         verdict
+	why            string
+}{
+	{proposal{passShorten, MoveAnnounce}, proposal{passFollow, MoveRepair}, earlierStands,
+		"online pods wait for the machine; the next plan repairs the share"},
+	{proposal{passShorten, MoveAnnounce}, proposal{passTurnBack, MoveTurnBack}, earlierStands,
+		"online pods wait for the machine, whatever the sums of free room say"},
+
+	{proposal{passHeartbeat, MoveAnnounce}, proposal{passTurnBack, MoveTurnBack}, laterStands,
+		"a borrower that stays needs no later deadline"},
+	{proposal{passFollow, MoveAnnounce}, proposal{passTurnBack, MoveTurnBack}, earlierStands,
+		"a freeze is over and the deadline is announced again; the next plan judges the tide"},
+	{proposal{passFollow, MoveDrain}, proposal{passTurnBack, MoveTurnBack}, earlierStands,
+		"the deadline passed or everybody answered, and this plan evicts: what drains cannot turn"},
+	{proposal{passFollow, MoveRepair}, proposal{passTurnBack, MoveTurnBack}, earlierStands,
+		"a NodeShare that disagrees with its loan is repaired before the loan moves"},
+	{proposal{passFollow, MoveRepair}, proposal{passBringHome, MoveRecall}, earlierStands,
+		"a NodeShare that disagrees with its loan is repaired before the loan moves"},
+	{proposal{passFollow, MoveRepair}, proposal{passBringHome, MoveCancel}, earlierStands,
+		"a NodeShare that disagrees with its loan is repaired before the loan moves"},
+	{proposal{passFollow, MoveRepair}, proposal{passGiveUp, MoveCancel}, earlierStands,
+		"a NodeShare that disagrees with its loan is repaired before the loan moves"},
+	{proposal{passFollow, MoveCancel}, proposal{passBringHome, MoveCancel}, earlierStands,
+		"both call the loan off: the first reason is kept"},
+	{proposal{passFollow, MoveCancel}, proposal{passGiveUp, MoveCancel}, earlierStands,
+		"both call the loan off: the first reason is kept"},
+
+	{proposal{passBringHome, MoveCancel}, proposal{passBringHome, MoveCancel}, earlierStands,
+		"several parcels of one machine are recalled: what is still emptied of it is called off once"},
+	{proposal{passBringHome, MoveCancel}, proposal{passHandOver, MoveLend}, earlierStands,
+		"the machine goes home: all its parcels go together"},
+	{proposal{passGiveUp, MoveCancel}, proposal{passHandOver, MoveLend}, earlierStands,
+		"the machine is given up: all its parcels stay together"},
+}
+
+// resolve decides between two proposals for one loan.
+func resolve(earlier, later proposal) verdict {
+	for i := range precedences {
+		if p := &precedences[i]; p.earlier == earlier && p.later == later {
+			return p.stands
+		}
+	}
+	return undeclared
+}
+
+// What withholds a move that is a fault of the planner, and not of a mode, freeze, pause or budget.
+const (
+	byUndeclared = "undeclared proposal"
+	byRefused    = "refused transition"
+)
+
+// Unresolved lists the loan moves that the planner withheld from itself: second proposals for one loan that no precedence names, and transitions that
+// the phase machine refuses. Each is a fault of the planner. Tests and simulators fail on it; in production the loan waits for the next plan.
+func (p *Plan) Unresolved() (out []Withheld) {
+	for _, w := range p.Withheld {
+		if w.By == byUndeclared || w.By == byRefused {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// decided reports whether the plan already takes a step with a loan.
+func (m *maker) decided(id fleet.LoanID) bool {
+	_, yes := m.proposed[id]
+	return yes
+}
+
+// wins reports whether a proposal for a loan would be carried out, as far as the plan stands.
+func (m *maker) wins(id fleet.LoanID, p proposal) bool {
+	at, second := m.proposed[id]
+	return !second || resolve(at.proposal, p) == laterStands
+}
+
+// proposed is a move of the plan in the making: who proposed it, and where it stands in the plan's list.
+type proposed struct {
+	proposal
+	at int
+}
+
+// propose resolves one pass's proposal for a loan against what earlier passes proposed for it, and reports whether the plan carries it out.
+func (m *maker) propose(by pass, kind MoveKind, before, after fleet.Loan, why Why) bool {
+	p := proposal{by, kind}
+	at := len(m.plan.Moves)
+	if first, second := m.proposed[before.ID]; second {
+		switch resolve(first.proposal, p) {
+		case earlierStands:
+			return false
+		case undeclared:
+			m.withhold("loan "+string(before.ID), p.String(), byUndeclared,
+				Why{"Undeclared", fmt.Sprintf("this plan already holds %s for the loan, and no precedence names the pair; the next plan decides again: %s", first, why.Message)})
+			return false
+		}
+		at = first.at
+	}
+	m.proposed[before.ID] = proposed{p, at}
+	m.begun[before.Node] = m.begun[before.Node] || kind == MoveBegin
+	m.recalled[before.Node] = m.recalled[before.Node] || kind == MoveRecall
+	m.home[before.ID] = kind == MoveReturn || kind == MoveCancel
+	after.LeaderEpoch = m.in.Snapshot.LeaderEpoch
+	move := Move{Kind: kind, Before: before, After: after, Node: before.NodeName, Rest: m.rest(kind, &before), Why: why}
+	if at < len(m.plan.Moves) {
+		m.plan.Moves[at] = move
+		return true
+	}
+	m.plan.Moves = append(m.plan.Moves, move)
+	return true
+}
+
+// step proposes what the phase machine made of a loan. A pass proposes only what the phase allows, so a refusal is a fault: it is withheld.
+func (m *maker) step(by pass, kind MoveKind, before, after fleet.Loan, err error, reason string) bool {
+	if err != nil {
+		m.withhold("loan "+string(before.ID), proposal{by, kind}.String(), byRefused,
+			Why{"Refused", fmt.Sprintf("the phase machine refuses it, and the next plan decides again: %v", err)})
+		return false
+	}
+	return m.propose(by, kind, before, after, Why{Reason: reason, Message: after.Reason})
+}
