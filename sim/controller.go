@@ -16,8 +16,8 @@ import (
 	"github.com/springtide/springtide/sim/scenario"
 )
 
-// planEvery is the pace of plans. Between two of them the fleet wakes the loop when the reactive part would ask for more, or a loan can
-// take a step: nothing else of a plan changes within a minute.
+// planEvery is the pace of plans unless a scenario says otherwise. Between two of them a cycle is due when [loop.Due] says so: nothing else of a plan
+// changes within a minute.
 const planEvery = time.Minute
 
 // controllerOptions are how far Springtide goes in one run.
@@ -267,6 +267,7 @@ func (c *controller) At(stamp time.Time) time.Time { return stamp }
 
 // Park implements loop.Clock: time passes at once, and the fleet with it.
 func (c *controller) Park(ctx context.Context, until time.Time, _ bool) error {
+	last := c.Now()
 	for {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -276,7 +277,7 @@ func (c *controller) Park(ctx context.Context, until time.Time, _ bool) error {
 			c.cancel()
 			return nil
 		}
-		if !c.Now().Before(until) || c.w.changed || c.wakes() {
+		if now := c.Now(); !now.Before(until) || !now.Before(loop.Due(c.pending(last, until))) {
 			return nil
 		}
 	}
@@ -312,9 +313,10 @@ func (c *controller) down() bool {
 	return c.w.on(scenario.LeaderFlapping) != nil && c.w.tick%perMinute == 0
 }
 
-// wakes reports whether the reactive part would ask for more now, a deadline has passed, or pods wait while machines are lent.
-func (c *controller) wakes() bool {
+// pending is what the fleet has for the loop to do before its tick.
+func (c *controller) pending(last, tick time.Time) loop.Pending {
 	w := c.w
+	p := loop.Pending{Last: last, Now: c.Now(), Tick: tick, Changed: w.changed, Deadline: loop.Deadline(c.loans, c.pools)}
 	for i := range w.services {
 		s := &w.services[i]
 		target := hpa.UtilisationTarget(&c.services[i])
@@ -324,20 +326,13 @@ func (c *controller) wakes() bool {
 		}
 		n, ok := hpa.Reactive(hpa.Alike{Request: fleet.MilliCPU(1000 * s.Cores), Used: fleet.FromCores(each), Measured: s.ready,
 			Unready: s.starting + s.waiting}, s.desired, target, tolerance)
-		if ok && n > s.desired {
-			return true
-		}
-		if s.waiting > 0 && w.borrowed > 0 && c.o.Lends {
-			return true
-		}
-	}
-	for i := range c.loans {
-		l := &c.loans[i]
-		if invited := l.Phase == fleet.Emptying && !l.Deadline.IsZero(); (invited || l.Phase == fleet.Noticed && l.From == onlinePool) && !c.Now().Before(l.Deadline) {
-			return true
+		p.Short = p.Short || ok && n > s.desired
+		p.Waiting = p.Waiting || s.waiting > 0 && w.borrowed > 0 && c.o.Lends
+		if p.Short || p.Waiting {
+			break
 		}
 	}
-	return false
+	return p
 }
 
 // settle counts what is overdue at the end.

@@ -30,6 +30,8 @@ type Controller struct {
 	Freeze string `yaml:"freeze"`
 	// Interval is the time between cycles; events wake it early.
 	Interval Duration `yaml:"interval"`
+	// FallHold is how long a fall of the load that history does not know is held as a fault while no other source confirms it.
+	FallHold Duration `yaml:"fallHold"`
 }
 
 // Prometheus is the source of history and live samples.
@@ -67,5 +69,6 @@ func DefaultController() Controller {
 		Listen:   "127.0.0.1:8080",
 		LogLevel: "info",
 		Interval: Duration(15 * time.Second), // upstream HPA's sync period
+		FallHold: Duration(2 * time.Hour),    // longer than most outages of a metrics path, short against a night
 	}
 }

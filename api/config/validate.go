@@ -38,6 +38,7 @@ func (c *Controller) Validate() []Problem {
 		}
 	}
 	within("interval", c.Interval, 5*time.Second, 5*time.Minute)
+	within("fallHold", c.FallHold, 15*time.Minute, 24*time.Hour)
 	c.Prometheus.validate(wrong, within)
 	return out
 }
