@@ -28,6 +28,8 @@ type controllerOptions struct {
 	Blind bool
 	// Target is a CPU target that all services state; 0 leaves sizing to their SLOs.
 	Target float64
+	// HoldFor is how long a fall that nothing confirms is held; 0 means the default.
+	HoldFor time.Duration
 	// Quantile (0..1) is the availability asked for; 0 leaves it to the scenario.
 	Quantile float64
 }
@@ -64,6 +66,8 @@ type controller struct {
 	marked     map[string]int64
 	judge      judge
 	err        error
+	// before are the replicas that services have while their metrics are a fraction of the truth.
+	before []int32
 }
 
 // errand is one hand-over of a loan.
@@ -123,7 +127,8 @@ func (l *leadership) ports() loop.Ports {
 // options are the controller's own, but for the pace of plans and what the run takes from its foresight.
 func (c *controller) options() loop.Options {
 	o := loop.DefaultOptions()
-	o.React = planEvery
+	o.Portrait.HoldFor = c.o.HoldFor
+	o.React = cmp.Or(time.Duration(c.w.b.Tick), planEvery)
 	switch {
 	case c.o.Blind:
 		o.Project = staysAsItIs
@@ -306,6 +311,7 @@ func (c *controller) pass() {
 		p.Decide(w)
 	}
 	c.check()
+	c.checkShrunk()
 }
 
 // down reports whether the leadership changes hands now.
