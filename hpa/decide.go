@@ -39,6 +39,10 @@ func (z *sizer) decide(tg *Target, floors, reactive int32) {
 func (z *sizer) shrink(tg *Target, want int32) (next, remember int32) {
 	fall, fell := z.fall()
 	switch {
+	case z.p.Hold.Held():
+		tg.Held = HeldFall
+		z.note("held, as the load fell faster than history since %s and no other source confirms it: check its metrics", z.p.Hold.Since.Format("15:04"))
+		return z.held, z.held
 	case z.onlyForecast() && !tg.LiveAlone:
 		tg.Held = HeldForecast
 		z.note("held, as the forecast is not to be trusted")
@@ -73,6 +77,9 @@ func (z *sizer) shrink(tg *Target, want int32) (next, remember int32) {
 	if least := z.leastNow(); next < least {
 		next = least
 		tg.Limited = LimitedRate
+		if z.p.Hold.Eased {
+			tg.Limited = LimitedDoubt
+		}
 		z.note("eased to %d by the rate of scale-in", next)
 	}
 	return next, want
@@ -82,13 +89,17 @@ func (z *sizer) shrink(tg *Target, want int32) (next, remember int32) {
 // to be wrong is then seen while most of the replicas are still there.
 func (z *sizer) leastNow() int32 {
 	d := z.o.Defaults
+	window, share, pods := d.ShrinkWindow, d.ShrinkShare, d.ShrinkPods
+	if z.p.Hold.Eased {
+		window, share, pods = max(window, d.Stabilisation), min(share, d.DoubtShare), 1
+	}
 	top := z.held
 	for _, h := range z.o.History {
-		if h.At.After(z.now.Add(-d.ShrinkWindow)) {
+		if h.At.After(z.now.Add(-window)) {
 			top = max(top, h.From)
 		}
 	}
-	return min(z.held, top-max(ceil(float64(top)*d.ShrinkShare), d.ShrinkPods))
+	return min(z.held, top-max(ceil(float64(top)*share), pods))
 }
 
 // onlyForecast reports whether all that a scale-in lacks is a forecast to trust.

@@ -54,6 +54,8 @@ type Defaults struct {
 	ShrinkWindow time.Duration
 	ShrinkShare  float64
 	ShrinkPods   int32
+	// DoubtShare bounds a scale-in within one stabilisation window after a fall that nothing confirmed.
+	DoubtShare float64
 	// YoungFor is how long a pod's CPU may be start-up work, ReadyDelay how soon after its start an unready pod counts as never ready,
 	// and CPUWindow the time that one CPU sample averages over.
 	YoungFor, ReadyDelay, CPUWindow time.Duration
@@ -100,6 +102,8 @@ func Standard() Defaults {
 		ShrinkWindow: time.Minute,
 		ShrinkShare:  0.2,
 		ShrinkPods:   2,
+		// Half of the replicas are left after 35 minutes: long enough to see latency rise and to pause the service.
+		DoubtShare: 0.1,
 		// A value may move by the fastest fall in five minutes, so an older one says nothing of now.
 		LastGood: 5 * time.Minute,
 		// Three stabilisation windows: long enough for a scrape target to come back, short against a working day.
@@ -155,7 +159,7 @@ func (d *Defaults) fill() {
 		}
 	}
 	for _, f := range [...]struct{ have, std *float64 }{
-		{&d.Tolerance, &std.Tolerance}, {&d.RateFactor, &std.RateFactor}, {&d.ShrinkShare, &std.ShrinkShare}, {&d.MissingShare, &std.MissingShare},
+		{&d.Tolerance, &std.Tolerance}, {&d.RateFactor, &std.RateFactor}, {&d.ShrinkShare, &std.ShrinkShare}, {&d.DoubtShare, &std.DoubtShare}, {&d.MissingShare, &std.MissingShare},
 		{&d.LatencyUtilisation, &std.LatencyUtilisation}, {&d.UtilisationMargin, &std.UtilisationMargin},
 		{&d.LatencyFactor, &std.LatencyFactor}, {&d.FallFloor, &std.FallFloor},
 		{&d.FallShare, &std.FallShare},

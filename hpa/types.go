@@ -51,6 +51,7 @@ const (
 	LimitedQuota = "quota"
 	LimitedRoom  = "pool room"
 	LimitedRate  = "rate"
+	LimitedDoubt = "unconfirmed fall"
 )
 
 // SignalForecast is the name under which Target.Missing lists a forecast that is not to be trusted. All other entries are live signals.

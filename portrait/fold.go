@@ -50,9 +50,18 @@ func Fold(p Portrait, b Batch, o Options) Portrait {
 		p.advise(first - int64(missing-i))
 	}
 	moments := b.Moments
+	doubts := suspects{p: &p, l: l, load: load, cpu: cpu, first: first, pods: b.PodsReady, holdFor: o.holdFor(), k: max(1, int(fallWithin/p.Step))}
 	for i := range n {
+		if doubts.held(i, n) {
+			n = i
+			break
+		}
 		at := series.GridTime(first+int64(i), p.Step)
 		y := p.accept(load.At(at))
+		if doubts.fault(i) && !math.IsNaN(y) {
+			p.Quality.Outliers++
+			y = math.NaN()
+		}
 		level, top := l.Level(), p.top(l)
 		if !l.Observe(y) && !math.IsNaN(y) {
 			p.Quality.Outliers++
@@ -196,6 +205,9 @@ func (p *Portrait) top(l *model.Learner) float64 {
 // fall notes the fall from top to y at a mean level of the last day.
 func (p *Portrait) fall(level, top, y float64) {
 	p.forget(1)
+	if p.Hold.Eased {
+		return // what nothing confirmed is no fall to measure others by
+	}
 	if top > fallShare*level && y < top {
 		p.FastestFall = max(p.FastestFall, 1-y/top)
 	}

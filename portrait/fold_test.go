@@ -138,7 +138,11 @@ func TestFoldInPieces(t *testing.T) {
 		p := Portrait{Service: id}
 		for at := 0; at < n; {
 			next := at + rapid.IntRange(1, n).Draw(t, "piece")
-			b := Batch{Load: part(s, at, next), CPU: part(cpu, at, next), Ready: part(ready, at, next)}
+			from := at
+			if p.Hold.Held() {
+				from = s.Index(p.End) // what is in quarantine is read again
+			}
+			b := Batch{Load: part(s, from, next), CPU: part(cpu, from, next), Ready: part(ready, from, next)}
 			if at == 0 {
 				b.StartUps = starts
 			}

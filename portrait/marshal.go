@@ -26,6 +26,9 @@ func Unmarshal(b []byte) (Portrait, error) {
 // magic begins every marshalled portrait; Version follows it.
 const magic = "STP"
 
+// holdMark begins the hold at the end.
+const holdMark = 'H'
+
 // MarshalBinary implements [encoding.BinaryMarshaler], which encoding/gob uses too.
 func (p Portrait) MarshalBinary() ([]byte, error) {
 	w := writer{buf: append(make([]byte, 0, 24<<10), magic...)}
@@ -61,6 +64,13 @@ func (p Portrait) MarshalBinary() ([]byte, error) {
 	w.seen(&p)
 	w.record(&p.Record)
 	w.state(&p.Learned)
+	// The hold follows only while there is one, so a portrait without doubts stays readable to older releases.
+	if !p.Hold.Since.IsZero() {
+		w.buf = append(w.buf, holdMark)
+		w.time(p.Hold.Since)
+		w.double(p.Hold.Top)
+		w.bool(p.Hold.Eased)
+	}
 	return w.buf, nil
 }
 
@@ -98,6 +108,10 @@ func (p *Portrait) UnmarshalBinary(b []byte) error {
 	r.seen(p)
 	r.record(&p.Record)
 	r.state(&p.Learned)
+	if r.err == nil && len(r.buf) > 0 && r.buf[0] == holdMark {
+		r.take(1)
+		p.Hold = Hold{Since: r.time(), Top: r.double(), Eased: r.bool()}
+	}
 	if r.err == nil && len(r.buf) > 0 {
 		r.err = fmt.Errorf("%d bytes follow its end", len(r.buf))
 	}

@@ -18,6 +18,8 @@ type Options struct {
 	// values judge it.
 	Kin      *model.Kin
 	KinUntil time.Time
+	// HoldFor is how long a fall that nothing confirms is held as a fault; 0 means [DefaultHoldFor].
+	HoldFor time.Duration
 	// Room is memory to work in; nil takes new memory.
 	Room *model.Room
 }
@@ -30,4 +32,11 @@ func (o Options) step() time.Duration {
 		return o.Step
 	}
 	return defaultStep
+}
+
+func (o Options) holdFor() time.Duration {
+	if o.HoldFor > 0 {
+		return o.HoldFor
+	}
+	return DefaultHoldFor
 }

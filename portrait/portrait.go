@@ -33,6 +33,8 @@ type Batch struct {
 	Starts []Start
 	// Moments are loads of single moments in the order of time, as the newest samples showed them; see [Ripple].
 	Moments []Moment
+	// PodsReady are the ready replicas of now by the Kubernetes API, which is another source than the series; 0 where it was not asked.
+	PodsReady float64
 }
 
 // Quality says how far a portrait can be trusted, and why.
@@ -72,6 +74,8 @@ type Portrait struct {
 	Ripple Ripple
 	// FastestFall is the largest relative fall of the load within five minutes (or one step, if longer) that history shows (0..1).
 	FastestFall float64
+	// Hold is a fall that is in doubt.
+	Hold Hold
 	// CPUPerLoad is the CPU (cores) that one unit of load costs, and CPUIdle the cores of an idle replica.
 	CPUPerLoad, CPUIdle fleet.Known[float64]
 	// Cost holds the sums behind CPUPerLoad and CPUIdle.

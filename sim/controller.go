@@ -18,8 +18,8 @@ import (
 	"github.com/springtide/springtide/sim/scenario"
 )
 
-// planEvery is the pace of plans. Between two of them the fleet wakes the loop when the reactive part would ask for more, or a loan can
-// take a step: nothing else of a plan changes within a minute.
+// planEvery is the pace of plans unless a scenario says otherwise. Between two of them a cycle is due when [loop.Due] says so: nothing else of a plan
+// changes within a minute.
 const planEvery = time.Minute
 
 // controllerOptions are how far Springtide goes in one run.
@@ -30,6 +30,8 @@ type controllerOptions struct {
 	Blind bool
 	// Target is a CPU target that all services state; 0 leaves sizing to their SLOs.
 	Target float64
+	// HoldFor is how long a fall that nothing confirms is held; 0 means the default.
+	HoldFor time.Duration
 	// Quantile (0..1) is the availability asked for; 0 leaves it to the scenario.
 	Quantile float64
 }
@@ -70,6 +72,8 @@ type controller struct {
 	marked       map[string]int64
 	judge        judge
 	err          error
+	// before are the replicas that services have while their metrics are a fraction of the truth.
+	before []int32
 }
 
 // orderStream keeps the draws of the order of writes apart from those of anything else.
@@ -132,7 +136,8 @@ func (l *leadership) ports() loop.Ports {
 // options are the controller's own, but for the pace of plans and what the run takes from its foresight.
 func (c *controller) options() loop.Options {
 	o := loop.DefaultOptions()
-	o.React = planEvery
+	o.Portrait.HoldFor = c.o.HoldFor
+	o.React = cmp.Or(time.Duration(c.w.b.Tick), planEvery)
 	switch {
 	case c.o.Blind:
 		o.Project = staysAsItIs
@@ -278,6 +283,7 @@ func (c *controller) At(stamp time.Time) time.Time { return stamp }
 
 // Park implements loop.Clock: time passes at once, and the fleet with it.
 func (c *controller) Park(ctx context.Context, until time.Time, _ bool) error {
+	last := c.Now()
 	for {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -287,7 +293,7 @@ func (c *controller) Park(ctx context.Context, until time.Time, _ bool) error {
 			c.cancel()
 			return nil
 		}
-		if !c.Now().Before(until) || c.w.changed || c.wakes() {
+		if now := c.Now(); !now.Before(until) || !now.Before(loop.Due(c.pending(last, until))) {
 			return nil
 		}
 	}
@@ -316,6 +322,7 @@ func (c *controller) pass() {
 		p.Decide(w)
 	}
 	c.check()
+	c.checkShrunk()
 }
 
 // down reports whether the leadership changes hands now.
@@ -323,9 +330,10 @@ func (c *controller) down() bool {
 	return c.w.on(scenario.LeaderFlapping) != nil && c.w.tick%perMinute == 0
 }
 
-// wakes reports whether the reactive part would ask for more now, a deadline has passed, or pods wait while machines are lent.
-func (c *controller) wakes() bool {
+// pending is what the fleet has for the loop to do before its tick.
+func (c *controller) pending(last, tick time.Time) loop.Pending {
 	w := c.w
+	p := loop.Pending{Last: last, Now: c.Now(), Tick: tick, Changed: w.changed, Deadline: loop.Deadline(c.loans, c.pools)}
 	for i := range w.services {
 		s := &w.services[i]
 		target := hpa.UtilisationTarget(&c.services[i])
@@ -335,20 +343,13 @@ func (c *controller) wakes() bool {
 		}
 		n, ok := hpa.Reactive(hpa.Alike{Request: fleet.MilliCPU(1000 * s.Cores), Used: fleet.FromCores(each), Measured: s.ready,
 			Unready: s.starting + s.waiting}, s.desired, target, tolerance)
-		if ok && n > s.desired {
-			return true
-		}
-		if s.waiting > 0 && w.borrowed > 0 && c.o.Lends {
-			return true
-		}
-	}
-	for i := range c.loans {
-		l := &c.loans[i]
-		if invited := l.Phase == fleet.Emptying && !l.Deadline.IsZero(); (invited || l.Phase == fleet.Noticed && l.From == onlinePool) && !c.Now().Before(l.Deadline) {
-			return true
+		p.Short = p.Short || ok && n > s.desired
+		p.Waiting = p.Waiting || s.waiting > 0 && w.borrowed > 0 && c.o.Lends
+		if p.Short || p.Waiting {
+			break
 		}
 	}
-	return false
+	return p
 }
 
 // settle counts what is overdue at the end.

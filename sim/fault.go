@@ -37,6 +37,7 @@ var plainest = map[string]struct {
 	scenario.MetricsGaps:    {5 * time.Minute, time.Hour, 0.5, nil},
 	scenario.MetricsNaN:     {time.Minute, 30 * time.Minute, 0.5, nil},
 	scenario.MetricsSpikes:  {time.Minute, 20 * time.Minute, 0.3, []float64{10}},
+	scenario.MetricsShrunk:  {leastShrunk, mostShrunk, 1, []float64{0.01}},
 	scenario.StoreDown:      {5 * time.Minute, time.Hour, 1, nil},
 	scenario.ForecastWrong:  {30 * time.Minute, 2 * time.Hour, 1, []float64{0.2, 5}},
 	scenario.FlashCrowd:     {5 * time.Minute, 40 * time.Minute, 0.4, []float64{1.5, 2, 3}},
@@ -61,7 +62,7 @@ func drawFaults(b *scenario.Built) []fault {
 	r := rand.New(rand.NewPCG(b.Seed, 3))
 	kinds := b.Faults.Kinds
 	if len(kinds) == 0 {
-		if kinds = scenario.Kinds(); len(b.Clocks()) == 0 {
+		if kinds = scenario.Drawn(); len(b.Clocks()) == 0 {
 			kinds = slices.DeleteFunc(kinds, scenario.ChangesClocks)
 		}
 	}
@@ -79,6 +80,7 @@ func drawFaults(b *scenario.Built) []fault {
 		}
 		all = append(all, f)
 	}
+	all = append(all, drawShrunk(b, last)...)
 	all = append(all, b.Faults.List...)
 	scored := int32(scenario.WarmUp / tick)
 	out := make([]fault, 0, len(all))
@@ -116,8 +118,12 @@ func (w *World) hit(kind string, i int) (*fault, bool) {
 	if f == nil {
 		return nil, false
 	}
-	draw := rand.New(rand.NewPCG(w.b.Seed^uint64(f.from), uint64(i))).Float64()
-	return f, draw < f.Share
+	return f, w.draws(f, i)
+}
+
+// draws reports whether a fault touches the i-th of its things.
+func (w *World) draws(f *fault, i int) bool {
+	return rand.New(rand.NewPCG(w.b.Seed^uint64(f.from), uint64(i))).Float64() < f.Share
 }
 
 // trouble lets the faults begin and end that change the fleet itself.

@@ -194,7 +194,8 @@ func (c *controller) batch(i int, from, to time.Time) portrait.Batch {
 	first := int(from.Sub(w.start) / time.Minute)
 	for k := range n {
 		m := minute{ready: float64(s.Static)}
-		if at := first + k; at >= 0 {
+		at := first + k
+		if at >= 0 {
 			if at >= len(s.minutes) {
 				break
 			}
@@ -202,6 +203,10 @@ func (c *controller) batch(i int, from, to time.Time) portrait.Batch {
 		} else {
 			m.served = s.Load.At(from.Add(time.Duration(k) * time.Minute))
 			m.cores = m.served * s.CPUSeconds
+		}
+		if len(w.faults) > 0 && at >= 0 {
+			k := w.shrunk(i, int32(at)*perMinute)
+			m.cores, m.served = m.cores*k, m.served*k
 		}
 		b.CPU.Values[k], b.Ready.Values[k] = m.cores, m.ready
 		if requests {
@@ -247,6 +252,11 @@ func (c *controller) Live(context.Context, []fleet.Service, time.Time) (map[flee
 			c.live[s.id] = hpa.Live{CPU: l.CPU}
 			continue
 		}
+		shrunk := 1.0
+		if len(w.faults) > 0 {
+			shrunk = w.shrunk(i, w.tick)
+			each, all = each*shrunk, all*shrunk
+		}
 		if f, spike := w.hit(scenario.MetricsSpikes, i); spike && w.tick%perMinute == 0 {
 			each, all = each*f.Factor, all*f.Factor
 		}
@@ -266,7 +276,7 @@ func (c *controller) Live(context.Context, []fleet.Service, time.Time) (map[flee
 		}
 		l.Load, l.LoadSignal = fleet.KnownAt(all, at), portrait.CPU
 		if s.SLO.LatencyLimit > 0 {
-			l.Load, l.LoadSignal = fleet.KnownAt(s.last.Served, at), portrait.Requests
+			l.Load, l.LoadSignal = fleet.KnownAt(s.last.Served*shrunk, at), portrait.Requests
 			l.Latency = fleet.KnownAt(s.last.Latency(s.SLO.Quantile), at)
 		}
 		c.live[s.id] = l

@@ -33,6 +33,8 @@ type Controller struct {
 	// DaemonKinds are the kinds whose pods belong to the system as those of DaemonSets do: a recall neither waits for them nor evicts them. The
 	// controller must be allowed to watch them.
 	DaemonKinds []Kind `yaml:"daemonKinds"`
+	// FallHold is how long a fall of the load that history does not know is held as a fault while no other source confirms it.
+	FallHold Duration `yaml:"fallHold"`
 }
 
 // Kind names a kind of objects, as in apiVersion "apps.kruise.io/v1alpha1", kind "DaemonSet".
@@ -76,5 +78,6 @@ func DefaultController() Controller {
 		Listen:   "127.0.0.1:8080",
 		LogLevel: "info",
 		Interval: Duration(15 * time.Second), // upstream HPA's sync period
+		FallHold: Duration(2 * time.Hour),    // longer than most outages of a metrics path, short against a night
 	}
 }

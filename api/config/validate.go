@@ -49,6 +49,7 @@ func (c *Controller) Validate() []Problem {
 			wrong(fmt.Sprintf("daemonKinds[%d]", i), "%q of %q is no kind: write one such as {apiVersion: apps.kruise.io/v1alpha1, kind: DaemonSet}", k.Kind, k.APIVersion)
 		}
 	}
+	within("fallHold", c.FallHold, 15*time.Minute, 24*time.Hour)
 	c.Prometheus.validate(wrong, within)
 	return out
 }

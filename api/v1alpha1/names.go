@@ -65,6 +65,7 @@ const (
 	ConditionScalingLimit  = "ScalingLimited"
 	ConditionForecastReady = "ForecastReady"     // the portrait can carry a forecast
 	ConditionSkillLost     = "ForecastSkillLost" // the newest forecasts were too far off to be trusted
+	ConditionFall          = "FallUnconfirmed"   // the load fell faster than history, and no other source confirms it; there only while it is so
 	ConditionReady         = "Ready"
 	ConditionDataFresh     = "DataFresh"
 	ConditionStoreReady    = "StoreReady"

@@ -152,6 +152,7 @@ func run(ctx context.Context, c config.Controller, clockURL string) error {
 	log.Info("watching the cluster", "namespace", c.Namespace, "identity", c.Identity)
 	o := loop.DefaultOptions()
 	o.React = time.Duration(c.Interval)
+	o.Portrait.HoldFor = time.Duration(c.FallHold)
 	l := loop.New(loop.Ports{Observer: cluster, History: history, Actuator: cluster, Reporter: cluster, Journal: memory, Memory: memory,
 		Clock: ticks, Metrics: loop.NewMetrics(registry), Log: log}, o)
 	err = cluster.Lead(ctx, func(ctx context.Context, epoch int64) error {

@@ -11,9 +11,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/springtide/springtide/api/config"
 	"github.com/springtide/springtide/sim"
 	"github.com/springtide/springtide/sim/scenario"
 )
@@ -21,6 +23,7 @@ import (
 // simulateFlags are what `springtide simulate` is asked.
 type simulateFlags struct {
 	scenario, seeds, out, html, markdown string
+	tick                                 time.Duration
 	policies                             []string
 }
 
@@ -48,6 +51,7 @@ func newSimulateCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.scenario, "scenario", "", "scenario file to play (required)")
 	f.StringSliceVar(&o.policies, "policies", nil, "policies to play with their sweeps, by the names above")
+	f.DurationVar(&o.tick, "tick", 0, "time between two plans instead of the scenario's, 15s to 5m")
 	f.StringVar(&o.seeds, "seeds", "", "seeds to play instead of the scenario's, one or a range such as 1..5")
 	f.StringVar(&o.out, "out", "", "JSON file to write, - for standard output instead of the table")
 	f.StringVar(&o.html, "html", "", "HTML page with the table and the plots to write")
@@ -90,6 +94,12 @@ func (o *simulateFlags) run(cmd *cobra.Command) error {
 	s, err := scenario.Load(o.scenario)
 	if err != nil {
 		return usageError{err}
+	}
+	if o.tick > 0 {
+		if o.tick < 15*time.Second || o.tick > 5*time.Minute {
+			return fmt.Errorf("--tick %s is out of bounds: write 15s to 5m", o.tick)
+		}
+		s.Tick = config.Duration(o.tick)
 	}
 	seeds := []uint64{s.Seed}
 	if o.seeds != "" {

@@ -173,6 +173,7 @@ func (v *serviceView) conditions(o *v1alpha1.ElasticService) []metav1.Condition 
 	v.limited(c)
 	v.forecast(c)
 	v.skill(c)
+	v.fall(c)
 	v.fresh(c)
 	v.bottleneck(c)
 	return c.list
@@ -244,6 +245,23 @@ func (v *serviceView) forecast(c *conditions) {
 		c.set(kind, metav1.ConditionFalse, "PortraitYoung", fmt.Sprintf("the fall-back %s speaks: %s", t.Model, v.young()))
 	default:
 		c.set(kind, metav1.ConditionFalse, "FallBack", fmt.Sprintf("the fall-back %s speaks: %s", t.Model, t.Note))
+	}
+}
+
+// fall says that the load fell in a way that nothing confirms, and what follows. Once it was judged, the condition goes.
+func (v *serviceView) fall(c *conditions) {
+	const kind = v1alpha1.ConditionFall
+	h := v.r.Portraits[v.svc.ID].Hold
+	since := h.Since.UTC().Format("2006-01-02 15:04 UTC")
+	switch {
+	case h.Held():
+		c.set(kind, metav1.ConditionTrue, "Held", fmt.Sprintf("the load fell faster than history on %s and no other source confirms it: nothing scales in. "+
+			"To fix: check the source of its metrics; a true fall is followed after fallHold of the configuration", since))
+	case h.Eased:
+		c.set(kind, metav1.ConditionTrue, "Eased", fmt.Sprintf("the load fell faster than history on %s and nothing confirmed or refuted it within fallHold: "+
+			"scale-in goes on by at most a tenth of the replicas in a stabilisation window. To stop it: spec.pause In", since))
+	default:
+		c.drop(kind)
 	}
 }
 

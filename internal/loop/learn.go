@@ -82,7 +82,8 @@ func (l *Loop) readings(s *fleet.Snapshot) []reading {
 			continue
 		}
 		from := p.End
-		if again := read.Add(late); again.After(from) {
+		// What is in quarantine is read again, as it is folded or dropped only once the fall was judged.
+		if again := read.Add(late); again.After(from) && !p.Hold.Held() {
 			from = again
 		}
 		if p.End.Before(newest.Add(late)) {
@@ -147,6 +148,7 @@ func (l *Loop) fold(ctx context.Context, r reading, to time.Time) error {
 	for i := range r.services {
 		if k, ok := at[r.services[i].ID]; ok {
 			todo[k].batch.Moments = l.moments[r.services[i].ID]
+			todo[k].batch.PodsReady = float64(r.services[i].Ready())
 			todo[k].batch.Starts = startsOf(&r.services[i], l.read[r.services[i].ID], to)
 		}
 	}

@@ -69,6 +69,8 @@ type Loop struct {
 	epoch    int64
 	watched  time.Time
 	revision fleet.Revision
+	// deadline is the first one that the last cycle saw or announced; zero where there is none.
+	deadline time.Time
 	// frozen says that the last cycle was frozen, told that the pools' status said so in it, thawed when the last freeze was seen to be over.
 	frozen, told bool
 	thawed       time.Time
@@ -126,7 +128,8 @@ func (l *Loop) Run(ctx context.Context, epoch int64) error {
 		if err != nil && ctx.Err() == nil {
 			l.p.Log.Error("cycle failed", "cycle", l.revision, "err", err)
 		}
-		if err := l.p.Clock.Park(ctx, started.Truncate(l.o.React).Add(l.o.React), wrote); err != nil && ctx.Err() == nil {
+		next := Due(Pending{Last: started, Now: l.p.Clock.Now(), Tick: started.Truncate(l.o.React).Add(l.o.React), Deadline: l.deadline})
+		if err := l.p.Clock.Park(ctx, next, wrote); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("the clock stopped: %w", err)
 		}
 	}
@@ -212,6 +215,7 @@ func (l *Loop) Cycle(ctx context.Context) (wrote bool, err error) {
 	receipt, applyErr := l.p.Actuator.Apply(ctx, &plan)
 	t.lap("act")
 	l.keep(s.At, &plan, &receipt)
+	l.deadline = Deadline(standing(s, &plan), s.Pools)
 
 	storeErr := l.record(ctx, s, &plan, &receipt, t)
 	t.lap("record")

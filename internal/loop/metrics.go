@@ -30,16 +30,16 @@ type Metrics struct {
 
 	board board
 	// The numbers on the board.
-	withheld, frozen, leaderEpoch       *prometheus.Desc
-	replicas, fresh, quality, load      *prometheus.Desc
-	lift, miss, coverage, skillLost     *prometheus.Desc
-	pool, demand, nodes, loans, overdue *prometheus.Desc
-	drift, lead, overrun                *prometheus.Desc
-	tenant, tenantShort, tenantOverdue  *prometheus.Desc
-	tenantParcels                       *prometheus.Desc
-	level, watermark                    *prometheus.Desc
-	gangs, bottleneck, waiting, eta     *prometheus.Desc
-	poolWatermark, unfilled             *prometheus.Desc
+	withheld, frozen, leaderEpoch        *prometheus.Desc
+	replicas, fresh, quality, load, fall *prometheus.Desc
+	lift, miss, coverage, skillLost      *prometheus.Desc
+	pool, demand, nodes, loans, overdue  *prometheus.Desc
+	drift, lead, overrun                 *prometheus.Desc
+	tenant, tenantShort, tenantOverdue   *prometheus.Desc
+	tenantParcels                        *prometheus.Desc
+	level, watermark                     *prometheus.Desc
+	gangs, bottleneck, waiting, eta      *prometheus.Desc
+	poolWatermark, unfilled              *prometheus.Desc
 
 	returned map[fleet.LoanID]bool
 }
@@ -86,6 +86,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.replicas = b.gauge("service_replicas", "Replicas of a service: current (spec), ready, desired, and the forecast's floor.", append(service, "kind")...)
 	m.fresh = b.gauge("service_data_fresh", "1 while every live signal that a scale-in needs is fresh.", service...)
 	m.quality = b.gauge("portrait_quality_ratio", "How far a service's portrait can be trusted, 0 to 1.", service...)
+	m.fall = b.gauge("service_fall_unconfirmed",
+		"1 while a fall of the load that no other source confirms is held (state Held), or bounds the rate of scale-in (state Eased).", append(service, "state")...)
 	m.load = b.gauge("forecast_load", "The tide's load (requests per second, or cores) at a lead from now.", append(service, "quantile", "lead")...)
 	m.lift = b.gauge("calendar_lift_ratio", "What the days of a service's calendar multiply its forecast by now: 1 on ordinary days.", service...)
 	m.miss = b.gauge("forecast_miss_ratio", "Usual distance of the load from the median forecast at a horizon, over a day's mean load.", append(service, "horizon")...)
@@ -189,6 +191,11 @@ func (m *Metrics) services(p *page, s *fleet.Snapshot, plan *planner.Plan, portr
 		p.set(m.replicas, float64(target.Floor), n.Namespace, n.Name, "floor")
 		p.set(m.fresh, bit(liveFresh(target)), n.Namespace, n.Name)
 		p.set(m.quality, portraits[svc.ID].Quality.Score, n.Namespace, n.Name)
+		if h := portraits[svc.ID].Hold; h.Held() {
+			p.set(m.fall, 1, n.Namespace, n.Name, "Held")
+		} else if h.Eased {
+			p.set(m.fall, 1, n.Namespace, n.Name, "Eased")
+		}
 		m.skill(p, n, portraits[svc.ID])
 		pool := demand[home[svc.ID]]
 		if pool == nil {

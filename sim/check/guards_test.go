@@ -24,7 +24,9 @@ func drop(kind planner.MoveKind) Mutant {
 }
 
 // anyVersion takes the demand for a version off a write.
-func anyVersion(w *protocol.Write) { w.If.Version, w.If.Absent = "", w.If.Absent && w.Object.Kind != protocol.ObjectShare }
+func anyVersion(w *protocol.Write) {
+	w.If.Version, w.If.Absent = "", w.If.Absent && w.Object.Kind != protocol.ObjectShare
+}
 
 // anyVersionOf does so for the writes of one kind of object.
 func anyVersionOf(kind protocol.ObjectKind) func(*protocol.Write) {

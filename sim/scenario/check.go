@@ -76,6 +76,7 @@ func (s *Scenario) check() []validate.Problem {
 	}
 	c.within("days", s.Days, 0.02, mostDays)
 	c.lasts("history", time.Duration(s.History), 24*time.Hour, mostDays*24*time.Hour)
+	c.lasts("tick", time.Duration(s.Tick), 15*time.Second, 5*time.Minute)
 	c.within("jitter", s.Jitter, 0, 0.5)
 	c.within("demandShare", s.DemandShare, 0, 100)
 	s.Fleet.check(c)

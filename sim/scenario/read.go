@@ -19,7 +19,7 @@ import (
 func defaults() Scenario {
 	seconds := func(n int32) config.Duration { return config.Duration(time.Duration(n) * time.Second) }
 	return Scenario{
-		Seed: 1, Days: 7, History: config.Duration(21 * 24 * time.Hour), Jitter: 0.03, DemandShare: 1, Faults: Faults{Quiet: config.Duration(2 * time.Hour)},
+		Seed: 1, Days: 7, History: config.Duration(21 * 24 * time.Hour), Tick: config.Duration(time.Minute), Jitter: 0.03, DemandShare: 1, Faults: Faults{Quiet: config.Duration(2 * time.Hour)},
 		Fleet: Fleet{CoresPerNode: 64, Sockets: 2, Zones: 3, StaticShare: 1, Lending: Lending{
 			Unit: v1alpha1.DefaultLendableUnit, LowPercent: float64(v1alpha1.DefaultLowWatermarkPercent), HighPercent: float64(v1alpha1.DefaultHighWatermarkPercent),
 			Notice: seconds(v1alpha1.DefaultNoticeSeconds), NoticeMax: seconds(v1alpha1.DefaultNoticeMaxSeconds),

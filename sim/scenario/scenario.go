@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"cmp"
+	"slices"
 	"time"
 	_ "time/tzdata" // the same zones on every machine
 
@@ -17,6 +18,8 @@ type Scenario struct {
 	Start   time.Time       `yaml:"start"`
 	Days    float64         `yaml:"days"`
 	History config.Duration `yaml:"history"`
+	// Tick is the time between two plans when nothing asks for one earlier.
+	Tick config.Duration `yaml:"tick"`
 	// Jitter is the standard deviation of the logarithm of the load around its minute, drawn every 15 seconds.
 	Jitter float64 `yaml:"jitter"`
 
@@ -226,6 +229,7 @@ const (
 	MetricsGaps    = "metricsGaps"    // services have no samples
 	MetricsNaN     = "metricsNaN"     // samples are no numbers
 	MetricsSpikes  = "metricsSpikes"  // single samples are many times too high
+	MetricsShrunk  = "metricsShrunk"  // the source multiplies all that it is asked by the factor, CPU and requests alike
 	StoreDown      = "storeDown"      // nothing can be stored or loaded
 	ForecastWrong  = "forecastWrong"  // tides are multiplied by the factor, and trusted as before
 	FlashCrowd     = "flashCrowd"     // the load is multiplied by the factor
@@ -249,7 +253,12 @@ const (
 func Kinds() []string {
 	return []string{NodesLost, AgentSilent, MetricsDown, MetricsGaps, MetricsNaN, MetricsSpikes, StoreDown, ForecastWrong, FlashCrowd, RetryStorm,
 		LeaderFlapping, Crash, APIConflicts, StaleCache, DeafMembers, StuckPods, ClockSkew, Heartbeats, MovingLost, DeliveredTwice,
-		ClocksForward, ClocksBack, NotReady}
+		ClocksForward, ClocksBack, NotReady, MetricsShrunk}
+}
+
+// Drawn are the kinds that a seed draws from where a file names none. A kind that came later has a draw of its own, so that old seeds stay.
+func Drawn() []string {
+	return slices.DeleteFunc(Kinds(), func(k string) bool { return k == MetricsShrunk })
 }
 
 // Any reports whether anything goes wrong.

@@ -1,0 +1,182 @@
+package portrait
+
+import (
+	"math"
+	"time"
+
+	"github.com/springtide/springtide/forecast/model"
+	"github.com/springtide/springtide/internal/series"
+)
+
+// Hold is a fall of the load that history does not know. It counts as a fault of the measurement, or of what stands before the service, until
+// shown otherwise: while it is held, its samples are in quarantine. A portrait that holds a fall ends where the fall begins, so the next fold is
+// given the same samples again, and a restart forgets nothing.
+type Hold struct {
+	// Since is the begin of the first step that is held; zero while no fall is in doubt.
+	Since time.Time
+	// Top is the load that it fell from.
+	Top float64
+	// Eased says that nothing confirmed or refuted the fall within [Options.HoldFor]: its samples are folded, and scale-in goes on slowly.
+	Eased bool
+}
+
+// Held reports whether samples are in quarantine.
+func (h Hold) Held() bool { return !h.Since.IsZero() && !h.Eased }
+
+const (
+	// DefaultHoldFor is how long an unconfirmed fall is held. Outages of a metrics path last minutes to an hour; two hours of idle replicas
+	// are the price of a true fall that nothing confirms.
+	DefaultHoldFor = 2 * time.Hour
+	// easedFor is how long scale-in stays slow after that: a day later, the same time yesterday tells what is usual.
+	easedFor = day
+	// leastFall is the relative fall that is never a fault, fallReach how far back a fall is looked for; hpa judges live samples by the same.
+	leastFall = 0.1
+	fallReach = 15 * time.Minute
+	// backShare is the part of the usual load at which a fall is no fault: days differ by a fifth.
+	backShare = 0.75
+	// agreeFor is how long a witness must agree: one sample may be right by chance.
+	agreeFor = 15 * time.Minute
+	// agreeWithin is how far the CPU may be from what the portrait's costs say, agreeApart how far that must be from a CPU that only fell by
+	// the same factor as the requests.
+	agreeWithin, agreeApart = 0.25, 1.5
+)
+
+// suspects judges the new samples of a fold, each before it is learned.
+type suspects struct {
+	p         *Portrait
+	l         *model.Learner
+	load, cpu series.Series
+	first     int64
+	// pods are the ready replicas by the Kubernetes API.
+	pods    float64
+	holdFor time.Duration
+	k       int // steps within fallWithin
+	// now is the step that is learned next; faultEnd is the step before which samples were a fault, judged the step before which all are judged.
+	now, faultEnd, judged int
+}
+
+// held reports whether a fall is held at a step: nothing from it on may be learned yet. A portrait without a season has no history to
+// compare with.
+func (s *suspects) held(i, n int) bool {
+	s.now = i
+	h := &s.p.Hold
+	switch {
+	case i < s.judged:
+		return false
+	case h.Eased:
+		if s.back(i) > s.k || s.time(i).Sub(h.Since) >= easedFor {
+			*h = Hold{}
+		}
+		return false
+	case s.p.Quality.Points < s.p.Quality.Needed:
+		*h = Hold{}
+		return false
+	}
+	top, fell := s.fell(i)
+	if !h.Held() && !fell {
+		return false
+	}
+	if !h.Held() {
+		*h = Hold{Since: s.time(i), Top: top}
+	}
+	return !s.over(i, n)
+}
+
+// fault reports whether the sample of a step was a fault.
+func (s *suspects) fault(i int) bool { return i < s.faultEnd }
+
+// over looks for the end of the hold that begins with the step i.
+func (s *suspects) over(i, n int) bool {
+	agreed := 0
+	for j := i; j < n; j++ {
+		if !math.IsNaN(s.at(j)) {
+			s.p.Quality.LastSample = s.time(j + 1)
+		}
+		if agreed++; !s.agrees(j) {
+			agreed = 0
+		}
+		back := s.backFrom(i, j)
+		switch {
+		case back > s.k:
+			s.faultEnd = j - back + 1
+			s.p.Hold = Hold{}
+		case agreed > 0 && time.Duration(agreed)*s.p.Step >= agreeFor:
+			s.p.Hold = Hold{}
+		case s.time(j+1).Sub(s.p.Hold.Since) >= s.holdFor:
+			s.p.Hold.Eased = true
+		default:
+			continue
+		}
+		s.judged = j + 1
+		return true
+	}
+	return false
+}
+
+func (s *suspects) time(i int) time.Time { return series.GridTime(s.first+int64(i), s.p.Step) }
+
+// at is the load of a step: a new sample, or one that the portrait knows.
+func (s *suspects) at(i int) float64 {
+	if i < s.now {
+		return s.l.Before(s.now - i)
+	}
+	if y := s.load.At(s.time(i)); y >= 0 && y <= hugest {
+		return y
+	}
+	return math.NaN()
+}
+
+// fell reports whether the load of a step lies lower than the fastest fall of history explains, and lower than is usual at its time. The end of a
+// flash crowd is fast too, but it ends where the load usually is.
+func (s *suspects) fell(i int) (top float64, fell bool) {
+	y := s.at(i)
+	if !(y >= 0) {
+		return 0, false
+	}
+	f, level, lag := s.fastest(), s.l.Level(), max(fallWithin, s.p.Step)
+	for n := 1; time.Duration(n)*lag <= max(fallReach, s.p.Step); n++ {
+		top := min(s.at(i-n*s.k), s.at(i-n*s.k-1))
+		if top > fallShare*level && 1-y/top > 1-math.Pow(1-f, float64(n))+1e-9 && y < s.least(i, top) {
+			return top, true
+		}
+	}
+	return 0, false
+}
+
+// least is the load from which on a step looks usual: the smallest of what it fell from, the same time yesterday, and a week ago.
+func (s *suspects) least(i int, top float64) float64 {
+	usual := top
+	for _, ago := range [...]time.Duration{day, week} {
+		if y := s.at(i - int(ago/s.p.Step)); y >= 0 {
+			usual = min(usual, y)
+		}
+	}
+	return min(1-s.fastest(), backShare) * usual
+}
+
+func (s *suspects) fastest() float64 { return min(max(s.p.FastestFall, leastFall), 1) }
+
+// back counts the steps up to i in which the load was usual again, in a row.
+func (s *suspects) back(i int) int { return s.backFrom(i-s.k, i) }
+
+func (s *suspects) backFrom(from, i int) int {
+	n := 0
+	for ; i >= from && s.at(i) > 0 && s.at(i) >= s.least(i, s.p.Hold.Top); i-- {
+		n++
+	}
+	return n
+}
+
+// agrees reports whether the CPU confirms the requests. Two series that fell by the same factor at once confirm nothing: one proxy, one relabelling
+// or one counter in wrong units explains both. A true fall of the requests leaves what idle replicas use, and the Kubernetes API says how many
+// there are; so the CPU of a true fall is known in advance, and it is not the CPU of a common factor.
+func (s *suspects) agrees(i int) bool {
+	p, y, cpu := s.p, s.at(i), s.cpu.At(s.time(i))
+	if p.Signal != Requests || !p.CPUPerLoad.OK || !p.CPUIdle.OK || !(s.pods > 0) || !(y >= 0) || !(cpu >= 0) {
+		return false
+	}
+	idle := s.pods * max(p.CPUIdle.Value, 0)
+	before, now := idle+p.CPUPerLoad.Value*p.Hold.Top, idle+p.CPUPerLoad.Value*y
+	scaled := before * y / p.Hold.Top
+	return now > 0 && now >= agreeApart*scaled && now < backShare*before && math.Abs(cpu/now-1) <= agreeWithin
+}

@@ -1,0 +1,152 @@
+package portrait
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/springtide/springtide/internal/series"
+)
+
+// heldDays is the history before the fall.
+const heldDays = 9
+
+// foldOn folds a history as a controller does: every five minutes what is newer than the portrait, up to a time.
+func foldOn(p Portrait, b Batch, to time.Time, o Options) Portrait {
+	for at := p.End.Add(o.step()); !at.After(to); at = at.Add(o.step()) {
+		cut := func(s series.Series) series.Series {
+			from, end := max(0, s.Index(p.End)), s.Index(at)
+			return series.Series{Start: s.Time(from), Step: s.Step, Values: s.Values[from:end]}
+		}
+		p = Fold(p, Batch{Load: cut(b.Load), CPU: cut(b.CPU), Ready: cut(b.Ready), PodsReady: b.PodsReady}, o)
+	}
+	return p
+}
+
+// fallen is a history whose requests and CPU are changed from the tenth day's noon on for a while.
+func fallen(length time.Duration, requests func(y float64) float64, cpu func(requests, cpu float64) float64) (b Batch, fall time.Time) {
+	b.Load = load(3, defaultStep, (heldDays+2)*int(day/defaultStep))
+	n := b.Load.Len()
+	b.CPU, b.Ready, b.PodsReady = series.New(b.Load.Start, defaultStep, n), series.New(b.Load.Start, defaultStep, n), 10
+	fall = b.Load.Start.Add(heldDays*day + 12*time.Hour)
+	for i := range n {
+		y := b.Load.Values[i]
+		// The replicas go with the tide, so that a line of costs can be drawn.
+		b.Ready.Values[i] = 10
+		b.CPU.Values[i] = 0.01*y + 10*0.3
+		if at := b.Load.Time(i); !at.Before(fall) && at.Before(fall.Add(length)) {
+			b.Load.Values[i] = requests(y)
+			b.CPU.Values[i] = cpu(b.Load.Values[i], b.CPU.Values[i])
+		}
+	}
+	return b, fall
+}
+
+func hundredth(y float64) float64 { return 0.01 * y }
+
+// A fall that nothing confirms is held, its samples are in quarantine, and where the load comes back nothing was learned of it.
+func TestAFaultyFallIsNeverLearned(t *testing.T) {
+	t.Parallel()
+	for name, cpu := range map[string]func(requests, cpu float64) float64{
+		"a proxy that divides all by a hundred": func(_, cpu float64) float64 { return 0.01 * cpu },
+		"a counter of requests alone":           func(_, cpu float64) float64 { return cpu },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, fall := fallen(time.Hour, hundredth, cpu)
+			before := foldOn(Fold(Portrait{}, upTo(b, fall.Add(-day)), Options{}), b, fall, Options{})
+			if !before.Hold.Since.IsZero() {
+				t.Fatalf("a fall is held before there is one: %+v", before.Hold)
+			}
+			during := foldOn(before, b, fall.Add(50*time.Minute), Options{})
+			if !during.Hold.Held() || !during.Hold.Since.Equal(fall) || !during.End.Equal(fall) {
+				t.Fatalf("fifty minutes on: hold %+v, folded up to %s, the fall was at %s", during.Hold, during.End, fall)
+			}
+			if age := fall.Add(50 * time.Minute).Sub(during.Quality.LastSample); age > 0 {
+				t.Errorf("the newest sample is said to be %s old", age)
+			}
+			stored, err := Marshal(during)
+			if err != nil {
+				t.Fatal(err)
+			}
+			restarted, err := Unmarshal(stored)
+			if err != nil || restarted.Hold != during.Hold {
+				t.Fatalf("stored and loaded: %+v, %v", restarted.Hold, err)
+			}
+			for _, p := range []Portrait{during, restarted, before} {
+				after := foldOn(p, b, fall.Add(2*time.Hour), Options{})
+				if !after.Hold.Since.IsZero() || !after.End.Equal(fall.Add(2*time.Hour)) {
+					t.Fatalf("the load is back for an hour: hold %+v, folded up to %s", after.Hold, after.End)
+				}
+				if after.FastestFall > before.FastestFall {
+					t.Errorf("the fastest fall was %.3f and is %.3f: the fault was learned", before.FastestFall, after.FastestFall)
+				}
+				for at := fall; at.Before(fall.Add(time.Hour)); at = at.Add(defaultStep) {
+					if y := after.Recent.At(at); !math.IsNaN(y) {
+						t.Fatalf("%v of %s was folded", y, at)
+					}
+				}
+			}
+		})
+	}
+}
+
+func upTo(b Batch, end time.Time) Batch {
+	cut := func(s series.Series) series.Series {
+		s.Values = s.Values[:s.Index(end)]
+		return s
+	}
+	b.Load, b.CPU, b.Ready = cut(b.Load), cut(b.CPU), cut(b.Ready)
+	return b
+}
+
+// What ends a hold: the CPU that the costs foretell, or the bound; never two series that fell by one factor.
+func TestWhatEndsAHold(t *testing.T) {
+	t.Parallel()
+	cost := func(requests, _ float64) float64 { return 0.01*requests + 10*0.3 }
+	for name, c := range map[string]struct {
+		cpu  func(requests, cpu float64) float64
+		pods float64
+		// after is how long the fall has lasted.
+		after          time.Duration
+		held, eased    bool
+		requestsFactor float64
+	}{
+		"CPU as it costs, for a quarter of an hour": {cost, 10, 15 * time.Minute, false, false, 0.01},
+		"CPU as it costs, too short":                {cost, 10, 10 * time.Minute, true, false, 0.01},
+		"CPU as it costs, pods unknown":             {cost, 0, time.Hour, true, false, 0.01},
+		"CPU by the same factor":                    {func(_, c float64) float64 { return 0.01 * c }, 10, time.Hour, true, false, 0.01},
+		"CPU as before":                             {func(_, c float64) float64 { return c }, 10, time.Hour, true, false, 0.01},
+		"no CPU":                                    {func(_, _ float64) float64 { return nan }, 10, time.Hour, true, false, 0.01},
+		"no CPU, at the bound":                      {func(_, _ float64) float64 { return nan }, 10, DefaultHoldFor, false, true, 0.01},
+		"one factor, a day after the bound":         {func(_, c float64) float64 { return 0.01 * c }, 10, easedFor + time.Hour, false, false, 0.01},
+		"no fall":                                   {cost, 10, time.Hour, false, false, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, fall := fallen(3*day, func(y float64) float64 { return c.requestsFactor * y }, c.cpu)
+			b.PodsReady = c.pods
+			before := foldOn(Fold(Portrait{}, upTo(b, fall.Add(-day)), Options{}), b, fall, Options{})
+			p := foldOn(before, b, fall.Add(c.after), Options{})
+			if p.Hold.Held() != c.held || p.Hold.Eased != c.eased {
+				t.Errorf("hold %+v, want held %v, eased %v", p.Hold, c.held, c.eased)
+			}
+			if p.FastestFall > before.FastestFall {
+				t.Errorf("the fastest fall was %.2f and is %.2f", before.FastestFall, p.FastestFall)
+			}
+			if !c.held && !p.End.Equal(fall.Add(c.after)) {
+				t.Errorf("folded up to %s only", p.End)
+			}
+		})
+	}
+}
+
+// The end of a flash crowd is faster than history, and ends where the load usually is: nothing is held for long.
+func TestTheEndOfAFlashCrowdIsNoFault(t *testing.T) {
+	t.Parallel()
+	b, crowd := fallen(time.Hour, func(y float64) float64 { return 3 * y }, func(requests, _ float64) float64 { return 0.01*requests + 3 })
+	p := foldOn(Fold(Portrait{}, upTo(b, crowd), Options{}), b, crowd.Add(90*time.Minute), Options{})
+	if !p.Hold.Since.IsZero() {
+		t.Errorf("hold %+v", p.Hold)
+	}
+}

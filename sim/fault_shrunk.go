@@ -1,0 +1,81 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/springtide/springtide/api/config"
+	"github.com/springtide/springtide/sim/scenario"
+)
+
+const (
+	// shrunkOdds is the share of the seeds that draw a source which divides all that it is asked.
+	shrunkOdds = 0.25
+	// leastShrunk and mostShrunk bound how long it does. After [portrait.DefaultHoldFor] an unconfirmed fall counts as true, and the step in which it
+	// begins may lie five minutes before it.
+	leastShrunk, mostShrunk = 20 * time.Minute, 110 * time.Minute
+	// shrunkGrace is how long after its begin a cycle may still act on what was measured before.
+	shrunkGrace = 4
+	// shrunkLevel is the part of a day's mean load under which a fall is no event to a portrait, with a margin.
+	shrunkLevel = 0.4
+)
+
+// drawShrunk draws a source that divides every signal of every service by a hundred. It has a stream of its own, so the other faults of a seed stay.
+func drawShrunk(b *scenario.Built, last time.Duration) []scenario.Fault {
+	r := rand.New(rand.NewPCG(b.Seed, 4))
+	if b.Faults.Random == 0 || len(b.Faults.Kinds) > 0 || r.Float64() >= shrunkOdds || last < leastShrunk {
+		return nil
+	}
+	span := min(leastShrunk+time.Duration(r.Float64()*float64(mostShrunk-leastShrunk)), last).Truncate(tick)
+	after := time.Duration(r.Float64() * float64(last-span)).Truncate(tick)
+	return []scenario.Fault{{Kind: scenario.MetricsShrunk, After: config.Duration(after), For: config.Duration(span), Share: 1, Factor: 0.01}}
+}
+
+// shrunk is what the source multiplies the signals of the i-th service by, as of a tick.
+func (w *World) shrunk(i int, at int32) float64 {
+	for k := range w.faults {
+		f := &w.faults[k]
+		if f.Kind == scenario.MetricsShrunk && at >= f.from && at < f.to && w.draws(f, i) {
+			return f.Factor
+		}
+	}
+	return 1
+}
+
+// checkShrunk breaks the run when a service loses replicas to a source that lies.
+func (c *controller) checkShrunk() {
+	w := c.w
+	f := w.on(scenario.MetricsShrunk)
+	switch {
+	case f == nil || f.Factor >= 1 || w.tick < f.from+shrunkGrace:
+		c.before = nil
+		return
+	case c.before == nil:
+		c.before = make([]int32, len(w.services))
+		for i := range w.services {
+			if w.draws(f, i) && w.loaded(i, f.from) {
+				c.before[i] = w.services[i].desired
+			}
+		}
+	}
+	for i := range w.services {
+		s := &w.services[i]
+		if s.desired < c.before[i] && !c.bound(i) {
+			c.breaks("service %s goes from %d to %d replicas while its metrics say %g of the truth", s.id, c.before[i], s.desired, f.Factor)
+		}
+		c.before[i] = min(c.before[i], s.desired)
+	}
+}
+
+// loaded reports whether a service has a load at a tick that is worth a fall.
+func (w *World) loaded(i int, at int32) bool {
+	load := w.services[i].Load
+	sum, n := 0.0, 0
+	for m := range 24 * 60 {
+		if y := load.At(w.timeOf(at).Add(-time.Duration(m) * time.Minute)); y >= 0 {
+			sum += y
+			n++
+		}
+	}
+	return n > 0 && load.At(w.timeOf(at)) > shrunkLevel*sum/float64(n)
+}

@@ -1,0 +1,82 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/springtide/springtide/api/config"
+	"github.com/springtide/springtide/sim/scenario"
+)
+
+// shrunken is a fleet whose source divides all by a hundred for an hour and a half.
+func shrunken(seed uint64) *scenario.Built {
+	return troubled(seed, 4, scenario.Faults{Quiet: config.Duration(time.Hour), List: []scenario.Fault{
+		{Kind: scenario.MetricsShrunk, After: config.Duration(20 * time.Minute), For: config.Duration(90 * time.Minute), Share: 1, Factor: 0.01}}})
+}
+
+// A source that divides every signal by a hundred takes no replica; without the quarantine it does, and the judge finds it.
+func TestAShrunkenSourceTakesNothing(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		holdFor time.Duration
+		broken  bool
+	}{{"held", 0, false}, {"the quarantine is taken away", time.Nanosecond, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			found := 0
+			for seed := uint64(1); seed <= 4; seed++ {
+				b := shrunken(seed)
+				shared := Share(b)
+				w := NewWorld(b, shared.rates)
+				o := *whole.controller(b)
+				o.HoldFor = c.holdFor
+				err := runController(context.Background(), w, o, shared)
+				var why *Broken
+				switch {
+				case errors.As(err, &why) && strings.Contains(why.What, "of the truth"):
+					found++
+				case err != nil:
+					t.Fatal(err)
+				}
+			}
+			if (found > 0) != c.broken {
+				t.Errorf("%d of 4 seeds lose replicas to the source", found)
+			}
+		})
+	}
+}
+
+// The draw of the shrunken source leaves the other faults of a seed as they were.
+func TestAShrunkenSourceIsDrawnApart(t *testing.T) {
+	drawn := 0
+	for seed := uint64(1); seed <= 100; seed++ {
+		b := troubled(seed, 4, scenario.Faults{Random: 6, Quiet: config.Duration(time.Hour)})
+		for i, f := range drawFaults(b) {
+			if shrunk := f.Kind == scenario.MetricsShrunk; shrunk && i != 6 {
+				t.Errorf("seed %d: fault %d of the old draw is %s", seed, i, f.Kind)
+			} else if shrunk {
+				drawn++
+			}
+		}
+	}
+	if drawn < 15 || drawn > 35 {
+		t.Errorf("%d of 100 seeds draw it, a quarter is meant", drawn)
+	}
+}
+
+// The same faults with a plan every 15 seconds, the controller's own pace.
+func TestSeedsBreakNothingAtTheControllersPace(t *testing.T) {
+	for seed := uint64(1); seed <= seedsPlayed(); seed++ {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			t.Parallel()
+			b := troubled(seed, 4, scenario.Faults{Random: 6, Quiet: config.Duration(90 * time.Minute)})
+			b.Tick = config.Duration(15 * time.Second)
+			if _, err := Run(context.Background(), b, whole, Share(b)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
