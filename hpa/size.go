@@ -37,7 +37,7 @@ type sizer struct {
 }
 
 func newSizer(svc *fleet.Service, p *portrait.Portrait, t *forecast.Tide, live *Live, now time.Time, o Options) *sizer {
-	z := &sizer{svc: svc, p: p, t: t, live: live, now: now, o: o.resolved(svc), quantile: svc.Quantile}
+	z := &sizer{svc: svc, p: p, t: t, live: live, now: now, o: o.resolved(svc, live.Window), quantile: svc.Quantile}
 	if !(z.quantile > 0 && z.quantile < 1) {
 		z.quantile = 0.95
 	}

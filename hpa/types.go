@@ -22,6 +22,9 @@ type Live struct {
 	Latency fleet.Known[time.Duration]
 	// Signals are the totals of the service's own metrics, by the metric's name.
 	Signals map[string]fleet.Known[float64]
+	// Window is what the rates in CPU and Load average over: four intervals of the source, at least a minute. How old a fresh sample may be, how
+	// far ahead replicas are asked for, and how far back a fall is looked for follow from it; 0 means a minute.
+	Window time.Duration
 }
 
 // Decision is one past sizing: what was recommended when. The stabilisation window looks back over them, and they outlive a restart.
