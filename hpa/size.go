@@ -113,6 +113,7 @@ func Size(svc *fleet.Service, p portrait.Portrait, t forecast.Tide, live Live, n
 	if tg.DataFresh {
 		tg.Likely = z.likely(tg.Ahead)
 	}
+	tg.Unmeasured = z.unmeasured()
 	tg.LiveAlone = z.unforeseen && z.onlyForecast()
 	if z.t.SkillLost && z.onlyForecast() {
 		tg.LiveMost, _ = z.carry(nowcastMost * z.load.Value)

@@ -99,6 +99,8 @@ type Target struct {
 	// DataFresh is false while any signal that a scale-in needs is missing or stale; Missing names them.
 	DataFresh bool
 	Missing   []string
+	// Unmeasured says that no latency is measured of a service whose service level is a latency: CPU sizes it, at the utilisation for latency.
+	Unmeasured bool
 	// LiveAlone says that the one thing missing is a forecast to trust, and that it has been for so long that scale-in goes by live signals.
 	LiveAlone bool
 	// LiveMost is what the most would take that a nowcast makes of the live load, as soon as the one thing missing is a forecast whose skill is

@@ -67,6 +67,7 @@ const (
 	ConditionSkillLost     = "ForecastSkillLost" // the newest forecasts were too far off to be trusted
 	ConditionReady         = "Ready"
 	ConditionDataFresh     = "DataFresh"
+	ConditionSLOMeasured   = "SLOMeasured" // the latency that the SLO names is measured; else CPU sizes the service
 	ConditionStoreReady    = "StoreReady"
 	ConditionAgentAlive    = "AgentAlive"
 	ConditionClean         = "Clean"             // the node side reported a loan's parcel empty for its hand-over
