@@ -290,6 +290,8 @@ type Pod struct {
 	Created    time.Time
 	Started    Known[time.Time]
 	ReadySince Known[time.Time]
+	// Restarts is how often its containers started again: after that, Ready is no end of a start-up.
+	Restarts int32
 	// ImagePresent tells whether the machine had the pod's images when the pod was bound.
 	ImagePresent  Known[bool]
 	Unschedulable bool

@@ -32,8 +32,8 @@ type Options struct {
 	WatchedSince time.Time
 	// Window is how long a new leader watches; 0 means the service's stabilisation.
 	Window time.Duration
-	// MaxAge is how old a sample may be to count as fresh; 0 means 150 s: a scrape a minute, a recording rule a minute after it, and
-	// two cycles of 15 s between the read and the decision.
+	// MaxAge is how old a sample may be to count as fresh; 0 means 150 s, or the window of the live rates and two cycles of 15 s between the
+	// read and the decision where that is longer: no rate over the window stands on an older one.
 	MaxAge time.Duration
 	// Defaults are the figures behind the rules; each zero field means the standard one.
 	Defaults Defaults
@@ -73,6 +73,8 @@ type Defaults struct {
 	TideAge time.Duration
 	// Cycle is the time from one plan to the next, StartUp a pod's time to Ready while it is neither stated nor learned.
 	Cycle, StartUp time.Duration
+	// Late is how much later live samples show a change than they do at intervals of 15 s.
+	Late time.Duration
 	// LatencyUtilisation is the CPU utilisation that a latency SLO is sized for, UtilisationMargin the part of a utilisation SLO that is.
 	LatencyUtilisation, UtilisationMargin float64
 	// LatencyFactor is the most that a latency above its limit may multiply what the load itself explains.
@@ -128,9 +130,10 @@ func Standard() Defaults {
 	}
 }
 
-// resolved fills every zero field of the options for one service.
-func (o Options) resolved(svc *fleet.Service) Options {
+// resolved fills every zero field of the options for one service whose live rates average over a window.
+func (o Options) resolved(svc *fleet.Service, window time.Duration) Options {
 	o.Defaults.fill()
+	o.Defaults.follow(window)
 	if svc.Stabilisation > 0 {
 		o.Defaults.Stabilisation = svc.Stabilisation
 	}
@@ -138,12 +141,28 @@ func (o Options) resolved(svc *fleet.Service) Options {
 		o.Defaults.Tolerance = svc.Tolerance
 	}
 	if o.MaxAge <= 0 {
-		o.MaxAge = 150 * time.Second
+		o.MaxAge = max(150*time.Second, window+30*time.Second)
 	}
+	o.Defaults.LastGood = max(o.Defaults.LastGood, 2*o.MaxAge)
 	if o.Window <= 0 {
 		o.Window = o.Defaults.Stabilisation
 	}
 	return o
+}
+
+// follow lengthens what depends on how far apart live samples are. With a window of four intervals, a rate is half a window late and its
+// newest sample a quarter more.
+func (d *Defaults) follow(window time.Duration) {
+	beyond := window - time.Minute // which the figures above are for
+	if beyond <= 0 {
+		return
+	}
+	d.CPUWindow = max(d.CPUWindow, window)
+	d.Late = beyond * 3 / 4
+	if beyond > time.Minute {
+		// Such a load still falls while the true one lies at its bottom: the level before the fall is looked for one span further back.
+		d.FallReach += d.FallWithin
+	}
 }
 
 func (d *Defaults) fill() {

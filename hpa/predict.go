@@ -69,7 +69,8 @@ func (z *sizer) carry(load float64) (int32, bool) {
 	return ceil(load/z.capacity - 1e-9), true
 }
 
-// leadOf is how far ahead replicas must be asked for: their time to Ready, and one cycle until the next chance to ask.
+// leadOf is how far ahead replicas must be asked for: their time to Ready, one cycle until the next chance to ask, and what
+// slow scrapes add to the age of the load that is carried forward.
 func (z *sizer) leadOf() time.Duration {
 	d := z.o.Defaults
 	startUp := z.svc.StartUp
@@ -80,7 +81,7 @@ func (z *sizer) leadOf() time.Duration {
 			startUp = max(startUp, d.StartUp)
 		}
 	}
-	return startUp + d.Cycle
+	return startUp + d.Cycle + d.Late
 }
 
 // forecastPart is the predictive floor.

@@ -47,7 +47,8 @@ func (z *sizer) miss(name string) {
 	}
 }
 
-// metrics returns the reactive metrics in force: the service's own, and CPU where it states none or where CPU is its service level.
+// metrics returns the reactive metrics in force: the service's own, and CPU where it states none, where CPU is its service level,
+// or where nothing measures the latency that is.
 func (z *sizer) metrics() []fleet.Metric {
 	ms := z.svc.Metrics
 	for i := range ms {
@@ -55,7 +56,7 @@ func (z *sizer) metrics() []fleet.Metric {
 			return ms
 		}
 	}
-	if len(ms) == 0 || z.svc.SLO.Utilisation > 0 {
+	if len(ms) == 0 || z.svc.SLO.Utilisation > 0 || z.unmeasured() {
 		ms = append(append([]fleet.Metric(nil), ms...), fleet.Metric{Name: "cpu", Type: fleet.MetricCPU, Target: z.reactiveUtil()})
 	}
 	return ms
@@ -183,6 +184,12 @@ func (z *sizer) yesterday(part Part, why string) Part {
 	return part
 }
 
+// unmeasured reports whether nothing measures the latency that the service level is in: no pod exports requests, and none did while the
+// portrait was learned. A latency that was measured once and is not now is a missing signal instead.
+func (z *sizer) unmeasured() bool {
+	return z.svc.SLO.LatencyLimit > 0 && !z.live.Latency.OK && z.live.LoadSignal == portrait.CPU && z.p.Signal != portrait.Requests
+}
+
 // latencyPart asks for more replicas in proportion, while the measured latency is above its limit. It is bounded by what the load itself
 // explains, so that a slow dependency cannot drive a service to its maximum.
 func (z *sizer) latencyPart(explained int32) Part {
@@ -192,6 +199,10 @@ func (z *sizer) latencyPart(explained int32) Part {
 	idle := z.number(z.load) == fresh && z.load.Value == 0
 	if how == absent && idle {
 		part.Replicas, part.Detail = fleet.KnownAt[int32](0, z.now), "no requests, so no latency"
+		return part
+	}
+	if z.unmeasured() {
+		part.Replicas, part.Detail = fleet.KnownAt[int32](0, z.now), "nothing measures it, so CPU sizes the service"
 		return part
 	}
 	if how != fresh {

@@ -37,7 +37,7 @@ type sizer struct {
 }
 
 func newSizer(svc *fleet.Service, p *portrait.Portrait, t *forecast.Tide, live *Live, now time.Time, o Options) *sizer {
-	z := &sizer{svc: svc, p: p, t: t, live: live, now: now, o: o.resolved(svc), quantile: svc.Quantile}
+	z := &sizer{svc: svc, p: p, t: t, live: live, now: now, o: o.resolved(svc, live.Window), quantile: svc.Quantile}
 	if !(z.quantile > 0 && z.quantile < 1) {
 		z.quantile = 0.95
 	}
@@ -113,6 +113,7 @@ func Size(svc *fleet.Service, p portrait.Portrait, t forecast.Tide, live Live, n
 	if tg.DataFresh {
 		tg.Likely = z.likely(tg.Ahead)
 	}
+	tg.Unmeasured = z.unmeasured()
 	tg.LiveAlone = z.unforeseen && z.onlyForecast()
 	if z.t.SkillLost && z.onlyForecast() {
 		tg.LiveMost, _ = z.carry(nowcastMost * z.load.Value)

@@ -22,6 +22,9 @@ type Live struct {
 	Latency fleet.Known[time.Duration]
 	// Signals are the totals of the service's own metrics, by the metric's name.
 	Signals map[string]fleet.Known[float64]
+	// Window is what the rates in CPU and Load average over: four intervals of the source, at least a minute. How old a fresh sample may be, how
+	// far ahead replicas are asked for, and how far back a fall is looked for follow from it; 0 means a minute.
+	Window time.Duration
 }
 
 // Decision is one past sizing: what was recommended when. The stabilisation window looks back over them, and they outlive a restart.
@@ -97,6 +100,8 @@ type Target struct {
 	// DataFresh is false while any signal that a scale-in needs is missing or stale; Missing names them.
 	DataFresh bool
 	Missing   []string
+	// Unmeasured says that no latency is measured of a service whose service level is a latency: CPU sizes it, at the utilisation for latency.
+	Unmeasured bool
 	// LiveAlone says that the one thing missing is a forecast to trust, and that it has been for so long that scale-in goes by live signals.
 	LiveAlone bool
 	// LiveMost is what the most would take that a nowcast makes of the live load, as soon as the one thing missing is a forecast whose skill is

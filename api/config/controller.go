@@ -51,6 +51,8 @@ type Prometheus struct {
 	HTTP promconfig.HTTPClientConfig `yaml:"httpClientConfig"`
 	// NamespaceLabel is the label that names the namespace in this source; tenants' queries are confined by it.
 	NamespaceLabel string `yaml:"namespaceLabel"`
+	// ScrapeInterval is how often the sources of live samples are scraped; 0 learns it from the samples.
+	ScrapeInterval Duration `yaml:"scrapeInterval"`
 	// Timeout bounds one live query, HistoryTimeout one range query, TenantTimeout one query of a tenant.
 	Timeout        Duration `yaml:"timeout"`
 	HistoryTimeout Duration `yaml:"historyTimeout"`

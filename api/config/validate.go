@@ -61,6 +61,8 @@ func (p *Prometheus) validate(wrong func(field, format string, args ...any), wit
 	if !model.LegacyValidation.IsValidLabelName(p.NamespaceLabel) {
 		wrong("prometheus.namespaceLabel", "%q is no label name: write one such as namespace", p.NamespaceLabel)
 	}
+	// Prometheus looks back five minutes for a newest sample: at longer intervals there is none half of the time.
+	within("prometheus.scrapeInterval", p.ScrapeInterval, 0, 150*time.Second)
 	within("prometheus.timeout", p.Timeout, 100*time.Millisecond, time.Minute)
 	within("prometheus.historyTimeout", p.HistoryTimeout, time.Second, 10*time.Minute)
 	within("prometheus.tenantTimeout", p.TenantTimeout, 100*time.Millisecond, time.Minute)

@@ -38,7 +38,7 @@ type ElasticServiceStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	LeaderEpoch int64 `json:"leaderEpoch,omitempty"`
 	// Conditions: Accepted, AbleToScale, ScalingActive, ScalingLimited, ForecastReady, ForecastSkillLost, DataFresh,
-	// ChainBottleneck, FallUnconfirmed.
+	// SLOMeasured, ChainBottleneck, FallUnconfirmed.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16

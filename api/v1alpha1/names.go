@@ -68,6 +68,7 @@ const (
 	ConditionFall          = "FallUnconfirmed"   // the load fell faster than history, and no other source confirms it; there only while it is so
 	ConditionReady         = "Ready"
 	ConditionDataFresh     = "DataFresh"
+	ConditionSLOMeasured   = "SLOMeasured" // the latency that the SLO names is measured; else CPU sizes the service
 	ConditionStoreReady    = "StoreReady"
 	ConditionAgentAlive    = "AgentAlive"
 	ConditionClean         = "Clean"             // the node side reported a loan's parcel empty for its hand-over

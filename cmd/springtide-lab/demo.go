@@ -51,6 +51,8 @@ func demo() *cobra.Command {
 	f.Float64Var(&o.days, "days", 1, "virtual days to replay")
 	f.Float64Var(&o.world.Speed, "speed", 288, "virtual seconds in a second, at most (288: a day in five minutes)")
 	f.Uint64Var(&o.world.Seed, "seed", 1, "what every draw is made from")
+	f.DurationVar(&o.world.ScrapeInterval, "scrape-interval", world.Step, "how often Prometheus scrapes, in whole 15 s")
+	f.Float64Var(&o.world.ScrapeLoss, "scrape-loss", 0, "part of the scrapes that fails, 0 to 0.9")
 	f.DurationVar(&o.world.WarmUp, "warm-up", 0, "virtual time before the day begins to count (default 30m with a controller)")
 	f.StringSliceVar(&o.world.Processes, "processes", nil, "machines on which pods with a command run it, as processes of this one; needs --speed 1")
 	f.BoolVar(&o.headless, "headless", os.Getenv("HEADLESS") != "", "plain lines instead of the live view")
@@ -69,6 +71,12 @@ func demo() *cobra.Command {
 func (o *demoOptions) run(ctx context.Context) error {
 	if !(o.days > 0) {
 		return fmt.Errorf("--days %v: want more than 0", o.days)
+	}
+	if i := o.world.ScrapeInterval; i < world.Step || i%world.Step != 0 {
+		return fmt.Errorf("--scrape-interval %v: want 15s, 30s, 45s, 60s, or more of 15 s", i)
+	}
+	if l := o.world.ScrapeLoss; !(l >= 0 && l <= 0.9) {
+		return fmt.Errorf("--scrape-loss %v: want 0 to 0.9", l)
 	}
 	if len(o.world.Processes) > 0 && o.world.Speed != 1 {
 		return fmt.Errorf("--speed %v: processes live by the wall: want --speed 1 with --processes", o.world.Speed)

@@ -45,6 +45,9 @@ func explainService(ctx context.Context, o *cliOptions, c *clients, arg string) 
 	if l := st.Link; l != nil {
 		p.add("Link", "group %s, ratio %s: %s", l.Group, strings.ToLower(l.Source), orNone(l.Note))
 	}
+	if text := firstScaleIn(s.Spec.Mode, st.Portrait, c.now()); text != "" {
+		p.add("First scale-in", "%s", text)
+	}
 	p.add("Requests", "%s", requestsText(s.Spec.RequestsMode, st.Recommendation))
 	p.add("Last two weeks", "%s", summaryText(st.Summary))
 	p.add("Last change", "%s", stamp(st.LastScaleTime))
@@ -133,6 +136,28 @@ func portraitText(p *v1alpha1.PortraitStatus) string {
 		parts = append(parts, "last error "+p.LastError)
 	}
 	return strings.Join(parts, "; ")
+}
+
+// firstScaleIn counts down to the first scale-in of a service whose portrait is too young for a forecast; empty once it is not.
+func firstScaleIn(mode string, p *v1alpha1.PortraitStatus, now time.Time) string {
+	switch {
+	case p == nil || p.PointsNeeded == 0:
+		return "once its history was read for the first time and holds two days"
+	case p.Points >= p.PointsNeeded:
+		return ""
+	}
+	text := fmt.Sprintf("once a forecast can be trusted: %d of %d points are there", p.Points, p.PointsNeeded)
+	if p.ReadyTime != nil {
+		if left := p.ReadyTime.Sub(now); left > 0 {
+			text += fmt.Sprintf(", the rest in about %s, on %s", strings.TrimSuffix(left.Round(time.Minute).String(), "0s"), stamp(p.ReadyTime))
+		} else {
+			text += fmt.Sprintf(", the rest was due on %s: see gaps of the portrait", stamp(p.ReadyTime))
+		}
+	}
+	if mode != "Auto" {
+		text += fmt.Sprintf("; and in mode Auto alone (now %s)", orNone(mode))
+	}
+	return text
 }
 
 // accuracyText sets what the forecasts promised beside what came.

@@ -40,3 +40,20 @@ func TestRequestsText(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestFirstScaleIn(t *testing.T) {
+	now := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+	ready := metav1.NewTime(now.Add(31*time.Hour + 10*time.Minute))
+	young := &v1alpha1.PortraitStatus{Points: 200, PointsNeeded: 576, ReadyTime: &ready}
+	for want, got := range map[string]string{
+		"once its history was read for the first time and holds two days":                                                                                       firstScaleIn("Auto", nil, now),
+		"once a forecast can be trusted: 200 of 576 points are there, the rest in about 31h10m, on " + stamp(&ready):                                            firstScaleIn("Auto", young, now),
+		"once a forecast can be trusted: 200 of 576 points are there, the rest in about 31h10m, on " + stamp(&ready) + "; and in mode Auto alone (now Observe)": firstScaleIn("Observe", young, now),
+		"once a forecast can be trusted: 200 of 576 points are there, the rest was due on " + stamp(&ready) + ": see gaps of the portrait":                      firstScaleIn("Auto", young, ready.Add(time.Hour)),
+		"": firstScaleIn("Auto", &v1alpha1.PortraitStatus{Points: 576, PointsNeeded: 576}, now),
+	} {
+		if got != want {
+			t.Errorf("%q\nwant %q", got, want)
+		}
+	}
+}

@@ -177,7 +177,8 @@ func daemonKinds(list []config.Kind) []kube.Kind {
 }
 
 func historyOptions(p *config.Prometheus) promql.Options {
-	return promql.Options{Address: p.URL, HTTP: p.HTTP, NamespaceLabel: p.NamespaceLabel, Timeout: time.Duration(p.Timeout),
+	return promql.Options{Address: p.URL, HTTP: p.HTTP, NamespaceLabel: p.NamespaceLabel,
+		ScrapeInterval: time.Duration(p.ScrapeInterval), Timeout: time.Duration(p.Timeout),
 		HistoryTimeout: time.Duration(p.HistoryTimeout), TenantTimeout: time.Duration(p.TenantTimeout),
 		TenantQueriesPerService: p.TenantQueriesPerService, TenantQueriesPerCycle: p.TenantQueriesPerCycle}
 }

@@ -102,6 +102,7 @@ func (f *podFacts) readStatus(s *corev1.PodStatus) {
 	for i := range s.ContainerStatuses {
 		f.restarts += s.ContainerStatuses[i].RestartCount
 	}
+	f.pod.Restarts = f.restarts
 	for i := range s.Conditions {
 		c := &s.Conditions[i]
 		switch c.Type {

@@ -175,6 +175,7 @@ func (v *serviceView) conditions(o *v1alpha1.ElasticService) []metav1.Condition 
 	v.skill(c)
 	v.fall(c)
 	v.fresh(c)
+	v.measured(c)
 	v.bottleneck(c)
 	return c.list
 }
@@ -281,5 +282,18 @@ func (v *serviceView) fresh(c *conditions) {
 		c.set(kind, metav1.ConditionFalse, "SignalsMissing", text)
 	default:
 		c.set(kind, metav1.ConditionTrue, "Fresh", "every signal is there and fresh")
+	}
+}
+
+// measured says whether the latency of a service level is measured at all.
+func (v *serviceView) measured(c *conditions) {
+	const kind = v1alpha1.ConditionSLOMeasured
+	switch {
+	case v.svc.SLO.LatencyLimit == 0 || v.target == nil || v.svc.Blocked != "":
+	case v.target.Unmeasured:
+		c.set(kind, metav1.ConditionFalse, "NoLatencySource", "no pod of the service exports http_server_request_duration_seconds, so its CPU sizes it and nothing "+
+			"checks its latency; to fix: export OpenTelemetry's HTTP server metrics with the labels namespace and pod, or state slo.utilisation")
+	default:
+		c.set(kind, metav1.ConditionTrue, "Measured", "the latency that the SLO names is measured")
 	}
 }

@@ -196,6 +196,12 @@ func TestReportServiceConditions(t *testing.T) {
 			r.QueryProblems = map[fleet.ServiceID]string{"shop/cart": "metric queue: more than one value: aggregate it, as in sum(...)"}
 		}, "DataFresh", "False/SignalsMissing", "queue; metric queue: more than one value: aggregate it"},
 		{"history down", func(r *loop.Report) { r.HistoryErr = errors.New("connection refused") }, "DataFresh", "False/SourceDown", "connection refused"},
+		{"latency is measured", func(r *loop.Report) {
+			r.Snapshot.Services[0].SLO = fleet.SLO{LatencyLimit: time.Second, Quantile: 0.99}
+		}, "SLOMeasured", "True/Measured", ""},
+		{"nothing measures latency", func(r *loop.Report) {
+			r.Snapshot.Services[0].SLO, r.Plan.Targets[0].Unmeasured = fleet.SLO{LatencyLimit: time.Second, Quantile: 0.99}, true
+		}, "SLOMeasured", "False/NoLatencySource", "CPU sizes it"},
 		{"no tide", nil, "ForecastReady", "Unknown/NoTide", ""},
 		{"a fall-back", func(r *loop.Report) {
 			r.Tides["shop/cart"] = forecast.Tide{Model: "last day", Note: "576 points needed, 200 seen"}

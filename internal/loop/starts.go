@@ -11,12 +11,12 @@ import (
 const longestStart = 30 * time.Minute
 
 // startsOf are the start-ups that ended in (after, to] and of which it was seen whether the machine had the images. History knows the times
-// to Ready of all pods, but not that.
+// to Ready of all pods, but not that. A pod with a container that started again is Ready once more long after its start, and teaches nothing.
 func startsOf(svc *fleet.Service, after, to time.Time) []portrait.Start {
 	var out []portrait.Start
 	for i := range svc.Pods {
 		p := &svc.Pods[i]
-		if !p.Ready || !p.ReadySince.OK || !p.ImagePresent.OK || !p.Started.OK {
+		if !p.Ready || p.Restarts > 0 || !p.ReadySince.OK || !p.ImagePresent.OK || !p.Started.OK {
 			continue
 		}
 		at, took := p.ReadySince.Value, p.ReadySince.Value.Sub(p.Started.Value)

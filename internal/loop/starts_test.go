@@ -19,6 +19,8 @@ func TestStartsOf(t *testing.T) {
 	yes, no := fleet.Known[bool]{Value: true, OK: true}, fleet.Known[bool]{OK: true}
 	waiting := started(time.Minute, time.Minute, yes)
 	waiting.Ready = false
+	again := started(4*time.Minute, time.Minute, yes) // a start of 12 s, and a restart of its container four minutes later
+	again.Restarts = 1
 	svc := fleet.Service{Pods: []fleet.Pod{
 		started(20*time.Second, time.Minute, yes),
 		started(90*time.Second, 2*time.Minute, no),
@@ -26,6 +28,7 @@ func TestStartsOf(t *testing.T) {
 		started(25*time.Second, 5*time.Minute, yes),               // told the last time
 		started(time.Hour, time.Minute, yes),                      // lost its readiness and regained it
 		waiting,
+		again,
 		{Ready: true, ImagePresent: yes},
 		{Ready: true, ReadySince: fleet.KnownAt(t0, t0), Created: t0.Add(-time.Minute), ImagePresent: yes}, // when it began is not known
 	}}

@@ -80,6 +80,7 @@ const (
 	offReadyUnknown
 	offStarted
 	offReadyTime
+	offRestarts
 	offPlain // the number of series of a pod without HTTP
 
 	offBuckets = offPlain
@@ -96,15 +97,18 @@ type exportedPod struct {
 	started    float64
 	ready      bool
 	readySince float64
+	restarts   int
+	// usage is the first of the two handles of cAdvisor's series, which a container that started again has anew.
+	usage Handle
 
-	cpu, memory float64
-	buckets     [len(measure.Bounds)]float64
-	count, sum  float64
+	cpu, memory, cores float64
+	buckets            [len(measure.Bounds)]float64
+	count, sum         float64
 }
 
 // AddPod registers a pod. Its usage and requests are exported once it is bound.
 func (e *Exporter) AddPod(m PodMeta) PodRef {
-	p := exportedPod{meta: m, first: e.next}
+	p := exportedPod{meta: m, first: e.next, usage: e.next + offCPU}
 	e.registerPod(&m)
 	if n := len(e.free); n > 0 {
 		ref := e.free[n-1]
@@ -123,7 +127,8 @@ func (e *Exporter) RemovePod(ref PodRef) {
 	if p.meta.HTTP {
 		n = offHTTP
 	}
-	for i := range n {
+	e.gone = append(e.gone, p.usage, p.usage+1) // cAdvisor's stand first
+	for i := offRequestCPU; i < n; i++ {
 		e.gone = append(e.gone, p.first+Handle(i))
 	}
 	e.pods[ref] = exportedPod{}
@@ -147,6 +152,7 @@ func (e *Exporter) registerPod(m *PodMeta) {
 	}
 	e.register("kube_pod_start_time", ns, pod, uid)
 	e.register("kube_pod_status_ready_time", ns, pod, uid)
+	e.register("kube_pod_container_status_restarts_total", ns, pod, uid, box)
 	if !m.HTTP {
 		return
 	}
@@ -213,6 +219,7 @@ func (e *Exporter) Ready(ref PodRef, ready bool, since time.Time) {
 // Use adds the CPU that a pod used in a step. Its memory follows: a third of the request, and as much again at full CPU.
 func (e *Exporter) Use(ref PodRef, cores float64, dt time.Duration) {
 	p := &e.pods[ref]
+	p.cores = cores
 	p.cpu += cores * dt.Seconds()
 	p.memory = float64(p.meta.Request.Memory) / 3
 	if asked := p.meta.Request.CPU.Cores(); asked > 0 {
@@ -237,28 +244,55 @@ func seconds(t time.Time) float64 {
 	return float64(t.UnixMilli()) / 1000
 }
 
-// Usage appends the samples of cAdvisor.
-func (e *Exporter) Usage(out []Sample) []Sample {
-	for i := range e.pods {
-		if p := &e.pods[i]; p.bound {
-			out = append(out, Sample{p.first + offCPU, p.cpu}, Sample{p.first + offMemory, p.memory})
-		}
-	}
-	return out
+// Restart says that the pod's container ended and another one began: its counters start at zero, and cAdvisor's under a new id.
+func (e *Exporter) Restart(ref PodRef) {
+	p := &e.pods[ref]
+	p.restarts++
+	e.gone = append(e.gone, p.usage, p.usage+1)
+	m := &p.meta
+	ns, pod, box, node := Label{"namespace", m.Name.Namespace}, Label{"pod", m.Name.Name}, Label{"container", m.Container}, Label{"node", m.Node}
+	id := Label{"id", "/" + m.UID + "/" + strconv.Itoa(p.restarts)}
+	p.usage = e.register("container_cpu_usage_seconds_total", ns, pod, box, node, id, Label{"cpu", "total"})
+	e.register("container_memory_working_set_bytes", ns, pod, box, node, id)
+	p.cpu, p.count, p.sum = 0, 0, 0
+	clear(p.buckets[:])
 }
 
-// HTTP appends the samples of the services' own metrics.
-func (e *Exporter) HTTP(out []Sample) []Sample {
+// UsageByPod calls yield with the samples of cAdvisor of each running pod, its labels, and the cores that it uses at the moment.
+func (e *Exporter) UsageByPod(yield func(m *PodMeta, cores float64, cpu, memory Sample)) {
+	for i := range e.pods {
+		if p := &e.pods[i]; p.bound {
+			yield(&p.meta, p.cores, Sample{p.usage, p.cpu}, Sample{p.usage + 1, p.memory})
+		}
+	}
+}
+
+// HTTPByPod calls yield with the samples of each pod's own metrics; they are valid during the call.
+func (e *Exporter) HTTPByPod(yield func(m *PodMeta, samples []Sample)) {
+	var out []Sample
 	for i := range e.pods {
 		p := &e.pods[i]
 		// A histogram appears with its first observation.
 		if !p.meta.HTTP || p.count == 0 {
 			continue
 		}
+		out = out[:0]
 		for k, v := range p.buckets {
 			out = append(out, Sample{p.first + offBuckets + Handle(k), v})
 		}
 		out = append(out, Sample{p.first + Handle(offInf), p.count}, Sample{p.first + Handle(offCount), p.count}, Sample{p.first + Handle(offSum), p.sum})
+		yield(&p.meta, out)
 	}
+}
+
+// Usage appends the samples of cAdvisor.
+func (e *Exporter) Usage(out []Sample) []Sample {
+	e.UsageByPod(func(_ *PodMeta, _ float64, cpu, memory Sample) { out = append(out, cpu, memory) })
+	return out
+}
+
+// HTTP appends the samples of the services' own metrics.
+func (e *Exporter) HTTP(out []Sample) []Sample {
+	e.HTTPByPod(func(_ *PodMeta, samples []Sample) { out = append(out, samples...) })
 	return out
 }

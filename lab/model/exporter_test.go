@@ -105,6 +105,7 @@ func TestStateSpeaksAsKubeStateMetricsDoes(t *testing.T) {
 		`kube_pod_status_ready{condition="true",namespace="shop",pod="cart-7d-a",uid="u1"}`:                                                       0,
 		`kube_pod_status_ready{condition="false",namespace="shop",pod="cart-7d-a",uid="u1"}`:                                                      1,
 		`kube_pod_status_ready{condition="unknown",namespace="shop",pod="cart-7d-a",uid="u1"}`:                                                    0,
+		`kube_pod_container_status_restarts_total{container="app",namespace="shop",pod="cart-7d-a",uid="u1"}`:                                     0,
 	}
 	wantSamples(t, s.read(t, s.e.State), want)
 
@@ -220,6 +221,32 @@ func TestHistoryKeepsGaps(t *testing.T) {
 	}
 	if gaps == 0 {
 		t.Error("no trace has a gap, so the test shows nothing")
+	}
+}
+
+// TestRestartBeginsAnew: a container that starts again has counters at zero, and cAdvisor's series under another id.
+func TestRestartBeginsAnew(t *testing.T) {
+	s := newScraped()
+	p := s.e.AddPod(cart(false))
+	s.e.Started(p, noon)
+	s.e.Use(p, 2, Step)
+	before := s.read(t, s.e.Usage)
+	s.e.Restart(p)
+	s.e.Use(p, 1, Step)
+	after := s.read(t, s.e.Usage)
+	for name := range before {
+		if _, ok := after[name]; ok {
+			t.Errorf("%s goes on after the restart", name)
+		}
+	}
+	for name, v := range after {
+		if strings.HasPrefix(name, "container_cpu_usage_seconds_total") && v != Step.Seconds() {
+			t.Errorf("%s is %v: want %v", name, v, Step.Seconds())
+		}
+	}
+	s.e.RemovePod(p)
+	if left := s.read(t, s.e.Usage); len(left) > 0 || len(s.ended) == 0 {
+		t.Errorf("%v outlives its pod", left)
 	}
 }
 

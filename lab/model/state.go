@@ -102,7 +102,8 @@ func (p *exportedPod) state(out []Sample) []Sample {
 		Sample{p.first + offCreated, seconds(p.meta.Created)},
 		Sample{p.first + offReadyTrue, yes},
 		Sample{p.first + offReadyFalse, no},
-		Sample{p.first + offReadyUnknown, 0})
+		Sample{p.first + offReadyUnknown, 0},
+		Sample{p.first + offRestarts, float64(p.restarts)})
 	if p.bound {
 		out = append(out, Sample{p.first + offStarted, p.started})
 	}

@@ -67,6 +67,24 @@ func (s *store) AppendBatch(ts time.Time, values []RefValue) error {
 	})
 }
 
+// Stamped is a value at a time of its own.
+type Stamped struct {
+	RefValue
+	At time.Time
+}
+
+// AppendStamped writes samples that bring their times, as cAdvisor's do. All are written or, on an error, none.
+func (s *store) AppendStamped(values []Stamped) error {
+	return s.commit(context.Background(), func(app storage.Appender) error {
+		for _, v := range values {
+			if err := v.Ref.append(app, v.At, v.Value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // End writes stale markers: at ts and later the series are gone, until a new sample brings them back.
 func (s *store) End(ts time.Time, series ...*Series) error {
 	return s.commit(context.Background(), func(app storage.Appender) error {

@@ -11,16 +11,14 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/lab/model"
 	"github.com/springtide/springtide/lab/prom"
+	"github.com/springtide/springtide/lab/scrape"
 )
 
 // exporters are the world's exporters and the database that scrapes them.
 type exporters struct {
-	model  *model.Exporter
-	prom   *prom.Prom
-	series []*prom.Series // by handle
-
-	samples []model.Sample // of one scrape, kept for its room
-	values  []prom.RefValue
+	model   *model.Exporter
+	prom    *prom.Prom
+	scraper *scrape.Scraper
 }
 
 // openPrometheus opens the database, writes what its rules would have recorded of the services' past, and serves it.
@@ -30,7 +28,8 @@ func (w *World) openPrometheus(ctx context.Context, dir string, rules []string) 
 		return err
 	}
 	w.onClose(p.Close)
-	w.exporters = exporters{model: model.NewExporter(), prom: p}
+	exporter := model.NewExporter()
+	w.exporters = exporters{model: exporter, prom: p, scraper: scrape.New(exporter, p, w.options.scrapes())}
 	if err := p.LoadRules(rules...); err != nil {
 		return err
 	}
@@ -40,7 +39,7 @@ func (w *World) openPrometheus(ctx context.Context, dir string, rules []string) 
 	}
 	for _, s := range w.fleet.Services {
 		for _, r := range s.History(w.start) {
-			if err := past.AppendSeries(past.Series(promLabels(r.Labels)), points(&r)); err != nil {
+			if err := past.AppendSeries(past.Series(scrape.Labels(r.Labels)), points(&r)); err != nil {
 				return errors.Join(fmt.Errorf("write the past of %s: %w", s.Name, err), past.Discard())
 			}
 		}
@@ -61,15 +60,6 @@ func points(r *model.Recorded) []prom.Point {
 		}
 	}
 	return out
-}
-
-func promLabels(ls []model.Label) labels.Labels {
-	b := labels.NewScratchBuilder(len(ls))
-	for _, l := range ls {
-		b.Add(l.Name, l.Value)
-	}
-	b.Sort()
-	return b.Labels()
 }
 
 // export brings the exporters' view of pods and workloads up to date.
@@ -133,37 +123,11 @@ func (w *World) podMeta(p *pod) model.PodMeta {
 	return m
 }
 
-// stateEvery is how often kube-state-metrics is read, as many clusters do; usage and requests are read every step.
-const stateEvery = 30 * time.Second
-
 // scrape appends what the exporters say at now.
 func (w *World) scrape(now time.Time) error {
-	x := &w.exporters
-	for _, s := range x.model.Fresh() {
-		if int(s.Handle) != len(x.series) {
-			return fmt.Errorf("scrape: series %d came out of order", s.Handle)
-		}
-		x.series = append(x.series, x.prom.Series(promLabels(s.Labels)))
-	}
-	x.samples = x.model.Usage(x.samples[:0])
-	x.samples = x.model.HTTP(x.samples)
-	if now.Truncate(stateEvery).Equal(now) {
-		x.samples = x.model.State(x.samples)
-	}
-	x.values = x.values[:0]
-	for _, s := range x.samples {
-		x.values = append(x.values, prom.RefValue{Ref: x.series[s.Handle], Value: s.Value})
-	}
-	if err := x.prom.AppendBatch(now, x.values); err != nil {
-		return err
-	}
-	var ended []*prom.Series
-	for _, h := range x.model.Gone() {
-		ended = append(ended, x.series[h])
-		x.series[h] = nil
-	}
-	w.spent.Samples += len(x.values)
-	return x.prom.End(now, ended...)
+	n, err := w.exporters.scraper.Step(now)
+	w.spent.Samples += n
+	return err
 }
 
 // observe does what Prometheus does once a virtual minute: it scrapes the controllers and begins to evaluate its rules.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/lab/plane"
+	"github.com/springtide/springtide/lab/scrape"
 )
 
 // Step is the length of one step of the world. Metrics are scraped, and the true service level is accounted, once a step.
@@ -41,6 +42,10 @@ type Options struct {
 	// Processes names machines on which pods whose container has a command run it, as processes of this machine (see package process).
 	// Processes live by the wall: while any works, the speed is to be 1.
 	Processes []string
+	// ScrapeInterval is that of Prometheus' jobs, in whole steps (15 s), and ScrapeLoss the part of the scrapes that fails. With either of
+	// them, cAdvisor sends times of its own.
+	ScrapeInterval time.Duration
+	ScrapeLoss     float64
 	// Faults take things down on purpose.
 	Faults []Fault
 	// OnStep, when set, is called after each step, from the world's own goroutine: all of the world may be looked at and changed.
@@ -49,6 +54,11 @@ type Options struct {
 	Progress func(string)
 	// Log takes what is worth keeping; discarded when nil.
 	Log *slog.Logger
+}
+
+// scrapes say how the world's exporters are scraped.
+func (o *Options) scrapes() scrape.Options {
+	return scrape.Options{Interval: o.ScrapeInterval, Loss: o.ScrapeLoss, OwnTimes: o.ScrapeInterval > Step || o.ScrapeLoss > 0, Seed: o.Seed}
 }
 
 // withDefaults fills in what was left out.

@@ -34,6 +34,7 @@ type History struct {
 	lastErr  error          // of the last Prefetch
 	recorded map[string]int // recorded series found, with their number
 	probed   time.Time
+	cadence  cadence
 	// nextTenant and nextQuantile are where the rounds of tenants' queries and of latency quantiles go on.
 	nextTenant, nextQuantile int
 }
@@ -146,10 +147,17 @@ func (h *History) reachable(ctx context.Context, now time.Time) error {
 // probeEvery is how often the recorded series are looked for: rules may be installed or dropped at any time.
 const probeEvery = 5 * time.Minute
 
-// probe finds out which recorded series exist and how many there are.
+// probeSoon is how often they are looked for while a source's interval is unknown.
+const probeSoon = time.Minute
+
+// probe finds out which recorded series exist and how many there are, and how often the sources are scraped.
 func (h *History) probe(ctx context.Context, now time.Time) error {
 	h.mu.Lock()
-	due := h.recorded == nil || now.Sub(h.probed) >= probeEvery || now.Before(h.probed)
+	every := probeEvery
+	if h.cadence.cpu == 0 {
+		every = probeSoon
+	}
+	due := h.recorded == nil || now.Sub(h.probed) >= every || now.Before(h.probed)
 	h.mu.Unlock()
 	if !due {
 		return nil
@@ -161,6 +169,9 @@ func (h *History) probe(ctx context.Context, now time.Time) error {
 	found := make(map[string]int, len(v))
 	for _, s := range v {
 		found[string(s.Metric[model.MetricNameLabel])] = int(s.Value)
+	}
+	if err := h.learnIntervals(ctx, scope{}, now); err != nil {
+		return err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -1,6 +1,10 @@
 package promql
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 var (
 	descQueries = prometheus.NewDesc("springtide_history_queries_total",
@@ -15,6 +19,8 @@ var (
 		"Services' own queries that yield no value.", nil, nil)
 	descRecorded = prometheus.NewDesc("springtide_history_recorded",
 		"1 where the recording rules are installed.", nil, nil)
+	descInterval = prometheus.NewDesc("springtide_history_scrape_interval_seconds",
+		"How far apart the samples of a source are, lost scrapes included; windows of live rates are four times that.", []string{"source"}, nil)
 	descCycleQueries = prometheus.NewDesc("springtide_history_cycle_queries",
 		"Queries of the last complete cycle.", nil, nil)
 	descCycleBytes = prometheus.NewDesc("springtide_history_cycle_response_bytes",
@@ -47,6 +53,14 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	counter(descErrors, s.Errors)
 	gauge(descProblems, float64(len(s.Problems)))
 	gauge(descRecorded, recorded)
+	for _, i := range []struct {
+		source string
+		every  time.Duration
+	}{{"cadvisor", s.CPUInterval}, {"requests", s.LoadInterval}} {
+		if i.every > 0 {
+			ch <- prometheus.MustNewConstMetric(descInterval, prometheus.GaugeValue, i.every.Seconds(), i.source)
+		}
+	}
 	gauge(descCycleQueries, float64(s.Last.Queries))
 	gauge(descCycleBytes, float64(s.Last.Bytes))
 }

@@ -24,11 +24,10 @@ const (
 )
 
 const (
-	// liveWindow is the window of live rates. It must hold two scrapes, so it suits scrape intervals of up to 30 s; a longer one would
-	// answer a flood later.
-	liveWindow = time.Minute
-	// ruleWindow is the window of recorded rates: two scrapes at the slowest usual interval of a minute.
+	// ruleWindow is the window of recorded rates, wideWindow the one for pods that have no two scrapes in it: at an interval of a minute
+	// five scrapes, of which two may be lost and one may be late.
 	ruleWindow = 2 * time.Minute
+	wideWindow = 5 * time.Minute
 )
 
 // scope limits selectors to some namespaces. The zero scope is the whole fleet.
@@ -94,9 +93,13 @@ func joinedBy(aggregation, byPod, owner, extra string) string {
 )`, aggregation, byWorkload, extra, indent(byPod), indent(owner))
 }
 
+// byContainer are the labels that tell the containers of pods apart. A container that started again, and a second job that scrapes the same
+// kubelet, bring a second series of the same container: the larger one counts, not the sum. Old kubelets write one series for each CPU.
+const byContainer = "namespace, pod, container, cpu"
+
 // cpuByPod is the CPU in use, in cores. Series without a container are the pod's and the node's cgroups, which count it again.
 func cpuByPod(s scope, window time.Duration) string {
-	return fmt.Sprintf("sum by (namespace, pod) (rate(%s[%s]))", cpuCounter(s), promDuration(window))
+	return fmt.Sprintf("sum by (namespace, pod) (max by (%s) (rate(%s[%s])))", byContainer, cpuCounter(s), promDuration(window))
 }
 
 func cpuCounter(s scope) string {
@@ -106,7 +109,7 @@ func cpuCounter(s scope) string {
 // memoryByPod is the largest memory of a pod within a window, in bytes: the working set, which is what the kernel cannot take back and what
 // the kubelet evicts by.
 func memoryByPod(s scope, window time.Duration) string {
-	return fmt.Sprintf("sum by (namespace, pod) (max_over_time(%s[%s]))",
+	return fmt.Sprintf("sum by (namespace, pod) (max by (namespace, pod, container) (max_over_time(%s[%s])))",
 		s.sel("container_memory_working_set_bytes", `container!=""`, `container!="POD"`), promDuration(window))
 }
 
@@ -122,22 +125,34 @@ func bucketsByPod(s scope, window time.Duration) string {
 	return fmt.Sprintf("sum by (namespace, pod, le) (rate(%s[%s]))", s.sel("http_server_request_duration_seconds_bucket"), promDuration(window))
 }
 
+// atAnyInterval is a rate by pod that holds for scrape intervals of up to a minute: over the short window, and over the wide one for pods
+// that have no two scrapes in the short one.
+func atAnyInterval(byPod func(scope, time.Duration) string, s scope) string {
+	return fmt.Sprintf("(\n    %s\n  or on (namespace, pod)\n    %s\n)", byPod(s, ruleWindow), byPod(s, wideWindow))
+}
+
 // readyByPod is 1 for each ready pod.
 func readyByPod(s scope) string {
 	return fmt.Sprintf("max by (namespace, pod) (%s)", s.sel("kube_pod_status_ready", `condition="true"`))
 }
 
-// sampledByPod is the time at which a counter was scraped last. The oldest of a pod's series counts.
-func sampledByPod(counter string) string {
-	return fmt.Sprintf("min by (namespace, pod) (timestamp(%s))", counter)
+// sampledByPod is the time of the newest sample that the rate over the window of a pod's counter stands on. cAdvisor sends times of its own,
+// so a container that ended keeps its last sample for five minutes: the oldest series would make its pod look unmeasured all that time, and
+// the newest one, of a container that was scraped once, has no rate yet.
+func sampledByPod(counter string, window time.Duration) string {
+	return fmt.Sprintf("max by (namespace, pod) (timestamp(%[1]s) and rate(%[1]s[%[2]s]))", counter, promDuration(window))
 }
 
 // startUpByPod is the time in seconds from the start on its machine to Ready of each pod that became ready in the window that ends now. What it
-// waited for a machine is left out: room that is missing once would make every later lead longer.
+// waited for a machine is left out: room that is missing once would make every later lead longer. So is a pod with a container that started
+// again, and one that was ready before the window: they became ready once more, long after their start.
 func startUpByPod(s scope, window time.Duration) string {
-	ready := fmt.Sprintf("max by (namespace, pod) (%s)", s.sel("kube_pod_status_ready_time"))
-	return fmt.Sprintf("((%s > time() - %d) - on (namespace, pod) max by (namespace, pod) (%s))",
-		ready, int64(window/time.Second), s.sel("kube_pod_start_time"))
+	return fmt.Sprintf(`(
+  (max by (namespace, pod) (%[1]s) > time() - %[3]d) - on (namespace, pod) max by (namespace, pod) (%[4]s)
+  unless on (namespace, pod) (max by (namespace, pod) (%[5]s) > 0)
+  unless on (namespace, pod) (max by (namespace, pod) (%[1]s offset %[2]s))
+)`, s.sel("kube_pod_status_ready_time"), promDuration(window), int64(window/time.Second), s.sel("kube_pod_start_time"),
+		s.sel("kube_pod_container_status_restarts_total"))
 }
 
 func promDuration(d time.Duration) string { return model.Duration(d).String() }

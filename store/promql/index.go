@@ -112,10 +112,10 @@ func fromSeconds(s float64) time.Time { return time.UnixMilli(int64(math.Round(s
 
 // The bounds of a total over a service's pods.
 const (
-	// missingAfter is the age from which a pod's sample counts as missing: two scrapes of a minute.
+	// missingAfter is the age from which a pod's sample counts as missing, where the window of its rate is no longer: eight scrapes of 15 s.
 	missingAfter = 2 * time.Minute
 	// youngFor is how long after Ready a pod without samples is taken to carry nothing: a rate needs two scrapes and the first request,
-	// and until then the load that the pod took over still stands in the rates of the others.
+	// so it is longer where the window of the rate is, and until then the load that the pod took over still stands in the rates of the others.
 	youngFor = 2 * time.Minute
 )
 
@@ -123,15 +123,17 @@ const (
 // bias being towards more replicas. Where fewer than half of the pods have fresh samples the total is what the old ones say, at the age of
 // the oldest, and so is fresh to nobody; with nothing old to stand on it is unknown. countUnready says whether pods that are not ready
 // count: requests reach them until they are gone, but their CPU is start-up and no load.
-func total(s *fleet.Service, samples map[fleet.Name]sample, now time.Time, countUnready bool) fleet.Known[float64] {
+//
+// window is the window of the rates: a sample is as old as that when a rate over it is still made of two.
+func total(s *fleet.Service, samples map[fleet.Name]sample, window time.Duration, now time.Time, countUnready bool) fleet.Known[float64] {
 	var pods, missing, fresh int
 	var freshSum, oldSum, largest float64
 	var freshAt, oldAt time.Time
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		v, ok := samples[p.Name]
-		isFresh := ok && now.Sub(v.at) <= missingAfter && (p.Ready || countUnready)
-		if !isFresh && !mustReport(p, now) {
+		isFresh := ok && now.Sub(v.at) <= max(missingAfter, window) && (p.Ready || countUnready)
+		if !isFresh && !mustReport(p, max(youngFor, window), now) {
 			continue
 		}
 		pods++
@@ -158,8 +160,8 @@ func total(s *fleet.Service, samples map[fleet.Name]sample, now time.Time, count
 }
 
 // mustReport reports whether a pod carries load that ought to have been measured by now.
-func mustReport(p *fleet.Pod, now time.Time) bool {
-	return p.Ready && !p.Deleting && !(p.ReadySince.OK && now.Sub(p.ReadySince.Value) < youngFor)
+func mustReport(p *fleet.Pod, young time.Duration, now time.Time) bool {
+	return p.Ready && !p.Deleting && !(p.ReadySince.OK && now.Sub(p.ReadySince.Value) < young)
 }
 
 // earlier is the earlier of two times, where the zero time stands for none.

@@ -42,12 +42,13 @@ func (h *History) prefetch(ctx context.Context, services []fleet.Service, now ti
 		return err
 	}
 	sc := scopeOf(services)
+	cpuWindow, loadWindow := h.windows()
 	jobs := []func() error{
 		func() error {
-			return h.prefetchPods(ctx, podSignal{"CPU by pod", cpuByPod(sc, liveWindow), cpuCounter(sc), h.index.cpu}, now)
+			return h.prefetchPods(ctx, podSignal{"CPU by pod", cpuByPod(sc, cpuWindow), sampledByPod(cpuCounter(sc), cpuWindow), h.index.cpu}, now)
 		},
 		func() error {
-			return h.prefetchPods(ctx, podSignal{"load by pod", loadByPod(sc, liveWindow), loadCounter(sc), h.index.load}, now)
+			return h.prefetchPods(ctx, podSignal{"load by pod", loadByPod(sc, loadWindow), sampledByPod(loadCounter(sc), loadWindow), h.index.load}, now)
 		},
 		func() error { return h.prefetchLatency(ctx, services, sc, now) },
 		func() error { return h.prefetchTenants(ctx, services, now) },
@@ -64,9 +65,9 @@ func (h *History) prefetch(ctx context.Context, services []fleet.Service, now ti
 	return errors.Join(errs...)
 }
 
-// podSignal is one signal that is read by pod: its rate, the counter behind it, and where it is kept.
+// podSignal is one signal that is read by pod: its rate, the times of the samples behind it, and where it is kept.
 type podSignal struct {
-	what, expr, counter string
+	what, expr, sampled string
 	into                map[fleet.Name]sample
 }
 
@@ -76,7 +77,7 @@ func (h *History) prefetchPods(ctx context.Context, p podSignal, now time.Time) 
 	if err != nil || len(values) == 0 {
 		return err
 	}
-	scraped, err := h.instant(ctx, p.what+" (scrape times)", sampledByPod(p.counter), now)
+	scraped, err := h.instant(ctx, p.what+" (scrape times)", p.sampled, now)
 	if err != nil {
 		return err
 	}
@@ -132,6 +133,7 @@ func (h *History) prefetchQuantile(ctx context.Context, q float64, sc scope, now
 			scraped[workloadOf(s.Metric)] = fromSeconds(float64(s.Value))
 		}
 	}
+	latencyWindow := h.latencyWindow()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, s := range values {
@@ -139,7 +141,7 @@ func (h *History) prefetchQuantile(ctx context.Context, q float64, sc scope, now
 		at, ok := scraped[w]
 		if !ok && source == "" {
 			// The raw expression is computed over the window that ends now: its middle is the age it can claim.
-			at, ok = now.Add(-ruleWindow/2), true
+			at, ok = now.Add(-latencyWindow/2), true
 		}
 		if f, number := finite(s.Value); number && ok && f >= 0 {
 			h.index.latency[latencyKey{w, q}] = sample{f, at}
@@ -158,7 +160,13 @@ func (h *History) latencyExpr(q float64, sc scope) (expr, source string) {
 		s := sc.sel(recordedBuckets)
 		return fmt.Sprintf("histogram_quantile(%g, %s)", q, s), s
 	}
-	return fmt.Sprintf("histogram_quantile(%g, %s)", q, joined(bucketsByPod(sc, ruleWindow), ownerExpr(sc), ", le")), ""
+	return fmt.Sprintf("histogram_quantile(%g, %s)", q, joined(bucketsByPod(sc, h.latencyWindow()), ownerExpr(sc), ", le")), ""
+}
+
+// latencyWindow is the window of the raw latency quantiles: that of the rules, or longer where scrapes are further apart.
+func (h *History) latencyWindow() time.Duration {
+	_, load := h.windows()
+	return max(ruleWindow, load)
 }
 
 // Live implements the loop's History. Every service is in the answer, with what is known of it.
@@ -167,7 +175,7 @@ func (h *History) Live(_ context.Context, services []fleet.Service, now time.Tim
 	defer h.mu.Unlock()
 	out := make(map[fleet.ServiceID]hpa.Live, len(services))
 	for i := range services {
-		out[services[i].ID] = h.index.live(&services[i], now)
+		out[services[i].ID] = h.index.live(&services[i], h.cadence, now)
 	}
 	switch {
 	case h.lastErr != nil:
@@ -179,17 +187,19 @@ func (h *History) Live(_ context.Context, services []fleet.Service, now time.Tim
 }
 
 // live assembles what the index knows of one service.
-func (x *index) live(s *fleet.Service, now time.Time) hpa.Live {
+func (x *index) live(s *fleet.Service, every cadence, now time.Time) hpa.Live {
+	cpuWindow, loadWindow := window(every.cpu), window(every.load)
 	l := hpa.Live{CPU: map[fleet.Name]fleet.Known[fleet.MilliCPU]{}, Signals: map[string]fleet.Known[float64]{}}
 	for i := range s.Pods {
 		if v, ok := x.cpu[s.Pods[i].Name]; ok {
 			l.CPU[s.Pods[i].Name] = fleet.KnownAt(fleet.FromCores(v.value), v.at)
 		}
 	}
-	requests := total(s, x.load, now, true)
-	l.Load, l.LoadSignal = requests, portrait.Requests
+	requests := total(s, x.load, loadWindow, now, true)
+	l.Load, l.LoadSignal, l.Window = requests, portrait.Requests, max(cpuWindow, loadWindow)
 	if !requests.OK {
-		l.Load, l.LoadSignal = total(s, x.cpu, now, false), portrait.CPU
+		l.Load, l.LoadSignal = total(s, x.cpu, cpuWindow, now, false), portrait.CPU
+		l.Window = cpuWindow
 	}
 	if v, ok := x.latency[latencyKey{targetOf(s), s.SLO.Quantile}]; ok {
 		l.Latency = fleet.KnownAt(time.Duration(math.Round(v.value*float64(time.Second))), v.at)

@@ -68,11 +68,12 @@ func TestLive(t *testing.T) {
 					Load: fleet.KnownAt(200.0, scraped), LoadSignal: portrait.Requests,
 					Latency: fleet.KnownAt(180*time.Millisecond, sampled),
 					Signals: map[string]fleet.Known[float64]{"rps": fleet.KnownAt(200.0, scraped), "queue": fleet.KnownAt(42.0, now)},
+					Window:  time.Minute,
 				},
 				"shop/stock": {
 					CPU:  map[fleet.Name]fleet.Known[fleet.MilliCPU]{pod("stock-0"): fleet.KnownAt[fleet.MilliCPU](200, scraped)},
 					Load: fleet.KnownAt(0.2, scraped), LoadSignal: portrait.CPU,
-					Signals: map[string]fleet.Known[float64]{},
+					Signals: map[string]fleet.Known[float64]{}, Window: time.Minute,
 				},
 			}
 			if d := cmp.Diff(want, got, approx, approxDuration); d != "" {
@@ -199,6 +200,82 @@ func TestSourceDown(t *testing.T) {
 	}
 }
 
+// TestIntervals: the window of live rates is four of the intervals at which a source's samples come, lost scrapes included; before ten
+// minutes were seen it holds for a minute; and a configured interval is not asked for.
+func TestIntervals(t *testing.T) {
+	for name, tc := range map[string]struct {
+		script string
+		at     time.Duration
+		o      Options
+		want   time.Duration
+	}{
+		"15 s":                 {"load 15s\n" + `container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="app"} 0+15x100`, 20 * time.Minute, Options{}, time.Minute},
+		"30 s":                 {"load 30s\n" + `container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="app"} 0+30x60`, 20 * time.Minute, Options{}, 2 * time.Minute},
+		"60 s":                 {"load 1m\n" + `container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="app"} 0+60x60`, 20 * time.Minute, Options{}, 4 * time.Minute},
+		"60 s, a fifth lost":   {"load 1m\n" + `container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="app"} 0+60x3 _ 300+60x3 _ 600+60x3 _ 900+60x3 _ 1200+60x3`, 20 * time.Minute, Options{}, 5 * time.Minute},
+		"too young to say":     {"load 15s\n" + `container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="app"} 0+15x100`, 3 * time.Minute, Options{}, 4 * time.Minute},
+		"stated":               {"load 15s\n" + `container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="app"} 0+15x100`, 20 * time.Minute, Options{ScrapeInterval: 30 * time.Second}, 2 * time.Minute},
+		"longer than followed": {"load 5m\n" + `container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="app"} 0+300x60`, 30 * time.Minute, Options{}, 10 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newProm(t, tc.script, 1e6).history(tc.o)
+			services := []fleet.Service{cart()}
+			if err := h.Prefetch(t.Context(), services, at(tc.at)); err != nil {
+				t.Fatal(err)
+			}
+			live, err := h.Live(t.Context(), services, at(tc.at))
+			if got := live["shop/cart"].Window; err != nil || got != tc.want {
+				t.Errorf("window %v, %v; want %v", got, err, tc.want)
+			}
+		})
+	}
+}
+
+// TestRestartedContainer: the dead container's series lives on for five minutes, since cAdvisor sends times of its own. The pod's sample is as
+// new as that of the container that has a rate, its CPU is not the sum of both, and a container that was scraped once has none yet.
+func TestRestartedContainer(t *testing.T) {
+	p := newProm(t, `
+load 15s
+  container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="app", id="/first"} 0+15x80
+  container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="app", id="/second"} _x81 0+30x20
+  container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="migrate", id="/init"} 0+1x76
+  container_memory_working_set_bytes{namespace="shop", pod="cart-7d-a", container="app", id="/first"} 100x80
+  container_memory_working_set_bytes{namespace="shop", pod="cart-7d-a", container="app", id="/second"} _x81 80x20
+`, 1e6)
+	s := cart()
+	s.Pods = s.Pods[:1]
+	for after, want := range map[time.Duration]time.Duration{
+		15 * time.Second: 0, 30 * time.Second: 30 * time.Second, 2 * time.Minute: 2 * time.Minute, 4 * time.Minute: 4 * time.Minute,
+	} {
+		h := p.history(Options{ScrapeInterval: 15 * time.Second})
+		now := at(20*time.Minute + after)
+		if err := h.Prefetch(t.Context(), []fleet.Service{s}, now); err != nil {
+			t.Fatal(err)
+		}
+		live, err := h.Live(t.Context(), []fleet.Service{s}, now)
+		got := live["shop/cart"].CPU[s.Pods[0].Name]
+		if err != nil || !got.At.Equal(at(20*time.Minute+want)) || got.Value > 2100 {
+			t.Errorf("%v after the restart: %+v, %v; want the sample of %v after it, of at most 2.1 cores", after, got, err, want)
+		}
+	}
+	memory := p.evaluate(memoryByPod(scope{}, 5*time.Minute), at(21*time.Minute))
+	if got := memory[`{namespace="shop", pod="cart-7d-a"}`]; got != 100 {
+		t.Errorf("memory of %v bytes: want the larger of the container's two lives, not their sum", got)
+	}
+}
+
+// TestScrapedTwice: a second job that scrapes the same kubelet does not double the CPU.
+func TestScrapedTwice(t *testing.T) {
+	p := newProm(t, `
+load 15s
+  container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="app", job="kubelet"} 0+15x80
+  container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="app", job="cadvisor"} 0+15x80
+`, 1e6)
+	if got := p.evaluate(cpuByPod(scope{}, time.Minute), at(10*time.Minute))[`{namespace="shop", pod="cart-7d-a"}`]; !cmp.Equal(got, 1.0, approx) {
+		t.Errorf("%v cores: want 1", got)
+	}
+}
+
 func TestLiveBeforePrefetch(t *testing.T) {
 	h := newProm(t, shop, 1e6).history(Options{})
 	live, err := h.Live(t.Context(), []fleet.Service{cart()}, at(0))
@@ -263,7 +340,7 @@ func TestTotal(t *testing.T) {
 					samples[n] = sample{p.value, p.at}
 				}
 			}
-			if got := total(&s, samples, now, tc.withUnready); got != tc.want {
+			if got := total(&s, samples, minWindow, now, tc.withUnready); got != tc.want {
 				t.Errorf("got %+v, want %+v", got, tc.want)
 			}
 		})

@@ -23,6 +23,8 @@ type Options struct {
 	NamespaceLabel string
 	// Step is the grid of history. Default 5 min.
 	Step time.Duration
+	// ScrapeInterval is how often the sources of live samples are scraped; learned from their newest samples when zero.
+	ScrapeInterval time.Duration
 	// MaxSamples bounds the samples that one range query returns. Default 500,000: about 15 MB of JSON, or 20 hours of 2,000 workloads.
 	MaxSamples int
 	// MaxBytes bounds one response. Default 64 MiB.
@@ -69,6 +71,9 @@ func (o Options) check() error {
 	}
 	if o.Step < time.Minute || o.Step%time.Second != 0 {
 		return fmt.Errorf("prometheus step %v: want whole seconds, at least 1m (recorded series have one sample a minute)", o.Step)
+	}
+	if o.ScrapeInterval < 0 || o.ScrapeInterval > longestInterval {
+		return fmt.Errorf("prometheus scrape interval %v: want at most %v, or 0 to learn it", o.ScrapeInterval, longestInterval)
 	}
 	if !model.LegacyValidation.IsValidLabelName(o.NamespaceLabel) {
 		return fmt.Errorf("prometheus namespace label %q: want a label name such as namespace", o.NamespaceLabel)

@@ -15,11 +15,11 @@ func recordingRules() []rule {
 	return []rule{
 		{recordedOwner, "Which workload each pod belongs to.", ownerExpr(all)},
 		{recordedReady, "Ready replicas.", joined(readyByPod(all), recordedOwner, "")},
-		{recordedCPU, "CPU in use, in cores.", joined(cpuByPod(all, ruleWindow), recordedOwner, "")},
-		{recordedMemory, "Memory of the largest replica, in bytes.", joinedBy("max", memoryByPod(all, ruleWindow), recordedOwner, "")},
-		{recordedLoad, "Requests per second.", joined(loadByPod(all, ruleWindow), recordedOwner, "")},
+		{recordedCPU, "CPU in use, in cores.", joined(atAnyInterval(cpuByPod, all), recordedOwner, "")},
+		{recordedMemory, "Memory of the largest replica, in bytes.", joinedBy("max", atAnyInterval(memoryByPod, all), recordedOwner, "")},
+		{recordedLoad, "Requests per second.", joined(atAnyInterval(loadByPod, all), recordedOwner, "")},
 		{recordedBuckets, "Requests per second by latency bucket: latency quantiles other than p99 are computed from it.",
-			joined(bucketsByPod(all, ruleWindow), recordedOwner, ", le")},
+			joined(atAnyInterval(bucketsByPod, all), recordedOwner, ", le")},
 		{recordedP99, "The 99th percentile of latency, in seconds.", fmt.Sprintf("histogram_quantile(0.99, %s)", recordedBuckets)},
 	}
 }

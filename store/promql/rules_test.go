@@ -58,7 +58,7 @@ load 15s
   kube_pod_status_ready{namespace="shop", pod="cart-7d-c", condition="false", instance="ksm-0"} 1x240
   kube_pod_status_ready{namespace="shop", pod="stock-0", condition="true", instance="ksm-0"} 1x240
   kube_pod_start_time{namespace="shop", pod="cart-7d-a", instance="ksm-0"} 600x240
-  kube_pod_status_ready_time{namespace="shop", pod="cart-7d-a", instance="ksm-0"} 642x240
+  kube_pod_status_ready_time{namespace="shop", pod="cart-7d-a", instance="ksm-0"} _x43 642x197
   kube_pod_start_time{namespace="shop", pod="cart-7d-b", instance="ksm-0"} 30x240
   kube_pod_status_ready_time{namespace="shop", pod="cart-7d-b", instance="ksm-0"} 61x240
   container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="app", cpu="total"} 0+30x240

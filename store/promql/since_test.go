@@ -177,3 +177,37 @@ func TestSinceFailsWhole(t *testing.T) {
 		t.Errorf("got a history and error %v, want the error alone", err)
 	}
 }
+
+// TestRestartsTeachNoStartUp: a pod whose container started again becomes ready once more, long after its start; so does one that was ready
+// before. Only first starts are learned from.
+func TestRestartsTeachNoStartUp(t *testing.T) {
+	p := newProm(t, `
+load 15s
+  kube_pod_owner{namespace="shop", pod="cart-7d-a", owner_kind="StatefulSet", owner_name="cart", owner_is_controller="true"} 1x80
+  kube_pod_owner{namespace="shop", pod="cart-7d-b", owner_kind="StatefulSet", owner_name="cart", owner_is_controller="true"} 1x80
+  kube_pod_owner{namespace="shop", pod="cart-7d-c", owner_kind="StatefulSet", owner_name="cart", owner_is_controller="true"} 1x80
+  kube_pod_status_ready{namespace="shop", pod="cart-7d-a", condition="true"} 1x80
+  kube_pod_start_time{namespace="shop", pod="cart-7d-a"} 620x80
+  kube_pod_status_ready_time{namespace="shop", pod="cart-7d-a"} _x44 650x36
+  kube_pod_container_status_restarts_total{namespace="shop", pod="cart-7d-a", container="app"} 0x80
+  kube_pod_start_time{namespace="shop", pod="cart-7d-b"} 430x80
+  kube_pod_status_ready_time{namespace="shop", pod="cart-7d-b"} _x44 661x36
+  kube_pod_container_status_restarts_total{namespace="shop", pod="cart-7d-b", container="app"} 2x80
+  kube_pod_start_time{namespace="shop", pod="cart-7d-c"} 10x80
+  kube_pod_status_ready_time{namespace="shop", pod="cart-7d-c"} 40x44 661x36
+  kube_pod_container_status_restarts_total{namespace="shop", pod="cart-7d-c", container="app"} 0x80
+`, 1e6)
+	s := cart()
+	s.TargetKind = "StatefulSet"
+	batches, err := p.history(Options{}).Since(t.Context(), []fleet.Service{s}, at(10*time.Minute), at(15*time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []time.Duration
+	for _, b := range batches {
+		got = append(got, b.StartUps...)
+	}
+	if d := cmp.Diff([]time.Duration{30 * time.Second}, got); d != "" {
+		t.Errorf("times to Ready (-want +got):\n%s", d)
+	}
+}

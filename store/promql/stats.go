@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
@@ -42,6 +43,8 @@ type Stats struct {
 	Errors int64
 	// Recorded says whether the recording rules were found.
 	Recorded bool
+	// CPUInterval and LoadInterval are how often the sources of live rates are sampled, lost scrapes included; 0 while unknown.
+	CPUInterval, LoadInterval time.Duration
 	// Problems are the tenants' queries without a value, sorted by service and metric.
 	Problems []Problem
 }
@@ -54,6 +57,7 @@ func (h *History) Stats() Stats {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s.Recorded = h.recorded[recordedOwner] > 0
+	s.CPUInterval, s.LoadInterval = h.cadence.cpu, h.cadence.load
 	for k, msg := range h.index.problems {
 		s.Problems = append(s.Problems, Problem{Service: k.service, Metric: k.metric, Message: msg})
 	}

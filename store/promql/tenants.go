@@ -64,7 +64,7 @@ func (h *History) prefetchTenants(ctx context.Context, services []fleet.Service,
 }
 
 // askTenant evaluates one confined query. Two series are enough to know that it has too many, so no more are fetched; and the lookback is
-// short, so that a value is never older than it claims by more than [missingAfter].
+// short, so that a value is never older than it claims by more than the window of live rates.
 func (h *History) askTenant(ctx context.Context, k metricKey, now time.Time) (float64, error) {
 	// The namespace is the ElasticService's own, which its author may write in.
 	expr, err := Confine(k.expr, h.o.NamespaceLabel, fleet.ParseName(string(k.service)).Namespace)
@@ -75,7 +75,7 @@ func (h *History) askTenant(ctx context.Context, k metricKey, now time.Time) (fl
 	defer cancel()
 	h.meter.add(Cost{TenantQueries: 1})
 	v, warnings, _, err := h.api.Query(ctx, expr, now,
-		apiv1.WithTimeout(h.o.TenantTimeout), apiv1.WithLimit(2), apiv1.WithLookbackDelta(missingAfter))
+		apiv1.WithTimeout(h.o.TenantTimeout), apiv1.WithLimit(2), apiv1.WithLookbackDelta(h.tenantLookback()))
 	if errors.Is(err, context.DeadlineExceeded) {
 		// A slow query does not mean that the source is down.
 		h.meter.failed()
@@ -147,4 +147,12 @@ func (x *index) putTenant(k metricKey, s sample, err error) {
 	}
 	delete(x.problems, k)
 	x.tenant[k] = s
+}
+
+// tenantLookback is how old the series of a tenant's query may be. How often they are scraped is their owner's choice: as often as the sources
+// that are known, unless that is oftener than usual.
+func (h *History) tenantLookback() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return max(missingAfter, scrapesInWindow*max(h.cadence.cpu, h.cadence.load))
 }
