@@ -126,8 +126,8 @@ func (s *suspects) at(i int) float64 {
 	return math.NaN()
 }
 
-// fell reports whether the load of a step lies lower than the fastest fall of history explains, and lower than is usual at its time. The end of a
-// flash crowd is fast too, but it ends where the load usually is.
+// fell reports whether the load of a step lies lower than the fastest fall of history explains. The end of a flash crowd is fast too, but it ends
+// where the load usually is, and the verdict says so a step later. The step in which a fault begins is a mean of both and may look usual alone.
 func (s *suspects) fell(i int) (top float64, fell bool) {
 	y := s.at(i)
 	if !(y >= 0) {
@@ -136,7 +136,7 @@ func (s *suspects) fell(i int) (top float64, fell bool) {
 	f, level, lag := s.fastest(), s.l.Level(), max(fallWithin, s.p.Step)
 	for n := 1; time.Duration(n)*lag <= max(fallReach, s.p.Step); n++ {
 		top := min(s.at(i-n*s.k), s.at(i-n*s.k-1))
-		if top > fallShare*level && 1-y/top > 1-math.Pow(1-f, float64(n))+1e-9 && y < s.least(i, top) {
+		if top > fallShare*level && 1-y/top > 1-math.Pow(1-f, float64(n))+1e-9 {
 			return top, true
 		}
 	}

@@ -49,24 +49,6 @@ func TestAShrunkenSourceTakesNothing(t *testing.T) {
 	}
 }
 
-// The draw of the shrunken source leaves the other faults of a seed as they were.
-func TestAShrunkenSourceIsDrawnApart(t *testing.T) {
-	drawn := 0
-	for seed := uint64(1); seed <= 100; seed++ {
-		b := troubled(seed, 4, scenario.Faults{Random: 6, Quiet: config.Duration(time.Hour)})
-		for i, f := range drawFaults(b) {
-			if shrunk := f.Kind == scenario.MetricsShrunk; shrunk && i != 6 {
-				t.Errorf("seed %d: fault %d of the old draw is %s", seed, i, f.Kind)
-			} else if shrunk {
-				drawn++
-			}
-		}
-	}
-	if drawn < 15 || drawn > 35 {
-		t.Errorf("%d of 100 seeds draw it, a quarter is meant", drawn)
-	}
-}
-
 // The same faults with a plan every 15 seconds, the controller's own pace.
 func TestSeedsBreakNothingAtTheControllersPace(t *testing.T) {
 	for seed := uint64(1); seed <= seedsPlayed(); seed++ {
