@@ -4,6 +4,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
@@ -283,8 +285,18 @@ func TestPlaneTwoLeaders(t *testing.T) {
 	if err := write(second, e2); err != nil {
 		t.Fatal(err)
 	}
+	var fenced *FencedError
+	if err := write(first, e1); !errors.As(err, &fenced) {
+		t.Errorf("a write of the leader before: %v", err)
+	}
+	// The same without the fence, as a leader that believes in its lease: the API server refuses it, and that ends the belief.
+	first.fence.stand(time.Minute)
+	first.fence.renew(first.fence.now(), &resourcelock.LeaderElectionRecord{HolderIdentity: first.o.Identity})
 	if err := write(first, e1); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "leaderEpoch must not fall") {
 		t.Errorf("a write of the leader before: %v", err)
+	}
+	if err := write(first, e2); !errors.As(err, &fenced) {
+		t.Errorf("a write after the API server refused the epoch: %v", err)
 	}
 	stop2()
 	if err := <-ended; err != nil {

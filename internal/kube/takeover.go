@@ -64,10 +64,8 @@ func (m *moving) see(gvr schema.GroupVersionResource, u *unstructured.Unstructur
 func (c *Cluster) takeOver(ctx context.Context, m *moving, epoch int64) error {
 	begun := time.Now()
 	var seen sights
-	targets, err := c.targetStamps(epoch, &seen)
-	if err != nil {
-		return err
-	}
+	// Facts that cannot be read are for the cycle to report: a controller that ended for them would say nothing.
+	targets, unread := c.targetStamps(epoch, &seen)
 	limit, cancel := context.WithTimeout(ctx, stampWithin)
 	defer cancel()
 	own := make([]func(context.Context) error, len(m.stamps))
@@ -91,7 +89,7 @@ func (c *Cluster) takeOver(ctx context.Context, m *moving, epoch int64) error {
 	seen.await(ctx, c.o)
 	c.o.Log.Info("what moves is stamped", "epoch", epoch, "objects", len(own), "targets", len(targets), "missed", missed[0]+missed[1],
 		"took", time.Since(begun).Round(time.Millisecond))
-	if err := errors.Join(errs[:]...); err != nil {
+	if err := errors.Join(unread, errs[0], errs[1]); err != nil {
 		c.o.Log.Warn("some objects do not carry the epoch of this leader: an earlier one that is still at work is refused there by versions alone",
 			"missed", missed[0]+missed[1], "first", err)
 	}
