@@ -129,8 +129,10 @@ func run(ctx context.Context, c config.Controller, clockURL string) error {
 		return usageError{err}
 	}
 	defer history.Close()
-	cluster, err := kube.New(cfg, kube.Options{Namespace: c.Namespace, Identity: c.Identity, Clock: ticks, Freeze: c.Freeze,
-		NamespaceLabel: c.Prometheus.NamespaceLabel, Log: log})
+	var cluster *kube.Cluster
+	health := newHealth(time.Now, func(ctx context.Context) error { return cluster.Answers(ctx) })
+	cluster, err = kube.New(cfg, kube.Options{Namespace: c.Namespace, Identity: c.Identity, Clock: ticks, Freeze: c.Freeze,
+		NamespaceLabel: c.Prometheus.NamespaceLabel, Log: log, Alive: health.step})
 	if err != nil {
 		return err
 	}
@@ -138,7 +140,6 @@ func run(ctx context.Context, c config.Controller, clockURL string) error {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		history.Collector(), memory.Collector())
-	health := newHealth()
 	server, err := serve(c.Listen, newMux(registry, health, c.Pprof))
 	if err != nil {
 		return err
@@ -153,9 +154,11 @@ func run(ctx context.Context, c config.Controller, clockURL string) error {
 	o := loop.DefaultOptions()
 	o.React = time.Duration(c.Interval)
 	l := loop.New(loop.Ports{Observer: cluster, History: history, Actuator: cluster, Reporter: cluster, Journal: memory, Memory: memory,
-		Clock: ticks, Metrics: loop.NewMetrics(registry), Log: log}, o)
+		Clock: ticks, Metrics: loop.NewMetrics(registry), Log: log, Alive: health.step}, o)
 	err = cluster.Lead(ctx, func(ctx context.Context, epoch int64) error {
 		log.Info("leading", "epoch", epoch)
+		health.lead(true)
+		defer health.lead(false)
 		if wake != nil {
 			go forward(ctx, cluster.Wake(), wake)
 		}

@@ -76,6 +76,12 @@ func (a *applier) evictions() []action {
 		}
 		out[i] = action{name: actionEvict, subject: e.Pod.Name.String(), group: group,
 			check: func() error { return a.door.CheckEviction(e) },
+			// The ledgers are written before other stages, which charge the same ones, run beside the evictions.
+			first: func(ctx context.Context) {
+				if a.drains(e) == nil {
+					_ = l.charge(ctx, e.Pod.Name.String()) // do asks for the result
+				}
+			},
 			do: func(ctx context.Context) error {
 				if err := a.drains(e); err != nil {
 					return err
@@ -109,6 +115,11 @@ func (a *applier) drains(e *planner.Eviction) error {
 // again.
 func (a *applier) evict(ctx context.Context, e *planner.Eviction) error {
 	if err := a.end(ctx, e.Pod, nil); err != nil {
+		if budget, refused := refusedBy(err); refused {
+			a.mu.Lock()
+			a.refused[e.Pod.ID] = budget
+			a.mu.Unlock()
+		}
 		return fmt.Errorf("evict pod %s: %w", e.Pod.Name, err)
 	}
 	return nil
@@ -117,7 +128,7 @@ func (a *applier) evict(ctx context.Context, e *planner.Eviction) error {
 // end evicts a pod with a grace in seconds; nil leaves it the pod's own.
 func (a *applier) end(ctx context.Context, pod planner.PodRef, grace *int64) error {
 	uid := types.UID(pod.ID)
-	err := a.c.core.PolicyV1().Evictions(pod.Name.Namespace).Evict(ctx, &policyv1.Eviction{
+	err := a.c.evict(ctx, &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Name.Namespace, Name: pod.Name.Name},
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, GracePeriodSeconds: grace},
 	})

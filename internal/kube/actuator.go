@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,6 +36,9 @@ const (
 // each write carries the version or UID that it rests on. What changed meanwhile comes back Stale and is left to the next cycle; nothing
 // is tried twice but for a conflict with a write that left the decision's ground untouched (a status that rose, a heartbeat).
 //
+// Evictions and kills run in slots of their own, beside the stages that follow: a slow or refused eviction holds up no other write. Each action
+// ends within Options.ActionWithin, and the plan within Options.ApplyWithin: what was not carried out by then fails, and is planned again.
+//
 // Apply ends when its writes can be read back through the watches, so that the next snapshot does not plan them again.
 func (c *Cluster) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, error) {
 	r := loop.Receipt{Revision: p.Revision}
@@ -43,20 +47,40 @@ func (c *Cluster) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, err
 		return r, fmt.Errorf("apply: %w", err)
 	}
 	a := &applier{c: c, plan: p, door: loop.NewDoor(fresh).Clocked(c.o.Clock.Now), shares: map[string]*v1alpha1.NodeShare{},
-		pools: map[fleet.PoolID]*v1alpha1.CapacityPool{}, drained: map[fleet.LoanID]bool{}}
+		pools: map[fleet.PoolID]*v1alpha1.CapacityPool{}, drained: map[fleet.LoanID]bool{}, refused: map[fleet.UID]string{}}
 	a.held = a.door.CheckPlan(p)
-	for _, stage := range []func() []action{
-		a.unmarks, a.lowers, a.giveBacks, a.moves, a.notices, a.evictions, a.kills, a.jobScales, a.fillers, a.marks, a.raises, a.resizes,
-	} {
-		actions := stage()
-		if a.held != nil {
-			for _, x := range actions {
-				r.Results = append(r.Results, loop.Result{Action: x.name, Subject: x.subject, Outcome: loop.Stale, Message: a.held.Error()})
-			}
-			continue
-		}
-		r.Results = append(r.Results, a.run(ctx, actions)...)
+	bounded, cancel := context.WithTimeoutCause(ctx, c.o.ApplyWithin, fmt.Errorf("the plan took longer than %s", c.o.ApplyWithin))
+	defer cancel()
+	stages := []struct {
+		actions func() []action
+		apart   bool // in slots of their own, beside what follows
+	}{
+		{a.unmarks, false}, {a.lowers, false}, {a.giveBacks, false}, {a.moves, false}, {a.notices, false}, {a.evictions, true}, {a.kills, true},
+		{a.jobScales, false}, {a.fillers, false}, {a.marks, false}, {a.raises, false}, {a.resizes, false},
 	}
+	results := make([][]loop.Result, len(stages))
+	var apart sync.WaitGroup
+	for i, stage := range stages {
+		actions := stage.actions()
+		switch {
+		case a.held != nil:
+			for _, x := range actions {
+				results[i] = append(results[i], loop.Result{Action: x.name, Subject: x.subject, Outcome: loop.Stale, Message: a.held.Error()})
+			}
+		case stage.apart:
+			for k := range actions {
+				if actions[k].first != nil {
+					actions[k].first(bounded)
+				}
+			}
+			apart.Go(func() { results[i] = a.run(bounded, actions, c.o.Evictors) })
+		default:
+			results[i] = a.run(bounded, actions, c.o.Writers)
+		}
+	}
+	apart.Wait()
+	r.Results = slices.Concat(results...)
+	c.rememberRefusals(a.refused)
 	if a.held == nil {
 		a.await(ctx, c.o)
 	}
@@ -74,6 +98,8 @@ type action struct {
 	// check passes the action through the door; do writes it.
 	check func() error
 	do    func(ctx context.Context) error
+	// first is done before the stages that run beside this action's begin; nil where there is nothing to do.
+	first func(ctx context.Context)
 }
 
 // applier carries one plan out.
@@ -85,17 +111,19 @@ type applier struct {
 	held error
 
 	sights
-	mu sync.Mutex // guards shares, pools and drained
+	mu sync.Mutex // guards what follows
 	// shares are NodeShares as this plan wrote them: the second parcel of a machine starts from the first one's write.
 	shares map[string]*v1alpha1.NodeShare
 	// pools are those whose ledgers this plan wrote, as it wrote them: what a later stage takes is counted on top.
 	pools map[fleet.PoolID]*v1alpha1.CapacityPool
 	// drained are the loans that this plan began to drain.
 	drained map[fleet.LoanID]bool
+	// refused are the pods whose eviction a disruption budget refused, with its name.
+	refused map[fleet.UID]string
 }
 
-// run does the actions and returns their results in the order of the plan.
-func (a *applier) run(ctx context.Context, actions []action) []loop.Result {
+// run does the actions, so many groups at one time, and returns their results in the order of the plan.
+func (a *applier) run(ctx context.Context, actions []action, atOnce int) []loop.Result {
 	results := make([]loop.Result, len(actions))
 	groups := map[string][]int{}
 	var order []string
@@ -106,7 +134,7 @@ func (a *applier) run(ctx context.Context, actions []action) []loop.Result {
 		}
 		groups[g] = append(groups[g], i)
 	}
-	slots := make(chan struct{}, a.c.o.Writers)
+	slots := make(chan struct{}, atOnce)
 	var wg sync.WaitGroup
 	for _, g := range order {
 		slots <- struct{}{}
@@ -123,6 +151,13 @@ func (a *applier) run(ctx context.Context, actions []action) []loop.Result {
 
 func (a *applier) one(ctx context.Context, x *action) loop.Result {
 	r := loop.Result{Action: x.name, Subject: x.subject, Outcome: loop.Done}
+	if ctx.Err() != nil {
+		r.Outcome, r.Message = loop.Failed, "not begun: "+context.Cause(ctx).Error()
+		return r
+	}
+	ctx, cancel := context.WithTimeout(ctx, a.c.o.ActionWithin)
+	defer cancel()
+	defer a.c.o.Alive()
 	err := x.check()
 	if err != nil {
 		err = &staleError{err}
