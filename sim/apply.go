@@ -71,6 +71,10 @@ func (c *controller) Apply(_ context.Context, p *planner.Plan) (loop.Receipt, er
 			r.Results = append(r.Results, loop.Result{Action: st.Action, Subject: st.Subject, Outcome: loop.Failed, Message: "the object has been modified"})
 			continue
 		}
+		if e, ok := st.Act.(*planner.Eviction); check == nil && ok && c.budgetRefuses(e) {
+			r.Results = append(r.Results, loop.Result{Action: st.Action, Subject: st.Subject, Outcome: loop.Failed, Message: "a disruption budget refuses it"})
+			continue
+		}
 		if check == nil {
 			c.do(st.Act, left == 0 && c.crashing())
 			c.repeats(st.Act)
@@ -306,9 +310,18 @@ func (c *controller) evict(e *planner.Eviction) {
 		return
 	}
 	c.checkEviction(e, &c.w.pods[id])
+	if c.w.refuses(id) {
+		return
+	}
 	j := &c.w.jobs[c.w.pods[id].owner]
 	j.recalled = fleet.KnownAt(c.Now(), c.Now())
 	c.w.endMember(id)
+}
+
+// budgetRefuses reports whether a disruption budget refuses an eviction.
+func (c *controller) budgetRefuses(e *planner.Eviction) bool {
+	id, ok := c.w.find(e.Pod.ID)
+	return ok && c.w.refuses(id)
 }
 
 // kill ends a pod at once, unless ends are stuck: then no deletion ends it before its time.
@@ -366,6 +379,7 @@ func (c *controller) mark(m *planner.Mark) {
 		return
 	}
 	c.w.facts[n].Marks, c.marked[m.Node] = m.Want, c.epoch
+	c.checkFence(n, m.Want.Fence)
 	x := &c.w.machines[n]
 	x.toOnline, x.toOffline = !m.Want.HolderTaint, m.Want.OfflineLabel
 	c.w.open(n)
