@@ -124,13 +124,15 @@ func run(ctx context.Context, c config.Controller, clockURL string) error {
 		return err
 	}
 	defer memory.Close()
-	history, err := promql.New(historyOptions(&c.Prometheus))
+	var cluster *kube.Cluster
+	health := newHealth(time.Now, func(ctx context.Context) error { return cluster.Answers(ctx) })
+	asks := historyOptions(&c.Prometheus)
+	asks.Alive = health.step
+	history, err := promql.New(asks)
 	if err != nil {
 		return usageError{err}
 	}
 	defer history.Close()
-	var cluster *kube.Cluster
-	health := newHealth(time.Now, func(ctx context.Context) error { return cluster.Answers(ctx) })
 	cluster, err = kube.New(cfg, kube.Options{Namespace: c.Namespace, Identity: c.Identity, Clock: ticks, Freeze: c.Freeze,
 		NamespaceLabel: c.Prometheus.NamespaceLabel, Log: log, Alive: health.step})
 	if err != nil {

@@ -43,7 +43,9 @@ func (c *counted) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestPlaneRefusedEvictions(t *testing.T) {
 	p := newPlane(t)
 	lead(t, p)
-	const many = 40 // more than there are slots
+	const many = 20 // more than there are slots
+	// The bound on an action is no part of this test: it must leave time for an eviction to be asked again.
+	p.o.ActionWithin, p.o.ApplyWithin = 25*time.Second, time.Hour
 	id := rand.String(5)
 	svc := p.app(t, "app-"+id, 2, "Scale")
 	m := p.machineOf(t, id, "web")
