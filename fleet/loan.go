@@ -71,3 +71,6 @@ func (l *Loan) Late(now time.Time) bool {
 	}
 	return now.After(l.Due)
 }
+
+// Unevicted reports whether the pod is of offline work and no eviction of it was accepted yet: an accepted one gives the pod its time of deletion.
+func (p *Pod) Unevicted() bool { return p.Class == PodOffline && !p.Deleting && !p.Killed }

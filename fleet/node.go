@@ -256,12 +256,15 @@ type Pool struct {
 // Ladder is how long each of the last rungs of a recall waits before the next is taken: the kill of pods that were told to end, the fence
 // of a machine that is not clean after it, the writing off of one that was fenced. A zero stands for the default.
 type Ladder struct {
-	// Kill is counted from the end of the longest grace of the machine's pods, Fence from the kill, WriteOff from the fence.
-	Kill, Fence, WriteOff time.Duration
+	// Patience is counted from the deadline of the notice: so long a recall waits for pods whose eviction is refused. Kill is counted from the
+	// end of the longest grace of the machine's pods, Fence from the kill, WriteOff from the fence.
+	Patience, Kill, Fence, WriteOff time.Duration
 }
 
 // The defaults of a Ladder.
 const (
+	// DefaultPatience is eight cycles: a budget that lets one pod go at a time, with pods that start within seconds, empties a machine in it.
+	DefaultPatience = 2 * time.Minute
 	// DefaultKillAfter is two cycles of 15 s: one in which the last eviction goes out, one in which its end is seen.
 	DefaultKillAfter = 30 * time.Second
 	// DefaultFenceAfter is the node side's time to see the cells clean and say so (45 s), and a cycle.
@@ -272,7 +275,7 @@ const (
 
 // OrDefault puts the defaults in the place of zeros.
 func (l Ladder) OrDefault() Ladder {
-	return Ladder{Kill: cmp.Or(l.Kill, DefaultKillAfter), Fence: cmp.Or(l.Fence, DefaultFenceAfter), WriteOff: cmp.Or(l.WriteOff, DefaultWriteOffAfter)}
+	return Ladder{Patience: cmp.Or(l.Patience, DefaultPatience), Kill: cmp.Or(l.Kill, DefaultKillAfter), Fence: cmp.Or(l.Fence, DefaultFenceAfter), WriteOff: cmp.Or(l.WriteOff, DefaultWriteOffAfter)}
 }
 
 // Tenant is one CapacityQuota.

@@ -228,7 +228,10 @@ func (m *maker) noticed(l *fleet.Loan) {
 	}
 	acked := m.allAnswered(l.Node, loans)
 	if after, err := l.Drain(s.At, acked); err == nil {
-		after, err = after.AnnounceKill(s.At, m.killAt(l), after.Reason)
+		// The time of the kill counts from the first eviction that was accepted. With nobody to evict it counts from now.
+		if m.ending(l) {
+			after, err = after.AnnounceKill(s.At, m.killAt(l), after.Reason)
+		}
 		if m.step(passFollow, MoveDrain, *l, after, err, "NoticeOver") {
 			m.evict(&after)
 		}

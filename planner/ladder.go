@@ -9,7 +9,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// killAt is when pods that were told to end now are no longer waited for: after the longest grace among the machine's pods, and the ladder's
+// killAt is when pods that end since now are no longer waited for: after the longest grace among the machine's pods, and the ladder's
 // own time. A grace beyond the pool's longest notice is not honoured: whoever needs longer says so by a heartbeat, while it is still asked.
 func (m *maker) killAt(l *fleet.Loan) time.Time {
 	var grace time.Duration
@@ -20,6 +20,47 @@ func (m *maker) killAt(l *fleet.Loan) time.Time {
 	}
 	pool := m.terms(l)
 	return m.in.Snapshot.At.Add(min(grace, pool.NoticeMax) + pool.Ladder.OrDefault().Kill)
+}
+
+// unevicted are the borrower's pods on a machine whose eviction nobody accepted yet.
+func (m *maker) unevicted(node fleet.NodeID) []*fleet.Pod {
+	var out []*fleet.Pod
+	for _, p := range m.pods[node] {
+		if p.Unevicted() {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// ending reports whether the time of the kill may count from now: a pod of the borrower ends, so the first eviction was accepted, or none is left
+// to be evicted.
+func (m *maker) ending(l *fleet.Loan) bool {
+	return len(m.unevicted(l.Node)) == 0 ||
+		slices.ContainsFunc(m.pods[l.Node], func(p *fleet.Pod) bool { return p.Class == fleet.PodOffline && p.Deleting })
+}
+
+// patient reports whether pods on a draining machine that were never evicted are still waited for. The time under a freeze, in which nobody is
+// evicted, does not count.
+func (m *maker) patient(l *fleet.Loan) bool {
+	from := l.Deadline
+	if m.in.Thawed.After(from) {
+		from = m.in.Thawed
+	}
+	return len(m.unevicted(l.Node)) > 0 && m.in.Snapshot.At.Before(from.Add(m.terms(l).Ladder.OrDefault().Patience))
+}
+
+// refusal says why pods were never evicted: the disruption budget is named if it is known.
+func (m *maker) refusal(l *fleet.Loan) string {
+	pods := m.unevicted(l.Node)
+	budget := "a disruption budget"
+	for _, p := range pods {
+		if p.RefusedBy != "" {
+			budget = fmt.Sprintf("disruption budget %s/%s", p.Name.Namespace, p.RefusedBy)
+			break
+		}
+	}
+	return fmt.Sprintf("%s refused to evict %d pods until %s after the deadline", budget, len(pods), m.terms(l).Ladder.OrDefault().Patience)
 }
 
 // draining takes the parcel home when the node side says Clean, and climbs the ladder until it does: evictions, the announced kill, the
@@ -125,11 +166,23 @@ func (m *maker) homewardOn(node fleet.NodeID) []*fleet.Loan {
 func (m *maker) climb(l *fleet.Loan) {
 	s, ladder := m.in.Snapshot, m.terms(l).Ladder.OrDefault()
 	switch {
-	case l.Phase == fleet.Draining && l.KillAt.IsZero():
+	case l.Phase == fleet.Draining && l.KillAt.IsZero() && m.ending(l):
 		after, err := l.AnnounceKill(s.At, m.killAt(l), "pods that were told to end are killed when their time is over")
 		m.step(passFollow, MoveAnnounce, *l, after, err, "KillAnnounced")
+	case l.Phase == fleet.Draining && l.KillAt.IsZero():
+		if !m.patient(l) {
+			after, err := l.AnnounceKill(s.At, m.killAt(l), m.refusal(l)+": the recall goes on without it")
+			m.step(passFollow, MoveAnnounce, *l, after, err, "BudgetRefused")
+		}
 	case l.Phase == fleet.Draining && !s.At.Before(l.KillAt.Add(ladder.Fence)) && !s.At.Before(l.Deadline):
-		after, err := l.Fence(s.At, fmt.Sprintf("machine %s is not clean %s after its pods were killed: it is cut off", l.NodeName, ladder.Fence))
+		if m.patient(l) {
+			return // the fence would end pods that were never evicted
+		}
+		why := fmt.Sprintf("machine %s is not clean %s after its pods were killed: it is cut off", l.NodeName, ladder.Fence)
+		if len(m.unevicted(l.Node)) > 0 {
+			why = fmt.Sprintf("%s: machine %s is cut off", m.refusal(l), l.NodeName)
+		}
+		after, err := l.Fence(s.At, why)
 		m.step(passFollow, MoveFence, *l, after, err, "NotClean")
 	case l.Phase == fleet.Fenced && s.At.Sub(l.Since) >= ladder.WriteOff:
 		after, err := l.WriteOff(s.At, fmt.Sprintf("machine %s is not clean %s after it was cut off: its capacity counts as lost until it is", l.NodeName, ladder.WriteOff))

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -85,6 +86,22 @@ func (c *controller) jobOf(o protocol.Object) *job {
 		}
 	}
 	return nil
+}
+
+// errBudget is the answer of a disruption budget.
+var errBudget = errors.New("a disruption budget refuses it")
+
+// Refuse implements fleetapi.World: a disruption budget may refuse an eviction. That it was asked for too early is judged all the same.
+func (c *controller) Refuse(x *protocol.Write) error {
+	if _, ok := x.Change.(protocol.EvictPod); !ok {
+		return nil
+	}
+	id, _ := c.podOf(x.Object)
+	if c.w.pods[id].leaving || !c.w.refuses(id) {
+		return nil
+	}
+	c.checkEviction(x.Action.(*planner.Eviction), &c.w.pods[id])
+	return errBudget
 }
 
 // Commit implements fleetapi.World: an object changes, and the fleet with it. What invariants ask of a write is judged right before.
@@ -275,6 +292,7 @@ func (c *controller) createFiller(f *planner.Filler) {
 
 func (c *controller) setMarks(n int32, want fleet.NodeMarks) {
 	c.w.facts[n].Marks = want
+	c.checkFence(n, want.Fence)
 	x := &c.w.machines[n]
 	x.toOnline, x.toOffline = !want.HolderTaint, want.OfflineLabel
 	c.w.open(n)

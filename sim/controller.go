@@ -34,6 +34,8 @@ type controllerOptions struct {
 	HoldFor time.Duration
 	// Quantile (0..1) is the availability asked for; 0 leaves it to the scenario.
 	Quantile float64
+	// Patience is what the online pool waits for pods that a disruption budget keeps; 0 is the default. A test takes it away.
+	Patience time.Duration
 }
 
 // controller is the real loop on a world: the world behind its ports.
@@ -195,7 +197,7 @@ func newController(w *World, o controllerOptions, others []Policy) *controller {
 		{ID: offlinePool, Version: "0", Class: fleet.Offline, Mode: mode, Notice: time.Duration(f.Notice), NoticeMax: time.Duration(f.NoticeMax),
 			MovesAtOnce: f.MovesAtOnce, MovesPerHour: f.MovesPerHour, Budget: budgetOf(w.b)},
 		{ID: onlinePool, Version: "0", Class: fleet.Online, Mode: mode, Unit: fleet.Unit(f.Unit), LowWatermark: f.LowPercent / 100, HighWatermark: f.HighPercent / 100,
-			Notice: time.Duration(f.Notice), NoticeMax: time.Duration(f.NoticeMax), MinimumTerm: time.Duration(f.MinimumTerm),
+			Notice: time.Duration(f.Notice), NoticeMax: time.Duration(f.NoticeMax), MinimumTerm: time.Duration(f.MinimumTerm), Ladder: fleet.Ladder{Patience: o.Patience},
 			MovesAtOnce: f.MovesAtOnce, MovesPerHour: f.MovesPerHour, Budget: budgetOf(w.b)},
 	}
 	for i := range w.services {

@@ -48,6 +48,7 @@ var plainest = map[string]struct {
 	scenario.StaleCache:     {time.Minute, 5 * time.Minute, 1, nil},
 	scenario.DeafMembers:    {10 * time.Minute, time.Hour, 1, nil},
 	scenario.StuckPods:      {10 * time.Minute, time.Hour, 0.5, nil},
+	scenario.BudgetRefuses:  {5 * time.Minute, time.Hour, 1, nil},
 	scenario.ClockSkew:      {10 * time.Minute, time.Hour, 1, []float64{0.5, 1, 2}},
 	scenario.Heartbeats:     {10 * time.Minute, time.Hour, 1, nil},
 	scenario.MovingLost:     {time.Minute, 30 * time.Minute, 0.7, nil},
@@ -124,6 +125,16 @@ func (w *World) hit(kind string, i int) (*fault, bool) {
 // draws reports whether a fault touches the i-th of its things.
 func (w *World) draws(f *fault, i int) bool {
 	return rand.New(rand.NewPCG(w.b.Seed^uint64(f.from), uint64(i))).Float64() < f.Share
+}
+
+// refuses reports whether a disruption budget keeps a pod of offline work that does not end already.
+func (w *World) refuses(id int32) bool {
+	p := &w.pods[id]
+	if p.kind != offline || p.leaving {
+		return false
+	}
+	_, hit := w.hit(scenario.BudgetRefuses, int(p.owner))
+	return hit
 }
 
 // trouble lets the faults begin and end that change the fleet itself.

@@ -120,6 +120,40 @@ func TestTheLadder(t *testing.T) {
 	}
 }
 
+// Pods that a disruption budget keeps are waited for, then their machines are cut off, and all is home once the budget lets them go. Without the
+// patience machines are cut off too soon, and the run is broken.
+func TestABudgetRefuses(t *testing.T) {
+	refused := func() *scenario.Built {
+		return troubled(2, 6, scenario.Faults{Quiet: config.Duration(90 * time.Minute), List: []scenario.Fault{
+			{Kind: scenario.FlashCrowd, After: config.Duration(2 * time.Hour), For: config.Duration(30 * time.Minute), Share: 1, Factor: 3},
+			{Kind: scenario.BudgetRefuses, After: config.Duration(2 * time.Hour), For: config.Duration(30 * time.Minute), Share: 1}}})
+	}
+	fenced := 0
+	w := watched(t, refused(), whole, func(w *World) {
+		for i := range w.facts {
+			if w.facts[i].Marks.Fence != fleet.FenceNone {
+				fenced++
+			}
+		}
+	})
+	if fenced == 0 {
+		t.Error("no machine was cut off: the ladder did not go on")
+	}
+	for i := range w.facts {
+		if w.facts[i].Marks.Fence != fleet.FenceNone {
+			t.Errorf("machine %s is still cut off", w.facts[i].Name)
+		}
+	}
+	b := refused()
+	o := whole.controller(b)
+	o.Patience = time.Nanosecond
+	shared := Share(b)
+	err := runController(context.Background(), NewWorld(b, shared.rates), *o, shared)
+	if err == nil || !strings.Contains(err.Error(), "which was never evicted") {
+		t.Errorf("without patience: %v, want a broken run", err)
+	}
+}
+
 // Each kind of fault does something: the run is not the one without it.
 func TestEveryFaultIsFelt(t *testing.T) {
 	// Windows follow a wall clock: at midnight UTC it is two in Berlin, before a change and after it.

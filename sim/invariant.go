@@ -7,6 +7,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/sim/scenario"
 )
 
 // Broken is an invariant that did not hold in a run.
@@ -64,6 +65,7 @@ func (c *controller) check() {
 		}
 	}
 	if len(w.faults) > 0 {
+		c.noteEnds()
 		c.checkNotices()
 		if err := w.sound(); err != nil {
 			c.breaks("the books: %v", err)
@@ -204,6 +206,52 @@ func (c *controller) checkKill(k *planner.Kill, p *pod) {
 	}
 }
 
+// leastPatience is what the scenarios' pools wait, after the deadline, for pods that a disruption budget keeps: the default of the API.
+const leastPatience = 2 * time.Minute
+
+// noteEnds notes on which machines a recall has got its first pod to end.
+func (c *controller) noteEnds() {
+	for i := range c.loans {
+		l := &c.loans[i]
+		if l.Phase != fleet.Noticed && l.Phase != fleet.Draining || c.judge.ended[l.UID] {
+			continue
+		}
+		n, ok := c.machineOf(l.NodeName)
+		if !ok {
+			continue
+		}
+		waits, ends := false, false
+		for _, id := range c.w.machines[n].pods {
+			if p := &c.w.pods[id]; p.kind == offline {
+				waits, ends = waits || !p.leaving, ends || p.leaving
+			}
+		}
+		c.judge.ended[l.UID] = ends || !waits
+	}
+}
+
+// checkFence: no machine is cut off with a pod on it that was never evicted before the pool's patience with it is over.
+func (c *controller) checkFence(n int32, fence fleet.Fence) {
+	if fence != fleet.FenceExecute || c.w.misdated() {
+		return
+	}
+	for i := range c.loans {
+		l := &c.loans[i]
+		least := leastPatience
+		if !c.judge.ended[l.UID] {
+			least += fleet.DefaultKillAfter + fleet.DefaultFenceAfter // the time of the kill counts from the end of the patience
+		}
+		if l.NodeName != c.w.facts[n].Name || l.Phase != fleet.Fenced || l.Since.Sub(l.Deadline) >= least {
+			continue
+		}
+		for _, id := range c.w.machines[n].pods {
+			if p := &c.w.pods[id]; p.kind == offline && !p.leaving && c.w.timeOf(p.bound).Before(l.Since) {
+				c.breaks("machine %s was cut off %s after the deadline of loan %s with pod %s on it, which was never evicted", l.NodeName, l.Since.Sub(l.Deadline), l.ID, p.name)
+			}
+		}
+	}
+}
+
 // settledWithin is how long after the last fault everything must be in order again: due loans home, pods placed. What hangs on a start-up has that
 // long beyond it: a scenario may say that pods take up to an hour.
 const settledWithin = 30 * time.Minute
@@ -317,4 +365,9 @@ func (w *World) sound() error {
 		}
 	}
 	return nil
+}
+
+// misdated reports whether the controller's clock or its facts are off in this run, so that its times are not those of the fleet.
+func (w *World) misdated() bool {
+	return slices.ContainsFunc(w.faults, func(f fault) bool { return f.Kind == scenario.ClockSkew || f.Kind == scenario.StaleCache })
 }

@@ -23,13 +23,15 @@ type judge struct {
 	// taken are the pods that went off machines being emptied, by the pool that was charged, seen those that were counted.
 	taken map[fleet.PoolID]*takings
 	seen  map[fleet.UID]bool
+	// ended are the recalled loans on whose machine a pod of the borrower ended, or nobody was left to evict.
+	ended map[fleet.UID]bool
 }
 
 // open is a time at which a window is open, its end not included.
 type open struct{ from, to time.Time }
 
 func (c *controller) newJudge() judge {
-	j := judge{open: map[fleet.Window][]open{}, under: make([]int32, len(c.services)), taken: map[fleet.PoolID]*takings{}, seen: map[fleet.UID]bool{}}
+	j := judge{open: map[fleet.Window][]open{}, under: make([]int32, len(c.services)), taken: map[fleet.PoolID]*takings{}, seen: map[fleet.UID]bool{}, ended: map[fleet.UID]bool{}}
 	add := func(w fleet.Window) {
 		if spans, daily := dailySpans(w, c.w.start, c.w.b.End()); daily {
 			j.open[w] = spans

@@ -104,8 +104,15 @@ type CapacityPoolSpec struct {
 
 // Ladder is how long the last rungs of a recall wait. Each is announced in the Loan before it is used.
 type Ladder struct {
-	// KillSeconds is how long after the end of their grace pods that were evicted, or could not be, are still waited for before they are
-	// deleted with no grace; 30 by default. A grace beyond noticeMaxSeconds is not waited for.
+	// EvictionPatienceSeconds is how long after the deadline of the notice a recall waits for pods whose eviction a disruption budget
+	// refuses; 120 by default. Until then no pod is killed that was never evicted, and no machine with such a pod is cut off.
+	// +kubebuilder:validation:Minimum=15
+	// +kubebuilder:validation:Maximum=3600
+	// +kubebuilder:default=120
+	EvictionPatienceSeconds *int32 `json:"evictionPatienceSeconds,omitempty"`
+	// KillSeconds is how long after the end of their grace evicted pods are still waited for before they are deleted with no grace; 30 by
+	// default. The grace counts from the first accepted eviction, or from the end of the patience if none was accepted. A grace beyond
+	// noticeMaxSeconds is not waited for.
 	// +kubebuilder:validation:Minimum=15
 	// +kubebuilder:validation:Maximum=3600
 	// +kubebuilder:default=30

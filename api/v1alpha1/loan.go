@@ -103,7 +103,8 @@ type LoanStatus struct {
 	ExpectedUntil *metav1.Time `json:"expectedUntil,omitempty"`
 	// Deadline is the latest announced deadline.
 	Deadline *metav1.Time `json:"deadline,omitempty"`
-	// KillTime is when pods that are still on the draining parcel are killed; it is announced before, and only ever put off.
+	// KillTime is when evicted pods that are still on the draining parcel are killed. It is announced once the first eviction was accepted, and
+	// at the latest when the pool's evictionPatienceSeconds after the deadline are over; it is only ever put off.
 	KillTime *metav1.Time `json:"killTime,omitempty"`
 	// FirstNotice is when the recall began.
 	FirstNotice *metav1.Time `json:"firstNotice,omitempty"`

@@ -1,29 +1,79 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// health is what the probes are told. The process is alive as long as it answers; it is ready when it has read the cluster once, leader
-// or not, so that a stand-by is no failure.
-type health struct{ ready atomic.Bool }
+// stuckAfter is how long a leader may pass no step before it counts as stuck: five times the bound on the actions of a plan.
+const stuckAfter = 5 * time.Minute
 
-func newHealth() *health { return &health{} }
+// health is the answer to the probes. The process is ready when it has read the cluster once, leader or not, so that a standby is no failure. It is
+// alive unless it leads and is stuck.
+type health struct {
+	ready atomic.Bool
+	// now is the wall clock.
+	now func() time.Time
+	// asks the API server for a sign of life. A leader that waits for an API server that is down is not stuck: a restart would not help it.
+	asks func(ctx context.Context) error
+
+	mu      sync.Mutex // guards what follows
+	leads   bool
+	stepped time.Time
+}
+
+func newHealth(now func() time.Time, asks func(ctx context.Context) error) *health {
+	return &health{now: now, asks: asks}
+}
 
 func (h *health) setReady() { h.ready.Store(true) }
+
+// lead says whether this process leads from now on. The time of its steps begins with the lead.
+func (h *health) lead(leads bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.leads, h.stepped = leads, h.now()
+}
+
+// step notes that the leader passed a step.
+func (h *health) step() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.stepped = h.now()
+}
+
+// alive reports why the process should be restarted, or nil.
+func (h *health) alive(ctx context.Context) error {
+	h.mu.Lock()
+	still := h.now().Sub(h.stepped)
+	leads := h.leads
+	h.mu.Unlock()
+	if !leads || still < stuckAfter || h.asks(ctx) != nil {
+		return nil
+	}
+	return fmt.Errorf("the leader passed no step for %s while the API server answers", still.Truncate(time.Second))
+}
 
 // newMux serves /metrics, /healthz, /readyz and, when asked for, /debug/pprof.
 func newMux(g prometheus.Gatherer, h *health, profiles bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(g, promhttp.HandlerOpts{}))
-	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, r *http.Request) {
+		if err := h.alive(r.Context()); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if !h.ready.Load() {
 			http.Error(w, "the cluster has not been read yet", http.StatusServiceUnavailable)

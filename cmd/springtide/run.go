@@ -124,13 +124,17 @@ func run(ctx context.Context, c config.Controller, clockURL string) error {
 		return err
 	}
 	defer memory.Close()
-	history, err := promql.New(historyOptions(&c.Prometheus))
+	var cluster *kube.Cluster
+	health := newHealth(time.Now, func(ctx context.Context) error { return cluster.Answers(ctx) })
+	asks := historyOptions(&c.Prometheus)
+	asks.Alive = health.step
+	history, err := promql.New(asks)
 	if err != nil {
 		return usageError{err}
 	}
 	defer history.Close()
-	cluster, err := kube.New(cfg, kube.Options{Namespace: c.Namespace, Identity: c.Identity, Clock: ticks, Freeze: c.Freeze,
-		NamespaceLabel: c.Prometheus.NamespaceLabel, DaemonKinds: daemonKinds(c.DaemonKinds), Log: log})
+	cluster, err = kube.New(cfg, kube.Options{Namespace: c.Namespace, Identity: c.Identity, Clock: ticks, Freeze: c.Freeze,
+		NamespaceLabel: c.Prometheus.NamespaceLabel, DaemonKinds: daemonKinds(c.DaemonKinds), Log: log, Alive: health.step})
 	if err != nil {
 		return err
 	}
@@ -138,7 +142,6 @@ func run(ctx context.Context, c config.Controller, clockURL string) error {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		history.Collector(), memory.Collector())
-	health := newHealth()
 	server, err := serve(c.Listen, newMux(registry, health, c.Pprof))
 	if err != nil {
 		return err
@@ -154,9 +157,11 @@ func run(ctx context.Context, c config.Controller, clockURL string) error {
 	o.React = time.Duration(c.Interval)
 	o.Portrait.HoldFor = time.Duration(c.FallHold)
 	l := loop.New(loop.Ports{Observer: cluster, History: history, Actuator: cluster, Reporter: cluster, Journal: memory, Memory: memory,
-		Clock: ticks, Metrics: loop.NewMetrics(registry), Log: log}, o)
+		Clock: ticks, Metrics: loop.NewMetrics(registry), Log: log, Alive: health.step}, o)
 	err = cluster.Lead(ctx, func(ctx context.Context, epoch int64) error {
 		log.Info("leading", "epoch", epoch)
+		health.lead(true)
+		defer health.lead(false)
 		if wake != nil {
 			go forward(ctx, cluster.Wake(), wake)
 		}

@@ -78,7 +78,7 @@ func (a *applier) patchPod(ctx context.Context, w *protocol.Write, annotations m
 // refuses answers 429: the pod stays, and the next cycle asks again. No budget is asked about a pod that ends already.
 func (a *applier) endPod(ctx context.Context, w *protocol.Write, grace *int64) (written, error) {
 	n, uid := fleet.ParseName(w.Object.Name), types.UID(w.If.UID)
-	err := a.c.core.PolicyV1().Evictions(n.Namespace).Evict(ctx, &policyv1.Eviction{
+	err := a.c.evict(ctx, &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Namespace: n.Namespace, Name: n.Name},
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, GracePeriodSeconds: grace},
 	})
@@ -86,6 +86,11 @@ func (a *applier) endPod(ctx context.Context, w *protocol.Write, grace *int64) (
 		return written{}, fmt.Errorf("kill pod %s: %w", n, err)
 	}
 	if err != nil {
+		if budget, refused := refusedBy(err); refused {
+			a.mu.Lock()
+			a.refused[w.If.UID] = budget
+			a.mu.Unlock()
+		}
 		return written{}, fmt.Errorf("evict pod %s: %w", n, err)
 	}
 	return written{uid: uid, see: a.c.pods.misses(n.Namespace, n.Name, uid)}, nil

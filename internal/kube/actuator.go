@@ -22,6 +22,9 @@ import (
 // Apply carries a plan out: the protocol's session says which requests each action makes, and this sends them. Facts are read once more at the
 // start. Groups of actions go side by side.
 //
+// Evictions and kills run in slots of their own, beside the stages that follow: a slow or refused eviction holds up no other write. Each action
+// ends within Options.ActionWithin, and the plan within Options.ApplyWithin: what was not carried out by then fails, and is planned again.
+//
 // Apply ends when its writes can be read back through the watches, so that the next snapshot does not plan them again.
 func (c *Cluster) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, error) {
 	r := loop.Receipt{Revision: p.Revision}
@@ -31,13 +34,28 @@ func (c *Cluster) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, err
 	}
 	a := newApplier(c, p, fresh)
 	a.holdListed()
+	bounded, cancel := context.WithTimeoutCause(ctx, c.o.ApplyWithin, fmt.Errorf("the plan took longer than %s", c.o.ApplyWithin))
+	defer cancel()
+	var tasks []*protocol.Task
+	var apart sync.WaitGroup
+	a.mu.Lock() // a stage is made while evictions of an earlier one may still run
 	for stage := range a.session.Stages {
-		a.run(ctx, [][]*protocol.Task{stage.Ledgers})
-		a.run(ctx, stage.Groups)
-		for _, t := range stage.Tasks {
-			r.Results = append(r.Results, t.Result())
+		a.mu.Unlock()
+		tasks = append(tasks, stage.Tasks...)
+		a.run(bounded, [][]*protocol.Task{stage.Ledgers}, 1)
+		if stage.Kind == planner.ActionEvict || stage.Kind == planner.ActionKill {
+			apart.Go(func() { a.run(bounded, stage.Groups, c.o.Evictors) })
+		} else {
+			a.run(bounded, stage.Groups, c.o.Writers)
 		}
+		a.mu.Lock()
 	}
+	a.mu.Unlock()
+	apart.Wait()
+	for _, t := range tasks {
+		r.Results = append(r.Results, t.Result())
+	}
+	c.rememberRefusals(a.refused)
 	if a.session.Soon() {
 		c.nudge()
 	}
@@ -63,16 +81,19 @@ type applier struct {
 	loans  map[string]*v1alpha1.Loan
 	pools  map[string]*v1alpha1.CapacityPool
 	nodes  map[string]*nodeFacts
+	// refused are the pods whose eviction a disruption budget refused, with its name.
+	refused map[fleet.UID]string
 }
 
 func newApplier(c *Cluster, p *planner.Plan, fresh *fleet.Snapshot) *applier {
 	return &applier{c: c, plan: p, session: protocol.New(p, fresh), shares: map[string]*v1alpha1.NodeShare{}, loans: map[string]*v1alpha1.Loan{},
-		pools: map[string]*v1alpha1.CapacityPool{}, nodes: map[string]*nodeFacts{}}
+		pools: map[string]*v1alpha1.CapacityPool{}, nodes: map[string]*nodeFacts{},
+		refused: map[fleet.UID]string{}}
 }
 
-// run carries groups of tasks out, side by side.
-func (a *applier) run(ctx context.Context, groups [][]*protocol.Task) {
-	slots := make(chan struct{}, a.c.o.Writers)
+// run carries groups of tasks out, so many at one time.
+func (a *applier) run(ctx context.Context, groups [][]*protocol.Task, atOnce int) {
+	slots := make(chan struct{}, atOnce)
 	var wg sync.WaitGroup
 	for _, g := range groups {
 		slots <- struct{}{}
@@ -87,7 +108,10 @@ func (a *applier) run(ctx context.Context, groups [][]*protocol.Task) {
 }
 
 // carry sends the requests of one task, one after another.
-func (a *applier) carry(ctx context.Context, t *protocol.Task) {
+func (a *applier) carry(plan context.Context, t *protocol.Task) {
+	ctx, cancel := context.WithTimeout(plan, a.c.o.ActionWithin)
+	defer cancel()
+	defer a.c.o.Alive()
 	for {
 		a.mu.Lock()
 		step := a.session.Next(t, a.c.o.Clock.Now())
@@ -96,7 +120,9 @@ func (a *applier) carry(ctx context.Context, t *protocol.Task) {
 			return
 		}
 		var answer protocol.Answer
-		if step.Write != nil {
+		if over := context.Cause(plan); over != nil && (step.Write == nil || !step.Write.Undoes) {
+			answer = protocol.Answer{How: protocol.Refused, Err: fmt.Errorf("not begun: %w", over)}
+		} else if step.Write != nil {
 			answer = a.write(ctx, step.Write)
 		} else {
 			answer = a.read(ctx, step.Read)

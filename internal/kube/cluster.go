@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -41,6 +42,15 @@ type Options struct {
 	Burst int
 	// Writers is how many writes run at one time; 16 by default.
 	Writers int
+	// Evictors is how many evictions and kills run at one time, beside the Writers; 8 by default.
+	Evictors int
+	// ActionWithin bounds one action of a plan, all its requests together; 10 seconds by default, above what a write takes on an API server that is
+	// slow, and below the time after which a lease may be taken over.
+	ActionWithin time.Duration
+	// ApplyWithin bounds all actions of one plan; a minute by default, so that the next plan, made of new facts, is never far.
+	ApplyWithin time.Duration
+	// Alive is called whenever an action of a plan ended, by several goroutines at once; nil by default.
+	Alive func()
 	// SeeWithin bounds how long Apply waits for its own writes to come back through the watches; two seconds by default.
 	SeeWithin time.Duration
 	// StatusEvery is how often numbers that change all the time are written to a status; ten minutes by default, in the Clock's time.
@@ -72,6 +82,18 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Writers == 0 {
 		o.Writers = 16
 	}
+	if o.Evictors == 0 {
+		o.Evictors = 8
+	}
+	if o.ActionWithin == 0 {
+		o.ActionWithin = 10 * time.Second
+	}
+	if o.ApplyWithin == 0 {
+		o.ApplyWithin = time.Minute
+	}
+	if o.Alive == nil {
+		o.Alive = func() {}
+	}
 	if o.SeeWithin == 0 {
 		o.SeeWithin = 2 * time.Second
 	}
@@ -94,6 +116,8 @@ type Cluster struct {
 	lease leaseTimes
 	// fence stands in the transports of core and dyn.
 	fence *fence
+	// evict asks the Eviction API once.
+	evict func(context.Context, *policyv1.Eviction) error
 
 	mirrors
 	// kinds are the mirrors of workloads of other operators.
@@ -112,6 +136,8 @@ type Cluster struct {
 	epoch    int64
 	since    time.Time
 	revision fleet.Revision
+	// refused are the pods whose eviction a disruption budget refused in the last plan, with its name.
+	refused map[fleet.UID]string
 	// notes are what the last assembly found about our objects, for the reporter.
 	notes notes
 }
@@ -152,7 +178,15 @@ func New(cfg *rest.Config, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kube: make the client of lease and events: %w", err)
 	}
-	return newCluster(core, side, dyn, o, fence), nil
+	evictor, err := kubernetes.NewForConfig(cfg) // evictions do not wait for the rate of other writes, nor these for theirs
+	if err != nil {
+		return nil, fmt.Errorf("kube: make the client of evictions: %w", err)
+	}
+	c := newCluster(core, side, dyn, o, fence)
+	c.evict = func(ctx context.Context, e *policyv1.Eviction) error {
+		return evictOnce(ctx, evictor.PolicyV1().RESTClient(), e)
+	}
+	return c, nil
 }
 
 // The lease takes one call in two seconds; events are told apart and thinned out before they are sent.
@@ -163,7 +197,9 @@ const (
 
 func newCluster(core, side kubernetes.Interface, dyn dynamic.Interface, o Options, f *fence) *Cluster {
 	return &Cluster{o: o, core: core, side: side, dyn: dyn, lease: defaultLeaseTimes(), fence: f, wake: make(chan struct{}, 1), reporter: newReporter(),
-		kinds: newKinds()}
+		kinds: newKinds(), evict: func(ctx context.Context, e *policyv1.Eviction) error {
+			return core.PolicyV1().Evictions(e.Namespace).Evict(ctx, e)
+		}}
 }
 
 // Wake is signalled when something happened that is worth a cycle: a node side reported, a pod acknowledged a notice, an operator

@@ -36,6 +36,7 @@ func newPoolFacts(a *v1alpha1.CapacityPool) poolFacts {
 		MovesAtOnce:   int(or(s.Moves.AtOnce, v1alpha1.DefaultMovesAtOnce)),
 		MovesPerHour:  int(or(s.Moves.PerHour, v1alpha1.DefaultMovesPerHour)),
 		Ladder: fleet.Ladder{
+			Patience: seconds(s.Ladder.EvictionPatienceSeconds, v1alpha1.DefaultEvictionPatienceSeconds),
 			Kill:     seconds(s.Ladder.KillSeconds, v1alpha1.DefaultKillSeconds),
 			Fence:    seconds(s.Ladder.FenceSeconds, v1alpha1.DefaultFenceSeconds),
 			WriteOff: seconds(s.Ladder.WriteOffSeconds, v1alpha1.DefaultWriteOffSeconds),

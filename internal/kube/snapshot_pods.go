@@ -17,9 +17,13 @@ func (a *assembly) addPods() {
 	a.s.Pods = make([]fleet.Pod, len(all))
 	owners, counts := make([]int, len(all)), make([]int, len(a.s.Services))
 	a.findParents(all)
+	a.c.mu.Lock()
+	refused := a.c.refused // replaced as a whole, never changed
+	a.c.mu.Unlock()
 	for i, f := range all {
 		p := &a.s.Pods[i]
 		*p = f.pod
+		p.RefusedBy = refused[p.ID]
 		p.ImagePresent = a.c.images.of(f)
 		p.Created = a.at(f.CreationTimestamp.Time)
 		p.Node = a.nodeIDs[p.NodeName]

@@ -140,6 +140,7 @@ func (l *Loop) fold(ctx context.Context, r reading, to time.Time) error {
 	var todo []work
 	for id, b := range batches {
 		todo = append(todo, work{id, b})
+		l.p.Alive() // a backfill of many services takes minutes
 	}
 	at := make(map[fleet.ServiceID]int, len(todo))
 	for i := range todo {
@@ -165,6 +166,7 @@ func (l *Loop) fold(ctx context.Context, r reading, to time.Time) error {
 		o := o
 		o.Room = room
 		folded[i] = portrait.Fold(p, l.ordinary(todo[i].id, todo[i].batch, calendars[todo[i].id]), o)
+		l.p.Alive()
 	})
 	for i := range folded {
 		l.portraits[todo[i].id] = folded[i]

@@ -59,6 +59,8 @@ type Ports struct {
 	Clock    Clock
 	Metrics  *Metrics
 	Log      *slog.Logger
+	// Alive is called whenever the loop passed a step, by several goroutines at once; nil where nobody asks whether it is stuck.
+	Alive func()
 }
 
 // Loop is the cycle and what it remembers from one turn to the next. It is not safe for concurrent use.
@@ -107,6 +109,9 @@ func New(p Ports, o Options) *Loop {
 	if p.Log == nil {
 		p.Log = slog.New(slog.DiscardHandler)
 	}
+	if p.Alive == nil {
+		p.Alive = func() {}
+	}
 	// A plan that is to hold until the next one must not reckon with an earlier one.
 	o.Planner.Interval = max(o.Planner.Interval, o.React)
 	return &Loop{p: p, o: o,
@@ -124,6 +129,7 @@ func (l *Loop) Run(ctx context.Context, epoch int64) error {
 	l.remember(ctx)
 	for ctx.Err() == nil {
 		started := l.p.Clock.Now()
+		l.p.Alive()
 		wrote, err := l.Cycle(ctx)
 		if err != nil && ctx.Err() == nil {
 			l.p.Log.Error("cycle failed", "cycle", l.revision, "err", err)
@@ -186,7 +192,7 @@ func (l *Loop) remember(ctx context.Context) {
 // Cycle goes once through observe, learn, forecast, plan, act and record. It reports whether anything in the cluster was changed.
 func (l *Loop) Cycle(ctx context.Context) (wrote bool, err error) {
 	l.revision++
-	t := newTimer()
+	t := newTimer(l.p.Alive)
 	s, err := l.p.Observer.Snapshot(ctx)
 	if err != nil {
 		if l.p.Metrics != nil {
@@ -301,6 +307,7 @@ func (l *Loop) tell(s *fleet.Snapshot, plan *planner.Plan, receipt *Receipt, t *
 		}
 	}
 	if l.p.Metrics != nil {
+		l.p.Metrics.finished.Set(float64(l.p.Clock.Now().Unix()))
 		l.p.Metrics.observe(s, plan, receipt, l.portraits, l.tides, t, historyErr, storeErr)
 	}
 }
@@ -309,6 +316,7 @@ func (l *Loop) tell(s *fleet.Snapshot, plan *planner.Plan, receipt *Receipt, t *
 type timer struct {
 	start, last time.Time
 	steps       []lap
+	passed      func() // is called after each step
 }
 
 type lap struct {
@@ -316,15 +324,16 @@ type lap struct {
 	took time.Duration
 }
 
-func newTimer() *timer {
+func newTimer(passed func()) *timer {
 	now := time.Now()
-	return &timer{start: now, last: now}
+	return &timer{start: now, last: now, passed: passed}
 }
 
 func (t *timer) lap(name string) {
 	now := time.Now()
 	t.steps = append(t.steps, lap{name, now.Sub(t.last)})
 	t.last = now
+	t.passed()
 }
 
 func (t *timer) total() time.Duration { return t.last.Sub(t.start) }

@@ -20,6 +20,7 @@ import (
 type Metrics struct {
 	cycles     *prometheus.HistogramVec
 	cycleTotal prometheus.Counter
+	finished   prometheus.Gauge
 	actions    *prometheus.CounterVec
 	evictions  *prometheus.CounterVec
 	kills      *prometheus.CounterVec
@@ -62,6 +63,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		cycles: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "springtide_cycle_step_duration_seconds",
 			Help: "Wall time of each step of the cycle.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16)}, []string{"step"}),
 		cycleTotal: prometheus.NewCounter(prometheus.CounterOpts{Name: "springtide_cycles_total", Help: "Cycles that were planned."}),
+		finished: prometheus.NewGauge(prometheus.GaugeOpts{Name: "springtide_last_cycle_timestamp_seconds",
+			Help: "When the last cycle finished, in Unix time; 0 in a process that finished none, as a standby."}),
 		actions: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtide_actions_total",
 			Help: "Actions by kind and by what became of them (Done, Stale, Failed)."}, []string{"action", "outcome"}),
 		evictions: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtide_evictions_total",
@@ -121,7 +124,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.waiting = b.gauge("jobs_waiting", "Jobs that wait to begin, by what they wait for (Tide, StableRoom, Quota, QuotaRoom, Size, Room, Unforeseen, BackedOff).", "reason")
 	m.eta = b.gauge("job_eta_seconds", "How long from now until a waiting job is expected to begin: the bounds of its band and the middle. A bound beyond the week ahead is left out.",
 		"namespace", "job", "bound")
-	r.MustRegister(m.cycles, m.cycleTotal, m.actions, m.evictions, m.kills, m.recall, m.source, m.etas, m.stayed, b)
+	r.MustRegister(m.cycles, m.cycleTotal, m.finished, m.actions, m.evictions, m.kills, m.recall, m.source, m.etas, m.stayed, b)
 	return m
 }
 

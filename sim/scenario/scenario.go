@@ -246,11 +246,13 @@ const (
 	DeliveredTwice = "deliveredTwice" // what was written comes a second time, later
 	ClocksForward  = "clocksForward"  // the run is dated so that the clocks of a window's zone go forward in it
 	ClocksBack     = "clocksBack"     // the same, and they go back
+	BudgetRefuses  = "budgetRefuses"  // disruption budgets refuse to evict the pods of some jobs
 	NotReady       = "notReady"       // machines are not ready: nothing lands there, and their node side is silent
 )
 
-// Kinds are all kinds of faults.
-func Kinds() []string {
+// DrawnKinds are the kinds that a seed draws from unless the file names some. What a seed draws hangs on their number: a kind that is added here
+// changes the run of every seed.
+func DrawnKinds() []string {
 	return []string{NodesLost, AgentSilent, MetricsDown, MetricsGaps, MetricsNaN, MetricsSpikes, StoreDown, ForecastWrong, FlashCrowd, RetryStorm,
 		LeaderFlapping, Crash, APIConflicts, StaleCache, DeafMembers, StuckPods, ClockSkew, Heartbeats, MovingLost, DeliveredTwice,
 		ClocksForward, ClocksBack, NotReady, MetricsShrunk}
@@ -260,6 +262,9 @@ func Kinds() []string {
 func Drawn() []string {
 	return slices.DeleteFunc(Kinds(), func(k string) bool { return k == MetricsShrunk })
 }
+
+// Kinds are all kinds of faults.
+func Kinds() []string { return append(DrawnKinds(), BudgetRefuses) }
 
 // Any reports whether anything goes wrong.
 func (f *Faults) Any() bool { return f.Random > 0 || len(f.List) > 0 }

@@ -19,6 +19,8 @@ type Options struct {
 	Timeout time.Duration
 	// HistoryTimeout bounds one range query. Default 60 s.
 	HistoryTimeout time.Duration
+	// Alive is called whenever a stretch of history was read: a backfill takes minutes. Default nil.
+	Alive func()
 	// NamespaceLabel is the label that names the namespace in this source; tenants' queries are confined by it. Default "namespace".
 	NamespaceLabel string
 	// Step is the grid of history. Default 5 min.

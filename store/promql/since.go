@@ -104,6 +104,9 @@ func (h *History) Since(ctx context.Context, services []fleet.Service, from, to 
 		if err := r.read(ctx, a, b); err != nil {
 			return nil, err
 		}
+		if h.o.Alive != nil {
+			h.o.Alive()
+		}
 		a = b
 	}
 	return func(yield func(fleet.ServiceID, portrait.Batch) bool) {

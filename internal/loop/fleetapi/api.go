@@ -22,6 +22,8 @@ type World interface {
 	// Loan and Share return the objects that the rules of the kinds look at; nil where there is none.
 	Loan(id fleet.LoanID) *fleet.Loan
 	Share(node string) *fleet.Share
+	// Refuse says why the world refuses a write that its preconditions allow, as a disruption budget does; nil where it does not.
+	Refuse(w *protocol.Write) error
 	// Commit changes an object. Its precondition holds. The object has the version from then on, where objects of its kind have one.
 	Commit(w *protocol.Write, version string)
 }
@@ -51,6 +53,9 @@ func (a *API) Do(w *protocol.Write) protocol.Answer {
 		return protocol.Answer{How: protocol.Conflict, Err: fmt.Errorf("%s: %w", w.Object, err)}
 	}
 	if err := a.rules(w); err != nil {
+		return protocol.Answer{How: protocol.Refused, Err: fmt.Errorf("%s: %w", w.Object, err)}
+	}
+	if err := a.world.Refuse(w); err != nil {
 		return protocol.Answer{How: protocol.Refused, Err: fmt.Errorf("%s: %w", w.Object, err)}
 	}
 	answer := protocol.Answer{How: protocol.Taken, UID: now.UID, Version: a.Version()}

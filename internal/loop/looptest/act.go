@@ -64,6 +64,9 @@ func (w *World) Look(o protocol.Object) protocol.Fact {
 	return protocol.Fact{}
 }
 
+// Refuse implements fleetapi.World: nothing is refused here.
+func (w *World) Refuse(*protocol.Write) error { return nil }
+
 // Commit implements fleetapi.World.
 func (w *World) Commit(x *protocol.Write, version string) {
 	switch c := x.Change.(type) {

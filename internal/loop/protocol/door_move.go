@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/planner"
@@ -98,11 +99,32 @@ func (d *Door) checkForce(kind planner.MoveKind, l *fleet.Loan) error {
 	}
 	var err error
 	if kind == planner.MoveFence {
-		_, err = l.Fence(d.fresh.At, "")
+		if _, err = l.Fence(d.fresh.At, ""); err == nil {
+			err = d.checkPatience(l)
+		}
 	} else {
 		_, err = l.WriteOff(d.fresh.At, "")
 	}
 	return err
+}
+
+// checkPatience refuses to cut a machine off on which a pod is that was never evicted, until the patience of the pool is over: the fence would end
+// what a disruption budget protects.
+func (d *Door) checkPatience(l *fleet.Loan) error {
+	var ladder fleet.Ladder
+	if from := d.fresh.Pool(l.From); from != nil {
+		ladder = from.Ladder
+	}
+	until := l.Deadline.Add(ladder.OrDefault().Patience)
+	if !d.fresh.At.Before(until) {
+		return nil
+	}
+	for _, p := range d.on()[l.Node] {
+		if p.Unevicted() {
+			return fmt.Errorf("pod %s was never evicted, and is waited for until %s", p.Name, until.UTC().Format(time.RFC3339))
+		}
+	}
+	return nil
 }
 
 // checkBegin refuses a loan of cells that another loan or the node's share still names, and of a node that changed.

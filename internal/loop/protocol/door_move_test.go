@@ -133,6 +133,7 @@ func TestDoorSteps(t *testing.T) {
 	empty := func(s *fleet.Snapshot) { s.Pods[1].Node = "" }
 	killed := func(s *fleet.Snapshot) {
 		s.Loans[0].Phase, s.Loans[0].Deadline, s.Loans[0].KillAt = fleet.Draining, doorTime, doorTime
+		s.Pods[1].Deleting = true
 	}
 	both := func(fs ...func(*fleet.Snapshot)) func(*fleet.Snapshot) {
 		return func(s *fleet.Snapshot) {
@@ -193,6 +194,10 @@ func TestDoorSteps(t *testing.T) {
 		{"turn back too late", planner.MoveTurnBack, nil, phase(fleet.Draining), nil, "is Draining at epoch 3 now, not Noticed at 3"},
 		{"cancel", planner.MoveCancel, phase(fleet.Emptying), nil, nil, ""},
 		{"fence", planner.MoveFence, killed, nil, nil, ""},
+		{"fence, but a pod was never evicted", planner.MoveFence, killed, func(s *fleet.Snapshot) { s.Pods[1].Deleting = false }, nil, "was never evicted, and is waited for until"},
+		{"fence, and the patience is over", planner.MoveFence, both(killed, func(s *fleet.Snapshot) {
+			s.Pods[1].Deleting, s.Loans[0].Deadline = false, doorTime.Add(-fleet.DefaultPatience)
+		}), nil, nil, ""},
 		{"fence before the kill", planner.MoveFence, both(killed, func(s *fleet.Snapshot) { s.Loans[0].KillAt = doorTime.Add(time.Second) }), nil, nil, "cannot fence"},
 		{"fence before the deadline", planner.MoveFence, both(killed, func(s *fleet.Snapshot) { s.Loans[0].Deadline = doorTime.Add(time.Second) }), nil, nil, "cannot fence"},
 		{"fence without a kill", planner.MoveFence, phase(fleet.Draining), nil, nil, "cannot fence"},

@@ -51,6 +51,7 @@ type wroteLedger struct {
 
 // Stage is one list of a plan, in tasks.
 type Stage struct {
+	Kind planner.ActionKind
 	// Ledgers are written before the first act of the stage: the count of what is taken stands in the API before anything is.
 	Ledgers []*Task
 	// Groups may be carried out side by side, and in any order.
@@ -185,7 +186,7 @@ func (s *Session) Stages(yield func(Stage) bool) {
 }
 
 func (s *Session) stage(list planner.Stage) Stage {
-	var out Stage
+	out := Stage{Kind: list.Kind}
 	index := map[string]int{}
 	for a := range list.Actions {
 		t := &Task{Action: a}

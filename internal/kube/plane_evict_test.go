@@ -1,0 +1,120 @@
+//go:build plane
+
+package kube
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/planner"
+)
+
+// counted counts the requests for evictions by pod.
+type counted struct {
+	base http.RoundTripper
+	mu   sync.Mutex
+	by   map[string]int
+}
+
+func (c *counted) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/eviction") {
+		c.mu.Lock()
+		c.by[r.URL.Path]++
+		c.mu.Unlock()
+	}
+	return c.base.RoundTrip(r)
+}
+
+// TestPlaneRefusedEvictions: a disruption budget that lets nobody go holds up no service. Each eviction is asked once in a plan, the scale of the
+// same plan lands, and the next snapshot names the budget.
+func TestPlaneRefusedEvictions(t *testing.T) {
+	p := newPlane(t)
+	lead(t, p)
+	const many = 20 // more than there are slots
+	// The bound on an action is no part of this test: it must leave time for an eviction to be asked again.
+	p.o.ActionWithin, p.o.ApplyWithin = 25*time.Second, time.Hour
+	id := rand.String(5)
+	svc := p.app(t, "app-"+id, 2, "Scale")
+	m := p.machineOf(t, id, "web")
+	l := p.begin(t, fleet.Loan{ID: fleet.LoanID("loan-" + id), Node: m.ID, NodeName: m.Name, Kind: fleet.KindNode, Cells: []int{0}, Capacity: m.Allocatable,
+		From: fleet.PoolID("web-" + id), To: fleet.PoolID("batch-" + id)}.Begin(time.Now(), "ebb"), fleet.NodeMarks{HolderTaint: true, KeepNode: true})
+	p.reportClean(t, m.Name, 1)
+	p.step(t, planner.MoveLend, l.ID, func(l fleet.Loan, e *fleet.ShareParcel) (fleet.Loan, error) { return l.Lend(time.Now(), e) })
+	p.guard(t, id)
+	var plan planner.Plan
+	for i := range many {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("offline-%s-%02d", id, i), Labels: map[string]string{"run": id}},
+			Spec: corev1.PodSpec{NodeName: m.Name, Containers: []corev1.Container{{Name: "c", Image: "none"}}}}
+		pod.Spec.Tolerations = template("1").Spec.Tolerations
+		pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{Key: "springtide.dev/holder", Operator: corev1.TolerationOpExists})
+		pod, err := p.core.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{ready(metav1.Now())}}
+		if _, err := p.core.CoreV1().Pods("default").UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		plan.Evictions = append(plan.Evictions, planner.Eviction{Loan: l.ID,
+			Pod: planner.PodRef{Name: fleet.Name{Namespace: "default", Name: pod.Name}, ID: fleet.UID(pod.UID)}})
+	}
+	until(t, "the offline pods", func() bool { x := find(p.snapshot(t), plan.Evictions[many-1].Pod.ID); return x != nil && x.Ready })
+	p.step(t, planner.MoveRecall, l.ID, func(l fleet.Loan, _ *fleet.ShareParcel) (fleet.Loan, error) {
+		return l.Recall(time.Now(), time.Now().Add(16*time.Second), time.Now().Add(time.Hour), "flood")
+	})
+	until(t, "the deadline", func() bool { return !p.snapshot(t).At.Before(p.snapshot(t).Loan(l.ID).Deadline) })
+	p.step(t, planner.MoveDrain, l.ID, func(l fleet.Loan, _ *fleet.ShareParcel) (fleet.Loan, error) { return l.Drain(time.Now(), false) })
+
+	c := p.count(t)
+	s := p.snapshot(t).Service(svc)
+	plan.Raises = []planner.Scale{{Service: svc, Target: s.Target, Kind: s.TargetKind, By: s.Actuation, From: 2, To: 3, Version: s.Version}}
+	r := p.apply(t, plan)
+	if r.Count(loop.Failed) != many || r.Count(loop.Done) != 1 {
+		t.Fatalf("%d refused, %d done, want %d evictions refused and the scale done: %+v", r.Count(loop.Failed), r.Count(loop.Done), many, r.Results)
+	}
+	if got := p.snapshot(t).Service(svc).Desired.Value; got != 3 {
+		t.Errorf("the service has %d replicas while evictions are refused, want 3", got)
+	}
+	if len(c.by) != many {
+		t.Errorf("%d pods were asked for, want %d", len(c.by), many)
+	}
+	for path, n := range c.by {
+		if n != 1 {
+			t.Errorf("%s was asked %d times in one plan", path, n)
+		}
+	}
+	if by := find(p.snapshot(t), plan.Evictions[0].Pod.ID).RefusedBy; by != "pdb-"+id {
+		t.Errorf("the pod is refused by %q", by)
+	}
+}
+
+// count gives the plane clients whose evictions are counted.
+func (p *plane) count(t *testing.T) *counted {
+	t.Helper()
+	cfg, err := clientcmd.BuildConfigFromFlags("", os.Getenv("SPRINGTIDE_TEST_KUBECONFIG"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &counted{by: map[string]int{}}
+	cfg = rest.CopyConfig(cfg)
+	cfg.Wrap(func(base http.RoundTripper) http.RoundTripper { c.base = base; return c })
+	other, err := New(cfg, p.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Cluster.evict = other.evict
+	return c
+}
