@@ -39,12 +39,15 @@ func (a *applier) mark(ctx context.Context, m *planner.Mark) error {
 	if err := a.ours(f); err != nil {
 		return err
 	}
-	if err := a.lockStands(ctx, m); err != nil {
+	if err := a.lockStands(ctx, m, f.node.Marks); err != nil {
 		return err
 	}
 	nodes := a.c.core.CoreV1().Nodes()
 	got, err := nodes.Patch(ctx, m.Node, types.MergePatchType, a.markPatch(f, m.Want), patchOptions())
 	if apierrors.IsConflict(err) {
+		if onlyKeeps(m.Want, f.node.Marks) {
+			return stale("node %s changed since it was read: its annotations wait for the next cycle", m.Node)
+		}
 		now, get := nodes.Get(ctx, m.Node, metav1.GetOptions{})
 		if get != nil {
 			return fmt.Errorf("read node %s again: %w", m.Node, get)
@@ -56,6 +59,9 @@ func (a *applier) mark(ctx context.Context, m *planner.Mark) error {
 		if err := a.ours(again); err != nil {
 			return err
 		}
+		if err := a.lockStands(ctx, m, again.node.Marks); err != nil {
+			return err
+		}
 		got, err = nodes.Patch(ctx, m.Node, types.MergePatchType, a.markPatch(again, m.Want), patchOptions())
 	}
 	if err != nil {
@@ -63,6 +69,12 @@ func (a *applier) mark(ctx context.Context, m *planner.Mark) error {
 	}
 	a.see(a.c.nodes.sees("", m.Node, got.UID, got.ResourceVersion))
 	return nil
+}
+
+// onlyKeeps reports whether nothing but annotations of a node would change.
+func onlyKeeps(want, is fleet.NodeMarks) bool {
+	want.KeepNode = is.KeepNode
+	return want == is
 }
 
 // ours refuses a node that a newer leader marked: no rule of the API server fences a Node.
@@ -76,9 +88,10 @@ func (a *applier) ours(f *nodeFacts) error {
 // lockStands asks the API server for the share of a node once more before marks are written by which pods may land there, or by which what
 // is there ends. A leader that was deposed while it carried its plan out would open a parcel that its successor recalled; the share, which
 // every move writes first, tells.
-func (a *applier) lockStands(ctx context.Context, m *planner.Mark) error {
-	n := a.door.NodeNamed(m.Node)
-	if n == nil || !m.Want.OfflineLabel && (m.Want.HolderTaint || !n.Marks.HolderTaint) && m.Want.Fence != fleet.FenceExecute {
+// It is not asked where the node, at the version that the patch names, has these marks already.
+func (a *applier) lockStands(ctx context.Context, m *planner.Mark, is fleet.NodeMarks) error {
+	opens := m.Want.OfflineLabel && !is.OfflineLabel || !m.Want.HolderTaint && is.HolderTaint
+	if !opens && (m.Want.Fence != fleet.FenceExecute || is.Fence == fleet.FenceExecute) {
 		return nil
 	}
 	known := a.currentShare(m.Node)
@@ -104,16 +117,9 @@ func (a *applier) lockStands(ctx context.Context, m *planner.Mark) error {
 func (a *applier) markPatch(f *nodeFacts, want fleet.NodeMarks) []byte {
 	notes := a.epochNote()
 	keepPatch(notes, f, want.KeepNode)
-	tell := func(key, want, is string) {
-		switch {
-		case want != "":
-			notes[key] = want
-		case is != "":
-			notes[key] = nil
-		}
+	for _, key := range f.dated {
+		notes[key] = nil
 	}
-	tell(v1alpha1.AnnotationExpectedUntil, want.Until, f.node.Marks.Until)
-	tell(v1alpha1.AnnotationDue, want.Due, f.node.Marks.Due)
 	labels := map[string]any{v1alpha1.LabelOffline: nil, v1alpha1.LabelHome: nil} // null removes a label
 	if want.OfflineLabel {
 		labels[v1alpha1.LabelOffline] = "true"

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -121,13 +122,20 @@ func (a *applier) markLeaver(ctx context.Context, l planner.PodRef, at int32) er
 func (a *applier) patchPod(ctx context.Context, pod planner.PodRef, annotations map[string]any) (*corev1.Pod, error) {
 	body := mergePatch(map[string]any{"metadata": map[string]any{"uid": string(pod.ID), "annotations": annotations}})
 	p, err := a.c.core.CoreV1().Pods(pod.Name.Namespace).Patch(ctx, pod.Name.Name, types.MergePatchType, body, patchOptions())
-	// Another UID is an immutable field that would change, hence Invalid rather than Conflict.
-	if apierrors.IsInvalid(err) {
-		if now, get := a.c.core.CoreV1().Pods(pod.Name.Namespace).Get(ctx, pod.Name.Name, metav1.GetOptions{}); get == nil && fleet.UID(now.UID) != pod.ID {
-			return nil, stale("pod %s is another one now", pod.Name)
-		}
+	// Another UID is an immutable field that would change, hence Invalid rather than Conflict; the answer names the field, so nothing is read.
+	if apierrors.IsInvalid(err) && namesUID(err) {
+		return nil, stale("pod %s is another one now", pod.Name)
 	}
 	return p, err
+}
+
+// namesUID reports whether an answer refuses a change of metadata.uid.
+func namesUID(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	return slices.ContainsFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
 }
 
 // scaleClient is the part of a typed client that scales one kind.

@@ -125,6 +125,7 @@ func New(cfg *rest.Config, o Options) (*Cluster, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS, cfg.Burst = o.QPS, o.Burst
 	cfg.UserAgent = v1alpha1.FieldManager
+	countWrites(cfg)
 	dyn, err := dynamic.NewForConfig(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("kube: make the client of our kinds: %w", err)
