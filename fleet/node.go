@@ -76,10 +76,6 @@ type NodeMarks struct {
 	KeepNode bool
 	// Fence: the taint springtide.dev/fenced, which cuts off a machine whose parcel did not come home.
 	Fence Fence
-	// Until: the annotation springtide.dev/expected-until, a time (RFC 3339) for whoever works on a lent machine; empty without one.
-	Until string
-	// Due: the annotation springtide.dev/due, a time (RFC 3339) at which what is lent of the machine is to be home; empty without one.
-	Due string
 }
 
 // KeepOff reports whether no more pods of a class may land behind the marks: the taint keeps online ones off, the missing label offline ones.

@@ -131,7 +131,7 @@ func (l Loan) Recall(now, deadline, due time.Time, why string) (Loan, error) {
 		return l.refuse("recall")
 	}
 	l.Epoch++
-	l.Deadline, l.KillAt = deadline, time.Time{}
+	l.Deadline, l.KillAt, l.ExpectedUntil = deadline, time.Time{}, time.Time{}
 	if l.FirstNotice.IsZero() {
 		l.FirstNotice, l.Due = now, due
 	} else if due.Before(l.Due) {

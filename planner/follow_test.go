@@ -73,23 +73,60 @@ func TestAnOccupiedMachineIsNotLent(t *testing.T) {
 	}
 }
 
-// The forecast is walked along four times an hour, and for a loan that was just made.
-func TestSurvivalIsToldNowAndThen(t *testing.T) {
-	for minute, want := range map[time.Duration]int{0: 1, 30 * time.Second: 1, time.Minute: 0, 14 * time.Minute: 0, 15 * time.Minute: 1} {
+// A promise is fixed as soon as a parcel is lent, and looked at four times an hour from then on.
+func TestPromisesAreLookedAtNowAndThen(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		minute  time.Duration
+		promise time.Duration // from t0; 0 for none
+		want    int
+	}{
+		{"just lent", 5 * time.Minute, 0, 1},
+		{"its write failed", 14 * time.Minute, 0, 1},
+		{"about to end, within the step", 5 * time.Minute, 30 * time.Minute, 0},
+		{"about to end, at the step", 15 * time.Minute, 30 * time.Minute, 1},
+		{"over, at the step", 15 * time.Minute, -time.Hour, 1},
+		{"far from its end, at the step", 15 * time.Minute, 2 * time.Hour, 0},
+	} {
 		w := newWorld(6).service("web", 18, 0, 3, 95)
-		w.loan(5, fleet.Lent, 1)
+		l := w.loan(5, fleet.Lent, 1)
+		if c.promise != 0 {
+			l.ExpectedUntil = t0.Add(c.promise)
+		}
 		in := w.input()
-		in.Snapshot.At = t0.Add(minute)
-		if p := made(in); len(p.Survivals) != want {
-			t.Errorf("%v after the hour: %+v", minute, p.Survivals)
+		in.Snapshot.At = t0.Add(c.minute)
+		if p := made(in); len(p.Survivals) != c.want {
+			t.Errorf("%s: %+v", c.name, p.Survivals)
 		}
 	}
+}
+
+// No cycle of a day moves a promise earlier or writes one twice, and a promise lasts the minimum term at least, whatever the forecast says by then.
+func TestAPromiseNeverMovesEarlier(t *testing.T) {
 	w := newWorld(6).service("web", 18, 0, 3, 95)
 	l := w.loan(5, fleet.Lent, 1)
-	in := w.input()
-	in.Snapshot.At, l.Since = t0.Add(5*time.Minute), t0.Add(5*time.Minute)
-	if p := made(in); len(p.Survivals) != 1 {
-		t.Errorf("just lent: %+v", p.Survivals)
+	l.Since = t0
+	writes := 0
+	for at := time.Duration(0); at < 24*time.Hour; at += 5 * time.Minute {
+		w.rises = nil
+		if k := at / (2 * time.Hour); k%2 == 1 { // the forecast comes and goes
+			w.rises = []rise{{"shop/web", at + 4*time.Hour, 200}}
+		}
+		in := w.input()
+		in.Snapshot.At = t0.Add(at)
+		for _, x := range made(in).Survivals {
+			writes++
+			if x.Until.Before(l.ExpectedUntil) || x.Until.Before(l.Since.Add(30*time.Minute)) || !x.Due.After(x.Until) {
+				t.Errorf("%v: from %v to %v, due %v", at, l.ExpectedUntil, x.Until, x.Due)
+			}
+			if !l.ExpectedUntil.IsZero() && x.Until.Sub(l.ExpectedUntil) < extendBy {
+				t.Errorf("%v: extended by %v", at, x.Until.Sub(l.ExpectedUntil))
+			}
+			l.ExpectedUntil = x.Until
+		}
+	}
+	if writes == 0 || writes > 12 {
+		t.Errorf("%d writes of a promise in a day", writes)
 	}
 }
 
@@ -115,17 +152,6 @@ func TestEveryLoanHasADueTime(t *testing.T) {
 	if got := due(w, MoveTurnBack); got != 30*time.Minute {
 		t.Errorf("after a notice that was taken back it is due in %s, want the term", got)
 	}
-	w = newWorld(6).service("web", 18, 0, 3, 95)
-	l := w.loan(5, fleet.Lent, 1)
-	l.ExpectedUntil, l.Due = t0.Add(time.Hour), t0.Add(62*time.Minute)
-	for _, m := range made(w.input()).Marks {
-		if m.Node == "m05" && (m.Want.Until != "2026-03-02T23:00:00Z" || m.Want.Due != "2026-03-02T23:02:00Z") {
-			t.Errorf("the machine says %q and %q", m.Want.Until, m.Want.Due)
-		} else if m.Node == "m05" {
-			return
-		}
-	}
-	t.Error("the machine is not marked")
 }
 
 // A heartbeat moves the deadline as far as it asks for, but past neither the pool's longest notice nor the due time.

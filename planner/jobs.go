@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/springtide/springtide/fleet"
 )
@@ -77,6 +78,8 @@ type crew struct {
 	running int
 	// pledged are those that were asked for and have no place yet, as far as the tenant's quota was enough for them: it is charged with them.
 	pledged int
+	// asked is when the newest member was made that still waits for a machine.
+	asked time.Time
 	// want is how many there should be besides those that leave, hoped how many more there will be room for when others made it.
 	want, hoped int
 	// stuck says that there was no room, or no quota, for one more; leaves that members leave a parcel, or a machine that is kept for a gang: a size
@@ -152,6 +155,9 @@ func (m *maker) count(st *staff, p *fleet.Pod) {
 		c.unbound++
 		return
 	case !p.Occupies():
+		if waits {
+			c.asked = later(c.asked, p.Created)
+		}
 		return
 	}
 	if p.Phase == fleet.PodRunning {

@@ -5,6 +5,7 @@ import (
 	"container/heap"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/springtide/springtide/fleet"
 )
@@ -60,6 +61,7 @@ func (x *staffing) growth() {
 // claim is a job that could grow in a tier.
 type claim struct {
 	st    *staff
+	asked bool
 	share float64
 	order int
 }
@@ -68,7 +70,7 @@ type claims []claim
 
 func (c claims) Len() int { return len(c) }
 func (c claims) Less(i, k int) bool {
-	return cmp.Or(cmp.Compare(c[i].share, c[k].share), cmp.Compare(c[i].order, c[k].order)) < 0
+	return cmp.Or(fleet.TrueFirst(c[i].asked, c[k].asked), cmp.Compare(c[i].share, c[k].share), cmp.Compare(c[i].order, c[k].order)) < 0
 }
 func (c claims) Swap(i, k int) { c[i], c[k] = c[k], c[i] }
 
@@ -82,14 +84,14 @@ func (c *claims) Pop() any {
 	return last
 }
 
-// fill gives one member after the other to the job with the least share, until there is no room or no wish left: shares are max-min fair, but
+// fill gives one member after the other to the job with the least share, after those that were asked for and wait, until there is no room or no wish left: shares are max-min fair, but
 // for the size of a member.
 func (x *staffing) fill(t tier) {
 	var open claims
 	for k, st := range x.list {
 		if st.sated() && st.next(t) >= 0 {
 			x.room() // shares are measured by it
-			open = append(open, claim{st, x.share(st, t.divisible), k})
+			open = append(open, claim{st, x.asked(st, t), x.share(st, t.divisible), k})
 		}
 	}
 	heap.Init(&open)
@@ -101,7 +103,7 @@ func (x *staffing) fill(t tier) {
 			continue
 		}
 		if x.more(c.st, i) {
-			c.share = x.share(c.st, t.divisible)
+			c.asked, c.share = x.asked(c.st, t), x.share(c.st, t.divisible)
 			heap.Fix(&open, 0)
 		}
 	}
@@ -329,4 +331,18 @@ func (st *staff) here() int {
 		n += len(st.crews[i].pods) + st.crews[i].leaving
 	}
 	return n
+}
+
+// askFor is how long the next room goes to members that were asked for and wait for a machine.
+const askFor = 10 * time.Minute
+
+// asked reports whether the next member of a tier was asked for lately and waits. It gets room before shares are compared: otherwise two jobs
+// with nearly equal shares take one free place from each other in turn, and each turn is two writes and starts a member that finds no room.
+func (x *staffing) asked(st *staff, t tier) bool {
+	i := st.next(t)
+	if i < 0 {
+		return false
+	}
+	c := &st.crews[i]
+	return !c.asked.IsZero() && x.m.in.Snapshot.At.Sub(c.asked) < askFor && c.want+c.leaving < int(st.job.Members[i].Desired)
 }

@@ -110,7 +110,6 @@ func (m *maker) wantMarks(n *fleet.Node, pool *fleet.Pool) fleet.NodeMarks {
 	live := m.state[n.ID].live > 0 || m.begun[n.ID]
 	// One that this plan sends home is opened to nobody any more.
 	borrowed := m.state[n.ID].borrowed > 0 && !m.recalled[n.ID]
-	until, due := m.survivesUntil(n)
 	offline := pool != nil && pool.Class == fleet.Offline
 	return fleet.NodeMarks{
 		HolderTaint:  !borrowed && (live || offline),
@@ -118,8 +117,6 @@ func (m *maker) wantMarks(n *fleet.Node, pool *fleet.Pool) fleet.NodeMarks {
 		HomeLabel:    offline,
 		KeepNode:     live,
 		Fence:        m.fence(n),
-		Until:        until,
-		Due:          due,
 	}
 }
 

@@ -173,10 +173,10 @@ func (q *queue) Less(i, j int) bool {
 	return cmp.Or(
 		fleet.TrueFirst(q.gpus && a.gain.GPU > 0, q.gpus && b.gain.GPU > 0),
 		cmp.Compare(a.priority, b.priority),
+		fleet.TrueFirst(a.expired, b.expired),
 		cmp.Compare(lossStep(a.lost), lossStep(b.lost)),
 		cmp.Compare(a.broken, b.broken),
 		fleet.TrueFirst(!a.parts, !b.parts),
-		fleet.TrueFirst(a.expired, b.expired),
 		fleet.TrueFirst(!a.rested, !b.rested),
 		cmp.Compare(b.gain.CPU, a.gain.CPU),
 		cmp.Compare(a.node, b.node),

@@ -142,6 +142,9 @@ func run(ctx context.Context, c config.Controller, clockURL string) error {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		history.Collector(), memory.Collector())
+	if err := kube.RegisterWrites(registry); err != nil {
+		return err
+	}
 	server, err := serve(c.Listen, newMux(registry, health, c.Pprof))
 	if err != nil {
 		return err

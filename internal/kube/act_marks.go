@@ -60,16 +60,9 @@ func nodeFact(f *nodeFacts) protocol.Fact {
 func (a *applier) markPatch(f *nodeFacts, want fleet.NodeMarks) []byte {
 	notes := a.epochNote()
 	keepPatch(notes, f, want.KeepNode)
-	tell := func(key, want, is string) {
-		switch {
-		case want != "":
-			notes[key] = want
-		case is != "":
-			notes[key] = nil
-		}
+	for _, key := range f.dated {
+		notes[key] = nil
 	}
-	tell(v1alpha1.AnnotationExpectedUntil, want.Until, f.node.Marks.Until)
-	tell(v1alpha1.AnnotationDue, want.Due, f.node.Marks.Due)
 	labels := map[string]any{v1alpha1.LabelOffline: nil, v1alpha1.LabelHome: nil} // null removes a label
 	if want.OfflineLabel {
 		labels[v1alpha1.LabelOffline] = "true"

@@ -2,7 +2,9 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -65,13 +67,20 @@ func (a *applier) patchPod(ctx context.Context, w *protocol.Write, annotations m
 	n := fleet.ParseName(w.Object.Name)
 	body := mergePatch(map[string]any{"metadata": map[string]any{"uid": string(w.If.UID), "annotations": annotations}})
 	p, err := a.c.core.CoreV1().Pods(n.Namespace).Patch(ctx, n.Name, types.MergePatchType, body, patchOptions())
-	// Another UID is an immutable field that would change, hence Invalid rather than Conflict.
-	if apierrors.IsInvalid(err) {
-		if now, get := a.c.core.CoreV1().Pods(n.Namespace).Get(ctx, n.Name, metav1.GetOptions{}); get == nil && fleet.UID(now.UID) != w.If.UID {
-			return nil, stale("it is another pod of that name now")
-		}
+	// Another UID is an immutable field that would change, hence Invalid rather than Conflict; the answer names the field, so nothing is read.
+	if apierrors.IsInvalid(err) && namesUID(err) {
+		return nil, stale("it is another pod of that name now")
 	}
 	return p, err
+}
+
+// namesUID reports whether an answer refuses a change of metadata.uid.
+func namesUID(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	return slices.ContainsFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
 }
 
 // endPod asks the Eviction API, which asks disruption budgets, to end a pod with a grace in seconds; nil leaves it the pod's own. A budget that

@@ -826,12 +826,7 @@ func TestMarkPatch(t *testing.T) {
 			`{"metadata":{"annotations":{"springtide.dev/leader-epoch":"7"},"labels":{"springtide.dev/home":"offline","springtide.dev/offline":"true"},"resourceVersion":"100"}}`},
 		{"at home there, and lent to online", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{holderTaint()} }, fleet.NodeMarks{HomeLabel: true},
 			`{"metadata":{"annotations":{"springtide.dev/leader-epoch":"7"},"labels":{"springtide.dev/home":"offline","springtide.dev/offline":null},"resourceVersion":"100"},"spec":{"taints":[]}}`},
-		{"told until when", func(n *corev1.Node) {
-			n.Spec.Taints = []corev1.Taint{holderTaint()}
-			n.Annotations = map[string]string{annotationScaleDownDisabled: "true", annotationDoNotDisrupt: "true", annotationKept: ""}
-		}, fleet.NodeMarks{HolderTaint: true, OfflineLabel: true, KeepNode: true, Until: "2026-06-01T15:00:00Z", Due: "2026-06-01T15:02:00Z"},
-			`{"metadata":{"annotations":{"springtide.dev/due":"2026-06-01T15:02:00Z","springtide.dev/expected-until":"2026-06-01T15:00:00Z","springtide.dev/keep-node":"","springtide.dev/leader-epoch":"7"},"labels":{"springtide.dev/home":null,"springtide.dev/offline":"true"},"resourceVersion":"100"}}`},
-		{"told nothing any more", func(n *corev1.Node) {
+		{"told by an older version until when", func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{holderTaint()}
 			n.Annotations = map[string]string{v1alpha1.AnnotationExpectedUntil: "2026-06-01T15:00:00Z", v1alpha1.AnnotationDue: "2026-06-01T15:02:00Z"}
 		}, fleet.NodeMarks{HolderTaint: true},

@@ -160,6 +160,7 @@ func New(cfg *rest.Config, o Options) (*Cluster, error) {
 	// The lease and events pass by the fence: what renews the lease cannot wait for it, and an event moves nothing.
 	outside := rest.CopyConfig(cfg)
 	fence := newFence(o.Identity)
+	countWrites(cfg) // those that the fence refuses are no requests
 	fence.wrap(cfg)
 	dyn, err := dynamic.NewForConfig(cfg)
 	if err != nil {

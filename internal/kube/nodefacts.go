@@ -36,6 +36,8 @@ type nodeFacts struct {
 	taints    []corev1.Taint
 	kept      fleet.Known[string]
 	protected map[string]bool
+	// dated are the times that an older version wrote on the node: they stand in the loans alone, and go with the next change of the marks.
+	dated []string
 	// leader is the epoch of the leader that wrote our marks last; 0 while none did.
 	leader int64
 }
@@ -60,6 +62,11 @@ func newNodeFacts(n *corev1.Node) *nodeFacts {
 	for _, key := range keepAnnotations() {
 		f.protected[key] = n.Annotations[key] == "true"
 	}
+	for _, key := range []string{v1alpha1.AnnotationExpectedUntil, v1alpha1.AnnotationDue} {
+		if _, ok := n.Annotations[key]; ok {
+			f.dated = append(f.dated, key)
+		}
+	}
 	if epoch, err := strconv.ParseInt(n.Annotations[v1alpha1.AnnotationLeaderEpoch], 10, 64); err == nil {
 		f.leader = epoch
 	}
@@ -71,8 +78,6 @@ func newNodeFacts(n *corev1.Node) *nodeFacts {
 		OfflineLabel: n.Labels[v1alpha1.LabelOffline] == "true",
 		HomeLabel:    n.Labels[v1alpha1.LabelHome] == v1alpha1.HomeOffline,
 		Fence:        fenceOf(n.Spec.Taints),
-		Until:        n.Annotations[v1alpha1.AnnotationExpectedUntil],
-		Due:          n.Annotations[v1alpha1.AnnotationDue],
 		KeepNode:     f.kept.OK && f.protected[annotationScaleDownDisabled] && f.protected[annotationDoNotDisrupt],
 	}
 	return f

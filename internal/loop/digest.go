@@ -18,7 +18,7 @@ func digest(s *fleet.Snapshot) string {
 		n := &s.Nodes[i]
 		d.line("n", string(n.ID), string(n.Pool), strconv.FormatBool(n.Ready), strconv.FormatBool(n.AgentAlive), n.Share.Version)
 		if m := &n.Marks; *m != (fleet.NodeMarks{}) {
-			d.line("m", strconv.FormatBool(m.HolderTaint), strconv.FormatBool(m.OfflineLabel), strconv.FormatBool(m.HomeLabel), strconv.FormatBool(m.KeepNode), string(m.Fence), m.Until, m.Due)
+			d.line("m", strconv.FormatBool(m.HolderTaint), strconv.FormatBool(m.OfflineLabel), strconv.FormatBool(m.HomeLabel), strconv.FormatBool(m.KeepNode), string(m.Fence))
 		}
 	}
 	for i := range s.Pods {

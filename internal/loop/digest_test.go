@@ -27,7 +27,6 @@ func TestDigest(t *testing.T) {
 		"a machine's state": func(s *fleet.Snapshot) { s.Nodes[0].Ready = false },
 		"a machine's mark":  func(s *fleet.Snapshot) { s.Nodes[0].Marks.Fence = fleet.FenceExecute },
 		"a machine's home":  func(s *fleet.Snapshot) { s.Nodes[0].Marks.HomeLabel = true },
-		"when it is due":    func(s *fleet.Snapshot) { s.Nodes[0].Marks.Due = "2026-03-02T12:00:00Z" },
 		"a share":           func(s *fleet.Snapshot) { s.Nodes[0].Share.Version = "2" },
 		"a pod":             func(s *fleet.Snapshot) { s.Pods[0].Version = "2" },
 		"a service":         func(s *fleet.Snapshot) { s.Services[0].Desired.Value++ },

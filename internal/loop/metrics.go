@@ -28,6 +28,7 @@ type Metrics struct {
 	source     *prometheus.GaugeVec
 	etas       *prometheus.CounterVec
 	stayed     prometheus.Counter
+	broken     *prometheus.CounterVec
 
 	board board
 	// The numbers on the board.
@@ -80,6 +81,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Help: "Jobs that waited and began, by how that compares with the band they were told first: Early, Within, Late."}, []string{"verdict"}),
 		stayed: prometheus.NewCounter(prometheus.CounterOpts{Name: "springtide_leavers_stayed_total",
 			Help: "Pods that a scale-in was steered to and that stayed: others went in their place, so that their machines are not emptied."}),
+		broken: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtide_terms_broken_total",
+			Help: "Notices that came before the time that the loan promised its borrower (status.expectedUntil), by pool that recalls."}, []string{"pool"}),
 		returned: map[fleet.LoanID]bool{},
 	}
 	b, service := &m.board, []string{"namespace", "service"}
@@ -124,7 +127,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.waiting = b.gauge("jobs_waiting", "Jobs that wait to begin, by what they wait for (Tide, StableRoom, Quota, QuotaRoom, Size, Room, Unforeseen, BackedOff).", "reason")
 	m.eta = b.gauge("job_eta_seconds", "How long from now until a waiting job is expected to begin: the bounds of its band and the middle. A bound beyond the week ahead is left out.",
 		"namespace", "job", "bound")
-	r.MustRegister(m.cycles, m.cycleTotal, m.finished, m.actions, m.evictions, m.kills, m.recall, m.source, m.etas, m.stayed, b)
+	r.MustRegister(m.cycles, m.cycleTotal, m.finished, m.actions, m.evictions, m.kills, m.recall, m.source, m.etas, m.stayed, m.broken, b)
 	return m
 }
 
@@ -137,6 +140,7 @@ func (m *Metrics) observe(s *fleet.Snapshot, plan *planner.Plan, receipt *Receip
 	for _, lap := range t.steps {
 		m.cycles.WithLabelValues(lap.name).Observe(lap.took.Seconds())
 	}
+	m.terms(s, plan, receipt)
 	passed := map[string]bool{}
 	for i := range plan.Unmarks {
 		passed[plan.Unmarks[i].Pod.Name.String()] = plan.Unmarks[i].Passed
@@ -171,6 +175,22 @@ func (m *Metrics) observe(s *fleet.Snapshot, plan *planner.Plan, receipt *Receip
 	m.jobs(&p, plan)
 	m.links(&p, plan)
 	m.board.show(p)
+}
+
+// terms counts the promises that recalls of this cycle broke.
+func (m *Metrics) terms(s *fleet.Snapshot, plan *planner.Plan, receipt *Receipt) {
+	recalled := map[string]fleet.PoolID{}
+	for i := range plan.Moves {
+		if x := &plan.Moves[i]; x.Kind == planner.MoveRecall && s.At.Before(x.Before.ExpectedUntil) && !s.FromOffline(&x.Before) {
+			recalled[string(x.Before.ID)] = x.Before.From
+		}
+	}
+	for i := range receipt.Results {
+		r := &receipt.Results[i]
+		if pool, ok := recalled[r.Subject]; ok && r.Action == "Move" && r.Outcome == Done {
+			m.broken.WithLabelValues(string(pool)).Inc()
+		}
+	}
 }
 
 // services puts up what is known of each service, and what the services of each pool are forecast to ask for. The sum of quantiles is no

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
@@ -32,6 +33,8 @@ type Report struct {
 	Loans         LoanReport     `json:"loans"`
 	Recalls       RecallReport   `json:"recalls"`
 	Forecast      ForecastReport `json:"forecast"`
+	// APIWrites are what the controllers wrote, without Leases and Events.
+	APIWrites APIWriteReport `json:"apiWrites"`
 	// DroppedRequests gave up waiting.
 	DroppedRequests          float64         `json:"droppedRequests"`
 	WallSecondsPerVirtualDay float64         `json:"wallSecondsPerVirtualDay"`
@@ -58,6 +61,16 @@ type RecallReport struct {
 	Late       int      `json:"late"`
 	P50Seconds *float64 `json:"p50Seconds"`
 	P99Seconds *float64 `json:"p99Seconds"`
+}
+
+// APIWriteReport counts requests to the API server that change an object.
+type APIWriteReport struct {
+	Total   int     `json:"total"`
+	PerHour float64 `json:"perHour"`
+	// PerLoanHour are the writes to loans, node shares and nodes for each hour that a loan existed; null without loans.
+	PerLoanHour *float64 `json:"perLoanHour"`
+	// ByResource counts by resource and subresource, as "loans/status".
+	ByResource map[string]int `json:"byResource"`
 }
 
 // ForecastReport is the error of the forecasts that were made in the run.
@@ -127,6 +140,7 @@ func (t *Truth) Report(wall time.Duration) Report {
 		out.MeanUtilisationStatic = t.usedStatic / (t.opt.AllocatableCores * sec)
 		out.WallSecondsPerVirtualDay = wall.Seconds() / span.Hours() * 24
 	}
+	out.APIWrites = t.reportWrites(span)
 	t.reportServices(&out, span)
 	t.reportLoans(&out)
 	for p, d := range t.pins {
@@ -137,6 +151,39 @@ func (t *Truth) Report(wall time.Duration) Report {
 	})
 	for _, m := range t.timeline {
 		out.Timeline = append(out.Timeline, MomentReport{m.At, m.Demand, m.Ready, m.Lent, m.Used})
+	}
+	return out
+}
+
+// Wrote counts writes of a controller to a resource. Leases and Events are not counted.
+func (t *Truth) Wrote(resource string, n int) {
+	switch kind, _, _ := strings.Cut(resource, "/"); kind {
+	case "leases", "events":
+		return
+	}
+	if t.writes == nil {
+		t.writes = map[string]int{}
+	}
+	t.writes[resource] += n
+}
+
+func (t *Truth) reportWrites(span time.Duration) APIWriteReport {
+	out := APIWriteReport{ByResource: map[string]int{}}
+	loans := 0
+	for resource, n := range t.writes {
+		out.Total += n
+		out.ByResource[resource] = n
+		switch kind, _, _ := strings.Cut(resource, "/"); kind {
+		case "loans", "nodeshares", "nodes":
+			loans += n
+		}
+	}
+	if span > 0 {
+		out.PerHour = float64(out.Total) / span.Hours()
+	}
+	if h := t.loanTime.Hours(); h > 0 {
+		perLoan := float64(loans) / h
+		out.PerLoanHour = &perLoan
 	}
 	return out
 }

@@ -78,6 +78,9 @@ type Truth struct {
 	minutes  []minuteTruth
 	timeline []Moment
 	forecast []ForecastFacts
+	// writes are by resource; loanTime sums how long loans existed.
+	writes   map[string]int
+	loanTime time.Duration
 }
 
 // line is one service's account.
@@ -183,6 +186,9 @@ func (t *Truth) play(f *StepFacts, rates []float64) []Outcome {
 	t.used += f.OfflineUsed * sec
 	t.staticOffline(sec)
 	for _, l := range f.Loans {
+		if !l.Phase.Ended() {
+			t.loanTime += f.Dt
+		}
 		if l.Phase == fleet.Lent {
 			m.Lent += l.Cores
 		}

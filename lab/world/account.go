@@ -189,6 +189,27 @@ func (w *World) pins() []model.Pin {
 	return out
 }
 
+// noteWrites adds to the account what the controllers wrote since the last scrape. A counter that is smaller than before began again at zero.
+func (w *World) noteWrites(ctx context.Context, now time.Time) error {
+	samples, err := w.exporters.prom.Query(ctx, "springtide_api_writes_total", now)
+	if err != nil {
+		return fmt.Errorf("read the writes: %w", err)
+	}
+	if w.written == nil {
+		w.written = map[string]float64{}
+	}
+	for _, s := range samples {
+		key := s.Labels.String()
+		was := w.written[key]
+		if s.Value < was {
+			was = 0
+		}
+		w.written[key] = s.Value
+		w.truth.Wrote(s.Labels.Get("resource"), int(s.Value-was))
+	}
+	return nil
+}
+
 // forecastEvery is how often the controller's forecasts are recorded, to be scored by the true load.
 const forecastEvery = 15 * time.Minute
 

@@ -142,6 +142,9 @@ func (w *World) observe(ctx context.Context, now time.Time) error {
 			w.log.Debug("scrape", "controller", c.id, "err", err)
 		}
 	}
+	if err := w.noteWrites(ctx, now); err != nil {
+		return err
+	}
 	if now.Truncate(forecastStep).Equal(now) {
 		if err := w.noteForecasts(ctx, now); err != nil {
 			return err

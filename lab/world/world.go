@@ -51,8 +51,10 @@ type World struct {
 	jobByName     map[fleet.Name]*job
 	demand        float64 // offline work, in core-hours
 	sides         map[string]*side
-	truth         *model.Truth
-	outages       []*outage
+	// written is what each counter of a controller's writes stood at.
+	written map[string]float64
+	truth   *model.Truth
+	outages []*outage
 
 	began, countedAt, paced time.Time   // by the wall
 	live                    atomic.Bool // the clock has begun to run

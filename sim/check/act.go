@@ -330,8 +330,9 @@ func (x *model) setMarks(s *state, c *controller, a *act, w *protocol.Write) boo
 	if seen.m[i].uid == 0 || nodeUID(seen.m[i].uid) != d.ID || m.uid != seen.m[i].uid || w.If.LeaderEpoch > 0 && m.leader > c.leader && !x.Mutant.AnyLeader {
 		return false
 	}
-	if a.reads && !x.current(s, c, i) {
-		return false
+	opens := d.Want.OfflineLabel && !m.label || m.taint && !d.Want.HolderTaint || d.Want.Fence == fleet.FenceExecute && m.fence != fenceExecute
+	if a.reads && !x.current(s, c, i) || opens && !a.reads {
+		return false // the share changed, or the node lost marks for which the share went unread: a conflict
 	}
 	m.taint, m.label, m.keep = d.Want.HolderTaint, d.Want.OfflineLabel, d.Want.KeepNode
 	m.fence = int8(slices.Index(fences[:], d.Want.Fence))

@@ -296,14 +296,31 @@ func (s *Session) markFlow(m *planner.Mark) []request {
 			return nil
 		}})
 	}
-	return append(out, just(&Write{Object: Object{ObjectNode, m.Node}, If: Precondition{UID: fleet.UID(m.ID), LeaderEpoch: s.plan.LeaderEpoch},
-		Change: SetMarks{Want: m.Want}, OnConflict: ConflictSameLeader, See: SeeVersion}))
+	w := &Write{Object: Object{ObjectNode, m.Node}, If: Precondition{UID: fleet.UID(m.ID), LeaderEpoch: s.plan.LeaderEpoch},
+		Change: SetMarks{Want: m.Want}, See: SeeVersion}
+	if s.opens(m) || s.closes(m) {
+		w.OnConflict = ConflictSameLeader
+	}
+	return append(out, just(w))
 }
 
-// opens reports whether marks let pods land on a node, or end what is there.
+// opens reports whether marks let pods land on a node, or end what is there, and the node does not have them already.
 func (s *Session) opens(m *planner.Mark) bool {
 	n := s.door.NodeNamed(m.Node)
-	return n != nil && (m.Want.OfflineLabel || !m.Want.HolderTaint && n.Marks.HolderTaint || m.Want.Fence == fleet.FenceExecute)
+	return n != nil && (m.Want.OfflineLabel && !n.Marks.OfflineLabel || !m.Want.HolderTaint && n.Marks.HolderTaint ||
+		m.Want.Fence == fleet.FenceExecute && n.Marks.Fence != fleet.FenceExecute)
+}
+
+// closes reports whether marks keep pods off a node that the node lets land now. Any other change that meets a conflict waits for the next cycle:
+// annotations can wait, and a node that changed may not have the marks any more that let the share go unread.
+func (s *Session) closes(m *planner.Mark) bool {
+	n := s.door.NodeNamed(m.Node)
+	return n != nil && (m.Want.HolderTaint && !n.Marks.HolderTaint || !m.Want.OfflineLabel && n.Marks.OfflineLabel) && !s.mayOpen(m)
+}
+
+// mayOpen reports whether marks would let pods land on a node, whatever it has now.
+func (s *Session) mayOpen(m *planner.Mark) bool {
+	return m.Want.OfflineLabel || !m.Want.HolderTaint || m.Want.Fence == fleet.FenceExecute
 }
 
 // finished notes what the next cycle should not wait for.

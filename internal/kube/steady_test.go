@@ -1,0 +1,58 @@
+package kube
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/planner"
+)
+
+// A quiet hour with lent machines: the reports of 60 cycles, in which the time passes and the capacity per replica is estimated a little
+// differently in each, write less than 0.5 a loan, and less than 40 for all else. The promise of each loan, which is made in it, is counted apart.
+func TestAQuietHourWritesLittle(t *testing.T) {
+	const loans = 10
+	objects := append(shop(), pool("batch", "Offline", inBatch))
+	for i := range loans {
+		n, l := fmt.Sprintf("lent-%d", i), fmt.Sprintf("l-%d", i)
+		objects = append(objects, node(n, inWeb), loan(l, n, "Lent", 1, 0), nodeShare(n, l, "batch", "", 1, false, 0))
+	}
+	r := newReported(t, objects...)
+	promise := func(rep *loop.Report) {
+		for i := range loans {
+			until := t0.Add(4 * time.Hour)
+			rep.Plan.Survivals = append(rep.Plan.Survivals, planner.Survival{Loan: rep.Snapshot.Loans[i].ID, Until: until, Due: until.Add(3 * time.Minute)})
+		}
+	}
+	if first, _ := r.cycle(t, promise); len(first) < loans {
+		t.Fatalf("the first report wrote %v", first)
+	}
+	ofLoans, others := 0, map[string]int{}
+	for minute := range 60 {
+		r.clock.now = r.clock.now.Add(time.Minute)
+		written, _ := r.cycle(t, func(rep *loop.Report) {
+			for i := range rep.Plan.Targets {
+				rep.Plan.Targets[i].CapacityPerReplica *= 1 + float64(minute%3-1)/500
+			}
+		})
+		for _, line := range written {
+			if strings.Contains(line, "loans") || strings.Contains(line, "nodeshares") || strings.Contains(line, "nodes") {
+				ofLoans++
+			} else {
+				others[line]++
+			}
+		}
+	}
+	if ofLoans*2 >= loans {
+		t.Errorf("%d writes for %d loans in a quiet hour", ofLoans, loans)
+	}
+	sum := 0
+	for _, n := range others {
+		sum += n
+	}
+	if sum >= 40 {
+		t.Errorf("%d other writes in a quiet hour: %v", sum, others)
+	}
+}
