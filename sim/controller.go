@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/springtide/springtide/agent/share"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/hpa"
@@ -47,7 +48,7 @@ type controller struct {
 	limits map[fleet.TenantID]fleet.MilliCPU
 	plans  []fleet.Festival
 	pods   []fleet.Pod // room that snapshots are built in
-	free   map[errand]int32
+	free   map[share.Errand]time.Time
 	live   map[fleet.ServiceID]hpa.Live
 	index  map[fleet.ServiceID]int
 	// read is up to when the start-ups of each service were handed out.
@@ -64,12 +65,6 @@ type controller struct {
 	marked     map[string]int64
 	judge      judge
 	err        error
-}
-
-// errand is one hand-over of a loan.
-type errand struct {
-	loan  fleet.LoanID
-	epoch int64
 }
 
 // runController turns the loop on a world until the run is over. A loop that was brought down is followed by a new leader.
@@ -169,7 +164,7 @@ func staysAsItIs(p portrait.Portrait, now time.Time, _ forecast.Options) forecas
 }
 
 func newController(w *World, o controllerOptions, others []Policy) *controller {
-	c := &controller{w: w, o: o, others: others, free: map[errand]int32{}, marked: map[string]int64{}, limits: map[fleet.TenantID]fleet.MilliCPU{}, index: map[fleet.ServiceID]int{}, read: make([]int, len(w.services))}
+	c := &controller{w: w, o: o, others: others, free: map[share.Errand]time.Time{}, marked: map[string]int64{}, limits: map[fleet.TenantID]fleet.MilliCPU{}, index: map[fleet.ServiceID]int{}, read: make([]int, len(w.services))}
 	f := &w.b.Fleet.Lending
 	mode := fleet.Observe
 	if o.Lends {

@@ -41,6 +41,8 @@ type Options struct {
 	// Processes names machines on which pods whose container has a command run it, as processes of this machine (see package process).
 	// Processes live by the wall: while any works, the speed is to be 1.
 	Processes []string
+	// NoAgents leaves the machines without node agents: the controller decides when one is clean, and no socket is lent.
+	NoAgents bool
 	// Faults take things down on purpose.
 	Faults []Fault
 	// OnStep, when set, is called after each step, from the world's own goroutine: all of the world may be looked at and changed.

@@ -25,6 +25,7 @@ type model struct {
 	tides     [onlinePods + 1]tide
 	plans     map[planKey]*plan
 	doors     map[doorKey][]bool
+	judged    map[nodeFacts][units]bool
 	broken    string // the property that the transition in progress broke
 }
 
@@ -76,7 +77,7 @@ const (
 )
 
 func newModel(o Options) *model {
-	x := &model{Options: o, views: *newViews(), portraits: newPortraits(), plans: map[planKey]*plan{}, doors: map[doorKey][]bool{}}
+	x := &model{Options: o, views: *newViews(), portraits: newPortraits(), plans: map[planKey]*plan{}, doors: map[doorKey][]bool{}, judged: map[nodeFacts][units]bool{}}
 	for i := range x.tides {
 		x.tides[i] = newTide(i)
 	}
