@@ -173,7 +173,7 @@ func (m *maker) turnBack(l *ledger, spare fleet.Resources) bool {
 		n := &s.Nodes[i]
 		loans := m.noticedOn(n.ID)
 		// Only a machine whose loans are all in Noticed: what drains cannot turn.
-		if n.Pool != l.pool.ID || len(loans) == 0 || m.state[n.ID].homeward != len(loans) {
+		if n.Pool != l.pool.ID || len(loans) == 0 || m.state[n.ID].homeward != len(loans) || m.guestOfOnline(loans[0], n) != nil {
 			continue
 		}
 		// spare was reckoned without what is coming home, so a notice that turns back takes nothing from it.

@@ -30,6 +30,9 @@ type Controller struct {
 	Freeze string `yaml:"freeze"`
 	// Interval is the time between cycles; events wake it early.
 	Interval Duration `yaml:"interval"`
+	// CleanMargin is how long a machine without a node agent must have been free behind closed marks before the controller calls it clean: a
+	// scheduler that saw the marks late binds within it.
+	CleanMargin Duration `yaml:"cleanMargin"`
 }
 
 // Prometheus is the source of history and live samples.
@@ -67,5 +70,7 @@ func DefaultController() Controller {
 		Listen:   "127.0.0.1:8080",
 		LogLevel: "info",
 		Interval: Duration(15 * time.Second), // upstream HPA's sync period
+		// A scheduler binds within a second or two of its decision; one whose watch lags, or whose binding waits for a volume, within this.
+		CleanMargin: Duration(30 * time.Second),
 	}
 }

@@ -38,6 +38,7 @@ func (c *Controller) Validate() []Problem {
 		}
 	}
 	within("interval", c.Interval, 5*time.Second, 5*time.Minute)
+	within("cleanMargin", c.CleanMargin, 5*time.Second, 10*time.Minute)
 	c.Prometheus.validate(wrong, within)
 	return out
 }

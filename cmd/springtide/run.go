@@ -130,7 +130,7 @@ func run(ctx context.Context, c config.Controller, clockURL string) error {
 	}
 	defer history.Close()
 	cluster, err := kube.New(cfg, kube.Options{Namespace: c.Namespace, Identity: c.Identity, Clock: ticks, Freeze: c.Freeze,
-		NamespaceLabel: c.Prometheus.NamespaceLabel, Log: log})
+		NamespaceLabel: c.Prometheus.NamespaceLabel, CleanMargin: time.Duration(c.CleanMargin), Log: log})
 	if err != nil {
 		return err
 	}

@@ -247,7 +247,7 @@ func (x *model) jobOf(k int) int {
 func (x *model) node(f *facts, i int8) fleet.Node {
 	m := &f.m[i]
 	n := fleet.Node{ID: nodeUID(m.uid), Name: nodeName(i), Zone: "z", Pool: poolID(x.home()), Allocatable: unit.Times(int64(x.Shape.units())).Add(fleet.Resources{Pods: 110}),
-		Ready: true, AgentAlive: !x.NoAgents, Marks: fleet.NodeMarks{HolderTaint: m.taint, OfflineLabel: m.label, KeepNode: m.keep, Fence: fences[m.fence]}}
+		Ready: true, AgentAlive: !x.NoAgents, AgentKnown: !x.NoAgents, Marks: fleet.NodeMarks{HolderTaint: m.taint, OfflineLabel: m.label, KeepNode: m.keep, Fence: fences[m.fence]}}
 	// Nobody's home changes here, so the label of it is no state of its own.
 	n.Marks.HomeLabel = x.Borrow
 	for c := range x.Shape.units() {
