@@ -151,10 +151,13 @@ func (w *world) note(a clienttesting.Action) (bool, runtime.Object, error) {
 	return false, nil, nil
 }
 
+// present is the time of the tests.
+var present = time.Date(2026, 11, 20, 10, 35, 0, 0, time.UTC)
+
 // run runs a verb against the world and returns what it printed, its error and what it wrote.
 func (w *world) run(args ...string) string {
 	connect := func(*cliOptions) (*clients, error) {
-		return &clients{core: w.core, dyn: w.dyn, now: func() time.Time { return time.Date(2026, 11, 20, 10, 35, 0, 0, time.UTC) },
+		return &clients{core: w.core, dyn: w.dyn, now: func() time.Time { return present },
 			giveBack: func(_ context.Context, hpa fleet.Name) error {
 				w.written = append(w.written, "give back "+hpa.String())
 				return nil
@@ -226,7 +229,7 @@ func (w *world) hpas(t *testing.T) []autoscalingv2.HorizontalPodAutoscaler {
 func TestForgetAgent(t *testing.T) {
 	lease := func(ago time.Duration) *coordinationv1.Lease {
 		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: controllerNamespace, Name: v1alpha1.AgentLeasePrefix + "m"},
-			Spec: coordinationv1.LeaseSpec{RenewTime: &metav1.MicroTime{Time: time.Now().Add(-ago)}}}
+			Spec: coordinationv1.LeaseSpec{RenewTime: &metav1.MicroTime{Time: present.Add(-ago)}}}
 	}
 	for name, c := range map[string]struct {
 		lease *coordinationv1.Lease
