@@ -60,9 +60,15 @@ type Node struct {
 	Ready bool
 	// AgentAlive says that a node agent showed life lately; without one a socket cannot be confined.
 	AgentAlive bool
+	// AgentKnown says that an agent was recorded on this machine and never uninstalled: while it is silent, nobody speaks for it.
+	AgentKnown bool
 	Marks      NodeMarks
 	Share      Share
 }
+
+// Agentless reports whether no agent was ever seen on the machine. The controller then decides Clean by the API server's facts, for the
+// whole machine and for no part of it.
+func (n *Node) Agentless() bool { return !n.AgentAlive && !n.AgentKnown }
 
 // NodeMarks are the marks of ours that a node carries.
 type NodeMarks struct {

@@ -50,7 +50,7 @@ func TestTheNextRoomGoesToWhoWasAskedForLately(t *testing.T) {
 		for i := range y.s.Jobs {
 			got[y.s.Jobs[i].ID] = y.s.Jobs[i].Members[0].Desired
 		}
-		for _, x := range Make(Input{Snapshot: &y.s, Gangs: y.gangs, Options: DefaultOptions()}).Jobs {
+		for _, x := range made(Input{Snapshot: &y.s, Gangs: y.gangs, Options: DefaultOptions()}).Jobs {
 			got[x.Job] = x.To
 		}
 		if got["batch/spark"] != c.spark || got["batch/media"] != c.media {

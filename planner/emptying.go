@@ -111,10 +111,14 @@ func (m *maker) giveUpLate(l *fleet.Loan, n *fleet.Node) {
 	why := "the node side does not report it clean"
 	stays := slices.IndexFunc(m.pods[n.ID], func(p *fleet.Pod) bool { return p.Class == fleet.PodOnline })
 	switch {
-	case !n.AgentAlive:
+	case !n.AgentAlive && n.AgentKnown:
 		why = "its node agent shows no life"
 	case stays >= 0 && m.occupied(l):
 		why = fmt.Sprintf("pod %s stays", m.pods[n.ID][stays].Name)
+	case n.Agentless() && l.Kind == fleet.KindSocket:
+		why = "a socket needs a node agent"
+	case n.Agentless():
+		why = "the API server's facts do not show it clean"
 	}
 	after, err := l.Cancel(s.At, fmt.Sprintf("could not be emptied within %s: %s", most, why))
 	m.step(passFollow, MoveCancel, *l, after, err, "Pinned")

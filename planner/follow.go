@@ -41,6 +41,8 @@ func (m *maker) follow() {
 		switch l.Phase {
 		case fleet.Emptying:
 			m.emptied(l, entry, node)
+		case fleet.Lent:
+			m.boundLate(l, node)
 		case fleet.Noticed:
 			m.noticed(l)
 		case fleet.Draining, fleet.Fenced, fleet.WrittenOff:
@@ -90,6 +92,35 @@ func (m *maker) emptied(l *fleet.Loan, entry *fleet.ShareParcel, node *fleet.Nod
 	}
 	after, err := l.Lend(at, entry)
 	m.step(passFollow, MoveLend, *l, after, err, "Emptied")
+}
+
+// ReasonLateBind is why a machine without an agent is recalled on which an online pod was bound after it was lent.
+const ReasonLateBind = "LateBind"
+
+// boundLate recalls a machine on which an online pod was bound after the margin: a scheduler decided by marks that were long out of date, or
+// does not ask for them. No agent keeps the two sides apart there.
+func (m *maker) boundLate(l *fleet.Loan, n *fleet.Node) {
+	pod := m.guestOfOnline(l, n)
+	if pod == nil {
+		return
+	}
+	s, o := m.in.Snapshot, m.in.Options
+	deadline := s.At.Add(m.noticeOn(l))
+	after, err := l.Recall(s.At, deadline, deadline.Add(o.Drain+o.Clean), fmt.Sprintf("online pod %s was bound to the lent machine", pod.Name))
+	m.step(passFollow, MoveRecall, *l, after, err, ReasonLateBind)
+}
+
+// guestOfOnline is an online pod on a machine that is lent whole and has no agent; nil without one.
+func (m *maker) guestOfOnline(l *fleet.Loan, n *fleet.Node) *fleet.Pod {
+	if !n.Agentless() || l.Kind != fleet.KindNode {
+		return nil
+	}
+	for _, p := range m.pods[n.ID] {
+		if p.Class == fleet.PodOnline && !p.Deleting {
+			return p
+		}
+	}
+	return nil
 }
 
 // handOver gives emptied parcels of machines that lend others to the borrower, but for those whose machine this plan calls home.

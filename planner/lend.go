@@ -174,7 +174,7 @@ func (m *maker) turnBack(l *ledger, spare fleet.Resources) bool {
 		n := &s.Nodes[i]
 		loans := m.noticedOn(n.ID)
 		// Only a machine whose loans are all in Noticed and may all turn: what drains cannot, and the parcels of a machine stay together.
-		if n.Pool != l.pool.ID || len(loans) == 0 || m.state[n.ID].homeward != len(loans) ||
+		if n.Pool != l.pool.ID || len(loans) == 0 || m.state[n.ID].homeward != len(loans) || m.guestOfOnline(loans[0], n) != nil ||
 			slices.ContainsFunc(loans, func(x *fleet.Loan) bool { return !m.wins(x.ID, proposal{passTurnBack, MoveTurnBack}) }) {
 			continue
 		}

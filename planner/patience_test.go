@@ -58,7 +58,7 @@ func TestPatienceWithRefusedEvictions(t *testing.T) {
 			if c.thawed > 0 {
 				in.Thawed = t0.Add(-c.thawed)
 			}
-			plan := Make(in)
+			plan := made(in)
 			var moves []Move
 			for _, m := range plan.Moves {
 				if m.Before.ID == l.ID {

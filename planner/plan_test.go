@@ -43,7 +43,7 @@ func newWorld(machines int) *world {
 	}
 	for i := range machines {
 		n := fleet.Node{ID: fleet.NodeID(fmt.Sprintf("uid-%02d", i)), Name: fmt.Sprintf("m%02d", i), Zone: fmt.Sprintf("z%d", i%3), Pool: "online",
-			Allocatable: fleet.Resources{CPU: 64000, Memory: 256 * fleet.GiB, Pods: 110}, Ready: true, AgentAlive: true}
+			Allocatable: fleet.Resources{CPU: 64000, Memory: 256 * fleet.GiB, Pods: 110}, Ready: true, AgentAlive: true, AgentKnown: true}
 		for c := range 4 {
 			n.Cells = append(n.Cells, fleet.Cell{ID: c, Socket: c / 2, Capacity: fleet.Resources{CPU: 16000, Memory: 64 * fleet.GiB}})
 		}

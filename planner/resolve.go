@@ -64,6 +64,8 @@ var precedences = [...]struct {
 		"the deadline passed or everybody answered, and this plan evicts: what drains cannot turn"},
 	{proposal{passFollow, MoveRepair}, proposal{passTurnBack, MoveTurnBack}, earlierStands,
 		"a NodeShare that disagrees with its loan is repaired before the loan moves"},
+	{proposal{passFollow, MoveRecall}, proposal{passBringHome, MoveRecall}, earlierStands,
+		"both recall the machine: the first reason is kept"},
 	{proposal{passFollow, MoveRepair}, proposal{passBringHome, MoveRecall}, earlierStands,
 		"a NodeShare that disagrees with its loan is repaired before the loan moves"},
 	{proposal{passFollow, MoveRepair}, proposal{passBringHome, MoveCancel}, earlierStands,

@@ -19,7 +19,7 @@ func fleetOf(n int) *fleet.Snapshot {
 	s.Pools = []fleet.Pool{{ID: "offline", Class: fleet.Offline}, {ID: "online", Class: fleet.Online, Unit: fleet.UnitSocket, Notice: 2 * time.Minute}}
 	for i := range n {
 		node := fleet.Node{ID: fleet.NodeID(fmt.Sprintf("uid-%02d", i)), Name: fmt.Sprintf("m%02d", i), Zone: fmt.Sprintf("z%d", i%3), Pool: "online",
-			Allocatable: fleet.Resources{CPU: 64000, Memory: 256 * fleet.GiB, Pods: 110}, Ready: true, AgentAlive: true}
+			Allocatable: fleet.Resources{CPU: 64000, Memory: 256 * fleet.GiB, Pods: 110}, Ready: true, AgentAlive: true, AgentKnown: true}
 		for c := range 4 {
 			node.Cells = append(node.Cells, fleet.Cell{ID: c, Socket: c / 2, Capacity: fleet.Resources{CPU: 16000, Memory: 64 * fleet.GiB}})
 		}

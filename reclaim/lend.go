@@ -65,6 +65,9 @@ func Lendable(s *fleet.Snapshot, ask LendAsk) (take []Candidate, pinned []Pinned
 		}
 		c, pin := m.allOf(n, drops)
 		if pin != "" && len(pinned) < ask.Pins {
+			if ask.Pool.Unit == fleet.UnitSocket && n.Agentless() && len(n.Sockets()) > 1 {
+				pin += "; its sockets are not lent: that needs a node agent"
+			}
 			pinned = append(pinned, Pinned{Node: n.Name, By: pin})
 		}
 		if pin != "" || !fits {
@@ -113,8 +116,6 @@ type fleetView struct {
 	byZone map[fleet.ServiceID]map[string]int
 	byHost map[fleet.ServiceID]*hosts
 	drops  map[fleet.ServiceID]int
-	// agents says that machines of the pool have live node agents, so that one without is out of order.
-	agents bool
 }
 
 func newFleetView(s *fleet.Snapshot, ask *LendAsk) *fleetView {
@@ -132,7 +133,6 @@ func newFleetView(s *fleet.Snapshot, ask *LendAsk) *fleetView {
 	}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		v.agents = v.agents || n.Pool == pool.ID && n.AgentAlive
 		if loans := v.parts[n.ID]; len(loans) > 0 && fleet.TakeAll(n, loans) {
 			v.busy[n.ID] = true
 			if emptying[n.ID] {
@@ -207,9 +207,9 @@ func (v *fleetView) byFewestPods() []*fleet.Node {
 }
 
 // held says why a machine is not offered now; empty where it is. One whose node agent is silent would never be reported clean, and keep others from
-// going meanwhile. A pool without any agent has a node side of another kind: nothing tells its machines apart.
+// going meanwhile. For a machine that never had one the controller decides, as long as the whole machine goes.
 func (v *fleetView) held(n *fleet.Node) string {
-	if v.agents && !n.AgentAlive {
+	if !n.AgentAlive && n.AgentKnown {
 		return "its node agent shows no life: nobody would report it clean"
 	}
 	return resting(n, v.s.At)

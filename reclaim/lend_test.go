@@ -2,6 +2,7 @@ package reclaim
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/springtide/springtide/fleet"
@@ -375,25 +376,50 @@ func TestSocketsWithLeastIdleBesideThem(t *testing.T) {
 	}
 }
 
-// A machine whose agent is silent would never be reported clean, so it keeps no slot from the others, however empty it is. Where no machine has an
-// agent the node side is another, and all are offered.
+// A machine whose agent is silent would never be reported clean, so it keeps no slot from the others, however empty it is. One that never had
+// an agent is offered whole, next to machines that have one too.
 func TestSilentAgentsStay(t *testing.T) {
 	for _, c := range []struct {
-		silent []int
-		want   string
-		pinned int
-	}{{nil, "m00:Node m01:Node ", 0}, {[]int{0}, "m01:Node m02:Node ", 1}, {[]int{0, 1}, "m02:Node ", 2}, {[]int{0, 1, 2}, "m00:Node m01:Node ", 0}} {
+		silent, without []int
+		want            string
+		pinned          int
+	}{
+		{nil, nil, "m00:Node m01:Node ", 0},
+		{[]int{0}, nil, "m01:Node m02:Node ", 1},
+		{[]int{0, 1}, nil, "m02:Node ", 2},
+		{[]int{0, 1, 2}, nil, "", 3},
+		{nil, []int{0}, "m00:Node m01:Node ", 0},
+		{[]int{0}, []int{1, 2}, "m01:Node m02:Node ", 1},
+		{nil, []int{0, 1, 2}, "m00:Node m01:Node ", 0},
+	} {
 		s := fleetOf(3)
 		s.Pools[1].Unit = fleet.UnitNode
 		for _, i := range c.silent {
 			s.Nodes[i].AgentAlive = false
+		}
+		for _, i := range c.without {
+			s.Nodes[i].AgentAlive, s.Nodes[i].AgentKnown = false, false
 		}
 		s.Sort()
 		ask := lendAsk(s, 1000, nil)
 		ask.Count = 2
 		take, pinned := Lendable(s, ask)
 		if got := names(take); got != c.want || len(pinned) != c.pinned {
-			t.Errorf("agents silent on %v: lent %q, want %q; held back %+v", c.silent, got, c.want, pinned)
+			t.Errorf("agents silent on %v, none on %v: lent %q, want %q; held back %+v", c.silent, c.without, got, c.want, pinned)
 		}
+	}
+}
+
+// Of a machine without an agent no socket is lent, and the reason says so.
+func TestSocketsNeedAnAgent(t *testing.T) {
+	s := fleetOf(1)
+	s.Nodes[0].AgentAlive, s.Nodes[0].AgentKnown = false, false
+	pod(s, 0, fleet.PodOnline, "", 8000)
+	s.Sort()
+	ask := lendAsk(s, 1000, nil)
+	ask.Pins = 1
+	take, pinned := Lendable(s, ask)
+	if len(take) != 0 || len(pinned) != 1 || !strings.Contains(pinned[0].By, "needs a node agent") {
+		t.Errorf("lent %q, pinned %+v", names(take), pinned)
 	}
 }

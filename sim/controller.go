@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/springtide/springtide/agent/share"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/hpa"
@@ -53,7 +54,7 @@ type controller struct {
 	limits map[fleet.TenantID]fleet.MilliCPU
 	plans  []fleet.Festival
 	pods   []fleet.Pod // room that snapshots are built in
-	free   map[errand]int32
+	free   map[share.Errand]time.Time
 	live   map[fleet.ServiceID]hpa.Live
 	index  map[fleet.ServiceID]int
 	// read is up to when the start-ups of each service were handed out.
@@ -80,12 +81,6 @@ type controller struct {
 
 // orderStream keeps the draws of the order of writes apart from those of anything else.
 const orderStream = 0x6f72646572
-
-// errand is one hand-over of a loan.
-type errand struct {
-	loan  fleet.LoanID
-	epoch int64
-}
 
 // runController turns the loop on a world until the run is over. A loop that was brought down is followed by a new leader.
 func runController(ctx context.Context, w *World, o controllerOptions, shared *Shared, others ...Policy) error {
@@ -185,7 +180,7 @@ func staysAsItIs(p portrait.Portrait, now time.Time, _ forecast.Options) forecas
 }
 
 func newController(w *World, o controllerOptions, others []Policy) *controller {
-	c := &controller{w: w, o: o, others: others, free: map[errand]int32{}, marked: map[string]int64{}, limits: map[fleet.TenantID]fleet.MilliCPU{}, index: map[fleet.ServiceID]int{}, read: make([]int, len(w.services)),
+	c := &controller{w: w, o: o, others: others, free: map[share.Errand]time.Time{}, marked: map[string]int64{}, limits: map[fleet.TenantID]fleet.MilliCPU{}, index: map[fleet.ServiceID]int{}, read: make([]int, len(w.services)),
 		order: rand.New(rand.NewPCG(w.b.Seed, orderStream))}
 	c.api = fleetapi.New(c)
 	f := &w.b.Fleet.Lending

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
@@ -370,4 +371,17 @@ func (w *World) sound() error {
 // misdated reports whether the controller's clock or its facts are off in this run, so that its times are not those of the fleet.
 func (w *World) misdated() bool {
 	return slices.ContainsFunc(w.faults, func(f fault) bool { return f.Kind == scenario.ClockSkew || f.Kind == scenario.StaleCache })
+}
+
+// keeps are the cores of a machine that no loan of a kind has.
+func (c *controller) keeps(n int32, of func(*fleet.Loan) bool) int32 {
+	f := &c.w.facts[n]
+	left := f.Allocatable.CPU
+	// Loans are sorted by names that begin with the machine's.
+	for i := sort.Search(len(c.loans), func(i int) bool { return c.loans[i].NodeName >= f.Name }); i < len(c.loans) && c.loans[i].NodeName == f.Name; i++ {
+		if l := &c.loans[i]; l.Node == f.ID && of(l) {
+			left -= f.CapacityOf(l.Cells).CPU
+		}
+	}
+	return int32(left / 1000)
 }

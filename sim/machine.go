@@ -54,7 +54,7 @@ func (w *World) buildMachines() {
 func (w *World) nodeFacts(i int, home fleet.PoolID) fleet.Node {
 	f := &w.b.Fleet
 	n := fleet.Node{ID: fleet.NodeID(fmt.Sprintf("uid-%06d", i)), Name: fmt.Sprintf("node-%06d", i), Zone: fmt.Sprintf("zone-%d", i%f.Zones), Pool: home,
-		Allocatable: scenario.CoresOf(f.CoresPerNode).Add(fleet.Resources{Pods: 250}), Ready: true, AgentAlive: true}
+		Allocatable: scenario.CoresOf(f.CoresPerNode).Add(fleet.Resources{Pods: 250}), Ready: true, AgentAlive: true, AgentKnown: true}
 	for c := range f.Sockets * cellsPerSocket {
 		n.Cells = append(n.Cells, fleet.Cell{ID: c, Socket: c / cellsPerSocket, Capacity: scenario.CoresOf(f.CoresPerNode / f.Sockets / cellsPerSocket)})
 	}

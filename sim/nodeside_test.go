@@ -2,6 +2,7 @@ package sim
 
 import (
 	"testing"
+	"time"
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/sim/scenario"
@@ -27,7 +28,7 @@ func TestNodeSideAsksForItsMarks(t *testing.T) {
 		cleanAt := func(marks fleet.NodeMarks, after int32) bool {
 			w.facts[1].Marks = marks
 			c.nodeSides()
-			w.tick += after
+			w.now = w.now.Add(time.Duration(after) * tick)
 			c.nodeSides()
 			return share.Parcels[0].IsClean(1)
 		}

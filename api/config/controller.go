@@ -35,6 +35,9 @@ type Controller struct {
 	DaemonKinds []Kind `yaml:"daemonKinds"`
 	// FallHold is how long a fall of the load that history does not know is held as a fault while no other source confirms it.
 	FallHold Duration `yaml:"fallHold"`
+	// CleanMargin is how long a machine without a node agent must have been free behind closed marks before the controller calls it clean: a
+	// scheduler that saw the marks late binds within it.
+	CleanMargin Duration `yaml:"cleanMargin"`
 }
 
 // Kind names a kind of objects, as in apiVersion "apps.kruise.io/v1alpha1", kind "DaemonSet".
@@ -81,5 +84,7 @@ func DefaultController() Controller {
 		LogLevel: "info",
 		Interval: Duration(15 * time.Second), // upstream HPA's sync period
 		FallHold: Duration(2 * time.Hour),    // longer than most outages of a metrics path, short against a night
+		// A scheduler binds within a second or two of its decision; one whose watch lags, or whose binding waits for a volume, within this.
+		CleanMargin: Duration(30 * time.Second),
 	}
 }

@@ -50,6 +50,7 @@ func (c *Controller) Validate() []Problem {
 		}
 	}
 	within("fallHold", c.FallHold, 15*time.Minute, 24*time.Hour)
+	within("cleanMargin", c.CleanMargin, 5*time.Second, 10*time.Minute)
 	c.Prometheus.validate(wrong, within)
 	return out
 }

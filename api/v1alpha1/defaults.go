@@ -30,11 +30,11 @@ const (
 	DefaultMinimumTermSeconds int32 = 1800
 	// DefaultKillSeconds is two cycles of the controller, DefaultFenceSeconds the node side's time to see cells clean and a cycle,
 	// DefaultWriteOffSeconds a machine's reboot.
-	DefaultKillSeconds     int32 = 30
+	DefaultKillSeconds int32 = 30
 	// DefaultEvictionPatienceSeconds is eight cycles: a budget that lets one pod go at a time empties a machine in it.
 	DefaultEvictionPatienceSeconds int32 = 120
-	DefaultFenceSeconds    int32 = 60
-	DefaultWriteOffSeconds int32 = 600
+	DefaultFenceSeconds            int32 = 60
+	DefaultWriteOffSeconds         int32 = 600
 	// DefaultMovesAtOnce and DefaultMovesPerHour let a fleet of 200 machines turn in two hours.
 	DefaultMovesAtOnce  int32 = 20
 	DefaultMovesPerHour int32 = 120

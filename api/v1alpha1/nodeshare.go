@@ -99,8 +99,14 @@ type ShareParcel struct {
 	Epoch int64 `json:"epoch"`
 }
 
-// NodeShareStatus is written by the node side.
+// NodeShareStatus is written by the node side: the node's agent, or the controller for a machine that never had one.
 type NodeShareStatus struct {
+	// Reporter says who wrote the reports: agent, or controller.
+	// +kubebuilder:validation:Enum=agent;controller
+	Reporter string `json:"reporter,omitempty"`
+	// Agent records the first agent of the node. While it stands, a silent agent or a deleted Lease is never taken for none: the controller
+	// decides nothing in the agent's place. The agent's uninstall clears it, or springtide node forget-agent.
+	Agent *ShareAgent `json:"agent,omitempty"`
 	// ObservedGeneration is the generation of the spec that this status answers.
 	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -114,6 +120,22 @@ type NodeShareStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
+
+// ShareAgent is the record of a node's agent.
+type ShareAgent struct {
+	// NodeUID is the UID of the node that the agent ran on: a node that was made again under the same name has had none.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	NodeUID string `json:"nodeUID"`
+	// FirstSeen is when the agent was seen first.
+	FirstSeen metav1.Time `json:"firstSeen"`
+}
+
+// Reporters of a NodeShare's status.
+const (
+	ReporterAgent      = "agent"
+	ReporterController = "controller"
+)
 
 // ParcelReport is what the node side did for one loan's epoch.
 //
@@ -130,6 +152,9 @@ type ParcelReport struct {
 	Clean bool `json:"clean"`
 	// Time is when Clean was seen.
 	Time *metav1.Time `json:"time,omitempty"`
+	// Waits is what the parcel waits for while it is not clean: Agent, Ready, Pods, Binds, Marks, Processes, Memory or Margin.
+	// +kubebuilder:validation:MaxLength=32
+	Waits string `json:"waits,omitempty"`
 	// Occupants are pods that still keep the cells from being clean, the first few by name.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32

@@ -55,6 +55,7 @@ func demo() *cobra.Command {
 	f.Float64Var(&o.world.ScrapeLoss, "scrape-loss", 0, "part of the scrapes that fails, 0 to 0.9")
 	f.DurationVar(&o.world.WarmUp, "warm-up", 0, "virtual time before the day begins to count (default 30m with a controller)")
 	f.StringSliceVar(&o.world.Processes, "processes", nil, "machines on which pods with a command run it, as processes of this one; needs --speed 1")
+	f.BoolVar(&o.world.NoAgents, "no-agents", false, "leave the machines without node agents: whole machines are lent, and no socket")
 	f.BoolVar(&o.headless, "headless", os.Getenv("HEADLESS") != "", "plain lines instead of the live view")
 	f.StringVar(&o.report, "report", "", "file to write the report to as JSON")
 	f.StringVar(&o.picture, "picture", "", "file to draw the run to as SVG")

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -150,10 +151,13 @@ func (w *world) note(a clienttesting.Action) (bool, runtime.Object, error) {
 	return false, nil, nil
 }
 
+// present is the time of the tests.
+var present = time.Date(2026, 11, 20, 10, 35, 0, 0, time.UTC)
+
 // run runs a verb against the world and returns what it printed, its error and what it wrote.
 func (w *world) run(args ...string) string {
 	connect := func(*cliOptions) (*clients, error) {
-		return &clients{core: w.core, dyn: w.dyn, now: func() time.Time { return time.Date(2026, 11, 20, 10, 35, 0, 0, time.UTC) },
+		return &clients{core: w.core, dyn: w.dyn, now: func() time.Time { return present },
 			giveBack: func(_ context.Context, hpa fleet.Name) error {
 				w.written = append(w.written, "give back "+hpa.String())
 				return nil
@@ -219,4 +223,51 @@ func (w *world) hpas(t *testing.T) []autoscalingv2.HorizontalPodAutoscaler {
 		t.Fatalf("no HorizontalPodAutoscaler: %v", err)
 	}
 	return found.Items
+}
+
+// A silent agent is forgotten with its Lease and its record; one that shows life is not.
+func TestForgetAgent(t *testing.T) {
+	lease := func(ago time.Duration) *coordinationv1.Lease {
+		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: controllerNamespace, Name: v1alpha1.AgentLeasePrefix + "m"},
+			Spec: coordinationv1.LeaseSpec{RenewTime: &metav1.MicroTime{Time: present.Add(-ago)}}}
+	}
+	for name, c := range map[string]struct {
+		lease *coordinationv1.Lease
+		share bool
+		args  string
+		want  []string
+		not   string
+	}{
+		"alive":       {lease(0), true, "", []string{"shows life"}, "wrote:"},
+		"silent":      {lease(time.Hour), true, "", []string{"is forgotten", "wrote: delete leases", `"status":{"agent":null}`}, "Error"},
+		"Lease gone":  {nil, true, "", []string{"is forgotten", `"status":{"agent":null}`}, "delete"},
+		"dry run":     {lease(time.Hour), true, " --dry-run", []string{"(dry run)"}, "wrote:"},
+		"none at all": {nil, false, "", []string{"no agent is on record"}, "wrote:"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			if c.lease != nil {
+				if err := w.core.Tracker().Add(c.lease); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.share {
+				u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "m"}, "spec": map[string]any{"nodeUID": "uid"},
+					"status": map[string]any{"agent": map[string]any{"nodeUID": "uid", "firstSeen": "2026-01-01T00:00:00Z"}}}}
+				u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("NodeShare"))
+				if err := w.dyn.Tracker().Add(u); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got := w.run(strings.Fields("node forget-agent m" + c.args)...)
+			for _, want := range c.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("%q is missing in\n%s", want, got)
+				}
+			}
+			if strings.Contains(got, c.not) {
+				t.Errorf("%q is in\n%s", c.not, got)
+			}
+		})
+	}
 }

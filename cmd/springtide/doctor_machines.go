@@ -76,7 +76,8 @@ const topologies = "topology.node.k8s.io/v1alpha2"
 // agentSilence is how long an agent may be silent before it counts as gone: several times the renewal of a Lease.
 const agentSilence = time.Minute
 
-// checkAgents looks for agents and topology where a pool lends sockets: without them only whole machines are lent.
+// checkAgents looks for agents and topology where a pool lends sockets: a machine that never had an agent is lent whole, one whose agent is
+// silent is not lent.
 func checkAgents(ctx context.Context, d *doctor) error {
 	all, nodes, err := d.poolsAndNodes(ctx)
 	if err != nil {
@@ -117,7 +118,8 @@ func checkAgents(ctx context.Context, d *doctor) error {
 		d.advise("install the CRD of "+topologies+" and an exporter of it", "a pool lends sockets, and no NodeResourceTopology says which cells a machine has")
 	}
 	if len(silent) > 0 {
-		d.advise("run the agent there: without it no part of the machine is lent, nor, where others of its pool have one, the whole", "%d of %d machines that lend sockets have no live agent: %s", len(silent), len(need), shortList(silent))
+		d.advise("run the agent there: without it no socket is lent. A machine that never had an agent is lent whole: the controller decides when it is clean. "+
+			"One whose agent fell silent is not lent until the agent is back, or springtide node forget-agent NODE says that it will not be", "%d of %d machines that lend sockets have no live agent: %s", len(silent), len(need), shortList(silent))
 		return nil
 	}
 	d.ok("all %d machines that lend sockets have a live agent", len(need))

@@ -74,6 +74,7 @@ var controllerRights = []right{
 	{v1alpha1.GroupVersion.Group, jobs, "status", "update", false},
 	{v1alpha1.GroupVersion.Group, festivals, "status", "update", false},
 	{v1alpha1.GroupVersion.Group, loans, "status", "update", false},
+	{v1alpha1.GroupVersion.Group, shares, "status", "update", false},
 }
 
 // checkRights asks the API server about each right. The answers are about whoever asks.

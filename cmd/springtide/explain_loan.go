@@ -80,7 +80,7 @@ func waitsFor(l *v1alpha1.Loan, share *v1alpha1.NodeShare) string {
 		case report == nil:
 			return fmt.Sprintf("the node side's answer for epoch %d", max(l.Status.Epoch, 1))
 		case !report.Clean:
-			return "the cells to be clean; still there: " + orNone(strings.Join(report.Occupants, ", "))
+			return "the cells to be clean; still in the way: " + orNone(inTheWay(report))
 		}
 		return "the controller: the node side reported Clean at " + stamp(report.Time)
 	case fleet.Lent:
@@ -91,6 +91,19 @@ func waitsFor(l *v1alpha1.Loan, share *v1alpha1.NodeShare) string {
 		return "its room to be taken by the claimant, or the claim to time out"
 	}
 	return "nothing"
+}
+
+// inTheWay says what keeps a parcel from being clean.
+func inTheWay(r *v1alpha1.ParcelReport) string {
+	what := map[string]string{
+		"Agent": "a node agent, which sockets need", "Ready": "the kubelet, which does not report", "Pods": "pods", "Binds": "pods that were just bound",
+		"Marks": "marks that still let pods land", "Processes": "processes", "Memory": "memory", "Margin": "the margin against late binds",
+	}[r.Waits]
+	names := strings.Join(r.Occupants, ", ")
+	if what == "" || names == "" {
+		return what + names
+	}
+	return what + " " + names
 }
 
 // reportOf is the node side's report for the loan's epoch.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -41,7 +42,7 @@ func explainNode(ctx context.Context, o *cliOptions, c *clients, arg string) (*e
 		p.add("Rest", "%s", r)
 	}
 	p.add("Stays because of", "%s", pinText(arg, all))
-	p.add("Node side", "%s", agentText(ctx, c, o.namespace, arg))
+	p.add("Node side", "%s", agentText(ctx, c, o.namespace, arg, share))
 	p.add("Marks", "%s", marksText(node))
 	rows := make([][]string, len(away))
 	for i := range away {
@@ -113,10 +114,17 @@ func pinText(node string, all []v1alpha1.CapacityPool) string {
 	return none
 }
 
-func agentText(ctx context.Context, c *clients, namespace, node string) string {
+func agentText(ctx context.Context, c *clients, namespace, node string, share *v1alpha1.NodeShare) string {
 	lease, err := c.core.CoordinationV1().Leases(namespace).Get(ctx, v1alpha1.AgentLeasePrefix+node, metav1.GetOptions{})
-	if err != nil || lease.Spec.RenewTime == nil {
-		return "no sign of life: only the whole machine can be lent"
+	switch {
+	case apierrors.IsNotFound(err) && share != nil && share.Status.Agent != nil && share.Status.Agent.NodeUID == share.Spec.NodeUID:
+		return "an agent was first seen " + stamp(&share.Status.Agent.FirstSeen) + " and has no Lease any more: nothing of the machine is lent; to fix: run the agent, or springtide node forget-agent " + node
+	case apierrors.IsNotFound(err):
+		return "no agent: the controller decides when the machine is clean; it is lent whole, and no socket of it, which needs an agent"
+	case err != nil:
+		return "unknown: " + err.Error()
+	case lease.Spec.RenewTime == nil:
+		return "an agent's Lease that was never renewed"
 	}
 	return "last sign of life " + stamp(&metav1.Time{Time: lease.Spec.RenewTime.Time})
 }

@@ -134,7 +134,7 @@ func run(ctx context.Context, c config.Controller, clockURL string) error {
 	}
 	defer history.Close()
 	cluster, err = kube.New(cfg, kube.Options{Namespace: c.Namespace, Identity: c.Identity, Clock: ticks, Freeze: c.Freeze,
-		NamespaceLabel: c.Prometheus.NamespaceLabel, DaemonKinds: daemonKinds(c.DaemonKinds), Log: log, Alive: health.step})
+		NamespaceLabel: c.Prometheus.NamespaceLabel, CleanMargin: time.Duration(c.CleanMargin), DaemonKinds: daemonKinds(c.DaemonKinds), Log: log, Alive: health.step})
 	if err != nil {
 		return err
 	}

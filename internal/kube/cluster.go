@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 
+	agent "github.com/springtide/springtide/agent/share"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
@@ -57,6 +58,8 @@ type Options struct {
 	StatusEvery time.Duration
 	// DaemonKinds are the kinds whose pods count as the system's next to DaemonSets of apps/v1, as those of OpenKruise.
 	DaemonKinds []Kind
+	// CleanMargin is how long a machine without an agent must have been free behind closed marks before it is clean; 30 s by default.
+	CleanMargin time.Duration
 	// Exit ends the process when the lease was lost and the work did not stop in time; os.Exit by default.
 	Exit func(code int)
 }
@@ -99,6 +102,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.StatusEvery == 0 {
 		o.StatusEvery = 10 * time.Minute
+	}
+	if o.CleanMargin == 0 {
+		o.CleanMargin = agent.DefaultMargin
 	}
 	if o.Exit == nil {
 		o.Exit = os.Exit

@@ -237,10 +237,15 @@ func newLoanFacts(a *v1alpha1.Loan) fleet.Loan {
 type shareFacts struct {
 	node  fleet.NodeID
 	share fleet.Share
+	// agent is the node whose agent is on record; empty where none is.
+	agent fleet.NodeID
 }
 
 func newShareFacts(a *v1alpha1.NodeShare) shareFacts {
 	f := shareFacts{node: fleet.NodeID(a.Spec.NodeUID), share: fleet.Share{Exists: true, Version: a.ResourceVersion}}
+	if r := a.Status.Agent; r != nil {
+		f.agent = fleet.NodeID(r.NodeUID)
+	}
 	if r := a.Spec.Rest; r != nil {
 		f.share.Rest = fleet.Rest{Turns: int(r.TurnedBack), Until: timeOf(&r.Until)}
 	}

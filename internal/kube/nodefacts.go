@@ -29,7 +29,7 @@ const (
 // nodeFacts is one machine.
 type nodeFacts struct {
 	header
-	node   fleet.Node // without Pool, Cells, AgentAlive and Share
+	node   fleet.Node // without Pool, Cells, AgentAlive, AgentKnown and Share
 	labels labels.Set
 	images imageSet
 	// taints, kept and protected are what a change of our marks starts from.
@@ -40,6 +40,8 @@ type nodeFacts struct {
 	dated []string
 	// leader is the epoch of the leader that wrote our marks last; 0 while none did.
 	leader int64
+	// kubelet says that the kubelet reports, whether the node is cordoned or not: then pods that the API server does not have do not run.
+	kubelet bool
 }
 
 func newNodeFacts(n *corev1.Node) *nodeFacts {
@@ -58,6 +60,7 @@ func newNodeFacts(n *corev1.Node) *nodeFacts {
 			Allocatable: resources(n.Status.Allocatable),
 			Ready:       nodeReady(n),
 		},
+		kubelet: kubeletReports(n),
 	}
 	for _, key := range keepAnnotations() {
 		f.protected[key] = n.Annotations[key] == "true"
@@ -107,9 +110,10 @@ func fenceOf(ts []corev1.Taint) fleet.Fence {
 func isFence(t corev1.Taint) bool { return t.Key == v1alpha1.TaintFenced }
 
 func nodeReady(n *corev1.Node) bool {
-	if n.Spec.Unschedulable || n.DeletionTimestamp != nil {
-		return false
-	}
+	return !n.Spec.Unschedulable && n.DeletionTimestamp == nil && kubeletReports(n)
+}
+
+func kubeletReports(n *corev1.Node) bool {
 	for i := range n.Status.Conditions {
 		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady {
 			return c.Status == corev1.ConditionTrue

@@ -134,7 +134,7 @@ func TestRights(t *testing.T) {
 	add("", "pods/resize", "patch", false)                  // requests in place
 	add("", "events", "create patch", false)
 	add(ours, "elasticservices capacitypools capacityquotas elasticjobs festivalplans loans nodeshares", "get list watch", false)
-	add(ours, "elasticservices/status capacitypools/status capacityquotas/status elasticjobs/status festivalplans/status loans/status", "update", false)
+	add(ours, "elasticservices/status capacitypools/status capacityquotas/status elasticjobs/status festivalplans/status loans/status nodeshares/status", "update", false)
 	add(ours, "loans", "create delete", false)
 	add(ours, "nodeshares", "create update", false)
 	add("coordination.k8s.io", "leases", "get list watch create update", true)

@@ -25,6 +25,7 @@ type reporter struct {
 	written  map[string]time.Time
 	said     map[string]string
 	foretold map[foretold]fleet.Resources
+	free     freeSince
 }
 
 func newReporter() reporter {
@@ -63,7 +64,7 @@ func (c *Cluster) Report(ctx context.Context, r *loop.Report) error {
 	w.jobStatus(r)
 	w.festivalStatus(r)
 	c.reporter.forget(w.now.Add(-2 * c.o.StatusEvery))
-	return w.flush(ctx)
+	return errors.Join(w.shareStatus(ctx, r), w.flush(ctx))
 }
 
 // statusWriter collects the statuses to write and writes them side by side.

@@ -49,7 +49,7 @@ func (w *statusWriter) onePool(r *loop.Report, p *fleet.Pool, o *v1alpha1.Capaci
 	s := o.Status // with the ledger as it stands
 	s.ObservedGeneration, s.LeaderEpoch = o.Generation, w.epoch
 	var capacity fleet.Resources
-	nodes, alive := 0, 0
+	nodes, alive, silent := 0, 0, 0
 	for i := range r.Snapshot.Nodes {
 		n := &r.Snapshot.Nodes[i]
 		if n.Pool != p.ID {
@@ -57,8 +57,11 @@ func (w *statusWriter) onePool(r *loop.Report, p *fleet.Pool, o *v1alpha1.Capaci
 		}
 		nodes++
 		capacity = capacity.Add(n.Allocatable)
-		if n.AgentAlive {
+		switch {
+		case n.AgentAlive:
 			alive++
+		case n.AgentKnown:
+			silent++
 		}
 	}
 	s.Nodes, s.Capacity = int32(nodes), apiAmounts(capacity)
@@ -78,7 +81,7 @@ func (w *statusWriter) onePool(r *loop.Report, p *fleet.Pool, o *v1alpha1.Capaci
 	}
 	c := newConditions(o.Status.Conditions, w.now, o.Generation)
 	c.accept(note, "the node selector picks machines of this pool alone")
-	poolConditions(c, r, p, nodes, alive)
+	poolConditions(c, r, p, nodes, alive, silent)
 	watermark(c, &r.Plan.Division.Level, p)
 	s.Conditions = c.list
 	return s
@@ -92,7 +95,7 @@ func recallLead(l *planner.Lead) *v1alpha1.RecallLead {
 // reasonFrozen in a pool's status outlives the leader that saw the freeze: the next one announces anew what ran out under it.
 const reasonFrozen = "Frozen"
 
-func poolConditions(c *conditions, r *loop.Report, p *fleet.Pool, nodes, alive int) {
+func poolConditions(c *conditions, r *loop.Report, p *fleet.Pool, nodes, alive, silent int) {
 	switch {
 	case r.Snapshot.Frozen != "":
 		c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, reasonFrozen, "all actions are held: "+r.Snapshot.Frozen)
@@ -106,10 +109,13 @@ func poolConditions(c *conditions, r *loop.Report, p *fleet.Pool, nodes, alive i
 		c.set(v1alpha1.ConditionAgentAlive, metav1.ConditionUnknown, "NoNodes", "the node selector picks no machine")
 	case alive == nodes:
 		c.set(v1alpha1.ConditionAgentAlive, metav1.ConditionTrue, "AllAlive", "every machine has a live agent")
-	case alive == 0:
-		c.set(v1alpha1.ConditionAgentAlive, metav1.ConditionFalse, "AgentsMissing", fmt.Sprintf("%d of %d machines have no live agent: they are lent whole or not at all", nodes, nodes))
+	case silent == 0:
+		c.set(v1alpha1.ConditionAgentAlive, metav1.ConditionFalse, "AgentsMissing", fmt.Sprintf(
+			"%d of %d machines have no agent: they are lent whole, and no socket of them, which needs an agent", nodes-alive, nodes))
 	default:
-		c.set(v1alpha1.ConditionAgentAlive, metav1.ConditionFalse, "AgentsMissing", fmt.Sprintf("%d of %d machines have no live agent: these are not lent", nodes-alive, nodes))
+		c.set(v1alpha1.ConditionAgentAlive, metav1.ConditionFalse, "AgentsSilent", fmt.Sprintf(
+			"the agents of %d of %d machines are silent: these are not lent; to fix: run the agent, or springtide node forget-agent where it is gone; %d more never had one and are lent whole",
+			silent, nodes, nodes-alive-silent))
 	}
 	if r.StoreErr != nil {
 		c.set(v1alpha1.ConditionStoreReady, metav1.ConditionFalse, "StoreDown", "the journal is kept in memory until the store is back: "+r.StoreErr.Error())

@@ -54,6 +54,8 @@ func loanConditions(c *conditions, l *fleet.Loan, s *fleet.Snapshot, now time.Ti
 		c.set(kind, metav1.ConditionUnknown, "NodeGone", "the machine is gone")
 	case n.AgentAlive:
 		c.set(kind, metav1.ConditionTrue, "Alive", "the machine's agent shows life")
+	case n.Agentless() && l.Kind == fleet.KindNode:
+		c.set(kind, metav1.ConditionFalse, "NoAgent", "the machine has no agent: the controller decides when it is clean")
 	default:
 		c.set(kind, metav1.ConditionFalse, "Silent", "the machine's agent shows no life: nobody can report the parcel clean")
 	}

@@ -283,7 +283,7 @@ func TestReportLoanConditions(t *testing.T) {
 		r.setLoan(t, &now)
 		written, _ := r.cycle(t, nil)
 		s := object[v1alpha1.Loan](t, r.world, gvrLoans, "l").Status
-		if diff := cmp.Diff(append(want, "AgentAlive=False/Silent"), said(s.Conditions)); diff != "" {
+		if diff := cmp.Diff(append(want, "AgentAlive=False/NoAgent"), said(s.Conditions)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}
 		if s.Phase != status.Phase || s.Epoch != status.Epoch {
@@ -367,7 +367,7 @@ func TestReportBorrowed(t *testing.T) {
 		r.setLoan(t, &now)
 		r.cycle(t, nil)
 		got := said(object[v1alpha1.Loan](t, r.world, gvrLoans, "l").Status.Conditions)
-		if diff := cmp.Diff(append(want, "AgentAlive=False/Silent"), got); diff != "" {
+		if diff := cmp.Diff(append(want, "AgentAlive=False/NoAgent"), got); diff != "" {
 			t.Errorf("%s at %s (-want +got):\n%s", phase, d, diff)
 		}
 	}

@@ -173,12 +173,13 @@ func (a *assembly) addNodes() {
 			n.Cells = t.cells
 		}
 		if l, ok := a.c.leases.get(a.c.o.Namespace, agentLease(f.Name)); ok {
-			n.AgentAlive = l.alive(a.wall)
+			n.AgentAlive, n.AgentKnown = l.alive(a.wall), true
 		}
 		// A NodeShare of another UID speaks of a machine that is gone; for this one nothing was promised yet.
 		switch s, ok := a.c.shares.get("", f.Name); {
 		case ok && s.facts.node == n.ID:
 			n.Share = s.facts.share
+			n.AgentKnown = n.AgentKnown || s.facts.agent == n.ID
 		case ok:
 			n.Share.Former = s.ResourceVersion
 		}

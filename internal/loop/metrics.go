@@ -29,6 +29,7 @@ type Metrics struct {
 	etas       *prometheus.CounterVec
 	stayed     prometheus.Counter
 	broken     *prometheus.CounterVec
+	lateBinds  prometheus.Counter
 
 	board board
 	// The numbers on the board.
@@ -79,6 +80,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Help: "1 while what the loop depends on answers: the cluster, the history, the store."}, []string{"source"}),
 		etas: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtide_job_eta_total",
 			Help: "Jobs that waited and began, by how that compares with the band they were told first: Early, Within, Late."}, []string{"verdict"}),
+		lateBinds: prometheus.NewCounter(prometheus.CounterOpts{Name: "springtide_late_binds_total",
+			Help: "Lent machines without a node agent that were recalled since an online pod was bound to them after the margin."}),
 		stayed: prometheus.NewCounter(prometheus.CounterOpts{Name: "springtide_leavers_stayed_total",
 			Help: "Pods that a scale-in was steered to and that stayed: others went in their place, so that their machines are not emptied."}),
 		broken: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtide_terms_broken_total",
@@ -127,7 +130,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.waiting = b.gauge("jobs_waiting", "Jobs that wait to begin, by what they wait for (Tide, StableRoom, Quota, QuotaRoom, Size, Room, Unforeseen, BackedOff).", "reason")
 	m.eta = b.gauge("job_eta_seconds", "How long from now until a waiting job is expected to begin: the bounds of its band and the middle. A bound beyond the week ahead is left out.",
 		"namespace", "job", "bound")
-	r.MustRegister(m.cycles, m.cycleTotal, m.finished, m.actions, m.evictions, m.kills, m.recall, m.source, m.etas, m.stayed, m.broken, b)
+	r.MustRegister(m.cycles, m.cycleTotal, m.finished, m.actions, m.evictions, m.kills, m.recall, m.source, m.etas, m.stayed, m.broken, m.lateBinds, b)
 	return m
 }
 
@@ -145,8 +148,17 @@ func (m *Metrics) observe(s *fleet.Snapshot, plan *planner.Plan, receipt *Receip
 	for i := range plan.Unmarks {
 		passed[plan.Unmarks[i].Pod.Name.String()] = plan.Unmarks[i].Passed
 	}
+	late := map[string]bool{}
+	for i := range plan.Moves {
+		if x := &plan.Moves[i]; x.Kind == planner.MoveRecall && x.Why.Reason == planner.ReasonLateBind {
+			late[string(x.Before.ID)] = true
+		}
+	}
 	for i := range receipt.Results {
 		r := &receipt.Results[i]
+		if r.Action == planner.ActionMove && r.Outcome == Done && late[r.Subject] {
+			m.lateBinds.Inc()
+		}
 		if r.Action == planner.ActionUnmark && r.Outcome == Done && passed[r.Subject] {
 			m.stayed.Inc() // once: the mark by which it is known is gone
 		}

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/springtide/springtide/agent/share"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 )
@@ -23,44 +24,23 @@ const occupantsShown = 16
 
 // side is where the node side of one machine stands.
 type side struct {
-	uid     types.UID // of the NodeShare
-	parcels map[reportKey]*parcelSide
+	uid  types.UID // of the NodeShare
+	free map[share.Errand]time.Time
+	// said is what was found last; a report that is clean stays so for its epoch.
+	said []v1alpha1.ParcelReport
 	// wrote is the status that was written last, observed the generation it answers.
 	wrote    []v1alpha1.ParcelReport
 	observed int64
 }
 
-// reportKey names one errand of the node side: a loan's epoch.
-type reportKey struct {
-	loan  string
-	epoch int64
-}
+// machineUse is what runs on a machine: its pods, by name.
+type machineUse []share.Occupant
 
-// parcelSide is one errand.
-type parcelSide struct {
-	freeSince time.Time // zero while somebody is in the way
-	cleanAt   time.Time // zero until reported
-	occupants []string
-}
-
-// machineUse is what a machine's pods ask for by side, and who they are.
-type machineUse struct {
-	onlineUse, offlineUse   fleet.Resources
-	onlinePods, offlinePods []string
-}
-
-// fitsCells reports whether an amount fits into a number of cells, by CPU and memory. GPUs are not counted: pods that fit by CPU and
-// memory ask for no more of them than their cells have.
-func fitsCells(r fleet.Resources, n int) bool {
-	room := fleet.Resources{CPU: coresPerCell * 1000, Memory: memoryPerNode / cellsPerNode * fleet.GiB}.Times(int64(n))
-	return r.CPU <= room.CPU && r.Memory <= room.Memory
-}
-
-// machineNow is what the node side knows of its machine: its home pool, its marks, and what its pods ask for.
+// machineNow is what the node side knows of its machine: its home pool, its marks, and its pods.
 type machineNow struct {
 	home  string
 	marks fleet.NodeMarks
-	use   *machineUse
+	use   machineUse
 }
 
 // holderTaint keeps online pods off a machine.
@@ -76,126 +56,111 @@ func marksOf(n *corev1.Node) fleet.NodeMarks {
 	})}
 }
 
-// nodeSides plays the node side of every NodeShare up to now and returns the reports that changed. A parcel that is being prepared for
-// another pool is clean when nobody of the other side needs its cells:
-// those of its pods that are still on the machine fit into the cells that their side holds and keeps, where they are confined to, and the
-// machine's marks let no more of them land. Of a whole machine that is none, so every one of them must have gone; of a socket it is the
-// other one.
+// nodeSides plays the agents up to now and returns the reports that changed. [share.Machine.Judge] says which parcels are clean. A world
+// without agents has none.
 func (w *World) nodeSides(now time.Time) []write {
 	w.table.mu.Lock()
 	defer w.table.mu.Unlock()
-	if len(w.table.shares) == 0 {
+	if len(w.table.shares) == 0 || w.options.NoAgents {
 		return nil
 	}
 	use := w.table.uses()
 	var writes []write
-	for name, share := range w.table.shares {
+	for name, o := range w.table.shares {
 		s := w.sides[name]
-		if s == nil || s.uid != share.UID {
-			s = &side{uid: share.UID, parcels: map[reportKey]*parcelSide{}}
+		if s == nil || s.uid != o.UID {
+			s = &side{uid: o.UID}
 			w.sides[name] = s
 		}
-		u := use[name]
-		if u == nil {
-			u = &machineUse{}
-		}
-		status := s.play(share, machineNow{w.homes[name], marksOf(w.table.nodes[name]), u}, now)
-		if s.observed == share.Generation && slices.EqualFunc(status, s.wrote, sameReport) {
+		status := s.play(o, machineNow{w.homes[name], marksOf(w.table.nodes[name]), use[name]}, now)
+		if s.observed == o.Generation && slices.EqualFunc(status, s.wrote, sameReport) {
 			continue
 		}
-		writes = append(writes, w.report(s, share, status))
+		writes = append(writes, w.report(s, o, status))
 	}
 	return writes
 }
 
-// uses adds up the machines' pods; the caller holds the lock.
-func (t *table) uses() map[string]*machineUse {
-	out := map[string]*machineUse{}
+// uses lists the machines' pods; the caller holds the lock.
+func (t *table) uses() map[string]machineUse {
+	out := map[string]machineUse{}
 	for _, p := range t.pods {
 		if !p.occupies() || p.kind == filler {
 			continue
 		}
-		u := out[p.object.Spec.NodeName]
-		if u == nil {
-			u = &machineUse{}
-			out[p.object.Spec.NodeName] = u
-		}
-		use, pods := &u.onlineUse, &u.onlinePods
+		class := fleet.PodOnline
 		if p.kind == offline {
-			use, pods = &u.offlineUse, &u.offlinePods
+			class = fleet.PodOffline
 		}
-		*use = use.Add(p.requests)
-		*pods = append(*pods, p.object.Namespace+"/"+p.object.Name)
-	}
-	for _, u := range out {
-		slices.Sort(u.onlinePods)
-		slices.Sort(u.offlinePods)
+		node := p.object.Spec.NodeName
+		out[node] = append(out[node], share.Occupant{Name: p.object.Namespace + "/" + p.object.Name, Class: class, Ask: p.requests})
 	}
 	return out
+}
+
+// inside is a machine of the lab as its agent knows it.
+var inside = func() fleet.Node {
+	n := fleet.Node{Allocatable: fleet.Resources{CPU: coresPerNode * 1000, Memory: memoryPerNode * fleet.GiB}}
+	for c := range cellsPerNode {
+		n.Cells = append(n.Cells, fleet.Cell{ID: c, Socket: c / cellsPerSocket, Capacity: fleet.Resources{CPU: coresPerCell * 1000}})
+	}
+	return n
+}()
+
+func classOf(pool fleet.PoolID) fleet.Class {
+	if pool == offlinePool {
+		return fleet.Offline
+	}
+	return fleet.Online
 }
 
 // play brings one machine's errands to now and returns the status that says so.
-func (s *side) play(share *v1alpha1.NodeShare, m machineNow, now time.Time) []v1alpha1.ParcelReport {
-	stays := staying(m.home, share)
-	known := map[reportKey]*parcelSide{}
-	var out []v1alpha1.ParcelReport
-	for i := range share.Spec.Parcels {
-		parcel := &share.Spec.Parcels[i]
-		key := reportKey{parcel.LoanUID, parcel.Epoch}
-		errand := s.parcels[key]
-		if errand == nil {
-			errand = &parcelSide{}
+func (s *side) play(o *v1alpha1.NodeShare, m machineNow, now time.Time) []v1alpha1.ParcelReport {
+	node := inside
+	node.Pool, node.Marks = fleet.PoolID(m.home), m.marks
+	for i := range o.Spec.Parcels {
+		p := &o.Spec.Parcels[i]
+		entry := fleet.ShareParcel{Holder: fleet.PoolID(p.Holder), Next: fleet.PoolID(p.Next), Loan: fleet.LoanID(p.LoanUID), Epoch: p.Epoch}
+		for _, cell := range p.Cells {
+			entry.Cells = append(entry.Cells, int(cell))
 		}
-		known[key] = errand
-		if parcel.Next != "" && errand.cleanAt.IsZero() {
-			errand.play(parcel.Next, stays, m, now)
+		if was := s.reported(p); was != nil && was.Clean {
+			entry.Clean, entry.CleanEpoch, entry.CleanAt = true, was.Epoch, was.Time.Time
 		}
-		report := v1alpha1.ParcelReport{LoanUID: parcel.LoanUID, Epoch: parcel.Epoch, Occupants: errand.occupants}
-		if !errand.cleanAt.IsZero() {
-			at := metav1.NewTime(errand.cleanAt)
-			report.Clean, report.Time, report.Occupants = true, &at, nil
-		}
-		out = append(out, report)
+		node.Share.Parcels = append(node.Share.Parcels, entry)
 	}
-	s.parcels = known
-	return out
+	machine := share.Machine{Node: &node, ClassOf: classOf, Agent: true, Occupants: m.use}
+	free := map[share.Errand]time.Time{}
+	s.said = nil
+	for i := range o.Spec.Parcels {
+		p, entry := &o.Spec.Parcels[i], &node.Share.Parcels[i]
+		errand := share.ErrandOf(entry)
+		v := machine.Judge(entry, s.free[errand], now, share.Options{Margin: confineTime})
+		report := v1alpha1.ParcelReport{LoanUID: p.LoanUID, Epoch: p.Epoch, Clean: v.Clean, Occupants: v.Names[:min(len(v.Names), occupantsShown)]}
+		switch {
+		case entry.IsClean(p.Epoch):
+			at := metav1.NewTime(entry.CleanAt)
+			report.Clean, report.Time = true, &at
+		case v.Clean:
+			at := metav1.NewTime(now)
+			report.Time = &at
+		case !v.Free.IsZero():
+			free[errand] = v.Free
+		}
+		s.said = append(s.said, report)
+	}
+	s.free = free
+	return s.said
 }
 
-// play looks who is in the way of one errand, or may come into it.
-func (e *parcelSide) play(next string, stays map[string]int, m machineNow, now time.Time) {
-	leave, occupants, other, class := m.use.offlineUse, m.use.offlinePods, offlinePool, fleet.Offline
-	if next == offlinePool {
-		leave, occupants, other, class = m.use.onlineUse, m.use.onlinePods, onlinePool, fleet.Online
-	}
-	if !fitsCells(leave, stays[other]) {
-		e.freeSince = time.Time{}
-		e.occupants = occupants[:min(len(occupants), occupantsShown)]
-		return
-	}
-	e.occupants = nil
-	if !m.marks.KeepOff(class) {
-		e.freeSince = time.Time{}
-		return
-	}
-	if e.freeSince.IsZero() {
-		e.freeSince = now
-	}
-	if now.Sub(e.freeSince) >= confineTime {
-		e.cleanAt = now
-	}
-}
-
-// staying counts the cells of a machine that each pool holds and keeps. Cells that no parcel names are at home.
-func staying(home string, share *v1alpha1.NodeShare) map[string]int {
-	out := map[string]int{home: cellsPerNode}
-	for i := range share.Spec.Parcels {
-		p := &share.Spec.Parcels[i]
-		out[home] -= len(p.Cells)
-		if p.Next == "" {
-			out[p.Holder] += len(p.Cells)
+// reported is what the node side said last of a parcel's epoch.
+func (s *side) reported(p *v1alpha1.ShareParcel) *v1alpha1.ParcelReport {
+	for i := range s.said {
+		if r := &s.said[i]; r.LoanUID == p.LoanUID && r.Epoch == p.Epoch {
+			return r
 		}
 	}
-	return out
+	return nil
 }
 
 func sameReport(a, b v1alpha1.ParcelReport) bool {
@@ -203,8 +168,8 @@ func sameReport(a, b v1alpha1.ParcelReport) bool {
 }
 
 // report writes the node side's status.
-func (w *World) report(s *side, share *v1alpha1.NodeShare, status []v1alpha1.ParcelReport) write {
-	name, generation := share.Name, share.Generation
+func (w *World) report(s *side, o *v1alpha1.NodeShare, status []v1alpha1.ParcelReport) write {
+	name, generation := o.Name, o.Generation
 	if status == nil {
 		status = []v1alpha1.ParcelReport{} // an empty list takes the place of an older one, null would be dropped
 	}

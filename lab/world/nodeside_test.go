@@ -1,6 +1,8 @@
 package world
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -8,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	agent "github.com/springtide/springtide/agent/share"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 )
@@ -17,7 +20,7 @@ func parcel(loan string, epoch int64, holder, next string, cells ...int32) v1alp
 	return v1alpha1.ShareParcel{LoanName: loan, LoanUID: "uid-" + loan, Epoch: epoch, Holder: holder, Next: next, Cells: cells}
 }
 
-func share(parcels ...v1alpha1.ShareParcel) *v1alpha1.NodeShare {
+func nodeShare(parcels ...v1alpha1.ShareParcel) *v1alpha1.NodeShare {
 	return &v1alpha1.NodeShare{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "uid-n", Generation: 1}, Spec: v1alpha1.NodeShareSpec{Parcels: parcels}}
 }
 
@@ -38,26 +41,32 @@ func TestNodeSide(t *testing.T) {
 		offline int64
 		clean   bool
 	}{
-		{"a machine goes out, empty", onlinePool, share(parcel("l", 1, onlinePool, offlinePool, machine...)), 0, 0, true},
-		{"a machine goes out with one online pod", onlinePool, share(parcel("l", 1, onlinePool, offlinePool, machine...)), 1, 0, false},
-		{"a socket goes out, online fits the other", onlinePool, share(parcel("l", 1, onlinePool, offlinePool, 0, 1)), 32, 0, true},
-		{"a socket goes out, online does not fit the other", onlinePool, share(parcel("l", 1, onlinePool, offlinePool, 0, 1)), 33, 0, false},
+		{"a machine goes out, empty", onlinePool, nodeShare(parcel("l", 1, onlinePool, offlinePool, machine...)), 0, 0, true},
+		{"a machine goes out with one online pod", onlinePool, nodeShare(parcel("l", 1, onlinePool, offlinePool, machine...)), 1, 0, false},
+		{"a socket goes out, online fits the other", onlinePool, nodeShare(parcel("l", 1, onlinePool, offlinePool, 0, 1)), 32, 0, true},
+		{"a socket goes out, online does not fit the other", onlinePool, nodeShare(parcel("l", 1, onlinePool, offlinePool, 0, 1)), 33, 0, false},
 		{"the second socket goes out, online is still there", onlinePool,
-			share(parcel("l", 1, onlinePool, offlinePool, 0, 1), parcel("m", 1, offlinePool, "", 2, 3)), 1, 20, false},
-		{"a machine comes home, empty", onlinePool, share(parcel("l", 2, offlinePool, onlinePool, machine...)), 0, 0, true},
-		{"a machine comes home with one offline pod", onlinePool, share(parcel("l", 2, offlinePool, onlinePool, machine...)), 0, 1, false},
+			nodeShare(parcel("l", 1, onlinePool, offlinePool, 0, 1), parcel("m", 1, offlinePool, "", 2, 3)), 1, 20, false},
+		{"a machine comes home, empty", onlinePool, nodeShare(parcel("l", 2, offlinePool, onlinePool, machine...)), 0, 0, true},
+		{"a machine comes home with one offline pod", onlinePool, nodeShare(parcel("l", 2, offlinePool, onlinePool, machine...)), 0, 1, false},
 		{"a socket comes home, offline fits the other lent one", onlinePool,
-			share(parcel("l", 2, offlinePool, onlinePool, 0, 1), parcel("m", 1, offlinePool, "", 2, 3)), 0, 32, true},
+			nodeShare(parcel("l", 2, offlinePool, onlinePool, 0, 1), parcel("m", 1, offlinePool, "", 2, 3)), 0, 32, true},
 		{"a socket comes home, offline does not fit the other lent one", onlinePool,
-			share(parcel("l", 2, offlinePool, onlinePool, 0, 1), parcel("m", 1, offlinePool, "", 2, 3)), 0, 33, false},
-		{"a socket comes home beside online", onlinePool, share(parcel("l", 2, offlinePool, onlinePool, 0, 1)), 32, 0, true},
-		{"an offline machine goes out", offlinePool, share(parcel("l", 1, offlinePool, onlinePool, machine...)), 0, 1, false},
-		{"an offline socket goes out, offline fits the other", offlinePool, share(parcel("l", 1, offlinePool, onlinePool, 0, 1)), 0, 32, true},
-		{"an offline machine comes home with an online pod", offlinePool, share(parcel("l", 2, onlinePool, offlinePool, machine...)), 1, 0, false},
+			nodeShare(parcel("l", 2, offlinePool, onlinePool, 0, 1), parcel("m", 1, offlinePool, "", 2, 3)), 0, 33, false},
+		{"a socket comes home beside online", onlinePool, nodeShare(parcel("l", 2, offlinePool, onlinePool, 0, 1)), 32, 0, true},
+		{"an offline machine goes out", offlinePool, nodeShare(parcel("l", 1, offlinePool, onlinePool, machine...)), 0, 1, false},
+		{"an offline socket goes out, offline fits the other", offlinePool, nodeShare(parcel("l", 1, offlinePool, onlinePool, 0, 1)), 0, 32, true},
+		{"an offline machine comes home with an online pod", offlinePool, nodeShare(parcel("l", 2, onlinePool, offlinePool, machine...)), 1, 0, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := &side{uid: "uid-n", parcels: map[reportKey]*parcelSide{}}
-			use := &machineUse{onlineUse: cores(c.online), offlineUse: cores(c.offline), onlinePods: []string{"shop/web"}, offlinePods: []string{"shop/train"}}
+			s := &side{uid: "uid-n"}
+			var use machineUse
+			if c.online > 0 {
+				use = append(use, agent.Occupant{Name: "shop/web", Class: fleet.PodOnline, Ask: cores(c.online)})
+			}
+			if c.offline > 0 {
+				use = append(use, agent.Occupant{Name: "shop/train", Class: fleet.PodOffline, Ask: cores(c.offline)})
+			}
 			if got := s.play(c.share, machineNow{c.home, closed, use}, noon); got[0].Clean {
 				t.Fatal("clean at once: confining takes its time")
 			}
@@ -87,24 +96,24 @@ func TestNodeSideAsksForItsMarks(t *testing.T) {
 		node  *corev1.Node
 		clean bool
 	}{
-		{"out, behind the taint", share(parcel("l", 1, onlinePool, offlinePool, machine...)), node("", tainted), true},
-		{"out, without the taint", share(parcel("l", 1, onlinePool, offlinePool, machine...)), node(""), false},
-		{"out, with a taint that only asks", share(parcel("l", 1, onlinePool, offlinePool, machine...)), node("", prefers), false},
-		{"home, without the label", share(parcel("l", 2, offlinePool, onlinePool, machine...)), node("", tainted), true},
-		{"home, with the label", share(parcel("l", 2, offlinePool, onlinePool, machine...)), node("true", tainted), false},
-		{"out, of a node that is not seen", share(parcel("l", 1, onlinePool, offlinePool, machine...)), nil, false},
-		{"home, of a node that is not seen", share(parcel("l", 2, offlinePool, onlinePool, machine...)), nil, false},
+		{"out, behind the taint", nodeShare(parcel("l", 1, onlinePool, offlinePool, machine...)), node("", tainted), true},
+		{"out, without the taint", nodeShare(parcel("l", 1, onlinePool, offlinePool, machine...)), node(""), false},
+		{"out, with a taint that only asks", nodeShare(parcel("l", 1, onlinePool, offlinePool, machine...)), node("", prefers), false},
+		{"home, without the label", nodeShare(parcel("l", 2, offlinePool, onlinePool, machine...)), node("", tainted), true},
+		{"home, with the label", nodeShare(parcel("l", 2, offlinePool, onlinePool, machine...)), node("true", tainted), false},
+		{"out, of a node that is not seen", nodeShare(parcel("l", 1, onlinePool, offlinePool, machine...)), nil, false},
+		{"home, of a node that is not seen", nodeShare(parcel("l", 2, offlinePool, onlinePool, machine...)), nil, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := &side{uid: "uid-n", parcels: map[reportKey]*parcelSide{}}
-			s.play(c.share, machineNow{onlinePool, marksOf(c.node), &machineUse{}}, noon)
-			if got := s.play(c.share, machineNow{onlinePool, marksOf(c.node), &machineUse{}}, noon.Add(confineTime))[0].Clean; got != c.clean {
+			s := &side{uid: "uid-n"}
+			s.play(c.share, machineNow{onlinePool, marksOf(c.node), nil}, noon)
+			if got := s.play(c.share, machineNow{onlinePool, marksOf(c.node), nil}, noon.Add(confineTime))[0].Clean; got != c.clean {
 				t.Fatalf("clean = %v, want %v", got, c.clean)
 			}
 			if c.clean {
 				return
 			}
-			shut := machineNow{onlinePool, closed, &machineUse{}}
+			shut := machineNow{onlinePool, closed, nil}
 			if s.play(c.share, shut, noon.Add(confineTime))[0].Clean || !s.play(c.share, shut, noon.Add(2*confineTime))[0].Clean {
 				t.Error("the time does not count from the marks on")
 			}
@@ -114,9 +123,9 @@ func TestNodeSideAsksForItsMarks(t *testing.T) {
 
 // Somebody who comes while the cells are being confined starts the wait anew; a report once made holds for its epoch alone.
 func TestNodeSideStartsAnew(t *testing.T) {
-	s := &side{uid: "uid-n", parcels: map[reportKey]*parcelSide{}}
-	out := share(parcel("l", 1, onlinePool, offlinePool, 0, 1, 2, 3))
-	empty, taken := &machineUse{}, &machineUse{onlineUse: cores(1), onlinePods: []string{"shop/web"}}
+	s := &side{uid: "uid-n"}
+	out := nodeShare(parcel("l", 1, onlinePool, offlinePool, 0, 1, 2, 3))
+	empty, taken := machineUse{}, machineUse{{Name: "shop/web", Class: fleet.PodOnline, Ask: cores(1)}}
 	s.play(out, machineNow{onlinePool, closed, empty}, noon)
 	s.play(out, machineNow{onlinePool, closed, taken}, noon.Add(confineTime/2))
 	s.play(out, machineNow{onlinePool, closed, empty}, noon.Add(confineTime))
@@ -129,8 +138,8 @@ func TestNodeSideStartsAnew(t *testing.T) {
 	if got := s.play(out, machineNow{onlinePool, closed, taken}, noon.Add(3*confineTime)); !got[0].Clean {
 		t.Error("a report must hold for its epoch")
 	}
-	back := share(parcel("l", 2, offlinePool, onlinePool, 0, 1, 2, 3))
-	if got := s.play(back, machineNow{onlinePool, closed, &machineUse{offlineUse: cores(1)}}, noon.Add(4*confineTime)); got[0].Clean || got[0].Epoch != 2 {
+	back := nodeShare(parcel("l", 2, offlinePool, onlinePool, 0, 1, 2, 3))
+	if got := s.play(back, machineNow{onlinePool, closed, machineUse{{Class: fleet.PodOffline, Ask: cores(1)}}}, noon.Add(4*confineTime)); got[0].Clean || got[0].Epoch != 2 {
 		t.Errorf("%+v: an older epoch says nothing about the new one", got[0])
 	}
 }
@@ -152,12 +161,13 @@ func TestUses(t *testing.T) {
 	room := testPod("filler", "", "", on("n"))
 	room.Labels = map[string]string{v1alpha1.LabelComponent: v1alpha1.ComponentFiller}
 	table.seen(room)
-	u := table.uses()["n"]
-	if u.onlineUse.CPU != 2000 || u.offlineUse.CPU != 1000 {
-		t.Errorf("online %s, offline %s, want 2 and 1 cores", u.onlineUse, u.offlineUse)
+	var got []string
+	for _, o := range table.uses()["n"] {
+		got = append(got, fmt.Sprintf("%s %s %d", o.Class, o.Name, o.Ask.CPU))
 	}
-	if len(u.onlinePods) != 2 || u.onlinePods[0] != "shop/other" {
-		t.Errorf("online pods %v, want other and web", u.onlinePods)
+	slices.Sort(got)
+	if want := []string{"Offline shop/train 1000", "Online shop/other 1000", "Online shop/web 1000"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
@@ -165,7 +175,7 @@ func TestUses(t *testing.T) {
 func TestReportsAreWrittenOnce(t *testing.T) {
 	now := noon
 	w := &World{table: newTestTable(&now), sides: map[string]*side{}, homes: map[string]string{"n": onlinePool}}
-	w.table.seen(share(parcel("l", 1, onlinePool, offlinePool, 0, 1, 2, 3)))
+	w.table.seen(nodeShare(parcel("l", 1, onlinePool, offlinePool, 0, 1, 2, 3)))
 	w.table.seen((&machine{name: "n", pool: offlinePool}).node())
 	if got := len(w.nodeSides(noon)); got != 1 {
 		t.Fatalf("%d writes for a new share, want 1", got)
@@ -178,7 +188,7 @@ func TestReportsAreWrittenOnce(t *testing.T) {
 	if got := len(w.nodeSides(noon.Add(confineTime))); got != 1 {
 		t.Errorf("%d writes when the cells are clean, want 1", got)
 	}
-	other := share(parcel("l", 1, onlinePool, offlinePool, 0, 1, 2, 3))
+	other := nodeShare(parcel("l", 1, onlinePool, offlinePool, 0, 1, 2, 3))
 	other.UID = types.UID("another")
 	w.table.seen(other)
 	w.nodeSides(noon.Add(2 * confineTime))

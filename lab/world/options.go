@@ -46,6 +46,8 @@ type Options struct {
 	// them, cAdvisor sends times of its own.
 	ScrapeInterval time.Duration
 	ScrapeLoss     float64
+	// NoAgents leaves the machines without node agents: the controller decides when one is clean, and no socket is lent.
+	NoAgents bool
 	// Faults take things down on purpose.
 	Faults []Fault
 	// OnStep, when set, is called after each step, from the world's own goroutine: all of the world may be looked at and changed.

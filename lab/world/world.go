@@ -259,7 +259,9 @@ func (w *World) stand(ctx context.Context) error {
 	w.live.Store(true)
 	renewing, stop := context.WithCancel(context.Background())
 	w.onClose(func() error { stop(); return nil })
-	go w.renewAgents(renewing)
+	if !w.options.NoAgents {
+		go w.renewAgents(renewing)
+	}
 	return nil
 }
 

@@ -117,8 +117,8 @@ func (x *model) undo(s *state, c *controller) {
 	}
 }
 
-// judged is the loan that a write rests on, at the version that the write names: nil where the API holds another one.
-func (x *model) judged(s *state, c *controller, a *act, w *protocol.Write) *loan {
+// loanAt is the loan that a write rests on, at the version that the write names: nil where the API holds another one.
+func (x *model) loanAt(s *state, c *controller, a *act, w *protocol.Write) *loan {
 	if c.loan == 0 {
 		seen := x.all[c.door].loan(a.move.loan)
 		if seen == nil {
@@ -135,7 +135,7 @@ func (x *model) judged(s *state, c *controller, a *act, w *protocol.Write) *loan
 
 // deleteLoan deletes an ended loan.
 func (x *model) deleteLoan(s *state, c *controller, a *act, w *protocol.Write) bool {
-	l := x.judged(s, c, a, w)
+	l := x.loanAt(s, c, a, w)
 	if l == nil {
 		return false
 	}
@@ -203,7 +203,7 @@ func (x *model) setShare(s *state, c *controller, a *act, w *protocol.Write, d *
 // setLoan is the API server's side of a loan's status.
 func (x *model) setLoan(s *state, c *controller, a *act, w *protocol.Write) bool {
 	m := a.move
-	l := x.judged(s, c, a, w)
+	l := x.loanAt(s, c, a, w)
 	if l == nil || (w.If.LeaderEpoch > 0 && c.leader < l.leader && !x.Mutant.AnyLeader) || m.epoch < l.epoch {
 		return false
 	}

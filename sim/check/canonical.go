@@ -196,6 +196,7 @@ func (x *model) canonical(s *state) {
 			c.wrote[k] = remembered(c.wrote[k], s.f.m[k].share.ver)
 		}
 	}
+	s.report.ver = remembered(s.report.ver, s.f.m[s.report.machine].share.ver)
 	n.rename(&s.f)
 	if goes < 0 || s.f.m[s.binding.machine].uid != s.binding.node {
 		s.binding = binding{} // in vain

@@ -20,6 +20,7 @@ var scopes = []Options{
 	{Shape: Sockets, Turns: 1, Gang: true},
 	{Shape: Machines, Turns: 1, Borrow: true},
 	{Shape: Sockets, Turns: 1, Pauses: 1},
+	{Shape: Machines, Faults: 1, NoAgents: true},
 	{Shape: Sockets, Turns: 1, Faults: 1, Only: []kind{crashes, fails, dies, answersLate, reportsLate, bindsLate}},
 }
 
@@ -39,6 +40,8 @@ var full = []Options{
 	{Shape: Machines, Turns: 2, Borrow: true},
 	{Shape: Machines, Turns: 1, Faults: 1, Borrow: true, Most: 1_000_000},
 	{Shape: Machines, Turns: 1, Faults: 1, Only: []kind{bindsLate}},
+	{Shape: Machines, Turns: 1, Faults: 1, NoAgents: true, Most: 1_000_000},
+	{Shape: Machines, Faults: 2, NoAgents: true, Only: []kind{lags, usurps, bindsLate, judgesLate}, Most: 1_000_000},
 }
 
 // TestProtocol searches every state within the bounds. FULL=1 takes wider ones.

@@ -46,6 +46,11 @@ var (
 	thawed = Options{Shape: Sockets, Turns: 1, Faults: 1, Freezes: 1, Only: []kind{usurps}}
 )
 
+// unmanaged machines have no agents; controllers decide Clean for them.
+func unmanaged(only ...kind) Options {
+	return Options{Shape: Machines, Turns: 1, Faults: 1, NoAgents: true, Only: only}
+}
+
 // guards are what keeps the protocol safe, each with the search that finds it missing.
 var guards = []struct {
 	name   string
@@ -102,6 +107,9 @@ var guards = []struct {
 	{"the node side says Clean only behind closed marks", stall, "two holders", Mutant{Blind: true}},
 	{"the node side waits for what schedulers still bind", Options{Shape: Machines, Turns: 1, Faults: 1, Only: []kind{bindsLate}}, "two holders",
 		Mutant{Prompt: true}},
+	{"a controller waits for what schedulers still bind", unmanaged(bindsLate), "two holders", Mutant{Prompt: true}},
+	{"a controller counts the pods of a list of its own", unmanaged(lags), "two holders", Mutant{StaleList: true}},
+	{"a controller reads the marks live", unmanaged(lags), "two holders", Mutant{StaleMarks: true}},
 	{"the disruption ledger is asked", Options{Shape: Sockets, Turns: 2}, "ledger", blur(func(s *fleet.Snapshot) {
 		for i := range s.Pools {
 			s.Pools[i].Ledger = fleet.Ledger{}

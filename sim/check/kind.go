@@ -10,6 +10,7 @@ const (
 	watched               // a new leader has watched a window
 	elected               // a controller leads, and no other does
 	stops                 // a controller that lost its lease finds out
+	judges                // a controller decides that a machine without an agent is clean
 	catchesUp             // its watches do
 	binds                 // a pod lands
 	ends                  // a pod that was told to go has gone
@@ -33,6 +34,7 @@ const (
 	fails       // the API refuses a write
 	usurps      // a controller leads while another one does
 	lags        // a controller's watches stall
+	judgesLate  // a controller has read the API and not written what it decided yet
 	dies        // a machine
 	answersLate // a pod's acknowledgement of an older notice arrives
 	reportsLate // the node side has seen clean cells and not said so yet
@@ -40,8 +42,8 @@ const (
 )
 
 func (k kind) String() string {
-	return [...]string{"cycles", "watched", "elected", "stops", "catchesUp", "binds", "ends", "answers", "beats", "reports", "arrives", "lands", "passes", "kills",
-		"ages", "minute", "collects", "rejoins", "thaws", "turns", "freezes", "pauses", "crashes", "fails", "usurps", "lags", "dies", "answersLate",
+	return [...]string{"cycles", "watched", "elected", "stops", "judges", "catchesUp", "binds", "ends", "answers", "beats", "reports", "arrives", "lands", "passes", "kills",
+		"ages", "minute", "collects", "rejoins", "thaws", "turns", "freezes", "pauses", "crashes", "fails", "usurps", "lags", "judgesLate", "dies", "answersLate",
 		"reportsLate", "bindsLate"}[k]
 }
 
@@ -50,7 +52,7 @@ func (k kind) fault() bool { return k >= turns }
 
 // controllers reports whether a transition is a controller's.
 func (k kind) controllers() bool {
-	return k <= catchesUp || k >= pauses && k <= lags
+	return k <= catchesUp || k >= pauses && k <= judgesLate
 }
 
 // sure reports whether a transition happens again and again where it can. Pods may never answer, and ask for more time for ever.
@@ -82,6 +84,10 @@ func (x *model) describe(s *state, st step) string {
 		return who + " leads while the other still acts"
 	case stops:
 		return who + " finds out that its lease is lost"
+	case judges:
+		return fmt.Sprintf("%s decides that m%d is clean", who, st.b)
+	case judgesLate:
+		return fmt.Sprintf("%s sees m%d clean and has not written it", who, st.b)
 	case catchesUp:
 		return who + "'s watches catch up"
 	case lags:

@@ -25,6 +25,7 @@ type model struct {
 	tides     [onlinePods + 1]tide
 	plans     map[planKey]*planner.Plan
 	scripts   map[doorKey][]act
+	judged    map[nodeFacts][units]bool
 	broken    string // the property that the transition in progress broke
 }
 
@@ -77,7 +78,7 @@ const (
 )
 
 func newModel(o Options) *model {
-	x := &model{Options: o, views: *newViews(), portraits: newPortraits(), plans: map[planKey]*planner.Plan{}, scripts: map[doorKey][]act{}}
+	x := &model{Options: o, views: *newViews(), portraits: newPortraits(), plans: map[planKey]*planner.Plan{}, scripts: map[doorKey][]act{}, judged: map[nodeFacts][units]bool{}}
 	for i := range x.tides {
 		x.tides[i] = newTide(i)
 	}

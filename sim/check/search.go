@@ -25,6 +25,8 @@ type Options struct {
 	Borrow bool
 	// Gang makes the two jobs one of two members that work together or not at all.
 	Gang bool
+	// NoAgents takes the agents away: the controllers decide Clean. Sockets need an agent, so nothing but machines is lent.
+	NoAgents bool
 	// Skew makes the clock of the second controller run ahead by a step.
 	Skew bool
 	// Only are the kinds of faults that happen; none are all of them.
@@ -44,7 +46,7 @@ func (o Options) String() string {
 	for _, x := range []struct {
 		on   bool
 		name string
-	}{{o.Borrow, "borrow"}, {o.Gang, "gang"}, {o.Skew, "skew"}} {
+	}{{o.Borrow, "borrow"}, {o.Gang, "gang"}, {o.Skew, "skew"}, {o.NoAgents, "noagents"}} {
 		if x.on {
 			s += "," + x.name
 		}
@@ -69,6 +71,8 @@ type Mutant struct {
 	AnyLeader, Overlap bool
 	// Blind lets the node side say Clean whatever the node's marks are, Prompt while a scheduler that saw older ones still binds.
 	Blind, Prompt bool
+	// StaleList lets a controller decide Clean by the pods that its watches show, StaleMarks by the marks.
+	StaleList, StaleMarks bool
 	// Heedless lets a leader not ask whether another one saw a freeze.
 	Heedless bool
 }

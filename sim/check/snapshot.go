@@ -175,7 +175,7 @@ func (x *model) snapshot(f *facts, e eyes) *fleet.Snapshot {
 		}
 	}
 	s.Nodes = append(s.Nodes, fleet.Node{ID: nodeUID(stable), Name: stableName, Zone: "z", Pool: "online", Allocatable: unit.Add(fleet.Resources{Pods: 110}),
-		Cells: []fleet.Cell{{Capacity: unit}}, Ready: true, AgentAlive: true})
+		Cells: []fleet.Cell{{Capacity: unit}}, Ready: true, AgentAlive: !x.NoAgents})
 	for i := range f.l {
 		if f.l[i].uid > 0 {
 			s.Loans = append(s.Loans, x.loan(&f.l[i], e))
@@ -249,7 +249,7 @@ func (x *model) jobOf(k int) int {
 func (x *model) node(f *facts, i int8) fleet.Node {
 	m := &f.m[i]
 	n := fleet.Node{ID: nodeUID(m.uid), Name: nodeName(i), Zone: "z", Pool: poolID(x.home()), Allocatable: unit.Times(int64(x.Shape.units())).Add(fleet.Resources{Pods: 110}),
-		Ready: true, AgentAlive: true, Marks: fleet.NodeMarks{HolderTaint: m.taint, OfflineLabel: m.label, KeepNode: m.keep, Fence: fences[m.fence]}}
+		Ready: true, AgentAlive: !x.NoAgents, AgentKnown: !x.NoAgents, Marks: fleet.NodeMarks{HolderTaint: m.taint, OfflineLabel: m.label, KeepNode: m.keep, Fence: fences[m.fence]}}
 	// Nobody's home changes here, so the label of it is no state of its own.
 	n.Marks.HomeLabel = x.Borrow
 	for c := range x.Shape.units() {

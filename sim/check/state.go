@@ -150,8 +150,9 @@ type controller struct {
 	plan, door, stalled viewID
 }
 
-// report is a Clean report on its way: the node side looked, and has not written yet.
-type report struct{ machine, node, loan, epoch int8 }
+// report is a Clean report on its way: the node side looked, and has not written yet. ver is the version of the share that a controller read;
+// 0 of an agent's report, which rests on none.
+type report struct{ machine, node, loan, epoch, ver int8 }
 
 // binding is a pod on its way to a machine: a scheduler decided by marks that may be older than those that stand when it binds.
 type binding struct{ pod, machine, node int8 }

@@ -58,7 +58,7 @@ func (x *model) controller(s *state, ci int, one doer) bool {
 	if !c.watched && c.stage == idle && !one(step{watched, who, 0}, func(n *state) { n.c[ci].watched = true }) {
 		return false
 	}
-	if !x.cycle(s, ci, one) {
+	if !x.cycle(s, ci, one) || !x.judge(s, ci, one) {
 		return false
 	}
 	if c.mask != 0 && !one(step{catchesUp, who, 0}, func(n *state) { n.c[ci].mask, n.c[ci].stalled = 0, 0 }) {
@@ -227,7 +227,7 @@ func (x *model) bind(n *state, slot int, machine int8) {
 // machines are what the node sides do, and what becomes of machines.
 func (x *model) machines(s *state, one doer) bool {
 	if s.report != (report{}) && !one(step{arrives, s.report.machine, 0}, func(n *state) {
-		n.f.clean(n.report)
+		x.arrive(n, n.report)
 		n.report = report{}
 	}) {
 		return false
@@ -246,51 +246,14 @@ func (x *model) machines(s *state, one doer) bool {
 		if m.share.ver > 0 && m.share.node != m.uid && !one(step{collects, i, 0}, func(n *state) { n.f.m[i].share = share{} }) {
 			return false
 		}
-		for _, e := range m.share.e {
-			r := report{i, m.uid, e.loan, e.epoch}
-			if e.loan == 0 || e.next == nobody || e.clean == e.epoch || m.share.node != m.uid || !x.vacant(s, i, e) {
-				continue
-			}
-			if !one(step{reports, i, e.loan}, func(n *state) { n.f.clean(r) }) {
-				return false
-			}
-			if s.faults > 0 && s.report == (report{}) && !one(step{reportsLate, i, e.loan}, func(n *state) { n.report = r }) {
-				return false
-			}
+		if !x.NoAgents && !x.agents(s, i, one) {
+			return false
 		}
 		if s.faults > 0 && m.uid%uidsPerMachine < uidsPerMachine-1 && !one(step{dies, i, 0}, func(n *state) { x.die(n, i) }) {
 			return false
 		}
 	}
 	return true
-}
-
-// vacant reports whether what leaves fits the cells that its side keeps, and the node's marks have let no more of it land for longer than a
-// scheduler takes to bind.
-func (x *model) vacant(s *state, machine int8, e entry) bool {
-	f, m := &s.f, &s.f.m[machine]
-	if !x.Mutant.Blind && (e.next == offline && !m.taint || e.next == online && m.label) {
-		return false
-	}
-	if !x.Mutant.Prompt && s.binding.pod > 0 && s.binding.machine == machine {
-		return false
-	}
-	kept := x.lent(f, machine) &^ e.cells
-	if e.next == offline {
-		return f.on(machine, online) <= x.Shape.units()-size(kept|e.cells)
-	}
-	return f.on(machine, offline) <= size(kept)
-}
-
-// clean writes a Clean report, unless the parcel is no longer in the share.
-func (f *facts) clean(r report) {
-	sh := &f.m[r.machine].share
-	for i := range sh.e {
-		if e := &sh.e[i]; sh.node == r.node && e.loan == r.loan {
-			e.clean = r.epoch
-			sh.ver = fresh
-		}
-	}
 }
 
 // die takes a machine and its pods away. Its share stays until it is collected.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/springtide/springtide/agent/share"
 	"github.com/springtide/springtide/fleet"
 )
 
@@ -161,36 +162,32 @@ func (w *World) fits(p *pod, n *fleet.Node, free fleet.Resources) bool {
 	return !n.Marks.HolderTaint
 }
 
-// nodeSide reports Clean for each parcel that moves, once its cells are empty: of online pods on the way out (a socket, once what online
-// keeps fits into the rest), of offline pods on the way home. The marks must let no more of them land.
+// nodeSide plays the agent of a machine. Its margin counts from the phase on.
 func (w *World) nodeSide(n *fleet.Node) {
-	var online, offline fleet.Resources
+	m := share.Machine{Node: n, ClassOf: w.classOf, Agent: n.AgentAlive, Ready: n.Ready}
 	for _, p := range w.pods {
-		if p.Node != n.ID {
-			continue
-		}
-		switch p.Class {
-		case fleet.PodOnline:
-			online = online.Add(p.Requests)
-		case fleet.PodOffline:
-			offline = offline.Add(p.Requests)
+		if p.Node == n.ID {
+			m.Occupants = append(m.Occupants, share.Occupant{Name: p.Name.String(), Class: p.Class, Ask: p.Requests})
 		}
 	}
 	for i := range n.Share.Parcels {
 		e := &n.Share.Parcels[i]
 		l := w.Loan(e.Loan)
-		if e.Next == "" || e.IsClean(e.Epoch) || l == nil || w.now.Sub(l.Since) < cleanAfter {
+		if l == nil || e.IsClean(e.Epoch) {
 			continue
 		}
-		clean := offline.IsZero() && n.Marks.KeepOff(fleet.Offline)
-		if e.Next == OfflinePool {
-			clean = n.Marks.KeepOff(fleet.Online) && online.Fits(n.Allocatable.Sub(n.CapacityOf(e.Cells)))
-		}
-		if clean {
+		if m.Judge(e, l.Since, w.now, share.Options{Margin: cleanAfter}).Clean {
 			e.Clean, e.CleanEpoch, e.CleanAt = true, e.Epoch, w.now
 			n.Share.Version = w.api.Version()
 		}
 	}
+}
+
+func (w *World) classOf(id fleet.PoolID) fleet.Class {
+	if id == OfflinePool {
+		return fleet.Offline
+	}
+	return fleet.Online
 }
 
 // Loan implements fleetapi.World.
