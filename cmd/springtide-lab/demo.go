@@ -30,6 +30,7 @@ type demoOptions struct {
 	noController bool
 	report       string
 	picture      string
+	begin        string
 	verbose      bool
 }
 
@@ -41,7 +42,7 @@ func demo() *cobra.Command {
 		Short: "Replay a day of real load on a real control plane, with springtide in charge",
 		Long: "Starts a control plane and a Prometheus on this machine, loads a fleet, online services made from real load traces and offline jobs\n" +
 			"into it, and replays a day on a virtual clock while springtide runs. At the end it prints what the day came to. Ctrl-C stops\n" +
-			"everything.",
+			"everything and prints the report so far.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
@@ -49,6 +50,8 @@ func demo() *cobra.Command {
 	f.IntVar(&o.world.Nodes, "nodes", 200, "machines")
 	f.IntVar(&o.world.Services, "services", 40, "online services")
 	f.Float64Var(&o.days, "days", 1, "virtual days to replay")
+	f.StringVar(&o.begin, "begin", "peak", "where the day begins: at its peak, where the tide turns and lending starts at once, or at midnight")
+	f.DurationVar(&o.world.Interval, "interval", 30*time.Second, "virtual time between two cycles of the controller, whose own default is 15s: most of a day's wall time is the wait for cycles")
 	f.Float64Var(&o.world.Speed, "speed", 288, "virtual seconds in a second, at most (288: a day in five minutes)")
 	f.Uint64Var(&o.world.Seed, "seed", 1, "what every draw is made from")
 	f.DurationVar(&o.world.ScrapeInterval, "scrape-interval", world.Step, "how often Prometheus scrapes, in whole 15 s")
@@ -58,7 +61,7 @@ func demo() *cobra.Command {
 	f.BoolVar(&o.world.NoAgents, "no-agents", false, "leave the machines without node agents: whole machines are lent, and no socket")
 	f.BoolVar(&o.headless, "headless", os.Getenv("HEADLESS") != "", "plain lines instead of the live view")
 	f.StringVar(&o.report, "report", "", "file to write the report to as JSON")
-	f.StringVar(&o.picture, "picture", "", "file to draw the run to as SVG")
+	f.StringVar(&o.picture, "picture", "", "file to draw the live view to as SVG, as it stands at the end")
 	f.StringVar(&o.world.Springtide, "springtide", "", "the springtide binary (default: springtide beside this one)")
 	f.BoolVar(&o.noController, "no-controller", false, "run without springtide: a static day")
 	f.StringVar(&o.world.Mode, "mode", "Auto", "mode of every service and pool: Observe, Recommend or Auto")
@@ -82,6 +85,10 @@ func (o *demoOptions) run(ctx context.Context) error {
 	if len(o.world.Processes) > 0 && o.world.Speed != 1 {
 		return fmt.Errorf("--speed %v: processes live by the wall: want --speed 1 with --processes", o.world.Speed)
 	}
+	if o.begin != "peak" && o.begin != "midnight" {
+		return fmt.Errorf("--begin %q: want peak or midnight", o.begin)
+	}
+	o.world.AtPeak = o.begin == "peak"
 	if err := o.findSpringtide(); err != nil {
 		return err
 	}
@@ -92,6 +99,9 @@ func (o *demoOptions) run(ctx context.Context) error {
 	o.world.Progress = screen.Progress
 	o.world.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	o.world.OnStep = func(w *world.World) {
+		if o.picture != "" && screen.NoteDue(w.Now()) {
+			screen.Note(w.View())
+		}
 		if screen.Due(w.Now()) {
 			screen.Show(w.View())
 		}
@@ -103,8 +113,19 @@ func (o *demoOptions) run(ctx context.Context) error {
 	if len(o.world.Processes) > 0 {
 		screen.Progress("pods to run are made with kubectl --kubeconfig " + w.Plane().Kubeconfig())
 	}
+	screen.Hints = o.hints(w)
+	for _, h := range screen.Hints {
+		screen.Progress("in another terminal: " + h)
+	}
 	report, err := w.Run(ctx)
 	screen.Close()
+	if ctx.Err() != nil {
+		report, err = o.soFar(w), nil
+	}
+	var picture []byte
+	if o.picture != "" {
+		picture = screen.SVG(w.View())
+	}
 	if o.verbose {
 		printMemory(w)
 	}
@@ -119,11 +140,38 @@ func (o *demoOptions) run(ctx context.Context) error {
 		fmt.Printf("%+v\n", w.Spent())
 	}
 	if o.picture != "" {
-		if err := os.WriteFile(o.picture, report.SVG(), 0o644); err != nil {
+		if err := os.WriteFile(o.picture, picture, 0o644); err != nil {
 			return fmt.Errorf("draw the run: %w", err)
 		}
 	}
 	return writeReport(o.report, report)
+}
+
+// hints are commands that show the running world from another terminal.
+func (o *demoOptions) hints(w *world.World) []string {
+	env := "export KUBECONFIG=" + w.Plane().Kubeconfig()
+	if o.world.Springtide == "" {
+		return []string{env, "kubectl get nodes", "kubectl get deployments -A", "kubectl get jobs -A"}
+	}
+	cli := o.world.Springtide
+	if wd, err := os.Getwd(); err == nil {
+		if rel, err := filepath.Rel(wd, cli); err == nil && len(rel) < len(cli) {
+			cli = rel
+		}
+	}
+	return []string{env, cli + " status", cli + " loans", cli + " services"}
+}
+
+// soFar is the report of a run that was stopped; nil when nothing was counted yet.
+func (o *demoOptions) soFar(w *world.World) *model.Report {
+	counted := w.Counted()
+	if counted <= 0 {
+		fmt.Println("\nstopped in the warm-up: nothing was counted yet")
+		return nil
+	}
+	fmt.Printf("\nstopped after %s of %s; the report so far:\n", counted.Round(time.Minute), o.world.Length)
+	report := w.Report()
+	return &report
 }
 
 // printMemory prints what the lab holds in memory at the end of the day, by component.

@@ -29,7 +29,7 @@ var levels = map[string]int{
 	"store": 6, "internal/kube": 6, "internal/validate": 6, "internal/clock": 6, "internal/pgtest": 6, "internal/scripttest": 6, "api": 6, "deploy": 6,
 	"api/v1alpha1": 6, "api/config": 6,
 	"internal/csvseries": 6, "internal/backtest": 6,
-	"sim": 7, "lab": 7, "scheduler/host": 7, "agent/host": 7, "agent/notice": 7, "dashboards": 7,
+	"internal/run": 7, "sim": 7, "lab": 7, "scheduler/host": 7, "agent/host": 7, "agent/notice": 7, "dashboards": 7,
 	"cmd": 8, "cmd/springtide": 8, "cmd/springtide-lab": 8, "internal/archtest": 8, "e2e": 8, "docs": 8, "tools": 8, "bench": 8,
 }
 

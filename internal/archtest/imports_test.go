@@ -28,6 +28,8 @@ var thirdParty = map[string][]string{
 	"api/v1alpha1":        {"k8s.io/apimachinery"},
 	"api/config":          {"go.yaml.in/yaml/v3", "github.com/prometheus/common"},
 
+	"internal/run": {"github.com/prometheus/client_golang", "k8s.io/client-go/rest", "k8s.io/client-go/tools/clientcmd", "k8s.io/klog/v2"},
+
 	"sim": {"go.yaml.in/yaml/v3"},
 	"lab": {
 		"charm.land/lipgloss/v2", "github.com/prometheus/client_golang/prometheus", "github.com/prometheus/common", "github.com/prometheus/prometheus", "golang.org/x/term",
@@ -36,7 +38,7 @@ var thirdParty = map[string][]string{
 
 	"cmd/springtide": {
 		"github.com/prometheus/client_golang", "github.com/prometheus/common", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term",
-		"k8s.io/api", "k8s.io/apiextensions-apiserver/pkg/apis", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/component-helpers/scheduling", "k8s.io/klog/v2", "sigs.k8s.io/yaml",
+		"k8s.io/api", "k8s.io/apiextensions-apiserver/pkg/apis", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/component-helpers/scheduling", "sigs.k8s.io/yaml",
 	},
 	"cmd/springtide-lab": {"github.com/spf13/cobra", "go.etcd.io/etcd/server/v3/embed", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/apiserver", "k8s.io/client-go",
 		"k8s.io/component-base", "k8s.io/controller-manager", "k8s.io/klog/v2", "k8s.io/kubernetes"},

@@ -81,8 +81,9 @@ func (s *Screen) picture(v *world.View) []string {
 		fmt.Sprintf("  %s %s", pad("", 8), replicasText(v)), "",
 		row("offline", "lent", t.lent, v.OnlineHome, amber, fmt.Sprintf("%s cores in %d machines, %d sockets", count(v.Lent), v.NodesLent, v.SocketsLent)),
 		row("", "work", t.offline, v.Allocatable, amber, fmt.Sprintf("%s cores in %d pods", count(v.OfflineRequested), v.OfflinePods)),
-		fmt.Sprintf("  %s %s", title.Render(pad("loans", 8)), loansText(v)), "",
-		row("SLO", "broken", t.violating, max(1, most(t.violating)), red, fmt.Sprintf("%d of %d services now, %d service-minutes %s", v.Violating,
+		fmt.Sprintf("  %s %s", title.Render(pad("jobs", 8)), jobsText(v)),
+		fmt.Sprintf("  %s %s", title.Render(pad("loans", 8)), loansText(v, s.width()-11)), "",
+		row("SLO", "broken", t.violating, max(1, most(t.violating)), red, fmt.Sprintf("%d of %d services now, %d minutes %s", v.Violating,
 			v.Services, v.ViolationMinutes, faint.Render(fmt.Sprintf("static %d", v.ViolationMinutesStatic)))),
 		row("fleet", "in use", t.used, v.Allocatable, green, fmt.Sprintf("%s of %s cores, mean %.1f %% %s", count(v.Used), count(v.Allocatable),
 			100*v.Utilisation, faint.Render(fmt.Sprintf("static %.1f %%", 100*v.UtilisationStatic)))),
@@ -90,7 +91,10 @@ func (s *Screen) picture(v *world.View) []string {
 	if len(v.Down) > 0 {
 		out = append(out, "", lipgloss.NewStyle().Foreground(red).Bold(true).Render(fmt.Sprintf("  down on purpose: %v", v.Down)))
 	}
-	out = append(out, "", faint.Render("  Ctrl-C stops everything"))
+	out = append(out, "", faint.Render("  Ctrl-C stops everything and prints the report so far. In another terminal:"))
+	for _, h := range s.Hints {
+		out = append(out, faint.Render("    "+h))
+	}
 	cut := lipgloss.NewStyle().MaxWidth(s.width()) // a line that wraps would push the picture off the screen
 	for i := range out {
 		out[i] = cut.Render(out[i])
@@ -127,8 +131,30 @@ func replicasText(v *world.View) string {
 	return text
 }
 
+// jobsText says how far each job is. A machine that is lent while no work is left stands idle, and the line says why.
+func jobsText(v *world.View) string {
+	if len(v.Jobs) == 0 {
+		return faint.Render("none")
+	}
+	var parts []string
+	left := 0
+	for _, j := range v.Jobs {
+		if j.Done {
+			parts = append(parts, j.Name+" finished")
+			continue
+		}
+		left++
+		parts = append(parts, fmt.Sprintf("%s %.0f %%", j.Name, 100*j.Share))
+	}
+	text := strings.Join(parts, " · ")
+	if left == 0 {
+		text += faint.Render(": no work is left, what is lent stands idle")
+	}
+	return text
+}
+
 // loansText counts the loans by phase, those phases that have any.
-func loansText(v *world.View) string {
+func loansText(v *world.View, width int) string {
 	var parts []string
 	for i, phase := range fleet.Phases() {
 		if v.Loans[i] > 0 {
@@ -138,7 +164,11 @@ func loansText(v *world.View) string {
 	if len(parts) == 0 {
 		return faint.Render("none")
 	}
-	return strings.Join(parts, " · ")
+	text := strings.Join(parts, " · ")
+	if lipgloss.Width(text) > width { // all phases at once
+		text = strings.Join(parts, " ")
+	}
+	return text
 }
 
 // line is the world in one line.

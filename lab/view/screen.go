@@ -35,6 +35,8 @@ type Screen struct {
 	drawn  time.Time // wall time of the last picture
 	told   time.Time // virtual time of the last line
 	trails trails
+	// Hints are commands to try in another terminal; they stand below the picture.
+	Hints []string
 }
 
 // New returns a screen on a file: pictures on a terminal, unless headless is set, and lines otherwise.
@@ -90,6 +92,9 @@ func (s *Screen) Show(v *world.View) {
 	picture = append(picture, clearBelow...)
 	_, _ = s.out.Write(picture) // a terminal that went away ends the run by its own signal
 }
+
+// Note keeps a point of the curves without showing anything, for a picture that is drawn at the end.
+func (s *Screen) Note(v *world.View) { s.trails.add(v) }
 
 // Close gives the terminal back; the last picture stays.
 func (s *Screen) Close() {

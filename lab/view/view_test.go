@@ -1,6 +1,10 @@
 package view
 
 import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -26,6 +30,7 @@ func at(d time.Duration) *world.View {
 		NodesLent: 77, SocketsLent: 3, Violating: 1, ViolationMinutes: 12, ViolationMinutesStatic: 4, Utilisation: 0.625, UtilisationStatic: 0.31,
 	}
 	v.Loans[0], v.Loans[1] = 4, 80
+	v.Jobs = []world.JobView{{Name: "train", Share: 0.633}, {Name: "spark", Share: 1, Done: true}}
 	return v
 }
 
@@ -55,8 +60,8 @@ func TestPicture(t *testing.T) {
 	got := plain(s.picture(v))
 	for _, want := range []string{
 		"Thu 4 Jun 06:30", "25 %", "5m1s", "1,234 cores", "nothing yet", "2,345 cores static 9,216", "348 of 350 replicas ready, 2 wait for room",
-		"5,000 cores in 77 machines, 3 sockets", "7,000 cores in 600 pods", "Emptying 4 · Lent 80",
-		"1 of 40 services now, 12 service-minutes static 4", "8,000 of 12,800 cores, mean 62.5 % static 31.0 %",
+		"5,000 cores in 77 machines, 3 sockets", "7,000 cores in 600 pods", "Emptying 4 · Lent 80", "train 63 % · spark finished",
+		"1 of 40 services now, 12 minutes static 4", "8,000 of 12,800 cores, mean 62.5 % static 31.0 %",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the picture lacks %q:\n%s", want, got)
@@ -72,6 +77,69 @@ func TestPicture(t *testing.T) {
 	for _, want := range []string{"4,321 cores in an hour", "down on purpose: [prometheus]", "warming up"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the picture lacks %q:\n%s", want, got)
+		}
+	}
+}
+
+// TestNarrow compares the picture on 100 columns with one that has room: nothing is cut off.
+func TestNarrow(t *testing.T) {
+	v := at(6 * time.Hour)
+	v.Forecast = 12345
+	for i := range v.Loans {
+		v.Loans[i] = 2 + i
+	}
+	v.Violating, v.ViolationMinutes, v.ViolationMinutesStatic = 10, 1234, 1234
+	picture := func(width int) []string {
+		s := &Screen{width: func() int { return width }, Hints: []string{"export KUBECONFIG=/tmp/springtide-lab-1234567890/springtide-plane-1234567890/admin.kubeconfig"}}
+		s.trails.add(v)
+		return strings.Split(plain(s.picture(v)), "\n")
+	}
+	narrow, wide := picture(100), picture(300)
+	for i := range wide {
+		// The last words of a line go first.
+		words := strings.Fields(wide[i])
+		if len(words) > 0 && !strings.HasSuffix(strings.TrimSpace(narrow[i]), words[len(words)-1]) {
+			t.Errorf("on 100 columns %q has lost its end, which is %q", narrow[i], words[len(words)-1])
+		}
+	}
+}
+
+// TestIdle: lent machines without work are explained.
+func TestIdle(t *testing.T) {
+	v := at(6 * time.Hour)
+	v.Jobs[0].Done = true
+	if got := plain([]string{jobsText(v)}); !strings.Contains(got, "train finished · spark finished: no work is left") {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestSVG: the drawn terminal says what the picture says, in its colours, and is well formed.
+func TestSVG(t *testing.T) {
+	s := &Screen{width: func() int { return 40 }}
+	v := at(6 * time.Hour)
+	s.trails.add(v)
+	got := s.SVG(v)
+	var text strings.Builder
+	for dec := xml.NewDecoder(bytes.NewReader(got)); ; {
+		token, err := dec.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, ok := token.(xml.CharData); ok {
+			text.Write(c)
+		}
+	}
+	for _, want := range []string{"5,000 cores in 77 machines", "train 63 % · spark finished", "Emptying 4 · Lent 80"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the drawing lacks %q", want)
+		}
+	}
+	for _, c := range []string{"#00afff", "#ffaf00", "#8a8a8a"} {
+		if !bytes.Contains(got, []byte(c)) {
+			t.Errorf("the drawing lacks the colour %s", c)
 		}
 	}
 }

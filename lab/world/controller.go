@@ -43,6 +43,14 @@ func (w *World) newController(id string) (*controller, error) {
 	if err := listener.Close(); err != nil {
 		return nil, err
 	}
+	var config []string
+	if w.options.Interval > 0 {
+		file := filepath.Join(w.dir, "springtide-"+id+".yaml")
+		if err := os.WriteFile(file, fmt.Appendf(nil, "interval: %s\nprometheus: {url: %q}\n", w.options.Interval, w.prometheusURL), 0o644); err != nil {
+			return nil, fmt.Errorf("write the configuration of controller %s: %w", id, err)
+		}
+		config = append(config, "--config="+file)
+	}
 	kubeconfig, err := w.plane.KubeconfigFor(controllerAccount, "system:serviceaccounts", "system:serviceaccounts:"+systemNamespace)
 	if err != nil {
 		return nil, err
@@ -58,7 +66,7 @@ func (w *World) newController(id string) (*controller, error) {
 			"--store=" + w.store,
 			"--listen=" + address,
 			"--clock=" + w.clock.URL(id),
-		}, w.options.ControllerArgs),
+		}, config, w.options.ControllerArgs),
 	}, nil
 }
 

@@ -19,6 +19,8 @@ type Options struct {
 	// Length is the virtual time to play (24 h). WarmUp goes before it and is not accounted: a controller watches one full window before
 	// it takes anything away (30 min with a controller).
 	Length, WarmUp time.Duration
+	// AtPeak begins the world at the first day's peak of demand, as far as the traces last, and not at midnight: the tide turns at once.
+	AtPeak bool
 	// Speed is the greatest number of virtual seconds in a second (288: a day in five minutes).
 	Speed float64
 	// Seed is what every draw is made from.
@@ -27,6 +29,8 @@ type Options struct {
 	Springtide string
 	// Controllers is the number of controllers to run (1); of several, one leads.
 	Controllers int
+	// Interval is the virtual time between two cycles of a controller (its own default when zero).
+	Interval time.Duration
 	// ControllerArgs are further arguments of every controller.
 	ControllerArgs []string
 	// Mode is the mode of every service and pool (Auto).

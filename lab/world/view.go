@@ -1,7 +1,6 @@
 package world
 
 import (
-	"math"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
@@ -31,8 +30,18 @@ type View struct {
 	Violating, ViolationMinutes, ViolationMinutesStatic int
 	// Utilisation is used over allocatable cores so far, and of static provisioning.
 	Utilisation, UtilisationStatic float64
+	// Jobs are the offline jobs, in the order in which they were made.
+	Jobs []JobView
 	// Down names what is down on purpose.
 	Down []Target
+}
+
+// JobView is how far one offline job is.
+type JobView struct {
+	Name string
+	// Share of its work that is saved; Done when all of it is.
+	Share float64
+	Done  bool
 }
 
 // View looks at the world.
@@ -46,10 +55,9 @@ func (w *World) View() *View {
 		Violating: w.violating, ViolationMinutes: report.SLOViolationMinutes, ViolationMinutesStatic: report.SLOViolationMinutesStatic,
 		Utilisation: report.MeanUtilisation, UtilisationStatic: report.MeanUtilisationStatic,
 	}
-	for i, rate := range w.fleet.Rates(v.At) {
-		if s := w.fleet.Services[i]; !math.IsNaN(rate) {
-			v.Demand += rate / s.Capacity * float64(s.Cores)
-		}
+	v.Demand = w.demandAt(v.At)
+	for _, j := range w.jobs {
+		v.Jobs = append(v.Jobs, JobView{Name: j.spec.Name.Name, Share: j.play.UsefulCoreHours() / j.spec.Demand, Done: j.play.Done()})
 	}
 	if t := report.Timeline; len(t) > 0 {
 		v.Used = t[len(t)-1].Used

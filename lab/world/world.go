@@ -126,9 +126,7 @@ func (w *World) build(ctx context.Context) error {
 // invent settles what the world is made of: services from traces, machines, jobs. Nothing runs yet.
 func (w *World) invent() error {
 	o := w.options
-	w.start = traces.ReplayStart()
-	w.counted = w.start.Add(o.WarmUp)
-	w.end = w.counted.Add(o.Length)
+	w.begin(traces.ReplayStart())
 	if w.end.After(traces.End()) {
 		return fmt.Errorf("the traces end %s after the world's start: %s and a warm-up of %s are too long",
 			traces.End().Sub(w.start), o.Length, o.WarmUp)
@@ -144,6 +142,9 @@ func (w *World) invent() error {
 	if w.fleet, err = model.NewFleet(sources, model.Spec{OnlineCores: float64(onlineCores(w.machines)), Seed: o.Seed}); err != nil {
 		return err
 	}
+	if o.AtPeak {
+		w.begin(w.peak())
+	}
 	for i, s := range w.fleet.Services {
 		w.serviceByName[s.Name] = i
 	}
@@ -156,6 +157,36 @@ func (w *World) invent() error {
 	// Two accounts: one over the warm-up, which is thrown away, and one over what counts.
 	w.truth, err = w.newTruth(w.start)
 	return err
+}
+
+// begin settles the frame of the world's time.
+func (w *World) begin(at time.Time) {
+	w.start = at
+	w.counted = w.start.Add(w.options.WarmUp)
+	w.end = w.counted.Add(w.options.Length)
+}
+
+// peak is the time of the first day's greatest demand, or earlier, so that the whole length can be played.
+func (w *World) peak() time.Time {
+	latest := traces.End().Add(-w.options.WarmUp - w.options.Length)
+	best, most := w.start, 0.0
+	for at := w.start; at.Before(w.start.Add(24*time.Hour)) && !at.After(latest); at = at.Add(15 * time.Minute) {
+		if d := w.demandAt(at); d > most {
+			best, most = at, d
+		}
+	}
+	return best
+}
+
+// demandAt is what the load of all services needs at its SLOs, in cores.
+func (w *World) demandAt(at time.Time) float64 {
+	sum := 0.0
+	for i, rate := range w.fleet.Rates(at) {
+		if s := w.fleet.Services[i]; !math.IsNaN(rate) {
+			sum += rate / s.Capacity * float64(s.Cores)
+		}
+	}
+	return sum
 }
 
 // newTruth begins an account.
@@ -325,6 +356,9 @@ func (w *World) Report() model.Report {
 	}
 	return w.truth.Report(wall)
 }
+
+// Counted is the virtual time that is in the account.
+func (w *World) Counted() time.Duration { return w.clock.Now().Sub(w.counted) }
 
 // Spent is where the wall time went since the account began.
 func (w *World) Spent() Spent { return w.spent }

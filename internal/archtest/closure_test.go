@@ -1,0 +1,52 @@
+package archtest
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// peers are packages that model what Springtide is compared with. The controller has no use for them.
+var peers = []string{"forecast/peer", "forecast/backtest", "internal/backtest", "sim"}
+
+// TestTheControllerHoldsNoPeer follows every import of `springtide run`, direct and indirect.
+func TestTheControllerHoldsNoPeer(t *testing.T) {
+	deps := closure(t, "internal/run")
+	if len(held(deps, []string{"planner", "internal/kube", "internal/loop"})) != 3 {
+		t.Fatal("the closure lacks the controller itself: the test looks in the wrong place")
+	}
+	for _, p := range held(deps, peers) {
+		t.Errorf("internal/run imports %s, directly or not: what compares with peers stays in cmd/springtide", p)
+	}
+	// The same question of a command that does compare: it must be answered with yes.
+	if got := held(closure(t, "cmd/springtide"), peers); len(got) != len(peers) {
+		t.Errorf("of cmd/springtide only %v were found: the test does not see peers any more", got)
+	}
+}
+
+// held are those of the rooms of which a closure holds a package.
+func held(deps, rooms []string) []string {
+	var out []string
+	for _, room := range rooms {
+		for _, d := range deps {
+			if own, ok := strings.CutPrefix(d, module); ok && under(own, room) {
+				out = append(out, room)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// closure is every package that a package of ours is built from.
+func closure(t *testing.T, pkg string) []string {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-deps", "./"+pkg)
+	cmd.Dir = filepath.Join("..", "..")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Fields(string(out))
+}
