@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/model"
 	promconfig "github.com/prometheus/prometheus/config"
 	_ "github.com/prometheus/prometheus/discovery/kubernetes" // the configuration names it
 	"github.com/prometheus/prometheus/model/labels"
@@ -55,7 +56,7 @@ func TestPlainPrometheus(t *testing.T) {
 		t.Errorf("cAdvisor is scraped at %s", p)
 	}
 	for _, metric := range []string{"container_cpu_usage_seconds_total", "container_memory_working_set_bytes"} {
-		was := labels.FromStrings(labels.MetricName, metric, "namespace", "shop", "pod", "cart-0", "container", "app")
+		was := labels.FromStrings(model.MetricNameLabel, metric, "namespace", "shop", "pod", "cart-0", "container", "app")
 		if got, keep := relabeled(was, jobs["cadvisor"].MetricRelabelConfigs); !keep || !labels.Equal(got, was) {
 			t.Errorf("%s becomes %s (kept: %v)", was, got, keep)
 		}

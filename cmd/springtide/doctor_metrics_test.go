@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -82,7 +83,7 @@ func scrapedAt(seconds float64) []prom.Sample {
 	add := func(v float64, pairs ...string) {
 		out = append(out, prom.Sample{Labels: labels.FromStrings(pairs...), Value: v})
 	}
-	const name = labels.MetricName
+	const name = model.MetricNameLabel
 	add(1, name, "kube_replicaset_owner", "job", "ksm", "namespace", "shop", "replicaset", "cart-7d", "owner_kind", "Deployment", "owner_name", "cart")
 	for _, pod := range []string{"cart-7d-a", "cart-7d-b"} {
 		container := []string{"job", "cadvisor", "namespace", "shop", "pod", pod, "container", "app", "id", "/" + pod}
@@ -117,7 +118,7 @@ var bothRules = []string{"../../deploy/rules/springtide.rules.yaml", "../../dash
 // TestDoctorExamines: of each configuration that users had broken, the doctor says which label, series or interval is wrong, and ends with the
 // lines to change. The source is a real Prometheus, and the services are those that the controller sees.
 func TestDoctorExamines(t *testing.T) {
-	metric := func(l labels.Labels) string { return l.Get(labels.MetricName) }
+	metric := func(l labels.Labels) string { return l.Get(model.MetricNameLabel) }
 	of := func(job string, change func(*labels.Builder, labels.Labels)) func(labels.Labels) []labels.Labels {
 		return func(l labels.Labels) []labels.Labels {
 			if l.Get("job") != job {
