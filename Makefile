@@ -20,6 +20,11 @@ HEAVY := /(cmd/springtide-lab|hpa/upstreamtest|e2e)(/|$$)
 demo: build ## Run the main job on the embedded lab (HEADLESS=1, REPORT=FILE, ARGS="--days 2 --speed 288")
 	@$(BIN)/springtide-lab demo --springtide $(BIN)/springtide $(if $(HEADLESS),--headless) $(if $(REPORT),--report $(REPORT)) $(ARGS)
 
+.PHONY: demo-scrapes
+demo-scrapes: build ## SLO minutes of the demo's day at scrape intervals of 15, 30 and 60 s, a fifth of the scrapes lost
+	@for i in 15s 30s 60s; do echo "== scrapes every $$i, a fifth lost"; \
+	  $(BIN)/springtide-lab demo --springtide $(BIN)/springtide --headless --scrape-interval $$i --scrape-loss 0.2 $(ARGS) | grep -i 'slo' || exit 1; done
+
 ##@ Build
 .PHONY: build
 build: $(BIN)/springtide $(BIN)/springtide-lab $(BIN)/kwok ## Build the controller and CLI, the lab and KWOK into bin/

@@ -87,8 +87,8 @@ var precedences = [...]struct {
 
 // resolve decides between two proposals for one loan.
 func resolve(earlier, later proposal) verdict {
-	for i := range precedences {
-		if p := &precedences[i]; p.earlier == earlier && p.later == later {
+	for _, p := range precedences {
+		if p.earlier == earlier && p.later == later {
 			return p.stands
 		}
 	}

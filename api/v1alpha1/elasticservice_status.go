@@ -7,6 +7,9 @@ type ElasticServiceStatus struct {
 	// ObservedGeneration is the generation of the spec that this status answers.
 	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// ObservedTime is when what stands here was seen. Numbers that change all the time are written with the next change that matters,
+	// and every ten minutes.
+	ObservedTime *metav1.Time `json:"observedTime,omitempty"`
 	// Replicas is what the target runs.
 	// +kubebuilder:validation:Minimum=0
 	Replicas int32 `json:"replicas,omitempty"`

@@ -26,6 +26,8 @@ const (
 	LabelComponent = "springtide.dev/component"
 	// ComponentFiller is the value of LabelComponent on fillers.
 	ComponentFiller = "filler"
+	// ComponentController is the value of LabelComponent on the controller.
+	ComponentController = "controller"
 	// LabelFillerNode names the machine whose room a filler holds.
 	LabelFillerNode = "springtide.dev/filler-node"
 	// AnnotationNotice is the checkpoint notice on a pod: JSON with loan, epoch and deadline.

@@ -33,14 +33,18 @@ type doctor struct {
 	c          *clients
 	namespace  string
 	prometheus string
-	store      string
+	// namespaceLabel is the one of the source, http how it is reached.
+	namespaceLabel string
+	http           promHTTP
+	store          string
 	// away are the machines that may be lent to offline.
 	away  []*corev1.Node
 	found []finding
 }
 
 func newDoctorCommand(o *cliOptions) *cobra.Command {
-	var prometheus string
+	var prometheus, label string
+	var reach promHTTP
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say what is missing: API server, definitions, rights, metrics, agents, store",
@@ -54,7 +58,7 @@ func newDoctorCommand(o *cliOptions) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			d := &doctor{c: c, namespace: o.namespace, prometheus: prometheus, store: o.store}
+			d := &doctor{c: c, namespace: o.namespace, prometheus: prometheus, namespaceLabel: label, http: reach, store: o.store}
 			d.examine(cmd.Context())
 			return d.print(cmd.OutOrStdout(), o.output)
 		},
@@ -62,7 +66,9 @@ func newDoctorCommand(o *cliOptions) *cobra.Command {
 	o.cluster(cmd)
 	o.controller(cmd)
 	o.history(cmd)
-	cmd.Flags().StringVar(&prometheus, "prometheus", "", "URL of the Prometheus HTTP API, to look for the metrics that are needed")
+	cmd.Flags().StringVar(&prometheus, "prometheus", "", "URL of the Prometheus HTTP API, to run the controller's queries against")
+	cmd.Flags().StringVar(&label, "namespace-label", "namespace", "label that names the namespace in this Prometheus")
+	reach.flags(cmd.Flags())
 	o.formats(cmd, "table", "json", "yaml")
 	return cmd
 }
@@ -122,7 +128,7 @@ func (d *doctor) print(out io.Writer, format string) error {
 		for _, f := range d.found {
 			fmt.Fprintf(&b, "%-8s %-13s %s\n", f.Severity, f.Check, f.Message)
 			if f.Mend != "" {
-				fmt.Fprintf(&b, "%-8s %-13s -> %s\n", "", "", f.Mend)
+				fmt.Fprintf(&b, "%-8s %-13s -> %s\n", "", "", strings.ReplaceAll(f.Mend, "\n", "\n"+strings.Repeat(" ", 26)))
 			}
 		}
 		if _, err := io.WriteString(out, b.String()); err != nil {

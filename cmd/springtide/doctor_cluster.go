@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,10 +21,10 @@ import (
 	"github.com/springtide/springtide/deploy/crd"
 )
 
-// The oldest API server that understands the rules in our definitions (the CEL library for quantities came with 1.29) and the Jobs that
-// are resized (podReplacementPolicy is on by default since 1.29); and the one that everything was tried with.
+// The oldest API server that resizes pods in place without a feature gate, as README says; what else is needed (the CEL library for
+// quantities, podReplacementPolicy of Jobs) is older. And the one that everything was tried with.
 const (
-	oldestServer = "1.29.0"
+	oldestServer = "1.33.0"
 	triedServer  = "1.36.0"
 )
 
@@ -55,6 +57,7 @@ func checkDefinitions(ctx context.Context, d *doctor) error {
 		return err
 	}
 	current := 0
+	var unread []string
 	for _, file := range files {
 		text, err := crd.Files.ReadFile(file)
 		if err != nil {
@@ -69,6 +72,11 @@ func checkDefinitions(ctx context.Context, d *doctor) error {
 			d.report("kubectl apply --server-side -f deploy/crd", "%s is not installed", want.Name)
 			continue
 		}
+		if apierrors.IsForbidden(err) {
+			// The controller's own account reads no definitions: what is served can be asked by anybody.
+			unread = append(unread, want.Spec.Names.Plural)
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("read definition %s: %w", want.Name, err)
 		}
@@ -81,9 +89,33 @@ func checkDefinitions(ctx context.Context, d *doctor) error {
 		}
 		current++
 	}
+	if len(unread) > 0 {
+		return d.served(unread)
+	}
 	if current == len(files) {
 		d.ok("all %d are those of this release", current)
 	}
+	return nil
+}
+
+// served looks whether the API server serves kinds of ours whose definitions this account cannot read.
+func (d *doctor) served(plurals []string) error {
+	list, err := d.c.core.Discovery().ServerResourcesForGroupVersion(v1alpha1.GroupVersion.String())
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("ask which kinds are served: %w", err)
+	}
+	there := map[string]bool{}
+	if list != nil {
+		for i := range list.APIResources {
+			there[list.APIResources[i].Name] = true
+		}
+	}
+	missing := slices.DeleteFunc(plurals, func(p string) bool { return there[p] })
+	if len(missing) > 0 {
+		d.report("kubectl apply --server-side -f deploy/crd", "not installed: %s", strings.Join(missing, ", "))
+		return nil
+	}
+	d.ok("all kinds are served; whether they are of this release, an account that reads customresourcedefinitions can tell")
 	return nil
 }
 
@@ -109,6 +141,7 @@ func checkController(ctx context.Context, d *doctor) error {
 	}
 	lease, err := d.c.core.CoordinationV1().Leases(d.namespace).Get(ctx, "springtide-controller", metav1.GetOptions{})
 	switch {
+	case apierrors.IsNotFound(err) && d.pending(ctx):
 	case apierrors.IsNotFound(err):
 		d.report("start it: springtide run, or the Deployment of deploy/", "no controller has led yet in namespace %s", d.namespace)
 	case err != nil:
@@ -119,6 +152,30 @@ func checkController(ctx context.Context, d *doctor) error {
 		d.ok("%s leads", leaseHolder(lease))
 	}
 	return nil
+}
+
+// pending reports a controller that was started and waits for a machine or its volume, and says what for.
+func (d *doctor) pending(ctx context.Context) bool {
+	pods, err := d.c.core.CoreV1().Pods(d.namespace).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelComponent + "=" + v1alpha1.ComponentController})
+	if err != nil {
+		return false
+	}
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		for _, c := range p.Status.Conditions {
+			if c.Type != corev1.PodScheduled || c.Status != corev1.ConditionFalse {
+				continue
+			}
+			mend := "make room for it: see its requests and priority class"
+			if strings.Contains(c.Message, "PersistentVolumeClaim") {
+				mend = "the cluster has no default StorageClass, or it provides nothing: name one, or keep the store on an emptyDir\n" +
+					"components:            # in your overlay\n  - ../deploy/base/emptydir\n# or, of the PersistentVolumeClaim springtide-store: spec.storageClassName: NAME"
+			}
+			d.report(mend, "the controller was started and its pod %s is Pending: %s", p.Name, c.Message)
+			return true
+		}
+	}
+	return false
 }
 
 func leaseHolder(l *coordinationv1.Lease) string {

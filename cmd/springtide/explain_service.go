@@ -29,6 +29,9 @@ func explainService(ctx context.Context, o *cliOptions, c *clients, arg string) 
 	p.add("Mode", "%s by %s", modeText(s), orNone(s.Spec.Actuation))
 	p.add("Replicas", "%s, within %d to %d", told(st.ObservedGeneration, fmt.Sprintf("%d, %d of them ready; wanted %d", st.Replicas, st.ReadyReplicas,
 		st.DesiredReplicas)), s.Spec.Replicas.Min, s.Spec.Replicas.Max)
+	if st.ObservedTime != nil {
+		p.add("As of", "%s", ageText(st.ObservedTime, c.now()))
+	}
 	p.add("Why", "%s", orNone(st.Reason))
 	p.add("SLO", "%s", sloText(&s.Spec.SLO))
 	p.add("Forecast", "%s", tideText(st, s.Spec.ForecastPercent))
@@ -57,6 +60,14 @@ func explainService(ctx context.Context, o *cliOptions, c *clients, arg string) 
 	p.conditions(st.Conditions)
 	e := &explanation{page: p, Object: s}
 	return e, e.ground(ctx, o, c, "ElasticService", name)
+}
+
+// ageText says when a status was seen, and how long ago that is where it is more than one cycle: by the clock of this machine.
+func ageText(at *metav1.Time, now time.Time) string {
+	if age := now.Sub(at.Time).Round(time.Second); age > 30*time.Second {
+		return fmt.Sprintf("%s, %s ago; what an operator acts on is written at once, other numbers every ten minutes", stamp(at), age)
+	}
+	return stamp(at)
 }
 
 func sloText(s *v1alpha1.SLO) string {

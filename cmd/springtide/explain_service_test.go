@@ -57,3 +57,14 @@ func TestFirstScaleIn(t *testing.T) {
 		}
 	}
 }
+
+func TestAgeText(t *testing.T) {
+	at := metav1.NewTime(time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC))
+	if got := ageText(&at, at.Add(15*time.Second)); got != stamp(&at) {
+		t.Errorf("%q: one cycle is no age", got)
+	}
+	want := stamp(&at) + ", 9m2s ago; what an operator acts on is written at once, other numbers every ten minutes"
+	if got := ageText(&at, at.Add(9*time.Minute+2*time.Second)); got != want {
+		t.Errorf("%q\nwant %q", got, want)
+	}
+}

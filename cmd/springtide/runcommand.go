@@ -16,6 +16,7 @@ import (
 type runOptions struct {
 	file  string
 	flags config.Controller
+	http  promHTTP
 	clock string
 }
 
@@ -46,6 +47,7 @@ func newRunCommand() *cobra.Command {
 	f.StringVar(&o.flags.Namespace, "namespace", o.flags.Namespace, "namespace of the controller: its lease, fillers and the freeze live there")
 	f.StringVar(&o.flags.Identity, "identity", "", "name of this process in the lease (default host name and a random suffix)")
 	f.StringVar(&o.flags.Prometheus.URL, "prometheus", "", "URL of the Prometheus HTTP API")
+	o.http.flags(f)
 	f.StringVar(&o.flags.Store, "store", o.flags.Store, "where portraits, decisions and the journal are kept: sqlite://PATH or postgres://...")
 	f.StringVar(&o.flags.Listen, "listen", o.flags.Listen, "address of metrics, health and readiness")
 	f.BoolVar(&o.flags.Pprof, "pprof", false, "serve profiles under /debug/pprof")
@@ -76,6 +78,10 @@ func (o *runOptions) settle(cmd *cobra.Command) (config.Controller, error) {
 		if changed(f.flag) {
 			*f.to = *f.from
 		}
+	}
+	var err error
+	if c.Prometheus.HTTP, err = o.http.over(c.Prometheus.HTTP); err != nil {
+		return c, err
 	}
 	if changed("pprof") {
 		c.Pprof = o.flags.Pprof

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/forecast"
+	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/portrait"
 )
 
@@ -26,7 +28,7 @@ func (v *serviceView) portraitStatus(p *portrait.Portrait, was *v1alpha1.Portrai
 	if was != nil {
 		s.LastError = was.LastError
 	}
-	if err := v.r.HistoryErr; err != nil {
+	if err := v.r.HistoryErr; err != nil && !errors.Is(err, loop.ErrNotRead) {
 		s.LastError = v1alpha1.Clip(v.w.now.Format(time.RFC3339)+": "+err.Error(), v1alpha1.MaxNoteLength)
 	}
 	return s

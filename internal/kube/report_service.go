@@ -1,11 +1,13 @@
 package kube
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/springtide/springtide/api/v1alpha1"
@@ -19,19 +21,28 @@ import (
 // serviceGist is what of a service's status is worth a write of its own.
 type serviceGist struct {
 	Generation, Desired int64
-	LastScale           time.Time
-	Model, Verdict      string
-	Learned             bool
-	Class               string
-	Periods             int
-	Requests            string
-	Resized             time.Time
-	Link                string
-	Conditions          []verdict
+	// Replicas is what runs, Ready whether none, some or all of them are ready: each pod on its own would be a write for each that starts.
+	Replicas int32
+	Ready    string
+	// Missing are the signals that lack, by the condition that names them.
+	Missing        string
+	LastScale      time.Time
+	Model, Verdict string
+	Learned        bool
+	Class          string
+	Periods        int
+	Requests       string
+	Resized        time.Time
+	Link           string
+	Conditions     []verdict
 }
 
 func gistOfService(s *v1alpha1.ElasticServiceStatus) serviceGist {
-	g := serviceGist{Generation: s.ObservedGeneration, Desired: int64(s.DesiredReplicas), LastScale: timeOf(s.LastScaleTime), Conditions: verdicts(s.Conditions)}
+	g := serviceGist{Generation: s.ObservedGeneration, Desired: int64(s.DesiredReplicas), LastScale: timeOf(s.LastScaleTime), Conditions: verdicts(s.Conditions),
+		Replicas: s.Replicas, Ready: readiness(s.ReadyReplicas, s.Replicas)}
+	if c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionScalingActive); c != nil && c.Reason == reasonMissing {
+		g.Missing = c.Message
+	}
 	if s.Tide != nil {
 		g.Model = s.Tide.Model
 	}
@@ -51,6 +62,20 @@ func gistOfService(s *v1alpha1.ElasticServiceStatus) serviceGist {
 	return g
 }
 
+// reasonMissing is the reason of a condition whose message names the signals that lack.
+const reasonMissing = "SignalsMissing"
+
+// readiness says whether none, some or all of the replicas are ready.
+func readiness(ready, replicas int32) string {
+	switch {
+	case ready <= 0:
+		return "none"
+	case ready < replicas:
+		return "some"
+	}
+	return "all"
+}
+
 func (w *statusWriter) services(r *loop.Report) {
 	targets := make(map[fleet.ServiceID]*hpa.Target, len(r.Plan.Targets))
 	for i := range r.Plan.Targets {
@@ -67,6 +92,9 @@ func (w *statusWriter) services(r *loop.Report) {
 		}
 		v := serviceView{w: w, r: r, svc: svc, target: targets[svc.ID], scaled: done[planner.Key{Kind: planner.ActionScale, Subject: string(svc.ID)}], held: held[svc.ID],
 			resized: done[planner.Key{Kind: planner.ActionResize, Subject: string(svc.ID)}], unresized: unresized[svc.ID]}
+		if errors.Is(r.HistoryErr, loop.ErrNotRead) && o.api.Status.ObservedGeneration == o.api.Generation && v.scaled.Outcome != loop.Done {
+			continue // a process that just started knows less than what stands there
+		}
 		next := *o.api
 		next.Status = v.status(o.api)
 		if w.due(statusKey(gvrServices, &next), gistOfService(&o.api.Status), gistOfService(&next.Status)) {
@@ -101,7 +129,7 @@ type serviceView struct {
 
 func (v *serviceView) status(o *v1alpha1.ElasticService) v1alpha1.ElasticServiceStatus {
 	s := o.Status
-	s.ObservedGeneration, s.LeaderEpoch = o.Generation, v.w.epoch
+	s.ObservedGeneration, s.LeaderEpoch, s.ObservedTime = o.Generation, v.w.epoch, stamp(v.w.now)
 	s.Replicas, s.ReadyReplicas = v.svc.Desired.Value, v.svc.Ready()
 	if t := v.target; t != nil && v.svc.Blocked == "" {
 		s.DesiredReplicas, s.FloorReplicas = t.Replicas, t.Floor
@@ -215,7 +243,7 @@ func (v *serviceView) active(c *conditions) {
 	case v.target.LiveAlone:
 		c.set(kind, metav1.ConditionTrue, "LiveSignals", "the forecast's skill is lost; live signals are fresh and decide alone")
 	default:
-		c.set(kind, metav1.ConditionFalse, "SignalsMissing", "missing or too old: "+phrase(v.target.Missing)+"; nothing scales in meanwhile")
+		c.set(kind, metav1.ConditionFalse, reasonMissing, "missing or too old: "+phrase(v.target.Missing)+"; nothing scales in meanwhile")
 	}
 }
 
@@ -279,7 +307,7 @@ func (v *serviceView) fresh(c *conditions) {
 		if problem := v.r.QueryProblems[v.svc.ID]; problem != "" {
 			text += "; " + problem
 		}
-		c.set(kind, metav1.ConditionFalse, "SignalsMissing", text)
+		c.set(kind, metav1.ConditionFalse, reasonMissing, text)
 	default:
 		c.set(kind, metav1.ConditionTrue, "Fresh", "every signal is there and fresh")
 	}

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -87,7 +88,24 @@ func TestReportWritesOnlyWhatChanged(t *testing.T) {
 	expectWrites("signals are gone", service, func(rep *loop.Report) {
 		rep.Plan.Targets[0].Replicas, rep.Plan.Targets[0].DataFresh, rep.Plan.Targets[0].Missing = 5, false, []string{"cpu"}
 	})
+	expectWrites("another signal is gone as well", service, func(rep *loop.Report) {
+		rep.Plan.Targets[0].Replicas, rep.Plan.Targets[0].DataFresh, rep.Plan.Targets[0].Missing = 5, false, []string{"cpu", "latency"}
+	})
+	expectWrites("nothing new of them", nil, func(rep *loop.Report) {
+		rep.Plan.Targets[0].Replicas, rep.Plan.Targets[0].DataFresh, rep.Plan.Targets[0].Missing = 5, false, []string{"cpu", "latency"}
+	})
 	expectWrites("they are back", service, func(rep *loop.Report) { rep.Plan.Targets[0].Replicas = 5 })
+	expectWrites("none is ready any more", service, func(rep *loop.Report) {
+		rep.Plan.Targets[0].Replicas = 5
+		for i := range rep.Snapshot.Services[0].Pods {
+			rep.Snapshot.Services[0].Pods[i].Ready = false
+		}
+	})
+	expectWrites("they are ready again", service, func(rep *loop.Report) { rep.Plan.Targets[0].Replicas = 5 })
+	expectWrites("a process that just started", nil, func(rep *loop.Report) {
+		rep.Plan.Targets[0].DataFresh, rep.Plan.Targets[0].Missing = false, []string{"cpu"}
+		rep.HistoryErr = fmt.Errorf("prometheus http://p: %w", loop.ErrNotRead)
+	})
 	expectWrites("the store is down", all[:2], func(rep *loop.Report) {
 		rep.Plan.Targets[0].Replicas, rep.StoreErr = 5, errors.New("disk full")
 	})

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"time"
 
@@ -20,6 +21,9 @@ type Observer interface {
 	// in step.
 	Snapshot(ctx context.Context) (*fleet.Snapshot, error)
 }
+
+// ErrNotRead is what a History says of live samples before the first Prefetch: no fault of the source, and over with the next cycle.
+var ErrNotRead = errors.New("no live samples were read yet")
 
 // History reads what services did. Its queries are batched: their number does not grow with the services.
 type History interface {

@@ -140,7 +140,7 @@ func (s *Scraper) draw(what, name string, now time.Time) float64 {
 
 func ofCadvisor(ls []model.Label) bool {
 	for _, l := range ls {
-		if l.Name == labels.MetricName {
+		if l.Name == "__name__" {
 			return strings.HasPrefix(l.Value, "container_")
 		}
 	}

@@ -31,7 +31,7 @@ func window(every time.Duration) time.Duration {
 		every = unknownInterval
 	}
 	w := scrapesInWindow * min(every, longestInterval)
-	return max((w+windowGrid-1).Truncate(windowGrid), minWindow)
+	return max((w + windowGrid - 1).Truncate(windowGrid), minWindow)
 }
 
 // intervalExpr is the number of samples that the median series of a counter had within the span, of those that were there before it. Scrapes

@@ -11,13 +11,11 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/portrait"
 )
 
-var (
-	errBusy          = errors.New("the previous read is still under way")
-	errNotPrefetched = errors.New("no live samples were read yet")
-)
+var errBusy = errors.New("the previous read is still under way")
 
 // Prefetch implements the loop's History. What was read is kept even when another query fails.
 func (h *History) Prefetch(ctx context.Context, services []fleet.Service, now time.Time) error {
@@ -181,7 +179,7 @@ func (h *History) Live(_ context.Context, services []fleet.Service, now time.Tim
 	case h.lastErr != nil:
 		return out, h.lastErr
 	case !h.index.filled:
-		return out, fmt.Errorf("prometheus %s: %w", h.o.Address, errNotPrefetched)
+		return out, fmt.Errorf("prometheus %s: %w", h.o.Address, loop.ErrNotRead)
 	}
 	return out, nil
 }

@@ -1,0 +1,308 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/pem"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/lab/prom"
+)
+
+// source is a Prometheus of the lab that scraped a Deployment of two pods for twenty minutes.
+type source struct {
+	every time.Duration
+	// change is what a broken configuration makes of a scraped series: other series, or none.
+	change func(labels.Labels) []labels.Labels
+	rules  []string
+}
+
+var sourceStart = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+
+const sourceSpan = 20 * time.Minute
+
+func (s source) open(t *testing.T) string {
+	t.Helper()
+	now := sourceStart.Add(sourceSpan)
+	p, err := prom.Open(t.TempDir(), prom.Options{Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Close() })
+	if s.every == 0 {
+		s.every = 15 * time.Second
+	}
+	if err := p.LoadRules(s.rules...); err != nil {
+		t.Fatal(err)
+	}
+	for at := sourceStart; !at.After(now); at = at.Add(s.every) {
+		var samples []prom.Sample
+		for _, x := range scrapedAt(at.Sub(sourceStart).Seconds()) {
+			series := []labels.Labels{x.Labels}
+			if s.change != nil {
+				series = s.change(x.Labels)
+			}
+			for _, l := range series {
+				samples = append(samples, prom.Sample{Labels: l, Value: x.Value})
+			}
+		}
+		if err := p.Append(t.Context(), at, samples); err != nil {
+			t.Fatal(err)
+		}
+	}
+	address, err := p.Serve("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return address
+}
+
+// scrapedAt are the samples of all exporters after some seconds.
+func scrapedAt(seconds float64) []prom.Sample {
+	var out []prom.Sample
+	add := func(v float64, pairs ...string) {
+		out = append(out, prom.Sample{Labels: labels.FromStrings(pairs...), Value: v})
+	}
+	const name = model.MetricNameLabel
+	add(1, name, "kube_replicaset_owner", "job", "ksm", "namespace", "shop", "replicaset", "cart-7d", "owner_kind", "Deployment", "owner_name", "cart")
+	for _, pod := range []string{"cart-7d-a", "cart-7d-b"} {
+		container := []string{"job", "cadvisor", "namespace", "shop", "pod", pod, "container", "app", "id", "/" + pod}
+		add(0.37*seconds, append(container, name, "container_cpu_usage_seconds_total")...)
+		add(1e8, append(container, name, "container_memory_working_set_bytes")...)
+		of := []string{"job", "ksm", "namespace", "shop", "pod", pod}
+		add(1, append(of, name, "kube_pod_owner", "owner_kind", "ReplicaSet", "owner_name", "cart-7d")...)
+		add(1, append(of, name, "kube_pod_status_ready", "condition", "true")...)
+		add(1000, append(of, name, "kube_pod_start_time")...)
+		add(1042, append(of, name, "kube_pod_status_ready_time")...)
+		add(0, append(of, name, "kube_pod_container_status_restarts_total", "container", "app")...)
+		served := []string{"job", "services", "namespace", "shop", "pod", pod}
+		add(10*seconds, append(served, name, "http_server_request_duration_seconds_count")...)
+		add(10*seconds, append(served, name, "http_server_request_duration_seconds_bucket", "le", "0.1")...)
+		add(10*seconds, append(served, name, "http_server_request_duration_seconds_bucket", "le", "+Inf")...)
+	}
+	return out
+}
+
+// cartFacts is the Deployment as the controller sees it.
+func cartFacts(context.Context) (*fleet.Snapshot, error) {
+	s := fleet.Service{ID: "shop/cart", Target: fleet.Name{Namespace: "shop", Name: "cart"}, TargetKind: "Deployment",
+		SLO: fleet.SLO{LatencyLimit: 100 * time.Millisecond, Quantile: 0.99}}
+	for _, pod := range []string{"cart-7d-a", "cart-7d-b"} {
+		s.Pods = append(s.Pods, fleet.Pod{Name: fleet.Name{Namespace: "shop", Name: pod}, Ready: true, ReadySince: fleet.KnownAt(sourceStart, sourceStart)})
+	}
+	return &fleet.Snapshot{Services: []fleet.Service{s}}, nil
+}
+
+var bothRules = []string{"../../deploy/rules/springtide.rules.yaml", "../../dashboards/alerts.yaml"}
+
+// TestDoctorExamines: of each configuration that users had broken, the doctor says which label, series or interval is wrong, and ends with the
+// lines to change. The source is a real Prometheus, and the services are those that the controller sees.
+func TestDoctorExamines(t *testing.T) {
+	metric := func(l labels.Labels) string { return l.Get(model.MetricNameLabel) }
+	of := func(job string, change func(*labels.Builder, labels.Labels)) func(labels.Labels) []labels.Labels {
+		return func(l labels.Labels) []labels.Labels {
+			if l.Get("job") != job {
+				return []labels.Labels{l}
+			}
+			b := labels.NewBuilder(l)
+			change(b, l)
+			return []labels.Labels{b.Labels()}
+		}
+	}
+	without := func(name string) func(labels.Labels) []labels.Labels {
+		return func(l labels.Labels) []labels.Labels {
+			if strings.HasPrefix(metric(l), name) {
+				return nil
+			}
+			return []labels.Labels{l}
+		}
+	}
+	for _, c := range []struct {
+		name     string
+		source   source
+		severity severity // of the finding looked for
+		want     []string // in its message
+		config   string   // in the lines to change; empty: all is well
+	}{
+		{"all is well", source{rules: bothRules}, fine, []string{"CPU of all pods is measured in 1 of 1 services"}, ""},
+		{"cAdvisor without container labels", source{rules: bothRules, change: of("cadvisor", func(b *labels.Builder, _ labels.Labels) { b.Del("container") })},
+			problem, []string{"container_cpu_usage_seconds_total", "has a label container"}, "metric_relabel_configs"},
+		{"kube-state-metrics without honor_labels", source{rules: bothRules, change: of("ksm", func(b *labels.Builder, l labels.Labels) {
+			b.Set("exported_namespace", l.Get("namespace")).Set("namespace", "kube-system")
+			if pod := l.Get("pod"); pod != "" {
+				b.Set("exported_pod", pod).Set("pod", "kube-state-metrics-0")
+			}
+		})}, problem, []string{"exported_namespace", "springtide:pod_workload:info is wrong"}, "honor_labels: true"},
+		{"cAdvisor scraped by two jobs", source{rules: bothRules, change: func(l labels.Labels) []labels.Labels {
+			if l.Get("job") != "cadvisor" {
+				return []labels.Labels{l}
+			}
+			return []labels.Labels{l, labels.NewBuilder(l).Set("job", "kubelet").Labels()}
+		}}, advice, []string{"cadvisor, kubelet", "1.48 cores", "0.74 with each container counted once"}, "job_name: cadvisor"},
+		{"only the alerts are loaded", source{rules: bothRules[1:]}, advice, []string{"none of our recording rules"}, "rule_files"},
+		{"no rules at all", source{}, advice, []string{"recording rules are not loaded"}, "rule_files"},
+		{"a scrape interval of two minutes", source{rules: bothRules, every: 2 * time.Minute}, advice, []string{"cAdvisor", "2m0s apart"}, "scrape_interval: 30s"},
+		{"a scrape interval of four minutes", source{rules: bothRules, every: 4 * time.Minute}, problem, []string{"cAdvisor", "apart: Prometheus forgets"}, "scrape_interval: 30s"},
+		{"no memory series", source{rules: bothRules, change: without("container_memory")}, advice, []string{"container_memory_working_set_bytes"}, "metric_relabel_configs"},
+		{"no cAdvisor", source{rules: bothRules, change: without("container_")}, problem, []string{"no series container_cpu_usage_seconds_total"}, "metrics_path: /metrics/cadvisor"},
+		{"no kube-state-metrics", source{rules: bothRules, change: without("kube_")}, problem, []string{"no series kube_pod_owner"}, "job_name: kube-state-metrics"},
+		{"kube-state-metrics before 2.8", source{rules: bothRules, change: without("kube_pod_status_ready_time")}, advice, []string{"kube_pod_status_ready_time", "two minutes"}, "kube-state-metrics"},
+		{"no OpenTelemetry", source{rules: bothRules, change: without("http_")}, advice, []string{"no latency is measured of services whose SLO is a latency: shop/cart"}, "target_label: pod"},
+		{"requests without their pod", source{rules: bothRules, change: of("services", func(b *labels.Builder, _ labels.Labels) { b.Del("pod") })},
+			problem, []string{"labels namespace and pod"}, "target_label: pod"},
+		{"one pod is not scraped", source{rules: bothRules, change: func(l labels.Labels) []labels.Labels {
+			if l.Get("pod") == "cart-7d-b" && l.Get("job") == "cadvisor" {
+				return nil
+			}
+			return []labels.Labels{l}
+		}}, problem, []string{"no CPU samples of pods of shop/cart (1 of 2 pods)"}, "metrics_path: /metrics/cadvisor"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := &doctor{c: &clients{facts: cartFacts}, prometheus: c.source.open(t)}
+			if err := checkMetrics(t.Context(), d); err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			_ = d.print(&out, "table")
+			found := false
+			for _, f := range d.found {
+				hit := f.Severity == c.severity && strings.Contains(f.Mend, c.config)
+				for _, w := range c.want {
+					hit = hit && strings.Contains(f.Message, w)
+				}
+				found = found || hit
+				if c.severity == fine && f.Severity != fine {
+					t.Errorf("%+v: want nothing to complain of", f)
+				}
+				if f.Severity != fine && !strings.Contains(f.Mend, "\n") {
+					t.Errorf("%+v ends without lines of configuration", f)
+				}
+			}
+			if !found {
+				t.Errorf("no finding of %s about %q with %q in:\n%s", c.severity, c.want, c.config, out.String())
+			}
+		})
+	}
+}
+
+// TestDoctorReachesAGuardedSource: a Prometheus that wants a token and has a certificate of its own is a finding with the lines to change, and
+// with them is examined like any other.
+func TestDoctorReachesAGuardedSource(t *testing.T) {
+	to, err := url.Parse(source{rules: bothRules}.open(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	guarded := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer sesame" {
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	defer guarded.Close()
+	dir := t.TempDir()
+	ca, token := filepath.Join(dir, "ca.pem"), filepath.Join(dir, "token")
+	for file, text := range map[string][]byte{
+		ca: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: guarded.Certificate().Raw}), token: []byte("sesame\n"),
+	} {
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		name string
+		http promHTTP
+		want severity
+		mend string
+	}{
+		{"neither", promHTTP{}, problem, "tls_config: {ca_file:"},
+		{"no token", promHTTP{ca: ca}, problem, "authorization: {credentials_file:"},
+		{"both", promHTTP{ca: ca, token: token}, fine, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := &doctor{prometheus: guarded.URL, http: c.http}
+			if err := checkMetrics(t.Context(), d); err != nil {
+				t.Fatal(err)
+			}
+			if f := d.found[0]; f.Severity != c.want || !strings.Contains(f.Mend, c.mend) {
+				t.Errorf("%+v: want %s with %q", f, c.want, c.mend)
+			}
+		})
+	}
+}
+
+// TestDoctorNamesWhatTheControllerWaitsFor: a controller whose volume no StorageClass provides is not to be started once more.
+func TestDoctorNamesWhatTheControllerWaitsFor(t *testing.T) {
+	const why = "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims"
+	core := fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: controllerNamespace}},
+		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "springtide-controller-0", Namespace: controllerNamespace,
+			Labels: map[string]string{v1alpha1.LabelComponent: v1alpha1.ComponentController}},
+			Status: corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
+				{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: why}}}})
+	d := &doctor{c: &clients{core: core}, namespace: controllerNamespace}
+	if err := checkController(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.found) != 1 || !strings.Contains(d.found[0].Message, why) || !strings.Contains(d.found[0].Mend, "deploy/base/emptydir") {
+		t.Errorf("%+v: want the volume named, and the variant without it", d.found)
+	}
+}
+
+// TestDoctorWithoutDefinitions: the controller's account may not read definitions, and doctor works under it: what is served it can see.
+func TestDoctorWithoutDefinitions(t *testing.T) {
+	for name, c := range map[string]struct {
+		served []metav1.APIResource
+		want   severity
+	}{
+		"served": {[]metav1.APIResource{{Name: services}, {Name: pools}, {Name: quotas}, {Name: jobs}, {Name: festivals}, {Name: loans}, {Name: shares}}, fine},
+		"not":    {[]metav1.APIResource{{Name: services}}, problem},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.dyn.PrependReactor("get", gvrDefinitions.Resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+				return true, nil, apierrors.NewForbidden(gvrDefinitions.GroupResource(), "x", errors.New("no right"))
+			})
+			w.core.Resources = []*metav1.APIResourceList{{GroupVersion: v1alpha1.GroupVersion.String(), APIResources: c.served}}
+			d := &doctor{c: &clients{core: w.core, dyn: w.dyn}}
+			if err := checkDefinitions(t.Context(), d); err != nil {
+				t.Fatal(err)
+			}
+			if len(d.found) != 1 || d.found[0].Severity != c.want {
+				t.Errorf("%+v: want %s", d.found, c.want)
+			}
+		})
+	}
+}
+
+// TestDoctorReadsTheStore: it answers, and the last cycle that it holds is named.
+func TestDoctorReadsTheStore(t *testing.T) {
+	_, dsn := evening(t)
+	d := &doctor{store: dsn}
+	if err := checkStore(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.found) != 1 || d.found[0].Severity != fine || !strings.Contains(d.found[0].Message, "the last cycle") {
+		t.Errorf("%+v: want the store to answer with its last cycle", d.found)
+	}
+}
