@@ -22,7 +22,8 @@ import (
 	"github.com/springtide/springtide/planner"
 )
 
-// counted counts the requests for evictions by pod.
+// counted counts the requests for evictions by pod. It says Retry-After in each refusal, as the API server does with 10 seconds while it still
+// processes the budget; when that is over depends on the disruption controller.
 type counted struct {
 	base http.RoundTripper
 	mu   sync.Mutex
@@ -35,7 +36,11 @@ func (c *counted) RoundTrip(r *http.Request) (*http.Response, error) {
 		c.by[r.URL.Path]++
 		c.mu.Unlock()
 	}
-	return c.base.RoundTrip(r)
+	resp, err := c.base.RoundTrip(r)
+	if err == nil && resp.StatusCode == http.StatusTooManyRequests {
+		resp.Header.Set("Retry-After", "1")
+	}
+	return resp, err
 }
 
 // TestPlaneRefusedEvictions: a disruption budget that lets nobody go holds up no service. Each eviction is asked once in a plan, the scale of the
