@@ -73,7 +73,7 @@ func TestPlaneResize(t *testing.T) {
 	}
 
 	// The API server's bounds take what is reported, and refuse what makes no sense.
-	rep := &loop.Report{Snapshot: p.snapshot(t), Plan: &planner.Plan{}, Receipt: &loop.Receipt{Results: []loop.Result{{Action: actionResize, Subject: string(svc), Outcome: loop.Done}}},
+	rep := &loop.Report{Snapshot: p.snapshot(t), Plan: &planner.Plan{}, Receipt: &loop.Receipt{Results: []loop.Result{{Action: planner.ActionResize, Subject: string(svc), Outcome: loop.Done}}},
 		Portraits: map[fleet.ServiceID]portrait.Portrait{svc: {Advice: portrait.Recommendation{Days: 8,
 			CPU:    fleet.KnownAt(portrait.Bounds{Lower: 0.025, Target: 0.1, Upper: 1000}, time.Now()),
 			Memory: fleet.KnownAt(portrait.Bounds{Lower: 1e8, Target: 2e8, Upper: 1e12}, time.Now())}}}}

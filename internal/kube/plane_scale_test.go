@@ -328,7 +328,7 @@ func TestPlaneReport(t *testing.T) {
 	})
 	long := strings.Repeat("a sentence that does not end ", 200)
 	s := p.snapshot(t)
-	rep := &loop.Report{Snapshot: s, Plan: &planner.Plan{}, Receipt: &loop.Receipt{Results: []loop.Result{{Action: actionScale, Subject: string(svc), Outcome: loop.Done}}},
+	rep := &loop.Report{Snapshot: s, Plan: &planner.Plan{}, Receipt: &loop.Receipt{Results: []loop.Result{{Action: planner.ActionScale, Subject: string(svc), Outcome: loop.Done}}},
 		Portraits: map[fleet.ServiceID]portrait.Portrait{svc: {Signal: portrait.CPU, Step: 5 * time.Minute, Learned: model.State{Cycle: model.CycleOf(5 * time.Minute)},
 			Record: portrait.Record{Skill: portrait.Skill{Lost: true}, Horizons: []portrait.Horizon{{Ahead: 15 * time.Minute, Judged: 1, Miss: 99, Covered: 1},
 				{Ahead: time.Hour, Judged: 1}, {Ahead: 24 * time.Hour, Judged: 1}}},
