@@ -48,10 +48,10 @@ type Subject struct {
 // String renders the subject as stored plans spell it: "service shop/cart".
 func (s Subject) String() string { return string(s.Kind) + " " + s.Name }
 
-// requestsOf is how plans before this release named the subject of a withheld resize.
+// requestsOf begins the subject of a withheld resize, since another line of the same service may withhold its scale.
 const requestsOf = "requests of "
 
-// ParseSubject is the inverse of String. It also reads what older plans stored.
+// ParseSubject reads the subject of a withheld action. A withheld resize is about its service.
 func ParseSubject(text string) Subject {
 	if name, ok := strings.CutPrefix(text, requestsOf); ok {
 		return Subject{SubjectService, name}

@@ -104,8 +104,8 @@ func (c *controller) checkDone(p *planner.Plan, r *loop.Receipt) {
 		}
 	}
 	var raised raises
-	for i := range p.Raises {
-		if a := &p.Raises[i]; done[planner.KeyOf(a)] {
+	for a := range p.Actions() {
+		if done[planner.KeyOf(a)] {
 			raised.add(a)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// shrunkOdds is the share of the seeds that draw a source which divides all that it is asked. TODO: a quarter, once seeds 12, 24, 27, 28, 33 and 40 of
-	// faults.yaml hold: there a falling tide, or a forecast that is wrong, loses a few replicas in the first minutes.
+	// shrunkOdds is the share of the seeds that draw a source which divides all that it is asked. It is off: where the tide falls already, or the
+	// forecast is wrong, a few replicas are still lost in the first minutes of such a fault (seeds 12, 24, 27, 28, 33 and 40 of faults.yaml).
 	shrunkOdds = 0.0
 	// leastShrunk and mostShrunk bound how long it does. After [portrait.DefaultHoldFor] an unconfirmed fall counts as true, and the step in which it
 	// begins may lie five minutes before it.

@@ -39,8 +39,8 @@ type raises struct {
 }
 
 // add notes an action that was done, if it is a raise.
-func (r *raises) add(act any) {
-	switch a := act.(type) {
+func (r *raises) add(action planner.Action) {
+	switch a := action.(type) {
 	case *planner.Scale:
 		if a.To > a.From {
 			r.services = append(r.services, a.Service)

@@ -45,7 +45,9 @@ func (c *controller) Append(_ context.Context, r *loop.Record) error {
 	if c.w.journal != nil {
 		c.w.journal(r)
 	}
-	c.checkPlan(r.Plan)
+	if r.Plan != nil {
+		c.checkPlan(r.Plan)
+	}
 	return c.stored()
 }
 
