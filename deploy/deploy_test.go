@@ -310,7 +310,7 @@ func checkLabels(t *testing.T, objects []runtime.Object, d *appsv1.Deployment) {
 func checkArgs(t *testing.T, d *appsv1.Deployment) {
 	t.Helper()
 	c := &d.Spec.Template.Spec.Containers[0]
-	known := flags(t, "../cmd/springtide/run.go")
+	known := flags(t, "../cmd/springtide/runcommand.go")
 	seen := map[string]bool{}
 	for _, a := range c.Args[1:] {
 		name, value, _ := strings.Cut(strings.TrimPrefix(a, "--"), "=")

@@ -51,7 +51,7 @@ func demo() *cobra.Command {
 	f.IntVar(&o.world.Services, "services", 40, "online services")
 	f.Float64Var(&o.days, "days", 1, "virtual days to replay")
 	f.StringVar(&o.begin, "begin", "peak", "where the day begins: at its peak, where the tide turns and lending starts at once, or at midnight")
-	f.DurationVar(&o.world.Interval, "interval", 30*time.Second, "virtual time between two cycles of the controller, whose own default is 15s: most of a day's wall time is the wait for cycles")
+	f.DurationVar(&o.world.Interval, "interval", 15*time.Second, "virtual time between two cycles of the controller: most of a day's wall time is the wait for cycles")
 	f.Float64Var(&o.world.Speed, "speed", 288, "virtual seconds in a second, at most (288: a day in five minutes)")
 	f.Uint64Var(&o.world.Seed, "seed", 1, "what every draw is made from")
 	f.DurationVar(&o.world.ScrapeInterval, "scrape-interval", world.Step, "how often Prometheus scrapes, in whole 15 s")
