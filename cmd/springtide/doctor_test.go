@@ -190,7 +190,7 @@ func TestStableLabels(t *testing.T) {
 		t.Fatal(err)
 	}
 	var policy [][2]string
-	for _, m := range regexp.MustCompile(`\["([^"]+)", "([^"]+)"\]`).FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile(`\["([^":]+)", "([^"]+)"\]`).FindAllStringSubmatch(string(text), -1) {
 		policy = append(policy, [2]string{m[1], m[2]})
 	}
 	if d := cmp.Diff(policy, stableLabels); d != "" {

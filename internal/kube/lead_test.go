@@ -137,19 +137,23 @@ func TestLeadLost(t *testing.T) {
 
 // Another holder on the Lease ends the work at once, long before the renewals are given up, and nothing is written any more.
 func TestLeadStandsDownAtAnotherHolder(t *testing.T) {
-	for name, seen := range map[string]func(w *world, l *coordinationv1.Lease) error{
-		// The election is told first: what it reads names another holder, its own renewals fail.
-		"by the election": func(w *world, l *coordinationv1.Lease) error {
-			w.core.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, conflictOn("leases") })
-			w.core.PrependReactor("get", "leases", func(clienttesting.Action) (bool, runtime.Object, error) { return true, l, nil })
-			return nil
+	another := leaderLease("another", 9)
+	for name, prepare := range map[string]func(w *world) (seen func()){
+		// The election sees it first: what it reads names another holder, its own renewals fail.
+		"by the election": func(w *world) func() {
+			var taken atomic.Bool // reactors must stand before the election runs beside them
+			w.core.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return taken.Load(), nil, conflictOn("leases")
+			})
+			w.core.PrependReactor("get", "leases", func(clienttesting.Action) (bool, runtime.Object, error) { return taken.Load(), another, nil })
+			return func() { taken.Store(true) }
 		},
-		"by the watch": func(w *world, l *coordinationv1.Lease) error {
-			w.fence.watched(newLeaseFacts(l))
-			return nil
+		"by the watch": func(w *world) func() {
+			return func() { w.fence.watched(newLeaseFacts(another)) }
 		},
 	} {
 		w := newWorld(t)
+		seen := prepare(w)
 		w.lease = quickLease
 		w.lease.renew = 2 * time.Minute
 		w.lease.duration = 3 * time.Minute
@@ -157,9 +161,7 @@ func TestLeadStandsDownAtAnotherHolder(t *testing.T) {
 			if _, err := w.fence.left(); err != nil {
 				t.Errorf("%s: a write of the leader is refused: %v", name, err)
 			}
-			if err := seen(w, leaderLease("another", 9)); err != nil {
-				return err
-			}
+			seen()
 			<-work.Done()
 			return nil
 		})
