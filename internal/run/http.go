@@ -57,7 +57,8 @@ func (h *health) alive(ctx context.Context) error {
 	still := h.now().Sub(h.stepped)
 	leads := h.leads
 	h.mu.Unlock()
-	if !leads || still < stuckAfter || h.asks(ctx) != nil {
+	answers := func() bool { return h.asks(ctx) == nil }
+	if !leads || still < stuckAfter || !answers() {
 		return nil
 	}
 	return fmt.Errorf("the leader passed no step for %s while the API server answers", still.Truncate(time.Second))

@@ -208,12 +208,3 @@ func (w *World) node(name string) *fleet.Node {
 	}
 	return nil
 }
-
-func (w *World) pod(id fleet.UID) *pod {
-	for _, p := range w.pods {
-		if p.ID == id {
-			return p
-		}
-	}
-	return nil
-}

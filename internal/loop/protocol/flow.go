@@ -276,6 +276,9 @@ func (s *Session) waitsForDrain(e *planner.Eviction) error {
 	return fmt.Errorf("loan %s does not drain yet", e.Loan)
 }
 
+// waits reports whether an eviction waits for a drain that was not written.
+func (s *Session) waits(e *planner.Eviction) bool { return s.waitsForDrain(e) != nil }
+
 // mayGoNow reports whether an eviction needs no drain of this plan.
 func (s *Session) mayGoNow(e *planner.Eviction, l *fleet.Loan) bool {
 	p := s.door.Pod(e.Pod.ID)

@@ -64,13 +64,16 @@ func (s *Session) chargeStage(tasks []*Task) []*Task {
 	return out
 }
 
+// goes reports whether an action passes the door.
+func (c *stageCharges) goes(a planner.Action) bool { return c.s.Check(a) == nil }
+
 // count adds what one action takes.
 func (c *stageCharges) count(t *Task) error {
 	facts := c.s.door.fresh
 	switch a := t.Action.(type) {
 	case *planner.Eviction:
-		if c.s.Check(a) != nil || c.s.waitsForDrain(a) != nil {
-			return nil
+		if !c.goes(a) || c.s.waits(a) {
+			return nil // it is not done, so nothing is charged
 		}
 		id := c.poolOf(a)
 		if a.Loan != "" {
@@ -82,18 +85,18 @@ func (c *stageCharges) count(t *Task) error {
 		}
 		return c.take(t, []planner.Charge{{Pool: id, Pods: 1}}, func(s *fleet.Spending, n int) string { return s.Take(owner, pods, n) })
 	case *planner.Scale:
-		if len(a.Charges) == 0 || c.s.Check(a) != nil {
+		if len(a.Charges) == 0 || !c.goes(a) {
 			return nil
 		}
 		svc := facts.Service(a.Service)
 		return c.take(t, a.Charges, func(s *fleet.Spending, n int) string { return s.Take(svc.Owner(), svc.Standing(), n) })
 	case *planner.JobScale:
-		if len(a.Charges) == 0 || c.s.Check(a) != nil {
+		if len(a.Charges) == 0 || !c.goes(a) {
 			return nil
 		}
 		return c.take(t, a.Charges, func(s *fleet.Spending, n int) string { return s.Take(a.Job.Owner(), facts.PodsOf(a.Job), n) })
 	case *planner.Resize:
-		if len(a.Charges) == 0 || c.s.Check(a) != nil {
+		if len(a.Charges) == 0 || !c.goes(a) {
 			return nil
 		}
 		owner := facts.Service(a.Service).Owner()

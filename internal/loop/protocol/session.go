@@ -29,7 +29,6 @@ type Session struct {
 	// drained are the loans whose drain this plan wrote.
 	drained map[fleet.LoanID]bool
 	soon    bool
-	stages  []Stage
 }
 
 // refusal says why an action is held back, and whether that is because the facts moved on or because a budget is spent.
