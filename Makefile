@@ -55,7 +55,11 @@ deps: ## Install the Debian packages that the tests need
 test: deps build plane unit race whole e2e-short ## What must hold for every change: real API server, unit, scripts, properties, both stores, race detector where there are goroutines, one lab run
 
 .PHONY: full
-full: test race-all e2e ## Everything: make test, the race detector on every package, all lab runs
+full: test seeds race-all e2e ## Everything: make test, all seeds at the controller's own pace, the race detector on every package, all lab runs
+
+.PHONY: seeds
+seeds: ## 200 seeds of faults with a cycle every 15 seconds
+	@ALL_SEEDS=1 $(GO) test -timeout 60m -run TestSeedsBreakNothingAtTheControllersPace ./sim
 
 .PHONY: quick
 quick: ## Lint and -short tests of what changed since main and of its direct importers, in 90 seconds; says what it skipped (BASE=REF)

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -51,7 +52,11 @@ func TestAShrunkenSourceTakesNothing(t *testing.T) {
 
 // The same faults with a plan every 15 seconds, the controller's own pace.
 func TestSeedsBreakNothingAtTheControllersPace(t *testing.T) {
-	for seed := uint64(1); seed <= seedsPlayed(); seed++ {
+	seeds := seedsPlayed()
+	if os.Getenv("ALL_SEEDS") == "" {
+		seeds = max(2, seeds/10) // each takes several times as long as one at a minute; `make full` plays all
+	}
+	for seed := uint64(1); seed <= seeds; seed++ {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
 			b := troubled(seed, 4, scenario.Faults{Random: 6, Quiet: config.Duration(90 * time.Minute)})
