@@ -49,6 +49,8 @@ type LoanFacts struct {
 	Kind  fleet.ParcelKind
 	Phase fleet.Phase
 	Cores float64
+	// FromOffline says that online borrowed the parcel: it goes back by scale-in, when online can do without it, and is no recall.
+	FromOffline bool
 	// FirstNotice, Due and CleanAt are as in the loan; zero while not reached.
 	FirstNotice, Due, CleanAt time.Time
 }
@@ -218,7 +220,7 @@ func (t *Truth) loanStep(f *StepFacts) {
 		}
 		known.facts = l
 		known.wasLent = known.wasLent || l.Phase.Away()
-		known.recalled = !l.FirstNotice.IsZero() // a notice that was taken back is none
+		known.recalled = !l.FirstNotice.IsZero() && !l.FromOffline // a notice that was taken back is none
 	}
 }
 

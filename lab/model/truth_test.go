@@ -154,8 +154,11 @@ func TestLoansAndRecalls(t *testing.T) {
 	step(4, loan("1", n, fleet.Lent, 0, 0, 0), loan("2", s, fleet.Cancelled, 0, 0, 0), loan("3", n, fleet.Lent, 0, 0, 0))
 	step(4, loan("1", n, fleet.Noticed, 120, 300, 0), loan("3", n, fleet.Noticed, 130, 200, 0), loan("4", s, fleet.Lent, 0, 0, 0))
 	step(4, loan("1", n, fleet.Draining, 120, 300, 0), loan("3", n, fleet.Lent, 0, 0, 0), loan("4", s, fleet.Noticed, 180, 210, 0))
+	// 6 is what online borrowed: it goes back late, and is no recall.
+	borrowed := loan("6", n, fleet.Emptying, 100, 110, 0)
+	borrowed.FromOffline = true
 	// 1 comes home in time after 130 s, 4 never does and is overdue, 3's notice was taken back, 5 is not due yet.
-	step(4, loan("1", n, fleet.Returned, 120, 300, 250), loan("3", n, fleet.Lent, 0, 0, 0), loan("4", s, fleet.Draining, 180, 210, 0), loan("5", s, fleet.Noticed, 290, 900, 0))
+	step(4, loan("1", n, fleet.Returned, 120, 300, 250), loan("3", n, fleet.Lent, 0, 0, 0), loan("4", s, fleet.Draining, 180, 210, 0), loan("5", s, fleet.Noticed, 290, 900, 0), borrowed)
 	r := tr.Report(0)
 	if r.Loans != (LoanReport{Node: 2, Socket: 2}) {
 		t.Errorf("loans %+v, want 2 nodes (1, 3) and 2 sockets (4, 5): 2 was cancelled", r.Loans)

@@ -153,7 +153,8 @@ func (w *World) loanFacts() []model.LoanFacts {
 	out := make([]model.LoanFacts, len(loans))
 	for i, l := range loans {
 		f := &out[i]
-		*f = model.LoanFacts{UID: string(l.UID), Kind: fleet.ParcelKind(l.Spec.Kind), Phase: phaseOf(l), Cores: l.Spec.Capacity.CPU.AsApproximateFloat64()}
+		*f = model.LoanFacts{UID: string(l.UID), Kind: fleet.ParcelKind(l.Spec.Kind), Phase: phaseOf(l), Cores: l.Spec.Capacity.CPU.AsApproximateFloat64(),
+			FromOffline: l.Spec.From == offlinePool}
 		f.FirstNotice, f.Due, f.CleanAt = timeOf(l.Status.FirstNotice), timeOf(l.Status.Due), timeOf(l.Status.CleanTime)
 	}
 	return out
