@@ -28,7 +28,7 @@ func newForgetAgentCommand(o *cliOptions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "forget-agent NODE",
 		Short: "Say that a machine's node agent is gone for good, so that the controller decides in its place",
-		Long: "A machine whose agent fell silent is not lent, since nobody reports it clean. When its agent was taken off without its own uninstall,\n" +
+		Long: "A machine whose agent fell silent is not lent, since no component reports it clean. When its agent was taken off without its own uninstall,\n" +
 			"forget-agent takes the agent's Lease and its record in the NodeShare away. The controller then decides when the whole machine is\n" +
 			"clean, and lends no socket of it. It refuses while the agent shows life.",
 		Example: "  springtide node forget-agent node-17",

@@ -22,7 +22,7 @@ import (
 // Apply carries a plan out: the protocol's session says which requests each action makes, and this sends them. Facts are read once more at the
 // start. Groups of actions go side by side.
 //
-// Evictions and kills run in slots of their own, beside the stages that follow: a slow or refused eviction holds up no other write. Each action
+// Evictions and kills run in slots of their own, next to the stages that follow: a slow or refused eviction holds up no other write. Each action
 // ends within Options.ActionWithin, and the plan within Options.ApplyWithin: what was not carried out by then fails, and is planned again.
 //
 // Apply ends when its writes can be read back through the watches, so that the next snapshot does not plan them again.

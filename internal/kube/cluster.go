@@ -43,7 +43,7 @@ type Options struct {
 	Burst int
 	// Writers is how many writes run at one time; 16 by default.
 	Writers int
-	// Evictors is how many evictions and kills run at one time, beside the Writers; 8 by default.
+	// Evictors is how many evictions and kills run at one time, in addition to the Writers; 8 by default.
 	Evictors int
 	// ActionWithin bounds one action of a plan, all its requests together; 10 seconds by default, above what a write takes on an API server that is
 	// slow, and below the time after which a lease may be taken over.

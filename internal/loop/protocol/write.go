@@ -90,7 +90,7 @@ const (
 	ConflictStale OnConflict = ""
 	// SameSize: the object is read once again. When its size is still the one that the decision started from, the write is made once more.
 	ConflictSameSize OnConflict = "SameSize"
-	// SameLedger: as SameSize, of a pool whose disruption ledger nobody charged. Recalls are added whatever it says.
+	// SameLedger: as SameSize, of a pool whose disruption ledger no other actor charged. Recalls are added whatever it says.
 	ConflictSameLedger OnConflict = "SameLedger"
 	// SameLeader: as SameSize, of a node that no newer leader marked. Marks are a level and rest on nothing else of the node.
 	ConflictSameLeader OnConflict = "SameLeader"
@@ -225,7 +225,7 @@ func (SetMarks) change()       {}
 func (SetRequests) change()    {}
 func (ResizePod) change()      {}
 
-// LeaverCost is the deletion cost of a pod that is marked to go. It is below the cost of every pod that nobody marked (0), so that a ReplicaSet
+// LeaverCost is the deletion cost of a pod that is marked to go. It is below the cost of every pod without a mark (0), so that a ReplicaSet
 // takes the marked ones first.
 const LeaverCost = -1000
 
