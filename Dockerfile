@@ -1,20 +1,24 @@
-# The controller and the operators' CLI in an image that holds nothing else.
+# The project's images, for those who build with an engine. `make images` builds the same files into archives without one.
 #
-#   docker build --build-arg VERSION=$(git describe --tags --always) -t springtide .
+#   docker build --target springtide -t springtide.dev/springtide:0.1.0 --build-arg REVISION=$(git rev-parse HEAD) .
+#
+# Each image holds a static binary, CA certificates and zone data, and nothing else; tools/images lays the files out.
 
-FROM golang:1.26 AS build
+FROM --platform=$BUILDPLATFORM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-ARG VERSION=unknown
-# SQLite is compiled to Go, and zone data is compiled in: no C library and no files are needed at run time.
-RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/springtide ./cmd/springtide \
- && mkdir -p /out/tmp /out/var/lib/springtide && chmod 1777 /out/tmp
+ARG TARGETARCH=amd64
+ARG REVISION=unknown
 
-FROM scratch
-COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
-COPY --from=build --chown=65532:65532 /out/ /
+FROM build AS build-springtide
+RUN go run ./tools/images --arch ${TARGETARCH} --root /out springtide
+
+FROM scratch AS springtide
+COPY --from=build-springtide /out /
+COPY --from=build-springtide --chown=65532:65532 /out/var/lib/springtide /var/lib/springtide
+ENV PATH=/ ZONEINFO=/usr/share/zoneinfo.zip
 USER 65532:65532
 WORKDIR /var/lib/springtide
 ENTRYPOINT ["/springtide"]

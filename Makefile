@@ -7,7 +7,8 @@ GO        ?= go
 BIN       := bin
 # Two packages at once are what two cores carry. No -trimpath: it would compile everything a second time beside what the tests compile.
 GOFLAGS_BUILD := -p 2
-VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+# One version for binaries, images and chart; `springtide version` names the commit as well.
+VERSION   ?= $(shell cat VERSION)
 LDFLAGS   := -s -w -X main.version=$(VERSION)
 # Kubernetes' own version, in a file of its own since the tests build the lab's binary too.
 LAB_LDFLAGS := $(shell cat hack/lab-ldflags)
@@ -42,6 +43,17 @@ $(BIN)/springtide-lab: FORCE | modules
 
 $(BIN)/kwok: FORCE | modules
 	@hack/progress.sh "kwok" $(GO) build $(GOFLAGS_BUILD) -ldflags '-s -w' -o $@ sigs.k8s.io/kwok/cmd/kwok
+
+.PHONY: images
+images: ## Container images as OCI archives for amd64 and arm64, without a container engine, into bin/images
+	@echo "  images: minutes when new, since everything is compiled once more, static, for two architectures"
+	@$(GO) run ./tools/images --out $(BIN)/images
+
+.PHONY: images-test
+images-test: images ## Build the images a second time, open both: user, entry point, labels, no shell, the same bytes
+	@$(GO) run ./tools/images --out $(BIN)/images-again
+	@SPRINGTIDE_IMAGES=$(CURDIR)/$(BIN)/images SPRINGTIDE_IMAGES_AGAIN=$(CURDIR)/$(BIN)/images-again $(GO) test -count=1 -v -run TestRealArchives ./tools/images
+	@rm -rf $(BIN)/images-again
 
 .PHONY: FORCE
 FORCE:

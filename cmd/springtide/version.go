@@ -10,8 +10,8 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 )
 
-// version is set by the linker when a release is built.
-var version = ""
+// version and revision are set by the linker when a release is built. A build from a checkout takes the revision from there.
+var version, revision = "", ""
 
 // build says what this binary is.
 type build struct {
@@ -24,7 +24,7 @@ type build struct {
 }
 
 func thisBuild() build {
-	b := build{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, API: v1alpha1.GroupVersion.String()}
+	b := build{Version: version, Revision: revision, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, API: v1alpha1.GroupVersion.String()}
 	info, ok := debug.ReadBuildInfo()
 	if ok {
 		for _, s := range info.Settings {
