@@ -55,6 +55,14 @@ images-test: images ## Build the images a second time, open both: user, entry po
 	@SPRINGTIDE_IMAGES=$(CURDIR)/$(BIN)/images SPRINGTIDE_IMAGES_AGAIN=$(CURDIR)/$(BIN)/images-again $(GO) test -count=1 -v -run TestRealArchives ./tools/images
 	@rm -rf $(BIN)/images-again
 
+$(BIN)/helm: tools/helm.mod | modules
+	@hack/progress.sh "helm (two minutes when new)" $(GO) build $(GOFLAGS_BUILD) -modfile=tools/helm.mod -ldflags '-s -w' -o $@ helm.sh/helm/v4/cmd/helm
+
+.PHONY: chart
+chart: $(BIN)/helm ## The Helm charts: lint, and the same objects as kustomize's
+	@$(BIN)/helm lint --quiet deploy/chart/springtide deploy/chart/springtide-crds
+	@$(GO) test -count=1 -run 'TestChart' ./deploy
+
 .PHONY: FORCE
 FORCE:
 

@@ -169,7 +169,8 @@ func (d *doctor) pending(ctx context.Context) bool {
 			mend := "make room for it: see its requests and priority class"
 			if strings.Contains(c.Message, "PersistentVolumeClaim") {
 				mend = "the cluster has no default StorageClass, or it provides nothing: name one, or keep the store on an emptyDir\n" +
-					"components:            # in your overlay\n  - ../deploy/base/emptydir\n# or, of the PersistentVolumeClaim springtide-store: spec.storageClassName: NAME"
+					"helm: --set store.volume.storageClass=NAME, or --set store.type=emptyDir\n" +
+					"kustomize: spec.storageClassName of the PersistentVolumeClaim springtide-store, or no component deploy/base/volume"
 			}
 			d.report(mend, "the controller was started and its pod %s is Pending: %s", p.Name, c.Message)
 			return true

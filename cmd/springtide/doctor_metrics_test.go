@@ -264,7 +264,7 @@ func TestDoctorNamesWhatTheControllerWaitsFor(t *testing.T) {
 	if err := checkController(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
-	if len(d.found) != 1 || !strings.Contains(d.found[0].Message, why) || !strings.Contains(d.found[0].Mend, "deploy/base/emptydir") {
+	if len(d.found) != 1 || !strings.Contains(d.found[0].Message, why) || !strings.Contains(d.found[0].Mend, "store.type=emptyDir") {
 		t.Errorf("%+v: want the volume named, and the variant without it", d.found)
 	}
 }

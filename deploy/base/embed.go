@@ -4,6 +4,8 @@ package base
 
 import "embed"
 
+//go:generate go run ../../tools/chart
+
 // Files holds the manifests; each may have several documents.
 //
 //go:embed rbac.yaml priorityclass.yaml

@@ -1,0 +1,68 @@
+{{/*
+The documents of a file below files/, in the release's namespace. The files hold the objects that kustomize builds from deploy/base.
+*/}}
+{{- define "springtide.file" -}}
+{{- .root.Files.Get .file | replace "springtide-system" .root.Release.Namespace }}
+{{- end }}
+
+{{/* A pod's part that all components share: images, pull policy and secrets. */}}
+{{- define "springtide.pod" -}}
+{{- $v := .root.Values -}}
+{{- range $c := .pod.containers }}
+{{- $name := regexReplaceAll "^.*/|[:@].*$" $c.image "" }}
+{{- $_ := set $c "image" (printf "%s/%s:%s" $v.image.registry $name (default $.root.Chart.AppVersion $v.image.tag)) }}
+{{- if ne $v.image.pullPolicy "IfNotPresent" }}{{ $_ := set $c "imagePullPolicy" $v.image.pullPolicy }}{{ end }}
+{{- end }}
+{{- with $v.image.pullSecrets }}{{ $_ := set $.pod "imagePullSecrets" . }}{{ end }}
+{{- end }}
+
+{{/* Where a component's pods run. */}}
+{{- define "springtide.where" -}}
+{{- with .values.nodeSelector }}{{ $_ := set $.pod "nodeSelector" . }}{{ end }}
+{{- with .values.tolerations }}{{ $_ := set $.pod "tolerations" . }}{{ end }}
+{{- with .values.affinity }}{{ $_ := set $.pod "affinity" . }}{{ end }}
+{{- end }}
+
+{{- define "springtide.controller" -}}
+{{- $v := .root.Values }}
+{{- $spec := .object.spec }}
+{{- $pod := $spec.template.spec }}
+{{- $c := first $pod.containers }}
+{{- include "springtide.pod" (dict "root" .root "pod" $pod) }}
+{{- include "springtide.where" (dict "values" $v.controller "pod" $pod) }}
+{{- $_ := set $spec "replicas" $v.controller.replicas }}
+{{- $_ := set $c "resources" $v.controller.resources }}
+{{- $args := list }}
+{{- range $c.args }}
+{{- if hasPrefix "--prometheus=" . }}{{ $args = append $args (printf "--prometheus=%s" $v.controller.prometheus) }}
+{{- else if and (hasPrefix "--store=" .) (eq $v.store.type "postgres") }}{{ $args = append $args "--store=$(STORE_DSN)" }}
+{{- else }}{{ $args = append $args . }}{{ end }}
+{{- end }}
+{{- if $v.controller.config }}
+{{- $args = append $args "--config=/etc/springtide/config.yaml" }}
+{{- $_ := set $c "volumeMounts" (append $c.volumeMounts (dict "name" "config" "mountPath" "/etc/springtide" "readOnly" true)) }}
+{{- $_ := set $pod "volumes" (append $pod.volumes (dict "name" "config" "configMap" (dict "name" "springtide-config"))) }}
+{{- $_ := set $spec.template.metadata "annotations" (dict "checksum/config" (toYaml $v.controller.config | sha256sum)) }}
+{{- end }}
+{{- $_ := set $c "args" (concat $args $v.controller.extraArgs) }}
+{{- if eq $v.store.type "volume" }}
+{{- if gt (int $v.controller.replicas) 1 }}{{ fail "store.type volume is for one controller, since one process writes the file: set controller.replicas to 1, or take another store.type" }}{{ end }}
+{{- $_ := set $spec "strategy" (dict "type" "Recreate") }}
+{{- range $i, $volume := $pod.volumes }}
+{{- if eq $volume.name "store" }}{{ $_ := unset $volume "emptyDir" }}{{ $_ := set $volume "persistentVolumeClaim" (dict "claimName" "springtide-store") }}{{ end }}
+{{- end }}
+{{- else if eq $v.store.type "postgres" }}
+{{- $secret := $v.store.postgres.secret }}
+{{- $_ := set $c "env" (concat $c.env (list
+  (dict "name" "STORE_DSN" "valueFrom" (dict "secretKeyRef" (dict "name" $secret "key" "dsn")))
+  (dict "name" "PGPASSWORD" "valueFrom" (dict "secretKeyRef" (dict "name" $secret "key" "password"))))) }}
+{{- range $field := list "volumeMounts" }}
+{{- $rest := list }}
+{{- range $m := $c.volumeMounts }}{{ if ne $m.name "store" }}{{ $rest = append $rest $m }}{{ end }}{{ end }}
+{{- $_ := set $c "volumeMounts" $rest }}
+{{- end }}
+{{- $rest := list }}
+{{- range $m := $pod.volumes }}{{ if ne $m.name "store" }}{{ $rest = append $rest $m }}{{ end }}{{ end }}
+{{- $_ := set $pod "volumes" $rest }}
+{{- end }}
+{{- end }}

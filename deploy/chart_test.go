@@ -1,0 +1,185 @@
+package deploy_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+)
+
+// helm is the binary that `make helm` builds; without it the tests of the chart are skipped, and `make chart` runs them all.
+func helm(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join("..", "bin", "helm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Skip("no bin/helm: make chart builds it")
+	}
+	return path
+}
+
+// template is what Helm makes of the chart for the namespace that kustomize uses.
+func template(t *testing.T, args ...string) ([]byte, error) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), helm(t), append([]string{"template", "springtide", "chart/springtide", "--namespace", "springtide-system",
+		"--kube-version", "1.36.3", "--no-hooks"}, args...)...)
+	var out, said bytes.Buffer
+	c.Stdout, c.Stderr = &out, &said
+	if err := c.Run(); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, said.String())
+	}
+	return out.Bytes(), nil
+}
+
+// byName decodes documents by kind and name.
+func byName(t *testing.T, docs [][]byte) map[string]any {
+	t.Helper()
+	out := map[string]any{}
+	for _, doc := range docs {
+		var o map[string]any
+		if err := yaml.Unmarshal(doc, &o); err != nil {
+			t.Fatalf("%v in\n%s", err, doc)
+		}
+		if o == nil || o["kind"] == "Namespace" || o["kind"] == "CustomResourceDefinition" {
+			continue // the release's, and a chart of their own
+		}
+		m := o["metadata"].(map[string]any)
+		name := fmt.Sprintf("%s %s/%s", o["kind"], m["namespace"], m["name"])
+		if out[name] != nil {
+			t.Errorf("%s is there twice", name)
+		}
+		out[name] = o
+	}
+	return out
+}
+
+// TestChartIsKustomize: for each way to install, Helm and kustomize give the same objects.
+func TestChartIsKustomize(t *testing.T) {
+	on := func(values ...string) []string {
+		var out []string
+		for _, v := range values {
+			out = append(out, "--set", v)
+		}
+		return out
+	}
+	for _, c := range []struct {
+		components, values []string
+	}{
+		{nil, nil},
+		{[]string{"volume"}, on("store.type=volume", "controller.replicas=1")},
+		{[]string{"postgres"}, on("store.type=postgres")},
+		{[]string{"offline"}, on("offline.enabled=true")},
+		{[]string{"prometheus-operator", "grafana"}, on("monitoring.serviceMonitor.enabled=true", "monitoring.prometheusRule.enabled=true", "monitoring.dashboards.enabled=true")},
+		{components, on("store.type=postgres", "offline.enabled=true", "monitoring.serviceMonitor.enabled=true", "monitoring.prometheusRule.enabled=true",
+			"monitoring.dashboards.enabled=true")},
+	} {
+		t.Run(fmt.Sprint(c.components), func(t *testing.T) {
+			made, err := template(t, c.values...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(byName(t, render(t, c.components...)), byName(t, bytes.Split(made, []byte("\n---\n")))); d != "" {
+				t.Errorf("(-kustomize +helm):\n%s", d)
+			}
+		})
+	}
+}
+
+// TestChartValues: values reach the objects, and the schema refuses what no template reads.
+func TestChartValues(t *testing.T) {
+	made, err := template(t, "--set", "image.registry=registry.example/team", "--set", "image.tag=0.1.1", "--set", "controller.prometheus=https://thanos.example",
+		"--set", "controller.config.interval=30s", "--set", "controller.nodeSelector.zone=a", "--set", "image.pullSecrets[0].name=key", "--set", "networkPolicy.enabled=false",
+		"--set", "controller.extraArgs[0]=--log-level=debug", "--set", "podDisruptionBudget.enabled=false")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"image: registry.example/team/springtide:0.1.1", "--prometheus=https://thanos.example", "interval: 30s", "zone: a", "- name: key",
+		"--config=/etc/springtide/config.yaml", "--log-level=debug"} {
+		if !bytes.Contains(made, []byte(want)) {
+			t.Errorf("no %q in\n%s", want, made)
+		}
+	}
+	for _, gone := range []string{"kind: NetworkPolicy", "kind: PodDisruptionBudget"} {
+		if bytes.Contains(made, []byte(gone)) {
+			t.Errorf("%s was not asked for", gone)
+		}
+	}
+	for _, bad := range []string{"controller.replica=2", "store.type=mysql", "image.pullPolicy=Sometimes", "controller.prometheus=thanos", "store.type=volume",
+		"uninstall.timeoutSeconds=1", "controller.extraArgs[0]=debug"} {
+		if _, err := template(t, "--set", bad); err == nil || !strings.Contains(err.Error(), strings.Split(strings.Split(bad, "=")[0], "[")[0][:5]) {
+			t.Errorf("--set %s: %v", bad, err)
+		}
+	}
+	old, err := exec.CommandContext(t.Context(), helm(t), "template", "springtide", "chart/springtide", "--kube-version", "1.35.0", "--set", "offline.enabled=true").CombinedOutput()
+	if err == nil || !bytes.Contains(old, []byte("needs Kubernetes 1.36")) {
+		t.Errorf("offline on 1.35: %s", old)
+	}
+}
+
+// TestChartFiles: the files that the charts read are those that kustomize builds now.
+func TestChartFiles(t *testing.T) {
+	files, err := filepath.Glob("chart/springtide/files/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files: %v", err)
+	}
+	var docs [][]byte
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if filepath.Base(f) != "uninstall.yaml" {
+			docs = append(docs, bytes.Split(text, []byte("\n---\n"))...)
+		}
+	}
+	// The controller's Deployment is that of base alone: components change it, and the templates do the same.
+	want := byName(t, render(t, "offline", "prometheus-operator", "grafana"))
+	for name, o := range byName(t, render(t, "volume")) {
+		if want[name] == nil {
+			want[name] = o
+		}
+	}
+	if d := cmp.Diff(want, byName(t, docs)); d != "" {
+		t.Errorf("the charts' files are not current: go generate ./deploy/base (-kustomize +files):\n%s", d)
+	}
+	definitions, err := filepath.Glob("chart/springtide-crds/files/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources, err := filepath.Glob("crd/springtide.dev_*.yaml")
+	if err != nil || len(sources) == 0 || len(sources) != len(definitions) {
+		t.Fatalf("%d definitions in the chart, %d in crd (%v)", len(definitions), len(sources), err)
+	}
+	read := func(paths []string) []string {
+		var out []string
+		for _, p := range paths {
+			text, err := os.ReadFile(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var o any
+			if err := yaml.Unmarshal(text, &o); err != nil {
+				t.Fatal(err)
+			}
+			plain, err := yaml.Marshal(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, string(plain))
+		}
+		slices.Sort(out)
+		return out
+	}
+	if d := cmp.Diff(read(sources), read(definitions)); d != "" {
+		t.Errorf("the chart's definitions are not current: go generate ./deploy/base (-crd +chart):\n%s", d)
+	}
+}
