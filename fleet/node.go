@@ -232,10 +232,12 @@ func (p *ShareParcel) IsClean(epoch int64) bool { return p.Clean && p.CleanEpoch
 
 // Pool is one CapacityPool.
 type Pool struct {
-	ID    PoolID
-	Class Class
-	Mode  Mode
-	Unit  Unit
+	ID PoolID
+	// Refused says why the pool is not accepted, as "Reason: sentence with the fix"; empty when it is.
+	Refused string
+	Class   Class
+	Mode    Mode
+	Unit    Unit
 	// LowWatermark and HighWatermark are shares (0..1) of the pool's capacity: recall when the headroom of online falls below the low
 	// one, lend only what leaves more than the high one. The gap between them is the hysteresis.
 	LowWatermark, HighWatermark float64
@@ -297,6 +299,9 @@ type Tenant struct {
 	Drain       time.Duration
 	MaxPriority JobPriority
 	Accepted    bool
+	// Refused says what is wrong with the tenant's object, as "Reason: sentence with the fix"; empty when nothing is. A tenant whose
+	// namespaces are contested is accepted for the others.
+	Refused string
 	// OverSince is since when the tenant is told that it runs beyond its quota, BurstSince when its last burst began; zero while not, or
 	// never. They are kept in the API, so that neither a restart nor a new leader gives more time, or takes any away.
 	OverSince, BurstSince time.Time

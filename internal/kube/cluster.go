@@ -144,8 +144,6 @@ type Cluster struct {
 	revision fleet.Revision
 	// refused are the pods whose eviction a disruption budget refused in the last plan, with its name.
 	refused map[fleet.UID]string
-	// notes are what the last assembly found about our objects, for the reporter.
-	notes notes
 }
 
 var (

@@ -173,6 +173,7 @@ func (c *Cluster) tellTroubles(r *loop.Report) {
 			c.events.Eventf(ref, corev1.EventTypeWarning, "ForeignWriter", "%s wrote spec.replicas of the target: remove replicas from its manifest, or set spec.mode to Observe", s.ForeignWriter)
 		}
 	}
+	c.tellRefused(r)
 	c.tellSkill(r)
 	c.tellTenants(r)
 	for i := range r.Plan.Targets {
@@ -200,6 +201,27 @@ func (c *Cluster) tellTroubles(r *loop.Report) {
 		if o, ok := c.jobs.get(n.Namespace, n.Name); ok && c.reporter.news("job "+string(j.ID), j.Blocked) {
 			reason, text := split(j.Blocked)
 			c.events.Event(reference("ElasticJob", &o.header), corev1.EventTypeWarning, reason, text)
+		}
+	}
+}
+
+// tellRefused says what is wrong with a pool or a quota, once when it begins or changes.
+func (c *Cluster) tellRefused(r *loop.Report) {
+	tell := func(key, refused, kind string, h *header) {
+		if reason, text := split(refused); c.reporter.news(key, refused) {
+			c.events.Event(reference(kind, h), corev1.EventTypeWarning, reason, text)
+		}
+	}
+	for i := range r.Snapshot.Pools {
+		p := &r.Snapshot.Pools[i]
+		if o, ok := c.pools.get("", string(p.ID)); ok {
+			tell("pool "+string(p.ID), p.Refused, "CapacityPool", &o.header)
+		}
+	}
+	for i := range r.Snapshot.Tenants {
+		t := &r.Snapshot.Tenants[i]
+		if o, ok := c.tenants.get("", string(t.ID)); ok {
+			tell("quota "+string(t.ID), t.Refused, "CapacityQuota", &o.header)
 		}
 	}
 }

@@ -28,9 +28,6 @@ func gistOfPool(s *v1alpha1.CapacityPoolStatus) poolGist {
 }
 
 func (w *statusWriter) poolStatus(r *loop.Report) {
-	w.c.mu.Lock()
-	found := w.c.notes
-	w.c.mu.Unlock()
 	for i := range r.Snapshot.Pools {
 		p := &r.Snapshot.Pools[i]
 		o, ok := w.c.pools.get("", string(p.ID))
@@ -38,14 +35,14 @@ func (w *statusWriter) poolStatus(r *loop.Report) {
 			continue
 		}
 		next := *o.api
-		next.Status = w.onePool(r, p, o.api, found.pools[p.ID])
+		next.Status = w.onePool(r, p, o.api)
 		if w.due(statusKey(gvrPools, &next), gistOfPool(&o.api.Status), gistOfPool(&next.Status)) {
 			w.put(gvrPools, &next, func(version string) sight { return w.c.pools.sees("", o.Name, o.UID, version) })
 		}
 	}
 }
 
-func (w *statusWriter) onePool(r *loop.Report, p *fleet.Pool, o *v1alpha1.CapacityPool, note string) v1alpha1.CapacityPoolStatus {
+func (w *statusWriter) onePool(r *loop.Report, p *fleet.Pool, o *v1alpha1.CapacityPool) v1alpha1.CapacityPoolStatus {
 	s := o.Status // with the ledger as it stands
 	s.ObservedGeneration, s.LeaderEpoch = o.Generation, w.epoch
 	var capacity fleet.Resources
@@ -80,7 +77,7 @@ func (w *statusWriter) onePool(r *loop.Report, p *fleet.Pool, o *v1alpha1.Capaci
 		}
 	}
 	c := newConditions(o.Status.Conditions, w.now, o.Generation)
-	c.accept(note, "the node selector picks machines of this pool alone")
+	c.accept(p.Refused, "the node selector picks machines of this pool alone")
 	poolConditions(c, r, p, nodes, alive, silent)
 	watermark(c, &r.Plan.Division.Level, p)
 	s.Conditions = c.list
@@ -96,7 +93,9 @@ func recallLead(l *planner.Lead) *v1alpha1.RecallLead {
 const reasonFrozen = "Frozen"
 
 func poolConditions(c *conditions, r *loop.Report, p *fleet.Pool, nodes, alive, silent int) {
-	switch {
+	switch reason, text := split(p.Refused); {
+	case p.Refused != "":
+		c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, reason, text)
 	case r.Snapshot.Frozen != "":
 		c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, reasonFrozen, "all actions are held: "+r.Snapshot.Frozen)
 	case !p.Mode.Acts():

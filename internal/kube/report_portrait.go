@@ -95,6 +95,12 @@ func costText(p *portrait.Portrait) string {
 	return text
 }
 
+// sampleless reports whether nothing of the service's history was read yet, so that there is nothing to forecast from.
+func (v *serviceView) sampleless() bool {
+	p, ok := v.r.Portraits[v.svc.ID]
+	return ok && p.Quality.Points == 0
+}
+
 // young says how far a portrait is from carrying a forecast, and when it will; empty when it can, or is not known.
 func (v *serviceView) young() string {
 	p, ok := v.r.Portraits[v.svc.ID]

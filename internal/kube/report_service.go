@@ -131,7 +131,12 @@ func (v *serviceView) status(o *v1alpha1.ElasticService) v1alpha1.ElasticService
 	s := o.Status
 	s.ObservedGeneration, s.LeaderEpoch, s.ObservedTime = o.Generation, v.w.epoch, stamp(v.w.now)
 	s.Replicas, s.ReadyReplicas = v.svc.Desired.Value, v.svc.Ready()
-	if t := v.target; t != nil && v.svc.Blocked == "" {
+	if v.svc.Blocked != "" {
+		// Not zeros that look like an answer: nothing is wanted of a service that is refused.
+		_, text := split(v.svc.Blocked)
+		s.DesiredReplicas, s.FloorReplicas = 0, 0
+		s.Reason = v1alpha1.Clip("refused: "+text, v1alpha1.MaxReasonLength)
+	} else if t := v.target; t != nil {
 		s.DesiredReplicas, s.FloorReplicas = t.Replicas, t.Floor
 		s.Reason = v1alpha1.Clip(t.Reason, v1alpha1.MaxReasonLength)
 	}
@@ -267,13 +272,15 @@ func (v *serviceView) forecast(c *conditions) {
 	case !ok:
 		c.set(kind, metav1.ConditionUnknown, "NoTide", "nothing was forecast yet")
 	case t.Trusted:
-		c.set(kind, metav1.ConditionTrue, "Trusted", fmt.Sprintf("model %s speaks", t.Model))
+		c.set(kind, metav1.ConditionTrue, "Trusted", fmt.Sprintf("model %s forecasts", t.Model))
 	case t.SkillLost:
 		c.set(kind, metav1.ConditionFalse, "SkillLost", t.Note)
+	case v.sampleless():
+		c.set(kind, metav1.ConditionFalse, "NoSamples", "no forecast: no samples read yet")
 	case v.young() != "":
-		c.set(kind, metav1.ConditionFalse, "PortraitYoung", fmt.Sprintf("the fall-back %s speaks: %s", t.Model, v.young()))
+		c.set(kind, metav1.ConditionFalse, "PortraitYoung", fmt.Sprintf("the history is too short, so the fall-back model %s forecasts: %s", t.Model, v.young()))
 	default:
-		c.set(kind, metav1.ConditionFalse, "FallBack", fmt.Sprintf("the fall-back %s speaks: %s", t.Model, t.Note))
+		c.set(kind, metav1.ConditionFalse, "FallBack", fmt.Sprintf("the fall-back model %s forecasts: %s", t.Model, t.Note))
 	}
 }
 
@@ -298,6 +305,8 @@ func (v *serviceView) fall(c *conditions) {
 func (v *serviceView) fresh(c *conditions) {
 	const kind = v1alpha1.ConditionDataFresh
 	switch {
+	case v.svc.Blocked != "":
+		c.set(kind, metav1.ConditionUnknown, "NotSized", "the service is not sized while it is not accepted")
 	case v.r.HistoryErr != nil:
 		c.set(kind, metav1.ConditionFalse, "SourceDown", "the metrics source does not answer: "+v.r.HistoryErr.Error())
 	case v.target == nil:

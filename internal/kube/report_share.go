@@ -178,7 +178,7 @@ func (c *Cluster) waiting() ([]*unmanaged, *fleet.Snapshot, error) {
 	if len(moving) == 0 {
 		return nil, nil, nil
 	}
-	fresh, _, err := c.observe()
+	fresh, err := c.observe()
 	if err != nil {
 		return nil, nil, fmt.Errorf("judge machines without an agent: %w", err)
 	}

@@ -33,9 +33,6 @@ func (w *statusWriter) tenantStatus(r *loop.Report) {
 	if len(r.Snapshot.Tenants) == 0 {
 		return
 	}
-	w.c.mu.Lock()
-	found := w.c.notes
-	w.c.mu.Unlock()
 	// What is used is told of tenants that were not accepted, too: their pods run all the same.
 	tenants := slices.Clone(r.Snapshot.Tenants)
 	for i := range tenants {
@@ -56,7 +53,7 @@ func (w *statusWriter) tenantStatus(r *loop.Report) {
 		share := r.Plan.Division.Share(t.ID)
 		shareStatus(s, share)
 		c := newConditions(o.api.Status.Conditions, w.now, o.Generation)
-		c.accept(found.tenants[t.ID], "the spec makes sense and no other tenant chooses its namespaces")
+		c.accept(t.Refused, "the spec makes sense and no other tenant chooses its namespaces")
 		c.tenant(&r.Plan.Division, t, share)
 		s.Conditions = c.list
 		if w.due(statusKey(gvrQuotas, &next), gistOfTenant(&o.api.Status), gistOfTenant(s)) {
@@ -119,6 +116,15 @@ func noticesOf(list []v1alpha1.QuotaNotice) []fleet.QuotaNotice {
 
 // tenant records what an operator must know of a tenant's share.
 func (c *conditions) tenant(d *quota.Division, t *fleet.Tenant, x *quota.Share) {
+	if !t.Accepted {
+		reason, text := split(t.Refused)
+		c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, reason, text)
+		for _, kind := range []string{v1alpha1.ConditionGuaranteeKept, v1alpha1.ConditionWithinQuota} {
+			c.set(kind, metav1.ConditionUnknown, "NotAccepted", "nothing is divided for a quota that is not accepted")
+		}
+		c.drop(v1alpha1.ConditionBursting)
+		return
+	}
 	switch list := shortagesOf(d, t.ID); {
 	case len(list) == 0:
 		c.set(v1alpha1.ConditionReady, metav1.ConditionTrue, "Met", "the tenant's demand is met, as far as windows, festival plans and forecasts of a week tell")

@@ -10,7 +10,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/validate"
 )
 
 // Snapshot joins the mirrors into the facts of this moment. Finished pods are left out: they hold no room and count for nothing. Besides
@@ -19,25 +21,25 @@ func (c *Cluster) Snapshot(ctx context.Context) (*fleet.Snapshot, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	s, n, err := c.observe()
+	s, err := c.observe()
 	if err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.revision++
-	s.Revision, c.notes = c.revision, n
+	s.Revision = c.revision
 	return s, nil
 }
 
 // observe is Snapshot without counting a revision.
-func (c *Cluster) observe() (*fleet.Snapshot, notes, error) {
+func (c *Cluster) observe() (*fleet.Snapshot, error) {
 	if missing := c.unsynced(); len(missing) > 0 {
-		return nil, notes{}, fmt.Errorf("kube: %s not read yet", strings.Join(missing, ", "))
+		return nil, fmt.Errorf("kube: %s not read yet", strings.Join(missing, ", "))
 	}
 	a := newAssembly(c)
 	if err := a.readable(); err != nil {
-		return nil, notes{}, fmt.Errorf("kube: %w", err)
+		return nil, fmt.Errorf("kube: %w", err)
 	}
 	a.addPools()
 	a.addNodes()
@@ -54,11 +56,22 @@ func (c *Cluster) observe() (*fleet.Snapshot, notes, error) {
 	for _, f := range c.festivals.all() {
 		a.s.Festivals = append(a.s.Festivals, f.facts)
 	}
+	a.refuse()
 	a.s.Sort()
-	return a.s, a.notes, nil
+	return a.s, nil
 }
 
-// notes are findings about objects of ours that a snapshot has no place for. The texts read "Reason: sentence".
+// refuse puts what was found wrong with pools and tenants into the snapshot.
+func (a *assembly) refuse() {
+	for i := range a.s.Pools {
+		a.s.Pools[i].Refused = a.notes.pools[a.s.Pools[i].ID]
+	}
+	for i := range a.s.Tenants {
+		a.s.Tenants[i].Refused = a.notes.tenants[a.s.Tenants[i].ID]
+	}
+}
+
+// notes are findings about objects of ours, in the making. The texts read "Reason: sentence".
 type notes struct {
 	pools   map[fleet.PoolID]string
 	tenants map[fleet.TenantID]string
@@ -153,7 +166,16 @@ func (a *assembly) at(stamp time.Time) time.Time {
 }
 
 func (a *assembly) addPools() {
-	for _, p := range a.c.pools.all() {
+	all := a.c.pools.all()
+	apis := make([]*v1alpha1.CapacityPool, len(all))
+	for i, p := range all {
+		apis[i] = p.api
+	}
+	slices.SortFunc(apis, func(x, y *v1alpha1.CapacityPool) int { return cmp.Compare(x.Name, y.Name) })
+	for name, p := range validate.OverlappingPools(apis) {
+		a.notes.pools[fleet.PoolID(name)] = "PoolsOverlap: " + p.String()
+	}
+	for _, p := range all {
 		a.s.Pools = append(a.s.Pools, p.facts.pool)
 		if p.facts.problem != "" {
 			a.notes.pools[p.facts.pool.ID] = p.facts.problem

@@ -25,11 +25,13 @@ func (a *assembly) addTenants() {
 			a.notes.tenants[t.ID] = f.facts.problem
 		}
 	}
-	circles := validate.ParentCircles(apiTenants(all))
+	circles, missing := validate.ParentCircles(apiTenants(all)), validate.MissingParents(apiTenants(all))
 	for i := range a.s.Tenants {
 		id := a.s.Tenants[i].ID
 		if p, ok := circles[string(id)]; ok {
 			a.noteTenant(id, "ParentCycle: "+p.String())
+		} else if p, ok := missing[string(id)]; ok {
+			a.noteTenant(id, "ParentNotFound: "+p.String())
 		} else if problem := parentProblem(a.s.Tenants, index, i); problem != "" {
 			a.noteTenant(id, problem)
 		}

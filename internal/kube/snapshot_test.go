@@ -362,7 +362,7 @@ func TestNodesAndPools(t *testing.T) {
 		}
 	}
 	for id, want := range map[fleet.PoolID]string{"web": "NodeContested: node n3 is picked by pool extra too", "extra": "NodeContested: node n3 is picked by pool web too", "batch": ""} {
-		if got := w.notes.pools[id]; !strings.HasPrefix(got, want) || (got == "") != (want == "") {
+		if got := s.Pool(id).Refused; !strings.HasPrefix(got, want) || (got == "") != (want == "") {
 			t.Errorf("note of pool %s = %q, want %q…", id, got, want)
 		}
 	}
@@ -506,6 +506,10 @@ func TestTenants(t *testing.T) {
 		quota("lost", "nowhere", map[string]string{"x": "c"}), quota("garbled", "", map[string]string{"x": "c d"}), quota("greedy", "", map[string]string{"env": "prod"}),
 		namespaceOf("shop", map[string]string{"team": "shop"}), namespaceOf("shop-prod", map[string]string{"team": "shop", "env": "prod"}))
 	s := w.snapshot(t)
+	refused := map[fleet.TenantID]string{}
+	for _, tenant := range s.Tenants {
+		refused[tenant.ID] = tenant.Refused
+	}
 	for id, want := range map[fleet.TenantID]string{
 		"root": "", "a": "ParentCycle: spec.parent: the parents form a circle (a -> b -> a): leave parent out of one of them", "b": "ParentCycle: ",
 		"below":   "ParentCycle: ",
@@ -513,12 +517,12 @@ func TestTenants(t *testing.T) {
 		"shop":   "NamespaceContested: namespace shop-prod is chosen by CapacityQuota greedy too",
 		"greedy": "NamespaceContested: namespace shop-prod is chosen by CapacityQuota shop too",
 	} {
-		if got := w.notes.tenants[id]; !strings.HasPrefix(got, want) || (got == "") != (want == "") {
+		if got := refused[id]; !strings.HasPrefix(got, want) || (got == "") != (want == "") {
 			t.Errorf("note of %s = %q, want %q…", id, got, want)
 		}
 	}
 	for _, tenant := range s.Tenants {
-		note := w.notes.tenants[tenant.ID]
+		note := tenant.Refused
 		if tenant.Accepted != (note == "" || strings.HasPrefix(note, "NamespaceContested")) {
 			t.Errorf("%s: accepted %v with note %q", tenant.ID, tenant.Accepted, note)
 		}

@@ -175,7 +175,7 @@ func (c *Cluster) seesOwn(gvr schema.GroupVersionResource, u *unstructured.Unstr
 // targetStamps are the stamps on what services in mode Auto scale. A HorizontalPodAutoscaler is stamped once it was adopted: before, it
 // carries no mark of ours, and raising its floor takes nothing away.
 func (c *Cluster) targetStamps(epoch int64, seen *sights) ([]func(context.Context) error, error) {
-	s, _, err := c.observe()
+	s, err := c.observe()
 	if err != nil {
 		return nil, err
 	}

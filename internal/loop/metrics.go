@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,6 +36,7 @@ type Metrics struct {
 	// The numbers on the board.
 	withheld, frozen, leaderEpoch        *prometheus.Desc
 	replicas, fresh, quality, load, fall *prometheus.Desc
+	refused                              *prometheus.Desc
 	lift, miss, coverage, skillLost      *prometheus.Desc
 	pool, demand, nodes, loans, overdue  *prometheus.Desc
 	drift, lead, overrun                 *prometheus.Desc
@@ -93,6 +95,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.frozen = b.gauge("frozen", "1 while the cluster-wide freeze holds all actions.")
 	m.leaderEpoch = b.gauge("leader_epoch", "The fencing number of this leader.")
 	m.replicas = b.gauge("service_replicas", "Replicas of a service: current (spec), ready, desired, and the forecast's floor.", append(service, "kind")...)
+	m.refused = b.gauge("object_refused", "1 for each object that is not accepted, so that nothing is done for it. Its condition Accepted says why.", "kind", "namespace", "name", "reason")
 	m.fresh = b.gauge("service_data_fresh", "1 while every live signal that a scale-in needs is fresh.", service...)
 	m.quality = b.gauge("portrait_quality_ratio", "How far a service's portrait can be trusted, 0 to 1.", service...)
 	m.fall = b.gauge("service_fall_unconfirmed",
@@ -183,6 +186,7 @@ func (m *Metrics) observe(s *fleet.Snapshot, plan *planner.Plan, receipt *Receip
 	m.services(&p, s, plan, portraits, tides)
 	m.pools(&p, s, plan)
 	m.lent(&p, s, plan)
+	m.refusals(&p, s)
 	m.tenants(&p, s, plan)
 	m.jobs(&p, plan)
 	m.links(&p, plan)
@@ -222,9 +226,11 @@ func (m *Metrics) services(p *page, s *fleet.Snapshot, plan *planner.Plan, portr
 		n := fleet.ParseName(string(svc.ID))
 		p.set(m.replicas, float64(target.Current), n.Namespace, n.Name, "current")
 		p.set(m.replicas, float64(svc.Ready()), n.Namespace, n.Name, "ready")
-		p.set(m.replicas, float64(target.Replicas), n.Namespace, n.Name, "desired")
-		p.set(m.replicas, float64(target.Floor), n.Namespace, n.Name, "floor")
-		p.set(m.fresh, bit(liveFresh(target)), n.Namespace, n.Name)
+		if svc.Blocked == "" { // what is refused is not sized: no target, and no signal that it would need
+			p.set(m.replicas, float64(target.Replicas), n.Namespace, n.Name, "desired")
+			p.set(m.replicas, float64(target.Floor), n.Namespace, n.Name, "floor")
+			p.set(m.fresh, bit(liveFresh(target)), n.Namespace, n.Name)
+		}
 		p.set(m.quality, portraits[svc.ID].Quality.Score, n.Namespace, n.Name)
 		if h := portraits[svc.ID].Hold; h.Held() {
 			p.set(m.fall, 1, n.Namespace, n.Name, "Held")
@@ -263,6 +269,30 @@ func (m *Metrics) services(p *page, s *fleet.Snapshot, plan *planner.Plan, portr
 				}
 			}
 		}
+	}
+}
+
+// refusals puts up the objects that are not accepted; a cluster without any shows none.
+func (m *Metrics) refusals(p *page, s *fleet.Snapshot) {
+	show := func(kind, name, why string) {
+		if why == "" {
+			return
+		}
+		reason, _, _ := strings.Cut(why, ": ")
+		n := fleet.ParseName(name)
+		p.set(m.refused, 1, kind, n.Namespace, n.Name, reason)
+	}
+	for i := range s.Services {
+		show("ElasticService", string(s.Services[i].ID), s.Services[i].Blocked)
+	}
+	for i := range s.Pools {
+		show("CapacityPool", string(s.Pools[i].ID), s.Pools[i].Refused)
+	}
+	for i := range s.Tenants {
+		show("CapacityQuota", string(s.Tenants[i].ID), s.Tenants[i].Refused)
+	}
+	for i := range s.Jobs {
+		show("ElasticJob", string(s.Jobs[i].ID), s.Jobs[i].Blocked)
 	}
 }
 

@@ -34,6 +34,7 @@ func ElasticService(s *v1alpha1.ElasticService, namespaceLabel string) []Problem
 	for i, w := range s.Spec.Windows {
 		out = append(out, window(fmt.Sprintf("spec.windows[%d]", i), w.Start, w.TimeZone)...)
 	}
+	out = append(out, contradictions(s.Spec.Windows)...)
 	if c := s.Spec.Calendar; c != nil {
 		if _, err := Zone(c.TimeZone); err != nil {
 			out = append(out, Problem{"spec.calendar.timeZone", err.Error()})

@@ -8,7 +8,7 @@ import (
 type Problem struct {
 	// Field is the path of the field, as in "spec.windows[0].start".
 	Field string
-	// Message says what is wrong and how to mend it.
+	// Message says what is wrong and how to fix it.
 	Message string
 }
 

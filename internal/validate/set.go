@@ -10,6 +10,71 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 )
 
+// Key names an object of a [Set].
+type Key struct{ Kind, Namespace, Name string }
+
+// String renders "Kind namespace/name".
+func (k Key) String() string {
+	if k.Namespace == "" {
+		return k.Kind + " " + k.Name
+	}
+	return k.Kind + " " + k.Namespace + "/" + k.Name
+}
+
+// Set is objects that are judged together.
+type Set struct {
+	// Services in the order in which they got hold of their targets: the first of two keeps it.
+	Services []*v1alpha1.ElasticService
+	Pools    []*v1alpha1.CapacityPool
+	Quotas   []*v1alpha1.CapacityQuota
+}
+
+// Problems finds what is wrong between the objects: a second owner of a target, pools that pick the same machines, parents that form a
+// circle or are missing. What is wrong with an object alone is left to the functions of its kind.
+func (s *Set) Problems() map[Key][]Problem {
+	out := map[Key][]Problem{}
+	for name, p := range SharedTargets(s.Services) {
+		namespace, name, _ := strings.Cut(name, "/")
+		k := Key{"ElasticService", namespace, name}
+		out[k] = append(out[k], p)
+	}
+	for name, p := range OverlappingPools(s.Pools) {
+		k := Key{"CapacityPool", "", name}
+		out[k] = append(out[k], p)
+	}
+	for _, found := range []map[string]Problem{ParentCircles(s.Quotas), MissingParents(s.Quotas)} {
+		for name, p := range found {
+			k := Key{"CapacityQuota", "", name}
+			out[k] = append(out[k], p)
+		}
+	}
+	return out
+}
+
+// Advice finds what works between the objects, though hardly as it was meant: parents that guarantee less than those below them.
+func (s *Set) Advice() map[Key][]Problem {
+	out := map[Key][]Problem{}
+	for name, p := range OversoldParents(s.Quotas) {
+		out[Key{"CapacityQuota", "", name}] = []Problem{p}
+	}
+	return out
+}
+
+// MissingParents finds the quotas whose parent is not among them, by name.
+func MissingParents(quotas []*v1alpha1.CapacityQuota) map[string]Problem {
+	there := make(map[string]bool, len(quotas))
+	for _, q := range quotas {
+		there[q.Name] = true
+	}
+	out := map[string]Problem{}
+	for _, q := range quotas {
+		if p := q.Spec.Parent; p != "" && !there[p] {
+			out[q.Name] = Problem{"spec.parent", fmt.Sprintf("there is no CapacityQuota %s: create it, or correct the parent", p)}
+		}
+	}
+	return out
+}
+
 // ParentCircles finds the quotas whose chain of parents comes back to themselves, by name. A quota that only leads into a circle has a
 // parent that is refused, and is not named here.
 func ParentCircles(quotas []*v1alpha1.CapacityQuota) map[string]Problem {

@@ -92,7 +92,7 @@ func compile(text []byte) (*Definition, error) {
 func (d *Definition) Plural() string { return d.plural }
 
 // MoreRulesWait says that CEL was not asked, since the schema is broken.
-const MoreRulesWait = "more rules wait until what stands above is mended"
+const MoreRulesWait = "more rules wait until what stands above is fixed"
 
 // Unknown lists the paths of fields that the kind does not have, as strict field validation does, and drops them.
 func (d *Definition) Unknown(obj map[string]any) []string {

@@ -2,5 +2,5 @@
 // deploy/crd, and the code that reads them (structural schemas, defaults, CEL) is the API server's own library. What CEL cannot judge is
 // added by package validate.
 //
-// Findings carry file, line, field and mend.
+// Findings carry file, line, field and fix.
 package offline

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -28,6 +29,8 @@ type Input struct {
 type Options struct {
 	// Namespace is that of objects that name none, as kubectl's -n; "default" when empty.
 	Namespace string
+	// Known are objects that are there already, in a cluster: they are not judged, and those of the files take their place.
+	Known validate.Set
 	// NamespaceLabel is the label that names the namespace in the metrics source; "namespace" when empty.
 	NamespaceLabel string
 }
@@ -38,6 +41,8 @@ type Result struct {
 	Objects, Foreign int
 	// Findings in the order of the inputs and lines.
 	Findings []Finding
+	// Pending reports that more rules are asked once the findings are fixed.
+	Pending bool
 }
 
 // object is one object of a file.
@@ -65,6 +70,10 @@ func Files(inputs []Input, o Options) (*Result, error) {
 		j.order[in.Name] = i
 		docs, broken := split(in.Name, in.Text)
 		j.result.Findings = append(j.result.Findings, broken...)
+		if len(docs) == 0 && len(broken) == 0 {
+			j.result.Findings = append(j.result.Findings, Finding{File: in.Name, Line: 1,
+				Message: "the file holds no object: write one, or delete the file (a template that renders nothing ends like this)"})
+		}
 		for d := range docs {
 			if in.Found && !docs[d].claims() {
 				continue
@@ -99,6 +108,7 @@ type judge struct {
 	seen        map[string]string // title -> where it was given first
 	quotas      []*v1alpha1.CapacityQuota
 	services    []*v1alpha1.ElasticService
+	pools       []*v1alpha1.CapacityPool
 	objects     map[string]*object // by title
 	result      Result
 }
@@ -113,25 +123,19 @@ func (j *judge) judge(o *object) {
 		return
 	}
 	j.result.Objects++
+	meant := map[string]bool{}
 	for _, path := range o.kind.Unknown(o.value) {
-		j.add(o, path, "unknown field"+o.kind.suggest(path))
+		near, text := o.kind.suggest(path)
+		meant[near] = true
+		j.add(o, path, "unknown field"+text)
 	}
 	// The API server drops the status of an object that is created.
 	delete(o.value, "status")
 	errs := o.kind.Create(o.value)
-	last := 0
-	for _, e := range errs {
-		f := e.Field
-		if f == "<nil>" {
-			f = ""
-		}
-		j.add(o, f, message(e))
-		// What is said of the whole object comes after what is said of its fields.
-		at := &j.result.Findings[len(j.result.Findings)-1]
-		if f == "" {
-			at.Line = max(at.Line, last)
-		}
-		last = max(last, at.Line)
+	said, pending := o.kind.sentences(errs, meant)
+	j.result.Pending = j.result.Pending || pending
+	for _, x := range said {
+		j.add(o, x.field, x.text)
 	}
 	if where, twice := j.seen[o.title]; twice {
 		j.add(o, "metadata.name", fmt.Sprintf("given already at %s: delete one of the two", where))
@@ -216,6 +220,7 @@ func (j *judge) meaning(o *object) {
 		p := &v1alpha1.CapacityPool{}
 		if j.decode(o, p) {
 			problems = validate.CapacityPool(p)
+			j.pools = append(j.pools, p)
 		}
 	case "CapacityQuota":
 		q := &v1alpha1.CapacityQuota{}
@@ -246,25 +251,27 @@ func (j *judge) decode(o *object, into any) bool {
 	return true
 }
 
-// together judges what only shows between objects.
+// together judges what only shows between objects, those that are in the cluster included.
 func (j *judge) together() {
-	circles := validate.ParentCircles(j.quotas)
-	for _, q := range j.quotas {
-		if p, ok := circles[q.Name]; ok {
-			j.add(j.objects["CapacityQuota "+q.Name], p.Field, p.Message)
+	set := validate.Set{Services: known(j.options.Known.Services, j.services), Pools: known(j.options.Known.Pools, j.pools),
+		Quotas: known(j.options.Known.Quotas, j.quotas)}
+	for _, found := range []map[validate.Key][]validate.Problem{set.Problems(), set.Advice()} {
+		for key, problems := range found {
+			o, ok := j.objects[key.String()]
+			if !ok {
+				continue
+			}
+			for _, p := range problems {
+				j.add(o, p.Field, p.Message)
+			}
 		}
 	}
-	oversold := validate.OversoldParents(j.quotas)
-	for _, q := range j.quotas {
-		if p, ok := oversold[q.Name]; ok {
-			j.add(j.objects["CapacityQuota "+q.Name], p.Field, p.Message)
-		}
-	}
-	shared := validate.SharedTargets(j.services)
-	for _, s := range j.services {
-		name := s.Namespace + "/" + s.Name
-		if p, ok := shared[name]; ok {
-			j.add(j.objects["ElasticService "+name], p.Field, p.Message)
-		}
-	}
+}
+
+// known joins the objects of the files to those that are in the cluster, which come first and give way to a file's of the same name.
+func known[T metav1.Object](there, given []T) []T {
+	out := slices.DeleteFunc(slices.Clone(there), func(t T) bool {
+		return slices.ContainsFunc(given, func(g T) bool { return g.GetName() == t.GetName() && g.GetNamespace() == t.GetNamespace() })
+	})
+	return append(out, given...)
 }

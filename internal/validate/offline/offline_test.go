@@ -4,6 +4,9 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/internal/validate"
 )
 
 const service = `apiVersion: springtide.dev/v1alpha1
@@ -67,4 +70,51 @@ func FuzzFiles(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestOneSentenceForOneMistake: a misspelt field that is required is one mistake, and so are all the fields that an empty spec lacks.
+func TestOneSentenceForOneMistake(t *testing.T) {
+	const head = "apiVersion: springtide.dev/v1alpha1\nkind: ElasticService\nmetadata: {name: cart, namespace: shop}\n"
+	for _, c := range []struct{ name, text, want string }{
+		{"a misspelt required field", head + "spec:\n  targetref: {apiVersion: apps/v1, kind: Deployment, name: cart}\n  slo: {utilisation: {percent: 60}}\n  replicas: {min: 1, max: 2}\n",
+			"f.yaml:5: ElasticService shop/cart: spec.targetref: unknown field: did you mean targetRef?"},
+		{"an empty spec", head + "spec: {}\n",
+			"f.yaml:4: ElasticService shop/cart: spec: replicas, slo and targetRef are missing: add them, as in {replicas: {min: 2, max: 20}, slo: {utilisation: {percent: 60}}, targetRef: {apiVersion: apps/v1, kind: Deployment, name: cart}}"},
+		{"an empty file", "# nothing\n", "f.yaml:1: the file holds no object: write one, or delete the file (a template that renders nothing ends like this)"},
+		{"a key given twice", head + "spec: {}\nkind: CapacityPool\n", "f.yaml:5: not YAML: key \"kind\" already set in map"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, err := Files([]Input{{Name: "f.yaml", Text: []byte(c.text)}}, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(r.Findings) != 1 || r.Findings[0].String() != c.want {
+				t.Errorf("got  %v\nwant %s", r.Findings, c.want)
+			}
+		})
+	}
+}
+
+// TestKnownObjects: what the cluster has counts for the files, and a file's object takes the place of the one that is there.
+func TestKnownObjects(t *testing.T) {
+	root := &v1alpha1.CapacityQuota{}
+	root.Name, root.Spec.Parent = "root", "a"
+	const a = "apiVersion: springtide.dev/v1alpha1\nkind: CapacityQuota\nmetadata: {name: a}\nspec: {parent: root, namespaceSelector: {matchLabels: {t: a}}, guarantee: {cpu: \"1\", memory: 1Gi}}\n"
+	judge := func(text string, known validate.Set) []Finding {
+		r, err := Files([]Input{{Name: "f.yaml", Text: []byte(text)}}, Options{Known: known})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Findings
+	}
+	if f := judge(a, validate.Set{}); len(f) != 1 || !strings.Contains(f[0].Message, "there is no CapacityQuota root") {
+		t.Errorf("alone: %v", f)
+	}
+	if f := judge(a, validate.Set{Quotas: []*v1alpha1.CapacityQuota{root}}); len(f) != 1 || !strings.Contains(f[0].Message, "a -> root -> a") {
+		t.Errorf("with the cluster's root: %v", f)
+	}
+	fixed := "\n---\napiVersion: springtide.dev/v1alpha1\nkind: CapacityQuota\nmetadata: {name: root}\nspec: {namespaceSelector: {matchLabels: {t: r}}, guarantee: {cpu: \"1\", memory: 1Gi}}\n"
+	if f := judge(a+fixed, validate.Set{Quotas: []*v1alpha1.CapacityQuota{root}}); len(f) != 0 {
+		t.Errorf("with a root of its own: %v", f)
+	}
 }

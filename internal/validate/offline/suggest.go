@@ -3,23 +3,24 @@ package offline
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 
 	"github.com/springtide/springtide/internal/validate/lines"
 )
 
-// suggest names the known field that an unknown one most likely means, as ": did you mean X?"; else it lists what may stand there when
-// that is short.
-func (d *Definition) suggest(path string) string {
+// suggest names the known field that an unknown one most likely means, by its path and as ": did you mean X?"; without one near it says
+// what to do.
+func (d *Definition) suggest(path string) (near, text string) {
 	all := lines.Steps(path)
 	if len(all) == 0 {
-		return ""
+		return "", ""
 	}
 	at := d.structural
 	for _, s := range all[:len(all)-1] {
 		if at = inside(at, s); at == nil {
-			return ""
+			return "", ""
 		}
 	}
 	var known []string
@@ -28,9 +29,9 @@ func (d *Definition) suggest(path string) string {
 	}
 	slices.Sort(known)
 	if near := lines.Nearest(all[len(all)-1], known); near != "" {
-		return ": did you mean " + near + "?"
+		return strings.TrimSuffix(path, all[len(all)-1]) + near, ": did you mean " + near + "?"
 	}
-	return ": remove it, or see `kubectl explain " + d.plural + "`"
+	return "", ": remove it, or see `kubectl explain " + d.plural + "`"
 }
 
 func inside(s *structuralschema.Structural, step string) *structuralschema.Structural {

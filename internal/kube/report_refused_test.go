@@ -1,0 +1,86 @@
+package kube
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/portrait"
+)
+
+// A refused pool or quota says so in Accepted and Ready, and in one event.
+func TestReportRefusedPoolsAndQuotas(t *testing.T) {
+	quota := func(name, parent string) *v1alpha1.CapacityQuota {
+		q := &v1alpha1.CapacityQuota{ObjectMeta: objectMeta("CapacityQuota", "", name)}
+		q.Spec.Parent, q.Spec.NamespaceSelector = parent, v1alpha1.Selector{MatchLabels: map[string]string{"team": name}}
+		return q
+	}
+	r := newReported(t, pool("web", "Online", inWeb), pool("twin", "Online", inWeb), quota("a", "b"), quota("b", "a"), quota("lost", "gone"), quota("root", ""))
+	_, events := r.cycle(t, nil)
+	for _, want := range []string{"Warning PoolsOverlap ", "Warning ParentCycle ", "Warning ParentNotFound "} {
+		if !slices.ContainsFunc(events, func(e string) bool { return strings.HasPrefix(e, want) }) {
+			t.Errorf("no event %q in %q", want, events)
+		}
+	}
+	if _, again := r.cycle(t, nil); len(again) > 0 {
+		t.Errorf("said again: %q", again)
+	}
+	check := func(what string, cs []metav1.Condition, ready metav1.ConditionStatus, reason string) {
+		t.Helper()
+		c := meta.FindStatusCondition(cs, v1alpha1.ConditionReady)
+		if c == nil || c.Status != ready || c.Reason != reason {
+			t.Errorf("%s: Ready = %+v, want %s for %s", what, c, ready, reason)
+		}
+		if accepted := meta.IsStatusConditionTrue(cs, v1alpha1.ConditionAccepted); accepted != (ready == metav1.ConditionTrue) {
+			t.Errorf("%s: Accepted is %t", what, accepted)
+		}
+	}
+	check("an overlapping pool", object[v1alpha1.CapacityPool](t, r.world, gvrPools, "twin").Status.Conditions, metav1.ConditionFalse, "PoolsOverlap")
+	circle := object[v1alpha1.CapacityQuota](t, r.world, gvrQuotas, "a").Status.Conditions
+	check("a quota in a circle", circle, metav1.ConditionFalse, "ParentCycle")
+	if c := meta.FindStatusCondition(circle, v1alpha1.ConditionGuaranteeKept); c == nil || c.Status != metav1.ConditionUnknown {
+		t.Errorf("the guarantee of a quota that is not accepted: %+v", c)
+	}
+	check("a quota without its parent", object[v1alpha1.CapacityQuota](t, r.world, gvrQuotas, "lost").Status.Conditions, metav1.ConditionFalse, "ParentNotFound")
+	check("a quota that is well", object[v1alpha1.CapacityQuota](t, r.world, gvrQuotas, "root").Status.Conditions, metav1.ConditionTrue, "Met")
+}
+
+// A refused service shows no numbers of a target, and none of its signals is called missing.
+func TestReportRefusedService(t *testing.T) {
+	objects := shop()
+	for _, o := range objects {
+		if s, ok := o.(*v1alpha1.ElasticService); ok {
+			s.Spec.Windows = []v1alpha1.Window{{Name: "w", Start: "61 * * * *", TimeZone: "UTC"}}
+		}
+	}
+	r := newReported(t, objects...)
+	r.cycle(t, nil)
+	s := object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status
+	if s.DesiredReplicas != 0 || s.FloorReplicas != 0 || !strings.HasPrefix(s.Reason, "refused: spec.windows[0].start: ") {
+		t.Errorf("desired %d, floor %d, reason %q", s.DesiredReplicas, s.FloorReplicas, s.Reason)
+	}
+	if c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionDataFresh); c == nil || c.Status != metav1.ConditionUnknown || c.Reason != "NotSized" {
+		t.Errorf("DataFresh = %+v, want Unknown: nothing is sized", c)
+	}
+}
+
+// Where nothing was read there is no forecast, and no fall-back that could be named.
+func TestReportNoForecastWithoutSamples(t *testing.T) {
+	r := newReported(t, shop()...)
+	r.cycle(t, func(rep *loop.Report) {
+		id := rep.Snapshot.Services[0].ID
+		rep.Portraits[id] = portrait.Portrait{}
+		tide := rep.Tides[id]
+		tide.Model = "flat"
+		rep.Tides[id] = tide
+	})
+	c := meta.FindStatusCondition(object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Conditions, v1alpha1.ConditionForecastReady)
+	if c == nil || c.Reason != "NoSamples" || c.Message != "no forecast: no samples read yet" {
+		t.Errorf("ForecastReady = %+v", c)
+	}
+}
