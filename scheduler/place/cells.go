@@ -1,6 +1,9 @@
 package place
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // tryCells binds a pod to cells of a row by its policy and returns what it holds of each, or false. The cells given are changed as if the pod
 // were on them; first is the number of the first of them in the table.
@@ -23,6 +26,102 @@ func (t *Table) tryCells(cells []cell, first int32, s side, want *vec, policy Ce
 		}
 	}
 	return t.holds, t.fewCells(cells, first, s, rest, noSocket)
+}
+
+// bindCells binds a pod of a class to cells of its side by its policy, as tryCells does.
+func (t *Table) bindCells(cells []cell, n *node, s side, c *class) ([]hold, bool) {
+	policy := c.shape.Cells
+	if c.shape.Exclusive {
+		return t.wholeCells(cells, n, s, c)
+	}
+	switch policy {
+	case PreferCells:
+		return t.tryCells(cells, n.from, s, &c.want, FewCells)
+	case OneSocket:
+		t.holds = t.holds[:0]
+		rest := [perCell]int64(c.want[:perCell])
+		if t.oneCell(cells, n.from, s, rest, noSocket) {
+			return t.holds, true
+		}
+		for i := range cells {
+			if firstOfSocket(cells, i) && t.fewCells(cells, n.from, s, rest, cells[i].socket) {
+				return t.holds, true
+			}
+		}
+		return nil, false
+	case Restricted:
+		holds, ok := t.tryCells(cells, n.from, s, &c.want, FewCells)
+		return holds, ok && len(holds) <= fewest(t.cells[n.from:n.to], &c.want)
+	}
+	return t.tryCells(cells, n.from, s, &c.want, policy)
+}
+
+// fewest is how many cells a pod would need if all were free: those with the most of each resource come first.
+func fewest(cells []cell, want *vec) int {
+	need := 1
+	for d := range perCell {
+		var caps []int64
+		for i := range cells {
+			caps = append(caps, cells[i].capacity[d])
+		}
+		slices.SortFunc(caps, func(a, b int64) int { return cmp.Compare(b, a) })
+		k, sum := 0, int64(0)
+		for k < len(caps) && sum < want[d] {
+			sum += caps[k]
+			k++
+		}
+		need = max(need, k)
+	}
+	return need
+}
+
+// wholeCells takes as few cells as hold the pod of those that no bound pod holds, all of each: of one socket where that is possible.
+func (t *Table) wholeCells(cells []cell, n *node, s side, c *class) ([]hold, bool) {
+	if c.shape.Cells != OneCell {
+		for i := range cells {
+			if firstOfSocket(cells, i) && t.freeCells2(cells, n, s, c, cells[i].socket) {
+				return t.holds, true
+			}
+		}
+		if c.shape.Cells == OneSocket {
+			return nil, false
+		}
+	}
+	ok := t.freeCells2(cells, n, s, c, noSocket)
+	if ok && (c.shape.Cells == OneCell && len(t.holds) > 1 || c.shape.Cells == Restricted && len(t.holds) > fewest(t.cells[n.from:n.to], &c.want)) {
+		return nil, false
+	}
+	return t.holds, ok
+}
+
+func (t *Table) freeCells2(cells []cell, n *node, s side, c *class, socket int) bool {
+	t.holds = t.holds[:0]
+	rest := [perCell]int64(c.want[:perCell])
+	for i := range cells {
+		x := &cells[i]
+		if !x.of(s, socket) || x.free != x.capacity {
+			continue
+		}
+		t.holds = append(t.holds, hold{n.from + int32(i), x.capacity})
+		done := true
+		for d := range rest {
+			rest[d] -= min(rest[d], x.capacity[d])
+			done = done && rest[d] == 0
+		}
+		if done {
+			return true
+		}
+	}
+	return false
+}
+
+func firstOfSocket(cells []cell, i int) bool {
+	for k := range i {
+		if cells[k].socket == cells[i].socket {
+			return false
+		}
+	}
+	return true
 }
 
 // noSocket stands for every socket.

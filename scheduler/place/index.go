@@ -8,15 +8,19 @@ type index struct {
 	most        []vec // of the row and all below it
 	left, right []int32
 	weight      []uint64 // heap order
+	domain      []int32  // whose tree the row is in
+	rank        []int32  // by node: the order of names
 }
 
-func newIndex(rows int) index {
-	x := index{in: make([]bool, rows), room: make([]vec, rows), most: make([]vec, rows), left: make([]int32, rows), right: make([]int32, rows),
-		weight: make([]uint64, rows)}
-	for i := range x.weight {
-		x.left[i], x.right[i], x.weight[i] = none, none, hash(uint64(i))
+func (x *index) rows() int32 { return int32(len(x.in)) }
+
+// grow makes place for more rows.
+func (x *index) grow(rows int) {
+	more := rows - len(x.in)
+	x.in, x.room, x.most = append(x.in, make([]bool, more)...), append(x.room, make([]vec, more)...), append(x.most, make([]vec, more)...)
+	for i := rows - more; i < rows; i++ {
+		x.left, x.right, x.domain, x.weight = append(x.left, none), append(x.right, none), append(x.domain, none), append(x.weight, hash(uint64(i)))
 	}
-	return x
 }
 
 // hash is the finaliser of splitmix64. It is a bijection, so no two rows have one weight, and the shape of a tree follows from its keys.
@@ -36,7 +40,10 @@ func (x *index) before(a, b int32) bool {
 	case ra[cpu] != rb[cpu]:
 		return ra[cpu] < rb[cpu]
 	}
-	return a < b
+	if a>>1 == b>>1 {
+		return a < b
+	}
+	return x.rank[a>>1] < x.rank[b>>1]
 }
 
 // pull reckons the most room of a branch anew.
@@ -97,6 +104,7 @@ func (x *index) remove(root, r int32) int32 {
 	if root == r {
 		root = x.merge(x.left[r], x.right[r])
 		x.in[r], x.left[r], x.right[r], x.room[r], x.most[r] = false, none, none, vec{}, vec{}
+		x.domain[r] = none
 		return root
 	}
 	if x.before(r, root) {

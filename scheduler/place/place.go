@@ -27,7 +27,9 @@ type pod struct {
 	row        int32
 	prev, next PodRef
 	role       role
+	assumed    bool // decided here, and not yet bound for all we know
 	holds      []hold
+	roots      []rootHold
 }
 
 // role is what a pod is to those who want to empty its machine.
@@ -64,6 +66,7 @@ func (t *Table) Remove(ref PodRef) {
 	t.unlink(ref)
 	t.pods[ref] = pod{}
 	t.spare = append(t.spare, ref)
+	t.release(was.row >> 1)
 }
 
 // Pods yields the pods of the table, in the order of their references.
@@ -79,6 +82,7 @@ func (t *Table) Pods() iter.Seq[Placement] {
 
 // pick finds the row for a pod of a class, and the cells there.
 func (t *Table) pick(c *class) (int32, []hold) {
+	t.settle()
 	order := c.domains
 	if c.shape.Zones && c.group != none {
 		order = t.byZone(c)
@@ -210,23 +214,57 @@ func (t *Table) unlink(ref PodRef) {
 	t.charge(p, -1)
 }
 
+// charge takes what a pod asks for from its machine, or gives it back.
 func (t *Table) charge(p *pod, times int64) {
-	c := &t.classes[p.class]
+	c, n := &t.classes[p.class], &t.nodes[p.row>>1]
+	amount := t.amountOf(p)
 	for d := range t.free {
-		t.free[d][p.row] -= times * c.want[d]
+		t.free[d][p.row] -= times * amount[d]
 	}
 	for _, h := range p.holds {
 		t.cells[h.cell].take(h.amount, times)
 	}
-	if c.group != none && p.role == stays {
-		t.groupZones[c.group][t.nodes[p.row>>1].zone] += int32(times)
+	t.takeRoots(n, p.roots, times)
+	if g := t.counted(p); g != none {
+		t.groupZones[g][n.zoneAt] += int32(times)
 	}
-	t.refresh(p.row)
+	n.ephemeral.free -= times * c.ephemeral
+	for _, w := range c.extended {
+		n.resource(w.resource).free -= times * w.amount
+	}
+	if len(c.ports) > 0 {
+		n.ports += int32(times)
+	}
+	n.pods += int32(times)
+	t.changed(p.row)
+}
+
+// amountOf is what a pod takes from its row: a pod that has its cells for itself takes all of them.
+func (t *Table) amountOf(p *pod) vec {
+	c := &t.classes[p.class]
+	v := c.want
+	if c.shape.Exclusive && len(p.holds) > 0 {
+		for d := range perCell {
+			v[d] = 0
+			for _, h := range p.holds {
+				v[d] += h.amount[d]
+			}
+		}
+	}
+	return v
+}
+
+// counted is the group in which a pod counts for spreading, or none.
+func (t *Table) counted(p *pod) int32 {
+	if p.role != stays {
+		return none
+	}
+	return t.classes[p.class].group
 }
 
 func (t *Table) placement(ref PodRef) Placement {
 	p := &t.pods[ref]
-	out := Placement{Pod: ref, UID: p.uid, Node: t.nodes[p.row>>1].facts.ID}
+	out := Placement{Pod: ref, UID: p.uid, Node: t.nodes[p.row>>1].id}
 	for _, h := range p.holds {
 		out.Cells = append(out.Cells, t.cells[h.cell].id)
 	}

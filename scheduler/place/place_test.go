@@ -15,7 +15,7 @@ import (
 // act does one thing to a table and reports whether anything was done. What was placed must fit.
 func act(r *rapid.T, t *Table) bool {
 	someNode := func() fleet.NodeID {
-		return t.nodes[rapid.IntRange(0, len(t.nodes)-1).Draw(r, "node")].facts.ID
+		return t.nodes[rapid.IntRange(0, len(t.nodes)-1).Draw(r, "node")].id
 	}
 	fits := func(where []Placement) {
 		for _, p := range where {
@@ -110,6 +110,7 @@ func TestTable(t *testing.T) {
 
 // state is the dump of a table without the words that it learned, which are kept, and without the log.
 func state(t *Table) string {
+	t.settle()
 	words := *t
 	words.classes, words.groupOf, words.log, words.marks = nil, nil, nil, nil
 	words.groupZones = nil
@@ -151,10 +152,10 @@ func bestByLooking(t *Table, c *class) int32 {
 		v := t.room(row)
 		var k []int64
 		if s.Zones && c.group != none {
-			k = append(k, int64(t.groupZones[c.group][n.zone]))
+			k = append(k, int64(t.groupZones[c.group][n.zoneAt]))
 		}
 		k = append(k, 0)
-		if n.facts.Allocatable.GPU > 0 && s.Requests.GPU == 0 {
+		if n.kind.Allocatable.GPU > 0 && s.Requests.GPU == 0 {
 			k[len(k)-1] += 2
 		}
 		if side(row&1) == n.home == (s.Side == fleet.Offline) {
@@ -166,8 +167,8 @@ func bestByLooking(t *Table, c *class) int32 {
 		n := t.nodes[row>>1]
 		v := t.room(row)
 		v[hole] = most
-		fit := t.open[row] && v.fits(&c.want) && side(row&1) == sideOf(s.Side) && (s.Pool == "" || s.Pool == n.facts.Pool) &&
-			(!s.Stable || side(row&1) == n.home) && (s.Requests.GPU == 0 || s.GPUModel == "" || s.GPUModel == n.facts.GPUModel) &&
+		fit := t.open[row] && v.fits(&c.want) && side(row&1) == sideOf(s.Side) && (s.Pool == "" || s.Pool == n.pool) &&
+			(!s.Stable || side(row&1) == n.home) && (s.Requests.GPU == 0 || s.GPUModel == "" || s.GPUModel == n.kind.GPUModel) &&
 			(c.perHost() == 0 || t.onHost(c.group, row>>1) < s.PerHost)
 		if fit && s.Cells != Float {
 			_, fit = t.tryCells(slices.Clone(t.cellsOf(row)), n.from, side(row&1), &c.want, s.Cells)
@@ -190,7 +191,7 @@ func TestFitsIsWhatPlaceDoes(t *testing.T) {
 		f := tab.Fits(c)
 		var on, byPool int64
 		for i := range tab.nodes {
-			on += tab.FitsOn(c, tab.nodes[i].facts.ID)
+			on += tab.FitsOn(c, tab.nodes[i].id)
 		}
 		for _, p := range f.ByPool {
 			byPool += p.Pods

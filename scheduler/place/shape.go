@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/scheduler/rules"
 )
 
 // CellPolicy says how a pod is bound to NUMA cells.
@@ -18,6 +19,12 @@ const (
 	OneCell
 	// FewCells: one cell where one can hold it, else whole free cells and a part of one more, of one socket where that is possible.
 	FewCells
+	// PreferCells: as FewCells where that is possible, else as Float.
+	PreferCells
+	// OneSocket: as FewCells, and all of one socket.
+	OneSocket
+	// Restricted: no more cells than the pod would need on an empty machine of the kind.
+	Restricted
 )
 
 // Shape is what makes two pods alike to a placement. Its zero fields ask for nothing.
@@ -38,6 +45,29 @@ type Shape struct {
 	Zones bool
 	// PerHost is the most pods of the group on a machine, this one included, when it lands there; 0 for any number.
 	PerHost int32
+	// ZoneSkew is by how much the pods of the group in a zone, this one included, may exceed those in the zone with the fewest of all zones that have
+	// a machine whose labels and taints would do; 0 for any number.
+	ZoneSkew int32
+
+	// Holder is the pool that must hold the cells: the home pool, or the borrower of those that are lent; empty for any.
+	Holder fleet.PoolID
+	// Exclusive: while the pod is there, its cells belong to it alone, and it takes all that they can hold. It goes with a policy other than Float.
+	Exclusive bool
+	// OneRoot: the GPUs, and the NICs of Needs, hang on one PCIe root.
+	OneRoot bool
+	// Priority is the pod's, and Guaranteed pods stand before all that are not.
+	Priority   int32
+	Guaranteed bool
+	// Claimant names whose claims the pod may use.
+	Claimant string
+	// Needs is what is left, or nil.
+	Needs *Needs
+}
+
+// shapeKey tells shapes apart: the shape without its needs, and their bytes.
+type shapeKey struct {
+	shape Shape
+	needs string
 }
 
 // ClassID is an interned shape.
@@ -47,18 +77,32 @@ type ClassID int32
 type class struct {
 	shape Shape
 	// want is what one pod takes; its hole is the CPU that one cell must have free.
-	want  vec
-	group int32 // none without
+	want      vec
+	nics      int64
+	ephemeral int64
+	extended  []want
+	ports     []rules.Port
+	group     int32 // none without
 	// domains are those in which such pods may land, best rank first.
 	domains []choice
+}
+
+// want is an amount of a further resource.
+type want struct {
+	resource int32
+	amount   int64
 }
 
 // choice is a domain with the rank that a class gives it: lower is better.
 type choice struct{ domain, rank int32 }
 
-// Class interns a shape. The domains of a table are fixed once it is built, so what a class may use is reckoned here, once.
+// Class interns a shape: equal shapes are one class, however often they are asked for.
 func (t *Table) Class(s Shape) ClassID {
-	if id, ok := t.classOf[s]; ok {
+	key := shapeKey{shape: s}
+	key.shape.Needs = nil
+	t.key = s.Needs.appendKey(t.key[:0])
+	key.needs = string(t.key)
+	if id, ok := t.classOf[key]; ok {
 		return id
 	}
 	c := class{shape: s, want: vecOf(s.Requests), group: t.group(s.Group)}
@@ -66,16 +110,31 @@ func (t *Table) Class(s Shape) ClassID {
 	if s.Cells == OneCell {
 		c.want[hole] = c.want[cpu]
 	}
-	for i := range t.domains {
-		if d := &t.domains[i]; s.mayUse(d) {
-			c.domains = append(c.domains, choice{domain: int32(i), rank: s.rank(d)})
+	if n := s.Needs; n != nil {
+		c.nics, c.ephemeral, c.ports = n.NICs, min(max(int64(n.Ephemeral), 0), most), n.Ports
+		for _, a := range n.Extended {
+			if a.Value > 0 {
+				c.extended = append(c.extended, want{t.resource(a.Name), min(a.Value, most)})
+			}
 		}
 	}
-	slices.SortStableFunc(c.domains, func(a, b choice) int { return cmp.Compare(a.rank, b.rank) })
+	for i := range t.domains {
+		c.addDomain(&t.domains[i], int32(i))
+	}
 	id := ClassID(len(t.classes))
 	t.classes = append(t.classes, c)
-	t.classOf[s] = id
+	t.classOf[key] = id
 	return id
+}
+
+// addDomain shows a class one more domain.
+func (c *class) addDomain(d *domain, id int32) {
+	if !c.shape.mayUse(d) {
+		return
+	}
+	ch := choice{domain: id, rank: c.shape.rank(d)}
+	i, _ := slices.BinarySearchFunc(c.domains, ch, func(a, b choice) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.domain, b.domain)) })
+	c.domains = slices.Insert(c.domains, i, ch)
 }
 
 func (s *Shape) mayUse(d *domain) bool {

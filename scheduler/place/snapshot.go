@@ -22,17 +22,12 @@ func FromSnapshot(s *fleet.Snapshot) *Table {
 
 // FromMachines builds the table of the given machines of a snapshot alone, and of what is on them.
 func FromMachines(s *fleet.Snapshot, machines []*fleet.Node) *Table {
-	t := &Table{byID: make(map[fleet.NodeID]int32, len(machines)), classOf: map[Shape]ClassID{}, groupOf: map[string]int32{}}
+	t := New()
 	b := builder{t: t, loans: map[fleet.NodeID][]*fleet.Loan{}, pools: map[fleet.PoolID]*fleet.Pool{},
 		services: map[fleet.ServiceID]*fleet.Service{}, stable: map[crew]bool{}, classes: map[podKey]ClassID{}}
 	b.read(s)
 	b.machines(machines)
 	b.pods(s)
-	// Rows are opened last: until all pods are there their room is not worth a place in a tree.
-	for row, open := range b.open {
-		t.open[row] = open
-		t.refreshRow(int32(row))
-	}
 	return t
 }
 
@@ -47,7 +42,6 @@ type builder struct {
 	// lastKey and lastClass are those of the pod before.
 	lastKey   podKey
 	lastClass ClassID
-	open      []bool // by row
 }
 
 type crew struct {
@@ -83,70 +77,30 @@ func (b *builder) read(s *fleet.Snapshot) {
 }
 
 func (b *builder) machines(facts []*fleet.Node) {
-	t := b.t
 	byTheirID := func(a, b *fleet.Node) int { return cmp.Compare(a.ID, b.ID) }
 	if !slices.IsSortedFunc(facts, byTheirID) {
 		facts = slices.SortedFunc(slices.Values(facts), byTheirID)
 	}
-	known := map[string]bool{}
 	for _, n := range facts {
-		if !known[n.Zone] {
-			known[n.Zone] = true
-			t.zones = append(t.zones, n.Zone)
-		}
+		b.t.SetMachine(b.machine(n))
 	}
-	slices.Sort(t.zones)
-	rows := 2 * len(facts)
-	for d := range t.free {
-		t.free[d] = make([]int64, rows)
-	}
-	t.open, t.first, t.domainOf = make([]bool, rows), make([]PodRef, rows), make([]int32, rows)
-	b.open = make([]bool, rows)
-	t.nodes, t.index = make([]node, len(facts)), newIndex(rows)
-	if rows > 0 {
-		t.cells = make([]cell, 0, len(facts)*max(len(facts[0].Cells), 1)) // machines are mostly alike
-	}
-	for i, n := range facts {
-		b.machine(int32(i), n)
-	}
-	b.domains()
 }
 
-// machine fills in the two rows of a machine.
-func (b *builder) machine(i int32, n *fleet.Node) {
-	t := b.t
-	home := onlineSide
+// machine says of a machine what the snapshot says. Between equal machines the id decides, as everywhere in a plan, and so it stands for the name.
+func (b *builder) machine(n *fleet.Node) Machine {
+	m := Machine{ID: n.ID, Name: string(n.ID), Pool: n.Pool, Home: fleet.Online, Zone: n.Zone, GPUModel: n.GPUModel, Allocatable: n.Allocatable}
 	if p := b.pools[n.Pool]; p != nil {
-		home = sideOf(p.Class)
+		m.Home = p.Class
 	}
-	zone, _ := slices.BinarySearch(t.zones, n.Zone)
-	m := node{facts: n, zone: int32(zone), home: home, from: int32(len(t.cells))}
-	if len(n.Cells) == 0 {
-		t.cells = append(t.cells, newCell(n.Allocatable, 0, 0))
-	}
+	home := sideOf(m.Home)
 	for _, c := range n.Cells {
-		t.cells = append(t.cells, newCell(n.CapacityOf([]int{c.ID}), c.ID, c.Socket))
+		m.Cells = append(m.Cells, Cell{Cell: c, Holder: b.holder(n.ID, c.ID)})
 	}
-	m.to = int32(len(t.cells))
-	t.nodes[i], t.byID[n.ID] = m, i
-	slices.SortFunc(t.cells[m.from:m.to], func(a, b cell) int { return cmp.Compare(a.id, b.id) })
-	for k := m.from; k < m.to; k++ {
-		t.cells[k].side = b.holder(n.ID, t.cells[k].id, home)
+	if len(n.Cells) == 0 {
+		m.Holder = b.holder(n.ID, 0)
 	}
-	for row := 2 * i; row < 2*i+2; row++ {
-		v := t.capacity(row)
-		for d := range t.free {
-			t.free[d][row] = v[d]
-		}
-		s := side(row & 1)
-		b.open[row] = b.mayLand(n, s, home)
-		t.first[row] = none
-	}
-}
-
-// keyOf is all of a machine's row that a shape can ask for but room.
-func (n *node) keyOf(s side) domainKey {
-	return domainKey{side: s, pool: n.facts.Pool, home: s == n.home, gpu: n.facts.Allocatable.GPU > 0, model: n.facts.GPUModel, zone: n.facts.Zone}
+	m.Closed = Sides{Online: !b.mayLand(n, onlineSide, home), Offline: !b.mayLand(n, offlineSide, home)}
+	return m
 }
 
 func newCell(capacity fleet.Resources, id, socket int) cell {
@@ -156,14 +110,17 @@ func newCell(capacity fleet.Resources, id, socket int) cell {
 	return c
 }
 
-// holder is the side that has a cell: that of the pool which holds the loan of it, if there is one.
-func (b *builder) holder(id fleet.NodeID, c int, home side) side {
+// holder says who has a cell: the pool that holds the loan of it, if there is one.
+func (b *builder) holder(id fleet.NodeID, c int) Holder {
 	for _, l := range b.loans[id] {
 		if p := b.pools[l.Holder()]; p != nil && slices.Contains(l.Cells, c) {
-			return sideOf(p.Class)
+			if sideOf(p.Class) == offlineSide {
+				return HeldOffline
+			}
+			return HeldOnline
 		}
 	}
-	return home
+	return AtHome
 }
 
 func (b *builder) mayLand(n *fleet.Node, s, home side) bool {
@@ -187,36 +144,6 @@ func (b *builder) mayLand(n *fleet.Node, s, home side) bool {
 	return lent
 }
 
-// domains sorts the rows into domains. Machines whose online rows are alike are alike in their offline rows too.
-func (b *builder) domains() {
-	t := b.t
-	kinds, kindOf := map[domainKey]int32{}, make([]int32, len(t.nodes))
-	var keys []domainKey // two of each kind: online, then offline
-	for i := range t.nodes {
-		key := t.nodes[i].keyOf(onlineSide)
-		kind, ok := kinds[key]
-		if !ok {
-			kind = int32(len(kinds))
-			kinds[key] = kind
-			keys = append(keys, key, t.nodes[i].keyOf(offlineSide))
-		}
-		kindOf[i] = kind
-	}
-	sorted := slices.SortedFunc(slices.Values(keys), func(a, b domainKey) int { return a.compare(&b) })
-	at := make([]int32, len(keys))
-	for k := range keys {
-		i, _ := slices.BinarySearchFunc(sorted, keys[k], func(a, b domainKey) int { return a.compare(&b) })
-		at[k] = int32(i)
-	}
-	for _, k := range sorted {
-		zone, _ := slices.BinarySearch(t.zones, k.zone)
-		t.domains = append(t.domains, domain{domainKey: k, zone: int32(zone), root: none})
-	}
-	for i, kind := range kindOf {
-		t.domainOf[2*i], t.domainOf[2*i+1] = at[2*kind], at[2*kind+1]
-	}
-}
-
 func (b *builder) pods(s *fleet.Snapshot) {
 	type on struct {
 		pod  *fleet.Pod
@@ -234,7 +161,7 @@ func (b *builder) pods(s *fleet.Snapshot) {
 	if !slices.IsSortedFunc(byName, byTheirName) {
 		slices.SortFunc(byName, byTheirName)
 	}
-	b.t.pods = make([]pod, 0, len(byName)+len(byName)/8)
+	b.t.pods = slices.Grow(b.t.pods, len(byName)+len(byName)/8)
 	for _, x := range byName {
 		p, row := x.pod, 2*x.node+int32(b.t.nodes[x.node].home)
 		switch p.Class {

@@ -9,24 +9,43 @@ import (
 
 // Table is machines, their free room and the pods on them. It has one owner: nothing in it may be used by two goroutines at once.
 type Table struct {
-	nodes []node // by id
-	byID  map[fleet.NodeID]int32
-	zones []string
+	nodes  []node
+	byID   map[fleet.NodeID]int32
+	vacant []int32 // free slots of nodes
+	kinds  map[kindKey]*kind
+	blank  *kind
+	clock  uint64 // counts changes of machines
+	// rank is the place of a node in the order of names, by slot. It is brought up to date when it is next needed.
+	rank     []int32
+	unranked bool
+
+	zones      []string
+	zoneOf     map[string]int32
+	resourceOf map[string]int32
 
 	// Columns by row; a machine's rows are 2·node for online and 2·node+1 for offline.
-	free     [resources][]int64 // what the side's cells hold less what its pods ask for; negative where the facts overdraw
-	open     []bool             // pods may land
-	first    []PodRef           // the head of the row's list of pods
-	domainOf []int32
-	cells    []cell // of all machines, each machine's in the order of its ids
+	free [resources][]int64 // what the side's cells hold less what its pods ask for; negative where the facts overdraw
+	// capacityOf is what the side's cells hold.
+	capacityOf [resources][]int64
+	open       []bool   // pods may land
+	first      []PodRef // the head of the row's list of pods
+	domainOf   []int32
+	cells      []cell // of all machines, each machine's in the order of its ids
+	roots      []root
+	// Free places of cells and roots, by how many of them follow each other.
+	spareCells, spareRoots map[int][]int32
 
-	domains []domain
-	index   index
+	domains  []domain
+	domainAt map[domainKey]int32
+	index    index
+	stale    []int32 // rows that the trees do not show as they are
+	isStale  []bool
 
 	classes    []class
-	classOf    map[Shape]ClassID
+	classOf    map[shapeKey]ClassID
 	groupOf    map[string]int32
 	groupZones [][]int32 // pods of a group by zone
+	weights    Weights
 
 	pods  []pod
 	spare []PodRef // free slots of pods
@@ -37,18 +56,19 @@ type Table struct {
 	picks []choice // scratch of pick
 	trial []cell   // scratch of tryCells
 	holds []hold   // scratch of tryCells
+	key   []byte   // scratch of the keys of kinds and shapes
+}
+
+// New is a table without machines.
+func New() *Table {
+	t := &Table{byID: map[fleet.NodeID]int32{}, kinds: map[kindKey]*kind{}, zoneOf: map[string]int32{}, resourceOf: map[string]int32{},
+		spareCells: map[int][]int32{}, spareRoots: map[int][]int32{}, domainAt: map[domainKey]int32{}, classOf: map[shapeKey]ClassID{},
+		groupOf: map[string]int32{}, weights: DefaultWeights()}
+	return t
 }
 
 // none stands for no row, pod or group.
 const none = -1
-
-// node is the part of a machine that does not change.
-type node struct {
-	facts    *fleet.Node
-	zone     int32
-	from, to int32 // its cells
-	home     side
-}
 
 // cell is one NUMA cell: what it can hold, what is not held by pods that are bound, and the side that may use it. The cell of a machine of
 // unknown topology is the whole machine.
@@ -64,12 +84,13 @@ type hold struct {
 	amount [perCell]int64
 }
 
-// side is which half of a machine a row is.
+// side is which half of a machine a row is; noSide is that of a cell which nothing may land on.
 type side uint8
 
 const (
 	onlineSide  side = 0
 	offlineSide side = 1
+	noSide      side = 2
 )
 
 func sideOf(c fleet.Class) side {
@@ -95,16 +116,33 @@ type domainKey struct {
 	zone  string
 }
 
-func (k *domainKey) compare(o *domainKey) int {
-	return cmp.Or(cmp.Compare(k.side, o.side), cmp.Compare(k.pool, o.pool), fleet.TrueFirst(k.home, o.home), fleet.TrueFirst(k.gpu, o.gpu),
-		cmp.Compare(k.model, o.model), cmp.Compare(k.zone, o.zone))
+// keyOf is all of a machine's row that a planner's shape can ask for but room.
+func (n *node) keyOf(s side) domainKey {
+	return domainKey{side: s, pool: n.pool, home: s == n.home, gpu: n.kind.Allocatable.GPU > 0, model: n.kind.GPUModel, zone: n.zone}
 }
 
-// room is what is free for the pods of a row: what a machine's other side overdraws is missing here.
+// domain finds the domain of a key, which is a new one where no machine was like that, and shows it to the classes.
+func (t *Table) domain(k domainKey) int32 {
+	d, ok := t.domainAt[k]
+	if ok {
+		return d
+	}
+	d = int32(len(t.domains))
+	t.domainAt[k] = d
+	t.domains = append(t.domains, domain{domainKey: k, zone: t.zoneNumber(k.zone), root: none})
+	for i := range t.classes {
+		t.classes[i].addDomain(&t.domains[d], d)
+	}
+	return d
+}
+
+// room is what is free for the pods of a row: what a machine's other side overdraws is missing here, unless cells that are to change hands
+// hold it.
 func (t *Table) room(row int32) vec {
 	var v vec
+	slack := t.moving(row)
 	for d := range t.free {
-		v[d] = t.free[d][row] + min(t.free[d][row^1], 0)
+		v[d] = t.free[d][row] + min(t.free[d][row^1]+slack[d], 0)
 	}
 	s := side(row & 1)
 	for _, c := range t.cellsOf(row) {
@@ -115,31 +153,94 @@ func (t *Table) room(row int32) vec {
 	return v
 }
 
+// moving is what the cells of a machine that are to change hands can hold: it belongs to neither side.
+func (t *Table) moving(row int32) vec {
+	n := &t.nodes[row>>1]
+	if !n.moves {
+		return vec{}
+	}
+	all := vecOf(n.kind.Allocatable)
+	for s := range int32(2) {
+		for d := range t.free {
+			all[d] -= t.capacityOf[d][row&^1+s]
+		}
+	}
+	return all
+}
+
 func (t *Table) cellsOf(row int32) []cell {
 	n := &t.nodes[row>>1]
 	return t.cells[n.from:n.to]
 }
 
-// refresh brings the trees in line with the rows of a machine.
+// refresh says that the rows of a machine have changed.
 func (t *Table) refresh(row int32) {
-	t.refreshRow(row)
-	t.refreshRow(row ^ 1)
+	t.refreshRow(row &^ 1)
+	t.refreshRow(row | 1)
 }
 
+// refreshRow says that a row has changed. The trees follow when they are next asked: a table whose trees are never asked has none.
 func (t *Table) refreshRow(row int32) {
+	if int(row) < len(t.isStale) && !t.isStale[row] {
+		t.isStale[row] = true
+		t.stale = append(t.stale, row)
+	}
+}
+
+// settle brings the trees in line with the rows.
+func (t *Table) settle() {
+	t.rankNames()
+	if rows := int32(len(t.open)); t.index.rows() < rows {
+		for row := t.index.rows(); row < rows; row++ {
+			t.isStale = append(t.isStale, true)
+			t.stale = append(t.stale, row)
+		}
+		t.index.grow(int(rows))
+	}
+	t.index.rank = t.rank
+	for _, row := range t.stale {
+		t.isStale[row] = false
+		t.settleRow(row)
+	}
+	t.stale = t.stale[:0]
+}
+
+// rankNames numbers the nodes in the order of their names, then of their ids. The order of those that were there before stays, so trees and
+// indexes that were ordered by the old numbers are ordered by the new ones.
+func (t *Table) rankNames() {
+	if !t.unranked {
+		return
+	}
+	t.unranked = false
+	order := make([]int32, len(t.nodes))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(t.nodes[a].name, t.nodes[b].name), cmp.Compare(t.nodes[a].id, t.nodes[b].id))
+	})
+	t.rank = slices.Grow(t.rank[:0], len(order))[:len(order)]
+	for r, i := range order {
+		t.rank[i] = int32(r)
+	}
+}
+
+func (t *Table) settleRow(row int32) {
 	in := t.index.in[row]
 	if !in && !t.open[row] {
-		return // while a table is built no row is open
+		return
 	}
-	v, d := t.room(row), &t.domains[t.domainOf[row]]
-	if in && t.open[row] && t.index.room[row] == v {
+	v, d := t.room(row), t.domainOf[row]
+	if in && t.open[row] && t.index.room[row] == v && t.index.domain[row] == d {
 		return
 	}
 	if in {
-		d.root = t.index.remove(d.root, row)
+		old := &t.domains[t.index.domain[row]]
+		old.root = t.index.remove(old.root, row)
 	}
 	if t.open[row] {
-		d.root = t.index.insert(d.root, row, v)
+		t.index.domain[row] = d
+		t.domains[d].root = t.index.insert(t.domains[d].root, row, v)
 	}
 }
 
@@ -156,10 +257,19 @@ func (t *Table) capacity(row int32) vec {
 	switch len(ids) {
 	case 0:
 		return vec{}
-	case len(cells):
-		return vecOf(n.facts.Allocatable)
+	case len(cells): // all of them; a machine of which only pods are known has none
+		return vecOf(n.kind.Allocatable)
 	}
-	return vecOf(n.facts.CapacityOf(ids))
+	return vecOf(n.kind.CapacityOf(ids))
+}
+
+// setCapacity brings the columns of a row in line with its cells.
+func (t *Table) setCapacity(row int32) {
+	v := t.capacity(row)
+	for d := range t.free {
+		t.free[d][row] += v[d] - t.capacityOf[d][row]
+		t.capacityOf[d][row] = v[d]
+	}
 }
 
 // SetOpen says whether pods of a side may land on a machine. Those that are on it stay.
@@ -173,7 +283,7 @@ func (t *Table) setOpen(row int32, open bool) {
 	}
 	t.note(change{kind: opened, row: row})
 	t.open[row] = open
-	t.refreshRow(row)
+	t.changed(row)
 }
 
 // give hands a cell to a side: what it can hold moves with it, what pods hold of it does not.
@@ -181,17 +291,17 @@ func (t *Table) give(c int32, n int32, to side) {
 	if t.cells[c].side == to {
 		return
 	}
-	t.note(change{kind: given, row: n, cell: c})
+	t.note(change{kind: given, row: n, cell: c, side: t.cells[c].side})
 	row := 2 * n
-	before := [2]vec{t.capacity(row), t.capacity(row + 1)}
 	t.cells[c].side = to
-	for s := range before {
-		after := t.capacity(row + int32(s))
-		for d := range t.free {
-			t.free[d][row+int32(s)] += after[d] - before[s][d]
-		}
-	}
-	t.refresh(row)
+	t.setCapacity(row)
+	t.setCapacity(row + 1)
+	t.changed(row)
+}
+
+// changed says that a row, and with it its machine, has changed.
+func (t *Table) changed(row int32) {
+	t.touch(row >> 1)
 }
 
 // row finds the row of a machine and a side; a machine that the table was not built with is a mistake of the caller.

@@ -17,7 +17,8 @@ type change struct {
 	ref   PodRef
 	row   int32
 	cell  int32
-	was   pod // removed: the pod
+	side  side // given: the side that had the cell
+	was   pod  // removed: the pod
 }
 
 // note writes a step down while a transaction is open.
@@ -95,6 +96,6 @@ func (t *Table) undo(c *change) {
 	case opened:
 		t.setOpen(c.row, !t.open[c.row])
 	case given:
-		t.give(c.cell, c.row, 1-t.cells[c.cell].side)
+		t.give(c.cell, c.row, c.side)
 	}
 }

@@ -86,10 +86,11 @@ func someShape(t *rapid.T) Shape {
 
 // dump is every byte of a table that a placement can depend on.
 func dump(t *Table) string {
+	t.settle()
 	var b strings.Builder
 	for i := range t.nodes {
 		n := &t.nodes[i]
-		fmt.Fprintln(&b, n.facts.ID, n.zone, n.home, n.from, n.to)
+		fmt.Fprintln(&b, n.id, n.zone, n.home, n.from, n.to)
 	}
 	fmt.Fprintln(&b, t.zones, t.free, t.open, t.first, t.domainOf)
 	fmt.Fprintf(&b, "%+v\n%+v\n%+v\n%+v\n", t.cells, t.domains, t.index, t.classes)
@@ -131,7 +132,7 @@ func complain(t *Table) error {
 				return fmt.Errorf("pod %d asks for %v and holds %v", ref, c.want, sum)
 			}
 			if c.group != none && p.role == stays {
-				zones[c.group][t.nodes[row>>1].zone]++
+				zones[c.group][t.nodes[row>>1].zoneAt]++
 			}
 		}
 		for d := range t.free {
@@ -154,6 +155,7 @@ func complain(t *Table) error {
 }
 
 func complainOfTrees(t *Table) error {
+	t.settle()
 	seen := make([]bool, len(t.open))
 	for d := range t.domains {
 		last := int32(none)

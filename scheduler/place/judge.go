@@ -1,0 +1,268 @@
+package place
+
+import (
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/scheduler/rules"
+)
+
+// Filter is a reason for which a machine cannot take a pod. The filters are asked in this order, and the first that refuses is counted.
+type Filter uint8
+
+// The filters.
+const (
+	FilterNone Filter = iota
+	// FilterClosed: the machine is not there, not ready, of no pool, or its loan is under way for the pod's side.
+	FilterClosed
+	// FilterPool: another home pool or holder, or away from home where the pod must be at home.
+	FilterPool
+	// FilterSelector: the node selector or the required affinity.
+	FilterSelector
+	// FilterTaints: a taint that is not tolerated, or the machine is cordoned.
+	FilterTaints
+	// FilterGPUModel: another model of GPU, or none.
+	FilterGPUModel
+	FilterPods
+	FilterCPU
+	FilterMemory
+	FilterGPU
+	FilterEphemeral
+	FilterExtended
+	FilterPorts
+	// FilterPerHost: as many pods of the group as may be on one machine.
+	FilterPerHost
+	// FilterCells: the cells, by the pod's policy.
+	FilterCells
+	// FilterRoot: no PCIe root has the GPUs and NICs.
+	FilterRoot
+	// FilterZoneSkew: the zone has more pods of the group than may be.
+	FilterZoneSkew
+	// Filters is how many there are.
+	Filters
+)
+
+var filterNames = [Filters]string{"none", "closed", "pool", "node selector", "taints", "GPU model", "pods", "cpu", "memory", "gpu", "ephemeral storage",
+	"extended resources", "host ports", "pods of the group on the machine", "cells", "PCIe root", "zone skew"}
+
+// String is the name of the filter, as in "12 of 40 machines: taints".
+func (f Filter) String() string { return filterNames[f] }
+
+// fixed judges what pods that come and go do not change.
+func (t *Table) fixed(c *class, row int32) Filter {
+	n := &t.nodes[row>>1]
+	s := &c.shape
+	switch {
+	case !n.known:
+		return FilterClosed
+	case s.Pool != "" && s.Pool != n.pool, s.Stable && side(row&1) != n.home, s.Holder != "" && s.Holder != n.holder(side(row&1)):
+		return FilterPool
+	case s.Needs != nil && !s.Needs.Selector.Matches(n.name, n.labels):
+		return FilterSelector
+	case !rules.Admits(s.tolerations(), n.taints, n.cordoned):
+		return FilterTaints
+	case s.Requests.GPU > 0 && (n.kind.Allocatable.GPU == 0 || s.GPUModel != "" && s.GPUModel != n.kind.GPUModel):
+		return FilterGPUModel
+	}
+	return FilterNone
+}
+
+func (s *Shape) tolerations() []rules.Toleration {
+	if s.Needs == nil {
+		return nil
+	}
+	return s.Needs.Tolerations
+}
+
+// holder is the pool that has the cells of a side.
+func (n *node) holder(s side) fleet.PoolID {
+	if s == n.home {
+		return n.pool
+	}
+	return n.borrower
+}
+
+// judge says whether a pod of a class fits a row, and which cells it would hold there; those are good until the next question.
+func (t *Table) judge(c *class, row int32) (Filter, []hold) {
+	if !t.open[row] {
+		return FilterClosed, nil
+	}
+	if f := t.fixed(c, row); f != FilterNone {
+		return f, nil
+	}
+	return t.fitsNow(c, row)
+}
+
+// fitsNow judges what pods that come and go change.
+func (t *Table) fitsNow(c *class, row int32) (Filter, []hold) {
+	for d := range t.free {
+		// Of what is not asked for nothing needs to be there, whatever others overdraw.
+		if c.want[d] > 0 && c.want[d] > t.freeFor(row, d) {
+			return filterOf[d], nil
+		}
+	}
+	n := &t.nodes[row>>1]
+	if c.ephemeral > 0 && c.ephemeral > n.ephemeral.free {
+		return FilterEphemeral, nil
+	}
+	for _, w := range c.extended {
+		if w.amount > n.freeOf(w.resource) {
+			return FilterExtended, nil
+		}
+	}
+	if len(c.ports) > 0 && n.ports > 0 && t.portTaken(c, row) {
+		return FilterPorts, nil
+	}
+	if p := c.perHost(); p > 0 && t.onHost(c.group, row>>1) >= p {
+		return FilterPerHost, nil
+	}
+	var holds []hold
+	if c.shape.Cells != Float {
+		var ok bool
+		if holds, ok = t.cellsFor(c, row); !ok {
+			return FilterCells, nil
+		}
+	}
+	if c.shape.OneRoot && t.oneRoot(n, c, holds) < 0 {
+		return FilterRoot, nil
+	}
+	return FilterNone, holds
+}
+
+var filterOf = [resources]Filter{gpus: FilterGPU, cpu: FilterCPU, memory: FilterMemory, pods: FilterPods}
+
+// freeFor is what is free for the pods of a row of one resource.
+func (t *Table) freeFor(row int32, d int) int64 {
+	mine, other := t.free[d][row], t.free[d][row^1]
+	if other >= 0 {
+		return mine
+	}
+	if t.nodes[row>>1].moves {
+		slack := t.moving(row)
+		other = min(other+slack[d], 0)
+	}
+	return mine + other
+}
+
+func (t *Table) portTaken(c *class, row int32) bool {
+	for r := row &^ 1; r <= row|1; r++ {
+		for ref := t.first[r]; ref != none; ref = t.pods[ref].next {
+			for _, p := range t.classes[t.pods[ref].class].ports {
+				for _, q := range c.ports {
+					if p.Conflicts(q) {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
+// cellsFor finds the cells that a pod would hold on a row.
+func (t *Table) cellsFor(c *class, row int32) ([]hold, bool) {
+	n := &t.nodes[row>>1]
+	t.trial = append(t.trial[:0], t.cells[n.from:n.to]...)
+	holds, ok := t.bindCells(t.trial, n, side(row&1), c)
+	if !ok {
+		return nil, c.shape.Cells == PreferCells && !c.shape.Exclusive
+	}
+	if c.shape.Exclusive {
+		// The pod takes all of its cells, and the row must have that free of what floats.
+		var sum [perCell]int64
+		for _, h := range holds {
+			for d := range sum {
+				sum[d] += h.amount[d]
+			}
+		}
+		for d := range sum {
+			if sum[d] > t.freeFor(row, d) {
+				return nil, false
+			}
+		}
+	}
+	return holds, true
+}
+
+// score judges how well a row would do for a pod that fits it with these cells.
+func (t *Table) score(c *class, row int32, holds []hold) Score {
+	n, s := &t.nodes[row>>1], side(row&1)
+	w := t.weights.of(s)
+	var out Score
+	if w.Pack|w.Spread != 0 {
+		f := t.fill(c, row)
+		out.Fill = w.Pack*f + w.Spread*(whole-f)
+	}
+	if (s == n.home) == (s == onlineSide) {
+		out.Room = w.Room * whole
+	}
+	if total := n.kind.Allocatable.GPU; c.want[gpus] == 0 {
+		if total == 0 {
+			out.KeepGPUs = w.KeepGPUs * whole
+		}
+	} else {
+		left := t.free[gpus][row] - c.want[gpus]
+		if c.shape.OneRoot && n.roots != none {
+			if r := t.oneRoot(n, c, holds); r >= 0 {
+				left, total = t.rootsOf(n)[r].freeGPUs-c.want[gpus], t.rootsOf(n)[r].gpus
+			}
+		}
+		out.GPUFragments = w.GPUFragments * (whole - whole*max(left, 0)/max(total, 1))
+	}
+	if n.pods > 0 {
+		out.WholeMachines = w.WholeMachines * whole
+	}
+	if w.WholeSockets != 0 && len(holds) > 0 && !t.opensSocket(n, holds) {
+		out.WholeSockets = w.WholeSockets * whole
+	}
+	if w.Hosts != 0 && c.group != none {
+		out.Hosts = w.Hosts * (whole - whole/4*int64(min(t.onHost(c.group, row>>1), 4)))
+	}
+	if x := c.shape.Needs; x != nil && len(x.Preferred) > 0 {
+		out.Preferred = w.Preferred * preferred(x.Preferred, n)
+	}
+	if len(n.taints) > 0 {
+		out.Taints = w.Taints * (whole - whole/4*int64(min(rules.Unwanted(c.shape.tolerations(), n.taints), 4)))
+	} else {
+		out.Taints = w.Taints * whole
+	}
+	out.sum()
+	return out
+}
+
+// fill is how full the row is with the pod: the mean of CPU and memory.
+func (t *Table) fill(c *class, row int32) int64 {
+	var sum int64
+	for _, d := range [2]int{cpu, memory} {
+		if capacity := t.capacityOf[d][row]; capacity > 0 {
+			free := min(max(t.freeFor(row, d)-c.want[d], 0), capacity)
+			sum += whole - whole*free/capacity
+		} else {
+			sum += whole
+		}
+	}
+	return sum / 2
+}
+
+// opensSocket reports whether a pod would be the first to hold a cell of a socket.
+func (t *Table) opensSocket(n *node, holds []hold) bool {
+	for _, h := range holds {
+		socket, used := t.cells[h.cell].socket, false
+		for _, c := range t.cells[n.from:n.to] {
+			used = used || c.socket == socket && c.free != c.capacity
+		}
+		if !used {
+			return true
+		}
+	}
+	return false
+}
+
+func preferred(all []rules.Weighted, n *node) int64 {
+	var met, sum int64
+	for i := range all {
+		sum += int64(all[i].Weight)
+		if all[i].Matches(n.name, n.labels) {
+			met += int64(all[i].Weight)
+		}
+	}
+	return whole * met / max(sum, 1)
+}

@@ -1,0 +1,464 @@
+package place
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/scheduler/rules"
+)
+
+// Machine is all that a table knows of a machine. [Table.SetMachine] adds it, or brings what is known in line with it.
+type Machine struct {
+	ID fleet.NodeID
+	// Name decides between machines that are equal otherwise, and is what matchFields compare.
+	Name string
+	// Pool is the home pool, Home the class of that pool, Borrower the pool to which parcels of the machine are lent.
+	Pool, Borrower fleet.PoolID
+	Home           fleet.Class
+	Zone           string
+	GPUModel       string
+
+	Allocatable fleet.Resources
+	Ephemeral   fleet.Bytes
+	// Extended are further resources by name. They belong to the machine, whatever side holds its cells.
+	Extended rules.Amounts
+
+	Labels        rules.Labels
+	Taints        []rules.Taint
+	Unschedulable bool
+	// Closed says that no pod of a side may land: the machine is not ready, its loan is under way, or it is not ours.
+	Closed Sides
+
+	// Cells are empty where the topology is unknown: such a machine is one cell with the number 0.
+	Cells []Cell
+	// Holder is who has the one cell of a machine of unknown topology.
+	Holder Holder
+	Roots  []Root
+}
+
+// Sides names none, one or both sides of a machine.
+type Sides struct{ Online, Offline bool }
+
+func (s Sides) has(x side) bool { return x == onlineSide && s.Online || x == offlineSide && s.Offline }
+
+// Cell is a NUMA cell of a machine.
+type Cell struct {
+	fleet.Cell
+	Holder Holder
+	// Distances to the cells of the machine, in the order of Machine.Cells; empty where they are unknown.
+	Distances []int
+}
+
+// Holder is who may use a cell.
+type Holder uint8
+
+// The holders.
+const (
+	// AtHome: the side of the home pool has the cell.
+	AtHome Holder = iota
+	HeldOnline
+	HeldOffline
+	// Moving: the cell is to change hands. Nothing new lands on it; what is there holds its room.
+	Moving
+)
+
+// Root is a PCIe root of a machine with what hangs on it.
+type Root struct {
+	// Cell is the number of the cell that the root belongs to.
+	Cell       int
+	GPUs, NICs int64
+}
+
+// kind is what machines that were bought together have in common. Its CapacityOf says what their cells can hold.
+type kind struct {
+	fleet.Node
+	distances [][]int // by cell, in the order of the cells' numbers; nil where they are unknown
+	roots     []Root
+}
+
+// node is one machine in the table.
+type node struct {
+	id             fleet.NodeID
+	name           string
+	kind           *kind
+	pool, borrower fleet.PoolID
+	zone           string
+	zoneAt         int32
+	labels         rules.Labels
+	taints         []rules.Taint
+	cordoned       bool
+	from, to       int32 // its cells
+	roots          int32 // the first of its roots in the table, or none
+	extended       []held
+	ephemeral      held
+	home           side
+	// known is false while only pods were reported that are on it; such a machine gives no room.
+	known bool
+	pods  int32
+	ports int32 // pods that take ports
+	moves bool  // some of its cells are to change hands
+	// generation grows with every change of the machine and of what is on it.
+	generation uint64
+}
+
+// held is an amount of a resource of the machine, and what is free of it.
+type held struct {
+	resource       int32 // its number in the table
+	capacity, free int64
+}
+
+// SetMachine adds a machine or changes one: its room, its labels and taints, who holds its cells, and whether pods may land. Pods that are on it
+// stay, whether they still fit or not. Where a table has been changed in any order, it decides as one that was built from the outcome.
+func (t *Table) SetMachine(m Machine) {
+	t.outside()
+	i, ok := t.byID[m.ID]
+	if !ok {
+		i = t.newNode(m.ID)
+	}
+	n := &t.nodes[i]
+	if n.name != m.Name {
+		t.leaveTrees(i) // which are ordered by the old name
+		n.name, t.unranked = m.Name, true
+	}
+	n.known, n.pool, n.borrower, n.home = true, m.Pool, m.Borrower, sideOf(m.Home)
+	n.labels, n.taints, n.cordoned = m.Labels, m.Taints, m.Unschedulable
+	if n.zone != m.Zone || !ok {
+		t.moveZone(i, m.Zone)
+	}
+	t.setKind(n, &m)
+	n.moves = false
+	for k := n.from; k < n.to; k++ {
+		t.cells[k].side = m.holder(t.cells[k].id)
+		n.moves = n.moves || t.cells[k].side == noSide
+	}
+	n.ephemeral.set(int64(m.Ephemeral))
+	t.setExtended(n, m.Extended)
+	for s := range side(2) {
+		row := 2*i + int32(s)
+		t.setCapacity(row)
+		t.open[row] = !m.Closed.has(s)
+		t.domainOf[row] = t.domain(n.keyOf(s))
+	}
+	t.touch(i)
+}
+
+// RemoveMachine takes a machine out. Pods that are on it are still known until they are removed: if the machine comes back, they hold room again.
+func (t *Table) RemoveMachine(id fleet.NodeID) {
+	t.outside()
+	i, ok := t.byID[id]
+	if !ok || !t.nodes[i].known {
+		return
+	}
+	n := &t.nodes[i]
+	n.known = false
+	for s := range int32(2) {
+		t.open[2*i+s] = false
+	}
+	t.touch(i)
+	t.release(i)
+}
+
+// Known reports whether a machine is in the table.
+func (t *Table) Known(id fleet.NodeID) bool {
+	i, ok := t.byID[id]
+	return ok && t.nodes[i].known
+}
+
+// Generation grows with every change of a machine and of what is on it; 0 for a machine that the table does not know.
+func (t *Table) Generation(id fleet.NodeID) uint64 {
+	i, ok := t.byID[id]
+	if !ok {
+		return 0
+	}
+	return t.nodes[i].generation
+}
+
+// outside refuses what cannot be undone within a transaction.
+func (t *Table) outside() {
+	if len(t.marks) > 0 {
+		panic("place: machines change outside of transactions")
+	}
+}
+
+// touch brings what is derived from a machine in line with it.
+func (t *Table) touch(i int32) {
+	t.clock++
+	t.nodes[i].generation = t.clock
+	t.refresh(2 * i)
+}
+
+// newNode gives a machine a slot, one that is free if there is one.
+func (t *Table) newNode(id fleet.NodeID) int32 {
+	var i int32
+	if k := len(t.vacant); k > 0 {
+		i = t.vacant[k-1]
+		t.vacant = t.vacant[:k-1]
+	} else {
+		i = int32(len(t.nodes))
+		t.nodes = append(t.nodes, node{})
+		for range 2 {
+			for d := range t.free {
+				t.free[d], t.capacityOf[d] = append(t.free[d], 0), append(t.capacityOf[d], 0)
+			}
+			t.open, t.first, t.domainOf = append(t.open, false), append(t.first, none), append(t.domainOf, none)
+		}
+	}
+	t.nodes[i] = node{id: id, name: string(id), kind: t.unknownKind(), roots: none, zoneAt: t.zoneNumber("")}
+	t.byID[id] = i
+	t.unranked = true
+	return i
+}
+
+// release frees the slot of a machine that is gone and has no pods.
+func (t *Table) release(i int32) {
+	n := &t.nodes[i]
+	if n.known || n.pods > 0 || len(t.marks) > 0 {
+		return
+	}
+	t.leaveTrees(i)
+	delete(t.byID, n.id)
+	t.freeCells(n)
+	for s := range int32(2) {
+		row := 2*i + s
+		for d := range t.free {
+			t.free[d][row], t.capacityOf[d][row] = 0, 0
+		}
+		t.domainOf[row] = none
+	}
+	*n = node{roots: none, kind: t.unknownKind()}
+	t.vacant = append(t.vacant, i)
+}
+
+// leaveTrees takes the rows of a machine out of the trees.
+func (t *Table) leaveTrees(i int32) {
+	for row := 2 * i; row < 2*i+2 && row < t.index.rows(); row++ {
+		if t.index.in[row] {
+			d := &t.domains[t.index.domain[row]]
+			d.root = t.index.remove(d.root, row)
+			t.refreshRow(row)
+		}
+	}
+}
+
+// unknownKind is that of a machine of which only pods are known: it can hold nothing.
+func (t *Table) unknownKind() *kind {
+	if t.blank == nil {
+		t.blank = &kind{}
+	}
+	return t.blank
+}
+
+// zoneNumber interns a zone.
+func (t *Table) zoneNumber(zone string) int32 {
+	z, ok := t.zoneOf[zone]
+	if !ok {
+		z = int32(len(t.zones))
+		t.zoneOf[zone] = z
+		t.zones = append(t.zones, zone)
+		for g := range t.groupZones {
+			t.groupZones[g] = append(t.groupZones[g], 0)
+		}
+	}
+	return z
+}
+
+// moveZone puts a machine into a zone, with its pods.
+func (t *Table) moveZone(i int32, zone string) {
+	n := &t.nodes[i]
+	z := t.zoneNumber(zone)
+	if z != n.zoneAt {
+		for row := 2 * i; row < 2*i+2; row++ {
+			for ref := t.first[row]; ref != none; ref = t.pods[ref].next {
+				if g := t.counted(&t.pods[ref]); g != none {
+					t.groupZones[g][n.zoneAt]--
+					t.groupZones[g][z]++
+				}
+			}
+		}
+	}
+	n.zone, n.zoneAt = zone, z
+}
+
+// setKind gives a machine what its kind can hold, and moves what pods hold to the cells of the same numbers.
+func (t *Table) setKind(n *node, m *Machine) {
+	k := t.kindOf(m)
+	if k == n.kind && n.to > n.from {
+		return
+	}
+	old, was := t.cells[n.from:n.to], n.from
+	if len(old) == max(len(k.Cells), 1) {
+		// In place: numbers may have changed, and what is held moves below.
+		old = slices.Clone(old)
+	} else {
+		n.from, n.to = t.newCells(max(len(k.Cells), 1))
+	}
+	t.freeRoots(n)
+	n.kind = k
+	cells := t.cells[n.from:n.to]
+	if len(k.Cells) == 0 {
+		cells[0] = newCell(k.Allocatable, 0, 0)
+	}
+	for c := range k.Cells {
+		cells[c] = newCell(k.CapacityOf([]int{k.Cells[c].ID}), k.Cells[c].ID, k.Cells[c].Socket)
+	}
+	t.moveHolds(n, old, was)
+	if n.from != was && len(old) > 0 {
+		t.spareCells[len(old)] = append(t.spareCells[len(old)], was)
+	}
+	if len(k.roots) > 0 || n.roots != none {
+		t.setRoots(n, k.roots)
+		t.moveRootHolds(n)
+	}
+}
+
+// moveHolds takes what pods hold from the cells that were there, and gives it to those of the same numbers, or to the first.
+func (t *Table) moveHolds(n *node, old []cell, was int32) {
+	i := t.byID[n.id]
+	for row := 2 * i; row < 2*i+2; row++ {
+		for ref := t.first[row]; ref != none; ref = t.pods[ref].next {
+			p := &t.pods[ref]
+			p.holds = slices.Clone(p.holds)
+			for k := range p.holds {
+				h := &p.holds[k]
+				id := old[h.cell-was].id
+				to := slices.IndexFunc(t.cells[n.from:n.to], func(c cell) bool { return c.id == id })
+				h.cell = n.from + int32(max(to, 0))
+				t.cells[h.cell].take(h.amount, 1)
+			}
+		}
+	}
+}
+
+func (t *Table) newCells(n int) (from, to int32) {
+	if free := t.spareCells[n]; len(free) > 0 {
+		from = free[len(free)-1]
+		t.spareCells[n] = free[:len(free)-1]
+		return from, from + int32(n)
+	}
+	from = int32(len(t.cells))
+	t.cells = append(t.cells, make([]cell, n)...)
+	return from, from + int32(n)
+}
+
+func (t *Table) freeCells(n *node) {
+	if k := int(n.to - n.from); k > 0 {
+		t.spareCells[k] = append(t.spareCells[k], n.from)
+	}
+	t.freeRoots(n)
+}
+
+func (t *Table) freeRoots(n *node) {
+	if k := len(n.kind.roots); k > 0 {
+		t.spareRoots[k] = append(t.spareRoots[k], n.roots)
+	}
+}
+
+// holder is the side of a cell.
+func (m *Machine) holder(id int) side {
+	h := m.Holder
+	for i := range m.Cells {
+		if m.Cells[i].ID == id {
+			h = m.Cells[i].Holder
+		}
+	}
+	switch h {
+	case HeldOnline:
+		return onlineSide
+	case HeldOffline:
+		return offlineSide
+	case Moving:
+		return noSide
+	}
+	return sideOf(m.Home)
+}
+
+// kindKey is all of a machine that its kind is made of.
+type kindKey struct {
+	allocatable fleet.Resources
+	model       string
+	topology    string
+}
+
+func (t *Table) kindOf(m *Machine) *kind {
+	b := t.key[:0]
+	for i := range m.Cells {
+		c := &m.Cells[i]
+		b = appendInts(b, int64(c.ID), int64(c.Socket), int64(c.Capacity.CPU), int64(c.Capacity.Memory), c.Capacity.GPU, c.Capacity.Pods, int64(len(c.Distances)))
+		for _, d := range c.Distances {
+			b = appendInts(b, int64(d))
+		}
+	}
+	for _, r := range m.Roots {
+		b = append(b, 'r')
+		b = appendInts(b, int64(r.Cell), r.GPUs, r.NICs)
+	}
+	t.key = b
+	if k, ok := t.kinds[kindKey{m.Allocatable, m.GPUModel, string(b)}]; ok {
+		return k
+	}
+	k := &kind{Node: fleet.Node{Allocatable: m.Allocatable, GPUModel: m.GPUModel}, roots: slices.Clone(m.Roots)}
+	order := make([]int, len(m.Cells))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(m.Cells[a].ID, m.Cells[b].ID) })
+	for _, i := range order {
+		k.Cells = append(k.Cells, m.Cells[i].Cell)
+		var row []int
+		for _, j := range order {
+			if j < len(m.Cells[i].Distances) {
+				row = append(row, m.Cells[i].Distances[j])
+			}
+		}
+		k.distances = append(k.distances, row)
+	}
+	t.kinds[kindKey{m.Allocatable, m.GPUModel, string(b)}] = k
+	return k
+}
+
+func (h *held) set(capacity int64) {
+	capacity = min(max(capacity, 0), most)
+	h.free += capacity - h.capacity
+	h.capacity = capacity
+}
+
+// setExtended sets what a machine has of its further resources. What pods took of one that is gone is still missing.
+func (t *Table) setExtended(n *node, have rules.Amounts) {
+	for k := range n.extended {
+		n.extended[k].set(0)
+	}
+	for _, a := range have {
+		n.resource(t.resource(a.Name)).set(a.Value)
+	}
+	n.extended = slices.DeleteFunc(n.extended, func(h held) bool { return h.capacity == 0 && h.free == 0 })
+}
+
+// resource is a machine's entry of a further resource, sorted by number.
+func (n *node) resource(r int32) *held {
+	i, ok := slices.BinarySearchFunc(n.extended, r, func(h held, r int32) int { return cmp.Compare(h.resource, r) })
+	if !ok {
+		n.extended = slices.Insert(n.extended, i, held{resource: r})
+	}
+	return &n.extended[i]
+}
+
+// freeOf is what is free of a further resource.
+func (n *node) freeOf(r int32) int64 {
+	for i := range n.extended {
+		if n.extended[i].resource == r {
+			return n.extended[i].free
+		}
+	}
+	return 0
+}
+
+// resource interns the name of a further resource.
+func (t *Table) resource(name string) int32 {
+	r, ok := t.resourceOf[name]
+	if !ok {
+		r = int32(len(t.resourceOf))
+		t.resourceOf[name] = r
+	}
+	return r
+}
