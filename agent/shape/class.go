@@ -1,0 +1,191 @@
+package shape
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Class is what a pod may expect of the machine.
+type Class string
+
+// The classes.
+const (
+	Dedicated Class = "dedicated" // cores of its own
+	Shared    Class = "shared"    // the common cores of its side, or a named pool of them
+	Reclaimed Class = "reclaimed" // what others leave idle; may be squeezed or evicted
+	System    Class = "system"    // a part of the machine: everywhere but on dedicated cores
+)
+
+// QoS is the Kubernetes QoS class of a pod.
+type QoS string
+
+// The QoS classes.
+const (
+	Guaranteed QoS = "Guaranteed"
+	Burstable  QoS = "Burstable"
+	BestEffort QoS = "BestEffort"
+)
+
+// Annotations of pods that the agent reads. Those of Katalyst are understood so that its users need not change their pods; where both are
+// given, ours holds.
+const (
+	AnnotationClass       = "springtide.dev/class"
+	AnnotationCells       = "springtide.dev/cells"
+	AnnotationNUMA        = "springtide.dev/numa"
+	AnnotationCPUPool     = "springtide.dev/cpu-pool"
+	AnnotationOOMPriority = "springtide.dev/oom-priority"
+	AnnotationTolerance   = "springtide.dev/suppression-tolerance"
+	AnnotationRSSOveruse  = "springtide.dev/rss-overuse"
+
+	katalystLevel  = "katalyst.kubewharf.io/qos_level"
+	katalystMemory = "katalyst.kubewharf.io/memory_enhancement"
+	katalystCPU    = "katalyst.kubewharf.io/cpu_enhancement"
+)
+
+// Values of AnnotationNUMA.
+const (
+	NUMABind      = "bind"
+	NUMAExclusive = "exclusive"
+)
+
+// Terms are what a pod's annotations ask for.
+type Terms struct {
+	// Class is empty where no annotation says it.
+	Class Class
+	// Cells are those that the scheduler chose.
+	Cells Set
+	// Bind keeps the pod on as few cells as hold it, Exclusive keeps other online pods off them.
+	Bind, Exclusive bool
+	// Pool names a part of the shared cores.
+	Pool string
+	// OOMPriority orders pods of a class when memory runs out: the lower goes first.
+	OOMPriority int
+	// Tolerance is how many times the supply the requests of reclaimed pods may be before this one is moved elsewhere; 0 where it does not say.
+	Tolerance float64
+	// RSSOveruse is how many times its memory requests a pod may use; 0 where it does not say.
+	RSSOveruse float64
+}
+
+// maxTolerance bounds what a pod may tolerate: beyond it, it would starve and hold its place.
+const maxTolerance = 5
+
+// ReadTerms reads annotations. What cannot be read counts as absent, and problems says so: a malformed annotation never stops the agent.
+func ReadTerms(annotations map[string]string) (Terms, []string) {
+	var t Terms
+	var problems []string
+	bad := func(key, want string) {
+		problems = append(problems, fmt.Sprintf("annotation %s=%q is ignored: %s", key, clip(annotations[key]), want))
+	}
+	memory, ok := flatObject(annotations[katalystMemory])
+	if !ok {
+		bad(katalystMemory, `write a JSON object such as {"numa_binding":"true"}`)
+	}
+	cpu, ok := flatObject(annotations[katalystCPU])
+	if !ok {
+		bad(katalystCPU, `write a JSON object such as {"cpuset_pool":"batch"}`)
+	}
+	t.Class = Class(strings.TrimSuffix(annotations[katalystLevel], "_cores"))
+	key := katalystLevel
+	if text, ok := annotations[AnnotationClass]; ok {
+		t.Class, key = Class(text), AnnotationClass
+	}
+	switch t.Class {
+	case "", Dedicated, Shared, Reclaimed, System:
+	default:
+		bad(key, "write dedicated, shared, reclaimed or system")
+		t.Class = ""
+	}
+	t.Bind, t.Exclusive = memory["numa_binding"] == "true", memory["numa_exclusive"] == "true"
+	switch text := annotations[AnnotationNUMA]; text {
+	case "":
+	case NUMABind:
+		t.Bind = true
+	case NUMAExclusive:
+		t.Bind, t.Exclusive = true, true
+	default:
+		bad(AnnotationNUMA, "write bind or exclusive")
+	}
+	t.Exclusive = t.Exclusive && t.Bind
+	if text, ok := annotations[AnnotationCells]; ok {
+		cells, err := ParseSet(text)
+		if err != nil || len(cells) == 0 {
+			bad(AnnotationCells, "write a list of cells such as 0-1")
+		} else {
+			t.Cells = cells
+		}
+	}
+	t.Pool = cpu["cpuset_pool"]
+	if text, ok := annotations[AnnotationCPUPool]; ok {
+		t.Pool = text
+	}
+	if text := or(annotations[AnnotationOOMPriority], memory["oom_priority"]); text != "" {
+		if n, err := strconv.Atoi(text); err == nil && n >= -300 && n <= 300 {
+			t.OOMPriority = n
+		} else {
+			bad(AnnotationOOMPriority, "write a number from -300 to 300")
+		}
+	}
+	factor := func(key, text string, most float64) float64 {
+		if text == "" {
+			return 0
+		}
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(x > 0) || x > most {
+			bad(key, fmt.Sprintf("write a number above 0, at most %g", most))
+			return 0
+		}
+		return x
+	}
+	t.Tolerance = factor(AnnotationTolerance, or(annotations[AnnotationTolerance], cpu["suppression_tolerance_rate"]), maxTolerance)
+	t.RSSOveruse = factor(AnnotationRSSOveruse, or(annotations[AnnotationRSSOveruse], memory["rss_overuse_threshold"]), 100)
+	return t, problems
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+func clip(s string) string {
+	if len(s) > 64 {
+		return s[:64] + "..."
+	}
+	return s
+}
+
+// flatObject reads a JSON object of strings, numbers and booleans, which is what Katalyst's annotations are. It reports whether the text is one.
+func flatObject(text string) (map[string]string, bool) {
+	if text == "" {
+		return nil, true
+	}
+	var object map[string]any
+	if json.Unmarshal([]byte(text), &object) != nil {
+		return nil, false
+	}
+	out := map[string]string{}
+	for key, value := range object {
+		switch value.(type) {
+		case string, bool, float64:
+			out[key] = fmt.Sprint(value)
+		}
+	}
+	return out, object != nil
+}
+
+// ClassOf is a pod's class: what its annotation says, else what its QoS class stands for. A Guaranteed pod shares cores unless it asks for its
+// own: cores taken from everybody else by default would surprise who installs an agent on a running cluster.
+func ClassOf(t Terms, q QoS, system bool) Class {
+	switch {
+	case system:
+		return System
+	case t.Class != "":
+		return t.Class
+	case q == BestEffort:
+		return Reclaimed
+	}
+	return Shared
+}
