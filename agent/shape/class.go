@@ -189,3 +189,18 @@ func ClassOf(t Terms, q QoS, system bool) Class {
 	}
 	return Shared
 }
+
+// OOMScoreAdj is what a container of the pod starts with, so that the kernel kills in the order of the classes; nil leaves the kubelet's
+// value. Reclaimed pods go first, of these the pods of lower priority: 1000 for the
+// lowest, 901 for the highest.
+func OOMScoreAdj(p *Pod) *int {
+	if p.Class != Reclaimed {
+		return nil
+	}
+	// Priorities of reclaimed pods run from -100 to -1; without one a pod goes first.
+	score := 1000
+	if n := p.Terms.OOMPriority; n != 0 {
+		score = 900 - min(max(n, -100), -1)
+	}
+	return &score
+}

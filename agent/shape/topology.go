@@ -46,10 +46,10 @@ const (
 	DeviceNIC = "NIC"
 )
 
-// Device is a device on the PCI bus. Cell is -1 where the firmware does not say.
+// Device is a device on the PCI bus. Cell is -1 where the firmware does not say. Resource is what pods request of it; empty for a NIC.
 type Device struct {
-	Kind, Name, Address, Root string
-	Cell                      int
+	Kind, Name, Address, Root, Resource string
+	Cell                                int
 }
 
 // Topology is the inside of a machine.

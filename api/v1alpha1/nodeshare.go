@@ -114,7 +114,12 @@ type NodeShareStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Parcels []ParcelReport `json:"parcels,omitempty"`
-	// Conditions: AgentAlive.
+	// Pods are those that hold cells or cores of their own, by name.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	Pods []PodHolding `json:"pods,omitempty"`
+	// Conditions are what the node's agent can enforce here: CPUSets, CPUIdle, CPUQuota, MemoryBox, MemoryReclaim, PressureStall, IOWeight,
+	// IOCost, CacheAndBandwidth, NetworkClass, RuntimeHooks, StateKept.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
@@ -136,6 +141,27 @@ const (
 	ReporterAgent      = "agent"
 	ReporterController = "controller"
 )
+
+// PodHolding is what one pod holds of the machine.
+type PodHolding struct {
+	// Pod is namespace and name.
+	// +kubebuilder:validation:MaxLength=320
+	Pod string `json:"pod"`
+	// Class is the pod's class: dedicated, shared, reclaimed or system.
+	// +kubebuilder:validation:MaxLength=32
+	Class string `json:"class"`
+	// Cells are the NUMA cells that the pod is bound to.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:Minimum=0
+	// +kubebuilder:validation:items:Maximum=1023
+	Cells []int32 `json:"cells,omitempty"`
+	// CPUs are the pod's own cores, as a Linux list; empty for a pod that shares those of its cells.
+	// +kubebuilder:validation:MaxLength=1024
+	CPUs string `json:"cpus,omitempty"`
+	// Chosen says that the agent chose the cells, since no annotation springtide.dev/cells named them.
+	Chosen bool `json:"chosen,omitempty"`
+}
 
 // ParcelReport is what the node side did for one loan's epoch.
 //

@@ -37,6 +37,13 @@ var thirdParty = map[string][]string{
 		"k8s.io/api", "k8s.io/apiextensions-apiserver", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/component-helpers", "k8s.io/klog/v2", "sigs.k8s.io/kwok/kustomize", "sigs.k8s.io/yaml",
 	},
 
+	"agent/host": {
+		"github.com/containerd/nri/pkg/api", "github.com/containerd/nri/pkg/stub", "github.com/prometheus/client_golang/prometheus",
+		"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/component-helpers/resource",
+	},
+
+	"cmd/springtide-agent": {"github.com/prometheus/client_golang", "github.com/spf13/cobra", "k8s.io/client-go", "k8s.io/klog/v2"},
+
 	"cmd/springtide": {
 		"github.com/prometheus/client_golang", "github.com/prometheus/common", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term",
 		"k8s.io/api", "k8s.io/apiextensions-apiserver/pkg/apis", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/component-helpers/scheduling", "sigs.k8s.io/yaml",

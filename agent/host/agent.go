@@ -1,0 +1,551 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/springtide/springtide/agent/shape"
+	"github.com/springtide/springtide/agent/share"
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+)
+
+// Options say how an agent works.
+type Options struct {
+	Node, Namespace string
+	Roots           Roots
+	// CgroupParent is the kubelet's cgroupRoot.
+	CgroupParent string
+	// NRI is the runtime's socket; empty works without it.
+	NRI string
+	// Interval is the time between cycles; events bring the next one forward.
+	Interval time.Duration
+	// Topology says who writes the NodeResourceTopology.
+	Topology string
+	Knobs    shape.Knobs
+	// Margin and MemoryLeft are the terms of Clean.
+	Margin     time.Duration
+	MemoryLeft fleet.Bytes
+	// LeaseSeconds is how long the agent counts as alive after a renewal; it renews after a quarter of that.
+	LeaseSeconds int32
+	// DryRun prints what would be written to Stdout and ends.
+	DryRun   bool
+	Stdout   io.Writer
+	Registry prometheus.Registerer
+	Log      *slog.Logger
+}
+
+// Agent is one node's agent. Cycle is called by one goroutine at a time.
+type Agent struct {
+	o        Options
+	cgroups  *Cgroups
+	topology *shape.Topology
+	runtime  *Runtime
+	m        *metrics
+	journal  *journal
+
+	detected []Capability
+	// free is since when each hand-over has had nothing in its way.
+	free map[share.Errand]time.Time
+	// classes remembers whose pod a cgroup was, for processes that outlive their pod's object.
+	classes map[string]fleet.PodClass
+	// lastFacts is what was kept on disk last, keepErr why it was not.
+	lastFacts *Facts
+	kept      string
+	keepErr   error
+	problems  []string
+
+	mu      sync.Mutex // guards what follows
+	cycled  time.Time
+	lastErr error
+}
+
+// stuckAfter is how long no cycle may end before the agent counts as stuck; a cycle of 200 pods takes milliseconds.
+const stuckAfter = 2 * time.Minute
+
+// Alive reports a loop that stands still.
+func (a *Agent) Alive(now time.Time) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.cycled.IsZero() && now.Sub(a.cycled) > stuckAfter {
+		return fmt.Errorf("no cycle ended for %s", now.Sub(a.cycled).Round(time.Second))
+	}
+	return nil
+}
+
+// Ready reports why the last cycle did not bring the machine to the wanted state.
+func (a *Agent) Ready(time.Time) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.cycled.IsZero() {
+		return errors.New("no cycle has ended yet")
+	}
+	return a.lastErr
+}
+
+func (a *Agent) ended(err error, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.cycled, a.lastErr = now, err
+}
+
+// New reads the topology, finds the cgroups and opens the journal.
+func New(o Options) (*Agent, error) {
+	a := &Agent{o: o, m: newMetrics(o.Registry), free: map[share.Errand]time.Time{}, classes: map[string]fleet.PodClass{}}
+	var err error
+	if a.topology, err = ReadTopology(o.Roots); err != nil {
+		return nil, err
+	}
+	if o.DryRun {
+		return a, nil
+	}
+	if a.journal, err = openJournal(o.Roots.State); err != nil {
+		return nil, fmt.Errorf("%w; to fix: mount a directory of the machine at %s", err, o.Roots.State)
+	}
+	return a, nil
+}
+
+// Close closes the journal.
+func (a *Agent) Close() error {
+	if a.journal == nil {
+		return nil
+	}
+	return a.journal.close()
+}
+
+// Topology is the machine's.
+func (a *Agent) Topology() *shape.Topology { return a.topology }
+
+// open finds the cgroups; on a new machine the kubelet may be later than the agent.
+func (a *Agent) open() error {
+	c, err := OpenCgroups(a.o.Roots.Cgroup, a.o.CgroupParent)
+	if err != nil {
+		return err
+	}
+	a.cgroups = c
+	a.detected = Detect(a.o.Roots, c)
+	for _, cap := range a.detected {
+		value := 0.0
+		if cap.OK {
+			value = 1
+		}
+		a.m.capability.WithLabelValues(cap.Type).Set(value)
+	}
+	return nil
+}
+
+// has reports a capability.
+func (a *Agent) has(kind string) bool {
+	return slices.ContainsFunc(a.detected, func(c Capability) bool { return c.Type == kind && c.OK })
+}
+
+// Outcome is what a cycle decided, did and found.
+type Outcome struct {
+	Layout  shape.Layout
+	Writes  []shape.Write
+	Skips   []shape.Skip
+	Entries []Entry
+	// Parcels are the reports on the share's parcels, Pods what pods hold.
+	Parcels []v1alpha1.ParcelReport
+	Pods    []v1alpha1.PodHolding
+	// Problems are wishes that cannot be met.
+	Problems     []string
+	Capabilities []Capability
+}
+
+// errNoFacts says that neither the API server nor the disk says anything.
+var errNoFacts = errors.New("nothing is known of this node yet: the API server has not answered, and no last share is on disk")
+
+// Cycle brings the machine to what the facts want, once: observe, decide, write, read back, judge the parcels. Facts are nil while the API server
+// has not answered; then those on disk hold.
+func (a *Agent) Cycle(ctx context.Context, f *Facts, now time.Time) (*Outcome, error) {
+	begin := time.Now()
+	defer func() { a.m.cycles.Observe(time.Since(begin).Seconds()) }()
+	if err := a.open(); err != nil {
+		return nil, err
+	}
+	f, err := a.remember(f)
+	if err != nil {
+		return nil, err
+	}
+	a.m.factsAge.Set(now.Sub(f.At).Seconds())
+	groups, err := a.cgroups.Pods()
+	if err != nil {
+		return nil, err
+	}
+	in, strays := a.input(f, groups)
+	out := &Outcome{Layout: in.Lay()}
+	out.Writes, out.Skips = shape.Plan(in.Groups(&out.Layout), a.cgroups.Read, a.topology.AllCPUs(), a.topology.Mems(a.topology.AllCells()))
+	a.answer(in, &out.Layout)
+	if !a.o.DryRun {
+		out.Entries = a.apply(ctx, out.Writes, now)
+		if err := a.journal.append(out.Entries); err != nil {
+			a.keepErr = err
+			a.m.stateError.Inc()
+		}
+	}
+	for _, e := range out.Entries {
+		outcome := "ok"
+		if e.Error != "" {
+			outcome = "error"
+			a.o.Log.Warn("a cgroup was not written", "path", e.Path, "file", e.File, "want", e.New, "err", e.Error)
+		}
+		a.m.writes.WithLabelValues(e.File, e.Via, outcome).Inc()
+	}
+	out.Parcels = a.judge(f, in, strays, now)
+	out.Pods = holdings(&out.Layout)
+	out.Problems = out.Layout.Problems
+	for i := range f.Pods {
+		for _, p := range f.Pods[i].Problems {
+			out.Problems = append(out.Problems, "pod "+f.Pods[i].FullName()+": "+p)
+		}
+	}
+	out.Capabilities = a.conditions()
+	a.show(out, in)
+	return out, nil
+}
+
+// remember keeps new facts on disk where they differ in more than their age, and falls back to those on disk.
+func (a *Agent) remember(f *Facts) (*Facts, error) {
+	if f == nil {
+		if a.lastFacts == nil {
+			old, err := LoadFacts(a.o.Roots.State)
+			if err != nil {
+				return nil, err
+			}
+			if old == nil {
+				return nil, errNoFacts
+			}
+			a.lastFacts = old
+		}
+		return a.lastFacts, nil
+	}
+	a.lastFacts = f
+	key := f.key()
+	if key == a.kept || a.o.DryRun {
+		return f, nil
+	}
+	if a.keepErr = SaveFacts(a.o.Roots.State, f); a.keepErr != nil {
+		a.m.stateError.Inc()
+		a.o.Log.Error("the last share is not kept: a restart without the API server would not enforce it", "err", a.keepErr)
+		return f, nil
+	}
+	a.kept = key
+	return f, nil
+}
+
+// key is what of the facts decides the shape of the machine.
+func (f *Facts) key() string {
+	var b strings.Builder
+	fmt.Fprint(&b, f.Node.UID, f.Node.Marks, f.Home, f.Classes)
+	if f.Share != nil {
+		fmt.Fprint(&b, f.Share.Spec.Parcels)
+	}
+	for i := range f.Pods {
+		p := &f.Pods[i]
+		fmt.Fprint(&b, p.UID, p.Side, p.Level, p.Terms, p.Ask, p.Class)
+	}
+	return b.String()
+}
+
+// input joins the facts with the cgroups. Strays are cgroups whose pod the API server does not have: the pod is not shown yet, or its processes
+// outlived it.
+func (a *Agent) input(f *Facts, groups []PodGroup) (*shape.Input, []PodGroup) {
+	t := a.topology
+	node := &fleet.Node{ID: fleet.NodeID(f.Node.UID), Name: f.Node.Name, Pool: f.Home, Allocatable: f.Node.Allocatable, Cells: t.FleetCells(), Marks: f.Node.Marks}
+	in := &shape.Input{Topology: t, Node: node, Home: cmp.Or(f.Classes[f.Home], fleet.Online), Parents: a.cgroups.Parents(), Knobs: a.o.Knobs, Box: shape.NoBox()}
+	in.Knobs.CPUSets = in.Knobs.CPUSets && a.has(CapCPUSets)
+	in.Knobs.Idle = in.Knobs.Idle && a.has(CapCPUIdle)
+	in.Knobs.Protect = in.Knobs.Protect && a.has(CapMemoryBox)
+	if !a.has(CapIOWeight) {
+		in.Knobs.IOWeight, in.Knobs.IOMax = 0, nil
+	}
+	if f.Share != nil {
+		for i := range f.Share.Spec.Parcels {
+			p := &f.Share.Spec.Parcels[i]
+			cells := make([]int, len(p.Cells))
+			for k, c := range p.Cells {
+				cells[k] = int(c)
+			}
+			in.Parcels = append(in.Parcels, shape.Parcel{Cells: shape.SetOf(cells...), Holder: f.Classes[fleet.PoolID(p.Holder)], Next: f.Classes[fleet.PoolID(p.Next)]})
+			if k := &in.Parcels[i]; k.Holder == "" { // the pool is gone: the cells stay with the side that is not to have them next
+				k.Holder = in.Home
+				if k.Next == in.Home && in.Home == fleet.Online {
+					k.Holder = fleet.Offline
+				} else if k.Next == in.Home {
+					k.Holder = fleet.Online
+				}
+			}
+		}
+	}
+	byUID := map[string]*PodGroup{}
+	for i := range groups {
+		byUID[groups[i].UID] = &groups[i]
+	}
+	live := map[string]fleet.PodClass{}
+	for i := range f.Pods {
+		p := &f.Pods[i]
+		live[p.UID] = p.Class
+		pod := shape.Pod{UID: p.UID, Name: p.FullName(), Side: p.Side, Class: p.Level, QoS: p.QoS, Terms: p.Terms, Ask: p.Ask}
+		if g := byUID[p.UID]; g != nil {
+			a.join(&pod, g)
+			delete(byUID, p.UID)
+		}
+		in.Pods = append(in.Pods, pod)
+	}
+	var strays []PodGroup
+	for i := range groups {
+		g := &groups[i]
+		if byUID[g.UID] == nil {
+			continue
+		}
+		strays = append(strays, *g)
+		// Until the API server shows the pod it is treated as the class says that it had, or as online's.
+		pod := shape.Pod{UID: g.UID, Name: "uid/" + g.UID, Side: shape.OnlineSide, Class: shape.Shared, QoS: g.QoS}
+		class, known := a.classes[g.UID]
+		if class == fleet.PodOffline {
+			pod.Side = shape.OfflineSide
+		}
+		if known {
+			live[g.UID] = class
+		}
+		a.join(&pod, g)
+		in.Pods = append(in.Pods, pod)
+	}
+	a.classes = live
+	return in, strays
+}
+
+// join adds what the cgroups say of a pod.
+func (a *Agent) join(p *shape.Pod, g *PodGroup) {
+	p.Path, p.Containers = g.Path, g.Containers
+	if text, ok := a.cgroups.Read(g.Path, "cpuset.cpus"); ok {
+		if held, err := shape.ParseSet(text); err == nil {
+			p.Held = held.Intersect(a.topology.AllCPUs())
+		}
+	}
+}
+
+// answer gives the runtime's plugin what it tells of new containers.
+func (a *Agent) answer(in *shape.Input, l *shape.Layout) {
+	if a.runtime == nil || a.o.DryRun {
+		return
+	}
+	answers := map[string]Answer{}
+	if !in.Knobs.CPUSets {
+		a.runtime.SetAnswers(answers, Answer{})
+		return
+	}
+	for i := range l.Holdings {
+		h := &l.Holdings[i]
+		answers[h.Pod.UID] = Answer{CPUs: h.CPUs, Mems: h.Mems, OOMScoreAdj: shape.OOMScoreAdj(h.Pod)}
+	}
+	unknown := shape.Input{Topology: in.Topology, Node: in.Node, Home: in.Home, Parcels: in.Parcels, Knobs: in.Knobs, Box: in.Box,
+		Pods: append(slices.Clone(in.Pods), shape.Pod{UID: "unknown", Name: "unknown", Side: shape.OnlineSide, Class: shape.Shared, QoS: shape.Burstable})}
+	for _, h := range unknown.Lay().Holdings {
+		if h.Pod.UID == "unknown" {
+			a.runtime.SetAnswers(answers, Answer{CPUs: h.CPUs, Mems: h.Mems})
+		}
+	}
+}
+
+// judge decides which parcels are clean. What counts are the cells that processes may use in truth, read back after the writes.
+func (a *Agent) judge(f *Facts, in *shape.Input, strays []PodGroup, now time.Time) []v1alpha1.ParcelReport {
+	if f.Share == nil || len(f.Share.Spec.Parcels) == 0 {
+		clear(a.free)
+		return nil
+	}
+	m := share.Machine{Node: in.Node, ClassOf: func(id fleet.PoolID) fleet.Class { return f.Classes[id] }, Agent: true, Ready: true}
+	moving := shape.Set{}
+	for i := range f.Share.Spec.Parcels {
+		p := &f.Share.Spec.Parcels[i]
+		entry := fleet.ShareParcel{Holder: fleet.PoolID(p.Holder), Next: fleet.PoolID(p.Next), Loan: fleet.LoanID(p.LoanName), LoanUID: fleet.UID(p.LoanUID), Epoch: p.Epoch}
+		for _, c := range p.Cells {
+			entry.Cells = append(entry.Cells, int(c))
+		}
+		if r := reported(&f.Share.Status, p); r != nil && r.Clean {
+			entry.Clean, entry.CleanEpoch = true, r.Epoch
+		}
+		if p.Next != "" && !entry.Clean {
+			moving = moving.Union(shape.SetOf(entry.Cells...))
+		}
+		m.Node.Share.Parcels = append(m.Node.Share.Parcels, entry)
+	}
+	paths := map[string]string{}
+	for i := range in.Pods {
+		paths[in.Pods[i].UID] = in.Pods[i].Path
+	}
+	resident := map[fleet.PodClass]map[int]fleet.Bytes{}
+	count := func(class fleet.PodClass, path string) {
+		if len(moving) == 0 || path == "" || class != fleet.PodOnline && class != fleet.PodOffline {
+			return
+		}
+		if resident[class] == nil {
+			resident[class] = map[int]fleet.Bytes{}
+		}
+		for cell, b := range a.cgroups.MemoryByCell(path) {
+			if moving.Has(cell) {
+				resident[class][cell] += b
+			}
+		}
+	}
+	for i := range f.Pods {
+		p := &f.Pods[i]
+		path := paths[p.UID]
+		o := share.Occupant{Name: p.FullName(), Class: p.Class, Ask: p.Ask}
+		if path != "" {
+			o.Cells = a.confinedTo(path)
+			count(p.Class, path)
+		}
+		m.Occupants = append(m.Occupants, o)
+	}
+	for i := range strays {
+		g := &strays[i]
+		if pids, err := a.cgroups.Processes(g.Path); err == nil && len(pids) == 0 {
+			continue
+		}
+		class, known := a.classes[g.UID]
+		for _, c := range []fleet.PodClass{fleet.PodOnline, fleet.PodOffline} {
+			if known && class != c {
+				continue // of a known side; one of no known side is in the way of both
+			}
+			m.Processes = append(m.Processes, share.Process{Name: "pod " + g.UID, Class: c, Cells: a.confinedTo(g.Path)})
+			count(c, g.Path)
+		}
+	}
+	for _, class := range []fleet.PodClass{fleet.PodOnline, fleet.PodOffline} {
+		for _, cell := range moving {
+			if b := resident[class][cell]; b > 0 {
+				m.Memory = append(m.Memory, share.Resident{Class: class, Cell: cell, Bytes: b})
+			}
+		}
+	}
+	return a.reports(f, &m, now)
+}
+
+// confinedTo are the cells that a cgroup's processes may use. Where the kernel does not say, they may use all.
+func (a *Agent) confinedTo(path string) []int {
+	cpus, mems := a.cgroups.Effective(path)
+	if len(cpus) == 0 || len(mems) == 0 {
+		return a.topology.AllCells()
+	}
+	return a.topology.CellsOf(cpus).Union(mems)
+}
+
+func reported(s *v1alpha1.NodeShareStatus, p *v1alpha1.ShareParcel) *v1alpha1.ParcelReport {
+	for i := range s.Parcels {
+		if r := &s.Parcels[i]; r.LoanUID == p.LoanUID && r.Epoch == p.Epoch {
+			return r
+		}
+	}
+	return nil
+}
+
+// occupantsShown bounds the pods that a report names.
+const occupantsShown = 16
+
+func (a *Agent) reports(f *Facts, m *share.Machine, now time.Time) []v1alpha1.ParcelReport {
+	free := map[share.Errand]time.Time{}
+	var out []v1alpha1.ParcelReport
+	for i := range f.Share.Spec.Parcels {
+		p, entry := &f.Share.Spec.Parcels[i], &m.Node.Share.Parcels[i]
+		if r := reported(&f.Share.Status, p); r != nil && r.Clean {
+			out = append(out, *r)
+			continue
+		}
+		if p.Next == "" {
+			continue
+		}
+		errand := share.ErrandOf(entry)
+		v := m.Judge(entry, a.free[errand], now, share.Options{Margin: a.o.Margin, MemoryLeft: a.o.MemoryLeft})
+		report := v1alpha1.ParcelReport{LoanUID: p.LoanUID, Epoch: p.Epoch, Clean: v.Clean, Waits: string(v.Wait), Occupants: v.Names[:min(len(v.Names), occupantsShown)]}
+		if v.Clean {
+			report.Time = timeOf(now)
+		} else if !v.Free.IsZero() {
+			free[errand] = v.Free
+		}
+		out = append(out, report)
+	}
+	a.free = free
+	return out
+}
+
+// holdings are the pods that hold cells or cores of their own.
+func holdings(l *shape.Layout) []v1alpha1.PodHolding {
+	const most = 256
+	var out []v1alpha1.PodHolding
+	for i := range l.Holdings {
+		h := &l.Holdings[i]
+		if !h.Own && len(h.Cells) == 0 || len(out) == most {
+			continue
+		}
+		p := v1alpha1.PodHolding{Pod: h.Pod.Name, Class: string(h.Pod.Class), Chosen: h.Chosen}
+		for _, c := range h.Cells {
+			p.Cells = append(p.Cells, int32(c))
+		}
+		if h.Own {
+			p.CPUs = h.CPUs.String()
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// conditions are the capabilities, with those that change while the agent runs.
+func (a *Agent) conditions() []Capability {
+	out := slices.Clone(a.detected)
+	nri := Capability{Type: CapNRI, OK: true, Reason: "Available", Message: "containers are adjusted before they start"}
+	switch {
+	case a.runtime == nil:
+		nri = Capability{Type: CapNRI, Reason: "Off", Message: "nri is off: containers are adjusted after their start"}
+	case !a.runtime.Live():
+		nri = Capability{Type: CapNRI, Reason: "Disconnected", Message: "the runtime's NRI socket does not answer: containers are adjusted after their start; to fix: turn NRI on in the runtime and mount its socket"}
+	}
+	state := Capability{Type: CapState, OK: true, Reason: "Available", Message: "the last share is on disk"}
+	if a.keepErr != nil {
+		state = Capability{Type: CapState, Reason: "WriteFailed", Message: a.keepErr.Error()}
+	}
+	return append(out, nri, state)
+}
+
+// show logs what is new and sets the gauges.
+func (a *Agent) show(out *Outcome, in *shape.Input) {
+	for _, p := range out.Problems {
+		if !slices.Contains(a.problems, p) {
+			a.o.Log.Warn("a wish of a pod cannot be met", "problem", p)
+		}
+	}
+	a.problems = out.Problems
+	a.m.problems.Set(float64(len(out.Problems)))
+	a.m.skipped.Set(float64(len(out.Skips)))
+	a.m.parcels.Reset()
+	for _, r := range out.Parcels {
+		if !r.Clean {
+			a.m.parcels.WithLabelValues(r.Waits).Inc()
+		}
+	}
+	counts := map[shape.Class]int{shape.Dedicated: 0, shape.Shared: 0, shape.Reclaimed: 0, shape.System: 0}
+	for i := range in.Pods {
+		if in.Pods[i].Path != "" {
+			counts[in.Pods[i].Class]++
+		}
+	}
+	for class, n := range counts {
+		a.m.pods.WithLabelValues(string(class)).Set(float64(n))
+	}
+	connected := 0.0
+	if a.runtime != nil && a.runtime.Live() {
+		connected = 1
+	}
+	a.m.connected.Set(connected)
+}

@@ -1,0 +1,113 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"time"
+
+	"github.com/containerd/nri/pkg/api"
+
+	"github.com/springtide/springtide/agent/shape"
+)
+
+const (
+	viaFile = "file"
+	viaNRI  = "nri"
+)
+
+// apply carries the writes out in their order. Changes of a container go through the runtime, so that its own record says the same, and are read
+// back; whatever the runtime did not do is written as files.
+func (a *Agent) apply(ctx context.Context, writes []shape.Write, now time.Time) []Entry {
+	var out []Entry
+	var batch []shape.Write
+	flush := func() {
+		out = append(out, a.applyContainers(ctx, batch, now)...)
+		batch = nil
+	}
+	for _, w := range writes {
+		if w.Container != "" && a.runtime != nil && a.runtime.Knows(w.Container) {
+			batch = append(batch, w)
+			continue
+		}
+		flush()
+		if e, ok := a.writeFile(w, now); ok {
+			out = append(out, e)
+		}
+	}
+	flush()
+	return out
+}
+
+// writeFile writes one file. A cgroup that is gone wants nothing any more.
+func (a *Agent) writeFile(w shape.Write, now time.Time) (Entry, bool) {
+	e := Entry{At: now, Write: w, Via: viaFile}
+	err := a.cgroups.Write(w.Path, w.File, w.New)
+	if errors.Is(err, fs.ErrNotExist) {
+		return e, false
+	}
+	if err != nil {
+		e.Error = err.Error()
+	}
+	return e, true
+}
+
+// applyContainers changes containers by one call for all of them. A batch may widen and then narrow a set; the runtime is told the last value.
+func (a *Agent) applyContainers(ctx context.Context, batch []shape.Write, now time.Time) []Entry {
+	if len(batch) == 0 {
+		return nil
+	}
+	var order []string
+	updates := map[string]*api.ContainerUpdate{}
+	for _, w := range batch {
+		u := updates[w.Container]
+		if u == nil {
+			u = update(w.Container, nil, nil)
+			updates[w.Container] = u
+			order = append(order, w.Container)
+		}
+		switch w.File {
+		case "cpuset.cpus":
+			u.SetLinuxCPUSetCPUs(w.New)
+		case "cpuset.mems":
+			u.SetLinuxCPUSetMems(w.New)
+		}
+	}
+	list := make([]*api.ContainerUpdate, len(order))
+	for i, id := range order {
+		list[i] = updates[id]
+	}
+	err := a.runtime.Update(ctx, list)
+	a.m.calls.WithLabelValues(result(err)).Inc()
+	if err != nil {
+		a.o.Log.Warn("the runtime did not update containers: their cgroup files are written instead", "containers", len(list), "err", err)
+	}
+	var out []Entry
+	last := map[string]int{}
+	for i, w := range batch {
+		last[w.Path+"/"+w.File] = i
+	}
+	for i, w := range batch {
+		if last[w.Path+"/"+w.File] != i {
+			continue
+		}
+		if text, ok := a.cgroups.Read(w.Path, w.File); ok {
+			if has, err := shape.ParseSet(text); err == nil && has.String() == w.New {
+				out = append(out, Entry{At: now, Write: w, Via: viaNRI})
+				continue
+			}
+		}
+		if e, ok := a.writeFile(w, now); ok {
+			a.m.repaired.Inc()
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func result(err error) string {
+	if err != nil {
+		return "error"
+	}
+	return "ok"
+}

@@ -1,0 +1,134 @@
+package host
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Capability is something that the machine offers, or does not. Type and Reason follow the rules of Kubernetes conditions.
+type Capability struct {
+	Type    string
+	OK      bool
+	Reason  string
+	Message string
+}
+
+// Types of capabilities. The agent shows them as conditions of the NodeShare.
+const (
+	CapCPUSets   = "CPUSets"
+	CapCPUIdle   = "CPUIdle"
+	CapCPUQuota  = "CPUQuota"
+	CapMemoryBox = "MemoryBox"
+	CapReclaim   = "MemoryReclaim"
+	CapPSI       = "PressureStall"
+	CapIOWeight  = "IOWeight"
+	CapIOCost    = "IOCost"
+	CapResctrl   = "CacheAndBandwidth"
+	CapNetwork   = "NetworkClass"
+	CapNRI       = "RuntimeHooks"
+	CapState     = "StateKept"
+)
+
+// Detect finds what the machine offers. A missing capability is skipped; its condition says why.
+func Detect(r Roots, c *Cgroups) []Capability {
+	var out []Capability
+	add := func(kind string, why error, fine string) bool {
+		cap := Capability{Type: kind, OK: why == nil, Reason: "Available", Message: fine}
+		if why != nil {
+			cap.Reason, cap.Message = "Missing", why.Error()
+			var n named
+			if errors.As(why, &n) {
+				cap.Reason = n.reason
+			}
+		}
+		out = append(out, cap)
+		return why == nil
+	}
+	text, _ := c.Read(c.parents.Pods, "cgroup.controllers")
+	controllers := strings.Fields(text)
+	has := func(controller string) error {
+		if slices.Contains(controllers, controller) {
+			return nil
+		}
+		return named{"NoController", fmt.Sprintf("the kernel or the kubelet offers no %s controller below %s", controller, c.parents.Pods)}
+	}
+	file := func(path, name string) error {
+		if _, err := os.Stat(filepath.Join(c.root, path, name)); err != nil {
+			return named{"NoFile", fmt.Sprintf("%s has no %s: the kernel is too old or built without it", path, name)}
+		}
+		return nil
+	}
+	writable := c.writable()
+	add(CapCPUSets, cmpErr(writable, has("cpuset"), staticManager(r, "cpu_manager_state", "cpuManagerPolicy"), staticManager(r, "memory_manager_state", "memoryManagerPolicy")),
+		"pods are confined to the cores and cells of their side")
+	add(CapCPUIdle, cmpErr(writable, file(c.parents.BestEffort, "cpu.idle")), "reclaimed BestEffort pods run when no other does")
+	add(CapCPUQuota, cmpErr(writable, file(c.parents.BestEffort, "cpu.max")), "the quota of reclaimed pods follows what online leaves idle")
+	add(CapMemoryBox, cmpErr(writable, has("memory"), file(c.parents.BestEffort, "memory.high")), "reclaimed pods run in a memory box")
+	add(CapReclaim, cmpErr(writable, file(c.parents.BestEffort, "memory.reclaim")), "page cache of reclaimed pods is taken before any of them is evicted")
+	add(CapPSI, file(c.parents.Pods, "memory.pressure"), "pressure stall information")
+	add(CapIOWeight, cmpErr(writable, has("io"), file(c.parents.BestEffort, "io.weight")), "reclaimed pods have a low weight for I/O")
+	add(CapIOCost, func() error {
+		if _, err := os.Stat(filepath.Join(c.root, "io.cost.qos")); err != nil {
+			return named{"NoFile", "the kernel has no io.cost: io.weight counts with the bfq scheduler alone"}
+		}
+		return nil
+	}(), "io.weight is enforced on devices that io.cost.qos enables")
+	add(CapResctrl, func() error {
+		if _, err := os.Stat(filepath.Join(r.Sys, "fs/resctrl/schemata")); err != nil {
+			return named{"NoResctrl", "no /sys/fs/resctrl/schemata: the CPU has no RDT, or resctrl is not mounted"}
+		}
+		return nil
+	}(), "reclaimed pods have a class of cache and memory bandwidth")
+	add(CapNetwork, named{"NotSupported", "cgroup v2 has no network class; limit reclaimed pods by the CNI's bandwidth annotations"}, "")
+	return out
+}
+
+// named is an error with a reason for a condition.
+type named struct{ reason, text string }
+
+func (n named) Error() string { return n.text }
+
+// cmpErr is the first error.
+func cmpErr(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writable reports why the tree cannot be written, by opening a file for it. Nothing is written.
+func (c *Cgroups) writable() error {
+	f, err := os.OpenFile(filepath.Join(c.root, c.parents.Pods, "cgroup.procs"), os.O_WRONLY, 0)
+	if err != nil {
+		return named{"ReadOnly", fmt.Sprintf("cgroups cannot be written: %v; to fix: mount %s read-write into the agent's pod", err, c.root)}
+	}
+	return f.Close()
+}
+
+// staticManager reports a kubelet that writes cpusets itself: two writers would take turns for ever.
+func staticManager(r Roots, file, key string) error {
+	data, err := os.ReadFile(filepath.Join(r.Kubelet, file))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return named{"Unreadable", fmt.Sprintf("the state of the kubelet's managers cannot be read: %v", err)}
+	}
+	var state struct {
+		PolicyName string `json:"policyName"`
+	}
+	if err := json.Unmarshal(data, &state); err != nil {
+		return named{"Unreadable", fmt.Sprintf("%s: %v", filepath.Join(r.Kubelet, file), err)}
+	}
+	if p := strings.ToLower(state.PolicyName); p != "" && p != "none" {
+		return named{"KubeletManages", fmt.Sprintf("the kubelet's policy is %s, so it writes cpusets itself; to fix: set %s: none and remove %s", state.PolicyName, key, file)}
+	}
+	return nil
+}

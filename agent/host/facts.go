@@ -1,0 +1,422 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	helpers "k8s.io/component-helpers/resource"
+
+	"github.com/springtide/springtide/agent/shape"
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+)
+
+// Extended resources that reclaimed pods request. The scheduler counts them, the kubelet sees the pods as BestEffort.
+const (
+	ResourceReclaimedCPU    = "springtide.dev/reclaimed-cpu"
+	ResourceReclaimedMemory = "springtide.dev/reclaimed-memory"
+)
+
+const fieldManager = "springtide-agent"
+
+var (
+	sharesResource = v1alpha1.GroupVersion.WithResource("nodeshares")
+	poolsResource  = v1alpha1.GroupVersion.WithResource("capacitypools")
+)
+
+// Facts are what the API server says of this machine. They are kept on disk, so that the last share holds while the API server is away.
+type Facts struct {
+	// At is when they were read.
+	At   time.Time `json:"at"`
+	Node NodeFacts `json:"node"`
+	// Classes are those of the pools, Home the pool that the node is picked by.
+	Classes map[fleet.PoolID]fleet.Class `json:"classes"`
+	Home    fleet.PoolID                 `json:"home"`
+	// Share is nil while nothing of the machine was ever lent.
+	Share *v1alpha1.NodeShare `json:"share,omitempty"`
+	Pods  []PodFacts          `json:"pods"`
+}
+
+// NodeFacts are those of the node.
+type NodeFacts struct {
+	Name        string          `json:"name"`
+	UID         string          `json:"uid"`
+	Marks       fleet.NodeMarks `json:"marks"`
+	Allocatable fleet.Resources `json:"allocatable"`
+	// Reclaimed is what the node offers of idle capacity.
+	Reclaimed fleet.Resources `json:"reclaimed"`
+}
+
+// PodFacts are those of a pod that is bound here and has not finished.
+type PodFacts struct {
+	UID       string          `json:"uid"`
+	Namespace string          `json:"namespace"`
+	Name      string          `json:"name"`
+	Class     fleet.PodClass  `json:"class"`
+	Side      shape.Side      `json:"side"`
+	Level     shape.Class     `json:"level"`
+	QoS       shape.QoS       `json:"qos"`
+	Terms     shape.Terms     `json:"terms"`
+	Problems  []string        `json:"problems,omitempty"`
+	Ask       fleet.Resources `json:"ask"`
+	// Reclaimed is what the pod requests of idle capacity.
+	Reclaimed fleet.Resources `json:"reclaimed"`
+	Priority  int32           `json:"priority"`
+	Deleting  bool            `json:"deleting,omitempty"`
+	Started   time.Time       `json:"started"`
+	// Notice is the checkpoint notice, Ack and Heartbeat what the pod answered.
+	Notice    string            `json:"notice,omitempty"`
+	Ack       string            `json:"ack,omitempty"`
+	Heartbeat string            `json:"heartbeat,omitempty"`
+	IP        string            `json:"ip,omitempty"`
+	Owner     string            `json:"owner,omitempty"`
+	Labels    map[string]string `json:"labels,omitempty"`
+	// Volumes are the names of the pod's volumes of kind emptyDir.
+	Volumes []string `json:"volumes,omitempty"`
+	// Containers are the runtime's ids of containers, by name.
+	Containers map[string]string `json:"containers,omitempty"`
+	Hook       string            `json:"hook,omitempty"`
+	Ports      []int32           `json:"ports,omitempty"`
+}
+
+// FullName is namespace and name.
+func (p *PodFacts) FullName() string { return p.Namespace + "/" + p.Name }
+
+// newNodeFacts reads a node.
+func newNodeFacts(n *corev1.Node) NodeFacts {
+	f := NodeFacts{Name: n.Name, UID: string(n.UID), Allocatable: amounts(n.Status.Allocatable), Reclaimed: reclaimedOf(n.Status.Capacity)}
+	f.Marks.OfflineLabel = n.Labels[v1alpha1.LabelOffline] == "true"
+	for i := range n.Spec.Taints {
+		t := &n.Spec.Taints[i]
+		if t.Key == v1alpha1.TaintHolder && t.Value == v1alpha1.TaintHolderOffline && t.Effect == corev1.TaintEffectNoSchedule {
+			f.Marks.HolderTaint = true
+		}
+	}
+	return f
+}
+
+func amounts(list corev1.ResourceList) fleet.Resources {
+	r := fleet.Resources{CPU: fleet.MilliCPU(list.Cpu().MilliValue()), Memory: fleet.Bytes(list.Memory().Value()), Pods: list.Pods().Value()}
+	for name, q := range list {
+		if strings.HasSuffix(string(name), "/gpu") {
+			r.GPU += q.Value()
+		}
+	}
+	return r
+}
+
+// reclaimedOf reads idle capacity: reclaimed-cpu counts in thousandths of a core, since an extended resource is a whole number.
+func reclaimedOf(list corev1.ResourceList) fleet.Resources {
+	cpu, memory := list[ResourceReclaimedCPU], list[ResourceReclaimedMemory]
+	return fleet.Resources{CPU: fleet.MilliCPU(cpu.Value()), Memory: fleet.Bytes(memory.Value())}
+}
+
+// newPodFacts reads a pod. namespace is the agent's own.
+func newPodFacts(p *corev1.Pod, namespace string) PodFacts {
+	f := PodFacts{UID: string(p.UID), Namespace: p.Namespace, Name: p.Name, QoS: qosOf(p), Deleting: p.DeletionTimestamp != nil, IP: p.Status.PodIP,
+		Notice: p.Annotations[v1alpha1.AnnotationNotice], Ack: p.Annotations[v1alpha1.AnnotationAck], Heartbeat: p.Annotations[v1alpha1.AnnotationHeartbeat],
+		Labels: p.Labels, Containers: map[string]string{}}
+	// The kubelet's own id of a static pod is in an annotation; its cgroup has that one.
+	if hash := p.Annotations[corev1.MirrorPodAnnotationKey]; hash != "" {
+		f.UID = hash
+	}
+	requests := helpers.PodRequests(p, helpers.PodResourcesOptions{})
+	f.Ask, f.Reclaimed = amounts(requests), reclaimedOf(requests)
+	f.Ask.Pods = 1
+	f.Terms, f.Problems = shape.ReadTerms(p.Annotations)
+	if p.Spec.Priority != nil {
+		f.Priority = *p.Spec.Priority
+	}
+	if p.Status.StartTime != nil {
+		f.Started = p.Status.StartTime.Time
+	}
+	if o := metav1.GetControllerOf(p); o != nil {
+		f.Owner = o.Kind + "/" + o.Name
+	}
+	for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
+		for i := range list {
+			if _, id, ok := strings.Cut(list[i].ContainerID, "://"); ok {
+				f.Containers[id] = list[i].Name
+			}
+		}
+	}
+	for i := range p.Spec.Volumes {
+		if p.Spec.Volumes[i].EmptyDir != nil {
+			f.Volumes = append(f.Volumes, p.Spec.Volumes[i].Name)
+		}
+	}
+	for i := range p.Spec.Containers {
+		for _, port := range p.Spec.Containers[i].Ports {
+			f.Ports = append(f.Ports, port.ContainerPort)
+		}
+	}
+	f.place(p, namespace)
+	return f
+}
+
+// place finds side and class. The controller's reading of a pod is kept to: a pod that names the holder taint in a toleration is offline's, any
+// other is online's unless it is of the system.
+func (f *PodFacts) place(p *corev1.Pod, namespace string) {
+	tolerates := slices.ContainsFunc(p.Spec.Tolerations, func(t corev1.Toleration) bool {
+		return t.Key == v1alpha1.TaintHolder && (t.Effect == "" || t.Effect == corev1.TaintEffectNoSchedule) &&
+			(t.Operator == corev1.TolerationOpExists || t.Value == v1alpha1.TaintHolderOffline)
+	})
+	component := ""
+	if p.Namespace == namespace {
+		component = p.Labels[v1alpha1.LabelComponent]
+	}
+	_, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]
+	owner := metav1.GetControllerOf(p)
+	system := component != "" || mirror || owner != nil && !tolerates && (owner.Kind == "DaemonSet" || owner.Kind == "Node")
+	f.Level = shape.ClassOf(f.Terms, f.QoS, system)
+	switch {
+	case component == v1alpha1.ComponentFiller:
+		f.Class, f.Side = fleet.PodFiller, shape.SystemSide
+	case system:
+		f.Class, f.Side = fleet.PodSystem, shape.SystemSide
+	case f.Reclaimed != fleet.Resources{}:
+		f.Class, f.Side, f.Level = fleet.PodOnline, shape.OverlapSide, shape.Reclaimed
+		if tolerates {
+			f.Class = fleet.PodOffline
+		}
+	case tolerates:
+		f.Class, f.Side = fleet.PodOffline, shape.OfflineSide
+	case f.Level == shape.Reclaimed:
+		f.Class, f.Side = fleet.PodOnline, shape.OverlapSide
+	case f.Level == shape.System:
+		// A pod of a user that calls itself system is everywhere on the machine, but holds up a hand-over as any other.
+		f.Class, f.Side = fleet.PodOnline, shape.OnlineSide
+		f.Level = shape.Shared
+		f.Problems = append(f.Problems, "class system is for DaemonSets and static pods: the pod is shared")
+	default:
+		f.Class, f.Side = fleet.PodOnline, shape.OnlineSide
+	}
+}
+
+func qosOf(p *corev1.Pod) shape.QoS {
+	if p.Status.QOSClass != "" {
+		return shape.QoS(p.Status.QOSClass)
+	}
+	guaranteed, any := true, false
+	for i := range p.Spec.Containers {
+		r := &p.Spec.Containers[i].Resources
+		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+			request, asks := r.Requests[name]
+			limit, limited := r.Limits[name]
+			any = any || asks || limited
+			guaranteed = guaranteed && limited && (!asks || request.Cmp(limit) == 0)
+		}
+	}
+	switch {
+	case !any:
+		return shape.BestEffort
+	case guaranteed:
+		return shape.Guaranteed
+	}
+	return shape.Burstable
+}
+
+// Cluster watches what concerns this node.
+type Cluster struct {
+	Core      kubernetes.Interface
+	Dynamic   dynamic.Interface
+	Node      string
+	Namespace string
+
+	pods, nodes, shares, pools cache.SharedIndexInformer
+	changed                    chan struct{}
+
+	mu     sync.Mutex
+	parsed map[string]parsedPod
+}
+
+// parsedPod is a pod that was read, of the version that was read.
+type parsedPod struct {
+	version string
+	facts   PodFacts
+}
+
+// NewCluster prepares the watches of one node.
+func NewCluster(core kubernetes.Interface, dyn dynamic.Interface, node, namespace string) *Cluster {
+	c := &Cluster{Core: core, Dynamic: dyn, Node: node, Namespace: namespace, changed: make(chan struct{}, 1), parsed: map[string]parsedPod{}}
+	byName := func(field string) func(*metav1.ListOptions) {
+		return func(o *metav1.ListOptions) { o.FieldSelector = fields.OneTermEqualSelector(field, node).String() }
+	}
+	c.pods = informers.NewSharedInformerFactoryWithOptions(core, 0, informers.WithTweakListOptions(byName("spec.nodeName"))).Core().V1().Pods().Informer()
+	c.nodes = informers.NewSharedInformerFactoryWithOptions(core, 0, informers.WithTweakListOptions(byName("metadata.name"))).Core().V1().Nodes().Informer()
+	c.shares = dynamicinformer.NewFilteredDynamicInformer(dyn, sharesResource, "", 0, cache.Indexers{}, byName("metadata.name")).Informer()
+	c.pools = dynamicinformer.NewFilteredDynamicInformer(dyn, poolsResource, "", 0, cache.Indexers{}, nil).Informer()
+	for _, i := range c.informers() {
+		_ = i.SetTransform(trim) // fails only once the informer runs
+		_, _ = i.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: func(any) { c.wake() }, DeleteFunc: func(any) { c.wake() },
+			UpdateFunc: func(was, is any) {
+				if version(was) != version(is) && !onlyBeats(was, is) {
+					c.wake()
+				}
+			},
+		})
+	}
+	return c
+}
+
+func (c *Cluster) informers() []cache.SharedIndexInformer {
+	return []cache.SharedIndexInformer{c.pods, c.nodes, c.shares, c.pools}
+}
+
+// trim drops what nobody reads, so that two hundred pods stay small.
+func trim(o any) (any, error) {
+	if a, err := meta.Accessor(o); err == nil {
+		a.SetManagedFields(nil)
+	}
+	switch o := o.(type) {
+	case *corev1.Pod:
+		for i := range o.Spec.Containers {
+			k := &o.Spec.Containers[i]
+			k.Env, k.EnvFrom, k.Command, k.Args, k.VolumeMounts = nil, nil, nil, nil, nil
+			k.LivenessProbe, k.ReadinessProbe, k.StartupProbe, k.Lifecycle = nil, nil, nil, nil
+		}
+		o.Status.Conditions = nil
+	case *corev1.Node:
+		o.Status.Images = nil
+	}
+	return o, nil
+}
+
+func version(o any) string {
+	if a, err := meta.Accessor(o); err == nil {
+		return a.GetResourceVersion()
+	}
+	return ""
+}
+
+// onlyBeats reports a node of which nothing but the kubelet's heartbeat changed.
+func onlyBeats(was, is any) bool {
+	a, ok := was.(*corev1.Node)
+	b, ok2 := is.(*corev1.Node)
+	return ok && ok2 && fmt.Sprint(newNodeFacts(a)) == fmt.Sprint(newNodeFacts(b)) && labels.Equals(a.Labels, b.Labels)
+}
+
+func (c *Cluster) wake() {
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Changed has an entry when something changed.
+func (c *Cluster) Changed() <-chan struct{} { return c.changed }
+
+// Run watches until ctx ends.
+func (c *Cluster) Run(ctx context.Context) {
+	var wg sync.WaitGroup
+	for _, i := range c.informers() {
+		wg.Go(func() { i.RunWithContext(ctx) })
+	}
+	wg.Wait()
+}
+
+// Synced reports whether every watch has read its objects once.
+func (c *Cluster) Synced() bool {
+	for _, i := range c.informers() {
+		if !i.HasSynced() {
+			return false
+		}
+	}
+	return true
+}
+
+// Facts are what the watches show. They are nil until all have read their objects, and while the node is not there.
+func (c *Cluster) Facts(now time.Time) *Facts {
+	if !c.Synced() {
+		return nil
+	}
+	f := &Facts{At: now, Classes: map[fleet.PoolID]fleet.Class{}}
+	node := &corev1.Node{}
+	for _, o := range c.nodes.GetStore().List() {
+		node = o.(*corev1.Node)
+		f.Node = newNodeFacts(node)
+	}
+	if f.Node.UID == "" {
+		return nil
+	}
+	homes := 0
+	for _, o := range c.pools.GetStore().List() {
+		var pool v1alpha1.CapacityPool
+		if decode(o, &pool) != nil {
+			continue
+		}
+		id := fleet.PoolID(pool.Name)
+		f.Classes[id] = fleet.Class(pool.Spec.Class)
+		if s, err := metav1.LabelSelectorAsSelector(pool.Spec.NodeSelector.LabelSelector()); err == nil && s.Matches(labels.Set(node.Labels)) {
+			f.Home, homes = id, homes+1
+		}
+	}
+	if homes != 1 { // a node that two pools pick belongs to neither
+		f.Home = ""
+	}
+	for _, o := range c.shares.GetStore().List() {
+		var s v1alpha1.NodeShare
+		if decode(o, &s) == nil && s.Spec.NodeUID == f.Node.UID {
+			f.Share = &s
+		}
+	}
+	f.Pods = c.podFacts()
+	return f
+}
+
+func decode(o any, into any) error {
+	u, ok := o.(*unstructured.Unstructured)
+	if !ok {
+		return fmt.Errorf("%T is no object of a dynamic client", o)
+	}
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, into)
+}
+
+// podFacts reads the pods, each once for a version.
+func (c *Cluster) podFacts() []PodFacts {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []PodFacts
+	seen := map[string]bool{}
+	for _, o := range c.pods.GetStore().List() {
+		p := o.(*corev1.Pod)
+		key := string(p.UID)
+		seen[key] = true
+		if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		was, ok := c.parsed[key]
+		if !ok || was.version != p.ResourceVersion {
+			was = parsedPod{p.ResourceVersion, newPodFacts(p, c.Namespace)}
+			c.parsed[key] = was
+		}
+		out = append(out, was.facts)
+	}
+	for key := range c.parsed {
+		if !seen[key] {
+			delete(c.parsed, key)
+		}
+	}
+	slices.SortFunc(out, func(a, b PodFacts) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name), strings.Compare(a.UID, b.UID))
+	})
+	return out
+}

@@ -1,0 +1,46 @@
+package host
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// metrics are the agent's own.
+type metrics struct {
+	cycles     prometheus.Histogram
+	writes     *prometheus.CounterVec
+	calls      *prometheus.CounterVec
+	repaired   prometheus.Counter
+	problems   prometheus.Gauge
+	capability *prometheus.GaugeVec
+	parcels    *prometheus.GaugeVec
+	apiWrites  *prometheus.CounterVec
+	factsAge   prometheus.Gauge
+	connected  prometheus.Gauge
+	lost       prometheus.Counter
+	pods       *prometheus.GaugeVec
+	skipped    prometheus.Gauge
+	stateError prometheus.Counter
+}
+
+func newMetrics(r prometheus.Registerer) *metrics {
+	const ns = "springtide_agent_"
+	m := &metrics{
+		cycles: prometheus.NewHistogram(prometheus.HistogramOpts{Name: ns + "cycle_seconds", Help: "Time of one cycle: observe, decide, write, report.",
+			Buckets: []float64{.002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5}}),
+		writes:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: ns + "cgroup_writes_total", Help: "Values written to cgroups, by file, way (file or nri) and result."}, []string{"file", "via", "result"}),
+		calls:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: ns + "runtime_updates_total", Help: "Updates of containers asked of the runtime, by result."}, []string{"result"}),
+		repaired:   prometheus.NewCounter(prometheus.CounterOpts{Name: ns + "runtime_repairs_total", Help: "Values that the runtime was asked for and did not set; they were written as files."}),
+		problems:   prometheus.NewGauge(prometheus.GaugeOpts{Name: ns + "problems", Help: "Wishes of pods that cannot be met now; the log names them."}),
+		capability: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: ns + "capability", Help: "1 where the machine offers a capability, 0 where it is skipped."}, []string{"capability"}),
+		parcels:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: ns + "parcels_waiting", Help: "Parcels that are not clean, by what they wait for."}, []string{"wait"}),
+		apiWrites:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: ns + "api_writes_total", Help: "Writes to the API server, by kind and result."}, []string{"kind", "result"}),
+		factsAge:   prometheus.NewGauge(prometheus.GaugeOpts{Name: ns + "facts_age_seconds", Help: "Age of what the agent knows of the API server; it grows while the last share on disk is enforced."}),
+		connected:  prometheus.NewGauge(prometheus.GaugeOpts{Name: ns + "runtime_connected", Help: "1 while the runtime has the agent registered as an NRI plugin."}),
+		lost:       prometheus.NewCounter(prometheus.CounterOpts{Name: ns + "runtime_disconnects_total", Help: "Lost connections to the runtime."}),
+		pods:       prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: ns + "pods", Help: "Pods with a cgroup, by class."}, []string{"class"}),
+		skipped:    prometheus.NewGauge(prometheus.GaugeOpts{Name: ns + "skipped_values", Help: "Wanted values whose cgroup file is not there."}),
+		stateError: prometheus.NewCounter(prometheus.CounterOpts{Name: ns + "state_errors_total", Help: "Failed writes of the last share or of the journal."}),
+	}
+	if r != nil {
+		r.MustRegister(m.cycles, m.writes, m.calls, m.repaired, m.problems, m.capability, m.parcels, m.apiWrites, m.factsAge, m.connected, m.lost, m.pods, m.skipped, m.stateError)
+	}
+	return m
+}

@@ -1,0 +1,218 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+)
+
+func timeOf(t time.Time) *metav1.Time {
+	m := metav1.NewTime(t)
+	return &m
+}
+
+// reportShare writes the NodeShare's status where a reader would see a difference, and reports whether it wrote. The write names the version
+// that was read, so it never answers a spec that the agent has not seen.
+func (c *Cluster) reportShare(ctx context.Context, s *v1alpha1.NodeShare, out *Outcome, now time.Time) (bool, error) {
+	parcels, pods := slices.Clone(out.Parcels), out.Pods
+	conditions := conditionsOf(s.Status.Conditions, out.Capabilities, now)
+	if s.Status.Reporter == v1alpha1.ReporterAgent && s.Status.ObservedGeneration == s.Generation &&
+		slices.EqualFunc(parcels, s.Status.Parcels, sameReport) && slices.EqualFunc(pods, s.Status.Pods, sameHolding) &&
+		slices.EqualFunc(conditions, s.Status.Conditions, sameCondition) {
+		return false, nil
+	}
+	if parcels == nil {
+		parcels = []v1alpha1.ParcelReport{} // an empty list takes the place of an older one, null would be dropped
+	}
+	if pods == nil {
+		pods = []v1alpha1.PodHolding{}
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": s.UID, "resourceVersion": s.ResourceVersion},
+		"status": map[string]any{"reporter": v1alpha1.ReporterAgent, "observedGeneration": s.Generation, "parcels": parcels, "pods": pods,
+			"conditions": conditions},
+	})
+	if err != nil {
+		return false, err
+	}
+	_, err = c.Dynamic.Resource(sharesResource).Patch(ctx, s.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager}, "status")
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return false, nil // another version is on its way, and brings the next cycle
+	}
+	if err != nil {
+		return false, fmt.Errorf("report on the share: %w", err)
+	}
+	return true, nil
+}
+
+func sameReport(a, b v1alpha1.ParcelReport) bool {
+	return a.LoanUID == b.LoanUID && a.Epoch == b.Epoch && a.Clean == b.Clean && a.Waits == b.Waits && slices.Equal(a.Occupants, b.Occupants)
+}
+
+func sameHolding(a, b v1alpha1.PodHolding) bool {
+	return a.Pod == b.Pod && a.Class == b.Class && a.CPUs == b.CPUs && a.Chosen == b.Chosen && slices.Equal(a.Cells, b.Cells)
+}
+
+func sameCondition(a, b metav1.Condition) bool {
+	return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message
+}
+
+// conditionsOf turns capabilities into conditions; the time of the last change stays while the status does.
+func conditionsOf(was []metav1.Condition, caps []Capability, now time.Time) []metav1.Condition {
+	var out []metav1.Condition
+	for _, cap := range caps {
+		c := metav1.Condition{Type: cap.Type, Status: metav1.ConditionFalse, Reason: cap.Reason, Message: cap.Message, LastTransitionTime: metav1.NewTime(now)}
+		if cap.OK {
+			c.Status = metav1.ConditionTrue
+		}
+		if i := slices.IndexFunc(was, func(o metav1.Condition) bool { return o.Type == c.Type && o.Status == c.Status }); i >= 0 {
+			c.LastTransitionTime = was[i].LastTransitionTime
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// renew renews the Lease by which the controller knows that the agent lives, and makes it where there is none.
+func (c *Cluster) renew(ctx context.Context, seconds int32, last *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+	leases := c.Core.CoordinationV1().Leases(c.Namespace)
+	now := metav1.NowMicro()
+	if last == nil {
+		has, err := leases.Get(ctx, v1alpha1.AgentLeasePrefix+c.Node, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			has, err = leases.Create(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.AgentLeasePrefix + c.Node},
+				Spec: coordinationv1.LeaseSpec{HolderIdentity: &c.Node, LeaseDurationSeconds: &seconds, RenewTime: &now}}, metav1.CreateOptions{FieldManager: fieldManager})
+			return has, err
+		}
+		if err != nil {
+			return nil, err
+		}
+		last = has
+	}
+	next := last.DeepCopy()
+	next.Spec.HolderIdentity, next.Spec.LeaseDurationSeconds, next.Spec.RenewTime = &c.Node, &seconds, &now
+	has, err := leases.Update(ctx, next, metav1.UpdateOptions{FieldManager: fieldManager})
+	if err != nil {
+		return nil, err // it is read again next time
+	}
+	return has, nil
+}
+
+// Run is the agent's life: watches, the Lease, the runtime's plugin, and the cycles. It ends with ctx. The Lease is renewed only while cycles end
+// well: a controller must not count on an agent that cannot confine.
+func (a *Agent) Run(ctx context.Context, c *Cluster) error {
+	wake := make(chan struct{}, 1)
+	event := func() {
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	}
+	go c.Run(ctx)
+	if a.o.NRI != "" && !a.o.DryRun {
+		a.runtime = NewRuntime(a.o.NRI, a.o.Log, event)
+		go a.runtime.Run(ctx)
+	}
+	tick := time.NewTicker(a.o.Interval)
+	defer tick.Stop()
+	var p pace
+	for {
+		out, err := a.step(ctx, c, &p)
+		a.ended(err, time.Now())
+		if err != nil && ctx.Err() == nil && !errors.Is(err, errNoFacts) {
+			a.o.Log.Error("a cycle failed", "err", err)
+		}
+		if a.o.DryRun && out != nil && c.Synced() {
+			return PrintDiff(out, a.o.Stdout)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		case <-wake:
+		case <-c.Changed():
+		case <-p.again:
+		}
+		p.again = nil
+		// Events come in bursts: one cycle answers all of a tenth of a second.
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(burst):
+		}
+	}
+}
+
+const burst = 100 * time.Millisecond
+
+// pace is what the loop remembers between cycles.
+type pace struct {
+	lease        *coordinationv1.Lease
+	renewed      time.Time
+	topologyDone bool
+	topologyAt   time.Time
+	again        <-chan time.Time
+}
+
+// step is one cycle with its reports.
+func (a *Agent) step(ctx context.Context, c *Cluster, p *pace) (*Outcome, error) {
+	now := time.Now()
+	facts := c.Facts(now)
+	out, err := a.Cycle(ctx, facts, now)
+	if err != nil || a.o.DryRun {
+		return out, err
+	}
+	if facts == nil {
+		return out, nil // the API server is away: there is nobody to report to
+	}
+	counted := func(kind string, wrote bool, err error) {
+		if wrote || err != nil {
+			a.m.apiWrites.WithLabelValues(kind, result(err)).Inc()
+		}
+		if err != nil && ctx.Err() == nil {
+			a.o.Log.Warn("write to the API server", "kind", kind, "err", err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	if every := time.Duration(a.o.LeaseSeconds) * time.Second / 4; now.Sub(p.renewed) >= every {
+		lease, err := c.renew(ctx, a.o.LeaseSeconds, p.lease)
+		counted("Lease", true, err)
+		if p.lease = lease; err == nil {
+			p.renewed = now
+		}
+	}
+	// The topology is compared once in a while, since nothing but the hardware and another exporter changes it.
+	if a.o.Topology == TopologyWrite && (!p.topologyDone || now.Sub(p.topologyAt) > topologyEvery) {
+		wrote, err := writeTopology(ctx, c.Dynamic, TopologyObject(a.o.Node, types.UID(facts.Node.UID), a.topology))
+		counted("NodeResourceTopology", wrote, err)
+		p.topologyDone, p.topologyAt = err == nil, now
+	}
+	if facts.Share != nil {
+		wrote, err := c.reportShare(ctx, facts.Share, out, now)
+		counted("NodeShare", wrote, err)
+	}
+	// A margin that ends between two ticks is reported when it ends.
+	for _, since := range a.free {
+		if left := a.o.Margin - time.Since(since); left > 0 && left < a.o.Interval {
+			p.again = time.After(left)
+		}
+	}
+	return out, nil
+}
+
+const (
+	// apiTimeout bounds the writes of one cycle, so that an API server that hangs does not keep the machine unattended.
+	apiTimeout    = 5 * time.Second
+	topologyEvery = 10 * time.Minute
+)

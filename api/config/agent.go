@@ -1,0 +1,146 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/springtide/springtide/internal/validate/lines"
+)
+
+// Agent configures the agent of one node. Durations are written as in "1m30s".
+type Agent struct {
+	// Kubeconfig is the file to reach the cluster by; inside of a cluster, where it is empty, the pod's own account.
+	Kubeconfig string `yaml:"kubeconfig"`
+	// Namespace is the controller's: the agent's Lease lives there.
+	Namespace string `yaml:"namespace"`
+	// Node is the name of the agent's node; the flag takes it from the pod.
+	Node string `yaml:"node"`
+	// Listen is the address of metrics, health and readiness.
+	Listen string `yaml:"listen"`
+	// LogLevel is debug, info, warn or error.
+	LogLevel string `yaml:"logLevel"`
+	// Interval is the time between cycles; events bring the next cycle forward.
+	Interval Duration `yaml:"interval"`
+	// LeaseDuration is how long the agent counts as alive after a renewal; it renews after a quarter of that.
+	LeaseDuration Duration `yaml:"leaseDuration"`
+	// Topology is Write (the agent writes the NodeResourceTopology, and takes over one of another exporter), Read (another exporter, such as
+	// NFD's topology updater, writes it) or Off.
+	Topology string `yaml:"topology"`
+	// CgroupRoot is where cgroup v2 is mounted, CgroupParent the kubelet's cgroupRoot below it.
+	CgroupRoot   string `yaml:"cgroupRoot"`
+	CgroupParent string `yaml:"cgroupParent"`
+	// SysRoot and ProcRoot are where sysfs and procfs of the machine are mounted.
+	SysRoot  string `yaml:"sysRoot"`
+	ProcRoot string `yaml:"procRoot"`
+	// KubeletRoot is the kubelet's directory.
+	KubeletRoot string `yaml:"kubeletRoot"`
+	// StateDir is the agent's own directory: the last share and the journal.
+	StateDir string `yaml:"stateDir"`
+	// NRISocket is the runtime's socket for plugins; empty adjusts containers after their start alone.
+	NRISocket string `yaml:"nriSocket"`
+	// CleanMargin is how long a parcel must have been free behind closed marks before it is Clean.
+	CleanMargin Duration `yaml:"cleanMargin"`
+	// MemoryLeftMiB is how much memory of the side that leaves may stay on a cell of a Clean parcel.
+	MemoryLeftMiB int `yaml:"memoryLeftMiB"`
+	// CPUSets confines pods to cores and cells.
+	CPUSets bool `yaml:"cpuSets"`
+	// CPUIdle runs reclaimed BestEffort pods only when no other runs; CPUWeights gives other reclaimed pods the least weight.
+	CPUIdle    bool `yaml:"cpuIdle"`
+	CPUWeights bool `yaml:"cpuWeights"`
+	// ProtectMemory has the kernel reclaim what online pods request last.
+	ProtectMemory bool `yaml:"protectMemory"`
+	// IOWeight is the weight of reclaimed pods for I/O (others have 100); 0 leaves it alone. IOMax are lines of io.max for each of them.
+	IOWeight int      `yaml:"ioWeight"`
+	IOMax    []string `yaml:"ioMax"`
+}
+
+// DefaultAgent returns what a file that says nothing means.
+func DefaultAgent() Agent {
+	return Agent{
+		Namespace: "springtide-system", Listen: ":8081", LogLevel: "info", Interval: Duration(5 * time.Second),
+		LeaseDuration: Duration(40 * time.Second), // the kubelet's own
+		Topology:      "Write",
+		CgroupRoot:    "/sys/fs/cgroup", SysRoot: "/sys", ProcRoot: "/proc", KubeletRoot: "/var/lib/kubelet", StateDir: "/var/lib/springtide-agent",
+		NRISocket:   "/var/run/nri/nri.sock",
+		CleanMargin: Duration(30 * time.Second), // the controller's own where there is no agent
+		// Page tables, shared pages and per-CPU buffers never go wholly.
+		MemoryLeftMiB: 64,
+		CPUSets:       true, CPUIdle: true, CPUWeights: true, ProtectMemory: true,
+		IOWeight: 10,
+	}
+}
+
+// LoadAgent reads a configuration file over the defaults and validates it; with an empty path it gives the defaults.
+func LoadAgent(path string) (Agent, error) {
+	if path == "" {
+		return DefaultAgent(), nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return Agent{}, fmt.Errorf("read configuration: %w", err)
+	}
+	return ParseAgent(path, text)
+}
+
+// ParseAgent is LoadAgent of a text; name stands for the file in errors.
+func ParseAgent(name string, text []byte) (Agent, error) {
+	c := DefaultAgent()
+	file := lines.File{Name: name, Types: []reflect.Type{reflect.TypeFor[Agent]()}}
+	root, err := file.Read(text, &c)
+	if err != nil {
+		return c, err
+	}
+	var wrong []error
+	for _, p := range c.Validate() {
+		wrong = append(wrong, file.At(root, p.Field, p.String()))
+	}
+	return c, errors.Join(wrong...)
+}
+
+// Validate says everything that is wrong, each with its field and fix. The node's name is the caller's to demand: a flag gives it.
+func (c *Agent) Validate() []Problem {
+	var out []Problem
+	wrong := func(field, format string, args ...any) {
+		out = append(out, Problem{Field: field, Message: fmt.Sprintf(format, args...)})
+	}
+	within := func(field string, d Duration, from, to time.Duration) {
+		if v := time.Duration(d); v < from || v > to {
+			wrong(field, "%s is out of bounds: write %s to %s", d, Duration(from), Duration(to))
+		}
+	}
+	between := func(field string, n, from, to int) {
+		if n < from || n > to {
+			wrong(field, "%d is out of bounds: write %d to %d", n, from, to)
+		}
+	}
+	if !namespaceName.MatchString(c.Namespace) {
+		wrong("namespace", "%q is no namespace: write the one the controller lives in, as in springtide-system", c.Namespace)
+	}
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+		wrong("listen", "%q is no address: write HOST:PORT, or :PORT for all addresses", c.Listen)
+	}
+	if !slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel) {
+		wrong("logLevel", "%q is unknown: write debug, info, warn or error", c.LogLevel)
+	}
+	if !slices.Contains([]string{"Write", "Read", "Off"}, c.Topology) {
+		wrong("topology", "%q is unknown: write Write, Read or Off", c.Topology)
+	}
+	within("interval", c.Interval, time.Second, time.Minute)
+	within("leaseDuration", c.LeaseDuration, 10*time.Second, 10*time.Minute)
+	within("cleanMargin", c.CleanMargin, time.Second, 10*time.Minute)
+	between("memoryLeftMiB", c.MemoryLeftMiB, 0, 1<<20)
+	between("ioWeight", c.IOWeight, 0, 1000)
+	for i, line := range c.IOMax {
+		f := strings.Fields(line)
+		if len(f) < 2 || !strings.Contains(f[0], ":") || !strings.Contains(f[1], "=") {
+			wrong(fmt.Sprintf("ioMax[%d]", i), "%q is no line of io.max: write one such as 254:0 wbps=104857600", line)
+		}
+	}
+	return out
+}

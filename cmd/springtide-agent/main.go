@@ -1,0 +1,151 @@
+// Command springtide-agent is the agent of one node: it confines pods to their cells, reports the topology and what parcels wait for, and passes
+// notices on.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+
+	"github.com/springtide/springtide/agent/host"
+	"github.com/springtide/springtide/agent/shape"
+	"github.com/springtide/springtide/api/config"
+	"github.com/springtide/springtide/fleet"
+)
+
+var version = "unknown"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := newCommand().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		os.Exit(1)
+	}
+}
+
+func newCommand() *cobra.Command {
+	var file string
+	var dryRun bool
+	flags := config.DefaultAgent()
+	cmd := &cobra.Command{
+		Use:   "springtide-agent",
+		Short: "The agent of one node",
+		Long: "The agent of one node. It confines pods to the cells of their side, isolates reclaimed work, passes checkpoint notices on, and reports the\n" +
+			"topology and what parcels wait for. Without it whole machines are lent, and no sockets.",
+		Version: version, Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := config.LoadAgent(file)
+			if err != nil {
+				return err
+			}
+			for _, f := range []struct {
+				flag     string
+				from, to *string
+			}{
+				{"kubeconfig", &flags.Kubeconfig, &c.Kubeconfig}, {"namespace", &flags.Namespace, &c.Namespace}, {"node", &flags.Node, &c.Node},
+				{"listen", &flags.Listen, &c.Listen}, {"log-level", &flags.LogLevel, &c.LogLevel}, {"state-dir", &flags.StateDir, &c.StateDir},
+			} {
+				if cmd.Flags().Changed(f.flag) {
+					*f.to = *f.from
+				}
+			}
+			if c.Node == "" {
+				return errors.New("the node has no name: give --node, from the pod's spec.nodeName")
+			}
+			var wrong []error
+			for _, p := range c.Validate() {
+				wrong = append(wrong, fmt.Errorf("%s: %s", p.Field, p.Message))
+			}
+			if err := errors.Join(wrong...); err != nil {
+				return err
+			}
+			return run(cmd.Context(), c, dryRun, cmd)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&file, "config", "", "configuration file; flags stand above it")
+	f.StringVar(&flags.Kubeconfig, "kubeconfig", "", "kubeconfig to use; inside of a cluster the pod's own account")
+	f.StringVar(&flags.Namespace, "namespace", flags.Namespace, "namespace of the controller: the agent's Lease lives there")
+	f.StringVar(&flags.Node, "node", "", "name of the agent's node")
+	f.StringVar(&flags.Listen, "listen", flags.Listen, "address of metrics, health and readiness")
+	f.StringVar(&flags.LogLevel, "log-level", flags.LogLevel, "debug, info, warn or error")
+	f.StringVar(&flags.StateDir, "state-dir", flags.StateDir, "the agent's own directory: the last share and the journal")
+	f.BoolVar(&dryRun, "dry-run", false, "print what would be written to cgroups, and why, and end")
+	return cmd
+}
+
+// run wires the agent.
+func run(ctx context.Context, c config.Agent, dryRun bool, cmd *cobra.Command) error {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	klog.SetSlogLogger(log)
+	rc, err := restConfig(c.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	rc.UserAgent = "springtide-agent/" + version
+	// One node's agent needs little: a renewal each ten seconds, and a report when something changed.
+	rc.QPS, rc.Burst = 5, 20
+	core, err := kubernetes.NewForConfig(rc)
+	if err != nil {
+		return err
+	}
+	dyn, err := dynamic.NewForConfig(rc)
+	if err != nil {
+		return err
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	o := options(c, registry, log)
+	o.DryRun, o.Stdout = dryRun, cmd.OutOrStdout()
+	a, err := host.New(o)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = a.Close() }()
+	cluster := host.NewCluster(core, dyn, c.Node, c.Namespace)
+	if dryRun {
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		return a.Run(ctx, cluster)
+	}
+	ended := serve(ctx, c.Listen, registry, a, log)
+	log.Info("the agent starts", "node", c.Node, "version", version, "sockets", len(a.Topology().Sockets()), "cells", len(a.Topology().Cells), "cpus", len(a.Topology().CPUs))
+	return errors.Join(a.Run(ctx, cluster), ended())
+}
+
+func options(c config.Agent, registry prometheus.Registerer, log *slog.Logger) host.Options {
+	return host.Options{
+		Node: c.Node, Namespace: c.Namespace,
+		Roots:        host.Roots{Sys: c.SysRoot, Proc: c.ProcRoot, Cgroup: c.CgroupRoot, Kubelet: c.KubeletRoot, State: c.StateDir},
+		CgroupParent: c.CgroupParent, NRI: c.NRISocket, Interval: time.Duration(c.Interval), Topology: c.Topology,
+		Knobs:  shape.Knobs{CPUSets: c.CPUSets, Idle: c.CPUIdle, Weights: c.CPUWeights, Protect: c.ProtectMemory, IOWeight: c.IOWeight, IOMax: c.IOMax},
+		Margin: time.Duration(c.CleanMargin), MemoryLeft: fleet.Bytes(c.MemoryLeftMiB) << 20,
+		LeaseSeconds: int32(time.Duration(c.LeaseDuration) / time.Second), Registry: registry, Log: log,
+	}
+}
+
+func restConfig(kubeconfig string) (*rest.Config, error) {
+	if kubeconfig == "" {
+		return rest.InClusterConfig()
+	}
+	return clientcmd.BuildConfigFromFlags("", kubeconfig)
+}
