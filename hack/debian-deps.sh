@@ -5,6 +5,7 @@
 #   hack/debian-deps.sh test     a PostgreSQL server, which the tests of the store start for themselves
 #   hack/debian-deps.sh race     a C compiler, which `go test -race` links with
 #   hack/debian-deps.sh train    PyTorch, which `make e2e` trains with (140 MB to fetch, 600 MB on disk); only when asked for
+#   hack/debian-deps.sh node     QEMU and what a node's disk is made with, for `make e2e-node` (100 MB to fetch); only when asked for
 #
 # The demo needs neither: the lab and the product are plain Go. Works as root or through sudo; running it again changes
 # nothing.
@@ -50,6 +51,17 @@ no_service() {
 
 have_torch() { [ -x /usr/bin/python3 ] && /usr/bin/python3 -c 'import torch' 2>/dev/null; }
 
+# What lab/node looks for: the machine, its disk, its kernel's modules and its shell; and what runc links with.
+node_packages() {
+	command -v qemu-system-x86_64 >/dev/null || echo qemu-system-x86
+	command -v qemu-img >/dev/null || echo qemu-utils
+	[ -x /bin/busybox ] && ! ldd /bin/busybox >/dev/null 2>&1 || echo busybox-static
+	[ -x /sbin/modprobe ] || echo kmod
+	[ -x /sbin/mke2fs ] || echo e2fsprogs
+	have_compiler || echo gcc libc6-dev
+	[ -e /usr/include/seccomp.h ] || echo libseccomp-dev
+}
+
 packages=""
 want() {
 	case "$1" in
@@ -75,8 +87,16 @@ want() {
 			packages="$packages python3-torch"
 		fi
 		;;
+	node)
+		missing=$(node_packages | tr '\n' ' ')
+		if [ -z "$missing" ]; then
+			say "virtual machine: found $(command -v qemu-system-x86_64)"
+		else
+			packages="$packages $missing"
+		fi
+		;;
 	*)
-		fail "unknown part \"$1\": wants test, race or train"
+		fail "unknown part \"$1\": wants test, race, train or node"
 		;;
 	esac
 }
@@ -103,6 +123,10 @@ for part in "$@"; do
 	case "$part" in
 	test) have_postgres || fail "postgresql was installed, but there is no /usr/lib/postgresql/*/bin/postgres" ;;
 	train) have_torch || fail "python3-torch was installed, but /usr/bin/python3 does not import torch" ;;
+	node)
+		missing=$(node_packages | tr '\n' ' ')
+		[ -z "$missing" ] || fail "the packages were installed, but this is not found: $missing"
+		;;
 	race) have_compiler || fail "gcc was installed, but it is not found" ;;
 	esac
 done

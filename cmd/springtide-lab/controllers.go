@@ -28,6 +28,7 @@ import (
 	"k8s.io/controller-manager/pkg/informerfactory"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/controller"
+	"k8s.io/kubernetes/pkg/controller/certificates/rootcacertpublisher"
 	"k8s.io/kubernetes/pkg/controller/clusterroleaggregation"
 	"k8s.io/kubernetes/pkg/controller/daemon"
 	"k8s.io/kubernetes/pkg/controller/deployment"
@@ -170,7 +171,7 @@ func (s *controllerSet) start(ctx context.Context) {
 	close(s.started)
 }
 
-// serviceAccounts give each namespace its account, and secrets of type token their token.
+// serviceAccounts give each namespace its account and the authority that its pods trust, and secrets of type token their token.
 func (s *controllerSet) serviceAccounts(ctx context.Context, o *controllerOptions) error {
 	client, err := s.client("service-account-controller")
 	if err != nil {
@@ -198,6 +199,12 @@ func (s *controllerSet) serviceAccounts(ctx context.Context, o *controllerOption
 	if err != nil {
 		return fmt.Errorf("make the service account controller: %w", err)
 	}
+	// A pod with a token also mounts the authority, from its namespace's ConfigMap kube-root-ca.crt: a kubelet waits for it.
+	publisher, err := rootcacertpublisher.NewPublisher(core.ConfigMaps(), core.Namespaces(), client, ca)
+	if err != nil {
+		return fmt.Errorf("make the publisher of the authority: %w", err)
+	}
+	s.add(func(ctx context.Context) { publisher.Run(ctx, 1) })
 	s.add(func(ctx context.Context) { tokenController.Run(ctx, 5) })
 	s.add(func(ctx context.Context) { accounts.Run(ctx, 1) })
 	return nil

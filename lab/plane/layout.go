@@ -67,6 +67,9 @@ func (l layout) writeConfigs() error {
 	if err := os.WriteFile(l.path("scheduler.yaml"), schedulerConfig, 0o644); err != nil {
 		return fmt.Errorf("write the scheduler's configuration: %w", err)
 	}
+	if err := os.WriteFile(l.path("gateway.yaml"), []byte(gatewayConfig), 0o644); err != nil {
+		return fmt.Errorf("write the gateway's configuration: %w", err)
+	}
 	stages := strings.Join([]string{nodeready.DefaultNodeInit, nodeheartbeat.DefaultNodeHeartbeatWithLease}, "\n---\n")
 	if err := os.WriteFile(l.path("kwok.yaml"), []byte(stages), 0o644); err != nil {
 		return fmt.Errorf("write kwok's stages: %w", err)
@@ -121,7 +124,14 @@ func (l layout) apiServerArgs(keys *pki) []string {
 		"--requestheader-allowed-names=front-proxy",
 		"--requestheader-username-headers=X-Remote-User",
 		"--requestheader-group-headers=X-Remote-Group",
-		"--authorization-mode=RBAC",
+		// A real kubelet has the rights of its node alone; see Plane.Node.
+		"--authorization-mode=Node,RBAC",
+		"--enable-admission-plugins=NodeRestriction",
+		"--kubelet-client-certificate="+keys.path("kubelet-client.crt"),
+		"--kubelet-client-key="+keys.path("kubelet-client.key"),
+		"--kubelet-certificate-authority="+keys.path("ca.crt"),
+		"--kubelet-preferred-address-types=InternalIP",
+		"--egress-selector-config-file="+l.path("gateway.yaml"),
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file="+keys.path("service-account.key"),
 		"--service-account-signing-key-file="+keys.path("service-account.key"),

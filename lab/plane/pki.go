@@ -54,9 +54,17 @@ func newPKI(dir, server string) (*pki, error) {
 	}
 	serving, err := p.sign(&x509.Certificate{
 		Subject:     pkix.Name{CommonName: "springtide-lab"},
-		IPAddresses: []net.IP{net.ParseIP(loopback)},
+		IPAddresses: []net.IP{net.ParseIP(loopback), net.ParseIP(HostAddress), net.ParseIP(ServiceAddress)},
 		DNSNames:    []string{"localhost", "kubernetes.default.svc"},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	})
+	if err != nil {
+		return nil, err
+	}
+	// The API server is a client of kubelets, and they ask it back what this user may do.
+	kubelets, err := p.sign(&x509.Certificate{
+		Subject:     pkix.Name{CommonName: "kube-apiserver", Organization: []string{adminGroup}},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	})
 	if err != nil {
 		return nil, err
@@ -73,6 +81,8 @@ func newPKI(dir, server string) (*pki, error) {
 		"ca.crt":              p.caPEM(),
 		"server.crt":          serving.cert,
 		"server.key":          serving.key,
+		"kubelet-client.crt":  kubelets.cert,
+		"kubelet-client.key":  kubelets.key,
 		"service-account.key": signerPEM,
 	} {
 		if err := os.WriteFile(p.path(name), data, 0o600); err != nil {
@@ -134,29 +144,38 @@ func (p *pki) sign(template *x509.Certificate) (keyPair, error) {
 	return keyPair{cert: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), key: keyPEM}, err
 }
 
-// writeKubeconfig makes a client certificate for a user (its groups are the certificate's organisations, as the API
-// server reads them) and a kubeconfig that holds everything inline, so that it may be copied elsewhere.
+// writeKubeconfig makes a client certificate for a user and a kubeconfig that may be copied elsewhere.
 func (p *pki) writeKubeconfig(user string, groups ...string) (string, error) {
-	pair, err := p.sign(&x509.Certificate{
-		Subject:     pkix.Name{CommonName: user, Organization: groups},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	})
+	pair, err := p.signClient(user, groups...)
 	if err != nil {
 		return "", err
 	}
 	if user == adminUser {
 		p.admin = pair
 	}
-	config := clientcmdapi.NewConfig()
-	config.Clusters["springtide-lab"] = &clientcmdapi.Cluster{Server: p.server, CertificateAuthorityData: p.caPEM()}
-	config.AuthInfos[user] = &clientcmdapi.AuthInfo{ClientCertificateData: pair.cert, ClientKeyData: pair.key}
-	config.Contexts["springtide-lab"] = &clientcmdapi.Context{Cluster: "springtide-lab", AuthInfo: user}
-	config.CurrentContext = "springtide-lab"
 	path := p.kubeconfig(user)
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
+	if err := clientcmd.WriteToFile(*p.config(p.server, user, pair), path); err != nil {
 		return "", fmt.Errorf("write the kubeconfig of %s: %w", user, err)
 	}
 	return path, nil
+}
+
+// signClient makes the certificate of a user; the API server reads its organisations as groups.
+func (p *pki) signClient(user string, groups ...string) (keyPair, error) {
+	return p.sign(&x509.Certificate{
+		Subject:     pkix.Name{CommonName: user, Organization: groups},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
+}
+
+// config is a kubeconfig with everything inline.
+func (p *pki) config(server, user string, pair keyPair) *clientcmdapi.Config {
+	config := clientcmdapi.NewConfig()
+	config.Clusters["springtide-lab"] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: p.caPEM()}
+	config.AuthInfos[user] = &clientcmdapi.AuthInfo{ClientCertificateData: pair.cert, ClientKeyData: pair.key}
+	config.Contexts["springtide-lab"] = &clientcmdapi.Context{Cluster: "springtide-lab", AuthInfo: user}
+	config.CurrentContext = "springtide-lab"
+	return config
 }
 
 // restConfig is the administrator's client configuration.

@@ -45,6 +45,7 @@ type Plane struct {
 	address  string // host:port of the API server
 	parts    []*component
 	spawn    *spawner
+	gateway  *gateway
 	progress func(string)
 	died     chan error
 	once     sync.Once
@@ -96,7 +97,7 @@ func (p *Plane) layOut(o Options, lab, kwok string) error {
 	if err := os.MkdirAll(p.Logs(), 0o755); err != nil {
 		return fmt.Errorf("make the log directory: %w", err)
 	}
-	ports, err := freePorts(portCount)
+	ports, err := FreePorts(portCount)
 	if err != nil {
 		return err
 	}
@@ -106,6 +107,9 @@ func (p *Plane) layOut(o Options, lab, kwok string) error {
 		return err
 	}
 	if err := l.writeConfigs(); err != nil {
+		return err
+	}
+	if p.gateway, err = newGateway(p.dir); err != nil {
 		return err
 	}
 	p.parts, err = l.components(p.pki)
@@ -236,6 +240,9 @@ func (p *Plane) Stop() error {
 			errs = append(errs, stopAll(group)...)
 		}
 		p.spawn.close()
+		if p.gateway != nil {
+			errs = append(errs, p.gateway.close())
+		}
 		if !p.keep {
 			errs = append(errs, os.RemoveAll(p.dir))
 		}

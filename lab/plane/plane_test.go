@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,6 +39,7 @@ func TestPlane(t *testing.T) {
 	t.Run("a Deployment's pods are packed on one of kwok's nodes", func(t *testing.T) { placesPods(t, client) })
 	t.Run("the API server comes back on its port and data", func(t *testing.T) { apiServerReturns(t, p, client) })
 	t.Run("a user without bindings has no rights", func(t *testing.T) { usersAreBound(t, p) })
+	t.Run("a kubelet's identity may write its own node alone", func(t *testing.T) { kubeletsAreConfined(t, p) })
 	t.Run("every component is measured", func(t *testing.T) {
 		total := int64(0)
 		for _, m := range p.Memory() {
@@ -160,6 +162,52 @@ func usersAreBound(t *testing.T, p *plane.Plane) {
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `User "visitor" cannot list`) {
 		t.Errorf("List by a visitor = %v, want it forbidden by name", err)
 	}
+}
+
+func kubeletsAreConfined(t *testing.T, p *plane.Plane) {
+	id, err := p.Node("real-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(id.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The guest's name for this machine's loopback is the one in the kubeconfig, and in the certificate.
+	if want := "https://" + net.JoinHostPort(plane.HostAddress, portOf(t, p.RESTConfig().Host)); config.Host != want {
+		t.Errorf("the kubelet calls %s, want %s", config.Host, want)
+	}
+	config.Host, config.ServerName = p.RESTConfig().Host, plane.HostAddress
+	client := kubernetes.NewForConfigOrDie(config)
+	ctx := t.Context()
+	if _, err := client.CoreV1().Nodes().Create(ctx, planetest.Node("real-1", nil), metav1.CreateOptions{}); err != nil {
+		t.Errorf("it may not create its own node: %v", err)
+	}
+	if _, err := client.CoreV1().Nodes().Create(ctx, planetest.Node("real-2", nil), metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("it creates another node: %v", err)
+	}
+	other, err := client.CoreV1().Nodes().Get(ctx, "node-0", metav1.GetOptions{})
+	if !apierrors.IsForbidden(err) {
+		t.Errorf("it reads another node: %v, %v", other, err)
+	}
+	// The authority that pods with a token mount.
+	admin := kubernetes.NewForConfigOrDie(p.RESTConfig())
+	eventually(t, "the authority is published", func(ctx context.Context) (bool, error) {
+		m, err := admin.CoreV1().ConfigMaps("default").Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return err == nil && m.Data["ca.crt"] == string(id.Authority), err
+	})
+}
+
+func portOf(t *testing.T, url string) string {
+	t.Helper()
+	_, port, err := net.SplitHostPort(strings.TrimPrefix(url, "https://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
 }
 
 // TestStartTellsWhy breaks a component and reads its reason in the error.

@@ -15,9 +15,9 @@ const (
 	highestPort = 32767
 )
 
-// freePorts finds n free TCP ports on loopback, all held open until the last is found so that none is given twice.
+// FreePorts finds n free TCP ports on loopback, all held open until the last is found so that none is given twice.
 // Numbers are drawn at random, so that planes of parallel tests seldom meet.
-func freePorts(n int) ([]int, error) {
+func FreePorts(n int) ([]int, error) {
 	var held []net.Listener
 	defer func() {
 		for _, l := range held {

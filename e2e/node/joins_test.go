@@ -1,0 +1,53 @@
+package node
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/springtide/springtide/lab/node/nodetest"
+	"github.com/springtide/springtide/lab/plane"
+	"github.com/springtide/springtide/lab/plane/planetest"
+)
+
+// TestNodeJoins: a node of its own identity is Ready, a pod with a service account's token runs on it, its logs and exec come through the
+// API server, and a second machine that starts from the snapshot takes the node over and runs its pods again.
+func TestNodeJoins(t *testing.T) {
+	img := nodetest.Image(t)
+	p := planetest.Start(t, plane.Options{})
+	n := nodetest.Start(t, img, p, "real-1")
+	ctx := t.Context()
+
+	pod := n.Create(t, n.Pod("first", "-mib", "16"))
+	n.Eventually(t, "logs come through the API server", func(ctx context.Context) (bool, error) {
+		text, err := n.Client.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(ctx)
+		return strings.Contains(string(text), "work: touched 16 MiB"), err
+	})
+	if got, err := n.Exec(ctx, pod, "sh", "-c", "hostname; cat /sys/devices/system/node/online"); err != nil || got != "first\n0-3" {
+		t.Errorf("exec prints %q, %v, want the pod's name and four NUMA nodes", got, err)
+	}
+	n.Took(t, "exec comes through the API server")
+	// The token is the default service account's, which may not list pods: known, and refused.
+	got, err := n.Exec(ctx, pod, "guest", "api", "/api/v1/namespaces/default/pods")
+	if err != nil || !strings.Contains(got, "403 Forbidden") || !strings.Contains(got, "system:serviceaccount:default:default") {
+		t.Errorf("the API server answers the pod %q, %v, want 403 by its account's name", got, err)
+	}
+	n.Took(t, "the pod's token is known to the API server")
+	got = n.Script(t, `ls -d /sys/fs/cgroup/kubepods/besteffort/pod*; cat /sys/devices/system/cpu/cpu*/topology/physical_package_id | sort | uniq -c | tr -s ' '`)
+	if !strings.Contains(got, "pod"+string(pod.UID)) || !strings.Contains(got, " 4 0\n 4 1") {
+		t.Errorf("in the guest: %s, want the pod's cgroup and four CPUs on each of two sockets", got)
+	}
+
+	if err := n.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	again := nodetest.Start(t, img, p, "real-1")
+	again.Eventually(t, "the pod runs in another container", func(ctx context.Context) (bool, error) {
+		now, err := n.Client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+		return err == nil && now.Status.Phase == corev1.PodRunning && len(now.Status.ContainerStatuses) == 1 && now.Status.ContainerStatuses[0].Ready &&
+			now.Status.ContainerStatuses[0].ContainerID != pod.Status.ContainerStatuses[0].ContainerID, err
+	})
+}
