@@ -47,6 +47,8 @@ const (
 	AnnotationElasticSettings = "springtide.dev/elastic-settings"
 	// AnnotationLeavesAt on a pod of a service, beside its deletion cost, is the number of replicas of the scale-in that is to take it.
 	AnnotationLeavesAt = "springtide.dev/leaves-at"
+	// AnnotationKept on a node lists, with commas between them, which annotations Springtide added so that node autoscalers keep the machine.
+	AnnotationKept = "springtide.dev/keep-node"
 	// AnnotationFreeze on the controller's namespace holds every action; its value is the reason.
 	AnnotationFreeze = "springtide.dev/freeze"
 	// AnnotationLeaderEpoch carries the fencing number on objects of others that we write.

@@ -23,7 +23,7 @@ const (
 	annotationScaleDownDisabled = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 	annotationDoNotDisrupt      = "karpenter.sh/do-not-disrupt"
 	// annotationKept lists which of the two we added. A node that its operator had protected already must stay so when the loan ends.
-	annotationKept = "springtide.dev/keep-node"
+	annotationKept = v1alpha1.AnnotationKept
 )
 
 // nodeFacts is one machine.

@@ -1,0 +1,546 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+)
+
+// controllerDeployment is the Deployment of the controller in deploy/base and in the chart.
+const controllerDeployment = "springtide-controller"
+
+// annotationWatermarks on a CapacityPool keeps the watermarks from before an uninstall, LOW/HIGH, so that a run that was cut off is taken up again.
+const annotationWatermarks = "springtide.dev/watermarks-before-uninstall"
+
+// uninstall is what `springtide uninstall` was asked for.
+type uninstall struct {
+	*cliOptions
+	prepare, abandon bool
+	timeout, every   time.Duration
+}
+
+func newUninstallCommand(o *cliOptions) *cobra.Command {
+	u := uninstall{cliOptions: o, every: 5 * time.Second}
+	cmd := &cobra.Command{
+		Use:   "uninstall",
+		Short: "Say what is lost when Springtide is taken away, and prepare the cluster for it",
+		Long: "Say what is lost when Springtide is taken away. Without --prepare nothing is changed.\n\n" +
+			"--prepare recalls everything that is lent to offline work and waits for it, gives adopted HorizontalPodAutoscalers back, sets services and\n" +
+			"pools to Observe, stops the controller, and takes labels, taints, annotations and deletion costs of Springtide off the cluster. The\n" +
+			"objects of users (services, pools, quotas, jobs, festival plans) stay. The chart runs it before it is deleted.",
+		Example: "  springtide uninstall\n  springtide uninstall --prepare --timeout 1h",
+		Args:    exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := o.connect(o)
+			if err != nil {
+				return err
+			}
+			return u.run(cmd.Context(), cmd.OutOrStdout(), c)
+		},
+	}
+	o.cluster(cmd)
+	o.controller(cmd)
+	f := cmd.Flags()
+	f.BoolVar(&u.prepare, "prepare", false, "recall what is lent, give back, stop the controller and take all marks away")
+	f.BoolVar(&u.abandon, "abandon-loans", false, "do not wait for recalls: offline pods stay where they are, and nothing calls them home")
+	f.DurationVar(&u.timeout, "timeout", 35*time.Minute, "how long recalls may take")
+	return cmd
+}
+
+// holdings is what a cluster has of Springtide.
+type holdings struct {
+	services []v1alpha1.ElasticService
+	pools    []v1alpha1.CapacityPool
+	loans    []v1alpha1.Loan
+	shares   []v1alpha1.NodeShare
+}
+
+func (u *uninstall) run(ctx context.Context, out io.Writer, c *clients) error {
+	h, err := readHoldings(ctx, c)
+	if err != nil {
+		return err
+	}
+	h.tell(out)
+	if !u.prepare {
+		fmt.Fprintln(out, "\nNothing was changed. springtide uninstall --prepare does the steps; helm uninstall runs it by itself.")
+		return nil
+	}
+	fmt.Fprintln(out)
+	for _, step := range []func(context.Context, io.Writer, *clients, *holdings) error{u.recallAll, u.releaseAll, u.quiet, u.stop, u.unmark} {
+		if err := step(ctx, out, c, h); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(out, "The cluster is ready: Springtide can be deleted.")
+	return nil
+}
+
+func readHoldings(ctx context.Context, c *clients) (*holdings, error) {
+	h := &holdings{}
+	var err error
+	if h.services, err = list[v1alpha1.ElasticService](ctx, c, services, ""); err != nil {
+		return nil, err
+	}
+	if h.pools, err = list[v1alpha1.CapacityPool](ctx, c, pools, ""); err != nil {
+		return nil, err
+	}
+	if h.loans, err = list[v1alpha1.Loan](ctx, c, loans, ""); err != nil {
+		return nil, err
+	}
+	h.shares, err = list[v1alpha1.NodeShare](ctx, c, shares, "")
+	return h, err
+}
+
+// lent are the loans of online pools: what offline work holds, and must leave.
+func (h *holdings) lent() []v1alpha1.Loan {
+	online := map[string]bool{}
+	for i := range h.pools {
+		online[h.pools[i].Name] = h.pools[i].Spec.Class == string(fleet.Online)
+	}
+	var out []v1alpha1.Loan
+	for i := range h.loans {
+		if phase := fleet.Phase(h.loans[i].Status.Phase); online[h.loans[i].Spec.From] && phase != fleet.Returned && phase != fleet.Cancelled {
+			out = append(out, h.loans[i])
+		}
+	}
+	return out
+}
+
+// tell says what is lost.
+func (h *holdings) tell(out io.Writer) {
+	var acting, offline []string
+	for i := range h.services {
+		if s := &h.services[i]; s.Spec.Mode == string(fleet.Auto) {
+			acting = append(acting, s.Namespace+"/"+s.Name)
+		}
+	}
+	for i := range h.pools {
+		if p := &h.pools[i]; p.Spec.Class == string(fleet.Offline) {
+			offline = append(offline, p.Name)
+		}
+	}
+	lent := h.lent()
+	fmt.Fprintln(out, "With Springtide the cluster loses:")
+	fmt.Fprintf(out, "  scaling of %s in mode Auto%s: replicas stay as they are; adopted HorizontalPodAutoscalers get their floors back\n", counted(len(acting), "service"), named(acting))
+	fmt.Fprintf(out, "  %s lent to offline work: recalled with notice, then evicted\n", counted(len(lent), "machine or socket"))
+	fmt.Fprintf(out, "  %s that online borrowed: they keep the pods that are on them\n", counted(len(h.loans)-len(lent), "machine"))
+	fmt.Fprintf(out, "  %s%s: their machines lose label and taint, and any pod may land on them\n", counted(len(offline), "offline pool"), named(offline))
+	fmt.Fprintln(out, "  the journal of decisions and the portraits, where the store is not a PostgreSQL or volume of yours")
+	fmt.Fprintln(out, "ElasticServices, pools, quotas, jobs and festival plans stay until their definitions are deleted.")
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	if head, tail, ok := strings.Cut(what, " or "); ok {
+		return fmt.Sprintf("%d %ss or %ss", n, head, tail)
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// named lists a few names.
+func named(names []string) string {
+	const most = 5
+	if len(names) == 0 {
+		return ""
+	}
+	if len(names) > most {
+		return fmt.Sprintf(" (%s and %d more)", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return " (" + strings.Join(names, ", ") + ")"
+}
+
+// recallAll asks each online pool for all of its headroom, which brings home whatever it lent, and waits until nothing is away.
+func (u *uninstall) recallAll(ctx context.Context, out io.Writer, c *clients, h *holdings) error {
+	if len(h.lent()) == 0 {
+		return nil
+	}
+	if u.abandon {
+		fmt.Fprintf(out, "%s stay lent: nothing calls the offline pods home.\n", counted(len(h.lent()), "machine or socket"))
+		return nil
+	}
+	for i := range h.pools {
+		p := &h.pools[i]
+		if p.Spec.Class != string(fleet.Online) || p.Annotations[annotationWatermarks] != "" {
+			continue
+		}
+		before := fmt.Sprintf("%d/%d", deref(p.Spec.LowWatermarkPercent, 1), deref(p.Spec.HighWatermarkPercent, 3))
+		err := u.patchPool(ctx, c, p.Name, map[string]any{"metadata": map[string]any{"annotations": map[string]any{annotationWatermarks: before}},
+			"spec": map[string]any{"lowWatermarkPercent": 99, "highWatermarkPercent": 100}})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "CapacityPool %s: everything is recalled (watermarks %s -> 99/100 for now)\n", p.Name, before)
+	}
+	deadline := c.now().Add(u.timeout)
+	last := -1
+	for {
+		var err error
+		if h.loans, err = list[v1alpha1.Loan](ctx, c, loans, ""); err != nil {
+			return err
+		}
+		away := h.lent()
+		if len(away) == 0 {
+			return nil
+		}
+		if len(away) != last {
+			fmt.Fprintf(out, "  %s still away\n", counted(len(away), "machine or socket"))
+			last = len(away)
+		}
+		if !c.now().Before(deadline) {
+			var which []string
+			for i := range away {
+				which = append(which, away[i].Name+" "+string(away[i].Status.Phase))
+			}
+			return fmt.Errorf("not home after %s%s: nothing was taken away. To fix: springtide loans says what they wait for, springtide doctor whether a controller leads; "+
+				"then run this again, or with --abandon-loans", u.timeout, named(which))
+		}
+		if err := pauseFor(ctx, u.every); err != nil {
+			return err
+		}
+	}
+}
+
+func deref(p *int32, otherwise int32) int32 {
+	if p == nil {
+		return otherwise
+	}
+	return *p
+}
+
+func pauseFor(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+func (u *uninstall) patchPool(ctx context.Context, c *clients, name string, body map[string]any) error {
+	b, err := mergePatch(body)
+	if err != nil {
+		return err
+	}
+	if _, err := c.resource(pools, "").Patch(ctx, name, types.MergePatchType, b, metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("change CapacityPool %s: %w", name, err)
+	}
+	return nil
+}
+
+// releaseAll sets each service to Observe and gives the autoscalers that it adopted back.
+func (u *uninstall) releaseAll(ctx context.Context, out io.Writer, c *clients, h *holdings) error {
+	cmd := &cobra.Command{}
+	cmd.SetContext(ctx)
+	cmd.SetOut(out)
+	for i := range h.services {
+		s := &h.services[i]
+		if err := u.release(cmd, c, fleet.Name{Namespace: s.Namespace, Name: s.Name}, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// quiet sets pools to Observe and puts back the watermarks of before, in one write: a new installation begins without acting.
+func (u *uninstall) quiet(ctx context.Context, out io.Writer, c *clients, h *holdings) error {
+	now, err := list[v1alpha1.CapacityPool](ctx, c, pools, "")
+	if err != nil {
+		return err
+	}
+	for i := range now {
+		p := &now[i]
+		spec := map[string]any{"mode": string(fleet.Observe)}
+		body := map[string]any{"spec": spec}
+		if before := p.Annotations[annotationWatermarks]; before != "" {
+			var low, high int32
+			if _, err := fmt.Sscanf(before, "%d/%d", &low, &high); err != nil {
+				return fmt.Errorf("CapacityPool %s: annotation %s is %q, want LOW/HIGH: set the watermarks, remove it and run this again", p.Name, annotationWatermarks, before)
+			}
+			spec["lowWatermarkPercent"], spec["highWatermarkPercent"] = low, high
+			body["metadata"] = map[string]any{"annotations": map[string]any{annotationWatermarks: nil}}
+		} else if p.Spec.Mode == string(fleet.Observe) {
+			continue
+		}
+		if err := u.patchPool(ctx, c, p.Name, body); err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "CapacityPool %s: mode %s -> Observe\n", p.Name, p.Spec.Mode)
+	}
+	return nil
+}
+
+// stop ends the controller, which would write its marks again, and waits until its pods are gone.
+func (u *uninstall) stop(ctx context.Context, out io.Writer, c *clients, _ *holdings) error {
+	body, err := mergePatch(map[string]any{"spec": map[string]any{"replicas": 0}})
+	if err != nil {
+		return err
+	}
+	_, err = c.core.AppsV1().Deployments(u.namespace).Patch(ctx, controllerDeployment, types.MergePatchType, body, metav1.PatchOptions{}, "scale")
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("stop the controller: %w", err)
+	}
+	deadline := c.now().Add(u.timeout)
+	for {
+		left, err := c.core.CoreV1().Pods(u.namespace).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelComponent + "=" + v1alpha1.ComponentController})
+		if err != nil {
+			return fmt.Errorf("read the controller's pods: %w", err)
+		}
+		if len(left.Items) == 0 {
+			fmt.Fprintln(out, "The controller is stopped.")
+			return nil
+		}
+		if !c.now().Before(deadline) {
+			return fmt.Errorf("pod %s of the controller has not ended: to fix, end it and run this again", left.Items[0].Name)
+		}
+		if err := pauseFor(ctx, min(u.every, time.Second)); err != nil {
+			return err
+		}
+	}
+}
+
+// unmark takes what Springtide wrote on objects of others away, and deletes what the controller alone writes.
+func (u *uninstall) unmark(ctx context.Context, out io.Writer, c *clients, h *holdings) error {
+	for _, step := range []struct {
+		what string
+		do   func(context.Context, *clients) (int, error)
+	}{
+		{"machine", unmarkNodes}, {"pod", u.unmarkPods}, {"workload", unmarkWorkloads}, {"Lease", u.deleteLeases},
+	} {
+		n, err := step.do(ctx, c)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			verb := "lost its marks"
+			if n > 1 {
+				verb = "lost their marks"
+			}
+			if step.what == "Lease" {
+				verb = "deleted"
+			}
+			fmt.Fprintf(out, "%s %s\n", counted(n, step.what), verb)
+		}
+	}
+	for _, kind := range []string{loans, shares} {
+		names, err := c.names(ctx, kind, "")
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if err := c.resource(kind, "").Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+				return fmt.Errorf("delete %s %s: %w", kind, name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// unmarkNodes removes labels, taints and annotations of ours, and the autoscalers' annotations that we added.
+func unmarkNodes(ctx context.Context, c *clients) (int, error) {
+	done := 0
+	err := eachPage(ctx, func(o metav1.ListOptions) (string, error) {
+		page, err := c.core.CoreV1().Nodes().List(ctx, o)
+		if err != nil {
+			return "", fmt.Errorf("read nodes: %w", err)
+		}
+		for i := range page.Items {
+			body := nodeWithoutMarks(&page.Items[i])
+			if body == nil {
+				continue
+			}
+			b, err := mergePatch(body)
+			if err != nil {
+				return "", err
+			}
+			if _, err := c.core.CoreV1().Nodes().Patch(ctx, page.Items[i].Name, types.MergePatchType, b, metav1.PatchOptions{}); err != nil && !apierrors.IsNotFound(err) {
+				return "", fmt.Errorf("take marks off node %s: %w", page.Items[i].Name, err)
+			}
+			done++
+		}
+		return page.Continue, nil
+	})
+	return done, err
+}
+
+// nodeWithoutMarks is the patch that takes our marks off a node; nil when it carries none.
+func nodeWithoutMarks(n *corev1.Node) map[string]any {
+	labels, notes, taints := map[string]any{}, map[string]any{}, []corev1.Taint{}
+	for _, key := range []string{v1alpha1.LabelOffline, v1alpha1.LabelHome} {
+		if _, ok := n.Labels[key]; ok {
+			labels[key] = nil
+		}
+	}
+	for _, key := range []string{v1alpha1.AnnotationExpectedUntil, v1alpha1.AnnotationDue, v1alpha1.AnnotationLeaderEpoch} {
+		if _, ok := n.Annotations[key]; ok {
+			notes[key] = nil
+		}
+	}
+	if kept, ok := n.Annotations[v1alpha1.AnnotationKept]; ok {
+		notes[v1alpha1.AnnotationKept] = nil
+		for key := range strings.SplitSeq(kept, ",") {
+			if key != "" {
+				notes[key] = nil
+			}
+		}
+	}
+	for _, t := range n.Spec.Taints {
+		if t.Key != v1alpha1.TaintHolder && t.Key != v1alpha1.TaintFenced {
+			taints = append(taints, t)
+		}
+	}
+	if len(labels) == 0 && len(notes) == 0 && len(taints) == len(n.Spec.Taints) {
+		return nil
+	}
+	body := map[string]any{"metadata": map[string]any{"labels": labels, "annotations": notes}}
+	if len(taints) != len(n.Spec.Taints) {
+		body["metadata"].(map[string]any)["resourceVersion"] = n.ResourceVersion
+		body["spec"] = map[string]any{"taints": taints}
+	}
+	return body
+}
+
+// unmarkPods removes notices and deletion costs of ours, and deletes fillers.
+func (u *uninstall) unmarkPods(ctx context.Context, c *clients) (int, error) {
+	done := 0
+	err := eachPage(ctx, func(o metav1.ListOptions) (string, error) {
+		page, err := c.core.CoreV1().Pods("").List(ctx, o)
+		if err != nil {
+			return "", fmt.Errorf("read pods: %w", err)
+		}
+		for i := range page.Items {
+			p := &page.Items[i]
+			if p.Namespace == u.namespace && p.Labels[v1alpha1.LabelComponent] == v1alpha1.ComponentFiller {
+				if err := c.core.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+					return "", fmt.Errorf("delete filler %s: %w", p.Name, err)
+				}
+				continue
+			}
+			notes := map[string]any{}
+			if _, ok := p.Annotations[v1alpha1.AnnotationLeavesAt]; ok { // a deletion cost without it is its owner's
+				notes[v1alpha1.AnnotationLeavesAt], notes[corev1.PodDeletionCost] = nil, nil
+			}
+			for _, key := range []string{v1alpha1.AnnotationNotice, v1alpha1.AnnotationAck, v1alpha1.AnnotationHeartbeat, v1alpha1.AnnotationLeaderEpoch} {
+				if _, ok := p.Annotations[key]; ok {
+					notes[key] = nil
+				}
+			}
+			if len(notes) == 0 {
+				continue
+			}
+			b, err := mergePatch(map[string]any{"metadata": map[string]any{"annotations": notes}})
+			if err != nil {
+				return "", err
+			}
+			if _, err := c.core.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.MergePatchType, b, metav1.PatchOptions{}); err != nil && !apierrors.IsNotFound(err) {
+				return "", fmt.Errorf("take marks off pod %s/%s: %w", p.Namespace, p.Name, err)
+			}
+			done++
+		}
+		return page.Continue, nil
+	})
+	return done, err
+}
+
+// unmarkWorkloads removes the leader's stamp from what services and jobs scale.
+func unmarkWorkloads(ctx context.Context, c *clients) (int, error) {
+	done := 0
+	stamp, err := mergePatch(map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1alpha1.AnnotationLeaderEpoch: nil}}})
+	if err != nil {
+		return 0, err
+	}
+	for _, kind := range []struct {
+		list  func(metav1.ListOptions) ([]metav1.Object, string, error)
+		patch func(namespace, name string) error
+	}{
+		{func(o metav1.ListOptions) ([]metav1.Object, string, error) {
+			l, err := c.core.AppsV1().Deployments("").List(ctx, o)
+			return objects(l.Items, func(x *appsv1.Deployment) metav1.Object { return x }), l.Continue, err
+		}, func(ns, n string) error {
+			_, err := c.core.AppsV1().Deployments(ns).Patch(ctx, n, types.MergePatchType, stamp, metav1.PatchOptions{})
+			return err
+		}},
+		{func(o metav1.ListOptions) ([]metav1.Object, string, error) {
+			l, err := c.core.AppsV1().StatefulSets("").List(ctx, o)
+			return objects(l.Items, func(x *appsv1.StatefulSet) metav1.Object { return x }), l.Continue, err
+		}, func(ns, n string) error {
+			_, err := c.core.AppsV1().StatefulSets(ns).Patch(ctx, n, types.MergePatchType, stamp, metav1.PatchOptions{})
+			return err
+		}},
+	} {
+		err := eachPage(ctx, func(o metav1.ListOptions) (string, error) {
+			found, more, err := kind.list(o)
+			if err != nil {
+				return "", fmt.Errorf("read workloads: %w", err)
+			}
+			for _, x := range found {
+				if _, ok := x.GetAnnotations()[v1alpha1.AnnotationLeaderEpoch]; !ok {
+					continue
+				}
+				if err := kind.patch(x.GetNamespace(), x.GetName()); err != nil && !apierrors.IsNotFound(err) {
+					return "", fmt.Errorf("take the stamp off %s/%s: %w", x.GetNamespace(), x.GetName(), err)
+				}
+				done++
+			}
+			return more, nil
+		})
+		if err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+func objects[T any](items []T, as func(*T) metav1.Object) []metav1.Object {
+	var out []metav1.Object
+	for i := range items {
+		out = append(out, as(&items[i]))
+	}
+	return out
+}
+
+// deleteLeases removes the controller's Lease and those of the agents.
+func (u *uninstall) deleteLeases(ctx context.Context, c *clients) (int, error) {
+	found, err := c.core.CoordinationV1().Leases(u.namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return 0, fmt.Errorf("read Leases: %w", err)
+	}
+	done := 0
+	for i := range found.Items {
+		name := found.Items[i].Name
+		if name != controllerDeployment && !strings.HasPrefix(name, v1alpha1.AgentLeasePrefix) {
+			continue
+		}
+		if err := c.core.CoordinationV1().Leases(u.namespace).Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return done, fmt.Errorf("delete Lease %s: %w", name, err)
+		}
+		done++
+	}
+	return done, nil
+}
+
+// eachPage reads a list in parts.
+func eachPage(ctx context.Context, read func(metav1.ListOptions) (next string, err error)) error {
+	o := metav1.ListOptions{Limit: 500}
+	for ctx.Err() == nil {
+		next, err := read(o)
+		if err != nil || next == "" {
+			return err
+		}
+		o.Continue = next
+	}
+	return ctx.Err()
+}

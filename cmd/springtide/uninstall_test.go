@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+)
+
+// TestUninstallSaysWhatIsLost: without --prepare nothing is written, and recalls that do not end leave everything as it is.
+func TestUninstallSaysWhatIsLost(t *testing.T) {
+	w := newWorld(t)
+	got := w.run("uninstall")
+	if strings.Contains(got, "wrote:") {
+		t.Errorf("something was written:\n%s", got)
+	}
+	got += w.run("uninstall", "--prepare", "--timeout", "0s")
+	golden(t, filepath.Join("testdata", "cluster", "uninstall.txt"), got)
+}
+
+// TestUninstallLeavesNothing: when everything came home, no mark of ours is left on machines, pods and workloads, and what others wrote stays.
+func TestUninstallLeavesNothing(t *testing.T) {
+	w := newWorld(t)
+	ours := map[string]string{v1alpha1.AnnotationLeaderEpoch: "4"}
+	marked := []runtime.Object{
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "lent", Labels: map[string]string{v1alpha1.LabelOffline: "true", v1alpha1.LabelHome: "offline", v1alpha1.LabelNetworkPod: "a"},
+			Annotations: map[string]string{v1alpha1.AnnotationDue: "x", v1alpha1.AnnotationExpectedUntil: "x", v1alpha1.AnnotationLeaderEpoch: "4",
+				v1alpha1.AnnotationKept: "karpenter.sh/do-not-disrupt", "karpenter.sh/do-not-disrupt": "true", "owner": "me"}},
+			Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: v1alpha1.TaintHolder, Value: "offline", Effect: "NoSchedule"}, {Key: v1alpha1.TaintFenced, Effect: "NoExecute"},
+				{Key: "gpu", Effect: "NoSchedule"}}}},
+		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "leaver",
+			Annotations: map[string]string{v1alpha1.AnnotationLeavesAt: "3", corev1.PodDeletionCost: "-1000", v1alpha1.AnnotationNotice: "{}", "owner": "me"}}},
+		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "costly", Annotations: map[string]string{corev1.PodDeletionCost: "5"}}},
+		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: controllerNamespace, Name: "filler", Labels: map[string]string{v1alpha1.LabelComponent: v1alpha1.ComponentFiller}}},
+		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart", Annotations: ours}},
+		&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", Annotations: ours}},
+		&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: controllerNamespace, Name: v1alpha1.AgentLeasePrefix + "lent"}},
+	}
+	for _, o := range marked {
+		if err := w.core.Tracker().Add(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The controller brings everything home as soon as the pools ask for it.
+	recalled, away := false, loanNames(t, w)
+	w.dyn.PrependReactor("patch", pools, func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if strings.Contains(string(a.(clienttesting.PatchAction).GetPatch()), `"highWatermarkPercent":100`) && !recalled {
+			recalled = true
+			for _, name := range away {
+				if err := w.dyn.Tracker().Delete(v1alpha1.GroupVersion.WithResource(loans), "", name); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		return false, nil, nil
+	})
+	got := w.run("uninstall", "--prepare")
+	if !strings.Contains(got, "The cluster is ready") || !recalled {
+		t.Fatalf("not ready:\n%s", got)
+	}
+	n, err := w.core.CoreV1().Nodes().Get(t.Context(), "lent", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fmt.Sprint(n.Labels) != "map[springtide.dev/network-pod:a]" || fmt.Sprint(n.Annotations) != "map[owner:me]" || len(n.Spec.Taints) != 1 || n.Spec.Taints[0].Key != "gpu" {
+		t.Errorf("the node has labels %v, annotations %v and taints %v", n.Labels, n.Annotations, n.Spec.Taints)
+	}
+	leaver, err := w.core.CoreV1().Pods("shop").Get(t.Context(), "leaver", metav1.GetOptions{})
+	if err != nil || fmt.Sprint(leaver.Annotations) != "map[owner:me]" {
+		t.Errorf("the leaver has %v (%v)", leaver.Annotations, err)
+	}
+	costly, err := w.core.CoreV1().Pods("shop").Get(t.Context(), "costly", metav1.GetOptions{})
+	if err != nil || costly.Annotations[corev1.PodDeletionCost] != "5" {
+		t.Errorf("another's deletion cost became %v (%v)", costly.Annotations, err)
+	}
+	pods, err := w.core.CoreV1().Pods(controllerNamespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(pods.Items) > 0 {
+		t.Errorf("fillers are left: %v (%v)", pods.Items, err)
+	}
+	d, err := w.core.AppsV1().Deployments("shop").Get(t.Context(), "cart", metav1.GetOptions{})
+	if err != nil || len(d.Annotations) > 0 {
+		t.Errorf("the Deployment has %v (%v)", d.Annotations, err)
+	}
+	s, err := w.core.AppsV1().StatefulSets("shop").Get(t.Context(), "db", metav1.GetOptions{})
+	if err != nil || len(s.Annotations) > 0 {
+		t.Errorf("the StatefulSet has %v (%v)", s.Annotations, err)
+	}
+	leases, err := w.core.CoordinationV1().Leases(controllerNamespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(leases.Items) > 0 {
+		t.Errorf("Leases are left: %v (%v)", leases.Items, err)
+	}
+	c := &clients{core: w.core, dyn: w.dyn}
+	left, err := readHoldings(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(left.loans)+len(left.shares) > 0 {
+		t.Errorf("%d loans and %d shares are left", len(left.loans), len(left.shares))
+	}
+	for _, p := range left.pools {
+		if p.Spec.Mode != "Observe" || p.Annotations[annotationWatermarks] != "" || deref(p.Spec.HighWatermarkPercent, 3) == 100 {
+			t.Errorf("pool %s is left as %+v", p.Name, p.Spec)
+		}
+	}
+	if i := slices.IndexFunc(left.services, func(s v1alpha1.ElasticService) bool { return s.Spec.Mode != "Observe" }); i >= 0 {
+		t.Errorf("service %s is left in mode %s", left.services[i].Name, left.services[i].Spec.Mode)
+	}
+	// A second run finds nothing to do.
+	if again := w.run("uninstall", "--prepare"); strings.Contains(again, "lost") && strings.Contains(again, "marks\n") {
+		t.Errorf("the second run:\n%s", again)
+	}
+}
+
+func loanNames(t *testing.T, w *world) []string {
+	t.Helper()
+	names, err := (&clients{dyn: w.dyn}).names(t.Context(), loans, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
