@@ -39,8 +39,8 @@ func machine(i int) fleet.Node {
 	return n
 }
 
-// BenchmarkPlace puts 100,000 pods of four sizes, and of 100 groups where that counts, on 20,000 machines.
-func BenchmarkPlace(b *testing.B) {
+// BenchmarkPack puts 100,000 pods of four sizes, and of 100 groups where that counts, on 20,000 machines.
+func BenchmarkPack(b *testing.B) {
 	for _, c := range []struct {
 		name  string
 		shape Shape

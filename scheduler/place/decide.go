@@ -1,6 +1,7 @@
 package place
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 
@@ -12,7 +13,8 @@ type Decision struct {
 	Pod  PodRef
 	Node fleet.NodeID
 	Name string
-	// Cells are those that the pod holds, sorted; none where it floats.
+	// Cells are those that the pod holds, in the order in which they are filled: [Table.Bound] takes them back in this order after a restart. None
+	// where the pod floats.
 	Cells []int
 	// Roots are the PCIe roots of which it holds devices, by their place in Machine.Roots.
 	Roots []int
@@ -41,8 +43,9 @@ func (t *Table) Assume(c ClassID, id fleet.NodeID) (Decision, bool) {
 	if !ok {
 		return Decision{}, false
 	}
-	row := 2*i + int32(sideOf(t.classes[c].shape.Side))
-	if f, _ := t.judge(&t.classes[c], row); f != FilterNone || !t.zoneAllows(&t.classes[c], row) {
+	row := 2*i + int32(t.classes[c].side)
+	zones := t.zonesOf(&t.classes[c])
+	if f, _ := t.judge(&t.classes[c], row); f != FilterNone || !zones.allow(t.nodes[i].zoneAt) {
 		return Decision{}, false
 	}
 	return t.assume(c, row), true
@@ -53,19 +56,18 @@ func (t *Table) assume(id ClassID, row int32) Decision {
 	c := &t.classes[id]
 	_, holds := t.fitsNow(c, row)
 	p := pod{class: id, row: row, role: stays, assumed: true, holds: slices.Clone(holds)}
+	for _, h := range p.holds {
+		p.named = append(p.named, t.cells[h.cell].id)
+	}
 	p.roots = t.chooseRoots(&t.nodes[row>>1], c, p.holds)
-	ref := t.put(p).Pod
-	return t.decision(ref)
+	return t.decision(t.put(p).Pod)
 }
 
 func (t *Table) decision(ref PodRef) Decision {
 	p := &t.pods[ref]
 	n := &t.nodes[p.row>>1]
 	d := Decision{Pod: ref, Node: n.id, Name: n.name}
-	for _, h := range p.holds {
-		d.Cells = append(d.Cells, t.cells[h.cell].id)
-	}
-	slices.Sort(d.Cells)
+	d.Cells = p.named
 	for _, h := range p.roots {
 		d.Roots = append(d.Roots, int(h.at))
 	}
@@ -97,33 +99,35 @@ func (t *Table) Bound(s Shape, id fleet.NodeID, uid fleet.UID, cells []int) PodR
 		i = t.newNode(id)
 	}
 	c := t.Class(s)
-	p := pod{uid: uid, class: c, row: 2*i + int32(sideOf(s.Side)), role: stays}
+	p := pod{uid: uid, class: c, row: 2*i + int32(sideOf(s.Side)), role: stays, named: slices.Clone(cells)}
 	p.holds = t.holdsOn(&t.classes[c], i, cells)
 	p.roots = t.chooseRoots(&t.nodes[i], &t.classes[c], p.holds)
 	return t.put(p).Pod
 }
 
-// holdsOn is what a pod holds of the cells that its binding named: of each what it has free, and what is missing of the first.
+// holdsOn is what a pod holds of the cells that its binding named: each in turn holds what it can, as when they were chosen, and the last one the rest.
 func (t *Table) holdsOn(c *class, i int32, ids []int) []hold {
 	var out []hold
 	n := &t.nodes[i]
 	rest := [perCell]int64(c.want[:perCell])
-	for k := n.from; k < n.to; k++ {
-		if x := &t.cells[k]; slices.Contains(ids, x.id) {
-			h := hold{cell: k}
-			for d := range rest {
-				h.amount[d] = min(rest[d], max(x.free[d], 0))
-				if c.shape.Exclusive {
-					h.amount[d] = x.capacity[d]
-				}
-				rest[d] -= min(rest[d], h.amount[d])
-			}
-			out = append(out, h)
+	for _, id := range ids {
+		k := slices.IndexFunc(t.cells[n.from:n.to], func(x cell) bool { return x.id == id })
+		if k < 0 || slices.ContainsFunc(out, func(h hold) bool { return h.cell == n.from+int32(k) }) {
+			continue
 		}
+		h := hold{cell: n.from + int32(k)}
+		for d := range rest {
+			h.amount[d] = min(rest[d], t.cells[h.cell].capacity[d])
+			rest[d] -= h.amount[d]
+			if c.shape.Exclusive {
+				h.amount[d] = t.cells[h.cell].capacity[d]
+			}
+		}
+		out = append(out, h)
 	}
 	if len(out) > 0 {
 		for d := range rest {
-			out[0].amount[d] += rest[d]
+			out[len(out)-1].amount[d] += rest[d]
 		}
 	}
 	return out
@@ -142,7 +146,7 @@ func (t *Table) Leaving(ref PodRef) {
 
 // Resize gives a pod that is there another shape, as after a resize in place. It keeps its cells.
 func (t *Table) Resize(ref PodRef, s Shape) PodRef {
-	was := t.placement(ref)
+	was := t.decision(ref)
 	uid, role, assumed := t.pods[ref].uid, t.pods[ref].role, t.pods[ref].assumed
 	t.Remove(ref)
 	out := t.Bound(s, was.Node, uid, was.Cells)
@@ -153,14 +157,49 @@ func (t *Table) Resize(ref PodRef, s Shape) PodRef {
 	return out
 }
 
-// best finds the row with the best score.
+// best finds the row with the best score, or none.
 func (t *Table) best(id ClassID) int32 {
-	best := int32(none)
-	for ch := range t.byScore(id) {
-		best = ch.row
-		break
+	c := &t.classes[id]
+	if c.pinned != nil {
+		for s := range t.amongPinned(id) {
+			return s.row
+		}
+		return none
 	}
-	return best
+	if !c.asked {
+		c.asked = true
+		if i := t.scan(c); i != none {
+			return 2*i + int32(c.side)
+		}
+		return none
+	}
+	if !c.spreadsZones() {
+		if i := t.view(id, "").domains[0].top(); i != none {
+			return 2*i + int32(c.side)
+		}
+		return none
+	}
+	v := t.view(id, zoneKey)
+	zones := t.zonesOf(c)
+	best, score := int32(none), int64(0)
+	for d := range v.domains {
+		i := v.domains[d].top()
+		if i == none || !zones.allow(int32(d)) {
+			continue
+		}
+		if s := int64(v.score[i]) + zones.score(int32(d)); best == none || s > score || s == score && t.rank[i] < t.rank[best] {
+			best, score = i, s
+		}
+	}
+	if best == none {
+		return none
+	}
+	return 2*best + int32(c.side)
+}
+
+// spreadsZones reports whether the zones of a class are compared.
+func (c *class) spreadsZones() bool {
+	return c.group != none && (c.shape.Zones || c.shape.ZoneSkew > 0)
 }
 
 type scored struct {
@@ -170,25 +209,51 @@ type scored struct {
 
 // byScore yields the rows that a pod of a class fits, best first.
 func (t *Table) byScore(id ClassID) iter.Seq[scored] {
+	c := &t.classes[id]
+	if c.pinned != nil {
+		return t.amongPinned(id)
+	}
+	return func(yield func(scored) bool) {
+		var q contest
+		if c.spreadsZones() {
+			v := t.view(id, zoneKey)
+			zones := t.zonesOf(c)
+			for d := range v.domains {
+				if zones.allow(int32(d)) {
+					q.add(t, entry{v: v, domain: d, at: 1, more: zones.score(int32(d))})
+				}
+			}
+		} else {
+			q.add(t, entry{v: t.view(id, ""), at: 1})
+		}
+		for e, ok := q.next(t); ok; e, ok = q.next(t) {
+			i := e.node()
+			if !yield(scored{2*i + int32(c.side), int64(e.v.score[i]) + e.more}) {
+				return
+			}
+		}
+	}
+}
+
+// amongPinned judges the machines that a class names one by one, best first.
+func (t *Table) amongPinned(id ClassID) iter.Seq[scored] {
 	return func(yield func(scored) bool) {
 		t.rankNames()
 		c := &t.classes[id]
+		zones := t.zonesOf(c)
 		var all []scored
-		for row := int32(sideOf(c.shape.Side)); int(row) < len(t.open); row += 2 {
-			f, holds := t.judge(c, row)
-			if f != FilterNone || !t.zoneAllows(c, row) {
+		for _, name := range c.pinned {
+			i, ok := t.byName[name]
+			row := 2*i + int32(c.side)
+			if !ok || slices.ContainsFunc(all, func(s scored) bool { return s.row == row }) {
 				continue
 			}
-			all = append(all, scored{row, t.score(c, row, holds).Total + t.zoneScore(c, row)})
+			if f, holds := t.judge(c, row); f == FilterNone && zones.allow(t.nodes[i].zoneAt) {
+				all = append(all, scored{row, t.score(c, row, holds).Total + zones.score(t.nodes[i].zoneAt)})
+			}
 		}
 		slices.SortFunc(all, func(a, b scored) int {
-			if a.score != b.score {
-				if a.score > b.score {
-					return -1
-				}
-				return 1
-			}
-			return int(t.rank[a.row>>1] - t.rank[b.row>>1])
+			return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(t.rank[a.row>>1], t.rank[b.row>>1]))
 		})
 		for _, s := range all {
 			if !yield(s) {
@@ -196,31 +261,6 @@ func (t *Table) byScore(id ClassID) iter.Seq[scored] {
 			}
 		}
 	}
-}
-
-// zoneScore is the term of a row's zone.
-func (t *Table) zoneScore(c *class, row int32) int64 {
-	if !c.shape.Zones || c.group == none {
-		return 0
-	}
-	counts := t.groupZones[c.group]
-	more := counts[t.nodes[row>>1].zoneAt] - slices.Min(counts)
-	return t.weights.of(side(row&1)).Zones * (whole - whole/10*int64(min(more, 10)))
-}
-
-// zoneAllows reports whether one more pod of the group may land in the zone of a row.
-func (t *Table) zoneAllows(c *class, row int32) bool {
-	if c.shape.ZoneSkew <= 0 || c.group == none {
-		return true
-	}
-	counts := t.groupZones[c.group]
-	least := int32(-1)
-	for r := int32(sideOf(c.shape.Side)); int(r) < len(t.open); r += 2 {
-		if n := counts[t.nodes[r>>1].zoneAt]; t.fixed(c, r) == FilterNone && (least < 0 || n < least) {
-			least = n
-		}
-	}
-	return counts[t.nodes[row>>1].zoneAt]+1-least <= c.shape.ZoneSkew
 }
 
 // Candidates yields the machines that a pod of a class fits, best first. The table must not change meanwhile.
@@ -253,6 +293,7 @@ type Explanation struct {
 // Explain looks at every machine. It is for people, and costs a pass.
 func (t *Table) Explain(id ClassID) Explanation {
 	c := &t.classes[id]
+	zones := t.zonesOf(c)
 	var e Explanation
 	for row := int32(sideOf(c.shape.Side)); int(row) < len(t.open); row += 2 {
 		if !t.nodes[row>>1].known {
@@ -260,7 +301,7 @@ func (t *Table) Explain(id ClassID) Explanation {
 		}
 		e.Machines++
 		f, _ := t.judge(c, row)
-		if f == FilterNone && !t.zoneAllows(c, row) {
+		if f == FilterNone && !zones.allow(t.nodes[row>>1].zoneAt) {
 			f = FilterZoneSkew
 		}
 		if f == FilterNone {
@@ -272,7 +313,7 @@ func (t *Table) Explain(id ClassID) Explanation {
 	if row := t.best(id); row != none {
 		_, holds := t.judge(c, row)
 		e.Score = t.score(c, row, holds)
-		e.Score.Zones = t.zoneScore(c, row)
+		e.Score.Zones = zones.score(t.nodes[row>>1].zoneAt)
 		e.Score.sum()
 		e.Best, e.Name = t.nodes[row>>1].id, t.nodes[row>>1].name
 	}

@@ -93,11 +93,15 @@ func (t *Table) judge(c *class, row int32) (Filter, []hold) {
 
 // fitsNow judges what pods that come and go change.
 func (t *Table) fitsNow(c *class, row int32) (Filter, []hold) {
+	a := &t.avail[row&1]
 	for d := range t.free {
 		// Of what is not asked for nothing needs to be there, whatever others overdraw.
-		if c.want[d] > 0 && c.want[d] > t.freeFor(row, d) {
+		if c.want[d] > 0 && c.want[d] > a.free[d][row>>1] {
 			return filterOf[d], nil
 		}
+	}
+	if c.plain && c.perHost() == 0 {
+		return FilterNone, nil
 	}
 	n := &t.nodes[row>>1]
 	if c.ephemeral > 0 && c.ephemeral > n.ephemeral.free {
@@ -174,7 +178,7 @@ func (t *Table) cellsFor(c *class, row int32) ([]hold, bool) {
 			}
 		}
 		for d := range sum {
-			if sum[d] > t.freeFor(row, d) {
+			if sum[d] > t.avail[row&1].free[d][row>>1] {
 				return nil, false
 			}
 		}
@@ -184,62 +188,54 @@ func (t *Table) cellsFor(c *class, row int32) ([]hold, bool) {
 
 // score judges how well a row would do for a pod that fits it with these cells.
 func (t *Table) score(c *class, row int32, holds []hold) Score {
-	n, s := &t.nodes[row>>1], side(row&1)
-	w := t.weights.of(s)
 	var out Score
-	if w.Pack|w.Spread != 0 {
-		f := t.fill(c, row)
-		out.Fill = w.Pack*f + w.Spread*(whole-f)
-	}
-	if (s == n.home) == (s == onlineSide) {
-		out.Room = w.Room * whole
-	}
-	if total := n.kind.Allocatable.GPU; c.want[gpus] == 0 {
-		if total == 0 {
-			out.KeepGPUs = w.KeepGPUs * whole
-		}
-	} else {
-		left := t.free[gpus][row] - c.want[gpus]
-		if c.shape.OneRoot && n.roots != none {
-			if r := t.oneRoot(n, c, holds); r >= 0 {
-				left, total = t.rootsOf(n)[r].freeGPUs-c.want[gpus], t.rootsOf(n)[r].gpus
-			}
-		}
-		out.GPUFragments = w.GPUFragments * (whole - whole*max(left, 0)/max(total, 1))
-	}
-	if n.pods > 0 {
-		out.WholeMachines = w.WholeMachines * whole
-	}
-	if w.WholeSockets != 0 && len(holds) > 0 && !t.opensSocket(n, holds) {
-		out.WholeSockets = w.WholeSockets * whole
-	}
-	if w.Hosts != 0 && c.group != none {
-		out.Hosts = w.Hosts * (whole - whole/4*int64(min(t.onHost(c.group, row>>1), 4)))
-	}
-	if x := c.shape.Needs; x != nil && len(x.Preferred) > 0 {
-		out.Preferred = w.Preferred * preferred(x.Preferred, n)
-	}
-	if len(n.taints) > 0 {
-		out.Taints = w.Taints * (whole - whole/4*int64(min(rules.Unwanted(c.shape.tolerations(), n.taints), 4)))
-	} else {
-		out.Taints = w.Taints * whole
-	}
+	t.fixedScore(&out, c, row)
+	t.movingScore(&out, c, row, holds)
 	out.sum()
 	return out
 }
 
-// fill is how full the row is with the pod: the mean of CPU and memory.
-func (t *Table) fill(c *class, row int32) int64 {
-	var sum int64
-	for _, d := range [2]int{cpu, memory} {
-		if capacity := t.capacityOf[d][row]; capacity > 0 {
-			free := min(max(t.freeFor(row, d)-c.want[d], 0), capacity)
-			sum += whole - whole*free/capacity
-		} else {
-			sum += whole
-		}
+// fixedScore is the terms that pods which come and go do not change.
+func (t *Table) fixedScore(out *Score, c *class, row int32) {
+	n, s := &t.nodes[row>>1], side(row&1)
+	w := t.weights.of(s)
+	if (s == n.home) == (s == onlineSide) {
+		out.Room = w.Room * whole
 	}
-	return sum / 2
+	if c.want[gpus] == 0 && n.kind.Allocatable.GPU == 0 {
+		out.KeepGPUs = w.KeepGPUs * whole
+	}
+	if x := c.shape.Needs; x != nil && len(x.Preferred) > 0 {
+		out.Preferred = w.Preferred * preferred(x.Preferred, n)
+	}
+	out.Taints = w.Taints * (whole - whole/4*int64(min(rules.Unwanted(c.shape.tolerations(), n.taints), 4)))
+}
+
+// movingScore is the other terms.
+func (t *Table) movingScore(out *Score, c *class, row int32, holds []hold) {
+	i, s := row>>1, side(row&1)
+	w, a := t.weights.of(s), &t.avail[s]
+	fill := whole - (share(a.free[cpu][i]-c.want[cpu], a.scale[cpu][i])+share(a.free[memory][i]-c.want[memory], a.scale[memory][i]))/2
+	out.Fill = w.Pack*fill + w.Spread*(whole-fill)
+	if c.want[gpus] > 0 {
+		left := share(a.free[gpus][i]-c.want[gpus], a.scale[gpus][i])
+		if n := &t.nodes[i]; c.shape.OneRoot && n.roots != none {
+			if r := t.oneRoot(n, c, holds); r >= 0 {
+				x := &t.rootsOf(n)[r]
+				left = whole * (x.freeGPUs - c.want[gpus]) / max(x.gpus, 1)
+			}
+		}
+		out.GPUFragments = w.GPUFragments * (whole - left)
+	}
+	if t.podsOn[i] > 0 {
+		out.WholeMachines = w.WholeMachines * whole
+	}
+	if w.WholeSockets != 0 && len(holds) > 0 && !t.opensSocket(&t.nodes[i], holds) {
+		out.WholeSockets = w.WholeSockets * whole
+	}
+	if w.Hosts != 0 && c.group != none {
+		out.Hosts = w.Hosts * (whole - whole/4*int64(min(t.onHost(c.group, i), 4)))
+	}
 }
 
 // opensSocket reports whether a pod would be the first to hold a cell of a socket.

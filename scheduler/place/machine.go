@@ -94,12 +94,10 @@ type node struct {
 	ephemeral      held
 	home           side
 	// known is false while only pods were reported that are on it; such a machine gives no room.
-	known bool
-	pods  int32
-	ports int32 // pods that take ports
-	moves bool  // some of its cells are to change hands
-	// generation grows with every change of the machine and of what is on it.
-	generation uint64
+	known  bool
+	ranked bool
+	ports  int32 // pods that take ports
+	moves  bool  // some of its cells are to change hands
 }
 
 // held is an amount of a resource of the machine, and what is free of it.
@@ -119,14 +117,18 @@ func (t *Table) SetMachine(m Machine) {
 	n := &t.nodes[i]
 	if n.name != m.Name {
 		t.leaveTrees(i) // which are ordered by the old name
-		n.name, t.unranked = m.Name, true
+		if t.byName[n.name] == i {
+			delete(t.byName, n.name)
+		}
+		n.name, n.ranked = m.Name, false
+		t.fresh = append(t.fresh, i)
 	}
+	t.byName[n.name] = i
+	t.countGroups(i, -1)
 	n.known, n.pool, n.borrower, n.home = true, m.Pool, m.Borrower, sideOf(m.Home)
 	n.labels, n.taints, n.cordoned = m.Labels, m.Taints, m.Unschedulable
-	if n.zone != m.Zone || !ok {
-		t.moveZone(i, m.Zone)
-	}
-	t.setKind(n, &m)
+	n.zone, n.zoneAt = m.Zone, t.zoneNumber(m.Zone)
+	t.setKind(i, &m)
 	n.moves = false
 	for k := n.from; k < n.to; k++ {
 		t.cells[k].side = m.holder(t.cells[k].id)
@@ -140,6 +142,8 @@ func (t *Table) SetMachine(m Machine) {
 		t.open[row] = !m.Closed.has(s)
 		t.domainOf[row] = t.domain(n.keyOf(s))
 	}
+	t.countGroups(i, 1)
+	t.relabels.add(i)
 	t.touch(i)
 }
 
@@ -151,10 +155,12 @@ func (t *Table) RemoveMachine(id fleet.NodeID) {
 		return
 	}
 	n := &t.nodes[i]
+	t.countGroups(i, -1)
 	n.known = false
 	for s := range int32(2) {
 		t.open[2*i+s] = false
 	}
+	t.relabels.add(i)
 	t.touch(i)
 	t.release(i)
 }
@@ -171,7 +177,7 @@ func (t *Table) Generation(id fleet.NodeID) uint64 {
 	if !ok {
 		return 0
 	}
-	return t.nodes[i].generation
+	return t.changes.last[i]
 }
 
 // outside refuses what cannot be undone within a transaction.
@@ -183,8 +189,8 @@ func (t *Table) outside() {
 
 // touch brings what is derived from a machine in line with it.
 func (t *Table) touch(i int32) {
-	t.clock++
-	t.nodes[i].generation = t.clock
+	t.setAvail(i)
+	t.changes.add(i)
 	t.refresh(2 * i)
 }
 
@@ -203,21 +209,36 @@ func (t *Table) newNode(id fleet.NodeID) int32 {
 			}
 			t.open, t.first, t.domainOf = append(t.open, false), append(t.first, none), append(t.domainOf, none)
 		}
+		for s := range t.avail {
+			a := &t.avail[s]
+			for d := range a.free {
+				a.free[d] = append(a.free[d], 0)
+			}
+			for d := range a.scale {
+				a.scale[d] = append(a.scale[d], 0)
+			}
+		}
+		t.podsOn = append(t.podsOn, 0)
 	}
 	t.nodes[i] = node{id: id, name: string(id), kind: t.unknownKind(), roots: none, zoneAt: t.zoneNumber("")}
 	t.byID[id] = i
-	t.unranked = true
+	t.fresh = append(t.fresh, i)
+	t.relabels.add(i)
+	t.touch(i)
 	return i
 }
 
 // release frees the slot of a machine that is gone and has no pods.
 func (t *Table) release(i int32) {
 	n := &t.nodes[i]
-	if n.known || n.pods > 0 || len(t.marks) > 0 {
+	if n.known || t.podsOn[i] > 0 || len(t.marks) > 0 {
 		return
 	}
 	t.leaveTrees(i)
 	delete(t.byID, n.id)
+	if t.byName[n.name] == i {
+		delete(t.byName, n.name)
+	}
 	t.freeCells(n)
 	for s := range int32(2) {
 		row := 2*i + s
@@ -225,6 +246,7 @@ func (t *Table) release(i int32) {
 			t.free[d][row], t.capacityOf[d][row] = 0, 0
 		}
 		t.domainOf[row] = none
+		t.setScale(row)
 	}
 	*n = node{roots: none, kind: t.unknownKind()}
 	t.vacant = append(t.vacant, i)
@@ -263,38 +285,41 @@ func (t *Table) zoneNumber(zone string) int32 {
 	return z
 }
 
-// moveZone puts a machine into a zone, with its pods.
-func (t *Table) moveZone(i int32, zone string) {
-	n := &t.nodes[i]
-	z := t.zoneNumber(zone)
-	if z != n.zoneAt {
-		for row := 2 * i; row < 2*i+2; row++ {
-			for ref := t.first[row]; ref != none; ref = t.pods[ref].next {
-				if g := t.counted(&t.pods[ref]); g != none {
-					t.groupZones[g][n.zoneAt]--
-					t.groupZones[g][z]++
-				}
-			}
+// countGroups counts the pods on a machine in their groups, or takes them out: those on a machine that is not known count nowhere.
+func (t *Table) countGroups(i int32, times int32) {
+	for row := 2 * i; row < 2*i+2; row++ {
+		for ref := t.first[row]; ref != none; ref = t.pods[ref].next {
+			t.countGroup(&t.pods[ref], times)
 		}
 	}
-	n.zone, n.zoneAt = zone, z
 }
 
-// setKind gives a machine what its kind can hold, and moves what pods hold to the cells of the same numbers.
-func (t *Table) setKind(n *node, m *Machine) {
-	k := t.kindOf(m)
+func (t *Table) countGroup(p *pod, times int32) {
+	i, g := p.row>>1, t.classes[p.class].group
+	if g == none || p.role != stays || !t.nodes[i].known {
+		return
+	}
+	t.groupZones[g][t.nodes[i].zoneAt] += times
+	if k := t.groupHosts[g][i] + times; k == 0 {
+		delete(t.groupHosts[g], i)
+	} else {
+		t.groupHosts[g][i] = k
+	}
+}
+
+// setKind gives a machine what its kind can hold. Its pods take their cells and roots again, as if they had been reported after it.
+func (t *Table) setKind(i int32, m *Machine) {
+	n, k := &t.nodes[i], t.kindOf(m)
 	if k == n.kind && n.to > n.from {
 		return
 	}
-	old, was := t.cells[n.from:n.to], n.from
-	if len(old) == max(len(k.Cells), 1) {
-		// In place: numbers may have changed, and what is held moves below.
-		old = slices.Clone(old)
-	} else {
-		n.from, n.to = t.newCells(max(len(k.Cells), 1))
+	refs := t.podsOf(i)
+	for _, ref := range refs {
+		t.charge(&t.pods[ref], -1)
 	}
-	t.freeRoots(n)
+	t.freeCells(n)
 	n.kind = k
+	n.from, n.to = t.newCells(max(len(k.Cells), 1))
 	cells := t.cells[n.from:n.to]
 	if len(k.Cells) == 0 {
 		cells[0] = newCell(k.Allocatable, 0, 0)
@@ -302,32 +327,24 @@ func (t *Table) setKind(n *node, m *Machine) {
 	for c := range k.Cells {
 		cells[c] = newCell(k.CapacityOf([]int{k.Cells[c].ID}), k.Cells[c].ID, k.Cells[c].Socket)
 	}
-	t.moveHolds(n, old, was)
-	if n.from != was && len(old) > 0 {
-		t.spareCells[len(old)] = append(t.spareCells[len(old)], was)
-	}
-	if len(k.roots) > 0 || n.roots != none {
-		t.setRoots(n, k.roots)
-		t.moveRootHolds(n)
+	t.setRoots(n, k.roots)
+	for _, ref := range refs {
+		p := &t.pods[ref]
+		p.holds = t.holdsOn(&t.classes[p.class], i, p.named)
+		p.roots = t.chooseRoots(n, &t.classes[p.class], p.holds)
+		t.charge(p, 1)
 	}
 }
 
-// moveHolds takes what pods hold from the cells that were there, and gives it to those of the same numbers, or to the first.
-func (t *Table) moveHolds(n *node, old []cell, was int32) {
-	i := t.byID[n.id]
+// podsOf lists the pods on a machine.
+func (t *Table) podsOf(i int32) []PodRef {
+	var out []PodRef
 	for row := 2 * i; row < 2*i+2; row++ {
 		for ref := t.first[row]; ref != none; ref = t.pods[ref].next {
-			p := &t.pods[ref]
-			p.holds = slices.Clone(p.holds)
-			for k := range p.holds {
-				h := &p.holds[k]
-				id := old[h.cell-was].id
-				to := slices.IndexFunc(t.cells[n.from:n.to], func(c cell) bool { return c.id == id })
-				h.cell = n.from + int32(max(to, 0))
-				t.cells[h.cell].take(h.amount, 1)
-			}
+			out = append(out, ref)
 		}
 	}
+	return out
 }
 
 func (t *Table) newCells(n int) (from, to int32) {
@@ -345,10 +362,6 @@ func (t *Table) freeCells(n *node) {
 	if k := int(n.to - n.from); k > 0 {
 		t.spareCells[k] = append(t.spareCells[k], n.from)
 	}
-	t.freeRoots(n)
-}
-
-func (t *Table) freeRoots(n *node) {
 	if k := len(n.kind.roots); k > 0 {
 		t.spareRoots[k] = append(t.spareRoots[k], n.roots)
 	}

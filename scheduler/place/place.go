@@ -27,7 +27,8 @@ type pod struct {
 	row        int32
 	prev, next PodRef
 	role       role
-	assumed    bool // decided here, and not yet bound for all we know
+	assumed    bool  // decided here, and not yet bound for all we know
+	named      []int // the cells that its binding names, in the order in which they are filled
 	holds      []hold
 	roots      []rootHold
 }
@@ -143,19 +144,8 @@ func (c *class) perHost() int32 {
 	return c.shape.PerHost
 }
 
-// onHost counts the pods of a group on a machine. Machines have tens of pods, and only shapes with a bound ask; what they pay is a look, at
-// each placement, at the machines with room that their group has filled already.
-func (t *Table) onHost(group, n int32) int32 {
-	var k int32
-	for row := 2 * n; row < 2*n+2; row++ {
-		for ref := t.first[row]; ref != none; ref = t.pods[ref].next {
-			if p := &t.pods[ref]; t.classes[p.class].group == group && p.role == stays {
-				k++
-			}
-		}
-	}
-	return k
-}
+// onHost counts the pods of a group on a machine.
+func (t *Table) onHost(group, n int32) int32 { return t.groupHosts[group][n] }
 
 // PodsOn counts the pods on a machine.
 func (t *Table) PodsOn(id fleet.NodeID) int {
@@ -225,9 +215,7 @@ func (t *Table) charge(p *pod, times int64) {
 		t.cells[h.cell].take(h.amount, times)
 	}
 	t.takeRoots(n, p.roots, times)
-	if g := t.counted(p); g != none {
-		t.groupZones[g][n.zoneAt] += int32(times)
-	}
+	t.countGroup(p, int32(times))
 	n.ephemeral.free -= times * c.ephemeral
 	for _, w := range c.extended {
 		n.resource(w.resource).free -= times * w.amount
@@ -235,7 +223,7 @@ func (t *Table) charge(p *pod, times int64) {
 	if len(c.ports) > 0 {
 		n.ports += int32(times)
 	}
-	n.pods += int32(times)
+	t.podsOn[p.row>>1] += int32(times)
 	t.changed(p.row)
 }
 
@@ -252,14 +240,6 @@ func (t *Table) amountOf(p *pod) vec {
 		}
 	}
 	return v
-}
-
-// counted is the group in which a pod counts for spreading, or none.
-func (t *Table) counted(p *pod) int32 {
-	if p.role != stays {
-		return none
-	}
-	return t.classes[p.class].group
 }
 
 func (t *Table) placement(ref PodRef) Placement {

@@ -20,7 +20,7 @@ func (t *Table) rootsOf(n *node) []root {
 	return t.roots[n.roots : n.roots+int32(len(n.kind.roots))]
 }
 
-// setRoots gives a machine the roots of its kind, after its old ones were freed.
+// setRoots gives a machine the roots of its kind, all free.
 func (t *Table) setRoots(n *node, roots []Root) {
 	n.roots = none
 	if len(roots) == 0 {
@@ -35,25 +35,6 @@ func (t *Table) setRoots(n *node, roots []Root) {
 	}
 	for i, r := range roots {
 		t.roots[n.roots+int32(i)] = root{gpus: r.GPUs, nics: r.NICs, freeGPUs: r.GPUs, freeNICs: r.NICs, cell: r.Cell}
-	}
-}
-
-// moveRootHolds takes what pods hold from the roots that came in place of theirs. What held devices that are gone holds none.
-func (t *Table) moveRootHolds(n *node) {
-	i := t.byID[n.id]
-	roots := t.rootsOf(n)
-	for row := 2 * i; row < 2*i+2; row++ {
-		for ref := t.first[row]; ref != none; ref = t.pods[ref].next {
-			p := &t.pods[ref]
-			var kept []rootHold
-			for _, h := range p.roots {
-				if int(h.at) < len(roots) {
-					kept = append(kept, h)
-				}
-			}
-			p.roots = kept
-			t.takeRoots(n, kept, 1)
-		}
 	}
 }
 

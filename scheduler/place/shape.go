@@ -83,6 +83,13 @@ type class struct {
 	extended  []want
 	ports     []rules.Port
 	group     int32 // none without
+	side      side
+	// plain: the pod asks for CPU, memory, GPUs and a place alone, and floats.
+	plain   bool
+	asked   bool // before, so that it is worth a view
+	profile int32
+	// pinned are the names of the only machines that the pod may use, where its affinity names them.
+	pinned []string
 	// domains are those in which such pods may land, best rank first.
 	domains []choice
 }
@@ -122,9 +129,32 @@ func (t *Table) Class(s Shape) ClassID {
 		c.addDomain(&t.domains[i], int32(i))
 	}
 	id := ClassID(len(t.classes))
+	c.side = sideOf(s.Side)
+	c.plain = s.Cells == Float && !s.OneRoot && len(c.extended)+len(c.ports) == 0 && c.ephemeral == 0 && c.perHost() == 0
+	c.pinned = pinnedTo(s.Needs)
+	if c.pinned == nil {
+		c.profile = t.profileOf(&s, id)
+	}
 	t.classes = append(t.classes, c)
 	t.classOf[key] = id
 	return id
+}
+
+// pinnedTo is the names of machines that each term of an affinity asks for, or nil. The pods of a DaemonSet have one each, so they are not worth
+// an index.
+func pinnedTo(n *Needs) []string {
+	if n == nil || !n.Selector.Required {
+		return nil
+	}
+	out := []string{}
+	for i := range n.Selector.Terms {
+		names := n.Selector.Terms[i].Names
+		if len(names) == 0 || names[0].Op != rules.In {
+			return nil
+		}
+		out = append(out, names[0].Values...)
+	}
+	return out
 }
 
 // addDomain shows a class one more domain.
@@ -164,6 +194,7 @@ func (t *Table) group(name string) int32 {
 		id = int32(len(t.groupZones))
 		t.groupOf[name] = id
 		t.groupZones = append(t.groupZones, make([]int32, len(t.zones)))
+		t.groupHosts = append(t.groupHosts, map[int32]int32{})
 	}
 	return id
 }

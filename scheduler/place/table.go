@@ -14,10 +14,13 @@ type Table struct {
 	vacant []int32 // free slots of nodes
 	kinds  map[kindKey]*kind
 	blank  *kind
-	clock  uint64 // counts changes of machines
+	byName map[string]int32
+	// changes names machines of which anything has changed, relabels those that were added, changed or taken out.
+	changes, relabels journal
 	// rank is the place of a node in the order of names, by slot. It is brought up to date when it is next needed.
-	rank     []int32
-	unranked bool
+	rank   []int32
+	fresh  []int32 // nodes without a rank
+	byRank []int32
 
 	zones      []string
 	zoneOf     map[string]int32
@@ -41,11 +44,23 @@ type Table struct {
 	stale    []int32 // rows that the trees do not show as they are
 	isStale  []bool
 
-	classes    []class
-	classOf    map[shapeKey]ClassID
-	groupOf    map[string]int32
-	groupZones [][]int32 // pods of a group by zone
-	weights    Weights
+	classes        []class
+	classOf        map[shapeKey]ClassID
+	groupOf        map[string]int32
+	groupZones     [][]int32         // pods of a group by zone
+	groupHosts     []map[int32]int32 // and by machine
+	avail          [2]avail          // by side
+	podsOn         []int32           // by node
+	weights        Weights
+	weightsVersion int
+
+	profiles       []profile
+	profileAt      map[profileKey]int32
+	columns        map[string]*column
+	views          map[viewKey]*view
+	slots          int // machines in all views
+	oldest, newest *view
+	scores         []int32 // scratch of scan
 
 	pods  []pod
 	spare []PodRef // free slots of pods
@@ -63,7 +78,8 @@ type Table struct {
 func New() *Table {
 	t := &Table{byID: map[fleet.NodeID]int32{}, kinds: map[kindKey]*kind{}, zoneOf: map[string]int32{}, resourceOf: map[string]int32{},
 		spareCells: map[int][]int32{}, spareRoots: map[int][]int32{}, domainAt: map[domainKey]int32{}, classOf: map[shapeKey]ClassID{},
-		groupOf: map[string]int32{}, weights: DefaultWeights()}
+		groupOf: map[string]int32{}, weights: DefaultWeights(),
+		byName: map[string]int32{}, profileAt: map[profileKey]int32{}, columns: map[string]*column{}, views: map[viewKey]*view{}}
 	return t
 }
 
@@ -208,20 +224,28 @@ func (t *Table) settle() {
 // rankNames numbers the nodes in the order of their names, then of their ids. The order of those that were there before stays, so trees and
 // indexes that were ordered by the old numbers are ordered by the new ones.
 func (t *Table) rankNames() {
-	if !t.unranked {
+	if len(t.fresh) == 0 {
 		return
 	}
-	t.unranked = false
-	order := make([]int32, len(t.nodes))
-	for i := range order {
-		order[i] = int32(i)
-	}
-	slices.SortFunc(order, func(a, b int32) int {
+	before := func(a, b int32) int {
 		return cmp.Or(cmp.Compare(t.nodes[a].name, t.nodes[b].name), cmp.Compare(t.nodes[a].id, t.nodes[b].id))
-	})
-	t.rank = slices.Grow(t.rank[:0], len(order))[:len(order)]
-	for r, i := range order {
-		t.rank[i] = int32(r)
+	}
+	fresh := slices.DeleteFunc(t.fresh, func(i int32) bool { return t.nodes[i].id == "" })
+	slices.SortFunc(fresh, before)
+	fresh = slices.Compact(fresh)
+	old := slices.DeleteFunc(t.byRank, func(i int32) bool { return !t.nodes[i].ranked })
+	merged := make([]int32, 0, len(old)+len(fresh))
+	for len(old) > 0 && len(fresh) > 0 {
+		if before(fresh[0], old[0]) < 0 {
+			merged, fresh = append(merged, fresh[0]), fresh[1:]
+		} else {
+			merged, old = append(merged, old[0]), old[1:]
+		}
+	}
+	t.byRank, t.fresh = append(append(merged, old...), fresh...), t.fresh[:0]
+	t.rank = slices.Grow(t.rank[:0], len(t.nodes))[:len(t.nodes)]
+	for r, i := range t.byRank {
+		t.rank[i], t.nodes[i].ranked = int32(r), true
 	}
 }
 
@@ -270,6 +294,7 @@ func (t *Table) setCapacity(row int32) {
 		t.free[d][row] += v[d] - t.capacityOf[d][row]
 		t.capacityOf[d][row] = v[d]
 	}
+	t.setScale(row)
 }
 
 // SetOpen says whether pods of a side may land on a machine. Those that are on it stay.
@@ -283,6 +308,7 @@ func (t *Table) setOpen(row int32, open bool) {
 	}
 	t.note(change{kind: opened, row: row})
 	t.open[row] = open
+	t.relabels.add(row >> 1) // a profile knows which machines are open
 	t.changed(row)
 }
 

@@ -1,7 +1,7 @@
 package place
 
 // Weights say how much each term of a score counts, for pods of each side. A term is between 0 and 1000; the machine with the largest weighted
-// sum is chosen. A weight of 0 takes a term out.
+// sum is chosen. A weight of 0 takes a term out; weights are bounded to between 0 and 100,000.
 type Weights struct{ Online, Offline SideWeights }
 
 // SideWeights are those of one side.
@@ -45,8 +45,18 @@ func (w *Weights) of(s side) *SideWeights {
 
 // SetWeights sets the weights. Indexes are built again when they are next asked.
 func (t *Table) SetWeights(w Weights) {
+	for _, s := range [2]*SideWeights{&w.Online, &w.Offline} {
+		for _, x := range [...]*int64{&s.Pack, &s.Spread, &s.Room, &s.KeepGPUs, &s.GPUFragments, &s.WholeMachines, &s.WholeSockets, &s.Zones, &s.Hosts,
+			&s.Preferred, &s.Taints} {
+			*x = min(max(*x, 0), mostWeight)
+		}
+	}
 	t.weights = w
+	t.weightsVersion++
 }
+
+// mostWeight bounds a weight, so that sums of terms fit 32 bits.
+const mostWeight = 100_000
 
 // Weights are those that are set.
 func (t *Table) Weights() Weights { return t.weights }

@@ -100,6 +100,25 @@ func dump(t *Table) string {
 
 // complain says what is wrong with a table: what its own columns say is compared with the pods that are on it.
 func complain(t *Table) error {
+	for ref := range t.pods {
+		for _, h := range t.pods[ref].holds {
+			if t.cells[h.cell].side != side(t.pods[ref].row&1) {
+				return fmt.Errorf("pod %d holds cell %d of the other side", ref, h.cell)
+			}
+		}
+	}
+	for i, c := range t.cells {
+		for d := range c.free {
+			if c.free[d] < 0 {
+				return fmt.Errorf("cell %d: %v free of %v", i, c.free, c.capacity)
+			}
+		}
+	}
+	return complainOfSums(t)
+}
+
+// complainOfSums says so of a table whose facts may overdraw it.
+func complainOfSums(t *Table) error {
 	zones := make([][]int32, len(t.groupZones))
 	for g := range zones {
 		zones[g] = make([]int32, len(t.zones))
@@ -114,24 +133,21 @@ func complain(t *Table) error {
 				return fmt.Errorf("row %d: its list is broken at pod %d", row, ref)
 			}
 			before = ref
-			c := &t.classes[p.class]
+			c, amount := &t.classes[p.class], t.amountOf(p)
 			for d := range t.free {
-				want[d] -= c.want[d]
+				want[d] -= amount[d]
 			}
 			var sum [perCell]int64
 			for _, h := range p.holds {
-				if int32(t.cells[h.cell].side) != row&1 {
-					return fmt.Errorf("pod %d holds cell %d of the other side", ref, h.cell)
-				}
 				for d, v := range h.amount {
 					held[h.cell][d] += v
 					sum[d] += v
 				}
 			}
-			if len(p.holds) > 0 && sum != [perCell]int64(c.want[:perCell]) {
+			if len(p.holds) > 0 && sum != [perCell]int64(amount[:perCell]) {
 				return fmt.Errorf("pod %d asks for %v and holds %v", ref, c.want, sum)
 			}
-			if c.group != none && p.role == stays {
+			if c.group != none && p.role == stays && t.nodes[row>>1].known {
 				zones[c.group][t.nodes[row>>1].zoneAt]++
 			}
 		}
@@ -143,7 +159,7 @@ func complain(t *Table) error {
 	}
 	for i, c := range t.cells {
 		for d := range held[i] {
-			if c.free[d] < 0 || c.free[d] != c.capacity[d]-held[i][d] {
+			if c.free[d] != c.capacity[d]-held[i][d] {
 				return fmt.Errorf("cell %d: %v free of %v, %v held", i, c.free, c.capacity, held[i])
 			}
 		}

@@ -22,13 +22,14 @@ func LabelsOf(m map[string]string) Labels {
 	return out
 }
 
-// Get returns the value of a key.
+// Get returns the value of a key. Machines have tens of labels, and comparing their lengths first is quicker than a search.
 func (l Labels) Get(key string) (string, bool) {
-	i, ok := slices.BinarySearchFunc(l, key, func(a Label, key string) int { return cmp.Compare(a.Key, key) })
-	if !ok {
-		return "", false
+	for i := range l {
+		if l[i].Key == key {
+			return l[i].Value, true
+		}
 	}
-	return l[i].Value, true
+	return "", false
 }
 
 // Operator compares a label with the values of a requirement.

@@ -1,0 +1,97 @@
+package place
+
+import (
+	"math"
+	"math/bits"
+)
+
+// avail is what is free for the pods of a side of each machine, and scale what one unit of it is worth: columns that a pass reads in order.
+type avail struct {
+	free  [resources][]int64
+	scale [pods][]uint64 // thousandths of the capacity, in 1/2^32
+}
+
+// setAvail brings the columns of a machine in line with its rows.
+func (t *Table) setAvail(i int32) {
+	for s := range int32(2) {
+		a := &t.avail[s]
+		for d := range t.free {
+			a.free[d][i] = t.freeFor(2*i+s, d)
+		}
+	}
+}
+
+// setScale does so after its capacity has changed.
+func (t *Table) setScale(row int32) {
+	for d := range pods {
+		t.avail[row&1].scale[d][row>>1] = (whole << 32) / uint64(max(t.capacityOf[d][row], 1))
+	}
+}
+
+// share is an amount in thousandths of the capacity, at most all of it.
+func share(amount int64, scale uint64) int64 {
+	hi, lo := bits.Mul64(uint64(max(amount, 0)), scale)
+	return min(int64(hi<<32|lo>>32), whole)
+}
+
+// need is what must be free of each resource: nothing, whatever others overdraw, of what is not asked for.
+func (c *class) need() [resources]int64 {
+	var out [resources]int64
+	for d := range out {
+		out[d] = c.want[d]
+		if c.want[d] == 0 {
+			out[d] = math.MinInt64
+		}
+	}
+	return out
+}
+
+// rate is the score of a machine for a pod of a class, or unfit.
+func (t *Table) rate(c *class, p *profile, i int32) int32 {
+	if p.bits[i>>6]>>(i&63)&1 == 0 {
+		return unfit
+	}
+	row := 2*i + int32(c.side)
+	f, holds := t.fitsNow(c, row)
+	if f != FilterNone {
+		return unfit
+	}
+	var s Score
+	t.movingScore(&s, c, row, holds)
+	s.sum()
+	return p.score[i] + int32(s.Total)
+}
+
+// rateAll rates all machines in one pass. Pods that ask for CPU, memory, GPUs and a place alone are rated from the columns.
+func (t *Table) rateAll(c *class, p *profile, out []int32) {
+	if !c.plain || c.group != none && len(t.groupHosts[c.group]) > 0 {
+		for i := range out {
+			out[i] = t.rate(c, p, int32(i))
+		}
+		return
+	}
+	a, w, need := &t.avail[c.side], t.weights.of(c.side), c.need()
+	free, scale := &a.free, &a.scale
+	n := len(out)
+	fg, fc, fm, fp := free[gpus][:n], free[cpu][:n], free[memory][:n], free[pods][:n]
+	sg, sc, sm, on, fixed := scale[gpus][:n], scale[cpu][:n], scale[memory][:n], t.podsOn[:n], p.score[:n]
+	hosts := int64(0)
+	if c.group != none {
+		hosts = w.Hosts * whole
+	}
+	for i := range out {
+		out[i] = unfit
+		if p.bits[i>>6]>>(i&63)&1 == 0 || fc[i] < need[cpu] || fm[i] < need[memory] || fp[i] < need[pods] || fg[i] < need[gpus] {
+			continue
+		}
+		fill := whole - (share(fc[i]-c.want[cpu], sc[i])+share(fm[i]-c.want[memory], sm[i]))/2
+		s := w.Pack*fill + w.Spread*(whole-fill) + hosts
+		if on[i] > 0 {
+			s += w.WholeMachines * whole
+		}
+		if c.want[gpus] > 0 {
+			s += w.GPUFragments * (whole - share(fg[i]-c.want[gpus], sg[i]))
+		}
+		out[i] = fixed[i] + int32(s)
+	}
+}

@@ -1,0 +1,264 @@
+package place
+
+import (
+	"math"
+	"slices"
+)
+
+// view is the index of a class: for each spread domain a tournament over its machines, whose winner is the machine with the best score, the first
+// by name of equal ones. A view catches up with the machines that changed when it is next asked, and costs then what they cost: a score and a
+// path to the root each. So N equal pods that are placed one after the other go where N separate best choices would.
+type view struct {
+	viewKey
+	older, newer *view  // by when they were asked for
+	at           uint64 // the position in the journal of changes that it is in line with
+	// version is that of the weights.
+	version int
+	score   []int32 // by node; unfit where a pod does not fit
+	domains []tournament
+	// Where there is more than one domain: that of each node, and its leaf there.
+	domainOf, leafOf []int32
+	column           *column
+}
+
+// unfit is the score of a machine that a pod does not fit.
+const unfit = math.MinInt32
+
+// tournament is a binary tree: tree[size+i] is the node of leaf i, and each entry above is the better one of the two below it. The size is any
+// number: where it is no power of two the leaves are of two depths, and the winner is the same.
+type tournament struct {
+	size int
+	tree []int32
+}
+
+// newTournament has as many leaves, and no winner before its games are played.
+func newTournament(leaves int) tournament {
+	return tournament{size: max(leaves, 1), tree: make([]int32, 2*max(leaves, 1))}
+}
+
+// top is the best node, or none.
+func (g *tournament) top() int32 { return g.tree[1] }
+
+// better reports whether node a stands before b.
+func (t *Table) better(v *view, a, b int32) bool {
+	if a == none || b == none {
+		return a != none
+	}
+	if v.score[a] != v.score[b] {
+		return v.score[a] > v.score[b]
+	}
+	return t.rank[a] < t.rank[b]
+}
+
+// play plays the games above a leaf again.
+func (t *Table) play(v *view, g *tournament, leaf int32, node int32) {
+	i := g.size + int(leaf)
+	g.tree[i] = node
+	if v.score[node] == unfit {
+		g.tree[i] = none
+	}
+	for i >>= 1; i >= 1; i >>= 1 {
+		a, b := g.tree[2*i], g.tree[2*i+1]
+		if !t.better(v, a, b) {
+			a = b
+		}
+		if g.tree[i] == a && a != node {
+			return // what has changed lost here before, and lost again
+		}
+		g.tree[i] = a
+	}
+}
+
+// playAll plays all games.
+func (t *Table) playAll(v *view, g *tournament) {
+	for i := g.size - 1; i >= 1; i-- {
+		a, b := g.tree[2*i], g.tree[2*i+1]
+		if !t.better(v, a, b) {
+			a = b
+		}
+		g.tree[i] = a
+	}
+}
+
+type viewKey struct {
+	class ClassID
+	key   string
+}
+
+// mostSlots bounds the views that are kept, by machines: 64 Mi of them are about a gibibyte. Beyond that the view that was not asked for longest
+// goes, and its class costs a pass when it is next asked.
+const mostSlots = 64 << 20
+
+// view returns the index of a class over the domains of a label key, in line with the table.
+func (t *Table) view(id ClassID, key string) *view {
+	t.rankNames()
+	k := viewKey{id, key}
+	v := t.views[k]
+	if v == nil {
+		v = &view{viewKey: k}
+		if key != "" {
+			v.column = t.column(key)
+		}
+		t.views[k] = v
+	} else {
+		t.unlinkView(v)
+	}
+	t.linkView(v)
+	t.slots -= len(v.score)
+	t.catchUp(v)
+	t.slots += len(v.score)
+	for t.slots > mostSlots && t.oldest != v {
+		old := t.oldest
+		t.unlinkView(old)
+		delete(t.views, old.viewKey)
+		t.slots -= len(old.score)
+	}
+	return v
+}
+
+// linkView makes a view the newest.
+func (t *Table) linkView(v *view) {
+	v.older, v.newer = t.newest, nil
+	if t.newest != nil {
+		t.newest.newer = v
+	} else {
+		t.oldest = v
+	}
+	t.newest = v
+}
+
+func (t *Table) unlinkView(v *view) {
+	if v.older != nil {
+		v.older.newer = v.newer
+	} else {
+		t.oldest = v.newer
+	}
+	if v.newer != nil {
+		v.newer.older = v.older
+	} else {
+		t.newest = v.older
+	}
+}
+
+func (t *Table) catchUp(v *view) {
+	if v.at == t.changes.end() && v.version == t.weightsVersion {
+		return
+	}
+	nodes, ok := t.changes.since(v.at)
+	if !ok || v.version != t.weightsVersion || !t.follow(v, nodes) {
+		t.build(v)
+	}
+	v.at, v.version = t.changes.end(), t.weightsVersion
+}
+
+// follow scores again what has changed; false where the view has no place for it.
+func (t *Table) follow(v *view, nodes []int32) bool {
+	c := &t.classes[v.class]
+	p := t.settleProfile(c.profile)
+	if v.column != nil {
+		t.settleColumn(v.column)
+	}
+	for len(v.score) < len(t.nodes) {
+		v.score = append(v.score, unfit)
+		if v.column != nil {
+			v.domainOf, v.leafOf = append(v.domainOf, none), append(v.leafOf, none)
+		}
+	}
+	if v.column == nil && len(t.nodes) > v.domains[0].size || v.column != nil && len(v.domains) < len(v.column.values) {
+		return false
+	}
+	for k, i := range nodes {
+		if !t.changes.isLast(v.at+uint64(k), i) {
+			continue
+		}
+		v.score[i] = t.rate(c, p, i)
+		if v.column == nil {
+			t.play(v, &v.domains[0], i, i)
+			continue
+		}
+		d := v.column.of[i]
+		if d != v.domainOf[i] {
+			return false // it moved to another domain, or is new
+		}
+		if d != none {
+			t.play(v, &v.domains[d], v.leafOf[i], i)
+		}
+	}
+	return true
+}
+
+// build scores all machines.
+func (t *Table) build(v *view) {
+	c := &t.classes[v.class]
+	p := t.settleProfile(c.profile)
+	v.score = slices.Grow(v.score[:0], len(t.nodes))[:len(t.nodes)]
+	t.rateAll(c, p, v.score)
+	if v.column == nil {
+		if len(v.domains) == 0 || v.domains[0].size < len(t.nodes) {
+			v.domains = []tournament{newTournament(len(t.nodes) + len(t.nodes)/16 + 1)}
+		}
+		leaves := v.domains[0].tree[v.domains[0].size:]
+		for i := range leaves {
+			leaves[i] = none
+			if i < len(v.score) && v.score[i] != unfit {
+				leaves[i] = int32(i)
+			}
+		}
+		t.playAll(v, &v.domains[0])
+		return
+	}
+	t.settleColumn(v.column)
+	sizes := make([]int, len(v.column.values))
+	v.domainOf, v.leafOf = slices.Clone(v.column.of), make([]int32, len(t.nodes))
+	for i, d := range v.domainOf {
+		if d != none {
+			v.leafOf[i] = int32(sizes[d])
+			sizes[d]++
+		}
+	}
+	v.domains = make([]tournament, len(sizes))
+	for d, n := range sizes {
+		v.domains[d] = newTournament(n)
+		v.domains[d].tree[len(v.domains[d].tree)-1] = none // where there is no leaf
+	}
+	for i, d := range v.domainOf {
+		if d == none {
+			continue
+		}
+		leaf := &v.domains[d].tree[v.domains[d].size+int(v.leafOf[i])]
+		*leaf = int32(i)
+		if v.score[i] == unfit {
+			*leaf = none
+		}
+	}
+	for d := range v.domains {
+		t.playAll(v, &v.domains[d])
+	}
+}
+
+// scan finds the best machine for a class that has no view in one pass, without making one: most classes that come are asked for once.
+func (t *Table) scan(c *class) int32 {
+	t.rankNames()
+	p := t.settleProfile(c.profile)
+	t.scores = slices.Grow(t.scores[:0], len(t.nodes))[:len(t.nodes)]
+	t.rateAll(c, p, t.scores)
+	zones := t.zonesOf(c)
+	best, top := int32(none), int64(math.MinInt64)
+	for i, s := range t.scores {
+		if s == unfit {
+			continue
+		}
+		score := int64(s)
+		if zones.counts != nil {
+			z := t.nodes[i].zoneAt
+			if !zones.allow(z) {
+				continue
+			}
+			score += zones.score(z)
+		}
+		if score > top || score == top && t.rank[i] < t.rank[best] {
+			best, top = int32(i), score
+		}
+	}
+	return best
+}
