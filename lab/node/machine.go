@@ -211,9 +211,9 @@ func (m *Machine) Join(ctx context.Context, id plane.NodeIdentity, labels map[st
 	return nil
 }
 
-// KubeletURL is where the kubelet serves, on this machine's loopback.
-func (m *Machine) KubeletURL() string {
-	return "https://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(m.ports.kubelet))
+// CadvisorURL is where the kubelet serves the usage of containers, on this machine's loopback.
+func (m *Machine) CadvisorURL() string {
+	return "https://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(m.ports.kubelet)) + "/metrics/cadvisor"
 }
 
 // Run runs a shell script in the guest and returns what it printed; it fails when the script does.

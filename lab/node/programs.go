@@ -21,6 +21,9 @@ type program struct {
 	comment string // what a first build takes
 }
 
+// own says that the program is the project's.
+func (p *program) own() bool { return strings.HasPrefix(p.pkg, "./") }
+
 // Versions of what is built. That of Kubernetes is in go.mod, the others are in the module files.
 const (
 	containerdPackage = "github.com/containerd/containerd/v2/cmd/"
@@ -74,26 +77,21 @@ func (b *builder) buildProgram(ctx context.Context, p program, toolchain string)
 	if p.module != "" {
 		mod = filepath.Join(b.root, "tools", p.module+".mod")
 	}
+	sources := []string{mod, strings.TrimSuffix(mod, ".mod") + ".sum"}
+	if p.own() {
+		// The guest program needs nothing but the standard library.
+		var err error
+		if sources, err = filepath.Glob(filepath.Join(b.root, p.pkg, "*.go")); err != nil {
+			return "", err
+		}
+	}
 	inputs := []string{toolchain, p.pkg, fmt.Sprint(p.cgo, p.flags)}
-	for _, name := range []string{mod, strings.TrimSuffix(mod, ".mod") + ".sum"} {
+	for _, name := range sources {
 		data, err := os.ReadFile(name)
 		if err != nil {
 			return "", err
 		}
 		inputs = append(inputs, string(data))
-	}
-	if strings.HasPrefix(p.pkg, "./") {
-		sources, err := filepath.Glob(filepath.Join(b.root, p.pkg, "*.go"))
-		if err != nil {
-			return "", err
-		}
-		for _, name := range sources {
-			data, err := os.ReadFile(name)
-			if err != nil {
-				return "", err
-			}
-			inputs = append(inputs, string(data))
-		}
 	}
 	dir := filepath.Join(b.cache, "programs", p.name)
 	path := filepath.Join(dir, digest(inputs...)[:16], p.name)
@@ -128,7 +126,7 @@ func (b *builder) moduleFlags(p program, mod string) (string, error) {
 	switch {
 	case p.module != "":
 		return always + " '-modfile=" + mod + "'", nil
-	case strings.HasPrefix(p.pkg, "./"):
+	case p.own():
 		return always, nil
 	}
 	own := filepath.Join(b.cache, "programs", p.name+".mod")

@@ -32,6 +32,11 @@ type target struct {
 // URL had and this one has not, and with the series up, which is 1, or 0 when the scrape fails. Timestamps in the page are
 // those of the wall clock and are not taken. A URL keeps the labels of its first scrape.
 func (p *Prom) Scrape(ctx context.Context, url string, ts time.Time, extra labels.Labels) error {
+	return p.ScrapeWith(ctx, http.DefaultClient, url, ts, extra)
+}
+
+// ScrapeWith is Scrape by a client of its own, for a target that asks who calls: a kubelet.
+func (p *Prom) ScrapeWith(ctx context.Context, client *http.Client, url string, ts time.Time, extra labels.Labels) error {
 	p.scrapeMu.Lock()
 	defer p.scrapeMu.Unlock()
 	t := p.targets[url]
@@ -40,7 +45,7 @@ func (p *Prom) Scrape(ctx context.Context, url string, ts time.Time, extra label
 		t = &target{extra: extra, up: p.Series(up)}
 		p.targets[url] = t
 	}
-	page, contentType, err := fetch(ctx, url)
+	page, contentType, err := fetch(ctx, client, url)
 	if err != nil {
 		return errors.Join(fmt.Errorf("scrape %s: %w", url, err), p.write(t, ts, nil, nil, 0))
 	}
@@ -52,13 +57,13 @@ func (p *Prom) Scrape(ctx context.Context, url string, ts time.Time, extra label
 }
 
 // fetch reads a page of metrics.
-func fetch(ctx context.Context, url string) (page []byte, contentType string, err error) {
+func fetch(ctx context.Context, client *http.Client, url string) (page []byte, contentType string, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, "", err
 	}
 	req.Header.Set("Accept", scrapeAccept)
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		return nil, "", err
 	}
