@@ -22,3 +22,13 @@ ENV PATH=/ ZONEINFO=/usr/share/zoneinfo.zip
 USER 65532:65532
 WORKDIR /var/lib/springtide
 ENTRYPOINT ["/springtide"]
+
+FROM build AS build-springtide-agent
+RUN go run ./tools/images --arch ${TARGETARCH} --root /out springtide-agent
+
+FROM scratch AS springtide-agent
+COPY --from=build-springtide-agent /out /
+ENV PATH=/ ZONEINFO=/usr/share/zoneinfo.zip
+USER 65532:65532
+WORKDIR /
+ENTRYPOINT ["/springtide-agent"]

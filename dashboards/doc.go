@@ -4,3 +4,4 @@ package dashboards
 
 //go:generate go run ./gen
 //go:generate go test ../deploy -run TestPrometheusRule -update
+//go:generate go -C ../deploy/base run ../../tools/chart

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 )
 
@@ -94,6 +96,38 @@ func TestChartIsKustomize(t *testing.T) {
 	}
 }
 
+// TestChartExtras: the node agent and the scheduler are those of their kustomizations.
+func TestChartExtras(t *testing.T) {
+	base, err := template(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"agent", "scheduler"} {
+		if _, err := os.Stat(filepath.Join("base", name)); err != nil {
+			continue
+		}
+		made, err := template(t, "--set", name+".enabled=true")
+		if err != nil {
+			t.Fatal(err)
+		}
+		kustomized, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join("base", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := kustomized.AsYaml()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := byName(t, bytes.Split(made, []byte("\n---\n")))
+		for o := range byName(t, bytes.Split(base, []byte("\n---\n"))) {
+			delete(got, o)
+		}
+		if d := cmp.Diff(byName(t, bytes.Split(text, []byte("\n---\n"))), got); d != "" {
+			t.Errorf("%s (-kustomize +helm):\n%s", name, d)
+		}
+	}
+}
+
 // TestChartValues: values reach the objects, and the schema refuses what no template reads.
 func TestChartValues(t *testing.T) {
 	made, err := template(t, "--set", "image.registry=registry.example/team", "--set", "image.tag=0.1.1", "--set", "controller.prometheus=https://thanos.example",
@@ -137,7 +171,7 @@ func TestChartFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if filepath.Base(f) != "uninstall.yaml" {
+		if !slices.Contains([]string{"uninstall.yaml", "agent.yaml", "scheduler.yaml"}, filepath.Base(f)) {
 			docs = append(docs, bytes.Split(text, []byte("\n---\n"))...)
 		}
 	}

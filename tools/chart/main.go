@@ -80,8 +80,27 @@ func run() error {
 	if err := write(filepath.Join(chart, "uninstall.yaml"), text); err != nil {
 		return err
 	}
+	for _, name := range extras {
+		if _, err := os.Stat(filepath.Join(name, "kustomization.yaml")); err != nil {
+			continue
+		}
+		made, err := build("../base/"+name, "")
+		if err != nil {
+			return err
+		}
+		text, err := pick(made, nil, part{})
+		if err != nil {
+			return err
+		}
+		if err := write(filepath.Join(chart, name+".yaml"), text); err != nil {
+			return err
+		}
+	}
 	return definitions()
 }
+
+// extras are the components of Springtide next to the controller. Each is a kustomization that goes with base.
+var extras = []string{"agent", "scheduler"}
 
 // dashboards writes the ConfigMap of the component grafana.
 func dashboards() error {

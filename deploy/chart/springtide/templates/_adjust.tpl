@@ -66,3 +66,13 @@ The documents of a file below files/, in the release's namespace. The files hold
 {{- $_ := set $pod "volumes" $rest }}
 {{- end }}
 {{- end }}
+
+{{/* A component next to the controller: its pods' images, place, resources and arguments. */}}
+{{- define "springtide.extra" -}}
+{{- $pod := .object.spec.template.spec }}
+{{- include "springtide.pod" (dict "root" .root "pod" $pod) }}
+{{- include "springtide.where" (dict "values" .values "pod" $pod) }}
+{{- $c := first $pod.containers }}
+{{- with .values.resources }}{{ $_ := set $c "resources" . }}{{ end }}
+{{- with .values.extraArgs }}{{ $_ := set $c "args" (concat $c.args .) }}{{ end }}
+{{- end }}
