@@ -76,7 +76,7 @@ deps: ## Install the Debian packages that the tests need
 	@hack/debian-deps.sh
 
 .PHONY: test
-test: deps build plane unit race whole e2e-short ## What must hold for every change: real API server, unit, scripts, properties, both stores, race detector where there are goroutines, one lab run
+test: deps build plane unit race e2e-short ## What must hold for every change: real API server, unit, scripts, properties, both stores, race detector where there are goroutines, one lab run
 
 .PHONY: full
 full: test seeds race-all e2e e2e-node ## Everything: make test, all seeds at the controller's own pace, the race detector on every package, all lab runs, the stories on a real node
@@ -90,20 +90,16 @@ quick: ## Lint and -short tests of what changed since main and of its direct imp
 	@GO=$(GO) HEAVY='$(HEAVY)' hack/quick.sh
 
 .PHONY: unit
-unit: build ## Tests of the packages without goroutines, with all searches of the model check and each guard taken away, and of those that import k8s.io/kubernetes
-	@race=$$(GO=$(GO) hack/race-packages.sh '$(HEAVY)') && pkgs=$$($(GO) list ./... | grep -vxF "$$race" | grep -vE '/e2e(/|$$)') && $(GO) test $(GOFLAGS_BUILD) -timeout 20m $$pkgs
+unit: build ## Every package's tests but the lab runs: all searches of the model check, each guard taken away, 200 seeds of faults
+	@$(GO) test $(GOFLAGS_BUILD) -timeout 20m $$($(GO) list ./... | grep -vE '/e2e(/|$$)')
 
 .PHONY: race
-race: ## Tests of the packages with goroutines, under the race detector (hack/race-packages.sh lists them)
-	@pkgs=$$(GO=$(GO) hack/race-packages.sh '$(HEAVY)') && $(GO) test -race -p 2 -timeout 20m $$pkgs
+race: ## The -short tests of the packages with goroutines, under the race detector (hack/race-packages.sh lists them)
+	@pkgs=$$(GO=$(GO) hack/race-packages.sh '$(HEAVY)') && $(GO) test -race -short -p 2 -timeout 20m $$pkgs
 
 .PHONY: race-all
 race-all: ## Tests of every package that does not import k8s.io/kubernetes, under the race detector
 	@pkgs=$$($(GO) list ./... | grep -vE '$(HEAVY)') && $(GO) test -race -p 2 -timeout 60m $$pkgs
-
-.PHONY: whole
-whole: ## What the race detector is too slow for: 200 seeds of faults
-	@$(GO) test -timeout 20m ./sim
 
 .PHONY: plane
 plane: build ## Tests on a real API server with the operators' own CRDs: starts the lab's control plane, and ends it (two minutes)

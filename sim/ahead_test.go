@@ -89,6 +89,7 @@ func keepDiary(t *testing.T, b *scenario.Built, r Row) []entry {
 
 // Whatever happens after a time, at whichever time, nobody has decided, foreseen, recorded or said otherwise before it.
 func TestNobodyLooksAhead(t *testing.T) {
+	long(t)
 	build := func(until time.Time, factor float64) *scenario.Built {
 		b := tiny(12, 1, tide(6, 40), tide(3, 20))
 		b.Jitter = 0.03

@@ -10,6 +10,7 @@ import (
 
 // A crowd that is worth more than the whole online pool is answered by machines of the offline one, which go home by scale-in when it is over.
 func TestOnlineBorrows(t *testing.T) {
+	long(t)
 	crowd := func(offline int) *scenario.Built {
 		b := troubled(2, 6, scenario.Faults{Quiet: config.Duration(3 * time.Hour), List: []scenario.Fault{
 			{Kind: scenario.FlashCrowd, After: config.Duration(2 * time.Hour), For: config.Duration(time.Hour), Share: 1, Factor: 3}}})

@@ -21,6 +21,7 @@ func shrunken(seed uint64) *scenario.Built {
 
 // A source that divides every signal by a hundred takes no replica; without the quarantine it does, and the judge finds it.
 func TestAShrunkenSourceTakesNothing(t *testing.T) {
+	long(t)
 	for _, c := range []struct {
 		name    string
 		holdFor time.Duration
@@ -52,6 +53,7 @@ func TestAShrunkenSourceTakesNothing(t *testing.T) {
 
 // The same faults with a plan every 15 seconds, the controller's own pace.
 func TestSeedsBreakNothingAtTheControllersPace(t *testing.T) {
+	long(t)
 	seeds := seedsPlayed()
 	if os.Getenv("ALL_SEEDS") == "" {
 		seeds = max(2, seeds/10) // each takes several times as long as one at a minute; `make full` plays all

@@ -156,6 +156,7 @@ func TestABudgetRefuses(t *testing.T) {
 
 // Each kind of fault does something: the run is not the one without it.
 func TestEveryFaultIsFelt(t *testing.T) {
+	long(t)
 	// Windows follow a wall clock: at midnight UTC it is two in Berlin, before a change and after it.
 	with := func(f scenario.Faults) *scenario.Built {
 		b := troubled(1, 1, f)
@@ -180,6 +181,7 @@ func TestEveryFaultIsFelt(t *testing.T) {
 
 // What has to do with notices is felt where machines are recalled.
 func TestFaultsOfARecallAreFelt(t *testing.T) {
+	long(t)
 	with := func(seed uint64, kinds ...string) []entry {
 		f := scenario.Faults{Quiet: config.Duration(time.Hour), List: []scenario.Fault{
 			{Kind: scenario.FlashCrowd, After: config.Duration(time.Hour), For: config.Duration(30 * time.Minute), Share: 1, Factor: 3}}}
@@ -201,6 +203,7 @@ func TestFaultsOfARecallAreFelt(t *testing.T) {
 
 // The same seed gives the same bytes, faults and all.
 func TestFaultsAreDeterministic(t *testing.T) {
+	long(t)
 	b := troubled(4, 3, scenario.Faults{Random: 8, Quiet: config.Duration(time.Hour)})
 	x, errX := Run(context.Background(), b, whole, Share(b))
 	y, errY := Run(context.Background(), b, whole, Share(b))
@@ -417,6 +420,7 @@ func TestWhoIsBound(t *testing.T) {
 
 // A broken run is shrunk to the faults that break it.
 func TestShrink(t *testing.T) {
+	long(t)
 	if broken, err := Shrink(context.Background(), troubled(1, 1, scenario.Faults{Random: 1, Quiet: config.Duration(30 * time.Minute)}), whole); broken != nil || err != nil {
 		t.Errorf("nothing breaks, but %v, %v", broken, err)
 	}
@@ -446,6 +450,7 @@ func TestShrink(t *testing.T) {
 // Windows and slices follow the wall clock over both changes of the clocks: one of 02:30 opens at the change where that hour is left out, and
 // in its first coming where it comes twice.
 func TestClocksChange(t *testing.T) {
+	long(t)
 	for _, c := range []struct {
 		day        time.Time
 		opens, end time.Duration // after midnight UTC

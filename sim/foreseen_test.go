@@ -115,6 +115,7 @@ func TestTheWindow(t *testing.T) {
 // How far forecasts look back: 15 days (Crane), 14 (AWS), 7 before the run (AHPA). What is older changes nothing, the oldest hour of them does. AWS
 // forecasts 48 h by the hour, AHPA plans 24 h.
 func TestTheHistories(t *testing.T) {
+	long(t)
 	const day = 24 * time.Hour
 	at := begin.Add(-scenario.WarmUp)
 	for _, c := range []struct {

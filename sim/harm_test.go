@@ -73,6 +73,7 @@ func TestHarmIsWhatLendingAdds(t *testing.T) {
 // On a fleet so small that each machine tells, what lending adds is harm, also while a machine is on its way to offline, or home and still closed. Where
 // the loop decides a little otherwise beside it, the harm is rather too large.
 func TestHarmOfSmallFleets(t *testing.T) {
+	long(t)
 	total := 0
 	for seed := range uint64(3) {
 		const machines = 3

@@ -19,6 +19,7 @@ import (
 
 // A leader that comes while the store is down begins without what the one before it knew, and plays otherwise than one that was handed it.
 func TestALeaderWithoutAStoreBeginsAnew(t *testing.T) {
+	long(t)
 	with := func(kinds ...string) []entry {
 		f := scenario.Faults{Quiet: config.Duration(20 * time.Minute), List: []scenario.Fault{
 			{Kind: scenario.FlashCrowd, After: config.Duration(14 * time.Minute), For: config.Duration(10 * time.Minute), Share: 1, Factor: 3}, // who acts may die of it

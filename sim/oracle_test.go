@@ -195,6 +195,7 @@ func TestWhatTheOraclePays(t *testing.T) {
 
 // Nobody without violations harvests more than the oracle, nor holds less; and who pays nothing harvests most.
 func TestTheOracleBoundsEverybody(t *testing.T) {
+	long(t)
 	lent := false
 	for _, unit := range []string{"Node", "Socket"} {
 		b := tiny(14, 2, tide(6, 40), tide(10, 20))
@@ -226,6 +227,7 @@ func TestTheOracleBoundsEverybody(t *testing.T) {
 // On whatever fleet: nobody with as few violations harvests more than the oracle, nor with as few as the free one more than that: by whole machines and by
 // sockets, replicas that divide a machine and such that do not, start-ups and machines of offline's own.
 func TestTheOracleBoundsDrawnFleets(t *testing.T) {
+	long(t)
 	judged, lent := 0, 0
 	for seed := uint64(1); seed <= 8; seed++ {
 		r := rand.New(rand.NewPCG(seed, 5))

@@ -12,6 +12,7 @@ import (
 
 // Every row is played, and every one that breaks an invariant is told: rows of a single seed at once, and of several seeds one after the other.
 func TestARowThatBreaksTakesNoOtherWithIt(t *testing.T) {
+	long(t)
 	s, err := scenario.Load(filepath.Join("scenario", "examples", "faults.yaml"))
 	if err != nil {
 		t.Fatal(err)

@@ -136,6 +136,7 @@ func everyRow(t *testing.T, b *scenario.Built) []Row {
 
 // The same row gives the same bytes, and the books agree at every tick.
 func TestDeterminism(t *testing.T) {
+	long(t)
 	b := tiny(12, 1, tide(6, 40), tide(3, 20))
 	b.Jitter = 0.03
 	for _, r := range everyRow(t, b) {

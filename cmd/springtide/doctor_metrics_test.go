@@ -118,6 +118,9 @@ var bothRules = []string{"../../deploy/rules/springtide.rules.yaml", "../../dash
 // TestDoctorExamines: of each configuration that users had broken, the doctor says which label, series or interval is wrong, and ends with the
 // lines to change. The source is a real Prometheus, and the services are those that the controller sees.
 func TestDoctorExamines(t *testing.T) {
+	if testing.Short() {
+		t.Skip("asks a Prometheus for each case; run without -short")
+	}
 	metric := func(l labels.Labels) string { return l.Get(model.MetricNameLabel) }
 	of := func(job string, change func(*labels.Builder, labels.Labels)) func(labels.Labels) []labels.Labels {
 		return func(l labels.Labels) []labels.Labels {

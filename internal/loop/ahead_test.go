@@ -101,6 +101,7 @@ func TestDeterministic(t *testing.T) {
 
 // Nothing looks ahead: whatever the world does after a time, every plan, tide and record up to then stays the same to the byte.
 func TestNothingLooksAhead(t *testing.T) {
+	long(t)
 	t.Parallel()
 	const long = 11 * time.Minute // history is read three times in it
 	fail := func(err error) { t.Fatal(err) }

@@ -66,6 +66,7 @@ func calmly(t *testing.T, w *looptest.World, epoch int64, d time.Duration) *prom
 
 // The days of a calendar are learned from all the history there is, lent to kin, lifted onto the tide, named, and remembered.
 func TestCalendarLiftsTides(t *testing.T) {
+	long(t)
 	t.Parallel()
 	w := festiveWorld(5)
 	check := func() {
@@ -104,6 +105,7 @@ func TestCalendarLiftsTides(t *testing.T) {
 
 // A feast does not become the portrait of an ordinary day: the day after it, the tide is as if it had not been.
 func TestPortraitIsOfOrdinaryDays(t *testing.T) {
+	long(t)
 	t.Parallel()
 	after := func(w *looptest.World) float64 {
 		calmly(t, w, 1, 49*time.Hour)

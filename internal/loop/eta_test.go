@@ -59,6 +59,7 @@ func (h *hopeful) look(s *fleet.Snapshot) {
 
 // Over days of tides, jobs begin within the band that they were told first about as often as it says, on fleets of either unit.
 func TestETABandHolds(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for _, c := range []struct {
 		name             string

@@ -13,6 +13,7 @@ import (
 // A source that divides every load by a hundred for an hour takes no replica, by whatever leader, and teaches no portrait that such a fall is usual.
 // The ebb of the evening is no fault: it scales in.
 func TestASourceThatDividesByAHundred(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for name, restarts := range map[string]bool{"one leader": false, "a new leader in between": true} {
 		t.Run(name, func(t *testing.T) {
@@ -71,6 +72,7 @@ func TestASourceThatDividesByAHundred(t *testing.T) {
 
 // A service whose load really falls to a hundredth, with one signal that says so, keeps its replicas for the bound and then goes down slowly.
 func TestAnUnconfirmedFallScalesInSlowly(t *testing.T) {
+	long(t)
 	t.Parallel()
 	o := looptest.Default()
 	o.Services, o.Online, o.History = 1, 3, 9*24*time.Hour

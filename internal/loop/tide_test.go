@@ -103,6 +103,7 @@ const longTurn = 30 * time.Second
 // From the ebb to the height of the flood in a small fleet: the ebb lends machines and sockets, the flood finds its replicas ready and its
 // machines home.
 func TestTheTideMovesMachines(t *testing.T) {
+	long(t)
 	t.Parallel()
 	o := looptest.Default()
 	o.Services, o.Online, o.Peak, o.History = 4, 6, 30, 9*24*time.Hour
@@ -326,6 +327,7 @@ func TestPortraitsOfAnotherVersion(t *testing.T) {
 
 // A new leader watches one window before it takes anything away, and goes on with what was announced.
 func TestANewLeaderWatches(t *testing.T) {
+	long(t)
 	t.Parallel()
 	quiet := func(records []loop.Record, since time.Time) {
 		t.Helper()
@@ -379,6 +381,7 @@ func toRecall(t *testing.T, w *looptest.World, l *loop.Loop) {
 // A notice whose deadline passed under a freeze is given anew when it ends: nobody is evicted by a deadline that was never in force, whoever
 // leads then, and whenever the announcement comes through.
 func TestThawAnnouncesAnew(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for name, thaw := range map[string]func(t *testing.T, w *looptest.World, l *loop.Loop){
 		"the same leader": func(t *testing.T, w *looptest.World, l *loop.Loop) { goOn(t, w, l, 1, time.Nanosecond) },
