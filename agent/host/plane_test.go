@@ -1,0 +1,219 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/yaml"
+
+	"github.com/springtide/springtide/agent/shape"
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/lab/plane"
+	"github.com/springtide/springtide/lab/plane/planetest"
+)
+
+// fixture is a real API server with our definitions and one node of the pool web.
+type fixture struct {
+	*plane.Plane
+	core kubernetes.Interface
+	dyn  dynamic.Interface
+	uid  types.UID
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	p := planetest.Start(t, plane.Options{})
+	core, err := kubernetes.NewForConfig(p.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dyn, err := dynamic.NewForConfig(p.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{Plane: p, core: core, dyn: dyn}
+	definitions := metav1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+	definitions.Group = "apiextensions.k8s.io"
+	for _, path := range []string{"../../deploy/crd/springtide.dev_nodeshares.yaml", "../../deploy/crd/springtide.dev_capacitypools.yaml", "../../lab/world/manifests/noderesourcetopology.yaml"} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var u unstructured.Unstructured
+		if err := yaml.Unmarshal(text, &u.Object); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := dyn.Resource(definitions).Create(t.Context(), &u, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := core.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "springtide-system"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	node, err := core.CoreV1().Nodes().Create(t.Context(), planetest.Node("m", map[string]string{"pool": "web"}), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.uid = node.UID
+	for name, class := range map[string]string{"web": "Online", "batch": "Offline"} {
+		f.create(t, "capacitypools", &v1alpha1.CapacityPool{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "CapacityPool"}, ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: v1alpha1.CapacityPoolSpec{Class: class, NodeSelector: v1alpha1.Selector{MatchLabels: map[string]string{"pool": name}}}})
+	}
+	return f
+}
+
+func (f *fixture) create(t *testing.T, resource string, o any) {
+	t.Helper()
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(object, "status")
+	eventually(t, "the definition of "+resource, func() bool {
+		_, err = f.dyn.Resource(v1alpha1.GroupVersion.WithResource(resource)).Create(t.Context(), &unstructured.Unstructured{Object: object}, metav1.CreateOptions{})
+		return err == nil
+	})
+}
+
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited too long for %s", what)
+		}
+	}
+}
+
+func (f *fixture) share(t *testing.T) *v1alpha1.NodeShare {
+	t.Helper()
+	u, err := f.dyn.Resource(sharesResource).Get(t.Context(), "m", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s v1alpha1.NodeShare
+	if err := decode(u, &s); err != nil {
+		t.Fatal(err)
+	}
+	return &s
+}
+
+// versions are those of every object that the agent writes.
+func (f *fixture) versions(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{"share": f.share(t).ResourceVersion}
+	u, err := f.dyn.Resource(topologies).Get(t.Context(), "m", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out["topology"] = u.GetResourceVersion()
+	return out
+}
+
+// TestAgentOnARealAPIServer: a socket is lent on an injected machine. The agent renews its Lease, writes the topology that the controller reads,
+// reports what the parcel waits for and then Clean, and writes nothing while nothing changes.
+func TestAgentOnARealAPIServer(t *testing.T) {
+	f := newFixture(t)
+	registry := prometheus.NewRegistry()
+	b := newBench(t, func(o *Options) {
+		o.Interval, o.Margin, o.Topology, o.Registry = time.Second, time.Second, TopologyWrite, registry
+	})
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", Annotations: map[string]string{shape.AnnotationNUMA: shape.NUMABind}},
+		Spec: corev1.PodSpec{NodeName: "m", Containers: []corev1.Container{{Name: "c", Image: "none"}}}}
+	pod.Spec.AutomountServiceAccountToken = new(bool)
+	var made *corev1.Pod
+	eventually(t, "the default account", func() bool {
+		var err error
+		made, err = f.core.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{})
+		return err == nil
+	})
+
+	path := "kubepods/besteffort/pod" + string(made.UID)
+	b.group(path)
+	b.group(path + "/c1")
+	b.settle()
+	f.create(t, "nodeshares", &v1alpha1.NodeShare{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "NodeShare"}, ObjectMeta: metav1.ObjectMeta{Name: "m"},
+		Spec: v1alpha1.NodeShareSpec{NodeUID: string(f.uid), Parcels: []v1alpha1.ShareParcel{{Cells: []int32{2, 3}, Holder: "web", Next: "batch", LoanName: "l", LoanUID: "u", Epoch: 7}}}})
+
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	cluster := NewCluster(f.core, f.dyn, "m", "springtide-system")
+	go func() { ended <- b.Run(ctx, cluster) }()
+	// The kernel's part: what is effective follows what was written.
+	kernel := time.NewTicker(100 * time.Millisecond)
+	defer kernel.Stop()
+	report := func() v1alpha1.ParcelReport {
+		select {
+		case <-kernel.C:
+			b.settle()
+		default:
+		}
+		for _, r := range f.share(t).Status.Parcels {
+			return r
+		}
+		return v1alpha1.ParcelReport{}
+	}
+	eventually(t, "a report of what the parcel waits for", func() bool { r := report(); return !r.Clean && r.Waits == "Marks" && r.Epoch == 7 })
+	if cpus := b.read(path, "cpuset.cpus"); cpus != "0-7" {
+		t.Errorf("online has %s", cpus)
+	}
+	taint, err := json.Marshal(map[string]any{"spec": map[string]any{"taints": []corev1.Taint{{Key: v1alpha1.TaintHolder, Value: v1alpha1.TaintHolderOffline, Effect: corev1.TaintEffectNoSchedule}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.core.CoreV1().Nodes().Patch(t.Context(), "m", types.MergePatchType, taint, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "Clean for the loan's epoch", func() bool { r := report(); return r.Clean && r.Epoch == 7 && r.Time != nil })
+	lease, err := f.core.CoordinationV1().Leases("springtide-system").Get(t.Context(), v1alpha1.AgentLeasePrefix+"m", metav1.GetOptions{})
+	if err != nil || *lease.Spec.HolderIdentity != "m" || *lease.Spec.LeaseDurationSeconds != 40 || lease.Spec.RenewTime == nil {
+		t.Errorf("%+v, %v", lease, err)
+	}
+	status := f.share(t).Status
+	if status.Reporter != v1alpha1.ReporterAgent || len(status.Conditions) < 10 {
+		t.Errorf("%+v", status)
+	}
+	topology, err := f.dyn.Resource(topologies).Get(t.Context(), "m", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if zones, _, _ := unstructured.NestedSlice(topology.Object, "zones"); len(zones) != 6 {
+		t.Errorf("%d zones: want two sockets and four cells", len(zones))
+	}
+	// Nothing changes, so nothing is written: ten cycles.
+	before, cycles := f.versions(t), counter(t, registry, "springtide_agent_cycle_seconds")
+	eventually(t, "ten more cycles", func() bool { return counter(t, registry, "springtide_agent_cycle_seconds") >= cycles+10 })
+	if after := f.versions(t); !maps.Equal(before, after) {
+		t.Errorf("the agent writes without a change: %v became %v", before, after)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// counter is the count of a histogram without labels.
+func counter(t *testing.T, r *prometheus.Registry, name string) uint64 {
+	t.Helper()
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			return f.GetMetric()[0].GetHistogram().GetSampleCount()
+		}
+	}
+	return 0
+}
