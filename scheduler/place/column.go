@@ -1,12 +1,15 @@
 package place
 
+import "strings"
+
 // zoneKey is the label key under which the zone of a machine is a spread domain.
 const zoneKey = "topology.kubernetes.io/zone"
 
 // column is the domain of each machine by one label key.
 type column struct {
 	key    string
-	at     uint64 // the position in the journal of machines that it is in line with
+	keys   []string // of which key is made
+	at     uint64   // the position in the journal of machines that it is in line with
 	values []string
 	number map[string]int32
 	of     []int32 // by node; none where the label is missing
@@ -16,7 +19,7 @@ type column struct {
 func (t *Table) column(key string) *column {
 	c := t.columns[key]
 	if c == nil {
-		c = &column{key: key, number: map[string]int32{}}
+		c = &column{key: key, keys: strings.Split(key, keySeparator), number: map[string]int32{}}
 		t.columns[key] = c
 	}
 	return c
@@ -50,7 +53,7 @@ func (t *Table) domainIn(c *column, n *node) int32 {
 	if c.key == zoneKey {
 		return n.zoneAt // values follow when the column is settled
 	}
-	value, ok := n.labels.Get(c.key)
+	value, ok := n.valueOf(c.keys)
 	if !ok {
 		return none
 	}
@@ -61,4 +64,37 @@ func (t *Table) domainIn(c *column, n *node) int32 {
 		c.values = append(c.values, value)
 	}
 	return d
+}
+
+// keySeparator stands between the keys, and between the values, of domains by several keys. No label holds it.
+const keySeparator = "\x1f"
+
+func joinKeys(keys []string) string { return strings.Join(keys, keySeparator) }
+
+// firstOf is the value of the first of the keys.
+func firstOf(value string) string {
+	first, _, _ := strings.Cut(value, keySeparator)
+	return first
+}
+
+// valueOf joins a machine's values of some keys; false where one is missing.
+func (n *node) valueOf(keys []string) (string, bool) {
+	values := make([]string, 0, 4)
+	for _, k := range keys {
+		v, ok := n.labels.Get(k)
+		switch k {
+		case zoneKey:
+			v, ok = n.zone, true
+		case GPUModelKey:
+			v, ok = n.kind.GPUModel, n.kind.GPUModel != ""
+		}
+		if !ok {
+			return "", false
+		}
+		values = append(values, v)
+	}
+	if len(values) == 1 {
+		return values[0], true
+	}
+	return strings.Join(values, keySeparator), true
 }

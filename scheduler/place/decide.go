@@ -45,22 +45,32 @@ func (t *Table) Assume(c ClassID, id fleet.NodeID) (Decision, bool) {
 	}
 	row := 2*i + int32(t.classes[c].side)
 	zones := t.zonesOf(&t.classes[c])
-	if f, _ := t.judge(&t.classes[c], row); f != FilterNone || !zones.allow(t.nodes[i].zoneAt) {
+	f := FilterNone
+	t.lend(t.usable(&t.classes[c], i), func() { f, _ = t.judge(&t.classes[c], row) })
+	if f != FilterNone || !zones.allow(t.nodes[i].zoneAt) {
 		return Decision{}, false
 	}
 	return t.assume(c, row), true
 }
 
-// assume puts a pod that fits on a row.
+// assume puts a pod that fits on a row. What was set aside for it there is spent first.
 func (t *Table) assume(id ClassID, row int32) Decision {
 	c := &t.classes[id]
-	_, holds := t.fitsNow(c, row)
-	p := pod{class: id, row: row, role: stays, assumed: true, holds: slices.Clone(holds)}
-	for _, h := range p.holds {
-		p.named = append(p.named, t.cells[h.cell].id)
-	}
-	p.roots = t.chooseRoots(&t.nodes[row>>1], c, p.holds)
-	return t.decision(t.put(p).Pod)
+	ids := t.usable(c, row>>1)
+	var ref PodRef
+	t.lend(ids, func() {
+		_, holds := t.fitsNow(c, row)
+		p := pod{class: id, row: row, role: stays, assumed: true, holds: slices.Clone(holds)}
+		for _, h := range p.holds {
+			p.named = append(p.named, t.cells[h.cell].id)
+		}
+		p.roots = t.chooseRoots(&t.nodes[row>>1], c, p.holds)
+		ref = t.put(p).Pod
+		if len(ids) > 0 {
+			t.spend(ids, t.amountOf(&t.pods[ref]))
+		}
+	})
+	return t.decision(ref)
 }
 
 func (t *Table) decision(ref PodRef) Decision {
@@ -160,6 +170,9 @@ func (t *Table) Resize(ref PodRef, s Shape) PodRef {
 // best finds the row with the best score, or none.
 func (t *Table) best(id ClassID) int32 {
 	c := &t.classes[id]
+	if claimed := t.claimedBest(c); len(claimed) > 0 {
+		return claimed[0].row
+	}
 	if c.pinned != nil {
 		for s := range t.amongPinned(id) {
 			return s.row
@@ -207,8 +220,27 @@ type scored struct {
 	score int64
 }
 
-// byScore yields the rows that a pod of a class fits, best first.
+// byScore yields the rows that a pod of a class fits, best first, and before them those with claims that it may use.
 func (t *Table) byScore(id ClassID) iter.Seq[scored] {
+	claimed := t.claimedBest(&t.classes[id])
+	if len(claimed) == 0 {
+		return t.unclaimed(id)
+	}
+	return func(yield func(scored) bool) {
+		for _, s := range claimed {
+			if !yield(s) {
+				return
+			}
+		}
+		for s := range t.unclaimed(id) {
+			if !slices.ContainsFunc(claimed, func(c scored) bool { return c.row == s.row }) && !yield(s) {
+				return
+			}
+		}
+	}
+}
+
+func (t *Table) unclaimed(id ClassID) iter.Seq[scored] {
 	c := &t.classes[id]
 	if c.pinned != nil {
 		return t.amongPinned(id)
@@ -300,7 +332,8 @@ func (t *Table) Explain(id ClassID) Explanation {
 			continue
 		}
 		e.Machines++
-		f, _ := t.judge(c, row)
+		f := FilterNone
+		t.lend(t.usable(c, row>>1), func() { f, _ = t.judge(c, row) })
 		if f == FilterNone && !zones.allow(t.nodes[row>>1].zoneAt) {
 			f = FilterZoneSkew
 		}

@@ -1,6 +1,8 @@
 package place
 
 import (
+	"slices"
+
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/scheduler/rules"
 )
@@ -149,6 +151,9 @@ func (t *Table) freeFor(row int32, d int) int64 {
 func (t *Table) portTaken(c *class, row int32) bool {
 	for r := row &^ 1; r <= row|1; r++ {
 		for ref := t.first[r]; ref != none; ref = t.pods[ref].next {
+			if t.pods[ref].lifted {
+				continue
+			}
 			for _, p := range t.classes[t.pods[ref].class].ports {
 				for _, q := range c.ports {
 					if p.Conflicts(q) {
@@ -164,8 +169,22 @@ func (t *Table) portTaken(c *class, row int32) bool {
 // cellsFor finds the cells that a pod would hold on a row.
 func (t *Table) cellsFor(c *class, row int32) ([]hold, bool) {
 	n := &t.nodes[row>>1]
-	t.trial = append(t.trial[:0], t.cells[n.from:n.to]...)
-	holds, ok := t.bindCells(t.trial, n, side(row&1), c)
+	var holds []hold
+	ok := false
+	if len(t.lent) > 0 {
+		// What was set aside for the pod is its first choice.
+		t.trial = append(t.trial[:0], t.cells[n.from:n.to]...)
+		for k := range t.trial {
+			if !slices.Contains(t.lent, n.from+int32(k)) {
+				t.trial[k].side = noSide
+			}
+		}
+		holds, ok = t.bindCells(t.trial, n, side(row&1), c)
+	}
+	if !ok {
+		t.trial = append(t.trial[:0], t.cells[n.from:n.to]...)
+		holds, ok = t.bindCells(t.trial, n, side(row&1), c)
+	}
 	if !ok {
 		return nil, c.shape.Cells == PreferCells && !c.shape.Exclusive
 	}

@@ -231,7 +231,7 @@ func (t *Table) newNode(id fleet.NodeID) int32 {
 // release frees the slot of a machine that is gone and has no pods.
 func (t *Table) release(i int32) {
 	n := &t.nodes[i]
-	if n.known || t.podsOn[i] > 0 || len(t.marks) > 0 {
+	if n.known || t.podsOn[i] > 0 || t.claimed[i] > 0 || len(t.marks) > 0 {
 		return
 	}
 	t.leaveTrees(i)
@@ -314,6 +314,10 @@ func (t *Table) setKind(i int32, m *Machine) {
 		return
 	}
 	refs := t.podsOf(i)
+	claims := t.claimsOn(i)
+	for _, id := range claims {
+		t.setAside(id, -1)
+	}
 	for _, ref := range refs {
 		t.charge(&t.pods[ref], -1)
 	}
@@ -334,6 +338,19 @@ func (t *Table) setKind(i int32, m *Machine) {
 		p.roots = t.chooseRoots(n, &t.classes[p.class], p.holds)
 		t.charge(p, 1)
 	}
+	for _, id := range claims {
+		t.setAside(id, 1)
+	}
+}
+
+func (t *Table) claimsOn(i int32) []ClaimID {
+	var out []ClaimID
+	for id := range t.claims {
+		if t.claims[id].claimant != "" && t.claims[id].row>>1 == i {
+			out = append(out, ClaimID(id))
+		}
+	}
+	return out
 }
 
 // podsOf lists the pods on a machine.

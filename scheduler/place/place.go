@@ -28,6 +28,7 @@ type pod struct {
 	prev, next PodRef
 	role       role
 	assumed    bool  // decided here, and not yet bound for all we know
+	lifted     bool  // for as long as a preemption is tried
 	named      []int // the cells that its binding names, in the order in which they are filled
 	holds      []hold
 	roots      []rootHold
@@ -216,6 +217,7 @@ func (t *Table) charge(p *pod, times int64) {
 	}
 	t.takeRoots(n, p.roots, times)
 	t.countGroup(p, int32(times))
+	t.chargeLevel(p, times)
 	n.ephemeral.free -= times * c.ephemeral
 	for _, w := range c.extended {
 		n.resource(w.resource).free -= times * w.amount

@@ -58,8 +58,8 @@ type Shape struct {
 	// Priority is the pod's, and Guaranteed pods stand before all that are not.
 	Priority   int32
 	Guaranteed bool
-	// Claimant names whose claims the pod may use.
-	Claimant string
+	// Claimant and ClaimantPool name whose claims the pod may use.
+	Claimant, ClaimantPool string
 	// Needs is what is left, or nil.
 	Needs *Needs
 }

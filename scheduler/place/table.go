@@ -62,6 +62,11 @@ type Table struct {
 	oldest, newest *view
 	scores         []int32 // scratch of scan
 
+	levels  levels
+	claims  []claim
+	claimed map[int32]int32 // claims by node
+	lent    []int32         // the cells of the claims that are lent just now
+
 	pods  []pod
 	spare []PodRef // free slots of pods
 
@@ -79,7 +84,7 @@ func New() *Table {
 	t := &Table{byID: map[fleet.NodeID]int32{}, kinds: map[kindKey]*kind{}, zoneOf: map[string]int32{}, resourceOf: map[string]int32{},
 		spareCells: map[int][]int32{}, spareRoots: map[int][]int32{}, domainAt: map[domainKey]int32{}, classOf: map[shapeKey]ClassID{},
 		groupOf: map[string]int32{}, weights: DefaultWeights(),
-		byName: map[string]int32{}, profileAt: map[profileKey]int32{}, columns: map[string]*column{}, views: map[viewKey]*view{}}
+		byName: map[string]int32{}, profileAt: map[profileKey]int32{}, columns: map[string]*column{}, claimed: map[int32]int32{}, views: map[viewKey]*view{}}
 	return t
 }
 

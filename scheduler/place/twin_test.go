@@ -125,6 +125,7 @@ type world struct {
 	machines map[int]Machine
 	pods     map[PodRef]fact
 	shapes   []Shape
+	claims   bool // some room is set aside, for none of the shapes
 }
 
 type fact struct {
@@ -162,7 +163,7 @@ func (w *world) somePod(r *rapid.T) (PodRef, bool) {
 func (w *world) step(r *rapid.T) {
 	t := w.tab
 	k := rapid.IntRange(0, 7).Draw(r, "machine")
-	switch rapid.SampledFrom([]string{"decide", "decide", "decide", "decide", "set", "remove", "bound", "gone", "gone", "undo", "leaving"}).Draw(r, "do") {
+	switch rapid.SampledFrom([]string{"decide", "decide", "decide", "decide", "set", "remove", "bound", "gone", "gone", "undo", "leaving", "claim"}).Draw(r, "do") {
 	case "decide":
 		s := w.shape(r)
 		c := t.Class(s)
@@ -201,6 +202,12 @@ func (w *world) step(r *rapid.T) {
 			t.Remove(ref)
 			delete(w.pods, ref)
 		}
+	case "claim":
+		if !w.claims {
+			return
+		}
+		t.Release(ClaimID(k))
+		t.Reserve(Claim{Node: fleet.NodeID(fmt.Sprint("id-n", k)), Side: fleet.Online, Claimant: "others", Room: amount(r), Cells: []int{0, k % 4}})
 	case "undo":
 		t.Would(func() bool {
 			for range rapid.IntRange(1, 4).Draw(r, "trial") {
@@ -253,6 +260,7 @@ func (w *world) again(r *rapid.T) *Table {
 func TestDecideAgainstTwin(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := newWorld(r)
+		w.claims = true
 		for range rapid.IntRange(1, 40).Draw(r, "steps") {
 			w.step(r)
 			if err := complainOfSums(w.tab); err != nil {

@@ -8,6 +8,7 @@ const (
 	removed                   // pod was taken off
 	opened                    // row was opened or closed
 	given                     // cell changed its side
+	spent                     // a claim was used
 )
 
 // change is one step back.
@@ -19,6 +20,8 @@ type change struct {
 	cell  int32
 	side  side // given: the side that had the cell
 	was   pod  // removed: the pod
+	claim ClaimID
+	left  vec // spent: what was left of the claim
 }
 
 // note writes a step down while a transaction is open.
@@ -95,6 +98,10 @@ func (t *Table) undo(c *change) {
 		t.relink(c.ref)
 	case opened:
 		t.setOpen(c.row, !t.open[c.row])
+	case spent:
+		t.setAside(c.claim, -1)
+		t.claims[c.claim].left = c.left
+		t.setAside(c.claim, 1)
 	case given:
 		t.give(c.cell, c.row, c.side)
 	}

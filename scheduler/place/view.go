@@ -96,7 +96,7 @@ func (t *Table) view(id ClassID, key string) *view {
 	v := t.views[k]
 	if v == nil {
 		v = &view{viewKey: k}
-		if key != "" {
+		if key != "" && key != preemptKey {
 			v.column = t.column(key)
 		}
 		t.views[k] = v
@@ -171,7 +171,7 @@ func (t *Table) follow(v *view, nodes []int32) bool {
 		if !t.changes.isLast(v.at+uint64(k), i) {
 			continue
 		}
-		v.score[i] = t.rate(c, p, i)
+		v.score[i] = t.rateFor(v, c, p, i)
 		if v.column == nil {
 			t.play(v, &v.domains[0], i, i)
 			continue
@@ -187,12 +187,25 @@ func (t *Table) follow(v *view, nodes []int32) bool {
 	return true
 }
 
+func (t *Table) rateFor(v *view, c *class, p *profile, i int32) int32 {
+	if v.key == preemptKey {
+		return t.ratePreempt(c, p, i)
+	}
+	return t.rate(c, p, i)
+}
+
 // build scores all machines.
 func (t *Table) build(v *view) {
 	c := &t.classes[v.class]
 	p := t.settleProfile(c.profile)
 	v.score = slices.Grow(v.score[:0], len(t.nodes))[:len(t.nodes)]
-	t.rateAll(c, p, v.score)
+	if v.key == preemptKey {
+		for i := range v.score {
+			v.score[i] = t.ratePreempt(c, p, int32(i))
+		}
+	} else {
+		t.rateAll(c, p, v.score)
+	}
 	if v.column == nil {
 		if len(v.domains) == 0 || v.domains[0].size < len(t.nodes) {
 			v.domains = []tournament{newTournament(len(t.nodes) + len(t.nodes)/16 + 1)}

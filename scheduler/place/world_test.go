@@ -126,6 +126,18 @@ func complainOfSums(t *Table) error {
 	held := make([][perCell]int64, len(t.cells))
 	for row := range int32(len(t.open)) {
 		want := t.capacity(row)
+		for i := range t.claims {
+			if x := &t.claims[i]; x.claimant != "" && x.row == row {
+				for d := range t.free {
+					want[d] -= x.left[d]
+				}
+				for _, h := range x.holds {
+					for d, v := range h.amount {
+						held[h.cell][d] += v
+					}
+				}
+			}
+		}
 		before := PodRef(none)
 		for ref := t.first[row]; ref != none; ref = t.pods[ref].next {
 			p := &t.pods[ref]

@@ -1,0 +1,69 @@
+package place
+
+import (
+	"testing"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// TestClaims: room that is set aside is for its claimant alone, is spent by the claimant's pods, and ends with them or with its time.
+func TestClaims(t *testing.T) {
+	now := time.Date(2026, 6, 7, 8, 0, 0, 0, time.UTC)
+	tab := New()
+	tab.SetMachine(plain("a"))
+	tab.SetMachine(plain("b"))
+	tab.Bound(Shape{Side: fleet.Online, Requests: cores(60)}, "id-a", "u", nil)
+	id := tab.Reserve(Claim{Node: "id-b", Side: fleet.Online, Claimant: "shop/web", Room: fleet.Resources{CPU: 32000, Memory: 128 * fleet.GiB}, Cells: []int{2, 3},
+		Until: now.Add(time.Minute)})
+	other := tab.Class(Shape{Side: fleet.Online, Requests: cores(20)})
+	web := tab.Class(Shape{Side: fleet.Online, Requests: cores(16), Claimant: "shop/web", Cells: OneCell})
+	narrow := tab.Class(Shape{Side: fleet.Online, Requests: cores(16), Cells: OneCell})
+	if n := fill(tab, narrow); len(n) != 2 {
+		t.Errorf("others hold %d of the four cells, of which two are claimed", len(n))
+	} else {
+		for _, ref := range n {
+			tab.Forget(ref)
+		}
+	}
+	d, ok := tab.Decide(other)
+	if !ok || tab.CanPlace(other) {
+		t.Fatalf("of the 32 cores that are not claimed, 20 are taken: %v", ok)
+	}
+	first, _ := tab.Decide(web)
+	if first.Name != "b" || first.Cells[0] != 2 && first.Cells[0] != 3 {
+		t.Fatalf("the claimant went to %+v", first)
+	}
+	if c := tab.Claims(); len(c) != 1 || c[0].Room.CPU != 16000 {
+		t.Errorf("one pod of 16 cores took of a claim of 32, and it is %+v", c)
+	}
+	before := tab.Claims()[0].Room
+	if tab.Would(func() bool { _, ok := tab.Decide(web); return ok }); tab.Claims()[0].Room != before {
+		t.Errorf("a decision was undone, and the claim is %+v", tab.Claims())
+	}
+	if tab.CanPlace(other) {
+		t.Error("what the claimant left of its claim is not for others")
+	}
+	if gone := tab.Expire(now); len(gone) != 0 {
+		t.Errorf("ended before its time: %v", gone)
+	}
+	if gone := tab.Expire(now.Add(time.Minute)); len(gone) != 1 || gone[0] != id {
+		t.Errorf("ended: %v", gone)
+	}
+	if !tab.CanPlace(other) {
+		t.Error("a claim that is over keeps its room")
+	}
+	tab.Forget(d.Pod)
+	tab.Release(id)
+	if err := complainOfSums(tab); err != nil {
+		t.Error(err)
+	}
+}
+
+// fill decides pods of a class until none fits.
+func fill(t *Table, c ClassID) (out []PodRef) {
+	for d, ok := t.Decide(c); ok; d, ok = t.Decide(c) {
+		out = append(out, d.Pod)
+	}
+	return out
+}

@@ -1,0 +1,213 @@
+package place
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+)
+
+// Role is some pods of a gang that are alike.
+type Role struct {
+	Class ClassID
+	// Min is how many must be placed, or none of the gang is; Count how many are wanted.
+	Min, Count int
+}
+
+// GPUModelKey stands for the GPU model among the label keys of a gang.
+const GPUModelKey = "springtide.dev/gpu-model"
+
+// GangRequest is a gang that is to be placed.
+type GangRequest struct {
+	Roles []Role
+	// Domain is the label key by which all pods must be in one domain; empty for none. Value names the domain, where pods of the gang are there already.
+	Domain, Value string
+	// Prefer are label keys by which the pods should be in one domain, the most important first. They are given up from the last on.
+	Prefer []string
+}
+
+// GangDecision is where the pods of a gang are to be bound.
+type GangDecision struct {
+	// Pods are those of each role.
+	Pods [][]Decision
+	// Domain is the one that was chosen by the keys, in the order of Domain and the Prefer that was kept; empty without keys.
+	Domain string
+	// Kept is how many of the preferred keys hold.
+	Kept int
+}
+
+// DecideGang places at least Min pods of each role, or none: in one domain by the keys that are asked for. Of the domains with enough room the one
+// with the least is tried first, so that large ones stay whole. Since a gang holds nothing until all of it has a place, two gangs never wait for each
+// other.
+func (t *Table) DecideGang(g GangRequest) (GangDecision, bool) {
+	order := make([]int, len(g.Roles))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return t.largestFirst(g.Roles[a].Class, g.Roles[b].Class) })
+	for kept := len(g.Prefer); kept >= 0; kept-- {
+		keys := make([]string, 0, 1+kept)
+		if g.Domain != "" {
+			keys = append(keys, g.Domain)
+		}
+		keys = append(keys, g.Prefer[:kept]...)
+		if len(keys) == 0 {
+			if out, ok := t.gangIn(&g, order, "", none); ok {
+				return out, true
+			}
+			continue
+		}
+		key := joinKeys(keys)
+		col := t.column(key)
+		t.settleColumn(col)
+		for d := range t.domainsWithRoom(&g, col) {
+			if out, ok := t.gangIn(&g, order, key, d); ok {
+				out.Domain, out.Kept = col.values[d], kept
+				return out, true
+			}
+		}
+	}
+	return GangDecision{}, false
+}
+
+// gangIn places a gang in one domain, or everywhere.
+func (t *Table) gangIn(g *GangRequest, order []int, key string, domain int32) (GangDecision, bool) {
+	out := GangDecision{Pods: make([][]Decision, len(g.Roles))}
+	ok := t.Try(func() bool {
+		for _, more := range [2]bool{false, true} {
+			for _, i := range order {
+				r := &g.Roles[i]
+				n := r.Min
+				if more {
+					n = max(r.Count, r.Min)
+				}
+				for len(out.Pods[i]) < n {
+					row := t.bestIn(r.Class, key, domain)
+					if row == none {
+						if !more {
+							return false
+						}
+						break
+					}
+					out.Pods[i] = append(out.Pods[i], t.assume(r.Class, row))
+				}
+			}
+		}
+		return true
+	})
+	if !ok {
+		return GangDecision{}, false
+	}
+	return out, true
+}
+
+// bestIn finds the best row of one domain. There zones are not compared: the domain decides where the pods are.
+func (t *Table) bestIn(id ClassID, key string, domain int32) int32 {
+	if key == "" {
+		return t.best(id)
+	}
+	c, col := &t.classes[id], t.column(key)
+	for _, s := range t.claimedBest(c) {
+		if col.of[s.row>>1] == domain {
+			return s.row
+		}
+	}
+	if c.pinned != nil {
+		for s := range t.amongPinned(id) {
+			if col.of[s.row>>1] == domain {
+				return s.row
+			}
+		}
+		return none
+	}
+	v := t.view(id, key)
+	if int(domain) >= len(v.domains) {
+		return none
+	}
+	if i := v.domains[domain].top(); i != none {
+		return 2*i + int32(c.side)
+	}
+	return none
+}
+
+// domainsWithRoom yields the domains that could hold the least of each role by their sums, the one with the least room first. Cells, ports and the
+// like are judged when the gang is placed.
+func (t *Table) domainsWithRoom(g *GangRequest, col *column) iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		room := make([][]int64, len(g.Roles))
+		for r := range g.Roles {
+			room[r] = t.roomByDomain(g.Roles[r].Class, col)
+		}
+		var fit []int32
+		for d := range col.values {
+			ok := g.Value == "" || firstOf(col.values[d]) == g.Value
+			for r := range g.Roles {
+				ok = ok && room[r][d] >= int64(g.Roles[r].Min)
+			}
+			if ok {
+				fit = append(fit, int32(d))
+			}
+		}
+		slices.SortFunc(fit, func(a, b int32) int {
+			for r := range g.Roles {
+				if room[r][a] != room[r][b] {
+					// Enough for all that is wanted comes before enough for the least.
+					x, y := room[r][a] >= int64(g.Roles[r].Count), room[r][b] >= int64(g.Roles[r].Count)
+					if x != y {
+						return cmp.Compare(b2i(y), b2i(x))
+					}
+					if x {
+						return cmp.Compare(room[r][a], room[r][b])
+					}
+					return cmp.Compare(room[r][b], room[r][a])
+				}
+			}
+			return cmp.Compare(col.values[a], col.values[b])
+		})
+		for _, d := range fit {
+			if !yield(d) {
+				return
+			}
+		}
+	}
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// roomByDomain counts the pods of a class that the machines of each domain could hold by their free room, each machine counted by itself.
+func (t *Table) roomByDomain(id ClassID, col *column) []int64 {
+	c := &t.classes[id]
+	out := make([]int64, len(col.values))
+	a, need := &t.avail[c.side], c.need()
+	var p *profile
+	if c.pinned == nil {
+		p = t.settleProfile(c.profile)
+	}
+	for i, d := range col.of {
+		if d == none || p != nil && p.bits[i>>6]>>(i&63)&1 == 0 {
+			continue
+		}
+		n := int64(1) << 30
+		for x := range resources {
+			if need[x] > 0 {
+				n = min(n, max(a.free[x][i], 0)/need[x])
+			}
+		}
+		out[d] += n
+	}
+	for _, i := range slices.Sorted(maps.Keys(t.claimed)) {
+		if d := col.of[i]; d != none {
+			// What is set aside for the class is free for it.
+			for _, id := range t.usable(c, i) {
+				left := t.claims[id].left
+				out[d] += left.resources().Count(c.want.resources())
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,115 @@
+package place
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/scheduler/rules"
+)
+
+// racks is a table of machines of 64 cores in racks of these sizes.
+func racks(sizes ...int) *Table {
+	tab := New()
+	for r, n := range sizes {
+		for k := range n {
+			m := plain(fmt.Sprintf("r%d-%d", r, k))
+			m.Labels = rules.LabelsOf(map[string]string{"rack": fmt.Sprint("r", r), "block": fmt.Sprint("b", r/2)})
+			tab.SetMachine(m)
+		}
+	}
+	return tab
+}
+
+// TestGangDomains: a gang is in one domain, the smallest that holds it; what it prefers is given up before the gang is.
+func TestGangDomains(t *testing.T) {
+	half := Shape{Side: fleet.Online, Requests: cores(32)}
+	for _, c := range []struct {
+		name   string
+		min    int
+		count  int
+		g      GangRequest
+		domain string
+		kept   int
+		placed int
+	}{
+		{name: "anywhere", min: 12, count: 12, placed: 12},
+		{name: "too many", min: 13, count: 13},
+		{name: "the smallest rack that holds four", min: 4, count: 4, g: GangRequest{Domain: "rack"}, domain: "r1", placed: 4},
+		{name: "no rack holds seven", min: 7, count: 7, g: GangRequest{Domain: "rack"}},
+		{name: "one that holds all that is wanted", min: 2, count: 5, g: GangRequest{Domain: "rack"}, domain: "r2", placed: 5},
+		{name: "as many as there are", min: 2, count: 50, g: GangRequest{Domain: "rack"}, domain: "r2", placed: 6},
+		{name: "a rack is preferred", min: 7, count: 7, g: GangRequest{Prefer: []string{"rack"}}, placed: 7},
+		{name: "within a block a rack is preferred", min: 4, count: 4, g: GangRequest{Domain: "block", Prefer: []string{"rack"}}, domain: "b0\x1fr1", kept: 1, placed: 4},
+		{name: "within a block no rack holds six", min: 6, count: 6, g: GangRequest{Domain: "block", Value: "b0", Prefer: []string{"rack"}}, domain: "b0", placed: 6},
+		{name: "the rest of a gang goes where it is", min: 1, count: 1, g: GangRequest{Domain: "rack", Value: "r2"}, domain: "r2", placed: 1},
+		{name: "a label that no machine has", min: 1, count: 1, g: GangRequest{Domain: "row"}},
+	} {
+		tab := racks(1, 2, 3)
+		c.g.Roles = []Role{{tab.Class(half), c.min, c.count}}
+		out, ok := tab.DecideGang(c.g)
+		n := 0
+		if ok {
+			n = len(out.Pods[0])
+		}
+		if ok != (c.placed > 0) || n != c.placed || out.Domain != c.domain || out.Kept != c.kept {
+			t.Errorf("%s: %v, %d pods, domain %q, kept %d", c.name, ok, n, out.Domain, out.Kept)
+		}
+		for _, d := range out.Pods {
+			for _, d := range d {
+				tab.Forget(d.Pod)
+			}
+		}
+		if err := complainOfSums(tab); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+// TestGangsAllOrNothing: a gang whose least does not fit leaves the table as it was; one that is placed has at least that, in one domain, and oversells
+// nothing.
+func TestGangsAllOrNothing(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		w := newWorld(r)
+		for range rapid.IntRange(0, 10).Draw(r, "steps") {
+			w.step(r)
+		}
+		g := GangRequest{Domain: rapid.SampledFrom([]string{"", "rack", zoneKey, GPUModelKey}).Draw(r, "domain")}
+		if rapid.Bool().Draw(r, "prefer") {
+			g.Prefer = []string{"disk"}
+		}
+		for range rapid.IntRange(1, 3).Draw(r, "roles") {
+			least := rapid.IntRange(0, 3).Draw(r, "min")
+			g.Roles = append(g.Roles, Role{w.tab.Class(w.shape(r)), least, least + rapid.IntRange(0, 2).Draw(r, "more")})
+		}
+		before := state(w.tab)
+		out, ok := w.tab.DecideGang(g)
+		if !ok {
+			if after := state(w.tab); after != before {
+				r.Fatalf("a gang was refused, and the table is\n%s instead of\n%s", after, before)
+			}
+			return
+		}
+		in := map[string]bool{}
+		for i, role := range g.Roles {
+			if n := len(out.Pods[i]); n < role.Min || n > role.Count {
+				r.Fatalf("role %d of %+v has %d pods", i, role, n)
+			}
+			for _, d := range out.Pods[i] {
+				x := &w.tab.nodes[w.tab.byID[d.Node]]
+				if g.Domain != "" {
+					v, _ := x.valueOf([]string{g.Domain})
+					in[v] = true
+				}
+				if p := &w.tab.pods[d.Pod]; w.tab.classes[p.class].want[cpu] > 0 && w.tab.freeFor(p.row, cpu) < 0 {
+					r.Fatalf("%s was oversold", d.Name)
+				}
+			}
+		}
+		if len(in) > 1 {
+			r.Fatalf("a gang is in the domains %v", in)
+		}
+	})
+}

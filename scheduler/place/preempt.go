@@ -1,0 +1,289 @@
+package place
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// PreemptionFacts is what a preemption must know of pods beyond the table. Its functions are asked about the pods of a few machines alone.
+type PreemptionFacts struct {
+	// Pod says what protects a pod; nil for nothing.
+	Pod func(PodRef) PodFacts
+	// Allowed is how many pods of each disruption budget may go now.
+	Allowed []int
+	Gangs   []GangFacts
+}
+
+// PodFacts is what protects one pod.
+type PodFacts struct {
+	// Protected: it must not be taken, since it started a short time ago, or is one of ours.
+	Protected bool
+	// Budgets are the pod's disruption budgets, as indexes of PreemptionFacts.Allowed.
+	Budgets []int
+	// Gang is its gang, as an index of PreemptionFacts.Gangs plus one; 0 for none.
+	Gang int
+	// Started orders victims: of equal ones the one that started last goes first.
+	Started int64
+}
+
+// GangFacts is a gang of which less than Min pods are of no use: where one more would be too many, all go.
+type GangFacts struct {
+	Min     int
+	Members []PodRef
+}
+
+// Preemption is which pods must go so that a pod fits a machine.
+type Preemption struct {
+	Class ClassID
+	Node  fleet.NodeID
+	// Victims go, in the order of their references; they may be on other machines too, where a gang goes as a whole.
+	Victims []PodRef
+	// Broken is how many of them go against their disruption budget.
+	Broken int
+	// Highest is the highest priority among the victims, and whether it is a guaranteed pod.
+	Highest    int32
+	Guaranteed bool
+	cells      []int
+}
+
+// preemptKey is that of the view which orders machines by what a preemption there would cost.
+const preemptKey = "\x00preempt"
+
+// mostTried is how many machines are judged exactly once one is found. Machines come in the order of the highest level that must go and of the pods
+// at and below it.
+const mostTried = 16
+
+// Preempt finds the pods that must go so that a pod of a class fits: the fewest against their budgets, then those of the lowest standing, then the
+// fewest. The victims on a machine are minimal: none could stay. Nothing changes; see [Table.Nominate]. Where no machine could help, the heads of
+// an index say so without a look at any.
+func (t *Table) Preempt(id ClassID, facts *PreemptionFacts) (Preemption, bool) {
+	t.levelsOn()
+	c := &t.classes[id]
+	var best Preemption
+	found, tried := false, 0
+	q := contest{}
+	if c.pinned == nil {
+		q.add(t, entry{v: t.view(id, preemptKey), at: 1})
+	}
+	zones := t.zonesOf(c)
+	for i := range t.preemptable(c, &q) {
+		if !zones.allow(t.nodes[i].zoneAt) {
+			continue
+		}
+		if tried++; found && tried > mostTried {
+			break
+		}
+		if p, ok := t.preemptOn(id, i, facts); ok && (!found || t.cheaper(&p, &best)) {
+			best, found = p, true
+		}
+	}
+	return best, found
+}
+
+// preemptable yields the machines on which a preemption might help, cheapest first.
+func (t *Table) preemptable(c *class, q *contest) func(yield func(int32) bool) {
+	return func(yield func(int32) bool) {
+		for _, name := range c.pinned {
+			i, ok := t.byName[name]
+			if ok && t.open[2*i+int32(c.side)] && t.fixed(c, 2*i+int32(c.side)) == FilterNone && !yield(i) {
+				return
+			}
+		}
+		var drawn []int32 // the view changes while machines are tried, so they are drawn in blocks
+		for {
+			drawn = drawn[:0]
+			for len(drawn) < mostTried {
+				e, ok := q.next(t)
+				if !ok {
+					break
+				}
+				drawn = append(drawn, e.node())
+			}
+			if len(drawn) == 0 {
+				return
+			}
+			for _, i := range drawn {
+				if !yield(i) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// ratePreempt is the score of a machine in the view of preemptions, or unfit.
+func (t *Table) ratePreempt(c *class, p *profile, i int32) int32 {
+	if p.bits[i>>6]>>(i&63)&1 == 0 {
+		return unfit
+	}
+	below, _ := t.levels.number(c.shape.level())
+	k, count, ok := t.freeable(c, 2*i+int32(c.side), below)
+	if !ok {
+		return unfit
+	}
+	return -int32(k)<<12 - int32(min(count, 1<<12-1))
+}
+
+// preemptOn finds the minimal victims on one machine.
+func (t *Table) preemptOn(id ClassID, i int32, facts *PreemptionFacts) (Preemption, bool) {
+	c := &t.classes[id]
+	row := 2*i + int32(c.side)
+	mine := c.shape.level()
+	type candidate struct {
+		ref   PodRef
+		facts PodFacts
+		level level
+	}
+	var all []candidate
+	for ref := t.first[row]; ref != none; ref = t.pods[ref].next {
+		p := &t.pods[ref]
+		x := candidate{ref: ref, level: t.classes[p.class].shape.level()}
+		if p.role != stays || x.level.compare(mine) >= 0 {
+			continue
+		}
+		if facts.Pod != nil {
+			x.facts = facts.Pod(ref)
+		}
+		if !x.facts.Protected {
+			all = append(all, x)
+		}
+	}
+	allowed := slices.Clone(facts.Allowed)
+	breaks := func(x *candidate) bool {
+		for _, b := range x.facts.Budgets {
+			if allowed[b] <= 0 {
+				return true
+			}
+		}
+		return false
+	}
+	// The first to be spared are those against whose budget it would be, then those of the highest level, then the largest and the oldest.
+	slices.SortFunc(all, func(a, b candidate) int {
+		x, y := t.amountOf(&t.pods[a.ref]), t.amountOf(&t.pods[b.ref])
+		return cmp.Or(fleet.TrueFirst(breaks(&a), breaks(&b)), b.level.compare(a.level), cmp.Compare(y[gpus], x[gpus]), cmp.Compare(y[cpu], x[cpu]),
+			cmp.Compare(y[memory], x[memory]), cmp.Compare(a.facts.Started, b.facts.Started), cmp.Compare(t.pods[a.ref].uid, t.pods[b.ref].uid), cmp.Compare(a.ref, b.ref))
+	})
+	lift := func(ref PodRef, times int64) {
+		t.pods[ref].lifted = times < 0
+		t.charge(&t.pods[ref], times)
+	}
+	for k := range all {
+		lift(all[k].ref, -1)
+	}
+	f, _ := t.judge(c, row)
+	out := Preemption{Class: id, Node: t.nodes[i].id}
+	var gone []candidate
+	if f == FilterNone {
+		for k := range all {
+			lift(all[k].ref, 1)
+			if f, _ := t.judge(c, row); f != FilterNone {
+				lift(all[k].ref, -1)
+				gone = append(gone, all[k])
+			}
+		}
+		_, holds := t.judge(c, row)
+		for _, h := range holds {
+			out.cells = append(out.cells, t.cells[h.cell].id)
+		}
+	}
+	for k := range all {
+		if t.pods[all[k].ref].lifted {
+			lift(all[k].ref, 1)
+		}
+	}
+	if f != FilterNone || len(gone) == 0 {
+		return Preemption{}, false // nothing helps, or nothing need go
+	}
+	highest := gone[0].level
+	taken := map[int]int{}
+	for k := range gone {
+		x := &gone[k]
+		if breaks(x) {
+			out.Broken++
+		}
+		for _, b := range x.facts.Budgets {
+			allowed[b]--
+		}
+		out.Victims = append(out.Victims, x.ref)
+		if x.facts.Gang > 0 {
+			taken[x.facts.Gang-1]++
+		}
+		if x.level.compare(highest) > 0 {
+			highest = x.level
+		}
+	}
+	if !t.takeGangs(&out, taken, facts, mine) {
+		return Preemption{}, false
+	}
+	for _, ref := range out.Victims {
+		if l := t.classes[t.pods[ref].class].shape.level(); l.compare(highest) > 0 {
+			highest = l
+		}
+	}
+	slices.Sort(out.Victims)
+	out.Highest, out.Guaranteed = highest.priority, highest.guaranteed
+	return out, true
+}
+
+// takeGangs adds the rest of each gang of which too few would stay; false where one of the rest must not go.
+func (t *Table) takeGangs(out *Preemption, taken map[int]int, facts *PreemptionFacts, mine level) bool {
+	for g := range facts.Gangs {
+		x := &facts.Gangs[g]
+		if taken[g] == 0 || len(x.Members)-taken[g] >= x.Min {
+			continue
+		}
+		for _, ref := range x.Members {
+			if slices.Contains(out.Victims, ref) {
+				continue
+			}
+			if t.classes[t.pods[ref].class].shape.level().compare(mine) >= 0 || facts.Pod != nil && facts.Pod(ref).Protected {
+				return false
+			}
+			out.Victims = append(out.Victims, ref)
+		}
+	}
+	return true
+}
+
+// cheaper orders preemptions.
+func (t *Table) cheaper(a, b *Preemption) bool {
+	x, y := level{a.Guaranteed, a.Highest}, level{b.Guaranteed, b.Highest}
+	return cmp.Or(cmp.Compare(a.Broken, b.Broken), x.compare(y), cmp.Compare(len(a.Victims), len(b.Victims)),
+		cmp.Compare(t.rank[t.byID[a.Node]], t.rank[t.byID[b.Node]])) < 0
+}
+
+// Nominate holds room for a pod on a machine from which its victims have still to go: the machine is overdrawn until then, so nobody else gets the
+// room. The victims count no more for spreading. The pod can be bound when [Table.Settled] says so.
+func (t *Table) Nominate(p Preemption) Decision {
+	for _, ref := range p.Victims {
+		if t.pods[ref].role == stays {
+			t.Leaving(ref)
+		}
+	}
+	i := t.byID[p.Node]
+	c := &t.classes[p.Class]
+	x := pod{class: p.Class, row: 2*i + int32(c.side), role: stays, assumed: true, named: p.cells}
+	x.holds = t.holdsOn(c, i, p.cells)
+	x.roots = t.chooseRoots(&t.nodes[i], c, x.holds)
+	return t.decision(t.put(x).Pod)
+}
+
+// Settled reports whether the machine of a pod has room for it and all that is there.
+func (t *Table) Settled(ref PodRef) bool {
+	p := &t.pods[ref]
+	for d := range t.free {
+		if t.avail[p.row&1].free[d][p.row>>1] < 0 {
+			return false
+		}
+	}
+	for _, h := range p.holds {
+		for _, v := range t.cells[h.cell].free {
+			if v < 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
