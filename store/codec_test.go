@@ -48,6 +48,9 @@ func TestCollector(t *testing.T) {
 # HELP springtide_store_dropped_records_total Journal records given up because the store was down for too long.
 # TYPE springtide_store_dropped_records_total counter
 springtide_store_dropped_records_total 0
+# HELP springtide_store_set_aside_total Damaged files of the embedded store that were set aside.
+# TYPE springtide_store_set_aside_total counter
+springtide_store_set_aside_total 0
 # HELP springtide_store_up 1 while the store takes what it is given.
 # TYPE springtide_store_up gauge
 springtide_store_up 1

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -81,7 +80,7 @@ func (t *tx) exec(ctx context.Context, q string, args ...any) (sql.Result, error
 
 // query runs a query and calls scan for each row.
 func (s *Store) query(ctx context.Context, scan func(*sql.Rows) error, q string, args ...any) error {
-	rows, err := s.db.QueryContext(ctx, s.d.bind(q), args...)
+	rows, err := s.handle().QueryContext(ctx, s.d.bind(q), args...)
 	if err != nil {
 		return err
 	}
@@ -118,8 +117,6 @@ func connectSQLite(path string, o Options) (*sql.DB, error) {
 			return nil, fmt.Errorf("store sqlite://%s: %w: has the controller run, with this --store?", path, err)
 		}
 		pragmas["_pragma"] = []string{busy, "query_only(1)"}
-	} else if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, fmt.Errorf("store sqlite://%s: %w", path, err)
 	}
 	return openSQLite(path, pragmas)
 }
@@ -172,12 +169,18 @@ func redact(dsn string) string {
 // seconds; and it has none for SQLite.
 func (s *Store) migrate(ctx context.Context) (err error) {
 	unlock, err := s.lock(ctx)
-	if err != nil {
+	if isBusy(err) || err != nil && !s.d.embedded {
 		return fmt.Errorf("migrate: wait for another controller's migration: %w", err)
 	}
-	defer func() { err = errors.Join(err, unlock()) }()
+	if err != nil {
+		return fmt.Errorf("lock it for its migration: %w", err)
+	}
+	defer func() { err = errors.Join(err, unlock(err == nil)) }()
 	p, err := s.provider()
 	if err != nil {
+		return err
+	}
+	if err := refuseNewer(ctx, p); err != nil {
 		return err
 	}
 	if _, err := p.Up(ctx); err != nil {
@@ -192,10 +195,10 @@ const migrationLock = 0x74696465
 // lock keeps other processes from migrating, until unlock or the death of this one. It is a transaction in either database, so that it ends
 // with its connection and holds behind a pooler of transactions too. SQLite would keep the migration itself out of a file that is locked
 // like that, so there it is an empty file beside the store.
-func (s *Store) lock(ctx context.Context) (unlock func() error, err error) {
-	db, closeDB := s.db, func() error { return nil }
+func (s *Store) lock(ctx context.Context) (unlock func(done bool) error, err error) {
+	db, closeDB := s.handle(), func() error { return nil }
 	if s.d.embedded {
-		if db, err = openSQLite(strings.TrimPrefix(s.name, "sqlite://")+".lock", url.Values{"_txlock": {"exclusive"}, "_pragma": {busyTimeout(s.o.BulkTimeout)}}); err != nil {
+		if db, err = openSQLite(s.lockPath(), url.Values{"_txlock": {"exclusive"}, "_pragma": {busyTimeout(s.o.BulkTimeout)}}); err != nil {
 			return nil, err
 		}
 		closeDB = db.Close
@@ -204,10 +207,21 @@ func (s *Store) lock(ctx context.Context) (unlock func() error, err error) {
 	if err != nil {
 		return nil, errors.Join(err, closeDB())
 	}
-	unlock = func() error { return errors.Join(ignoreDone(held.Rollback()), closeDB()) }
-	if !s.d.embedded {
+	unlock = func(done bool) error {
+		end := held.Rollback
+		if done {
+			end = held.Commit
+		}
+		return errors.Join(ignoreDone(end()), closeDB())
+	}
+	if s.d.embedded {
+		// The mark that there is a store, for [Store.prepareFile]. It is committed when the migration is done.
+		if _, err := held.ExecContext(ctx, `PRAGMA user_version = 1`); err != nil {
+			return nil, errors.Join(err, unlock(false))
+		}
+	} else {
 		if _, err := held.ExecContext(ctx, `SELECT pg_advisory_xact_lock($1)`, migrationLock); err != nil {
-			return nil, errors.Join(err, unlock())
+			return nil, errors.Join(err, unlock(false))
 		}
 	}
 	return unlock, nil
@@ -226,6 +240,18 @@ func (s *Store) checkVersion(ctx context.Context) error {
 	if pending {
 		return errors.New("it was written by an older version: run the controller of this version first")
 	}
+	return refuseNewer(ctx, p)
+}
+
+// refuseNewer leaves tables of a newer version alone, as after a rollback: this version would write rows that the newer one cannot read.
+func refuseNewer(ctx context.Context, p *goose.Provider) error {
+	has, knows, err := p.GetVersions(ctx)
+	if err != nil {
+		return fmt.Errorf("read its version: %w", err)
+	}
+	if has > knows {
+		return fmt.Errorf("%w (tables of version %d, this program knows %d); to fix: run the newer version, or another --store", errNewer, has, knows)
+	}
 	return nil
 }
 
@@ -234,7 +260,7 @@ func (s *Store) provider() (*goose.Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("migrations: %w", err)
 	}
-	p, err := goose.NewProvider(s.d.goose, s.db, sub, goose.WithTableName("springtide_schema"), goose.WithDisableGlobalRegistry(true))
+	p, err := goose.NewProvider(s.d.goose, s.handle(), sub, goose.WithTableName("springtide_schema"), goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		return nil, fmt.Errorf("migrations: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"time"
 )
@@ -65,10 +66,16 @@ type Store struct {
 	name string // for messages: the DSN without its password
 	db   *sql.DB
 
-	// health guards what is known of the store's state.
+	// health guards the handle and what is known of the store's state.
 	health   sync.Mutex
 	migrated bool
 	lastErr  error
+	// file is what an embedded store has open; aside counts damaged files that were set aside, remark tells operators of the last one.
+	file   os.FileInfo
+	aside  int
+	remark string
+	// files guards the making, setting aside and opening again of an embedded store's files.
+	files sync.Mutex
 
 	// writing guards the journal: the order of its records is the order of the appends.
 	writing sync.Mutex
@@ -77,7 +84,8 @@ type Store struct {
 }
 
 // Open opens the store that dsn names: sqlite://PATH, whose file and folder are created on first run, or postgres://USER@HOST/DATABASE. A
-// PostgreSQL that cannot be reached now is no error: the store is down until it can, and [Store.Healthy] says so.
+// store that does not work now is no error: the controller runs without it, records are held in memory until it does, and [Store.Healthy] says
+// so. A damaged file is set aside. Tables of a newer version are left alone.
 func Open(ctx context.Context, dsn string, o Options) (*Store, error) {
 	o = o.withDefaults()
 	d, name, db, err := connect(dsn, o)
@@ -89,8 +97,8 @@ func Open(ctx context.Context, dsn string, o Options) (*Store, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.BulkTimeout)
 	defer cancel()
 	if err := s.ready(ctx); err != nil {
-		// Waiting mends neither a file that cannot be written nor a wrong password or missing database: those are the operator's.
-		if o.ReadOnly || d.embedded || d.fatal(err) {
+		// Waiting helps neither against a wrong password nor a missing database: those are the operator's to fix.
+		if o.ReadOnly || !d.embedded && d.fatal(err) {
 			db.Close()
 			return nil, err
 		}
@@ -109,7 +117,7 @@ func (s *Store) Close() error {
 		err = s.flush(ctx)
 		s.writing.Unlock()
 	}
-	return errors.Join(err, s.db.Close())
+	return errors.Join(err, s.handle().Close())
 }
 
 // Healthy returns nil while the store takes what it is given, else why not.
@@ -124,13 +132,19 @@ const pingTimeout = 500 * time.Millisecond
 
 // ready makes sure that the store answers and has its tables.
 func (s *Store) ready(ctx context.Context) error {
+	s.files.Lock()
+	err := s.checkFile()
+	s.files.Unlock()
+	if err != nil {
+		return s.note(err)
+	}
 	s.health.Lock()
 	down, migrated := s.lastErr != nil, s.migrated
 	s.health.Unlock()
 	if down {
 		ping, cancel := context.WithTimeout(ctx, pingTimeout)
 		defer cancel()
-		if err := s.db.PingContext(ping); err != nil {
+		if err := s.handle().PingContext(ping); err != nil {
 			return s.note(err)
 		}
 	}
@@ -140,15 +154,26 @@ func (s *Store) ready(ctx context.Context) error {
 	if s.o.ReadOnly {
 		return s.note(s.checkVersion(ctx))
 	}
-	err := s.migrate(ctx)
+	err = s.migrate(ctx)
+	if damaged(err) && s.d.embedded {
+		if err = s.setAside(err); err == nil {
+			if err = s.prepareFile(); err == nil {
+				err = s.migrate(ctx)
+			}
+		}
+	}
 	s.health.Lock()
 	s.migrated = err == nil
 	s.health.Unlock()
+	if err == nil {
+		s.remember()
+	}
 	return s.note(err)
 }
 
 // note remembers how the store is, and names it in the error.
 func (s *Store) note(err error) error {
+	err = s.advice(err)
 	s.health.Lock()
 	defer s.health.Unlock()
 	if err != nil {
@@ -174,7 +199,7 @@ func (s *Store) with(ctx context.Context, timeout time.Duration, f func(ctx cont
 
 // inTx runs f in one transaction.
 func (s *Store) inTx(ctx context.Context, f func(tx *tx) error) error {
-	sqlTx, err := s.db.BeginTx(ctx, nil)
+	sqlTx, err := s.handle().BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}

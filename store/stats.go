@@ -7,13 +7,17 @@ type Stats struct {
 	// Waiting counts journal records held in memory, Dropped those given up since the start.
 	Waiting int
 	Dropped int64
+	// Aside counts damaged files that were set aside since the start.
+	Aside int
 }
 
 // Stats returns the counters.
 func (s *Store) Stats() Stats {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	return Stats{Waiting: len(s.journal.pending), Dropped: s.journal.dropped}
+	s.health.Lock()
+	defer s.health.Unlock()
+	return Stats{Waiting: len(s.journal.pending), Dropped: s.journal.dropped, Aside: s.aside}
 }
 
 var (
@@ -21,6 +25,8 @@ var (
 		"1 while the store takes what it is given.", nil, nil)
 	descWaiting = prometheus.NewDesc("springtide_store_waiting_records",
 		"Journal records held in memory until the store is back.", nil, nil)
+	descAside = prometheus.NewDesc("springtide_store_set_aside_total",
+		"Damaged files of the embedded store that were set aside.", nil, nil)
 	descDropped = prometheus.NewDesc("springtide_store_dropped_records_total",
 		"Journal records given up because the store was down for too long.", nil, nil)
 )
@@ -41,5 +47,6 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	ch <- prometheus.MustNewConstMetric(descUp, prometheus.GaugeValue, up)
 	ch <- prometheus.MustNewConstMetric(descWaiting, prometheus.GaugeValue, float64(st.Waiting))
+	ch <- prometheus.MustNewConstMetric(descAside, prometheus.CounterValue, float64(st.Aside))
 	ch <- prometheus.MustNewConstMetric(descDropped, prometheus.CounterValue, float64(st.Dropped))
 }

@@ -120,6 +120,10 @@ func poolConditions(c *conditions, r *loop.Report, p *fleet.Pool, nodes, alive, 
 		c.set(v1alpha1.ConditionStoreReady, metav1.ConditionFalse, "StoreDown", "the journal is kept in memory until the store is back: "+r.StoreErr.Error())
 		return
 	}
+	if r.StoreNote != "" {
+		c.set(v1alpha1.ConditionStoreReady, metav1.ConditionTrue, "StoreBeganAgain", r.StoreNote)
+		return
+	}
 	c.set(v1alpha1.ConditionStoreReady, metav1.ConditionTrue, "StoreUp", "the store takes the journal")
 }
 

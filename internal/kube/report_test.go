@@ -109,6 +109,9 @@ func TestReportWritesOnlyWhatChanged(t *testing.T) {
 	expectWrites("the store is down", all[:2], func(rep *loop.Report) {
 		rep.Plan.Targets[0].Replicas, rep.StoreErr = 5, errors.New("disk full")
 	})
+	expectWrites("the store began again", all[:2], func(rep *loop.Report) {
+		rep.Plan.Targets[0].Replicas, rep.StoreNote = 5, "a damaged file was set aside"
+	})
 	r.clock.now = t0.Add(10 * time.Minute)
 	expectWrites("ten minutes later the numbers go along", all, func(rep *loop.Report) { jitter(rep); rep.Plan.Targets[0].Replicas = 5 })
 	if s := object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart"); s.Status.FloorReplicas != 3 || s.Status.ReadyReplicas != 1 || s.Status.LeaderEpoch != 7 {

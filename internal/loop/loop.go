@@ -227,7 +227,7 @@ func (l *Loop) Cycle(ctx context.Context) (wrote bool, err error) {
 	t.lap("record")
 	if l.p.Reporter != nil {
 		err := l.p.Reporter.Report(ctx, &Report{Snapshot: s, Plan: &plan, Receipt: &receipt, Portraits: l.portraits, Tides: l.tides,
-			Summaries: l.summaries, Links: l.links.known, QueryProblems: l.queryProblems(), HistoryErr: historyErr, StoreErr: storeErr})
+			Summaries: l.summaries, Links: l.links.known, QueryProblems: l.queryProblems(), HistoryErr: historyErr, StoreErr: storeErr, StoreNote: l.storeNote()})
 		if err != nil {
 			l.p.Log.Warn("status could not be written", "cycle", l.revision, "err", err)
 		}
@@ -284,6 +284,14 @@ func (r *Receipt) done(k planner.Key) bool {
 		}
 	}
 	return false
+}
+
+// storeNote is what the journal has to say, where it says something.
+func (l *Loop) storeNote() string {
+	if j, ok := l.p.Journal.(interface{ Note() string }); ok {
+		return j.Note()
+	}
+	return ""
 }
 
 // tell logs one line per cycle that did something and sets the metrics.

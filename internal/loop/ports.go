@@ -135,6 +135,8 @@ type Report struct {
 	QueryProblems map[fleet.ServiceID]string
 	// HistoryErr, StoreErr say that a dependency is down; nil while all is well.
 	HistoryErr, StoreErr error
+	// StoreNote is what operators should know of a journal that works: that it began again, and why.
+	StoreNote string
 }
 
 // Record is one cycle for the journal.
