@@ -29,7 +29,9 @@ require (
 	k8s.io/client-go v0.36.6
 	k8s.io/component-base v0.36.6
 	k8s.io/component-helpers v0.36.6
+	k8s.io/dynamic-resource-allocation v0.36.6
 	k8s.io/klog/v2 v2.140.0
+	k8s.io/kube-scheduler v0.36.6
 	k8s.io/kubernetes v1.36.3
 	k8s.io/utils v0.0.0-20260210185600-b8788abfbbc2
 	modernc.org/sqlite v1.60.1
@@ -286,7 +288,6 @@ require (
 	k8s.io/cri-client v0.36.6 // indirect
 	k8s.io/cri-streaming v0.36.6 // indirect
 	k8s.io/csi-translation-lib v0.36.6 // indirect
-	k8s.io/dynamic-resource-allocation v0.36.6 // indirect
 	k8s.io/endpointslice v0.36.6 // indirect
 	k8s.io/externaljwt v0.36.6 // indirect
 	k8s.io/kms v0.36.6 // indirect
@@ -294,7 +295,6 @@ require (
 	k8s.io/kube-controller-manager v0.36.6 // indirect
 	k8s.io/kube-openapi v0.0.0-20260317180543-43fb72c5454a // indirect
 	k8s.io/kube-proxy v0.36.6 // indirect
-	k8s.io/kube-scheduler v0.36.6 // indirect
 	k8s.io/kubectl v0.36.6 // indirect
 	k8s.io/kubelet v0.36.6 // indirect
 	k8s.io/metrics v0.36.6 // indirect

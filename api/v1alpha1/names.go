@@ -26,6 +26,8 @@ const (
 	LabelComponent = "springtide.dev/component"
 	// ComponentFiller is the value of LabelComponent on fillers.
 	ComponentFiller = "filler"
+	// ComponentScheduler is the value of LabelComponent on the scheduler.
+	ComponentScheduler = "scheduler"
 	// ComponentController is the value of LabelComponent on the controller.
 	ComponentController = "controller"
 	// LabelFillerNode names the machine whose room a filler holds.
@@ -55,10 +57,31 @@ const (
 	AnnotationLeaderEpoch = "springtide.dev/leader-epoch"
 	// AnnotationAdopted on an HPA holds the minReplicas that it had before Springtide raised it, so that it can be given back.
 	AnnotationAdopted = "springtide.dev/adopted-min-replicas"
+	// AnnotationCells on a pod names the NUMA cells that the scheduler chose for it, in Linux' list format, as in "0-1,3". It is written with the
+	// binding and does not change.
+	AnnotationCells = "springtide.dev/cells"
+	// AnnotationTopologyPolicy on a pod says how it is bound to NUMA cells: best-effort, single-cell, single-socket or restricted; without it, it is not.
+	AnnotationTopologyPolicy = "springtide.dev/topology-policy"
+	// AnnotationCellsExclusive on a pod, with the value "true", keeps all other pods off its cells.
+	AnnotationCellsExclusive = "springtide.dev/cells-exclusive"
+	// AnnotationOneRoot on a pod, with the value "true", asks for GPUs and NICs on one PCIe root.
+	AnnotationOneRoot = "springtide.dev/one-pcie-root"
+	// SchedulerName is the schedulerName of pods that the bundled scheduler places.
+	SchedulerName = "springtide"
+	// SchedulerLeasePrefix names the Lease of a partition of the scheduler: prefix + partition number, in the scheduler's namespace.
+	SchedulerLeasePrefix = "springtide-scheduler-"
 	// FieldManager owns what Springtide writes by server-side apply.
 	FieldManager = "springtide"
 	// AgentLeasePrefix names the Lease by which the node side of a node shows life: prefix + node name, in the controller's namespace.
 	AgentLeasePrefix = "springtide-agent-"
+)
+
+// Values of AnnotationTopologyPolicy.
+const (
+	TopologyBestEffort   = "best-effort"
+	TopologySingleCell   = "single-cell"
+	TopologySingleSocket = "single-socket"
+	TopologyRestricted   = "restricted"
 )
 
 // Condition types.

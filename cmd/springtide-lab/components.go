@@ -12,6 +12,7 @@ import (
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 
 	"github.com/springtide/springtide/lab/plane"
+	"github.com/springtide/springtide/scheduler/host/command"
 )
 
 // components are the hidden subcommands that run the control plane's parts.
@@ -23,6 +24,7 @@ func components() []*cobra.Command {
 		component(plane.Etcd, etcd),
 		component(plane.APIServer, apiserver.NewAPIServerCommand),
 		component(plane.ControllerManager, controllers),
+		component(plane.Springtide, command.New),
 		component(plane.Scheduler, func() *cobra.Command { return scheduler.NewSchedulerCommand() }),
 	}
 }

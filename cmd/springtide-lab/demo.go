@@ -59,6 +59,7 @@ func demo() *cobra.Command {
 	f.DurationVar(&o.world.WarmUp, "warm-up", 0, "virtual time before the day begins to count (default 30m with a controller)")
 	f.StringSliceVar(&o.world.Processes, "processes", nil, "machines on which pods with a command run it, as processes of this one; needs --speed 1")
 	f.BoolVar(&o.world.NoAgents, "no-agents", false, "leave the machines without node agents: whole machines are lent, and no socket")
+	f.StringVar(&o.world.Scheduler, "scheduler", world.SchedulerSpringtide, "who places pods: springtide, or kube for kube-scheduler")
 	f.BoolVar(&o.headless, "headless", os.Getenv("HEADLESS") != "", "plain lines instead of the live view")
 	f.StringVar(&o.report, "report", "", "file to write the report to as JSON")
 	f.StringVar(&o.picture, "picture", "", "file to draw the live view to as SVG, as it stands at the end")
@@ -87,6 +88,9 @@ func (o *demoOptions) run(ctx context.Context) error {
 	}
 	if o.begin != "peak" && o.begin != "midnight" {
 		return fmt.Errorf("--begin %q: want peak or midnight", o.begin)
+	}
+	if s := o.world.Scheduler; s != world.SchedulerSpringtide && s != world.SchedulerKube {
+		return fmt.Errorf("--scheduler %q: want springtide or kube", s)
 	}
 	o.world.AtPeak = o.begin == "peak"
 	if err := o.findSpringtide(); err != nil {

@@ -14,12 +14,21 @@ import (
 // up starts the control plane alone and keeps it until Ctrl-C.
 func up() *cobra.Command {
 	var opts plane.Options
+	var scheduler string
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start the control plane alone and print its kubeconfig; Ctrl-C ends it",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			begin := time.Now()
+			switch scheduler {
+			case "springtide":
+				opts.Scheduler = plane.Springtide
+			case "kube":
+				opts.Scheduler = plane.Scheduler
+			default:
+				return fmt.Errorf("--scheduler %q: want springtide or kube", scheduler)
+			}
 			opts.Progress = func(line string) {
 				fmt.Fprintf(cmd.ErrOrStderr(), "%5.1fs  %s\n", time.Since(begin).Seconds(), line)
 			}
@@ -46,6 +55,7 @@ func up() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&opts.Dir, "dir", "", "directory under which the plane makes one of its own (default: the temporary directory)")
 	flags.BoolVar(&opts.Keep, "keep", false, "leave data and logs in place at the end")
+	flags.StringVar(&scheduler, "scheduler", "springtide", "who places pods: springtide, or kube for kube-scheduler")
 	flags.StringVar(&opts.KWOKBinary, "kwok", "", "the kwok binary (default: kwok beside this one)")
 	return cmd
 }

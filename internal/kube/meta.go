@@ -1,44 +1,21 @@
 package kube
 
 import (
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	helpers "k8s.io/component-helpers/resource"
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
 )
 
-// gpuResource is the extended resource that fillers ask for GPUs by, and gpuSuffix what counts as one: device plugins of every maker
-// call theirs VENDOR/gpu.
-const (
-	gpuResource = "nvidia.com/gpu"
-	gpuSuffix   = "/gpu"
-	// labelGPUModel is set by the GPU feature discovery.
-	labelGPUModel = "nvidia.com/gpu.product"
-)
-
-// resources turns a list of quantities into amounts. A fraction of a millicore counts as a whole one (MilliValue rounds up), so that
-// requests are never understated.
-func resources(list corev1.ResourceList) fleet.Resources {
-	r := fleet.Resources{
-		CPU:    fleet.MilliCPU(list.Cpu().MilliValue()),
-		Memory: fleet.Bytes(list.Memory().Value()),
-		Pods:   list.Pods().Value(),
-	}
-	for name, q := range list {
-		if strings.HasSuffix(string(name), gpuSuffix) {
-			r.GPU += q.Value()
-		}
-	}
-	return r
-}
+// gpuResource is the extended resource that fillers ask for GPUs by.
+const gpuResource = "nvidia.com/gpu"
 
 // podRequests is what the scheduler counts for a pod: containers, the largest init container, sidecars, overhead, pod-level requests.
 func podRequests(spec *corev1.PodSpec) fleet.Resources {
-	r := resources(helpers.PodRequests(&corev1.Pod{Spec: *spec}, helpers.PodResourcesOptions{}))
+	r := facts.Resources(helpers.PodRequests(&corev1.Pod{Spec: *spec}, helpers.PodResourcesOptions{}))
 	r.Pods = 1
 	return r
 }

@@ -3,19 +3,18 @@ package kube
 import (
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
 )
 
 // Annotations by which autoscalers are told to leave a node alone.
@@ -56,8 +55,8 @@ func newNodeFacts(n *corev1.Node) *nodeFacts {
 			Name:        n.Name,
 			Zone:        n.Labels[corev1.LabelTopologyZone],
 			Network:     n.Labels[v1alpha1.LabelNetworkPod],
-			GPUModel:    n.Labels[labelGPUModel],
-			Allocatable: resources(n.Status.Allocatable),
+			GPUModel:    n.Labels[facts.LabelGPUModel],
+			Allocatable: facts.Resources(n.Status.Allocatable),
 			Ready:       nodeReady(n),
 		},
 		kubelet: kubeletReports(n),
@@ -201,90 +200,7 @@ type topologyFacts struct {
 	cells []fleet.Cell
 }
 
-// newTopologyFacts reads zones of type Node as cells. The socket of a cell is the number at the end of its parent, a zone of type
-// Socket or Package, or else the value of its attribute "socket" (the ecosystem's exporters agree on neither, and some say nothing). A
-// node with a cell whose socket is unknown counts as one of unknown topology: it is lent whole, since half a socket is worse than none.
+// newTopologyFacts reads the cells of a node.
 func newTopologyFacts(u *unstructured.Unstructured) *topologyFacts {
-	f := &topologyFacts{header: headerOf(u)}
-	zones, _, _ := unstructured.NestedSlice(u.Object, "zones")
-	sockets := map[string]int{}
-	for _, z := range zones {
-		zone, _ := z.(map[string]any)
-		kind, _ := zone["type"].(string)
-		name, _ := zone["name"].(string)
-		if n, ok := trailingNumber(name); ok && (kind == "Socket" || kind == "Package") {
-			sockets[name] = n
-		}
-	}
-	for _, z := range zones {
-		zone, _ := z.(map[string]any)
-		if kind, _ := zone["type"].(string); kind != "Node" {
-			continue
-		}
-		cell, ok := cellOf(zone, sockets)
-		if !ok {
-			f.cells = nil
-			return f
-		}
-		f.cells = append(f.cells, cell)
-	}
-	slices.SortFunc(f.cells, func(a, b fleet.Cell) int { return a.ID - b.ID })
-	return f
-}
-
-func cellOf(zone map[string]any, sockets map[string]int) (fleet.Cell, bool) {
-	name, _ := zone["name"].(string)
-	id, ok := trailingNumber(name)
-	if !ok {
-		return fleet.Cell{}, false
-	}
-	parent, _ := zone["parent"].(string)
-	socket, ok := sockets[parent]
-	if !ok {
-		if socket, ok = socketAttribute(zone); !ok {
-			return fleet.Cell{}, false
-		}
-	}
-	cell := fleet.Cell{ID: id, Socket: socket}
-	list, _ := zone["resources"].([]any)
-	amounts := corev1.ResourceList{}
-	for _, r := range list {
-		res, _ := r.(map[string]any)
-		name, _ := res["name"].(string)
-		if q, err := resource.ParseQuantity(text(res["capacity"])); err == nil {
-			amounts[corev1.ResourceName(name)] = q
-		}
-	}
-	cell.Capacity = resources(amounts)
-	return cell, true
-}
-
-func socketAttribute(zone map[string]any) (int, bool) {
-	list, _ := zone["attributes"].([]any)
-	for _, a := range list {
-		attr, _ := a.(map[string]any)
-		if attr["name"] == "socket" || attr["name"] == "springtide.dev/socket" {
-			n, err := strconv.Atoi(text(attr["value"]))
-			return n, err == nil && n >= 0
-		}
-	}
-	return 0, false
-}
-
-// text renders a quantity as JSON may carry it: a string, or a bare whole number.
-func text(v any) string {
-	switch v := v.(type) {
-	case string:
-		return v
-	case int64:
-		return strconv.FormatInt(v, 10)
-	}
-	return ""
-}
-
-// trailingNumber reads the 3 of "node-3".
-func trailingNumber(s string) (int, bool) {
-	digits := s[len(strings.TrimRight(s, "0123456789")):]
-	n, err := strconv.Atoi(digits)
-	return n, err == nil
+	return &topologyFacts{header: headerOf(u), cells: facts.Cells(u)}
 }

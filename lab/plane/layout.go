@@ -29,6 +29,9 @@ const (
 //go:embed scheduler.yaml
 var schedulerConfig []byte
 
+//go:embed springtide-scheduler.yaml
+var springtideConfig []byte
+
 // The ports of a plane, as indices into layout.ports.
 const (
 	portEtcd = iota
@@ -70,6 +73,9 @@ func (l layout) writeConfigs() error {
 	if err := os.WriteFile(l.path("gateway.yaml"), []byte(gatewayConfig), 0o644); err != nil {
 		return fmt.Errorf("write the gateway's configuration: %w", err)
 	}
+	if err := os.WriteFile(l.path("springtide-scheduler.yaml"), springtideConfig, 0o644); err != nil {
+		return fmt.Errorf("write the bundled scheduler's configuration: %w", err)
+	}
 	stages := strings.Join([]string{nodeready.DefaultNodeInit, nodeheartbeat.DefaultNodeHeartbeatWithLease}, "\n---\n")
 	if err := os.WriteFile(l.path("kwok.yaml"), []byte(stages), 0o644); err != nil {
 		return fmt.Errorf("write kwok's stages: %w", err)
@@ -100,9 +106,21 @@ func (l layout) components(keys *pki) ([]*component, error) {
 		part(Etcd, "http://"+l.address(portEtcd)+"/health", l.etcdArgs()),
 		part(APIServer, "https://"+l.address(portAPI)+"/readyz", l.apiServerArgs(keys)),
 		part(ControllerManager, "https://"+l.address(portControllers)+"/healthz", l.controllerArgs(keys)),
-		part(Scheduler, "https://"+l.address(portScheduler)+"/readyz", l.schedulerArgs(keys)),
+		l.scheduler(part, keys),
 		part(KWOK, "http://"+l.address(portKWOK)+"/healthz", l.kwokArgs(keys)),
 	}, nil
+}
+
+// scheduler is the one that places pods.
+func (l layout) scheduler(part func(name, url string, args []string) *component, keys *pki) *component {
+	if l.options.Scheduler == Springtide {
+		return part(Springtide, "http://"+l.address(portScheduler)+"/readyz", []string{
+			"--kubeconfig=" + keys.kubeconfig(adminUser),
+			"--config=" + l.path("springtide-scheduler.yaml"),
+			"--listen=" + l.address(portScheduler),
+		})
+	}
+	return part(Scheduler, "https://"+l.address(portScheduler)+"/readyz", l.schedulerArgs(keys))
 }
 
 func (l layout) etcdArgs() []string {

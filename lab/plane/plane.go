@@ -18,6 +18,7 @@ const (
 	APIServer         = "kube-apiserver"
 	ControllerManager = "kube-controller-manager"
 	Scheduler         = "kube-scheduler"
+	Springtide        = "springtide-scheduler"
 	KWOK              = "kwok"
 )
 
@@ -31,6 +32,9 @@ type Options struct {
 	LabBinary string
 	// KWOKBinary is the kwok binary; "kwok" beside LabBinary when empty.
 	KWOKBinary string
+	// Scheduler says who places pods: Scheduler (when empty), or Springtide. Either serves pods that name no scheduler; those that name
+	// springtide wait for the bundled one.
+	Scheduler string
 	// ExtraArgs are further arguments by component; they stand last, so they win over the plane's own.
 	ExtraArgs map[string][]string
 	// Progress, when set, is told each step of a start in one line, on the goroutine that asked for the start.

@@ -137,7 +137,9 @@ func (w *World) buildJobs(ctx context.Context) error {
 	var writes []write
 	for _, j := range w.jobs {
 		writes = append(writes, func(ctx context.Context) error {
-			if _, err := w.api.core.BatchV1().Jobs(j.spec.Name.Namespace).Create(ctx, j.workload(), metav1.CreateOptions{}); err != nil {
+			work := j.workload()
+			work.Spec.Template.Spec.SchedulerName = w.options.schedulerName()
+			if _, err := w.api.core.BatchV1().Jobs(j.spec.Name.Namespace).Create(ctx, work, metav1.CreateOptions{}); err != nil {
 				return fmt.Errorf("make job %s: %w", j.spec.Name, err)
 			}
 			return w.api.create(ctx, "elasticjobs", j.elasticJob())

@@ -5,12 +5,27 @@ import (
 	"sync"
 	"time"
 
+	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/lab/plane"
 	"github.com/springtide/springtide/lab/scrape"
 )
 
 // Step is the length of one step of the world. Metrics are scraped, and the true service level is accounted, once a step.
 const Step = 15 * time.Second
+
+// The schedulers that a world can run with.
+const (
+	SchedulerSpringtide = "springtide"
+	SchedulerKube       = "kube"
+)
+
+// schedulerName is what the world's pods name.
+func (o *Options) schedulerName() string {
+	if o.Scheduler == SchedulerSpringtide {
+		return v1alpha1.SchedulerName
+	}
+	return ""
+}
 
 // Options say what to play. Zero values mean the defaults that stand with the fields.
 type Options struct {
@@ -41,6 +56,8 @@ type Options struct {
 	// it in place at the end.
 	Dir  string
 	Keep bool
+	// Scheduler says who places the world's pods: springtide (the default), or kube for kube-scheduler.
+	Scheduler string
 	// Plane says how to run the control plane; its Dir and Progress follow the world's.
 	Plane plane.Options
 	// Processes names machines on which pods whose container has a command run it, as processes of this machine (see package process).
@@ -75,6 +92,10 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.Speed, 288)
 	setDefault(&o.Controllers, 1)
 	setDefault(&o.Mode, "Auto")
+	setDefault(&o.Scheduler, SchedulerSpringtide)
+	if o.Scheduler == SchedulerSpringtide {
+		o.Plane.Scheduler = plane.Springtide
+	}
 	if o.Springtide != "" {
 		setDefault(&o.WarmUp, 30*time.Minute)
 	}

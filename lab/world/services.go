@@ -97,7 +97,9 @@ func (w *World) buildServices(ctx context.Context) error {
 		var writes []write
 		for _, s := range some {
 			writes = append(writes, func(ctx context.Context) error {
-				_, err := w.api.core.AppsV1().Deployments(s.Name.Namespace).Create(ctx, deployment(s), metav1.CreateOptions{})
+				d := deployment(s)
+				d.Spec.Template.Spec.SchedulerName = w.options.schedulerName()
+				_, err := w.api.core.AppsV1().Deployments(s.Name.Namespace).Create(ctx, d, metav1.CreateOptions{})
 				if err != nil {
 					return fmt.Errorf("make deployment %s: %w", s.Name, err)
 				}

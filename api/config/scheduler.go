@@ -1,0 +1,158 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/springtide/springtide/internal/validate/lines"
+)
+
+// Scheduler configures one process of springtide-scheduler. Durations are written as in "1m30s".
+type Scheduler struct {
+	// Kubeconfig is the file to reach the cluster by; inside of a cluster, where it is empty, the pod's own account.
+	Kubeconfig string `yaml:"kubeconfig"`
+	// Namespace is the controller's: the freeze stands on it. LeaseNamespace is where the leases of the scheduler live; the same when empty.
+	Namespace      string `yaml:"namespace"`
+	LeaseNamespace string `yaml:"leaseNamespace"`
+	// Identity names this process in the lease; host name and a random suffix when empty.
+	Identity string `yaml:"identity"`
+	// Names are the values of spec.schedulerName that it serves: springtide, and default-scheduler where it is the cluster's own.
+	Names []string `yaml:"names"`
+	// Partition is the number of the nodes that this process binds to, from 0; Partitions is how many there are.
+	Partition  int `yaml:"partition"`
+	Partitions int `yaml:"partitions"`
+	// Listen is the address of metrics, health and readiness.
+	Listen string `yaml:"listen"`
+	// Pprof serves profiles under /debug/pprof of the same address.
+	Pprof bool `yaml:"pprof"`
+	// LogLevel is debug, info, warn or error.
+	LogLevel string `yaml:"logLevel"`
+	// Binders is how many bindings may be under way at once.
+	Binders int `yaml:"binders"`
+	// BindTimeout bounds one binding, here and at the API server.
+	BindTimeout Duration `yaml:"bindTimeout"`
+	// BackoffFirst and BackoffMost bound the wait after a failure that no event announces the end of.
+	BackoffFirst Duration `yaml:"backoffFirst"`
+	BackoffMost  Duration `yaml:"backoffMost"`
+	// Weights say what a good node is.
+	Weights Weights `yaml:"weights"`
+}
+
+// Weights are the parts that the scores have in the choice of a node, for online and offline pods apart. What is left out keeps its default.
+type Weights struct {
+	Online  SideWeights `yaml:"online"`
+	Offline SideWeights `yaml:"offline"`
+}
+
+// SideWeights are the weights of one side; 0 switches a score off.
+type SideWeights struct {
+	// Pack prefers the fullest node, Spread the emptiest, by CPU and memory.
+	Pack   *int64 `yaml:"pack"`
+	Spread *int64 `yaml:"spread"`
+	// Room prefers the room that others need less: lent parcels for offline work, nodes at home for online work.
+	Room *int64 `yaml:"room"`
+	// KeepGPUs keeps pods without GPUs off nodes with GPUs; GPUFragments prefers the node on which the fewest free GPUs stay behind.
+	KeepGPUs     *int64 `yaml:"keepGPUs"`
+	GPUFragments *int64 `yaml:"gpuFragments"`
+	// WholeMachines keeps nodes free on which there is no pod, WholeSockets sockets of which no cell is held.
+	WholeMachines *int64 `yaml:"wholeMachines"`
+	WholeSockets  *int64 `yaml:"wholeSockets"`
+	// Zones and Hosts prefer zones and nodes with the fewest pods of the same owner.
+	Zones *int64 `yaml:"zones"`
+	Hosts *int64 `yaml:"hosts"`
+	// Preferred counts preferred node affinity, Taints those of effect PreferNoSchedule that are not tolerated.
+	Preferred *int64 `yaml:"preferred"`
+	Taints    *int64 `yaml:"taints"`
+}
+
+// DefaultScheduler returns what a file that says nothing means.
+func DefaultScheduler() Scheduler {
+	return Scheduler{
+		Namespace: "springtide-system", Names: []string{"springtide"}, Partitions: 1,
+		Listen: "127.0.0.1:8082", LogLevel: "info",
+		// A binding is one write of a few milliseconds: sixteen at once are some thousands a second, more than an API server on one disk takes.
+		Binders: 16, BindTimeout: Duration(10 * time.Second),
+		BackoffFirst: Duration(time.Second), BackoffMost: Duration(10 * time.Second), // as kube-scheduler's
+	}
+}
+
+// LoadScheduler reads a configuration file over the defaults and validates it. The error names every field that is wrong, each with its line.
+func LoadScheduler(path string) (Scheduler, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return Scheduler{}, fmt.Errorf("read configuration: %w", err)
+	}
+	return ParseScheduler(path, text)
+}
+
+// ParseScheduler is LoadScheduler of a text; name stands for the file in errors.
+func ParseScheduler(name string, text []byte) (Scheduler, error) {
+	c := DefaultScheduler()
+	file := lines.File{Name: name, Types: []reflect.Type{reflect.TypeFor[Scheduler](), reflect.TypeFor[Weights](), reflect.TypeFor[SideWeights]()}}
+	root, err := file.Read(text, &c)
+	if err != nil {
+		return c, err
+	}
+	var wrong []error
+	for _, p := range c.Validate() {
+		wrong = append(wrong, file.At(root, p.Field, p.String()))
+	}
+	return c, errors.Join(wrong...)
+}
+
+// Validate says everything that is wrong, each with its field and mend.
+func (c *Scheduler) Validate() []Problem {
+	var out []Problem
+	wrong := func(field, format string, args ...any) {
+		out = append(out, Problem{Field: field, Message: fmt.Sprintf(format, args...)})
+	}
+	if !namespaceName.MatchString(c.Namespace) {
+		wrong("namespace", "%q is no namespace: write the controller's, as in springtide-system", c.Namespace)
+	}
+	if c.LeaseNamespace != "" && !namespaceName.MatchString(c.LeaseNamespace) {
+		wrong("leaseNamespace", "%q is no namespace: write one such as springtide-system", c.LeaseNamespace)
+	}
+	if len(c.Names) == 0 || slices.Contains(c.Names, "") {
+		wrong("names", "it must serve at least one schedulerName: write one such as springtide")
+	}
+	if c.Partitions < 1 || c.Partitions > 64 {
+		wrong("partitions", "%d is out of bounds: write 1 to 64", c.Partitions)
+	}
+	if c.Partition < 0 || c.Partition >= max(c.Partitions, 1) {
+		wrong("partition", "%d is no partition: write 0 to %d", c.Partition, max(c.Partitions, 1)-1)
+	}
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+		wrong("listen", "%q is no address: write HOST:PORT, or :PORT for all addresses", c.Listen)
+	}
+	if !slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel) {
+		wrong("logLevel", "%q is unknown: write debug, info, warn or error", c.LogLevel)
+	}
+	if c.Binders < 1 || c.Binders > 256 {
+		wrong("binders", "%d is out of bounds: write 1 to 256", c.Binders)
+	}
+	within := func(field string, d Duration, from, to time.Duration) {
+		if v := time.Duration(d); v < from || v > to {
+			wrong(field, "%s is out of bounds: write %s to %s", d, Duration(from), Duration(to))
+		}
+	}
+	within("bindTimeout", c.BindTimeout, time.Second, time.Minute)
+	within("backoffFirst", c.BackoffFirst, 10*time.Millisecond, time.Minute)
+	within("backoffMost", c.BackoffMost, time.Duration(c.BackoffFirst), 10*time.Minute)
+	c.Weights.Online.validate("weights.online", wrong)
+	c.Weights.Offline.validate("weights.offline", wrong)
+	return out
+}
+
+func (w *SideWeights) validate(field string, wrong func(field, format string, args ...any)) {
+	for name, v := range map[string]*int64{"pack": w.Pack, "spread": w.Spread, "room": w.Room, "keepGPUs": w.KeepGPUs, "gpuFragments": w.GPUFragments,
+		"wholeMachines": w.WholeMachines, "wholeSockets": w.WholeSockets, "zones": w.Zones, "hosts": w.Hosts, "preferred": w.Preferred, "taints": w.Taints} {
+		if v != nil && (*v < 0 || *v > 1000) {
+			wrong(field+"."+name, "%d is out of bounds: write 0 to 1000", *v)
+		}
+	}
+}

@@ -1,0 +1,124 @@
+// Package facts reads objects of others into the vocabulary of the fleet: amounts of resources and the cells of a node. The controller and the
+// scheduler count with the same functions, so that room in one is room in the other.
+package facts
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// GPUSuffix ends the names of the extended resources that count as GPUs: device plugins of every maker call theirs VENDOR/gpu.
+const GPUSuffix = "/gpu"
+
+// LabelGPUModel is set by the GPU feature discovery.
+const LabelGPUModel = "nvidia.com/gpu.product"
+
+// Resources turns a list of quantities into amounts. A fraction of a millicore counts as a whole one (MilliValue rounds up), so that
+// requests are never understated.
+func Resources(list corev1.ResourceList) fleet.Resources {
+	r := fleet.Resources{
+		CPU:    fleet.MilliCPU(list.Cpu().MilliValue()),
+		Memory: fleet.Bytes(list.Memory().Value()),
+		Pods:   list.Pods().Value(),
+	}
+	for name, q := range list {
+		if strings.HasSuffix(string(name), GPUSuffix) {
+			r.GPU += q.Value()
+		}
+	}
+	return r
+}
+
+// Cells reads the zones of type Node of a NodeResourceTopology as cells, sorted by number. The socket of a cell is the number at the end of its parent, a zone of type
+// Socket or Package, or else the value of its attribute "socket" (the ecosystem's exporters agree on neither, and some say nothing). A
+// node with a cell whose socket is unknown counts as one of unknown topology: it is lent whole, since half a socket is worse than none.
+func Cells(u *unstructured.Unstructured) []fleet.Cell {
+	var cells []fleet.Cell
+	zones, _, _ := unstructured.NestedSlice(u.Object, "zones")
+	sockets := map[string]int{}
+	for _, z := range zones {
+		zone, _ := z.(map[string]any)
+		kind, _ := zone["type"].(string)
+		name, _ := zone["name"].(string)
+		if n, ok := trailingNumber(name); ok && (kind == "Socket" || kind == "Package") {
+			sockets[name] = n
+		}
+	}
+	for _, z := range zones {
+		zone, _ := z.(map[string]any)
+		if kind, _ := zone["type"].(string); kind != "Node" {
+			continue
+		}
+		cell, ok := cellOf(zone, sockets)
+		if !ok {
+			return nil
+		}
+		cells = append(cells, cell)
+	}
+	slices.SortFunc(cells, func(a, b fleet.Cell) int { return a.ID - b.ID })
+	return cells
+}
+
+func cellOf(zone map[string]any, sockets map[string]int) (fleet.Cell, bool) {
+	name, _ := zone["name"].(string)
+	id, ok := trailingNumber(name)
+	if !ok {
+		return fleet.Cell{}, false
+	}
+	parent, _ := zone["parent"].(string)
+	socket, ok := sockets[parent]
+	if !ok {
+		if socket, ok = socketAttribute(zone); !ok {
+			return fleet.Cell{}, false
+		}
+	}
+	cell := fleet.Cell{ID: id, Socket: socket}
+	list, _ := zone["resources"].([]any)
+	amounts := corev1.ResourceList{}
+	for _, r := range list {
+		res, _ := r.(map[string]any)
+		name, _ := res["name"].(string)
+		if q, err := resource.ParseQuantity(text(res["capacity"])); err == nil {
+			amounts[corev1.ResourceName(name)] = q
+		}
+	}
+	cell.Capacity = Resources(amounts)
+	return cell, true
+}
+
+func socketAttribute(zone map[string]any) (int, bool) {
+	list, _ := zone["attributes"].([]any)
+	for _, a := range list {
+		attr, _ := a.(map[string]any)
+		if attr["name"] == "socket" || attr["name"] == "springtide.dev/socket" {
+			n, err := strconv.Atoi(text(attr["value"]))
+			return n, err == nil && n >= 0
+		}
+	}
+	return 0, false
+}
+
+// text renders a quantity as JSON may carry it: a string, or a bare whole number.
+func text(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case int64:
+		return strconv.FormatInt(v, 10)
+	}
+	return ""
+}
+
+// trailingNumber reads the 3 of "node-3".
+func trailingNumber(s string) (int, bool) {
+	digits := s[len(strings.TrimRight(s, "0123456789")):]
+	n, err := strconv.Atoi(digits)
+	return n, err == nil
+}

@@ -1,0 +1,198 @@
+package command_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/lab/plane"
+	"github.com/springtide/springtide/lab/plane/planetest"
+)
+
+// TestPlane plays the scheduler as the lab runs it: the process of springtide-scheduler on a real API server.
+func TestPlane(t *testing.T) {
+	p := planetest.Start(t, plane.Options{Scheduler: plane.Springtide})
+	client, err := kubernetes.NewForConfig(p.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cluster{t: t, api: client}
+	for i := range 4 {
+		c.node(planetest.Node(fmt.Sprintf("n%d", i), map[string]string{corev1.LabelHostname: fmt.Sprintf("n%d", i), "disk": []string{"ssd", "hdd"}[i%2]}))
+	}
+	t.Run("binds", func(t *testing.T) {
+		c := c.of(t)
+		for i := range 20 {
+			c.pod(pod(fmt.Sprint("plain-", i), "1"))
+		}
+		for i := range 20 {
+			c.bound(fmt.Sprint("plain-", i))
+		}
+	})
+	t.Run("selector", func(t *testing.T) {
+		c := c.of(t)
+		x := pod("ssd", "1")
+		x.Spec.NodeSelector = map[string]string{"disk": "ssd"}
+		c.pod(x)
+		if got := c.bound("ssd").Spec.NodeName; got != "n0" && got != "n2" {
+			t.Errorf("the pod that wants an SSD is on %s", got)
+		}
+	})
+	t.Run("waits, says why, and wakes", func(t *testing.T) {
+		c := c.of(t)
+		c.pod(pod("large", "100"))
+		got := c.until("large", "a condition", func(p *corev1.Pod) bool { return condition(p) != nil && condition(p).Status == corev1.ConditionFalse })
+		if m := condition(got).Message; m != "0 of 4 nodes are available: 4 cpu" || condition(got).Reason != corev1.PodReasonUnschedulable {
+			t.Errorf("the condition says %s: %s", condition(got).Reason, m)
+		}
+		big := planetest.Node("n9", nil)
+		big.Status.Capacity[corev1.ResourceCPU] = resource.MustParse("128")
+		big.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("128")
+		c.node(big)
+		if got := c.bound("large").Spec.NodeName; got != "n9" {
+			t.Errorf("the large pod is on %s", got)
+		}
+		if err := client.CoreV1().Nodes().Delete(t.Context(), "n9", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		c.delete("large")
+	})
+	t.Run("anti-affinity is judged by upstream", func(t *testing.T) {
+		c := c.of(t)
+		for i := range 5 {
+			x := pod(fmt.Sprint("apart-", i), "1")
+			x.Labels = map[string]string{"app": "apart"}
+			x.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+				LabelSelector: &metav1.LabelSelector{MatchLabels: x.Labels}, TopologyKey: corev1.LabelHostname}}}}
+			c.pod(x)
+		}
+		on := map[string]int{}
+		deadline := time.Now().Add(time.Minute)
+		for len(on) < 4 && time.Now().Before(deadline) {
+			on = map[string]int{}
+			for i := range 5 {
+				if x := c.get(fmt.Sprint("apart-", i)); x.Spec.NodeName != "" {
+					on[x.Spec.NodeName]++
+				}
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		if len(on) != 4 {
+			t.Fatalf("they are on %v, want one on each of four nodes", on)
+		}
+		for node, n := range on {
+			if n != 1 {
+				t.Errorf("%d are on %s", n, node)
+			}
+		}
+		// Who asks for nothing is kept away by those that are there.
+		x := pod("guest", "1")
+		x.Labels = map[string]string{"app": "apart"}
+		c.pod(x)
+		c.until("guest", "a condition", func(p *corev1.Pod) bool { return condition(p) != nil && condition(p).Status == corev1.ConditionFalse })
+	})
+}
+
+func condition(p *corev1.Pod) *corev1.PodCondition {
+	for i := range p.Status.Conditions {
+		if p.Status.Conditions[i].Type == corev1.PodScheduled {
+			return &p.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// pod is one that asks for CPU.
+func pod(name, cpu string) *corev1.Pod {
+	zero := int64(0)
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
+		Spec: corev1.PodSpec{SchedulerName: v1alpha1.SchedulerName, TerminationGracePeriodSeconds: &zero, Containers: []corev1.Container{{
+			Name: "app", Image: "registry.example/app:1",
+			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}},
+		}}},
+	}
+}
+
+// cluster is a plane that a test plays on.
+type cluster struct {
+	t   *testing.T
+	api kubernetes.Interface
+}
+
+func (c *cluster) of(t *testing.T) *cluster { return &cluster{t, c.api} }
+
+func (c *cluster) node(n *corev1.Node) {
+	c.t.Helper()
+	if _, err := c.api.CoreV1().Nodes().Create(c.t.Context(), n, metav1.CreateOptions{}); err != nil {
+		c.t.Fatal(err)
+	}
+	c.poll("node "+n.Name+" ready", func(ctx context.Context) (bool, error) {
+		got, err := c.api.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		for _, x := range got.Status.Conditions {
+			if x.Type == corev1.NodeReady && x.Status == corev1.ConditionTrue {
+				return true, nil
+			}
+		}
+		return false, nil
+	})
+}
+
+func (c *cluster) pod(p *corev1.Pod) *corev1.Pod {
+	c.t.Helper()
+	got, err := c.api.CoreV1().Pods(p.Namespace).Create(c.t.Context(), p, metav1.CreateOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return got
+}
+
+func (c *cluster) get(name string) *corev1.Pod {
+	c.t.Helper()
+	p, err := c.api.CoreV1().Pods("default").Get(c.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return p
+}
+
+func (c *cluster) delete(name string) {
+	c.t.Helper()
+	if err := c.api.CoreV1().Pods("default").Delete(c.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *cluster) bound(name string) *corev1.Pod {
+	c.t.Helper()
+	return c.until(name, "a node", func(p *corev1.Pod) bool { return p.Spec.NodeName != "" })
+}
+
+func (c *cluster) until(name, what string, is func(*corev1.Pod) bool) *corev1.Pod {
+	c.t.Helper()
+	var last *corev1.Pod
+	c.poll("pod "+name+" to have "+what, func(ctx context.Context) (bool, error) {
+		p, err := c.api.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
+		last = p
+		return err == nil && is(p), err
+	})
+	return last
+}
+
+func (c *cluster) poll(what string, is func(context.Context) (bool, error)) {
+	c.t.Helper()
+	if err := wait.PollUntilContextTimeout(c.t.Context(), 20*time.Millisecond, 90*time.Second, true, is); err != nil {
+		c.t.Fatalf("wait for %s: %v", what, err)
+	}
+}

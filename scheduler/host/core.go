@@ -1,0 +1,458 @@
+package host
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/springtide/springtide/api/config"
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/scheduler/host/bind"
+	"github.com/springtide/springtide/scheduler/host/queue"
+	"github.com/springtide/springtide/scheduler/place"
+)
+
+// core is the scheduler's state and its decisions. It has one owner, the goroutine of [core.run]; everything else reaches it through the mailbox.
+type core struct {
+	c       config.Scheduler
+	log     *slog.Logger
+	metrics *Metrics
+	now     func() time.Time
+	mail    *mailbox
+
+	table   *place.Table
+	queue   *queue.Queue
+	tenants *tenants
+	pools   pools
+	nodes   map[string]*nodeFacts
+	pods    map[types.UID]*pod
+	classes map[place.ClassID]*class
+	dirty   map[string]bool // nodes on which something may have come free since the parked classes were asked
+	unbound int             // bindings that have no definite answer yet
+
+	acks  *acks
+	judge *judge
+
+	// bind hands a decision to the binders; say reports why a pod waits; retract takes that back.
+	bind    func(bind.Request)
+	say     func(verdict)
+	retract func(types.UID)
+}
+
+// stage is where a pod stands.
+type stage uint8
+
+const (
+	waits   stage = iota + 1 // ours, and not decided
+	assumed                  // decided: its room is taken, the binding has no definite answer yet
+	bound                    // on a node, by whoever bound it
+)
+
+// pod is one pod that is not over.
+type pod struct {
+	object  *corev1.Pod
+	stage   stage
+	shape   place.Shape
+	class   place.ClassID
+	request request
+	tenant  string
+	key     queue.Key // of the item that it waits in
+	node    string    // where it is, or is to be
+	cells   []int
+	// ref is its place in the table, while it is assumed or bound.
+	ref place.PodRef
+	// pinned is the one node that it asks for.
+	pinned string
+	// trial is what upstream's plugins hold for it, while it is assumed.
+	trial Trial
+}
+
+// class is what is remembered of a kind of request.
+type class struct {
+	// upstream: its pods are judged by upstream's plugins too.
+	upstream bool
+	// sample is one pod of the class, for the sentence that explains why its pods wait.
+	sample *corev1.Pod
+}
+
+// run handles what comes and decides, until ctx ends.
+func (c *core) run(ctx context.Context, beat func()) {
+	var todo []func()
+	for ctx.Err() == nil {
+		beat()
+		todo = c.mail.take(todo)
+		for i, f := range todo {
+			f()
+			todo[i] = nil
+		}
+		if c.decideOne(ctx) {
+			continue
+		}
+		c.gauge()
+		c.sleep(ctx)
+	}
+}
+
+// mostUnbound bounds the decisions that wait for their binding, so that one of a high priority does not stand in line behind thousands.
+const mostUnbound = 256
+
+// decideOne decides on the next item; false when there is nothing to decide.
+func (c *core) decideOne(ctx context.Context) bool {
+	c.wake()
+	if c.unbound >= mostUnbound {
+		return false
+	}
+	begin := c.now()
+	item, ok := c.queue.Pop(begin)
+	if !ok {
+		return false
+	}
+	result := c.decide(ctx, item)
+	c.metrics.decisions.WithLabelValues(result).Inc()
+	c.metrics.decide.Observe(c.now().Sub(begin).Seconds())
+	return true
+}
+
+// sleep waits for mail, for the end of a back-off, or a second: claims and gangs time out.
+func (c *core) sleep(ctx context.Context) {
+	wait := time.Second
+	if next, ok := c.queue.Next(); ok {
+		wait = min(wait, max(next.Sub(c.now()), 0))
+	}
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-c.mail.signal:
+	case <-t.C:
+	}
+}
+
+// wake makes ready what the changes since the last call can help: for each class that waits, each node that changed is asked once.
+func (c *core) wake() {
+	if len(c.dirty) == 0 {
+		return
+	}
+	for _, id := range c.queue.Parked() {
+		info := c.classes[place.ClassID(id)]
+		if info == nil || info.upstream {
+			c.queue.WakeLater(id, c.now())
+			continue
+		}
+		for name := range c.dirty {
+			if c.table.Known(fleet.NodeID(name)) && c.table.FitsOn(place.ClassID(id), fleet.NodeID(name)) > 0 {
+				c.queue.Wake(id)
+				break
+			}
+		}
+	}
+	clear(c.dirty)
+}
+
+// serves reports whether the pod names this scheduler.
+func (c *core) serves(p *corev1.Pod) bool {
+	for _, n := range c.c.Names {
+		if p.Spec.SchedulerName == n {
+			return true
+		}
+	}
+	return false
+}
+
+// podChanged takes a pod over as it is now.
+func (c *core) podChanged(o *corev1.Pod) {
+	if o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed {
+		c.podGone(o.UID)
+		return
+	}
+	p := c.pods[o.UID]
+	switch {
+	case o.Spec.NodeName != "":
+		c.podBound(p, o)
+	case p != nil && p.stage == assumed:
+		p.object = o // the binding is under way
+	case !c.serves(o) || o.DeletionTimestamp != nil || len(o.Spec.SchedulingGates) > 0:
+		c.podGone(o.UID)
+	default:
+		c.podWaits(p, o)
+	}
+}
+
+// podWaits puts a pod of ours into the queue.
+func (c *core) podWaits(p *pod, o *corev1.Pod) {
+	if p == nil {
+		p = &pod{}
+		c.pods[o.UID] = p
+	} else if p.object.Generation == o.Generation && sameLabels(p.object, o) {
+		p.object = o // its status changed, mostly by us
+		return
+	}
+	c.describe(p, o)
+	p.stage = waits
+	c.enqueue(p)
+}
+
+// describe reads what a pod asks for.
+func (c *core) describe(p *pod, o *corev1.Pod) {
+	p.object = o
+	p.request = requestsOf(o)
+	p.tenant = c.tenants.tenant(o.Namespace)
+	p.pinned = pinnedTo(o)
+	p.shape = shapeOf(o, &p.request)
+	p.class = c.table.Class(p.shape)
+	info := c.classes[p.class]
+	if info == nil {
+		info = &class{}
+		c.classes[p.class] = info
+	}
+	info.sample = o
+}
+
+func (c *core) enqueue(p *pod) {
+	p.key = queue.Key(p.object.UID)
+	c.queue.Add(queue.Item{Key: p.key, Priority: priority(p.object), Tenant: p.tenant, Class: queue.Class(p.class), Since: p.object.CreationTimestamp.Time})
+}
+
+func priority(o *corev1.Pod) int32 {
+	if o.Spec.Priority == nil {
+		return 0
+	}
+	return *o.Spec.Priority
+}
+
+// podBound takes a pod over that is on a node, whoever put it there.
+func (c *core) podBound(p *pod, o *corev1.Pod) {
+	if p == nil {
+		p = &pod{}
+		c.pods[o.UID] = p
+	}
+	was := p.stage
+	if was == bound && p.node == o.Spec.NodeName {
+		c.boundChanged(p, o)
+		return
+	}
+	if was == waits {
+		c.unqueue(p)
+	}
+	if was == assumed && p.node == o.Spec.NodeName {
+		p.object, p.stage = o, bound
+		c.table.Confirm(p.ref, fleet.UID(o.UID))
+		c.judge.setPod(o)
+		return
+	}
+	if was != 0 && was != waits {
+		c.release(p)
+	}
+	c.describe(p, o)
+	p.stage, p.node, p.cells = bound, o.Spec.NodeName, cellsAnnotated(o, c.serves(o))
+	p.ref = c.table.Bound(p.shape, fleet.NodeID(p.node), fleet.UID(o.UID), p.cells)
+	c.count(p, 1)
+	c.judge.setPod(o)
+}
+
+// boundChanged follows a pod that stays where it is: its labels, and its requests when it is resized.
+func (c *core) boundChanged(p *pod, o *corev1.Pod) {
+	before := p.object
+	p.object = o
+	if before.ResourceVersion != o.ResourceVersion {
+		c.judge.setPod(o)
+	}
+	if before.Generation == o.Generation && before.Status.ObservedGeneration == o.Status.ObservedGeneration {
+		return
+	}
+	r := requestsOf(o)
+	if r.resources == p.request.resources && r.ephemeral == p.request.ephemeral {
+		return
+	}
+	c.count(p, -1)
+	c.describe(p, o)
+	p.ref = c.table.Resize(p.ref, p.shape)
+	c.count(p, 1)
+	c.dirty[p.node] = true
+}
+
+// cellsAnnotated are the cells that our own binding wrote; the annotation of a pod of another scheduler is not obeyed.
+func cellsAnnotated(o *corev1.Pod, ours bool) []int {
+	text := o.Annotations[v1alpha1.AnnotationCells]
+	if text == "" || !ours {
+		return nil
+	}
+	cells, err := v1alpha1.ParseCells(text)
+	if err != nil {
+		return nil
+	}
+	return cells
+}
+
+// podGone forgets a pod that is over, deleted, or not ours to place.
+func (c *core) podGone(uid types.UID) {
+	p := c.pods[uid]
+	if p == nil {
+		return
+	}
+	switch p.stage {
+	case waits:
+		c.unqueue(p)
+	case assumed, bound:
+		c.release(p)
+		c.dirty[p.node] = true
+	}
+	c.judge.removePod(p)
+	delete(c.pods, uid)
+	c.retract(uid)
+}
+
+// release gives back the room of a pod that is assumed or bound.
+func (c *core) release(p *pod) {
+	c.table.Remove(p.ref)
+	c.count(p, -1)
+}
+
+// count adds a pod to what its tenant uses.
+func (c *core) count(p *pod, times int64) {
+	if p.tenant != "" {
+		c.queue.SetShare(p.tenant, c.tenants.use(p.tenant, p.request.amount(), times))
+	}
+}
+
+func (c *core) unqueue(p *pod) { c.queue.Remove(p.key) }
+
+func sameLabels(a, b *corev1.Pod) bool {
+	if len(a.Labels) != len(b.Labels) || len(a.Annotations) != len(b.Annotations) {
+		return false
+	}
+	for k, v := range a.Labels {
+		if b.Labels[k] != v {
+			return false
+		}
+	}
+	for _, k := range []string{v1alpha1.AnnotationTopologyPolicy, v1alpha1.AnnotationCellsExclusive, v1alpha1.AnnotationOneRoot, enhancement} {
+		if a.Annotations[k] != b.Annotations[k] {
+			return false
+		}
+	}
+	return true
+}
+
+// nodeChanged brings the table in line with what is known of a node.
+func (c *core) nodeChanged(name string) {
+	n := c.nodes[name]
+	if n == nil || n.node == nil {
+		return
+	}
+	m := n.machine(c.pools)
+	c.tenants.all.add(n.counted, -1)
+	n.counted = amount{cpu: int64(m.Allocatable.CPU), memory: int64(m.Allocatable.Memory), gpu: m.Allocatable.GPU}
+	c.tenants.all.add(n.counted, 1)
+	c.table.SetMachine(m)
+	c.dirty[name] = true
+}
+
+// node finds what is known of a node, or begins to know it.
+func (c *core) node(name string) *nodeFacts {
+	n := c.nodes[name]
+	if n == nil {
+		n = &nodeFacts{}
+		c.nodes[name] = n
+	}
+	return n
+}
+
+// setNode takes a node over.
+func (c *core) setNode(o *corev1.Node) {
+	n := c.node(o.Name)
+	n.node = o
+	c.nodeChanged(o.Name)
+	c.judge.setNode(o)
+}
+
+// removeNode forgets a node. Its share and topology may still be there, and count again when a node of the name comes back.
+func (c *core) removeNode(name string) {
+	if n := c.nodes[name]; n != nil {
+		c.tenants.all.add(n.counted, -1)
+		n.node, n.counted = nil, amount{}
+		if n.share == nil && n.cells == nil {
+			delete(c.nodes, name)
+		}
+	}
+	c.table.RemoveMachine(fleet.NodeID(name))
+	c.judge.removeNode(name)
+}
+
+// setShare takes a NodeShare over, or with nil its end. What follows from it holds from here on, and is acknowledged once nothing older is under way.
+func (c *core) setShare(name string, s *v1alpha1.NodeShare) {
+	n := c.node(name)
+	before := n.share
+	n.share = s
+	c.nodeChanged(name)
+	if s != nil && (before == nil || before.Generation != s.Generation) {
+		c.acks.seen(c, name, s)
+	}
+}
+
+// setCells takes the topology of a node over.
+func (c *core) setCells(name string, cells []fleet.Cell) {
+	c.node(name).cells = cells
+	c.nodeChanged(name)
+}
+
+// setPool takes a pool over, or with nil its end. Which nodes it has may have changed for all of them.
+func (c *core) setPool(name string, p *poolFacts) {
+	if p == nil {
+		delete(c.pools, name)
+	} else {
+		c.pools[name] = p
+	}
+	for name := range c.nodes {
+		c.nodeChanged(name)
+	}
+}
+
+// answered takes the definite answer to a binding.
+func (c *core) answered(r bind.Result) {
+	c.unbound--
+	c.metrics.binds.WithLabelValues(r.Outcome.String()).Inc()
+	c.metrics.bindTime.Observe(r.Took.Seconds())
+	uid := types.UID(r.Request.UID)
+	c.acks.answered(c, r.Request.Node, uid)
+	p := c.pods[uid]
+	if p != nil && r.Outcome == bind.Bound {
+		c.metrics.latency.Observe(c.now().Sub(p.object.CreationTimestamp.Time).Seconds())
+	}
+	if p == nil || p.stage != assumed || p.node != r.Request.Node {
+		return // the watch was quicker, or the pod is gone
+	}
+	switch r.Outcome {
+	case bind.Bound:
+		return // the watch brings it
+	case bind.Refused:
+		c.log.Info("a binding was refused", "pod", p.object.Namespace+"/"+p.object.Name, "node", p.node, "err", r.Err)
+	case bind.Gone: // the watch says what became of it
+	}
+	c.unassume(p)
+	c.dirty[r.Request.Node] = true
+	c.enqueue(p)
+	c.queue.Later(p.key, c.now())
+}
+
+// unassume takes a decision back.
+func (c *core) unassume(p *pod) {
+	c.release(p)
+	c.judge.removePod(p)
+	p.stage, p.node, p.cells = waits, "", nil
+}
+
+// gauge shows how many there are of what.
+func (c *core) gauge() {
+	ready, off, parked := c.queue.Count()
+	c.metrics.pending.WithLabelValues("ready").Set(float64(ready))
+	c.metrics.pending.WithLabelValues("backoff").Set(float64(off))
+	c.metrics.pending.WithLabelValues("parked").Set(float64(parked))
+	c.metrics.nodes.Set(float64(len(c.nodes)))
+	c.metrics.pods.Set(float64(len(c.pods)))
+	c.metrics.classes.Set(float64(len(c.classes)))
+}

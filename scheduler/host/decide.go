@@ -1,0 +1,132 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/scheduler/host/bind"
+	"github.com/springtide/springtide/scheduler/host/queue"
+	"github.com/springtide/springtide/scheduler/place"
+)
+
+// The results of a decision, as the metric names them.
+const (
+	resultPlaced = "placed"
+	resultWaits  = "waits"
+	resultError  = "error"
+)
+
+// decide places an item, or sets it aside with the reason.
+func (c *core) decide(ctx context.Context, item queue.Item) string {
+	p := c.pods[types.UID(item.Key)]
+	if p == nil || p.stage != waits {
+		c.queue.Remove(item.Key)
+		return resultError
+	}
+	if !c.tenants.admits(p.tenant, p.request.amount()) {
+		c.park(p, "the quota "+p.tenant+" is used up: guarantee and borrowing limit do not hold the pod")
+		return resultWaits
+	}
+	d, err := c.choose(ctx, p)
+	var refused *refusal
+	switch {
+	case err == nil:
+	case errors.As(err, &refused):
+		c.park(p, refused.message)
+		return resultWaits
+	default:
+		c.log.Warn("decide on a pod", "pod", name(p.object), "err", err)
+		c.queue.Retry(p.key, c.now())
+		return resultError
+	}
+	c.assume(p, d)
+	c.submit(p)
+	return resultPlaced
+}
+
+// refusal says that no node will do now.
+type refusal struct{ message string }
+
+func (r *refusal) Error() string { return r.message }
+
+// choose finds the best node and takes its room in the table.
+func (c *core) choose(ctx context.Context, p *pod) (place.Decision, error) {
+	if c.judge.needed(p) {
+		return c.judge.choose(ctx, c, p)
+	}
+	if p.pinned != "" {
+		return c.chooseOn(p, p.pinned)
+	}
+	d, ok := c.table.Decide(p.class)
+	if !ok {
+		return d, &refusal{c.whyNot(p.class)}
+	}
+	return d, nil
+}
+
+// chooseOn takes room on one node. What a daemon of a node needs, it may take of either side: the side that has the cells.
+func (c *core) chooseOn(p *pod, node string) (place.Decision, error) {
+	d, ok := c.table.Assume(p.class, fleet.NodeID(node))
+	if !ok {
+		return d, &refusal{"0 of 1 nodes are available: the pod is for node " + node + " alone, which has no room for it or does not admit it"}
+	}
+	return d, nil
+}
+
+// whyNot says in one sentence why a pod of a class fits nowhere.
+func (c *core) whyNot(id place.ClassID) string {
+	e := c.table.Explain(id)
+	var b strings.Builder
+	fmt.Fprintf(&b, "0 of %d nodes are available", e.Machines)
+	sep := ": "
+	for f, n := range e.Removed {
+		if n > 0 {
+			fmt.Fprintf(&b, "%s%d %s", sep, n, place.Filter(f))
+			sep = ", "
+		}
+	}
+	return b.String()
+}
+
+// assume notes a decision, whose room the table holds already.
+func (c *core) assume(p *pod, d place.Decision) {
+	c.queue.Remove(p.key)
+	p.stage, p.ref, p.node, p.cells = assumed, d.Pod, string(d.Node), d.Cells
+	c.count(p, 1)
+	c.judge.assume(p)
+}
+
+// submit hands a decision to the binders.
+func (c *core) submit(p *pod) {
+	r := bind.Request{UID: string(p.object.UID), Namespace: p.object.Namespace, Name: p.object.Name, Node: p.node}
+	if len(p.cells) > 0 {
+		r.Annotations = map[string]string{v1alpha1.AnnotationCells: v1alpha1.FormatCells(p.cells)}
+	}
+	if p.trial != nil {
+		r.Before = func(ctx context.Context) error { return p.trial.PreBind(ctx, r.Node) }
+	}
+	c.unbound++
+	c.acks.sent(p.node, p.object.UID)
+	c.retract(p.object.UID)
+	c.bind(r)
+}
+
+// park sets a pod aside with a sentence, until an event can help its class.
+func (c *core) park(p *pod, message string) {
+	c.queue.Park(p.key)
+	c.tell(p, message)
+}
+
+// tell says on a pod why it waits.
+func (c *core) tell(p *pod, message string) {
+	c.say(verdict{pod: p.object, reason: corev1.PodReasonUnschedulable, message: message, at: c.now()})
+}
+
+func name(o *corev1.Pod) string { return o.Namespace + "/" + o.Name }

@@ -1,0 +1,249 @@
+package host
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	helpers "k8s.io/component-helpers/resource"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/scheduler/place"
+	"github.com/springtide/springtide/scheduler/rules"
+)
+
+// request is what a pod asks for, in the words of the table and of fairness.
+type request struct {
+	resources fleet.Resources
+	ephemeral fleet.Bytes
+	extended  rules.Amounts
+}
+
+func (r *request) amount() amount {
+	return amount{cpu: int64(r.resources.CPU), memory: int64(r.resources.Memory), gpu: r.resources.GPU}
+}
+
+// requestsOf is what counts for a pod: containers, init containers, sidecars, requests at the level of the pod, overhead; and for a pod that runs, the larger
+// of what it asks for and what it was given, while a resize is under way.
+func requestsOf(p *corev1.Pod) request {
+	return split(helpers.PodRequests(p, helpers.PodResourcesOptions{UseStatusResources: p.Spec.NodeName != ""}))
+}
+
+// split sorts a list of resources into those that have columns of their own and the others.
+func split(list corev1.ResourceList) request {
+	r := request{resources: facts.Resources(list), ephemeral: fleet.Bytes(list.StorageEphemeral().Value())}
+	var more map[string]int64
+	for name, q := range list {
+		switch {
+		case strings.HasSuffix(string(name), facts.GPUSuffix):
+		case name == corev1.ResourceCPU, name == corev1.ResourceMemory, name == corev1.ResourcePods, name == corev1.ResourceEphemeralStorage:
+		case q.Value() != 0:
+			if more == nil {
+				more = map[string]int64{}
+			}
+			more[string(name)] = q.Value()
+		}
+	}
+	if more != nil {
+		r.extended = rules.AmountsOf(more)
+	}
+	return r
+}
+
+// enhancement is the annotation by which Katalyst's users ask for memory topology; ours has the same words.
+const enhancement = "katalyst.kubewharf.io/memory_enhancement"
+
+// topologyOf reads how a pod wants to be bound to NUMA cells.
+func topologyOf(p *corev1.Pod) (policy place.CellPolicy, exclusive bool) {
+	switch p.Annotations[v1alpha1.AnnotationTopologyPolicy] {
+	case v1alpha1.TopologyBestEffort:
+		policy = place.PreferCells
+	case v1alpha1.TopologySingleCell:
+		policy = place.OneCell
+	case v1alpha1.TopologySingleSocket:
+		policy = place.OneSocket
+	case v1alpha1.TopologyRestricted:
+		policy = place.Restricted
+	}
+	var e struct {
+		Binding   string `json:"numa_binding"`
+		Exclusive string `json:"numa_exclusive"`
+	}
+	if text := p.Annotations[enhancement]; text != "" {
+		_ = json.Unmarshal([]byte(text), &e) // what cannot be read asks for nothing
+	}
+	exclusive = e.Exclusive == "true" || p.Annotations[v1alpha1.AnnotationCellsExclusive] == "true"
+	if (e.Binding == "true" || exclusive) && policy == place.Float {
+		policy = place.FewCells
+	}
+	return policy, exclusive
+}
+
+// shapeOf is the class of a pod. node is the one that its affinity names; it is left out of the shape, so that the pods of a DaemonSet are one class.
+func shapeOf(p *corev1.Pod, r *request) place.Shape {
+	policy, exclusive := topologyOf(p)
+	s := place.Shape{
+		Requests: r.resources, Side: sideOf(p), Cells: policy, Exclusive: exclusive, Needs: needsOf(p, r),
+		OneRoot: p.Annotations[v1alpha1.AnnotationOneRoot] == "true", Guaranteed: p.Status.QOSClass == corev1.PodQOSGuaranteed,
+	}
+	s.Requests.Pods = 0
+	if p.Spec.Priority != nil {
+		s.Priority = *p.Spec.Priority
+	}
+	if s.Needs != nil && pinnedTo(p) != "" {
+		for i := range s.Needs.Selector.Terms {
+			t := &s.Needs.Selector.Terms[i]
+			t.Names = nil
+			if len(t.Labels) == 0 {
+				s.Needs.Selector.Required, s.Needs.Selector.Terms = false, nil // a term that is alternative to others and asks for nothing more
+				break
+			}
+		}
+	}
+	return s
+}
+
+// sideOf says whose cells a pod uses: offline pods tolerate the holder taint by name. A toleration of everything, as system pods carry it, is none.
+func sideOf(p *corev1.Pod) fleet.Class {
+	for i := range p.Spec.Tolerations {
+		t := &p.Spec.Tolerations[i]
+		if t.Key == v1alpha1.TaintHolder && (t.Effect == "" || t.Effect == corev1.TaintEffectNoSchedule) &&
+			(t.Operator == corev1.TolerationOpExists || t.Value == v1alpha1.TaintHolderOffline) {
+			return fleet.Offline
+		}
+	}
+	return fleet.Online
+}
+
+// needsOf is what few pods ask for; nil for most.
+func needsOf(p *corev1.Pod, r *request) *place.Needs {
+	n := &place.Needs{Ephemeral: r.ephemeral, Extended: r.extended, Tolerations: tolerations(p.Spec.Tolerations), Ports: ports(&p.Spec), Selector: selectorOf(p)}
+	if len(p.Spec.NodeSelector) == 0 && len(n.Tolerations) == 0 && len(n.Ports) == 0 && !n.Selector.Required && n.Ephemeral == 0 && n.Extended == nil &&
+		(p.Spec.Affinity == nil || p.Spec.Affinity.NodeAffinity == nil) {
+		return nil
+	}
+	if a := p.Spec.Affinity; a != nil && a.NodeAffinity != nil {
+		for i := range a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
+			w := &a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution[i]
+			n.Preferred = append(n.Preferred, rules.Weighted{Weight: w.Weight, Term: termOf(&w.Preference)})
+		}
+	}
+	return n
+}
+
+func selectorOf(p *corev1.Pod) rules.Selector {
+	s := rules.Selector{}
+	if len(p.Spec.NodeSelector) > 0 {
+		s.Labels = rules.LabelsOf(p.Spec.NodeSelector)
+	}
+	if a := p.Spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+		s.Required = true
+		for i := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+			s.Terms = append(s.Terms, termOf(&a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[i]))
+		}
+	}
+	return s
+}
+
+func termOf(t *corev1.NodeSelectorTerm) rules.Term {
+	return rules.Term{Labels: requirements(t.MatchExpressions), Names: requirements(t.MatchFields)}
+}
+
+func requirements(list []corev1.NodeSelectorRequirement) []rules.Requirement {
+	var out []rules.Requirement
+	for i := range list {
+		r := rules.Requirement{Key: list[i].Key, Values: list[i].Values}
+		switch list[i].Operator {
+		case corev1.NodeSelectorOpIn:
+			r.Op = rules.In
+		case corev1.NodeSelectorOpNotIn:
+			r.Op = rules.NotIn
+		case corev1.NodeSelectorOpExists:
+			r.Op = rules.Exists
+		case corev1.NodeSelectorOpDoesNotExist:
+			r.Op = rules.DoesNotExist
+		case corev1.NodeSelectorOpGt:
+			r.Op = rules.Gt
+		case corev1.NodeSelectorOpLt:
+			r.Op = rules.Lt
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+func effectOf(e corev1.TaintEffect) rules.Effect {
+	switch e {
+	case corev1.TaintEffectNoSchedule:
+		return rules.NoSchedule
+	case corev1.TaintEffectPreferNoSchedule:
+		return rules.PreferNoSchedule
+	case corev1.TaintEffectNoExecute:
+		return rules.NoExecute
+	}
+	return rules.AnyEffect
+}
+
+func tolerations(list []corev1.Toleration) []rules.Toleration {
+	var out []rules.Toleration
+	for i := range list {
+		t := &list[i]
+		r := rules.Toleration{Key: t.Key, Value: t.Value, Effect: effectOf(t.Effect)}
+		switch t.Operator {
+		case corev1.TolerationOpExists:
+			r.Op = rules.Anything
+		case corev1.TolerationOpGt:
+			r.Op = rules.NumericGt
+		case corev1.TolerationOpLt:
+			r.Op = rules.NumericLt
+		case corev1.TolerationOpEqual, "":
+			r.Op = rules.Equal
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// ports are the host ports of containers and sidecars.
+func ports(spec *corev1.PodSpec) []rules.Port {
+	var out []rules.Port
+	add := func(c *corev1.Container) {
+		for i := range c.Ports {
+			if p := &c.Ports[i]; p.HostPort > 0 {
+				out = append(out, rules.Port{IP: p.HostIP, Protocol: string(p.Protocol), Port: p.HostPort})
+			}
+		}
+	}
+	for i := range spec.InitContainers {
+		if c := &spec.InitContainers[i]; c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			add(c)
+		}
+	}
+	for i := range spec.Containers {
+		add(&spec.Containers[i])
+	}
+	return out
+}
+
+// pinnedTo is the one node that every term of a pod's affinity names, as DaemonSet pods have it; empty where there is none.
+func pinnedTo(p *corev1.Pod) string {
+	a := p.Spec.Affinity
+	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return ""
+	}
+	node := ""
+	for _, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		i := slices.IndexFunc(term.MatchFields, func(m corev1.NodeSelectorRequirement) bool {
+			return m.Key == metav1.ObjectNameField && m.Operator == corev1.NodeSelectorOpIn && len(m.Values) == 1
+		})
+		if i < 0 || node != "" && node != term.MatchFields[i].Values[0] {
+			return ""
+		}
+		node = term.MatchFields[i].Values[0]
+	}
+	return node
+}

@@ -1,0 +1,65 @@
+package host
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/scheduler/place"
+)
+
+// explainPod says what became of a pod, or would become of it now: which filter removes how many nodes, and why the winner wins.
+func (c *core) explainPod(named string) string {
+	for _, p := range c.pods {
+		if name(p.object) == named {
+			return c.explain(p)
+		}
+	}
+	return "the scheduler knows no pod " + named + ": it is over, or there never was one"
+}
+
+func (c *core) explain(p *pod) string {
+	var b strings.Builder
+	switch p.stage {
+	case bound:
+		fmt.Fprintf(&b, "pod %s is on node %s", name(p.object), p.node)
+	case assumed:
+		fmt.Fprintf(&b, "pod %s is decided for node %s, and its binding is under way", name(p.object), p.node)
+	case waits:
+		fmt.Fprintf(&b, "pod %s waits", name(p.object))
+		if s := scheduledCondition(p.object); s != nil && s.Message != "" {
+			fmt.Fprintf(&b, ": %s", s.Message)
+		}
+	}
+	if len(p.cells) > 0 {
+		fmt.Fprintf(&b, ", on the NUMA cells %s", v1alpha1.FormatCells(p.cells))
+	}
+	b.WriteByte('\n')
+	if !c.serves(p.object) {
+		fmt.Fprintf(&b, "its schedulerName is %q, which is not served here\n", p.object.Spec.SchedulerName)
+	}
+	e := c.table.Explain(p.class)
+	fmt.Fprintf(&b, "one more such pod: %d of %d nodes fit\n", e.Fit, e.Machines)
+	for f, n := range e.Removed {
+		if n > 0 {
+			fmt.Fprintf(&b, "  %6d  removed by: %s\n", n, place.Filter(f))
+		}
+	}
+	if e.Fit > 0 {
+		fmt.Fprintf(&b, "best: node %s with %d points\n", e.Name, e.Score.Total)
+		for _, t := range []struct {
+			name  string
+			value int64
+		}{{"fill", e.Score.Fill}, {"room", e.Score.Room}, {"keep GPUs", e.Score.KeepGPUs}, {"GPU fragments", e.Score.GPUFragments},
+			{"whole machines", e.Score.WholeMachines}, {"whole sockets", e.Score.WholeSockets}, {"zones", e.Score.Zones}, {"hosts", e.Score.Hosts},
+			{"preferred affinity", e.Score.Preferred}, {"taints", e.Score.Taints}} {
+			if t.value != 0 {
+				fmt.Fprintf(&b, "  %6d  %s\n", t.value, t.name)
+			}
+		}
+	}
+	if c.judge.needed(p) {
+		b.WriteString("upstream's plugins judge it too: volumes, claims, inter-pod affinity or spread\n")
+	}
+	return strings.TrimRight(b.String(), "\n")
+}

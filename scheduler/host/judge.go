@@ -1,0 +1,245 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/scheduler/place"
+)
+
+// Plugins are upstream's framework plugins with the cluster as they know it (package upstream). They judge what the table does not know.
+type Plugins interface {
+	SetNode(*corev1.Node)
+	RemoveNode(name string)
+	// SetPod tells a pod that is bound; Assume one that is to be; RemovePod ends either.
+	SetPod(*corev1.Pod)
+	Assume(p *corev1.Pod, node string)
+	RemovePod(types.UID)
+	// Begin asks what can be said of a pod without a node; a [Refusal] says that no node will do.
+	Begin(context.Context, *corev1.Pod) (Trial, error)
+}
+
+// Trial is one pod before the plugins.
+type Trial interface {
+	// Only lists the nodes that alone come into question; false when all do.
+	Only() ([]string, bool)
+	// Check is nil when the plugins accept a node.
+	Check(ctx context.Context, node string) error
+	// Best orders accepted nodes by what the pod prefers.
+	Best(ctx context.Context, nodes []string) []string
+	Reserve(ctx context.Context, node string) error
+	Unreserve(ctx context.Context, node string)
+	PreBind(ctx context.Context, node string) error
+}
+
+// Refusal is an answer of the plugins that waiting can change.
+type Refusal interface {
+	error
+	Refused() string
+}
+
+// Terms says which pods the plugins are needed for.
+type Terms interface {
+	// Needs reports whether a pod asks for something that the table does not know.
+	Needs(*corev1.Pod) bool
+	// Repels reports whether a pod keeps others away by a required anti-affinity; Selects whether it keeps the other one away.
+	Repels(*corev1.Pod) bool
+	Selects(repelling, other *corev1.Pod) bool
+}
+
+// judge keeps the plugins, which are made when the first pod needs them: their knowledge costs memory and time for each pod.
+type judge struct {
+	terms Terms
+	// start makes the plugins and reports them on the mailbox; it is called once.
+	start   func()
+	plugins Plugins
+	started bool
+	log     *slog.Logger
+	nodes   func(func(*corev1.Node))
+	pods    func(func(*pod))
+	// repelling are the pods with required anti-affinity that are bound or assumed.
+	repelling map[types.UID]*corev1.Pod
+}
+
+// mostAccepted is how many accepted nodes are compared by what the pod prefers. The table's order decides among them otherwise.
+const mostAccepted = 16
+
+// needed reports whether the plugins must judge a pod: for itself, or because of a pod that keeps such ones away.
+func (j *judge) needed(p *pod) bool {
+	if j.terms == nil {
+		return false
+	}
+	if j.terms.Needs(p.object) {
+		return true
+	}
+	for _, r := range j.repelling {
+		if j.terms.Selects(r, p.object) {
+			return true
+		}
+	}
+	return false
+}
+
+// errStarting: the plugins have not read the cluster yet.
+var errStarting = errors.New("upstream's plugins are starting")
+
+// choose asks the table for candidates until the plugins accept some, and takes the one that the pod prefers.
+func (j *judge) choose(ctx context.Context, c *core, p *pod) (place.Decision, error) {
+	if j.plugins == nil {
+		if !j.started {
+			j.started = true
+			j.start()
+		}
+		return place.Decision{}, errStarting
+	}
+	c.classes[p.class].upstream = true
+	trial, err := j.plugins.Begin(ctx, p.object)
+	if err != nil {
+		return place.Decision{}, asRefusal(err)
+	}
+	accepted, refused, err := j.accepted(ctx, c, p, trial)
+	if err != nil {
+		return place.Decision{}, err
+	}
+	if len(accepted) == 0 {
+		if len(refused) == 0 {
+			return place.Decision{}, &refusal{c.whyNot(p.class)}
+		}
+		return place.Decision{}, &refusal{c.whyNot(p.class) + refusedBy(refused)}
+	}
+	for _, node := range trial.Best(ctx, accepted) {
+		d, ok := c.table.Assume(p.class, fleet.NodeID(node))
+		if !ok {
+			continue
+		}
+		if err := trial.Reserve(ctx, node); err != nil {
+			c.table.Forget(d.Pod)
+			return place.Decision{}, asRefusal(err)
+		}
+		p.trial = trial
+		return d, nil
+	}
+	return place.Decision{}, errors.New("the table took no accepted node")
+}
+
+// accepted collects nodes that table and plugins agree on, and counts what the plugins said of the others.
+func (j *judge) accepted(ctx context.Context, c *core, p *pod, trial Trial) (accepted []string, refused map[string]int, err error) {
+	refused = map[string]int{}
+	check := func(node string) bool {
+		err = trial.Check(ctx, node)
+		var r Refusal
+		switch {
+		case err == nil:
+			accepted = append(accepted, node)
+			c.metrics.upstream.WithLabelValues("accepted").Inc()
+		case errors.As(err, &r):
+			err = nil
+			refused[r.Refused()]++
+			c.metrics.upstream.WithLabelValues("refused").Inc()
+		default:
+			return false
+		}
+		return len(accepted) < mostAccepted
+	}
+	only, some := trial.Only()
+	if p.pinned != "" {
+		only, some = []string{p.pinned}, true
+	}
+	if some {
+		for _, node := range only {
+			if c.table.Known(fleet.NodeID(node)) && c.table.FitsOn(p.class, fleet.NodeID(node)) > 0 && !check(node) {
+				break
+			}
+		}
+		return accepted, refused, err
+	}
+	for candidate := range c.table.Candidates(p.class) {
+		if !check(candidate.Name) {
+			break
+		}
+	}
+	return accepted, refused, err
+}
+
+func refusedBy(reasons map[string]int) string {
+	out := ""
+	for _, r := range sortedKeys(reasons) {
+		out += fmt.Sprintf(", %d %s", reasons[r], r)
+	}
+	return out
+}
+
+func asRefusal(err error) error {
+	var r Refusal
+	if errors.As(err, &r) {
+		return &refusal{"no node is available: " + r.Refused()}
+	}
+	return err
+}
+
+// ready takes the plugins over and tells them what there is.
+func (j *judge) ready(p Plugins) {
+	j.plugins = p
+	j.nodes(p.SetNode)
+	j.pods(func(x *pod) {
+		switch x.stage {
+		case bound:
+			p.SetPod(x.object)
+		case assumed:
+			p.Assume(x.object, x.node)
+		case waits:
+		}
+	})
+}
+
+func (j *judge) setNode(o *corev1.Node) {
+	if j.plugins != nil {
+		j.plugins.SetNode(o)
+	}
+}
+
+func (j *judge) removeNode(name string) {
+	if j.plugins != nil {
+		j.plugins.RemoveNode(name)
+	}
+}
+
+// setPod tells a pod that is bound.
+func (j *judge) setPod(o *corev1.Pod) {
+	j.note(o)
+	if j.plugins != nil {
+		j.plugins.SetPod(o)
+	}
+}
+
+func (j *judge) note(o *corev1.Pod) {
+	if j.terms != nil && j.terms.Repels(o) {
+		j.repelling[o.UID] = o
+	}
+}
+
+// assume tells a pod that is decided.
+func (j *judge) assume(p *pod) {
+	j.note(p.object)
+	if j.plugins != nil {
+		j.plugins.Assume(p.object, p.node)
+	}
+}
+
+// removePod ends a pod that was decided or bound, and gives back what is reserved for it.
+func (j *judge) removePod(p *pod) {
+	delete(j.repelling, p.object.UID)
+	if p.trial != nil && p.stage == assumed {
+		p.trial.Unreserve(context.Background(), p.node)
+	}
+	p.trial = nil
+	if j.plugins != nil {
+		j.plugins.RemovePod(p.object.UID)
+	}
+}

@@ -1,0 +1,66 @@
+package host
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics are what operators look at.
+type Metrics struct {
+	decisions  *prometheus.CounterVec
+	decide     prometheus.Histogram
+	binds      *prometheus.CounterVec
+	bindTime   prometheus.Histogram
+	latency    prometheus.Histogram
+	pending    *prometheus.GaugeVec
+	nodes      prometheus.Gauge
+	pods       prometheus.Gauge
+	classes    prometheus.Gauge
+	leader     *prometheus.GaugeVec
+	upstream   *prometheus.CounterVec
+	gangs      *prometheus.CounterVec
+	preempted  *prometheus.CounterVec
+	claims     *prometheus.GaugeVec
+	acks       prometheus.Counter
+	ackTime    prometheus.Histogram
+	handed     prometheus.Counter
+	shareDelay prometheus.Histogram
+}
+
+// NewMetrics registers the metrics of the scheduler.
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	const ns = "springtide_scheduler"
+	quick := prometheus.ExponentialBuckets(1e-6, 4, 12) // 1 us to 4 s
+	slow := prometheus.ExponentialBuckets(1e-3, 2, 18)  // 1 ms to 131 s
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: ns, Name: name, Help: help}, labels)
+	}
+	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: ns, Name: name, Help: help}, labels)
+	}
+	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
+		return prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: ns, Name: name, Help: help, Buckets: buckets})
+	}
+	m := &Metrics{
+		decisions:  counter("decisions_total", "Decisions on pods and gangs, by result: placed, waits, preempts or error.", "result"),
+		decide:     histogram("decision_seconds", "Time to decide on one pod or gang.", quick),
+		binds:      counter("binds_total", "Answers to bindings, by outcome: bound, refused or gone.", "outcome"),
+		bindTime:   histogram("bind_seconds", "Time from decision to the definite answer of the API server.", slow),
+		latency:    histogram("pod_seconds", "Time from the creation of a pod to its binding.", slow),
+		pending:    gauge("pending_pods", "Pods and gangs that wait, by state: ready, backoff or parked.", "state"),
+		nodes:      gauge("nodes", "Nodes in the table.").WithLabelValues(),
+		pods:       gauge("pods", "Pods in the table, bound and assumed.").WithLabelValues(),
+		classes:    gauge("classes", "Kinds of requests that were seen.").WithLabelValues(),
+		leader:     gauge("leader", "1 while this process holds the lease of the partition.", "partition"),
+		upstream:   counter("upstream_checks_total", "Nodes that upstream's plugins judged, by answer: accepted or refused.", "answer"),
+		gangs:      counter("gangs_total", "Gangs by what became of them: placed, waits or timeout.", "result"),
+		preempted:  counter("preempted_pods_total", "Pods that were evicted for others, by answer: accepted or refused.", "answer"),
+		claims:     gauge("claims", "Claims on recalled room by state: held.", "state"),
+		acks:       counter("acks_total", "Acknowledged NodeShares.").WithLabelValues(),
+		ackTime:    histogram("ack_seconds", "Time from the sight of a NodeShare to its acknowledgement.", slow),
+		handed:     counter("handed_on_total", "Pods handed on to the instance that owns the chosen node.").WithLabelValues(),
+		shareDelay: histogram("share_seconds", "Time from the event of a NodeShare to the table that follows it.", quick),
+	}
+	r.MustRegister(m.decisions, m.decide, m.binds, m.bindTime, m.latency, m.pending, m.nodes, m.pods, m.classes, m.leader, m.upstream, m.gangs,
+		m.preempted, m.claims, m.acks, m.ackTime, m.handed, m.shareDelay)
+	return m
+}

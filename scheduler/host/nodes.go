@@ -1,0 +1,177 @@
+package host
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/scheduler/place"
+	"github.com/springtide/springtide/scheduler/rules"
+)
+
+// nodeFacts is what is known of a node.
+type nodeFacts struct {
+	node    *corev1.Node
+	cells   []fleet.Cell
+	share   *v1alpha1.NodeShare
+	counted amount // what of it is in the sum of all nodes
+}
+
+// poolFacts is a pool as the scheduler needs it.
+type poolFacts struct {
+	name     string
+	class    fleet.Class
+	selector labels.Selector
+	// scheduler is who serves the pool; empty for the cluster's own.
+	scheduler string
+}
+
+// pools are the pools by name.
+type pools map[string]*poolFacts
+
+// homeOf is the pool that picks a node; nil where none does, or two do.
+func (p pools) homeOf(set map[string]string) *poolFacts {
+	var home *poolFacts
+	for _, pool := range p {
+		if pool.selector.Matches(labels.Set(set)) {
+			if home != nil {
+				return nil
+			}
+			home = pool
+		}
+	}
+	return home
+}
+
+func (p pools) classOf(name string) (fleet.Class, bool) {
+	pool := p[name]
+	if pool == nil {
+		return "", false
+	}
+	return pool.class, true
+}
+
+// machine is a node as the table sees it.
+//
+// The NodeShare is written before the marks of a node, so what it says stands in place of the marks that follow from it: the holder taint and the
+// label of offline machines. A node without a share, or with one of an earlier node of the name, has the marks that it carries.
+func (n *nodeFacts) machine(all pools) place.Machine {
+	o := n.node
+	home := all.homeOf(o.Labels)
+	r := split(o.Status.Allocatable)
+	m := place.Machine{
+		ID: fleet.NodeID(o.Name), Name: o.Name, Home: fleet.Online, Zone: o.Labels[corev1.LabelTopologyZone], GPUModel: o.Labels[facts.LabelGPUModel],
+		Allocatable: r.resources, Ephemeral: r.ephemeral, Extended: r.extended, Unschedulable: o.Spec.Unschedulable,
+	}
+	if home != nil {
+		m.Pool, m.Home = fleet.PoolID(home.name), home.class
+	}
+	moves := n.moves(home, all)
+	for _, c := range n.cells {
+		m.Cells = append(m.Cells, place.Cell{Cell: c, Holder: moves.holder(c.ID)})
+	}
+	if len(n.cells) == 0 {
+		m.Holder = moves.holder(0)
+	}
+	m.Borrower = fleet.PoolID(moves.borrower)
+	set := o.Labels
+	governed := moves.governed
+	if governed {
+		set = withOffline(set, moves.offlineOpen)
+	}
+	m.Labels = rules.LabelsOf(set)
+	for i := range o.Spec.Taints {
+		t := &o.Spec.Taints[i]
+		if governed && t.Key == v1alpha1.TaintHolder {
+			continue
+		}
+		m.Taints = append(m.Taints, rules.Taint{Key: t.Key, Value: t.Value, Effect: effectOf(t.Effect)})
+	}
+	if governed {
+		m.Closed = place.Sides{Online: !moves.onlineOpen, Offline: !moves.offlineOpen}
+	}
+	if o.DeletionTimestamp != nil {
+		m.Closed = place.Sides{Online: true, Offline: true}
+	}
+	return m
+}
+
+// withOffline is the labels with the mark that offline pods ask for, as the share has it.
+func withOffline(set map[string]string, open bool) map[string]string {
+	if (set[v1alpha1.LabelOffline] == "true") == open {
+		return set
+	}
+	out := make(map[string]string, len(set)+1)
+	for k, v := range set {
+		out[k] = v
+	}
+	if open {
+		out[v1alpha1.LabelOffline] = "true"
+	} else {
+		delete(out, v1alpha1.LabelOffline)
+	}
+	return out
+}
+
+// moves is what a NodeShare says of the cells of its node.
+type moves struct {
+	parcels []v1alpha1.ShareParcel
+	all     pools
+	home    fleet.Class
+	// governed: the share is this node's and the pool is known, so that it stands in place of the marks.
+	governed                bool
+	onlineOpen, offlineOpen bool
+	borrower                string
+}
+
+func (n *nodeFacts) moves(home *poolFacts, all pools) moves {
+	v := moves{all: all, home: fleet.Online}
+	if home == nil || n.share == nil || n.share.Spec.NodeUID != string(n.node.UID) {
+		return v
+	}
+	v.governed, v.home, v.parcels = true, home.class, n.share.Spec.Parcels
+	// As the planner's table: at home while nothing moves, and away where something is lent and nothing is on its way home.
+	atHome := len(v.parcels) == 0
+	lent, comes := false, false
+	for i := range v.parcels {
+		p := &v.parcels[i]
+		switch {
+		case p.Holder == home.name && p.Next == "":
+		case p.Holder != home.name && p.Next == "":
+			lent = true
+			v.borrower = p.Holder
+		case p.Next == home.name:
+			comes = true
+		}
+	}
+	away := lent && !comes
+	if home.class == fleet.Offline {
+		v.offlineOpen, v.onlineOpen = atHome, away
+	} else {
+		v.onlineOpen, v.offlineOpen = atHome, away
+	}
+	return v
+}
+
+// holder is who may use a cell.
+func (v *moves) holder(cell int) place.Holder {
+	i := slices.IndexFunc(v.parcels, func(p v1alpha1.ShareParcel) bool { return slices.Contains(p.Cells, int32(cell)) })
+	if !v.governed || i < 0 {
+		return place.AtHome
+	}
+	p := &v.parcels[i]
+	if p.Next != "" {
+		return place.Moving
+	}
+	switch class, _ := v.all.classOf(p.Holder); class {
+	case fleet.Online:
+		return place.HeldOnline
+	case fleet.Offline:
+		return place.HeldOffline
+	}
+	return place.Moving // a pool that is not known: nobody's until it is
+}

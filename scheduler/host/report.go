@@ -1,0 +1,142 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/events"
+)
+
+// reporter says on pods why they wait: the condition PodScheduled and an event, with the same sentence. What is written stands in for what was said before,
+// so a pod for which several sentences come in a short time gets the last one alone.
+type reporter struct {
+	client   kubernetes.Interface
+	recorder events.EventRecorder
+	log      *slog.Logger
+
+	mu     sync.Mutex
+	cond   *sync.Cond
+	latest map[types.UID]verdict
+	order  []types.UID
+	shut   bool
+	wait   sync.WaitGroup
+}
+
+// verdict is what a pod is told.
+type verdict struct {
+	pod     *corev1.Pod
+	reason  string
+	message string
+	at      time.Time
+}
+
+const reportWorkers = 8
+
+func newReporter(ctx context.Context, client kubernetes.Interface, recorder events.EventRecorder, log *slog.Logger) *reporter {
+	r := &reporter{client: client, recorder: recorder, log: log, latest: map[types.UID]verdict{}}
+	r.cond = sync.NewCond(&r.mu)
+	for range reportWorkers {
+		r.wait.Go(func() { r.work(ctx) })
+	}
+	return r
+}
+
+// say queues a sentence about a pod. One that its condition says already is not written again.
+func (r *reporter) say(v verdict) {
+	if c := scheduledCondition(v.pod); c != nil && c.Status == corev1.ConditionFalse && c.Reason == v.reason && c.Message == v.message {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, queued := r.latest[v.pod.UID]; !queued {
+		r.order = append(r.order, v.pod.UID)
+	}
+	r.latest[v.pod.UID] = v
+	r.cond.Signal()
+}
+
+// drop takes back what is not written yet: the pod was placed.
+func (r *reporter) drop(uid types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.latest, uid)
+}
+
+// close ends the workers; what is not written is lost, and said again by the next process.
+func (r *reporter) close() {
+	r.mu.Lock()
+	r.shut = true
+	r.mu.Unlock()
+	r.cond.Broadcast()
+	r.wait.Wait()
+}
+
+func (r *reporter) next() (verdict, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for {
+		for len(r.order) == 0 && !r.shut {
+			r.cond.Wait()
+		}
+		if r.shut {
+			return verdict{}, false
+		}
+		uid := r.order[0]
+		r.order = r.order[1:]
+		if v, ok := r.latest[uid]; ok {
+			delete(r.latest, uid)
+			return v, true
+		}
+	}
+}
+
+func (r *reporter) work(ctx context.Context) {
+	for {
+		v, ok := r.next()
+		if !ok {
+			return
+		}
+		if err := r.write(ctx, v); err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			r.log.Warn("write the condition of a pod", "pod", v.pod.Namespace+"/"+v.pod.Name, "err", err)
+		}
+	}
+}
+
+func (r *reporter) write(ctx context.Context, v verdict) error {
+	if r.recorder != nil {
+		r.recorder.Eventf(v.pod, nil, corev1.EventTypeWarning, "FailedScheduling", "Scheduling", "%s", v.message)
+	}
+	since := metav1.NewTime(v.at)
+	if c := scheduledCondition(v.pod); c != nil && c.Status == corev1.ConditionFalse {
+		since = c.LastTransitionTime
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": v.pod.UID}, // another pod of this name is left alone
+		"status": map[string]any{"conditions": []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: v.reason, Message: v.message,
+			LastTransitionTime: since, ObservedGeneration: v.pod.Generation,
+		}}},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = r.client.CoreV1().Pods(v.pod.Namespace).Patch(ctx, v.pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	return err
+}
+
+func scheduledCondition(p *corev1.Pod) *corev1.PodCondition {
+	for i := range p.Status.Conditions {
+		if p.Status.Conditions[i].Type == corev1.PodScheduled {
+			return &p.Status.Conditions[i]
+		}
+	}
+	return nil
+}

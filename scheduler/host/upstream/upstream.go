@@ -1,0 +1,371 @@
+// Package upstream asks Kubernetes' own scheduler plugins about pods that the table cannot judge: volumes, DRA claims, inter-pod affinity and
+// general topology spread. In comes a pod and the nodes that the table offers for it; out goes the node that the plugins accept, and their writes
+// before the binding. The plugins run unchanged, on their own cache and snapshot.
+//
+// The cache costs memory and time for each pod, so it exists from the first pod on that needs it.
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/dynamic-resource-allocation/resourceslice/tracker"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	schedulercache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podtopologyspread"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumerestrictions"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumezone"
+	fruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/kubernetes/pkg/scheduler/metrics"
+	"k8s.io/kubernetes/pkg/scheduler/util/assumecache"
+
+	"github.com/springtide/springtide/scheduler/host"
+)
+
+// Judge is the plugins with what they know. Apart from the functions that PreBind runs, it has one owner.
+type Judge struct {
+	fw       framework.Framework
+	cache    schedulercache.Cache
+	snapshot *schedulercache.Snapshot
+	log      klog.Logger
+	nodes    map[string]*corev1.Node
+	pods     map[types.UID]*corev1.Pod // with their node: bound or assumed
+	assumed  map[types.UID]bool
+}
+
+// bindTimeout is how long a volume may take to be made and bound: kube-scheduler's default.
+const bindTimeout = 600
+
+// Start makes the judge, and returns when its informers have read the cluster. All nodes and pods are still to be told.
+func Start(ctx context.Context, o host.PluginOptions) (host.Plugins, error) {
+	served, err := servesClaims(o.Client)
+	if err != nil {
+		return nil, err
+	}
+	j, err := newJudge(ctx, o, served)
+	if err != nil {
+		return nil, err
+	}
+	o.Informers.Start(ctx.Done())
+	for kind, ok := range o.Informers.WaitForCacheSync(ctx.Done()) {
+		if !ok {
+			return nil, fmt.Errorf("read %v: %w", kind, ctx.Err())
+		}
+	}
+	return j, nil
+}
+
+// servesClaims reports whether the API server serves the DRA API that the plugins read.
+func servesClaims(client kubernetes.Interface) (bool, error) {
+	list, err := client.Discovery().ServerResourcesForGroupVersion("resource.k8s.io/v1")
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("ask for the kinds of resource.k8s.io/v1: %w", err)
+	}
+	for i := range list.APIResources {
+		if list.APIResources[i].Name == "resourceclaims" {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func newJudge(ctx context.Context, o host.PluginOptions, served bool) (*Judge, error) {
+	metrics.Register()
+	j := &Judge{log: klog.FromContext(ctx), snapshot: schedulercache.NewEmptySnapshot(),
+		cache: schedulercache.New(ctx, nil, false), nodes: map[string]*corev1.Node{}, pods: map[types.UID]*corev1.Pod{}, assumed: map[types.UID]bool{}}
+	csi := nodevolumelimits.NewCSIManager(o.Informers.Storage().V1().CSINodes().Lister())
+	options := []fruntime.Option{
+		fruntime.WithClientSet(o.Client), fruntime.WithInformerFactory(o.Informers), fruntime.WithEventRecorder(o.Recorder),
+		fruntime.WithSnapshotSharedLister(j.snapshot), fruntime.WithSharedCSIManager(csi), fruntime.WithParallelism(2),
+		fruntime.WithWaitingPods(fruntime.NewWaitingPodsMap()), fruntime.WithPodsInPreBind(fruntime.NewPodsInPreBindMap()),
+	}
+	plugins := volumesAndPods()
+	if served {
+		manager, err := claims(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, fruntime.WithSharedDRAManager(manager))
+		plugins = append(plugins, plugin{dynamicresources.Name, fruntime.FactoryAdapter(features(), dynamicresources.New), &config.DynamicResourcesArgs{}})
+	}
+	registry, profile := fruntime.Registry{}, &config.KubeSchedulerProfile{SchedulerName: "upstream", Plugins: &config.Plugins{}}
+	registry[queuesort.Name] = queuesort.New
+	registry[defaultbinder.Name] = defaultbinder.New
+	profile.Plugins.QueueSort.Enabled = []config.Plugin{{Name: queuesort.Name}}
+	profile.Plugins.Bind.Enabled = []config.Plugin{{Name: defaultbinder.Name}}
+	for _, p := range plugins {
+		registry[p.name] = p.make
+		profile.Plugins.MultiPoint.Enabled = append(profile.Plugins.MultiPoint.Enabled, config.Plugin{Name: p.name, Weight: 1})
+		if p.args != nil {
+			profile.PluginConfig = append(profile.PluginConfig, config.PluginConfig{Name: p.name, Args: p.args})
+		}
+	}
+	var err error
+	if j.fw, err = fruntime.NewFramework(ctx, registry, profile, options...); err != nil {
+		return nil, fmt.Errorf("make upstream's plugins: %w", err)
+	}
+	return j, watch(o, served)
+}
+
+type plugin struct {
+	name string
+	make fruntime.PluginFactory
+	args runtime.Object
+}
+
+func features() feature.Features {
+	return feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
+}
+
+// volumesAndPods are the plugins for what the table does not know, with kube-scheduler's defaults. The spread that kube-scheduler gives to services
+// which ask for none is left out: the table has its own.
+func volumesAndPods() []plugin {
+	f := features()
+	return []plugin{
+		{volumerestrictions.Name, fruntime.FactoryAdapter(f, volumerestrictions.New), nil},
+		{nodevolumelimits.CSIName, fruntime.FactoryAdapter(f, nodevolumelimits.NewCSI), nil},
+		{volumebinding.Name, fruntime.FactoryAdapter(f, volumebinding.New), &config.VolumeBindingArgs{BindTimeoutSeconds: bindTimeout}},
+		{volumezone.Name, fruntime.FactoryAdapter(f, volumezone.New), nil},
+		{podtopologyspread.Name, fruntime.FactoryAdapter(f, podtopologyspread.New), &config.PodTopologySpreadArgs{DefaultingType: config.ListDefaulting}},
+		{interpodaffinity.Name, fruntime.FactoryAdapter(f, interpodaffinity.New), &config.InterPodAffinityArgs{HardPodAffinityWeight: 1}},
+	}
+}
+
+// claims makes what the plugin for DRA reads, as kube-scheduler does.
+func claims(ctx context.Context, o host.PluginOptions) (fwk.SharedDRAManager, error) {
+	all := assumecache.NewAssumeCache(klog.FromContext(ctx), o.Informers.Resource().V1().ResourceClaims().Informer(), "ResourceClaim", "", nil)
+	f := features()
+	slices := tracker.Options{EnableConsumableCapacity: f.EnableDRAConsumableCapacity, SliceInformer: o.Informers.Resource().V1().ResourceSlices(), KubeClient: o.Client}
+	t, err := tracker.StartTracker(ctx, slices)
+	if err != nil {
+		return nil, fmt.Errorf("watch resource slices: %w", err)
+	}
+	return dynamicresources.NewDRAManager(ctx, all, t, o.Informers), nil
+}
+
+// watch reports changes of what only the plugins read.
+func watch(o host.PluginOptions, served bool) error {
+	if o.Changed == nil {
+		return nil
+	}
+	core, storage := o.Informers.Core().V1(), o.Informers.Storage().V1()
+	all := []cache.SharedIndexInformer{core.PersistentVolumes().Informer(), core.PersistentVolumeClaims().Informer(),
+		storage.StorageClasses().Informer(), storage.CSINodes().Informer(), storage.CSIDrivers().Informer(), storage.VolumeAttachments().Informer()}
+	if served {
+		r := o.Informers.Resource().V1()
+		all = append(all, r.ResourceClaims().Informer(), r.ResourceSlices().Informer(), r.DeviceClasses().Informer())
+	}
+	for _, i := range all {
+		if _, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: func(any) { o.Changed() }, DeleteFunc: func(any) { o.Changed() },
+			UpdateFunc: func(before, after any) {
+				if a, ok := before.(metav1.Object); ok && a.GetResourceVersion() != after.(metav1.Object).GetResourceVersion() {
+					o.Changed()
+				}
+			},
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SetNode tells a node, new or changed.
+func (j *Judge) SetNode(n *corev1.Node) {
+	if before := j.nodes[n.Name]; before != nil {
+		j.cache.UpdateNode(j.log, before, n)
+	} else {
+		j.cache.AddNode(j.log, n)
+	}
+	j.nodes[n.Name] = n
+}
+
+// RemoveNode forgets a node.
+func (j *Judge) RemoveNode(name string) {
+	if n := j.nodes[name]; n != nil {
+		_ = j.cache.RemoveNode(j.log, n) // it is an error only where the node is unknown
+		delete(j.nodes, name)
+	}
+}
+
+// SetPod tells a pod that is bound, new or changed.
+func (j *Judge) SetPod(p *corev1.Pod) {
+	before := j.pods[p.UID]
+	switch {
+	case before != nil && before.Spec.NodeName != p.Spec.NodeName:
+		j.RemovePod(p.UID)
+		_ = j.cache.AddPod(j.log, p)
+	case before == nil || j.assumed[p.UID]:
+		_ = j.cache.AddPod(j.log, p)
+	default:
+		_ = j.cache.UpdatePod(j.log, before, p)
+	}
+	j.pods[p.UID] = p
+	delete(j.assumed, p.UID)
+}
+
+// RemovePod forgets a pod, bound or assumed.
+func (j *Judge) RemovePod(uid types.UID) {
+	p := j.pods[uid]
+	if p == nil {
+		return
+	}
+	if j.assumed[uid] {
+		_ = j.cache.ForgetPod(j.log, p)
+	} else {
+		_ = j.cache.RemovePod(j.log, p)
+	}
+	delete(j.pods, uid)
+	delete(j.assumed, uid)
+}
+
+// Assume counts a pod as bound to a node until it is told as bound, or removed.
+func (j *Judge) Assume(p *corev1.Pod, node string) {
+	if j.pods[p.UID] != nil {
+		return
+	}
+	on := p.DeepCopy()
+	on.Spec.NodeName = node
+	if j.cache.AssumePod(j.log, on) == nil {
+		j.pods[p.UID], j.assumed[p.UID] = on, true
+	}
+}
+
+// Refusal is why the plugins accept no node, or not this one.
+type Refusal struct{ Reason string }
+
+func (r *Refusal) Error() string { return r.Reason }
+
+// Refused is the reason.
+func (r *Refusal) Refused() string { return r.Reason }
+
+// Trial is one pod before the plugins.
+type Trial struct {
+	j     *Judge
+	pod   *corev1.Pod
+	state fwk.CycleState
+	only  sets.Set[string] // nil for all nodes
+}
+
+// Begin brings the snapshot up to date and asks what can be said without a node. A [Refusal] means that no node will do until something changes.
+func (j *Judge) Begin(ctx context.Context, p *corev1.Pod) (host.Trial, error) {
+	if err := j.cache.UpdateSnapshot(j.log, j.snapshot); err != nil {
+		return nil, fmt.Errorf("update upstream's snapshot: %w", err)
+	}
+	t := &Trial{j: j, pod: p, state: framework.NewCycleState()}
+	result, status, _ := j.fw.RunPreFilterPlugins(ctx, t.state, p)
+	if err := refusal(status); err != nil {
+		return nil, err
+	}
+	if result != nil && !result.AllNodes() {
+		t.only = result.NodeNames
+	}
+	return t, nil
+}
+
+func refusal(s *fwk.Status) error {
+	switch {
+	case s.IsSuccess() || s.IsSkip():
+		return nil
+	case s.IsRejected():
+		return &Refusal{strings.Join(s.Reasons(), "; ")}
+	}
+	return s.AsError()
+}
+
+// Only lists the nodes that alone come into question, in order; false when all do.
+func (t *Trial) Only() ([]string, bool) {
+	if t.only == nil {
+		return nil, false
+	}
+	return sets.List(t.only), true
+}
+
+// Check asks the plugins about one node: nil when they accept it.
+func (t *Trial) Check(ctx context.Context, node string) error {
+	if t.only != nil && !t.only.Has(node) {
+		return &Refusal{"node is not among those that its volumes or claims can be used on"}
+	}
+	info, err := t.j.snapshot.Get(node)
+	if err != nil {
+		return &Refusal{"node is not known to upstream's plugins yet"}
+	}
+	return refusal(t.j.fw.RunFilterPlugins(ctx, t.state, t.pod, info))
+}
+
+// Best orders accepted nodes by what the plugins prefer, the best first; among equals the given order stays.
+func (t *Trial) Best(ctx context.Context, nodes []string) []string {
+	var infos []fwk.NodeInfo
+	for _, n := range nodes {
+		if info, err := t.j.snapshot.Get(n); err == nil {
+			infos = append(infos, info)
+		}
+	}
+	if len(infos) < 2 || !t.j.fw.RunPreScorePlugins(ctx, t.state, t.pod, infos).IsSuccess() {
+		return nodes
+	}
+	scores, status := t.j.fw.RunScorePlugins(ctx, t.state, t.pod, infos)
+	if !status.IsSuccess() {
+		return nodes // preferences alone were not read: any accepted node will do
+	}
+	sort.SliceStable(scores, func(a, b int) bool { return scores[a].TotalScore > scores[b].TotalScore })
+	out := make([]string, len(scores))
+	for i := range scores {
+		out[i] = scores[i].Name
+	}
+	return out
+}
+
+// Reserve holds what the pod needs of a node beyond the table: volumes and claims.
+func (t *Trial) Reserve(ctx context.Context, node string) error {
+	s := t.j.fw.RunReservePluginsReserve(ctx, t.state, t.pod, node)
+	if !s.IsSuccess() {
+		t.Unreserve(ctx, node)
+	}
+	return refusal(s)
+}
+
+// Unreserve gives it back.
+func (t *Trial) Unreserve(ctx context.Context, node string) {
+	t.j.fw.RunReservePluginsUnreserve(ctx, t.state, t.pod, node)
+}
+
+// PreBind runs the plugins' writes: volumes are made and bound, claims are allocated. It may take minutes and runs on any goroutine.
+func (t *Trial) PreBind(ctx context.Context, node string) error {
+	ctx, cancel := context.WithTimeout(ctx, (bindTimeout+5)*time.Second)
+	defer cancel()
+	pre := t.j.fw.RunPreBindPreFlights(ctx, t.state, t.pod, node)
+	if pre.IsSkip() {
+		return nil
+	}
+	if !pre.IsSuccess() {
+		return errors.Join(pre.AsError())
+	}
+	return t.j.fw.RunPreBindPlugins(ctx, t.state, t.pod, node).AsError()
+}

@@ -1,0 +1,286 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
+)
+
+type (
+	uidType   = types.UID
+	podsByUID = map[types.UID]*pod
+)
+
+func metaOf(o runtime.Object) (metav1.Object, error) { return meta.Accessor(o) }
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
+
+// optional is a kind that a cluster may lack: ours, until they are installed, and the topology of nodes.
+type optional struct {
+	gvr schema.GroupVersionResource
+	// set takes an object over, or nil with its name when it is gone.
+	set func(c *core, name string, u *unstructured.Unstructured)
+}
+
+func optionals() []optional {
+	own := v1alpha1.GroupVersion
+	return []optional{
+		{own.WithResource("capacitypools"), setPool},
+		{own.WithResource("nodeshares"), setShare},
+		{own.WithResource("capacityquotas"), setQuota},
+		{schema.GroupVersionResource{Group: "topology.node.k8s.io", Version: "v1alpha2", Resource: "noderesourcetopologies"}, setTopology},
+	}
+}
+
+// watch starts the informers and returns when the mailbox holds all that there was: pods last, since what they count for depends on the others.
+func (s *Scheduler) watch(ctx context.Context, c *core, factory informers.SharedInformerFactory) error {
+	var synced []cache.InformerSynced
+	add := func(i cache.SharedIndexInformer, set func(any), gone func(any)) error {
+		r, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: func(o any) { c.mail.post(func() { set(o) }) },
+			UpdateFunc: func(before, o any) {
+				if a, ok := before.(metav1.Object); ok && a.GetResourceVersion() == o.(metav1.Object).GetResourceVersion() {
+					return
+				}
+				c.mail.post(func() { set(o) })
+			},
+			DeleteFunc: func(o any) {
+				if d, ok := o.(cache.DeletedFinalStateUnknown); ok {
+					o = d.Obj
+				}
+				c.mail.post(func() { gone(o) })
+			},
+		})
+		if err == nil {
+			synced = append(synced, r.HasSynced)
+		}
+		return err
+	}
+	core := factory.Core().V1()
+	if err := errors.Join(
+		add(core.Nodes().Informer(), func(o any) { c.setNode(o.(*corev1.Node)) }, func(o any) { c.removeNode(o.(*corev1.Node).Name) }),
+		add(core.Namespaces().Informer(), func(o any) { c.setNamespace(o.(*corev1.Namespace)) }, func(o any) { c.removeNamespace(o.(*corev1.Namespace).Name) }),
+	); err != nil {
+		return fmt.Errorf("watch nodes and namespaces: %w", err)
+	}
+	missing, err := s.watchOptional(ctx, c, optionals(), add)
+	if err != nil {
+		return err
+	}
+	factory.Start(ctx.Done())
+	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
+		return ctx.Err()
+	}
+	if err := add(podInformer(factory), func(o any) { c.podChanged(o.(*corev1.Pod)) }, func(o any) { c.podGone(o.(*corev1.Pod).UID) }); err != nil {
+		return fmt.Errorf("watch pods: %w", err)
+	}
+	factory.Start(ctx.Done())
+	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
+		return ctx.Err()
+	}
+	if len(missing) > 0 {
+		go s.watchLater(ctx, c, missing, add)
+	}
+	return nil
+}
+
+// podInformer watches the pods that are not over.
+func podInformer(factory informers.SharedInformerFactory) cache.SharedIndexInformer {
+	return factory.InformerFor(&corev1.Pod{}, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+		i := coreinformers.NewFilteredPodInformer(client, metav1.NamespaceAll, resync, cache.Indexers{}, func(o *metav1.ListOptions) {
+			o.FieldSelector = "status.phase!=" + string(corev1.PodSucceeded) + ",status.phase!=" + string(corev1.PodFailed)
+		})
+		_ = i.SetTransform(trim)
+		return i
+	})
+}
+
+type adder = func(cache.SharedIndexInformer, func(any), func(any)) error
+
+// watchOptional watches what the cluster serves of the optional kinds, and returns the others.
+func (s *Scheduler) watchOptional(ctx context.Context, c *core, all []optional, add adder) (missing []optional, err error) {
+	for _, k := range all {
+		served, err := s.serves(k.gvr)
+		if err != nil {
+			return nil, err
+		}
+		if !served {
+			missing = append(missing, k)
+			continue
+		}
+		i := dynamicinformer.NewFilteredDynamicInformer(s.dynamic, k.gvr, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
+		_ = i.SetTransform(trim)
+		if err := add(i, func(o any) { k.set(c, o.(metav1.Object).GetName(), o.(*unstructured.Unstructured)) },
+			func(o any) { k.set(c, o.(metav1.Object).GetName(), nil) }); err != nil {
+			return nil, fmt.Errorf("watch %s: %w", k.gvr.Resource, err)
+		}
+		go i.Run(ctx.Done())
+	}
+	return missing, nil
+}
+
+// serves reports whether the API server serves a resource.
+func (s *Scheduler) serves(gvr schema.GroupVersionResource) (bool, error) {
+	list, err := s.client.Discovery().ServerResourcesForGroupVersion(gvr.GroupVersion().String())
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("ask for the kinds of %s: %w", gvr.GroupVersion(), err)
+	}
+	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == gvr.Resource }), nil
+}
+
+// lookAgain is how often kinds that were not served are looked for.
+const lookAgain = 2 * time.Second
+
+// watchLater watches optional kinds once they are installed.
+func (s *Scheduler) watchLater(ctx context.Context, c *core, missing []optional, add adder) {
+	for len(missing) > 0 {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(lookAgain):
+		}
+		var left []optional
+		for i, k := range missing {
+			still, err := s.watchOptional(ctx, c, missing[i:i+1], add)
+			if err != nil {
+				s.o.Log.Debug("look for a kind that was not served", "kind", k.gvr.Resource, "err", err)
+				still = missing[i : i+1]
+			}
+			left = append(left, still...)
+		}
+		missing = left
+	}
+}
+
+// decode reads an object of ours; what has another shape than its type counts as absent and is logged.
+func decode[A any](c *core, u *unstructured.Unstructured) *A {
+	if u == nil {
+		return nil
+	}
+	data, err := u.MarshalJSON()
+	a := new(A)
+	if err == nil {
+		err = json.Unmarshal(data, a)
+	}
+	if err != nil {
+		c.log.Error("an object cannot be read", "kind", u.GetKind(), "name", u.GetName(), "err", err)
+		return nil
+	}
+	return a
+}
+
+func setPool(c *core, name string, u *unstructured.Unstructured) {
+	o := decode[v1alpha1.CapacityPool](c, u)
+	if o == nil {
+		c.setPool(name, nil)
+		return
+	}
+	selector, err := metav1.LabelSelectorAsSelector(o.Spec.NodeSelector.LabelSelector())
+	if err != nil {
+		selector = labels.Nothing()
+	}
+	class := fleet.Online
+	if o.Spec.Class == string(fleet.Offline) {
+		class = fleet.Offline
+	}
+	next := &poolFacts{name: name, class: class, selector: selector}
+	if was := c.pools[name]; was != nil && was.class == next.class && was.selector.String() == selector.String() {
+		return // its status changes every cycle
+	}
+	c.setPool(name, next)
+}
+
+func setShare(c *core, name string, u *unstructured.Unstructured) {
+	if u != nil {
+		if was := c.node(name).share; was != nil && was.UID == u.GetUID() && was.Generation == u.GetGeneration() {
+			return // a report of the node side
+		}
+	}
+	c.setShare(name, decode[v1alpha1.NodeShare](c, u))
+}
+
+func setQuota(c *core, name string, u *unstructured.Unstructured) {
+	if o := decode[v1alpha1.CapacityQuota](c, u); o != nil {
+		if c.tenants.setQuota(o) {
+			c.tenantsChanged()
+		}
+		return
+	}
+	c.tenants.removeQuota(name)
+	c.tenantsChanged()
+}
+
+func setTopology(c *core, name string, u *unstructured.Unstructured) {
+	if u == nil {
+		c.setCells(name, nil)
+		return
+	}
+	cells := facts.Cells(u)
+	if slices.Equal(cells, c.node(name).cells) {
+		return
+	}
+	c.setCells(name, cells)
+}
+
+func (c *core) setNamespace(n *corev1.Namespace) {
+	if was, ok := c.tenants.namespaces[n.Name]; ok && maps.Equal(was, n.Labels) {
+		return
+	}
+	c.tenants.setNamespace(n)
+	c.tenantsChanged()
+}
+
+func (c *core) removeNamespace(name string) { c.tenants.removeNamespace(name) }
+
+// tenantsChanged finds out again whose each pod is.
+func (c *core) tenantsChanged() {
+	for _, p := range c.pods {
+		next := c.tenants.tenant(p.object.Namespace)
+		if next == p.tenant {
+			continue
+		}
+		if p.stage != waits {
+			c.count(p, -1)
+		}
+		p.tenant = next
+		if p.stage == waits {
+			c.enqueue(p)
+		} else {
+			c.count(p, 1)
+		}
+	}
+}
+
+// ackWriter writes acknowledgements.
+func (s *Scheduler) ackWriter(ctx context.Context, mayWrite func() bool) func(ackOf) {
+	_ = ctx
+	_ = mayWrite
+	return func(ackOf) {}
+}
