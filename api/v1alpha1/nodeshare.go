@@ -118,12 +118,29 @@ type NodeShareStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	Pods []PodHolding `json:"pods,omitempty"`
+	// Acks are the acknowledgements of schedulers: no binding that was decided before a generation of the spec was seen is under way any more.
+	// +listType=map
+	// +listMapKey=instance
+	// +kubebuilder:validation:MaxItems=64
+	Acks []ShareAck `json:"acks,omitempty"`
 	// Conditions are what the node's agent can enforce here: CPUSets, CPUIdle, CPUQuota, MemoryBox, MemoryReclaim, PressureStall, IOWeight,
 	// IOCost, CacheAndBandwidth, NetworkClass, RuntimeHooks, StateKept.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// ShareAck is the acknowledgement of one partition of the bundled scheduler.
+type ShareAck struct {
+	// Instance is the name of the partition's Lease.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Instance string `json:"instance"`
+	// Generation is that of the spec: every binding to the node that was decided before the partition saw it has a definite answer, and what is decided
+	// later follows it.
+	// +kubebuilder:validation:Minimum=1
+	Generation int64 `json:"generation"`
 }
 
 // ShareAgent is the record of a node's agent.

@@ -29,8 +29,8 @@ var levels = map[string]int{
 	"store": 6, "internal/kube": 6, "internal/validate": 6, "internal/clock": 6, "internal/pgtest": 6, "internal/scripttest": 6, "api": 6, "deploy": 6,
 	"api/v1alpha1": 6, "api/config": 6,
 	"internal/csvseries": 6, "internal/backtest": 6,
-	"internal/run": 7, "sim": 7, "lab": 7, "scheduler/host": 7, "agent/host": 7, "agent/notice": 7, "dashboards": 7,
-	"cmd": 8, "cmd/springtide": 8, "cmd/springtide-agent": 8, "cmd/springtide-lab": 8, "internal/archtest": 8, "e2e": 8, "e2e/node": 8, "docs": 8, "tools": 8, "bench": 8,
+	"internal/run": 7, "sim": 7, "lab": 7, "scheduler/host/queue": 6, "scheduler/host/bind": 6, "scheduler/host": 7, "scheduler/host/upstream": 7, "scheduler/host/command": 7, "agent/host": 7, "agent/notice": 7, "dashboards": 7,
+	"cmd": 8, "cmd/springtide": 8, "cmd/springtide-agent": 8, "cmd/springtide-lab": 8, "cmd/springtide-scheduler": 8, "internal/archtest": 8, "e2e": 8, "e2e/node": 8, "docs": 8, "tools": 8, "bench": 8,
 }
 
 // sameLevel are imports between packages of one level that are meant: adapters share the vocabulary of the API and its validation. They go
@@ -43,6 +43,9 @@ var sameLevel = map[string][]string{
 	"internal/validate": {"api/v1alpha1", "store", "deploy"}, // a tenant's PromQL is confined in one place
 	"api/config":        {"internal/validate"},
 	"store":             {"internal/pgtest"},
+	// The host knows upstream's plugins as an interface; the command brings the two together.
+	"scheduler/host/upstream": {"scheduler/host"},
+	"scheduler/host/command":  {"scheduler/host", "scheduler/host/upstream"},
 }
 
 // pureBelow is the first level that may do I/O.
@@ -200,13 +203,13 @@ func TestThirdPartyIsNeeded(t *testing.T) {
 // TestHeavyImportsStayAtTheEdge keeps Kubernetes itself and Prometheus' cloud-SDK-heavy packages out of the controller and the agent.
 func TestHeavyImportsStayAtTheEdge(t *testing.T) {
 	for _, f := range load(t) {
-		edge := strings.HasPrefix(f.pkg, "lab/") || strings.HasPrefix(f.pkg, "cmd/springtide-lab") || strings.HasPrefix(f.pkg, "scheduler/host") || f.test
+		edge := strings.HasPrefix(f.pkg, "lab/") || strings.HasPrefix(f.pkg, "cmd/springtide-lab") || strings.HasPrefix(f.pkg, "scheduler/host/upstream") || f.test
 		for _, imp := range imports(f) {
 			if edge {
 				continue
 			}
 			if strings.HasPrefix(imp, "k8s.io/kubernetes") {
-				t.Errorf("%s imports %s: only the lab's binary, scheduler/host and tests may", f.name, imp)
+				t.Errorf("%s imports %s: only the lab's binary, scheduler/host/upstream and tests may", f.name, imp)
 			}
 			for _, heavy := range []string{"tsdb", "rules", "storage/remote", "web"} {
 				if p := "github.com/prometheus/prometheus/" + heavy; imp == p || strings.HasPrefix(imp, p+"/") {

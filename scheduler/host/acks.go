@@ -1,8 +1,12 @@
 package host
 
 import (
+	"context"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/springtide/springtide/api/v1alpha1"
@@ -15,6 +19,8 @@ type acks struct {
 	sentTo map[string]map[types.UID]bool
 	owed   map[string]*owed
 	write  func(share ackOf)
+	// instance is the name of the partition's Lease.
+	instance string
 }
 
 // owed is an acknowledgement that waits for answers.
@@ -31,8 +37,8 @@ type ackOf struct {
 	generation int64
 }
 
-func newAcks(write func(ackOf)) *acks {
-	return &acks{sentTo: map[string]map[types.UID]bool{}, owed: map[string]*owed{}, write: write}
+func newAcks(instance string, write func(ackOf)) *acks {
+	return &acks{instance: instance, sentTo: map[string]map[types.UID]bool{}, owed: map[string]*owed{}, write: write}
 }
 
 // sent notes a binding that is under way.
@@ -47,7 +53,7 @@ func (a *acks) sent(node string, uid types.UID) {
 
 // seen notes that the table follows a share from now on.
 func (a *acks) seen(c *core, node string, s *v1alpha1.NodeShare) {
-	if !moving(s) {
+	if !moving(s) || acknowledged(s, a.instance) {
 		delete(a.owed, node) // nobody waits for an answer
 		return
 	}
@@ -57,6 +63,15 @@ func (a *acks) seen(c *core, node string, s *v1alpha1.NodeShare) {
 	}
 	a.owed[node] = o
 	a.settle(c, node, o)
+}
+
+func acknowledged(s *v1alpha1.NodeShare, instance string) bool {
+	for i := range s.Status.Acks {
+		if a := &s.Status.Acks[i]; a.Instance == instance {
+			return a.Generation >= s.Generation
+		}
+	}
+	return false
 }
 
 // moving reports whether a parcel of the share is to change hands.
@@ -90,4 +105,41 @@ func (a *acks) settle(c *core, node string, o *owed) {
 	delete(a.owed, node)
 	c.metrics.ackTime.Observe(c.now().Sub(o.seenAt).Seconds())
 	a.write(o.ack)
+}
+
+// ackTries bounds the writes of one acknowledgement; a new generation, or a new owner of the partition, acknowledges again.
+const ackTries = 5
+
+// ackWriter writes acknowledgements on the NodeShare's status, each as the one entry of this partition. Nobody waits for the write.
+func (s *Scheduler) ackWriter(ctx context.Context, mayWrite func() bool) func(ackOf) {
+	instance := leaseName(s.c.Partition)
+	gvr := v1alpha1.GroupVersion.WithResource("nodeshares")
+	return func(a ackOf) {
+		go func() {
+			o := &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": v1alpha1.GroupVersion.String(), "kind": "NodeShare",
+				"metadata": map[string]any{"name": a.name, "uid": string(a.uid)},
+				"status":   map[string]any{"acks": []any{map[string]any{"instance": instance, "generation": a.generation}}},
+			}}
+			var err error
+			for try := range ackTries {
+				if !mayWrite() {
+					return
+				}
+				if _, err = s.dynamic.Resource(gvr).ApplyStatus(ctx, a.name, o, metav1.ApplyOptions{FieldManager: instance, Force: true}); err == nil {
+					s.o.Metrics.acks.Inc()
+					return
+				}
+				if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || ctx.Err() != nil {
+					return // another share of the name, or none
+				}
+				select {
+				case <-ctx.Done():
+					return
+				case <-time.After(100 * time.Millisecond << try):
+				}
+			}
+			s.o.Log.Warn("acknowledge a NodeShare", "node", a.name, "err", err)
+		}()
+	}
 }

@@ -148,7 +148,7 @@ func (s *Scheduler) lead(ctx context.Context, mayWrite func() bool) error {
 		Done: func(r bind.Result) { c.mail.post(func() { c.answered(r) }) }})
 	defer binders.Close()
 	c.bind = binders.Submit
-	c.acks = newAcks(s.ackWriter(writing, mayWrite))
+	c.acks = newAcks(leaseName(s.c.Partition), s.ackWriter(writing, mayWrite))
 
 	factory := informers.NewSharedInformerFactoryWithOptions(s.client, 0, informers.WithTransform(trim))
 	s.plugins(watching, c, factory, recorder)
@@ -170,7 +170,7 @@ func newCore(c config.Scheduler, log *slog.Logger, m *Metrics) *core {
 		c: c, log: log, metrics: m, now: time.Now, mail: newMailbox(),
 		table: place.New(), queue: queue.New(queue.Backoff{First: time.Duration(c.BackoffFirst), Most: time.Duration(c.BackoffMost)}),
 		tenants: newTenants(), pools: pools{}, nodes: map[string]*nodeFacts{}, pods: podsByUID{}, classes: map[place.ClassID]*class{}, dirty: map[string]bool{},
-		bind: func(bind.Request) {}, say: func(verdict) {}, retract: func(uidType) {}, acks: newAcks(func(ackOf) {}),
+		bind: func(bind.Request) {}, say: func(verdict) {}, retract: func(uidType) {}, acks: newAcks(leaseName(c.Partition), func(ackOf) {}),
 	}
 	out.table.SetWeights(weightsOf(c.Weights))
 	out.judge = &judge{log: log, repelling: map[uidType]*corev1.Pod{},

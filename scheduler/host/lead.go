@@ -26,6 +26,9 @@ func defaultLeaseTimes() leaseTimes {
 // errLeaseLost ends a process whose partition another one may have taken over.
 var errLeaseLost = errors.New("the lease of the partition was lost")
 
+// leaseName is the name of a partition's Lease.
+func leaseName(partition int) string { return v1alpha1.SchedulerLeasePrefix + strconv.Itoa(partition) }
+
 // tenure is one process's hold of a partition: it watches its own renewals and what it took the Lease over from.
 type tenure struct {
 	resourcelock.Interface
@@ -85,7 +88,7 @@ func (t *tenure) age() time.Duration {
 func hold(ctx context.Context, client kubernetes.Interface, namespace, identity string, partition int, times leaseTimes, wait time.Duration,
 	f func(ctx context.Context, mayWrite func() bool) error,
 ) error {
-	name := v1alpha1.SchedulerLeasePrefix + strconv.Itoa(partition)
+	name := leaseName(partition)
 	t := &tenure{identity: identity, now: time.Now, Interface: &resourcelock.LeaseLock{
 		LeaseMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Client: client.CoordinationV1(),
 		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},

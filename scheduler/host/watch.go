@@ -277,10 +277,3 @@ func (c *core) tenantsChanged() {
 		}
 	}
 }
-
-// ackWriter writes acknowledgements.
-func (s *Scheduler) ackWriter(ctx context.Context, mayWrite func() bool) func(ackOf) {
-	_ = ctx
-	_ = mayWrite
-	return func(ackOf) {}
-}

@@ -1,8 +1,11 @@
+//go:build plane
+
 package command_test
 
 import (
 	"context"
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -11,20 +14,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/springtide/springtide/api/v1alpha1"
-	"github.com/springtide/springtide/lab/plane"
 	"github.com/springtide/springtide/lab/plane/planetest"
 )
 
-// TestPlane plays the scheduler as the lab runs it: the process of springtide-scheduler on a real API server.
-func TestPlane(t *testing.T) {
-	p := planetest.Start(t, plane.Options{Scheduler: plane.Springtide})
-	client, err := kubernetes.NewForConfig(p.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &cluster{t: t, api: client}
+// TestPlaneScheduler plays the scheduler as the lab runs it: the process of springtide-scheduler on a real API server.
+func TestPlaneScheduler(t *testing.T) {
+	c := connect(t)
+	client := c.api
 	for i := range 4 {
 		c.node(planetest.Node(fmt.Sprintf("n%d", i), map[string]string{corev1.LabelHostname: fmt.Sprintf("n%d", i), "disk": []string{"ssd", "hdd"}[i%2]}))
 	}
@@ -110,6 +110,28 @@ func condition(p *corev1.Pod) *corev1.PodCondition {
 	return nil
 }
 
+// connect reaches the control plane that hack/plane.sh started. Its nodes and pods go with the test.
+func connect(t *testing.T) *cluster {
+	t.Helper()
+	cfg, err := clientcmd.BuildConfigFromFlags("", os.Getenv("SPRINGTIDE_TEST_KUBECONFIG"))
+	if err != nil {
+		t.Fatalf("run this by hack/plane.sh: %v", err)
+	}
+	cfg.QPS = -1
+	client, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		zero := int64(0)
+		_ = client.CoreV1().Pods("default").DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &zero}, metav1.ListOptions{})
+		_ = client.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	})
+	return &cluster{t, client, cfg}
+}
+
 // pod is one that asks for CPU.
 func pod(name, cpu string) *corev1.Pod {
 	zero := int64(0)
@@ -126,9 +148,10 @@ func pod(name, cpu string) *corev1.Pod {
 type cluster struct {
 	t   *testing.T
 	api kubernetes.Interface
+	cfg *rest.Config
 }
 
-func (c *cluster) of(t *testing.T) *cluster { return &cluster{t, c.api} }
+func (c *cluster) of(t *testing.T) *cluster { return &cluster{t, c.api, c.cfg} }
 
 func (c *cluster) node(n *corev1.Node) {
 	c.t.Helper()
