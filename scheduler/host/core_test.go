@@ -1,0 +1,379 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/springtide/springtide/api/config"
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/scheduler/host/bind"
+)
+
+// stage is a scheduler's core without a cluster: what it would write is kept, and time passes as the test says.
+type play struct {
+	t      *testing.T
+	c      *core
+	now    time.Time
+	binds  []bind.Request
+	said   map[types.UID]string
+	acked  []ackOf
+	serial int
+}
+
+func newPlay(t *testing.T) *play {
+	t.Helper()
+	p := &play{t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), said: map[types.UID]string{}}
+	p.c = newCore(config.DefaultScheduler(), slog.New(slog.DiscardHandler), NewMetrics(prometheus.NewRegistry()))
+	p.c.now = func() time.Time { return p.now }
+	p.c.bind = func(r bind.Request) { p.binds = append(p.binds, r) }
+	p.c.say = func(v verdict) { p.said[v.pod.UID] = v.message }
+	p.c.acks = newAcks("springtide-scheduler-0", func(a ackOf) { p.acked = append(p.acked, a) })
+	return p
+}
+
+// settle decides until there is nothing to decide.
+func (p *play) settle() {
+	for p.c.decideOne(context.Background()) {
+	}
+}
+
+func (p *play) node(name string, cpu string, change ...func(*corev1.Node)) {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-of-" + name), Labels: map[string]string{corev1.LabelHostname: name}}}
+	n.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse("256Gi"), corev1.ResourcePods: resource.MustParse("110")}
+	for _, f := range change {
+		f(n)
+	}
+	p.c.setNode(n)
+}
+
+func (p *play) pod(name, cpu string, change ...func(*corev1.Pod)) *corev1.Pod {
+	p.serial++
+	o := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("pod-" + name), Generation: 1, CreationTimestamp: metav1.NewTime(p.now.Add(time.Duration(p.serial) * time.Millisecond))},
+		Spec: corev1.PodSpec{SchedulerName: v1alpha1.SchedulerName, Containers: []corev1.Container{{Name: "app",
+			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}}}}}}
+	for _, f := range change {
+		f(o)
+	}
+	p.c.podChanged(o)
+	return o
+}
+
+// offline makes a pod one of the offline side.
+func offline(o *corev1.Pod) {
+	o.Spec.Tolerations = append(o.Spec.Tolerations, corev1.Toleration{Key: v1alpha1.TaintHolder, Operator: corev1.TolerationOpEqual, Value: v1alpha1.TaintHolderOffline, Effect: corev1.TaintEffectNoSchedule})
+	o.Spec.NodeSelector = map[string]string{v1alpha1.LabelOffline: "true"}
+}
+
+// take returns the bindings that were asked for since the last call, as pod=node.
+func (p *play) take() map[string]string {
+	out := map[string]string{}
+	for _, r := range p.binds {
+		out[r.Name] = r.Node
+	}
+	p.binds = nil
+	return out
+}
+
+// bound plays that the API server carried a binding out: the answer comes, and the watch.
+func (p *play) bound(o *corev1.Pod, node string) *corev1.Pod {
+	p.c.answered(bind.Result{Request: bind.Request{UID: string(o.UID), Name: o.Name, Namespace: o.Namespace, Node: node}, Outcome: bind.Bound})
+	return p.seen(o, node)
+}
+
+func (p *play) seen(o *corev1.Pod, node string) *corev1.Pod {
+	next := o.DeepCopy()
+	next.Spec.NodeName, next.ResourceVersion = node, o.ResourceVersion+"1"
+	p.c.podChanged(next)
+	return next
+}
+
+func TestBindsAndWakes(t *testing.T) {
+	p := newPlay(t)
+	p.node("a", "4")
+	first, second := p.pod("first", "3"), p.pod("second", "3")
+	p.settle()
+	if got := p.take(); len(got) != 1 || got["first"] != "a" {
+		t.Fatalf("bound %v", got)
+	}
+	if got := p.said[second.UID]; got != "0 of 1 nodes are available: 1 cpu" {
+		t.Errorf("the pod that waits is told %q", got)
+	}
+	on := p.bound(first, "a")
+	p.settle()
+	if got := p.take(); len(got) != 0 {
+		t.Fatalf("bound %v without room", got)
+	}
+	p.c.podGone(on.UID)
+	p.settle()
+	if got := p.take(); got["second"] != "a" {
+		t.Errorf("room came free and %v was bound", got)
+	}
+}
+
+// TestWakeIsExact: an event wakes the classes that it can help, and no other.
+func TestWakeIsExact(t *testing.T) {
+	p := newPlay(t)
+	p.node("a", "4")
+	full := p.pod("full", "4")
+	p.settle()
+	p.take()
+	p.bound(full, "a")
+	p.pod("small", "1")
+	p.pod("large", "8")
+	p.settle()
+	before := len(p.said)
+	p.said = map[types.UID]string{}
+	p.node("b", "2")
+	p.settle()
+	if got := p.take(); got["small"] != "b" || len(got) != 1 {
+		t.Errorf("bound %v, want the small pod", got)
+	}
+	if len(p.said) != 0 || before != 2 {
+		t.Errorf("the event that cannot help the large pod woke it: %v", p.said)
+	}
+}
+
+// TestRefusedBindIsRetried: the room of a refused binding comes back, and the pod is decided again on fresh facts after its back-off.
+func TestRefusedBindIsRetried(t *testing.T) {
+	p := newPlay(t)
+	p.node("a", "4")
+	o := p.pod("x", "3")
+	p.settle()
+	p.take()
+	p.c.answered(bind.Result{Request: bind.Request{UID: string(o.UID), Node: "a"}, Outcome: bind.Refused, Err: errors.New("conflict")})
+	p.node("a", "1") // meanwhile the node shrank
+	p.node("b", "4")
+	p.settle()
+	if got := p.take(); len(got) != 0 {
+		t.Fatalf("bound %v before the back-off was over", got)
+	}
+	p.now = p.now.Add(time.Second)
+	p.settle()
+	if got := p.take(); got["x"] != "b" {
+		t.Errorf("bound %v", got)
+	}
+}
+
+// TestBindsOfOthersAreFacts: a pod that another scheduler bound takes its room, even where it does not fit, and one that we had decided is found where it is.
+func TestBindsOfOthersAreFacts(t *testing.T) {
+	p := newPlay(t)
+	p.node("a", "4")
+	p.node("b", "4")
+	other := p.pod("other", "6", func(o *corev1.Pod) { o.Spec.SchedulerName, o.Spec.NodeName = "another", "a" })
+	o := p.pod("x", "1")
+	p.settle()
+	if got := p.take(); got["x"] != "b" {
+		t.Fatalf("bound %v, want the node that is not overdrawn", got)
+	}
+	p.c.podGone(other.UID)
+	moved := p.seen(o, "a") // somebody else was quicker
+	p.pod("y", "4")
+	p.settle()
+	if got := p.take(); got["y"] != "b" {
+		t.Errorf("bound %v: the room of the decision that came to nothing is not back", got)
+	}
+	p.c.podGone(moved.UID)
+	p.pod("z", "4")
+	p.settle()
+	if got := p.take(); got["z"] != "a" {
+		t.Errorf("bound %v", got)
+	}
+}
+
+// TestPodsBeforeNodes: a pod is known before its node, and a node comes back with pods on it.
+func TestPodsBeforeNodes(t *testing.T) {
+	p := newPlay(t)
+	p.pod("early", "3", func(o *corev1.Pod) { o.Spec.NodeName = "a" })
+	p.node("a", "4")
+	p.pod("x", "2")
+	p.settle()
+	if got := p.take(); len(got) != 0 {
+		t.Errorf("bound %v onto a full node", got)
+	}
+	p.c.removeNode("a")
+	p.node("a", "4")
+	p.settle()
+	if got := p.take(); len(got) != 0 {
+		t.Errorf("bound %v onto a node that came back full", got)
+	}
+	p.c.podGone("pod-early")
+	p.settle()
+	if got := p.take(); got["x"] != "a" {
+		t.Errorf("bound %v", got)
+	}
+}
+
+func TestGatesAndNames(t *testing.T) {
+	p := newPlay(t)
+	p.node("a", "4")
+	o := p.pod("gated", "1", func(o *corev1.Pod) { o.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}} })
+	p.pod("of another", "1", func(o *corev1.Pod) { o.Spec.SchedulerName = "default-scheduler" })
+	p.settle()
+	if got := p.take(); len(got) != 0 {
+		t.Fatalf("bound %v", got)
+	}
+	open := o.DeepCopy()
+	open.Spec.SchedulingGates, open.Generation = nil, 2
+	p.c.podChanged(open)
+	p.settle()
+	if got := p.take(); got["gated"] != "a" {
+		t.Errorf("bound %v", got)
+	}
+}
+
+// TestResizeInPlace: a pod that grows takes more room from then on.
+func TestResizeInPlace(t *testing.T) {
+	p := newPlay(t)
+	p.node("a", "4")
+	o := p.pod("x", "1")
+	p.settle()
+	p.take()
+	on := p.bound(o, "a")
+	grown := on.DeepCopy()
+	grown.Generation, grown.ResourceVersion = 2, "9"
+	grown.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("3")
+	p.c.podChanged(grown)
+	p.pod("y", "2")
+	p.settle()
+	if got := p.take(); len(got) != 0 {
+		t.Errorf("bound %v beside a pod that grew", got)
+	}
+}
+
+// TestShareIsFollowedAtOnce: from the event of a NodeShare on, the leaving side gets nothing; the borrower gets the parcel when it is the holder; and the
+// marks on the node, which are written later, count for nothing meanwhile.
+func TestShareIsFollowedAtOnce(t *testing.T) {
+	p := newPlay(t)
+	p.c.setPool("web", &poolFacts{name: "web", class: fleet.Online, selector: labels.Everything()})
+	p.c.setPool("batch", &poolFacts{name: "batch", class: fleet.Offline, selector: labels.Nothing()})
+	p.node("a", "4")
+	p.pod("batch-0", "1", offline)
+	p.pod("web-0", "1")
+	p.settle()
+	if got := p.take(); len(got) != 1 || got["web-0"] != "a" {
+		t.Fatalf("at home, bound %v", got)
+	}
+	p.c.setShare("a", share("a", 1, v1alpha1.ShareParcel{Cells: []int32{0}, Holder: "web", Next: "batch", LoanName: "l", LoanUID: "l", Epoch: 1}))
+	p.pod("web-1", "1")
+	p.settle()
+	if got := p.take(); len(got) != 0 {
+		t.Fatalf("on a parcel that changes hands, bound %v", got)
+	}
+	p.c.setShare("a", share("a", 2, v1alpha1.ShareParcel{Cells: []int32{0}, Holder: "batch", LoanName: "l", LoanUID: "l", Epoch: 2}))
+	p.settle()
+	if got := p.take(); len(got) != 1 || got["batch-0"] != "a" {
+		t.Fatalf("on a lent parcel, bound %v", got)
+	}
+	p.c.setShare("a", share("a", 3))
+	p.settle()
+	if got := p.take(); len(got) != 1 || got["web-1"] != "a" {
+		t.Errorf("home again, bound %v", got)
+	}
+}
+
+func share(node string, generation int64, parcels ...v1alpha1.ShareParcel) *v1alpha1.NodeShare {
+	return &v1alpha1.NodeShare{ObjectMeta: metav1.ObjectMeta{Name: node, UID: types.UID("share-of-" + node), Generation: generation},
+		Spec: v1alpha1.NodeShareSpec{NodeUID: "uid-of-" + node, Parcels: parcels}}
+}
+
+// TestAcknowledgement: a share is acknowledged when every binding to its node that was decided before has a definite answer, and not before.
+func TestAcknowledgement(t *testing.T) {
+	p := newPlay(t)
+	p.c.setPool("web", &poolFacts{name: "web", class: fleet.Online, selector: labels.Everything()})
+	p.c.setPool("batch", &poolFacts{name: "batch", class: fleet.Offline, selector: labels.Nothing()})
+	p.node("a", "8")
+	for i := range 2 {
+		p.pod(fmt.Sprint("x", i), "1")
+	}
+	p.settle()
+	p.take()
+	leaving := v1alpha1.ShareParcel{Cells: []int32{0}, Holder: "web", Next: "batch", LoanName: "l", LoanUID: "l", Epoch: 1}
+	p.c.setShare("a", share("a", 1, leaving))
+	if len(p.acked) != 0 {
+		t.Fatalf("acknowledged with two bindings under way")
+	}
+	p.c.answered(bind.Result{Request: bind.Request{UID: "pod-x0", Node: "a"}, Outcome: bind.Bound})
+	if len(p.acked) != 0 {
+		t.Fatalf("acknowledged with a binding under way")
+	}
+	p.c.answered(bind.Result{Request: bind.Request{UID: "pod-x1", Node: "a"}, Outcome: bind.Refused, Err: errors.New("no")})
+	if len(p.acked) != 1 || p.acked[0].generation != 1 {
+		t.Fatalf("acknowledged %v", p.acked)
+	}
+	p.c.setShare("a", share("a", 2, leaving))
+	if len(p.acked) != 2 || p.acked[1].generation != 2 {
+		t.Errorf("with nothing under way, acknowledged %v", p.acked)
+	}
+}
+
+// TestCellsAreWritten: exclusive one-cell pods get cells of their own, the binding names them, and no more of them fit than there are cells.
+func TestCellsAreWritten(t *testing.T) {
+	p := newPlay(t)
+	p.c.setCells("a", []fleet.Cell{{ID: 0, Capacity: fleet.Resources{CPU: 4000, Memory: 128 * fleet.GiB}}, {ID: 1, Socket: 1, Capacity: fleet.Resources{CPU: 4000, Memory: 128 * fleet.GiB}}})
+	p.node("a", "8")
+	for i := range 3 {
+		p.pod(fmt.Sprint("x", i), "2", func(o *corev1.Pod) {
+			o.Annotations = map[string]string{v1alpha1.AnnotationTopologyPolicy: v1alpha1.TopologySingleCell, v1alpha1.AnnotationCellsExclusive: "true"}
+		})
+	}
+	p.settle()
+	cells := map[string]bool{}
+	for _, r := range p.binds {
+		cells[r.Annotations[v1alpha1.AnnotationCells]] = true
+	}
+	if len(p.binds) != 2 || !cells["0"] || !cells["1"] {
+		t.Errorf("bound %d pods to cells %v, want two on cells 0 and 1", len(p.binds), cells)
+	}
+}
+
+// TestForeignCellsAreIgnored: the annotation on a pod of another scheduler holds no cells.
+func TestForeignCellsAreIgnored(t *testing.T) {
+	p := newPlay(t)
+	p.c.setCells("a", []fleet.Cell{{ID: 0, Capacity: fleet.Resources{CPU: 4000, Memory: 128 * fleet.GiB}}, {ID: 1, Socket: 1, Capacity: fleet.Resources{CPU: 4000, Memory: 128 * fleet.GiB}}})
+	p.node("a", "8")
+	mark := func(o *corev1.Pod) {
+		o.Annotations = map[string]string{v1alpha1.AnnotationCells: "0", v1alpha1.AnnotationTopologyPolicy: v1alpha1.TopologySingleCell, v1alpha1.AnnotationCellsExclusive: "true"}
+	}
+	p.pod("other", "2", mark, func(o *corev1.Pod) { o.Spec.SchedulerName, o.Spec.NodeName = "another", "a" })
+	o := p.pod("x", "2", mark)
+	p.settle()
+	if len(p.binds) != 1 || p.binds[0].UID != string(o.UID) || p.binds[0].Annotations[v1alpha1.AnnotationCells] != "0" {
+		t.Errorf("bound %+v, want cell 0 free", p.binds)
+	}
+}
+
+// TestDaemonsAreOneClass: pods that ask for one node each are one class, and go where they ask.
+func TestDaemonsAreOneClass(t *testing.T) {
+	p := newPlay(t)
+	for i := range 5 {
+		p.node(fmt.Sprint("n", i), "4")
+	}
+	for i := range 5 {
+		p.pod(fmt.Sprint("d", i), "1", func(o *corev1.Pod) {
+			o.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{fmt.Sprint("n", i)}}}}}}}}
+		})
+	}
+	p.settle()
+	got := p.take()
+	for i := range 5 {
+		if got[fmt.Sprint("d", i)] != fmt.Sprint("n", i) {
+			t.Errorf("bound %v", got)
+		}
+	}
+	if len(p.c.classes) != 1 {
+		t.Errorf("%d classes, want 1", len(p.c.classes))
+	}
+}
