@@ -39,6 +39,8 @@ type Scheduler struct {
 	// BackoffFirst and BackoffMost bound the wait after a failure that no event announces the end of.
 	BackoffFirst Duration `yaml:"backoffFirst"`
 	BackoffMost  Duration `yaml:"backoffMost"`
+	// GangTimeout is how long a PodGroup that runs in part may lack pods of its minimum before those that run are evicted.
+	GangTimeout Duration `yaml:"gangTimeout"`
 	// Weights say what a good node is.
 	Weights Weights `yaml:"weights"`
 }
@@ -78,6 +80,7 @@ func DefaultScheduler() Scheduler {
 		// A binding is one write of a few milliseconds: sixteen at once are some thousands a second, more than an API server on one disk takes.
 		Binders: 16, BindTimeout: Duration(10 * time.Second),
 		BackoffFirst: Duration(time.Second), BackoffMost: Duration(10 * time.Second), // as kube-scheduler's
+		GangTimeout: Duration(5 * time.Minute), // as long as kube-scheduler's plugin waits for a gang
 	}
 }
 
@@ -143,6 +146,7 @@ func (c *Scheduler) Validate() []Problem {
 	within("bindTimeout", c.BindTimeout, time.Second, time.Minute)
 	within("backoffFirst", c.BackoffFirst, 10*time.Millisecond, time.Minute)
 	within("backoffMost", c.BackoffMost, time.Duration(c.BackoffFirst), 10*time.Minute)
+	within("gangTimeout", c.GangTimeout, 10*time.Second, 24*time.Hour)
 	c.Weights.Online.validate("weights.online", wrong)
 	c.Weights.Offline.validate("weights.offline", wrong)
 	return out

@@ -162,6 +162,9 @@ func (l layout) apiServerArgs(keys *pki) []string {
 		"--max-requests-inflight=3000",
 		"--max-mutating-requests-inflight=2000",
 		"--event-ttl=15m",
+		// PodGroups are alpha in this version; without pods that name one nothing changes.
+		"--feature-gates=GenericWorkload=true",
+		"--runtime-config=scheduling.k8s.io/v1alpha2=true",
 		"--profiling=false",
 		"--shutdown-delay-duration=0",
 		// Open watches would hold a shutdown up for a minute; with this it waits for them for two seconds.

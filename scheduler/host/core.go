@@ -31,11 +31,14 @@ type core struct {
 	nodes   map[string]*nodeFacts
 	pods    map[types.UID]*pod
 	classes map[place.ClassID]*class
-	dirty   map[string]bool // nodes on which something may have come free since the parked classes were asked
-	unbound int             // bindings that have no definite answer yet
+	// jobGenerations are those of the ElasticJobs that were read.
+	jobGenerations map[string]int64
+	dirty          map[string]bool // nodes on which something may have come free since the parked classes were asked
+	unbound        int             // bindings that have no definite answer yet
 
 	acks  *acks
 	judge *judge
+	gangs *gangs
 
 	// bind hands a decision to the binders; say reports why a pod waits; retract takes that back.
 	bind    func(bind.Request)
@@ -67,6 +70,7 @@ type pod struct {
 	ref place.PodRef
 	// pinned is the one node that it asks for.
 	pinned string
+	gang   *gang
 	// trial is what upstream's plugins hold for it, while it is assumed.
 	trial Trial
 }
@@ -75,8 +79,6 @@ type pod struct {
 type class struct {
 	// upstream: its pods are judged by upstream's plugins too.
 	upstream bool
-	// sample is one pod of the class, for the sentence that explains why its pods wait.
-	sample *corev1.Pod
 }
 
 // run handles what comes and decides, until ctx ends.
@@ -129,6 +131,7 @@ func (c *core) sleep(ctx context.Context) {
 	case <-ctx.Done():
 	case <-c.mail.signal:
 	case <-t.C:
+		c.gangs.expire(c, c.now())
 	}
 }
 
@@ -138,6 +141,15 @@ func (c *core) wake() {
 		return
 	}
 	for _, id := range c.queue.Parked() {
+		if id < 0 {
+			for name := range c.dirty {
+				if c.table.Known(fleet.NodeID(name)) && c.gangs.helped(c, id, name) {
+					c.queue.Wake(id)
+					break
+				}
+			}
+			continue
+		}
 		info := c.classes[place.ClassID(id)]
 		if info == nil || info.upstream {
 			c.queue.WakeLater(id, c.now())
@@ -203,16 +215,22 @@ func (c *core) describe(p *pod, o *corev1.Pod) {
 	p.tenant = c.tenants.tenant(o.Namespace)
 	p.pinned = pinnedTo(o)
 	p.shape = shapeOf(o, &p.request)
-	p.class = c.table.Class(p.shape)
-	info := c.classes[p.class]
-	if info == nil {
-		info = &class{}
-		c.classes[p.class] = info
+	p.class = c.classify(p)
+}
+
+// classify interns the shape of a pod.
+func (c *core) classify(p *pod) place.ClassID {
+	id := c.table.Class(p.shape)
+	if c.classes[id] == nil {
+		c.classes[id] = &class{}
 	}
-	info.sample = o
+	return id
 }
 
 func (c *core) enqueue(p *pod) {
+	if c.gangs.enqueue(c, p) {
+		return
+	}
 	p.key = queue.Key(p.object.UID)
 	c.queue.Add(queue.Item{Key: p.key, Priority: priority(p.object), Tenant: p.tenant, Class: queue.Class(p.class), Since: p.object.CreationTimestamp.Time})
 }
@@ -252,6 +270,7 @@ func (c *core) podBound(p *pod, o *corev1.Pod) {
 	p.ref = c.table.Bound(p.shape, fleet.NodeID(p.node), fleet.UID(o.UID), p.cells)
 	c.count(p, 1)
 	c.judge.setPod(o)
+	c.gangs.join(p)
 }
 
 // boundChanged follows a pod that stays where it is: its labels, and its requests when it is resized.
@@ -303,6 +322,7 @@ func (c *core) podGone(uid types.UID) {
 	}
 	c.judge.removePod(p)
 	delete(c.pods, uid)
+	c.gangs.gone(c, p)
 	c.retract(uid)
 }
 
@@ -319,6 +339,7 @@ func (c *core) count(p *pod, times int64) {
 	}
 }
 
+// unqueue takes a pod that waits out of the queue; its gang is looked at again by who takes it out.
 func (c *core) unqueue(p *pod) { c.queue.Remove(p.key) }
 
 func sameLabels(a, b *corev1.Pod) bool {

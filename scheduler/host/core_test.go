@@ -377,3 +377,163 @@ func TestDaemonsAreOneClass(t *testing.T) {
 		t.Errorf("%d classes, want 1", len(p.c.classes))
 	}
 }
+
+func inGroup(group string) func(*corev1.Pod) {
+	return func(o *corev1.Pod) { o.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group} }
+}
+
+// TestGangIsWhole: a gang waits for its group, for all of its pods, and for room for all of them; then all go at once, and later pods one by one.
+func TestGangIsWhole(t *testing.T) {
+	p := newPlay(t)
+	p.node("a", "4")
+	for i := range 3 {
+		p.pod(fmt.Sprint("g", i), "2", inGroup("ring"))
+	}
+	p.settle()
+	if got := p.take(); len(got) != 0 {
+		t.Fatalf("without its group, bound %v", got)
+	}
+	p.c.setGroup("default/ring", &podGroup{namespace: "default", name: "ring", minCount: 4})
+	p.settle()
+	if got := p.said["pod-g0"]; got != "waits for 1 more pods of its gang, which is placed whole or not at all" {
+		t.Errorf("the gang that lacks a pod is told %q", got)
+	}
+	p.pod("g3", "2", inGroup("ring"))
+	p.settle()
+	if got := p.take(); len(got) != 0 {
+		t.Fatalf("without room for all, bound %v", got)
+	}
+	p.pod("single", "4")
+	p.settle()
+	if got := p.take(); got["single"] != "a" {
+		t.Fatalf("bound %v: a gang that waits holds room", got)
+	}
+	p.node("b", "8")
+	p.settle()
+	if got := p.take(); len(got) != 4 {
+		t.Fatalf("with room for all, bound %v", got)
+	}
+	p.node("c", "4")
+	p.pod("g4", "2", inGroup("ring"))
+	p.settle()
+	if got := p.take(); got["g4"] != "c" {
+		t.Errorf("the late pod was bound as %v", got)
+	}
+}
+
+// TestGangsDoNotDeadlock: two gangs that do not fit together do not each take half of the room.
+func TestGangsDoNotDeadlock(t *testing.T) {
+	p := newPlay(t)
+	p.node("a", "4")
+	p.node("b", "4")
+	for _, g := range []string{"x", "y"} {
+		p.c.setGroup("default/"+g, &podGroup{namespace: "default", name: g, minCount: 3})
+	}
+	for i := range 3 {
+		for _, g := range []string{"x", "y"} {
+			p.pod(fmt.Sprint(g, i), "2", inGroup(g))
+		}
+	}
+	p.settle()
+	got := p.take()
+	if len(got) != 3 {
+		t.Fatalf("bound %v, want one gang", got)
+	}
+	first := "x"
+	if got["y0"] != "" {
+		first = "y"
+	}
+	for i := range 3 {
+		p.c.podGone(types.UID(fmt.Sprint("pod-", first, i)))
+	}
+	p.settle()
+	if got := p.take(); len(got) != 3 {
+		t.Errorf("after the first gang, bound %v", got)
+	}
+}
+
+// TestGangInOneDomain: a gang with a topology key goes to a domain that holds all of it, though others have room for some.
+func TestGangInOneDomain(t *testing.T) {
+	p := newPlay(t)
+	rack := func(r string) func(*corev1.Node) { return func(n *corev1.Node) { n.Labels["rack"] = r } }
+	p.node("a1", "4", rack("a"))
+	p.node("a2", "2", rack("a"))
+	p.node("b1", "4", rack("b"))
+	p.node("b2", "4", rack("b"))
+	p.c.setGroup("default/ring", &podGroup{namespace: "default", name: "ring", minCount: 4, topologyKey: "rack"})
+	for i := range 4 {
+		p.pod(fmt.Sprint("g", i), "2", inGroup("ring"))
+	}
+	p.settle()
+	got := p.take()
+	if len(got) != 4 {
+		t.Fatalf("bound %v", got)
+	}
+	for pod, node := range got {
+		if node[0] != 'b' {
+			t.Errorf("%s is on %s, want all in rack b", pod, node)
+		}
+	}
+}
+
+// TestElasticJobIsAGang: the minimum of each role of an ElasticJob goes together, what is more by itself, and divisible work never waits.
+func TestElasticJobIsAGang(t *testing.T) {
+	p := newPlay(t)
+	job := &v1alpha1.ElasticJob{}
+	for _, m := range []v1alpha1.JobMember{{Role: "ps", Min: 1, Max: 1}, {Role: "worker", Min: 2, Max: 9}, {Role: "free", Min: 5, Max: 9, Divisible: true}} {
+		m.WorkloadRef = v1alpha1.TargetRef{Kind: "Job", Name: "job-" + m.Role}
+		job.Spec.Members = append(job.Spec.Members, m)
+	}
+	p.c.setJob("default/train", job)
+	of := func(role string) func(*corev1.Pod) {
+		yes := true
+		return func(o *corev1.Pod) {
+			o.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: "job-" + role, Controller: &yes}}
+		}
+	}
+	p.node("a", "5")
+	p.pod("w0", "2", of("worker"))
+	p.pod("w1", "2", of("worker"))
+	p.pod("w2", "2", of("worker"))
+	p.pod("f0", "1", of("free"))
+	p.settle()
+	if got := p.take(); len(got) != 1 || got["f0"] == "" {
+		t.Fatalf("without the parameter server, bound %v", got)
+	}
+	p.c.podGone("pod-f0")
+	p.pod("ps", "1", of("ps"))
+	p.settle()
+	if got := p.take(); len(got) != 3 || got["ps"] == "" || got["w0"] == "" || got["w1"] == "" {
+		t.Fatalf("bound %v, want the minimum", got)
+	}
+	p.node("b", "2")
+	p.settle()
+	if got := p.take(); got["w2"] != "b" {
+		t.Errorf("the third worker was bound as %v", got)
+	}
+}
+
+// TestGangTimesOut: what runs of a gang is evicted when the rest does not come in time.
+func TestGangTimesOut(t *testing.T) {
+	p := newPlay(t)
+	p.node("a", "4")
+	p.c.setGroup("default/ring", &podGroup{namespace: "default", name: "ring", minCount: 2})
+	one := p.pod("g0", "2", inGroup("ring"))
+	two := p.pod("g1", "2", inGroup("ring"))
+	p.settle()
+	p.take()
+	p.bound(one, "a")
+	p.c.podGone(p.bound(two, "a").UID)
+	p.pod("g2", "3", inGroup("ring"))
+	p.settle()
+	var evicted []string
+	p.c.gangs.rollback = func(x *pod, _ string) { evicted = append(evicted, x.object.Name) }
+	p.c.gangs.expire(p.c, p.now.Add(time.Minute))
+	if len(evicted) != 0 {
+		t.Fatalf("evicted %v early", evicted)
+	}
+	p.c.gangs.expire(p.c, p.now.Add(6*time.Minute))
+	if len(evicted) != 1 || evicted[0] != "g0" {
+		t.Errorf("evicted %v, want the pod that runs alone", evicted)
+	}
+}

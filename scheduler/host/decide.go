@@ -25,6 +25,9 @@ const (
 
 // decide places an item, or sets it aside with the reason.
 func (c *core) decide(ctx context.Context, item queue.Item) string {
+	if g := c.gangs.byKey[item.Key]; g != nil {
+		return c.gangs.decide(ctx, c, g)
+	}
 	p := c.pods[types.UID(item.Key)]
 	if p == nil || p.stage != waits {
 		c.queue.Remove(item.Key)
@@ -46,6 +49,7 @@ func (c *core) decide(ctx context.Context, item queue.Item) string {
 		c.queue.Retry(p.key, c.now())
 		return resultError
 	}
+	c.queue.Remove(p.key)
 	c.assume(p, d)
 	c.submit(p)
 	return resultPlaced
@@ -97,7 +101,6 @@ func (c *core) whyNot(id place.ClassID) string {
 
 // assume notes a decision, whose room the table holds already.
 func (c *core) assume(p *pod, d place.Decision) {
-	c.queue.Remove(p.key)
 	p.stage, p.ref, p.node, p.cells = assumed, d.Pod, string(d.Node), d.Cells
 	c.count(p, 1)
 	c.judge.assume(p)

@@ -150,6 +150,18 @@ func (s *Scheduler) lead(ctx context.Context, mayWrite func() bool) error {
 	c.bind = binders.Submit
 	c.acks = newAcks(leaseName(s.c.Partition), s.ackWriter(writing, mayWrite))
 
+	c.gangs.result = s.groupWriter(writing, log)
+	c.gangs.rollback = func(p *pod, why string) {
+		o := p.object
+		go func() {
+			if err := s.evict(writing, o); err != nil {
+				log.Warn("evict a pod of a gang that did not form", "pod", name(o), "err", err)
+				return
+			}
+			recorder.Eventf(o, nil, corev1.EventTypeWarning, "GangTimeout", "Evicting", "%s", "evicted: "+why)
+		}()
+	}
+
 	factory := informers.NewSharedInformerFactoryWithOptions(s.client, 0, informers.WithTransform(trim))
 	s.plugins(watching, c, factory, recorder)
 	if err := s.watch(watching, c, factory); err != nil {
@@ -169,9 +181,10 @@ func newCore(c config.Scheduler, log *slog.Logger, m *Metrics) *core {
 	out := &core{
 		c: c, log: log, metrics: m, now: time.Now, mail: newMailbox(),
 		table: place.New(), queue: queue.New(queue.Backoff{First: time.Duration(c.BackoffFirst), Most: time.Duration(c.BackoffMost)}),
-		tenants: newTenants(), pools: pools{}, nodes: map[string]*nodeFacts{}, pods: podsByUID{}, classes: map[place.ClassID]*class{}, dirty: map[string]bool{},
+		tenants: newTenants(), pools: pools{}, nodes: map[string]*nodeFacts{}, pods: podsByUID{}, classes: map[place.ClassID]*class{}, jobGenerations: map[string]int64{}, dirty: map[string]bool{},
 		bind: func(bind.Request) {}, say: func(verdict) {}, retract: func(uidType) {}, acks: newAcks(leaseName(c.Partition), func(ackOf) {}),
 	}
+	out.gangs = newGangs(time.Duration(c.GangTimeout))
 	out.table.SetWeights(weightsOf(c.Weights))
 	out.judge = &judge{log: log, repelling: map[uidType]*corev1.Pod{},
 		nodes: func(f func(*corev1.Node)) {

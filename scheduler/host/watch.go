@@ -39,9 +39,10 @@ func metaOf(o runtime.Object) (metav1.Object, error) { return meta.Accessor(o) }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
-// optional is a kind that a cluster may lack: ours, until they are installed, and the topology of nodes.
+// optional is a kind that a cluster may lack: ours, until they are installed, the topology of nodes, and PodGroups.
 type optional struct {
-	gvr schema.GroupVersionResource
+	// gvrs are the versions that are understood, the preferred one first; the first that is served is watched.
+	gvrs []schema.GroupVersionResource
 	// set takes an object over, or nil with its name when it is gone.
 	set func(c *core, name string, u *unstructured.Unstructured)
 }
@@ -49,11 +50,26 @@ type optional struct {
 func optionals() []optional {
 	own := v1alpha1.GroupVersion
 	return []optional{
-		{own.WithResource("capacitypools"), setPool},
-		{own.WithResource("nodeshares"), setShare},
-		{own.WithResource("capacityquotas"), setQuota},
-		{schema.GroupVersionResource{Group: "topology.node.k8s.io", Version: "v1alpha2", Resource: "noderesourcetopologies"}, setTopology},
+		{one(own.WithResource("capacitypools")), setPool},
+		{one(own.WithResource("nodeshares")), setShare},
+		{one(own.WithResource("capacityquotas")), setQuota},
+		{one(own.WithResource("elasticjobs")), setJob},
+		{one(schema.GroupVersionResource{Group: "topology.node.k8s.io", Version: "v1alpha2", Resource: "noderesourcetopologies"}), setTopology},
+		{podGroups(), setGroup},
 	}
+}
+
+func one(gvr schema.GroupVersionResource) []schema.GroupVersionResource {
+	return []schema.GroupVersionResource{gvr}
+}
+
+// podGroups are the versions of PodGroup with the fields that are read: minCount and the keys of the topology stand in the same places in all of them.
+func podGroups() []schema.GroupVersionResource {
+	var out []schema.GroupVersionResource
+	for _, v := range []string{"v1", "v1beta1", "v1alpha3", "v1alpha2"} {
+		out = append(out, schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: v, Resource: "podgroups"})
+	}
+	return out
 }
 
 // watch starts the informers and returns when the mailbox holds all that there was: pods last, since what they count for depends on the others.
@@ -124,7 +140,7 @@ type adder = func(cache.SharedIndexInformer, func(any), func(any)) error
 // watchOptional watches what the cluster serves of the optional kinds, and returns the others.
 func (s *Scheduler) watchOptional(ctx context.Context, c *core, all []optional, add adder) (missing []optional, err error) {
 	for _, k := range all {
-		served, err := s.serves(k.gvr)
+		gvr, served, err := s.served(k.gvrs)
 		if err != nil {
 			return nil, err
 		}
@@ -132,27 +148,40 @@ func (s *Scheduler) watchOptional(ctx context.Context, c *core, all []optional, 
 			missing = append(missing, k)
 			continue
 		}
-		i := dynamicinformer.NewFilteredDynamicInformer(s.dynamic, k.gvr, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
+		i := dynamicinformer.NewFilteredDynamicInformer(s.dynamic, gvr, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
 		_ = i.SetTransform(trim)
-		if err := add(i, func(o any) { k.set(c, o.(metav1.Object).GetName(), o.(*unstructured.Unstructured)) },
-			func(o any) { k.set(c, o.(metav1.Object).GetName(), nil) }); err != nil {
-			return nil, fmt.Errorf("watch %s: %w", k.gvr.Resource, err)
+		if err := add(i, func(o any) { k.set(c, fullName(o), o.(*unstructured.Unstructured)) }, func(o any) { k.set(c, fullName(o), nil) }); err != nil {
+			return nil, fmt.Errorf("watch %s: %w", gvr.Resource, err)
 		}
 		go i.Run(ctx.Done())
 	}
 	return missing, nil
 }
 
-// serves reports whether the API server serves a resource.
-func (s *Scheduler) serves(gvr schema.GroupVersionResource) (bool, error) {
-	list, err := s.client.Discovery().ServerResourcesForGroupVersion(gvr.GroupVersion().String())
-	if apierrors.IsNotFound(err) {
-		return false, nil
+// fullName is the name of an object, after its namespace if it has one.
+func fullName(o any) string {
+	m := o.(metav1.Object)
+	if m.GetNamespace() == "" {
+		return m.GetName()
 	}
-	if err != nil {
-		return false, fmt.Errorf("ask for the kinds of %s: %w", gvr.GroupVersion(), err)
+	return m.GetNamespace() + "/" + m.GetName()
+}
+
+// served finds the first of some resources that the API server serves.
+func (s *Scheduler) served(gvrs []schema.GroupVersionResource) (schema.GroupVersionResource, bool, error) {
+	for _, gvr := range gvrs {
+		list, err := s.client.Discovery().ServerResourcesForGroupVersion(gvr.GroupVersion().String())
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return gvr, false, fmt.Errorf("ask for the kinds of %s: %w", gvr.GroupVersion(), err)
+		}
+		if slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == gvr.Resource }) {
+			return gvr, true, nil
+		}
 	}
-	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == gvr.Resource }), nil
+	return schema.GroupVersionResource{}, false, nil
 }
 
 // lookAgain is how often kinds that were not served are looked for.
@@ -170,7 +199,7 @@ func (s *Scheduler) watchLater(ctx context.Context, c *core, missing []optional,
 		for i, k := range missing {
 			still, err := s.watchOptional(ctx, c, missing[i:i+1], add)
 			if err != nil {
-				s.o.Log.Debug("look for a kind that was not served", "kind", k.gvr.Resource, "err", err)
+				s.o.Log.Debug("look for a kind that was not served", "kind", k.gvrs[0].Resource, "err", err)
 				still = missing[i : i+1]
 			}
 			left = append(left, still...)
@@ -276,4 +305,38 @@ func (c *core) tenantsChanged() {
 			c.count(p, 1)
 		}
 	}
+}
+
+func setJob(c *core, full string, u *unstructured.Unstructured) {
+	if u != nil {
+		if was, ok := c.jobGenerations[full]; ok && was == u.GetGeneration() {
+			return // its status changes every cycle
+		}
+		c.jobGenerations[full] = u.GetGeneration()
+	} else {
+		delete(c.jobGenerations, full)
+	}
+	c.setJob(full, decode[v1alpha1.ElasticJob](c, u))
+}
+
+// setGroup reads a PodGroup. A group without a gang policy has a minimum of one: its pods stand for themselves.
+func setGroup(c *core, full string, u *unstructured.Unstructured) {
+	if u == nil {
+		c.setGroup(full, nil)
+		return
+	}
+	g := &podGroup{gvr: groupResource(u), namespace: u.GetNamespace(), name: u.GetName(), uid: u.GetUID(), generation: u.GetGeneration(), minCount: 1}
+	if n, ok, err := unstructured.NestedInt64(u.Object, "spec", "schedulingPolicy", "gang", "minCount"); ok && err == nil {
+		g.minCount = int(n)
+	}
+	if list, ok, err := unstructured.NestedSlice(u.Object, "spec", "schedulingConstraints", "topology"); ok && err == nil && len(list) > 0 {
+		if first, ok := list[0].(map[string]any); ok {
+			g.topologyKey, _ = first["key"].(string)
+		}
+	}
+	c.setGroup(full, g)
+}
+
+func groupResource(u *unstructured.Unstructured) schema.GroupVersionResource {
+	return u.GroupVersionKind().GroupVersion().WithResource("podgroups")
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -99,6 +101,53 @@ func TestPlaneScheduler(t *testing.T) {
 		c.pod(x)
 		c.until("guest", "a condition", func(p *corev1.Pod) bool { return condition(p) != nil && condition(p).Status == corev1.ConditionFalse })
 	})
+}
+
+// TestPlaneGang: a PodGroup is placed whole or not at all, says so itself, and its late pods follow.
+func TestPlaneGang(t *testing.T) {
+	c := connect(t)
+	c.node(planetest.Node("g0", map[string]string{"rack": "a"}))
+	c.node(planetest.Node("g1", map[string]string{"rack": "b"}))
+	c.node(planetest.Node("g2", map[string]string{"rack": "b"}))
+	group := &schedulingv1alpha2.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "ring"}, Spec: schedulingv1alpha2.PodGroupSpec{
+		SchedulingPolicy:      schedulingv1alpha2.PodGroupSchedulingPolicy{Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: 4}},
+		SchedulingConstraints: &schedulingv1alpha2.PodGroupSchedulingConstraints{Topology: []schedulingv1alpha2.TopologyConstraint{{Key: "rack"}}},
+	}}
+	groups := c.api.SchedulingV1alpha2().PodGroups("default")
+	if _, err := groups.Create(t.Context(), group, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = groups.Delete(context.Background(), "ring", metav1.DeleteOptions{}) })
+	ring := "ring"
+	member := func(i int) *corev1.Pod {
+		x := pod(fmt.Sprint("ring-", i), "30")
+		x.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &ring}
+		return x
+	}
+	for i := range 3 {
+		c.pod(member(i))
+	}
+	c.until("ring-0", "a condition", func(p *corev1.Pod) bool { return condition(p) != nil && condition(p).Status == corev1.ConditionFalse })
+	for i := range 3 {
+		if x := c.get(fmt.Sprint("ring-", i)); x.Spec.NodeName != "" {
+			t.Fatalf("%s is bound without its gang", x.Name)
+		}
+	}
+	c.pod(member(3))
+	for i := range 4 {
+		if x := c.bound(fmt.Sprint("ring-", i)); x.Spec.NodeName == "g0" {
+			t.Errorf("%s is on %s: the gang fits rack b alone", x.Name, x.Spec.NodeName)
+		}
+	}
+	c.poll("the condition of the PodGroup", func(ctx context.Context) (bool, error) {
+		g, err := groups.Get(ctx, "ring", metav1.GetOptions{})
+		return err == nil && meta.IsStatusConditionTrue(g.Status.Conditions, "PodGroupScheduled"), err
+	})
+	late := member(4)
+	c.pod(late)
+	if x := c.bound("ring-4"); x.Spec.NodeName != "g0" {
+		t.Errorf("the late pod is on %s", x.Spec.NodeName)
+	}
 }
 
 func condition(p *corev1.Pod) *corev1.PodCondition {

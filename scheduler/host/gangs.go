@@ -1,0 +1,578 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/adapter"
+	"github.com/springtide/springtide/scheduler/host/queue"
+	"github.com/springtide/springtide/scheduler/place"
+	"github.com/springtide/springtide/scheduler/rules"
+)
+
+// gangs are the pods that are of use only together: those of a PodGroup, or of an ElasticJob where a pod names no PodGroup. A gang whose minimum does
+// not run is one item of the queue and is placed whole or not at all; pods that come once it runs are placed one by one.
+type gangs struct {
+	byKey  map[queue.Key]*gang
+	groups map[string]*podGroup // by namespace/name
+	jobs   map[string]*jobGang  // by namespace/name of the ElasticJob
+	// workloads find the ElasticJob of a pod by its controller: namespace/kind/name.
+	workloads map[string]string
+	timeout   time.Duration
+	serial    queue.Class
+	byClass   map[queue.Class]*gang
+	// result reports how a PodGroup stands; rollback evicts pods of a gang that did not form in time.
+	result   func(*podGroup, bool, string)
+	rollback func(*pod, string)
+}
+
+// podGroup is upstream's PodGroup as far as it is understood.
+type podGroup struct {
+	gvr             schema.GroupVersionResource
+	namespace, name string
+	uid             types.UID
+	minCount        int
+	// topologyKey is the node label that must be the same for all; empty for none.
+	topologyKey string
+	generation  int64
+}
+
+// jobGang is the minimum of an ElasticJob.
+type jobGang struct {
+	name  string
+	roles []jobRole
+}
+
+type jobRole struct {
+	role, kind, workload, part string
+	min                        int
+}
+
+// gang is one gang with the pods of ours that are there.
+type gang struct {
+	key     queue.Key
+	class   queue.Class
+	group   string // namespace/name of its PodGroup; empty for that of an ElasticJob
+	job     string
+	members map[types.UID]*pod
+	// since is since when pods of it wait.
+	since time.Time
+}
+
+func newGangs(timeout time.Duration) *gangs {
+	return &gangs{byKey: map[queue.Key]*gang{}, groups: map[string]*podGroup{}, jobs: map[string]*jobGang{}, workloads: map[string]string{}, timeout: timeout,
+		byClass: map[queue.Class]*gang{}, result: func(*podGroup, bool, string) {}, rollback: func(*pod, string) {}}
+}
+
+// of is the gang of a pod, made if need be; nil for a pod that stands for itself.
+func (g *gangs) of(o *corev1.Pod) *gang {
+	group, job := "", ""
+	if s := o.Spec.SchedulingGroup; s != nil && s.PodGroupName != nil {
+		group = o.Namespace + "/" + *s.PodGroupName
+		if known := g.groups[group]; known != nil && known.minCount < 2 {
+			return nil
+		}
+	} else if owner := metav1.GetControllerOf(o); owner != nil {
+		if job = g.workloads[o.Namespace+"/"+owner.Kind+"/"+owner.Name]; job == "" {
+			return nil
+		}
+	} else {
+		return nil
+	}
+	key := queue.Key("gang " + group + job)
+	found := g.byKey[key]
+	if found == nil {
+		g.serial--
+		found = &gang{key: key, class: g.serial, group: group, job: job, members: map[types.UID]*pod{}}
+		g.byKey[key], g.byClass[found.class] = found, found
+	}
+	return found
+}
+
+// join puts a pod into its gang.
+func (g *gangs) join(p *pod) {
+	next := g.of(p.object)
+	if p.gang == next {
+		return
+	}
+	g.part(p)
+	if p.gang = next; next != nil {
+		next.members[p.object.UID] = p
+	}
+}
+
+// part takes a pod out of its gang.
+func (g *gangs) part(p *pod) {
+	if p.gang == nil {
+		return
+	}
+	delete(p.gang.members, p.object.UID)
+	if len(p.gang.members) == 0 {
+		delete(g.byKey, p.gang.key)
+		delete(g.byClass, p.gang.class)
+	}
+	p.gang = nil
+}
+
+// shortage is what a gang lacks until its minimum runs, by role; a PodGroup has one role.
+func (g *gangs) shortage(x *gang) (need map[string]int, known bool) {
+	running := map[string]int{}
+	for _, p := range x.members {
+		if p.stage != waits {
+			running[g.role(x, p)]++
+		}
+	}
+	need = map[string]int{}
+	if x.group != "" {
+		group := g.groups[x.group]
+		if group == nil {
+			return nil, false
+		}
+		need[""] = max(group.minCount-running[""], 0)
+		return need, true
+	}
+	job := g.jobs[x.job]
+	if job == nil {
+		return need, true // the job is gone, its pods stand for themselves
+	}
+	for _, r := range job.roles {
+		need[r.role] = max(r.min-running[r.role], 0)
+	}
+	return need, true
+}
+
+// role is the role of a pod in its gang.
+func (g *gangs) role(x *gang, p *pod) string {
+	job := g.jobs[x.job]
+	if x.group != "" || job == nil {
+		return ""
+	}
+	owner := metav1.GetControllerOf(p.object)
+	for _, r := range job.roles {
+		if owner == nil || r.kind != owner.Kind || r.workload != owner.Name {
+			continue
+		}
+		if r.kind == "Job" || slices.ContainsFunc(adapter.RoleLabels, func(k string) bool { return strings.EqualFold(p.object.Labels[k], r.part) }) {
+			return r.role
+		}
+	}
+	return ""
+}
+
+func sum(need map[string]int) int {
+	n := 0
+	for _, k := range need {
+		n += k
+	}
+	return n
+}
+
+// enqueue puts a waiting pod into the queue as a part of its gang; false for pods that stand for themselves, or came when their gang ran already.
+func (g *gangs) enqueue(c *core, p *pod) bool {
+	g.join(p)
+	x := p.gang
+	if x == nil {
+		return false
+	}
+	need, known := g.shortage(x)
+	if known && sum(need) == 0 {
+		return false
+	}
+	if x.since.IsZero() {
+		x.since = c.now()
+	}
+	waiting := g.waiting(x)
+	if !known || !enough(g, x, waiting, need) {
+		c.queue.Remove(p.key)
+		p.key = x.key
+		c.queue.Remove(x.key)
+		why := "waits for the PodGroup " + x.group + ", which does not exist"
+		if known {
+			why = fmt.Sprintf("waits for %d more pods of its gang, which is placed whole or not at all", sum(need)-len(waiting))
+			if sum(need) <= len(waiting) {
+				why = "waits for pods of all roles of its gang, which is placed whole or not at all"
+			}
+		}
+		for _, w := range waiting {
+			c.tell(w, why)
+		}
+		return true
+	}
+	item := queue.Item{Key: x.key, Class: x.class, Since: p.object.CreationTimestamp.Time}
+	for i, w := range waiting {
+		if i == 0 || priority(w.object) > item.Priority {
+			item.Priority = priority(w.object)
+		}
+		if at := w.object.CreationTimestamp.Time; at.Before(item.Since) {
+			item.Since = at
+		}
+		if w.key != x.key {
+			c.queue.Remove(w.key)
+			w.key = x.key
+		}
+		item.Tenant = w.tenant
+	}
+	c.queue.Add(item)
+	return true
+}
+
+// enough reports whether the pods that wait can make the minimum.
+func enough(g *gangs, x *gang, waiting []*pod, need map[string]int) bool {
+	have := map[string]int{}
+	for _, w := range waiting {
+		have[g.role(x, w)]++
+	}
+	for role, n := range need {
+		if have[role] < n {
+			return false
+		}
+	}
+	return true
+}
+
+// waiting are the members that wait, the oldest first.
+func (g *gangs) waiting(x *gang) []*pod {
+	var out []*pod
+	for _, p := range x.members {
+		if p.stage == waits {
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, func(a, b *pod) int {
+		if d := a.object.CreationTimestamp.Compare(b.object.CreationTimestamp.Time); d != 0 {
+			return d
+		}
+		return strings.Compare(a.object.Name, b.object.Name)
+	})
+	return out
+}
+
+// decide places a gang: its minimum whole or nothing, and what fits of the rest.
+func (g *gangs) decide(ctx context.Context, c *core, x *gang) string {
+	waiting := g.waiting(x)
+	need, known := g.shortage(x)
+	if !known || len(waiting) == 0 || sum(need) > 0 && !enough(g, x, waiting, need) {
+		c.queue.Remove(x.key)
+		return resultWaits
+	}
+	if sum(need) == 0 {
+		g.loosen(c, x)
+		return resultWaits
+	}
+	placed, why := g.place(ctx, c, x, waiting, need)
+	if placed == nil {
+		c.queue.Park(x.key)
+		for _, w := range waiting {
+			c.tell(w, "no room for all of its gang at once: "+why)
+		}
+		c.metrics.gangs.WithLabelValues(resultWaits).Inc()
+		if group := g.groups[x.group]; group != nil {
+			g.result(group, false, why)
+		}
+		return resultWaits
+	}
+	c.queue.Remove(x.key)
+	for _, p := range placed {
+		c.submit(p)
+	}
+	x.since = time.Time{}
+	g.loosen(c, x) // what is more than the minimum goes by itself
+	c.metrics.gangs.WithLabelValues(resultPlaced).Inc()
+	if group := g.groups[x.group]; group != nil {
+		g.result(group, true, fmt.Sprintf("%d pods were placed together", len(placed)))
+	}
+	return resultPlaced
+}
+
+// loosen puts the waiting pods of a gang that runs into the queue, each by itself.
+func (g *gangs) loosen(c *core, x *gang) {
+	c.queue.Remove(x.key)
+	for _, w := range g.waiting(x) {
+		c.enqueue(w)
+	}
+}
+
+// place assumes as many pods of each role as are needed, in one domain of the topology where that is asked for; nil and the reason when that fails.
+func (g *gangs) place(ctx context.Context, c *core, x *gang, waiting []*pod, need map[string]int) ([]*pod, string) {
+	var chosen []*pod
+	left := map[string]int{}
+	for role, n := range need {
+		left[role] = n
+	}
+	for _, w := range waiting {
+		if role := g.role(x, w); left[role] > 0 {
+			left[role]--
+			chosen = append(chosen, w)
+		}
+	}
+	// The largest first: what is left fits the small ones more often than the other way round.
+	slices.SortStableFunc(chosen, func(a, b *pod) int {
+		return int(b.request.resources.GPU-a.request.resources.GPU)<<1 + sign(int64(b.request.resources.CPU-a.request.resources.CPU))
+	})
+	key := ""
+	if group := g.groups[x.group]; group != nil {
+		key = group.topologyKey
+	}
+	if key == "" {
+		return g.placeIn(ctx, c, chosen, "", "")
+	}
+	why := "no node has the label " + key
+	for _, value := range g.domains(c, x, key) {
+		placed, reason := g.placeIn(ctx, c, chosen, key, value)
+		if placed != nil {
+			return placed, ""
+		}
+		why = fmt.Sprintf("in %s=%s, %s", key, value, reason)
+	}
+	return nil, why
+}
+
+func sign(v int64) int {
+	switch {
+	case v > 0:
+		return 1
+	case v < 0:
+		return -1
+	}
+	return 0
+}
+
+// domains are the values of a node label, in order; where members run already, theirs alone.
+func (g *gangs) domains(c *core, x *gang, key string) []string {
+	values := map[string]bool{}
+	for _, p := range x.members {
+		if n := c.nodes[p.node]; p.stage != waits && n != nil && n.node != nil {
+			if v, ok := n.node.Labels[key]; ok {
+				return []string{v}
+			}
+		}
+	}
+	for _, n := range c.nodes {
+		if n.node != nil {
+			if v, ok := n.node.Labels[key]; ok {
+				values[v] = true
+			}
+		}
+	}
+	return sortedKeys(values)
+}
+
+// placeIn assumes all of the pods, in a domain where one is named, or none.
+func (g *gangs) placeIn(ctx context.Context, c *core, chosen []*pod, key, value string) ([]*pod, string) {
+	for i, p := range chosen {
+		d, err := g.choose(ctx, c, p, key, value)
+		if err == nil {
+			c.assume(p, d)
+			continue
+		}
+		for _, done := range chosen[:i] {
+			c.unassume(done)
+		}
+		var refused *refusal
+		if !errors.As(err, &refused) {
+			c.log.Warn("decide on a pod of a gang", "pod", name(p.object), "err", err)
+		}
+		return nil, fmt.Sprintf("%d of %d fit, and for the next %s", i, len(chosen), err)
+	}
+	return chosen, ""
+}
+
+// choose finds a node for a member, within a domain where one is named.
+func (g *gangs) choose(ctx context.Context, c *core, p *pod, key, value string) (place.Decision, error) {
+	if key == "" {
+		return c.choose(ctx, p)
+	}
+	shape, class := p.shape, p.class
+	defer func() { p.shape, p.class = shape, class }()
+	needs := place.Needs{}
+	if shape.Needs != nil {
+		needs = *shape.Needs
+	}
+	needs.Selector.Labels = append(slices.Clone(needs.Selector.Labels), rules.Label{Key: key, Value: value})
+	slices.SortFunc(needs.Selector.Labels, func(a, b rules.Label) int { return strings.Compare(a.Key, b.Key) })
+	p.shape.Needs = &needs
+	p.class = c.classify(p)
+	return c.choose(ctx, p)
+}
+
+// gone takes a pod that is over out of its gang; the others may have to wait for a new one.
+func (g *gangs) gone(c *core, p *pod) {
+	x := p.gang
+	if x == nil {
+		return
+	}
+	g.part(p)
+	if len(x.members) > 0 {
+		g.look(c, x)
+	}
+}
+
+// look enqueues a gang again after something about it changed.
+func (g *gangs) look(c *core, x *gang) {
+	for _, w := range g.waiting(x) {
+		c.enqueue(w)
+		if w.gang == x && w.key == x.key {
+			return // one stands for all
+		}
+	}
+}
+
+// helped reports whether room on a node can help a gang that waits.
+func (g *gangs) helped(c *core, class queue.Class, node string) bool {
+	x := g.byClass[class]
+	if x == nil {
+		return false
+	}
+	seen := map[place.ClassID]bool{}
+	for _, p := range x.members {
+		if p.stage == waits && !seen[p.class] {
+			seen[p.class] = true
+			if c.table.FitsOn(p.class, fleet.NodeID(node)) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// expire takes back what a gang has when its minimum did not come to run in time: half a gang holds room and does nothing.
+func (g *gangs) expire(c *core, now time.Time) {
+	for _, x := range g.byKey {
+		if x.group == "" || x.since.IsZero() || now.Sub(x.since) < g.timeout {
+			continue
+		}
+		need, known := g.shortage(x)
+		if !known || sum(need) == 0 {
+			x.since = time.Time{}
+			continue
+		}
+		x.since = now
+		why := fmt.Sprintf("its gang lacked %d pods for %s", sum(need), g.timeout)
+		running := 0
+		for _, p := range x.members {
+			if p.stage == bound {
+				running++
+				g.rollback(p, why)
+			}
+		}
+		if running > 0 {
+			c.metrics.gangs.WithLabelValues("timeout").Inc()
+		}
+	}
+}
+
+// setGroup takes a PodGroup over, or with nil its end.
+func (c *core) setGroup(full string, group *podGroup) {
+	g := c.gangs
+	if was := g.groups[full]; was != nil && group != nil && was.minCount == group.minCount && was.topologyKey == group.topologyKey {
+		return
+	}
+	if group == nil {
+		delete(g.groups, full)
+	} else {
+		g.groups[full] = group
+	}
+	for _, p := range c.pods {
+		if s := p.object.Spec.SchedulingGroup; s != nil && s.PodGroupName != nil && p.object.Namespace+"/"+*s.PodGroupName == full {
+			c.regroup(p)
+		}
+	}
+}
+
+// regroup finds the gang of a pod again.
+func (c *core) regroup(p *pod) {
+	if p.stage == waits {
+		c.unqueue(p)
+		c.enqueue(p)
+		return
+	}
+	c.gangs.join(p)
+}
+
+// setJob takes an ElasticJob over, or with nil its end.
+func (c *core) setJob(full string, job *v1alpha1.ElasticJob) {
+	g := c.gangs
+	namespace, _, _ := strings.Cut(full, "/")
+	for k, v := range g.workloads {
+		if v == full {
+			delete(g.workloads, k)
+		}
+	}
+	delete(g.jobs, full)
+	if job != nil {
+		next := &jobGang{name: full}
+		total := 0
+		for i := range job.Spec.Members {
+			m := &job.Spec.Members[i]
+			if m.Divisible {
+				continue
+			}
+			part := m.Part
+			if part == "" {
+				part = m.Role
+			}
+			total += int(m.Min)
+			next.roles = append(next.roles, jobRole{role: m.Role, kind: m.WorkloadRef.Kind, workload: m.WorkloadRef.Name, part: part, min: int(m.Min)})
+		}
+		if total > 1 {
+			g.jobs[full] = next
+			for _, r := range next.roles {
+				g.workloads[namespace+"/"+r.kind+"/"+r.workload] = full
+			}
+		}
+	}
+	for _, p := range c.pods {
+		if p.object.Namespace == namespace && p.object.Spec.SchedulingGroup == nil {
+			c.regroup(p)
+		}
+	}
+}
+
+// groupWriter says on PodGroups how they stand, in the condition that upstream's scheduler writes. Only changes are written.
+func (s *Scheduler) groupWriter(ctx context.Context, log *slog.Logger) func(*podGroup, bool, string) {
+	said := map[types.UID]string{}
+	return func(g *podGroup, placed bool, why string) {
+		status, reason := metav1.ConditionFalse, "Unschedulable"
+		if placed {
+			status, reason = metav1.ConditionTrue, "Scheduled"
+		}
+		if said[g.uid] == string(status)+why {
+			return
+		}
+		said[g.uid] = string(status) + why
+		o := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": g.gvr.GroupVersion().String(), "kind": "PodGroup",
+			"metadata": map[string]any{"name": g.name, "namespace": g.namespace, "uid": string(g.uid)},
+			"status": map[string]any{"conditions": []any{map[string]any{"type": "PodGroupScheduled", "status": string(status), "reason": reason, "message": why,
+				"observedGeneration": g.generation, "lastTransitionTime": metav1.Now().UTC().Format(time.RFC3339)}}},
+		}}
+		go func() {
+			_, err := s.dynamic.Resource(g.gvr).Namespace(g.namespace).ApplyStatus(ctx, g.name, o, metav1.ApplyOptions{FieldManager: "springtide-scheduler", Force: true})
+			if err != nil && ctx.Err() == nil {
+				log.Warn("write the condition of a PodGroup", "group", g.namespace+"/"+g.name, "err", err)
+			}
+		}()
+	}
+}
+
+// evict asks the API server to evict a pod, which its disruption budget may refuse.
+func (s *Scheduler) evict(ctx context.Context, o *corev1.Pod) error {
+	return s.client.PolicyV1().Evictions(o.Namespace).Evict(ctx, &policyv1.Eviction{
+		ObjectMeta:    metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name},
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &o.UID}},
+	})
+}
