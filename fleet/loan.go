@@ -46,7 +46,9 @@ type Loan struct {
 	// FirstNotice is when the recall began, LentAt when the borrower became the holder, CleanAt when the node side reported Clean after
 	// the recall; zero while not reached.
 	FirstNotice, LentAt, CleanAt time.Time
-	Reason                       string
+	// Claimant is the service whose waiting pods the parcel is recalled for; empty while none is, and where a forecast recalls for all of the pool.
+	Claimant ServiceID
+	Reason   string
 	// Version is the resourceVersion that was read.
 	Version string
 }

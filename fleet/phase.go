@@ -146,7 +146,7 @@ func (l Loan) TurnBack(now time.Time, why string) (Loan, error) {
 		return l.refuse("turn back")
 	}
 	l.Epoch++
-	l.Deadline, l.Due, l.FirstNotice = time.Time{}, time.Time{}, time.Time{}
+	l.Deadline, l.Due, l.FirstNotice, l.Claimant = time.Time{}, time.Time{}, time.Time{}, ""
 	return l.enter(Lent, now, why), nil
 }
 

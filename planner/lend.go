@@ -92,7 +92,7 @@ func (m *maker) poolHeld(p *fleet.Pool) string {
 func (m *maker) shortage(l *ledger, lead time.Duration) (reclaim.Ask, bool) {
 	s := m.in.Snapshot
 	if short := m.lacking(l).Sub(withGPUs(l.coming)).Floor(); !short.IsZero() {
-		return reclaim.Ask{Pool: l.pool.ID, Amount: short, Due: s.At, Emergency: true,
+		return reclaim.Ask{Pool: l.pool.ID, Amount: short, Due: s.At, Emergency: true, Claimant: l.claimant,
 			Why: fmt.Sprintf("online pods that ask for %s wait for room", l.waiting())}, true
 	}
 	if !s.Watching(m.in.Options.Window) {
@@ -159,6 +159,7 @@ func (m *maker) bringHome(l *ledger, ask reclaim.Ask) {
 			break
 		}
 		after, err := loan.Recall(s.At, r.Deadline, r.Due, r.Why)
+		after.Claimant = ask.Claimant
 		m.step(passBringHome, MoveRecall, *loan, after, err, "Recalled")
 		m.stopEmptying(loan.Node, r.Why)
 	}

@@ -31,6 +31,8 @@ type ledger struct {
 	// wasted and lacks are nil until they are asked for.
 	wasted *float64
 	lacks  *fleet.Resources
+	// claimant is the service whose pods lack it; empty while none do.
+	claimant fleet.ServiceID
 	// borrowed are the loans from offline pools to this one that are not over, due is when they will not be needed any more (zero until asked).
 	borrowed []*fleet.Loan
 	due      time.Time

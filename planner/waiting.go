@@ -58,6 +58,9 @@ func (m *maker) unplaced(l *ledger) fleet.Resources {
 		if _, ok := t.Place(t.Class(place.Shape{Requests: r, Side: fleet.Online})); ok {
 			continue
 		}
+		if l.claimant == "" {
+			l.claimant = p.Service // of the largest: it is the one whose room others would take first
+		}
 		if r.GPU > 0 && fitsNow(t, only(r)) {
 			r = fleet.Resources{GPU: r.GPU}
 		}

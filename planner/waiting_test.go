@@ -71,6 +71,9 @@ func TestWaitingPodsThatFitNowhere(t *testing.T) {
 				if m.Kind == MoveRecall && m.After.Deadline.Sub(t0) > 30*time.Second {
 					t.Errorf("a recall with notice until %s is no emergency", m.After.Deadline.Sub(t0))
 				}
+				if m.Kind == MoveRecall && m.After.Claimant != "shop/web" {
+					t.Errorf("the recall is for %q, want the service whose pods wait", m.After.Claimant)
+				}
 			}
 		})
 	}

@@ -16,6 +16,8 @@ type Ask struct {
 	Later fleet.Resources
 	// Emergency shortens the notice, never under 15 s.
 	Emergency bool
+	// Claimant is the service whose pods wait for it; empty where no one service does.
+	Claimant fleet.ServiceID
 	Why       string
 }
 

@@ -112,6 +112,10 @@ type LoanStatus struct {
 	LentTime *metav1.Time `json:"lentTime,omitempty"`
 	// CleanTime is when the node side reported Clean after the recall.
 	CleanTime *metav1.Time `json:"cleanTime,omitempty"`
+	// Claimant is the ElasticService, as namespace/name, whose waiting pods the parcel is recalled for: the bundled scheduler keeps the room for its
+	// pods when the parcel is home. Empty where a forecast recalls for all services of the pool.
+	// +kubebuilder:validation:MaxLength=512
+	Claimant string `json:"claimant,omitempty"`
 	// Reason is the last step in one sentence.
 	// +kubebuilder:validation:MaxLength=2048
 	Reason string `json:"reason,omitempty"`

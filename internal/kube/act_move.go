@@ -184,6 +184,7 @@ func loanStatus(was v1alpha1.LoanStatus, l *fleet.Loan, leaderEpoch int64) v1alp
 	s.Phase, s.Epoch, s.LeaderEpoch = string(l.Phase), l.Epoch, leaderEpoch
 	s.Since, s.Due, s.Deadline = stamp(l.Since), stamp(l.Due), stampUp(l.Deadline)
 	s.KillTime = stampUp(l.KillAt)
+	s.Claimant = string(l.Claimant)
 	if l.Phase != fleet.Lent {
 		s.ExpectedUntil = nil
 	}
