@@ -18,7 +18,7 @@ type Ask struct {
 	Emergency bool
 	// Claimant is the service whose pods wait for it; empty where no one service does.
 	Claimant fleet.ServiceID
-	Why       string
+	Why      string
 }
 
 // Helps reports whether room has anything of what is short. Every machine has CPU and memory; for want of GPUs alone, one that has none is of
