@@ -163,7 +163,7 @@ func (l layout) apiServerArgs(keys *pki) []string {
 		"--max-mutating-requests-inflight=2000",
 		"--event-ttl=15m",
 		// PodGroups are alpha in this version; without pods that name one nothing changes.
-		"--feature-gates=GenericWorkload=true",
+		"--feature-gates=GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true",
 		"--runtime-config=scheduling.k8s.io/v1alpha2=true",
 		"--profiling=false",
 		"--shutdown-delay-duration=0",
