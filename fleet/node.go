@@ -246,6 +246,8 @@ type Pool struct {
 	MovesAtOnce, MovesPerHour int
 	// MinimumTerm is the least time a parcel must be expected to stay away for a loan to be worth its cost.
 	MinimumTerm time.Duration
+	// Scheduler is the bundled scheduler that serves the pool and holds the room of each side by itself; empty while the cluster's own does.
+	Scheduler string
 	// Waits says that pods without room wait, for somebody who adds machines; otherwise services share what there is.
 	Waits  bool
 	Ladder Ladder

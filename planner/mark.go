@@ -30,6 +30,9 @@ func (m *maker) claimed(node fleet.NodeID) bool {
 
 // kept is the free room of the cells that online keeps of a machine with lent cells: what they hold less what online pods ask for.
 func (m *maker) kept(n *fleet.Node) fleet.Resources {
+	if pool := m.in.Snapshot.Pool(n.Pool); pool != nil && pool.Scheduler != "" {
+		return fleet.Resources{} // its scheduler knows whose the room is
+	}
 	away := m.cells(n, fleet.Lent)
 	cells := slices.DeleteFunc(n.AllCells(), func(c int) bool { return slices.Contains(away, c) })
 	if len(away) == 0 || len(cells) == 0 {
@@ -58,7 +61,7 @@ func (m *maker) keptIsHeld(n *fleet.Node) bool {
 	return m.kept(n).CPU-bound.CPU < leastRoom
 }
 
-// fill holds the kept room of machines with lent sockets, since nothing else keeps offline pods off it until the scheduler can. Room that
+// fill holds the kept room of machines with lent sockets, where the cluster's own scheduler serves the pool: nothing else keeps offline pods off it. Room that
 // comes free later gets a further filler; all of them go when nothing of the machine is lent any more.
 func (m *maker) fill() {
 	s := m.in.Snapshot

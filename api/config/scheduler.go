@@ -39,6 +39,11 @@ type Scheduler struct {
 	// BackoffFirst and BackoffMost bound the wait after a failure that no event announces the end of.
 	BackoffFirst Duration `yaml:"backoffFirst"`
 	BackoffMost  Duration `yaml:"backoffMost"`
+	// ClaimTimeout is how long recalled room is kept for the service that it was recalled for.
+	ClaimTimeout Duration `yaml:"claimTimeout"`
+	// Preemption lets pods take the room of pods of lower priority on their own side; StartProtection is how long after its start a pod is not taken.
+	Preemption      bool     `yaml:"preemption"`
+	StartProtection Duration `yaml:"startProtection"`
 	// GangTimeout is how long a PodGroup that runs in part may lack pods of its minimum before those that run are evicted.
 	GangTimeout Duration `yaml:"gangTimeout"`
 	// Weights say what a good node is.
@@ -80,7 +85,9 @@ func DefaultScheduler() Scheduler {
 		// A binding is one write of a few milliseconds: sixteen at once are some thousands a second, more than an API server on one disk takes.
 		Binders: 16, BindTimeout: Duration(10 * time.Second),
 		BackoffFirst: Duration(time.Second), BackoffMost: Duration(10 * time.Second), // as kube-scheduler's
-		GangTimeout: Duration(5 * time.Minute), // as long as kube-scheduler's plugin waits for a gang
+		ClaimTimeout: Duration(10 * time.Minute), // as the controller's
+		Preemption:   true,
+		GangTimeout:  Duration(5 * time.Minute), // as long as kube-scheduler's plugin waits for a gang
 	}
 }
 
@@ -146,6 +153,8 @@ func (c *Scheduler) Validate() []Problem {
 	within("bindTimeout", c.BindTimeout, time.Second, time.Minute)
 	within("backoffFirst", c.BackoffFirst, 10*time.Millisecond, time.Minute)
 	within("backoffMost", c.BackoffMost, time.Duration(c.BackoffFirst), 10*time.Minute)
+	within("claimTimeout", c.ClaimTimeout, time.Second, time.Hour)
+	within("startProtection", c.StartProtection, 0, 24*time.Hour)
 	within("gangTimeout", c.GangTimeout, 10*time.Second, 24*time.Hour)
 	c.Weights.Online.validate("weights.online", wrong)
 	c.Weights.Offline.validate("weights.offline", wrong)

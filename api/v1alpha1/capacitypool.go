@@ -52,6 +52,10 @@ type CapacityPoolSpec struct {
 	// NodeSelector picks the pool's machines; a machine picked by two pools belongs to neither, and both say so.
 	// +kubebuilder:validation:XValidation:rule="(has(self.matchLabels) && self.matchLabels.size() > 0) || (has(self.matchExpressions) && self.matchExpressions.size() > 0)",message="must name at least one label or expression: an empty selector would take every machine"
 	NodeSelector Selector `json:"nodeSelector"`
+	// SchedulerName is the bundled scheduler that serves the pool, as in "springtide": it holds the room of each side and of claims in its decisions,
+	// and no fillers are needed. Empty while the cluster's own scheduler does.
+	// +kubebuilder:validation:MaxLength=253
+	SchedulerName string `json:"schedulerName,omitempty"`
 	// LendableUnit is Node or Socket.
 	// +kubebuilder:validation:Enum=Node;Socket
 	// +kubebuilder:default=Node

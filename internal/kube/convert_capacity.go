@@ -32,6 +32,7 @@ func newPoolFacts(a *v1alpha1.CapacityPool) poolFacts {
 		Notice:        seconds(s.NoticeSeconds, v1alpha1.DefaultNoticeSeconds),
 		NoticeMax:     seconds(s.NoticeMaxSeconds, v1alpha1.DefaultNoticeMaxSeconds),
 		MinimumTerm:   seconds(s.MinimumTermSeconds, v1alpha1.DefaultMinimumTermSeconds),
+		Scheduler:     s.SchedulerName,
 		Waits:         orText(s.WhenFull, v1alpha1.DefaultWhenFull) != v1alpha1.DefaultWhenFull,
 		MovesAtOnce:   int(or(s.Moves.AtOnce, v1alpha1.DefaultMovesAtOnce)),
 		MovesPerHour:  int(or(s.Moves.PerHour, v1alpha1.DefaultMovesPerHour)),

@@ -47,7 +47,7 @@ func (w *World) guarantees() map[string]fleet.Resources {
 func (w *World) buildPolicy(ctx context.Context) error {
 	var writes []write
 	for _, class := range []string{string(fleet.Online), string(fleet.Offline)} {
-		p := &v1alpha1.CapacityPool{Spec: v1alpha1.CapacityPoolSpec{Class: class, Mode: w.options.Mode}}
+		p := &v1alpha1.CapacityPool{Spec: v1alpha1.CapacityPoolSpec{Class: class, Mode: w.options.Mode, SchedulerName: w.options.schedulerName()}}
 		p.Name = onlinePool
 		if class == string(fleet.Offline) {
 			p.Name = offlinePool

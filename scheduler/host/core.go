@@ -36,9 +36,14 @@ type core struct {
 	dirty          map[string]bool // nodes on which something may have come free since the parked classes were asked
 	unbound        int             // bindings that have no definite answer yet
 
-	acks  *acks
-	judge *judge
-	gangs *gangs
+	acks    *acks
+	judge   *judge
+	gangs   *gangs
+	claims  *claims
+	preempt *preemption
+	// frozen is why the operator holds everything that takes away; empty while nothing is held.
+	frozen string
+	byRef  map[place.PodRef]*pod // pods that hold room in the table
 
 	// bind hands a decision to the binders; say reports why a pod waits; retract takes that back.
 	bind    func(bind.Request)
@@ -50,9 +55,10 @@ type core struct {
 type stage uint8
 
 const (
-	waits   stage = iota + 1 // ours, and not decided
-	assumed                  // decided: its room is taken, the binding has no definite answer yet
-	bound                    // on a node, by whoever bound it
+	waits     stage = iota + 1 // ours, and not decided
+	nominated                  // decided, and its victims have still to go
+	assumed                    // decided: its room is taken, the binding has no definite answer yet
+	bound                      // on a node, by whoever bound it
 )
 
 // pod is one pod that is not over.
@@ -104,6 +110,7 @@ const mostUnbound = 256
 
 // decideOne decides on the next item; false when there is nothing to decide.
 func (c *core) decideOne(ctx context.Context) bool {
+	c.preempt.settle(c)
 	c.wake()
 	if c.unbound >= mostUnbound {
 		return false
@@ -131,7 +138,10 @@ func (c *core) sleep(ctx context.Context) {
 	case <-ctx.Done():
 	case <-c.mail.signal:
 	case <-t.C:
-		c.gangs.expire(c, c.now())
+		now := c.now()
+		c.gangs.expire(c, now)
+		c.claims.expire(c, now)
+		c.preempt.expire(c, now)
 	}
 }
 
@@ -187,6 +197,8 @@ func (c *core) podChanged(o *corev1.Pod) {
 		c.podBound(p, o)
 	case p != nil && p.stage == assumed:
 		p.object = o // the binding is under way
+	case p != nil && p.stage == nominated && o.DeletionTimestamp == nil:
+		p.object = o
 	case !c.serves(o) || o.DeletionTimestamp != nil || len(o.Spec.SchedulingGates) > 0:
 		c.podGone(o.UID)
 	default:
@@ -214,7 +226,10 @@ func (c *core) describe(p *pod, o *corev1.Pod) {
 	p.request = requestsOf(o)
 	p.tenant = c.tenants.tenant(o.Namespace)
 	p.pinned = pinnedTo(o)
-	p.shape = shapeOf(o, &p.request)
+	p.shape = shapeOf(o, &p.request, c.claims.claimantOf(o))
+	if c.isFiller(o) {
+		p.shape.Side = fleet.Online // it tolerates all marks, and holds what online keeps
+	}
 	p.class = c.classify(p)
 }
 
@@ -268,15 +283,24 @@ func (c *core) podBound(p *pod, o *corev1.Pod) {
 	c.describe(p, o)
 	p.stage, p.node, p.cells = bound, o.Spec.NodeName, cellsAnnotated(o, c.serves(o))
 	p.ref = c.table.Bound(p.shape, fleet.NodeID(p.node), fleet.UID(o.UID), p.cells)
+	c.byRef[p.ref] = p
 	c.count(p, 1)
 	c.judge.setPod(o)
 	c.gangs.join(p)
+}
+
+// leaving notes that a pod is being deleted: it holds its room until it is gone, and counts no more for spreading.
+func (c *core) leaving(before, after *corev1.Pod, p *pod) {
+	if before.DeletionTimestamp == nil && after.DeletionTimestamp != nil {
+		c.table.Leaving(p.ref)
+	}
 }
 
 // boundChanged follows a pod that stays where it is: its labels, and its requests when it is resized.
 func (c *core) boundChanged(p *pod, o *corev1.Pod) {
 	before := p.object
 	p.object = o
+	c.leaving(before, o, p)
 	if before.ResourceVersion != o.ResourceVersion {
 		c.judge.setPod(o)
 	}
@@ -289,7 +313,9 @@ func (c *core) boundChanged(p *pod, o *corev1.Pod) {
 	}
 	c.count(p, -1)
 	c.describe(p, o)
+	delete(c.byRef, p.ref)
 	p.ref = c.table.Resize(p.ref, p.shape)
+	c.byRef[p.ref] = p
 	c.count(p, 1)
 	c.dirty[p.node] = true
 }
@@ -316,19 +342,21 @@ func (c *core) podGone(uid types.UID) {
 	switch p.stage {
 	case waits:
 		c.unqueue(p)
-	case assumed, bound:
+	case nominated, assumed, bound:
 		c.release(p)
 		c.dirty[p.node] = true
 	}
 	c.judge.removePod(p)
 	delete(c.pods, uid)
 	c.gangs.gone(c, p)
+	c.preempt.gone(c, uid)
 	c.retract(uid)
 }
 
 // release gives back the room of a pod that is assumed or bound.
 func (c *core) release(p *pod) {
 	c.table.Remove(p.ref)
+	delete(c.byRef, p.ref)
 	c.count(p, -1)
 }
 
@@ -410,6 +438,7 @@ func (c *core) setShare(name string, s *v1alpha1.NodeShare) {
 	before := n.share
 	n.share = s
 	c.nodeChanged(name)
+	c.claims.cameHome(c, n, before)
 	if s != nil && (before == nil || before.Generation != s.Generation) {
 		c.acks.seen(c, name, s)
 	}

@@ -537,3 +537,99 @@ func TestGangTimesOut(t *testing.T) {
 		t.Errorf("evicted %v, want the pod that runs alone", evicted)
 	}
 }
+
+func online(prio int32) func(*corev1.Pod) { return func(o *corev1.Pod) { o.Spec.Priority = &prio } }
+
+// TestPreemption: a pod takes the room of one of lower priority: the victim is evicted, the room is held meanwhile, and the pod is bound when the
+// victim is gone. A freeze stops it, and a budget protects.
+func TestPreemption(t *testing.T) {
+	p := newPlay(t)
+	p.c.c.Namespace = "springtide-system"
+	var evicted []string
+	p.c.preempt.evict = func(o *corev1.Pod, answered func(error)) { evicted = append(evicted, o.Name); answered(nil) }
+	p.node("a", "4")
+	low := p.pod("low", "3", online(1))
+	p.settle()
+	p.take()
+	low = p.bound(low, "a")
+	p.c.setNamespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "springtide-system", Annotations: map[string]string{v1alpha1.AnnotationFreeze: "festival"}}})
+	high := p.pod("high", "3", online(10))
+	p.settle()
+	if len(evicted) != 0 {
+		t.Fatalf("evicted %v under a freeze", evicted)
+	}
+	p.c.setNamespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "springtide-system"}})
+	p.c.podGone(high.UID)
+	high = p.pod("high", "3", online(10))
+	p.settle()
+	if len(evicted) != 1 || evicted[0] != "low" {
+		t.Fatalf("evicted %v", evicted)
+	}
+	if got := p.said[high.UID]; got != "takes the room of default/low on node a, and waits until they are gone" {
+		t.Errorf("the pod is told %q", got)
+	}
+	p.pod("mean", "3", online(5)) // must not slip into the room that comes free
+	p.settle()
+	if got := p.take(); len(got) != 0 {
+		t.Fatalf("bound %v before the victim is gone", got)
+	}
+	p.c.podGone(low.UID)
+	p.settle()
+	if got := p.take(); len(got) != 1 || got["high"] != "a" {
+		t.Errorf("bound %v", got)
+	}
+}
+
+// TestPreemptionStaysOnItsSide: online pods never take room that offline holds by eviction: what is short there is recalled by the controller.
+func TestPreemptionStaysOnItsSide(t *testing.T) {
+	p := newPlay(t)
+	p.c.setPool("web", &poolFacts{name: "web", class: fleet.Online, selector: labels.Everything()})
+	p.c.setPool("batch", &poolFacts{name: "batch", class: fleet.Offline, selector: labels.Nothing()})
+	p.c.preempt.evict = func(o *corev1.Pod, _ func(error)) { t.Errorf("evicted %s", o.Name) }
+	p.c.setShare("a", share("a", 1, v1alpha1.ShareParcel{Cells: []int32{0}, Holder: "batch", LoanName: "l", LoanUID: "l", Epoch: 1}))
+	p.node("a", "4")
+	job := p.pod("job", "3", offline, online(1))
+	p.settle()
+	if got := p.take(); got["job"] != "a" {
+		t.Fatalf("bound %v", got)
+	}
+	p.bound(job, "a")
+	p.pod("web", "3", online(10))
+	p.settle()
+	if got := p.take(); len(got) != 0 {
+		t.Errorf("bound %v", got)
+	}
+}
+
+// TestClaim: room that came home for a service is kept for its pods, others wait, and it is free again when the time is over.
+func TestClaim(t *testing.T) {
+	p := newPlay(t)
+	p.c.setPool("web", &poolFacts{name: "web", class: fleet.Online, selector: labels.Everything(), scheduler: v1alpha1.SchedulerName})
+	p.c.setPool("batch", &poolFacts{name: "batch", class: fleet.Offline, selector: labels.Nothing()})
+	p.c.setService("default/shop", "default/Deployment/shop")
+	p.c.setLoan("l", "default/shop")
+	p.node("a", "4")
+	p.c.setShare("a", share("a", 1, v1alpha1.ShareParcel{Cells: []int32{0}, Holder: "batch", Next: "web", LoanName: "l", LoanUID: "l", Epoch: 2}))
+	p.c.setShare("a", share("a", 2))
+	p.pod("other", "3")
+	p.settle()
+	if got := p.take(); len(got) != 0 {
+		t.Fatalf("bound %v onto claimed room", got)
+	}
+	yes := true
+	ofShop := func(o *corev1.Pod) {
+		o.Labels = map[string]string{"pod-template-hash": "7f"}
+		o.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "shop-7f", Controller: &yes}}
+	}
+	p.pod("shop-0", "1", ofShop)
+	p.settle()
+	if got := p.take(); len(got) != 1 || got["shop-0"] != "a" {
+		t.Fatalf("bound %v, want the claimant's pod", got)
+	}
+	p.now = p.now.Add(11 * time.Minute)
+	p.c.claims.expire(p.c, p.now)
+	p.settle()
+	if got := p.take(); got["other"] != "a" {
+		t.Errorf("after the claim, bound %v", got)
+	}
+}

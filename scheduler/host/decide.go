@@ -18,9 +18,10 @@ import (
 
 // The results of a decision, as the metric names them.
 const (
-	resultPlaced = "placed"
-	resultWaits  = "waits"
-	resultError  = "error"
+	resultPlaced   = "placed"
+	resultWaits    = "waits"
+	resultPreempts = "preempts"
+	resultError    = "error"
 )
 
 // decide places an item, or sets it aside with the reason.
@@ -42,6 +43,9 @@ func (c *core) decide(ctx context.Context, item queue.Item) string {
 	switch {
 	case err == nil:
 	case errors.As(err, &refused):
+		if result, ok := c.preempt.try(c, p); ok {
+			return result
+		}
 		c.park(p, refused.message)
 		return resultWaits
 	default:
@@ -77,11 +81,20 @@ func (c *core) choose(ctx context.Context, p *pod) (place.Decision, error) {
 
 // chooseOn takes room on one node. What a daemon of a node needs, it may take of either side: the side that has the cells.
 func (c *core) chooseOn(p *pod, node string) (place.Decision, error) {
+	if c.isFiller(p.object) && c.table.Known(fleet.NodeID(node)) {
+		// The controller asks for the room that online keeps of the node, behind the marks that close it.
+		return place.Decision{Pod: c.table.Bound(p.shape, fleet.NodeID(node), fleet.UID(p.object.UID), nil), Node: fleet.NodeID(node), Name: node}, nil
+	}
 	d, ok := c.table.Assume(p.class, fleet.NodeID(node))
 	if !ok {
 		return d, &refusal{"0 of 1 nodes are available: the pod is for node " + node + " alone, which has no room for it or does not admit it"}
 	}
 	return d, nil
+}
+
+// isFiller reports whether a pod is one of the controller's that hold room: there are some where a pool does not say that this scheduler serves it.
+func (c *core) isFiller(o *corev1.Pod) bool {
+	return o.Namespace == c.c.Namespace && o.Labels[v1alpha1.LabelComponent] == v1alpha1.ComponentFiller
 }
 
 // whyNot says in one sentence why a pod of a class fits nowhere.
@@ -101,9 +114,15 @@ func (c *core) whyNot(id place.ClassID) string {
 
 // assume notes a decision, whose room the table holds already.
 func (c *core) assume(p *pod, d place.Decision) {
-	p.stage, p.ref, p.node, p.cells = assumed, d.Pod, string(d.Node), d.Cells
-	c.count(p, 1)
+	c.hold(p, d, assumed)
 	c.judge.assume(p)
+}
+
+// hold notes the room that a pod holds in the table.
+func (c *core) hold(p *pod, d place.Decision, s stage) {
+	p.stage, p.ref, p.node, p.cells = s, d.Pod, string(d.Node), d.Cells
+	c.byRef[d.Pod] = p
+	c.count(p, 1)
 }
 
 // submit hands a decision to the binders.

@@ -84,10 +84,10 @@ func topologyOf(p *corev1.Pod) (policy place.CellPolicy, exclusive bool) {
 }
 
 // shapeOf is the class of a pod. node is the one that its affinity names; it is left out of the shape, so that the pods of a DaemonSet are one class.
-func shapeOf(p *corev1.Pod, r *request) place.Shape {
+func shapeOf(p *corev1.Pod, r *request, claimant string) place.Shape {
 	policy, exclusive := topologyOf(p)
 	s := place.Shape{
-		Requests: r.resources, Side: sideOf(p), Cells: policy, Exclusive: exclusive, Needs: needsOf(p, r),
+		Requests: r.resources, Side: sideOf(p), Cells: policy, Exclusive: exclusive, Claimant: claimant, Needs: needsOf(p, r),
 		OneRoot: p.Annotations[v1alpha1.AnnotationOneRoot] == "true", Guaranteed: p.Status.QOSClass == corev1.PodQOSGuaranteed,
 	}
 	s.Requests.Pods = 0

@@ -55,6 +55,8 @@ type podGroup struct {
 type jobGang struct {
 	name  string
 	roles []jobRole
+	// checkpoint is how long a pod needs to save its work.
+	checkpoint time.Duration
 }
 
 type jobRole struct {
@@ -515,6 +517,9 @@ func (c *core) setJob(full string, job *v1alpha1.ElasticJob) {
 	delete(g.jobs, full)
 	if job != nil {
 		next := &jobGang{name: full}
+		if job.Spec.Checkpoint != nil {
+			next.checkpoint = time.Duration(job.Spec.Checkpoint.Seconds) * time.Second
+		}
 		total := 0
 		for i := range job.Spec.Members {
 			m := &job.Spec.Members[i]

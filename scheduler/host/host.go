@@ -14,6 +14,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
@@ -162,6 +163,28 @@ func (s *Scheduler) lead(ctx context.Context, mayWrite func() bool) error {
 		}()
 	}
 
+	c.preempt.evict = func(o *corev1.Pod, answered func(error)) {
+		go func() {
+			err := errNotOurs
+			if mayWrite() {
+				if err = s.evict(writing, o); err == nil {
+					recorder.Eventf(o, nil, corev1.EventTypeNormal, "Preempted", "Preempting", "evicted: a pod of higher priority takes its room")
+				}
+			}
+			if apierrors.IsNotFound(err) {
+				err = nil
+			}
+			c.mail.post(func() { answered(err) })
+		}()
+	}
+	c.preempt.notice = func(o *corev1.Pod, deadline time.Time) {
+		go func() {
+			if err := s.writeNotice(writing, o, deadline); err != nil {
+				log.Warn("announce an eviction", "pod", name(o), "err", err)
+			}
+		}()
+	}
+
 	factory := informers.NewSharedInformerFactoryWithOptions(s.client, 0, informers.WithTransform(trim))
 	s.plugins(watching, c, factory, recorder)
 	if err := s.watch(watching, c, factory); err != nil {
@@ -181,10 +204,12 @@ func newCore(c config.Scheduler, log *slog.Logger, m *Metrics) *core {
 	out := &core{
 		c: c, log: log, metrics: m, now: time.Now, mail: newMailbox(),
 		table: place.New(), queue: queue.New(queue.Backoff{First: time.Duration(c.BackoffFirst), Most: time.Duration(c.BackoffMost)}),
-		tenants: newTenants(), pools: pools{}, nodes: map[string]*nodeFacts{}, pods: podsByUID{}, classes: map[place.ClassID]*class{}, jobGenerations: map[string]int64{}, dirty: map[string]bool{},
+		tenants: newTenants(), pools: pools{}, nodes: map[string]*nodeFacts{}, pods: podsByUID{}, classes: map[place.ClassID]*class{}, jobGenerations: map[string]int64{}, byRef: map[place.PodRef]*pod{}, dirty: map[string]bool{},
 		bind: func(bind.Request) {}, say: func(verdict) {}, retract: func(uidType) {}, acks: newAcks(leaseName(c.Partition), func(ackOf) {}),
 	}
 	out.gangs = newGangs(time.Duration(c.GangTimeout))
+	out.claims = newClaims(time.Duration(c.ClaimTimeout))
+	out.preempt = newPreemption(c.Preemption, time.Duration(c.StartProtection))
 	out.table.SetWeights(weightsOf(c.Weights))
 	out.judge = &judge{log: log, repelling: map[uidType]*corev1.Pod{},
 		nodes: func(f func(*corev1.Node)) {

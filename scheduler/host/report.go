@@ -35,7 +35,9 @@ type verdict struct {
 	pod     *corev1.Pod
 	reason  string
 	message string
-	at      time.Time
+	// nominated is the node that is being made free for it; empty for none.
+	nominated string
+	at        time.Time
 }
 
 const reportWorkers = 8
@@ -118,12 +120,16 @@ func (r *reporter) write(ctx context.Context, v verdict) error {
 	if c := scheduledCondition(v.pod); c != nil && c.Status == corev1.ConditionFalse {
 		since = c.LastTransitionTime
 	}
+	status := map[string]any{"conditions": []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: v.reason, Message: v.message,
+		LastTransitionTime: since, ObservedGeneration: v.pod.Generation,
+	}}}
+	if v.nominated != v.pod.Status.NominatedNodeName {
+		status["nominatedNodeName"] = v.nominated
+	}
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": v.pod.UID}, // another pod of this name is left alone
-		"status": map[string]any{"conditions": []corev1.PodCondition{{
-			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: v.reason, Message: v.message,
-			LastTransitionTime: since, ObservedGeneration: v.pod.Generation,
-		}}},
+		"status":   status,
 	})
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,6 +57,8 @@ func optionals() []optional {
 		{one(own.WithResource("elasticjobs")), setJob},
 		{one(schema.GroupVersionResource{Group: "topology.node.k8s.io", Version: "v1alpha2", Resource: "noderesourcetopologies"}), setTopology},
 		{podGroups(), setGroup},
+		{one(own.WithResource("loans")), setLoan},
+		{one(own.WithResource("elasticservices")), setService},
 	}
 }
 
@@ -100,6 +103,8 @@ func (s *Scheduler) watch(ctx context.Context, c *core, factory informers.Shared
 	if err := errors.Join(
 		add(core.Nodes().Informer(), func(o any) { c.setNode(o.(*corev1.Node)) }, func(o any) { c.removeNode(o.(*corev1.Node).Name) }),
 		add(core.Namespaces().Informer(), func(o any) { c.setNamespace(o.(*corev1.Namespace)) }, func(o any) { c.removeNamespace(o.(*corev1.Namespace).Name) }),
+		add(factory.Policy().V1().PodDisruptionBudgets().Informer(), func(o any) { c.setBudget(o.(*policyv1.PodDisruptionBudget)) },
+			func(o any) { c.removeBudget(o.(*policyv1.PodDisruptionBudget)) }),
 	); err != nil {
 		return fmt.Errorf("watch nodes and namespaces: %w", err)
 	}
@@ -239,8 +244,8 @@ func setPool(c *core, name string, u *unstructured.Unstructured) {
 	if o.Spec.Class == string(fleet.Offline) {
 		class = fleet.Offline
 	}
-	next := &poolFacts{name: name, class: class, selector: selector}
-	if was := c.pools[name]; was != nil && was.class == next.class && was.selector.String() == selector.String() {
+	next := &poolFacts{name: name, class: class, selector: selector, scheduler: o.Spec.SchedulerName}
+	if was := c.pools[name]; was != nil && was.class == next.class && was.scheduler == next.scheduler && was.selector.String() == selector.String() {
 		return // its status changes every cycle
 	}
 	c.setPool(name, next)
@@ -279,6 +284,9 @@ func setTopology(c *core, name string, u *unstructured.Unstructured) {
 }
 
 func (c *core) setNamespace(n *corev1.Namespace) {
+	if n.Name == c.c.Namespace {
+		c.frozen = n.Annotations[v1alpha1.AnnotationFreeze]
+	}
 	if was, ok := c.tenants.namespaces[n.Name]; ok && maps.Equal(was, n.Labels) {
 		return
 	}
@@ -339,4 +347,22 @@ func setGroup(c *core, full string, u *unstructured.Unstructured) {
 
 func groupResource(u *unstructured.Unstructured) schema.GroupVersionResource {
 	return u.GroupVersionKind().GroupVersion().WithResource("podgroups")
+}
+
+func setLoan(c *core, name string, u *unstructured.Unstructured) {
+	if u == nil {
+		return // what it came home for is reserved by then, and a UID never comes again
+	}
+	claimant, _, _ := unstructured.NestedString(u.Object, "status", "claimant")
+	c.setLoan(u.GetUID(), claimant)
+}
+
+func setService(c *core, full string, u *unstructured.Unstructured) {
+	workload := ""
+	if u != nil {
+		kind, _, _ := unstructured.NestedString(u.Object, "spec", "targetRef", "kind")
+		name, _, _ := unstructured.NestedString(u.Object, "spec", "targetRef", "name")
+		workload = u.GetNamespace() + "/" + kind + "/" + name
+	}
+	c.setService(full, workload)
 }
