@@ -21,13 +21,19 @@ type admission struct {
 			Strategy string `json:"strategy"`
 		} `json:"conversion"`
 	} `json:"spec"`
-	Rules []groups `json:"rules"`
+	Rules    []groups `json:"rules"`
+	Webhooks []struct {
+		FailurePolicy  string   `json:"failurePolicy"`
+		TimeoutSeconds int      `json:"timeoutSeconds"`
+		Rules          []groups `json:"rules"`
+	} `json:"webhooks"`
 }
 
 type groups struct {
 	APIGroups []string `json:"apiGroups"`
 	Resources []string `json:"resources"`
 	Verbs     []string `json:"verbs"`
+	Names     []string `json:"resourceNames"`
 }
 
 // blocks says how an object could hold up requests of others; empty where it cannot. An admission policy fails closed unless it says Ignore, and
@@ -39,8 +45,17 @@ func blocks(doc []byte) (string, error) {
 	}
 	ours := func(g groups) bool { return slices.Equal(g.APIGroups, []string{v1alpha1.GroupVersion.Group}) }
 	switch a.Kind {
-	case "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration":
-		return "a webhook", nil
+	case "MutatingWebhookConfiguration":
+		return "a webhook that changes objects", nil
+	case "ValidatingWebhookConfiguration":
+		for _, w := range a.Webhooks {
+			if w.FailurePolicy != "Ignore" || w.TimeoutSeconds < 1 || w.TimeoutSeconds > 5 || slices.ContainsFunc(w.Rules, func(g groups) bool { return !ours(g) }) {
+				return "a webhook that fails closed, waits long or is asked about others' kinds", nil
+			}
+		}
+		if len(a.Webhooks) == 0 {
+			return "a webhook that nothing is known of", nil
+		}
 	case "APIService":
 		return "an API that is served by a pod", nil
 	case "CustomResourceDefinition":
@@ -56,6 +71,9 @@ func blocks(doc []byte) (string, error) {
 		for _, r := range a.Rules {
 			if slices.ContainsFunc(r.APIGroups, func(g string) bool { return g == "admissionregistration.k8s.io" || g == "*" }) &&
 				slices.ContainsFunc(r.Verbs, func(v string) bool { return !slices.Contains([]string{"get", "list", "watch"}, v) }) {
+				if len(r.Names) > 0 && !slices.ContainsFunc(r.Verbs, func(v string) bool { return !slices.Contains([]string{"get", "patch"}, v) }) {
+					continue // its own webhook's caBundle
+				}
 				return "a right to write admission", nil
 			}
 		}
@@ -85,6 +103,12 @@ func TestBlocksKnows(t *testing.T) {
 	for doc, refused := range map[string]bool{
 		"kind: ValidatingWebhookConfiguration":                                    true,
 		"kind: MutatingWebhookConfiguration\nwebhooks: [{failurePolicy: Ignore}]": true,
+		"kind: ValidatingWebhookConfiguration\nwebhooks: [{failurePolicy: Ignore, timeoutSeconds: 3, rules: [{apiGroups: [springtide.dev]}]}]":  false,
+		"kind: ValidatingWebhookConfiguration\nwebhooks: [{failurePolicy: Ignore, timeoutSeconds: 30, rules: [{apiGroups: [springtide.dev]}]}]": true,
+		"kind: ValidatingWebhookConfiguration\nwebhooks: [{failurePolicy: Ignore, timeoutSeconds: 3, rules: [{apiGroups: ['']}]}]":              true,
+		"kind: ValidatingWebhookConfiguration\nwebhooks: [{timeoutSeconds: 3, rules: [{apiGroups: [springtide.dev]}]}]":                         true,
+		"kind: ClusterRole\nrules: [{apiGroups: [admissionregistration.k8s.io], resourceNames: [springtide], verbs: [get, patch]}]":             false,
+		"kind: ClusterRole\nrules: [{apiGroups: [admissionregistration.k8s.io], resourceNames: [springtide], verbs: [get, patch, delete]}]":     true,
 		"kind: APIService": true,
 		"kind: CustomResourceDefinition\nspec: {conversion: {strategy: Webhook}}":                          true,
 		"kind: CustomResourceDefinition\nspec: {conversion: {strategy: None}}":                             false,

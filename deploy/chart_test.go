@@ -80,9 +80,10 @@ func TestChartIsKustomize(t *testing.T) {
 		{[]string{"volume"}, on("store.type=volume", "controller.replicas=1")},
 		{[]string{"postgres"}, on("store.type=postgres")},
 		{[]string{"offline"}, on("offline.enabled=true")},
+		{[]string{"webhook"}, on("webhook.enabled=true")},
 		{[]string{"prometheus-operator", "grafana"}, on("monitoring.serviceMonitor.enabled=true", "monitoring.prometheusRule.enabled=true", "monitoring.dashboards.enabled=true")},
 		{components, on("store.type=postgres", "offline.enabled=true", "monitoring.serviceMonitor.enabled=true", "monitoring.prometheusRule.enabled=true",
-			"monitoring.dashboards.enabled=true")},
+			"monitoring.dashboards.enabled=true", "webhook.enabled=true")},
 	} {
 		t.Run(fmt.Sprint(c.components), func(t *testing.T) {
 			made, err := template(t, c.values...)
@@ -176,7 +177,7 @@ func TestChartFiles(t *testing.T) {
 		}
 	}
 	// The controller's Deployment is that of base alone: components change it, and the templates do the same.
-	want := byName(t, render(t, "offline", "prometheus-operator", "grafana"))
+	want := byName(t, render(t, "offline", "webhook", "prometheus-operator", "grafana"))
 	for name, o := range byName(t, render(t, "volume")) {
 		if want[name] == nil {
 			want[name] = o

@@ -37,7 +37,7 @@ import (
 var update = flag.Bool("update", false, "write generated files anew")
 
 // components are the optional parts of base that go together.
-var components = []string{"offline", "postgres", "prometheus-operator", "grafana"}
+var components = []string{"offline", "postgres", "prometheus-operator", "grafana", "webhook"}
 
 // decoder reads manifests and refuses fields that their kinds do not have, or have twice.
 func decoder(t *testing.T) runtime.Decoder {
@@ -298,11 +298,9 @@ func checkLabels(t *testing.T, objects []runtime.Object, d *appsv1.Deployment) {
 		}
 	}
 	services := of[*corev1.Service](objects)
-	if len(services) != 1 {
+	// Metrics and the TLS port have a Service each.
+	if len(services) != 2 {
 		t.Fatalf("%d services", len(services))
-	}
-	if !labels.SelectorFromSet(services[0].Spec.Selector).Matches(labels.Set(pod.Labels)) {
-		t.Errorf("the service selects %v, the pods carry %v", services[0].Spec.Selector, pod.Labels)
 	}
 	c := &pod.Spec.Containers[0]
 	for _, p := range []*corev1.Probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
@@ -310,8 +308,16 @@ func checkLabels(t *testing.T, objects []runtime.Object, d *appsv1.Deployment) {
 			t.Errorf("a probe asks another port than %s: %+v", c.Ports[0].Name, p)
 		}
 	}
-	if services[0].Spec.Ports[0].TargetPort.String() != c.Ports[0].Name || !slices.Contains(c.Args, fmt.Sprintf("--listen=:%d", c.Ports[0].ContainerPort)) {
-		t.Errorf("the service, the port %+v and the arguments %v do not agree", c.Ports[0], c.Args)
+	for i, flag := range []string{"listen", "serve"} {
+		port := c.Ports[i]
+		if !slices.Contains(c.Args, fmt.Sprintf("--%s=:%d", flag, port.ContainerPort)) {
+			t.Errorf("port %+v and the arguments %v do not agree", port, c.Args)
+		}
+		if !slices.ContainsFunc(services, func(s *corev1.Service) bool {
+			return s.Spec.Ports[0].TargetPort.String() == port.Name && labels.SelectorFromSet(s.Spec.Selector).Matches(labels.Set(pod.Labels))
+		}) {
+			t.Errorf("no Service of port %s selects the pods", port.Name)
+		}
 	}
 }
 

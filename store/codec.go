@@ -193,3 +193,9 @@ func unpackTide(b []byte) (forecast.Tide, error) {
 func micros(t time.Time) int64 { return t.UnixMicro() }
 
 func fromMicros(n int64) time.Time { return time.UnixMicro(n).UTC() }
+
+// PackTide is a tide as the store keeps it; [UnpackTide] is the way back.
+func PackTide(t *forecast.Tide) ([]byte, error) { return packTide(t) }
+
+// UnpackTide reads what [PackTide] made.
+func UnpackTide(b []byte) (forecast.Tide, error) { return unpackTide(b) }

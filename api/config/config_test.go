@@ -65,11 +65,14 @@ func TestEveryFieldIsRead(t *testing.T) {
 	}
 }
 
+// ofFields reports whether a field is a group of fields of ours.
+func ofFields(t reflect.Type) bool { return t == reflect.TypeFor[Prometheus]() || t == reflect.TypeFor[Serving]() }
+
 func differs(t *testing.T, path string, got, other reflect.Value) {
 	t.Helper()
 	for i := range got.NumField() {
 		name := path + got.Type().Field(i).Name
-		if got.Field(i).Type() == reflect.TypeFor[Prometheus]() {
+		if ofFields(got.Field(i).Type()) {
 			differs(t, name+".", got.Field(i), other.Field(i))
 		} else if reflect.DeepEqual(got.Field(i).Interface(), other.Field(i).Interface()) {
 			t.Errorf("%s is still the default", name)
@@ -87,7 +90,7 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 	check = func(path string, of reflect.Type) {
 		for f := range of.Fields() {
 			name := path + f.Tag.Get("yaml")
-			if f.Type == reflect.TypeFor[Prometheus]() {
+			if ofFields(f.Type) {
 				check(name+".", f.Type)
 			} else if !strings.Contains(string(page), "| `"+name+"` |") {
 				t.Errorf("docs/configuration.md has no line for %s", name)

@@ -21,6 +21,8 @@ type Controller struct {
 	Store string `yaml:"store"`
 	// Listen is the address of metrics, health and readiness.
 	Listen string `yaml:"listen"`
+	// Serving is the TLS port of the webhook and of the read API.
+	Serving Serving `yaml:"serving"`
 	// Pprof serves profiles under /debug/pprof of the same address.
 	Pprof bool `yaml:"pprof"`
 	// LogLevel is debug, info, warn or error.
@@ -39,6 +41,21 @@ type Controller struct {
 	// scheduler that saw the marks late binds within it.
 	CleanMargin Duration `yaml:"cleanMargin"`
 }
+
+// Serving is the port at which the API server asks the webhook, and the command line asks for what only the store knows.
+type Serving struct {
+	// Listen is its address; nothing is served when it is empty.
+	Listen string `yaml:"listen"`
+	// Certificates is Self when the controller makes and rotates them, Provided when another component (cert-manager) writes the Secret
+	// springtide-serving and the webhook's caBundle.
+	Certificates string `yaml:"certificates"`
+}
+
+// The values of [Serving.Certificates].
+const (
+	CertificatesSelf     = "Self"
+	CertificatesProvided = "Provided"
+)
 
 // Kind names a kind of objects, as in apiVersion "apps.kruise.io/v1alpha1", kind "DaemonSet".
 type Kind struct {
@@ -81,6 +98,7 @@ func DefaultController() Controller {
 		},
 		Store:    "sqlite://springtide.db",
 		Listen:   "127.0.0.1:8080",
+		Serving:  Serving{Certificates: CertificatesSelf},
 		LogLevel: "info",
 		Interval: Duration(15 * time.Second), // upstream HPA's sync period
 		FallHold: Duration(2 * time.Hour),    // longer than most outages of a metrics path, short against a night

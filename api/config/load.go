@@ -25,7 +25,7 @@ func Load(path string) (Controller, error) {
 // Parse is Load of a text; name stands for the file in errors.
 func Parse(name string, text []byte) (Controller, error) {
 	c := DefaultController()
-	file := lines.File{Name: name, Types: []reflect.Type{reflect.TypeFor[Controller](), reflect.TypeFor[Prometheus]()},
+	file := lines.File{Name: name, Types: []reflect.Type{reflect.TypeFor[Controller](), reflect.TypeFor[Prometheus](), reflect.TypeFor[Serving]()},
 		Elsewhere: "the HTTP client configuration of Prometheus", Place: inHTTP}
 	root, err := file.Read(text, &c)
 	if err != nil {

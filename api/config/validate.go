@@ -35,6 +35,12 @@ func (c *Controller) Validate() []Problem {
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		wrong("listen", "%q is no address: write HOST:PORT, or :PORT for all addresses", c.Listen)
 	}
+	if _, _, err := net.SplitHostPort(c.Serving.Listen); err != nil && c.Serving.Listen != "" {
+		wrong("serving.listen", "%q is no address: write HOST:PORT, or :PORT for all addresses", c.Serving.Listen)
+	}
+	if !slices.Contains([]string{CertificatesSelf, CertificatesProvided}, c.Serving.Certificates) {
+		wrong("serving.certificates", "%q is unknown: write Self or Provided", c.Serving.Certificates)
+	}
 	if !slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel) {
 		wrong("logLevel", "%q is unknown: write debug, info, warn or error", c.LogLevel)
 	}

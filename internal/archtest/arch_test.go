@@ -28,7 +28,7 @@ var levels = map[string]int{
 	"internal/loop/protocol": 5, "internal/loop": 5,
 	"store": 6, "internal/kube": 6, "internal/validate": 6, "internal/clock": 6, "internal/pgtest": 6, "internal/scripttest": 6, "api": 6, "deploy": 6,
 	"api/v1alpha1": 6, "api/config": 6,
-	"internal/csvseries": 6, "internal/backtest": 6,
+	"internal/serve": 6, "internal/csvseries": 6, "internal/backtest": 6,
 	"internal/run": 7, "sim": 7, "lab": 7, "scheduler/host/queue": 6, "scheduler/host/bind": 6, "scheduler/host": 7, "scheduler/host/upstream": 7, "scheduler/host/command": 7, "agent/host": 7, "agent/notice": 7, "dashboards": 7,
 	"cmd": 8, "cmd/springtide": 8, "cmd/springtide-agent": 8, "cmd/springtide-lab": 8, "cmd/springtide-scheduler": 8, "internal/archtest": 8, "e2e": 8, "e2e/node": 8, "docs": 8, "tools": 8, "bench": 8,
 }
@@ -40,7 +40,8 @@ var sameLevel = map[string][]string{
 	"portrait":          {"forecast/model"}, // a portrait keeps what the models learned, and they know nothing of it
 	"internal/loop":     {"internal/loop/protocol"},
 	"internal/kube":     {"api/v1alpha1", "internal/validate", "internal/clock"},
-	"internal/validate": {"api/v1alpha1", "store", "deploy"}, // a tenant's PromQL is confined in one place
+	"internal/serve":    {"api/v1alpha1", "internal/validate", "store"}, // it answers with the sentences of the validation and what the store keeps
+	"internal/validate": {"api/v1alpha1", "store", "deploy"},            // a tenant's PromQL is confined in one place
 	"api/config":        {"internal/validate"},
 	"store":             {"internal/pgtest"},
 	// The host knows upstream's plugins as an interface; the command brings the two together.

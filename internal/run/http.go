@@ -44,6 +44,13 @@ func (h *health) lead(leads bool) {
 	h.leads, h.stepped = leads, h.now()
 }
 
+// leading reports whether this process leads.
+func (h *health) leading() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.leads
+}
+
 // step notes that the leader passed a step.
 func (h *health) step() {
 	h.mu.Lock()

@@ -82,6 +82,13 @@ func Run(ctx context.Context, c config.Controller, clockURL string) error {
 		return err
 	}
 	health.setReady()
+	if c.Serving.Listen != "" {
+		secure, err := serveTLS(ctx, cfg, &c, cluster, memory, health, log)
+		if err != nil {
+			return err
+		}
+		defer secure.Close()
+	}
 	log.Info("watching the cluster", "namespace", c.Namespace, "identity", c.Identity)
 	o := loop.DefaultOptions()
 	o.React = time.Duration(c.Interval)

@@ -31,6 +31,7 @@ var parts = []part{
 	{file: "base.yaml"},
 	{file: "volume.yaml", component: "volume"},
 	{file: "offline.yaml", component: "offline"},
+	{file: "webhook.yaml", component: "webhook"},
 	{file: "servicemonitor.yaml", component: "prometheus-operator", kinds: []string{"ServiceMonitor"}},
 	{file: "prometheusrule.yaml", component: "prometheus-operator", kinds: []string{"PrometheusRule"}},
 	{file: "dashboards.yaml", component: "grafana"},

@@ -1,0 +1,28 @@
+package kube
+
+import (
+	"slices"
+
+	"github.com/springtide/springtide/internal/validate"
+)
+
+// Known are the objects that are judged together, as the watches show them now: the webhook compares a new object with them. The oldest
+// service of a target comes first, since it keeps the target. The objects are the caches' own, and must not be changed.
+func (c *Cluster) Known() validate.Set {
+	var out validate.Set
+	services := c.services.all()
+	slices.SortFunc(services, func(a, b *ownService) int {
+		if a.older(&b.header) {
+			return -1
+		}
+		return 1
+	})
+	for _, s := range services {
+		out.Services = append(out.Services, s.api)
+	}
+	for _, p := range c.pools.all() {
+		out.Pools = append(out.Pools, p.api)
+	}
+	out.Quotas = apiTenants(c.tenants.all())
+	return out
+}

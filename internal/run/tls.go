@@ -1,0 +1,59 @@
+package run
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/springtide/springtide/api/config"
+	"github.com/springtide/springtide/internal/kube"
+	"github.com/springtide/springtide/internal/serve/admission"
+	"github.com/springtide/springtide/internal/serve/certs"
+	"github.com/springtide/springtide/internal/serve/readapi"
+	"github.com/springtide/springtide/store"
+)
+
+// serviceName is the Service by which the API server reaches the webhook.
+const serviceName = "springtide-api"
+
+// serveTLS serves the webhook and the read API. A certificate that cannot be made yet is made later: until then handshakes fail, and the
+// webhook fails open.
+func serveTLS(ctx context.Context, cfg *rest.Config, c *config.Controller, cluster *kube.Cluster, memory *store.Store, h *health, log *slog.Logger) (*http.Server, error) {
+	client, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("make the client of the TLS port: %w", err)
+	}
+	host := serviceName + "." + c.Namespace + ".svc"
+	keeper := certs.New(certs.Options{Client: client, Namespace: c.Namespace, Names: []string{host, host + ".cluster.local", serviceName, "localhost"},
+		Provided: c.Serving.Certificates == config.CertificatesProvided, Now: time.Now, Log: log})
+	if err := keeper.Refresh(ctx); err != nil {
+		log.Error("there is no serving certificate yet", "err", err)
+	}
+	go keeper.Run(ctx)
+	ln, err := listen(c.Serving.Listen)
+	if err != nil {
+		return nil, err
+	}
+	s := &http.Server{Handler: secureMux(cluster, memory, client, c.Prometheus.NamespaceLabel, h), ReadHeaderTimeout: 10 * time.Second,
+		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: keeper.Certificate}, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
+	go func() {
+		if err := s.ServeTLS(ln, "", ""); err != nil && !errors.Is(err, http.ErrServerClosed) {
+			log.Error("webhook and read API are no longer served", "err", err)
+		}
+	}()
+	return s, nil
+}
+
+func secureMux(cluster *kube.Cluster, memory readapi.Store, client kubernetes.Interface, namespaceLabel string, h *health) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle(admission.Path, &admission.Handler{Known: cluster.Known, NamespaceLabel: namespaceLabel})
+	mux.Handle(readapi.Prefix, readapi.New(memory, &readapi.Reviewer{Client: client}, h.leading))
+	return mux
+}
