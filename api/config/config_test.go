@@ -66,7 +66,9 @@ func TestEveryFieldIsRead(t *testing.T) {
 }
 
 // ofFields reports whether a field is a group of fields of ours.
-func ofFields(t reflect.Type) bool { return t == reflect.TypeFor[Prometheus]() || t == reflect.TypeFor[Serving]() }
+func ofFields(t reflect.Type) bool {
+	return t == reflect.TypeFor[Prometheus]() || t == reflect.TypeFor[Serving]()
+}
 
 func differs(t *testing.T, path string, got, other reflect.Value) {
 	t.Helper()
