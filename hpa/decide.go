@@ -2,7 +2,6 @@ package hpa
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
@@ -137,30 +136,18 @@ func (z *sizer) stabilise(want int32) (int32, string) {
 	return min(next, z.held), fmt.Sprintf("%d was wanted %s ago", next, ago(z.now.Sub(at)))
 }
 
-// fall reports whether the load fell faster than its history ever did: by more than F from what it was five minutes ago, or by more than
-// the compounded 1 − (1−F)^n from what it was n times that ago. As the portrait does when it learns F, a lone spike is no level to fall
-// from, and small values have no falls. Such a fall is taken for a fault upstream of the service, whose end brings the load back at once
-// and a storm of retries with it; it is held for as long as it stays in reach, and a stabilisation window more, with the forecast as the
-// floor all along.
+// fall reports whether the load fell faster than its history ever did. Such a fall is taken for a fault upstream of the service, whose end brings
+// the load back at once and a storm of retries with it; it is held for as long as it stays in reach, and a stabilisation window more, with the
+// forecast as the floor all along.
 func (z *sizer) fall() (string, bool) {
-	d, f := z.o.Defaults, z.p.FastestFall
-	if z.number(z.load) != fresh || (f <= 0 && z.p.Quality.Points < z.p.Quality.Needed) {
-		return "", false // nothing measured, or no history to compare with: other proofs are missing then
+	if z.number(z.load) != fresh {
+		return "", false // nothing measured: other proofs are missing then
 	}
-	f = min(max(f, d.FallFloor), 1)
-	recent, lag := z.p.Recent, max(d.FallWithin, z.p.Step)
-	for n := 1; time.Duration(n)*lag <= d.FallReach; n++ {
-		before := z.now.Add(-time.Duration(n) * lag)
-		top := min(recent.At(before), recent.At(before.Add(-recent.Step)))
-		if !(top > d.FallShare*z.p.Level) {
-			continue
-		}
-		allowed := 1 - math.Pow(1-f, float64(n))
-		if fell := 1 - z.load.Value/top; fell > allowed+1e-9 {
-			return fmt.Sprintf("the load fell by %.0f%% within %s and history knows %.0f%%", fell*100, ago(z.now.Sub(before)), allowed*100), true
-		}
+	f, fell := z.p.FallFrom(z.load.Value, z.now, z.o.Defaults.FallReach)
+	if !fell {
+		return "", false
 	}
-	return "", false
+	return fmt.Sprintf("the load fell by %.0f%% within %s and history knows %.0f%%", f.Fell*100, ago(f.Ago), f.Explained*100), true
 }
 
 // bound applies quota and bounds. A quota cuts growth; what already runs above it stays until the division of quota has called it back with

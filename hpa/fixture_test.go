@@ -45,7 +45,7 @@ func calm(n int32) *world {
 		Version: portrait.Version, Service: w.svc.ID, Signal: portrait.Requests, Step: time.Minute,
 		CPUPerLoad: fleet.KnownAt(0.02, noon), CPUIdle: fleet.KnownAt(0.1, noon),
 		StartUp: [3]time.Duration{time.Minute, 2 * time.Minute, 3 * time.Minute}, StartUps: 20,
-		FastestFall: 0.5, Quality: portrait.Quality{Score: 1, Points: 20000, Needed: 1440},
+		FastestFalls: portrait.Falls{0.5, 0.75, 0.875}, Quality: portrait.Quality{Score: 1, Points: 20000, Needed: 1440},
 	}
 	w.live = Live{Signals: map[string]fleet.Known[float64]{}}
 	w.o.Defaults.ShrinkShare = 1 // one test looks at the rate of scale-in, the others at where it goes

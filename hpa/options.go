@@ -79,10 +79,8 @@ type Defaults struct {
 	LatencyUtilisation, UtilisationMargin float64
 	// LatencyFactor is the most that a latency above its limit may multiply what the load itself explains.
 	LatencyFactor float64
-	// FallWithin is the span that portrait.FastestFall speaks of, FallReach how far back a fall is looked for, FallFloor the relative
-	// fall that is never a fault, FallShare the part of the portrait's level below which nothing falls.
-	FallWithin, FallReach time.Duration
-	FallFloor, FallShare  float64
+	// FallReach is how far back a fall is looked for.
+	FallReach time.Duration
 	// AheadStep and AheadFor are the grid of Target.Ahead.
 	AheadStep, AheadFor time.Duration
 }
@@ -121,10 +119,7 @@ func Standard() Defaults {
 		// The tolerance lets usage rise to 1.1 × its target unanswered: 0.9 × 1.1 = 0.99 of the limit.
 		UtilisationMargin: 0.9,
 		LatencyFactor:     2,
-		FallWithin:        5 * time.Minute,
 		FallReach:         15 * time.Minute,
-		FallFloor:         0.1, // what the tolerance ignores is no fault
-		FallShare:         0.2, // three requests that become two are no event; the portrait learns by the same figure
 		AheadStep:         5 * time.Minute,
 		AheadFor:          24 * time.Hour,
 	}
@@ -161,7 +156,7 @@ func (d *Defaults) follow(window time.Duration) {
 	d.Late = beyond * 3 / 4
 	if beyond > time.Minute {
 		// Such a load still falls while the true one lies at its bottom: the level before the fall is looked for one span further back.
-		d.FallReach += d.FallWithin
+		d.FallReach += 5 * time.Minute
 	}
 }
 
@@ -170,7 +165,7 @@ func (d *Defaults) fill() {
 	for _, f := range [...]struct{ have, std *time.Duration }{
 		{&d.Stabilisation, &std.Stabilisation}, {&d.RateWindow, &std.RateWindow}, {&d.ShrinkWindow, &std.ShrinkWindow}, {&d.YoungFor, &std.YoungFor},
 		{&d.ReadyDelay, &std.ReadyDelay}, {&d.CPUWindow, &std.CPUWindow}, {&d.LastGood, &std.LastGood}, {&d.ImputeFor, &std.ImputeFor}, {&d.SkillWait, &std.SkillWait},
-		{&d.TideAge, &std.TideAge}, {&d.Cycle, &std.Cycle}, {&d.StartUp, &std.StartUp}, {&d.FallWithin, &std.FallWithin},
+		{&d.TideAge, &std.TideAge}, {&d.Cycle, &std.Cycle}, {&d.StartUp, &std.StartUp},
 		{&d.FallReach, &std.FallReach}, {&d.AheadStep, &std.AheadStep}, {&d.AheadFor, &std.AheadFor},
 	} {
 		if *f.have <= 0 {
@@ -180,8 +175,7 @@ func (d *Defaults) fill() {
 	for _, f := range [...]struct{ have, std *float64 }{
 		{&d.Tolerance, &std.Tolerance}, {&d.RateFactor, &std.RateFactor}, {&d.ShrinkShare, &std.ShrinkShare}, {&d.DoubtShare, &std.DoubtShare}, {&d.MissingShare, &std.MissingShare},
 		{&d.LatencyUtilisation, &std.LatencyUtilisation}, {&d.UtilisationMargin, &std.UtilisationMargin},
-		{&d.LatencyFactor, &std.LatencyFactor}, {&d.FallFloor, &std.FallFloor},
-		{&d.FallShare, &std.FallShare},
+		{&d.LatencyFactor, &std.LatencyFactor},
 	} {
 		if !(*f.have > 0) {
 			*f.have = *f.std

@@ -94,8 +94,9 @@ func TestFallFasterThanHistory(t *testing.T) {
 		{"by more than half, a minute ago", steady(210, 16), 0.5, true},
 		{"by more than half, four minutes ago", append(steady(210, 12), 100, 100, 100, 100), 0.5, true},
 		{"by three quarters over ten minutes, as two halvings", append(steady(400, 10), 200, 200, 200, 200, 200, 200), 0.5, false},
-		{"by more than three quarters ten minutes ago", append(steady(410, 8), steady(100, 8)...), 0.5, true},
+		{"by more than three quarters ten minutes ago", append(steady(500, 8), steady(100, 8)...), 0.5, true},
 		{"a lone spike is no level", append(steady(100, 11), 900, 100, 100, 100, 100), 0.5, false},
+		{"a level of which one step is known", []float64{math.NaN(), 300, 100, 100, 100, 100}, 0.5, true},
 		{"gaps say nothing", steady(math.NaN(), 16), 0.5, false},
 		{"little is no level", steady(110, 16), 0.01, false},
 		{"what the tolerance ignores is no fault", steady(110, 16), 0, false},
@@ -103,13 +104,33 @@ func TestFallFasterThanHistory(t *testing.T) {
 		{"long ago", append(steady(900, 3), steady(100, 18)...), 0.5, false},
 	} {
 		w := falling(8, 4)
-		w.p.FastestFall = c.f
+		w.p.FastestFalls = portrait.Falls{c.f, 1 - (1-c.f)*(1-c.f), 1 - (1-c.f)*(1-c.f)*(1-c.f)}
 		if c.name == "little is no level" {
 			w.p.Level = 600
 		}
 		w.recent(c.recent...)
 		if tg := w.size(); (tg.Held == HeldFall) != c.held {
 			t.Errorf("%s: held %q: %s", c.name, tg.Held, tg.Reason)
+		}
+	}
+	// After a silence the last level before it is the measure, and what is usual at this time.
+	for _, c := range []struct {
+		yesterday float64
+		held      bool
+	}{{200, true}, {110, false}} {
+		w := falling(8, 4)
+		w.p.FastestFalls = portrait.Falls{0.2, 0.3, 0.3}
+		values := slices.Repeat([]float64{c.yesterday}, 24*60+40)
+		for i := range 40 {
+			values[24*60+i] = 200 // up to half an hour ago
+			if i >= 10 {
+				values[24*60+i] = math.NaN()
+			}
+		}
+		w.recent(values...)
+		w.p.Quality.LastSample = w.now.Add(-30 * time.Minute)
+		if tg := w.size(); (tg.Held == HeldFall) != c.held {
+			t.Errorf("half of the load after a silence, yesterday %g: held %q: %s", c.yesterday, tg.Held, tg.Reason)
 		}
 	}
 	// The forecast stays the floor while a fault is held: it may ask for more.

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/portrait"
 )
 
 // draw makes a random service whose spec.replicas lie within its bounds. All signals are known and fresh; pods may be missing, young or on
@@ -21,7 +22,7 @@ func draw(t *rapid.T) *world {
 	w.svc.Min = rapid.Int32Range(0, current).Draw(t, "min")
 	w.svc.Max = rapid.Int32Range(current, 100).Draw(t, "max")
 	w.remember(rapid.Int32Range(0, 100).Draw(t, "remembered"))
-	w.p.FastestFall = 1
+	w.p.FastestFalls = portrait.Falls{1, 1, 1}
 	if rapid.Bool().Draw(t, "utilisation") {
 		w.svc.SLO = fleet.SLO{Utilisation: rapid.Float64Range(0.2, 1).Draw(t, "limit")}
 	}
@@ -205,8 +206,8 @@ func TestTargetIsBoundedAndProven(t *testing.T) {
 	})
 }
 
-// More load never gives fewer replicas, now or ahead. (The fault of a sudden fall is meant to break this and is out of play: FastestFall
-// is 1.)
+// More load never gives fewer replicas, now or ahead. (The fault of a sudden fall is meant to break this and is out of play: FastestFalls
+// are 1.)
 func TestMonotoneInLoad(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := draw(rt)

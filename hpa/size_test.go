@@ -173,7 +173,7 @@ func TestLatency(t *testing.T) {
 		t.Errorf("scaled in without a latency: %s", tg.Reason)
 	}
 	w.load(0)
-	w.p.FastestFall = 1
+	w.p.FastestFalls = portrait.Falls{1, 1, 1}
 	if tg := w.size(); tg.Replicas != 2 {
 		t.Errorf("no requests have no latency, yet it held: %s", tg.Reason)
 	}

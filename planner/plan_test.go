@@ -133,7 +133,7 @@ func (w *world) input() Input {
 	for i := range w.s.Services {
 		svc := &w.s.Services[i]
 		load := w.flat[svc.ID]
-		in.Portraits[svc.ID] = portrait.Portrait{Version: portrait.Version, Service: svc.ID, Signal: portrait.CPU, FastestFall: 1,
+		in.Portraits[svc.ID] = portrait.Portrait{Version: portrait.Version, Service: svc.ID, Signal: portrait.CPU, FastestFalls: portrait.Falls{1, 1, 1},
 			Quality: portrait.Quality{Score: 1, Points: 4000, LastSample: t0}}
 		tide := forecast.Tide{Service: svc.ID, Signal: portrait.CPU, Made: t0, Start: t0.Add(-5 * time.Minute), Step: 5 * time.Minute,
 			Quantiles: []float64{0.5, 0.95}, Trusted: true, Model: "flat"}

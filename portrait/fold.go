@@ -36,7 +36,6 @@ func Fold(p Portrait, b Batch, o Options) Portrait {
 	} else {
 		missing = int(first - from - int64(len(recent)))
 		p.Quality.Gaps += missing
-		p.forget(missing)
 		// After a pause longer than all that is looked back at, the history is nothing but the pause.
 		if span := p.Learned.Cycle.Span(); missing > span {
 			recent, from, missing = nil, first-int64(span), span
@@ -44,13 +43,15 @@ func Fold(p Portrait, b Batch, o Options) Portrait {
 	}
 	l := p.Learned.Open(o.Room, from, recent, missing+n)
 	l.Ask(o.Kin, series.GridIndex(o.KinUntil, p.Step))
+	doubts := suspects{p: &p, l: l, load: load, cpu: cpu, first: first, pods: b.PodsReady, holdFor: o.holdFor(), k: max(1, int(fallWithin/p.Step))}
 	for i := range missing {
+		level := l.Level()
 		l.Observe(math.NaN())
+		doubts.learnFalls(i+1-missing, level)
 		p.dayOver(l, first-int64(missing-i))
 		p.advise(first - int64(missing-i))
 	}
 	moments := b.Moments
-	doubts := suspects{p: &p, l: l, load: load, cpu: cpu, first: first, pods: b.PodsReady, holdFor: o.holdFor(), k: max(1, int(fallWithin/p.Step))}
 	for i := range n {
 		if doubts.held(i, n) {
 			n = i
@@ -62,7 +63,7 @@ func Fold(p Portrait, b Batch, o Options) Portrait {
 			p.Quality.Outliers++
 			y = math.NaN()
 		}
-		level, top := l.Level(), p.top(l)
+		level := l.Level()
 		if !l.Observe(y) && !math.IsNaN(y) {
 			p.Quality.Outliers++
 			p.Quality.LastSample = at.Add(p.Step)
@@ -71,7 +72,7 @@ func Fold(p Portrait, b Batch, o Options) Portrait {
 		p.seen(at, y)
 		p.account(l, first+int64(i), y)
 		moments = p.Ripple.learn(moments, at, p.Step, y)
-		p.fall(level, top, y)
+		doubts.learnFalls(i+1, level)
 		if p.Signal == Requests {
 			p.Cost.learn(y, cpu.At(at), ready.At(at))
 		}
@@ -194,29 +195,6 @@ const (
 	fallMemory = 30 * 24 * time.Hour
 	fallWithin = 5 * time.Minute
 )
-
-// top is what the next value may have fallen from: the value five minutes before it, or the one before that if it is smaller, since a lone
-// spike is no level to fall from.
-func (p *Portrait) top(l *model.Learner) float64 {
-	k := max(1, int(fallWithin/p.Step))
-	return min(l.Before(k), l.Before(k+1))
-}
-
-// fall notes the fall from top to y at a mean level of the last day.
-func (p *Portrait) fall(level, top, y float64) {
-	p.forget(1)
-	if p.Hold.Eased {
-		return // what nothing confirmed is no fall to measure others by
-	}
-	if top > fallShare*level && y < top {
-		p.FastestFall = max(p.FastestFall, 1-y/top)
-	}
-}
-
-// forget lets the fastest fall of history fade over some steps.
-func (p *Portrait) forget(steps int) {
-	p.FastestFall *= math.Exp2(-float64(steps) * float64(p.Step) / float64(fallMemory))
-}
 
 // CapacityPerReplica is the load that one replica of the given request carries at a CPU utilisation, in the portrait's signal:
 //

@@ -278,15 +278,15 @@ func TestSaneAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := Fold(Portrait{}, Batch{Load: s, CPU: s, Ready: s}, Options{})
 			for what, v := range map[string]float64{
-				"noise": p.Noise, "fastest fall": p.FastestFall, "score": p.Quality.Score, "peak": p.Peak, "trend": p.Trend,
+				"noise": p.Noise, "fastest fall": p.FastestFalls[0], "score": p.Quality.Score, "peak": p.Peak, "trend": p.Trend,
 				"cost": p.CPUPerLoad.Value, "idle": p.CPUIdle.Value,
 			} {
 				if math.IsNaN(v) || math.IsInf(v, 0) || what != "trend" && v < 0 {
 					t.Errorf("%s is %v", what, v)
 				}
 			}
-			if p.FastestFall > 1 || p.Quality.Score > 1 {
-				t.Errorf("fall %v, score %v", p.FastestFall, p.Quality.Score)
+			if p.FastestFalls[0] > 1 || p.Quality.Score > 1 {
+				t.Errorf("fall %v, score %v", p.FastestFalls[0], p.Quality.Score)
 			}
 			if b, err := Marshal(p); err != nil {
 				t.Error(err)
@@ -324,8 +324,8 @@ func TestOutageIsNotLearned(t *testing.T) {
 			s.Values[i] = bad
 		}
 		p := Fold(Portrait{}, Batch{Load: s}, Options{})
-		if p.FastestFall > normal.FastestFall+0.01 {
-			t.Errorf("%s: the fall of %v is taken for normal, history has %v", name, p.FastestFall, normal.FastestFall)
+		if p.FastestFalls[0] > normal.FastestFalls[0]+0.01 {
+			t.Errorf("%s: the fall of %v is taken for normal, history has %v", name, p.FastestFalls[0], normal.FastestFalls[0])
 		}
 		for i, v := range p.Learned.Week.Slots {
 			if d := math.Abs(v - normal.Learned.Week.Slots[i]); d > 0.2 {
@@ -360,19 +360,35 @@ func TestFastestFall(t *testing.T) {
 		return s
 	}
 	five := flat(5*time.Minute, 288)
-	for i := 400; i < 420; i++ {
+	for i := 400; i < 440; i++ {
 		five.Values[i] = 60
 	}
 	five.Values[500] = 1000 // a lone spike is no level to fall from
-	if p := Fold(Portrait{}, Batch{Load: five}, Options{}); math.Abs(p.FastestFall-0.4) > 0.02 {
-		t.Errorf("five minutes: %v, want 0.4", p.FastestFall)
+	p := Fold(Portrait{}, Batch{Load: five}, Options{})
+	for n, f := range p.FastestFalls {
+		if math.Abs(f-0.4) > 0.02 {
+			t.Errorf("%d minutes: %v, want 0.4: what it fell by in five minutes and kept, it has fallen by in %d too", 5*(n+1), f, 5*(n+1))
+		}
 	}
 	one := flat(time.Minute, 1440)
-	for i := 2000; i < 2100; i++ {
-		one.Values[i] = 100 - 5*float64(min(i-2000, 10)) // 5 a minute: a quarter in five minutes
+	for i := 2000; i < 2300; i++ {
+		one.Values[i] = 100 - 5*float64(min(i-2000, 10)) // 5 a minute: a quarter in five minutes, half in ten
 	}
-	if p := Fold(Portrait{}, Batch{Load: one}, Options{Step: time.Minute}); math.Abs(p.FastestFall-25.0/75) > 0.02 {
-		t.Errorf("one minute: %v, want %v", p.FastestFall, 25.0/75)
+	p = Fold(Portrait{}, Batch{Load: one}, Options{Step: time.Minute})
+	for n, want := range [...]float64{25.0 / 75, 0.5, 0.5} {
+		if math.Abs(p.FastestFalls[n]-want) > 0.02 {
+			t.Errorf("%d minutes: %v, want %v", 5*(n+1), p.FastestFalls[n], want)
+		}
+	}
+	// An outage of an hour and a half teaches nothing; a fall to where the load was yesterday does, though the load rises again.
+	for name, c := range map[string]struct{ yesterday, want float64 }{"an outage": {100, 0}, "a habit": {40, 0.6}} {
+		s := flat(5*time.Minute, 288)
+		for i := range 18 {
+			s.Values[300+i], s.Values[300+288+i] = c.yesterday, 40
+		}
+		if p := Fold(Portrait{}, Batch{Load: s}, Options{}); math.Abs(p.FastestFalls[0]-c.want) > 0.02 {
+			t.Errorf("%s: %v, want %v", name, p.FastestFalls[0], c.want)
+		}
 	}
 }
 

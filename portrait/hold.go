@@ -126,35 +126,21 @@ func (s *suspects) at(i int) float64 {
 	return math.NaN()
 }
 
-// fell reports whether the load of a step lies lower than the fastest fall of history explains. The end of a flash crowd is fast too, but it ends
+// fell reports whether the load of a step lies lower than the falls of history explain. The end of a flash crowd is fast too, but it ends
 // where the load usually is, and the verdict says so a step later. The step in which a fault begins is a mean of both and may look usual alone.
 func (s *suspects) fell(i int) (top float64, fell bool) {
 	y := s.at(i)
 	if !(y >= 0) {
 		return 0, false
 	}
-	f, level, lag := s.fastest(), s.l.Level(), max(fallWithin, s.p.Step)
-	for n := 1; time.Duration(n)*lag <= max(fallReach, s.p.Step); n++ {
-		top := min(s.at(i-n*s.k), s.at(i-n*s.k-1))
-		if top > fallShare*level && 1-y/top > 1-math.Pow(1-f, float64(n))+1e-9 {
-			return top, true
-		}
-	}
-	return 0, false
+	f, fell := s.p.fallOf(y, s.l.Level(), fallReach, s.time(i).Sub(s.p.Quality.LastSample), func(ago time.Duration) float64 { return s.at(i - int(ago/s.p.Step)) })
+	return f.Top, fell
 }
 
-// least is the load from which on a step looks usual: the smallest of what it fell from, the same time yesterday, and a week ago.
+// least is the load from which on a step looks usual.
 func (s *suspects) least(i int, top float64) float64 {
-	usual := top
-	for _, ago := range [...]time.Duration{day, week} {
-		if y := s.at(i - int(ago/s.p.Step)); y >= 0 {
-			usual = min(usual, y)
-		}
-	}
-	return min(1-s.fastest(), backShare) * usual
+	return s.p.share() * usual(top, func(ago time.Duration) float64 { return s.at(i - int(ago/s.p.Step)) })
 }
-
-func (s *suspects) fastest() float64 { return min(max(s.p.FastestFall, leastFall), 1) }
 
 // back counts the steps up to i in which the load was usual again, in a row.
 func (s *suspects) back(i int) int { return s.backFrom(i-s.k, i) }

@@ -78,8 +78,8 @@ func TestAFaultyFallIsNeverLearned(t *testing.T) {
 				if !after.Hold.Since.IsZero() || !after.End.Equal(fall.Add(2*time.Hour)) {
 					t.Fatalf("the load is back for an hour: hold %+v, folded up to %s", after.Hold, after.End)
 				}
-				if after.FastestFall > before.FastestFall {
-					t.Errorf("the fastest fall was %.3f and is %.3f: the fault was learned", before.FastestFall, after.FastestFall)
+				if after.FastestFalls[0] > before.FastestFalls[0] {
+					t.Errorf("the fastest fall was %.3f and is %.3f: the fault was learned", before.FastestFalls[0], after.FastestFalls[0])
 				}
 				for at := fall; at.Before(fall.Add(time.Hour)); at = at.Add(defaultStep) {
 					if y := after.Recent.At(at); !math.IsNaN(y) {
@@ -131,8 +131,8 @@ func TestWhatEndsAHold(t *testing.T) {
 			if p.Hold.Held() != c.held || p.Hold.Eased != c.eased {
 				t.Errorf("hold %+v, want held %v, eased %v", p.Hold, c.held, c.eased)
 			}
-			if p.FastestFall > before.FastestFall {
-				t.Errorf("the fastest fall was %.2f and is %.2f", before.FastestFall, p.FastestFall)
+			if p.FastestFalls[0] > before.FastestFalls[0] {
+				t.Errorf("the fastest fall was %.2f and is %.2f", before.FastestFalls[0], p.FastestFalls[0])
 			}
 			if !c.held && !p.End.Equal(fall.Add(c.after)) {
 				t.Errorf("folded up to %s only", p.End)
@@ -148,5 +148,24 @@ func TestTheEndOfAFlashCrowdIsNoFault(t *testing.T) {
 	p := foldOn(Fold(Portrait{}, upTo(b, crowd), Options{}), b, crowd.Add(90*time.Minute), Options{})
 	if !p.Hold.Since.IsZero() {
 		t.Errorf("hold %+v", p.Hold)
+	}
+}
+
+// A fall that begins while nothing is measured has no pace. It is held when the load afterwards lies below all that is usual.
+func TestAFallAfterASilence(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		factor float64
+		held   bool
+	}{"a hundredth": {0.01, true}, "as usual": {1, false}} {
+		b, fall := fallen(3*time.Hour, func(y float64) float64 { return c.factor * y }, func(_, cpu float64) float64 { return c.factor * cpu })
+		silent := fall.Add(-40 * time.Minute)
+		for at := silent; at.Before(fall); at = at.Add(defaultStep) {
+			b.Load.Values[b.Load.Index(at)], b.CPU.Values[b.CPU.Index(at)] = nan, nan
+		}
+		p := foldOn(Fold(Portrait{}, upTo(b, silent), Options{}), b, fall.Add(30*time.Minute), Options{})
+		if p.Hold.Held() != c.held {
+			t.Errorf("%s: hold %+v, folded up to %s, the fall was at %s", name, p.Hold, p.End, fall)
+		}
 	}
 }

@@ -41,7 +41,9 @@ func (p Portrait) MarshalBinary() ([]byte, error) {
 	w.double(p.Level)
 	w.double(p.Trend)
 	w.double(p.Noise)
-	w.double(p.FastestFall)
+	for _, f := range p.FastestFalls {
+		w.double(f)
+	}
 	w.double(p.Ripple.Square)
 	w.double(p.Ripple.N)
 	w.known(p.CPUPerLoad)
@@ -87,7 +89,10 @@ func (p *Portrait) UnmarshalBinary(b []byte) error {
 	p.Signal = Signal(r.text())
 	p.Step = time.Duration(r.int())
 	p.Begin, p.End = r.time(), r.time()
-	p.Level, p.Trend, p.Noise, p.FastestFall = r.double(), r.double(), r.double(), r.double()
+	p.Level, p.Trend, p.Noise = r.double(), r.double(), r.double()
+	for n := range p.FastestFalls {
+		p.FastestFalls[n] = r.double()
+	}
 	p.Ripple = Ripple{Square: r.double(), N: r.double()}
 	p.CPUPerLoad, p.CPUIdle = r.known(), r.known()
 	r.cost(&p.Cost)

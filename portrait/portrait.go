@@ -9,7 +9,7 @@ import (
 )
 
 // Version is the version of the serialised form; a portrait of another version is thrown away and learned anew.
-const Version = 5
+const Version = 6
 
 // Signal is what a portrait's load counts.
 type Signal string
@@ -72,8 +72,8 @@ type Portrait struct {
 	Noise float64
 	// Ripple is how the load of a moment lies around the mean of its step.
 	Ripple Ripple
-	// FastestFall is the largest relative fall of the load within five minutes (or one step, if longer) that history shows (0..1).
-	FastestFall float64
+	// FastestFalls are the falls that history knows.
+	FastestFalls Falls
 	// Hold is a fall that is in doubt.
 	Hold Hold
 	// CPUPerLoad is the CPU (cores) that one unit of load costs, and CPUIdle the cores of an idle replica.

@@ -9,9 +9,8 @@ import (
 )
 
 const (
-	// shrunkOdds is the share of the seeds that draw a source which divides all that it is asked. It is off: where the tide falls already, or the
-	// forecast is wrong, a few replicas are still lost in the first minutes of such a fault (seeds 12, 24, 27, 28, 33 and 40 of faults.yaml).
-	shrunkOdds = 0.0
+	// shrunkOdds is the share of the seeds that draw a source which divides all that it is asked.
+	shrunkOdds = 0.25
 	// leastShrunk and mostShrunk bound how long it does. After [portrait.DefaultHoldFor] an unconfirmed fall counts as true, and the step in which it
 	// begins may lie five minutes before it.
 	leastShrunk, mostShrunk = 20 * time.Minute, 110 * time.Minute

@@ -32,7 +32,7 @@ func TestASourceThatDividesByAHundred(t *testing.T) {
 			l := run(t, w, 1, time.Hour)
 			before := map[fleet.ServiceID]float64{}
 			for id, p := range w.Portraits {
-				before[id] = p.FastestFall
+				before[id] = p.FastestFalls[0]
 			}
 			first := len(w.Records)
 			if restarts {
@@ -53,8 +53,8 @@ func TestASourceThatDividesByAHundred(t *testing.T) {
 				t.Fatalf("%d portraits", len(before))
 			}
 			for id, p := range w.Portraits {
-				if p.FastestFall > before[id] {
-					t.Errorf("%s: the fastest fall was %.3f and is %.3f: the fault was learned", id, before[id], p.FastestFall)
+				if p.FastestFalls[0] > before[id] {
+					t.Errorf("%s: the fastest fall was %.3f and is %.3f: the fault was learned", id, before[id], p.FastestFalls[0])
 				}
 			}
 			night := len(w.Records)

@@ -416,6 +416,6 @@ func newTide(replicas int) tide {
 }
 
 func newPortraits() map[fleet.ServiceID]portrait.Portrait {
-	return map[fleet.ServiceID]portrait.Portrait{service: {Version: portrait.Version, Service: service, Signal: portrait.CPU, FastestFall: 1,
+	return map[fleet.ServiceID]portrait.Portrait{service: {Version: portrait.Version, Service: service, Signal: portrait.CPU, FastestFalls: portrait.Falls{1, 1, 1},
 		Quality: portrait.Quality{Score: 1, Points: 4000, LastSample: now}}}
 }
