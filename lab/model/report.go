@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
@@ -61,16 +60,6 @@ type RecallReport struct {
 	Late       int      `json:"late"`
 	P50Seconds *float64 `json:"p50Seconds"`
 	P99Seconds *float64 `json:"p99Seconds"`
-}
-
-// APIWriteReport counts requests to the API server that change an object.
-type APIWriteReport struct {
-	Total   int     `json:"total"`
-	PerHour float64 `json:"perHour"`
-	// PerLoanHour are the writes to loans, node shares and nodes for each hour that a loan existed; null without loans.
-	PerLoanHour *float64 `json:"perLoanHour"`
-	// ByResource counts by resource and subresource, as "loans/status".
-	ByResource map[string]int `json:"byResource"`
 }
 
 // ForecastReport is the error of the forecasts that were made in the run.
@@ -151,39 +140,6 @@ func (t *Truth) Report(wall time.Duration) Report {
 	})
 	for _, m := range t.timeline {
 		out.Timeline = append(out.Timeline, MomentReport{m.At, m.Demand, m.Ready, m.Lent, m.Used})
-	}
-	return out
-}
-
-// Wrote counts writes of a controller to a resource. Leases and Events are not counted.
-func (t *Truth) Wrote(resource string, n int) {
-	switch kind, _, _ := strings.Cut(resource, "/"); kind {
-	case "leases", "events":
-		return
-	}
-	if t.writes == nil {
-		t.writes = map[string]int{}
-	}
-	t.writes[resource] += n
-}
-
-func (t *Truth) reportWrites(span time.Duration) APIWriteReport {
-	out := APIWriteReport{ByResource: map[string]int{}}
-	loans := 0
-	for resource, n := range t.writes {
-		out.Total += n
-		out.ByResource[resource] = n
-		switch kind, _, _ := strings.Cut(resource, "/"); kind {
-		case "loans", "nodeshares", "nodes":
-			loans += n
-		}
-	}
-	if span > 0 {
-		out.PerHour = float64(out.Total) / span.Hours()
-	}
-	if h := t.loanTime.Hours(); h > 0 {
-		perLoan := float64(loans) / h
-		out.PerLoanHour = &perLoan
 	}
 	return out
 }

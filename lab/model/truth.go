@@ -83,6 +83,7 @@ type Truth struct {
 	// writes are by resource; loanTime sums how long loans existed.
 	writes   map[string]int
 	loanTime time.Duration
+	marks    []writeMark
 }
 
 // line is one service's account.
@@ -141,6 +142,7 @@ func (t *Truth) Step(f StepFacts) ([]Outcome, error) {
 	if i := slices.IndexFunc(rates, math.IsNaN); i >= 0 {
 		return nil, fmt.Errorf("truth: %s has no load at %s: the replay lasts from %s to %s", t.opt.Fleet.Services[i].Name, f.At, traces.ReplayStart(), traces.End())
 	}
+	t.markWrites(f.At)
 	out := t.play(&f, rates)
 	t.loanStep(&f)
 	for _, p := range f.Pinned {
