@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
 
+	"github.com/springtide/springtide/internal/kube"
 	"github.com/springtide/springtide/internal/loop"
 )
 
@@ -83,6 +84,9 @@ var (
 func registered(t *testing.T) map[string]map[string]bool {
 	r := &recorder{}
 	loop.NewMetrics(r)
+	if err := kube.RegisterWrites(r); err != nil {
+		t.Fatal(err)
+	}
 	known := map[string]map[string]bool{}
 	for _, d := range r.descs {
 		m := described.FindStringSubmatch(d.String())

@@ -152,6 +152,12 @@ func Fleet() Dashboard {
 						{`springtide_source_up`, "{{source}}"}, {`springtide_actions_withheld`, "withheld"}, {`springtide_frozen`, "frozen"},
 						{`springtide_share_drift`, "drift"},
 					}},
+				{Title: "Writes to the API server", Kind: "timeseries", Unit: "short", Width: 12, Sparse: true,
+					Description: "Requests an hour that change an object, by resource. In a quiet hour a loan costs less than half a request, and all else of ten services less than forty.",
+					Queries:     []Query{{`sum by (resource) (increase(springtide_api_writes_total[1h]))`, "{{resource}}"}}},
+				{Title: "Writes that the fence refused", Kind: "timeseries", Unit: "short", Width: 12,
+					Description: "Writes an hour that were held back since the process may no longer lead: LeaseTooOld and NoAnswerInTime (it was stopped, or the API server does not answer), LeaseLost and NewerLeader (another leads), NoLease (it never led).",
+					Queries:     []Query{{`sum by (why) (increase(springtide_fenced_writes_total[1h]))`, "{{why}}"}}},
 			}},
 		},
 	}

@@ -3,6 +3,7 @@ package kube
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,7 +15,20 @@ import (
 )
 
 // FencedError refuses a write because the lease of this leader is too old, or another leader's. Nothing was sent.
-type FencedError struct{ Reason string }
+type FencedError struct {
+	Reason string
+	// why is the reason in a word, for the count of refusals.
+	why string
+}
+
+// Why a write was refused.
+const (
+	fencedAge   = "LeaseTooOld"
+	fencedNone  = "NoLease"
+	fencedOver  = "LeaseLost"
+	fencedSlow  = "NoAnswerInTime"
+	fencedEpoch = "NewerLeader"
+)
 
 func (e *FencedError) Error() string {
 	return "kube: write refused, nothing was sent: " + e.Reason + "; the present leader plans it again"
@@ -96,7 +110,7 @@ func (f *fence) close(format string, args ...any) {
 
 func (f *fence) end(format string, args ...any) {
 	if f.over == nil {
-		f.over = &FencedError{fmt.Sprintf(format, args...)}
+		f.over = &FencedError{fmt.Sprintf(format, args...), fencedOver}
 		close(f.ended)
 	}
 }
@@ -142,11 +156,11 @@ func (f *fence) left() (time.Duration, error) {
 	case f.limit == 0:
 		return 0, nil
 	case !f.held:
-		return 0, &FencedError{"this process does not hold the lease"}
+		return 0, &FencedError{"this process does not hold the lease", fencedNone}
 	}
 	age := f.renewed.age(f.now())
 	if age >= f.limit {
-		return 0, &FencedError{fmt.Sprintf("the lease was last renewed %s ago, writes end after %s", age.Round(time.Millisecond), f.limit)}
+		return 0, &FencedError{fmt.Sprintf("the lease was last renewed %s ago, writes end after %s", age.Round(time.Millisecond), f.limit), fencedAge}
 	}
 	return f.limit - age, nil
 }
@@ -172,6 +186,7 @@ func (t *fenced) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	left, err := t.f.left()
 	if err != nil {
+		t.count(err)
 		if req.Body != nil {
 			req.Body.Close() // a transport closes the body on errors too
 		}
@@ -180,7 +195,7 @@ func (t *fenced) RoundTrip(req *http.Request) (*http.Response, error) {
 	if left == 0 {
 		return t.next.RoundTrip(req)
 	}
-	ctx, cancel := context.WithTimeoutCause(req.Context(), left, &FencedError{"the lease may be another's before the answer"})
+	ctx, cancel := context.WithTimeoutCause(req.Context(), left, &FencedError{"the lease may be another's before the answer", fencedSlow})
 	req = req.Clone(ctx)
 	// The API server gives up as well: a request that it received is not carried out later than that.
 	q := req.URL.Query()
@@ -188,6 +203,7 @@ func (t *fenced) RoundTrip(req *http.Request) (*http.Response, error) {
 	req.URL.RawQuery = q.Encode()
 	resp, err := t.next.RoundTrip(req)
 	if err != nil {
+		t.count(context.Cause(ctx))
 		cancel()
 		return nil, err
 	}
@@ -201,6 +217,14 @@ func (t *fenced) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
+// count counts a write that the fence refused, or cut short.
+func (t *fenced) count(err error) {
+	var refused *FencedError
+	if errors.As(err, &refused) {
+		fencedWrites.WithLabelValues(refused.why).Inc()
+	}
+}
+
 // judge ends the leadership when the API server refused its epoch.
 func (t *fenced) judge(resp *http.Response) error {
 	text, err := io.ReadAll(resp.Body)
@@ -208,6 +232,7 @@ func (t *fenced) judge(resp *http.Response) error {
 		return fmt.Errorf("read the refusal of a write: %w", err)
 	}
 	if bytes.Contains(text, []byte(staleEpoch)) {
+		fencedWrites.WithLabelValues(fencedEpoch).Inc()
 		t.f.close("the API server has objects of a newer leader")
 	}
 	body := resp.Body

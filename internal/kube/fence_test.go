@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -98,7 +99,7 @@ func TestAWokenLeaderWritesNothing(t *testing.T) {
 			}
 		}
 		c.pass(asleep.wall, asleep.mono)
-		before := arrived.Load()
+		before, counted := arrived.Load(), testutil.ToFloat64(fencedWrites.WithLabelValues(fencedAge))
 		for verb, write := range writesOf(client) {
 			var fenced *FencedError
 			if err := write(t.Context()); !errors.As(err, &fenced) {
@@ -107,6 +108,9 @@ func TestAWokenLeaderWritesNothing(t *testing.T) {
 		}
 		if n := arrived.Load() - before; n > 0 {
 			t.Errorf("%s: %d writes reached the API server", name, n)
+		}
+		if n := testutil.ToFloat64(fencedWrites.WithLabelValues(fencedAge)) - counted; n != 4 {
+			t.Errorf("%s: %v of 4 refusals were counted", name, n)
 		}
 		if _, err := client.CoreV1().Pods("shop").Get(t.Context(), "p", metav1.GetOptions{}); err != nil {
 			t.Errorf("%s: a read: %v", name, err)

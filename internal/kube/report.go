@@ -22,14 +22,17 @@ import (
 type reporter struct {
 	// written is when the status of an object was written last, in the Clock's time; said is the standing trouble told last, foretold the most
 	// that was told to lack on a day.
-	written  map[string]time.Time
+	written  map[string]lastWrite
 	said     map[string]string
 	foretold map[foretold]fleet.Resources
 	free     freeSince
 }
 
+// lastWrite is when a status was written last, and when its object was seen last.
+type lastWrite struct{ at, seen time.Time }
+
 func newReporter() reporter {
-	return reporter{written: map[string]time.Time{}, said: map[string]string{}, foretold: map[foretold]fleet.Resources{}}
+	return reporter{written: map[string]lastWrite{}, said: map[string]string{}, foretold: map[foretold]fleet.Resources{}}
 }
 
 // news reports whether a trouble is there and differs from what was said of it last.
@@ -45,14 +48,14 @@ func (r *reporter) news(key, text string) bool {
 	return true
 }
 
-// forget drops what was written before a time: the status of every object that is still there was written since.
+// forget drops the objects that were not seen since a time: they are gone.
 func (r *reporter) forget(before time.Time) {
-	maps.DeleteFunc(r.written, func(_ string, at time.Time) bool { return at.Before(before) })
+	maps.DeleteFunc(r.written, func(_ string, w lastWrite) bool { return w.seen.Before(before) })
 }
 
 // Report tells operators of a cycle in status, conditions and events. A status is written when something in it changed that an operator
 // would act on (the desired replicas, a phase, a condition); numbers that change all the time go along with that, or by themselves every
-// StatusEvery. A conflict is left to the next cycle. Report is not safe for concurrent use.
+// StatusEvery where a reader would see a difference. A conflict is left to the next cycle. Report is not safe for concurrent use.
 func (c *Cluster) Report(ctx context.Context, r *loop.Report) error {
 	c.tell(r)
 	c.publishHosts(ctx, r)
@@ -76,19 +79,25 @@ type statusWriter struct {
 	sights
 }
 
-// due decides whether a status is to be written: was and next are the gists of the status before and after, without the numbers that
-// change all the time.
-func (w *statusWriter) due(key string, was, next any) bool {
+// exactEvery is after how many turns of StatusEvery the numbers are written though no reader would see a difference, so that they do not stay a
+// tenth from the truth for days.
+const exactEvery = 18
+
+// due decides whether a status is to be written: gistWas and gist are what of the status before and after is worth a write of its own, was and next
+// the whole.
+func (w *statusWriter) due(key string, gistWas, gist, was, next any) bool {
 	last, known := w.c.reporter.written[key]
 	if !known {
-		// A process that just started looks at what stands there instead of writing everything anew.
-		w.c.reporter.written[key], last = w.now, w.now
+		last.at = w.now // A process that just started looks at what stands there instead of writing everything again.
 	}
-	if reflect.DeepEqual(was, next) && w.now.Sub(last) < w.c.o.StatusEvery {
-		return false
+	last.seen = w.now
+	turns := w.now.Sub(last.at) / w.c.o.StatusEvery
+	news := !reflect.DeepEqual(gistWas, gist) || turns > 0 && (visible(was, next) || turns >= exactEvery)
+	if news {
+		last.at = w.now
 	}
-	w.c.reporter.written[key] = w.now
-	return true
+	w.c.reporter.written[key] = last
+	return news
 }
 
 // put queues one status write.

@@ -36,7 +36,7 @@ func (w *statusWriter) poolStatus(r *loop.Report) {
 		}
 		next := *o.api
 		next.Status = w.onePool(r, p, o.api)
-		if w.due(statusKey(gvrPools, &next), gistOfPool(&o.api.Status), gistOfPool(&next.Status)) {
+		if w.due(statusKey(gvrPools, &next), gistOfPool(&o.api.Status), gistOfPool(&next.Status), &o.api.Status, &next.Status) {
 			w.put(gvrPools, &next, func(version string) sight { return w.c.pools.sees("", o.Name, o.UID, version) })
 		}
 	}
@@ -197,7 +197,7 @@ func (w *statusWriter) jobStatus(r *loop.Report) {
 		s.Gang, s.ETA = gangStatus(gang), etaStatus(r.Plan, j.ID)
 		gangCondition(c, gang)
 		s.Conditions = c.list
-		if w.due(statusKey(gvrJobs, &next), gistOfJob(&o.api.Status), gistOfJob(s)) {
+		if w.due(statusKey(gvrJobs, &next), gistOfJob(&o.api.Status), gistOfJob(s), &o.api.Status, s) {
 			w.put(gvrJobs, &next, func(version string) sight { return w.c.jobs.sees(n.Namespace, n.Name, o.UID, version) })
 		}
 	}
@@ -255,7 +255,7 @@ func (w *statusWriter) festivalStatus(r *loop.Report) {
 			Conditions []verdict
 		}
 		was := o.api.Status
-		if w.due(statusKey(gvrFestivals, &next), gist{was.Phase, was.ObservedGeneration, verdicts(was.Conditions)}, gist{s.Phase, s.ObservedGeneration, verdicts(s.Conditions)}) {
+		if w.due(statusKey(gvrFestivals, &next), gist{was.Phase, was.ObservedGeneration, verdicts(was.Conditions)}, gist{s.Phase, s.ObservedGeneration, verdicts(s.Conditions)}, &was, s) {
 			w.put(gvrFestivals, &next, func(version string) sight { return w.c.festivals.sees("", o.Name, o.UID, version) })
 		}
 	}

@@ -21,9 +21,9 @@ import (
 // serviceGist is what of a service's status is worth a write of its own.
 type serviceGist struct {
 	Generation, Desired int64
-	// Replicas is what runs, Ready whether none, some or all of them are ready: each pod on its own would be a write for each that starts.
+	// Replicas is what runs, Ready whether any of them is ready: that some start is a matter of a minute, and what lasts longer goes with the numbers.
 	Replicas int32
-	Ready    string
+	Ready    bool
 	// Missing are the signals that lack, by the condition that names them.
 	Missing        string
 	LastScale      time.Time
@@ -39,7 +39,7 @@ type serviceGist struct {
 
 func gistOfService(s *v1alpha1.ElasticServiceStatus) serviceGist {
 	g := serviceGist{Generation: s.ObservedGeneration, Desired: int64(s.DesiredReplicas), LastScale: timeOf(s.LastScaleTime), Conditions: verdicts(s.Conditions),
-		Replicas: s.Replicas, Ready: readiness(s.ReadyReplicas, s.Replicas)}
+		Replicas: s.Replicas, Ready: s.ReadyReplicas > 0}
 	if c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionScalingActive); c != nil && c.Reason == reasonMissing {
 		g.Missing = c.Message
 	}
@@ -65,17 +65,6 @@ func gistOfService(s *v1alpha1.ElasticServiceStatus) serviceGist {
 // reasonMissing is the reason of a condition whose message names the signals that lack.
 const reasonMissing = "SignalsMissing"
 
-// readiness says whether none, some or all of the replicas are ready.
-func readiness(ready, replicas int32) string {
-	switch {
-	case ready <= 0:
-		return "none"
-	case ready < replicas:
-		return "some"
-	}
-	return "all"
-}
-
 func (w *statusWriter) services(r *loop.Report) {
 	targets := make(map[fleet.ServiceID]*hpa.Target, len(r.Plan.Targets))
 	for i := range r.Plan.Targets {
@@ -97,7 +86,7 @@ func (w *statusWriter) services(r *loop.Report) {
 		}
 		next := *o.api
 		next.Status = v.status(o.api)
-		if w.due(statusKey(gvrServices, &next), gistOfService(&o.api.Status), gistOfService(&next.Status)) {
+		if w.due(statusKey(gvrServices, &next), gistOfService(&o.api.Status), gistOfService(&next.Status), &o.api.Status, &next.Status) {
 			w.put(gvrServices, &next, func(version string) sight { return w.c.services.sees(n.Namespace, n.Name, o.UID, version) })
 		}
 	}
@@ -142,6 +131,9 @@ func (v *serviceView) status(o *v1alpha1.ElasticService) v1alpha1.ElasticService
 	}
 	if v.scaled.Outcome == loop.Done {
 		s.LastScaleTime = stamp(v.w.now)
+		if v.target != nil && v.svc.Actuation == fleet.ByScale {
+			s.Replicas = v.target.Replicas // what was just written: the next cycle, which reads it, has nothing to add
+		}
 	}
 	if p, ok := v.r.Portraits[v.svc.ID]; ok {
 		s.Portrait = v.portraitStatus(&p, o.Status.Portrait)

@@ -56,7 +56,7 @@ func (w *statusWriter) tenantStatus(r *loop.Report) {
 		c.accept(t.Refused, "the spec makes sense and no other tenant chooses its namespaces")
 		c.tenant(&r.Plan.Division, t, share)
 		s.Conditions = c.list
-		if w.due(statusKey(gvrQuotas, &next), gistOfTenant(&o.api.Status), gistOfTenant(s)) {
+		if w.due(statusKey(gvrQuotas, &next), gistOfTenant(&o.api.Status), gistOfTenant(s), &o.api.Status, s) {
 			w.put(gvrQuotas, &next, func(version string) sight { return w.c.tenants.sees("", o.Name, o.UID, version) })
 		}
 	}

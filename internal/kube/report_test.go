@@ -113,7 +113,12 @@ func TestReportWritesOnlyWhatChanged(t *testing.T) {
 		rep.Plan.Targets[0].Replicas, rep.StoreNote = 5, "a damaged file was set aside"
 	})
 	r.clock.now = t0.Add(10 * time.Minute)
-	expectWrites("ten minutes later the numbers go along", all, func(rep *loop.Report) { jitter(rep); rep.Plan.Targets[0].Replicas = 5 })
+	expectWrites("ten minutes later the numbers go along, and the store is back", all, func(rep *loop.Report) { jitter(rep); rep.Plan.Targets[0].Replicas = 5 })
+	r.clock.now = t0.Add(20 * time.Minute)
+	expectWrites("ten minutes later no reader would see a difference", nil, func(rep *loop.Report) {
+		jitter(rep)
+		rep.Plan.Targets[0].Replicas, rep.Plan.Targets[0].Reason = 5, "3 replicas carry it at 62 %"
+	})
 	if s := object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart"); s.Status.FloorReplicas != 3 || s.Status.ReadyReplicas != 1 || s.Status.LeaderEpoch != 7 {
 		t.Errorf("status = %+v", s.Status)
 	}
@@ -153,7 +158,7 @@ func TestReportService(t *testing.T) {
 			Days: []forecast.LiftedDay{{Name: "11.11", From: peak, To: peak.Add(time.Hour), Factor: 2.554, Kin: true}}}
 	})
 	s := object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status
-	if s.DesiredReplicas != 5 || s.Replicas != 3 || s.Reason != "the tide rises" || timeOf(s.LastScaleTime) != t0 {
+	if s.DesiredReplicas != 5 || s.Replicas != 5 || s.Reason != "the tide rises" || timeOf(s.LastScaleTime) != t0 {
 		t.Errorf("status = %+v", s)
 	}
 	if p := s.Portrait; p.QualityPercent != 80 || p.StartupSeconds != 45 || p.Signal != "requests" || p.Gaps != 4 {
@@ -280,7 +285,7 @@ func TestReportPortrait(t *testing.T) {
 // What was written of an object that is gone is forgotten.
 func TestReportForgetsWhatIsGone(t *testing.T) {
 	r := newReported(t, pool("web", "Online", inWeb))
-	r.reporter.written["loans /gone"] = r.clock.now.Add(-2*r.o.StatusEvery - time.Second)
+	r.reporter.written["loans /gone"] = lastWrite{seen: r.clock.now.Add(-2*r.o.StatusEvery - time.Second)}
 	r.cycle(t, nil)
 	if _, there := r.reporter.written["loans /gone"]; there {
 		t.Error("a loan that is gone is remembered for ever")

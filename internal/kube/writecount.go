@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 
@@ -12,8 +13,19 @@ import (
 var apiWrites = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtide_api_writes_total",
 	Help: "Requests to the API server that change an object (dry runs left out), by resource, with its subresource, and verb."}, []string{"resource", "verb"})
 
-// RegisterWrites registers the count of the writes of all clusters of this process.
-func RegisterWrites(r prometheus.Registerer) error { return r.Register(apiWrites) }
+// fencedWrites counts what the fence of the lease kept back. A leader that is well refuses nothing: each one is a write of a process that was
+// stopped, cut off or succeeded.
+var fencedWrites = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtide_fenced_writes_total",
+	Help: "Writes that were refused or cut short since this process may no longer lead, by why: LeaseTooOld, NoLease, LeaseLost, NoAnswerInTime, NewerLeader (refused by the API server)."},
+	[]string{"why"})
+
+// RegisterWrites registers the counts of the writes of all clusters of this process, and of those that the fence refused.
+func RegisterWrites(r prometheus.Registerer) error {
+	for _, why := range []string{fencedAge, fencedNone, fencedOver, fencedSlow, fencedEpoch} {
+		fencedWrites.WithLabelValues(why)
+	}
+	return errors.Join(r.Register(apiWrites), r.Register(fencedWrites))
+}
 
 // countWrites counts the mutating requests of all clients that are made of a configuration.
 func countWrites(cfg *rest.Config) {
