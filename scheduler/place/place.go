@@ -207,6 +207,14 @@ func (t *Table) unlink(ref PodRef) {
 
 // charge takes what a pod asks for from its machine, or gives it back.
 func (t *Table) charge(p *pod, times int64) {
+	t.chargeRoom(p, times)
+	t.countGroup(p, int32(times))
+	t.chargeLevel(p, times)
+	t.changed(p.row)
+}
+
+// chargeRoom does so in the columns alone.
+func (t *Table) chargeRoom(p *pod, times int64) {
 	c, n := &t.classes[p.class], &t.nodes[p.row>>1]
 	amount := t.amountOf(p)
 	for d := range t.free {
@@ -216,8 +224,6 @@ func (t *Table) charge(p *pod, times int64) {
 		t.cells[h.cell].take(h.amount, times)
 	}
 	t.takeRoots(n, p.roots, times)
-	t.countGroup(p, int32(times))
-	t.chargeLevel(p, times)
 	n.ephemeral.free -= times * c.ephemeral
 	for _, w := range c.extended {
 		n.resource(w.resource).free -= times * w.amount
@@ -226,7 +232,6 @@ func (t *Table) charge(p *pod, times int64) {
 		n.ports += int32(times)
 	}
 	t.podsOn[p.row>>1] += int32(times)
-	t.changed(p.row)
 }
 
 // amountOf is what a pod takes from its row: a pod that has its cells for itself takes all of them.

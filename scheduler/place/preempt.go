@@ -2,6 +2,7 @@ package place
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	"github.com/springtide/springtide/fleet"
@@ -72,7 +73,7 @@ func (t *Table) Preempt(id ClassID, facts *PreemptionFacts) (Preemption, bool) {
 		if !zones.allow(t.nodes[i].zoneAt) {
 			continue
 		}
-		if tried++; found && tried > mostTried {
+		if tried++; found && (tried > mostTried || c.pinned == nil && best.Broken == 0 && t.cannotBeat(c, i, &best)) {
 			break
 		}
 		if p, ok := t.preemptOn(id, i, facts); ok && (!found || t.cheaper(&p, &best)) {
@@ -82,8 +83,17 @@ func (t *Table) Preempt(id ClassID, facts *PreemptionFacts) (Preemption, bool) {
 	return best, found
 }
 
+// cannotBeat reports whether a machine, and so all that come after it, is no better than the best that keeps to its budgets: a pod of higher standing
+// must go, or there is one victim already.
+func (t *Table) cannotBeat(c *class, i int32, best *Preemption) bool {
+	below, _ := t.levels.number(c.shape.level())
+	k, _, _ := t.freeable(c, 2*i+int32(c.side), below)
+	n := t.levels.all[k].compare(level{best.Guaranteed, best.Highest})
+	return n > 0 || n == 0 && len(best.Victims) == 1
+}
+
 // preemptable yields the machines on which a preemption might help, cheapest first.
-func (t *Table) preemptable(c *class, q *contest) func(yield func(int32) bool) {
+func (t *Table) preemptable(c *class, q *contest) iter.Seq[int32] {
 	return func(yield func(int32) bool) {
 		for _, name := range c.pinned {
 			i, ok := t.byName[name]
@@ -91,23 +101,9 @@ func (t *Table) preemptable(c *class, q *contest) func(yield func(int32) bool) {
 				return
 			}
 		}
-		var drawn []int32 // the view changes while machines are tried, so they are drawn in blocks
-		for {
-			drawn = drawn[:0]
-			for len(drawn) < mostTried {
-				e, ok := q.next(t)
-				if !ok {
-					break
-				}
-				drawn = append(drawn, e.node())
-			}
-			if len(drawn) == 0 {
+		for e, ok := q.next(t); ok; e, ok = q.next(t) {
+			if !yield(e.node()) {
 				return
-			}
-			for _, i := range drawn {
-				if !yield(i) {
-					return
-				}
 			}
 		}
 	}
@@ -132,11 +128,13 @@ func (t *Table) preemptOn(id ClassID, i int32, facts *PreemptionFacts) (Preempti
 	row := 2*i + int32(c.side)
 	mine := c.shape.level()
 	type candidate struct {
-		ref   PodRef
-		facts PodFacts
-		level level
+		ref    PodRef
+		facts  PodFacts
+		level  level
+		amount vec
+		breaks bool
 	}
-	var all []candidate
+	all := make([]candidate, 0, t.podsOn[i])
 	for ref := t.first[row]; ref != none; ref = t.pods[ref].next {
 		p := &t.pods[ref]
 		x := candidate{ref: ref, level: t.classes[p.class].shape.level()}
@@ -147,6 +145,7 @@ func (t *Table) preemptOn(id ClassID, i int32, facts *PreemptionFacts) (Preempti
 			x.facts = facts.Pod(ref)
 		}
 		if !x.facts.Protected {
+			x.amount = t.amountOf(p)
 			all = append(all, x)
 		}
 	}
@@ -159,15 +158,39 @@ func (t *Table) preemptOn(id ClassID, i int32, facts *PreemptionFacts) (Preempti
 		}
 		return false
 	}
+	for k := range all {
+		all[k].breaks = breaks(&all[k])
+	}
 	// The first to be spared are those against whose budget it would be, then those of the highest level, then the largest and the oldest.
 	slices.SortFunc(all, func(a, b candidate) int {
-		x, y := t.amountOf(&t.pods[a.ref]), t.amountOf(&t.pods[b.ref])
-		return cmp.Or(fleet.TrueFirst(breaks(&a), breaks(&b)), b.level.compare(a.level), cmp.Compare(y[gpus], x[gpus]), cmp.Compare(y[cpu], x[cpu]),
-			cmp.Compare(y[memory], x[memory]), cmp.Compare(a.facts.Started, b.facts.Started), cmp.Compare(t.pods[a.ref].uid, t.pods[b.ref].uid), cmp.Compare(a.ref, b.ref))
+		if a.breaks != b.breaks {
+			return fleet.TrueFirst(a.breaks, b.breaks)
+		}
+		if n := b.level.compare(a.level); n != 0 {
+			return n
+		}
+		for _, d := range [...]int{gpus, cpu, memory} {
+			if a.amount[d] != b.amount[d] {
+				return cmp.Compare(b.amount[d], a.amount[d])
+			}
+		}
+		if a.facts.Started != b.facts.Started {
+			return cmp.Compare(a.facts.Started, b.facts.Started)
+		}
+		if n := cmp.Compare(t.pods[a.ref].uid, t.pods[b.ref].uid); n != 0 {
+			return n
+		}
+		return cmp.Compare(a.ref, b.ref)
 	})
+	// What is tried is undone before anybody can see it, so nobody needs to hear of it.
 	lift := func(ref PodRef, times int64) {
-		t.pods[ref].lifted = times < 0
-		t.charge(&t.pods[ref], times)
+		p := &t.pods[ref]
+		p.lifted = times < 0
+		t.chargeRoom(p, times)
+		if c.perHost() > 0 {
+			t.countGroup(p, int32(times))
+		}
+		t.setAvail(i)
 	}
 	for k := range all {
 		lift(all[k].ref, -1)

@@ -14,7 +14,7 @@ func grown(machines int) *Table {
 	for i := range machines {
 		m := plain(fmt.Sprintf("m%06d", i))
 		m.Zone = fmt.Sprintf("z%d", i%3)
-		m.Labels = rules.Labels{{Key: "kubernetes.io/hostname", Value: m.Name}, {Key: "topology.kubernetes.io/rack", Value: fmt.Sprint("r", i/40)}}
+		m.Labels = rules.Labels{{Key: "kubernetes.io/hostname", Value: m.Name}, {Key: "rack", Value: fmt.Sprint("r", i/40)}}
 		side := fleet.Online
 		if i%4 == 3 {
 			m.Pool, m.Home, side = "offline", fleet.Offline, fleet.Offline
@@ -27,68 +27,127 @@ func grown(machines int) *Table {
 	return t
 }
 
-// BenchmarkPlace decides pods one after the other on tables of several sizes. What was decided is taken back, outside of the time that counts,
-// before it fills the machines.
-func BenchmarkPlace(b *testing.B) {
-	one := Shape{Side: fleet.Online, Requests: cores(1), Priority: 10}
-	for _, c := range []struct {
-		name string
-		do   func(b *testing.B, t *Table, i int)
-	}{
-		{"sameClass", func(b *testing.B, t *Table, _ int) {
-			if _, ok := t.Decide(t.Class(one)); !ok {
-				b.Fatal("no room")
-			}
-		}},
-		{"newClass", func(b *testing.B, t *Table, i int) {
-			s := one
-			s.Requests.CPU += fleet.MilliCPU(i)
-			if _, ok := t.Decide(t.Class(s)); !ok {
-				b.Fatal("no room")
-			}
-		}},
-		{"newSelector", func(b *testing.B, t *Table, i int) {
-			s := one
-			s.Needs = &Needs{Selector: rules.Selector{Labels: rules.Labels{{Key: "topology.kubernetes.io/rack", Value: fmt.Sprint("r", i%20)}}},
-				Tolerations: []rules.Toleration{{Key: fmt.Sprint("k", i)}}}
-			if _, ok := t.Decide(t.Class(s)); !ok {
-				b.Fatal("no room")
-			}
-		}},
-		{"numaExclusive", func(b *testing.B, t *Table, i int) {
-			s := Shape{Priority: int32(i), // each one a class of its own: the cells of every machine are looked at
-				Side: fleet.Online, Requests: cores(12), Cells: OneCell, Exclusive: true}
-			if _, ok := t.Decide(t.Class(s)); !ok {
-				b.Fatal("no room")
-			}
-		}},
-		{"noFit", func(b *testing.B, t *Table, i int) {
-			s := Shape{Side: fleet.Online, Requests: cores(63)}
-			s.Requests.Memory += fleet.Bytes(i) // each one a class of its own, as the first of a kind is
-			if _, ok := t.Decide(t.Class(s)); ok {
-				b.Fatal("58 cores are free on each machine")
-			}
-		}},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			for _, machines := range []int{1000, 10_000, 30_000, 100_000} {
-				b.Run(fmt.Sprint("nodes=", machines), func(b *testing.B) {
-					t := grown(machines)
-					b.ReportAllocs()
-					i := 0
-					t.Begin()
-					for b.Loop() {
-						if i++; i%machines == 0 {
-							b.StopTimer()
-							t.Rollback()
-							t.Begin()
-							b.StartTimer()
-						}
-						c.do(b, t, i)
-					}
+// full is a table of machines of 64 cores with 32 pods of 2 cores each, of four priorities.
+func full(machines int) *Table {
+	t := New()
+	for i := range machines {
+		m := plain(fmt.Sprintf("m%06d", i))
+		t.SetMachine(m)
+		for k := range 32 {
+			t.Bound(Shape{Side: fleet.Online, Requests: cores(2), Priority: int32(k % 4)}, m.ID, fleet.UID(fmt.Sprint(k)), nil)
+		}
+	}
+	return t
+}
+
+// sizes are how many machines the benchmarks have. Each machine has three pods before the first decision.
+var sizes = []int{1000, 10_000, 30_000, 100_000}
+
+// decisions decides pods one after the other. What was decided is taken back, outside of the time that counts, before it fills the machines.
+func decisions(b *testing.B, build func(int) *Table, pods int, do func(t *Table, i int) bool) {
+	for _, machines := range sizes {
+		b.Run(fmt.Sprint("nodes=", machines), func(b *testing.B) {
+			t := build(machines)
+			do(t, 0)
+			b.ReportAllocs()
+			i := 0
+			t.Begin()
+			for b.Loop() {
+				if i++; i*pods%machines < pods {
+					b.StopTimer()
 					t.Rollback()
-				})
+					t.Begin()
+					b.StartTimer()
+				}
+				if !do(t, i) {
+					b.Fatal("not as it should be: there is room where none should be, or none where some should be")
+				}
 			}
+			t.Rollback()
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*pods), "ns/pod")
 		})
 	}
+}
+
+// BenchmarkPlace is the decision alone: nothing is read and nothing is written.
+func BenchmarkPlace(b *testing.B) {
+	one := Shape{Side: fleet.Online, Requests: cores(1), Priority: 10}
+	decide := func(s func(i int) Shape) func(*Table, int) bool {
+		return func(t *Table, i int) bool { _, ok := t.Decide(t.Class(s(i))); return ok }
+	}
+	b.Run("sameClass", func(b *testing.B) { decisions(b, grown, 1, decide(func(int) Shape { return one })) })
+	b.Run("newClass", func(b *testing.B) {
+		decisions(b, grown, 1, decide(func(i int) Shape {
+			s := one
+			s.Requests.CPU += fleet.MilliCPU(i)
+			return s
+		}))
+	})
+	// A class of a selector that was never seen: labels and taints of all machines are read.
+	b.Run("newSelector", func(b *testing.B) {
+		decisions(b, grown, 1, decide(func(i int) Shape {
+			s := one
+			s.Needs = &Needs{Selector: rules.Selector{Labels: rules.Labels{{Key: "rack", Value: fmt.Sprint("r", i%20)}}},
+				Tolerations: []rules.Toleration{{Key: fmt.Sprint("k", i)}}}
+			return s
+		}))
+	})
+	b.Run("gang", func(b *testing.B) {
+		decisions(b, grown, 1000, func(t *Table, i int) bool {
+			_, ok := t.DecideGang(GangRequest{Roles: []Role{{t.Class(one), 1000, 1000}}})
+			return ok
+		})
+	})
+	// A gang in one of the racks of 40 machines.
+	b.Run("gangInDomain", func(b *testing.B) {
+		decisions(b, grown, 100, func(t *Table, i int) bool {
+			_, ok := t.DecideGang(GangRequest{Domain: "rack", Roles: []Role{{t.Class(one), 100, 100}}})
+			return ok
+		})
+	})
+	// Each one is a class of its own, so that the cells of every machine are looked at.
+	b.Run("numaExclusive", func(b *testing.B) {
+		decisions(b, grown, 1, decide(func(i int) Shape {
+			return Shape{Priority: int32(i), Side: fleet.Online, Requests: cores(12), Cells: OneCell, Exclusive: true}
+		}))
+	})
+	// Each one is a class of its own, as the first pod of a kind is; noFitAgain is the next one.
+	b.Run("noFit", func(b *testing.B) {
+		decisions(b, grown, 1, func(t *Table, i int) bool {
+			_, ok := t.Decide(t.Class(Shape{Side: fleet.Online, Requests: fleet.Resources{CPU: 63_000, Memory: fleet.Bytes(i)}}))
+			return !ok
+		})
+	})
+	b.Run("noFitAgain", func(b *testing.B) {
+		decisions(b, grown, 1, func(t *Table, i int) bool {
+			_, ok := t.Decide(t.Class(Shape{Side: fleet.Online, Requests: cores(63)}))
+			return !ok
+		})
+	})
+	// The search that fails, and then the search for victims of a pod of 4 cores: two of 2 cores. Each one is a class of its own.
+	b.Run("preempt", func(b *testing.B) {
+		decisions(b, full, 1, func(t *Table, i int) bool {
+			c := t.Class(Shape{Side: fleet.Online, Requests: fleet.Resources{CPU: 4000, Memory: 4*fleet.GiB + fleet.Bytes(i)}, Priority: 10})
+			if _, ok := t.Decide(c); ok {
+				return false
+			}
+			p, ok := t.Preempt(c, &PreemptionFacts{})
+			return ok && len(p.Victims) == 2
+		})
+	})
+	// The next pod of the class, after the victims of the one before were marked.
+	b.Run("preemptAgain", func(b *testing.B) {
+		decisions(b, full, 1, func(t *Table, i int) bool {
+			c := t.Class(Shape{Side: fleet.Online, Requests: cores(4), Priority: 10})
+			p, ok := t.Preempt(c, &PreemptionFacts{})
+			return ok && len(p.Victims) == 2
+		})
+	})
+	// No pod is of a lower standing.
+	b.Run("preemptNoHelp", func(b *testing.B) {
+		decisions(b, full, 1, func(t *Table, i int) bool {
+			_, ok := t.Preempt(t.Class(Shape{Side: fleet.Online, Requests: cores(4)}), &PreemptionFacts{})
+			return !ok
+		})
+	})
 }
