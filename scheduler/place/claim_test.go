@@ -1,6 +1,7 @@
 package place
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -57,6 +58,26 @@ func TestClaims(t *testing.T) {
 	tab.Release(id)
 	if err := complainOfSums(tab); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestClaimsAreSpentOnce: a pod that two claims of one machine serve takes its room of the first, and of the second what is missing.
+func TestClaimsAreSpentOnce(t *testing.T) {
+	tab := New()
+	tab.SetMachine(plain("a"))
+	for range 2 {
+		tab.Reserve(Claim{Node: "id-a", Side: fleet.Online, Claimant: "shop/web", Room: cores(10), Until: time.Unix(1, 0)})
+	}
+	tab.Decide(tab.Class(Shape{Side: fleet.Online, Requests: cores(14), Claimant: "shop/web"}))
+	var left []fleet.MilliCPU
+	for _, c := range tab.Claims() {
+		left = append(left, c.Room.CPU)
+	}
+	if !slices.Equal(left, []fleet.MilliCPU{0, 6000}) {
+		t.Errorf("of two claims of 10 cores a pod of 14 left %v", left)
+	}
+	if gone := tab.Expire(time.Unix(0, 0)); len(gone) != 1 || gone[0] != 0 {
+		t.Errorf("the claim of which nothing is left stays: %v", gone)
 	}
 }
 

@@ -168,23 +168,7 @@ func (t *Table) portTaken(c *class, row int32) bool {
 
 // cellsFor finds the cells that a pod would hold on a row.
 func (t *Table) cellsFor(c *class, row int32) ([]hold, bool) {
-	n := &t.nodes[row>>1]
-	var holds []hold
-	ok := false
-	if len(t.lent) > 0 {
-		// What was set aside for the pod is its first choice.
-		t.trial = append(t.trial[:0], t.cells[n.from:n.to]...)
-		for k := range t.trial {
-			if !slices.Contains(t.lent, n.from+int32(k)) {
-				t.trial[k].side = noSide
-			}
-		}
-		holds, ok = t.bindCells(t.trial, n, side(row&1), c)
-	}
-	if !ok {
-		t.trial = append(t.trial[:0], t.cells[n.from:n.to]...)
-		holds, ok = t.bindCells(t.trial, n, side(row&1), c)
-	}
+	holds, ok := t.bindNear(c, row)
 	if !ok {
 		return nil, c.shape.Cells == PreferCells && !c.shape.Exclusive
 	}
@@ -212,6 +196,54 @@ func (t *Table) score(c *class, row int32, holds []hold) Score {
 	t.movingScore(&out, c, row, holds)
 	out.sum()
 	return out
+}
+
+// bindNear binds a pod to cells of a row. Its first choice is what was set aside for it; and where it needs one PCIe root, the cell of such a root must be
+// among them.
+func (t *Table) bindNear(c *class, row int32) ([]hold, bool) {
+	n := &t.nodes[row>>1]
+	if c.shape.OneRoot && n.roots != none {
+		for _, r := range t.rootsOf(n) {
+			if r.freeGPUs < c.want[gpus] || r.freeNICs < c.nics {
+				continue
+			}
+			at := slices.IndexFunc(t.cells[n.from:n.to], func(x cell) bool { return x.id == r.cell })
+			if at < 0 {
+				continue
+			}
+			socket := t.cells[n.from+int32(at)].socket
+			for _, keep := range [...]func(k int32) bool{
+				func(k int32) bool { return t.cells[k].id == r.cell },
+				func(k int32) bool { return t.cells[k].socket == socket },
+				func(int32) bool { return true },
+			} {
+				if holds, ok := t.bindAmong(c, row, keep); ok && slices.ContainsFunc(holds, func(h hold) bool { return t.cells[h.cell].id == r.cell }) {
+					return holds, true
+				}
+			}
+		}
+		return nil, false
+	}
+	if len(t.lent) > 0 {
+		if holds, ok := t.bindAmong(c, row, func(k int32) bool { return slices.Contains(t.lent, k) }); ok {
+			return holds, true
+		}
+	}
+	return t.bindAmong(c, row, nil)
+}
+
+// bindAmong binds a pod to those cells of a row that may be used; nil for all.
+func (t *Table) bindAmong(c *class, row int32, keep func(k int32) bool) ([]hold, bool) {
+	n := &t.nodes[row>>1]
+	t.trial = append(t.trial[:0], t.cells[n.from:n.to]...)
+	if keep != nil {
+		for k := range t.trial {
+			if !keep(n.from + int32(k)) {
+				t.trial[k].side = noSide
+			}
+		}
+	}
+	return t.bindCells(t.trial, n, side(row&1), c)
 }
 
 // fixedScore is the terms that pods which come and go do not change.

@@ -198,3 +198,24 @@ func TestGuaranteedComesFirst(t *testing.T) {
 		t.Error("the victim is gone, and the machine is full")
 	}
 }
+
+// TestLowerStandingAppears: a machine with pods of a lower standing than all that were known comes first, however many machines were looked at before.
+func TestLowerStandingAppears(t *testing.T) {
+	tab := New()
+	var last PodRef
+	for k := range 2 * mostTried {
+		m := plain(fmt.Sprintf("m%02d", k))
+		tab.SetMachine(m)
+		for _, n := range [][]int64{{20, 20}, {10, 10, 10, 20}}[k/mostTried] {
+			last = tab.Bound(Shape{Side: fleet.Online, Requests: cores(n), Priority: 5}, m.ID, "u", nil)
+		}
+	}
+	c := tab.Class(Shape{Side: fleet.Online, Requests: cores(30), Priority: 9})
+	tab.Preempt(c, &PreemptionFacts{})
+	tab.Remove(last)
+	low := tab.Bound(Shape{Side: fleet.Online, Requests: cores(20), Priority: 1}, "id-m31", "u", nil)
+	p, ok := tab.Preempt(c, &PreemptionFacts{})
+	if !ok || !slices.Equal(p.Victims, []PodRef{low}) {
+		t.Errorf("%v, %+v", ok, p)
+	}
+}

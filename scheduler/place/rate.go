@@ -51,6 +51,9 @@ func (t *Table) rate(c *class, p *profile, i int32) int32 {
 	if p.bits[i>>6]>>(i&63)&1 == 0 {
 		return unfit
 	}
+	if c.plain {
+		return t.ratePlain(c, p, i)
+	}
 	row := 2*i + int32(c.side)
 	f, holds := t.fitsNow(c, row)
 	if f != FilterNone {
@@ -60,6 +63,31 @@ func (t *Table) rate(c *class, p *profile, i int32) int32 {
 	t.movingScore(&s, c, row, holds)
 	s.sum()
 	return p.score[i] + int32(s.Total)
+}
+
+// ratePlain rates a machine that a class may use from the columns.
+func (t *Table) ratePlain(c *class, p *profile, i int32) int32 {
+	a, w := &t.avail[c.side], t.weights.of(c.side)
+	for d := range a.free {
+		if c.want[d] > 0 && c.want[d] > a.free[d][i] {
+			return unfit
+		}
+	}
+	fill := whole - (share(a.free[cpu][i]-c.want[cpu], a.scale[cpu][i])+share(a.free[memory][i]-c.want[memory], a.scale[memory][i]))/2
+	s := w.Pack*fill + w.Spread*(whole-fill)
+	if c.want[gpus] > 0 {
+		s += w.GPUFragments * (whole - share(a.free[gpus][i]-c.want[gpus], a.scale[gpus][i]))
+	}
+	if t.podsOn[i] > 0 {
+		s += w.WholeMachines * whole
+		if c.group != none {
+			s -= w.Hosts * (whole / 4) * int64(min(t.onHost(c.group, i), 4))
+		}
+	}
+	if c.group != none {
+		s += w.Hosts * whole
+	}
+	return p.score[i] + int32(s)
 }
 
 // rateAll rates all machines in one pass. Pods that ask for CPU, memory, GPUs and a place alone are rated from the columns.

@@ -60,6 +60,7 @@ type Table struct {
 	views          map[viewKey]*view
 	slots          int // machines in all views
 	oldest, newest *view
+	games          []int32 // scratch of playAbove
 	scores         []int32 // scratch of scan
 
 	levels  levels

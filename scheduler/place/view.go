@@ -69,6 +69,30 @@ func (t *Table) play(v *view, g *tournament, leaf int32, node int32) {
 	}
 }
 
+// playAbove plays the games above the leaves in t.games, which are in falling order, each game once a round.
+func (t *Table) playAbove(v *view, g *tournament) {
+	games := t.games
+	for len(games) > 0 {
+		next := games[:0]
+		for _, i := range games {
+			i >>= 1
+			if i == 0 || len(next) > 0 && next[len(next)-1] == i {
+				continue
+			}
+			a, b := g.tree[2*i], g.tree[2*i+1]
+			if !t.better(v, a, b) {
+				a = b
+			}
+			// Who won here before and has not changed since is known above.
+			if g.tree[i] != a || a != none && t.changes.last[a] > v.at {
+				g.tree[i] = a
+				next = append(next, i)
+			}
+		}
+		games = next
+	}
+}
+
 // playAll plays all games.
 func (t *Table) playAll(v *view, g *tournament) {
 	for i := g.size - 1; i >= 1; i-- {
@@ -167,15 +191,33 @@ func (t *Table) follow(v *view, nodes []int32) bool {
 	if v.column == nil && len(t.nodes) > v.domains[0].size || v.column != nil && len(v.domains) < len(v.column.values) {
 		return false
 	}
+	if v.column == nil {
+		t.games = t.games[:0]
+		for k, i := range nodes {
+			if t.changes.isLast(v.at+uint64(k), i) {
+				t.games = append(t.games, i)
+			}
+		}
+		// Names that follow each other are neighbours, and neighbours share most of their games.
+		slices.SortFunc(t.games, func(a, b int32) int { return int(b - a) })
+		g := &v.domains[0]
+		for k, i := range t.games {
+			v.score[i] = t.rateFor(v, c, p, i)
+			leaf := int32(g.size) + i
+			g.tree[leaf] = i
+			if v.score[i] == unfit {
+				g.tree[leaf] = none
+			}
+			t.games[k] = leaf
+		}
+		t.playAbove(v, g)
+		return true
+	}
 	for k, i := range nodes {
 		if !t.changes.isLast(v.at+uint64(k), i) {
 			continue
 		}
 		v.score[i] = t.rateFor(v, c, p, i)
-		if v.column == nil {
-			t.play(v, &v.domains[0], i, i)
-			continue
-		}
 		d := v.column.of[i]
 		if d != v.domainOf[i] {
 			return false // it moved to another domain, or is new
