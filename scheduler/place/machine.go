@@ -218,7 +218,7 @@ func (t *Table) newNode(id fleet.NodeID) int32 {
 				a.scale[d] = append(a.scale[d], 0)
 			}
 		}
-		t.podsOn = append(t.podsOn, 0)
+		t.podsOn, t.groupMask = append(t.podsOn, 0), append(t.groupMask, 0)
 	}
 	t.nodes[i] = node{id: id, name: string(id), kind: t.unknownKind(), roots: none, zoneAt: t.zoneNumber("")}
 	t.byID[id] = i
@@ -236,6 +236,7 @@ func (t *Table) release(i int32) {
 	}
 	t.leaveTrees(i)
 	delete(t.byID, n.id)
+	t.groupMask[i] = 0
 	if t.byName[n.name] == i {
 		delete(t.byName, n.name)
 	}
@@ -304,6 +305,7 @@ func (t *Table) countGroup(p *pod, times int32) {
 		delete(t.groupHosts[g], i)
 	} else {
 		t.groupHosts[g][i] = k
+		t.groupMask[i] |= 1 << (g & 63)
 	}
 }
 

@@ -146,7 +146,12 @@ func (c *class) perHost() int32 {
 }
 
 // onHost counts the pods of a group on a machine.
-func (t *Table) onHost(group, n int32) int32 { return t.groupHosts[group][n] }
+func (t *Table) onHost(group, n int32) int32 {
+	if t.groupMask[n]&(1<<(group&63)) == 0 {
+		return 0
+	}
+	return t.groupHosts[group][n]
+}
 
 // PodsOn counts the pods on a machine.
 func (t *Table) PodsOn(id fleet.NodeID) int {
@@ -208,6 +213,9 @@ func (t *Table) unlink(ref PodRef) {
 // charge takes what a pod asks for from its machine, or gives it back.
 func (t *Table) charge(p *pod, times int64) {
 	t.chargeRoom(p, times)
+	if t.podsOn[p.row>>1] == 0 {
+		t.groupMask[p.row>>1] = 0
+	}
 	t.countGroup(p, int32(times))
 	t.chargeLevel(p, times)
 	t.changed(p.row)

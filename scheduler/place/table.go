@@ -44,13 +44,15 @@ type Table struct {
 	stale    []int32 // rows that the trees do not show as they are
 	isStale  []bool
 
-	classes        []class
-	classOf        map[shapeKey]ClassID
-	groupOf        map[string]int32
-	groupZones     [][]int32         // pods of a group by zone
-	groupHosts     []map[int32]int32 // and by machine
-	avail          [2]avail          // by side
-	podsOn         []int32           // by node
+	classes    []class
+	classOf    map[shapeKey]ClassID
+	groupOf    map[string]int32
+	groupZones [][]int32         // pods of a group by zone
+	groupHosts []map[int32]int32 // and by machine
+	// groupMask has, by node, a bit for each group that has had pods there since it was last empty: where it is not set, there are none.
+	groupMask      []uint64
+	avail          [2]avail // by side
+	podsOn         []int32  // by node
 	weights        Weights
 	weightsVersion int
 
