@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/springtide/springtide/agent/notice"
 	"github.com/springtide/springtide/agent/shape"
 	"github.com/springtide/springtide/agent/share"
 	"github.com/springtide/springtide/api/v1alpha1"
@@ -36,6 +37,8 @@ type Options struct {
 	// Margin and MemoryLeft are the terms of Clean.
 	Margin     time.Duration
 	MemoryLeft fleet.Bytes
+	// Exec runs the command of a checkpoint hook; nil where the runtime's socket is not given.
+	Exec notice.Exec
 	// LeaseSeconds is how long the agent counts as alive after a renewal; it renews after a quarter of that.
 	LeaseSeconds int32
 	// DryRun prints what would be written to Stdout and ends.
@@ -64,6 +67,7 @@ type Agent struct {
 	kept      string
 	keepErr   error
 	problems  []string
+	relays    relays
 
 	mu      sync.Mutex // guards what follows
 	cycled  time.Time

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	helpers "k8s.io/component-helpers/resource"
 
+	"github.com/springtide/springtide/agent/notice"
 	"github.com/springtide/springtide/agent/shape"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
@@ -82,18 +83,19 @@ type PodFacts struct {
 	Deleting  bool            `json:"deleting,omitempty"`
 	Started   time.Time       `json:"started"`
 	// Notice is the checkpoint notice, Ack and Heartbeat what the pod answered.
-	Notice    string            `json:"notice,omitempty"`
-	Ack       string            `json:"ack,omitempty"`
-	Heartbeat string            `json:"heartbeat,omitempty"`
-	IP        string            `json:"ip,omitempty"`
-	Owner     string            `json:"owner,omitempty"`
-	Labels    map[string]string `json:"labels,omitempty"`
+	Notice    string `json:"notice,omitempty"`
+	Ack       string `json:"ack,omitempty"`
+	Heartbeat string `json:"heartbeat,omitempty"`
+	IP        string `json:"ip,omitempty"`
+	Owner     string `json:"owner,omitempty"`
 	// Volumes are the names of the pod's volumes of kind emptyDir.
 	Volumes []string `json:"volumes,omitempty"`
 	// Containers are the runtime's ids of containers, by name.
 	Containers map[string]string `json:"containers,omitempty"`
-	Hook       string            `json:"hook,omitempty"`
-	Ports      []int32           `json:"ports,omitempty"`
+	// Hook is the pod's checkpoint hook, Ports are those that it declares.
+	Hook        string  `json:"hook,omitempty"`
+	Ports       []int32 `json:"ports,omitempty"`
+	HostNetwork bool    `json:"hostNetwork,omitempty"`
 }
 
 // FullName is namespace and name.
@@ -132,7 +134,7 @@ func reclaimedOf(list corev1.ResourceList) fleet.Resources {
 func newPodFacts(p *corev1.Pod, namespace string) PodFacts {
 	f := PodFacts{UID: string(p.UID), Namespace: p.Namespace, Name: p.Name, QoS: qosOf(p), Deleting: p.DeletionTimestamp != nil, IP: p.Status.PodIP,
 		Notice: p.Annotations[v1alpha1.AnnotationNotice], Ack: p.Annotations[v1alpha1.AnnotationAck], Heartbeat: p.Annotations[v1alpha1.AnnotationHeartbeat],
-		Labels: p.Labels, Containers: map[string]string{}}
+		Containers: map[string]string{}, Hook: p.Annotations[notice.AnnotationHook], HostNetwork: p.Spec.HostNetwork}
 	// The kubelet's own id of a static pod is in an annotation; its cgroup has that one.
 	if hash := p.Annotations[corev1.MirrorPodAnnotationKey]; hash != "" {
 		f.UID = hash

@@ -18,6 +18,7 @@ type metrics struct {
 	pods       *prometheus.GaugeVec
 	skipped    prometheus.Gauge
 	stateError prometheus.Counter
+	relays     *prometheus.CounterVec
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -38,9 +39,10 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		pods:       prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: ns + "pods", Help: "Pods with a cgroup, by class."}, []string{"class"}),
 		skipped:    prometheus.NewGauge(prometheus.GaugeOpts{Name: ns + "skipped_values", Help: "Wanted values whose cgroup file is not there."}),
 		stateError: prometheus.NewCounter(prometheus.CounterOpts{Name: ns + "state_errors_total", Help: "Failed writes of the last share or of the journal."}),
+		relays:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: ns + "notices_total", Help: "What became of notices: shown as a file, hook called, hook_error, ack and heartbeat carried back, error."}, []string{"event"}),
 	}
 	if r != nil {
-		r.MustRegister(m.cycles, m.writes, m.calls, m.repaired, m.problems, m.capability, m.parcels, m.apiWrites, m.factsAge, m.connected, m.lost, m.pods, m.skipped, m.stateError)
+		r.MustRegister(m.cycles, m.writes, m.calls, m.repaired, m.problems, m.capability, m.parcels, m.apiWrites, m.factsAge, m.connected, m.lost, m.pods, m.skipped, m.stateError, m.relays)
 	}
 	return m
 }

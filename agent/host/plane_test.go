@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
+	"github.com/springtide/springtide/agent/notice"
 	"github.com/springtide/springtide/agent/shape"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/lab/plane"
@@ -130,7 +132,8 @@ func TestAgentOnARealAPIServer(t *testing.T) {
 		o.Interval, o.Margin, o.Topology, o.Registry = time.Second, time.Second, TopologyWrite, registry
 	})
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", Annotations: map[string]string{shape.AnnotationNUMA: shape.NUMABind}},
-		Spec: corev1.PodSpec{NodeName: "m", Containers: []corev1.Container{{Name: "c", Image: "none"}}}}
+		Spec: corev1.PodSpec{NodeName: "m", Containers: []corev1.Container{{Name: "c", Image: "none"}},
+			Volumes: []corev1.Volume{{Name: notice.Volume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}}}
 	pod.Spec.AutomountServiceAccountToken = new(bool)
 	var made *corev1.Pod
 	eventually(t, "the default account", func() bool {
@@ -191,6 +194,7 @@ func TestAgentOnARealAPIServer(t *testing.T) {
 	if zones, _, _ := unstructured.NestedSlice(topology.Object, "zones"); len(zones) != 6 {
 		t.Errorf("%d zones: want two sockets and four cells", len(zones))
 	}
+	f.checkNotice(t, made, notice.Dir(b.roots.Kubelet, string(made.UID)))
 	// Nothing changes, so nothing is written: ten cycles.
 	before, cycles := f.versions(t), counter(t, registry, "springtide_agent_cycle_seconds")
 	eventually(t, "ten more cycles", func() bool { return counter(t, registry, "springtide_agent_cycle_seconds") >= cycles+10 })
@@ -201,6 +205,41 @@ func TestAgentOnARealAPIServer(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
+}
+
+// checkNotice gives the pod a notice and answers it.
+func (f *fixture) checkNotice(t *testing.T, pod *corev1.Pod, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	text := `{"loan":"l","epoch":8,"deadline":"2026-03-02T12:00:00Z"}`
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{v1alpha1.AnnotationNotice: text}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.core.CoreV1().Pods(pod.Namespace).Patch(t.Context(), pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the notice as a file", func() bool {
+		data, err := os.ReadFile(filepath.Join(dir, notice.FileNotice))
+		return err == nil && string(data) == text
+	})
+	// An answer to another notice is not carried; one to this is, with the heartbeat.
+	files(t, dir, map[string]string{notice.FileAck: "7", notice.FileHeartbeat: "2026-03-02T12:05:00Z"})
+	said := func(key string) string {
+		p, err := f.core.CoreV1().Pods(pod.Namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Annotations[key]
+	}
+	eventually(t, "the heartbeat", func() bool { return said(v1alpha1.AnnotationHeartbeat) == "2026-03-02T12:05:00Z" })
+	if ack := said(v1alpha1.AnnotationAck); ack != "" {
+		t.Errorf("the acknowledgement of an older notice is carried: %s", ack)
+	}
+	files(t, dir, map[string]string{notice.FileAck: "8"})
+	eventually(t, "the acknowledgement", func() bool { return said(v1alpha1.AnnotationAck) == "8" })
 }
 
 // counter is the count of a histogram without labels.

@@ -202,9 +202,12 @@ func (a *Agent) step(ctx context.Context, c *Cluster, p *pace) (*Outcome, error)
 		wrote, err := c.reportShare(ctx, facts.Share, out, now)
 		counted("NodeShare", wrote, err)
 	}
+	if a.relay(ctx, c, facts) {
+		p.again = time.After(answerPoll)
+	}
 	// A margin that ends between two ticks is reported when it ends.
 	for _, since := range a.free {
-		if left := a.o.Margin - time.Since(since); left > 0 && left < a.o.Interval {
+		if left := a.o.Margin - time.Since(since); p.again == nil && left > 0 && left < a.o.Interval {
 			p.again = time.After(left)
 		}
 	}

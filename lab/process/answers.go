@@ -4,13 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/springtide/springtide/agent/notice"
 	"github.com/springtide/springtide/api/v1alpha1"
 )
 
@@ -39,7 +37,7 @@ func (l *layout) show(p *corev1.Pod, c clocks) error {
 		if n.field == "metadata.annotations['"+v1alpha1.AnnotationNotice+"']" {
 			text = noticeHere(text, c)
 		}
-		if err := replaceFile(n.path, text); err != nil {
+		if err := notice.ReplaceFile(n.path, text); err != nil {
 			return fmt.Errorf("show %s: %w", n.field, err)
 		}
 		n.shown = &says
@@ -66,30 +64,11 @@ func noticeHere(text string, c clocks) string {
 	return string(out)
 }
 
-// replaceFile replaces a file as a whole, so that nobody reads half of it.
-func replaceFile(path, text string) error {
-	fresh := path + ".new"
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	if err := os.WriteFile(fresh, []byte(text), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(fresh, path)
-}
-
-// answers are what a process has said in its files, as far as it was carried on.
+// answers are what a process has said in its files, as far as it was carried on: by the node agent's own code.
 type answers struct {
-	r   *Runner
-	dir string
-
-	ack, heartbeat, checkpoint said
-}
-
-// said is what a file said, and since when: the same epoch written again answers the notice of another loan.
-type said struct {
-	text string
-	at   time.Time
+	r     *Runner
+	dir   string
+	relay notice.Relay
 }
 
 // carry brings what is new to the annotations of the pod and its job. What the API server did not take is brought again.
@@ -97,46 +76,18 @@ func (a *answers) carry(ctx context.Context, p *corev1.Pod) {
 	if a.dir == "" {
 		return
 	}
-	for _, answer := range []struct {
-		file  string
-		was   *said
-		write func(ctx context.Context, text string) error
-	}{
-		{"ack", &a.ack, func(ctx context.Context, text string) error {
-			return a.r.annotate(ctx, p, v1alpha1.AnnotationAck, text)
-		}},
-		{"heartbeat", &a.heartbeat, func(ctx context.Context, text string) error {
+	err := a.relay.Carry(notice.Open(a.dir), []string{notice.FileAck, notice.FileHeartbeat, notice.FileCheckpoint}, func(file, text string) error {
+		switch file {
+		case notice.FileHeartbeat:
 			return a.timed(text, func(t string) error { return a.r.annotate(ctx, p, v1alpha1.AnnotationHeartbeat, t) })
-		}},
-		{"checkpoint", &a.checkpoint, func(ctx context.Context, text string) error {
+		case notice.FileCheckpoint:
 			return a.timed(text, func(t string) error { return a.r.announce(ctx, p, t) })
-		}},
-	} {
-		now := readAnswer(filepath.Join(a.dir, answer.file))
-		if now.text == "" || now == *answer.was {
-			continue
 		}
-		if err := answer.write(ctx, now.text); err != nil {
-			if ctx.Err() == nil {
-				a.r.o.Log.Warn("carry an answer", "pod", p.Namespace+"/"+p.Name, "file", answer.file, "err", err)
-			}
-			continue
-		}
-		*answer.was = now
+		return a.r.annotate(ctx, p, v1alpha1.AnnotationAck, text)
+	})
+	if err != nil && ctx.Err() == nil {
+		a.r.o.Log.Warn("carry an answer", "pod", p.Namespace+"/"+p.Name, "err", err)
 	}
-}
-
-// readAnswer reads a file; one that is not there says nothing.
-func readAnswer(path string) said {
-	info, err := os.Stat(path)
-	if err != nil {
-		return said{}
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return said{}
-	}
-	return said{strings.TrimSpace(string(data)), info.ModTime()}
 }
 
 // timed brings a time to the cluster's clock before it is written.

@@ -9,12 +9,14 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/springtide/springtide/agent/notice"
 )
 
 const (
 	// AnswersVolume is the name of the volume (an emptyDir) in which a process leaves its answers: the files ack, heartbeat and checkpoint,
 	// each with the text that the annotation of that name takes.
-	AnswersVolume = "springtide-answers"
+	AnswersVolume = notice.Volume
 	// JobLabel on a pod names the ElasticJob, in the pod's namespace, that its checkpoints are announced on.
 	JobLabel = "springtide.example/elastic-job"
 )
