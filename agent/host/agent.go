@@ -34,6 +34,7 @@ type Options struct {
 	// Topology says who writes the NodeResourceTopology.
 	Topology string
 	Knobs    shape.Knobs
+	Overlap  OverlapOptions
 	// Margin and MemoryLeft are the terms of Clean.
 	Margin     time.Duration
 	MemoryLeft fleet.Bytes
@@ -68,6 +69,7 @@ type Agent struct {
 	keepErr   error
 	problems  []string
 	relays    relays
+	guard     guard
 
 	mu      sync.Mutex // guards what follows
 	cycled  time.Time
@@ -105,6 +107,9 @@ func (a *Agent) ended(err error, now time.Time) {
 
 // New reads the topology, finds the cgroups and opens the journal.
 func New(o Options) (*Agent, error) {
+	if o.Overlap.Advice.Period <= 0 {
+		o.Overlap.Advice, o.Overlap.Evictions = shape.DefaultAdvice(), shape.DefaultEvictions()
+	}
 	a := &Agent{o: o, m: newMetrics(o.Registry), free: map[share.Errand]time.Time{}, classes: map[string]fleet.PodClass{}}
 	var err error
 	if a.topology, err = ReadTopology(o.Roots); err != nil {
@@ -188,23 +193,14 @@ func (a *Agent) Cycle(ctx context.Context, f *Facts, now time.Time) (*Outcome, e
 		return nil, err
 	}
 	in, strays := a.input(f, groups)
+	a.observe(f, in, now)
+	in.Box = a.box()
 	out := &Outcome{Layout: in.Lay()}
 	out.Writes, out.Skips = shape.Plan(in.Groups(&out.Layout), a.cgroups.Read, a.topology.AllCPUs(), a.topology.Mems(a.topology.AllCells()))
 	a.answer(in, &out.Layout)
 	if !a.o.DryRun {
 		out.Entries = a.apply(ctx, out.Writes, now)
-		if err := a.journal.append(out.Entries); err != nil {
-			a.keepErr = err
-			a.m.stateError.Inc()
-		}
-	}
-	for _, e := range out.Entries {
-		outcome := "ok"
-		if e.Error != "" {
-			outcome = "error"
-			a.o.Log.Warn("a cgroup was not written", "path", e.Path, "file", e.File, "want", e.New, "err", e.Error)
-		}
-		a.m.writes.WithLabelValues(e.File, e.Via, outcome).Inc()
+		a.record(out.Entries)
 	}
 	out.Parcels = a.judge(f, in, strays, now)
 	out.Pods = holdings(&out.Layout)
@@ -217,6 +213,22 @@ func (a *Agent) Cycle(ctx context.Context, f *Facts, now time.Time) (*Outcome, e
 	out.Capabilities = a.conditions()
 	a.show(out, in)
 	return out, nil
+}
+
+// record keeps what was written in the journal, and counts it.
+func (a *Agent) record(entries []Entry) {
+	if err := a.journal.append(entries); err != nil {
+		a.keepErr = err
+		a.m.stateError.Inc()
+	}
+	for _, e := range entries {
+		outcome := "ok"
+		if e.Error != "" {
+			outcome = "error"
+			a.o.Log.Warn("a cgroup was not written", "path", e.Path, "file", e.File, "want", e.New, "err", e.Error)
+		}
+		a.m.writes.WithLabelValues(e.File, e.Via, outcome).Inc()
+	}
 }
 
 // remember keeps new facts on disk where they differ in more than their age, and falls back to those on disk.

@@ -19,6 +19,14 @@ type metrics struct {
 	skipped    prometheus.Gauge
 	stateError prometheus.Counter
 	relays     *prometheus.CounterVec
+	quota      prometheus.Gauge
+	boxBytes   prometheus.Gauge
+	offer      *prometheus.GaugeVec
+	stale      prometheus.Gauge
+	indicator  *prometheus.GaugeVec
+	pressure   *prometheus.GaugeVec
+	reclaims   *prometheus.CounterVec
+	evictions  *prometheus.CounterVec
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -40,9 +48,18 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		skipped:    prometheus.NewGauge(prometheus.GaugeOpts{Name: ns + "skipped_values", Help: "Wanted values whose cgroup file is not there."}),
 		stateError: prometheus.NewCounter(prometheus.CounterOpts{Name: ns + "state_errors_total", Help: "Failed writes of the last share or of the journal."}),
 		relays:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: ns + "notices_total", Help: "What became of notices: shown as a file, hook called, hook_error, ack and heartbeat carried back, error."}, []string{"event"}),
+		quota:      prometheus.NewGauge(prometheus.GaugeOpts{Name: ns + "reclaimed_quota_cores", Help: "CPU quota of BestEffort pods as a whole."}),
+		boxBytes:   prometheus.NewGauge(prometheus.GaugeOpts{Name: ns + "reclaimed_memory_limit_bytes", Help: "Memory limit of BestEffort pods as a whole."}),
+		offer:      prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: ns + "reclaimed_offer", Help: "Idle capacity that the node offers: cores of cpu, bytes of memory."}, []string{"resource"}),
+		stale:      prometheus.NewGauge(prometheus.GaugeOpts{Name: ns + "stale_signals", Help: "Signals that are missing or old; while there is one, reclaimed work gets no more."}),
+		indicator:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: ns + "indicator", Help: "Value of an indicator of how online fares."}, []string{"indicator"}),
+		pressure:   prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: ns + "pressure", Help: "1 for each eviction rule whose threshold is passed."}, []string{"rule"}),
+		reclaims:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: ns + "memory_reclaims_total", Help: "Requests for memory back from reclaimed pods: all, part, or error."}, []string{"result"}),
+		evictions:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: ns + "evictions_total", Help: "Evictions of reclaimed pods, by rule and result: ok, refused by a disruption budget, error."}, []string{"rule", "result"}),
 	}
 	if r != nil {
-		r.MustRegister(m.cycles, m.writes, m.calls, m.repaired, m.problems, m.capability, m.parcels, m.apiWrites, m.factsAge, m.connected, m.lost, m.pods, m.skipped, m.stateError, m.relays)
+		r.MustRegister(m.cycles, m.writes, m.calls, m.repaired, m.problems, m.capability, m.parcels, m.apiWrites, m.factsAge, m.connected, m.lost, m.pods, m.skipped, m.stateError, m.relays,
+			m.quota, m.boxBytes, m.offer, m.stale, m.indicator, m.pressure, m.reclaims, m.evictions)
 	}
 	return m
 }

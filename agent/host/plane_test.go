@@ -129,6 +129,7 @@ func TestAgentOnARealAPIServer(t *testing.T) {
 	f := newFixture(t)
 	registry := prometheus.NewRegistry()
 	b := newBench(t, func(o *Options) {
+		o.Overlap = OverlapOptions{Box: true, Quota: true, Offer: true, Evict: true, Advice: shape.DefaultAdvice(), Evictions: shape.DefaultEvictions()}
 		o.Interval, o.Margin, o.Topology, o.Registry = time.Second, time.Second, TopologyWrite, registry
 	})
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", Annotations: map[string]string{shape.AnnotationNUMA: shape.NUMABind}},

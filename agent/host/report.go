@@ -125,6 +125,9 @@ func (a *Agent) Run(ctx context.Context, c *Cluster) error {
 	}
 	tick := time.NewTicker(a.o.Interval)
 	defer tick.Stop()
+	// Online is protected more often than the machine is shaped: this costs a few reads.
+	protect := time.NewTicker(a.o.Overlap.Advice.Period)
+	defer protect.Stop()
 	var p pace
 	for {
 		out, err := a.step(ctx, c, &p)
@@ -135,13 +138,24 @@ func (a *Agent) Run(ctx context.Context, c *Cluster) error {
 		if a.o.DryRun && out != nil && c.Synced() {
 			return PrintDiff(out, a.o.Stdout)
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		case <-wake:
-		case <-c.Changed():
-		case <-p.again:
+		for due := false; !due; {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-tick.C:
+				due = true
+			case <-wake:
+				due = true
+			case <-c.Changed():
+				due = true
+			case <-p.again:
+				due = true
+			case <-protect.C:
+				// An offer that falls is shown to the scheduler at once.
+				was := a.guard.advice.Offer
+				a.Protect(ctx, c, time.Now())
+				due = a.guard.advice.Offer != was
+			}
 		}
 		p.again = nil
 		// Events come in bursts: one cycle answers all of a tenth of a second.
@@ -201,6 +215,10 @@ func (a *Agent) step(ctx context.Context, c *Cluster, p *pace) (*Outcome, error)
 	if facts.Share != nil {
 		wrote, err := c.reportShare(ctx, facts.Share, out, now)
 		counted("NodeShare", wrote, err)
+	}
+	if a.o.Overlap.Offer {
+		wrote, err := c.reportOffer(ctx, facts.Node.Reclaimed, a.guard.advice.Offer)
+		counted("Node", wrote, err)
 	}
 	if a.relay(ctx, c, facts) {
 		p.again = time.After(answerPoll)

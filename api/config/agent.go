@@ -58,6 +58,50 @@ type Agent struct {
 	// IOWeight is the weight of reclaimed pods for I/O (others have 100); 0 leaves it alone. IOMax are lines of io.max for each of them.
 	IOWeight int      `yaml:"ioWeight"`
 	IOMax    []string `yaml:"ioMax"`
+	// Overlap bounds reclaimed work and offers what is idle.
+	Overlap Overlap `yaml:"overlap"`
+	// Evictions take reclaimed pods off a machine under pressure.
+	Evictions Evictions `yaml:"evictions"`
+}
+
+// Overlap bounds reclaimed work and offers what is idle.
+type Overlap struct {
+	// MemoryBox bounds the memory of BestEffort pods by what is free, CPUQuota their CPU by what online leaves idle.
+	MemoryBox bool `yaml:"memoryBox"`
+	CPUQuota  bool `yaml:"cpuQuota"`
+	// Offer shows what is idle as the extended resources springtide.dev/reclaimed-cpu (in thousandths of a core) and -memory (in bytes).
+	Offer bool `yaml:"offer"`
+	// Period is the time between two measurements.
+	Period Duration `yaml:"period"`
+	// FloorMilliCPU is what reclaimed work always gets.
+	FloorMilliCPU int `yaml:"floorMilliCPU"`
+	// HeadroomPercent is how far online may grow within a period without waiting.
+	HeadroomPercent int `yaml:"headroomPercent"`
+	// ReleaseEvery is the time between two steps by which reclaimed work gets more.
+	ReleaseEvery Duration `yaml:"releaseEvery"`
+	// Smooth is the time over which the offer is the least that was there.
+	Smooth Duration `yaml:"smooth"`
+}
+
+// Evictions take reclaimed pods off a machine under pressure.
+type Evictions struct {
+	Enabled bool `yaml:"enabled"`
+	// StallPercent is the share of time that online may wait for memory.
+	StallPercent int `yaml:"stallPercent"`
+	// Grace is how long memory below the critical amount may last before a pod goes.
+	Grace Duration `yaml:"grace"`
+	// Tolerance is how many times the supply the requests of reclaimed pods may be, StarvedFor how long.
+	Tolerance  float64  `yaml:"tolerance"`
+	StarvedFor Duration `yaml:"starvedFor"`
+	// Overuse is how many times its memory request a pod may hold, OveruseFor how long; 0 turns the rule off.
+	Overuse    float64  `yaml:"overuse"`
+	OveruseFor Duration `yaml:"overuseFor"`
+	// DiskFreePercent is the share of disk and inodes below which pods go.
+	DiskFreePercent int `yaml:"diskFreePercent"`
+	// PerMinute bounds evictions.
+	PerMinute int `yaml:"perMinute"`
+	// Hold is how long nothing is offered after an eviction.
+	Hold Duration `yaml:"hold"`
 }
 
 // DefaultAgent returns what a file that says nothing means.
@@ -73,6 +117,10 @@ func DefaultAgent() Agent {
 		MemoryLeftMiB: 64,
 		CPUSets:       true, CPUIdle: true, CPUWeights: true, ProtectMemory: true,
 		IOWeight: 10,
+		Overlap: Overlap{MemoryBox: true, CPUQuota: true, Offer: true, Period: Duration(time.Second), FloorMilliCPU: 500, HeadroomPercent: 25,
+			ReleaseEvery: Duration(30 * time.Second), Smooth: Duration(2 * time.Minute)},
+		Evictions: Evictions{Enabled: true, StallPercent: 15, Grace: Duration(5 * time.Second), Tolerance: 5, StarvedFor: Duration(5 * time.Minute),
+			Overuse: 1.5, OveruseFor: Duration(time.Minute), DiskFreePercent: 5, PerMinute: 6, Hold: Duration(5 * time.Minute)},
 	}
 }
 
@@ -136,6 +184,25 @@ func (c *Agent) Validate() []Problem {
 	within("cleanMargin", c.CleanMargin, time.Second, 10*time.Minute)
 	between("memoryLeftMiB", c.MemoryLeftMiB, 0, 1<<20)
 	between("ioWeight", c.IOWeight, 0, 1000)
+	o, e := &c.Overlap, &c.Evictions
+	within("overlap.period", o.Period, 500*time.Millisecond, 30*time.Second)
+	between("overlap.floorMilliCPU", o.FloorMilliCPU, 10, 1_000_000)
+	between("overlap.headroomPercent", o.HeadroomPercent, 0, 400)
+	within("overlap.releaseEvery", o.ReleaseEvery, time.Second, time.Hour)
+	within("overlap.smooth", o.Smooth, 10*time.Second, time.Hour)
+	between("evictions.stallPercent", e.StallPercent, 1, 100)
+	within("evictions.grace", e.Grace, 0, 10*time.Minute)
+	if !(e.Tolerance >= 1) || e.Tolerance > 100 {
+		wrong("evictions.tolerance", "%g is out of bounds: write 1 to 100", e.Tolerance)
+	}
+	within("evictions.starvedFor", e.StarvedFor, time.Second, 24*time.Hour)
+	if !(e.Overuse >= 0) || e.Overuse > 100 {
+		wrong("evictions.overuse", "%g is out of bounds: write 0 to 100", e.Overuse)
+	}
+	within("evictions.overuseFor", e.OveruseFor, time.Second, 24*time.Hour)
+	between("evictions.diskFreePercent", e.DiskFreePercent, 0, 50)
+	between("evictions.perMinute", e.PerMinute, 1, 600)
+	within("evictions.hold", e.Hold, 0, 24*time.Hour)
 	for i, line := range c.IOMax {
 		f := strings.Fields(line)
 		if len(f) < 2 || !strings.Contains(f[0], ":") || !strings.Contains(f[1], "=") {

@@ -133,12 +133,20 @@ func run(ctx context.Context, c config.Agent, dryRun bool, cmd *cobra.Command) e
 }
 
 func options(c config.Agent, registry prometheus.Registerer, log *slog.Logger) host.Options {
+	advice, evictions := shape.DefaultAdvice(), shape.DefaultEvictions()
+	o, e := &c.Overlap, &c.Evictions
+	advice.Period, advice.Floor, advice.Growth = time.Duration(o.Period), fleet.MilliCPU(o.FloorMilliCPU), 1+float64(o.HeadroomPercent)/100
+	advice.ReleaseEvery, advice.Smooth = time.Duration(o.ReleaseEvery), time.Duration(o.Smooth)
+	evictions.Period, evictions.Stall, evictions.Grace = time.Duration(o.Period), float64(e.StallPercent)/100, time.Duration(e.Grace)
+	evictions.Tolerance, evictions.StarvedFor, evictions.Overuse, evictions.OveruseFor = e.Tolerance, time.Duration(e.StarvedFor), e.Overuse, time.Duration(e.OveruseFor)
+	evictions.DiskFree, evictions.PerMinute, evictions.Hold = float64(e.DiskFreePercent)/100, e.PerMinute, time.Duration(e.Hold)
 	return host.Options{
 		Node: c.Node, Namespace: c.Namespace,
 		Roots:        host.Roots{Sys: c.SysRoot, Proc: c.ProcRoot, Cgroup: c.CgroupRoot, Kubelet: c.KubeletRoot, State: c.StateDir},
 		CgroupParent: c.CgroupParent, NRI: c.NRISocket, Interval: time.Duration(c.Interval), Topology: c.Topology,
-		Knobs:  shape.Knobs{CPUSets: c.CPUSets, Idle: c.CPUIdle, Weights: c.CPUWeights, Protect: c.ProtectMemory, IOWeight: c.IOWeight, IOMax: c.IOMax},
-		Margin: time.Duration(c.CleanMargin), MemoryLeft: fleet.Bytes(c.MemoryLeftMiB) << 20,
+		Knobs:   shape.Knobs{CPUSets: c.CPUSets, Idle: c.CPUIdle, Weights: c.CPUWeights, Protect: c.ProtectMemory, IOWeight: c.IOWeight, IOMax: c.IOMax},
+		Overlap: host.OverlapOptions{Box: o.MemoryBox, Quota: o.CPUQuota, Offer: o.Offer, Advice: advice, Evict: e.Enabled, Evictions: evictions},
+		Margin:  time.Duration(c.CleanMargin), MemoryLeft: fleet.Bytes(c.MemoryLeftMiB) << 20,
 		LeaseSeconds: int32(time.Duration(c.LeaseDuration) / time.Second), Registry: registry, Log: log,
 	}
 }

@@ -1,0 +1,232 @@
+package host
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/springtide/springtide/agent/shape"
+	"github.com/springtide/springtide/fleet"
+)
+
+// meter measures the machine once a period. What could not be read stays unknown, or keeps its age.
+type meter struct {
+	at   time.Time
+	busy map[int]int64 // by CPU, in ticks of a hundredth of a second
+	best int64         // of reclaimed work, in microseconds
+	// waited and throttled are the totals of each watched cgroup, in microseconds.
+	waited, stalled, throttled map[string]int64
+}
+
+// watched is a cgroup of online work whose waiting is measured.
+type watched struct {
+	path   string
+	weight fleet.MilliCPU
+}
+
+// sample is what one measurement gives.
+type sample struct {
+	signals  shape.Signals
+	pressure shape.Pressure
+}
+
+// measure reads the machine. online are the CPUs that online has, coarse the cgroups that stand for all of online, and pods its pods one by
+// one: those are looked at only when the coarse ones wait, since they cost more reads.
+func (m *meter) measure(c *Cgroups, r Roots, online, lent shape.Set, coarse, pods []watched, now time.Time) sample {
+	var out sample
+	elapsed := now.Sub(m.at)
+	first := m.at.IsZero() || elapsed <= 0 || elapsed > time.Minute
+	busy := procStat(r.Proc)
+	best, bestOK := int64(0), false
+	if stat := c.Keyed(c.parents.BestEffort, "cpu.stat"); stat != nil {
+		best, bestOK = stat["usage_usec"]
+	}
+	if !first && busy != nil && m.busy != nil && bestOK {
+		rate := func(ids shape.Set) fleet.MilliCPU {
+			var ticks int64
+			for _, id := range ids {
+				ticks += max(busy[id]-m.busy[id], 0)
+			}
+			return fleet.MilliCPU(float64(ticks) * 10_000 / elapsed.Seconds() / 1000)
+		}
+		used := fleet.MilliCPU(float64(max(best-m.best, 0)) / elapsed.Seconds() / 1000)
+		// What reclaimed work uses of lent cells is not known apart; taking all that is busy there for its own never makes online look smaller.
+		here := max(used-rate(lent), 0)
+		out.signals.Online = fleet.KnownAt(max(rate(online)-here, 0), now)
+		out.signals.Reclaimed = fleet.KnownAt(here, now)
+	}
+	next := meter{at: now, busy: busy, best: best, waited: map[string]int64{}, stalled: map[string]int64{}, throttled: map[string]int64{}}
+	cpu, memory, ok := m.stalls(&next, c, coarse, elapsed, first)
+	// A pod that waits behind its own limit is not held up by others, which the pods alone tell apart.
+	if ok && (cpu > stallTarget || memory > stallTarget) && len(pods) > 0 {
+		if c, mem, fine := m.stalls(&next, c, pods, elapsed, first); fine {
+			cpu, memory = c, mem
+		}
+	}
+	stall := fleet.Known[float64]{}
+	if ok {
+		stall = fleet.KnownAt(cpu, now)
+		out.pressure.MemoryStall = fleet.KnownAt(memory, now)
+	}
+	out.signals.Indicators = []shape.Indicator{shape.CPUStall(stall)}
+	out.signals.Memory = memorySignals(c, r, now)
+	out.pressure.Memory = out.signals.Memory
+	out.pressure.Cells = cellMemory(r, now)
+	out.pressure.Disk, out.pressure.Inodes = diskFree(r.Kubelet, now)
+	*m = next
+	return out
+}
+
+const stallTarget = 0.05
+
+// stalls is the share of time in which tasks of some cgroups waited for a CPU, weighted by requests, and the largest in which those of one waited
+// for memory.
+func (m *meter) stalls(next *meter, c *Cgroups, groups []watched, elapsed time.Duration, first bool) (cpu, memory float64, ok bool) {
+	var sum, weights float64
+	for _, g := range groups {
+		text, fine := c.Read(g.path, "cpu.pressure")
+		some, _, fine2 := parsePressure(text)
+		text, fine3 := c.Read(g.path, "memory.pressure")
+		mem, _, fine4 := parsePressure(text)
+		if !fine || !fine2 || !fine3 || !fine4 {
+			continue
+		}
+		ok = true
+		next.waited[g.path], next.stalled[g.path] = some.total, mem.total
+		next.throttled[g.path] = c.Keyed(g.path, "cpu.stat")["throttled_usec"]
+		was, seen := m.waited[g.path]
+		if first || !seen {
+			continue
+		}
+		own := next.throttled[g.path] - m.throttled[g.path]
+		waited := float64(max(some.total-was-max(own, 0), 0)) / float64(elapsed.Microseconds())
+		w := float64(max(g.weight, 100))
+		sum, weights = sum+w*min(waited, 1), weights+w
+		if limit, limited := c.Number(g.path, "memory.max"); limited {
+			if current, _ := c.Number(g.path, "memory.current"); current > limit/20*19 {
+				continue // it waits behind its own limit
+			}
+		}
+		memory = max(memory, min(float64(max(mem.total-m.stalled[g.path], 0))/float64(elapsed.Microseconds()), 1))
+	}
+	if weights > 0 {
+		cpu = sum / weights
+	}
+	return cpu, memory, ok && !first
+}
+
+// procStat is the busy time of each CPU, in ticks; nil where it cannot be read.
+func procStat(proc string) map[int]int64 {
+	data, err := os.ReadFile(filepath.Join(proc, "stat"))
+	if err != nil {
+		return nil
+	}
+	out := map[int]int64{}
+	for line := range strings.Lines(string(data)) {
+		name, rest, _ := strings.Cut(line, " ")
+		id, err := strconv.Atoi(strings.TrimPrefix(name, "cpu"))
+		if !strings.HasPrefix(name, "cpu") || err != nil {
+			continue
+		}
+		// user nice system idle iowait irq softirq steal; guest time is in user already
+		for i, field := range strings.Fields(rest) {
+			if n, err := strconv.ParseInt(field, 10, 64); err == nil && i < 8 && i != 3 && i != 4 {
+				out[id] += n
+			}
+		}
+	}
+	return out
+}
+
+// memorySignals reads the memory of the machine and what reclaimed work has of it.
+func memorySignals(c *Cgroups, r Roots, now time.Time) fleet.Known[shape.MemorySignals] {
+	path := filepath.Join(r.Proc, "meminfo")
+	total, err := meminfo(path, "MemTotal:")
+	available, err2 := meminfo(path, "MemAvailable:")
+	used, ok := c.Number(c.parents.BestEffort, "memory.current")
+	if err != nil || err2 != nil || !ok {
+		return fleet.Known[shape.MemorySignals]{}
+	}
+	m := shape.MemorySignals{Total: total, Reclaimed: fleet.Bytes(used)}
+	// Page cache of reclaimed work is available to others and counts as used by it: once is enough.
+	stat := c.Keyed(c.parents.BestEffort, "memory.stat")
+	m.Available = max(available-fleet.Bytes(stat["inactive_file"]+stat["active_file"]), 0)
+	for _, z := range zones(r.Proc) {
+		m.Watermark += z.Low
+	}
+	return fleet.KnownAt(m, now)
+}
+
+// zones reads the watermarks of each cell from zoneinfo, in pages of the machine.
+func zones(proc string) map[int]shape.CellMemory {
+	data, err := os.ReadFile(filepath.Join(proc, "zoneinfo"))
+	if err != nil {
+		return nil
+	}
+	size := fleet.Bytes(os.Getpagesize())
+	out := map[int]shape.CellMemory{}
+	cell := -1
+	for line := range strings.Lines(string(data)) {
+		f := strings.Fields(line)
+		switch {
+		case len(f) >= 2 && f[0] == "Node":
+			if cell, err = strconv.Atoi(strings.TrimSuffix(f[1], ",")); err != nil {
+				cell = -1
+			}
+		case len(f) == 2 && cell >= 0 && (f[0] == "min" || f[0] == "low"):
+			pages, err := strconv.ParseInt(f[1], 10, 64)
+			if err != nil {
+				continue
+			}
+			z := out[cell]
+			if z.Cell = cell; f[0] == "min" {
+				z.Min += fleet.Bytes(pages) * size
+			} else {
+				z.Low += fleet.Bytes(pages) * size
+			}
+			out[cell] = z
+		}
+	}
+	return out
+}
+
+// cellMemory is the memory of each cell. Inactive page cache counts as free: the kernel takes it without waiting.
+func cellMemory(r Roots, now time.Time) fleet.Known[[]shape.CellMemory] {
+	marks := zones(r.Proc)
+	s := sysfs{root: r.Sys}
+	ids, err := s.set("devices/system/node/online")
+	if err != nil || len(marks) == 0 {
+		return fleet.Known[[]shape.CellMemory]{}
+	}
+	var out []shape.CellMemory
+	for _, id := range ids {
+		path := filepath.Join(r.Sys, "devices/system/node", "node"+strconv.Itoa(id), "meminfo")
+		free, err := meminfo(path, "MemFree:")
+		if err != nil {
+			continue
+		}
+		cache, _ := meminfo(path, "Inactive(file):")
+		z := marks[id]
+		z.Cell, z.Free = id, free+cache
+		out = append(out, z)
+	}
+	return fleet.KnownAt(out, now)
+}
+
+// diskFree is the share of disk and inodes that is free where pods write.
+func diskFree(path string, now time.Time) (disk, inodes fleet.Known[float64]) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(path, &s); err != nil {
+		return disk, inodes
+	}
+	if s.Blocks > 0 {
+		disk = fleet.KnownAt(float64(s.Bavail)/float64(s.Blocks), now)
+	}
+	if s.Files > 0 {
+		inodes = fleet.KnownAt(float64(s.Ffree)/float64(s.Files), now)
+	}
+	return disk, inodes
+}

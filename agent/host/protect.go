@@ -1,0 +1,249 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/springtide/springtide/agent/shape"
+	"github.com/springtide/springtide/fleet"
+)
+
+// OverlapOptions say how reclaimed work is bounded and what is offered of idle capacity.
+type OverlapOptions struct {
+	// Box bounds the memory of reclaimed work, Quota its CPU, Offer shows what is idle to the scheduler.
+	Box, Quota, Offer bool
+	Advice            shape.AdviceOptions
+	// Evict turns evictions on.
+	Evict     bool
+	Evictions shape.EvictionOptions
+}
+
+// guard protects online from reclaimed work between cycles: it measures once a period, moves the box, and evicts under pressure.
+type guard struct {
+	meter   meter
+	advice  shape.Advice
+	evictor shape.Evictor
+	// written is the box that the cgroup has.
+	written shape.Box
+	// What the last cycle found: the input without pods, the cgroups of online, and who may be evicted.
+	cores, lent    fleet.MilliCPU
+	online, away   shape.Set
+	coarse, pods   []watched
+	candidates     []shape.Candidate
+	parents        *shape.Input
+	reclaimFailed  bool
+	lastConditions []string
+}
+
+// observe takes what a cycle found over into the guard.
+func (a *Agent) observe(f *Facts, in *shape.Input, now time.Time) {
+	g := &a.guard
+	t := in.Topology
+	held, kept := in.Cells(fleet.Online)
+	if len(kept) == 0 {
+		kept = held
+	}
+	away, _ := in.Cells(fleet.Offline)
+	g.online, g.away = t.CPUsOf(kept), t.CPUsOf(away)
+	g.cores, g.lent = fleet.MilliCPU(1000*len(g.online)), fleet.MilliCPU(1000*len(g.away))
+	g.parents = &shape.Input{Topology: t, Node: in.Node, Home: in.Home, Parents: in.Parents}
+	g.coarse, g.pods, g.candidates = []watched{{path: in.Parents.Burstable}}, nil, nil
+	facts := map[string]*PodFacts{}
+	for i := range f.Pods {
+		facts[f.Pods[i].UID] = &f.Pods[i]
+	}
+	for i := range in.Pods {
+		p := &in.Pods[i]
+		fact := facts[p.UID]
+		switch {
+		case p.Path == "" || fact == nil:
+		case p.Side == shape.OnlineSide:
+			w := watched{path: p.Path, weight: p.Ask.CPU}
+			g.pods = append(g.pods, w)
+			if p.QoS == shape.Guaranteed {
+				g.coarse = append(g.coarse, w)
+			}
+		case p.Side == shape.OverlapSide && p.Class == shape.Reclaimed:
+			c := shape.Candidate{UID: p.UID, Name: p.Name, Priority: fact.Priority, OOMPriority: p.Terms.OOMPriority, Deleting: fact.Deleting,
+				Tolerance: p.Terms.Tolerance, RSSOveruse: p.Terms.RSSOveruse, Asks: fact.Reclaimed, ByCell: a.cgroups.MemoryByCell(p.Path)}
+			if !fact.Started.IsZero() {
+				c.Lost = max(now.Sub(fact.Started), 0).Truncate(time.Minute)
+			}
+			c.Memory = fleet.Bytes(a.cgroups.Keyed(p.Path, "memory.stat")["anon"])
+			g.candidates = append(g.candidates, c)
+		}
+	}
+	if g.written == (shape.Box{}) {
+		g.written = a.boxOnDisk()
+		// A restart goes on from the quota that is there, so that it neither squeezes nor frees.
+		if g.written.CPU >= 0 {
+			g.advice = shape.Advice{Known: true, Quota: g.written.CPU, Max: max(g.written.Max, 0), High: max(g.written.High, 0)}
+		}
+	}
+}
+
+// boxOnDisk is the box that the cgroup has.
+func (a *Agent) boxOnDisk() shape.Box {
+	b := shape.NoBox()
+	text, _ := a.cgroups.Read(a.cgroups.parents.BestEffort, "cpu.max")
+	if quota, period, ok := strings.Cut(text, " "); ok && quota != "max" {
+		q, err := strconv.ParseInt(quota, 10, 64)
+		p, err2 := strconv.ParseInt(period, 10, 64)
+		if err == nil && err2 == nil && p > 0 {
+			b.CPU = fleet.MilliCPU(q * 1000 / p)
+		}
+	}
+	if n, ok := a.cgroups.Number(a.cgroups.parents.BestEffort, "memory.max"); ok {
+		b.Max = fleet.Bytes(n)
+	}
+	if n, ok := a.cgroups.Number(a.cgroups.parents.BestEffort, "memory.high"); ok {
+		b.High = fleet.Bytes(n)
+	}
+	return b
+}
+
+// box is the part of the advice that the options and the machine let through.
+func (a *Agent) box() shape.Box {
+	b := a.guard.advice.Box()
+	if !a.o.Overlap.Quota || !a.has(CapCPUQuota) {
+		b.CPU = -1
+	}
+	if !a.o.Overlap.Box || !a.has(CapMemoryBox) {
+		b.Max, b.High = -1, -1
+	}
+	return b.Steady(a.guard.written)
+}
+
+// Protect measures, moves the box and decides on evictions. It costs a few reads, so that it can run each second.
+func (a *Agent) Protect(ctx context.Context, c *Cluster, now time.Time) []shape.Eviction {
+	g := &a.guard
+	if g.parents == nil || a.o.DryRun || !a.o.Overlap.Box && !a.o.Overlap.Quota && !a.o.Overlap.Offer && !a.o.Overlap.Evict {
+		return nil
+	}
+	s := g.meter.measure(a.cgroups, a.o.Roots, g.online, g.away, g.coarse, g.pods, now)
+	g.advice = g.advice.Advise(&s.signals, g.cores, g.lent, now, a.o.Overlap.Advice)
+	b := a.box()
+	if b != g.written {
+		in := *g.parents
+		in.Box = b
+		writes, _ := shape.Plan(in.Groups(&shape.Layout{}), a.cgroups.Read, in.Topology.AllCPUs(), nil)
+		for i := range writes {
+			writes[i].Why = g.advice.Why
+		}
+		a.record(a.apply(ctx, writes, now))
+		g.written = b
+	}
+	a.m.quota.Set(float64(g.advice.Quota) / 1000)
+	a.m.boxBytes.Set(float64(g.advice.Max))
+	a.m.offer.WithLabelValues("cpu").Set(float64(g.advice.Offer.CPU) / 1000)
+	a.m.offer.WithLabelValues("memory").Set(float64(g.advice.Offer.Memory))
+	a.m.stale.Set(float64(len(g.advice.Stale)))
+	for i := range s.signals.Indicators {
+		a.m.indicator.WithLabelValues(s.signals.Indicators[i].Name).Set(s.signals.Indicators[i].Value.Value)
+	}
+	if !a.o.Overlap.Evict {
+		return nil
+	}
+	s.pressure.Supply = fleet.Known[fleet.MilliCPU]{Value: max(g.advice.Quota-g.lent, 0), At: now, OK: len(g.advice.Stale) == 0}
+	var v shape.Verdict
+	g.evictor, v = g.evictor.Decide(&s.pressure, g.candidates, now, a.o.Overlap.Evictions)
+	if !slices.Equal(v.Conditions, g.lastConditions) {
+		a.o.Log.Info("pressure", "rules", v.Conditions)
+		g.lastConditions = v.Conditions
+	}
+	a.m.pressure.Reset()
+	for _, rule := range v.Conditions {
+		a.m.pressure.WithLabelValues(rule).Set(1)
+	}
+	if v.Reclaim > 0 && a.has(CapReclaim) {
+		a.reclaim(v.Reclaim)
+	}
+	for _, e := range v.Evict {
+		a.evict(ctx, c, e, now)
+	}
+	return v.Evict
+}
+
+// reclaim asks page cache back of reclaimed work. What the kernel could not give is no error, and any error is shown.
+func (a *Agent) reclaim(b fleet.Bytes) {
+	used, _ := a.cgroups.Number(a.cgroups.parents.BestEffort, "memory.current")
+	if b = min(b, fleet.Bytes(used)); b <= 0 {
+		return
+	}
+	all, err := a.cgroups.Reclaim(a.cgroups.parents.BestEffort, b)
+	switch {
+	case err != nil:
+		a.m.reclaims.WithLabelValues("error").Inc()
+		if !a.guard.reclaimFailed {
+			a.o.Log.Warn("memory of reclaimed work was not asked back", "bytes", int64(b), "err", err)
+		}
+	case all:
+		a.m.reclaims.WithLabelValues("all").Inc()
+	default:
+		a.m.reclaims.WithLabelValues("part").Inc()
+	}
+	a.guard.reclaimFailed = err != nil
+}
+
+// evict evicts one pod through its disruption budgets. A refusal leaves the pod among the candidates.
+func (a *Agent) evict(ctx context.Context, c *Cluster, e shape.Eviction, now time.Time) {
+	outcome := "ok"
+	err := c.evict(ctx, e)
+	if err != nil {
+		outcome = "error"
+		if apierrors.IsTooManyRequests(err) {
+			outcome = "refused"
+		}
+		a.guard.evictor.Pending = slices.DeleteFunc(a.guard.evictor.Pending, func(uid string) bool { return uid == e.UID })
+		a.o.Log.Warn("a reclaimed pod was not evicted", "pod", e.Name, "rule", e.Rule, "why", e.Why, "err", err)
+	} else {
+		a.o.Log.Info("a reclaimed pod is evicted", "pod", e.Name, "rule", e.Rule, "why", e.Why)
+		a.guard.advice.Held = now.Add(a.o.Overlap.Evictions.Hold)
+	}
+	a.m.evictions.WithLabelValues(e.Rule, outcome).Inc()
+}
+
+// evict asks the API server for an eviction of exactly this pod.
+func (c *Cluster) evict(ctx context.Context, e shape.Eviction) error {
+	if c == nil {
+		return fmt.Errorf("the API server is away")
+	}
+	namespace, name, _ := strings.Cut(e.Name, "/")
+	uid := types.UID(e.UID)
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	err := c.Core.PolicyV1().Evictions(namespace).Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // it is gone
+	}
+	return err
+}
+
+// reportOffer shows the idle capacity as extended resources of the node, where it differs from what the node says.
+func (c *Cluster) reportOffer(ctx context.Context, has, offer fleet.Resources) (bool, error) {
+	offer.GPU, offer.Pods = 0, 0
+	if has == offer {
+		return false, nil
+	}
+	amounts := map[string]string{ResourceReclaimedCPU: strconv.FormatInt(int64(offer.CPU), 10), ResourceReclaimedMemory: strconv.FormatInt(int64(offer.Memory), 10)}
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{"capacity": amounts, "allocatable": amounts}})
+	if err != nil {
+		return false, err
+	}
+	_, err = c.Core.CoreV1().Nodes().Patch(ctx, c.Node, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager}, "status")
+	if err != nil {
+		return false, fmt.Errorf("offer idle capacity: %w", err)
+	}
+	return true, nil
+}
