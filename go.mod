@@ -43,8 +43,10 @@ require (
 require (
 	github.com/containerd/nri v0.12.5
 	golang.org/x/crypto/x509roots/fallback v0.0.0-20261030153154-30a33513ff6d
+	google.golang.org/grpc v1.83.2
 	k8s.io/autoscaler/vertical-pod-autoscaler v1.7.3
 	k8s.io/controller-manager v0.36.6
+	k8s.io/cri-api v0.36.6
 	sigs.k8s.io/kustomize/api v0.21.1
 	sigs.k8s.io/kustomize/kyaml v0.21.1
 )
@@ -276,7 +278,6 @@ require (
 	google.golang.org/api v0.290.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260803160001-6ac0973c030d // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260831171406-18b4a7587f8a // indirect
-	google.golang.org/grpc v1.83.2 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 	gopkg.in/evanphx/json-patch.v4 v4.13.0 // indirect
 	gopkg.in/go-jose/go-jose.v2 v2.6.3 // indirect
@@ -284,7 +285,6 @@ require (
 	gopkg.in/natefinch/lumberjack.v2 v2.2.1 // indirect
 	k8s.io/cloud-provider v0.36.6 // indirect
 	k8s.io/cluster-bootstrap v0.36.6 // indirect
-	k8s.io/cri-api v0.36.6 // indirect
 	k8s.io/cri-client v0.36.6 // indirect
 	k8s.io/cri-streaming v0.36.6 // indirect
 	k8s.io/csi-translation-lib v0.36.6 // indirect

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -35,6 +36,8 @@ type Options struct {
 	Topology string
 	Knobs    shape.Knobs
 	Overlap  OverlapOptions
+	// CachePercent and BandwidthPercent are what reclaimed pods may use of the last cache and of memory bandwidth; 0 is off.
+	CachePercent, BandwidthPercent int
 	// Margin and MemoryLeft are the terms of Clean.
 	Margin     time.Duration
 	MemoryLeft fleet.Bytes
@@ -68,8 +71,10 @@ type Agent struct {
 	kept      string
 	keepErr   error
 	problems  []string
-	relays    relays
-	guard     guard
+	// resctrlErr is why the class of cache and bandwidth is not what it should be.
+	resctrlErr error
+	relays     relays
+	guard      guard
 
 	mu      sync.Mutex // guards what follows
 	cycled  time.Time
@@ -201,6 +206,7 @@ func (a *Agent) Cycle(ctx context.Context, f *Facts, now time.Time) (*Outcome, e
 	if !a.o.DryRun {
 		out.Entries = a.apply(ctx, out.Writes, now)
 		a.record(out.Entries)
+		a.classify(in)
 	}
 	out.Parcels = a.judge(f, in, strays, now)
 	out.Pods = holdings(&out.Layout)
@@ -213,6 +219,22 @@ func (a *Agent) Cycle(ctx context.Context, f *Facts, now time.Time) (*Outcome, e
 	out.Capabilities = a.conditions()
 	a.show(out, in)
 	return out, nil
+}
+
+// classify puts the threads of reclaimed pods into their class of cache and bandwidth.
+func (a *Agent) classify(in *shape.Input) {
+	if !a.has(CapResctrl) || a.o.CachePercent == 0 && a.o.BandwidthPercent == 0 {
+		return
+	}
+	var paths []string
+	for i := range in.Pods {
+		if p := &in.Pods[i]; p.Side == shape.OverlapSide {
+			for _, c := range p.Containers {
+				paths = append(paths, c.Path)
+			}
+		}
+	}
+	_, a.resctrlErr = resctrl{filepath.Join(a.o.Roots.Sys, "fs/resctrl")}.confine(a.cgroups, paths, a.o.CachePercent, a.o.BandwidthPercent)
 }
 
 // record keeps what was written in the journal, and counts it.
@@ -530,6 +552,11 @@ func (a *Agent) conditions() []Capability {
 	state := Capability{Type: CapState, OK: true, Reason: "Available", Message: "the last share is on disk"}
 	if a.keepErr != nil {
 		state = Capability{Type: CapState, Reason: "WriteFailed", Message: a.keepErr.Error()}
+	}
+	for i := range out {
+		if out[i].Type == CapResctrl && a.resctrlErr != nil {
+			out[i].OK, out[i].Reason, out[i].Message = false, "WriteFailed", a.resctrlErr.Error()
+		}
 	}
 	return append(out, nri, state)
 }

@@ -44,6 +44,8 @@ type Agent struct {
 	StateDir string `yaml:"stateDir"`
 	// NRISocket is the runtime's socket for plugins; empty adjusts containers after their start alone.
 	NRISocket string `yaml:"nriSocket"`
+	// CRISocket is the runtime's CRI socket, for checkpoint hooks that are commands; empty refuses them.
+	CRISocket string `yaml:"criSocket"`
 	// CleanMargin is how long a parcel must have been free behind closed marks before it is Clean.
 	CleanMargin Duration `yaml:"cleanMargin"`
 	// MemoryLeftMiB is how much memory of the side that leaves may stay on a cell of a Clean parcel.
@@ -58,6 +60,9 @@ type Agent struct {
 	// IOWeight is the weight of reclaimed pods for I/O (others have 100); 0 leaves it alone. IOMax are lines of io.max for each of them.
 	IOWeight int      `yaml:"ioWeight"`
 	IOMax    []string `yaml:"ioMax"`
+	// CachePercent and BandwidthPercent are the shares of the last cache and of memory bandwidth that reclaimed pods may use; 0 leaves them alone.
+	CachePercent     int `yaml:"cachePercent"`
+	BandwidthPercent int `yaml:"bandwidthPercent"`
 	// Overlap bounds reclaimed work and offers what is idle.
 	Overlap Overlap `yaml:"overlap"`
 	// Evictions take reclaimed pods off a machine under pressure.
@@ -184,6 +189,8 @@ func (c *Agent) Validate() []Problem {
 	within("cleanMargin", c.CleanMargin, time.Second, 10*time.Minute)
 	between("memoryLeftMiB", c.MemoryLeftMiB, 0, 1<<20)
 	between("ioWeight", c.IOWeight, 0, 1000)
+	between("cachePercent", c.CachePercent, 0, 100)
+	between("bandwidthPercent", c.BandwidthPercent, 0, 100)
 	o, e := &c.Overlap, &c.Evictions
 	within("overlap.period", o.Period, 500*time.Millisecond, 30*time.Second)
 	between("overlap.floorMilliCPU", o.FloorMilliCPU, 10, 1_000_000)

@@ -116,6 +116,11 @@ func run(ctx context.Context, c config.Agent, dryRun bool, cmd *cobra.Command) e
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	o := options(c, registry, log)
 	o.DryRun, o.Stdout = dryRun, cmd.OutOrStdout()
+	if c.CRISocket != "" {
+		if o.Exec, err = host.CRIExec(c.CRISocket); err != nil {
+			return err
+		}
+	}
 	a, err := host.New(o)
 	if err != nil {
 		return err

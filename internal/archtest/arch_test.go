@@ -47,8 +47,8 @@ var sameLevel = map[string][]string{
 	// The host knows upstream's plugins as an interface; the command brings the two together.
 	"scheduler/host/upstream": {"scheduler/host"},
 	"scheduler/host/command":  {"scheduler/host", "scheduler/host/upstream"},
-	"lab":               {"agent/notice"}, // a pod of the lab hears of notices by the node agent's code
-	"agent/host":        {"agent/notice"},
+	"lab":                     {"agent/notice"}, // a pod of the lab hears of notices by the node agent's code
+	"agent/host":              {"agent/notice"},
 }
 
 // pureBelow is the first level that may do I/O.
