@@ -54,7 +54,10 @@ func (l *load) second(online, reclaimed, stall float64) {
 	files(l.t, l.roots.Proc, map[string]string{"stat": stat.String()})
 	files(l.t, l.roots.Cgroup, map[string]string{"kubepods/besteffort/cpu.stat": fmt.Sprintf("usage_usec %d", int(l.best))})
 	text := fmt.Sprintf("some avg10=0.00 avg60=0.00 avg300=0.00 total=%d\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0", int(l.stall))
-	files(l.t, l.roots.Cgroup, map[string]string{"kubepods/burstable/cpu.pressure": text, "kubepods/burstable/podweb-uid/cpu.pressure": text})
+	files(l.t, l.roots.Cgroup, map[string]string{"kubepods/burstable/cpu.pressure": text})
+	if web := filepath.Join(l.roots.Cgroup, "kubepods/burstable/podweb-uid"); isDir(web) {
+		files(l.t, web, map[string]string{"cpu.pressure": text})
+	}
 }
 
 func (l *load) protect() []shape.Eviction { return l.Protect(l.t.Context(), nil, l.now) }
