@@ -148,6 +148,11 @@ bench-forecast: ## Forecasts beside the peers' (TRACES=DIR, M4=DIR, M4_TEST=1); 
 bench-festive: ## Forecasts of holidays, with a calendar and without; the table is kept under docs/benchmarks
 	@$(GO) run ./bench/festive >docs/benchmarks/festive.md.new && mv docs/benchmarks/festive.md.new docs/benchmarks/festive.md
 
+##@ Release
+.PHONY: release-check
+release-check: images ## Version, changelog, charts, kustomizations and images agree
+	@$(GO) run ./tools/release check
+
 ##@ Keep it clean
 .PHONY: lint
 lint: ## gofmt, go vet and golangci-lint

@@ -18,6 +18,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"github.com/springtide/springtide/internal/redact"
 )
 
 //go:embed migrations
@@ -104,7 +106,7 @@ func connect(dsn string, o Options) (d *dialect, name string, db *sql.DB, err er
 		name, db, err = connectPostgres(dsn, o)
 		return postgresDialect, name, db, err
 	}
-	return nil, "", nil, fmt.Errorf("store %q: want sqlite://PATH or postgres://USER@HOST/DATABASE", redact(dsn))
+	return nil, "", nil, fmt.Errorf("store %q: want sqlite://PATH or postgres://USER@HOST/DATABASE", redact.URL(dsn))
 }
 
 // connectSQLite prepares a file. WAL lets the CLI read while the controller writes; synchronous=FULL makes an acknowledged commit survive a
@@ -134,7 +136,7 @@ func openSQLite(path string, query url.Values) (*sql.DB, error) {
 }
 
 func connectPostgres(dsn string, o Options) (name string, _ *sql.DB, err error) {
-	name = redact(dsn)
+	name = redact.URL(dsn)
 	cfg, err := pgx.ParseConfig(dsn)
 	if err != nil {
 		return "", nil, fmt.Errorf("store %s: not a PostgreSQL address (want postgres://USER@HOST/DATABASE)", name)
@@ -148,20 +150,6 @@ func connectPostgres(dsn string, o Options) (name string, _ *sql.DB, err error) 
 	db := stdlib.OpenDB(*cfg)
 	db.SetMaxOpenConns(4) // one that writes, the rest for readers
 	return name, db, nil
-}
-
-// redact hides the password of a DSN.
-func redact(dsn string) string {
-	u, err := url.Parse(dsn)
-	if err != nil {
-		scheme, _, _ := strings.Cut(dsn, "://")
-		return scheme + "://..."
-	}
-	if q := u.Query(); q.Has("password") {
-		q.Set("password", "xxxxx")
-		u.RawQuery = q.Encode()
-	}
-	return u.Redacted()
 }
 
 // migrate brings the tables up to date. Of several controllers that start at once one migrates while the others wait, and then find nothing

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/prometheus/common/model"
+
+	"github.com/springtide/springtide/internal/redact"
 )
 
 // apiVersion has a group: the kinds of the core group run no pod on each machine.
@@ -30,7 +32,7 @@ func (c *Controller) Validate() []Problem {
 		wrong("namespace", "%q is no namespace: write the one the controller lives in, as in springtide-system", c.Namespace)
 	}
 	if scheme, rest, ok := strings.Cut(c.Store, "://"); !ok || rest == "" || !slices.Contains([]string{"sqlite", "postgres", "postgresql"}, scheme) {
-		wrong("store", "%q is no store: write sqlite://PATH or postgres://USER@HOST/DATABASE", c.Store)
+		wrong("store", "%q is no store: write sqlite://PATH or postgres://USER@HOST/DATABASE", redact.URL(c.Store))
 	}
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		wrong("listen", "%q is no address: write HOST:PORT, or :PORT for all addresses", c.Listen)
@@ -63,7 +65,7 @@ func (c *Controller) Validate() []Problem {
 
 func (p *Prometheus) validate(wrong func(field, format string, args ...any), within func(string, Duration, time.Duration, time.Duration)) {
 	if u, err := url.Parse(p.URL); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		wrong("prometheus.url", "%q is no URL of Prometheus: write one such as http://prometheus.monitoring:9090", p.URL)
+		wrong("prometheus.url", "%q is no URL of Prometheus: write one such as http://prometheus.monitoring:9090", redact.URL(p.URL))
 	}
 	if !model.LegacyValidation.IsValidLabelName(p.NamespaceLabel) {
 		wrong("prometheus.namespaceLabel", "%q is no label name: write one such as namespace", p.NamespaceLabel)

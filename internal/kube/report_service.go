@@ -293,6 +293,9 @@ func (v *serviceView) fall(c *conditions) {
 	}
 }
 
+// sourceDown is what tenants read: addresses and errors of the source are the operators', in the log and in springtide_source_up.
+const sourceDown = "the metrics source does not answer: nothing scales in until it does; the controller's log says why"
+
 // fresh says whether the history source answers, and whether what it has of this service is new enough.
 func (v *serviceView) fresh(c *conditions) {
 	const kind = v1alpha1.ConditionDataFresh
@@ -300,7 +303,7 @@ func (v *serviceView) fresh(c *conditions) {
 	case v.svc.Blocked != "":
 		c.set(kind, metav1.ConditionUnknown, "NotSized", "the service is not sized while it is not accepted")
 	case v.r.HistoryErr != nil:
-		c.set(kind, metav1.ConditionFalse, "SourceDown", "the metrics source does not answer: "+v.r.HistoryErr.Error())
+		c.set(kind, metav1.ConditionFalse, "SourceDown", sourceDown)
 	case v.target == nil:
 		c.set(kind, metav1.ConditionUnknown, "NotSized", "the service is not sized while it is not accepted")
 	case !v.target.DataFresh:

@@ -221,7 +221,7 @@ func TestReportServiceConditions(t *testing.T) {
 			r.Plan.Targets[0].DataFresh, r.Plan.Targets[0].Missing = false, []string{"queue"}
 			r.QueryProblems = map[fleet.ServiceID]string{"shop/cart": "metric queue: more than one value: aggregate it, as in sum(...)"}
 		}, "DataFresh", "False/SignalsMissing", "queue; metric queue: more than one value: aggregate it"},
-		{"history down", func(r *loop.Report) { r.HistoryErr = errors.New("connection refused") }, "DataFresh", "False/SourceDown", "connection refused"},
+		{"history down", func(r *loop.Report) { r.HistoryErr = errors.New("connection refused") }, "DataFresh", "False/SourceDown", "the controller's log says why"},
 		{"latency is measured", func(r *loop.Report) {
 			r.Snapshot.Services[0].SLO = fleet.SLO{LatencyLimit: time.Second, Quantile: 0.99}
 		}, "SLOMeasured", "True/Measured", ""},
@@ -265,7 +265,7 @@ func TestReportPortrait(t *testing.T) {
 		Accuracy: []v1alpha1.ForecastAccuracy{{HorizonSeconds: 3600, Judged: 70, MissPercent: 8,
 			Coverage: v1alpha1.ForecastCoverage{NominalPercent: 90, AchievedPercent: 93}}},
 		StartupImagePresentSeconds: 12, StartupImageAbsentSeconds: 81, Cost: "4.2 millicores a request per second, idle 200",
-		LastError: "2026-06-01T12:00:00Z: connection refused"}
+		LastError: "2026-06-01T12:00:00Z: the metrics source does not answer: nothing scales in until it does; the controller's log says why"}
 	if diff := cmp.Diff(want, object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Portrait); diff != "" {
 		t.Errorf("portrait (-want +got):\n%s", diff)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,10 +16,14 @@ import (
 	apiv1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/config"
 	"github.com/prometheus/common/model"
+
+	"github.com/springtide/springtide/internal/redact"
 )
 
 // History reads services' history and live samples. It is safe for concurrent use.
 type History struct {
+	// name is the address without credentials, for messages.
+	name  string
 	o     Options
 	api   apiv1.API
 	http  *http.Client
@@ -53,9 +58,9 @@ func New(o Options) (*History, error) {
 	hc := &http.Client{Transport: m}
 	client, err := api.NewClient(api.Config{Address: o.Address, Client: hc})
 	if err != nil {
-		return nil, fmt.Errorf("prometheus address %q: %w", o.Address, err)
+		return nil, fmt.Errorf("prometheus address %q: %w", redact.URL(o.Address), withoutURL(err))
 	}
-	return &History{o: o, api: apiv1.NewAPI(client), http: hc, meter: m, index: newIndex()}, nil
+	return &History{o: o, name: redact.URL(o.Address), api: apiv1.NewAPI(client), http: hc, meter: m, index: newIndex()}, nil
 }
 
 // Close drops idle connections.
@@ -71,7 +76,7 @@ func (h *History) instant(ctx context.Context, what, expr string, at time.Time) 
 	}
 	vec, ok := v.(model.Vector)
 	if !ok {
-		return nil, fmt.Errorf("prometheus %s: %s: the answer is a %s, want a vector", h.o.Address, what, v.Type())
+		return nil, fmt.Errorf("prometheus %s: %s: the answer is a %s, want a vector", h.name, what, v.Type())
 	}
 	return vec, nil
 }
@@ -86,7 +91,7 @@ func (h *History) matrix(ctx context.Context, what, expr string, r apiv1.Range) 
 	}
 	m, ok := v.(model.Matrix)
 	if !ok {
-		return nil, fmt.Errorf("prometheus %s: %s: the answer is a %s, want a matrix", h.o.Address, what, v.Type())
+		return nil, fmt.Errorf("prometheus %s: %s: the answer is a %s, want a matrix", h.name, what, v.Type())
 	}
 	return m, nil
 }
@@ -109,7 +114,16 @@ func (h *History) outcome(what string, warnings apiv1.Warnings, err error) error
 		h.down.Store(true)
 	}
 	h.meter.failed()
-	return fmt.Errorf("prometheus %s: %s: %w", h.o.Address, what, err)
+	return fmt.Errorf("prometheus %s: %s: %w", h.name, what, withoutURL(err))
+}
+
+// withoutURL takes the address out of an error of the HTTP client: it may hold credentials, and the source is named without them.
+func withoutURL(err error) error {
+	var e *url.Error
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
 }
 
 // unreachable tells a source that does not answer from one that answers with an error.

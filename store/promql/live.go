@@ -20,7 +20,7 @@ var errBusy = errors.New("the previous read is still under way")
 // Prefetch implements the loop's History. What was read is kept even when another query fails.
 func (h *History) Prefetch(ctx context.Context, services []fleet.Service, now time.Time) error {
 	if !h.prefetching.TryLock() {
-		return fmt.Errorf("prometheus %s: prefetch: %w", h.o.Address, errBusy)
+		return fmt.Errorf("prometheus %s: prefetch: %w", h.name, errBusy)
 	}
 	defer h.prefetching.Unlock()
 	h.meter.turn()
@@ -179,7 +179,7 @@ func (h *History) Live(_ context.Context, services []fleet.Service, now time.Tim
 	case h.lastErr != nil:
 		return out, h.lastErr
 	case !h.index.filled:
-		return out, fmt.Errorf("prometheus %s: %w", h.o.Address, loop.ErrNotRead)
+		return out, fmt.Errorf("prometheus %s: %w", h.name, loop.ErrNotRead)
 	}
 	return out, nil
 }

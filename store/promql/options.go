@@ -7,6 +7,8 @@ import (
 
 	"github.com/prometheus/common/config"
 	"github.com/prometheus/common/model"
+
+	"github.com/springtide/springtide/internal/redact"
 )
 
 // Options configures a [History].
@@ -69,7 +71,7 @@ func (o Options) withDefaults() Options {
 func (o Options) check() error {
 	u, err := url.Parse(o.Address)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return fmt.Errorf("prometheus address %q: want a URL such as http://prometheus.monitoring:9090", o.Address)
+		return fmt.Errorf("prometheus address %q: want a URL such as http://prometheus.monitoring:9090", redact.URL(o.Address))
 	}
 	if o.Step < time.Minute || o.Step%time.Second != 0 {
 		return fmt.Errorf("prometheus step %v: want whole seconds, at least 1m (recorded series have one sample a minute)", o.Step)

@@ -80,7 +80,7 @@ type reader struct {
 // a cell in which something is known. It fails as a whole, since a hole that was folded into a portrait would never be read again.
 func (h *History) Since(ctx context.Context, services []fleet.Service, from, to time.Time) (iter.Seq2[fleet.ServiceID, portrait.Batch], error) {
 	if !h.reading.TryLock() {
-		return nil, fmt.Errorf("prometheus %s: history: %w", h.o.Address, errBusy)
+		return nil, fmt.Errorf("prometheus %s: history: %w", h.name, errBusy)
 	}
 	defer h.reading.Unlock()
 	if err := h.reachable(ctx, to); err != nil {

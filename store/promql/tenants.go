@@ -54,7 +54,11 @@ func (h *History) prefetchTenants(ctx context.Context, services []fleet.Service,
 		h.mu.Unlock()
 		v, err := h.askTenant(ctx, k, now)
 		if err != nil && h.down.Load() {
-			return err
+			// A query may bring an error of the server, or of a proxy before it, that speaks of this query alone. Our own question decides.
+			if down := h.reachable(ctx, now); down != nil {
+				return down
+			}
+			err = errors.New("the source did not answer this query, though it answers others: make the query cheaper, or ask who runs Prometheus")
 		}
 		h.mu.Lock()
 		h.index.putTenant(k, sample{v, now}, err)

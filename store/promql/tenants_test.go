@@ -131,3 +131,49 @@ load 30s
 		}
 	}
 }
+
+// TestOneTenantsQueryIsNoOutage: a query that makes the source, or a proxy before it, answer with a server error is its tenant's problem while the
+// source answers our own question. The error's address, which may hold credentials, reaches no tenant.
+func TestOneTenantsQueryIsNoOutage(t *testing.T) {
+	p := newProm(t, shop, 1e6)
+	h := p.history(Options{TenantTimeout: time.Second})
+	p.intercept(func(w http.ResponseWriter, r *http.Request) bool {
+		if strings.Contains(r.FormValue("query"), "heavy") {
+			http.Error(w, "out of memory", http.StatusServiceUnavailable)
+			return true
+		}
+		return false
+	})
+	now := at(12 * time.Minute)
+	services := []fleet.Service{tenant("shop/cart", "sum(heavy)"), tenant("bank/pay", "sum(requests_in_queue)")}
+	if err := h.Prefetch(t.Context(), services, now); err != nil {
+		t.Fatalf("one query took the source down for all: %v", err)
+	}
+	live, err := h.Live(t.Context(), services, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(map[string]fleet.Known[float64]{"a": fleet.KnownAt(5000.0, now)}, live["bank/pay"].Signals); d != "" {
+		t.Errorf("another tenant's signals (-want +got):\n%s", d)
+	}
+	problems := h.Stats().Problems
+	if len(problems) != 1 || problems[0].Service != "shop/cart" || !strings.Contains(problems[0].Message, "did not answer this query") || strings.Contains(problems[0].Message, "http") {
+		t.Errorf("problems %+v", problems)
+	}
+}
+
+// TestCredentialsStayInside: neither the address's password nor a token of it is in an error, wherever it comes from.
+func TestCredentialsStayInside(t *testing.T) {
+	h, err := New(Options{Address: "http://me:s3cret@127.0.0.1:1/x?token=s3cret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Prefetch(t.Context(), []fleet.Service{tenant("shop/cart", "sum(x)")}, at(0)); err == nil || strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("%v", err)
+	}
+	for _, bad := range []string{"ftp://me:s3cret@host", "http://me:s3cret@ho st", "http://me:s3cret@"} {
+		if _, err := New(Options{Address: bad}); err == nil || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
