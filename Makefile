@@ -28,7 +28,7 @@ demo-scrapes: build ## SLO minutes of the demo's day at scrape intervals of 15, 
 
 ##@ Build
 .PHONY: build
-build: $(BIN)/springtide $(BIN)/springtide-agent $(BIN)/springtide-lab $(BIN)/kwok ## Build the controller and CLI, the node agent, the lab and KWOK into bin/
+build: $(BIN)/springtide $(BIN)/springtide-agent $(BIN)/springtide-scheduler $(BIN)/springtide-lab $(BIN)/kwok ## Build the controller and CLI, the node agent, the scheduler, the lab and KWOK into bin/
 
 .PHONY: modules
 modules:
@@ -40,6 +40,9 @@ $(BIN)/springtide: FORCE | modules
 # Static, so that the same file runs in an image without a libc and on a machine of any distribution.
 $(BIN)/springtide-agent: FORCE | modules
 	@hack/progress.sh "springtide-agent" env CGO_ENABLED=0 $(GO) build $(GOFLAGS_BUILD) -ldflags '$(LDFLAGS)' -o $@ ./cmd/springtide-agent
+
+$(BIN)/springtide-scheduler: FORCE | modules
+	@hack/progress.sh "springtide-scheduler: upstream's scheduler plugins come with it" env CGO_ENABLED=0 $(GO) build $(GOFLAGS_BUILD) -ldflags '$(LDFLAGS)' -o $@ ./cmd/springtide-scheduler
 
 $(BIN)/springtide-lab: FORCE | modules
 	@hack/progress.sh "springtide-lab: etcd, Kubernetes and Prometheus in one binary (minutes when new, seconds from the cache)" \

@@ -87,6 +87,7 @@ func (d *doctor) examine(ctx context.Context) {
 		{"machines", checkMachines},
 		{"agents", checkAgents},
 		{"offline work", checkOffline},
+		{"schedulers", checkSchedulers},
 		{"metrics", checkMetrics},
 		{"store", checkStore},
 	} {

@@ -23,8 +23,8 @@ type explanation struct {
 
 func newExplainCommand(o *cliOptions) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "explain service|job|quota|node|loan NAME",
-		Short: "Say why: what was decided about a service, a job, a tenant, a node or a loan, and on what ground",
+		Use:   "explain service|job|quota|node|loan|pod NAME",
+		Short: "Say why: what was decided about a service, a job, a tenant, a node, a loan or a pod, and on what ground",
 		Long: "Say why a service has the replicas it has, when a job that waits begins, what a tenant may use and must give back, why a machine is lent\n" +
 			"or stays, or where a loan stands and what it waits for.\n\n" +
 			"The ground is what the controller wrote: status, conditions, history and events. With --store its journal adds the last decisions,\n" +
@@ -41,6 +41,7 @@ func newExplainCommand(o *cliOptions) *cobra.Command {
 		{"job", "How many members this job has, and when it begins", jobs, explainJob, true},
 		{"quota", "What this tenant may use, lends and must give back", quotas, explainQuota, false},
 		{"node", "Why this machine is lent, moves or stays", nodes, explainNode, false},
+		{"pod", "Where this pod is and why, or why it waits", "pods", explainPod, true},
 		{"loan", "Where this loan stands and what it waits for", loans, explainLoan, false},
 	} {
 		o := *o
@@ -66,7 +67,11 @@ func newExplainCommand(o *cliOptions) *cobra.Command {
 		} else {
 			o.controller(c)
 		}
-		o.completes(c, sub.plural)
+		if sub.use == "pod" {
+			c.Flags().StringVar(&o.schedulerNamespace, "scheduler-namespace", "springtide-system", "namespace of the bundled scheduler")
+		} else {
+			o.completes(c, sub.plural)
+		}
 		o.history(c)
 		o.formats(c, "text", "json", "yaml")
 		cmd.AddCommand(c)

@@ -31,6 +31,7 @@ type cliOptions struct {
 	store               string
 	watch               bool
 	dryRun              string
+	schedulerNamespace  string
 
 	// connect makes the clients; tests put others in.
 	connect func(*cliOptions) (*clients, error)

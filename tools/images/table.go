@@ -19,6 +19,8 @@ var images = []image{
 	// Its manifest runs it as root, since cgroup files and the runtime's socket are root's.
 	{Name: "springtide-agent", Package: "./cmd/springtide-agent", Title: "Springtide node agent",
 		Description: "Confines pods to their cells, reports topology and what is clean, passes notices on"},
+	{Name: "springtide-scheduler", Package: "./cmd/springtide-scheduler", Title: "Springtide scheduler",
+		Description: "Places pods on nodes and NUMA cells, follows loans, places gangs whole"},
 }
 
 const (

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+)
+
+// explainPod says where a pod is and why, or why it waits. What only the bundled scheduler knows it asks of the scheduler itself, through the API server.
+func explainPod(ctx context.Context, o *cliOptions, c *clients, arg string) (*explanation, error) {
+	name := fleet.ParseName(arg)
+	if name.Namespace == "" {
+		name.Namespace = o.namespace
+	}
+	pod, err := c.core.CoreV1().Pods(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read pod %s: %w", name, err)
+	}
+	p := &page{title: "Pod " + name.String()}
+	p.add("Scheduler", "%s", pod.Spec.SchedulerName)
+	switch cells := pod.Annotations[v1alpha1.AnnotationCells]; {
+	case pod.Spec.NodeName != "" && cells != "":
+		p.add("Node", "%s, NUMA cells %s", pod.Spec.NodeName, cells)
+	case pod.Spec.NodeName != "":
+		p.add("Node", "%s", pod.Spec.NodeName)
+	case pod.Status.NominatedNodeName != "":
+		p.add("Node", "none yet; %s is being made free for it", pod.Status.NominatedNodeName)
+	default:
+		p.add("Node", "none")
+	}
+	if s := pod.Spec.SchedulingGroup; s != nil && s.PodGroupName != nil {
+		p.add("Gang", "PodGroup %s", *s.PodGroupName)
+	}
+	for i := range pod.Status.Conditions {
+		if x := &pod.Status.Conditions[i]; x.Type == corev1.PodScheduled && x.Status == corev1.ConditionFalse {
+			p.add("Waits", "%s (%s)", x.Message, x.Reason)
+		}
+	}
+	said, err := askScheduler(ctx, c, o.schedulerNamespace, name)
+	switch {
+	case err != nil:
+		p.add("Decision", "the scheduler did not answer (%v): is springtide-scheduler installed in namespace %s?", err, o.schedulerNamespace)
+	default:
+		for i, line := range strings.Split(strings.TrimSpace(said), "\n") {
+			label := ""
+			if i == 0 {
+				label = "Decision"
+			}
+			p.add(label, "%s", line)
+		}
+	}
+	e := &explanation{page: p, Object: pod, Related: map[string]any{"decision": strings.TrimSpace(said)}}
+	return e, e.ground(ctx, o, c, "Pod", name)
+}
+
+// askTries is how often the service is asked: it may lead to a process that stands by.
+const askTries = 6
+
+// askScheduler asks the process of the bundled scheduler that holds the lease.
+func askScheduler(ctx context.Context, c *clients, namespace string, name fleet.Name) (string, error) {
+	var last error
+	for range askTries {
+		text, err := c.core.CoreV1().Services(namespace).ProxyGet("http", "springtide-scheduler", "http", "explain", map[string]string{"pod": name.String()}).DoRaw(ctx)
+		if err == nil {
+			return string(text), nil
+		}
+		last = err
+	}
+	return "", last
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+)
+
+// TestDoctorFindsPodsWithoutScheduler: a pod that no scheduler has looked at is named with the way back, and one that was judged, is gated or is young is not.
+func TestDoctorFindsPodsWithoutScheduler(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	pod := func(name string, age time.Duration, change func(*corev1.Pod)) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, CreationTimestamp: metav1.NewTime(now.Add(-age))},
+			Spec: corev1.PodSpec{SchedulerName: v1alpha1.SchedulerName}, Status: corev1.PodStatus{Phase: corev1.PodPending}}
+		if change != nil {
+			change(p)
+		}
+		return p
+	}
+	lease := func(age time.Duration) *coordinationv1.Lease {
+		holder, seconds, renewed := "host-1", int32(15), metav1.NewMicroTime(now.Add(-age))
+		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "springtide-system", Name: v1alpha1.SchedulerLeasePrefix + "0"},
+			Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, RenewTime: &renewed}}
+	}
+	for _, c := range []struct {
+		name    string
+		objects []runtime.Object
+		want    severity
+		says    string
+	}{
+		{"nobody looked", []runtime.Object{pod("old", time.Hour, nil)}, problem, "no scheduler has looked at 1 pod that name springtide: default/old"},
+		{"young", []runtime.Object{pod("new", time.Second, nil)}, fine, "every pod"},
+		{"judged", []runtime.Object{pod("judged", time.Hour, func(p *corev1.Pod) {
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse}}
+		})}, fine, "every pod"},
+		{"gated", []runtime.Object{pod("gated", time.Hour, func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}} })}, fine, "every pod"},
+		{"runs", []runtime.Object{lease(time.Second)}, fine, "the bundled scheduler runs (host-1)"},
+		{"ran", []runtime.Object{lease(time.Hour)}, fine, "every pod"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := &doctor{namespace: "springtide-system", c: &clients{core: fake.NewClientset(c.objects...), now: func() time.Time { return now },
+				dyn: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), listKinds())}}
+			if err := checkSchedulers(context.Background(), d); err != nil {
+				t.Fatal(err)
+			}
+			if len(d.found) != 1 || d.found[0].Severity != c.want || !strings.Contains(d.found[0].Message, c.says) {
+				t.Errorf("found %+v, want %s: %s", d.found, c.want, c.says)
+			}
+		})
+	}
+}
