@@ -67,6 +67,9 @@ type Machine struct {
 	ClassOf func(fleet.PoolID) fleet.Class
 	// Agent says that an agent confines pods to cells here. Without one the API server's facts decide: Ready says that the kubelet reports.
 	Agent, Ready bool
+	// Acknowledged says that only bundled schedulers bind here, and that each of them acknowledged the share as it is: no bind that was decided before is
+	// under way, and the API server's facts need no margin. With an agent the margin stays, since the agent moves pods within it.
+	Acknowledged bool
 	Occupants    []Occupant
 	// Unseen are pods that are bound here and whose side is not known yet.
 	Unseen []string
@@ -109,7 +112,7 @@ func (m *Machine) Judge(p *fleet.ShareParcel, free, now time.Time, o Options) Ve
 	if free.IsZero() {
 		free = now
 	}
-	if now.Sub(free) < o.Margin {
+	if now.Sub(free) < o.Margin && (m.Agent || !m.Acknowledged) {
 		return Verdict{Wait: WaitMargin, Free: free}
 	}
 	return Verdict{Clean: true, Free: free}

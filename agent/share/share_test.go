@@ -136,6 +136,26 @@ func TestWaits(t *testing.T) {
 	}
 }
 
+// TestAcknowledged: where all schedulers acknowledged the share the API server's facts need no margin. An agent keeps it: it moves pods meanwhile. And what
+// is in the way stays in the way.
+func TestAcknowledged(t *testing.T) {
+	m := machine("online", entry("l", "online", "offline", all...))
+	p := &m.Node.Share.Parcels[0]
+	m.Agent, m.Ready, m.Acknowledged = false, true, true
+	if v := m.Judge(p, time.Time{}, noon, terms); !v.Clean {
+		t.Errorf("%+v: acknowledged, and not clean at once", v)
+	}
+	m.Agent = true
+	if v := m.Judge(p, time.Time{}, noon, terms); v.Clean {
+		t.Error("with an agent the margin is kept")
+	}
+	m.Agent = false
+	m.with(fleet.PodOnline, 1)
+	if v := m.Judge(p, time.Time{}, noon, terms); v.Clean || v.Wait != WaitPods {
+		t.Errorf("%+v: clean with a pod on it", v)
+	}
+}
+
 // The margin counts from the moment on from which nothing is in the way, and starts over when something was. A report holds for its epoch alone.
 func TestMargin(t *testing.T) {
 	m := machine("online", entry("l", "online", "offline", all...))

@@ -240,10 +240,20 @@ type shareFacts struct {
 	share fleet.Share
 	// agent is the node whose agent is on record; empty where none is.
 	agent fleet.NodeID
+	// generation is that of the spec, acks the generations that the scheduler's partitions acknowledged, by the names of their Leases.
+	generation int64
+	acks       map[string]int64
 }
 
 func newShareFacts(a *v1alpha1.NodeShare) shareFacts {
 	f := shareFacts{node: fleet.NodeID(a.Spec.NodeUID), share: fleet.Share{Exists: true, Version: a.ResourceVersion}}
+	f.generation = a.Generation
+	for i := range a.Status.Acks {
+		if f.acks == nil {
+			f.acks = map[string]int64{}
+		}
+		f.acks[a.Status.Acks[i].Instance] = a.Status.Acks[i].Generation
+	}
 	if r := a.Status.Agent; r != nil {
 		f.agent = fleet.NodeID(r.NodeUID)
 	}

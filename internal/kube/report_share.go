@@ -183,9 +183,9 @@ func (c *Cluster) waiting() ([]*unmanaged, *fleet.Snapshot, error) {
 		return nil, nil, fmt.Errorf("judge machines without an agent: %w", err)
 	}
 	pods := fresh.PodsByNode()
-	classes := map[fleet.PoolID]fleet.Class{}
+	classes, schedulers := map[fleet.PoolID]fleet.Class{}, map[fleet.PoolID]string{}
 	for i := range fresh.Pools {
-		classes[fresh.Pools[i].ID] = fresh.Pools[i].Class
+		classes[fresh.Pools[i].ID], schedulers[fresh.Pools[i].ID] = fresh.Pools[i].Class, fresh.Pools[i].Scheduler
 	}
 	var out []*unmanaged
 	for _, o := range moving {
@@ -197,7 +197,7 @@ func (c *Cluster) waiting() ([]*unmanaged, *fleet.Snapshot, error) {
 			continue // another cycle sees them agree
 		}
 		node := *n
-		u := &unmanaged{share: o, m: agent.Machine{Node: &node, ClassOf: func(id fleet.PoolID) fleet.Class { return classes[id] }, Ready: f.kubelet}}
+		u := &unmanaged{share: o, m: agent.Machine{Node: &node, Acknowledged: acknowledged(o, c.leases.all(), schedulers, time.Now()), ClassOf: func(id fleet.PoolID) fleet.Class { return classes[id] }, Ready: f.kubelet}}
 		for _, p := range pods[n.ID] {
 			u.m.Occupants = append(u.m.Occupants, agent.Occupant{Name: p.Name.String(), Class: p.Class, Ask: p.Requests})
 		}
@@ -205,6 +205,33 @@ func (c *Cluster) waiting() ([]*unmanaged, *fleet.Snapshot, error) {
 	}
 	slices.SortFunc(out, func(a, b *unmanaged) int { return strings.Compare(a.share.Name, b.share.Name) })
 	return out, fresh, nil
+}
+
+// schedulerRequest is how long after the end of its Lease a scheduler that is dead may still have a binding carried out: the timeout of a binding, at
+// its largest, and what clocks run apart.
+const schedulerRequest = time.Minute + 5*time.Second
+
+// acknowledged reports whether no scheduler may still bind to the machine by an older share. Both pools of each parcel that moves must be served by the
+// bundled scheduler, and each of its partitions must have acknowledged this generation, or be dead for as long as its last requests can live. A partition
+// whose Lease nobody holds sends nothing, and its next owner begins with this share.
+func acknowledged(o *ownShare, leases []*leaseFacts, schedulers map[fleet.PoolID]string, wall time.Time) bool {
+	for i := range o.facts.share.Parcels {
+		if p := &o.facts.share.Parcels[i]; p.Next != "" && (schedulers[p.Holder] == "" || schedulers[p.Next] == "") {
+			return false
+		}
+	}
+	partitions := 0
+	for _, l := range leases {
+		if !strings.HasPrefix(l.Name, v1alpha1.SchedulerLeasePrefix) {
+			continue
+		}
+		partitions++
+		if o.facts.acks[l.Name] >= o.facts.generation || l.holder == "" || wall.Sub(l.seen) > l.duration+schedulerRequest {
+			continue
+		}
+		return false
+	}
+	return partitions > 0
 }
 
 // readLive reads the marks and the kubelet's state from the API server itself: the watches may be behind.

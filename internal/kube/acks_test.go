@@ -1,0 +1,40 @@
+package kube
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+)
+
+// TestAcknowledgedBy: every live partition counts, a dead one until its last requests are over, and the margin stays where others may bind.
+func TestAcknowledgedBy(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	share := &ownShare{facts: shareFacts{generation: 7, acks: map[string]int64{"springtide-scheduler-0": 7, "springtide-scheduler-1": 6},
+		share: fleet.Share{Parcels: []fleet.ShareParcel{{Holder: "web", Next: "batch"}}}}}
+	lease := func(n, holder string, age time.Duration) *leaseFacts {
+		return &leaseFacts{header: headerOf(&metav1.ObjectMeta{Name: v1alpha1.SchedulerLeasePrefix + n}), holder: holder, duration: 15 * time.Second, seen: now.Add(-age)}
+	}
+	ours := map[fleet.PoolID]string{"web": "springtide", "batch": "springtide"}
+	for _, c := range []struct {
+		name       string
+		leases     []*leaseFacts
+		schedulers map[fleet.PoolID]string
+		want       bool
+	}{
+		{"the one partition acknowledged", []*leaseFacts{lease("0", "a", 0)}, ours, true},
+		{"a live one acknowledged an older share", []*leaseFacts{lease("0", "a", 0), lease("1", "b", 0)}, ours, false},
+		{"a dead one may still have a request under way", []*leaseFacts{lease("0", "a", 0), lease("1", "b", time.Minute)}, ours, false},
+		{"a dead one is over", []*leaseFacts{lease("0", "a", 0), lease("1", "b", 2*time.Minute)}, ours, true},
+		{"one that gave its lease up", []*leaseFacts{lease("0", "a", 0), lease("1", "", 0)}, ours, true},
+		{"no scheduler ran", nil, ours, false},
+		{"another scheduler serves a pool", []*leaseFacts{lease("0", "a", 0)}, map[fleet.PoolID]string{"web": "springtide"}, false},
+	} {
+		if got := acknowledged(share, c.leases, c.schedulers, now); got != c.want {
+			t.Errorf("%s: %t", c.name, got)
+		}
+	}
+}
