@@ -37,6 +37,7 @@ grep -rl --include='*_test.go' '^func Benchmark' . | xargs -n1 dirname | sort -u
 	[[ $pkg =~ ${BENCH:-.} ]] || continue
 	name=$(tr / - <<<"${pkg#./}")
 	[[ $name != forecast ]] || name=forecast-speed # forecast.md is how good forecasts are: hack/bench-forecast.sh
+	[[ $name != agent-host ]] || name=agent
 	command="go test -run '^\$' -bench . -benchmem $(flags "$pkg") $pkg"
 	echo "  $pkg"
 	load=$(cut -d' ' -f1 /proc/loadavg 2>/dev/null || echo unknown)

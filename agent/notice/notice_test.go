@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -208,5 +209,43 @@ func TestExecHook(t *testing.T) {
 	}
 	if err := h.Call(t.Context(), two, "", nil); err == nil || !strings.Contains(err.Error(), "to fix") {
 		t.Errorf("without the runtime's socket: %v", err)
+	}
+}
+
+// TestHookLeavesNothingOpen: each call of a hook closes its connection, whatever the pod answers and however much.
+func TestHookLeavesNothingOpen(t *testing.T) {
+	var open atomic.Int64
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = w.Write(make([]byte, 1<<20))
+	}))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			open.Add(1)
+		case http.StateClosed:
+			open.Add(-1)
+		}
+	}
+	s.Start()
+	defer s.Close()
+	host, port, err := net.SplitHostPort(s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.Atoi(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := Hook{HTTP: &HTTPHook{Port: int32(n), Path: "/"}}
+	for range 8 {
+		if err := h.Call(t.Context(), Pod{IP: host}, "notice", nil); err == nil {
+			t.Fatal("an error of the pod is a success")
+		}
+	}
+	for deadline := time.Now().Add(20 * time.Second); open.Load() > 0; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d connections are open", open.Load())
+		}
 	}
 }
