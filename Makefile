@@ -147,6 +147,10 @@ bench-shift: build ## A week of 1,000 machines under every policy, 10,000 seeds 
 bench-forecast: ## Forecasts beside the peers' (TRACES=DIR, M4=DIR, M4_TEST=1); the tables are kept under docs/benchmarks
 	@hack/bench-forecast.sh
 
+.PHONY: bench-scheduler
+bench-scheduler: ## The scheduler's decision on 1,000 to 100,000 machines, and a million pods on a million (BENCH=newClass SIZES=10000 MILLION=0); docs/benchmarks/scheduler.md
+	@hack/bench-scheduler.sh
+
 .PHONY: bench-festive
 bench-festive: ## Forecasts of holidays, with a calendar and without; the table is kept under docs/benchmarks
 	@$(GO) run ./bench/festive >docs/benchmarks/festive.md.new && mv docs/benchmarks/festive.md.new docs/benchmarks/festive.md

@@ -1,6 +1,15 @@
 // Package place knows what fits where: a [Table] of machines with their free room, and the operations that put pods into it, take them
 // out, and undo both. The planner asks it what offline work there is room for and which socket can be freed, the simulator places with it,
-// and the bundled scheduler will decide with it.
+// and the bundled scheduler decides with it. docs/designs/0003-scheduler.md has the whole.
+//
+// # Facts and decisions
+//
+// [Table.SetMachine] and [Table.RemoveMachine] follow the machines, [Table.Bound] and [Table.Remove] the pods that others report. [Table.Decide] chooses a
+// machine by score and holds the room from that moment on; [Table.Confirm] and [Table.Forget] say what became of it. A table that was changed decides as one
+// that is built from the outcome, whatever the order of the changes. [FromSnapshot] builds one from the facts of a moment.
+//
+// A class has an index (a view) that catches up with the machines that changed since it was last asked. What it answers is the best score of all
+// machines, so equal pods land where as many separate choices would.
 //
 // # Rows
 //

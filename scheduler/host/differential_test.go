@@ -1,0 +1,240 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	schedulercache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeaffinity"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeports"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeunschedulable"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/tainttoleration"
+	fruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/kubernetes/pkg/scheduler/metrics"
+	"pgregory.net/rapid"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/scheduler/place"
+)
+
+// TestFeasibleAsUpstream: on random clusters a random pod fits exactly the nodes on which upstream's plugins accept it: resources with overhead, sidecars and
+// pod-level requests, node selector and affinity, taints and tolerations, cordons, and host ports.
+func TestFeasibleAsUpstream(t *testing.T) {
+	metrics.Register()
+	fits, refused := 0, 0
+	rapid.Check(t, func(r *rapid.T) {
+		nodes, pods := someCluster(r)
+		p := somePod(r, "new")
+		table := place.New()
+		for _, n := range nodes {
+			table.SetMachine((&nodeFacts{node: n}).machine(pools{}))
+		}
+		for _, b := range pods {
+			req := requestsOf(b)
+			table.Bound(shapeOf(b, &req), fleet.NodeID(b.Spec.NodeName), fleet.UID(b.UID), nil)
+		}
+		req := requestsOf(p)
+		class := table.Class(shapeOf(p, &req))
+		var ours []string
+		if pinned := pinnedTo(p); pinned != "" {
+			if table.Would(func() bool { _, ok := table.Assume(class, fleet.NodeID(pinned)); return ok }) {
+				ours = append(ours, pinned)
+			}
+		} else {
+			for c := range table.Candidates(class) {
+				ours = append(ours, c.Name)
+			}
+		}
+		slices.Sort(ours)
+		theirs, why := upstreamFits(r, nodes, pods, p)
+		if !slices.Equal(ours, theirs) {
+			r.Fatalf("the table accepts %v, upstream %v (%v)\npod %+v\n%+v", ours, theirs, why, p.Spec, table.Explain(class))
+		}
+		fits, refused = fits+len(ours), refused+len(nodes)-len(ours)
+	})
+	if fits == 0 || refused == 0 {
+		t.Errorf("%d nodes accepted and %d refused: the clusters that are drawn test nothing", fits, refused)
+	}
+}
+
+// upstreamFits asks upstream's filters about each node.
+func upstreamFits(r *rapid.T, nodes []*corev1.Node, pods []*corev1.Pod, p *corev1.Pod) (names []string, why map[string]string) {
+	ctx := context.Background()
+	f := feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
+	registry, profile := fruntime.Registry{}, &config.KubeSchedulerProfile{SchedulerName: "upstream", Plugins: &config.Plugins{}}
+	registry[queuesort.Name], registry[defaultbinder.Name] = queuesort.New, defaultbinder.New
+	profile.Plugins.QueueSort.Enabled = []config.Plugin{{Name: queuesort.Name}}
+	profile.Plugins.Bind.Enabled = []config.Plugin{{Name: defaultbinder.Name}}
+	for _, x := range []struct {
+		name string
+		make fruntime.PluginFactory
+		args runtime.Object
+	}{
+		{noderesources.Name, fruntime.FactoryAdapter(f, noderesources.NewFit),
+			&config.NodeResourcesFitArgs{ScoringStrategy: &config.ScoringStrategy{Type: config.LeastAllocated, Resources: []config.ResourceSpec{{Name: "cpu", Weight: 1}}}}},
+		{nodeaffinity.Name, fruntime.FactoryAdapter(f, nodeaffinity.New), &config.NodeAffinityArgs{}},
+		{tainttoleration.Name, fruntime.FactoryAdapter(f, tainttoleration.New), nil},
+		{nodeunschedulable.Name, fruntime.FactoryAdapter(f, nodeunschedulable.New), nil},
+		{nodeports.Name, fruntime.FactoryAdapter(f, nodeports.New), nil},
+	} {
+		registry[x.name] = x.make
+		profile.Plugins.MultiPoint.Enabled = append(profile.Plugins.MultiPoint.Enabled, config.Plugin{Name: x.name, Weight: 1})
+		if x.args != nil {
+			profile.PluginConfig = append(profile.PluginConfig, config.PluginConfig{Name: x.name, Args: x.args})
+		}
+	}
+	snapshot := schedulercache.NewSnapshot(pods, nodes)
+	fw, err := fruntime.NewFramework(ctx, registry, profile, fruntime.WithSnapshotSharedLister(snapshot))
+	if err != nil {
+		r.Fatal(err)
+	}
+	state := framework.NewCycleState()
+	result, status, _ := fw.RunPreFilterPlugins(ctx, state, p)
+	if !status.IsSuccess() {
+		return nil, map[string]string{"": status.Message()}
+	}
+	why = map[string]string{}
+	infos, err := snapshot.NodeInfos().List()
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, info := range infos {
+		name := info.Node().Name
+		if !result.AllNodes() && !result.NodeNames.Has(name) {
+			continue
+		}
+		if s := fw.RunFilterPlugins(ctx, state, p, info); s.IsSuccess() {
+			names = append(names, name)
+		} else {
+			why[name] = s.Message()
+		}
+	}
+	slices.Sort(names)
+	return names, why
+}
+
+func pick[T any](r *rapid.T, what string, from ...T) T { return rapid.SampledFrom(from).Draw(r, what) }
+
+func someCluster(r *rapid.T) (nodes []*corev1.Node, pods []*corev1.Pod) {
+	for k := range rapid.IntRange(1, 5).Draw(r, "nodes") {
+		name := fmt.Sprint("n", k)
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "uid-n", Labels: map[string]string{corev1.LabelHostname: name, corev1.LabelTopologyZone: pick(r, "zone", "a", "b")}}}
+		if pick(r, "disk", true, false) {
+			n.Labels["disk"] = pick(r, "kind", "ssd", "hdd")
+		}
+		n.Labels["cores"] = pick(r, "cores", "8", "16", "many")
+		n.Status.Allocatable = list(r, "cpu", pick(r, "cpu", "1", "2", "4"), "memory", pick(r, "memory", "1Gi", "4Gi"), "pods", pick(r, "pods", "2", "10"),
+			"ephemeral-storage", pick(r, "storage", "", "10Gi"), "example.com/fpga", pick(r, "fpga", "", "", "2"), "nvidia.com/gpu", pick(r, "gpu", "", "", "4"),
+			"hugepages-2Mi", pick(r, "pages", "", "", "1Gi"))
+		n.Spec.Unschedulable = pick(r, "cordoned", false, false, false, false, true)
+		for range pick(r, "taints", 0, 0, 1, 2) {
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: pick(r, "key", "k", "l"), Value: pick(r, "value", "", "v", "7"),
+				Effect: pick(r, "effect", corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)})
+		}
+		nodes = append(nodes, n)
+		for i := range pick(r, "bound", 0, 0, 1, 2, 3) {
+			p := somePod(r, fmt.Sprint(name, "-", i))
+			p.Spec.NodeName, p.Status.Phase = name, corev1.PodRunning
+			pods = append(pods, p)
+		}
+	}
+	return nodes, pods
+}
+
+// list is a list of resources; those with an empty amount are left out.
+func list(r *rapid.T, of ...string) corev1.ResourceList {
+	out := corev1.ResourceList{}
+	for i := 0; i < len(of); i += 2 {
+		if of[i+1] != "" {
+			out[corev1.ResourceName(of[i])] = resource.MustParse(of[i+1])
+		}
+	}
+	return out
+}
+
+func someRequests(r *rapid.T) corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{Requests: list(r, "cpu", pick(r, "cpu", "", "100m", "1", "1500m"), "memory", pick(r, "memory", "", "100Mi", "1Gi"),
+		"ephemeral-storage", pick(r, "storage", "", "", "", "6Gi"), "example.com/fpga", pick(r, "fpga", "", "", "", "", "1"), "nvidia.com/gpu", pick(r, "gpu", "", "", "", "", "2"),
+		"hugepages-2Mi", pick(r, "pages", "", "", "", "", "512Mi"))}
+}
+
+func somePod(r *rapid.T, name string) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: name, UID: "uid-p"}}
+	p.UID = "uid-" + p.UID
+	for i := range pick(r, "containers", 1, 1, 2) {
+		c := corev1.Container{Name: fmt.Sprint("c", i), Resources: someRequests(r)}
+		if pick(r, "port", false, false, true) {
+			c.Ports = []corev1.ContainerPort{{HostPort: pick[int32](r, "number", 80, 81), ContainerPort: 80, HostIP: pick(r, "ip", "", "", "10.0.0.1", "10.0.0.2"),
+				Protocol: pick(r, "protocol", corev1.ProtocolTCP, corev1.ProtocolTCP, corev1.ProtocolUDP)}}
+		}
+		p.Spec.Containers = append(p.Spec.Containers, c)
+	}
+	for i := range pick(r, "init", 0, 0, 1, 2) {
+		c := corev1.Container{Name: fmt.Sprint("i", i), Resources: someRequests(r)}
+		if pick(r, "sidecar", true, false) {
+			always := corev1.ContainerRestartPolicyAlways
+			c.RestartPolicy = &always
+		}
+		p.Spec.InitContainers = append(p.Spec.InitContainers, c)
+	}
+	if pick(r, "overhead", false, false, true) {
+		p.Spec.Overhead = list(r, "cpu", "200m", "memory", "50Mi")
+	}
+	if pick(r, "pod level", false, false, false, true) {
+		p.Spec.Resources = &corev1.ResourceRequirements{Requests: list(r, "cpu", pick(r, "cpu", "", "2"), "memory", "2Gi")}
+	}
+	if pick(r, "selector", false, false, true) {
+		p.Spec.NodeSelector = map[string]string{"disk": pick(r, "disk", "ssd", "hdd")}
+	}
+	for range pick(r, "tolerations", 0, 0, 1, 2) {
+		t := corev1.Toleration{Key: pick(r, "key", "k", "l", corev1.TaintNodeUnschedulable), Operator: pick(r, "operator", "", corev1.TolerationOpEqual, corev1.TolerationOpExists),
+			Effect: pick(r, "effect", "", "", corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute)}
+		if t.Operator != corev1.TolerationOpExists {
+			t.Value = pick(r, "value", "", "v", "7")
+		} else if pick(r, "all", false, false, true) {
+			t.Key = ""
+		}
+		p.Spec.Tolerations = append(p.Spec.Tolerations, t)
+	}
+	if pick(r, "affinity", false, false, true) {
+		var terms []corev1.NodeSelectorTerm
+		for range pick(r, "terms", 1, 1, 2) {
+			var term corev1.NodeSelectorTerm
+			for range pick(r, "expressions", 0, 1, 1, 2) {
+				term.MatchExpressions = append(term.MatchExpressions, someRequirement(r))
+			}
+			if pick(r, "field", false, false, false, true) {
+				term.MatchFields = []corev1.NodeSelectorRequirement{{Key: metav1.ObjectNameField,
+					Operator: pick(r, "field operator", corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn), Values: []string{pick(r, "node", "n0", "n1")}}}
+			}
+			terms = append(terms, term)
+		}
+		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms}}}
+	}
+	return p
+}
+
+func someRequirement(r *rapid.T) corev1.NodeSelectorRequirement {
+	switch op := pick(r, "operator", corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn, corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist,
+		corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt); op {
+	case corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt:
+		return corev1.NodeSelectorRequirement{Key: pick(r, "key", "cores", "disk"), Operator: op, Values: []string{pick(r, "limit", "8", "12")}}
+	case corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist:
+		return corev1.NodeSelectorRequirement{Key: pick(r, "key", "cores", "disk", "gone"), Operator: op}
+	default:
+		return corev1.NodeSelectorRequirement{Key: pick(r, "key", "cores", "disk"), Operator: op, Values: pick(r, "values", []string{"ssd"}, []string{"ssd", "8"}, []string{"16", "hdd"})}
+	}
+}
