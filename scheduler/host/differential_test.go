@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	schedulercache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
@@ -44,10 +45,10 @@ func TestFeasibleAsUpstream(t *testing.T) {
 		}
 		for _, b := range pods {
 			req := requestsOf(b)
-			table.Bound(shapeOf(b, &req), fleet.NodeID(b.Spec.NodeName), fleet.UID(b.UID), nil)
+			table.Bound(shapeOf(b, &req, ""), fleet.NodeID(b.Spec.NodeName), fleet.UID(b.UID), nil)
 		}
 		req := requestsOf(p)
-		class := table.Class(shapeOf(p, &req))
+		class := table.Class(shapeOf(p, &req, ""))
 		var ours []string
 		if pinned := pinnedTo(p); pinned != "" {
 			if table.Would(func() bool { _, ok := table.Assume(class, fleet.NodeID(pinned)); return ok }) {
@@ -131,7 +132,7 @@ func pick[T any](r *rapid.T, what string, from ...T) T { return rapid.SampledFro
 func someCluster(r *rapid.T) (nodes []*corev1.Node, pods []*corev1.Pod) {
 	for k := range rapid.IntRange(1, 5).Draw(r, "nodes") {
 		name := fmt.Sprint("n", k)
-		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "uid-n", Labels: map[string]string{corev1.LabelHostname: name, corev1.LabelTopologyZone: pick(r, "zone", "a", "b")}}}
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), Labels: map[string]string{corev1.LabelHostname: name, corev1.LabelTopologyZone: pick(r, "zone", "a", "b")}}}
 		if pick(r, "disk", true, false) {
 			n.Labels["disk"] = pick(r, "kind", "ssd", "hdd")
 		}
@@ -172,8 +173,7 @@ func someRequests(r *rapid.T) corev1.ResourceRequirements {
 }
 
 func somePod(r *rapid.T, name string) *corev1.Pod {
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: name, UID: "uid-p"}}
-	p.UID = "uid-" + p.UID
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: name, UID: types.UID("uid-" + name)}}
 	for i := range pick(r, "containers", 1, 1, 2) {
 		c := corev1.Container{Name: fmt.Sprint("c", i), Resources: someRequests(r)}
 		if pick(r, "port", false, false, true) {
