@@ -34,7 +34,7 @@ func agentDocs(t *testing.T) [][]byte {
 	t.Helper()
 	var out [][]byte
 	for _, path := range []string{"crd/springtide.dev_nodeshares.yaml", "crd/springtide.dev_capacitypools.yaml", "../lab/world/manifests/noderesourcetopology.yaml", "base/namespace.yaml",
-		"base/agent/namespace.yaml", "base/agent/rbac.yaml", "base/agent/policy.yaml", "base/agent/priorityclass.yaml", "base/agent/config.yaml", "base/agent/daemonset.yaml"} {
+		"base/agent/namespace.yaml", "base/agent/rbac.yaml", "base/agent/policy.yaml", "base/agent/priorityclass.yaml", "base/agent/config.yaml", "base/agent/daemonset.yaml", "base/agent/hooks/policy.yaml"} {
 		text, err := os.ReadFile(filepath.FromSlash(path))
 		if err != nil {
 			t.Fatal(err)
@@ -153,6 +153,10 @@ func TestAgentWritesItsOwnNode(t *testing.T) {
 			_, err := c.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, patch(map[string]any{"status": map[string]any{"capacity": map[string]string{"springtide.dev/reclaimed-cpu": "1"}}}), metav1.PatchOptions{}, "status")
 			return err
 		}},
+		{"the node's label of a registered plugin", func(c kubernetes.Interface, _ dynamic.Interface, node string) error {
+			_, err := c.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, patch(map[string]any{"metadata": map[string]any{"labels": map[string]string{v1alpha1.LabelRuntimeHooks: "true"}}}), metav1.PatchOptions{})
+			return err
+		}},
 		{"a pod's annotation", func(c kubernetes.Interface, _ dynamic.Interface, node string) error {
 			_, err := c.CoreV1().Pods("springtide-agent").Patch(ctx, "work-"+node, types.MergePatchType, annotate, metav1.PatchOptions{})
 			return err
@@ -182,6 +186,14 @@ func TestAgentWritesItsOwnNode(t *testing.T) {
 			_, err := own.CoreV1().Nodes().Patch(ctx, "a", types.MergePatchType, annotate, metav1.PatchOptions{})
 			return err
 		}(),
+		"another label of the node": func() error {
+			_, err := own.CoreV1().Nodes().Patch(ctx, "a", types.MergePatchType, []byte(`{"metadata":{"labels":{"pool":"mine"}}}`), metav1.PatchOptions{})
+			return err
+		}(),
+		"a taint of the node": func() error {
+			_, err := own.CoreV1().Nodes().Patch(ctx, "a", types.MergePatchType, []byte(`{"spec":{"unschedulable":true}}`), metav1.PatchOptions{})
+			return err
+		}(),
 		"an eviction without a UID": evict(ctx, own, pods["work-a"], false),
 		"a pool": func() error {
 			return ownDyn.Resource(v1alpha1.GroupVersion.WithResource("capacitypools")).Delete(ctx, "x", metav1.DeleteOptions{})
@@ -198,6 +210,7 @@ func TestAgentWritesItsOwnNode(t *testing.T) {
 	if err := evict(ctx, own, pods["work-a"], true); err != nil {
 		t.Errorf("an eviction on its node: %v", err)
 	}
+	checkHooks(t, core)
 	// Nobody else is held up.
 	if _, err := core.CoordinationV1().Leases("springtide-system").Create(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("free-", time.Now().UnixNano())}}, metav1.CreateOptions{}); err != nil {
 		t.Error(err)
@@ -210,4 +223,33 @@ func evict(ctx context.Context, c kubernetes.Interface, p *corev1.Pod, named boo
 		e.DeleteOptions.Preconditions = &metav1.Preconditions{UID: &p.UID}
 	}
 	return c.PolicyV1().Evictions(p.Namespace).Evict(ctx, e)
+}
+
+// checkHooks: a pod that must not start unadjusted asks for a node with a registered plugin, and names it; other pods stay as they are.
+func checkHooks(t *testing.T, core kubernetes.Interface) {
+	t.Helper()
+	await(t, "the default account", func() bool {
+		_, err := core.CoreV1().ServiceAccounts("default").Get(t.Context(), "default", metav1.GetOptions{})
+		return err == nil
+	})
+	create := func(class string) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "none"}}}}
+		if class != "" {
+			p.Annotations = map[string]string{"springtide.dev/class": class}
+		}
+		made, err := core.CoreV1().Pods("default").Create(t.Context(), p, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	await(t, "the policy of hooks", func() bool { return create("dedicated").Spec.NodeSelector[v1alpha1.LabelRuntimeHooks] == "true" })
+	if got := create("reclaimed").Annotations["required-plugins.noderesource.dev"]; got != `["springtide"]` {
+		t.Errorf("a reclaimed pod requires %q", got)
+	}
+	for _, class := range []string{"", "shared"} {
+		if p := create(class); len(p.Spec.NodeSelector) > 0 || p.Annotations["required-plugins.noderesource.dev"] != "" {
+			t.Errorf("a pod of class %q is kept off: %v", class, p.Spec.NodeSelector)
+		}
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -75,6 +76,8 @@ type Agent struct {
 	resctrlErr error
 	relays     relays
 	guard      guard
+	// contact is when the API server took a renewal last, in nanoseconds.
+	contact atomic.Int64
 
 	mu      sync.Mutex // guards what follows
 	cycled  time.Time
@@ -115,7 +118,7 @@ func New(o Options) (*Agent, error) {
 	if o.Overlap.Advice.Period <= 0 {
 		o.Overlap.Advice, o.Overlap.Evictions = shape.DefaultAdvice(), shape.DefaultEvictions()
 	}
-	a := &Agent{o: o, m: newMetrics(o.Registry), free: map[share.Errand]time.Time{}, classes: map[string]fleet.PodClass{}}
+	a := &Agent{o: o, m: newMetrics(o.Registry), free: map[share.Errand]time.Time{}, classes: map[string]fleet.PodClass{}, guard: guard{done: make(chan evicted, 16)}}
 	var err error
 	if a.topology, err = ReadTopology(o.Roots); err != nil {
 		return nil, err
@@ -192,7 +195,11 @@ func (a *Agent) Cycle(ctx context.Context, f *Facts, now time.Time) (*Outcome, e
 	if err != nil {
 		return nil, err
 	}
-	a.m.factsAge.Set(now.Sub(f.At).Seconds())
+	known := f.At
+	if at := a.contact.Load(); at > 0 {
+		known = time.Unix(0, at) // the watches say nothing of their own silence
+	}
+	a.m.factsAge.Set(now.Sub(known).Seconds())
 	groups, err := a.cgroups.Pods()
 	if err != nil {
 		return nil, err
@@ -509,7 +516,9 @@ func (a *Agent) reports(f *Facts, m *share.Machine, now time.Time) []v1alpha1.Pa
 		report := v1alpha1.ParcelReport{LoanUID: p.LoanUID, Epoch: p.Epoch, Clean: v.Clean, Waits: string(v.Wait), Occupants: v.Names[:min(len(v.Names), occupantsShown)]}
 		if v.Clean {
 			report.Time = timeOf(now)
-		} else if !v.Free.IsZero() {
+		}
+		// Also of a parcel that is clean: should the report not be taken, the next one need not wait for the margin again.
+		if !v.Free.IsZero() {
 			free[errand] = v.Free
 		}
 		out = append(out, report)

@@ -63,6 +63,8 @@ type NodeFacts struct {
 	Allocatable fleet.Resources `json:"allocatable"`
 	// Reclaimed is what the node offers of idle capacity.
 	Reclaimed fleet.Resources `json:"reclaimed"`
+	// Hooks says that the node has the label of a registered plugin.
+	Hooks bool `json:"hooks"`
 }
 
 // PodFacts are those of a pod that is bound here and has not finished.
@@ -103,7 +105,8 @@ func (p *PodFacts) FullName() string { return p.Namespace + "/" + p.Name }
 
 // newNodeFacts reads a node.
 func newNodeFacts(n *corev1.Node) NodeFacts {
-	f := NodeFacts{Name: n.Name, UID: string(n.UID), Allocatable: amounts(n.Status.Allocatable), Reclaimed: reclaimedOf(n.Status.Capacity)}
+	f := NodeFacts{Name: n.Name, UID: string(n.UID), Allocatable: amounts(n.Status.Allocatable), Reclaimed: reclaimedOf(n.Status.Capacity),
+		Hooks: n.Labels[v1alpha1.LabelRuntimeHooks] == "true"}
 	f.Marks.OfflineLabel = n.Labels[v1alpha1.LabelOffline] == "true"
 	for i := range n.Spec.Taints {
 		t := &n.Spec.Taints[i]

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/springtide/springtide/agent/shape"
+	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 )
 
@@ -36,13 +38,21 @@ type guard struct {
 	// written is the box that the cgroup has.
 	written shape.Box
 	// What the last cycle found: the input without pods, the cgroups of online, and who may be evicted.
-	cores, lent    fleet.MilliCPU
-	online, away   shape.Set
-	coarse, pods   []watched
-	candidates     []shape.Candidate
-	parents        *shape.Input
-	reclaimFailed  bool
+	cores, lent   fleet.MilliCPU
+	online, away  shape.Set
+	coarse, pods  []watched
+	candidates    []shape.Candidate
+	parents       *shape.Input
+	reclaimFailed bool
+	// done are the answers of the API server to evictions.
+	done           chan evicted
 	lastConditions []string
+}
+
+// evicted is what became of an eviction.
+type evicted struct {
+	shape.Eviction
+	err error
 }
 
 // observe takes what a cycle found over into the guard.
@@ -130,6 +140,9 @@ func (a *Agent) Protect(ctx context.Context, c *Cluster, now time.Time) []shape.
 	if g.parents == nil || a.o.DryRun || !a.o.Overlap.Box && !a.o.Overlap.Quota && !a.o.Overlap.Offer && !a.o.Overlap.Evict {
 		return nil
 	}
+	for len(g.done) > 0 {
+		a.evictionDone(<-g.done, now)
+	}
 	s := g.meter.measure(a.cgroups, a.o.Roots, g.online, g.away, g.coarse, g.pods, now)
 	g.advice = g.advice.Advise(&s.signals, g.cores, g.lent, now, a.o.Overlap.Advice)
 	b := a.box()
@@ -169,7 +182,7 @@ func (a *Agent) Protect(ctx context.Context, c *Cluster, now time.Time) []shape.
 		a.reclaim(v.Reclaim)
 	}
 	for _, e := range v.Evict {
-		a.evict(ctx, c, e, now)
+		a.evict(ctx, c, e)
 	}
 	return v.Evict
 }
@@ -195,17 +208,31 @@ func (a *Agent) reclaim(b fleet.Bytes) {
 	a.guard.reclaimFailed = err != nil
 }
 
-// evict evicts one pod through its disruption budgets. A refusal leaves the pod among the candidates.
-func (a *Agent) evict(ctx context.Context, c *Cluster, e shape.Eviction, now time.Time) {
+// evict evicts one pod through its disruption budgets, while the machine is measured on.
+func (a *Agent) evict(ctx context.Context, c *Cluster, e shape.Eviction) {
+	if c == nil {
+		a.evictionDone(evicted{e, errors.New("the API server is away")}, time.Time{})
+		return
+	}
+	go func() {
+		err := c.evict(ctx, e)
+		select {
+		case a.guard.done <- evicted{e, err}:
+		case <-ctx.Done():
+		}
+	}()
+}
+
+// evictionDone takes the answer over. A refusal leaves the pod among the candidates; after a success the node offers nothing for a while.
+func (a *Agent) evictionDone(e evicted, now time.Time) {
 	outcome := "ok"
-	err := c.evict(ctx, e)
-	if err != nil {
+	if e.err != nil {
 		outcome = "error"
-		if apierrors.IsTooManyRequests(err) {
+		if apierrors.IsTooManyRequests(e.err) {
 			outcome = "refused"
 		}
 		a.guard.evictor.Pending = slices.DeleteFunc(a.guard.evictor.Pending, func(uid string) bool { return uid == e.UID })
-		a.o.Log.Warn("a reclaimed pod was not evicted", "pod", e.Name, "rule", e.Rule, "why", e.Why, "err", err)
+		a.o.Log.Warn("a reclaimed pod was not evicted", "pod", e.Name, "rule", e.Rule, "why", e.Why, "err", e.err)
 	} else {
 		a.o.Log.Info("a reclaimed pod is evicted", "pod", e.Name, "rule", e.Rule, "why", e.Why)
 		a.guard.advice.Held = now.Add(a.o.Overlap.Evictions.Hold)
@@ -244,6 +271,25 @@ func (c *Cluster) reportOffer(ctx context.Context, has, offer fleet.Resources) (
 	_, err = c.Core.CoreV1().Nodes().Patch(ctx, c.Node, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager}, "status")
 	if err != nil {
 		return false, fmt.Errorf("offer idle capacity: %w", err)
+	}
+	return true, nil
+}
+
+// reportHooks gives the node the label of a registered plugin, and takes it away while the runtime has lost it.
+func (c *Cluster) reportHooks(ctx context.Context, has, live bool) (bool, error) {
+	if has == live {
+		return false, nil
+	}
+	var value any // null takes the label away
+	if live {
+		value = "true"
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]any{v1alpha1.LabelRuntimeHooks: value}}})
+	if err != nil {
+		return false, err
+	}
+	if _, err = c.Core.CoreV1().Nodes().Patch(ctx, c.Node, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
+		return false, fmt.Errorf("label the node: %w", err)
 	}
 	return true, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
 )
 
 func timeOf(t time.Time) *metav1.Time {
@@ -108,8 +110,8 @@ func (c *Cluster) renew(ctx context.Context, seconds int32, last *coordinationv1
 	return has, nil
 }
 
-// Run is the agent's life: watches, the Lease, the runtime's plugin, and the cycles. It ends with ctx. The Lease is renewed only while cycles end
-// well: a controller must not count on an agent that cannot confine.
+// Run is the agent's life: watches, the Lease, the runtime's plugin, and the cycles. It ends with ctx. The machine is shaped and protected by one
+// goroutine, and reports are written by another: an API server that hangs must not leave the machine unattended.
 func (a *Agent) Run(ctx context.Context, c *Cluster) error {
 	wake := make(chan struct{}, 1)
 	event := func() {
@@ -118,26 +120,39 @@ func (a *Agent) Run(ctx context.Context, c *Cluster) error {
 		default:
 		}
 	}
-	go c.Run(ctx)
-	if a.o.NRI != "" && !a.o.DryRun {
-		a.runtime = NewRuntime(a.o.NRI, a.o.Log, event)
-		go a.runtime.Run(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() { c.Run(ctx) })
+	r := &reporter{a: a, c: c, work: make(chan report, 1), wake: event}
+	if !a.o.DryRun {
+		wg.Go(func() { r.run(ctx) })
+		if a.o.NRI != "" {
+			a.runtime = NewRuntime(a.o.NRI, a.o.Log, event)
+			wg.Go(func() { a.runtime.Run(ctx) })
+		}
 	}
 	tick := time.NewTicker(a.o.Interval)
 	defer tick.Stop()
 	// Online is protected more often than the machine is shaped: this costs a few reads.
 	protect := time.NewTicker(a.o.Overlap.Advice.Period)
 	defer protect.Stop()
-	var p pace
 	for {
-		out, err := a.step(ctx, c, &p)
-		a.ended(err, time.Now())
+		now := time.Now()
+		facts := c.Facts(now)
+		out, err := a.Cycle(ctx, facts, now)
+		a.ended(err, now)
 		if err != nil && ctx.Err() == nil && !errors.Is(err, errNoFacts) {
 			a.o.Log.Error("a cycle failed", "err", err)
 		}
-		if a.o.DryRun && out != nil && c.Synced() {
+		if a.o.DryRun && out != nil && facts != nil {
 			return PrintDiff(out, a.o.Stdout)
 		}
+		// Without facts nothing was ever read of the API server, so there is nothing to report on. A cycle that failed reports nothing: the Lease
+		// must not say that the machine is confined.
+		if out != nil && facts != nil && !a.o.DryRun {
+			r.give(report{facts, out, a.guard.advice.Offer, now})
+		}
+		again := a.marginEnds(now)
 		for due := false; !due; {
 			select {
 			case <-ctx.Done():
@@ -148,7 +163,7 @@ func (a *Agent) Run(ctx context.Context, c *Cluster) error {
 				due = true
 			case <-c.Changed():
 				due = true
-			case <-p.again:
+			case <-again:
 				due = true
 			case <-protect.C:
 				// An offer that falls is shown to the scheduler at once.
@@ -157,7 +172,6 @@ func (a *Agent) Run(ctx context.Context, c *Cluster) error {
 				due = a.guard.advice.Offer != was
 			}
 		}
-		p.again = nil
 		// Events come in bursts: one cycle answers all of a tenth of a second.
 		select {
 		case <-ctx.Done():
@@ -167,28 +181,70 @@ func (a *Agent) Run(ctx context.Context, c *Cluster) error {
 	}
 }
 
-const burst = 100 * time.Millisecond
+// marginEnds fires when a margin ends between two ticks; nil while none does.
+func (a *Agent) marginEnds(now time.Time) <-chan time.Time {
+	soonest := a.o.Interval
+	for _, since := range a.free {
+		if left := a.o.Margin - now.Sub(since); left > 0 && left < soonest {
+			soonest = left
+		}
+	}
+	if soonest == a.o.Interval {
+		return nil
+	}
+	return time.After(soonest)
+}
 
-// pace is what the loop remembers between cycles.
-type pace struct {
+const (
+	burst = 100 * time.Millisecond
+	// apiTimeout bounds the writes after one cycle.
+	apiTimeout    = 5 * time.Second
+	topologyEvery = 10 * time.Minute
+)
+
+// report is what a cycle has to say.
+type report struct {
+	facts *Facts
+	out   *Outcome
+	offer fleet.Resources
+	now   time.Time
+}
+
+// reporter writes reports to the API server, the newest only.
+type reporter struct {
+	a    *Agent
+	c    *Cluster
+	work chan report
+	wake func()
+
 	lease        *coordinationv1.Lease
 	renewed      time.Time
 	topologyDone bool
 	topologyAt   time.Time
-	again        <-chan time.Time
 }
 
-// step is one cycle with its reports.
-func (a *Agent) step(ctx context.Context, c *Cluster, p *pace) (*Outcome, error) {
-	now := time.Now()
-	facts := c.Facts(now)
-	out, err := a.Cycle(ctx, facts, now)
-	if err != nil || a.o.DryRun {
-		return out, err
+// give replaces a report that was not taken yet.
+func (r *reporter) give(x report) {
+	select {
+	case <-r.work:
+	default:
 	}
-	if facts == nil {
-		return out, nil // the API server is away: there is nobody to report to
+	r.work <- x
+}
+
+func (r *reporter) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case x := <-r.work:
+			r.write(ctx, x)
+		}
 	}
+}
+
+func (r *reporter) write(ctx context.Context, x report) {
+	a, c := r.a, r.c
 	counted := func(kind string, wrote bool, err error) {
 		if wrote || err != nil {
 			a.m.apiWrites.WithLabelValues(kind, result(err)).Inc()
@@ -199,41 +255,32 @@ func (a *Agent) step(ctx context.Context, c *Cluster, p *pace) (*Outcome, error)
 	}
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	if every := time.Duration(a.o.LeaseSeconds) * time.Second / 4; now.Sub(p.renewed) >= every {
-		lease, err := c.renew(ctx, a.o.LeaseSeconds, p.lease)
+	if every := time.Duration(a.o.LeaseSeconds) * time.Second / 4; x.now.Sub(r.renewed) >= every {
+		lease, err := c.renew(ctx, a.o.LeaseSeconds, r.lease)
 		counted("Lease", true, err)
-		if p.lease = lease; err == nil {
-			p.renewed = now
+		if r.lease = lease; err == nil {
+			r.renewed = x.now
+			a.contact.Store(x.now.UnixNano())
 		}
 	}
 	// The topology is compared once in a while, since nothing but the hardware and another exporter changes it.
-	if a.o.Topology == TopologyWrite && (!p.topologyDone || now.Sub(p.topologyAt) > topologyEvery) {
-		wrote, err := writeTopology(ctx, c.Dynamic, TopologyObject(a.o.Node, types.UID(facts.Node.UID), a.topology))
+	if a.o.Topology == TopologyWrite && (!r.topologyDone || x.now.Sub(r.topologyAt) > topologyEvery) {
+		wrote, err := writeTopology(ctx, c.Dynamic, TopologyObject(a.o.Node, types.UID(x.facts.Node.UID), a.topology))
 		counted("NodeResourceTopology", wrote, err)
-		p.topologyDone, p.topologyAt = err == nil, now
+		r.topologyDone, r.topologyAt = err == nil, x.now
 	}
-	if facts.Share != nil {
-		wrote, err := c.reportShare(ctx, facts.Share, out, now)
+	if x.facts.Share != nil {
+		wrote, err := c.reportShare(ctx, x.facts.Share, x.out, x.now)
 		counted("NodeShare", wrote, err)
 	}
 	if a.o.Overlap.Offer {
-		wrote, err := c.reportOffer(ctx, facts.Node.Reclaimed, a.guard.advice.Offer)
+		wrote, err := c.reportOffer(ctx, x.facts.Node.Reclaimed, x.offer)
 		counted("Node", wrote, err)
 	}
-	if a.relay(ctx, c, facts) {
-		p.again = time.After(answerPoll)
+	wrote, err := c.reportHooks(ctx, x.facts.Node.Hooks, a.runtime != nil && a.runtime.Live())
+	counted("Node", wrote, err)
+	if a.relay(ctx, c, x.facts) {
+		// The answers of a pod under notice are looked for soon.
+		time.AfterFunc(answerPoll, r.wake)
 	}
-	// A margin that ends between two ticks is reported when it ends.
-	for _, since := range a.free {
-		if left := a.o.Margin - time.Since(since); p.again == nil && left > 0 && left < a.o.Interval {
-			p.again = time.After(left)
-		}
-	}
-	return out, nil
 }
-
-const (
-	// apiTimeout bounds the writes of one cycle, so that an API server that hangs does not keep the machine unattended.
-	apiTimeout    = 5 * time.Second
-	topologyEvery = 10 * time.Minute
-)

@@ -16,6 +16,8 @@ const (
 	HomeOffline = "offline"
 	// LabelNetworkPod names the network pod of a node, where its operator says which it is: a block of racks with full bandwidth inside.
 	LabelNetworkPod = "springtide.dev/network-pod"
+	// LabelRuntimeHooks is "true" on nodes whose container runtime has the agent registered: containers are confined before they start there.
+	LabelRuntimeHooks = "springtide.dev/runtime-hooks"
 	// LabelStable is "true" on the pods of members that are stable and whose operator does not say so by a label of its own.
 	LabelStable = "springtide.dev/stable"
 	// LabelTenant is "true" on namespaces whose pods the policy of deploy/base/offline sends to offline machines.

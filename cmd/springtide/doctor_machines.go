@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -123,5 +124,33 @@ func checkAgents(ctx context.Context, d *doctor) error {
 		return nil
 	}
 	d.ok("all %d machines that lend sockets have a live agent", len(need))
+	return d.checkHooks(nodes, need)
+}
+
+// checkHooks looks whether containers are confined before they start. A fleet of which no machine has the label is one without NRI, or of an older
+// agent: its conditions say so.
+func (d *doctor) checkHooks(nodes []corev1.Node, need []string) error {
+	var without []string
+	for i := range nodes {
+		if slices.Contains(need, nodes[i].Name) && nodes[i].Labels[v1alpha1.LabelRuntimeHooks] != "true" {
+			without = append(without, nodes[i].Name)
+		}
+	}
+	if len(without) == len(need) {
+		return nil
+	}
+	if len(without) > 0 {
+		d.advise("turn NRI on in the container runtime there, and mount its socket into the agent's pod (docs/agent.md)",
+			"on %d of %d machines that lend sockets containers are confined after their start, not before: %s", len(without), len(need), shortList(without))
+	}
+	const admission = "admissionregistration.k8s.io/v1"
+	kinds, err := d.c.core.Discovery().ServerResourcesForGroupVersion(admission)
+	if err != nil {
+		return fmt.Errorf("look for %s: %w", admission, err)
+	}
+	if !slices.ContainsFunc(kinds.APIResources, func(r metav1.APIResource) bool { return r.Name == "mutatingadmissionpolicies" }) {
+		d.advise("upgrade to Kubernetes 1.36, then add the component deploy/base/agent/hooks",
+			"the cluster has no MutatingAdmissionPolicy: a pod that must not start unconfined is not held back while a machine's agent is away, and is corrected after its start")
+	}
 	return nil
 }
