@@ -145,15 +145,18 @@ func (o Options) resolved(svc *fleet.Service, window time.Duration) Options {
 	return o
 }
 
-// follow lengthens what depends on how far apart live samples are. With a window of four intervals, a rate is half a window late and its
-// newest sample a quarter more.
+// LateBy is how much later live rates over a window show a change than rates over a minute, which the standard figures are for. With a window of
+// four intervals, a rate is half a window late and its newest sample a quarter more.
+func LateBy(window time.Duration) time.Duration { return max(window-time.Minute, 0) * 3 / 4 }
+
+// follow lengthens what depends on how far apart live samples are.
 func (d *Defaults) follow(window time.Duration) {
-	beyond := window - time.Minute // which the figures above are for
+	beyond := window - time.Minute
 	if beyond <= 0 {
 		return
 	}
 	d.CPUWindow = max(d.CPUWindow, window)
-	d.Late = beyond * 3 / 4
+	d.Late = LateBy(window)
 	if beyond > time.Minute {
 		// Such a load still falls while the true one lies at its bottom: the level before the fall is looked for one span further back.
 		d.FallReach += 5 * time.Minute

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/portrait"
 	"github.com/springtide/springtide/reclaim"
 )
@@ -15,12 +16,12 @@ import (
 // early side.
 type Lead struct {
 	reclaim.Lead
-	// StartUp is that of the pool's services, Cycle the time to the next plan.
-	StartUp, Cycle time.Duration
+	// StartUp is that of the pool's services, Cycle the time to the next plan, Late how much later than at scrapes of 15 s their load is seen.
+	StartUp, Cycle, Late time.Duration
 }
 
 // Total is the sum of the parts.
-func (l Lead) Total() time.Duration { return l.Notice + l.Drain + l.Clean + l.StartUp + l.Cycle }
+func (l Lead) Total() time.Duration { return l.Notice + l.Drain + l.Clean + l.StartUp + l.Cycle + l.Late }
 
 // recalls are the times that recalls are reckoned with.
 func (m *maker) recalls() reclaim.Options {
@@ -29,7 +30,7 @@ func (m *maker) recalls() reclaim.Options {
 }
 
 func (m *maker) leadOf(l *ledger) Lead {
-	return Lead{Lead: reclaim.LongestLead(m.in.Snapshot, l.pool, m.recalls()), StartUp: l.startUp(), Cycle: m.in.Options.Interval}
+	return Lead{Lead: reclaim.LongestLead(m.in.Snapshot, l.pool, m.recalls()), StartUp: l.startUp(), Cycle: m.in.Options.Interval, Late: l.late()}
 }
 
 // borrowLead is the longest from the decision to borrow a machine of an offline pool to a ready online pod on it: the work there has the notice of
@@ -38,8 +39,18 @@ func (m *maker) borrowLead(own Lead) time.Duration {
 	var longest time.Duration
 	for i := range m.in.Snapshot.Pools {
 		if p := &m.in.Snapshot.Pools[i]; p.Class == fleet.Offline && p.Mode.Acts() {
-			longest = max(longest, Lead{reclaim.LongestLead(m.in.Snapshot, p, m.recalls()), own.StartUp, own.Cycle}.Total())
+			longest = max(longest, Lead{reclaim.LongestLead(m.in.Snapshot, p, m.recalls()), own.StartUp, own.Cycle, own.Late}.Total())
 		}
+	}
+	return longest
+}
+
+// late is the longest by which slow scrapes delay the live load of the pool's services: a recall that goes by it begins as much earlier, as their own
+// scale-out does. Sources are few, so that one that is slow is no odd service.
+func (l *ledger) late() time.Duration {
+	var longest time.Duration
+	for _, v := range l.services {
+		longest = max(longest, hpa.LateBy(l.in.Live[v.svc.ID].Window))
 	}
 	return longest
 }

@@ -50,3 +50,18 @@ func TestLeadCountsStartUps(t *testing.T) {
 		}
 	}
 }
+
+// Where the sources are scraped once a minute, recalls begin as much earlier as the load is seen later.
+func TestLeadCountsSlowScrapes(t *testing.T) {
+	for window, want := range map[time.Duration]time.Duration{0: 0, time.Minute: 0, 4 * time.Minute: 2*time.Minute + 15*time.Second} {
+		w := newWorld(5).service("web", 19, 0, 4, 19*8*0.6).service("tiny", 1, 3, 1, 1)
+		in := w.input()
+		before := made(in).Pools[0].Lead
+		live := in.Live["shop/tiny"]
+		live.Window = window
+		in.Live["shop/tiny"] = live
+		if l := made(in).Pools[0].Lead; l.Late != want || l.Total() != before.Total()+want {
+			t.Errorf("a window of %v: the lead counts %v, want %v; in all %v, at a minute %v", window, l.Late, want, l.Total(), before.Total())
+		}
+	}
+}

@@ -150,7 +150,7 @@ func (l *Loop) fold(ctx context.Context, r reading, to time.Time) error {
 		if k, ok := at[r.services[i].ID]; ok {
 			todo[k].batch.Moments = l.moments[r.services[i].ID]
 			todo[k].batch.PodsReady = float64(r.services[i].Ready())
-			todo[k].batch.Starts = startsOf(&r.services[i], l.read[r.services[i].ID], to)
+			todo[k].batch.Starts = startsOf(&r.services[i], l.ready, l.read[r.services[i].ID], to)
 		}
 	}
 	slices.SortFunc(todo, func(a, b work) int { return cmp.Compare(a.id, b.id) })

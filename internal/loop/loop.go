@@ -100,6 +100,8 @@ type Loop struct {
 	shares    quota.Memo
 	kinTaught taught
 	rooms     []*model.Room // of the workers that learn and forecast
+	// ready is when pods became ready first.
+	ready firstReady
 	// read is up to when the history of each service was read by this process.
 	read map[fleet.ServiceID]time.Time
 }
@@ -119,7 +121,7 @@ func New(p Ports, o Options) *Loop {
 		decisions: map[fleet.ServiceID][]hpa.Decision{}, moments: map[fleet.ServiceID][]portrait.Moment{},
 		summaries: map[fleet.ServiceID]Summary{},
 		gangs:     map[fleet.JobID]fleet.Gang{}, waits: newWaits(), days: map[fleet.ServiceID]Days{}, calendars: map[string]calendarDays{},
-		read: map[fleet.ServiceID]time.Time{}, paces: newPaceWatch()}
+		read: map[fleet.ServiceID]time.Time{}, paces: newPaceWatch(), ready: firstReady{}}
 }
 
 // Run turns the loop under a leader's context until it ends. epoch fences every write.
@@ -204,6 +206,7 @@ func (l *Loop) Cycle(ctx context.Context) (wrote bool, err error) {
 	t.lap("observe")
 
 	l.paces.watch(s)
+	l.ready.see(s)
 	historyErr := l.learn(ctx, s)
 	t.lap("learn")
 	live, err := l.p.History.Live(ctx, s.Services, s.At)

@@ -33,7 +33,37 @@ func TestStartsOf(t *testing.T) {
 		{Ready: true, ReadySince: fleet.KnownAt(t0, t0), Created: t0.Add(-time.Minute), ImagePresent: yes}, // when it began is not known
 	}}
 	want := []portrait.Start{{Took: 20 * time.Second, Image: portrait.ImagePresent}, {Took: 90 * time.Second, Image: portrait.ImageAbsent}}
-	if d := cmp.Diff(want, startsOf(&svc, t0.Add(-5*time.Minute), t0)); d != "" {
+	if d := cmp.Diff(want, startsOf(&svc, firstReady{}, t0.Add(-5*time.Minute), t0)); d != "" {
 		t.Errorf("-want +got:\n%s", d)
+	}
+}
+
+// A pod that loses its readiness and regains it without a restart teaches its first start alone, though it was seen ready only once.
+func TestAReadinessFlapTeachesNothing(t *testing.T) {
+	t0 := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+	at := func(ago time.Duration) fleet.Known[time.Time] { return fleet.KnownAt(t0.Add(-ago), t0.Add(-ago)) }
+	pod := func(id fleet.UID, ready bool, since time.Duration) fleet.Pod {
+		return fleet.Pod{ID: id, Ready: ready, Started: at(10 * time.Minute), ReadySince: at(since), ImagePresent: fleet.Known[bool]{Value: true, OK: true}}
+	}
+	snapshot := func(pods ...fleet.Pod) *fleet.Snapshot {
+		return &fleet.Snapshot{Services: []fleet.Service{{Pods: pods}}, Pods: pods}
+	}
+	first := firstReady{}
+	// "seen" is ready in the first cycle, "lost" lost it before this process watched, "slow" was never ready.
+	first.see(snapshot(pod("seen", true, 9*time.Minute+40*time.Second), pod("lost", false, 6*time.Minute), pod("slow", false, 10*time.Minute)))
+	first.see(snapshot(pod("seen", false, 3*time.Minute), pod("lost", false, 6*time.Minute), pod("slow", false, 10*time.Minute)))
+	last := snapshot(pod("seen", true, time.Minute), pod("lost", true, time.Minute), pod("slow", true, time.Minute))
+	first.see(last)
+	want := []portrait.Start{{Took: 9 * time.Minute, Image: portrait.ImagePresent}}
+	if d := cmp.Diff(want, startsOf(&last.Services[0], first, t0.Add(-5*time.Minute), t0)); d != "" {
+		t.Errorf("the last five minutes, -want +got:\n%s", d)
+	}
+	want = append([]portrait.Start{{Took: 20 * time.Second, Image: portrait.ImagePresent}}, want...)
+	got := startsOf(&last.Services[0], first, t0.Add(-10*time.Minute), t0)
+	if len(got) == 0 || got[0] != want[0] {
+		t.Errorf("the first start of a pod that flapped: %v", got)
+	}
+	if first.see(snapshot()); len(first) > 0 {
+		t.Errorf("pods that are gone are remembered: %v", first)
 	}
 }

@@ -168,7 +168,7 @@ const probeSoon = time.Minute
 func (h *History) probe(ctx context.Context, now time.Time) error {
 	h.mu.Lock()
 	every := probeEvery
-	if h.cadence.cpu == 0 {
+	if h.cadence.cpu.every == 0 {
 		every = probeSoon
 	}
 	due := h.recorded == nil || now.Sub(h.probed) >= every || now.Before(h.probed)

@@ -179,7 +179,7 @@ func (x *examination) twice() {
 		jobs = append(jobs, string(s.Metric["job"]))
 	}
 	slices.Sort(jobs)
-	w, _ := x.h.windows()
+	w := window(x.h.paces().cpu.every)
 	sum := x.count(fmt.Sprintf("sum(rate(%s[%s]))", c, promDuration(w)))
 	once := x.count(fmt.Sprintf("sum(%s)", cpuByPod(scope{}, w)))
 	job := "cadvisor"
@@ -273,13 +273,22 @@ func (x *examination) intervals() {
 		x.add(FindingProblem, "see the message", "", "the scrape intervals cannot be learned: %v", err)
 		return
 	}
-	s := x.h.Stats()
-	cpuWindow, loadWindow := x.h.windows()
-	for _, i := range []struct {
-		source        string
-		every, window time.Duration
-		needed        bool
-	}{{"cAdvisor", s.CPUInterval, cpuWindow, true}, {"the services' requests", s.LoadInterval, loadWindow, false}} {
+	known := x.h.paces()
+	type look struct {
+		source string
+		every  time.Duration
+		needed bool
+	}
+	looks := []look{{"cAdvisor", known.cpu.every, true}, {"the services' requests", known.load.every, false}}
+	for _, s := range []struct {
+		name string
+		source
+	}{{"cAdvisor", known.cpu}, {"the services' requests", known.load}} {
+		if every, namespace := s.slowest(); window(every) > window(s.every) {
+			looks = append(looks, look{s.name + " in namespace " + namespace, every, false})
+		}
+	}
+	for _, i := range looks {
 		switch every := i.every.Round(time.Second); {
 		case i.every == 0 && i.needed:
 			x.add(FindingAdvice, "wait for ten minutes of samples, or state the interval", "prometheus:\n  scrapeInterval: 30s", "the scrape interval of %s is not known yet: windows hold for a minute until then", i.source)
@@ -289,7 +298,7 @@ func (x *examination) intervals() {
 		case i.every > slowInterval:
 			x.add(FindingAdvice, "scrape oftener: every 15 to 60 s", configInterval, "samples of %s are %v apart, lost scrapes included: a flood shows minutes late, and recorded rates have holes", i.source, every)
 		default:
-			x.add(FindingFine, "", "", "samples of %s are %v apart, lost scrapes included; live rates are over %v", i.source, every, i.window)
+			x.add(FindingFine, "", "", "samples of %s are %v apart, lost scrapes included; live rates are over %v", i.source, every, window(i.every))
 		}
 	}
 }

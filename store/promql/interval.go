@@ -1,9 +1,16 @@
 package promql
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
+
+	"github.com/prometheus/common/model"
+
+	"github.com/springtide/springtide/fleet"
 )
 
 const (
@@ -21,9 +28,81 @@ const (
 	windowGrid = 15 * time.Second
 )
 
-// cadence is how often the counters that live rates are made of are sampled; zero while unknown. Two sources, since they are scraped by
-// jobs of their own.
-type cadence struct{ cpu, load time.Duration }
+// cadence is how often the counters that live rates are made of are sampled. Two sources, since they are scraped by jobs of their own.
+type cadence struct{ cpu, load source }
+
+// source is how often one counter is sampled: in the usual namespace, and in each. Teams have scrape jobs of their own. Zero is unknown.
+type source struct {
+	every time.Duration
+	in    map[string]time.Duration
+}
+
+// of is the interval in a namespace.
+func (s source) of(namespace string) time.Duration {
+	if every, ok := s.in[namespace]; ok {
+		return every
+	}
+	return s.every
+}
+
+// slowest is the longest interval, and the namespace where it is longer than usual.
+func (s source) slowest() (every time.Duration, namespace string) {
+	every = s.every
+	for _, n := range slices.Sorted(maps.Keys(s.in)) {
+		if s.in[n] > every {
+			every, namespace = s.in[n], n
+		}
+	}
+	return every, namespace
+}
+
+// sourceOf sorts the counts of samples by namespace into a source. The usual namespace is the one in the middle, of two the slower one.
+func sourceOf(counts model.Vector) (source, bool) {
+	s := source{in: map[string]time.Duration{}}
+	var all []time.Duration
+	for _, c := range counts {
+		if n, ok := finite(c.Value); ok && n >= 1 {
+			every := time.Duration(float64(intervalSpan) / n).Round(time.Millisecond)
+			s.in[string(c.Metric["namespace"])] = every
+			all = append(all, every)
+		}
+	}
+	if len(all) == 0 {
+		return s, false
+	}
+	slices.Sort(all)
+	s.every = all[len(all)/2]
+	return s, true
+}
+
+// group are services whose sources are sampled alike, so that one query serves them.
+type group struct {
+	cpu, load  time.Duration // windows
+	namespaces int
+	services   []fleet.Service
+}
+
+// groups divides services by the windows of their sources, the largest group first: where it is too large to be named, its query is about the whole
+// fleet, and what the later ones say of their own counts.
+func (c cadence) groups(services []fleet.Service) []group {
+	var out []group
+	for i := range services {
+		n := services[i].Target.Namespace
+		g := group{cpu: window(c.cpu.of(n)), load: window(c.load.of(n))}
+		at := slices.IndexFunc(out, func(o group) bool { return o.cpu == g.cpu && o.load == g.load })
+		if at < 0 {
+			at, out = len(out), append(out, g)
+		}
+		out[at].services = append(out[at].services, services[i])
+	}
+	for i := range out {
+		out[i].namespaces = len(namespacesOf(out[i].services))
+	}
+	slices.SortStableFunc(out, func(a, b group) int {
+		return cmp.Or(cmp.Compare(b.namespaces, a.namespaces), cmp.Compare(a.cpu, b.cpu), cmp.Compare(a.load, b.load))
+	})
+	return out
+}
 
 // window is the window of live rates for an interval.
 func window(every time.Duration) time.Duration {
@@ -34,11 +113,11 @@ func window(every time.Duration) time.Duration {
 	return max((w + windowGrid - 1).Truncate(windowGrid), minWindow)
 }
 
-// intervalExpr is the number of samples that the median series of a counter had within the span, of those that were there before it. Scrapes
+// intervalExpr is the number of samples that the median series of a counter had within the span in each namespace, of those that were there before it. Scrapes
 // that were lost are missing in it, as they are in the windows: a source that loses a fifth is as slow as one that is asked as much less often.
 func intervalExpr(counter string) string {
 	span := promDuration(intervalSpan)
-	return fmt.Sprintf("quantile(0.5, count_over_time(%[1]s[%[2]s]) and (%[1]s offset %[2]s))", counter, span)
+	return fmt.Sprintf("quantile by (namespace) (0.5, count_over_time(%[1]s[%[2]s]) and (%[1]s offset %[2]s))", counter, span)
 }
 
 // learnIntervals reads how often the sources are sampled, unless the configuration says so. A source that is too young, or has no series,
@@ -47,18 +126,18 @@ func (h *History) learnIntervals(ctx context.Context, sc scope, now time.Time) e
 	if every := h.o.ScrapeInterval; every > 0 {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.cadence = cadence{cpu: every, load: every}
+		h.cadence = cadence{cpu: source{every: every}, load: source{every: every}}
 		return nil
 	}
-	learn := func(what, counter string, into *time.Duration) error {
+	learn := func(what, counter string, into *source) error {
 		v, err := h.instant(ctx, what, intervalExpr(counter), now)
 		if err != nil || len(v) == 0 {
 			return err
 		}
-		if n, ok := finite(v[0].Value); ok && n >= 1 {
+		if s, ok := sourceOf(v); ok {
 			h.mu.Lock()
 			defer h.mu.Unlock()
-			*into = time.Duration(float64(intervalSpan) / n).Round(time.Millisecond)
+			*into = s
 		}
 		return nil
 	}
@@ -68,9 +147,9 @@ func (h *History) learnIntervals(ctx context.Context, sc scope, now time.Time) e
 	return learn("scrape interval of requests", loadCounter(sc), &h.cadence.load)
 }
 
-// windows are the windows of live rates of CPU and of requests.
-func (h *History) windows() (cpu, load time.Duration) {
+// paces are the intervals as they are known now.
+func (h *History) paces() cadence {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return window(h.cadence.cpu), window(h.cadence.load)
+	return h.cadence
 }

@@ -40,13 +40,24 @@ func (h *History) prefetch(ctx context.Context, services []fleet.Service, now ti
 		return err
 	}
 	sc := scopeOf(services)
-	cpuWindow, loadWindow := h.windows()
+	groups := h.paces().groups(services)
+	each := func(read func(g group, sc scope) podSignal) error {
+		var errs []error
+		for _, g := range groups {
+			errs = append(errs, h.prefetchPods(ctx, read(g, scopeOf(g.services)), now))
+		}
+		return errors.Join(errs...)
+	}
 	jobs := []func() error{
 		func() error {
-			return h.prefetchPods(ctx, podSignal{"CPU by pod", cpuByPod(sc, cpuWindow), sampledByPod(cpuCounter(sc), cpuWindow), h.index.cpu}, now)
+			return each(func(g group, sc scope) podSignal {
+				return podSignal{"CPU by pod", cpuByPod(sc, g.cpu), sampledByPod(cpuCounter(sc), g.cpu), h.index.cpu}
+			})
 		},
 		func() error {
-			return h.prefetchPods(ctx, podSignal{"load by pod", loadByPod(sc, loadWindow), sampledByPod(loadCounter(sc), loadWindow), h.index.load}, now)
+			return each(func(g group, sc scope) podSignal {
+				return podSignal{"load by pod", loadByPod(sc, g.load), sampledByPod(loadCounter(sc), g.load), h.index.load}
+			})
 		},
 		func() error { return h.prefetchLatency(ctx, services, sc, now) },
 		func() error { return h.prefetchTenants(ctx, services, now) },
@@ -163,8 +174,8 @@ func (h *History) latencyExpr(q float64, sc scope) (expr, source string) {
 
 // latencyWindow is the window of the raw latency quantiles: that of the rules, or longer where scrapes are further apart.
 func (h *History) latencyWindow() time.Duration {
-	_, load := h.windows()
-	return max(ruleWindow, load)
+	load, _ := h.paces().load.slowest()
+	return max(ruleWindow, window(load))
 }
 
 // Live implements the loop's History. Every service is in the answer, with what is known of it.
@@ -186,7 +197,7 @@ func (h *History) Live(_ context.Context, services []fleet.Service, now time.Tim
 
 // live assembles what the index knows of one service.
 func (x *index) live(s *fleet.Service, every cadence, now time.Time) hpa.Live {
-	cpuWindow, loadWindow := window(every.cpu), window(every.load)
+	cpuWindow, loadWindow := window(every.cpu.of(s.Target.Namespace)), window(every.load.of(s.Target.Namespace))
 	l := hpa.Live{CPU: map[fleet.Name]fleet.Known[fleet.MilliCPU]{}, Signals: map[string]fleet.Known[float64]{}}
 	for i := range s.Pods {
 		if v, ok := x.cpu[s.Pods[i].Name]; ok {

@@ -231,6 +231,50 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
+// TestIntervalsOfTeams: where namespaces are scraped at intervals of their own, each has the window that fits it, and every service is measured.
+func TestIntervalsOfTeams(t *testing.T) {
+	script := "load 15s\n"
+	for _, ns := range []string{"shop", "pay", "slow"} {
+		step, points := "0+15x100", ""
+		if ns == "slow" {
+			for i := 0; i <= 25; i++ {
+				points += fmt.Sprintf("%d _x3 ", 60*i)
+			}
+			step = points
+		}
+		script += fmt.Sprintf("  container_cpu_usage_seconds_total{namespace=%q, pod=\"cart-7d-a\", container=\"app\"} %s\n", ns, step)
+	}
+	h := newProm(t, script, 1e6).history(Options{})
+	var services []fleet.Service
+	for _, ns := range []string{"shop", "pay", "slow"} {
+		s := cart()
+		s.ID, s.Target.Namespace, s.Pods = fleet.ServiceID(ns+"/cart"), ns, s.Pods[:1]
+		s.Pods[0].Name.Namespace = ns
+		services = append(services, s)
+	}
+	now := at(20*time.Minute + 45*time.Second) // the slow one's newest sample is 45 s old
+	if err := h.Prefetch(t.Context(), services, now); err != nil {
+		t.Fatal(err)
+	}
+	live, err := h.Live(t.Context(), services, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range services {
+		s, want := &services[i], time.Minute
+		if s.Target.Namespace == "slow" {
+			want = 4 * time.Minute
+		}
+		l := live[s.ID]
+		if cpu := l.CPU[s.Pods[0].Name]; l.Window != want || !cpu.OK || cpu.Value != 1000 || !l.Load.OK {
+			t.Errorf("%s: a window of %v, want %v; CPU %+v, load %+v", s.ID, l.Window, want, cpu, l.Load)
+		}
+	}
+	if every, namespace := h.paces().cpu.slowest(); every != time.Minute || namespace != "slow" {
+		t.Errorf("the slowest is %v in %q", every, namespace)
+	}
+}
+
 // TestRestartedContainer: the dead container's series lives on for five minutes, since cAdvisor sends times of its own. The pod's sample is as
 // new as that of the container that has a rate, its CPU is not the sum of both, and a container that was scraped once has none yet.
 func TestRestartedContainer(t *testing.T) {

@@ -57,7 +57,7 @@ func (h *History) Stats() Stats {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s.Recorded = h.recorded[recordedOwner] > 0
-	s.CPUInterval, s.LoadInterval = h.cadence.cpu, h.cadence.load
+	s.CPUInterval, s.LoadInterval = h.cadence.cpu.every, h.cadence.load.every
 	for k, msg := range h.index.problems {
 		s.Problems = append(s.Problems, Problem{Service: k.service, Metric: k.metric, Message: msg})
 	}

@@ -158,5 +158,7 @@ func (x *index) putTenant(k metricKey, s sample, err error) {
 func (h *History) tenantLookback() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return max(missingAfter, scrapesInWindow*max(h.cadence.cpu, h.cadence.load))
+	cpu, _ := h.cadence.cpu.slowest()
+	load, _ := h.cadence.load.slowest()
+	return max(missingAfter, scrapesInWindow*max(cpu, load))
 }
