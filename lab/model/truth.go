@@ -202,6 +202,9 @@ func (t *Truth) play(f *StepFacts, rates []float64) []Outcome {
 	return out
 }
 
+// MoreOfflineWork adds to the offline demand, in core-hours: of the run and of static provisioning alike.
+func (t *Truth) MoreOfflineWork(coreHours float64) { t.opt.OfflineDemand += coreHours }
+
 // staticOffline lets the offline machines work by themselves until the demand is met.
 func (t *Truth) staticOffline(sec float64) {
 	work := min((t.opt.AllocatableCores-t.opt.OnlineCores)*sec, t.opt.OfflineDemand*3600-t.offlineHome)

@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -40,6 +43,11 @@ type job struct {
 	deaf bool
 	// saved is when a checkpoint was last announced.
 	saved time.Time
+	// number counts the jobs of a kind, from 1; next is the one that came after this one was done.
+	number int
+	next   *job
+	// made says that the API server has it; its write sets it, under the table's lock.
+	made bool
 	// usefulBefore and lostBefore are the core-hours of the warm-up, which do not count.
 	usefulBefore, lostBefore float64
 }
@@ -61,14 +69,34 @@ func (w *World) newJobs() error {
 			return err
 		}
 		share, cores := spec.Demand/demand, spec.Request.CPU.Cores()
-		j := &job{spec: spec, play: play, deaf: spec.Name.Name == "transcode", saved: w.start}
+		j := &job{spec: spec, play: play, deaf: spec.Name.Name == "transcode", saved: w.start, number: 1}
 		j.home = int32(share * home / cores)
 		j.most = max(1, int32(math.Ceil(share*fleetCores/cores)))
-		w.jobs = append(w.jobs, j)
-		w.jobByName[spec.Name] = j
+		w.addJob(j)
 	}
 	w.demand = demand
 	return nil
+}
+
+func (w *World) addJob(j *job) {
+	w.jobs = append(w.jobs, j)
+	w.jobByName[j.spec.Name] = j
+}
+
+// nextJob is the job of the same kind and size that its owner hands in when one is done. Offline work does not end with a job: without the next one
+// lent machines would stand idle. The account knows of its demand.
+func (w *World) nextJob(j *job, now time.Time) (*job, error) {
+	spec := j.spec
+	spec.Name.Name = fmt.Sprintf("%s-%d", strings.TrimSuffix(spec.Name.Name, fmt.Sprintf("-%d", j.number)), j.number+1)
+	play, err := model.NewJob(spec, w.options.Seed+uint64(j.number))
+	if err != nil {
+		return nil, err
+	}
+	j.next = &job{spec: spec, play: play, home: j.home, most: j.most, deaf: j.deaf, saved: now, number: j.number + 1}
+	w.addJob(j.next)
+	w.demand += spec.Demand
+	w.truth.MoreOfflineWork(spec.Demand)
+	return j.next, nil
 }
 
 // workload is the Job: any number of equal members, without a number of completions. An eviction is no failure, and a member that is
@@ -136,16 +164,25 @@ func (j *job) elasticJob() *v1alpha1.ElasticJob {
 func (w *World) buildJobs(ctx context.Context) error {
 	var writes []write
 	for _, j := range w.jobs {
-		writes = append(writes, func(ctx context.Context) error {
-			work := j.workload()
-			work.Spec.Template.Spec.SchedulerName = w.options.schedulerName()
-			if _, err := w.api.core.BatchV1().Jobs(j.spec.Name.Namespace).Create(ctx, work, metav1.CreateOptions{}); err != nil {
-				return fmt.Errorf("make job %s: %w", j.spec.Name, err)
-			}
-			return w.api.create(ctx, "elasticjobs", j.elasticJob())
-		})
+		writes = append(writes, w.makeJob(j))
 	}
 	return apply(ctx, writes)
+}
+
+// makeJob hands one job in.
+func (w *World) makeJob(j *job) write {
+	return func(ctx context.Context) error {
+		work := j.workload()
+		work.Spec.Template.Spec.SchedulerName = w.options.schedulerName()
+		if _, err := w.api.core.BatchV1().Jobs(j.spec.Name.Namespace).Create(ctx, work, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("make job %s: %w", j.spec.Name, err)
+		}
+		if err := w.api.create(ctx, "elasticjobs", j.elasticJob()); err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		w.table.mark(func() { j.made = true })
+		return nil
+	}
 }
 
 // notice is the checkpoint notice in a pod's annotation.
@@ -219,10 +256,11 @@ func (t *table) stands(n *notice) bool {
 	return false
 }
 
-// work plays the jobs up to now: members that are gone end, jobs whose demand is met succeed, and new checkpoints are announced.
-func (w *World) work(now time.Time) []write {
+// work plays the jobs up to now: members that are gone end, jobs whose demand is met succeed and are followed by the next of their kind, and new
+// checkpoints are announced.
+func (w *World) work(now time.Time) ([]write, error) {
 	var writes []write
-	for _, j := range w.jobs {
+	for _, j := range slices.Clone(w.jobs) {
 		j.play.Advance(now)
 		if now.Sub(j.saved) >= j.spec.Every && j.play.UsedCores() > 0 {
 			j.saved = now
@@ -234,9 +272,21 @@ func (w *World) work(now time.Time) []write {
 		}
 		if j.play.Done() {
 			writes = append(writes, w.succeed(j, now)...)
+			if j.next == nil {
+				if _, err := w.nextJob(j, now); err != nil {
+					return nil, err
+				}
+			}
 		}
 	}
-	return writes
+	w.table.mu.Lock()
+	defer w.table.mu.Unlock()
+	for _, j := range w.jobs {
+		if !j.made {
+			writes = append(writes, w.makeJob(j))
+		}
+	}
+	return writes, nil
 }
 
 // succeed ends the members of a job whose work is done.

@@ -20,7 +20,7 @@ func newJobWorld(t *testing.T, now *time.Time, deaf bool) (*World, *job, *pod) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := &job{spec: spec, play: play, deaf: deaf}
+	j := &job{spec: spec, play: play, deaf: deaf, home: 2, most: 9, number: 1, made: true}
 	w := &World{table: newTestTable(now), jobs: []*job{j}, jobByName: map[fleet.Name]*job{name: j}}
 	w.table.seen(testPod("a", "Job", "train", on("n")))
 	p := w.table.pods["uid-a"]
@@ -105,5 +105,38 @@ func TestADeafJobWorksOn(t *testing.T) {
 	j.play.Advance(noon.Add(time.Hour))
 	if got := j.play.UsedCores(); got != 4 {
 		t.Errorf("the member uses %v cores, want 4", got)
+	}
+}
+
+// A job that is done is followed by the next one of its kind, once, of the same size and demand; that one by a third.
+func TestAFinishedJobIsFollowed(t *testing.T) {
+	now := noon
+	w, j, _ := newJobWorld(t, &now, true)
+	w.truth, w.demand = &model.Truth{}, 1000
+	w.heed(noon)
+	at := noon
+	step := func(hours float64) int {
+		t.Helper()
+		at = at.Add(time.Duration(hours * float64(time.Hour)))
+		writes, err := w.work(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(writes)
+	}
+	if step(249); j.next != nil {
+		t.Fatal("a job that is not done is followed")
+	}
+	// The member is told to succeed, and the next job is made.
+	if n := step(2); n < 2 || j.next == nil || j.next.spec.Name.Name != "train-2" || j.next.most != 9 || j.next.home != 2 || !j.next.deaf || j.next.spec.Demand != 1000 || w.demand != 2000 {
+		t.Fatalf("%d writes, next %+v, demand %v", n, j.next, w.demand)
+	}
+	second := j.next
+	if step(1); len(w.jobs) != 2 || w.jobByName[second.spec.Name] != second {
+		t.Errorf("%d jobs", len(w.jobs))
+	}
+	third, err := w.nextJob(second, at)
+	if err != nil || third.spec.Name.Name != "train-3" {
+		t.Errorf("after the second comes %+v, %v", third, err)
 	}
 }

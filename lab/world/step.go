@@ -103,14 +103,18 @@ func (w *World) act(ctx context.Context, now time.Time) error {
 	}
 	writes := w.heed(now)
 	writes = append(writes, w.lifecycle(now)...)
-	writes = append(writes, w.work(now)...)
+	work, err := w.work(now)
+	if err != nil {
+		return err
+	}
+	writes = append(writes, work...)
 	writes = append(writes, w.nodeSides(now)...)
 	if len(writes) == 0 {
 		return nil
 	}
 	w.wrote = true
 	w.spent.Written += len(writes)
-	err := apply(ctx, writes)
+	err = apply(ctx, writes)
 	if err == nil || ctx.Err() != nil {
 		w.failures = 0
 		return ctx.Err()

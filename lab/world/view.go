@@ -57,6 +57,9 @@ func (w *World) View() *View {
 	}
 	v.Demand = w.demandAt(v.At)
 	for _, j := range w.jobs {
+		if j.next != nil {
+			continue // the next of its kind stands for it
+		}
 		v.Jobs = append(v.Jobs, JobView{Name: j.spec.Name.Name, Share: j.play.UsefulCoreHours() / j.spec.Demand, Done: j.play.Done()})
 	}
 	if t := report.Timeline; len(t) > 0 {

@@ -1,0 +1,122 @@
+//go:build plane
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/yaml"
+
+	"github.com/spf13/cobra"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/deploy/base"
+	"github.com/springtide/springtide/deploy/crd"
+	"github.com/springtide/springtide/internal/validate/offline"
+)
+
+// TestPlaneDoctorAsTheController: under the controller's own account, with the rights of deploy/base and no others, each check of the doctor that asks
+// the API server can be made, and it finds all rights granted.
+func TestPlaneDoctorAsTheController(t *testing.T) {
+	own := os.Getenv("SPRINGTIDE_TEST_KUBECONFIG")
+	cfg, err := clientcmd.BuildConfigFromFlags("", own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dyn := dynamic.NewForConfigOrDie(cfg)
+	install := func(text []byte) {
+		for _, doc := range offline.Documents(text) {
+			u := &unstructured.Unstructured{}
+			if err := yaml.Unmarshal(doc, &u.Object); err != nil {
+				t.Fatal(err)
+			}
+			if u.GetKind() == "" {
+				continue // a comment between two documents
+			}
+			resource := strings.ToLower(u.GetKind()) + "s" // all kinds of these files have regular plurals
+			_, err := dyn.Resource(u.GroupVersionKind().GroupVersion().WithResource(resource)).Namespace(u.GetNamespace()).Create(t.Context(), u, metav1.CreateOptions{})
+			if err != nil && !apierrors.IsAlreadyExists(err) {
+				t.Fatal(err)
+			}
+		}
+	}
+	namespace, err := os.ReadFile("../../deploy/base/namespace.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rights, err := base.Files.ReadFile("rbac.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	install(namespace)
+	install(rights)
+	files, err := fs.Glob(crd.Files, "*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		text, err := crd.Files.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		install(text)
+	}
+	served := discovery.NewDiscoveryClientForConfigOrDie(cfg)
+	for limit := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		list, err := served.ServerResourcesForGroupVersion(v1alpha1.GroupVersion.String())
+		if err == nil && len(list.APIResources) >= len(files) {
+			break
+		}
+		if time.Now().After(limit) {
+			t.Fatalf("the kinds are not served: %v", err)
+		}
+	}
+
+	kubeconfig, err := clientcmd.LoadFromFile(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range kubeconfig.AuthInfos {
+		a.Impersonate, a.ImpersonateGroups = "system:serviceaccount:springtide-system:springtide-controller", []string{"system:serviceaccounts", "system:authenticated"}
+	}
+	as := filepath.Join(t.TempDir(), "as-the-controller")
+	if err := clientcmd.WriteToFile(*kubeconfig, as); err != nil {
+		t.Fatal(err)
+	}
+	root := &cobra.Command{Use: "springtide", SilenceUsage: true, SilenceErrors: true}
+	root.AddCommand(operatorCommandsOn(connect)...)
+	var out bytes.Buffer
+	root.SetOut(&out)
+	root.SetErr(&out)
+	root.SetArgs([]string{"doctor", "--kubeconfig", as, "-o", "json"})
+	failed := root.Execute() // the lab has no controller and no metrics, which is a problem of its own
+	var found []finding
+	if err := json.Unmarshal(out.Bytes(), &found); err != nil {
+		t.Fatalf("%v (%v): %s", err, failed, &out)
+	}
+	healthy := map[string]bool{}
+	for _, f := range found {
+		if strings.Contains(f.Message, "forbidden") || strings.Contains(f.Message, "cannot ") {
+			t.Errorf("%s: %s", f.Check, f.Message)
+		}
+		healthy[f.Check] = f.Severity == fine
+	}
+	for _, check := range []string{"API server", "definitions", "rights"} {
+		if !healthy[check] {
+			t.Errorf("%s is not well: %+v", check, found)
+		}
+	}
+}
