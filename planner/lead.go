@@ -21,7 +21,9 @@ type Lead struct {
 }
 
 // Total is the sum of the parts.
-func (l Lead) Total() time.Duration { return l.Notice + l.Drain + l.Clean + l.StartUp + l.Cycle + l.Late }
+func (l Lead) Total() time.Duration {
+	return l.Notice + l.Drain + l.Clean + l.StartUp + l.Cycle + l.Late
+}
 
 // recalls are the times that recalls are reckoned with.
 func (m *maker) recalls() reclaim.Options {
