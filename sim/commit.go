@@ -22,11 +22,11 @@ func (c *controller) Look(o protocol.Object) protocol.Fact {
 		}
 	case protocol.ObjectShare:
 		if s := c.Share(o.Name); s != nil {
-			return protocol.Fact{Exists: true, Version: s.Version}
+			return protocol.Fact{Exists: true, Version: s.Version, LeaderEpoch: c.stamped[o]}
 		}
 	case protocol.ObjectPool:
 		if p := c.pool(fleet.PoolID(o.Name)); p != nil {
-			return protocol.Fact{Exists: true, Version: p.Version, Ledger: p.Ledger}
+			return protocol.Fact{Exists: true, Version: p.Version, Ledger: p.Ledger, LeaderEpoch: c.stamped[o]}
 		}
 	case protocol.ObjectNode:
 		if n, ok := c.machineOf(o.Name); ok && !w.machines[n].gone {
@@ -38,7 +38,7 @@ func (c *controller) Look(o protocol.Object) protocol.Fact {
 		}
 	case protocol.ObjectService:
 		if i, ok := c.index[fleet.ServiceID(o.Name)]; ok {
-			return protocol.Fact{Exists: true, Size: fleet.KnownAt(w.services[i].desired, w.now)}
+			return protocol.Fact{Exists: true, Size: fleet.KnownAt(w.services[i].desired, w.now), LeaderEpoch: c.stamped[o]}
 		}
 	case protocol.ObjectJobMember:
 		if j := c.jobOf(o); j != nil {
@@ -106,6 +106,7 @@ func (c *controller) Refuse(x *protocol.Write) error {
 
 // Commit implements fleetapi.World: an object changes, and the fleet with it. What invariants ask of a write is judged right before.
 func (c *controller) Commit(x *protocol.Write, version string) {
+	c.checkStamp(x)
 	w := c.w
 	switch d := x.Change.(type) {
 	case protocol.CreateLoan:

@@ -15,6 +15,7 @@ import (
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/loop/fleetapi"
+	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/portrait"
 	"github.com/springtide/springtide/sim/scenario"
 )
@@ -73,11 +74,17 @@ type controller struct {
 	redelivering bool
 	last, late   *lastPlan
 	marked       map[string]int64
-	judge        judge
-	err          error
+	// stamped is the epoch that a new leader wrote on objects before its first plan, stamps draws which leader does.
+	stamped map[protocol.Object]int64
+	stamps  *rand.Rand
+	judge   judge
+	err     error
 	// before are the replicas that services have while their metrics are a fraction of the truth.
 	before []int32
 }
+
+// stampStream is that of the stamps.
+const stampStream = 0x7374616d70
 
 // orderStream keeps the draws of the order of writes apart from those of anything else.
 const orderStream = 0x6f72646572
@@ -116,6 +123,9 @@ func runController(ctx context.Context, w *World, o controllerOptions, shared *S
 				}
 			}
 			c.pass() // it takes a moment until the next one leads
+			c.epoch++
+			c.stamp()
+			c.epoch--
 		}
 	}
 	return c.err
@@ -181,7 +191,7 @@ func staysAsItIs(p portrait.Portrait, now time.Time, _ forecast.Options) forecas
 
 func newController(w *World, o controllerOptions, others []Policy) *controller {
 	c := &controller{w: w, o: o, others: others, free: map[share.Errand]time.Time{}, marked: map[string]int64{}, limits: map[fleet.TenantID]fleet.MilliCPU{}, index: map[fleet.ServiceID]int{}, read: make([]int, len(w.services)),
-		order: rand.New(rand.NewPCG(w.b.Seed, orderStream))}
+		order: rand.New(rand.NewPCG(w.b.Seed, orderStream)), stamps: rand.New(rand.NewPCG(w.b.Seed, stampStream))}
 	c.api = fleetapi.New(c)
 	f := &w.b.Fleet.Lending
 	mode := fleet.Observe

@@ -11,6 +11,7 @@ import (
 	"github.com/springtide/springtide/api/config"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/sim/scenario"
 )
@@ -68,6 +69,43 @@ func TestRequestsThatOutliveTheirLeader(t *testing.T) {
 	}
 	if c.loans[1].Phase != fleet.Emptying || w.services[1].desired != size[1]+5 {
 		t.Errorf("the next leader wrote these first, and loan %s is %s, service %d", c.loans[1].ID, c.loans[1].Phase, w.services[1].desired)
+	}
+}
+
+// A new leader that stamps in time is safe from all that the one before asks of services, pools and loans that move, although nobody else changed
+// them; the judge knows what is stamped.
+func TestStampsKeepTheLeaderBeforeOut(t *testing.T) {
+	b := troubled(1, 1, scenario.Faults{})
+	for _, stamps := range []bool{false, true} {
+		w := NewWorld(b, NewRates(b))
+		c := newController(w, controllerOptions{Lends: true}, nil)
+		c.cancel, c.epoch = func() {}, 1
+		size := w.services[0].desired
+		s := detached(c.snapshot())
+		s.LeaderEpoch = 1
+		svc := &c.services[0]
+		c.last = newLastPlan(&planner.Plan{LeaderEpoch: 1, Raises: []planner.Scale{{Service: svc.ID, Target: svc.Target, Kind: svc.TargetKind, By: fleet.ByScale, From: size, To: size + 1}}}, s)
+		c.epoch = 2
+		for stamps && c.stamped == nil {
+			c.stamp() // by a draw
+		}
+		c.last.first = c.last.left
+		c.arrive()
+		want := size + 1
+		if stamps {
+			want = size
+		}
+		if w.services[0].desired != want || c.err != nil {
+			t.Errorf("stamped %v: the service has %d replicas, want %d; %v", stamps, w.services[0].desired, want, c.err)
+		}
+		if !stamps {
+			continue
+		}
+		c.late = &lastPlan{plan: &planner.Plan{LeaderEpoch: 1}}
+		c.checkStamp(&protocol.Write{Object: protocol.Object{Kind: protocol.ObjectPool, Name: string(onlinePool)}})
+		if c.err == nil {
+			t.Error("the judge lets a change of a stamped pool pass")
+		}
 	}
 }
 
