@@ -44,6 +44,12 @@ type Disrupted struct {
 	Pods  int
 }
 
+// AgentEviction is a pod that the agent of its machine evicted.
+type AgentEviction struct {
+	Owner string
+	At    time.Time
+}
+
 // Owner is the name under which a ledger counts the pods of a service.
 func (s *Service) Owner() string { return "service " + string(s.ID) }
 
@@ -111,7 +117,18 @@ type Spending struct {
 
 // Spend begins to spend a pool's budget; pods is how many pods are on its machines.
 func (p *Pool) Spend(now time.Time, pods int) *Spending {
-	return &Spending{pool: p, now: now, pods: pods, ledger: p.Ledger.at(now), Spent: map[string]int{}}
+	s := &Spending{pool: p, now: now, pods: pods, ledger: p.Ledger.at(now), Spent: map[string]int{}}
+	// Agents write what they evict on the share of their node, before the act; so it is counted here, and derived again each time.
+	for _, e := range p.Evicted {
+		if age := now.Sub(e.At); age < LedgerMinute {
+			s.ledger = s.ledger.Charge(now, "agent "+e.Owner, 1)
+		} else if age < LedgerSpan {
+			minute := s.ledger.Evictions
+			s.ledger = s.ledger.Charge(now, "agent "+e.Owner, 1)
+			s.ledger.Evictions = minute
+		}
+	}
+	return s
 }
 
 // Take spends pods of an owner that has ownerPods now, all of them or none, unless that would break one of the three bounds, which it then names.

@@ -185,3 +185,24 @@ func TestPodsOnBorrowedMachinesCountForTheBorrower(t *testing.T) {
 		}
 	}
 }
+
+// What agents evicted counts in the bounds of their pool, for a minute and for a span, and is not kept in the ledger.
+func TestAgentsSpendTheLedger(t *testing.T) {
+	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	p := Pool{ID: "web", Budget: DisruptionBudget{EvictionsPerMinute: 3, ServiceShare: 1, FleetShare: 0.5}}
+	p.Evicted = []AgentEviction{{"a", now.Add(-30 * time.Second)}, {"b", now.Add(-time.Second)}, {"c", now.Add(-2 * time.Minute)}, {"d", now.Add(-time.Hour)}}
+	s := p.Spend(now, 100)
+	if by := s.Take("service x", 10, 1); by != "" {
+		t.Errorf("one pod of three a minute, two taken by agents: refused by %s", by)
+	}
+	if by := s.Take("service x", 10, 1); by == "" {
+		t.Error("a fourth pod within the minute is taken")
+	}
+	p.Budget.EvictionsPerMinute = 100
+	if by := p.Spend(now, 3).Take("service x", 10, 1); by == "" {
+		t.Error("half of six pods went in the span, and another one is taken")
+	}
+	if p.Ledger.Evictions != 0 || len(p.Ledger.Owners) != 0 {
+		t.Errorf("the ledger keeps %+v", p.Ledger)
+	}
+}

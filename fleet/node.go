@@ -174,6 +174,8 @@ type Share struct {
 	// over.
 	Former  string
 	Parcels []ShareParcel
+	// Evicted are the pods that the node's agent evicted lately, oldest first.
+	Evicted []AgentEviction
 	// Rest is how long the machine is not offered again after loans that came to nothing; zero while it need not rest.
 	Rest Rest
 }
@@ -253,6 +255,8 @@ type Pool struct {
 	Ladder Ladder
 	Budget DisruptionBudget
 	Ledger Ledger
+	// Evicted are the pods that agents of the pool's machines evicted lately. They count in the ledger's bounds, and are not kept in it.
+	Evicted []AgentEviction
 	// Version is the resourceVersion that the ledger was read with.
 	Version string
 	// ToldFrozen: the pool's status tells of a freeze, as the last report left it.

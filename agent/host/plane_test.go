@@ -195,6 +195,7 @@ func TestAgentOnARealAPIServer(t *testing.T) {
 	if zones, _, _ := unstructured.NestedSlice(topology.Object, "zones"); len(zones) != 6 {
 		t.Errorf("%d zones: want two sockets and four cells", len(zones))
 	}
+	f.checkEviction(t, cluster)
 	f.checkNotice(t, made, notice.Dir(b.roots.Kubelet, string(made.UID)))
 	// Nothing changes, so nothing is written: ten cycles.
 	before, cycles := f.versions(t), counter(t, registry, "springtide_agent_cycle_seconds")
@@ -206,6 +207,38 @@ func TestAgentOnARealAPIServer(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
+}
+
+// checkEviction evicts a pod: the share says so before the pod goes, and exactly this pod goes.
+func (f *fixture) checkEviction(t *testing.T, c *Cluster) {
+	t.Helper()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "spare", Namespace: "default"}, Spec: corev1.PodSpec{NodeName: "m", Containers: []corev1.Container{{Name: "c", Image: "none"}}}}
+	made, err := f.core.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	charged := []v1alpha1.AgentEviction{{Owner: "default/Pod/spare", Rule: shape.RuleStall, Time: metav1.Now()}}
+	if err := c.charge(t.Context(), f.share(t).UID, charged); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.share(t).Status; len(got.Evictions) != 1 || got.Evictions[0].Owner != "default/Pod/spare" || got.Reporter != v1alpha1.ReporterAgent {
+		t.Errorf("%+v", got)
+	}
+	if err := c.evict(t.Context(), shape.Eviction{UID: "gone", Name: "default/gone"}); err != nil {
+		t.Errorf("a pod that is gone: %v", err)
+	}
+	// The API server tries an eviction with another UID for some seconds before it refuses, so the agent's own limit may end it first.
+	_ = c.evict(t.Context(), shape.Eviction{UID: "another", Name: "default/spare"})
+	if p, err := f.core.CoreV1().Pods("default").Get(t.Context(), "spare", metav1.GetOptions{}); err != nil || p.DeletionTimestamp != nil {
+		t.Fatalf("another pod of the name was evicted: %v", err)
+	}
+	if err := c.evict(t.Context(), shape.Eviction{UID: string(made.UID), Name: "default/spare"}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the end of the evicted pod", func() bool {
+		p, err := f.core.CoreV1().Pods("default").Get(t.Context(), "spare", metav1.GetOptions{})
+		return err != nil || p.DeletionTimestamp != nil
+	})
 }
 
 // checkNotice gives the pod a notice and answers it.

@@ -44,6 +44,10 @@ type guard struct {
 	candidates    []shape.Candidate
 	parents       *shape.Input
 	reclaimFailed bool
+	// charged are the evictions of the last ten minutes, as they stand in the share; share is its UID, empty where the node has none.
+	charged []v1alpha1.AgentEviction
+	share   types.UID
+	owners  map[string]string
 	// done are the answers of the API server to evictions.
 	done           chan evicted
 	lastConditions []string
@@ -68,6 +72,12 @@ func (a *Agent) observe(f *Facts, in *shape.Input, now time.Time) {
 	g.cores, g.lent = fleet.MilliCPU(1000*len(g.online)), fleet.MilliCPU(1000*len(g.away))
 	g.parents = &shape.Input{Topology: t, Node: in.Node, Home: in.Home, Parents: in.Parents}
 	g.coarse, g.pods, g.candidates = []watched{{path: in.Parents.Burstable}}, nil, nil
+	g.owners, g.share = map[string]string{}, ""
+	if f.Share != nil {
+		if g.share = f.Share.UID; g.charged == nil {
+			g.charged = slices.Clone(f.Share.Status.Evictions)
+		}
+	}
 	facts := map[string]*PodFacts{}
 	for i := range f.Pods {
 		facts[f.Pods[i].UID] = &f.Pods[i]
@@ -91,6 +101,7 @@ func (a *Agent) observe(f *Facts, in *shape.Input, now time.Time) {
 			}
 			c.Memory = fleet.Bytes(a.cgroups.Keyed(p.Path, "memory.stat")["anon"])
 			g.candidates = append(g.candidates, c)
+			g.owners[p.UID] = fact.Namespace + "/" + or(fact.Owner, "Pod/"+fact.Name)
 		}
 	}
 	if g.written == (shape.Box{}) {
@@ -182,7 +193,7 @@ func (a *Agent) Protect(ctx context.Context, c *Cluster, now time.Time) []shape.
 		a.reclaim(v.Reclaim)
 	}
 	for _, e := range v.Evict {
-		a.evict(ctx, c, e)
+		a.evict(ctx, c, e, now)
 	}
 	return v.Evict
 }
@@ -209,13 +220,21 @@ func (a *Agent) reclaim(b fleet.Bytes) {
 }
 
 // evict evicts one pod through its disruption budgets, while the machine is measured on.
-func (a *Agent) evict(ctx context.Context, c *Cluster, e shape.Eviction) {
+func (a *Agent) evict(ctx context.Context, c *Cluster, e shape.Eviction, now time.Time) {
 	if c == nil {
 		a.evictionDone(evicted{e, errors.New("the API server is away")}, time.Time{})
 		return
 	}
+	g := &a.guard
+	g.charged = slices.DeleteFunc(g.charged, func(x v1alpha1.AgentEviction) bool { return now.Sub(x.Time.Time) > fleet.LedgerSpan })
+	g.charged = append(g.charged, v1alpha1.AgentEviction{Owner: g.owners[e.UID], Rule: e.Rule, Time: metav1.NewTime(now)})
+	charged, share := slices.Clone(g.charged), g.share
 	go func() {
-		err := c.evict(ctx, e)
+		// The ledger is written before the act. A node without a share has no pool whose ledger could count it.
+		err := c.charge(ctx, share, charged)
+		if err == nil {
+			err = c.evict(ctx, e)
+		}
 		select {
 		case a.guard.done <- evicted{e, err}:
 		case <-ctx.Done():
@@ -238,6 +257,33 @@ func (a *Agent) evictionDone(e evicted, now time.Time) {
 		a.guard.advice.Held = now.Add(a.o.Overlap.Evictions.Hold)
 	}
 	a.m.evictions.WithLabelValues(e.Rule, outcome).Inc()
+}
+
+// charge writes the evictions of the last minutes on the node's share, where the controller counts them in the pool's ledger.
+func (c *Cluster) charge(ctx context.Context, share types.UID, charged []v1alpha1.AgentEviction) error {
+	if share == "" {
+		return nil
+	}
+	const most = 64
+	charged = charged[max(len(charged)-most, 0):]
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": share}, "status": map[string]any{"evictions": charged}})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	_, err = c.Dynamic.Resource(sharesResource).Patch(ctx, c.Node, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager}, "status")
+	if err != nil {
+		return fmt.Errorf("charge the eviction to the pool's ledger: %w", err)
+	}
+	return nil
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
 }
 
 // evict asks the API server for an eviction of exactly this pod.

@@ -118,6 +118,10 @@ type NodeShareStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	Pods []PodHolding `json:"pods,omitempty"`
+	// Evictions are those of the last ten minutes by the agent.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Evictions []AgentEviction `json:"evictions,omitempty"`
 	// Acks are the acknowledgements of schedulers: no binding that was decided before a generation of the spec was seen is under way any more.
 	// +listType=map
 	// +listMapKey=instance
@@ -158,6 +162,18 @@ const (
 	ReporterAgent      = "agent"
 	ReporterController = "controller"
 )
+
+// AgentEviction is one pod that the node's agent evicted, written before the act. The controller counts it in the ledger of the node's pool.
+type AgentEviction struct {
+	// Owner is whose pod it was: namespace and controller.
+	// +kubebuilder:validation:MaxLength=512
+	Owner string `json:"owner"`
+	// Rule is the threshold that was passed, as in MemoryStall.
+	// +kubebuilder:validation:MaxLength=63
+	Rule string `json:"rule"`
+	// Time is when it was decided.
+	Time metav1.Time `json:"time"`
+}
 
 // PodHolding is what one pod holds of the machine.
 type PodHolding struct {

@@ -273,6 +273,10 @@ func newShareFacts(a *v1alpha1.NodeShare) shareFacts {
 		f.share.Parcels = append(f.share.Parcels, out)
 	}
 	slices.SortFunc(f.share.Parcels, func(a, b fleet.ShareParcel) int { return slices.Compare(a.Cells, b.Cells) })
+	for i := range a.Status.Evictions {
+		e := &a.Status.Evictions[i]
+		f.share.Evicted = append(f.share.Evicted, fleet.AgentEviction{Owner: e.Owner, At: timeOf(&e.Time)})
+	}
 	return f
 }
 

@@ -202,11 +202,21 @@ func (a *assembly) addNodes() {
 		case ok && s.facts.node == n.ID:
 			n.Share = s.facts.share
 			n.AgentKnown = n.AgentKnown || s.facts.agent == n.ID
+			a.charge(&n)
 		case ok:
 			n.Share.Former = s.ResourceVersion
 		}
 		a.nodeIDs[f.Name] = n.ID
 		a.s.Nodes = append(a.s.Nodes, n)
+	}
+}
+
+// charge counts the pods that the agent of a node evicted in the pool that the node is at home in.
+func (a *assembly) charge(n *fleet.Node) {
+	for i := range a.s.Pools {
+		if p := &a.s.Pools[i]; p.ID == n.Pool && n.Pool != "" {
+			p.Evicted = append(p.Evicted, n.Share.Evicted...)
+		}
 	}
 }
 
