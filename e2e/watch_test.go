@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/springtide/springtide/api/v1alpha1"
-	"github.com/springtide/springtide/lab/plane"
 	"github.com/springtide/springtide/lab/plane/planetest"
 	"github.com/springtide/springtide/lab/world"
 )
@@ -45,7 +44,7 @@ func play(t *testing.T, o world.Options, each func(w *world.World, s *watcher) (
 		t.Skip("plays the lab")
 	}
 	lab, kwok := planetest.Binaries(t)
-	o.Plane = plane.Options{LabBinary: lab, KWOKBinary: kwok}
+	o.Plane.LabBinary, o.Plane.KWOKBinary = lab, kwok
 	o.Springtide = springtide(t)
 	o.Dir, o.Keep = t.TempDir(), true
 	if o.Speed == 0 {

@@ -59,7 +59,7 @@ func newDoctorCommand(o *cliOptions) *cobra.Command {
 				return err
 			}
 			d := &doctor{c: c, namespace: o.namespace, prometheus: prometheus, namespaceLabel: label, http: reach, store: o.store}
-			d.examine(cmd.Context())
+			d.examine(cmd.Context(), doctorChecks())
 			return d.print(cmd.OutOrStdout(), o.output)
 		},
 	}
@@ -73,12 +73,15 @@ func newDoctorCommand(o *cliOptions) *cobra.Command {
 	return cmd
 }
 
-// examine runs every check. A check that fails is a finding like any other: the rest still runs.
-func (d *doctor) examine(ctx context.Context) {
-	for _, check := range []struct {
-		name string
-		run  func(context.Context, *doctor) error
-	}{
+// check is one question to the cluster.
+type check struct {
+	name string
+	run  func(context.Context, *doctor) error
+}
+
+// doctorChecks are all checks of `springtide doctor`, in the order of its answer.
+func doctorChecks() []check {
+	return []check{
 		{"API server", checkServer},
 		{"definitions", checkDefinitions},
 		{"rights", checkRights},
@@ -90,7 +93,12 @@ func (d *doctor) examine(ctx context.Context) {
 		{"schedulers", checkSchedulers},
 		{"metrics", checkMetrics},
 		{"store", checkStore},
-	} {
+	}
+}
+
+// examine runs checks. A check that fails is a finding like any other: the rest still runs.
+func (d *doctor) examine(ctx context.Context, checks []check) {
+	for _, check := range checks {
 		before := len(d.found)
 		if err := check.run(ctx, d); err != nil {
 			d.found = append(d.found, finding{check.name, problem, err.Error(), "see the message; then run springtide doctor again"})

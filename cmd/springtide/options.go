@@ -58,7 +58,7 @@ func operatorCommandsOn(connect func(*cliOptions) (*clients, error)) []*cobra.Co
 	return []*cobra.Command{
 		newValidateCommand(o()), newServicesCommand(o()), newPoolsCommand(o()), newQuotasCommand(o()), newLoansCommand(o()), newExplainCommand(o()),
 		newFestivalCommand(o()), newAdoptCommand(o()), newReleaseCommand(o()), newPauseCommand(o()), newResumeCommand(o()),
-		newFreezeCommand(o()), newThawCommand(o()), newUninstallCommand(o()), newNodeCommand(o()), newDoctorCommand(o()), newVersionCommand(o()),
+		newFreezeCommand(o()), newThawCommand(o()), newUninstallCommand(o()), newUpgradeCommand(o()), newNodeCommand(o()), newDoctorCommand(o()), newVersionCommand(o()),
 	}
 }
 

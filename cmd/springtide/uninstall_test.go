@@ -129,3 +129,32 @@ func loanNames(t *testing.T, w *world) []string {
 	}
 	return names
 }
+
+// TestUpgradeCheck: what stands between the cluster and this version is named, and nothing is written.
+func TestUpgradeCheck(t *testing.T) {
+	w := newWorld(t)
+	was := version
+	version = "0.3.0"
+	t.Cleanup(func() { version = was })
+	got := w.run("upgrade", "check")
+	for image, want := range map[string]string{
+		"springtide.dev/springtide:0.2.1":          "OK       controller    0.2.1 -> 0.3.0",
+		"springtide.dev/springtide:0.1.0":          "Problem  controller    the controller runs 0.1.0: 0.3.0 is more than one release ahead",
+		"registry.example:5000/springtide:0.4.0":   "Advice   controller    the controller runs 0.4.0, which is newer than this version 0.3.0",
+		"registry.example:5000/springtide@sha256:": "Advice   controller    the controller runs image",
+	} {
+		w := newWorld(t)
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: controllerNamespace, Name: controllerDeployment}}
+		d.Spec.Template.Spec.Containers = []corev1.Container{{Image: image}}
+		if err := w.core.Tracker().Add(d); err != nil {
+			t.Fatal(err)
+		}
+		if text := w.run("upgrade", "check"); !strings.Contains(text, want) {
+			t.Errorf("%s: no %q in\n%s", image, want, text)
+		}
+	}
+	golden(t, filepath.Join("testdata", "cluster", "upgrade.txt"), got)
+	if strings.Contains(got, "wrote:") {
+		t.Error("something was written")
+	}
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+	"sigs.k8s.io/yaml"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/deploy/crd"
+	"github.com/springtide/springtide/fleet"
+)
+
+// newUpgradeCommand groups the verbs about a change of version.
+func newUpgradeCommand(o *cliOptions) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "upgrade",
+		Short: "Prepare a change of version",
+		Args:  usageIfNone,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newUpgradeCheckCommand(o))
+	return cmd
+}
+
+func newUpgradeCheckCommand(o *cliOptions) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Say whether the cluster is ready for the version of this binary",
+		Long: "Compare the version of this binary with the cluster: Kubernetes, the definitions and the versions that they store, the running controller,\n" +
+			"loans that do not come home, objects that are refused, and the store (with --store). Nothing is changed. Exit code 1 when there is a\n" +
+			"problem. docs/upgrade.md has the steps and the way back.",
+		Example: "  springtide upgrade check",
+		Args:    exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := o.connect(o)
+			if err != nil {
+				return err
+			}
+			d := &doctor{c: c, namespace: o.namespace, store: o.store}
+			d.examine(cmd.Context(), []check{
+				{"API server", checkServer}, {"definitions", checkStored}, {"controller", checkRunning}, {"loans", checkMoves}, {"objects", checkObjects}, {"store", checkStore},
+			})
+			return d.print(cmd.OutOrStdout(), o.output)
+		},
+	}
+	o.cluster(cmd)
+	o.controller(cmd)
+	o.history(cmd)
+	o.formats(cmd, "table", "json", "yaml")
+	return cmd
+}
+
+// checkStored makes sure that this version serves every version that objects are stored in, and says which definitions change.
+func checkStored(ctx context.Context, d *doctor) error {
+	files, err := fs.Glob(crd.Files, "*.yaml")
+	if err != nil {
+		return err
+	}
+	var changed []string
+	for _, file := range files {
+		text, err := crd.Files.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		var want, have apiextensionsv1.CustomResourceDefinition
+		if err := yaml.Unmarshal(text, &want); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		raw, err := d.c.dyn.Resource(gvrDefinitions).Get(ctx, want.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			changed = append(changed, want.Name)
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read definition %s: %w", want.Name, err)
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(raw.Object, &have); err != nil {
+			return fmt.Errorf("read definition %s: %w", want.Name, err)
+		}
+		for _, v := range have.Status.StoredVersions {
+			if !slices.ContainsFunc(want.Spec.Versions, func(w apiextensionsv1.CustomResourceDefinitionVersion) bool { return w.Name == v }) {
+				d.report("migrate the stored objects with the release that is running, as its notes say, and then go on",
+					"objects of %s are stored as %s, which this version does not know", want.Name, v)
+			}
+		}
+		if !sameDefinition(&want, &have) {
+			changed = append(changed, want.Name)
+		}
+	}
+	if len(changed) > 0 {
+		d.advise("helm upgrade springtide-crds, or kubectl apply --server-side -f deploy/crd of this release, before the controller",
+			"%s change: %s", count(len(changed), "definition"), strings.Join(changed, ", "))
+		return nil
+	}
+	d.ok("no definition changes")
+	return nil
+}
+
+// checkRunning compares the version of the running controller with this one.
+func checkRunning(ctx context.Context, d *doctor) error {
+	deployment, err := d.c.core.AppsV1().Deployments(d.namespace).Get(ctx, controllerDeployment, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		d.advise("compare the versions yourself", "no Deployment %s in namespace %s: the controller runs in another way", controllerDeployment, d.namespace)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the controller's Deployment: %w", err)
+	}
+	image := deployment.Spec.Template.Spec.Containers[0].Image
+	_, tag, _ := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
+	runs, err := utilversion.ParseGeneric(tag)
+	own, ownErr := utilversion.ParseGeneric(thisBuild().Version)
+	switch {
+	case err != nil || ownErr != nil:
+		d.advise("compare the versions yourself", "the controller runs image %s, this is version %s", image, thisBuild().Version)
+	case own.LessThan(runs):
+		d.advise("docs/upgrade.md, Roll back: leave the definitions of the newer release, and give this version another store", "the controller runs %s, which is newer than this version %s", tag, thisBuild().Version)
+	case own.Major() != runs.Major() || own.Minor() > runs.Minor()+1:
+		d.report("upgrade one minor release after the other", "the controller runs %s: %s is more than one release ahead", tag, thisBuild().Version)
+	default:
+		d.ok("%s -> %s", tag, thisBuild().Version)
+	}
+	return nil
+}
+
+// checkMoves names loans that a change of leader would delay further.
+func checkMoves(ctx context.Context, d *doctor) error {
+	all, err := list[v1alpha1.Loan](ctx, d.c, loans, "")
+	if err != nil {
+		return err
+	}
+	var stuck []string
+	for i := range all {
+		if p := fleet.Phase(all[i].Status.Phase); p == fleet.Fenced || p == fleet.WrittenOff {
+			stuck = append(stuck, all[i].Name)
+		}
+	}
+	if len(stuck) > 0 {
+		d.advise("springtide explain node says what they wait for; an upgrade neither helps nor harms them", "%s did not come home: %s", count(len(stuck), "loan"), strings.Join(stuck, ", "))
+		return nil
+	}
+	d.ok("%s, which an upgrade leaves as they are", count(len(all), "loan"))
+	return nil
+}
