@@ -32,6 +32,7 @@ type uninstall struct {
 }
 
 func newUninstallCommand(o *cliOptions) *cobra.Command {
+	o.dryRun = dryRunNone // release asks for it
 	u := uninstall{cliOptions: o, every: 5 * time.Second}
 	cmd := &cobra.Command{
 		Use:   "uninstall",

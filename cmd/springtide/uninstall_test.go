@@ -65,6 +65,9 @@ func TestUninstallLeavesNothing(t *testing.T) {
 		return false, nil, nil
 	})
 	got := w.run("uninstall", "--prepare")
+	if !strings.Contains(got, "give back shop/cart") || strings.Contains(got, "dry run") {
+		t.Errorf("an adopted HorizontalPodAutoscaler was not given back:\n%s", got)
+	}
 	if !strings.Contains(got, "The cluster is ready") || !recalled {
 		t.Fatalf("not ready:\n%s", got)
 	}

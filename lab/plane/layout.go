@@ -132,7 +132,7 @@ func (l layout) etcdArgs() []string {
 }
 
 func (l layout) apiServerArgs(keys *pki) []string {
-	return append(l.servingArgs(keys, portAPI),
+	return append(append(l.servingArgs(keys, portAPI), l.versionArgs()...),
 		"--etcd-servers=http://"+l.address(portEtcd),
 		"--advertise-address="+loopback,
 		"--client-ca-file="+keys.path("ca.crt"),
@@ -162,14 +162,20 @@ func (l layout) apiServerArgs(keys *pki) []string {
 		"--max-requests-inflight=3000",
 		"--max-mutating-requests-inflight=2000",
 		"--event-ttl=15m",
-		// PodGroups are alpha in this version; without pods that name one nothing changes.
-		"--feature-gates=GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true",
-		"--runtime-config=scheduling.k8s.io/v1alpha2=true",
 		"--profiling=false",
 		"--shutdown-delay-duration=0",
 		// Open watches would hold a shutdown up for a minute; with this it waits for them for two seconds.
 		"--shutdown-send-retry-after=true",
 	)
+}
+
+// versionArgs say which Kubernetes the API server plays.
+func (l layout) versionArgs() []string {
+	if v := l.options.EmulatedVersion; v != "" {
+		return []string{"--emulated-version=" + v}
+	}
+	// PodGroups are alpha in this version; without pods that name one nothing changes.
+	return []string{"--feature-gates=GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true", "--runtime-config=scheduling.k8s.io/v1alpha2=true"}
 }
 
 // controllerArgs are for the lab's own set of controllers: see cmd/springtide-lab/controllers.go.
@@ -187,6 +193,9 @@ func (l layout) controllerArgs(keys *pki) []string {
 
 func (l layout) schedulerArgs(keys *pki) []string {
 	args := append(l.servingArgs(keys, portScheduler), l.delegationArgs(keys)...)
+	if v := l.options.EmulatedVersion; v != "" {
+		args = append(args, "--emulated-version="+v) // else it would wait for kinds that the API server does not serve
+	}
 	return append(args, "--config="+l.path("scheduler.yaml"))
 }
 

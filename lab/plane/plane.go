@@ -35,6 +35,8 @@ type Options struct {
 	// Scheduler says who places pods: Scheduler (when empty), or Springtide. Either serves pods that name no scheduler; those that name
 	// springtide wait for the bundled one.
 	Scheduler string
+	// EmulatedVersion is the older Kubernetes that the API server plays, as "1.33"; its own when empty.
+	EmulatedVersion string
 	// ExtraArgs are further arguments by component; they stand last, so they win over the plane's own.
 	ExtraArgs map[string][]string
 	// Progress, when set, is told each step of a start in one line, on the goroutine that asked for the start.
