@@ -26,6 +26,8 @@ type Scheduler struct {
 	// Partition is the number of the nodes that this process binds to, from 0; Partitions is how many there are.
 	Partition  int `yaml:"partition"`
 	Partitions int `yaml:"partitions"`
+	// LeaseDuration is how long the lease of a partition holds after its last renewal.
+	LeaseDuration Duration `yaml:"leaseDuration"`
 	// Listen is the address of metrics, health and readiness.
 	Listen string `yaml:"listen"`
 	// Pprof serves profiles under /debug/pprof of the same address.
@@ -81,7 +83,8 @@ type SideWeights struct {
 func DefaultScheduler() Scheduler {
 	return Scheduler{
 		Namespace: "springtide-system", Names: []string{"springtide"}, Partitions: 1,
-		Listen: "127.0.0.1:8082", LogLevel: "info",
+		LeaseDuration: Duration(15 * time.Second), // as that of Kubernetes' own components
+		Listen:        "127.0.0.1:8082", LogLevel: "info",
 		// A binding is one write of a few milliseconds: sixteen at once are some thousands a second, more than an API server on one disk takes.
 		Binders: 16, BindTimeout: Duration(10 * time.Second),
 		BackoffFirst: Duration(time.Second), BackoffMost: Duration(10 * time.Second), // as kube-scheduler's
@@ -150,6 +153,7 @@ func (c *Scheduler) Validate() []Problem {
 			wrong(field, "%s is out of bounds: write %s to %s", d, Duration(from), Duration(to))
 		}
 	}
+	within("leaseDuration", c.LeaseDuration, 3*time.Second, time.Minute)
 	within("bindTimeout", c.BindTimeout, time.Second, time.Minute)
 	within("backoffFirst", c.BackoffFirst, 10*time.Millisecond, time.Minute)
 	within("backoffMost", c.BackoffMost, time.Duration(c.BackoffFirst), 10*time.Minute)

@@ -68,6 +68,10 @@ const (
 	AnnotationCellsExclusive = "springtide.dev/cells-exclusive"
 	// AnnotationOneRoot on a pod, with the value "true", asks for GPUs and NICs on one PCIe root.
 	AnnotationOneRoot = "springtide.dev/one-pcie-root"
+	// LabelPartition stands for the scheduler's partition of a node in the scheduler's own table; no node carries it.
+	LabelPartition = "springtide.dev/scheduler-partition"
+	// AnnotationPartition on a pod is the number of the scheduler's partition that is to place it; without it, it follows from the pod's UID.
+	AnnotationPartition = "springtide.dev/scheduler-partition"
 	// SchedulerName is the schedulerName of pods that the bundled scheduler places.
 	SchedulerName = "springtide"
 	// SchedulerLeasePrefix names the Lease of a partition of the scheduler: prefix + partition number, in the scheduler's namespace.

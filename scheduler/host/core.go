@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"log/slog"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -49,6 +50,8 @@ type core struct {
 	bind    func(bind.Request)
 	say     func(verdict)
 	retract func(types.UID)
+	// handPod gives a pod that waits to another partition.
+	handPod func(*corev1.Pod, int)
 }
 
 // stage is where a pod stands.
@@ -199,7 +202,7 @@ func (c *core) podChanged(o *corev1.Pod) {
 		p.object = o // the binding is under way
 	case p != nil && p.stage == nominated && o.DeletionTimestamp == nil:
 		p.object = o
-	case !c.serves(o) || o.DeletionTimestamp != nil || len(o.Spec.SchedulingGates) > 0:
+	case !c.serves(o) || !c.mine(o) || o.DeletionTimestamp != nil || len(o.Spec.SchedulingGates) > 0:
 		c.podGone(o.UID)
 	default:
 		c.podWaits(p, o)
@@ -379,7 +382,7 @@ func sameLabels(a, b *corev1.Pod) bool {
 			return false
 		}
 	}
-	for _, k := range []string{v1alpha1.AnnotationTopologyPolicy, v1alpha1.AnnotationCellsExclusive, v1alpha1.AnnotationOneRoot, enhancement} {
+	for _, k := range []string{v1alpha1.AnnotationTopologyPolicy, v1alpha1.AnnotationCellsExclusive, v1alpha1.AnnotationOneRoot, enhancement, v1alpha1.AnnotationPartition} {
 		if a.Annotations[k] != b.Annotations[k] {
 			return false
 		}
@@ -394,6 +397,9 @@ func (c *core) nodeChanged(name string) {
 		return
 	}
 	m := n.machine(c.pools)
+	if c.c.Partitions > 1 {
+		m.Labels = withLabel(m.Labels, v1alpha1.LabelPartition, strconv.Itoa(partitionOf(name, c.c.Partitions)))
+	}
 	c.tenants.all.add(n.counted, -1)
 	n.counted = amount{cpu: int64(m.Allocatable.CPU), memory: int64(m.Allocatable.Memory), gpu: m.Allocatable.GPU}
 	c.tenants.all.add(n.counted, 1)

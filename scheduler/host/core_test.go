@@ -633,3 +633,37 @@ func TestClaim(t *testing.T) {
 		t.Errorf("after the claim, bound %v", got)
 	}
 }
+
+// TestPartitions: an instance binds to its own nodes alone. A pod that they have no room for is handed to the partition of a node that has, and a pod of
+// another partition is left alone.
+func TestPartitions(t *testing.T) {
+	p := newPlay(t)
+	p.c.c.Partitions, p.c.c.Partition = 2, 0
+	own, other := "", ""
+	for i := 0; own == "" || other == ""; i++ {
+		if n := fmt.Sprint("n", i); partitionOf(n, 2) == 0 {
+			own = n
+		} else {
+			other = n
+		}
+	}
+	handed := map[string]int{}
+	p.c.handPod = func(o *corev1.Pod, to int) { handed[o.Name] = to }
+	p.node(own, "4")
+	p.node(other, "8")
+	ours := func(o *corev1.Pod) { o.Annotations = map[string]string{v1alpha1.AnnotationPartition: "0"} }
+	p.pod("a", "3", ours)
+	p.pod("b", "3", ours)
+	p.pod("c", "3", func(o *corev1.Pod) { o.Annotations = map[string]string{v1alpha1.AnnotationPartition: "1"} })
+	p.pod("d", "100", ours)
+	p.settle()
+	if got := p.take(); len(got) != 1 || got["a"] != own {
+		t.Errorf("bound %v, want one pod on %s", got, own)
+	}
+	if len(handed) != 1 || handed["b"] != 1 {
+		t.Errorf("handed on %v, want b to partition 1", handed)
+	}
+	if p.said["pod-d"] == "" {
+		t.Error("the pod that fits nowhere is not told")
+	}
+}

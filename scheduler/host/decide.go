@@ -21,6 +21,7 @@ const (
 	resultPlaced   = "placed"
 	resultWaits    = "waits"
 	resultPreempts = "preempts"
+	resultHanded   = "handed"
 	resultError    = "error"
 )
 
@@ -38,11 +39,15 @@ func (c *core) decide(ctx context.Context, item queue.Item) string {
 		c.park(p, "the quota "+p.tenant+" is used up: guarantee and borrowing limit do not hold the pod")
 		return resultWaits
 	}
+	c.classes[p.class].upstream = c.judge.needed(p)
 	d, err := c.choose(ctx, p)
 	var refused *refusal
 	switch {
 	case err == nil:
 	case errors.As(err, &refused):
+		if c.handOn(ctx, p) {
+			return resultHanded
+		}
 		if result, ok := c.preempt.try(c, p); ok {
 			return result
 		}
@@ -64,8 +69,16 @@ type refusal struct{ message string }
 
 func (r *refusal) Error() string { return r.message }
 
-// choose finds the best node and takes its room in the table.
+// choose finds the best node of this partition and takes its room in the table.
 func (c *core) choose(ctx context.Context, p *pod) (place.Decision, error) {
+	if c.c.Partitions <= 1 || p.pinned != "" {
+		return c.chooseAny(ctx, p)
+	}
+	return c.within(p, v1alpha1.LabelPartition, c.ownPartition(), func() (place.Decision, error) { return c.chooseAny(ctx, p) })
+}
+
+// chooseAny finds the best node of all that the pod's class admits.
+func (c *core) chooseAny(ctx context.Context, p *pod) (place.Decision, error) {
 	if c.judge.needed(p) {
 		return c.judge.choose(ctx, c, p)
 	}

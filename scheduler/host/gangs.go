@@ -21,7 +21,6 @@ import (
 	"github.com/springtide/springtide/internal/kube/adapter"
 	"github.com/springtide/springtide/scheduler/host/queue"
 	"github.com/springtide/springtide/scheduler/place"
-	"github.com/springtide/springtide/scheduler/rules"
 )
 
 // gangs are the pods that are of use only together: those of a PodGroup, or of an ElasticJob where a pod names no PodGroup. A gang whose minimum does
@@ -398,17 +397,7 @@ func (g *gangs) choose(ctx context.Context, c *core, p *pod, key, value string) 
 	if key == "" {
 		return c.choose(ctx, p)
 	}
-	shape, class := p.shape, p.class
-	defer func() { p.shape, p.class = shape, class }()
-	needs := place.Needs{}
-	if shape.Needs != nil {
-		needs = *shape.Needs
-	}
-	needs.Selector.Labels = append(slices.Clone(needs.Selector.Labels), rules.Label{Key: key, Value: value})
-	slices.SortFunc(needs.Selector.Labels, func(a, b rules.Label) int { return strings.Compare(a.Key, b.Key) })
-	p.shape.Needs = &needs
-	p.class = c.classify(p)
-	return c.choose(ctx, p)
+	return c.within(p, key, value, func() (place.Decision, error) { return c.choose(ctx, p) })
 }
 
 // gone takes a pod that is over out of its gang; the others may have to wait for a new one.

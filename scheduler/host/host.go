@@ -74,7 +74,7 @@ func New(cfg *rest.Config, c config.Scheduler, o Options) (*Scheduler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
-	return &Scheduler{c: c, o: o, client: client, dynamic: d, times: defaultLeaseTimes()}, nil
+	return &Scheduler{c: c, o: o, client: client, dynamic: d, times: leaseTimesOf(time.Duration(c.LeaseDuration))}, nil
 }
 
 // margin is what clocks of two machines may run apart within one binding.
@@ -185,6 +185,20 @@ func (s *Scheduler) lead(ctx context.Context, mayWrite func() bool) error {
 		}()
 	}
 
+	c.handPod = func(o *corev1.Pod, to int) {
+		go func() {
+			if err := s.writePartition(writing, o, to); err != nil && !apierrors.IsNotFound(err) {
+				log.Warn("hand a pod on", "pod", name(o), "partition", to, "err", err)
+				c.mail.post(func() {
+					if p := c.pods[o.UID]; p != nil && p.stage == waits {
+						c.enqueue(p)
+						c.queue.Later(p.key, c.now())
+					}
+				})
+			}
+		}()
+	}
+
 	factory := informers.NewSharedInformerFactoryWithOptions(s.client, 0, informers.WithTransform(trim))
 	s.plugins(watching, c, factory, recorder)
 	if err := s.watch(watching, c, factory); err != nil {
@@ -205,7 +219,7 @@ func newCore(c config.Scheduler, log *slog.Logger, m *Metrics) *core {
 		c: c, log: log, metrics: m, now: time.Now, mail: newMailbox(),
 		table: place.New(), queue: queue.New(queue.Backoff{First: time.Duration(c.BackoffFirst), Most: time.Duration(c.BackoffMost)}),
 		tenants: newTenants(), pools: pools{}, nodes: map[string]*nodeFacts{}, pods: podsByUID{}, classes: map[place.ClassID]*class{}, jobGenerations: map[string]int64{}, byRef: map[place.PodRef]*pod{}, dirty: map[string]bool{},
-		bind: func(bind.Request) {}, say: func(verdict) {}, retract: func(uidType) {}, acks: newAcks(leaseName(c.Partition), func(ackOf) {}),
+		bind: func(bind.Request) {}, say: func(verdict) {}, retract: func(uidType) {}, handPod: func(*corev1.Pod, int) {}, acks: newAcks(leaseName(c.Partition), func(ackOf) {}),
 	}
 	out.gangs = newGangs(time.Duration(c.GangTimeout))
 	out.claims = newClaims(time.Duration(c.ClaimTimeout))
@@ -271,7 +285,7 @@ func (s *Scheduler) plugins(ctx context.Context, c *core, factory informers.Shar
 // pluginsChanged wakes the pods that upstream's plugins judge.
 func (c *core) pluginsChanged() {
 	for _, id := range c.queue.Parked() {
-		if info := c.classes[place.ClassID(id)]; info != nil && info.upstream {
+		if info := c.classes[place.ClassID(id)]; id < 0 || info != nil && info.upstream {
 			c.queue.WakeLater(id, c.now())
 		}
 	}

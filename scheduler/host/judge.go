@@ -98,7 +98,6 @@ func (j *judge) choose(ctx context.Context, c *core, p *pod) (place.Decision, er
 		}
 		return place.Decision{}, errStarting
 	}
-	c.classes[p.class].upstream = true
 	trial, err := j.plugins.Begin(ctx, p.object)
 	if err != nil {
 		return place.Decision{}, asRefusal(err)

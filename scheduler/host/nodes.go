@@ -2,6 +2,7 @@ package host
 
 import (
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -174,4 +175,11 @@ func (v *moves) holder(cell int) place.Holder {
 		return place.HeldOffline
 	}
 	return place.Moving // a pool that is not known: nobody's until it is
+}
+
+// withLabel is labels with one more.
+func withLabel(l rules.Labels, key, value string) rules.Labels {
+	l = append(slices.Clone(l), rules.Label{Key: key, Value: value})
+	slices.SortFunc(l, func(a, b rules.Label) int { return strings.Compare(a.Key, b.Key) })
+	return l
 }

@@ -74,7 +74,11 @@ func (x *preemption) try(c *core, p *pod) (resultOf string, ok bool) {
 	}
 	facts, gangs := x.facts(c)
 	facts.Pod = func(ref place.PodRef) place.PodFacts { return x.protects(c, ref, gangs, facts) }
-	found, ok := c.table.Preempt(p.class, facts)
+	class := p.class
+	if c.c.Partitions > 1 {
+		class = c.table.Class(narrowed(p.shape, v1alpha1.LabelPartition, c.ownPartition()))
+	}
+	found, ok := c.table.Preempt(class, facts)
 	if !ok || len(found.Victims) == 0 {
 		return "", false
 	}

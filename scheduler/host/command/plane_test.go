@@ -5,7 +5,14 @@ package command_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,6 +28,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/lab/plane/planetest"
+	"github.com/springtide/springtide/scheduler/host/command"
 )
 
 // TestPlaneScheduler plays the scheduler as the lab runs it: the process of springtide-scheduler on a real API server.
@@ -266,5 +274,122 @@ func (c *cluster) poll(what string, is func(context.Context) (bool, error)) {
 	c.t.Helper()
 	if err := wait.PollUntilContextTimeout(c.t.Context(), 20*time.Millisecond, 90*time.Second, true, is); err != nil {
 		c.t.Fatalf("wait for %s: %v", what, err)
+	}
+}
+
+// schedulerArgs is the variable by which the test's own binary becomes a scheduler, so that it can be killed like one.
+const schedulerArgs = "SPRINGTIDE_TEST_SCHEDULER_ARGS"
+
+func TestMain(m *testing.M) {
+	if args := os.Getenv(schedulerArgs); args != "" {
+		cmd := command.New()
+		cmd.SetArgs(strings.Fields(args))
+		if cmd.Execute() != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// TestPlaneInstances: three instances share the nodes while they are killed and paused at random. No node is oversold, no pod is bound twice, and all pods
+// are bound in the end.
+func TestPlaneInstances(t *testing.T) {
+	c := connect(t)
+	const nodes, pods, instances = 9, 270, 3 // 270 pods of 2 cores fill 9 nodes of 64 cores but for 18 places
+	for i := range nodes {
+		c.node(planetest.Node(fmt.Sprintf("trio-%d", i), map[string]string{"for": "trio"}))
+	}
+	kubeconfig := os.Getenv("SPRINGTIDE_TEST_KUBECONFIG")
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(file, []byte("names: [trio]\nleaseNamespace: default\nleaseDuration: 3s\nbindTimeout: 1s\nbackoffFirst: 50ms\nbackoffMost: 500ms\npartitions: 3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// Each instance is started again whenever it ends, as its Deployment would.
+	var stopping atomic.Bool
+	var alive sync.WaitGroup
+	running := make([]atomic.Pointer[os.Process], instances)
+	for i := range running {
+		alive.Go(func() {
+			for !stopping.Load() {
+				cmd := exec.Command(os.Args[0])
+				cmd.Env = append(os.Environ(), fmt.Sprintf("%s=--kubeconfig=%s --config=%s --partition=%d --listen=127.0.0.1:0 --log-level=error", schedulerArgs, kubeconfig, file, i))
+				cmd.Stderr = os.Stderr
+				if err := cmd.Start(); err != nil {
+					t.Error(err)
+					return
+				}
+				running[i].Store(cmd.Process)
+				_ = cmd.Wait()
+			}
+		})
+	}
+	defer func() {
+		stopping.Store(true)
+		for i := range running {
+			if p := running[i].Load(); p != nil {
+				_ = p.Signal(syscall.SIGCONT)
+				_ = p.Kill()
+			}
+		}
+		alive.Wait()
+	}()
+	bound := map[string]string{}
+	w, err := c.api.CoreV1().Pods("default").Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	go func() {
+		for i := range pods {
+			x := pod(fmt.Sprint("trio-", i), "2")
+			x.Spec.SchedulerName, x.Spec.NodeSelector = "trio", map[string]string{"for": "trio"}
+			if _, err := c.api.CoreV1().Pods("default").Create(t.Context(), x, metav1.CreateOptions{}); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}()
+	draw := rand.New(rand.NewPCG(1, 2))
+	strike := time.NewTicker(1500 * time.Millisecond)
+	defer strike.Stop()
+	deadline := time.After(2 * time.Minute)
+	for strikes := 0; len(bound) < pods; {
+		select {
+		case <-deadline:
+			t.Fatalf("%d of %d pods are bound", len(bound), pods)
+		case e, ok := <-w.ResultChan():
+			if !ok {
+				t.Fatal("the watch ended")
+			}
+			x, isPod := e.Object.(*corev1.Pod)
+			if !isPod || x.Spec.NodeName == "" {
+				continue
+			}
+			if was, twice := bound[x.Name]; twice && was != x.Spec.NodeName {
+				t.Fatalf("%s was on %s and is on %s", x.Name, was, x.Spec.NodeName)
+			}
+			bound[x.Name] = x.Spec.NodeName
+		case <-strike.C:
+			if strikes++; strikes > 4 {
+				continue // let them finish
+			}
+			p := running[draw.IntN(instances)].Load()
+			if draw.IntN(2) == 0 { // a pause longer than the lease: it wakes when another may own its nodes
+				_ = p.Signal(syscall.SIGSTOP)
+				time.AfterFunc(4*time.Second, func() { _ = p.Signal(syscall.SIGCONT) })
+				continue
+			}
+			_ = p.Kill()
+		}
+	}
+	used := map[string]int{}
+	for _, node := range bound {
+		used[node] += 2
+	}
+	for node, cores := range used {
+		if cores > 64 {
+			t.Errorf("%s is oversold: %d of 64 cores", node, cores)
+		}
 	}
 }
