@@ -15,6 +15,7 @@ import (
 
 	"github.com/springtide/springtide/internal/kube"
 	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/scheduler/host"
 )
 
 // Every query parses, and names only metrics that the controller registers, with labels that they have, or that real exporters have. The
@@ -87,6 +88,7 @@ func registered(t *testing.T) map[string]map[string]bool {
 	if err := kube.RegisterWrites(r); err != nil {
 		t.Fatal(err)
 	}
+	host.NewMetrics(r)
 	known := map[string]map[string]bool{}
 	for _, d := range r.descs {
 		m := described.FindStringSubmatch(d.String())

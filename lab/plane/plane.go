@@ -49,6 +49,7 @@ type Plane struct {
 	keep     bool
 	pki      *pki
 	address  string // host:port of the API server
+	metrics  string // URL of the bundled scheduler's metrics; empty without it
 	parts    []*component
 	spawn    *spawner
 	gateway  *gateway
@@ -109,6 +110,9 @@ func (p *Plane) layOut(o Options, lab, kwok string) error {
 	}
 	l := layout{lab: lab, kwok: kwok, dir: p.dir, ports: ports, options: o}
 	p.address = l.address(portAPI)
+	if o.Scheduler == Springtide {
+		p.metrics = "http://" + l.address(portScheduler) + "/metrics"
+	}
 	if p.pki, err = newPKI(p.dir, "https://"+p.address); err != nil {
 		return err
 	}
@@ -188,6 +192,9 @@ func (p *Plane) Kubeconfig() string { return p.pki.kubeconfig(adminUser) }
 func (p *Plane) KubeconfigFor(user string, groups ...string) (string, error) {
 	return p.pki.writeKubeconfig(user, groups...)
 }
+
+// SchedulerMetrics is the URL of the bundled scheduler's metrics; empty where it does not run.
+func (p *Plane) SchedulerMetrics() string { return p.metrics }
 
 // RESTConfig is a client configuration with the rights of Kubeconfig and without a client-side rate limit.
 func (p *Plane) RESTConfig() *rest.Config { return p.pki.restConfig() }

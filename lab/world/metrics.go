@@ -166,6 +166,12 @@ func (w *World) observe(ctx context.Context, now time.Time) error {
 			w.log.Debug("scrape", "controller", c.id, "err", err)
 		}
 	}
+	if url := w.plane.SchedulerMetrics(); url != "" {
+		extra := labels.FromStrings("job", "springtide-scheduler", "instance", "scheduler")
+		if err := w.exporters.prom.Scrape(ctx, url, now, extra); err != nil {
+			w.log.Debug("scrape", "scheduler", url, "err", err)
+		}
+	}
 	if err := w.noteWrites(ctx, now); err != nil {
 		return err
 	}

@@ -284,7 +284,7 @@ func (c *core) podBound(p *pod, o *corev1.Pod) {
 		c.release(p)
 	}
 	c.describe(p, o)
-	p.stage, p.node, p.cells = bound, o.Spec.NodeName, cellsAnnotated(o, c.serves(o))
+	p.stage, p.node, p.cells = bound, o.Spec.NodeName, cellsAnnotated(o, c.serves(o) && p.shape.Cells != place.Float)
 	p.ref = c.table.Bound(p.shape, fleet.NodeID(p.node), fleet.UID(o.UID), p.cells)
 	c.byRef[p.ref] = p
 	c.count(p, 1)
@@ -323,7 +323,7 @@ func (c *core) boundChanged(p *pod, o *corev1.Pod) {
 	c.dirty[p.node] = true
 }
 
-// cellsAnnotated are the cells that our own binding wrote; the annotation of a pod of another scheduler is not obeyed.
+// cellsAnnotated are the cells that our own binding wrote; the annotation of a pod of another scheduler, or of one that asks for no cells, is not obeyed.
 func cellsAnnotated(o *corev1.Pod, ours bool) []int {
 	text := o.Annotations[v1alpha1.AnnotationCells]
 	if text == "" || !ours {

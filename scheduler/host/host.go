@@ -82,6 +82,7 @@ const margin = time.Second
 
 // Run waits for the partition's Lease and schedules while it holds it, until ctx ends.
 func (s *Scheduler) Run(ctx context.Context) error {
+	s.o.Metrics.leader.WithLabelValues(fmt.Sprint(s.c.Partition)).Set(0)
 	go s.greet(ctx)
 	wait := time.Duration(s.c.BindTimeout) + margin
 	return hold(ctx, s.client, s.c.LeaseNamespace, s.c.Identity, s.c.Partition, s.times, wait, s.lead)

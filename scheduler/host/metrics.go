@@ -6,24 +6,23 @@ import (
 
 // Metrics are what operators look at.
 type Metrics struct {
-	decisions  *prometheus.CounterVec
-	decide     prometheus.Histogram
-	binds      *prometheus.CounterVec
-	bindTime   prometheus.Histogram
-	latency    prometheus.Histogram
-	pending    *prometheus.GaugeVec
-	nodes      prometheus.Gauge
-	pods       prometheus.Gauge
-	classes    prometheus.Gauge
-	leader     *prometheus.GaugeVec
-	upstream   *prometheus.CounterVec
-	gangs      *prometheus.CounterVec
-	preempted  *prometheus.CounterVec
-	claims     *prometheus.GaugeVec
-	acks       prometheus.Counter
-	ackTime    prometheus.Histogram
-	handed     prometheus.Counter
-	shareDelay prometheus.Histogram
+	decisions *prometheus.CounterVec
+	decide    prometheus.Histogram
+	binds     *prometheus.CounterVec
+	bindTime  prometheus.Histogram
+	latency   prometheus.Histogram
+	pending   *prometheus.GaugeVec
+	nodes     prometheus.Gauge
+	pods      prometheus.Gauge
+	classes   prometheus.Gauge
+	leader    *prometheus.GaugeVec
+	upstream  *prometheus.CounterVec
+	gangs     *prometheus.CounterVec
+	preempted *prometheus.CounterVec
+	claims    *prometheus.GaugeVec
+	acks      prometheus.Counter
+	ackTime   prometheus.Histogram
+	handed    prometheus.Counter
 }
 
 // NewMetrics registers the metrics of the scheduler.
@@ -41,26 +40,28 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		return prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: ns, Name: name, Help: help, Buckets: buckets})
 	}
 	m := &Metrics{
-		decisions:  counter("decisions_total", "Decisions on pods and gangs, by result: placed, waits, preempts or error.", "result"),
-		decide:     histogram("decision_seconds", "Time to decide on one pod or gang.", quick),
-		binds:      counter("binds_total", "Answers to bindings, by outcome: bound, refused or gone.", "outcome"),
-		bindTime:   histogram("bind_seconds", "Time from decision to the definite answer of the API server.", slow),
-		latency:    histogram("pod_seconds", "Time from the creation of a pod to its binding.", slow),
-		pending:    gauge("pending_pods", "Pods and gangs that wait, by state: ready, backoff or parked.", "state"),
-		nodes:      gauge("nodes", "Nodes in the table.").WithLabelValues(),
-		pods:       gauge("pods", "Pods in the table, bound and assumed.").WithLabelValues(),
-		classes:    gauge("classes", "Kinds of requests that were seen.").WithLabelValues(),
-		leader:     gauge("leader", "1 while this process holds the lease of the partition.", "partition"),
-		upstream:   counter("upstream_checks_total", "Nodes that upstream's plugins judged, by answer: accepted or refused.", "answer"),
-		gangs:      counter("gangs_total", "Gangs by what became of them: placed, waits or timeout.", "result"),
-		preempted:  counter("preempted_pods_total", "Pods that were evicted for others, by answer: accepted or refused.", "answer"),
-		claims:     gauge("claims", "Claims on recalled room by state: held.", "state"),
-		acks:       counter("acks_total", "Acknowledged NodeShares.").WithLabelValues(),
-		ackTime:    histogram("ack_seconds", "Time from the sight of a NodeShare to its acknowledgement.", slow),
-		handed:     counter("handed_on_total", "Pods handed on to the instance that owns the chosen node.").WithLabelValues(),
-		shareDelay: histogram("share_seconds", "Time from the event of a NodeShare to the table that follows it.", quick),
+		decisions: counter("decisions_total", "Decisions on pods and gangs, by result: placed, waits, preempts or error.", "result"),
+		decide:    histogram("decision_seconds", "Time to decide on one pod or gang.", quick),
+		binds:     counter("binds_total", "Answers to bindings, by outcome: bound, refused or gone.", "outcome"),
+		bindTime:  histogram("bind_seconds", "Time from decision to the definite answer of the API server.", slow),
+		latency:   histogram("pod_seconds", "Time from the creation of a pod to its binding.", slow),
+		pending:   gauge("pending_pods", "Pods and gangs that wait, by state: ready, backoff or parked.", "state"),
+		nodes:     gauge("nodes", "Nodes in the table.").WithLabelValues(),
+		pods:      gauge("pods", "Pods in the table, bound and assumed.").WithLabelValues(),
+		classes:   gauge("classes", "Kinds of requests that were seen.").WithLabelValues(),
+		leader:    gauge("leader", "1 while this process holds the lease of the partition.", "partition"),
+		upstream:  counter("upstream_checks_total", "Nodes that upstream's plugins judged, by answer: accepted or refused.", "answer"),
+		gangs:     counter("gangs_total", "Gangs by what became of them: placed, waits or timeout.", "result"),
+		preempted: counter("preempted_pods_total", "Pods that were evicted for others, by answer: accepted or refused.", "answer"),
+		claims:    gauge("claims", "Claims on recalled room by state: held.", "state"),
+		acks:      counter("acks_total", "Acknowledged NodeShares.").WithLabelValues(),
+		ackTime:   histogram("ack_seconds", "Time from the sight of a NodeShare to its acknowledgement.", slow),
+		handed:    counter("handed_on_total", "Pods handed on to the instance that owns the chosen node.").WithLabelValues(),
 	}
 	r.MustRegister(m.decisions, m.decide, m.binds, m.bindTime, m.latency, m.pending, m.nodes, m.pods, m.classes, m.leader, m.upstream, m.gangs,
-		m.preempted, m.claims, m.acks, m.ackTime, m.handed, m.shareDelay)
+		m.preempted, m.claims, m.acks, m.ackTime, m.handed)
+	for _, outcome := range []string{"bound", "refused", "gone"} {
+		m.binds.WithLabelValues(outcome) // a rate begins at 0, not at the first refusal
+	}
 	return m
 }
