@@ -3,11 +3,13 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -23,10 +25,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-
-	"github.com/springtide/springtide/lab/plane"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 // kubeConfig is kube-scheduler as it comes, without its client's limits.
@@ -100,22 +100,26 @@ func measure(ctx context.Context, o options, who string, all map[string][]result
 		return err
 	}
 	defer os.RemoveAll(dir)
-	p := plane.Options{LabBinary: o.lab, KWOKBinary: o.kwok, Dir: dir, Scheduler: plane.Springtide}
+	args := []string{"up", "--dir", dir, "--kwok", o.kwok, "--scheduler", "springtide"}
 	if who == "kube" {
 		file := filepath.Join(dir, "kube-scheduler.yaml")
 		if err := os.WriteFile(file, []byte(kubeConfig), 0o600); err != nil {
 			return err
 		}
-		p.Scheduler, p.ExtraArgs = plane.Scheduler, map[string][]string{plane.Scheduler: {"--config=" + file}}
+		args = append(args, "--scheduler", "kube", "--kube-scheduler-config", file)
 	}
-	running, err := plane.Start(ctx, p)
+	kubeconfig, stop, err := up(ctx, o.lab, args)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = running.Stop() }()
-	cfg := running.RESTConfig()
+	defer stop()
+	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return err
+	}
+	cfg.QPS = -1
 	cfg.ContentType, cfg.AcceptContentTypes = "application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf,application/json"
-	b := &bench{o: o, who: who, cfg: cfg}
+	b := &bench{o: o, who: who}
 	if b.client, err = kubernetes.NewForConfig(cfg); err != nil {
 		return err
 	}
@@ -136,6 +140,47 @@ func measure(ctx context.Context, o options, who string, all map[string][]result
 	}
 	return nil
 }
+
+// up starts a control plane of its own and returns its kubeconfig once it is ready.
+func up(ctx context.Context, lab string, args []string) (kubeconfig string, stop func(), err error) {
+	cmd := exec.Command(lab, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", nil, err
+	}
+	stop = func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+	}
+	said := make(chan string, 1)
+	go func() {
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			if k, ok := strings.CutPrefix(lines.Text(), "export KUBECONFIG="); ok {
+				said <- k
+			}
+		}
+		close(said)
+	}()
+	select {
+	case k, ok := <-said:
+		if ok {
+			return k, stop, nil
+		}
+		err = errors.New("the control plane ended at once")
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	stop()
+	return "", nil, err
+}
+
+// Nodes with this annotation are kept ready by kwok.
+const nodeAnnotation, nodeAnnotationValue = "kwok.x-k8s.io/node", "fake"
 
 // workloads make the pods that are measured.
 var workloads = map[string]func(i int, p *corev1.Pod){
@@ -169,7 +214,6 @@ func names() []string {
 type bench struct {
 	o      options
 	who    string
-	cfg    *rest.Config
 	client kubernetes.Interface
 }
 
@@ -178,7 +222,7 @@ const zones = 3
 func (b *bench) makeNodes(ctx context.Context) error {
 	room := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("32"), corev1.ResourceMemory: resource.MustParse("256Gi"), corev1.ResourcePods: resource.MustParse("110")}
 	err := b.each(ctx, b.o.nodes, func(ctx context.Context, i int) error {
-		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%05d", i), Annotations: map[string]string{plane.NodeAnnotation: plane.NodeAnnotationValue},
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%05d", i), Annotations: map[string]string{nodeAnnotation: nodeAnnotationValue},
 			Labels: map[string]string{corev1.LabelHostname: fmt.Sprintf("node-%05d", i), corev1.LabelTopologyZone: fmt.Sprint("zone-", i%zones)}},
 			Status: corev1.NodeStatus{Capacity: room, Allocatable: room}}
 		_, err := b.client.CoreV1().Nodes().Create(ctx, n, metav1.CreateOptions{})

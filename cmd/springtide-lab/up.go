@@ -14,13 +14,16 @@ import (
 // up starts the control plane alone and keeps it until Ctrl-C.
 func up() *cobra.Command {
 	var opts plane.Options
-	var scheduler string
+	var scheduler, kubeConfig string
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start the control plane alone and print its kubeconfig; Ctrl-C ends it",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			begin := time.Now()
+			if kubeConfig != "" {
+				opts.ExtraArgs = map[string][]string{plane.Scheduler: {"--config=" + kubeConfig}}
+			}
 			switch scheduler {
 			case "springtide":
 				opts.Scheduler = plane.Springtide
@@ -55,6 +58,7 @@ func up() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&opts.Dir, "dir", "", "directory under which the plane makes one of its own (default: the temporary directory)")
 	flags.BoolVar(&opts.Keep, "keep", false, "leave data and logs in place at the end")
+	flags.StringVar(&kubeConfig, "kube-scheduler-config", "", "configuration file of kube-scheduler, in place of the lab's own")
 	flags.StringVar(&scheduler, "scheduler", "springtide", "who places pods: springtide, or kube for kube-scheduler")
 	flags.StringVar(&opts.KWOKBinary, "kwok", "", "the kwok binary (default: kwok beside this one)")
 	return cmd

@@ -30,7 +30,7 @@ var levels = map[string]int{
 	"api/v1alpha1": 6, "api/config": 6,
 	"internal/serve": 6, "internal/csvseries": 6, "internal/backtest": 6,
 	"internal/run": 7, "sim": 7, "lab": 7, "scheduler/host/queue": 6, "scheduler/host/bind": 6, "scheduler/host": 7, "scheduler/host/upstream": 7, "scheduler/host/command": 7, "agent/host": 7, "agent/notice": 7, "dashboards": 7,
-	"cmd": 8, "cmd/springtide": 8, "cmd/springtide-agent": 8, "cmd/springtide-lab": 8, "cmd/springtide-scheduler": 8, "internal/archtest": 8, "e2e": 8, "e2e/node": 8, "docs": 8, "tools": 8, "bench": 8,
+	"cmd": 8, "cmd/springtide": 8, "cmd/springtide-agent": 8, "cmd/springtide-lab": 8, "cmd/springtide-scheduler": 8, "internal/archtest": 8, "e2e": 8, "e2e/node": 8, "docs": 8, "tools": 8, "bench": 8, "bench/scheduling": 8,
 }
 
 // sameLevel are imports between packages of one level that are meant: adapters share the vocabulary of the API and its validation. They go

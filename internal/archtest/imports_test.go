@@ -53,6 +53,8 @@ var thirdParty = map[string][]string{
 	},
 	"scheduler/host/command": {"github.com/prometheus/client_golang/prometheus", "github.com/spf13/cobra", "k8s.io/client-go", "k8s.io/klog/v2"},
 
+	"bench/scheduling": {"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go"},
+
 	"cmd/springtide": {
 		"github.com/prometheus/client_golang", "github.com/prometheus/common", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term",
 		"k8s.io/api", "k8s.io/apiextensions-apiserver/pkg/apis", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/component-helpers/scheduling", "sigs.k8s.io/yaml",
