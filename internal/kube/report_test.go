@@ -80,7 +80,7 @@ func TestReportWritesOnlyWhatChanged(t *testing.T) {
 	expectWrites("the first report", all, nil)
 	expectWrites("nothing new", nil, nil)
 	jitter := func(rep *loop.Report) {
-		rep.Plan.Targets[0].Reason, rep.Plan.Targets[0].Floor = "3 replicas carry it at 61 %", 3
+		rep.Plan.Targets[0].Reason, rep.Plan.Targets[0].Floor = "3 replicas carry it at 61 %", 5
 	}
 	expectWrites("numbers that change all the time", nil, jitter)
 	service := []string{"update elasticservices/status cart"}
@@ -119,7 +119,7 @@ func TestReportWritesOnlyWhatChanged(t *testing.T) {
 		jitter(rep)
 		rep.Plan.Targets[0].Replicas, rep.Plan.Targets[0].Reason = 5, "3 replicas carry it at 62 %"
 	})
-	if s := object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart"); s.Status.FloorReplicas != 3 || s.Status.ReadyReplicas != 1 || s.Status.LeaderEpoch != 7 {
+	if s := object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart"); s.Status.FloorReplicas != 5 || s.Status.ReadyReplicas != 1 || s.Status.LeaderEpoch != 7 {
 		t.Errorf("status = %+v", s.Status)
 	}
 }

@@ -6,25 +6,26 @@ import (
 	"strconv"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
 const (
 	// visiblePart is the relative change of a number that a reader of a status would call a change, visibleTime that of a time ahead.
 	visiblePart = 0.1
-	visibleTime = 30 * time.Minute
+	visibleTime = time.Hour
 )
 
-// unread are the fields that say when a status was written, and by whom.
-var unread = map[string]bool{"observedTime": true, "leaderEpoch": true, "lastTransitionTime": true}
+// unread are the fields that say when a status was written and by whom, and the sentence behind the last decision: it goes with the decision.
+var unread = map[string]bool{"observedTime": true, "leaderEpoch": true, "lastTransitionTime": true, "reason": true}
 
 var (
 	timesInText   = regexp.MustCompile(`\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2})?)?|\d{1,2}:\d{2}(:\d{2})?|(\d+h)?(\d+m)?\d+s|\d+h(\d+m)?|\d+m\b`)
 	numbersInText = regexp.MustCompile(`\d[\d,]*(\.\d+)?`)
 )
 
-// visible reports whether a reader would see a difference between two statuses: other words, other lists, a number that moved by more than a tenth, a
-// time that moved by more than half an hour. Ages and times of day within a sentence are none.
+// visible reports whether a reader would see a difference between two statuses: other words, other lists, an amount that moved by more than a tenth (a
+// count by more than one, too), a time that moved by more than an hour. Ages and times of day within a sentence are none.
 func visible(was, next any) bool {
 	a, err := runtime.DefaultUnstructuredConverter.ToUnstructured(was)
 	if err != nil {
@@ -57,7 +58,7 @@ func differs(a, b any) bool {
 	x, isNumber := number(a)
 	y, alsoNumber := number(b)
 	if isNumber && alsoNumber {
-		return apart(x, y)
+		return math.Abs(x-y) > 1 && apart(x, y)
 	}
 	return a != b
 }
@@ -95,6 +96,10 @@ func textsDiffer(x, y string) bool {
 	if s, err := time.Parse(time.RFC3339, x); err == nil {
 		t, err := time.Parse(time.RFC3339, y)
 		return err != nil || s.Sub(t).Abs() > visibleTime
+	}
+	if p, err := resource.ParseQuantity(x); err == nil {
+		q, err := resource.ParseQuantity(y)
+		return err != nil || apart(p.AsApproximateFloat64(), q.AsApproximateFloat64())
 	}
 	x, y = timesInText.ReplaceAllString(x, "t"), timesInText.ReplaceAllString(y, "t")
 	if numbersInText.ReplaceAllString(x, "n") != numbersInText.ReplaceAllString(y, "n") {
