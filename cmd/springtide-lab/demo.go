@@ -9,11 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/springtide/springtide/lab/model"
+	"github.com/springtide/springtide/lab/node"
 	"github.com/springtide/springtide/lab/view"
 	"github.com/springtide/springtide/lab/world"
 )
@@ -31,6 +33,7 @@ type demoOptions struct {
 	report       string
 	picture      string
 	begin        string
+	realNode     bool
 	verbose      bool
 }
 
@@ -60,6 +63,7 @@ func demo() *cobra.Command {
 	f.StringSliceVar(&o.world.Processes, "processes", nil, "machines on which pods with a command run it, as processes of this one; needs --speed 1")
 	f.BoolVar(&o.world.NoAgents, "no-agents", false, "leave the machines without node agents: whole machines are lent, and no socket")
 	f.StringVar(&o.world.Scheduler, "scheduler", world.SchedulerSpringtide, "who places pods: springtide, or kube for kube-scheduler")
+	f.BoolVar(&o.realNode, "real-node", false, "run the first machine with a real kubelet, containerd and the node agent, in a virtual machine (a checkout, QEMU; minutes when new)")
 	f.BoolVar(&o.headless, "headless", os.Getenv("HEADLESS") != "", "plain lines instead of the live view")
 	f.StringVar(&o.report, "report", "", "file to write the report to as JSON")
 	f.StringVar(&o.picture, "picture", "", "file to draw the live view to as SVG, as it stands at the end")
@@ -110,6 +114,9 @@ func (o *demoOptions) run(ctx context.Context) error {
 			screen.Show(w.View())
 		}
 	}
+	if err := o.prepareRealNode(ctx, screen.Progress); err != nil {
+		return stopped(ctx, err)
+	}
 	w, err := world.New(ctx, o.world)
 	if err != nil {
 		return stopped(ctx, err)
@@ -149,6 +156,55 @@ func (o *demoOptions) run(ctx context.Context) error {
 		}
 	}
 	return writeReport(o.report, report)
+}
+
+// prepareRealNode builds what the real machine starts from.
+func (o *demoOptions) prepareRealNode(ctx context.Context, progress func(string)) error {
+	if !o.realNode {
+		return nil
+	}
+	if err := node.Missing(); err != nil {
+		return err
+	}
+	root, err := checkout()
+	if err != nil {
+		return err
+	}
+	build := node.BuildOptions{Root: root, Progress: progress}
+	img, err := node.Build(ctx, build)
+	if err != nil {
+		return err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return err
+	}
+	archive, err := node.AgentImage(ctx, build, filepath.Join(cache, "springtide", "node", "images"))
+	if err != nil {
+		return err
+	}
+	o.world.RealNode = &world.RealNode{Image: img, Agent: archive}
+	return nil
+}
+
+// checkout is the project's directory: the nearest one with its module file above this binary or the working directory.
+func checkout() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	wd, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for _, dir := range []string{filepath.Dir(self), wd} {
+		for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+			if text, err := os.ReadFile(filepath.Join(dir, "go.mod")); err == nil && strings.HasPrefix(string(text), "module github.com/springtide/springtide\n") {
+				return dir, nil
+			}
+		}
+	}
+	return "", errors.New("--real-node builds a kubelet from the project's checkout, which is neither above this binary nor above the working directory; run it from there")
 }
 
 // hints are commands that show the running world from another terminal.

@@ -23,7 +23,7 @@ import (
 func TestNodeJoins(t *testing.T) {
 	img := nodetest.Image(t)
 	p := planetest.Start(t, plane.Options{})
-	n := nodetest.Start(t, img, p, "real-1")
+	n := nodetest.Start(t, img, p, "real-1", nil)
 	ctx := t.Context()
 
 	pod := n.Create(t, n.Pod("first", "-mib", "16"))
@@ -50,7 +50,7 @@ func TestNodeJoins(t *testing.T) {
 	if err := n.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	again := nodetest.Start(t, img, p, "real-1")
+	again := nodetest.Start(t, img, p, "real-1", nil)
 	again.Eventually(t, "the pod runs in another container", func(ctx context.Context) (bool, error) {
 		now, err := n.Client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
 		return err == nil && now.Status.Phase == corev1.PodRunning && len(now.Status.ContainerStatuses) == 1 && now.Status.ContainerStatuses[0].Ready &&

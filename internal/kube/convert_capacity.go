@@ -243,11 +243,13 @@ type shareFacts struct {
 	// generation is that of the spec, acks the generations that the scheduler's partitions acknowledged, by the names of their Leases.
 	generation int64
 	acks       map[string]int64
+	// byAgent: an agent wrote the reports, in the time of its machine.
+	byAgent bool
 }
 
 func newShareFacts(a *v1alpha1.NodeShare) shareFacts {
 	f := shareFacts{node: fleet.NodeID(a.Spec.NodeUID), share: fleet.Share{Exists: true, Version: a.ResourceVersion}}
-	f.generation = a.Generation
+	f.generation, f.byAgent = a.Generation, a.Status.Reporter == v1alpha1.ReporterAgent
 	for i := range a.Status.Acks {
 		if f.acks == nil {
 			f.acks = map[string]int64{}

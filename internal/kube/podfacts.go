@@ -34,6 +34,8 @@ type podFacts struct {
 	// those, and what counts here may be evicted.
 	tolerates bool
 	finished  bool
+	// kubelet: a kubelet wrote the status.
+	kubelet bool
 	// roles are the labels by which an operator says which part of its workload the pod is; nil where there are none.
 	roles map[string]string
 	// host is the address of the pod: by name where it has one that outlives it, else its IP. restarts are those of its containers.
@@ -94,8 +96,10 @@ func newPodFacts(p *corev1.Pod) *podFacts {
 	return f
 }
 
-// readStatus reads conditions and times. startTime and the Ready condition are written by the node side in our own time already.
+// readStatus reads conditions and times. startTime and the Ready condition are in the time of the machine on which a kubelet runs; played pods
+// have no host, and theirs are in our own time already.
 func (f *podFacts) readStatus(s *corev1.PodStatus) {
+	f.kubelet = s.HostIP != ""
 	if s.StartTime != nil {
 		f.pod.Started = fleet.KnownAt(timeOf(s.StartTime), timeOf(s.StartTime))
 	}

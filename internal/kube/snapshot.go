@@ -153,7 +153,7 @@ func (a *assembly) readable() error {
 	return nil
 }
 
-// at brings a stamp of the API server into our time, and never into the future: stamps are whole seconds, and our clock may stand.
+// at brings a stamp of the API server, a kubelet or an agent into our time, and never into the future: stamps are whole seconds, and our clock may stand.
 func (a *assembly) at(stamp time.Time) time.Time {
 	if stamp.IsZero() {
 		return stamp
@@ -163,6 +163,15 @@ func (a *assembly) at(stamp time.Time) time.Time {
 		return a.s.At
 	}
 	return t
+}
+
+// knownAt is at of a time that may be unknown.
+func (a *assembly) knownAt(k fleet.Known[time.Time]) fleet.Known[time.Time] {
+	if !k.OK {
+		return k
+	}
+	t := a.at(k.Value)
+	return fleet.KnownAt(t, t)
 }
 
 func (a *assembly) addPools() {
@@ -201,6 +210,12 @@ func (a *assembly) addNodes() {
 		switch s, ok := a.c.shares.get("", f.Name); {
 		case ok && s.facts.node == n.ID:
 			n.Share = s.facts.share
+			if s.facts.byAgent {
+				n.Share.Parcels = slices.Clone(n.Share.Parcels)
+				for i := range n.Share.Parcels {
+					n.Share.Parcels[i].CleanAt = a.at(n.Share.Parcels[i].CleanAt)
+				}
+			}
 			n.AgentKnown = n.AgentKnown || s.facts.agent == n.ID
 			a.charge(&n)
 		case ok:

@@ -26,6 +26,9 @@ func (a *assembly) addPods() {
 		p.RefusedBy = refused[p.ID]
 		p.ImagePresent = a.c.images.of(f)
 		p.Created = a.at(f.CreationTimestamp.Time)
+		if f.kubelet {
+			p.Started, p.ReadySince = a.knownAt(p.Started), a.knownAt(p.ReadySince)
+		}
 		p.Node = a.nodeIDs[p.NodeName]
 		owners[i] = a.claim(p, f)
 		if owners[i] >= 0 {

@@ -84,6 +84,28 @@ func TestServiceAndItsPods(t *testing.T) {
 }
 
 // Since when a pod is ready, or is not any more: by it a pod that lost its readiness is told from one that never had it.
+// TestTimesOfRealMachines: a kubelet and an agent stamp by their machine's clock, as the API server does by its own.
+func TestTimesOfRealMachines(t *testing.T) {
+	p := pod("shop", "cart-b", "n1", "ReplicaSet", "cart-2")
+	p.Status.HostIP = "10.0.2.15"
+	started := metav1.NewTime(p.Status.StartTime.Add(skew))
+	p.Status.StartTime = &started
+	for i := range p.Status.Conditions {
+		p.Status.Conditions[i].LastTransitionTime = metav1.NewTime(p.Status.Conditions[i].LastTransitionTime.Add(skew))
+	}
+	share := nodeShare("n1", "l", "web", "batch", 3, true, 0)
+	share.Status.Reporter = v1alpha1.ReporterAgent
+	seen := metav1.NewTime(share.Status.Parcels[0].Time.Add(skew))
+	share.Status.Parcels[0].Time = &seen
+	s := newWorld(t, node("n1", inWeb), pool("web", "Online", inWeb), pool("batch", "Offline", inBatch), p, share).snapshot(t)
+	if got := s.Pods[0]; got.ReadySince.Value != t0.Add(-29*time.Minute) || got.Started.Value != t0.Add(-30*time.Minute) {
+		t.Errorf("the pod started %v and is ready since %v", got.Started.Value, got.ReadySince.Value)
+	}
+	if got := s.Nodes[0].Share.Parcels; len(got) != 1 || got[0].CleanAt != t0.Add(-time.Minute) {
+		t.Errorf("%+v: want the parcel clean a minute ago", got)
+	}
+}
+
 func TestReadySince(t *testing.T) {
 	at := ourTime(5 * time.Minute)
 	for name, c := range map[string]struct {

@@ -89,6 +89,17 @@ func Build(ctx context.Context, o BuildOptions) (Image, error) {
 	return b.build(ctx)
 }
 
+// AgentImage builds the node agent's image as an OCI archive for this machine's architecture, and returns its path. It is built each time; the Go
+// cache makes that quick.
+func AgentImage(ctx context.Context, o BuildOptions, dir string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", "run", "./tools/images", "--arch", "amd64", "--out", dir, "springtide-agent")
+	cmd.Dir = o.Root
+	if err := lines(cmd, func(line string) { o.Progress("  " + line) }); err != nil {
+		return "", fmt.Errorf("build the agent's image: %w", err)
+	}
+	return filepath.Join(dir, "springtide-agent.tar"), nil
+}
+
 // lock is exclusive among processes.
 func lock(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
@@ -148,7 +159,7 @@ func imageKey(ctx context.Context, bins map[string]string, kernel string) (strin
 	if err != nil {
 		return "", err
 	}
-	parts := []string{qemu, kernel, diskSize, strings.Join(diskModules, " "), strings.Join(arguments(Image{}, ports{}, false), " ")}
+	parts := []string{qemu, kernel, diskSize, strings.Join(diskModules, " "), strings.Join(arguments(Image{}, ports{}, MemoryMiB, false), " ")}
 	for _, p := range programs("") {
 		parts = append(parts, bins[p.name])
 	}
@@ -458,17 +469,16 @@ func snapshot(ctx context.Context, img Image) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	m, err := start(ctx, img, Options{Dir: dir}, false)
+	m, err := start(ctx, img, Options{Dir: dir, MemoryMiB: MemoryMiB}, false)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = m.Stop() }() // it has ended by itself when all went well
+	if err := m.prepare(ctx); err != nil {
+		return err
+	}
 	// What the kubelet and the first pod will read is put into the page cache, which is part of the snapshot.
-	if _, err := m.Run(ctx, `until [ -S /run/containerd/containerd.sock ]; do sleep 0.1; done
-for f in /images/*.tar; do ctr -n k8s.io images import --local $f || exit 1; done
-rm /images/*.tar
-cat /bin/kubelet /bin/runc /bin/containerd-shim-runc-v2 /opt/cni/bin/* >/dev/null
-sync`); err != nil {
+	if _, err := m.Run(ctx, "cat /bin/kubelet /bin/runc /bin/containerd-shim-runc-v2 /opt/cni/bin/* >/dev/null; sync"); err != nil {
 		return err
 	}
 	if said, err := m.Monitor(ctx, "savevm "+snapshotName); err != nil || strings.Contains(said, "Error") {

@@ -40,6 +40,9 @@ const answerTimeout = 10 * time.Second
 type Options struct {
 	// Dir is a directory of its own for the machine's disk, serial line and monitor; it must exist and is the caller's.
 	Dir string
+	// MemoryMiB is the guest's memory, MemoryMiB of the package when 0. A machine of another size than the snapshot's boots, which takes longer.
+	// What the guest does not use is not taken from this machine.
+	MemoryMiB int
 }
 
 // Machine is a running virtual machine.
@@ -58,7 +61,18 @@ type ports struct{ guest, kubelet int }
 // Start continues from the image's snapshot and returns when the guest answers and has this machine's time. Machines of one image may run
 // side by side, and none leaves anything in the image.
 func Start(ctx context.Context, img Image, o Options) (*Machine, error) {
-	return start(ctx, img, o, true)
+	if o.MemoryMiB == 0 || o.MemoryMiB == MemoryMiB {
+		o.MemoryMiB = MemoryMiB
+		return start(ctx, img, o, true)
+	}
+	m, err := start(ctx, img, o, false)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.prepare(ctx); err != nil {
+		return nil, errors.Join(err, m.Stop())
+	}
+	return m, nil
 }
 
 func start(ctx context.Context, img Image, o Options, fromSnapshot bool) (*Machine, error) {
@@ -83,7 +97,7 @@ func start(ctx context.Context, img Image, o Options, fromSnapshot bool) (*Machi
 	if err != nil {
 		return nil, err
 	}
-	if err := m.run(arguments(img, m.ports, fromSnapshot)); err != nil {
+	if err := m.run(arguments(img, m.ports, o.MemoryMiB, fromSnapshot)); err != nil {
 		return nil, err
 	}
 	if err := m.awaitGuest(ctx); err != nil {
@@ -127,10 +141,10 @@ func (m *Machine) run(args []string) error {
 }
 
 // arguments of QEMU. Files have names relative to the machine's directory: a Unix socket's address has room for about a hundred bytes.
-func arguments(img Image, p ports, fromSnapshot bool) []string {
+func arguments(img Image, p ports, memoryMiB int, fromSnapshot bool) []string {
 	forward := func(host, guest int) string { return fmt.Sprintf(",hostfwd=tcp:127.0.0.1:%d-:%d", host, guest) }
 	args := []string{
-		"-machine", "pc", "-accel", "tcg,thread=multi,tb-size=1024", "-cpu", "max", "-m", strconv.Itoa(MemoryMiB),
+		"-machine", "pc", "-accel", "tcg,thread=multi,tb-size=1024", "-cpu", "max", "-m", strconv.Itoa(memoryMiB),
 		"-smp", "8,sockets=2,dies=2,cores=2,threads=1",
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
 		"-kernel", filepath.Join(img.dir, kernelFile), "-initrd", filepath.Join(img.dir, initramfs),
@@ -143,7 +157,7 @@ func arguments(img Image, p ports, fromSnapshot bool) []string {
 	}
 	for n := range NUMANodes {
 		args = append(args,
-			"-object", fmt.Sprintf("memory-backend-ram,id=m%d,size=%dM", n, MemoryMiB/NUMANodes),
+			"-object", fmt.Sprintf("memory-backend-ram,id=m%d,size=%dM,reserve=off", n, memoryMiB/NUMANodes),
 			"-numa", fmt.Sprintf("node,nodeid=%d,memdev=m%d,cpus=%d-%d", n, n, 2*n, 2*n+1))
 	}
 	for a := range NUMANodes {
@@ -214,6 +228,35 @@ func (m *Machine) Join(ctx context.Context, id plane.NodeIdentity, labels map[st
 // CadvisorURL is where the kubelet serves the usage of containers, on this machine's loopback.
 func (m *Machine) CadvisorURL() string {
 	return "https://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(m.ports.kubelet)) + "/metrics/cadvisor"
+}
+
+// prepare waits for containerd and gives it the images of the disk. A snapshot is taken after it.
+func (m *Machine) prepare(ctx context.Context) error {
+	_, err := m.Run(ctx, `until [ -S /run/containerd/containerd.sock ]; do sleep 0.1; done
+for f in /images/*.tar; do ctr -n k8s.io images import --local $f || exit 1; done
+rm /images/*.tar`)
+	return err
+}
+
+// LoadImage puts the images of an OCI archive into the machine's runtime.
+func (m *Machine) LoadImage(ctx context.Context, archive string) error {
+	file, err := os.Open(archive)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	const to = "/images/loaded.tar"
+	if err := m.Put(ctx, to, 0o644, file); err != nil {
+		return err
+	}
+	_, err = m.Run(ctx, "ctr -n k8s.io images import --local "+to+" && rm "+to)
+	return err
+}
+
+// TagImage gives an image of the machine's runtime another name.
+func (m *Machine) TagImage(ctx context.Context, from, to string) error {
+	_, err := m.Run(ctx, "ctr -n k8s.io images tag "+from+" "+to)
+	return err
 }
 
 // Run runs a shell script in the guest and returns what it printed; it fails when the script does.

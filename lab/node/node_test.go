@@ -70,7 +70,7 @@ func TestReadPrompt(t *testing.T) {
 // TestArguments: a snapshot fits only the machine that it was made of, so all that may differ is the ports and the snapshot itself.
 func TestArguments(t *testing.T) {
 	img := Image{dir: "image"}
-	fresh, restored := arguments(img, ports{1, 2}, false), arguments(img, ports{3, 4}, true)
+	fresh, restored := arguments(img, ports{1, 2}, MemoryMiB, false), arguments(img, ports{3, 4}, MemoryMiB, true)
 	if !slices.Equal(restored[len(restored)-2:], []string{"-loadvm", snapshotName}) {
 		t.Errorf("it does not continue from the snapshot: %v", restored)
 	}

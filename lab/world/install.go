@@ -23,11 +23,10 @@ const controllerAccount = "system:serviceaccount:" + systemNamespace + ":springt
 
 // install applies the product's own manifests, as its user would.
 func (w *World) install(ctx context.Context) error {
-	groups, err := restmapper.GetAPIGroupResources(w.api.core.Discovery())
+	mapper, err := w.mapper()
 	if err != nil {
-		return fmt.Errorf("ask the API server for its kinds: %w", err)
+		return err
 	}
-	mapper := restmapper.NewDiscoveryRESTMapper(groups)
 	names, err := fs.Glob(base.Files, "*.yaml")
 	if err != nil {
 		return err
@@ -37,15 +36,24 @@ func (w *World) install(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := w.installAll(ctx, mapper, data); err != nil {
+		if err := w.installAll(ctx, mapper, data, nil); err != nil {
 			return fmt.Errorf("install %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// installAll makes the objects of one manifest.
-func (w *World) installAll(ctx context.Context, mapper meta.RESTMapper, manifest []byte) error {
+// mapper knows the kinds that are served now.
+func (w *World) mapper() (meta.RESTMapper, error) {
+	groups, err := restmapper.GetAPIGroupResources(w.api.core.Discovery())
+	if err != nil {
+		return nil, fmt.Errorf("ask the API server for its kinds: %w", err)
+	}
+	return restmapper.NewDiscoveryRESTMapper(groups), nil
+}
+
+// installAll makes the objects of one manifest, each changed before by change, when that is given.
+func (w *World) installAll(ctx context.Context, mapper meta.RESTMapper, manifest []byte, change func(*unstructured.Unstructured) error) error {
 	documents := utilyaml.NewDocumentDecoder(io.NopCloser(bytes.NewReader(manifest)))
 	defer documents.Close()
 	buffer := make([]byte, len(manifest)+1)
@@ -63,6 +71,11 @@ func (w *World) installAll(ctx context.Context, mapper meta.RESTMapper, manifest
 		}
 		if len(u.Object) == 0 {
 			continue // a comment
+		}
+		if change != nil {
+			if err := change(u); err != nil {
+				return err
+			}
 		}
 		kind := u.GroupVersionKind()
 		mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)

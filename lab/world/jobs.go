@@ -295,7 +295,7 @@ func (w *World) succeed(j *job, now time.Time) []write {
 	defer w.table.mu.Unlock()
 	var writes []write
 	for _, p := range w.table.pods {
-		if p.owner != j.spec.Name || p.kind != offline || !p.ready || p.gone || p.finished() || !p.goneAt.IsZero() {
+		if p.owner != j.spec.Name || p.kind != offline || p.kubelet || !p.ready || p.gone || p.finished() || !p.goneAt.IsZero() {
 			continue
 		}
 		patch := w.patchStatus(p.object, w.ended(p, corev1.PodSucceeded, now))

@@ -27,6 +27,9 @@ func (w *World) buildAgents(ctx context.Context) error {
 	seconds := int32(agentLease / time.Second)
 	var writes []write
 	for i := range w.machines {
+		if w.machines[i].real {
+			continue
+		}
 		name, now := w.machines[i].name, metav1.NowMicro()
 		lease := &coordinationv1.Lease{
 			ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.AgentLeasePrefix + name},
@@ -55,6 +58,9 @@ func (w *World) renewAgents(ctx context.Context) {
 		patch := mustJSON(map[string]any{"spec": map[string]any{"renewTime": metav1.NowMicro()}})
 		var writes []write
 		for i := range w.machines {
+			if w.machines[i].real {
+				continue
+			}
 			name := v1alpha1.AgentLeasePrefix + w.machines[i].name
 			writes = append(writes, func(ctx context.Context) error {
 				_, err := w.api.core.CoordinationV1().Leases(systemNamespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})

@@ -19,7 +19,7 @@ func (w *World) lifecycle(now time.Time) []write {
 	var writes []write
 	for _, p := range w.table.pods {
 		switch {
-		case p.object.Spec.NodeName == "" || p.gone || p.real:
+		case p.object.Spec.NodeName == "" || p.gone || p.real || p.kubelet:
 		case !p.goneAt.IsZero():
 			if p.goneAt.After(now) {
 				continue

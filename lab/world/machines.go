@@ -13,6 +13,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/lab/node"
 	"github.com/springtide/springtide/lab/plane"
 )
 
@@ -52,11 +53,13 @@ type machine struct {
 	zone string
 	pool string
 	gpus int64
+	// real is run by a kubelet of its own, in a virtual machine.
+	real bool
 }
 
 // machines lays the fleet out. The last fifth is at home in the offline pool; zones and GPUs go round robin, so that every zone and both
 // pools have some of each.
-func machines(n int) []machine {
+func machines(n int, real bool) []machine {
 	offlineNodes := n / offlineShare
 	out := make([]machine, n)
 	for i := range out {
@@ -67,17 +70,37 @@ func machines(n int) []machine {
 		if i%gpuEvery == gpuEvery-1 {
 			m.gpus = gpusPerNode
 		}
+		m.real = real && i == 0
 		out[i] = m
 	}
 	return out
 }
 
+// size is the machine's cores and GiB of memory.
+func (m *machine) size() (cores, memory int) {
+	if m.real {
+		return node.CPUs, realMemory
+	}
+	return coresPerNode, memoryPerNode
+}
+
+// allCores are those of all machines.
+func allCores(ms []machine) int {
+	n := 0
+	for i := range ms {
+		cores, _ := ms[i].size()
+		n += cores
+	}
+	return n
+}
+
 // onlineCores are the cores of the machines at home in the online pool.
 func onlineCores(ms []machine) int {
 	n := 0
-	for _, m := range ms {
-		if m.pool == onlinePool {
-			n += coresPerNode
+	for i := range ms {
+		if ms[i].pool == onlinePool {
+			cores, _ := ms[i].size()
+			n += cores
 		}
 	}
 	return n
@@ -85,7 +108,8 @@ func onlineCores(ms []machine) int {
 
 // allocatable is what the machine offers.
 func (m *machine) allocatable() fleet.Resources {
-	return fleet.Resources{CPU: 1000 * coresPerNode, Memory: memoryPerNode * fleet.GiB, GPU: m.gpus, Pods: podsPerNode}
+	cores, memory := m.size()
+	return fleet.Resources{CPU: fleet.MilliCPU(1000 * cores), Memory: fleet.Bytes(memory) * fleet.GiB, GPU: m.gpus, Pods: podsPerNode}
 }
 
 // node is the machine as kwok keeps it. One at home in the offline pool carries from the start what the controller gives it: the labels
@@ -144,11 +168,14 @@ func amount(name, quantity string) map[string]any {
 	return map[string]any{"name": name, "capacity": quantity, "allocatable": quantity, "available": quantity}
 }
 
-// buildMachines makes the nodes and their topologies.
+// buildMachines makes the nodes and their topologies, but for the real one: its kubelet and its agent do.
 func (w *World) buildMachines(ctx context.Context) error {
 	var writes []write
 	for i := range w.machines {
 		m := &w.machines[i]
+		if m.real {
+			continue
+		}
 		writes = append(writes, func(ctx context.Context) error {
 			if _, err := w.api.core.CoreV1().Nodes().Create(ctx, m.node(), metav1.CreateOptions{}); err != nil {
 				return fmt.Errorf("make %s: %w", m.name, err)

@@ -73,6 +73,11 @@ func (w *World) export() {
 		if p.exports {
 			e.RemovePod(p.exported)
 		}
+		// The kubelet ended it, and not the world.
+		if j := w.jobByName[p.owner]; p.kubelet && p.kind == offline && j != nil && p.begun && !p.ended {
+			p.ended = true
+			j.play.End(p.object.Name, w.clock.Now())
+		}
 	}
 	w.table.left = nil
 	for _, p := range w.table.pods {

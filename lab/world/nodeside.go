@@ -67,6 +67,9 @@ func (w *World) nodeSides(now time.Time) []write {
 	use := w.table.uses()
 	var writes []write
 	for name, o := range w.table.shares {
+		if name == w.table.realMachine {
+			continue // its agent reports
+		}
 		s := w.sides[name]
 		if s == nil || s.uid != o.UID {
 			s = &side{uid: o.UID}

@@ -63,6 +63,8 @@ type Options struct {
 	// Processes names machines on which pods whose container has a command run it, as processes of this machine (see package process).
 	// Processes live by the wall: while any works, the speed is to be 1.
 	Processes []string
+	// RealNode, when set, has the first machine run by a real kubelet, with the agent's own image.
+	RealNode *RealNode
 	// ScrapeInterval is that of Prometheus' jobs, in whole steps (15 s), and ScrapeLoss the part of the scrapes that fails. With either of
 	// them, cAdvisor sends times of its own.
 	ScrapeInterval time.Duration

@@ -2,11 +2,13 @@ package world
 
 import (
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/springtide/springtide/agent/share"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/lab/process"
 )
@@ -29,6 +31,9 @@ func (t *table) pending() string {
 	count := make(map[fleet.Name]*heads, len(t.deployments)+len(t.jobs))
 	for _, p := range t.pods {
 		if s := placing(p.object); s != "" {
+			return s
+		}
+		if s := p.kubeletsTurn(time.Now()); s != "" {
 			return s
 		}
 		if p.kind == online || p.kind == offline {
@@ -62,7 +67,38 @@ func (t *table) pending() string {
 			return fmt.Sprintf("job %s: %s", name, s)
 		}
 	}
+	if s := t.agentsTurn(time.Now()); s != "" {
+		return s
+	}
 	return t.retried()
+}
+
+// agentsTurn says that the real machine's agent has still to answer the share, or to wait for its margin; the caller holds the lock. Both take
+// seconds by the wall.
+func (t *table) agentsTurn(now time.Time) string {
+	o := t.shares[t.realMachine]
+	if o == nil {
+		return ""
+	}
+	what := ""
+	if o.Status.ObservedGeneration < o.Generation {
+		what = "has not answered the share"
+	}
+	for i := range o.Spec.Parcels {
+		p := &o.Spec.Parcels[i]
+		for j := range o.Status.Parcels {
+			if r := &o.Status.Parcels[j]; p.Next != "" && r.LoanUID == p.LoanUID && r.Epoch == p.Epoch && !r.Clean && r.Waits == string(share.WaitMargin) {
+				what = "waits for the margin of loan " + p.LoanName
+			}
+		}
+	}
+	if what == "" || t.agentWaitedFor != o.Generation {
+		t.agentWaitedFor, t.agentWaitedSince = o.Generation, now
+	}
+	if what == "" || now.Sub(t.agentWaitedSince) > podPatience {
+		return ""
+	}
+	return fmt.Sprintf("the agent of %s %s", o.Name, what)
 }
 
 // placing says that the scheduler has not yet judged the pod.
@@ -71,6 +107,27 @@ func placing(o *corev1.Pod) string {
 		return ""
 	}
 	return fmt.Sprintf("pod %s/%s: the scheduler has not judged it", o.Namespace, o.Name)
+}
+
+// kubeletsTurn says that the real machine's kubelet has still to start the pod, or to end it. The clock waits: the seconds that a virtual machine
+// takes would be most of an hour of a replayed day. A pod that does not get anywhere is not waited for any longer.
+func (p *pod) kubeletsTurn(now time.Time) string {
+	starting := p.goneAt.IsZero() && !p.ready && !p.finished()
+	if !p.kubelet || p.kind == stranger || !starting && p.goneAt.IsZero() {
+		p.waitedSince = time.Time{}
+		return ""
+	}
+	if p.waitedSince.IsZero() {
+		p.waitedSince = now
+	}
+	if now.Sub(p.waitedSince) > podPatience {
+		return ""
+	}
+	what := "ended"
+	if starting {
+		what = "started"
+	}
+	return fmt.Sprintf("pod %s/%s: the real kubelet has not %s it", p.object.Namespace, p.object.Name, what)
 }
 
 // judged reports whether the pod was found unschedulable, or is held back by a gate.

@@ -41,8 +41,10 @@ type pod struct {
 	// ready, gone and acked say that the world wrote so; writers set them, under the lock.
 	ready, gone, acked bool
 
-	// real pods are run, not played: all that a kubelet would write of them is the runner's to write.
-	real bool
+	// real pods are run, not played: all that a kubelet would write of them is the runner's to write. Those of the real machine are kubelet's.
+	real, kubelet bool
+	// waitedSince is since when (by the wall) the clock waits for the kubelet to start or end it; zero while it does not.
+	waitedSince time.Time
 	// roomSince is when (by the wall) room was first seen for it while it waits for room.
 	roomSince time.Time
 	// begun and ended say that the job model knows. noticed is the epoch of the notice that is being heeded, ackAt when it is answered.
@@ -79,6 +81,11 @@ type table struct {
 	// runner runs the pods of the machines in runs; nil when there are none.
 	runner runner
 	runs   map[string]bool
+	// realMachine is the one with a kubelet; empty when there is none.
+	realMachine string
+	// agentWaitedFor is the generation of its share for which the clock waits, since agentWaitedSince (by the wall).
+	agentWaitedFor   int64
+	agentWaitedSince time.Time
 
 	mu          sync.Mutex
 	pods        map[types.UID]*pod
@@ -216,7 +223,8 @@ func (t *table) seenPod(o *corev1.Pod) {
 	p.object = o
 	if p.boundAt.IsZero() && o.Spec.NodeName != "" {
 		p.boundAt = t.now()
-		p.real = t.runs[o.Spec.NodeName] && process.Runs(&o.Spec)
+		p.kubelet = o.Spec.NodeName == t.realMachine
+		p.real = !p.kubelet && t.runs[o.Spec.NodeName] && process.Runs(&o.Spec)
 		p.readyAt = p.boundAt.Add(t.startUp(p))
 	}
 	if p.goneAt.IsZero() && o.DeletionTimestamp != nil {
@@ -230,6 +238,20 @@ func (t *table) seenPod(o *corev1.Pod) {
 		p.ready = o.Status.Phase == corev1.PodRunning
 		t.runner.Seen(o)
 	}
+	if p.kubelet {
+		if now := podReady(o); now != p.ready {
+			p.ready, p.readyAt = now, t.now()
+		}
+	}
+}
+
+func podReady(o *corev1.Pod) bool {
+	for i := range o.Status.Conditions {
+		if c := &o.Status.Conditions[i]; c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
 }
 
 // classify tells what a pod is by its owner. A Deployment's pods belong to a ReplicaSet named after it and a hash.

@@ -131,7 +131,7 @@ func (w *World) invent() error {
 		return fmt.Errorf("the traces end %s after the world's start: %s and a warm-up of %s are too long",
 			traces.End().Sub(w.start), o.Length, o.WarmUp)
 	}
-	w.machines = machines(o.Nodes)
+	w.machines = machines(o.Nodes, o.RealNode != nil)
 	for i := range w.machines {
 		w.homes[w.machines[i].name] = w.machines[i].pool
 	}
@@ -192,7 +192,7 @@ func (w *World) demandAt(at time.Time) float64 {
 // newTruth begins an account.
 func (w *World) newTruth(start time.Time) (*model.Truth, error) {
 	return model.NewTruth(model.TruthOptions{
-		Fleet: w.fleet, Start: start, Nodes: len(w.machines), AllocatableCores: float64(len(w.machines) * coresPerNode),
+		Fleet: w.fleet, Start: start, Nodes: len(w.machines), AllocatableCores: float64(allCores(w.machines)),
 		OnlineCores: float64(onlineCores(w.machines)), OfflineDemand: w.demand,
 	})
 }
@@ -269,6 +269,9 @@ func (w *World) stand(ctx context.Context) error {
 		return err
 	}
 	w.table = newTable(w.clock.Now, w.startUp)
+	if w.machines[0].real {
+		w.table.realMachine = w.machines[0].name
+	}
 	if err := w.openProcesses(); err != nil {
 		return err
 	}
@@ -276,10 +279,8 @@ func (w *World) stand(ctx context.Context) error {
 		return err
 	}
 	w.onClose(func() error { w.stopWatch(); return nil })
-	for _, build := range []func(context.Context) error{w.buildMachines, w.buildAgents, w.buildPolicy, w.buildServices, w.buildJobs} {
-		if err := build(ctx); err != nil {
-			return err
-		}
+	if err := w.buildFleet(ctx); err != nil {
+		return err
 	}
 	if err := w.settleFirst(ctx); err != nil {
 		return err
@@ -294,6 +295,21 @@ func (w *World) stand(ctx context.Context) error {
 		go w.renewAgents(renewing)
 	}
 	return nil
+}
+
+// buildFleet makes machines, services and jobs. The real machine boots meanwhile; its pods may come before it.
+func (w *World) buildFleet(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	booted := make(chan error, 1)
+	go func() { booted <- w.startKubelet(ctx) }()
+	for _, build := range []func(context.Context) error{w.buildMachines, w.buildAgents, w.buildPolicy, w.buildServices, w.buildJobs} {
+		if err := build(ctx); err != nil {
+			stop()
+			return errors.Join(err, <-booted)
+		}
+	}
+	return <-booted
 }
 
 // startUp is how long a pod takes from binding to ready. What is there before the clock runs has been there for long.

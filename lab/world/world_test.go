@@ -247,7 +247,7 @@ func TestAnOutageOfTheAPIServer(t *testing.T) {
 
 // The fleet has what the machines' shape promises: both pools in every zone, and GPUs in both pools.
 func TestMachines(t *testing.T) {
-	ms := machines(200)
+	ms := machines(200, false)
 	zones, gpus := map[string]map[string]int{}, map[string]int64{}
 	for _, m := range ms {
 		if zones[m.pool] == nil {

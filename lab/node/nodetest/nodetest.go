@@ -67,8 +67,8 @@ func moduleRoot(t testing.TB) string {
 	return ""
 }
 
-// Start runs a machine until the test ends, joins it to the plane, and returns when its node is Ready. Its logs are printed when the test fails.
-func Start(t testing.TB, img node.Image, p *plane.Plane, name string) *Node {
+// Start runs a machine until the test ends, joins it to the plane under labels, and returns when its node is Ready. Its logs are printed when the test fails.
+func Start(t testing.TB, img node.Image, p *plane.Plane, name string, labels map[string]string) *Node {
 	t.Helper()
 	n := &Node{Name: name, plane: p, Client: kubernetes.NewForConfigOrDie(p.RESTConfig()), begin: time.Now()}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -91,7 +91,7 @@ func Start(t testing.TB, img node.Image, p *plane.Plane, name string) *Node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Join(ctx, id, nil); err != nil {
+	if err := m.Join(ctx, id, labels); err != nil {
 		t.Fatalf("join: %v", err)
 	}
 	since, err := m.Clock(ctx)
@@ -185,6 +185,15 @@ func (n *Node) Exec(ctx context.Context, pod *corev1.Pod, command ...string) (st
 		err = fmt.Errorf("%w: %s", err, said.String())
 	}
 	return strings.TrimSpace(out.String()), err
+}
+
+// Load puts the images of an OCI archive into the machine's runtime.
+func (n *Node) Load(t testing.TB, archive string) {
+	t.Helper()
+	if err := n.LoadImage(t.Context(), archive); err != nil {
+		t.Fatal(err)
+	}
+	n.Took(t, filepath.Base(archive)+" is in the runtime")
 }
 
 // Script runs a shell script in the guest; the test fails when it does.
