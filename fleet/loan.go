@@ -37,6 +37,8 @@ type Loan struct {
 	Since time.Time
 	// Due is when the parcel is wanted back: as the forecast says, until the first notice fixes it. From then on it never moves later.
 	Due time.Time
+	// Asked is why an operator asks for the recall; empty while no operator does.
+	Asked string
 	// ExpectedUntil is until when the borrower was told that it may expect to keep a lent parcel; zero while it was not.
 	ExpectedUntil time.Time
 	// Deadline is the latest announced deadline of the phase: no eviction precedes it unless every pod acknowledged.

@@ -38,6 +38,9 @@ func (m *maker) follow() {
 			m.followBorrowed(l, entry, node)
 			continue
 		}
+		if m.recallAsked(l) {
+			continue
+		}
 		switch l.Phase {
 		case fleet.Emptying:
 			m.emptied(l, entry, node)
@@ -49,6 +52,29 @@ func (m *maker) follow() {
 			m.draining(l, entry)
 		}
 	}
+}
+
+// ReasonAsked is why a machine is recalled whose recall an operator asked for.
+const ReasonAsked = "Asked"
+
+// recallAsked recalls what an operator asks for, as long as it is lent or on its way out. It reports whether that was the loan's step.
+func (m *maker) recallAsked(l *fleet.Loan) bool {
+	if l.Asked == "" {
+		return false
+	}
+	s, o := m.in.Snapshot, m.in.Options
+	switch l.Phase {
+	case fleet.Emptying:
+		after, err := l.Cancel(s.At, "an operator asked for it: "+l.Asked)
+		m.step(passFollow, MoveCancel, *l, after, err, ReasonAsked)
+	case fleet.Lent:
+		deadline := s.At.Add(m.noticeOn(l))
+		after, err := l.Recall(s.At, deadline, deadline.Add(o.Drain+o.Clean), "an operator asked for it: "+l.Asked)
+		m.step(passFollow, MoveRecall, *l, after, err, ReasonAsked)
+	default:
+		return false
+	}
+	return true
 }
 
 // orphaned sends home what a pool lent that is gone: nobody else judges when its room is wanted. What online holds it gives back as ever, when

@@ -55,6 +55,8 @@ const (
 	AnnotationKept = "springtide.dev/keep-node"
 	// AnnotationFreeze on the controller's namespace holds every action; its value is the reason.
 	AnnotationFreeze = "springtide.dev/freeze"
+	// AnnotationRecall on a Loan asks for its recall; its value is the reason.
+	AnnotationRecall = "springtide.dev/recall"
 	// AnnotationLeaderEpoch carries the fencing number on objects of others that we write.
 	AnnotationLeaderEpoch = "springtide.dev/leader-epoch"
 	// AnnotationAdopted on an HPA holds the minReplicas that it had before Springtide raised it, so that it can be given back.
@@ -76,6 +78,10 @@ const (
 	SchedulerName = "springtide"
 	// SchedulerLeasePrefix names the Lease of a partition of the scheduler: prefix + partition number, in the scheduler's namespace.
 	SchedulerLeasePrefix = "springtide-scheduler-"
+	// AnnotationKEDAPaused is KEDA's own: "true" on a ScaledObject makes it leave its target alone.
+	AnnotationKEDAPaused = "autoscaling.keda.sh/paused"
+	// AnnotationTakenOver on a ScaledObject says that `springtide adopt` paused it, so that `springtide release` lets it go on.
+	AnnotationTakenOver = "springtide.dev/taken-over"
 	// FieldManager owns what Springtide writes by server-side apply.
 	FieldManager = "springtide"
 	// AgentLeasePrefix names the Lease by which the node side of a node shows life: prefix + node name, in the controller's namespace.

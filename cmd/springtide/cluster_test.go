@@ -88,6 +88,7 @@ func newWorld(t *testing.T) *world {
 
 func listKinds() map[schema.GroupVersionResource]string {
 	out := map[schema.GroupVersionResource]string{gvrDefinitions: "CustomResourceDefinitionList", corev1.SchemeGroupVersion.WithResource(nodes): "NodeList"}
+	out[scalerResources[scalerScaledObject]], out[scalerResources[scalerCronHPA]] = "ScaledObjectList", "CronHorizontalPodAutoscalerList"
 	for plural, kind := range map[string]string{services: "ElasticService", pools: "CapacityPool", quotas: "CapacityQuota", loans: "Loan",
 		shares: "NodeShare", jobs: "ElasticJob", festivals: "FestivalPlan"} {
 		out[v1alpha1.GroupVersion.WithResource(plural)] = kind + "List"
@@ -157,7 +158,7 @@ var present = time.Date(2026, 11, 20, 10, 35, 0, 0, time.UTC)
 // run runs a verb against the world and returns what it printed, its error and what it wrote.
 func (w *world) run(args ...string) string {
 	connect := func(*cliOptions) (*clients, error) {
-		return &clients{core: w.core, dyn: w.dyn, now: func() time.Time { return present },
+		return &clients{namespace: "shop", core: w.core, dyn: w.dyn, now: func() time.Time { return present },
 			giveBack: func(_ context.Context, hpa fleet.Name) error {
 				w.written = append(w.written, "give back "+hpa.String())
 				return nil
@@ -187,16 +188,20 @@ func (w *world) run(args ...string) string {
 func TestVerbs(t *testing.T) {
 	plan := filepath.Join("testdata", "cluster", "plan.yaml")
 	for name, lines := range map[string][]string{
-		"list":    {"services", "services -o wide", "services -n bank", "pools", "quotas", "quotas -o wide", "loans", "loans -o wide", "loans -o yaml", "loans -o json -w"},
+		"list": {"services", "services -A", "services -o wide", "services -n bank", "services cart", "services crat", "services -l team=shop", "services -A --sort-by desired",
+			"services --sort-by .spec.replicas.max", "services --sort-by desird", "pools", "pools -o wide", "jobs -A", "jobs -n ml -o wide", "festivals", "nodes", "nodes -o wide", "nodes node-17", "nodes node-71", "nodes -o json", "quotas", "quotas -o wide", "loans", "loans -o wide", "loans -o yaml"},
 		"explain": {"explain service shop/cart", "explain service cart-copy -n shop", "explain node node-17", "explain node node-3", "explain loan node-17-aa", "explain loan node-18-bb", "explain quota shop", "explain job ml/train", "explain job -n ml spark", "explain job ml/huge", "explain loan gone", "explain service shop/cart -o json"},
 		"pause": {"pause shop/cart", "pause cart -n shop --out", "pause shop/cart --in", "pause shop/cart --dry-run", "pause shop/cart --dry-run=server",
-			"resume shop/cart", "resume shop/cart-copy", "freeze --reason INC-12", "freeze --reason INC-12 --dry-run", "thaw", "thaw -n nowhere"},
+			"resume shop/cart", "resume cart-copy", "freeze --reason INC-12", "freeze --reason INC-12 --force", "freeze --reason INC-12 --force --dry-run", "thaw", "thaw -n nowhere"},
 		"adopt": {"adopt shop/till", "adopt shop/till --dry-run", "adopt shop/cart --utilisation 50", "adopt shop/keda-hpa-mail", "adopt shop/rollout", "adopt shop/gone",
-			"release shop/cart", "release shop/cart --dry-run --delete", "release shop/cart --delete", "release shop/cart-copy"},
+			"release shop/cart", "release shop/cart --dry-run --delete", "release shop/cart --delete", "release shop/cart-copy",
+			"adopt --all --dry-run", "adopt --all -A --dry-run", "adopt --kind scaledobject shop/mail --dry-run", "adopt --kind scaledobject shop/mail --take-over", "adopt --kind cronhpa shop/evening --dry-run --time-zone Asia/Shanghai",
+			"adopt --kind hap shop/till", "adopt --kind cronhpa shop/evening --take-over", "release shop/mailer"},
+		"recall": {"recall node-17", "recall node-18-bb --reason disk", "recall node-18-bb --dry-run", "recall node-3", "recall nde-17"},
 		"festival": {"festival apply -f " + plan, "festival apply -f " + plan + " --approve", "festival apply -f " + plan + " --dry-run",
 			"festival status -f " + plan, "festival apply -f testdata/cluster/objects.yaml"},
 		"doctor":   {"doctor", "doctor -o json"},
-		"complete": {"__complete pause s", "__complete resume -n shop c", "__complete explain loan n", "__complete explain node n", "__complete adopt x", "__complete services -o t"},
+		"complete": {"__complete pause s", "__complete resume -n shop c", "__complete explain loan n", "__complete explain node n", "__complete adopt x", "__complete services -o t", "__complete services -n s", "__complete services cart", "__complete adopt --kind x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got strings.Builder

@@ -46,8 +46,9 @@ func newDoctorCommand(o *cliOptions) *cobra.Command {
 	var prometheus, label string
 	var reach promHTTP
 	cmd := &cobra.Command{
-		Use:   "doctor",
-		Short: "Say what is missing: API server, definitions, rights, metrics, agents, store",
+		Use:     "doctor",
+		Short:   "Say what is missing: API server, definitions, rights, metrics, agents, store",
+		Example: "  springtide doctor --prometheus http://prometheus.monitoring:9090",
 		Long: "Look for what keeps Springtide from working, or from working well, and say how to mend it: the API server's version, definitions that\n" +
 			"are missing or of another release, the rights of whoever runs this (run it as the controller with --as in the kubeconfig, or inside\n" +
 			"of its pod), pools and machines, node agents, offline work that cannot land on lent machines, stable members that may, the metrics that\n" +

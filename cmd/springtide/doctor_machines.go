@@ -47,6 +47,10 @@ func checkMachines(ctx context.Context, d *doctor) error {
 	if len(twice) > 0 {
 		d.report("change the selector of one of the pools: a machine picked twice belongs to neither", "%d machines are picked by two pools: %s", len(twice), shortList(twice))
 	}
+	if total(picked) == 0 && len(nodes) > 0 {
+		d.report("label machines, or change the nodeSelector of a pool", "none of %d machines belongs to a pool: nothing can be lent", len(nodes))
+		return nil
+	}
 	d.ok("%d of %d machines belong to a pool", total(picked), len(nodes))
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func explainJob(ctx context.Context, o *cliOptions, c *clients, arg string) (*explanation, error) {
-	name, err := o.nameOf(arg)
+	name, err := o.nameOf(c, arg)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 func explainService(ctx context.Context, o *cliOptions, c *clients, arg string) (*explanation, error) {
-	name, err := o.nameOf(arg)
+	name, err := o.nameOf(c, arg)
 	if err != nil {
 		return nil, err
 	}

@@ -33,8 +33,9 @@ func newFestivalApplyCommand(o *cliOptions) *cobra.Command {
 	var path string
 	var approve bool
 	cmd := &cobra.Command{
-		Use:   "apply -f PLAN.yaml",
-		Short: "Give a festival plan to the cluster",
+		Use:     "apply -f PLAN.yaml",
+		Example: "  springtide festival apply -f double-eleven.yaml --approve",
+		Short:   "Give a festival plan to the cluster",
 		Long: "Judge a festival plan and give it to the cluster by server-side apply. With --approve it says approved: true, whatever the file says;\n" +
 			"without it the file's word stands, and a plan that is not approved is only reckoned.",
 		Args: exactly(),

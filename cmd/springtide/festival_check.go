@@ -35,11 +35,11 @@ func newFestivalCheckCommand(o *cliOptions) *cobra.Command {
 		Long: "Reckon a festival plan hour by hour, as if it were approved and no other plan ran: what online services would ask for at most with\n" +
 			"and without it, against the machines at home in online pools (lent ones are recalled in time). The hours of all services are added as\n" +
 			"if their peaks met, so the bias is towards seeing a shortage.\n\n" +
-			"Forecasts come from the controller's store (--store). For an hour that no forecast reaches, the same hour of its last day stands in;\n" +
+			"The controller answers with its forecasts, or --store names its store. For an hour that no forecast reaches, the same hour of its last day stands in;\n" +
 			"such hours are marked. Where a tenant wants more than its quota guarantees at that hour, slices included, the hour is listed with what\n" +
 			"must be borrowed. Exit code 1 when an hour is short or beyond a tenant's borrowing limit, a lift is cut by its service's bounds, or\n" +
 			"a service is not there.",
-		Example: "  springtide festival check -f double-eleven.yaml --store sqlite://springtide.db",
+		Example: "  springtide festival check -f double-eleven.yaml",
 		Args:    exactly(),
 		RunE: o.withPlans(&path, func(cmd *cobra.Command, c *clients, plans []*festivalPlan) error {
 			return o.checkPlans(cmd.Context(), c, plans, cmd.OutOrStdout())
@@ -48,7 +48,6 @@ func newFestivalCheckCommand(o *cliOptions) *cobra.Command {
 	o.planFile(cmd, &path)
 	o.cluster(cmd)
 	o.history(cmd)
-	required(cmd, "store")
 	o.formats(cmd, "table", "json", "yaml")
 	return cmd
 }
@@ -58,7 +57,12 @@ func (o *cliOptions) checkPlans(ctx context.Context, c *clients, plans []*festiv
 	if err != nil {
 		return err
 	}
-	known, err := learnedOf(ctx, o.store, facts.Services)
+	m, done, err := o.remember(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	known, err := learnedOf(ctx, m, facts.Services)
 	if err != nil {
 		return err
 	}

@@ -17,8 +17,9 @@ import (
 func newFestivalStatusCommand(o *cliOptions) *cobra.Command {
 	var path string
 	cmd := &cobra.Command{
-		Use:   "status -f PLAN.yaml",
-		Short: "Say how far a festival plan is: its phase, and what its services run",
+		Use:     "status -f PLAN.yaml",
+		Short:   "Say how far a festival plan is: its phase, and what its services run",
+		Example: "  springtide festival status -f double-eleven.yaml",
 		Long: "Say how far the plans of a file are in the cluster: phase and conditions, and for each lift what the service runs now against its\n" +
 			"floor. Exit code 1 when a plan is not there or was not accepted.",
 		Args: exactly(),

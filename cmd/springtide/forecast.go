@@ -58,6 +58,7 @@ func newForecastCommand() *cobra.Command {
 	f.StringVar(&out, "out", "-", "CSV file to write, - for standard output")
 	f.IntVar(&horizon, "horizon", 0, "steps to forecast (required)")
 	quantilesVar(f, &quantiles, "quantiles between 0 and 1, in the order of the columns")
+	cmd.AddCommand(newForecastServiceCommand(&cliOptions{connect: connect}))
 	return cmd
 }
 

@@ -31,13 +31,8 @@ const shownDecisions = 15
 var journalKinds = map[string]string{"ElasticService": store.KindService, "Node": store.KindNode, "Loan": store.KindLoan, "ElasticJob": store.KindJob}
 
 // decisionsOf reads what the journal says of a subject, the newest last.
-func decisionsOf(ctx context.Context, dsn, kind string, name fleet.Name) ([]pastAction, error) {
-	s, err := openStore(ctx, dsn)
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	lines, err := s.About(ctx, journalKinds[kind], name.String(), shownDecisions)
+func decisionsOf(ctx context.Context, m memory, kind string, name fleet.Name) ([]pastAction, error) {
+	lines, err := m.About(ctx, journalKinds[kind], name.String(), shownDecisions)
 	if err != nil {
 		return nil, err
 	}
@@ -75,18 +70,14 @@ type learned struct {
 }
 
 // learnedOf reads the portraits, and the newest tide of each service.
-func learnedOf(ctx context.Context, dsn string, services []fleet.Service) (*learned, error) {
-	s, err := openStore(ctx, dsn)
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
+func learnedOf(ctx context.Context, m memory, services []fleet.Service) (*learned, error) {
+	var err error
 	l := &learned{tides: make(map[fleet.ServiceID]forecast.Tide, len(services))}
-	if l.portraits, err = s.LoadPortraits(ctx); err != nil {
+	if l.portraits, err = m.LoadPortraits(ctx); err != nil {
 		return nil, err
 	}
 	for i := range services {
-		newest, err := s.TidesOf(ctx, services[i].ID, 1)
+		newest, err := m.TidesOf(ctx, services[i].ID, 1)
 		if err != nil {
 			return nil, err
 		}

@@ -6,17 +6,32 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/util/jsonpath"
+
+	"github.com/springtide/springtide/fleet"
 )
 
-// column is one column of a view; wide ones are printed under -o wide alone.
+// standing is in which tables a column stands.
+type standing int8
+
+const (
+	always    standing = iota
+	wideAlone          // under -o wide
+	tableOnly          // in the default table, where a shorter form stands for one of -o wide
+)
+
+// column is one column of a view.
 type column[T any] struct {
 	title string
-	wide  bool
+	in    standing
 	cell  func(*T) string
 }
 
@@ -24,66 +39,224 @@ type column[T any] struct {
 type view[T any] struct {
 	plural     string
 	namespaced bool
-	columns    []column[T]
+	// acts says that a freeze holds what the objects ask for, so that it is shown above them.
+	acts    bool
+	columns []column[T]
 	// empty is what to say when there is nothing, with what to do about it.
 	empty string
 }
 
 func newListCommand[T any](o *cliOptions, v view[T], cmd *cobra.Command) *cobra.Command {
-	cmd.Args = exactly()
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	cmd.Use += " [NAME...]"
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c, err := o.connect(o)
 		if err != nil {
 			return err
 		}
-		return v.run(cmd.Context(), o, c, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		return v.run(cmd.Context(), o, c, args, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	}
 	o.cluster(cmd)
 	if v.namespaced {
-		o.namespaced(cmd, "only this namespace; all of them when empty")
+		o.namespaced(cmd, "namespace to look in; that of the context when empty")
+		cmd.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "look in all namespaces")
 	}
 	o.formats(cmd, "table", "wide", "json", "yaml")
-	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "go on and print what changes, until stopped")
+	o.completesAll(cmd, v.plural)
+	f := cmd.Flags()
+	f.StringVarP(&o.selector, "selector", "l", "", "only objects with these labels, as in team=shop,tier!=batch")
+	f.StringVar(&o.sortBy, "sort-by", "", "column or JSONPath to sort by, as in desired or .status.replicas; by name when empty")
+	f.BoolVarP(&o.watch, "watch", "w", false, "go on and print what changes, until stopped")
+	before(cmd, func(*cobra.Command, []string) error {
+		if _, err := labels.Parse(o.selector); err != nil {
+			return usageError{fmt.Errorf("-l %s: %w", o.selector, err)}
+		}
+		return nil
+	})
 	return cmd
 }
 
-func (v *view[T]) run(ctx context.Context, o *cliOptions, c *clients, out, notes io.Writer) error {
-	raw, err := c.resource(v.plural, o.namespace).List(ctx, metav1.ListOptions{})
+// where is the namespace to look in; empty for all of them and for kinds of the whole cluster.
+func (v *view[T]) where(o *cliOptions, c *clients) string {
+	if !v.namespaced || o.allNamespaces {
+		return ""
+	}
+	return cmp.Or(o.namespace, c.namespace)
+}
+
+func (v *view[T]) run(ctx context.Context, o *cliOptions, c *clients, names []string, out, notes io.Writer) error {
+	namespace := v.where(o, c)
+	raw, err := c.resource(v.plural, namespace).List(ctx, metav1.ListOptions{LabelSelector: o.selector})
 	if err != nil {
 		return reading(v.plural, err)
 	}
-	slices.SortFunc(raw.Items, func(a, b unstructured.Unstructured) int {
-		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
-	})
+	if raw.Items, err = pick(raw.Items, names, namespace, v.plural); err != nil {
+		return err
+	}
+	if err := v.sort(raw.Items, o); err != nil {
+		return err
+	}
 	if o.output == "json" || o.output == "yaml" {
-		if o.watch {
-			return usageError{fmt.Errorf("-w prints tables: leave -o %s out", o.output)}
+		if err := encode(out, o.output, listOf(raw)); err != nil || !o.watch {
+			return err
 		}
-		return encode(out, o.output, listOf(raw))
+		return v.follow(ctx, o, c, names, raw.GetResourceVersion(), func(u *unstructured.Unstructured, _ bool) error {
+			if o.output == "yaml" {
+				fmt.Fprintln(out, "---")
+			}
+			return encode(out, o.output, u.Object)
+		})
+	}
+	if v.acts {
+		if why := c.frozen(ctx); why != "" {
+			fmt.Fprintf(notes, "frozen: %s (springtide thaw ends it)\n", why)
+		}
 	}
 	wide := o.output == "wide"
-	rows := [][]string{v.titles(wide)}
+	rows := [][]string{v.titles(wide, o.allNamespaces)}
 	for i := range raw.Items {
-		row, err := v.row(&raw.Items[i], wide)
+		row, err := v.row(&raw.Items[i], wide, o.allNamespaces)
 		if err != nil {
 			return err
 		}
 		rows = append(rows, row)
 	}
-	t := &table{out: out}
+	t := &table{out: out, colours: coloursFor(out), fit: !wide}
 	if len(raw.Items) == 0 && !o.watch {
-		fmt.Fprintln(notes, v.empty)
+		text := v.empty
+		if namespace != "" {
+			text = "in namespace " + namespace + ": " + text + "; -A looks in all namespaces"
+		}
+		fmt.Fprintln(notes, text)
 		return nil
 	}
 	if err := t.print(rows); err != nil || !o.watch {
 		return err
 	}
-	return v.follow(ctx, o, c, t, raw.GetResourceVersion())
+	return v.follow(ctx, o, c, names, raw.GetResourceVersion(), func(u *unstructured.Unstructured, deleted bool) error {
+		row, err := v.row(u, wide, o.allNamespaces)
+		if err != nil {
+			return err
+		}
+		if deleted {
+			row[len(row)-1] = "(deleted)"
+		}
+		return t.print([][]string{row})
+	})
 }
 
-// follow prints a row for each change until the context ends.
-func (v *view[T]) follow(ctx context.Context, o *cliOptions, c *clients, t *table, version string) error {
-	w, err := c.resource(v.plural, o.namespace).Watch(ctx, metav1.ListOptions{ResourceVersion: version})
+// pick keeps the objects that are named; all of them without names. A name that is not there is an error.
+func pick(items []unstructured.Unstructured, names []string, namespace, plural string) ([]unstructured.Unstructured, error) {
+	if len(names) == 0 {
+		return items, nil
+	}
+	var out []unstructured.Unstructured
+	for _, arg := range names {
+		found := false
+		for i := range items {
+			if isNamed(&items[i], arg) {
+				out, found = append(out, items[i]), true
+			}
+		}
+		if !found {
+			known := make([]string, len(items))
+			for i := range items {
+				known[i] = items[i].GetName()
+			}
+			where := ""
+			if namespace != "" {
+				where = " in namespace " + namespace
+			}
+			return nil, errFound("there is no %s among the %s%s%s", arg, plural, where, didYouMean(arg, known))
+		}
+	}
+	return out, nil
+}
+
+func isNamed(u *unstructured.Unstructured, arg string) bool {
+	n := fleet.ParseName(arg)
+	return u.GetName() == n.Name && (n.Namespace == "" || n.Namespace == u.GetNamespace())
+}
+
+// sort orders by namespace and name, or as --sort-by says.
+func (v *view[T]) sort(items []unstructured.Unstructured, o *cliOptions) error {
+	slices.SortFunc(items, func(a, b unstructured.Unstructured) int {
+		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	})
+	if o.sortBy == "" {
+		return nil
+	}
+	key, err := v.sortKey(o.sortBy)
+	if err != nil {
+		return usageError{err}
+	}
+	keys := make(map[string]string, len(items))
+	id := func(u *unstructured.Unstructured) string { return u.GetNamespace() + "/" + u.GetName() }
+	for i := range items {
+		if keys[id(&items[i])], err = key(&items[i]); err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(items, func(a, b unstructured.Unstructured) int { return compareCells(keys[id(&a)], keys[id(&b)]) })
+	return nil
+}
+
+func (v *view[T]) sortKey(by string) (func(*unstructured.Unstructured) (string, error), error) {
+	if strings.ContainsAny(by, ".{") {
+		if !strings.HasPrefix(by, "{") {
+			by = "{" + by + "}"
+		}
+		path := jsonpath.New("sort-by").AllowMissingKeys(true)
+		if err := path.Parse(by); err != nil {
+			return nil, fmt.Errorf("--sort-by %s: %w", by, err)
+		}
+		return func(u *unstructured.Unstructured) (string, error) {
+			var b strings.Builder
+			err := path.Execute(&b, u.Object)
+			return b.String(), err
+		}, nil
+	}
+	titles := v.titles(true, true)
+	i := slices.IndexFunc(titles, func(t string) bool { return strings.EqualFold(t, by) })
+	if i < 0 {
+		if near := didYouMean(strings.ToUpper(by), titles); near != "" {
+			return nil, fmt.Errorf("--sort-by %s: there is no such column%s", by, strings.ToLower(near))
+		}
+		return nil, fmt.Errorf("--sort-by %s: there is no such column: write one of %s", by, strings.ToLower(strings.Join(titles, ", ")))
+	}
+	return func(u *unstructured.Unstructured) (string, error) {
+		row, err := v.row(u, true, true)
+		if err != nil {
+			return "", err
+		}
+		return row[i], nil
+	}, nil
+}
+
+// compareCells compares by the numbers that cells begin with where both do, the larger first, and by their text otherwise.
+func compareCells(a, b string) int {
+	x, okX := leading(a)
+	y, okY := leading(b)
+	if okX && okY {
+		return cmp.Compare(y, x)
+	}
+	return cmp.Compare(a, b)
+}
+
+func leading(s string) (float64, bool) {
+	i := 0
+	for i < len(s) && (s[i] >= '0' && s[i] <= '9' || s[i] == '.') {
+		i++
+	}
+	if i < len(s) && s[i] == '-' { // a date
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(s[:i], 64)
+	return f, err == nil
+}
+
+// follow shows each change until the context ends.
+func (v *view[T]) follow(ctx context.Context, o *cliOptions, c *clients, names []string, version string, show func(u *unstructured.Unstructured, deleted bool) error) error {
+	w, err := c.resource(v.plural, v.where(o, c)).Watch(ctx, metav1.ListOptions{ResourceVersion: version, LabelSelector: o.selector})
 	if err != nil {
 		return reading(v.plural, err)
 	}
@@ -97,50 +270,48 @@ func (v *view[T]) follow(ctx context.Context, o *cliOptions, c *clients, t *tabl
 			switch {
 			case !open || e.Type == watch.Error:
 				return fmt.Errorf("the API server ended the watch of %s: start it again", v.plural)
-			case !ok || e.Type == watch.Bookmark:
+			case !ok || e.Type == watch.Bookmark || len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return isNamed(u, n) }):
 				continue
 			}
-			row, err := v.row(u, o.output == "wide")
-			if err != nil {
-				return err
-			}
-			if e.Type == watch.Deleted {
-				row[len(row)-1] = "(deleted)"
-			}
-			if err := t.print([][]string{row}); err != nil {
+			if err := show(u, e.Type == watch.Deleted); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-func (v *view[T]) titles(wide bool) []string {
+// stands reports whether a column stands in a table.
+func (c *column[T]) stands(wide bool) bool {
+	return c.in == always || wide == (c.in == wideAlone)
+}
+
+func (v *view[T]) titles(wide, namespaces bool) []string {
 	var out []string
-	if v.namespaced {
+	if v.namespaced && namespaces {
 		out = append(out, "NAMESPACE")
 	}
 	out = append(out, "NAME")
-	for _, c := range v.columns {
-		if wide || !c.wide {
-			out = append(out, c.title)
+	for i := range v.columns {
+		if v.columns[i].stands(wide) {
+			out = append(out, v.columns[i].title)
 		}
 	}
 	return out
 }
 
-func (v *view[T]) row(u *unstructured.Unstructured, wide bool) ([]string, error) {
+func (v *view[T]) row(u *unstructured.Unstructured, wide, namespaces bool) ([]string, error) {
 	obj := new(T)
 	if err := decode(u, obj); err != nil {
 		return nil, err
 	}
 	var out []string
-	if v.namespaced {
+	if v.namespaced && namespaces {
 		out = append(out, u.GetNamespace())
 	}
 	out = append(out, u.GetName())
-	for _, c := range v.columns {
-		if wide || !c.wide {
-			out = append(out, c.cell(obj))
+	for i := range v.columns {
+		if v.columns[i].stands(wide) {
+			out = append(out, v.columns[i].cell(obj))
 		}
 	}
 	return out, nil

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"strings"
 	"syscall"
 	_ "time/tzdata" // windows name zones, and an image need not have them
 )
@@ -15,7 +17,11 @@ func main() {
 	defer stop()
 	err := newRootCommand().ExecuteContext(ctx)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "Error:", err)
+		text := err.Error()
+		if strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-") {
+			text = calledAsPlugin(text)
+		}
+		fmt.Fprintln(os.Stderr, "Error:", text)
 	}
 	os.Exit(exitCode(err))
 }

@@ -15,10 +15,11 @@ import (
 // newNodeCommand groups the verbs about one machine.
 func newNodeCommand(o *cliOptions) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "node",
-		Short: "Change what is on record of a machine",
-		Args:  usageIfNone,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:     "node",
+		Short:   "Change what is on record of a machine",
+		Example: "  springtide node forget-agent node-17",
+		Args:    usageIfNone,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newForgetAgentCommand(o))
 	return cmd

@@ -2,22 +2,26 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/clock"
 	"github.com/springtide/springtide/internal/kube"
+	"github.com/springtide/springtide/internal/validate/lines"
 )
 
 // controllerNamespace is where the controller lives unless it was installed elsewhere.
@@ -27,11 +31,22 @@ const controllerNamespace = "springtide-system"
 type cliOptions struct {
 	kubeconfig, context string
 	namespace           string
-	output              string
-	store               string
-	watch               bool
-	dryRun              string
-	schedulerNamespace  string
+	// system is the controller's namespace, for verbs whose -n is another one.
+	system        string
+	allNamespaces bool
+	selector      string
+	sortBy        string
+	output        string
+	store         string
+	controllerURL string
+	watch         bool
+	dryRun        string
+	// as, asGroups and token say as whom.
+	as       string
+	asGroups []string
+	token    string
+	// schedulerNamespace is that of the bundled scheduler.
+	schedulerNamespace string
 
 	// connect makes the clients; tests put others in.
 	connect func(*cliOptions) (*clients, error)
@@ -40,8 +55,12 @@ type cliOptions struct {
 // clients reach one cluster.
 type clients struct {
 	config *rest.Config
-	core   kubernetes.Interface
-	dyn    dynamic.Interface
+	// namespace is that of the context.
+	namespace string
+	core      kubernetes.Interface
+	dyn       dynamic.Interface
+	// memory answers in place of the controller; tests put one in.
+	memory memory
 	// now is this machine's clock.
 	now func() time.Time
 	// giveBack returns an adopted HPA to its owner.
@@ -56,7 +75,8 @@ func operatorCommands() []*cobra.Command { return operatorCommandsOn(connect) }
 func operatorCommandsOn(connect func(*cliOptions) (*clients, error)) []*cobra.Command {
 	o := func() *cliOptions { return &cliOptions{connect: connect} }
 	return []*cobra.Command{
-		newValidateCommand(o()), newServicesCommand(o()), newPoolsCommand(o()), newQuotasCommand(o()), newLoansCommand(o()), newExplainCommand(o()),
+		newValidateCommand(o()), newServicesCommand(o()), newPoolsCommand(o()), newQuotasCommand(o()), newLoansCommand(o()), newJobsCommand(o()),
+		newNodesCommand(o()), newFestivalsCommand(o()), newRecallCommand(o()), newExplainCommand(o()),
 		newFestivalCommand(o()), newAdoptCommand(o()), newReleaseCommand(o()), newPauseCommand(o()), newResumeCommand(o()),
 		newFreezeCommand(o()), newThawCommand(o()), newUninstallCommand(o()), newUpgradeCommand(o()), newNodeCommand(o()), newDoctorCommand(o()), newVersionCommand(o()),
 	}
@@ -67,10 +87,46 @@ func (o *cliOptions) cluster(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig to use; $KUBECONFIG or ~/.kube/config when empty, and inside of a cluster the pod's own account")
 	f.StringVar(&o.context, "context", "", "context of the kubeconfig; its current one when empty")
+	f.StringVar(&o.as, "as", "", "user to act as, as kubectl's")
+	f.StringArrayVar(&o.asGroups, "as-group", nil, "group to act as; may be given again")
+	f.StringVar(&o.token, "token", "", "bearer token to log in with, in place of the kubeconfig's")
+	_ = cmd.RegisterFlagCompletionFunc("context", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return o.contexts(), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// contexts lists the contexts of the kubeconfig; none when it cannot be read.
+func (o *cliOptions) contexts() []string {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.kubeconfig
+	raw, err := rules.Load()
+	if err != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(raw.Contexts))
 }
 
 func (o *cliOptions) namespaced(cmd *cobra.Command, usage string) {
 	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", usage)
+	o.completesNamespaces(cmd)
+}
+
+func (o *cliOptions) completesNamespaces(cmd *cobra.Command) {
+	_ = cmd.RegisterFlagCompletionFunc("namespace", func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		c, err := o.connect(o)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		found, err := c.core.CoreV1().Namespaces().List(cmd.Context(), metav1.ListOptions{})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		names := make([]string, len(found.Items))
+		for i := range found.Items {
+			names[i] = found.Items[i].Name
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	})
 }
 
 // formats adds -o.
@@ -116,25 +172,36 @@ func (o *cliOptions) serverDryRun() []string {
 }
 
 func (o *cliOptions) history(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.store, "store", "", "the controller's store, for its history: sqlite://PATH or postgres://...")
+	f := cmd.Flags()
+	f.StringVar(&o.store, "store", "", "read the controller's store itself (sqlite://PATH or postgres://...) in place of asking the controller")
+	f.StringVar(&o.controllerURL, "controller", "", "URL of the controller's read API; its pod, through the API server, when empty")
+	f.StringVar(&o.system, "controller-namespace", controllerNamespace, "namespace of the controller")
 }
 
-// completes offers the names of objects of a cluster to the shell. It stays silent when the cluster cannot be asked.
-func (o *cliOptions) completes(cmd *cobra.Command, plural string) {
+// completes offers the names of objects of a cluster to the shell, for a verb that takes one.
+func (o *cliOptions) completes(cmd *cobra.Command, plural string) { o.completion(cmd, plural, 1) }
+
+// completesAll is completes for a verb that takes any number.
+func (o *cliOptions) completesAll(cmd *cobra.Command, plural string) {
+	o.completion(cmd, plural, 1<<30)
+}
+
+// completion stays silent when the cluster cannot be asked.
+func (o *cliOptions) completion(cmd *cobra.Command, plural string, most int) {
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		c, err := o.connect(o)
-		if err != nil || len(args) > 0 {
+		if err != nil || len(args) >= most {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		namespace := "" // of what is looked for, not of the controller
-		if plural == services {
+		if slices.Contains([]string{services, jobs, hpas}, plural) {
 			namespace = o.namespace
 		}
 		found, err := c.names(cmd.Context(), plural, namespace)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return found, cobra.ShellCompDirectiveNoFileComp
+		return slices.DeleteFunc(found, func(n string) bool { return slices.Contains(args, n) }), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
@@ -166,9 +233,15 @@ func before(cmd *cobra.Command, check func(*cobra.Command, []string) error) {
 func connect(o *cliOptions) (*clients, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.kubeconfig
-	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.context}).ClientConfig()
+	how := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.context,
+		AuthInfo: clientcmdapi.AuthInfo{Token: o.token, Impersonate: o.as, ImpersonateGroups: o.asGroups}})
+	cfg, err := how.ClientConfig()
 	if err != nil {
 		return nil, usageError{fmt.Errorf("no cluster: %w: give --kubeconfig, or run inside of a cluster", err)}
+	}
+	namespace, _, err := how.Namespace()
+	if err != nil {
+		return nil, usageError{fmt.Errorf("the context has no namespace: %w: give -n", err)}
 	}
 	cfg.QPS, cfg.Burst, cfg.UserAgent = 50, 100, "springtide-cli"
 	core, err := kubernetes.NewForConfig(cfg)
@@ -179,7 +252,7 @@ func connect(o *cliOptions) (*clients, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the client of our kinds: %w", err)
 	}
-	return &clients{config: cfg, core: core, dyn: dyn, now: time.Now,
+	return &clients{config: cfg, namespace: namespace, core: core, dyn: dyn, now: time.Now,
 		giveBack: func(ctx context.Context, hpa fleet.Name) error {
 			cluster, err := observer(cfg)
 			if err != nil {
@@ -227,4 +300,19 @@ func exactly(names ...string) cobra.PositionalArgs {
 // errFound ends a verb that did its work and found something: exit code 1 with a summary.
 func errFound(format string, args ...any) error { return fmt.Errorf(format, args...) }
 
-var errNoNamespace = errors.New("say which namespace: write NAMESPACE/NAME or give -n NAMESPACE")
+// didYouMean names the known word that is nearest to one that is not known.
+func didYouMean(word string, known []string) string {
+	if near := lines.Nearest(word, known); near != "" {
+		return ": did you mean " + near + "?"
+	}
+	return ""
+}
+
+// frozen is why all actions are held; empty when they are not, or when the caller may not know.
+func (c *clients) frozen(ctx context.Context) string {
+	ns, err := c.core.CoreV1().Namespaces().Get(ctx, controllerNamespace, metav1.GetOptions{})
+	if err != nil {
+		return ""
+	}
+	return ns.Annotations[v1alpha1.AnnotationFreeze]
+}

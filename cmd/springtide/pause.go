@@ -43,9 +43,10 @@ func newPauseCommand(o *cliOptions) *cobra.Command {
 
 func newResumeCommand(o *cliOptions) *cobra.Command {
 	return o.changing(&cobra.Command{
-		Use:   "resume SERVICE",
-		Short: "End the pause of one service",
-		Args:  exactly("SERVICE"),
+		Use:     "resume SERVICE",
+		Short:   "End the pause of one service",
+		Example: "  springtide resume shop/cart",
+		Args:    exactly("SERVICE"),
 		RunE: o.about(func(cmd *cobra.Command, c *clients, name fleet.Name) error {
 			return o.setPause(cmd, c, name, fleet.PauseNone)
 		}),
@@ -85,31 +86,35 @@ func (o *cliOptions) setPause(cmd *cobra.Command, c *clients, name fleet.Name, p
 
 func newFreezeCommand(o *cliOptions) *cobra.Command {
 	var reason string
+	var force bool
 	cmd := &cobra.Command{
 		Use:   "freeze",
 		Short: "Hold every action of the controller, in the whole cluster",
 		Long: "Hold every action of the controller within one cycle: nothing is scaled, lent, recalled or evicted, and phases stay where they are.\n" +
-			"Observation and forecasts go on. On springtide thaw, deadlines are announced anew.",
+			"Observation and forecasts go on. On springtide thaw, deadlines are announced again.\n" +
+			"Where a freeze is in force, its reason is shown and kept; --force takes the new one in its place.",
 		Example: `  springtide freeze --reason "switch maintenance, see INC-1234"`,
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if reason == "" {
 				return usageError{fmt.Errorf("--reason is empty: say why, it is shown wherever an action is held")}
 			}
-			return o.setFreeze(cmd, reason)
+			return o.setFreeze(cmd, reason, force)
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why; shown wherever an action is held")
+	cmd.Flags().BoolVar(&force, "force", false, "replace the reason of a freeze that is in force")
 	required(cmd, "reason")
 	return o.switching(cmd)
 }
 
 func newThawCommand(o *cliOptions) *cobra.Command {
 	return o.switching(&cobra.Command{
-		Use:   "thaw",
-		Short: "End a freeze",
-		Args:  exactly(),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return o.setFreeze(cmd, "") },
+		Use:     "thaw",
+		Short:   "End a freeze",
+		Example: "  springtide thaw",
+		Args:    exactly(),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.setFreeze(cmd, "", false) },
 	})
 }
 
@@ -123,9 +128,10 @@ func (o *cliOptions) switching(cmd *cobra.Command) *cobra.Command {
 
 func (o *cliOptions) controller(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", controllerNamespace, "namespace of the controller")
+	o.completesNamespaces(cmd)
 }
 
-func (o *cliOptions) setFreeze(cmd *cobra.Command, reason string) error {
+func (o *cliOptions) setFreeze(cmd *cobra.Command, reason string, force bool) error {
 	c, err := o.connect(o)
 	if err != nil {
 		return err
@@ -147,6 +153,15 @@ func (o *cliOptions) setFreeze(cmd *cobra.Command, reason string) error {
 		}
 		what = "thawed; it was frozen: " + was
 	} else {
+		if frozen && was == reason {
+			return say(cmd.OutOrStdout(), o, "frozen already: "+was)
+		}
+		if frozen && !force {
+			return errFound("frozen already: %s; give --force to replace that reason", was)
+		}
+		if frozen {
+			what += " (before: " + was + ")"
+		}
 		value = reason
 	}
 	if o.dryRun != dryRunClient {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -32,6 +33,9 @@ const (
 
 // nodes is the plural name of machines, which are not ours.
 const nodes = "nodes"
+
+// hpas is the plural name of HorizontalPodAutoscalers.
+const hpas = "horizontalpodautoscalers"
 
 func (c *clients) resource(plural, namespace string) dynamic.ResourceInterface {
 	r := c.dyn.Resource(v1alpha1.GroupVersion.WithResource(plural))
@@ -73,7 +77,7 @@ func decode(u *unstructured.Unstructured, into any) error {
 	return nil
 }
 
-// reading explains an error of the API server where the mend is ours to tell.
+// reading explains an error of the API server where the fix is ours to name.
 func reading(plural string, err error) error {
 	if meta.IsNoMatchError(err) || (apierrors.IsNotFound(err) && strings.Contains(err.Error(), "could not find the requested resource")) {
 		return fmt.Errorf("the cluster does not know %s.%s: apply deploy/crd first", plural, v1alpha1.GroupVersion.Group)
@@ -81,14 +85,12 @@ func reading(plural string, err error) error {
 	return fmt.Errorf("read %s: %w", plural, err)
 }
 
-// nameOf reads "namespace/name", or a name in the namespace of -n.
-func (o *cliOptions) nameOf(arg string) (fleet.Name, error) {
+// nameOf reads "namespace/name", or a name in the namespace of -n or of the context.
+func (o *cliOptions) nameOf(c *clients, arg string) (fleet.Name, error) {
 	n := fleet.ParseName(arg)
-	if n.Namespace == "" {
-		n.Namespace = o.namespace
-	}
+	n.Namespace = cmp.Or(n.Namespace, o.namespace, c.namespace)
 	if n.Namespace == "" || n.Name == "" {
-		return n, usageError{fmt.Errorf("%q: %w", arg, errNoNamespace)}
+		return n, usageError{fmt.Errorf("%q is no name: write NAME, or NAMESPACE/NAME", arg)}
 	}
 	return n, nil
 }
@@ -96,11 +98,11 @@ func (o *cliOptions) nameOf(arg string) (fleet.Name, error) {
 // about is the head of verbs that do something about one namespaced object: its name, and the cluster that it is in.
 func (o *cliOptions) about(run func(cmd *cobra.Command, c *clients, name fleet.Name) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		name, err := o.nameOf(args[0])
+		c, err := o.connect(o)
 		if err != nil {
 			return err
 		}
-		c, err := o.connect(o)
+		name, err := o.nameOf(c, args[0])
 		if err != nil {
 			return err
 		}
@@ -120,8 +122,11 @@ func amountText(a *v1alpha1.ResourceAmounts) string {
 // names lists the names of one of our kinds, or of the nodes, as they are given to verbs.
 func (c *clients) names(ctx context.Context, plural, namespace string) ([]string, error) {
 	r := c.resource(plural, namespace)
-	if plural == nodes {
+	switch plural {
+	case nodes:
 		r = c.dyn.Resource(corev1.SchemeGroupVersion.WithResource(nodes))
+	case hpas:
+		return c.hpaNames(ctx, namespace)
 	}
 	raw, err := r.List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -130,6 +135,19 @@ func (c *clients) names(ctx context.Context, plural, namespace string) ([]string
 	out := make([]string, len(raw.Items))
 	for i := range raw.Items {
 		out[i] = fleet.Name{Namespace: raw.Items[i].GetNamespace(), Name: raw.Items[i].GetName()}.String()
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+func (c *clients) hpaNames(ctx context.Context, namespace string) ([]string, error) {
+	found, err := c.core.AutoscalingV2().HorizontalPodAutoscalers(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read the HorizontalPodAutoscalers: %w", err)
+	}
+	out := make([]string, len(found.Items))
+	for i := range found.Items {
+		out[i] = found.Items[i].Namespace + "/" + found.Items[i].Name
 	}
 	slices.Sort(out)
 	return out, nil

@@ -2,6 +2,10 @@ package main
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -13,7 +17,7 @@ const (
 	exitUsage   = 2 // wrong flags or invalid input
 )
 
-// usageError marks what the caller can mend by other flags or other input.
+// usageError marks what the caller can fix by other flags or other input.
 type usageError struct{ err error }
 
 func (e usageError) Error() string { return e.err.Error() }
@@ -43,10 +47,41 @@ func newRootCommand() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.Version = thisBuild().Version
+	root.SetVersionTemplate("springtide {{.Version}}\n")
+	root.SuggestionsMinimumDistance = 2
 	root.AddCommand(newRunCommand(), newForecastCommand(), newBacktestCommand(), newSimulateCommand())
 	root.AddCommand(operatorCommands()...)
 	strictCompletion(root)
+	if strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-") {
+		asPlugin(root)
+	}
 	return root
+}
+
+// pluginName is how a user calls the binary kubectl-springtide.
+const pluginName = "kubectl springtide"
+
+// asPlugin makes help, usage, examples and errors say how the binary is called as a plugin of kubectl.
+func asPlugin(root *cobra.Command) {
+	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: pluginName}
+	root.SetVersionTemplate(pluginName + " {{.Version}}\n")
+	var walk func(*cobra.Command)
+	walk = func(c *cobra.Command) {
+		c.Long = calledAsPlugin(c.Long)
+		c.Example = calledAsPlugin(c.Example)
+		for _, below := range c.Commands() {
+			walk(below)
+		}
+	}
+	walk(root)
+}
+
+// calledByName finds the binary's name where a command follows it.
+var calledByName = regexp.MustCompile(`(^|[\s(` + "`" + `|])springtide ([a-z])`)
+
+func calledAsPlugin(text string) string {
+	return calledByName.ReplaceAllString(text, "${1}"+pluginName+" ${2}")
 }
 
 // strictCompletion makes cobra's own verb refuse what it does not know, as ours do: it would print its help and succeed, and a shell's

@@ -23,8 +23,9 @@ type runOptions struct {
 func newRunCommand() *cobra.Command {
 	o := runOptions{flags: config.DefaultController()}
 	cmd := &cobra.Command{
-		Use:   "run",
-		Short: "Run the controller",
+		Use:     "run",
+		Short:   "Run the controller",
+		Example: "  springtide run --prometheus http://prometheus.monitoring:9090 --store sqlite://springtide.db",
 		Long: "Run the controller: it observes, learns, forecasts, plans and acts, in a cycle of 15 s, for as long as it holds the lease.\n" +
 			"Objects in mode Observe, the default, are only looked at.",
 		Args: cobra.NoArgs,

@@ -69,9 +69,9 @@ func TestAgainstAServer(t *testing.T) {
 
 	createHPA(t, c)
 	has(run(exitOK, "adopt shop/till --dry-run=server"), "(dry run)")
-	has(run(exitOK, "services"), "no ElasticService")
+	has(run(exitOK, "services -A"), "no ElasticService")
 	run(exitOK, "adopt shop/till")
-	has(run(exitOK, "services"), "till")
+	has(run(exitOK, "services -A"), "till")
 	has(run(exitOK, "pause shop/till --in"), "pause None -> In")
 	has(run(exitOK, "explain service shop/till"), "Observe (paused: in) by HPAFloor")
 	has(run(exitOK, "release shop/till --delete"), "deleted")

@@ -2,27 +2,44 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"unicode/utf8"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/springtide/springtide/api/v1alpha1"
 )
 
 // table prints rows in columns, as kubectl does. It remembers its widths, so that rows that come later (a watch) stand below.
 type table struct {
 	out    io.Writer
 	widths []int
+	titles []string
+	// colours are used where the output is a terminal.
+	colours bool
+	// fit cuts the last column so that lines are at most mostWidth wide.
+	fit bool
 }
 
-// gap is the room between two columns.
-const gap = 3
+const (
+	// gap is the room between two columns.
+	gap = 2
+	// mostWidth is how wide a default table is at most, and leastLast what the last column keeps in any case.
+	mostWidth = 120
+	leastLast = 10
+)
 
-// print writes rows; the last column is left ragged, since it holds the sentences.
+// print writes rows; the last column is left ragged, since it holds the sentences. The first rows of a table begin with its titles.
 func (t *table) print(rows [][]string) error {
+	if t.titles == nil && len(rows) > 0 {
+		t.titles = rows[0]
+	}
 	for _, row := range rows {
 		for i, cell := range row {
 			if i == len(t.widths) {
@@ -31,11 +48,23 @@ func (t *table) print(rows [][]string) error {
 			t.widths[i] = max(t.widths[i], utf8.RuneCountInString(cell))
 		}
 	}
+	used := 0
+	for i := range len(t.widths) - 1 {
+		used += t.widths[i] + gap
+	}
 	var b bytes.Buffer
 	for _, row := range rows {
 		for i, cell := range row {
-			b.WriteString(cell)
-			if i < len(row)-1 {
+			last := i == len(row)-1
+			if last && t.fit {
+				cell = v1alpha1.Clip(cell, max(mostWidth-used, leastLast))
+			}
+			text := cell
+			if t.colours && i < len(t.titles) && cell != t.titles[i] {
+				text = tinted(t.titles[i], cell)
+			}
+			b.WriteString(text)
+			if !last {
 				b.WriteString(strings.Repeat(" ", t.widths[i]-utf8.RuneCountInString(cell)+gap))
 			}
 		}
@@ -55,6 +84,17 @@ func encode(out io.Writer, format string, v any) error {
 		return fmt.Errorf("encode as %s: %w", format, err)
 	}
 	text := b.Bytes()
+	if bytes.Contains(text, []byte(`"managedFields"`)) {
+		// Who owns which field is for the API server; it would be most of what is printed.
+		var plain any
+		d := json.NewDecoder(&b)
+		d.UseNumber()
+		if err := d.Decode(&plain); err != nil {
+			return fmt.Errorf("encode as %s: %w", format, err)
+		}
+		dropManaged(plain)
+		return encode(out, format, plain)
+	}
 	if format == "yaml" {
 		var err error
 		if text, err = yaml.JSONToYAML(text); err != nil {
@@ -63,6 +103,21 @@ func encode(out io.Writer, format string, v any) error {
 	}
 	_, err := out.Write(text)
 	return err
+}
+
+// dropManaged takes managedFields out of every object in a value.
+func dropManaged(v any) {
+	switch x := v.(type) {
+	case map[string]any:
+		delete(x, "managedFields")
+		for _, inner := range x {
+			dropManaged(inner)
+		}
+	case []any:
+		for _, inner := range x {
+			dropManaged(inner)
+		}
+	}
 }
 
 // none stands for what is not known or does not apply.
@@ -90,6 +145,40 @@ func clockTime(t *metav1.Time) string {
 		return none
 	}
 	return t.UTC().Format("Mon 15:04Z")
+}
+
+// shortTime prints a time without its year, for tables.
+func shortTime(t *metav1.Time) string {
+	if t == nil || t.IsZero() {
+		return none
+	}
+	return t.UTC().Format("01-02 15:04Z")
+}
+
+// verdict is the status of one condition in a word: True, or the reason why it is not.
+func verdict(cs []metav1.Condition, kind string) string {
+	for i := range cs {
+		if cs[i].Type == kind && cs[i].Status != metav1.ConditionTrue && cs[i].Reason != "" {
+			return cs[i].Reason
+		}
+	}
+	return condition(cs, kind)
+}
+
+// refused is why an object is not accepted, in a word; empty when it is.
+func refused(cs []metav1.Condition) string {
+	if c := meta.FindStatusCondition(cs, v1alpha1.ConditionAccepted); c != nil && c.Status == metav1.ConditionFalse {
+		return cmp.Or(c.Reason, "InvalidSpec")
+	}
+	return ""
+}
+
+// gist is the part of a sentence that says the most in few words: what stands before its first colon, bracket or semicolon.
+func gist(sentence string) string {
+	if i := strings.IndexAny(sentence, ":(;"); i > 0 {
+		return strings.TrimSpace(sentence[:i])
+	}
+	return orNone(sentence)
 }
 
 // condition is the status of one condition, and its reason when it is not True.

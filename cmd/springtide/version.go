@@ -47,9 +47,10 @@ func thisBuild() build {
 
 func newVersionCommand(o *cliOptions) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "version",
-		Short: "Say which version this is",
-		Args:  exactly(),
+		Use:     "version",
+		Short:   "Say which version this is",
+		Example: "  springtide version -o json",
+		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b := thisBuild()
 			if o.output != "text" {

@@ -18,23 +18,30 @@ func newQuotasCommand(o *cliOptions) *cobra.Command {
 	plain := func(a *v1alpha1.ResourceAmounts) string {
 		return strconv.FormatFloat(a.CPU.AsApproximateFloat64(), 'f', -1, 64)
 	}
-	seen := func(q *Q, a *v1alpha1.ResourceAmounts) string { return told(q.Status.ObservedGeneration, plain(a)) }
+	seen := func(q *Q, a *v1alpha1.ResourceAmounts) string {
+		if refused(q.Status.Conditions) != "" {
+			return none
+		}
+		return told(q.Status.ObservedGeneration, plain(a))
+	}
 	v := view[Q]{plural: quotas,
 		empty: "no CapacityQuota: write one for each tenant",
 		columns: []column[Q]{
-			{"PARENT", false, func(q *Q) string { return orNone(q.Spec.Parent) }},
-			{"NAMESPACES", true, func(q *Q) string { return told(q.Status.ObservedGeneration, number(q.Status.Namespaces)) }},
-			{"GUARANTEE", false, func(q *Q) string { return plain(&q.Spec.Guarantee) }},
-			{"ENTITLED", false, func(q *Q) string { return seen(q, &q.Status.Entitled) }},
-			{"LIMIT", false, func(q *Q) string { return seen(q, &q.Status.Limit) }},
-			{"USED", false, func(q *Q) string { return seen(q, &q.Status.Used) }},
-			{"BORROWED", false, func(q *Q) string { return seen(q, &q.Status.Borrowed) }},
-			{"LENT", false, func(q *Q) string { return seen(q, &q.Status.Lent) }},
-			{"OVER", false, func(q *Q) string { return seen(q, &q.Status.Over) }},
-			{"DEADLINE", false, func(q *Q) string { return stamp(q.Status.DrainDeadline) }},
-			{"ACCEPTED", true, func(q *Q) string { return condition(q.Status.Conditions, v1alpha1.ConditionAccepted) }},
-			{"KEPT", false, func(q *Q) string { return condition(q.Status.Conditions, v1alpha1.ConditionGuaranteeKept) }},
-			{"READY", false, func(q *Q) string { return readyText(q.Status.Conditions) }},
+			{"PARENT", wideAlone, func(q *Q) string { return orNone(q.Spec.Parent) }},
+			{"NAMESPACES", wideAlone, func(q *Q) string { return told(q.Status.ObservedGeneration, number(q.Status.Namespaces)) }},
+			{"GUARANTEE", always, func(q *Q) string { return plain(&q.Spec.Guarantee) }},
+			{"ENTITLED", always, func(q *Q) string { return seen(q, &q.Status.Entitled) }},
+			{"LIMIT", always, func(q *Q) string { return seen(q, &q.Status.Limit) }},
+			{"USED", always, func(q *Q) string { return told(q.Status.ObservedGeneration, plain(&q.Status.Used)) }},
+			{"BORROWED", always, func(q *Q) string { return seen(q, &q.Status.Borrowed) }},
+			{"LENT", always, func(q *Q) string { return seen(q, &q.Status.Lent) }},
+			{"OVER", always, func(q *Q) string { return seen(q, &q.Status.Over) }},
+			{"DEADLINE", tableOnly, func(q *Q) string { return shortTime(q.Status.DrainDeadline) }},
+			{"DEADLINE", wideAlone, func(q *Q) string { return stamp(q.Status.DrainDeadline) }},
+			{"ACCEPTED", wideAlone, func(q *Q) string { return condition(q.Status.Conditions, v1alpha1.ConditionAccepted) }},
+			{"KEPT", wideAlone, func(q *Q) string { return verdict(q.Status.Conditions, v1alpha1.ConditionGuaranteeKept) }},
+			{"READY", tableOnly, func(q *Q) string { return quotaState(q) }},
+			{"READY", wideAlone, func(q *Q) string { return readyText(q.Status.Conditions) }},
 		}}
 	return newListCommand(o, v, &cobra.Command{
 		Use:     "quotas",
@@ -42,7 +49,19 @@ func newQuotasCommand(o *cliOptions) *cobra.Command {
 		Short:   "List tenants: what each is guaranteed, may use, uses, borrows, lends and must give back",
 		Long: "List tenants, in cores. ENTITLED is what of the guarantee in force (time slices included) can be kept, LIMIT the most that the tenant's\n" +
 			"services may request now, OVER what is to be given back by DEADLINE (springtide explain quota NAME says why).",
+		Example: "  springtide quotas --sort-by over\n  springtide quotas shop -o wide",
 	})
+}
+
+// quotaState is condition Ready in a word, or why the quota is refused.
+func quotaState(q *v1alpha1.CapacityQuota) string {
+	if why := refused(q.Status.Conditions); why != "" {
+		return "Refused (" + why + ")"
+	}
+	if c := meta.FindStatusCondition(q.Status.Conditions, v1alpha1.ConditionReady); c != nil && c.Reason == "ShortAhead" {
+		return c.Reason
+	}
+	return verdict(q.Status.Conditions, v1alpha1.ConditionReady)
 }
 
 // readyText is condition Ready; a shortage to come is told though the tenant is well today.

@@ -5,38 +5,83 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
 )
 
 func newServicesCommand(o *cliOptions) *cobra.Command {
 	type S = v1alpha1.ElasticService
-	v := view[S]{plural: services, namespaced: true,
+	known := func(s *S, text string) string {
+		if refused(s.Status.Conditions) != "" {
+			return none
+		}
+		return told(s.Status.ObservedGeneration, text)
+	}
+	v := view[S]{plural: services, namespaced: true, acts: true,
 		empty: "no ElasticService: write one, or take over an HPA with springtide adopt",
 		columns: []column[S]{
-			{"TARGET", true, func(s *S) string { return s.Spec.TargetRef.Kind + "/" + s.Spec.TargetRef.Name }},
-			{"MODE", false, func(s *S) string { return modeText(s) }},
-			{"MIN", false, func(s *S) string { return number(s.Spec.Replicas.Min) }},
-			{"MAX", false, func(s *S) string { return number(s.Spec.Replicas.Max) }},
-			{"REPLICAS", false, func(s *S) string { return told(s.Status.ObservedGeneration, number(s.Status.Replicas)) }},
-			{"READY", false, func(s *S) string { return told(s.Status.ObservedGeneration, number(s.Status.ReadyReplicas)) }},
-			{"DESIRED", false, func(s *S) string { return told(s.Status.ObservedGeneration, number(s.Status.DesiredReplicas)) }},
-			{"FLOOR", false, func(s *S) string { return told(s.Status.ObservedGeneration, number(s.Status.FloorReplicas)) }},
-			{"PEAK", false, func(s *S) string { return peakText(s.Status.Tide) }},
-			{"MODEL", true, func(s *S) string { return modelText(s.Status.Tide) }},
-			{"ACCEPTED", false, func(s *S) string { return condition(s.Status.Conditions, v1alpha1.ConditionAccepted) }},
-			{"FRESH", false, func(s *S) string { return condition(s.Status.Conditions, v1alpha1.ConditionDataFresh) }},
-			{"FORECAST", true, func(s *S) string { return condition(s.Status.Conditions, v1alpha1.ConditionForecastReady) }},
-			{"SCALED", true, func(s *S) string { return stamp(s.Status.LastScaleTime) }},
-			{"REASON", false, func(s *S) string { return orNone(s.Status.Reason) }},
+			{"TARGET", wideAlone, func(s *S) string { return s.Spec.TargetRef.Kind + "/" + s.Spec.TargetRef.Name }},
+			{"MODE", always, func(s *S) string { return orNone(s.Spec.Mode) }},
+			{"PAUSE", wideAlone, func(s *S) string { return orNone(s.Spec.Pause) }},
+			{"RANGE", always, func(s *S) string { return fmt.Sprintf("%d-%d", s.Spec.Replicas.Min, s.Spec.Replicas.Max) }},
+			{"READY", always, func(s *S) string { return known(s, fmt.Sprintf("%d/%d", s.Status.ReadyReplicas, s.Status.Replicas)) }},
+			{"DESIRED", always, func(s *S) string { return known(s, number(s.Status.DesiredReplicas)) }},
+			{"FLOOR", wideAlone, func(s *S) string { return known(s, number(s.Status.FloorReplicas)) }},
+			{"PEAK", always, func(s *S) string { return peakText(s.Status.Tide) }},
+			{"MODEL", wideAlone, func(s *S) string { return modelText(s.Status.Tide) }},
+			{"ACCEPTED", wideAlone, func(s *S) string { return condition(s.Status.Conditions, v1alpha1.ConditionAccepted) }},
+			{"FRESH", wideAlone, func(s *S) string { return condition(s.Status.Conditions, v1alpha1.ConditionDataFresh) }},
+			{"FORECAST", wideAlone, func(s *S) string { return condition(s.Status.Conditions, v1alpha1.ConditionForecastReady) }},
+			{"SCALED", wideAlone, func(s *S) string { return stamp(s.Status.LastScaleTime) }},
+			{"STATE", always, serviceState},
+			{"REASON", tableOnly, serviceReason},
+			{"REASON", wideAlone, func(s *S) string { return orNone(s.Status.Reason) }},
 		}}
 	return newListCommand(o, v, &cobra.Command{
 		Use:     "services",
 		Aliases: []string{"service", "esvc"},
 		Short:   "List online services: replicas, what is wanted, and why",
-		Long: "List online services. DESIRED is what Springtide wants now (or would want, in mode Observe or Recommend), FLOOR what the forecast\n" +
-			"asks for with the start-up time of a pod as lead, PEAK the largest demand of the coming day and when it comes.",
+		Long: "List online services. DESIRED is what Springtide wants now (or would want, in mode Observe or Recommend), PEAK the largest demand of\n" +
+			"the coming day and when it comes. STATE is Refused, Frozen, Paused, Stale (a signal is missing, so nothing scales in), Held, Observing,\n" +
+			"Learning (the forecast is not trusted yet) or OK. -o wide adds the whole reason and FLOOR: what the forecast asks for with the start-up\n" +
+			"time of a pod as lead.",
+		Example: "  springtide services -A --sort-by desired\n  springtide services cart till -n shop -w",
 	})
+}
+
+// serviceState is how a service stands, in a word: what an operator must look at first.
+func serviceState(s *v1alpha1.ElasticService) string {
+	cs := s.Status.Conditions
+	able := meta.FindStatusCondition(cs, v1alpha1.ConditionAbleToScale)
+	switch {
+	case refused(cs) != "":
+		return "Refused"
+	case able != nil && able.Reason == "Frozen":
+		return "Frozen"
+	case s.Spec.Pause != "" && s.Spec.Pause != v1alpha1.DefaultPause:
+		return "Paused"
+	case s.Status.ObservedGeneration == 0:
+		return "Unknown"
+	case meta.IsStatusConditionFalse(cs, v1alpha1.ConditionDataFresh):
+		return "Stale"
+	case meta.IsStatusConditionTrue(cs, v1alpha1.ConditionFall), able != nil && able.Reason == "Held":
+		return "Held"
+	case s.Spec.Mode != string(fleet.Auto):
+		return "Observing"
+	case meta.IsStatusConditionFalse(cs, v1alpha1.ConditionForecastReady):
+		return "Learning"
+	}
+	return "OK"
+}
+
+// serviceReason is the reason in few words.
+func serviceReason(s *v1alpha1.ElasticService) string {
+	if why := refused(s.Status.Conditions); why != "" {
+		return why
+	}
+	return gist(s.Status.Reason)
 }
 
 // told is a figure of a status that was written; before that it is not known, which is not 0.
@@ -58,7 +103,7 @@ func peakText(t *v1alpha1.TideStatus) string {
 	if t == nil {
 		return none
 	}
-	return fmt.Sprintf("%d at %s", t.PeakReplicas, clockTime(t.PeakTime))
+	return fmt.Sprintf("%d %s", t.PeakReplicas, clockTime(t.PeakTime))
 }
 
 func modelText(t *v1alpha1.TideStatus) string {
@@ -70,35 +115,48 @@ func modelText(t *v1alpha1.TideStatus) string {
 
 func newPoolsCommand(o *cliOptions) *cobra.Command {
 	type P = v1alpha1.CapacityPool
-	v := view[P]{plural: pools,
+	known := func(p *P, text string) string {
+		if refused(p.Status.Conditions) != "" {
+			return none
+		}
+		return told(p.Status.ObservedGeneration, text)
+	}
+	v := view[P]{plural: pools, acts: true,
 		empty: "no CapacityPool: write one for the online machines and one for the offline side",
 		columns: []column[P]{
-			{"CLASS", false, func(p *P) string { return p.Spec.Class }},
-			{"MODE", false, func(p *P) string { return orNone(p.Spec.Mode) }},
-			{"UNIT", true, func(p *P) string { return orNone(p.Spec.LendableUnit) }},
-			{"NODES", false, func(p *P) string { return told(p.Status.ObservedGeneration, number(p.Status.Nodes)) }},
-			{"CPU", false, func(p *P) string { return told(p.Status.ObservedGeneration, p.Status.Capacity.CPU.String()) }},
-			{"REQUESTED", false, func(p *P) string {
-				return told(p.Status.ObservedGeneration, withShare(p.Status.Requested.CPU.MilliValue(), &p.Status))
-			}},
-			{"LENT CPU", false, func(p *P) string {
-				return told(p.Status.ObservedGeneration, withShare(p.Status.Lent.CPU.MilliValue(), &p.Status))
-			}},
-			{"LENT NODES", false, func(p *P) string { return told(p.Status.ObservedGeneration, number(p.Status.LentNodes)) }},
-			{"LENT SOCKETS", false, func(p *P) string { return told(p.Status.ObservedGeneration, number(p.Status.LentSockets)) }},
-			{"MOVING", false, func(p *P) string { return told(p.Status.ObservedGeneration, number(p.Status.Moving)) }},
-			{"RECALLS", true, func(p *P) string { return number(p.Status.Disruptions.Recalls) }},
-			{"EVICTIONS", true, func(p *P) string { return number(p.Status.Disruptions.Evictions) }},
-			{"READY", false, func(p *P) string { return condition(p.Status.Conditions, v1alpha1.ConditionReady) }},
-			{"PINNED", false, func(p *P) string { return pinnedText(p.Status.Pinned) }},
+			{"CLASS", always, func(p *P) string { return p.Spec.Class }},
+			{"MODE", always, func(p *P) string { return orNone(p.Spec.Mode) }},
+			{"UNIT", wideAlone, func(p *P) string { return orNone(p.Spec.LendableUnit) }},
+			{"NODES", always, func(p *P) string { return known(p, number(p.Status.Nodes)) }},
+			{"CPU", always, func(p *P) string { return known(p, p.Status.Capacity.CPU.String()) }},
+			{"REQUESTED", always, func(p *P) string { return known(p, withShare(p.Status.Requested.CPU.MilliValue(), &p.Status)) }},
+			{"LENT", always, func(p *P) string { return known(p, withShare(p.Status.Lent.CPU.MilliValue(), &p.Status)) }},
+			{"LENT NODES", wideAlone, func(p *P) string { return known(p, number(p.Status.LentNodes)) }},
+			{"LENT SOCKETS", wideAlone, func(p *P) string { return known(p, number(p.Status.LentSockets)) }},
+			{"MOVING", always, func(p *P) string { return known(p, number(p.Status.Moving)) }},
+			{"RECALLS", wideAlone, func(p *P) string { return number(p.Status.Disruptions.Recalls) }},
+			{"EVICTIONS", wideAlone, func(p *P) string { return number(p.Status.Disruptions.Evictions) }},
+			{"READY", tableOnly, func(p *P) string { return poolState(p) }},
+			{"READY", wideAlone, func(p *P) string { return condition(p.Status.Conditions, v1alpha1.ConditionReady) }},
+			{"PINNED", tableOnly, func(p *P) string { return number(len(p.Status.Pinned)) }},
+			{"PINNED", wideAlone, func(p *P) string { return pinnedText(p.Status.Pinned, 3) }},
 		}}
 	return newListCommand(o, v, &cobra.Command{
 		Use:     "pools",
 		Aliases: []string{"pool", "cpool"},
 		Short:   "List pools: capacity, what is asked for, what is lent and moving",
-		Long: "List pools. REQUESTED and LENT CPU are in cores, with their share of the pool's capacity; PINNED names machines that could not be\n" +
-			"emptied (springtide explain node NAME says by what).",
+		Long: "List pools. REQUESTED and LENT are in cores, with their share of the pool's capacity; READY is True, or why the pool lends nothing;\n" +
+			"PINNED counts the machines that could not be emptied (-o wide names them; springtide explain node NAME says by what).",
+		Example: "  springtide pools -o wide\n  springtide pools online -w",
 	})
+}
+
+// poolState is True, or why a pool lends and recalls nothing.
+func poolState(p *v1alpha1.CapacityPool) string {
+	if why := refused(p.Status.Conditions); why != "" {
+		return "Refused (" + why + ")"
+	}
+	return verdict(p.Status.Conditions, v1alpha1.ConditionReady)
 }
 
 // withShare prints cores and their share of the pool.
@@ -110,7 +168,7 @@ func withShare(milli int64, s *v1alpha1.CapacityPoolStatus) string {
 	return fmt.Sprintf("%d (%d%%)", milli/1000, milli*100/whole)
 }
 
-func pinnedText(pinned []v1alpha1.PinnedNode) string {
+func pinnedText(pinned []v1alpha1.PinnedNode, shown int) string {
 	if len(pinned) == 0 {
 		return none
 	}
@@ -118,9 +176,8 @@ func pinnedText(pinned []v1alpha1.PinnedNode) string {
 	for i, p := range pinned {
 		names[i] = p.Node
 	}
-	const shown = 3
 	if len(names) > shown {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
+		return fmt.Sprintf("%s +%d", strings.Join(names[:shown], ", "), len(names)-shown)
 	}
 	return strings.Join(names, ", ")
 }
@@ -130,27 +187,30 @@ func newLoansCommand(o *cliOptions) *cobra.Command {
 	v := view[L]{plural: loans,
 		empty: "no loans: every parcel is at home",
 		columns: []column[L]{
-			{"NODE", false, func(l *L) string { return l.Spec.NodeName }},
-			{"KIND", false, func(l *L) string { return l.Spec.Kind }},
-			{"CELLS", true, func(l *L) string { return strings.Trim(fmt.Sprint(l.Spec.Cells), "[]") }},
-			{"FROM", false, func(l *L) string { return l.Spec.From }},
-			{"TO", false, func(l *L) string { return l.Spec.To }},
-			{"PHASE", false, func(l *L) string { return phaseText(&l.Status) }},
-			{"EPOCH", false, func(l *L) string { return number(max(l.Status.Epoch, 1)) }},
-			{"CAPACITY", true, func(l *L) string { return amountText(&l.Spec.Capacity) }},
-			{"BEGUN", true, func(l *L) string { return stamp(&l.Spec.BeginTime) }},
-			{"SINCE", false, func(l *L) string { return stamp(l.Status.Since) }},
-			{"EXPECTED UNTIL", false, func(l *L) string { return stamp(l.Status.ExpectedUntil) }},
-			{"DUE", false, func(l *L) string { return stamp(l.Status.Due) }},
-			{"DEADLINE", false, func(l *L) string { return stamp(l.Status.Deadline) }},
-			{"REASON", false, func(l *L) string { return orNone(l.Status.Reason) }},
+			{"NODE", wideAlone, func(l *L) string { return l.Spec.NodeName }},
+			{"KIND", wideAlone, func(l *L) string { return l.Spec.Kind }},
+			{"CELLS", wideAlone, func(l *L) string { return strings.Trim(fmt.Sprint(l.Spec.Cells), "[]") }},
+			{"FROM", always, func(l *L) string { return l.Spec.From }},
+			{"TO", always, func(l *L) string { return l.Spec.To }},
+			{"PHASE", always, func(l *L) string { return phaseText(&l.Status) }},
+			{"EPOCH", wideAlone, func(l *L) string { return number(max(l.Status.Epoch, 1)) }},
+			{"CAPACITY", wideAlone, func(l *L) string { return amountText(&l.Spec.Capacity) }},
+			{"BEGUN", wideAlone, func(l *L) string { return stamp(&l.Spec.BeginTime) }},
+			{"SINCE", tableOnly, func(l *L) string { return shortTime(l.Status.Since) }},
+			{"DUE", tableOnly, func(l *L) string { return shortTime(l.Status.Due) }},
+			{"SINCE", wideAlone, func(l *L) string { return stamp(l.Status.Since) }},
+			{"EXPECTED UNTIL", wideAlone, func(l *L) string { return stamp(l.Status.ExpectedUntil) }},
+			{"DUE", wideAlone, func(l *L) string { return stamp(l.Status.Due) }},
+			{"DEADLINE", wideAlone, func(l *L) string { return stamp(l.Status.Deadline) }},
+			{"REASON", always, func(l *L) string { return orNone(l.Status.Reason) }},
 		}}
 	return newListCommand(o, v, &cobra.Command{
 		Use:     "loans",
 		Aliases: []string{"loan"},
 		Short:   "List parcels away from home, or on their way: who, from whom, since when, due when",
-		Long: "List loans. SINCE is when the phase was entered, EXPECTED UNTIL until when the forecast does not ask for a lent parcel, DUE when the\n" +
-			"parcel is wanted back, DEADLINE the latest announced deadline of the notice. Times are those of the controller's clock.",
+		Long: "List loans. SINCE is when the phase was entered, DUE when the parcel is wanted back. -o wide adds EXPECTED UNTIL, until when the\n" +
+			"forecast does not ask for a lent parcel, and DEADLINE, the latest announced deadline of the notice. Times are those of the controller's clock.",
+		Example: "  springtide loans --sort-by due\n  springtide loans -o wide -w",
 	})
 }
 

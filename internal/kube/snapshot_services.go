@@ -42,7 +42,7 @@ func (a *assembly) addServices() {
 			a.observeTarget(&s, f, w)
 		}
 		s.Blocked = blockedBy(&s, &f.facts, first[f.facts.key], hpas[f.facts.key], scaled[f.facts.key])
-		if s.Blocked == "" {
+		if s.Blocked == "" && s.Mode.Acts() {
 			s.Blocked = blockedByCron(&f.facts, hpas[f.facts.key], crons)
 		}
 		if _, taken := first[f.facts.key]; !taken {
@@ -123,8 +123,14 @@ func byTarget(list []*scalerFacts) map[targetKey][]*scalerFacts {
 }
 
 // blockedBy says why nothing may be done for a service, in the form "Reason: sentence with the mend"; empty when all is well. The first
-// obstacle that an operator must clear comes first.
+// obstacle that an operator must clear comes first. In a mode that only looks on, scalers of other operators are no obstacle: the service is
+// sized next to them, so that an operator sees what would be before taking over.
 func blockedBy(s *fleet.Service, f *serviceFacts, first fleet.ServiceID, hpas, scaledObjects []*scalerFacts) string {
+	if !s.Mode.Acts() {
+		scaledObjects = nil
+		hpas = slices.DeleteFunc(slices.Clone(hpas), func(h *scalerFacts) bool { return h.parent != "" })
+	}
+	scaledObjects = slices.DeleteFunc(slices.Clone(scaledObjects), func(o *scalerFacts) bool { return o.paused })
 	switch {
 	case f.problem != "":
 		return f.problem
@@ -133,7 +139,7 @@ func blockedBy(s *fleet.Service, f *serviceFacts, first fleet.ServiceID, hpas, s
 	case !s.TargetFound:
 		return fmt.Sprintf("TargetNotFound: there is no %s %s: create it, or correct spec.targetRef", f.key.kind, s.Target)
 	case len(scaledObjects) > 0:
-		return fmt.Sprintf("ScaledObjectFound: ScaledObject %s scales the target: delete it, since KEDA and Springtide would fight", scaledObjects[0].Name)
+		return fmt.Sprintf("ScaledObjectFound: ScaledObject %s scales the target: pause it (springtide adopt --kind scaledobject --take-over) or delete it, since KEDA and Springtide would fight", scaledObjects[0].Name)
 	case s.Actuation == fleet.ByHPAFloor && len(hpas) == 0:
 		return "HPAMissing: actuation HPAFloor needs a HorizontalPodAutoscaler on the target: create one, or set spec.actuation to Scale"
 	case s.Actuation == fleet.ByHPAFloor && len(hpas) > 1:

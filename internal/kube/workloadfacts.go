@@ -103,6 +103,8 @@ type scalerFacts struct {
 	leader int64
 	// parent names the ScaledObject that made the HPA, whose minReplicas KEDA writes.
 	parent string
+	// paused says that KEDA was told to leave the target of a ScaledObject alone.
+	paused bool
 }
 
 func newHPAFacts(h *autoscalingv2.HorizontalPodAutoscaler) *scalerFacts {
@@ -122,6 +124,7 @@ func newScaledObjectFacts(u *unstructured.Unstructured) *scalerFacts {
 	if f.target.kind == "" {
 		f.target.kind = kindDeployment // KEDA's default
 	}
+	f.paused = u.GetAnnotations()[v1alpha1.AnnotationKEDAPaused] == "true"
 	return f
 }
 

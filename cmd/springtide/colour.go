@@ -1,0 +1,46 @@
+package main
+
+import (
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// coloursFor reports whether what is written there is coloured: on a terminal that can, unless NO_COLOR says no (no-color.org).
+func coloursFor(out io.Writer) bool {
+	f, ok := out.(*os.File)
+	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
+}
+
+// The colours of the terminal, by meaning.
+const (
+	colourGood  = "\x1b[32m"
+	colourCare  = "\x1b[33m"
+	colourBad   = "\x1b[31m"
+	colourFaint = "\x1b[2m"
+	colourEnd   = "\x1b[0m"
+)
+
+// tones are the words that mean something, by the word that a cell begins with.
+var tones = map[string]string{
+	"True": colourGood, "OK": colourGood, "Whole": colourGood, "Lent": colourGood, "Lifting": colourGood,
+	"False": colourBad, "Refused": colourBad, "Problem": colourBad, "Fenced": colourBad, "WrittenOff": colourBad, "Overdue": colourBad, "Killing": colourBad, "Silent": colourBad,
+	"Unknown": colourCare, "Frozen": colourCare, "Paused": colourCare, "Stale": colourCare, "Advice": colourCare, "Noticed": colourCare, "Draining": colourCare, "Held": colourCare,
+	"Waiting": colourCare, "BackedOff": colourCare, "ShortAhead": colourCare, none: colourFaint,
+}
+
+// tinted is a cell in the colour of what it says; plain where it says nothing that has one.
+func tinted(title, cell string) string {
+	switch title {
+	case "NAME", "NAMESPACE", "REASON", "MESSAGE":
+		return cell
+	}
+	word, _, _ := strings.Cut(strings.TrimSpace(cell), " ")
+	colour := tones[word]
+	if colour == "" {
+		return cell
+	}
+	return colour + cell + colourEnd
+}
