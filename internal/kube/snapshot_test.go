@@ -140,6 +140,10 @@ func TestServiceBlocked(t *testing.T) {
 	daemon.Spec.TargetRef.Kind = "DaemonSet"
 	scaled := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject",
 		"metadata": map[string]any{"namespace": "shop", "name": "by-queue"}, "spec": map[string]any{"scaleTargetRef": map[string]any{"name": "cart"}}}}
+	paused := scaled.DeepCopy()
+	paused.SetAnnotations(map[string]string{v1alpha1.AnnotationKEDAPaused: "true"})
+	looksOn := service("cart")
+	looksOn.Spec.Mode = "Observe"
 	cronHPA := func(kind, name string) metav1.Object {
 		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "autoscaling.alibabacloud.com/v1beta1", "kind": "CronHorizontalPodAutoscaler",
 			"metadata": map[string]any{"namespace": "shop", "name": "evening"},
@@ -171,6 +175,10 @@ func TestServiceBlocked(t *testing.T) {
 			"HPAAmbiguous: HorizontalPodAutoscalers mine, yours all"},
 		{"a floor under KEDA's HPA", []metav1.Object{floor, deployment("cart", 3), kedaOwned}, "shop/cart", "ScaledObjectFound: "},
 		{"a ScaledObject", []metav1.Object{service("cart"), deployment("cart", 3), scaled}, "shop/cart", "ScaledObjectFound: ScaledObject by-queue"},
+		{"a ScaledObject that is paused", []metav1.Object{service("cart"), deployment("cart", 3), paused}, "shop/cart", ""},
+		{"a ScaledObject in charge, and only looking on", []metav1.Object{looksOn, deployment("cart", 3), scaled, kedaOwned}, "shop/cart", ""},
+		{"a CronHPA in charge, and only looking on", []metav1.Object{looksOn, deployment("cart", 3), cronHPA("Deployment", "cart")}, "shop/cart", ""},
+		{"an HPA in charge, and only looking on", []metav1.Object{looksOn, deployment("cart", 3), autoscaler("mine", "cart")}, "shop/cart", "HPAFound: "},
 		{"a window that cannot be", []metav1.Object{cron, deployment("cart", 3)}, "shop/cart", "InvalidSpec: spec.windows[0].start: "},
 		{"a day that cannot be", []metav1.Object{feast, deployment("cart", 3)}, "shop/cart", "InvalidSpec: spec.calendar.days[0].date: "},
 		{"a kind without replicas", []metav1.Object{daemon}, "shop/cart", "InvalidSpec: spec.targetRef: no adapter scales a DaemonSet of apps/v1: name a Deployment or a StatefulSet"},
