@@ -90,7 +90,7 @@ func TestAsPlugin(t *testing.T) {
 
 func TestColoursByMeaning(t *testing.T) {
 	var out bytes.Buffer
-	table := &table{out: &out, colours: true}
+	table := &table{out: &out, colours: true, tight: true}
 	if err := table.print([][]string{{"NAME", "STATE", "REASON"}, {"OK", "Refused", "OK"}, {"b", "OK", "x"}, {"c", "Whatever", "y"}}); err != nil {
 		t.Fatal(err)
 	}

@@ -120,7 +120,7 @@ func (v *view[T]) run(ctx context.Context, o *cliOptions, c *clients, names []st
 		}
 		rows = append(rows, row)
 	}
-	t := &table{out: out, colours: coloursFor(out), fit: !wide}
+	t := &table{out: out, colours: coloursFor(out), tight: true, fit: !wide}
 	if len(raw.Items) == 0 && !o.watch {
 		text := v.empty
 		if namespace != "" {

@@ -23,13 +23,15 @@ type table struct {
 	titles []string
 	// colours are used where the output is a terminal.
 	colours bool
+	// tight puts columns closer together, for lists of many columns.
+	tight bool
 	// fit cuts the last column so that lines are at most mostWidth wide.
 	fit bool
 }
 
 const (
-	// gap is the room between two columns.
-	gap = 2
+	// gap is the room between two columns, tightGap that of a list.
+	gap, tightGap = 3, 2
 	// mostWidth is how wide a default table is at most, and leastLast what the last column keeps in any case.
 	mostWidth = 120
 	leastLast = 10
@@ -48,9 +50,13 @@ func (t *table) print(rows [][]string) error {
 			t.widths[i] = max(t.widths[i], utf8.RuneCountInString(cell))
 		}
 	}
+	between := gap
+	if t.tight {
+		between = tightGap
+	}
 	used := 0
 	for i := range len(t.widths) - 1 {
-		used += t.widths[i] + gap
+		used += t.widths[i] + between
 	}
 	var b bytes.Buffer
 	for _, row := range rows {
@@ -65,7 +71,7 @@ func (t *table) print(rows [][]string) error {
 			}
 			b.WriteString(text)
 			if !last {
-				b.WriteString(strings.Repeat(" ", t.widths[i]-utf8.RuneCountInString(cell)+gap))
+				b.WriteString(strings.Repeat(" ", t.widths[i]-utf8.RuneCountInString(cell)+between))
 			}
 		}
 		b.WriteByte('\n')

@@ -105,7 +105,7 @@ func (o *cliOptions) nodes(ctx context.Context, c *clients, names []string, ever
 		}
 		slices.SortStableFunc(cells, func(a, b []string) int { return compareCells(a[k], b[k]) })
 	}
-	return (&table{out: out, colours: coloursFor(out), fit: !wide}).print(append([][]string{titles}, cells...))
+	return (&table{out: out, colours: coloursFor(out), tight: true, fit: !wide}).print(append([][]string{titles}, cells...))
 }
 
 func (o *cliOptions) nodeRows(ctx context.Context, c *clients, everything bool) ([]nodeRow, error) {
