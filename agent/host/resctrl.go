@@ -27,7 +27,7 @@ func (r resctrl) text(path string) string {
 
 // info reads what the machine offers; false where there is no resctrl.
 func (r resctrl) info() (shape.ResctrlInfo, bool) {
-	s := sysfs{root: r.root}
+	s := sysfs(r)
 	i := shape.ResctrlInfo{Root: r.text("schemata"), MinBits: s.number("info/L3/min_cbm_bits", 1),
 		BandwidthGranule: s.number("info/MB/bandwidth_gran", 10), BandwidthMin: s.number("info/MB/min_bandwidth", 10)}
 	return i, i.Root != ""

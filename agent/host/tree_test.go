@@ -103,11 +103,10 @@ var groupFiles = map[string]string{
 // bench is a machine made of files, and an agent on it.
 type bench struct {
 	*Agent
-	t       testing.TB
-	roots   Roots
-	systemd bool
-	facts   *Facts
-	now     time.Time
+	t     testing.TB
+	roots Roots
+	facts *Facts
+	now   time.Time
 }
 
 // newBench makes a machine. The kernel's part that files cannot play (cpuset.*.effective) is played by settle.
@@ -202,7 +201,6 @@ func (b *bench) settle() {
 			}
 		}
 	}
-	top := &shape.Topology{}
 	top, err := ReadTopology(b.roots)
 	if err != nil {
 		b.t.Fatal(err)

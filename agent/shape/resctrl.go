@@ -25,7 +25,7 @@ func (i *ResctrlInfo) Schemata(cachePercent, bandwidthPercent int) (string, erro
 		if name = strings.TrimSpace(name); !ok {
 			continue
 		}
-		value := func(string) (string, error) { return "", nil }
+		var value func(mask string) (string, error)
 		switch {
 		case name == "L3" && cachePercent > 0 && cachePercent < 100:
 			value = func(mask string) (string, error) { return i.ways(mask, cachePercent) }
