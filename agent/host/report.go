@@ -200,6 +200,7 @@ const (
 	// apiTimeout bounds the writes after one cycle.
 	apiTimeout    = 5 * time.Second
 	topologyEvery = 10 * time.Minute
+	topologyRetry = time.Minute
 )
 
 // report is what a cycle has to say.
@@ -264,7 +265,9 @@ func (r *reporter) write(ctx context.Context, x report) {
 		}
 	}
 	// The topology is compared once in a while, since nothing but the hardware and another exporter changes it.
-	if a.o.Topology == TopologyWrite && (!r.topologyDone || x.now.Sub(r.topologyAt) > topologyEvery) {
+	// After a failure, as where its definition is not installed, a minute passes before the next try.
+	since := x.now.Sub(r.topologyAt)
+	if a.o.Topology == TopologyWrite && (since > topologyEvery || !r.topologyDone && since > topologyRetry) {
 		wrote, err := writeTopology(ctx, c.Dynamic, TopologyObject(a.o.Node, types.UID(x.facts.Node.UID), a.topology))
 		counted("NodeResourceTopology", wrote, err)
 		r.topologyDone, r.topologyAt = err == nil, x.now
