@@ -147,6 +147,10 @@ bench-shift: build ## A week of 1,000 machines under every policy, 10,000 seeds 
 bench-forecast: ## Forecasts beside the peers' (TRACES=DIR, M4=DIR, M4_TEST=1); the tables are kept under docs/benchmarks
 	@hack/bench-forecast.sh
 
+.PHONY: bench-scheduler-plane
+bench-scheduler-plane: $(BIN)/springtide-lab $(BIN)/kwok ## Pods bound a second on the lab's control plane, next to kube-scheduler and bare binds (ARGS="-nodes 5000 -workloads ..."); docs/benchmarks/scheduler.md
+	@$(GO) run ./bench/scheduling -lab $(BIN)/springtide-lab -kwok $(BIN)/kwok $(ARGS)
+
 .PHONY: bench-scheduler
 bench-scheduler: ## The scheduler's decision on 1,000 to 100,000 machines, and a million pods on a million (BENCH=newClass SIZES=10000 MILLION=0); docs/benchmarks/scheduler.md
 	@hack/bench-scheduler.sh
