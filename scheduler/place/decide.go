@@ -13,8 +13,7 @@ type Decision struct {
 	Pod  PodRef
 	Node fleet.NodeID
 	Name string
-	// Cells are those that the pod holds, in the order in which they are filled: [Table.Bound] takes them back in this order after a restart. None
-	// where the pod floats.
+	// Cells are those that the pod holds, sorted; none where it floats. [Table.Bound] takes them back after a restart.
 	Cells []int
 	// Roots are the PCIe roots of which it holds devices, by their place in Machine.Roots.
 	Roots []int
@@ -64,6 +63,7 @@ func (t *Table) assume(id ClassID, row int32) Decision {
 		for _, h := range p.holds {
 			p.named = append(p.named, t.cells[h.cell].id)
 		}
+		slices.Sort(p.named)
 		p.roots = t.chooseRoots(&t.nodes[row>>1], c, p.holds)
 		ref = t.put(p).Pod
 		if len(ids) > 0 {
@@ -109,7 +109,7 @@ func (t *Table) Bound(s Shape, id fleet.NodeID, uid fleet.UID, cells []int) PodR
 		i = t.newNode(id)
 	}
 	c := t.Class(s)
-	p := pod{uid: uid, class: c, row: 2*i + int32(sideOf(s.Side)), role: stays, named: slices.Clone(cells)}
+	p := pod{uid: uid, class: c, row: 2*i + int32(sideOf(s.Side)), role: stays, named: slices.Compact(slices.Sorted(slices.Values(cells)))}
 	p.holds = t.holdsOn(&t.classes[c], i, cells)
 	p.roots = t.chooseRoots(&t.nodes[i], &t.classes[c], p.holds)
 	return t.put(p).Pod

@@ -94,10 +94,11 @@ type node struct {
 	ephemeral      held
 	home           side
 	// known is false while only pods were reported that are on it; such a machine gives no room.
-	known  bool
-	ranked bool
-	ports  int32 // pods that take ports
-	moves  bool  // some of its cells are to change hands
+	known   bool
+	ranked  bool
+	sharers int32 // pods that hold several cells
+	ports   int32 // pods that take ports
+	moves   bool  // some of its cells are to change hands
 }
 
 // held is an amount of a resource of the machine, and what is free of it.
@@ -339,6 +340,9 @@ func (t *Table) setKind(i int32, m *Machine) {
 		p.holds = t.holdsOn(&t.classes[p.class], i, p.named)
 		p.roots = t.chooseRoots(n, &t.classes[p.class], p.holds)
 		t.charge(p, 1)
+	}
+	if n.sharers > 0 {
+		t.shareCells(i)
 	}
 	for _, id := range claims {
 		t.setAside(id, 1)

@@ -194,6 +194,7 @@ func (t *Table) relink(ref PodRef) {
 		t.pods[p.next].prev = ref
 	}
 	t.charge(p, 1)
+	t.cellsChanged(p, 1)
 }
 
 // unlink takes a pod out of its list and gives its room back.
@@ -208,6 +209,18 @@ func (t *Table) unlink(ref PodRef) {
 		t.pods[p.next].prev = p.prev
 	}
 	t.charge(p, -1)
+	t.cellsChanged(p, -1)
+}
+
+// cellsChanged follows a pod with cells that came or went.
+func (t *Table) cellsChanged(p *pod, times int32) {
+	n := &t.nodes[p.row>>1]
+	if t.sharesCells(p) {
+		n.sharers += times
+	}
+	if len(p.named) > 0 && n.sharers > 0 {
+		t.shareCells(p.row >> 1)
+	}
 }
 
 // charge takes what a pod asks for from its machine, or gives it back.

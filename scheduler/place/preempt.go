@@ -210,6 +210,7 @@ func (t *Table) preemptOn(id ClassID, i int32, facts *PreemptionFacts) (Preempti
 		for _, h := range holds {
 			out.cells = append(out.cells, t.cells[h.cell].id)
 		}
+		slices.Sort(out.cells)
 	}
 	for k := range all {
 		if t.pods[all[k].ref].lifted {
