@@ -2,12 +2,16 @@ package node
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 )
+
+// kills is how often the agent is killed. The kubelet takes some seconds to start it again.
+var kills = flag.Int("kills", 50, "how often the agent is killed")
 
 // watch lets the guest write down each value that the effective cpusets of some containers take, until the returned function reads them.
 func (c *cluster) watch(t *testing.T, name string, pods ...*corev1.Pod) (stop func() map[string]string) {
@@ -36,6 +40,32 @@ func (c *cluster) stays(t *testing.T, seen map[string]string, job *corev1.Pod) {
 			t.Errorf("pod %s was on CPUs %q, want %s all along", pod, seen[pod], want)
 		}
 	}
+}
+
+// killsTheAgent kills the agent with SIGKILL each time that it runs. What it set stays, and after the last start it does what it is for: a pod
+// that came while it was dead is confined.
+func killsTheAgent(t *testing.T, c *cluster) {
+	c.lend(t)
+	job := c.Create(t, c.offline("job"))
+	c.confined(t, job, "4-7", "2-3")
+	stop := c.watch(t, "kills", c.web, job)
+	for n := 1; n <= *kills; n++ {
+		c.Script(t, `until kill -9 $(pidof springtide-agent) 2>/dev/null; do sleep 0.2; done`)
+		if n%10 == 0 || n == *kills {
+			c.Took(t, fmt.Sprintf("the agent was killed %d times", n))
+		}
+	}
+	late := c.Create(t, c.offline("late"))
+	c.Eventually(t, "the agent runs again", func(ctx context.Context) (bool, error) {
+		_, err := c.Run(ctx, "pidof springtide-agent")
+		return err == nil, nil
+	})
+	c.confined(t, late, "4-7", "2-3")
+	c.stays(t, stop(), job)
+	c.recall(t)
+	c.remove(t, late)
+	c.remove(t, job)
+	c.takeHome(t)
 }
 
 // restartsRuntimeAndKubelet kills containerd and the kubelet. Containers stay where they are, and new ones are confined from their first

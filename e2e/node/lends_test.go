@@ -33,6 +33,7 @@ func TestAgent(t *testing.T) {
 		{"a pod is resized in place", resizesInPlace},
 		{"annotations are nonsense", readsNonsense},
 		{"containerd and the kubelet start again", restartsRuntimeAndKubelet},
+		{"the agent is killed again and again", killsTheAgent},
 	} {
 		if !t.Run(story.name, func(t *testing.T) { story.tell(t, c) }) {
 			break // the next one would begin in the middle of a loan
