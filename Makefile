@@ -166,9 +166,10 @@ release-check: images ## Version, changelog, charts, kustomizations and images a
 
 ##@ Keep it clean
 .PHONY: lint
-lint: ## gofmt, go vet and golangci-lint
+lint: ## gofmt, go vet, the rules of style for what operators read, and golangci-lint
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt these files:"; echo "$$out"; exit 1; fi
 	@$(GO) vet ./...
+	@$(GO) run ./tools/style
 	@$(GO) tool -modfile=tools/lint.mod golangci-lint run
 
 .PHONY: generate

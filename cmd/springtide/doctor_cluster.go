@@ -207,7 +207,7 @@ func checkObjects(ctx context.Context, d *doctor) error {
 			for _, c := range o.Status.Conditions {
 				if (c.Type == v1alpha1.ConditionAccepted || c.Type == v1alpha1.ConditionStoreReady) && c.Status == metav1.ConditionFalse {
 					name := strings.TrimPrefix(raw.Items[i].GetNamespace()+"/"+raw.Items[i].GetName(), "/")
-					d.report("mend the object; springtide validate -f judges it offline", "%s %s: %s is False: %s", raw.Items[i].GetKind(), name, c.Type, c.Message)
+					d.report("fix the object; springtide validate -f judges it offline", "%s %s: %s is False: %s", raw.Items[i].GetKind(), name, c.Type, c.Message)
 				}
 			}
 		}

@@ -59,7 +59,7 @@ func checkStore(ctx context.Context, d *doctor) error {
 	}
 	s, err := store.Open(ctx, d.store, store.Options{ReadOnly: true})
 	if err != nil {
-		d.report("start the database, or mend the address; until then the controller goes on without a memory", "%v", err)
+		d.report("start the database, or correct the address; until then the controller goes on without a memory", "%v", err)
 		return nil
 	}
 	defer s.Close()

@@ -166,7 +166,7 @@ func (d *doctor) landing(what string, spec *corev1.PodSpec) bool {
 	drawn := asks(spec, v1alpha1.LabelOffline, "true")
 	if !drawn {
 		d.report(fmt.Sprintf("add the node affinity %s In [true] to its pod template", v1alpha1.LabelOffline),
-			"the pods of %s may land on online machines, where nobody recalls them", what)
+			"the pods of %s may land on online machines, where no recall reaches them", what)
 	}
 	return tolerated && drawn
 }

@@ -50,7 +50,7 @@ func placeText(m *v1alpha1.JobMember) string {
 	case m.Divisible:
 		return "anywhere, in what others leave"
 	case m.Min > 0:
-		return "at home and on loans, as the scheduler chooses; its minimum is reckoned at home first"
+		return "at home and on loans, as the scheduler chooses; its minimum counts at home first"
 	}
 	return "at home and on loans, as the scheduler chooses"
 }
@@ -72,7 +72,7 @@ func gangText(g *v1alpha1.GangStatus) string {
 // etaText tells the band. Times that are unset lie beyond what was looked at.
 func etaText(e *v1alpha1.ETAStatus) string {
 	if e == nil {
-		return "it does not wait, or the days ahead are not reckoned yet"
+		return "it does not wait, or the days ahead are not computed yet"
 	}
 	if e.Expected == nil {
 		text := fmt.Sprintf("not expected (%s): %s", e.Reason, e.Why)

@@ -204,7 +204,7 @@ func startupByImage(p *v1alpha1.PortraitStatus) string {
 func requestsText(mode string, r *v1alpha1.RecommendationStatus) string {
 	switch {
 	case r == nil && mode == "Off":
-		return "mode Off: nothing is told"
+		return "mode Off: nothing is recommended"
 	case r == nil:
 		return "mode " + orNone(mode) + "; nothing to recommend yet"
 	}
@@ -228,7 +228,7 @@ func requestsText(mode string, r *v1alpha1.RecommendationStatus) string {
 
 func summaryText(s *v1alpha1.SummaryStatus) string {
 	if s == nil {
-		return "not reckoned yet"
+		return "not computed yet"
 	}
 	return fmt.Sprintf("under Auto %d core-hours and %d min of violation; static %d and %d: %s",
 		s.CoreHours, s.ViolationMinutes, s.CoreHoursStatic, s.ViolationMinutesStatic, s.Verdict)

@@ -36,7 +36,7 @@ func TestRequestsText(t *testing.T) {
 	if got := requestsText("Recreate", r); got != want {
 		t.Errorf("%q\nwant %q", got, want)
 	}
-	if got := requestsText("Off", nil); got != "mode Off: nothing is told" {
+	if got := requestsText("Off", nil); got != "mode Off: nothing is recommended" {
 		t.Errorf("%q", got)
 	}
 }

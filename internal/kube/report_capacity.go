@@ -240,7 +240,7 @@ func (w *statusWriter) festivalStatus(r *loop.Report) {
 			c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, "Over", "the festival is over")
 		case !f.Approved:
 			s.Phase = festivalWaiting
-			c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, "NotApproved", "the plan is only reckoned: set spec.approved to let it act")
+			c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, "NotApproved", "the plan is only computed: set spec.approved to let it act")
 		case w.now.Before(f.Start):
 			s.Phase = festivalWaiting
 			c.set(v1alpha1.ConditionReady, metav1.ConditionTrue, "Approved", "the lifts begin at their start")

@@ -57,7 +57,7 @@ func loanConditions(c *conditions, l *fleet.Loan, s *fleet.Snapshot, now time.Ti
 	case n.Agentless() && l.Kind == fleet.KindNode:
 		c.set(kind, metav1.ConditionFalse, "NoAgent", "the machine has no agent: the controller decides when it is clean")
 	default:
-		c.set(kind, metav1.ConditionFalse, "Silent", "the machine's agent shows no life: nobody can report the parcel clean")
+		c.set(kind, metav1.ConditionFalse, "Silent", "the machine's agent shows no life: no component can report the parcel clean")
 	}
 }
 
@@ -85,7 +85,7 @@ func noticedLoan(c *conditions, l *fleet.Loan) {
 	case l.Phase == fleet.Emptying && !l.Deadline.IsZero():
 		c.set(kind, metav1.ConditionTrue, "NoticeGiven", fmt.Sprintf("the lender's work has until %s to save itself: %s", l.Deadline.UTC().Format(time.RFC3339), l.Reason))
 	case l.FirstNotice.IsZero():
-		c.set(kind, metav1.ConditionFalse, "NotRecalled", "nobody was told to leave")
+		c.set(kind, metav1.ConditionFalse, "NotRecalled", "no recall notice was sent")
 	case l.Phase == fleet.Noticed:
 		c.set(kind, metav1.ConditionTrue, "NoticeGiven", fmt.Sprintf("the borrower has until %s to save its work: %s", l.Deadline.UTC().Format(time.RFC3339), l.Reason))
 	default:
@@ -131,7 +131,7 @@ func forcedLoan(c *conditions, l *fleet.Loan, s *fleet.Snapshot, now time.Time) 
 	case l.Phase == fleet.Draining && l.Killing(now):
 		c.set(kind, metav1.ConditionTrue, "Killing", "pods that were still there at "+kill+" are killed")
 	case l.Phase == fleet.Draining && !l.KillAt.IsZero():
-		c.set(kind, metav1.ConditionFalse, "KillAnnounced", "pods were told to end; those that are there at "+kill+" are killed")
+		c.set(kind, metav1.ConditionFalse, "KillAnnounced", "pods got the signal to end; those that are there at "+kill+" are killed")
 	default:
 		c.set(kind, metav1.ConditionFalse, "NotForced", "nothing is taken by force")
 	}

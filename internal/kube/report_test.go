@@ -336,7 +336,7 @@ func TestReportLoanConditions(t *testing.T) {
 	}
 	status.Phase, status.KillTime = "Draining", ptr(metav1.NewTime(t0.Add(4*time.Minute)))
 	cs = at("draining", 3*time.Minute, status, "Clean=False/InUse", "Noticed=True/NoticeOver", "Forced=False/KillAnnounced", "Late=False/BeforeDue")
-	if c := meta.FindStatusCondition(cs, "Forced"); c.Message != "pods were told to end; those that are there at 2026-06-01T12:04:00Z are killed" {
+	if c := meta.FindStatusCondition(cs, "Forced"); c.Message != "pods got the signal to end; those that are there at 2026-06-01T12:04:00Z are killed" {
 		t.Errorf("forced = %+v", c)
 	}
 	at("killing", 4*time.Minute, status, "Clean=False/InUse", "Noticed=True/NoticeOver", "Forced=True/Killing", "Late=False/BeforeDue")
