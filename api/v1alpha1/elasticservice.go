@@ -7,23 +7,23 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Namespaced,categories=springtide,shortName=esvc
-// +kubebuilder:printcolumn:name="Target",type=string,JSONPath=`.spec.targetRef.name`
+// +kubebuilder:printcolumn:name="Target",type=string,JSONPath=`.spec.targetRef.name`,priority=1
 // +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.spec.mode`
 // +kubebuilder:printcolumn:name="Paused",type=string,JSONPath=`.spec.pause`,priority=1
-// +kubebuilder:printcolumn:name="Min",type=integer,JSONPath=`.spec.replicas.min`
-// +kubebuilder:printcolumn:name="Max",type=integer,JSONPath=`.spec.replicas.max`
+// +kubebuilder:printcolumn:name="Min",type=integer,JSONPath=`.spec.replicas.min`,priority=1
+// +kubebuilder:printcolumn:name="Max",type=integer,JSONPath=`.spec.replicas.max`,priority=1
 // +kubebuilder:printcolumn:name="Replicas",type=integer,JSONPath=`.status.replicas`
 // +kubebuilder:printcolumn:name="Ready",type=integer,JSONPath=`.status.readyReplicas`
 // +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.status.desiredReplicas`
-// +kubebuilder:printcolumn:name="Floor",type=integer,JSONPath=`.status.floorReplicas`
-// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`
-// +kubebuilder:printcolumn:name="Fresh",type=string,JSONPath=`.status.conditions[?(@.type=="DataFresh")].status`
+// +kubebuilder:printcolumn:name="Floor",type=integer,JSONPath=`.status.floorReplicas`,priority=1
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.conditions[?(@.type=="AbleToScale")].reason`
+// +kubebuilder:printcolumn:name="Fresh",type=string,JSONPath=`.status.conditions[?(@.type=="DataFresh")].status`,priority=1
 // +kubebuilder:printcolumn:name="Forecast",type=string,JSONPath=`.status.conditions[?(@.type=="ForecastReady")].status`,priority=1
 // +kubebuilder:printcolumn:name="Model",type=string,JSONPath=`.status.tide.model`,priority=1
 // +kubebuilder:printcolumn:name="Peak",type=integer,JSONPath=`.status.tide.peakReplicas`,priority=1
 // +kubebuilder:printcolumn:name="Peak At",type=string,JSONPath=`.status.tide.peakTime`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.reason`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.reason`,priority=1
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.leaderEpoch) || (has(self.status) && has(self.status.leaderEpoch) && self.status.leaderEpoch >= oldSelf.status.leaderEpoch)",message="status.leaderEpoch must not fall: a newer leader wrote this object; stand down and read it again"
 type ElasticService struct {
 	metav1.TypeMeta   `json:",inline"`
