@@ -42,3 +42,13 @@ ENV PATH=/ ZONEINFO=/usr/share/zoneinfo.zip
 USER 65532:65532
 WORKDIR /
 ENTRYPOINT ["/springtide-scheduler"]
+
+FROM build AS build-springtide-scheduler
+RUN go run ./tools/images --arch ${TARGETARCH} --root /out springtide-scheduler
+
+FROM scratch AS springtide-scheduler
+COPY --from=build-springtide-scheduler /out /
+ENV PATH=/ ZONEINFO=/usr/share/zoneinfo.zip
+USER 65532:65532
+WORKDIR /
+ENTRYPOINT ["/springtide-scheduler"]

@@ -81,13 +81,16 @@ func Alerts() []Alert {
 	}
 }
 
+// runbooks is where the page of each alert is, under the alert's name.
+const runbooks = "https://github.com/springtide/springtide/blob/main/docs/runbooks/"
+
 // AlertsYAML renders the alerts as a Prometheus rule file.
 func AlertsYAML() []byte {
 	var b strings.Builder
 	b.WriteString("# Generated from dashboards/alerts.go: make generate.\ngroups:\n- name: springtide-alerts\n  rules:\n")
 	for _, a := range Alerts() {
-		fmt.Fprintf(&b, "  - alert: %s\n    expr: %s\n    for: %s\n    labels:\n      severity: %s\n    annotations:\n      summary: %q\n      description: %q\n",
-			a.Name, a.Expr, a.For, a.Severity, a.Summary, a.Description)
+		fmt.Fprintf(&b, "  - alert: %s\n    expr: %s\n    for: %s\n    labels:\n      severity: %s\n    annotations:\n      summary: %q\n      description: %q\n      runbook_url: %q\n",
+			a.Name, a.Expr, a.For, a.Severity, a.Summary, a.Description, runbooks+a.Name+".md")
 	}
 	return []byte(b.String())
 }

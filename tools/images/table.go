@@ -16,6 +16,8 @@ type image struct {
 var images = []image{
 	{Name: "springtide", Package: "./cmd/springtide", Title: "Springtide", Folder: "/var/lib/springtide",
 		Description: "Controller of elastic capacity for Kubernetes, and its command line"},
+	{Name: "springtide-scheduler", Package: "./cmd/springtide-scheduler", Title: "Springtide scheduler",
+		Description: "Places pods on nodes and NUMA cells, uses parcels as they are lent, places gangs whole"},
 	// Its manifest runs it as root, since cgroup files and the runtime's socket are root's.
 	{Name: "springtide-agent", Package: "./cmd/springtide-agent", Title: "Springtide node agent",
 		Description: "Confines pods to their cells, reports topology and what is clean, passes notices on"},
