@@ -43,7 +43,7 @@ func serve(ctx context.Context, address string, registry *prometheus.Registry, a
 		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 		defer cancel()
 		err := server.Shutdown(stop)
-		_ = <-failed
+		<-failed
 		return err
 	}
 }

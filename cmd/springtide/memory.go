@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -110,7 +109,7 @@ func (o *cliOptions) forward(ctx context.Context, c *clients, system string) (po
 		return 0, nil, fmt.Errorf("open a way to the controller: %w", err)
 	}
 	at := c.core.CoreV1().RESTClient().Post().Resource("pods").Namespace(system).Name(pod).SubResource("portforward").URL()
-	dialer := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, (*url.URL)(at))
+	dialer := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, at)
 	stop, ready := make(chan struct{}), make(chan struct{})
 	way, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{"0:" + servingPort}, stop, ready, io.Discard, io.Discard)
 	if err != nil {

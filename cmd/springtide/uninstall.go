@@ -204,7 +204,7 @@ func (u *uninstall) recallAll(ctx context.Context, out io.Writer, c *clients, h 
 		if !c.now().Before(deadline) {
 			var which []string
 			for i := range away {
-				which = append(which, away[i].Name+" "+string(away[i].Status.Phase))
+				which = append(which, away[i].Name+" "+away[i].Status.Phase)
 			}
 			return fmt.Errorf("not home after %s%s: nothing was taken away. To fix: springtide loans says what they wait for, springtide doctor whether a controller leads; "+
 				"then run this again, or with --abandon-loans", u.timeout, named(which))

@@ -107,7 +107,7 @@ var extras = []string{"agent", "scheduler"}
 func dashboards() error {
 	files, err := filepath.Glob("../../dashboards/*.json")
 	if err != nil || len(files) == 0 {
-		return fmt.Errorf("no dashboards (%v)", err)
+		return fmt.Errorf("no dashboards (%w)", err)
 	}
 	var b bytes.Buffer
 	b.WriteString("# Generated from dashboards/ by tools/chart: go generate ./deploy/base\n" +

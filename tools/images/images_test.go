@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -30,7 +31,7 @@ func blobs(t *testing.T, archive []byte) map[string][]byte {
 	r := tar.NewReader(bytes.NewReader(archive))
 	for {
 		h, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return out
 		}
 		if err != nil {
@@ -80,7 +81,7 @@ func files(t *testing.T, all map[string][]byte, m manifest, c imageConfig) (map[
 		r := tar.NewReader(bytes.NewReader(plain))
 		for {
 			h, err := r.Next()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {

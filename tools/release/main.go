@@ -173,7 +173,7 @@ func archives(root, v string) error {
 	for _, f := range files {
 		name, err := imported(f)
 		if want := "springtide.dev/" + strings.TrimSuffix(filepath.Base(f), ".tar") + ":" + v; err != nil || name != want {
-			wrong = append(wrong, fmt.Errorf("%s is imported as %q, want %q (%v); to fix: make images", f, name, want, err))
+			wrong = append(wrong, fmt.Errorf("%s is imported as %q, want %q (%w); to fix: make images", f, name, want, err))
 		}
 	}
 	return errors.Join(wrong...)

@@ -74,7 +74,7 @@ func held(root string) ([]string, error) {
 		}
 		files, err := filepath.Glob(filepath.Join(root, line))
 		if err != nil || len(files) == 0 {
-			return nil, fmt.Errorf("%s: %s is not there (%v)", list, line, err)
+			return nil, fmt.Errorf("%s: %s is not there (%w)", list, line, err)
 		}
 		for _, f := range files {
 			if !strings.HasSuffix(f, "_test.go") {
