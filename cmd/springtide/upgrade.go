@@ -23,10 +23,11 @@ import (
 // newUpgradeCommand groups the verbs about a change of version.
 func newUpgradeCommand(o *cliOptions) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "upgrade",
-		Short: "Prepare a change of version",
-		Args:  usageIfNone,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:     "upgrade",
+		Short:   "Prepare a change of version",
+		Example: "  springtide upgrade check",
+		Args:    usageIfNone,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newUpgradeCheckCommand(o))
 	return cmd
