@@ -9,6 +9,8 @@ import (
 type Alert struct {
 	Name, Expr, For, Severity string
 	Summary, Description      string
+	// Sparse says that its series are there only while there is something to tell of.
+	Sparse bool
 }
 
 // Alerts lists the alerts in the order of their urgency.
@@ -38,7 +40,7 @@ func Alerts() []Alert {
 			Expr:        `springtide_service_data_fresh == 0`,
 			Summary:     "A service is sized without fresh data",
 			Description: "{{ $labels.namespace }}/{{ $labels.service }} scales out and never in until its metrics are back. `springtide explain service` names what is missing."},
-		{Name: "SpringtideObjectRefused", Severity: "warning", For: "5m",
+		{Name: "SpringtideObjectRefused", Severity: "warning", For: "5m", Sparse: true,
 			Expr:        `max by (kind, namespace, name, reason) (springtide_object_refused) == 1`,
 			Summary:     "An object is refused, and nothing is done for it",
 			Description: "{{ $labels.kind }} {{ $labels.namespace }}/{{ $labels.name }} is refused: {{ $labels.reason }}. Its condition Accepted says what to change; `springtide validate --cluster` finds the same."},

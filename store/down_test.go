@@ -32,7 +32,7 @@ func TestPostgresDies(t *testing.T) {
 			t.Fatalf("decisions of a cycle that the journal still has to take: %v", err)
 		}
 		err := s.Append(t.Context(), busy(i, i, i+1))
-		if err == nil || !strings.Contains(err.Error(), "store postgres://springtide@") {
+		if err == nil || !strings.Contains(err.Error(), "store postgres://...") {
 			t.Fatalf("append without a server: %v", err)
 		}
 	}
