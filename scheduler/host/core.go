@@ -156,7 +156,7 @@ func (c *core) wake() {
 	for _, id := range c.queue.Parked() {
 		if id < 0 {
 			for name := range c.dirty {
-				if c.table.Known(fleet.NodeID(name)) && c.gangs.helped(c, id, name) {
+				if c.gangs.helped(c, id, name) {
 					c.queue.Wake(id)
 					break
 				}
@@ -169,7 +169,7 @@ func (c *core) wake() {
 			continue
 		}
 		for name := range c.dirty {
-			if c.table.Known(fleet.NodeID(name)) && c.table.FitsOn(place.ClassID(id), fleet.NodeID(name)) > 0 {
+			if c.table.CanPlaceOn(place.ClassID(id), fleet.NodeID(name)) {
 				c.queue.Wake(id)
 				break
 			}

@@ -145,6 +145,35 @@ func TestWakeIsExact(t *testing.T) {
 	}
 }
 
+// TestWakesWhatTheDecisionPlaces: the question that wakes a class is the one that the decision asks: room that came home for a service wakes the pods of
+// the service, although it is free for no other pod.
+func TestWakesWhatTheDecisionPlaces(t *testing.T) {
+	p := newPlay(t)
+	p.c.setPool("web", &poolFacts{name: "web", class: fleet.Online, selector: labels.Everything(), scheduler: v1alpha1.SchedulerName})
+	p.c.setPool("batch", &poolFacts{name: "batch", class: fleet.Offline, selector: labels.Nothing()})
+	p.c.setService("default/shop", "default/Deployment/shop")
+	p.c.setLoan("l", "default/shop")
+	p.node("a", "4")
+	p.c.setShare("a", share("a", 1, v1alpha1.ShareParcel{Cells: []int32{0}, Holder: "batch", Next: "web", LoanName: "l", LoanUID: "l", Epoch: 2}))
+	p.pod("shop-0", "3", ofShop)
+	p.settle()
+	if got := p.take(); len(got) != 0 {
+		t.Fatalf("bound %v before the machine is home", got)
+	}
+	p.c.setShare("a", share("a", 2))
+	p.settle()
+	if got := p.take(); len(got) != 1 || got["shop-0"] != "a" {
+		t.Errorf("the machine came home and %v was bound", got)
+	}
+}
+
+// ofShop makes a pod one of the Deployment shop.
+func ofShop(o *corev1.Pod) {
+	yes := true
+	o.Labels = map[string]string{"pod-template-hash": "7f"}
+	o.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "shop-7f", Controller: &yes}}
+}
+
 // TestRefusedBindIsRetried: the room of a refused binding comes back, and the pod is decided again on fresh facts after its back-off.
 func TestRefusedBindIsRetried(t *testing.T) {
 	p := newPlay(t)
@@ -615,11 +644,6 @@ func TestClaim(t *testing.T) {
 	p.settle()
 	if got := p.take(); len(got) != 0 {
 		t.Fatalf("bound %v onto claimed room", got)
-	}
-	yes := true
-	ofShop := func(o *corev1.Pod) {
-		o.Labels = map[string]string{"pod-template-hash": "7f"}
-		o.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "shop-7f", Controller: &yes}}
 	}
 	p.pod("shop-0", "1", ofShop)
 	p.settle()

@@ -432,7 +432,7 @@ func (g *gangs) helped(c *core, class queue.Class, node string) bool {
 	for _, p := range x.members {
 		if p.stage == waits && !seen[p.class] {
 			seen[p.class] = true
-			if c.table.FitsOn(p.class, fleet.NodeID(node)) > 0 {
+			if c.table.CanPlaceOn(p.class, fleet.NodeID(node)) {
 				return true
 			}
 		}

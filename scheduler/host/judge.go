@@ -152,7 +152,7 @@ func (j *judge) accepted(ctx context.Context, c *core, p *pod, trial Trial) (acc
 	}
 	if some {
 		for _, node := range only {
-			if c.table.Known(fleet.NodeID(node)) && c.table.FitsOn(p.class, fleet.NodeID(node)) > 0 && !check(node) {
+			if c.table.CanPlaceOn(p.class, fleet.NodeID(node)) && !check(node) {
 				break
 			}
 		}

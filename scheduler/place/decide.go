@@ -42,14 +42,23 @@ func (t *Table) Assume(c ClassID, id fleet.NodeID) (Decision, bool) {
 	if !ok {
 		return Decision{}, false
 	}
-	row := 2*i + int32(t.classes[c].side)
 	zones := t.zonesOf(&t.classes[c])
-	f := FilterNone
-	t.lend(t.usable(&t.classes[c], i), func() { f, _ = t.judge(&t.classes[c], row) })
-	if f != FilterNone || !zones.allow(t.nodes[i].zoneAt) {
+	if !t.CanPlaceOn(c, id) || !zones.allow(t.nodes[i].zoneAt) {
 		return Decision{}, false
 	}
-	return t.assume(c, row), true
+	return t.assume(c, 2*i+int32(t.classes[c].side)), true
+}
+
+// CanPlaceOn reports whether a machine takes a pod of a class now, apart from the skew over zones, which depends on the other machines too. After an
+// event only the classes for which it says so of a machine that changed need another decision.
+func (t *Table) CanPlaceOn(id ClassID, machine fleet.NodeID) bool {
+	i, ok := t.byID[machine]
+	if !ok {
+		return false
+	}
+	c, f := &t.classes[id], FilterNone
+	t.lend(t.usable(c, i), func() { f, _ = t.judge(c, 2*i+int32(c.side)) })
+	return f == FilterNone
 }
 
 // assume puts a pod that fits on a row. What was set aside for it there is spent first.
@@ -306,9 +315,6 @@ func (t *Table) Candidates(id ClassID) iter.Seq[Candidate] {
 		}
 	}
 }
-
-// CanPlace reports whether a pod of a class fits somewhere now: an event need wake only the classes for which it says so.
-func (t *Table) CanPlace(c ClassID) bool { return t.best(c) != none }
 
 // Explanation says what became of every machine for a pod of a class.
 type Explanation struct {

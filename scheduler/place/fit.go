@@ -63,17 +63,6 @@ func (t *Table) Fits(id ClassID) Fit {
 	return f
 }
 
-// FitsOn counts the pods of a class that fit on one machine, on the cells of the class's side.
-func (t *Table) FitsOn(id ClassID, machine fleet.NodeID) int64 {
-	c := &t.classes[id]
-	row := t.row(machine, c.shape.Side)
-	if !t.open[row] || !slices.ContainsFunc(c.domains, func(ch choice) bool { return ch.domain == t.domainOf[row] }) {
-		return 0
-	}
-	v := t.room(row)
-	return t.count(c, row, &v)
-}
-
 // count is how many pods of a class fit a row: a quotient, and where cells count the number that can be bound one after the other.
 func (t *Table) count(c *class, row int32, room *vec) int64 {
 	if !room.fits(&c.want) {

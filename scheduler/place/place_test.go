@@ -191,7 +191,7 @@ func TestFitsIsWhatPlaceDoes(t *testing.T) {
 		f := tab.Fits(c)
 		var on, byPool int64
 		for i := range tab.nodes {
-			on += tab.FitsOn(c, tab.nodes[i].id)
+			on += fitsOn(tab, c, tab.nodes[i].id)
 		}
 		for _, p := range f.ByPool {
 			byPool += p.Pods
@@ -400,4 +400,15 @@ func TestSocketFit(t *testing.T) {
 			}
 		}
 	}
+}
+
+// fitsOn counts the pods of a class that Fits counts on one machine.
+func fitsOn(t *Table, id ClassID, machine fleet.NodeID) int64 {
+	c := &t.classes[id]
+	row := t.row(machine, c.shape.Side)
+	if !t.open[row] || !slices.ContainsFunc(c.domains, func(ch choice) bool { return ch.domain == t.domainOf[row] }) {
+		return 0
+	}
+	v := t.room(row)
+	return t.count(c, row, &v)
 }

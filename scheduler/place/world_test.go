@@ -220,3 +220,6 @@ func complainOfTrees(t *Table) error {
 	}
 	return nil
 }
+
+// CanPlace reports whether a pod of a class fits somewhere now.
+func (t *Table) CanPlace(c ClassID) bool { return t.best(c) != none }
