@@ -9,46 +9,27 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-ARG TARGETARCH=amd64
+# An ARG with a default would hide the engine's own value.
+ARG TARGETARCH
 ARG REVISION=unknown
+RUN go run ./tools/images --arch ${TARGETARCH:-amd64} --root /out
 
-FROM build AS build-springtide
-RUN go run ./tools/images --arch ${TARGETARCH} --root /out springtide
-
-FROM scratch AS springtide
-COPY --from=build-springtide /out /
-COPY --from=build-springtide --chown=65532:65532 /out/var/lib/springtide /var/lib/springtide
+FROM scratch AS base
 ENV PATH=/ ZONEINFO=/usr/share/zoneinfo.zip
 USER 65532:65532
+
+FROM base AS springtide
+COPY --from=build /out/springtide /
+COPY --from=build --chown=65532:65532 /out/springtide/var/lib/springtide /var/lib/springtide
 WORKDIR /var/lib/springtide
 ENTRYPOINT ["/springtide"]
 
-FROM build AS build-springtide-agent
-RUN go run ./tools/images --arch ${TARGETARCH} --root /out springtide-agent
+FROM base AS springtide-scheduler
+COPY --from=build /out/springtide-scheduler /
+WORKDIR /
+ENTRYPOINT ["/springtide-scheduler"]
 
-FROM scratch AS springtide-agent
-COPY --from=build-springtide-agent /out /
-ENV PATH=/ ZONEINFO=/usr/share/zoneinfo.zip
-USER 65532:65532
+FROM base AS springtide-agent
+COPY --from=build /out/springtide-agent /
 WORKDIR /
 ENTRYPOINT ["/springtide-agent"]
-
-FROM build AS build-springtide-scheduler
-RUN go run ./tools/images --arch ${TARGETARCH} --root /out springtide-scheduler
-
-FROM scratch AS springtide-scheduler
-COPY --from=build-springtide-scheduler /out /
-ENV PATH=/ ZONEINFO=/usr/share/zoneinfo.zip
-USER 65532:65532
-WORKDIR /
-ENTRYPOINT ["/springtide-scheduler"]
-
-FROM build AS build-springtide-scheduler
-RUN go run ./tools/images --arch ${TARGETARCH} --root /out springtide-scheduler
-
-FROM scratch AS springtide-scheduler
-COPY --from=build-springtide-scheduler /out /
-ENV PATH=/ ZONEINFO=/usr/share/zoneinfo.zip
-USER 65532:65532
-WORKDIR /
-ENTRYPOINT ["/springtide-scheduler"]

@@ -226,19 +226,26 @@ func TestDockerfile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	seen := map[string]bool{}
 	for _, i := range images {
-		c := runConfigOf(i, release{})
-		want := fmt.Sprintf("FROM scratch AS %s\n", i.Name) +
-			fmt.Sprintf("COPY --from=build-%s /out /\n", i.Name)
-		if i.Folder != "" {
-			want += fmt.Sprintf("COPY --from=build-%s --chown=%s /out%s %s\n", i.Name, c.User, i.Folder, i.Folder)
+		if seen[i.Name] {
+			t.Errorf("the table has %s twice", i.Name)
 		}
-		want += fmt.Sprintf("ENV %s\nUSER %s\nWORKDIR %s\nENTRYPOINT [%q]\n", strings.Join(c.Env, " "), c.User, c.WorkingDir, c.Entrypoint[0])
-		if !strings.Contains(string(text), want) {
-			t.Errorf("the Dockerfile has no stage like this:\n%s", want)
+		seen[i.Name] = true
+		c := runConfigOf(i, release{})
+		want := fmt.Sprintf("FROM base AS %s\nCOPY --from=build /out/%[1]s /\n", i.Name)
+		if i.Folder != "" {
+			want += fmt.Sprintf("COPY --from=build --chown=%s /out/%s%s %[3]s\n", c.User, i.Name, i.Folder)
+		}
+		want += fmt.Sprintf("WORKDIR %s\nENTRYPOINT [%q]\n", c.WorkingDir, c.Entrypoint[0])
+		base := fmt.Sprintf("FROM scratch AS base\nENV %s\nUSER %s\n", strings.Join(c.Env, " "), c.User)
+		for _, want := range []string{base, want} {
+			if strings.Count(string(text), want) != 1 {
+				t.Errorf("the Dockerfile has not one stage like this:\n%s", want)
+			}
 		}
 	}
-	if got := strings.Count(string(text), "FROM scratch AS "); got != len(images) {
+	if got := strings.Count(string(text), "FROM base AS "); got != len(images) {
 		t.Errorf("the Dockerfile has %d images, the table %d", got, len(images))
 	}
 }

@@ -2,7 +2,7 @@
 // zone data, one OCI archive an image for amd64 and arm64, the same bytes from each build of a commit.
 //
 //	go run ./tools/images --out bin/images          every image, as an archive
-//	go run ./tools/images --root DIR --arch amd64 springtide   the files of one image, for the Dockerfile
+//	go run ./tools/images --root DIR --arch amd64   the files of every image, in DIR/NAME, for the Dockerfile
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 
 func main() {
 	out := flag.String("out", filepath.Join("bin", "images"), "folder for the archives")
-	root := flag.String("root", "", "write the files of one image below this folder, and no archive")
+	root := flag.String("root", "", "write the files of each image below this folder, and no archive")
 	arch := flag.String("arch", strings.Join(platforms, ","), "architectures, with commas between them")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -59,14 +59,19 @@ func run(ctx context.Context, out, root string, arches, names []string) error {
 		return err
 	}
 	if root != "" {
-		if len(wanted) != 1 || len(arches) != 1 {
-			return errors.New("--root takes one image and one --arch")
+		if len(arches) != 1 {
+			return errors.New("--root takes one --arch")
 		}
-		binary, err := build(ctx, root+".bin", wanted[0], rel, arches[0])
-		if err != nil {
-			return err
+		for _, i := range wanted {
+			binary, err := build(ctx, root+".bin", i, rel, arches[0])
+			if err != nil {
+				return err
+			}
+			if err := layOut(filepath.Join(root, i.Name), slices.Concat(base, ownFiles(i, binary))); err != nil {
+				return err
+			}
 		}
-		return layOut(root, append(base, ownFiles(wanted[0], binary)...))
+		return nil
 	}
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err

@@ -12,7 +12,7 @@ type image struct {
 	Folder string
 }
 
-// images are all images. deploy, the chart and the Dockerfile name these and no others, which their tests check.
+// images are all images. The Dockerfile builds these and no others, which TestDockerfile checks.
 var images = []image{
 	{Name: "springtide", Package: "./cmd/springtide", Title: "Springtide", Folder: "/var/lib/springtide",
 		Description: "Controller of elastic capacity for Kubernetes, and its command line"},
@@ -21,8 +21,6 @@ var images = []image{
 	// Its manifest runs it as root, since cgroup files and the runtime's socket are root's.
 	{Name: "springtide-agent", Package: "./cmd/springtide-agent", Title: "Springtide node agent",
 		Description: "Confines pods to their cells, reports topology and what is clean, passes notices on"},
-	{Name: "springtide-scheduler", Package: "./cmd/springtide-scheduler", Title: "Springtide scheduler",
-		Description: "Places pods on nodes and NUMA cells, follows loans, places gangs whole"},
 }
 
 const (
