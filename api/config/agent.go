@@ -1,16 +1,9 @@
 package config
 
 import (
-	"errors"
 	"fmt"
-	"net"
-	"os"
-	"reflect"
-	"slices"
 	"strings"
 	"time"
-
-	"github.com/springtide/springtide/internal/validate/lines"
 )
 
 // Agent configures the agent of one node. Durations are written as in "1m30s".
@@ -129,91 +122,41 @@ func DefaultAgent() Agent {
 	}
 }
 
-// LoadAgent reads a configuration file over the defaults and validates it; with an empty path it gives the defaults.
-func LoadAgent(path string) (Agent, error) {
-	if path == "" {
-		return DefaultAgent(), nil
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return Agent{}, fmt.Errorf("read configuration: %w", err)
-	}
-	return ParseAgent(path, text)
-}
-
-// ParseAgent is LoadAgent of a text; name stands for the file in errors.
-func ParseAgent(name string, text []byte) (Agent, error) {
-	c := DefaultAgent()
-	file := lines.File{Name: name, Types: []reflect.Type{reflect.TypeFor[Agent]()}}
-	root, err := file.Read(text, &c)
-	if err != nil {
-		return c, err
-	}
-	var wrong []error
-	for _, p := range c.Validate() {
-		wrong = append(wrong, file.At(root, p.Field, p.String()))
-	}
-	return c, errors.Join(wrong...)
-}
-
-// Validate says everything that is wrong, each with its field and fix. The node's name is the caller's to demand: a flag gives it.
+// Validate says everything that is wrong, each with its field and how to fix it. The node's name is the caller's to demand: a flag gives it.
 func (c *Agent) Validate() []Problem {
-	var out []Problem
-	wrong := func(field, format string, args ...any) {
-		out = append(out, Problem{Field: field, Message: fmt.Sprintf(format, args...)})
-	}
-	within := func(field string, d Duration, from, to time.Duration) {
-		if v := time.Duration(d); v < from || v > to {
-			wrong(field, "%s is out of bounds: write %s to %s", d, Duration(from), Duration(to))
-		}
-	}
-	between := func(field string, n, from, to int) {
-		if n < from || n > to {
-			wrong(field, "%d is out of bounds: write %d to %d", n, from, to)
-		}
-	}
-	if !namespaceName.MatchString(c.Namespace) {
-		wrong("namespace", "%q is no namespace: write the one the controller lives in, as in springtide-system", c.Namespace)
-	}
-	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
-		wrong("listen", "%q is no address: write HOST:PORT, or :PORT for all addresses", c.Listen)
-	}
-	if !slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel) {
-		wrong("logLevel", "%q is unknown: write debug, info, warn or error", c.LogLevel)
-	}
-	if !slices.Contains([]string{"Write", "Read", "Off"}, c.Topology) {
-		wrong("topology", "%q is unknown: write Write, Read or Off", c.Topology)
-	}
-	within("interval", c.Interval, time.Second, time.Minute)
-	within("leaseDuration", c.LeaseDuration, 10*time.Second, 10*time.Minute)
-	within("cleanMargin", c.CleanMargin, time.Second, 10*time.Minute)
-	between("memoryLeftMiB", c.MemoryLeftMiB, 0, 1<<20)
-	between("ioWeight", c.IOWeight, 0, 1000)
-	between("cachePercent", c.CachePercent, 0, 100)
-	between("bandwidthPercent", c.BandwidthPercent, 0, 100)
+	var out problems
+	out.process(c.Namespace, c.Listen, c.LogLevel)
+	out.oneOf("topology", c.Topology, "Write", "Read", "Off")
+	out.within("interval", c.Interval, time.Second, time.Minute)
+	out.within("leaseDuration", c.LeaseDuration, 10*time.Second, 10*time.Minute)
+	out.within("cleanMargin", c.CleanMargin, time.Second, 10*time.Minute)
+	out.between("memoryLeftMiB", c.MemoryLeftMiB, 0, 1<<20)
+	out.between("ioWeight", c.IOWeight, 0, 1000)
+	out.between("cachePercent", c.CachePercent, 0, 100)
+	out.between("bandwidthPercent", c.BandwidthPercent, 0, 100)
 	o, e := &c.Overlap, &c.Evictions
-	within("overlap.period", o.Period, 500*time.Millisecond, 30*time.Second)
-	between("overlap.floorMilliCPU", o.FloorMilliCPU, 10, 1_000_000)
-	between("overlap.headroomPercent", o.HeadroomPercent, 0, 400)
-	within("overlap.releaseEvery", o.ReleaseEvery, time.Second, time.Hour)
-	within("overlap.smooth", o.Smooth, 10*time.Second, time.Hour)
-	between("evictions.stallPercent", e.StallPercent, 1, 100)
-	within("evictions.grace", e.Grace, 0, 10*time.Minute)
+	out.within("overlap.period", o.Period, 500*time.Millisecond, 30*time.Second)
+	out.between("overlap.floorMilliCPU", o.FloorMilliCPU, 10, 1_000_000)
+	out.between("overlap.headroomPercent", o.HeadroomPercent, 0, 400)
+	out.within("overlap.releaseEvery", o.ReleaseEvery, time.Second, time.Hour)
+	out.within("overlap.smooth", o.Smooth, 10*time.Second, time.Hour)
+	out.between("evictions.stallPercent", e.StallPercent, 1, 100)
+	out.within("evictions.grace", e.Grace, 0, 10*time.Minute)
 	if !(e.Tolerance >= 1) || e.Tolerance > 100 {
-		wrong("evictions.tolerance", "%g is out of bounds: write 1 to 100", e.Tolerance)
+		out.wrong("evictions.tolerance", "%g is out of bounds: write 1 to 100", e.Tolerance)
 	}
-	within("evictions.starvedFor", e.StarvedFor, time.Second, 24*time.Hour)
+	out.within("evictions.starvedFor", e.StarvedFor, time.Second, 24*time.Hour)
 	if !(e.Overuse >= 0) || e.Overuse > 100 {
-		wrong("evictions.overuse", "%g is out of bounds: write 0 to 100", e.Overuse)
+		out.wrong("evictions.overuse", "%g is out of bounds: write 0 to 100", e.Overuse)
 	}
-	within("evictions.overuseFor", e.OveruseFor, time.Second, 24*time.Hour)
-	between("evictions.diskFreePercent", e.DiskFreePercent, 0, 50)
-	between("evictions.perMinute", e.PerMinute, 1, 600)
-	within("evictions.hold", e.Hold, 0, 24*time.Hour)
+	out.within("evictions.overuseFor", e.OveruseFor, time.Second, 24*time.Hour)
+	out.between("evictions.diskFreePercent", e.DiskFreePercent, 0, 50)
+	out.between("evictions.perMinute", e.PerMinute, 1, 600)
+	out.within("evictions.hold", e.Hold, 0, 24*time.Hour)
 	for i, line := range c.IOMax {
 		f := strings.Fields(line)
 		if len(f) < 2 || !strings.Contains(f[0], ":") || !strings.Contains(f[1], "=") {
-			wrong(fmt.Sprintf("ioMax[%d]", i), "%q is no line of io.max: write one such as 254:0 wbps=104857600", line)
+			out.wrong(fmt.Sprintf("ioMax[%d]", i), "%q is no line of io.max: write one such as 254:0 wbps=104857600", line)
 		}
 	}
 	return out

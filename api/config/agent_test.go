@@ -52,11 +52,34 @@ func TestAgentWrong(t *testing.T) {
 		"evictions: {overuse: -1}":            "evictions.overuse",
 		"evictions: {perMinute: 0, grace: 1}": "agent.yaml:1",
 		"unknown: 1":                          "unknown",
+		"overlap: {offr: true}":               "did you mean offer?",
 		"leaseDuration: 1s":                   "leaseDuration",
 		"namespace: Not_One":                  "namespace",
 		"logLevel: loud":                      "logLevel",
 	} {
 		if _, err := ParseAgent("agent.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s in it", text, err, want)
+		}
+	}
+}
+
+func TestSchedulerWrong(t *testing.T) {
+	if c, err := LoadScheduler(""); err != nil || len(c.Validate()) > 0 {
+		t.Fatalf("the defaults: %v, %v", err, c.Validate())
+	}
+	for text, want := range map[string]string{
+		"names: []":                         "names: it must serve at least one",
+		"partitions: 65":                    "partitions: 65 is out of bounds",
+		"partition: 1":                      "partition: 1 is no partition: write 0 to 0",
+		"leaseNamespace: Not_One":           "leaseNamespace",
+		"backoffMost: 100ms":                "backoffMost: 100ms is out of bounds: write 1s to 10m",
+		"binders: 0":                        "binders",
+		"weights: {online: {pack: 1001}}":   "scheduler.yaml:1: weights.online.pack: 1001 is out of bounds: write 0 to 1000",
+		"weights: {offline: {taints: -1}}":  "weights.offline.taints: -1",
+		"weights: {online: {keepGPU: 1}}":   "did you mean keepGPUs?",
+		"listen: nowhere\nlogLevel: loud\n": "listen",
+	} {
+		if _, err := ParseScheduler("scheduler.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s in it", text, err, want)
 		}
 	}

@@ -1,15 +1,9 @@
 package config
 
 import (
-	"errors"
-	"fmt"
-	"net"
-	"os"
 	"reflect"
 	"slices"
 	"time"
-
-	"github.com/springtide/springtide/internal/validate/lines"
 )
 
 // Scheduler configures one process of springtide-scheduler. Durations are written as in "1m30s".
@@ -94,82 +88,38 @@ func DefaultScheduler() Scheduler {
 	}
 }
 
-// LoadScheduler reads a configuration file over the defaults and validates it. The error names every field that is wrong, each with its line.
-func LoadScheduler(path string) (Scheduler, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return Scheduler{}, fmt.Errorf("read configuration: %w", err)
-	}
-	return ParseScheduler(path, text)
-}
-
-// ParseScheduler is LoadScheduler of a text; name stands for the file in errors.
-func ParseScheduler(name string, text []byte) (Scheduler, error) {
-	c := DefaultScheduler()
-	file := lines.File{Name: name, Types: []reflect.Type{reflect.TypeFor[Scheduler](), reflect.TypeFor[Weights](), reflect.TypeFor[SideWeights]()}}
-	root, err := file.Read(text, &c)
-	if err != nil {
-		return c, err
-	}
-	var wrong []error
-	for _, p := range c.Validate() {
-		wrong = append(wrong, file.At(root, p.Field, p.String()))
-	}
-	return c, errors.Join(wrong...)
-}
-
-// Validate says everything that is wrong, each with its field and mend.
+// Validate says everything that is wrong, each with its field and how to fix it.
 func (c *Scheduler) Validate() []Problem {
-	var out []Problem
-	wrong := func(field, format string, args ...any) {
-		out = append(out, Problem{Field: field, Message: fmt.Sprintf(format, args...)})
-	}
-	if !namespaceName.MatchString(c.Namespace) {
-		wrong("namespace", "%q is no namespace: write the controller's, as in springtide-system", c.Namespace)
-	}
+	var out problems
+	out.process(c.Namespace, c.Listen, c.LogLevel)
 	if c.LeaseNamespace != "" && !namespaceName.MatchString(c.LeaseNamespace) {
-		wrong("leaseNamespace", "%q is no namespace: write one such as springtide-system", c.LeaseNamespace)
+		out.wrong("leaseNamespace", "%q is no namespace: write one such as springtide-system", c.LeaseNamespace)
 	}
 	if len(c.Names) == 0 || slices.Contains(c.Names, "") {
-		wrong("names", "it must serve at least one schedulerName: write one such as springtide")
+		out.wrong("names", "it must serve at least one schedulerName: write one such as springtide")
 	}
-	if c.Partitions < 1 || c.Partitions > 64 {
-		wrong("partitions", "%d is out of bounds: write 1 to 64", c.Partitions)
-	}
+	out.between("partitions", c.Partitions, 1, 64)
 	if c.Partition < 0 || c.Partition >= max(c.Partitions, 1) {
-		wrong("partition", "%d is no partition: write 0 to %d", c.Partition, max(c.Partitions, 1)-1)
+		out.wrong("partition", "%d is no partition: write 0 to %d", c.Partition, max(c.Partitions, 1)-1)
 	}
-	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
-		wrong("listen", "%q is no address: write HOST:PORT, or :PORT for all addresses", c.Listen)
-	}
-	if !slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel) {
-		wrong("logLevel", "%q is unknown: write debug, info, warn or error", c.LogLevel)
-	}
-	if c.Binders < 1 || c.Binders > 256 {
-		wrong("binders", "%d is out of bounds: write 1 to 256", c.Binders)
-	}
-	within := func(field string, d Duration, from, to time.Duration) {
-		if v := time.Duration(d); v < from || v > to {
-			wrong(field, "%s is out of bounds: write %s to %s", d, Duration(from), Duration(to))
-		}
-	}
-	within("leaseDuration", c.LeaseDuration, 3*time.Second, time.Minute)
-	within("bindTimeout", c.BindTimeout, time.Second, time.Minute)
-	within("backoffFirst", c.BackoffFirst, 10*time.Millisecond, time.Minute)
-	within("backoffMost", c.BackoffMost, time.Duration(c.BackoffFirst), 10*time.Minute)
-	within("claimTimeout", c.ClaimTimeout, time.Second, time.Hour)
-	within("startProtection", c.StartProtection, 0, 24*time.Hour)
-	within("gangTimeout", c.GangTimeout, 10*time.Second, 24*time.Hour)
-	c.Weights.Online.validate("weights.online", wrong)
-	c.Weights.Offline.validate("weights.offline", wrong)
+	out.between("binders", c.Binders, 1, 256)
+	out.within("leaseDuration", c.LeaseDuration, 3*time.Second, time.Minute)
+	out.within("bindTimeout", c.BindTimeout, time.Second, time.Minute)
+	out.within("backoffFirst", c.BackoffFirst, 10*time.Millisecond, time.Minute)
+	out.within("backoffMost", c.BackoffMost, time.Duration(c.BackoffFirst), 10*time.Minute)
+	out.within("claimTimeout", c.ClaimTimeout, time.Second, time.Hour)
+	out.within("startProtection", c.StartProtection, 0, 24*time.Hour)
+	out.within("gangTimeout", c.GangTimeout, 10*time.Second, 24*time.Hour)
+	c.Weights.Online.validate("weights.online", &out)
+	c.Weights.Offline.validate("weights.offline", &out)
 	return out
 }
 
-func (w *SideWeights) validate(field string, wrong func(field, format string, args ...any)) {
-	for name, v := range map[string]*int64{"pack": w.Pack, "spread": w.Spread, "room": w.Room, "keepGPUs": w.KeepGPUs, "gpuFragments": w.GPUFragments,
-		"wholeMachines": w.WholeMachines, "wholeSockets": w.WholeSockets, "zones": w.Zones, "hosts": w.Hosts, "preferred": w.Preferred, "taints": w.Taints} {
-		if v != nil && (*v < 0 || *v > 1000) {
-			wrong(field+"."+name, "%d is out of bounds: write 0 to 1000", *v)
+func (w *SideWeights) validate(field string, out *problems) {
+	v := reflect.ValueOf(*w)
+	for f := range v.Type().Fields() {
+		if n, ok := v.FieldByIndex(f.Index).Interface().(*int64); ok && n != nil {
+			out.between(field+"."+f.Tag.Get("yaml"), int(*n), 0, 1000)
 		}
 	}
 }

@@ -22,69 +22,82 @@ var (
 
 var namespaceName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
-// Validate says everything that is wrong, each with its field and mend.
+// problems collects what is wrong with a configuration.
+type problems []Problem
+
+func (ps *problems) wrong(field, format string, args ...any) {
+	*ps = append(*ps, Problem{Field: field, Message: fmt.Sprintf(format, args...)})
+}
+
+func (ps *problems) within(field string, d Duration, from, to time.Duration) {
+	if v := time.Duration(d); v < from || v > to {
+		ps.wrong(field, "%s is out of bounds: write %s to %s", d, Duration(from), Duration(to))
+	}
+}
+
+func (ps *problems) between(field string, n, from, to int) {
+	if n < from || n > to {
+		ps.wrong(field, "%d is out of bounds: write %d to %d", n, from, to)
+	}
+}
+
+// oneOf takes at least two values.
+func (ps *problems) oneOf(field, v string, values ...string) {
+	if last := len(values) - 1; !slices.Contains(values, v) {
+		ps.wrong(field, "%q is unknown: write %s or %s", v, strings.Join(values[:last], ", "), values[last])
+	}
+}
+
+// process judges the fields that every process has.
+func (ps *problems) process(namespace, listen, logLevel string) {
+	if !namespaceName.MatchString(namespace) {
+		ps.wrong("namespace", "%q is no namespace: write the one the controller lives in, as in springtide-system", namespace)
+	}
+	ps.address("listen", listen)
+	ps.oneOf("logLevel", logLevel, "debug", "info", "warn", "error")
+}
+
+func (ps *problems) address(field, v string) {
+	if _, _, err := net.SplitHostPort(v); err != nil {
+		ps.wrong(field, "%q is no address: write HOST:PORT, or :PORT for all addresses", v)
+	}
+}
+
+// Validate says everything that is wrong, each with its field and how to fix it.
 func (c *Controller) Validate() []Problem {
-	var out []Problem
-	wrong := func(field, format string, args ...any) {
-		out = append(out, Problem{Field: field, Message: fmt.Sprintf(format, args...)})
-	}
-	if !namespaceName.MatchString(c.Namespace) {
-		wrong("namespace", "%q is no namespace: write the one the controller lives in, as in springtide-system", c.Namespace)
-	}
+	var out problems
+	out.process(c.Namespace, c.Listen, c.LogLevel)
 	if scheme, rest, ok := strings.Cut(c.Store, "://"); !ok || rest == "" || !slices.Contains([]string{"sqlite", "postgres", "postgresql"}, scheme) {
-		wrong("store", "%q is no store: write sqlite://PATH or postgres://USER@HOST/DATABASE", redact.URL(c.Store))
+		out.wrong("store", "%q is no store: write sqlite://PATH or postgres://USER@HOST/DATABASE", redact.URL(c.Store))
 	}
-	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
-		wrong("listen", "%q is no address: write HOST:PORT, or :PORT for all addresses", c.Listen)
+	if c.Serving.Listen != "" {
+		out.address("serving.listen", c.Serving.Listen)
 	}
-	if _, _, err := net.SplitHostPort(c.Serving.Listen); err != nil && c.Serving.Listen != "" {
-		wrong("serving.listen", "%q is no address: write HOST:PORT, or :PORT for all addresses", c.Serving.Listen)
-	}
-	if !slices.Contains([]string{CertificatesSelf, CertificatesProvided}, c.Serving.Certificates) {
-		wrong("serving.certificates", "%q is unknown: write Self or Provided", c.Serving.Certificates)
-	}
-	if !slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel) {
-		wrong("logLevel", "%q is unknown: write debug, info, warn or error", c.LogLevel)
-	}
-	within := func(field string, d Duration, from, to time.Duration) {
-		if v := time.Duration(d); v < from || v > to {
-			wrong(field, "%s is out of bounds: write %s to %s", d, Duration(from), Duration(to))
-		}
-	}
-	within("interval", c.Interval, 5*time.Second, 5*time.Minute)
+	out.oneOf("serving.certificates", c.Serving.Certificates, CertificatesSelf, CertificatesProvided)
+	out.within("interval", c.Interval, 5*time.Second, 5*time.Minute)
 	for i, k := range c.DaemonKinds {
 		if !apiVersion.MatchString(k.APIVersion) || !kindName.MatchString(k.Kind) {
-			wrong(fmt.Sprintf("daemonKinds[%d]", i), "%q of %q is no kind: write one such as {apiVersion: apps.kruise.io/v1alpha1, kind: DaemonSet}", k.Kind, k.APIVersion)
+			out.wrong(fmt.Sprintf("daemonKinds[%d]", i), "%q of %q is no kind: write one such as {apiVersion: apps.kruise.io/v1alpha1, kind: DaemonSet}", k.Kind, k.APIVersion)
 		}
 	}
-	within("fallHold", c.FallHold, 15*time.Minute, 24*time.Hour)
-	within("cleanMargin", c.CleanMargin, 5*time.Second, 10*time.Minute)
-	c.Prometheus.validate(wrong, within)
+	out.within("fallHold", c.FallHold, 15*time.Minute, 24*time.Hour)
+	out.within("cleanMargin", c.CleanMargin, 5*time.Second, 10*time.Minute)
+	c.Prometheus.validate(&out)
 	return out
 }
 
-func (p *Prometheus) validate(wrong func(field, format string, args ...any), within func(string, Duration, time.Duration, time.Duration)) {
+func (p *Prometheus) validate(out *problems) {
 	if u, err := url.Parse(p.URL); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		wrong("prometheus.url", "%q is no URL of Prometheus: write one such as http://prometheus.monitoring:9090", redact.URL(p.URL))
+		out.wrong("prometheus.url", "%q is no URL of Prometheus: write one such as http://prometheus.monitoring:9090", redact.URL(p.URL))
 	}
 	if !model.LegacyValidation.IsValidLabelName(p.NamespaceLabel) {
-		wrong("prometheus.namespaceLabel", "%q is no label name: write one such as namespace", p.NamespaceLabel)
+		out.wrong("prometheus.namespaceLabel", "%q is no label name: write one such as namespace", p.NamespaceLabel)
 	}
 	// Prometheus looks back five minutes for a newest sample: at longer intervals there is none half of the time.
-	within("prometheus.scrapeInterval", p.ScrapeInterval, 0, 150*time.Second)
-	within("prometheus.timeout", p.Timeout, 100*time.Millisecond, time.Minute)
-	within("prometheus.historyTimeout", p.HistoryTimeout, time.Second, 10*time.Minute)
-	within("prometheus.tenantTimeout", p.TenantTimeout, 100*time.Millisecond, time.Minute)
-	for _, n := range []struct {
-		field    string
-		value    int
-		from, to int
-	}{
-		{"prometheus.tenantQueriesPerService", p.TenantQueriesPerService, 1, 8},
-		{"prometheus.tenantQueriesPerCycle", p.TenantQueriesPerCycle, 1, 1000},
-	} {
-		if n.value < n.from || n.value > n.to {
-			wrong(n.field, "%d is out of bounds: write %d to %d", n.value, n.from, n.to)
-		}
-	}
+	out.within("prometheus.scrapeInterval", p.ScrapeInterval, 0, 150*time.Second)
+	out.within("prometheus.timeout", p.Timeout, 100*time.Millisecond, time.Minute)
+	out.within("prometheus.historyTimeout", p.HistoryTimeout, time.Second, 10*time.Minute)
+	out.within("prometheus.tenantTimeout", p.TenantTimeout, 100*time.Millisecond, time.Minute)
+	out.between("prometheus.tenantQueriesPerService", p.TenantQueriesPerService, 1, 8)
+	out.between("prometheus.tenantQueriesPerCycle", p.TenantQueriesPerCycle, 1, 1000)
 }

@@ -61,12 +61,9 @@ func newRunCommand() *cobra.Command {
 
 // settle brings file and flags together.
 func (o *runOptions) settle(cmd *cobra.Command) (config.Controller, error) {
-	c := config.DefaultController()
-	if o.file != "" {
-		var err error
-		if c, err = config.Load(o.file); err != nil {
-			return c, err
-		}
+	c, err := config.Load(o.file)
+	if err != nil {
+		return c, err
 	}
 	changed := cmd.Flags().Changed
 	for _, f := range []struct {
@@ -81,7 +78,6 @@ func (o *runOptions) settle(cmd *cobra.Command) (config.Controller, error) {
 			*f.to = *f.from
 		}
 	}
-	var err error
 	if c.Prometheus.HTTP, err = o.http.over(c.Prometheus.HTTP); err != nil {
 		return c, err
 	}

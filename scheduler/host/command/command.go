@@ -76,12 +76,9 @@ func New() *cobra.Command {
 
 // settle brings file and flags together.
 func (o *options) settle(cmd *cobra.Command) (config.Scheduler, error) {
-	c := config.DefaultScheduler()
-	if o.file != "" {
-		var err error
-		if c, err = config.LoadScheduler(o.file); err != nil {
-			return c, err
-		}
+	c, err := config.LoadScheduler(o.file)
+	if err != nil {
+		return c, err
 	}
 	for flag, set := range map[string]func(){
 		"kubeconfig":      func() { c.Kubeconfig = o.flags.Kubeconfig },
