@@ -50,14 +50,12 @@ func checkServer(_ context.Context, d *doctor) error {
 
 var gvrDefinitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 
-// checkDefinitions compares what the cluster has with what this binary carries.
-func checkDefinitions(ctx context.Context, d *doctor) error {
+// eachDefinition compares the definitions that this binary carries with the cluster's: visit gets both, or the error of reading the cluster's.
+func (d *doctor) eachDefinition(ctx context.Context, visit func(want, have *apiextensionsv1.CustomResourceDefinition, err error) error) error {
 	files, err := fs.Glob(crd.Files, "*.yaml")
 	if err != nil {
 		return err
 	}
-	current := 0
-	var unread []string
 	for _, file := range files {
 		text, err := crd.Files.ReadFile(file)
 		if err != nil {
@@ -68,31 +66,46 @@ func checkDefinitions(ctx context.Context, d *doctor) error {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 		raw, err := d.c.dyn.Resource(gvrDefinitions).Get(ctx, want.Name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			d.report("kubectl apply --server-side -f deploy/crd", "%s is not installed", want.Name)
-			continue
-		}
-		if apierrors.IsForbidden(err) {
-			// The controller's own account reads no definitions: what is served can be asked by anybody.
-			unread = append(unread, want.Spec.Names.Plural)
-			continue
+		if err == nil {
+			err = runtime.DefaultUnstructuredConverter.FromUnstructured(raw.Object, &have)
 		}
 		if err != nil {
-			return fmt.Errorf("read definition %s: %w", want.Name, err)
+			err = fmt.Errorf("read definition %s: %w", want.Name, err)
 		}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(raw.Object, &have); err != nil {
-			return fmt.Errorf("read definition %s: %w", want.Name, err)
+		if err := visit(&want, &have, err); err != nil {
+			return err
 		}
-		if !sameDefinition(&want, &have) {
+	}
+	return nil
+}
+
+// checkDefinitions compares what the cluster has with what this binary carries.
+func checkDefinitions(ctx context.Context, d *doctor) error {
+	current, all := 0, 0
+	var unread []string
+	err := d.eachDefinition(ctx, func(want, have *apiextensionsv1.CustomResourceDefinition, err error) error {
+		all++
+		switch {
+		case apierrors.IsNotFound(err):
+			d.report("kubectl apply --server-side -f deploy/crd", "%s is not installed", want.Name)
+		case apierrors.IsForbidden(err):
+			// The controller's own account reads no definitions, but every account may ask what is served.
+			unread = append(unread, want.Spec.Names.Plural)
+		case err != nil:
+			return err
+		case !sameDefinition(want, have):
 			d.report("kubectl apply --server-side -f deploy/crd of this release", "%s is not that of this release", want.Name)
-			continue
+		default:
+			current++
 		}
-		current++
-	}
-	if len(unread) > 0 {
+		return nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case len(unread) > 0:
 		return d.served(unread)
-	}
-	if current == len(files) {
+	case current == all:
 		d.ok("all %d are those of this release", current)
 	}
 	return nil
@@ -139,7 +152,7 @@ func checkController(ctx context.Context, d *doctor) error {
 	if reason, frozen := ns.Annotations[v1alpha1.AnnotationFreeze]; frozen {
 		d.advise("springtide thaw, when the reason is gone", "frozen: %s", reason)
 	}
-	lease, err := d.c.core.CoordinationV1().Leases(d.namespace).Get(ctx, "springtide-controller", metav1.GetOptions{})
+	lease, err := d.c.core.CoordinationV1().Leases(d.namespace).Get(ctx, controllerDeployment, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err) && d.pending(ctx):
 	case apierrors.IsNotFound(err):

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -81,6 +82,11 @@ const topologies = "topology.node.k8s.io/v1alpha2"
 // agentSilence is how long an agent may be silent before it counts as gone: several times the renewal of a Lease.
 const agentSilence = time.Minute
 
+// agentAlive reports whether the agent that writes a Lease shows life.
+func agentAlive(l *coordinationv1.Lease, now time.Time) bool {
+	return l.Spec.RenewTime != nil && now.Sub(l.Spec.RenewTime.Time) < agentSilence
+}
+
 // checkAgents looks for agents and topology where a pool lends sockets: a machine that never had an agent is lent whole, one whose agent is
 // silent is not lent.
 func checkAgents(ctx context.Context, d *doctor) error {
@@ -94,8 +100,7 @@ func checkAgents(ctx context.Context, d *doctor) error {
 	}
 	alive := map[string]bool{}
 	for i := range leases.Items {
-		l := &leases.Items[i]
-		alive[l.Name] = l.Spec.RenewTime != nil && d.c.now().Sub(l.Spec.RenewTime.Time) < agentSilence
+		alive[leases.Items[i].Name] = agentAlive(&leases.Items[i], d.c.now())
 	}
 	sockets := map[string]bool{}
 	for i := range all {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,10 +14,10 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 )
 
-// namesShown bounds the pods and pools that a finding names.
+// namesShown bounds the objects that one line names.
 const namesShown = 3
 
-// checkSchedulers looks for pods and pools that name the bundled scheduler where none runs: such pods wait for ever, and nobody says why.
+// checkSchedulers looks for pods and pools that name the bundled scheduler where none runs: such pods wait for ever, and no condition or event says why.
 func checkSchedulers(ctx context.Context, d *doctor) error {
 	holder, err := d.schedulerHolder(ctx)
 	if err != nil {
@@ -63,13 +64,14 @@ func checkSchedulers(ctx context.Context, d *doctor) error {
 }
 
 // lookedAtWithin is how long a scheduler has to look at a pod.
-const lookedAtWithin = 60e9
+const lookedAtWithin = time.Minute
 
 // judged reports whether a scheduler said something of a pod.
 func judged(p *corev1.Pod) bool {
 	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
 }
 
+// shown lists a few names.
 func shown(names []string) string {
 	if len(names) <= namesShown {
 		return strings.Join(names, ", ")

@@ -38,7 +38,7 @@ func TestDoctorFindsPodsWithoutScheduler(t *testing.T) {
 		want    severity
 		says    string
 	}{
-		{"nobody looked", []runtime.Object{pod("old", time.Hour, nil)}, problem, "no scheduler has looked at 1 pod that name springtide: default/old"},
+		{"no scheduler looked", []runtime.Object{pod("old", time.Hour, nil)}, problem, "no scheduler has looked at 1 pod that name springtide: default/old"},
 		{"young", []runtime.Object{pod("new", time.Second, nil)}, fine, "every pod"},
 		{"judged", []runtime.Object{pod("judged", time.Hour, func(p *corev1.Pod) {
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse}}

@@ -208,5 +208,8 @@ func count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
+	if head, tail, ok := strings.Cut(thing, " or "); ok {
+		return fmt.Sprintf("%d %ss or %ss", n, head, tail)
+	}
 	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -73,7 +73,7 @@ func (u *uninstall) run(ctx context.Context, out io.Writer, c *clients) error {
 	if err != nil {
 		return err
 	}
-	h.tell(out)
+	h.report(out)
 	if !u.prepare {
 		fmt.Fprintln(out, "\nNothing was changed. springtide uninstall --prepare does the steps; helm uninstall runs it by itself.")
 		return nil
@@ -104,23 +104,26 @@ func readHoldings(ctx context.Context, c *clients) (*holdings, error) {
 	return h, err
 }
 
-// lent are the loans of online pools: what offline work holds, and must leave.
-func (h *holdings) lent() []v1alpha1.Loan {
+// away are the loans that have not ended: those of online pools, which offline work holds and must leave, and machines that online borrowed.
+func (h *holdings) away() (lent, borrowed []v1alpha1.Loan) {
 	online := map[string]bool{}
 	for i := range h.pools {
 		online[h.pools[i].Name] = h.pools[i].Spec.Class == string(fleet.Online)
 	}
-	var out []v1alpha1.Loan
 	for i := range h.loans {
-		if phase := fleet.Phase(h.loans[i].Status.Phase); online[h.loans[i].Spec.From] && phase != fleet.Returned && phase != fleet.Cancelled {
-			out = append(out, h.loans[i])
+		switch l := h.loans[i]; {
+		case fleet.Phase(l.Status.Phase).Ended():
+		case online[l.Spec.From]:
+			lent = append(lent, l)
+		default:
+			borrowed = append(borrowed, l)
 		}
 	}
-	return out
+	return lent, borrowed
 }
 
-// tell says what is lost.
-func (h *holdings) tell(out io.Writer) {
+// report says what is lost.
+func (h *holdings) report(out io.Writer) {
 	var acting, offline []string
 	for i := range h.services {
 		if s := &h.services[i]; s.Spec.Mode == string(fleet.Auto) {
@@ -132,45 +135,32 @@ func (h *holdings) tell(out io.Writer) {
 			offline = append(offline, p.Name)
 		}
 	}
-	lent := h.lent()
+	lent, borrowed := h.away()
 	fmt.Fprintln(out, "With Springtide the cluster loses:")
-	fmt.Fprintf(out, "  scaling of %s in mode Auto%s: replicas stay as they are; adopted HorizontalPodAutoscalers get their floors back\n", counted(len(acting), "service"), named(acting))
-	fmt.Fprintf(out, "  %s lent to offline work: recalled with notice, then evicted\n", counted(len(lent), "machine or socket"))
-	fmt.Fprintf(out, "  %s that online borrowed: they keep the pods that are on them\n", counted(len(h.loans)-len(lent), "machine"))
-	fmt.Fprintf(out, "  %s%s: their machines lose label and taint, and any pod may land on them\n", counted(len(offline), "offline pool"), named(offline))
+	fmt.Fprintf(out, "  scaling of %s in mode Auto%s: replicas stay as they are; adopted HorizontalPodAutoscalers get their floors back\n", count(len(acting), "service"), named(acting))
+	fmt.Fprintf(out, "  %s lent to offline work: recalled with notice, then evicted\n", count(len(lent), "machine or socket"))
+	fmt.Fprintf(out, "  %s that online borrowed: they keep the pods that are on them\n", count(len(borrowed), "machine"))
+	fmt.Fprintf(out, "  %s%s: their machines lose label and taint, and any pod may land on them\n", count(len(offline), "offline pool"), named(offline))
 	fmt.Fprintln(out, "  the journal of decisions and the portraits, where the store is not a PostgreSQL or volume of yours")
 	fmt.Fprintln(out, "ElasticServices, pools, quotas, jobs and festival plans stay until their definitions are deleted.")
 }
 
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	if head, tail, ok := strings.Cut(what, " or "); ok {
-		return fmt.Sprintf("%d %ss or %ss", n, head, tail)
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// named lists a few names.
+// named lists a few names in brackets; it is empty without any.
 func named(names []string) string {
-	const most = 5
 	if len(names) == 0 {
 		return ""
 	}
-	if len(names) > most {
-		return fmt.Sprintf(" (%s and %d more)", strings.Join(names[:most], ", "), len(names)-most)
-	}
-	return " (" + strings.Join(names, ", ") + ")"
+	return " (" + shown(names) + ")"
 }
 
 // recallAll asks each online pool for all of its headroom, which brings home whatever it lent, and waits until nothing is away.
 func (u *uninstall) recallAll(ctx context.Context, out io.Writer, c *clients, h *holdings) error {
-	if len(h.lent()) == 0 {
+	lent, _ := h.away()
+	if len(lent) == 0 {
 		return nil
 	}
 	if u.abandon {
-		fmt.Fprintf(out, "%s stay lent: nothing calls the offline pods home.\n", counted(len(h.lent()), "machine or socket"))
+		fmt.Fprintf(out, "%s stay lent: nothing calls the offline pods home.\n", count(len(lent), "machine or socket"))
 		return nil
 	}
 	for i := range h.pools {
@@ -178,7 +168,7 @@ func (u *uninstall) recallAll(ctx context.Context, out io.Writer, c *clients, h 
 		if p.Spec.Class != string(fleet.Online) || p.Annotations[annotationWatermarks] != "" {
 			continue
 		}
-		before := fmt.Sprintf("%d/%d", deref(p.Spec.LowWatermarkPercent, 1), deref(p.Spec.HighWatermarkPercent, 3))
+		before := fmt.Sprintf("%d/%d", deref(p.Spec.LowWatermarkPercent, v1alpha1.DefaultLowWatermarkPercent), deref(p.Spec.HighWatermarkPercent, v1alpha1.DefaultHighWatermarkPercent))
 		err := u.patchPool(ctx, c, p.Name, map[string]any{"metadata": map[string]any{"annotations": map[string]any{annotationWatermarks: before}},
 			"spec": map[string]any{"lowWatermarkPercent": 99, "highWatermarkPercent": 100}})
 		if err != nil {
@@ -193,18 +183,18 @@ func (u *uninstall) recallAll(ctx context.Context, out io.Writer, c *clients, h 
 		if h.loans, err = list[v1alpha1.Loan](ctx, c, loans, ""); err != nil {
 			return err
 		}
-		away := h.lent()
-		if len(away) == 0 {
+		lent, _ := h.away()
+		if len(lent) == 0 {
 			return nil
 		}
-		if len(away) != last {
-			fmt.Fprintf(out, "  %s still away\n", counted(len(away), "machine or socket"))
-			last = len(away)
+		if len(lent) != last {
+			fmt.Fprintf(out, "  %s still away\n", count(len(lent), "machine or socket"))
+			last = len(lent)
 		}
 		if !c.now().Before(deadline) {
 			var which []string
-			for i := range away {
-				which = append(which, away[i].Name+" "+away[i].Status.Phase)
+			for i := range lent {
+				which = append(which, lent[i].Name+" "+lent[i].Status.Phase)
 			}
 			return fmt.Errorf("not home after %s%s: nothing was taken away. To fix: springtide loans says what they wait for, springtide doctor whether a controller leads; "+
 				"then run this again, or with --abandon-loans", u.timeout, named(which))
@@ -333,7 +323,7 @@ func (u *uninstall) unmark(ctx context.Context, out io.Writer, c *clients, h *ho
 			if step.what == "Lease" {
 				verb = "deleted"
 			}
-			fmt.Fprintf(out, "%s %s\n", counted(n, step.what), verb)
+			fmt.Fprintf(out, "%s %s\n", count(n, step.what), verb)
 		}
 	}
 	for _, kind := range []string{loans, shares} {

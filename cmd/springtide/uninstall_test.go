@@ -11,6 +11,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -156,8 +157,41 @@ func TestUpgradeCheck(t *testing.T) {
 			t.Errorf("%s: no %q in\n%s", image, want, text)
 		}
 	}
+	old := newWorld(t)
+	definitions := old.dyn.Resource(gvrDefinitions)
+	u, err := definitions.Get(t.Context(), "loans.springtide.dev", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unstructured.SetNestedStringSlice(u.Object, []string{"v1alpha0", "v1alpha1"}, "status", "storedVersions"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := definitions.Update(t.Context(), u, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if text, want := old.run("upgrade", "check"), "objects of loans.springtide.dev are stored as v1alpha0, which this version does not know"; !strings.Contains(text, want) || strings.Contains(text, "as v1alpha1") {
+		t.Errorf("no %q in\n%s", want, text)
+	}
 	golden(t, filepath.Join("testdata", "cluster", "upgrade.txt"), got)
 	if strings.Contains(got, "wrote:") {
 		t.Error("something was written")
+	}
+}
+
+// TestHoldingsAway: a loan that has ended is neither lent nor borrowed.
+func TestHoldingsAway(t *testing.T) {
+	h := &holdings{pools: make([]v1alpha1.CapacityPool, 2)}
+	h.pools[0].Name, h.pools[0].Spec.Class = "web", "Online"
+	h.pools[1].Name, h.pools[1].Spec.Class = "batch", "Offline"
+	for _, l := range []struct{ name, from, phase string }{
+		{"lent", "web", "Lent"}, {"home", "web", "Returned"}, {"borrowed", "batch", "Lent"}, {"given-back", "batch", "Returned"}, {"called-off", "batch", "Cancelled"},
+	} {
+		loan := v1alpha1.Loan{ObjectMeta: metav1.ObjectMeta{Name: l.name}}
+		loan.Spec.From, loan.Status.Phase = l.from, l.phase
+		h.loans = append(h.loans, loan)
+	}
+	lent, borrowed := h.away()
+	if len(lent) != 1 || lent[0].Name != "lent" || len(borrowed) != 1 || borrowed[0].Name != "borrowed" {
+		t.Errorf("lent %v, borrowed %v", lent, borrowed)
 	}
 }

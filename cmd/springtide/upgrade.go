@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -11,12 +10,9 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
-	"sigs.k8s.io/yaml"
 
 	"github.com/springtide/springtide/api/v1alpha1"
-	"github.com/springtide/springtide/deploy/crd"
 	"github.com/springtide/springtide/fleet"
 )
 
@@ -63,30 +59,10 @@ func newUpgradeCheckCommand(o *cliOptions) *cobra.Command {
 
 // checkStored makes sure that this version serves every version that objects are stored in, and says which definitions change.
 func checkStored(ctx context.Context, d *doctor) error {
-	files, err := fs.Glob(crd.Files, "*.yaml")
-	if err != nil {
-		return err
-	}
 	var changed []string
-	for _, file := range files {
-		text, err := crd.Files.ReadFile(file)
-		if err != nil {
+	err := d.eachDefinition(ctx, func(want, have *apiextensionsv1.CustomResourceDefinition, err error) error {
+		if err != nil && !apierrors.IsNotFound(err) {
 			return err
-		}
-		var want, have apiextensionsv1.CustomResourceDefinition
-		if err := yaml.Unmarshal(text, &want); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-		raw, err := d.c.dyn.Resource(gvrDefinitions).Get(ctx, want.Name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			changed = append(changed, want.Name)
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("read definition %s: %w", want.Name, err)
-		}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(raw.Object, &have); err != nil {
-			return fmt.Errorf("read definition %s: %w", want.Name, err)
 		}
 		for _, v := range have.Status.StoredVersions {
 			if !slices.ContainsFunc(want.Spec.Versions, func(w apiextensionsv1.CustomResourceDefinitionVersion) bool { return w.Name == v }) {
@@ -94,9 +70,13 @@ func checkStored(ctx context.Context, d *doctor) error {
 					"objects of %s are stored as %s, which this version does not know", want.Name, v)
 			}
 		}
-		if !sameDefinition(&want, &have) {
+		if err != nil || !sameDefinition(want, have) {
 			changed = append(changed, want.Name)
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if len(changed) > 0 {
 		d.advise("helm upgrade springtide-crds, or kubectl apply --server-side -f deploy/crd of this release, before the controller",
@@ -142,7 +122,7 @@ func checkMoves(ctx context.Context, d *doctor) error {
 	}
 	var stuck []string
 	for i := range all {
-		if p := fleet.Phase(all[i].Status.Phase); p == fleet.Fenced || p == fleet.WrittenOff {
+		if fleet.Phase(all[i].Status.Phase).Lost() {
 			stuck = append(stuck, all[i].Name)
 		}
 	}

@@ -187,10 +187,10 @@ func agentWord(l *coordinationv1.Lease, now time.Time) string {
 	switch {
 	case l == nil:
 		return ""
-	case l.Spec.RenewTime == nil || now.Sub(l.Spec.RenewTime.Time) >= agentSilence:
-		return "Silent"
+	case agentAlive(l, now):
+		return "Alive"
 	}
-	return "Alive"
+	return "Silent"
 }
 
 func marksWord(n *corev1.Node) string {
