@@ -1,38 +1,50 @@
 #!/usr/bin/env bash
-# Tests on a real API server: starts the lab's control plane on loopback, runs every TestPlane of the files with build tag plane against it,
-# and ends it by its process id, however that comes. Arguments go to go test: hack/plane.sh -v -run TestPlaneWorkloads
+# Tests on a real API server: for each package with files of build tag plane, starts the lab's control plane on loopback, runs every TestPlane
+# of the package against it, and ends it by its process id, however that comes. A package has a control plane of its own: the nodes that
+# another one left would count in what a scheduler decides. Arguments go to go test: hack/plane.sh -v -run TestPlaneWorkloads
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=${BIN:-bin}
 
-dir=$(mktemp -d)
+dir=
 lab=
 finish() {
 	if [ -n "$lab" ] && kill "$lab" 2>/dev/null; then
 		wait "$lab" 2>/dev/null || true
-		echo "  control plane ended"
 	fi
-	rm -rf "$dir"
+	lab=
+	[ -z "$dir" ] || rm -rf "$dir"
+	dir=
 }
 trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# The kernel ends the lab should this script be killed in a way that it cannot answer to; the lab's own children end with the lab.
-start=$SECONDS
-touch "$dir/said"
-setpriv --pdeathsig TERM "$bin/springtide-lab" up --dir "$dir" --kwok "$bin/kwok" >"$dir/said" 2>"$dir/log" &
-lab=$!
-# A start takes seconds; two minutes are for a machine with much else to do.
-until kubeconfig=$(sed -n 's/^export KUBECONFIG=//p' "$dir/said") && [ -n "$kubeconfig" ]; do
-	if ! kill -0 "$lab" 2>/dev/null || [ $((SECONDS - start)) -ge 120 ]; then
-		echo "  no control plane after $((SECONDS - start))s:"
-		cat "$dir/log"
-		exit 1
-	fi
-	sleep 0.2
+# start begins a control plane and sets kubeconfig.
+start() {
+	local begin=$SECONDS
+	dir=$(mktemp -d)
+	touch "$dir/said"
+	# The kernel ends the lab should this script be killed in a way that it cannot answer to; the lab's own children end with the lab.
+	setpriv --pdeathsig TERM "$bin/springtide-lab" up --dir "$dir" --kwok "$bin/kwok" >"$dir/said" 2>"$dir/log" &
+	lab=$!
+	# A start takes seconds; two minutes are for a machine with much else to do.
+	until kubeconfig=$(sed -n 's/^export KUBECONFIG=//p' "$dir/said") && [ -n "$kubeconfig" ]; do
+		if ! kill -0 "$lab" 2>/dev/null || [ $((SECONDS - begin)) -ge 120 ]; then
+			echo "  no control plane after $((SECONDS - begin))s:"
+			cat "$dir/log"
+			exit 1
+		fi
+		sleep 0.2
+	done
+	echo "  control plane ready after $((SECONDS - begin))s: etcd, API server, controller-manager, scheduler, KWOK; now the tests of $1"
+}
+
+status=0
+for package in $(grep -rl --include='*_test.go' '^//go:build plane$' . | xargs -n1 dirname | sort -u); do
+	start "$package"
+	# -count=1: a cached result would be of a control plane that is no more.
+	SPRINGTIDE_TEST_KUBECONFIG=$kubeconfig "${GO:-go}" test -tags plane -count=1 -timeout 10m -run '^TestPlane' "$@" "$package" || status=1
+	finish
 done
-packages=$(grep -rl --include='*_test.go' '^//go:build plane$' . | xargs -n1 dirname | sort -u)
-echo "  control plane ready after $((SECONDS - start))s: etcd, API server, controller-manager, scheduler, KWOK; now the tests of" $packages
-# -count=1: a cached result would be of a control plane that is no more.
-SPRINGTIDE_TEST_KUBECONFIG=$kubeconfig "${GO:-go}" test -tags plane -p 1 -count=1 -timeout 10m -run '^TestPlane' "$@" $packages
+exit "$status"
