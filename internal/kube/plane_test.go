@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 
@@ -357,17 +358,21 @@ func (p *plane) step(t *testing.T, kind planner.MoveKind, id fleet.LoanID, next 
 // reportClean plays the node side.
 func (p *plane) reportClean(t *testing.T, node string, epoch int64) {
 	t.Helper()
-	u, err := p.dyn.Resource(gvrShares).Get(t.Context(), node, metav1.GetOptions{})
+	// As a node side does: the leader may write the share between the read and the report.
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		u, err := p.dyn.Resource(gvrShares).Get(t.Context(), node, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		s, err := decode[v1alpha1.NodeShare](u)
+		if err != nil {
+			return err
+		}
+		now := metav1.Now()
+		s.Status.Parcels = []v1alpha1.ParcelReport{{LoanUID: s.Spec.Parcels[0].LoanUID, Epoch: epoch, Clean: true, Time: &now}}
+		return p.putStatus(t, gvrShares, s)
+	})
 	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := decode[v1alpha1.NodeShare](u)
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := metav1.Now()
-	s.Status.Parcels = []v1alpha1.ParcelReport{{LoanUID: s.Spec.Parcels[0].LoanUID, Epoch: epoch, Clean: true, Time: &now}}
-	if err := p.putStatus(t, gvrShares, s); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "the report to wake the loop", func() bool {
