@@ -54,7 +54,7 @@ func (a *acks) sent(node string, uid types.UID) {
 // seen notes that the table follows a share from now on.
 func (a *acks) seen(c *core, node string, s *v1alpha1.NodeShare) {
 	if !moving(s) || acknowledged(s, a.instance) {
-		delete(a.owed, node) // nobody waits for an answer
+		delete(a.owed, node) // the controller waits for no answer
 		return
 	}
 	o := &owed{ack: ackOf{s.Name, s.UID, s.Generation}, waits: map[types.UID]bool{}, seenAt: c.now()}
@@ -110,7 +110,7 @@ func (a *acks) settle(c *core, node string, o *owed) {
 // ackTries bounds the writes of one acknowledgement; a new generation, or a new owner of the partition, acknowledges again.
 const ackTries = 5
 
-// ackWriter writes acknowledgements on the NodeShare's status, each as the one entry of this partition. Nobody waits for the write.
+// ackWriter writes acknowledgements on the NodeShare's status, each as the one entry of this partition. The decision loop does not wait for the write.
 func (s *Scheduler) ackWriter(ctx context.Context, mayWrite func() bool) func(ackOf) {
 	instance := leaseName(s.c.Partition)
 	gvr := v1alpha1.GroupVersion.WithResource("nodeshares")

@@ -102,7 +102,7 @@ func (c *core) setLoan(uid types.UID, claimant string) {
 		return
 	}
 	if len(c.claims.loans) > mostLoans {
-		clear(c.claims.loans) // of loans that are over; the others are told again with their next change
+		clear(c.claims.loans) // of loans that are over; the others come again with their next change
 	}
 	c.claims.loans[string(uid)] = claimant
 }

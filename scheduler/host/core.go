@@ -61,7 +61,7 @@ const (
 	waits     stage = iota + 1 // ours, and not decided
 	nominated                  // decided, and its victims have still to go
 	assumed                    // decided: its room is taken, the binding has no definite answer yet
-	bound                      // on a node, by whoever bound it
+	bound                      // on a node, by whichever scheduler
 )
 
 // pod is one pod that is not over.
@@ -260,7 +260,7 @@ func priority(o *corev1.Pod) int32 {
 	return *o.Spec.Priority
 }
 
-// podBound takes a pod over that is on a node, whoever put it there.
+// podBound takes a pod over that is on a node, by whichever scheduler.
 func (c *core) podBound(p *pod, o *corev1.Pod) {
 	if p == nil {
 		p = &pod{}

@@ -108,7 +108,7 @@ func TestBindsAndWakes(t *testing.T) {
 		t.Fatalf("bound %v", got)
 	}
 	if got := p.said[second.UID]; got != "0 of 1 nodes are available: 1 cpu" {
-		t.Errorf("the pod that waits is told %q", got)
+		t.Errorf("the pod that waits has the message %q", got)
 	}
 	on := p.bound(first, "a")
 	p.settle()
@@ -207,7 +207,7 @@ func TestBindsOfOthersAreFacts(t *testing.T) {
 		t.Fatalf("bound %v, want the node that is not overdrawn", got)
 	}
 	p.c.podGone(other.UID)
-	moved := p.seen(o, "a") // somebody else was quicker
+	moved := p.seen(o, "a") // another scheduler was quicker
 	p.pod("y", "4")
 	p.settle()
 	if got := p.take(); got["y"] != "b" {
@@ -277,7 +277,7 @@ func TestResizeInPlace(t *testing.T) {
 	p.pod("y", "2")
 	p.settle()
 	if got := p.take(); len(got) != 0 {
-		t.Errorf("bound %v beside a pod that grew", got)
+		t.Errorf("bound %v next to a pod that grew", got)
 	}
 }
 
@@ -425,7 +425,7 @@ func TestGangIsWhole(t *testing.T) {
 	p.c.setGroup("default/ring", &podGroup{namespace: "default", name: "ring", minCount: 4})
 	p.settle()
 	if got := p.said["pod-g0"]; got != "waits for 1 more pods of its gang, which is placed whole or not at all" {
-		t.Errorf("the gang that lacks a pod is told %q", got)
+		t.Errorf("the gang that lacks a pod has the message %q", got)
 	}
 	p.pod("g3", "2", inGroup("ring"))
 	p.settle()
@@ -502,6 +502,22 @@ func TestGangInOneDomain(t *testing.T) {
 		if node[0] != 'b' {
 			t.Errorf("%s is on %s, want all in rack b", pod, node)
 		}
+	}
+	p.node("A1", "32", rack("A"))
+	p.node("c1", "4", rack("c"))
+	p.c.setGroup("default/pair", &podGroup{namespace: "default", name: "pair", minCount: 2, topologyKey: "rack"})
+	p.pod("h0", "2", inGroup("pair"))
+	p.pod("h1", "2", inGroup("pair"))
+	p.settle()
+	if got := p.take(); got["h0"] != "c1" || got["h1"] != "c1" {
+		t.Errorf("bound %v, want the smallest rack that holds the gang", got)
+	}
+	p.c.setGroup("default/large", &podGroup{namespace: "default", name: "large", minCount: 2, topologyKey: "rack"})
+	p.pod("l0", "20", inGroup("large"))
+	p.pod("l1", "20", inGroup("large"))
+	p.settle()
+	if got := p.said["pod-l0"]; got != "no room for all of its gang at once: in rack=A, 1 of 2 fit" {
+		t.Errorf("the reason is %q", got)
 	}
 }
 
@@ -595,7 +611,7 @@ func TestPreemption(t *testing.T) {
 		t.Fatalf("evicted %v", evicted)
 	}
 	if got := p.said[high.UID]; got != "takes the room of default/low on node a, and waits until they are gone" {
-		t.Errorf("the pod is told %q", got)
+		t.Errorf("the pod has the message %q", got)
 	}
 	p.pod("mean", "3", online(5)) // must not slip into the room that comes free
 	p.settle()
@@ -688,6 +704,6 @@ func TestPartitions(t *testing.T) {
 		t.Errorf("handed on %v, want b to partition 1", handed)
 	}
 	if p.said["pod-d"] == "" {
-		t.Error("the pod that fits nowhere is not told")
+		t.Error("the pod that fits nowhere has no message")
 	}
 }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -291,7 +292,7 @@ func (g *gangs) decide(ctx context.Context, c *core, x *gang) string {
 		c.submit(p)
 	}
 	x.since = time.Time{}
-	g.loosen(c, x) // what is more than the minimum goes by itself
+	g.loosen(c, x) // the pods beyond the minimum are placed one by one
 	c.metrics.gangs.WithLabelValues(resultPlaced).Inc()
 	if group := g.groups[x.group]; group != nil {
 		g.result(group, true, fmt.Sprintf("%d pods were placed together", len(placed)))
@@ -320,14 +321,21 @@ func (g *gangs) place(ctx context.Context, c *core, x *gang, waiting []*pod, nee
 			chosen = append(chosen, w)
 		}
 	}
-	// The largest first: what is left fits the small ones more often than the other way round.
-	slices.SortStableFunc(chosen, func(a, b *pod) int {
-		return int(b.request.resources.GPU-a.request.resources.GPU)<<1 + sign(int64(b.request.resources.CPU-a.request.resources.CPU))
-	})
 	key := ""
 	if group := g.groups[x.group]; group != nil {
 		key = group.topologyKey
 	}
+	if !slices.ContainsFunc(chosen, func(p *pod) bool { return p.pinned != "" || c.judge.needed(p) }) {
+		value := ""
+		if key != "" {
+			value = g.domainOfMembers(c, x, key)
+		}
+		return g.placeByTable(c, chosen, key, value)
+	}
+	// The largest first: what is left fits the small ones more often than the other way round.
+	slices.SortStableFunc(chosen, func(a, b *pod) int {
+		return cmp.Or(cmp.Compare(b.request.resources.GPU, a.request.resources.GPU), cmp.Compare(b.request.resources.CPU, a.request.resources.CPU))
+	})
 	if key == "" {
 		return g.placeIn(ctx, c, chosen, "", "")
 	}
@@ -342,26 +350,86 @@ func (g *gangs) place(ctx context.Context, c *core, x *gang, waiting []*pod, nee
 	return nil, why
 }
 
-func sign(v int64) int {
-	switch {
-	case v > 0:
-		return 1
-	case v < 0:
-		return -1
+// placeByTable assumes all of the pods or none, as the table decides on them together.
+func (g *gangs) placeByTable(c *core, chosen []*pod, key, value string) ([]*pod, string) {
+	request := place.GangRequest{Domain: key, Value: value}
+	var roles [][]*pod
+	at := map[place.ClassID]int{}
+	for _, p := range chosen {
+		id := c.ownClass(p)
+		k, ok := at[id]
+		if !ok {
+			k = len(roles)
+			at[id] = k
+			roles, request.Roles = append(roles, nil), append(request.Roles, place.Role{Class: id})
+		}
+		roles[k] = append(roles[k], p)
+		request.Roles[k].Min++
+		request.Roles[k].Count++
 	}
-	return 0
+	d, ok := c.table.DecideGang(request)
+	if !ok {
+		return nil, g.whyNot(c, request)
+	}
+	for k, pods := range roles {
+		for i, p := range pods {
+			c.assume(p, d.Pods[k][i])
+		}
+	}
+	return chosen, ""
+}
+
+// whyNot says how many pods of a gang fit together, and why not one more.
+func (g *gangs) whyNot(c *core, r place.GangRequest) string {
+	where := ""
+	why := "no node has the label " + r.Domain
+	if r.Value != "" {
+		why += "=" + r.Value
+	}
+	c.table.Would(func() bool {
+		r.Roles = slices.Clone(r.Roles)
+		for k := range r.Roles {
+			r.Roles[k].Min = 0
+		}
+		d, ok := c.table.DecideGang(r)
+		if !ok {
+			return false
+		}
+		if r.Domain != "" {
+			where = fmt.Sprintf("in %s=%s, ", r.Domain, d.Domain)
+		}
+		fit, all, next := 0, 0, ""
+		for k, role := range r.Roles {
+			fit, all = fit+len(d.Pods[k]), all+role.Count
+			if next == "" && len(d.Pods[k]) < role.Count {
+				next = c.whyNot(role.Class)
+			}
+		}
+		why = fmt.Sprintf("%d of %d fit", fit, all)
+		if r.Domain == "" {
+			why += ", and for the next " + next
+		}
+		return true
+	})
+	return where + why
+}
+
+// domainOfMembers is the value of a node label where members run already; empty where none does.
+func (g *gangs) domainOfMembers(c *core, x *gang, key string) string {
+	for _, p := range x.members {
+		if n := c.nodes[p.node]; p.stage != waits && n != nil && n.node != nil && n.node.Labels[key] != "" {
+			return n.node.Labels[key]
+		}
+	}
+	return ""
 }
 
 // domains are the values of a node label, in order; where members run already, theirs alone.
 func (g *gangs) domains(c *core, x *gang, key string) []string {
-	values := map[string]bool{}
-	for _, p := range x.members {
-		if n := c.nodes[p.node]; p.stage != waits && n != nil && n.node != nil {
-			if v, ok := n.node.Labels[key]; ok {
-				return []string{v}
-			}
-		}
+	if v := g.domainOfMembers(c, x, key); v != "" {
+		return []string{v}
 	}
+	values := map[string]bool{}
 	for _, n := range c.nodes {
 		if n.node != nil {
 			if v, ok := n.node.Labels[key]; ok {

@@ -15,7 +15,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -153,10 +154,16 @@ func (s *Scheduler) lead(ctx context.Context, mayWrite func() bool) error {
 	c.acks = newAcks(leaseName(s.c.Partition), s.ackWriter(writing, mayWrite))
 
 	c.gangs.result = s.groupWriter(writing, log)
+	evict := func(o *corev1.Pod) error {
+		if !mayWrite() {
+			return errNotOurs
+		}
+		return s.evict(writing, o)
+	}
 	c.gangs.rollback = func(p *pod, why string) {
 		o := p.object
 		go func() {
-			if err := s.evict(writing, o); err != nil {
+			if err := evict(o); err != nil {
 				log.Warn("evict a pod of a gang that did not form", "pod", name(o), "err", err)
 				return
 			}
@@ -166,11 +173,9 @@ func (s *Scheduler) lead(ctx context.Context, mayWrite func() bool) error {
 
 	c.preempt.evict = func(o *corev1.Pod, answered func(error)) {
 		go func() {
-			err := errNotOurs
-			if mayWrite() {
-				if err = s.evict(writing, o); err == nil {
-					recorder.Eventf(o, nil, corev1.EventTypeNormal, "Preempted", "Preempting", "evicted: a pod of higher priority takes its room")
-				}
+			err := evict(o)
+			if err == nil {
+				recorder.Eventf(o, nil, corev1.EventTypeNormal, "Preempted", "Preempting", "evicted: a pod of higher priority takes its room")
 			}
 			if apierrors.IsNotFound(err) {
 				err = nil
@@ -219,14 +224,14 @@ func newCore(c config.Scheduler, log *slog.Logger, m *Metrics) *core {
 	out := &core{
 		c: c, log: log, metrics: m, now: time.Now, mail: newMailbox(),
 		table: place.New(), queue: queue.New(queue.Backoff{First: time.Duration(c.BackoffFirst), Most: time.Duration(c.BackoffMost)}),
-		tenants: newTenants(), pools: pools{}, nodes: map[string]*nodeFacts{}, pods: podsByUID{}, classes: map[place.ClassID]*class{}, jobGenerations: map[string]int64{}, byRef: map[place.PodRef]*pod{}, dirty: map[string]bool{},
-		bind: func(bind.Request) {}, say: func(verdict) {}, retract: func(uidType) {}, handPod: func(*corev1.Pod, int) {}, acks: newAcks(leaseName(c.Partition), func(ackOf) {}),
+		tenants: newTenants(), pools: pools{}, nodes: map[string]*nodeFacts{}, pods: map[types.UID]*pod{}, classes: map[place.ClassID]*class{}, jobGenerations: map[string]int64{}, byRef: map[place.PodRef]*pod{}, dirty: map[string]bool{},
+		bind: func(bind.Request) {}, say: func(verdict) {}, retract: func(types.UID) {}, handPod: func(*corev1.Pod, int) {}, acks: newAcks(leaseName(c.Partition), func(ackOf) {}),
 	}
 	out.gangs = newGangs(time.Duration(c.GangTimeout))
 	out.claims = newClaims(time.Duration(c.ClaimTimeout))
 	out.preempt = newPreemption(c.Preemption, time.Duration(c.StartProtection))
 	out.table.SetWeights(weightsOf(c.Weights))
-	out.judge = &judge{log: log, repelling: map[uidType]*corev1.Pod{},
+	out.judge = &judge{log: log, repelling: map[types.UID]*corev1.Pod{},
 		nodes: func(f func(*corev1.Node)) {
 			for _, n := range out.nodes {
 				if n.node != nil {
@@ -308,12 +313,10 @@ func (s *Scheduler) ExplainHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// trim drops what nobody here reads.
+// trim drops what the scheduler does not read.
 func trim(obj any) (any, error) {
-	if o, ok := obj.(runtime.Object); ok {
-		if a, err := metaOf(o); err == nil && a.GetManagedFields() != nil {
-			a.SetManagedFields(nil)
-		}
+	if a, err := meta.Accessor(obj); err == nil {
+		a.SetManagedFields(nil)
 	}
 	return obj, nil
 }

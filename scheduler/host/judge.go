@@ -17,7 +17,7 @@ import (
 type Plugins interface {
 	SetNode(*corev1.Node)
 	RemoveNode(name string)
-	// SetPod tells a pod that is bound; Assume one that is to be; RemovePod ends either.
+	// SetPod counts a pod that is bound; Assume one that is to be; RemovePod ends either.
 	SetPod(*corev1.Pod)
 	Assume(p *corev1.Pod, node string)
 	RemovePod(types.UID)
@@ -182,7 +182,7 @@ func asRefusal(err error) error {
 	return err
 }
 
-// ready takes the plugins over and tells them what there is.
+// ready takes the plugins over and gives them the nodes and pods.
 func (j *judge) ready(p Plugins) {
 	j.plugins = p
 	j.nodes(p.SetNode)
@@ -209,7 +209,7 @@ func (j *judge) removeNode(name string) {
 	}
 }
 
-// setPod tells a pod that is bound.
+// setPod passes on a pod that is bound.
 func (j *judge) setPod(o *corev1.Pod) {
 	j.note(o)
 	if j.plugins != nil {
@@ -223,7 +223,7 @@ func (j *judge) note(o *corev1.Pod) {
 	}
 }
 
-// assume tells a pod that is decided.
+// assume passes on a pod that is decided.
 func (j *judge) assume(p *pod) {
 	j.note(p.object)
 	if j.plugins != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/springtide/springtide/scheduler/host/bind"
 )
 
-// errNotOurs keeps a binding back that would be sent after another instance may have taken the partition over.
+// errNotOurs keeps a binding or an eviction back that would be sent after another instance may have taken the partition over.
 var errNotOurs = errors.New("the lease of the partition is too old to write under")
 
 // kubeAPI binds pods at the API server.

@@ -174,7 +174,7 @@ func (v *moves) holder(cell int) place.Holder {
 	case fleet.Offline:
 		return place.HeldOffline
 	}
-	return place.Moving // a pool that is not known: nobody's until it is
+	return place.Moving // a pool that is not known: no side has it until it is
 }
 
 // withLabel is labels with one more.

@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"hash/fnv"
-	"slices"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,7 +12,6 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/scheduler/place"
-	"github.com/springtide/springtide/scheduler/rules"
 )
 
 // Several instances share a cluster by its nodes: each node belongs to one partition, and the process that holds the partition's Lease alone binds there.
@@ -68,10 +65,17 @@ func narrowed(s place.Shape, key, value string) place.Shape {
 	if s.Needs != nil {
 		needs = *s.Needs
 	}
-	needs.Selector.Labels = append(slices.Clone(needs.Selector.Labels), rules.Label{Key: key, Value: value})
-	slices.SortFunc(needs.Selector.Labels, func(a, b rules.Label) int { return strings.Compare(a.Key, b.Key) })
+	needs.Selector.Labels = withLabel(needs.Selector.Labels, key, value)
 	s.Needs = &needs
 	return s
+}
+
+// ownClass is the class of a pod on the nodes of this process.
+func (c *core) ownClass(p *pod) place.ClassID {
+	if c.c.Partitions <= 1 {
+		return p.class
+	}
+	return c.table.Class(narrowed(p.shape, v1alpha1.LabelPartition, c.ownPartition()))
 }
 
 // ownPartition is the value of LabelPartition on the nodes of this process.

@@ -72,13 +72,10 @@ func (x *preemption) try(c *core, p *pod) (resultOf string, ok bool) {
 		p.object.Spec.PreemptionPolicy != nil && *p.object.Spec.PreemptionPolicy == corev1.PreemptNever {
 		return "", false
 	}
-	facts, gangs := x.facts(c)
-	facts.Pod = func(ref place.PodRef) place.PodFacts { return x.protects(c, ref, gangs, facts) }
-	class := p.class
-	if c.c.Partitions > 1 {
-		class = c.table.Class(narrowed(p.shape, v1alpha1.LabelPartition, c.ownPartition()))
-	}
-	found, ok := c.table.Preempt(class, facts)
+	budgets := sortedKeys(x.budgets)
+	facts, gangs := x.facts(c, budgets)
+	facts.Pod = func(ref place.PodRef) place.PodFacts { return x.protects(c, ref, gangs, budgets) }
+	found, ok := c.table.Preempt(c.ownClass(p), facts)
 	if !ok || len(found.Victims) == 0 {
 		return "", false
 	}
@@ -124,9 +121,9 @@ func (c *core) noticeOf(p *pod) time.Duration {
 }
 
 // facts are the budgets and gangs as they stand.
-func (x *preemption) facts(c *core) (*place.PreemptionFacts, map[*gang]int) {
+func (x *preemption) facts(c *core, budgets []string) (*place.PreemptionFacts, map[*gang]int) {
 	f := &place.PreemptionFacts{}
-	for _, full := range sortedKeys(x.budgets) {
+	for _, full := range budgets {
 		f.Allowed = append(f.Allowed, x.budgets[full].allowed)
 	}
 	gangs := map[*gang]int{}
@@ -159,7 +156,7 @@ func (g *gangs) minimum(x *gang) int {
 }
 
 // protects says what keeps a pod from being taken: our own components, the system's pods, bindings under way, and a start a moment ago.
-func (x *preemption) protects(c *core, ref place.PodRef, gangs map[*gang]int, f *place.PreemptionFacts) place.PodFacts {
+func (x *preemption) protects(c *core, ref place.PodRef, gangs map[*gang]int, budgets []string) place.PodFacts {
 	p := c.byRef[ref]
 	if p == nil || p.stage != bound || p.object.DeletionTimestamp != nil {
 		return place.PodFacts{Protected: true}
@@ -173,12 +170,11 @@ func (x *preemption) protects(c *core, ref place.PodRef, gangs map[*gang]int, f 
 		out.Started = s.Unix()
 		out.Protected = out.Protected || c.now().Sub(s.Time) < x.protect
 	}
-	for i, full := range sortedKeys(x.budgets) {
+	for i, full := range budgets {
 		if b := x.budgets[full]; b.namespace == o.Namespace && b.selector.Matches(labels.Set(o.Labels)) {
 			out.Budgets = append(out.Budgets, i)
 		}
 	}
-	_ = f
 	return out
 }
 

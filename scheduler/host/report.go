@@ -30,7 +30,7 @@ type reporter struct {
 	wait   sync.WaitGroup
 }
 
-// verdict is what a pod is told.
+// verdict is what the scheduler reports on a pod.
 type verdict struct {
 	pod     *corev1.Pod
 	reason  string

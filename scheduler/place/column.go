@@ -84,7 +84,7 @@ func (n *node) valueOf(keys []string) (string, bool) {
 		v, ok := n.labels.Get(k)
 		switch k {
 		case zoneKey:
-			v, ok = n.zone, true
+			v, ok = n.zone, n.zone != ""
 		case GPUModelKey:
 			v, ok = n.kind.GPUModel, n.kind.GPUModel != ""
 		}

@@ -140,7 +140,7 @@ func (t *Table) domainsWithRoom(g *GangRequest, col *column) iter.Seq[int32] {
 		}
 		var fit []int32
 		for d := range col.values {
-			ok := g.Value == "" || firstOf(col.values[d]) == g.Value
+			ok := col.values[d] != "" && (g.Value == "" || firstOf(col.values[d]) == g.Value) // a machine without a zone is in no domain
 			for r := range g.Roles {
 				ok = ok && room[r][d] >= int64(g.Roles[r].Min)
 			}

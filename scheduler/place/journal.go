@@ -1,6 +1,6 @@
 package place
 
-// journal names the nodes that changed, in the order of their changes, so that whoever derives something from nodes catches up with those that
+// journal names the nodes that changed, in the order of their changes, so that code which derives something from nodes catches up with those that
 // changed since it last looked. What it keeps is bounded: those who come late start over.
 type journal struct {
 	base uint64 // the position of the first entry that is kept

@@ -182,7 +182,7 @@ func (t *Table) preemptOn(id ClassID, i int32, facts *PreemptionFacts) (Preempti
 		}
 		return cmp.Compare(a.ref, b.ref)
 	})
-	// What is tried is undone before anybody can see it, so nobody needs to hear of it.
+	// What is tried is undone before anything reads it, so it is not noted as a change.
 	lift := func(ref PodRef, times int64) {
 		p := &t.pods[ref]
 		p.lifted = times < 0
@@ -278,7 +278,7 @@ func (t *Table) cheaper(a, b *Preemption) bool {
 		cmp.Compare(t.rank[t.byID[a.Node]], t.rank[t.byID[b.Node]])) < 0
 }
 
-// Nominate holds room for a pod on a machine from which its victims have still to go: the machine is overdrawn until then, so nobody else gets the
+// Nominate holds room for a pod on a machine from which its victims have still to go: the machine is overdrawn until then, so no other pod gets the
 // room. The victims count no more for spreading. The pod can be bound when [Table.Settled] says so.
 func (t *Table) Nominate(p Preemption) Decision {
 	for _, ref := range p.Victims {

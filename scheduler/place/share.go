@@ -11,7 +11,7 @@ func (t *Table) sharesCells(p *pod) bool {
 }
 
 // shareCells says again what the pods that hold several cells of a machine hold of each. A binding names the cells of a pod and not how much it takes of
-// which, so this follows from who is there alone: a pod fills the cells that nobody else names first, then those on which the others ask for least.
+// which, so this follows from who is there alone: a pod fills the cells that no other pod names first, then those on which the others ask for least.
 // When a pod was placed, all of its cells but one were free, so this is a placement too.
 func (t *Table) shareCells(i int32) {
 	var sharers []PodRef

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"reflect"
 	"testing"
 )
 
@@ -106,28 +105,5 @@ func TestPorts(t *testing.T) {
 		if c.a.Conflicts(c.b) != c.want || c.b.Conflicts(c.a) != c.want {
 			t.Errorf("%+v and %+v: %v", c.a, c.b, !c.want)
 		}
-	}
-}
-
-// TestSum: the sum of a pod's parts, as the scheduler counts it.
-func TestSum(t *testing.T) {
-	of := func(cpu, memory int64) Amounts { return AmountsOf(map[string]int64{"cpu": cpu, "memory": memory}) }
-	for name, c := range map[string]struct {
-		p    PodRequests
-		want Amounts
-	}{
-		"two containers":              {PodRequests{Main: []Container{{Requests: of(1, 2)}, {Requests: of(3, 4)}}}, of(4, 6)},
-		"a larger start":              {PodRequests{Init: []Container{{Requests: of(5, 1)}}, Main: []Container{{Requests: of(1, 2)}}}, of(5, 2)},
-		"a sidecar runs along":        {PodRequests{Init: []Container{{Requests: of(2, 2), Sidecar: true}}, Main: []Container{{Requests: of(1, 2)}}}, of(3, 4)},
-		"a start beside a sidecar":    {PodRequests{Init: []Container{{Requests: of(2, 2), Sidecar: true}, {Requests: of(7, 1)}}, Main: []Container{{Requests: of(1, 2)}}}, of(9, 4)},
-		"a start before a sidecar":    {PodRequests{Init: []Container{{Requests: of(7, 1)}, {Requests: of(2, 2), Sidecar: true}}, Main: []Container{{Requests: of(1, 2)}}}, of(7, 4)},
-		"the pod's own, and overhead": {PodRequests{Main: []Container{{Requests: of(1, 2)}}, Pod: AmountsOf(map[string]int64{"cpu": 9}), Overhead: of(1, 1)}, of(10, 3)},
-	} {
-		if got := c.p.Sum(); !reflect.DeepEqual(got, c.want) {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
-		}
-	}
-	if got := (&PodRequests{Main: []Container{{Requests: of(1<<62, 0)}, {Requests: of(1<<62, 0)}}}).Sum().Get("cpu"); got != 1<<63-1 {
-		t.Errorf("a sum beyond all numbers is %d", got)
 	}
 }

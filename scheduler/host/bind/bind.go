@@ -20,8 +20,6 @@ type Request struct {
 	Annotations map[string]string
 	// Before, when set, runs before the write: volumes and claims. When it fails the pod is not bound.
 	Before func(context.Context) error
-	// Tag is the caller's own.
-	Tag any
 }
 
 // Outcome is a definite answer.

@@ -80,9 +80,6 @@ func New(b Backoff) *Queue {
 	return &Queue{backoff: b, entries: map[Key]*entry{}, ready: map[int32]map[string]*fifo{}, parked: map[Class]map[Key]*entry{}, shares: map[string]float64{}}
 }
 
-// Len counts the items that are there: ready, backing off, parked and taken.
-func (q *Queue) Len() int { return len(q.entries) }
-
 // Count says how many items are in each state. Items that were popped and not settled are in none.
 func (q *Queue) Count() (ready, backingOff, parked int) {
 	for _, e := range q.entries {

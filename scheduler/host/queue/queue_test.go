@@ -171,7 +171,7 @@ func TestNothingIsLost(t *testing.T) {
 			"time":  func(*rapid.T) { now = now.Add(700 * time.Millisecond) },
 			"": func(r *rapid.T) {
 				ready, off, parked := q.Count()
-				if q.Len() != len(there) || ready+off+parked+len(taken) != len(there) {
+				if len(q.entries) != len(there) || ready+off+parked+len(taken) != len(there) {
 					r.Fatalf("%d items: %d ready, %d backing off, %d parked, %d taken", len(there), ready, off, parked, len(taken))
 				}
 			},

@@ -59,7 +59,7 @@ type Judge struct {
 // bindTimeout is how long a volume may take to be made and bound: kube-scheduler's default.
 const bindTimeout = 600
 
-// Start makes the judge, and returns when its informers have read the cluster. All nodes and pods are still to be told.
+// Start makes the judge, and returns when its informers have read the cluster. The caller still has to set all nodes and pods.
 func Start(ctx context.Context, o host.PluginOptions) (host.Plugins, error) {
 	served, err := servesClaims(o.Client)
 	if err != nil {
@@ -196,7 +196,7 @@ func watch(o host.PluginOptions, served bool) error {
 	return nil
 }
 
-// SetNode tells a node, new or changed.
+// SetNode takes a node over, new or changed.
 func (j *Judge) SetNode(n *corev1.Node) {
 	if before := j.nodes[n.Name]; before != nil {
 		j.cache.UpdateNode(j.log, before, n)
@@ -214,7 +214,7 @@ func (j *Judge) RemoveNode(name string) {
 	}
 }
 
-// SetPod tells a pod that is bound, new or changed.
+// SetPod takes a bound pod over, new or changed.
 func (j *Judge) SetPod(p *corev1.Pod) {
 	before := j.pods[p.UID]
 	switch {
@@ -245,7 +245,7 @@ func (j *Judge) RemovePod(uid types.UID) {
 	delete(j.assumed, uid)
 }
 
-// Assume counts a pod as bound to a node until it is told as bound, or removed.
+// Assume counts a pod as bound to a node until SetPod reports it as bound, or it is removed.
 func (j *Judge) Assume(p *corev1.Pod, node string) {
 	if j.pods[p.UID] != nil {
 		return
