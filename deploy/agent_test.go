@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/lab/plane"
 	"github.com/springtide/springtide/lab/plane/planetest"
 )
@@ -70,8 +71,7 @@ func TestAgentWritesItsOwnNode(t *testing.T) {
 			return true
 		})
 	}
-	shares, topologies := dyn.Resource(v1alpha1.GroupVersion.WithResource("nodeshares")), v1alpha1.GroupVersion.WithResource("nodeshares")
-	topologies.Group, topologies.Version, topologies.Resource = "topology.node.k8s.io", "v1alpha2", "noderesourcetopologies"
+	shares := dyn.Resource(v1alpha1.GroupVersion.WithResource("nodeshares"))
 	pods := map[string]*corev1.Pod{}
 	for _, node := range []string{"a", "b"} {
 		made, err := core.CoreV1().Nodes().Create(ctx, planetest.Node(node, nil), metav1.CreateOptions{})
@@ -140,7 +140,7 @@ func TestAgentWritesItsOwnNode(t *testing.T) {
 			return err
 		}},
 		{"the topology", func(_ kubernetes.Interface, d dynamic.Interface, node string) error {
-			_, err := d.Resource(topologies).Create(ctx, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "topology.node.k8s.io/v1alpha2", "kind": "NodeResourceTopology",
+			_, err := d.Resource(facts.Topologies).Create(ctx, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "topology.node.k8s.io/v1alpha2", "kind": "NodeResourceTopology",
 				"metadata": map[string]any{"name": node}, "zones": []any{}}}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 			return err
 		}},

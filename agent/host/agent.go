@@ -21,6 +21,7 @@ import (
 	"github.com/springtide/springtide/agent/share"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
 )
 
 // Options say how an agent works.
@@ -317,12 +318,8 @@ func (a *Agent) input(f *Facts, groups []PodGroup) (*shape.Input, []PodGroup) {
 	}
 	if f.Share != nil {
 		for i := range f.Share.Spec.Parcels {
-			p := &f.Share.Spec.Parcels[i]
-			cells := make([]int, len(p.Cells))
-			for k, c := range p.Cells {
-				cells[k] = int(c)
-			}
-			in.Parcels = append(in.Parcels, shape.Parcel{Cells: shape.SetOf(cells...), Holder: f.Classes[fleet.PoolID(p.Holder)], Next: f.Classes[fleet.PoolID(p.Next)]})
+			p := facts.Parcel(&f.Share.Spec.Parcels[i])
+			in.Parcels = append(in.Parcels, shape.Parcel{Cells: shape.SetOf(p.Cells...), Holder: f.Classes[p.Holder], Next: f.Classes[p.Next]})
 			if k := &in.Parcels[i]; k.Holder == "" { // the pool is gone: the cells stay with the side that is not to have them next
 				k.Holder = in.Home
 				if k.Next == in.Home && in.Home == fleet.Online {
@@ -414,10 +411,7 @@ func (a *Agent) judge(f *Facts, in *shape.Input, strays []PodGroup, now time.Tim
 	moving := shape.Set{}
 	for i := range f.Share.Spec.Parcels {
 		p := &f.Share.Spec.Parcels[i]
-		entry := fleet.ShareParcel{Holder: fleet.PoolID(p.Holder), Next: fleet.PoolID(p.Next), Loan: fleet.LoanID(p.LoanName), LoanUID: fleet.UID(p.LoanUID), Epoch: p.Epoch}
-		for _, c := range p.Cells {
-			entry.Cells = append(entry.Cells, int(c))
-		}
+		entry := facts.Parcel(p)
 		if r := reported(&f.Share.Status, p); r != nil && r.Clean {
 			entry.Clean, entry.CleanEpoch = true, r.Epoch
 		}

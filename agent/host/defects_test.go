@@ -98,15 +98,15 @@ func TestSidesFollowTheController(t *testing.T) {
 		level shape.Class
 		pod   func() PodFacts
 	}{
-		{"a plain pod", fleet.PodOnline, shape.OnlineSide, shape.Shared, facts("100m", nil, false, "")},
-		{"a pod that tolerates the holder", fleet.PodOffline, shape.OfflineSide, shape.Shared, facts("100m", nil, true, "")},
-		{"a BestEffort pod", fleet.PodOnline, shape.OverlapSide, shape.Reclaimed, facts("", nil, false, "")},
-		{"a BestEffort pod of offline", fleet.PodOffline, shape.OfflineSide, shape.Reclaimed, facts("", nil, true, "")},
-		{"a DaemonSet's pod", fleet.PodSystem, shape.SystemSide, shape.System, facts("", nil, false, "DaemonSet")},
-		{"a tenant's DaemonSet that tolerates the holder", fleet.PodOffline, shape.OfflineSide, shape.Shared, facts("100m", nil, true, "DaemonSet")},
-		{"one that calls itself system", fleet.PodOnline, shape.OnlineSide, shape.Shared, facts("100m", map[string]string{shape.AnnotationClass: "system"}, false, "")},
-		{"one that is reclaimed by annotation", fleet.PodOnline, shape.OverlapSide, shape.Reclaimed, facts("100m", map[string]string{shape.AnnotationClass: "reclaimed"}, false, "")},
-		{"one that requests idle capacity", fleet.PodOnline, shape.OverlapSide, shape.Reclaimed, facts(ResourceReclaimedCPU, nil, false, "")},
+		{"a plain pod", fleet.PodOnline, shape.OnlineSide, shape.Shared, podWith("100m", nil, false, "")},
+		{"a pod that tolerates the holder", fleet.PodOffline, shape.OfflineSide, shape.Shared, podWith("100m", nil, true, "")},
+		{"a BestEffort pod", fleet.PodOnline, shape.OverlapSide, shape.Reclaimed, podWith("", nil, false, "")},
+		{"a BestEffort pod of offline", fleet.PodOffline, shape.OfflineSide, shape.Reclaimed, podWith("", nil, true, "")},
+		{"a DaemonSet's pod", fleet.PodSystem, shape.SystemSide, shape.System, podWith("", nil, false, "DaemonSet")},
+		{"a tenant's DaemonSet that tolerates the holder", fleet.PodOffline, shape.OfflineSide, shape.Shared, podWith("100m", nil, true, "DaemonSet")},
+		{"one that calls itself system", fleet.PodOnline, shape.OnlineSide, shape.Shared, podWith("100m", map[string]string{shape.AnnotationClass: "system"}, false, "")},
+		{"one that is reclaimed by annotation", fleet.PodOnline, shape.OverlapSide, shape.Reclaimed, podWith("100m", map[string]string{shape.AnnotationClass: "reclaimed"}, false, "")},
+		{"one that requests idle capacity", fleet.PodOnline, shape.OverlapSide, shape.Reclaimed, podWith(ResourceReclaimedCPU, nil, false, "")},
 	} {
 		if p := c.pod(); p.Class != c.class || p.Side != c.side || p.Level != c.level {
 			t.Errorf("%s: %s, %s, %s", c.name, p.Class, p.Side, p.Level)

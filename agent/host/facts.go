@@ -21,12 +21,12 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
-	helpers "k8s.io/component-helpers/resource"
 
 	"github.com/springtide/springtide/agent/notice"
 	"github.com/springtide/springtide/agent/shape"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
 )
 
 // Extended resources that reclaimed pods request. The scheduler counts them, the kubelet sees the pods as BestEffort.
@@ -105,26 +105,11 @@ func (p *PodFacts) FullName() string { return p.Namespace + "/" + p.Name }
 
 // newNodeFacts reads a node.
 func newNodeFacts(n *corev1.Node) NodeFacts {
-	f := NodeFacts{Name: n.Name, UID: string(n.UID), Allocatable: amounts(n.Status.Allocatable), Reclaimed: reclaimedOf(n.Status.Capacity),
+	f := NodeFacts{Name: n.Name, UID: string(n.UID), Allocatable: facts.Resources(n.Status.Allocatable), Reclaimed: reclaimedOf(n.Status.Capacity),
 		Hooks: n.Labels[v1alpha1.LabelRuntimeHooks] == "true"}
 	f.Marks.OfflineLabel = n.Labels[v1alpha1.LabelOffline] == "true"
-	for i := range n.Spec.Taints {
-		t := &n.Spec.Taints[i]
-		if t.Key == v1alpha1.TaintHolder && t.Value == v1alpha1.TaintHolderOffline && t.Effect == corev1.TaintEffectNoSchedule {
-			f.Marks.HolderTaint = true
-		}
-	}
+	f.Marks.HolderTaint = facts.HasHolderTaint(n.Spec.Taints)
 	return f
-}
-
-func amounts(list corev1.ResourceList) fleet.Resources {
-	r := fleet.Resources{CPU: fleet.MilliCPU(list.Cpu().MilliValue()), Memory: fleet.Bytes(list.Memory().Value()), Pods: list.Pods().Value()}
-	for name, q := range list {
-		if strings.HasSuffix(string(name), "/gpu") {
-			r.GPU += q.Value()
-		}
-	}
-	return r
 }
 
 // reclaimedOf reads idle capacity: reclaimed-cpu counts in thousandths of a core, since an extended resource is a whole number.
@@ -142,8 +127,8 @@ func newPodFacts(p *corev1.Pod, namespace string) PodFacts {
 	if hash := p.Annotations[corev1.MirrorPodAnnotationKey]; hash != "" {
 		f.UID = hash
 	}
-	requests := helpers.PodRequests(p, helpers.PodResourcesOptions{})
-	f.Ask, f.Reclaimed = amounts(requests), reclaimedOf(requests)
+	requests := facts.PodRequests(&p.Spec)
+	f.Ask, f.Reclaimed = facts.Resources(requests), reclaimedOf(requests)
 	f.Ask.Pods = 1
 	f.Terms, f.Problems = shape.ReadTerms(p.Annotations)
 	if p.Spec.Priority != nil {
@@ -179,10 +164,7 @@ func newPodFacts(p *corev1.Pod, namespace string) PodFacts {
 // place finds side and class. The controller's reading of a pod is kept to: a pod that names the holder taint in a toleration is offline's, any
 // other is online's unless it is of the system.
 func (f *PodFacts) place(p *corev1.Pod, namespace string) {
-	tolerates := slices.ContainsFunc(p.Spec.Tolerations, func(t corev1.Toleration) bool {
-		return t.Key == v1alpha1.TaintHolder && (t.Effect == "" || t.Effect == corev1.TaintEffectNoSchedule) &&
-			(t.Operator == corev1.TolerationOpExists || t.Value == v1alpha1.TaintHolderOffline)
-	})
+	tolerates := facts.ToleratesHolder(p.Spec.Tolerations)
 	component := ""
 	if p.Namespace == namespace {
 		component = p.Labels[v1alpha1.LabelComponent]

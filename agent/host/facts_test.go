@@ -8,8 +8,8 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 )
 
-// facts makes a pod and reads it. cpu is what it requests: an amount, the name of an extended resource, or nothing.
-func facts(cpu string, annotations map[string]string, tolerates bool, owner string) func() PodFacts {
+// podWith makes a pod and reads it. cpu is what it requests: an amount, the name of an extended resource, or nothing.
+func podWith(cpu string, annotations map[string]string, tolerates bool, owner string) func() PodFacts {
 	return func() PodFacts {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "shop", UID: "u", Annotations: annotations}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}}}
 		switch cpu {

@@ -22,6 +22,7 @@ import (
 	"github.com/springtide/springtide/agent/notice"
 	"github.com/springtide/springtide/agent/shape"
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/lab/plane"
 	"github.com/springtide/springtide/lab/plane/planetest"
 )
@@ -115,7 +116,7 @@ func (f *fixture) share(t *testing.T) *v1alpha1.NodeShare {
 func (f *fixture) versions(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{"share": f.share(t).ResourceVersion}
-	u, err := f.dyn.Resource(topologies).Get(t.Context(), "m", metav1.GetOptions{})
+	u, err := f.dyn.Resource(facts.Topologies).Get(t.Context(), "m", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +189,7 @@ func TestAgentOnARealAPIServer(t *testing.T) {
 	if status.Reporter != v1alpha1.ReporterAgent || len(status.Conditions) < 10 {
 		t.Errorf("%+v", status)
 	}
-	topology, err := f.dyn.Resource(topologies).Get(t.Context(), "m", metav1.GetOptions{})
+	topology, err := f.dyn.Resource(facts.Topologies).Get(t.Context(), "m", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

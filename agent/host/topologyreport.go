@@ -11,15 +11,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/springtide/springtide/agent/shape"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
 )
-
-var topologies = schema.GroupVersionResource{Group: "topology.node.k8s.io", Version: "v1alpha2", Resource: "noderesourcetopologies"}
 
 // Modes of the topology report.
 const (
@@ -100,7 +98,7 @@ func TopologyObject(node string, uid types.UID, t *shape.Topology) *unstructured
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{"topologyPolicies": []any{"None"}, "zones": zones,
 		"attributes": attributes("springtide.dev/reporter", "springtide-agent", "offlineCPUs", t.Offline.String())}}
-	u.SetAPIVersion(topologies.GroupVersion().String())
+	u.SetAPIVersion(facts.Topologies.GroupVersion().String())
 	u.SetKind("NodeResourceTopology")
 	u.SetName(node)
 	if uid != "" {
@@ -137,7 +135,7 @@ func binary(b fleet.Bytes) string {
 
 // writeTopology makes the object say what is wanted, and reports whether it wrote.
 func writeTopology(ctx context.Context, c dynamic.Interface, want *unstructured.Unstructured) (bool, error) {
-	objects := c.Resource(topologies)
+	objects := c.Resource(facts.Topologies)
 	has, err := objects.Get(ctx, want.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		_, err = objects.Create(ctx, want, metav1.CreateOptions{FieldManager: fieldManager})

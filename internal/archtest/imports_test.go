@@ -40,7 +40,7 @@ var thirdParty = map[string][]string{
 
 	"agent/host": {
 		"github.com/containerd/nri/pkg/api", "github.com/containerd/nri/pkg/stub", "github.com/prometheus/client_golang/prometheus",
-		"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/component-helpers/resource",
+		"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go",
 		"google.golang.org/grpc", "k8s.io/cri-api",
 	},
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/loop/protocol"
 )
 
@@ -76,9 +77,9 @@ func (a *applier) markPatch(f *nodeFacts, want fleet.NodeMarks) []byte {
 		"annotations":     notes,
 	}}
 	if want.HolderTaint != f.node.Marks.HolderTaint || want.Fence != f.node.Marks.Fence {
-		taints := slices.DeleteFunc(slices.Clone(f.taints), func(t corev1.Taint) bool { return isHolderTaint(t) || isFence(t) })
+		taints := slices.DeleteFunc(slices.Clone(f.taints), func(t corev1.Taint) bool { return facts.IsHolderTaint(t) || isFence(t) })
 		if want.HolderTaint {
-			taints = append(taints, holderTaint())
+			taints = append(taints, facts.HolderTaint())
 		}
 		if want.Fence != fleet.FenceNone {
 			taints = append(taints, corev1.Taint{Key: v1alpha1.TaintFenced, Effect: corev1.TaintEffect(want.Fence)})

@@ -24,6 +24,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
@@ -813,27 +814,29 @@ func TestMarkPatch(t *testing.T) {
 		{"lend: other taints stay", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{taint("maintenance")} }, fleet.NodeMarks{HolderTaint: true, KeepNode: true},
 			`{"metadata":{"annotations":{"cluster-autoscaler.kubernetes.io/scale-down-disabled":"true","karpenter.sh/do-not-disrupt":"true","springtide.dev/keep-node":"cluster-autoscaler.kubernetes.io/scale-down-disabled,karpenter.sh/do-not-disrupt","springtide.dev/leader-epoch":"7"},"labels":{"springtide.dev/home":null,"springtide.dev/offline":null},"resourceVersion":"100"},"spec":{"taints":[{"key":"maintenance","effect":"NoExecute"},{"key":"springtide.dev/holder","value":"offline","effect":"NoSchedule"}]}}`},
 		{"home: only what we added goes", func(n *corev1.Node) {
-			n.Spec.Taints = []corev1.Taint{holderTaint()}
+			n.Spec.Taints = []corev1.Taint{facts.HolderTaint()}
 			n.Annotations = map[string]string{annotationScaleDownDisabled: "true", annotationDoNotDisrupt: "true", annotationKept: annotationDoNotDisrupt}
 		}, fleet.NodeMarks{},
 			`{"metadata":{"annotations":{"karpenter.sh/do-not-disrupt":null,"springtide.dev/keep-node":null,"springtide.dev/leader-epoch":"7"},"labels":{"springtide.dev/home":null,"springtide.dev/offline":null},"resourceVersion":"100"},"spec":{"taints":[]}}`},
 		{"open to offline: taints are left alone", func(n *corev1.Node) {
-			n.Spec.Taints = []corev1.Taint{holderTaint(), taint("x")}
+			n.Spec.Taints = []corev1.Taint{facts.HolderTaint(), taint("x")}
 			n.Annotations = map[string]string{annotationScaleDownDisabled: "true", annotationDoNotDisrupt: "true", annotationKept: ""}
 		}, fleet.NodeMarks{HolderTaint: true, OfflineLabel: true, KeepNode: true},
 			`{"metadata":{"annotations":{"springtide.dev/keep-node":"","springtide.dev/leader-epoch":"7"},"labels":{"springtide.dev/home":null,"springtide.dev/offline":"true"},"resourceVersion":"100"}}`},
-		{"at home in an offline pool", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{holderTaint()} }, fleet.NodeMarks{HolderTaint: true, OfflineLabel: true, HomeLabel: true},
+		{"at home in an offline pool", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{facts.HolderTaint()} }, fleet.NodeMarks{HolderTaint: true, OfflineLabel: true, HomeLabel: true},
 			`{"metadata":{"annotations":{"springtide.dev/leader-epoch":"7"},"labels":{"springtide.dev/home":"offline","springtide.dev/offline":"true"},"resourceVersion":"100"}}`},
-		{"at home there, and lent to online", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{holderTaint()} }, fleet.NodeMarks{HomeLabel: true},
+		{"at home there, and lent to online", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{facts.HolderTaint()} }, fleet.NodeMarks{HomeLabel: true},
 			`{"metadata":{"annotations":{"springtide.dev/leader-epoch":"7"},"labels":{"springtide.dev/home":"offline","springtide.dev/offline":null},"resourceVersion":"100"},"spec":{"taints":[]}}`},
 		{"told by an older version until when", func(n *corev1.Node) {
-			n.Spec.Taints = []corev1.Taint{holderTaint()}
+			n.Spec.Taints = []corev1.Taint{facts.HolderTaint()}
 			n.Annotations = map[string]string{v1alpha1.AnnotationExpectedUntil: "2026-06-01T15:00:00Z", v1alpha1.AnnotationDue: "2026-06-01T15:02:00Z"}
 		}, fleet.NodeMarks{HolderTaint: true},
 			`{"metadata":{"annotations":{"springtide.dev/due":null,"springtide.dev/expected-until":null,"springtide.dev/leader-epoch":"7"},"labels":{"springtide.dev/home":null,"springtide.dev/offline":null},"resourceVersion":"100"}}`},
-		{"cut off", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{holderTaint(), taint("x")} }, fleet.NodeMarks{HolderTaint: true, Fence: fleet.FenceExecute},
+		{"cut off", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{facts.HolderTaint(), taint("x")} }, fleet.NodeMarks{HolderTaint: true, Fence: fleet.FenceExecute},
 			`{"metadata":{"annotations":{"springtide.dev/leader-epoch":"7"},"labels":{"springtide.dev/home":null,"springtide.dev/offline":null},"resourceVersion":"100"},"spec":{"taints":[{"key":"x","effect":"NoExecute"},{"key":"springtide.dev/holder","value":"offline","effect":"NoSchedule"},{"key":"springtide.dev/fenced","effect":"NoExecute"}]}}`},
-		{"cut off less, beside online", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{holderTaint(), taint("springtide.dev/fenced")} }, fleet.NodeMarks{HolderTaint: true, Fence: fleet.FenceSchedule},
+		{"cut off less, beside online", func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{facts.HolderTaint(), taint("springtide.dev/fenced")}
+		}, fleet.NodeMarks{HolderTaint: true, Fence: fleet.FenceSchedule},
 			`{"metadata":{"annotations":{"springtide.dev/leader-epoch":"7"},"labels":{"springtide.dev/home":null,"springtide.dev/offline":null},"resourceVersion":"100"},"spec":{"taints":[{"key":"springtide.dev/holder","value":"offline","effect":"NoSchedule"},{"key":"springtide.dev/fenced","effect":"NoSchedule"}]}}`},
 	} {
 		n := node("n1", nil)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/validate"
 )
 
@@ -264,8 +265,7 @@ func newShareFacts(a *v1alpha1.NodeShare) shareFacts {
 	}
 	for i := range a.Spec.Parcels {
 		p := &a.Spec.Parcels[i]
-		out := fleet.ShareParcel{Cells: ints(p.Cells), Holder: fleet.PoolID(p.Holder), Next: fleet.PoolID(p.Next),
-			Loan: fleet.LoanID(p.LoanName), LoanUID: fleet.UID(p.LoanUID), Epoch: p.Epoch}
+		out := facts.Parcel(p)
 		for j := range a.Status.Parcels {
 			// Reports are matched by the loan's UID: a loan of the same name that was begun anew has another, and its epoch starts over.
 			if r := &a.Status.Parcels[j]; r.LoanUID == p.LoanUID {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 )
@@ -175,7 +176,7 @@ func TestRepairAsksForTheLoanFirst(t *testing.T) {
 func opened(t *testing.T, change func(*corev1.Node)) (*world, planner.Mark) {
 	t.Helper()
 	n := node("n1", inWeb)
-	n.Spec.Taints = []corev1.Taint{holderTaint()}
+	n.Spec.Taints = []corev1.Taint{facts.HolderTaint()}
 	change(n)
 	w := newWorld(t, n, pool("web", "Online", inWeb), pool("batch", "Offline", inBatch), loan("l", "n1", "Lent", 2, 0), nodeShare("n1", "l", "batch", "", 2, true, 0))
 	return w, planner.Mark{Node: "n1", ID: fleet.NodeID(n.UID), Want: fleet.NodeMarks{HolderTaint: true, OfflineLabel: true, KeepNode: true}}

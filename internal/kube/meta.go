@@ -3,7 +3,6 @@ package kube
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	helpers "k8s.io/component-helpers/resource"
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
@@ -13,9 +12,9 @@ import (
 // gpuResource is the extended resource that fillers ask for GPUs by.
 const gpuResource = "nvidia.com/gpu"
 
-// podRequests is what the scheduler counts for a pod: containers, the largest init container, sidecars, overhead, pod-level requests.
+// podRequests is what the scheduler counts for a pod, the pod itself included.
 func podRequests(spec *corev1.PodSpec) fleet.Resources {
-	r := facts.Resources(helpers.PodRequests(&corev1.Pod{Spec: *spec}, helpers.PodResourcesOptions{}))
+	r := facts.Resources(facts.PodRequests(spec))
 	r.Pods = 1
 	return r
 }

@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -76,7 +75,7 @@ func newNodeFacts(n *corev1.Node) *nodeFacts {
 		f.kept = fleet.KnownAt(kept, timeOf(&n.CreationTimestamp))
 	}
 	f.node.Marks = fleet.NodeMarks{
-		HolderTaint:  slices.ContainsFunc(n.Spec.Taints, isHolderTaint),
+		HolderTaint:  facts.HasHolderTaint(n.Spec.Taints),
 		OfflineLabel: n.Labels[v1alpha1.LabelOffline] == "true",
 		HomeLabel:    n.Labels[v1alpha1.LabelHome] == v1alpha1.HomeOffline,
 		Fence:        fenceOf(n.Spec.Taints),
@@ -86,10 +85,6 @@ func newNodeFacts(n *corev1.Node) *nodeFacts {
 }
 
 func keepAnnotations() []string { return []string{annotationScaleDownDisabled, annotationDoNotDisrupt} }
-
-func isHolderTaint(t corev1.Taint) bool {
-	return t.Key == v1alpha1.TaintHolder && t.Value == v1alpha1.TaintHolderOffline && t.Effect == corev1.TaintEffectNoSchedule
-}
 
 // fenceOf is the stronger of the fences among a node's taints.
 func fenceOf(ts []corev1.Taint) fleet.Fence {

@@ -14,6 +14,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/adapter"
+	"github.com/springtide/springtide/internal/kube/facts"
 )
 
 // podFacts is one pod: all that the pod alone can say. Whose it is follows from its owner chain and is joined in by the assembly.
@@ -90,7 +91,7 @@ func newPodFacts(p *corev1.Pod) *podFacts {
 		f.pod.Rank = fleet.PriorityHigh
 	}
 	f.finished = f.pod.Phase == fleet.PodSucceeded || f.pod.Phase == fleet.PodFailed
-	f.tolerates = toleratesHolder(p.Spec.Tolerations)
+	f.tolerates = facts.ToleratesHolder(p.Spec.Tolerations)
 	f.readStatus(&p.Status)
 	f.readAnnotations(p.Annotations)
 	return f
@@ -187,17 +188,4 @@ func deletionCost(annotations map[string]string) int {
 		return 0
 	}
 	return n
-}
-
-func toleratesHolder(ts []corev1.Toleration) bool {
-	for i := range ts {
-		t := &ts[i]
-		if t.Key != v1alpha1.TaintHolder || (t.Effect != "" && t.Effect != corev1.TaintEffectNoSchedule) {
-			continue
-		}
-		if t.Operator == corev1.TolerationOpExists || t.Value == v1alpha1.TaintHolderOffline {
-			return true
-		}
-	}
-	return false
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
 )
 
 var (
@@ -366,7 +367,7 @@ func TestSystemPodsAreProved(t *testing.T) {
 func TestNodesAndPools(t *testing.T) {
 	both := node("n3", map[string]string{"tier": "web", "extra": "yes"})
 	lent := node("n2", inWeb)
-	lent.Spec.Taints = []corev1.Taint{holderTaint(), {Key: "other", Effect: corev1.TaintEffectNoExecute}}
+	lent.Spec.Taints = []corev1.Taint{facts.HolderTaint(), {Key: "other", Effect: corev1.TaintEffectNoExecute}}
 	lent.Labels = map[string]string{"tier": "web", v1alpha1.LabelOffline: "true", corev1.LabelTopologyZone: "z1", v1alpha1.LabelNetworkPod: "np1"}
 	lent.Annotations = map[string]string{annotationScaleDownDisabled: "true", annotationDoNotDisrupt: "true", annotationKept: ""}
 	cordoned := node("n4", inBatch)

@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/lab/node"
 	"github.com/springtide/springtide/lab/plane"
 )
@@ -43,9 +43,6 @@ const (
 	labelGPU    = "nvidia.com/gpu.product"
 	gpuModel    = "NVIDIA-A100-SXM4-80GB"
 )
-
-// topologyResource is the ecosystem's description of a machine's inside.
-var topologyResource = schema.GroupVersionResource{Group: "topology.node.k8s.io", Version: "v1alpha2", Resource: "noderesourcetopologies"}
 
 // machine is one node of the fleet before it was made.
 type machine struct {
@@ -137,7 +134,7 @@ func (m *machine) node() *corev1.Node {
 	}
 	if m.pool == offlinePool {
 		n.Labels[v1alpha1.LabelOffline], n.Labels[v1alpha1.LabelHome] = "true", v1alpha1.HomeOffline
-		n.Spec.Taints = []corev1.Taint{holderTaint}
+		n.Spec.Taints = []corev1.Taint{facts.HolderTaint()}
 	}
 	return n
 }
@@ -158,7 +155,7 @@ func (m *machine) topology() *unstructured.Unstructured {
 		})
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{"topologyPolicies": []any{"None"}, "zones": list}}
-	u.SetGroupVersionKind(topologyResource.GroupVersion().WithKind("NodeResourceTopology"))
+	u.SetGroupVersionKind(facts.Topologies.GroupVersion().WithKind("NodeResourceTopology"))
 	u.SetName(m.name)
 	return u
 }
@@ -180,7 +177,7 @@ func (w *World) buildMachines(ctx context.Context) error {
 			if _, err := w.api.core.CoreV1().Nodes().Create(ctx, m.node(), metav1.CreateOptions{}); err != nil {
 				return fmt.Errorf("make %s: %w", m.name, err)
 			}
-			if _, err := w.api.dynamic.Resource(topologyResource).Create(ctx, m.topology(), metav1.CreateOptions{}); err != nil {
+			if _, err := w.api.dynamic.Resource(facts.Topologies).Create(ctx, m.topology(), metav1.CreateOptions{}); err != nil {
 				return fmt.Errorf("make the topology of %s: %w", m.name, err)
 			}
 			return nil

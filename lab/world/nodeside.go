@@ -12,6 +12,7 @@ import (
 	"github.com/springtide/springtide/agent/share"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
 )
 
 // confineTime is what the node side needs between the cells being free of whom they must be free of, with marks that let no more of them
@@ -43,17 +44,12 @@ type machineNow struct {
 	use   machineUse
 }
 
-// holderTaint keeps online pods off a machine.
-var holderTaint = corev1.Taint{Key: v1alpha1.TaintHolder, Value: v1alpha1.TaintHolderOffline, Effect: corev1.TaintEffectNoSchedule}
-
 // marksOf are the marks of a node that say whose pods may land. One that is not seen may let everybody land.
 func marksOf(n *corev1.Node) fleet.NodeMarks {
 	if n == nil {
 		return fleet.NodeMarks{OfflineLabel: true}
 	}
-	return fleet.NodeMarks{OfflineLabel: n.Labels[v1alpha1.LabelOffline] == "true", HolderTaint: slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
-		return t.MatchTaint(&holderTaint) && t.Value == holderTaint.Value
-	})}
+	return fleet.NodeMarks{OfflineLabel: n.Labels[v1alpha1.LabelOffline] == "true", HolderTaint: facts.HasHolderTaint(n.Spec.Taints)}
 }
 
 // nodeSides plays the agents up to now and returns the reports that changed. [share.Machine.Judge] says which parcels are clean. A world
@@ -123,10 +119,7 @@ func (s *side) play(o *v1alpha1.NodeShare, m machineNow, now time.Time) []v1alph
 	node.Pool, node.Marks = fleet.PoolID(m.home), m.marks
 	for i := range o.Spec.Parcels {
 		p := &o.Spec.Parcels[i]
-		entry := fleet.ShareParcel{Holder: fleet.PoolID(p.Holder), Next: fleet.PoolID(p.Next), Loan: fleet.LoanID(p.LoanUID), Epoch: p.Epoch}
-		for _, cell := range p.Cells {
-			entry.Cells = append(entry.Cells, int(cell))
-		}
+		entry := facts.Parcel(p)
 		if was := s.reported(p); was != nil && was.Clean {
 			entry.Clean, entry.CleanEpoch, entry.CleanAt = true, was.Epoch, was.Time.Time
 		}

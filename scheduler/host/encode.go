@@ -109,12 +109,8 @@ func shapeOf(p *corev1.Pod, r *request, claimant string) place.Shape {
 
 // sideOf says whose cells a pod uses: offline pods tolerate the holder taint by name. A toleration of everything, as system pods carry it, is none.
 func sideOf(p *corev1.Pod) fleet.Class {
-	for i := range p.Spec.Tolerations {
-		t := &p.Spec.Tolerations[i]
-		if t.Key == v1alpha1.TaintHolder && (t.Effect == "" || t.Effect == corev1.TaintEffectNoSchedule) &&
-			(t.Operator == corev1.TolerationOpExists || t.Value == v1alpha1.TaintHolderOffline) {
-			return fleet.Offline
-		}
+	if facts.ToleratesHolder(p.Spec.Tolerations) {
+		return fleet.Offline
 	}
 	return fleet.Online
 }

@@ -45,7 +45,7 @@ func optionals() []optional {
 		{one(own.WithResource("nodeshares")), setShare},
 		{one(own.WithResource("capacityquotas")), setQuota},
 		{one(own.WithResource("elasticjobs")), setJob},
-		{one(schema.GroupVersionResource{Group: "topology.node.k8s.io", Version: "v1alpha2", Resource: "noderesourcetopologies"}), setTopology},
+		{one(facts.Topologies), setTopology},
 		{podGroups(), setGroup},
 		{one(own.WithResource("loans")), setLoan},
 		{one(own.WithResource("elasticservices")), setService},

@@ -1,5 +1,5 @@
-// Package facts reads objects of others into the vocabulary of the fleet: amounts of resources and the cells of a node. The controller and the
-// scheduler count with the same functions, so that room in one is room in the other.
+// Package facts reads objects into the vocabulary of the fleet: amounts of resources, the cells of a node, marks, tolerations and parcels. The
+// controller, the scheduler and the node agent use the same functions, so that room and side in one are room and side in the others.
 package facts
 
 import (
@@ -10,7 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	helpers "k8s.io/component-helpers/resource"
 
+	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 )
 
@@ -35,6 +38,51 @@ func Resources(list corev1.ResourceList) fleet.Resources {
 	}
 	return r
 }
+
+// PodRequests is what the scheduler counts for a pod: containers, the largest init container, sidecars, overhead, pod-level requests.
+func PodRequests(spec *corev1.PodSpec) corev1.ResourceList {
+	return helpers.PodRequests(&corev1.Pod{Spec: *spec}, helpers.PodResourcesOptions{})
+}
+
+// HolderTaint is the mark that keeps online pods off a node.
+func HolderTaint() corev1.Taint {
+	return corev1.Taint{Key: v1alpha1.TaintHolder, Value: v1alpha1.TaintHolderOffline, Effect: corev1.TaintEffectNoSchedule}
+}
+
+// HasHolderTaint reports whether a node has that mark.
+func HasHolderTaint(ts []corev1.Taint) bool { return slices.ContainsFunc(ts, IsHolderTaint) }
+
+// IsHolderTaint reports whether a taint is that mark.
+func IsHolderTaint(t corev1.Taint) bool {
+	own := HolderTaint()
+	return t.MatchTaint(&own) && t.Value == own.Value
+}
+
+// ToleratesHolder reports whether tolerations name the holder taint: the pod is offline's. A blanket toleration of everything does not count:
+// system pods carry those.
+func ToleratesHolder(ts []corev1.Toleration) bool {
+	for i := range ts {
+		t := &ts[i]
+		if t.Key == v1alpha1.TaintHolder && (t.Effect == "" || t.Effect == corev1.TaintEffectNoSchedule) &&
+			(t.Operator == corev1.TolerationOpExists || t.Value == v1alpha1.TaintHolderOffline) {
+			return true
+		}
+	}
+	return false
+}
+
+// Parcel reads an entry of a NodeShare's spec, without what was reported on it.
+func Parcel(p *v1alpha1.ShareParcel) fleet.ShareParcel {
+	out := fleet.ShareParcel{Cells: make([]int, len(p.Cells)), Holder: fleet.PoolID(p.Holder), Next: fleet.PoolID(p.Next),
+		Loan: fleet.LoanID(p.LoanName), LoanUID: fleet.UID(p.LoanUID), Epoch: p.Epoch}
+	for i, c := range p.Cells {
+		out.Cells[i] = int(c)
+	}
+	return out
+}
+
+// Topologies is the resource that Cells reads.
+var Topologies = schema.GroupVersionResource{Group: "topology.node.k8s.io", Version: "v1alpha2", Resource: "noderesourcetopologies"}
 
 // Cells reads the zones of type Node of a NodeResourceTopology as cells, sorted by number. The socket of a cell is the number at the end of its parent, a zone of type
 // Socket or Package, or else the value of its attribute "socket" (the ecosystem's exporters agree on neither, and some say nothing). A
