@@ -11,35 +11,17 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 
 	"github.com/springtide/springtide/lab/plane"
 	"github.com/springtide/springtide/lab/plane/planetest"
 )
 
-// TestAStolenAccount: with the controller's own rights, on a real API server, nobody changes images, commands, accounts or others' taints; what the
-// controller itself writes passes. The server plays the oldest Kubernetes that README names.
+// TestAStolenAccount: with the controller's own rights, on a real API server, images, commands, accounts and others' taints
+// cannot be changed; what the controller itself writes passes. The server plays the oldest Kubernetes that README names.
 func TestAStolenAccount(t *testing.T) {
-	p := planetest.Start(t, plane.Options{EmulatedVersion: "1.33"})
-	core, err := kubernetes.NewForConfig(p.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	dyn, err := dynamic.NewForConfig(p.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	groups, err := restmapper.GetAPIGroupResources(core.Discovery())
-	if err != nil {
-		t.Fatal(err)
-	}
-	mapper := restmapper.NewDiscoveryRESTMapper(groups)
-	for _, doc := range render(t) {
-		apply(t, dyn, mapper, doc)
-	}
+	p, core, _ := startWith(t, plane.Options{EmulatedVersion: "1.33"}, render(t))
 	v, err := core.Discovery().ServerVersion()
 	if err != nil || !strings.HasPrefix(v.EmulationMajor+"."+v.EmulationMinor, "1.33") {
 		t.Errorf("the API server plays %+v (%v), want 1.33", v, err)

@@ -25,10 +25,10 @@ import (
 	"github.com/springtide/springtide/lab/plane/planetest"
 )
 
-// TestOnARealAPIServer applies what kustomize builds, with the offline component, and watches what becomes of pods in an offline tenant's
-// namespace and elsewhere.
-func TestOnARealAPIServer(t *testing.T) {
-	p := planetest.Start(t, plane.Options{})
+// startWith starts a real API server and applies documents to it.
+func startWith(t *testing.T, o plane.Options, docs [][]byte) (*plane.Plane, kubernetes.Interface, dynamic.Interface) {
+	t.Helper()
+	p := planetest.Start(t, o)
 	core, err := kubernetes.NewForConfig(p.RESTConfig())
 	if err != nil {
 		t.Fatal(err)
@@ -42,9 +42,16 @@ func TestOnARealAPIServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	mapper := restmapper.NewDiscoveryRESTMapper(groups)
-	for _, doc := range render(t, "offline") {
+	for _, doc := range docs {
 		apply(t, dyn, mapper, doc)
 	}
+	return p, core, dyn
+}
+
+// TestOnARealAPIServer applies what kustomize builds, with the offline component, and watches what becomes of pods in an offline tenant's
+// namespace and elsewhere.
+func TestOnARealAPIServer(t *testing.T) {
+	p, core, _ := startWith(t, plane.Options{}, render(t, "offline"))
 	checkAdmitted(t, core)
 
 	for namespace, labels := range map[string]map[string]string{"shop": nil, "batch": {v1alpha1.LabelTenant: "true"}} {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,16 +14,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/restmapper"
 	"sigs.k8s.io/yaml"
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/validate/offline"
 	"github.com/springtide/springtide/lab/plane"
-	"github.com/springtide/springtide/lab/plane/planetest"
 )
 
 const (
@@ -35,25 +32,9 @@ const (
 
 // The API server refuses with the admission policies what `springtide validate` finds, and takes what is well.
 func TestRefusals(t *testing.T) {
-	p := planetest.Start(t, plane.Options{})
-	core, err := kubernetes.NewForConfig(p.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	dyn, err := dynamic.NewForConfig(p.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	groups, err := restmapper.GetAPIGroupResources(core.Discovery())
-	if err != nil {
-		t.Fatal(err)
-	}
-	mapper := restmapper.NewDiscoveryRESTMapper(groups)
-	for _, doc := range render(t) {
-		if bytes.Contains(doc, []byte("kind: CustomResourceDefinition")) || bytes.Contains(doc, []byte("kind: ValidatingAdmissionPolicy")) {
-			apply(t, dyn, mapper, doc)
-		}
-	}
+	_, _, dyn := startWith(t, plane.Options{}, slices.DeleteFunc(render(t), func(doc []byte) bool {
+		return !bytes.Contains(doc, []byte("kind: CustomResourceDefinition")) && !bytes.Contains(doc, []byte("kind: ValidatingAdmissionPolicy"))
+	}))
 	create := func(text string, dry bool) error {
 		u := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {

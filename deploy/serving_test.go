@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,9 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/yaml"
@@ -30,32 +29,13 @@ import (
 	"github.com/springtide/springtide/internal/run"
 	"github.com/springtide/springtide/internal/serve/readapi"
 	"github.com/springtide/springtide/lab/plane"
-	"github.com/springtide/springtide/lab/plane/planetest"
 	"github.com/springtide/springtide/store"
 )
 
 // TestServing runs the controller as its own account with the rights of the manifests, on a real API server: it makes its certificate, the
 // webhook trusts it and refuses what no policy can judge, and the read API answers each user what that user may read.
 func TestServing(t *testing.T) {
-	p := planetest.Start(t, plane.Options{})
-	core, err := kubernetes.NewForConfig(p.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	dyn, err := dynamic.NewForConfig(p.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	groups, err := restmapper.GetAPIGroupResources(core.Discovery())
-	if err != nil {
-		t.Fatal(err)
-	}
-	mapper := restmapper.NewDiscoveryRESTMapper(groups)
-	for _, doc := range render(t, "webhook") {
-		if !bytes.Contains(doc, []byte("kind: Deployment")) {
-			apply(t, dyn, mapper, doc)
-		}
-	}
+	p, core, dyn := startWith(t, plane.Options{}, slices.DeleteFunc(render(t, "webhook"), func(doc []byte) bool { return bytes.Contains(doc, []byte("kind: Deployment")) }))
 	await(t, "the definitions to be served", func() bool {
 		_, err := dyn.Resource(v1alpha1.GroupVersion.WithResource("nodeshares")).List(t.Context(), metav1.ListOptions{})
 		return err == nil
