@@ -9,7 +9,7 @@ import (
 type Alert struct {
 	Name, Expr, For, Severity string
 	Summary, Description      string
-	// Sparse says that its series are there only while there is something to tell of.
+	// Sparse says that its series are there only while there is something to report.
 	Sparse bool
 }
 

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// helm is the binary that `make helm` builds; without it the tests of the chart are skipped, and `make chart` runs them all.
+// helm is the binary that `make chart` builds before it runs these tests; without it they are skipped.
 func helm(t *testing.T) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("..", "bin", "helm"))

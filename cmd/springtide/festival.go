@@ -17,7 +17,7 @@ import (
 func newFestivalCommand(o *cliOptions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "festival check|apply|status -f PLAN.yaml",
-		Short:   "Prepare a festival: reckon demand against supply, put the plan in force, follow it",
+		Short:   "Prepare a festival: compare demand with supply, put the plan in force, follow it",
 		Example: "  springtide festival check -f double-eleven.yaml\n  springtide festival apply -f double-eleven.yaml --approve",
 		Long: "Prepare a festival: a plan lifts named services in windows, by a percentage of the forecast load or to a floor of replicas.\n\n" +
 			"check reckons the plan hour by hour against what online has, apply gives it to the cluster, status follows it. A plan acts only when\n" +

@@ -308,7 +308,7 @@ func didYouMean(word string, known []string) string {
 	return ""
 }
 
-// frozen is why all actions are held; empty when they are not, or when the caller may not know.
+// frozen is why all actions are held; empty when they are not, or when the caller has no right to know.
 func (c *clients) frozen(ctx context.Context) string {
 	ns, err := c.core.CoreV1().Namespaces().Get(ctx, controllerNamespace, metav1.GetOptions{})
 	if err != nil {

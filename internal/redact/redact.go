@@ -1,5 +1,5 @@
 // Package redact hides the secrets of addresses before they reach a log, a condition or an error. In comes a URL or DSN as an operator wrote
-// it; out goes what names the place and lets nobody in.
+// it; what it returns names the place and holds no key to it.
 package redact
 
 import (

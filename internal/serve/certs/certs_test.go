@@ -95,7 +95,7 @@ func TestKeeperMakesAndRotates(t *testing.T) {
 	if leaf := verify(t, k, authority, now); leaf.Equal(first) {
 		t.Error("not replaced though it is about to end")
 	}
-	// Whoever knows the old bundle alone cannot know the new authority; whoever reads the bundle again knows both.
+	// A client with the old bundle does not know the new authority; a client that reads the bundle again knows both.
 	now = begin.Add(560 * 24 * time.Hour)
 	verify(t, k, nil, now)
 	renewed := published(t, client)
@@ -123,7 +123,7 @@ func TestKeeperReadsWhatIsProvided(t *testing.T) {
 	k := keeper(client, &now)
 	k.o.Provided = true
 	verify(t, k, secret.Data["ca.crt"], now)
-	now = now.Add(1000 * 24 * time.Hour) // whoever provides it rotates it
+	now = now.Add(1000 * 24 * time.Hour) // its provider rotates it
 	verify(t, k, nil, now)
 	for _, a := range client.Actions() {
 		if a.GetResource().Resource == "secrets" && a.GetVerb() != "get" || a.GetResource().Resource == "validatingwebhookconfigurations" {

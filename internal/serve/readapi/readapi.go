@@ -87,10 +87,10 @@ type Learned struct {
 // resources are what a user must be allowed to get, by the journal's kinds.
 var resources = map[string]string{store.KindService: "elasticservices", store.KindJob: "elasticjobs", store.KindLoan: "loans", store.KindNode: "nodes"}
 
-// may answers a request that its user may not make, and reports whether it may.
+// may reports whether its user may make a request, and answers one that it must not make.
 func (h *Handler) may(w http.ResponseWriter, r *http.Request, what authorizationv1.ResourceAttributes) bool {
 	user, err := h.Reviewer.User(r.Context(), r)
-	if errors.Is(err, errNobody) {
+	if errors.Is(err, errNoUser) {
 		http.Error(w, err.Error(), http.StatusUnauthorized)
 		return false
 	}

@@ -16,26 +16,26 @@ import (
 // Reviewer asks the API server who a caller is and what it may do.
 type Reviewer struct{ Client kubernetes.Interface }
 
-// errNobody says that a request comes from no user that the API server knows.
-var errNobody = errors.New("the request carries no bearer token that the API server knows: log in to the cluster with a token (kubeconfig user, exec plugin or --token)")
+// errNoUser says that a request comes from no user that the API server knows.
+var errNoUser = errors.New("the request carries no bearer token that the API server knows: log in to the cluster with a token (kubeconfig user, exec plugin or --token)")
 
 // User finds who sent a request, by the bearer token that it carries.
 func (r *Reviewer) User(ctx context.Context, q *http.Request) (*authenticationv1.UserInfo, error) {
 	for name := range q.Header {
 		if strings.HasPrefix(name, "Impersonate-") {
-			return nil, fmt.Errorf("%w: impersonation (--as) is the API server's own and is not taken here", errNobody)
+			return nil, fmt.Errorf("%w: impersonation (--as) is the API server's own and is not taken here", errNoUser)
 		}
 	}
 	token, ok := strings.CutPrefix(q.Header.Get("Authorization"), "Bearer ")
 	if !ok || token == "" {
-		return nil, errNobody
+		return nil, errNoUser
 	}
 	review, err := r.Client.AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("ask the API server who this is: %w", err)
 	}
 	if !review.Status.Authenticated {
-		return nil, errNobody
+		return nil, errNoUser
 	}
 	return &review.Status.User, nil
 }
