@@ -47,7 +47,7 @@ func (m *maker) borrowLead(own Lead) time.Duration {
 	return longest
 }
 
-// late is the longest by which slow scrapes delay the live load of the pool's services: a recall that goes by it begins as much earlier, as their own
+// late is the longest by which slow scrapes delay the live load of the pool's services: a recall that depends on it begins as much earlier, as their own
 // scale-out does. Sources are few, so that one that is slow is no odd service.
 func (l *ledger) late() time.Duration {
 	var longest time.Duration

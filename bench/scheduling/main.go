@@ -273,7 +273,7 @@ func (b *bench) play(ctx context.Context, name string, change func(int, *corev1.
 	begin := time.Now()
 	err = b.each(ctx, b.o.pods, func(ctx context.Context, i int) error {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pod-%05d", i), Namespace: namespace}, Spec: corev1.PodSpec{
-			SchedulerName: map[string]string{"springtide": "springtide", "bare": "nobody"}[b.who],
+			SchedulerName: map[string]string{"springtide": "springtide", "bare": "none"}[b.who],
 			Containers: []corev1.Container{{Name: "pause", Image: "registry.example/pause:1", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
 				corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("500Mi")}}}}}}
 		change(i, p)

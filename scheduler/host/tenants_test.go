@@ -31,7 +31,7 @@ func TestTenants(t *testing.T) {
 		t.Errorf("the dominant share is %v, want that of the GPUs", share)
 	}
 	if !x.admits("red", amount{cpu: 4_000}) || x.admits("red", amount{cpu: 4_001}) {
-		t.Error("guarantee and borrowing limit are 12 cores: 4 more fit beside 8, and no more")
+		t.Error("guarantee and borrowing limit are 12 cores: 4 more fit next to 8, and no more")
 	}
 	if x.admits("red", amount{cpu: 1, gpu: 1}) {
 		t.Error("a GPU was admitted where the quota has none")

@@ -21,9 +21,12 @@ func (t *Table) tryCells(cells []cell, first int32, s side, want *vec, policy Ce
 	}
 	for i := range cells {
 		// Each socket once, in the order of its first cell; then all cells, whatever their socket.
-		if slices.IndexFunc(cells, func(c cell) bool { return c.socket == cells[i].socket }) == i && t.fewCells(cells, first, s, rest, cells[i].socket) {
+		if firstOfSocket(cells, i) && t.fewCells(cells, first, s, rest, cells[i].socket) {
 			return t.holds, true
 		}
+	}
+	if policy == OneSocket {
+		return nil, false
 	}
 	return t.holds, t.fewCells(cells, first, s, rest, noSocket)
 }
@@ -37,18 +40,6 @@ func (t *Table) bindCells(cells []cell, n *node, s side, c *class) ([]hold, bool
 	switch policy {
 	case PreferCells:
 		return t.tryCells(cells, n.from, s, &c.want, FewCells)
-	case OneSocket:
-		t.holds = t.holds[:0]
-		rest := [perCell]int64(c.want[:perCell])
-		if t.oneCell(cells, n.from, s, rest, noSocket) {
-			return t.holds, true
-		}
-		for i := range cells {
-			if firstOfSocket(cells, i) && t.fewCells(cells, n.from, s, rest, cells[i].socket) {
-				return t.holds, true
-			}
-		}
-		return nil, false
 	case Restricted:
 		holds, ok := t.tryCells(cells, n.from, s, &c.want, FewCells)
 		return holds, ok && len(holds) <= fewest(t.cells[n.from:n.to], &c.want)

@@ -107,7 +107,7 @@ func TestPreemptAgainstSearch(t *testing.T) {
 	})
 }
 
-// TestPreemptionSpares: budgets before standing, standing before number, gangs as a whole, and whoever started a short time ago not at all.
+// TestPreemptionSpares: budgets before standing, standing before number, gangs as a whole, and pods that started a short time ago not at all.
 func TestPreemptionSpares(t *testing.T) {
 	tab := New()
 	refs := map[string]PodRef{}

@@ -9,7 +9,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// TestSharedCellsAfterARestart: what decisions hold of cells is never more than they have, and a table that is told the cells of each pod alone, in any
+// TestSharedCellsAfterARestart: what decisions hold of cells is never more than they have, and a table that gets the cells of each pod alone, in any
 // order, holds the same.
 func TestSharedCellsAfterARestart(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {

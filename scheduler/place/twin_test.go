@@ -127,7 +127,7 @@ func wildShape(r *rapid.T) Shape {
 	return s
 }
 
-// world is a table and what it was told.
+// world is a table and the changes that it got.
 type world struct {
 	rootless bool
 	tab      *Table

@@ -1,0 +1,85 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/scheduler/host/bind"
+	"github.com/springtide/springtide/scheduler/place"
+)
+
+// TestNoBindingUnderAnOldLease: a binding that would be sent under a lease that may be another's is refused and not sent.
+func TestNoBindingUnderAnOldLease(t *testing.T) {
+	api := &kubeAPI{mayWrite: func() bool { return false }} // without a client: a request would panic
+	var refused *bind.RefusedError
+	if err := api.Bind(context.Background(), bind.Request{Name: "x", Node: "a"}); !errors.As(err, &refused) || !errors.Is(err, errNotOurs) {
+		t.Errorf("the binding ended with %v", err)
+	}
+}
+
+// TestShareOfAFormerNode: the share of an earlier node of the name says nothing of the node that is there now.
+func TestShareOfAFormerNode(t *testing.T) {
+	p := newPlay(t)
+	p.c.setPool("web", &poolFacts{name: "web", class: fleet.Online, selector: labels.Everything()})
+	p.c.setPool("batch", &poolFacts{name: "batch", class: fleet.Offline, selector: labels.Nothing()})
+	s := share("a", 1, v1alpha1.ShareParcel{Cells: []int32{0}, Holder: "batch", LoanName: "l", LoanUID: "l", Epoch: 1})
+	s.Spec.NodeUID = "uid-of-a-former-node"
+	p.c.setShare("a", s)
+	p.node("a", "4")
+	p.pod("web-0", "1")
+	p.pod("batch-0", "1", offline)
+	p.settle()
+	if got := p.take(); len(got) != 1 || got["web-0"] != "a" {
+		t.Errorf("bound %v, want the pod of the home side alone", got)
+	}
+}
+
+// TestCellsThatMoveHaveNoSide: a cell that changes hands counts for neither side, one at rest for its holder, one of an unknown pool for neither.
+func TestCellsThatMoveHaveNoSide(t *testing.T) {
+	all := pools{"web": {name: "web", class: fleet.Online}, "batch": {name: "batch", class: fleet.Offline}}
+	v := moves{all: all, home: fleet.Online, governed: true, parcels: []v1alpha1.ShareParcel{
+		{Cells: []int32{1}, Holder: "web", Next: "batch"}, {Cells: []int32{2}, Holder: "batch"}, {Cells: []int32{3}, Holder: "gone"}}}
+	for cell, want := range []place.Holder{place.AtHome, place.Moving, place.HeldOffline, place.Moving} {
+		if got := v.holder(cell); got != want {
+			t.Errorf("cell %d: %v, want %v", cell, got, want)
+		}
+	}
+}
+
+// TestQuotaHoldsBack: a pod beyond guarantee and borrowing limit of its tenant waits with the reason, and is placed once the tenant uses less.
+func TestQuotaHoldsBack(t *testing.T) {
+	p := newPlay(t)
+	q := &v1alpha1.CapacityQuota{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: v1alpha1.CapacityQuotaSpec{
+		NamespaceSelector: v1alpha1.Selector{MatchLabels: map[string]string{"team": "a"}},
+		Guarantee:         v1alpha1.ResourceAmounts{CPU: resource.MustParse("4")},
+		BorrowingLimit:    &v1alpha1.ResourceAmounts{},
+	}}
+	p.c.setNamespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default", Labels: map[string]string{"team": "a"}}})
+	p.c.tenants.setQuota(q)
+	p.c.tenantsChanged()
+	p.node("a", "16")
+	first := p.pod("first", "3")
+	p.settle()
+	if got := p.take(); got["first"] != "a" {
+		t.Fatalf("bound %v", got)
+	}
+	first = p.bound(first, "a")
+	second := p.pod("second", "3")
+	p.settle()
+	if got := p.take(); len(got) != 0 || p.said[second.UID] == "" {
+		t.Fatalf("bound %v beyond the quota, with the message %q", got, p.said[second.UID])
+	}
+	p.c.podGone(first.UID)
+	p.settle()
+	if got := p.take(); got["second"] != "a" {
+		t.Errorf("the quota is free again and %v was bound", got)
+	}
+}
