@@ -25,6 +25,7 @@ import (
 	"github.com/springtide/springtide/agent/shape"
 	"github.com/springtide/springtide/api/config"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/serve/probe"
 )
 
 var version = "unknown"
@@ -132,9 +133,17 @@ func run(ctx context.Context, c config.Agent, dryRun bool, cmd *cobra.Command) e
 		defer cancel()
 		return a.Run(ctx, cluster)
 	}
-	ended := serve(ctx, c.Listen, registry, a, log)
+	at := func(check func(time.Time) error) probe.Question {
+		return func(context.Context) error { return check(time.Now()) }
+	}
+	server, err := probe.Serve(c.Listen, probe.Mux(registry, at(a.Alive), at(a.Ready), false), log)
+	if err != nil {
+		log.Error("metrics and probes are not served; pods are confined all the same", "err", err)
+	} else {
+		defer server.Close()
+	}
 	log.Info("the agent starts", "node", c.Node, "version", version, "sockets", len(a.Topology().Sockets()), "cells", len(a.Topology().Cells), "cpus", len(a.Topology().CPUs))
-	return errors.Join(a.Run(ctx, cluster), ended())
+	return a.Run(ctx, cluster)
 }
 
 func options(c config.Agent, registry prometheus.Registerer, log *slog.Logger) host.Options {

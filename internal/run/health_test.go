@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/springtide/springtide/internal/serve/probe"
 )
 
 // A leader that passes no step for five minutes while the API server answers is restarted; a standby, and a leader without an API server, never.
@@ -16,7 +18,7 @@ func TestLiveness(t *testing.T) {
 	now := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 	var down error
 	h := newHealth(func() time.Time { return now }, func(context.Context) error { return down })
-	mux := newMux(prometheus.NewRegistry(), h, false)
+	mux := probe.Mux(prometheus.NewRegistry(), h.alive, h.prepared, false)
 	is := func(when string, want int) {
 		t.Helper()
 		w := httptest.NewRecorder()

@@ -5,10 +5,8 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"time"
 
@@ -22,6 +20,7 @@ import (
 	"github.com/springtide/springtide/internal/clock"
 	"github.com/springtide/springtide/internal/kube"
 	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/internal/serve/probe"
 	"github.com/springtide/springtide/store"
 	"github.com/springtide/springtide/store/promql"
 )
@@ -72,7 +71,7 @@ func Run(ctx context.Context, c config.Controller, clockURL string) error {
 	if err := kube.RegisterWrites(registry); err != nil {
 		return err
 	}
-	server, err := serve(c.Listen, newMux(registry, health, c.Pprof))
+	server, err := probe.Serve(c.Listen, probe.Mux(registry, health.alive, health.prepared, c.Pprof), log)
 	if err != nil {
 		return err
 	}
@@ -168,19 +167,4 @@ func newLogger(level string) (*slog.Logger, error) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: l}))
 	klog.SetSlogLogger(log)
 	return log, nil
-}
-
-// serve listens at once, so that an address in use is an error at start and not a line in a log.
-func serve(addr string, h http.Handler) (*http.Server, error) {
-	ln, err := listen(addr)
-	if err != nil {
-		return nil, err
-	}
-	s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
-	go func() {
-		if err := s.Serve(ln); err != nil && !errors.Is(err, http.ErrServerClosed) {
-			slog.Error("metrics and health are no longer served", "err", err)
-		}
-	}()
-	return s, nil
 }

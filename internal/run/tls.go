@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"time"
 
@@ -37,9 +38,9 @@ func serveTLS(ctx context.Context, cfg *rest.Config, c *config.Controller, clust
 		log.Error("there is no serving certificate yet", "err", err)
 	}
 	go keeper.Run(ctx)
-	ln, err := listen(c.Serving.Listen)
+	ln, err := net.Listen("tcp", c.Serving.Listen)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("serving.listen %s: %w", c.Serving.Listen, err)
 	}
 	s := &http.Server{Handler: secureMux(cluster, memory, client, c.Prometheus.NamespaceLabel, h), ReadHeaderTimeout: 10 * time.Second,
 		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: keeper.Certificate}, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}

@@ -8,23 +8,19 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
-	"net/http/pprof"
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
 	"github.com/springtide/springtide/api/config"
+	"github.com/springtide/springtide/internal/serve/probe"
 	"github.com/springtide/springtide/scheduler/host"
 	"github.com/springtide/springtide/scheduler/host/upstream"
 )
@@ -136,7 +132,9 @@ func run(ctx context.Context, c config.Scheduler) error {
 	if err != nil {
 		return err
 	}
-	server, err := serve(c, registry, s)
+	mux := probe.Mux(registry, s.Alive, s.Ready, c.Pprof)
+	mux.HandleFunc("/explain", s.ExplainHTTP)
+	server, err := probe.Serve(c.Listen, mux, log)
 	if err != nil {
 		return err
 	}
@@ -150,37 +148,4 @@ func unlimited(cfg *rest.Config) {
 	cfg.ContentType = "application/vnd.kubernetes.protobuf"
 	cfg.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
 	cfg.UserAgent = "springtide-scheduler"
-}
-
-// serve answers probes and scrapes, leader or not.
-func serve(c config.Scheduler, g prometheus.Gatherer, s *host.Scheduler) (*http.Server, error) {
-	listener, err := net.Listen("tcp", c.Listen)
-	if err != nil {
-		return nil, fmt.Errorf("--listen: %w", err)
-	}
-	mux := http.NewServeMux()
-	mux.Handle("/metrics", promhttp.HandlerFor(g, promhttp.HandlerOpts{}))
-	mux.HandleFunc("/healthz", answer(s.Alive))
-	mux.HandleFunc("/readyz", answer(s.Ready))
-	mux.HandleFunc("/explain", s.ExplainHTTP)
-	if c.Pprof {
-		mux.HandleFunc("/debug/pprof/", pprof.Index)
-		mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
-		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	}
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = server.Serve(listener) }()
-	return server, nil
-}
-
-func answer(ask func(context.Context) error) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if err := ask(r.Context()); err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-			return
-		}
-		fmt.Fprintln(w, "ok")
-	}
 }

@@ -2,16 +2,11 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net"
-	"net/http"
-	"net/http/pprof"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // stuckAfter is how long a leader may pass no step before it counts as stuck: five times the bound on the actions of a plan.
@@ -71,38 +66,10 @@ func (h *health) alive(ctx context.Context) error {
 	return fmt.Errorf("the leader passed no step for %s while the API server answers", still.Truncate(time.Second))
 }
 
-// newMux serves /metrics, /healthz, /readyz and, when asked for, /debug/pprof.
-func newMux(g prometheus.Gatherer, h *health, profiles bool) http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("/metrics", promhttp.HandlerFor(g, promhttp.HandlerOpts{}))
-	mux.HandleFunc("/healthz", func(w http.ResponseWriter, r *http.Request) {
-		if err := h.alive(r.Context()); err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-			return
-		}
-		fmt.Fprintln(w, "ok")
-	})
-	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if !h.ready.Load() {
-			http.Error(w, "the cluster has not been read yet", http.StatusServiceUnavailable)
-			return
-		}
-		fmt.Fprintln(w, "ok")
-	})
-	if profiles {
-		mux.HandleFunc("/debug/pprof/", pprof.Index)
-		mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
-		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+// prepared reports that the process has not read the cluster yet, or nil.
+func (h *health) prepared(context.Context) error {
+	if !h.ready.Load() {
+		return errors.New("the cluster has not been read yet")
 	}
-	return mux
-}
-
-func listen(addr string) (net.Listener, error) {
-	ln, err := net.Listen("tcp", addr)
-	if err != nil {
-		return nil, fmt.Errorf("--listen %s: %w", addr, err)
-	}
-	return ln, nil
+	return nil
 }
