@@ -42,12 +42,8 @@ func (r *Reviewer) User(ctx context.Context, q *http.Request) (*authenticationv1
 
 // Allowed reports whether a user may do something to a resource.
 func (r *Reviewer) Allowed(ctx context.Context, user *authenticationv1.UserInfo, what *authorizationv1.ResourceAttributes) (bool, error) {
-	return r.ask(ctx, user, authorizationv1.SubjectAccessReviewSpec{ResourceAttributes: what})
-}
-
-func (r *Reviewer) ask(ctx context.Context, user *authenticationv1.UserInfo, spec authorizationv1.SubjectAccessReviewSpec) (bool, error) {
-	spec.User, spec.UID, spec.Groups = user.Username, user.UID, user.Groups
-	spec.Extra = make(map[string]authorizationv1.ExtraValue, len(user.Extra))
+	spec := authorizationv1.SubjectAccessReviewSpec{ResourceAttributes: what, User: user.Username, UID: user.UID, Groups: user.Groups,
+		Extra: make(map[string]authorizationv1.ExtraValue, len(user.Extra))}
 	for k, v := range user.Extra {
 		spec.Extra[k] = authorizationv1.ExtraValue(v)
 	}
