@@ -211,7 +211,7 @@ func TestAgentWritesItsOwnNode(t *testing.T) {
 		t.Errorf("an eviction on its node: %v", err)
 	}
 	checkHooks(t, core)
-	// Nobody else is held up.
+	// No other user is held up.
 	if _, err := core.CoordinationV1().Leases("springtide-system").Create(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("free-", time.Now().UnixNano())}}, metav1.CreateOptions{}); err != nil {
 		t.Error(err)
 	}

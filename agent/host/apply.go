@@ -52,7 +52,7 @@ func (a *Agent) writeFile(w shape.Write, now time.Time) (Entry, bool) {
 	return e, true
 }
 
-// applyContainers changes containers by one call for all of them. A batch may widen and then narrow a set; the runtime is told the last value.
+// applyContainers changes containers by one call for all of them. A batch may widen and then narrow a set; the runtime gets the last value.
 func (a *Agent) applyContainers(ctx context.Context, batch []shape.Write, now time.Time) []Entry {
 	if len(batch) == 0 {
 		return nil

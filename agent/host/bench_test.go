@@ -67,7 +67,7 @@ func BenchmarkProtect(b *testing.B) {
 }
 
 // BenchmarkTakeBack is a spike of online on a machine of 200 pods, from the measurement that shows it to the last write of a cycle that also takes
-// a lent socket back: every pod is confined anew.
+// a lent socket back: every pod is confined again.
 func BenchmarkTakeBack(b *testing.B) {
 	l := crowd(b)
 	b.ResetTimer()

@@ -113,3 +113,14 @@ func TestSidesFollowTheController(t *testing.T) {
 		}
 	}
 }
+
+// TestUnknownCellsAreAll: a cgroup of which the kernel does not say where it runs may be on any cell, and holds up every parcel.
+func TestUnknownCellsAreAll(t *testing.T) {
+	b := newBench(t)
+	if err := b.open(); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.confinedTo("kubepods/no-such-pod"); len(got) == 0 || len(got) != len(b.topology.AllCells()) {
+		t.Errorf("an unreadable cgroup is on cells %v", got)
+	}
+}

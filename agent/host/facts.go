@@ -268,7 +268,7 @@ func (c *Cluster) informers() []cache.SharedIndexInformer {
 	return []cache.SharedIndexInformer{c.pods, c.nodes, c.shares, c.pools}
 }
 
-// trim drops what nobody reads, so that two hundred pods stay small.
+// trim drops the fields that the agent does not read, so that two hundred pods stay small.
 func trim(o any) (any, error) {
 	if a, err := meta.Accessor(o); err == nil {
 		a.SetManagedFields(nil)

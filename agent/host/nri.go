@@ -21,7 +21,7 @@ const (
 	updateTimeout = 2 * time.Second
 )
 
-// Answer is what the runtime is told of the containers of one pod.
+// Answer is what the plugin reports to the runtime on the containers of one pod.
 type Answer struct {
 	CPUs, Mems shape.Set
 	// OOMScoreAdj is set where the class orders it.
@@ -106,7 +106,7 @@ func (r *Runtime) Knows(container string) bool {
 	return ok && r.live
 }
 
-// SetAnswers replaces what new containers are told; unknown is for pods that the API server has not shown yet.
+// SetAnswers replaces the answers for new containers; unknown is for pods that the API server has not shown yet.
 func (r *Runtime) SetAnswers(answers map[string]Answer, unknown Answer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -175,7 +175,7 @@ func TestHooks(t *testing.T) {
 	pods := []*api.PodSandbox{sandbox("web"), sandbox("job"), sandbox("new")}
 	r := startRuntime(t, dir+"/first.sock", pods, []*api.Container{container("w", "web", "0-1"), container("j", "job", ""), container("n", "new", "")}, func(*api.ContainerUpdate) error { return nil })
 	r.awaitPlugin(t, p)
-	// w says what is wanted as to CPUs, and lacks its memory; n is of a pod that nobody has shown yet.
+	// w says what is wanted as to CPUs, and lacks its memory; n is of a pod that is not shown yet.
 	if ids := updateIDs(r.synced); !slices.Equal(ids, []string{"j", "w"}) {
 		t.Errorf("repaired %v, want j and w", ids)
 	}
@@ -188,7 +188,7 @@ func TestHooks(t *testing.T) {
 		t.Errorf("adjusted: %v", made.GetAdjust())
 	}
 	if made, err = r.CreateContainer(ctx, &adaptation.CreateContainerRequest{Pod: sandbox("stranger"), Container: container("x", "stranger", "")}); err != nil || made.GetAdjust().GetLinux().GetResources().GetCpu().GetCpus() != "0-3" {
-		t.Errorf("a pod that nobody has shown yet: %v, %v", made.GetAdjust(), err)
+		t.Errorf("a pod that is not shown yet: %v, %v", made.GetAdjust(), err)
 	}
 	resized, err := r.UpdateContainer(ctx, &adaptation.UpdateContainerRequest{Pod: sandbox("web"), Container: container("w", "web", "0-1"),
 		LinuxResources: &api.LinuxResources{Cpu: &api.LinuxCPU{Shares: api.UInt64(2048)}, Memory: &api.LinuxMemory{Limit: api.Int64(1 << 30)}}})

@@ -81,7 +81,7 @@ func (b Box) show(text string) (bool, error) {
 	return true, root.Rename(fresh, FileNotice)
 }
 
-// ReplaceFile replaces a file of a directory that the writer owns, as a whole, so that nobody reads half of it.
+// ReplaceFile replaces a file of a directory that the writer owns, as a whole, so that no reader sees half of it.
 func ReplaceFile(path, text string) error {
 	fresh := path + ".new"
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -95,7 +95,7 @@ func ReplaceFile(path, text string) error {
 
 // read reads at most a number of bytes of a regular file.
 func read(root *os.Root, name string, most int) ([]byte, error) {
-	// O_NONBLOCK: a pipe that nobody writes to would hold the agent up.
+	// O_NONBLOCK: a pipe without a writer would hold the agent up.
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil, err

@@ -190,7 +190,7 @@ func TestDedicated(t *testing.T) {
 		}
 	}
 	if in.Topology.CellsOf(s.CPUs).Has(b.Cells[0]) {
-		t.Errorf("s is beside exclusive b: %s", s.CPUs)
+		t.Errorf("s is next to exclusive b: %s", s.CPUs)
 	}
 	if !in.Topology.CellsOf(r.CPUs).Has(b.Cells[0]) {
 		t.Errorf("what b leaves of its cell is lent to no one: %s", r.CPUs)
@@ -213,7 +213,7 @@ func TestDedicated(t *testing.T) {
 	}
 }
 
-// TestDedicatedStays: another pod, or one that leaves, moves no core of a dedicated pod (Katalyst cuts its pools anew each time).
+// TestDedicatedStays: another pod, or one that leaves, moves no core of a dedicated pod (Katalyst cuts its pools again each time).
 func TestDedicatedStays(t *testing.T) {
 	a := pod("b", OnlineSide, Dedicated, 4000).with(func(p *Pod) { p.Held = Set{4, 5, 6, 7} })
 	in := input(pod("a", OnlineSide, Dedicated, 2000), a, pod("z", OnlineSide, Dedicated, 2000))
@@ -249,7 +249,7 @@ func TestIdle(t *testing.T) {
 			t.Errorf("%s: cpu.idle=1 %v, want %v", g.Path, idle, want)
 		}
 		if idle && slices.ContainsFunc(g.Values, func(v Value) bool { return v.File == "cpu.weight" }) {
-			t.Errorf("%s: a weight beside cpu.idle=1 is refused by the kernel", g.Path)
+			t.Errorf("%s: a weight next to cpu.idle=1 is refused by the kernel", g.Path)
 		}
 	}
 }
@@ -381,7 +381,7 @@ func TestPlanLeadsThere(t *testing.T) {
 					t.Fatalf("%+v", w)
 				}
 				if w.File == "cpu.weight" && s[w.Path+"/cpu.idle"] == "1" {
-					t.Fatalf("%+v: the kernel refuses a weight beside cpu.idle=1", w)
+					t.Fatalf("%+v: the kernel refuses a weight next to cpu.idle=1", w)
 				}
 				if isSet(w.File) {
 					old, _ := ParseSet(normal(w.File, s[w.Path+"/"+w.File]))

@@ -200,10 +200,10 @@ type layer struct {
 	in   *Input
 	side Side
 	out  *Layout
-	// cells are the side's, free the CPUs of them that nobody was given, owned those that dedicated pods were given.
+	// cells are the side's, free the CPUs of them that no pod was given, owned those that dedicated pods were given.
 	cells       Set
 	free, owned Set
-	// closed are CPUs beside an exclusive pod: no other pod of the side may use them.
+	// closed are CPUs next to an exclusive pod: no other pod of the side may use them.
 	closed Set
 	// bound counts what pods that are bound to one cell ask for there.
 	bound map[int]fleet.MilliCPU

@@ -11,7 +11,7 @@ import (
 	"github.com/springtide/springtide/agent/shape"
 )
 
-// resizesInPlace: the kubelet writes a running container's shares anew, and its cpuset stays.
+// resizesInPlace: the kubelet writes a running container's shares again, and its cpuset stays.
 func resizesInPlace(t *testing.T, c *cluster) {
 	c.lend(t)
 	c.confined(t, c.web, "0-3", "0-1")

@@ -213,7 +213,7 @@ const schedulerRequest = time.Minute + 5*time.Second
 
 // acknowledged reports whether no scheduler may still bind to the machine by an older share. Both pools of each parcel that moves must be served by the
 // bundled scheduler, and each of its partitions must have acknowledged this generation, or be dead for as long as its last requests can live. A partition
-// whose Lease nobody holds sends nothing, and its next owner begins with this share.
+// whose Lease has no holder sends nothing, and its next owner begins with this share.
 func acknowledged(o *ownShare, leases []*leaseFacts, schedulers map[fleet.PoolID]string, wall time.Time) bool {
 	for i := range o.facts.share.Parcels {
 		if p := &o.facts.share.Parcels[i]; p.Next != "" && (schedulers[p.Holder] == "" || schedulers[p.Next] == "") {

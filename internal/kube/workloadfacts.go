@@ -103,7 +103,7 @@ type scalerFacts struct {
 	leader int64
 	// parent names the ScaledObject that made the HPA, whose minReplicas KEDA writes.
 	parent string
-	// paused says that KEDA was told to leave the target of a ScaledObject alone.
+	// paused says that an annotation has KEDA leave the target of a ScaledObject alone.
 	paused bool
 }
 

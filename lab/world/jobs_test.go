@@ -127,7 +127,7 @@ func TestAFinishedJobIsFollowed(t *testing.T) {
 	if step(249); j.next != nil {
 		t.Fatal("a job that is not done is followed")
 	}
-	// The member is told to succeed, and the next job is made.
+	// The member has to succeed, and the next job is made.
 	if n := step(2); n < 2 || j.next == nil || j.next.spec.Name.Name != "train-2" || j.next.most != 9 || j.next.home != 2 || !j.next.deaf || j.next.spec.Demand != 1000 || w.demand != 2000 {
 		t.Fatalf("%d writes, next %+v, demand %v", n, j.next, w.demand)
 	}

@@ -106,7 +106,7 @@ func put(r *http.Request) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	// A new file under the old name: the program of a running process cannot be written to, and nobody reads half a file.
+	// A new file under the old name: the program of a running process cannot be written to, and no reader sees half a file.
 	file, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, os.FileMode(mode))
 	if err != nil {
 		return err
