@@ -5,7 +5,7 @@ SHELL := bash
 
 GO        ?= go
 BIN       := bin
-# Two packages at once are what two cores carry. No -trimpath: it would compile everything a second time beside what the tests compile.
+# Two packages at once are what two cores carry. No -trimpath: it would compile everything a second time, next to what the tests compile.
 GOFLAGS_BUILD := -p 2
 # One version for binaries, images and chart; `springtide version` names the commit as well.
 VERSION   ?= $(shell cat VERSION)
@@ -144,7 +144,7 @@ bench-shift: build ## A week of 1,000 machines under every policy, 10,000 seeds 
 	@BIN=$(BIN) hack/bench-shift.sh
 
 .PHONY: bench-forecast
-bench-forecast: ## Forecasts beside the peers' (TRACES=DIR, M4=DIR, M4_TEST=1); the tables are kept under docs/benchmarks
+bench-forecast: ## Forecasts next to the peers' (TRACES=DIR, M4=DIR, M4_TEST=1); the tables are kept under docs/benchmarks
 	@hack/bench-forecast.sh
 
 .PHONY: bench-scheduler-plane
