@@ -7,7 +7,6 @@ import (
 
 	"github.com/springtide/springtide/agent/shape"
 	"github.com/springtide/springtide/api/v1alpha1"
-	"github.com/springtide/springtide/fleet"
 )
 
 // TestPodsAreKnownByTheirWholeUID: a pod whose UID begins with another's is not taken for it.
@@ -86,31 +85,6 @@ func TestOneFailureStopsNoOther(t *testing.T) {
 	}
 	if got := b.read(b.path(&good)+"/z-good-c", "cpuset.cpus"); got != "0-7" {
 		t.Errorf("the other pod has %s", got)
-	}
-}
-
-// TestSidesFollowTheController: whose pod it is reads as the controller reads it, so that both wait for the same pods.
-func TestSidesFollowTheController(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		class fleet.PodClass
-		side  shape.Side
-		level shape.Class
-		pod   func() PodFacts
-	}{
-		{"a plain pod", fleet.PodOnline, shape.OnlineSide, shape.Shared, podWith("100m", nil, false, "")},
-		{"a pod that tolerates the holder", fleet.PodOffline, shape.OfflineSide, shape.Shared, podWith("100m", nil, true, "")},
-		{"a BestEffort pod", fleet.PodOnline, shape.OverlapSide, shape.Reclaimed, podWith("", nil, false, "")},
-		{"a BestEffort pod of offline", fleet.PodOffline, shape.OfflineSide, shape.Reclaimed, podWith("", nil, true, "")},
-		{"a DaemonSet's pod", fleet.PodSystem, shape.SystemSide, shape.System, podWith("", nil, false, "DaemonSet")},
-		{"a tenant's DaemonSet that tolerates the holder", fleet.PodOffline, shape.OfflineSide, shape.Shared, podWith("100m", nil, true, "DaemonSet")},
-		{"one that calls itself system", fleet.PodOnline, shape.OnlineSide, shape.Shared, podWith("100m", map[string]string{shape.AnnotationClass: "system"}, false, "")},
-		{"one that is reclaimed by annotation", fleet.PodOnline, shape.OverlapSide, shape.Reclaimed, podWith("100m", map[string]string{shape.AnnotationClass: "reclaimed"}, false, "")},
-		{"one that requests idle capacity", fleet.PodOnline, shape.OverlapSide, shape.Reclaimed, podWith(ResourceReclaimedCPU, nil, false, "")},
-	} {
-		if p := c.pod(); p.Class != c.class || p.Side != c.side || p.Level != c.level {
-			t.Errorf("%s: %s, %s, %s", c.name, p.Class, p.Side, p.Level)
-		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/informers"
@@ -118,15 +120,11 @@ func reclaimedOf(list corev1.ResourceList) fleet.Resources {
 	return fleet.Resources{CPU: fleet.MilliCPU(cpu.Value()), Memory: fleet.Bytes(memory.Value())}
 }
 
-// newPodFacts reads a pod. namespace is the agent's own.
-func newPodFacts(p *corev1.Pod, namespace string) PodFacts {
+// newPodFacts reads what a pod says; place adds whose it is.
+func newPodFacts(p *corev1.Pod) PodFacts {
 	f := PodFacts{UID: string(p.UID), Namespace: p.Namespace, Name: p.Name, QoS: qosOf(p), Deleting: p.DeletionTimestamp != nil, IP: p.Status.PodIP,
 		Notice: p.Annotations[v1alpha1.AnnotationNotice], Ack: p.Annotations[v1alpha1.AnnotationAck], Heartbeat: p.Annotations[v1alpha1.AnnotationHeartbeat],
 		Containers: map[string]string{}, Hook: p.Annotations[notice.AnnotationHook], HostNetwork: p.Spec.HostNetwork}
-	// The kubelet's own id of a static pod is in an annotation; its cgroup has that one.
-	if hash := p.Annotations[corev1.MirrorPodAnnotationKey]; hash != "" {
-		f.UID = hash
-	}
 	requests := facts.PodRequests(&p.Spec)
 	f.Ask, f.Reclaimed = facts.Resources(requests), reclaimedOf(requests)
 	f.Ask.Pods = 1
@@ -157,43 +155,35 @@ func newPodFacts(p *corev1.Pod, namespace string) PodFacts {
 			f.Ports = append(f.Ports, port.ContainerPort)
 		}
 	}
-	f.place(p, namespace)
 	return f
 }
 
-// place finds side and class. The controller's reading of a pod is kept to: a pod that names the holder taint in a toleration is offline's, any
-// other is online's unless it is of the system.
-func (f *PodFacts) place(p *corev1.Pod, namespace string) {
-	tolerates := facts.ToleratesHolder(p.Spec.Tolerations)
-	component := ""
-	if p.Namespace == namespace {
-		component = p.Labels[v1alpha1.LabelComponent]
+// place finds side and class. Class and standing are decided by the functions that the controller uses. namespace is the controller's.
+func (f *PodFacts) place(says *podSays, namespace string, w facts.Witness) {
+	standing := says.claim.Standing(w)
+	f.Class = says.claim.Class(namespace, standing, false, false)
+	system := f.Class == fleet.PodSystem || f.Class == fleet.PodFiller
+	if standing == facts.IsSystem && says.mirror != "" {
+		// The kubelet's own id of a static pod is in an annotation; its cgroup has that one.
+		f.UID = says.mirror
 	}
-	_, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]
-	owner := metav1.GetControllerOf(p)
-	system := component != "" || mirror || owner != nil && !tolerates && (owner.Kind == "DaemonSet" || owner.Kind == "Node")
 	f.Level = shape.ClassOf(f.Terms, f.QoS, system)
 	switch {
-	case component == v1alpha1.ComponentFiller:
-		f.Class, f.Side = fleet.PodFiller, shape.SystemSide
 	case system:
-		f.Class, f.Side = fleet.PodSystem, shape.SystemSide
+		f.Side = shape.SystemSide
 	case f.Reclaimed != fleet.Resources{}:
-		f.Class, f.Side, f.Level = fleet.PodOnline, shape.OverlapSide, shape.Reclaimed
-		if tolerates {
-			f.Class = fleet.PodOffline
-		}
-	case tolerates:
-		f.Class, f.Side = fleet.PodOffline, shape.OfflineSide
+		f.Side, f.Level = shape.OverlapSide, shape.Reclaimed
+	case f.Class == fleet.PodOffline:
+		f.Side = shape.OfflineSide
 	case f.Level == shape.Reclaimed:
-		f.Class, f.Side = fleet.PodOnline, shape.OverlapSide
-	case f.Level == shape.System:
-		// A pod of a user that calls itself system is everywhere on the machine, but holds up a hand-over as any other.
-		f.Class, f.Side = fleet.PodOnline, shape.OnlineSide
-		f.Level = shape.Shared
-		f.Problems = append(f.Problems, "class system is for DaemonSets and static pods: the pod is shared")
+		f.Side = shape.OverlapSide
 	default:
-		f.Class, f.Side = fleet.PodOnline, shape.OnlineSide
+		f.Side = shape.OnlineSide
+	}
+	if !system && f.Level == shape.System {
+		// A pod of a user that calls itself system is confined and holds up a hand-over as any other.
+		f.Level = shape.Shared
+		f.Problems = append(slices.Clip(f.Problems), "class system is for DaemonSets and static pods: the pod is shared")
 	}
 }
 
@@ -227,22 +217,36 @@ type Cluster struct {
 	Node      string
 	Namespace string
 
-	pods, nodes, shares, pools cache.SharedIndexInformer
-	changed                    chan struct{}
+	pods, nodes, shares, pools, tenants, daemonSets cache.SharedIndexInformer
 
-	mu     sync.Mutex
+	changed chan struct{}
+
+	mu     sync.Mutex // guards what follows
 	parsed map[string]parsedPod
+	// daemons are the watches of the kinds that configuration adds to DaemonSets; nil for a kind that the cluster does not serve yet.
+	daemons map[facts.Kind]cache.SharedIndexInformer
 }
 
-// parsedPod is a pod that was read, of the version that was read.
+// podSays is what a pod says of whose it is; mirror is the kubelet's id of a static pod.
+type podSays struct {
+	claim  facts.PodClaim
+	mirror string
+}
+
+// parsedPod is a pod that was read, of the version that was read. Whose it is follows from other objects too, and is decided each time.
 type parsedPod struct {
 	version string
 	facts   PodFacts
+	says    podSays
 }
 
-// NewCluster prepares the watches of one node.
-func NewCluster(core kubernetes.Interface, dyn dynamic.Interface, node, namespace string) *Cluster {
-	c := &Cluster{Core: core, Dynamic: dyn, Node: node, Namespace: namespace, changed: make(chan struct{}, 1), parsed: map[string]parsedPod{}}
+// NewCluster prepares the watches of one node. daemonKinds are those whose pods count as the system's next to DaemonSets of apps/v1.
+func NewCluster(core kubernetes.Interface, dyn dynamic.Interface, node, namespace string, daemonKinds ...facts.Kind) *Cluster {
+	c := &Cluster{Core: core, Dynamic: dyn, Node: node, Namespace: namespace, changed: make(chan struct{}, 1), parsed: map[string]parsedPod{},
+		daemons: map[facts.Kind]cache.SharedIndexInformer{}}
+	for _, k := range daemonKinds {
+		c.daemons[k] = nil
+	}
 	byName := func(field string) func(*metav1.ListOptions) {
 		return func(o *metav1.ListOptions) { o.FieldSelector = fields.OneTermEqualSelector(field, node).String() }
 	}
@@ -250,22 +254,31 @@ func NewCluster(core kubernetes.Interface, dyn dynamic.Interface, node, namespac
 	c.nodes = informers.NewSharedInformerFactoryWithOptions(core, 0, informers.WithTweakListOptions(byName("metadata.name"))).Core().V1().Nodes().Informer()
 	c.shares = dynamicinformer.NewFilteredDynamicInformer(dyn, sharesResource, "", 0, cache.Indexers{}, byName("metadata.name")).Informer()
 	c.pools = dynamicinformer.NewFilteredDynamicInformer(dyn, poolsResource, "", 0, cache.Indexers{}, nil).Informer()
+	c.tenants = informers.NewSharedInformerFactoryWithOptions(core, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+		o.LabelSelector = v1alpha1.LabelTenant + "=true"
+	})).Core().V1().Namespaces().Informer()
+	c.daemonSets = informers.NewSharedInformerFactory(core, 0).Apps().V1().DaemonSets().Informer()
 	for _, i := range c.informers() {
-		_ = i.SetTransform(trim) // fails only once the informer runs
-		_, _ = i.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc: func(any) { c.wake() }, DeleteFunc: func(any) { c.wake() },
-			UpdateFunc: func(was, is any) {
-				if version(was) != version(is) && !onlyBeats(was, is) {
-					c.wake()
-				}
-			},
-		})
+		c.follow(i)
 	}
 	return c
 }
 
+// follow has changes of a watch that does not run yet bring the next cycle forward.
+func (c *Cluster) follow(i cache.SharedIndexInformer) {
+	_ = i.SetTransform(trim) // both fail only once the informer runs
+	_, _ = i.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { c.wake() }, DeleteFunc: func(any) { c.wake() },
+		UpdateFunc: func(was, is any) {
+			if version(was) != version(is) && !onlyBeats(was, is) {
+				c.wake()
+			}
+		},
+	})
+}
+
 func (c *Cluster) informers() []cache.SharedIndexInformer {
-	return []cache.SharedIndexInformer{c.pods, c.nodes, c.shares, c.pools}
+	return []cache.SharedIndexInformer{c.pods, c.nodes, c.shares, c.pools, c.tenants, c.daemonSets}
 }
 
 // trim drops the fields that the agent does not read, so that two hundred pods stay small.
@@ -283,8 +296,17 @@ func trim(o any) (any, error) {
 		o.Status.Conditions = nil
 	case *corev1.Node:
 		o.Status.Images = nil
+	case *corev1.Namespace:
+		return &corev1.Namespace{ObjectMeta: identity(o)}, nil
+	case *appsv1.DaemonSet:
+		return &appsv1.DaemonSet{ObjectMeta: identity(o)}, nil
 	}
 	return o, nil
+}
+
+// identity is what a witness is asked for.
+func identity(o metav1.Object) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion()}
 }
 
 func version(o any) string {
@@ -294,8 +316,15 @@ func version(o any) string {
 	return ""
 }
 
-// onlyBeats reports a node of which nothing but the kubelet's heartbeat changed.
+// onlyBeats reports a node of which nothing but the kubelet's heartbeat changed, and a witness, of which nothing is read but that it is there.
 func onlyBeats(was, is any) bool {
+	switch is := is.(type) {
+	case *corev1.Namespace:
+		return true
+	case *appsv1.DaemonSet:
+		before, ok := was.(*appsv1.DaemonSet)
+		return ok && before.UID == is.UID
+	}
 	a, ok := was.(*corev1.Node)
 	b, ok2 := is.(*corev1.Node)
 	return ok && ok2 && fmt.Sprint(newNodeFacts(a)) == fmt.Sprint(newNodeFacts(b)) && labels.Equals(a.Labels, b.Labels)
@@ -317,7 +346,34 @@ func (c *Cluster) Run(ctx context.Context) {
 	for _, i := range c.informers() {
 		wg.Go(func() { i.RunWithContext(ctx) })
 	}
+	for k := range c.daemons {
+		wg.Go(func() { c.runDaemons(ctx, k) })
+	}
 	wg.Wait()
+}
+
+// kindsEvery is how often the cluster is asked for an added kind that it does not serve.
+const kindsEvery = time.Minute
+
+// runDaemons watches an added kind once the cluster serves it. Until it is read its pods count as any others do, as with the controller: a kind
+// that is missing must not keep everything else down.
+func (c *Cluster) runDaemons(ctx context.Context, k facts.Kind) {
+	for {
+		if gvr, ok := facts.ResourceOf(c.Core.Discovery(), k); ok {
+			i := dynamicinformer.NewFilteredDynamicInformer(c.Dynamic, gvr, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
+			c.follow(i)
+			c.mu.Lock()
+			c.daemons[k] = i
+			c.mu.Unlock()
+			i.RunWithContext(ctx)
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(kindsEvery):
+		}
+	}
 }
 
 // Synced reports whether every watch has read its objects once.
@@ -392,10 +448,12 @@ func (c *Cluster) podFacts() []PodFacts {
 		}
 		was, ok := c.parsed[key]
 		if !ok || was.version != p.ResourceVersion {
-			was = parsedPod{p.ResourceVersion, newPodFacts(p, c.Namespace)}
+			was = parsedPod{p.ResourceVersion, newPodFacts(p), podSays{facts.ClaimOf(p), p.Annotations[corev1.MirrorPodAnnotationKey]}}
 			c.parsed[key] = was
 		}
-		out = append(out, was.facts)
+		f := was.facts
+		f.place(&was.says, c.Namespace, witness{c, c.daemons})
+		out = append(out, f)
 	}
 	for key := range c.parsed {
 		if !seen[key] {
@@ -406,4 +464,39 @@ func (c *Cluster) podFacts() []PodFacts {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name), strings.Compare(a.UID, b.UID))
 	})
 	return out
+}
+
+// witness finds in the watches what only the cluster's operators can make.
+type witness struct {
+	c       *Cluster
+	daemons map[facts.Kind]cache.SharedIndexInformer
+}
+
+func (w witness) IsTenant(namespace string) bool {
+	_, ok, err := w.c.tenants.GetStore().GetByKey(namespace)
+	return err == nil && ok
+}
+
+func (w witness) IsDaemonKind(k facts.Kind) bool { return w.daemons[k] != nil }
+
+func (w witness) DaemonUID(k facts.Kind, namespace, name string) types.UID {
+	if i := w.daemons[k]; i != nil {
+		return found(i, namespace+"/"+name)
+	}
+	return found(w.c.daemonSets, namespace+"/"+name)
+}
+
+func (w witness) NodeUID(name string) types.UID { return found(w.c.nodes, name) }
+
+// found is the UID of an object that a watch shows; empty where it shows none.
+func found(i cache.SharedIndexInformer, key string) types.UID {
+	o, ok, err := i.GetStore().GetByKey(key)
+	if err != nil || !ok {
+		return ""
+	}
+	m, err := meta.Accessor(o)
+	if err != nil {
+		return ""
+	}
+	return m.GetUID()
 }

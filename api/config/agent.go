@@ -25,6 +25,9 @@ type Agent struct {
 	// Topology is Write (the agent writes the NodeResourceTopology, and takes over one of another exporter), Read (another exporter, such as
 	// NFD's topology updater, writes it) or Off.
 	Topology string `yaml:"topology"`
+	// DaemonKinds are the kinds whose pods belong to the system as those of DaemonSets do: the controller's list. The agent must be allowed to
+	// watch them.
+	DaemonKinds []Kind `yaml:"daemonKinds"`
 	// CgroupRoot is where cgroup v2 is mounted, CgroupParent the kubelet's cgroupRoot below it.
 	CgroupRoot   string `yaml:"cgroupRoot"`
 	CgroupParent string `yaml:"cgroupParent"`
@@ -127,6 +130,7 @@ func (c *Agent) Validate() []Problem {
 	var out problems
 	out.process(c.Namespace, c.Listen, c.LogLevel)
 	out.oneOf("topology", c.Topology, "Write", "Read", "Off")
+	out.kinds("daemonKinds", c.DaemonKinds)
 	out.within("interval", c.Interval, time.Second, time.Minute)
 	out.within("leaseDuration", c.LeaseDuration, 10*time.Second, 10*time.Minute)
 	out.within("cleanMargin", c.CleanMargin, time.Second, 10*time.Minute)

@@ -75,15 +75,20 @@ func (c *Controller) Validate() []Problem {
 	}
 	out.oneOf("serving.certificates", c.Serving.Certificates, CertificatesSelf, CertificatesProvided)
 	out.within("interval", c.Interval, 5*time.Second, 5*time.Minute)
-	for i, k := range c.DaemonKinds {
-		if !apiVersion.MatchString(k.APIVersion) || !kindName.MatchString(k.Kind) {
-			out.wrong(fmt.Sprintf("daemonKinds[%d]", i), "%q of %q is no kind: write one such as {apiVersion: apps.kruise.io/v1alpha1, kind: DaemonSet}", k.Kind, k.APIVersion)
-		}
-	}
+	out.kinds("daemonKinds", c.DaemonKinds)
 	out.within("fallHold", c.FallHold, 15*time.Minute, 24*time.Hour)
 	out.within("cleanMargin", c.CleanMargin, 5*time.Second, 10*time.Minute)
 	c.Prometheus.validate(&out)
 	return out
+}
+
+// kinds checks a list of kinds.
+func (ps *problems) kinds(field string, list []Kind) {
+	for i, k := range list {
+		if !apiVersion.MatchString(k.APIVersion) || !kindName.MatchString(k.Kind) {
+			ps.wrong(fmt.Sprintf("%s[%d]", field, i), "%q of %q is no kind: write one such as {apiVersion: apps.kruise.io/v1alpha1, kind: DaemonSet}", k.Kind, k.APIVersion)
+		}
+	}
 }
 
 func (p *Prometheus) validate(out *problems) {

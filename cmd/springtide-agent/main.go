@@ -25,6 +25,7 @@ import (
 	"github.com/springtide/springtide/agent/shape"
 	"github.com/springtide/springtide/api/config"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/serve/probe"
 )
 
@@ -127,7 +128,11 @@ func run(ctx context.Context, c config.Agent, dryRun bool, cmd *cobra.Command) e
 		return err
 	}
 	defer func() { _ = a.Close() }()
-	cluster := host.NewCluster(core, dyn, c.Node, c.Namespace)
+	var kinds []facts.Kind
+	for _, k := range c.DaemonKinds {
+		kinds = append(kinds, facts.Kind(k))
+	}
+	cluster := host.NewCluster(core, dyn, c.Node, c.Namespace, kinds...)
 	if dryRun {
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()

@@ -788,7 +788,7 @@ func TestFillerPod(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := newPodFacts(p)
-	if got.pod.HoldsOn != "n1" || p.Spec.NodeName != "" || got.component != v1alpha1.ComponentFiller || !got.tolerates {
+	if got.pod.HoldsOn != "n1" || p.Spec.NodeName != "" || got.claim.Component != v1alpha1.ComponentFiller || !got.claim.Tolerates {
 		t.Errorf("filler = %+v", got)
 	}
 	if want := (fleet.Resources{CPU: 8000, Memory: 4 * fleet.GiB, GPU: 2, Pods: 1}); got.pod.Requests != want {

@@ -9,7 +9,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
@@ -22,19 +21,11 @@ type podFacts struct {
 	header
 	// pod is the pod without Node, Class, Service, Job, Role, CurrentRevision and Created, which need other objects or the clock.
 	pod fleet.Pod
-	// owner is the controller of the pod, as the pod says.
-	owner                          types.UID
-	ownerAPI, ownerKind, ownerName string
+	// claim is what the pod says of whose it is.
+	claim facts.PodClaim
 	// revision is the label by which StatefulSets tell their revisions apart.
 	revision string
-	// component is the value of our own component label, mirror says that the pod
-	// carries the annotation of those that the kubelet makes of a file.
-	component string
-	mirror    bool
-	// tolerates: the pod names the holder taint in a toleration. A blanket toleration of everything does not count: system pods carry
-	// those, and what counts here may be evicted.
-	tolerates bool
-	finished  bool
+	finished bool
 	// kubelet: a kubelet wrote the status.
 	kubelet bool
 	// roles are the labels by which an operator says which part of its workload the pod is; nil where there are none.
@@ -58,12 +49,12 @@ type notice struct {
 
 func newPodFacts(p *corev1.Pod) *podFacts {
 	f := &podFacts{
-		header:    headerOf(p),
-		revision:  p.Labels[appsv1.ControllerRevisionHashLabelKey],
-		component: p.Labels[v1alpha1.LabelComponent],
-		images:    imagesOf(&p.Spec),
-		roles:     rolesOf(p.Labels),
-		host:      hostOf(p),
+		header:   headerOf(p),
+		revision: p.Labels[appsv1.ControllerRevisionHashLabelKey],
+		claim:    facts.ClaimOf(p),
+		images:   imagesOf(&p.Spec),
+		roles:    rolesOf(p.Labels),
+		host:     hostOf(p),
 		pod: fleet.Pod{
 			ID:           fleet.UID(p.UID),
 			Name:         fleet.Name{Namespace: p.Namespace, Name: p.Name},
@@ -77,13 +68,9 @@ func newPodFacts(p *corev1.Pod) *podFacts {
 			Version:      p.ResourceVersion,
 		},
 	}
-	if f.component == v1alpha1.ComponentFiller {
+	if f.claim.Component == v1alpha1.ComponentFiller {
 		f.pod.HoldsOn = pinnedTo(p.Spec.Affinity)
 	}
-	if owner := metav1.GetControllerOf(p); owner != nil {
-		f.owner, f.ownerAPI, f.ownerKind, f.ownerName = owner.UID, owner.APIVersion, owner.Kind, owner.Name
-	}
-	_, f.mirror = p.Annotations[corev1.MirrorPodAnnotationKey]
 	if p.Spec.Priority != nil {
 		f.pod.Priority = *p.Spec.Priority
 	}
@@ -91,7 +78,6 @@ func newPodFacts(p *corev1.Pod) *podFacts {
 		f.pod.Rank = fleet.PriorityHigh
 	}
 	f.finished = f.pod.Phase == fleet.PodSucceeded || f.pod.Phase == fleet.PodFailed
-	f.tolerates = facts.ToleratesHolder(p.Spec.Tolerations)
 	f.readStatus(&p.Status)
 	f.readAnnotations(p.Annotations)
 	return f

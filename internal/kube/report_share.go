@@ -292,7 +292,7 @@ func (u *unmanaged) add(p *corev1.Pod, seen map[fleet.UID]*fleet.Pod, c *Cluster
 		u.m.Occupants = append(u.m.Occupants, agent.Occupant{Name: known.Name.String(), Class: known.Class, Ask: known.Requests})
 		return
 	}
-	switch classOf(f, c.o.Namespace, (&assembly{c: c}).standingOf(f), false, false) {
+	switch f.claim.Class(c.o.Namespace, f.claim.Standing(witness{c}), false, false) {
 	case fleet.PodSystem, fleet.PodFiller:
 	default:
 		u.m.Unseen = append(u.m.Unseen, f.pod.Name.String())

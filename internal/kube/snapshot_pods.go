@@ -5,8 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
 )
 
 // addPods copies every live pod and says whose it is.
@@ -51,8 +51,8 @@ func (a *assembly) addPods() {
 //
 // A pod of a service is online whatever it tolerates: an online pod must never be taken for one that may be evicted.
 func (a *assembly) claim(p *fleet.Pod, f *podFacts) int {
-	owner, current := f.owner, true
-	if rs, ok := a.revisions[owner]; ok && f.ownerKind == "ReplicaSet" && rs.deployment != "" {
+	owner, current := f.claim.Owner.UID, true
+	if rs, ok := a.revisions[owner]; ok && f.claim.Owner.Kind.Kind == "ReplicaSet" && rs.deployment != "" {
 		current = a.newest[rs.deployment] == rs.UID
 		owner = rs.deployment
 	}
@@ -65,8 +65,9 @@ func (a *assembly) claim(p *fleet.Pod, f *podFacts) int {
 	if service >= 0 {
 		p.Service = a.s.Services[service].ID
 	}
-	p.Class = classOf(f, a.c.o.Namespace, a.standingOf(f), service >= 0, member.job != "")
-	p.Own = p.Class == fleet.PodSystem && f.Namespace == a.c.o.Namespace && f.component != "" && f.ownerKind != "DaemonSet" && !f.mirror
+	p.Class = f.claim.Class(a.c.o.Namespace, f.claim.Standing(witness{a.c}), service >= 0, member.job != "")
+	p.Own = p.Class == fleet.PodSystem && f.Namespace == a.c.o.Namespace && f.claim.Component != "" &&
+		f.claim.Owner.Kind.Kind != facts.KindDaemonSet.Kind && !f.claim.Mirror
 	return service
 }
 
@@ -107,26 +108,8 @@ func (a *assembly) findParents(pods []*podFacts) {
 		}
 	}
 	for _, f := range pods {
-		if f.roles != nil && f.owner != "" {
-			a.parents[f.UID] = f.owner
+		if f.roles != nil && f.claim.Owner.UID != "" {
+			a.parents[f.UID] = f.claim.Owner.UID
 		}
 	}
-}
-
-// classOf says what a pod is to us. Our own label counts in our own namespace alone, so that nobody else can declare a pod to be a
-// filler or part of the system. What pretends to be of the system in an offline tenant's namespace is offline work, whatever it tolerates:
-// it came to its machine by the tenant's will, and a recall must be able to evict it.
-func classOf(f *podFacts, namespace string, s standing, ofService, ofJob bool) fleet.PodClass {
-	ours := f.Namespace == namespace
-	switch {
-	case ours && f.component == v1alpha1.ComponentFiller:
-		return fleet.PodFiller
-	case s == isSystem, ours && f.component != "":
-		return fleet.PodSystem
-	case ofService:
-		return fleet.PodOnline
-	case ofJob, f.tolerates, s == pretends:
-		return fleet.PodOffline
-	}
-	return fleet.PodOnline
 }
