@@ -173,7 +173,7 @@ lint: ## gofmt, go vet, the rules of style for what operators read, and golangci
 	@$(GO) tool -modfile=tools/lint.mod golangci-lint run
 
 .PHONY: generate
-generate: ## Generated files: deep copies, CRDs, dashboards, the CLI's reference
+generate: ## Generated files: deep copies, CRDs, dashboards, the reference of CLI, metrics, events and conditions
 	@$(GO) generate ./...
 
 .PHONY: verify

@@ -39,10 +39,10 @@ type Decision struct {
 const (
 	HeldBlocked       = "blocked"
 	HeldUnknown       = "replicas unknown"
-	HeldStale         = "stale metrics"
+	HeldStale         = "stale metrics" // a signal that a scale-in needs is missing or too old
 	HeldForecast      = "forecast not trusted"
 	HeldJustStarted   = "just started"
-	HeldFall          = "fall faster than history"
+	HeldFall          = "fall faster than history" // the load fell faster than ever, and no other source confirms it
 	HeldRollout       = "rollout under way"
 	HeldStabilisation = "stabilisation"
 	HeldPaused        = "paused"
@@ -50,11 +50,11 @@ const (
 
 // What may cut a target, as Target.Limited says it.
 const (
-	LimitedMax   = "max replicas"
-	LimitedQuota = "quota"
-	LimitedRoom  = "pool room"
-	LimitedRate  = "rate"
-	LimitedDoubt = "unconfirmed fall"
+	LimitedMax   = "max replicas"     // replicas.max
+	LimitedQuota = "quota"            // the tenant's quota
+	LimitedRoom  = "pool room"        // the machines of the pool do not hold all that its services want
+	LimitedRate  = "rate"             // the most that may be added in one step
+	LimitedDoubt = "unconfirmed fall" // scale-in is slow while a fall of the load is not confirmed
 )
 
 // SignalForecast is the name under which Target.Missing lists a forecast that is not to be trusted. All other entries are live signals.

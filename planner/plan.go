@@ -92,19 +92,19 @@ type MoveKind string
 
 // The moves.
 const (
-	MoveBegin    MoveKind = "Begin"
-	MoveLend     MoveKind = "Lend"
-	MoveCancel   MoveKind = "Cancel"
-	MoveRecall   MoveKind = "Recall"
-	MoveTurnBack MoveKind = "TurnBack"
-	MoveAnnounce MoveKind = "Announce"
-	MoveDrain    MoveKind = "Drain"
-	MoveFence    MoveKind = "Fence"
-	MoveWriteOff MoveKind = "WriteOff"
-	MoveReturn   MoveKind = "Return"
-	MoveNodeGone MoveKind = "NodeGone"
-	MoveForget   MoveKind = "Forget" // delete an ended loan and its entry in the NodeShare
-	MoveRepair   MoveKind = "Repair" // bring a NodeShare that disagrees with its loan (a crash between two writes) in line
+	MoveBegin    MoveKind = "Begin"    // a machine or socket begins to empty for a loan
+	MoveLend     MoveKind = "Lend"     // it is clean, and the borrower has it
+	MoveCancel   MoveKind = "Cancel"   // it stays at home: it is needed, or did not empty in time
+	MoveRecall   MoveKind = "Recall"   // the borrower is notified of the recall
+	MoveTurnBack MoveKind = "TurnBack" // the recall is taken back: the tide turned
+	MoveAnnounce MoveKind = "Announce" // a deadline is announced again, as after a freeze
+	MoveDrain    MoveKind = "Drain"    // the notice is over: pods of the borrower are evicted
+	MoveFence    MoveKind = "Fence"    // pods did not end in time: the machine is cut off by a taint
+	MoveWriteOff MoveKind = "WriteOff" // the machine is still not clean: its capacity counts as lost
+	MoveReturn   MoveKind = "Return"   // it is clean and at home again
+	MoveNodeGone MoveKind = "NodeGone" // the machine left the cluster
+	MoveForget   MoveKind = "Forget"   // delete an ended loan and its entry in the NodeShare
+	MoveRepair   MoveKind = "Repair"   // bring a NodeShare that disagrees with its loan (a crash between two writes) in line
 )
 
 // Move takes one loan one step further. Before is the loan as the decision saw it, After as the phase machine makes it.

@@ -37,7 +37,11 @@ func (s *Store) Collector() prometheus.Collector { return collector{s} }
 type collector struct{ s *Store }
 
 // Describe implements [prometheus.Collector].
-func (c collector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
+func (c collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{descUp, descWaiting, descAside, descDropped} {
+		ch <- d
+	}
+}
 
 // Collect implements [prometheus.Collector].
 func (c collector) Collect(ch chan<- prometheus.Metric) {

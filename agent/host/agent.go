@@ -60,7 +60,7 @@ type Agent struct {
 	cgroups  *Cgroups
 	topology *shape.Topology
 	runtime  *Runtime
-	m        *metrics
+	m        *Metrics
 	journal  *journal
 
 	detected []Capability
@@ -119,7 +119,7 @@ func New(o Options) (*Agent, error) {
 	if o.Overlap.Advice.Period <= 0 {
 		o.Overlap.Advice, o.Overlap.Evictions = shape.DefaultAdvice(), shape.DefaultEvictions()
 	}
-	a := &Agent{o: o, m: newMetrics(o.Registry), free: map[share.Errand]time.Time{}, classes: map[string]fleet.PodClass{}, guard: guard{done: make(chan evicted, 16)}}
+	a := &Agent{o: o, m: NewMetrics(o.Registry), free: map[share.Errand]time.Time{}, classes: map[string]fleet.PodClass{}, guard: guard{done: make(chan evicted, 16)}}
 	var err error
 	if a.topology, err = ReadTopology(o.Roots); err != nil {
 		return nil, err

@@ -20,18 +20,18 @@ type Capability struct {
 
 // Types of capabilities. The agent shows them as conditions of the NodeShare.
 const (
-	CapCPUSets   = "CPUSets"
-	CapCPUIdle   = "CPUIdle"
-	CapCPUQuota  = "CPUQuota"
-	CapMemoryBox = "MemoryBox"
-	CapReclaim   = "MemoryReclaim"
-	CapPSI       = "PressureStall"
-	CapIOWeight  = "IOWeight"
-	CapIOCost    = "IOCost"
-	CapResctrl   = "CacheAndBandwidth"
-	CapNetwork   = "NetworkClass"
-	CapNRI       = "RuntimeHooks"
-	CapState     = "StateKept"
+	CapCPUSets   = "CPUSets"           // pods are confined to the cores and cells of their side
+	CapCPUIdle   = "CPUIdle"           // reclaimed BestEffort pods run when no other does
+	CapCPUQuota  = "CPUQuota"          // the quota of reclaimed pods follows what online leaves idle
+	CapMemoryBox = "MemoryBox"         // reclaimed pods run in a memory box
+	CapReclaim   = "MemoryReclaim"     // page cache of reclaimed pods is taken before any of them is evicted
+	CapPSI       = "PressureStall"     // the kernel reports pressure
+	CapIOWeight  = "IOWeight"          // reclaimed pods have a low weight for I/O
+	CapIOCost    = "IOCost"            // that weight is enforced on devices that io.cost.qos enables
+	CapResctrl   = "CacheAndBandwidth" // reclaimed pods have a class of cache and memory bandwidth
+	CapNetwork   = "NetworkClass"      // reclaimed pods have a class of network traffic
+	CapNRI       = "RuntimeHooks"      // containers are adjusted before they start
+	CapState     = "StateKept"         // the last share is on disk
 )
 
 // Detect finds what the machine offers. A missing capability is skipped; its condition says why.

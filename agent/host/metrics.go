@@ -2,8 +2,8 @@ package host
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// metrics are the agent's own.
-type metrics struct {
+// Metrics are the agent's own.
+type Metrics struct {
 	cycles     prometheus.Histogram
 	writes     *prometheus.CounterVec
 	calls      *prometheus.CounterVec
@@ -29,9 +29,10 @@ type metrics struct {
 	evictions  *prometheus.CounterVec
 }
 
-func newMetrics(r prometheus.Registerer) *metrics {
+// NewMetrics makes the metrics, and registers them where there is a registry.
+func NewMetrics(r prometheus.Registerer) *Metrics {
 	const ns = "springtide_agent_"
-	m := &metrics{
+	m := &Metrics{
 		cycles: prometheus.NewHistogram(prometheus.HistogramOpts{Name: ns + "cycle_seconds", Help: "Time of one cycle: observe, decide, write, report.",
 			Buckets: []float64{.002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5}}),
 		writes:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: ns + "cgroup_writes_total", Help: "Values written to cgroups, by file, way (file or nri) and result."}, []string{"file", "via", "result"}),

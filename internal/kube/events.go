@@ -46,19 +46,19 @@ func (c *Cluster) tell(r *loop.Report) {
 		switch {
 		case done[planner.KeyOf(n)].Outcome != loop.Done:
 		case n.TakenBack:
-			c.events.Event(podReference(n.Pod), corev1.EventTypeNormal, "NoticeTakenBack", "the room is not needed: work on")
+			c.events.Event(podReference(n.Pod), corev1.EventTypeNormal, v1alpha1.EventNoticeTakenBack, "the room is not needed: work on")
 		default:
-			c.events.Eventf(podReference(n.Pod), corev1.EventTypeNormal, "CheckpointNotice",
+			c.events.Eventf(podReference(n.Pod), corev1.EventTypeNormal, v1alpha1.EventCheckpointNotice,
 				"loan %s calls this pod's room home: save the work by %s, then acknowledge epoch %d", n.Loan, n.Deadline.UTC().Format("15:04:05 MST"), n.Epoch)
 		}
 	}
 	for i := range r.Plan.Evictions {
 		e := &r.Plan.Evictions[i]
-		c.tellTaken(e.Pod, e.Why, done[planner.KeyOf(e)], corev1.EventTypeNormal, "Recalled", "EvictionRefused")
+		c.tellTaken(e.Pod, e.Why, done[planner.KeyOf(e)], corev1.EventTypeNormal, v1alpha1.EventRecalled, v1alpha1.EventEvictionRefused)
 	}
 	for i := range r.Plan.Kills {
 		k := &r.Plan.Kills[i]
-		c.tellTaken(k.Pod, k.Why, done[planner.KeyOf(k)], corev1.EventTypeWarning, "Killed", "KillFailed")
+		c.tellTaken(k.Pod, k.Why, done[planner.KeyOf(k)], corev1.EventTypeWarning, v1alpha1.EventKilled, v1alpha1.EventKillFailed)
 	}
 	c.tellTroubles(r)
 }
@@ -96,9 +96,9 @@ func (c *Cluster) tellScales(r *loop.Report, done map[planner.Key]loop.Result) {
 			}
 			switch o := done[planner.KeyOf(s)]; o.Outcome {
 			case loop.Done:
-				c.events.Eventf(ref, corev1.EventTypeNormal, "Scaled", "%s %s from %d to %d: %s", s.Kind, s.Target, s.From, s.To, s.Why.Message)
+				c.events.Eventf(ref, corev1.EventTypeNormal, v1alpha1.EventScaled, "%s %s from %d to %d: %s", s.Kind, s.Target, s.From, s.To, s.Why.Message)
 			case loop.Failed:
-				c.events.Eventf(ref, corev1.EventTypeWarning, "ScaleFailed", "%s %s from %d to %d: %s", s.Kind, s.Target, s.From, s.To, o.Message)
+				c.events.Eventf(ref, corev1.EventTypeWarning, v1alpha1.EventScaleFailed, "%s %s from %d to %d: %s", s.Kind, s.Target, s.From, s.To, o.Message)
 			}
 		}
 	}
@@ -109,7 +109,7 @@ func (c *Cluster) tellStayed(r *loop.Report, done map[planner.Key]loop.Result) {
 	for i := range r.Plan.Unmarks {
 		u := &r.Plan.Unmarks[i]
 		if ref := c.serviceReference(u.Service); ref != nil && u.Passed && done[planner.KeyOf(u)].Outcome == loop.Done {
-			c.events.Event(ref, corev1.EventTypeWarning, u.Why.Reason, u.Why.Message)
+			c.events.Event(ref, corev1.EventTypeWarning, v1alpha1.EventStayed, u.Why.Message)
 		}
 	}
 }
@@ -120,9 +120,9 @@ func (c *Cluster) tellGiveBacks(r *loop.Report, done map[planner.Key]loop.Result
 		ref := &corev1.ObjectReference{APIVersion: "autoscaling/v2", Kind: "HorizontalPodAutoscaler", Namespace: g.HPA.Namespace, Name: g.HPA.Name, UID: uidFrom(g.ID)}
 		switch o := done[planner.KeyOf(g)]; o.Outcome {
 		case loop.Done:
-			c.events.Eventf(ref, corev1.EventTypeNormal, "GivenBack", "minReplicas %d -> %d: %s", g.From, g.To, g.Why.Message)
+			c.events.Eventf(ref, corev1.EventTypeNormal, v1alpha1.EventGivenBack, "minReplicas %d -> %d: %s", g.From, g.To, g.Why.Message)
 		case loop.Failed:
-			c.events.Event(ref, corev1.EventTypeWarning, "GiveBackFailed", o.Message)
+			c.events.Event(ref, corev1.EventTypeWarning, v1alpha1.EventGiveBackFailed, o.Message)
 		}
 	}
 }
@@ -148,7 +148,7 @@ func (c *Cluster) tellMoves(r *loop.Report, done map[planner.Key]loop.Result) {
 		ref := reference("Loan", &l.header)
 		switch {
 		case o.Outcome == loop.Failed:
-			c.events.Eventf(ref, corev1.EventTypeWarning, "MoveFailed", "%s: %s", m.Kind, o.Message)
+			c.events.Eventf(ref, corev1.EventTypeWarning, v1alpha1.EventMoveFailed, "%s: %s", m.Kind, o.Message)
 		case o.Outcome != loop.Done:
 		case m.Kind == planner.MoveFence, m.Kind == planner.MoveWriteOff, m.Kind == planner.MoveRepair, m.Kind == planner.MoveNodeGone:
 			c.events.Event(ref, corev1.EventTypeWarning, string(m.Kind), m.Why.Message)
@@ -170,7 +170,7 @@ func (c *Cluster) tellTroubles(r *loop.Report) {
 			c.events.Event(ref, corev1.EventTypeWarning, reason, text)
 		}
 		if c.reporter.news("writer "+string(s.ID), s.ForeignWriter) {
-			c.events.Eventf(ref, corev1.EventTypeWarning, "ForeignWriter", "%s wrote spec.replicas of the target: remove replicas from its manifest, or set spec.mode to Observe", s.ForeignWriter)
+			c.events.Eventf(ref, corev1.EventTypeWarning, v1alpha1.EventForeignWriter, "%s wrote spec.replicas of the target: remove replicas from its manifest, or set spec.mode to Observe", s.ForeignWriter)
 		}
 	}
 	c.tellRefused(r)
@@ -191,7 +191,7 @@ func (c *Cluster) tellTroubles(r *loop.Report) {
 		if !ok || ref == nil || !strings.Contains(w.By, string(fleet.Recommend)) || !c.reporter.news("would "+id, w.Action) {
 			continue
 		}
-		c.events.Eventf(ref, corev1.EventTypeNormal, "WouldScale", "%s, held by %s: %s", w.Action, w.By, w.Why.Message)
+		c.events.Eventf(ref, corev1.EventTypeNormal, v1alpha1.EventWouldScale, "%s, held by %s: %s", w.Action, w.By, w.Why.Message)
 	}
 	c.tellGangs(r)
 	c.tellBottlenecks(r)
@@ -207,22 +207,23 @@ func (c *Cluster) tellTroubles(r *loop.Report) {
 
 // tellRefused says what is wrong with a pool or a quota, once when it begins or changes.
 func (c *Cluster) tellRefused(r *loop.Report) {
-	tell := func(key, refused, kind string, h *header) {
-		if reason, text := split(refused); c.reporter.news(key, refused) {
-			c.events.Event(reference(kind, h), corev1.EventTypeWarning, reason, text)
-		}
-	}
 	for i := range r.Snapshot.Pools {
 		p := &r.Snapshot.Pools[i]
 		if o, ok := c.pools.get("", string(p.ID)); ok {
-			tell("pool "+string(p.ID), p.Refused, "CapacityPool", &o.header)
+			c.tellRefusal("pool "+string(p.ID), p.Refused, reference("CapacityPool", &o.header))
 		}
 	}
 	for i := range r.Snapshot.Tenants {
 		t := &r.Snapshot.Tenants[i]
 		if o, ok := c.tenants.get("", string(t.ID)); ok {
-			tell("quota "+string(t.ID), t.Refused, "CapacityQuota", &o.header)
+			c.tellRefusal("quota "+string(t.ID), t.Refused, reference("CapacityQuota", &o.header))
 		}
+	}
+}
+
+func (c *Cluster) tellRefusal(key, refused string, ref *corev1.ObjectReference) {
+	if reason, text := split(refused); c.reporter.news(key, refused) {
+		c.events.Event(ref, corev1.EventTypeWarning, reason, text)
 	}
 }
 
@@ -241,9 +242,9 @@ func (c *Cluster) tellSkill(r *loop.Report) {
 		switch lost := p.Record.Skill.Lost; {
 		case lost == was:
 		case lost:
-			c.events.Event(reference("ElasticService", &o.header), corev1.EventTypeWarning, "ForecastSkillLost", lostSkill(&p))
+			c.events.Event(reference("ElasticService", &o.header), corev1.EventTypeWarning, v1alpha1.EventForecastSkillLost, lostSkill(&p))
 		default:
-			c.events.Event(reference("ElasticService", &o.header), corev1.EventTypeNormal, "ForecastSkillRegained",
+			c.events.Event(reference("ElasticService", &o.header), corev1.EventTypeNormal, v1alpha1.EventForecastSkillRegained,
 				"the forecasts are as good as they usually are, and are believed again")
 		}
 	}

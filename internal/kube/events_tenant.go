@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/quota"
@@ -64,7 +65,7 @@ func (c *Cluster) tellTenants(r *loop.Report) {
 				by = by.Max(list[i].By)
 			}
 			if c.reporter.tellsDay(foretold{"Short", t.ID, dayOf(list[0].From)}, by) {
-				c.events.Event(ref, corev1.EventTypeWarning, "Short", shortText(list))
+				c.events.Event(ref, corev1.EventTypeWarning, v1alpha1.EventShort, shortText(list))
 			}
 		}
 		for _, list := range byDay(oversoldOf(d, t.ID), func(o *quota.Oversold) time.Time { return o.From }) {
@@ -73,7 +74,7 @@ func (c *Cluster) tellTenants(r *loop.Report) {
 				by = by.Max(list[i].Promised.Sub(list[i].Kept))
 			}
 			if c.reporter.tellsDay(foretold{"Oversold", t.ID, dayOf(list[0].From)}, by) {
-				c.events.Event(ref, corev1.EventTypeWarning, "Oversold", oversoldText(list))
+				c.events.Event(ref, corev1.EventTypeWarning, v1alpha1.EventOversold, oversoldText(list))
 			}
 		}
 		if x := d.Share(t.ID); x != nil {
@@ -88,7 +89,7 @@ func (c *Cluster) tellShare(r *loop.Report, t *fleet.Tenant, x *quota.Share, ref
 		since = fmt.Sprint(x.OverSince.Unix())
 	}
 	if c.reporter.news("over "+string(t.ID), since) {
-		c.events.Event(ref, corev1.EventTypeWarning, "QuotaNotice", overText(x))
+		c.events.Event(ref, corev1.EventTypeWarning, v1alpha1.EventQuotaNotice, overText(x))
 		for i := range r.Snapshot.Jobs {
 			n := fleet.ParseName(string(r.Snapshot.Jobs[i].ID))
 			j, ok := c.jobs.get(n.Namespace, n.Name)
@@ -97,11 +98,11 @@ func (c *Cluster) tellShare(r *loop.Report, t *fleet.Tenant, x *quota.Share, ref
 			}
 			by := x.Deadline.UTC().Format("15:04:05 MST")
 			if !x.OverOffline.IsZero() {
-				c.events.Eventf(reference("ElasticJob", &j.header), corev1.EventTypeWarning, "QuotaNotice",
+				c.events.Eventf(reference("ElasticJob", &j.header), corev1.EventTypeWarning, v1alpha1.EventQuotaNotice,
 					"CapacityQuota %s gives back %s of offline work by %s: members above the minimum leave then", t.ID, x.OverOffline, by)
 			}
 			if parcels := parcelsOver(x); parcels != "" {
-				c.events.Eventf(reference("ElasticJob", &j.header), corev1.EventTypeWarning, "QuotaNotice",
+				c.events.Eventf(reference("ElasticJob", &j.header), corev1.EventTypeWarning, v1alpha1.EventQuotaNotice,
 					"CapacityQuota %s leaves %s by %s: members there end then, whole gangs where a lender's job waits", t.ID, parcels, by)
 			}
 		}
@@ -111,6 +112,6 @@ func (c *Cluster) tellShare(r *loop.Report, t *fleet.Tenant, x *quota.Share, ref
 		burst = fmt.Sprint(x.BurstSince.Unix())
 	}
 	if c.reporter.news("burst "+string(t.ID), burst) {
-		c.events.Event(ref, corev1.EventTypeNormal, "Burst", burstText(t, x))
+		c.events.Event(ref, corev1.EventTypeNormal, v1alpha1.EventBurst, burstText(t, x))
 	}
 }

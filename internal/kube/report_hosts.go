@@ -51,7 +51,7 @@ func (c *Cluster) publishHosts(ctx context.Context, r *loop.Report) {
 		hosts := ring.list(now, cooldownOf(want), floorOf(o, want.Role), c.ringMembers(r.Snapshot, o, want.Role, told, ring.unlisted))
 		ref := reference("ElasticJob", &o.header)
 		if out := ring.leftOut(now); len(out) > before {
-			c.events.Eventf(ref, corev1.EventTypeWarning, "HostLeftOut", "%d members failed and are not listed for a while: %s", len(out), restingText(out))
+			c.events.Eventf(ref, corev1.EventTypeWarning, v1alpha1.EventHostLeftOut, "%d members failed and are not listed for a while: %s", len(out), restingText(out))
 		}
 		ring.listed = len(hosts)
 		err := c.putHosts(ctx, o, ring, hostData(hosts, max(want.Slots, 1)))
@@ -60,7 +60,7 @@ func (c *Cluster) publishHosts(ctx context.Context, r *loop.Report) {
 			trouble = err.Error()
 		}
 		if c.reporter.news("hosts "+string(o.UID), trouble) {
-			c.events.Event(ref, corev1.EventTypeWarning, "HostListFailed", trouble)
+			c.events.Event(ref, corev1.EventTypeWarning, v1alpha1.EventHostListFailed, trouble)
 		}
 	}
 	c.rings = kept

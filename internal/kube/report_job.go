@@ -87,7 +87,7 @@ func (c *Cluster) tellGangs(r *loop.Report) {
 			gaveUp = g.Note
 		}
 		if c.reporter.news("gang "+string(g.Job), gaveUp) {
-			c.events.Event(reference("ElasticJob", &o.header), corev1.EventTypeWarning, "GangRolledBack", gaveUp)
+			c.events.Event(reference("ElasticJob", &o.header), corev1.EventTypeWarning, v1alpha1.EventGangRolledBack, gaveUp)
 		}
 	}
 }

@@ -67,7 +67,7 @@ func (c *Cluster) tellBottlenecks(r *loop.Report) {
 		l := &r.Plan.Links[i]
 		if c.reporter.news("bottleneck "+l.Group, string(l.Bottleneck)) {
 			if ref := c.serviceReference(l.Bottleneck); ref != nil {
-				c.events.Event(ref, corev1.EventTypeWarning, "ChainBottleneck", bottleneckText(l))
+				c.events.Event(ref, corev1.EventTypeWarning, v1alpha1.EventChainBottleneck, bottleneckText(l))
 			}
 		}
 	}

@@ -72,7 +72,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		actions: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtide_actions_total",
 			Help: "Actions by kind and by what became of them (Done, Stale, Failed)."}, []string{"action", "outcome"}),
 		evictions: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtide_evictions_total",
-			Help: "Offline pods that were told to go, by what became of the eviction."}, []string{"outcome"}),
+			Help: "Offline pods that were evicted for a recall, by what became of the eviction."}, []string{"outcome"}),
 		kills: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtide_kills_total",
 			Help: "Offline pods that were not gone in time, by what became of their deletion with no grace."}, []string{"outcome"}),
 		recall: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "springtide_recall_duration_seconds",
@@ -81,7 +81,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		source: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "springtide_source_up",
 			Help: "1 while what the loop depends on answers: the cluster, the history, the store."}, []string{"source"}),
 		etas: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtide_job_eta_total",
-			Help: "Jobs that waited and began, by how that compares with the band they were told first: Early, Within, Late."}, []string{"verdict"}),
+			Help: "Jobs that waited and began, by how that compares with the band that was first reported: Early, Within, Late."}, []string{"verdict"}),
 		lateBinds: prometheus.NewCounter(prometheus.CounterOpts{Name: "springtide_late_binds_total",
 			Help: "Lent machines without a node agent that were recalled since an online pod was bound to them after the margin."}),
 		stayed: prometheus.NewCounter(prometheus.CounterOpts{Name: "springtide_leavers_stayed_total",
@@ -118,11 +118,11 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.overdue = b.gauge("recalls_overdue", "Recalled parcels that are not home by the due time of their first notice.", "pool")
 	m.overrun = b.gauge("loans_overrun", "Machines of offline pools that online keeps beyond their due time, by lending pool.", "pool")
 	m.lead = b.gauge("recall_lead_seconds",
-		"What a recall of a pool is reckoned to take, by part (notice, drain, clean, start_up, cycle): 0.95 quantiles of what was measured.", "pool", "part")
+		"How long a recall of a pool is estimated to take, by part (notice, drain, clean, start_up, cycle): 0.95 quantiles of what was measured.", "pool", "part")
 	m.drift = b.gauge("share_drift", "Parcels on which Loan and NodeShare disagree: 0 but for one cycle after a crash.")
 	m.tenant = b.gauge("tenant_cpu_cores", "CPU of a tenant: guarantee, entitled (what of it can be kept), limit of its services, used, borrowed, lent, and over the quota.",
 		"tenant", "kind")
-	m.tenantParcels = b.gauge("tenant_parcels", "Machines and sockets that a tenant's offline work is on, by class: entitled, limit, used, and over, which it is told to leave.",
+	m.tenantParcels = b.gauge("tenant_parcels", "Machines and sockets that a tenant's offline work is on, by class: entitled, limit, used, and over, which it gives back.",
 		"tenant", "class", "kind")
 	m.tenantShort = b.gauge("tenant_short", "1 while a tenant's services want more than it may have: now, or within the week ahead.", "tenant", "when")
 	m.tenantOverdue = b.gauge("tenant_overdue", "1 while a tenant has not given back what was due.", "tenant")

@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/springtide/springtide/api/config"
+	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/scheduler/host/bind"
 	"github.com/springtide/springtide/scheduler/host/queue"
 	"github.com/springtide/springtide/scheduler/place"
@@ -167,7 +168,7 @@ func (s *Scheduler) lead(ctx context.Context, mayWrite func() bool) error {
 				log.Warn("evict a pod of a gang that did not form", "pod", name(o), "err", err)
 				return
 			}
-			recorder.Eventf(o, nil, corev1.EventTypeWarning, "GangTimeout", "Evicting", "%s", "evicted: "+why)
+			recorder.Eventf(o, nil, corev1.EventTypeWarning, v1alpha1.EventGangTimeout, "Evicting", "%s", "evicted: "+why)
 		}()
 	}
 
@@ -175,7 +176,7 @@ func (s *Scheduler) lead(ctx context.Context, mayWrite func() bool) error {
 		go func() {
 			err := evict(o)
 			if err == nil {
-				recorder.Eventf(o, nil, corev1.EventTypeNormal, "Preempted", "Preempting", "evicted: a pod of higher priority takes its room")
+				recorder.Eventf(o, nil, corev1.EventTypeNormal, v1alpha1.EventPreempted, "Preempting", "evicted: a pod of higher priority takes its room")
 			}
 			if apierrors.IsNotFound(err) {
 				err = nil

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
+
+	"github.com/springtide/springtide/api/v1alpha1"
 )
 
 // reporter says on pods why they wait: the condition PodScheduled and an event, with the same sentence. What is written stands in for what was said before,
@@ -114,7 +116,7 @@ func (r *reporter) work(ctx context.Context) {
 
 func (r *reporter) write(ctx context.Context, v verdict) error {
 	if r.recorder != nil {
-		r.recorder.Eventf(v.pod, nil, corev1.EventTypeWarning, "FailedScheduling", "Scheduling", "%s", v.message)
+		r.recorder.Eventf(v.pod, nil, corev1.EventTypeWarning, v1alpha1.EventFailedScheduling, "Scheduling", "%s", v.message)
 	}
 	since := metav1.NewTime(v.at)
 	if c := scheduledCondition(v.pod); c != nil && c.Status == corev1.ConditionFalse {

@@ -33,7 +33,11 @@ func (h *History) Collector() prometheus.Collector { return collector{h} }
 type collector struct{ h *History }
 
 // Describe implements [prometheus.Collector].
-func (c collector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
+func (c collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{descQueries, descTenantQueries, descBytes, descErrors, descProblems, descRecorded, descInterval, descCycleQueries, descCycleBytes} {
+		ch <- d
+	}
+}
 
 // Collect implements [prometheus.Collector].
 func (c collector) Collect(ch chan<- prometheus.Metric) {
