@@ -41,7 +41,7 @@ springtide_low_priority_watermark_ratio{pool="offline",watermark="low"} 0.05
 springtide_tenant_overdue{tenant="pay"} 1
 springtide_tenant_overdue{tenant="shop"} 0
 springtide_tenant_overdue{tenant="train"} 1
-# HELP springtide_tenant_parcels Machines and sockets that a tenant's offline work is on, by class: entitled, limit, used, and over, which it is told to leave.
+# HELP springtide_tenant_parcels Machines and sockets that a tenant's offline work is on, by class: entitled, limit, used, and over, which it gives back.
 # TYPE springtide_tenant_parcels gauge
 springtide_tenant_parcels{class="Node/H100",kind="entitled",tenant="train"} 2
 springtide_tenant_parcels{class="Node/H100",kind="limit",tenant="train"} 3

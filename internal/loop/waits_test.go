@@ -46,7 +46,7 @@ func TestWaitsAreJudged(t *testing.T) {
 	}
 	w.keep(&planner.Plan{At: t0.Add(121 * time.Minute), Gangs: []planner.GangView{gang("a", fleet.GangWhole), gang("c", fleet.GangWhole)}}, m)
 	want := `
-# HELP springtide_job_eta_total Jobs that waited and began, by how that compares with the band they were told first: Early, Within, Late.
+# HELP springtide_job_eta_total Jobs that waited and began, by how that compares with the band that was first reported: Early, Within, Late.
 # TYPE springtide_job_eta_total counter
 springtide_job_eta_total{verdict="Late"} 1
 springtide_job_eta_total{verdict="Within"} 1
