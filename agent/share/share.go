@@ -25,7 +25,22 @@ const (
 	WaitMarks     Wait = "Marks"     // marks behind which pods of the side that leaves may still land
 	WaitProcesses Wait = "Processes" // processes that outlived their pods
 	WaitMemory    Wait = "Memory"    // memory of the side that leaves
+	WaitAcks      Wait = "Acks"      // a bundled scheduler that may still bind by an older share
 	WaitMargin    Wait = "Margin"    // binds that were decided before the marks closed
+)
+
+// Acks is what the bundled schedulers said to the share as it is.
+type Acks int8
+
+// The answers.
+const (
+	// AcksNone: other schedulers bind here, or no bundled one ever ran. The margin covers what they decided before.
+	AcksNone Acks = iota
+	// AcksOwed: an instance that lives has not acknowledged the share. No margin stands for its answer.
+	AcksOwed
+	// AcksGiven: only bundled schedulers bind here and each of them acknowledged the share, or is dead and its last request over. No bind that was decided
+	// before is under way, and the API server's facts need no margin.
+	AcksGiven
 )
 
 // Options are the terms of a decision.
@@ -67,10 +82,9 @@ type Machine struct {
 	ClassOf func(fleet.PoolID) fleet.Class
 	// Agent says that an agent confines pods to cells here. Without one the API server's facts decide: Ready says that the kubelet reports.
 	Agent, Ready bool
-	// Acknowledged says that only bundled schedulers bind here, and that each of them acknowledged the share as it is: no bind that was decided before is
-	// under way, and the API server's facts need no margin. With an agent the margin stays, since the agent moves pods within it.
-	Acknowledged bool
-	Occupants    []Occupant
+	// Acks counts without an agent alone. With one the margin stays, since the agent moves pods within it.
+	Acks      Acks
+	Occupants []Occupant
 	// Unseen are pods that are bound here and whose side is not known yet.
 	Unseen []string
 	// Processes and Memory are what only an agent knows.
@@ -112,7 +126,10 @@ func (m *Machine) Judge(p *fleet.ShareParcel, free, now time.Time, o Options) Ve
 	if free.IsZero() {
 		free = now
 	}
-	if now.Sub(free) < o.Margin && (m.Agent || !m.Acknowledged) {
+	switch {
+	case !m.Agent && m.Acks == AcksOwed:
+		return Verdict{Wait: WaitAcks, Free: free}
+	case now.Sub(free) < o.Margin && (m.Agent || m.Acks != AcksGiven):
 		return Verdict{Wait: WaitMargin, Free: free}
 	}
 	return Verdict{Clean: true, Free: free}

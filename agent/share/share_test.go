@@ -141,7 +141,7 @@ func TestWaits(t *testing.T) {
 func TestAcknowledged(t *testing.T) {
 	m := machine("online", entry("l", "online", "offline", all...))
 	p := &m.Node.Share.Parcels[0]
-	m.Agent, m.Ready, m.Acknowledged = false, true, true
+	m.Agent, m.Ready, m.Acks = false, true, AcksGiven
 	if v := m.Judge(p, time.Time{}, noon, terms); !v.Clean {
 		t.Errorf("%+v: acknowledged, and not clean at once", v)
 	}
@@ -153,6 +153,20 @@ func TestAcknowledged(t *testing.T) {
 	m.with(fleet.PodOnline, 1)
 	if v := m.Judge(p, time.Time{}, noon, terms); v.Clean || v.Wait != WaitPods {
 		t.Errorf("%+v: clean with a pod on it", v)
+	}
+}
+
+// TestAcksOwed: no margin stands for the answer of a bundled scheduler that lives.
+func TestAcksOwed(t *testing.T) {
+	m := machine("online", entry("l", "online", "offline", all...))
+	p := &m.Node.Share.Parcels[0]
+	m.Agent, m.Ready, m.Acks = false, true, AcksOwed
+	if v := m.Judge(p, noon.Add(-time.Hour), noon, terms); v.Clean || v.Wait != WaitAcks || v.Free.IsZero() {
+		t.Errorf("%+v: clean without the acknowledgement", v)
+	}
+	m.Acks = AcksNone
+	if v := m.Judge(p, noon.Add(-time.Hour), noon, terms); !v.Clean {
+		t.Errorf("%+v: other schedulers are covered by the margin", v)
 	}
 }
 

@@ -211,7 +211,7 @@ type ParcelReport struct {
 	Clean bool `json:"clean"`
 	// Time is when Clean was seen.
 	Time *metav1.Time `json:"time,omitempty"`
-	// Waits is what the parcel waits for while it is not clean: Agent, Ready, Pods, Binds, Marks, Processes, Memory or Margin.
+	// Waits is what the parcel waits for while it is not clean: Agent, Ready, Pods, Binds, Marks, Processes, Memory, Acks or Margin.
 	// +kubebuilder:validation:MaxLength=32
 	Waits string `json:"waits,omitempty"`
 	// Occupants are pods that still keep the cells from being clean, the first few by name.

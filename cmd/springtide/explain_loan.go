@@ -98,6 +98,7 @@ func inTheWay(r *v1alpha1.ParcelReport) string {
 	what := map[string]string{
 		"Agent": "a node agent, which sockets need", "Ready": "the kubelet, which does not report", "Pods": "pods", "Binds": "pods that were just bound",
 		"Marks": "marks that still let pods land", "Processes": "processes", "Memory": "memory", "Margin": "the margin against late binds",
+		"Acks": "the bundled scheduler, which has not acknowledged the share",
 	}[r.Waits]
 	names := strings.Join(r.Occupants, ", ")
 	if what == "" || names == "" {

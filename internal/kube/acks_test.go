@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	agent "github.com/springtide/springtide/agent/share"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 )
@@ -23,18 +24,20 @@ func TestAcknowledgedBy(t *testing.T) {
 		name       string
 		leases     []*leaseFacts
 		schedulers map[fleet.PoolID]string
-		want       bool
+		want       agent.Acks
 	}{
-		{"the one partition acknowledged", []*leaseFacts{lease("0", "a", 0)}, ours, true},
-		{"a live one acknowledged an older share", []*leaseFacts{lease("0", "a", 0), lease("1", "b", 0)}, ours, false},
-		{"a dead one may still have a request under way", []*leaseFacts{lease("0", "a", 0), lease("1", "b", time.Minute)}, ours, false},
-		{"a dead one is over", []*leaseFacts{lease("0", "a", 0), lease("1", "b", 2*time.Minute)}, ours, true},
-		{"one that gave its lease up", []*leaseFacts{lease("0", "a", 0), lease("1", "", 0)}, ours, true},
-		{"no scheduler ran", nil, ours, false},
-		{"another scheduler serves a pool", []*leaseFacts{lease("0", "a", 0)}, map[fleet.PoolID]string{"web": "springtide"}, false},
+		{"the one partition acknowledged", []*leaseFacts{lease("0", "a", 0)}, ours, agent.AcksGiven},
+		{"a live one acknowledged an older share", []*leaseFacts{lease("0", "a", 0), lease("1", "b", 0)}, ours, agent.AcksOwed},
+		{"a dead one may still have a request under way", []*leaseFacts{lease("0", "a", 0), lease("1", "b", time.Minute)}, ours, agent.AcksOwed},
+		{"a dead one is over", []*leaseFacts{lease("0", "a", 0), lease("1", "b", 2*time.Minute)}, ours, agent.AcksGiven},
+		{"one that gave its lease up", []*leaseFacts{lease("0", "a", 0), lease("1", "", 0)}, ours, agent.AcksGiven},
+		{"no scheduler ran", nil, ours, agent.AcksNone},
+		{"another scheduler serves a pool", []*leaseFacts{lease("0", "a", 0)}, map[fleet.PoolID]string{"web": "springtide"}, agent.AcksNone},
+		{"another one serves a pool, and ours has not answered", []*leaseFacts{lease("1", "b", 0)}, map[fleet.PoolID]string{"web": "springtide"}, agent.AcksOwed},
+		{"others serve both pools", []*leaseFacts{lease("1", "b", 0)}, nil, agent.AcksNone},
 	} {
 		if got := acknowledged(share, c.leases, c.schedulers, now); got != c.want {
-			t.Errorf("%s: %t", c.name, got)
+			t.Errorf("%s: %d", c.name, got)
 		}
 	}
 }

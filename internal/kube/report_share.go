@@ -148,6 +148,9 @@ func (w *statusWriter) judgeUnmanaged(ctx context.Context) error {
 		}
 	}
 	if len(over) > 0 {
+		if err := c.acksLive(ctx, over, fresh); err != nil {
+			return err
+		}
 		if err := c.listLive(ctx, over, fresh); err != nil {
 			return err
 		}
@@ -183,9 +186,9 @@ func (c *Cluster) waiting() ([]*unmanaged, *fleet.Snapshot, error) {
 		return nil, nil, fmt.Errorf("judge machines without an agent: %w", err)
 	}
 	pods := fresh.PodsByNode()
-	classes, schedulers := map[fleet.PoolID]fleet.Class{}, map[fleet.PoolID]string{}
+	classes, schedulers := map[fleet.PoolID]fleet.Class{}, schedulersOf(fresh)
 	for i := range fresh.Pools {
-		classes[fresh.Pools[i].ID], schedulers[fresh.Pools[i].ID] = fresh.Pools[i].Class, fresh.Pools[i].Scheduler
+		classes[fresh.Pools[i].ID] = fresh.Pools[i].Class
 	}
 	var out []*unmanaged
 	for _, o := range moving {
@@ -197,7 +200,7 @@ func (c *Cluster) waiting() ([]*unmanaged, *fleet.Snapshot, error) {
 			continue // another cycle sees them agree
 		}
 		node := *n
-		u := &unmanaged{share: o, m: agent.Machine{Node: &node, Acknowledged: acknowledged(o, c.leases.all(), schedulers, time.Now()), ClassOf: func(id fleet.PoolID) fleet.Class { return classes[id] }, Ready: f.kubelet}}
+		u := &unmanaged{share: o, m: agent.Machine{Node: &node, Acks: acknowledged(o, c.leases.all(), schedulers, time.Now()), ClassOf: func(id fleet.PoolID) fleet.Class { return classes[id] }, Ready: f.kubelet}}
 		for _, p := range pods[n.ID] {
 			u.m.Occupants = append(u.m.Occupants, agent.Occupant{Name: p.Name.String(), Class: p.Class, Ask: p.Requests})
 		}
@@ -211,14 +214,19 @@ func (c *Cluster) waiting() ([]*unmanaged, *fleet.Snapshot, error) {
 // its largest, and what clocks run apart.
 const schedulerRequest = time.Minute + 5*time.Second
 
-// acknowledged reports whether no scheduler may still bind to the machine by an older share. Both pools of each parcel that moves must be served by the
-// bundled scheduler, and each of its partitions must have acknowledged this generation, or be dead for as long as its last requests can live. A partition
-// whose Lease has no holder sends nothing, and its next owner begins with this share.
-func acknowledged(o *ownShare, leases []*leaseFacts, schedulers map[fleet.PoolID]string, wall time.Time) bool {
+// acknowledged is what the bundled scheduler said to a share. Where it serves a pool of a parcel that moves, each of its partitions must have acknowledged
+// this generation, or be dead for as long as its last requests can live. A partition whose Lease has no holder sends nothing, and its next owner begins
+// with this share. The margin falls where it serves both pools of each such parcel.
+func acknowledged(o *ownShare, leases []*leaseFacts, schedulers map[fleet.PoolID]string, wall time.Time) agent.Acks {
+	some, all := false, true
 	for i := range o.facts.share.Parcels {
-		if p := &o.facts.share.Parcels[i]; p.Next != "" && (schedulers[p.Holder] == "" || schedulers[p.Next] == "") {
-			return false
+		if p := &o.facts.share.Parcels[i]; p.Next != "" {
+			some = some || schedulers[p.Holder] != "" || schedulers[p.Next] != ""
+			all = all && schedulers[p.Holder] != "" && schedulers[p.Next] != ""
 		}
+	}
+	if !some {
+		return agent.AcksNone
 	}
 	partitions := 0
 	for _, l := range leases {
@@ -229,9 +237,50 @@ func acknowledged(o *ownShare, leases []*leaseFacts, schedulers map[fleet.PoolID
 		if o.facts.acks[l.Name] >= o.facts.generation || l.holder == "" || wall.Sub(l.seen) > l.duration+schedulerRequest {
 			continue
 		}
-		return false
+		return agent.AcksOwed
 	}
-	return partitions > 0
+	if !all || partitions == 0 {
+		return agent.AcksNone
+	}
+	return agent.AcksGiven
+}
+
+// schedulersOf says who serves each pool; empty for the cluster's own scheduler.
+func schedulersOf(s *fleet.Snapshot) map[fleet.PoolID]string {
+	out := map[fleet.PoolID]string{}
+	for i := range s.Pools {
+		out[s.Pools[i].ID] = s.Pools[i].Scheduler
+	}
+	return out
+}
+
+// acksLive reads the Leases of the bundled scheduler from the API server itself before a machine is called clean without a margin: an instance that lives
+// looks dead, or gone, while the watch of Leases stalls. It comes before the list of pods, which shows what a dead instance bound at last.
+func (c *Cluster) acksLive(ctx context.Context, machines []*unmanaged, fresh *fleet.Snapshot) error {
+	if !slices.ContainsFunc(machines, func(u *unmanaged) bool { return u.m.Acks == agent.AcksGiven }) {
+		return nil
+	}
+	var live []*leaseFacts
+	for _, l := range c.leases.all() {
+		if !strings.HasPrefix(l.Name, v1alpha1.SchedulerLeasePrefix) {
+			continue
+		}
+		o, err := c.core.CoordinationV1().Leases(c.o.Namespace).Get(ctx, l.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read the lease %s: %w", l.Name, err)
+		}
+		live = append(live, c.agents.see(o))
+	}
+	schedulers := schedulersOf(fresh)
+	for _, u := range machines {
+		if u.m.Acks == agent.AcksGiven {
+			u.m.Acks = acknowledged(u.share, live, schedulers, time.Now())
+		}
+	}
+	return nil
 }
 
 // readLive reads the marks and the kubelet's state from the API server itself: the watches may be behind.

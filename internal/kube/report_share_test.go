@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -64,6 +65,30 @@ func TestCleanWithoutAnAgent(t *testing.T) {
 	s := object[v1alpha1.NodeShare](t, r.world, gvrShares, "n1").Status
 	if p := s.Parcels[0]; p.Epoch != 1 || p.LoanUID != string(uidOf("Loan", "l")) || p.Time == nil || !p.Time.Time.Equal(t0.Add(30*time.Second)) {
 		t.Errorf("the report %+v", p)
+	}
+}
+
+// A Lease of the bundled scheduler that the watch shows as given up, and that another instance holds by now, is asked for its acknowledgement.
+func TestAcknowledgementsRestOnLiveLeases(t *testing.T) {
+	lease := &coordinationv1.Lease{ObjectMeta: objectMeta("Lease", ourNamespace, v1alpha1.SchedulerLeasePrefix+"0")}
+	served := func(name, class string, in map[string]string) *v1alpha1.CapacityPool {
+		p := pool(name, class, in)
+		p.Spec.SchedulerName = v1alpha1.SchedulerName
+		return p
+	}
+	n := node("n1", inWeb)
+	n.Spec.Taints = []corev1.Taint{{Key: v1alpha1.TaintHolder, Value: v1alpha1.TaintHolderOffline, Effect: corev1.TaintEffectNoSchedule}}
+	share := nodeShare("n1", "l", "web", "batch", 1, false, 0)
+	share.Generation = 1
+	for holder, want := range map[string]string{"": "clean", "new": "Acks"} {
+		r := newReported(t, n.DeepCopy(), served("web", "Online", inWeb), served("batch", "Offline", inBatch), loan("l", "n1", "Emptying", 1, 0),
+			share.DeepCopy(), lease.DeepCopy())
+		live := lease.DeepCopy()
+		live.Spec.HolderIdentity, live.Spec.RenewTime = &holder, &metav1.MicroTime{Time: time.Now()}
+		r.core.PrependReactor("get", "leases", func(clienttesting.Action) (bool, runtime.Object, error) { return true, live, nil })
+		if got := r.judged(t, 0); got != want {
+			t.Errorf("holder %q: %q, want %q", holder, got, want)
+		}
 	}
 }
 

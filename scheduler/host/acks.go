@@ -107,10 +107,11 @@ func (a *acks) settle(c *core, node string, o *owed) {
 	a.write(o.ack)
 }
 
-// ackTries bounds the writes of one acknowledgement; a new generation, or a new owner of the partition, acknowledges again.
-const ackTries = 5
+// ackPause bounds the wait between two tries to write an acknowledgement. The controller waits for it as long as this instance lives.
+const ackPause = 5 * time.Second
 
-// ackWriter writes acknowledgements on the NodeShare's status, each as the one entry of this partition. The decision loop does not wait for the write.
+// ackWriter writes acknowledgements on the NodeShare's status, each as the one entry of this partition, until one is taken or the lease is lost. The
+// decision loop does not wait for the write.
 func (s *Scheduler) ackWriter(ctx context.Context, mayWrite func() bool) func(ackOf) {
 	instance := leaseName(s.c.Partition)
 	gvr := v1alpha1.GroupVersion.WithResource("nodeshares")
@@ -121,25 +122,22 @@ func (s *Scheduler) ackWriter(ctx context.Context, mayWrite func() bool) func(ac
 				"metadata": map[string]any{"name": a.name, "uid": string(a.uid)},
 				"status":   map[string]any{"acks": []any{map[string]any{"instance": instance, "generation": a.generation}}},
 			}}
-			var err error
-			for try := range ackTries {
-				if !mayWrite() {
-					return
-				}
-				if _, err = s.dynamic.Resource(gvr).ApplyStatus(ctx, a.name, o, metav1.ApplyOptions{FieldManager: instance, Force: true}); err == nil {
+			for pause := 100 * time.Millisecond; mayWrite(); pause = min(2*pause, ackPause) {
+				_, err := s.dynamic.Resource(gvr).ApplyStatus(ctx, a.name, o, metav1.ApplyOptions{FieldManager: instance, Force: true})
+				if err == nil {
 					s.o.Metrics.acks.Inc()
 					return
 				}
 				if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || ctx.Err() != nil {
 					return // another share of the name, or none
 				}
+				s.o.Log.Warn("acknowledge a NodeShare", "node", a.name, "err", err)
 				select {
 				case <-ctx.Done():
 					return
-				case <-time.After(100 * time.Millisecond << try):
+				case <-time.After(pause):
 				}
 			}
-			s.o.Log.Warn("acknowledge a NodeShare", "node", a.name, "err", err)
 		}()
 	}
 }

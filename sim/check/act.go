@@ -195,6 +195,7 @@ func (x *model) setShare(s *state, c *controller, a *act, w *protocol.Write, d *
 	slices.SortFunc(next.e[:], func(a, b entry) int { return int(a.loan) - int(b.loan) })
 	x.checkShare(s, machine, old, &next)
 	next.leader, next.ver = c.leader, fresh
+	s.i.knows[machine] = false
 	*old = next
 	c.wrote[machine] = fresh
 	return true

@@ -21,6 +21,7 @@ var scopes = []Options{
 	{Shape: Machines, Turns: 1, Borrow: true},
 	{Shape: Sockets, Turns: 1, Pauses: 1},
 	{Shape: Machines, Faults: 1, NoAgents: true},
+	{Shape: Machines, Faults: 1, NoAgents: true, Bundled: true, Only: []kind{bindsLate, falls, judgesLate}},
 	{Shape: Sockets, Turns: 1, Faults: 1, Only: []kind{crashes, fails, dies, answersLate, reportsLate, bindsLate}},
 }
 
@@ -41,6 +42,8 @@ var full = []Options{
 	{Shape: Machines, Turns: 1, Faults: 1, Borrow: true, Most: 1_000_000},
 	{Shape: Machines, Turns: 1, Faults: 1, Only: []kind{bindsLate}},
 	{Shape: Machines, Turns: 1, Faults: 1, NoAgents: true, Most: 1_000_000},
+	{Shape: Machines, Faults: 2, NoAgents: true, Bundled: true, Only: []kind{bindsLate, falls, judgesLate, lags, usurps}, Most: 1_000_000},
+	{Shape: Machines, Turns: 1, Faults: 1, NoAgents: true, Bundled: true, Most: 1_000_000},
 	{Shape: Machines, Faults: 2, NoAgents: true, Only: []kind{lags, usurps, bindsLate, judgesLate}, Most: 1_000_000},
 }
 

@@ -51,6 +51,11 @@ func unmanaged(only ...kind) Options {
 	return Options{Shape: Machines, Turns: 1, Faults: 1, NoAgents: true, Only: only}
 }
 
+// bundled is where the bundled scheduler alone binds.
+func bundled(faults int, only ...kind) Options {
+	return Options{Shape: Machines, Turns: 1, Faults: faults, NoAgents: true, Bundled: true, Only: only}
+}
+
 // guards are what keeps the protocol safe, each with the search that finds it missing.
 var guards = []struct {
 	name   string
@@ -108,6 +113,9 @@ var guards = []struct {
 	{"the node side waits for what schedulers still bind", Options{Shape: Machines, Turns: 1, Faults: 1, Only: []kind{bindsLate}}, "two holders",
 		Mutant{Prompt: true}},
 	{"a controller waits for what schedulers still bind", unmanaged(bindsLate), "two holders", Mutant{Prompt: true}},
+	{"a hand-over waits for the acknowledgement", bundled(1, bindsLate), "two holders", Mutant{Unasked: true}},
+	{"an acknowledgement waits for the answers to bindings", bundled(1, bindsLate), "two holders", Mutant{Hasty: true}},
+	{"a dead instance counts until its last request is over", bundled(2, bindsLate, falls), "two holders", Mutant{Eager: true}},
 	{"a controller counts the pods of a list of its own", unmanaged(lags), "two holders", Mutant{StaleList: true}},
 	{"a controller reads the marks live", unmanaged(lags), "two holders", Mutant{StaleMarks: true}},
 	{"the disruption ledger is asked", Options{Shape: Sockets, Turns: 2}, "ledger", blur(func(s *fleet.Snapshot) {

@@ -6,26 +6,30 @@ import "fmt"
 type kind int8
 
 const (
-	cycles    kind = iota // a controller plans, reads the facts again and writes, from where it is to the end
-	watched               // a new leader has watched a window
-	elected               // a controller leads, and no other does
-	stops                 // a controller that lost its lease finds out
-	judges                // a controller decides that a machine without an agent is clean
-	catchesUp             // its watches do
-	binds                 // a pod lands
-	ends                  // a pod that was told to go has gone
-	answers               // a pod acknowledges its notice
-	beats                 // a pod asks for more time
-	reports               // the node side says Clean
-	arrives               // a report that was on its way is written
-	lands                 // a pod that was on its way
-	passes                // a deadline, for a fast clock first
-	kills                 // the time of a kill comes
-	ages                  // a phase has lasted as long as any patience
-	minute                // the ledger's window is over
-	collects              // the share of a machine that is gone
-	rejoins               // a machine under its old name
-	thaws                 // a freeze is over
+	cycles       kind = iota // a controller plans, reads the facts again and writes, from where it is to the end
+	watched                  // a new leader has watched a window
+	elected                  // a controller leads, and no other does
+	stops                    // a controller that lost its lease finds out
+	judges                   // a controller decides that a machine without an agent is clean
+	catchesUp                // its watches do
+	binds                    // a pod lands
+	ends                     // a pod that was told to go has gone
+	answers                  // a pod acknowledges its notice
+	beats                    // a pod asks for more time
+	reports                  // the node side says Clean
+	arrives                  // a report that was on its way is written
+	lands                    // a pod that was on its way
+	passes                   // a deadline, for a fast clock first
+	kills                    // the time of a kill comes
+	ages                     // a phase has lasted as long as any patience
+	minute                   // the ledger's window is over
+	collects                 // the share of a machine that is gone
+	rejoins                  // a machine under its old name
+	thaws                    // a freeze is over
+	learns                   // the bundled scheduler sees a share as it is
+	acknowledges             // and has no answer outstanding to what it decided before
+	expires                  // the Lease of a dead instance, and the timeout of its last request
+	succeeds                 // another instance owns the machines
 	// What ends some day: the tide and freezes by their own counts, stops within a cycle by theirs, faults by theirs.
 	turns
 	freezes
@@ -39,12 +43,13 @@ const (
 	answersLate // a pod's acknowledgement of an older notice arrives
 	reportsLate // the node side has seen clean cells and not said so yet
 	bindsLate   // a scheduler has decided on a machine by marks that may change before it binds
+	falls       // the bundled scheduler dies
 )
 
 func (k kind) String() string {
 	return [...]string{"cycles", "watched", "elected", "stops", "judges", "catchesUp", "binds", "ends", "answers", "beats", "reports", "arrives", "lands", "passes", "kills",
-		"ages", "minute", "collects", "rejoins", "thaws", "turns", "freezes", "pauses", "crashes", "fails", "usurps", "lags", "judgesLate", "dies", "answersLate",
-		"reportsLate", "bindsLate"}[k]
+		"ages", "minute", "collects", "rejoins", "thaws", "learns", "acknowledges", "expires", "succeeds", "turns", "freezes", "pauses", "crashes", "fails", "usurps", "lags", "judgesLate", "dies", "answersLate",
+		"reportsLate", "bindsLate", "falls"}[k]
 }
 
 // fault reports whether a transition is something that goes wrong, or a turn of the tide: they end some day.
@@ -133,6 +138,16 @@ func (x *model) describe(s *state, st step) string {
 		return fmt.Sprintf("m%d dies", st.a)
 	case rejoins:
 		return fmt.Sprintf("m%d is back with another UID", st.a)
+	case learns:
+		return fmt.Sprintf("the bundled scheduler sees m%d's share as it is", st.a)
+	case acknowledges:
+		return fmt.Sprintf("the bundled scheduler acknowledges m%d's share", st.a)
+	case expires:
+		return "the bundled scheduler's Lease has ended, and the timeout of its requests after it"
+	case succeeds:
+		return "another instance of the bundled scheduler begins"
+	case falls:
+		return "the bundled scheduler dies"
 	case collects:
 		return fmt.Sprintf("the share of the machine that m%d was is collected", st.a)
 	}

@@ -19,6 +19,7 @@ type nodeFacts struct {
 	at              int8
 	online, offline int
 	binds           bool
+	acks            nodeside.Acks
 }
 
 // cleans says which parcels of a machine [nodeside.Machine.Judge] calls Clean now, in the order of its share.
@@ -34,7 +35,7 @@ func (x *model) cleans(k nodeFacts) [units]bool {
 	}
 	m := &nodeside.Machine{Node: &n, ClassOf: func(p fleet.PoolID) fleet.Class {
 		return [...]fleet.Class{nobody: "", online: fleet.Online, offline: fleet.Offline}[poolOf(p)]
-	}, Agent: !x.NoAgents, Ready: true}
+	}, Agent: !x.NoAgents, Ready: true, Acks: k.acks}
 	for range k.online {
 		m.Occupants = append(m.Occupants, nodeside.Occupant{Class: fleet.PodOnline, Ask: unit})
 	}
@@ -42,7 +43,7 @@ func (x *model) cleans(k nodeFacts) [units]bool {
 		m.Occupants = append(m.Occupants, nodeside.Occupant{Class: fleet.PodOffline, Ask: unit})
 	}
 	free, o := now.Add(-margin), nodeside.Options{Margin: margin}
-	if k.binds {
+	if k.binds || x.Bundled { // there the acknowledgement alone must do
 		free = time.Time{}
 	}
 	if x.Mutant.Prompt {
@@ -62,8 +63,14 @@ func (x *model) cleans(k nodeFacts) [units]bool {
 
 // look is what a node side sees of a machine: marks and share of one view, pods of another.
 func (x *model) look(s *state, at int8, m machine, pods *facts) nodeFacts {
-	m.leader, m.last, m.share.leader, m.share.ver = 0, 0, 0, min(m.share.ver, 1)
-	return nodeFacts{m, at, pods.on(at, online), pods.on(at, offline), s.binding.pod > 0 && s.binding.machine == at}
+	acks := nodeside.AcksNone
+	if x.Bundled {
+		if acks = nodeside.AcksOwed; m.share.acked || s.i.over || x.Mutant.Unasked {
+			acks = nodeside.AcksGiven
+		}
+	}
+	m.leader, m.last, m.share.leader, m.share.acked, m.share.ver = 0, 0, 0, false, min(m.share.ver, 1)
+	return nodeFacts{m, at, pods.on(at, online), pods.on(at, offline), s.binding.pod > 0 && s.binding.machine == at && !x.Bundled, acks}
 }
 
 // agents report what they see on their machines.

@@ -27,6 +27,8 @@ type Options struct {
 	Gang bool
 	// NoAgents takes the agents away: the controllers decide Clean. Sockets need an agent, so nothing but machines is lent.
 	NoAgents bool
+	// Bundled lets the bundled scheduler alone bind, without agents: a hand-over waits for its acknowledgement, and for no margin.
+	Bundled bool
 	// Skew makes the clock of the second controller run ahead by a step.
 	Skew bool
 	// Only are the kinds of faults that happen; none are all of them.
@@ -46,7 +48,7 @@ func (o Options) String() string {
 	for _, x := range []struct {
 		on   bool
 		name string
-	}{{o.Borrow, "borrow"}, {o.Gang, "gang"}, {o.Skew, "skew"}, {o.NoAgents, "noagents"}} {
+	}{{o.Borrow, "borrow"}, {o.Gang, "gang"}, {o.Skew, "skew"}, {o.NoAgents, "noagents"}, {o.Bundled, "bundled"}} {
 		if x.on {
 			s += "," + x.name
 		}
@@ -73,6 +75,9 @@ type Mutant struct {
 	Blind, Prompt bool
 	// StaleList lets a controller decide Clean by the pods that its watches show, StaleMarks by the marks.
 	StaleList, StaleMarks bool
+	// Unasked lets a controller wait for no acknowledgement, Hasty lets the bundled scheduler give it while a binding of before has no answer, and Eager
+	// counts a dead instance as over while its last request is under way.
+	Unasked, Hasty, Eager bool
 	// Heedless lets a leader not ask whether another one saw a freeze.
 	Heedless bool
 }
@@ -168,6 +173,9 @@ func Run(o Options) Result {
 
 func (g *search) run(o Options) (r Result) {
 	s := first(o)
+	if o.Bundled {
+		s.i = g.x.reads(&s.f)
+	}
 	g.x.settle(&s)
 	g.find(&s)
 	g.parent, g.by = append(g.parent, -1), append(g.by, step{})

@@ -169,6 +169,11 @@ func (x *model) snapshot(f *facts, e eyes) *fleet.Snapshot {
 			MovesAtOnce: 10, MovesPerHour: 60, MinimumTerm: 30 * time.Minute, Ledger: ledger, Version: versionSeen,
 			Budget: fleet.DisruptionBudget{EvictionsPerMinute: budget, ServiceShare: 1, FleetShare: 1}},
 	}
+	if x.Bundled {
+		for i := range s.Pools {
+			s.Pools[i].Scheduler = "springtide"
+		}
+	}
 	for i := range x.Shape.machines() {
 		if f.m[i].uid > 0 {
 			s.Nodes = append(s.Nodes, x.node(f, int8(i)))

@@ -47,8 +47,10 @@ type entry struct {
 }
 
 // share is a NodeShare; ver 0 means that there is none.
+// acked: the bundled scheduler acknowledged its spec.
 type share struct {
 	ver, leader, node int8
+	acked             bool
 	e                 [units]entry
 }
 
@@ -154,8 +156,12 @@ type controller struct {
 // 0 of an agent's report, which rests on none.
 type report struct{ machine, node, loan, epoch, ver int8 }
 
-// binding is a pod on its way to a machine: a scheduler decided by marks that may be older than those that stand when it binds.
-type binding struct{ pod, machine, node int8 }
+// binding is a pod on its way to a machine: a scheduler decided by marks that may be older than those that stand when it binds. older says that the
+// bundled scheduler has seen another share of the machine since.
+type binding struct {
+	pod, machine, node int8
+	older              bool
+}
 
 // state is everything. It is comparable, small, and equal exactly when nothing that follows can differ.
 type state struct {
@@ -163,6 +169,7 @@ type state struct {
 	c       [controllers]controller
 	report  report
 	binding binding
+	i       instance
 	faults  int8 // that may still happen
 	pauses  int8
 	turns   int8 // of the tide

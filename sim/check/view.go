@@ -54,7 +54,7 @@ func decisive(f facts) facts {
 // checked is decisive, with the versions that writes rest on.
 func checked(f facts) facts {
 	for i := range f.m {
-		f.m[i].leader, f.m[i].share.leader = 0, 0
+		f.m[i].leader, f.m[i].share.leader, f.m[i].share.acked = 0, 0, false
 	}
 	for i := range f.l {
 		l := &f.l[i]
@@ -117,7 +117,7 @@ func (f *facts) tick(now *facts) {
 
 // kinds keeps of facts the kinds of a mask.
 func kinds(f facts, mask int8) facts {
-	ver, told := f.ver, f.told
+	ver, told, shares := f.ver, f.told, f.m
 	f = checked(f)
 	var out facts
 	if mask&watchLoans != 0 {
@@ -135,7 +135,7 @@ func kinds(f facts, mask int8) facts {
 			out.m[i].share = share{}
 		}
 		if mask&watchShares != 0 {
-			out.m[i].share = f.m[i].share
+			out.m[i].share, out.m[i].share.acked = f.m[i].share, shares[i].share.acked
 		}
 	}
 	return out

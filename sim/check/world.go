@@ -29,7 +29,7 @@ func (x *model) next(s *state, yield func(step, *state) bool) bool {
 			return false
 		}
 	}
-	return x.clocks(s, one) && x.pods(s, one) && x.machines(s, one)
+	return x.clocks(s, one) && x.pods(s, one) && x.machines(s, one) && x.instances(s, one)
 }
 
 // settle brings a state that was changed into order, and looks at what must hold in it.
@@ -155,7 +155,7 @@ func (x *model) pods(s *state, one doer) bool {
 					return false
 				}
 				if s.faults > 0 && sideOf(i) != nobody && s.binding == (binding{}) &&
-					!one(step{bindsLate, int8(i), m}, func(n *state) { n.binding = binding{p.uid, m, s.f.m[m].uid} }) {
+					!one(step{bindsLate, int8(i), m}, func(n *state) { n.binding = binding{pod: p.uid, machine: m, node: s.f.m[m].uid} }) {
 					return false
 				}
 			}
@@ -190,6 +190,9 @@ func (x *model) fits(s *state, slot int, machine int8) bool {
 	}
 	if m.uid == 0 || taken >= x.Shape.units() {
 		return false
+	}
+	if x.Bundled {
+		return x.admits(s, slot, machine)
 	}
 	switch sideOf(slot) {
 	case online:
@@ -243,7 +246,7 @@ func (x *model) machines(s *state, one doer) bool {
 			}
 			continue
 		}
-		if m.share.ver > 0 && m.share.node != m.uid && !one(step{collects, i, 0}, func(n *state) { n.f.m[i].share = share{} }) {
+		if m.share.ver > 0 && m.share.node != m.uid && !one(step{collects, i, 0}, func(n *state) { n.f.m[i].share, n.i.knows[i] = share{}, false }) {
 			return false
 		}
 		if !x.NoAgents && !x.agents(s, i, one) {
@@ -260,6 +263,7 @@ func (x *model) machines(s *state, one doer) bool {
 func (x *model) die(n *state, at int8) {
 	m := &n.f.m[at]
 	*m = machine{last: m.uid, share: m.share}
+	n.i.knows[at] = false
 	for i := range n.f.p {
 		if p := &n.f.p[i]; p.state != absent && p.state != waiting && p.machine == at {
 			*p = pod{}
@@ -278,6 +282,7 @@ func (x *model) rejoin(n *state, i int8) {
 	sh := m.share
 	*m = x.machine(m.last + 1)
 	m.share = sh
+	n.i.knows[i] = false
 }
 
 // reconcile lets the controllers of workloads keep to what is asked for, at once.
