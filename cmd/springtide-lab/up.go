@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -14,15 +15,23 @@ import (
 // up starts the control plane alone and keeps it until Ctrl-C.
 func up() *cobra.Command {
 	var opts plane.Options
-	var scheduler, kubeConfig string
+	var scheduler string
+	var extra []string
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start the control plane alone and print its kubeconfig; Ctrl-C ends it",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			begin := time.Now()
-			if kubeConfig != "" {
-				opts.ExtraArgs = map[string][]string{plane.Scheduler: {"--config=" + kubeConfig}}
+			for _, e := range extra {
+				component, arg, ok := strings.Cut(e, "=")
+				if !ok {
+					return fmt.Errorf("--component-arg %q: want component=--flag=value", e)
+				}
+				if opts.ExtraArgs == nil {
+					opts.ExtraArgs = map[string][]string{}
+				}
+				opts.ExtraArgs[component] = append(opts.ExtraArgs[component], arg)
 			}
 			switch scheduler {
 			case "springtide":
@@ -58,7 +67,7 @@ func up() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&opts.Dir, "dir", "", "directory under which the plane makes one of its own (default: the temporary directory)")
 	flags.BoolVar(&opts.Keep, "keep", false, "leave data and logs in place at the end")
-	flags.StringVar(&kubeConfig, "kube-scheduler-config", "", "configuration file of kube-scheduler, in place of the lab's own")
+	flags.StringArrayVar(&extra, "component-arg", nil, "a flag more for one component, as in kube-scheduler=--config=FILE; may be given several times")
 	flags.StringVar(&scheduler, "scheduler", "springtide", "who places pods: springtide, or kube for kube-scheduler")
 	flags.StringVar(&opts.KWOKBinary, "kwok", "", "the kwok binary (default: kwok beside this one)")
 	return cmd

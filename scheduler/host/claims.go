@@ -86,7 +86,7 @@ func (s *claims) expire(c *core, now time.Time) {
 	}
 	if len(c.table.Expire(now)) > 0 {
 		for i := range before {
-			c.dirty[string(before[i].Node)] = true
+			c.touch(string(before[i].Node))
 		}
 	}
 	c.metrics.claims.WithLabelValues("held").Set(float64(len(c.table.Claims())))

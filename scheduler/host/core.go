@@ -81,7 +81,8 @@ type pod struct {
 	pinned string
 	gang   *gang
 	// trial is what upstream's plugins hold for it, while it is assumed.
-	trial Trial
+	trial  Trial
+	judged judgement
 }
 
 // class is what is remembered of a kind of request.
@@ -93,8 +94,13 @@ type class struct {
 // run handles what comes and decides, until ctx ends.
 func (c *core) run(ctx context.Context, beat func()) {
 	var todo []func()
+	last := c.now()
 	for ctx.Err() == nil {
 		beat()
+		if now := c.now(); now.Sub(last) >= tick { // also where mail never ends
+			last = now
+			c.tick(now)
+		}
 		todo = c.mail.take(todo)
 		for i, f := range todo {
 			f()
@@ -120,6 +126,9 @@ func (c *core) decideOne(ctx context.Context) bool {
 	}
 	begin := c.now()
 	item, ok := c.queue.Pop(begin)
+	if !ok && c.admitMore() {
+		item, ok = c.queue.Pop(begin)
+	}
 	if !ok {
 		return false
 	}
@@ -129,9 +138,21 @@ func (c *core) decideOne(ctx context.Context) bool {
 	return true
 }
 
-// sleep waits for mail, for the end of a back-off, or a second: claims and gangs time out.
+// tick is how often it is looked at what times out.
+const tick = time.Second
+
+// tick ends what has timed out, and reports what still waits.
+func (c *core) tick(now time.Time) {
+	c.admitMore() // also where the queue is never empty
+	c.gangs.report(c, now)
+	c.gangs.expire(c, now)
+	c.claims.expire(c, now)
+	c.preempt.expire(c, now)
+}
+
+// sleep waits for mail, for the end of a back-off, or for the next tick.
 func (c *core) sleep(ctx context.Context) {
-	wait := time.Second
+	wait := tick
 	if next, ok := c.queue.Next(); ok {
 		wait = min(wait, max(next.Sub(c.now()), 0))
 	}
@@ -141,10 +162,6 @@ func (c *core) sleep(ctx context.Context) {
 	case <-ctx.Done():
 	case <-c.mail.signal:
 	case <-t.C:
-		now := c.now()
-		c.gangs.expire(c, now)
-		c.claims.expire(c, now)
-		c.preempt.expire(c, now)
 	}
 }
 
@@ -154,7 +171,7 @@ func (c *core) wake() {
 		return
 	}
 	for _, id := range c.queue.Parked() {
-		if id < 0 {
+		if id < 0 { // a gang, or a tenant: room on a node does not help a tenant
 			for name := range c.dirty {
 				if c.gangs.helped(c, id, name) {
 					c.queue.Wake(id)
@@ -280,6 +297,9 @@ func (c *core) podBound(p *pod, o *corev1.Pod) {
 		c.judge.setPod(o)
 		return
 	}
+	if was == nominated {
+		c.preempt.gone(c, o.UID) // another scheduler was quicker
+	}
 	if was != 0 && was != waits {
 		c.release(p)
 	}
@@ -320,7 +340,13 @@ func (c *core) boundChanged(p *pod, o *corev1.Pod) {
 	p.ref = c.table.Resize(p.ref, p.shape)
 	c.byRef[p.ref] = p
 	c.count(p, 1)
-	c.dirty[p.node] = true
+	c.touch(p.node)
+}
+
+// touch notes that something may have come free on a node.
+func (c *core) touch(node string) {
+	c.dirty[node] = true
+	c.preempt.touch(node)
 }
 
 // cellsAnnotated are the cells that our own binding wrote; the annotation of a pod of another scheduler, or of one that asks for no cells, is not obeyed.
@@ -361,13 +387,46 @@ func (c *core) release(p *pod) {
 	c.table.Remove(p.ref)
 	delete(c.byRef, p.ref)
 	c.count(p, -1)
+	c.preempt.touch(p.node)
 }
 
 // count adds a pod to what its tenant uses.
 func (c *core) count(p *pod, times int64) {
-	if p.tenant != "" {
-		c.queue.SetShare(p.tenant, c.tenants.use(p.tenant, p.request.amount(), times))
+	if p.tenant == "" {
+		return
 	}
+	c.queue.SetShare(p.tenant, c.tenants.use(p.tenant, p.request.amount(), times))
+	if times < 0 {
+		c.tenants.wake[p.tenant] = true
+	}
+}
+
+// admitMore makes ready what waits for the quota of its tenant, of the tenants whose quota may admit more: in the order of the queue, as much as the
+// quota admits together. It reports whether there were such tenants.
+func (c *core) admitMore() bool {
+	if len(c.tenants.wake) == 0 {
+		return false
+	}
+	for tenant := range c.tenants.wake {
+		more := amount{}
+		c.queue.WakeIf(c.tenants.class(tenant), func(i queue.Item) bool {
+			p := c.pods[types.UID(i.Key)]
+			if p == nil {
+				return true
+			}
+			next := more
+			next.add(p.request.amount(), 1)
+			if !c.tenants.admits(tenant, next) {
+				return false
+			}
+			if !c.queue.HasParked(i.Class) { // else it will wait with its class for room, and leave the quota to others
+				more = next
+			}
+			return true
+		})
+	}
+	clear(c.tenants.wake)
+	return true
 }
 
 // unqueue takes a pod that waits out of the queue; its gang is looked at again by who takes it out.
@@ -404,7 +463,7 @@ func (c *core) nodeChanged(name string) {
 	n.counted = amount{cpu: int64(m.Allocatable.CPU), memory: int64(m.Allocatable.Memory), gpu: m.Allocatable.GPU}
 	c.tenants.all.add(n.counted, 1)
 	c.table.SetMachine(m)
-	c.dirty[name] = true
+	c.touch(name)
 }
 
 // node finds what is known of a node, or begins to know it.

@@ -424,6 +424,8 @@ func TestGangIsWhole(t *testing.T) {
 	}
 	p.c.setGroup("default/ring", &podGroup{namespace: "default", name: "ring", minCount: 4})
 	p.settle()
+	p.now = p.now.Add(tick)
+	p.c.tick(p.now)
 	if got := p.said["pod-g0"]; got != "waits for 1 more pods of its gang, which is placed whole or not at all" {
 		t.Errorf("the gang that lacks a pod has the message %q", got)
 	}

@@ -36,7 +36,8 @@ func (c *core) decide(ctx context.Context, item queue.Item) string {
 		return resultError
 	}
 	if !c.tenants.admits(p.tenant, p.request.amount()) {
-		c.park(p, "the quota "+p.tenant+" is used up: guarantee and borrowing limit do not hold the pod")
+		c.queue.Park(p.key, c.tenants.class(p.tenant))
+		c.tell(p, "the quota "+p.tenant+" is used up: guarantee and borrowing limit do not hold the pod")
 		return resultWaits
 	}
 	c.classes[p.class].upstream = c.judge.needed(p)
@@ -155,8 +156,11 @@ func (c *core) submit(p *pod) {
 
 // park sets a pod aside with a sentence, until an event can help its class.
 func (c *core) park(p *pod, message string) {
-	c.queue.Park(p.key)
+	c.queue.Park(p.key, queue.Class(p.class))
 	c.tell(p, message)
+	if p.tenant != "" {
+		c.tenants.wake[p.tenant] = true // what the quota would have given this pod, it may give another one
+	}
 }
 
 // tell says on a pod why it waits.

@@ -73,6 +73,8 @@ type gang struct {
 	members map[types.UID]*pod
 	// since is since when pods of it wait.
 	since time.Time
+	// forming: pods of it are missing, and that is not reported yet.
+	forming bool
 }
 
 func newGangs(timeout time.Duration) *gangs {
@@ -197,13 +199,44 @@ func (g *gangs) enqueue(c *core, p *pod) bool {
 	if x.since.IsZero() {
 		x.since = c.now()
 	}
-	waiting := g.waiting(x)
-	if !known || !enough(g, x, waiting, need) {
+	if !known || !enough(g, x, need) {
 		c.queue.Remove(p.key)
 		p.key = x.key
 		c.queue.Remove(x.key)
+		x.forming = true
+		return true
+	}
+	item := queue.Item{Key: x.key, Class: x.class, Priority: priority(p.object), Tenant: p.tenant, Since: p.object.CreationTimestamp.Time}
+	for _, w := range x.members {
+		if w.stage != waits {
+			continue
+		}
+		item.Priority = max(item.Priority, priority(w.object))
+		if at := w.object.CreationTimestamp.Time; at.Before(item.Since) {
+			item.Since = at
+		}
+		if w.key != x.key {
+			c.queue.Remove(w.key)
+			w.key = x.key
+		}
+	}
+	x.forming = false
+	c.queue.Add(item)
+	return true
+}
+
+// report says on the pods of gangs that still form what is missing. It is called now and then: the sentence changes with each pod that comes, and most
+// gangs are whole before anybody reads it.
+func (g *gangs) report(c *core, now time.Time) {
+	for _, key := range sortedKeys(g.byKey) {
+		x := g.byKey[key]
+		if !x.forming || now.Sub(x.since) < tick {
+			continue
+		}
+		x.forming = false
+		waiting := g.waiting(x)
 		why := "waits for the PodGroup " + x.group + ", which does not exist"
-		if known {
+		if need, known := g.shortage(x); known {
 			why = fmt.Sprintf("waits for %d more pods of its gang, which is placed whole or not at all", sum(need)-len(waiting))
 			if sum(need) <= len(waiting) {
 				why = "waits for pods of all roles of its gang, which is placed whole or not at all"
@@ -212,31 +245,16 @@ func (g *gangs) enqueue(c *core, p *pod) bool {
 		for _, w := range waiting {
 			c.tell(w, why)
 		}
-		return true
 	}
-	item := queue.Item{Key: x.key, Class: x.class, Since: p.object.CreationTimestamp.Time}
-	for i, w := range waiting {
-		if i == 0 || priority(w.object) > item.Priority {
-			item.Priority = priority(w.object)
-		}
-		if at := w.object.CreationTimestamp.Time; at.Before(item.Since) {
-			item.Since = at
-		}
-		if w.key != x.key {
-			c.queue.Remove(w.key)
-			w.key = x.key
-		}
-		item.Tenant = w.tenant
-	}
-	c.queue.Add(item)
-	return true
 }
 
 // enough reports whether the pods that wait can make the minimum.
-func enough(g *gangs, x *gang, waiting []*pod, need map[string]int) bool {
+func enough(g *gangs, x *gang, need map[string]int) bool {
 	have := map[string]int{}
-	for _, w := range waiting {
-		have[g.role(x, w)]++
+	for _, w := range x.members {
+		if w.stage == waits {
+			have[g.role(x, w)]++
+		}
 	}
 	for role, n := range need {
 		if have[role] < n {
@@ -267,7 +285,7 @@ func (g *gangs) waiting(x *gang) []*pod {
 func (g *gangs) decide(ctx context.Context, c *core, x *gang) string {
 	waiting := g.waiting(x)
 	need, known := g.shortage(x)
-	if !known || len(waiting) == 0 || sum(need) > 0 && !enough(g, x, waiting, need) {
+	if !known || len(waiting) == 0 || sum(need) > 0 && !enough(g, x, need) {
 		c.queue.Remove(x.key)
 		return resultWaits
 	}
@@ -277,7 +295,7 @@ func (g *gangs) decide(ctx context.Context, c *core, x *gang) string {
 	}
 	placed, why := g.place(ctx, c, x, waiting, need)
 	if placed == nil {
-		c.queue.Park(x.key)
+		c.queue.Park(x.key, x.class)
 		for _, w := range waiting {
 			c.tell(w, "no room for all of its gang at once: "+why)
 		}

@@ -83,3 +83,41 @@ func TestQuotaHoldsBack(t *testing.T) {
 		t.Errorf("the quota is free again and %v was bound", got)
 	}
 }
+
+// TestQuotaIsRaised: pods that wait for their quota are decided again when the quota admits more, with nothing changed on any node: as many as it admits,
+// the oldest first, and a pod that then finds no room leaves the quota to the next one.
+func TestQuotaIsRaised(t *testing.T) {
+	p := newPlay(t)
+	quota := func(cpu string) {
+		p.c.tenants.setQuota(&v1alpha1.CapacityQuota{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: v1alpha1.CapacityQuotaSpec{
+			NamespaceSelector: v1alpha1.Selector{MatchLabels: map[string]string{"team": "a"}},
+			Guarantee:         v1alpha1.ResourceAmounts{CPU: resource.MustParse(cpu)},
+			BorrowingLimit:    &v1alpha1.ResourceAmounts{},
+		}})
+	}
+	p.c.setNamespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default", Labels: map[string]string{"team": "a"}}})
+	quota("1")
+	p.c.tenantsChanged()
+	p.node("a", "16")
+	p.pod("large", "20")
+	for _, name := range []string{"first", "second", "third"} {
+		p.pod(name, "4")
+	}
+	p.settle()
+	if got := p.take(); len(got) != 0 {
+		t.Fatalf("bound %v beyond the quota", got)
+	}
+	quota("9")
+	p.settle()
+	if got := p.take(); len(got) != 2 || got["first"] == "" || got["second"] == "" {
+		t.Fatalf("with a quota of 9 cores bound %v, want the first two pods of 4", got)
+	}
+	quota("29") // the large pod is admitted, and no node holds it
+	p.settle()
+	if got := p.take(); len(got) != 1 || got["third"] == "" {
+		t.Errorf("with a quota of 29 cores bound %v, want the third pod", got)
+	}
+	if got := p.said["pod-large"]; got != "0 of 1 nodes are available: 1 cpu" {
+		t.Errorf("the large pod has the message %q", got)
+	}
+}

@@ -232,7 +232,7 @@ func newCore(c config.Scheduler, log *slog.Logger, m *Metrics) *core {
 	out.claims = newClaims(time.Duration(c.ClaimTimeout))
 	out.preempt = newPreemption(c.Preemption, time.Duration(c.StartProtection))
 	out.table.SetWeights(weightsOf(c.Weights))
-	out.judge = &judge{log: log, repelling: map[types.UID]*corev1.Pod{},
+	out.judge = &judge{log: log, repelling: map[string]int{}, repels: map[types.UID]string{}, version: 1,
 		nodes: func(f func(*corev1.Node)) {
 			for _, n := range out.nodes {
 				if n.node != nil {

@@ -48,9 +48,12 @@ type Refusal interface {
 type Terms interface {
 	// Needs reports whether a pod asks for something that the table does not know.
 	Needs(*corev1.Pod) bool
-	// Repels reports whether a pod keeps others away by a required anti-affinity; Selects whether it keeps the other one away.
-	Repels(*corev1.Pod) bool
-	Selects(repelling, other *corev1.Pod) bool
+	// Repels names the required anti-affinity by which a pod keeps others away, the same for all pods that ask for the same; empty for none.
+	Repels(*corev1.Pod) string
+	// Selects reports whether an anti-affinity that Repels has named keeps a pod away.
+	Selects(repels string, other *corev1.Pod) bool
+	// Forget ends what is known of an anti-affinity that no pod has any more.
+	Forget(repels string)
 }
 
 // judge keeps the plugins, which are made when the first pod needs them: their knowledge costs memory and time for each pod.
@@ -63,8 +66,11 @@ type judge struct {
 	log     *slog.Logger
 	nodes   func(func(*corev1.Node))
 	pods    func(func(*pod))
-	// repelling are the pods with required anti-affinity that are bound or assumed.
-	repelling map[types.UID]*corev1.Pod
+	// repelling are the required anti-affinities of the pods that are bound or assumed, with how many have each; pods, as many as there are, ask for few.
+	repelling map[string]int
+	repels    map[types.UID]string
+	// version counts the changes of what is in repelling: what was found out of a pod under an earlier one may not hold any more.
+	version int
 }
 
 // mostAccepted is how many accepted nodes are compared by what the pod prefers. The table's order decides among them otherwise.
@@ -75,15 +81,26 @@ func (j *judge) needed(p *pod) bool {
 	if j.terms == nil {
 		return false
 	}
-	if j.terms.Needs(p.object) {
-		return true
+	if p.judged.object != p.object || p.judged.version != j.version {
+		p.judged.object, p.judged.version, p.judged.needed = p.object, j.version, j.terms.Needs(p.object) || j.repelled(p.object)
 	}
-	for _, r := range j.repelling {
-		if j.terms.Selects(r, p.object) {
+	return p.judged.needed
+}
+
+func (j *judge) repelled(o *corev1.Pod) bool {
+	for r := range j.repelling {
+		if j.terms.Selects(r, o) {
 			return true
 		}
 	}
 	return false
+}
+
+// judgement is whether the plugins are needed for a pod, by what was known then.
+type judgement struct {
+	object  *corev1.Pod
+	version int
+	needed  bool
 }
 
 // errStarting: the plugins have not read the cluster yet.
@@ -218,8 +235,28 @@ func (j *judge) setPod(o *corev1.Pod) {
 }
 
 func (j *judge) note(o *corev1.Pod) {
-	if j.terms != nil && j.terms.Repels(o) {
-		j.repelling[o.UID] = o
+	if j.terms == nil || j.repels[o.UID] != "" {
+		return // what a pod asks for by affinity never changes
+	}
+	if r := j.terms.Repels(o); r != "" {
+		j.repels[o.UID] = r
+		if j.repelling[r]++; j.repelling[r] == 1 {
+			j.version++
+		}
+	}
+}
+
+// unnote ends what a pod keeps away.
+func (j *judge) unnote(uid types.UID) {
+	r := j.repels[uid]
+	if r == "" {
+		return
+	}
+	delete(j.repels, uid)
+	if j.repelling[r]--; j.repelling[r] == 0 {
+		delete(j.repelling, r)
+		j.terms.Forget(r)
+		j.version++
 	}
 }
 
@@ -233,7 +270,7 @@ func (j *judge) assume(p *pod) {
 
 // removePod ends a pod that was decided or bound, and gives back what is reserved for it.
 func (j *judge) removePod(p *pod) {
-	delete(j.repelling, p.object.UID)
+	j.unnote(p.object.UID)
 	if p.trial != nil && p.stage == assumed {
 		p.trial.Unreserve(context.Background(), p.node)
 	}

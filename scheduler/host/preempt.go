@@ -27,6 +27,11 @@ type preemption struct {
 	// protect is how long after its start a pod is not taken.
 	protect time.Duration
 	byPod   map[types.UID]*nominee
+	// takenBy is the pod for which a victim goes.
+	takenBy map[types.UID]types.UID
+	// touched are the nodes on which room may have come free for a nominated pod; onNode counts these.
+	touched map[string]bool
+	onNode  map[string]int
 	budgets map[string]*budget // by namespace/name
 	evict   func(*corev1.Pod, func(error))
 	notice  func(*corev1.Pod, time.Time)
@@ -35,6 +40,7 @@ type preemption struct {
 // nominee is a pod that waits for its victims to go.
 type nominee struct {
 	pod     *pod
+	node    string
 	victims map[types.UID]*victim
 	since   time.Time
 }
@@ -62,7 +68,8 @@ const (
 )
 
 func newPreemption(enabled bool, protect time.Duration) *preemption {
-	return &preemption{enabled: enabled, protect: protect, byPod: map[types.UID]*nominee{}, budgets: map[string]*budget{},
+	return &preemption{enabled: enabled, protect: protect, byPod: map[types.UID]*nominee{}, takenBy: map[types.UID]types.UID{},
+		touched: map[string]bool{}, onNode: map[string]int{}, budgets: map[string]*budget{},
 		evict: func(*corev1.Pod, func(error)) {}, notice: func(*corev1.Pod, time.Time) {}}
 }
 
@@ -86,13 +93,17 @@ func (x *preemption) try(c *core, p *pod) (resultOf string, ok bool) {
 		if v == nil {
 			return "", false // it left in this very moment
 		}
+		x.takenBy[v.object.UID] = p.object.UID
 		n.victims[v.object.UID] = &victim{object: v.object, deadline: c.now().Add(c.noticeOf(v))}
 		names = append(names, name(v.object))
 	}
 	d := c.table.Nominate(found)
 	c.queue.Remove(p.key)
 	c.hold(p, d, nominated)
+	n.node = p.node
 	x.byPod[p.object.UID] = n
+	x.onNode[p.node]++
+	x.touch(p.node)
 	for _, v := range n.victims {
 		if v.deadline.After(c.now()) {
 			x.notice(v.object, v.deadline)
@@ -162,6 +173,9 @@ func (x *preemption) protects(c *core, ref place.PodRef, gangs map[*gang]int, bu
 		return place.PodFacts{Protected: true}
 	}
 	o := p.object
+	if _, goes := x.takenBy[o.UID]; goes {
+		return place.PodFacts{Protected: true}
+	}
 	out := place.PodFacts{Gang: gangs[p.gang]}
 	owner := metav1.GetControllerOf(o)
 	_, mirror := o.Annotations[corev1.MirrorPodAnnotationKey]
@@ -205,25 +219,50 @@ func acknowledgedNotice(p *pod) bool {
 	return p != nil && strings.Contains(p.object.Annotations[v1alpha1.AnnotationNotice], `"`+preemptionNotice+`"`) && p.object.Annotations[v1alpha1.AnnotationAck] == "1"
 }
 
+// touch notes that room may have come free on a node.
+func (x *preemption) touch(node string) {
+	if x.onNode[node] > 0 {
+		x.touched[node] = true
+	}
+}
+
+// forget ends a nomination: it is carried out, or taken back.
+func (x *preemption) forget(uid types.UID, n *nominee) {
+	delete(x.byPod, uid)
+	for v := range n.victims {
+		delete(x.takenBy, v)
+	}
+	if x.onNode[n.node]--; x.onNode[n.node] == 0 {
+		delete(x.onNode, n.node)
+	}
+}
+
 // gone notes that a pod is over: a victim, or the one that waits.
 func (x *preemption) gone(c *core, uid types.UID) {
-	delete(x.byPod, uid)
-	for _, n := range x.byPod {
+	if n := x.byPod[uid]; n != nil {
+		x.forget(uid, n)
+	}
+	if n := x.byPod[x.takenBy[uid]]; n != nil {
 		delete(n.victims, uid)
+		delete(x.takenBy, uid)
 	}
 }
 
 // settle binds the nominated pods whose room has come free.
 func (x *preemption) settle(c *core) {
+	if len(x.touched) == 0 {
+		return
+	}
 	for uid, n := range x.byPod {
-		if !c.table.Settled(n.pod.ref) {
+		if !x.touched[n.node] || !c.table.Settled(n.pod.ref) {
 			continue
 		}
-		delete(x.byPod, uid)
+		x.forget(uid, n)
 		n.pod.stage = assumed
 		c.judge.assume(n.pod)
 		c.submit(n.pod)
 	}
+	clear(x.touched)
 }
 
 // expire evicts those whose notice is over, and takes decisions back whose victims do not go.
@@ -241,7 +280,7 @@ func (x *preemption) expire(c *core, now time.Time) {
 				continue
 			}
 		}
-		delete(x.byPod, uid)
+		x.forget(uid, n)
 		c.unassume(n.pod)
 		c.enqueue(n.pod)
 		c.queue.Later(n.pod.key, now)

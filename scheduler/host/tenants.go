@@ -1,11 +1,14 @@
 package host
 
 import (
+	"math"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/scheduler/host/queue"
 )
 
 // amount is what fairness is counted in.
@@ -35,6 +38,20 @@ type tenants struct {
 	of         map[string]string            // tenant by namespace; what is missing is found on demand
 	used       map[string]amount
 	all        amount // what the nodes hold
+	// wake are the tenants whose quota may admit more than when it was last asked.
+	wake    map[string]bool
+	classes map[string]queue.Class
+}
+
+// class is the class of queue in which pods wait for the quota of a tenant: those of tenants count up from the least number, and those of gangs down
+// from 0.
+func (t *tenants) class(tenant string) queue.Class {
+	c, ok := t.classes[tenant]
+	if !ok {
+		c = math.MinInt32 + queue.Class(len(t.classes))
+		t.classes[tenant] = c
+	}
+	return c
 }
 
 // quota is a CapacityQuota as the queue needs it.
@@ -45,7 +62,8 @@ type quota struct {
 }
 
 func newTenants() *tenants {
-	return &tenants{quotas: map[string]*quota{}, namespaces: map[string]map[string]string{}, of: map[string]string{}, used: map[string]amount{}}
+	return &tenants{quotas: map[string]*quota{}, namespaces: map[string]map[string]string{}, of: map[string]string{}, used: map[string]amount{},
+		wake: map[string]bool{}, classes: map[string]queue.Class{}}
 }
 
 func amountsOf(a *v1alpha1.ResourceAmounts) amount {
@@ -69,6 +87,7 @@ func (t *tenants) setQuota(q *v1alpha1.CapacityQuota) bool {
 	}
 	was := t.quotas[q.Name]
 	t.quotas[q.Name] = next
+	t.wake[q.Name] = true
 	if was != nil && was.selector.String() == s.String() {
 		return false
 	}
@@ -78,6 +97,7 @@ func (t *tenants) setQuota(q *v1alpha1.CapacityQuota) bool {
 
 func (t *tenants) removeQuota(name string) {
 	delete(t.quotas, name)
+	t.wake[name] = true
 	clear(t.of)
 }
 

@@ -55,6 +55,7 @@ type Queue struct {
 	parked     map[Class]map[Key]*entry
 	shares     map[string]float64
 	sequence   uint64
+	count      [states]int // entries by state
 }
 
 type state uint8
@@ -64,6 +65,7 @@ const (
 	isBackingOff
 	isParked
 	isTaken
+	states
 )
 
 type entry struct {
@@ -72,6 +74,7 @@ type entry struct {
 	state    state
 	failures int
 	until    time.Time
+	parkedOn Class
 	at       int // place in its heap
 }
 
@@ -82,18 +85,14 @@ func New(b Backoff) *Queue {
 
 // Count says how many items are in each state. Items that were popped and not settled are in none.
 func (q *Queue) Count() (ready, backingOff, parked int) {
-	for _, e := range q.entries {
-		switch e.state {
-		case isReady:
-			ready++
-		case isBackingOff:
-			backingOff++
-		case isParked:
-			parked++
-		case isTaken:
-		}
-	}
-	return ready, backingOff, parked
+	return q.count[isReady], q.count[isBackingOff], q.count[isParked]
+}
+
+// enter notes the state that an entry is in now; 0 for one that is forgotten.
+func (q *Queue) enter(e *entry, s state) {
+	q.count[e.state]--
+	q.count[s]++
+	e.state = s
 }
 
 // Add makes an item ready. An item that is there already takes the new values; if they differ it is ready again, since what kept it waiting may
@@ -120,6 +119,7 @@ func (q *Queue) Add(i Item) {
 func (q *Queue) Remove(k Key) {
 	if e := q.entries[k]; e != nil {
 		q.leave(e)
+		q.enter(e, 0)
 		delete(q.entries, k)
 	}
 }
@@ -131,7 +131,7 @@ func (q *Queue) Pop(now time.Time) (Item, bool) {
 		tenants := q.ready[q.priorities[0]]
 		if best := q.hungriest(tenants); best != nil {
 			e := heap.Pop(best).(*entry)
-			e.state = isTaken
+			q.enter(e, isTaken)
 			return e.item, true
 		}
 		delete(q.ready, q.priorities[0])
@@ -166,17 +166,19 @@ func (q *Queue) SetShare(tenant string, share float64) {
 	q.shares[tenant] = share
 }
 
-// Park sets a taken item aside until an event can help its class.
-func (q *Queue) Park(k Key) {
+// Park sets a taken item aside until an event can help its class, or another class whose events end what it waits for.
+func (q *Queue) Park(k Key, on Class) {
 	e := q.entries[k]
 	if e == nil || e.state != isTaken {
 		return
 	}
-	e.state, e.failures = isParked, e.failures+1
-	of := q.parked[e.item.Class]
+	q.enter(e, isParked)
+	e.failures++
+	e.parkedOn = on
+	of := q.parked[on]
 	if of == nil {
 		of = map[Key]*entry{}
-		q.parked[e.item.Class] = of
+		q.parked[on] = of
 	}
 	of[k] = e
 }
@@ -212,6 +214,9 @@ func (q *Queue) Parked() []Class {
 	return out
 }
 
+// HasParked reports whether items are parked under a class.
+func (q *Queue) HasParked(c Class) bool { return len(q.parked[c]) > 0 }
+
 // Wake makes the parked items of a class ready, at once.
 func (q *Queue) Wake(c Class) int {
 	of := q.parked[c]
@@ -220,6 +225,29 @@ func (q *Queue) Wake(c Class) int {
 		q.push(e)
 	}
 	return len(of)
+}
+
+// WakeIf asks for each parked item of a class, in the order in which they would be placed, whether it is to be made ready.
+func (q *Queue) WakeIf(c Class, helps func(Item) bool) {
+	of := make([]*entry, 0, len(q.parked[c]))
+	for _, e := range q.parked[c] {
+		of = append(of, e)
+	}
+	slices.SortFunc(of, func(a, b *entry) int {
+		switch {
+		case a.item.Priority != b.item.Priority:
+			return cmp.Compare(b.item.Priority, a.item.Priority)
+		case older(a, b):
+			return -1
+		}
+		return 1
+	})
+	for _, e := range of {
+		if helps(e.item) {
+			q.leave(e)
+			q.push(e)
+		}
+	}
 }
 
 // WakeLater makes the parked items of a class ready once the back-off of each is over: for events that might help and mostly do not.
@@ -247,7 +275,8 @@ func (q *Queue) wakeDue(now time.Time) {
 }
 
 func (q *Queue) waitUntil(e *entry, t time.Time) {
-	e.state, e.until = isBackingOff, t
+	q.enter(e, isBackingOff)
+	e.until = t
 	heap.Push(&q.waiting, e)
 }
 
@@ -264,7 +293,7 @@ func (q *Queue) push(e *entry) {
 		f = &fifo{}
 		tenants[e.item.Tenant] = f
 	}
-	e.state = isReady
+	q.enter(e, isReady)
 	heap.Push(f, e)
 }
 
@@ -276,11 +305,10 @@ func (q *Queue) leave(e *entry) {
 	case isBackingOff:
 		heap.Remove(&q.waiting, e.at)
 	case isParked:
-		if of := q.parked[e.item.Class]; of != nil {
-			delete(of, e.item.Key)
-			if len(of) == 0 {
-				delete(q.parked, e.item.Class)
-			}
+		of := q.parked[e.parkedOn]
+		delete(of, e.item.Key)
+		if len(of) == 0 {
+			delete(q.parked, e.parkedOn)
 		}
 	case isTaken:
 	}

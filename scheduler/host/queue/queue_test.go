@@ -91,7 +91,7 @@ func TestWakeIsByClass(t *testing.T) {
 		q.Add(i)
 	}
 	for _, k := range popAll(q, start) {
-		q.Park(k)
+		q.Park(k, q.entries[k].item.Class)
 	}
 	if got := q.Parked(); !slices.Equal(got, []Class{1, 2}) {
 		t.Fatalf("classes %v are parked", got)
@@ -113,11 +113,37 @@ func TestWakeIsByClass(t *testing.T) {
 	}
 }
 
+// TestWakeIf: what is asked for each item comes in the order of the queue, and wakes those alone for which it says yes.
+func TestWakeIf(t *testing.T) {
+	q := New(Backoff{})
+	for _, i := range []Item{item("young", 0, "", 1, 1), item("old", 0, "", 2, 9), item("urgent", 5, "", 3, 0), item("other", 9, "", 4, 0)} {
+		q.Add(i)
+	}
+	for _, k := range popAll(q, start) {
+		on := Class(-7)
+		if k == "other" {
+			on = -8
+		}
+		q.Park(k, on)
+	}
+	var asked []Key
+	q.WakeIf(-7, func(i Item) bool { asked = append(asked, i.Key); return i.Key != "old" })
+	if want := []Key{"urgent", "old", "young"}; !slices.Equal(asked, want) {
+		t.Errorf("asked for %q, want %q", asked, want)
+	}
+	if got, want := popAll(q, start), []Key{"urgent", "young"}; !slices.Equal(got, want) {
+		t.Errorf("popped %q, want %q", got, want)
+	}
+	if got := q.Parked(); !slices.Equal(got, []Class{-8, -7}) {
+		t.Errorf("classes %v are parked", got)
+	}
+}
+
 func TestChangedItemIsReadyAgain(t *testing.T) {
 	q := New(Backoff{})
 	q.Add(item("a", 0, "", 1, 0))
 	popAll(q, start)
-	q.Park("a")
+	q.Park("a", 1)
 	q.Add(item("a", 0, "", 1, 0))
 	if got := popAll(q, start); got != nil {
 		t.Errorf("an item that did not change was popped: %q", got)
@@ -163,14 +189,29 @@ func TestNothingIsLost(t *testing.T) {
 				}
 				taken[i.Key] = i
 			},
-			"park":  func(r *rapid.T) { k := key.Draw(r, "key"); q.Park(k); delete(taken, k) },
+			"park": func(r *rapid.T) {
+				k := key.Draw(r, "key")
+				q.Park(k, Class(rapid.Int32Range(0, 2).Draw(r, "on")))
+				delete(taken, k)
+			},
 			"retry": func(r *rapid.T) { k := key.Draw(r, "key"); q.Retry(k, now); delete(taken, k) },
 			"share": func(r *rapid.T) { q.SetShare("x", rapid.Float64Range(0, 1).Draw(r, "share")) },
+			"wakeIf": func(r *rapid.T) {
+				odd := rapid.Bool().Draw(r, "odd")
+				q.WakeIf(Class(rapid.Int32Range(0, 2).Draw(r, "class")), func(i Item) bool { return odd == (i.Key[0]%2 == 1) })
+			},
 			"wake":  func(r *rapid.T) { q.Wake(Class(rapid.Int32Range(0, 2).Draw(r, "class"))) },
 			"later": func(r *rapid.T) { q.WakeLater(Class(rapid.Int32Range(0, 2).Draw(r, "class")), now) },
 			"time":  func(*rapid.T) { now = now.Add(700 * time.Millisecond) },
 			"": func(r *rapid.T) {
+				var counted [states]int
+				for _, e := range q.entries {
+					counted[e.state]++
+				}
 				ready, off, parked := q.Count()
+				if counted[isReady] != ready || counted[isBackingOff] != off || counted[isParked] != parked {
+					r.Fatalf("counts %d, %d and %d, and there are %v", ready, off, parked, counted)
+				}
 				if len(q.entries) != len(there) || ready+off+parked+len(taken) != len(there) {
 					r.Fatalf("%d items: %d ready, %d backing off, %d parked, %d taken", len(there), ready, off, parked, len(taken))
 				}

@@ -1,24 +1,26 @@
 package upstream
 
 import (
+	"fmt"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/springtide/springtide/scheduler/host"
 )
 
 // Terms says which pods the plugins are needed for. It has one owner.
 type Terms struct {
-	// parsed are the selectors of the pods that keep others away.
-	parsed map[types.UID][]term
+	// parsed are the selectors by which pods keep others away, by the names that Repels gave them.
+	parsed map[string][]term
 }
 
 var _ host.Terms = (*Terms)(nil)
 
 // NewTerms makes it.
-func NewTerms() *Terms { return &Terms{parsed: map[types.UID][]term{}} }
+func NewTerms() *Terms { return &Terms{parsed: map[string][]term{}} }
 
 // term is one required anti-affinity.
 type term struct {
@@ -45,23 +47,27 @@ func (*Terms) Needs(p *corev1.Pod) bool {
 	return false
 }
 
-// Repels reports whether a pod has required anti-affinity.
-func (*Terms) Repels(p *corev1.Pod) bool {
+// Repels names the required anti-affinity of a pod: its terms as text.
+func (t *Terms) Repels(p *corev1.Pod) string {
 	a := p.Spec.Affinity
-	return a != nil && a.PodAntiAffinity != nil && len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0
+	if a == nil || a.PodAntiAffinity == nil || len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) == 0 {
+		return ""
+	}
+	all := parse(p)
+	var name strings.Builder
+	for i := range all {
+		fmt.Fprintf(&name, "%q %t %s; ", all[i].namespaces, all[i].anywhere, all[i].selector)
+	}
+	if _, ok := t.parsed[name.String()]; !ok {
+		t.parsed[name.String()] = all
+	}
+	return name.String()
 }
 
-// Selects reports whether a pod that repels keeps the other one away from where it is. Terms with a namespace selector count for every namespace: the
-// plugins look closer.
-func (t *Terms) Selects(repelling, other *corev1.Pod) bool {
-	all, ok := t.parsed[repelling.UID]
-	if !ok {
-		all = parse(repelling)
-		if len(t.parsed) > mostParsed {
-			clear(t.parsed)
-		}
-		t.parsed[repelling.UID] = all
-	}
+// Selects reports whether pods with this anti-affinity keep the other one away from where they are. Terms with a namespace selector count for every
+// namespace: the plugins look closer.
+func (t *Terms) Selects(repels string, other *corev1.Pod) bool {
+	all := t.parsed[repels]
 	for i := range all {
 		if all[i].selects(other) {
 			return true
@@ -70,8 +76,8 @@ func (t *Terms) Selects(repelling, other *corev1.Pod) bool {
 	return false
 }
 
-// mostParsed bounds the selectors that are kept.
-const mostParsed = 100_000
+// Forget ends what is known of an anti-affinity.
+func (t *Terms) Forget(repels string) { delete(t.parsed, repels) }
 
 func (t *term) selects(p *corev1.Pod) bool {
 	for _, n := range t.namespaces {

@@ -250,10 +250,10 @@ func (j *Judge) Assume(p *corev1.Pod, node string) {
 	if j.pods[p.UID] != nil {
 		return
 	}
-	on := p.DeepCopy()
+	on := *p // the cache reads it alone
 	on.Spec.NodeName = node
-	if j.cache.AssumePod(j.log, on) == nil {
-		j.pods[p.UID], j.assumed[p.UID] = on, true
+	if j.cache.AssumePod(j.log, &on) == nil {
+		j.pods[p.UID], j.assumed[p.UID] = &on, true
 	}
 }
 

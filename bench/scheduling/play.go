@@ -1,0 +1,363 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+)
+
+// bench plays workloads on one plane.
+type bench struct {
+	*plane
+	o   options
+	who string
+}
+
+// measure plays the workloads on one plane of its own.
+func measure(ctx context.Context, o options, who string, all map[string][]result) error {
+	dir, err := os.MkdirTemp("", "scheduling-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	p, err := startPlane(ctx, o, who, dir)
+	if err != nil {
+		return err
+	}
+	defer p.stop()
+	b := &bench{plane: p, o: o, who: who}
+	err = b.each(ctx, o.nodes, func(ctx context.Context, i int) error {
+		_, err := b.client.CoreV1().Nodes().Create(ctx, newNode(fmt.Sprintf("node-%05d", i), i), metav1.CreateOptions{})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := b.nodesReady(ctx); err != nil {
+		return err
+	}
+	chosen := strings.Split(o.workloads, ",")
+	if who == "bare" {
+		chosen = chosen[:1] // the ceiling does not depend on what a scheduler reads
+	}
+	for _, name := range chosen {
+		w, err := find(name)
+		if err != nil {
+			return err
+		}
+		r, err := b.play(ctx, w)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		fmt.Fprintf(os.Stderr, "%-26s %-10s %5.0f pods/s, p50 %s, p99 %s, CPU a pod %s (API server %s, scheduler %s), %.2f writes a pod\n", name, who, r.rate, short(r.p50), short(r.p99),
+			short(r.cost.total()), short(r.cost.cpu[apiServer]), short(r.cost.scheduler()), r.cost.writes)
+		all[name+" "+who] = append(all[name+" "+who], r)
+	}
+	return nil
+}
+
+// nodesReady waits until kwok has found all nodes ready, so that its writes are over.
+func (b *bench) nodesReady(ctx context.Context) error {
+	for {
+		list, err := b.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+		if err != nil {
+			return err
+		}
+		ready := 0
+		for i := range list.Items {
+			if slices.ContainsFunc(list.Items[i].Status.Conditions, func(c corev1.NodeCondition) bool {
+				return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+			}) {
+				ready++
+			}
+		}
+		if ready >= b.o.nodes {
+			return nil
+		}
+		if err := sleep(ctx, 200*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// each does something n times, some at once.
+func (b *bench) each(ctx context.Context, n int, do func(context.Context, int) error) error {
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	errs := make([]error, b.o.creators)
+	for w := range b.o.creators {
+		wait.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n && errs[w] == nil; i = int(next.Add(1)) - 1 {
+				errs[w] = do(ctx, i)
+			}
+		})
+	}
+	wait.Wait()
+	return errors.Join(errs...)
+}
+
+// mostTime bounds one workload.
+const mostTime = 4 * time.Minute
+
+// play plays a workload, measures its pods, and takes everything away again. The rate counts from the first creation to the last binding.
+func (b *bench) play(ctx context.Context, w workload) (result, error) {
+	ctx, cancel := context.WithTimeout(ctx, mostTime)
+	defer cancel()
+	if err := b.prepare(ctx, w); err != nil {
+		return result{}, err
+	}
+	for k := range w.first {
+		if _, _, err := b.bound(ctx, fmt.Sprint("first-", k), first, &w.first[k], b.who); err != nil {
+			return result{}, fmt.Errorf("before the measurement: %w", err)
+		}
+	}
+	before, err := b.read(ctx)
+	if err != nil {
+		return result{}, err
+	}
+	churning, stopChurn := context.WithCancel(ctx)
+	defer stopChurn()
+	var side sync.WaitGroup
+	if w.churn > 0 {
+		side.Go(func() { b.churn(churning, w) })
+	}
+	if b.o.profile != "" && b.metrics != "" {
+		side.Go(func() {
+			if err := b.plane.profile(churning, filepath.Join(b.o.profile, w.name+".pprof"), 3*time.Second); err != nil {
+				fmt.Fprintln(os.Stderr, "scheduling: read a profile:", err)
+			}
+		})
+	}
+	created, bound, err := b.bound(ctx, "pod", measured, &w.pods, b.who)
+	if err != nil {
+		return result{}, err
+	}
+	after, err := b.read(ctx)
+	if err != nil {
+		return result{}, err
+	}
+	stopChurn()
+	side.Wait()
+	r := summary(created, bound)
+	r.cost = after.since(before, len(bound))
+	return r, b.clean(ctx)
+}
+
+func summary(created, bound []time.Time) result {
+	begin, last := slices.MinFunc(created, time.Time.Compare), slices.MaxFunc(bound, time.Time.Compare)
+	waits := make([]time.Duration, len(bound))
+	for i := range bound {
+		waits[i] = bound[i].Sub(created[i])
+	}
+	slices.Sort(waits)
+	return result{rate: float64(len(bound)) / last.Sub(begin).Seconds(), p50: waits[len(waits)/2], p99: waits[len(waits)*99/100]}
+}
+
+// prepare makes the namespaces and the workload's own node.
+func (b *bench) prepare(ctx context.Context, w workload) error {
+	for _, n := range []string{first, measured} {
+		_, err := b.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: n}}, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		for { // pods need the account of their namespace
+			if _, err := b.client.CoreV1().ServiceAccounts(n).Get(ctx, "default", metav1.GetOptions{}); err == nil {
+				break
+			}
+			if err := sleep(ctx, 20*time.Millisecond); err != nil {
+				return err
+			}
+		}
+	}
+	if w.node == nil {
+		return nil
+	}
+	_, err := b.client.CoreV1().Nodes().Create(ctx, w.node(), metav1.CreateOptions{})
+	return err
+}
+
+// clean deletes what a workload made, and waits until it is gone.
+func (b *bench) clean(ctx context.Context) error {
+	now := metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))}
+	for _, n := range []string{first, measured} {
+		if err := b.client.SchedulingV1alpha2().PodGroups(n).DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
+			return err
+		}
+		for {
+			if err := b.client.CoreV1().Pods(n).DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
+				return err
+			}
+			list, err := b.client.CoreV1().Pods(n).List(ctx, metav1.ListOptions{Limit: 1})
+			if err != nil {
+				return err
+			}
+			if len(list.Items) == 0 {
+				break
+			}
+		}
+	}
+	if err := b.client.CoreV1().Nodes().Delete(ctx, daemonNode, now); err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	return sleep(ctx, time.Second) // until the schedulers have seen it
+}
+
+// churn makes what the workload makes, and takes away what it made the time before.
+func (b *bench) churn(ctx context.Context, w workload) {
+	recreates := w.churn >= time.Second
+	var before []any
+	for i := 0; ; i++ {
+		now := w.make(i)
+		for _, o := range now {
+			b.put(ctx, o)
+		}
+		if sleep(ctx, w.churn) != nil {
+			b.take(context.WithoutCancel(ctx), slices.Concat(before, now))
+			return
+		}
+		if recreates {
+			b.take(ctx, before)
+			before = now
+		}
+	}
+}
+
+// put makes an object. What fails is left out: churn is noise, and the pods are what is measured.
+func (b *bench) put(ctx context.Context, o any) {
+	var err error
+	switch o := o.(type) {
+	case *corev1.Node:
+		_, err = b.client.CoreV1().Nodes().Create(ctx, o, metav1.CreateOptions{})
+	case *corev1.Pod:
+		o.Spec.SchedulerName = schedulerName[b.who]
+		_, err = b.client.CoreV1().Pods(o.Namespace).Create(ctx, o, metav1.CreateOptions{})
+	case *corev1.Service:
+		_, err = b.client.CoreV1().Services(o.Namespace).Create(ctx, o, metav1.CreateOptions{})
+	}
+	if err != nil && ctx.Err() == nil {
+		fmt.Fprintln(os.Stderr, "scheduling: churn:", err)
+	}
+}
+
+func (b *bench) take(ctx context.Context, all []any) {
+	now := metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))}
+	for _, o := range all {
+		var err error
+		switch o := o.(type) {
+		case *corev1.Node:
+			err = b.client.CoreV1().Nodes().Delete(ctx, o.Name, now)
+		case *corev1.Pod:
+			err = b.client.CoreV1().Pods(o.Namespace).Delete(ctx, o.Name, now)
+		case *corev1.Service:
+			err = b.client.CoreV1().Services(o.Namespace).Delete(ctx, o.Name, now)
+		}
+		if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) {
+			fmt.Fprintln(os.Stderr, "scheduling: churn:", err)
+		}
+	}
+}
+
+// schedulerName is the name that pods ask for; kube-scheduler serves those that name none.
+var schedulerName = map[string]string{"springtide": "springtide", "bare": "none"}
+
+// bound creates the pods of a group and waits until all are bound, and when each was.
+func (b *bench) bound(ctx context.Context, prefix, namespace string, g *group, who string) (created, bound []time.Time, err error) {
+	n := g.count(b.o.nodes, b.o.pods)
+	created, bound = make([]time.Time, n), make([]time.Time, n)
+	following, stop := context.WithCancel(ctx)
+	defer stop()
+	done, err := b.follow(following, prefix, namespace, bound)
+	if err != nil {
+		return nil, nil, err
+	}
+	if g.gang > 0 {
+		err := b.each(ctx, n/g.gang, func(ctx context.Context, i int) error {
+			_, err := b.client.SchedulingV1alpha2().PodGroups(namespace).Create(ctx, podGroup(fmt.Sprint(prefix, "-", i), namespace, g.gang), metav1.CreateOptions{})
+			return err
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	err = b.each(ctx, n, func(ctx context.Context, i int) error {
+		p := newPod(fmt.Sprintf("%s-%05d", prefix, i), namespace)
+		if g.pod != nil {
+			g.pod(i, p)
+		}
+		if g.gang > 0 {
+			p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To(fmt.Sprint(prefix, "-", i/g.gang))}
+		}
+		p.Spec.SchedulerName = schedulerName[who]
+		created[i] = time.Now()
+		got, err := b.client.CoreV1().Pods(namespace).Create(ctx, p, metav1.CreateOptions{})
+		if err != nil || who != "bare" {
+			return err
+		}
+		return b.client.CoreV1().Pods(namespace).Bind(ctx, &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: got.Name, Namespace: namespace, UID: got.UID},
+			Target: corev1.ObjectReference{Kind: "Node", Name: fmt.Sprintf("node-%05d", i%b.o.nodes)}}, metav1.CreateOptions{})
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if g.waits {
+		return created, bound, sleep(ctx, 2*time.Second)
+	}
+	select {
+	case <-done:
+		return created, bound, nil
+	case <-ctx.Done():
+		return nil, nil, fmt.Errorf("not all pods are bound: %w", ctx.Err())
+	}
+}
+
+// follow notes when each pod of a group was seen bound, and closes the channel when all were.
+func (b *bench) follow(ctx context.Context, prefix, namespace string, bound []time.Time) (<-chan struct{}, error) {
+	done := make(chan struct{})
+	left := len(bound)
+	see := func(o any) {
+		p, ok := o.(*corev1.Pod)
+		var i int
+		if !ok || p.Spec.NodeName == "" {
+			return
+		}
+		if _, err := fmt.Sscanf(strings.TrimPrefix(p.Name, prefix), "-%d", &i); err != nil || !strings.HasPrefix(p.Name, prefix) || !bound[i].IsZero() {
+			return
+		}
+		bound[i] = time.Now()
+		if left--; left == 0 {
+			close(done)
+		}
+	}
+	informer := coreinformers.NewPodInformer(b.client, namespace, 0, nil)
+	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: see, UpdateFunc: func(_, o any) { see(o) }}); err != nil {
+		return nil, err
+	}
+	go informer.RunWithContext(ctx)
+	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		return nil, ctx.Err()
+	}
+	return done, nil
+}
