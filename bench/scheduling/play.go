@@ -17,7 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/utils/ptr"
 )
 
 // bench plays workloads on one plane.
@@ -201,7 +200,7 @@ func (b *bench) prepare(ctx context.Context, w workload) error {
 
 // clean deletes what a workload made, and waits until it is gone.
 func (b *bench) clean(ctx context.Context) error {
-	now := metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))}
+	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
 	for _, n := range []string{first, measured} {
 		if err := b.client.SchedulingV1alpha2().PodGroups(n).DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
 			return err
@@ -263,7 +262,7 @@ func (b *bench) put(ctx context.Context, o any) {
 }
 
 func (b *bench) take(ctx context.Context, all []any) {
-	now := metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))}
+	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
 	for _, o := range all {
 		var err error
 		switch o := o.(type) {
@@ -308,7 +307,7 @@ func (b *bench) bound(ctx context.Context, prefix, namespace string, g *group, w
 			g.pod(i, p)
 		}
 		if g.gang > 0 {
-			p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To(fmt.Sprint(prefix, "-", i/g.gang))}
+			p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: new(fmt.Sprint(prefix, "-", i/g.gang))}
 		}
 		p.Spec.SchedulerName = schedulerName[who]
 		created[i] = time.Now()

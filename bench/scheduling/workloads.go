@@ -9,7 +9,6 @@ import (
 	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 )
 
 // workload is one of upstream's scheduler_perf. Its counts follow from the nodes and from the pods that are to be measured.
@@ -46,7 +45,7 @@ func halfAPod(nodes, _ int) int  { return nodes / 2 }
 func fifthAPod(nodes, _ int) int { return nodes / 5 }
 
 // A common node has 4 cores; the pods of which 9 are asked for wait.
-func large(_ int, p *corev1.Pod) { ask(p, "9"); p.Spec.Priority = ptr.To(int32(10)) }
+func large(_ int, p *corev1.Pod) { ask(p, "9"); p.Spec.Priority = new(int32(10)) }
 
 func workloads() []workload {
 	return []workload{
@@ -58,8 +57,8 @@ func workloads() []workload {
 			p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 5, TopologyKey: corev1.LabelTopologyZone,
 				WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: selector("blue")}}
 		}}},
-		{name: "PreemptionBasic", first: []group{{count: func(n, _ int) int { return 4 * n }, pod: func(_ int, p *corev1.Pod) { ask(p, "900m"); p.Spec.TerminationGracePeriodSeconds = ptr.To(int64(0)) }}},
-			pods: group{count: func(n, pods int) int { return min(pods, n) }, pod: func(_ int, p *corev1.Pod) { ask(p, "3"); p.Spec.Priority = ptr.To(int32(10)) }}},
+		{name: "PreemptionBasic", first: []group{{count: func(n, _ int) int { return 4 * n }, pod: func(_ int, p *corev1.Pod) { ask(p, "900m"); p.Spec.TerminationGracePeriodSeconds = new(int64(0)) }}},
+			pods: group{count: func(n, pods int) int { return min(pods, n) }, pod: func(_ int, p *corev1.Pod) { ask(p, "3"); p.Spec.Priority = new(int32(10)) }}},
 		{name: "Unschedulable", first: []group{{count: func(n, _ int) int { return n / 50 }, pod: large, waits: true}}, pods: group{count: pods},
 			churn: 200 * time.Millisecond, make: func(i int) []any {
 				p := newPod(fmt.Sprint("large-", i), first)
