@@ -85,8 +85,9 @@ test: deps build plane unit race e2e-short ## What must hold for every change: r
 full: test seeds race-all e2e e2e-node ## Everything: make test, all seeds at the controller's own pace, the race detector on every package, all lab runs, the stories on a real node
 
 .PHONY: seeds
-seeds: ## 200 seeds of faults with a cycle every 15 seconds
+seeds: ## 200 seeds of faults with a cycle every 15 seconds, and 1,000 where the bundled scheduler's decisions place the pods (SEEDS=1..200)
 	@ALL_SEEDS=1 $(GO) test -timeout 60m -run TestSeedsBreakNothingAtTheControllersPace ./sim
+	@SEEDS=$${SEEDS:-1..1000} $(GO) test -timeout 60m -run TestSeedsBreakNothingByTheBundledScheduler ./sim
 
 .PHONY: quick
 quick: ## Lint and -short tests of what changed since main and of its direct importers, in 90 seconds; says what it skipped (BASE=REF)

@@ -198,10 +198,11 @@ func newController(w *World, o controllerOptions, others []Policy) *controller {
 	if o.Lends {
 		mode = fleet.Auto
 	}
+	by := w.b.Fleet.Scheduler
 	c.pools = []fleet.Pool{
-		{ID: offlinePool, Version: "0", Class: fleet.Offline, Mode: mode, Notice: time.Duration(f.Notice), NoticeMax: time.Duration(f.NoticeMax),
+		{ID: offlinePool, Version: "0", Class: fleet.Offline, Mode: mode, Scheduler: by, Notice: time.Duration(f.Notice), NoticeMax: time.Duration(f.NoticeMax),
 			MovesAtOnce: f.MovesAtOnce, MovesPerHour: f.MovesPerHour, Budget: budgetOf(w.b)},
-		{ID: onlinePool, Version: "0", Class: fleet.Online, Mode: mode, Unit: fleet.Unit(f.Unit), LowWatermark: f.LowPercent / 100, HighWatermark: f.HighPercent / 100,
+		{ID: onlinePool, Version: "0", Class: fleet.Online, Mode: mode, Scheduler: by, Unit: fleet.Unit(f.Unit), LowWatermark: f.LowPercent / 100, HighWatermark: f.HighPercent / 100,
 			Notice: time.Duration(f.Notice), NoticeMax: time.Duration(f.NoticeMax), MinimumTerm: time.Duration(f.MinimumTerm), Ladder: fleet.Ladder{Patience: o.Patience},
 			MovesAtOnce: f.MovesAtOnce, MovesPerHour: f.MovesPerHour, Budget: budgetOf(w.b)},
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/api/config"
+	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
@@ -41,13 +43,39 @@ func seedsPlayed() uint64 {
 }
 
 // Whatever goes wrong: a parcel has one holder, nobody is evicted before his deadline, online keeps its floor, and in the end all is home.
-func TestSeedsBreakNothing(t *testing.T) {
+func TestSeedsBreakNothing(t *testing.T) { playSeeds(t, 1, seedsPlayed(), "") }
+
+// TestSeedsBreakNothingByTheBundledScheduler: the same where the bundled scheduler's decisions place the pods. SEEDS=1..1000 (`make seeds`) says which.
+func TestSeedsBreakNothingByTheBundledScheduler(t *testing.T) {
+	first, last := uint64(1), max(seedsPlayed()/5, 4)
+	if text := os.Getenv("SEEDS"); text != "" {
+		if _, err := fmt.Sscanf(text, "%d..%d", &first, &last); err != nil {
+			t.Fatalf("SEEDS=%s: write it as in 1..200", text)
+		}
+	}
+	playSeeds(t, first, last, v1alpha1.SchedulerName)
+	var played [2]Result
+	for i, by := range [...]string{"", v1alpha1.SchedulerName} {
+		b := troubled(1, 4, scenario.Faults{Quiet: config.Duration(90 * time.Minute)})
+		b.Fleet.Scheduler = by
+		var err error
+		if played[i], err = Run(context.Background(), b, whole, Share(b)); err != nil {
+			t.Error(err)
+		}
+	}
+	if reflect.DeepEqual(played[0], played[1]) {
+		t.Error("it is all the same who places the pods")
+	}
+}
+
+func playSeeds(t *testing.T, first, last uint64, scheduler string) {
 	var lent atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
-		for seed := uint64(1); seed <= seedsPlayed(); seed++ {
+		for seed := first; seed <= last; seed++ {
 			t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 				t.Parallel()
 				b := troubled(seed, 4, scenario.Faults{Random: 6, Quiet: config.Duration(90 * time.Minute)})
+				b.Fleet.Scheduler = scheduler
 				if seed%2 == 0 {
 					b.Jobs[0].Gang = 6
 				}

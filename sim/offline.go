@@ -87,10 +87,9 @@ func (w *World) shed(j *job) {
 
 // addGang starts what a gang lacks, as a whole or not at all.
 func (w *World) addGang(i, lack int) bool {
-	shapes := slices.Repeat([]place.ClassID{w.rooms.members[i]}, lack)
-	placed, ok := w.rooms.table.Gang(shapes)
-	for _, p := range placed {
-		w.member(i, w.rooms.at[p.Node], p.Pod)
+	refs, at, ok := w.rooms.gang(w.rooms.members[i], lack)
+	for k, ref := range refs {
+		w.member(i, at[k], ref)
 	}
 	return ok
 }

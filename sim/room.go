@@ -17,6 +17,8 @@ type rooms struct {
 	// services, members and guests are the shapes of each service's replicas and each job's members; guests use what online leaves free.
 	services, members, guests []place.ClassID
 	filler                    map[int32]place.ClassID
+	// decides: the bundled scheduler's decisions place pods, in place of the planner's packing.
+	decides bool
 }
 
 // buildRooms makes the rooms of empty machines.
@@ -27,7 +29,7 @@ func (w *World) buildRooms() {
 	for i := range w.facts {
 		r.ids, r.at[w.facts[i].ID] = append(r.ids, w.facts[i].ID), int32(i)
 	}
-	r.cells = w.facts[0].AllCells()
+	r.cells, r.decides = w.facts[0].AllCells(), w.b.Fleet.Scheduler != ""
 	for i := range w.b.Services {
 		o := &w.b.Services[i]
 		r.services = append(r.services, r.table.Class(place.Shape{Requests: o.Request(), Side: fleet.Online, Group: string(o.ID()), Zones: true}))
@@ -61,11 +63,36 @@ func (w *World) shape(p *pod) place.ClassID {
 
 // find room for one more pod of a shape, and take it.
 func (r *rooms) place(c place.ClassID) (ref place.PodRef, n int32, ok bool) {
+	if r.decides {
+		d, ok := r.table.Decide(c)
+		if !ok {
+			return 0, none, false
+		}
+		return d.Pod, r.at[d.Node], true
+	}
 	p, ok := r.table.Place(c)
 	if !ok {
 		return 0, none, false
 	}
 	return p.Pod, r.at[p.Node], true
+}
+
+// gang finds room for so many pods of a shape at once, or takes none.
+func (r *rooms) gang(c place.ClassID, pods int) (refs []place.PodRef, at []int32, ok bool) {
+	if r.decides {
+		g, ok := r.table.DecideGang(place.GangRequest{Roles: []place.Role{{Class: c, Min: pods, Count: pods}}})
+		for _, role := range g.Pods {
+			for _, d := range role {
+				refs, at = append(refs, d.Pod), append(at, r.at[d.Node])
+			}
+		}
+		return refs, at, ok
+	}
+	placed, ok := r.table.Gang(slices.Repeat([]place.ClassID{c}, pods))
+	for _, p := range placed {
+		refs, at = append(refs, p.Pod), append(at, r.at[p.Node])
+	}
+	return refs, at, ok
 }
 
 // handCells gives the cells of a machine to who holds them by its share.

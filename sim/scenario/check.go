@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/validate"
@@ -111,6 +112,9 @@ func (f *Fleet) check(c *checker) {
 	}
 	c.within("fleet.staticShare", f.StaticShare, 0.01, 1)
 	l := &f.Lending
+	if f.Scheduler != "" && f.Scheduler != v1alpha1.SchedulerName {
+		c.wrong("fleet.scheduler", "%q is unknown: write %s, or nothing", f.Scheduler, v1alpha1.SchedulerName)
+	}
 	if l.Unit != string(fleet.UnitNode) && l.Unit != string(fleet.UnitSocket) {
 		c.wrong("fleet.lending.unit", "%q is unknown: write Node or Socket", l.Unit)
 	}

@@ -51,6 +51,9 @@ type Fleet struct {
 	// StaticShare (0..1] of the online machines is what static provisioning fills.
 	StaticShare float64 `yaml:"staticShare"`
 	Lending     Lending `yaml:"lending"`
+	// Scheduler is who places pods: springtide for the decisions of the bundled scheduler, which serves both pools then; empty for the packing that the
+	// planner expects of any other.
+	Scheduler string `yaml:"scheduler"`
 }
 
 // Lending are the terms of the online pool.
