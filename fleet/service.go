@@ -295,7 +295,9 @@ type Pod struct {
 	// ImagePresent tells whether the machine had the pod's images when the pod was bound.
 	ImagePresent  Known[bool]
 	Unschedulable bool
-	Deleting      bool
+	// UnschedulableSince is when the scheduler said so first.
+	UnschedulableSince Known[time.Time]
+	Deleting           bool
 	// Grace is what the pod gets to end after it was told to; Killed says that its end was asked for with none.
 	Grace           time.Duration
 	Killed          bool

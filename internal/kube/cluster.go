@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	policyv1 "k8s.io/api/policy/v1"
@@ -131,6 +132,7 @@ type Cluster struct {
 	// daemonKinds are the mirrors of Options.DaemonKinds.
 	daemonKinds map[Kind]*mirror[*daemonFacts]
 	wake        chan struct{}
+	waited      atomic.Pointer[time.Time] // when waiting pods last asked for a cycle
 	events      record.EventRecorder
 	reporter    reporter
 	// rings are the host lists of jobs, by the job's UID.
@@ -207,8 +209,21 @@ func newCluster(core, side kubernetes.Interface, dyn dynamic.Interface, o Option
 		}}
 }
 
-// Wake is signalled when something happened that is worth a cycle: a node side reported, a pod acknowledged a notice, an operator
-// changed a spec or the freeze.
+// waitsPause is the least time between two cycles that waiting pods ask for: hundreds of pods may begin to wait one after the other.
+const waitsPause = 5 * time.Second
+
+// waits wakes the loop when a pod begins to wait for room while a parcel is away, so that a recall does not wait for the tick.
+func (c *Cluster) waits() {
+	now := time.Now()
+	if last := c.waited.Load(); last != nil && now.Sub(*last) < waitsPause || !slices.ContainsFunc(c.shares.all(), func(s *ownShare) bool { return len(s.facts.share.Parcels) > 0 }) {
+		return
+	}
+	c.waited.Store(&now)
+	c.nudge()
+}
+
+// Wake is signalled when something happened that is worth a cycle: a node side reported, a pod acknowledged a notice or began to wait for room, an
+// operator changed a spec or the freeze.
 func (c *Cluster) Wake() <-chan struct{} { return c.wake }
 
 func (c *Cluster) nudge() {

@@ -43,12 +43,8 @@ func newPoolFacts(a *v1alpha1.CapacityPool) poolFacts {
 			Fence:    seconds(s.Ladder.FenceSeconds, v1alpha1.DefaultFenceSeconds),
 			WriteOff: seconds(s.Ladder.WriteOffSeconds, v1alpha1.DefaultWriteOffSeconds),
 		},
-		Budget: fleet.DisruptionBudget{
-			EvictionsPerMinute: int(or(s.Disruptions.EvictionsPerMinute, v1alpha1.DefaultEvictionsPerMinute)),
-			ServiceShare:       share(s.Disruptions.ServicePercent, v1alpha1.DefaultServicePercent),
-			FleetShare:         share(s.Disruptions.FleetPercent, v1alpha1.DefaultFleetPercent),
-		},
-		Ledger:  newLedgerFacts(&a.Status.Disruptions),
+		Budget:  facts.Budget(a),
+		Ledger:  facts.Ledger(&a.Status.Disruptions),
 		Version: a.ResourceVersion,
 		ToldFrozen: slices.ContainsFunc(a.Status.Conditions, func(c metav1.Condition) bool {
 			return c.Type == v1alpha1.ConditionReady && c.Reason == reasonFrozen
@@ -59,30 +55,6 @@ func newPoolFacts(a *v1alpha1.CapacityPool) poolFacts {
 		f.problem = invalid(ps)
 	}
 	return f
-}
-
-// newLedgerFacts reads a disruption ledger; ledgerStatus is the way back.
-func newLedgerFacts(d *v1alpha1.DisruptionLedger) fleet.Ledger {
-	l := fleet.Ledger{WindowStart: timeOf(&d.WindowStart), Evictions: int(d.Evictions), Recalls: int(d.Recalls), SpanStart: timeOf(&d.SpanStart)}
-	for _, o := range d.Owners {
-		l.Owners = append(l.Owners, fleet.Disrupted{Owner: o.Owner, Pods: int(o.Pods)})
-	}
-	slices.SortFunc(l.Owners, func(a, b fleet.Disrupted) int { return cmp.Compare(a.Owner, b.Owner) })
-	return l
-}
-
-func ledgerStatus(l *fleet.Ledger) v1alpha1.DisruptionLedger {
-	d := v1alpha1.DisruptionLedger{Evictions: int32(l.Evictions), Recalls: int32(l.Recalls)}
-	if t := stamp(l.WindowStart); t != nil {
-		d.WindowStart = *t
-	}
-	if t := stamp(l.SpanStart); t != nil {
-		d.SpanStart = *t
-	}
-	for _, o := range l.Owners {
-		d.Owners = append(d.Owners, v1alpha1.DisruptedOwner{Owner: o.Owner, Pods: int32(o.Pods)})
-	}
-	return d
 }
 
 // selectorOf reads a label selector. One that cannot be read, which package validate words, picks nothing.

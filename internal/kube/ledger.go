@@ -8,6 +8,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/loop/protocol"
 )
 
@@ -29,7 +30,7 @@ func (a *applier) setLedger(ctx context.Context, w *protocol.Write, c *protocol.
 		return written{}, stale("pool %s changed since it was checked", name)
 	}
 	next := *read
-	next.Status.Disruptions = ledgerStatus(&c.Ledger)
+	next.Status.Disruptions = facts.LedgerStatus(&c.Ledger)
 	next.Status.LeaderEpoch = a.plan.LeaderEpoch
 	got, err := a.c.putStatus(ctx, gvrPools, &next)
 	if err != nil {
@@ -38,7 +39,7 @@ func (a *applier) setLedger(ctx context.Context, w *protocol.Write, c *protocol.
 	next.ResourceVersion = got.GetResourceVersion()
 	a.keepPool(&next)
 	return written{got.GetUID(), got.GetResourceVersion(), a.c.pools.sees("", name, got.GetUID(), got.GetResourceVersion()),
-		newLedgerFacts(&next.Status.Disruptions)}, nil
+		facts.Ledger(&next.Status.Disruptions)}, nil
 }
 
 // readPool reads a pool again, for a charge that met a conflict: another status of the pool was written meanwhile.
@@ -53,7 +54,7 @@ func (a *applier) readPool(ctx context.Context, name string) (protocol.Fact, err
 	}
 	a.keepPool(now)
 	return protocol.Fact{Exists: true, UID: fleet.UID(now.UID), Version: now.ResourceVersion, LeaderEpoch: now.Status.LeaderEpoch,
-		Ledger: newLedgerFacts(&now.Status.Disruptions)}, nil
+		Ledger: facts.Ledger(&now.Status.Disruptions)}, nil
 }
 
 // keepPool remembers a pool as this plan read or wrote it.

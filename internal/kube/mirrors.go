@@ -162,6 +162,9 @@ func (c *Cluster) listen() error {
 		if before != nil && after != nil && before.pod.AckEpoch != after.pod.AckEpoch {
 			c.nudge()
 		}
+		if after != nil && after.pod.Unschedulable && (before == nil || !before.pod.Unschedulable) {
+			c.waits()
+		}
 	})
 	onNamespace := c.namespaces.onChange(func(before, after *namespaceFacts) {
 		if before != nil && after != nil && after.Name == c.o.Namespace && before.freeze != after.freeze {

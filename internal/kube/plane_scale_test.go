@@ -26,6 +26,7 @@ import (
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/forecast/model"
 	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
@@ -366,7 +367,7 @@ func TestPlaneReport(t *testing.T) {
 			return false
 		}
 		next := *o.api
-		next.Status.Disruptions = ledgerStatus(&ledger)
+		next.Status.Disruptions = facts.LedgerStatus(&ledger)
 		_, err := p.Cluster.putStatus(t.Context(), gvrPools, &next)
 		if err != nil && !apierrors.IsConflict(err) {
 			t.Fatal(err)

@@ -102,7 +102,9 @@ func (f *podFacts) readStatus(s *corev1.PodStatus) {
 			// Of a pod that is not ready too: by this time one that lost its readiness is told from one that never had it.
 			f.pod.ReadySince = fleet.KnownAt(timeOf(&c.LastTransitionTime), timeOf(&c.LastTransitionTime))
 		case corev1.PodScheduled:
-			f.pod.Unschedulable = c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
+			if f.pod.Unschedulable = c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable; f.pod.Unschedulable {
+				f.pod.UnschedulableSince = fleet.KnownAt(timeOf(&c.LastTransitionTime), timeOf(&c.LastTransitionTime))
+			}
 		}
 	}
 }

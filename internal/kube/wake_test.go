@@ -52,6 +52,21 @@ func TestWake(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	unplaced := func(name string, since bool) {
+		t.Helper()
+		p := pod("shop", name, "", "", "")
+		if err := w.core.Tracker().Add(p); err != nil {
+			t.Fatal(err)
+		}
+		if since {
+			w.waited.Store(nil)
+		}
+		p = p.DeepCopy()
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}
+		if err := w.core.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), p, p.Namespace); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, c := range []struct {
 		name  string
 		do    func()
@@ -62,6 +77,8 @@ func TestWake(t *testing.T) {
 		{"a report of clean", func() { report(true) }, true},
 		{"the same report again", func() { report(true) }, false},
 		{"the freeze", func() { freeze(ourNamespace, "network change") }, true},
+		{"a pod that begins to wait while a parcel is away", func() { unplaced("cart-9", true) }, true},
+		{"another one at once", func() { unplaced("cart-10", false) }, false},
 		{"a freeze of somebody else's namespace", func() { freeze("other", "x") }, false},
 	} {
 		w.calm(t)

@@ -31,6 +31,7 @@ type Metrics struct {
 	stayed     prometheus.Counter
 	broken     *prometheus.CounterVec
 	lateBinds  prometheus.Counter
+	demanded   *prometheus.HistogramVec
 
 	board board
 	// The numbers on the board.
@@ -88,6 +89,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Help: "Pods that a scale-in was steered to and that stayed: others went in their place, so that their machines are not emptied."}),
 		broken: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtide_terms_broken_total",
 			Help: "Notices that came before the time that the loan promised its borrower (status.expectedUntil), by pool that recalls."}, []string{"pool"}),
+		demanded: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "springtide_demand_notice_seconds",
+			Help:    "Time from the scheduler's word that a pod waits for room to the cycle that recalls a parcel for it, by pool.",
+			Buckets: []float64{0.25, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600}}, []string{"pool"}),
 		returned: map[fleet.LoanID]bool{},
 	}
 	b, service := &m.board, []string{"namespace", "service"}
@@ -133,7 +137,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.waiting = b.gauge("jobs_waiting", "Jobs that wait to begin, by what they wait for (Tide, StableRoom, Quota, QuotaRoom, Size, Room, Unforeseen, BackedOff).", "reason")
 	m.eta = b.gauge("job_eta_seconds", "How long from now until a waiting job is expected to begin: the bounds of its band and the middle. A bound beyond the week ahead is left out.",
 		"namespace", "job", "bound")
-	r.MustRegister(m.cycles, m.cycleTotal, m.finished, m.actions, m.evictions, m.kills, m.recall, m.source, m.etas, m.stayed, m.broken, m.lateBinds, b)
+	r.MustRegister(m.cycles, m.cycleTotal, m.finished, m.actions, m.evictions, m.kills, m.recall, m.source, m.etas, m.stayed, m.broken, m.lateBinds, m.demanded, b)
 	return m
 }
 
@@ -147,6 +151,7 @@ func (m *Metrics) observe(s *fleet.Snapshot, plan *planner.Plan, receipt *Receip
 		m.cycles.WithLabelValues(lap.name).Observe(lap.took.Seconds())
 	}
 	m.terms(s, plan, receipt)
+	m.demands(s, plan, receipt)
 	passed := map[string]bool{}
 	for i := range plan.Unmarks {
 		passed[plan.Unmarks[i].Pod.Name.String()] = plan.Unmarks[i].Passed
@@ -206,6 +211,29 @@ func (m *Metrics) terms(s *fleet.Snapshot, plan *planner.Plan, receipt *Receipt)
 		if pool, ok := recalled[r.Subject]; ok && r.Action == "Move" && r.Outcome == Done {
 			m.broken.WithLabelValues(string(pool)).Inc()
 		}
+	}
+}
+
+// demands measures how soon pods that wait for room are answered by a recall.
+func (m *Metrics) demands(s *fleet.Snapshot, plan *planner.Plan, receipt *Receipt) {
+	for i := range plan.Moves {
+		x := &plan.Moves[i]
+		if x.Kind != planner.MoveRecall || x.After.Claimant == "" || !slices.ContainsFunc(receipt.Results, func(r Result) bool {
+			return r.Action == planner.ActionMove && r.Subject == string(x.Before.ID) && r.Outcome == Done
+		}) {
+			continue
+		}
+		svc := s.Service(x.After.Claimant)
+		if svc == nil {
+			continue
+		}
+		first := s.At
+		for k := range svc.Pods {
+			if p := &svc.Pods[k]; p.Unschedulable && p.UnschedulableSince.OK && p.UnschedulableSince.Value.Before(first) {
+				first = p.UnschedulableSince.Value
+			}
+		}
+		m.demanded.WithLabelValues(string(x.Before.From)).Observe(s.At.Sub(first).Seconds())
 	}
 }
 

@@ -119,7 +119,7 @@ const mostUnbound = 256
 
 // decideOne decides on the next item; false when there is nothing to decide.
 func (c *core) decideOne(ctx context.Context) bool {
-	c.preempt.settle(c)
+	c.preempt.settle(ctx, c)
 	c.wake()
 	if c.unbound >= mostUnbound {
 		return false
@@ -298,7 +298,7 @@ func (c *core) podBound(p *pod, o *corev1.Pod) {
 		return
 	}
 	if was == nominated {
-		c.preempt.gone(c, o.UID) // another scheduler was quicker
+		c.preempt.left(c, o.UID) // another scheduler was quicker
 	}
 	if was != 0 && was != waits {
 		c.release(p)
@@ -378,7 +378,7 @@ func (c *core) podGone(uid types.UID) {
 	c.judge.removePod(p)
 	delete(c.pods, uid)
 	c.gangs.gone(c, p)
-	c.preempt.gone(c, uid)
+	c.preempt.left(c, uid)
 	c.retract(uid)
 }
 

@@ -49,7 +49,7 @@ func (c *core) decide(ctx context.Context, item queue.Item) string {
 		if c.handOn(ctx, p) {
 			return resultHanded
 		}
-		if result, ok := c.preempt.try(c, p); ok {
+		if result, ok := c.preempt.try(ctx, c, p); ok {
 			return result
 		}
 		c.park(p, refused.message)

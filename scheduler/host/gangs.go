@@ -32,9 +32,12 @@ type gangs struct {
 	jobs   map[string]*jobGang  // by namespace/name of the ElasticJob
 	// workloads find the ElasticJob of a pod by its controller: namespace/kind/name.
 	workloads map[string]string
-	timeout   time.Duration
-	serial    queue.Class
-	byClass   map[queue.Class]*gang
+	// jobOf and checkpoints are, by the same name, the job of each of its workloads, and how long a pod of it needs to save its work.
+	jobOf       map[string]string
+	checkpoints map[string]time.Duration
+	timeout     time.Duration
+	serial      queue.Class
+	byClass     map[queue.Class]*gang
 	// result reports how a PodGroup stands; rollback evicts pods of a gang that did not form in time.
 	result   func(*podGroup, bool, string)
 	rollback func(*pod, string)
@@ -55,8 +58,6 @@ type podGroup struct {
 type jobGang struct {
 	name  string
 	roles []jobRole
-	// checkpoint is how long a pod needs to save its work.
-	checkpoint time.Duration
 }
 
 type jobRole struct {
@@ -78,7 +79,7 @@ type gang struct {
 }
 
 func newGangs(timeout time.Duration) *gangs {
-	return &gangs{byKey: map[queue.Key]*gang{}, groups: map[string]*podGroup{}, jobs: map[string]*jobGang{}, workloads: map[string]string{}, timeout: timeout,
+	return &gangs{byKey: map[queue.Key]*gang{}, groups: map[string]*podGroup{}, jobs: map[string]*jobGang{}, workloads: map[string]string{}, jobOf: map[string]string{}, checkpoints: map[string]time.Duration{}, timeout: timeout,
 		byClass: map[queue.Class]*gang{}, result: func(*podGroup, bool, string) {}, rollback: func(*pod, string) {}}
 }
 
@@ -293,7 +294,21 @@ func (g *gangs) decide(ctx context.Context, c *core, x *gang) string {
 		g.loosen(c, x)
 		return resultWaits
 	}
-	placed, why := g.place(ctx, c, x, waiting, need)
+	chosen := g.chosen(x, waiting, need)
+	if tenant, all := chosen[0].tenant, amountOfAll(chosen); !c.tenants.admits(tenant, all) {
+		c.queue.Park(x.key, c.tenants.class(tenant))
+		for _, w := range waiting {
+			c.tell(w, "the quota "+tenant+" is used up: guarantee and borrowing limit do not hold the gang")
+		}
+		return resultWaits
+	}
+	placed, why := g.place(ctx, c, x, chosen)
+	if placed == nil && c.preempt.tryGang(c, g, chosen, g.topologyKey(x), g.domains(c, x, g.topologyKey(x))) {
+		c.queue.Remove(x.key)
+		x.since = time.Time{}
+		c.metrics.gangs.WithLabelValues(resultPreempts).Inc()
+		return resultPreempts
+	}
 	if placed == nil {
 		c.queue.Park(x.key, x.class)
 		for _, w := range waiting {
@@ -326,8 +341,8 @@ func (g *gangs) loosen(c *core, x *gang) {
 	}
 }
 
-// place assumes as many pods of each role as are needed, in one domain of the topology where that is asked for; nil and the reason when that fails.
-func (g *gangs) place(ctx context.Context, c *core, x *gang, waiting []*pod, need map[string]int) ([]*pod, string) {
+// chosen are the pods that are placed together: as many of each role as are needed, the oldest first.
+func (g *gangs) chosen(x *gang, waiting []*pod, need map[string]int) []*pod {
 	var chosen []*pod
 	left := map[string]int{}
 	for role, n := range need {
@@ -339,10 +354,28 @@ func (g *gangs) place(ctx context.Context, c *core, x *gang, waiting []*pod, nee
 			chosen = append(chosen, w)
 		}
 	}
-	key := ""
-	if group := g.groups[x.group]; group != nil {
-		key = group.topologyKey
+	return chosen
+}
+
+func amountOfAll(pods []*pod) amount {
+	var sum amount
+	for _, p := range pods {
+		sum.add(p.request.amount(), 1)
 	}
+	return sum
+}
+
+// topologyKey is the node label that must be the same for all pods of a gang; empty for none.
+func (g *gangs) topologyKey(x *gang) string {
+	if group := g.groups[x.group]; group != nil {
+		return group.topologyKey
+	}
+	return ""
+}
+
+// place assumes the pods, in one domain of the topology where that is asked for; nil and the reason when that fails.
+func (g *gangs) place(ctx context.Context, c *core, x *gang, chosen []*pod) ([]*pod, string) {
+	key := g.topologyKey(x)
 	if !slices.ContainsFunc(chosen, func(p *pod) bool { return p.pinned != "" || c.judge.needed(p) }) {
 		value := ""
 		if key != "" {
@@ -351,9 +384,7 @@ func (g *gangs) place(ctx context.Context, c *core, x *gang, waiting []*pod, nee
 		return g.placeByTable(c, chosen, key, value)
 	}
 	// The largest first: what is left fits the small ones more often than the other way round.
-	slices.SortStableFunc(chosen, func(a, b *pod) int {
-		return cmp.Or(cmp.Compare(b.request.resources.GPU, a.request.resources.GPU), cmp.Compare(b.request.resources.CPU, a.request.resources.CPU))
-	})
+	slices.SortStableFunc(chosen, largestFirst)
 	if key == "" {
 		return g.placeIn(ctx, c, chosen, "", "")
 	}
@@ -366,6 +397,10 @@ func (g *gangs) place(ctx context.Context, c *core, x *gang, waiting []*pod, nee
 		why = fmt.Sprintf("in %s=%s, %s", key, value, reason)
 	}
 	return nil, why
+}
+
+func largestFirst(a, b *pod) int {
+	return cmp.Or(cmp.Compare(b.request.resources.GPU, a.request.resources.GPU), cmp.Compare(b.request.resources.CPU, a.request.resources.CPU))
 }
 
 // placeByTable assumes all of the pods or none, as the table decides on them together.
@@ -584,20 +619,24 @@ func (c *core) regroup(p *pod) {
 func (c *core) setJob(full string, job *v1alpha1.ElasticJob) {
 	g := c.gangs
 	namespace, _, _ := strings.Cut(full, "/")
-	for k, v := range g.workloads {
+	for k, v := range g.jobOf {
 		if v == full {
+			delete(g.jobOf, k)
+			delete(g.checkpoints, k)
 			delete(g.workloads, k)
 		}
 	}
 	delete(g.jobs, full)
 	if job != nil {
 		next := &jobGang{name: full}
-		if job.Spec.Checkpoint != nil {
-			next.checkpoint = time.Duration(job.Spec.Checkpoint.Seconds) * time.Second
-		}
 		total := 0
 		for i := range job.Spec.Members {
 			m := &job.Spec.Members[i]
+			of := namespace + "/" + m.WorkloadRef.Kind + "/" + m.WorkloadRef.Name
+			g.jobOf[of] = full
+			if job.Spec.Checkpoint != nil {
+				g.checkpoints[of] = time.Duration(job.Spec.Checkpoint.Seconds) * time.Second
+			}
 			if m.Divisible {
 				continue
 			}
@@ -623,7 +662,7 @@ func (c *core) setJob(full string, job *v1alpha1.ElasticJob) {
 }
 
 // groupWriter says on PodGroups how they stand, in the condition that upstream's scheduler writes. Only changes are written.
-func (s *Scheduler) groupWriter(ctx context.Context, log *slog.Logger) func(*podGroup, bool, string) {
+func (s *Scheduler) groupWriter(ctx context.Context, log *slog.Logger, mayWrite func() bool) func(*podGroup, bool, string) {
 	said := map[types.UID]string{}
 	return func(g *podGroup, placed bool, why string) {
 		status, reason := metav1.ConditionFalse, "Unschedulable"
@@ -641,6 +680,9 @@ func (s *Scheduler) groupWriter(ctx context.Context, log *slog.Logger) func(*pod
 				"observedGeneration": g.generation, "lastTransitionTime": metav1.Now().UTC().Format(time.RFC3339)}}},
 		}}
 		go func() {
+			if !mayWrite() {
+				return
+			}
 			_, err := s.dynamic.Resource(g.gvr).Namespace(g.namespace).ApplyStatus(ctx, g.name, o, metav1.ApplyOptions{FieldManager: "springtide-scheduler", Force: true})
 			if err != nil && ctx.Err() == nil {
 				log.Warn("write the condition of a PodGroup", "group", g.namespace+"/"+g.name, "err", err)

@@ -138,7 +138,7 @@ func (s *Scheduler) lead(ctx context.Context, mayWrite func() bool) error {
 	}
 	defer broadcaster.Shutdown()
 	recorder := broadcaster.NewRecorder(scheme.Scheme, "springtide-scheduler")
-	reports := newReporter(watching, s.client, recorder, log)
+	reports := newReporter(watching, s.client, recorder, log, mayWrite)
 	defer reports.close()
 
 	c := newCore(s.c, log, s.o.Metrics)
@@ -154,7 +154,7 @@ func (s *Scheduler) lead(ctx context.Context, mayWrite func() bool) error {
 	c.bind = binders.Submit
 	c.acks = newAcks(leaseName(s.c.Partition), s.ackWriter(writing, mayWrite))
 
-	c.gangs.result = s.groupWriter(writing, log)
+	c.gangs.result = s.groupWriter(writing, log, mayWrite)
 	evict := func(o *corev1.Pod) error {
 		if !mayWrite() {
 			return errNotOurs
@@ -184,8 +184,20 @@ func (s *Scheduler) lead(ctx context.Context, mayWrite func() bool) error {
 			c.mail.post(func() { answered(err) })
 		}()
 	}
+	c.preempt.charge = func(owed []charge, answered func(error)) {
+		go func() {
+			err := errNotOurs
+			if mayWrite() {
+				err = s.charge(writing, owed, c.now)
+			}
+			c.mail.post(func() { answered(err) })
+		}()
+	}
 	c.preempt.notice = func(o *corev1.Pod, deadline time.Time) {
 		go func() {
+			if !mayWrite() {
+				return // the next owner decides, and announces, again
+			}
 			if err := s.writeNotice(writing, o, deadline); err != nil {
 				log.Warn("announce an eviction", "pod", name(o), "err", err)
 			}
@@ -194,7 +206,11 @@ func (s *Scheduler) lead(ctx context.Context, mayWrite func() bool) error {
 
 	c.handPod = func(o *corev1.Pod, to int) {
 		go func() {
-			if err := s.writePartition(writing, o, to); err != nil && !apierrors.IsNotFound(err) {
+			err := errNotOurs
+			if mayWrite() {
+				err = s.writePartition(writing, o, to)
+			}
+			if err != nil && !apierrors.IsNotFound(err) {
 				log.Warn("hand a pod on", "pod", name(o), "partition", to, "err", err)
 				c.mail.post(func() {
 					if p := c.pods[o.UID]; p != nil && p.stage == waits {

@@ -36,6 +36,8 @@ type Trial interface {
 	Reserve(ctx context.Context, node string) error
 	Unreserve(ctx context.Context, node string)
 	PreBind(ctx context.Context, node string) error
+	// Without is Check as if some pods were not on the node.
+	Without(ctx context.Context, node string, gone []*corev1.Pod) error
 }
 
 // Refusal is an answer of the plugins that waiting can change.
@@ -142,6 +144,26 @@ func (j *judge) choose(ctx context.Context, c *core, p *pod) (place.Decision, er
 		return d, nil
 	}
 	return place.Decision{}, errors.New("the table took no accepted node")
+}
+
+// without asks whether the plugins would accept a node from which some pods are gone; false when they cannot say, or no node will do.
+func (j *judge) without(ctx context.Context, c *core, p *pod) (func(string, []place.PodRef) bool, bool) {
+	if j.plugins == nil {
+		return nil, false
+	}
+	trial, err := j.plugins.Begin(ctx, p.object)
+	if err != nil {
+		return nil, false
+	}
+	return func(node string, refs []place.PodRef) bool {
+		var gone []*corev1.Pod
+		for _, ref := range refs {
+			if v := c.byRef[ref]; v != nil {
+				gone = append(gone, v.object)
+			}
+		}
+		return trial.Without(ctx, node, gone) == nil
+	}, true
 }
 
 // accepted collects nodes that table and plugins agree on, and counts what the plugins said of the others.

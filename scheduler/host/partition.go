@@ -70,12 +70,19 @@ func narrowed(s place.Shape, key, value string) place.Shape {
 	return s
 }
 
-// ownClass is the class of a pod on the nodes of this process.
+// ownClass is the class of a pod on the nodes of this process, ownShape what it asks for there.
 func (c *core) ownClass(p *pod) place.ClassID {
 	if c.c.Partitions <= 1 {
 		return p.class
 	}
-	return c.table.Class(narrowed(p.shape, v1alpha1.LabelPartition, c.ownPartition()))
+	return c.table.Class(c.ownShape(p))
+}
+
+func (c *core) ownShape(p *pod) place.Shape {
+	if c.c.Partitions <= 1 {
+		return p.shape
+	}
+	return narrowed(p.shape, v1alpha1.LabelPartition, c.ownPartition())
 }
 
 // ownPartition is the value of LabelPartition on the nodes of this process.

@@ -15,34 +15,40 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/scheduler/place"
 )
 
-// preemption takes the room of pods of lower standing for pods that find none, on one side of a node alone: online pods never take the room that
+// preemption takes the room of pods of lower standing for pods and gangs that find none, on one side of a node alone: online pods never take the room that
 // offline holds, and the other way round. What is short there the controller recalls.
 //
-// The pod holds its room from the decision on: it is nominated for the node, which is overdrawn until its victims are gone.
+// A pod holds its room from the decision on: it is nominated for the node, which is overdrawn until its victims are gone. Victims in pools are charged to
+// the pool's disruption ledger before the first of them is evicted.
 type preemption struct {
 	enabled bool
 	// protect is how long after its start a pod is not taken.
 	protect time.Duration
 	byPod   map[types.UID]*nominee
-	// takenBy is the pod for which a victim goes.
-	takenBy map[types.UID]types.UID
+	// takenBy is for whom a victim goes.
+	takenBy map[types.UID]*nominee
 	// touched are the nodes on which room may have come free for a nominated pod; onNode counts these.
 	touched map[string]bool
 	onNode  map[string]int
 	budgets map[string]*budget // by namespace/name
 	evict   func(*corev1.Pod, func(error))
 	notice  func(*corev1.Pod, time.Time)
+	// charge writes victims into the ledgers of their pools; it answers on the mailbox, with an error where a ledger holds them back.
+	charge func([]charge, func(error))
 }
 
-// nominee is a pod that waits for its victims to go.
+// nominee is a pod, or a gang, that waits for its victims to go.
 type nominee struct {
-	pod     *pod
-	node    string
+	pods    []*pod
 	victims map[types.UID]*victim
 	since   time.Time
+	// judged: upstream's plugins accepted the node without the victims, and are asked again once all of them are gone.
+	judged   bool
+	charging bool
 }
 
 // victim is a pod that is to go.
@@ -51,6 +57,15 @@ type victim struct {
 	// deadline is when it is evicted: at once, or after its notice.
 	deadline time.Time
 	asked    bool
+	// charge is what its pool's ledger is charged; an empty pool for none, and after the charge.
+	charge charge
+}
+
+// charge is one pod of an owner that is taken from a pool.
+type charge struct {
+	pool, owner string
+	// of is how many pods the owner has, all how many are on the pool's nodes.
+	of, all int
 }
 
 // budget is a PodDisruptionBudget.
@@ -63,93 +78,278 @@ type budget struct {
 const (
 	// patience is how long a nominated pod waits for its victims beyond their grace before the decision is taken back.
 	patience = time.Minute
-	// askAgain is the pause between two tries to evict a pod that its budget protects.
+	// askAgain is the pause between two tries to evict a pod that its budget, or the ledger of its pool, protects.
 	askAgain = 5 * time.Second
 )
 
 func newPreemption(enabled bool, protect time.Duration) *preemption {
-	return &preemption{enabled: enabled, protect: protect, byPod: map[types.UID]*nominee{}, takenBy: map[types.UID]types.UID{},
+	return &preemption{enabled: enabled, protect: protect, byPod: map[types.UID]*nominee{}, takenBy: map[types.UID]*nominee{},
 		touched: map[string]bool{}, onNode: map[string]int{}, budgets: map[string]*budget{},
-		evict: func(*corev1.Pod, func(error)) {}, notice: func(*corev1.Pod, time.Time) {}}
+		evict: func(*corev1.Pod, func(error)) {}, notice: func(*corev1.Pod, time.Time) {}, charge: func(_ []charge, done func(error)) { done(nil) }}
+}
+
+// may reports whether a pod may take the room of others.
+func (x *preemption) may(c *core, p *pod) bool {
+	never := p.object.Spec.PreemptionPolicy
+	return x.enabled && c.frozen == "" && p.pinned == "" && (never == nil || *never != corev1.PreemptNever)
 }
 
 // try nominates a pod for a node whose pods of lower standing can make room; false when nothing can be gained.
-func (x *preemption) try(c *core, p *pod) (resultOf string, ok bool) {
-	if !x.enabled || c.frozen != "" || p.pinned != "" || c.judge.needed(p) ||
-		p.object.Spec.PreemptionPolicy != nil && *p.object.Spec.PreemptionPolicy == corev1.PreemptNever {
+func (x *preemption) try(ctx context.Context, c *core, p *pod) (resultOf string, ok bool) {
+	if !x.may(c, p) {
 		return "", false
 	}
-	budgets := sortedKeys(x.budgets)
-	facts, gangs := x.facts(c, budgets)
-	facts.Pod = func(ref place.PodRef) place.PodFacts { return x.protects(c, ref, gangs, budgets) }
+	facts := x.facts(c)
+	judged := c.judge.needed(p)
+	if judged {
+		if facts.Also, ok = c.judge.without(ctx, c, p); !ok {
+			return "", false
+		}
+	}
 	found, ok := c.table.Preempt(c.ownClass(p), facts)
-	if !ok || len(found.Victims) == 0 {
+	if !ok {
 		return "", false
 	}
-	n := &nominee{pod: p, victims: map[types.UID]*victim{}, since: c.now()}
-	var names []string
-	for _, ref := range found.Victims {
+	n, ok := x.nominee(c, found.Victims)
+	if !ok {
+		return "", false
+	}
+	n.judged = judged
+	c.queue.Remove(p.key)
+	x.hold(c, n, p, c.table.Nominate(found))
+	x.begin(c, n)
+	return resultPreempts, true
+}
+
+// tryGang nominates all pods of a gang, in one domain where it asks for that; false when that cannot be done by taking pods of lower standing. Of the
+// domains that help the one with the fewest victims is taken. Each pod takes the best room that is left to it, the largest pod first.
+func (x *preemption) tryGang(c *core, g *gangs, chosen []*pod, key string, domains []string) bool {
+	for _, p := range chosen {
+		if !x.may(c, p) || c.judge.needed(p) {
+			return false
+		}
+	}
+	if key == "" {
+		domains = []string{""}
+	}
+	chosen = slices.Clone(chosen)
+	slices.SortStableFunc(chosen, largestFirst)
+	var best *gangTrial
+	for _, value := range domains {
+		if t := x.gangIn(c, chosen, key, value); t != nil && (best == nil || len(t.victims) < len(best.victims)) {
+			best = t
+		}
+	}
+	if best == nil || len(best.victims) == 0 {
+		return false
+	}
+	n, ok := x.nominee(c, best.victims)
+	if !ok {
+		return false
+	}
+	for _, ref := range best.victims {
+		c.table.Leaving(ref)
+	}
+	for i, p := range chosen {
+		d := best.at[i]
+		x.hold(c, n, p, c.table.Hold(best.classes[i], d.Node, d.Cells))
+	}
+	x.begin(c, n)
+	return true
+}
+
+// gangTrial is how a gang could be placed.
+type gangTrial struct {
+	classes []place.ClassID
+	at      []place.Decision
+	victims []place.PodRef
+}
+
+// gangIn tries a gang in one domain, and leaves the table as it is.
+func (x *preemption) gangIn(c *core, chosen []*pod, key, value string) *gangTrial {
+	out := &gangTrial{}
+	facts := x.facts(c)
+	ok := c.table.Would(func() bool {
+		for _, p := range chosen {
+			shape := c.ownShape(p)
+			if key != "" {
+				shape = narrowed(shape, key, value)
+			}
+			id := c.table.Class(shape)
+			d, ok := c.table.Decide(id)
+			if !ok {
+				found, ok := c.table.Preempt(id, facts)
+				if !ok {
+					return false
+				}
+				for _, ref := range found.Victims {
+					x.gone(facts, ref)
+					c.table.Remove(ref)
+				}
+				out.victims = append(out.victims, found.Victims...)
+				if d, ok = c.table.Assume(id, found.Node); !ok {
+					return false
+				}
+			}
+			out.classes, out.at = append(out.classes, id), append(out.at, d)
+		}
+		return true
+	})
+	if !ok {
+		return nil
+	}
+	return out
+}
+
+// gone takes a victim out of what the next preemption must know.
+func (x *preemption) gone(f *place.PreemptionFacts, ref place.PodRef) {
+	for _, b := range f.Pod(ref).Budgets {
+		f.Allowed[b]--
+	}
+	for i := range f.Gangs {
+		f.Gangs[i].Members = slices.DeleteFunc(f.Gangs[i].Members, func(m place.PodRef) bool { return m == ref })
+	}
+}
+
+// nominee is who waits for some victims; false when one of them left in this very moment.
+func (x *preemption) nominee(c *core, refs []place.PodRef) (*nominee, bool) {
+	n := &nominee{victims: map[types.UID]*victim{}, since: c.now()}
+	for _, ref := range refs {
 		v := c.byRef[ref]
 		if v == nil {
-			return "", false // it left in this very moment
+			return nil, false
 		}
-		x.takenBy[v.object.UID] = p.object.UID
-		n.victims[v.object.UID] = &victim{object: v.object, deadline: c.now().Add(c.noticeOf(v))}
-		names = append(names, name(v.object))
+		n.victims[v.object.UID] = &victim{object: v.object, deadline: c.now().Add(c.noticeOf(v)), charge: charge{pool: c.poolOf(v.node), owner: c.ownerOf(v.object)}}
 	}
-	d := c.table.Nominate(found)
-	c.queue.Remove(p.key)
+	c.countCharges(n)
+	return n, true
+}
+
+// hold nominates a pod for the room of a decision.
+func (x *preemption) hold(c *core, n *nominee, p *pod, d place.Decision) {
 	c.hold(p, d, nominated)
-	n.node = p.node
+	n.pods = append(n.pods, p)
 	x.byPod[p.object.UID] = n
 	x.onNode[p.node]++
 	x.touch(p.node)
-	for _, v := range n.victims {
-		if v.deadline.After(c.now()) {
-			x.notice(v.object, v.deadline)
-		}
+}
+
+// begin announces what is taken: to the victims, and on the pods that wait.
+func (x *preemption) begin(c *core, n *nominee) {
+	var names []string
+	for _, uid := range sortedKeys(n.victims) {
+		x.takenBy[uid] = n
+		names = append(names, name(n.victims[uid].object))
 	}
-	x.ask(c, n)
+	x.announce(c, n)
 	slices.Sort(names)
 	if len(names) > 3 {
 		names = append(names[:3], fmt.Sprintf("%d more", len(names)-3))
 	}
-	c.say(verdict{pod: p.object, reason: corev1.PodReasonUnschedulable, nominated: p.node, at: c.now(),
-		message: fmt.Sprintf("takes the room of %s on node %s, and waits until they are gone", strings.Join(names, ", "), p.node)})
-	return resultPreempts, true
+	for _, p := range n.pods {
+		c.say(verdict{pod: p.object, reason: corev1.PodReasonUnschedulable, nominated: p.node, at: c.now(),
+			message: fmt.Sprintf("takes the room of %s on node %s, and waits until they are gone", strings.Join(names, ", "), p.node)})
+	}
+	x.ask(c, n)
+}
+
+// announce writes the notices of the victims that may save their work.
+func (x *preemption) announce(c *core, n *nominee) {
+	for _, uid := range sortedKeys(n.victims) {
+		if v := n.victims[uid]; !v.asked && v.deadline.After(c.now()) {
+			x.notice(v.object, v.deadline)
+		}
+	}
 }
 
 // noticeOf is how long a pod may save its work before it is evicted: as long as its job asks for.
 func (c *core) noticeOf(p *pod) time.Duration {
-	if p.gang == nil {
-		return 0
+	if owner := metav1.GetControllerOf(p.object); owner != nil {
+		return c.gangs.checkpoints[p.object.Namespace+"/"+owner.Kind+"/"+owner.Name]
 	}
-	job := c.gangs.jobs[p.gang.job]
-	if job == nil {
-		return 0
-	}
-	return job.checkpoint
+	return 0
 }
 
-// facts are the budgets and gangs as they stand.
-func (x *preemption) facts(c *core, budgets []string) (*place.PreemptionFacts, map[*gang]int) {
-	f := &place.PreemptionFacts{}
-	for _, full := range budgets {
-		f.Allowed = append(f.Allowed, x.budgets[full].allowed)
+// poolOf is the pool of a node; empty for none.
+func (c *core) poolOf(node string) string {
+	if n := c.nodes[node]; n != nil && n.node != nil {
+		if home := c.pools.homeOf(n.node.Labels); home != nil {
+			return home.name
+		}
 	}
-	gangs := map[*gang]int{}
-	for _, key := range sortedKeys(c.gangs.byKey) {
-		g := c.gangs.byKey[key]
-		facts := place.GangFacts{Min: c.gangs.minimum(g)}
-		for _, uid := range sortedKeys(g.members) {
-			if m := g.members[uid]; m.stage == bound {
-				facts.Members = append(facts.Members, m.ref)
+	return ""
+}
+
+// countCharges counts the pods of the victims' owners and pools: the ledger bounds what is taken by shares of them.
+func (c *core) countCharges(n *nominee) {
+	owners, pools := map[string]int{}, map[string]int{}
+	for _, v := range n.victims {
+		if v.charge.pool != "" {
+			owners[v.charge.owner], pools[v.charge.pool] = 0, 0
+		}
+	}
+	if len(pools) == 0 {
+		return
+	}
+	for name := range c.nodes {
+		if pool := c.poolOf(name); pool != "" {
+			if _, ok := pools[pool]; ok {
+				pools[pool] += c.table.PodsOn(fleet.NodeID(name))
 			}
 		}
-		f.Gangs = append(f.Gangs, facts)
-		gangs[g] = len(f.Gangs)
 	}
-	return f, gangs
+	for _, p := range c.pods {
+		if p.stage == bound {
+			if owner := c.ownerOf(p.object); owner != "" {
+				if _, ok := owners[owner]; ok {
+					owners[owner]++
+				}
+			}
+		}
+	}
+	for _, v := range n.victims {
+		v.charge.of, v.charge.all = owners[v.charge.owner], pools[v.charge.pool]
+	}
+}
+
+// ownerOf is the name under which a ledger counts a pod, in the words of the controller.
+func (c *core) ownerOf(o *corev1.Pod) string {
+	if service := c.claims.claimantOf(o); service != "" {
+		return "service " + service
+	}
+	if owner := metav1.GetControllerOf(o); owner != nil {
+		if job := c.gangs.jobOf[o.Namespace+"/"+owner.Kind+"/"+owner.Name]; job != "" {
+			return "job " + job
+		}
+	}
+	return "pod " + name(o)
+}
+
+// facts are what protects a pod, with the gangs and budgets of the pods that are asked about: where no machine could help, none is.
+func (x *preemption) facts(c *core) *place.PreemptionFacts {
+	f := &place.PreemptionFacts{}
+	var budgets []string
+	gangs := map[*gang]int{}
+	f.Pod = func(ref place.PodRef) place.PodFacts {
+		if budgets == nil {
+			budgets = sortedKeys(x.budgets)
+			for _, full := range budgets {
+				f.Allowed = append(f.Allowed, x.budgets[full].allowed)
+			}
+		}
+		if p := c.byRef[ref]; p != nil && p.gang != nil && gangs[p.gang] == 0 {
+			facts := place.GangFacts{Min: c.gangs.minimum(p.gang)}
+			for _, uid := range sortedKeys(p.gang.members) {
+				if m := p.gang.members[uid]; m.stage == bound {
+					facts.Members = append(facts.Members, m.ref)
+				}
+			}
+			f.Gangs = append(f.Gangs, facts)
+			gangs[p.gang] = len(f.Gangs)
+		}
+		return x.protects(c, ref, gangs, budgets)
+	}
+	return f
 }
 
 // minimum is how many pods a gang needs.
@@ -173,9 +373,6 @@ func (x *preemption) protects(c *core, ref place.PodRef, gangs map[*gang]int, bu
 		return place.PodFacts{Protected: true}
 	}
 	o := p.object
-	if _, goes := x.takenBy[o.UID]; goes {
-		return place.PodFacts{Protected: true}
-	}
 	out := place.PodFacts{Gang: gangs[p.gang]}
 	owner := metav1.GetControllerOf(o)
 	_, mirror := o.Annotations[corev1.MirrorPodAnnotationKey]
@@ -192,13 +389,47 @@ func (x *preemption) protects(c *core, ref place.PodRef, gangs map[*gang]int, bu
 	return out
 }
 
-// ask evicts the victims whose notice is over.
+// ask evicts the victims whose notice is over, once the ledgers of their pools were charged for them. A freeze holds it.
 func (x *preemption) ask(c *core, n *nominee) {
+	if n.charging || c.frozen != "" {
+		return
+	}
 	now := c.now()
-	for uid, v := range n.victims {
+	var due []*victim
+	var owed []charge
+	for _, uid := range sortedKeys(n.victims) {
+		v := n.victims[uid]
 		if v.asked || v.deadline.After(now) && !acknowledgedNotice(c.pods[uid]) {
 			continue
 		}
+		due = append(due, v)
+		if v.charge.pool != "" {
+			owed = append(owed, v.charge)
+		}
+	}
+	if len(owed) > 0 {
+		n.charging = true
+		x.charge(owed, func(err error) {
+			n.charging = false
+			for _, v := range due {
+				if err == nil {
+					v.charge = charge{}
+				} else {
+					v.deadline = c.now().Add(askAgain)
+				}
+			}
+			if err != nil {
+				c.metrics.preempted.WithLabelValues("held").Inc()
+				for _, p := range n.pods {
+					c.tell(p, "waits to take room on node "+p.node+": "+err.Error())
+				}
+				return
+			}
+			x.ask(c, n)
+		})
+		return
+	}
+	for _, v := range due {
 		v.asked = true
 		x.evict(v.object, func(err error) {
 			if err == nil {
@@ -209,6 +440,26 @@ func (x *preemption) ask(c *core, n *nominee) {
 			c.log.Info("an eviction was refused", "pod", name(v.object), "err", err)
 			v.asked, v.deadline = false, c.now().Add(askAgain)
 		})
+	}
+}
+
+// thawed announces the notices again that ran while all was frozen.
+func (x *preemption) thawed(c *core) {
+	seen := map[*nominee]bool{}
+	for _, uid := range sortedKeys(x.byPod) {
+		n := x.byPod[uid]
+		if seen[n] {
+			continue
+		}
+		seen[n] = true
+		n.since = c.now()
+		for uid, v := range n.victims {
+			if p := c.pods[uid]; p != nil && !v.asked {
+				v.deadline = c.now().Add(c.noticeOf(p))
+			}
+		}
+		x.announce(c, n)
+		x.ask(c, n)
 	}
 }
 
@@ -227,47 +478,86 @@ func (x *preemption) touch(node string) {
 }
 
 // forget ends a nomination: it is carried out, or taken back.
-func (x *preemption) forget(uid types.UID, n *nominee) {
-	delete(x.byPod, uid)
+func (x *preemption) forget(n *nominee) {
+	for _, p := range n.pods {
+		delete(x.byPod, p.object.UID)
+		if x.onNode[p.node]--; x.onNode[p.node] == 0 {
+			delete(x.onNode, p.node)
+		}
+	}
 	for v := range n.victims {
 		delete(x.takenBy, v)
 	}
-	if x.onNode[n.node]--; x.onNode[n.node] == 0 {
-		delete(x.onNode, n.node)
-	}
 }
 
-// gone notes that a pod is over: a victim, or the one that waits.
-func (x *preemption) gone(c *core, uid types.UID) {
+// left notes that a pod is over: a victim, or one that waits. A gang that lost a pod is decided again as a whole.
+func (x *preemption) left(c *core, uid types.UID) {
 	if n := x.byPod[uid]; n != nil {
-		x.forget(uid, n)
+		x.forget(n)
+		n.pods = slices.DeleteFunc(n.pods, func(p *pod) bool { return p.object.UID == uid })
+		x.takeBack(c, n)
 	}
-	if n := x.byPod[x.takenBy[uid]]; n != nil {
+	if n := x.takenBy[uid]; n != nil {
 		delete(n.victims, uid)
 		delete(x.takenBy, uid)
+		x.touch(n.pods[0].node)
 	}
 }
 
-// settle binds the nominated pods whose room has come free.
-func (x *preemption) settle(c *core) {
+// settle binds the nominated pods whose room has come free, a gang as a whole.
+func (x *preemption) settle(ctx context.Context, c *core) {
 	if len(x.touched) == 0 {
 		return
 	}
+	var changed []types.UID
 	for uid, n := range x.byPod {
-		if !x.touched[n.node] || !c.table.Settled(n.pod.ref) {
-			continue
+		if slices.ContainsFunc(n.pods, func(p *pod) bool { return x.touched[p.node] }) {
+			changed = append(changed, uid)
 		}
-		x.forget(uid, n)
-		n.pod.stage = assumed
-		c.judge.assume(n.pod)
-		c.submit(n.pod)
 	}
 	clear(x.touched)
+	slices.Sort(changed)
+	for _, uid := range changed {
+		n := x.byPod[uid]
+		if n == nil || slices.ContainsFunc(n.pods, func(p *pod) bool { return !c.table.Settled(p.ref) }) || n.judged && len(n.victims) > 0 {
+			continue
+		}
+		x.forget(n)
+		if n.judged {
+			x.again(ctx, c, n.pods[0])
+			continue
+		}
+		for _, p := range n.pods {
+			p.stage = assumed
+			c.judge.assume(p)
+			c.submit(p)
+		}
+	}
+}
+
+// again asks upstream's plugins about a pod on its node, from which the victims are gone.
+func (x *preemption) again(ctx context.Context, c *core, p *pod) {
+	node := p.node
+	c.unassume(p)
+	p.pinned = node
+	d, err := c.judge.choose(ctx, c, p)
+	p.pinned = ""
+	if err != nil {
+		c.enqueue(p)
+		c.queue.Later(p.key, c.now())
+		return
+	}
+	c.assume(p, d)
+	c.submit(p)
 }
 
 // expire evicts those whose notice is over, and takes decisions back whose victims do not go.
 func (x *preemption) expire(c *core, now time.Time) {
-	for uid, n := range x.byPod {
+	for _, uid := range sortedKeys(x.byPod) {
+		n := x.byPod[uid]
+		if n == nil {
+			continue
+		}
 		last := n.since
 		for _, v := range n.victims {
 			if end := v.deadline.Add(graceOf(v.object)); end.After(last) {
@@ -280,10 +570,19 @@ func (x *preemption) expire(c *core, now time.Time) {
 				continue
 			}
 		}
-		x.forget(uid, n)
-		c.unassume(n.pod)
-		c.enqueue(n.pod)
-		c.queue.Later(n.pod.key, now)
+		x.forget(n)
+		x.takeBack(c, n)
+	}
+}
+
+// takeBack gives up the room that a pod or a gang was nominated for.
+func (x *preemption) takeBack(c *core, n *nominee) {
+	for _, p := range n.pods {
+		c.unassume(p)
+	}
+	for _, p := range n.pods {
+		c.enqueue(p)
+		c.queue.Later(p.key, c.now())
 	}
 }
 

@@ -23,6 +23,8 @@ type reporter struct {
 	client   kubernetes.Interface
 	recorder events.EventRecorder
 	log      *slog.Logger
+	// mayWrite says whether the lease of the partition still holds: another instance may say something else by now.
+	mayWrite func() bool
 
 	mu     sync.Mutex
 	cond   *sync.Cond
@@ -44,8 +46,8 @@ type verdict struct {
 
 const reportWorkers = 8
 
-func newReporter(ctx context.Context, client kubernetes.Interface, recorder events.EventRecorder, log *slog.Logger) *reporter {
-	r := &reporter{client: client, recorder: recorder, log: log, latest: map[types.UID]verdict{}}
+func newReporter(ctx context.Context, client kubernetes.Interface, recorder events.EventRecorder, log *slog.Logger, mayWrite func() bool) *reporter {
+	r := &reporter{client: client, recorder: recorder, log: log, mayWrite: mayWrite, latest: map[types.UID]verdict{}}
 	r.cond = sync.NewCond(&r.mu)
 	for range reportWorkers {
 		r.wait.Go(func() { r.work(ctx) })
@@ -115,6 +117,9 @@ func (r *reporter) work(ctx context.Context) {
 }
 
 func (r *reporter) write(ctx context.Context, v verdict) error {
+	if !r.mayWrite() {
+		return nil
+	}
 	if r.recorder != nil {
 		r.recorder.Eventf(v.pod, nil, corev1.EventTypeWarning, v1alpha1.EventFailedScheduling, "Scheduling", "%s", v.message)
 	}

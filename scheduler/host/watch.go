@@ -275,7 +275,10 @@ func setTopology(c *core, name string, u *unstructured.Unstructured) {
 
 func (c *core) setNamespace(n *corev1.Namespace) {
 	if n.Name == c.c.Namespace {
-		c.frozen = n.Annotations[v1alpha1.AnnotationFreeze]
+		was := c.frozen
+		if c.frozen = n.Annotations[v1alpha1.AnnotationFreeze]; was != "" && c.frozen == "" {
+			c.preempt.thawed(c)
+		}
 	}
 	if was, ok := c.tenants.namespaces[n.Name]; ok && maps.Equal(was, n.Labels) {
 		return

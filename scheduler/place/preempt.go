@@ -15,6 +15,9 @@ type PreemptionFacts struct {
 	// Allowed is how many pods of each disruption budget may go now.
 	Allowed []int
 	Gangs   []GangFacts
+	// Also says what else must hold of a machine without some of its pods, beyond what the table judges; nil for nothing. It may ask for victims where the
+	// table has room already.
+	Also func(node string, gone []PodRef) bool
 }
 
 // PodFacts is what protects one pod.
@@ -56,6 +59,9 @@ const preemptKey = "\x00preempt"
 // at and below it.
 const mostTried = 16
 
+// mostAsked is how many machines are asked in vain where more than the table judges: each question runs what others wrote.
+const mostAsked = 256
+
 // Preempt finds the pods that must go so that a pod of a class fits: the fewest against their budgets, then those of the lowest standing, then the
 // fewest. The victims on a machine are minimal: none could stay. Nothing changes; see [Table.Nominate]. Where no machine could help, the heads of
 // an index say so without a look at any.
@@ -73,7 +79,7 @@ func (t *Table) Preempt(id ClassID, facts *PreemptionFacts) (Preemption, bool) {
 		if !zones.allow(t.nodes[i].zoneAt) {
 			continue
 		}
-		if tried++; found && (tried > mostTried || c.pinned == nil && best.Broken == 0 && t.cannotBeat(c, i, &best)) {
+		if tried++; found && (tried > mostTried || c.pinned == nil && best.Broken == 0 && t.cannotBeat(c, i, &best)) || facts.Also != nil && tried > mostAsked {
 			break
 		}
 		if p, ok := t.preemptOn(id, i, facts); ok && (!found || t.cheaper(&p, &best)) {
@@ -195,13 +201,28 @@ func (t *Table) preemptOn(id ClassID, i int32, facts *PreemptionFacts) (Preempti
 	for k := range all {
 		lift(all[k].ref, -1)
 	}
-	f, _ := t.judge(c, row)
+	fits := func() bool {
+		if f, _ := t.judge(c, row); f != FilterNone {
+			return false
+		}
+		if facts.Also == nil {
+			return true
+		}
+		var gone []PodRef
+		for k := range all {
+			if t.pods[all[k].ref].lifted {
+				gone = append(gone, all[k].ref)
+			}
+		}
+		return facts.Also(t.nodes[i].name, gone)
+	}
+	helps := fits()
 	out := Preemption{Class: id, Node: t.nodes[i].id}
 	var gone []candidate
-	if f == FilterNone {
+	if helps {
 		for k := range all {
 			lift(all[k].ref, 1)
-			if f, _ := t.judge(c, row); f != FilterNone {
+			if !fits() {
 				lift(all[k].ref, -1)
 				gone = append(gone, all[k])
 			}
@@ -217,7 +238,7 @@ func (t *Table) preemptOn(id ClassID, i int32, facts *PreemptionFacts) (Preempti
 			lift(all[k].ref, 1)
 		}
 	}
-	if f != FilterNone || len(gone) == 0 {
+	if !helps || len(gone) == 0 {
 		return Preemption{}, false // nothing helps, or nothing need go
 	}
 	highest := gone[0].level
@@ -286,10 +307,15 @@ func (t *Table) Nominate(p Preemption) Decision {
 			t.Leaving(ref)
 		}
 	}
-	i := t.byID[p.Node]
-	c := &t.classes[p.Class]
-	x := pod{class: p.Class, row: 2*i + int32(c.side), role: stays, assumed: true, named: p.cells}
-	x.holds = t.holdsOn(c, i, p.cells)
+	return t.Hold(p.Class, p.Node, p.cells)
+}
+
+// Hold holds room for a pod on a machine and cells that were found before, whether it is free already or not.
+func (t *Table) Hold(id ClassID, node fleet.NodeID, cells []int) Decision {
+	i := t.byID[node]
+	c := &t.classes[id]
+	x := pod{class: id, row: 2*i + int32(c.side), role: stays, assumed: true, named: cells}
+	x.holds = t.holdsOn(c, i, cells)
 	x.roots = t.chooseRoots(&t.nodes[i], c, x.holds)
 	return t.decision(t.put(x).Pod)
 }

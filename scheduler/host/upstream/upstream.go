@@ -319,6 +319,31 @@ func (t *Trial) Check(ctx context.Context, node string) error {
 	return refusal(t.j.fw.RunFilterPlugins(ctx, t.state, t.pod, info))
 }
 
+// Without is [Trial.Check] as if some pods were not on the node, as upstream's preemption asks.
+func (t *Trial) Without(ctx context.Context, node string, gone []*corev1.Pod) error {
+	if t.only != nil && !t.only.Has(node) {
+		return &Refusal{"node is not among those that its volumes or claims can be used on"}
+	}
+	info, err := t.j.snapshot.Get(node)
+	if err != nil {
+		return &Refusal{"node is not known to upstream's plugins yet"}
+	}
+	info, state := info.Snapshot(), t.state.Clone()
+	for _, p := range gone {
+		x, err := framework.NewPodInfo(p)
+		if err != nil {
+			return err
+		}
+		if err := info.RemovePod(t.j.log, p); err != nil {
+			continue // the plugins do not know it yet
+		}
+		if err := refusal(t.j.fw.RunPreFilterExtensionRemovePod(ctx, state, t.pod, x, info)); err != nil {
+			return err
+		}
+	}
+	return refusal(t.j.fw.RunFilterPlugins(ctx, state, t.pod, info))
+}
+
 // Best orders accepted nodes by what the plugins prefer, the best first; among equals the given order stays.
 func (t *Trial) Best(ctx context.Context, nodes []string) []string {
 	var infos []fwk.NodeInfo

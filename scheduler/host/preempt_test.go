@@ -1,0 +1,347 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+)
+
+// taken keeps the pods that are evicted, in order.
+func (p *play) taken() *[]string {
+	var out []string
+	p.c.preempt.evict = func(o *corev1.Pod, answered func(error)) { out = append(out, o.Name); answered(nil) }
+	return &out
+}
+
+// runs places a pod and plays that it is bound.
+func (p *play) runs(name, cpu, node string, change ...func(*corev1.Pod)) *corev1.Pod {
+	p.t.Helper()
+	o := p.pod(name, cpu, change...)
+	p.settle()
+	if got := p.take()[name]; got != node {
+		p.t.Fatalf("%s is on %q, want %s", name, got, node)
+	}
+	return p.bound(o, node)
+}
+
+func owned(kind, name string) func(*corev1.Pod) {
+	yes := true
+	return func(o *corev1.Pod) {
+		o.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Name: name, Controller: &yes}}
+	}
+}
+
+// freeze freezes all, or thaws it with an empty reason.
+func (p *play) freeze(why string) {
+	n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.c.c.Namespace}}
+	if why != "" {
+		n.Annotations = map[string]string{v1alpha1.AnnotationFreeze: why}
+	}
+	p.c.setNamespace(n)
+}
+
+// TestPreemptionIsCharged: no victim is evicted before the ledger of its pool counts all of them, and what the ledger holds back is not evicted.
+func TestPreemptionIsCharged(t *testing.T) {
+	p := newPlay(t)
+	evicted := p.taken()
+	p.c.setPool("web", &poolFacts{name: "web", class: fleet.Online, selector: labels.Everything()})
+	p.node("a", "4")
+	p.runs("low-1", "2", "a", online(1))
+	p.runs("low-2", "2", "a", online(1))
+	var owed []charge
+	var answer func(error)
+	p.c.preempt.charge = func(x []charge, f func(error)) { owed, answer = append(owed, x...), f }
+	high := p.pod("high", "4", online(10))
+	p.settle()
+	want := []charge{{"web", "pod default/low-1", 1, 2}, {"web", "pod default/low-2", 1, 2}}
+	if !slices.Equal(owed, want) || len(*evicted) != 0 {
+		t.Fatalf("charged %v and evicted %v, want the charge alone", owed, *evicted)
+	}
+	answer(errors.New("held back by the disruption ledger of pool web: 1 pods a minute"))
+	if got := p.said[high.UID]; len(*evicted) != 0 || got != "waits to take room on node a: held back by the disruption ledger of pool web: 1 pods a minute" {
+		t.Fatalf("evicted %v, and the message is %q", *evicted, got)
+	}
+	p.now = p.now.Add(2 * askAgain)
+	p.c.preempt.expire(p.c, p.now)
+	answer(nil)
+	if len(*evicted) != 2 || len(owed) != 4 {
+		t.Errorf("charged %v and evicted %v once the ledger allows it", owed, *evicted)
+	}
+}
+
+// TestSpend: the charge goes into the counts that the controller reads, and a bound of the budget refuses all of it.
+func TestSpend(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	pool := func() *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "web"},
+			"spec": map[string]any{"disruptions": map[string]any{"evictionsPerMinute": int64(3), "servicePercent": int64(50), "fleetPercent": int64(100)}}}}
+	}
+	u := pool()
+	if err := spend(u, []charge{{"web", "service shop/cart", 4, 10}, {"web", "service shop/cart", 4, 10}}, now); err != nil {
+		t.Fatal(err)
+	}
+	got, _, _ := unstructured.NestedInt64(u.Object, "status", "disruptions", "evictions")
+	if f, ok, _ := unstructured.NestedFloat64(u.Object, "status", "disruptions", "evictions"); ok {
+		got = int64(f)
+	}
+	if got != 2 {
+		t.Errorf("the ledger counts %d evictions in %v", got, u.Object["status"])
+	}
+	if err := spend(u, []charge{{"web", "service shop/blog", 9, 10}, {"web", "service shop/blog", 9, 10}}, now); err == nil || !strings.Contains(err.Error(), "3 pods a minute") {
+		t.Errorf("4 pods in a minute of at most 3: %v", err)
+	}
+	if err := spend(pool(), []charge{{"web", "job train/bert", 2, 10}, {"web", "job train/bert", 2, 10}}, now); err == nil || !strings.Contains(err.Error(), "50 % of one service") {
+		t.Errorf("all pods of a job at once: %v", err)
+	}
+}
+
+// TestPreemptionGivesNotice: a pod of a job that asks for it may save its work first, its answer shortens the wait, and a freeze holds the eviction until
+// the notice was given again.
+func TestPreemptionGivesNotice(t *testing.T) {
+	p := newPlay(t)
+	p.c.c.Namespace = "springtide-system"
+	evicted := p.taken()
+	var notices []time.Time
+	p.c.preempt.notice = func(_ *corev1.Pod, deadline time.Time) { notices = append(notices, deadline) }
+	job := &v1alpha1.ElasticJob{}
+	job.Spec.Checkpoint = &v1alpha1.Checkpoint{Seconds: 120}
+	job.Spec.Members = []v1alpha1.JobMember{{Role: "worker", Min: 1, Max: 1, WorkloadRef: v1alpha1.TargetRef{Kind: "Job", Name: "train"}}}
+	p.c.setJob("default/train", job)
+	p.node("a", "4")
+	low := p.runs("low", "3", "a", online(1), owned("Job", "train"))
+	p.pod("high", "3", online(10))
+	p.settle()
+	if len(*evicted) != 0 || len(notices) != 1 || !notices[0].Equal(p.now.Add(2*time.Minute)) {
+		t.Fatalf("evicted %v, notices %v: want two minutes to save its work", *evicted, notices)
+	}
+	p.freeze("festival")
+	p.now = p.now.Add(3 * time.Minute)
+	p.c.preempt.expire(p.c, p.now)
+	if len(*evicted) != 0 {
+		t.Fatalf("evicted %v under a freeze", *evicted)
+	}
+	p.freeze("")
+	if len(*evicted) != 0 || len(notices) != 2 || !notices[1].Equal(p.now.Add(2*time.Minute)) {
+		t.Fatalf("evicted %v, notices %v: want a notice again after the thaw", *evicted, notices)
+	}
+	acked := low.DeepCopy()
+	acked.ResourceVersion += "2"
+	acked.Annotations = map[string]string{v1alpha1.AnnotationNotice: `{"loan":"preemption","epoch":1}`, v1alpha1.AnnotationAck: "1"}
+	p.c.podChanged(acked)
+	p.c.preempt.expire(p.c, p.now)
+	if !slices.Equal(*evicted, []string{"low"}) {
+		t.Errorf("evicted %v after its answer", *evicted)
+	}
+}
+
+// TestGangPreempts: a gang takes room for all of its pods or for none, and is bound when all of its victims are gone.
+func TestGangPreempts(t *testing.T) {
+	p := newPlay(t)
+	evicted := p.taken()
+	p.node("a", "4")
+	p.node("b", "4")
+	first := p.runs("low-1", "3", "a", online(1))
+	second := p.runs("low-2", "3", "b", online(1))
+	for _, g := range []string{"ring", "large"} {
+		p.c.setGroup("default/"+g, &podGroup{namespace: "default", name: g, minCount: map[string]int{"ring": 2, "large": 3}[g]})
+	}
+	for i := range 3 {
+		p.pod(fmt.Sprint("l", i), "3", inGroup("large"), online(10))
+	}
+	p.settle()
+	if len(*evicted) != 0 {
+		t.Fatalf("evicted %v for a gang of three that two nodes never hold", *evicted)
+	}
+	p.pod("g0", "3", inGroup("ring"), online(10))
+	p.pod("g1", "3", inGroup("ring"), online(10))
+	p.settle()
+	slices.Sort(*evicted)
+	if !slices.Equal(*evicted, []string{"low-1", "low-2"}) {
+		t.Fatalf("evicted %v", *evicted)
+	}
+	p.c.podGone(first.UID)
+	p.settle()
+	if got := p.take(); len(got) != 0 {
+		t.Fatalf("bound %v before the second victim is gone", got)
+	}
+	p.c.podGone(second.UID)
+	p.settle()
+	if got := p.take(); len(got) != 2 || got["g0"] == got["g1"] {
+		t.Errorf("bound %v", got)
+	}
+}
+
+// TestGangPreemptsInOneDomain: of the domains that help the one with the fewest victims is taken.
+func TestGangPreemptsInOneDomain(t *testing.T) {
+	p := newPlay(t)
+	evicted := p.taken()
+	for _, n := range []string{"a1", "a2", "b1", "b2"} {
+		p.node(n, "4", func(o *corev1.Node) { o.Labels["rack"] = n[:1] })
+	}
+	on := func(n string) func(*corev1.Pod) {
+		return func(o *corev1.Pod) { o.Spec.NodeSelector = map[string]string{corev1.LabelHostname: n} }
+	}
+	for _, n := range []string{"a1", "a2", "b1"} {
+		p.runs("low-"+n, "3", n, online(1), on(n))
+	}
+	p.c.setGroup("default/ring", &podGroup{namespace: "default", name: "ring", minCount: 2, topologyKey: "rack"})
+	p.pod("g0", "3", inGroup("ring"), online(10))
+	p.pod("g1", "3", inGroup("ring"), online(10))
+	p.settle()
+	if !slices.Equal(*evicted, []string{"low-b1"}) {
+		t.Fatalf("evicted %v, want the one pod of rack b", *evicted)
+	}
+	p.c.podGone("pod-low-b1")
+	p.settle()
+	if got := p.take(); got["g0"][:1] != "b" || got["g1"][:1] != "b" {
+		t.Errorf("bound %v, want both in rack b", got)
+	}
+}
+
+// TestAGangGoesWhole: where too few pods of a gang would stay all of them go.
+func TestAGangGoesWhole(t *testing.T) {
+	p := newPlay(t)
+	evicted := p.taken()
+	p.node("a", "4")
+	p.node("b", "4")
+	p.c.setGroup("default/ring", &podGroup{namespace: "default", name: "ring", minCount: 2})
+	one, two := p.pod("g0", "3", inGroup("ring"), online(1)), p.pod("g1", "3", inGroup("ring"), online(1))
+	p.settle()
+	at := p.take()
+	p.bound(one, at["g0"])
+	p.bound(two, at["g1"])
+	p.pod("high", "3", online(10))
+	p.settle()
+	slices.Sort(*evicted)
+	if !slices.Equal(*evicted, []string{"g0", "g1"}) {
+		t.Errorf("evicted %v, want the gang as a whole", *evicted)
+	}
+}
+
+// TestANominatedGangThatLosesAPod takes its decision back, so that half of it does not start.
+func TestANominatedGangThatLosesAPod(t *testing.T) {
+	p := newPlay(t)
+	p.taken()
+	p.node("a", "4")
+	p.node("b", "4")
+	p.runs("low-1", "3", "a", online(1))
+	p.runs("low-2", "3", "b", online(1))
+	p.c.setGroup("default/ring", &podGroup{namespace: "default", name: "ring", minCount: 2})
+	gone := p.pod("g0", "3", inGroup("ring"), online(10))
+	p.pod("g1", "3", inGroup("ring"), online(10))
+	p.settle()
+	p.c.podGone(gone.UID)
+	p.c.podGone("pod-low-1")
+	p.c.podGone("pod-low-2")
+	p.now = p.now.Add(time.Minute)
+	p.settle()
+	if got := p.take(); len(got) != 0 {
+		t.Errorf("bound %v of a gang that lost a pod", got)
+	}
+}
+
+// TestGangQuota: a quota admits a gang as a whole or not at all.
+func TestGangQuota(t *testing.T) {
+	p := newPlay(t)
+	p.node("a", "16")
+	p.c.setNamespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default", Labels: map[string]string{"team": "red"}}})
+	q := &v1alpha1.CapacityQuota{ObjectMeta: metav1.ObjectMeta{Name: "red"}}
+	q.Spec.NamespaceSelector = v1alpha1.Selector{MatchLabels: map[string]string{"team": "red"}}
+	q.Spec.Guarantee.CPU.Set(3)
+	q.Spec.BorrowingLimit = &v1alpha1.ResourceAmounts{}
+	p.c.tenants.setQuota(q)
+	p.c.tenantsChanged()
+	p.c.setGroup("default/ring", &podGroup{namespace: "default", name: "ring", minCount: 2})
+	p.pod("g0", "2", inGroup("ring"))
+	p.pod("g1", "2", inGroup("ring"))
+	p.settle()
+	if got := p.take(); len(got) != 0 {
+		t.Fatalf("bound %v beyond the quota", got)
+	}
+	if got := p.said["pod-g0"]; got != "the quota red is used up: guarantee and borrowing limit do not hold the gang" {
+		t.Errorf("the message is %q", got)
+	}
+}
+
+// onePerNode are plugins that accept one pod with the label app on each node.
+type onePerNode struct{ on map[types.UID]*corev1.Pod }
+
+func (x *onePerNode) SetNode(*corev1.Node)  {}
+func (x *onePerNode) RemoveNode(string)     {}
+func (x *onePerNode) SetPod(p *corev1.Pod)  { x.on[p.UID] = p }
+func (x *onePerNode) RemovePod(u types.UID) { delete(x.on, u) }
+func (x *onePerNode) Assume(p *corev1.Pod, node string) {
+	o := p.DeepCopy()
+	o.Spec.NodeName = node
+	x.on[p.UID] = o
+}
+func (x *onePerNode) Begin(context.Context, *corev1.Pod) (Trial, error) { return &oneTrial{x}, nil }
+
+type oneTrial struct{ x *onePerNode }
+
+type taken string
+
+func (r taken) Error() string   { return string(r) }
+func (r taken) Refused() string { return string(r) }
+
+func (t *oneTrial) Only() ([]string, bool) { return nil, false }
+func (t *oneTrial) Check(ctx context.Context, node string) error {
+	return t.Without(ctx, node, nil)
+}
+func (t *oneTrial) Without(_ context.Context, node string, gone []*corev1.Pod) error {
+	for uid, p := range t.x.on {
+		if p.Spec.NodeName == node && p.Labels["app"] != "" && !slices.ContainsFunc(gone, func(g *corev1.Pod) bool { return g.UID == uid }) {
+			return taken("node has one")
+		}
+	}
+	return nil
+}
+func (t *oneTrial) Best(_ context.Context, nodes []string) []string { return nodes }
+func (t *oneTrial) Reserve(context.Context, string) error           { return nil }
+func (t *oneTrial) Unreserve(context.Context, string)               {}
+func (t *oneTrial) PreBind(context.Context, string) error           { return nil }
+
+type labelled struct{}
+
+func (labelled) Forget(string)                    {}
+func (labelled) Needs(p *corev1.Pod) bool         { return p.Labels["app"] != "" }
+func (labelled) Repels(*corev1.Pod) string        { return "" }
+func (labelled) Selects(string, *corev1.Pod) bool { return false }
+
+// TestPreemptionThatThePluginsJudge: a pod that the table has room for, and the plugins have not, takes the pod that is in its way and no other.
+func TestPreemptionThatThePluginsJudge(t *testing.T) {
+	p := newPlay(t)
+	evicted := p.taken()
+	p.c.judge.terms = labelled{}
+	p.c.judge.ready(&onePerNode{on: map[types.UID]*corev1.Pod{}})
+	app := func(o *corev1.Pod) { o.Labels = map[string]string{"app": "x"} }
+	p.node("a", "8")
+	p.runs("plain", "1", "a", online(1))
+	inTheWay := p.runs("low", "1", "a", online(1), app)
+	p.pod("high", "1", online(10), app)
+	p.settle()
+	if !slices.Equal(*evicted, []string{"low"}) {
+		t.Fatalf("evicted %v, want the pod that is in the way", *evicted)
+	}
+	if got := p.take(); len(got) != 0 {
+		t.Fatalf("bound %v before the victim is gone", got)
+	}
+	p.c.podGone(inTheWay.UID)
+	p.settle()
+	if got := p.take(); got["high"] != "a" {
+		t.Errorf("bound %v", got)
+	}
+}
