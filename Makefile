@@ -130,6 +130,11 @@ e2e-node: build ## Stories on a real node: kubelet, containerd and runc in a vir
 	@hack/debian-deps.sh node || echo "e2e-node: its packages could not be installed: the stories say what is missing, and are skipped"
 	@$(GO) test -p 1 -v -count=1 -timeout 60m ./e2e/node $(ARGS)
 
+.PHONY: e2e-browser
+e2e-browser: ## The reports of simulate and backtest in headless Chromium; screenshots stay in bin/screenshots
+	@hack/debian-deps.sh browser || echo "e2e-browser: Chromium could not be installed: the test is skipped"
+	@mkdir -p $(BIN)/screenshots && $(GO) test -count=1 -v -run TestReportsInABrowser -artifacts -outputdir $(CURDIR)/$(BIN)/screenshots ./cmd/springtide
+
 .PHONY: fuzz
 fuzz: ## Every fuzz test for FUZZTIME (default 20s) each
 	@for p in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \

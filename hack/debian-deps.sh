@@ -6,6 +6,7 @@
 #   hack/debian-deps.sh race     a C compiler, which `go test -race` links with
 #   hack/debian-deps.sh train    PyTorch, which `make e2e` trains with (140 MB to fetch, 600 MB on disk); only when asked for
 #   hack/debian-deps.sh node     QEMU and what a node's disk is made with, for `make e2e-node` (100 MB to fetch); only when asked for
+#   hack/debian-deps.sh browser  Chromium, in which `make e2e-browser` opens the reports (100 MB to fetch, 350 MB on disk); only when asked for
 #
 # The demo needs neither: the lab and the product are plain Go. Works as root or through sudo; running it again changes
 # nothing.
@@ -95,8 +96,15 @@ want() {
 			packages="$packages $missing"
 		fi
 		;;
+	browser)
+		if command -v chromium >/dev/null; then
+			say "browser: found $(command -v chromium)"
+		else
+			packages="$packages chromium fonts-dejavu-core"
+		fi
+		;;
 	*)
-		fail "unknown part \"$1\": wants test, race, train or node"
+		fail "unknown part \"$1\": wants test, race, train, node or browser"
 		;;
 	esac
 }
@@ -127,6 +135,7 @@ for part in "$@"; do
 		missing=$(node_packages | tr '\n' ' ')
 		[ -z "$missing" ] || fail "the packages were installed, but this is not found: $missing"
 		;;
+	browser) command -v chromium >/dev/null || fail "chromium was installed, but it is not found" ;;
 	race) have_compiler || fail "gcc was installed, but it is not found" ;;
 	esac
 done

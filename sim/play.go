@@ -113,6 +113,15 @@ type serviceAccount struct {
 	violations, harms int
 	// The last minutes, and one more, that were violated, and that would have been without lending too.
 	violated, anyway int32
+	// What a chart draws, where the scenario asks for it.
+	moments []ServiceMoment
+	moment  ServiceMoment
+}
+
+// ServiceMoment is one service over five minutes: the replicas that its load needs at its SLO, those that are ready, and the minutes that broke it.
+type ServiceMoment struct {
+	Need, Ready float32
+	Broken      uint8
 }
 
 // Moment is the fleet over five minutes, in cores: what the load needs at its SLOs, what stands ready for it, what online holds with its
@@ -147,6 +156,11 @@ func (a *account) tick(w *World) {
 	}
 	if since > 0 && since%momentTicks == 0 {
 		a.moments, a.moment = append(a.moments, a.moment), Moment{}
+		for i := range a.services {
+			if v := &a.services[i]; w.b.Charts {
+				v.moments, v.moment = append(v.moments, v.moment), ServiceMoment{}
+			}
+		}
 	}
 	used := w.offlineCores()
 	a.offlineUsed += used * tick.Seconds()
@@ -185,7 +199,10 @@ func (a *account) service(w *World, i int, o *measure.Outcome, anyway bool) {
 	}
 	if o.Violated && v.violated != minute {
 		v.violated, v.violations = minute, v.violations+1
+		v.moment.Broken++
 	}
+	v.moment.Need += float32(o.Rate / s.Capacity() / float64(momentTicks))
+	v.moment.Ready += float32(s.ready) / float32(momentTicks)
 	if (w.tick+1)%perMinute == 0 && v.violated == minute && v.anyway != minute {
 		v.harms++
 	}

@@ -59,6 +59,8 @@ type ServiceResult struct {
 	SLOViolationMinutes int     `json:"sloViolationMinutes"`
 	HarmMinutes         int     `json:"harmMinutes,omitempty"`
 	OnlineCoreHours     float64 `json:"onlineCoreHours"`
+	// Timeline is there for the rows that are Charted.
+	Timeline []ServiceMoment `json:"-"`
 }
 
 // result is an empty result of the row.
@@ -74,6 +76,9 @@ func (w *World) result(r Row) Result {
 	for i := range w.services {
 		v := &a.services[i]
 		out.add(w, i, v.violations, v.harms, v.cores/3600)
+		if r.Charted() {
+			out.Services[i].Timeline = v.moments
+		}
 	}
 	useful, lost := w.offlineWork()
 	out.OfflineCoreHours, out.WorkLostCoreHours = (useful-a.usefulBefore)/3600, (lost-a.lostBefore)/3600

@@ -52,6 +52,11 @@ type Row struct {
 	Default bool
 }
 
+// Charted reports whether a page draws each service of the row: Springtide as it comes, and what it is compared with.
+func (r *Row) Charted() bool {
+	return r.Default && (r.Policy == Springtide && r.Lender == LendSpringtide || r.Policy == HPA && r.Lender == LendNone)
+}
+
 // Policies are the names of all policies.
 func Policies() []string {
 	return []string{Static, HPA, KEDA, CronHPA, DSP, PHPA, AWS, AHPA, Reactive, Springtide, Oracle, OracleFree}

@@ -7,9 +7,10 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
+	"time"
 
+	pure "github.com/springtide/springtide/forecast/backtest"
 	"github.com/springtide/springtide/forecast/plain"
 	"github.com/springtide/springtide/internal/backtest"
 )
@@ -17,19 +18,13 @@ import (
 //go:embed backtest.html
 var backtestHTML string
 
-var backtestTemplate = template.Must(template.New("backtest").Parse(backtestHTML))
+var backtestTemplate = template.Must(template.Must(template.New("backtest").Parse(backtestHTML)).Parse(chartHTML))
 
 const (
-	// chartWide and chartHigh are the size of a chart in pixels, chartCount how many a page has at most: more would not be looked at.
-	chartWide, chartHigh = 960.0, 220.0
-	chartCount           = 60
-	// chartPast is how many horizons of history are drawn, chartHeadroom how far above what came and the band the axis reaches.
-	chartPast     = 2
-	chartHeadroom = 1.1
+	// chartCount is how many charts a page has at most: more would not be looked at. chartPast is how many horizons of history are drawn.
+	chartCount = 60
+	chartPast  = 2
 )
-
-// chartColors are those of the models' medians, the first one's first; beyond them no further model is drawn.
-var chartColors = []string{"#0b6e99", "#d9730d", "#448361", "#9065b0", "#c14c8a", "#9f6b53", "#787774"}
 
 // writeBacktestPage writes one page that needs nothing else.
 func writeBacktestPage(w io.Writer, r *backtestReport, kept []backtest.Kept) error {
@@ -40,12 +35,17 @@ func writeBacktestPage(w io.Writer, r *backtestReport, kept []backtest.Kept) err
 		Legend []legend
 		Charts []chart
 		More   int
-	}{Report: r, Head: slices.Concat([]string{"model", "forecasts"}, measureNames(r.Levels))}
+		// Empty are the series of which nothing can be drawn.
+		Empty   int
+		Verdict string
+	}{Report: r, Verdict: modelsVerdict(r.Models), Head: slices.Concat([]string{"model", "forecasts"}, measureNames(r.Levels))}
+	var names []string
 	for i := range r.Models {
 		m := &r.Models[i]
 		page.Rows = append(page.Rows, slices.Concat([]string{m.Model, number(m.Pooled.Forecasts)}, measures(&m.Pooled)))
-		if i < len(chartColors) {
-			page.Legend = append(page.Legend, legend{m.Model, chartColors[i]})
+		names = append(names, m.Model)
+		if i < len(palette) {
+			page.Legend = append(page.Legend, legend{m.Model, palette[i]})
 		}
 	}
 	for k := range kept {
@@ -54,7 +54,12 @@ func writeBacktestPage(w io.Writer, r *backtestReport, kept []backtest.Kept) err
 				page.More++
 				continue
 			}
-			page.Charts = append(page.Charts, drawCase(&kept[k], i))
+			c, ok := drawCase(&kept[k], i, names)
+			if !ok {
+				page.Empty++
+				continue
+			}
+			page.Charts = append(page.Charts, c)
 		}
 	}
 	return backtestTemplate.Execute(w, page)
@@ -64,77 +69,128 @@ type legend struct{ Name, Color string }
 
 // chart is one series at its newest origin, in pixels.
 type chart struct {
-	Series     string
-	Wide, High float64
-	Origin     float64
-	Begin, At  string
-	Low, Top   string
-	Actual     string
-	Band       string
-	Lines      []line
+	Series    string
+	Frame     frame
+	Origin    float64
+	Begin, At string
+	// Leaves names the models whose medians leave the chart.
+	Leaves string
+	Actual string
+	Band   string
+	Lines  []line
 }
 
 type line struct{ Points, Color string }
 
-// scaleTo maps steps and values to pixels.
-type scaleTo struct{ low, high, steps float64 }
+// beyond is how many times as high as what came and the first model's band the axis may be: what explodes does not flatten the rest.
+const beyond = 2
 
-func (s scaleTo) x(step int) float64 { return chartWide * float64(step) / s.steps }
-
-func (s scaleTo) y(v float64) float64 {
-	// What explodes leaves the chart, not the range of numbers that a browser draws.
-	return max(-chartHigh, min(2*chartHigh, chartHigh*(1-(v-s.low)/(s.high-s.low))))
-}
-
-// path draws values from a step on; gaps stay open.
-func (s scaleTo) path(values []float64, from int) string {
-	var b strings.Builder
-	pen := "M"
-	for j, v := range values {
-		if math.IsNaN(v) {
-			pen = "M"
-			continue
-		}
-		fmt.Fprintf(&b, "%s%s %s", pen, pixel(s.x(from+j)), pixel(s.y(v)))
-		pen = "L"
-	}
-	return b.String()
-}
-
-func pixel(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
-
-func drawCase(k *backtest.Kept, i int) chart {
+// drawCase draws one series; false where there is nothing to draw.
+func drawCase(k *backtest.Kept, i int, names []string) (chart, bool) {
 	c := &k.Set.Cases[i]
 	past := c.History.Values[max(0, c.History.Len()-chartPast*len(c.Actual)):]
 	first := k.Forecasts[0][i].Paths
-	s := scaleTo{low: 0, high: math.SmallestNonzeroFloat64, steps: float64(len(past) + len(c.Actual) - 1)}
-	band := [][]float64{past, c.Actual}
+	shown := [][]float64{past, c.Actual}
 	if len(first) > 0 {
-		band = append(band, first[0], first[len(first)-1])
+		shown = append(shown, first[0], first[len(first)-1])
 	}
-	for _, v := range slices.Concat(band...) {
-		if !math.IsNaN(v) {
-			s.low, s.high = min(s.low, v), max(s.high, v)
-		}
+	low, high := bounds(math.Inf(1), math.Inf(-1), shown...)
+	if low > high {
+		return chart{}, false
 	}
-	s.high = s.low + chartHeadroom*(s.high-s.low)
-	out := chart{Series: c.Series, Wide: chartWide, High: chartHigh, Origin: s.x(len(past)),
-		Begin: c.History.Time(c.History.Len() - len(past)).UTC().Format("2006-01-02 15:04"), At: c.History.End().UTC().Format("2006-01-02 15:04"),
-		Low: strconv.FormatFloat(s.low, 'g', 4, 64), Top: strconv.FormatFloat(s.high, 'g', 4, 64), Actual: s.path(append(slices.Clone(past), c.Actual...), 0)}
-	if len(first) > 0 {
-		back := slices.Clone(first[0])
-		out.Band = s.path(first[len(first)-1], len(past))
-		for j := len(back) - 1; j >= 0; j-- {
-			out.Band += fmt.Sprintf("L%s %s", pixel(s.x(len(past)+j)), pixel(s.y(back[j])))
-		}
-	}
+	limit := high + (beyond-1)*max(high-min(low, 0), math.Abs(high))
+	out := chart{Series: c.Series, Frame: newFrame(chartHigh, "UTC", "value of the series"), Begin: minuteOf(c.History.Time(c.History.Len() - len(past))), At: minuteOf(c.History.End())}
+	var leave []string
 	for m := range k.Forecasts {
-		if m < len(chartColors) {
-			out.Lines = append(out.Lines, line{s.path(middle(k, k.Forecasts[m][i]), len(past)), chartColors[m]})
+		if m >= len(palette) {
+			break
+		}
+		l, h := bounds(low, high, middle(k, k.Forecasts[m][i]))
+		if h > limit || l < min(low, 0)-(limit-high) {
+			leave = append(leave, names[m])
+			continue
+		}
+		low, high = l, h
+	}
+	out.Leaves = strings.Join(leave, ", ")
+	s := out.Frame.scaled(float64(len(past)+len(c.Actual)-1), low, high)
+	out.Origin, out.Actual = s.x(float64(len(past))), s.path(append(slices.Clone(past), c.Actual...), 0)
+	out.Frame.times(c.History.Time(c.History.Len()-len(past)), c.History.Step, len(past)+len(c.Actual)-1)
+	if len(first) > 0 {
+		out.Band = s.area(first[len(first)-1], first[0], len(past))
+	}
+	for m := range min(len(k.Forecasts), len(palette)) {
+		if path := s.path(middle(k, k.Forecasts[m][i]), len(past)); path != "" {
+			out.Lines = append(out.Lines, line{path, palette[m]})
 		}
 	}
 	slices.Reverse(out.Lines) // the first model's on top
-	return out
+	return out, true
+}
+
+// bounds widens a range by values; gaps do not count.
+func bounds(low, high float64, lists ...[]float64) (float64, float64) {
+	for _, v := range slices.Concat(lists...) {
+		if !math.IsNaN(v) {
+			low, high = min(low, v), max(high, v)
+		}
+	}
+	return low, high
+}
+
+func minuteOf(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }
+
+// tickSteps are the times that the ticks of an axis may be apart.
+var tickSteps = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
+	24 * time.Hour, 2 * 24 * time.Hour, 7 * 24 * time.Hour, 28 * 24 * time.Hour, 364 * 24 * time.Hour}
+
+// times puts ticks at round times of an axis that begins at a time and has so many steps.
+func (f *frame) times(begin time.Time, step time.Duration, steps int) {
+	length := step * time.Duration(max(steps, 1))
+	every := tickSteps[len(tickSteps)-1]
+	for _, t := range tickSteps {
+		if length/t <= 8 {
+			every = t
+			break
+		}
+	}
+	for t := begin.UTC().Truncate(every); !t.After(begin.Add(length)); t = t.Add(every) {
+		if t.Before(begin) {
+			continue
+		}
+		text := t.Format("15:04")
+		if every >= 24*time.Hour || t.Equal(t.Truncate(24*time.Hour)) {
+			text = t.Format("02 Jan")
+		}
+		f.XTicks = append(f.XTicks, axisTick{f.Left + (f.Right-f.Left)*float64(t.Sub(begin))/float64(length), text})
+	}
+}
+
+// modelsVerdict is one sentence on the first model next to the best of the others. Empty where there is no other, or nothing was compared.
+func modelsVerdict(models []pure.ModelResult) string {
+	if len(models) < 2 || models[0].Pooled.Forecasts == 0 {
+		return ""
+	}
+	ours, best := &models[0], -1
+	for i := 1; i < len(models); i++ {
+		if w := float64(models[i].Pooled.WQL); !math.IsNaN(w) && (best < 0 || w < float64(models[best].Pooled.WQL)) {
+			best = i
+		}
+	}
+	mine := float64(ours.Pooled.WQL)
+	if best < 0 || math.IsNaN(mine) {
+		return ""
+	}
+	theirs := float64(models[best].Pooled.WQL)
+	text := fmt.Sprintf("The quantile loss (WQL) of %s is %s, the least of the other models has %s (%s)", ours.Model, figure(ours.Pooled.WQL), figure(models[best].Pooled.WQL), models[best].Model)
+	if theirs > 0 {
+		if part := 1 - mine/theirs; part >= 0 {
+			text += fmt.Sprintf(": %.0f %% less", 100*part)
+		} else {
+			text += fmt.Sprintf(": %.0f %% more", -100*part)
+		}
+	}
+	return text + "."
 }
 
 // middle is the median of a forecast.

@@ -194,6 +194,7 @@ var plainWord = regexp.MustCompile(`^[\w./,:=+@%-]+$`)
 
 // rows are Springtide as it comes, or the sweeps that were asked for.
 func (o *simulateFlags) rows(b *scenario.Built) ([]sim.Row, error) {
+	b.Charts = o.html != "" && !strings.Contains(o.seeds, "..") // many seeds would take too much memory, and too many charts
 	if len(o.policies) == 0 {
 		rows, err := sim.Rows(b, []string{sim.Springtide})
 		return rows[:1], err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -15,18 +16,34 @@ import (
 //go:embed simulate.html
 var simulateHTML string
 
-var simulateTemplate = template.Must(template.New("simulate").Parse(simulateHTML))
+//go:embed chart.html
+var chartHTML string
 
-// policyColors are those of the curves, in the order of the policies.
-var policyColors = []string{"#9f6b53", "#d9730d", "#cb912f", "#448361", "#787774", "#9065b0", "#c14c8a", "#5b5fc7", "#6bb3c9", "#0b6e99", "#111111", "#999999"}
+var simulateTemplate = template.Must(template.Must(template.New("simulate").Parse(simulateHTML)).Parse(chartHTML))
+
+// serviceCharts is how many services a page draws at most, those with the most SLO minutes first.
+const serviceCharts = 24
+
+// policyColors gives each policy a colour of its own, Springtide the first.
+var policyColors = func() map[string]string {
+	out := map[string]string{sim.Springtide: palette[0], sim.HPA: palette[1]}
+	next := 2
+	for _, p := range sim.Policies() {
+		if out[p] == "" {
+			out[p] = palette[next]
+			next++
+		}
+	}
+	return out
+}()
 
 // curvePlot is one cost–SLO plot, in pixels.
 type curvePlot struct {
-	Title      string
-	Wide, High float64
-	Lines      []curveLine
-	XTicks     []axisTick
-	YTicks     []axisTick
+	Title string
+	Frame frame
+	Lines []curveLine
+	// Mark is where HPA's cost is.
+	Mark float64
 }
 
 type curveLine struct {
@@ -40,27 +57,39 @@ type curveDot struct {
 	Label  string
 }
 
-type axisTick struct {
-	At   float64
-	Text string
-}
-
 // fleetPlot is the fleet over time under one row.
 type fleetPlot struct {
 	Title                string
-	Wide, High           float64
+	Frame                frame
 	Online, Lent, Demand string
 	Used                 string
-	Days                 []axisTick
+}
+
+// servicePlot is one service over time: what its load needs, and what each policy had ready.
+type servicePlot struct {
+	Title, Note string
+	Frame       frame
+	Need        string
+	Lines       []serviceLine
+}
+
+type serviceLine struct {
+	Policy, Color, Path string
+	// Breaches are the stretches that broke the SLO, drawn below the axis' top.
+	Breaches string
+	Minutes  int
 }
 
 // simulatePart is what a page shows of one seed.
 type simulatePart struct {
-	Seed   uint64
-	Rows   [][]string
-	Equal  [][]string
-	Curves []curvePlot
-	Fleets []fleetPlot
+	Seed          uint64
+	Verdict, Hint string
+	Rows          [][]string
+	Equal         [][]string
+	Curves        []curvePlot
+	Fleets        []fleetPlot
+	Services      []servicePlot
+	More          int
 }
 
 // writeSimulatePage writes one page that needs nothing else.
@@ -71,73 +100,120 @@ func writeSimulatePage(w io.Writer, r *simulateReport) error {
 		Parts  []simulatePart
 	}{Report: r, Head: simulateHead()}
 	for _, seed := range r.seeds() {
-		all := r.of(seed)
-		part := simulatePart{Seed: seed, Equal: equalCost(all)}
-		for i := range all {
-			part.Rows = append(part.Rows, simulateRow(&all[i], all))
-			if all[i].Lender != sim.LendNone && len(all[i].Timeline) > 0 {
-				part.Fleets = append(part.Fleets, drawFleet(&all[i], r))
-			}
-		}
-		for _, c := range []struct{ title, class string }{{"All services", ""}, {"Calm services", sim.Calm}, {"Bursty services", sim.Bursty}} {
-			if p, ok := drawCurves(all, c.title, c.class); ok {
-				part.Curves = append(part.Curves, p)
-			}
-		}
-		page.Parts = append(page.Parts, part)
+		page.Parts = append(page.Parts, r.part(seed))
 	}
 	return simulateTemplate.Execute(w, page)
 }
 
-// drawCurves draws the violations of every policy over its cost, on a logarithmic axis with room for zero.
-func drawCurves(all []sim.Result, title, class string) (curvePlot, bool) {
-	const high, margin = 2 * chartHigh, 40.0
-	p := curvePlot{Title: title, Wide: chartWide, High: high}
-	low, top, most := math.Inf(1), 0.0, 1.0
-	curves := map[string][]sim.Point{}
+func (r *simulateReport) part(seed uint64) simulatePart {
+	all := r.of(seed)
+	part := simulatePart{Seed: seed, Verdict: sentence(fleetVerdict(all)), Hint: hint(all), Equal: equalCost(all)}
+	for i := range all {
+		row := simulateRow(&all[i], all)
+		for k := range row {
+			row[k] = strings.ReplaceAll(row[k], " %", "\u00a0%") // no line breaks there
+		}
+		part.Rows = append(part.Rows, row)
+		if p, ok := drawFleet(&all[i], r); ok {
+			part.Fleets = append(part.Fleets, p)
+		}
+	}
+	for _, c := range []struct{ title, class string }{{"All services", ""}, {"Calm services", sim.Calm}, {"Bursty services", sim.Bursty}} {
+		if p, ok := drawCurves(all, c.title, c.class); ok {
+			part.Curves = append(part.Curves, p)
+		}
+	}
+	part.Services, part.More = drawServices(all, r)
+	return part
+}
+
+// curvesOf are the curves of the policies that have one, of a class, and the bounds of their costs and minutes. A class without services or without
+// any minute has nothing to draw, and where all services are of one class its plot would say the same again.
+func curvesOf(all []sim.Result, class string) (curves map[string][]sim.Point, low, top, most float64) {
+	low, most = math.Inf(1), 0
+	curves = map[string][]sim.Point{}
+	if len(all) > 0 && class != "" && (all[0].Classes[class].ServiceWeeks == 0 || all[0].Classes[sim.Calm].ServiceWeeks == 0 || all[0].Classes[sim.Bursty].ServiceWeeks == 0) {
+		return curves, low, top, most
+	}
 	for _, name := range sim.Policies() {
 		curves[name] = sim.Curve(all, name, class)
 		for _, c := range curves[name] {
 			low, top, most = min(low, c.OnlineCoreHours), max(top, c.OnlineCoreHours), max(most, c.Minutes)
 		}
 	}
-	if !(top > low) {
-		return p, false // a single row is no curve
+	return curves, low, top, most
+}
+
+// drawCurves draws the violations of every policy over its cost, on a logarithmic axis with room for zero.
+func drawCurves(all []sim.Result, title, class string) (curvePlot, bool) {
+	curves, low, top, most := curvesOf(all, class)
+	p := curvePlot{Title: title, Frame: newFrame(2*chartHigh, "online core-hours of all services", "minutes that broke the SLO (logarithmic)")}
+	if !(top > low) || most == 0 {
+		return p, false // a single cost is no curve, and no minute no plot
 	}
-	x := func(v float64) float64 { return margin + (chartWide-2*margin)*(v-low)/(top-low) }
-	y := func(v float64) float64 { return high - margin - (high-2*margin)*math.Log1p(v)/math.Log1p(most) }
-	for i, name := range sim.Policies() {
+	// The axis begins and ends at round values beyond what is drawn.
+	ticks, step := between(low, top)
+	low, top = step*math.Floor(low/step), step*math.Ceil(top/step)
+	ticks, step = between(low, top)
+	s := scale{f: p.Frame, x0: low, x1: top, top: math.Log1p(math.Pow(10, math.Ceil(math.Log10(max(most, 10)))))}
+	for _, v := range ticks {
+		p.Frame.XTicks = append(p.Frame.XTicks, axisTick{s.x(v), round(v, step)})
+	}
+	for v := 0.0; math.Log1p(v) <= s.top; v = max(10*v, 1) {
+		p.Frame.YTicks = append(p.Frame.YTicks, axisTick{s.y(math.Log1p(v)), round(v, max(v, 1))})
+	}
+	if hpa := sim.Find(all, sim.HPA, sim.LendNone); hpa != nil {
+		p.Mark = s.x(hpa.OnlineCoreHours)
+	}
+	for _, name := range sim.Policies() {
 		if len(curves[name]) == 0 {
 			continue
 		}
-		l := curveLine{Policy: name, Color: policyColors[i]}
+		l := curveLine{Policy: name, Color: policyColors[name]}
 		pen := "M"
 		for _, c := range curves[name] {
-			l.Path += fmt.Sprintf("%s%s %s", pen, pixel(x(c.OnlineCoreHours)), pixel(y(c.Minutes)))
+			x, y := s.x(c.OnlineCoreHours), s.y(math.Log1p(c.Minutes))
+			l.Path += fmt.Sprintf("%s%s %s", pen, pixel(x), pixel(y))
 			pen = "L"
-			l.Dots = append(l.Dots, curveDot{X: x(c.OnlineCoreHours), Y: y(c.Minutes), Filled: c.Default,
+			l.Dots = append(l.Dots, curveDot{X: x, Y: y, Filled: c.Default,
 				Label: strings.TrimSpace(fmt.Sprintf("%s %s %g: %.0f minutes, %.0f core-hours", name, c.Knob, c.Target, c.Minutes, c.OnlineCoreHours))})
 		}
 		p.Lines = append(p.Lines, l)
 	}
-	for k := range 5 {
-		v := low + (top-low)*float64(k)/4
-		p.XTicks = append(p.XTicks, axisTick{x(v), whole(v)})
-	}
-	for v := 0.0; v <= most; v = max(10*v, 1) {
-		p.YTicks = append(p.YTicks, axisTick{y(v), whole(v)})
-	}
 	return p, true
 }
 
-// drawFleet draws what online and offline hold over time, stacked, with what the load needs and what is used.
-func drawFleet(r *sim.Result, report *simulateReport) fleetPlot {
-	m := r.Timeline
-	top := 1.0
-	for i := range m {
-		top = max(top, m[i].Online+m[i].Lent)
+// days puts a tick at each day, or at each hour where there is one day or less; of long runs only every few days have one.
+func (f *frame) days(length float64) {
+	n, every, unit, from := length, 1.0, "day", 1
+	if length <= 1 {
+		n, unit, from = 24*length, "hour", 0
 	}
-	s := scaleTo{low: 0, high: top * chartHeadroom, steps: float64(max(1, len(m)-1))}
+	for n/every > 14 {
+		every++
+	}
+	for d := 0.0; d <= n; d += every {
+		f.XTicks = append(f.XTicks, axisTick{f.Left + (f.Right-f.Left)*d/n, fmt.Sprintf("%s %d", unit, int(d)+from)})
+	}
+	// A label of the end would stand beyond the chart for days, since they are numbered by their start.
+	if from == 1 && len(f.XTicks) > 1 {
+		f.XTicks = slices.DeleteFunc(f.XTicks, func(t axisTick) bool { return t.At > f.Right-1 })
+	}
+}
+
+// drawFleet draws what online and offline hold over time, stacked, with what the load needs and what is used; false where nothing is lent.
+func drawFleet(r *sim.Result, report *simulateReport) (fleetPlot, bool) {
+	m := r.Timeline
+	p := fleetPlot{Title: fmt.Sprintf("Fleet: %s with lender %s", r.Policy, r.Lender), Frame: newFrame(chartHigh, "time", "cores")}
+	if r.Lender == sim.LendNone || len(m) < 2 {
+		return p, false
+	}
+	top := 0.0
+	for i := range m {
+		top = max(top, m[i].Online+m[i].Lent, m[i].Demand)
+	}
+	p.Frame.days(report.Days)
+	s := p.Frame.scaled(float64(len(m)-1), 0, top)
 	line := func(v func(sim.Moment) float64) []float64 {
 		out := make([]float64, len(m))
 		for i := range m {
@@ -146,20 +222,70 @@ func drawFleet(r *sim.Result, report *simulateReport) fleetPlot {
 		return out
 	}
 	online, both := line(func(m sim.Moment) float64 { return m.Online }), line(func(m sim.Moment) float64 { return m.Online + m.Lent })
-	p := fleetPlot{Title: fmt.Sprintf("%s with %s", r.Policy, r.Lender), Wide: chartWide, High: chartHigh, Online: s.area(online, make([]float64, len(m))),
-		Lent: s.area(both, online), Demand: s.path(line(func(m sim.Moment) float64 { return m.Demand }), 0), Used: s.path(line(func(m sim.Moment) float64 { return m.Used }), 0)}
-	for d := 1; float64(d) < report.Days; d++ {
-		p.Days = append(p.Days, axisTick{chartWide * float64(d) / report.Days, fmt.Sprintf("day %d", d+1)})
-	}
-	return p
+	p.Online, p.Lent = s.area(online, make([]float64, len(m)), 0), s.area(both, online, 0)
+	p.Demand, p.Used = s.path(line(func(m sim.Moment) float64 { return m.Demand }), 0), s.path(line(func(m sim.Moment) float64 { return m.Used }), 0)
+	return p, top > 0
 }
 
-// area is the band between two lines.
-func (s scaleTo) area(upper, lower []float64) string {
-	var b strings.Builder
-	b.WriteString(s.path(upper, 0))
-	for i, v := range slices.Backward(lower) {
-		fmt.Fprintf(&b, "L%s %s", pixel(s.x(i)), pixel(s.y(v)))
+// drawServices draws each service under the rows that are kept over time: those with the most SLO minutes first. The number is of those left out.
+func drawServices(all []sim.Result, report *simulateReport) (out []servicePlot, more int) {
+	type drawn struct {
+		name string
+		of   []*sim.Result
+		at   []*sim.ServiceResult
+		bad  int
 	}
-	return b.String() + "Z"
+	var list []drawn
+	place := map[string]int{}
+	for i := range all {
+		for k := range all[i].Services {
+			s := &all[i].Services[k]
+			if len(s.Timeline) < 2 {
+				continue
+			}
+			n, ok := place[s.Service]
+			if !ok {
+				n = len(list)
+				place[s.Service], list = n, append(list, drawn{name: s.Service})
+			}
+			d := &list[n]
+			d.of, d.at, d.bad = append(d.of, &all[i]), append(d.at, s), d.bad+s.SLOViolationMinutes
+		}
+	}
+	slices.SortStableFunc(list, func(a, b drawn) int { return cmp.Or(cmp.Compare(b.bad, a.bad), cmp.Compare(a.name, b.name)) })
+	for i := range list[:min(len(list), serviceCharts)] {
+		out = append(out, drawService(list[i].name, list[i].of, list[i].at, report))
+	}
+	return out, len(list) - len(out)
+}
+
+func drawService(name string, of []*sim.Result, at []*sim.ServiceResult, report *simulateReport) servicePlot {
+	p := servicePlot{Title: name, Note: at[0].Class, Frame: newFrame(chartHigh, "time", "replicas")}
+	need, top := make([]float64, len(at[0].Timeline)), 0.0
+	for i, m := range at[0].Timeline {
+		need[i] = float64(m.Need)
+		top = max(top, need[i])
+	}
+	for _, s := range at {
+		for _, m := range s.Timeline {
+			top = max(top, float64(m.Ready))
+		}
+	}
+	p.Frame.days(report.Days)
+	sc := p.Frame.scaled(float64(len(need)-1), 0, top)
+	p.Need = sc.path(need, 0)
+	for k, s := range at {
+		l := serviceLine{Policy: of[k].Policy, Color: policyColors[of[k].Policy], Minutes: s.SLOViolationMinutes}
+		ready := make([]float64, len(s.Timeline))
+		y := p.Frame.Top + 4 + 5*float64(k)
+		for i, m := range s.Timeline {
+			ready[i] = float64(m.Ready)
+			if m.Broken > 0 {
+				l.Breaches += fmt.Sprintf("M%s %sh%s", pixel(sc.x(float64(i))), pixel(y), pixel(max(2, (p.Frame.Right-p.Frame.Left)/float64(len(s.Timeline)))))
+			}
+		}
+		l.Path = sc.path(ready, 0)
+		p.Lines = append(p.Lines, l)
+	}
+	return p
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -28,7 +29,7 @@ func simulateRow(r *sim.Result, all []sim.Result) []string {
 		percent(r.MeanUtilisation), percent(r.PeakUtilisation), number(r.RecallsLate), whole(r.WorkLostCoreHours), number(r.Moves), termsBroken(r)}
 }
 
-// termsBroken is nothing where nobody is told a term.
+// termsBroken is nothing where no borrower is promised a term.
 func termsBroken(r *sim.Result) string {
 	if r.Lender != sim.LendSpringtide {
 		return none
@@ -48,6 +49,15 @@ func target(r *sim.Result) string {
 	return text
 }
 
+// shortHead and shortRow are what a terminal of 120 columns shows of it; policy and lender stand as --policies takes them.
+func shortHead() []string {
+	return []string{"POLICY", "TARGET", "SLO MINUTES", "HARM", "CORE-HOURS", "OF HPA", "OFFLINE", "UTIL", "LATE"}
+}
+
+func shortRow(full []string) []string {
+	return []string{full[0] + "+" + full[1], full[2], full[3], full[6], full[7], full[8], full[9], full[11], full[13]}
+}
+
 func perWeek(c sim.Class) string {
 	if c.ServiceWeeks == 0 {
 		return none
@@ -60,35 +70,52 @@ func percent(v float64) string { return strconv.FormatFloat(100*v, 'f', 1, 64) +
 func whole(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }
 
 // equalCost are the violations of each policy at the cost of HPA at its default target, read off the curves, and with a target for each service
-// by hindsight; nil without it.
+// by hindsight; nil without it. A policy whose curve does not reach that cost has a note instead.
 func equalCost(all []sim.Result) [][]string {
 	at := sim.Find(all, sim.HPA, sim.LendNone)
 	if at == nil {
 		return nil
 	}
-	rows := [][]string{{"AT HPA'S COST", "SLO MINUTES", "CALM", "BURSTY", "EACH TUNED"}}
+	rows, notes := [][]string{{"AT HPA'S COST", "SLO MINUTES", "CALM", "BURSTY", "EACH TUNED", "NOTE"}}, false
 	for _, p := range sim.Policies() {
-		row := []string{p}
-		for _, class := range []string{"", sim.Calm, sim.Bursty} {
-			minutes, ok := sim.At(sim.Curve(all, p, class), at.OnlineCoreHours)
-			if !ok {
-				break
-			}
-			row = append(row, whole(minutes))
-		}
-		if len(row) < len(rows[0])-1 {
+		if !slices.ContainsFunc(all, func(r sim.Result) bool { return r.Policy == p }) {
 			continue
+		}
+		row, why := []string{p}, ""
+		for _, class := range []string{"", sim.Calm, sim.Bursty} {
+			text := none
+			if minutes, ok := sim.At(sim.Curve(all, p, class), at.OnlineCoreHours); ok {
+				text = whole(minutes)
+			} else if class == "" {
+				why, notes = note(sim.Curve(all, p, ""), at.OnlineCoreHours), true
+			}
+			row = append(row, text)
 		}
 		tuned := none
 		if minutes, ok := sim.Tuned(all, p, at.OnlineCoreHours); ok {
 			tuned = whole(minutes)
 		}
-		rows = append(rows, append(row, tuned))
+		rows = append(rows, append(row, tuned, why))
 	}
 	if len(rows) < 3 {
 		return nil // HPA alone
 	}
+	if !notes {
+		for i := range rows {
+			rows[i] = rows[i][:len(rows[i])-1]
+		}
+	}
 	return rows
+}
+
+// conclusions are the sentences below the tables of a seed.
+func conclusions(all []sim.Result) (out []string) {
+	for _, s := range []string{sentence(fleetVerdict(all)), hint(all)} {
+		if s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // shownSeeds bounds the seeds that are printed; the JSON has all.
@@ -113,6 +140,9 @@ func markSimulation(out io.Writer, r *simulateReport) error {
 			if err := markTable(out, equal); err != nil {
 				return err
 			}
+		}
+		for _, s := range conclusions(all) {
+			fmt.Fprintf(out, "%s\n\n", s)
 		}
 	}
 	return nil
@@ -143,9 +173,9 @@ func printSimulation(out io.Writer, r *simulateReport) error {
 	for _, seed := range r.seeds() {
 		all := r.of(seed)
 		fmt.Fprintf(out, "\nseed %d\n", seed)
-		rows := [][]string{simulateHead()}
+		rows := [][]string{shortHead()}
 		for i := range all {
-			rows = append(rows, simulateRow(&all[i], all))
+			rows = append(rows, shortRow(simulateRow(&all[i], all)))
 		}
 		if err := (&table{out: out}).print(rows); err != nil {
 			return err
@@ -156,6 +186,10 @@ func printSimulation(out io.Writer, r *simulateReport) error {
 				return err
 			}
 		}
+		if list := conclusions(all); len(list) > 0 {
+			fmt.Fprintf(out, "\n%s\n", strings.Join(list, "\n"))
+		}
 	}
+	fmt.Fprintln(out, "\nCORE-HOURS are online's, OFFLINE is useful work. --html, --markdown and --out have classes, moves and lost work too.")
 	return nil
 }

@@ -36,6 +36,8 @@ type Built struct {
 	Services []Online
 	// Notes say what was left out, and why.
 	Notes []string
+	// Charts has the rows that a page draws keep each service over time: some 24 MB for a thousand services and a week.
+	Charts bool
 }
 
 // Online is one service to be played.
