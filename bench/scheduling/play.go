@@ -13,6 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
@@ -39,6 +40,9 @@ func measure(ctx context.Context, o options, who string, all map[string][]result
 	}
 	defer p.stop()
 	b := &bench{plane: p, o: o, who: who}
+	if _, err := b.client.SchedulingV1().PriorityClasses().Create(ctx, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: highPriority}, Value: 10}, metav1.CreateOptions{}); err != nil {
+		return err
+	}
 	err = b.each(ctx, o.nodes, func(ctx context.Context, i int) error {
 		_, err := b.client.CoreV1().Nodes().Create(ctx, newNode(fmt.Sprintf("node-%05d", i), i), metav1.CreateOptions{})
 		return err

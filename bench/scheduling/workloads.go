@@ -45,7 +45,10 @@ func halfAPod(nodes, _ int) int  { return nodes / 2 }
 func fifthAPod(nodes, _ int) int { return nodes / 5 }
 
 // A common node has 4 cores; the pods of which 9 are asked for wait.
-func large(_ int, p *corev1.Pod) { ask(p, "9"); p.Spec.Priority = new(int32(10)) }
+func large(_ int, p *corev1.Pod) { ask(p, "9"); p.Spec.PriorityClassName = highPriority }
+
+// highPriority is the PriorityClass of the pods that come before others.
+const highPriority = "high"
 
 func workloads() []workload {
 	return []workload{
@@ -58,7 +61,7 @@ func workloads() []workload {
 				WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: selector("blue")}}
 		}}},
 		{name: "PreemptionBasic", first: []group{{count: func(n, _ int) int { return 4 * n }, pod: func(_ int, p *corev1.Pod) { ask(p, "900m"); p.Spec.TerminationGracePeriodSeconds = new(int64(0)) }}},
-			pods: group{count: func(n, pods int) int { return min(pods, n) }, pod: func(_ int, p *corev1.Pod) { ask(p, "3"); p.Spec.Priority = new(int32(10)) }}},
+			pods: group{count: func(n, pods int) int { return min(pods, n) }, pod: func(_ int, p *corev1.Pod) { ask(p, "3"); p.Spec.PriorityClassName = highPriority }}},
 		{name: "Unschedulable", first: []group{{count: func(n, _ int) int { return n / 50 }, pod: large, waits: true}}, pods: group{count: pods},
 			churn: 200 * time.Millisecond, make: func(i int) []any {
 				p := newPod(fmt.Sprint("large-", i), first)

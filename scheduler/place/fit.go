@@ -83,7 +83,7 @@ func (t *Table) count(c *class, row int32, room *vec) int64 {
 	m := &t.nodes[row>>1]
 	t.trial = append(t.trial[:0], t.cells[m.from:m.to]...)
 	for k := range n {
-		if _, ok := t.tryCells(t.trial, m.from, side(row&1), &c.want, c.shape.Cells); !ok {
+		if _, ok := t.tryCells(t.trial, m, side(row&1), &c.want, c.shape.Cells); !ok {
 			return k
 		}
 	}

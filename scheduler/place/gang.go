@@ -156,7 +156,7 @@ func (t *Table) seat(p *pod) bool {
 	}
 	n := &t.nodes[p.row>>1]
 	t.trial = append(t.trial[:0], t.cells[n.from:n.to]...)
-	holds, ok := t.tryCells(t.trial, n.from, side(p.row&1), &c.want, policy)
+	holds, ok := t.tryCells(t.trial, n, side(p.row&1), &c.want, policy)
 	p.holds = slices.Clone(holds)
 	return ok
 }

@@ -132,7 +132,7 @@ func (t *Table) acceptor(c *class, holds *[]hold) func(row int32) bool {
 		}
 		n := &t.nodes[row>>1]
 		t.trial = append(t.trial[:0], t.cells[n.from:n.to]...)
-		h, ok := t.tryCells(t.trial, n.from, side(row&1), &c.want, c.shape.Cells)
+		h, ok := t.tryCells(t.trial, n, side(row&1), &c.want, c.shape.Cells)
 		*holds = h
 		return ok
 	}

@@ -171,7 +171,7 @@ func bestByLooking(t *Table, c *class) int32 {
 			(!s.Stable || side(row&1) == n.home) && (s.Requests.GPU == 0 || s.GPUModel == "" || s.GPUModel == n.kind.GPUModel) &&
 			(c.perHost() == 0 || t.onHost(c.group, row>>1) < s.PerHost)
 		if fit && s.Cells != Float {
-			_, fit = t.tryCells(slices.Clone(t.cellsOf(row)), n.from, side(row&1), &c.want, s.Cells)
+			_, fit = t.tryCells(slices.Clone(t.cellsOf(row)), &n, side(row&1), &c.want, s.Cells)
 		}
 		if fit && (best == none || slices.Compare(score(row), score(best)) < 0) {
 			best = row

@@ -38,3 +38,45 @@ func TestOneRoot(t *testing.T) {
 		t.Errorf("two GPUs on one root: %v, %+v", ok, d)
 	}
 }
+
+// TestClosestCells: a pod of several cells gets those that are closest to each other, exclusive or not. Cells 0 to 3 of a socket hang on a ring; one is taken.
+func TestClosestCells(t *testing.T) {
+	ring := [][]int{{10, 11, 12, 11}, {11, 10, 11, 12}, {12, 11, 10, 11}, {11, 12, 11, 10}}
+	for _, c := range []struct {
+		name  string
+		taken int
+		shape Shape
+		want  []int
+	}{
+		{"two next to each other", 0, Shape{Cells: FewCells, Requests: cores(32)}, []int{1, 2}},
+		{"across the end of the ring", 1, Shape{Cells: OneSocket, Requests: cores(32)}, []int{0, 3}},
+		{"of three free ones, two neighbours", 2, Shape{Cells: FewCells, Exclusive: true, Requests: cores(24)}, []int{0, 1}},
+		{"all three", 1, Shape{Cells: Restricted, Exclusive: true, Requests: cores(40)}, []int{0, 2, 3}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := plain("a")
+			for i := range m.Cells {
+				m.Cells[i].Socket, m.Cells[i].Distances = 0, ring[i]
+			}
+			tab := New()
+			tab.SetMachine(m)
+			tab.Bound(Shape{Side: fleet.Online, Cells: OneCell, Requests: cores(16)}, m.ID, "first", []int{c.taken})
+			c.shape.Side = fleet.Online
+			d, ok := tab.Decide(tab.Class(c.shape))
+			if slices.Sort(d.Cells); !ok || !slices.Equal(d.Cells, c.want) {
+				t.Errorf("on cells %v (%v), want %v", d.Cells, ok, c.want)
+			}
+		})
+	}
+	// In the cells' own order 0 and 1 would be first; they are far apart.
+	m := plain("a")
+	for i := range m.Cells {
+		m.Cells[i].Socket, m.Cells[i].Distances = 0, [][]int{{10, 30, 11, 30}, {30, 10, 30, 12}, {11, 30, 10, 30}, {30, 12, 30, 10}}[i]
+	}
+	tab := New()
+	tab.SetMachine(m)
+	d, ok := tab.Decide(tab.Class(Shape{Side: fleet.Online, Cells: FewCells, Requests: cores(32)}))
+	if slices.Sort(d.Cells); !ok || !slices.Equal(d.Cells, []int{0, 2}) {
+		t.Errorf("on cells %v (%v), want 0 and 2, which are closest", d.Cells, ok)
+	}
+}
