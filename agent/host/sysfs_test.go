@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"github.com/springtide/springtide/agent/shape"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
 )
 
 func TestReadTopology(t *testing.T) {
@@ -138,6 +140,32 @@ func TestNoNUMA(t *testing.T) {
 	}
 }
 
+// TestTopologyIsReadBack: cells, distances and PCIe roots that the agent reports are what the scheduler reads.
+func TestTopologyIsReadBack(t *testing.T) {
+	top := &shape.Topology{
+		Cells: []shape.Cell{{ID: 0, CPUs: shape.Set{0, 1}, Memory: fleet.GiB, Distances: []int{10, 21}}, {ID: 1, Socket: 1, CPUs: shape.Set{2, 3}, Memory: fleet.GiB, Distances: []int{21, 10}}},
+		Devices: []shape.Device{{Kind: shape.DeviceGPU, Address: "0000:3b:00.0", Root: "pci0000:3a", Resource: "nvidia.com/gpu", Cell: 0},
+			{Kind: shape.DeviceNIC, Address: "0000:3c:00.0", Root: "pci0000:3a", Cell: 0}, {Kind: shape.DeviceGPU, Address: "0000:5e:00.0", Root: "pci0000:5d", Resource: "nvidia.com/gpu", Cell: 1},
+			{Kind: shape.DeviceNIC, Address: "0000:00:01.0", Root: "pci0000:00", Cell: -1}},
+	}
+	read := func() facts.Topology { return facts.TopologyOf(TopologyObject("m", "", top)) }
+	got := read()
+	if len(got.Cells) != 2 || got.Cells[1].Socket != 1 || got.Cells[1].Capacity.GPU != 1 || !reflect.DeepEqual(got.Distances, [][]int{{10, 21}, {21, 10}}) {
+		t.Errorf("read back as %+v", got)
+	}
+	if want := []facts.Root{{Cell: 0, GPUs: 1, NICs: 1}, {Cell: 1, GPUs: 1}}; !reflect.DeepEqual(got.Roots, want) {
+		t.Errorf("the roots are read back as %+v, want %+v", got.Roots, want)
+	}
+	top.Devices[2].Cell = -1
+	if got := read(); got.Roots != nil {
+		t.Errorf("a GPU is on no known cell, and the roots are %+v: what is not known must not look full or free", got.Roots)
+	}
+	top.Cells[1].Distances = nil
+	if got := read(); got.Distances != nil {
+		t.Errorf("distances are missing and read as %v", got.Distances)
+	}
+}
+
 // FuzzTopology: whatever sysfs says, reading it ends without a panic, and what it gives has each CPU on one cell.
 func FuzzTopology(f *testing.F) {
 	f.Add("0-3", "0-1", "0-1", "2-3", "10 21", "Node 0 MemTotal: 1 kB", "0")
@@ -154,6 +182,6 @@ func FuzzTopology(f *testing.F) {
 		if len(top.CPUs) == 0 || len(top.Cells) == 0 {
 			t.Fatalf("%+v", top)
 		}
-		TopologyObject("m", "", top)
+		facts.TopologyOf(TopologyObject("m", "", top))
 	})
 }

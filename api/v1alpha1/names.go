@@ -68,7 +68,7 @@ const (
 	AnnotationTopologyPolicy = "springtide.dev/topology-policy"
 	// AnnotationCellsExclusive on a pod, with the value "true", keeps all other pods off its cells.
 	AnnotationCellsExclusive = "springtide.dev/cells-exclusive"
-	// AnnotationOneRoot on a pod, with the value "true", asks for GPUs and NICs on one PCIe root.
+	// AnnotationOneRoot on a pod asks for GPUs on one PCIe root: "true", or the number of NICs that it wants there for itself too.
 	AnnotationOneRoot = "springtide.dev/one-pcie-root"
 	// LabelPartition stands for the scheduler's partition of a node in the scheduler's own table; no node carries it.
 	LabelPartition = "springtide.dev/scheduler-partition"

@@ -63,7 +63,7 @@ func (s *claims) cameHome(c *core, n *nodeFacts, before *v1alpha1.NodeShare) {
 		for k, cell := range p.Cells {
 			cells[k] = int(cell)
 		}
-		facts := fleet.Node{Allocatable: split(n.node.Status.Allocatable).resources, Cells: n.cells}
+		facts := fleet.Node{Allocatable: split(n.node.Status.Allocatable).resources, Cells: n.inside.Cells}
 		c.table.Reserve(place.Claim{Node: fleet.NodeID(n.node.Name), Side: fleet.Online, Claimant: claimant, Room: facts.CapacityOf(cells),
 			Until: c.now().Add(s.timeout)})
 		c.log.Info("room came home and is kept for its claimant", "node", n.node.Name, "claimant", claimant)

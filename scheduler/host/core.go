@@ -12,6 +12,7 @@ import (
 	"github.com/springtide/springtide/api/config"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/scheduler/host/bind"
 	"github.com/springtide/springtide/scheduler/host/queue"
 	"github.com/springtide/springtide/scheduler/place"
@@ -489,7 +490,7 @@ func (c *core) removeNode(name string) {
 	if n := c.nodes[name]; n != nil {
 		c.tenants.all.add(n.counted, -1)
 		n.node, n.counted = nil, amount{}
-		if n.share == nil && n.cells == nil {
+		if n.share == nil && n.inside.Cells == nil {
 			delete(c.nodes, name)
 		}
 	}
@@ -509,9 +510,9 @@ func (c *core) setShare(name string, s *v1alpha1.NodeShare) {
 	}
 }
 
-// setCells takes the topology of a node over.
-func (c *core) setCells(name string, cells []fleet.Cell) {
-	c.node(name).cells = cells
+// setInside takes the topology of a node over.
+func (c *core) setInside(name string, inside facts.Topology) {
+	c.node(name).inside = inside
 	c.nodeChanged(name)
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/springtide/springtide/api/config"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/scheduler/host/bind"
 )
 
@@ -350,7 +351,7 @@ func TestAcknowledgement(t *testing.T) {
 // TestCellsAreWritten: exclusive one-cell pods get cells of their own, the binding names them, and no more of them fit than there are cells.
 func TestCellsAreWritten(t *testing.T) {
 	p := newPlay(t)
-	p.c.setCells("a", []fleet.Cell{{ID: 0, Capacity: fleet.Resources{CPU: 4000, Memory: 128 * fleet.GiB}}, {ID: 1, Socket: 1, Capacity: fleet.Resources{CPU: 4000, Memory: 128 * fleet.GiB}}})
+	p.c.setInside("a", facts.Topology{Cells: []fleet.Cell{{ID: 0, Capacity: fleet.Resources{CPU: 4000, Memory: 128 * fleet.GiB}}, {ID: 1, Socket: 1, Capacity: fleet.Resources{CPU: 4000, Memory: 128 * fleet.GiB}}}})
 	p.node("a", "8")
 	for i := range 3 {
 		p.pod(fmt.Sprint("x", i), "2", func(o *corev1.Pod) {
@@ -370,7 +371,7 @@ func TestCellsAreWritten(t *testing.T) {
 // TestForeignCellsAreIgnored: the annotation on a pod of another scheduler holds no cells.
 func TestForeignCellsAreIgnored(t *testing.T) {
 	p := newPlay(t)
-	p.c.setCells("a", []fleet.Cell{{ID: 0, Capacity: fleet.Resources{CPU: 4000, Memory: 128 * fleet.GiB}}, {ID: 1, Socket: 1, Capacity: fleet.Resources{CPU: 4000, Memory: 128 * fleet.GiB}}})
+	p.c.setInside("a", facts.Topology{Cells: []fleet.Cell{{ID: 0, Capacity: fleet.Resources{CPU: 4000, Memory: 128 * fleet.GiB}}, {ID: 1, Socket: 1, Capacity: fleet.Resources{CPU: 4000, Memory: 128 * fleet.GiB}}}})
 	p.node("a", "8")
 	mark := func(o *corev1.Pod) {
 		o.Annotations = map[string]string{v1alpha1.AnnotationCells: "0", v1alpha1.AnnotationTopologyPolicy: v1alpha1.TopologySingleCell, v1alpha1.AnnotationCellsExclusive: "true"}

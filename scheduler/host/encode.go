@@ -3,6 +3,7 @@ package host
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -88,9 +89,16 @@ func shapeOf(p *corev1.Pod, r *request, claimant string) place.Shape {
 	policy, exclusive := topologyOf(p)
 	s := place.Shape{
 		Requests: r.resources, Side: sideOf(p), Cells: policy, Exclusive: exclusive, Claimant: claimant, Needs: needsOf(p, r),
-		OneRoot: p.Annotations[v1alpha1.AnnotationOneRoot] == "true", Guaranteed: p.Status.QOSClass == corev1.PodQOSGuaranteed,
+		Guaranteed: p.Status.QOSClass == corev1.PodQOSGuaranteed,
 	}
 	s.Requests.Pods = 0
+	var nics int64
+	if s.OneRoot, nics = oneRootOf(p); nics > 0 {
+		if s.Needs == nil {
+			s.Needs = &place.Needs{}
+		}
+		s.Needs.NICs = nics
+	}
 	if p.Spec.Priority != nil {
 		s.Priority = *p.Spec.Priority
 	}
@@ -105,6 +113,16 @@ func shapeOf(p *corev1.Pod, r *request, claimant string) place.Shape {
 		}
 	}
 	return s
+}
+
+// oneRootOf reads whether a pod asks for one PCIe root, and for how many NICs there.
+func oneRootOf(p *corev1.Pod) (bool, int64) {
+	value := p.Annotations[v1alpha1.AnnotationOneRoot]
+	nics, err := strconv.ParseInt(value, 10, 32)
+	if value == "true" || err == nil && nics > 0 {
+		return true, nics
+	}
+	return false, 0 // what cannot be read asks for nothing
 }
 
 // sideOf says whose cells a pod uses: offline pods tolerate the holder taint by name. A toleration of everything, as system pods carry it, is none.

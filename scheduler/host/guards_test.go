@@ -12,6 +12,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/scheduler/host/bind"
 	"github.com/springtide/springtide/scheduler/place"
 )
@@ -119,5 +120,39 @@ func TestQuotaIsRaised(t *testing.T) {
 	}
 	if got := p.said["pod-large"]; got != "0 of 1 nodes are available: 1 cpu" {
 		t.Errorf("the large pod has the message %q", got)
+	}
+}
+
+// TestOneRoot: a pod that asks for a GPU and a NIC on one PCIe root gets a node that has them there, and no node whose roots are unknown.
+func TestOneRoot(t *testing.T) {
+	p := newPlay(t)
+	gpus := func(o *corev1.Node) {
+		o.Status.Allocatable["nvidia.com/gpu"] = resource.MustParse("2")
+	}
+	cells := []fleet.Cell{{ID: 0, Capacity: fleet.Resources{CPU: 4000, Memory: 128 * fleet.GiB, GPU: 1}}, {ID: 1, Socket: 1, Capacity: fleet.Resources{CPU: 4000, Memory: 128 * fleet.GiB, GPU: 1}}}
+	p.node("a", "8", gpus)
+	p.node("b", "8", gpus)
+	p.c.setInside("b", facts.Topology{Cells: cells, Roots: []facts.Root{{Cell: 0, GPUs: 1}, {Cell: 1, GPUs: 1}}})
+	ask := func(value string) func(*corev1.Pod) {
+		return func(o *corev1.Pod) {
+			o.Annotations = map[string]string{v1alpha1.AnnotationOneRoot: value}
+			o.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"] = resource.MustParse("1")
+		}
+	}
+	nic := p.pod("nic", "1", ask("1"))
+	p.pod("gpu", "1", ask("true"))
+	p.settle()
+	if got := p.take(); len(got) != 1 || got["gpu"] != "b" {
+		t.Fatalf("bound %v, want the pod that asks for no NIC, on the node whose roots are known", got)
+	}
+	if p.said[nic.UID] == "" {
+		t.Error("the pod that waits for a root with a NIC has no message")
+	}
+	p.node("c", "8", gpus)
+	p.c.setInside("c", facts.Topology{Cells: cells, Roots: []facts.Root{{Cell: 0, GPUs: 1}, {Cell: 1, GPUs: 1, NICs: 1}}})
+	p.pod("nic-2", "1", ask("1"))
+	p.settle()
+	if got := p.take(); len(got) != 1 || got["nic"] != "c" {
+		t.Errorf("bound %v, want the first of two pods, to the one NIC", got)
 	}
 }

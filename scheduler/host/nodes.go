@@ -17,7 +17,7 @@ import (
 // nodeFacts is what is known of a node.
 type nodeFacts struct {
 	node    *corev1.Node
-	cells   []fleet.Cell
+	inside  facts.Topology
 	share   *v1alpha1.NodeShare
 	counted amount // what of it is in the sum of all nodes
 }
@@ -72,11 +72,18 @@ func (n *nodeFacts) machine(all pools) place.Machine {
 		m.Pool, m.Home = fleet.PoolID(home.name), home.class
 	}
 	moves := n.moves(home, all)
-	for _, c := range n.cells {
-		m.Cells = append(m.Cells, place.Cell{Cell: c, Holder: moves.holder(c.ID)})
+	for i, c := range n.inside.Cells {
+		cell := place.Cell{Cell: c, Holder: moves.holder(c.ID)}
+		if n.inside.Distances != nil {
+			cell.Distances = n.inside.Distances[i]
+		}
+		m.Cells = append(m.Cells, cell)
 	}
-	if len(n.cells) == 0 {
+	if len(n.inside.Cells) == 0 {
 		m.Holder = moves.holder(0)
+	}
+	for _, r := range n.inside.Roots {
+		m.Roots = append(m.Roots, place.Root(r))
 	}
 	m.Borrower = fleet.PoolID(moves.borrower)
 	set := o.Labels

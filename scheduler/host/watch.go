@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -263,14 +264,14 @@ func setQuota(c *core, name string, u *unstructured.Unstructured) {
 
 func setTopology(c *core, name string, u *unstructured.Unstructured) {
 	if u == nil {
-		c.setCells(name, nil)
+		c.setInside(name, facts.Topology{})
 		return
 	}
-	cells := facts.Cells(u)
-	if slices.Equal(cells, c.node(name).cells) {
+	inside := facts.TopologyOf(u)
+	if reflect.DeepEqual(inside, c.node(name).inside) {
 		return
 	}
-	c.setCells(name, cells)
+	c.setInside(name, inside)
 }
 
 func (c *core) setNamespace(n *corev1.Namespace) {

@@ -3,6 +3,7 @@
 package facts
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -81,7 +82,7 @@ func Parcel(p *v1alpha1.ShareParcel) fleet.ShareParcel {
 	return out
 }
 
-// Topologies is the resource that Cells reads.
+// Topologies is the resource that Cells and TopologyOf read.
 var Topologies = schema.GroupVersionResource{Group: "topology.node.k8s.io", Version: "v1alpha2", Resource: "noderesourcetopologies"}
 
 // Cells reads the zones of type Node of a NodeResourceTopology as cells, sorted by number. The socket of a cell is the number at the end of its parent, a zone of type
@@ -114,6 +115,119 @@ func Cells(u *unstructured.Unstructured) []fleet.Cell {
 	return cells
 }
 
+// Root is a PCIe root with what hangs on it.
+type Root struct {
+	// Cell is the number of the NUMA cell that it belongs to.
+	Cell       int
+	GPUs, NICs int64
+}
+
+// Topology is the inside of a node as a NodeResourceTopology describes it.
+type Topology struct {
+	Cells []fleet.Cell
+	// Distances are those between the cells, in their order; nil unless all are known.
+	Distances [][]int
+	// Roots are in the order of their names; nil unless the PCIe root and the cell of every GPU are known: a root that is not known has room for none.
+	Roots []Root
+}
+
+// TopologyOf reads a NodeResourceTopology: its cells, the costs between them, and the zones of type GPU and NIC beneath them, which the node agent writes.
+func TopologyOf(u *unstructured.Unstructured) Topology {
+	t := Topology{Cells: Cells(u)}
+	if len(t.Cells) == 0 {
+		return t
+	}
+	at := map[string]int{} // place of a cell by the name of its zone
+	zones, _, _ := unstructured.NestedSlice(u.Object, "zones")
+	for _, z := range zones {
+		zone, _ := z.(map[string]any)
+		name, _ := zone["name"].(string)
+		id, ok := trailingNumber(name)
+		if kind, _ := zone["type"].(string); kind == "Node" && ok {
+			at[name] = slices.IndexFunc(t.Cells, func(c fleet.Cell) bool { return c.ID == id })
+		}
+	}
+	t.Distances = distancesOf(zones, at)
+	t.Roots = rootsOf(zones, at, t.Cells)
+	return t
+}
+
+// distancesOf reads the costs of the zones of cells; nil unless all are there.
+func distancesOf(zones []any, at map[string]int) [][]int {
+	out := make([][]int, len(at))
+	for _, z := range zones {
+		zone, _ := z.(map[string]any)
+		name, _ := zone["name"].(string)
+		from, ok := at[name]
+		if !ok {
+			continue
+		}
+		row, known := make([]int, len(at)), 0
+		costs, _ := zone["costs"].([]any)
+		for _, c := range costs {
+			cost, _ := c.(map[string]any)
+			name, _ := cost["name"].(string)
+			n, err := strconv.Atoi(text(cost["value"]))
+			if to, ok := at[name]; ok && err == nil && n > 0 && row[to] == 0 {
+				row[to] = n
+				known++
+			}
+		}
+		if known < len(at) {
+			return nil
+		}
+		out[from] = row
+	}
+	return out
+}
+
+// rootsOf gathers GPUs and NICs by their PCIe root.
+func rootsOf(zones []any, at map[string]int, cells []fleet.Cell) []Root {
+	byName := map[string]*Root{}
+	for _, z := range zones {
+		zone, _ := z.(map[string]any)
+		kind, _ := zone["type"].(string)
+		if kind != "GPU" && kind != "NIC" {
+			continue
+		}
+		parent, _ := zone["parent"].(string)
+		cell, ok := at[parent]
+		name := attribute(zone, "pcieRoot")
+		if !ok || name == "" {
+			if kind == "GPU" {
+				return nil
+			}
+			continue
+		}
+		r := byName[name]
+		if r == nil {
+			r = &Root{Cell: cells[cell].ID}
+			byName[name] = r
+		}
+		if kind == "GPU" {
+			r.GPUs++
+		} else {
+			r.NICs++
+		}
+	}
+	var out []Root
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		out = append(out, *byName[name])
+	}
+	return out
+}
+
+// attribute is the value of an attribute of a zone; empty without it.
+func attribute(zone map[string]any, name string) string {
+	list, _ := zone["attributes"].([]any)
+	for _, a := range list {
+		if attr, _ := a.(map[string]any); attr["name"] == name {
+			return text(attr["value"])
+		}
+	}
+	return ""
+}
+
 func cellOf(zone map[string]any, sockets map[string]int) (fleet.Cell, bool) {
 	name, _ := zone["name"].(string)
 	id, ok := trailingNumber(name)
@@ -142,11 +256,9 @@ func cellOf(zone map[string]any, sockets map[string]int) (fleet.Cell, bool) {
 }
 
 func socketAttribute(zone map[string]any) (int, bool) {
-	list, _ := zone["attributes"].([]any)
-	for _, a := range list {
-		attr, _ := a.(map[string]any)
-		if attr["name"] == "socket" || attr["name"] == "springtide.dev/socket" {
-			n, err := strconv.Atoi(text(attr["value"]))
+	for _, name := range []string{"socket", "springtide.dev/socket"} {
+		if value := attribute(zone, name); value != "" {
+			n, err := strconv.Atoi(value)
 			return n, err == nil && n >= 0
 		}
 	}
