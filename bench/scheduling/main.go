@@ -6,6 +6,8 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -23,7 +25,7 @@ type options struct {
 	nodes, pods          int
 	rounds, creators     int
 	workloads, schedules string
-	profile              string
+	profile, results     string
 }
 
 func main() {
@@ -37,6 +39,7 @@ func main() {
 	flag.StringVar(&o.workloads, "workloads", strings.Join(names(), ","), "workloads, by comma")
 	flag.StringVar(&o.schedules, "schedulers", "springtide,kube,bare", "who binds, by comma; bare binds play the first workload alone")
 	flag.StringVar(&o.profile, "profile", "", "folder for processor profiles of the bundled scheduler")
+	flag.StringVar(&o.results, "results", "", "file to which results are added; the table shows all of it, so that rounds can be played at different times")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -48,18 +51,85 @@ func main() {
 
 // result is one measurement. Costs are a pod's.
 type result struct {
-	rate     float64
-	p50, p99 time.Duration
-	cost     cost
+	Workload, Who string
+	Rate          float64 // pods bound a second
+	P50, P99      time.Duration
+	Cost          cost
+}
+
+// results are the measurements by workload and scheduler.
+type results map[string][]result
+
+func (r results) add(x result) { r[x.Workload+" "+x.Who] = append(r[x.Workload+" "+x.Who], x) }
+
+// load reads what earlier runs have measured.
+func (r results) load(file string) error {
+	if file == "" {
+		return nil
+	}
+	data, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	for line := range strings.Lines(string(data)) {
+		var x result
+		if err := json.Unmarshal([]byte(line), &x); err != nil {
+			return fmt.Errorf("read %s: %w", file, err)
+		}
+		r.add(x)
+	}
+	return err
+}
+
+// store adds a measurement to the file.
+func store(file string, x result) error {
+	if file == "" {
+		return nil
+	}
+	data, err := json.Marshal(x)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(data, '\n'))
+	return errors.Join(err, f.Close())
 }
 
 func run(ctx context.Context, o options) error {
-	all := map[string][]result{}
-	schedules := strings.Split(o.schedules, ",")
-	for round := range o.rounds {
-		for _, who := range schedules { // alternating, so that a busy minute hits all alike
-			if err := measure(ctx, o, who, all); err != nil {
-				return fmt.Errorf("round %d, %s: %w", round+1, who, err)
+	schedules, workloads := strings.Split(o.schedules, ","), strings.Split(o.workloads, ",")
+	benches, stop, err := start(ctx, o, schedules)
+	defer stop()
+	if err != nil {
+		return err
+	}
+	all := results{}
+	if err := all.load(o.results); err != nil {
+		return err
+	}
+	for range o.rounds {
+		for k, name := range workloads {
+			w, err := find(name)
+			if err != nil {
+				return err
+			}
+			for _, who := range schedules { // alternating, so that a busy minute hits all alike
+				if who == "bare" && k > 0 {
+					continue // the ceiling does not depend on what a scheduler reads
+				}
+				r, err := benches[who].play(ctx, w)
+				if err != nil {
+					return fmt.Errorf("%s, %s: %w", name, who, err)
+				}
+				r.Workload, r.Who = name, who
+				all.add(r)
+				if err := store(o.results, r); err != nil {
+					return err
+				}
+				fmt.Fprintf(os.Stderr, "%-26s %-10s %5.0f pods/s, p50 %s, p99 %s, CPU a pod %s (API server %s, scheduler %s), %.2f writes a pod\n", name, who, r.Rate, short(r.P50), short(r.P99),
+					short(r.Cost.total()), short(r.Cost.CPU[apiServer]), short(r.Cost.scheduler()), r.Cost.Writes)
 			}
 		}
 	}
@@ -67,14 +137,14 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%d nodes, median of %d, load average %s at the end\n\n", o.nodes, o.rounds, strings.Fields(string(load))[0])
-	return print(os.Stdout, strings.Split(o.workloads, ","), schedules, all)
+	fmt.Printf("%d nodes, medians, load average %s at the end\n\n", o.nodes, strings.Fields(string(load))[0])
+	return print(os.Stdout, workloads, schedules, all)
 }
 
 // print writes the medians as a table, and next to the bundled scheduler's how many times kube-scheduler's they are.
-func print(out io.Writer, workloads, schedules []string, all map[string][]result) error {
+func print(out io.Writer, workloads, schedules []string, all results) error {
 	w := tabwriter.NewWriter(out, 0, 0, 1, ' ', tabwriter.Debug)
-	fmt.Fprintln(w, "workload\twho\tpods/s (least, most)\tp50\tp99\tCPU a pod\tAPI server\tetcd\tscheduler\twrites a pod")
+	fmt.Fprintln(w, "workload\twho\truns\tpods/s (least, most)\tp50\tp99\tCPU a pod\tAPI server\tetcd\tscheduler\twrites a pod")
 	for _, name := range workloads {
 		median := map[string]result{}
 		for _, who := range schedules {
@@ -85,18 +155,18 @@ func print(out io.Writer, workloads, schedules []string, all map[string][]result
 			m := middle(rs)
 			median[who] = m
 			slices.SortFunc(rs, byRate)
-			fmt.Fprintf(w, "%s\t%s\t%.0f (%.0f, %.0f)\t%s\t%s\t%s\t%s\t%s\t%s\t%.2f\n", name, who, m.rate, rs[0].rate, rs[len(rs)-1].rate, short(m.p50), short(m.p99),
-				short(m.cost.total()), short(m.cost.cpu[apiServer]), short(m.cost.cpu[etcd]), short(m.cost.scheduler()), m.cost.writes)
+			fmt.Fprintf(w, "%s\t%s\t%d\t%.0f (%.0f, %.0f)\t%s\t%s\t%s\t%s\t%s\t%s\t%.2f\n", name, who, len(rs), m.Rate, rs[0].Rate, rs[len(rs)-1].Rate, short(m.P50), short(m.P99),
+				short(m.Cost.total()), short(m.Cost.CPU[apiServer]), short(m.Cost.CPU[etcd]), short(m.Cost.scheduler()), m.Cost.Writes)
 		}
-		if ours, kube := median["springtide"], median["kube"]; ours.rate > 0 && kube.rate > 0 {
-			fmt.Fprintf(w, "%s\tratio\t%.2f\t\t\t%.2f\t%.2f\t\t%.2f\t%.2f\n", name, ours.rate/kube.rate, float64(kube.cost.total())/float64(ours.cost.total()),
-				float64(kube.cost.cpu[apiServer])/float64(ours.cost.cpu[apiServer]), float64(kube.cost.scheduler())/float64(ours.cost.scheduler()), kube.cost.writes/ours.cost.writes)
+		if ours, kube := median["springtide"], median["kube"]; ours.Rate > 0 && kube.Rate > 0 {
+			fmt.Fprintf(w, "%s\tratio\t\t%.2f\t\t\t%.2f\t%.2f\t\t%.2f\t%.2f\n", name, ours.Rate/kube.Rate, float64(kube.Cost.total())/float64(ours.Cost.total()),
+				float64(kube.Cost.CPU[apiServer])/float64(ours.Cost.CPU[apiServer]), float64(kube.Cost.scheduler())/float64(ours.Cost.scheduler()), kube.Cost.Writes/ours.Cost.Writes)
 		}
 	}
 	return w.Flush()
 }
 
-func byRate(a, b result) int { return int(a.rate*1000) - int(b.rate*1000) }
+func byRate(a, b result) int { return int(a.Rate*1000) - int(b.Rate*1000) }
 
 // middle is the median of each figure by itself.
 func middle(rs []result) result {
@@ -109,14 +179,14 @@ func middle(rs []result) result {
 		return all[len(all)/2]
 	}
 	m := result{
-		rate: pick(func(r result) float64 { return r.rate }),
-		p50:  time.Duration(pick(func(r result) float64 { return float64(r.p50) })),
-		p99:  time.Duration(pick(func(r result) float64 { return float64(r.p99) })),
-		cost: cost{cpu: map[string]time.Duration{}},
+		Rate: pick(func(r result) float64 { return r.Rate }),
+		P50:  time.Duration(pick(func(r result) float64 { return float64(r.P50) })),
+		P99:  time.Duration(pick(func(r result) float64 { return float64(r.P99) })),
+		Cost: cost{CPU: map[string]time.Duration{}},
 	}
-	m.cost.writes = pick(func(r result) float64 { return r.cost.writes })
-	for name := range rs[0].cost.cpu {
-		m.cost.cpu[name] = time.Duration(pick(func(r result) float64 { return float64(r.cost.cpu[name]) }))
+	m.Cost.Writes = pick(func(r result) float64 { return r.Cost.Writes })
+	for name := range rs[0].Cost.CPU {
+		m.Cost.CPU[name] = time.Duration(pick(func(r result) float64 { return float64(r.Cost.CPU[name]) }))
 	}
 	return m
 }

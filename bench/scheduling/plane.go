@@ -128,13 +128,13 @@ const (
 
 // cost is what was spent between two readings.
 type cost struct {
-	cpu    map[string]time.Duration // by component
-	writes float64                  // requests that change something
+	CPU    map[string]time.Duration // by component
+	Writes float64                  // requests that change something
 }
 
 func (c cost) total() time.Duration {
 	sum := time.Duration(0)
-	for _, d := range c.cpu {
+	for _, d := range c.CPU {
 		sum += d
 	}
 	return sum
@@ -142,14 +142,14 @@ func (c cost) total() time.Duration {
 
 // scheduler is what the scheduler spent, whichever it is.
 func (c cost) scheduler() time.Duration {
-	return c.cpu["springtide-scheduler"] + c.cpu["kube-scheduler"]
+	return c.CPU["springtide-scheduler"] + c.CPU["kube-scheduler"]
 }
 
 // since is what was spent since an earlier reading, a pod.
 func (c cost) since(before cost, pods int) cost {
-	out := cost{cpu: map[string]time.Duration{}, writes: (c.writes - before.writes) / float64(pods)}
-	for name, d := range c.cpu {
-		out.cpu[name] = (d - before.cpu[name]) / time.Duration(pods)
+	out := cost{CPU: map[string]time.Duration{}, Writes: (c.Writes - before.Writes) / float64(pods)}
+	for name, d := range c.CPU {
+		out.CPU[name] = (d - before.CPU[name]) / time.Duration(pods)
 	}
 	return out
 }
@@ -159,12 +159,12 @@ const tick = time.Second / 100
 
 // read finds what the components have spent so far.
 func (p *plane) read(ctx context.Context) (cost, error) {
-	c := cost{cpu: map[string]time.Duration{}}
+	c := cost{CPU: map[string]time.Duration{}}
 	self, err := spent("self")
 	if err != nil {
 		return c, err
 	}
-	c.cpu[client] = self
+	c.CPU[client] = self
 	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", p.command.Process.Pid))
 	if err != nil {
 		return c, err
@@ -186,7 +186,7 @@ func (p *plane) read(ctx context.Context) (cost, error) {
 		if name != "kwok" {
 			name = args[1]
 		}
-		if c.cpu[name], err = spent(pid); err != nil {
+		if c.CPU[name], err = spent(pid); err != nil {
 			return c, err
 		}
 		for _, a := range args {
@@ -199,7 +199,7 @@ func (p *plane) read(ctx context.Context) (cost, error) {
 	if err != nil {
 		return c, err
 	}
-	c.writes, err = countWrites(text)
+	c.Writes, err = countWrites(text)
 	return c, err
 }
 

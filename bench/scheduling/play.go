@@ -27,50 +27,60 @@ type bench struct {
 	who string
 }
 
-// measure plays the workloads on one plane of its own.
-func measure(ctx context.Context, o options, who string, all map[string][]result) error {
-	dir, err := os.MkdirTemp("", "scheduling-")
-	if err != nil {
+// start starts a plane for each scheduler, with all nodes. Bare bindings are played on the first plane.
+func start(ctx context.Context, o options, schedules []string) (map[string]*bench, func(), error) {
+	benches := map[string]*bench{}
+	var stops []func()
+	stop := func() {
+		for _, f := range stops {
+			f()
+		}
+	}
+	var any *plane
+	for _, who := range schedules {
+		if who == "bare" {
+			continue
+		}
+		dir, err := os.MkdirTemp("", "scheduling-")
+		if err != nil {
+			return nil, stop, err
+		}
+		stops = append(stops, func() { _ = os.RemoveAll(dir) })
+		p, err := startPlane(ctx, o, who, dir)
+		if err != nil {
+			return nil, stop, err
+		}
+		stops = slices.Insert(stops, 0, p.stop)
+		if any == nil {
+			any = p
+		}
+		b := &bench{plane: p, o: o, who: who}
+		benches[who] = b
+		if err := b.furnish(ctx); err != nil {
+			return nil, stop, err
+		}
+	}
+	if any == nil {
+		return nil, stop, errors.New("bare bindings are played next to a scheduler: name one")
+	}
+	benches["bare"] = &bench{plane: any, o: o, who: "bare"}
+	return benches, stop, nil
+}
+
+// furnish makes the nodes of a plane and what all workloads need.
+func (b *bench) furnish(ctx context.Context) error {
+	high := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: highPriority}, Value: 10}
+	if _, err := b.client.SchedulingV1().PriorityClasses().Create(ctx, high, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	p, err := startPlane(ctx, o, who, dir)
-	if err != nil {
-		return err
-	}
-	defer p.stop()
-	b := &bench{plane: p, o: o, who: who}
-	if _, err := b.client.SchedulingV1().PriorityClasses().Create(ctx, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: highPriority}, Value: 10}, metav1.CreateOptions{}); err != nil {
-		return err
-	}
-	err = b.each(ctx, o.nodes, func(ctx context.Context, i int) error {
+	err := b.each(ctx, b.o.nodes, func(ctx context.Context, i int) error {
 		_, err := b.client.CoreV1().Nodes().Create(ctx, newNode(fmt.Sprintf("node-%05d", i), i), metav1.CreateOptions{})
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if err := b.nodesReady(ctx); err != nil {
-		return err
-	}
-	chosen := strings.Split(o.workloads, ",")
-	if who == "bare" {
-		chosen = chosen[:1] // the ceiling does not depend on what a scheduler reads
-	}
-	for _, name := range chosen {
-		w, err := find(name)
-		if err != nil {
-			return err
-		}
-		r, err := b.play(ctx, w)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		fmt.Fprintf(os.Stderr, "%-26s %-10s %5.0f pods/s, p50 %s, p99 %s, CPU a pod %s (API server %s, scheduler %s), %.2f writes a pod\n", name, who, r.rate, short(r.p50), short(r.p99),
-			short(r.cost.total()), short(r.cost.cpu[apiServer]), short(r.cost.scheduler()), r.cost.writes)
-		all[name+" "+who] = append(all[name+" "+who], r)
-	}
-	return nil
+	return b.nodesReady(ctx)
 }
 
 // nodesReady waits until kwok has found all nodes ready, so that its writes are over.
@@ -147,7 +157,7 @@ func (b *bench) play(ctx context.Context, w workload) (result, error) {
 	if w.churn > 0 {
 		side.Go(func() { b.churn(churning, w) })
 	}
-	if b.o.profile != "" && b.metrics != "" {
+	if b.o.profile != "" && b.who == "springtide" {
 		side.Go(func() {
 			if err := b.plane.profile(churning, filepath.Join(b.o.profile, w.name+".pprof"), 3*time.Second); err != nil {
 				fmt.Fprintln(os.Stderr, "scheduling: read a profile:", err)
@@ -165,7 +175,7 @@ func (b *bench) play(ctx context.Context, w workload) (result, error) {
 	stopChurn()
 	side.Wait()
 	r := summary(created, bound)
-	r.cost = after.since(before, len(bound))
+	r.Cost = after.since(before, len(bound))
 	return r, b.clean(ctx)
 }
 
@@ -176,7 +186,7 @@ func summary(created, bound []time.Time) result {
 		waits[i] = bound[i].Sub(created[i])
 	}
 	slices.Sort(waits)
-	return result{rate: float64(len(bound)) / last.Sub(begin).Seconds(), p50: waits[len(waits)/2], p99: waits[len(waits)*99/100]}
+	return result{Rate: float64(len(bound)) / last.Sub(begin).Seconds(), P50: waits[len(waits)/2], P99: waits[len(waits)*99/100]}
 }
 
 // prepare makes the namespaces and the workload's own node.
