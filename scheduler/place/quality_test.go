@@ -80,7 +80,9 @@ func playQuality(t *testing.T, machines int, choose func(*Table, ClassID) (Decis
 		{400, func(i int) Shape {
 			return Shape{Side: fleet.Online, Requests: cores(2), Group: group(i), Zones: true}
 		}},
-		{60, func(int) Shape { return Shape{Side: fleet.Online, Requests: cores(12), Cells: OneCell, Exclusive: true} }},
+		{60, func(int) Shape {
+			return Shape{Side: fleet.Online, Requests: cores(12), Cells: OneCell, Exclusive: true}
+		}},
 		{60, func(int) Shape { return Shape{Side: fleet.Online, Requests: cores(5), Cells: OneCell} }},
 		{80, func(i int) Shape {
 			return Shape{Side: fleet.Online, Requests: fleet.Resources{CPU: 2000, Memory: 8 * fleet.GiB, GPU: int64(1 + i%2)}}
