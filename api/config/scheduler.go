@@ -80,7 +80,7 @@ func DefaultScheduler() Scheduler {
 		LeaseDuration: Duration(15 * time.Second), // as that of Kubernetes' own components
 		Listen:        "127.0.0.1:8082", LogLevel: "info",
 		// A binding is one write of a few milliseconds: sixteen at once are some thousands a second, more than an API server on one disk takes.
-		Binders: 16, BindTimeout: Duration(10 * time.Second),
+		Binders: 64, BindTimeout: Duration(10 * time.Second),
 		BackoffFirst: Duration(time.Second), BackoffMost: Duration(10 * time.Second), // as kube-scheduler's
 		ClaimTimeout: Duration(10 * time.Minute), // as the controller's
 		Preemption:   true,

@@ -90,6 +90,9 @@ type pod struct {
 type class struct {
 	// upstream: its pods are judged by upstream's plugins too.
 	upstream bool
+	// why is why its pods fit nowhere, as of a version of the table: many equal pods get the same message, and it costs a look at every node.
+	why   string
+	whyOf uint64
 }
 
 // run handles what comes and decides, until ctx ends.

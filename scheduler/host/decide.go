@@ -113,6 +113,17 @@ func (c *core) isFiller(o *corev1.Pod) bool {
 
 // whyNot says in one sentence why a pod of a class fits nowhere.
 func (c *core) whyNot(id place.ClassID) string {
+	info := c.classes[id]
+	if info == nil { // a class that is asked for within one partition or domain
+		return c.explainNot(id)
+	}
+	if now := c.table.Version(); info.why == "" || info.whyOf != now {
+		info.why, info.whyOf = c.explainNot(id), now
+	}
+	return info.why
+}
+
+func (c *core) explainNot(id place.ClassID) string {
 	e := c.table.Explain(id)
 	var b strings.Builder
 	fmt.Fprintf(&b, "0 of %d nodes are available", e.Machines)

@@ -156,3 +156,20 @@ func TestOneRoot(t *testing.T) {
 		t.Errorf("bound %v, want the first of two pods, to the one NIC", got)
 	}
 }
+
+// TestReasonFollowsTheTable: equal pods that wait get the same message, and a later one the message of its own time.
+func TestReasonFollowsTheTable(t *testing.T) {
+	p := newPlay(t)
+	p.node("a", "4")
+	for _, step := range []struct{ pod, want string }{
+		{"first", "0 of 1 nodes are available: 1 cpu"}, {"second", "0 of 1 nodes are available: 1 cpu"}, {"third", "0 of 2 nodes are available: 2 cpu"}} {
+		if step.pod == "third" {
+			p.node("b", "2")
+		}
+		o := p.pod(step.pod, "8")
+		p.settle()
+		if got := p.said[o.UID]; got != step.want {
+			t.Errorf("%s: %q, want %q", step.pod, got, step.want)
+		}
+	}
+}

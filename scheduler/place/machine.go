@@ -181,6 +181,9 @@ func (t *Table) Generation(id fleet.NodeID) uint64 {
 	return t.changes.last[i]
 }
 
+// Version grows with every change of the table: while it stays, so does what [Table.Explain] says of a class.
+func (t *Table) Version() uint64 { return t.changes.end() }
+
 // outside refuses what cannot be undone within a transaction.
 func (t *Table) outside() {
 	if len(t.marks) > 0 {
