@@ -12,7 +12,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Unit",type=string,JSONPath=`.spec.lendableUnit`,priority=1
 // +kubebuilder:printcolumn:name="Nodes",type=integer,JSONPath=`.status.nodes`
 // +kubebuilder:printcolumn:name="CPU",type=string,JSONPath=`.status.capacity.cpu`
-// +kubebuilder:printcolumn:name="Requested",type=string,JSONPath=`.status.requested.cpu`
+// +kubebuilder:printcolumn:name="Requested",type=string,JSONPath=`.status.requested.cpu`,priority=1
 // +kubebuilder:printcolumn:name="Lent Nodes",type=integer,JSONPath=`.status.lentNodes`
 // +kubebuilder:printcolumn:name="Lent Sockets",type=integer,JSONPath=`.status.lentSockets`
 // +kubebuilder:printcolumn:name="Moving",type=integer,JSONPath=`.status.moving`

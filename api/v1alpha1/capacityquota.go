@@ -11,14 +11,14 @@ import (
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,categories=springtide,shortName=cquota
 // +kubebuilder:printcolumn:name="Parent",type=string,JSONPath=`.spec.parent`
-// +kubebuilder:printcolumn:name="Namespaces",type=integer,JSONPath=`.status.namespaces`
+// +kubebuilder:printcolumn:name="Namespaces",type=integer,JSONPath=`.status.namespaces`,priority=1
 // +kubebuilder:printcolumn:name="CPU",type=string,JSONPath=`.spec.guarantee.cpu`
 // +kubebuilder:printcolumn:name="Entitled",type=string,JSONPath=`.status.entitled.cpu`
 // +kubebuilder:printcolumn:name="Used",type=string,JSONPath=`.status.used.cpu`
 // +kubebuilder:printcolumn:name="Borrowed",type=string,JSONPath=`.status.borrowed.cpu`
-// +kubebuilder:printcolumn:name="Lent",type=string,JSONPath=`.status.lent.cpu`
+// +kubebuilder:printcolumn:name="Lent",type=string,JSONPath=`.status.lent.cpu`,priority=1
 // +kubebuilder:printcolumn:name="Over",type=string,JSONPath=`.status.over.cpu`
-// +kubebuilder:printcolumn:name="Deadline",type=date,JSONPath=`.status.drainDeadline`,priority=1
+// +kubebuilder:printcolumn:name="Deadline",type=string,JSONPath=`.status.drainDeadline`,priority=1
 // +kubebuilder:printcolumn:name="Memory",type=string,JSONPath=`.spec.guarantee.memory`,priority=1
 // +kubebuilder:printcolumn:name="Used Memory",type=string,JSONPath=`.status.used.memory`,priority=1
 // +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`

@@ -7,11 +7,11 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Namespaced,categories=springtide,shortName=ejob
-// +kubebuilder:printcolumn:name="Priority",type=string,JSONPath=`.spec.priority`
+// +kubebuilder:printcolumn:name="Priority",type=string,JSONPath=`.spec.priority`,priority=1
 // +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.status.desired`
 // +kubebuilder:printcolumn:name="Active",type=integer,JSONPath=`.status.active`
 // +kubebuilder:printcolumn:name="Gang",type=string,JSONPath=`.status.gang.phase`
-// +kubebuilder:printcolumn:name="ETA",type=date,JSONPath=`.status.eta.expected`
+// +kubebuilder:printcolumn:name="ETA",type=string,JSONPath=`.status.eta.expected`
 // +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`
 // +kubebuilder:printcolumn:name="Recalled",type=string,JSONPath=`.status.lastRecallTime`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`

@@ -12,13 +12,13 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.spec.nodeName`
 // +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.spec.kind`
 // +kubebuilder:printcolumn:name="From",type=string,JSONPath=`.spec.from`
-// +kubebuilder:printcolumn:name="To",type=string,JSONPath=`.spec.to`
+// +kubebuilder:printcolumn:name="To",type=string,JSONPath=`.spec.to`,priority=1
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
-// +kubebuilder:printcolumn:name="Epoch",type=integer,JSONPath=`.status.epoch`
-// +kubebuilder:printcolumn:name="Since",type=string,JSONPath=`.status.since`
-// +kubebuilder:printcolumn:name="Expected Until",type=string,JSONPath=`.status.expectedUntil`
+// +kubebuilder:printcolumn:name="Epoch",type=integer,JSONPath=`.status.epoch`,priority=1
+// +kubebuilder:printcolumn:name="Since",type=string,JSONPath=`.status.since`,priority=1
+// +kubebuilder:printcolumn:name="Expected Until",type=string,JSONPath=`.status.expectedUntil`,priority=1
 // +kubebuilder:printcolumn:name="Due",type=string,JSONPath=`.status.due`
-// +kubebuilder:printcolumn:name="Deadline",type=string,JSONPath=`.status.deadline`
+// +kubebuilder:printcolumn:name="Deadline",type=string,JSONPath=`.status.deadline`,priority=1
 // +kubebuilder:printcolumn:name="CPU",type=string,JSONPath=`.spec.capacity.cpu`,priority=1
 // +kubebuilder:printcolumn:name="Begun",type=string,JSONPath=`.spec.beginTime`,priority=1
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.reason`,priority=1

@@ -9,10 +9,10 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,categories=springtide,shortName=nshare
-// +kubebuilder:printcolumn:name="Loan",type=string,JSONPath=`.spec.parcels[0].loanName`
+// +kubebuilder:printcolumn:name="Loan",type=string,JSONPath=`.spec.parcels[0].loanName`,priority=1
 // +kubebuilder:printcolumn:name="Holder",type=string,JSONPath=`.spec.parcels[0].holder`
 // +kubebuilder:printcolumn:name="Next",type=string,JSONPath=`.spec.parcels[0].next`
-// +kubebuilder:printcolumn:name="2nd Loan",type=string,JSONPath=`.spec.parcels[1].loanName`
+// +kubebuilder:printcolumn:name="2nd Loan",type=string,JSONPath=`.spec.parcels[1].loanName`,priority=1
 // +kubebuilder:printcolumn:name="2nd Holder",type=string,JSONPath=`.spec.parcels[1].holder`
 // +kubebuilder:printcolumn:name="2nd Next",type=string,JSONPath=`.spec.parcels[1].next`
 // +kubebuilder:printcolumn:name="UID",type=string,JSONPath=`.spec.nodeUID`,priority=1
