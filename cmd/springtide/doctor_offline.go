@@ -46,7 +46,10 @@ func checkOffline(ctx context.Context, d *doctor) error {
 			}
 		}
 	}
-	if good == whole {
+	switch {
+	case whole == 0:
+		d.ok("there is no elastic job")
+	case good == whole:
 		d.ok("all %d workloads of elastic jobs can be lent to", good)
 	}
 	return nil

@@ -56,6 +56,7 @@ func newSimulateCommand() *cobra.Command {
 	f.StringVar(&o.out, "out", "", "JSON file to write, - for standard output instead of the table")
 	f.StringVar(&o.html, "html", "", "HTML page with the table and the plots to write")
 	f.StringVar(&o.markdown, "markdown", "", "Markdown file with the tables to write")
+	_ = cmd.RegisterFlagCompletionFunc("policies", cobra.FixedCompletions(append(sim.Policies(), sim.All), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
