@@ -138,7 +138,7 @@ func (o *demoOptions) run(ctx context.Context) error {
 		picture = screen.SVG(w.View())
 	}
 	if o.verbose {
-		printMemory(w)
+		printUsage(w)
 	}
 	if o.world.Keep {
 		fmt.Println("data and logs are kept in", w.Dir())
@@ -234,14 +234,16 @@ func (o *demoOptions) soFar(w *world.World) *model.Report {
 	return &report
 }
 
-// printMemory prints what the lab holds in memory at the end of the day, by component.
-func printMemory(w *world.World) {
-	total := int64(0)
-	for _, m := range w.Memory() {
-		fmt.Printf("%-24s %6d MiB\n", m.Component, m.Bytes>>20)
-		total += m.Bytes
+// printUsage prints the memory of the lab at the end of the day, and the processor time that the day took, by component.
+func printUsage(w *world.World) {
+	memory, cpu := int64(0), time.Duration(0)
+	for _, u := range w.Usage() {
+		fmt.Printf("%-24s %6d MiB %8.1f CPU-s\n", u.Component, u.Memory>>20, u.CPU.Seconds())
+		memory += u.Memory
+		cpu += u.CPU
 	}
-	fmt.Printf("%-24s %6d MiB\n", "in all", total>>20)
+	fmt.Printf("%-24s %6d MiB %8.1f CPU-s for %s: %.1f CPU-minutes a virtual day\n", "in all", memory>>20, cpu.Seconds(), w.Counted(),
+		cpu.Minutes()*24/max(w.Counted().Hours(), 0.01))
 }
 
 // findSpringtide settles which controller runs.

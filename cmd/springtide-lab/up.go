@@ -51,9 +51,9 @@ func up() *cobra.Command {
 			defer func() { _ = p.Stop() }() // its errors are in the components' logs
 			table := tabwriter.NewWriter(cmd.ErrOrStderr(), 0, 0, 2, ' ', tabwriter.AlignRight)
 			total := int64(0)
-			for _, m := range p.Memory() {
-				fmt.Fprintf(table, "%s\t%d MiB\t\n", m.Component, m.Bytes>>20)
-				total += m.Bytes
+			for _, m := range p.Usage() {
+				fmt.Fprintf(table, "%s\t%d MiB\t\n", m.Component, m.Memory>>20)
+				total += m.Memory
 			}
 			fmt.Fprintf(table, "in all\t%d MiB\t\n", total>>20)
 			if err := table.Flush(); err != nil {

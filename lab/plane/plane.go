@@ -282,20 +282,3 @@ func stopAll(parts []*component) []error {
 	wg.Wait()
 	return errs
 }
-
-// Memory is the resident memory of one component.
-type Memory struct {
-	Component string
-	Bytes     int64
-}
-
-// Memory reports the resident memory of each running component, in starting order.
-func (p *Plane) Memory() []Memory {
-	var out []Memory
-	for _, c := range p.parts {
-		if rss, ok := c.rss(); ok {
-			out = append(out, Memory{Component: c.name, Bytes: rss})
-		}
-	}
-	return out
-}

@@ -42,11 +42,15 @@ func TestPlane(t *testing.T) {
 	t.Run("a kubelet's identity may write its own node alone", func(t *testing.T) { kubeletsAreConfined(t, p) })
 	t.Run("every component is measured", func(t *testing.T) {
 		total := int64(0)
-		for _, m := range p.Memory() {
-			total += m.Bytes
+		usage := p.Usage()
+		for _, u := range usage {
+			total += u.Memory
+			if u.CPU <= 0 {
+				t.Errorf("%s took no processor time", u.Component)
+			}
 		}
-		if got := len(p.Memory()); got != 5 || total < 100<<20 {
-			t.Errorf("Memory() = %v, want five components with a plausible sum", p.Memory())
+		if len(usage) != 5 || total < 100<<20 {
+			t.Errorf("Usage() = %v, want five components with a plausible sum", usage)
 		}
 		t.Logf("resident memory in all: %d MiB", total>>20)
 	})

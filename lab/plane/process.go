@@ -11,8 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -179,24 +177,14 @@ func tail(path string) string {
 	return fmt.Sprintf("\nlast lines of %s:\n  %s", filepath.Base(path), bytes.Join(all, []byte("\n  ")))
 }
 
-// rss reads the resident memory of a running component.
-func (c *component) rss() (int64, bool) {
+// pid is that of the running process; 0 while the component is down.
+func (c *component) pid() int {
 	c.mu.Lock()
-	proc := c.proc
-	c.mu.Unlock()
-	if proc == nil {
-		return 0, false
+	defer c.mu.Unlock()
+	if c.proc == nil {
+		return 0
 	}
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", proc.cmd.Process.Pid))
-	if err != nil {
-		return 0, false // ended just now
-	}
-	fields := strings.Fields(string(data)) // size resident shared ..., in pages
-	if len(fields) < 2 {
-		return 0, false
-	}
-	pages, err := strconv.ParseInt(fields[1], 10, 64)
-	return pages * int64(os.Getpagesize()), err == nil
+	return c.proc.cmd.Process.Pid
 }
 
 // spawner starts processes from one thread that lives as long as the plane.

@@ -56,16 +56,18 @@ type World struct {
 	truth   *model.Truth
 	outages []*outage
 
-	began, countedAt, paced time.Time   // by the wall
-	live                    atomic.Bool // the clock has begun to run
-	wrote                   bool        // the world wrote since the control plane was last quiet
-	apiDown                 bool
-	failures                int // steps in a row whose writes failed
-	violating               int
-	forecast                float64
-	spent                   Spent
-	closing                 sync.Mutex
-	closers                 []func() error // in the order they were made
+	began, countedAt, paced time.Time // by the wall
+	// usedBefore is each process's processor time at countedAt.
+	usedBefore map[string]time.Duration
+	live       atomic.Bool // the clock has begun to run
+	wrote      bool        // the world wrote since the control plane was last quiet
+	apiDown    bool
+	failures   int // steps in a row whose writes failed
+	violating  int
+	forecast   float64
+	spent      Spent
+	closing    sync.Mutex
+	closers    []func() error // in the order they were made
 }
 
 // Spent is where a run's wall time went.
@@ -206,6 +208,10 @@ func (w *World) beginAccount() error {
 	}
 	w.countedAt = time.Now()
 	w.spent = Spent{}
+	w.usedBefore = map[string]time.Duration{}
+	for _, u := range w.processes() {
+		w.usedBefore[u.Component] = u.CPU
+	}
 	return err
 }
 
