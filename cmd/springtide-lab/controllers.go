@@ -295,9 +295,10 @@ func (s *controllerSet) disruption(ctx context.Context) error {
 
 // workloads make the pods of Deployments, ReplicaSets, StatefulSets, DaemonSets and Jobs.
 func (s *controllerSet) workloads(ctx context.Context) error {
-	client := func(name string) *kubernetes.Clientset { return kubernetes.NewForConfigOrDie(s.named(name)) }
+	client := func(name string) kubernetes.Interface { return warner{kubernetes.NewForConfigOrDie(s.named(name))} }
 	core, apps := s.shared.Core().V1(), s.shared.Apps().V1()
-	deployments, err := deployment.NewDeploymentController(ctx, apps.Deployments(), apps.ReplicaSets(), core.Pods(), client("deployment-controller"))
+	replicaSets := batchedReplicaSets{apps.ReplicaSets(), newBatches(ctx)}
+	deployments, err := deployment.NewDeploymentController(ctx, apps.Deployments(), replicaSets, core.Pods(), client("deployment-controller"))
 	if err != nil {
 		return fmt.Errorf("make the deployment controller: %w", err)
 	}
@@ -306,11 +307,12 @@ func (s *controllerSet) workloads(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("make the daemon set controller: %w", err)
 	}
+	job.SyncJobBatchPeriod = batchPeriod // a second upstream, which the virtual clock would wait for
 	jobs, err := job.NewController(ctx, client("job-controller"), core.Pods(), s.shared.Batch().V1().Jobs(), nil, nil)
 	if err != nil {
 		return fmt.Errorf("make the job controller: %w", err)
 	}
-	replicas := replicaset.NewReplicaSetController(ctx, apps.ReplicaSets(), core.Pods(), client("replicaset-controller"), replicaset.BurstReplicas)
+	replicas := replicaset.NewReplicaSetController(ctx, apps.ReplicaSets(), batchedPods{core.Pods(), newBatches(ctx)}, client("replicaset-controller"), replicaset.BurstReplicas)
 	stateful := statefulset.NewStatefulSetController(ctx, core.Pods(), apps.StatefulSets(), core.PersistentVolumeClaims(), apps.ControllerRevisions(), client("statefulset-controller"))
 	s.add(func(ctx context.Context) { deployments.Run(ctx, workers) })
 	s.add(func(ctx context.Context) { daemons.Run(ctx, 2) })

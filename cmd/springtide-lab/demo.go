@@ -20,9 +20,9 @@ import (
 	"github.com/springtide/springtide/lab/world"
 )
 
-// memoryForCPU lets the heap grow to four times what lives before it is collected: the world makes some hundred thousand short-lived
+// memoryForCPU lets the heap grow to three times what lives before it is collected: the world makes some hundred thousand short-lived
 // samples a second, and shares the machine's cores with a control plane.
-const memoryForCPU = 300
+const memoryForCPU = 200
 
 // demoOptions are the flags of `springtide-lab demo`.
 type demoOptions struct {

@@ -25,8 +25,9 @@ type component struct {
 	name   string
 	binary string
 	args   []string
-	dir    string // working directory
-	log    string // path of the log file
+	dir    string   // working directory
+	env    []string // further ones
+	log    string   // path of the log file
 	ready  probe
 
 	mu   sync.Mutex
@@ -59,7 +60,7 @@ func (c *component) start(p *Plane) (*process, error) {
 	}
 	defer log.Close() // the child holds its own copy
 	cmd := exec.Command(c.binary, c.args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = c.dir, log, log
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Env = c.dir, log, log, append(os.Environ(), c.env...)
 	// A group of its own keeps the terminal's Ctrl-C away (we stop the components, in order); the parent-death signal
 	// ends it even when we are killed.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}

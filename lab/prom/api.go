@@ -38,7 +38,7 @@ func (p *Prom) newHandler() (http.Handler, error) {
 		map[string]string{"storage.tsdb.path": p.liveDir(), "storage.tsdb.retention.time": retention.String()},
 		api.GlobalURLOptions{ListenAddress: "localhost", Host: "localhost", Scheme: "http"},
 		func(h http.HandlerFunc) http.HandlerFunc { return h }, // ready as soon as it is served
-		admin{p.db},
+		admin{p.db.DB},
 		p.liveDir(),
 		false,    // no administration over HTTP
 		false, 0, // no search

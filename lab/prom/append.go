@@ -10,7 +10,6 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/value"
 	"github.com/prometheus/prometheus/storage"
-	"github.com/prometheus/prometheus/tsdb"
 )
 
 // staleNaN is the sample that ends a series: queries see it gone at once, not after the lookback of five minutes.
@@ -35,9 +34,7 @@ type Point struct {
 }
 
 // store appends to one database.
-type store struct {
-	db *tsdb.DB
-}
+type store struct{ to storage.Appendable }
 
 // Series makes a handle for the series with these labels, __name__ among them. The series itself comes to be with its first
 // sample, and a handle stays good after its series has ended.
@@ -109,7 +106,7 @@ func (s *Series) append(app storage.Appender, ts time.Time, v float64) error {
 
 // commit runs write in one transaction.
 func (s *store) commit(ctx context.Context, write func(storage.Appender) error) error {
-	app := s.db.Appender(ctx)
+	app := s.to.Appender(ctx)
 	if err := write(app); err != nil {
 		return errors.Join(err, app.Rollback())
 	}

@@ -21,6 +21,7 @@ import (
 // database. Samples of one series go in order of time; different series may be written by several goroutines.
 type Backfill struct {
 	store
+	db   *tsdb.DB
 	prom *Prom
 	dir  string
 }
@@ -36,7 +37,7 @@ func (p *Prom) Backfill() (*Backfill, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return &Backfill{store: store{db: db}, prom: p, dir: dir}, nil
+	return &Backfill{store: store{to: db}, db: db, prom: p, dir: dir}, nil
 }
 
 // AppendSeries writes a run of one series, in order of time.

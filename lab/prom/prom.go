@@ -22,12 +22,9 @@ import (
 const (
 	// retention is how much history is kept: the longest portrait looks back five weeks.
 	retention = 40 * 24 * time.Hour
-	// headRange is the least span of the live data that is compacted to a block. Prometheus takes two hours. Twelve of
-	// those pass in a replayed day, and each compaction competes with the replay for the machine; a head without end
-	// would keep the series of every pod that ever was in the way of each query. Six hours is four compactions a day.
-	headRange = 6 * time.Hour
-	// samplesPerChunk: see openDB.
-	samplesPerChunk = 24
+	// headRange is the least span of the live data that is compacted to a block, which is also the largest block: merging blocks would compete
+	// with the replay for the machine. A head without end would keep the series of every pod that ever was in memory.
+	headRange = 2 * time.Hour
 	// The engine's limits are Prometheus' own defaults.
 	queryTimeout    = 2 * time.Minute
 	queryMaxSamples = 50_000_000
@@ -44,6 +41,7 @@ type Options struct {
 // Prom is an open database with its engine, rules and server.
 type Prom struct {
 	store
+	db     *database
 	dir    string
 	now    func() time.Time
 	logger *slog.Logger
@@ -81,7 +79,8 @@ func Open(dir string, o Options) (*Prom, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.store = store{db: db}
+	p.db = newDatabase(db)
+	p.store = store{to: p.db}
 	p.parser = parser.NewParser(parser.Options{})
 	p.engine = promql.NewEngine(promql.EngineOpts{
 		Logger:                   p.logger,
@@ -107,14 +106,10 @@ func openDB(dir string, logger *slog.Logger, head time.Duration) (*tsdb.DB, erro
 	o.WALSegmentSize = -1 // no write-ahead log: see the package comment
 	o.RetentionDuration = retention.Milliseconds()
 	o.MinBlockDuration = head.Milliseconds()
-	// A tenth of the retention is Prometheus' own rule for the largest block.
-	o.MaxBlockDuration = max(retention/10, head).Milliseconds()
+	o.MaxBlockDuration = head.Milliseconds()
 	// The loop that moves full chunks from memory to disk runs at this interval of wall time, in which the lab writes as
 	// much as Prometheus does in minutes.
 	o.BlockReloadInterval = time.Second
-	// Rules and live queries look back a minute or two, and a chunk is decoded from its beginning. With 24 samples (six minutes of
-	// scrapes) instead of 120 they decode a fifth, for some more memory.
-	o.SamplesPerChunk = samplesPerChunk
 	db, err := tsdb.Open(dir, logger, nil, o, nil)
 	if err != nil {
 		return nil, fmt.Errorf("open the time series database: %w", err)

@@ -21,7 +21,7 @@ import (
 
 // town is the demo's services on nodes, its exporters, and a Prometheus that scrapes them.
 type town struct {
-	t        *testing.T
+	t        testing.TB
 	now      time.Time
 	fleet    *model.Fleet
 	exporter *model.Exporter
@@ -33,10 +33,10 @@ type town struct {
 	history  *promql.History
 }
 
-// podsEach bounds the pods of a service: the demo has a thousand, and what is asked here is asked of each.
-const podsEach = 6
+// fewPods bounds the pods of a service: the demo has a thousand, and what is asked here is asked of each.
+const fewPods = 6
 
-func newTown(t *testing.T, services int, o scrape.Options) *town {
+func newTown(t testing.TB, services, podsEach int, o scrape.Options) *town {
 	t.Helper()
 	sources, err := traces.Services(services, 1)
 	if err != nil {
@@ -146,7 +146,7 @@ func TestFreshAtEveryInterval(t *testing.T) {
 			if testing.Short() && every < time.Minute {
 				t.Skip("the longest interval is the hardest")
 			}
-			w := newTown(t, 40, scrape.Options{Interval: every, Loss: 0.2, OwnTimes: true, Seed: 1})
+			w := newTown(t, 40, fewPods, scrape.Options{Interval: every, Loss: 0.2, OwnTimes: true, Seed: 1})
 			const learn, watch = 22 * time.Minute, 20 * time.Minute
 			asked, stale := 0, []string(nil)
 			for begin := w.now; w.now.Sub(begin) < learn+watch; {

@@ -84,6 +84,7 @@ func (c *controller) start(onExit func(error)) error {
 	defer log.Close() // the child holds its own copy
 	child := exec.Command(c.binary, c.args...)
 	child.Stdout, child.Stderr = log, log
+	child.Env = append(os.Environ(), "GOGC=200") // some memory for time, as the API server's
 	child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	exited := make(chan struct{})
 	started := make(chan error)

@@ -34,6 +34,8 @@ type Options struct {
 	// Length is the virtual time to play (24 h). WarmUp goes before it and is not accounted: a controller watches one full window before
 	// it takes anything away (30 min with a controller).
 	Length, WarmUp time.Duration
+	// Begin is the time of the first day at which the world begins (midnight).
+	Begin time.Duration
 	// AtPeak begins the world at the first day's peak of demand, as far as the traces last, and not at midnight: the tide turns at once.
 	AtPeak bool
 	// Speed is the greatest number of virtual seconds in a second (288: a day in five minutes).

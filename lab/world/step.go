@@ -18,6 +18,8 @@ const (
 	recheck = 5 * time.Millisecond
 	// look is how often the world looks again when no event came.
 	look = 20 * time.Millisecond
+	// gather is the pause between an event and the look that it asks for.
+	gather = 2 * time.Millisecond
 	// failuresBorne is the number of steps in a row whose writes may fail. A busy API server times out now and then, and what was not
 	// written is written in the next step.
 	failuresBorne = 10
@@ -197,6 +199,7 @@ func (w *World) awaitEvent(ctx context.Context, quiet bool) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-w.table.changed:
+		time.Sleep(gather) // a look goes over all pods, and events come by the hundred
 	case <-time.After(look):
 	}
 	return nil

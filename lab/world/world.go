@@ -128,7 +128,7 @@ func (w *World) build(ctx context.Context) error {
 // invent settles what the world is made of: services from traces, machines, jobs. Nothing runs yet.
 func (w *World) invent() error {
 	o := w.options
-	w.begin(traces.ReplayStart())
+	w.begin(traces.ReplayStart().Add(o.Begin))
 	if w.end.After(traces.End()) {
 		return fmt.Errorf("the traces end %s after the world's start: %s and a warm-up of %s are too long",
 			traces.End().Sub(w.start), o.Length, o.WarmUp)

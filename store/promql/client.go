@@ -60,7 +60,7 @@ func New(o Options) (*History, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prometheus address %q: %w", redact.URL(o.Address), withoutURL(err))
 	}
-	return &History{o: o, name: redact.URL(o.Address), api: apiv1.NewAPI(client), http: hc, meter: m, index: newIndex()}, nil
+	return &History{o: o, name: redact.URL(o.Address), api: apiv1.NewAPI(vectorClient{client}), http: hc, meter: m, index: newIndex()}, nil
 }
 
 // Close drops idle connections.
@@ -70,9 +70,13 @@ func (h *History) Close() { h.http.CloseIdleConnections() }
 func (h *History) instant(ctx context.Context, what, expr string, at time.Time) (model.Vector, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.o.Timeout)
 	defer cancel()
-	v, warnings, _, err := h.api.Query(ctx, expr, at)
+	var read model.Vector
+	v, warnings, _, err := h.api.Query(context.WithValue(ctx, vectorKey{}, &read), expr, at)
 	if err := h.outcome(what, warnings, err); err != nil {
 		return nil, err
+	}
+	if read != nil {
+		return read, nil
 	}
 	vec, ok := v.(model.Vector)
 	if !ok {

@@ -1,0 +1,318 @@
+package prom
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/prometheus/model/histogram"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/storage"
+	"github.com/prometheus/prometheus/tsdb"
+	"github.com/prometheus/prometheus/tsdb/chunkenc"
+	"github.com/prometheus/prometheus/tsdb/chunks"
+	"github.com/prometheus/prometheus/util/annotations"
+)
+
+// recentSpan is how far back the recent samples reach. The rules look back five minutes and live queries a few more.
+const recentSpan = 12 * time.Minute
+
+// database is the time series database with the samples of the last minutes beside it, uncompressed. Rules and live queries read those minutes of
+// twenty thousand series four times in a virtual minute, and finding and decoding chunks was most of what they cost; a Prometheus by the wall
+// clock has 15 seconds for it. Queries that reach further back read the database as ever.
+type database struct {
+	*tsdb.DB
+
+	mu       sync.RWMutex
+	byMetric map[string]*recentMetric
+	byRef    map[storage.SeriesRef]*recentSeries
+	newest   int64
+	swept    int64
+	// spare is the room of the last committed samples, for the next ones.
+	spare []recentAdded
+	// since is the time from which on the recent samples are complete.
+	since int64
+}
+
+// recentMetric are the series of one name, in the order in which they came: sums of floats depend on it.
+type recentMetric struct{ series []*recentSeries }
+
+type recentSeries struct {
+	labels labels.Labels
+	// samples grow at the end and are replaced as a whole when old ones go, so that a reader keeps what it took.
+	samples []recentSample
+}
+
+type recentSample struct {
+	t int64
+	v float64
+}
+
+func newDatabase(db *tsdb.DB) *database {
+	return &database{DB: db, byMetric: map[string]*recentMetric{}, byRef: map[storage.SeriesRef]*recentSeries{}, newest: math.MinInt64, since: math.MaxInt64}
+}
+
+// Querier implements storage.Queryable.
+func (d *database) Querier(mint, maxt int64) (storage.Querier, error) {
+	d.mu.RLock()
+	recent := mint >= d.since && mint >= d.newest-recentSpan.Milliseconds()
+	d.mu.RUnlock()
+	if !recent {
+		return d.DB.Querier(mint, maxt)
+	}
+	return &recentQuerier{d: d, mint: mint, maxt: maxt}, nil
+}
+
+// Appender implements storage.Appendable.
+func (d *database) Appender(ctx context.Context) storage.Appender {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	a := &recentAppender{Appender: d.DB.Appender(ctx), d: d, added: d.spare[:0]}
+	d.spare = nil
+	return a
+}
+
+// recentAppender keeps what it appends for the recent samples, which take it over at the commit.
+type recentAppender struct {
+	storage.Appender
+	d     *database
+	added []recentAdded
+}
+
+type recentAdded struct {
+	ref    storage.SeriesRef
+	labels labels.Labels
+	recentSample
+}
+
+func (a *recentAppender) Append(ref storage.SeriesRef, l labels.Labels, t int64, v float64) (storage.SeriesRef, error) {
+	ref, err := a.Appender.Append(ref, l, t, v)
+	if err == nil {
+		a.added = append(a.added, recentAdded{ref, l, recentSample{t, v}})
+	}
+	return ref, err
+}
+
+func (a *recentAppender) Commit() error {
+	if err := a.Appender.Commit(); err != nil {
+		return err
+	}
+	a.d.take(a.added)
+	return nil
+}
+
+// take adds committed samples.
+func (d *database) take(added []recentAdded) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i := range added {
+		a := &added[i]
+		s := d.byRef[a.ref]
+		if s == nil {
+			s = &recentSeries{labels: a.labels}
+			d.byRef[a.ref] = s
+			name := a.labels.Get(labels.MetricName)
+			m := d.byMetric[name]
+			if m == nil {
+				m = &recentMetric{}
+				d.byMetric[name] = m
+			}
+			m.series = append(m.series, s)
+		}
+		switch n := len(s.samples); {
+		case n > 0 && s.samples[n-1].t >= a.t: // the same sample once more, or one that the database leaves out
+		case n == cap(s.samples):
+			kept := s.samples[s.from(a.t-recentSpan.Milliseconds()):]
+			s.samples = append(make([]recentSample, 0, len(kept)+len(kept)/2+8), kept...)
+			s.samples = append(s.samples, a.recentSample)
+		default:
+			s.samples = append(s.samples, a.recentSample)
+		}
+		d.since, d.newest = min(d.since, a.t), max(d.newest, a.t)
+	}
+	clear(added) // of the labels
+	d.spare = added
+	if d.newest-d.swept >= recentSpan.Milliseconds() {
+		d.swept = d.newest
+		d.sweep()
+	}
+}
+
+// sweep forgets the series that have ended; the caller holds the lock.
+func (d *database) sweep() {
+	oldest := d.newest - recentSpan.Milliseconds()
+	ended := func(s *recentSeries) bool { return s.samples[len(s.samples)-1].t < oldest }
+	for ref, s := range d.byRef {
+		if ended(s) {
+			delete(d.byRef, ref)
+		}
+	}
+	for name, m := range d.byMetric {
+		// A reader may hold the old slice.
+		m.series = slices.DeleteFunc(slices.Clone(m.series), ended)
+		if len(m.series) == 0 {
+			delete(d.byMetric, name)
+		}
+	}
+}
+
+// from is the index of the first sample at t or later.
+func (s *recentSeries) from(t int64) int {
+	i, _ := slices.BinarySearchFunc(s.samples, t, func(x recentSample, t int64) int {
+		switch {
+		case x.t < t:
+			return -1
+		case x.t > t:
+			return 1
+		}
+		return 0
+	})
+	return i
+}
+
+// recentQuerier reads the recent samples of a span.
+type recentQuerier struct {
+	d          *database
+	mint, maxt int64
+}
+
+// Select implements storage.Querier. The hints narrow the span to what one selector of the query needs.
+func (q *recentQuerier) Select(_ context.Context, sorted bool, hints *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
+	mint, maxt := q.mint, q.maxt
+	if hints != nil {
+		mint, maxt = max(mint, hints.Start), min(maxt, hints.End)
+	}
+	set := &recentSet{at: -1}
+	q.each(matchers, func(s *recentSeries) {
+		i := s.from(mint)
+		j := i + (&recentSeries{samples: s.samples[i:]}).from(maxt+1)
+		if i < j {
+			set.series = append(set.series, recentSlice{labels: s.labels, samples: s.samples[i:j:j]})
+		}
+	})
+	if sorted {
+		slices.SortFunc(set.series, func(a, b recentSlice) int { return labels.Compare(a.labels, b.labels) })
+	}
+	return set
+}
+
+// each calls f with every series that the matchers take.
+func (q *recentQuerier) each(matchers []*labels.Matcher, f func(*recentSeries)) {
+	q.d.mu.RLock()
+	defer q.d.mu.RUnlock()
+	var names, rest []*labels.Matcher
+	for _, m := range matchers {
+		if m.Name == labels.MetricName {
+			names = append(names, m)
+		} else {
+			rest = append(rest, m)
+		}
+	}
+	of := func(m *recentMetric) {
+	next:
+		for _, s := range m.series {
+			for _, m := range rest {
+				if !m.Matches(s.labels.Get(m.Name)) {
+					continue next
+				}
+			}
+			f(s)
+		}
+	}
+	if len(names) == 1 && names[0].Type == labels.MatchEqual {
+		if m := q.d.byMetric[names[0].Value]; m != nil {
+			of(m)
+		}
+		return
+	}
+	for _, name := range q.metrics() {
+		if !slices.ContainsFunc(names, func(m *labels.Matcher) bool { return !m.Matches(name) }) {
+			of(q.d.byMetric[name])
+		}
+	}
+}
+
+// metrics are the names of the recent series, in order; the caller holds the lock.
+func (q *recentQuerier) metrics() []string {
+	out := make([]string, 0, len(q.d.byMetric))
+	for name := range q.d.byMetric {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// LabelValues implements storage.LabelQuerier.
+func (q *recentQuerier) LabelValues(_ context.Context, name string, _ *storage.LabelHints, matchers ...*labels.Matcher) ([]string, annotations.Annotations, error) {
+	found := map[string]bool{}
+	q.each(matchers, func(s *recentSeries) {
+		if v := s.labels.Get(name); v != "" {
+			found[v] = true
+		}
+	})
+	return sortedKeys(found), nil, nil
+}
+
+// LabelNames implements storage.LabelQuerier.
+func (q *recentQuerier) LabelNames(_ context.Context, _ *storage.LabelHints, matchers ...*labels.Matcher) ([]string, annotations.Annotations, error) {
+	found := map[string]bool{}
+	q.each(matchers, func(s *recentSeries) { s.labels.Range(func(l labels.Label) { found[l.Name] = true }) })
+	return sortedKeys(found), nil, nil
+}
+
+// Close implements storage.LabelQuerier.
+func (*recentQuerier) Close() error { return nil }
+
+func sortedKeys(set map[string]bool) []string {
+	out := make([]string, 0, len(set))
+	for k := range set {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// recentSet is an answer.
+type recentSet struct {
+	series []recentSlice
+	at     int
+}
+
+func (s *recentSet) Next() bool                      { s.at++; return s.at < len(s.series) }
+func (s *recentSet) At() storage.Series              { return &s.series[s.at] }
+func (*recentSet) Err() error                        { return nil }
+func (*recentSet) Warnings() annotations.Annotations { return nil }
+
+// recentSlice is one series of an answer.
+type recentSlice struct {
+	labels  labels.Labels
+	samples recentSamples
+}
+
+func (s *recentSlice) Labels() labels.Labels { return s.labels }
+
+// Iterator implements storage.Series; the engine hands the iterator of the last series over to be used again.
+func (s *recentSlice) Iterator(old chunkenc.Iterator) chunkenc.Iterator {
+	if it, ok := old.(interface{ Reset(storage.Samples) }); ok {
+		it.Reset(&s.samples)
+		return old
+	}
+	return storage.NewListSeriesIterator(&s.samples)
+}
+
+// recentSamples implement storage.Samples.
+type recentSamples []recentSample
+
+func (s *recentSamples) Get(i int) chunks.Sample { return &(*s)[i] }
+func (s *recentSamples) Len() int                { return len(*s) }
+
+// A recent sample is a float; the lab scrapes no native histograms.
+func (s *recentSample) T() int64                    { return s.t }
+func (*recentSample) ST() int64                     { return 0 }
+func (s *recentSample) F() float64                  { return s.v }
+func (*recentSample) H() *histogram.Histogram       { return nil }
+func (*recentSample) FH() *histogram.FloatHistogram { return nil }
+func (*recentSample) Type() chunkenc.ValueType      { return chunkenc.ValFloat }
+func (s *recentSample) Copy() chunks.Sample         { c := *s; return &c }
