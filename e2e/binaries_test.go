@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -11,7 +12,7 @@ import (
 	"github.com/springtide/springtide/lab/world"
 )
 
-// springtide builds the controller's binary, from the cache when nothing changed.
+// springtide builds the controller's binary with the flags of make: one that make built is left alone, since other tests may run it.
 func springtide(t *testing.T) string {
 	t.Helper()
 	root, err := filepath.Abs("..")
@@ -19,7 +20,11 @@ func springtide(t *testing.T) string {
 		t.Fatal(err)
 	}
 	out := filepath.Join(root, "bin", "springtide")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", out, "./cmd/springtide")
+	version, err := os.ReadFile(filepath.Join(root, "VERSION"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-s -w -X main.version="+strings.TrimSpace(string(version)), "-o", out, "./cmd/springtide")
 	build.Dir = root
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build springtide: %v\n%s", err, text)

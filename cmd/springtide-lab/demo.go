@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -147,6 +149,7 @@ func (o *demoOptions) run(ctx context.Context) error {
 		return err
 	}
 	fmt.Printf("\n%s\n", report.Text(screen.Width()))
+	printFresh(w.Fresh())
 	if o.verbose {
 		fmt.Printf("%+v\n", w.Spent())
 	}
@@ -244,6 +247,17 @@ func printUsage(w *world.World) {
 	}
 	fmt.Printf("%-24s %6d MiB %8.1f CPU-s for %s: %.1f CPU-minutes a virtual day\n", "in all", memory>>20, cpu.Seconds(), w.Counted(),
 		cpu.Minutes()*24/max(w.Counted().Hours(), 0.01))
+}
+
+// printFresh prints for how many looks at a service the controller had fresh data, where the scrapes made that a question.
+func printFresh(f world.Fresh) {
+	if f.Looks == 0 {
+		return
+	}
+	fmt.Printf("fresh data           in %d of %d looks at a service\n", f.Fresh, f.Looks)
+	for _, name := range slices.Sorted(maps.Keys(f.Lacked)) {
+		fmt.Printf("  %-30s not fresh in %d\n", name, f.Lacked[name])
+	}
 }
 
 // findSpringtide settles which controller runs.

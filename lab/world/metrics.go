@@ -180,6 +180,9 @@ func (w *World) observe(ctx context.Context, now time.Time) error {
 	if err := w.noteWrites(ctx, now); err != nil {
 		return err
 	}
+	if w.options.scrapes().OwnTimes && now.Truncate(freshEvery).Equal(now) && !now.Before(w.counted) {
+		w.noteFresh(ctx)
+	}
 	if now.Truncate(forecastStep).Equal(now) {
 		if err := w.noteForecasts(ctx, now); err != nil {
 			return err

@@ -65,6 +65,7 @@ type World struct {
 	failures   int // steps in a row whose writes failed
 	violating  int
 	forecast   float64
+	fresh      Fresh
 	spent      Spent
 	closing    sync.Mutex
 	closers    []func() error // in the order they were made

@@ -1,0 +1,56 @@
+package world
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+)
+
+// freshEvery is how often the world looks whether the controller has fresh data of each service, where its scrapes are slow or lossy.
+const freshEvery = 10 * time.Minute
+
+// Fresh says of how many looks at a service the controller had fresh data of it, of how many in all, and which services lacked it how often.
+type Fresh struct {
+	Fresh, Looks int
+	Lacked       map[string]int
+}
+
+// Fresh is what the world saw since the account began.
+func (w *World) Fresh() Fresh { return w.fresh }
+
+// noteFresh looks at the condition DataFresh of each service.
+func (w *World) noteFresh(ctx context.Context) {
+	list, err := w.api.own("elasticservices", "").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		w.log.Debug("list services", "err", err) // the API server is down
+		return
+	}
+	for i := range list.Items {
+		o, err := typed[v1alpha1.ElasticService](&list.Items[i])
+		s, ok := o.(*v1alpha1.ElasticService)
+		if err != nil || !ok {
+			continue
+		}
+		w.fresh.Looks++
+		if fresh(s) {
+			w.fresh.Fresh++
+			continue
+		}
+		if w.fresh.Lacked == nil {
+			w.fresh.Lacked = map[string]int{}
+		}
+		w.fresh.Lacked[s.Namespace+"/"+s.Name]++
+	}
+}
+
+func fresh(s *v1alpha1.ElasticService) bool {
+	for _, c := range s.Status.Conditions {
+		if c.Type == v1alpha1.ConditionDataFresh {
+			return c.Status == metav1.ConditionTrue
+		}
+	}
+	return false
+}
