@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
 
+	agent "github.com/springtide/springtide/agent/host"
 	"github.com/springtide/springtide/internal/kube"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/scheduler/host"
@@ -89,6 +90,7 @@ func registered(t *testing.T) map[string]map[string]bool {
 		t.Fatal(err)
 	}
 	host.NewMetrics(r)
+	agent.NewMetrics(r)
 	known := map[string]map[string]bool{}
 	for _, d := range r.descs {
 		m := described.FindStringSubmatch(d.String())

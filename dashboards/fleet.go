@@ -172,6 +172,63 @@ func Fleet() Dashboard {
 						{`sum by (partition) (springtide_scheduler_leader)`, "partition {{partition}}"},
 					}},
 			}},
+			{Title: "Node agents", Panels: []Panel{
+				{Title: "Agents", Kind: "timeseries", Unit: "short", Width: 8, Sparse: true,
+					Description: "Agents that answer, those without the runtime's hooks, and machines by the capability that they lack.",
+					Queries: []Query{
+						{`count(springtide_agent_facts_age_seconds)`, "agents"}, {`count(springtide_agent_runtime_connected == 0)`, "without hooks"},
+						{`sum by (capability) (1 - springtide_agent_capability)`, "no {{capability}}"},
+					}},
+				{Title: "What hand-overs wait for", Kind: "timeseries", Unit: "short", Width: 8, Sparse: true,
+					Description: "Parcels that are not clean, by what they wait for; wishes of pods that cannot be met; values whose cgroup file is not there.",
+					Queries: []Query{
+						{`sum by (wait) (springtide_agent_parcels_waiting)`, "{{wait}}"}, {`sum(springtide_agent_problems)`, "problems"},
+						{`sum(springtide_agent_skipped_values)`, "skipped values"},
+					}},
+				{Title: "Age of the agents' facts", Kind: "timeseries", Unit: "s", Width: 8, Sparse: true,
+					Description: "The oldest, while the last share on disk is enforced; the 99th percentile of a cycle.",
+					Queries: []Query{
+						{`max(springtide_agent_facts_age_seconds)`, "oldest facts"},
+						{`histogram_quantile(0.99, sum by (le) (rate(springtide_agent_cycle_seconds_bucket[15m])))`, "cycle"},
+					}},
+				{Title: "Reclaimed CPU", Kind: "timeseries", Unit: "cores", Width: 8, Sparse: true,
+					Description: "Quota of reclaimed pods, and idle cores that machines offer.",
+					Queries: []Query{
+						{`sum(springtide_agent_reclaimed_quota_cores)`, "quota"}, {`sum(springtide_agent_reclaimed_offer{resource="cpu"})`, "offered"},
+					}},
+				{Title: "Reclaimed memory", Kind: "timeseries", Unit: "bytes", Width: 8, Sparse: true,
+					Description: "Memory boxes of reclaimed pods, and idle memory that machines offer.",
+					Queries: []Query{
+						{`sum(springtide_agent_reclaimed_memory_limit_bytes)`, "boxes"}, {`sum(springtide_agent_reclaimed_offer{resource="memory"})`, "offered"},
+					}},
+				{Title: "How online fares", Kind: "timeseries", Unit: "percentunit", Width: 8, Sparse: true,
+					Description: "The worst machine by indicator; agents that lack a signal give reclaimed work no more.",
+					Queries: []Query{
+						{`max by (indicator) (springtide_agent_indicator)`, "{{indicator}}"}, {`count(springtide_agent_stale_signals > 0)`, "agents without a signal"},
+					}},
+				{Title: "Evictions of reclaimed pods", Kind: "timeseries", Unit: "short", Width: 8, Sparse: true,
+					Description: "An hour, by rule and result; memory asked back first; machines over a threshold.",
+					Queries: []Query{
+						{`sum by (rule, result) (increase(springtide_agent_evictions_total[1h]))`, "{{rule}} {{result}}"},
+						{`sum by (result) (increase(springtide_agent_memory_reclaims_total[1h]))`, "reclaims {{result}}"},
+						{`sum by (rule) (springtide_agent_pressure)`, "over {{rule}}"},
+					}},
+				{Title: "Writes of the agents", Kind: "timeseries", Unit: "short", Width: 8, Sparse: true,
+					Description: "A second: values of cgroups by file and result, updates of containers, repairs of what the runtime did not set, API writes, failed writes of state.",
+					Queries: []Query{
+						{`sum by (file, result) (rate(springtide_agent_cgroup_writes_total[5m]))`, "{{file}} {{result}}"},
+						{`sum by (result) (rate(springtide_agent_runtime_updates_total[5m]))`, "runtime {{result}}"},
+						{`sum(rate(springtide_agent_runtime_repairs_total[5m]))`, "repairs"},
+						{`sum(rate(springtide_agent_runtime_disconnects_total[5m]))`, "disconnects"},
+						{`sum by (kind, result) (rate(springtide_agent_api_writes_total[5m]))`, "API {{kind}} {{result}}"},
+						{`sum(rate(springtide_agent_state_errors_total[5m]))`, "state errors"},
+					}},
+				{Title: "Pods and notices", Kind: "timeseries", Unit: "short", Width: 8, Sparse: true,
+					Description: "Pods by class; notices an hour, by what became of them.",
+					Queries: []Query{
+						{`sum by (class) (springtide_agent_pods)`, "{{class}}"}, {`sum by (event) (increase(springtide_agent_notices_total[1h]))`, "{{event}}"},
+					}},
+			}},
 			{Title: "Controller", Panels: []Panel{
 				{Title: "Cycle", Kind: "timeseries", Unit: "s", Width: 8, Description: "Wall time of each step, 99th percentile.",
 					Queries: []Query{{`histogram_quantile(0.99, sum by (le, step) (rate(springtide_cycle_step_duration_seconds_bucket[15m])))`, "{{step}}"}}},

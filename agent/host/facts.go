@@ -31,12 +31,6 @@ import (
 	"github.com/springtide/springtide/internal/kube/facts"
 )
 
-// Extended resources that reclaimed pods request. The scheduler counts them, the kubelet sees the pods as BestEffort.
-const (
-	ResourceReclaimedCPU    = "springtide.dev/reclaimed-cpu"
-	ResourceReclaimedMemory = "springtide.dev/reclaimed-memory"
-)
-
 const fieldManager = "springtide-agent"
 
 var (
@@ -116,7 +110,7 @@ func newNodeFacts(n *corev1.Node) NodeFacts {
 
 // reclaimedOf reads idle capacity: reclaimed-cpu counts in thousandths of a core, since an extended resource is a whole number.
 func reclaimedOf(list corev1.ResourceList) fleet.Resources {
-	cpu, memory := list[ResourceReclaimedCPU], list[ResourceReclaimedMemory]
+	cpu, memory := list[v1alpha1.ResourceReclaimedCPU], list[v1alpha1.ResourceReclaimedMemory]
 	return fleet.Resources{CPU: fleet.MilliCPU(cpu.Value()), Memory: fleet.Bytes(memory.Value())}
 }
 

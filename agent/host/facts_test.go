@@ -86,7 +86,7 @@ func TestSidesFollowTheController(t *testing.T) {
 		{name: "besteffort-of-offline", class: fleet.PodOffline, side: shape.OfflineSide, level: shape.Reclaimed, tolerates: true},
 		{name: "calls-itself-system", class: fleet.PodOnline, side: shape.OnlineSide, level: shape.Shared, cpu: "100m", annotations: map[string]string{shape.AnnotationClass: "system"}},
 		{name: "reclaimed-by-annotation", class: fleet.PodOnline, side: shape.OverlapSide, level: shape.Reclaimed, cpu: "100m", annotations: map[string]string{shape.AnnotationClass: "reclaimed"}},
-		{name: "requests-idle-capacity", class: fleet.PodOnline, side: shape.OverlapSide, level: shape.Reclaimed, cpu: ResourceReclaimedCPU},
+		{name: "requests-idle-capacity", class: fleet.PodOnline, side: shape.OverlapSide, level: shape.Reclaimed, cpu: v1alpha1.ResourceReclaimedCPU},
 
 		{name: "daemon", class: fleet.PodSystem, side: shape.SystemSide, level: shape.System, kind: daemonSet, owner: "cni", ofUID: "cni-uid"},
 		{name: "daemon-that-tolerates-the-holder", class: fleet.PodSystem, side: shape.SystemSide, level: shape.System, kind: daemonSet, owner: "cni", ofUID: "cni-uid", tolerates: true},
@@ -112,8 +112,8 @@ func TestSidesFollowTheController(t *testing.T) {
 		}
 		switch s.cpu {
 		case "":
-		case ResourceReclaimedCPU:
-			p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{ResourceReclaimedCPU: resource.MustParse("2000")}
+		case v1alpha1.ResourceReclaimedCPU:
+			p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{v1alpha1.ResourceReclaimedCPU: resource.MustParse("2000")}
 		default:
 			p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(s.cpu)}
 		}

@@ -35,7 +35,7 @@ type fixture struct {
 	uid  types.UID
 }
 
-func newFixture(t *testing.T) *fixture {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	p := planetest.Start(t, plane.Options{})
 	core, err := kubernetes.NewForConfig(p.RESTConfig())
@@ -77,7 +77,7 @@ func newFixture(t *testing.T) *fixture {
 	return f
 }
 
-func (f *fixture) create(t *testing.T, resource string, o any) {
+func (f *fixture) create(t testing.TB, resource string, o any) {
 	t.Helper()
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 	if err != nil {
@@ -90,7 +90,7 @@ func (f *fixture) create(t *testing.T, resource string, o any) {
 	})
 }
 
-func eventually(t *testing.T, what string, is func() bool) {
+func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {

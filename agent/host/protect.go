@@ -309,7 +309,7 @@ func (c *Cluster) reportOffer(ctx context.Context, has, offer fleet.Resources) (
 	if has == offer {
 		return false, nil
 	}
-	amounts := map[string]string{ResourceReclaimedCPU: strconv.FormatInt(int64(offer.CPU), 10), ResourceReclaimedMemory: strconv.FormatInt(int64(offer.Memory), 10)}
+	amounts := map[string]string{v1alpha1.ResourceReclaimedCPU: strconv.FormatInt(int64(offer.CPU), 10), v1alpha1.ResourceReclaimedMemory: strconv.FormatInt(int64(offer.Memory), 10)}
 	patch, err := json.Marshal(map[string]any{"status": map[string]any{"capacity": amounts, "allocatable": amounts}})
 	if err != nil {
 		return false, err

@@ -32,6 +32,12 @@ const (
 	ComponentScheduler = "scheduler"
 	// ComponentController is the value of LabelComponent on the controller.
 	ComponentController = "controller"
+	// ComponentAgent is the value of LabelComponent on the node agents.
+	ComponentAgent = "agent"
+	// ResourceReclaimedCPU (in thousandths of a core) and ResourceReclaimedMemory (in bytes) are the extended resources by which a node offers what
+	// its online services leave idle. The scheduler counts them, the kubelet sees the pods as BestEffort.
+	ResourceReclaimedCPU    = "springtide.dev/reclaimed-cpu"
+	ResourceReclaimedMemory = "springtide.dev/reclaimed-memory"
 	// LabelFillerNode names the machine whose room a filler holds.
 	LabelFillerNode = "springtide.dev/filler-node"
 	// AnnotationNotice is the checkpoint notice on a pod: JSON with loan, epoch and deadline.

@@ -79,7 +79,7 @@ func (u *uninstall) run(ctx context.Context, out io.Writer, c *clients) error {
 		return nil
 	}
 	fmt.Fprintln(out)
-	for _, step := range []func(context.Context, io.Writer, *clients, *holdings) error{u.recallAll, u.releaseAll, u.quiet, u.stop, u.unmark} {
+	for _, step := range []func(context.Context, io.Writer, *clients, *holdings) error{u.recallAll, u.releaseAll, u.quiet, u.stop, u.stopAgents, u.unmark} {
 		if err := step(ctx, out, c, h); err != nil {
 			return err
 		}
@@ -303,6 +303,38 @@ func (u *uninstall) stop(ctx context.Context, out io.Writer, c *clients, _ *hold
 	}
 }
 
+// agents names the DaemonSet of the node agents, and its namespace.
+const agents = "springtide-agent"
+
+// stopAgents ends the node agents: they would write what is taken off their machines again. The cgroups of a machine stay as they are until its pods
+// end; nothing depends on the agent.
+func (u *uninstall) stopAgents(ctx context.Context, out io.Writer, c *clients, _ *holdings) error {
+	err := c.core.AppsV1().DaemonSets(agents).Delete(ctx, agents, metav1.DeleteOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("stop the node agents: %w", err)
+	}
+	deadline := c.now().Add(u.timeout)
+	for {
+		left, err := c.core.CoreV1().Pods(agents).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelComponent + "=" + v1alpha1.ComponentAgent})
+		if err != nil {
+			return fmt.Errorf("read the node agents: %w", err)
+		}
+		if len(left.Items) == 0 {
+			fmt.Fprintln(out, "The node agents are stopped.")
+			return nil
+		}
+		if !c.now().Before(deadline) {
+			return fmt.Errorf("node agent %s has not ended: to fix, end it and run this again", left.Items[0].Name)
+		}
+		if err := pauseFor(ctx, min(u.every, time.Second)); err != nil {
+			return err
+		}
+	}
+}
+
 // unmark takes what Springtide wrote on objects of others away, and deletes what the controller alone writes.
 func (u *uninstall) unmark(ctx context.Context, out io.Writer, c *clients, h *holdings) error {
 	for _, step := range []struct {
@@ -349,6 +381,9 @@ func unmarkNodes(ctx context.Context, c *clients) (int, error) {
 			return "", fmt.Errorf("read nodes: %w", err)
 		}
 		for i := range page.Items {
+			if err := withoutOffer(ctx, c, &page.Items[i]); err != nil {
+				return "", err
+			}
 			body := nodeWithoutMarks(&page.Items[i])
 			if body == nil {
 				continue
@@ -367,10 +402,32 @@ func unmarkNodes(ctx context.Context, c *clients) (int, error) {
 	return done, err
 }
 
+// withoutOffer takes the idle capacity off that a node's agent offered.
+func withoutOffer(ctx context.Context, c *clients, n *corev1.Node) error {
+	gone := map[string]any{}
+	for _, name := range []corev1.ResourceName{v1alpha1.ResourceReclaimedCPU, v1alpha1.ResourceReclaimedMemory} {
+		if _, ok := n.Status.Capacity[name]; ok {
+			gone[string(name)] = nil
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	b, err := mergePatch(map[string]any{"status": map[string]any{"capacity": gone, "allocatable": gone}})
+	if err != nil {
+		return err
+	}
+	_, err = c.core.CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, b, metav1.PatchOptions{}, "status")
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("take idle capacity off node %s: %w", n.Name, err)
+	}
+	return nil
+}
+
 // nodeWithoutMarks is the patch that takes our marks off a node; nil when it carries none.
 func nodeWithoutMarks(n *corev1.Node) map[string]any {
 	labels, notes, taints := map[string]any{}, map[string]any{}, []corev1.Taint{}
-	for _, key := range []string{v1alpha1.LabelOffline, v1alpha1.LabelHome} {
+	for _, key := range []string{v1alpha1.LabelOffline, v1alpha1.LabelHome, v1alpha1.LabelRuntimeHooks} {
 		if _, ok := n.Labels[key]; ok {
 			labels[key] = nil
 		}

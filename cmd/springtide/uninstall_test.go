@@ -10,6 +10,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -34,11 +36,15 @@ func TestUninstallLeavesNothing(t *testing.T) {
 	w := newWorld(t)
 	ours := map[string]string{v1alpha1.AnnotationLeaderEpoch: "4"}
 	marked := []runtime.Object{
-		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "lent", Labels: map[string]string{v1alpha1.LabelOffline: "true", v1alpha1.LabelHome: "offline", v1alpha1.LabelNetworkPod: "a"},
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "lent", Labels: map[string]string{v1alpha1.LabelOffline: "true", v1alpha1.LabelHome: "offline", v1alpha1.LabelNetworkPod: "a",
+			v1alpha1.LabelRuntimeHooks: "true"},
 			Annotations: map[string]string{v1alpha1.AnnotationDue: "x", v1alpha1.AnnotationExpectedUntil: "x", v1alpha1.AnnotationLeaderEpoch: "4",
 				v1alpha1.AnnotationKept: "karpenter.sh/do-not-disrupt", "karpenter.sh/do-not-disrupt": "true", "owner": "me"}},
 			Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: v1alpha1.TaintHolder, Value: "offline", Effect: "NoSchedule"}, {Key: v1alpha1.TaintFenced, Effect: "NoExecute"},
-				{Key: "gpu", Effect: "NoSchedule"}}}},
+				{Key: "gpu", Effect: "NoSchedule"}}},
+			Status: corev1.NodeStatus{Capacity: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8"), v1alpha1.ResourceReclaimedCPU: resource.MustParse("4000")},
+				Allocatable: corev1.ResourceList{v1alpha1.ResourceReclaimedCPU: resource.MustParse("4000")}}},
+		&appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: agents, Name: agents}},
 		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "leaver",
 			Annotations: map[string]string{v1alpha1.AnnotationLeavesAt: "3", corev1.PodDeletionCost: "-1000", v1alpha1.AnnotationNotice: "{}", "owner": "me"}}},
 		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "costly", Annotations: map[string]string{corev1.PodDeletionCost: "5"}}},
@@ -78,6 +84,12 @@ func TestUninstallLeavesNothing(t *testing.T) {
 	}
 	if fmt.Sprint(n.Labels) != "map[springtide.dev/network-pod:a]" || fmt.Sprint(n.Annotations) != "map[owner:me]" || len(n.Spec.Taints) != 1 || n.Spec.Taints[0].Key != "gpu" {
 		t.Errorf("the node has labels %v, annotations %v and taints %v", n.Labels, n.Annotations, n.Spec.Taints)
+	}
+	if _, left := n.Status.Allocatable[v1alpha1.ResourceReclaimedCPU]; left || len(n.Status.Capacity) != 1 {
+		t.Errorf("the node offers %v of %v", n.Status.Allocatable, n.Status.Capacity)
+	}
+	if _, err := w.core.AppsV1().DaemonSets(agents).Get(t.Context(), agents, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the node agents run on: %v", err)
 	}
 	leaver, err := w.core.CoreV1().Pods("shop").Get(t.Context(), "leaver", metav1.GetOptions{})
 	if err != nil || fmt.Sprint(leaver.Annotations) != "map[owner:me]" {

@@ -352,7 +352,7 @@ func TestSystemPodsAreProved(t *testing.T) {
 		for _, change := range c.change {
 			change(p)
 		}
-		o := Options{DaemonKinds: []Kind{{gvrKruise.GroupVersion().String(), "DaemonSet"}, {"not.installed/v1", "DaemonSet"}}}
+		o := Options{DaemonKinds: []Kind{{APIVersion: gvrKruise.GroupVersion().String(), Kind: "DaemonSet"}, {APIVersion: "not.installed/v1", Kind: "DaemonSet"}}}
 		if c.without {
 			o = Options{}
 		}
