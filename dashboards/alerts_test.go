@@ -69,6 +69,25 @@ var alertCases = map[string][]alertCase{
 		{series: `springtide_source_up{source="history"} 1 0x10`, at: 7, fires: []string{`{source="history"}`}, says: "history has been down"},
 		{series: `springtide_source_up{source="history"} 0 0 0 1x10`, at: 7},
 	},
+	"SpringtideAgentBlind": {
+		{series: `springtide_agent_facts_age_seconds{instance="m"} 5 5 300x20`, at: 8, fires: []string{`{instance="m"}`}, says: "what it knew 5m 0s ago"},
+		{series: `springtide_agent_facts_age_seconds{instance="m"} 5 5 300 300 5x20`, at: 8},
+	},
+	"SpringtideAgentWriteFails": {
+		{series: `springtide_agent_cgroup_writes_total{instance="m",file="cpuset.cpus",via="file",result="error"} 0+3x30`, at: 20,
+			fires: []string{`{file="cpuset.cpus", instance="m"}`}, says: "The agent m fails"},
+		{series: `springtide_agent_state_errors_total{instance="m"} 0+1x30`, at: 20, fires: []string{`{instance="m"}`}, says: "its own state"},
+		{series: "springtide_agent_cgroup_writes_total{instance=\"m\",file=\"cpuset.cpus\",via=\"file\",result=\"ok\"} 0+3x30\n" +
+			"  springtide_agent_cgroup_writes_total{instance=\"m\",file=\"cpuset.cpus\",via=\"file\",result=\"error\"} 2x30", at: 20},
+	},
+	"SpringtideMachinePressed": {
+		{series: `springtide_agent_pressure{instance="m",rule="MemoryLow"} 1x20`, at: 12, fires: []string{`{instance="m", rule="MemoryLow"}`}, says: "On m the rule MemoryLow"},
+		{series: `springtide_agent_pressure{instance="m",rule="MemoryLow"} 1 1 1 stale`, at: 12},
+	},
+	"SpringtideAgentUnhooked": {
+		{series: `springtide_agent_runtime_connected{instance="m"} 0x40`, at: 32, fires: []string{`{instance="m"}`}, says: "runtime of m"},
+		{series: `springtide_agent_runtime_connected{instance="m"} 0x20 1x20`, at: 32},
+	},
 	"SpringtideForecastSkillLost": {
 		{series: `springtide_forecast_skill_lost{namespace="shop",service="cart"} 1x180`, at: 125, fires: []string{`{namespace="shop", service="cart"}`}, says: "shop/cart follows its live load"},
 		{series: `springtide_forecast_skill_lost{namespace="shop",service="cart"} 1x60 0x120`, at: 125},
