@@ -8,7 +8,7 @@ out=${OUT:-docs/benchmarks/scheduler.md}
 go=${GO:-go}
 raw=$(mktemp)
 trap 'rm -f "$raw" "$out.new"' EXIT
-commit=$(git describe --always --dirty 2>/dev/null || echo unknown)
+commit=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
 load=$(cut -d' ' -f1 /proc/loadavg 2>/dev/null || echo unknown)
 cpu=$(awk -F': ' '/^model name/ {print $2; exit}' /proc/cpuinfo 2>/dev/null || true)
 
