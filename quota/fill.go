@@ -235,7 +235,9 @@ func (x *filling) settle() {
 		if x.got[i] > 0 {
 			w, unit := amountsOf(x.wish[i]), x.unit[i]
 			for d := range w {
-				w[d] = math.Floor(w[d]*x.got[i] + 1e-6) // a sum of thirds is a whole again
+				// A sum of thirds is a whole again: a millionth, and of large amounts what 53 bits lose in such a sum. Some bytes less than
+				// all would read as a shortage.
+				w[d] = math.Floor(w[d]*(x.got[i]+1e-12) + 1e-6)
 				if unit[d] == 0 {
 					w[d] = 0
 				}
