@@ -54,8 +54,8 @@ func (r *reporter) forget(before time.Time) {
 }
 
 // Report tells operators of a cycle in status, conditions and events. A status is written when something in it changed that an operator
-// would act on (the desired replicas, a phase, a condition); numbers that change all the time go along with that, or by themselves every
-// StatusEvery where a reader would see a difference. A conflict is left to the next cycle. Report is not safe for concurrent use.
+// would act on (the desired replicas, a phase, a condition); numbers that change all the time go along with that, or by themselves: every StatusEvery
+// where a reader would see a plain difference, every hour where it is slight. A conflict is left to the next cycle. Report is not safe for concurrent use.
 func (c *Cluster) Report(ctx context.Context, r *loop.Report) error {
 	c.tell(r)
 	c.publishHosts(ctx, r)
@@ -79,9 +79,9 @@ type statusWriter struct {
 	sights
 }
 
-// exactEvery is after how many turns of StatusEvery the numbers are written though no reader would see a difference, so that they do not stay a
-// tenth from the truth for days.
-const exactEvery = 18
+// A plain change is written after one turn of StatusEvery, a slight one after slightEvery of them. After exactEvery the numbers are written though no
+// reader would see a difference, so that they do not stay a tenth from the truth for days.
+const slightEvery, exactEvery = 6, 18
 
 // due decides whether a status is to be written: gistWas and gist are what of the status before and after is worth a write of its own, was and next
 // the whole.
@@ -92,7 +92,11 @@ func (w *statusWriter) due(key string, gistWas, gist, was, next any) bool {
 	}
 	last.seen = w.now
 	turns := w.now.Sub(last.at) / w.c.o.StatusEvery
-	news := !reflect.DeepEqual(gistWas, gist) || turns > 0 && (visible(was, next) || turns >= exactEvery)
+	news := !reflect.DeepEqual(gistWas, gist) || turns >= exactEvery
+	if !news && turns > 0 {
+		c := seen(was, next)
+		news = c == plain || c == slight && turns >= slightEvery
+	}
 	if news {
 		last.at = w.now
 	}

@@ -8,13 +8,26 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+)
+
+// change is how much of a difference a reader of a status would see.
+type change int
+
+const (
+	unchanged change = iota
+	slight           // a number that moved by more than a tenth, a time by more than an hour, other machines in a list of them
+	plain            // other words, a number that moved by more than half
 )
 
 const (
-	// visiblePart is the relative change of a number that a reader of a status would call a change, visibleTime that of a time ahead.
-	visiblePart = 0.1
-	visibleTime = time.Hour
+	slightPart, plainPart = 0.1, 0.5
+	slightTime            = time.Hour
 )
+
+// minor are the fields that list examples of a state, which other fields count: other examples are a slight change.
+var minor = map[string]bool{"pinned": true}
 
 // unread are the fields that say when a status was written and by whom, and the sentence behind the last decision: it goes with the decision.
 var unread = map[string]bool{"observedTime": true, "leaderEpoch": true, "lastTransitionTime": true, "reason": true}
@@ -24,62 +37,86 @@ var (
 	numbersInText = regexp.MustCompile(`\d[\d,]*(\.\d+)?`)
 )
 
-// visible reports whether a reader would see a difference between two statuses: other words, other lists, an amount that moved by more than a tenth (a
-// count by more than one, too), a time that moved by more than an hour. Ages and times of day within a sentence are none.
-func visible(was, next any) bool {
+// seen is what a reader would see of a difference between two statuses. A count that moved by one is none, nor are ages and times of day within a
+// sentence.
+func seen(was, next any) change {
+	if a, ok := was.(*v1alpha1.ElasticServiceStatus); ok {
+		if b, ok := next.(*v1alpha1.ElasticServiceStatus); ok && (a.ReadyReplicas < a.Replicas) != (b.ReadyReplicas < b.Replicas) {
+			return plain // a replica that lacks, or lacks no more, whatever their number
+		}
+	}
 	a, err := runtime.DefaultUnstructuredConverter.ToUnstructured(was)
 	if err != nil {
-		return true
+		return plain
 	}
 	b, err := runtime.DefaultUnstructuredConverter.ToUnstructured(next)
-	return err != nil || differs(a, b)
+	if err != nil {
+		return plain
+	}
+	return differs(a, b)
 }
 
-func differs(a, b any) bool {
+func differs(a, b any) change {
 	switch x := a.(type) {
 	case map[string]any:
-		y, ok := b.(map[string]any)
-		return !ok || fieldsDiffer(x, y)
+		if y, ok := b.(map[string]any); ok {
+			return fieldsDiffer(x, y)
+		}
+		return plain
 	case []any:
 		y, ok := b.([]any)
 		if !ok || len(x) != len(y) {
-			return true
+			return plain
 		}
+		most := unchanged
 		for i := range x {
-			if differs(x[i], y[i]) {
-				return true
-			}
+			most = max(most, differs(x[i], y[i]))
 		}
-		return false
+		return most
 	case string:
-		y, ok := b.(string)
-		return !ok || textsDiffer(x, y)
+		if y, ok := b.(string); ok {
+			return textsDiffer(x, y)
+		}
+		return plain
 	}
 	x, isNumber := number(a)
 	y, alsoNumber := number(b)
-	if isNumber && alsoNumber {
-		return math.Abs(x-y) > 1 && apart(x, y)
+	switch {
+	case isNumber && alsoNumber && math.Abs(x-y) <= 1:
+		return unchanged
+	case isNumber && alsoNumber:
+		return apart(x, y)
+	case a != b:
+		return plain
 	}
-	return a != b
+	return unchanged
 }
 
 // fieldsDiffer compares field by field; a field that is not there counts as zero where the other one is a number, since zeros are left out.
-func fieldsDiffer(x, y map[string]any) bool {
+func fieldsDiffer(x, y map[string]any) change {
+	most := unchanged
+	compare := func(k string, v, w any) {
+		switch c := differs(v, w); {
+		case unread[k]:
+		case minor[k]:
+			most = max(most, min(c, slight))
+		default:
+			most = max(most, c)
+		}
+	}
 	for k, v := range x {
 		w, there := y[k]
 		if !there {
 			w = zeroLike(v)
 		}
-		if !unread[k] && differs(v, w) {
-			return true
-		}
+		compare(k, v, w)
 	}
 	for k, w := range y {
-		if _, there := x[k]; !there && !unread[k] && differs(zeroLike(w), w) {
-			return true
+		if _, there := x[k]; !there {
+			compare(k, zeroLike(w), w)
 		}
 	}
-	return false
+	return most
 }
 
 func zeroLike(v any) any {
@@ -89,29 +126,36 @@ func zeroLike(v any) any {
 	return nil
 }
 
-func textsDiffer(x, y string) bool {
+func textsDiffer(x, y string) change {
 	if x == y {
-		return false
+		return unchanged
 	}
 	if s, err := time.Parse(time.RFC3339, x); err == nil {
-		t, err := time.Parse(time.RFC3339, y)
-		return err != nil || s.Sub(t).Abs() > visibleTime
+		switch t, err := time.Parse(time.RFC3339, y); {
+		case err != nil:
+			return plain
+		case s.Sub(t).Abs() > slightTime:
+			return slight
+		}
+		return unchanged
 	}
 	if p, err := resource.ParseQuantity(x); err == nil {
 		q, err := resource.ParseQuantity(y)
-		return err != nil || apart(p.AsApproximateFloat64(), q.AsApproximateFloat64())
+		if err != nil {
+			return plain
+		}
+		return apart(p.AsApproximateFloat64(), q.AsApproximateFloat64())
 	}
 	x, y = timesInText.ReplaceAllString(x, "t"), timesInText.ReplaceAllString(y, "t")
 	if numbersInText.ReplaceAllString(x, "n") != numbersInText.ReplaceAllString(y, "n") {
-		return true
+		return plain
 	}
+	most := unchanged
 	m := numbersInText.FindAllString(y, -1)
 	for i, s := range numbersInText.FindAllString(x, -1) {
-		if apart(inText(s), inText(m[i])) {
-			return true
-		}
+		most = max(most, apart(inText(s), inText(m[i])))
 	}
-	return false
+	return most
 }
 
 // inText reads a number that may have commas between its thousands.
@@ -129,7 +173,15 @@ func inText(s string) float64 {
 	return f
 }
 
-func apart(x, y float64) bool { return !(math.Abs(x-y) <= visiblePart*max(math.Abs(x), math.Abs(y))) }
+func apart(x, y float64) change {
+	switch by, whole := math.Abs(x-y), max(math.Abs(x), math.Abs(y)); {
+	case by <= slightPart*whole:
+		return unchanged
+	case by <= plainPart*whole:
+		return slight
+	}
+	return plain // or no number
+}
 
 func number(v any) (float64, bool) {
 	switch n := v.(type) {
