@@ -45,6 +45,8 @@ type Defaults struct {
 	Tolerance float64
 	// Stabilisation is how long every part must agree before a scale-in; used where the service says none.
 	Stabilisation time.Duration
+	// Settle is how long after a scale-out a scale-in of a single replica, or of one in thirty, waits.
+	Settle time.Duration
 	// RateWindow, RateFactor and RatePods bound what the reactive parts may add: in one window to at most the larger of
 	// RateFactor × the count at its start and RatePods more. Floors are not bounded: an operator's level, like a forecast, is meant.
 	RateWindow time.Duration
@@ -98,6 +100,8 @@ func Standard() Defaults {
 		ReadyDelay:    30 * time.Second,
 		CPUWindow:     time.Minute,
 
+		// Bursts of the shipped traces come back within it more often than not. It costs half an hour of a replica at most.
+		Settle: 30 * time.Minute,
 		// Ebbs take hours. A fifth a minute follows any of them, and leaves a third of the replicas after one stabilisation window.
 		ShrinkWindow: time.Minute,
 		ShrinkShare:  0.2,
@@ -166,7 +170,7 @@ func (d *Defaults) follow(window time.Duration) {
 func (d *Defaults) fill() {
 	std := Standard()
 	for _, f := range [...]struct{ have, std *time.Duration }{
-		{&d.Stabilisation, &std.Stabilisation}, {&d.RateWindow, &std.RateWindow}, {&d.ShrinkWindow, &std.ShrinkWindow}, {&d.YoungFor, &std.YoungFor},
+		{&d.Stabilisation, &std.Stabilisation}, {&d.Settle, &std.Settle}, {&d.RateWindow, &std.RateWindow}, {&d.ShrinkWindow, &std.ShrinkWindow}, {&d.YoungFor, &std.YoungFor},
 		{&d.ReadyDelay, &std.ReadyDelay}, {&d.CPUWindow, &std.CPUWindow}, {&d.LastGood, &std.LastGood}, {&d.ImputeFor, &std.ImputeFor}, {&d.SkillWait, &std.SkillWait},
 		{&d.TideAge, &std.TideAge}, {&d.Cycle, &std.Cycle}, {&d.StartUp, &std.StartUp},
 		{&d.FallReach, &std.FallReach}, {&d.AheadStep, &std.AheadStep}, {&d.AheadFor, &std.AheadFor},

@@ -1,0 +1,62 @@
+package hpa
+
+import (
+	"testing"
+	"time"
+)
+
+// One low tide is no agreement: it asks for as much during the whole of its five minutes, and the next one may take it back.
+func TestALowTideNeedsTheNext(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		made   time.Duration // how old the tide is
+		before int32         // what was asked for until it was made
+		want   int32
+	}{
+		{"at the end of the first low tide", 4*time.Minute + 50*time.Second, 10, 10},
+		{"at the end of the second", 4*time.Minute + 50*time.Second, 6, 6},
+		{"at the begin of the second", 15 * time.Second, 6, 6},
+		{"a low tide that the second confirms with a higher one", 15 * time.Second, 8, 8},
+	} {
+		w := falling(10, 6)
+		w.t.Made, w.t.Step = w.now.Add(-c.made), 5*time.Minute
+		w.o.History = nil
+		for age := 20 * time.Minute; age > 0; age -= 15 * time.Second {
+			d := Decision{At: w.now.Add(-age), Replicas: 6, From: 10}
+			if d.At.Before(w.t.Made) {
+				d.Replicas = c.before
+			}
+			w.o.History = append(w.o.History, d)
+		}
+		if got := w.size(); got.Replicas != c.want {
+			t.Errorf("%s: %d replicas, want %d: %s", c.name, got.Replicas, c.want, got.Reason)
+		}
+	}
+}
+
+// A service that scaled out does not give back a single replica within half an hour, and more than that as ever; an ebb is followed.
+func TestSmallStepsSettle(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		from, to int32
+		out      time.Duration // how long ago it scaled out from one replica less; 0 for never
+		want     int32
+	}{
+		{"an ebb", 10, 9, 0, 9},
+		{"one replica, after a scale-out", 10, 9, 20 * time.Minute, 10},
+		{"one replica, after a while", 10, 9, 31 * time.Minute, 9},
+		{"two replicas of ten", 10, 8, 20 * time.Minute, 8},
+		{"one replica of forty", 40, 39, 20 * time.Minute, 40},
+		{"three replicas of forty", 40, 37, 20 * time.Minute, 37},
+	} {
+		w := falling(c.from, c.to)
+		w.svc.Max = 100
+		w.cpu(100)
+		if c.out > 0 {
+			w.o.History = append(w.o.History, Decision{At: w.now.Add(-c.out), Replicas: c.to, From: c.from - 1})
+		}
+		if got := w.size(); got.Replicas != c.want {
+			t.Errorf("%s: %d replicas, want %d: %s", c.name, got.Replicas, c.want, got.Reason)
+		}
+	}
+}
