@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"strings"
 	"time"
 
@@ -86,10 +87,42 @@ func (w *statusWriter) services(r *loop.Report) {
 		}
 		next := *o.api
 		next.Status = v.status(o.api)
-		if w.due(statusKey(gvrServices, &next), gistOfService(&o.api.Status), gistOfService(&next.Status), &o.api.Status, &next.Status) {
+		was, is := gistOfService(&o.api.Status), gistOfService(&next.Status)
+		if w.starting(svc.ID, &was, &is, &next.Status) {
+			continue
+		}
+		if w.due(statusKey(gvrServices, &next), was, is, &o.api.Status, &next.Status) {
 			w.put(gvrServices, &next, func(version string) sight { return w.c.services.sees(n.Namespace, n.Name, o.UID, version) })
 		}
 	}
+}
+
+// startsFor is how long a scale-out is waited for before it is told while its pods still start.
+const startsFor = 3 * time.Minute
+
+// starting reports whether nothing but a scale-out is to be told whose pods still start: what became of it is told with it, in one write. The first
+// one is told at once.
+func (w *statusWriter) starting(id fleet.ServiceID, was, is *serviceGist, next *v1alpha1.ElasticServiceStatus) bool {
+	at := w.c.reporter.scaled[id]
+	if was.LastScale.IsZero() || !at.After(was.LastScale) || w.now.Sub(at) >= startsFor || next.ReadyReplicas >= next.Replicas {
+		return false
+	}
+	same := *was
+	same.Desired, same.Replicas, same.LastScale = is.Desired, is.Replicas, is.LastScale
+	return reflect.DeepEqual(&same, is)
+}
+
+// scaledAt notes when a service was scaled and returns the last time that is known, in the API or here alone.
+func (w *statusWriter) scaledAt(id fleet.ServiceID, now bool, told *metav1.Time) *metav1.Time {
+	if now {
+		w.c.reporter.scaled[id] = w.now.Truncate(time.Second) // as the API keeps it
+	}
+	at, ok := w.c.reporter.scaled[id]
+	if !ok || !at.After(timeOf(told)) {
+		delete(w.c.reporter.scaled, id)
+		return told
+	}
+	return stamp(at)
 }
 
 // withheldBy says by what the actions on services were held back whose subject begins with a prefix.
@@ -129,8 +162,8 @@ func (v *serviceView) status(o *v1alpha1.ElasticService) v1alpha1.ElasticService
 		s.DesiredReplicas, s.FloorReplicas = t.Replicas, t.Floor
 		s.Reason = v1alpha1.Clip(t.Reason, v1alpha1.MaxReasonLength)
 	}
+	s.LastScaleTime = v.w.scaledAt(v.svc.ID, v.scaled.Outcome == loop.Done, o.Status.LastScaleTime)
 	if v.scaled.Outcome == loop.Done {
-		s.LastScaleTime = stamp(v.w.now)
 		if v.target != nil && v.svc.Actuation == fleet.ByScale {
 			s.Replicas = v.target.Replicas // what was just written: the next cycle, which reads it, has nothing to add
 		}

@@ -17,13 +17,13 @@ type change int
 
 const (
 	unchanged change = iota
-	slight           // a number that moved by more than a tenth, a time by more than an hour, other machines in a list of them
+	slight           // a number that moved by more than a tenth, a time by more than three hours, other machines in a list of them
 	plain            // other words, a number that moved by more than half
 )
 
 const (
 	slightPart, plainPart = 0.1, 0.5
-	slightTime            = time.Hour
+	slightTime            = 3 * time.Hour // the lowest point of a flat night is ever the present one
 )
 
 // minor are the fields that list examples of a state, which other fields count: other examples are a slight change.

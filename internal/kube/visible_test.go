@@ -39,10 +39,10 @@ func TestWhatAReaderSees(t *testing.T) {
 		"other words":         {func(s *v1alpha1.ElasticServiceStatus) { s.Conditions[0].Message = "paused" }, plain},
 		"the last decision's": {func(s *v1alpha1.ElasticServiceStatus) { s.Reason = "paused" }, unchanged},
 		"a peak moved little": {func(s *v1alpha1.ElasticServiceStatus) {
-			s.Tide.PeakTime = ptr(metav1.NewTime(t0.Add(20 * time.Minute)))
+			s.Tide.PeakTime = ptr(metav1.NewTime(t0.Add(2 * time.Hour)))
 		}, unchanged},
 		"a peak moved": {func(s *v1alpha1.ElasticServiceStatus) {
-			s.Tide.PeakTime = ptr(metav1.NewTime(t0.Add(-70 * time.Minute)))
+			s.Tide.PeakTime = ptr(metav1.NewTime(t0.Add(-4 * time.Hour)))
 		}, slight},
 		"no tide":            {func(s *v1alpha1.ElasticServiceStatus) { s.Tide = nil }, plain},
 		"one condition less": {func(s *v1alpha1.ElasticServiceStatus) { s.Conditions = nil }, plain},

@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/springtide/springtide/internal/replay"
 )
 
 // lifecycle is what the kubelets of the fleet would write by now: pods whose start-up is over become ready, pods whose grace is over
@@ -31,9 +34,37 @@ func (w *World) lifecycle(now time.Time) []write {
 			writes = append(writes, w.finish(p))
 		case !p.ready && !p.finished() && !p.readyAt.After(now):
 			writes = append(writes, w.makeReady(p))
+		case w.restarts(p, now):
+			writes = append(writes, w.restart(p, now))
 		}
 	}
 	return writes
+}
+
+// restartsADay is how often the container of an online pod starts again. It is back within a step, so no request notices.
+const restartsADay = 1
+
+// restarts draws whether the container of a pod starts again in the minute that begins at now. It does so where metrics are scraped as a real
+// cluster's are.
+func (w *World) restarts(p *pod, now time.Time) bool {
+	if !w.options.scrapes().OwnTimes || !now.Truncate(time.Minute).Equal(now) || p.kind != online || !p.exports || !p.serves() {
+		return false
+	}
+	draw := rand.New(rand.NewPCG(w.options.Seed, replay.Seed("restart", p.object.Name, now.Format(time.RFC3339))))
+	return draw.Float64() < restartsADay/(24*60.0)
+}
+
+// restart writes what a kubelet writes when a container ended and runs again: Ready has a new time, long after the pod's start.
+func (w *World) restart(p *pod, now time.Time) write {
+	count := p.restarted + 1
+	patch := w.patchStatus(p.object, w.running(p, now, now, count))
+	return func(ctx context.Context) error {
+		if err := patch(ctx); err != nil {
+			return err
+		}
+		w.table.mark(func() { p.restarted, p.readyAt = count, now })
+		return nil
+	}
 }
 
 // podStatus is the part of a pod's status that the world writes; a strategic merge keeps what others wrote.
@@ -46,20 +77,7 @@ type podStatus struct {
 
 // makeReady writes what a kubelet writes when the containers answer their probes. The times are virtual.
 func (w *World) makeReady(p *pod) write {
-	started, ready := metav1.NewTime(p.boundAt), metav1.NewTime(p.readyAt)
-	status := podStatus{Phase: corev1.PodRunning, StartTime: &started}
-	for _, t := range []corev1.PodConditionType{corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady} {
-		status.Conditions = append(status.Conditions, corev1.PodCondition{Type: t, Status: corev1.ConditionTrue, LastTransitionTime: ready})
-	}
-	up := true
-	for i := range p.object.Spec.Containers {
-		c := &p.object.Spec.Containers[i]
-		status.Containers = append(status.Containers, corev1.ContainerStatus{
-			Name: c.Name, Image: c.Image, Ready: true, Started: &up,
-			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: started}},
-		})
-	}
-	patch := w.patchStatus(p.object, status)
+	patch := w.patchStatus(p.object, w.running(p, p.boundAt, p.readyAt, 0))
 	return func(ctx context.Context) error {
 		if err := patch(ctx); err != nil {
 			return err
@@ -67,6 +85,23 @@ func (w *World) makeReady(p *pod) write {
 		w.table.mark(func() { p.ready = true })
 		return nil
 	}
+}
+
+// running is the status of a pod whose containers run since a time and answer their probes since another one.
+func (w *World) running(p *pod, since, ready time.Time, restarts int32) podStatus {
+	bound, started, answered, up := metav1.NewTime(p.boundAt), metav1.NewTime(since), metav1.NewTime(ready), true
+	status := podStatus{Phase: corev1.PodRunning, StartTime: &bound}
+	for _, t := range []corev1.PodConditionType{corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady} {
+		status.Conditions = append(status.Conditions, corev1.PodCondition{Type: t, Status: corev1.ConditionTrue, LastTransitionTime: answered})
+	}
+	for i := range p.object.Spec.Containers {
+		c := &p.object.Spec.Containers[i]
+		status.Containers = append(status.Containers, corev1.ContainerStatus{
+			Name: c.Name, Image: c.Image, Ready: true, Started: &up, RestartCount: restarts,
+			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: started}},
+		})
+	}
+	return status
 }
 
 // finish writes what a kubelet writes when the grace is over: the containers have stopped, and the pod may be forgotten. A Job's pod ends

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/springtide/springtide/fleet"
-	"github.com/springtide/springtide/internal/replay"
 	"github.com/springtide/springtide/lab/model"
 	"github.com/springtide/springtide/lab/prom"
 	"github.com/springtide/springtide/lab/scrape"
@@ -99,6 +97,11 @@ func (w *World) export() {
 			p.exportedReady = ready
 			e.Ready(p.exported, ready, p.readyAt)
 		}
+		if p.restarted != p.exportedRestarts {
+			p.exportedRestarts = p.restarted
+			e.Restart(p.exported)
+			e.Ready(p.exported, p.exportedReady, p.readyAt)
+		}
 	}
 	ready := map[fleet.Name]int{}
 	for _, p := range w.table.pods {
@@ -130,30 +133,8 @@ func (w *World) podMeta(p *pod) model.PodMeta {
 	return m
 }
 
-// restartsADay is how often the container of an online pod starts again, as its metrics show: within a step, so that readiness never notices.
-const restartsADay = 1
-
-// restart lets containers start again in the minute that begins at now, each pod by a draw of its own.
-func (w *World) restart(now time.Time) {
-	w.table.mu.Lock()
-	defer w.table.mu.Unlock()
-	minute := now.Format(time.RFC3339)
-	for _, p := range w.table.pods {
-		if p.kind != online || !p.exports || !p.serves() {
-			continue
-		}
-		draw := rand.New(rand.NewPCG(w.options.Seed, replay.Seed("restart", p.object.Name, minute)))
-		if draw.Float64() < restartsADay/(24*60.0) {
-			w.exporters.model.Restart(p.exported)
-		}
-	}
-}
-
 // scrape appends what the exporters say at now.
 func (w *World) scrape(now time.Time) error {
-	if w.options.scrapes().OwnTimes && now.Truncate(time.Minute).Equal(now) {
-		w.restart(now)
-	}
 	n, err := w.exporters.scraper.Step(now)
 	w.spent.Samples += n
 	return err

@@ -55,6 +55,8 @@ type pod struct {
 	exported      model.PodRef
 	exports       bool
 	exportedReady bool
+	// restarted is how often its containers started again, exportedRestarts what the exporters say.
+	restarted, exportedRestarts int32
 }
 
 // serves reports whether the pod takes requests.

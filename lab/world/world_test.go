@@ -80,7 +80,7 @@ func podsOf(w *World, s *model.Service) model.PodCount {
 
 func TestAWorldWithoutAController(t *testing.T) {
 	var grown, shrunk *model.Service
-	var evicted string
+	var evicted, again string
 	_, report := script(t, Options{Length: 20 * time.Minute}, map[int]act{
 		4: func(t *testing.T, w *World) {
 			grown, shrunk = w.fleet.Services[0], w.fleet.Services[1]
@@ -100,7 +100,9 @@ func TestAWorldWithoutAController(t *testing.T) {
 				t.Errorf("%d pods still leave after their grace of %d s", got.Leaving, graceSeconds)
 			}
 			evicted = evictOne(t, w)
+			again = restartOne(t, w, grown)
 		},
+		12: func(t *testing.T, w *World) { checkRestarted(t, w, grown, again) },
 		// The median start-up is two minutes at most, and no draw is above 2.9 times that.
 		32: func(t *testing.T, w *World) {
 			if got := podsOf(w, grown); got.Ready != grown.Static+2 {
@@ -144,6 +146,49 @@ func evictOne(t *testing.T, w *World) string {
 	return victim.Name
 }
 
+// restartOne lets the container of one of a service's first pods start again.
+func restartOne(t *testing.T, w *World, s *model.Service) string {
+	t.Helper()
+	w.table.mu.Lock()
+	var first *pod
+	for _, p := range w.table.pods {
+		if p.owner == s.Name && p.serves() && (first == nil || p.object.Name < first.object.Name) {
+			first = p
+		}
+	}
+	w.table.mu.Unlock()
+	if first == nil {
+		t.Fatalf("service %s has no pod that serves", s.Name)
+	}
+	if err := w.restart(first, w.Now())(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.wrote = true
+	return first.object.Name
+}
+
+// checkRestarted holds a pod whose container started again a minute ago to look as on a real cluster: it began long ago, and is Ready since then.
+func checkRestarted(t *testing.T, w *World, s *model.Service, name string) {
+	t.Helper()
+	p, err := w.api.core.CoreV1().Pods(s.Name.Namespace).Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	when := w.Now().Add(-4 * Step)
+	if ready := readyTime(p); len(p.Status.ContainerStatuses) != 1 || p.Status.ContainerStatuses[0].RestartCount != 1 || !ready.Equal(when) ||
+		!p.Status.ContainerStatuses[0].State.Running.StartedAt.Time.Equal(when) || !p.Status.StartTime.Time.Before(when) {
+		t.Errorf("the status of a pod that started again at %v: %+v", when, p.Status)
+	}
+	for series, want := range map[string]float64{"kube_pod_container_status_restarts_total": 1, "kube_pod_status_ready_time": seconds(when)} {
+		got, err := w.exporters.prom.Query(t.Context(), series+`{pod="`+name+`"}`, w.Now())
+		if err != nil || len(got) != 1 || got[0].Value != want {
+			t.Errorf("%s: %v (%v), want %v", series, got, err, want)
+		}
+	}
+}
+
+func seconds(at time.Time) float64 { return float64(at.Unix()) }
+
 // checkTimes holds the pods' own times to be virtual and to fit the start-up that the model drew.
 func checkTimes(t *testing.T, w *World, s *model.Service) {
 	t.Helper()
@@ -159,7 +204,7 @@ func checkTimes(t *testing.T, w *World, s *model.Service) {
 			t.Errorf("pod %s: started %v, ready %v, want virtual times up to %v", p.Name, p.Status.StartTime, ready, w.Now())
 			continue
 		}
-		if ready.Equal(w.start) {
+		if ready.Equal(w.start) || p.Status.ContainerStatuses[0].RestartCount > 0 {
 			continue
 		}
 		young++
