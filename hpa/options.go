@@ -100,8 +100,8 @@ func Standard() Defaults {
 		ReadyDelay:    30 * time.Second,
 		CPUWindow:     time.Minute,
 
-		// Bursts of the shipped traces come back within it more often than not. It costs half an hour of a replica at most.
-		Settle: 30 * time.Minute,
+		// Three stabilisation windows: bursts of the shipped traces come back within it more often than not, and it costs a quarter of an hour of a replica.
+		Settle: 15 * time.Minute,
 		// Ebbs take hours. A fifth a minute follows any of them, and leaves a third of the replicas after one stabilisation window.
 		ShrinkWindow: time.Minute,
 		ShrinkShare:  0.2,

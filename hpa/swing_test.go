@@ -34,7 +34,7 @@ func TestALowTideNeedsTheNext(t *testing.T) {
 	}
 }
 
-// A service that scaled out does not give back a single replica within half an hour, and more than that as ever; an ebb is followed.
+// A service that scaled out does not give back a single replica within a quarter of an hour, and more than that as ever; an ebb is followed.
 func TestSmallStepsSettle(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -43,11 +43,11 @@ func TestSmallStepsSettle(t *testing.T) {
 		want     int32
 	}{
 		{"an ebb", 10, 9, 0, 9},
-		{"one replica, after a scale-out", 10, 9, 20 * time.Minute, 10},
-		{"one replica, after a while", 10, 9, 31 * time.Minute, 9},
-		{"two replicas of ten", 10, 8, 20 * time.Minute, 8},
-		{"one replica of forty", 40, 39, 20 * time.Minute, 40},
-		{"three replicas of forty", 40, 37, 20 * time.Minute, 37},
+		{"one replica, after a scale-out", 10, 9, 10 * time.Minute, 10},
+		{"one replica, after a while", 10, 9, 16 * time.Minute, 9},
+		{"two replicas of ten", 10, 8, 10 * time.Minute, 8},
+		{"one replica of forty", 40, 39, 10 * time.Minute, 40},
+		{"three replicas of forty", 40, 37, 10 * time.Minute, 37},
 	} {
 		w := falling(c.from, c.to)
 		w.svc.Max = 100
