@@ -138,11 +138,11 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	fmt.Printf("%d nodes, medians, load average %s at the end\n\n", o.nodes, strings.Fields(string(load))[0])
-	return print(os.Stdout, workloads, schedules, all)
+	return table(os.Stdout, workloads, schedules, all)
 }
 
-// print writes the medians as a table, and next to the bundled scheduler's how many times kube-scheduler's they are.
-func print(out io.Writer, workloads, schedules []string, all results) error {
+// table writes the medians as a table, and next to the bundled scheduler's how many times kube-scheduler's they are.
+func table(out io.Writer, workloads, schedules []string, all results) error {
 	w := tabwriter.NewWriter(out, 0, 0, 1, ' ', tabwriter.Debug)
 	fmt.Fprintln(w, "workload\twho\truns\tpods/s (least, most)\tp50\tp99\tCPU a pod\tAPI server\tetcd\tscheduler\twrites a pod")
 	for _, name := range workloads {

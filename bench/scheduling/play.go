@@ -36,7 +36,7 @@ func start(ctx context.Context, o options, schedules []string) (map[string]*benc
 			f()
 		}
 	}
-	var any *plane
+	var one *plane
 	for _, who := range schedules {
 		if who == "bare" {
 			continue
@@ -51,8 +51,8 @@ func start(ctx context.Context, o options, schedules []string) (map[string]*benc
 			return nil, stop, err
 		}
 		stops = slices.Insert(stops, 0, p.stop)
-		if any == nil {
-			any = p
+		if one == nil {
+			one = p
 		}
 		b := &bench{plane: p, o: o, who: who}
 		benches[who] = b
@@ -60,10 +60,10 @@ func start(ctx context.Context, o options, schedules []string) (map[string]*benc
 			return nil, stop, err
 		}
 	}
-	if any == nil {
+	if one == nil {
 		return nil, stop, errors.New("bare bindings are played next to a scheduler: name one")
 	}
-	benches["bare"] = &bench{plane: any, o: o, who: "bare"}
+	benches["bare"] = &bench{plane: one, o: o, who: "bare"}
 	return benches, stop, nil
 }
 
