@@ -3,12 +3,15 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
@@ -171,5 +174,76 @@ func TestReasonFollowsTheTable(t *testing.T) {
 		if got := p.said[o.UID]; got != step.want {
 			t.Errorf("%s: %q, want %q", step.pod, got, step.want)
 		}
+	}
+}
+
+// TestTimesOutUnderSteadyMail: what times out is looked at where mail never ends, as in a cluster whose nodes report all the time. The gang that lacks pods
+// reports that once, and not with each pod that came.
+func TestTimesOutUnderSteadyMail(t *testing.T) {
+	p := newPlay(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	said := map[types.UID]int{}
+	p.c.say = func(v verdict) {
+		if said[v.pod.UID]++; len(said) == 20 {
+			stop()
+		}
+	}
+	p.c.now = func() time.Time { p.now = p.now.Add(10 * time.Millisecond); return p.now }
+	p.c.setGroup("default/ring", &podGroup{namespace: "default", name: "ring", minCount: 21})
+	for i := range 20 {
+		p.pod(fmt.Sprint("g", i), "1", inGroup("ring"))
+	}
+	mails := 0
+	var mail func()
+	mail = func() {
+		if mails++; mails > 10_000 {
+			stop()
+			return
+		}
+		p.c.mail.post(mail)
+	}
+	p.c.mail.post(mail)
+	p.c.run(ctx, func() {})
+	if len(said) != 20 {
+		t.Fatalf("after %d mails %d pods have a message, want 20", mails, len(said))
+	}
+	for uid, n := range said {
+		if n != 1 {
+			t.Errorf("%s got %d messages", uid, n)
+		}
+	}
+}
+
+// byLabel are terms of which only the label counts: a pod with "apart" keeps away those with "near" of the same value.
+type byLabel struct{ Terms }
+
+func (byLabel) Needs(*corev1.Pod) bool                    { return false }
+func (byLabel) Repels(o *corev1.Pod) string               { return o.Labels["apart"] }
+func (byLabel) Selects(repels string, o *corev1.Pod) bool { return o.Labels["near"] == repels }
+func (byLabel) Forget(string)                             {}
+
+// TestEqualAntiAffinityCountsOnce: what running pods keep away is looked up once for all that ask for the same, and ends with the last of them.
+func TestEqualAntiAffinityCountsOnce(t *testing.T) {
+	p := newPlay(t)
+	p.c.judge.terms = byLabel{}
+	p.node("a", "64")
+	apart := func(o *corev1.Pod) { o.Labels = map[string]string{"apart": "x"} }
+	for i := range 10 {
+		p.pod(fmt.Sprint("apart-", i), "1", apart)
+	}
+	p.settle()
+	near := &pod{object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"near": "x"}}}}
+	if n := len(p.c.judge.repelling); n != 1 || !p.c.judge.needed(near) {
+		t.Errorf("10 equal pods are %d anti-affinities, and the plugins judge the pod that they keep away: %v", n, p.c.judge.needed(near))
+	}
+	for i := range 10 {
+		if !p.c.judge.needed(near) {
+			t.Errorf("with %d pods left the plugins do not judge the pod that they keep away", 10-i)
+		}
+		p.c.podGone(types.UID(fmt.Sprint("pod-apart-", i)))
+	}
+	if p.c.judge.needed(near) || len(p.c.judge.repelling) != 0 {
+		t.Error("the last pod that keeps others away is gone, and the plugins still judge them")
 	}
 }
