@@ -234,13 +234,7 @@ func (q *Queue) WakeIf(c Class, helps func(Item) bool) {
 		of = append(of, e)
 	}
 	slices.SortFunc(of, func(a, b *entry) int {
-		switch {
-		case a.item.Priority != b.item.Priority:
-			return cmp.Compare(b.item.Priority, a.item.Priority)
-		case older(a, b):
-			return -1
-		}
-		return 1
+		return cmp.Or(cmp.Compare(b.item.Priority, a.item.Priority), a.item.Since.Compare(b.item.Since), cmp.Compare(a.sequence, b.sequence))
 	})
 	for _, e := range of {
 		if helps(e.item) {
