@@ -51,10 +51,13 @@ func byName(t *testing.T, docs [][]byte) map[string]any {
 		if err := yaml.Unmarshal(doc, &o); err != nil {
 			t.Fatalf("%v in\n%s", err, doc)
 		}
-		if o == nil || o["kind"] == "Namespace" || o["kind"] == "CustomResourceDefinition" {
-			continue // the release's, and a chart of their own
+		if o == nil || o["kind"] == "CustomResourceDefinition" {
+			continue // a chart of their own
 		}
 		m := o["metadata"].(map[string]any)
+		if o["kind"] == "Namespace" && m["name"] == "springtide-system" {
+			continue // the release's
+		}
 		name := fmt.Sprintf("%s %s/%s", o["kind"], m["namespace"], m["name"])
 		if out[name] != nil {
 			t.Errorf("%s is there twice", name)
@@ -81,6 +84,7 @@ func TestChartIsKustomize(t *testing.T) {
 		{[]string{"postgres"}, on("store.type=postgres")},
 		{[]string{"offline"}, on("offline.enabled=true")},
 		{[]string{"webhook"}, on("webhook.enabled=true")},
+		{[]string{"prometheus-operator", "secure-metrics"}, on("monitoring.secureMetrics=true", "monitoring.serviceMonitor.enabled=true", "monitoring.prometheusRule.enabled=true")},
 		{[]string{"prometheus-operator", "grafana"}, on("monitoring.serviceMonitor.enabled=true", "monitoring.prometheusRule.enabled=true", "monitoring.dashboards.enabled=true")},
 		{components, on("store.type=postgres", "offline.enabled=true", "monitoring.serviceMonitor.enabled=true", "monitoring.prometheusRule.enabled=true",
 			"monitoring.dashboards.enabled=true", "webhook.enabled=true")},
@@ -122,6 +126,14 @@ func TestChartExtras(t *testing.T) {
 		got := byName(t, bytes.Split(made, []byte("\n---\n")))
 		for o := range byName(t, bytes.Split(base, []byte("\n---\n"))) {
 			delete(got, o)
+		}
+		secure, err := template(t, "--set", name+".enabled=true", "--set", "monitoring.secureMetrics=true")
+		if err != nil {
+			t.Fatal(err)
+		}
+		// One for the controller, one for this component.
+		if n := bytes.Count(secure, []byte("--metrics-listen=:8444")); n != 2 {
+			t.Errorf("%s with monitoring.secureMetrics: %d processes serve metrics by TLS, want 2", name, n)
 		}
 		if d := cmp.Diff(byName(t, bytes.Split(text, []byte("\n---\n"))), got); d != "" {
 			t.Errorf("%s (-kustomize +helm):\n%s", name, d)
@@ -178,6 +190,11 @@ func TestChartFiles(t *testing.T) {
 	}
 	// The controller's Deployment is that of base alone: components change it, and the templates do the same.
 	want := byName(t, render(t, "offline", "webhook", "prometheus-operator", "grafana"))
+	for name, o := range byName(t, render(t, "secure-metrics")) {
+		if want[name] == nil {
+			want[name] = o
+		}
+	}
 	for name, o := range byName(t, render(t, "volume")) {
 		if want[name] == nil {
 			want[name] = o

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -35,7 +36,7 @@ import (
 // TestServing runs the controller as its own account with the rights of the manifests, on a real API server: it makes its certificate, the
 // webhook trusts it and refuses what no policy can judge, and the read API answers each user what that user may read.
 func TestServing(t *testing.T) {
-	p, core, dyn := startWith(t, plane.Options{}, slices.DeleteFunc(render(t, "webhook"), func(doc []byte) bool { return bytes.Contains(doc, []byte("kind: Deployment")) }))
+	p, core, dyn := startWith(t, plane.Options{}, slices.DeleteFunc(render(t, "webhook", "secure-metrics"), func(doc []byte) bool { return bytes.Contains(doc, []byte("kind: Deployment")) }))
 	await(t, "the definitions to be served", func() bool {
 		_, err := dyn.Resource(v1alpha1.GroupVersion.WithResource("nodeshares")).List(t.Context(), metav1.ListOptions{})
 		return err == nil
@@ -47,6 +48,7 @@ func TestServing(t *testing.T) {
 	c.Kubeconfig = kubeconfigOf(t, p, tokenOf(t, core, system, "springtide-controller"))
 	c.Identity, c.Namespace, c.Store = "test", system, "sqlite://"+filepath.Join(t.TempDir(), "s.db")
 	c.Listen, c.Serving.Listen, c.Prometheus.URL, c.LogLevel = freeAddress(t), address, "http://127.0.0.1:1", "error"
+	c.Metrics.Listen = freeAddress(t)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- run.Run(ctx, c, "") }()
@@ -119,6 +121,63 @@ func TestServing(t *testing.T) {
 	}
 	if _, err := client("none").About(t.Context(), store.KindService, "default/cart", 5); err == nil || !strings.Contains(err.Error(), "no bearer token") {
 		t.Errorf("by a token that is none: %v", err)
+	}
+	checkMetrics(t, core, &c)
+}
+
+// checkMetrics: metrics go to an account that is bound to springtide-metrics-reader and to no other one, and the address of the probes has none.
+func checkMetrics(t *testing.T, core kubernetes.Interface, c *config.Controller) {
+	t.Helper()
+	if _, err := core.CoreV1().ServiceAccounts("default").Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "prometheus"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "prometheus"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "springtide-metrics-reader"},
+		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "default", Name: "prometheus"}}}
+	if _, err := core.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	// The certificate signs itself, as a ServiceMonitor with insecureSkipVerify takes it.
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // see above
+	get := func(url, token string) (int, string) {
+		q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if token != "" {
+			q.Header.Set("Authorization", "Bearer "+token)
+		}
+		r, err := (&http.Client{Transport: transport}).Do(q)
+		if err != nil {
+			return 0, err.Error()
+		}
+		defer r.Body.Close()
+		text, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.StatusCode, string(text)
+	}
+	secure := "https://" + c.Metrics.Listen + "/metrics"
+	reader := tokenOf(t, core, "default", "prometheus")
+	// The API server's authorizer learns of a binding a moment after it was made.
+	await(t, "metrics for the account that is bound", func() bool {
+		code, text := get(secure, reader)
+		return code == http.StatusOK && strings.Contains(text, "springtide_")
+	})
+	for _, x := range []struct {
+		what, url, token string
+		want             int
+	}{
+		{"without a token", secure, "", http.StatusUnauthorized},
+		{"by a token that is none", secure, "none", http.StatusUnauthorized},
+		{"by an account without the right", secure, tokenOf(t, core, "default", "tenant"), http.StatusForbidden},
+		{"without TLS", "http://" + c.Metrics.Listen + "/metrics", reader, http.StatusBadRequest},
+		{"at the address of the probes", "http://" + c.Listen + "/metrics", reader, http.StatusNotFound},
+		{"of life, at the address of the probes", "http://" + c.Listen + "/healthz", "", http.StatusOK},
+	} {
+		if code, text := get(x.url, x.token); code != x.want {
+			t.Errorf("%s: %d %s, want %d", x.what, code, text, x.want)
+		}
 	}
 }
 

@@ -16,6 +16,8 @@ type Agent struct {
 	Node string `yaml:"node"`
 	// Listen is the address of metrics, health and readiness.
 	Listen string `yaml:"listen"`
+	// Metrics is the TLS address of metrics, for callers whom the API server lets get them.
+	Metrics Metrics `yaml:"metrics"`
 	// LogLevel is debug, info, warn or error.
 	LogLevel string `yaml:"logLevel"`
 	// Interval is the time between cycles; events bring the next cycle forward.
@@ -129,6 +131,7 @@ func DefaultAgent() Agent {
 func (c *Agent) Validate() []Problem {
 	var out problems
 	out.process(c.Namespace, c.Listen, c.LogLevel)
+	out.metrics(c.Metrics)
 	out.oneOf("topology", c.Topology, "Write", "Read", "Off")
 	out.kinds("daemonKinds", c.DaemonKinds)
 	out.within("interval", c.Interval, time.Second, time.Minute)

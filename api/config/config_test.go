@@ -67,7 +67,7 @@ func TestEveryFieldIsRead(t *testing.T) {
 
 // ofFields reports whether a field is a group of fields of ours.
 func ofFields(t reflect.Type) bool {
-	return t == reflect.TypeFor[Prometheus]() || t == reflect.TypeFor[Serving]()
+	return t == reflect.TypeFor[Prometheus]() || t == reflect.TypeFor[Serving]() || t == reflect.TypeFor[Metrics]()
 }
 
 func differs(t *testing.T, path string, got, other reflect.Value) {

@@ -23,7 +23,9 @@ type Controller struct {
 	Listen string `yaml:"listen"`
 	// Serving is the TLS port of the webhook and of the read API.
 	Serving Serving `yaml:"serving"`
-	// Pprof serves profiles under /debug/pprof of the same address.
+	// Metrics is the TLS address of metrics, for callers whom the API server lets get them.
+	Metrics Metrics `yaml:"metrics"`
+	// Pprof serves profiles under /debug/pprof of the address of the metrics.
 	Pprof bool `yaml:"pprof"`
 	// LogLevel is debug, info, warn or error.
 	LogLevel string `yaml:"logLevel"`
@@ -49,6 +51,14 @@ type Serving struct {
 	// Certificates is Self when the controller makes and rotates them, Provided when another component (cert-manager) writes the Secret
 	// springtide-serving and the webhook's caBundle.
 	Certificates string `yaml:"certificates"`
+}
+
+// Metrics is the address at which metrics are served by TLS, to callers whose token the API server knows and whose user may get /metrics.
+type Metrics struct {
+	// Listen is its address. Metrics are on the address of the probes, without TLS, when it is empty.
+	Listen string `yaml:"listen"`
+	// CertDir is a directory with tls.crt and tls.key, read again for each connection; the certificate signs itself when it is empty.
+	CertDir string `yaml:"certDir"`
 }
 
 // The values of [Serving.Certificates].

@@ -24,7 +24,9 @@ type Scheduler struct {
 	LeaseDuration Duration `yaml:"leaseDuration"`
 	// Listen is the address of metrics, health and readiness.
 	Listen string `yaml:"listen"`
-	// Pprof serves profiles under /debug/pprof of the same address.
+	// Metrics is the TLS address of metrics, for callers whom the API server lets get them.
+	Metrics Metrics `yaml:"metrics"`
+	// Pprof serves profiles under /debug/pprof of the address of the metrics.
 	Pprof bool `yaml:"pprof"`
 	// LogLevel is debug, info, warn or error.
 	LogLevel string `yaml:"logLevel"`
@@ -92,6 +94,7 @@ func DefaultScheduler() Scheduler {
 func (c *Scheduler) Validate() []Problem {
 	var out problems
 	out.process(c.Namespace, c.Listen, c.LogLevel)
+	out.metrics(c.Metrics)
 	if c.LeaseNamespace != "" && !namespaceName.MatchString(c.LeaseNamespace) {
 		out.wrong("leaseNamespace", "%q is no namespace: write one such as springtide-system", c.LeaseNamespace)
 	}

@@ -57,6 +57,14 @@ func (ps *problems) process(namespace, listen, logLevel string) {
 	ps.oneOf("logLevel", logLevel, "debug", "info", "warn", "error")
 }
 
+func (ps *problems) metrics(m Metrics) {
+	if m.Listen != "" {
+		ps.address("metrics.listen", m.Listen)
+	} else if m.CertDir != "" {
+		ps.wrong("metrics.certDir", "a certificate without metrics.listen serves nothing: write both, or none")
+	}
+}
+
 func (ps *problems) address(field, v string) {
 	if _, _, err := net.SplitHostPort(v); err != nil {
 		ps.wrong(field, "%q is no address: write HOST:PORT, or :PORT for all addresses", v)
@@ -67,6 +75,7 @@ func (ps *problems) address(field, v string) {
 func (c *Controller) Validate() []Problem {
 	var out problems
 	out.process(c.Namespace, c.Listen, c.LogLevel)
+	out.metrics(c.Metrics)
 	if scheme, rest, ok := strings.Cut(c.Store, "://"); !ok || rest == "" || !slices.Contains([]string{"sqlite", "postgres", "postgresql"}, scheme) {
 		out.wrong("store", "%q is no store: write sqlite://PATH or postgres://USER@HOST/DATABASE", redact.URL(c.Store))
 	}

@@ -61,6 +61,7 @@ func newCommand() *cobra.Command {
 			}{
 				{"kubeconfig", &flags.Kubeconfig, &c.Kubeconfig}, {"namespace", &flags.Namespace, &c.Namespace}, {"node", &flags.Node, &c.Node},
 				{"listen", &flags.Listen, &c.Listen}, {"log-level", &flags.LogLevel, &c.LogLevel}, {"state-dir", &flags.StateDir, &c.StateDir},
+				{"metrics-listen", &flags.Metrics.Listen, &c.Metrics.Listen}, {"metrics-cert-dir", &flags.Metrics.CertDir, &c.Metrics.CertDir},
 			} {
 				if cmd.Flags().Changed(f.flag) {
 					*f.to = *f.from
@@ -85,6 +86,8 @@ func newCommand() *cobra.Command {
 	f.StringVar(&flags.Namespace, "namespace", flags.Namespace, "namespace of the controller: the agent's Lease lives there")
 	f.StringVar(&flags.Node, "node", "", "name of the agent's node")
 	f.StringVar(&flags.Listen, "listen", flags.Listen, "address of metrics, health and readiness")
+	f.StringVar(&flags.Metrics.Listen, "metrics-listen", "", "TLS address of metrics for callers that may get /metrics; without it they are on the address of --listen")
+	f.StringVar(&flags.Metrics.CertDir, "metrics-cert-dir", "", "directory with tls.crt and tls.key of that address; the certificate signs itself when empty")
 	f.StringVar(&flags.LogLevel, "log-level", flags.LogLevel, "debug, info, warn or error")
 	f.StringVar(&flags.StateDir, "state-dir", flags.StateDir, "the agent's own directory: the last share and the journal")
 	f.BoolVar(&dryRun, "dry-run", false, "print what would be written to cgroups, and why, and end")
@@ -141,7 +144,8 @@ func run(ctx context.Context, c config.Agent, dryRun bool, cmd *cobra.Command) e
 	at := func(check func(time.Time) error) probe.Question {
 		return func(context.Context) error { return check(time.Now()) }
 	}
-	server, err := probe.Serve(c.Listen, probe.Mux(registry, at(a.Alive), at(a.Ready), false), log)
+	server, err := probe.Serve(&probe.Options{Listen: c.Listen, Gatherer: registry, Alive: at(a.Alive), Ready: at(a.Ready), Log: log,
+		Secure: probe.Secure{Listen: c.Metrics.Listen, CertDir: c.Metrics.CertDir, Client: core}})
 	if err != nil {
 		log.Error("metrics and probes are not served; pods are confined all the same", "err", err)
 	} else {

@@ -52,6 +52,8 @@ func newRunCommand() *cobra.Command {
 	f.StringVar(&o.flags.Store, "store", o.flags.Store, "where portraits, decisions and the journal are kept: sqlite://PATH or postgres://...")
 	f.StringVar(&o.flags.Listen, "listen", o.flags.Listen, "address of metrics, health and readiness")
 	f.StringVar(&o.flags.Serving.Listen, "serve", "", "TLS address of the webhook and the read API; nothing is served when empty")
+	f.StringVar(&o.flags.Metrics.Listen, "metrics-listen", "", "TLS address of metrics for callers that may get /metrics; without it they are on the address of --listen")
+	f.StringVar(&o.flags.Metrics.CertDir, "metrics-cert-dir", "", "directory with tls.crt and tls.key of that address; the certificate signs itself when empty")
 	f.BoolVar(&o.flags.Pprof, "pprof", false, "serve profiles under /debug/pprof")
 	f.StringVar(&o.flags.LogLevel, "log-level", o.flags.LogLevel, "debug, info, warn or error")
 	f.StringVar(&o.clock, "clock", "", "URL of the lab's clock")
@@ -73,6 +75,7 @@ func (o *runOptions) settle(cmd *cobra.Command) (config.Controller, error) {
 		{"kubeconfig", &o.flags.Kubeconfig, &c.Kubeconfig}, {"namespace", &o.flags.Namespace, &c.Namespace},
 		{"identity", &o.flags.Identity, &c.Identity}, {"prometheus", &o.flags.Prometheus.URL, &c.Prometheus.URL},
 		{"store", &o.flags.Store, &c.Store}, {"listen", &o.flags.Listen, &c.Listen}, {"serve", &o.flags.Serving.Listen, &c.Serving.Listen}, {"log-level", &o.flags.LogLevel, &c.LogLevel},
+		{"metrics-listen", &o.flags.Metrics.Listen, &c.Metrics.Listen}, {"metrics-cert-dir", &o.flags.Metrics.CertDir, &c.Metrics.CertDir},
 	} {
 		if changed(f.flag) {
 			*f.to = *f.from

@@ -18,7 +18,7 @@ func TestLiveness(t *testing.T) {
 	now := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 	var down error
 	h := newHealth(func() time.Time { return now }, func(context.Context) error { return down })
-	mux := probe.Mux(prometheus.NewRegistry(), h.alive, h.prepared, false)
+	mux := (&probe.Options{Gatherer: prometheus.NewRegistry(), Alive: h.alive, Ready: h.prepared}).Plain()
 	is := func(when string, want int) {
 		t.Helper()
 		w := httptest.NewRecorder()

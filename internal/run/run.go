@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
@@ -71,7 +72,12 @@ func Run(ctx context.Context, c config.Controller, clockURL string) error {
 	if err := kube.RegisterWrites(registry); err != nil {
 		return err
 	}
-	server, err := probe.Serve(c.Listen, probe.Mux(registry, health.alive, health.prepared, c.Pprof), log)
+	client, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return fmt.Errorf("make the client of the TLS ports: %w", err)
+	}
+	server, err := probe.Serve(&probe.Options{Listen: c.Listen, Gatherer: registry, Alive: health.alive, Ready: health.prepared, Profiles: c.Pprof, Log: log,
+		Secure: probe.Secure{Listen: c.Metrics.Listen, CertDir: c.Metrics.CertDir, Client: client}})
 	if err != nil {
 		return err
 	}
@@ -82,7 +88,7 @@ func Run(ctx context.Context, c config.Controller, clockURL string) error {
 	}
 	health.setReady()
 	if c.Serving.Listen != "" {
-		secure, err := serveTLS(ctx, cfg, &c, cluster, memory, health, log)
+		secure, err := serveTLS(ctx, client, &c, cluster, memory, health, log)
 		if err != nil {
 			return err
 		}

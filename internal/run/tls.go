@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/springtide/springtide/api/config"
 	"github.com/springtide/springtide/internal/kube"
 	"github.com/springtide/springtide/internal/serve/admission"
 	"github.com/springtide/springtide/internal/serve/certs"
 	"github.com/springtide/springtide/internal/serve/readapi"
+	"github.com/springtide/springtide/internal/serve/review"
 	"github.com/springtide/springtide/store"
 )
 
@@ -26,11 +26,7 @@ const serviceName = "springtide-api"
 
 // serveTLS serves the webhook and the read API. A certificate that cannot be made yet is made later: until then handshakes fail, and the
 // webhook fails open.
-func serveTLS(ctx context.Context, cfg *rest.Config, c *config.Controller, cluster *kube.Cluster, memory *store.Store, h *health, log *slog.Logger) (*http.Server, error) {
-	client, err := kubernetes.NewForConfig(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("make the client of the TLS port: %w", err)
-	}
+func serveTLS(ctx context.Context, client kubernetes.Interface, c *config.Controller, cluster *kube.Cluster, memory *store.Store, h *health, log *slog.Logger) (*http.Server, error) {
 	host := serviceName + "." + c.Namespace + ".svc"
 	keeper := certs.New(certs.Options{Client: client, Namespace: c.Namespace, Names: []string{host, host + ".cluster.local", serviceName, "localhost"},
 		Provided: c.Serving.Certificates == config.CertificatesProvided, Now: time.Now, Log: log})
@@ -55,6 +51,6 @@ func serveTLS(ctx context.Context, cfg *rest.Config, c *config.Controller, clust
 func secureMux(cluster *kube.Cluster, memory readapi.Store, client kubernetes.Interface, namespaceLabel string, h *health) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle(admission.Path, &admission.Handler{Known: cluster.Known, NamespaceLabel: namespaceLabel})
-	mux.Handle(readapi.Prefix, readapi.New(memory, &readapi.Reviewer{Client: client}, h.leading))
+	mux.Handle(readapi.Prefix, readapi.New(memory, &review.Reviewer{Client: client}, h.leading))
 	return mux
 }

@@ -32,6 +32,7 @@ var parts = []part{
 	{file: "volume.yaml", component: "volume"},
 	{file: "offline.yaml", component: "offline"},
 	{file: "webhook.yaml", component: "webhook"},
+	{file: "secure-metrics.yaml", component: "secure-metrics"},
 	{file: "servicemonitor.yaml", component: "prometheus-operator", kinds: []string{"ServiceMonitor"}},
 	{file: "prometheusrule.yaml", component: "prometheus-operator", kinds: []string{"PrometheusRule"}},
 	{file: "dashboards.yaml", component: "grafana"},
@@ -165,13 +166,13 @@ func build(dir, component string) (resmap.ResMap, error) {
 	return krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), at)
 }
 
-// pick is the text of the objects that are not in base, without the CRDs, which are a chart of their own, and the namespace, which is the
-// release's.
+// pick is the text of the objects that are not in base, without the CRDs, which are a chart of their own, and the namespace of the controller,
+// which is the release's.
 func pick(made, base resmap.ResMap, p part) ([]byte, error) {
 	var docs [][]byte
 	for _, r := range made.Resources() {
 		kind := r.GetKind()
-		if kind == "CustomResourceDefinition" || kind == "Namespace" || len(p.kinds) > 0 && !slices.Contains(p.kinds, kind) {
+		if kind == "CustomResourceDefinition" || kind == "Namespace" && r.GetName() == "springtide-system" || len(p.kinds) > 0 && !slices.Contains(p.kinds, kind) {
 			continue
 		}
 		if base != nil && p.component != "" {

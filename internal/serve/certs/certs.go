@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/big"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -355,4 +356,31 @@ func keyPEM(key *ecdsa.PrivateKey) ([]byte, error) {
 		return nil, err
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
+}
+
+// InMemory returns what serves a TLS handshake with a certificate that signs itself: made at the first handshake, and again before it ends. Callers
+// cannot know it, so it keeps listeners off the line and proves nothing about the server.
+func InMemory(name string, now func() time.Time) func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	var mu sync.Mutex
+	var data map[string][]byte
+	return func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		renewed, _, err := renew(data, []string{name}, now())
+		if err != nil {
+			return nil, err
+		}
+		data = renewed
+		cert, err := tls.X509KeyPair(data[corev1.TLSCertKey], data[corev1.TLSPrivateKeyKey])
+		return &cert, err
+	}
+}
+
+// FromDir returns what serves a TLS handshake with tls.crt and tls.key of a directory. They are read for each handshake, so a mounted Secret that
+// cert-manager renews is used at once.
+func FromDir(dir string) func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	return func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		cert, err := tls.LoadX509KeyPair(filepath.Join(dir, corev1.TLSCertKey), filepath.Join(dir, corev1.TLSPrivateKeyKey))
+		return &cert, err
+	}
 }

@@ -4,6 +4,7 @@ package probe
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,26 +15,38 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/springtide/springtide/internal/serve/certs"
+	"github.com/springtide/springtide/internal/serve/review"
 )
+
+// Options say what a process serves.
+type Options struct {
+	// Listen is the plain address: probes for the kubelet, and metrics where Secure has no address.
+	Listen       string
+	Gatherer     prometheus.Gatherer
+	Alive, Ready Question
+	// Profiles serves /debug/pprof where the metrics are.
+	Profiles bool
+	// More are further handlers of the plain address, by path.
+	More   map[string]http.Handler
+	Secure Secure
+	Log    *slog.Logger
+}
+
+// Secure is the address at which metrics are served by TLS to callers that the API server knows and lets get /metrics.
+type Secure struct {
+	// Listen is the address; empty leaves metrics on the plain address.
+	Listen string
+	// CertDir holds tls.crt and tls.key; a certificate that signs itself is made in memory when it is empty.
+	CertDir string
+	// Client asks the API server about callers.
+	Client kubernetes.Interface
+}
 
 // Question reports why the answer to a probe is no, or nil.
 type Question func(ctx context.Context) error
-
-// Mux serves /metrics, /healthz, /readyz and, when asked for, /debug/pprof.
-func Mux(g prometheus.Gatherer, alive, ready Question, profiles bool) *http.ServeMux {
-	mux := http.NewServeMux()
-	mux.Handle("/metrics", promhttp.HandlerFor(g, promhttp.HandlerOpts{}))
-	mux.Handle("/healthz", alive)
-	mux.Handle("/readyz", ready)
-	if profiles {
-		mux.HandleFunc("/debug/pprof/", pprof.Index)
-		mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
-		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	}
-	return mux
-}
 
 // ServeHTTP implements http.Handler.
 func (q Question) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -44,17 +57,83 @@ func (q Question) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
+// Plain is what the plain address answers.
+func (o *Options) Plain() *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.Handle("/healthz", o.Alive)
+	mux.Handle("/readyz", o.Ready)
+	if o.Secure.Listen == "" {
+		o.metrics(mux)
+	}
+	for path, h := range o.More {
+		mux.Handle(path, h)
+	}
+	return mux
+}
+
+func (o *Options) metrics(mux *http.ServeMux) {
+	mux.Handle("/metrics", promhttp.HandlerFor(o.Gatherer, promhttp.HandlerOpts{}))
+	if o.Profiles {
+		mux.HandleFunc("/debug/pprof/", pprof.Index)
+		mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	}
+}
+
+// Server is what runs.
+type Server struct{ servers []*http.Server }
+
+// Close ends it.
+func (s *Server) Close() error {
+	var errs []error
+	for _, one := range s.servers {
+		errs = append(errs, one.Close())
+	}
+	return errors.Join(errs...)
+}
+
 // Serve listens at once, so that an address in use is an error at start and not a line in a log.
-func Serve(addr string, h http.Handler, log *slog.Logger) (*http.Server, error) {
+func Serve(o *Options) (*Server, error) {
+	out := &Server{}
+	if err := out.listen("--listen", o.Listen, o.Plain(), nil, o.Log); err != nil {
+		return nil, err
+	}
+	if o.Secure.Listen == "" {
+		return out, nil
+	}
+	mux := http.NewServeMux()
+	o.metrics(mux)
+	certificate := certs.InMemory("springtide-metrics", time.Now)
+	if o.Secure.CertDir != "" {
+		certificate = certs.FromDir(o.Secure.CertDir)
+		if _, err := certificate(nil); err != nil {
+			return nil, errors.Join(fmt.Errorf("--metrics-cert-dir: %w", err), out.Close())
+		}
+	}
+	guard := &guard{next: mux, reviewer: &review.Reviewer{Client: o.Secure.Client}, now: time.Now}
+	if err := out.listen("--metrics-listen", o.Secure.Listen, guard, &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certificate}, o.Log); err != nil {
+		return nil, errors.Join(err, out.Close())
+	}
+	return out, nil
+}
+
+func (s *Server) listen(flag, addr string, h http.Handler, secure *tls.Config, log *slog.Logger) error {
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("--listen %s: %w", addr, err)
+		return fmt.Errorf("%s %s: %w", flag, addr, err)
 	}
-	s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	one := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, TLSConfig: secure, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
+	s.servers = append(s.servers, one)
 	go func() {
-		if err := s.Serve(ln); err != nil && !errors.Is(err, http.ErrServerClosed) {
-			log.Error("metrics and health are no longer served", "err", err)
+		serve := func() error { return one.Serve(ln) }
+		if secure != nil {
+			serve = func() error { return one.ServeTLS(ln, "", "") }
+		}
+		if err := serve(); err != nil && !errors.Is(err, http.ErrServerClosed) {
+			log.Error("metrics and health are no longer served", "address", addr, "err", err)
 		}
 	}()
-	return s, nil
+	return nil
 }

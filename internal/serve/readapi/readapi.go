@@ -18,6 +18,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
+	"github.com/springtide/springtide/internal/serve/review"
 	"github.com/springtide/springtide/portrait"
 	"github.com/springtide/springtide/store"
 )
@@ -39,14 +40,14 @@ type Store interface {
 // Handler answers requests.
 type Handler struct {
 	Store    Store
-	Reviewer *Reviewer
+	Reviewer *review.Reviewer
 	// Leads reports whether this process leads: the store of another one knows less.
 	Leads func() bool
 	mux   *http.ServeMux
 }
 
 // New makes a handler.
-func New(s Store, r *Reviewer, leads func() bool) *Handler {
+func New(s Store, r *review.Reviewer, leads func() bool) *Handler {
 	h := &Handler{Store: s, Reviewer: r, Leads: leads, mux: http.NewServeMux()}
 	h.mux.HandleFunc("GET "+Prefix+"journal", h.journal)
 	h.mux.HandleFunc("GET "+Prefix+"forecast", h.forecast)
@@ -90,7 +91,7 @@ var resources = map[string]string{store.KindService: "elasticservices", store.Ki
 // may reports whether its user may make a request, and answers one that it must not make.
 func (h *Handler) may(w http.ResponseWriter, r *http.Request, what authorizationv1.ResourceAttributes) bool {
 	user, err := h.Reviewer.User(r.Context(), r)
-	if errors.Is(err, errNoUser) {
+	if errors.Is(err, review.ErrNoUser) {
 		http.Error(w, err.Error(), http.StatusUnauthorized)
 		return false
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
+	"github.com/springtide/springtide/internal/serve/review"
 	"github.com/springtide/springtide/portrait"
 	"github.com/springtide/springtide/store"
 )
@@ -56,7 +57,7 @@ func server(t *testing.T, leads *bool) *httptest.Server {
 		r.Status.Allowed = len(r.Spec.Groups) == 1 && (r.Spec.User == "root" || what.Namespace == "shop" && what.Verb == "get" && what.Group == "springtide.dev")
 		return true, r, nil
 	})
-	s := httptest.NewServer(New(memory{}, &Reviewer{client}, func() bool { return *leads }))
+	s := httptest.NewServer(New(memory{}, &review.Reviewer{Client: client}, func() bool { return *leads }))
 	t.Cleanup(s.Close)
 	return s
 }

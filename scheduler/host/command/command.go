@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
@@ -15,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
@@ -65,6 +67,8 @@ func New() *cobra.Command {
 	f.IntVar(&o.flags.Partition, "partition", 0, "the partition of the nodes that this process binds to, from 0")
 	f.IntVar(&o.flags.Partitions, "partitions", 1, "how many partitions there are")
 	f.StringVar(&o.flags.Listen, "listen", o.flags.Listen, "address of metrics, health and readiness")
+	f.StringVar(&o.flags.Metrics.Listen, "metrics-listen", "", "TLS address of metrics for callers that may get /metrics; without it they are on the address of --listen")
+	f.StringVar(&o.flags.Metrics.CertDir, "metrics-cert-dir", "", "directory with tls.crt and tls.key of that address; the certificate signs itself when empty")
 	f.BoolVar(&o.flags.Pprof, "pprof", false, "serve profiles under /debug/pprof")
 	f.StringVar(&o.flags.LogLevel, "log-level", o.flags.LogLevel, "debug, info, warn or error")
 	return cmd
@@ -77,16 +81,18 @@ func (o *options) settle(cmd *cobra.Command) (config.Scheduler, error) {
 		return c, err
 	}
 	for flag, set := range map[string]func(){
-		"kubeconfig":      func() { c.Kubeconfig = o.flags.Kubeconfig },
-		"namespace":       func() { c.Namespace = o.flags.Namespace },
-		"lease-namespace": func() { c.LeaseNamespace = o.flags.LeaseNamespace },
-		"identity":        func() { c.Identity = o.flags.Identity },
-		"scheduler-name":  func() { c.Names = o.flags.Names },
-		"partition":       func() { c.Partition = o.flags.Partition },
-		"partitions":      func() { c.Partitions = o.flags.Partitions },
-		"listen":          func() { c.Listen = o.flags.Listen },
-		"pprof":           func() { c.Pprof = o.flags.Pprof },
-		"log-level":       func() { c.LogLevel = o.flags.LogLevel },
+		"kubeconfig":       func() { c.Kubeconfig = o.flags.Kubeconfig },
+		"namespace":        func() { c.Namespace = o.flags.Namespace },
+		"lease-namespace":  func() { c.LeaseNamespace = o.flags.LeaseNamespace },
+		"identity":         func() { c.Identity = o.flags.Identity },
+		"scheduler-name":   func() { c.Names = o.flags.Names },
+		"partition":        func() { c.Partition = o.flags.Partition },
+		"partitions":       func() { c.Partitions = o.flags.Partitions },
+		"listen":           func() { c.Listen = o.flags.Listen },
+		"metrics-listen":   func() { c.Metrics.Listen = o.flags.Metrics.Listen },
+		"metrics-cert-dir": func() { c.Metrics.CertDir = o.flags.Metrics.CertDir },
+		"pprof":            func() { c.Pprof = o.flags.Pprof },
+		"log-level":        func() { c.LogLevel = o.flags.LogLevel },
 	} {
 		if cmd.Flags().Changed(flag) {
 			set()
@@ -132,9 +138,13 @@ func run(ctx context.Context, c config.Scheduler) error {
 	if err != nil {
 		return err
 	}
-	mux := probe.Mux(registry, s.Alive, s.Ready, c.Pprof)
-	mux.HandleFunc("/explain", s.ExplainHTTP)
-	server, err := probe.Serve(c.Listen, mux, log)
+	core, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return err
+	}
+	server, err := probe.Serve(&probe.Options{Listen: c.Listen, Gatherer: registry, Alive: s.Alive, Ready: s.Ready, Profiles: c.Pprof, Log: log,
+		More:   map[string]http.Handler{"/explain": http.HandlerFunc(s.ExplainHTTP)},
+		Secure: probe.Secure{Listen: c.Metrics.Listen, CertDir: c.Metrics.CertDir, Client: core}})
 	if err != nil {
 		return err
 	}

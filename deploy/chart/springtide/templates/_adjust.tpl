@@ -23,6 +23,33 @@ The documents of a file below files/, in the release's namespace. The files hold
 {{- with .values.affinity }}{{ $_ := set $.pod "affinity" . }}{{ end }}
 {{- end }}
 
+{{/* Metrics by TLS, as the component secure-metrics of deploy/base has them. */}}
+{{- define "springtide.secureMetrics" -}}
+{{- $o := .object }}
+{{- if .root.Values.monitoring.secureMetrics }}
+{{- $port := dict "name" "metrics" "port" 8444 "targetPort" "metrics" }}
+{{- $name := $o.metadata.name }}
+{{- if has $o.kind (list "Deployment" "DaemonSet") }}
+{{- $c := first $o.spec.template.spec.containers }}
+{{- $_ := set $c "args" (append $c.args "--metrics-listen=:8444") }}
+{{- $_ := set $c "ports" (append $c.ports (dict "name" "metrics" "containerPort" 8444)) }}
+{{- else if and (eq $o.kind "NetworkPolicy") (eq $name "springtide-controller") }}
+{{- $rule := first $o.spec.ingress }}
+{{- $_ := set $rule "ports" (append $rule.ports (dict "port" "metrics")) }}
+{{- else if and (eq $o.kind "Service") (eq $name "springtide-metrics") }}
+{{- $_ := set $o.spec "ports" (list $port) }}
+{{- else if and (eq $o.kind "Service") (eq $name "springtide-scheduler") }}
+{{- $_ := set $o.spec "ports" (append $o.spec.ports $port) }}
+{{- else if eq $o.kind "ServiceMonitor" }}
+{{- $e := first $o.spec.endpoints }}
+{{- $_ := set $e "port" "metrics" }}
+{{- $_ := set $e "scheme" "https" }}
+{{- $_ := set $e "bearerTokenFile" "/var/run/secrets/kubernetes.io/serviceaccount/token" }}
+{{- $_ := set $e "tlsConfig" (dict "insecureSkipVerify" true) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{- define "springtide.controller" -}}
 {{- $v := .root.Values }}
 {{- $spec := .object.spec }}

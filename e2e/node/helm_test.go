@@ -1,0 +1,469 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/lab/node/nodetest"
+	"github.com/springtide/springtide/lab/plane"
+	"github.com/springtide/springtide/lab/plane/planetest"
+	"github.com/springtide/springtide/lab/prom"
+)
+
+const (
+	system = "springtide-system"
+	// hostAddress is this machine as the guest's network has it.
+	hostAddress = "10.0.2.2"
+	// helmPatience bounds one act of Helm; everything in the guest is emulated.
+	helmPatience = 8 * time.Minute
+)
+
+// values are those of the charts for a machine of eight emulated CPUs.
+var values = []string{
+	"controller.resources.requests.cpu=100m", "controller.resources.requests.memory=128Mi",
+	"scheduler.enabled=true", "scheduler.resources.requests.cpu=100m", "scheduler.resources.requests.memory=128Mi",
+	"agent.enabled=true", "image.pullPolicy=Never",
+}
+
+// installation is a cluster of one real machine into which Helm installs the charts, with images that are imported there.
+type installation struct {
+	*cluster
+	helmBinary, kubeconfig, prometheus string
+	before                             map[string]string
+	names                              []string
+}
+
+// newInstallation joins a machine that runs two replicas of an online service, and writes down what it is like before anything is installed.
+func newInstallation(t *testing.T) *installation {
+	t.Helper()
+	img := nodetest.Image(t)
+	helm, err := filepath.Abs(filepath.Join(root, "bin", "helm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(helm); err != nil {
+		t.Fatal("no bin/helm; to fix: make bin/helm")
+	}
+	p := planetest.Start(t, plane.Options{})
+	n := nodetest.Start(t, img, p, "real-1", map[string]string{labelPool: onlinePool})
+	c := &cluster{Node: n, plane: p, dynamic: dynamic.NewForConfigOrDie(p.RESTConfig())}
+	c.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(n.Client.Discovery()))
+	i := &installation{cluster: c, helmBinary: helm, kubeconfig: p.Kubeconfig()}
+
+	out := t.TempDir()
+	images := exec.CommandContext(t.Context(), "go", "run", "./tools/images", "--arch", "amd64", "--out", out)
+	images.Dir = root
+	if text, err := images.CombinedOutput(); err != nil {
+		t.Fatalf("build the images: %v\n%s", err, text)
+	}
+	for _, name := range []string{"springtide", "springtide-scheduler", "springtide-agent"} {
+		n.Load(t, filepath.Join(out, name+".tar"))
+	}
+	db, err := prom.Open(t.TempDir(), prom.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	url, err := db.Serve("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	i.prometheus = strings.Replace(url, "127.0.0.1", hostAddress, 1)
+
+	replicas, app := int32(2), map[string]string{"app": "web"}
+	pod := c.online("web").Spec
+	pod.NodeName = ""
+	web := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: app},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: app}, Spec: pod}}}
+	if _, err := n.Client.AppsV1().Deployments(metav1.NamespaceDefault).Create(t.Context(), web, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	i.ready(t, metav1.NamespaceDefault, "Deployment", "web", 2)
+	i.before, i.names = i.machine(t), i.ours(t)
+	return i
+}
+
+// helm runs Helm as a user does, with the administrator's kubeconfig.
+func (i *installation) helm(t *testing.T, args ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), helmPatience+time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, i.helmBinary, args...)
+	cmd.Dir = root
+	home := t.TempDir()
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+i.kubeconfig, "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	begin := time.Now()
+	err := cmd.Run()
+	i.Took(t, fmt.Sprintf("helm %s (%.0f s)", strings.Join(args[:2], " "), time.Since(begin).Seconds()))
+	if err != nil {
+		t.Fatalf("helm %s: %v\n%s\n%s", strings.Join(args, " "), err, said.String(), i.pods(t))
+	}
+}
+
+// install runs the commands of docs/install.md, with the namespace's label, and returns when every pod is Ready.
+func (i *installation) install(t *testing.T, more ...string) {
+	t.Helper()
+	i.helm(t, "install", "springtide-crds", "deploy/chart/springtide-crds", "--namespace", system, "--create-namespace", "--wait", "--timeout", helmPatience.String())
+	i.mapper.Reset()
+	ns, err := i.Client.CoreV1().Namespaces().Get(t.Context(), system, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ns.Labels == nil {
+		ns.Labels = map[string]string{}
+	}
+	ns.Labels["pod-security.kubernetes.io/enforce"] = "restricted"
+	if _, err := i.Client.CoreV1().Namespaces().Update(t.Context(), ns, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"install", "springtide", "deploy/chart/springtide", "--namespace", system, "--set", "controller.prometheus=" + i.prometheus, "--wait", "--timeout", helmPatience.String()}
+	for _, v := range slices.Concat(values, more) {
+		args = append(args, "--set", v)
+	}
+	i.helm(t, args...)
+	// Helm waits for what it made; the numbers are asked for once more.
+	i.ready(t, system, "Deployment", "springtide-controller", 2)
+	i.ready(t, system, "Deployment", "springtide-scheduler", 2)
+	i.ready(t, "springtide-agent", "DaemonSet", "springtide-agent", 1)
+}
+
+// uninstall takes both charts away.
+func (i *installation) uninstall(t *testing.T) {
+	t.Helper()
+	i.helm(t, "uninstall", "springtide", "--namespace", system, "--timeout", helmPatience.String())
+	i.helm(t, "upgrade", "springtide-crds", "deploy/chart/springtide-crds", "--namespace", system, "--set", "keep=false")
+	i.helm(t, "uninstall", "springtide-crds", "--namespace", system)
+}
+
+// ready waits for so many ready pods of a workload, of its newest revision.
+func (i *installation) ready(t *testing.T, namespace, kind, name string, want int32) {
+	t.Helper()
+	i.Eventually(t, fmt.Sprintf("%s %s has %d ready pods", kind, name, want), func(ctx context.Context) (bool, error) {
+		if kind == "DaemonSet" {
+			d, err := i.Client.AppsV1().DaemonSets(namespace).Get(ctx, name, metav1.GetOptions{})
+			return err == nil && d.Status.ObservedGeneration == d.Generation && d.Status.NumberReady == want && d.Status.UpdatedNumberScheduled == want, err
+		}
+		d, err := i.Client.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
+		return err == nil && d.Status.ObservedGeneration == d.Generation && d.Status.ReadyReplicas == want && d.Status.UpdatedReplicas == want && d.Status.Replicas == want, err
+	})
+}
+
+// pods says how the pods of Springtide are.
+func (i *installation) pods(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	for _, namespace := range []string{system, "springtide-agent"} {
+		pods, err := i.Client.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			return err.Error()
+		}
+		for _, p := range pods.Items {
+			fmt.Fprintf(&b, "== %s %s %+v\n", p.Name, p.Status.Phase, p.Status.ContainerStatuses)
+			tail := int64(15)
+			if text, err := i.Client.CoreV1().Pods(namespace).GetLogs(p.Name, &corev1.PodLogOptions{TailLines: &tail}).DoRaw(t.Context()); err == nil {
+				b.Write(text)
+			}
+		}
+		events, err := i.Client.CoreV1().Events(namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			return err.Error()
+		}
+		for _, e := range events.Items {
+			if e.Type == corev1.EventTypeWarning {
+				fmt.Fprintf(&b, "event %s %s: %s\n", e.InvolvedObject.Name, e.Reason, e.Message)
+			}
+		}
+	}
+	return b.String()
+}
+
+// machine is what a user of the node can see of it: its object, and what the kernel holds its pods to.
+func (i *installation) machine(t *testing.T) map[string]string {
+	t.Helper()
+	n, err := i.Client.CoreV1().Nodes().Get(t.Context(), i.Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{"labels": fmt.Sprint(n.Labels), "annotations": fmt.Sprint(n.Annotations), "taints": fmt.Sprint(n.Spec.Taints)}
+	for name, v := range n.Status.Allocatable {
+		if name == corev1.ResourceMemory || name == corev1.ResourceEphemeralStorage {
+			continue // as the machine has it at the moment
+		}
+		out["allocatable "+string(name)] = v.String()
+	}
+	pods, err := i.Client.CoreV1().Pods(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{LabelSelector: "app=web"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range pods.Items {
+		out["pod "+pods.Items[k].Name] = fmt.Sprint(pods.Items[k].Annotations, pods.Items[k].Status.ContainerStatuses[0].RestartCount)
+	}
+	// The kubelet's own cgroups, and those of the online pods: the values of the files that the agent writes.
+	limits := i.Script(t, `cd /sys/fs/cgroup/kubepods
+for d in . burstable besteffort burstable/pod*/*; do
+	[ -d $d ] || continue
+	for f in cpuset.cpus cpuset.mems cpu.max cpu.idle memory.high memory.max memory.min memory.low io.weight io.max; do
+		[ -e $d/$f ] && echo "$d $f $(cat $d/$f | tr '\n' ' ')"
+	done
+done`)
+	for line := range strings.Lines(limits) {
+		f := strings.Fields(line)
+		if strings.HasPrefix(f[0], "burstable/pod") && !slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool { return strings.Contains(f[0], string(p.UID)) }) {
+			continue // of a pod that comes and goes with the installation
+		}
+		out["cgroup "+f[0]+" "+f[1]] = strings.Join(f[2:], " ")
+	}
+	return out
+}
+
+// ours are the cluster's objects of every kind that carry the project's name.
+func (i *installation) ours(t *testing.T) []string {
+	t.Helper()
+	lists, err := i.Client.Discovery().ServerPreferredResources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, l := range lists {
+		gv, err := schema.ParseGroupVersion(l.GroupVersion)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range l.APIResources {
+			if !slices.Contains(r.Verbs, "list") || r.Kind == "Event" {
+				continue
+			}
+			got, err := i.dynamic.Resource(gv.WithResource(r.Name)).List(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				t.Fatalf("list %s: %v", r.Name, err)
+			}
+			for k := range got.Items {
+				if o := &got.Items[k]; strings.Contains(o.GetName()+o.GetNamespace(), "springtide") || gv.Group == v1alpha1.GroupVersion.Group {
+					out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s %s", o.GetKind(), o.GetNamespace(), o.GetName())))
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// left are objects that an uninstall does not delete, with the reason.
+var left = map[string]string{
+	"Namespace springtide-system":                           "helm install --create-namespace made it, and Helm deletes no namespace",
+	"ConfigMap springtide-system kube-root-ca.crt":          "of the namespace",
+	"ServiceAccount springtide-system default":              "of the namespace",
+	"NodeResourceTopology springtide-system":                "",
+	"PodTemplate springtide-system springtide-agent-former": "",
+}
+
+// checkLeft compares machine and cluster with what they were before the installation.
+func (i *installation) checkLeft(t *testing.T) {
+	t.Helper()
+	i.Eventually(t, "the pods of Springtide are gone", func(ctx context.Context) (bool, error) {
+		for _, namespace := range []string{system, "springtide-agent"} {
+			pods, err := i.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+			if err != nil || len(pods.Items) > 0 {
+				return false, err
+			}
+		}
+		return true, nil
+	})
+	i.Eventually(t, "the agents' namespace is gone", func(ctx context.Context) (bool, error) {
+		all, err := i.Client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=springtide-agent"})
+		return err == nil && len(all.Items) == 0, err
+	})
+	if d := cmp.Diff(i.before, i.machine(t)); d != "" {
+		t.Errorf("the machine (-before +after):\n%s", d)
+	}
+	for _, o := range i.ours(t) {
+		if _, known := left[o]; !known && !slices.Contains(i.names, o) {
+			t.Errorf("left in the cluster: %s", o)
+		}
+	}
+}
+
+// sampled is the least that was seen of the online service while something went on.
+type sampled struct {
+	ready, samples int
+	restarts       map[string]int32
+	phases         map[string]int
+}
+
+// sample looks at the online service until the returned function is called.
+func (i *installation) sample(t *testing.T) (stop func() sampled) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	got := sampled{ready: 1 << 30, restarts: map[string]int32{}, phases: map[string]int{}}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			pods, err := i.Client.CoreV1().Pods(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{LabelSelector: "app=web"})
+			if err == nil {
+				ready := 0
+				for k := range pods.Items {
+					for _, c := range pods.Items[k].Status.ContainerStatuses {
+						if c.Ready {
+							ready++
+						}
+						got.restarts[pods.Items[k].Name] = c.RestartCount
+					}
+				}
+				got.ready, got.samples = min(got.ready, ready), got.samples+1
+			}
+			if l := i.loan(ctx); l != nil {
+				got.phases[l.Status.Phase]++
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(500 * time.Millisecond):
+			}
+		}
+	}()
+	return func() sampled { cancel(); <-done; return got }
+}
+
+// loan is the newest loan; nil when there is none, or when it cannot be read.
+func (i *installation) loan(ctx context.Context) *v1alpha1.Loan {
+	all, err := i.dynamic.Resource(v1alpha1.GroupVersion.WithResource("loans")).List(ctx, metav1.ListOptions{})
+	if err != nil || len(all.Items) == 0 {
+		return nil
+	}
+	newest := slices.MaxFunc(all.Items, func(a, b unstructured.Unstructured) int {
+		return a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time)
+	})
+	var l v1alpha1.Loan
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(newest.Object, &l); err != nil {
+		return nil
+	}
+	return &l
+}
+
+// TestHelm installs the charts into a cluster with a real machine: controller, scheduler and agent become Ready as pods; an upgrade to another
+// tag rolls all of them while the online service keeps every replica; an uninstall leaves machine and cluster as they were.
+func TestHelm(t *testing.T) {
+	i := newInstallation(t)
+	i.install(t)
+	for _, name := range []string{"springtide", "springtide-scheduler", "springtide-agent"} {
+		if err := i.TagImage(t.Context(), "springtide.dev/"+name+":"+version(t), "springtide.dev/"+name+":next"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop := i.sample(t)
+	i.helm(t, "upgrade", "springtide", "deploy/chart/springtide", "--namespace", system, "--reuse-values", "--set", "image.tag=next", "--wait", "--timeout", helmPatience.String())
+	i.ready(t, system, "Deployment", "springtide-controller", 2)
+	i.ready(t, system, "Deployment", "springtide-scheduler", 2)
+	i.ready(t, "springtide-agent", "DaemonSet", "springtide-agent", 1)
+	during := stop()
+	if during.samples == 0 || during.ready < 2 {
+		t.Errorf("during the upgrade %d of 2 replicas were ready (%d looks): an SLO minute", during.ready, during.samples)
+	}
+	for pod, n := range during.restarts {
+		if n > 0 {
+			t.Errorf("pod %s started again %d times", pod, n)
+		}
+	}
+	i.checkImages(t, ":next")
+	i.uninstall(t)
+	i.checkLeft(t)
+}
+
+// TestHelmLends: with the charts installed, the controller lends a socket of the real machine by itself, and an uninstall recalls it first.
+func TestHelmLends(t *testing.T) {
+	i := newInstallation(t)
+	i.applyFile(t, filepath.Join(root, "lab/world/manifests/noderesourcetopology.yaml"))
+	i.names = i.ours(t)
+	i.install(t)
+	for name, class := range map[string]string{onlinePool: "Online", offlinePool: "Offline"} {
+		i.apply(t, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": v1alpha1.GroupVersion.String(), "kind": "CapacityPool", "metadata": map[string]any{"name": name},
+			"spec": map[string]any{"class": class, "mode": "Auto", "lendableUnit": "Socket", "nodeSelector": map[string]any{"matchLabels": map[string]any{labelPool: name}}, "noticeSeconds": 10, "noticeMaxSeconds": 10},
+		}})
+	}
+	i.phase(t, "Lent")
+	job := i.Create(t, i.offline("job"))
+	i.confined(t, job, "4-7", "2-3")
+	i.uninstall(t)
+	if _, err := i.Client.CoreV1().Pods(job.Namespace).Get(t.Context(), job.Name, metav1.GetOptions{}); err == nil {
+		t.Error("the offline pod still runs on the socket")
+	}
+	i.checkLeft(t)
+}
+
+// phase waits until the newest loan is in a phase. A new leader watches for five minutes before it lends.
+func (i *installation) phase(t *testing.T, want string) {
+	t.Helper()
+	deadline, last := time.Now().Add(15*time.Minute), ""
+	for time.Now().Before(deadline) {
+		said := "no loan"
+		if l := i.loan(t.Context()); l != nil {
+			if l.Status.Phase == want {
+				i.Took(t, "the loan is "+want)
+				return
+			}
+			said = l.Status.Phase + " " + l.Status.Reason
+		} else if p, err := i.dynamic.Resource(v1alpha1.GroupVersion.WithResource("capacitypools")).Get(t.Context(), onlinePool, metav1.GetOptions{}); err == nil {
+			said = fmt.Sprint(p.Object["status"])
+		}
+		if said != last {
+			last = said
+			i.Took(t, said)
+		}
+		time.Sleep(2 * time.Second)
+	}
+	t.Fatalf("no loan became %s: %s\n%s", want, last, i.pods(t))
+}
+
+// checkImages: every pod of Springtide runs an image of a tag.
+func (i *installation) checkImages(t *testing.T, tag string) {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, namespace := range []string{system, "springtide-agent"} {
+		pods, err := i.Client.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range pods.Items {
+			image := pods.Items[k].Spec.Containers[0].Image
+			if seen[image] = true; pods.Items[k].DeletionTimestamp == nil && !strings.HasSuffix(image, tag) {
+				t.Errorf("pod %s runs %s, want %s", pods.Items[k].Name, image, tag)
+			}
+		}
+	}
+	if len(seen) != 3 {
+		t.Errorf("the images in use are %v", slices.Sorted(maps.Keys(seen)))
+	}
+}
+
+func version(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "VERSION"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(text))
+}
