@@ -105,6 +105,9 @@ func Fleet() Dashboard {
 				{Title: "Falls that nothing confirms", Kind: "timeseries", Unit: "short", Width: 8, Sparse: true,
 					Description: "Services whose load fell in a way that no other source confirms: their replicas are held (condition FallUnconfirmed).",
 					Queries:     []Query{{`sum(springtide_service_fall_unconfirmed)`, "held"}}},
+				{Title: "Targets that another writer scales", Kind: "timeseries", Unit: "short", Width: 8, Sparse: true,
+					Description: "Services that are not scaled since another writer, such as a GitOps controller, keeps taking spec.replicas of their target back (condition AbleToScale, reason Contested).",
+					Queries:     []Query{{`sum(springtide_service_contested)`, "held"}}},
 			}},
 			{Title: "Offline jobs", Panels: []Panel{
 				{Title: "Minima of jobs", Kind: "timeseries", Unit: "short", Width: 8, Stacked: true,

@@ -162,7 +162,9 @@ type Service struct {
 	Desired Known[int32]
 	// ForeignWriter names another manager that wrote spec.replicas since our last write.
 	ForeignWriter string
-	HPA           *HPAFacts
+	// Takeovers are how often it took spec.replicas back.
+	Takeovers Takeovers
+	HPA       *HPAFacts
 	// Steerable is true for ReplicaSets under Scale: the pods that leave can be chosen by pod-deletion-cost.
 	Steerable bool
 	Created   time.Time
@@ -181,6 +183,39 @@ func (s *Service) Ready() int32 {
 		}
 	}
 	return n
+}
+
+// Takeovers counts the writes of another manager that undid ours within an hour of one another.
+type Takeovers struct {
+	By    string
+	Count int32
+	Last  time.Time
+}
+
+const (
+	// takeoversFight is how many of them are a fight: one is a rollout, two are a rollout and its repetition.
+	takeoversFight = 3
+	// takeoversCalm is how long after the last of them the target is scaled again.
+	takeoversCalm = time.Hour
+)
+
+// Taken adds a write by a manager to what was counted before; ours is when we last wrote. A write that undid none of ours since the last one that
+// did changes nothing; after a calm hour the count begins again.
+func (t Takeovers) Taken(by string, at, ours time.Time) Takeovers {
+	switch {
+	case !at.After(t.Last) || !ours.After(t.Last):
+		return t
+	case at.Sub(t.Last) >= takeoversCalm || by != t.By:
+		return Takeovers{By: by, Count: 1, Last: at}
+	}
+	t.Count, t.Last = t.Count+1, at
+	return t
+}
+
+// Contested reports whether another writer owns spec.replicas and took it back so often, and so lately, that to write again would be a fight.
+func (s *Service) Contested(at time.Time) bool {
+	t := s.Takeovers
+	return s.ForeignWriter != "" && s.ForeignWriter == t.By && t.Count >= takeoversFight && at.Sub(t.Last) < takeoversCalm
 }
 
 // MostPerHost is how many of a service's replicas may be on one machine for emptying to leave its spread as it is: a fifth, or one.

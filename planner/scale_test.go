@@ -149,3 +149,32 @@ func TestLiveSignalsAlone(t *testing.T) {
 		t.Errorf("with a forecast to trust nothing is lent either, so that the test above shows nothing: %+v", plan.Withheld)
 	}
 }
+
+// A target that another writer took back three times within the hour is left alone, in both directions; after a calm hour it is scaled again.
+func TestContestedTargetsAreNotScaled(t *testing.T) {
+	for name, c := range map[string]struct {
+		count int32
+		ago   time.Duration
+		held  bool
+	}{
+		"a rollout":           {2, time.Minute, false},
+		"a fight":             {3, time.Minute, true},
+		"after an hour":       {3, time.Hour, false},
+		"just before an hour": {9, time.Hour - time.Second, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, w := range []*world{emptying(5, 25), newWorld(9)} {
+				if len(w.s.Services) == 0 {
+					w.service("web", 10, 0, 40, 10) // fewer than its minimum
+				}
+				w.s.Services[0].ForeignWriter = "argocd-controller"
+				w.s.Services[0].Takeovers = fleet.Takeovers{By: "argocd-controller", Count: c.count, Last: w.s.At.Add(-c.ago)}
+				p := made(w.input())
+				why := slices.ContainsFunc(p.Withheld, func(x Withheld) bool { return strings.Contains(x.By, "argocd-controller writes spec.replicas") })
+				if done := len(p.Lowers) + len(p.Raises); (done == 0) != c.held || why != c.held {
+					t.Errorf("%d scales, withheld %+v, want held %v", done, p.Withheld, c.held)
+				}
+			}
+		})
+	}
+}

@@ -27,6 +27,8 @@ type ElasticServiceStatus struct {
 	Reason string `json:"reason,omitempty"`
 	// LastScaleTime is when the target was changed last.
 	LastScaleTime *metav1.Time `json:"lastScaleTime,omitempty"`
+	// Takeovers are the writes of another manager that undid those of Springtide; unset before the first.
+	Takeovers *TakeoverStatus `json:"takeovers,omitempty"`
 	// Portrait is the state of learning.
 	Portrait *PortraitStatus `json:"portrait,omitempty"`
 	// Recommendation says what one replica should request by its usage.
@@ -46,6 +48,19 @@ type ElasticServiceStatus struct {
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// TakeoverStatus counts how often another manager took spec.replicas of the target back. After the third time within an hour the target is not
+// scaled until that manager has left it alone for an hour, or no longer writes spec.replicas.
+type TakeoverStatus struct {
+	// Manager is the field manager that wrote.
+	// +kubebuilder:validation:MaxLength=128
+	Manager string `json:"manager"`
+	// Count is how often, each within an hour of the one before.
+	// +kubebuilder:validation:Minimum=1
+	Count int32 `json:"count"`
+	// LastTime is when it wrote last, by the managed fields of the target.
+	LastTime metav1.Time `json:"lastTime"`
 }
 
 // LinkStatus is how a service follows its link group.

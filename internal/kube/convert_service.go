@@ -20,8 +20,8 @@ type serviceFacts struct {
 	key     targetKey
 	// problem says what the API server could not judge (cron, zones, numbers in text); empty when all is well.
 	problem string
-	// scaled: we have written replicas of the target before.
-	scaled bool
+	// scaled is when we last wrote replicas of the target; zero when never.
+	scaled time.Time
 }
 
 func newServiceFacts(a *v1alpha1.ElasticService, namespaceLabel string) serviceFacts {
@@ -29,7 +29,7 @@ func newServiceFacts(a *v1alpha1.ElasticService, namespaceLabel string) serviceF
 	s := &a.Spec
 	f := serviceFacts{
 		key:    targetKey{a.Namespace, s.TargetRef.Kind, s.TargetRef.Name},
-		scaled: a.Status.LastScaleTime != nil,
+		scaled: timeOf(a.Status.LastScaleTime),
 		service: fleet.Service{
 			ID:            fleet.ServiceID(name.String()),
 			UID:           fleet.UID(a.UID),
@@ -48,6 +48,9 @@ func newServiceFacts(a *v1alpha1.ElasticService, namespaceLabel string) serviceF
 			StartUp:       seconds(s.StartupSeconds, 0),
 			Tolerance:     defaultTolerance,
 		},
+	}
+	if t := a.Status.Takeovers; t != nil {
+		f.service.Takeovers = fleet.Takeovers{By: t.Manager, Count: t.Count, Last: timeOf(&t.LastTime)}
 	}
 	if r := a.Status.Recommendation; r != nil && r.AppliedTime != nil {
 		f.service.Resized = fleet.KnownAt(timeOf(r.AppliedTime), timeOf(r.AppliedTime))

@@ -169,6 +169,13 @@ func (c *Cluster) tellTroubles(r *loop.Report) {
 		if reason, text := split(s.Blocked); c.reporter.news("blocked "+string(s.ID), s.Blocked) {
 			c.events.Event(ref, corev1.EventTypeWarning, reason, text)
 		}
+		fight := ""
+		if s.Contested(r.Snapshot.At) {
+			fight = s.ForeignWriter
+		}
+		if c.reporter.news("contested "+string(s.ID), fight) {
+			c.events.Event(ref, corev1.EventTypeWarning, "Contested", contested(s))
+		}
 		if c.reporter.news("writer "+string(s.ID), s.ForeignWriter) {
 			c.events.Eventf(ref, corev1.EventTypeWarning, v1alpha1.EventForeignWriter, "%s wrote spec.replicas of the target: remove replicas from its manifest, or set spec.mode to Observe", s.ForeignWriter)
 		}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
+	applyapps "k8s.io/client-go/applyconfigurations/apps/v1"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/springtide/springtide/api/v1alpha1"
@@ -143,6 +144,67 @@ func TestPlaneScale(t *testing.T) {
 	if got := p.snapshot(t).Service(svc); got.ForeignWriter != "" || got.Desired.Value != 6 {
 		t.Errorf("after our write: foreign writer %q, %d replicas", got.ForeignWriter, got.Desired.Value)
 	}
+}
+
+// TestPlaneContested: a GitOps controller applies spec.replicas with force after each of our writes. After the third time it counts as a fight,
+// status and snapshot say so, and when it no longer writes replicas the fight is over at once.
+func TestPlaneContested(t *testing.T) {
+	p := newPlane(t)
+	lead(t, p)
+	id := "gitops-" + rand.String(5)
+	svc := p.app(t, id, 4, "Scale")
+	// Stamps of the API server are whole seconds.
+	apart := func() { time.Sleep(1100 * time.Millisecond) }
+	gitops := func(replicas *int32) {
+		t.Helper()
+		apart()
+		spec := applyapps.DeploymentSpec()
+		spec.Replicas = replicas
+		if _, err := p.core.AppsV1().Deployments("default").Apply(t.Context(), applyapps.Deployment(id, "default").WithSpec(spec),
+			metav1.ApplyOptions{FieldManager: "argocd-controller", Force: true}); err != nil {
+			t.Fatal(err)
+		}
+		apart()
+	}
+	four := int32(4)
+	for round := int32(1); round <= 3; round++ {
+		s := p.snapshot(t)
+		if got := s.Service(svc); got.Contested(s.At) {
+			t.Fatalf("before round %d it is a fight already: %+v", round, got.Takeovers)
+		}
+		target := s.Service(svc)
+		plan := planner.Plan{Raises: []planner.Scale{{Service: svc, Target: target.Target, Kind: target.TargetKind, By: target.Actuation, From: 4, To: 6}},
+			Targets: []hpa.Target{{Service: svc, Replicas: 6, DataFresh: true}}}
+		p.must(t, plan)
+		results := []loop.Result{{Action: planner.ActionScale, Subject: string(svc), Outcome: loop.Done}}
+		if err := p.Report(t.Context(), &loop.Report{Snapshot: s, Plan: &plan, Receipt: &loop.Receipt{Results: results}}); err != nil {
+			t.Fatal(err)
+		}
+		gitops(&four)
+		until(t, "the takeover", func() bool {
+			now := p.snapshot(t).Service(svc)
+			return now.ForeignWriter == "argocd-controller" && now.Takeovers.Count == round
+		})
+		// What was counted survives this process: it is in the status with the next report.
+		s = p.snapshot(t)
+		if err := p.Report(t.Context(), &loop.Report{Snapshot: s, Plan: &planner.Plan{}}); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "the count in the status", func() bool {
+			u, err := p.dyn.Resource(gvrServices).Namespace("default").Get(t.Context(), id, metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			es, err := decode[v1alpha1.ElasticService](u)
+			return err == nil && es.Status.Takeovers != nil && es.Status.Takeovers.Count == round && es.Status.Takeovers.Manager == "argocd-controller"
+		})
+	}
+	s := p.snapshot(t)
+	if got := s.Service(svc); !got.Contested(s.At) || got.Contested(s.At.Add(2*time.Hour)) {
+		t.Errorf("after three rounds it is no fight, or one for ever: %+v", got.Takeovers)
+	}
+	gitops(nil) // replicas are gone from its manifest
+	until(t, "the end of the fight", func() bool { s := p.snapshot(t); return !s.Service(svc).Contested(s.At) })
 }
 
 func TestPlaneFloor(t *testing.T) {

@@ -35,6 +35,7 @@ type serviceGist struct {
 	Requests       string
 	Resized        time.Time
 	Link           string
+	Takeovers      int32
 	Conditions     []verdict
 }
 
@@ -56,6 +57,9 @@ func gistOfService(s *v1alpha1.ElasticServiceStatus) serviceGist {
 	}
 	if s.Link != nil {
 		g.Link = s.Link.Source
+	}
+	if s.Takeovers != nil {
+		g.Takeovers = s.Takeovers.Count
 	}
 	if s.Summary != nil {
 		g.Verdict = s.Summary.Verdict
@@ -179,6 +183,9 @@ func (v *serviceView) status(o *v1alpha1.ElasticService) v1alpha1.ElasticService
 		s.Summary = summaryStatus(&x)
 	}
 	s.Link = v.linkStatus()
+	if t := v.svc.Takeovers; t.Count > 0 {
+		s.Takeovers = &v1alpha1.TakeoverStatus{Manager: t.By, Count: t.Count, LastTime: metav1.NewTime(t.Last)}
+	}
 	s.Conditions = v.conditions(o)
 	return s
 }
@@ -253,6 +260,8 @@ func (v *serviceView) able(c *conditions) {
 		c.set(kind, metav1.ConditionFalse, "Mode"+string(v.svc.Mode), fmt.Sprintf("mode %s records what it would do; set spec.mode to Auto to let it act", v.svc.Mode))
 	case v.svc.Pause == fleet.PauseAll:
 		c.set(kind, metav1.ConditionFalse, "Paused", "spec.pause holds every change")
+	case v.svc.Contested(v.r.Snapshot.At):
+		c.set(kind, metav1.ConditionFalse, "Contested", contested(v.svc))
 	case v.svc.ForeignWriter != "":
 		c.set(kind, metav1.ConditionTrue, "ForeignWriter", v.svc.ForeignWriter+" wrote spec.replicas of the target: remove replicas from its manifest")
 	case v.held != "":
@@ -260,6 +269,12 @@ func (v *serviceView) able(c *conditions) {
 	default:
 		c.set(kind, metav1.ConditionTrue, "ReadyForNewScale", "the target is scaled as its load asks")
 	}
+}
+
+// contested says that another writer takes spec.replicas back, and what to do.
+func contested(s *fleet.Service) string {
+	return fmt.Sprintf("%s took spec.replicas of the target back %d times within an hour: nothing is scaled until it leaves them alone; to fix: remove replicas from its manifest, or set spec.mode to Observe",
+		s.ForeignWriter, s.Takeovers.Count)
 }
 
 // active says whether the signals that sizing needs are there.

@@ -96,18 +96,22 @@ func (a *assembly) observeTarget(s *fleet.Service, f *ownService, w *workloadFac
 	s.Desired = fleet.KnownAt(w.replicas, a.s.At)
 	// Pods leave a StatefulSet by ordinal, and under an HPA it is the HPA that shrinks: only a ReplicaSet that we scale can be steered.
 	s.Steerable = f.facts.key.kind == kindDeployment && s.Actuation == fleet.ByScale
-	if s.Actuation == fleet.ByScale && f.facts.scaled {
-		s.ForeignWriter = foreignWriter(w.writers)
+	if s.Actuation == fleet.ByScale && !f.facts.scaled.IsZero() {
+		by := foreignWriter(w.writers)
+		s.ForeignWriter = by.manager
+		if by.manager != "" {
+			s.Takeovers = s.Takeovers.Taken(by.manager, by.at, f.facts.scaled)
+		}
 	}
 }
 
 // foreignWriter names the manager that took spec.replicas from us. Managed fields name the present owners alone, so it is asked only
 // after we have scaled: before that, whoever created the target owns its replicas by right.
-func foreignWriter(writers []string) string {
-	if len(writers) == 0 || slices.Contains(writers, v1alpha1.FieldManager) {
-		return ""
+func foreignWriter(writers []replicaWriter) replicaWriter {
+	if len(writers) == 0 || slices.ContainsFunc(writers, func(w replicaWriter) bool { return w.manager == v1alpha1.FieldManager }) {
+		return replicaWriter{}
 	}
-	return slices.Min(writers)
+	return slices.MinFunc(writers, func(a, b replicaWriter) int { return strings.Compare(a.manager, b.manager) })
 }
 
 // byTarget groups scalers by what they scale, each group by name.

@@ -233,8 +233,8 @@ func TestForeignWriter(t *testing.T) {
 		w := newDeploymentFacts(d)
 		f := newServiceFacts(s, "namespace")
 		got := ""
-		if f.scaled {
-			got = foreignWriter(w.writers)
+		if !f.scaled.IsZero() {
+			got = foreignWriter(w.writers).manager
 		}
 		if got != c.want {
 			t.Errorf("%s: foreign writer %q, want %q", c.name, got, c.want)

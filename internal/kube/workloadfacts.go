@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -24,7 +25,7 @@ type workloadFacts struct {
 	replicas int32
 	request  fleet.Resources
 	// writers own spec.replicas by the managed fields; more than one only where they agreed on the value.
-	writers []string
+	writers []replicaWriter
 	// updateRevision is the newest revision of a StatefulSet.
 	updateRevision string
 	// leader is the epoch of the leader that stamped the object last.
@@ -49,9 +50,15 @@ func replicasOf(r *int32) int32 {
 	return *r
 }
 
+// replicaWriter is a manager that owns spec.replicas, and when it last changed what it owns.
+type replicaWriter struct {
+	manager string
+	at      time.Time
+}
+
 // replicaWriters names the managers that own spec.replicas.
-func replicaWriters(fields []metav1.ManagedFieldsEntry) []string {
-	var out []string
+func replicaWriters(fields []metav1.ManagedFieldsEntry) []replicaWriter {
+	var out []replicaWriter
 	for i := range fields {
 		e := &fields[i]
 		// The cheap look first: most entries own no replicas, and an entry is a few KB of JSON.
@@ -65,7 +72,11 @@ func replicaWriters(fields []metav1.ManagedFieldsEntry) []string {
 			continue
 		}
 		if _, ok := owned.Spec["f:replicas"]; ok {
-			out = append(out, e.Manager)
+			w := replicaWriter{manager: e.Manager}
+			if e.Time != nil {
+				w.at = e.Time.UTC()
+			}
+			out = append(out, w)
 		}
 	}
 	return out

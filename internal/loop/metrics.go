@@ -35,17 +35,17 @@ type Metrics struct {
 
 	board board
 	// The numbers on the board.
-	withheld, frozen, leaderEpoch        *prometheus.Desc
-	replicas, fresh, quality, load, fall *prometheus.Desc
-	refused                              *prometheus.Desc
-	lift, miss, coverage, skillLost      *prometheus.Desc
-	pool, demand, nodes, loans, overdue  *prometheus.Desc
-	drift, lead, overrun                 *prometheus.Desc
-	tenant, tenantShort, tenantOverdue   *prometheus.Desc
-	tenantParcels                        *prometheus.Desc
-	level, watermark                     *prometheus.Desc
-	gangs, bottleneck, waiting, eta      *prometheus.Desc
-	poolWatermark, unfilled              *prometheus.Desc
+	withheld, frozen, leaderEpoch                   *prometheus.Desc
+	replicas, fresh, quality, load, fall, contested *prometheus.Desc
+	refused                                         *prometheus.Desc
+	lift, miss, coverage, skillLost                 *prometheus.Desc
+	pool, demand, nodes, loans, overdue             *prometheus.Desc
+	drift, lead, overrun                            *prometheus.Desc
+	tenant, tenantShort, tenantOverdue              *prometheus.Desc
+	tenantParcels                                   *prometheus.Desc
+	level, watermark                                *prometheus.Desc
+	gangs, bottleneck, waiting, eta                 *prometheus.Desc
+	poolWatermark, unfilled                         *prometheus.Desc
 
 	returned map[fleet.LoanID]bool
 }
@@ -104,6 +104,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.quality = b.gauge("portrait_quality_ratio", "How far a service's portrait can be trusted, 0 to 1.", service...)
 	m.fall = b.gauge("service_fall_unconfirmed",
 		"1 while a fall of the load that no other source confirms is held (state Held), or bounds the rate of scale-in (state Eased).", append(service, "state")...)
+	m.contested = b.gauge("service_contested", "1 while a service is not scaled, since another writer keeps taking spec.replicas of its target back.", service...)
 	m.load = b.gauge("forecast_load", "The tide's load (requests per second, or cores) at a lead from now.", append(service, "quantile", "lead")...)
 	m.lift = b.gauge("calendar_lift_ratio", "What the days of a service's calendar multiply its forecast by now: 1 on ordinary days.", service...)
 	m.miss = b.gauge("forecast_miss_ratio", "Usual distance of the load from the median forecast at a horizon, over a day's mean load.", append(service, "horizon")...)
@@ -264,6 +265,9 @@ func (m *Metrics) services(p *page, s *fleet.Snapshot, plan *planner.Plan, portr
 			p.set(m.fall, 1, n.Namespace, n.Name, "Held")
 		} else if h.Eased {
 			p.set(m.fall, 1, n.Namespace, n.Name, "Eased")
+		}
+		if svc.Contested(s.At) {
+			p.set(m.contested, 1, n.Namespace, n.Name)
 		}
 		m.skill(p, n, portraits[svc.ID])
 		pool := demand[home[svc.ID]]
