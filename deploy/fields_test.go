@@ -75,6 +75,9 @@ func TestAStolenAccount(t *testing.T) {
 		case "node":
 			_, err = thief.CoreV1().Nodes().Patch(ctx, "n1", types.MergePatchType, raw, o)
 		case "pod":
+			if strings.HasPrefix(body, "[") {
+				how = types.JSONPatchType
+			}
 			_, err = thief.CoreV1().Pods("default").Patch(ctx, "victim", how, raw, o)
 		case "job":
 			_, err = thief.BatchV1().Jobs("default").Patch(ctx, "train", how, raw, o)
@@ -103,6 +106,8 @@ func TestAStolenAccount(t *testing.T) {
 		{"node", `{"metadata":{"labels":{"zone":null}}}`, true},
 		{"node", `{"metadata":{"labels":{"springtide.dev/offline":"true"},"annotations":{"springtide.dev/due":"x"}},"spec":{"taints":[{"key":"gpu","effect":"NoSchedule"},{"key":"springtide.dev/holder","value":"offline","effect":"NoSchedule"}]}}`, false},
 		{"pod", `{"spec":{"containers":[{"name":"main","image":"evil"}]}}`, true},
+		// One more toleration; the API server itself refuses a pod that loses one.
+		{"pod", `[{"op":"add","path":"/spec/tolerations/-","value":{"operator":"Exists"}}]`, true},
 		{"pod", `{"metadata":{"annotations":{"springtide.dev/notice":"{}"}}}`, false},
 		{"job", `{"spec":{"parallelism":3}}`, false},
 		{"hpa", `{"spec":{"maxReplicas":50}}`, true},

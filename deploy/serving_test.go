@@ -41,7 +41,6 @@ func TestServing(t *testing.T) {
 		_, err := dyn.Resource(v1alpha1.GroupVersion.WithResource("nodeshares")).List(t.Context(), metav1.ListOptions{})
 		return err == nil
 	})
-	const system = "springtide-system"
 	address := freeAddress(t)
 	_, port, _ := net.SplitHostPort(address)
 	c := config.DefaultController()

@@ -52,6 +52,7 @@ type installation struct {
 	helmBinary, kubeconfig, prometheus string
 	before                             map[string]string
 	names                              []string
+	audit                              *planetest.Audit
 }
 
 // newInstallation joins a machine that runs two replicas of an online service, and writes down what it is like before anything is installed.
@@ -65,11 +66,14 @@ func newInstallation(t *testing.T) *installation {
 	if _, err := os.Stat(helm); err != nil {
 		t.Fatal("no bin/helm; to fix: make bin/helm")
 	}
-	p := planetest.Start(t, plane.Options{})
+	var o plane.Options
+	const of = "system:serviceaccount:" + system + ":springtide-"
+	audit := planetest.NewAudit(t, &o, of+"controller", of+"scheduler", of+"uninstall", "system:serviceaccount:springtide-agent:springtide-agent")
+	p := planetest.Start(t, o)
 	n := nodetest.Start(t, img, p, "real-1", map[string]string{labelPool: onlinePool})
 	c := &cluster{Node: n, plane: p, dynamic: dynamic.NewForConfigOrDie(p.RESTConfig())}
 	c.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(n.Client.Discovery()))
-	i := &installation{cluster: c, helmBinary: helm, kubeconfig: p.Kubeconfig()}
+	i := &installation{cluster: c, helmBinary: helm, kubeconfig: p.Kubeconfig(), audit: audit}
 
 	out := t.TempDir()
 	images := exec.CommandContext(t.Context(), "go", "run", "./tools/images", "--arch", "amd64", "--out", out)
@@ -296,6 +300,10 @@ func (i *installation) checkLeft(t *testing.T) {
 		all, err := i.Client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=springtide-agent"})
 		return err == nil && len(all.Items) == 0, err
 	})
+	_, refused := i.audit.Used(t)
+	for _, r := range refused {
+		t.Errorf("refused: %s", r)
+	}
 	if d := cmp.Diff(i.before, i.machine(t)); d != "" {
 		t.Errorf("the machine (-before +after):\n%s", d)
 	}
