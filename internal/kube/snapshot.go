@@ -85,15 +85,15 @@ type assembly struct {
 	notes
 
 	nodeIDs   map[string]fleet.NodeID
-	revisions map[types.UID]*replicaSetFacts
-	newest    map[types.UID]types.UID // deployment -> its newest ReplicaSet
+	revisions map[owned]*replicaSetFacts
+	newest    map[owned]types.UID // deployment -> its newest ReplicaSet
 	// owners say whose the pods of a workload are.
-	services map[types.UID]int
-	jobs     map[types.UID]*crewRef
+	services map[owned]int
+	jobs     map[owned]*crewRef
 	// parents lead from what stands between a pod and its workload (a Job, a driver) one step up.
-	parents map[types.UID]types.UID
+	parents map[owned]types.UID
 	// updates are the newest revisions of StatefulSets by UID.
-	updates map[types.UID]string
+	updates map[owned]string
 }
 
 // memberRef points at one member of one job.
@@ -126,7 +126,7 @@ func newAssembly(c *Cluster) *assembly {
 		c: c, s: &fleet.Snapshot{At: c.o.Clock.Now().UTC()}, wall: time.Now(),
 		notes:    notes{pools: map[fleet.PoolID]string{}, tenants: map[fleet.TenantID]string{}},
 		nodeIDs:  map[string]fleet.NodeID{},
-		services: map[types.UID]int{}, jobs: map[types.UID]*crewRef{}, parents: map[types.UID]types.UID{}, updates: map[types.UID]string{},
+		services: map[owned]int{}, jobs: map[owned]*crewRef{}, parents: map[owned]types.UID{}, updates: map[owned]string{},
 	}
 	c.mu.Lock()
 	a.s.LeaderEpoch, a.s.WatchedSince = c.epoch, c.since
@@ -265,22 +265,30 @@ func (a *assembly) homeOf(f *nodeFacts, pools []*ownPool) fleet.PoolID {
 	return home
 }
 
+// owned finds an owner of namespaced objects. Owners live in the namespace of what they own; a tenant can write any UID into an object of its own, so
+// a UID alone would let it put pods under another tenant's service or job until the garbage collector comes.
+type owned struct {
+	namespace string
+	uid       types.UID
+}
+
 // addRevisions finds the newest ReplicaSet of each Deployment: the highest revision, and the younger on a tie.
 func (a *assembly) addRevisions() {
 	sets := a.c.replicaSets.all()
-	a.revisions = make(map[types.UID]*replicaSetFacts, len(sets))
-	best := map[types.UID]*replicaSetFacts{}
+	a.revisions = make(map[owned]*replicaSetFacts, len(sets))
+	best := map[owned]*replicaSetFacts{}
 	for _, r := range sets {
-		a.revisions[r.UID] = r
+		a.revisions[owned{r.Namespace, r.UID}] = r
 		if r.deployment == "" {
 			continue
 		}
-		b, ok := best[r.deployment]
+		of := owned{r.Namespace, r.deployment}
+		b, ok := best[of]
 		if !ok || r.revision > b.revision || (r.revision == b.revision && b.older(&r.header)) {
-			best[r.deployment] = r
+			best[of] = r
 		}
 	}
-	a.newest = make(map[types.UID]types.UID, len(best))
+	a.newest = make(map[owned]types.UID, len(best))
 	for d, r := range best {
 		a.newest[d] = r.UID
 	}

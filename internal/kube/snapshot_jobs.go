@@ -65,7 +65,7 @@ func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, spec *v1alpha1.J
 		p, ad = &carrier.Parts[0], batchAdapter
 		refusals = append(refusals, carrier.Refusals...)
 	}
-	a.crew(carrier.UID, j.ID, ad).roles[p.Name] = m.Role
+	a.crew(owned{carrier.Namespace, carrier.UID}, j.ID, ad).roles[p.Name] = m.Role
 	m.UID, m.Version = fleet.UID(carrier.UID), carrier.ResourceVersion
 	m.Desired, m.Active, m.Ending, m.Remaining = p.Size, p.Active, p.Ending, p.Remaining
 	if len(refusals) > 0 {
@@ -77,7 +77,7 @@ func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, spec *v1alpha1.J
 // batchAdapter is that of the Jobs that carry the size of others.
 var batchAdapter, _ = adapter.For(adapter.KindBatchJob.GroupVersion().String(), adapter.KindBatchJob.Kind)
 
-func (a *assembly) crew(workload types.UID, job fleet.JobID, ad adapter.Adapter) *crewRef {
+func (a *assembly) crew(workload owned, job fleet.JobID, ad adapter.Adapter) *crewRef {
 	c, ok := a.jobs[workload]
 	if !ok {
 		c = &crewRef{job: job, roles: map[string]string{}, partOf: ad.PartOf}

@@ -53,11 +53,11 @@ func (a *assembly) addPods() {
 // A pod of a service is online whatever it tolerates: an online pod must never be taken for one that may be evicted.
 func (a *assembly) claim(p *fleet.Pod, f *podFacts) int {
 	owner, current := f.claim.Owner.UID, true
-	if rs, ok := a.revisions[owner]; ok && f.claim.Owner.Kind.Kind == "ReplicaSet" && rs.deployment != "" {
-		current = a.newest[rs.deployment] == rs.UID
+	if rs, ok := a.revisions[owned{f.Namespace, owner}]; ok && f.claim.Owner.Kind.Kind == "ReplicaSet" && rs.deployment != "" {
+		current = a.newest[owned{f.Namespace, rs.deployment}] == rs.UID
 		owner = rs.deployment
 	}
-	if update, ok := a.updates[owner]; ok && update != "" {
+	if update, ok := a.updates[owned{f.Namespace, owner}]; ok && update != "" {
 		current = f.revision == update
 	}
 	p.CurrentRevision = current
@@ -77,15 +77,15 @@ func (a *assembly) ownerOf(owner types.UID, f *podFacts) (service int, member me
 	if owner == "" {
 		return service, member
 	}
-	if i, ok := a.services[owner]; ok {
+	if i, ok := a.services[owned{f.Namespace, owner}]; ok {
 		service = i
 	}
 	// The nearest owner that a job names; a launcher's Job may be named itself, or the MPIJob above it.
 	for range maxOwners {
-		if crew, ok := a.jobs[owner]; ok {
+		if crew, ok := a.jobs[owned{f.Namespace, owner}]; ok {
 			return service, crew.member(f)
 		}
-		up, ok := a.parents[owner]
+		up, ok := a.parents[owned{f.Namespace, owner}]
 		if !ok {
 			break
 		}
@@ -105,12 +105,12 @@ func (a *assembly) findParents(pods []*podFacts) {
 	}
 	for _, j := range a.c.batchJobs.all() {
 		if j.owner != "" {
-			a.parents[j.UID] = j.owner
+			a.parents[owned{j.Namespace, j.UID}] = j.owner
 		}
 	}
 	for _, f := range pods {
 		if f.roles != nil && f.claim.Owner.UID != "" {
-			a.parents[f.UID] = f.claim.Owner.UID
+			a.parents[owned{f.Namespace, f.UID}] = f.claim.Owner.UID
 		}
 	}
 }

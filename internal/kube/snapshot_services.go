@@ -48,8 +48,8 @@ func (a *assembly) addServices() {
 		if _, taken := first[f.facts.key]; !taken {
 			first[f.facts.key] = s.ID
 			if w != nil {
-				a.services[w.UID] = len(a.s.Services)
-				a.updates[w.UID] = w.updateRevision
+				a.services[owned{w.Namespace, w.UID}] = len(a.s.Services)
+				a.updates[owned{w.Namespace, w.UID}] = w.updateRevision
 			}
 		}
 		if h := hpas[f.facts.key]; len(h) == 1 {

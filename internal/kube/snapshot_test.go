@@ -39,6 +39,30 @@ func shop() []metav1.Object {
 	}
 }
 
+// An owner's UID in an object of another namespace proves nothing: whoever may make pods there can write it.
+func TestOwnersAreOfTheSameNamespace(t *testing.T) {
+	stray := pod("mallory", "cart-x", "n1", "ReplicaSet", "cart-2")
+	stray.OwnerReferences[0].UID = replicaSet("cart", 2).UID
+	newer := replicaSet("cart", 3)
+	newer.Namespace, newer.UID = "mallory", "newer"
+	jobs := pod("mallory", "bert-x", "n1", "Job", "bert")
+	jobs.OwnerReferences[0].UID = batchJob("bert", 4).UID
+	s := newWorld(t, append(shop(), stray, newer, jobs, elasticJob("bert"), batchJob("bert", 4))...).snapshot(t)
+	svc := s.Service("shop/cart")
+	for i := range svc.Pods {
+		if p := &svc.Pods[i]; p.Name.Namespace != "shop" {
+			t.Errorf("pod %s counts as one of shop/cart", p.Name)
+		} else if p.Name.Name == "cart-b" && !p.CurrentRevision {
+			t.Error("a ReplicaSet of another namespace made the service's own pods old")
+		}
+	}
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.Name.Namespace == "mallory" && (p.Job != "" || p.Service != "") {
+			t.Errorf("pod %s is one of service %q, job %q", p.Name, p.Service, p.Job)
+		}
+	}
+}
+
 func TestServiceAndItsPods(t *testing.T) {
 	// A pod with the same name prefix but without the owner is nobody's; a finished one does not count at all.
 	stray := pod("shop", "cart-stray", "n1", "", "")
