@@ -84,7 +84,7 @@ test: deps build ## What must hold for every change: real API server, unit, scri
 	@$(MAKE) --no-print-directory -j2 -Oline unit e2e-short race plane
 
 .PHONY: full
-full: test seeds race-all e2e e2e-node ## Everything: make test, all seeds at the controller's own pace, the race detector on every package, all lab runs, the stories on a real node
+full: test seeds race-all e2e e2e-node e2e-operator images-test release-check ## Everything: make test, all seeds at the controller's own pace, the race detector on every package, all lab runs, the stories on a real node, Helm, images
 
 .PHONY: seeds
 seeds: ## 200 seeds of faults with a cycle every 15 seconds, and 1,000 where the bundled scheduler's decisions place the pods (SEEDS=1..200)
@@ -96,7 +96,7 @@ quick: ## Lint and -short tests of what changed since main and of its direct imp
 	@GO=$(GO) HEAVY='$(HEAVY)' hack/quick.sh
 
 .PHONY: unit
-unit: build ## Every package's tests but the lab runs: all searches of the model check, each guard taken away, 200 seeds of faults
+unit: build $(BIN)/helm ## Every package's tests but the lab runs: all searches of the model check, each guard taken away, 200 seeds of faults
 	@$(GO) test $(GOFLAGS_BUILD) -timeout 20m $$($(GO) list ./... | grep -vE '/e2e(/|$$)')
 
 .PHONY: race
@@ -136,6 +136,13 @@ e2e-node: build ## Stories on a real node: kubelet, containerd and runc in a vir
 e2e-browser: ## The reports of simulate and backtest in headless Chromium; screenshots stay in bin/screenshots
 	@hack/debian-deps.sh browser || echo "e2e-browser: Chromium could not be installed: the test is skipped"
 	@mkdir -p $(BIN)/screenshots && $(GO) test -count=1 -v -run TestReportsInABrowser -artifacts -outputdir $(CURDIR)/$(BIN)/screenshots ./cmd/springtide
+
+.PHONY: e2e-operator
+e2e-operator: build chart e2e-browser ## What an operator does: Helm installs, upgrades and uninstalls on a real API server and on a real node, lends there, and leaves everything as it was
+	@hack/debian-deps.sh node || echo "e2e-operator: the packages of the virtual machine could not be installed: its stories say what is missing, and are skipped"
+	@INSTALL=1 $(GO) test -v -count=1 -timeout 20m -run 'TestHelm' ./deploy
+	@$(GO) test -p 1 -v -count=1 -timeout 20m -run 'TestLeavesTheClusterAsItWas' ./e2e
+	@INSTALL=1 $(GO) test -p 1 -v -count=1 -timeout 60m -run 'TestHelm' ./e2e/node
 
 .PHONY: fuzz
 fuzz: ## Every fuzz test for FUZZTIME (default 20s) each

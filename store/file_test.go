@@ -88,6 +88,35 @@ func TestAFolderThatCannotBeWritten(t *testing.T) {
 	}
 }
 
+// TestAFullDisk: SQLite's own refusal for want of room keeps the records in memory and the file where it is, names the fix, and ends with the room.
+func TestAFullDisk(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	s := open(t, "sqlite://"+path, Options{})
+	appendAll(t, s, busy(1, 1, 3))
+	s.db.SetMaxOpenConns(1)                                                               // the limit is that of one connection
+	if _, err := s.db.ExecContext(t.Context(), `PRAGMA max_page_count = 1`); err != nil { // as many as there are
+		t.Fatal(err)
+	}
+	var err error
+	n := 2
+	for ; n < 500 && err == nil; n++ {
+		err = s.Append(t.Context(), busy(n, n, 3))
+	}
+	if err == nil || !strings.Contains(err.Error(), "free space in "+filepath.Dir(path)) || s.Healthy() == nil || s.Stats().Waiting == 0 || s.Stats().Aside != 0 {
+		t.Fatalf("%v, %+v, healthy: %v", err, s.Stats(), s.Healthy())
+	}
+	if _, err := s.db.ExecContext(t.Context(), `PRAGMA max_page_count = 1000000`); err != nil {
+		t.Fatal(err)
+	}
+	appendAll(t, s, busy(n, n, 3))
+	if got := s.Stats(); got.Waiting != 0 || s.Healthy() != nil {
+		t.Errorf("with room again: %+v, %v", got, s.Healthy())
+	}
+	if rows, err := s.Last(t.Context(), 1000); err != nil || len(rows) != n {
+		t.Errorf("%d cycles in the journal (%v), want all %d", len(rows), err, n)
+	}
+}
+
 // TestAdvice names the fix of what an operator can fix.
 func TestAdvice(t *testing.T) {
 	s := &Store{d: sqliteDialect, name: "sqlite:///data/s.db"}

@@ -1,6 +1,8 @@
 // Command release holds the version of a release in one piece: the file VERSION, the charts, the kustomizations, the changelog and the images.
 //
-//	go run ./tools/release check           they agree, and the changelog has the release (make release-check)
+//	go run ./tools/release check           they agree, and the changelog has notes for the version (make release-check)
+//	go run ./tools/release check cut       the same of what gets a tag: the notes are a release with its day
+//	go run ./tools/release notes           print the release notes of the version
 //	go run ./tools/release set 0.2.0       write a new version everywhere
 //	go run ./tools/release cut 2026-12-01  what is unreleased in the changelog becomes the release of that day
 package main
@@ -26,22 +28,34 @@ func main() {
 
 func run(root string, args []string) error {
 	switch {
-	case len(args) == 1 && args[0] == "check":
+	case len(args) == 1 && args[0] == "check", len(args) == 2 && args[0] == "check" && args[1] == "cut":
 		v, err := version(root)
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(agree(root, v), notes(root, v), archives(root, v)); err != nil {
+		title, _, notesErr := notes(root, v)
+		if notesErr == nil && len(args) == 2 && title == unreleased {
+			notesErr = fmt.Errorf("CHANGELOG.md: the notes of %s are not cut; to fix: go run ./tools/release cut DATE", v)
+		}
+		if err := errors.Join(agree(root, v), notesErr, archives(root, v)); err != nil {
 			return err
 		}
-		fmt.Printf("%s: binaries, charts, kustomizations, changelog and images agree\n", v)
+		fmt.Printf("%s: binaries, charts, kustomizations, images and changelog (%s) agree\n", v, title)
 		return nil
+	case len(args) == 1 && args[0] == "notes":
+		v, err := version(root)
+		if err != nil {
+			return err
+		}
+		_, text, err := notes(root, v)
+		fmt.Println(text)
+		return err
 	case len(args) == 2 && args[0] == "set":
 		return set(root, args[1])
 	case len(args) == 2 && args[0] == "cut":
 		return cut(root, args[1])
 	}
-	return errors.New("want check, set VERSION or cut DATE")
+	return errors.New("want check [cut], notes, set VERSION or cut DATE")
 }
 
 // semver is a version as Helm and Go modules take it; a pre-release may follow.
@@ -126,20 +140,36 @@ func set(root, v string) error {
 // heading is a release's line in the changelog.
 func heading(v string) string { return "## " + v + " - " }
 
-// notes makes sure that the changelog has the release, with something in it.
-func notes(root, v string) error {
-	text, err := os.ReadFile(filepath.Join(root, "CHANGELOG.md"))
+// unreleased is the title of what has no release yet.
+const unreleased = "Unreleased"
+
+// notes finds the release notes of a version: its own section, or, before that is cut, what is unreleased. A version that is cut already must not be
+// built again from more than its section says.
+func notes(root, v string) (title, text string, err error) {
+	all, err := os.ReadFile(filepath.Join(root, "CHANGELOG.md"))
 	if err != nil {
-		return err
+		return "", "", err
 	}
-	_, rest, ok := strings.Cut(string(text), "\n"+heading(v))
-	if !ok {
-		return fmt.Errorf("CHANGELOG.md has no line %q; to fix: go run ./tools/release cut DATE", heading(v)+"DATE")
+	for section := range strings.SplitSeq("\n"+string(all), "\n## ") {
+		head, body, _ := strings.Cut(section, "\n")
+		has := strings.Contains(body, "\n- ")
+		switch {
+		case head == unreleased && has:
+			title, text = head, strings.TrimSpace(body)
+		case strings.HasPrefix("## "+head, heading(v)):
+			if title != "" {
+				return "", "", fmt.Errorf("CHANGELOG.md has entries after release %s; to fix: go run ./tools/release set NEXT", v)
+			}
+			if !has {
+				return "", "", fmt.Errorf("CHANGELOG.md: release %s has no entry", v)
+			}
+			return head, strings.TrimSpace(body), nil
+		}
 	}
-	if section, _, _ := strings.Cut(rest, "\n## "); !strings.Contains(section, "\n- ") {
-		return fmt.Errorf("CHANGELOG.md: release %s has no entry", v)
+	if title == "" {
+		return "", "", fmt.Errorf("CHANGELOG.md has no notes for %s: neither a section %q nor entries under %s", v, heading(v)+"DATE", unreleased)
 	}
-	return nil
+	return title, text, nil
 }
 
 // cut gives what is unreleased the version and a date.

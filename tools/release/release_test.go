@@ -49,18 +49,29 @@ func TestSetAndCut(t *testing.T) {
 	if err := agree(root, "0.2.0"); err != nil {
 		t.Error(err)
 	}
-	if err := notes(root, "0.2.0"); err == nil || !strings.Contains(err.Error(), "to fix") {
-		t.Errorf("before the cut: %v", err)
+	if title, text, err := notes(root, "0.2.0"); err != nil || title != unreleased || !strings.HasSuffix(text, "- A thing.") {
+		t.Errorf("before the cut: %q %q %v", title, text, err)
+	}
+	if err := run(root, []string{"check", "cut"}); err == nil || !strings.Contains(err.Error(), "the notes of 0.2.0 are not cut; to fix") {
+		t.Errorf("a tag before the cut: %v", err)
 	}
 	if err := run(root, []string{"cut", "2026-12-01"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := notes(root, "0.2.0"); err != nil {
-		t.Error(err)
+	if title, _, err := notes(root, "0.2.0"); err != nil || title != "0.2.0 - 2026-12-01" {
+		t.Errorf("after the cut: %q %v", title, err)
 	}
 	text, err := os.ReadFile(filepath.Join(root, "CHANGELOG.md"))
 	if err != nil || !strings.HasPrefix(string(text), "# Changelog\n\n## Unreleased\n\n## 0.2.0 - 2026-12-01\n\n### Added\n") {
 		t.Errorf("%s (%v)", text, err)
+	}
+	write("CHANGELOG.md", strings.Replace(string(text), "## Unreleased\n", "## Unreleased\n\n### Added\n\n- More.\n", 1))
+	if _, _, err := notes(root, "0.2.0"); err == nil || !strings.Contains(err.Error(), "entries after release 0.2.0") {
+		t.Errorf("entries after the release: %v", err)
+	}
+	write("CHANGELOG.md", "# Changelog\n\n## Unreleased\n")
+	if _, _, err := notes(root, "0.2.0"); err == nil || !strings.Contains(err.Error(), "no notes for 0.2.0") {
+		t.Errorf("no notes: %v", err)
 	}
 	if err := run(root, []string{"set", "v1"}); err == nil {
 		t.Error("v1 was taken for a version")
