@@ -174,7 +174,7 @@ func (c *Cluster) tellTroubles(r *loop.Report) {
 			fight = s.ForeignWriter
 		}
 		if c.reporter.news("contested "+string(s.ID), fight) {
-			c.events.Event(ref, corev1.EventTypeWarning, "Contested", contested(s))
+			c.events.Event(ref, corev1.EventTypeWarning, v1alpha1.EventContested, contested(s))
 		}
 		if c.reporter.news("writer "+string(s.ID), s.ForeignWriter) {
 			c.events.Eventf(ref, corev1.EventTypeWarning, v1alpha1.EventForeignWriter, "%s wrote spec.replicas of the target: remove replicas from its manifest, or set spec.mode to Observe", s.ForeignWriter)
