@@ -628,6 +628,32 @@ func TestPreemption(t *testing.T) {
 	}
 }
 
+// TestPretendersAreTaken: a pod that names a DaemonSet as its owner is not taken, but in an offline tenant's namespace anyone can write that.
+func TestPretendersAreTaken(t *testing.T) {
+	for _, tenant := range []bool{false, true} {
+		p := newPlay(t)
+		p.c.c.Namespace = "springtide-system"
+		if tenant {
+			p.c.setNamespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default", Labels: map[string]string{v1alpha1.LabelTenant: "true"}}})
+		}
+		var evicted []string
+		p.c.preempt.evict = func(o *corev1.Pod, answered func(error)) { evicted = append(evicted, o.Name); answered(nil) }
+		p.node("a", "4")
+		yes := true
+		low := p.pod("low", "3", online(1), func(o *corev1.Pod) {
+			o.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", UID: "d", Controller: &yes}}
+		})
+		p.settle()
+		p.take()
+		p.bound(low, "a")
+		p.pod("high", "3", online(10))
+		p.settle()
+		if (len(evicted) == 1) != tenant {
+			t.Errorf("in a tenant's namespace %v: evicted %v", tenant, evicted)
+		}
+	}
+}
+
 // TestPreemptionStaysOnItsSide: online pods never take room that offline holds by eviction: what is short there is recalled by the controller.
 func TestPreemptionStaysOnItsSide(t *testing.T) {
 	p := newPlay(t)

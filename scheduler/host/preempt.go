@@ -376,7 +376,11 @@ func (x *preemption) protects(c *core, ref place.PodRef, gangs map[*gang]int, bu
 	out := place.PodFacts{Gang: gangs[p.gang]}
 	owner := metav1.GetControllerOf(o)
 	_, mirror := o.Annotations[corev1.MirrorPodAnnotationKey]
-	out.Protected = o.Namespace == c.c.Namespace && o.Labels[v1alpha1.LabelComponent] != "" || mirror || owner != nil && owner.Kind == "DaemonSet"
+	system := mirror || owner != nil && owner.APIVersion == "apps/v1" && owner.Kind == "DaemonSet"
+	if c.tenants.namespaces[o.Namespace][v1alpha1.LabelTenant] == "true" {
+		system = false // whoever makes pods can write such an owner: there it proves nothing, as for the controller
+	}
+	out.Protected = o.Namespace == c.c.Namespace && o.Labels[v1alpha1.LabelComponent] != "" || system
 	if s := o.Status.StartTime; s != nil {
 		out.Started = s.Unix()
 		out.Protected = out.Protected || c.now().Sub(s.Time) < x.protect
