@@ -80,7 +80,12 @@ func installs(t *testing.T, o plane.Options, more ...string) {
 	do("uninstall", "springtide", "--namespace", system, "--no-hooks")
 	do("upgrade", "springtide-crds", "chart/springtide-crds", "--namespace", system, "--set", "keep=false")
 	do("uninstall", "springtide-crds", "--namespace", system)
+	atOnce := int64(0)
 	await(t, "the definitions and the agents' namespace to be gone", func() bool {
+		// No kubelet ends pods here, and without that a namespace stays.
+		if err := core.CoreV1().Pods("springtide-agent").DeleteCollection(t.Context(), metav1.DeleteOptions{GracePeriodSeconds: &atOnce}, metav1.ListOptions{}); err != nil {
+			t.Fatal(err)
+		}
 		left := ofOurs(t, core, dyn)
 		return !slices.ContainsFunc(left, func(o string) bool {
 			return strings.HasPrefix(o, "CustomResourceDefinition ") || strings.HasPrefix(o, "Namespace ") && o != "Namespace "+system
