@@ -42,7 +42,7 @@ const (
 // values are those of the charts for a machine of eight emulated CPUs.
 var values = []string{
 	"controller.resources.requests.cpu=100m", "controller.resources.requests.memory=128Mi",
-	"scheduler.enabled=true", "scheduler.resources.requests.cpu=100m", "scheduler.resources.requests.memory=128Mi",
+	"scheduler.enabled=true", "scheduler.replicas=1", "scheduler.resources.requests.cpu=100m", "scheduler.resources.requests.memory=128Mi",
 	"agent.enabled=true", "image.pullPolicy=Never",
 }
 
@@ -78,11 +78,14 @@ func newInstallation(t *testing.T) *installation {
 	c.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(n.Client.Discovery()))
 	i := &installation{cluster: c, helmBinary: helm, kubeconfig: p.Kubeconfig(), audit: audit}
 
-	out := t.TempDir()
-	images := exec.CommandContext(t.Context(), "go", "run", "./tools/images", "--arch", "amd64", "--out", out)
-	images.Dir = root
-	if text, err := images.CombinedOutput(); err != nil {
-		t.Fatalf("build the images: %v\n%s", err, text)
+	out := os.Getenv("SPRINGTIDE_IMAGES")
+	if out == "" {
+		out = t.TempDir()
+		images := exec.CommandContext(t.Context(), "go", "run", "./tools/images", "--arch", "amd64", "--out", out)
+		images.Dir = root
+		if text, err := images.CombinedOutput(); err != nil {
+			t.Fatalf("build the images: %v\n%s", err, text)
+		}
 	}
 	for _, name := range []string{"springtide", "springtide-scheduler", "springtide-agent"} {
 		n.Load(t, filepath.Join(out, name+".tar"))
@@ -123,7 +126,9 @@ func (i *installation) helm(t *testing.T, args ...string) {
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	begin := time.Now()
+	stop := i.follow(t)
 	err := cmd.Run()
+	stop()
 	i.Took(t, fmt.Sprintf("helm %s (%.0f s)", strings.Join(args[:2], " "), time.Since(begin).Seconds()))
 	if err != nil {
 		t.Fatalf("helm %s: %v\n%s\n%s", strings.Join(args, " "), err, said.String(), i.pods(t))
@@ -133,7 +138,7 @@ func (i *installation) helm(t *testing.T, args ...string) {
 // install runs the commands of docs/install.md, with the namespace's label, and returns when every pod is Ready.
 func (i *installation) install(t *testing.T, more ...string) {
 	t.Helper()
-	i.helm(t, "install", "springtide-crds", "deploy/chart/springtide-crds", "--namespace", system, "--create-namespace", "--wait", "--timeout", helmPatience.String())
+	i.helm(t, "install", "springtide-crds", "deploy/chart/springtide-crds", "--namespace", system, "--create-namespace")
 	i.mapper.Reset()
 	ns, err := i.Client.CoreV1().Namespaces().Get(t.Context(), system, metav1.GetOptions{})
 	if err != nil {
@@ -153,7 +158,7 @@ func (i *installation) install(t *testing.T, more ...string) {
 	i.helm(t, args...)
 	// Helm waits for what it made; the numbers are asked for once more.
 	i.ready(t, system, "Deployment", "springtide-controller", 2)
-	i.ready(t, system, "Deployment", "springtide-scheduler", 2)
+	i.ready(t, system, "Deployment", "springtide-scheduler", 1)
 	i.ready(t, "springtide-agent", "DaemonSet", "springtide-agent", 1)
 }
 
@@ -163,6 +168,59 @@ func (i *installation) uninstall(t *testing.T) {
 	i.helm(t, "uninstall", "springtide", "--namespace", system, "--timeout", helmPatience.String())
 	i.helm(t, "upgrade", "springtide-crds", "deploy/chart/springtide-crds", "--namespace", system, "--set", "keep=false")
 	i.helm(t, "uninstall", "springtide-crds", "--namespace", system)
+}
+
+// follow prints how the pods of Springtide are, each time that it changes, until the returned function is called.
+func (i *installation) follow(t *testing.T) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		last := ""
+		for ctx.Err() == nil {
+			if now := i.summary(ctx); now != last && ctx.Err() == nil {
+				last = now
+				i.Took(t, now)
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(2 * time.Second):
+			}
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+// summary is each pod of Springtide, with what it waits for.
+func (i *installation) summary(ctx context.Context) string {
+	var out []string
+	for _, namespace := range []string{system, "springtide-agent"} {
+		pods, err := i.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			continue
+		}
+		for k := range pods.Items {
+			p := &pods.Items[k]
+			state := string(p.Status.Phase)
+			for _, c := range p.Status.ContainerStatuses {
+				if c.Ready {
+					state = "Ready"
+				}
+				if w := c.State.Waiting; w != nil {
+					state = w.Reason
+				}
+				if c.RestartCount > 0 {
+					state += fmt.Sprintf(" (started %d times)", c.RestartCount+1)
+				}
+			}
+			if p.DeletionTimestamp != nil {
+				state += ", ends"
+			}
+			out = append(out, strings.TrimPrefix(p.Name, "springtide-")+" "+state)
+		}
+	}
+	return strings.Join(out, "; ")
 }
 
 // ready waits for so many ready pods of a workload, of its newest revision.
@@ -387,7 +445,7 @@ func TestHelm(t *testing.T) {
 	stop := i.sample(t)
 	i.helm(t, "upgrade", "springtide", "deploy/chart/springtide", "--namespace", system, "--reuse-values", "--set", "image.tag=next", "--wait", "--timeout", helmPatience.String())
 	i.ready(t, system, "Deployment", "springtide-controller", 2)
-	i.ready(t, system, "Deployment", "springtide-scheduler", 2)
+	i.ready(t, system, "Deployment", "springtide-scheduler", 1)
 	i.ready(t, "springtide-agent", "DaemonSet", "springtide-agent", 1)
 	during := stop()
 	if during.samples == 0 || during.ready < 2 {
