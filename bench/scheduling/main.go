@@ -34,7 +34,7 @@ func main() {
 	flag.StringVar(&o.kwok, "kwok", "bin/kwok", "the kwok binary")
 	flag.IntVar(&o.nodes, "nodes", 1000, "nodes")
 	flag.IntVar(&o.pods, "pods", 1000, "pods that are measured")
-	flag.IntVar(&o.rounds, "rounds", 5, "rounds; the median counts")
+	flag.IntVar(&o.rounds, "rounds", 5, "rounds; the median counts. With 0 the table shows earlier results alone")
 	flag.IntVar(&o.creators, "creators", 16, "creations under way at once: above what any scheduler binds")
 	flag.StringVar(&o.workloads, "workloads", strings.Join(names(), ","), "workloads, by comma")
 	flag.StringVar(&o.schedules, "schedulers", "springtide,kube,bare", "who binds, by comma; bare binds play the first workload alone")
@@ -100,13 +100,16 @@ func store(file string, x result) error {
 
 func run(ctx context.Context, o options) error {
 	schedules, workloads := strings.Split(o.schedules, ","), strings.Split(o.workloads, ",")
+	all := results{}
+	if err := all.load(o.results); err != nil {
+		return err
+	}
+	if o.rounds == 0 {
+		return table(os.Stdout, workloads, schedules, all)
+	}
 	benches, stop, err := start(ctx, o, schedules)
 	defer stop()
 	if err != nil {
-		return err
-	}
-	all := results{}
-	if err := all.load(o.results); err != nil {
 		return err
 	}
 	for range o.rounds {
@@ -143,8 +146,9 @@ func run(ctx context.Context, o options) error {
 
 // table writes the medians as a table, and next to the bundled scheduler's how many times kube-scheduler's they are.
 func table(out io.Writer, workloads, schedules []string, all results) error {
-	w := tabwriter.NewWriter(out, 0, 0, 1, ' ', tabwriter.Debug)
-	fmt.Fprintln(w, "workload\twho\truns\tpods/s (least, most)\tp50\tp99\tCPU a pod\tAPI server\tetcd\tscheduler\twrites a pod")
+	w := tabwriter.NewWriter(out, 0, 0, 1, ' ', tabwriter.Debug) // with bars between the columns, as a table of Markdown
+	fmt.Fprintln(w, "workload\twho\truns\tpods/s (least, most)\tp50\tp99\tCPU a pod\tAPI server\tetcd\tscheduler\twrites a pod\t")
+	fmt.Fprintln(w, strings.Repeat("---\t", 11))
 	for _, name := range workloads {
 		median := map[string]result{}
 		for _, who := range schedules {
@@ -155,11 +159,11 @@ func table(out io.Writer, workloads, schedules []string, all results) error {
 			m := middle(rs)
 			median[who] = m
 			slices.SortFunc(rs, byRate)
-			fmt.Fprintf(w, "%s\t%s\t%d\t%.0f (%.0f, %.0f)\t%s\t%s\t%s\t%s\t%s\t%s\t%.2f\n", name, who, len(rs), m.Rate, rs[0].Rate, rs[len(rs)-1].Rate, short(m.P50), short(m.P99),
+			fmt.Fprintf(w, "%s\t%s\t%d\t%.0f (%.0f, %.0f)\t%s\t%s\t%s\t%s\t%s\t%s\t%.2f\t\n", name, who, len(rs), m.Rate, rs[0].Rate, rs[len(rs)-1].Rate, short(m.P50), short(m.P99),
 				short(m.Cost.total()), short(m.Cost.CPU[apiServer]), short(m.Cost.CPU[etcd]), short(m.Cost.scheduler()), m.Cost.Writes)
 		}
 		if ours, kube := median["springtide"], median["kube"]; ours.Rate > 0 && kube.Rate > 0 {
-			fmt.Fprintf(w, "%s\tratio\t\t%.2f\t\t\t%.2f\t%.2f\t\t%.2f\t%.2f\n", name, ours.Rate/kube.Rate, float64(kube.Cost.total())/float64(ours.Cost.total()),
+			fmt.Fprintf(w, "%s\tratio\t\t%.2f\t\t\t%.2f\t%.2f\t\t%.2f\t%.2f\t\n", name, ours.Rate/kube.Rate, float64(kube.Cost.total())/float64(ours.Cost.total()),
 				float64(kube.Cost.CPU[apiServer])/float64(ours.Cost.CPU[apiServer]), float64(kube.Cost.scheduler())/float64(ours.Cost.scheduler()), kube.Cost.Writes/ours.Cost.Writes)
 		}
 	}
