@@ -46,20 +46,20 @@ func (x *model) take(s *state, c *controller, a *act, w *protocol.Write) bool {
 	case protocol.SetSize:
 		return x.setSize(s, c, a, w, &d)
 	case protocol.SetNotice:
-		if p := s.f.pod(a.pods[0]); p != nil {
+		if p := x.podOf(s, c, a.pods[0], w); p != nil {
 			p.loan, p.epoch = loanOf(d.Loan), int8(d.Epoch)
 			if !d.Again {
 				p.ack = 0
 			}
 		}
 	case protocol.DropNotice:
-		if p := s.f.pod(a.pods[0]); p != nil {
+		if p := x.podOf(s, c, a.pods[0], w); p != nil {
 			p.loan, p.epoch, p.ack = 0, 0, 0
 		}
 	case protocol.EvictPod:
-		return x.evict(s, c, a.pods[0], a, w)
+		return x.evict(s, c, x.podOf(s, c, a.pods[0], w), a, w)
 	case protocol.KillPod:
-		x.kill(s, c, a.pods[0], loanOf(a.action.(*planner.Kill).Loan))
+		x.kill(s, c, x.podOf(s, c, a.pods[0], w), loanOf(a.action.(*planner.Kill).Loan))
 	case protocol.SetParallelism:
 		for j := range jobPods {
 			if jobID(j) == a.action.(*planner.JobScale).Job && (!w.If.Size.OK || int32(s.f.members[j]) == d.From) {
@@ -71,7 +71,7 @@ func (x *model) take(s *state, c *controller, a *act, w *protocol.Write) bool {
 			*p = pod{uid: fresh, state: waiting}
 		}
 	case protocol.DeleteFiller:
-		if p := &s.f.p[fillerSlot]; p.uid == a.pods[0] {
+		if p := x.podOf(s, c, a.pods[0], w); p != nil {
 			*p = pod{}
 		}
 	case protocol.SetMarks:
@@ -80,6 +80,19 @@ func (x *model) take(s *state, c *controller, a *act, w *protocol.Write) bool {
 		panic(fmt.Sprintf("a change that the model does not know: %T", w.Change))
 	}
 	return true
+}
+
+// podOf is the pod that a write is for. Without a UID that is whichever pod has the name by now: names of jobs' members and of fillers come back.
+func (x *model) podOf(s *state, c *controller, uid int8, w *protocol.Write) *pod {
+	if w.If.UID != "" {
+		return s.f.pod(uid)
+	}
+	seen := &x.all[c.door]
+	i := slices.IndexFunc(seen.p[:], func(p pod) bool { return p.state != absent && p.uid == uid })
+	if i < 0 || s.f.p[i].state == absent {
+		return nil
+	}
+	return &s.f.p[i]
 }
 
 func (f *facts) pod(uid int8) *pod {
@@ -284,8 +297,8 @@ func (x *model) setSize(s *state, c *controller, a *act, w *protocol.Write, d *p
 
 // evict asks the Eviction API. A loan that drains never turns back. One that was Noticed may have turned, or got another deadline, unless this plan
 // drained it: an eviction that rests on the drain follows that write.
-func (x *model) evict(s *state, c *controller, uid int8, a *act, w *protocol.Write) bool {
-	p, l := s.f.pod(uid), loanOf(a.action.(*planner.Eviction).Loan)
+func (x *model) evict(s *state, c *controller, p *pod, a *act, w *protocol.Write) bool {
+	l := loanOf(a.action.(*planner.Eviction).Loan)
 	if p == nil || p.state == ending {
 		return false
 	}
@@ -299,8 +312,7 @@ func (x *model) evict(s *state, c *controller, uid int8, a *act, w *protocol.Wri
 	return true
 }
 
-func (x *model) kill(s *state, c *controller, uid, l int8) {
-	p := s.f.pod(uid)
+func (x *model) kill(s *state, c *controller, p *pod, l int8) {
 	if p == nil {
 		return
 	}
@@ -328,11 +340,11 @@ func (x *model) setMarks(s *state, c *controller, a *act, w *protocol.Write) boo
 	i := int8(d.Node[1] - '0')
 	seen := x.sees(s, c)
 	m := &s.f.m[i]
-	if seen.m[i].uid == 0 || nodeUID(seen.m[i].uid) != d.ID || m.uid != seen.m[i].uid || w.If.LeaderEpoch > 0 && m.leader > c.leader && !x.Mutant.AnyLeader {
+	if seen.m[i].uid == 0 || nodeUID(seen.m[i].uid) != d.ID || m.uid == 0 || w.If.UID != "" && m.uid != seen.m[i].uid || w.If.LeaderEpoch > 0 && m.leader > c.leader && !x.Mutant.AnyLeader {
 		return false
 	}
 	opens := d.Want.OfflineLabel && !m.label || m.taint && !d.Want.HolderTaint || d.Want.Fence == fleet.FenceExecute && m.fence != fenceExecute
-	if a.reads && !x.current(s, c, i) || opens && !a.reads {
+	if !x.Mutant.Unread && (a.reads && !x.current(s, c, i) || opens && !a.reads) {
 		return false // the share changed, or the node lost marks for which the share went unread: a conflict
 	}
 	m.taint, m.label, m.keep = d.Want.HolderTaint, d.Want.OfflineLabel, d.Want.KeepNode

@@ -56,13 +56,15 @@ func bundled(faults int, only ...kind) Options {
 	return Options{Shape: Machines, Turns: 1, Faults: faults, NoAgents: true, Bundled: true, Only: only}
 }
 
-// guards are what keeps the protocol safe, each with the search that finds it missing.
-var guards = []struct {
+// guard is what keeps the protocol safe, with the search that finds it missing.
+type guard struct {
 	name   string
 	within Options
 	breaks string
 	mutant Mutant
-}{
+}
+
+var guards = []guard{
 	{"a Clean report counts for its epoch alone", Options{Shape: Sockets, Turns: 1}, "without a Clean report", blur(func(s *fleet.Snapshot) {
 		for i := range s.Nodes {
 			for k := range s.Nodes[i].Share.Parcels {
@@ -129,6 +131,9 @@ var guards = []struct {
 	{"a share is written over the version that was judged", stall, "", Mutant{Write: anyVersionOf(protocol.ObjectShare)}},
 	{"a loan is written over the version that was judged", stall, "", Mutant{Write: anyVersionOf(protocol.ObjectLoan)}},
 	{"evictions follow the write of their drain", stall, "before the latest announced deadline", Mutant{Write: func(w *protocol.Write) { w.Drained = "" }}},
+	{"an eviction names the pod that was judged", stall, "before the latest announced deadline", without("EvictPod.UID")},
+	{"a share is created where there is none", usurp, "without a Clean report", without("SetShare.Absent")},
+	{"the share is read before marks open a machine", usurp, "two holders", Mutant{Unread: true}},
 	{"what a crash left is repaired", crash, "no progress", drop(planner.MoveRepair)},
 	{"a machine that vanished ends its loan", Options{Shape: Sockets, Turns: 1, Faults: 1, Only: []kind{dies}}, "no progress", drop(planner.MoveNodeGone)},
 	{"the ladder ends a wait", Options{Shape: Sockets, Turns: 1}, "no progress", drop(planner.MoveDrain)},
