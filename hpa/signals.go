@@ -190,15 +190,24 @@ func (z *sizer) unmeasured() bool {
 	return z.svc.SLO.LatencyLimit > 0 && !z.live.Latency.OK && z.live.LoadSignal == portrait.CPU && z.p.Signal != portrait.Requests
 }
 
+// A latency is measured over latencySpan. Of fewer than fewRequests in it, whether there is any is chance: to call the latency missing now and then would
+// hold the service, and change its conditions a dozen times in a night. At ten the chance of none is one in twenty thousand.
+const (
+	latencySpan = 2 * time.Minute
+	fewRequests = 10
+)
+
 // latencyPart asks for more replicas in proportion, while the measured latency is above its limit. It is bounded by what the load itself
 // explains, so that a slow dependency cannot drive a service to its maximum.
 func (z *sizer) latencyPart(explained int32) Part {
 	part := Part{Name: "reactive:latency"}
 	limit, k, d := z.svc.SLO.LatencyLimit, z.live.Latency, z.o.Defaults
 	how := z.judge(k.OK && k.Value >= 0, k.At)
-	idle := z.number(z.load) == fresh && z.load.Value == 0
-	if how == absent && idle {
-		part.Replicas, part.Detail = fleet.KnownAt[int32](0, z.now), "no requests, so no latency"
+	if how == absent && z.number(z.load) == fresh && z.signal == portrait.Requests && z.load.Value*latencySpan.Seconds() < fewRequests {
+		part.Replicas, part.Detail = fleet.KnownAt[int32](0, z.now), "too few requests for a latency"
+		if z.load.Value == 0 {
+			part.Detail = "no requests, so no latency"
+		}
 		return part
 	}
 	if z.unmeasured() {

@@ -1,8 +1,11 @@
 package hpa
 
 import (
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/springtide/springtide/fleet"
 )
 
 // One low tide is no agreement: it asks for as much during the whole of its five minutes, and the next one may take it back.
@@ -57,6 +60,23 @@ func TestSmallStepsSettle(t *testing.T) {
 		}
 		if got := w.size(); got.Replicas != c.want {
 			t.Errorf("%s: %d replicas, want %d: %s", c.name, got.Replicas, c.want, got.Reason)
+		}
+	}
+}
+
+// A service that hardly anybody asks has no latency in one minute and some in the next. That is no reason to call the
+// latency missing; a service with traffic lacks it.
+func TestTooFewRequestsForALatency(t *testing.T) {
+	for _, c := range []struct {
+		load    float64
+		missing bool
+	}{{0, false}, {0.01, false}, {0.08, false}, {0.1, true}, {20, true}} {
+		w := falling(4, 2)
+		w.load(c.load)
+		w.live.Latency = fleet.Known[time.Duration]{}
+		got := w.size()
+		if slices.Contains(got.Missing, "latency") != c.missing || got.DataFresh == c.missing {
+			t.Errorf("%v requests a second: missing %v, fresh %v", c.load, got.Missing, got.DataFresh)
 		}
 	}
 }
