@@ -386,14 +386,15 @@ func (x *model) input(f *facts, e eyes) planner.Input {
 		live.CPU[pods[i].Name] = fleet.KnownAt(fleet.FromCores(load/float64(len(pods))), now)
 	}
 	return planner.Input{Snapshot: s, Portraits: x.portraits, Tides: x.tides[f.tide].tide, Live: map[fleet.ServiceID]hpa.Live{service: live},
-		History: x.tides[f.tide].history, Thawed: thawedAt[e.thaw], Options: o}
+		History: x.tides[f.tide].history[f.desired], Thawed: thawedAt[e.thaw], Options: o}
 }
 
 // tide is a load that asks for a number of replicas.
 type tide struct {
-	load    float64
-	tide    map[fleet.ServiceID]forecast.Tide
-	history map[fleet.ServiceID][]hpa.Decision
+	load float64
+	tide map[fleet.ServiceID]forecast.Tide
+	// history is, for each number of replicas beyond the stable one, what was decided while they ran: for longer than anything waits.
+	history [onlinePods + 1]map[fleet.ServiceID][]hpa.Decision
 }
 
 // loadPerReplica is what one replica carries at its target, and a little less.
@@ -412,11 +413,13 @@ func newTide(replicas int) tide {
 		f.Paths = append(f.Paths, path)
 	}
 	t.tide = map[fleet.ServiceID]forecast.Tide{service: f}
-	var past []hpa.Decision
-	for at := now.Add(-10 * time.Minute); at.Before(now); at = at.Add(time.Minute) {
-		past = append(past, hpa.Decision{At: at, Replicas: int32(replicas), From: int32(replicas)})
+	for run := range t.history {
+		var past []hpa.Decision
+		for at := now.Add(-10 * time.Minute); at.Before(now); at = at.Add(time.Minute) {
+			past = append(past, hpa.Decision{At: at, Replicas: int32(replicas), From: int32(run) + 1})
+		}
+		t.history[run] = map[fleet.ServiceID][]hpa.Decision{service: past}
 	}
-	t.history = map[fleet.ServiceID][]hpa.Decision{service: past}
 	return t
 }
 
