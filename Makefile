@@ -21,6 +21,10 @@ HEAVY := /(cmd/springtide-lab|hpa/upstreamtest|e2e)(/|$$)
 demo: build ## Run the main job on the embedded lab (HEADLESS=1, REPORT=FILE, ARGS="--days 2 --speed 288")
 	@$(BIN)/springtide-lab demo --springtide $(BIN)/springtide $(if $(HEADLESS),--headless) $(if $(REPORT),--report $(REPORT)) $(ARGS)
 
+.PHONY: demo-picture
+demo-picture: build ## Draw docs/demo.svg: the live view after three hours of the demo
+	@$(BIN)/springtide-lab demo --springtide $(BIN)/springtide --headless --speed 1000000 --days 0.125 --picture docs/demo.svg $(ARGS)
+
 .PHONY: demo-scrapes
 demo-scrapes: build ## SLO minutes of the demo's first six hours at scrape intervals of 15, 30 and 60 s, a fifth of the scrapes lost, and whether every service is Fresh (SCRAPES=60s ARGS="--days 1")
 	@for i in $(SCRAPES); do echo "== scrapes every $$i, a fifth lost"; \

@@ -13,12 +13,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// batchPeriod is how long (by the wall) an event waits for others before a controller takes them together. Hundreds of pods become ready in one
-// moment of the virtual day, and without the wait the controllers of ReplicaSets and Deployments write a status for each of them: half of
-// all that the API server did. What a controller was asked for by a new spec is not delayed.
+// batchPeriod is how long (by the wall) an event waits for further events before a controller handles them together. Hundreds of pods become ready
+// in one moment of the virtual day. Without the wait the controllers of ReplicaSets and Deployments write a status for each pod: half of all
+// writes to the API server. A controller follows a new spec without delay.
 const batchPeriod = 50 * time.Millisecond
 
-// batchedPods hands the events of pods over in batches.
+// batchedPods delivers the events of pods in batches.
 type batchedPods struct {
 	coreinformers.PodInformer
 	batches *batches
@@ -28,7 +28,7 @@ func (b batchedPods) Informer() cache.SharedIndexInformer {
 	return batchedInformer{SharedIndexInformer: b.PodInformer.Informer(), batches: b.batches}
 }
 
-// batchedReplicaSets hands the events of ReplicaSets over in batches.
+// batchedReplicaSets delivers the events of ReplicaSets in batches.
 type batchedReplicaSets struct {
 	appsinformers.ReplicaSetInformer
 	batches *batches
@@ -90,8 +90,7 @@ func (b *batches) add(deliver func()) {
 	}
 }
 
-// warner is a client whose events are written when they warn. Two normal ones a pod, of a controller that did what it is for, would be a tenth
-// of the API server's writes.
+// warner is a client that writes events of type Warning only. Normal events, two for each pod, would be a tenth of the API server's writes.
 type warner struct{ kubernetes.Interface }
 
 func (c warner) CoreV1() typedcore.CoreV1Interface { return warnerCore{c.Interface.CoreV1()} }

@@ -58,7 +58,7 @@ const staleReads = "StaleControllerConsistencyDaemonSet=false,StaleControllerCon
 	"StaleControllerConsistencyReplicaSet=false,StaleControllerConsistencyStatefulSet=false"
 
 // terminatingReplicas is the gate by which ReplicaSets and Deployments count the pods that are on their way out: two status writes for each pod
-// that goes, which nobody here reads.
+// that goes, and no component of the lab reads the count.
 const terminatingReplicas = "DeploymentReplicaSetTerminatingReplicas=false"
 
 // apiServerGC lets the API server's heap grow to three times what lives before it is collected: a quarter of its processor time was collection.
@@ -168,7 +168,7 @@ func (l layout) apiServerArgs(keys *pki) []string {
 		"--endpoint-reconciler-type=none",
 		// It taints new nodes until the node lifecycle controller, which is off, finds them ready.
 		"--disable-admission-plugins=TaintNodesByCondition",
-		// A replayed day is a burst of hundreds of writes a second from a few clients, which need no sharing out.
+		// A replayed day is a burst of hundreds of writes a second from a few clients: there is no flow to protect from another.
 		"--enable-priority-and-fairness=false",
 		"--max-requests-inflight=3000",
 		"--max-mutating-requests-inflight=2000",

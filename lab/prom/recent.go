@@ -19,9 +19,9 @@ import (
 // recentSpan is how far back the recent samples reach. The rules look back five minutes and live queries a few more.
 const recentSpan = 12 * time.Minute
 
-// database is the time series database with the samples of the last minutes beside it, uncompressed. Rules and live queries read those minutes of
-// twenty thousand series four times in a virtual minute, and finding and decoding chunks was most of what they cost; a Prometheus by the wall
-// clock has 15 seconds for it. Queries that reach further back read the database as ever.
+// database is the time series database, and a copy of the last minutes' samples without compression. Rules and live queries read the last minutes
+// of twenty thousand series five times in a virtual minute. To find and decode chunks was most of their cost, and a replayed day has a
+// twentieth of a second where a real Prometheus has 15 seconds. Queries that reach further back read the database itself.
 type database struct {
 	*tsdb.DB
 
@@ -32,16 +32,16 @@ type database struct {
 	swept    int64
 	// spare is the room of the last committed samples, for the next ones.
 	spare []recentAdded
-	// since is the time from which on the recent samples are complete.
+	// since is the time after which the recent samples are complete.
 	since int64
 }
 
-// recentMetric are the series of one name, in the order in which they came: sums of floats depend on it.
+// recentMetric holds the series of one name in order of their first samples: sums of floats depend on the order.
 type recentMetric struct{ series []*recentSeries }
 
 type recentSeries struct {
 	labels labels.Labels
-	// samples grow at the end and are replaced as a whole when old ones go, so that a reader keeps what it took.
+	// samples grow at the end and are replaced as a whole when old ones go, so that a reader keeps its slice.
 	samples []recentSample
 }
 
@@ -74,7 +74,7 @@ func (d *database) Appender(ctx context.Context) storage.Appender {
 	return a
 }
 
-// recentAppender keeps what it appends for the recent samples, which take it over at the commit.
+// recentAppender remembers what it appends. The recent samples take it over at the commit.
 type recentAppender struct {
 	storage.Appender
 	d     *database

@@ -9,16 +9,16 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 )
 
-// freshEvery is how often the world looks whether the controller has fresh data of each service, where its scrapes are slow or lossy.
+// freshEvery is how often the world counts the services of which the controller has fresh data, where scrapes are slow or lossy.
 const freshEvery = 10 * time.Minute
 
-// Fresh says of how many looks at a service the controller had fresh data of it, of how many in all, and which services lacked it how often.
+// Fresh counts looks at a service, the looks at which the controller had fresh data of it, and per service those at which it had none.
 type Fresh struct {
 	Fresh, Looks int
 	Lacked       map[string]int
 }
 
-// Fresh is what the world saw since the account began.
+// Fresh returns the counts since the account began.
 func (w *World) Fresh() Fresh { return w.fresh }
 
 // noteFresh looks at the condition DataFresh of each service.

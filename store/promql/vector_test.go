@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// FuzzParseVector: whatever the parser takes, the API's own decoding reads alike.
+// FuzzParseVector: the API's own decoding gives the same vector for each answer that the parser accepts.
 func FuzzParseVector(f *testing.F) {
 	for _, s := range []string{
 		noVector, noVector + "\n",
@@ -32,7 +32,7 @@ func FuzzParseVector(f *testing.F) {
 			} `json:"data"`
 		}
 		if err := json.Unmarshal(body, &answer); err != nil {
-			t.Skip("the parser takes what JSON refuses: a control character in a label, or a number in another form")
+			t.Skip("the parser accepts what JSON refuses: a control character in a label, or a number in another form")
 		}
 		want := answer.Data.Result
 		if len(got) != len(want) {
