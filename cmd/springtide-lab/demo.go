@@ -256,7 +256,7 @@ func printFresh(f world.Fresh) {
 	}
 	fmt.Printf("fresh data           in %d of %d looks at a service\n", f.Fresh, f.Looks)
 	for _, name := range slices.Sorted(maps.Keys(f.Lacked)) {
-		fmt.Printf("  %-30s not fresh in %d\n", name, f.Lacked[name])
+		fmt.Printf("  not fresh in %d: %s\n", f.Lacked[name], name)
 	}
 }
 

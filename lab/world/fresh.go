@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/springtide/springtide/api/v1alpha1"
@@ -12,7 +13,8 @@ import (
 // freshEvery is how often the world counts the services of which the controller has fresh data, where scrapes are slow or lossy.
 const freshEvery = 10 * time.Minute
 
-// Fresh counts looks at a service, the looks at which the controller had fresh data of it, and per service those at which it had none.
+// Fresh counts looks at a service, the looks at which the controller had fresh data of it, and for each service and what it lacked those at
+// which it had none.
 type Fresh struct {
 	Fresh, Looks int
 	Lacked       map[string]int
@@ -35,22 +37,18 @@ func (w *World) noteFresh(ctx context.Context) {
 			continue
 		}
 		w.fresh.Looks++
-		if fresh(s) {
+		c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionDataFresh)
+		if c != nil && c.Status == metav1.ConditionTrue {
 			w.fresh.Fresh++
 			continue
+		}
+		what := s.Namespace + "/" + s.Name + ": not sized yet"
+		if c != nil {
+			what = s.Namespace + "/" + s.Name + ": " + c.Message // a young service lacks a forecast, however often it is scraped
 		}
 		if w.fresh.Lacked == nil {
 			w.fresh.Lacked = map[string]int{}
 		}
-		w.fresh.Lacked[s.Namespace+"/"+s.Name]++
+		w.fresh.Lacked[what]++
 	}
-}
-
-func fresh(s *v1alpha1.ElasticService) bool {
-	for _, c := range s.Status.Conditions {
-		if c.Type == v1alpha1.ConditionDataFresh {
-			return c.Status == metav1.ConditionTrue
-		}
-	}
-	return false
 }
