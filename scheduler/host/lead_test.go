@@ -80,7 +80,7 @@ func TestNoWriteUnderAnOldLease(t *testing.T) {
 		err := hold(t.Context(), client, "system", "us", 0, times, 0, func(ctx context.Context, mayWrite func() bool) error {
 			time.Sleep(time.Minute)
 			if !mayWrite() {
-				t.Error("the Lease is renewed, and it may not be written under it")
+				t.Error("the Lease is renewed, and no write is allowed under it")
 			}
 			down.Store(true)
 			last = time.Unix(0, renewed.Load())
