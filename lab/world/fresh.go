@@ -44,7 +44,7 @@ func (w *World) noteFresh(ctx context.Context) {
 		}
 		what := s.Namespace + "/" + s.Name + ": not sized yet"
 		if c != nil {
-			what = s.Namespace + "/" + s.Name + ": " + c.Message // a young service lacks a forecast, however often it is scraped
+			what = s.Namespace + "/" + s.Name + ": " + c.Message // which names a missing forecast, too
 		}
 		if w.fresh.Lacked == nil {
 			w.fresh.Lacked = map[string]int{}
