@@ -1,0 +1,512 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/springtide/springtide/sim/scenario"
+)
+
+// root of the checkout, seen from here.
+var root = filepath.Join("..", "..")
+
+// pagesOfDocs are the pages whose commands are judged. docs/cli.md is made of the commands themselves, and pages of results below docs/benchmarks name
+// the commands of their time; README.md of it is held.
+func pagesOfDocs(t *testing.T) []string {
+	t.Helper()
+	out := []string{"README.md", "CONTRIBUTING.md", "SECURITY.md", "deploy/README.md"}
+	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".md") {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		if name = filepath.ToSlash(name); name == "docs/cli.md" || strings.HasPrefix(name, "docs/benchmarks/") && name != "docs/benchmarks/README.md" {
+			return err
+		}
+		out = append(out, name)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// documented is a command or an example of a page.
+type documented struct {
+	page string
+	line int
+	text string
+	// fenced says that it stands in a block of its own, so that it must be understood; in running text only what begins with a known program counts.
+	fenced bool
+}
+
+func (d documented) String() string { return fmt.Sprintf("%s:%d: %s", d.page, d.line, d.text) }
+
+var (
+	fence   = regexp.MustCompile("^\\s*```\\s*(\\w*)")
+	span    = regexp.MustCompile("`([^`]+)`")
+	notes   = regexp.MustCompile(`\s+#\s.*$`)
+	setting = regexp.MustCompile(`^[A-Z_][A-Z0-9_]*=\S*$`)
+)
+
+// commandsOf reads the commands of a page, and its YAML examples.
+func commandsOf(t *testing.T, page string) (commands, examples []documented) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lang, inside, pending, begin := "", false, "", 0
+	for i, line := range strings.Split(string(text), "\n") {
+		if m := fence.FindStringSubmatch(line); m != nil {
+			inside, lang = !inside, m[1]
+			if inside && lang == "yaml" {
+				examples = append(examples, documented{page: page, line: i + 1})
+			}
+			continue
+		}
+		switch {
+		case inside && lang == "yaml":
+			examples[len(examples)-1].text += line + "\n"
+		case inside && slices.Contains([]string{"", "sh", "bash", "shell"}, lang):
+			if pending == "" {
+				begin = i + 1
+			}
+			line = notes.ReplaceAllString(strings.TrimSpace(line), "")
+			if rest, more := strings.CutSuffix(line, `\`); more {
+				pending += strings.TrimSpace(rest) + " "
+				continue
+			}
+			line, pending = pending+line, ""
+			// A block without a language may be a diagram or output: there only known programs count.
+			if line != "" && !strings.HasPrefix(line, "#") && (lang != "" || programOf(line) != "") {
+				commands = append(commands, documented{page, begin, line, true})
+			}
+		case !inside:
+			for _, m := range span.FindAllStringSubmatch(line, -1) {
+				if programOf(m[1]) != "" && strings.Contains(m[1], " ") {
+					commands = append(commands, documented{page: page, line: i + 1, text: m[1]})
+				}
+			}
+		}
+	}
+	return commands, examples
+}
+
+// words splits a command as a shell does, without its variables.
+func words(line string) (out []string) {
+	var b strings.Builder
+	quote, open := rune(0), false
+	for _, r := range line {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote, open = r, true
+		case quote == 0 && (r == ' ' || r == '\t'):
+			if open || b.Len() > 0 {
+				out = append(out, b.String())
+			}
+			b.Reset()
+			open = false
+		default:
+			b.WriteRune(r)
+		}
+	}
+	if open || b.Len() > 0 {
+		out = append(out, b.String())
+	}
+	return out
+}
+
+// programOf is the judge's name for the program of a line, without variables before it and folders; empty where it is not known.
+func programOf(line string) string {
+	w := slices.DeleteFunc(words(line), setting.MatchString)
+	if len(w) == 0 {
+		return ""
+	}
+	name := strings.TrimPrefix(w[0], "bin/")
+	if judges[name] == nil && !strings.HasPrefix(name, "hack/") {
+		return ""
+	}
+	if strings.HasPrefix(name, "hack/") {
+		return "hack"
+	}
+	return name
+}
+
+// judges say what is wrong with the arguments of a program; nil where they are as they should be.
+var judges map[string]func([]string) error
+
+func init() {
+	judges = map[string]func([]string) error{
+		"springtide": judgeSpringtide, "make": judgeMake, "go": judgeGo, "helm": judgeHelm, "kubectl": judgeKubectl, "hack": judgeScript,
+		"springtide-lab": func(w []string) error { return judgeSource("springtide-lab", w, "cmd/springtide-lab", "lab") },
+		"springtide-agent": func(w []string) error {
+			return judgeSource("springtide-agent", w, "cmd/springtide-agent", "agent/host")
+		},
+		"springtide-scheduler": func(w []string) error {
+			return judgeSource("springtide-scheduler", w, "cmd/springtide-scheduler", "scheduler/host/command", "scheduler/host")
+		},
+		"export": func([]string) error { return nil }, // a variable of the reader's shell
+	}
+}
+
+// spared are the examples that are not whole, each with the reason.
+var spared = map[string]string{
+	"docs/link-groups.md": "shows the fields of a group alone",
+	"docs/quotas.md":      "its parent is written elsewhere",
+}
+
+// TestDocsCommands: every command that README and docs show is one that there is. Verbs of our command line are run, on a cluster in memory, with names
+// that are there in place of placeholders; wrong usage fails. Targets of make, packages and tests of go, charts and values of helm, files and
+// kustomizations of kubectl must be there: what they do takes a cluster or hours, and the tests of deploy, e2e and e2e/node do it.
+func TestDocsCommands(t *testing.T) {
+	n := 0
+	for _, page := range pagesOfDocs(t) {
+		commands, _ := commandsOf(t, page)
+		for _, c := range commands {
+			n++
+			program := programOf(c.text)
+			if program == "" {
+				t.Errorf("%s: no test judges this command: teach cmd/springtide/docs_test.go, or spare it with a reason", c)
+				continue
+			}
+			// What follows a pipe or another && is a command of its own.
+			for _, part := range regexp.MustCompile(`\s(?:\||&&|;)\s`).Split(c.text, -1) {
+				w := slices.DeleteFunc(words(part), setting.MatchString)
+				name := programOf(part)
+				if name == "" {
+					continue // grep and the like
+				}
+				if name != "hack" {
+					w = w[1:]
+				}
+				if i := slices.IndexFunc(w, func(s string) bool { return s == ">" || s == "<" }); i >= 0 {
+					w = w[:i]
+				}
+				if err := judges[name](w); err != nil {
+					t.Errorf("%s: %v", c, err)
+				} else if name == "springtide" {
+					playDocumented(t, c, w)
+				}
+			}
+		}
+	}
+	if n < 100 {
+		t.Errorf("only %d commands were found", n)
+	}
+}
+
+// placeholder is a word that stands for a name of the reader's.
+var placeholder = regexp.MustCompile(`^[A-Z][A-Z0-9_/|.]*$|^…$|^\.\.\.$|^<.*>$`)
+
+// judgeSpringtide asks the tree of commands: the verb, its flags, and how many arguments it takes.
+func judgeSpringtide(w []string) error {
+	tree := newRootCommand()
+	w = slices.DeleteFunc(slices.Clone(w), func(s string) bool { return s == "[flags]" || s == "..." || s == "…" })
+	for i := range w {
+		w[i] = strings.Trim(w[i], "[]")
+	}
+	cmd, rest, err := tree.Find(w)
+	if err != nil {
+		return err
+	}
+	if cmd.HasSubCommands() {
+		for _, r := range rest {
+			if !strings.HasPrefix(r, "-") && !placeholder.MatchString(r) && !strings.Contains(r, "|") {
+				return fmt.Errorf("%s has no %q", cmd.CommandPath(), r)
+			}
+			for verb := range strings.SplitSeq(r, "|") {
+				if strings.Contains(r, "|") && !hasVerb(cmd, verb) {
+					return fmt.Errorf("%s has no %q", cmd.CommandPath(), verb)
+				}
+			}
+		}
+		return nil
+	}
+	cmd.InitDefaultHelpFlag()
+	var values []string
+	for i, r := range rest {
+		if name, ok := strings.CutPrefix(r, "--"); ok {
+			name, _, given := strings.Cut(name, "=")
+			f := cmd.Flags().Lookup(name)
+			if f == nil {
+				f = cmd.InheritedFlags().Lookup(name)
+			}
+			if f == nil {
+				return fmt.Errorf("%s has no flag --%s", cmd.CommandPath(), name)
+			}
+			if i == len(rest)-1 && !given && f.NoOptDefVal == "" {
+				return nil // `--flag` alone, as a name of it
+			}
+			if given || f.NoOptDefVal != "" {
+				continue
+			}
+			values = append(values, name+"="+rest[i+1])
+		}
+	}
+	for _, v := range values {
+		name, file, _ := strings.Cut(v, "=")
+		if name != "scenario" || !strings.Contains(file, "/") {
+			continue
+		}
+		if _, err := scenario.Load(filepath.Join(root, file)); err != nil {
+			return err
+		}
+	}
+	for i := range rest { // values of any type that a flag takes
+		if placeholder.MatchString(rest[i]) {
+			rest[i] = "1"
+		}
+	}
+	if n := len(rest); n > 0 && len(rest[n-1]) == 2 && rest[n-1][0] == '-' && cmd.Flags().ShorthandLookup(rest[n-1][1:]) != nil {
+		return nil // `-f` alone
+	}
+	if err := cmd.ParseFlags(rest); err != nil {
+		return err
+	}
+	args := cmd.Flags().Args()
+	if cmd.Args == nil || len(args) == 0 {
+		return nil // the verb by name, its arguments left out
+	}
+	return cmd.Args(cmd, args)
+}
+
+// names are what stands for placeholders in the cluster in memory.
+var names = strings.NewReplacer("NAMESPACE/NAME", "shop/cart", "NAMESPACE", "shop", "NODE|LOAN", "node-17", "NODE", "node-17", "LOAN", "node-17-aa", "TENANT", "shop", "SERVICE", "shop/cart", "NAME", "cart")
+
+// playDocumented runs a verb of operators; what asks Prometheus, waits for a cluster, follows a watch, or is named
+// without its arguments, is not.
+func playDocumented(t *testing.T, c documented, w []string) {
+	t.Helper()
+	cmd, rest, err := newRootCommand().Find(w)
+	verb, _, _ := strings.Cut(strings.TrimPrefix(cmd.CommandPath(), "springtide "), " ")
+	operators := slices.ContainsFunc(operatorCommands(), func(x *cobra.Command) bool { return x.Name() == verb })
+	if err != nil || !operators || cmd.HasSubCommands() || slices.Contains([]string{"doctor", "validate", "uninstall", "upgrade"}, verb) || len(rest) == 0 && !c.fenced {
+		return
+	}
+	for i := range w {
+		if w[i] == "-w" || w[i] == "-f" || w[i] == "--store" || strings.ContainsAny(w[i], "[…") {
+			return
+		}
+		w[i] = names.Replace(w[i])
+	}
+	if last := w[len(w)-1]; strings.HasPrefix(last, "--") && !strings.Contains(last, "=") && cmd.Flags().Lookup(last[2:]).NoOptDefVal == "" {
+		return // a flag by name
+	}
+	if got := newWorld(t).run(w...); strings.Contains(got, "(exit code 2)") {
+		t.Errorf("%s: %s", c, got)
+	}
+}
+
+func hasVerb(c *cobra.Command, name string) bool {
+	return slices.ContainsFunc(c.Commands(), func(x *cobra.Command) bool { return x.Name() == name || x.HasAlias(name) })
+}
+
+func judgeMake(w []string) error {
+	text, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		return err
+	}
+	for _, target := range w {
+		if strings.Contains(target, "=") || strings.HasPrefix(target, "-") {
+			name, _, _ := strings.Cut(target, "=")
+			if !strings.HasPrefix(target, "-") && !bytes.Contains(text, []byte(name)) {
+				return fmt.Errorf("the Makefile knows no variable %s", name)
+			}
+			continue
+		}
+		if !placeholder.MatchString(target) && !regexp.MustCompile(`(?m)^`+regexp.QuoteMeta(target)+`:`).Match(text) {
+			return fmt.Errorf("the Makefile has no target %s", target)
+		}
+	}
+	return nil
+}
+
+// judgeGo looks for the packages of `go run` and `go test`, and for the tests that -run names.
+func judgeGo(w []string) error {
+	var folders []string
+	run := ""
+	for i, s := range w {
+		if strings.HasPrefix(s, "./") {
+			folders = append(folders, strings.TrimSuffix(s, "/..."))
+		}
+		if s == "-run" && i+1 < len(w) {
+			run = w[i+1]
+		}
+	}
+	for _, f := range folders {
+		if _, err := os.Stat(filepath.Join(root, f)); err != nil {
+			return err
+		}
+		if run == "" {
+			continue
+		}
+		pattern, err := regexp.Compile(strings.SplitN(run, "/", 2)[0])
+		if err != nil {
+			return err
+		}
+		if !declares(filepath.Join(root, f), pattern) {
+			return fmt.Errorf("%s has no test %s", f, run)
+		}
+	}
+	return nil
+}
+
+var testName = regexp.MustCompile(`(?m)^func ((?:Test|Benchmark|Fuzz)\w+)\(`)
+
+func declares(folder string, pattern *regexp.Regexp) bool {
+	files, _ := filepath.Glob(filepath.Join(folder, "*_test.go"))
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			return false
+		}
+		for _, m := range testName.FindAllSubmatch(text, -1) {
+			if pattern.Match(m[1]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// judgeHelm looks for charts, and for the values that --set names.
+func judgeHelm(w []string) error {
+	var chart string
+	for _, s := range w {
+		if strings.HasPrefix(s, "deploy/") {
+			chart = s
+		}
+	}
+	if chart == "" {
+		return nil
+	}
+	text, err := os.ReadFile(filepath.Join(root, chart, "values.yaml"))
+	if err != nil {
+		return err
+	}
+	var values map[string]any
+	if err := yaml.Unmarshal(text, &values); err != nil {
+		return err
+	}
+	for i, s := range w {
+		if s != "--set" && s != "--set-string" || i+1 == len(w) {
+			continue
+		}
+		for assignment := range strings.SplitSeq(w[i+1], ",") {
+			path, _, _ := strings.Cut(assignment, "=")
+			at := any(values)
+			for key := range strings.SplitSeq(path, ".") {
+				m, ok := at.(map[string]any)
+				if _, there := m[key]; !ok || !there && len(m) > 0 {
+					return fmt.Errorf("%s has no value %s", chart, path)
+				}
+				at = m[key]
+			}
+		}
+	}
+	return nil
+}
+
+// judgeKubectl looks for files and kustomizations of ours.
+func judgeKubectl(w []string) error {
+	if len(w) > 0 && w[0] == "springtide" {
+		return judgeSpringtide(w[1:])
+	}
+	for i, s := range w {
+		if s != "-k" && s != "-f" || i+1 == len(w) || !strings.Contains(w[i+1], "/") || strings.Contains(w[i+1], "://") {
+			continue
+		}
+		path := filepath.Join(root, w[i+1])
+		if s == "-k" {
+			path = filepath.Join(path, "kustomization.yaml")
+		}
+		if _, err := os.Stat(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func judgeScript(w []string) error {
+	_, err := os.Stat(filepath.Join(root, w[0]))
+	return err
+}
+
+// judgeSource looks in the source of a command whose tree cannot be asked from here: its verbs and flags stand there as they are written.
+func judgeSource(name string, w []string, folders ...string) error {
+	var source []byte
+	for _, folder := range folders {
+		files, err := filepath.Glob(filepath.Join(root, folder, "*.go"))
+		if err != nil {
+			return err
+		}
+		for _, f := range files {
+			text, err := os.ReadFile(f)
+			if err != nil {
+				return err
+			}
+			source = append(source, text...)
+		}
+	}
+	for i, s := range w {
+		flag, isFlag := strings.CutPrefix(s, "--")
+		flag, _, _ = strings.Cut(flag, "=")
+		switch {
+		case isFlag && !bytes.Contains(source, []byte(`"`+flag+`"`)):
+			return fmt.Errorf("%s has no flag --%s", name, flag)
+		case i == 0 && !isFlag && !placeholder.MatchString(s) && !bytes.Contains(source, []byte(`"`+s)):
+			return fmt.Errorf("%s has no verb %s", name, s)
+		}
+	}
+	return nil
+}
+
+// TestDocsExamples: the objects of ours that pages show are valid, as `springtide validate` finds. An example that shows a part of an object alone has no
+// metadata, and is not judged.
+func TestDocsExamples(t *testing.T) {
+	n, used := 0, map[string]bool{}
+	for _, page := range pagesOfDocs(t) {
+		_, examples := commandsOf(t, page)
+		for _, e := range examples {
+			if !strings.Contains(e.text, "springtide.dev/v1alpha1") || !strings.Contains(e.text, "metadata") || strings.Contains(e.text, "...") {
+				continue
+			}
+			n++
+			cmd := newRootCommand()
+			var out bytes.Buffer
+			cmd.SetOut(&out)
+			cmd.SetErr(&out)
+			cmd.SetIn(strings.NewReader(e.text))
+			cmd.SetArgs([]string{"validate", "-f", "-"})
+			if err := cmd.Execute(); err != nil {
+				if spared[page] != "" && !used[page] {
+					used[page] = true
+					continue
+				}
+				t.Errorf("%s:%d: the example is refused: %v\n%s", e.page, e.line, err, &out)
+			}
+		}
+	}
+	for page := range spared {
+		if !used[page] {
+			t.Errorf("an example of %s is spared, and all of it is valid", page)
+		}
+	}
+	if n < 5 {
+		t.Errorf("only %d examples were found", n)
+	}
+}
