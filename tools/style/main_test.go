@@ -8,7 +8,7 @@ import (
 )
 
 // leastHeld is how many files the list had when it was counted last: it only grows.
-const leastHeld = 156
+const leastHeld = 168
 
 func TestHeldFilesFollowTheRules(t *testing.T) {
 	root := filepath.Join("..", "..")
