@@ -150,10 +150,7 @@ func checkMetrics(t *testing.T, core kubernetes.Interface, c *config.Controller)
 			return 0, err.Error()
 		}
 		defer r.Body.Close()
-		text, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text, _ := io.ReadAll(r.Body) // a TLS port answers plain HTTP and resets the connection
 		return r.StatusCode, string(text)
 	}
 	secure := "https://" + c.Metrics.Listen + "/metrics"

@@ -164,7 +164,7 @@ func (p *plane) refuses(t *testing.T, ad adapter.Adapter, k adapted) {
 		t.Logf("%s = %v", f.path, f.value)
 		id := "r-" + rand.String(5)
 		u := nowhere(t, k.file, id)
-		change(t, u, strings.Split(f.path, "/"), f.value)
+		changeField(t, u, strings.Split(f.path, "/"), f.value)
 		u = p.submit(t, ad, u)
 		if k.file == "jobset" {
 			p.replicate(t, u, id+"-workers-0")
@@ -187,14 +187,14 @@ func nowhere(t *testing.T, file, name string) *unstructured.Unstructured {
 		"jobset": {"spec/replicatedJobs/0/template/spec/template/spec/", "spec/replicatedJobs/1/template/spec/template/spec/"}}
 	for _, path := range templates[file] { // of the others no pods are made
 		for k, v := range elsewhere {
-			change(t, u, strings.Split(path+"nodeSelector", "/"), map[string]any{k: v})
+			changeField(t, u, strings.Split(path+"nodeSelector", "/"), map[string]any{k: v})
 		}
 	}
 	return u
 }
 
-// change writes a field of an object that was read from a file; nil takes it out.
-func change(t *testing.T, u *unstructured.Unstructured, path []string, value any) {
+// changeField writes a field of an object that was read from a file; nil takes it out.
+func changeField(t *testing.T, u *unstructured.Unstructured, path []string, value any) {
 	t.Helper()
 	var v any = u.Object
 	for _, step := range path[:len(path)-1] {
@@ -468,7 +468,7 @@ func TestPlaneMovedPart(t *testing.T) {
 		p.define(t, ad)
 		id := "s-" + rand.String(5)
 		u := readWorkload(t, file, id)
-		change(t, u, strings.Split(list[1:]+"/0/replicas", "/"), int64(4)) // as many as the other, so that the size alone does not tell
+		changeField(t, u, strings.Split(list[1:]+"/0/replicas", "/"), int64(4)) // as many as the other, so that the size alone does not tell
 		u = p.submit(t, ad, u)
 		client := p.dyn.Resource(ad.Resource()).Namespace("default")
 		move := fmt.Appendf(nil, `[{"op":"move","from":"%s/1","path":"%s/0"}]`, list, list)

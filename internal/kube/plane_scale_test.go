@@ -187,7 +187,7 @@ func TestPlaneContested(t *testing.T) {
 		})
 		// What was counted survives this process: it is in the status with the next report.
 		s = p.snapshot(t)
-		if err := p.Report(t.Context(), &loop.Report{Snapshot: s, Plan: &planner.Plan{}}); err != nil {
+		if err := p.Report(t.Context(), &loop.Report{Snapshot: s, Plan: &planner.Plan{}, Receipt: &loop.Receipt{}}); err != nil {
 			t.Fatal(err)
 		}
 		until(t, "the count in the status", func() bool {
