@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -521,6 +522,35 @@ func TestGangInOneDomain(t *testing.T) {
 	p.settle()
 	if got := p.said["pod-l0"]; got != "no room for all of its gang at once: in rack=A, 1 of 2 fit" {
 		t.Errorf("the reason is %q", got)
+	}
+}
+
+// TestGangPrefersOneNetworkPod: the pods of an ElasticJob share a network pod where one holds them all, and else go where there is room.
+func TestGangPrefersOneNetworkPod(t *testing.T) {
+	for last, want := range map[string]string{"4": "y", "2": "xy"} {
+		p := newPlay(t)
+		in := func(block string) func(*corev1.Node) {
+			return func(n *corev1.Node) { n.Labels[v1alpha1.LabelNetworkPod] = block }
+		}
+		p.node("x1", "4", in("x"))
+		p.node("y1", "4", in("y"))
+		p.node("y2", last, in("y"))
+		job := &v1alpha1.ElasticJob{}
+		job.Spec.Members = []v1alpha1.JobMember{{Role: "worker", Min: 2, Max: 2, WorkloadRef: v1alpha1.TargetRef{Kind: "Job", Name: "train"}}}
+		p.c.setJob("default/train", job)
+		p.pod("w0", "3", owned("Job", "train"))
+		p.pod("w1", "3", owned("Job", "train"))
+		p.settle()
+		got := p.take()
+		blocks := ""
+		for _, b := range []string{"x", "y"} {
+			if strings.HasPrefix(got["w0"], b) || strings.HasPrefix(got["w1"], b) {
+				blocks += b
+			}
+		}
+		if len(got) != 2 || blocks != want {
+			t.Errorf("with a last node of %s cores bound %v, want the blocks %s", last, got, want)
+		}
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/adapter"
+	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/scheduler/host/queue"
 	"github.com/springtide/springtide/scheduler/place"
 )
@@ -381,7 +382,7 @@ func (g *gangs) place(ctx context.Context, c *core, x *gang, chosen []*pod) ([]*
 		if key != "" {
 			value = g.domainOfMembers(c, x, key)
 		}
-		return g.placeByTable(c, chosen, key, value)
+		return g.placeByTable(c, chosen, place.GangRequest{Domain: key, Value: value, Prefer: c.preferred(chosen)})
 	}
 	// The largest first: what is left fits the small ones more often than the other way round.
 	slices.SortStableFunc(chosen, largestFirst)
@@ -399,13 +400,25 @@ func (g *gangs) place(ctx context.Context, c *core, x *gang, chosen []*pod) ([]*
 	return nil, why
 }
 
+// preferred are the node labels that the pods of an ElasticJob should share, the most important first: the network pod, and the GPU model where they ask
+// for GPUs. They give way where the gang would wait for them.
+func (c *core) preferred(chosen []*pod) []string {
+	keys := []string{v1alpha1.LabelNetworkPod}
+	if slices.ContainsFunc(chosen, func(p *pod) bool { return p.request.resources.GPU > 0 }) {
+		keys = append(keys, facts.LabelGPUModel)
+	}
+	if !slices.ContainsFunc(chosen, func(p *pod) bool { return c.jobOf(p.object) != "" }) {
+		return nil
+	}
+	return keys
+}
+
 func largestFirst(a, b *pod) int {
 	return cmp.Or(cmp.Compare(b.request.resources.GPU, a.request.resources.GPU), cmp.Compare(b.request.resources.CPU, a.request.resources.CPU))
 }
 
 // placeByTable assumes all of the pods or none, as the table decides on them together.
-func (g *gangs) placeByTable(c *core, chosen []*pod, key, value string) ([]*pod, string) {
-	request := place.GangRequest{Domain: key, Value: value}
+func (g *gangs) placeByTable(c *core, chosen []*pod, request place.GangRequest) ([]*pod, string) {
 	var roles [][]*pod
 	at := map[place.ClassID]int{}
 	for _, p := range chosen {

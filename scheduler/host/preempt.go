@@ -317,12 +317,18 @@ func (c *core) ownerOf(o *corev1.Pod) string {
 	if service := c.claims.claimantOf(o); service != "" {
 		return "service " + service
 	}
-	if owner := metav1.GetControllerOf(o); owner != nil {
-		if job := c.gangs.jobOf[o.Namespace+"/"+owner.Kind+"/"+owner.Name]; job != "" {
-			return "job " + job
-		}
+	if job := c.jobOf(o); job != "" {
+		return "job " + job
 	}
 	return "pod " + name(o)
+}
+
+// jobOf is the ElasticJob of a pod; empty for none.
+func (c *core) jobOf(o *corev1.Pod) string {
+	if owner := metav1.GetControllerOf(o); owner != nil {
+		return c.gangs.jobOf[o.Namespace+"/"+owner.Kind+"/"+owner.Name]
+	}
+	return ""
 }
 
 // facts are what protects a pod, with the gangs and budgets of the pods that are asked about: where no machine could help, none is.

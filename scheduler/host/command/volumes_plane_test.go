@@ -1,0 +1,269 @@
+//go:build plane
+
+package command_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// class makes a StorageClass of the case.
+func (k *kase) class(name, provisioner string, mode storagev1.VolumeBindingMode) {
+	k.t.Helper()
+	o := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: k.id + "." + name}, Provisioner: provisioner, VolumeBindingMode: &mode}
+	if _, err := k.api.StorageV1().StorageClasses().Create(k.t.Context(), o, metav1.CreateOptions{}); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+// volume makes a PersistentVolume of a class, on one node where one is named.
+func (k *kase) volume(name, class, node string, change ...func(*corev1.PersistentVolume)) *corev1.PersistentVolume {
+	k.t.Helper()
+	o := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: k.id + "." + name}, Spec: corev1.PersistentVolumeSpec{
+		Capacity: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce, corev1.ReadWriteOncePod},
+		StorageClassName: k.id + "." + class, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+		PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/volumes/" + name}},
+	}}
+	if node != "" {
+		o.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{expression(hostname, corev1.NodeSelectorOpIn, k.id+"."+node)}}}
+	}
+	for _, f := range change {
+		f(o)
+	}
+	o, err := k.api.CoreV1().PersistentVolumes().Create(k.t.Context(), o, metav1.CreateOptions{})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	o.Status.Phase = corev1.VolumeAvailable
+	if o, err = k.api.CoreV1().PersistentVolumes().UpdateStatus(k.t.Context(), o, metav1.UpdateOptions{}); err != nil {
+		k.t.Fatal(err)
+	}
+	return o
+}
+
+// ask makes a PersistentVolumeClaim.
+func (k *kase) ask(name, class string, mode corev1.PersistentVolumeAccessMode) *corev1.PersistentVolumeClaim {
+	k.t.Helper()
+	full := k.id + "." + class
+	o := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: &full,
+		AccessModes: []corev1.PersistentVolumeAccessMode{mode}, Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}}}}
+	o, err := k.api.CoreV1().PersistentVolumeClaims(k.ns).Create(k.t.Context(), o, metav1.CreateOptions{})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return o
+}
+
+// tie completes the binding of a claim and a volume, as the volume controller does, which the plane has none of.
+func (k *kase) tie(ctx context.Context, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) error {
+	volume = volume.DeepCopy()
+	volume.Spec.ClaimRef = &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID}
+	volume, err := k.api.CoreV1().PersistentVolumes().Update(ctx, volume, metav1.UpdateOptions{})
+	if err != nil {
+		return err
+	}
+	volume.Status.Phase = corev1.VolumeBound
+	if _, err := k.api.CoreV1().PersistentVolumes().UpdateStatus(ctx, volume, metav1.UpdateOptions{}); err != nil {
+		return err
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{"pv.kubernetes.io/bind-completed": "yes"}}, "spec": map[string]any{"volumeName": volume.Name}})
+	if err != nil {
+		return err
+	}
+	if _, err := k.api.CoreV1().PersistentVolumeClaims(k.ns).Patch(ctx, claim.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return err
+	}
+	_, err = k.api.CoreV1().PersistentVolumeClaims(k.ns).Patch(ctx, claim.Name, types.MergePatchType, []byte(`{"status":{"phase":"Bound"}}`), metav1.PatchOptions{}, "status")
+	return err
+}
+
+// bindVolumes plays the volume controller and a provisioner until the case ends: what the scheduler's writes before a binding ask for.
+func (k *kase) bindVolumes() {
+	ctx := k.t.Context()
+	go func() {
+		for ctx.Err() == nil {
+			claims, err := k.api.CoreV1().PersistentVolumeClaims(k.ns).List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return
+			}
+			volumes, err := k.api.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return
+			}
+			for i := range claims.Items {
+				c := &claims.Items[i]
+				if c.Spec.VolumeName != "" {
+					continue
+				}
+				for j := range volumes.Items {
+					if v := &volumes.Items[j]; v.Spec.ClaimRef != nil && v.Spec.ClaimRef.UID == c.UID {
+						_ = k.tie(ctx, c, v)
+					}
+				}
+				if node := c.Annotations["volume.kubernetes.io/selected-node"]; node != "" {
+					v := k.volume("made-for-"+c.Name, "made", k.short(node))
+					_ = k.tie(ctx, c, v)
+				}
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	}()
+}
+
+// mounts uses a claim.
+func mounts(claim string) podOption {
+	return func(p *corev1.Pod) {
+		p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: claim, VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}})
+	}
+}
+
+const late = storagev1.VolumeBindingWaitForFirstConsumer
+
+// TestPlaneVolumes: pods with persistent volumes are judged by upstream's plugins, and their writes before the binding are made.
+func TestPlaneVolumes(t *testing.T) {
+	two := []*corev1.Node{host("a", zone("z1")), host("b", zone("z2"))}
+	none := "kubernetes.io/no-provisioner"
+	claimed := func(claim, volume string) func(*kase, map[string]string) {
+		return func(k *kase, _ map[string]string) {
+			c, err := k.api.CoreV1().PersistentVolumeClaims(k.ns).Get(k.t.Context(), claim, metav1.GetOptions{})
+			if err != nil || c.Spec.VolumeName != k.id+"."+volume {
+				k.t.Errorf("the claim has volume %q: %v", c.Spec.VolumeName, err)
+			}
+		}
+	}
+	playAll(t, []behaviour{
+		{name: "a bound volume with a node affinity", nodes: two, objects: func(k *kase) {
+			k.class("disk", none, late)
+			if err := k.tie(k.t.Context(), k.ask("data", "disk", corev1.ReadWriteOnce), k.volume("v", "disk", "b")); err != nil {
+				k.t.Fatal(err)
+			}
+		}, pods: []*corev1.Pod{work("p", mounts("data"))}, want: map[string]string{"p": "b"}},
+		{name: "a volume is chosen with the node, and bound before the pod", nodes: two, objects: func(k *kase) {
+			k.class("disk", none, late)
+			k.bindVolumes()
+			k.ask("data", "disk", corev1.ReadWriteOnce)
+			k.volume("v", "disk", "b")
+		}, pods: []*corev1.Pod{work("p", mounts("data"))}, want: map[string]string{"p": "b"}, check: claimed("data", "v")},
+		{name: "a volume is provisioned for the node that was chosen", nodes: two, objects: func(k *kase) {
+			k.class("made", "example.com/test", late)
+			k.bindVolumes()
+			k.ask("data", "made", corev1.ReadWriteOnce)
+		}, pods: []*corev1.Pod{work("p", mounts("data"), selects(zones, "z1"))}, want: map[string]string{"p": "a"}, check: claimed("data", "made-for-data")},
+		{name: "no volume, then one comes", nodes: two, objects: func(k *kase) {
+			k.class("disk", none, late)
+			k.bindVolumes()
+			k.ask("data", "disk", corev1.ReadWriteOnce)
+		}, pods: []*corev1.Pod{work("p", mounts("data"))}, want: map[string]string{"p": ""}, then: func(k *kase) { k.volume("v", "disk", "a") }, after: map[string]string{"p": "a"}},
+		{name: "no claim, then one comes", nodes: two, objects: func(k *kase) { k.class("disk", none, late); k.bindVolumes(); k.volume("v", "disk", "a") },
+			pods: []*corev1.Pod{work("p", mounts("data"))}, want: map[string]string{"p": ""}, then: func(k *kase) { k.ask("data", "disk", corev1.ReadWriteOnce) }, after: map[string]string{"p": "a"}},
+		{name: "a node gets the label that a volume asks for", nodes: two, objects: func(k *kase) {
+			k.class("disk", none, late)
+			v := k.volume("v", "disk", "", func(v *corev1.PersistentVolume) {
+				v.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{expression("array", corev1.NodeSelectorOpIn, "x")}}}
+			})
+			if err := k.tie(k.t.Context(), k.ask("data", "disk", corev1.ReadWriteOnce), v); err != nil {
+				k.t.Fatal(err)
+			}
+		}, pods: []*corev1.Pod{work("p", mounts("data"))}, want: map[string]string{"p": ""}, then: func(k *kase) { k.patchNode("b", `{"metadata":{"labels":{"array":"x"}}}`) }, after: map[string]string{"p": "b"}},
+		{name: "a volume for one pod alone", nodes: two, objects: func(k *kase) {
+			k.class("disk", none, late)
+			if err := k.tie(k.t.Context(), k.ask("data", "disk", corev1.ReadWriteOncePod), k.volume("v", "disk", "a")); err != nil {
+				k.t.Fatal(err)
+			}
+		}, pods: []*corev1.Pod{work("first", mounts("data")), work("p", mounts("data"))}, want: map[string]string{"first": "a", "p": ""}, then: func(k *kase) { k.delete("first") }, after: map[string]string{"p": "a"}},
+		{name: "the volumes of a CSI driver are counted", nodes: two, objects: func(k *kase) {
+			k.class("disk", none, late)
+			one := int32(1)
+			for _, node := range []string{"a", "b"} {
+				o := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: k.id + "." + node}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: "csi.example.com", NodeID: node, Allocatable: &storagev1.VolumeNodeResources{Count: &one}}}}}
+				if _, err := k.api.StorageV1().CSINodes().Create(k.t.Context(), o, metav1.CreateOptions{}); err != nil {
+					k.t.Fatal(err)
+				}
+			}
+			for _, name := range []string{"one", "two", "three"} {
+				v := k.volume(name, "disk", "", func(v *corev1.PersistentVolume) {
+					v.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "csi.example.com", VolumeHandle: k.id + name}}
+				})
+				if err := k.tie(k.t.Context(), k.ask(name, "disk", corev1.ReadWriteOnce), v); err != nil {
+					k.t.Fatal(err)
+				}
+			}
+		}, pods: []*corev1.Pod{work("p1", mounts("one"), selects(zones, "z1")), work("p2", mounts("two")), work("p3", mounts("three"))}, want: map[string]string{"p1": "a", "p2": "b", "p3": ""}},
+	})
+}
+
+// devices offers devices of the case's driver on a node.
+func (k *kase) devices(node string, names ...string) {
+	k.t.Helper()
+	full := k.id + "." + node
+	o := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: full}, Spec: resourcev1.ResourceSliceSpec{Driver: k.id + ".example.com", NodeName: &full,
+		Pool: resourcev1.ResourcePool{Name: full, Generation: 1, ResourceSliceCount: 1}}}
+	for _, name := range names {
+		o.Spec.Devices = append(o.Spec.Devices, resourcev1.Device{Name: name})
+	}
+	if _, err := k.api.ResourceV1().ResourceSlices().Create(k.t.Context(), o, metav1.CreateOptions{}); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+// deviceClass makes the class of the case's devices.
+func (k *kase) deviceClass() {
+	k.t.Helper()
+	o := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: k.id + ".example.com"}, Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{{
+		CEL: &resourcev1.CELDeviceSelector{Expression: `device.driver == "` + k.id + `.example.com"`}}}}}
+	if _, err := k.api.ResourceV1().DeviceClasses().Create(k.t.Context(), o, metav1.CreateOptions{}); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+// resourceClaim asks for one device.
+func (k *kase) resourceClaim(name string) {
+	k.t.Helper()
+	o := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{
+		Name: "one", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: k.id + ".example.com"}}}}}}
+	if _, err := k.api.ResourceV1().ResourceClaims(k.ns).Create(k.t.Context(), o, metav1.CreateOptions{}); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+// uses a resource claim.
+func uses(claim string) podOption {
+	return func(p *corev1.Pod) {
+		p.Spec.ResourceClaims = append(p.Spec.ResourceClaims, corev1.PodResourceClaim{Name: "device", ResourceClaimName: &claim})
+		p.Spec.Containers[0].Resources.Claims = []corev1.ResourceClaim{{Name: "device"}}
+	}
+}
+
+// TestPlaneClaims: pods with resource claims are judged by upstream's plugin, and the claim is allocated and reserved before the pod is bound.
+func TestPlaneClaims(t *testing.T) {
+	two := []*corev1.Node{host("a", zone("z1")), host("b", zone("z2"))}
+	reserved := func(claim string, pods ...string) func(*kase, map[string]string) {
+		return func(k *kase, _ map[string]string) {
+			c, err := k.api.ResourceV1().ResourceClaims(k.ns).Get(k.t.Context(), claim, metav1.GetOptions{})
+			if err != nil {
+				k.t.Fatal(err)
+			}
+			if c.Status.Allocation == nil || len(c.Status.ReservedFor) != len(pods) {
+				k.t.Errorf("the claim has allocation %+v and is reserved for %v, want %v", c.Status.Allocation, c.Status.ReservedFor, pods)
+			}
+		}
+	}
+	playAll(t, []behaviour{
+		{name: "the node that has the device", nodes: two, objects: func(k *kase) { k.deviceClass(); k.devices("b", "d0"); k.resourceClaim("c") }, pods: []*corev1.Pod{work("p", uses("c"))}, want: map[string]string{"p": "b"}, check: reserved("c", "p")},
+		{name: "a device is used once, and another one comes", nodes: two, objects: func(k *kase) { k.deviceClass(); k.devices("b", "d0"); k.resourceClaim("c1"); k.resourceClaim("c2") },
+			pods: []*corev1.Pod{work("p1", uses("c1")), work("p2", uses("c2"))}, want: map[string]string{"p1": "b", "p2": ""}, then: func(k *kase) { k.devices("a", "d0") }, after: map[string]string{"p2": "a"}},
+		{name: "two pods share a claim", nodes: two, objects: func(k *kase) { k.deviceClass(); k.devices("b", "d0"); k.resourceClaim("c") }, pods: []*corev1.Pod{work("p1", uses("c")), work("p2", uses("c"))}, want: map[string]string{"p1": "b", "p2": "b"}, check: reserved("c", "p1", "p2")},
+		{name: "no claim, then one comes", nodes: two, objects: func(k *kase) { k.deviceClass(); k.devices("a", "d0") }, pods: []*corev1.Pod{work("p", uses("c"))}, want: map[string]string{"p": ""}, then: func(k *kase) { k.resourceClaim("c") }, after: map[string]string{"p": "a"}},
+		{name: "room and device on one node", nodes: two, objects: func(k *kase) { k.deviceClass(); k.devices("a", "d0"); k.devices("b", "d0"); k.resourceClaim("c") }, running: []*corev1.Pod{work("r", on("a"), cores("3"))},
+			pods: []*corev1.Pod{work("p", cores("2"), uses("c"))}, want: map[string]string{"p": "b"}},
+	})
+}
