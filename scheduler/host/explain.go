@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -25,6 +26,8 @@ func (c *core) explain(p *pod) string {
 		fmt.Fprintf(&b, "pod %s is on node %s", name(p.object), p.node)
 	case assumed:
 		fmt.Fprintf(&b, "pod %s is decided for node %s, and its binding is under way", name(p.object), p.node)
+	case nominated:
+		fmt.Fprintf(&b, "pod %s takes room on node %s, and waits until the pods that must go are gone", name(p.object), p.node)
 	case waits:
 		fmt.Fprintf(&b, "pod %s waits", name(p.object))
 		if s := scheduledCondition(p.object); s != nil && s.Message != "" {
@@ -60,6 +63,27 @@ func (c *core) explain(p *pod) string {
 	}
 	if c.judge.needed(p) {
 		b.WriteString("upstream's plugins judge it too: volumes, claims, inter-pod affinity or spread\n")
+		b.WriteString(c.explainPlugins(p))
 	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// explainPlugins says what upstream's plugins make of the nodes that the table offers to one more such pod.
+func (c *core) explainPlugins(p *pod) string {
+	if c.judge.plugins == nil {
+		return "  they are starting\n"
+	}
+	trial, err := c.judge.plugins.Begin(context.Background(), p.object)
+	if err != nil {
+		return fmt.Sprintf("  no node will do: %s\n", err)
+	}
+	accepted, refused, err := c.judge.accepted(context.Background(), c, p, trial)
+	if err != nil {
+		return fmt.Sprintf("  they fail: %s\n", err)
+	}
+	out := fmt.Sprintf("  %6d  accepted, of which the one that the pod prefers is taken (they are asked until %d are)\n", len(accepted), mostAccepted)
+	for _, why := range sortedKeys(refused) {
+		out += fmt.Sprintf("  %6d  refused: %s\n", refused[why], why)
+	}
+	return out
 }

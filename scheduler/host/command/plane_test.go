@@ -4,6 +4,7 @@ package command_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -16,15 +17,18 @@ import (
 	"testing"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/yaml"
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/lab/plane/planetest"
@@ -155,6 +159,60 @@ func TestPlaneGang(t *testing.T) {
 	c.pod(late)
 	if x := c.bound("ring-4"); x.Spec.NodeName != "g0" {
 		t.Errorf("the late pod is on %s", x.Spec.NodeName)
+	}
+}
+
+// TestPlaneCellsPolicy: the cells of a pod come with its binding, and the policy of the installation refuses them at any other time.
+func TestPlaneCellsPolicy(t *testing.T) {
+	c := connect(t)
+	data, err := os.ReadFile(filepath.Join("..", "..", "..", "deploy", "base", "scheduler", "policy.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.Split(string(data), "\n---\n")
+	policy, binding := &admissionv1.ValidatingAdmissionPolicy{}, &admissionv1.ValidatingAdmissionPolicyBinding{}
+	if err := errors.Join(yaml.UnmarshalStrict([]byte(parts[0]), policy), yaml.UnmarshalStrict([]byte(parts[1]), binding)); err != nil {
+		t.Fatal(err)
+	}
+	rules := c.api.AdmissionregistrationV1()
+	if _, err := rules.ValidatingAdmissionPolicies().Create(t.Context(), policy, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rules.ValidatingAdmissionPolicyBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = rules.ValidatingAdmissionPolicyBindings().Delete(context.Background(), binding.Name, metav1.DeleteOptions{})
+		_ = rules.ValidatingAdmissionPolicies().Delete(context.Background(), policy.Name, metav1.DeleteOptions{})
+	})
+	c.node(planetest.Node("cells", nil))
+	pods := c.api.CoreV1().Pods("default")
+	c.poll("the policy to refuse a pod that comes with cells", func(ctx context.Context) (bool, error) {
+		x := pod("early", "1")
+		x.Spec.SchedulerName, x.Annotations = "nobody", map[string]string{v1alpha1.AnnotationCells: "0"}
+		_, err := pods.Create(ctx, x, metav1.CreateOptions{})
+		if err == nil {
+			_ = pods.Delete(ctx, "early", metav1.DeleteOptions{})
+		}
+		return err != nil && strings.Contains(err.Error(), "written by the scheduler with the binding"), nil
+	})
+	x := pod("late", "1")
+	x.Spec.SchedulerName = "nobody"
+	x = c.pod(x)
+	if err := pods.Bind(t.Context(), &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "late", UID: x.UID, Annotations: map[string]string{v1alpha1.AnnotationCells: "0"}},
+		Target: corev1.ObjectReference{Kind: "Node", Name: "cells"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.get("late"); got.Annotations[v1alpha1.AnnotationCells] != "0" {
+		t.Fatalf("the binding's annotation did not reach the pod: %v", got.Annotations)
+	}
+	for _, patch := range []string{`{"metadata":{"annotations":{"springtide.dev/cells":"1"}}}`, `{"metadata":{"annotations":{"springtide.dev/cells":null}}}`} {
+		if _, err := pods.Patch(t.Context(), "late", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err == nil || !strings.Contains(err.Error(), "does not change") {
+			t.Errorf("%s: %v, want a refusal", patch, err)
+		}
+	}
+	if _, err := pods.Patch(t.Context(), "late", types.MergePatchType, []byte(`{"metadata":{"annotations":{"x":"y"}}}`), metav1.PatchOptions{}); err != nil {
+		t.Errorf("another annotation: %v", err)
 	}
 }
 

@@ -174,6 +174,21 @@ func TestPlaneVolumes(t *testing.T) {
 				k.t.Fatal(err)
 			}
 		}, pods: []*corev1.Pod{work("p", mounts("data"))}, want: map[string]string{"p": ""}, then: func(k *kase) { k.patchNode("b", `{"metadata":{"labels":{"array":"x"}}}`) }, after: map[string]string{"p": "b"}},
+		{name: "storage capacity comes", nodes: two, objects: func(k *kase) {
+			driver, yes := k.id+".example.com", true
+			if _, err := k.api.StorageV1().CSIDrivers().Create(k.t.Context(), &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driver}, Spec: storagev1.CSIDriverSpec{StorageCapacity: &yes}}, metav1.CreateOptions{}); err != nil {
+				k.t.Fatal(err)
+			}
+			k.class("made", driver, late)
+			k.bindVolumes()
+			k.ask("data", "made", corev1.ReadWriteOnce)
+		}, pods: []*corev1.Pod{work("p", mounts("data"))}, want: map[string]string{"p": ""}, then: func(k *kase) {
+			much := resource.MustParse("10Gi")
+			o := &storagev1.CSIStorageCapacity{ObjectMeta: metav1.ObjectMeta{Name: "z2"}, StorageClassName: k.id + ".made", Capacity: &much, NodeTopology: &metav1.LabelSelector{MatchLabels: map[string]string{zones: "z2"}}}
+			if _, err := k.api.StorageV1().CSIStorageCapacities(k.ns).Create(k.t.Context(), o, metav1.CreateOptions{}); err != nil {
+				k.t.Fatal(err)
+			}
+		}, after: map[string]string{"p": "b"}},
 		{name: "a volume for one pod alone", nodes: two, objects: func(k *kase) {
 			k.class("disk", none, late)
 			if err := k.tie(k.t.Context(), k.ask("data", "disk", corev1.ReadWriteOncePod), k.volume("v", "disk", "a")); err != nil {

@@ -176,7 +176,8 @@ func watch(o host.PluginOptions, served bool) error {
 	}
 	core, storage := o.Informers.Core().V1(), o.Informers.Storage().V1()
 	all := []cache.SharedIndexInformer{core.PersistentVolumes().Informer(), core.PersistentVolumeClaims().Informer(),
-		storage.StorageClasses().Informer(), storage.CSINodes().Informer(), storage.CSIDrivers().Informer(), storage.VolumeAttachments().Informer()}
+		storage.StorageClasses().Informer(), storage.CSINodes().Informer(), storage.CSIDrivers().Informer(), storage.CSIStorageCapacities().Informer(),
+		storage.VolumeAttachments().Informer()}
 	if served {
 		r := o.Informers.Resource().V1()
 		all = append(all, r.ResourceClaims().Informer(), r.ResourceSlices().Informer(), r.DeviceClasses().Informer())

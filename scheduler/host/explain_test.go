@@ -1,0 +1,39 @@
+package host
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// TestExplainPod: which filter removes how many nodes, why the winner wins, and what upstream's plugins say.
+func TestExplainPod(t *testing.T) {
+	p := newPlay(t)
+	p.taken()
+	p.c.judge.terms = labelled{}
+	p.c.judge.ready(&onePerNode{on: map[types.UID]*corev1.Pod{}})
+	app := func(o *corev1.Pod) { o.Labels = map[string]string{"app": "x"} }
+	p.node("a", "4")
+	p.node("b", "4", func(n *corev1.Node) { n.Spec.Unschedulable = true })
+	p.node("c", "1")
+	p.runs("first", "1", "a", app, online(5))
+	p.pod("large", "8")
+	p.pod("second", "1", app, online(1))
+	p.pod("third", "1", app, online(9))
+	p.settle()
+	for pod, want := range map[string][]string{
+		"default/first":  {"is on node a", "one more such pod: 1 of 3 nodes fit", "removed by: ", "best: node ", "points"},
+		"default/large":  {"pod default/large waits", "0 of 3 nodes fit", "     2  removed by: cpu"},
+		"default/second": {"pod default/second waits", "0  accepted", "1  refused: node has one"},
+		"default/nobody": {"the scheduler knows no pod default/nobody"},
+	} {
+		got := p.c.explainPod(pod)
+		for _, w := range want {
+			if !strings.Contains(got, w) {
+				t.Errorf("%s: %q is not in\n%s", pod, w, got)
+			}
+		}
+	}
+}
