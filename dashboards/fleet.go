@@ -166,7 +166,7 @@ func Fleet() Dashboard {
 						{`histogram_quantile(0.99, sum by (le) (rate(springtide_scheduler_bind_seconds_bucket[15m])))`, "binding"},
 						{`histogram_quantile(0.99, sum by (le) (rate(springtide_scheduler_pod_seconds_bucket[15m])))`, "pod"},
 						{`histogram_quantile(0.99, sum by (le) (rate(springtide_scheduler_ack_seconds_bucket[15m])))`, "acknowledgement"},
-						{`histogram_quantile(0.99, sum by (le) (rate(springtide_demand_notice_seconds_bucket[15m])))`, "demand to notice"},
+						{`histogram_quantile(0.99, sum by (le) (rate(springtide_demand_notice_seconds_bucket[15m])))`, "demand to recall"},
 					}},
 				{Title: "What the scheduler knows", Kind: "timeseries", Unit: "short", Width: 8, Sparse: true,
 					Description: "Nodes, pods and kinds of requests in its table; claims on recalled room; acknowledgements an hour; 1 for each partition whose lease is held.",
