@@ -53,7 +53,7 @@ func (c *controller) checkShrunk() {
 	case c.before == nil:
 		c.before = make([]int32, len(w.services))
 		for i := range w.services {
-			if w.draws(f, i) && w.loaded(i, f.from) {
+			if w.draws(f, i) && w.loaded(i, f.from) && !w.unseen(i, f.from) {
 				c.before[i] = w.services[i].desired
 			}
 		}
@@ -65,6 +65,18 @@ func (c *controller) checkShrunk() {
 		}
 		c.before[i] = min(c.before[i], s.desired)
 	}
+}
+
+// unseen reports whether a service has no measurements as of a tick. Nobody saw then from what a source that begins to lie fell, and after a quarter of an
+// hour without a sample any load may be true.
+func (w *World) unseen(i int, at int32) bool {
+	for k := range w.faults {
+		f := &w.faults[k]
+		if (f.Kind == scenario.MetricsGaps || f.Kind == scenario.MetricsNaN) && at >= f.from && at < f.to && w.draws(f, i) {
+			return true
+		}
+	}
+	return false
 }
 
 // loaded reports whether a service has a load at a tick that is worth a fall.

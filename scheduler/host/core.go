@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"strconv"
 	"time"
 
@@ -171,11 +172,15 @@ func (c *core) sleep(ctx context.Context) {
 
 // wake makes ready what the changes since the last call can help: for each class that waits, each node that changed is asked once.
 func (c *core) wake() {
-	if len(c.dirty) == 0 {
+	if len(c.dirty) == 0 && !c.judge.changed {
 		return
 	}
 	for _, id := range c.queue.Parked() {
 		if id < 0 { // a gang, or a tenant: room on a node does not help a tenant
+			if c.judge.changed && c.gangs.judged(c, id) {
+				c.queue.WakeLater(id, c.now())
+				continue
+			}
 			for name := range c.dirty {
 				if c.gangs.helped(c, id, name) {
 					c.queue.Wake(id)
@@ -197,6 +202,7 @@ func (c *core) wake() {
 		}
 	}
 	clear(c.dirty)
+	c.judge.changed = false
 }
 
 // serves reports whether the pod names this scheduler.
@@ -313,6 +319,7 @@ func (c *core) podBound(p *pod, o *corev1.Pod) {
 	c.byRef[p.ref] = p
 	c.count(p, 1)
 	c.judge.setPod(o)
+	c.judge.change()
 	c.gangs.join(p)
 }
 
@@ -328,6 +335,9 @@ func (c *core) boundChanged(p *pod, o *corev1.Pod) {
 	before := p.object
 	p.object = o
 	c.leaving(before, o, p)
+	if !maps.Equal(before.Labels, o.Labels) {
+		c.judge.change()
+	}
 	if before.ResourceVersion != o.ResourceVersion {
 		c.judge.setPod(o)
 	}

@@ -556,6 +556,20 @@ func (g *gangs) look(c *core, x *gang) {
 	}
 }
 
+// judged reports whether upstream's plugins judge a pod that waits in a gang.
+func (g *gangs) judged(c *core, class queue.Class) bool {
+	x := g.byClass[class]
+	if x == nil {
+		return false
+	}
+	for _, p := range x.members {
+		if p.stage == waits && c.judge.needed(p) {
+			return true
+		}
+	}
+	return false
+}
+
 // helped reports whether room on a node can help a gang that waits.
 func (g *gangs) helped(c *core, class queue.Class, node string) bool {
 	x := g.byClass[class]

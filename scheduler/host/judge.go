@@ -64,6 +64,8 @@ type judge struct {
 	// start makes the plugins and reports them on the mailbox; it is called once.
 	start   func()
 	plugins Plugins
+	// changed: see change.
+	changed bool
 	started bool
 	log     *slog.Logger
 	nodes   func(func(*corev1.Node))
@@ -248,6 +250,10 @@ func (j *judge) removeNode(name string) {
 	}
 }
 
+// change notes that a pod came, or has other labels: a pod that waits may be drawn to it, or not be kept away by it any more. What the plugins judge is
+// asked again.
+func (j *judge) change() { j.changed = j.plugins != nil }
+
 // setPod passes on a pod that is bound.
 func (j *judge) setPod(o *corev1.Pod) {
 	j.note(o)
@@ -285,6 +291,7 @@ func (j *judge) unnote(uid types.UID) {
 // assume passes on a pod that is decided.
 func (j *judge) assume(p *pod) {
 	j.note(p.object)
+	j.change()
 	if j.plugins != nil {
 		j.plugins.Assume(p.object, p.node)
 	}

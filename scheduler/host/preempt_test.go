@@ -321,6 +321,58 @@ func (labelled) Needs(p *corev1.Pod) bool         { return p.Labels["app"] != ""
 func (labelled) Repels(*corev1.Pod) string        { return "" }
 func (labelled) Selects(string, *corev1.Pod) bool { return false }
 
+// besideOne are plugins that accept the nodes that have a pod with the label app.
+type besideOne struct{ onePerNode }
+
+func (x *besideOne) Begin(context.Context, *corev1.Pod) (Trial, error) {
+	return &besideTrial{oneTrial{&x.onePerNode}}, nil
+}
+
+type besideTrial struct{ oneTrial }
+
+func (t *besideTrial) Check(ctx context.Context, node string) error {
+	if t.oneTrial.Check(ctx, node) == nil {
+		return taken("node has none")
+	}
+	return nil
+}
+
+// TestAPodWakesThoseThatArePulled: a pod that comes, or gets the label, wakes those that wait for it. No room came free by that.
+func TestAPodWakesThoseThatArePulled(t *testing.T) {
+	label := func(o *corev1.Pod) { o.Labels = map[string]string{"app": "db"} }
+	for how, come := range map[string]func(*play){
+		"bound": func(p *play) {
+			p.seen(p.pod("db", "1", label, func(o *corev1.Pod) { o.Spec.SchedulerName = "other" }), "a")
+		},
+		"labelled": func(p *play) {
+			o := p.c.pods["pod-plain"].object.DeepCopy()
+			label(o)
+			o.ResourceVersion += "1"
+			p.c.podChanged(o)
+		},
+	} {
+		p := newPlay(t)
+		p.c.judge.terms = labelled{}
+		p.c.judge.ready(&besideOne{onePerNode{on: map[types.UID]*corev1.Pod{}}})
+		p.node("a", "8")
+		p.runs("plain", "1", "a")
+		p.pod("pulled", "1", label)
+		p.settle()
+		if got := p.take(); len(got) != 0 {
+			t.Fatalf("%s: bound %v to nobody", how, got)
+		}
+		p.now = p.now.Add(time.Minute)
+		p.settle()
+		come(p)
+		p.settle()
+		p.now = p.now.Add(time.Minute) // after the back-off
+		p.settle()
+		if got := p.take(); got["pulled"] != "a" {
+			t.Errorf("%s: bound %v", how, got)
+		}
+	}
+}
+
 // TestPreemptionThatThePluginsJudge: a pod that the table has room for, and the plugins have not, takes the pod that is in its way and no other.
 func TestPreemptionThatThePluginsJudge(t *testing.T) {
 	p := newPlay(t)

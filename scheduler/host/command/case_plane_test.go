@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -67,7 +68,8 @@ func behave(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
+		_ = cmd.Process.Signal(syscall.SIGTERM) // it gives its lease up, so that the next one need not wait
+		defer time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() }).Stop()
 		_ = cmd.Wait()
 	})
 }

@@ -29,7 +29,7 @@ func (k *kase) class(name, provisioner string, mode storagev1.VolumeBindingMode)
 func (k *kase) volume(name, class, node string, change ...func(*corev1.PersistentVolume)) *corev1.PersistentVolume {
 	k.t.Helper()
 	o := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: k.id + "." + name}, Spec: corev1.PersistentVolumeSpec{
-		Capacity: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce, corev1.ReadWriteOncePod},
+		Capacity: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 		StorageClassName: k.id + "." + class, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
 		PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/volumes/" + name}},
 	}}
@@ -191,7 +191,9 @@ func TestPlaneVolumes(t *testing.T) {
 		}, after: map[string]string{"p": "b"}},
 		{name: "a volume for one pod alone", nodes: two, objects: func(k *kase) {
 			k.class("disk", none, late)
-			if err := k.tie(k.t.Context(), k.ask("data", "disk", corev1.ReadWriteOncePod), k.volume("v", "disk", "a")); err != nil {
+			if err := k.tie(k.t.Context(), k.ask("data", "disk", corev1.ReadWriteOncePod), k.volume("v", "disk", "a", func(v *corev1.PersistentVolume) {
+				v.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}
+			})); err != nil {
 				k.t.Fatal(err)
 			}
 		}, pods: []*corev1.Pod{work("first", mounts("data")), work("p", mounts("data"))}, want: map[string]string{"first": "a", "p": ""}, then: func(k *kase) { k.delete("first") }, after: map[string]string{"p": "a"}},
