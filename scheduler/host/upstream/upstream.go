@@ -310,24 +310,30 @@ func (t *Trial) Only() ([]string, bool) {
 
 // Check asks the plugins about one node: nil when they accept it.
 func (t *Trial) Check(ctx context.Context, node string) error {
-	if t.only != nil && !t.only.Has(node) {
-		return &Refusal{"node is not among those that its volumes or claims can be used on"}
-	}
-	info, err := t.j.snapshot.Get(node)
+	info, err := t.at(node)
 	if err != nil {
-		return &Refusal{"node is not known to upstream's plugins yet"}
+		return err
 	}
 	return refusal(t.j.fw.RunFilterPlugins(ctx, t.state, t.pod, info))
 }
 
-// Without is [Trial.Check] as if some pods were not on the node, as upstream's preemption asks.
-func (t *Trial) Without(ctx context.Context, node string, gone []*corev1.Pod) error {
+// at is a node of the snapshot, if it comes into question.
+func (t *Trial) at(node string) (fwk.NodeInfo, error) {
 	if t.only != nil && !t.only.Has(node) {
-		return &Refusal{"node is not among those that its volumes or claims can be used on"}
+		return nil, &Refusal{"node is not among those that its volumes or claims can be used on"}
 	}
 	info, err := t.j.snapshot.Get(node)
 	if err != nil {
-		return &Refusal{"node is not known to upstream's plugins yet"}
+		return nil, &Refusal{"node is not known to upstream's plugins yet"}
+	}
+	return info, nil
+}
+
+// Without is [Trial.Check] as if some pods were not on the node, as upstream's preemption asks.
+func (t *Trial) Without(ctx context.Context, node string, gone []*corev1.Pod) error {
+	info, err := t.at(node)
+	if err != nil {
+		return err
 	}
 	info, state := info.Snapshot(), t.state.Clone()
 	for _, p := range gone {
