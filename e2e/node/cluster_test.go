@@ -20,9 +20,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/restmapper"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
@@ -57,8 +59,18 @@ type cluster struct {
 // newCluster installs the agent on a node that has joined: its image from `tools/images`, its manifests from deploy.
 func newCluster(t *testing.T, n *nodetest.Node, p *plane.Plane) *cluster {
 	t.Helper()
-	c := &cluster{Node: n, plane: p, dynamic: dynamic.NewForConfigOrDie(p.RESTConfig())}
-	c.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(n.Client.Discovery()))
+	c := newKinds(t, p, nil)
+	c.join(t, n)
+	c.installAgent(t)
+	return c
+}
+
+// newKinds installs Springtide's kinds and makes the pools. pool changes what is said of a pool.
+func newKinds(t *testing.T, p *plane.Plane, pool func(spec map[string]any)) *cluster {
+	t.Helper()
+	client := kubernetes.NewForConfigOrDie(p.RESTConfig())
+	c := &cluster{plane: p, dynamic: dynamic.NewForConfigOrDie(p.RESTConfig())}
+	c.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery()))
 	for _, pattern := range []string{"lab/world/manifests/*.yaml", "deploy/crd/springtide.dev_*.yaml"} {
 		names, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil || len(names) == 0 {
@@ -68,35 +80,58 @@ func newCluster(t *testing.T, n *nodetest.Node, p *plane.Plane) *cluster {
 			c.applyFile(t, name)
 		}
 	}
-	c.Eventually(t, "Springtide's kinds are served", func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		c.mapper.Reset()
 		_, err := c.mapper.RESTMapping(v1alpha1.GroupVersion.WithKind("NodeShare").GroupKind())
 		_, err2 := c.mapper.RESTMapping(v1alpha1.GroupVersion.WithKind("CapacityPool").GroupKind())
 		return err == nil && err2 == nil, nil
 	})
+	if err != nil {
+		t.Fatalf("Springtide's kinds are not served: %v", err)
+	}
 	c.applyFile(t, filepath.Join(root, "deploy/base/namespace.yaml"))
 	for name, class := range map[string]string{onlinePool: "Online", offlinePool: "Offline"} {
+		spec := map[string]any{"class": class, "lendableUnit": "Socket", "nodeSelector": map[string]any{"matchLabels": map[string]any{labelPool: name}}}
+		if pool != nil {
+			pool(spec)
+		}
 		c.apply(t, &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": v1alpha1.GroupVersion.String(), "kind": "CapacityPool", "metadata": map[string]any{"name": name},
-			"spec": map[string]any{"class": class, "lendableUnit": "Socket", "nodeSelector": map[string]any{"matchLabels": map[string]any{labelPool: name}}},
+			"apiVersion": v1alpha1.GroupVersion.String(), "kind": "CapacityPool", "metadata": map[string]any{"name": name}, "spec": spec,
 		}})
 	}
+	return c
+}
+
+// join takes a node that has joined into the cluster.
+func (c *cluster) join(t *testing.T, n *nodetest.Node) {
+	t.Helper()
+	c.Node = n
 	var err error
 	if c.node, err = n.Client.CoreV1().Nodes().Get(t.Context(), n.Name, metav1.GetOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	c.installAgent(t)
-	return c
 }
 
 // installAgent builds the agent's image, puts it into the machine and applies its manifests.
 func (c *cluster) installAgent(t *testing.T) {
+	t.Helper()
+	c.loadAgent(t)
+	c.startAgent(t)
+}
+
+// loadAgent builds the agent's image and puts it into the machine.
+func (c *cluster) loadAgent(t *testing.T) {
 	t.Helper()
 	archive, err := node.AgentImage(t.Context(), node.BuildOptions{Root: root, Progress: func(line string) { t.Log(line) }}, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Load(t, archive)
+}
+
+// startAgent applies the agent's manifests and waits until it is ready.
+func (c *cluster) startAgent(t *testing.T) {
+	t.Helper()
 	made, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(root, "deploy/base/agent"))
 	if err != nil {
 		t.Fatal(err)
