@@ -52,6 +52,7 @@ grep -rl --include='*_test.go' '^func Benchmark' . | xargs -n1 dirname | sort -u
 		echo
 		comments "$pkg"
 		echo
+		[[ $name != agent ]] || printf 'What was measured on a real node: [agent-node.md](agent-node.md).\n\n'
 		echo "Command: \`$command\`"
 		echo
 		echo "Machine: $(machine). Load average before the run: $load."

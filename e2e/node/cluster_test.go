@@ -136,13 +136,25 @@ func (c *cluster) startAgent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := made.AsYaml()
-	if err != nil {
-		t.Fatal(err)
+	for _, r := range made.Resources() {
+		object, err := r.Map()
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := &unstructured.Unstructured{Object: object}
+		switch o.GetKind() {
+		case "ConfigMap":
+			// Stories wait for the margin several times.
+			err = unstructured.SetNestedField(o.Object, "topology: Write\ncleanMargin: 5s\n", "data", "agent.yaml")
+		case "DaemonSet":
+			// Other machines of a story are played.
+			err = unstructured.SetNestedStringMap(o.Object, map[string]string{corev1.LabelHostname: c.Name}, "spec", "template", "spec", "nodeSelector")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.apply(t, o)
 	}
-	// Stories wait for the margin several times.
-	text = bytes.Replace(text, []byte("    topology: Write\n"), []byte("    topology: Write\n    cleanMargin: 5s\n"), 1)
-	c.applyText(t, text)
 	c.Eventually(t, "the agent is ready", func(ctx context.Context) (bool, error) {
 		set, err := c.Client.AppsV1().DaemonSets("springtide-agent").Get(ctx, "springtide-agent", metav1.GetOptions{})
 		return err == nil && set.Status.NumberReady == 1, err
@@ -195,8 +207,10 @@ func (c *cluster) apply(t *testing.T, o *unstructured.Unstructured) {
 func (c *cluster) lend(t *testing.T) {
 	t.Helper()
 	c.epoch++
+	begin := c.guestNow(t)
 	c.share(t, onlinePool, offlinePool, c.epoch)
 	c.clean(t, c.epoch)
+	c.lastCPUSet(t, "online is confined", begin)
 	c.share(t, offlinePool, "", c.epoch)
 }
 
@@ -211,8 +225,10 @@ func (c *cluster) recall(t *testing.T) {
 func (c *cluster) takeHome(t *testing.T) {
 	t.Helper()
 	c.clean(t, c.epoch)
+	begin := c.guestNow(t)
 	c.share(t, onlinePool, "", c.epoch)
 	c.confined(t, c.web, "0-7", "0-3")
+	c.lastCPUSet(t, "online has its CPUs back", begin)
 }
 
 // share writes who has socket 1 of the machine and who is to have it next, and the marks that let one side's pods land, as the controller does.
@@ -244,14 +260,20 @@ func (c *cluster) share(t *testing.T, holder, next string, epoch int64) {
 	c.apply(t, o)
 }
 
-// report is what the agent says of socket 1.
-func (c *cluster) report(ctx context.Context) (*v1alpha1.ParcelReport, error) {
+// nodeShare reads the machine's share.
+func (c *cluster) nodeShare(ctx context.Context) (*v1alpha1.NodeShare, error) {
 	o, err := c.dynamic.Resource(v1alpha1.GroupVersion.WithResource("nodeshares")).Get(ctx, c.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
-	var s v1alpha1.NodeShare
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &s); err != nil {
+	s := &v1alpha1.NodeShare{}
+	return s, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, s)
+}
+
+// report is what the agent says of the socket that moves.
+func (c *cluster) report(ctx context.Context) (*v1alpha1.ParcelReport, error) {
+	s, err := c.nodeShare(ctx)
+	if err != nil {
 		return nil, err
 	}
 	if s.Status.ObservedGeneration != s.Generation || len(s.Status.Parcels) == 0 {

@@ -44,8 +44,9 @@ func TestController(t *testing.T) {
 	s := startController(t, p, c)
 	c.join(t, nodetest.Start(t, img, p, "real-1", map[string]string{labelPool: onlinePool}))
 	c.installAgent(t)
+	c.spare(t)
 	web := c.online("web")
-	web.Spec.NodeName, web.Spec.SchedulerName = "", v1alpha1.SchedulerName
+	web.Spec.NodeName, web.Spec.SchedulerName, web.Spec.NodeSelector = "", v1alpha1.SchedulerName, map[string]string{corev1.LabelHostname: c.Name}
 	c.web = c.Create(t, web)
 	c.confined(t, c.web, "0-7", "0-3")
 	// A new leader watches one window before it lends anything.
@@ -53,6 +54,20 @@ func TestController(t *testing.T) {
 	t.Run("the controller lends a socket, and recalls it from a job that answers and from one that does not", func(t *testing.T) {
 		lendsByController(t, c, s)
 	})
+}
+
+// spare adds a played machine, with room for what online may yet ask for: the pool of one machine would keep that. A pod of no service keeps it at home.
+func (c *cluster) spare(t *testing.T) {
+	t.Helper()
+	const name = "spare"
+	if _, err := c.Client.CoreV1().Nodes().Create(t.Context(), planetest.Node(name, map[string]string{labelPool: onlinePool}), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	stays := c.online("stays")
+	stays.Spec.NodeName = name // no kubelet starts it, and it counts as bound
+	if _, err := c.Client.CoreV1().Pods(stays.Namespace).Create(t.Context(), stays, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // lendsByController follows one loan from its first phase to Returned.

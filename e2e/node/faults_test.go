@@ -2,13 +2,20 @@ package node
 
 import (
 	"context"
+	"flag"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/springtide/springtide/agent/shape"
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/lab/plane"
 )
 
 // resizesInPlace: the kubelet writes a running container's shares again, and its cpuset stays.
@@ -65,4 +72,107 @@ func (c *cluster) restarts(t *testing.T) int32 {
 		t.Fatalf("%d agents, %v", len(pods.Items), err)
 	}
 	return pods.Items[0].Status.ContainerStatuses[0].RestartCount
+}
+
+var outage = flag.Duration("outage", 30*time.Second, "how long the API server is gone (10m for the whole story)")
+
+// losesTheAPIServer: while the API server is gone the last share holds, also after a restart of the agent and against writes of others.
+func losesTheAPIServer(t *testing.T, c *cluster) {
+	c.lend(t)
+	job := c.Create(t, c.offline("job"))
+	c.confined(t, job, "4-7", "2-3")
+	begin := time.Now()
+	if err := c.plane.StopComponent(plane.APIServer); err != nil {
+		t.Fatal(err)
+	}
+	c.Took(t, "the API server is gone")
+	stop := c.watch(t, "outage", c.web)
+	c.Script(t, `old=$(pidof springtide-agent); kill -9 $old; until now=$(pidof springtide-agent) && [ "$now" != "$old" ]; do sleep 0.5; done`)
+	c.Took(t, "the agent runs again, without an API server")
+	c.Script(t, fmt.Sprintf("d=%s; echo 0-7 >${d%%/*}/cpuset.cpus; echo 0-7 >$d/cpuset.cpus; cat $d/cpuset.cpus.effective", cgroup(job)))
+	c.confined(t, job, "4-7", "2-3")
+	c.Script(t, fmt.Sprintf("sleep %d", int(max(*outage-time.Since(begin), 0).Seconds())))
+	c.confined(t, job, "4-7", "2-3")
+	if got := stop()[c.web.Name]; got != "0-3" {
+		t.Errorf("during the outage online was on CPUs %q, want 0-3 all along", got)
+	}
+	if err := c.plane.StartComponent(t.Context(), plane.APIServer); err != nil {
+		t.Fatal(err)
+	}
+	c.Took(t, "the API server is back")
+	c.Eventually(t, "the agent reads the share again", func(ctx context.Context) (bool, error) {
+		lease, err := c.Client.CoordinationV1().Leases("springtide-system").Get(ctx, v1alpha1.AgentLeasePrefix+c.Name, metav1.GetOptions{})
+		return err == nil && lease.Spec.RenewTime != nil && lease.Spec.RenewTime.After(begin.Add(*outage)), nil
+	})
+	c.recall(t)
+	c.remove(t, job)
+	c.takeHome(t)
+}
+
+// losesCgroups: cgroups that are read-only, and a controller that is missing, are conditions of the share. The agent goes on, and does again what
+// it can once they are back.
+func losesCgroups(t *testing.T, c *cluster) {
+	c.lend(t)
+	c.condition(t, "CPUSets", metav1.ConditionTrue, "Available")
+	c.condition(t, "IOWeight", metav1.ConditionTrue, "Available")
+	before := c.restarts(t)
+	// Controllers go from the leaves upwards and come back from the root downwards.
+	c.Script(t, `find /sys/fs/cgroup/kubepods -depth -type d | while read d; do echo -io >$d/cgroup.subtree_control; done; echo -io >/sys/fs/cgroup/cgroup.subtree_control`)
+	c.condition(t, "IOWeight", metav1.ConditionFalse, "NoController")
+	c.confined(t, c.web, "0-3", "0-1")
+	c.Script(t, `for d in /sys/fs/cgroup $(find /sys/fs/cgroup/kubepods -type d); do echo +io >$d/cgroup.subtree_control; done 2>/dev/null; true`)
+	c.condition(t, "IOWeight", metav1.ConditionTrue, "Available")
+	if after := c.restarts(t); after != before {
+		t.Errorf("the agent has started %d times, before the controller went %d", after, before)
+	}
+	c.mountCgroups(t, true)
+	c.condition(t, "CPUSets", metav1.ConditionFalse, "ReadOnly")
+	c.confined(t, c.web, "0-3", "0-1")
+	if n := c.restarts(t); n != 0 {
+		t.Errorf("on read-only cgroups the agent started %d times again", n)
+	}
+	c.mountCgroups(t, false)
+	c.condition(t, "CPUSets", metav1.ConditionTrue, "Available")
+	c.recall(t)
+	c.takeHome(t)
+}
+
+// mountCgroups has the agent's pod made again with its cgroups mounted read-only, or not.
+func (c *cluster) mountCgroups(t *testing.T, readOnly bool) {
+	t.Helper()
+	sets := c.Client.AppsV1().DaemonSets("springtide-agent")
+	patch := fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"agent","volumeMounts":[{"mountPath":"/sys/fs/cgroup","name":"cgroup","readOnly":%t}]}]}}}}`, readOnly)
+	set, err := sets.Patch(t.Context(), "springtide-agent", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Eventually(t, fmt.Sprintf("the agent's pod is made again, read-only %t", readOnly), func(ctx context.Context) (bool, error) {
+		now, err := sets.Get(ctx, set.Name, metav1.GetOptions{})
+		if err != nil || now.Status.ObservedGeneration < set.Generation || now.Status.UpdatedNumberScheduled != 1 {
+			return false, err
+		}
+		pods, err := c.Client.CoreV1().Pods("springtide-agent").List(ctx, metav1.ListOptions{})
+		return err == nil && len(pods.Items) == 1 && pods.Items[0].Status.Phase == corev1.PodRunning, err
+	})
+}
+
+// condition waits for a condition of the machine's share.
+func (c *cluster) condition(t *testing.T, kind string, status metav1.ConditionStatus, reason string) {
+	t.Helper()
+	last := ""
+	c.Eventually(t, fmt.Sprintf("condition %s is %s, %s", kind, status, reason), func(ctx context.Context) (bool, error) {
+		s, err := c.nodeShare(ctx)
+		if err != nil {
+			return false, err
+		}
+		now := meta.FindStatusCondition(s.Status.Conditions, kind)
+		if now == nil {
+			return false, nil
+		}
+		if said := string(now.Status) + " " + now.Reason + ": " + now.Message; said != last {
+			last = said
+			c.Took(t, kind+" "+said)
+		}
+		return now.Status == status && now.Reason == reason, nil
+	})
 }

@@ -1,0 +1,201 @@
+package node
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/springtide/springtide/agent/shape"
+	"github.com/springtide/springtide/lab/node/nodetest"
+	"github.com/springtide/springtide/lab/plane"
+	"github.com/springtide/springtide/lab/plane/planetest"
+)
+
+var runs = flag.Int("runs", 3, "how often the latency of online is measured for each fill of the machine")
+
+// TestIsolation tells the stories of a machine that nothing is lent of, on which reclaimed work runs next to online.
+func TestIsolation(t *testing.T) {
+	img := nodetest.Image(t)
+	p := planetest.Start(t, plane.Options{})
+	c := newKinds(t, p, nil)
+	c.join(t, nodetest.Start(t, img, p, "real-1", map[string]string{labelPool: onlinePool}))
+	c.loadAgent(t)
+	probe := c.online("probe")
+	probe.Spec.Containers[0].Args = []string{"-probe"}
+	c.web = c.Create(t, probe)
+	t.Run("a CPU antagonist", func(t *testing.T) { suffersAnAntagonist(t, c) })
+	t.Run("a memory hog", func(t *testing.T) { outlivesAHog(t, c) })
+}
+
+// suffersAnAntagonist measures online's latency on the empty machine and next to spinning pods, first without the agent and then with it. What is
+// checked is what the kernel was told; times are printed, since they depend on the machine below.
+func suffersAnAntagonist(t *testing.T, c *cluster) {
+	table := []string{fmt.Sprintf("%-14s %-9s %10s %10s %8s", "agent", "fill", "p50 (us)", "p99 (us)", "p99 ratio")}
+	for _, agent := range []bool{false, true} {
+		name := "without"
+		if agent {
+			name = "with"
+			c.startAgent(t)
+		}
+		empty := 0
+		for fill, pods := range []int{0, 1, 2} {
+			var made []*corev1.Pod
+			for i := range pods {
+				// As many threads as half of the machine has CPUs; with a request, so that its weight is that of any other pod.
+				pod := c.offline(fmt.Sprintf("antagonist-%t-%d-%d", agent, fill, i))
+				pod.Spec.Tolerations, pod.Annotations = nil, map[string]string{shape.AnnotationClass: string(shape.Reclaimed)}
+				pod.Spec.Containers[0].Args = []string{"-spin", "4"}
+				pod.Spec.Containers[0].Resources = requests("1", "32Mi")
+				made = append(made, c.Create(t, pod))
+			}
+			for _, pod := range made {
+				if agent {
+					c.Eventually(t, "the agent has lowered the weight of "+pod.Name, func(ctx context.Context) (bool, error) {
+						out, err := c.Run(ctx, fmt.Sprintf("d=%s; cat ${d%%/*}/cpu.weight", cgroup(pod)))
+						return strings.TrimSpace(out) == "1", err
+					})
+				}
+			}
+			p50, p99 := c.latency(t, *runs)
+			if pods == 0 {
+				empty = p99
+			}
+			table = append(table, fmt.Sprintf("%-14s %-9s %10d %10d %8.2f", name, fmt.Sprintf("%d %%", 50*pods), p50, p99, float64(p99)/float64(max(empty, 1))))
+			for _, pod := range made {
+				c.remove(t, pod)
+			}
+		}
+	}
+	t.Logf("measure: latency of online, median of %d runs of ten seconds each:\n%s", *runs, strings.Join(table, "\n"))
+}
+
+var probed = regexp.MustCompile(`probe: n=\d+ p50=(\d+) p99=(\d+)`)
+
+// latency is the median of the quantiles that the probe prints from now on; the first may have begun before.
+func (c *cluster) latency(t *testing.T, runs int) (p50, p99 int) {
+	t.Helper()
+	read := func(ctx context.Context) ([][]string, error) {
+		text, err := c.Client.CoreV1().Pods(c.web.Namespace).GetLogs(c.web.Name, &corev1.PodLogOptions{}).DoRaw(ctx)
+		return probed.FindAllStringSubmatch(string(text), -1), err
+	}
+	before, err := read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines [][]string
+	c.Eventually(t, fmt.Sprintf("%d runs of the probe", runs), func(ctx context.Context) (bool, error) {
+		all, err := read(ctx)
+		if err != nil || len(all) < len(before)+1+runs {
+			return false, err
+		}
+		lines = all[len(before)+1:]
+		return true, nil
+	})
+	var first, second []int
+	for _, l := range lines {
+		a, _ := strconv.Atoi(l[1])
+		b, _ := strconv.Atoi(l[2])
+		first, second = append(first, a), append(second, b)
+	}
+	slices.Sort(first)
+	slices.Sort(second)
+	return first[len(first)/2], second[len(second)/2]
+}
+
+// outlivesAHog: a reclaimed pod takes all memory that the box leaves it. When online grows, page cache of reclaimed work is asked back, then the
+// pod is evicted, and the kernel takes no page of online's.
+func outlivesAHog(t *testing.T, c *cluster) {
+	address := c.agentAddress(t)
+	web := c.online("cache")
+	web.Spec.Containers[0].Args = []string{"-mib", "64", "-file", "96", "-again", "1s"}
+	web.Spec.Containers[0].Resources = requests("500m", "256Mi")
+	web = c.Create(t, web)
+	c.Eventually(t, "online has its file in the page cache", func(ctx context.Context) (bool, error) {
+		return c.memory(t, web)["file"] >= 96<<20, nil
+	})
+	hog := c.Pod("hog", "-file", "64", "-again", "5s", "-grow", "64")
+	hog = c.Create(t, hog)
+	c.Eventually(t, "the hog fills its box", func(ctx context.Context) (bool, error) {
+		out, err := c.Run(ctx, "cd /sys/fs/cgroup/kubepods/besteffort; cat memory.high memory.current")
+		f := strings.Fields(out)
+		if err != nil || len(f) != 2 || f[0] == "max" {
+			return false, err
+		}
+		high, _ := strconv.Atoi(f[0])
+		current, _ := strconv.Atoi(f[1])
+		return current > high-(32<<20), nil
+	})
+	c.Took(t, c.Script(t, "cd /sys/fs/cgroup/kubepods/besteffort; echo memory.high $(cat memory.high) memory.max $(cat memory.max) memory.current $(cat memory.current); grep -E 'MemFree|MemAvailable' /proc/meminfo"))
+	before := c.memory(t, web)
+	begin := c.guestNow(t)
+	spike := c.online("spike")
+	spike.Spec.Containers[0].Args = []string{"-grow", "32"}
+	spike.Spec.Containers[0].Resources = requests("500m", "1Gi")
+	spike = c.Create(t, spike)
+	var evicted, reclaimed float64
+	c.Eventually(t, "the agent evicts the hog", func(ctx context.Context) (bool, error) {
+		m, err := c.agentMetrics(ctx, address)
+		if err != nil {
+			return false, nil //nolint:nilerr // a machine under pressure may answer late
+		}
+		if n := sum(m, "springtide_agent_memory_reclaims_total"); n > 0 && reclaimed == 0 {
+			c.Took(t, "page cache of reclaimed work was asked back")
+			reclaimed = n
+		}
+		evicted = sum(m, "springtide_agent_evictions_total")
+		return evicted > 0, nil
+	})
+	if reclaimed == 0 {
+		t.Error("the hog was evicted before page cache of reclaimed work was asked back")
+	}
+	after := c.memory(t, web)
+	c.remove(t, spike)
+	c.Eventually(t, "the hog is gone", func(ctx context.Context) (bool, error) {
+		_, err := c.Client.CoreV1().Pods(hog.Namespace).Get(ctx, hog.Name, metav1.GetOptions{})
+		return apierrors.IsNotFound(err), nil
+	})
+	stolen := after["pgsteal"] - before["pgsteal"]
+	if stolen != 0 || after["anon"] < before["anon"] || after["file"] < before["file"] {
+		t.Errorf("the kernel took pages of online's: pgsteal rose by %d, anon %d to %d, file %d to %d", stolen, before["anon"], after["anon"], before["file"], after["file"])
+	}
+	for _, file := range []string{"oom_kill ", "oom_group_kill "} {
+		if out := c.Script(t, "grep '^"+file+"' "+cgroup(web)+"/memory.events"); !strings.HasSuffix(out, " 0") {
+			t.Errorf("online: %s", out)
+		}
+	}
+	t.Logf("measure: pages of online that the kernel took: %d; first write to the box %s", stolen, c.firstBox(t, begin))
+	c.remove(t, web)
+}
+
+// memory reads the numbers of a container's memory.stat.
+func (c *cluster) memory(t *testing.T, pod *corev1.Pod) map[string]int64 {
+	t.Helper()
+	out := map[string]int64{}
+	for line := range strings.Lines(c.Script(t, "cat "+cgroup(pod)+"/memory.stat")) {
+		if f := strings.Fields(line); len(f) == 2 {
+			out[f[0]], _ = strconv.ParseInt(f[1], 10, 64)
+		}
+	}
+	return out
+}
+
+// firstBox is when after a moment the agent first changed the box of reclaimed work.
+func (c *cluster) firstBox(t *testing.T, since time.Time) string {
+	t.Helper()
+	for _, e := range c.written(t, since) {
+		if e.File == "memory.high" || e.File == "memory.max" {
+			return fmt.Sprintf("%.1f s after the pod that grows was made (%s)", e.At.Sub(since).Seconds(), e.Why)
+		}
+	}
+	return "did not come"
+}

@@ -1,0 +1,100 @@
+package node
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/springtide/springtide/agent/host"
+)
+
+// guestNow is the guest's clock, by which the agent's journal counts.
+func (c *cluster) guestNow(t *testing.T) time.Time {
+	t.Helper()
+	now, err := c.Clock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return now
+}
+
+// written is what the agent wrote to cgroups since a moment, by its journal.
+func (c *cluster) written(t *testing.T, since time.Time) []host.Entry {
+	t.Helper()
+	text, err := c.Get(t.Context(), "/var/lib/springtide-agent/journal.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []host.Entry
+	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
+		var e host.Entry
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			continue // a kill may cut a line off
+		}
+		if !e.At.Before(since) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// lastCPUSet prints how long after a moment the agent wrote the last cpuset.
+func (c *cluster) lastCPUSet(t *testing.T, what string, since time.Time) {
+	t.Helper()
+	var last time.Duration
+	n := 0
+	for _, e := range c.written(t, since) {
+		if strings.HasPrefix(e.File, "cpuset.") {
+			last = e.At.Sub(since)
+			n++
+		}
+	}
+	t.Logf("measure: %s: %d cpusets written, the last one %.2f s after the change, by the guest's clock", what, n, last.Seconds())
+}
+
+// agentMetrics reads the agent's metrics by its pod's address, from inside of the machine.
+func (c *cluster) agentMetrics(ctx context.Context, address string) (map[string]float64, error) {
+	text, err := c.Run(ctx, "wget -q -T 5 -O - http://"+address+":8081/metrics")
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]float64{}
+	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
+		name, value, ok := strings.Cut(lines.Text(), " ")
+		var v float64
+		if !ok || strings.HasPrefix(name, "#") {
+			continue
+		}
+		if _, err := fmt.Sscan(value, &v); err == nil {
+			out[name] = v
+		}
+	}
+	return out, nil
+}
+
+// agentAddress is the address of the agent's pod; a container that starts again keeps it.
+func (c *cluster) agentAddress(t *testing.T) string {
+	t.Helper()
+	pods, err := c.Client.CoreV1().Pods("springtide-agent").List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(pods.Items) != 1 || pods.Items[0].Status.PodIP == "" {
+		t.Fatalf("%d agents, %v", len(pods.Items), err)
+	}
+	return pods.Items[0].Status.PodIP
+}
+
+// sum adds the series of a metric.
+func sum(metrics map[string]float64, name string) float64 {
+	total := 0.0
+	for series, v := range metrics {
+		if series == name || strings.HasPrefix(series, name+"{") {
+			total += v
+		}
+	}
+	return total
+}
