@@ -86,7 +86,7 @@ func lendsByController(t *testing.T, c *cluster, s *controller) {
 	c.noMemoryOn(t, c.web, lent.cells...)
 
 	job, deaf := c.borrower("job", "-answers", "/answers"), c.borrower("deaf", "-deaf")
-	job, deaf = c.Create(t, job), c.Create(t, deaf)
+	job, deaf = c.borrows(t, job), c.borrows(t, deaf)
 	for _, pod := range []*corev1.Pod{job, deaf} {
 		if got, want := c.firstWords(t, pod), fmt.Sprintf("Cpus_allowed_list: %s, Mems_allowed_list: %s", lent.cpus, lent.mems); !strings.Contains(got, want) {
 			t.Errorf("pod %s starts with %q, want %s from its first instruction on", pod.Name, got, want)
@@ -108,7 +108,7 @@ func lendsByController(t *testing.T, c *cluster, s *controller) {
 		return pod.Annotations[v1alpha1.AnnotationAck] == fmt.Sprint(noticed.Status.Epoch), nil
 	})
 	procs := "cat " + cgroup(deaf) + "/cgroup.procs 2>/dev/null | wc -l"
-	last := ""
+	last, named := "", false
 	c.Eventually(t, "the loan is Returned", func(ctx context.Context) (bool, error) {
 		loan, err := c.loan(ctx)
 		if err != nil {
@@ -122,6 +122,7 @@ func lendsByController(t *testing.T, c *cluster, s *controller) {
 		if err != nil {
 			return false, err
 		}
+		named = named || r != nil && slices.ContainsFunc(r.Occupants, func(name string) bool { return name == deaf.Namespace+"/"+deaf.Name })
 		// The process is looked at after the report: one that is there now was there then.
 		left, err := c.Run(ctx, procs)
 		if err == nil && strings.TrimSpace(left) != "0" && r != nil && r.Epoch == noticed.Status.Epoch && r.Clean {
@@ -129,6 +130,9 @@ func lendsByController(t *testing.T, c *cluster, s *controller) {
 		}
 		return last == "Returned", err
 	})
+	if !named {
+		t.Error("the agent did not name the pod that held the recall up")
+	}
 	for _, pod := range []*corev1.Pod{job, deaf} {
 		if _, err := c.Client.CoreV1().Pods(pod.Namespace).Get(t.Context(), pod.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			t.Errorf("pod %s is still there: %v", pod.Name, err)
@@ -155,6 +159,26 @@ func (c *cluster) borrower(name string, args ...string) *corev1.Pod {
 	pod.Spec.Volumes = []corev1.Volume{{Name: notice.Volume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
 	pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: notice.Volume, MountPath: "/answers"}}
 	return pod
+}
+
+// borrows makes a pod of offline and returns it once it runs. A kubelet whose watch is behind the scheduler's refuses a pod for a label that its node
+// has had for a moment; then it is made again, as a job's controller does.
+func (c *cluster) borrows(t *testing.T, pod *corev1.Pod) *corev1.Pod {
+	t.Helper()
+	pods := c.Client.CoreV1().Pods(pod.Namespace)
+	var made *corev1.Pod
+	c.Eventually(t, "pod "+pod.Name+" Running", func(ctx context.Context) (bool, error) {
+		var err error
+		if made, err = pods.Get(ctx, pod.Name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+			_, err = pods.Create(ctx, pod, metav1.CreateOptions{})
+			return false, err
+		}
+		if err == nil && made.Status.Phase == corev1.PodFailed && made.Status.Reason == "NodeAffinity" {
+			return false, pods.Delete(ctx, pod.Name, metav1.DeleteOptions{})
+		}
+		return err == nil && made.Status.Phase == corev1.PodRunning, err
+	})
+	return made
 }
 
 // loan is the newest loan.

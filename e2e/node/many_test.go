@@ -45,6 +45,7 @@ done' >/dev/null 2>&1 &`)
 		pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{}
 		pod.Spec.Volumes = []corev1.Volume{{Name: "never", VolumeSource: corev1.VolumeSource{
 			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "never"}}}}}
+		pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "never", MountPath: "/never"}} // the kubelet waits for what is mounted alone
 		made, err := c.Client.CoreV1().Pods(pod.Namespace).Create(t.Context(), pod, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
