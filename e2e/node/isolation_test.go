@@ -115,6 +115,7 @@ func (c *cluster) latency(t *testing.T, runs int) (p50, p99 int) {
 // outlivesAHog: a reclaimed pod takes all memory that the box leaves it. When online grows, page cache of reclaimed work is asked back, then the
 // pod is evicted, and the kernel takes no page of online's.
 func outlivesAHog(t *testing.T, c *cluster) {
+	c.startAgent(t) // no change where the story before did it
 	address := c.agentAddress(t)
 	web := c.online("cache")
 	web.Spec.Containers[0].Args = []string{"-mib", "64", "-file", "96", "-again", "1s"}
