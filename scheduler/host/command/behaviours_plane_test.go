@@ -359,7 +359,7 @@ func TestPlaneQueueing(t *testing.T) {
 				k.t.Fatal(err)
 			}
 		}, after: placed},
-		{name: "the higher priority first", nodes: one, running: []*corev1.Pod{work("r", on("a"), cores("3"))}, objects: func(k *kase) { classes(k.t, &cluster{k.t, k.api, nil}) },
+		{name: "the higher priority first", nodes: one, running: []*corev1.Pod{work("r", on("a"), of("high"), cores("3"))}, objects: func(k *kase) { classes(k.t, &cluster{k.t, k.api, nil}) },
 			pods: []*corev1.Pod{work("low", of("low"), cores("3")), work("p", of("polite"), cores("3"))}, want: map[string]string{"low": "", "p": ""}, then: func(k *kase) { k.delete("r") }, after: map[string]string{"p": "a", "low": ""}},
 	})
 }
@@ -425,11 +425,6 @@ func TestPlanePodGroups(t *testing.T) {
 			then: func(k *kase) { k.node(host("a2", rack("a"))) }, after: map[string]string{"g-0": "a1|a2", "g-1": "a1|a2"}},
 		{name: "topology: nodes without the key are out", nodes: []*corev1.Node{host("a"), host("b"), host("c", rack("c"), holds(corev1.ResourceCPU, "8"))}, objects: func(k *kase) { k.group("g", 2, "rack") }, pods: times(2, "g", member("g"), cores("3")), want: none,
 			then: func(*kase) {}, after: map[string]string{"g-0": "c", "g-1": "c"}},
-		{name: "topology: a late pod stays with its gang", nodes: []*corev1.Node{host("a1", rack("a")), host("b1", rack("b")), host("b2", rack("b"), holds(corev1.ResourceCPU, "8"))}, objects: func(k *kase) { k.group("g", 2, "rack") }, pods: times(2, "g", member("g"), cores("4")), want: none,
-			then: func(k *kase) {
-				k.are(map[string]string{"g-0": "b1|b2", "g-1": "b1|b2"})
-				k.pod(work("late", member("g"), cores("2")))
-			}, after: map[string]string{"late": "b1|b2"}},
 		{name: "preemption: a gang takes room for all of its pods", nodes: []*corev1.Node{host("a"), host("b")}, objects: func(k *kase) { k.group("g", 2, "") }, running: []*corev1.Pod{work("low-1", on("a"), of("low"), cores("3")), work("low-2", on("b"), of("low"), cores("3"))},
 			pods: times(2, "g", member("g"), of("high"), cores("3")), want: none, then: func(*kase) {}, after: map[string]string{"g-0": "*", "g-1": "*"}},
 		{name: "preemption: not for a part of a gang", nodes: []*corev1.Node{host("a"), host("b")}, objects: func(k *kase) { k.group("g", 3, "") }, running: []*corev1.Pod{work("low", on("a"), of("low"), cores("3")), work("high", on("b"), of("high"), cores("3"))},
