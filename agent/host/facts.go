@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -340,7 +341,8 @@ func (c *Cluster) Run(ctx context.Context) {
 	for _, i := range c.informers() {
 		wg.Go(func() { i.RunWithContext(ctx) })
 	}
-	for k := range c.daemons {
+	// The kinds are listed first, since each watch enters its informer in the map.
+	for _, k := range slices.Collect(maps.Keys(c.daemons)) {
 		wg.Go(func() { c.runDaemons(ctx, k) })
 	}
 	wg.Wait()

@@ -152,9 +152,9 @@ func drawCurves(all []sim.Result, title, class string) (curvePlot, bool) {
 		return p, false // a single cost is no curve, and no minute no plot
 	}
 	// The axis begins and ends at round values beyond what is drawn.
-	ticks, step := between(low, top)
+	_, step := between(low, top)
 	low, top = step*math.Floor(low/step), step*math.Ceil(top/step)
-	ticks, step = between(low, top)
+	ticks, step := between(low, top)
 	s := scale{f: p.Frame, x0: low, x1: top, top: math.Log1p(math.Pow(10, math.Ceil(math.Log10(max(most, 10)))))}
 	for _, v := range ticks {
 		p.Frame.XTicks = append(p.Frame.XTicks, axisTick{s.x(v), round(v, step)})

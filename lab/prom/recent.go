@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/histogram"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/storage"
@@ -113,7 +114,7 @@ func (d *database) take(added []recentAdded) {
 		if s == nil {
 			s = &recentSeries{labels: a.labels}
 			d.byRef[a.ref] = s
-			name := a.labels.Get(labels.MetricName)
+			name := a.labels.Get(model.MetricNameLabel)
 			m := d.byMetric[name]
 			if m == nil {
 				m = &recentMetric{}
@@ -204,7 +205,7 @@ func (q *recentQuerier) each(matchers []*labels.Matcher, f func(*recentSeries)) 
 	defer q.d.mu.RUnlock()
 	var names, rest []*labels.Matcher
 	for _, m := range matchers {
-		if m.Name == labels.MetricName {
+		if m.Name == model.MetricNameLabel {
 			names = append(names, m)
 		} else {
 			rest = append(rest, m)

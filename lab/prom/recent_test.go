@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 )
 
@@ -32,7 +33,7 @@ func TestRecentAnswersAsTheDatabase(t *testing.T) {
 			for _, metric := range []string{"used_total", "ready"} {
 				key := metric + name
 				if series[key] == nil {
-					series[key] = p.Series(labels.FromStrings(labels.MetricName, metric, "pod", name, "zone", string(rune('a'+pod%3))))
+					series[key] = p.Series(labels.FromStrings(model.MetricNameLabel, metric, "pod", name, "zone", string(rune('a'+pod%3))))
 				}
 				values = append(values, RefValue{series[key], float64(step*pod + len(metric))})
 			}

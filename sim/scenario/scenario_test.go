@@ -243,7 +243,7 @@ func TestAServiceOverridesTheDefaults(t *testing.T) {
 func TestErrorsNameTheLineAndTheMend(t *testing.T) {
 	for in, want := range map[string]string{
 		"nmae: x":                  "s.yaml:1: unknown field nmae: did you mean name?",
-		"fleet: {machines: 3}":     "s.yaml:1: unknown field machines: write one of coresPerNode, lending, nodes, offlineNodes, sockets, staticShare, zones",
+		"fleet: {machines: 3}":     "s.yaml:1: unknown field machines: write one of coresPerNode, lending, nodes, offlineNodes, scheduler, sockets, staticShare, zones",
 		"name: week\ndays: soon\n": "s.yaml:2: cannot unmarshal",
 		"name: A B\n":              `s.yaml:1: name: "A B" is no name: write lower-case letters, digits and dashes`,
 		"name: a\nstart: 2026-01-01T00:00:00Z\nservices:\n- {name: x, trace: none.csv}\nfleet: {nodes: 1}": "s.yaml:4: services[0].trace: none.csv cannot be read: write a path that begins at the scenario's",
