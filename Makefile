@@ -142,7 +142,7 @@ e2e-browser: ## The reports of simulate and backtest in headless Chromium; scree
 	@mkdir -p $(BIN)/screenshots && $(GO) test -count=1 -v -run TestReportsInABrowser -artifacts -outputdir $(CURDIR)/$(BIN)/screenshots ./cmd/springtide
 
 .PHONY: e2e-operator
-e2e-operator: build chart e2e-browser ## What an operator does: Helm installs, upgrades and uninstalls on a real API server and on a real node, lends there, and leaves everything as it was
+e2e-operator: build chart e2e-browser ## What an operator does: Helm installs, upgrades and uninstalls on a real API server and on a real node; leaving gives a cluster back as it was
 	@hack/debian-deps.sh node || echo "e2e-operator: the packages of the virtual machine could not be installed: its stories say what is missing, and are skipped"
 	@INSTALL=1 $(GO) test -v -count=1 -timeout 20m -run 'TestHelm' ./deploy
 	@$(GO) test -p 1 -v -count=1 -timeout 20m -run 'TestLeavesTheClusterAsItWas' ./e2e

@@ -17,8 +17,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
@@ -136,7 +134,7 @@ func (i *installation) helm(t *testing.T, args ...string) {
 }
 
 // install runs the commands of docs/install.md, with the namespace's label, and returns when every pod is Ready.
-func (i *installation) install(t *testing.T, more ...string) {
+func (i *installation) install(t *testing.T) {
 	t.Helper()
 	i.helm(t, "install", "springtide-crds", "deploy/chart/springtide-crds", "--namespace", system, "--create-namespace")
 	i.mapper.Reset()
@@ -152,7 +150,7 @@ func (i *installation) install(t *testing.T, more ...string) {
 		t.Fatal(err)
 	}
 	args := []string{"install", "springtide", "deploy/chart/springtide", "--namespace", system, "--set", "controller.prometheus=" + i.prometheus, "--wait", "--timeout", helmPatience.String()}
-	for _, v := range slices.Concat(values, more) {
+	for _, v := range values {
 		args = append(args, "--set", v)
 	}
 	i.helm(t, args...)
@@ -393,14 +391,13 @@ func (i *installation) checkLeft(t *testing.T) {
 type sampled struct {
 	ready, samples int
 	restarts       map[string]int32
-	phases         map[string]int
 }
 
 // sample looks at the online service until the returned function is called.
 func (i *installation) sample(t *testing.T) (stop func() sampled) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	got := sampled{ready: 1 << 30, restarts: map[string]int32{}, phases: map[string]int{}}
+	got := sampled{ready: 1 << 30, restarts: map[string]int32{}}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -418,9 +415,6 @@ func (i *installation) sample(t *testing.T) (stop func() sampled) {
 				}
 				got.ready, got.samples = min(got.ready, ready), got.samples+1
 			}
-			if l := i.loan(ctx); l != nil {
-				got.phases[l.Status.Phase]++
-			}
 			select {
 			case <-ctx.Done():
 			case <-time.After(500 * time.Millisecond):
@@ -428,22 +422,6 @@ func (i *installation) sample(t *testing.T) (stop func() sampled) {
 		}
 	}()
 	return func() sampled { cancel(); <-done; return got }
-}
-
-// loan is the newest loan; nil when there is none, or when it cannot be read.
-func (i *installation) loan(ctx context.Context) *v1alpha1.Loan {
-	all, err := i.dynamic.Resource(v1alpha1.GroupVersion.WithResource("loans")).List(ctx, metav1.ListOptions{})
-	if err != nil || len(all.Items) == 0 {
-		return nil
-	}
-	newest := slices.MaxFunc(all.Items, func(a, b unstructured.Unstructured) int {
-		return a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time)
-	})
-	var l v1alpha1.Loan
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(newest.Object, &l); err != nil {
-		return nil
-	}
-	return &l
 }
 
 // TestHelm installs the charts into a cluster with a real machine: controller, scheduler and agent become Ready as pods; an upgrade to another
@@ -473,52 +451,6 @@ func TestHelm(t *testing.T) {
 	i.checkImages(t, ":next")
 	i.uninstall(t)
 	i.checkLeft(t)
-}
-
-// TestHelmLends: with the charts installed, the controller lends a socket of the real machine by itself, and an uninstall recalls it first.
-func TestHelmLends(t *testing.T) {
-	i := newInstallation(t)
-	i.applyFile(t, filepath.Join(root, "lab/world/manifests/noderesourcetopology.yaml"))
-	i.names = i.ours(t)
-	i.install(t)
-	for name, class := range map[string]string{onlinePool: "Online", offlinePool: "Offline"} {
-		i.apply(t, &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": v1alpha1.GroupVersion.String(), "kind": "CapacityPool", "metadata": map[string]any{"name": name},
-			"spec": map[string]any{"class": class, "mode": "Auto", "lendableUnit": "Socket", "nodeSelector": map[string]any{"matchLabels": map[string]any{labelPool: name}}, "noticeSeconds": 10, "noticeMaxSeconds": 10},
-		}})
-	}
-	i.phase(t, "Lent")
-	job := i.Create(t, i.offline("job"))
-	i.confined(t, job, "4-7", "2-3")
-	i.uninstall(t)
-	if _, err := i.Client.CoreV1().Pods(job.Namespace).Get(t.Context(), job.Name, metav1.GetOptions{}); err == nil {
-		t.Error("the offline pod still runs on the socket")
-	}
-	i.checkLeft(t)
-}
-
-// phase waits until the newest loan is in a phase. A new leader watches for five minutes before it lends.
-func (i *installation) phase(t *testing.T, want string) {
-	t.Helper()
-	deadline, last := time.Now().Add(15*time.Minute), ""
-	for time.Now().Before(deadline) {
-		said := "no loan"
-		if l := i.loan(t.Context()); l != nil {
-			if l.Status.Phase == want {
-				i.Took(t, "the loan is "+want)
-				return
-			}
-			said = l.Status.Phase + " " + l.Status.Reason
-		} else if p, err := i.dynamic.Resource(v1alpha1.GroupVersion.WithResource("capacitypools")).Get(t.Context(), onlinePool, metav1.GetOptions{}); err == nil {
-			said = fmt.Sprint(p.Object["status"])
-		}
-		if said != last {
-			last = said
-			i.Took(t, said)
-		}
-		time.Sleep(2 * time.Second)
-	}
-	t.Fatalf("no loan became %s: %s\n%s", want, last, i.pods(t))
 }
 
 // checkImages: every pod of Springtide runs an image of a tag.
