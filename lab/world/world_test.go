@@ -152,7 +152,8 @@ func restartOne(t *testing.T, w *World, s *model.Service) string {
 	w.table.mu.Lock()
 	var first *pod
 	for _, p := range w.table.pods {
-		if p.owner == s.Name && p.serves() && (first == nil || p.object.Name < first.object.Name) {
+		// One from the start: checkTimes counts those that were added later.
+		if p.owner == s.Name && p.serves() && readyTime(p.object).Equal(w.start) && (first == nil || p.object.Name < first.object.Name) {
 			first = p
 		}
 	}
