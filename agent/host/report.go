@@ -123,6 +123,11 @@ func (a *Agent) Run(ctx context.Context, c *Cluster) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	wg.Go(func() { c.Run(ctx) })
+	defer func() {
+		if !a.o.DryRun && c.Uninstalled() {
+			a.lift(time.Now())
+		}
+	}()
 	r := &reporter{a: a, c: c, work: make(chan report, 1), wake: event}
 	if !a.o.DryRun {
 		wg.Go(func() { r.run(ctx) })

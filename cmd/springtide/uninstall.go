@@ -306,8 +306,8 @@ func (u *uninstall) stop(ctx context.Context, out io.Writer, c *clients, _ *hold
 // agents names the DaemonSet of the node agents, and its namespace.
 const agents = "springtide-agent"
 
-// stopAgents ends the node agents: they would write what is taken off their machines again. The cgroups of a machine stay as they are until its pods
-// end; nothing depends on the agent.
+// stopAgents ends the node agents: they would write what is taken off their machines again. Each lifts the limits above the pods as it ends; the
+// cgroups of pods stay as they are until the pods end.
 func (u *uninstall) stopAgents(ctx context.Context, out io.Writer, c *clients, _ *holdings) error {
 	err := c.core.AppsV1().DaemonSets(agents).Delete(ctx, agents, metav1.DeleteOptions{})
 	if apierrors.IsNotFound(err) {

@@ -1,0 +1,81 @@
+package host
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	fakedynamic "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/springtide/springtide/agent/shape"
+	"github.com/springtide/springtide/api/v1alpha1"
+)
+
+// TestOnlyAnUninstalledAgentLifts: an agent whose DaemonSet is gone lifts the limits above the pods as it ends, and one that restarts keeps them.
+func TestOnlyAnUninstalledAgentLifts(t *testing.T) {
+	for name, want := range map[string]string{"restart": "1073741824", "uninstall": "0"} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			yes := true
+			daemons := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "springtide-agent", Name: "springtide-agent", UID: "ds-uid"}}
+			own := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: daemons.Namespace, Name: "own", UID: "own-uid", Labels: map[string]string{v1alpha1.LabelComponent: v1alpha1.ComponentAgent},
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: daemons.Name, UID: daemons.UID, Controller: &yes}}}, Spec: corev1.PodSpec{NodeName: "m"}}
+			web := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "web-uid"}, Spec: corev1.PodSpec{NodeName: "m",
+				Containers: []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}}}}}}
+			b.group("kubepods/burstable/podweb-uid")
+			core := fake.NewClientset(machine("m-uid"), daemons, own, web)
+			c := NewCluster(core, fakedynamic.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
+				sharesResource: "NodeShareList", poolsResource: "CapacityPoolList"}), "m", "springtide-system")
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- b.Run(ctx, c) }()
+			eventually(t, "the protection of memory", func() bool { return b.read("kubepods", "memory.low") == "1073741824" })
+			if c.Uninstalled() {
+				t.Error("uninstalled with its DaemonSet")
+			}
+			if name == "uninstall" {
+				if err := core.AppsV1().DaemonSets(daemons.Namespace).Delete(t.Context(), daemons.Name, metav1.DeleteOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				eventually(t, "the end of the DaemonSet", c.Uninstalled)
+			}
+			stop()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			for _, path := range []string{"kubepods", "kubepods/burstable"} {
+				if got := b.read(path, "memory.low"); got != want {
+					t.Errorf("%s: memory.low is %s, want %s", path, got, want)
+				}
+			}
+		})
+	}
+}
+
+// TestLiftIsOfOwnLimits: what the configuration or the journal has is lifted, also of a journal that was turned over; the kubelet's own limits stay.
+func TestLiftIsOfOwnLimits(t *testing.T) {
+	b := newBench(t, func(o *Options) { o.Knobs.Protect, o.Overlap = false, OverlapOptions{Quota: true} })
+	if err := b.open(); err != nil {
+		t.Fatal(err)
+	}
+	const best = "kubepods/besteffort"
+	b.record(b.apply(t.Context(), []shape.Write{{Path: best, File: "memory.high", New: "1048576"}}, noon))
+	if err := os.Rename(filepath.Join(b.roots.State, journalFile), filepath.Join(b.roots.State, journalFile+".1")); err != nil {
+		t.Fatal(err)
+	}
+	files(t, b.roots.Cgroup, map[string]string{best + "/cpu.max": "50000 100000", best + "/memory.max": "2097152", "kubepods/memory.max": "4194304", "kubepods/memory.min": "65536"})
+	b.lift(noon)
+	for path, want := range map[string]string{best + "/cpu.max": "max", best + "/memory.high": "max", best + "/memory.max": "2097152", "kubepods/memory.max": "4194304", "kubepods/memory.min": "65536"} {
+		if got := b.read(filepath.Dir(path), filepath.Base(path)); got != want {
+			t.Errorf("%s is %s, want %s", path, got, want)
+		}
+	}
+}
