@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -253,15 +252,18 @@ func NewCluster(core kubernetes.Interface, dyn dynamic.Interface, node, namespac
 		o.LabelSelector = v1alpha1.LabelTenant + "=true"
 	})).Core().V1().Namespaces().Informer()
 	c.daemonSets = informers.NewSharedInformerFactory(core, 0).Apps().V1().DaemonSets().Informer()
-	for _, i := range c.informers() {
-		c.follow(i)
+	for _, i := range []cache.SharedIndexInformer{c.pods, c.nodes, c.shares, c.pools} {
+		c.follow(i, trim)
+	}
+	for _, i := range []cache.SharedIndexInformer{c.tenants, c.daemonSets} {
+		c.follow(i, identity)
 	}
 	return c
 }
 
-// follow has changes of a watch that does not run yet bring the next cycle forward.
-func (c *Cluster) follow(i cache.SharedIndexInformer) {
-	_ = i.SetTransform(trim) // both fail only once the informer runs
+// follow has changes of a watch that does not run yet bring the next cycle forward. keep says what stays of an object.
+func (c *Cluster) follow(i cache.SharedIndexInformer, keep cache.TransformFunc) {
+	_ = i.SetTransform(keep) // both fail only once the informer runs
 	_, _ = i.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { c.wake() }, DeleteFunc: func(any) { c.wake() },
 		UpdateFunc: func(was, is any) {
@@ -291,17 +293,17 @@ func trim(o any) (any, error) {
 		o.Status.Conditions = nil
 	case *corev1.Node:
 		o.Status.Images = nil
-	case *corev1.Namespace:
-		return &corev1.Namespace{ObjectMeta: identity(o)}, nil
-	case *appsv1.DaemonSet:
-		return &appsv1.DaemonSet{ObjectMeta: identity(o)}, nil
 	}
 	return o, nil
 }
 
-// identity is what a witness is asked for.
-func identity(o metav1.Object) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion()}
+// identity keeps of a witness only that it is there: every agent watches all of them.
+func identity(o any) (any, error) {
+	a, err := meta.Accessor(o)
+	if err != nil {
+		return nil, err
+	}
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: a.GetNamespace(), Name: a.GetName(), UID: a.GetUID(), ResourceVersion: a.GetResourceVersion()}}, nil
 }
 
 func version(o any) string {
@@ -313,11 +315,8 @@ func version(o any) string {
 
 // onlyBeats reports a node of which nothing but the kubelet's heartbeat changed, and a witness, of which nothing is read but that it is there.
 func onlyBeats(was, is any) bool {
-	switch is := is.(type) {
-	case *corev1.Namespace:
-		return true
-	case *appsv1.DaemonSet:
-		before, ok := was.(*appsv1.DaemonSet)
+	if is, ok := is.(*metav1.PartialObjectMetadata); ok {
+		before, ok := was.(*metav1.PartialObjectMetadata)
 		return ok && before.UID == is.UID
 	}
 	a, ok := was.(*corev1.Node)
@@ -357,7 +356,7 @@ func (c *Cluster) runDaemons(ctx context.Context, k facts.Kind) {
 	for {
 		if gvr, ok := facts.ResourceOf(c.Core.Discovery(), k); ok {
 			i := dynamicinformer.NewFilteredDynamicInformer(c.Dynamic, gvr, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
-			c.follow(i)
+			c.follow(i, identity)
 			c.mu.Lock()
 			c.daemons[k] = i
 			c.mu.Unlock()
