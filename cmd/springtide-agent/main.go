@@ -141,11 +141,16 @@ func run(ctx context.Context, c config.Agent, dryRun bool, cmd *cobra.Command) e
 		defer cancel()
 		return a.Run(ctx, cluster)
 	}
+	// Each caller of the metrics costs a question to the API server. Its own client has a limit of its own, so that no caller holds the Lease up.
+	reviews, err := kubernetes.NewForConfig(rc)
+	if err != nil {
+		return err
+	}
 	at := func(check func(time.Time) error) probe.Question {
 		return func(context.Context) error { return check(time.Now()) }
 	}
 	server, err := probe.Serve(&probe.Options{Listen: c.Listen, Gatherer: registry, Alive: at(a.Alive), Ready: at(a.Ready), Log: log,
-		Secure: probe.Secure{Listen: c.Metrics.Listen, CertDir: c.Metrics.CertDir, Client: core}})
+		Secure: probe.Secure{Listen: c.Metrics.Listen, CertDir: c.Metrics.CertDir, Client: reviews}})
 	if err != nil {
 		log.Error("metrics and probes are not served; pods are confined all the same", "err", err)
 	} else {
