@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/springtide/springtide/agent/shape"
@@ -155,6 +156,12 @@ func TestTopologyIsReadBack(t *testing.T) {
 	}
 	if want := []facts.Root{{Cell: 0, GPUs: 1, NICs: 1}, {Cell: 1, GPUs: 1}}; !reflect.DeepEqual(got.Roots, want) {
 		t.Errorf("the roots are read back as %+v, want %+v", got.Roots, want)
+	}
+	alike := TopologyObject("m", "", top)
+	zones := alike.Object["zones"].([]any)
+	alike.Object["zones"] = append(zones, zones[slices.IndexFunc(zones, func(z any) bool { return z.(map[string]any)["type"] == "Node" })])
+	if got := facts.TopologyOf(alike); got.Distances != nil || got.Roots != nil {
+		t.Errorf("two cells of one name, and they are read as %+v", got)
 	}
 	top.Devices[2].Cell = -1
 	if got := read(); got.Roots != nil {

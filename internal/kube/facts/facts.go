@@ -147,8 +147,10 @@ func TopologyOf(u *unstructured.Unstructured) Topology {
 			at[name] = slices.IndexFunc(t.Cells, func(c fleet.Cell) bool { return c.ID == id })
 		}
 	}
-	t.Distances = distancesOf(zones, at)
-	t.Roots = rootsOf(zones, at, t.Cells)
+	if len(at) == len(t.Cells) { // two zones of one name: whose costs and devices they have is not known
+		t.Distances = distancesOf(zones, at)
+		t.Roots = rootsOf(zones, at, t.Cells)
+	}
 	return t
 }
 

@@ -29,13 +29,7 @@ func Budget(p *v1alpha1.CapacityPool) fleet.DisruptionBudget {
 
 // Ledger reads a disruption ledger; [LedgerStatus] is the way back.
 func Ledger(d *v1alpha1.DisruptionLedger) fleet.Ledger {
-	at := func(t metav1.Time) time.Time {
-		if t.IsZero() {
-			return time.Time{}
-		}
-		return t.UTC()
-	}
-	l := fleet.Ledger{WindowStart: at(d.WindowStart), Evictions: int(d.Evictions), Recalls: int(d.Recalls), SpanStart: at(d.SpanStart)}
+	l := fleet.Ledger{WindowStart: d.WindowStart.UTC(), Evictions: int(d.Evictions), Recalls: int(d.Recalls), SpanStart: d.SpanStart.UTC()}
 	for _, o := range d.Owners {
 		l.Owners = append(l.Owners, fleet.Disrupted{Owner: o.Owner, Pods: int(o.Pods)})
 	}
@@ -45,13 +39,8 @@ func Ledger(d *v1alpha1.DisruptionLedger) fleet.Ledger {
 
 // LedgerStatus writes a disruption ledger. Times of the API are whole seconds.
 func LedgerStatus(l *fleet.Ledger) v1alpha1.DisruptionLedger {
-	d := v1alpha1.DisruptionLedger{Evictions: int32(l.Evictions), Recalls: int32(l.Recalls)}
-	if !l.WindowStart.IsZero() {
-		d.WindowStart = metav1.Time{Time: l.WindowStart.UTC().Truncate(time.Second)}
-	}
-	if !l.SpanStart.IsZero() {
-		d.SpanStart = metav1.Time{Time: l.SpanStart.UTC().Truncate(time.Second)}
-	}
+	at := func(t time.Time) metav1.Time { return metav1.NewTime(t.UTC().Truncate(time.Second)) }
+	d := v1alpha1.DisruptionLedger{WindowStart: at(l.WindowStart), Evictions: int32(l.Evictions), Recalls: int32(l.Recalls), SpanStart: at(l.SpanStart)}
 	for _, o := range l.Owners {
 		d.Owners = append(d.Owners, v1alpha1.DisruptedOwner{Owner: o.Owner, Pods: int32(o.Pods)})
 	}
