@@ -26,16 +26,19 @@ type reporter struct {
 	said     map[string]string
 	foretold map[foretold]fleet.Resources
 	free     freeSince
-	// scaled is when a service was scaled last, until its status tells so.
-	scaled map[fleet.ServiceID]time.Time
+	// scaled are the scales that the status of a service does not show yet.
+	scaled map[fleet.ServiceID]unshown
 }
+
+// unshown is when the first and the last of some scales were carried out.
+type unshown struct{ first, last time.Time }
 
 // lastWrite is when a status was written last, and when its object was seen last.
 type lastWrite struct{ at, seen time.Time }
 
 func newReporter() reporter {
 	return reporter{written: map[string]lastWrite{}, said: map[string]string{}, foretold: map[foretold]fleet.Resources{},
-		scaled: map[fleet.ServiceID]time.Time{}}
+		scaled: map[fleet.ServiceID]unshown{}}
 }
 
 // news reports whether a trouble is there and differs from what was said of it last.
@@ -54,7 +57,7 @@ func (r *reporter) news(key, text string) bool {
 // forget drops the objects that were not seen since a time: they are gone.
 func (r *reporter) forget(before time.Time) {
 	maps.DeleteFunc(r.written, func(_ string, w lastWrite) bool { return w.seen.Before(before) })
-	maps.DeleteFunc(r.scaled, func(_ fleet.ServiceID, at time.Time) bool { return at.Before(before) })
+	maps.DeleteFunc(r.scaled, func(_ fleet.ServiceID, u unshown) bool { return u.last.Before(before) })
 }
 
 // Report tells operators of a cycle in status, conditions and events. A status is written when something in it changed that an operator

@@ -10,8 +10,8 @@ import (
 	"github.com/springtide/springtide/internal/loop"
 )
 
-// A scale-out is told when its pods are ready, or after three minutes: one write says both. The first one, and a scale-in, are told at once.
-func TestAScaleOutIsToldWithItsPods(t *testing.T) {
+// The status shows a scale-out when its pods are ready, or after three minutes, also where more follow. The first one, and a scale-in, show at once.
+func TestAScaleOutShowsWithItsPods(t *testing.T) {
 	const status = "update elasticservices/status cart"
 	r := newReported(t, shop()...)
 	var more int32 // replicas beyond the pods that are ready
@@ -33,30 +33,38 @@ func TestAScaleOutIsToldWithItsPods(t *testing.T) {
 		})
 		return slices.Contains(written, status)
 	}
-	told := func() time.Time {
+	shown := func() time.Time {
 		return timeOf(object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.LastScaleTime)
 	}
 	more = 2
 	if !cycle(0, true) {
-		t.Fatal("the first scale-out was not told at once")
+		t.Fatal("the first scale-out does not show at once")
 	}
 	grown = 2
 	cycle(time.Minute, false)
 	more = 4
 	if cycle(20*time.Minute, true) || cycle(21*time.Minute, false) || cycle(22*time.Minute, false) {
-		t.Error("a scale-out was told while its pods start")
+		t.Error("a scale-out shows while its pods start")
 	}
 	grown = 4
-	if !cycle(22*time.Minute+30*time.Second, false) || !told().Equal(t0.Add(20*time.Minute)) {
-		t.Errorf("with its pods ready the scale-out was not told, or as of %v", told())
+	if !cycle(22*time.Minute+30*time.Second, false) || !shown().Equal(t0.Add(20*time.Minute)) {
+		t.Errorf("with its pods ready the scale-out does not show, or as of %v", shown())
 	}
 	more = 6
 	cycle(40*time.Minute, true)
-	if !cycle(43*time.Minute, false) || !told().Equal(t0.Add(40*time.Minute)) {
-		t.Errorf("after three minutes the scale-out was not told, or as of %v", told())
+	if !cycle(43*time.Minute, false) || !shown().Equal(t0.Add(40*time.Minute)) {
+		t.Errorf("after three minutes the scale-out does not show, or as of %v", shown())
 	}
 	more = 3
-	if !cycle(60*time.Minute, true) || !told().Equal(t0.Add(60*time.Minute)) {
-		t.Errorf("a scale-in was not told at once, but as of %v", told())
+	if !cycle(60*time.Minute, true) || !shown().Equal(t0.Add(60*time.Minute)) {
+		t.Errorf("a scale-in does not show at once, but as of %v", shown())
+	}
+	for more = 6; more < 9; more++ {
+		if cycle(time.Duration(74+more)*time.Minute, true) {
+			t.Error("a climb shows with each of its steps")
+		}
+	}
+	if !cycle(83*time.Minute, true) || !shown().Equal(t0.Add(83*time.Minute)) {
+		t.Errorf("after three minutes a climb does not show, or as of %v", shown())
 	}
 }

@@ -101,14 +101,14 @@ func (w *statusWriter) services(r *loop.Report) {
 	}
 }
 
-// startsFor is how long a scale-out is waited for before it is told while its pods still start.
+// startsFor is how long the status waits for the pods of a scale-out to start.
 const startsFor = 3 * time.Minute
 
-// starting reports whether nothing but a scale-out is to be told whose pods still start: what became of it is told with it, in one write. The first
-// one is told at once.
+// starting reports whether the only news of a service are scale-outs whose pods still start: one write then shows them and what became of them.
+// The first scale-out of all is shown at once. The wait counts from the first one that the status lacks, so that a long climb shows too.
 func (w *statusWriter) starting(id fleet.ServiceID, was, is *serviceGist, next *v1alpha1.ElasticServiceStatus) bool {
-	at := w.c.reporter.scaled[id]
-	if was.LastScale.IsZero() || !at.After(was.LastScale) || w.now.Sub(at) >= startsFor || next.ReadyReplicas >= next.Replicas {
+	u, unseen := w.c.reporter.scaled[id]
+	if !unseen || was.LastScale.IsZero() || w.now.Sub(u.first) >= startsFor || next.ReadyReplicas >= next.Replicas {
 		return false
 	}
 	same := *was
@@ -117,16 +117,23 @@ func (w *statusWriter) starting(id fleet.ServiceID, was, is *serviceGist, next *
 }
 
 // scaledAt notes when a service was scaled and returns the last time that is known, in the API or here alone.
-func (w *statusWriter) scaledAt(id fleet.ServiceID, now bool, told *metav1.Time) *metav1.Time {
+func (w *statusWriter) scaledAt(id fleet.ServiceID, now bool, shown *metav1.Time) *metav1.Time {
+	u := w.c.reporter.scaled[id]
+	if !u.last.After(timeOf(shown)) {
+		u = unshown{}
+	}
 	if now {
-		w.c.reporter.scaled[id] = w.now.Truncate(time.Second) // as the API keeps it
+		u.last = w.now.Truncate(time.Second) // as the API keeps it
+		if u.first.IsZero() {
+			u.first = u.last
+		}
 	}
-	at, ok := w.c.reporter.scaled[id]
-	if !ok || !at.After(timeOf(told)) {
+	if u == (unshown{}) {
 		delete(w.c.reporter.scaled, id)
-		return told
+		return shown
 	}
-	return stamp(at)
+	w.c.reporter.scaled[id] = u
+	return stamp(u.last)
 }
 
 // withheldBy says by what the actions on services were held back whose subject begins with a prefix.
