@@ -64,7 +64,7 @@ func TestSmallStepsSettle(t *testing.T) {
 	}
 }
 
-// A service that hardly anybody asks has no latency in one minute and some in the next. That is no reason to call the
+// A service with hardly a request has no latency in one minute and some in the next. That is no reason to call the
 // latency missing; a service with traffic lacks it.
 func TestTooFewRequestsForALatency(t *testing.T) {
 	for _, c := range []struct {

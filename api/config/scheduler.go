@@ -81,7 +81,7 @@ func DefaultScheduler() Scheduler {
 		Namespace: "springtide-system", Names: []string{"springtide"}, Partitions: 1,
 		LeaseDuration: Duration(15 * time.Second), // as that of Kubernetes' own components
 		Listen:        "127.0.0.1:8082", LogLevel: "info",
-		// A binding is one write of a few milliseconds: sixteen at once are some thousands a second, more than an API server on one disk takes.
+		// A binding is one write of some milliseconds, of tens on a busy API server: 64 at once still are more than a thousand a second.
 		Binders: 64, BindTimeout: Duration(10 * time.Second),
 		BackoffFirst: Duration(time.Second), BackoffMost: Duration(10 * time.Second), // as kube-scheduler's
 		ClaimTimeout: Duration(10 * time.Minute), // as the controller's

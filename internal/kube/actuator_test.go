@@ -834,7 +834,7 @@ func TestMarkPatch(t *testing.T) {
 			`{"metadata":{"annotations":{"springtide.dev/due":null,"springtide.dev/expected-until":null,"springtide.dev/leader-epoch":"7"},"labels":{"springtide.dev/home":null,"springtide.dev/offline":null},"resourceVersion":"100"}}`},
 		{"cut off", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{facts.HolderTaint(), taint("x")} }, fleet.NodeMarks{HolderTaint: true, Fence: fleet.FenceExecute},
 			`{"metadata":{"annotations":{"springtide.dev/leader-epoch":"7"},"labels":{"springtide.dev/home":null,"springtide.dev/offline":null},"resourceVersion":"100"},"spec":{"taints":[{"key":"x","effect":"NoExecute"},{"key":"springtide.dev/holder","value":"offline","effect":"NoSchedule"},{"key":"springtide.dev/fenced","effect":"NoExecute"}]}}`},
-		{"cut off less, beside online", func(n *corev1.Node) {
+		{"cut off less, next to online", func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{facts.HolderTaint(), taint("springtide.dev/fenced")}
 		}, fleet.NodeMarks{HolderTaint: true, Fence: fleet.FenceSchedule},
 			`{"metadata":{"annotations":{"springtide.dev/leader-epoch":"7"},"labels":{"springtide.dev/home":null,"springtide.dev/offline":null},"resourceVersion":"100"},"spec":{"taints":[{"key":"springtide.dev/holder","value":"offline","effect":"NoSchedule"},{"key":"springtide.dev/fenced","effect":"NoSchedule"}]}}`},

@@ -166,9 +166,7 @@ func (c *Cluster) tellTroubles(r *loop.Report) {
 		if ref == nil {
 			continue
 		}
-		if reason, text := split(s.Blocked); c.reporter.news("blocked "+string(s.ID), s.Blocked) {
-			c.events.Event(ref, corev1.EventTypeWarning, reason, text)
-		}
+		c.tellRefusal("blocked "+string(s.ID), s.Blocked, ref)
 		fight := ""
 		if s.Contested(r.Snapshot.At) {
 			fight = s.ForeignWriter
@@ -228,6 +226,7 @@ func (c *Cluster) tellRefused(r *loop.Report) {
 	}
 }
 
+// tellRefusal says what is wrong with one object, once when it begins or changes.
 func (c *Cluster) tellRefusal(key, refused string, ref *corev1.ObjectReference) {
 	if reason, text := split(refused); c.reporter.news(key, refused) {
 		c.events.Event(ref, corev1.EventTypeWarning, reason, text)

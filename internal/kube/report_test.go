@@ -208,7 +208,7 @@ func TestReportServiceConditions(t *testing.T) {
 			r.Receipt.Results = []loop.Result{{Action: "Scale", Subject: "shop/cart", Outcome: loop.Failed, Message: "no right"}}
 		}, "AbleToScale", "False/ScaleFailed", "no right"},
 		{"somebody else scales", func(r *loop.Report) { r.Snapshot.Services[0].ForeignWriter = "helm" }, "AbleToScale", "True/ForeignWriter", "helm wrote spec.replicas"},
-		{"somebody else keeps scaling", func(r *loop.Report) {
+		{"another manager keeps scaling", func(r *loop.Report) {
 			svc := &r.Snapshot.Services[0]
 			svc.ForeignWriter, svc.Takeovers = "argocd-controller", fleet.Takeovers{By: "argocd-controller", Count: 3, Last: r.Snapshot.At}
 		}, "AbleToScale", "False/Contested", "argocd-controller took spec.replicas of the target back 3 times"},

@@ -39,7 +39,7 @@ func shop() []metav1.Object {
 	}
 }
 
-// An owner's UID in an object of another namespace proves nothing: whoever may make pods there can write it.
+// An owner's UID in an object of another namespace proves nothing: every user who may make pods there can write it.
 func TestOwnersAreOfTheSameNamespace(t *testing.T) {
 	stray := pod("mallory", "cart-x", "n1", "ReplicaSet", "cart-2")
 	stray.OwnerReferences[0].UID = replicaSet("cart", 2).UID

@@ -219,9 +219,7 @@ func (m *Metrics) terms(s *fleet.Snapshot, plan *planner.Plan, receipt *Receipt)
 func (m *Metrics) demands(s *fleet.Snapshot, plan *planner.Plan, receipt *Receipt) {
 	for i := range plan.Moves {
 		x := &plan.Moves[i]
-		if x.Kind != planner.MoveRecall || x.After.Claimant == "" || !slices.ContainsFunc(receipt.Results, func(r Result) bool {
-			return r.Action == planner.ActionMove && r.Subject == string(x.Before.ID) && r.Outcome == Done
-		}) {
+		if x.Kind != planner.MoveRecall || x.After.Claimant == "" || !receipt.done(planner.KeyOf(x)) {
 			continue
 		}
 		svc := s.Service(x.After.Claimant)
