@@ -26,8 +26,8 @@ import (
 // kruise is a kind of DaemonSets that configuration adds.
 var kruise = facts.Kind{APIVersion: "apps.kruise.io/v1alpha1", Kind: "DaemonSet"}
 
-// watchesShow is what the agent's watches show of some objects.
-func watchesShow(t *testing.T, objects []runtime.Object, ours ...runtime.Object) *Facts {
+// watches are the agent's, once they have read some objects.
+func watches(t *testing.T, objects []runtime.Object, ours ...runtime.Object) *Cluster {
 	t.Helper()
 	core := fake.NewClientset(objects...)
 	core.Discovery().(*fakediscovery.FakeDiscovery).Resources = []*metav1.APIResourceList{
@@ -42,11 +42,42 @@ func watchesShow(t *testing.T, objects []runtime.Object, ours ...runtime.Object)
 		defer c.mu.Unlock()
 		return c.Synced() && c.daemons[kruise] != nil && c.daemons[kruise].HasSynced()
 	})
-	f := c.Facts(time.Now())
+	return c
+}
+
+// watchesShow is what the agent's watches show of some objects.
+func watchesShow(t *testing.T, objects []runtime.Object, ours ...runtime.Object) *Facts {
+	t.Helper()
+	f := watches(t, objects, ours...).Facts(time.Now())
 	if f == nil {
 		t.Fatal("the watches show no node")
 	}
 	return f
+}
+
+// TestWitnessesAreIdentitiesAlone: of DaemonSets, of an added kind too, only the identity is kept, and a change of anything else brings no cycle forward.
+func TestWitnessesAreIdentitiesAlone(t *testing.T) {
+	other := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"template": "large"}}}
+	other.SetAPIVersion(kruise.APIVersion)
+	other.SetKind(kruise.Kind)
+	other.SetNamespace("ops")
+	other.SetName("log")
+	other.SetUID("log-uid")
+	plain := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ops", Name: "cni", UID: "cni-uid", Labels: map[string]string{"a": "b"}}}
+	c := watches(t, []runtime.Object{machine("m-uid"), plain}, other)
+	for _, o := range append(c.daemonSets.GetStore().List(), c.daemons[kruise].GetStore().List()...) {
+		was, ok := o.(*metav1.PartialObjectMetadata)
+		if !ok || was.UID == "" || was.Labels != nil {
+			t.Fatalf("kept: %+v", o)
+		}
+		is := was.DeepCopy()
+		is.ResourceVersion = "later"
+		again := is.DeepCopy()
+		again.UID = "made-again"
+		if !onlyBeats(was, is) || onlyBeats(is, again) {
+			t.Errorf("%s: a later version is news, or one that was made again is none", was.Name)
+		}
+	}
 }
 
 func machine(uid types.UID) *corev1.Node {
