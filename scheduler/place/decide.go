@@ -152,15 +152,20 @@ func (t *Table) holdsOn(c *class, i int32, ids []int) []hold {
 	return out
 }
 
-// Leaving says that a pod is being deleted: it holds its room until it is removed, and counts no more for spreading.
-func (t *Table) Leaving(ref PodRef) {
-	p := t.pods[ref]
+// Leaving says that a pod is to go: it holds its room until it is removed, and counts no more for spreading or as a victim.
+func (t *Table) Leaving(ref PodRef) { t.setRole(ref, leaves) }
+
+// Stays takes [Table.Leaving] back.
+func (t *Table) Stays(ref PodRef) { t.setRole(ref, stays) }
+
+func (t *Table) setRole(ref PodRef, r role) {
+	p := &t.pods[ref]
 	if p.role == 0 {
 		panic("place: there is no such pod")
 	}
-	t.charge(&t.pods[ref], -1)
-	t.pods[ref].role = leaves
-	t.charge(&t.pods[ref], 1)
+	t.charge(p, -1)
+	p.role = r
+	t.charge(p, 1)
 }
 
 // Resize gives a pod that is there another shape, as after a resize in place. It keeps its cells.

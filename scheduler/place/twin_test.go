@@ -239,6 +239,10 @@ func (w *world) step(r *rapid.T) {
 	case "leaving":
 		if ref, ok := w.somePod(r); ok && t.pods[ref].role == stays {
 			t.Leaving(ref)
+			if rapid.Bool().Draw(r, "stays after all") {
+				t.Stays(ref)
+				return
+			}
 			t.Remove(ref)
 			delete(w.pods, ref)
 		}
