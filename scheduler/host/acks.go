@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -110,34 +111,61 @@ func (a *acks) settle(c *core, node string, o *owed) {
 // ackPause bounds the wait between two tries to write an acknowledgement. The controller waits for it as long as this instance lives.
 const ackPause = 5 * time.Second
 
+// ackFirstPause is the first such wait; each further one is twice as long.
+const ackFirstPause = 100 * time.Millisecond
+
 // ackWriter writes acknowledgements on the NodeShare's status, each as the one entry of this partition, until one is taken or the lease is lost. The
-// decision loop does not wait for the write.
+// decision loop does not wait for the write. Each share has one writer at a time, and it writes the newest generation: a late try for an older one would
+// take the acknowledgement back, and the controller would wait for good.
 func (s *Scheduler) ackWriter(ctx context.Context, mayWrite func() bool) func(ackOf) {
-	instance := leaseName(s.c.Partition)
-	gvr := v1alpha1.GroupVersion.WithResource("nodeshares")
+	var mu sync.Mutex
+	newest := map[types.UID]ackOf{} // of the shares that have a writer
 	return func(a ackOf) {
+		mu.Lock()
+		defer mu.Unlock()
+		_, writes := newest[a.uid]
+		newest[a.uid] = a
+		if writes {
+			return
+		}
 		go func() {
-			o := &unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": v1alpha1.GroupVersion.String(), "kind": "NodeShare",
-				"metadata": map[string]any{"name": a.name, "uid": string(a.uid)},
-				"status":   map[string]any{"acks": []any{map[string]any{"instance": instance, "generation": a.generation}}},
-			}}
-			for pause := 100 * time.Millisecond; mayWrite(); pause = min(2*pause, ackPause) {
-				_, err := s.dynamic.Resource(gvr).ApplyStatus(ctx, a.name, o, metav1.ApplyOptions{FieldManager: instance, Force: true})
-				if err == nil {
-					s.o.Metrics.acks.Inc()
+			done, pause := int64(0), ackFirstPause
+			for {
+				mu.Lock()
+				a := newest[a.uid]
+				if a.generation == done || ctx.Err() != nil || !mayWrite() {
+					delete(newest, a.uid)
+					mu.Unlock()
 					return
 				}
-				if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || ctx.Err() != nil {
-					return // another share of the name, or none
+				mu.Unlock()
+				err := s.applyAck(ctx, a)
+				if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // another share of the name, or none
+					done, pause = a.generation, ackFirstPause
+					continue
 				}
 				s.o.Log.Warn("acknowledge a NodeShare", "node", a.name, "err", err)
 				select {
 				case <-ctx.Done():
-					return
 				case <-time.After(pause):
 				}
+				pause = min(2*pause, ackPause)
 			}
 		}()
 	}
+}
+
+func (s *Scheduler) applyAck(ctx context.Context, a ackOf) error {
+	instance := leaseName(s.c.Partition)
+	o := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "NodeShare",
+		"metadata": map[string]any{"name": a.name, "uid": string(a.uid)},
+		"status":   map[string]any{"acks": []any{map[string]any{"instance": instance, "generation": a.generation}}},
+	}}
+	resource := s.dynamic.Resource(v1alpha1.GroupVersion.WithResource("nodeshares"))
+	_, err := resource.ApplyStatus(ctx, a.name, o, metav1.ApplyOptions{FieldManager: instance, Force: true})
+	if err == nil {
+		s.o.Metrics.acks.Inc()
+	}
+	return err
 }
