@@ -151,12 +151,7 @@ func TestWakeIsExact(t *testing.T) {
 // the service, although it is free for no other pod.
 func TestWakesWhatTheDecisionPlaces(t *testing.T) {
 	p := newPlay(t)
-	p.c.setPool("web", &poolFacts{name: "web", class: fleet.Online, selector: labels.Everything(), scheduler: v1alpha1.SchedulerName})
-	p.c.setPool("batch", &poolFacts{name: "batch", class: fleet.Offline, selector: labels.Nothing()})
-	p.c.setService("default/shop", "default/Deployment/shop")
-	p.c.setLoan("l", "default/shop")
-	p.node("a", "4")
-	p.c.setShare("a", share("a", 1, v1alpha1.ShareParcel{Cells: []int32{0}, Holder: "batch", Next: "web", LoanName: "l", LoanUID: "l", Epoch: 2}))
+	p.recallsForShop()
 	p.pod("shop-0", "3", ofShop)
 	p.settle()
 	if got := p.take(); len(got) != 0 {
@@ -167,6 +162,16 @@ func TestWakesWhatTheDecisionPlaces(t *testing.T) {
 	if got := p.take(); len(got) != 1 || got["shop-0"] != "a" {
 		t.Errorf("the machine came home and %v was bound", got)
 	}
+}
+
+// recallsForShop has the machine a on its way home for the service default/shop; its share is of generation 1.
+func (p *play) recallsForShop() {
+	p.c.setPool("web", &poolFacts{name: "web", class: fleet.Online, selector: labels.Everything(), scheduler: v1alpha1.SchedulerName})
+	p.c.setPool("batch", &poolFacts{name: "batch", class: fleet.Offline, selector: labels.Nothing()})
+	p.c.setService("default/shop", "default/Deployment/shop")
+	p.c.setLoan("l", "default/shop")
+	p.node("a", "4")
+	p.c.setShare("a", share("a", 1, v1alpha1.ShareParcel{Cells: []int32{0}, Holder: "batch", Next: "web", LoanName: "l", LoanUID: "l", Epoch: 2}))
 }
 
 // ofShop makes a pod one of the Deployment shop.
@@ -658,28 +663,47 @@ func TestPreemption(t *testing.T) {
 	}
 }
 
-// TestPretendersAreTaken: a pod that names a DaemonSet as its owner is not taken, but in an offline tenant's namespace anyone can write that.
+// TestPretendersAreTaken: a pod of a DaemonSet and a static pod are not taken. In an offline tenant's namespace anyone can write such an owner, and anywhere
+// a mirror annotation without the node that it names.
 func TestPretendersAreTaken(t *testing.T) {
-	for _, tenant := range []bool{false, true} {
+	daemon := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", UID: "d"}
+	node := metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: "a", UID: "uid-of-a"}
+	former := node
+	former.UID = "uid-of-a-before"
+	other := daemon
+	other.APIVersion = "example.org/v1"
+	for _, c := range []struct {
+		name   string
+		owner  metav1.OwnerReference
+		tenant bool
+		taken  bool
+	}{
+		{"a DaemonSet", daemon, false, false},
+		{"a DaemonSet in a tenant's namespace", daemon, true, true},
+		{"a kind of that name in another API", other, false, true},
+		{"a static pod", node, false, false},
+		{"a static pod in a tenant's namespace", node, true, true},
+		{"a mirror of a node that is gone", former, false, true},
+	} {
 		p := newPlay(t)
 		p.c.c.Namespace = "springtide-system"
-		if tenant {
+		if c.tenant {
 			p.c.setNamespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default", Labels: map[string]string{v1alpha1.LabelTenant: "true"}}})
 		}
-		var evicted []string
-		p.c.preempt.evict = func(o *corev1.Pod, answered func(error)) { evicted = append(evicted, o.Name); answered(nil) }
+		evicted := p.taken()
 		p.node("a", "4")
-		yes := true
-		low := p.pod("low", "3", online(1), func(o *corev1.Pod) {
-			o.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", UID: "d", Controller: &yes}}
+		p.runs("low", "3", "a", online(1), func(o *corev1.Pod) {
+			yes := true
+			c.owner.Controller = &yes
+			o.OwnerReferences = []metav1.OwnerReference{c.owner}
+			if c.owner.Kind == "Node" {
+				o.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "hash"}
+			}
 		})
-		p.settle()
-		p.take()
-		p.bound(low, "a")
 		p.pod("high", "3", online(10))
 		p.settle()
-		if (len(evicted) == 1) != tenant {
-			t.Errorf("in a tenant's namespace %v: evicted %v", tenant, evicted)
+		if (len(*evicted) == 1) != c.taken {
+			t.Errorf("%s: evicted %v", c.name, *evicted)
 		}
 	}
 }
@@ -708,12 +732,7 @@ func TestPreemptionStaysOnItsSide(t *testing.T) {
 // TestClaim: room that came home for a service is kept for its pods, others wait, and it is free again when the time is over.
 func TestClaim(t *testing.T) {
 	p := newPlay(t)
-	p.c.setPool("web", &poolFacts{name: "web", class: fleet.Online, selector: labels.Everything(), scheduler: v1alpha1.SchedulerName})
-	p.c.setPool("batch", &poolFacts{name: "batch", class: fleet.Offline, selector: labels.Nothing()})
-	p.c.setService("default/shop", "default/Deployment/shop")
-	p.c.setLoan("l", "default/shop")
-	p.node("a", "4")
-	p.c.setShare("a", share("a", 1, v1alpha1.ShareParcel{Cells: []int32{0}, Holder: "batch", Next: "web", LoanName: "l", LoanUID: "l", Epoch: 2}))
+	p.recallsForShop()
 	p.c.setShare("a", share("a", 2))
 	p.pod("other", "3")
 	p.settle()

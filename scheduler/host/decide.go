@@ -176,7 +176,11 @@ func (c *core) park(p *pod, message string) {
 
 // tell says on a pod why it waits.
 func (c *core) tell(p *pod, message string) {
-	c.say(verdict{pod: p.object, reason: corev1.PodReasonUnschedulable, message: message, at: c.now()})
+	v := verdict{pod: p.object, reason: corev1.PodReasonUnschedulable, message: message, at: c.now()}
+	if p.stage == nominated {
+		v.nominated = p.node
+	}
+	c.say(v)
 }
 
 func name(o *corev1.Pod) string { return o.Namespace + "/" + o.Name }

@@ -92,11 +92,7 @@ func (g *gangs) of(o *corev1.Pod) *gang {
 		if known := g.groups[group]; known != nil && known.minCount < 2 {
 			return nil
 		}
-	} else if owner := metav1.GetControllerOf(o); owner != nil {
-		if job = g.workloads[o.Namespace+"/"+owner.Kind+"/"+owner.Name]; job == "" {
-			return nil
-		}
-	} else {
+	} else if job = g.workloads[workloadOf(o)]; job == "" {
 		return nil
 	}
 	key := queue.Key("gang " + group + job)
@@ -228,7 +224,7 @@ func (g *gangs) enqueue(c *core, p *pod) bool {
 }
 
 // report says on the pods of gangs that still form what is missing. It is called now and then: the sentence changes with each pod that comes, and most
-// gangs are whole before anybody reads it.
+// gangs are whole before it is read.
 func (g *gangs) report(c *core, now time.Time) {
 	for _, key := range sortedKeys(g.byKey) {
 		x := g.byKey[key]
@@ -304,7 +300,7 @@ func (g *gangs) decide(ctx context.Context, c *core, x *gang) string {
 		return resultWaits
 	}
 	placed, why := g.place(ctx, c, x, chosen)
-	if placed == nil && c.preempt.tryGang(c, g, chosen, g.topologyKey(x), g.domains(c, x, g.topologyKey(x))) {
+	if placed == nil && c.preempt.tryGang(c, g, x, chosen) {
 		c.queue.Remove(x.key)
 		x.since = time.Time{}
 		c.metrics.gangs.WithLabelValues(resultPreempts).Inc()

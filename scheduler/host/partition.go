@@ -39,10 +39,8 @@ func (c *core) homeOf(o *corev1.Pod) int {
 	if s := o.Spec.SchedulingGroup; s != nil && s.PodGroupName != nil {
 		return partitionOf(o.Namespace+"/"+*s.PodGroupName, n)
 	}
-	if owner := metav1.GetControllerOf(o); owner != nil {
-		if job := c.gangs.workloads[o.Namespace+"/"+owner.Kind+"/"+owner.Name]; job != "" {
-			return partitionOf(job, n)
-		}
+	if job := c.gangs.workloads[workloadOf(o)]; job != "" {
+		return partitionOf(job, n)
 	}
 	return partitionOf(string(o.UID), n)
 }

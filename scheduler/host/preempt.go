@@ -16,6 +16,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/scheduler/place"
 )
 
@@ -78,6 +79,8 @@ type budget struct {
 const (
 	// patience is how long a nominated pod waits for its victims beyond their grace before the decision is taken back.
 	patience = time.Minute
+	// refusals is for how long budgets and ledgers may refuse the victims before the decision is taken back.
+	refusals = 5 * time.Minute
 	// askAgain is the pause between two tries to evict a pod that its budget, or the ledger of its pool, protects.
 	askAgain = 5 * time.Second
 )
@@ -123,14 +126,15 @@ func (x *preemption) try(ctx context.Context, c *core, p *pod) (resultOf string,
 
 // tryGang nominates all pods of a gang, in one domain where it asks for that; false when that cannot be done by taking pods of lower standing. Of the
 // domains that help the one with the fewest victims is taken. Each pod takes the best room that is left to it, the largest pod first.
-func (x *preemption) tryGang(c *core, g *gangs, chosen []*pod, key string, domains []string) bool {
+func (x *preemption) tryGang(c *core, g *gangs, of *gang, chosen []*pod) bool {
 	for _, p := range chosen {
 		if !x.may(c, p) || c.judge.needed(p) {
 			return false
 		}
 	}
-	if key == "" {
-		domains = []string{""}
+	key, domains := g.topologyKey(of), []string{""}
+	if key != "" {
+		domains = g.domains(c, of, key)
 	}
 	chosen = slices.Clone(chosen)
 	slices.SortStableFunc(chosen, largestFirst)
@@ -219,7 +223,7 @@ func (x *preemption) nominee(c *core, refs []place.PodRef) (*nominee, bool) {
 		if v == nil {
 			return nil, false
 		}
-		n.victims[v.object.UID] = &victim{object: v.object, deadline: c.now().Add(c.noticeOf(v)), charge: charge{pool: c.poolOf(v.node), owner: c.ownerOf(v.object)}}
+		n.victims[v.object.UID] = &victim{object: v.object, deadline: c.now().Add(c.noticeOf(v.object)), charge: charge{pool: c.poolOf(v.node), owner: c.ownerOf(v.object)}}
 	}
 	c.countCharges(n)
 	return n, true
@@ -247,8 +251,7 @@ func (x *preemption) begin(c *core, n *nominee) {
 		names = append(names[:3], fmt.Sprintf("%d more", len(names)-3))
 	}
 	for _, p := range n.pods {
-		c.say(verdict{pod: p.object, reason: corev1.PodReasonUnschedulable, nominated: p.node, at: c.now(),
-			message: fmt.Sprintf("takes the room of %s on node %s, and waits until they are gone", strings.Join(names, ", "), p.node)})
+		c.tell(p, fmt.Sprintf("takes the room of %s on node %s, and waits until they are gone", strings.Join(names, ", "), p.node))
 	}
 	x.ask(c, n)
 }
@@ -263,11 +266,14 @@ func (x *preemption) announce(c *core, n *nominee) {
 }
 
 // noticeOf is how long a pod may save its work before it is evicted: as long as its job asks for.
-func (c *core) noticeOf(p *pod) time.Duration {
-	if owner := metav1.GetControllerOf(p.object); owner != nil {
-		return c.gangs.checkpoints[p.object.Namespace+"/"+owner.Kind+"/"+owner.Name]
+func (c *core) noticeOf(o *corev1.Pod) time.Duration { return c.gangs.checkpoints[workloadOf(o)] }
+
+// workloadOf is the name of a pod's controller in the maps of [gangs]; empty for none.
+func workloadOf(o *corev1.Pod) string {
+	if owner := metav1.GetControllerOf(o); owner != nil {
+		return o.Namespace + "/" + owner.Kind + "/" + owner.Name
 	}
-	return 0
+	return ""
 }
 
 // poolOf is the pool of a node; empty for none.
@@ -282,10 +288,10 @@ func (c *core) poolOf(node string) string {
 
 // countCharges counts the pods of the victims' owners and pools: the ledger bounds what is taken by shares of them.
 func (c *core) countCharges(n *nominee) {
-	owners, pools := map[string]int{}, map[string]int{}
+	owners, pools, namespaces := map[string]int{}, map[string]int{}, map[string]bool{}
 	for _, v := range n.victims {
 		if v.charge.pool != "" {
-			owners[v.charge.owner], pools[v.charge.pool] = 0, 0
+			owners[v.charge.owner], pools[v.charge.pool], namespaces[v.object.Namespace] = 0, 0, true
 		}
 	}
 	if len(pools) == 0 {
@@ -299,13 +305,10 @@ func (c *core) countCharges(n *nominee) {
 		}
 	}
 	for _, p := range c.pods {
-		if p.stage == bound {
-			if owner := c.ownerOf(p.object); owner != "" {
-				if _, ok := owners[owner]; ok {
-					owners[owner]++
-				}
-			}
+		if p.stage != bound || !namespaces[p.object.Namespace] {
+			continue // an owner has its pods in its own namespace
 		}
+		owners[c.ownerOf(p.object)]++
 	}
 	for _, v := range n.victims {
 		v.charge.of, v.charge.all = owners[v.charge.owner], pools[v.charge.pool]
@@ -324,12 +327,7 @@ func (c *core) ownerOf(o *corev1.Pod) string {
 }
 
 // jobOf is the ElasticJob of a pod; empty for none.
-func (c *core) jobOf(o *corev1.Pod) string {
-	if owner := metav1.GetControllerOf(o); owner != nil {
-		return c.gangs.jobOf[o.Namespace+"/"+owner.Kind+"/"+owner.Name]
-	}
-	return ""
-}
+func (c *core) jobOf(o *corev1.Pod) string { return c.gangs.jobOf[workloadOf(o)] }
 
 // facts are what protects a pod, with the gangs and budgets of the pods that are asked about: where no machine could help, none is.
 func (x *preemption) facts(c *core) *place.PreemptionFacts {
@@ -380,13 +378,8 @@ func (x *preemption) protects(c *core, ref place.PodRef, gangs map[*gang]int, bu
 	}
 	o := p.object
 	out := place.PodFacts{Gang: gangs[p.gang]}
-	owner := metav1.GetControllerOf(o)
-	_, mirror := o.Annotations[corev1.MirrorPodAnnotationKey]
-	system := mirror || owner != nil && owner.APIVersion == "apps/v1" && owner.Kind == "DaemonSet"
-	if c.tenants.namespaces[o.Namespace][v1alpha1.LabelTenant] == "true" {
-		system = false // whoever makes pods can write such an owner: there it proves nothing, as for the controller
-	}
-	out.Protected = o.Namespace == c.c.Namespace && o.Labels[v1alpha1.LabelComponent] != "" || system
+	claim := facts.ClaimOf(o)
+	out.Protected = o.Namespace == c.c.Namespace && claim.Component != "" || claim.Standing(witness{c, claim.Owner.UID}) == facts.IsSystem
 	if s := o.Status.StartTime; s != nil {
 		out.Started = s.Unix()
 		out.Protected = out.Protected || c.now().Sub(s.Time) < x.protect
@@ -397,6 +390,28 @@ func (x *preemption) protects(c *core, ref place.PodRef, gangs map[*gang]int, bu
 		}
 	}
 	return out
+}
+
+// witness finds what proves that a pod is of the system, as the controller and the node agents do. The scheduler watches no DaemonSets: outside of
+// tenants' namespaces it believes the pod, whose owner has the UID daemon. That spares at most a pod too many.
+type witness struct {
+	c      *core
+	daemon types.UID
+}
+
+func (w witness) IsTenant(namespace string) bool {
+	return w.c.tenants.namespaces[namespace][v1alpha1.LabelTenant] == "true"
+}
+
+func (witness) IsDaemonKind(facts.Kind) bool { return false }
+
+func (w witness) DaemonUID(facts.Kind, string, string) types.UID { return w.daemon }
+
+func (w witness) NodeUID(name string) types.UID {
+	if n := w.c.nodes[name]; n != nil && n.node != nil {
+		return n.node.UID
+	}
+	return ""
 }
 
 // ask evicts the victims whose notice is over, once the ledgers of their pools were charged for them. A freeze holds it.
@@ -421,6 +436,9 @@ func (x *preemption) ask(c *core, n *nominee) {
 		n.charging = true
 		x.charge(owed, func(err error) {
 			n.charging = false
+			if len(n.victims) == 0 {
+				return // the nomination is over, or nothing has to go for it any more
+			}
 			for _, v := range due {
 				if err == nil {
 					v.charge = charge{}
@@ -465,7 +483,7 @@ func (x *preemption) thawed(c *core) {
 		n.since = c.now()
 		for uid, v := range n.victims {
 			if p := c.pods[uid]; p != nil && !v.asked {
-				v.deadline = c.now().Add(c.noticeOf(p))
+				v.deadline = c.now().Add(c.noticeOf(p.object))
 			}
 		}
 		x.announce(c, n)
@@ -487,23 +505,27 @@ func (x *preemption) touch(node string) {
 	}
 }
 
-// forget ends a nomination: it is carried out, or taken back.
-func (x *preemption) forget(n *nominee) {
+// forget ends a nomination: it is carried out, or taken back. Victims that were not evicted stay, and an answer that is still to come evicts none.
+func (x *preemption) forget(c *core, n *nominee) {
 	for _, p := range n.pods {
 		delete(x.byPod, p.object.UID)
 		if x.onNode[p.node]--; x.onNode[p.node] == 0 {
 			delete(x.onNode, p.node)
 		}
 	}
-	for v := range n.victims {
-		delete(x.takenBy, v)
+	for _, uid := range sortedKeys(n.victims) {
+		delete(x.takenBy, uid)
+		if v := c.pods[uid]; v != nil && v.stage == bound && v.object.DeletionTimestamp == nil {
+			c.table.Stays(v.ref)
+		}
 	}
+	clear(n.victims)
 }
 
 // left notes that a pod is over: a victim, or one that waits. A gang that lost a pod is decided again as a whole.
 func (x *preemption) left(c *core, uid types.UID) {
 	if n := x.byPod[uid]; n != nil {
-		x.forget(n)
+		x.forget(c, n)
 		n.pods = slices.DeleteFunc(n.pods, func(p *pod) bool { return p.object.UID == uid })
 		x.takeBack(c, n)
 	}
@@ -532,7 +554,7 @@ func (x *preemption) settle(ctx context.Context, c *core) {
 		if n == nil || slices.ContainsFunc(n.pods, func(p *pod) bool { return !c.table.Settled(p.ref) }) || n.judged && len(n.victims) > 0 {
 			continue
 		}
-		x.forget(n)
+		x.forget(c, n)
 		if n.judged {
 			x.again(ctx, c, n.pods[0])
 			continue
@@ -568,19 +590,25 @@ func (x *preemption) expire(c *core, now time.Time) {
 		if n == nil {
 			continue
 		}
-		last := n.since
+		// A refusal moves the deadline on, so a victim that is always refused is given up after its notice and some refusals.
+		last, most := n.since, refusals
 		for _, v := range n.victims {
 			if end := v.deadline.Add(graceOf(v.object)); end.After(last) {
 				last = end
 			}
+			needs := c.noticeOf(v.object)
+			if v.asked {
+				needs += graceOf(v.object)
+			}
+			most = max(most, refusals+needs)
 		}
 		if now.Sub(n.since) < patience || c.frozen != "" || now.Before(last.Add(patience)) && len(n.victims) > 0 {
 			x.ask(c, n)
-			if now.Sub(n.since) < 5*patience {
+			if now.Sub(n.since) < most {
 				continue
 			}
 		}
-		x.forget(n)
+		x.forget(c, n)
 		x.takeBack(c, n)
 	}
 }

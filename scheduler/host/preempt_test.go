@@ -64,6 +64,8 @@ func TestPreemptionIsCharged(t *testing.T) {
 	var owed []charge
 	var answer func(error)
 	p.c.preempt.charge = func(x []charge, f func(error)) { owed, answer = append(owed, x...), f }
+	nominated, say := "", p.c.say
+	p.c.say = func(v verdict) { nominated = v.nominated; say(v) }
 	high := p.pod("high", "4", online(10))
 	p.settle()
 	want := []charge{{"web", "pod default/low-1", 1, 2}, {"web", "pod default/low-2", 1, 2}}
@@ -74,11 +76,89 @@ func TestPreemptionIsCharged(t *testing.T) {
 	if got := p.said[high.UID]; len(*evicted) != 0 || got != "waits to take room on node a: held back by the disruption ledger of pool web: 1 pods a minute" {
 		t.Fatalf("evicted %v, and the message is %q", *evicted, got)
 	}
+	if nominated != "a" {
+		t.Errorf("while the ledger holds its victims back the pod is nominated for %q, want the node that it holds", nominated)
+	}
 	p.now = p.now.Add(2 * askAgain)
 	p.c.preempt.expire(p.c, p.now)
 	answer(nil)
 	if len(*evicted) != 2 || len(owed) != 4 {
 		t.Errorf("charged %v and evicted %v once the ledger allows it", owed, *evicted)
+	}
+}
+
+// TestChargeThatComesTooLate: where the pod is gone when the ledger answers, no victim is evicted for it, and the victims can be taken again.
+func TestChargeThatComesTooLate(t *testing.T) {
+	p := newPlay(t)
+	evicted := p.taken()
+	p.c.setPool("web", &poolFacts{name: "web", class: fleet.Online, selector: labels.Everything()})
+	p.node("a", "4")
+	p.runs("low", "4", "a", online(1))
+	var answer func(error)
+	p.c.preempt.charge = func(_ []charge, f func(error)) { answer = f }
+	high := p.pod("high", "4", online(10))
+	p.settle()
+	p.c.podGone(high.UID)
+	answer(nil)
+	if len(*evicted) != 0 {
+		t.Fatalf("evicted %v for a pod that is gone", *evicted)
+	}
+	p.pod("next", "4", online(10))
+	p.settle()
+	answer(nil)
+	if !slices.Equal(*evicted, []string{"low"}) {
+		t.Errorf("evicted %v for the next pod", *evicted)
+	}
+}
+
+// TestPreemptionIsGivenUp: after some minutes of refusals the pod gives its room up, and a later try takes the same victim.
+func TestPreemptionIsGivenUp(t *testing.T) {
+	p := newPlay(t)
+	evicted := p.taken()
+	p.c.setPool("web", &poolFacts{name: "web", class: fleet.Online, selector: labels.Everything()})
+	p.node("a", "4")
+	p.runs("low", "4", "a", online(1))
+	held := errors.New("held back by the disruption ledger of pool web")
+	p.c.preempt.charge = func(_ []charge, f func(error)) { f(held) }
+	high := p.pod("high", "4", online(10))
+	p.settle()
+	for end := p.now.Add(refusals); p.now.Before(end); {
+		p.now = p.now.Add(askAgain)
+		p.c.preempt.expire(p.c, p.now)
+	}
+	if got := p.c.pods[high.UID].stage; got != waits || len(*evicted) != 0 {
+		t.Fatalf("after %s of refusals the stage is %v, evicted %v", refusals, got, *evicted)
+	}
+	held = nil
+	p.now = p.now.Add(time.Minute) // beyond its back-off
+	p.settle()
+	if !slices.Equal(*evicted, []string{"low"}) {
+		t.Errorf("evicted %v once the ledger allows it", *evicted)
+	}
+}
+
+// TestLongNotice: a notice may be longer than the time for which refusals are waited out.
+func TestLongNotice(t *testing.T) {
+	p := newPlay(t)
+	evicted := p.taken()
+	job := &v1alpha1.ElasticJob{}
+	job.Spec.Checkpoint = &v1alpha1.Checkpoint{Seconds: 3600}
+	job.Spec.Members = []v1alpha1.JobMember{{Role: "worker", Min: 1, Max: 1, WorkloadRef: v1alpha1.TargetRef{Kind: "Job", Name: "train"}}}
+	p.c.setJob("default/train", job)
+	p.node("a", "4")
+	p.runs("low", "3", "a", online(1), owned("Job", "train"))
+	p.pod("high", "3", online(10))
+	p.settle()
+	p.now = p.now.Add(59 * time.Minute)
+	p.c.preempt.expire(p.c, p.now)
+	p.settle()
+	if len(*evicted) != 0 {
+		t.Fatalf("evicted %v before its notice is over", *evicted)
+	}
+	p.now = p.now.Add(time.Minute)
+	p.c.preempt.expire(p.c, p.now)
+	if !slices.Equal(*evicted, []string{"low"}) {
+		t.Errorf("evicted %v after its notice", *evicted)
 	}
 }
 
