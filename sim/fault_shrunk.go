@@ -67,8 +67,8 @@ func (c *controller) checkShrunk() {
 	}
 }
 
-// unseen reports whether a service has no measurements as of a tick. Nobody saw then from what a source that begins to lie fell, and after a quarter of an
-// hour without a sample any load may be true.
+// unseen reports whether a service has no measurements as of a tick. The value from which a source that begins to lie fell is
+// unknown then, and after a quarter of an hour without a sample any load can be true.
 func (w *World) unseen(i int, at int32) bool {
 	for k := range w.faults {
 		f := &w.faults[k]

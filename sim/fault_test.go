@@ -42,7 +42,7 @@ func seedsPlayed() uint64 {
 	return 200
 }
 
-// Whatever goes wrong: a parcel has one holder, nobody is evicted before his deadline, online keeps its floor, and in the end all is home.
+// Whatever goes wrong: a parcel has one holder, no pod is evicted before its deadline, online keeps its floor, and in the end all is home.
 func TestSeedsBreakNothing(t *testing.T) { playSeeds(t, 1, seedsPlayed(), "") }
 
 // TestSeedsBreakNothingByTheBundledScheduler: the same where the bundled scheduler's decisions place the pods. SEEDS=1..1000 (`make seeds`) says which.

@@ -3,7 +3,7 @@ package check
 // instance is the bundled scheduler, which alone binds where the options say [Options.Bundled]: it decides by the NodeShares that it has seen, and
 // acknowledges each once what it decided before has its answer.
 type instance struct {
-	// holder is who may use a machine by the share that was seen last; nobody while it changes hands. knows says that this is the share as it is.
+	// holder is who may use a machine by the share that was seen last; no side while it changes hands. knows says that this is the share as it is.
 	holder [machines]int8
 	knows  [machines]bool
 	// dead: the process is gone, and what it sent may still be carried out. over: its Lease has ended, and the time after it in which that can happen.

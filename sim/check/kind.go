@@ -13,7 +13,7 @@ const (
 	judges                   // a controller decides that a machine without an agent is clean
 	catchesUp                // its watches do
 	binds                    // a pod lands
-	ends                     // a pod that was told to go has gone
+	ends                     // a pod that was asked to go has gone
 	answers                  // a pod acknowledges its notice
 	beats                    // a pod asks for more time
 	reports                  // the node side says Clean

@@ -10,7 +10,7 @@ import (
 	"github.com/springtide/springtide/planner"
 )
 
-// partsOf names what a write rests on: the fields of its precondition, the drain it follows, and its undo.
+// partsOf names what a write depends on: the fields of its precondition, the drain it follows, and its undo.
 func partsOf(w *protocol.Write) []string {
 	change := reflect.TypeOf(w.Change).Name()
 	var out []string
