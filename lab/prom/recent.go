@@ -2,6 +2,7 @@ package prom
 
 import (
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -33,8 +34,6 @@ type database struct {
 	swept    int64
 	// spare is the room of the last committed samples, for the next ones.
 	spare []recentAdded
-	// since is the time after which the recent samples are complete.
-	since int64
 }
 
 // recentMetric holds the series of one name in order of their first samples: sums of floats depend on the order.
@@ -52,15 +51,16 @@ type recentSample struct {
 }
 
 func newDatabase(db *tsdb.DB) *database {
-	return &database{DB: db, byMetric: map[string]*recentMetric{}, byRef: map[storage.SeriesRef]*recentSeries{}, newest: math.MinInt64, since: math.MaxInt64}
+	return &database{DB: db, byMetric: map[string]*recentMetric{}, byRef: map[storage.SeriesRef]*recentSeries{}, newest: math.MinInt64}
 }
 
-// Querier implements storage.Queryable.
+// Querier implements storage.Queryable. A block can hold what an earlier process or a backfill wrote; all that no block holds was committed here,
+// since there is no write-ahead log.
 func (d *database) Querier(mint, maxt int64) (storage.Querier, error) {
 	d.mu.RLock()
-	recent := mint >= d.since && mint >= d.newest-recentSpan.Milliseconds()
+	recent := len(d.byRef) > 0 && mint >= d.newest-recentSpan.Milliseconds()
 	d.mu.RUnlock()
-	if !recent {
+	if !recent || slices.ContainsFunc(d.Blocks(), func(b *tsdb.Block) bool { return mint < b.MaxTime() }) {
 		return d.DB.Querier(mint, maxt)
 	}
 	return &recentQuerier{d: d, mint: mint, maxt: maxt}, nil
@@ -112,9 +112,9 @@ func (d *database) take(added []recentAdded) {
 		a := &added[i]
 		s := d.byRef[a.ref]
 		if s == nil {
-			s = &recentSeries{labels: a.labels}
+			s = &recentSeries{labels: a.labels.WithoutEmpty()} // as the database keeps them
 			d.byRef[a.ref] = s
-			name := a.labels.Get(model.MetricNameLabel)
+			name := s.labels.Get(model.MetricNameLabel)
 			m := d.byMetric[name]
 			if m == nil {
 				m = &recentMetric{}
@@ -131,7 +131,7 @@ func (d *database) take(added []recentAdded) {
 		default:
 			s.samples = append(s.samples, a.recentSample)
 		}
-		d.since, d.newest = min(d.since, a.t), max(d.newest, a.t)
+		d.newest = max(d.newest, a.t)
 	}
 	clear(added) // of the labels
 	d.spare = added
@@ -145,14 +145,9 @@ func (d *database) take(added []recentAdded) {
 func (d *database) sweep() {
 	oldest := d.newest - recentSpan.Milliseconds()
 	ended := func(s *recentSeries) bool { return s.samples[len(s.samples)-1].t < oldest }
-	for ref, s := range d.byRef {
-		if ended(s) {
-			delete(d.byRef, ref)
-		}
-	}
+	maps.DeleteFunc(d.byRef, func(_ storage.SeriesRef, s *recentSeries) bool { return ended(s) })
 	for name, m := range d.byMetric {
-		// A reader may hold the old slice.
-		m.series = slices.DeleteFunc(slices.Clone(m.series), ended)
+		m.series = slices.DeleteFunc(m.series, ended)
 		if len(m.series) == 0 {
 			delete(d.byMetric, name)
 		}
@@ -228,21 +223,11 @@ func (q *recentQuerier) each(matchers []*labels.Matcher, f func(*recentSeries)) 
 		}
 		return
 	}
-	for _, name := range q.metrics() {
+	for _, name := range slices.Sorted(maps.Keys(q.d.byMetric)) {
 		if !slices.ContainsFunc(names, func(m *labels.Matcher) bool { return !m.Matches(name) }) {
 			of(q.d.byMetric[name])
 		}
 	}
-}
-
-// metrics are the names of the recent series, in order; the caller holds the lock.
-func (q *recentQuerier) metrics() []string {
-	out := make([]string, 0, len(q.d.byMetric))
-	for name := range q.d.byMetric {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
 }
 
 // LabelValues implements storage.LabelQuerier.
@@ -253,27 +238,18 @@ func (q *recentQuerier) LabelValues(_ context.Context, name string, _ *storage.L
 			found[v] = true
 		}
 	})
-	return sortedKeys(found), nil, nil
+	return slices.Sorted(maps.Keys(found)), nil, nil
 }
 
 // LabelNames implements storage.LabelQuerier.
 func (q *recentQuerier) LabelNames(_ context.Context, _ *storage.LabelHints, matchers ...*labels.Matcher) ([]string, annotations.Annotations, error) {
 	found := map[string]bool{}
 	q.each(matchers, func(s *recentSeries) { s.labels.Range(func(l labels.Label) { found[l.Name] = true }) })
-	return sortedKeys(found), nil, nil
+	return slices.Sorted(maps.Keys(found)), nil, nil
 }
 
 // Close implements storage.LabelQuerier.
 func (*recentQuerier) Close() error { return nil }
-
-func sortedKeys(set map[string]bool) []string {
-	out := make([]string, 0, len(set))
-	for k := range set {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
-}
 
 // recentSet is an answer.
 type recentSet struct {

@@ -33,7 +33,7 @@ func TestRecentAnswersAsTheDatabase(t *testing.T) {
 			for _, metric := range []string{"used_total", "ready"} {
 				key := metric + name
 				if series[key] == nil {
-					series[key] = p.Series(labels.FromStrings(model.MetricNameLabel, metric, "pod", name, "zone", string(rune('a'+pod%3))))
+					series[key] = p.Series(labels.FromStrings(model.MetricNameLabel, metric, "pod", name, "zone", string(rune('a'+pod%3)), "node", ""))
 				}
 				values = append(values, RefValue{series[key], float64(step*pod + len(metric))})
 			}
@@ -55,19 +55,7 @@ func TestRecentAnswersAsTheDatabase(t *testing.T) {
 			`used_total`, `sum by (zone) (rate(used_total[2m]))`, `rate(used_total{zone!="b", pod=~"p[1-5].*"}[5m])`, `max by (pod) (timestamp(ready) and rate(ready[1m]))`,
 			`count by (__name__) ({__name__=~".+"})`, `{zone="a"}`, `ready{zone=""}`, `absent(ready)`, `max_over_time(ready[3m] offset 2m)`,
 		} {
-			got, err := p.Query(t.Context(), expr, now)
-			if err != nil {
-				t.Fatal(err)
-			}
-			plain := &Prom{engine: p.engine, db: newDatabase(p.db.DB)} // knows of no recent samples
-			want, err := plain.Query(t.Context(), expr, now)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !reflect.DeepEqual(got, want) {
-				t.Fatalf("step %d, %s:\n%v\nthe database says\n%v", step, expr, got, want)
-			}
-			asked += len(got)
+			asked += asTheDatabase(t, p, expr, now)
 		}
 	}
 	if q, err := p.db.Querier(start.Add(34*time.Minute-recentSpan/2).UnixMilli(), start.Add(35*time.Minute).UnixMilli()); err != nil {
@@ -78,4 +66,27 @@ func TestRecentAnswersAsTheDatabase(t *testing.T) {
 	if n := len(p.db.byRef); n == 0 || n >= len(series) {
 		t.Errorf("%d series are kept, of those that ended too", n)
 	}
+	// A block that comes later is read, although the recent samples cover its span.
+	end := start.Add(34 * time.Minute)
+	past, err := p.Backfill()
+	must(t, err)
+	must(t, past.AppendSeries(past.Series(labels.FromStrings(model.MetricNameLabel, "ready", "pod", "of the past")), []Point{{end, 1}}))
+	must(t, past.Commit(t.Context()))
+	if asTheDatabase(t, p, `ready{pod="of the past"}`, end.Add(15*time.Second)) != 1 {
+		t.Error("the block's series is not there")
+	}
+}
+
+// asTheDatabase holds the answer to a query to be the same with and without the recent samples, and returns the number of its samples.
+func asTheDatabase(t *testing.T, p *Prom, expr string, at time.Time) int {
+	t.Helper()
+	got, err := p.Query(t.Context(), expr, at)
+	must(t, err)
+	plain := &Prom{engine: p.engine, db: newDatabase(p.db.DB)} // knows of no recent samples
+	want, err := plain.Query(t.Context(), expr, at)
+	must(t, err)
+	if !reflect.DeepEqual(got, want) {
+		t.Fatalf("%s at %s:\n%v\nthe database says\n%v", expr, at.Format(time.TimeOnly), got, want)
+	}
+	return len(got)
 }
