@@ -12,11 +12,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/springtide/springtide/api/config"
@@ -45,7 +41,7 @@ func installs(t *testing.T, o plane.Options, more ...string) {
 	binary := helm(t)
 	audit := planetest.NewAudit(t, &o, "system:serviceaccount:"+system+":springtide-controller", "system:serviceaccount:"+system+":springtide-scheduler")
 	p, core, dyn := startWith(t, o, nil)
-	before := ofOurs(t, core, dyn)
+	before := planetest.Objects(t, core.Discovery(), dyn)
 	home := t.TempDir()
 	do := func(args ...string) {
 		t.Helper()
@@ -86,7 +82,7 @@ func installs(t *testing.T, o plane.Options, more ...string) {
 		if err := core.CoreV1().Pods("springtide-agent").DeleteCollection(t.Context(), metav1.DeleteOptions{GracePeriodSeconds: &atOnce}, metav1.ListOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		left := ofOurs(t, core, dyn)
+		left := planetest.Objects(t, core.Discovery(), dyn)
 		return !slices.ContainsFunc(left, func(o string) bool {
 			return strings.HasPrefix(o, "CustomResourceDefinition ") || strings.HasPrefix(o, "Namespace ") && o != "Namespace "+system
 		})
@@ -94,9 +90,9 @@ func installs(t *testing.T, o plane.Options, more ...string) {
 	// What belongs to the namespace, which Helm made by --create-namespace and never deletes; and what processes that were ended by this test
 	// leave: on a cluster the hook deletes the Leases.
 	ofNamespace := []string{"Namespace " + system, "ConfigMap " + system + " kube-root-ca.crt", "ServiceAccount " + system + " default"}
-	for _, o := range ofOurs(t, core, dyn) {
+	for _, o := range planetest.Objects(t, core.Discovery(), dyn) {
 		kind, _, _ := strings.Cut(o, " ")
-		if !slices.Contains(before, o) && !slices.Contains(ofNamespace, o) && !slices.Contains([]string{"Lease", "Pod", "Event", "ReplicaSet", "ControllerRevision"}, kind) {
+		if !slices.Contains(before, o) && !slices.Contains(ofNamespace, o) && !slices.Contains([]string{"Lease", "Pod", "ReplicaSet", "ControllerRevision"}, kind) {
 			t.Errorf("left: %s", o)
 		}
 	}
@@ -162,39 +158,6 @@ func answers(t *testing.T, url string) bool {
 	}
 	_ = r.Body.Close()
 	return r.StatusCode == http.StatusOK
-}
-
-// ofOurs lists the objects of every kind that carry the project's name.
-func ofOurs(t *testing.T, core kubernetes.Interface, dyn dynamic.Interface) []string {
-	t.Helper()
-	lists, err := core.Discovery().ServerPreferredResources()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []string
-	for _, l := range lists {
-		gv, err := schema.ParseGroupVersion(l.GroupVersion)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range l.APIResources {
-			if !slices.Contains(r.Verbs, "list") {
-				continue
-			}
-			got, err := dyn.Resource(gv.WithResource(r.Name)).List(t.Context(), metav1.ListOptions{})
-			if err != nil {
-				continue // its definition was deleted meanwhile
-			}
-			_ = meta.EachListItem(got, func(o runtime.Object) error {
-				m := must(meta.Accessor(o))
-				if strings.Contains(m.GetName()+m.GetNamespace(), "springtide") {
-					out = append(out, strings.Join(strings.Fields(r.Kind+" "+m.GetNamespace()+" "+m.GetName()), " "))
-				}
-				return nil
-			})
-		}
-	}
-	return out
 }
 
 func must[T any](v T, err error) T {

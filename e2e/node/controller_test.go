@@ -243,15 +243,6 @@ func startController(t *testing.T, p *plane.Plane, c *cluster) *controller {
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build springtide: %v\n%s", err, text)
 	}
-	db, err := prom.Open(t.TempDir(), prom.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	url, err := db.Serve("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	const account = "system:serviceaccount:springtide-system:springtide-controller"
 	kubeconfig, err := p.KubeconfigFor(account, "system:serviceaccounts", "system:serviceaccounts:springtide-system")
 	if err != nil {
@@ -268,12 +259,27 @@ func startController(t *testing.T, p *plane.Plane, c *cluster) *controller {
 	}
 	dir := t.TempDir()
 	config := filepath.Join(dir, "config.yaml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, "interval: 5s\nprometheus: {url: %q}\n", url), 0o644); err != nil {
+	if err := os.WriteFile(config, fmt.Appendf(nil, "interval: 5s\nprometheus: {url: %q}\n", emptyPrometheus(t)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	s.run(t, filepath.Join(dir, "log"), "run", "--config="+config, "--kubeconfig="+kubeconfig, "--namespace=springtide-system", "--identity=story",
 		"--store=sqlite://"+filepath.Join(dir, "store.db"), "--listen="+address, "--clock="+virtual.URL("story"))
 	return s
+}
+
+// emptyPrometheus serves a Prometheus without samples until the test ends, and returns its address.
+func emptyPrometheus(t *testing.T) string {
+	t.Helper()
+	db, err := prom.Open(t.TempDir(), prom.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	url, err := db.Serve("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return url
 }
 
 // runClock runs the controller's clock as fast as the wall's, but for the time that a story skips.

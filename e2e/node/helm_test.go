@@ -17,16 +17,13 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/restmapper"
 
-	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/lab/node/nodetest"
 	"github.com/springtide/springtide/lab/plane"
 	"github.com/springtide/springtide/lab/plane/planetest"
-	"github.com/springtide/springtide/lab/prom"
 )
 
 const (
@@ -88,16 +85,7 @@ func newInstallation(t *testing.T) *installation {
 	for _, name := range []string{"springtide", "springtide-scheduler", "springtide-agent"} {
 		n.Load(t, filepath.Join(out, name+".tar"))
 	}
-	db, err := prom.Open(t.TempDir(), prom.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	url, err := db.Serve("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	i.prometheus = strings.Replace(url, "127.0.0.1", hostAddress, 1)
+	i.prometheus = strings.Replace(emptyPrometheus(t), "127.0.0.1", hostAddress, 1)
 
 	replicas, app := int32(2), map[string]string{"app": "web"}
 	pod := c.online("web").Spec
@@ -108,7 +96,7 @@ func newInstallation(t *testing.T) *installation {
 		t.Fatal(err)
 	}
 	i.ready(t, metav1.NamespaceDefault, "Deployment", "web", 2)
-	i.before, i.names = i.machine(t), i.ours(t)
+	i.before, i.names = i.machine(t), planetest.Objects(t, i.Client.Discovery(), i.dynamic)
 	return i
 }
 
@@ -309,45 +297,13 @@ done`)
 	return out
 }
 
-// ours are the cluster's objects of every kind that carry the project's name.
-func (i *installation) ours(t *testing.T) []string {
-	t.Helper()
-	lists, err := i.Client.Discovery().ServerPreferredResources()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []string
-	for _, l := range lists {
-		gv, err := schema.ParseGroupVersion(l.GroupVersion)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range l.APIResources {
-			if !slices.Contains(r.Verbs, "list") || r.Kind == "Event" {
-				continue
-			}
-			got, err := i.dynamic.Resource(gv.WithResource(r.Name)).List(t.Context(), metav1.ListOptions{})
-			if err != nil {
-				t.Fatalf("list %s: %v", r.Name, err)
-			}
-			for k := range got.Items {
-				if o := &got.Items[k]; strings.Contains(o.GetName()+o.GetNamespace(), "springtide") || gv.Group == v1alpha1.GroupVersion.Group {
-					out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s %s", o.GetKind(), o.GetNamespace(), o.GetName())))
-				}
-			}
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
 // left are objects that an uninstall does not delete, with the reason.
 var left = map[string]string{
-	"Namespace  springtide-system":                   "helm install --create-namespace made it, and Helm deletes no namespace",
+	"Namespace springtide-system":                    "helm install --create-namespace made it, and Helm deletes no namespace",
 	"ConfigMap springtide-system kube-root-ca.crt":   "of the namespace",
 	"ServiceAccount springtide-system default":       "of the namespace",
 	"Lease springtide-system springtide-scheduler-0": "the scheduler renews it until Helm ends it, after the hook",
-	"NodeResourceTopology  real-1":                   "of its node, and deleted with it",
+	"NodeResourceTopology real-1":                    "of its node, and deleted with it",
 }
 
 // leftOnTheMachine are values of cgroups that stay until the machine starts again: docs/install.md tells how to lift them before.
@@ -380,7 +336,7 @@ func (i *installation) checkLeft(t *testing.T) {
 	if d := cmp.Diff(i.before, after); d != "" {
 		t.Errorf("the machine (-before +after):\n%s", d)
 	}
-	for _, o := range i.ours(t) {
+	for _, o := range planetest.Objects(t, i.Client.Discovery(), i.dynamic) {
 		if _, known := left[o]; !known && !slices.Contains(i.names, o) {
 			t.Errorf("left in the cluster: %s", o)
 		}

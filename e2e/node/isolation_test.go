@@ -38,7 +38,7 @@ func TestIsolation(t *testing.T) {
 }
 
 // suffersAnAntagonist measures online's latency on the empty machine and next to spinning pods, first without the agent and then with it. What is
-// checked is what the kernel was told; times are printed, since they depend on the machine below.
+// checked is what was written to the kernel; times are printed, since they depend on the machine below.
 func suffersAnAntagonist(t *testing.T, c *cluster) {
 	table := []string{fmt.Sprintf("%-14s %-9s %10s %10s %8s", "agent", "fill", "p50 (us)", "p99 (us)", "p99 ratio")}
 	for _, agent := range []bool{false, true} {

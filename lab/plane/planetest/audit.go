@@ -83,6 +83,9 @@ func (a *Audit) Used(t testing.TB) (used map[string]map[string]bool, refused []s
 			refused = append(refused, fmt.Sprintf("%s: %s %s/%s: %s", e.User.Username, right, e.ObjectRef.Namespace, e.ObjectRef.Name, e.Status.Message))
 		}
 	}
+	if err := lines.Err(); err != nil {
+		t.Fatalf("read the audit log: %v", err) // the lines after it may hold a refusal
+	}
 	return used, refused
 }
 
