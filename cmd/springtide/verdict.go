@@ -41,15 +41,25 @@ func (s rivals) atCost() string {
 	return "Springtide's curve does not reach HPA's cost of " + whole(cost) + " core-hours: " + reach(curve, cost)
 }
 
+// endTowards is the end of a curve that is nearest to a cost which the curve does not reach: its dearest point, or else its cheapest.
+func endTowards(curve []sim.Point, cost float64) (end sim.Point, dearest bool) {
+	if last := curve[len(curve)-1]; last.OnlineCoreHours < cost {
+		return last, true
+	}
+	return curve[0], false
+}
+
 // reach says where a curve ends next to a cost that it does not reach.
 func reach(curve []sim.Point, cost float64) string {
 	if len(curve) == 0 {
 		return "it was played with lending alone"
 	}
-	if last := curve[len(curve)-1]; last.OnlineCoreHours < cost {
-		return fmt.Sprintf("its dearest target costs %s and leaves %s", whole(last.OnlineCoreHours), sloMinutes(last.Minutes))
+	end, dearest := endTowards(curve, cost)
+	which := "cheapest"
+	if dearest {
+		which = "dearest"
 	}
-	return fmt.Sprintf("its cheapest target costs %s and leaves %s", whole(curve[0].OnlineCoreHours), sloMinutes(curve[0].Minutes))
+	return fmt.Sprintf("its %s target costs %s and leaves %s", which, whole(end.OnlineCoreHours), sloMinutes(end.Minutes))
 }
 
 // note is reach for a cell.
@@ -57,10 +67,12 @@ func note(curve []sim.Point, cost float64) string {
 	if len(curve) == 0 {
 		return "played with lending alone"
 	}
-	if last := curve[len(curve)-1]; last.OnlineCoreHours < cost {
-		return fmt.Sprintf("not reached: ends at %s with %s minutes", whole(last.OnlineCoreHours), whole(last.Minutes))
+	end, dearest := endTowards(curve, cost)
+	verb := "begins"
+	if dearest {
+		verb = "ends"
 	}
-	return fmt.Sprintf("not reached: begins at %s with %s minutes", whole(curve[0].OnlineCoreHours), whole(curve[0].Minutes))
+	return fmt.Sprintf("not reached: %s at %s with %s minutes", verb, whole(end.OnlineCoreHours), whole(end.Minutes))
 }
 
 // byDefault compares the two as they come.
