@@ -284,50 +284,46 @@ func (u *uninstall) stop(ctx context.Context, out io.Writer, c *clients, _ *hold
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("stop the controller: %w", err)
 	}
-	deadline := c.now().Add(u.timeout)
-	for {
-		left, err := c.core.CoreV1().Pods(u.namespace).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelComponent + "=" + v1alpha1.ComponentController})
-		if err != nil {
-			return fmt.Errorf("read the controller's pods: %w", err)
-		}
-		if len(left.Items) == 0 {
-			fmt.Fprintln(out, "The controller is stopped.")
-			return nil
-		}
-		if !c.now().Before(deadline) {
-			return fmt.Errorf("pod %s of the controller has not ended: to fix, end it and run this again", left.Items[0].Name)
-		}
-		if err := pauseFor(ctx, min(u.every, time.Second)); err != nil {
-			return err
-		}
+	if err := u.awaitEnded(ctx, c, u.namespace, v1alpha1.ComponentController); err != nil {
+		return err
 	}
+	fmt.Fprintln(out, "The controller is stopped.")
+	return nil
 }
 
 // agents names the DaemonSet of the node agents, and its namespace.
 const agents = "springtide-agent"
 
 // stopAgents ends the node agents: they would write what is taken off their machines again. Each lifts the limits above the pods as it ends; the
-// cgroups of pods stay as they are until the pods end.
+// cgroups of pods stay as they are until the pods end. Agents whose DaemonSet is gone are waited for too: an earlier run may have deleted it and
+// given up.
 func (u *uninstall) stopAgents(ctx context.Context, out io.Writer, c *clients, _ *holdings) error {
-	err := c.core.AppsV1().DaemonSets(agents).Delete(ctx, agents, metav1.DeleteOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
+	deleted := c.core.AppsV1().DaemonSets(agents).Delete(ctx, agents, metav1.DeleteOptions{})
+	if deleted != nil && !apierrors.IsNotFound(deleted) {
+		return fmt.Errorf("stop the node agents: %w", deleted)
 	}
-	if err != nil {
-		return fmt.Errorf("stop the node agents: %w", err)
+	if err := u.awaitEnded(ctx, c, agents, v1alpha1.ComponentAgent); err != nil {
+		return err
 	}
+	if deleted == nil {
+		fmt.Fprintln(out, "The node agents are stopped.")
+	}
+	return nil
+}
+
+// awaitEnded waits until the pods of a component are gone.
+func (u *uninstall) awaitEnded(ctx context.Context, c *clients, namespace, component string) error {
 	deadline := c.now().Add(u.timeout)
 	for {
-		left, err := c.core.CoreV1().Pods(agents).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelComponent + "=" + v1alpha1.ComponentAgent})
+		left, err := c.core.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelComponent + "=" + component})
 		if err != nil {
-			return fmt.Errorf("read the node agents: %w", err)
+			return fmt.Errorf("read the pods of the %s: %w", component, err)
 		}
 		if len(left.Items) == 0 {
-			fmt.Fprintln(out, "The node agents are stopped.")
 			return nil
 		}
 		if !c.now().Before(deadline) {
-			return fmt.Errorf("node agent %s has not ended: to fix, end it and run this again", left.Items[0].Name)
+			return fmt.Errorf("pod %s of the %s has not ended: to fix, end it and run this again", left.Items[0].Name, component)
 		}
 		if err := pauseFor(ctx, min(u.every, time.Second)); err != nil {
 			return err

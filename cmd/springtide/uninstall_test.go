@@ -190,6 +190,34 @@ func TestUpgradeCheck(t *testing.T) {
 	}
 }
 
+// TestUninstallWaitsForAgents: while a node agent runs no mark is taken off a machine, also where an earlier run has deleted the DaemonSet.
+func TestUninstallWaitsForAgents(t *testing.T) {
+	for _, daemonSet := range []bool{true, false} {
+		w := newWorld(t)
+		for _, name := range loanNames(t, w) {
+			if err := w.dyn.Tracker().Delete(v1alpha1.GroupVersion.WithResource(loans), "", name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		there := []runtime.Object{&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "lent", Labels: map[string]string{v1alpha1.LabelOffline: "true"}}},
+			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: agents, Name: "agent-x", Labels: map[string]string{v1alpha1.LabelComponent: v1alpha1.ComponentAgent}}}}
+		if daemonSet {
+			there = append(there, &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: agents, Name: agents}})
+		}
+		for _, o := range there {
+			if err := w.core.Tracker().Add(o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := w.run("uninstall", "--prepare", "--timeout", "0s"); !strings.Contains(got, "pod agent-x of the "+v1alpha1.ComponentAgent+" has not ended") {
+			t.Errorf("with a DaemonSet %v:\n%s", daemonSet, got)
+		}
+		if n, err := w.core.CoreV1().Nodes().Get(t.Context(), "lent", metav1.GetOptions{}); err != nil || n.Labels[v1alpha1.LabelOffline] != "true" {
+			t.Errorf("with a DaemonSet %v the node has labels %v (%v)", daemonSet, n.Labels, err)
+		}
+	}
+}
+
 // TestHoldingsAway: a loan that has ended is neither lent nor borrowed.
 func TestHoldingsAway(t *testing.T) {
 	h := &holdings{pools: make([]v1alpha1.CapacityPool, 2)}
