@@ -3,10 +3,7 @@ package run
 import (
 	"context"
 	"crypto/tls"
-	"errors"
-	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"time"
 
@@ -16,6 +13,7 @@ import (
 	"github.com/springtide/springtide/internal/kube"
 	"github.com/springtide/springtide/internal/serve/admission"
 	"github.com/springtide/springtide/internal/serve/certs"
+	"github.com/springtide/springtide/internal/serve/probe"
 	"github.com/springtide/springtide/internal/serve/readapi"
 	"github.com/springtide/springtide/internal/serve/review"
 	"github.com/springtide/springtide/store"
@@ -34,18 +32,8 @@ func serveTLS(ctx context.Context, client kubernetes.Interface, c *config.Contro
 		log.Error("there is no serving certificate yet", "err", err)
 	}
 	go keeper.Run(ctx)
-	ln, err := net.Listen("tcp", c.Serving.Listen)
-	if err != nil {
-		return nil, fmt.Errorf("serving.listen %s: %w", c.Serving.Listen, err)
-	}
-	s := &http.Server{Handler: secureMux(cluster, memory, client, c.Prometheus.NamespaceLabel, h), ReadHeaderTimeout: 10 * time.Second,
-		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: keeper.Certificate}, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
-	go func() {
-		if err := s.ServeTLS(ln, "", ""); err != nil && !errors.Is(err, http.ErrServerClosed) {
-			log.Error("webhook and read API are no longer served", "err", err)
-		}
-	}()
-	return s, nil
+	return probe.Listen("serving.listen", c.Serving.Listen, "webhook and read API", secureMux(cluster, memory, client, c.Prometheus.NamespaceLabel, h),
+		&tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: keeper.Certificate}, log)
 }
 
 func secureMux(cluster *kube.Cluster, memory readapi.Store, client kubernetes.Interface, namespaceLabel string, h *health) http.Handler {

@@ -94,7 +94,7 @@ func (s *Server) Close() error {
 	return errors.Join(errs...)
 }
 
-// Serve listens at once, so that an address in use is an error at start and not a line in a log.
+// Serve serves both addresses until the server is closed.
 func Serve(o *Options) (*Server, error) {
 	out := &Server{}
 	if err := out.listen("--listen", o.Listen, o.Plain(), nil, o.Log); err != nil {
@@ -120,20 +120,30 @@ func Serve(o *Options) (*Server, error) {
 }
 
 func (s *Server) listen(flag, addr string, h http.Handler, secure *tls.Config, log *slog.Logger) error {
+	one, err := Listen(flag, addr, "metrics and health", h, secure, log)
+	if err != nil {
+		return err
+	}
+	s.servers = append(s.servers, one)
+	return nil
+}
+
+// Listen serves a handler at an address until the server is closed, by TLS where secure is set. It listens at once, so that an address in use is an
+// error at start and not a line in a log. Setting is the option that holds the address, and what is served there is named in the log.
+func Listen(setting, addr, what string, h http.Handler, secure *tls.Config, log *slog.Logger) (*http.Server, error) {
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {
-		return fmt.Errorf("%s %s: %w", flag, addr, err)
+		return nil, fmt.Errorf("%s %s: %w", setting, addr, err)
 	}
-	one := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, TLSConfig: secure, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
-	s.servers = append(s.servers, one)
+	s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, TLSConfig: secure, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 	go func() {
-		serve := func() error { return one.Serve(ln) }
+		serve := func() error { return s.Serve(ln) }
 		if secure != nil {
-			serve = func() error { return one.ServeTLS(ln, "", "") }
+			serve = func() error { return s.ServeTLS(ln, "", "") }
 		}
 		if err := serve(); err != nil && !errors.Is(err, http.ErrServerClosed) {
-			log.Error("metrics and health are no longer served", "address", addr, "err", err)
+			log.Error(what+" are no longer served", "address", addr, "err", err)
 		}
 	}()
-	return nil
+	return s, nil
 }
