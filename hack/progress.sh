@@ -70,8 +70,8 @@ if [ -t 1 ]; then
 	done
 	printf '\r\033[K'
 else
-	# Without a terminal, a line every half a minute.
-	(while sleep "${PROGRESS_EVERY:-30}"; do echo "  ${what%% (*}: $((SECONDS - start))s$(state)"; done) &
+	# Without a terminal, a line every half a minute. A sleep that outlives this script holds no pipe that a reader waits for.
+	(while sleep "${PROGRESS_EVERY:-30}" >/dev/null 2>&1; do echo "  ${what%% (*}: $((SECONDS - start))s$(state)"; done) &
 	ticker=$!
 fi
 status=0

@@ -88,7 +88,7 @@ func TestAFolderThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestAFullDisk: SQLite's own refusal for want of room keeps the records in memory and the file where it is, names the fix, and ends with the room.
+// TestAFullDisk: SQLite's own refusal without room keeps the records in memory and the file where it is, names the fix, and ends with the room.
 func TestAFullDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
 	s := open(t, "sqlite://"+path, Options{})
