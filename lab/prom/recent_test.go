@@ -54,6 +54,7 @@ func TestRecentAnswersAsTheDatabase(t *testing.T) {
 		for _, expr := range []string{
 			`used_total`, `sum by (zone) (rate(used_total[2m]))`, `rate(used_total{zone!="b", pod=~"p[1-5].*"}[5m])`, `max by (pod) (timestamp(ready) and rate(ready[1m]))`,
 			`count by (__name__) ({__name__=~".+"})`, `{zone="a"}`, `ready{zone=""}`, `absent(ready)`, `max_over_time(ready[3m] offset 2m)`,
+			`count_over_time(ready[15m])`, // further back than the recent samples
 		} {
 			asked += asTheDatabase(t, p, expr, now)
 		}

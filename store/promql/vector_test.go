@@ -15,6 +15,7 @@ func FuzzParseVector(f *testing.F) {
 		`{"status":"success","data":{"resultType":"vector","result":[{"metric":{"namespace":"a","pod":"b-1"},"value":[1700000000.25,"0.5"]}]}}`,
 		`{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1700000000,"NaN"]},{"metric":{"le":"+Inf"},"value":[1700000000,"+Inf"]}]}}`,
 		`{"status":"success","data":{"resultType":"vector","result":[{"metric":{"a":"\""},"value":[1,"1"]}]}}`,
+		`{"status":"success","data":{"resultType":"vector","result":[{"metric":{"a":"b\u0063\n"},"value":[1,"1"]}]}}`,
 		`{"status":"success","data":{"resultType":"vector","result":[]},"warnings":["partial"]}`,
 		`{"status":"success","data":{"resultType":"scalar","result":[1,"1"]}}`,
 		`{"status":"success","data":{"resultType":"vector","result":[{"metric":{"a":"b"},"value":[1,"1"]},]}}`,
