@@ -72,6 +72,10 @@ func TestPreemptionIsCharged(t *testing.T) {
 	if !slices.Equal(owed, want) || len(*evicted) != 0 {
 		t.Fatalf("charged %v and evicted %v, want the charge alone", owed, *evicted)
 	}
+	p.c.preempt.expire(p.c, p.now)
+	if len(owed) != 2 {
+		t.Fatalf("charged %v again before the ledger answered", owed)
+	}
 	answer(errors.New("held back by the disruption ledger of pool web: 1 pods a minute"))
 	if got := p.said[high.UID]; len(*evicted) != 0 || got != "waits to take room on node a: held back by the disruption ledger of pool web: 1 pods a minute" {
 		t.Fatalf("evicted %v, and the message is %q", *evicted, got)
