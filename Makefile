@@ -26,10 +26,11 @@ demo-picture: build ## Draw docs/demo.svg: the live view after three hours of th
 	@$(BIN)/springtide-lab demo --springtide $(BIN)/springtide --headless --speed 1000000 --days 0.125 --picture docs/demo.svg $(ARGS)
 
 .PHONY: demo-scrapes
-demo-scrapes: build ## SLO minutes of the demo's first six hours at scrape intervals of 15, 30 and 60 s, a fifth of the scrapes lost, and whether every service is Fresh (SCRAPES=60s ARGS="--days 1")
+demo-scrapes: build ## SLO minutes of a day of the demo at scrape intervals of 15, 30 and 60 s, a fifth of the scrapes lost, and how often each service is Fresh (SCRAPES=60s DAYS=0.25)
 	@for i in $(SCRAPES); do echo "== scrapes every $$i, a fifth lost"; \
-	  $(BIN)/springtide-lab demo --springtide $(BIN)/springtide --headless --speed 1000000 --days 0.25 --scrape-interval $$i --scrape-loss 0.2 $(ARGS) | grep -iE 'slo|fresh' || exit 1; done
+	  $(BIN)/springtide-lab demo --springtide $(BIN)/springtide --headless --speed 1000000 --days $(DAYS) --scrape-interval $$i --scrape-loss 0.2 $(ARGS) | grep -iE 'slo|fresh' || exit 1; done
 SCRAPES ?= 15s 30s 60s
+DAYS ?= 1
 
 ##@ Build
 .PHONY: build

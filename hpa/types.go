@@ -1,6 +1,7 @@
 package hpa
 
 import (
+	"slices"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
@@ -97,7 +98,7 @@ type Target struct {
 	Reason string
 	// Decision is what is to be remembered of this sizing.
 	Decision Decision
-	// DataFresh is false while any signal that a scale-in needs is missing or stale; Missing names them.
+	// DataFresh is false while anything that a scale-in needs is missing or stale, a forecast to trust included; Missing names it.
 	DataFresh bool
 	Missing   []string
 	// Unmeasured says that no latency is measured of a service whose service level is a latency: CPU sizes it, at the utilisation for latency.
@@ -107,4 +108,10 @@ type Target struct {
 	// LiveMost is what the most would take that a nowcast makes of the live load, as soon as the one thing missing is a forecast whose skill is
 	// lost; 0 while it is not, or unknown.
 	LiveMost int32
+}
+
+// LiveMissing names the live signals that are missing or stale. A forecast that is not trusted is none of them: no repair of the metrics would bring
+// it, and a young service is no reason to wake an operator.
+func (t *Target) LiveMissing() []string {
+	return slices.DeleteFunc(slices.Clone(t.Missing), func(s string) bool { return s == SignalForecast })
 }

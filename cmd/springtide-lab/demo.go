@@ -254,7 +254,7 @@ func printFresh(f world.Fresh) {
 	if f.Looks == 0 {
 		return
 	}
-	fmt.Printf("fresh data           in %d of %d looks at a service\n", f.Fresh, f.Looks)
+	fmt.Printf("fresh data           in %d of %d looks at a service, of each service in at least %d of %d\n", f.Fresh, f.Looks, f.LeastFresh, f.LeastLooks)
 	for _, name := range slices.Sorted(maps.Keys(f.Lacked)) {
 		fmt.Printf("  not fresh in %d: %s\n", f.Lacked[name], name)
 	}

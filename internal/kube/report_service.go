@@ -351,7 +351,8 @@ func (v *serviceView) fall(c *conditions) {
 // sourceDown is what tenants read: addresses and errors of the source are the operators', in the log and in springtide_source_up.
 const sourceDown = "the metrics source does not answer: nothing scales in until it does; the controller's log says why"
 
-// fresh says whether the history source answers, and whether what it has of this service is new enough.
+// fresh says whether the history source answers, and whether what it has of this service is new enough. A forecast that is not trusted has a condition
+// of its own.
 func (v *serviceView) fresh(c *conditions) {
 	const kind = v1alpha1.ConditionDataFresh
 	switch {
@@ -361,14 +362,14 @@ func (v *serviceView) fresh(c *conditions) {
 		c.set(kind, metav1.ConditionFalse, "SourceDown", sourceDown)
 	case v.target == nil:
 		c.set(kind, metav1.ConditionUnknown, "NotSized", "the service is not sized while it is not accepted")
-	case !v.target.DataFresh:
-		text := "missing or too old: " + phrase(v.target.Missing)
+	case len(v.target.LiveMissing()) > 0:
+		text := "missing or too old: " + phrase(v.target.LiveMissing())
 		if problem := v.r.QueryProblems[v.svc.ID]; problem != "" {
 			text += "; " + problem
 		}
 		c.set(kind, metav1.ConditionFalse, reasonMissing, text)
 	default:
-		c.set(kind, metav1.ConditionTrue, "Fresh", "every signal is there and fresh")
+		c.set(kind, metav1.ConditionTrue, "Fresh", "every live signal is there and fresh")
 	}
 }
 

@@ -225,6 +225,12 @@ func TestReportServiceConditions(t *testing.T) {
 			r.Plan.Targets[0].DataFresh, r.Plan.Targets[0].Missing = false, []string{"queue"}
 			r.QueryProblems = map[fleet.ServiceID]string{"shop/cart": "metric queue: more than one value: aggregate it, as in sum(...)"}
 		}, "DataFresh", "False/SignalsMissing", "queue; metric queue: more than one value: aggregate it"},
+		{"a query without a value, no forecast to trust", func(r *loop.Report) {
+			r.Plan.Targets[0].DataFresh, r.Plan.Targets[0].Missing = false, []string{hpa.SignalForecast, "queue"}
+		}, "DataFresh", "False/SignalsMissing", "missing or too old: queue"},
+		{"no forecast to trust", func(r *loop.Report) {
+			r.Plan.Targets[0].DataFresh, r.Plan.Targets[0].Missing = false, []string{hpa.SignalForecast}
+		}, "DataFresh", "True/Fresh", "every live signal"},
 		{"history down", func(r *loop.Report) { r.HistoryErr = errors.New("connection refused") }, "DataFresh", "False/SourceDown", "the controller's log says why"},
 		{"latency is measured", func(r *loop.Report) {
 			r.Snapshot.Services[0].SLO = fleet.SLO{LatencyLimit: time.Second, Quantile: 0.99}

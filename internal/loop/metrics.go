@@ -3,7 +3,6 @@ package loop
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
-	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
 )
@@ -256,7 +254,7 @@ func (m *Metrics) services(p *page, s *fleet.Snapshot, plan *planner.Plan, portr
 		if svc.Blocked == "" { // what is refused is not sized: no target, and no signal that it would need
 			p.set(m.replicas, float64(target.Replicas), n.Namespace, n.Name, "desired")
 			p.set(m.replicas, float64(target.Floor), n.Namespace, n.Name, "floor")
-			p.set(m.fresh, bit(liveFresh(target)), n.Namespace, n.Name)
+			p.set(m.fresh, bit(len(target.LiveMissing()) == 0), n.Namespace, n.Name)
 		}
 		p.set(m.quality, portraits[svc.ID].Quality.Score, n.Namespace, n.Name)
 		if h := portraits[svc.ID].Hold; h.Held() {
@@ -432,10 +430,4 @@ func bit(b bool) float64 {
 		return 1
 	}
 	return 0
-}
-
-// liveFresh reports whether every live signal of a service is fresh. A forecast that is not trusted yet is no stale data: it has a
-// condition of its own, and a young service is no reason to wake anybody.
-func liveFresh(t *hpa.Target) bool {
-	return !slices.ContainsFunc(t.Missing, func(s string) bool { return s != hpa.SignalForecast })
 }

@@ -3,7 +3,6 @@ package scrape_test
 import (
 	"fmt"
 	"math"
-	"slices"
 	"testing"
 	"time"
 
@@ -130,8 +129,7 @@ func (w *town) stale() []string {
 		l := live[s.ID]
 		p := portrait.Portrait{Service: s.ID, Signal: l.LoadSignal}
 		tg := hpa.Size(s, p, forecast.Tide{}, l, w.now, hpa.Options{})
-		missing := slices.DeleteFunc(tg.Missing, func(m string) bool { return m == hpa.SignalForecast })
-		if len(missing) > 0 {
+		if missing := tg.LiveMissing(); len(missing) > 0 {
 			out = append(out, fmt.Sprintf("%s %s lacks %v: %s", w.now.Format(time.TimeOnly), s.ID, missing, tg.Reason))
 		}
 	}

@@ -13,15 +13,34 @@ import (
 // freshEvery is how often the world counts the services of which the controller has fresh data, where scrapes are slow or lossy.
 const freshEvery = 10 * time.Minute
 
-// Fresh counts looks at a service, the looks at which the controller had fresh data of it, and for each service and what it lacked those at
-// which it had none.
+// Fresh counts looks at services and those at which the controller had fresh data: in all, and of the service that had it least often. Lacked counts for
+// each service and what it lacked the looks at which data were missing.
 type Fresh struct {
-	Fresh, Looks int
-	Lacked       map[string]int
+	Fresh, Looks           int
+	LeastFresh, LeastLooks int
+	Lacked                 map[string]int
+}
+
+// looks are the looks at one service.
+type looks struct{ fresh, all int }
+
+// freshLooks are the looks at all services, and what lacked.
+type freshLooks struct {
+	services map[string]looks
+	lacked   map[string]int
 }
 
 // Fresh returns the counts since the account began.
-func (w *World) Fresh() Fresh { return w.fresh }
+func (w *World) Fresh() Fresh {
+	f := Fresh{Lacked: w.fresh.lacked}
+	for _, l := range w.fresh.services {
+		f.Fresh, f.Looks = f.Fresh+l.fresh, f.Looks+l.all
+		if f.LeastLooks == 0 || l.fresh*f.LeastLooks < f.LeastFresh*l.all {
+			f.LeastFresh, f.LeastLooks = l.fresh, l.all
+		}
+	}
+	return f
+}
 
 // noteFresh looks at the condition DataFresh of each service.
 func (w *World) noteFresh(ctx context.Context) {
@@ -36,19 +55,19 @@ func (w *World) noteFresh(ctx context.Context) {
 		if err != nil || !ok {
 			continue
 		}
-		w.fresh.Looks++
-		c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionDataFresh)
-		if c != nil && c.Status == metav1.ConditionTrue {
-			w.fresh.Fresh++
-			continue
+		if w.fresh.services == nil {
+			w.fresh = freshLooks{services: map[string]looks{}, lacked: map[string]int{}}
 		}
-		what := s.Namespace + "/" + s.Name + ": not sized yet"
-		if c != nil {
-			what = s.Namespace + "/" + s.Name + ": " + c.Message // which names a missing forecast, too
+		name := s.Namespace + "/" + s.Name
+		l := w.fresh.services[name]
+		l.all++
+		if c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionDataFresh); c == nil {
+			w.fresh.lacked[name+": not sized yet"]++
+		} else if c.Status != metav1.ConditionTrue {
+			w.fresh.lacked[name+": "+c.Message]++
+		} else {
+			l.fresh++
 		}
-		if w.fresh.Lacked == nil {
-			w.fresh.Lacked = map[string]int{}
-		}
-		w.fresh.Lacked[what]++
+		w.fresh.services[name] = l
 	}
 }

@@ -65,7 +65,7 @@ type World struct {
 	failures   int // steps in a row whose writes failed
 	violating  int
 	forecast   float64
-	fresh      Fresh
+	fresh      freshLooks
 	spent      Spent
 	closing    sync.Mutex
 	closers    []func() error // in the order they were made
