@@ -126,11 +126,11 @@ func (b *builder) build(ctx context.Context) (Image, error) {
 		return Image{}, err
 	}
 	img := Image{dir: filepath.Join(b.cache, "image", key)}
-	if _, err := os.Stat(filepath.Join(img.dir, snapshotFile)); err == nil {
+	if found(filepath.Join(img.dir, snapshotFile)) {
 		return img, nil
 	}
-	// A snapshot belongs to its disk, so older images go as a whole.
-	if err := os.RemoveAll(filepath.Join(b.cache, "image")); err != nil {
+	// A build that was cut off leaves a part.
+	if err := os.RemoveAll(img.dir); err != nil {
 		return Image{}, err
 	}
 	if err := os.MkdirAll(img.dir, 0o755); err != nil {
@@ -150,7 +150,7 @@ func (b *builder) build(ctx context.Context) (Image, error) {
 		}
 		b.progress(fmt.Sprintf("  %-90s %4.0fs", "node's "+s.name, time.Since(begin).Seconds()))
 	}
-	return img, nil
+	return img, prune(filepath.Dir(img.dir), keptVersions, keptBytes)
 }
 
 // imageKey names an image by all that is in it, and by the machine that its snapshot is of.

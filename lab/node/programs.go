@@ -95,12 +95,8 @@ func (b *builder) buildProgram(ctx context.Context, p program, toolchain string)
 	}
 	dir := filepath.Join(b.cache, "programs", p.name)
 	path := filepath.Join(dir, digest(inputs...)[:16], p.name)
-	if _, err := os.Stat(path); err == nil {
+	if found(path) {
 		return path, nil
-	}
-	// One version of each is enough: what is no longer wanted is as quickly linked again.
-	if err := os.RemoveAll(dir); err != nil {
-		return "", err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", err
@@ -116,7 +112,10 @@ func (b *builder) buildProgram(ctx context.Context, p program, toolchain string)
 	if err := lines(cmd, b.progress); err != nil {
 		return "", err
 	}
-	return path, os.Rename(path+".new", path)
+	if err := os.Rename(path+".new", path); err != nil {
+		return "", err
+	}
+	return path, prune(dir, keptVersions, keptBytes)
 }
 
 // moduleFlags say which module file a build reads. The kubelet needs a few modules that the project does not, so it is built from a copy of
