@@ -166,8 +166,8 @@ func (m *maker) bringHome(l *ledger, ask reclaim.Ask) {
 	m.borrow(l, ask, short, false)
 }
 
-// turnBack takes notices back, machine by machine, as long as the room beyond the high watermark lets the whole machine go. It reports whether
-// this plan takes one back.
+// turnBack takes notices back, machine by machine, as long as the room beyond the high watermark lets the whole machine go. A recall that an
+// operator asked for stands. It reports whether this plan takes one back.
 func (m *maker) turnBack(l *ledger, spare fleet.Resources) bool {
 	s := m.in.Snapshot
 	done := false
@@ -176,7 +176,7 @@ func (m *maker) turnBack(l *ledger, spare fleet.Resources) bool {
 		loans := m.noticedOn(n.ID)
 		// Only a machine whose loans are all in Noticed and may all turn: what drains cannot, and the parcels of a machine stay together.
 		if n.Pool != l.pool.ID || len(loans) == 0 || m.state[n.ID].homeward != len(loans) || m.guestOfOnline(loans[0], n) != nil ||
-			slices.ContainsFunc(loans, func(x *fleet.Loan) bool { return !m.wins(x.ID, proposal{passTurnBack, MoveTurnBack}) }) {
+			slices.ContainsFunc(loans, func(x *fleet.Loan) bool { return x.Asked != "" || !m.wins(x.ID, proposal{passTurnBack, MoveTurnBack}) }) {
 			continue
 		}
 		// spare was reckoned without what is coming home, so a notice that turns back takes nothing from it.

@@ -3,6 +3,7 @@ package planner
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/springtide/springtide/fleet"
 )
@@ -37,5 +38,21 @@ func TestAskedRecalls(t *testing.T) {
 				t.Errorf("move %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// A recall that an operator asked for stands, although the machine is not needed at home; the notice of one that the tide asked for is taken back.
+func TestAskedRecallStands(t *testing.T) {
+	for asked, want := range map[string]int{"": 1, "disk to be changed": 0} {
+		w := newWorld(4).service("web", 18, 0, 3, 95)
+		l := w.loan(3, fleet.Noticed, 2)
+		l.FirstNotice, l.Deadline, l.Due, l.Asked = t0, t0.Add(2*time.Minute), t0.Add(5*time.Minute), asked
+		w.worker(3, 0)
+		p := &w.s.Pods[len(w.s.Pods)-1]
+		p.NoticeLoan, p.NoticeEpoch, p.NoticeDeadline = l.ID, l.Epoch, fleet.KnownAt(l.Deadline, t0)
+		plan := made(w.input())
+		if got := moves(plan, MoveTurnBack); got != want {
+			t.Errorf("asked %q: %d notices are taken back, want %d: %+v", asked, got, want, plan.Moves)
+		}
 	}
 }

@@ -64,7 +64,7 @@ func (o *cliOptions) recall(cmd *cobra.Command, c *clients, arg, reason string) 
 		}
 		asked++
 		switch phase := phaseText(&l.Status); phase {
-		case "Emptying", "Lent":
+		case "Emptying", "Lent", "Noticed": // the planner takes a notice back that no operator asked for
 		default:
 			if err := say(cmd.OutOrStdout(), o, fmt.Sprintf("%s is %s already", what, phase)); err != nil {
 				return err
