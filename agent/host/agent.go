@@ -212,7 +212,7 @@ func (a *Agent) Cycle(ctx context.Context, f *Facts, now time.Time) (*Outcome, e
 	out.Writes, out.Skips = shape.Plan(in.Groups(&out.Layout), a.cgroups.Read, a.topology.AllCPUs(), a.topology.Mems(a.topology.AllCells()))
 	a.answer(in, &out.Layout)
 	if !a.o.DryRun {
-		out.Entries = a.apply(ctx, out.Writes, now)
+		out.Entries = a.apply(ctx, out.Writes)
 		a.record(out.Entries)
 		a.classify(in)
 	}

@@ -269,7 +269,7 @@ func TestJournalReplays(t *testing.T) {
 	b := newBench(t)
 	b.pod("web", shape.OnlineSide, shape.Shared, 4000)
 	b.pod("spare", shape.OverlapSide, shape.Reclaimed, 0)
-	was := map[string]string{}
+	was, last := map[string]string{}, time.Now()
 	b.lend("web", "batch", 1, 2, 3)
 	b.cycle()
 	b.lend("web", "", 2, 2, 3)
@@ -289,6 +289,11 @@ func TestJournalReplays(t *testing.T) {
 			t.Errorf("%s/%s was %q, the journal says %q", e.Path, e.File, now, e.Old)
 		}
 		was[e.Path+"/"+e.File] = e.New
+		// A line says when its write had ended, not when the cycle began.
+		if e.At.Before(last) {
+			t.Errorf("%s/%s was written at %s, before the line above it or before the test: %s", e.Path, e.File, e.At, last)
+		}
+		last = e.At
 	}
 	if len(was) < 5 {
 		t.Errorf("the journal has %d files", len(was))

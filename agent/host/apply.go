@@ -18,11 +18,11 @@ const (
 
 // apply carries the writes out in their order. Changes of a container go through the runtime, so that its own record says the same, and are read
 // back; whatever the runtime did not do is written as files.
-func (a *Agent) apply(ctx context.Context, writes []shape.Write, now time.Time) []Entry {
+func (a *Agent) apply(ctx context.Context, writes []shape.Write) []Entry {
 	var out []Entry
 	var batch []shape.Write
 	flush := func() {
-		out = append(out, a.applyContainers(ctx, batch, now)...)
+		out = append(out, a.applyContainers(ctx, batch)...)
 		batch = nil
 	}
 	for _, w := range writes {
@@ -31,7 +31,7 @@ func (a *Agent) apply(ctx context.Context, writes []shape.Write, now time.Time) 
 			continue
 		}
 		flush()
-		if e, ok := a.writeFile(w, now); ok {
+		if e, ok := a.writeFile(w); ok {
 			out = append(out, e)
 		}
 	}
@@ -40,9 +40,9 @@ func (a *Agent) apply(ctx context.Context, writes []shape.Write, now time.Time) 
 }
 
 // writeFile writes one file. A cgroup that is gone wants nothing any more.
-func (a *Agent) writeFile(w shape.Write, now time.Time) (Entry, bool) {
-	e := Entry{At: now, Write: w, Via: viaFile}
+func (a *Agent) writeFile(w shape.Write) (Entry, bool) {
 	err := a.cgroups.Write(w.Path, w.File, w.New)
+	e := Entry{At: time.Now(), Write: w, Via: viaFile}
 	if errors.Is(err, fs.ErrNotExist) {
 		return e, false
 	}
@@ -53,7 +53,7 @@ func (a *Agent) writeFile(w shape.Write, now time.Time) (Entry, bool) {
 }
 
 // applyContainers changes containers by one call for all of them. A batch may widen and then narrow a set; the runtime gets the last value.
-func (a *Agent) applyContainers(ctx context.Context, batch []shape.Write, now time.Time) []Entry {
+func (a *Agent) applyContainers(ctx context.Context, batch []shape.Write) []Entry {
 	if len(batch) == 0 {
 		return nil
 	}
@@ -78,6 +78,7 @@ func (a *Agent) applyContainers(ctx context.Context, batch []shape.Write, now ti
 		list[i] = updates[id]
 	}
 	err := a.runtime.Update(ctx, list)
+	at := time.Now()
 	a.m.calls.WithLabelValues(result(err)).Inc()
 	if err != nil {
 		a.o.Log.Warn("the runtime did not update containers: their cgroup files are written instead", "containers", len(list), "err", err)
@@ -93,11 +94,11 @@ func (a *Agent) applyContainers(ctx context.Context, batch []shape.Write, now ti
 		}
 		if text, ok := a.cgroups.Read(w.Path, w.File); ok {
 			if has, err := shape.ParseSet(text); err == nil && has.String() == w.New {
-				out = append(out, Entry{At: now, Write: w, Via: viaNRI})
+				out = append(out, Entry{At: at, Write: w, Via: viaNRI})
 				continue
 			}
 		}
-		if e, ok := a.writeFile(w, now); ok {
+		if e, ok := a.writeFile(w); ok {
 			a.m.repaired.Inc()
 			out = append(out, e)
 		}

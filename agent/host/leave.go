@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"time"
 
 	"github.com/springtide/springtide/agent/shape"
 	"github.com/springtide/springtide/api/v1alpha1"
@@ -37,7 +36,7 @@ func (c *Cluster) Uninstalled() bool {
 }
 
 // lift takes the limits above the pods away that the agent set: those of its configuration, and those that its journal has of an earlier one.
-func (a *Agent) lift(now time.Time) {
+func (a *Agent) lift() {
 	if a.cgroups == nil { // no cycle has found them
 		return
 	}
@@ -58,7 +57,7 @@ func (a *Agent) lift(now time.Time) {
 		groups = append(groups, g)
 	}
 	writes, _ := shape.Plan(groups, a.cgroups.Read, a.topology.AllCPUs(), a.topology.Mems(a.topology.AllCells()))
-	entries := a.apply(context.Background(), writes, now)
+	entries := a.apply(context.Background(), writes)
 	a.record(entries)
 	a.o.Log.Info("the agent is uninstalled: the limits above the pods are lifted", "files", len(entries))
 }

@@ -67,12 +67,12 @@ func TestLiftIsOfOwnLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	const best = "kubepods/besteffort"
-	b.record(b.apply(t.Context(), []shape.Write{{Path: best, File: "memory.high", New: "1048576"}}, noon))
+	b.record(b.apply(t.Context(), []shape.Write{{Path: best, File: "memory.high", New: "1048576"}}))
 	if err := os.Rename(filepath.Join(b.roots.State, journalFile), filepath.Join(b.roots.State, journalFile+".1")); err != nil {
 		t.Fatal(err)
 	}
 	files(t, b.roots.Cgroup, map[string]string{best + "/cpu.max": "50000 100000", best + "/memory.max": "2097152", "kubepods/memory.max": "4194304", "kubepods/memory.min": "65536"})
-	b.lift(noon)
+	b.lift()
 	for path, want := range map[string]string{best + "/cpu.max": "max", best + "/memory.high": "max", best + "/memory.max": "2097152", "kubepods/memory.max": "4194304", "kubepods/memory.min": "65536"} {
 		if got := b.read(filepath.Dir(path), filepath.Base(path)); got != want {
 			t.Errorf("%s is %s, want %s", path, got, want)

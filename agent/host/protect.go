@@ -164,7 +164,7 @@ func (a *Agent) Protect(ctx context.Context, c *Cluster, now time.Time) []shape.
 		for i := range writes {
 			writes[i].Why = g.advice.Why
 		}
-		a.record(a.apply(ctx, writes, now))
+		a.record(a.apply(ctx, writes))
 		g.written = b
 	}
 	a.m.quota.Set(float64(g.advice.Quota) / 1000)

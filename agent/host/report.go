@@ -125,7 +125,7 @@ func (a *Agent) Run(ctx context.Context, c *Cluster) error {
 	wg.Go(func() { c.Run(ctx) })
 	defer func() {
 		if !a.o.DryRun && c.Uninstalled() {
-			a.lift(time.Now())
+			a.lift()
 		}
 	}()
 	r := &reporter{a: a, c: c, work: make(chan report, 1), wake: event}

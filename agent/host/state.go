@@ -65,6 +65,7 @@ func LoadFacts(dir string) (*Facts, error) {
 // Entry is one line of the journal: a change, how it was made, and what came of it. The entries of a journal without an error, in their order,
 // lead a tree to the state that the agent left it in.
 type Entry struct {
+	// At is when the write had ended.
 	At time.Time `json:"at"`
 	shape.Write
 	// Via is file or nri.

@@ -54,8 +54,6 @@ type cluster struct {
 	node    *corev1.Node
 	web     *corev1.Pod // an online pod that runs through all stories
 	epoch   int64
-	// recalled is when the last recall was written, by the guest's clock.
-	recalled time.Time
 }
 
 // newCluster installs the agent on a node that has joined: its image from `tools/images`, its manifests from deploy.
@@ -220,7 +218,6 @@ func (c *cluster) lend(t *testing.T) {
 func (c *cluster) recall(t *testing.T) {
 	t.Helper()
 	c.epoch++
-	c.recalled = c.guestNow(t)
 	c.share(t, offlinePool, onlinePool, c.epoch)
 }
 
@@ -228,9 +225,10 @@ func (c *cluster) recall(t *testing.T) {
 func (c *cluster) takeHome(t *testing.T) {
 	t.Helper()
 	c.clean(t, c.epoch)
+	begin := c.guestNow(t)
 	c.share(t, onlinePool, "", c.epoch)
 	c.confined(t, c.web, "0-7", "0-3")
-	c.lastCPUSet(t, "online has its CPUs back after the recall", c.recalled)
+	c.lastCPUSet(t, "online has the socket back", begin)
 }
 
 // share writes who has socket 1 of the machine and who is to have it next, and the marks that let one side's pods land, as the controller does.

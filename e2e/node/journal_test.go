@@ -44,9 +44,14 @@ func (c *cluster) written(t *testing.T, since time.Time) []host.Entry {
 	return out
 }
 
-// lastCPUSet prints how long after a moment the agent wrote the last cpuset.
+// lastCPUSet prints how long after a moment, at which the share was changed, the agent wrote the last cpuset. A cycle is in the journal before
+// its answer is in the share's status.
 func (c *cluster) lastCPUSet(t *testing.T, what string, since time.Time) {
 	t.Helper()
+	c.Eventually(t, "the share's status answers the change", func(ctx context.Context) (bool, error) {
+		s, err := c.nodeShare(ctx)
+		return err == nil && s.Status.ObservedGeneration == s.Generation, err
+	})
 	var last time.Duration
 	n := 0
 	for _, e := range c.written(t, since) {
@@ -54,6 +59,9 @@ func (c *cluster) lastCPUSet(t *testing.T, what string, since time.Time) {
 			last = e.At.Sub(since)
 			n++
 		}
+	}
+	if n == 0 {
+		t.Errorf("%s: no cpuset is in the agent's journal", what)
 	}
 	t.Logf("measure: %s: %d cpusets written, the last one %.2f s after the change, by the guest's clock", what, n, last.Seconds())
 }
