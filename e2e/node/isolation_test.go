@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/springtide/springtide/agent/shape"
+	"github.com/springtide/springtide/lab/node"
 	"github.com/springtide/springtide/lab/node/nodetest"
 	"github.com/springtide/springtide/lab/plane"
 	"github.com/springtide/springtide/lab/plane/planetest"
@@ -34,27 +35,43 @@ func TestIsolation(t *testing.T) {
 	probe.Spec.Containers[0].Args = []string{"-probe"}
 	c.web = c.Create(t, probe)
 	t.Run("a CPU antagonist", func(t *testing.T) { suffersAnAntagonist(t, c) })
+	t.Run("online spikes", func(t *testing.T) { spikes(t, c) })
 	t.Run("a memory hog", func(t *testing.T) { outlivesAHog(t, c) })
+}
+
+// probedCPUs are what the guest has while latency is measured: as many as the cores of a small machine, since a guest with more busy CPUs than the
+// machine below has cores measures that machine's queues.
+const probedCPUs = 2
+
+// onlineCPUs gives the guest's kernel a number of CPUs.
+func (c *cluster) onlineCPUs(t *testing.T, n int) {
+	t.Helper()
+	var script strings.Builder
+	for i := 1; i < node.CPUs; i++ {
+		fmt.Fprintf(&script, "echo %d >/sys/devices/system/cpu/cpu%d/online\n", map[bool]int{true: 1, false: 0}[i < n], i)
+	}
+	c.Script(t, script.String())
 }
 
 // suffersAnAntagonist measures online's latency on the empty machine and next to spinning pods, first without the agent and then with it. What is
 // checked is what was written to the kernel; times are printed, since they depend on the machine below.
 func suffersAnAntagonist(t *testing.T, c *cluster) {
-	table := []string{fmt.Sprintf("%-14s %-9s %10s %10s %8s", "agent", "fill", "p50 (us)", "p99 (us)", "p99 ratio")}
+	c.onlineCPUs(t, probedCPUs)
+	table := []string{fmt.Sprintf("%-14s %-9s %10s %10s %8s %8s", "agent", "fill", "p50 (us)", "p99 (us)", "p50 ratio", "p99 ratio")}
+	empty50, empty99 := 0, 0
 	for _, agent := range []bool{false, true} {
 		name := "without"
 		if agent {
 			name = "with"
 			c.startAgent(t)
 		}
-		empty := 0
-		for fill, pods := range []int{0, 1, 2} {
+		for pods := range probedCPUs + 1 {
 			var made []*corev1.Pod
 			for i := range pods {
-				// As many threads as half of the machine has CPUs; with a request, so that its weight is that of any other pod.
-				pod := c.offline(fmt.Sprintf("antagonist-%t-%d-%d", agent, fill, i))
+				// With a request, so that its weight is that of any other pod.
+				pod := c.offline(fmt.Sprintf("antagonist-%t-%d-%d", agent, pods, i))
 				pod.Spec.Tolerations, pod.Annotations = nil, map[string]string{shape.AnnotationClass: string(shape.Reclaimed)}
-				pod.Spec.Containers[0].Args = []string{"-spin", "4"}
+				pod.Spec.Containers[0].Args = []string{"-spin", "1"}
 				pod.Spec.Containers[0].Resources = requests("1", "32Mi")
 				made = append(made, c.Create(t, pod))
 			}
@@ -67,16 +84,59 @@ func suffersAnAntagonist(t *testing.T, c *cluster) {
 				}
 			}
 			p50, p99 := c.latency(t, *runs)
-			if pods == 0 {
-				empty = p99
+			if empty99 == 0 { // the machine without an agent and without reclaimed work
+				empty50, empty99 = max(p50, 1), max(p99, 1)
 			}
-			table = append(table, fmt.Sprintf("%-14s %-9s %10d %10d %8.2f", name, fmt.Sprintf("%d %%", 50*pods), p50, p99, float64(p99)/float64(max(empty, 1))))
+			table = append(table, fmt.Sprintf("%-14s %-9s %10d %10d %8.2f %8.2f", name, fmt.Sprintf("%d %%", 100*pods/probedCPUs), p50, p99,
+				float64(p50)/float64(empty50), float64(p99)/float64(empty99)))
 			for _, pod := range made {
 				c.remove(t, pod)
 			}
 		}
 	}
 	t.Logf("measure: latency of online, median of %d runs of ten seconds each:\n%s", *runs, strings.Join(table, "\n"))
+	// The agent reads the machine's CPUs when it starts.
+	c.onlineCPUs(t, node.CPUs)
+	c.Script(t, `old=$(pidof springtide-agent); kill -9 $old; until now=$(pidof springtide-agent) && [ "$now" != "$old" ]; do sleep 0.5; done`)
+}
+
+// spikes has online use most of the machine of a sudden, next to reclaimed work that fills it, and prints how soon the agent took the CPUs back.
+func spikes(t *testing.T, c *cluster) {
+	c.startAgent(t) // no change where the story before did it
+	const busy, floor = 6, "50000 100000"
+	filler := c.Create(t, c.Pod("filler", "-spin", "8"))
+	quota := "cat /sys/fs/cgroup/kubepods/besteffort/cpu.max"
+	c.Eventually(t, "reclaimed work has more than its floor", func(ctx context.Context) (bool, error) {
+		out, err := c.Run(ctx, quota)
+		cores, _, _ := strings.Cut(out, " ")
+		n, _ := strconv.Atoi(cores)
+		return n > 200000, err
+	})
+	begin := c.guestNow(t)
+	c.Script(t, fmt.Sprintf(`d=%s; for i in $(seq %d); do setsid sh -c "echo \$\$ >$d/cgroup.procs; exec timeout 60 sh -c 'while :; do :; done'" >/dev/null 2>&1 & done`, cgroup(c.web), busy))
+	c.Eventually(t, "reclaimed work is at its floor", func(ctx context.Context) (bool, error) {
+		out, err := c.Run(ctx, quota)
+		return strings.TrimSpace(out) == floor, err
+	})
+	c.Eventually(t, "the journal has it", func(context.Context) (bool, error) {
+		var first, last time.Duration
+		n := 0
+		for _, e := range c.written(t, begin) {
+			if e.File != "cpu.max" {
+				continue
+			}
+			if n++; n == 1 {
+				first = e.At.Sub(begin)
+			}
+			if last = e.At.Sub(begin); e.New == floor {
+				t.Logf("measure: online goes from idle to %d cores: the quota of reclaimed work is cut for the first time after %.2f s, and is at its floor after %.2f s and %d writes, by the guest's clock",
+					busy, first.Seconds(), last.Seconds(), n)
+				return true, nil
+			}
+		}
+		return false, nil
+	})
+	c.remove(t, filler)
 }
 
 var probed = regexp.MustCompile(`probe: n=\d+ p50=(\d+) p99=(\d+)`)

@@ -24,7 +24,7 @@ func startsMany(t *testing.T, c *cluster) {
 	c.Script(t, `rm -f /tmp/many.*; setsid sh -c '
 up() { read now rest </proc/uptime; }
 while [ ! -e /tmp/many.end ]; do
-	agent=$(pidof springtide-agent) cycles=$(wget -q -T 2 -O - http://`+address+`:8081/metrics | sed -n "s/^springtide_agent_cycle_seconds_count //p")
+	agent=$(pidof springtide-agent) cycles=$(`+readMetrics(address)+` | sed -n "s/^springtide_agent_cycle_seconds_count //p")
 	up; echo "sample $now ${agent:--} ${cycles:--}"
 	for d in /sys/fs/cgroup/kubepods/besteffort/pod*/bare; do
 		read cpus <$d/cpuset.cpus.effective && echo "${d%/bare} $cpus"
@@ -43,6 +43,9 @@ done' >/dev/null 2>&1 &`)
 	for i := range *containers {
 		pod := c.offline(fmt.Sprintf("many-%03d", i))
 		pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{}
+		// A token's volume is a mount and two requests for each, and the emulated kubelet is slow enough.
+		no := false
+		pod.Spec.AutomountServiceAccountToken = &no
 		pod.Spec.Volumes = []corev1.Volume{{Name: "never", VolumeSource: corev1.VolumeSource{
 			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "never"}}}}}
 		pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "never", MountPath: "/never"}} // the kubelet waits for what is mounted alone
@@ -69,12 +72,28 @@ done' >/dev/null 2>&1 &`)
 		n, err := c.Run(ctx, confined)
 		return strings.TrimSpace(n) == fmt.Sprint(*containers), err
 	})
+	cycles := func(ctx context.Context) float64 {
+		m, err := c.agentMetrics(ctx, address)
+		if err != nil {
+			return 0
+		}
+		return sum(m, "springtide_agent_cycle_seconds_count")
+	}
+	from := cycles(t.Context())
+	c.Eventually(t, "a whole cycle has ended since", func(ctx context.Context) (bool, error) { return from > 0 && cycles(ctx) >= from+2, nil })
 	c.Script(t, "touch /tmp/many.end; sleep 1")
 	log, err := c.Get(t.Context(), "/tmp/many.log")
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.judgeMany(t, log)
+	if t.Failed() {
+		for line := range strings.Lines(log) {
+			if strings.HasPrefix(line, "sample") {
+				t.Log(strings.TrimSpace(line))
+			}
+		}
+	}
 	c.Script(t, `for d in /sys/fs/cgroup/kubepods/besteffort/pod*/bare; do kill -9 $(cat $d/cgroup.procs); done 2>/dev/null; sleep 1; rmdir /sys/fs/cgroup/kubepods/besteffort/pod*/bare`)
 	none := int64(0)
 	for i := range *containers {
