@@ -64,8 +64,12 @@ func Detect(r Roots, c *Cgroups) []Capability {
 		return nil
 	}
 	writable := c.writable()
+	confines := "pods are confined to the cores and cells of their side"
+	if c.systemd {
+		confines += "; the cgroup driver is systemd: limits of pods and of what is above them that systemd takes back are written again each cycle"
+	}
 	add(CapCPUSets, cmpErr(writable, has("cpuset"), staticManager(r, "cpu_manager_state", "cpuManagerPolicy"), staticManager(r, "memory_manager_state", "memoryManagerPolicy")),
-		"pods are confined to the cores and cells of their side")
+		confines)
 	add(CapCPUIdle, cmpErr(writable, file(c.parents.BestEffort, "cpu.idle")), "reclaimed BestEffort pods run when no other does")
 	add(CapCPUQuota, cmpErr(writable, file(c.parents.BestEffort, "cpu.max")), "the quota of reclaimed pods follows what online leaves idle")
 	add(CapMemoryBox, cmpErr(writable, has("memory"), file(c.parents.BestEffort, "memory.high")), "reclaimed pods run in a memory box")

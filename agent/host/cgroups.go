@@ -57,14 +57,6 @@ func isDir(path string) bool {
 // Parents are the cgroups above the pods.
 func (c *Cgroups) Parents() shape.Parents { return c.parents }
 
-// Driver names the kubelet's cgroup driver.
-func (c *Cgroups) Driver() string {
-	if c.systemd {
-		return "systemd"
-	}
-	return "cgroupfs"
-}
-
 // PodGroup is a pod's cgroup as it is on the machine.
 type PodGroup struct {
 	UID, Path  string
