@@ -9,17 +9,20 @@ import (
 	"github.com/springtide/springtide/internal/validate/offline"
 )
 
-// TestOfflineWorkIsDocumented: the page for teams names what they write and read, and its ElasticJob passes.
+// TestOfflineWorkIsDocumented: the pages for teams name what they write and read, and their ElasticJobs pass.
 func TestOfflineWorkIsDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/offline-work.md")
-	if err != nil {
-		t.Fatal(err)
+	text := ""
+	for _, name := range []string{"offline-work", "offline-jobs", "offline-reference"} {
+		page, err := os.ReadFile("../../docs/" + name + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += string(page)
 	}
-	text := string(page)
 	for _, name := range []string{v1alpha1.AnnotationNotice, v1alpha1.AnnotationAck, v1alpha1.AnnotationHeartbeat, v1alpha1.AnnotationCheckpoint,
 		v1alpha1.TaintHolder, v1alpha1.LabelOffline, v1alpha1.LabelHome, v1alpha1.LabelStable, v1alpha1.LabelTenant, v1alpha1.AnnotationElasticSettings} {
 		if !strings.Contains(text, name) {
-			t.Errorf("docs/offline-work.md does not name %s", name)
+			t.Errorf("no page on offline work names %s", name)
 		}
 	}
 	objects := 0

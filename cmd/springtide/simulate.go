@@ -38,7 +38,7 @@ func newSimulateCommand() *cobra.Command {
 			"Without --policies Springtide is played alone, as it comes. With them each policy is played without lending at several targets,\n" +
 			"its default one first, and with the lenders that it is compared with; what others reach is read off the curves at equal cost.\n" +
 			"With faults in the file invariants are checked at every step; every row that breaks one is told, and the exit code is 1.\n" +
-			"docs/simulator.md tells what a scenario holds, how each policy is played, and what the numbers mean. The policies:\n\n  " +
+			"docs/scenario.md says what a scenario holds, docs/simulator.md how each policy is played and what the numbers mean. The policies:\n\n  " +
 			strings.Join(sim.Policies(), ", ") + ", or all. A name such as hpa+none picks one of the lenders.",
 		Example: "  springtide simulate --scenario sim/scenario/examples/week.yaml\n" +
 			"  springtide simulate --scenario fleet.yaml --policies all --out result.json --html result.html\n" +

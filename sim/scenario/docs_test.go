@@ -13,7 +13,7 @@ import (
 
 // The page names each field of a scenario: in the first column of the table, or in the row of what it belongs to.
 func TestEveryFieldIsDocumented(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "simulator.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "scenario.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 			case row[name]:
 				own = row
 			case !slices.ContainsFunc(slices.Collect(maps.Keys(rows)), func(r string) bool { return strings.HasPrefix(r, below) }):
-				t.Errorf("docs/simulator.md says nothing of %s", under+name)
+				t.Errorf("docs/scenario.md says nothing of %s", under+name)
 				continue
 			}
 			if slices.Contains(types, kind) {
