@@ -38,6 +38,8 @@ func writeBacktestPage(w io.Writer, r *backtestReport, kept []backtest.Kept) err
 		// Empty are the series of which nothing can be drawn.
 		Empty   int
 		Verdict string
+		// Level is the quantile that replicas are sized by in the charts: the highest that was asked for.
+		Level string
 	}{Report: r, Verdict: modelsVerdict(r.Models), Head: slices.Concat([]string{"model", "forecasts"}, measureNames(r.Levels))}
 	var names []string
 	for i := range r.Models {
@@ -49,6 +51,9 @@ func writeBacktestPage(w io.Writer, r *backtestReport, kept []backtest.Kept) err
 		}
 	}
 	for k := range kept {
+		if n := len(kept[k].Quantiles); n > 0 {
+			page.Level = fmt.Sprint(kept[k].Quantiles[n-1])
+		}
 		for i := range kept[k].Set.Cases {
 			if len(page.Charts) == chartCount {
 				page.More++
@@ -80,7 +85,12 @@ type chart struct {
 	Lines  []line
 }
 
-type line struct{ Points, Color string }
+// line is the median of one model, and where replicas sized by its highest quantile would have broken the SLO.
+type line struct {
+	Model, Points, Color string
+	Breaches             string
+	Broken               int
+}
 
 // beyond is how many times as high as what came and the first model's band the axis may be: what explodes does not flatten the rest.
 const beyond = 2
@@ -120,9 +130,19 @@ func drawCase(k *backtest.Kept, i int, names []string) (chart, bool) {
 		out.Band = s.area(first[len(first)-1], first[0], len(past))
 	}
 	for m := range min(len(k.Forecasts), len(palette)) {
-		if path := s.path(middle(k, k.Forecasts[m][i]), len(past)); path != "" {
-			out.Lines = append(out.Lines, line{path, palette[m]})
+		path := s.path(middle(k, k.Forecasts[m][i]), len(past))
+		if path == "" {
+			continue
 		}
+		l := line{Model: names[m], Points: path, Color: palette[m]}
+		sized := k.Forecasts[m][i].Paths[len(k.Quantiles)-1]
+		for j, v := range c.Actual {
+			if v > sized[j] { // never of a gap
+				l.Breaches += fmt.Sprintf("M%s %sh%s", pixel(max(out.Frame.Left, s.x(float64(len(past)+j)-0.5))), pixel(out.Frame.Top+4+5*float64(m)), pixel(max(2, s.x(0.5)-s.x(0))))
+				l.Broken++
+			}
+		}
+		out.Lines = append(out.Lines, l)
 	}
 	slices.Reverse(out.Lines) // the first model's on top
 	return out, true

@@ -26,7 +26,11 @@ func TestBacktestPage(t *testing.T) {
 		if id == "zero" {
 			h.Values = []float64{0, 0, 0, 0}
 		}
-		set.Cases = append(set.Cases, pure.Case{Series: id, History: h, Actual: []float64{0, math.NaN(), 0}, Period: 1})
+		actual := []float64{0, math.NaN(), 0}
+		if id == "exploding" {
+			actual[0] = 3 // above the highest quantile of springtide, below the wild one
+		}
+		set.Cases = append(set.Cases, pure.Case{Series: id, History: h, Actual: actual, Period: 1})
 		f := plain.Forecast{Paths: [][]float64{{0, 0, 0}, {1, 1, 1}, {2, 2, 2}}}
 		if id == "silent" {
 			f = plain.Forecast{}
@@ -49,6 +53,9 @@ func TestBacktestPage(t *testing.T) {
 		}
 	}
 	withinChart(t, text)
+	if n := strings.Count(text, `class="breach"`); n != 1 || !strings.Contains(text, "springtide: SLO broken in 1 steps") || !strings.Contains(text, "above the 0.9 quantile") {
+		t.Errorf("%d marks of breaches, want the one step of one series in which the load was above the highest quantile of the model in front", n)
+	}
 	if !strings.Contains(text, "beyond the chart: last-value") {
 		t.Error("a model whose forecast explodes is not named")
 	}

@@ -33,7 +33,12 @@ document.querySelectorAll("svg").forEach((svg, i) => {
   });
   const drawn = [...svg.querySelectorAll("path")].filter(p => p.getTotalLength && p.getTotalLength() > 0 && p.getAttribute("stroke") !== "#e4e4e4");
   if (drawn.length < 2) bad.push("chart " + i + " is empty");
+  svg.querySelectorAll("path.breach").forEach(p => {
+    const r = p.getBBox();
+    if (!(p.getTotalLength() > 1) || r.x < 0 || r.x + r.width > svg.viewBox.baseVal.width + 1) bad.push("chart " + i + " has a mark of a breach that cannot be seen");
+  });
 });
+if (!document.querySelector("path.breach")) bad.push("no breach is marked");
 document.body.setAttribute("data-verdict", bad.length ? bad.join("; ") : "fine");
 </script>`
 
@@ -159,7 +164,11 @@ func sampleBacktest() (*backtestReport, []backtest.Kept) {
 			kept.Forecasts[m] = append(kept.Forecasts[m], plain.Forecast{Paths: paths})
 		}
 		for i := range 24 {
-			c.Actual = append(c.Actual, value(96+i)*1.02)
+			surge := 1.02
+			if k == 1 && i < 5 { // above the highest quantile of each model
+				surge = 1.5
+			}
+			c.Actual = append(c.Actual, value(96+i)*surge)
 		}
 		set.Cases = append(set.Cases, c)
 	}
