@@ -55,7 +55,7 @@ func Alerts() []Alert {
 		{Name: "SpringtideAgentWriteFails", Severity: "warning", For: "10m", Sparse: true,
 			Expr:        `sum by (instance, file) (rate(springtide_agent_cgroup_writes_total{result="error"}[5m])) > 0 or sum by (instance) (increase(springtide_agent_state_errors_total[10m])) > 0`,
 			Summary:     "A node agent cannot write what it wants to",
-			Description: "The agent {{ $labels.instance }} fails to write cgroups (file {{ $labels.file }}) or its own state. Pods may be on CPUs that are not theirs; its log names file and error."},
+			Description: "The agent {{ $labels.instance }} fails to write {{ if $labels.file }}the cgroup file {{ $labels.file }}: pods may be on CPUs that are not theirs{{ else }}its own state: after a restart without the API server it would not enforce the last share{{ end }}. Its log names file and error."},
 		{Name: "SpringtideMachinePressed", Severity: "warning", For: "10m", Sparse: true,
 			Expr:        `max by (instance, rule) (springtide_agent_pressure) == 1`,
 			Summary:     "Evictions do not relieve a machine",

@@ -75,8 +75,8 @@ var alertCases = map[string][]alertCase{
 	},
 	"SpringtideAgentWriteFails": {
 		{series: `springtide_agent_cgroup_writes_total{instance="m",file="cpuset.cpus",via="file",result="error"} 0+3x30`, at: 20,
-			fires: []string{`{file="cpuset.cpus", instance="m"}`}, says: "The agent m fails"},
-		{series: `springtide_agent_state_errors_total{instance="m"} 0+1x30`, at: 20, fires: []string{`{instance="m"}`}, says: "its own state"},
+			fires: []string{`{file="cpuset.cpus", instance="m"}`}, says: "The agent m fails to write the cgroup file cpuset.cpus: pods"},
+		{series: `springtide_agent_state_errors_total{instance="m"} 0+1x30`, at: 20, fires: []string{`{instance="m"}`}, says: "The agent m fails to write its own state: after"},
 		{series: "springtide_agent_cgroup_writes_total{instance=\"m\",file=\"cpuset.cpus\",via=\"file\",result=\"ok\"} 0+3x30\n" +
 			"  springtide_agent_cgroup_writes_total{instance=\"m\",file=\"cpuset.cpus\",via=\"file\",result=\"error\"} 2x30", at: 20},
 	},
