@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -18,6 +19,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	nodeready "sigs.k8s.io/kwok/kustomize/stage/node/fast"
 	nodeheartbeat "sigs.k8s.io/kwok/kustomize/stage/node/heartbeat-with-lease"
+
+	"github.com/springtide/springtide/internal/validate/lines"
 )
 
 // NodeAnnotation and NodeAnnotationValue mark the nodes that kwok keeps alive; a node without them stays NotReady.
@@ -112,13 +115,32 @@ func (l layout) components(keys *pki) ([]*component, error) {
 		c.args = slices.Concat(c.args, args, l.options.ExtraArgs[name])
 		return c
 	}
-	return []*component{
+	parts := []*component{
 		part(Etcd, "http://"+l.address(portEtcd)+"/health", l.etcdArgs()),
 		part(APIServer, "https://"+l.address(portAPI)+"/readyz", l.apiServerArgs(keys)),
 		part(ControllerManager, "https://"+l.address(portControllers)+"/healthz", l.controllerArgs(keys)),
 		l.scheduler(part, keys),
 		part(KWOK, "http://"+l.address(portKWOK)+"/healthz", l.kwokArgs(keys)),
-	}, nil
+	}
+	return parts, checkArgs(parts, l.options.ExtraArgs)
+}
+
+// checkArgs refuses arguments of a component that does not run: they would have no effect.
+func checkArgs(parts []*component, extra map[string][]string) error {
+	var running []string
+	for _, c := range parts {
+		running = append(running, c.name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(extra)) {
+		if slices.Contains(running, name) {
+			continue
+		}
+		if near := lines.Nearest(name, running); near != "" {
+			return fmt.Errorf("arguments of %q: the plane has no such component: did you mean %s?", name, near)
+		}
+		return fmt.Errorf("arguments of %q: the plane runs %s", name, strings.Join(running, ", "))
+	}
+	return nil
 }
 
 // scheduler is the one that places pods.
