@@ -332,7 +332,10 @@ type Pod struct {
 	Unschedulable bool
 	// UnschedulableSince is when the scheduler said so first.
 	UnschedulableSince Known[time.Time]
-	Deleting           bool
+	// Bundled says that the pod names the bundled scheduler, which measures how long its gang waits; GangTimedOut is when that was too long.
+	Bundled      bool
+	GangTimedOut Known[time.Time]
+	Deleting     bool
 	// Grace is what the pod gets to end after it was told to; Killed says that its end was asked for with none.
 	Grace           time.Duration
 	Killed          bool
@@ -391,8 +394,9 @@ type Job struct {
 	// LastCheckpoint is when work was saved last, and LastRecalled when members were last taken away.
 	LastCheckpoint, LastRecalled Known[time.Time]
 	Created                      time.Time
-	// Gang is how its minimum stands, as the API keeps it.
-	Gang Gang
+	// Gang is how its minimum stands, as the API keeps it; GangTimeout how long it may be asked for without being whole, 0 for the default.
+	Gang        Gang
+	GangTimeout time.Duration
 }
 
 // GangPhase says how the minimum of a job stands: its gang, which works as a whole or not at all.

@@ -64,7 +64,7 @@ type Options struct {
 	ClaimHold time.Duration
 	// RecallRest is how long a job that was recalled comes last among equals.
 	RecallRest time.Duration
-	// GangTimeout is how long the minimum of a job may be asked for without running before it is given up; GangBackoff is how long it then
+	// GangTimeout is how long the minimum of a job that does not say so may be asked for without running before it is given up; GangBackoff is how long it then
 	// waits, doubled at each failure up to GangBackoffMax. GangPatience is how long it may wait for room before others stop passing it.
 	GangTimeout, GangBackoff, GangBackoffMax, GangPatience time.Duration
 	// MemberStay is how long a member runs before it makes room for another job's fair share.

@@ -68,6 +68,9 @@ type staff struct {
 	gang  fleet.Gang
 	// note says why the gang is not whole, shed why members had to go, owes why all of the gang has to.
 	note, shed, owes string
+	// bundled says that pods of it wait for the bundled scheduler, gangTimedOut is when that last reported that the gang waited for too long.
+	bundled      bool
+	gangTimedOut time.Time
 }
 
 // crew is where the pods of one member role are, and how many there should be.
@@ -147,6 +150,9 @@ func (m *maker) count(st *staff, p *fleet.Pod) {
 	}
 	mem, c := &st.job.Members[i], &st.crews[i]
 	waits := p.NodeName == "" && p.Phase == fleet.PodPending
+	if waits && p.Bundled && !p.Deleting && !mem.Divisible {
+		st.bundled, st.gangTimedOut = true, later(st.gangTimedOut, p.GangTimedOut.Value)
+	}
 	switch {
 	case p.Deleting || waits && mem.Leaves == fleet.LeavesNamed:
 		c.ended = append(c.ended, p.Name.Name)

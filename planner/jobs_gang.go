@@ -104,8 +104,8 @@ func (x *staffing) form(st *staff, head *staff) {
 		if st.gang.Since.Before(x.m.in.Thawed) {
 			st.gang.Since = x.m.in.Thawed // nobody could form under a freeze
 		}
-		if now.Sub(st.gang.Since) >= o.GangTimeout && x.m.mayTake() {
-			x.giveUp(st, fmt.Sprintf("its gang did not run within %s (%s)", o.GangTimeout, st.short()))
+		if timeout := cmp.Or(st.job.GangTimeout, o.GangTimeout); st.timedOut(now, timeout) && x.m.mayTake() {
+			x.giveUp(st, fmt.Sprintf("its gang did not run within %s (%s)", timeout, st.short()))
 			return
 		}
 		st.hold()
@@ -125,6 +125,18 @@ func (x *staffing) form(st *staff, head *staff) {
 		st.release()
 		st.note = "waits for room for its whole gang: " + st.short() + x.makeRoom(st, lack)
 	}
+}
+
+// timedOut reports whether a gang that forms was given its time. Where pods of it wait for the bundled scheduler, that scheduler measures the time and
+// reports its end on them. A scheduler that says nothing for twice the time is taken not to run.
+func (st *staff) timedOut(now time.Time, timeout time.Duration) bool {
+	if st.bundled {
+		if !st.gangTimedOut.IsZero() && !st.gangTimedOut.Before(st.gang.Since) {
+			return true
+		}
+		timeout *= 2
+	}
+	return now.Sub(st.gang.Since) >= timeout
 }
 
 // inARow says how often something happened.

@@ -1084,3 +1084,33 @@ func TestWhatIsAskedForIsCharged(t *testing.T) {
 		})
 	}
 }
+
+// Where the bundled scheduler has pods of a gang to place, it measures how long the gang waits: the gang is given up when the scheduler reports it, and not
+// by a report on an earlier try. A scheduler that reports nothing for twice the time is taken not to run. A job says how long its gang has.
+func TestGangTimeoutIsTheSchedulers(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		timeout time.Duration
+		after   time.Duration
+		report  fleet.Known[time.Time]
+		bundled bool
+		want    fleet.GangPhase
+	}{
+		{"its own time", 20 * time.Minute, 19 * time.Minute, fleet.Known[time.Time]{}, false, fleet.GangForming},
+		{"its own time is over", 20 * time.Minute, 20 * time.Minute, fleet.Known[time.Time]{}, false, fleet.GangBackedOff},
+		{"no report", 0, 9 * time.Minute, fleet.Known[time.Time]{}, true, fleet.GangForming},
+		{"a report", 0, 3 * time.Minute, fleet.KnownAt(t0.Add(2*time.Minute), t0), true, fleet.GangBackedOff},
+		{"a report on an earlier try", 0, 9 * time.Minute, fleet.KnownAt(t0.Add(-time.Minute), t0), true, fleet.GangForming},
+		{"no scheduler", 0, 10 * time.Minute, fleet.Known[time.Time]{}, true, fleet.GangBackedOff},
+	} {
+		y := newYard(1, 0)
+		j := y.job("train", member("worker", 60, 1, 1))
+		j.Members[0].Desired, j.GangTimeout, j.Gang = 1, c.timeout, fleet.Gang{Phase: fleet.GangForming, Since: t0}
+		y.pod(j, &j.Members[0], "worker-0")
+		y.s.Pods[0].Bundled, y.s.Pods[0].GangTimedOut = c.bundled, c.report
+		y.s.At = t0.Add(c.after)
+		if plan := made(Input{Snapshot: &y.s, Options: DefaultOptions()}); plan.Gangs[0].Phase != c.want {
+			t.Errorf("%s: %+v, want %s", c.name, plan.Gangs[0], c.want)
+		}
+	}
+}

@@ -52,6 +52,12 @@ type ElasticJobSpec struct {
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
 	// Hosts publishes where the members of a ring are, as the discovery script of elastic Horovod says it.
 	Hosts *HostList `json:"hosts,omitempty"`
+	// GangTimeoutSeconds is how long the minimum may be asked for without being whole. After that it gives back the room that it holds and is tried
+	// again later. Where the bundled scheduler places the pods, the scheduler measures this time and reports its end on the pods that wait.
+	// +kubebuilder:validation:Minimum=10
+	// +kubebuilder:validation:Maximum=86400
+	// +kubebuilder:default=300
+	GangTimeoutSeconds int32 `json:"gangTimeoutSeconds,omitempty"`
 }
 
 // JobMember is one role of the job.

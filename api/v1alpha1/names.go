@@ -80,6 +80,9 @@ const (
 	LabelPartition = "springtide.dev/scheduler-partition"
 	// AnnotationPartition on a pod is the number of the scheduler's partition that is to place it; without it, it follows from the pod's UID.
 	AnnotationPartition = "springtide.dev/scheduler-partition"
+	// PodGangTimedOut is the condition of a pod that waits, and whose gang did not become whole within its timeout. The bundled scheduler writes it, the
+	// controller gives back what the gang holds.
+	PodGangTimedOut = "springtide.dev/GangTimedOut"
 	// SchedulerName is the schedulerName of pods that the bundled scheduler places.
 	SchedulerName = "springtide"
 	// SchedulerLeasePrefix names the Lease of a partition of the scheduler: prefix + partition number, in the scheduler's namespace.

@@ -179,6 +179,7 @@ func newJobFacts(a *v1alpha1.ElasticJob) jobFacts {
 		f.job.LastRecalled = fleet.KnownAt(timeOf(t), timeOf(t))
 	}
 	f.job.Gang = gangFacts(a.Status.Gang)
+	f.job.GangTimeout = time.Duration(a.Spec.GangTimeoutSeconds) * time.Second
 	for i := range a.Spec.Members {
 		m := &a.Spec.Members[i]
 		f.job.Members = append(f.job.Members, fleet.Member{Role: m.Role, Kind: m.WorkloadRef.Kind, Min: m.Min, Max: m.Max, Stable: m.Stable, Divisible: m.Divisible,

@@ -65,6 +65,7 @@ func newPodFacts(p *corev1.Pod) *podFacts {
 			Grace:        time.Duration(or(p.Spec.TerminationGracePeriodSeconds, int64(corev1.DefaultTerminationGracePeriodSeconds))) * time.Second,
 			Killed:       p.DeletionTimestamp != nil && or(p.DeletionGracePeriodSeconds, 1) == 0,
 			DeletionCost: deletionCost(p.Annotations),
+			Bundled:      p.Spec.SchedulerName == v1alpha1.SchedulerName,
 			Version:      p.ResourceVersion,
 		},
 	}
@@ -104,6 +105,10 @@ func (f *podFacts) readStatus(s *corev1.PodStatus) {
 		case corev1.PodScheduled:
 			if f.pod.Unschedulable = c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable; f.pod.Unschedulable {
 				f.pod.UnschedulableSince = fleet.KnownAt(timeOf(&c.LastTransitionTime), timeOf(&c.LastTransitionTime))
+			}
+		case v1alpha1.PodGangTimedOut:
+			if c.Status == corev1.ConditionTrue {
+				f.pod.GangTimedOut = fleet.KnownAt(timeOf(&c.LastTransitionTime), timeOf(&c.LastTransitionTime))
 			}
 		}
 	}

@@ -26,7 +26,7 @@ func (a *assembly) addPods() {
 		p.RefusedBy = refused[p.ID]
 		p.ImagePresent = a.c.images.of(f)
 		p.Created = a.at(f.CreationTimestamp.Time)
-		p.UnschedulableSince = a.knownAt(p.UnschedulableSince)
+		p.UnschedulableSince, p.GangTimedOut = a.knownAt(p.UnschedulableSince), a.knownAt(p.GangTimedOut)
 		if f.kubelet {
 			p.Started, p.ReadySince = a.knownAt(p.Started), a.knownAt(p.ReadySince)
 		}

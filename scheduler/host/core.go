@@ -82,6 +82,8 @@ type pod struct {
 	// pinned is the one node that it asks for.
 	pinned string
 	gang   *gang
+	// confined: its shape asks for the domain of its gang too.
+	confined bool
 	// trial is what upstream's plugins hold for it, while it is assumed.
 	trial  Trial
 	judged judgement
@@ -261,6 +263,7 @@ func (c *core) describe(p *pod, o *corev1.Pod) {
 		p.shape.Side = fleet.Online // it tolerates all marks, and holds what online keeps
 	}
 	p.class = c.classify(p)
+	p.confined = false
 }
 
 // classify interns the shape of a pod.
@@ -273,9 +276,13 @@ func (c *core) classify(p *pod) place.ClassID {
 }
 
 func (c *core) enqueue(p *pod) {
+	if p.confined {
+		c.describe(p, p.object) // its gang may be elsewhere by now
+	}
 	if c.gangs.enqueue(c, p) {
 		return
 	}
+	c.gangs.confine(c, p)
 	p.key = queue.Key(p.object.UID)
 	c.queue.Add(queue.Item{Key: p.key, Priority: priority(p.object), Tenant: p.tenant, Class: queue.Class(p.class), Since: p.object.CreationTimestamp.Time})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -55,10 +56,11 @@ type podGroup struct {
 	generation  int64
 }
 
-// jobGang is the minimum of an ElasticJob.
+// jobGang is what an ElasticJob asks for its gang.
 type jobGang struct {
-	name  string
-	roles []jobRole
+	// roles are those with a minimum; empty where no pods need each other.
+	roles   []jobRole
+	timeout time.Duration
 }
 
 type jobRole struct {
@@ -70,10 +72,10 @@ type jobRole struct {
 type gang struct {
 	key     queue.Key
 	class   queue.Class
-	group   string // namespace/name of its PodGroup; empty for that of an ElasticJob
-	job     string
+	group   string // namespace/name of its PodGroup; empty where the ElasticJob is the gang
+	job     string // namespace/name of the ElasticJob of its pods; empty for none
 	members map[types.UID]*pod
-	// since is since when pods of it wait.
+	// since is since when it lacks pods; zero while its minimum runs.
 	since time.Time
 	// forming: pods of it are missing, and that is not reported yet.
 	forming bool
@@ -92,11 +94,15 @@ func (g *gangs) of(o *corev1.Pod) *gang {
 		if known := g.groups[group]; known != nil && known.minCount < 2 {
 			return nil
 		}
+		job = g.jobOf[workloadOf(o)]
 	} else if job = g.workloads[workloadOf(o)]; job == "" {
 		return nil
 	}
-	key := queue.Key("gang " + group + job)
+	key := queue.Key("gang " + cmp.Or(group, job))
 	found := g.byKey[key]
+	if found != nil && job != "" {
+		found.job = job // the ElasticJob may be made after the first pod
+	}
 	if found == nil {
 		g.serial--
 		found = &gang{key: key, class: g.serial, group: group, job: job, members: map[types.UID]*pod{}}
@@ -130,37 +136,52 @@ func (g *gangs) part(p *pod) {
 	p.gang = nil
 }
 
-// shortage is what a gang lacks until its minimum runs, by role; a PodGroup has one role.
-func (g *gangs) shortage(x *gang) (need map[string]int, known bool) {
+// shortage is what a gang lacks until its minimum runs: pods of its roles, and beyond these pods of any role.
+type shortage struct {
+	roles map[string]int
+	any   int
+}
+
+func (s *shortage) sum() int {
+	n := s.any
+	for _, k := range s.roles {
+		n += k
+	}
+	return n
+}
+
+// shortage counts what a gang lacks; false where its PodGroup is not known. The roles are those of its ElasticJob, and the minimum of a PodGroup counts all
+// of its pods.
+func (g *gangs) shortage(x *gang) (need shortage, known bool) {
 	running := map[string]int{}
+	all := 0
 	for _, p := range x.members {
 		if p.stage != waits {
 			running[g.role(x, p)]++
+			all++
 		}
 	}
-	need = map[string]int{}
-	if x.group != "" {
-		group := g.groups[x.group]
-		if group == nil {
-			return nil, false
+	need.roles = map[string]int{}
+	if job := g.jobs[x.job]; job != nil {
+		for _, r := range job.roles {
+			need.roles[r.role] = max(r.min-running[r.role], 0)
 		}
-		need[""] = max(group.minCount-running[""], 0)
-		return need, true
 	}
-	job := g.jobs[x.job]
-	if job == nil {
-		return need, true // the job is gone, its pods stand for themselves
+	if x.group == "" {
+		return need, true // without its job the pods stand for themselves
 	}
-	for _, r := range job.roles {
-		need[r.role] = max(r.min-running[r.role], 0)
+	group := g.groups[x.group]
+	if group == nil {
+		return need, false
 	}
+	need.any = max(group.minCount-all-need.sum(), 0)
 	return need, true
 }
 
 // role is the role of a pod in its gang.
 func (g *gangs) role(x *gang, p *pod) string {
 	job := g.jobs[x.job]
-	if x.group != "" || job == nil {
+	if job == nil {
 		return ""
 	}
 	owner := metav1.GetControllerOf(p.object)
@@ -175,14 +196,6 @@ func (g *gangs) role(x *gang, p *pod) string {
 	return ""
 }
 
-func sum(need map[string]int) int {
-	n := 0
-	for _, k := range need {
-		n += k
-	}
-	return n
-}
-
 // enqueue puts a waiting pod into the queue as a part of its gang; false for pods that stand for themselves, or came when their gang ran already.
 func (g *gangs) enqueue(c *core, p *pod) bool {
 	g.join(p)
@@ -191,13 +204,17 @@ func (g *gangs) enqueue(c *core, p *pod) bool {
 		return false
 	}
 	need, known := g.shortage(x)
-	if known && sum(need) == 0 {
+	if known && need.sum() == 0 {
 		return false
 	}
-	if x.since.IsZero() {
+	formed := known && enough(g, x, need)
+	switch {
+	case x.group == "" && !formed:
+		x.since = time.Time{} // who makes the pods of an ElasticJob has them come as it likes: its time begins when all are there
+	case x.since.IsZero():
 		x.since = c.now()
 	}
-	if !known || !enough(g, x, need) {
+	if !formed {
 		c.queue.Remove(p.key)
 		p.key = x.key
 		c.queue.Remove(x.key)
@@ -235,8 +252,8 @@ func (g *gangs) report(c *core, now time.Time) {
 		waiting := g.waiting(x)
 		why := "waits for the PodGroup " + x.group + ", which does not exist"
 		if need, known := g.shortage(x); known {
-			why = fmt.Sprintf("waits for %d more pods of its gang, which is placed whole or not at all", sum(need)-len(waiting))
-			if sum(need) <= len(waiting) {
+			why = fmt.Sprintf("waits for %d more pods of its gang, which is placed whole or not at all", need.sum()-len(waiting))
+			if need.sum() <= len(waiting) {
 				why = "waits for pods of all roles of its gang, which is placed whole or not at all"
 			}
 		}
@@ -247,19 +264,21 @@ func (g *gangs) report(c *core, now time.Time) {
 }
 
 // enough reports whether the pods that wait can make the minimum.
-func enough(g *gangs, x *gang, need map[string]int) bool {
+func enough(g *gangs, x *gang, need shortage) bool {
 	have := map[string]int{}
+	all := 0
 	for _, w := range x.members {
 		if w.stage == waits {
 			have[g.role(x, w)]++
+			all++
 		}
 	}
-	for role, n := range need {
+	for role, n := range need.roles {
 		if have[role] < n {
 			return false
 		}
 	}
-	return true
+	return all >= need.sum()
 }
 
 // waiting are the members that wait, the oldest first.
@@ -283,11 +302,11 @@ func (g *gangs) waiting(x *gang) []*pod {
 func (g *gangs) decide(ctx context.Context, c *core, x *gang) string {
 	waiting := g.waiting(x)
 	need, known := g.shortage(x)
-	if !known || len(waiting) == 0 || sum(need) > 0 && !enough(g, x, need) {
+	if !known || len(waiting) == 0 || need.sum() > 0 && !enough(g, x, need) {
 		c.queue.Remove(x.key)
 		return resultWaits
 	}
-	if sum(need) == 0 {
+	if need.sum() == 0 {
 		g.loosen(c, x)
 		return resultWaits
 	}
@@ -302,7 +321,6 @@ func (g *gangs) decide(ctx context.Context, c *core, x *gang) string {
 	placed, why := g.place(ctx, c, x, chosen)
 	if placed == nil && c.preempt.tryGang(c, g, x, chosen) {
 		c.queue.Remove(x.key)
-		x.since = time.Time{}
 		c.metrics.gangs.WithLabelValues(resultPreempts).Inc()
 		return resultPreempts
 	}
@@ -338,16 +356,24 @@ func (g *gangs) loosen(c *core, x *gang) {
 	}
 }
 
-// chosen are the pods that are placed together: as many of each role as are needed, the oldest first.
-func (g *gangs) chosen(x *gang, waiting []*pod, need map[string]int) []*pod {
-	var chosen []*pod
-	left := map[string]int{}
-	for role, n := range need {
-		left[role] = n
-	}
-	for _, w := range waiting {
+// chosen are the pods that are placed together: as many of each role as are needed, and then of any role, the oldest first.
+func (g *gangs) chosen(x *gang, waiting []*pod, need shortage) []*pod {
+	left := maps.Clone(need.roles)
+	isChosen := make([]bool, len(waiting))
+	for i, w := range waiting {
 		if role := g.role(x, w); left[role] > 0 {
 			left[role]--
+			isChosen[i] = true
+		}
+	}
+	var chosen []*pod
+	rest := need.any
+	for i, w := range waiting {
+		if !isChosen[i] && rest > 0 {
+			rest--
+			isChosen[i] = true
+		}
+		if isChosen[i] {
 			chosen = append(chosen, w)
 		}
 	}
@@ -584,29 +610,69 @@ func (g *gangs) helped(c *core, class queue.Class, node string) bool {
 	return false
 }
 
-// expire takes back what a gang has when its minimum did not come to run in time: half a gang holds room and does nothing.
+// timeoutOf is how long a gang may lack pods: as its ElasticJob says, else as the configuration does.
+func (g *gangs) timeoutOf(x *gang) time.Duration {
+	if job := g.jobs[x.job]; job != nil {
+		return job.timeout
+	}
+	return g.timeout
+}
+
+// expire ends the wait of gangs whose minimum did not come to run in time, since half a gang holds room and does nothing. The pods that wait say so, and are
+// tried again after their back-off. What runs of a PodGroup is evicted; what runs of an ElasticJob the controller takes back by its sizes when it reads
+// that, so that a launcher is not ended by an eviction.
 func (g *gangs) expire(c *core, now time.Time) {
-	for _, x := range g.byKey {
-		if x.group == "" || x.since.IsZero() || now.Sub(x.since) < g.timeout {
-			continue
+	for _, key := range sortedKeys(g.byKey) {
+		x := g.byKey[key]
+		if timeout := g.timeoutOf(x); !x.since.IsZero() && now.Sub(x.since) >= timeout {
+			g.timeOut(c, x, now, timeout)
 		}
-		need, known := g.shortage(x)
-		if !known || sum(need) == 0 {
-			x.since = time.Time{}
-			continue
+	}
+}
+
+func (g *gangs) timeOut(c *core, x *gang, now time.Time, timeout time.Duration) {
+	for _, p := range x.members {
+		if p.stage == nominated {
+			return // it has taken room already, and a preemption has a patience of its own
 		}
-		x.since = now
-		why := fmt.Sprintf("its gang lacked %d pods for %s", sum(need), g.timeout)
-		running := 0
-		for _, p := range x.members {
-			if p.stage == bound {
-				running++
-				g.rollback(p, why)
-			}
+	}
+	need, known := g.shortage(x)
+	if !known || need.sum() == 0 {
+		x.since = time.Time{}
+		return
+	}
+	x.since = now
+	lacks := fmt.Sprintf("its gang lacked %d pods for %s", need.sum(), timeout)
+	why := lacks + ": it is tried again after a back-off"
+	for _, w := range g.waiting(x) {
+		c.say(verdict{pod: w.object, reason: corev1.PodReasonUnschedulable, message: why, at: now, gangTimedOut: true})
+	}
+	c.queue.Later(x.key, now)
+	c.metrics.gangs.WithLabelValues("timeout").Inc()
+	group := g.groups[x.group]
+	if group == nil {
+		return
+	}
+	g.result(group, false, why)
+	for _, p := range x.members {
+		if p.stage == bound {
+			g.rollback(p, lacks)
 		}
-		if running > 0 {
-			c.metrics.gangs.WithLabelValues("timeout").Inc()
-		}
+	}
+}
+
+// confine keeps a pod that comes to a gang that runs to the domain of its gang, where the gang must have one.
+func (g *gangs) confine(c *core, p *pod) {
+	if p.gang == nil {
+		return
+	}
+	key := g.topologyKey(p.gang)
+	if key == "" {
+		return
+	}
+	if value := g.domainOfMembers(c, p.gang, key); value != "" {
+		p.shape, p.confined = narrowed(p.shape, key, value), true
+		p.class = c.classify(p)
 	}
 }
 
@@ -651,7 +717,7 @@ func (c *core) setJob(full string, job *v1alpha1.ElasticJob) {
 	}
 	delete(g.jobs, full)
 	if job != nil {
-		next := &jobGang{name: full}
+		next := &jobGang{timeout: cmp.Or(time.Duration(job.Spec.GangTimeoutSeconds)*time.Second, g.timeout)}
 		total := 0
 		for i := range job.Spec.Members {
 			m := &job.Spec.Members[i]
@@ -663,22 +729,19 @@ func (c *core) setJob(full string, job *v1alpha1.ElasticJob) {
 			if m.Divisible {
 				continue
 			}
-			part := m.Part
-			if part == "" {
-				part = m.Role
-			}
 			total += int(m.Min)
-			next.roles = append(next.roles, jobRole{role: m.Role, kind: m.WorkloadRef.Kind, workload: m.WorkloadRef.Name, part: part, min: int(m.Min)})
+			next.roles = append(next.roles, jobRole{role: m.Role, kind: m.WorkloadRef.Kind, workload: m.WorkloadRef.Name, part: cmp.Or(m.Part, m.Role), min: int(m.Min)})
 		}
-		if total > 1 {
-			g.jobs[full] = next
-			for _, r := range next.roles {
-				g.workloads[namespace+"/"+r.kind+"/"+r.workload] = full
-			}
+		if total < 2 {
+			next.roles = nil
 		}
+		for _, r := range next.roles {
+			g.workloads[namespace+"/"+r.kind+"/"+r.workload] = full
+		}
+		g.jobs[full] = next
 	}
 	for _, p := range c.pods {
-		if p.object.Namespace == namespace && p.object.Spec.SchedulingGroup == nil {
+		if p.object.Namespace == namespace {
 			c.regroup(p)
 		}
 	}

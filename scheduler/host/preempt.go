@@ -358,14 +358,14 @@ func (x *preemption) facts(c *core) *place.PreemptionFacts {
 
 // minimum is how many pods a gang needs.
 func (g *gangs) minimum(x *gang) int {
-	if group := g.groups[x.group]; group != nil {
-		return group.minCount
-	}
 	n := 0
 	if job := g.jobs[x.job]; job != nil {
 		for _, r := range job.roles {
 			n += r.min
 		}
+	}
+	if group := g.groups[x.group]; group != nil {
+		n = max(n, group.minCount)
 	}
 	return n
 }

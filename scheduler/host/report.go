@@ -41,7 +41,9 @@ type verdict struct {
 	message string
 	// nominated is the node that is being made free for it; empty for none.
 	nominated string
-	at        time.Time
+	// gangTimedOut: its gang did not become whole in time. The controller reads it.
+	gangTimedOut bool
+	at           time.Time
 }
 
 const reportWorkers = 8
@@ -57,14 +59,16 @@ func newReporter(ctx context.Context, client kubernetes.Interface, recorder even
 
 // say queues a sentence about a pod. One that its condition says already is not written again.
 func (r *reporter) say(v verdict) {
-	if c := scheduledCondition(v.pod); c != nil && c.Status == corev1.ConditionFalse && c.Reason == v.reason && c.Message == v.message {
+	if c := scheduledCondition(v.pod); c != nil && c.Status == corev1.ConditionFalse && c.Reason == v.reason && c.Message == v.message && !v.gangTimedOut {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, queued := r.latest[v.pod.UID]; !queued {
+	before, queued := r.latest[v.pod.UID]
+	if !queued {
 		r.order = append(r.order, v.pod.UID)
 	}
+	v.gangTimedOut = v.gangTimedOut || before.gangTimedOut // another sentence does not take it back
 	r.latest[v.pod.UID] = v
 	r.cond.Signal()
 }
@@ -121,16 +125,25 @@ func (r *reporter) write(ctx context.Context, v verdict) error {
 		return nil
 	}
 	if r.recorder != nil {
-		r.recorder.Eventf(v.pod, nil, corev1.EventTypeWarning, v1alpha1.EventFailedScheduling, "Scheduling", "%s", v.message)
+		event := v1alpha1.EventFailedScheduling
+		if v.gangTimedOut {
+			event = v1alpha1.EventGangTimeout
+		}
+		r.recorder.Eventf(v.pod, nil, corev1.EventTypeWarning, event, "Scheduling", "%s", v.message)
 	}
 	since := metav1.NewTime(v.at)
 	if c := scheduledCondition(v.pod); c != nil && c.Status == corev1.ConditionFalse {
 		since = c.LastTransitionTime
 	}
-	status := map[string]any{"conditions": []corev1.PodCondition{{
+	conditions := []corev1.PodCondition{{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: v.reason, Message: v.message,
 		LastTransitionTime: since, ObservedGeneration: v.pod.Generation,
-	}}}
+	}}
+	if v.gangTimedOut {
+		conditions = append(conditions, corev1.PodCondition{Type: v1alpha1.PodGangTimedOut, Status: corev1.ConditionTrue, Reason: v1alpha1.EventGangTimeout,
+			Message: v.message, LastTransitionTime: metav1.NewTime(v.at), ObservedGeneration: v.pod.Generation})
+	}
+	status := map[string]any{"conditions": conditions}
 	if v.nominated != v.pod.Status.NominatedNodeName {
 		status["nominatedNodeName"] = v.nominated
 	}

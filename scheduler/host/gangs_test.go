@@ -1,0 +1,149 @@
+package host
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+)
+
+// elasticJob is an ElasticJob with a minimum for each role, of batch Jobs of the role's name.
+func elasticJob(timeout int32, least map[string]int32) *v1alpha1.ElasticJob {
+	job := &v1alpha1.ElasticJob{}
+	job.Spec.GangTimeoutSeconds = timeout
+	for _, role := range sortedKeys(least) {
+		job.Spec.Members = append(job.Spec.Members, v1alpha1.JobMember{Role: role, Min: least[role], Max: 9, WorkloadRef: v1alpha1.TargetRef{Kind: "Job", Name: role}})
+	}
+	return job
+}
+
+// verdicts keeps the pods on which a gang is reported as timed out.
+func (p *play) verdicts() *[]string {
+	var out []string
+	say := p.c.say
+	p.c.say = func(v verdict) {
+		if v.gangTimedOut {
+			out = append(out, v.pod.Name)
+		}
+		say(v)
+	}
+	return &out
+}
+
+// TestElasticJobTimesOut: the time of an ElasticJob's gang begins when all of its pods are there, and is as long as the job says. Its end stands on the pods
+// that wait, they back off, and what runs is left to the controller. A gang that runs has no time.
+func TestElasticJobTimesOut(t *testing.T) {
+	p := newPlay(t)
+	timedOut := p.verdicts()
+	var evicted []string
+	p.c.gangs.rollback = func(x *pod, _ string) { evicted = append(evicted, x.object.Name) }
+	p.c.setJob("default/train", elasticJob(60, map[string]int32{"worker": 2}))
+	p.node("a", "4")
+	first, second := p.pod("w0", "2", owned("Job", "worker")), p.pod("w1", "2", owned("Job", "worker"))
+	p.settle()
+	p.take()
+	p.bound(first, "a")
+	p.c.gangs.expire(p.c, p.now.Add(time.Hour))
+	if len(*timedOut) != 0 {
+		t.Fatalf("timed out: %v of a gang that runs", *timedOut)
+	}
+	p.c.podGone(p.bound(second, "a").UID)
+	p.c.gangs.expire(p.c, p.now.Add(time.Hour))
+	if len(*timedOut) != 0 {
+		t.Fatalf("timed out: %v, and none waits", *timedOut)
+	}
+	p.pod("w2", "3", owned("Job", "worker"))
+	p.settle()
+	p.c.gangs.expire(p.c, p.now.Add(59*time.Second))
+	if len(*timedOut) != 0 {
+		t.Fatalf("timed out early: %v", *timedOut)
+	}
+	p.now = p.now.Add(time.Minute)
+	p.c.gangs.expire(p.c, p.now)
+	if !slices.Equal(*timedOut, []string{"w2"}) || len(evicted) != 0 {
+		t.Fatalf("timed out: %v, evicted %v", *timedOut, evicted)
+	}
+	if want := "its gang lacked 1 pods for 1m0s: it is tried again after a back-off"; p.said["pod-w2"] != want {
+		t.Errorf("said %q", p.said["pod-w2"])
+	}
+	p.node("b", "4")
+	p.settle()
+	if got := p.take(); len(got) != 0 {
+		t.Fatalf("bound %v in its back-off", got)
+	}
+	p.now = p.now.Add(time.Minute)
+	p.settle()
+	if got := p.take(); got["w2"] != "b" {
+		t.Errorf("after its back-off, bound %v", got)
+	}
+}
+
+// TestPodGroupOfAnElasticJob: the PodGroup says how many pods are needed in all, the ElasticJob of its pods how many of each role, and for how long they may
+// lack. The job may be made after the pods.
+func TestPodGroupOfAnElasticJob(t *testing.T) {
+	p := newPlay(t)
+	timedOut := p.verdicts()
+	p.c.setGroup("default/ring", &podGroup{namespace: "default", name: "ring", minCount: 3})
+	of := func(role string) func(*corev1.Pod) {
+		return func(o *corev1.Pod) {
+			inGroup("ring")(o)
+			owned("Job", role)(o)
+		}
+	}
+	for _, name := range []string{"w0", "w1", "w2"} {
+		p.pod(name, "1", of("worker"))
+	}
+	p.c.setJob("default/train", elasticJob(60, map[string]int32{"ps": 1, "worker": 1}))
+	p.node("a", "4")
+	p.settle()
+	if got := p.take(); len(got) != 0 {
+		t.Fatalf("bound %v without the parameter server", got)
+	}
+	p.now = p.now.Add(time.Minute)
+	p.c.gangs.expire(p.c, p.now)
+	if !slices.Equal(*timedOut, []string{"w0", "w1", "w2"}) {
+		t.Fatalf("timed out: %v", *timedOut)
+	}
+	p.pod("ps", "1", of("ps"))
+	p.now = p.now.Add(time.Minute)
+	p.settle()
+	if got := p.take(); len(got) != 4 || got["ps"] == "" {
+		t.Errorf("bound %v, want the minimum of three with the parameter server, and the third worker", got)
+	}
+}
+
+// TestLatePodsStayInTheirDomain: a pod that comes to a gang that runs is bound in the domain of the gang or waits for room there, also where it could make
+// room elsewhere. A gang that is gone may form in another domain.
+func TestLatePodsStayInTheirDomain(t *testing.T) {
+	p := newPlay(t)
+	evicted := p.taken()
+	for _, n := range []string{"a1", "a2", "b1", "b2"} {
+		p.node(n, "4", func(o *corev1.Node) { o.Labels["rack"] = n[:1] })
+	}
+	on := func(n string) func(*corev1.Pod) {
+		return func(o *corev1.Pod) { o.Spec.NodeSelector = map[string]string{corev1.LabelHostname: n} }
+	}
+	p.runs("low", "4", "b1", on("b1"), online(1))
+	p.c.setGroup("default/ring", &podGroup{namespace: "default", name: "ring", minCount: 2, topologyKey: "rack"})
+	one, two := p.pod("g0", "3", inGroup("ring"), online(10)), p.pod("g1", "3", inGroup("ring"), online(10))
+	p.settle()
+	at := p.take()
+	if at["g0"][:1] != "a" || at["g1"][:1] != "a" {
+		t.Fatalf("bound %v, want rack a", at)
+	}
+	p.bound(one, at["g0"])
+	p.bound(two, at["g1"])
+	p.pod("late", "3", inGroup("ring"), online(10))
+	p.settle()
+	if got := p.take(); len(got) != 0 || len(*evicted) != 0 {
+		t.Fatalf("bound %v and evicted %v outside of the rack of its gang", got, *evicted)
+	}
+	p.node("a3", "4", func(o *corev1.Node) { o.Labels["rack"] = "a" })
+	p.settle()
+	if got := p.take(); got["late"] != "a3" {
+		t.Errorf("bound %v, want the new node of rack a", got)
+	}
+}
