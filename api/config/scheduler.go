@@ -44,9 +44,15 @@ type Scheduler struct {
 	StartProtection Duration `yaml:"startProtection"`
 	// GangTimeout is how long a PodGroup that runs in part may lack pods of its minimum before those that run are evicted.
 	GangTimeout Duration `yaml:"gangTimeout"`
+	// Events is what events are written besides those of pods that wait: "bound" for one of each pod that was bound, as kube-scheduler's. It costs a
+	// write to the API server for each pod.
+	Events string `yaml:"events"`
 	// Weights say what a good node is.
 	Weights Weights `yaml:"weights"`
 }
+
+// EventsBound is the value of Events that has an event written for each pod that was bound.
+const EventsBound = "bound"
 
 // Weights are the parts that the scores have in the choice of a node, for online and offline pods apart. What is left out keeps its default.
 type Weights struct {
@@ -113,6 +119,9 @@ func (c *Scheduler) Validate() []Problem {
 	out.within("claimTimeout", c.ClaimTimeout, time.Second, time.Hour)
 	out.within("startProtection", c.StartProtection, 0, 24*time.Hour)
 	out.within("gangTimeout", c.GangTimeout, 10*time.Second, 24*time.Hour)
+	if c.Events != "" && c.Events != EventsBound {
+		out.wrong("events", "%q is unknown: write %s for an event of each pod that was bound, or nothing", c.Events, EventsBound)
+	}
 	c.Weights.Online.validate("weights.online", &out)
 	c.Weights.Offline.validate("weights.offline", &out)
 	return out

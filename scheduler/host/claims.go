@@ -109,6 +109,10 @@ func (c *core) setLoan(uid types.UID, claimant string) {
 
 // setService notes the workload of an ElasticService; an empty workload ends it.
 func (c *core) setService(full, workload string) {
+	if c.claims.services[workload] == full {
+		return // its status changes every cycle
+	}
+	c.tally.valid = false // it names the owners of pods
 	for k, v := range c.claims.services {
 		if v == full && k != workload {
 			delete(c.claims.services, k)

@@ -47,11 +47,16 @@ type core struct {
 	// frozen is why the operator holds everything that takes away; empty while nothing is held.
 	frozen string
 	byRef  map[place.PodRef]*pod // pods that hold room in the table
+	tally  tally
 
 	// bind hands a decision to the binders; say reports why a pod waits; retract takes that back.
 	bind    func(bind.Request)
 	say     func(verdict)
 	retract func(types.UID)
+	// announce records that a pod was bound; it never blocks.
+	announce func(o *corev1.Pod, node string)
+	// nominate writes the node of a pod whose plugins have writes to make before it is bound; any goroutine calls it.
+	nominate func(ctx context.Context, o *corev1.Pod, node string)
 	// handPod gives a pod that waits to another partition.
 	handPod func(*corev1.Pod, int)
 }
@@ -64,6 +69,7 @@ const (
 	nominated                  // decided, and its victims have still to go
 	assumed                    // decided: its room is taken, the binding has no definite answer yet
 	bound                      // on a node, by whichever scheduler
+	foreign                    // another scheduler's, and nominated by it for a node
 )
 
 // pod is one pod that is not over.
@@ -87,6 +93,8 @@ type pod struct {
 	// trial is what upstream's plugins hold for it, while it is assumed.
 	trial  Trial
 	judged judgement
+	// counted are the names under which the tally counts it.
+	counted struct{ owner, pool string }
 }
 
 // class is what is remembered of a kind of request.
@@ -231,6 +239,8 @@ func (c *core) podChanged(o *corev1.Pod) {
 		p.object = o // the binding is under way
 	case p != nil && p.stage == nominated && o.DeletionTimestamp == nil:
 		p.object = o
+	case !c.serves(o) && o.Status.NominatedNodeName != "" && o.DeletionTimestamp == nil:
+		c.podForeign(p, o)
 	case !c.serves(o) || !c.mine(o) || o.DeletionTimestamp != nil || len(o.Spec.SchedulingGates) > 0:
 		c.podGone(o.UID)
 	default:
@@ -311,6 +321,7 @@ func (c *core) podBound(p *pod, o *corev1.Pod) {
 	if was == assumed && p.node == o.Spec.NodeName {
 		p.object, p.stage = o, bound
 		c.table.Confirm(p.ref, fleet.UID(o.UID))
+		c.tally.own(c, p)
 		c.judge.setPod(o)
 		return
 	}
@@ -324,10 +335,29 @@ func (c *core) podBound(p *pod, o *corev1.Pod) {
 	p.stage, p.node, p.cells = bound, o.Spec.NodeName, cellsAnnotated(o, c.serves(o) && p.shape.Cells != place.Float)
 	p.ref = c.table.Bound(p.shape, fleet.NodeID(p.node), fleet.UID(o.UID), p.cells)
 	c.byRef[p.ref] = p
+	c.tally.enter(c, p)
+	c.tally.own(c, p)
 	c.count(p, 1)
 	c.judge.setPod(o)
 	c.judge.change()
 	c.gangs.join(p)
+}
+
+// podForeign holds the room that another scheduler makes for a pod of its own, until the pod is bound or the name of the node is taken back.
+func (c *core) podForeign(p *pod, o *corev1.Pod) {
+	if p != nil && p.stage == foreign && p.node == o.Status.NominatedNodeName {
+		p.object = o
+		return
+	}
+	c.podGone(o.UID)
+	p = &pod{}
+	c.pods[o.UID] = p
+	c.describe(p, o)
+	p.stage, p.node = foreign, o.Status.NominatedNodeName
+	p.ref = c.table.Bound(p.shape, fleet.NodeID(p.node), fleet.UID(o.UID), nil)
+	c.byRef[p.ref] = p
+	c.tally.enter(c, p)
+	c.count(p, 1)
 }
 
 // leaving notes that a pod is being deleted: it holds its room until it is gone, and counts no more for spreading.
@@ -392,7 +422,7 @@ func (c *core) podGone(uid types.UID) {
 	switch p.stage {
 	case waits:
 		c.unqueue(p)
-	case nominated, assumed, bound:
+	case nominated, assumed, bound, foreign:
 		c.release(p)
 		c.dirty[p.node] = true
 	}
@@ -407,6 +437,7 @@ func (c *core) podGone(uid types.UID) {
 func (c *core) release(p *pod) {
 	c.table.Remove(p.ref)
 	delete(c.byRef, p.ref)
+	c.tally.leave(p)
 	c.count(p, -1)
 	c.preempt.touch(p.node)
 }
@@ -483,6 +514,13 @@ func (c *core) nodeChanged(name string) {
 	c.tenants.all.add(n.counted, -1)
 	n.counted = amount{cpu: int64(m.Allocatable.CPU), memory: int64(m.Allocatable.Memory), gpu: m.Allocatable.GPU}
 	c.tenants.all.add(n.counted, 1)
+	pool := ""
+	if home := c.pools.homeOf(n.node.Labels); home != nil {
+		pool = home.name
+	}
+	if n.pool != pool {
+		n.pool, c.tally.valid = pool, false
+	}
 	c.table.SetMachine(m)
 	c.touch(name)
 }
@@ -510,6 +548,9 @@ func (c *core) removeNode(name string) {
 	if n := c.nodes[name]; n != nil {
 		c.tenants.all.add(n.counted, -1)
 		n.node, n.counted = nil, amount{}
+		if n.pool != "" {
+			n.pool, c.tally.valid = "", false
+		}
 		if n.share == nil && n.inside.Cells == nil {
 			delete(c.nodes, name)
 		}
@@ -558,6 +599,9 @@ func (c *core) answered(r bind.Result) {
 	p := c.pods[uid]
 	if p != nil && r.Outcome == bind.Bound {
 		c.metrics.latency.Observe(c.now().Sub(p.object.CreationTimestamp.Time).Seconds())
+		if c.c.Events == config.EventsBound {
+			c.announce(p.object, r.Request.Node)
+		}
 	}
 	if p == nil || p.stage != assumed || p.node != r.Request.Node {
 		return // the watch was quicker, or the pod is gone

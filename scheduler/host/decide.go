@@ -147,6 +147,7 @@ func (c *core) assume(p *pod, d place.Decision) {
 func (c *core) hold(p *pod, d place.Decision, s stage) {
 	p.stage, p.ref, p.node, p.cells = s, d.Pod, string(d.Node), d.Cells
 	c.byRef[d.Pod] = p
+	c.tally.enter(c, p)
 	c.count(p, 1)
 }
 
@@ -157,7 +158,10 @@ func (c *core) submit(p *pod) {
 		r.Annotations = map[string]string{v1alpha1.AnnotationCells: v1alpha1.FormatCells(p.cells)}
 	}
 	if p.trial != nil {
-		r.Before = func(ctx context.Context) error { return p.trial.PreBind(ctx, r.Node) }
+		trial, o := p.trial, p.object
+		r.Before = func(ctx context.Context) error {
+			return trial.PreBind(ctx, r.Node, func() { c.nominate(ctx, o, r.Node) })
+		}
 	}
 	c.unbound++
 	c.acks.sent(p.node, p.object.UID)

@@ -102,6 +102,10 @@ func shapeOf(p *corev1.Pod, r *request, claimant string) place.Shape {
 	if p.Spec.Priority != nil {
 		s.Priority = *p.Spec.Priority
 	}
+	if s.Side == fleet.Online && len(p.Spec.TopologySpreadConstraints) == 0 {
+		s.Group = spreadGroup(p)
+		s.Zones = s.Group != ""
+	}
 	if s.Needs != nil && pinnedTo(p) != "" {
 		for i := range s.Needs.Selector.Terms {
 			t := &s.Needs.Selector.Terms[i]
@@ -123,6 +127,18 @@ func oneRootOf(p *corev1.Pod) (bool, int64) {
 		return true, nics
 	}
 	return false, 0 // what cannot be read asks for nothing
+}
+
+// spreadGroup names the pods over which a pod is spread where it asks for no spread of its own: the replicas of its controller, as kube-scheduler's default
+// has it. Pods of a DaemonSet or of a Job are not spread.
+func spreadGroup(p *corev1.Pod) string {
+	switch owner := metav1.GetControllerOf(p); {
+	case owner == nil:
+		return ""
+	case owner.Kind == "ReplicaSet", owner.Kind == "StatefulSet", owner.Kind == "ReplicationController":
+		return p.Namespace + "/" + owner.Kind + "/" + owner.Name
+	}
+	return ""
 }
 
 // sideOf says whose cells a pod uses: offline pods tolerate the holder taint by name. A toleration of everything, as system pods carry it, is none.

@@ -91,7 +91,7 @@ func (g *gangs) of(o *corev1.Pod) *gang {
 	group, job := "", ""
 	if s := o.Spec.SchedulingGroup; s != nil && s.PodGroupName != nil {
 		group = o.Namespace + "/" + *s.PodGroupName
-		if known := g.groups[group]; known != nil && known.minCount < 2 {
+		if known := g.groups[group]; known != nil && known.minCount < 2 && known.topologyKey == "" {
 			return nil
 		}
 		job = g.jobOf[workloadOf(o)]
@@ -311,6 +311,11 @@ func (g *gangs) decide(ctx context.Context, c *core, x *gang) string {
 		return resultWaits
 	}
 	chosen := g.chosen(x, waiting, need)
+	if group := g.groups[x.group]; group != nil && group.minCount < 2 {
+		if placed := g.placeMost(ctx, c, x, waiting); placed != nil {
+			return g.placed(c, x, placed)
+		}
+	}
 	if tenant, all := chosen[0].tenant, amountOfAll(chosen); !c.tenants.admits(tenant, all) {
 		c.queue.Park(x.key, c.tenants.class(tenant))
 		for _, w := range waiting {
@@ -319,7 +324,7 @@ func (g *gangs) decide(ctx context.Context, c *core, x *gang) string {
 		return resultWaits
 	}
 	placed, why := g.place(ctx, c, x, chosen)
-	if placed == nil && c.preempt.tryGang(c, g, x, chosen) {
+	if placed == nil && c.preempt.tryGang(ctx, c, g, x, chosen) {
 		c.queue.Remove(x.key)
 		c.metrics.gangs.WithLabelValues(resultPreempts).Inc()
 		return resultPreempts
@@ -335,6 +340,25 @@ func (g *gangs) decide(ctx context.Context, c *core, x *gang) string {
 		}
 		return resultWaits
 	}
+	return g.placed(c, x, placed)
+}
+
+// placeMost places as many pods as one domain holds, of a group that has a topology and no minimum; nil where no domain holds one.
+func (g *gangs) placeMost(ctx context.Context, c *core, x *gang, waiting []*pod) []*pod {
+	for n := len(waiting); n > 0; n-- {
+		some := slices.Clone(waiting[:n])
+		if !c.tenants.admits(some[0].tenant, amountOfAll(some)) {
+			continue
+		}
+		if placed, _ := g.place(ctx, c, x, some); placed != nil {
+			return placed
+		}
+	}
+	return nil
+}
+
+// placed has pods bound that were decided together.
+func (g *gangs) placed(c *core, x *gang, placed []*pod) string {
 	c.queue.Remove(x.key)
 	for _, p := range placed {
 		c.submit(p)
@@ -707,6 +731,7 @@ func (c *core) regroup(p *pod) {
 // setJob takes an ElasticJob over, or with nil its end.
 func (c *core) setJob(full string, job *v1alpha1.ElasticJob) {
 	g := c.gangs
+	c.tally.valid = false // it names the owners of pods
 	namespace, _, _ := strings.Cut(full, "/")
 	for k, v := range g.jobOf {
 		if v == full {

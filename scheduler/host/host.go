@@ -143,6 +143,9 @@ func (s *Scheduler) lead(ctx context.Context, mayWrite func() bool) error {
 
 	c := newCore(s.c, log, s.o.Metrics)
 	c.say, c.retract = reports.say, reports.drop
+	c.announce = func(o *corev1.Pod, node string) { // the recorder writes on goroutines of its own, and drops what it cannot hold
+		recorder.Eventf(o, nil, corev1.EventTypeNormal, "Scheduled", "Binding", "Successfully assigned %s to %s", name(o), node)
+	}
 	// What was decided is written also after ctx ended, so that it has its answer before the lease is given up.
 	writing, stopWriting := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWriting()
@@ -153,6 +156,14 @@ func (s *Scheduler) lead(ctx context.Context, mayWrite func() bool) error {
 	defer binders.Close()
 	c.bind = binders.Submit
 	c.acks = newAcks(leaseName(s.c.Partition), s.ackWriter(writing, mayWrite))
+	c.nominate = func(ctx context.Context, o *corev1.Pod, node string) {
+		if !mayWrite() {
+			return
+		}
+		if err := reports.nominate(ctx, o, node); err != nil {
+			log.Info("write the nominated node of a pod", "pod", name(o), "err", err) // it is for others to read: the binding goes on
+		}
+	}
 
 	c.gangs.result = s.groupWriter(writing, log, mayWrite)
 	evict := func(o *corev1.Pod) error {
@@ -242,7 +253,7 @@ func newCore(c config.Scheduler, log *slog.Logger, m *Metrics) *core {
 		c: c, log: log, metrics: m, now: time.Now, mail: newMailbox(),
 		table: place.New(), queue: queue.New(queue.Backoff{First: time.Duration(c.BackoffFirst), Most: time.Duration(c.BackoffMost)}),
 		tenants: newTenants(), pools: pools{}, nodes: map[string]*nodeFacts{}, pods: map[types.UID]*pod{}, classes: map[place.ClassID]*class{}, jobGenerations: map[string]int64{}, byRef: map[place.PodRef]*pod{}, dirty: map[string]bool{},
-		bind: func(bind.Request) {}, say: func(verdict) {}, retract: func(types.UID) {}, handPod: func(*corev1.Pod, int) {}, acks: newAcks(leaseName(c.Partition), func(ackOf) {}),
+		bind: func(bind.Request) {}, say: func(verdict) {}, retract: func(types.UID) {}, announce: func(*corev1.Pod, string) {}, nominate: func(context.Context, *corev1.Pod, string) {}, handPod: func(*corev1.Pod, int) {}, acks: newAcks(leaseName(c.Partition), func(ackOf) {}),
 	}
 	out.gangs = newGangs(time.Duration(c.GangTimeout))
 	out.claims = newClaims(time.Duration(c.ClaimTimeout))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -35,7 +36,8 @@ type Trial interface {
 	Best(ctx context.Context, nodes []string) []string
 	Reserve(ctx context.Context, node string) error
 	Unreserve(ctx context.Context, node string)
-	PreBind(ctx context.Context, node string) error
+	// PreBind runs the plugins' writes, and begin before the first of them.
+	PreBind(ctx context.Context, node string, begin func()) error
 	// Without is Check as if some pods were not on the node.
 	Without(ctx context.Context, node string, gone []*corev1.Pod) error
 }
@@ -148,8 +150,9 @@ func (j *judge) choose(ctx context.Context, c *core, p *pod) (place.Decision, er
 	return place.Decision{}, errors.New("the table took no accepted node")
 }
 
-// without asks whether the plugins would accept a node from which some pods are gone; false when they cannot say, or no node will do.
-func (j *judge) without(ctx context.Context, c *core, p *pod) (func(string, []place.PodRef) bool, bool) {
+// without asks whether the plugins would accept a node from which some pods are gone, and those of before in any case; false when they cannot say, or no
+// node will do.
+func (j *judge) without(ctx context.Context, c *core, p *pod, before []place.PodRef) (func(string, []place.PodRef) bool, bool) {
 	if j.plugins == nil {
 		return nil, false
 	}
@@ -159,7 +162,7 @@ func (j *judge) without(ctx context.Context, c *core, p *pod) (func(string, []pl
 	}
 	return func(node string, refs []place.PodRef) bool {
 		var gone []*corev1.Pod
-		for _, ref := range refs {
+		for _, ref := range slices.Concat(before, refs) {
 			if v := c.byRef[ref]; v != nil {
 				gone = append(gone, v.object)
 			}
@@ -233,7 +236,7 @@ func (j *judge) ready(p Plugins) {
 			p.SetPod(x.object)
 		case assumed:
 			p.Assume(x.object, x.node)
-		case waits:
+		case waits, nominated, foreign:
 		}
 	})
 }

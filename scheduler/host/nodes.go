@@ -20,6 +20,7 @@ type nodeFacts struct {
 	inside  facts.Topology
 	share   *v1alpha1.NodeShare
 	counted amount // what of it is in the sum of all nodes
+	pool    string // its home pool; empty for none
 }
 
 // poolFacts is a pool as the scheduler needs it.

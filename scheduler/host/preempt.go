@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/springtide/springtide/api/v1alpha1"
-	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/scheduler/place"
 )
@@ -47,8 +46,9 @@ type nominee struct {
 	pods    []*pod
 	victims map[types.UID]*victim
 	since   time.Time
-	// judged: upstream's plugins accepted the node without the victims, and are asked again once all of them are gone.
+	// judged: upstream's plugins accepted the node without the victims, and are asked again once all of them are gone. gang: the pods are one.
 	judged   bool
+	gang     bool
 	charging bool
 }
 
@@ -105,7 +105,7 @@ func (x *preemption) try(ctx context.Context, c *core, p *pod) (resultOf string,
 	facts := x.facts(c)
 	judged := c.judge.needed(p)
 	if judged {
-		if facts.Also, ok = c.judge.without(ctx, c, p); !ok {
+		if facts.Also, ok = c.judge.without(ctx, c, p, nil); !ok {
 			return "", false
 		}
 	}
@@ -126,11 +126,13 @@ func (x *preemption) try(ctx context.Context, c *core, p *pod) (resultOf string,
 
 // tryGang nominates all pods of a gang, in one domain where it asks for that; false when that cannot be done by taking pods of lower standing. Of the
 // domains that help the one with the fewest victims is taken. Each pod takes the best room that is left to it, the largest pod first.
-func (x *preemption) tryGang(c *core, g *gangs, of *gang, chosen []*pod) bool {
+func (x *preemption) tryGang(ctx context.Context, c *core, g *gangs, of *gang, chosen []*pod) bool {
+	judged := false
 	for _, p := range chosen {
-		if !x.may(c, p) || c.judge.needed(p) {
+		if !x.may(c, p) {
 			return false
 		}
+		judged = judged || c.judge.needed(p)
 	}
 	key, domains := g.topologyKey(of), []string{""}
 	if key != "" {
@@ -140,7 +142,7 @@ func (x *preemption) tryGang(c *core, g *gangs, of *gang, chosen []*pod) bool {
 	slices.SortStableFunc(chosen, largestFirst)
 	var best *gangTrial
 	for _, value := range domains {
-		if t := x.gangIn(c, chosen, key, value); t != nil && (best == nil || len(t.victims) < len(best.victims)) {
+		if t := x.gangIn(ctx, c, chosen, key, value); t != nil && (best == nil || len(t.victims) < len(best.victims)) {
 			best = t
 		}
 	}
@@ -151,6 +153,7 @@ func (x *preemption) tryGang(c *core, g *gangs, of *gang, chosen []*pod) bool {
 	if !ok {
 		return false
 	}
+	n.judged, n.gang = judged, true
 	for _, ref := range best.victims {
 		c.table.Leaving(ref)
 	}
@@ -169,10 +172,16 @@ type gangTrial struct {
 	victims []place.PodRef
 }
 
-// gangIn tries a gang in one domain, and leaves the table as it is.
-func (x *preemption) gangIn(c *core, chosen []*pod, key, value string) *gangTrial {
+// gangIn tries a gang in one domain, and leaves the table as it is. Upstream's plugins see the pods that were placed before as assumed.
+func (x *preemption) gangIn(ctx context.Context, c *core, chosen []*pod, key, value string) *gangTrial {
 	out := &gangTrial{}
 	facts := x.facts(c)
+	var told []types.UID
+	defer func() {
+		for _, uid := range told {
+			c.judge.plugins.RemovePod(uid)
+		}
+	}()
 	ok := c.table.Would(func() bool {
 		for _, p := range chosen {
 			shape := c.ownShape(p)
@@ -180,7 +189,16 @@ func (x *preemption) gangIn(c *core, chosen []*pod, key, value string) *gangTria
 				shape = narrowed(shape, key, value)
 			}
 			id := c.table.Class(shape)
-			d, ok := c.table.Decide(id)
+			var d place.Decision
+			var ok bool
+			if facts.Also = nil; c.judge.needed(p) {
+				if facts.Also, ok = c.judge.without(ctx, c, p, out.victims); !ok {
+					return false
+				}
+				d, ok = assumeAccepted(c, id, facts.Also)
+			} else {
+				d, ok = c.table.Decide(id)
+			}
 			if !ok {
 				found, ok := c.table.Preempt(id, facts)
 				if !ok {
@@ -196,6 +214,10 @@ func (x *preemption) gangIn(c *core, chosen []*pod, key, value string) *gangTria
 				}
 			}
 			out.classes, out.at = append(out.classes, id), append(out.at, d)
+			if c.judge.plugins != nil {
+				c.judge.plugins.Assume(p.object, string(d.Node))
+				told = append(told, p.object.UID)
+			}
 		}
 		return true
 	})
@@ -203,6 +225,16 @@ func (x *preemption) gangIn(c *core, chosen []*pod, key, value string) *gangTria
 		return nil
 	}
 	return out
+}
+
+// assumeAccepted takes the room of the best machine that also accepts.
+func assumeAccepted(c *core, id place.ClassID, accepts func(string, []place.PodRef) bool) (place.Decision, bool) {
+	for candidate := range c.table.Candidates(id) {
+		if accepts(candidate.Name, nil) {
+			return c.table.Assume(id, candidate.Node)
+		}
+	}
+	return place.Decision{}, false
 }
 
 // gone takes a victim out of what the next preemption must know.
@@ -225,7 +257,11 @@ func (x *preemption) nominee(c *core, refs []place.PodRef) (*nominee, bool) {
 		}
 		n.victims[v.object.UID] = &victim{object: v.object, deadline: c.now().Add(c.noticeOf(v.object)), charge: charge{pool: c.poolOf(v.node), owner: c.ownerOf(v.object)}}
 	}
-	c.countCharges(n)
+	for _, v := range n.victims {
+		if v.charge.pool != "" {
+			v.charge.of, v.charge.all = c.tally.of(c, v.charge.owner, v.charge.pool)
+		}
+	}
 	return n, true
 }
 
@@ -278,41 +314,10 @@ func workloadOf(o *corev1.Pod) string {
 
 // poolOf is the pool of a node; empty for none.
 func (c *core) poolOf(node string) string {
-	if n := c.nodes[node]; n != nil && n.node != nil {
-		if home := c.pools.homeOf(n.node.Labels); home != nil {
-			return home.name
-		}
+	if n := c.nodes[node]; n != nil {
+		return n.pool
 	}
 	return ""
-}
-
-// countCharges counts the pods of the victims' owners and pools: the ledger bounds what is taken by shares of them.
-func (c *core) countCharges(n *nominee) {
-	owners, pools, namespaces := map[string]int{}, map[string]int{}, map[string]bool{}
-	for _, v := range n.victims {
-		if v.charge.pool != "" {
-			owners[v.charge.owner], pools[v.charge.pool], namespaces[v.object.Namespace] = 0, 0, true
-		}
-	}
-	if len(pools) == 0 {
-		return
-	}
-	for name := range c.nodes {
-		if pool := c.poolOf(name); pool != "" {
-			if _, ok := pools[pool]; ok {
-				pools[pool] += c.table.PodsOn(fleet.NodeID(name))
-			}
-		}
-	}
-	for _, p := range c.pods {
-		if p.stage != bound || !namespaces[p.object.Namespace] {
-			continue // an owner has its pods in its own namespace
-		}
-		owners[c.ownerOf(p.object)]++
-	}
-	for _, v := range n.victims {
-		v.charge.of, v.charge.all = owners[v.charge.owner], pools[v.charge.pool]
-	}
 }
 
 // ownerOf is the name under which a ledger counts a pod, in the words of the controller.
@@ -555,7 +560,16 @@ func (x *preemption) settle(ctx context.Context, c *core) {
 			continue
 		}
 		x.forget(c, n)
-		if n.judged {
+		switch {
+		case n.judged && n.gang: // decided again as a whole, before what stands lower
+			for _, p := range n.pods {
+				c.unassume(p)
+			}
+			for _, p := range n.pods {
+				c.enqueue(p)
+			}
+			continue
+		case n.judged:
 			x.again(ctx, c, n.pods[0])
 			continue
 		}

@@ -158,6 +158,19 @@ func (r *reporter) write(ctx context.Context, v verdict) error {
 	return err
 }
 
+// nominate writes where a pod is to be bound.
+func (r *reporter) nominate(ctx context.Context, o *corev1.Pod, node string) error {
+	if o.Status.NominatedNodeName == node {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": o.UID}, "status": map[string]any{"nominatedNodeName": node}})
+	if err != nil {
+		return err
+	}
+	_, err = r.client.CoreV1().Pods(o.Namespace).Patch(ctx, o.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	return err
+}
+
 func scheduledCondition(p *corev1.Pod) *corev1.PodCondition {
 	for i := range p.Status.Conditions {
 		if p.Status.Conditions[i].Type == corev1.PodScheduled {

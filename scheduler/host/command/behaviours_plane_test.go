@@ -152,6 +152,13 @@ func TestPlaneFilters(t *testing.T) {
 		{name: "node affinity: a field names the node", nodes: two, pods: []*corev1.Pod{work("p", nodeTerms(corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{"b"}}}}))},
 			want: map[string]string{"p": "b"}},
 
+		{name: "nominated by another scheduler: its room is held", nodes: []*corev1.Node{host("a")}, objects: func(k *kase) {
+			k.pod(work("foreign", cores("3"), func(p *corev1.Pod) { p.Spec.SchedulerName = "nobody" }))
+			patch := fmt.Appendf(nil, `{"status":{"nominatedNodeName":%q}}`, k.id+".a")
+			if _, err := k.api.CoreV1().Pods(k.ns).Patch(k.t.Context(), "foreign", types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+				k.t.Fatal(err)
+			}
+		}, pods: []*corev1.Pod{work("p", cores("3"))}, want: map[string]string{"p": ""}, then: func(k *kase) { k.delete("foreign") }, after: map[string]string{"p": "a"}},
 		{name: "other schedulers' pods are left alone", nodes: []*corev1.Node{host("a")}, objects: func(k *kase) {
 			k.pod(work("foreign", func(p *corev1.Pod) { p.Spec.SchedulerName = "nobody" }))
 		}, pods: []*corev1.Pod{work("p")}, want: map[string]string{"p": "a"}, check: func(k *kase, _ map[string]string) {
@@ -425,6 +432,15 @@ func TestPlanePodGroups(t *testing.T) {
 			then: func(k *kase) { k.node(host("a2", rack("a"))) }, after: map[string]string{"g-0": "a1|a2", "g-1": "a1|a2"}},
 		{name: "topology: nodes without the key are out", nodes: []*corev1.Node{host("a"), host("b"), host("c", rack("c"), holds(corev1.ResourceCPU, "8"))}, objects: func(k *kase) { k.group("g", 2, "rack") }, pods: times(2, "g", member("g"), cores("3")), want: none,
 			then: func(*kase) {}, after: map[string]string{"g-0": "c", "g-1": "c"}},
+		{name: "topology: a late pod stays in the rack", nodes: []*corev1.Node{host("a1", rack("a")), host("a2", rack("a")), host("b1", rack("b"))}, objects: func(k *kase) { k.group("g", 2, "rack") }, pods: times(2, "g", member("g"), cores("3")), want: none,
+			then: func(k *kase) {
+				k.are(map[string]string{"g-0": "a1|a2", "g-1": "a1|a2"})
+				k.pod(work("late", member("g"), cores("3")))
+				unbound("late")(k, nil)
+				k.node(host("a3", rack("a")))
+			}, after: map[string]string{"late": "a3"}},
+		{name: "topology: without a gang, as many as one rack holds", nodes: []*corev1.Node{host("a1", rack("a")), host("b1", rack("b")), host("b2", rack("b"))}, pods: times(2, "g", member("g"), cores("3")), want: none, check: unbound("g-0", "g-1"),
+			then: func(k *kase) { k.group("g", 0, "rack") }, after: map[string]string{"g-0": "b1|b2", "g-1": "b1|b2"}},
 		{name: "preemption: a gang takes room for all of its pods", nodes: []*corev1.Node{host("a"), host("b")}, objects: func(k *kase) { k.group("g", 2, "") }, running: []*corev1.Pod{work("low-1", on("a"), of("low"), cores("3")), work("low-2", on("b"), of("low"), cores("3"))},
 			pods: times(2, "g", member("g"), of("high"), cores("3")), want: none, then: func(*kase) {}, after: map[string]string{"g-0": "*", "g-1": "*"}},
 		{name: "preemption: not for a part of a gang", nodes: []*corev1.Node{host("a"), host("b")}, objects: func(k *kase) { k.group("g", 3, "") }, running: []*corev1.Pod{work("low", on("a"), of("low"), cores("3")), work("high", on("b"), of("high"), cores("3"))},

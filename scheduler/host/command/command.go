@@ -130,6 +130,8 @@ func run(ctx context.Context, c config.Scheduler) error {
 	if err != nil {
 		return fmt.Errorf("find the cluster: %w", err)
 	}
+	guard := rest.CopyConfig(cfg) // asks who reads the metrics: callers from outside must not use up what binds pods
+	guard.QPS, guard.Burst = 5, 10
 	unlimited(cfg)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -138,7 +140,7 @@ func run(ctx context.Context, c config.Scheduler) error {
 	if err != nil {
 		return err
 	}
-	core, err := kubernetes.NewForConfig(cfg)
+	core, err := kubernetes.NewForConfig(guard)
 	if err != nil {
 		return err
 	}

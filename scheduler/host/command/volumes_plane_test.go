@@ -130,6 +130,7 @@ const late = storagev1.VolumeBindingWaitForFirstConsumer
 
 // TestPlaneVolumes: pods with persistent volumes are judged by upstream's plugins, and their writes before the binding are made.
 func TestPlaneVolumes(t *testing.T) {
+	classes(t, connect(t))
 	two := []*corev1.Node{host("a", zone("z1")), host("b", zone("z2"))}
 	none := "kubernetes.io/no-provisioner"
 	claimed := func(claim, volume string) func(*kase, map[string]string) {
@@ -197,6 +198,24 @@ func TestPlaneVolumes(t *testing.T) {
 				k.t.Fatal(err)
 			}
 		}, pods: []*corev1.Pod{work("first", mounts("data")), work("p", mounts("data"))}, want: map[string]string{"first": "a", "p": ""}, then: func(k *kase) { k.delete("first") }, after: map[string]string{"p": "a"}},
+		{name: "a volume for one pod alone, and who stands lower has it", nodes: two, objects: func(k *kase) {
+			k.class("disk", none, late)
+			if err := k.tie(k.t.Context(), k.ask("data", "disk", corev1.ReadWriteOncePod), k.volume("v", "disk", "a", func(v *corev1.PersistentVolume) {
+				v.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}
+			})); err != nil {
+				k.t.Fatal(err)
+			}
+		}, pods: []*corev1.Pod{work("first", of("low"), mounts("data"))}, want: map[string]string{"first": "a"}, then: func(k *kase) {
+			k.pod(work("p", of("high"), mounts("data")))
+			k.gone("first")
+		}, after: map[string]string{"p": "a"}},
+		{name: "the node stands in the status while its volume is made", nodes: two, objects: func(k *kase) {
+			k.class("made", "example.com/test", late)
+			k.ask("data", "made", corev1.ReadWriteOnce)
+		}, pods: []*corev1.Pod{work("p", mounts("data"), selects(zones, "z1"))}, want: map[string]string{}, then: func(k *kase) {
+			k.poll("pod p has a nominated node", func(context.Context) (bool, error) { return k.get("p").Status.NominatedNodeName == k.id+".a", nil })
+			k.bindVolumes()
+		}, after: map[string]string{"p": "a"}},
 		{name: "the volumes of a CSI driver are counted", nodes: two, objects: func(k *kase) {
 			k.class("disk", none, late)
 			one := int32(1)

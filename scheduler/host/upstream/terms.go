@@ -7,6 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/version"
+	base "k8s.io/component-base/version"
+	"k8s.io/component-helpers/nodedeclaredfeatures"
 
 	"github.com/springtide/springtide/scheduler/host"
 )
@@ -29,8 +32,17 @@ type term struct {
 	selector   labels.Selector
 }
 
-// Needs reports whether a pod asks for volumes, claims, inter-pod affinity or spread.
+// release is the version by which upstream's plugin for declared features judges; nil where the binary has none that can be read.
+var release, _ = version.Parse(base.Get().String())
+
+// Needs reports whether a pod asks for volumes, claims, inter-pod affinity, spread, or features that a node must declare.
 func (*Terms) Needs(p *corev1.Pod) bool {
+	if release != nil {
+		features, err := nodedeclaredfeatures.DefaultFramework.InferForPodScheduling(&nodedeclaredfeatures.PodInfo{Spec: &p.Spec}, release)
+		if err != nil || !features.IsEmpty() {
+			return true
+		}
+	}
 	if len(p.Spec.ResourceClaims) > 0 || len(p.Spec.TopologySpreadConstraints) > 0 {
 		return true
 	}

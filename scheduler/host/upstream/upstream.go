@@ -32,6 +32,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodedeclaredfeatures"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podtopologyspread"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
@@ -153,6 +154,7 @@ func volumesAndPods() []plugin {
 		{volumebinding.Name, fruntime.FactoryAdapter(f, volumebinding.New), &config.VolumeBindingArgs{BindTimeoutSeconds: bindTimeout}},
 		{volumezone.Name, fruntime.FactoryAdapter(f, volumezone.New), nil},
 		{podtopologyspread.Name, fruntime.FactoryAdapter(f, podtopologyspread.New), &config.PodTopologySpreadArgs{DefaultingType: config.ListDefaulting}},
+		{nodedeclaredfeatures.Name, fruntime.FactoryAdapter(f, nodedeclaredfeatures.New), nil},
 		{interpodaffinity.Name, fruntime.FactoryAdapter(f, interpodaffinity.New), &config.InterPodAffinityArgs{HardPodAffinityWeight: 1}},
 	}
 }
@@ -388,8 +390,9 @@ func (t *Trial) Unreserve(ctx context.Context, node string) {
 	t.j.fw.RunReservePluginsUnreserve(ctx, t.state, t.pod, node)
 }
 
-// PreBind runs the plugins' writes: volumes are made and bound, claims are allocated. It may take minutes and runs on any goroutine.
-func (t *Trial) PreBind(ctx context.Context, node string) error {
+// PreBind runs the plugins' writes: volumes are made and bound, claims are allocated. It may take minutes and runs on any goroutine. Where there is
+// something to write, begin runs first.
+func (t *Trial) PreBind(ctx context.Context, node string, begin func()) error {
 	ctx, cancel := context.WithTimeout(ctx, (bindTimeout+5)*time.Second)
 	defer cancel()
 	pre := t.j.fw.RunPreBindPreFlights(ctx, t.state, t.pod, node)
@@ -399,5 +402,6 @@ func (t *Trial) PreBind(ctx context.Context, node string) error {
 	if !pre.IsSuccess() {
 		return errors.Join(pre.AsError())
 	}
+	begin()
 	return t.j.fw.RunPreBindPlugins(ctx, t.state, t.pod, node).AsError()
 }
