@@ -24,6 +24,7 @@ const (
 	EventKilled           = "Killed"           // an offline pod that was not gone in time was deleted without grace
 	EventKillFailed       = "KillFailed"       // the deletion without grace failed
 	EventFailedScheduling = "FailedScheduling" // the bundled scheduler finds no node for the pod
+	EventScheduled        = "Scheduled"        // the bundled scheduler bound the pod to a node; written where its configuration says events: bound
 	EventGangTimeout      = "GangTimeout"      // the pod's gang was not complete in time, and gives its room back
 	EventPreempted        = "Preempted"        // the bundled scheduler evicted the pod for one of higher priority
 )

@@ -125,11 +125,11 @@ func (r *reporter) write(ctx context.Context, v verdict) error {
 		return nil
 	}
 	if r.recorder != nil {
-		event := v1alpha1.EventFailedScheduling
 		if v.gangTimedOut {
-			event = v1alpha1.EventGangTimeout
+			r.recorder.Eventf(v.pod, nil, corev1.EventTypeWarning, v1alpha1.EventGangTimeout, "Scheduling", "%s", v.message)
+		} else {
+			r.recorder.Eventf(v.pod, nil, corev1.EventTypeWarning, v1alpha1.EventFailedScheduling, "Scheduling", "%s", v.message)
 		}
-		r.recorder.Eventf(v.pod, nil, corev1.EventTypeWarning, event, "Scheduling", "%s", v.message)
 	}
 	since := metav1.NewTime(v.at)
 	if c := scheduledCondition(v.pod); c != nil && c.Status == corev1.ConditionFalse {
