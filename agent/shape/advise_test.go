@@ -303,6 +303,18 @@ func TestFirstAid(t *testing.T) {
 	if v.Reclaim != 5*fleet.GiB || len(v.Evict) > 0 || !slices.Equal(v.Conditions, []string{RuleMemory}) {
 		t.Errorf("%+v", v)
 	}
+	cells := func(free fleet.Bytes) *Pressure {
+		return &Pressure{Cells: fleet.KnownAt([]CellMemory{{Cell: 1, Free: free, Min: fleet.GiB, Low: 2 * fleet.GiB}}, noon)}
+	}
+	_, v = Evictor{}.Decide(cells(2*fleet.GiB+200<<20), candidates(), noon, DefaultEvictions())
+	if want := 2*fleet.GiB + 312<<20; v.Reclaim != want || len(v.Evict) > 0 {
+		t.Errorf("of a cell that is low %d MiB are asked back, want %d: %+v", v.Reclaim>>20, want>>20, v)
+	}
+	elsewhere := candidates()[:1]
+	elsewhere[0].ByCell = map[int]fleet.Bytes{0: fleet.GiB}
+	if _, v = (Evictor{}).Decide(cells(2*fleet.GiB+200<<20), elsewhere, noon, DefaultEvictions()); v.Reclaim != 0 {
+		t.Errorf("reclaimed work holds nothing of the cell, and %d MiB are asked back", v.Reclaim>>20)
+	}
 }
 
 // TestEvictionsAreBounded: one pod goes at a time, with room between two to show an effect, and so many a minute; no pod goes twice.

@@ -256,13 +256,13 @@ func (d *decision) cells(p *Pressure) {
 		if hits = min(hits, cellSure+1); hits > 0 {
 			d.next.Hits[c.Cell] = hits
 		}
+		holds := func(x *Candidate) bool { return x.ByCell == nil && x.Memory > 0 || x.ByCell[c.Cell] > 0 }
+		if c.Free < low && slices.ContainsFunc(d.cs, func(x Candidate) bool { return holds(&x) }) {
+			// Page cache of reclaimed work goes before any of its pods.
+			d.out.Reclaim = max(d.out.Reclaim, 2*low-c.Free)
+		}
 		if hits > cellHits && c.Free < low {
-			d.evict(RuleCell, fmt.Sprintf("cell %d has %d MiB free, its low watermark is %d MiB", c.Cell, c.Free>>20, c.Low>>20), func(x *Candidate) bool {
-				if x.ByCell == nil {
-					return x.Memory > 0
-				}
-				return x.ByCell[c.Cell] > 0
-			})
+			d.evict(RuleCell, fmt.Sprintf("cell %d has %d MiB free, its low watermark is %d MiB", c.Cell, c.Free>>20, c.Low>>20), holds)
 		}
 	}
 }
