@@ -7,6 +7,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/loop"
 )
 
@@ -21,7 +22,7 @@ func TestAScaleOutShowsWithItsPods(t *testing.T) {
 		r.clock.now = t0.Add(after)
 		written, _ := r.cycle(t, func(rep *loop.Report) {
 			svc := &rep.Snapshot.Services[0]
-			i := slices.IndexFunc(svc.Pods, func(p fleet.Pod) bool { return p.Ready })
+			i := slices.IndexFunc(svc.Pods, func(p fleet.Pod) bool { return p.Ready && p.CurrentRevision })
 			for range grown {
 				svc.Pods = append(svc.Pods, svc.Pods[i])
 			}
@@ -66,5 +67,53 @@ func TestAScaleOutShowsWithItsPods(t *testing.T) {
 	}
 	if !cycle(83*time.Minute, true) || !shown().Equal(t0.Add(83*time.Minute)) {
 		t.Errorf("after three minutes a climb does not show, or as of %v", shown())
+	}
+}
+
+// A scale by one replica to and fro shows within ten minutes, in one write. What moves by more, or with other news, shows at once; how much one step may
+// add or take is no news.
+func TestASmallScaleShowsWithinATurn(t *testing.T) {
+	const status = "update elasticservices/status cart"
+	r := newReported(t, shop()...)
+	cycle := func(after time.Duration, to int32, scaled bool, change func(*hpa.Target)) bool {
+		t.Helper()
+		r.clock.now = t0.Add(after)
+		written, _ := r.cycle(t, func(rep *loop.Report) {
+			svc, target := &rep.Snapshot.Services[0], &rep.Plan.Targets[0]
+			target.Replicas, svc.Desired = to, fleet.KnownAt(to, rep.Snapshot.At)
+			if scaled {
+				rep.Receipt.Results = []loop.Result{{Action: "Scale", Subject: "shop/cart", Outcome: loop.Done}}
+			}
+			if change != nil {
+				change(target)
+			}
+		})
+		return slices.Contains(written, status)
+	}
+	ready := r.snapshot(t).Services[0].Ready()
+	shown := func() (int32, time.Time) {
+		s := object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status
+		return s.DesiredReplicas, timeOf(s.LastScaleTime)
+	}
+	rate := func(target *hpa.Target) { target.Limited = hpa.LimitedRate }
+	if !cycle(0, ready, true, nil) {
+		t.Fatal("the first scale does not show at once")
+	}
+	for i, to := range []int32{ready - 1, ready, ready - 1} {
+		if cycle(time.Duration(20+3*i)*time.Minute, to, true, rate) {
+			t.Errorf("scale %d by one replica shows at once", i)
+		}
+	}
+	if !cycle(30*time.Minute, ready-1, false, nil) {
+		t.Error("a small scale does not show within ten minutes")
+	}
+	if n, at := shown(); n != ready-1 || !at.Equal(t0.Add(26*time.Minute)) {
+		t.Errorf("the status shows %d replicas, scaled at %v", n, at)
+	}
+	if !cycle(50*time.Minute, ready+3, true, func(target *hpa.Target) { target.Limited = hpa.LimitedQuota }) {
+		t.Error("a scale with other news waits")
+	}
+	if !cycle(70*time.Minute, ready-1, true, rate) {
+		t.Error("a large scale-in waits")
 	}
 }

@@ -42,6 +42,11 @@ type serviceGist struct {
 func gistOfService(s *v1alpha1.ElasticServiceStatus) serviceGist {
 	g := serviceGist{Generation: s.ObservedGeneration, Desired: int64(s.DesiredReplicas), LastScale: timeOf(s.LastScaleTime), Conditions: verdicts(s.Conditions),
 		Replicas: s.Replicas, Ready: s.ReadyReplicas > 0}
+	for i := range g.Conditions {
+		if c := &g.Conditions[i]; c.Type == v1alpha1.ConditionScalingLimit && c.Reason == camel(hpa.LimitedRate) {
+			c.Status, c.Reason = metav1.ConditionFalse, reasonWithin // over within a minute; what lasts goes with the numbers
+		}
+	}
 	if c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionScalingActive); c != nil && c.Reason == reasonMissing {
 		g.Missing = c.Message
 	}
@@ -67,8 +72,11 @@ func gistOfService(s *v1alpha1.ElasticServiceStatus) serviceGist {
 	return g
 }
 
-// reasonMissing is the reason of a condition whose message names the signals that lack.
-const reasonMissing = "SignalsMissing"
+// reasonMissing is the reason of a condition whose message names the signals that lack, reasonWithin that of one by which no bound cuts a target.
+const (
+	reasonMissing = "SignalsMissing"
+	reasonWithin  = "WithinBounds"
+)
 
 func (w *statusWriter) services(r *loop.Report) {
 	targets := make(map[fleet.ServiceID]*hpa.Target, len(r.Plan.Targets))
@@ -92,7 +100,7 @@ func (w *statusWriter) services(r *loop.Report) {
 		next := *o.api
 		next.Status = v.status(o.api)
 		was, is := gistOfService(&o.api.Status), gistOfService(&next.Status)
-		if w.starting(svc.ID, &was, &is, &next.Status) {
+		if w.settling(svc.ID, &was, &is, &next.Status) {
 			continue
 		}
 		if w.due(statusKey(gvrServices, &next), was, is, &o.api.Status, &next.Status) {
@@ -104,16 +112,24 @@ func (w *statusWriter) services(r *loop.Report) {
 // startsFor is how long the status waits for the pods of a scale-out to start.
 const startsFor = 3 * time.Minute
 
-// starting reports whether the only news of a service are scale-outs whose pods still start: one write then shows them and what became of them.
-// The first scale-out of all is shown at once. The wait counts from the first one that the status lacks, so that a long climb shows too.
-func (w *statusWriter) starting(id fleet.ServiceID, was, is *serviceGist, next *v1alpha1.ElasticServiceStatus) bool {
+// settling reports whether the only news of a service are scales that can wait: a scale-out whose pods still start, since one write then shows it and what
+// became of it, and a scale so small that no reader would see it among the numbers, for one turn of StatusEvery. The first scale of all is shown at once.
+// The wait counts from the first one that the status lacks, so that a long climb shows too.
+func (w *statusWriter) settling(id fleet.ServiceID, was, is *serviceGist, next *v1alpha1.ElasticServiceStatus) bool {
 	u, unseen := w.c.reporter.scaled[id]
-	if !unseen || was.LastScale.IsZero() || w.now.Sub(u.first) >= startsFor || next.ReadyReplicas >= next.Replicas {
+	if !unseen || was.LastScale.IsZero() {
 		return false
+	}
+	wait := time.Duration(0)
+	if next.ReadyReplicas < next.Replicas {
+		wait = startsFor
+	}
+	if differs(was.Desired, is.Desired) == unchanged && differs(int64(was.Replicas), int64(is.Replicas)) == unchanged {
+		wait = max(wait, w.c.o.StatusEvery)
 	}
 	same := *was
 	same.Desired, same.Replicas, same.LastScale = is.Desired, is.Replicas, is.LastScale
-	return reflect.DeepEqual(&same, is)
+	return w.now.Sub(u.first) < wait && reflect.DeepEqual(&same, is)
 }
 
 // scaledAt notes when a service was scaled and returns the last time that is known, in the API or here alone.
@@ -307,7 +323,7 @@ func (v *serviceView) limited(c *conditions) {
 	case v.target.Limited != "":
 		c.set(kind, metav1.ConditionTrue, camel(v.target.Limited), fmt.Sprintf("%d replicas are wanted; %s leaves %d", v.target.Wanted, v.target.Limited, v.target.Replicas))
 	default:
-		c.set(kind, metav1.ConditionFalse, "WithinBounds", "no bound cuts the target")
+		c.set(kind, metav1.ConditionFalse, reasonWithin, "no bound cuts the target")
 	}
 }
 
