@@ -222,7 +222,7 @@ func (o *demoOptions) hints(w *world.World) []string {
 			cli = rel
 		}
 	}
-	return []string{env, cli + " status", cli + " loans", cli + " services"}
+	return []string{env, cli + " status", cli + " loans", cli + " services -A"}
 }
 
 // soFar is the report of a run that was stopped; nil when nothing was counted yet.
