@@ -125,9 +125,9 @@ var guards = []guard{
 			s.Pools[i].Ledger = fleet.Ledger{}
 		}
 	})},
-	{"what ran out under a freeze is announced anew", Options{Shape: Sockets, Turns: 1, Freezes: 1}, "under a freeze",
+	{"what ran out under a freeze is announced again", Options{Shape: Sockets, Turns: 1, Freezes: 1}, "under a freeze",
 		Mutant{Input: func(in *planner.Input) { in.Thawed = time.Time{} }}},
-	{"a leader heeds the freeze that another saw", thawed, "under a freeze", Mutant{Heedless: true}},
+	{"a leader uses the freeze that another saw", thawed, "under a freeze", Mutant{Heedless: true}},
 	{"a share is written over the version that was judged", stall, "", Mutant{Write: anyVersionOf(protocol.ObjectShare)}},
 	{"a loan is written over the version that was judged", stall, "", Mutant{Write: anyVersionOf(protocol.ObjectLoan)}},
 	{"evictions follow the write of their drain", stall, "before the latest announced deadline", Mutant{Write: func(w *protocol.Write) { w.Drained = "" }}},

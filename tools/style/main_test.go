@@ -11,7 +11,7 @@ import (
 )
 
 // leastHeld is how many files the list had when it was counted last: it only grows.
-const leastHeld = 181
+const leastHeld = 185
 
 func TestHeldFilesFollowTheRules(t *testing.T) {
 	root := filepath.Join("..", "..")
