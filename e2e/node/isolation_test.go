@@ -194,7 +194,7 @@ func outlivesAHog(t *testing.T, c *cluster) {
 	})
 	before := c.memory(t, web)
 	begin := c.guestNow(t)
-	hog := c.Create(t, c.Pod("hog", "-file", "64", "-grow", "128"))
+	hog := c.Create(t, c.Pod("hog", "-file", "64", "-grow", "64"))
 	var evicted, reclaimed float64
 	c.Eventually(t, "the agent evicts the hog", func(ctx context.Context) (bool, error) {
 		m, err := c.agentMetrics(ctx, address)
