@@ -125,6 +125,7 @@ func (c *controller) writes(dies bool) func(*protocol.Write) protocol.Answer {
 			return protocol.Answer{How: protocol.Refused, Err: errDead}
 		}
 		first = false
+		w = c.sent(w)
 		a := c.api.Do(w)
 		if a.How == protocol.Taken {
 			c.repeats(w)

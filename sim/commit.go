@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -30,7 +31,8 @@ func (c *controller) Look(o protocol.Object) protocol.Fact {
 		}
 	case protocol.ObjectNode:
 		if n, ok := c.machineOf(o.Name); ok && !w.machines[n].gone {
-			return protocol.Fact{Exists: true, UID: fleet.UID(w.facts[n].ID), LeaderEpoch: c.marked[o.Name]}
+			at := c.marked[o.Name]
+			return protocol.Fact{Exists: true, UID: fleet.UID(w.facts[n].ID), Version: cmp.Or(at.version, "0"), LeaderEpoch: at.leader}
 		}
 	case protocol.ObjectPod, protocol.ObjectFiller:
 		if id, ok := c.podOf(o); ok {
@@ -139,7 +141,7 @@ func (c *controller) Commit(x *protocol.Write, version string) {
 	case protocol.SetMarks:
 		n, _ := c.machineOf(x.Object.Name)
 		c.setMarks(n, d.Want)
-		c.marked[x.Object.Name] = x.If.LeaderEpoch
+		c.marked[x.Object.Name] = marking{version, x.If.LeaderEpoch}
 	case protocol.CreateFiller:
 		c.createFiller(d.Filler)
 	default:

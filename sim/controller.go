@@ -68,12 +68,12 @@ type controller struct {
 	// api takes the writes, order draws the order of groups of them.
 	api   *fleetapi.API
 	order *rand.Rand
-	// redeliveries are writes that come once more, redelivering says that one of them is under way; last the plan of a leader that was succeeded, late the same while its requests arrive, marked who
-	// marked a machine.
+	// redeliveries are writes that come once more, redelivering says that one of them is under way; last the plan of a leader that was succeeded, late the same while its requests
+	// arrive, marked the marks of machines.
 	redeliveries []redelivery
 	redelivering bool
 	last, late   *lastPlan
-	marked       map[string]int64
+	marked       map[string]marking
 	// stamped is the epoch that a new leader wrote on objects before its first plan, stamps draws which leader does.
 	stamped map[protocol.Object]int64
 	stamps  *rand.Rand
@@ -190,7 +190,7 @@ func staysAsItIs(p portrait.Portrait, now time.Time, _ forecast.Options) forecas
 }
 
 func newController(w *World, o controllerOptions, others []Policy) *controller {
-	c := &controller{w: w, o: o, others: others, free: map[share.Errand]time.Time{}, marked: map[string]int64{}, limits: map[fleet.TenantID]fleet.MilliCPU{}, index: map[fleet.ServiceID]int{}, read: make([]int, len(w.services)),
+	c := &controller{w: w, o: o, others: others, free: map[share.Errand]time.Time{}, marked: map[string]marking{}, limits: map[fleet.TenantID]fleet.MilliCPU{}, index: map[fleet.ServiceID]int{}, read: make([]int, len(w.services)),
 		order: rand.New(rand.NewPCG(w.b.Seed, orderStream)), stamps: rand.New(rand.NewPCG(w.b.Seed, stampStream))}
 	c.api = fleetapi.New(c)
 	f := &w.b.Fleet.Lending

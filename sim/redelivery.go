@@ -14,9 +14,26 @@ type redelivery struct {
 	write *protocol.Write
 }
 
+// marking is the version that a machine has since its marks were written, and the leader that wrote them.
+type marking struct {
+	version string
+	leader  int64
+}
+
 // redeliveredWithin is how much later a write comes again at the most: requests that hang in a proxy outlive the plan that made them. Most come
 // soon.
 const redeliveredWithin = 5 * time.Minute
+
+// sent is a write as the request of it is: the patch of a node carries the version that was read just before, by which the API server refuses it when
+// it comes again.
+func (c *controller) sent(w *protocol.Write) *protocol.Write {
+	if w.Object.Kind != protocol.ObjectNode {
+		return w
+	}
+	out := *w
+	out.If.Version = c.Look(w.Object).Version
+	return &out
+}
 
 // repeats draws whether what was just written comes again, and when.
 func (c *controller) repeats(w *protocol.Write) {

@@ -133,3 +133,21 @@ func TestRedeliveries(t *testing.T) {
 		t.Error("they did not come")
 	}
 }
+
+// The patch of a node carries the version that was read: once it was delivered, it is refused when it comes again, and the marks are another's to write.
+func TestMarksDoNotComeAgain(t *testing.T) {
+	b := troubled(1, 1, scenario.Faults{})
+	w := NewWorld(b, NewRates(b))
+	c := newController(w, controllerOptions{Lends: true}, nil)
+	marks := &protocol.Write{Object: protocol.Object{Kind: protocol.ObjectNode, Name: w.facts[19].Name}, If: protocol.Precondition{UID: fleet.UID(w.facts[19].ID), LeaderEpoch: 1},
+		Change: protocol.SetMarks{Want: fleet.NodeMarks{HolderTaint: true}}}
+	request := c.sent(marks)
+	for i, want := range []protocol.Answered{protocol.Taken, protocol.Conflict} {
+		if a := c.api.Do(request); a.How != want {
+			t.Errorf("delivery %d: %v (%v), want %v", i, a.How, a.Err, want)
+		}
+	}
+	if a := c.api.Do(c.sent(marks)); a.How != protocol.Taken {
+		t.Errorf("a request of its own: %v", a.Err)
+	}
+}
