@@ -155,10 +155,11 @@ func TestPlaneGang(t *testing.T) {
 		g, err := groups.Get(ctx, "ring", metav1.GetOptions{})
 		return err == nil && meta.IsStatusConditionTrue(g.Status.Conditions, "PodGroupScheduled"), err
 	})
-	late := member(4)
-	c.pod(late)
-	if x := c.bound("ring-4"); x.Spec.NodeName != "g0" {
-		t.Errorf("the late pod is on %s", x.Spec.NodeName)
+	c.pod(member(4))
+	c.until("ring-4", "a condition", func(p *corev1.Pod) bool { return condition(p) != nil && condition(p).Status == corev1.ConditionFalse })
+	c.node(planetest.Node("g3", map[string]string{"rack": "b"}))
+	if x := c.bound("ring-4"); x.Spec.NodeName != "g3" {
+		t.Errorf("the late pod is on %s, and its gang in rack b", x.Spec.NodeName)
 	}
 }
 
