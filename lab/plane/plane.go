@@ -205,6 +205,9 @@ func (p *Plane) Dir() string { return p.dir }
 // Logs is the directory with one log file per component.
 func (p *Plane) Logs() string { return filepath.Join(p.dir, "logs") }
 
+// Died tells of each component that died without having been stopped, with its last log lines. One reader gets each of them.
+func (p *Plane) Died() <-chan error { return p.died }
+
 // Wait blocks until ctx ends (nil) or a component dies without having been stopped (an error with its last log lines).
 func (p *Plane) Wait(ctx context.Context) error {
 	select {

@@ -171,6 +171,9 @@ func (w *World) settle(ctx context.Context) error {
 		err = w.awaitEvent(limit, confirmed)
 		w.spent.Settling += time.Since(begin)
 		if err != nil {
+			if limit.Err() == nil {
+				return err
+			}
 			w.goOn(ctx, "pending", reason)
 			return ctx.Err()
 		}
@@ -185,12 +188,14 @@ func (w *World) goOn(ctx context.Context, key, what string) {
 	}
 }
 
-// awaitEvent waits for the next event of the watches, or a moment.
+// awaitEvent waits for the next event of the watches, or a moment. A part of the control plane that died is an error: what it owes never comes.
 func (w *World) awaitEvent(ctx context.Context, quiet bool) error {
 	if quiet {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case err := <-w.died:
+			return err
 		case <-time.After(recheck):
 			return nil
 		}
@@ -198,6 +203,8 @@ func (w *World) awaitEvent(ctx context.Context, quiet bool) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
+	case err := <-w.died:
+		return err
 	case <-w.table.changed:
 		time.Sleep(gather) // a look goes over all pods, and events come by the hundred
 	case <-time.After(look):

@@ -32,6 +32,7 @@ type World struct {
 	start, counted, end time.Time
 
 	plane         *plane.Plane
+	died          <-chan error // parts of the plane that died; nil without one
 	clock         *clock.Server
 	api           *api
 	table         *table
@@ -264,6 +265,7 @@ func (w *World) stand(ctx context.Context) error {
 	if w.plane, err = plane.Start(ctx, o); err != nil {
 		return err
 	}
+	w.died = w.plane.Died()
 	w.onClose(w.plane.Stop)
 	if w.api, err = connect(w.plane.RESTConfig()); err != nil {
 		return err

@@ -623,6 +623,11 @@ func TestGangTimesOut(t *testing.T) {
 
 func online(prio int32) func(*corev1.Pod) { return func(o *corev1.Pod) { o.Spec.Priority = &prio } }
 
+// on has a pod ask for one node.
+func on(node string) func(*corev1.Pod) {
+	return func(o *corev1.Pod) { o.Spec.NodeSelector = map[string]string{corev1.LabelHostname: node} }
+}
+
 // TestPreemption: a pod takes the room of one of lower priority: the victim is evicted, the room is held meanwhile, and the pod is bound when the
 // victim is gone. A freeze stops it, and a budget protects.
 func TestPreemption(t *testing.T) {

@@ -5,16 +5,13 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // TestExplainPod: which filter removes how many nodes, why the winner wins, and what upstream's plugins say.
 func TestExplainPod(t *testing.T) {
 	p := newPlay(t)
 	p.taken()
-	p.c.judge.terms = labelled{}
-	p.c.judge.ready(&onePerNode{on: map[types.UID]*corev1.Pod{}})
-	app := func(o *corev1.Pod) { o.Labels = map[string]string{"app": "x"} }
+	app := p.onePerNode()
 	p.node("a", "4")
 	p.node("b", "4", func(n *corev1.Node) { n.Spec.Unschedulable = true })
 	p.node("c", "1")

@@ -123,9 +123,6 @@ func TestLatePodsStayInTheirDomain(t *testing.T) {
 	for _, n := range []string{"a1", "a2", "b1", "b2"} {
 		p.node(n, "4", func(o *corev1.Node) { o.Labels["rack"] = n[:1] })
 	}
-	on := func(n string) func(*corev1.Pod) {
-		return func(o *corev1.Pod) { o.Spec.NodeSelector = map[string]string{corev1.LabelHostname: n} }
-	}
 	p.runs("low", "4", "b1", on("b1"), online(1))
 	p.c.setGroup("default/ring", &podGroup{namespace: "default", name: "ring", minCount: 2, topologyKey: "rack"})
 	one, two := p.pod("g0", "3", inGroup("ring"), online(10)), p.pod("g1", "3", inGroup("ring"), online(10))

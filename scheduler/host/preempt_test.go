@@ -275,9 +275,6 @@ func TestGangPreemptsInOneDomain(t *testing.T) {
 	for _, n := range []string{"a1", "a2", "b1", "b2"} {
 		p.node(n, "4", func(o *corev1.Node) { o.Labels["rack"] = n[:1] })
 	}
-	on := func(n string) func(*corev1.Pod) {
-		return func(o *corev1.Pod) { o.Spec.NodeSelector = map[string]string{corev1.LabelHostname: n} }
-	}
 	for _, n := range []string{"a1", "a2", "b1"} {
 		p.runs("low-"+n, "3", n, online(1), on(n))
 	}
@@ -405,6 +402,13 @@ func (labelled) Needs(p *corev1.Pod) bool         { return p.Labels["app"] != ""
 func (labelled) Repels(*corev1.Pod) string        { return "" }
 func (labelled) Selects(string, *corev1.Pod) bool { return false }
 
+// onePerNode has plugins judge the pods with the label app that is returned, and take one of them on a node.
+func (p *play) onePerNode() func(*corev1.Pod) {
+	p.c.judge.terms = labelled{}
+	p.c.judge.ready(&onePerNode{on: map[types.UID]*corev1.Pod{}})
+	return func(o *corev1.Pod) { o.Labels = map[string]string{"app": "x"} }
+}
+
 // besideOne are plugins that accept the nodes that have a pod with the label app.
 type besideOne struct{ onePerNode }
 
@@ -461,9 +465,7 @@ func TestAPodWakesThoseThatArePulled(t *testing.T) {
 func TestPreemptionThatThePluginsJudge(t *testing.T) {
 	p := newPlay(t)
 	evicted := p.taken()
-	p.c.judge.terms = labelled{}
-	p.c.judge.ready(&onePerNode{on: map[types.UID]*corev1.Pod{}})
-	app := func(o *corev1.Pod) { o.Labels = map[string]string{"app": "x"} }
+	app := p.onePerNode()
 	p.node("a", "8")
 	p.runs("plain", "1", "a", online(1))
 	inTheWay := p.runs("low", "1", "a", online(1), app)

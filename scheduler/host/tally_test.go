@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/springtide/springtide/fleet"
 )
@@ -29,9 +28,6 @@ func TestTallyFollows(t *testing.T) {
 	p.c.setPool("web", &poolFacts{name: "web", class: fleet.Online, selector: selector})
 	p.node("a", "8", pool)
 	p.node("b", "8")
-	on := func(n string) func(*corev1.Pod) {
-		return func(o *corev1.Pod) { o.Spec.NodeSelector = map[string]string{corev1.LabelHostname: n} }
-	}
 	check := func(what, owner string, of, all int) {
 		t.Helper()
 		gotOf, gotAll := p.c.tally.of(p.c, owner, "web")
@@ -182,9 +178,7 @@ func TestGroupWithATopologyAlone(t *testing.T) {
 func TestGangPreemptsThatThePluginsJudge(t *testing.T) {
 	p := newPlay(t)
 	evicted := p.taken()
-	p.c.judge.terms = labelled{}
-	p.c.judge.ready(&onePerNode{on: map[types.UID]*corev1.Pod{}})
-	app := func(o *corev1.Pod) { o.Labels = map[string]string{"app": "x"} }
+	app := p.onePerNode()
 	p.node("a", "8")
 	p.node("b", "8")
 	p.runs("low-1", "1", "a", online(1), app)

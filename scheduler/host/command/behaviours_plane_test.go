@@ -153,14 +153,14 @@ func TestPlaneFilters(t *testing.T) {
 			want: map[string]string{"p": "b"}},
 
 		{name: "nominated by another scheduler: its room is held", nodes: []*corev1.Node{host("a")}, objects: func(k *kase) {
-			k.pod(work("foreign", cores("3"), func(p *corev1.Pod) { p.Spec.SchedulerName = "nobody" }))
+			k.pod(work("foreign", cores("3"), func(p *corev1.Pod) { p.Spec.SchedulerName = "another" }))
 			patch := fmt.Appendf(nil, `{"status":{"nominatedNodeName":%q}}`, k.id+".a")
 			if _, err := k.api.CoreV1().Pods(k.ns).Patch(k.t.Context(), "foreign", types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
 				k.t.Fatal(err)
 			}
 		}, pods: []*corev1.Pod{work("p", cores("3"))}, want: map[string]string{"p": ""}, then: func(k *kase) { k.delete("foreign") }, after: map[string]string{"p": "a"}},
 		{name: "other schedulers' pods are left alone", nodes: []*corev1.Node{host("a")}, objects: func(k *kase) {
-			k.pod(work("foreign", func(p *corev1.Pod) { p.Spec.SchedulerName = "nobody" }))
+			k.pod(work("foreign", func(p *corev1.Pod) { p.Spec.SchedulerName = "another" }))
 		}, pods: []*corev1.Pod{work("p")}, want: map[string]string{"p": "a"}, check: func(k *kase, _ map[string]string) {
 			if p := k.get("foreign"); p.Spec.NodeName != "" || condition(p) != nil {
 				k.t.Errorf("the pod of another scheduler is on %q with condition %v", p.Spec.NodeName, condition(p))

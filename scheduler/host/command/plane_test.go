@@ -190,7 +190,7 @@ func TestPlaneCellsPolicy(t *testing.T) {
 	pods := c.api.CoreV1().Pods("default")
 	c.poll("the policy to refuse a pod that comes with cells", func(ctx context.Context) (bool, error) {
 		x := pod("early", "1")
-		x.Spec.SchedulerName, x.Annotations = "nobody", map[string]string{v1alpha1.AnnotationCells: "0"}
+		x.Spec.SchedulerName, x.Annotations = "another", map[string]string{v1alpha1.AnnotationCells: "0"}
 		_, err := pods.Create(ctx, x, metav1.CreateOptions{})
 		if err == nil {
 			_ = pods.Delete(ctx, "early", metav1.DeleteOptions{})
@@ -198,7 +198,7 @@ func TestPlaneCellsPolicy(t *testing.T) {
 		return err != nil && strings.Contains(err.Error(), "written by the scheduler with the binding"), nil
 	})
 	x := pod("late", "1")
-	x.Spec.SchedulerName = "nobody"
+	x.Spec.SchedulerName = "another"
 	x = c.pod(x)
 	if err := pods.Bind(t.Context(), &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "late", UID: x.UID, Annotations: map[string]string{v1alpha1.AnnotationCells: "0"}},
 		Target: corev1.ObjectReference{Kind: "Node", Name: "cells"}}, metav1.CreateOptions{}); err != nil {
