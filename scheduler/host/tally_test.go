@@ -115,6 +115,19 @@ func TestForeignNominations(t *testing.T) {
 	}
 }
 
+// TestNominatedPodsAreNoVictims: the room of a pod that does not run yet cannot be made by its eviction, however low it stands.
+func TestNominatedPodsAreNoVictims(t *testing.T) {
+	p := newPlay(t)
+	evicted := p.taken()
+	p.node("a", "4")
+	p.pod("foreign", "3", online(1), func(o *corev1.Pod) { o.Spec.SchedulerName = "other"; o.Status.NominatedNodeName = "a" })
+	p.pod("high", "3", online(10))
+	p.settle()
+	if got := p.take(); len(*evicted) != 0 || len(got) != 0 {
+		t.Errorf("evicted %v, bound %v", *evicted, got)
+	}
+}
+
 // TestDefaultSpread: replicas of one controller without constraints of their own go to the zone with the fewest of them, though another one is emptier.
 func TestDefaultSpread(t *testing.T) {
 	for _, c := range []struct {
