@@ -46,6 +46,8 @@ type Metrics struct {
 	poolWatermark, unfilled                         *prometheus.Desc
 
 	returned map[fleet.LoanID]bool
+	// answered are the pods that wait and for which a recall was carried out.
+	answered map[fleet.UID]bool
 }
 
 // forecastLeads are how far ahead the tide is exported: what a pod's start needs, what a recall needs, and an hour for the chart.
@@ -213,8 +215,17 @@ func (m *Metrics) terms(s *fleet.Snapshot, plan *planner.Plan, receipt *Receipt)
 	}
 }
 
-// demands measures how soon pods that wait for room are answered by a recall.
+// demands measures how soon pods that wait for room are answered by a recall, from the first of those that no earlier recall answered.
 func (m *Metrics) demands(s *fleet.Snapshot, plan *planner.Plan, receipt *Receipt) {
+	answered := map[fleet.UID]bool{}
+	for i := range s.Services {
+		for k := range s.Services[i].Pods {
+			if p := &s.Services[i].Pods[k]; p.Unschedulable && m.answered[p.ID] {
+				answered[p.ID] = true
+			}
+		}
+	}
+	m.answered = answered
 	for i := range plan.Moves {
 		x := &plan.Moves[i]
 		if x.Kind != planner.MoveRecall || x.After.Claimant == "" || !receipt.done(planner.KeyOf(x)) {
@@ -224,13 +235,20 @@ func (m *Metrics) demands(s *fleet.Snapshot, plan *planner.Plan, receipt *Receip
 		if svc == nil {
 			continue
 		}
-		first := s.At
+		var first fleet.Known[time.Time]
 		for k := range svc.Pods {
-			if p := &svc.Pods[k]; p.Unschedulable && p.UnschedulableSince.OK && p.UnschedulableSince.Value.Before(first) {
-				first = p.UnschedulableSince.Value
+			p := &svc.Pods[k]
+			if !p.Unschedulable || !p.UnschedulableSince.OK || m.answered[p.ID] {
+				continue
+			}
+			m.answered[p.ID] = true
+			if !first.OK || p.UnschedulableSince.Value.Before(first.Value) {
+				first = p.UnschedulableSince
 			}
 		}
-		m.demanded.WithLabelValues(string(x.Before.From)).Observe(s.At.Sub(first).Seconds())
+		if first.OK {
+			m.demanded.WithLabelValues(string(x.Before.From)).Observe(s.At.Sub(first.Value).Seconds())
+		}
 	}
 }
 

@@ -13,12 +13,12 @@ import (
 	"github.com/springtide/springtide/planner"
 )
 
-// TestDemandToNotice: a recall that was carried out for pods that wait counts from the first of them on, and no other recall counts.
+// TestDemandToNotice: the first recall that was carried out for pods that wait counts, from the first of them on, and no other recall counts.
 func TestDemandToNotice(t *testing.T) {
 	m := NewMetrics(prometheus.NewRegistry())
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	pod := func(ago time.Duration) fleet.Pod {
-		return fleet.Pod{Unschedulable: true, UnschedulableSince: fleet.KnownAt(at.Add(-ago), at)}
+		return fleet.Pod{ID: fleet.UID(ago.String()), Unschedulable: true, UnschedulableSince: fleet.KnownAt(at.Add(-ago), at)}
 	}
 	s := &fleet.Snapshot{At: at, Services: []fleet.Service{{ID: "shop/cart", Pods: []fleet.Pod{pod(time.Second), pod(3 * time.Second), {}}}}}
 	plan, r := &planner.Plan{}, &Receipt{}
@@ -30,6 +30,8 @@ func TestDemandToNotice(t *testing.T) {
 		r.Results = append(r.Results, Result{Action: planner.ActionMove, Subject: string(id), Outcome: x.became})
 	}
 	m.demands(s, plan, r)
+	s.At = at.Add(time.Minute)
+	m.demands(s, plan, r) // one more recall for the same pods
 	want := `# HELP springtide_demand_notice_seconds Time from the scheduler's word that a pod waits for room to the cycle that recalls a parcel for it, by pool.
 # TYPE springtide_demand_notice_seconds histogram
 `

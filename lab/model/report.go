@@ -31,6 +31,7 @@ type Report struct {
 	CoreHoursLent float64        `json:"coreHoursLent"`
 	Loans         LoanReport     `json:"loans"`
 	Recalls       RecallReport   `json:"recalls"`
+	Demands       DemandReport   `json:"demands"`
 	Forecast      ForecastReport `json:"forecast"`
 	// APIWrites are what the controllers wrote, without Leases and Events.
 	APIWrites APIWriteReport `json:"apiWrites"`
@@ -130,6 +131,7 @@ func (t *Truth) Report(wall time.Duration) Report {
 		out.WallSecondsPerVirtualDay = wall.Seconds() / span.Hours() * 24
 	}
 	out.APIWrites = t.reportWrites(span)
+	out.Demands = t.reportDemands()
 	t.reportServices(&out, span)
 	t.reportLoans(&out)
 	for p, d := range t.pins {

@@ -31,6 +31,8 @@ type StepFacts struct {
 	OfflineUsed, OfflineUseful, OfflineLost float64
 	// Loans are all loans that exist; one that ended must be shown once more with its last phase.
 	Loans []LoanFacts
+	// Demands are the recalls of the step that answered waiting pods.
+	Demands []DemandFacts
 	// Pinned are the nodes that could not be emptied.
 	Pinned []Pin
 }
@@ -84,6 +86,7 @@ type Truth struct {
 	writes   map[string]int
 	loanTime time.Duration
 	marks    []writeMark
+	demands  []DemandFacts
 }
 
 // line is one service's account.
@@ -145,6 +148,7 @@ func (t *Truth) Step(f StepFacts) ([]Outcome, error) {
 	t.markWrites(f.At)
 	out := t.play(&f, rates)
 	t.loanStep(&f)
+	t.demands = append(t.demands, f.Demands...)
 	for _, p := range f.Pinned {
 		t.pins[p] += f.Dt
 	}

@@ -248,7 +248,8 @@ func TestReportSpeaksTheContract(t *testing.T) {
 	}
 	for _, path := range []string{
 		"sloViolationMinutes", "meanUtilisation", "meanUtilisationStatic", "onlineCoreHours", "onlineCoreHoursStatic", "coreHoursLent",
-		"loans.node", "loans.socket", "recalls.count", "recalls.late", "recalls.p50Seconds", "recalls.p99Seconds", "forecast.wql", "forecast.coverage90",
+		"loans.node", "loans.socket", "recalls.count", "recalls.late", "recalls.p50Seconds", "recalls.p99Seconds",
+		"demands.count", "demands.p50Seconds", "demands.p99Seconds", "demands.p50WallSeconds", "demands.p99WallSeconds", "forecast.wql", "forecast.coverage90",
 	} {
 		at := any(got)
 		for key := range strings.SplitSeq(path, ".") {

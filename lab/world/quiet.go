@@ -132,12 +132,18 @@ func (p *pod) kubeletsTurn(now time.Time) string {
 
 // judged reports whether the pod was found unschedulable, or is held back by a gate.
 func judged(o *corev1.Pod) bool {
+	reason := refused(o)
+	return reason == corev1.PodReasonUnschedulable || reason == corev1.PodReasonSchedulingGated
+}
+
+// refused is why the pod is not scheduled; empty while nothing says so.
+func refused(o *corev1.Pod) string {
 	for i := range o.Status.Conditions {
-		if c := &o.Status.Conditions[i]; c.Type == corev1.PodScheduled {
-			return c.Status == corev1.ConditionFalse && (c.Reason == corev1.PodReasonUnschedulable || c.Reason == corev1.PodReasonSchedulingGated)
+		if c := &o.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return c.Reason
 		}
 	}
-	return false
+	return ""
 }
 
 func (h *heads) add(p *pod) {

@@ -57,6 +57,8 @@ type pod struct {
 	exportedReady bool
 	// restarted is how often its containers started again, exportedRestarts what the exporters say.
 	restarted, exportedRestarts int32
+	// waits is since when an online pod waits for room; events set it, under the lock.
+	waits roomWait
 }
 
 // serves reports whether the pod takes requests.
@@ -98,8 +100,9 @@ type table struct {
 	shares      map[string]*v1alpha1.NodeShare
 	pools       map[string]*v1alpha1.CapacityPool
 	// left are pods, and ended loans, that went since they were last asked for.
-	left  []*pod
-	ended []*v1alpha1.Loan
+	left    []*pod
+	ended   []*v1alpha1.Loan
+	demands []model.DemandFacts
 	// fresh are the objects that were seen since the watches began anew; nil while they go on.
 	fresh map[types.UID]bool
 	// changed holds a token after every event, for those who wait for one.
@@ -137,6 +140,7 @@ func (t *table) seen(object any) {
 	case *batchv1.Job:
 		t.jobs[fleet.Name{Namespace: o.Namespace, Name: o.Name}] = o
 	case *v1alpha1.Loan:
+		t.seenNotice(t.loans[o.UID], o)
 		t.loans[o.UID] = o
 	case *v1alpha1.NodeShare:
 		t.shares[o.Name] = o
@@ -236,6 +240,7 @@ func (t *table) seenPod(o *corev1.Pod) {
 			p.goneAt = p.goneAt.Add(time.Duration(*s) * time.Second)
 		}
 	}
+	t.seenWaiting(p)
 	if p.real {
 		p.ready = o.Status.Phase == corev1.PodRunning
 		t.runner.Seen(o)
