@@ -153,7 +153,8 @@ func memorySignals(c *Cgroups, r Roots, now time.Time) fleet.Known[shape.MemoryS
 	m := shape.MemorySignals{Total: total, Reclaimed: fleet.Bytes(used)}
 	// Page cache of reclaimed work is available to others and counts as used by it: once is enough.
 	stat := c.Keyed(c.parents.BestEffort, "memory.stat")
-	m.Available = max(available-fleet.Bytes(stat["inactive_file"]+stat["active_file"]), 0)
+	m.Cache = fleet.Bytes(stat["inactive_file"] + stat["active_file"])
+	m.Available = max(available-m.Cache, 0)
 	for _, z := range zones(r.Proc) {
 		m.Watermark += z.Low
 	}

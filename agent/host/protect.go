@@ -179,6 +179,7 @@ func (a *Agent) Protect(ctx context.Context, c *Cluster, now time.Time) []shape.
 		return nil
 	}
 	s.pressure.Supply = fleet.Known[fleet.MilliCPU]{Value: max(g.advice.Quota-g.lent, 0), At: now, OK: len(g.advice.Stale) == 0}
+	s.pressure.Box = g.written
 	var v shape.Verdict
 	g.evictor, v = g.evictor.Decide(&s.pressure, g.candidates, now, a.o.Overlap.Evictions)
 	if !slices.Equal(v.Conditions, g.lastConditions) {

@@ -182,6 +182,46 @@ func TestMemoryPressure(t *testing.T) {
 	}
 }
 
+// TestFullBox: online grows into what reclaimed work holds. The kernel is never given a limit below that, and the agent evicts; page cache, which the
+// kernel takes at high, moves no pod.
+func TestFullBox(t *testing.T) {
+	l := newLoad(t)
+	best := filepath.Join(l.roots.Cgroup, "kubepods/besteffort")
+	hold := func(anon, cache int) {
+		files(t, best, map[string]string{"memory.current": fmt.Sprint(anon + cache), "memory.stat": fmt.Sprintf("anon %d\ninactive_file %d", anon, cache),
+			"podspare-uid/memory.stat": fmt.Sprintf("anon %d", anon)})
+	}
+	number := func(file string) int {
+		n, err := strconv.Atoi(l.read("kubepods/besteffort", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	hold(30<<30, 10<<30)
+	l.memory(14) // of which 10 GiB are the box's page cache
+	l.cycle()
+	for range 10 {
+		l.second(1, 1, 0)
+		if got := l.protect(); len(got) > 0 {
+			t.Fatalf("page cache fills the box, and %+v goes", got)
+		}
+	}
+	hold(40<<30, 0)
+	l.memory(1.5) // a little more than is critical
+	var evicted []shape.Eviction
+	for range 7 {
+		l.second(1, 1, 0)
+		evicted = append(evicted, l.protect()...)
+		if limit, high := number("memory.max"), number("memory.high"); limit < 40<<30 || high >= 40<<30 {
+			t.Errorf("processes hold %d, the limit is %d and high %d", 40<<30, limit, high)
+		}
+	}
+	if len(evicted) == 0 || evicted[0].Name != "shop/spare" || evicted[0].Rule != shape.RuleBox {
+		t.Errorf("%+v: want the pod, by %s", evicted, shape.RuleBox)
+	}
+}
+
 // TestReclaimIsChecked: an error of memory.reclaim is an error, and only EAGAIN is none.
 func TestReclaimIsChecked(t *testing.T) {
 	b := newBench(t)

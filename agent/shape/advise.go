@@ -40,8 +40,8 @@ type MemorySignals struct {
 	Total fleet.Bytes
 	// Available is what the kernel can give without swapping, page cache of reclaimed work not included: that counts as used by it.
 	Available fleet.Bytes
-	// Reclaimed is what reclaimed work uses.
-	Reclaimed fleet.Bytes
+	// Reclaimed is what reclaimed work uses, Cache the part of it that is page cache.
+	Reclaimed, Cache fleet.Bytes
 	// Watermark is the sum of the zones' low watermarks, below which the kernel reclaims in the background.
 	Watermark fleet.Bytes
 }
@@ -102,11 +102,20 @@ func (m *MemorySignals) Critical() fleet.Bytes {
 	return max(min(4*fleet.GiB, m.Total/50), 2*m.Watermark)
 }
 
+// Held is what reclaimed work holds apart from page cache: without swap it goes only with the processes.
+func (m *MemorySignals) Held() fleet.Bytes { return max(m.Reclaimed-m.Cache, 0) }
+
 // Box bounds the memory of reclaimed work: what it uses and what is free, but for the critical part. Reclaim begins at 95 %. It is never less than
 // 2 % of the machine, since BestEffort pods of the system are in it.
+//
+// A write of memory.max below what processes hold ends one of them, in the kernel's order and not in the agent's. So where online grows into the box,
+// high alone falls, which takes page cache and stops growth, and the limit stays a thirty-second above what is held: room for what a throttled process
+// still gets until the agent has evicted one. That room ends where a quarter of the critical part is left. From there on the kernel ends processes of
+// the box, since online would wait for memory before an eviction has freed any.
 func (m *MemorySignals) Box() (limit, high fleet.Bytes) {
-	limit = max(m.Reclaimed+m.Available-m.Critical(), m.Total/50)
-	return limit, limit / 100 * 95
+	target := max(m.Reclaimed+m.Available-m.Critical(), m.Total/50)
+	limit = max(target, min(m.Held()+m.Held()/32, m.Reclaimed+m.Available-m.Critical()/4))
+	return limit, target / 100 * 95
 }
 
 // Advise decides from the last advice and new signals. cores is the CPU that online has on the machine, in thousandths; lent is the CPU that
@@ -267,7 +276,7 @@ func (b Box) Steady(was Box) Box {
 	if near(int64(was.CPU), int64(b.CPU)) {
 		b.CPU = was.CPU
 	}
-	shrinks := b.Max < was.Max-was.Max/200
+	shrinks := b.Max < was.Max-was.Max/200 || b.High < was.High-was.High/200
 	if was.Max > 0 && b.Max >= 0 && !shrinks && b.Max-was.Max < was.Max/50 {
 		b.Max, b.High = was.Max, was.High
 	}

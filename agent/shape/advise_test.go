@@ -48,6 +48,30 @@ func TestMemoryBox(t *testing.T) {
 	}
 }
 
+// TestShrinkingBox: where online grows into what processes of reclaimed work hold, high falls, and the limit stays above what they hold until a quarter of
+// the critical part is left: a write below it would have the kernel end a process before the agent has chosen one.
+func TestShrinkingBox(t *testing.T) {
+	const critical = 4 * fleet.GiB
+	for _, c := range []struct {
+		name             string
+		held, cache      fleet.Bytes
+		available, limit fleet.Bytes
+	}{
+		{"room is left", 64 * fleet.GiB, 0, 40 * fleet.GiB, 100 * fleet.GiB},
+		{"cache alone is in the way", 64 * fleet.GiB, 20 * fleet.GiB, 2 * fleet.GiB, 82 * fleet.GiB},
+		{"less than critical is left", 64 * fleet.GiB, 0, 3 * fleet.GiB, 66 * fleet.GiB},
+		{"little more than a quarter is left", 64 * fleet.GiB, 0, critical/4 + fleet.GiB/2, 64*fleet.GiB + fleet.GiB/2},
+		{"less than a quarter is left", 64 * fleet.GiB, 0, critical/4 - fleet.GiB/2, 64*fleet.GiB - fleet.GiB/2},
+		{"nothing is left", 64 * fleet.GiB, 0, 0, 63 * fleet.GiB},
+	} {
+		m := MemorySignals{Total: 256 * fleet.GiB, Available: c.available, Reclaimed: c.held + c.cache, Cache: c.cache}
+		limit, high := m.Box()
+		if target := c.held + c.cache + c.available - critical; limit != c.limit || high != target/100*95 {
+			t.Errorf("%s: max %d MiB, want %d; high %d MiB, want %d", c.name, limit>>20, c.limit>>20, high>>20, (target/100*95)>>20)
+		}
+	}
+}
+
 // TestTakeBack: a spike of online takes the whole quota back at the next sample, and the offer to the scheduler falls with it; growth comes in steps.
 func TestTakeBack(t *testing.T) {
 	idle := func(now time.Time) *Signals { return signals(now, 8000, 20000, 0.02) }
@@ -199,6 +223,7 @@ func TestSteadyBox(t *testing.T) {
 		{Box{9999, 101 * fleet.GiB, 96 * fleet.GiB}, Box{9999, was.Max, was.High}},
 		{Box{10300, 110 * fleet.GiB, 104 * fleet.GiB}, Box{10300, 110 * fleet.GiB, 104 * fleet.GiB}},
 		{Box{10000, 90 * fleet.GiB, 85 * fleet.GiB}, Box{10000, 90 * fleet.GiB, 85 * fleet.GiB}},
+		{Box{10000, 100 * fleet.GiB, 85 * fleet.GiB}, Box{10000, 100 * fleet.GiB, 85 * fleet.GiB}},
 	} {
 		if got := c.is.Steady(was); got != c.want {
 			t.Errorf("%+v: %+v, want %+v", c.is, got, c.want)
@@ -250,6 +275,12 @@ func TestEvictions(t *testing.T) {
 			return &Pressure{Cells: fleet.KnownAt([]CellMemory{{Cell: 0, Free: 50 * fleet.GiB, Min: fleet.GiB, Low: 2 * fleet.GiB}, {Cell: 1, Free: free, Min: fleet.GiB, Low: 2 * fleet.GiB}}, now)}
 		}
 	}
+	box := func(held, cache fleet.Bytes) func(now time.Time) *Pressure {
+		return func(now time.Time) *Pressure {
+			return &Pressure{Box: Box{Max: 100 * fleet.GiB, High: 95 * fleet.GiB},
+				Memory: fleet.KnownAt(MemorySignals{Total: 256 * fleet.GiB, Available: 50 * fleet.GiB, Reclaimed: held + cache, Cache: cache}, now)}
+		}
+	}
 	onCell1 := candidates()
 	onCell1[2].ByCell = map[int]fleet.Bytes{0: fleet.GiB}
 	greedy := candidates()
@@ -272,6 +303,14 @@ func TestEvictions(t *testing.T) {
 		{"a cell is below its minimum", onCell1, cell(fleet.GiB), RuleCell, "small", 0, 0},
 		{"a cell is low for a while", candidates(), cell(2*fleet.GiB + 200<<20), RuleCell, "young", 3, 7},
 		{"a cell is well", candidates(), cell(3 * fleet.GiB), "", "", 0, 0},
+		{"the box is near its limit", candidates(), box(98*fleet.GiB, 0), RuleBox, "young", 5, 5},
+		{"reclaimed work stands behind high", candidates(), box(96*fleet.GiB, 0), RuleBox, "young", 60, 60},
+		{"page cache fills the box", candidates(), box(90*fleet.GiB, 9*fleet.GiB), "", "", 0, 0},
+		{"reclaimed work has no box", candidates(), func(now time.Time) *Pressure {
+			p := box(98*fleet.GiB, 0)(now)
+			p.Box = NoBox()
+			return p
+		}, "", "", 0, 0},
 		{"a pod holds more than it requests", greedy, func(time.Time) *Pressure { return &Pressure{} }, RuleOveruse, "big", 60, 60},
 		{"reclaimed pods starve", tolerant, func(now time.Time) *Pressure { return &Pressure{Supply: fleet.KnownAt(fleet.MilliCPU(10000), now)} }, RuleStarved, "small", 300, 300},
 		{"all starve", candidates(), func(now time.Time) *Pressure { return &Pressure{Supply: fleet.KnownAt(fleet.MilliCPU(1000), now)} }, RuleStarved, "young", 300, 300},

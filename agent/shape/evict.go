@@ -39,6 +39,8 @@ type Pressure struct {
 	Cells       fleet.Known[[]CellMemory]
 	// Disk and Inodes are the shares that are free where pods write.
 	Disk, Inodes fleet.Known[float64]
+	// Box is the memory box as the kernel has it; without limits it is never full.
+	Box Box
 	// Supply is the CPU that reclaimed work can have.
 	Supply fleet.Known[fleet.MilliCPU]
 }
@@ -52,6 +54,8 @@ type EvictionOptions struct {
 	StallFor time.Duration
 	// Grace is how long memory below critical may last before a pod goes; below half of it none is given.
 	Grace time.Duration
+	// FullFor is how long reclaimed work may stand behind the high limit of its box. Nearer to the limit at which the kernel ends processes it is Grace.
+	FullFor time.Duration
 	// Tolerance is the default of pods that name none; StarvedFor how long they starve.
 	Tolerance  float64
 	StarvedFor time.Duration
@@ -69,7 +73,7 @@ type EvictionOptions struct {
 
 // DefaultEvictions are the defaults.
 func DefaultEvictions() EvictionOptions {
-	return EvictionOptions{Period: time.Second, Stall: 0.15, StallFor: 2 * time.Second, Grace: 5 * time.Second, Tolerance: maxTolerance, StarvedFor: 5 * time.Minute,
+	return EvictionOptions{Period: time.Second, Stall: 0.15, StallFor: 2 * time.Second, Grace: 5 * time.Second, FullFor: time.Minute, Tolerance: maxTolerance, StarvedFor: 5 * time.Minute,
 		Overuse: 1.5, OveruseFor: time.Minute, DiskFree: 0.05, PerMinute: 6, Spacing: 3 * time.Second, Hold: 5 * time.Minute}
 }
 
@@ -78,6 +82,7 @@ const (
 	RuleStall   = "MemoryStall"
 	RuleMemory  = "MemoryLow"
 	RuleCell    = "CellMemoryLow"
+	RuleBox     = "MemoryBoxFull"
 	RuleOveruse = "MemoryOveruse"
 	RuleStarved = "Starved"
 	RuleDisk    = "DiskLow"
@@ -137,6 +142,7 @@ func (last Evictor) Decide(p *Pressure, cs []Candidate, now time.Time, o Evictio
 	d.stall(p)
 	d.memory(p)
 	d.cells(p)
+	d.box(p)
 	d.overuse()
 	d.starved(p)
 	d.disk(p)
@@ -264,6 +270,24 @@ func (d *decision) cells(p *Pressure) {
 		if hits > cellHits && c.Free < low {
 			d.evict(RuleCell, fmt.Sprintf("cell %d has %d MiB free, its low watermark is %d MiB", c.Cell, c.Free>>20, c.Low>>20), holds)
 		}
+	}
+}
+
+// box looks at what processes of reclaimed work hold against the limits of their box. Above high the kernel puts each that allocates to sleep, by the
+// square of the excess: they all but stand still, and what they still get leads to the limit at which the kernel ends one of them. So a pod goes before, in
+// the agent's order. Page cache does not count: the kernel takes that at high.
+func (d *decision) box(p *Pressure) {
+	if !d.fresh(p.Memory.OK, p.Memory.At) || p.Box.High <= 0 {
+		return
+	}
+	held, high, limit := p.Memory.Value.Held(), p.Box.High, p.Box.Max
+	full := d.held(RuleBox, held > high, d.o.FullFor)
+	near := d.held(RuleBox+" near", held > high && held > (high+limit)/2, d.o.Grace)
+	if held > high && !slices.Contains(d.out.Conditions, RuleBox) {
+		d.out.Conditions = append(d.out.Conditions, RuleBox)
+	}
+	if full || near {
+		d.evict(RuleBox, fmt.Sprintf("reclaimed work holds %d MiB, its memory box has %d MiB before the kernel slows it down and %d MiB before the kernel ends a process", held>>20, high>>20, limit>>20), holdsMemory)
 	}
 }
 

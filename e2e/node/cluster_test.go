@@ -329,6 +329,12 @@ func (c *cluster) remove(t *testing.T, pod *corev1.Pod) {
 	if err := c.Client.CoreV1().Pods(pod.Namespace).Delete(t.Context(), pod.Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	c.isGone(t, pod)
+}
+
+// isGone waits until the API server has a pod no more.
+func (c *cluster) isGone(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
 	c.Eventually(t, "pod "+pod.Name+" is gone", func(ctx context.Context) (bool, error) {
 		_, err := c.Client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
@@ -341,7 +347,7 @@ func (c *cluster) remove(t *testing.T, pod *corev1.Pod) {
 // cgroup is the shell's word for the cgroup of a pod's container.
 func cgroup(pod *corev1.Pod) string {
 	_, id, _ := strings.Cut(pod.Status.ContainerStatuses[0].ContainerID, "://")
-	return "$(echo /sys/fs/cgroup/kubepods/*/pod" + string(pod.UID) + "/" + id + ")"
+	return "$(echo /sys/fs/cgroup/kubepods*/*/*pod*/*" + id + "*)" // kubepods/QOS/podUID/ID, or KUBEPODS.slice/QOS.slice/POD.slice/cri-containerd-ID.scope
 }
 
 // confined waits until a pod's container may use certain CPUs and memory nodes, by the kernel's effective sets.

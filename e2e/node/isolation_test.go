@@ -12,8 +12,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/springtide/springtide/agent/shape"
 	"github.com/springtide/springtide/lab/node"
@@ -36,7 +34,8 @@ func TestIsolation(t *testing.T) {
 	c.web = c.Create(t, probe)
 	t.Run("a CPU antagonist", func(t *testing.T) { suffersAnAntagonist(t, c) })
 	t.Run("online spikes", func(t *testing.T) { spikes(t, c) })
-	t.Run("a memory hog", func(t *testing.T) { outlivesAHog(t, c) })
+	t.Run("online grows next to a memory hog", func(t *testing.T) { outlivesAHog(t, c) })
+	t.Run("a memory hog grows without end", func(t *testing.T) { evictsBeforeTheKernel(t, c) })
 }
 
 // probedCPUs are what the guest has while latency is measured: as many as the cores of a small machine, since a guest with more busy CPUs than the
@@ -179,10 +178,14 @@ func (c *cluster) latency(t *testing.T, runs int) (p50, p99 int) {
 	return first[len(first)/2], second[len(second)/2]
 }
 
-// outlivesAHog: a reclaimed pod takes all memory that it gets. Page cache of reclaimed work is asked back, then the pod is evicted, and the kernel takes
-// no page of online's. The machine's memory is in four cells, so the first of them that is low is in time, long before the machine is.
+// outlivesAHog: reclaimed work with page cache fills its memory box, then online grows into it. The box shrinks, which takes the hog's page cache; what is
+// left is in the way of online, and the agent evicts the hog. The kernel takes no page of online's, and ends no process by itself.
 func outlivesAHog(t *testing.T, c *cluster) {
 	c.startAgent(t) // no change where the story before did it
+	c.Eventually(t, "reclaimed work has a memory box", func(ctx context.Context) (bool, error) {
+		_, err := c.Run(ctx, "! grep max "+reclaimedGroup+"/memory.high")
+		return err == nil, nil //nolint:nilerr // not written yet
+	})
 	address := c.agentAddress(t)
 	web := c.online("cache")
 	web.Spec.Containers[0].Args = []string{"-mib", "64", "-file", "96", "-again", "1s"}
@@ -192,41 +195,113 @@ func outlivesAHog(t *testing.T, c *cluster) {
 		m := c.memory(t, web)
 		return m["file"] >= 96<<20 && m["anon"] >= 64<<20, nil
 	})
-	before := c.memory(t, web)
+	room := c.boxNow(t).limit
+	hog := c.Create(t, c.Pod("hog", "-mib", strconv.Itoa(int(room>>20)*88/100), "-file", strconv.Itoa(int(room>>20)*12/100)))
+	c.Eventually(t, "the hog fills the box", func(ctx context.Context) (bool, error) {
+		b := c.boxNow(t)
+		return b.used >= b.high/100*98 && b.cache >= 32<<20, nil
+	})
+	full, before, evictions := c.boxNow(t), c.memory(t, web), c.evictions(t, address)
+	c.Took(t, "before online grows: "+full.String())
 	begin := c.guestNow(t)
-	hog := c.Create(t, c.Pod("hog", "-file", "64", "-grow", "64"))
-	var evicted, reclaimed float64
+	// As fast as the agent and the kubelet of an emulated machine can still follow.
+	grower := c.online("grower")
+	grower.Spec.Containers[0].Args = []string{"-grow", "4"}
+	grower = c.Create(t, grower)
+	last := full
 	c.Eventually(t, "the agent evicts the hog", func(ctx context.Context) (bool, error) {
-		m, err := c.agentMetrics(ctx, address)
-		if err != nil {
-			return false, nil //nolint:nilerr // a machine under pressure may answer late
+		if m, err := c.agentMetrics(ctx, address); err == nil && sum(m, "springtide_agent_evictions_total") > evictions {
+			return true, nil
 		}
-		evicted = sum(m, "springtide_agent_evictions_total")
-		if n := sum(m, "springtide_agent_memory_reclaims_total"); n > 0 && reclaimed == 0 && evicted == 0 {
-			c.Took(t, "page cache of reclaimed work was asked back")
-			reclaimed = n
-		}
-		return evicted > 0, nil
+		last = c.boxNow(t)
+		return false, nil
 	})
-	if reclaimed == 0 {
-		t.Error("the hog was evicted before page cache of reclaimed work was asked back")
+	c.Took(t, "at the eviction: "+last.String())
+	grown := c.memory(t, grower)["anon"]
+	c.remove(t, grower)
+	c.isGone(t, hog)
+	took := c.guestNow(t).Sub(begin)
+	if last.high >= full.high {
+		t.Errorf("online grew, and high of the box went from %d to %d", full.high, last.high)
 	}
-	c.Eventually(t, "the hog is gone", func(ctx context.Context) (bool, error) {
-		_, err := c.Client.CoreV1().Pods(hog.Namespace).Get(ctx, hog.Name, metav1.GetOptions{})
-		return apierrors.IsNotFound(err), nil
+	if last.cache >= full.cache/2 {
+		t.Errorf("the hog was evicted with %d of its %d bytes of page cache", last.cache, full.cache)
+	}
+	c.keptItsPages(t, web, before)
+	if now := c.boxNow(t); now.kills != full.kills {
+		t.Errorf("the kernel ended %d processes of the box", now.kills-full.kills)
+	}
+	t.Logf("measure: online grew by %d MiB into a full box; %.1f s after it began to, the hog was gone; its page cache went from %d to %d MiB; pages of online that the kernel took: %d",
+		grown>>20, took.Seconds(), full.cache>>20, last.cache>>20, c.memory(t, web)["pgsteal"]-before["pgsteal"])
+	c.remove(t, web)
+}
+
+// evictsBeforeTheKernel: a reclaimed pod grows until its box is full. The kernel slows it down, and the agent evicts it before the kernel ends it.
+func evictsBeforeTheKernel(t *testing.T, c *cluster) {
+	c.startAgent(t)
+	address := c.agentAddress(t)
+	before, evictions := c.boxNow(t), c.evictions(t, address)
+	begin := c.guestNow(t)
+	hog := c.Create(t, c.Pod("grower", "-grow", "64"))
+	last := before
+	c.Eventually(t, "the agent evicts the pod", func(ctx context.Context) (bool, error) {
+		last = c.boxNow(t)
+		m, err := c.agentMetrics(ctx, address)
+		return err == nil && sum(m, "springtide_agent_evictions_total") > evictions, nil //nolint:nilerr // a machine under pressure may answer late
 	})
-	after := c.memory(t, web)
-	stolen := after["pgsteal"] - before["pgsteal"]
-	if stolen != 0 || after["anon"] < before["anon"] || after["file"] < before["file"] {
+	c.Took(t, "at the eviction: "+last.String())
+	c.isGone(t, hog)
+	if now := c.boxNow(t); now.kills != before.kills {
+		t.Errorf("the kernel ended %d processes of the box before the agent evicted the pod", now.kills-before.kills)
+	}
+	t.Logf("measure: a pod that grows by 64 MiB a second was gone %.1f s after it was made; processes that the kernel ended: %d", c.guestNow(t).Sub(begin).Seconds(), c.boxNow(t).kills-before.kills)
+}
+
+const reclaimedGroup = "/sys/fs/cgroup/kubepods/besteffort"
+
+// memoryBox is the memory box of reclaimed work as the kernel has it.
+type memoryBox struct {
+	limit, high, used, cache int64
+	// kills counts processes that the kernel ended there, also in cgroups that are gone.
+	kills int64
+}
+
+func (b memoryBox) String() string {
+	return fmt.Sprintf("the box has %d MiB, high at %d; %d MiB are used, of which %d are page cache; the kernel ended %d processes", b.limit>>20, b.high>>20, b.used>>20, b.cache>>20, b.kills)
+}
+
+func (c *cluster) boxNow(t *testing.T) memoryBox {
+	t.Helper()
+	out := c.Script(t, "cd "+reclaimedGroup+"; cat memory.max memory.high memory.current; sed -n 's/^oom_kill //p' memory.events; sed -n 's/^[a-z]*active_file //p' memory.stat")
+	n := make([]int64, 6)
+	for i, f := range strings.Fields(out) {
+		n[i], _ = strconv.ParseInt(f, 10, 64) // "max" is 0
+	}
+	return memoryBox{limit: n[0], high: n[1], used: n[2], kills: n[3], cache: n[4] + n[5]}
+}
+
+// evictions is how many pods the agent has evicted so far.
+func (c *cluster) evictions(t *testing.T, address string) float64 {
+	t.Helper()
+	m, err := c.agentMetrics(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum(m, "springtide_agent_evictions_total")
+}
+
+// keptItsPages checks that the kernel took nothing of a pod's memory.
+func (c *cluster) keptItsPages(t *testing.T, pod *corev1.Pod, before map[string]int64) {
+	t.Helper()
+	after := c.memory(t, pod)
+	if stolen := after["pgsteal"] - before["pgsteal"]; stolen != 0 || after["anon"] < before["anon"] || after["file"] < before["file"] {
 		t.Errorf("the kernel took pages of online's: pgsteal rose by %d, anon %d to %d, file %d to %d", stolen, before["anon"], after["anon"], before["file"], after["file"])
 	}
 	for _, file := range []string{"oom_kill ", "oom_group_kill "} {
-		if out := c.Script(t, "grep '^"+file+"' "+cgroup(web)+"/memory.events"); !strings.HasSuffix(out, " 0") {
+		if out := c.Script(t, "grep '^"+file+"' "+cgroup(pod)+"/memory.events"); !strings.HasSuffix(out, " 0") {
 			t.Errorf("online: %s", out)
 		}
 	}
-	t.Logf("measure: a hog was evicted, and gone %.1f s after it was made; pages of online that the kernel took: %d", c.guestNow(t).Sub(begin).Seconds(), stolen)
-	c.remove(t, web)
 }
 
 // memory reads the numbers of a container's memory.stat.
