@@ -108,12 +108,12 @@ func realistic(t *testing.T) []runtime.Object {
 	t.Helper()
 	const text = `{"apiVersion": "springtide.dev/v1alpha1", "kind": "ElasticService", "metadata": {"name": "recommendation-ranking-v2", "namespace": "commerce-prod"},
  "spec": {"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "recommendation-ranking-v2"}, "mode": "Recommend", "replicas": {"min": 120, "max": 2400}},
- "status": {"observedGeneration": 4, "replicas": 1840, "readyReplicas": 1836, "desiredReplicas": 1912, "floorReplicas": 1900, "tide": {"model": "seasonal", "peakReplicas": 2310, "peakTime": "2026-11-20T12:30:00Z"},
+ "status": {"observedGeneration": 4, "observedTime": "2026-11-20T09:36:00Z", "replicas": 1840, "readyReplicas": 1836, "desiredReplicas": 1912, "floorReplicas": 1900, "tide": {"model": "seasonal", "peakReplicas": 2310, "peakTime": "2026-11-20T12:30:00Z"},
   "reason": "1912 of forecast (p95, ready in 90 s): 1840 -> 1912; reactive:cpu 1800; the pool has no more room for it", "conditions": [
   {"type": "Accepted", "status": "False", "reason": "ScaledObjectFound", "lastTransitionTime": "2026-11-20T08:00:00Z", "message": "x"}]}}
 {"apiVersion": "springtide.dev/v1alpha1", "kind": "ElasticService", "metadata": {"name": "checkout", "namespace": "commerce-prod"},
  "spec": {"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "checkout"}, "mode": "Auto", "replicas": {"min": 120, "max": 2400}},
- "status": {"observedGeneration": 4, "replicas": 1840, "readyReplicas": 1836, "desiredReplicas": 1912, "floorReplicas": 1900, "tide": {"model": "seasonal", "peakReplicas": 2310, "peakTime": "2026-11-20T12:30:00Z"},
+ "status": {"observedGeneration": 4, "observedTime": "2026-11-20T09:36:00Z", "replicas": 1840, "readyReplicas": 1836, "desiredReplicas": 1912, "floorReplicas": 1900, "tide": {"model": "seasonal", "peakReplicas": 2310, "peakTime": "2026-11-20T12:30:00Z"},
   "reason": "the load fell by 80 percent in five minutes and nothing confirms that, so nothing scales in: see FallUnconfirmed", "conditions": [
   {"type": "Accepted", "status": "True", "reason": "Accepted", "lastTransitionTime": "2026-11-20T08:00:00Z", "message": "x"},
   {"type": "AbleToScale", "status": "True", "reason": "ReadyForNewScale", "lastTransitionTime": "2026-11-20T08:00:00Z", "message": "x"}]}}

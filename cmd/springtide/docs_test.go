@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"github.com/springtide/springtide/internal/pages"
 	"github.com/springtide/springtide/sim/scenario"
 )
 
@@ -42,97 +43,19 @@ func pagesOfDocs(t *testing.T) []string {
 	return out
 }
 
-// documented is a command or an example of a page.
-type documented struct {
-	page string
-	line int
-	text string
-	// fenced says that it stands in a block of its own, so that it must be understood; in running text only what begins with a known program counts.
-	fenced bool
-}
-
-func (d documented) String() string { return fmt.Sprintf("%s:%d: %s", d.page, d.line, d.text) }
-
-var (
-	fence   = regexp.MustCompile("^\\s*```\\s*(\\w*)")
-	span    = regexp.MustCompile("`([^`]+)`")
-	notes   = regexp.MustCompile(`\s+#\s.*$`)
-	setting = regexp.MustCompile(`^[A-Z_][A-Z0-9_]*=\S*$`)
-)
-
 // commandsOf reads the commands of a page, and its YAML examples.
-func commandsOf(t *testing.T, page string) (commands, examples []documented) {
+func commandsOf(t *testing.T, page string) (commands, examples []pages.Shown) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, page))
+	commands, examples, err := pages.Read(root, page, func(line string) bool { return programOf(line) != "" })
 	if err != nil {
 		t.Fatal(err)
-	}
-	lang, inside, pending, begin := "", false, "", 0
-	for i, line := range strings.Split(string(text), "\n") {
-		if m := fence.FindStringSubmatch(line); m != nil {
-			inside, lang = !inside, m[1]
-			if inside && lang == "yaml" {
-				examples = append(examples, documented{page: page, line: i + 1})
-			}
-			continue
-		}
-		switch {
-		case inside && lang == "yaml":
-			examples[len(examples)-1].text += line + "\n"
-		case inside && slices.Contains([]string{"", "sh", "bash", "shell"}, lang):
-			if pending == "" {
-				begin = i + 1
-			}
-			line = notes.ReplaceAllString(strings.TrimSpace(line), "")
-			if rest, more := strings.CutSuffix(line, `\`); more {
-				pending += strings.TrimSpace(rest) + " "
-				continue
-			}
-			line, pending = pending+line, ""
-			// A block without a language may be a diagram or output: there only known programs count.
-			if line != "" && !strings.HasPrefix(line, "#") && (lang != "" || programOf(line) != "") {
-				commands = append(commands, documented{page, begin, line, true})
-			}
-		case !inside:
-			for _, m := range span.FindAllStringSubmatch(line, -1) {
-				if programOf(m[1]) != "" && strings.Contains(m[1], " ") {
-					commands = append(commands, documented{page: page, line: i + 1, text: m[1]})
-				}
-			}
-		}
 	}
 	return commands, examples
 }
 
-// words splits a command as a shell does, without its variables.
-func words(line string) (out []string) {
-	var b strings.Builder
-	quote, open := rune(0), false
-	for _, r := range line {
-		switch {
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote == 0 && (r == '\'' || r == '"'):
-			quote, open = r, true
-		case quote == 0 && (r == ' ' || r == '\t'):
-			if open || b.Len() > 0 {
-				out = append(out, b.String())
-			}
-			b.Reset()
-			open = false
-		default:
-			b.WriteRune(r)
-		}
-	}
-	if open || b.Len() > 0 {
-		out = append(out, b.String())
-	}
-	return out
-}
-
 // programOf is the judge's name for the program of a line, without variables before it and folders; empty where it is not known.
 func programOf(line string) string {
-	w := slices.DeleteFunc(words(line), setting.MatchString)
+	w := pages.Words(line)
 	if len(w) == 0 {
 		return ""
 	}
@@ -178,14 +101,14 @@ func TestDocsCommands(t *testing.T) {
 		commands, _ := commandsOf(t, page)
 		for _, c := range commands {
 			n++
-			program := programOf(c.text)
+			program := programOf(c.Text)
 			if program == "" {
 				t.Errorf("%s: no test judges this command: teach cmd/springtide/docs_test.go, or spare it with a reason", c)
 				continue
 			}
 			// What follows a pipe or another && is a command of its own.
-			for _, part := range regexp.MustCompile(`\s(?:\||&&|;)\s`).Split(c.text, -1) {
-				w := slices.DeleteFunc(words(part), setting.MatchString)
+			for _, part := range regexp.MustCompile(`\s(?:\||&&|;)\s`).Split(c.Text, -1) {
+				w := pages.Words(part)
 				name := programOf(part)
 				if name == "" {
 					continue // grep and the like
@@ -289,12 +212,12 @@ var names = strings.NewReplacer("NAMESPACE/NAME", "shop/cart", "NAMESPACE", "sho
 
 // playDocumented runs a verb of operators; what asks Prometheus, waits for a cluster, follows a watch, or is named
 // without its arguments, is not.
-func playDocumented(t *testing.T, c documented, w []string) {
+func playDocumented(t *testing.T, c pages.Shown, w []string) {
 	t.Helper()
 	cmd, rest, err := newRootCommand().Find(w)
 	verb, _, _ := strings.Cut(strings.TrimPrefix(cmd.CommandPath(), "springtide "), " ")
 	operators := slices.ContainsFunc(operatorCommands(), func(x *cobra.Command) bool { return x.Name() == verb })
-	if err != nil || !operators || cmd.HasSubCommands() || slices.Contains([]string{"doctor", "validate", "uninstall", "upgrade"}, verb) || len(rest) == 0 && !c.fenced {
+	if err != nil || !operators || cmd.HasSubCommands() || slices.Contains([]string{"doctor", "validate", "uninstall", "upgrade"}, verb) || len(rest) == 0 && !c.Fenced {
 		return
 	}
 	for i := range w {
@@ -482,7 +405,7 @@ func TestDocsExamples(t *testing.T) {
 	for _, page := range pagesOfDocs(t) {
 		_, examples := commandsOf(t, page)
 		for _, e := range examples {
-			if !strings.Contains(e.text, "springtide.dev/v1alpha1") || !strings.Contains(e.text, "metadata") || strings.Contains(e.text, "...") {
+			if !strings.Contains(e.Text, "springtide.dev/v1alpha1") || !strings.Contains(e.Text, "metadata") || strings.Contains(e.Text, "...") {
 				continue
 			}
 			n++
@@ -490,14 +413,14 @@ func TestDocsExamples(t *testing.T) {
 			var out bytes.Buffer
 			cmd.SetOut(&out)
 			cmd.SetErr(&out)
-			cmd.SetIn(strings.NewReader(e.text))
+			cmd.SetIn(strings.NewReader(e.Text))
 			cmd.SetArgs([]string{"validate", "-f", "-"})
 			if err := cmd.Execute(); err != nil {
 				if spared[page] != "" && !used[page] {
 					used[page] = true
 					continue
 				}
-				t.Errorf("%s:%d: the example is refused: %v\n%s", e.page, e.line, err, &out)
+				t.Errorf("%s:%d: the example is refused: %v\n%s", e.Page, e.Line, err, &out)
 			}
 		}
 	}

@@ -65,7 +65,7 @@ func explainService(ctx context.Context, o *cliOptions, c *clients, arg string) 
 // ageText says when a status was seen, and how long ago that is where it is more than one cycle: by the clock of this machine.
 func ageText(at *metav1.Time, now time.Time) string {
 	if age := now.Sub(at.Time).Round(time.Second); age > 30*time.Second {
-		return fmt.Sprintf("%s, %s ago; what an operator acts on is written at once, other numbers every ten minutes", stamp(at), age)
+		return fmt.Sprintf("%s, %s ago; what an operator acts on is written at once, small scales and other plain changes within ten minutes", stamp(at), age)
 	}
 	return stamp(at)
 }

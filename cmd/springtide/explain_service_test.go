@@ -63,8 +63,23 @@ func TestAgeText(t *testing.T) {
 	if got := ageText(&at, at.Add(15*time.Second)); got != stamp(&at) {
 		t.Errorf("%q: one cycle is no age", got)
 	}
-	want := stamp(&at) + ", 9m2s ago; what an operator acts on is written at once, other numbers every ten minutes"
+	want := stamp(&at) + ", 9m2s ago; what an operator acts on is written at once, small scales and other plain changes within ten minutes"
 	if got := ageText(&at, at.Add(9*time.Minute+2*time.Second)); got != want {
 		t.Errorf("%q\nwant %q", got, want)
+	}
+}
+
+// TestShortAge: a table says how old a row is, and gives the time itself where an age by the clock of this machine means nothing.
+func TestShortAge(t *testing.T) {
+	at := metav1.NewTime(time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC))
+	for age, want := range map[time.Duration]string{
+		15 * time.Second: "15s", 9*time.Minute + 59*time.Second: "9m", 150 * time.Minute: "2h", 24 * time.Hour: "06-01 12:00Z", -time.Minute: "06-01 12:00Z",
+	} {
+		if got := shortAge(&at, at.Add(age)); got != want {
+			t.Errorf("%v later: %q, want %q", age, got, want)
+		}
+	}
+	if got := shortAge(nil, at.Time); got != none {
+		t.Errorf("never: %q", got)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,6 +43,8 @@ type view[T any] struct {
 	// acts says that a freeze holds what the objects ask for, so that it is shown above them.
 	acts    bool
 	columns []column[T]
+	// seen is when what the status of an object says was seen. Where it is given, a column before the last one says how long ago that is.
+	seen func(*T) *metav1.Time
 	// empty is what to say when there is nothing, with what to do about it.
 	empty string
 }
@@ -92,7 +95,7 @@ func (v *view[T]) run(ctx context.Context, o *cliOptions, c *clients, names []st
 	if raw.Items, err = pick(raw.Items, names, namespace, v.plural); err != nil {
 		return err
 	}
-	if err := v.sort(raw.Items, o); err != nil {
+	if err := v.sort(raw.Items, o, c.now()); err != nil {
 		return err
 	}
 	if o.output == "json" || o.output == "yaml" {
@@ -114,7 +117,7 @@ func (v *view[T]) run(ctx context.Context, o *cliOptions, c *clients, names []st
 	wide := o.output == "wide"
 	rows := [][]string{v.titles(wide, o.allNamespaces)}
 	for i := range raw.Items {
-		row, err := v.row(&raw.Items[i], wide, o.allNamespaces)
+		row, err := v.row(&raw.Items[i], wide, o.allNamespaces, c.now())
 		if err != nil {
 			return err
 		}
@@ -133,7 +136,7 @@ func (v *view[T]) run(ctx context.Context, o *cliOptions, c *clients, names []st
 		return err
 	}
 	return v.follow(ctx, o, c, names, raw.GetResourceVersion(), func(u *unstructured.Unstructured, deleted bool) error {
-		row, err := v.row(u, wide, o.allNamespaces)
+		row, err := v.row(u, wide, o.allNamespaces, c.now())
 		if err != nil {
 			return err
 		}
@@ -178,14 +181,14 @@ func isNamed(u *unstructured.Unstructured, arg string) bool {
 }
 
 // sort orders by namespace and name, or as --sort-by says.
-func (v *view[T]) sort(items []unstructured.Unstructured, o *cliOptions) error {
+func (v *view[T]) sort(items []unstructured.Unstructured, o *cliOptions, now time.Time) error {
 	slices.SortFunc(items, func(a, b unstructured.Unstructured) int {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})
 	if o.sortBy == "" {
 		return nil
 	}
-	key, err := v.sortKey(o.sortBy)
+	key, err := v.sortKey(o.sortBy, now)
 	if err != nil {
 		return usageError{err}
 	}
@@ -200,7 +203,7 @@ func (v *view[T]) sort(items []unstructured.Unstructured, o *cliOptions) error {
 	return nil
 }
 
-func (v *view[T]) sortKey(by string) (func(*unstructured.Unstructured) (string, error), error) {
+func (v *view[T]) sortKey(by string, now time.Time) (func(*unstructured.Unstructured) (string, error), error) {
 	if strings.ContainsAny(by, ".{") {
 		if !strings.HasPrefix(by, "{") {
 			by = "{" + by + "}"
@@ -224,7 +227,7 @@ func (v *view[T]) sortKey(by string) (func(*unstructured.Unstructured) (string, 
 		return nil, fmt.Errorf("--sort-by %s: there is no such column: write one of %s", by, strings.ToLower(strings.Join(titles, ", ")))
 	}
 	return func(u *unstructured.Unstructured) (string, error) {
-		row, err := v.row(u, true, true)
+		row, err := v.row(u, true, true, now)
 		if err != nil {
 			return "", err
 		}
@@ -296,10 +299,13 @@ func (v *view[T]) titles(wide, namespaces bool) []string {
 			out = append(out, v.columns[i].title)
 		}
 	}
+	if v.seen != nil {
+		out = slices.Insert(out, len(out)-1, "SEEN")
+	}
 	return out
 }
 
-func (v *view[T]) row(u *unstructured.Unstructured, wide, namespaces bool) ([]string, error) {
+func (v *view[T]) row(u *unstructured.Unstructured, wide, namespaces bool, now time.Time) ([]string, error) {
 	obj := new(T)
 	if err := decode(u, obj); err != nil {
 		return nil, err
@@ -313,6 +319,9 @@ func (v *view[T]) row(u *unstructured.Unstructured, wide, namespaces bool) ([]st
 		if v.columns[i].stands(wide) {
 			out = append(out, v.columns[i].cell(obj))
 		}
+	}
+	if v.seen != nil {
+		out = slices.Insert(out, len(out)-1, shortAge(v.seen(obj), now))
 	}
 	return out, nil
 }

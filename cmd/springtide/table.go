@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -34,7 +35,7 @@ const (
 	gap, tightGap = 3, 2
 	// mostWidth is how wide a default table is at most, and leastLast what the last column keeps in any case.
 	mostWidth = 120
-	leastLast = 10
+	leastLast = 9
 )
 
 // print writes rows; the last column is left ragged, since it holds the sentences. The first rows of a table begin with its titles.
@@ -150,7 +151,7 @@ func clockTime(t *metav1.Time) string {
 	if t == nil || t.IsZero() {
 		return none
 	}
-	return t.UTC().Format("Mon 15:04Z")
+	return t.UTC().Format("15:04Z")
 }
 
 // shortTime prints a time without its year, for tables.
@@ -159,6 +160,23 @@ func shortTime(t *metav1.Time) string {
 		return none
 	}
 	return t.UTC().Format("01-02 15:04Z")
+}
+
+// shortAge prints how long ago a time is. A time of another clock, or of a controller that stopped long ago, is printed itself.
+func shortAge(t *metav1.Time, now time.Time) string {
+	if t == nil || t.IsZero() {
+		return none
+	}
+	switch age := now.Sub(t.Time); {
+	case age < 0 || age >= 24*time.Hour:
+		return shortTime(t)
+	case age < time.Minute:
+		return fmt.Sprintf("%ds", int(age.Seconds()))
+	case age < time.Hour:
+		return fmt.Sprintf("%dm", int(age.Minutes()))
+	default:
+		return fmt.Sprintf("%dh", int(age.Hours()))
+	}
 }
 
 // verdict is the status of one condition in a word: True, or the reason why it is not.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
@@ -21,6 +22,7 @@ func newServicesCommand(o *cliOptions) *cobra.Command {
 	}
 	v := view[S]{plural: services, namespaced: true, acts: true,
 		empty: "no ElasticService: write one, or take over an HPA with springtide adopt",
+		seen:  func(s *S) *metav1.Time { return s.Status.ObservedTime },
 		columns: []column[S]{
 			{"TARGET", wideAlone, func(s *S) string { return s.Spec.TargetRef.Kind + "/" + s.Spec.TargetRef.Name }},
 			{"MODE", always, func(s *S) string { return orNone(s.Spec.Mode) }},
@@ -45,8 +47,9 @@ func newServicesCommand(o *cliOptions) *cobra.Command {
 		Short:   "List online services: replicas, what is wanted, and why",
 		Long: "List online services. DESIRED is what Springtide wants now (or would want, in mode Observe or Recommend), PEAK the largest demand of\n" +
 			"the coming day and when it comes. STATE is Refused, Frozen, Paused, Stale (a signal is missing, so nothing scales in), Held, Observing,\n" +
-			"Learning (the forecast is not trusted yet) or OK. -o wide adds the whole reason and FLOOR: what the forecast asks for with the start-up\n" +
-			"time of a pod as lead.",
+			"Learning (the forecast is not trusted yet) or OK. SEEN is how old the numbers are: what an operator acts on is\n" +
+			"written at once, small scales and other plain changes within ten minutes. -o wide adds the whole reason and FLOOR: what the forecast\n" +
+			"asks for with the start-up time of a pod as lead.",
 		Example: "  springtide services -A --sort-by desired\n  springtide services cart till -n shop -w",
 	})
 }
@@ -103,7 +106,7 @@ func peakText(t *v1alpha1.TideStatus) string {
 	if t == nil {
 		return none
 	}
-	return fmt.Sprintf("%d %s", t.PeakReplicas, clockTime(t.PeakTime))
+	return fmt.Sprintf("%d %s", t.PeakReplicas, clockTime(t.PeakTime)) // of the coming day, so the hour says it all
 }
 
 func modelText(t *v1alpha1.TideStatus) string {

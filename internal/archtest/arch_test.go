@@ -26,7 +26,7 @@ var levels = map[string]int{
 	"hpa":                    3,
 	"planner":                4,
 	"internal/loop/protocol": 5, "internal/loop": 5, "internal/redact": 5,
-	"store": 6, "internal/kube": 6, "internal/validate": 6, "internal/clock": 6, "internal/pgtest": 6, "internal/scripttest": 6, "api": 6, "deploy": 6,
+	"store": 6, "internal/kube": 6, "internal/validate": 6, "internal/clock": 6, "internal/pgtest": 6, "internal/scripttest": 6, "internal/pages": 6, "api": 6, "deploy": 6,
 	"api/v1alpha1": 6, "api/config": 6,
 	"internal/serve": 6, "internal/csvseries": 6, "internal/backtest": 6,
 	"internal/run": 7, "sim": 7, "lab": 7, "scheduler/host/queue": 6, "scheduler/host/bind": 6, "scheduler/host": 7, "scheduler/host/upstream": 7, "scheduler/host/command": 7, "agent/host": 7, "agent/notice": 7, "dashboards": 7,

@@ -113,11 +113,12 @@ func window(every time.Duration) time.Duration {
 	return max((w + windowGrid - 1).Truncate(windowGrid), minWindow)
 }
 
-// intervalExpr is the number of samples that the median series of a counter had within the span in each namespace, of those that were there before it. Scrapes
-// that were lost are missing in it, as they are in the windows: a source that loses a fifth is as slow as one that is asked as much less often.
+// intervalExpr is the number of samples that the median series of a counter had within the span in each namespace, of those that were there before it and
+// still are: a container that ended, as all do in a rollout, has fewer samples and says nothing of the interval. Scrapes that were lost are missing in it,
+// as they are in the windows: a source that loses a fifth is as slow as one that is asked as much less often.
 func intervalExpr(counter string) string {
-	span := promDuration(intervalSpan)
-	return fmt.Sprintf("quantile by (namespace) (0.5, count_over_time(%[1]s[%[2]s]) and (%[1]s offset %[2]s))", counter, span)
+	return fmt.Sprintf("quantile by (namespace) (0.5, count_over_time(%[1]s[%[2]s]) and (%[1]s offset %[2]s) and (timestamp(%[1]s) >= time() - %[3]g))",
+		counter, promDuration(intervalSpan), longestInterval.Seconds())
 }
 
 // learnIntervals reads how often the sources are sampled, unless the configuration says so. A source that is too young, or has no series,

@@ -209,12 +209,15 @@ func TestIntervals(t *testing.T) {
 		o      Options
 		want   time.Duration
 	}{
-		"15 s":                 {"load 15s\n" + `container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="app"} 0+15x100`, 20 * time.Minute, Options{}, time.Minute},
-		"30 s":                 {"load 30s\n" + `container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="app"} 0+30x60`, 20 * time.Minute, Options{}, 2 * time.Minute},
-		"60 s":                 {"load 1m\n" + `container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="app"} 0+60x60`, 20 * time.Minute, Options{}, 4 * time.Minute},
-		"60 s, a fifth lost":   {"load 1m\n" + `container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="app"} 0+60x3 _ 300+60x3 _ 600+60x3 _ 900+60x3 _ 1200+60x3`, 20 * time.Minute, Options{}, 5 * time.Minute},
-		"too young to say":     {"load 15s\n" + `container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="app"} 0+15x100`, 3 * time.Minute, Options{}, 4 * time.Minute},
-		"stated":               {"load 15s\n" + `container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="app"} 0+15x100`, 20 * time.Minute, Options{ScrapeInterval: 30 * time.Second}, 2 * time.Minute},
+		"15 s":               {"load 15s\n" + `container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="app"} 0+15x100`, 20 * time.Minute, Options{}, time.Minute},
+		"30 s":               {"load 30s\n" + `container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="app"} 0+30x60`, 20 * time.Minute, Options{}, 2 * time.Minute},
+		"60 s":               {"load 1m\n" + `container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="app"} 0+60x60`, 20 * time.Minute, Options{}, 4 * time.Minute},
+		"60 s, a fifth lost": {"load 1m\n" + `container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="app"} 0+60x3 _ 300+60x3 _ 600+60x3 _ 900+60x3 _ 1200+60x3`, 20 * time.Minute, Options{}, 5 * time.Minute},
+		"too young to say":   {"load 15s\n" + `container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="app"} 0+15x100`, 3 * time.Minute, Options{}, 4 * time.Minute},
+		"stated":             {"load 15s\n" + `container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="app"} 0+15x100`, 20 * time.Minute, Options{ScrapeInterval: 30 * time.Second}, 2 * time.Minute},
+		"a rollout": {"load 15s\n" + `container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-old", container="app"} 0+15x60` + "\n" +
+			`container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-older", container="app"} 0+15x50` + "\n" +
+			`container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="app"} 0+15x100`, 20 * time.Minute, Options{}, time.Minute},
 		"longer than followed": {"load 5m\n" + `container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="app"} 0+300x60`, 30 * time.Minute, Options{}, 10 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -305,6 +308,37 @@ load 15s
 	memory := p.evaluate(memoryByPod(scope{}, 5*time.Minute), at(21*time.Minute))
 	if got := memory[`{namespace="shop", pod="cart-7d-a"}`]; got != 100 {
 		t.Errorf("memory of %v bytes: want the larger of the container's two lives, not their sum", got)
+	}
+}
+
+// TestEndedContainers: an init container that ended before the app began, and an ephemeral one that an operator ended, leave series that stop, with
+// times of their own. The pod is as fresh as its app, the window stays that of the app's scrapes, and once no rate of theirs is left they cost nothing.
+func TestEndedContainers(t *testing.T) {
+	p := newProm(t, `
+load 15s
+  container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="migrate", id="/init"} 0+30x3
+  container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="app", id="/app"} _x4 0+15x120
+  container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="debugger-x2x4z", id="/ephemeral"} _x60 0+30x12
+`, 1e6)
+	s := cart()
+	s.Pods = s.Pods[:1]
+	h := p.history(Options{})
+	for now := at(3 * time.Minute); now.Before(at(25 * time.Minute)); now = now.Add(30 * time.Second) {
+		if err := h.Prefetch(t.Context(), []fleet.Service{s}, now); err != nil {
+			t.Fatal(err)
+		}
+		live, err := h.Live(t.Context(), []fleet.Service{s}, now)
+		l := live["shop/cart"]
+		got := l.CPU[s.Pods[0].Name]
+		if err != nil || !got.OK || !got.At.Equal(now) {
+			t.Errorf("at %v: %+v, %v; want a sample of now", now.Sub(at(0)), got, err)
+		}
+		// The ephemeral container ran from 15:00 to 18:00, and counts until the window has passed it. A window that begins at the first sample counts
+		// up to one scrape of what it does not see.
+		debugged := now.After(at(15*time.Minute)) && now.Before(at(19*time.Minute))
+		if settled := now.After(at(11 * time.Minute)); settled && !debugged && (got.Value < 990 || got.Value > 1010 || l.Window != time.Minute) {
+			t.Errorf("at %v: %v millicores over %v, want the app's 1000 over 1m", now.Sub(at(0)), got.Value, l.Window)
+		}
 	}
 }
 
