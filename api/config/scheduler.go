@@ -79,6 +79,8 @@ type SideWeights struct {
 	// Preferred counts preferred node affinity, Taints those of effect PreferNoSchedule that are not tolerated.
 	Preferred *int64 `yaml:"preferred"`
 	Taints    *int64 `yaml:"taints"`
+	// Images prefers nodes that have the pod's images, by their size and by how many nodes have them.
+	Images *int64 `yaml:"images"`
 }
 
 // DefaultScheduler returns what a file that says nothing means.

@@ -145,6 +145,9 @@ func (c *core) decideOne(ctx context.Context) bool {
 		item, ok = c.queue.Pop(begin)
 	}
 	if !ok {
+		item, ok = c.queue.Early()
+	}
+	if !ok {
 		return false
 	}
 	result := c.decide(ctx, item)

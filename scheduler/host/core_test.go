@@ -47,7 +47,11 @@ func newPlay(t *testing.T) *play {
 
 // settle decides until there is nothing to decide.
 func (p *play) settle() {
-	for p.c.decideOne(context.Background()) {
+	p.t.Helper()
+	for n := 0; p.c.decideOne(context.Background()); n++ {
+		if n == 10_000 {
+			p.t.Fatal("10,000 decisions at one time: what waits is woken by its own attempts")
+		}
 	}
 }
 

@@ -54,6 +54,9 @@ func (c *core) decide(ctx context.Context, item queue.Item) string {
 		}
 		c.park(p, refused.message)
 		return resultWaits
+	case errors.Is(err, errStarting):
+		c.queue.Park(p.key, queue.Class(p.class)) // they wake it
+		return resultWaits
 	default:
 		c.log.Warn("decide on a pod", "pod", name(p.object), "err", err)
 		c.queue.Retry(p.key, c.now())

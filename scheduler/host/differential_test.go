@@ -12,11 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	schedulercache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/imagelocality"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeaffinity"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeports"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
@@ -79,6 +81,71 @@ func TestFeasibleAsUpstream(t *testing.T) {
 	}
 }
 
+// TestImagesScoreAsUpstream: a node that has images of a pod scores what upstream's ImageLocality gives it. The part of the nodes that have an image is
+// counted in steps of 1/64, so the numbers of nodes here divide 64.
+func TestImagesScoreAsUpstream(t *testing.T) {
+	metrics.Register()
+	reported := []string{"web:1", "example.com/web:latest", "reg:5000/side@sha256:abc"}
+	asked := []string{"web:1", "example.com/web", "reg:5000/side@sha256:abc", "never:1"}
+	seen := map[bool]int{}
+	rapid.Check(t, func(r *rapid.T) {
+		var images []corev1.ContainerImage
+		for _, name := range reported {
+			images = append(images, corev1.ContainerImage{Names: []string{name, "also-" + name}, SizeBytes: pick[int64](r, "size", 3<<20, 30<<20, 700<<20, 3000<<20)})
+		}
+		table := place.New()
+		table.SetWeights(place.Weights{Online: place.SideWeights{Images: 1}})
+		var nodes []*corev1.Node
+		for k := range pick(r, "nodes", 1, 2, 4, 8) {
+			n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("n", k)}}
+			n.Status.Allocatable = list(r, "cpu", "4", "memory", "4Gi", "pods", "10")
+			for i := range images {
+				if rapid.Bool().Draw(r, "has") {
+					n.Status.Images = append(n.Status.Images, images[i])
+				}
+			}
+			nodes = append(nodes, n)
+			table.SetMachine((&nodeFacts{node: n}).machine(pools{}))
+		}
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "p", UID: "p"}}
+		for range pick(r, "containers", 1, 1, 2, 3) {
+			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Image: pick(r, "image", asked...)})
+		}
+		for range pick(r, "init", 0, 0, 1) {
+			p.Spec.InitContainers = append(p.Spec.InitContainers, corev1.Container{Image: pick(r, "image", asked...)})
+		}
+		if pick(r, "volume", false, false, true) {
+			p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "web:1"}}}}
+		}
+		req := requestsOf(p)
+		class := table.Class(shapeOf(p, &req, ""))
+		theirs := newUpstream(r, nodes, nil)
+		plugin, err := imagelocality.New(context.Background(), nil, theirs.fw)
+		if err != nil {
+			r.Fatal(err)
+		}
+		listed := 0
+		for c := range table.Candidates(class) {
+			info, err := theirs.snapshot.NodeInfos().Get(c.Name)
+			if err != nil {
+				r.Fatal(err)
+			}
+			want, status := plugin.(fwk.ScorePlugin).Score(context.Background(), framework.NewCycleState(), p, info)
+			if !status.IsSuccess() || c.Score/10 != want {
+				r.Fatalf("%s scores %d of 1000, upstream %d of 100 (%v): pod %+v, node %+v", c.Name, c.Score, want, status, p.Spec, info.Node().Status.Images)
+			}
+			seen[want > 0]++
+			listed++
+		}
+		if listed != len(nodes) {
+			r.Fatalf("%d candidates of %d nodes", listed, len(nodes))
+		}
+	})
+	if seen[true] == 0 || seen[false] == 0 {
+		t.Errorf("%d nodes score and %d do not: the clusters that are drawn test nothing", seen[true], seen[false])
+	}
+}
+
 // aspect is the one thing that pods and nodes differ in; empty for all of them.
 type aspect string
 
@@ -108,6 +175,7 @@ func newUpstream(r *rapid.T, nodes []*corev1.Node, pods []*corev1.Pod) *upstream
 		{tainttoleration.Name, fruntime.FactoryAdapter(f, tainttoleration.New), nil},
 		{nodeunschedulable.Name, fruntime.FactoryAdapter(f, nodeunschedulable.New), nil},
 		{nodeports.Name, fruntime.FactoryAdapter(f, nodeports.New), nil},
+		{imagelocality.Name, imagelocality.New, nil},
 	} {
 		registry[x.name] = x.make
 		profile.Plugins.MultiPoint.Enabled = append(profile.Plugins.MultiPoint.Enabled, config.Plugin{Name: x.name, Weight: 1})

@@ -149,10 +149,11 @@ func sideOf(p *corev1.Pod) fleet.Class {
 	return fleet.Online
 }
 
-// needsOf is what few pods ask for; nil for most.
+// needsOf is what has no column of its own in the table; nil where there is nothing.
 func needsOf(p *corev1.Pod, r *request) *place.Needs {
-	n := &place.Needs{Ephemeral: r.ephemeral, Extended: r.extended, Tolerations: tolerations(p.Spec.Tolerations), Ports: ports(&p.Spec), Selector: selectorOf(p)}
-	if len(p.Spec.NodeSelector) == 0 && len(n.Tolerations) == 0 && len(n.Ports) == 0 && !n.Selector.Required && n.Ephemeral == 0 && n.Extended == nil &&
+	n := &place.Needs{Ephemeral: r.ephemeral, Extended: r.extended, Tolerations: tolerations(p.Spec.Tolerations), Ports: ports(&p.Spec), Selector: selectorOf(p),
+		Images: imagesOf(&p.Spec), Containers: int64(len(p.Spec.InitContainers) + len(p.Spec.Containers))}
+	if len(n.Images) == 0 && len(p.Spec.NodeSelector) == 0 && len(n.Tolerations) == 0 && len(n.Ports) == 0 && !n.Selector.Required && n.Ephemeral == 0 && n.Extended == nil &&
 		(p.Spec.Affinity == nil || p.Spec.Affinity.NodeAffinity == nil) {
 		return nil
 	}
@@ -202,6 +203,32 @@ func requirements(list []corev1.NodeSelectorRequirement) []rules.Requirement {
 			r.Op = rules.Lt
 		}
 		out = append(out, r)
+	}
+	return out
+}
+
+// imagesOf are the images of containers and volumes, under the names by which a node reports them.
+func imagesOf(spec *corev1.PodSpec) []string {
+	var out []string
+	add := func(name string) {
+		if name == "" {
+			return
+		}
+		if strings.LastIndexByte(name, ':') <= strings.LastIndexByte(name, '/') {
+			name += ":latest"
+		}
+		out = append(out, name)
+	}
+	for i := range spec.InitContainers {
+		add(spec.InitContainers[i].Image)
+	}
+	for i := range spec.Containers {
+		add(spec.Containers[i].Image)
+	}
+	for i := range spec.Volumes {
+		if v := spec.Volumes[i].Image; v != nil {
+			add(v.Reference)
+		}
 	}
 	return out
 }

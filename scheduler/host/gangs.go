@@ -554,6 +554,7 @@ func (g *gangs) domains(c *core, x *gang, key string) []string {
 
 // placeIn assumes all of the pods, in a domain where one is named, or none.
 func (g *gangs) placeIn(ctx context.Context, c *core, chosen []*pod, key, value string) ([]*pod, string) {
+	changed := c.judge.changed
 	for i, p := range chosen {
 		d, err := g.choose(ctx, c, p, key, value)
 		if err == nil {
@@ -563,6 +564,7 @@ func (g *gangs) placeIn(ctx context.Context, c *core, chosen []*pod, key, value 
 		for _, done := range chosen[:i] {
 			c.unassume(done)
 		}
+		c.judge.changed = changed // all is as it was: nothing that waits is helped
 		var refused *refusal
 		if !errors.As(err, &refused) {
 			c.log.Warn("decide on a pod of a gang", "pod", name(p.object), "err", err)

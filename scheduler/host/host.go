@@ -290,7 +290,7 @@ func over(to *place.SideWeights, w *config.SideWeights) {
 		from *int64
 	}{{&to.Pack, w.Pack}, {&to.Spread, w.Spread}, {&to.Room, w.Room}, {&to.KeepGPUs, w.KeepGPUs}, {&to.GPUFragments, w.GPUFragments},
 		{&to.WholeMachines, w.WholeMachines}, {&to.WholeSockets, w.WholeSockets}, {&to.Zones, w.Zones}, {&to.Hosts, w.Hosts},
-		{&to.Preferred, w.Preferred}, {&to.Taints, w.Taints}} {
+		{&to.Preferred, w.Preferred}, {&to.Taints, w.Taints}, {&to.Images, w.Images}} {
 		if x.from != nil {
 			*x.to = *x.from
 		}
@@ -311,9 +311,15 @@ func (s *Scheduler) plugins(ctx context.Context, c *core, factory informers.Shar
 				s.o.Log.Error("start upstream's plugins: pods with volumes, claims, inter-pod affinity or spread wait", "err", err)
 				return
 			}
-			c.mail.post(func() { c.judge.ready(p) })
+			c.mail.post(func() { c.pluginsReady(p) })
 		}()
 	}
+}
+
+// pluginsReady takes upstream's plugins over, and wakes the pods that came before.
+func (c *core) pluginsReady(p Plugins) {
+	c.judge.ready(p)
+	c.pluginsChanged()
 }
 
 // pluginsChanged wakes the pods that upstream's plugins judge.

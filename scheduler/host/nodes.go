@@ -100,6 +100,11 @@ func (n *nodeFacts) machine(all pools) place.Machine {
 		}
 		m.Taints = append(m.Taints, rules.Taint{Key: t.Key, Value: t.Value, Effect: effectOf(t.Effect)})
 	}
+	for i := range o.Status.Images {
+		for _, name := range o.Status.Images[i].Names {
+			m.Images = append(m.Images, place.Image{Name: name, Size: fleet.Bytes(o.Status.Images[i].SizeBytes)})
+		}
+	}
 	if governed {
 		m.Closed = place.Sides{Online: !moves.onlineOpen, Offline: !moves.offlineOpen}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/scheduler/host/bind"
 )
 
 // taken keeps the pods that are evicted, in order.
@@ -407,6 +408,48 @@ func (p *play) onePerNode() func(*corev1.Pod) {
 	p.c.judge.terms = labelled{}
 	p.c.judge.ready(&onePerNode{on: map[types.UID]*corev1.Pod{}})
 	return func(o *corev1.Pod) { o.Labels = map[string]string{"app": "x"} }
+}
+
+// TestBackoffIsCutShort: a pod that an event may help is tried before its back-off is over when nothing else is ready. A pod whose binding failed waits.
+func TestBackoffIsCutShort(t *testing.T) {
+	p := newPlay(t)
+	app := p.onePerNode()
+	p.node("a", "4")
+	first := p.pod("first", "1", app)
+	p.settle()
+	first = p.bound(first, p.take()["first"])
+	p.pod("second", "1", app)
+	p.settle()
+	if got := p.take(); len(got) != 0 {
+		t.Fatalf("bound %v, and the plugins accept one pod on a node", got)
+	}
+	p.c.podGone(first.UID)
+	p.settle() // at the same time
+	if got := p.take(); got["second"] != "a" {
+		t.Fatalf("the node is free and %v was bound", got)
+	}
+	p.c.answered(bind.Result{Request: bind.Request{UID: "pod-second", Name: "second", Namespace: "default", Node: "a"}, Outcome: bind.Refused, Err: errNotOurs})
+	p.settle()
+	if got := p.take(); len(got) != 0 {
+		t.Errorf("bound %v in the back-off of a binding that failed", got)
+	}
+}
+
+// TestPluginsThatStart: pods that came while the plugins were starting are decided as soon as they have started.
+func TestPluginsThatStart(t *testing.T) {
+	p := newPlay(t)
+	p.c.judge.terms, p.c.judge.start = labelled{}, func() {}
+	p.node("a", "4")
+	p.pod("first", "1", func(o *corev1.Pod) { o.Labels = map[string]string{"app": "x"} })
+	p.settle()
+	if got := p.take(); len(got) != 0 {
+		t.Fatalf("bound %v without the plugins", got)
+	}
+	p.c.pluginsReady(&onePerNode{on: map[types.UID]*corev1.Pod{}})
+	p.settle()
+	if got := p.take(); got["first"] != "a" {
+		t.Errorf("the plugins have started and %v was bound", got)
+	}
 }
 
 // besideOne are plugins that accept the nodes that have a pod with the label app.

@@ -287,6 +287,9 @@ func (t *Table) movingScore(out *Score, c *class, row int32, holds []hold) {
 	if w.Hosts != 0 && c.group != none {
 		out.Hosts = w.Hosts * (whole - whole/4*int64(min(t.onHost(c.group, i), 4)))
 	}
+	if len(c.images) > 0 {
+		out.Images = w.Images * t.imageShare(c, i)
+	}
 }
 
 // opensSocket reports whether a pod would be the first to hold a cell of a socket.

@@ -35,6 +35,7 @@ type Machine struct {
 	// Holder is who has the one cell of a machine of unknown topology.
 	Holder Holder
 	Roots  []Root
+	Images []Image
 }
 
 // Sides names none, one or both sides of a machine.
@@ -99,6 +100,7 @@ type node struct {
 	sharers int32 // pods that hold several cells
 	ports   int32 // pods that take ports
 	moves   bool  // some of its cells are to change hands
+	images  []int32
 }
 
 // held is an amount of a resource of the machine, and what is free of it.
@@ -126,6 +128,10 @@ func (t *Table) SetMachine(m Machine) {
 	}
 	t.byName[n.name] = i
 	t.countGroups(i, -1)
+	if !n.known {
+		t.known++
+	}
+	t.setImages(i, m.Images)
 	n.known, n.pool, n.borrower, n.home = true, m.Pool, m.Borrower, sideOf(m.Home)
 	n.labels, n.taints, n.cordoned = m.Labels, m.Taints, m.Unschedulable
 	n.zone, n.zoneAt = m.Zone, t.zoneNumber(m.Zone)
@@ -158,6 +164,8 @@ func (t *Table) RemoveMachine(id fleet.NodeID) {
 	n := &t.nodes[i]
 	t.countGroups(i, -1)
 	n.known = false
+	t.known--
+	t.setImages(i, nil)
 	for s := range int32(2) {
 		t.open[2*i+s] = false
 	}

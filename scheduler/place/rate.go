@@ -87,6 +87,9 @@ func (t *Table) ratePlain(c *class, p *profile, i int32) int32 {
 	if c.group != none {
 		s += w.Hosts * whole
 	}
+	if len(c.images) > 0 {
+		s += w.Images * t.imageShare(c, i)
+	}
 	return p.score[i] + int32(s)
 }
 
@@ -121,5 +124,8 @@ func (t *Table) rateAll(c *class, p *profile, out []int32) {
 			s += w.GPUFragments * (whole - share(fg[i]-c.want[gpus], sg[i]))
 		}
 		out[i] = fixed[i] + int32(s)
+	}
+	if len(c.images) > 0 {
+		t.addImages(c, out)
 	}
 }

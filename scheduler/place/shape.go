@@ -82,6 +82,7 @@ type class struct {
 	ephemeral int64
 	extended  []want
 	ports     []rules.Port
+	images    []int32
 	group     int32 // none without
 	side      side
 	// plain: the pod asks for CPU, memory, GPUs and a place alone, and floats.
@@ -123,6 +124,9 @@ func (t *Table) Class(s Shape) ClassID {
 			if a.Value > 0 {
 				c.extended = append(c.extended, want{t.resource(a.Name), min(a.Value, most)})
 			}
+		}
+		for _, name := range n.Images {
+			c.images = append(c.images, t.imageNumber(name))
 		}
 	}
 	for i := range t.domains {

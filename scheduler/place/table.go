@@ -25,6 +25,9 @@ type Table struct {
 	zones      []string
 	zoneOf     map[string]int32
 	resourceOf map[string]int32
+	imageOf    map[string]int32
+	images     []image
+	known      int // machines that are there
 
 	// Columns by row; a machine's rows are 2·node for online and 2·node+1 for offline.
 	free [resources][]int64 // what the side's cells hold less what its pods ask for; negative where the facts overdraw
@@ -64,6 +67,7 @@ type Table struct {
 	oldest, newest *view
 	games          []int32 // scratch of playAbove
 	scores         []int32 // scratch of scan
+	sums           []int64 // scratch of addImages
 
 	levels  levels
 	claims  []claim
@@ -84,7 +88,7 @@ type Table struct {
 
 // New is a table without machines.
 func New() *Table {
-	t := &Table{byID: map[fleet.NodeID]int32{}, kinds: map[kindKey]*kind{}, zoneOf: map[string]int32{}, resourceOf: map[string]int32{},
+	t := &Table{byID: map[fleet.NodeID]int32{}, kinds: map[kindKey]*kind{}, zoneOf: map[string]int32{}, resourceOf: map[string]int32{}, imageOf: map[string]int32{},
 		spareCells: map[int][]int32{}, spareRoots: map[int][]int32{}, domainAt: map[domainKey]int32{}, classOf: map[shapeKey]ClassID{},
 		groupOf: map[string]int32{}, weights: DefaultWeights(),
 		byName: map[string]int32{}, profileAt: map[profileKey]int32{}, columns: map[string]*column{}, claimed: map[int32]int32{}, views: map[viewKey]*view{}}

@@ -83,6 +83,11 @@ func someMachine(r *rapid.T, k int) Machine {
 	if some(r, "fpga", 0, 0, 1) == 1 {
 		m.Extended = rules.Amounts{{Name: "fpga", Value: 2}}
 	}
+	for _, name := range []string{"web:1", "side:1"} {
+		if some(r, name, 0, 0, 1) == 1 {
+			m.Images = append(m.Images, Image{name, fleet.Bytes(some(r, "size", 10, 700, 1500)) << 20})
+		}
+	}
 	return m
 }
 
@@ -107,6 +112,9 @@ func wildShape(r *rapid.T) Shape {
 	}
 	if s.OneRoot {
 		n.NICs = int64(some(r, "nics", 0, 1))
+	}
+	if some(r, "image", 0, 1) == 1 {
+		n.Images, n.Containers = []string{"web:1", rapid.SampledFrom([]string{"side:1", "gone:1", "web:1"}).Draw(r, "sidecar")}, 2
 	}
 	if some(r, "port", 0, 0, 1) == 1 {
 		n.Ports = []rules.Port{{Port: 80}}

@@ -19,6 +19,8 @@ type view struct {
 	// Where there is more than one domain: that of each node, and its leaf there.
 	domainOf, leafOf []int32
 	column           *column
+	// steps are how widely the images of the class were spread when all machines were scored.
+	steps []int64
 }
 
 // unfit is the score of a machine that a pod does not fit.
@@ -169,6 +171,9 @@ func (t *Table) catchUp(v *view) {
 		return
 	}
 	nodes, ok := t.changes.since(v.at)
+	if c := &t.classes[v.class]; len(c.images) > 0 && !t.sameSteps(c, &v.steps) {
+		ok = false
+	}
 	if !ok || v.version != t.weightsVersion || !t.follow(v, nodes) {
 		t.build(v)
 	}

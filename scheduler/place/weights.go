@@ -24,15 +24,17 @@ type SideWeights struct {
 	Preferred int64
 	// Taints prefers machines without taints of the effect PreferNoSchedule: each one that is not tolerated costs a quarter of the term.
 	Taints int64
+	// Images prefers machines that have the images of the pod, by their size and by how many machines have them.
+	Images int64
 }
 
 // DefaultWeights spread online pods over zones and machines, and pack offline ones on lent parcels. Preferences of the pod come before those of
 // the fleet.
 func DefaultWeights() Weights {
 	return Weights{
-		Online: SideWeights{Spread: 2, Room: 10, KeepGPUs: 20, GPUFragments: 8, WholeSockets: 2, Zones: 40, Hosts: 16, Preferred: 30, Taints: 30},
+		Online: SideWeights{Spread: 2, Room: 10, KeepGPUs: 20, GPUFragments: 8, WholeSockets: 2, Zones: 40, Hosts: 16, Preferred: 30, Taints: 30, Images: 2},
 		Offline: SideWeights{Pack: 4, Room: 20, KeepGPUs: 20, GPUFragments: 8, WholeMachines: 6, WholeSockets: 4, Zones: 40, Hosts: 16, Preferred: 30,
-			Taints: 30},
+			Taints: 30, Images: 2},
 	}
 }
 
@@ -47,7 +49,7 @@ func (w *Weights) of(s side) *SideWeights {
 func (t *Table) SetWeights(w Weights) {
 	for _, s := range [2]*SideWeights{&w.Online, &w.Offline} {
 		for _, x := range [...]*int64{&s.Pack, &s.Spread, &s.Room, &s.KeepGPUs, &s.GPUFragments, &s.WholeMachines, &s.WholeSockets, &s.Zones, &s.Hosts,
-			&s.Preferred, &s.Taints} {
+			&s.Preferred, &s.Taints, &s.Images} {
 			*x = min(max(*x, 0), mostWeight)
 		}
 	}
@@ -66,10 +68,10 @@ const whole = 1000
 
 // Score is the weighted terms of a machine for a pod, and their sum.
 type Score struct {
-	Total                                                                                            int64
-	Fill, Room, KeepGPUs, GPUFragments, WholeMachines, WholeSockets, Zones, Hosts, Preferred, Taints int64
+	Total                                                                                                    int64
+	Fill, Room, KeepGPUs, GPUFragments, WholeMachines, WholeSockets, Zones, Hosts, Preferred, Taints, Images int64
 }
 
 func (s *Score) sum() {
-	s.Total = s.Fill + s.Room + s.KeepGPUs + s.GPUFragments + s.WholeMachines + s.WholeSockets + s.Zones + s.Hosts + s.Preferred + s.Taints
+	s.Total = s.Fill + s.Room + s.KeepGPUs + s.GPUFragments + s.WholeMachines + s.WholeSockets + s.Zones + s.Hosts + s.Preferred + s.Taints + s.Images
 }

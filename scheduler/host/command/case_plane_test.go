@@ -57,8 +57,14 @@ const scheduled = "behave"
 
 // behave starts a scheduler with the weights of a cluster, as a process of its own.
 func behave(t *testing.T) {
+	serve(t, "names: ["+scheduled+"]\nleaseNamespace: default\nleaseDuration: 5s\nbackoffFirst: 100ms\nbackoffMost: 500ms\n")
+}
+
+// serve starts a scheduler with a configuration, and ends it with the test.
+func serve(t *testing.T, config string) {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte("names: ["+scheduled+"]\nleaseNamespace: default\nleaseDuration: 5s\nbackoffFirst: 100ms\nbackoffMost: 500ms\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0])

@@ -2,7 +2,8 @@
 // goroutine and no clock: the caller brings the time.
 //
 // An item is what is placed in one step: a pod or a gang. It is ready, backing off until a time, or parked. A parked item found no room; it waits for
-// an event that can help its class, so a cluster that is full costs nothing until something changes.
+// an event that can help its class, so a cluster that is full costs nothing until something changes. An item that backs off after such an event is
+// tried early when nothing is ready.
 package queue
 
 import (
@@ -51,11 +52,12 @@ type Queue struct {
 	ready   map[int32]map[string]*fifo // by priority, then tenant
 	// priorities are the keys of ready, highest first.
 	priorities []int32
-	waiting    timers
-	parked     map[Class]map[Key]*entry
-	shares     map[string]float64
-	sequence   uint64
-	count      [states]int // entries by state
+	// waiting back off after an event that may help them, failing after a failure that no event announces the end of.
+	waiting, failing timers
+	parked           map[Class]map[Key]*entry
+	shares           map[string]float64
+	sequence         uint64
+	count            [states]int // entries by state
 }
 
 type state uint8
@@ -74,6 +76,7 @@ type entry struct {
 	state    state
 	failures int
 	until    time.Time
+	failed   bool // it is in failing, while it backs off
 	parkedOn Class
 	at       int // place in its heap
 }
@@ -140,6 +143,17 @@ func (q *Queue) Pop(now time.Time) (Item, bool) {
 	return Item{}, false
 }
 
+// Early takes the next item that backs off after an event that may help it: where nothing is ready, waiting longer helps no one. An item whose last
+// attempt failed waits for its time.
+func (q *Queue) Early() (Item, bool) {
+	if len(q.waiting) == 0 {
+		return Item{}, false
+	}
+	e := heap.Pop(&q.waiting).(*entry)
+	q.enter(e, isTaken)
+	return e.item, true
+}
+
 // hungriest is the line of the tenant with the smallest dominant share; among equals the line with the oldest item.
 func (q *Queue) hungriest(tenants map[string]*fifo) *fifo {
 	var best *fifo
@@ -189,8 +203,7 @@ func (q *Queue) Retry(k Key, now time.Time) {
 	if e == nil || e.state != isTaken {
 		return
 	}
-	e.failures++
-	q.waitUntil(e, now.Add(q.backoff.delay(e.failures)))
+	q.fail(e, now)
 }
 
 // Later makes an item wait for its back-off, wherever it stands: its decision was not carried out.
@@ -200,7 +213,13 @@ func (q *Queue) Later(k Key, now time.Time) {
 		return
 	}
 	q.leave(e)
+	q.fail(e, now)
+}
+
+// fail has an entry back off after a failure.
+func (q *Queue) fail(e *entry, now time.Time) {
 	e.failures++
+	e.failed = true
 	q.waitUntil(e, now.Add(q.backoff.delay(e.failures)))
 }
 
@@ -249,6 +268,7 @@ func (q *Queue) WakeLater(c Class, now time.Time) int {
 	of := q.parked[c]
 	delete(q.parked, c)
 	for _, e := range of {
+		e.failed = false
 		q.waitUntil(e, now.Add(q.backoff.delay(e.failures)))
 	}
 	return len(of)
@@ -256,22 +276,36 @@ func (q *Queue) WakeLater(c Class, now time.Time) int {
 
 // Next is when the next back-off ends; false while none runs.
 func (q *Queue) Next() (time.Time, bool) {
-	if len(q.waiting) == 0 {
-		return time.Time{}, false
+	var next time.Time
+	found := false
+	for _, t := range []timers{q.waiting, q.failing} {
+		if len(t) > 0 && (!found || t[0].until.Before(next)) {
+			next, found = t[0].until, true
+		}
 	}
-	return q.waiting[0].until, true
+	return next, found
 }
 
 func (q *Queue) wakeDue(now time.Time) {
-	for len(q.waiting) > 0 && !q.waiting[0].until.After(now) {
-		q.push(heap.Pop(&q.waiting).(*entry))
+	for _, t := range []*timers{&q.waiting, &q.failing} {
+		for len(*t) > 0 && !(*t)[0].until.After(now) {
+			q.push(heap.Pop(t).(*entry))
+		}
 	}
+}
+
+// timersOf is where an entry backs off.
+func (q *Queue) timersOf(e *entry) *timers {
+	if e.failed {
+		return &q.failing
+	}
+	return &q.waiting
 }
 
 func (q *Queue) waitUntil(e *entry, t time.Time) {
 	q.enter(e, isBackingOff)
 	e.until = t
-	heap.Push(&q.waiting, e)
+	heap.Push(q.timersOf(e), e)
 }
 
 func (q *Queue) push(e *entry) {
@@ -297,7 +331,7 @@ func (q *Queue) leave(e *entry) {
 	case isReady:
 		heap.Remove(q.ready[e.item.Priority][e.item.Tenant], e.at)
 	case isBackingOff:
-		heap.Remove(&q.waiting, e.at)
+		heap.Remove(q.timersOf(e), e.at)
 	case isParked:
 		of := q.parked[e.parkedOn]
 		delete(of, e.item.Key)

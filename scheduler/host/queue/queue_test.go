@@ -113,6 +113,37 @@ func TestWakeIsByClass(t *testing.T) {
 	}
 }
 
+// TestEarly: what an event woke is taken before its back-off is over, the one that is due first. What failed waits for its time.
+func TestEarly(t *testing.T) {
+	q := New(Backoff{First: time.Minute, Most: time.Hour})
+	for _, i := range []Item{item("failed", 0, "", 1, 3), item("late", 0, "", 2, 2), item("soon", 0, "", 3, 1)} {
+		q.Add(i)
+	}
+	for _, k := range popAll(q, start) {
+		if k == "failed" {
+			q.Retry(k, start)
+			continue
+		}
+		q.Park(k, q.entries[k].item.Class)
+	}
+	q.WakeLater(2, start.Add(time.Second))
+	q.WakeLater(3, start)
+	for _, want := range []Key{"soon", "late"} {
+		if i, ok := q.Early(); !ok || i.Key != want {
+			t.Errorf("took %q, want %q", i.Key, want)
+		}
+	}
+	if i, ok := q.Early(); ok {
+		t.Errorf("took %q, which failed", i.Key)
+	}
+	if next, ok := q.Next(); !ok || !next.Equal(start.Add(time.Minute)) {
+		t.Errorf("the next back-off ends at %s", next)
+	}
+	if got := popAll(q, start.Add(time.Minute)); !slices.Equal(got, []Key{"failed"}) {
+		t.Errorf("popped %q", got)
+	}
+}
+
 // TestWakeIf: what is asked for each item comes in the order of the queue, and wakes those alone for which it says yes.
 func TestWakeIf(t *testing.T) {
 	q := New(Backoff{})
@@ -195,6 +226,11 @@ func TestNothingIsLost(t *testing.T) {
 				delete(taken, k)
 			},
 			"retry": func(r *rapid.T) { k := key.Draw(r, "key"); q.Retry(k, now); delete(taken, k) },
+			"early": func(r *rapid.T) {
+				if i, ok := q.Early(); ok {
+					taken[i.Key] = i
+				}
+			},
 			"share": func(r *rapid.T) { q.SetShare("x", rapid.Float64Range(0, 1).Draw(r, "share")) },
 			"wakeIf": func(r *rapid.T) {
 				odd := rapid.Bool().Draw(r, "odd")
