@@ -11,9 +11,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
+
+	"github.com/springtide/springtide/internal/kube/facts"
 )
 
 // helm is the binary that `make chart` builds before it runs these tests; without it they are skipped.
@@ -155,6 +158,7 @@ func TestChartValues(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, made)
 		}
 	}
+	where(t)
 	for _, gone := range []string{"kind: NetworkPolicy", "kind: PodDisruptionBudget"} {
 		if bytes.Contains(made, []byte(gone)) {
 			t.Errorf("%s was not asked for", gone)
@@ -169,6 +173,39 @@ func TestChartValues(t *testing.T) {
 	old, err := exec.CommandContext(t.Context(), helm(t), "template", "springtide", "chart/springtide", "--kube-version", "1.35.0", "--set", "offline.enabled=true").CombinedOutput()
 	if err == nil || !bytes.Contains(old, []byte("needs Kubernetes 1.36")) {
 		t.Errorf("offline on 1.35: %s", old)
+	}
+}
+
+// where checks that controller, scheduler and the uninstall Job land on a cluster of tainted machines, of which each has lent a part.
+func where(t *testing.T) {
+	t.Helper()
+	made, err := template(t, "--no-hooks=false", "--set", "scheduler.enabled=true", "--set", "controller.nodeSelector.zone=a", "--set", "controller.tolerations[0].key=dedicated",
+		"--set", "scheduler.tolerations[0].key=dedicated", "--set", "scheduler.nodeSelector.zone=a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, doc := range bytes.Split(made, []byte("\n---\n")) {
+		var o struct {
+			Kind     string
+			Metadata struct{ Name string }
+			Spec     struct{ Template corev1.PodTemplateSpec }
+		}
+		if err := yaml.Unmarshal(doc, &o); err != nil {
+			t.Fatalf("%v in\n%s", err, doc)
+		}
+		if o.Kind != "Deployment" && o.Kind != "Job" {
+			continue
+		}
+		seen++
+		pod := o.Spec.Template.Spec
+		dedicated := slices.ContainsFunc(pod.Tolerations, func(t corev1.Toleration) bool { return t.Key == "dedicated" })
+		if !facts.ToleratesHolder(pod.Tolerations) || !dedicated || pod.NodeSelector["zone"] != "a" {
+			t.Errorf("%s %s: tolerations %v, node selector %v", o.Kind, o.Metadata.Name, pod.Tolerations, pod.NodeSelector)
+		}
+	}
+	if seen != 3 {
+		t.Errorf("%d workloads, want controller, scheduler and the uninstall Job", seen)
 	}
 }
 

@@ -16,10 +16,10 @@ The documents of a file below files/, in the release's namespace. The files hold
 {{- with $v.image.pullSecrets }}{{ $_ := set $.pod "imagePullSecrets" . }}{{ end }}
 {{- end }}
 
-{{/* Where a component's pods run. */}}
+{{/* Where a component's pods run. own are tolerations that the values add to. */}}
 {{- define "springtide.where" -}}
 {{- with .values.nodeSelector }}{{ $_ := set $.pod "nodeSelector" . }}{{ end }}
-{{- with .values.tolerations }}{{ $_ := set $.pod "tolerations" . }}{{ end }}
+{{- with .values.tolerations }}{{ $_ := set $.pod "tolerations" (concat (default list $.own) .) }}{{ end }}
 {{- with .values.affinity }}{{ $_ := set $.pod "affinity" . }}{{ end }}
 {{- end }}
 
@@ -56,7 +56,7 @@ The documents of a file below files/, in the release's namespace. The files hold
 {{- $pod := $spec.template.spec }}
 {{- $c := first $pod.containers }}
 {{- include "springtide.pod" (dict "root" .root "pod" $pod) }}
-{{- include "springtide.where" (dict "values" $v.controller "pod" $pod) }}
+{{- include "springtide.where" (dict "values" $v.controller "pod" $pod "own" $pod.tolerations) }}
 {{- $_ := set $spec "replicas" $v.controller.replicas }}
 {{- $_ := set $c "resources" $v.controller.resources }}
 {{- $args := list }}
@@ -98,7 +98,7 @@ The documents of a file below files/, in the release's namespace. The files hold
 {{- define "springtide.extra" -}}
 {{- $pod := .object.spec.template.spec }}
 {{- include "springtide.pod" (dict "root" .root "pod" $pod) }}
-{{- include "springtide.where" (dict "values" .values "pod" $pod) }}
+{{- include "springtide.where" (dict "values" .values "pod" $pod "own" .own) }}
 {{- $c := first $pod.containers }}
 {{- with .values.resources }}{{ $_ := set $c "resources" . }}{{ end }}
 {{- with .values.extraArgs }}{{ $_ := set $c "args" (concat $c.args .) }}{{ end }}
