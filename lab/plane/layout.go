@@ -95,10 +95,7 @@ func (l layout) writeConfigs() error {
 
 // components are the plane's parts in starting order: etcd, the API server, and those that need it.
 func (l layout) components(keys *pki) ([]*component, error) {
-	client, err := keys.httpClient()
-	if err != nil {
-		return nil, err
-	}
+	client := keys.httpClient()
 	part := func(name, url string, args []string) *component {
 		c := &component{
 			name: name, binary: l.lab, dir: l.dir, log: filepath.Join(l.dir, "logs", name+".log"),
@@ -168,6 +165,7 @@ func (l layout) apiServerArgs(keys *pki) []string {
 		"--etcd-servers=http://"+l.address(portEtcd),
 		"--advertise-address="+loopback,
 		"--client-ca-file="+keys.path("ca.crt"),
+		"--token-auth-file="+keys.path(tokensFile),
 		// Delegated authentication (the other components' /metrics) wants a front proxy's authority published; no
 		// certificate bears the name, so nobody can be one.
 		"--requestheader-client-ca-file="+keys.path("ca.crt"),

@@ -39,6 +39,6 @@ func (p *Plane) Node(name string) (NodeIdentity, error) {
 	if err != nil {
 		return NodeIdentity{}, err
 	}
-	kubeconfig, err := clientcmd.Write(*p.pki.config("https://"+server, user, client))
+	kubeconfig, err := clientcmd.Write(*p.pki.config("https://"+server, user, client.authInfo()))
 	return NodeIdentity{Name: name, Kubeconfig: kubeconfig, Authority: p.pki.caPEM(), Cert: serving.cert, Key: serving.key, Server: server}, err
 }

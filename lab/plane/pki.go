@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/transport"
 )
 
 const (
@@ -26,6 +27,8 @@ const (
 	// adminUser belongs to system:masters, the group that passes every authorizer.
 	adminUser  = "admin"
 	adminGroup = "system:masters"
+	// tokensFile has the tokens that the API server knows from its start.
+	tokensFile = "tokens.csv"
 	// certificateLife outlives any run; the keys go with the plane's directory.
 	certificateLife = 365 * 24 * time.Hour
 )
@@ -36,16 +39,23 @@ type pki struct {
 	server string // URL of the API server
 	ca     *x509.Certificate
 	caKey  *ecdsa.PrivateKey
-	admin  keyPair
+	// token is the administrator's. Almost every request of the lab is the administrator's, and the API server verifies the chain of a client
+	// certificate for each request, where it remembers a token.
+	token string
 }
 
 // keyPair is a certificate and its key, both PEM.
 type keyPair struct{ cert, key []byte }
 
+// authInfo is what a client with the certificate says of itself.
+func (k keyPair) authInfo() *clientcmdapi.AuthInfo {
+	return &clientcmdapi.AuthInfo{ClientCertificateData: k.cert, ClientKeyData: k.key}
+}
+
 // newPKI makes the authority, the certificate that all servers share, the key that signs service account tokens, and
-// the administrator's kubeconfig.
+// the administrator's token and kubeconfig.
 func newPKI(dir, server string) (*pki, error) {
-	p := &pki{dir: filepath.Join(dir, "pki"), server: server}
+	p := &pki{dir: filepath.Join(dir, "pki"), server: server, token: rand.Text()}
 	if err := os.MkdirAll(p.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the key directory: %w", err)
 	}
@@ -84,13 +94,15 @@ func newPKI(dir, server string) (*pki, error) {
 		"kubelet-client.crt":  kubelets.cert,
 		"kubelet-client.key":  kubelets.key,
 		"service-account.key": signerPEM,
+		// token, user, UID, groups
+		tokensFile: fmt.Appendf(nil, "%s,%s,%s,%q\n", p.token, adminUser, adminUser, adminGroup),
 	} {
 		if err := os.WriteFile(p.path(name), data, 0o600); err != nil {
 			return nil, fmt.Errorf("write %s: %w", name, err)
 		}
 	}
-	_, err = p.writeKubeconfig(adminUser, adminGroup)
-	return p, err
+	admin := p.config(p.server, adminUser, &clientcmdapi.AuthInfo{Token: p.token})
+	return p, p.write(admin, adminUser)
 }
 
 // path is where a file of the pki lies.
@@ -150,14 +162,15 @@ func (p *pki) writeKubeconfig(user string, groups ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if user == adminUser {
-		p.admin = pair
+	return p.kubeconfig(user), p.write(p.config(p.server, user, pair.authInfo()), user)
+}
+
+// write writes a user's kubeconfig.
+func (p *pki) write(config *clientcmdapi.Config, user string) error {
+	if err := clientcmd.WriteToFile(*config, p.kubeconfig(user)); err != nil {
+		return fmt.Errorf("write the kubeconfig of %s: %w", user, err)
 	}
-	path := p.kubeconfig(user)
-	if err := clientcmd.WriteToFile(*p.config(p.server, user, pair), path); err != nil {
-		return "", fmt.Errorf("write the kubeconfig of %s: %w", user, err)
-	}
-	return path, nil
+	return nil
 }
 
 // signClient makes the certificate of a user; the API server reads its organisations as groups.
@@ -169,10 +182,10 @@ func (p *pki) signClient(user string, groups ...string) (keyPair, error) {
 }
 
 // config is a kubeconfig with everything inline.
-func (p *pki) config(server, user string, pair keyPair) *clientcmdapi.Config {
+func (p *pki) config(server, user string, auth *clientcmdapi.AuthInfo) *clientcmdapi.Config {
 	config := clientcmdapi.NewConfig()
 	config.Clusters["springtide-lab"] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: p.caPEM()}
-	config.AuthInfos[user] = &clientcmdapi.AuthInfo{ClientCertificateData: pair.cert, ClientKeyData: pair.key}
+	config.AuthInfos[user] = auth
 	config.Contexts["springtide-lab"] = &clientcmdapi.Context{Cluster: "springtide-lab", AuthInfo: user}
 	config.CurrentContext = "springtide-lab"
 	return config
@@ -182,28 +195,25 @@ func (p *pki) config(server, user string, pair keyPair) *clientcmdapi.Config {
 func (p *pki) restConfig() *rest.Config {
 	return &rest.Config{
 		Host:            p.server,
-		TLSClientConfig: rest.TLSClientConfig{CAData: p.caPEM(), CertData: p.admin.cert, KeyData: p.admin.key},
+		BearerToken:     p.token,
+		TLSClientConfig: rest.TLSClientConfig{CAData: p.caPEM()},
 		// The lab's own clients write as fast as the machine goes; the API server's own limits are what remains.
 		QPS: -1,
 	}
 }
 
 // httpClient talks to the plane's servers as the administrator.
-func (p *pki) httpClient() (*http.Client, error) {
-	pair, err := tls.X509KeyPair(p.admin.cert, p.admin.key)
-	if err != nil {
-		return nil, fmt.Errorf("load the administrator's certificate: %w", err)
-	}
+func (p *pki) httpClient() *http.Client {
 	roots := x509.NewCertPool()
 	roots.AddCert(p.ca)
 	return &http.Client{
 		Timeout: 2 * time.Second,
 		// One connection per question: a kept one would hold on to a server that has been taken down.
-		Transport: &http.Transport{
+		Transport: transport.NewBearerAuthRoundTripper(p.token, &http.Transport{
 			DisableKeepAlives: true,
-			TLSClientConfig:   &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}},
-		},
-	}, nil
+			TLSClientConfig:   &tls.Config{RootCAs: roots},
+		}),
+	}
 }
 
 // caPEM is the authority's certificate.
