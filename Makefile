@@ -168,8 +168,10 @@ bench-forecast: ## Forecasts next to the peers' (TRACES=DIR, M4=DIR, M4_TEST=1);
 	@hack/bench-forecast.sh
 
 .PHONY: bench-scheduler-plane
-bench-scheduler-plane: $(BIN)/springtide-lab $(BIN)/kwok ## Pods bound a second on the lab's control plane, next to kube-scheduler and bare binds (ARGS="-nodes 5000 -workloads ..."); docs/benchmarks/scheduler.md
-	@$(GO) run ./bench/scheduling -lab $(BIN)/springtide-lab -kwok $(BIN)/kwok $(ARGS)
+bench-scheduler-plane: $(BIN)/springtide-lab $(BIN)/kwok ## Pods bound a second on the lab's control plane, next to kube-scheduler and bare binds, and what the placements are worth (NODES="1000 5000" ARGS="-rounds 1 -workloads ..."); docs/benchmarks/scheduler.md
+	@$(GO) build -o $(BIN)/bench-scheduling ./bench/scheduling
+	@status=0; for n in $(NODES); do $(BIN)/bench-scheduling -lab $(BIN)/springtide-lab -kwok $(BIN)/kwok -nodes $$n -results $(BIN)/bench-scheduler-plane-$$n-$$(git rev-parse --short HEAD).json $(ARGS) || status=1; done; exit $$status
+NODES ?= 1000 5000
 
 .PHONY: bench-scheduler
 bench-scheduler: ## The scheduler's decision on 1,000 to 100,000 machines, and a million pods on a million (BENCH=newClass SIZES=10000 MILLION=0); docs/benchmarks/scheduler.md

@@ -2,6 +2,7 @@
 # Tests on a real API server: for each package with files of build tag plane, starts the lab's control plane on loopback, runs every TestPlane
 # of the package against it, and ends it by its process id, however that comes. A package has a control plane of its own: the nodes that
 # another one left would count in what a scheduler decides. Arguments go to go test: hack/plane.sh -v -run TestPlaneWorkloads
+# PACKAGES restricts it: PACKAGES=./scheduler/host/command hack/plane.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=${BIN:-bin}
@@ -41,7 +42,7 @@ start() {
 }
 
 status=0
-for package in $(grep -rl --include='*_test.go' '^//go:build plane$' . | xargs -n1 dirname | sort -u); do
+for package in ${PACKAGES:-$(grep -rl --include='*_test.go' '^//go:build plane$' . | xargs -n1 dirname | sort -u)}; do
 	start "$package"
 	# -count=1: a cached result would be of a control plane that is no more.
 	SPRINGTIDE_TEST_KUBECONFIG=$kubeconfig "${GO:-go}" test -tags plane -count=1 -timeout 10m -run '^TestPlane' "$@" "$package" || status=1

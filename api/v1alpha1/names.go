@@ -78,7 +78,8 @@ const (
 	AnnotationOneRoot = "springtide.dev/one-pcie-root"
 	// LabelPartition stands for the scheduler's partition of a node in the scheduler's own table; no node carries it.
 	LabelPartition = "springtide.dev/scheduler-partition"
-	// AnnotationPartition on a pod is the number of the scheduler's partition that is to place it; without it, it follows from the pod's UID.
+	// AnnotationPartition on a pod is the number of the scheduler's partition that is to place it; without it, it follows from the pod's UID. On a PodGroup
+	// or an ElasticJob it is that of all pods of the gang.
 	AnnotationPartition = "springtide.dev/scheduler-partition"
 	// PodGangTimedOut is the condition of a pod that waits, and whose gang did not become whole within its timeout. The bundled scheduler writes it, the
 	// controller gives back what the gang holds.

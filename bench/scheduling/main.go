@@ -26,6 +26,7 @@ type options struct {
 	rounds, creators     int
 	workloads, schedules string
 	profile, results     string
+	quality              int
 }
 
 func main() {
@@ -40,6 +41,7 @@ func main() {
 	flag.StringVar(&o.schedules, "schedulers", "springtide,kube,bare", "who binds, by comma; bare binds play the first workload alone")
 	flag.StringVar(&o.profile, "profile", "", "folder for processor profiles of the bundled scheduler")
 	flag.StringVar(&o.results, "results", "", "file to which results are added; the table shows all of it, so that rounds can be played at different times")
+	flag.IntVar(&o.quality, "quality", 100, "nodes on which the quality of the placement is compared with the naive twin's, after the rounds; 0 leaves it out")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -112,6 +114,7 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
+	var failed error
 	for range o.rounds {
 		for k, name := range workloads {
 			w, err := find(name)
@@ -123,8 +126,14 @@ func run(ctx context.Context, o options) error {
 					continue // the ceiling does not depend on what a scheduler reads
 				}
 				r, err := benches[who].play(ctx, w)
-				if err != nil {
-					return fmt.Errorf("%s, %s: %w", name, who, err)
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				if err != nil { // the other workloads are measured all the same: a run takes hours
+					err = fmt.Errorf("%s, %s: %w", name, who, err)
+					fmt.Fprintln(os.Stderr, "scheduling:", err)
+					failed = errors.Join(failed, err, benches[who].tidy(ctx))
+					continue
 				}
 				r.Workload, r.Who = name, who
 				all.add(r)
@@ -141,7 +150,13 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	fmt.Printf("%d nodes, medians, load average %s at the end\n\n", o.nodes, strings.Fields(string(load))[0])
-	return table(os.Stdout, workloads, schedules, all)
+	if err := table(os.Stdout, workloads, schedules, all); err != nil {
+		return err
+	}
+	if o.quality > 0 {
+		failed = errors.Join(failed, compare(ctx, os.Stdout, o.quality, schedules, benches))
+	}
+	return failed
 }
 
 // table writes the medians as a table, and next to the bundled scheduler's how many times kube-scheduler's they are.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
@@ -40,6 +41,7 @@ type plane struct {
 	command    *exec.Cmd
 	kubeconfig string
 	client     kubernetes.Interface
+	config     *rest.Config
 	// metrics is where the bundled scheduler serves its profile.
 	metrics string
 }
@@ -71,6 +73,7 @@ func startPlane(ctx context.Context, o options, who, dir string) (*plane, error)
 	cfg, err := clientcmd.BuildConfigFromFlags("", p.kubeconfig)
 	if err == nil {
 		cfg.QPS = -1
+		p.config = rest.CopyConfig(cfg)
 		cfg.ContentType, cfg.AcceptContentTypes = "application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf,application/json"
 		p.client, err = kubernetes.NewForConfig(cfg)
 	}

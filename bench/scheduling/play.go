@@ -132,8 +132,8 @@ func (b *bench) each(ctx context.Context, n int, do func(context.Context, int) e
 	return errors.Join(errs...)
 }
 
-// mostTime bounds one workload.
-const mostTime = 4 * time.Minute
+// mostTime bounds one workload: 20,000 pods are bound before a preemption on 5,000 nodes is measured.
+const mostTime = 10 * time.Minute
 
 // play plays a workload, measures its pods, and takes everything away again. The rate counts from the first creation to the last binding.
 func (b *bench) play(ctx context.Context, w workload) (result, error) {
@@ -236,6 +236,13 @@ func (b *bench) clean(ctx context.Context) error {
 		return err
 	}
 	return sleep(ctx, time.Second) // until the schedulers have seen it
+}
+
+// tidy is clean after a workload that failed.
+func (b *bench) tidy(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, mostTime)
+	defer cancel()
+	return b.clean(ctx)
 }
 
 // churn makes what the workload makes, and takes away what it made the time before.

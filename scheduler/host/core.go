@@ -59,6 +59,10 @@ type core struct {
 	nominate func(ctx context.Context, o *corev1.Pod, node string)
 	// handPod gives a pod that waits to another partition.
 	handPod func(*corev1.Pod, int)
+	// handGang gives a gang that waits to another partition, and reports the version of its object after that.
+	handGang func(gang owner, group *podGroup, to int, answered func(version uint64, err error))
+	// elsewhere are the pods that wait and are another partition's to place.
+	elsewhere map[types.UID]*corev1.Pod
 }
 
 // stage is where a pod stands.
@@ -230,6 +234,7 @@ func (c *core) serves(p *corev1.Pod) bool {
 
 // podChanged takes a pod over as it is now.
 func (c *core) podChanged(o *corev1.Pod) {
+	delete(c.elsewhere, o.UID)
 	if o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed {
 		c.podGone(o.UID)
 		return
@@ -244,8 +249,11 @@ func (c *core) podChanged(o *corev1.Pod) {
 		p.object = o
 	case !c.serves(o) && o.Status.NominatedNodeName != "" && o.DeletionTimestamp == nil:
 		c.podForeign(p, o)
-	case !c.serves(o) || !c.mine(o) || o.DeletionTimestamp != nil || len(o.Spec.SchedulingGates) > 0:
+	case !c.serves(o) || o.DeletionTimestamp != nil || len(o.Spec.SchedulingGates) > 0:
 		c.podGone(o.UID)
+	case !c.mine(o):
+		c.podGone(o.UID)
+		c.elsewhere[o.UID] = o
 	default:
 		c.podWaits(p, o)
 	}
@@ -418,6 +426,7 @@ func cellsAnnotated(o *corev1.Pod, ours bool) []int {
 
 // podGone forgets a pod that is over, deleted, or not ours to place.
 func (c *core) podGone(uid types.UID) {
+	delete(c.elsewhere, uid)
 	p := c.pods[uid]
 	if p == nil {
 		return

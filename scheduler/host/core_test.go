@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -792,5 +793,89 @@ func TestPartitions(t *testing.T) {
 	}
 	if p.said["pod-d"] == "" {
 		t.Error("the pod that fits nowhere has no message")
+	}
+}
+
+// TestGangsAreHandedOnWhole: a gang that fits no node of this partition goes to one that holds all of it, by one write, and with the pods that come later.
+// Where the write fails it stays, and what was heard before the answer counts by its version.
+func TestGangsAreHandedOnWhole(t *testing.T) {
+	p := newPlay(t)
+	p.c.c.Partitions, p.c.c.Partition = 3, 0
+	for i, seen := 0, map[int]bool{}; len(seen) < 3; i++ {
+		name := fmt.Sprint("n", i)
+		if at := partitionOf(name, 3); !seen[at] {
+			seen[at] = true
+			p.node(name, map[int]string{0: "4", 1: "6", 2: "8"}[at])
+		}
+	}
+	ring := ""
+	for i := 0; ring == "" || partitionOf("default/"+ring, 3) != 0; i++ {
+		ring = fmt.Sprint("ring", i)
+	}
+	gang := owner{true, "default/" + ring}
+	p.c.setGroup(gang.name, &podGroup{namespace: "default", name: ring, minCount: 2})
+	object := func(version, to string) {
+		u := &unstructured.Unstructured{}
+		u.SetResourceVersion(version)
+		if to != "" {
+			u.SetAnnotations(map[string]string{v1alpha1.AnnotationPartition: to})
+		}
+		p.c.homeChanged(gang, u)
+	}
+	object("10", "")
+	var to []int
+	var answer func(uint64, error)
+	p.c.handGang = func(of owner, _ *podGroup, at int, answered func(uint64, error)) {
+		if of != gang {
+			t.Errorf("handed on %v", of)
+		}
+		to, answer = append(to, at), answered
+	}
+	p.c.handPod = func(o *corev1.Pod, at int) { t.Errorf("handed %s to %d by itself", o.Name, at) }
+	p.pod("g0", "4", inGroup(ring))
+	p.pod("g1", "4", inGroup(ring))
+	p.settle()
+	if fmt.Sprint(to) != "[2]" || len(p.c.elsewhere) != 2 {
+		t.Fatalf("handed to %v with %d pods, want both pods to the partition that holds them", to, len(p.c.elsewhere))
+	}
+	p.pod("late", "1", inGroup(ring))
+	object("11", "") // a status from before the write
+	p.settle()
+	if got := p.take(); len(got) != 0 || len(to) != 1 {
+		t.Fatalf("bound %v and handed to %v while the write is under way", got, to)
+	}
+	answer(0, errNotOurs)
+	p.settle()
+	if len(to) != 1 || len(p.c.elsewhere) != 0 {
+		t.Fatalf("handed to %v, %d pods away: the write failed, and its back-off is not over", to, len(p.c.elsewhere))
+	}
+	p.now = p.now.Add(time.Hour)
+	p.settle()
+	if fmt.Sprint(to) != "[2 2]" {
+		t.Fatalf("handed to %v after the back-off", to)
+	}
+	object("20", "2") // by our write, whose answer comes later
+	object("21", "0") // the other partition handed it back
+	answer(20, nil)
+	if len(p.c.elsewhere) != 0 {
+		t.Error("the gang was handed back and is not ours")
+	}
+	p.settle()
+	answer(30, nil)
+	object("29", "0") // from before our last write
+	if len(p.c.elsewhere) != 3 {
+		t.Errorf("%d pods are away, want the gang and its late pod", len(p.c.elsewhere))
+	}
+	object("31", "0")
+	if len(p.c.elsewhere) != 0 {
+		t.Error("the gang was handed back and is not ours")
+	}
+	p.settle()
+	p.c.podGone("pod-g1")
+	if len(p.c.elsewhere) != 2 {
+		t.Errorf("%d pods are away after one of three is gone", len(p.c.elsewhere))
+	}
+	if got := p.take(); len(got) != 0 {
+		t.Errorf("bound %v", got)
 	}
 }

@@ -40,6 +40,8 @@ type gangs struct {
 	timeout     time.Duration
 	serial      queue.Class
 	byClass     map[queue.Class]*gang
+	// homes are the partitions to which gangs were handed on.
+	homes map[owner]home
 	// result reports how a PodGroup stands; rollback evicts pods of a gang that did not form in time.
 	result   func(*podGroup, bool, string)
 	rollback func(*pod, string)
@@ -83,7 +85,7 @@ type gang struct {
 
 func newGangs(timeout time.Duration) *gangs {
 	return &gangs{byKey: map[queue.Key]*gang{}, groups: map[string]*podGroup{}, jobs: map[string]*jobGang{}, workloads: map[string]string{}, jobOf: map[string]string{}, checkpoints: map[string]time.Duration{}, timeout: timeout,
-		byClass: map[queue.Class]*gang{}, result: func(*podGroup, bool, string) {}, rollback: func(*pod, string) {}}
+		byClass: map[queue.Class]*gang{}, homes: map[owner]home{}, result: func(*podGroup, bool, string) {}, rollback: func(*pod, string) {}}
 }
 
 // of is the gang of a pod, made if need be; nil for a pod that stands for itself.
@@ -324,6 +326,10 @@ func (g *gangs) decide(ctx context.Context, c *core, x *gang) string {
 		return resultWaits
 	}
 	placed, why := g.place(ctx, c, x, chosen)
+	if placed == nil && g.handOn(c, x, chosen) {
+		c.metrics.gangs.WithLabelValues(resultHanded).Inc()
+		return resultHanded
+	}
 	if placed == nil && c.preempt.tryGang(ctx, c, g, x, chosen) {
 		c.queue.Remove(x.key)
 		c.metrics.gangs.WithLabelValues(resultPreempts).Inc()
@@ -424,11 +430,7 @@ func (g *gangs) topologyKey(x *gang) string {
 func (g *gangs) place(ctx context.Context, c *core, x *gang, chosen []*pod) ([]*pod, string) {
 	key := g.topologyKey(x)
 	if !slices.ContainsFunc(chosen, func(p *pod) bool { return p.pinned != "" || c.judge.needed(p) }) {
-		value := ""
-		if key != "" {
-			value = g.domainOfMembers(c, x, key)
-		}
-		return g.placeByTable(c, chosen, place.GangRequest{Domain: key, Value: value, Prefer: c.preferred(chosen)})
+		return g.placeByTable(c, chosen, g.within(c, x, chosen))
 	}
 	// The largest first: what is left fits the small ones more often than the other way round.
 	slices.SortStableFunc(chosen, largestFirst)
@@ -444,6 +446,15 @@ func (g *gangs) place(ctx context.Context, c *core, x *gang, chosen []*pod) ([]*
 		why = fmt.Sprintf("in %s=%s, %s", key, value, reason)
 	}
 	return nil, why
+}
+
+// within is where a gang is to be: in one domain of its topology, in that of its members that run.
+func (g *gangs) within(c *core, x *gang, chosen []*pod) place.GangRequest {
+	out := place.GangRequest{Domain: g.topologyKey(x), Prefer: c.preferred(chosen)}
+	if out.Domain != "" {
+		out.Value = g.domainOfMembers(c, x, out.Domain)
+	}
+	return out
 }
 
 // preferred are the node labels that the pods of an ElasticJob should share, the most important first: the network pod, and the GPU model where they ask
@@ -465,20 +476,7 @@ func largestFirst(a, b *pod) int {
 
 // placeByTable assumes all of the pods or none, as the table decides on them together.
 func (g *gangs) placeByTable(c *core, chosen []*pod, request place.GangRequest) ([]*pod, string) {
-	var roles [][]*pod
-	at := map[place.ClassID]int{}
-	for _, p := range chosen {
-		id := c.ownClass(p)
-		k, ok := at[id]
-		if !ok {
-			k = len(roles)
-			at[id] = k
-			roles, request.Roles = append(roles, nil), append(request.Roles, place.Role{Class: id})
-		}
-		roles[k] = append(roles[k], p)
-		request.Roles[k].Min++
-		request.Roles[k].Count++
-	}
+	roles, request := g.request(chosen, request, c.ownClass)
 	d, ok := c.table.DecideGang(request)
 	if !ok {
 		return nil, g.whyNot(c, request)
@@ -489,6 +487,25 @@ func (g *gangs) placeByTable(c *core, chosen []*pod, request place.GangRequest) 
 		}
 	}
 	return chosen, ""
+}
+
+// request asks for a place for pods, those of a class as one role.
+func (g *gangs) request(chosen []*pod, request place.GangRequest, class func(*pod) place.ClassID) ([][]*pod, place.GangRequest) {
+	var roles [][]*pod
+	at := map[place.ClassID]int{}
+	for _, p := range chosen {
+		id := class(p)
+		k, ok := at[id]
+		if !ok {
+			k = len(roles)
+			at[id] = k
+			roles, request.Roles = append(roles, nil), append(request.Roles, place.Role{Class: id})
+		}
+		roles[k] = append(roles[k], p)
+		request.Roles[k].Min++
+		request.Roles[k].Count++
+	}
+	return roles, request
 }
 
 // whyNot says how many pods of a gang fit together, and why not one more.
@@ -718,6 +735,7 @@ func (c *core) setGroup(full string, group *podGroup) {
 			c.regroup(p)
 		}
 	}
+	c.rehome()
 }
 
 // regroup finds the gang of a pod again.
@@ -772,6 +790,7 @@ func (c *core) setJob(full string, job *v1alpha1.ElasticJob) {
 			c.regroup(p)
 		}
 	}
+	c.rehome()
 }
 
 // groupWriter says on PodGroups how they stand, in the condition that upstream's scheduler writes. Only changes are written.

@@ -233,6 +233,19 @@ func (s *Scheduler) lead(ctx context.Context, mayWrite func() bool) error {
 		}()
 	}
 
+	c.handGang = func(gang owner, group *podGroup, to int, answered func(uint64, error)) {
+		go func() {
+			version, err := uint64(0), errNotOurs
+			if mayWrite() {
+				version, err = s.writeHome(writing, gang, group, to)
+			}
+			if err != nil {
+				log.Warn("hand a gang on", "gang", gang.name, "partition", to, "err", err)
+			}
+			c.mail.post(func() { answered(version, err) })
+		}()
+	}
+
 	factory := informers.NewSharedInformerFactoryWithOptions(s.client, 0, informers.WithTransform(trim))
 	s.plugins(watching, c, factory, recorder)
 	if err := s.watch(watching, c, factory); err != nil {
@@ -253,7 +266,8 @@ func newCore(c config.Scheduler, log *slog.Logger, m *Metrics) *core {
 		c: c, log: log, metrics: m, now: time.Now, mail: newMailbox(),
 		table: place.New(), queue: queue.New(queue.Backoff{First: time.Duration(c.BackoffFirst), Most: time.Duration(c.BackoffMost)}),
 		tenants: newTenants(), pools: pools{}, nodes: map[string]*nodeFacts{}, pods: map[types.UID]*pod{}, classes: map[place.ClassID]*class{}, jobGenerations: map[string]int64{}, byRef: map[place.PodRef]*pod{}, dirty: map[string]bool{},
-		bind: func(bind.Request) {}, say: func(verdict) {}, retract: func(types.UID) {}, announce: func(*corev1.Pod, string) {}, nominate: func(context.Context, *corev1.Pod, string) {}, handPod: func(*corev1.Pod, int) {}, acks: newAcks(leaseName(c.Partition), func(ackOf) {}),
+		bind: func(bind.Request) {}, say: func(verdict) {}, retract: func(types.UID) {}, announce: func(*corev1.Pod, string) {}, nominate: func(context.Context, *corev1.Pod, string) {}, handPod: func(*corev1.Pod, int) {},
+		handGang: func(owner, *podGroup, int, func(uint64, error)) {}, elsewhere: map[types.UID]*corev1.Pod{}, acks: newAcks(leaseName(c.Partition), func(ackOf) {}),
 	}
 	out.gangs = newGangs(time.Duration(c.GangTimeout))
 	out.claims = newClaims(time.Duration(c.ClaimTimeout))

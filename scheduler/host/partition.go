@@ -1,13 +1,17 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"hash/fnv"
+	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/springtide/springtide/api/v1alpha1"
@@ -15,7 +19,8 @@ import (
 )
 
 // Several instances share a cluster by its nodes: each node belongs to one partition, and the process that holds the partition's Lease alone binds there.
-// Each pod that waits is one partition's to place. It looks at its own nodes first; where they have no room and others have, it hands the pod on.
+// Each pod that waits is one partition's to place. It looks at its own nodes first; where they have no room and others have, it hands the pod on. A gang
+// is handed on whole, by one write: its PodGroup or its ElasticJob names the partition, so that no pod of it is left behind when a process ends.
 
 // partitionOf is the partition of a name.
 func partitionOf(s string, partitions int) int {
@@ -27,9 +32,16 @@ func partitionOf(s string, partitions int) int {
 	return int(h.Sum32() % uint32(partitions))
 }
 
-// homeOf is the partition that is to place a pod: the one that it was handed to, that of the node or the gang that it names, else any, by its UID.
+// homeOf is the partition that is to place a pod: that of its gang, the one that it was handed to, that of the node or the group that it names, else any,
+// by its UID. A pod that asks for one node is placed by the owner of the node.
 func (c *core) homeOf(o *corev1.Pod) int {
 	n := c.c.Partitions
+	if gang := c.gangs.ownerOf(o); gang.name != "" && pinnedTo(o) == "" {
+		if at, ok := c.gangs.homes[gang]; ok && at.partition != nowhere && at.partition < n {
+			return at.partition
+		}
+		return partitionOf(gang.name, n)
+	}
 	if at, err := strconv.Atoi(o.Annotations[v1alpha1.AnnotationPartition]); err == nil && at >= 0 && at < n {
 		return at
 	}
@@ -38,9 +50,6 @@ func (c *core) homeOf(o *corev1.Pod) int {
 	}
 	if s := o.Spec.SchedulingGroup; s != nil && s.PodGroupName != nil {
 		return partitionOf(o.Namespace+"/"+*s.PodGroupName, n)
-	}
-	if job := c.gangs.workloads[workloadOf(o)]; job != "" {
-		return partitionOf(job, n)
 	}
 	return partitionOf(string(o.UID), n)
 }
@@ -83,6 +92,139 @@ func (c *core) ownShape(p *pod) place.Shape {
 	return narrowed(p.shape, v1alpha1.LabelPartition, c.ownPartition())
 }
 
+// classOn is the class of a pod on the nodes of a partition.
+func (c *core) classOn(p *pod, partition int) place.ClassID {
+	return c.table.Class(narrowed(p.shape, v1alpha1.LabelPartition, strconv.Itoa(partition)))
+}
+
+// rehome finds out again which pods that wait are this partition's to place, after the home of a gang has changed.
+func (c *core) rehome() {
+	if c.c.Partitions <= 1 {
+		return
+	}
+	var left, came []*corev1.Pod
+	for _, uid := range sortedKeys(c.pods) {
+		if p := c.pods[uid]; p.stage == waits && !c.mine(p.object) {
+			left = append(left, p.object)
+		}
+	}
+	for _, uid := range sortedKeys(c.elsewhere) {
+		if o := c.elsewhere[uid]; c.mine(o) {
+			came = append(came, o)
+		}
+	}
+	for _, o := range slices.Concat(left, came) {
+		c.podChanged(o)
+	}
+}
+
+// owner is the object that stands for a gang.
+type owner struct {
+	group bool // a PodGroup, else an ElasticJob
+	name  string
+}
+
+// home is where a gang is to be placed, as its object says, or as this process is writing.
+type home struct {
+	partition int // none where the object names none
+	version   uint64
+	// writing: the answer is awaited. Events of the object come meanwhile, from before the write or after it; heard is the last of them.
+	writing bool
+	heard   *home
+}
+
+// ownerOf is the object of a pod's gang; none for a pod that stands for itself.
+func (g *gangs) ownerOf(o *corev1.Pod) owner {
+	if s := o.Spec.SchedulingGroup; s != nil && s.PodGroupName != nil {
+		full := o.Namespace + "/" + *s.PodGroupName
+		if known := g.groups[full]; known != nil && known.minCount < 2 && known.topologyKey == "" {
+			return owner{}
+		}
+		return owner{true, full}
+	}
+	return owner{false, g.workloads[workloadOf(o)]}
+}
+
+// nowhere is the partition of a gang whose object names none.
+const nowhere = -1
+
+// homeChanged takes over what the object of a gang says of its partition; nil for an object that is gone.
+func (c *core) homeChanged(gang owner, u *unstructured.Unstructured) {
+	if c.c.Partitions <= 1 {
+		return
+	}
+	if u == nil {
+		delete(c.gangs.homes, gang)
+		c.rehome()
+		return
+	}
+	version, _ := strconv.ParseUint(u.GetResourceVersion(), 10, 64)
+	said := home{partition: nowhere, version: version}
+	if at, err := strconv.Atoi(u.GetAnnotations()[v1alpha1.AnnotationPartition]); err == nil && at >= 0 {
+		said.partition = at
+	}
+	now, known := c.gangs.homes[gang]
+	switch {
+	case now.writing:
+		now.heard = &said
+		c.gangs.homes[gang] = now
+	case !known && said.partition == nowhere, version < now.version:
+	default:
+		c.gangs.homes[gang] = said
+		if !known || now.partition != said.partition {
+			c.rehome()
+		}
+	}
+}
+
+// handOn gives a gang to the first partition after this one whose nodes hold it whole, and reports whether there is one.
+func (g *gangs) handOn(c *core, x *gang, chosen []*pod) bool {
+	n := c.c.Partitions
+	if n <= 1 || slices.ContainsFunc(chosen, func(p *pod) bool { return p.pinned != "" || c.judge.needed(p) }) {
+		return false
+	}
+	for k := range n - 1 {
+		to := (c.c.Partition + 1 + k) % n
+		fits := false
+		c.table.Would(func() bool {
+			_, request := g.request(chosen, g.within(c, x, chosen), func(p *pod) place.ClassID { return c.classOn(p, to) })
+			_, fits = c.table.DecideGang(request)
+			return fits
+		})
+		if !fits {
+			continue
+		}
+		gang := owner{x.group != "", cmp.Or(x.group, x.job)}
+		before, known := g.homes[gang]
+		if !known {
+			before.partition = nowhere
+		}
+		g.homes[gang] = home{partition: to, writing: true}
+		c.queue.Remove(x.key)
+		c.metrics.handed.Add(float64(len(chosen)))
+		c.handGang(gang, g.groups[x.group], to, func(version uint64, err error) {
+			if _, there := g.homes[gang]; !there {
+				return // the object is gone
+			}
+			next, heard := home{partition: to, version: version}, g.homes[gang].heard
+			if err != nil {
+				next = before
+			}
+			if heard != nil && heard.version > next.version {
+				next = *heard
+			}
+			g.homes[gang] = next
+			c.rehome()
+			if err != nil {
+				c.queue.Later(x.key, c.now())
+			}
+		})
+		c.rehome()
+		return true
+	}
+	return false
+}
+
 // ownPartition is the value of LabelPartition on the nodes of this process.
 func (c *core) ownPartition() string { return strconv.Itoa(c.c.Partition) }
 
@@ -104,6 +246,24 @@ func (c *core) handOn(ctx context.Context, p *pod) bool {
 	c.metrics.handed.Inc()
 	c.handPod(p.object, to)
 	return true
+}
+
+// writeHome hands a gang on: one write for all of its pods. It returns the version that the object has then.
+func (s *Scheduler) writeHome(ctx context.Context, gang owner, group *podGroup, to int) (uint64, error) {
+	gvr := v1alpha1.GroupVersion.WithResource("elasticjobs")
+	if gang.group {
+		gvr = group.gvr
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{v1alpha1.AnnotationPartition: strconv.Itoa(to)}}})
+	if err != nil {
+		return 0, err
+	}
+	namespace, name, _ := strings.Cut(gang.name, "/")
+	o, err := s.dynamic.Resource(gvr).Namespace(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseUint(o.GetResourceVersion(), 10, 64)
 }
 
 // writePartition hands a pod on.

@@ -310,6 +310,7 @@ func (c *core) tenantsChanged() {
 }
 
 func setJob(c *core, full string, u *unstructured.Unstructured) {
+	c.homeChanged(owner{false, full}, u)
 	if u != nil {
 		if was, ok := c.jobGenerations[full]; ok && was == u.GetGeneration() {
 			return // its status changes every cycle
@@ -323,6 +324,7 @@ func setJob(c *core, full string, u *unstructured.Unstructured) {
 
 // setGroup reads a PodGroup. A group without a gang policy has a minimum of one: its pods stand for themselves.
 func setGroup(c *core, full string, u *unstructured.Unstructured) {
+	c.homeChanged(owner{true, full}, u)
 	if u == nil {
 		c.setGroup(full, nil)
 		return

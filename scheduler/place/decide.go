@@ -36,6 +36,18 @@ func (t *Table) Decide(c ClassID) (Decision, bool) {
 	return t.assume(c, row), true
 }
 
+// Scan is Decide by a look at every machine, without an index: what an index is measured against. Claims are left out.
+func (t *Table) Scan(c ClassID) (Decision, bool) {
+	i := int32(none)
+	if t.classes[c].pinned == nil {
+		i = t.scan(&t.classes[c])
+	}
+	if i == none {
+		return Decision{}, false
+	}
+	return t.assume(c, 2*i+int32(t.classes[c].side)), true
+}
+
 // Assume holds room for a pod of a class on a machine that the caller chose among the candidates, or returns false where it does not fit there now.
 func (t *Table) Assume(c ClassID, id fleet.NodeID) (Decision, bool) {
 	i, ok := t.byID[id]

@@ -204,6 +204,14 @@ func (w *world) step(r *rapid.T) {
 		if e := t.Explain(c); e.Fit != len(want) || !slices.Equal(listed, want) || len(want) > 0 && e.Name != want[0] {
 			r.Fatalf("%+v: explained as %+v, candidates %v, the twin's %v", s, e, listed, want)
 		}
+		if t.classes[c].pinned == nil && len(t.claimed) == 0 {
+			t.Would(func() bool {
+				if d, ok := t.Scan(c); ok != (len(want) > 0) || ok && d.Name != want[0] {
+					r.Fatalf("%+v: a scan decided %q, the twin's %v", s, d.Name, want)
+				}
+				return true
+			})
+		}
 		d, ok := t.Decide(c)
 		if ok != (len(want) > 0) || ok && d.Name != want[0] {
 			r.Fatalf("%+v: decided %q, the twin's %v", s, d.Name, want)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -351,20 +352,16 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestPlaneInstances: three instances share the nodes while they are killed and paused at random. No node is oversold, no pod is bound twice, and all pods
-// are bound in the end.
-func TestPlaneInstances(t *testing.T) {
-	c := connect(t)
-	const nodes, pods, instances = 9, 270, 3 // 270 pods of 2 cores fill 9 nodes of 64 cores but for 18 places
-	for i := range nodes {
-		c.node(planetest.Node(fmt.Sprintf("trio-%d", i), map[string]string{"for": "trio"}))
-	}
+// trio runs three instances that share the nodes, and starts each again whenever it ends, as its Deployment would. The function that it returns kills or
+// pauses one of them by lot.
+func trio(t *testing.T, name string) (strike func()) {
+	t.Helper()
+	const instances = 3
 	kubeconfig := os.Getenv("SPRINGTIDE_TEST_KUBECONFIG")
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte("names: [trio]\nleaseNamespace: default\nleaseDuration: 3s\nbindTimeout: 1s\nbackoffFirst: 50ms\nbackoffMost: 500ms\npartitions: 3\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("names: ["+name+"]\nleaseNamespace: default\nleaseDuration: 3s\nbindTimeout: 1s\nbackoffFirst: 50ms\nbackoffMost: 500ms\npartitions: 3\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// Each instance is started again whenever it ends, as its Deployment would.
 	var stopping atomic.Bool
 	var alive sync.WaitGroup
 	running := make([]atomic.Pointer[os.Process], instances)
@@ -383,7 +380,7 @@ func TestPlaneInstances(t *testing.T) {
 			}
 		})
 	}
-	defer func() {
+	t.Cleanup(func() {
 		stopping.Store(true)
 		for i := range running {
 			if p := running[i].Load(); p != nil {
@@ -392,13 +389,65 @@ func TestPlaneInstances(t *testing.T) {
 			}
 		}
 		alive.Wait()
-	}()
+	})
+	draw := rand.New(rand.NewPCG(1, 2))
+	return func() {
+		p := running[draw.IntN(instances)].Load()
+		if draw.IntN(2) == 0 { // a pause longer than the lease: it wakes when another may own its nodes
+			_ = p.Signal(syscall.SIGSTOP)
+			time.AfterFunc(4*time.Second, func() { _ = p.Signal(syscall.SIGCONT) })
+			return
+		}
+		_ = p.Kill()
+	}
+}
+
+// follow notes where pods are bound while instances are struck, until all are bound.
+func (c *cluster) follow(pods int, strike func()) map[string]string {
+	c.t.Helper()
 	bound := map[string]string{}
-	w, err := c.api.CoreV1().Pods("default").Watch(t.Context(), metav1.ListOptions{})
+	w, err := c.api.CoreV1().Pods("default").Watch(c.t.Context(), metav1.ListOptions{})
 	if err != nil {
-		t.Fatal(err)
+		c.t.Fatal(err)
 	}
 	defer w.Stop()
+	striking := time.NewTicker(1500 * time.Millisecond)
+	defer striking.Stop()
+	deadline := time.After(2 * time.Minute)
+	for strikes := 0; len(bound) < pods; {
+		select {
+		case <-deadline:
+			c.t.Fatalf("%d of %d pods are bound", len(bound), pods)
+		case e, ok := <-w.ResultChan():
+			if !ok {
+				c.t.Fatal("the watch ended")
+			}
+			x, isPod := e.Object.(*corev1.Pod)
+			if !isPod || x.Spec.NodeName == "" {
+				continue
+			}
+			if was, twice := bound[x.Name]; twice && was != x.Spec.NodeName {
+				c.t.Fatalf("%s was on %s and is on %s", x.Name, was, x.Spec.NodeName)
+			}
+			bound[x.Name] = x.Spec.NodeName
+		case <-striking.C:
+			if strikes++; strikes <= 4 { // then let them finish
+				strike()
+			}
+		}
+	}
+	return bound
+}
+
+// TestPlaneInstances: three instances share the nodes while they are killed and paused at random. No node is oversold, no pod is bound twice, and all pods
+// are bound in the end.
+func TestPlaneInstances(t *testing.T) {
+	c := connect(t)
+	const nodes, pods = 9, 270 // 270 pods of 2 cores fill 9 nodes of 64 cores but for 18 places
+	for i := range nodes {
+		c.node(planetest.Node(fmt.Sprintf("trio-%d", i), map[string]string{"for": "trio"}))
+	}
+	strike := trio(t, "trio")
 	go func() {
 		for i := range pods {
 			x := pod(fmt.Sprint("trio-", i), "2")
@@ -409,46 +458,89 @@ func TestPlaneInstances(t *testing.T) {
 			time.Sleep(20 * time.Millisecond)
 		}
 	}()
-	draw := rand.New(rand.NewPCG(1, 2))
-	strike := time.NewTicker(1500 * time.Millisecond)
-	defer strike.Stop()
-	deadline := time.After(2 * time.Minute)
-	for strikes := 0; len(bound) < pods; {
-		select {
-		case <-deadline:
-			t.Fatalf("%d of %d pods are bound", len(bound), pods)
-		case e, ok := <-w.ResultChan():
-			if !ok {
-				t.Fatal("the watch ended")
-			}
-			x, isPod := e.Object.(*corev1.Pod)
-			if !isPod || x.Spec.NodeName == "" {
-				continue
-			}
-			if was, twice := bound[x.Name]; twice && was != x.Spec.NodeName {
-				t.Fatalf("%s was on %s and is on %s", x.Name, was, x.Spec.NodeName)
-			}
-			bound[x.Name] = x.Spec.NodeName
-		case <-strike.C:
-			if strikes++; strikes > 4 {
-				continue // let them finish
-			}
-			p := running[draw.IntN(instances)].Load()
-			if draw.IntN(2) == 0 { // a pause longer than the lease: it wakes when another may own its nodes
-				_ = p.Signal(syscall.SIGSTOP)
-				time.AfterFunc(4*time.Second, func() { _ = p.Signal(syscall.SIGCONT) })
-				continue
-			}
-			_ = p.Kill()
-		}
-	}
 	used := map[string]int{}
-	for _, node := range bound {
+	for _, node := range c.follow(pods, strike) {
 		used[node] += 2
 	}
 	for node, cores := range used {
 		if cores > 64 {
 			t.Errorf("%s is oversold: %d of 64 cores", node, cores)
+		}
+	}
+}
+
+// TestPlaneGangsAreHandedOn: the nodes of one of three instances alone have room for gangs, wherever these belong. Each gang is handed on whole and bound,
+// while instances are killed and paused at random; no node is oversold and no pod bound twice.
+func TestPlaneGangsAreHandedOn(t *testing.T) {
+	c := connect(t)
+	const size, gangs = 4, 6                // a node of 64 cores holds two pods of 30, and one of 40 cores one
+	partition := func(name string) uint32 { // as the scheduler has it
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(name))
+		return h.Sum32() % 3
+	}
+	of := [3]int{}
+	for i := 0; of[0] < 1 || of[1] < gangs*size/2 || of[2] < 1; i++ {
+		name := fmt.Sprintf("gangs-%d", i)
+		at := partition(name)
+		if at != 1 && of[at] > 0 || at == 1 && of[at] == gangs*size/2 {
+			continue
+		}
+		n := planetest.Node(name, map[string]string{"for": "gangs"})
+		if of[at]++; at != 1 {
+			n.Status.Capacity[corev1.ResourceCPU], n.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("40"), resource.MustParse("40")
+		}
+		c.node(n)
+	}
+	strike := trio(t, "gangs")
+	groups := c.api.SchedulingV1alpha2().PodGroups("default")
+	homes := map[uint32]int{}
+	t.Cleanup(func() {
+		_ = groups.DeleteCollection(context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{})
+	})
+	go func() {
+		for g := range gangs {
+			name := fmt.Sprint("gangs-", g)
+			if _, err := groups.Create(t.Context(), &schedulingv1alpha2.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: schedulingv1alpha2.PodGroupSpec{
+				SchedulingPolicy: schedulingv1alpha2.PodGroupSchedulingPolicy{Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: size}}}}, metav1.CreateOptions{}); err != nil {
+				t.Error(err)
+			}
+			for i := range size {
+				x := pod(fmt.Sprint(name, "-", i), "30")
+				x.Spec.SchedulerName, x.Spec.NodeSelector = "gangs", map[string]string{"for": "gangs"}
+				x.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &name}
+				if _, err := c.api.CoreV1().Pods("default").Create(t.Context(), x, metav1.CreateOptions{}); err != nil {
+					t.Error(err)
+				}
+			}
+			time.Sleep(time.Second)
+		}
+	}()
+	for g := range gangs {
+		homes[partition(fmt.Sprint("default/gangs-", g))]++
+	}
+	if homes[1] == gangs {
+		t.Fatal("all gangs belong where the room is: nothing is handed on")
+	}
+	used := map[string]int{}
+	for pod, node := range c.follow(gangs*size, strike) {
+		if used[node] += 30; partition(node) != 1 {
+			t.Errorf("%s is on %s, where its gang has no room", pod, node)
+		}
+	}
+	for node, cores := range used {
+		if cores > 64 {
+			t.Errorf("%s is oversold: %d of 64 cores", node, cores)
+		}
+	}
+	list, err := groups.List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range list.Items {
+		g := &list.Items[i]
+		if at := g.Annotations[v1alpha1.AnnotationPartition]; at != "1" && partition("default/"+g.Name) != 1 {
+			t.Errorf("the home of %s is %q", g.Name, at)
 		}
 	}
 }

@@ -3,18 +3,21 @@
 package command_test
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/springtide/springtide/lab/plane/planetest"
 )
 
-// TestPlaneBackoff: where nothing else waits, a pod is tried when an event may help it, and not at the end of a back-off of ten minutes.
+// TestPlaneBackoff: where nothing else waits, a pod is tried when an event may help it, and not at the end of its back-off of a minute or more.
 func TestPlaneBackoff(t *testing.T) {
 	c := connect(t)
-	serve(t, "names: [slow]\nleaseNamespace: default\nleaseDuration: 5s\nbackoffFirst: 10m\nbackoffMost: 10m\n")
+	serve(t, "names: [slow]\nleaseNamespace: default\nleaseDuration: 5s\nbackoffFirst: 1m\nbackoffMost: 10m\n")
 	c.node(planetest.Node("slow-0", map[string]string{hostname: "slow-0", "for": "slow"}))
 	one := func(name string) *corev1.Pod {
 		p := pod(name, "1")
@@ -27,7 +30,11 @@ func TestPlaneBackoff(t *testing.T) {
 	c.pod(one("slow-b"))
 	c.until("slow-b", "a condition", unschedulable)
 	c.delete("slow-a")
-	c.bound("slow-b")
+	if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 45*time.Second, true, func(context.Context) (bool, error) {
+		return c.get("slow-b").Spec.NodeName != "", nil
+	}); err != nil {
+		t.Fatalf("the node is free and the pod waits for the end of its back-off: %v", err)
+	}
 }
 
 // TestPlaneImages: of two nodes that are alike otherwise a pod gets the one that has its images.
