@@ -92,15 +92,77 @@ var spared = map[string]string{
 	"docs/quotas.md":      "its parent is written elsewhere",
 }
 
+// playedBy names, for each command in a block of its own that TestDocsCommands judges and does not run, the test that runs it, with its package.
+// "none: " begins the reason why no test does.
+var playedBy = map[string]string{
+	"make demo":  "TestTutorial ./e2e",
+	"make test":  "none: it runs this test",
+	"make build": "none: make test begins with it",
+	"make quick": "none: it runs tests of what changed, this one among them",
+	"make help":  "none: it prints the Makefile's own comments",
+
+	"helm install springtide-crds deploy/chart/springtide-crds --namespace springtide-system --create-namespace":                                                                            "TestHelm ./deploy",
+	"helm install springtide deploy/chart/springtide --namespace springtide-system --set image.registry=REGISTRY --set controller.prometheus=URL":                                           "TestHelm ./e2e/node",
+	"helm install springtide deploy/chart/springtide --namespace springtide-system --set image.registry=registry.example --set controller.prometheus=http://prometheus.monitoring.svc:9090": "TestHelm ./e2e/node",
+	"helm uninstall springtide --namespace springtide-system --timeout 45m":                                                                                                                 "TestHelm ./e2e/node",
+	"helm upgrade springtide-crds deploy/chart/springtide-crds --namespace springtide-system --set keep=false":                                                                              "TestHelm ./deploy",
+	"helm uninstall springtide-crds --namespace springtide-system":                                                                                                                          "TestHelm ./deploy",
+	"helm upgrade springtide deploy/chart/springtide --set scheduler.enabled=true --reuse-values":                                                                                           "TestHelm ./deploy",
+	"springtide doctor --prometheus URL":                                   "TestDoctorExamines ./cmd/springtide",
+	"springtide doctor --prometheus http://prometheus.monitoring.svc:9090": "TestDoctorExamines ./cmd/springtide",
+	"springtide uninstall":                                                 "TestUninstallSaysWhatIsLost ./cmd/springtide",
+	"springtide upgrade check":                                             "TestUpgradeCheck ./cmd/springtide",
+	"kubectl apply -f my-service.yaml":                                     "TestTutorial ./e2e",
+	"kubectl apply --server-side -k deploy/base":                           "TestOnARealAPIServer ./deploy",
+	"kubectl apply --server-side -k deploy/base/agent":                     "TestOnARealAPIServer ./deploy",
+	"kubectl apply --server-side -k deploy/base/scheduler":                 "TestOnARealAPIServer ./deploy",
+	"springtide-agent --node NODE --kubeconfig FILE --dry-run":             "TestDryRun ./agent/host",
+	"make images": "TestRealArchives ./tools/images",
+	"kubectl label namespace springtide-system pod-security.kubernetes.io/enforce=restricted": "TestHelm ./e2e/node",
+	"FULL=1 go test -count=1 -v -timeout 2h -run TestProtocol ./sim/check":                    "none: minutes of processor time and the wider bounds of the same test",
+	"PARTS=model make bench-shift":                      "none: it prints how long TestProtocol takes",
+	"go test -v -run TestProtocol ./sim/check":          "TestProtocol ./sim/check",
+	"go test -v -run TestEachGuardIsNeeded ./sim/check": "TestEachGuardIsNeeded ./sim/check",
+	"go test -v -run TestEveryPrecondition ./sim/check": "TestEveryPreconditionIsTried ./sim/check",
+	"go test -v -run TestSecondLines ./sim/check":       "TestSecondLines ./sim/check",
+	"kubectl create rolebinding springtide-host-lists -n train --clusterrole=springtide-host-lists --serviceaccount=springtide-system:springtide-controller": "TestPlaneHostList ./internal/kube",
+	"kubectl get pod web-7f9c-x2x4z -o jsonpath='{.status.conditions[?(@.type==\"PodScheduled\")].message}'":                                                 "none: kubectl's own verb; tests of scheduler/host read the condition",
+	"kubectl create clusterrolebinding springtide-metrics --clusterrole springtide-metrics-reader --serviceaccount monitoring:prometheus":                    "TestServing ./deploy",
+	"springtide simulate --scenario sim/scenario/examples/faults.yaml --seeds 1..100":                                                                        "none: minutes of processor time; the scenario is loaded here, and TestSeedsBreakNothing of sim plays its faults",
+	"springtide simulate --scenario sim/scenario/examples/week.yaml":                                                                                         "none: minutes of processor time; the scenario is loaded here, and make bench-shift plays it",
+	"springtide simulate --scenario fleet.yaml --policies all --out result.json --html result.html":                                                          "TestSimulatePage ./cmd/springtide",
+}
+
+// readOnTheLab are the pages that TestTutorial of e2e plays whole: it fails for a command that it does not know.
+var readOnTheLab = []string{"docs/tutorial.md", "docs/howto.md"}
+
+// judgePlayed makes sure that some test runs a command, or that a reason stands why none does.
+func judgePlayed(t *testing.T, c pages.Shown, used map[string]bool) {
+	t.Helper()
+	by, ok := playedBy[c.Text]
+	if used[c.Text] = true; !ok {
+		t.Errorf("%s: no test runs this command: name one in playedBy, or say why none does", c)
+		return
+	}
+	if strings.HasPrefix(by, "none: ") {
+		return
+	}
+	name, folder, _ := strings.Cut(by, " ")
+	if !declares(filepath.Join(root, folder), regexp.MustCompile("^"+name+"$")) {
+		t.Errorf("%s: there is no %s", c, by)
+	}
+}
+
 // TestDocsCommands: every command that README and docs show is one that there is. Verbs of our command line are run, on a cluster in memory, with names
 // that are there in place of placeholders; wrong usage fails. Targets of make, packages and tests of go, charts and values of helm, files and
 // kustomizations of kubectl must be there: what they do takes a cluster or hours, and the tests of deploy, e2e and e2e/node do it.
 func TestDocsCommands(t *testing.T) {
-	n := 0
+	n, used := 0, map[string]bool{}
 	for _, page := range pagesOfDocs(t) {
 		commands, _ := commandsOf(t, page)
 		for _, c := range commands {
 			n++
+			ran := false
 			program := programOf(c.Text)
 			if program == "" {
 				t.Errorf("%s: no test judges this command: teach cmd/springtide/docs_test.go, or spare it with a reason", c)
@@ -122,9 +184,17 @@ func TestDocsCommands(t *testing.T) {
 				if err := judges[name](w); err != nil {
 					t.Errorf("%s: %v", c, err)
 				} else if name == "springtide" {
-					playDocumented(t, c, w)
+					ran = playDocumented(t, c, w) || ran
 				}
 			}
+			if c.Fenced && !ran && !slices.Contains(readOnTheLab, page) {
+				judgePlayed(t, c, used)
+			}
+		}
+	}
+	for text := range playedBy {
+		if !used[text] {
+			t.Errorf("no page shows %q any more, or this test runs it: take it out of playedBy", text)
 		}
 	}
 	if n < 100 {
@@ -210,28 +280,29 @@ func judgeSpringtide(w []string) error {
 // names are what stands for placeholders in the cluster in memory.
 var names = strings.NewReplacer("NAMESPACE/NAME", "shop/cart", "NAMESPACE", "shop", "NODE|LOAN", "node-17", "NODE", "node-17", "LOAN", "node-17-aa", "TENANT", "shop", "SERVICE", "shop/cart", "NAME", "cart")
 
-// playDocumented runs a verb of operators; what asks Prometheus, waits for a cluster, follows a watch, or is named
+// playDocumented runs a verb of operators, and reports whether it did; what asks Prometheus, waits for a cluster, follows a watch, or is named
 // without its arguments, is not.
-func playDocumented(t *testing.T, c pages.Shown, w []string) {
+func playDocumented(t *testing.T, c pages.Shown, w []string) (ran bool) {
 	t.Helper()
 	cmd, rest, err := newRootCommand().Find(w)
 	verb, _, _ := strings.Cut(strings.TrimPrefix(cmd.CommandPath(), "springtide "), " ")
 	operators := slices.ContainsFunc(operatorCommands(), func(x *cobra.Command) bool { return x.Name() == verb })
 	if err != nil || !operators || cmd.HasSubCommands() || slices.Contains([]string{"doctor", "validate", "uninstall", "upgrade"}, verb) || len(rest) == 0 && !c.Fenced {
-		return
+		return false
 	}
 	for i := range w {
 		if w[i] == "-w" || w[i] == "-f" || w[i] == "--store" || strings.ContainsAny(w[i], "[…") {
-			return
+			return false
 		}
 		w[i] = names.Replace(w[i])
 	}
 	if last := w[len(w)-1]; strings.HasPrefix(last, "--") && !strings.Contains(last, "=") && cmd.Flags().Lookup(last[2:]).NoOptDefVal == "" {
-		return // a flag by name
+		return false // a flag by name
 	}
 	if got := newWorld(t).run(w...); strings.Contains(got, "(exit code 2)") {
 		t.Errorf("%s: %s", c, got)
 	}
+	return true
 }
 
 func hasVerb(c *cobra.Command, name string) bool {

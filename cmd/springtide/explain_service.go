@@ -64,7 +64,10 @@ func explainService(ctx context.Context, o *cliOptions, c *clients, arg string) 
 
 // ageText says when a status was seen, and how long ago that is where it is more than one cycle: by the clock of this machine.
 func ageText(at *metav1.Time, now time.Time) string {
-	if age := now.Sub(at.Time).Round(time.Second); age > 30*time.Second {
+	switch age := now.Sub(at.Time).Round(time.Second); {
+	case age >= 24*time.Hour:
+		return fmt.Sprintf("%s, more than a day before this machine's clock: no controller runs, or it has a clock of its own", stamp(at))
+	case age > 30*time.Second:
 		return fmt.Sprintf("%s, %s ago; what an operator acts on is written at once, small scales and other plain changes within ten minutes", stamp(at), age)
 	}
 	return stamp(at)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -62,6 +63,9 @@ func TestAgeText(t *testing.T) {
 	at := metav1.NewTime(time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC))
 	if got := ageText(&at, at.Add(15*time.Second)); got != stamp(&at) {
 		t.Errorf("%q: one cycle is no age", got)
+	}
+	if got := ageText(&at, at.Add(4000*time.Hour)); !strings.Contains(got, "a clock of its own") {
+		t.Errorf("%q: by a clock that is months ahead, the lab's for one, an age says nothing", got)
 	}
 	want := stamp(&at) + ", 9m2s ago; what an operator acts on is written at once, small scales and other plain changes within ten minutes"
 	if got := ageText(&at, at.Add(9*time.Minute+2*time.Second)); got != want {
