@@ -129,7 +129,7 @@ deps-train: ## Install PyTorch, which e2e trains with
 	@hack/debian-deps.sh train
 
 .PHONY: e2e
-e2e: deps-train build ## All lab runs: the tide, kills, two controllers, outages, real training
+e2e: deps-train build ## All lab runs: the tide, kills, two controllers, outages, the tutorial, real training
 	@$(GO) test -p 1 -v -count=1 -timeout 60m ./e2e
 
 .PHONY: e2e-node
@@ -143,10 +143,10 @@ e2e-browser: ## The reports of simulate and backtest in headless Chromium; scree
 	@mkdir -p $(BIN)/screenshots && $(GO) test -count=1 -v -run TestReportsInABrowser -artifacts -outputdir $(CURDIR)/$(BIN)/screenshots ./cmd/springtide
 
 .PHONY: e2e-operator
-e2e-operator: build chart e2e-browser ## What an operator does: Helm installs, upgrades and uninstalls on a real API server and on a real node; leaving gives a cluster back as it was
+e2e-operator: build chart e2e-browser ## What an operator does: Helm installs, upgrades and uninstalls on a real API server and on a real node; leaving gives a cluster back as it was; the tutorial and the how-to pages are played on the lab
 	@hack/debian-deps.sh node || echo "e2e-operator: the packages of the virtual machine could not be installed: its stories say what is missing, and are skipped"
 	@INSTALL=1 $(GO) test -v -count=1 -timeout 20m -run 'TestHelm' ./deploy
-	@$(GO) test -p 1 -v -count=1 -timeout 20m -run 'TestLeavesTheClusterAsItWas' ./e2e
+	@$(GO) test -p 1 -v -count=1 -timeout 30m -run 'TestLeavesTheClusterAsItWas|TestTutorial' ./e2e
 	@INSTALL=1 $(GO) test -p 1 -v -count=1 -timeout 60m -run 'TestHelm' ./e2e/node
 
 .PHONY: fuzz
