@@ -146,19 +146,29 @@ func (c *Cgroups) Write(path, file, text string) error {
 	if text == "" {
 		return fmt.Errorf("%s/%s: refused to write nothing: the kernel would read it as everything", path, file)
 	}
-	f, err := os.OpenFile(filepath.Join(c.root, path, file), os.O_WRONLY|os.O_TRUNC, 0)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(text)
-	return errors.Join(err, f.Close())
+	return c.write(path, file, text, 0)
 }
 
-// Reclaim asks the kernel to take memory from a cgroup at once. The kernel answers EAGAIN when it could not take all of it: that is reported as
-// false, any other error as an error.
+// write asks the kernel itself and not an os.File. Cgroup files can be polled, so an os.File takes the kernel's EAGAIN, with which memory.reclaim says that
+// it did not get all, for "not ready yet": it waits for an event that never comes, and the agent with it.
+func (c *Cgroups) write(path, file, text string, flags int) error {
+	name := filepath.Join(c.root, path, file)
+	fd, err := syscall.Open(name, syscall.O_WRONLY|syscall.O_TRUNC|syscall.O_CLOEXEC|flags, 0)
+	if err == nil {
+		_, err = syscall.Write(fd, []byte(text))
+		err = errors.Join(err, syscall.Close(fd))
+	}
+	if err != nil {
+		return &fs.PathError{Op: "write", Path: name, Err: err}
+	}
+	return nil
+}
+
+// Reclaim asks the kernel to take memory from a cgroup at once. The kernel answers EAGAIN when it could not take all of it, and EINTR when a signal came
+// in between: both are reported as false, any other error as an error.
 func (c *Cgroups) Reclaim(path string, b fleet.Bytes) (bool, error) {
-	err := c.Write(path, "memory.reclaim", strconv.FormatInt(int64(b), 10))
-	if errors.Is(err, syscall.EAGAIN) {
+	err := c.write(path, "memory.reclaim", strconv.FormatInt(int64(b), 10), syscall.O_NONBLOCK)
+	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EINTR) {
 		return false, nil
 	}
 	return err == nil, err

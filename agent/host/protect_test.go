@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -234,6 +235,34 @@ func TestReclaimIsChecked(t *testing.T) {
 	}
 	if _, err := c.Reclaim("kubepods/gone", fleet.GiB); err == nil {
 		t.Error("a cgroup that is not there gave its memory back")
+	}
+}
+
+// TestReclaimThatGetsLess: memory.reclaim can be polled and answers EAGAIN when less was there than asked for. A full pipe does the same: the answer must
+// come, since the agent's one goroutine waits for it.
+func TestReclaimThatGetsLess(t *testing.T) {
+	b := newBench(t)
+	c, err := OpenCgroups(b.roots.Cgroup, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(b.roots.Cgroup, "kubepods/besteffort/memory.reclaim")
+	if err := os.RemoveAll(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pipe, err := syscall.Open(path, syscall.O_RDWR|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(pipe)
+	for page := make([]byte, 4096); err == nil; {
+		_, err = syscall.Write(pipe, page)
+	}
+	if all, err := c.Reclaim("kubepods/besteffort", fleet.GiB); all || err != nil {
+		t.Errorf("%v, %v: want that not all was given back, and no error", all, err)
 	}
 }
 
