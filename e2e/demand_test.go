@@ -12,43 +12,45 @@ import (
 	"github.com/springtide/springtide/lab/world"
 )
 
-// TestDemandIsNoticed: forecasts recall before pods wait, so another scaler doubles a service while parcels are away. The scheduler evicts nothing: it says
-// that the pods wait, and the controller recalls for them. The report counts that, from the one to the other.
+// TestDemandIsNoticed: forecasts recall before pods wait, so another scaler enlarges services, one after the other, while parcels are away. The scheduler
+// evicts nothing: it says that the pods wait, and the controller recalls for them. The report counts that, from the one to the other.
 func TestDemandIsNoticed(t *testing.T) {
-	const enough, patience = 10, 10 * time.Minute
-	var service v1alpha1.ElasticService
+	const enough, rounds, patience = 10, 4, 10 * time.Minute
+	grown := map[string]bool{}
+	claimant := ""
 	var scaled time.Time
 	noticed := func(s *watcher) bool {
 		for _, l := range s.loans {
-			if l.Status.FirstNotice != nil && l.Status.Claimant == service.Namespace+"/"+service.Name {
+			if l.Status.FirstNotice != nil && l.Status.Claimant == claimant {
 				return true
 			}
 		}
 		return false
 	}
 	w, s := play(t, world.Options{Nodes: 50, Services: 10, Begin: 90 * time.Minute, Length: 4 * time.Hour}, func(w *world.World, s *watcher) bool {
-		if !scaled.IsZero() {
-			return noticed(s) && w.Now().Sub(scaled) > time.Minute || w.Now().Sub(scaled) > patience
-		}
-		if s.in("Lent") < enough {
+		switch {
+		case claimant == "" && s.in("Lent") < enough, claimant != "" && !noticed(s) && w.Now().Sub(scaled) < patience:
 			return false
+		case len(grown) == rounds, claimant != "" && !noticed(s):
+			return true
 		}
-		scaled = w.Now()
+		var largest v1alpha1.ElasticService
 		for _, x := range s.services() {
-			if service.Name == "" || x.Status.Replicas > service.Status.Replicas {
-				service = x
+			if !grown[x.Name] && x.Status.Replicas > largest.Status.Replicas {
+				largest = x
 			}
 		}
-		s.outgrow(t, &service)
+		scaled, claimant, grown[largest.Name] = w.Now(), largest.Namespace+"/"+largest.Name, true
+		s.outgrow(t, &largest)
 		return false
 	})
 	report := w.Report()
 	t.Log("\n" + report.Text(100))
-	if scaled.IsZero() {
+	if claimant == "" {
 		t.Fatalf("fewer than %d loans were lent at a time: %s", enough, s.summary())
 	}
-	if !noticed(s) {
-		t.Errorf("no parcel was recalled for %s, whose pods wait", service.Name)
+	if len(grown) < rounds || !noticed(s) {
+		t.Errorf("no parcel was recalled for %s, whose pods wait: %s", claimant, s.summary())
 	}
 	if report.Demands.Count == 0 || report.Demands.P99Seconds == nil || report.Demands.P99WallSeconds == nil {
 		t.Errorf("the report says of demands: %+v", report.Demands)
@@ -69,8 +71,8 @@ func (s *watcher) outgrow(t *testing.T, service *v1alpha1.ElasticService) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%s has %d replicas, and is to have 80 more", service.Name, scale.Spec.Replicas)
-	scale.Spec.Replicas += 80
+	t.Logf("%s has %d replicas, and is to have 60 more", service.Name, scale.Spec.Replicas)
+	scale.Spec.Replicas += 60
 	if _, err := deployments.UpdateScale(ctx, scale.Name, scale, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}

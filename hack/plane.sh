@@ -26,8 +26,10 @@ start() {
 	local begin=$SECONDS
 	dir=$(mktemp -d)
 	touch "$dir/said"
+	# Tolerations by Gt and Lt are an alpha feature of the API server; the bundled scheduler obeys them wherever they are accepted.
+	local gates=kube-apiserver=--feature-gates=TaintTolerationComparisonOperators=true
 	# The kernel ends the lab should this script be killed in a way that it cannot answer to; the lab's own children end with the lab.
-	setpriv --pdeathsig TERM "$bin/springtide-lab" up --dir "$dir" --kwok "$bin/kwok" >"$dir/said" 2>"$dir/log" &
+	setpriv --pdeathsig TERM "$bin/springtide-lab" up --dir "$dir" --kwok "$bin/kwok" --component-arg "$gates" >"$dir/said" 2>"$dir/log" &
 	lab=$!
 	# A start takes seconds; two minutes are for a machine with much else to do.
 	until kubeconfig=$(sed -n 's/^export KUBECONFIG=//p' "$dir/said") && [ -n "$kubeconfig" ]; do

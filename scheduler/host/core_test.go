@@ -762,6 +762,35 @@ func TestClaim(t *testing.T) {
 	}
 }
 
+// TestNominatedByOthers: a pod that another component nominated for a node goes there where it fits, also when upstream's plugins judge it, and else to the
+// best node.
+func TestNominatedByOthers(t *testing.T) {
+	p := newPlay(t)
+	app := p.onePerNode()
+	for _, n := range []string{"a", "b", "c"} {
+		p.node(n, "4")
+	}
+	to := func(node string) func(*corev1.Pod) {
+		return func(o *corev1.Pod) { o.Status.NominatedNodeName = node }
+	}
+	for _, step := range []struct {
+		pod, cpu, want string
+		change         []func(*corev1.Pod)
+	}{
+		{"plain", "3", "b", []func(*corev1.Pod){to("b")}},
+		{"no room there", "3", "a", []func(*corev1.Pod){to("b")}},
+		{"judged", "1", "c", []func(*corev1.Pod){app, to("c")}},
+		{"judged and refused there", "1", "a", []func(*corev1.Pod){app, to("c")}},
+		{"gone", "1", "c", []func(*corev1.Pod){to("a node that is gone")}},
+	} {
+		p.pod(step.pod, step.cpu, step.change...)
+		p.settle()
+		if got := p.take()[step.pod]; got != step.want {
+			t.Errorf("%s: bound to %q, want %s", step.pod, got, step.want)
+		}
+	}
+}
+
 // TestPartitions: an instance binds to its own nodes alone. A pod that they have no room for is handed to the partition of a node that has, and a pod of
 // another partition is left alone.
 func TestPartitions(t *testing.T) {

@@ -89,6 +89,11 @@ func (c *core) chooseAny(ctx context.Context, p *pod) (place.Decision, error) {
 	if p.pinned != "" {
 		return c.chooseOn(p, p.pinned)
 	}
+	if node := p.object.Status.NominatedNodeName; node != "" { // another component made room there, or will
+		if d, ok := c.table.Assume(p.class, fleet.NodeID(node)); ok {
+			return d, nil
+		}
+	}
 	d, ok := c.table.Decide(p.class)
 	if !ok {
 		return d, &refusal{c.whyNot(p.class)}

@@ -77,7 +77,7 @@ func (c *core) explainPlugins(p *pod) string {
 	if err != nil {
 		return fmt.Sprintf("  no node will do: %s\n", err)
 	}
-	accepted, refused, err := c.judge.accepted(context.Background(), c, p, trial)
+	accepted, refused, err := c.judge.accepted(context.Background(), c, p, trial, "")
 	if err != nil {
 		return fmt.Sprintf("  they fail: %s\n", err)
 	}

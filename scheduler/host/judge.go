@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -125,7 +126,10 @@ func (j *judge) choose(ctx context.Context, c *core, p *pod) (place.Decision, er
 	if err != nil {
 		return place.Decision{}, asRefusal(err)
 	}
-	accepted, refused, err := j.accepted(ctx, c, p, trial)
+	accepted, refused, err := j.accepted(ctx, c, p, trial, p.object.Status.NominatedNodeName)
+	if err == nil && len(accepted) == 0 && p.object.Status.NominatedNodeName != "" {
+		accepted, refused, err = j.accepted(ctx, c, p, trial, "")
+	}
 	if err != nil {
 		return place.Decision{}, err
 	}
@@ -171,8 +175,8 @@ func (j *judge) without(ctx context.Context, c *core, p *pod, before []place.Pod
 	}, true
 }
 
-// accepted collects nodes that table and plugins agree on, and counts what the plugins said of the others.
-func (j *judge) accepted(ctx context.Context, c *core, p *pod, trial Trial) (accepted []string, refused map[string]int, err error) {
+// accepted collects nodes that table and plugins agree on, of all or of one that is named, and counts what the plugins said of the others.
+func (j *judge) accepted(ctx context.Context, c *core, p *pod, trial Trial, node string) (accepted []string, refused map[string]int, err error) {
 	refused = map[string]int{}
 	check := func(node string) bool {
 		err = trial.Check(ctx, node)
@@ -191,8 +195,8 @@ func (j *judge) accepted(ctx context.Context, c *core, p *pod, trial Trial) (acc
 		return len(accepted) < mostAccepted
 	}
 	only, some := trial.Only()
-	if p.pinned != "" {
-		only, some = []string{p.pinned}, true
+	if node = cmp.Or(p.pinned, node); node != "" && (!some || p.pinned != "" || slices.Contains(only, node)) {
+		only, some = []string{node}, true
 	}
 	if some {
 		for _, node := range only {

@@ -91,6 +91,9 @@ func TestPlaneFilters(t *testing.T) {
 		{name: "taints: PreferNoSchedule does not keep off", nodes: []*corev1.Node{host("a", tainted("dedicated", "x", corev1.TaintEffectPreferNoSchedule))}, pods: []*corev1.Pod{work("p")}, want: map[string]string{"p": "a"}},
 		{name: "taints: all must be tolerated", nodes: []*corev1.Node{host("a", tainted("dedicated", "x", corev1.TaintEffectNoSchedule), tainted("more", "", corev1.TaintEffectNoSchedule))},
 			pods: []*corev1.Pod{work("p", tolerates(tolerated(corev1.TolerationOpExists, "", "")))}, want: map[string]string{"p": ""}},
+		{name: "taints: Gt and Lt", nodes: []*corev1.Node{host("a", tainted("dedicated", "3", corev1.TaintEffectNoSchedule)), host("b", tainted("dedicated", "7", corev1.TaintEffectNoSchedule))},
+			pods: []*corev1.Pod{work("more", tolerates(tolerated(corev1.TolerationOpGt, "5", corev1.TaintEffectNoSchedule))), work("less", tolerates(tolerated(corev1.TolerationOpLt, "5", corev1.TaintEffectNoSchedule))),
+				work("none", tolerates(tolerated(corev1.TolerationOpGt, "7", corev1.TaintEffectNoSchedule)))}, want: map[string]string{"more": "b", "less": "a", "none": ""}},
 		{name: "taints: a cordoned node, and who tolerates it", nodes: []*corev1.Node{host("a", cordoned)}, pods: []*corev1.Pod{work("p"),
 			work("daemon", tolerates(corev1.Toleration{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}))}, want: map[string]string{"p": "", "daemon": "a"}},
 
@@ -159,6 +162,14 @@ func TestPlaneFilters(t *testing.T) {
 				k.t.Fatal(err)
 			}
 		}, pods: []*corev1.Pod{work("p", cores("3"))}, want: map[string]string{"p": ""}, then: func(k *kase) { k.delete("foreign") }, after: map[string]string{"p": "a"}},
+		{name: "nominated by another component: the node is tried first", nodes: two, pods: []*corev1.Pod{work("p", func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "x"}} })},
+			then: func(k *kase) {
+				patch := fmt.Appendf(nil, `{"status":{"nominatedNodeName":%q}}`, k.id+".b")
+				if _, err := k.api.CoreV1().Pods(k.ns).Patch(k.t.Context(), "p", types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+					k.t.Fatal(err)
+				}
+				k.patchPod("p", `{"spec":{"schedulingGates":null}}`)
+			}, after: map[string]string{"p": "b"}},
 		{name: "other schedulers' pods are left alone", nodes: []*corev1.Node{host("a")}, objects: func(k *kase) {
 			k.pod(work("foreign", func(p *corev1.Pod) { p.Spec.SchedulerName = "another" }))
 		}, pods: []*corev1.Pod{work("p")}, want: map[string]string{"p": "a"}, check: func(k *kase, _ map[string]string) {
