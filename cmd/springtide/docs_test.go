@@ -504,3 +504,36 @@ func TestDocsExamples(t *testing.T) {
 		t.Errorf("only %d examples were found", n)
 	}
 }
+
+// TestDocsNameTests: the pages that name a test for each promise name tests that there are.
+func TestDocsNameTests(t *testing.T) {
+	there := map[string]bool{}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range testName.FindAllSubmatch(text, -1) {
+			there[string(m[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range []string{"docs/benchmarks/install.md", "docs/benchmarks/sources.md"} {
+		text, err := os.ReadFile(filepath.Join(root, page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(string(text), -1)
+		for _, name := range found {
+			if !there[name] {
+				t.Errorf("%s names %s, which is not there", page, name)
+			}
+		}
+		if len(found) < 20 {
+			t.Errorf("%s names %d tests: is it still read?", page, len(found))
+		}
+	}
+}

@@ -3,6 +3,8 @@ package promql
 import (
 	"bytes"
 	"flag"
+	"fmt"
+	"math"
 	"os"
 	"testing"
 	"time"
@@ -138,6 +140,38 @@ func TestRawEqualsRecorded(t *testing.T) {
 		got := p.evaluate(raw, at(12*time.Minute))
 		if d := cmp.Diff(want, got, approx); d != "" || len(got) == 0 {
 			t.Errorf("%s (-recorded +raw):\n%s", recorded, d)
+		}
+	}
+}
+
+// TestRulesAtEveryInterval: the shipped rules record a rate at intervals of 15, 30 and 60 s, a fifth of the scrapes lost: a pod without two samples in
+// two minutes is read over five. At 60 s no pod may go missing in any minute.
+func TestRulesAtEveryInterval(t *testing.T) {
+	for every, lost := range map[int]bool{15: false, 30: false, 60: false, 61: true} {
+		step := every
+		if lost {
+			step = 60
+		}
+		cpu, info := "", ""
+		for i := 0; i <= 20*60/step; i++ {
+			value := fmt.Sprintf(" %d", i*step)
+			if lost && i%5 == 4 {
+				value = " _"
+			}
+			cpu, info = cpu+value, info+" 1"
+		}
+		p := newProm(t, fmt.Sprintf(`
+load %ds
+  container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="app"}%s
+  kube_pod_owner{namespace="shop", pod="cart-7d-a", owner_kind="ReplicaSet", owner_name="cart-7d"}%s
+  kube_replicaset_owner{namespace="shop", replicaset="cart-7d", owner_kind="Deployment", owner_name="cart"}%s
+`, step, cpu, info, info), 1e6)
+		p.record(at(10*time.Minute), at(19*time.Minute))
+		for m := 10; m <= 19; m++ {
+			got := p.evaluate(recordedCPU, at(time.Duration(m)*time.Minute))
+			if v := got[`{__name__="springtide:workload_cpu_usage_cores:sum", namespace="shop", workload="cart", workload_kind="Deployment"}`]; math.Abs(v-1) > 0.01 {
+				t.Errorf("scrapes every %d s, some lost %v, minute %d: %v cores, want 1: %v", step, lost, m, v, got)
+			}
 		}
 	}
 }
