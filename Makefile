@@ -129,7 +129,7 @@ deps-train: ## Install PyTorch, which e2e trains with
 	@hack/debian-deps.sh train
 
 .PHONY: e2e
-e2e: deps-train build ## All lab runs: the tide, kills, two controllers, outages, the tutorial, real training
+e2e: deps-train build ## All lab runs: the tide, kills, two controllers, outages, a quiet night, the tutorial, real training
 	@$(GO) test -p 1 -v -count=1 -timeout 60m ./e2e
 
 .PHONY: e2e-node
