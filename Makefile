@@ -135,7 +135,7 @@ e2e: deps-train build ## All lab runs: the tide, kills, two controllers, outages
 .PHONY: e2e-node
 e2e-node: build ## Stories on a real node: kubelet, containerd and runc in a virtual machine; skipped with a reason where QEMU cannot be installed (ARGS="-run TestAgent -kills 5")
 	@hack/debian-deps.sh node || echo "e2e-node: its packages could not be installed: the stories say what is missing, and are skipped"
-	@$(GO) test -p 1 -v -count=1 -timeout 60m ./e2e/node $(ARGS)
+	@$(GO) test -p 1 -v -count=1 -timeout 90m ./e2e/node $(ARGS)
 
 .PHONY: e2e-browser
 e2e-browser: ## The reports of simulate and backtest in headless Chromium; screenshots stay in bin/screenshots

@@ -90,6 +90,13 @@ func newKinds(t *testing.T, p *plane.Plane, pool func(spec map[string]any)) *clu
 		t.Fatalf("Springtide's kinds are not served: %v", err)
 	}
 	c.applyFile(t, filepath.Join(root, "deploy/base/namespace.yaml"))
+	c.makePools(t, pool)
+	return c
+}
+
+// makePools makes the pools of online and of offline. pool changes what is said of a pool.
+func (c *cluster) makePools(t *testing.T, pool func(spec map[string]any)) {
+	t.Helper()
 	for name, class := range map[string]string{onlinePool: "Online", offlinePool: "Offline"} {
 		spec := map[string]any{"class": class, "lendableUnit": "Socket", "nodeSelector": map[string]any{"matchLabels": map[string]any{labelPool: name}}}
 		if pool != nil {
@@ -99,7 +106,12 @@ func newKinds(t *testing.T, p *plane.Plane, pool func(spec map[string]any)) *clu
 			"apiVersion": v1alpha1.GroupVersion.String(), "kind": "CapacityPool", "metadata": map[string]any{"name": name}, "spec": spec,
 		}})
 	}
-	return c
+}
+
+// lending has a pool lend as soon as it can, and recall within minutes, by the bundled scheduler.
+func lending(spec map[string]any) {
+	spec["mode"], spec["schedulerName"] = "Auto", v1alpha1.SchedulerName
+	spec["minimumTermSeconds"], spec["noticeSeconds"], spec["noticeMaxSeconds"] = int64(60), int64(60), int64(60)
 }
 
 // join takes a node that has joined into the cluster.

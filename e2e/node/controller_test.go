@@ -37,10 +37,7 @@ import (
 func TestController(t *testing.T) {
 	img := nodetest.Image(t)
 	p := planetest.Start(t, plane.Options{Scheduler: plane.Springtide})
-	c := newKinds(t, p, func(spec map[string]any) {
-		spec["mode"], spec["schedulerName"] = "Auto", v1alpha1.SchedulerName
-		spec["minimumTermSeconds"], spec["noticeSeconds"], spec["noticeMaxSeconds"] = int64(60), int64(60), int64(60)
-	})
+	c := newKinds(t, p, lending)
 	s := startController(t, p, c)
 	c.join(t, nodetest.Start(t, img, p, "real-1", map[string]string{labelPool: onlinePool}))
 	c.installAgent(t)
@@ -72,31 +69,10 @@ func (c *cluster) spare(t *testing.T) {
 
 // lendsByController follows one loan from its first phase to Returned.
 func lendsByController(t *testing.T, c *cluster, s *controller) {
-	loan := c.inPhase(t, "Lent")
-	if loan.Spec.Kind != "Socket" || loan.Spec.NodeName != c.Name {
-		t.Fatalf("the loan is of %s %s %v, want a socket of %s", loan.Spec.Kind, loan.Spec.NodeName, loan.Spec.Cells, c.Name)
-	}
-	// Which socket goes is the planner's choice.
-	lent, kept := sockets[1], sockets[0]
-	if slices.Contains(loan.Spec.Cells, 0) {
-		lent, kept = kept, lent
-	}
-	c.Took(t, fmt.Sprintf("cells %v are lent", loan.Spec.Cells))
-	c.confined(t, c.web, kept.cpus, kept.mems)
-	c.noMemoryOn(t, c.web, lent.cells...)
-
+	_, lent, kept := c.lentSocket(t, c.web)
 	job, deaf := c.borrower("job", "-answers", "/answers"), c.borrower("deaf", "-deaf")
 	job, deaf = c.borrows(t, job), c.borrows(t, deaf)
-	for _, pod := range []*corev1.Pod{job, deaf} {
-		if got, want := c.firstWords(t, pod), fmt.Sprintf("Cpus_allowed_list: %s, Mems_allowed_list: %s", lent.cpus, lent.mems); !strings.Contains(got, want) {
-			t.Errorf("pod %s starts with %q, want %s from its first instruction on", pod.Name, got, want)
-		}
-		c.confined(t, pod, lent.cpus, lent.mems)
-	}
-	only(t, job, c.ranOn(t, job, 10), lent.id)
-	only(t, c.web, c.ranOn(t, c.web, 5), kept.id)
-	c.noMemoryOn(t, job, kept.cells...)
-	c.Took(t, "offline ran on the lent socket alone, online on the other alone")
+	c.apart(t, lent, kept, []*corev1.Pod{c.web}, []*corev1.Pod{job, deaf})
 
 	s.springtide(t, "recall", c.Name, "--reason", "the story asks for it")
 	noticed := c.inPhase(t, "Noticed", "Draining", "Returned")
@@ -139,6 +115,43 @@ func lendsByController(t *testing.T, c *cluster, s *controller) {
 		}
 	}
 	c.confined(t, c.web, "0-7", "0-3")
+}
+
+// lentSocket waits until a socket of the machine is lent and online keeps to the other one.
+func (c *cluster) lentSocket(t *testing.T, online ...*corev1.Pod) (loan *v1alpha1.Loan, lent, kept socket) {
+	t.Helper()
+	loan = c.inPhase(t, "Lent")
+	if loan.Spec.Kind != "Socket" || loan.Spec.NodeName != c.Name {
+		t.Fatalf("the loan is of %s %s %v, want a socket of %s", loan.Spec.Kind, loan.Spec.NodeName, loan.Spec.Cells, c.Name)
+	}
+	// Which socket goes is the planner's choice.
+	lent, kept = sockets[1], sockets[0]
+	if slices.Contains(loan.Spec.Cells, 0) {
+		lent, kept = kept, lent
+	}
+	c.Took(t, fmt.Sprintf("cells %v are lent", loan.Spec.Cells))
+	for _, pod := range online {
+		c.confined(t, pod, kept.cpus, kept.mems)
+		c.noMemoryOn(t, pod, lent.cells...)
+	}
+	return loan, lent, kept
+}
+
+// apart checks in the guest that borrowers run on the lent socket and nowhere else, from their first instruction on, and online on the other one alone.
+func (c *cluster) apart(t *testing.T, lent, kept socket, online, borrowers []*corev1.Pod) {
+	t.Helper()
+	for _, pod := range borrowers {
+		if got, want := c.firstWords(t, pod), fmt.Sprintf("Cpus_allowed_list: %s, Mems_allowed_list: %s", lent.cpus, lent.mems); !strings.Contains(got, want) {
+			t.Errorf("pod %s starts with %q, want %s from its first instruction on", pod.Name, got, want)
+		}
+		c.confined(t, pod, lent.cpus, lent.mems)
+	}
+	only(t, borrowers[0], c.ranOn(t, borrowers[0], 10), lent.id)
+	c.noMemoryOn(t, borrowers[0], kept.cells...)
+	for _, pod := range online {
+		only(t, pod, c.ranOn(t, pod, 5), kept.id)
+	}
+	c.Took(t, "offline ran on the lent socket alone, online on the other alone")
 }
 
 // socket is one of the machine's sockets, as the kernel's files name what is of it.
@@ -214,9 +227,26 @@ func (c *cluster) inPhase(t *testing.T, phases ...string) *v1alpha1.Loan {
 
 // controller is the product's controller, run as its user runs it but for the clock.
 type controller struct {
-	binary  string
-	admin   string // a kubeconfig
+	operator
 	skipped chan time.Duration
+}
+
+// operator runs the product's binary as the cluster's administrator.
+type operator struct {
+	binary     string
+	kubeconfig string
+}
+
+// newOperator builds the binary.
+func newOperator(t *testing.T, p *plane.Plane) operator {
+	t.Helper()
+	o := operator{binary: filepath.Join(t.TempDir(), "springtide"), kubeconfig: p.Kubeconfig()}
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", o.binary, "./cmd/springtide")
+	build.Dir = root
+	if text, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build springtide: %v\n%s", err, text)
+	}
+	return o
 }
 
 // startController installs the controller's rights and runs it until the test ends, on the lab's clock at the wall's pace.
@@ -237,12 +267,7 @@ func startController(t *testing.T, p *plane.Plane, c *cluster) *controller {
 			c.apply(t, &unstructured.Unstructured{Object: object})
 		}
 	}
-	s := &controller{binary: filepath.Join(t.TempDir(), "springtide"), admin: p.Kubeconfig(), skipped: make(chan time.Duration)}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", s.binary, "./cmd/springtide")
-	build.Dir = root
-	if text, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build springtide: %v\n%s", err, text)
-	}
+	s := &controller{operator: newOperator(t, p), skipped: make(chan time.Duration)}
 	const account = "system:serviceaccount:springtide-system:springtide-controller"
 	kubeconfig, err := p.KubeconfigFor(account, "system:serviceaccounts", "system:serviceaccounts:springtide-system")
 	if err != nil {
@@ -347,10 +372,10 @@ func (s *controller) run(t *testing.T, log string, args ...string) {
 	})
 }
 
-// springtide runs a command of the CLI as the cluster's operator.
-func (s *controller) springtide(t *testing.T, args ...string) {
+// springtide runs a command of the CLI.
+func (o *operator) springtide(t *testing.T, args ...string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), s.binary, append(args, "--kubeconfig="+s.admin)...)
+	cmd := exec.CommandContext(t.Context(), o.binary, append(args, "--kubeconfig="+o.kubeconfig)...)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("springtide %s: %v\n%s", strings.Join(args, " "), err, text)
 	}

@@ -16,11 +16,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/restmapper"
 
+	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/lab/node/nodetest"
 	"github.com/springtide/springtide/lab/plane"
 	"github.com/springtide/springtide/lab/plane/planetest"
@@ -30,6 +32,8 @@ const (
 	system = "springtide-system"
 	// hostAddress is this machine as the guest's network has it.
 	hostAddress = "10.0.2.2"
+	// prometheus is where the guest has Prometheus.
+	prometheus = "10.0.2.15:9090"
 	// helmPatience bounds one act of Helm; everything in the guest is emulated.
 	helmPatience = 8 * time.Minute
 )
@@ -39,22 +43,28 @@ var values = []string{
 	"controller.resources.requests.cpu=100m", "controller.resources.requests.memory=128Mi",
 	"scheduler.enabled=true", "scheduler.replicas=1", "scheduler.resources.requests.cpu=100m", "scheduler.resources.requests.memory=128Mi",
 	"agent.enabled=true", "image.pullPolicy=Never",
+	// Next to the real machine stands a played one, where no pod ever runs.
+	`controller.nodeSelector.kubernetes\.io/hostname=real-1`, `scheduler.nodeSelector.kubernetes\.io/hostname=real-1`, `agent.nodeSelector.kubernetes\.io/hostname=real-1`,
 }
 
 // installation is a cluster of one real machine into which Helm installs the charts, with images that are imported there.
 type installation struct {
 	*cluster
-	helmBinary, kubeconfig, prometheus string
-	before                             map[string]string
-	names                              []string
-	audit                              *planetest.Audit
+	operator
+	helmBinary string
+	before     map[string]string
+	names      []string
+	audit      *planetest.Audit
 }
+
+// uninstallAccount is the account of the hook that runs before an uninstall.
+const uninstallAccount = "system:serviceaccount:" + system + ":springtide-uninstall"
 
 // newInstallation joins a machine that runs two replicas of an online service, and writes down what it is like before anything is installed.
 func newInstallation(t *testing.T) *installation {
 	t.Helper()
 	if os.Getenv("INSTALL") == "" {
-		t.Skip("make e2e-operator runs it: it takes ten minutes")
+		t.Skip("make e2e-operator runs it: it takes half an hour")
 	}
 	img := nodetest.Image(t)
 	helm, err := filepath.Abs(filepath.Join(root, "bin", "helm"))
@@ -66,12 +76,15 @@ func newInstallation(t *testing.T) *installation {
 	}
 	var o plane.Options
 	const of = "system:serviceaccount:" + system + ":springtide-"
-	audit := planetest.NewAudit(t, &o, of+"controller", of+"scheduler", of+"uninstall", "system:serviceaccount:springtide-agent:springtide-agent")
+	audit := planetest.NewAudit(t, &o, of+"controller", of+"scheduler", uninstallAccount, "system:serviceaccount:springtide-agent:springtide-agent")
 	p := planetest.Start(t, o)
 	n := nodetest.Start(t, img, p, "real-1", map[string]string{labelPool: onlinePool})
 	c := &cluster{Node: n, plane: p, dynamic: dynamic.NewForConfigOrDie(p.RESTConfig())}
 	c.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(n.Client.Discovery()))
-	i := &installation{cluster: c, helmBinary: helm, kubeconfig: p.Kubeconfig(), audit: audit}
+	i := &installation{cluster: c, operator: newOperator(t, p), helmBinary: helm, audit: audit}
+	i.spare(t)
+	// The ecosystem's own definition, in which the agent says which cells a machine has: no chart of ours brings it.
+	i.applyFile(t, filepath.Join(root, "lab/world/manifests/noderesourcetopology.yaml"))
 
 	out := os.Getenv("SPRINGTIDE_IMAGES")
 	if out == "" {
@@ -85,11 +98,14 @@ func newInstallation(t *testing.T) *installation {
 	for _, name := range []string{"springtide", "springtide-scheduler", "springtide-agent"} {
 		n.Load(t, filepath.Join(out, name+".tar"))
 	}
-	i.prometheus = strings.Replace(emptyPrometheus(t), "127.0.0.1", hostAddress, 1)
+	url := strings.TrimPrefix(emptyPrometheus(t), "http://")
+	if err := n.Forward(t.Context(), prometheus, strings.Replace(url, "127.0.0.1", hostAddress, 1)); err != nil {
+		t.Fatal(err)
+	}
 
 	replicas, app := int32(2), map[string]string{"app": "web"}
 	pod := c.online("web").Spec
-	pod.NodeName = ""
+	pod.NodeName, pod.NodeSelector = "", map[string]string{corev1.LabelHostname: n.Name}
 	web := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: app},
 		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: app}, Spec: pod}}}
 	if _, err := n.Client.AppsV1().Deployments(metav1.NamespaceDefault).Create(t.Context(), web, metav1.CreateOptions{}); err != nil {
@@ -137,7 +153,7 @@ func (i *installation) install(t *testing.T) {
 	if _, err := i.Client.CoreV1().Namespaces().Update(t.Context(), ns, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"install", "springtide", "deploy/chart/springtide", "--namespace", system, "--set", "controller.prometheus=" + i.prometheus, "--wait", "--timeout", helmPatience.String()}
+	args := []string{"install", "springtide", "deploy/chart/springtide", "--namespace", system, "--set", "controller.prometheus=http://" + prometheus, "--wait", "--timeout", helmPatience.String()}
 	for _, v := range values {
 		args = append(args, "--set", v)
 	}
@@ -159,6 +175,13 @@ func (i *installation) uninstall(t *testing.T) {
 		}
 	}
 	i.helm(t, "uninstall", "springtide", "--namespace", system, "--timeout", helmPatience.String())
+	// The other accounts lose their rights while their last pods end.
+	_, refused = i.audit.Used(t)
+	for _, r := range refused {
+		if strings.HasPrefix(r, uninstallAccount) {
+			t.Errorf("refused: %s", r)
+		}
+	}
 	i.helm(t, "upgrade", "springtide-crds", "deploy/chart/springtide-crds", "--namespace", system, "--set", "keep=false")
 	i.helm(t, "uninstall", "springtide-crds", "--namespace", system)
 }
@@ -258,6 +281,20 @@ func (i *installation) pods(t *testing.T) string {
 	return b.String()
 }
 
+// webs are the pods of the online service.
+func (i *installation) webs(t *testing.T) []*corev1.Pod {
+	t.Helper()
+	list, err := i.Client.CoreV1().Pods(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{LabelSelector: "app=web"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []*corev1.Pod
+	for k := range list.Items {
+		out = append(out, &list.Items[k])
+	}
+	return out
+}
+
 // machine is what a user of the node can see of it: its object, and what the kernel holds its pods to.
 func (i *installation) machine(t *testing.T) map[string]string {
 	t.Helper()
@@ -272,12 +309,9 @@ func (i *installation) machine(t *testing.T) map[string]string {
 		}
 		out["allocatable "+string(name)] = v.String()
 	}
-	pods, err := i.Client.CoreV1().Pods(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{LabelSelector: "app=web"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for k := range pods.Items {
-		out["pod "+pods.Items[k].Name] = fmt.Sprint(pods.Items[k].Annotations, pods.Items[k].Status.ContainerStatuses[0].RestartCount)
+	online := i.webs(t)
+	for _, p := range online {
+		out["pod "+p.Name] = fmt.Sprint(p.Annotations, p.Status.ContainerStatuses[0].RestartCount)
 	}
 	// The kubelet's own cgroups, and those of the online pods: the values of the files that the agent writes.
 	limits := i.Script(t, `cd /sys/fs/cgroup/kubepods
@@ -289,7 +323,7 @@ for d in . burstable besteffort burstable/pod*/*; do
 done`)
 	for line := range strings.Lines(limits) {
 		f := strings.Fields(line)
-		if strings.HasPrefix(f[0], "burstable/pod") && !slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool { return strings.Contains(f[0], string(p.UID)) }) {
+		if strings.HasPrefix(f[0], "burstable/pod") && !slices.ContainsFunc(online, func(p *corev1.Pod) bool { return strings.Contains(f[0], string(p.UID)) }) {
 			continue // of a pod that comes and goes with the installation
 		}
 		out["cgroup "+f[0]+" "+f[1]] = strings.Join(f[2:], " ")
@@ -306,8 +340,16 @@ var left = map[string]string{
 	"NodeResourceTopology real-1":                    "of its node, and deleted with it",
 }
 
-// leftOnTheMachine are values of cgroups that stay until the machine starts again: docs/install.md tells how to lift them before.
-var leftOnTheMachine = []string{"cgroup . memory.low", "cgroup burstable memory.low", "cgroup besteffort cpu.max", "cgroup besteffort memory.high", "cgroup besteffort memory.max"}
+// stays says why a value of the machine differs after an uninstall; empty where it must not.
+func stays(name, was, now string) string {
+	switch {
+	case was == "" && (strings.HasSuffix(name, " cpuset.cpus") && now == "0-7" || strings.HasSuffix(name, " cpuset.mems") && now == "0-3"):
+		return "a set that names every CPU or memory node confines nothing"
+	case strings.HasPrefix(name, "cgroup burstable/pod") && strings.HasSuffix(name, " memory.low"):
+		return "it ends with its pod, and protects nothing once the cgroups above have none"
+	}
+	return ""
+}
 
 // checkLeft compares machine and cluster with what they were before the installation.
 func (i *installation) checkLeft(t *testing.T) {
@@ -327,10 +369,11 @@ func (i *installation) checkLeft(t *testing.T) {
 	})
 	after := i.machine(t)
 	for name, was := range i.before {
-		// A cpuset that names every CPU and memory node confines nothing.
-		whole := was == "" && (after[name] == "0-7" || after[name] == "0-3")
-		if whole || slices.Contains(leftOnTheMachine, name) || strings.HasPrefix(name, "cgroup burstable/pod") && strings.HasSuffix(name, "memory.low") {
-			after[name] = was
+		if now := after[name]; now != was {
+			if why := stays(name, was, now); why != "" {
+				t.Logf("%s: %q -> %q: %s", name, was, now, why)
+				after[name] = was
+			}
 		}
 	}
 	if d := cmp.Diff(i.before, after); d != "" {
@@ -343,33 +386,30 @@ func (i *installation) checkLeft(t *testing.T) {
 	}
 }
 
-// sampled is the least that was seen of the online service while something went on.
+// sampled is what was seen of the online service, the loan and its borrower while something went on.
 type sampled struct {
 	ready, samples int
-	restarts       map[string]int32
+	seen           map[string]int // how often each state was seen
 }
 
-// sample looks at the online service until the returned function is called.
-func (i *installation) sample(t *testing.T) (stop func() sampled) {
+// sample looks at the online service, the loan and its borrower until the returned function is called.
+func (i *installation) sample(t *testing.T, pods ...*corev1.Pod) (stop func() sampled) {
 	t.Helper()
+	script := ""
+	for _, p := range pods {
+		script += fmt.Sprintf("echo %s runs on $(cat %s/cpuset.cpus.effective)\n", p.Name, cgroup(p))
+	}
 	ctx, cancel := context.WithCancel(t.Context())
-	got := sampled{ready: 1 << 30, restarts: map[string]int32{}}
+	got := sampled{ready: 1 << 30, seen: map[string]int{}}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
-			pods, err := i.Client.CoreV1().Pods(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{LabelSelector: "app=web"})
-			if err == nil {
-				ready := 0
-				for k := range pods.Items {
-					for _, c := range pods.Items[k].Status.ContainerStatuses {
-						if c.Ready {
-							ready++
-						}
-						got.restarts[pods.Items[k].Name] = c.RestartCount
-					}
-				}
+			if now, ready, err := i.look(ctx, script, pods); err == nil {
 				got.ready, got.samples = min(got.ready, ready), got.samples+1
+				for _, state := range now {
+					got.seen[state]++
+				}
 			}
 			select {
 			case <-ctx.Done():
@@ -380,17 +420,69 @@ func (i *installation) sample(t *testing.T) (stop func() sampled) {
 	return func() sampled { cancel(); <-done; return got }
 }
 
-// TestHelm installs the charts into a cluster with a real machine: controller, scheduler and agent become Ready as pods; an upgrade to another
-// tag rolls all of them while the online service keeps every replica; an uninstall leaves machine and cluster as they were.
-func TestHelm(t *testing.T) {
-	i := newInstallation(t)
-	i.install(t)
+// look is one sample: how the loan and the pods are, the CPUs of the pods by a script for the guest, and how many pods of the online service are ready.
+func (i *installation) look(ctx context.Context, script string, pods []*corev1.Pod) (now []string, ready int, err error) {
+	list, err := i.Client.CoreV1().Pods(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, 0, err
+	}
+	for k := range list.Items {
+		p := &list.Items[k]
+		isReady := slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue })
+		if p.Labels["app"] == "web" && isReady {
+			ready++
+		}
+		if slices.ContainsFunc(pods, func(of *corev1.Pod) bool { return of.Name == p.Name }) {
+			now = append(now, fmt.Sprintf("%s is %s, ready %t, started again %d times", p.Name, p.Status.Phase, isReady, p.Status.ContainerStatuses[0].RestartCount))
+		}
+	}
+	l, err := i.loan(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	now = append(now, fmt.Sprintf("loan %s is %s", l.Name, l.Status.Phase))
+	text, err := i.Run(ctx, script)
+	for line := range strings.Lines(text) {
+		now = append(now, strings.TrimSpace(line))
+	}
+	return now, ready, err
+}
+
+// lends waits for a loan, brings work to it and checks in the guest where both sides run.
+func (i *installation) lends(t *testing.T, borrower string) (loan *v1alpha1.Loan, job *corev1.Pod, lent, kept socket) {
+	t.Helper()
+	loan, lent, kept = i.lentSocket(t, i.webs(t)...)
+	job = i.borrows(t, i.borrower(borrower, "-answers", "/answers"))
+	i.apart(t, lent, kept, i.webs(t), []*corev1.Pod{job})
+	return loan, job, lent, kept
+}
+
+// gone checks that a pod is there no more.
+func (i *installation) gone(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	if _, err := i.Client.CoreV1().Pods(pod.Namespace).Get(t.Context(), pod.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("pod %s is still there: %v", pod.Name, err)
+	}
+}
+
+// upgrade rolls every component to another tag while a loan stands: the online service keeps every replica, and the loan stays as it is.
+func (i *installation) upgrade(t *testing.T, loan *v1alpha1.Loan, job *corev1.Pod, lent, kept socket) {
+	t.Helper()
 	for _, name := range []string{"springtide", "springtide-scheduler", "springtide-agent"} {
 		if err := i.TagImage(t.Context(), "springtide.dev/"+name+":"+version(t), "springtide.dev/"+name+":next"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	stop := i.sample(t)
+	online := i.webs(t)
+	want := []string{fmt.Sprintf("loan %s is Lent", loan.Name)}
+	for _, p := range append(slices.Clone(online), job) {
+		cpus := kept.cpus
+		if p == job {
+			cpus = lent.cpus
+		}
+		want = append(want, fmt.Sprintf("%s is Running, ready true, started again 0 times", p.Name), fmt.Sprintf("%s runs on %s", p.Name, cpus))
+	}
+	stop := i.sample(t, append(online, job)...)
 	i.helm(t, "upgrade", "springtide", "deploy/chart/springtide", "--namespace", system, "--reuse-values", "--set", "image.tag=next", "--wait", "--timeout", helmPatience.String())
 	i.ready(t, system, "Deployment", "springtide-controller", 2)
 	i.ready(t, system, "Deployment", "springtide-scheduler", 1)
@@ -399,13 +491,35 @@ func TestHelm(t *testing.T) {
 	if during.samples == 0 || during.ready < 2 {
 		t.Errorf("during the upgrade %d of 2 replicas were ready (%d looks): an SLO minute", during.ready, during.samples)
 	}
-	for pod, n := range during.restarts {
-		if n > 0 {
-			t.Errorf("pod %s started again %d times", pod, n)
-		}
+	slices.Sort(want)
+	if d := cmp.Diff(want, slices.Sorted(maps.Keys(during.seen))); d != "" {
+		t.Errorf("seen during the upgrade (-want +got):\n%s", d)
 	}
+	t.Logf("during the upgrade: %d looks, each with %v", during.samples, want)
 	i.checkImages(t, ":next")
+}
+
+// TestHelm installs the charts into a cluster with a real machine: controller, scheduler and agent become Ready as pods and lend a socket of the
+// machine they run on. An upgrade to another tag rolls all of them while the loan stands. An operator recalls it. An uninstall during the next loan
+// leaves machine and cluster as they were.
+func TestHelm(t *testing.T) {
+	i := newInstallation(t)
+	i.install(t)
+	i.makePools(t, lending)
+	loan, job, lent, kept := i.lends(t, "job")
+	i.upgrade(t, loan, job, lent, kept)
+
+	i.springtide(t, "recall", i.Name, "--reason", "the story asks for it")
+	i.inPhase(t, "Noticed", "Draining", "Returned")
+	i.inPhase(t, "Returned")
+	i.gone(t, job)
+	for _, pod := range i.webs(t) {
+		i.confined(t, pod, "0-7", "0-3")
+	}
+
+	_, second, _, _ := i.lends(t, "second")
 	i.uninstall(t)
+	i.gone(t, second)
 	i.checkLeft(t)
 }
 

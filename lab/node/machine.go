@@ -208,7 +208,7 @@ func (m *Machine) Join(ctx context.Context, id plane.NodeIdentity, labels map[st
 	for k, v := range labels {
 		args += " --node-labels=" + k + "=" + v
 	}
-	if _, err := m.do(ctx, http.MethodPut, "/forward?from="+net.JoinHostPort(plane.ServiceAddress, "443")+"&to="+id.Server, nil); err != nil {
+	if err := m.Forward(ctx, net.JoinHostPort(plane.ServiceAddress, "443"), id.Server); err != nil {
 		return fmt.Errorf("forward the API server's service: %w", err)
 	}
 	// The kubelet starts when it finds its arguments, so these are the last.
@@ -223,6 +223,13 @@ func (m *Machine) Join(ctx context.Context, id plane.NodeIdentity, labels map[st
 		}
 	}
 	return nil
+}
+
+// Forward takes connections to an address of the guest to another one, as kube-proxy would. Pods reach no address outside of the guest otherwise: nothing
+// translates theirs.
+func (m *Machine) Forward(ctx context.Context, from, to string) error {
+	_, err := m.do(ctx, http.MethodPut, "/forward?from="+from+"&to="+to, nil)
+	return err
 }
 
 // CadvisorURL is where the kubelet serves the usage of containers, on this machine's loopback.

@@ -23,8 +23,9 @@ import (
 	"github.com/springtide/springtide/lab/plane"
 )
 
-// patience bounds each wait. On a quiet machine a node is Ready in fifteen seconds and a pod runs in six; a busy one takes several times that.
-const patience = 5 * time.Minute
+// patience bounds each wait. On a quiet machine a node is Ready in fifteen seconds and a pod runs in six; a busy one takes several times that. The
+// longest wait is for a loan: a new leader watches five minutes before it lends.
+const patience = 12 * time.Minute
 
 // Node is a machine in a plane.
 type Node struct {
