@@ -1,6 +1,7 @@
 package host
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -142,5 +143,31 @@ func TestLatePodsStayInTheirDomain(t *testing.T) {
 	p.settle()
 	if got := p.take(); got["late"] != "a3" {
 		t.Errorf("bound %v, want the new node of rack a", got)
+	}
+}
+
+// TestElasticJobAfterItsPods: with several instances, pods that came before their ElasticJob become those of its partition, as one gang.
+func TestElasticJobAfterItsPods(t *testing.T) {
+	p := newPlay(t)
+	p.c.c.Partitions, p.c.c.Partition = 3, partitionOf("default/train", 3)
+	for i := 0; len(p.c.nodes) == 0; i++ {
+		if name := fmt.Sprint("n", i); partitionOf(name, 3) == p.c.c.Partition {
+			p.node(name, "8")
+		}
+	}
+	first, second := 0, 0 // of this partition by UID, and of another one
+	for i := 0; first == 0 || second == 0; i++ {
+		if at := partitionOf(fmt.Sprint("pod-w", i), 3); at == p.c.c.Partition && first == 0 {
+			first = i + 1
+		} else if at != p.c.c.Partition && second == 0 {
+			second = i + 1
+		}
+	}
+	p.pod(fmt.Sprint("w", second-1), "2", owned("Job", "worker"))
+	p.c.setJob("default/train", elasticJob(60, map[string]int32{"worker": 2}))
+	p.pod(fmt.Sprint("w", first-1), "2", owned("Job", "worker"))
+	p.settle()
+	if got := p.take(); len(got) != 2 {
+		t.Errorf("bound %v, want both pods of the gang", got)
 	}
 }
