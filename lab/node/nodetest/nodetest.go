@@ -24,8 +24,8 @@ import (
 )
 
 // patience bounds each wait. On a quiet machine a node is Ready in fifteen seconds and a pod runs in six; a busy one takes several times that. The
-// longest wait is for a loan: a new leader watches five minutes before it lends.
-const patience = 12 * time.Minute
+// longest wait is for a loan: a new leader watches five minutes before it lends, and a busy machine may need a second one.
+const patience = 20 * time.Minute
 
 // Node is a machine in a plane.
 type Node struct {
