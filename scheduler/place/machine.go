@@ -240,6 +240,26 @@ func (t *Table) newNode(id fleet.NodeID) int32 {
 	return i
 }
 
+// reserve makes room in the columns for a number of machines that are about to be added.
+func (t *Table) reserve(machines int) {
+	rows := 2 * machines
+	t.nodes, t.fresh = slices.Grow(t.nodes, machines), slices.Grow(t.fresh, machines)
+	for d := range t.free {
+		t.free[d], t.capacityOf[d] = slices.Grow(t.free[d], rows), slices.Grow(t.capacityOf[d], rows)
+	}
+	t.open, t.first, t.domainOf = slices.Grow(t.open, rows), slices.Grow(t.first, rows), slices.Grow(t.domainOf, rows)
+	for s := range t.avail {
+		a := &t.avail[s]
+		for d := range a.free {
+			a.free[d] = slices.Grow(a.free[d], machines)
+		}
+		for d := range a.scale {
+			a.scale[d] = slices.Grow(a.scale[d], machines)
+		}
+	}
+	t.podsOn, t.groupMask = slices.Grow(t.podsOn, machines), slices.Grow(t.groupMask, machines)
+}
+
 // release frees the slot of a machine that is gone and has no pods.
 func (t *Table) release(i int32) {
 	n := &t.nodes[i]

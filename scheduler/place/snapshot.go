@@ -81,6 +81,7 @@ func (b *builder) machines(facts []*fleet.Node) {
 	if !slices.IsSortedFunc(facts, byTheirID) {
 		facts = slices.SortedFunc(slices.Values(facts), byTheirID)
 	}
+	b.t.reserve(len(facts))
 	for _, n := range facts {
 		b.t.SetMachine(b.machine(n))
 	}
