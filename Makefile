@@ -100,6 +100,8 @@ seeds: ## 200 seeds of faults with a cycle every 15 seconds, and 1,000 where the
 quick: ## Lint and -short tests of what changed since main and of its direct importers, in 90 seconds; says what it skipped (BASE=REF)
 	@GO=$(GO) HEAVY='$(HEAVY)' hack/quick.sh
 
+# Tests make much that is soon gone: with a heap of four times what lives, the fault seeds take an eighth less processor time.
+unit race: export GOGC ?= 300
 .PHONY: unit
 unit: build $(BIN)/helm ## Every package's tests but the lab runs: all searches of the model check, each guard taken away, 200 seeds of faults
 	@$(GO) test $(GOFLAGS_BUILD) -timeout 20m $$($(GO) list ./... | grep -vE '/e2e(/|$$)')
