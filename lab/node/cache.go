@@ -13,7 +13,7 @@ import (
 
 // The cache keeps a few versions of each thing: checkouts with different programs or files share it, and must not make each other build again.
 const (
-	keptVersions = 3
+	keptVersions = 4
 	keptBytes    = 3 << 30
 )
 

@@ -27,13 +27,16 @@ type BuildOptions struct {
 	Root string
 	// Cache is where programs, kernel and images are kept; springtide/node in the user's cache directory when empty.
 	Cache string
+	// Systemd makes the image of a machine whose init is systemd, as on most clusters: the kubelet and runc have it make their cgroups.
+	Systemd bool
 	// Progress receives a line for each step, and every half a minute of a long one.
 	Progress func(string)
 }
 
 // Image is what machines start from: a kernel, an initramfs, and a disk with a snapshot in which containerd runs.
 type Image struct {
-	dir string
+	dir     string
+	systemd bool
 }
 
 const (
@@ -56,6 +59,7 @@ var (
 
 type builder struct {
 	root, cache string
+	systemd     bool
 	progress    func(string)
 }
 
@@ -64,6 +68,11 @@ type builder struct {
 func Build(ctx context.Context, o BuildOptions) (Image, error) {
 	if err := Missing(); err != nil {
 		return Image{}, err
+	}
+	if o.Systemd {
+		if err := MissingSystemd(); err != nil {
+			return Image{}, err
+		}
 	}
 	if o.Cache == "" {
 		cache, err := os.UserCacheDir()
@@ -75,7 +84,7 @@ func Build(ctx context.Context, o BuildOptions) (Image, error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
-	b := &builder{root: o.Root, cache: o.Cache, progress: o.Progress}
+	b := &builder{root: o.Root, cache: o.Cache, systemd: o.Systemd, progress: o.Progress}
 	for _, dir := range []string{"programs", "kernel", "image"} {
 		if err := os.MkdirAll(filepath.Join(b.cache, dir), 0o755); err != nil {
 			return Image{}, err
@@ -121,11 +130,11 @@ func (b *builder) build(ctx context.Context) (Image, error) {
 	if err != nil {
 		return Image{}, err
 	}
-	key, err := imageKey(ctx, bins, kernel)
+	key, err := b.imageKey(ctx, bins, kernel)
 	if err != nil {
 		return Image{}, err
 	}
-	img := Image{dir: filepath.Join(b.cache, "image", key)}
+	img := Image{dir: filepath.Join(b.cache, "image", key), systemd: b.systemd}
 	if found(filepath.Join(img.dir, snapshotFile)) {
 		return img, nil
 	}
@@ -154,7 +163,7 @@ func (b *builder) build(ctx context.Context) (Image, error) {
 }
 
 // imageKey names an image by all that is in it, and by the machine that its snapshot is of.
-func imageKey(ctx context.Context, bins map[string]string, kernel string) (string, error) {
+func (b *builder) imageKey(ctx context.Context, bins map[string]string, kernel string) (string, error) {
 	qemu, err := output(ctx, "", "qemu-system-x86_64", "--version")
 	if err != nil {
 		return "", err
@@ -162,6 +171,13 @@ func imageKey(ctx context.Context, bins map[string]string, kernel string) (strin
 	parts := []string{qemu, kernel, diskSize, strings.Join(diskModules, " "), strings.Join(arguments(Image{}, ports{}, MemoryMiB, false), " ")}
 	for _, p := range programs("") {
 		parts = append(parts, bins[p.name])
+	}
+	if b.systemd {
+		version, err := output(ctx, "", systemctl, "--version")
+		if err != nil {
+			return "", err
+		}
+		parts = append(parts, version)
 	}
 	err = fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -408,6 +424,11 @@ func (b *builder) tree(ctx context.Context, root string, bins map[string]string,
 		"containerd.toml": "etc/containerd/config.toml", "10-lab.conflist": "etc/cni/net.d/10-lab.conflist",
 	}); err != nil {
 		return nil, err
+	}
+	if b.systemd {
+		if err := addSystemd(ctx, root); err != nil {
+			return nil, err
+		}
 	}
 	for name, text := range map[string]string{
 		"hostname": "node\n", "hosts": "127.0.0.1 localhost\n", "passwd": "root:x:0:0:root:/root:/bin/sh\n", "group": "root:x:0:\n",

@@ -47,12 +47,13 @@ type Options struct {
 
 // Machine is a running virtual machine.
 type Machine struct {
-	dir    string
-	ports  ports
-	client *http.Client
-	pid    int
-	ended  chan struct{}
-	err    error // how QEMU ended; read it after ended
+	dir     string
+	ports   ports
+	systemd bool // its init, and the kubelet's cgroup driver
+	client  *http.Client
+	pid     int
+	ended   chan struct{}
+	err     error // how QEMU ended; read it after ended
 }
 
 // ports of this machine's loopback that QEMU forwards to the guest: to the guest program, and to the kubelet, which listens on the same port.
@@ -85,7 +86,7 @@ func start(ctx context.Context, img Image, o Options, fromSnapshot bool) (*Machi
 		return nil, err
 	}
 	m := &Machine{
-		dir: dir, ports: ports{guest: free[0], kubelet: free[1]}, ended: make(chan struct{}),
+		dir: dir, ports: ports{guest: free[0], kubelet: free[1]}, systemd: img.systemd, ended: make(chan struct{}),
 		// A kept connection would not survive a snapshot.
 		client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
 	}
@@ -202,6 +203,9 @@ func (m *Machine) Join(ctx context.Context, id plane.NodeIdentity, labels map[st
 	config, err := files.ReadFile("files/kubelet.yaml")
 	if err != nil {
 		return err
+	}
+	if m.systemd {
+		config = []byte(withSystemd(string(config)))
 	}
 	config = append(config, fmt.Sprintf("port: %d\n", m.ports.kubelet)...)
 	args := "--hostname-override=" + id.Name

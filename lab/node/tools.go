@@ -19,7 +19,7 @@ import (
 const busybox = "/bin/busybox"
 
 // tools are the programs of Debian that Build and Start use.
-var tools = []string{"qemu-system-x86_64", "qemu-img", "mke2fs", "modprobe", "depmod", "apt-cache", "apt-get", "dpkg-deb", "bash", "go", "gcc", "cp"}
+var tools = []string{"qemu-system-x86_64", "qemu-img", "mke2fs", "modprobe", "depmod", "apt-cache", "apt-get", "dpkg-deb", "ldd", "bash", "go", "gcc", "cp"}
 
 // Missing says why no machine can run here; nil when one can.
 func Missing() error {

@@ -39,17 +39,32 @@ type Node struct {
 // Image is what machines start from; the test is skipped where no machine can run.
 func Image(t testing.TB) node.Image {
 	t.Helper()
+	return image(t, node.BuildOptions{})
+}
+
+// SystemdImage is that of machines whose init and cgroup driver is systemd; the test is skipped where none can be made.
+func SystemdImage(t testing.TB) node.Image {
+	t.Helper()
+	if err := node.MissingSystemd(); err != nil {
+		t.Skip(err)
+	}
+	return image(t, node.BuildOptions{Systemd: true})
+}
+
+func image(t testing.TB, o node.BuildOptions) node.Image {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("needs a virtual machine; run without -short")
 	}
 	if err := node.Missing(); err != nil {
 		t.Skip(err)
 	}
-	root, err := filepath.Abs(moduleRoot(t))
-	if err != nil {
+	var err error
+	if o.Root, err = filepath.Abs(moduleRoot(t)); err != nil {
 		t.Fatal(err)
 	}
-	img, err := node.Build(t.Context(), node.BuildOptions{Root: root, Progress: func(line string) { t.Log(line) }})
+	o.Progress = func(line string) { t.Log(line) }
+	img, err := node.Build(t.Context(), o)
 	if err != nil {
 		t.Fatalf("build the node: %v", err)
 	}
