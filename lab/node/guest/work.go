@@ -8,11 +8,13 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 )
 
 // work touches memory, spins, and prints where the kernel lets it run.
@@ -24,6 +26,7 @@ func work(args []string) error {
 	deaf := f.Bool("deaf", false, "ignore the request to end")
 	grow := f.Int("grow", 0, "MiB of anonymous memory to map and touch each second")
 	file := f.Int("file", 0, "MiB of a file to write and to read again with -again")
+	interleave := f.Bool("interleave", false, "spread memory over all cells, as a process does that is larger than one")
 	probe := f.Bool("probe", false, "print, every ten seconds, how long a small piece of work took")
 	answers := f.String("answers", "", "directory of notices: acknowledge the one that is in its file notice")
 	if err := f.Parse(args); err != nil {
@@ -39,6 +42,11 @@ func work(args []string) error {
 			for n := 0; ; n++ { //nolint:revive // the work is the counting
 			}
 		}()
+	}
+	if *interleave {
+		if err := spread(); err != nil {
+			return err
+		}
 	}
 	if *mib > 0 {
 		data, err := syscall.Mmap(-1, 0, *mib<<20, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
@@ -61,7 +69,14 @@ func work(args []string) error {
 		}
 	}
 	if *grow > 0 {
-		go growForever(*grow)
+		go func() {
+			if *interleave {
+				if err := spread(); err != nil {
+					fmt.Println("work:", err)
+				}
+			}
+			growForever(*grow)
+		}()
 	}
 	if *probe {
 		go probeForever()
@@ -71,6 +86,19 @@ func work(args []string) error {
 	}
 	<-end
 	fmt.Println("work: ended")
+	return nil
+}
+
+// interleavePolicy is MPOL_INTERLEAVE of set_mempolicy(2).
+const interleavePolicy = 3
+
+// spread has the pages that the calling goroutine touches first come from each cell in turn.
+func spread() error {
+	runtime.LockOSThread() // the policy is the thread's
+	cells := ^uint64(0)    // the kernel leaves out those that there are not
+	if _, _, errno := syscall.Syscall(syscall.SYS_SET_MEMPOLICY, interleavePolicy, uintptr(unsafe.Pointer(&cells)), 64); errno != 0 {
+		return fmt.Errorf("spread memory over the cells: %w", errno)
+	}
 	return nil
 }
 
