@@ -35,8 +35,8 @@ type guard struct {
 	meter   meter
 	advice  shape.Advice
 	evictor shape.Evictor
-	// written is the box that the cgroup has.
-	written shape.Box
+	// written is the box that the cgroup was given last, disk what its files said after that: the kernel rounds.
+	written, disk shape.Box
 	// What the last cycle found: the input without pods, the cgroups of online, and who may be evicted.
 	cores, lent   fleet.MilliCPU
 	online, away  shape.Set
@@ -106,6 +106,7 @@ func (a *Agent) observe(f *Facts, in *shape.Input, now time.Time) {
 	}
 	if g.written == (shape.Box{}) {
 		g.written = a.boxOnDisk()
+		g.disk = g.written
 		// A restart goes on from the quota that is there, so that it neither squeezes nor frees.
 		if g.written.CPU >= 0 {
 			g.advice = shape.Advice{Known: true, Quota: g.written.CPU, Max: max(g.written.Max, 0), High: max(g.written.High, 0)}
@@ -157,7 +158,8 @@ func (a *Agent) Protect(ctx context.Context, c *Cluster, now time.Time) []shape.
 	s := g.meter.measure(a.cgroups, a.o.Roots, g.online, g.away, g.coarse, g.pods, now)
 	g.advice = g.advice.Advise(&s.signals, g.cores, g.lent, now, a.o.Overlap.Advice)
 	b := a.box()
-	if b != g.written {
+	// systemd takes the limits back whenever it realises the slice.
+	if b != g.written || a.boxOnDisk() != g.disk {
 		in := *g.parents
 		in.Box = b
 		writes, _ := shape.Plan(in.Groups(&shape.Layout{}), a.cgroups.Read, in.Topology.AllCPUs(), nil)
@@ -165,7 +167,7 @@ func (a *Agent) Protect(ctx context.Context, c *Cluster, now time.Time) []shape.
 			writes[i].Why = g.advice.Why
 		}
 		a.record(a.apply(ctx, writes))
-		g.written = b
+		g.written, g.disk = b, a.boxOnDisk()
 	}
 	a.m.quota.Set(float64(g.advice.Quota) / 1000)
 	a.m.boxBytes.Set(float64(g.advice.Max))

@@ -223,6 +223,30 @@ func TestFullBox(t *testing.T) {
 	}
 }
 
+// TestBoxTakenBack: another writer, as systemd that realises the slice, takes the limits away. They are back a second later, not at the next cycle.
+func TestBoxTakenBack(t *testing.T) {
+	l := newLoad(t)
+	files(t, filepath.Join(l.roots.Cgroup, "kubepods/besteffort"), map[string]string{"memory.current": fmt.Sprint(8 << 30), "memory.stat": fmt.Sprintf("anon %d", 8<<30)})
+	l.cycle()
+	for range 3 {
+		l.second(1, 0, 0)
+		l.protect()
+	}
+	for _, unlimited := range [][2]string{{"memory.max", "max"}, {"memory.high", "max"}, {"cpu.max", "max 100000"}} {
+		file := unlimited[0]
+		before := l.read("kubepods/besteffort", file)
+		if strings.HasPrefix(before, "max") {
+			t.Fatalf("%s is %s: there is no box", file, before)
+		}
+		files(t, l.roots.Cgroup, map[string]string{"kubepods/besteffort/" + file: unlimited[1]})
+		l.second(1, 0, 0)
+		l.protect()
+		if now := l.read("kubepods/besteffort", file); now != before {
+			t.Errorf("%s was %s, was taken back and is %s a second later", file, before, now)
+		}
+	}
+}
+
 // TestReclaimIsChecked: an error of memory.reclaim is an error, and only EAGAIN is none.
 func TestReclaimIsChecked(t *testing.T) {
 	b := newBench(t)
