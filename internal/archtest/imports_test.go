@@ -53,7 +53,7 @@ var thirdParty = map[string][]string{
 	},
 	"scheduler/host/command": {"github.com/prometheus/client_golang/prometheus", "github.com/spf13/cobra", "k8s.io/client-go", "k8s.io/klog/v2"},
 
-	"bench/scheduling": {"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go"},
+	"bench/scheduling": {"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/yaml"},
 
 	"cmd/springtide": {
 		"github.com/prometheus/client_golang", "github.com/prometheus/common", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term",
