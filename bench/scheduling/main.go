@@ -115,7 +115,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	var failed error
-	for _, who := range schedules { // the first pods of a new control plane are slow, whoever places them
+	for _, who := range schedules { // the first pods of a new control plane are slow under each scheduler
 		if w, err := find(workloads[0]); err == nil && who != "bare" {
 			if _, err := benches[who].play(ctx, w); err != nil {
 				return fmt.Errorf("warm up, %s: %w", who, err)

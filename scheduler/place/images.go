@@ -17,7 +17,7 @@ type Image struct {
 	Size fleet.Bytes
 }
 
-// imageSteps is how finely the part of the machines is told: 64 steps are at most 64 new indexes of a class in the rollout of its image.
+// imageSteps is how finely the part of the machines is resolved: 64 steps are at most 64 new indexes of a class in the rollout of its image.
 const imageSteps = 64
 
 // Below the first bound the images of a pod count for nothing; the second one is the most for each of its containers.
