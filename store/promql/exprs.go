@@ -60,6 +60,16 @@ func (s scope) sel(metric string, matchers ...string) string {
 // byWorkload are the labels that name a workload.
 const byWorkload = "namespace, workload_kind, workload"
 
+// lookback is how long Prometheus, as it is shipped, answers with a sample that no newer one followed.
+const lookback = 5 * time.Minute
+
+// held is a selector's series, with those of targets whose last scrape failed as they were last seen. A failed scrape ends all series of its target at
+// once: without this no pod has an owner after one lost scrape of kube-state-metrics, and every workload is without rates and latency until the next.
+// A series that is gone while its target still brings others has ended. Targets are told apart by their instance.
+func held(selector string) string {
+	return fmt.Sprintf("(%[1]s or (last_over_time(%[1]s[%[2]s]) unless on (instance) %[1]s))", selector, promDuration(lookback))
+}
+
 // ownerExpr maps each pod to its workload: through the ReplicaSet to what owns that, else to the pod's own owner. kube-state-metrics
 // writes "<none>" (older versions: nothing) for no owner. Aggregations by max make it hold with several kube-state-metrics replicas.
 func ownerExpr(s scope) string {
@@ -76,9 +86,9 @@ func ownerExpr(s scope) string {
     "workload", "$1", "owner_name", "(.+)"
   )
 )`,
-		s.sel("kube_pod_owner", `owner_kind="ReplicaSet"`),
-		s.sel("kube_replicaset_owner", `owner_kind!~"|<none>"`),
-		s.sel("kube_pod_owner", `owner_kind!~"|<none>"`))
+		held(s.sel("kube_pod_owner", `owner_kind="ReplicaSet"`)),
+		held(s.sel("kube_replicaset_owner", `owner_kind!~"|<none>"`)),
+		held(s.sel("kube_pod_owner", `owner_kind!~"|<none>"`)))
 }
 
 // joined brings an expression by pod to workloads, as the sum over the pods. owner is ownerExpr, or the series recorded from it.
@@ -133,7 +143,7 @@ func atAnyInterval(byPod func(scope, time.Duration) string, s scope) string {
 
 // readyByPod is 1 for each ready pod.
 func readyByPod(s scope) string {
-	return fmt.Sprintf("max by (namespace, pod) (%s)", s.sel("kube_pod_status_ready", `condition="true"`))
+	return fmt.Sprintf("max by (namespace, pod) (%s)", held(s.sel("kube_pod_status_ready", `condition="true"`)))
 }
 
 // sampledByPod is the time of the newest sample that the rate over the window of a pod's counter stands on. cAdvisor sends times of its own,
