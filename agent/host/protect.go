@@ -40,6 +40,7 @@ type guard struct {
 	// What the last cycle found: the input without pods, the cgroups of online, and who may be evicted.
 	cores, lent   fleet.MilliCPU
 	online, away  shape.Set
+	mems          shape.Set // whose memory reclaimed work may use; empty where its pages cannot be moved
 	coarse, pods  []watched
 	candidates    []shape.Candidate
 	parents       *shape.Input
@@ -69,6 +70,9 @@ func (a *Agent) observe(f *Facts, in *shape.Input, now time.Time) {
 	}
 	away, _ := in.Cells(fleet.Offline)
 	g.online, g.away = t.CPUsOf(kept), t.CPUsOf(away)
+	if g.mems = nil; in.Knobs.CPUSets {
+		g.mems = in.OverlapMems()
+	}
 	g.cores, g.lent = fleet.MilliCPU(1000*len(g.online)), fleet.MilliCPU(1000*len(g.away))
 	g.parents = &shape.Input{Topology: t, Node: in.Node, Home: in.Home, Parents: in.Parents}
 	g.coarse, g.pods, g.candidates = []watched{{path: in.Parents.Burstable}}, nil, nil
@@ -181,9 +185,14 @@ func (a *Agent) Protect(ctx context.Context, c *Cluster, now time.Time) []shape.
 		return nil
 	}
 	s.pressure.Supply = fleet.Known[fleet.MilliCPU]{Value: max(g.advice.Quota-g.lent, 0), At: now, OK: len(g.advice.Stale) == 0}
-	s.pressure.Box = g.written
+	s.pressure.Box, s.pressure.Mems = g.written, g.mems
 	var v shape.Verdict
+	was := g.evictor.Leaves()
 	g.evictor, v = g.evictor.Decide(&s.pressure, g.candidates, now, a.o.Overlap.Evictions)
+	if leaves := g.evictor.Leaves(); !leaves.Equal(was) {
+		a.o.Log.Info("reclaimed work moves its memory off cells where little is free", "cells", leaves.String(), "before", was.String())
+		a.m.leftCells.Set(float64(len(leaves)))
+	}
 	if !slices.Equal(v.Conditions, g.lastConditions) {
 		a.o.Log.Info("pressure", "rules", v.Conditions)
 		g.lastConditions = v.Conditions

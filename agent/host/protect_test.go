@@ -247,6 +247,29 @@ func TestBoxTakenBack(t *testing.T) {
 	}
 }
 
+// TestFullCell: reclaimed work fills a cell while others are empty. Its pages are moved by the next cycle, and no pod goes.
+func TestFullCell(t *testing.T) {
+	l := newLoad(t)
+	files(t, l.roots.Proc, map[string]string{"zoneinfo": "Node 0, zone Normal\n min 1000\n low 1250\nNode 1, zone Normal\n min 1000\n low 1250"})
+	files(t, filepath.Join(l.roots.Sys, "devices/system/node/node0"), map[string]string{"meminfo": "Node 0 MemTotal: 16777216 kB\nNode 0 MemFree: 4096 kB"})
+	pod := "kubepods/besteffort/podspare-uid"
+	files(t, filepath.Join(l.roots.Cgroup, pod), map[string]string{"memory.stat": fmt.Sprintf("anon %d", 2<<30), "memory.numa_stat": fmt.Sprintf("anon N0=%d N1=0 N2=0 N3=0", 2<<30)})
+	l.cycle()
+	l.second(1, 1, 0)
+	if got := l.protect(); len(got) > 0 {
+		t.Errorf("%+v goes, and cells 1 to 3 are empty", got)
+	}
+	l.cycle()
+	for _, group := range []string{pod, pod + "/spare-c"} {
+		if mems := l.read(group, "cpuset.mems.effective"); mems != "1-3" {
+			t.Errorf("%s may use memory of cells %s", group, mems)
+		}
+		if cpus := l.read(group, "cpuset.cpus.effective"); cpus != "0-15" {
+			t.Errorf("%s may use CPUs %s", group, cpus)
+		}
+	}
+}
+
 // TestReclaimIsChecked: an error of memory.reclaim is an error, and only EAGAIN is none.
 func TestReclaimIsChecked(t *testing.T) {
 	b := newBench(t)

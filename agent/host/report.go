@@ -171,10 +171,10 @@ func (a *Agent) Run(ctx context.Context, c *Cluster) error {
 			case <-again:
 				due = true
 			case <-protect.C:
-				// An offer that falls is shown to the scheduler at once.
-				was := a.guard.advice.Offer
+				// An offer that falls is shown to the scheduler at once, and reclaimed work leaves a full cell at once.
+				was, left := a.guard.advice.Offer, a.guard.evictor.Leaves()
 				a.Protect(ctx, c, time.Now())
-				due = a.guard.advice.Offer != was
+				due = a.guard.advice.Offer != was || !a.guard.evictor.Leaves().Equal(left)
 			}
 		}
 		// Events come in bursts: one cycle answers all of a tenth of a second.

@@ -380,3 +380,72 @@ func TestEvictionsAreBounded(t *testing.T) {
 		t.Errorf("%d evictions in two minutes", len(seen))
 	}
 }
+
+// TestAFullCellIsLeft: reclaimed work leaves a cell that is low while another one has room for what it holds there, and no pod goes. Cells have 16 GiB, and are
+// low below 512 MiB.
+func TestAFullCellIsLeft(t *testing.T) {
+	cells := func(free ...fleet.Bytes) func(now time.Time) *Pressure {
+		var cs []CellMemory
+		var mems Set
+		for id, f := range free {
+			cs, mems = append(cs, CellMemory{Cell: id, Free: f, Min: 128 << 20, Low: 256 << 20}), append(mems, id)
+		}
+		return func(now time.Time) *Pressure { return &Pressure{Cells: fleet.KnownAt(cs, now), Mems: mems} }
+	}
+	on := func(byCell ...fleet.Bytes) []Candidate {
+		c := Candidate{UID: "hog", Name: "hog", ByCell: map[int]fleet.Bytes{}}
+		for id, b := range byCell {
+			c.ByCell[id], c.Memory = b, c.Memory+b
+		}
+		return []Candidate{c}
+	}
+	const full, g = 200 << 20, fleet.GiB
+	since := func(cells ...int) map[int]time.Time {
+		out := map[int]time.Time{}
+		for _, c := range cells {
+			out[c] = noon.Add(-time.Minute)
+		}
+		return out
+	}
+	for _, c := range []struct {
+		name     string
+		left     map[int]time.Time
+		cs       []Candidate
+		pressure func(now time.Time) *Pressure
+		want     Set
+		evicts   bool
+	}{
+		{"another cell is empty", nil, on(12*g, 0), cells(full, 15*g), SetOf(0), false},
+		{"another cell has too little room", nil, on(12*g, 0), cells(full, 12*g), nil, true},
+		{"all are full", nil, on(12*g, 12*g), cells(full, full), nil, true},
+		// The kernel moves the pages of cell 0 to the first of the others, and to no other.
+		{"the first of the others has room", nil, on(12 * g), cells(full, 15*g, g), SetOf(0), false},
+		{"the last of the others has room", nil, on(12 * g), cells(full, g, 15*g), SetOf(0, 1), false},
+		{"the first of the others is full as well", nil, on(12*g, 0), cells(full, full, 15*g), SetOf(0, 1), false},
+		{"reclaimed work holds nothing there", nil, on(0, g), cells(full, 12*g), nil, false},
+		{"it left another cell of late, and a third has room", since(0), on(0, 12*g, 0), cells(15*g, full, 15*g), SetOf(0, 1), false},
+		{"it left another cell of late, which is the only one with room", since(0), on(0, 12*g), cells(15*g, full), SetOf(1), false},
+		{"it left the cell a minute ago, and is still there", since(0), on(12*g, 0), cells(full, 15*g), SetOf(0), true},
+		{"its pages cannot be moved", nil, on(12*g, 0), func(now time.Time) *Pressure {
+			p := cells(full, 15*g)(now)
+			p.Mems = nil
+			return p
+		}, nil, true},
+		{"it is not known where it lies", nil, []Candidate{{UID: "hog", Name: "hog", Memory: g}}, cells(full, 15*g), nil, true},
+	} {
+		e, v := Evictor{Left: c.left}.Decide(c.pressure(noon), c.cs, noon, DefaultEvictions())
+		if got := e.Leaves(); !got.Equal(c.want) || (len(v.Evict) > 0) != c.evicts {
+			t.Errorf("%s: it leaves cells %q and %d pods go, want %q and eviction %t", c.name, got, len(v.Evict), c.want, c.evicts)
+		}
+	}
+	// The pages have time to move. Once the cell is well, reclaimed work stays off it for a while.
+	e, _, after := decide(Evictor{}, noon, 60, on(12*g, 0), cells(full, 15*g))
+	if want := int(leaveWithin / time.Second); after != want {
+		t.Errorf("the cell stays low: a pod goes after %d s, want %d", after, want)
+	}
+	for i, want := range map[time.Duration]Set{time.Minute: SetOf(0), DefaultEvictions().Hold + time.Minute: nil} {
+		if got, _ := e.Decide(cells(15*g, 15*g)(noon.Add(i)), on(0, 12*g), noon.Add(i), DefaultEvictions()); !got.Leaves().Equal(want) {
+			t.Errorf("%s later it keeps off %q, want %q", i, got.Leaves(), want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package shape
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -37,6 +38,8 @@ type Pressure struct {
 	MemoryStall fleet.Known[float64]
 	Memory      fleet.Known[MemorySignals]
 	Cells       fleet.Known[[]CellMemory]
+	// Mems are the cells whose memory reclaimed work may use; empty where its pages cannot be moved.
+	Mems Set
 	// Disk and Inodes are the shares that are free where pods write.
 	Disk, Inodes fleet.Known[float64]
 	// Box is the memory box as the kernel has it; without limits it is never full.
@@ -99,6 +102,8 @@ type Evictor struct {
 	Since map[string]time.Time
 	// Hits count, for each cell, how often it was low of late.
 	Hits map[int]int
+	// Left is since when reclaimed work keeps its memory off a cell.
+	Left map[int]time.Time
 	// Done are the evictions of the last minute, Pending the pods that were chosen and are not gone.
 	Done    []time.Time
 	Pending []string
@@ -120,12 +125,22 @@ const (
 	// Margins above the kernel's watermarks, so that a pod goes before the kernel reclaims from online.
 	cellMinMargin = fleet.GiB
 	cellLowMargin = 256 << 20
+	// leaveWithin is how long a cell may stay low after reclaimed work was to leave it: two cycles, and the time in which the kernel moves some GiB.
+	leaveWithin = 15 * time.Second
 )
+
+// marks are the amounts of free memory below which a cell is near its minimum, and low.
+func (c *CellMemory) marks() (least, low fleet.Bytes) {
+	return c.Min + min(cellMinMargin, c.Min), c.Low + min(cellLowMargin, c.Low)
+}
+
+// Leaves are the cells that reclaimed work keeps its memory off.
+func (last *Evictor) Leaves() Set { return SetOf(slices.Collect(maps.Keys(last.Left))...) }
 
 // Decide looks at the pressure once a period. Pressure stall information comes first, since it is what online feels; then memory of the machine and of
 // its cells; then single pods. At most one pod goes in a round.
 func (last Evictor) Decide(p *Pressure, cs []Candidate, now time.Time, o EvictionOptions) (Evictor, Verdict) {
-	next := Evictor{Since: map[string]time.Time{}, Hits: map[int]int{}}
+	next := Evictor{Since: map[string]time.Time{}, Hits: map[int]int{}, Left: map[int]time.Time{}}
 	for _, at := range last.Done {
 		if now.Sub(at) < time.Minute {
 			next.Done = append(next.Done, at)
@@ -238,14 +253,18 @@ func (d *decision) memory(p *Pressure) {
 	}
 }
 
-// cells looks at each cell: one that is below its minimum goes on at once, one that is low is counted.
+// cells looks at each cell: one that is below its minimum goes on at once, one that is low is counted. Then reclaimed work leaves the cell, where another
+// one has room for what it holds there. A pod goes where none has, or where leaving did not help.
 func (d *decision) cells(p *Pressure) {
 	if !d.fresh(p.Cells.OK, p.Cells.At) {
+		d.next.Left = d.last.Left
 		return
 	}
-	for _, c := range p.Cells.Value {
+	var scarce Set
+	for i := range p.Cells.Value {
+		c := &p.Cells.Value[i]
 		hits := d.last.Hits[c.Cell]
-		least, low := c.Min+min(cellMinMargin, c.Min), c.Low+min(cellLowMargin, c.Low)
+		least, low := c.marks()
 		switch {
 		case c.Low == 0:
 			continue
@@ -262,15 +281,101 @@ func (d *decision) cells(p *Pressure) {
 		if hits = min(hits, cellSure+1); hits > 0 {
 			d.next.Hits[c.Cell] = hits
 		}
-		holds := func(x *Candidate) bool { return x.ByCell == nil && x.Memory > 0 || x.ByCell[c.Cell] > 0 }
-		if c.Free < low && slices.ContainsFunc(d.cs, func(x Candidate) bool { return holds(&x) }) {
+		if c.Free >= low {
+			continue
+		}
+		scarce = append(scarce, c.Cell)
+		if slices.ContainsFunc(d.cs, func(x Candidate) bool { return x.holdsOn(c.Cell) }) {
 			// Page cache of reclaimed work goes before any of its pods.
 			d.out.Reclaim = max(d.out.Reclaim, 2*low-c.Free)
 		}
-		if hits > cellHits && c.Free < low {
-			d.evict(RuleCell, fmt.Sprintf("cell %d has %d MiB free, its low watermark is %d MiB", c.Cell, c.Free>>20, c.Low>>20), holds)
+	}
+	scarce = SetOf(scarce...)
+	for cell, since := range d.last.Left {
+		if p.Mems.Has(cell) && (scarce.Has(cell) || d.now.Sub(since) < d.o.Hold) {
+			d.next.Left[cell] = since
 		}
 	}
+	for i := range p.Cells.Value {
+		c := &p.Cells.Value[i]
+		holds := func(x *Candidate) bool { return x.holdsOn(c.Cell) }
+		if d.next.Hits[c.Cell] <= cellHits || !scarce.Has(c.Cell) || !slices.ContainsFunc(d.cs, func(x Candidate) bool { return holds(&x) }) {
+			continue
+		}
+		if since, leaves := d.next.Left[c.Cell]; leaves && d.now.Sub(since) < leaveWithin || !leaves && d.leave(p, c.Cell, scarce) {
+			if !slices.Contains(d.out.Conditions, RuleCell) {
+				d.out.Conditions = append(d.out.Conditions, RuleCell)
+			}
+			continue
+		}
+		d.evict(RuleCell, fmt.Sprintf("cell %d has %d MiB free, its low watermark is %d MiB", c.Cell, c.Free>>20, c.Low>>20), holds)
+	}
+}
+
+// holdsOn reports whether a pod holds memory on a cell, as far as is known.
+func (c *Candidate) holdsOn(cell int) bool {
+	return c.ByCell == nil && c.Memory > 0 || c.ByCell[cell] > 0
+}
+
+// leave keeps reclaimed work off the cells that are scarce, if the others have room for what it holds there: at first those that it has not left of late,
+// at last the roomiest alone.
+func (d *decision) leave(p *Pressure, cell int, scarce Set) bool {
+	if !p.Mems.Has(cell) || slices.ContainsFunc(d.cs, func(x Candidate) bool { return x.ByCell == nil && x.Memory > 0 }) {
+		return false
+	}
+	has, left := p.Mems.Minus(d.last.Leaves()), d.next.Leaves()
+	open := p.Mems.Minus(scarce)
+	for _, to := range []Set{open.Minus(left), open, p.roomiest(open)} {
+		if !d.fit(p, has.Union(to), to) {
+			continue
+		}
+		off := p.Mems.Minus(to)
+		for _, c := range off {
+			if _, ok := d.next.Left[c]; !ok {
+				d.next.Left[c] = d.now
+			}
+		}
+		maps.DeleteFunc(d.next.Left, func(c int, _ time.Time) bool { return !off.Has(c) })
+		return true
+	}
+	return false
+}
+
+// roomiest is the cell with the most free memory.
+func (p *Pressure) roomiest(of Set) Set {
+	var out Set
+	most := fleet.Bytes(-1)
+	for _, c := range p.Cells.Value {
+		if of.Has(c.Cell) && c.Free > most {
+			out, most = SetOf(c.Cell), c.Free
+		}
+	}
+	return out
+}
+
+// fit reports whether each cell that pages are moved to stays above its low mark. When cpuset.mems narrows, the kernel moves the pages of the n-th cell to
+// the n-th of those that are left, counted round, and to no other: what finds no room there stays behind.
+func (d *decision) fit(p *Pressure, from, to Set) bool {
+	if len(to) == 0 {
+		return false
+	}
+	comes := map[int]fleet.Bytes{}
+	for n, cell := range from {
+		if to.Has(cell) {
+			continue
+		}
+		for i := range d.cs {
+			comes[to[n%len(to)]] += d.cs[i].ByCell[cell]
+		}
+	}
+	for i := range p.Cells.Value {
+		c := &p.Cells.Value[i]
+		if _, low := c.marks(); comes[c.Cell] > 0 && c.Free-comes[c.Cell] < low {
+			return false
+		}
+		delete(comes, c.Cell)
+	}
+	return len(comes) == 0
 }
 
 // box looks at what processes of reclaimed work hold against the limits of their box. Above high the kernel puts each that allocates to sleep, by the

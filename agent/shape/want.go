@@ -94,6 +94,8 @@ type Input struct {
 	Parents Parents
 	Knobs   Knobs
 	Box     Box
+	// Leave are cells that reclaimed work keeps its memory off.
+	Leave Set
 }
 
 // Holding is what one pod is given.
@@ -161,6 +163,9 @@ func (in *Input) usable(side Side) Set {
 	return in.Topology.AllCells()
 }
 
+// OverlapMems are the cells whose memory reclaimed work may use.
+func (in *Input) OverlapMems() Set { return in.Topology.Mems(in.usable(OverlapSide)) }
+
 // Lay gives every pod its CPUs and cells.
 func (in *Input) Lay() Layout {
 	var out Layout
@@ -175,9 +180,13 @@ func (in *Input) Lay() Layout {
 	for i := range in.Pods {
 		p := &in.Pods[i]
 		cells := t.AllCells()
+		mems := t.Mems(cells)
 		switch p.Side {
 		case OverlapSide:
-			cells = in.usable(OverlapSide)
+			cells, mems = in.usable(OverlapSide), in.OverlapMems()
+			if off := mems.Minus(in.Leave); len(off) > 0 {
+				mems = off
+			}
 		case SystemSide:
 		default:
 			continue
@@ -187,7 +196,7 @@ func (in *Input) Lay() Layout {
 			cpus = t.CPUsOf(cells)
 			out.Problems = append(out.Problems, fmt.Sprintf("pod %s shares dedicated cores: all cores of its cells are dedicated", p.Name))
 		}
-		out.Holdings = append(out.Holdings, Holding{Pod: p, CPUs: cpus, Mems: t.Mems(cells)})
+		out.Holdings = append(out.Holdings, Holding{Pod: p, CPUs: cpus, Mems: mems})
 	}
 	slices.SortFunc(out.Holdings, func(a, b Holding) int {
 		return cmp.Or(strings.Compare(a.Pod.Name, b.Pod.Name), strings.Compare(a.Pod.UID, b.Pod.UID))
@@ -477,6 +486,8 @@ func (h *Holding) why(in *Input) string {
 		return fmt.Sprintf("%s is bound to cells %s, chosen by the agent", h.Pod.Name, h.Cells)
 	case len(h.Cells) > 0:
 		return fmt.Sprintf("%s is bound to cells %s by its annotation", h.Pod.Name, h.Cells)
+	case h.Pod.Side == OverlapSide && len(in.Leave) > 0:
+		return fmt.Sprintf("%s runs on what online leaves idle, its memory is off cells %s, where little is free", h.Pod.Name, in.Leave)
 	case h.Pod.Side == OverlapSide:
 		return fmt.Sprintf("%s runs on what online leaves idle", h.Pod.Name)
 	case h.Pod.Side == SystemSide:
