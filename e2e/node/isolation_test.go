@@ -34,6 +34,7 @@ func TestIsolation(t *testing.T) {
 	c.web = c.Create(t, probe)
 	t.Run("a CPU antagonist", func(t *testing.T) { suffersAnAntagonist(t, c) })
 	t.Run("online spikes", func(t *testing.T) { spikes(t, c) })
+	t.Run("reclaimed work fills a cell", func(t *testing.T) { leavesAFullCell(t, c) })
 	t.Run("online grows next to a memory hog", func(t *testing.T) { outlivesAHog(t, c) })
 	t.Run("a memory hog grows without end", func(t *testing.T) { evictsBeforeTheKernel(t, c) })
 }
@@ -176,6 +177,58 @@ func (c *cluster) latency(t *testing.T, runs int) (p50, p99 int) {
 	slices.Sort(first)
 	slices.Sort(second)
 	return first[len(first)/2], second[len(second)/2]
+}
+
+// leavesAFullCell: a reclaimed pod grows on the cell to which a pod of online is bound, while the other cells are all but empty. Its memory is moved there,
+// it runs on, and online loses no page.
+func leavesAFullCell(t *testing.T, c *cluster) {
+	c.startAgent(t) // no change where the story before did it
+	address := c.agentAddress(t)
+	const cell, cpus, spareMiB = 1, "2-3", 200
+	free, err := strconv.Atoi(c.Script(t, fmt.Sprintf("sed -n 's/.*MemFree: *\\([0-9]*\\) kB/\\1/p' /sys/devices/system/node/node%d/meminfo", cell)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound := c.online("bound")
+	bound.Annotations = map[string]string{shape.AnnotationCells: strconv.Itoa(cell)}
+	bound.Spec.Containers[0].Args = []string{"-mib", strconv.Itoa(free>>10 - spareMiB)}
+	bound = c.Create(t, bound)
+	c.confined(t, bound, cpus, strconv.Itoa(cell))
+	c.Eventually(t, "online has its memory", func(ctx context.Context) (bool, error) {
+		return c.memory(t, bound)["anon"] >= int64(free>>10-spareMiB)<<20, nil
+	})
+	before, evictions := c.memory(t, bound), c.evictions(t, address)
+	filler := c.Create(t, c.Pod("filler", "-grow", "16"))
+	// The kernel takes memory of the cell on which a thread runs.
+	c.Script(t, fmt.Sprintf("for task in $(cat %s/cgroup.threads); do taskset -pc %s $task; done", cgroup(filler), cpus))
+	held := func() int64 {
+		n, err := strconv.ParseInt(c.Script(t, fmt.Sprintf("sed -n 's/^anon .*N%d=\\([0-9]*\\).*/\\1/p' %s/memory.numa_stat", cell, cgroup(filler))), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	most := int64(0)
+	c.Eventually(t, "reclaimed work leaves the cell", func(ctx context.Context) (bool, error) {
+		most = max(most, held())
+		m, err := c.agentMetrics(ctx, address)
+		if err == nil && sum(m, "springtide_agent_evictions_total") > evictions {
+			return false, fmt.Errorf("a pod was evicted, %d MiB of the cell were its own", most>>20)
+		}
+		return err == nil && m["springtide_agent_left_cells"] > 0, nil //nolint:nilerr // a machine under pressure may answer late
+	})
+	begin := c.guestNow(t)
+	c.Eventually(t, "its pages are moved", func(context.Context) (bool, error) { return held() < most/8, nil })
+	t.Logf("measure: a reclaimed pod with %d MiB on a full cell held %d MiB there %.1f s after it was to leave", most>>20, held()>>20, c.guestNow(t).Sub(begin).Seconds())
+	if mems, err := shape.ParseSet(c.Script(t, "cat "+cgroup(filler)+"/cpuset.mems.effective")); err != nil || mems.Has(cell) {
+		t.Errorf("reclaimed work may still use memory of cells %s: %v", mems, err)
+	}
+	if now := c.evictions(t, address); now != evictions {
+		t.Errorf("%v pods were evicted", now-evictions)
+	}
+	c.keptItsPages(t, bound, before)
+	c.remove(t, filler)
+	c.remove(t, bound)
 }
 
 // outlivesAHog: reclaimed work with page cache fills its memory box, then online grows into it. The box shrinks, which takes the hog's page cache; what is
