@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -61,6 +62,8 @@ type RecallReport struct {
 	Late       int      `json:"late"`
 	P50Seconds *float64 `json:"p50Seconds"`
 	P99Seconds *float64 `json:"p99Seconds"`
+	// LateLoans says of each late recall when it entered which phase, was due, and was Clean.
+	LateLoans []string `json:"lateLoans,omitempty"`
 }
 
 // ForecastReport is the error of the forecasts that were made in the run.
@@ -194,11 +197,28 @@ func (t *Truth) reportLoans(out *Report) {
 		out.Recalls.Count++
 		if clean.After(l.facts.Due) {
 			out.Recalls.Late++
+			out.Recalls.LateLoans = append(out.Recalls.LateLoans, l.facts.went())
 		}
 		took = append(took, clean.Sub(l.facts.FirstNotice).Seconds())
 	}
 	slices.Sort(took)
 	out.Recalls.P50Seconds, out.Recalls.P99Seconds = nearestRank(took, 0.5), nearestRank(took, 0.99)
+}
+
+// went is the way of a recall in one line.
+func (l *LoanFacts) went() string {
+	const clock = "15:04:05"
+	out := l.Name + ":"
+	for _, p := range l.History {
+		if !p.At.Before(l.FirstNotice) {
+			out += fmt.Sprintf(" %s %s,", p.Phase, p.At.UTC().Format(clock))
+		}
+	}
+	out += " due " + l.Due.UTC().Format(clock)
+	if l.CleanAt.IsZero() {
+		return out + ", not clean yet"
+	}
+	return out + ", clean " + l.CleanAt.UTC().Format(clock)
 }
 
 // nearestRank is the smallest value that a share q of the sorted values does not exceed; nil when there is none.

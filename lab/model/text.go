@@ -52,6 +52,9 @@ func (r *Report) Text(width int) string {
 	line("offline core-hours", "%s of %s wanted (static %s), %s lost", count(r.OfflineCoreHours), count(r.OfflineDemandCoreHours), count(r.OfflineCoreHoursStatic), count(r.OfflineCoreHoursLost))
 	line("lent", "%s core-hours in %d machines and %d sockets", count(r.CoreHoursLent), r.Loans.Node, r.Loans.Socket)
 	line("recalls", "%d, %d late, p50 %s, p99 %s", r.Recalls.Count, r.Recalls.Late, optional(r.Recalls.P50Seconds, "%.0f s"), optional(r.Recalls.P99Seconds, "%.0f s"))
+	for _, l := range r.Recalls.LateLoans[:min(5, len(r.Recalls.LateLoans))] {
+		line("  late", "%s", l)
+	}
 	line("demand to notice", "%d, p50 %s, p99 %s; by the wall p50 %s, p99 %s", r.Demands.Count, optional(r.Demands.P50Seconds, "%.0f s"),
 		optional(r.Demands.P99Seconds, "%.0f s"), optional(r.Demands.P50WallSeconds, "%.2f s"), optional(r.Demands.P99WallSeconds, "%.2f s"))
 	line("forecast", "weighted quantile loss %s, the 0.9 quantile covered %s (%d forecasts)", optional(r.Forecast.WQL, "%.3f"), optional(r.Forecast.Coverage90, "%.3f"), r.Forecast.Count)

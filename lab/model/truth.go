@@ -55,6 +55,15 @@ type LoanFacts struct {
 	FromOffline bool
 	// FirstNotice, Due and CleanAt are as in the loan; zero while not reached.
 	FirstNotice, Due, CleanAt time.Time
+	// Name and History, its phases in order, say in the report how a late recall went.
+	Name    string
+	History []PhaseAt
+}
+
+// PhaseAt is when a loan entered a phase.
+type PhaseAt struct {
+	Phase fleet.Phase
+	At    time.Time
 }
 
 // Pin is one node that stays, and what keeps it.

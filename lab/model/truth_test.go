@@ -154,17 +154,22 @@ func TestLoansAndRecalls(t *testing.T) {
 	step(4, loan("1", n, fleet.Lent, 0, 0, 0), loan("2", s, fleet.Cancelled, 0, 0, 0), loan("3", n, fleet.Lent, 0, 0, 0))
 	step(4, loan("1", n, fleet.Noticed, 120, 300, 0), loan("3", n, fleet.Noticed, 130, 200, 0), loan("4", s, fleet.Lent, 0, 0, 0))
 	step(4, loan("1", n, fleet.Draining, 120, 300, 0), loan("3", n, fleet.Lent, 0, 0, 0), loan("4", s, fleet.Noticed, 180, 210, 0))
+	late := loan("4", s, fleet.Draining, 180, 210, 0)
+	late.Name, late.History = "loan-4", []PhaseAt{{fleet.Lent, at(90)}, {fleet.Noticed, at(180)}, {fleet.Draining, at(240)}}
 	// 6 is what online borrowed: it goes back late, and is no recall.
 	borrowed := loan("6", n, fleet.Emptying, 100, 110, 0)
 	borrowed.FromOffline = true
 	// 1 comes home in time after 130 s, 4 never does and is overdue, 3's notice was taken back, 5 is not due yet.
-	step(4, loan("1", n, fleet.Returned, 120, 300, 250), loan("3", n, fleet.Lent, 0, 0, 0), loan("4", s, fleet.Draining, 180, 210, 0), loan("5", s, fleet.Noticed, 290, 900, 0), borrowed)
+	step(4, loan("1", n, fleet.Returned, 120, 300, 250), loan("3", n, fleet.Lent, 0, 0, 0), late, loan("5", s, fleet.Noticed, 290, 900, 0), borrowed)
 	r := tr.Report(0)
 	if r.Loans != (LoanReport{Node: 2, Socket: 2}) {
 		t.Errorf("loans %+v, want 2 nodes (1, 3) and 2 sockets (4, 5): 2 was cancelled", r.Loans)
 	}
 	if r.Recalls.Count != 2 || r.Recalls.Late != 1 || *r.Recalls.P50Seconds != 120 || *r.Recalls.P99Seconds != 130 {
 		t.Errorf("recalls %d, late %d, p50 %v, p99 %v; want 2, 1, 120 (loan 4, until now), 130", r.Recalls.Count, r.Recalls.Late, *r.Recalls.P50Seconds, *r.Recalls.P99Seconds)
+	}
+	if want := "loan-4: Noticed 12:03:00, Draining 12:04:00, due 12:03:30, not clean yet"; len(r.Recalls.LateLoans) != 1 || r.Recalls.LateLoans[0] != want {
+		t.Errorf("the late recalls are %q, want %q", r.Recalls.LateLoans, want)
 	}
 	// In minutes: two nodes in the second, a socket in the third, a node in the fourth and fifth.
 	near(t, "core-hours lent", r.CoreHoursLent, 64*(2+1+1+1)/60.0, 1e-9)

@@ -155,6 +155,10 @@ func (w *World) loanFacts() []model.LoanFacts {
 		f := &out[i]
 		*f = model.LoanFacts{UID: string(l.UID), Kind: fleet.ParcelKind(l.Spec.Kind), Phase: phaseOf(l), Cores: l.Spec.Capacity.CPU.AsApproximateFloat64(),
 			FromOffline: l.Spec.From == offlinePool}
+		f.Name = l.Name
+		for _, h := range l.Status.History {
+			f.History = append(f.History, model.PhaseAt{Phase: fleet.Phase(h.Phase), At: h.Time.Time})
+		}
 		f.FirstNotice, f.Due, f.CleanAt = timeOf(l.Status.FirstNotice), timeOf(l.Status.Due), timeOf(l.Status.CleanTime)
 	}
 	return out
