@@ -31,6 +31,7 @@ type core struct {
 	queue   *queue.Queue
 	tenants *tenants
 	pools   pools
+	devices *devices
 	nodes   map[string]*nodeFacts
 	pods    map[types.UID]*pod
 	classes map[place.ClassID]*class
@@ -61,6 +62,8 @@ type core struct {
 	handPod func(*corev1.Pod, int)
 	// handGang gives a gang that waits to another partition, and reports the version of its object after that.
 	handGang func(gang owner, group *podGroup, to int, answered func(version uint64, err error))
+	// tried is the partition on whose nodes a gang is tried, to see whether it may be handed on; nowhere else.
+	tried int
 	// elsewhere are the pods that wait and are another partition's to place.
 	elsewhere map[types.UID]*corev1.Pod
 }
@@ -97,6 +100,8 @@ type pod struct {
 	// trial is what upstream's plugins hold for it, while it is assumed.
 	trial  Trial
 	judged judgement
+	// devices: it asks for an extended resource that a device class stands for.
+	devices bool
 	// counted are the names under which the tally counts it.
 	counted struct{ owner, pool string }
 }
@@ -283,6 +288,7 @@ func (c *core) describe(p *pod, o *corev1.Pod) {
 	if c.isFiller(o) {
 		p.shape.Side = fleet.Online // it tolerates all marks, and holds what online keeps
 	}
+	p.devices, p.judged = c.devices.ask(&p.request, &p.shape), judgement{}
 	p.class = c.classify(p)
 	p.confined = false
 }
@@ -396,13 +402,18 @@ func (c *core) boundChanged(p *pod, o *corev1.Pod) {
 	if r.resources == p.request.resources && r.ephemeral == p.request.ephemeral {
 		return
 	}
+	c.reshape(p, o)
+	c.touch(p.node)
+}
+
+// reshape reads again what a pod asks for that holds room in the table.
+func (c *core) reshape(p *pod, o *corev1.Pod) {
 	c.count(p, -1)
 	c.describe(p, o)
 	delete(c.byRef, p.ref)
 	p.ref = c.table.Resize(p.ref, p.shape)
 	c.byRef[p.ref] = p
 	c.count(p, 1)
-	c.touch(p.node)
 }
 
 // touch notes that something may have come free on a node.
@@ -519,7 +530,7 @@ func (c *core) nodeChanged(name string) {
 	if n == nil || n.node == nil {
 		return
 	}
-	m := n.machine(c.pools)
+	m := n.machine(c.pools, c.devices)
 	if c.c.Partitions > 1 {
 		m.Labels = withLabel(m.Labels, v1alpha1.LabelPartition, strconv.Itoa(partitionOf(name, c.c.Partitions)))
 	}

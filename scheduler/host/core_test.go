@@ -22,6 +22,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/scheduler/host/bind"
+	"github.com/springtide/springtide/scheduler/place"
 )
 
 // stage is a scheduler's core without a cluster: what it would write is kept, and time passes as the test says.
@@ -822,6 +823,63 @@ func TestPartitions(t *testing.T) {
 	}
 	if p.said["pod-d"] == "" {
 		t.Error("the pod that fits nowhere has no message")
+	}
+}
+
+// TestJudgedPodsAreHandedOn: what upstream's plugins judge is handed on as other pods and gangs are, and nothing is held for it here afterwards.
+func TestJudgedPodsAreHandedOn(t *testing.T) {
+	p := newPlay(t)
+	app := p.onePerNode()
+	p.c.c.Partitions, p.c.c.Partition = 2, 0
+	var own, other []string
+	for i := 0; len(own) < 1 || len(other) < 3; i++ {
+		name := fmt.Sprint("n", i)
+		if at := partitionOf(name, 2); at == 0 && len(own) < 1 {
+			own = append(own, name)
+			p.node(name, "8")
+		} else if at == 1 && len(other) < 3 {
+			other = append(other, name)
+			p.node(name, "8")
+		}
+	}
+	handed := map[string]int{}
+	p.c.handPod = func(o *corev1.Pod, to int) { handed[o.Name] = to }
+	ours := func(o *corev1.Pod) {
+		app(o)
+		o.Annotations = map[string]string{v1alpha1.AnnotationPartition: "0"}
+	}
+	first := p.pod("first", "1", ours)
+	p.pod("second", "1", ours)
+	p.settle()
+	if got := p.take(); len(got) != 1 || got["first"] != own[0] || len(handed) != 1 || handed["second"] != 1 {
+		t.Fatalf("bound %v and handed on %v: the plugins take one pod a node", got, handed)
+	}
+	p.bound(first, own[0])
+	p.c.podGone("pod-second") // the annotation takes it away
+	ring := ""
+	for i := 0; ring == "" || partitionOf("default/"+ring, 2) != 0; i++ {
+		ring = fmt.Sprint("ring", i)
+	}
+	p.c.setGroup("default/"+ring, &podGroup{namespace: "default", name: ring, minCount: 3})
+	gangs := map[owner]int{}
+	p.c.handGang = func(of owner, _ *podGroup, to int, _ func(uint64, error)) { gangs[of] = to }
+	free := func() (sum int64) {
+		for _, n := range other {
+			if p.c.table.CanPlaceOn(p.c.table.Class(place.Shape{Requests: fleet.Resources{CPU: 8000}, Side: fleet.Online}), fleet.NodeID(n)) {
+				sum++
+			}
+		}
+		return sum
+	}
+	for i := range 3 {
+		p.pod(fmt.Sprint("g", i), "1", app, inGroup(ring))
+	}
+	p.settle()
+	if got := p.take(); len(got) != 0 || len(gangs) != 1 || gangs[owner{true, "default/" + ring}] != 1 {
+		t.Fatalf("bound %v and handed on %v: the other partition has a node for each of three", got, gangs)
+	}
+	if on := p.c.judge.plugins.(*onePerNode).on; free() != 3 || len(on) != 1 {
+		t.Errorf("%d of 3 nodes are free and the plugins count %d pods after a gang was handed on", free(), len(on))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -73,12 +74,16 @@ type refusal struct{ message string }
 
 func (r *refusal) Error() string { return r.message }
 
-// choose finds the best node of this partition and takes its room in the table.
+// choose finds the best node of this partition, or of the one that is tried, and takes its room in the table.
 func (c *core) choose(ctx context.Context, p *pod) (place.Decision, error) {
 	if c.c.Partitions <= 1 || p.pinned != "" {
 		return c.chooseAny(ctx, p)
 	}
-	return c.within(p, v1alpha1.LabelPartition, c.ownPartition(), func() (place.Decision, error) { return c.chooseAny(ctx, p) })
+	at := c.ownPartition()
+	if c.tried != nowhere {
+		at = strconv.Itoa(c.tried)
+	}
+	return c.within(p, v1alpha1.LabelPartition, at, func() (place.Decision, error) { return c.chooseAny(ctx, p) })
 }
 
 // chooseAny finds the best node of all that the pod's class admits.

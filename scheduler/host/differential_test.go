@@ -44,7 +44,7 @@ func TestFeasibleAsUpstream(t *testing.T) {
 		nodes, pods := someCluster(r, about)
 		table := place.New()
 		for _, n := range nodes {
-			table.SetMachine((&nodeFacts{node: n}).machine(pools{}))
+			table.SetMachine((&nodeFacts{node: n}).machine(pools{}, newDevices()))
 		}
 		for _, b := range pods {
 			req := requestsOf(b)
@@ -105,7 +105,7 @@ func TestImagesScoreAsUpstream(t *testing.T) {
 				}
 			}
 			nodes = append(nodes, n)
-			table.SetMachine((&nodeFacts{node: n}).machine(pools{}))
+			table.SetMachine((&nodeFacts{node: n}).machine(pools{}, newDevices()))
 		}
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "p", UID: "p"}}
 		for range pick(r, "containers", 1, 1, 2, 3) {

@@ -22,6 +22,8 @@ type request struct {
 	resources fleet.Resources
 	ephemeral fleet.Bytes
 	extended  rules.Amounts
+	// gpus are the parts of the GPUs in resources, by the names of the extended resources.
+	gpus rules.Amounts
 }
 
 func (r *request) amount() amount {
@@ -37,10 +39,16 @@ func requestsOf(p *corev1.Pod) request {
 // split sorts a list of resources into those that have columns of their own and the others.
 func split(list corev1.ResourceList) request {
 	r := request{resources: facts.Resources(list), ephemeral: fleet.Bytes(list.StorageEphemeral().Value())}
-	var more map[string]int64
+	var more, gpus map[string]int64
 	for name, q := range list {
 		switch {
 		case strings.HasSuffix(string(name), facts.GPUSuffix):
+			if q.Value() != 0 {
+				if gpus == nil {
+					gpus = map[string]int64{}
+				}
+				gpus[string(name)] = q.Value()
+			}
 		case name == corev1.ResourceCPU, name == corev1.ResourceMemory, name == corev1.ResourcePods, name == corev1.ResourceEphemeralStorage:
 		case q.Value() != 0:
 			if more == nil {
@@ -51,6 +59,9 @@ func split(list corev1.ResourceList) request {
 	}
 	if more != nil {
 		r.extended = rules.AmountsOf(more)
+	}
+	if gpus != nil {
+		r.gpus = rules.AmountsOf(gpus)
 	}
 	return r
 }

@@ -326,7 +326,7 @@ func (g *gangs) decide(ctx context.Context, c *core, x *gang) string {
 		return resultWaits
 	}
 	placed, why := g.place(ctx, c, x, chosen)
-	if placed == nil && g.handOn(c, x, chosen) {
+	if placed == nil && g.handOn(ctx, c, x, chosen) {
 		c.metrics.gangs.WithLabelValues(resultHanded).Inc()
 		return resultHanded
 	}

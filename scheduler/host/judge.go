@@ -39,6 +39,8 @@ type Trial interface {
 	Unreserve(ctx context.Context, node string)
 	// PreBind runs the plugins' writes, and begin before the first of them.
 	PreBind(ctx context.Context, node string, begin func()) error
+	// GiveUp takes back what an earlier attempt left, where no node was accepted: a claim that is allocated for a node that will not do.
+	GiveUp(ctx context.Context)
 	// Without is Check as if some pods were not on the node.
 	Without(ctx context.Context, node string, gone []*corev1.Pod) error
 }
@@ -89,7 +91,7 @@ func (j *judge) needed(p *pod) bool {
 		return false
 	}
 	if p.judged.object != p.object || p.judged.version != j.version {
-		p.judged.object, p.judged.version, p.judged.needed = p.object, j.version, j.terms.Needs(p.object) || j.repelled(p.object)
+		p.judged.object, p.judged.version, p.judged.needed = p.object, j.version, p.devices || j.terms.Needs(p.object) || j.repelled(p.object)
 	}
 	return p.judged.needed
 }
@@ -134,6 +136,7 @@ func (j *judge) choose(ctx context.Context, c *core, p *pod) (place.Decision, er
 		return place.Decision{}, err
 	}
 	if len(accepted) == 0 {
+		trial.GiveUp(ctx)
 		if len(refused) == 0 {
 			return place.Decision{}, &refusal{c.whyNot(p.class)}
 		}

@@ -61,13 +61,13 @@ func (p pools) classOf(name string) (fleet.Class, bool) {
 //
 // The NodeShare is written before the marks of a node, so what it says stands in place of the marks that follow from it: the holder taint and the
 // label of offline machines. A node without a share, or with one of an earlier node of the name, has the marks that it carries.
-func (n *nodeFacts) machine(all pools) place.Machine {
+func (n *nodeFacts) machine(all pools, d *devices) place.Machine {
 	o := n.node
 	home := all.homeOf(o.Labels)
 	r := split(o.Status.Allocatable)
 	m := place.Machine{
 		ID: fleet.NodeID(o.Name), Name: o.Name, Home: fleet.Online, Zone: o.Labels[corev1.LabelTopologyZone], GPUModel: o.Labels[facts.LabelGPUModel],
-		Allocatable: r.resources, Ephemeral: r.ephemeral, Extended: r.extended, Unschedulable: o.Spec.Unschedulable,
+		Allocatable: r.resources, Ephemeral: r.ephemeral, Extended: d.offer(&r), Unschedulable: o.Spec.Unschedulable,
 	}
 	if home != nil {
 		m.Pool, m.Home = fleet.PoolID(home.name), home.class

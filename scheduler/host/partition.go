@@ -178,20 +178,14 @@ func (c *core) homeChanged(gang owner, u *unstructured.Unstructured) {
 }
 
 // handOn gives a gang to the first partition after this one whose nodes hold it whole, and reports whether there is one.
-func (g *gangs) handOn(c *core, x *gang, chosen []*pod) bool {
+func (g *gangs) handOn(ctx context.Context, c *core, x *gang, chosen []*pod) bool {
 	n := c.c.Partitions
-	if n <= 1 || slices.ContainsFunc(chosen, func(p *pod) bool { return p.pinned != "" || c.judge.needed(p) }) {
+	if n <= 1 || slices.ContainsFunc(chosen, func(p *pod) bool { return p.pinned != "" }) {
 		return false
 	}
 	for k := range n - 1 {
 		to := (c.c.Partition + 1 + k) % n
-		fits := false
-		c.table.Would(func() bool {
-			_, request := g.request(chosen, g.within(c, x, chosen), func(p *pod) place.ClassID { return c.classOn(p, to) })
-			_, fits = c.table.DecideGang(request)
-			return fits
-		})
-		if !fits {
+		if !g.fitsOn(ctx, c, x, chosen, to) {
 			continue
 		}
 		gang := owner{x.group != "", cmp.Or(x.group, x.job)}
@@ -225,17 +219,42 @@ func (g *gangs) handOn(c *core, x *gang, chosen []*pod) bool {
 	return false
 }
 
+// fitsOn reports whether the nodes of a partition hold a gang whole. Nothing is held afterwards.
+func (g *gangs) fitsOn(ctx context.Context, c *core, x *gang, chosen []*pod, to int) (fits bool) {
+	if !slices.ContainsFunc(chosen, c.judge.needed) {
+		c.table.Would(func() bool {
+			_, request := g.request(chosen, g.within(c, x, chosen), func(p *pod) place.ClassID { return c.classOn(p, to) })
+			_, fits = c.table.DecideGang(request)
+			return fits
+		})
+		return fits
+	}
+	changed := c.judge.changed
+	c.tried = to
+	placed, _ := g.place(ctx, c, x, slices.Clone(chosen))
+	c.tried = nowhere
+	for _, p := range placed {
+		c.unassume(p)
+	}
+	c.judge.changed = changed
+	return placed != nil
+}
+
 // ownPartition is the value of LabelPartition on the nodes of this process.
 func (c *core) ownPartition() string { return strconv.Itoa(c.c.Partition) }
 
 // handOn gives a pod to the partition of a node that has room for it, and reports whether there is one.
 func (c *core) handOn(ctx context.Context, p *pod) bool {
-	if c.c.Partitions <= 1 || p.gang != nil || c.judge.needed(p) {
+	if c.c.Partitions <= 1 || p.gang != nil {
 		return false
 	}
 	d, err := c.chooseAny(ctx, p)
 	if err != nil {
 		return false
+	}
+	if p.trial != nil {
+		p.trial.Unreserve(ctx, string(d.Node))
+		p.trial = nil
 	}
 	c.table.Forget(d.Pod)
 	to := partitionOf(string(d.Node), c.c.Partitions)

@@ -394,6 +394,7 @@ func (t *oneTrial) Without(_ context.Context, node string, gone []*corev1.Pod) e
 func (t *oneTrial) Best(_ context.Context, nodes []string) []string { return nodes }
 func (t *oneTrial) Reserve(context.Context, string) error           { return nil }
 func (t *oneTrial) Unreserve(context.Context, string)               {}
+func (t *oneTrial) GiveUp(context.Context)                          {}
 func (t *oneTrial) PreBind(context.Context, string, func()) error   { return nil }
 
 type labelled struct{}

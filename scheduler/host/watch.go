@@ -47,6 +47,7 @@ func optionals() []optional {
 		{one(own.WithResource("capacityquotas")), setQuota},
 		{one(own.WithResource("elasticjobs")), setJob},
 		{one(facts.Topologies), setTopology},
+		{one(deviceClasses), setDeviceClass},
 		{podGroups(), setGroup},
 		{one(own.WithResource("loans")), setLoan},
 		{one(own.WithResource("elasticservices")), setService},

@@ -252,9 +252,12 @@ func (k *kase) devices(node string, names ...string) {
 }
 
 // deviceClass makes the class of the case's devices.
-func (k *kase) deviceClass() {
+func (k *kase) deviceClass() { k.deviceClassFor(nil) }
+
+// deviceClassFor makes the class of the case's devices, which stands for an extended resource.
+func (k *kase) deviceClassFor(resource *string) {
 	k.t.Helper()
-	o := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: k.id + ".example.com"}, Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{{
+	o := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: k.id + ".example.com"}, Spec: resourcev1.DeviceClassSpec{ExtendedResourceName: resource, Selectors: []resourcev1.DeviceSelector{{
 		CEL: &resourcev1.CELDeviceSelector{Expression: `device.driver == "` + k.id + `.example.com"`}}}}}
 	if _, err := k.api.ResourceV1().DeviceClasses().Create(k.t.Context(), o, metav1.CreateOptions{}); err != nil {
 		k.t.Fatal(err)
@@ -302,4 +305,68 @@ func TestPlaneClaims(t *testing.T) {
 		{name: "room and device on one node", nodes: two, objects: func(k *kase) { k.deviceClass(); k.devices("a", "d0"); k.devices("b", "d0"); k.resourceClaim("c") }, running: []*corev1.Pod{work("r", on("a"), cores("3"))},
 			pods: []*corev1.Pod{work("p", cores("2"), uses("c"))}, want: map[string]string{"p": "b"}},
 	})
+}
+
+// TestPlaneExtendedDevices: a pod asks for an extended resource that a DeviceClass stands for. A node with a device plugin gives what it has; of other nodes
+// upstream's plugin judges, makes a claim for the pod, and allocates it before the pod is bound.
+func TestPlaneExtendedDevices(t *testing.T) {
+	two := []*corev1.Node{host("a"), host("b")}
+	stand := func(name string) func(*kase) { return func(k *kase) { k.deviceClassFor(&name) } }
+	claims := func(k *kase, pod string, want int) {
+		k.t.Helper()
+		list, err := k.api.ResourceV1().ResourceClaims(k.ns).List(k.t.Context(), metav1.ListOptions{})
+		if err != nil {
+			k.t.Fatal(err)
+		}
+		p, err := k.api.CoreV1().Pods(k.ns).Get(k.t.Context(), pod, metav1.GetOptions{})
+		if err != nil {
+			k.t.Fatal(err)
+		}
+		if got := p.Status.ExtendedResourceClaimStatus != nil; len(list.Items) != want || got != (want > 0) {
+			k.t.Errorf("there are %d claims and the pod names one: %v; want %d", len(list.Items), got, want)
+		}
+		for i := range list.Items {
+			if c := &list.Items[i]; c.Status.Allocation == nil || len(c.Status.ReservedFor) != 1 {
+				k.t.Errorf("claim %s has allocation %+v and is reserved for %v", c.Name, c.Status.Allocation, c.Status.ReservedFor)
+			}
+		}
+	}
+	playAll(t, []behaviour{
+		{name: "the node that has the device", nodes: two, objects: func(k *kase) { stand("one.example.com/card")(k); k.devices("b", "d0") },
+			pods: []*corev1.Pod{work("p", asks("one.example.com/card", "1"))}, want: map[string]string{"p": "b"}, check: func(k *kase, _ map[string]string) { claims(k, "p", 1) }},
+		{name: "by the name of the class", nodes: two, objects: func(k *kase) { k.deviceClass(); k.devices("b", "d0") },
+			pods: []*corev1.Pod{work("p", asks("deviceclass.resource.kubernetes.io/extendeddevices-1.example.com", "1"))}, want: map[string]string{"p": "b"}},
+		{name: "GPUs", nodes: two, objects: func(k *kase) { stand("three.example.com/gpu")(k); k.devices("b", "d0", "d1") },
+			pods: []*corev1.Pod{work("p", asks("three.example.com/gpu", "2")), work("more", asks("three.example.com/gpu", "1"))}, want: map[string]string{"p": "b", "more": ""},
+			then: func(k *kase) { k.devices("a", "d0") }, after: map[string]string{"more": "a"}},
+		{name: "a device plugin on one node", nodes: []*corev1.Node{host("a", holds("four.example.com/gpu", "1")), host("b")}, objects: func(k *kase) { stand("four.example.com/gpu")(k); k.devices("b", "d0") },
+			pods: []*corev1.Pod{work("p1", asks("four.example.com/gpu", "1")), work("p2", asks("four.example.com/gpu", "1")), work("p3", asks("four.example.com/gpu", "1"))},
+			want: map[string]string{"p1": "*", "p2": "*", "p3": ""}, check: func(k *kase, at map[string]string) {
+				if at["p1"] == at["p2"] {
+					k.t.Errorf("both are on %s", at["p1"])
+				}
+			}},
+		{name: "the class comes later", nodes: two, objects: func(k *kase) { k.devices("b", "d0") },
+			pods: []*corev1.Pod{work("p", asks("five.example.com/gpu", "1"))}, want: map[string]string{"p": ""}, then: stand("five.example.com/gpu"), after: map[string]string{"p": "b"}},
+		{name: "a claim of an earlier attempt", nodes: two, objects: stand("six.example.com/card"),
+			pods: []*corev1.Pod{work("p", asks("six.example.com/card", "1"))}, want: map[string]string{"p": ""}, then: func(k *kase) { k.leftBehind("p"); k.devices("b", "d0") },
+			after: map[string]string{"p": "b"}},
+	})
+}
+
+// leftBehind makes the claim of a pod for an extended resource, as a scheduler leaves it that ends before the binding.
+func (k *kase) leftBehind(pod string) {
+	k.t.Helper()
+	p, err := k.api.CoreV1().Pods(k.ns).Get(k.t.Context(), pod, metav1.GetOptions{})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	yes := true
+	c := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{GenerateName: pod + "-extended-resources-", Annotations: map[string]string{resourcev1.ExtendedResourceClaimAnnotation: "true"},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: p.Name, UID: p.UID, Controller: &yes}}},
+		Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{Name: "container-0-request-0",
+			Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: k.id + ".example.com", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1}}}}}}
+	if _, err := k.api.ResourceV1().ResourceClaims(k.ns).Create(k.t.Context(), c, metav1.CreateOptions{}); err != nil {
+		k.t.Fatal(err)
+	}
 }

@@ -22,6 +22,8 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+	helpers "k8s.io/component-helpers/resource"
+	"k8s.io/dynamic-resource-allocation/deviceclass/extendedresourcecache"
 	"k8s.io/dynamic-resource-allocation/resourceslice/tracker"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -41,6 +43,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumezone"
 	fruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
+	schedutil "k8s.io/kubernetes/pkg/scheduler/util"
 	"k8s.io/kubernetes/pkg/scheduler/util/assumecache"
 
 	"github.com/springtide/springtide/scheduler/host"
@@ -55,6 +58,9 @@ type Judge struct {
 	nodes    map[string]*corev1.Node
 	pods     map[types.UID]*corev1.Pod // with their node: bound or assumed
 	assumed  map[types.UID]bool
+	// classes knows which device classes stand for extended resources; nil where the API server serves none.
+	classes fwk.DeviceClassResolver
+	synced  []cache.InformerSynced
 }
 
 // bindTimeout is how long a volume may take to be made and bound: kube-scheduler's default.
@@ -75,6 +81,9 @@ func Start(ctx context.Context, o host.PluginOptions) (host.Plugins, error) {
 		if !ok {
 			return nil, fmt.Errorf("read %v: %w", kind, ctx.Err())
 		}
+	}
+	if !cache.WaitForCacheSync(ctx.Done(), j.synced...) {
+		return nil, fmt.Errorf("read device classes: %w", ctx.Err())
 	}
 	return j, nil
 }
@@ -108,7 +117,7 @@ func newJudge(ctx context.Context, o host.PluginOptions, served bool) (*Judge, e
 	}
 	plugins := volumesAndPods()
 	if served {
-		manager, err := claims(ctx, o)
+		manager, err := j.claims(ctx, o)
 		if err != nil {
 			return nil, err
 		}
@@ -160,7 +169,7 @@ func volumesAndPods() []plugin {
 }
 
 // claims makes what the plugin for DRA reads, as kube-scheduler does.
-func claims(ctx context.Context, o host.PluginOptions) (fwk.SharedDRAManager, error) {
+func (j *Judge) claims(ctx context.Context, o host.PluginOptions) (fwk.SharedDRAManager, error) {
 	all := assumecache.NewAssumeCache(klog.FromContext(ctx), o.Informers.Resource().V1().ResourceClaims().Informer(), "ResourceClaim", "", nil)
 	f := features()
 	slices := tracker.Options{EnableConsumableCapacity: f.EnableDRAConsumableCapacity, SliceInformer: o.Informers.Resource().V1().ResourceSlices(), KubeClient: o.Client}
@@ -168,7 +177,22 @@ func claims(ctx context.Context, o host.PluginOptions) (fwk.SharedDRAManager, er
 	if err != nil {
 		return nil, fmt.Errorf("watch resource slices: %w", err)
 	}
-	return dynamicresources.NewDRAManager(ctx, all, t, o.Informers), nil
+	manager := dynamicresources.NewDRAManager(ctx, all, t, o.Informers)
+	// Which classes stand for extended resources is read by who makes the manager. What a change of a class wakes is to find it changed there.
+	classes, ok := manager.DeviceClassResolver().(*extendedresourcecache.ExtendedResourceCache)
+	if !ok || classes == nil {
+		return manager, nil
+	}
+	j.classes = classes
+	if o.Changed != nil {
+		classes.AddEventHandler(handlers(o.Changed))
+	}
+	r, err := o.Informers.Resource().V1().DeviceClasses().Informer().AddEventHandler(classes)
+	if err != nil {
+		return nil, fmt.Errorf("watch device classes: %w", err)
+	}
+	j.synced = append(j.synced, r.HasSynced)
+	return manager, nil
 }
 
 // watch reports changes of what only the plugins read.
@@ -182,21 +206,26 @@ func watch(o host.PluginOptions, served bool) error {
 		storage.VolumeAttachments().Informer()}
 	if served {
 		r := o.Informers.Resource().V1()
-		all = append(all, r.ResourceClaims().Informer(), r.ResourceSlices().Informer(), r.DeviceClasses().Informer())
+		all = append(all, r.ResourceClaims().Informer(), r.ResourceSlices().Informer())
 	}
 	for _, i := range all {
-		if _, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc: func(any) { o.Changed() }, DeleteFunc: func(any) { o.Changed() },
-			UpdateFunc: func(before, after any) {
-				if a, ok := before.(metav1.Object); ok && a.GetResourceVersion() != after.(metav1.Object).GetResourceVersion() {
-					o.Changed()
-				}
-			},
-		}); err != nil {
+		if _, err := i.AddEventHandler(handlers(o.Changed)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// handlers call a function at each change.
+func handlers(changed func()) cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { changed() }, DeleteFunc: func(any) { changed() },
+		UpdateFunc: func(before, after any) {
+			if a, ok := before.(metav1.Object); ok && a.GetResourceVersion() != after.(metav1.Object).GetResourceVersion() {
+				changed()
+			}
+		},
+	}
 }
 
 // SetNode takes a node over, new or changed.
@@ -274,6 +303,9 @@ type Trial struct {
 	pod   *corev1.Pod
 	state fwk.CycleState
 	only  sets.Set[string] // nil for all nodes
+	// counted are the extended resources that it asks for and no class stands for, as the plugins know the classes: a node must offer them itself. The
+	// host may have heard of a class earlier, or of its end later.
+	counted []corev1.ResourceName
 }
 
 // Begin brings the snapshot up to date and asks what can be said without a node. A [Refusal] means that no node will do until something changes.
@@ -282,6 +314,13 @@ func (j *Judge) Begin(ctx context.Context, p *corev1.Pod) (host.Trial, error) {
 		return nil, fmt.Errorf("update upstream's snapshot: %w", err)
 	}
 	t := &Trial{j: j, pod: p, state: framework.NewCycleState()}
+	if j.classes != nil {
+		for name, q := range helpers.PodRequests(p, helpers.PodResourcesOptions{}) {
+			if schedutil.IsDRAExtendedResourceName(name) && !q.IsZero() && j.classes.GetDeviceClass(name) == nil {
+				t.counted = append(t.counted, name)
+			}
+		}
+	}
 	result, status, _ := j.fw.RunPreFilterPlugins(ctx, t.state, p)
 	if err := refusal(status); err != nil {
 		return nil, err
@@ -328,7 +367,20 @@ func (t *Trial) at(node string) (fwk.NodeInfo, error) {
 	if err != nil {
 		return nil, &Refusal{"node is not known to upstream's plugins yet"}
 	}
+	for _, name := range t.counted {
+		if info.GetAllocatable().GetScalarResources()[name] == 0 {
+			return nil, &Refusal{"node has no " + string(name)}
+		}
+	}
 	return info, nil
+}
+
+// GiveUp runs what upstream runs for a pod that fits nowhere. Its answer is that the pod waits; what it frees wakes the pod by the watch.
+func (t *Trial) GiveUp(ctx context.Context) {
+	_, status := t.j.fw.RunPostFilterPlugins(ctx, t.state, t.pod, framework.NewDefaultNodeToStatus())
+	if err := status.AsError(); err != nil && !status.IsRejected() && !apierrors.IsNotFound(err) {
+		t.j.log.Error(err, "Free what an earlier attempt left", "pod", klog.KObj(t.pod))
+	}
 }
 
 // Without is [Trial.Check] as if some pods were not on the node, as upstream's preemption asks.
