@@ -216,7 +216,8 @@ func (b *bench) prepare(ctx context.Context, w workload) error {
 func (b *bench) clean(ctx context.Context) error {
 	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
 	for _, n := range []string{first, measured} {
-		if err := b.client.SchedulingV1alpha2().PodGroups(n).DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
+		groups := b.client.SchedulingV1alpha2().PodGroups(n)
+		if err := groups.DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
 			return err
 		}
 		for {
@@ -227,8 +228,15 @@ func (b *bench) clean(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if len(list.Items) == 0 {
+			left, err := groups.List(ctx, metav1.ListOptions{Limit: 1})
+			if err != nil {
+				return err
+			}
+			if len(list.Items) == 0 && len(left.Items) == 0 {
 				break
+			}
+			if err := sleep(ctx, 20*time.Millisecond); err != nil { // the controller of PodGroups lets one go after its pods
+				return err
 			}
 		}
 	}
