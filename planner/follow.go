@@ -185,7 +185,7 @@ func (m *maker) forget(l *fleet.Loan) {
 		case s.Node(l.Node) == nil:
 			why.Message = "the machine is gone"
 		case s.At.Sub(l.Since) >= m.in.Options.ClaimHold:
-			why.Message = fmt.Sprintf("nobody took the room within %s", m.in.Options.ClaimHold)
+			why.Message = fmt.Sprintf("no online pod took the room within %s", m.in.Options.ClaimHold)
 		default:
 			return
 		}
