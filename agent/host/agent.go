@@ -207,7 +207,7 @@ func (a *Agent) Cycle(ctx context.Context, f *Facts, now time.Time) (*Outcome, e
 	}
 	in, strays := a.input(f, groups)
 	a.observe(f, in, now)
-	in.Box, in.Leave = a.box(), a.guard.evictor.Leaves()
+	in.Box, in.Moved = a.box(), a.guard.evictor.Moved
 	out := &Outcome{Layout: in.Lay()}
 	out.Writes, out.Skips = shape.Plan(in.Groups(&out.Layout), a.cgroups.Read, a.topology.AllCPUs(), a.topology.Mems(a.topology.AllCells()))
 	a.answer(in, &out.Layout)

@@ -25,7 +25,7 @@ type Metrics struct {
 	stale      prometheus.Gauge
 	indicator  *prometheus.GaugeVec
 	pressure   *prometheus.GaugeVec
-	leftCells  prometheus.Gauge
+	movedPods  prometheus.Gauge
 	reclaims   *prometheus.CounterVec
 	evictions  *prometheus.CounterVec
 }
@@ -56,13 +56,13 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		stale:      prometheus.NewGauge(prometheus.GaugeOpts{Name: ns + "stale_signals", Help: "Signals that are missing or old; while there is one, reclaimed work gets no more."}),
 		indicator:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: ns + "indicator", Help: "Value of an indicator of how online fares."}, []string{"indicator"}),
 		pressure:   prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: ns + "pressure", Help: "1 for each eviction rule whose threshold is passed."}, []string{"rule"}),
-		leftCells:  prometheus.NewGauge(prometheus.GaugeOpts{Name: ns + "left_cells", Help: "Cells with little free memory that reclaimed pods were moved off; the log names them."}),
+		movedPods:  prometheus.NewGauge(prometheus.GaugeOpts{Name: ns + "moved_pods", Help: "Reclaimed pods that keep their memory off cells where little is free; the log names them."}),
 		reclaims:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: ns + "memory_reclaims_total", Help: "Requests for memory back from reclaimed pods: all, part, or error."}, []string{"result"}),
 		evictions:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: ns + "evictions_total", Help: "Evictions of reclaimed pods, by rule and result: ok, refused by a disruption budget, error."}, []string{"rule", "result"}),
 	}
 	if r != nil {
 		r.MustRegister(m.cycles, m.writes, m.calls, m.repaired, m.problems, m.capability, m.parcels, m.apiWrites, m.factsAge, m.connected, m.lost, m.pods, m.skipped, m.stateError, m.relays,
-			m.quota, m.boxBytes, m.offer, m.stale, m.indicator, m.pressure, m.leftCells, m.reclaims, m.evictions)
+			m.quota, m.boxBytes, m.offer, m.stale, m.indicator, m.pressure, m.movedPods, m.reclaims, m.evictions)
 	}
 	return m
 }

@@ -45,6 +45,8 @@ type guard struct {
 	candidates    []shape.Candidate
 	parents       *shape.Input
 	reclaimFailed bool
+	// moves counts changes of the cells that reclaimed pods are moved off.
+	moves int
 	// charged are the evictions of the last ten minutes, as they stand in the share; share is its UID, empty where the node has none.
 	charged []v1alpha1.AgentEviction
 	share   types.UID
@@ -187,12 +189,16 @@ func (a *Agent) Protect(ctx context.Context, c *Cluster, now time.Time) []shape.
 	s.pressure.Supply = fleet.Known[fleet.MilliCPU]{Value: max(g.advice.Quota-g.lent, 0), At: now, OK: len(g.advice.Stale) == 0}
 	s.pressure.Box, s.pressure.Mems = g.written, g.mems
 	var v shape.Verdict
-	was := g.evictor.Leaves()
+	was := g.evictor.Moved
 	g.evictor, v = g.evictor.Decide(&s.pressure, g.candidates, now, a.o.Overlap.Evictions)
-	if leaves := g.evictor.Leaves(); !leaves.Equal(was) {
-		a.o.Log.Info("reclaimed work moves its memory off cells where little is free", "cells", leaves.String(), "before", was.String())
-		a.m.leftCells.Set(float64(len(leaves)))
+	for i := range g.candidates {
+		c := &g.candidates[i]
+		if m := g.evictor.Moved[c.UID]; !m.Off.Equal(was[c.UID].Off) {
+			a.o.Log.Info("a reclaimed pod keeps its memory off cells where little is free", "pod", c.Name, "cells", m.Off.String(), "before", was[c.UID].Off.String())
+			g.moves++
+		}
 	}
+	a.m.movedPods.Set(float64(len(g.evictor.Moved)))
 	if !slices.Equal(v.Conditions, g.lastConditions) {
 		a.o.Log.Info("pressure", "rules", v.Conditions)
 		g.lastConditions = v.Conditions

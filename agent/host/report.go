@@ -171,10 +171,10 @@ func (a *Agent) Run(ctx context.Context, c *Cluster) error {
 			case <-again:
 				due = true
 			case <-protect.C:
-				// An offer that falls is shown to the scheduler at once, and reclaimed work leaves a full cell at once.
-				was, left := a.guard.advice.Offer, a.guard.evictor.Leaves()
+				// An offer that falls is shown to the scheduler at once, and pods are moved off a full cell at once.
+				was, moves := a.guard.advice.Offer, a.guard.moves
 				a.Protect(ctx, c, time.Now())
-				due = a.guard.advice.Offer != was || !a.guard.evictor.Leaves().Equal(left)
+				due = a.guard.advice.Offer != was || a.guard.moves != moves
 			}
 		}
 		// Events come in bursts: one cycle answers all of a tenth of a second.

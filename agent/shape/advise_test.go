@@ -381,9 +381,9 @@ func TestEvictionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestAFullCellIsLeft: reclaimed work leaves a cell that is low while another one has room for what it holds there, and no pod goes. Cells have 16 GiB, and are
+// TestMovesOffAFullCell: a reclaimed pod is moved off a cell that is low while another one has room for what it holds there, and no pod goes. Cells have 16 GiB, and are
 // low below 512 MiB.
-func TestAFullCellIsLeft(t *testing.T) {
+func TestMovesOffAFullCell(t *testing.T) {
 	cells := func(free ...fleet.Bytes) func(now time.Time) *Pressure {
 		var cs []CellMemory
 		var mems Set
@@ -400,16 +400,12 @@ func TestAFullCellIsLeft(t *testing.T) {
 		return []Candidate{c}
 	}
 	const full, g = 200 << 20, fleet.GiB
-	since := func(cells ...int) map[int]time.Time {
-		out := map[int]time.Time{}
-		for _, c := range cells {
-			out[c] = noon.Add(-time.Minute)
-		}
-		return out
+	off := func(cells ...int) map[string]Move {
+		return map[string]Move{"hog": {SetOf(cells...), noon.Add(-time.Minute)}}
 	}
 	for _, c := range []struct {
 		name     string
-		left     map[int]time.Time
+		moved    map[string]Move
 		cs       []Candidate
 		pressure func(now time.Time) *Pressure
 		want     Set
@@ -423,9 +419,9 @@ func TestAFullCellIsLeft(t *testing.T) {
 		{"the last of the others has room", nil, on(12 * g), cells(full, g, 15*g), SetOf(0, 1), false},
 		{"the first of the others is full as well", nil, on(12*g, 0), cells(full, full, 15*g), SetOf(0, 1), false},
 		{"reclaimed work holds nothing there", nil, on(0, g), cells(full, 12*g), nil, false},
-		{"it left another cell of late, and a third has room", since(0), on(0, 12*g, 0), cells(15*g, full, 15*g), SetOf(0, 1), false},
-		{"it left another cell of late, which is the only one with room", since(0), on(0, 12*g), cells(15*g, full), SetOf(1), false},
-		{"it left the cell a minute ago, and is still there", since(0), on(12*g, 0), cells(full, 15*g), SetOf(0), true},
+		{"it was moved off another cell of late, and a third has room", off(0), on(0, 12*g, 0), cells(15*g, full, 15*g), SetOf(0, 1), false},
+		{"it was moved off another cell of late, which is the only one with room", off(0), on(0, 12*g), cells(15*g, full), SetOf(1), false},
+		{"it was moved off the cell a minute ago, and is still there", off(0), on(12*g, 0), cells(full, 15*g), SetOf(0), true},
 		{"its pages cannot be moved", nil, on(12*g, 0), func(now time.Time) *Pressure {
 			p := cells(full, 15*g)(now)
 			p.Mems = nil
@@ -433,19 +429,42 @@ func TestAFullCellIsLeft(t *testing.T) {
 		}, nil, true},
 		{"it is not known where it lies", nil, []Candidate{{UID: "hog", Name: "hog", Memory: g}}, cells(full, 15*g), nil, true},
 	} {
-		e, v := Evictor{Left: c.left}.Decide(c.pressure(noon), c.cs, noon, DefaultEvictions())
-		if got := e.Leaves(); !got.Equal(c.want) || (len(v.Evict) > 0) != c.evicts {
-			t.Errorf("%s: it leaves cells %q and %d pods go, want %q and eviction %t", c.name, got, len(v.Evict), c.want, c.evicts)
+		e, v := Evictor{Moved: c.moved}.Decide(c.pressure(noon), c.cs, noon, DefaultEvictions())
+		if got := e.Moved["hog"].Off; !got.Equal(c.want) || (len(v.Evict) > 0) != c.evicts {
+			t.Errorf("%s: it keeps off cells %q and %d pods go, want %q and eviction %t", c.name, got, len(v.Evict), c.want, c.evicts)
 		}
 	}
 	// The pages have time to move. Once the cell is well, reclaimed work stays off it for a while.
 	e, _, after := decide(Evictor{}, noon, 60, on(12*g, 0), cells(full, 15*g))
-	if want := int(leaveWithin / time.Second); after != want {
+	if want := int(moveWithin / time.Second); after != want {
 		t.Errorf("the cell stays low: a pod goes after %d s, want %d", after, want)
 	}
 	for i, want := range map[time.Duration]Set{time.Minute: SetOf(0), DefaultEvictions().Hold + time.Minute: nil} {
-		if got, _ := e.Decide(cells(15*g, 15*g)(noon.Add(i)), on(0, 12*g), noon.Add(i), DefaultEvictions()); !got.Leaves().Equal(want) {
-			t.Errorf("%s later it keeps off %q, want %q", i, got.Leaves(), want)
+		if got, _ := e.Decide(cells(15*g, 15*g)(noon.Add(i)), on(0, 12*g), noon.Add(i), DefaultEvictions()); !got.Moved["hog"].Off.Equal(want) {
+			t.Errorf("%s later it keeps off %q, want %q", i, got.Moved["hog"].Off, want)
+		}
+	}
+}
+
+// TestMovesNoMoreThanItMust: of many pods on a full cell as many are moved as free what it is short of, the first to be evicted first, though no cell could
+// take all of them; and a cell takes no more than it has room for.
+func TestMovesNoMoreThanItMust(t *testing.T) {
+	var cs []Candidate
+	for i := range 6 {
+		cs = append(cs, Candidate{UID: fmt.Sprint(i), Name: fmt.Sprint(i), Priority: int32(10 - i), Memory: 400 << 20, ByCell: map[int]fleet.Bytes{0: 400 << 20}})
+	}
+	for _, c := range []struct {
+		room, want int // MiB above the low mark, pods
+	}{{2000, 3}, {900, 2}, {500, 1}, {300, 0}} {
+		cells := []CellMemory{{Cell: 0, Free: 100 << 20, Min: 128 << 20, Low: 256 << 20}, {Cell: 1, Free: fleet.Bytes(512+c.room) << 20, Min: 128 << 20, Low: 256 << 20}}
+		e, v := Evictor{}.Decide(&Pressure{Cells: fleet.KnownAt(cells, noon), Mems: SetOf(0, 1)}, cs, noon, DefaultEvictions())
+		if len(e.Moved) != c.want || (len(v.Evict) > 0) != (c.want == 0) {
+			t.Errorf("room for %d MiB: %v are moved, %d pods go, want %d moved", c.room, e.Moved, len(v.Evict), c.want)
+		}
+		for i := range c.want {
+			if uid := fmt.Sprint(5 - i); !e.Moved[uid].Off.Equal(SetOf(0)) {
+				t.Errorf("room for %d MiB: %v are moved, and the pod of the lowest priorities %s is not", c.room, e.Moved, uid)
+			}
 		}
 	}
 }

@@ -102,11 +102,17 @@ type Evictor struct {
 	Since map[string]time.Time
 	// Hits count, for each cell, how often it was low of late.
 	Hits map[int]int
-	// Left is since when reclaimed work keeps its memory off a cell.
-	Left map[int]time.Time
+	// Moved are the pods, by UID, that were moved off cells.
+	Moved map[string]Move
 	// Done are the evictions of the last minute, Pending the pods that were chosen and are not gone.
 	Done    []time.Time
 	Pending []string
+}
+
+// Move keeps a reclaimed pod's memory off cells where little is free.
+type Move struct {
+	Off   Set
+	Since time.Time
 }
 
 // Verdict is what is to be done against pressure.
@@ -125,8 +131,8 @@ const (
 	// Margins above the kernel's watermarks, so that a pod goes before the kernel reclaims from online.
 	cellMinMargin = fleet.GiB
 	cellLowMargin = 256 << 20
-	// leaveWithin is how long a cell may stay low after reclaimed work was to leave it: two cycles, and the time in which the kernel moves some GiB.
-	leaveWithin = 15 * time.Second
+	// moveWithin is how long a pod may still hold memory of a cell that it was moved off: two cycles, and the time in which the kernel moves some GiB.
+	moveWithin = 15 * time.Second
 )
 
 // marks are the amounts of free memory below which a cell is near its minimum, and low.
@@ -134,13 +140,10 @@ func (c *CellMemory) marks() (least, low fleet.Bytes) {
 	return c.Min + min(cellMinMargin, c.Min), c.Low + min(cellLowMargin, c.Low)
 }
 
-// Leaves are the cells that reclaimed work keeps its memory off.
-func (last *Evictor) Leaves() Set { return SetOf(slices.Collect(maps.Keys(last.Left))...) }
-
 // Decide looks at the pressure once a period. Pressure stall information comes first, since it is what online feels; then memory of the machine and of
 // its cells; then single pods. At most one pod goes in a round.
 func (last Evictor) Decide(p *Pressure, cs []Candidate, now time.Time, o EvictionOptions) (Evictor, Verdict) {
-	next := Evictor{Since: map[string]time.Time{}, Hits: map[int]int{}, Left: map[int]time.Time{}}
+	next := Evictor{Since: map[string]time.Time{}, Hits: map[int]int{}, Moved: map[string]Move{}}
 	for _, at := range last.Done {
 		if now.Sub(at) < time.Minute {
 			next.Done = append(next.Done, at)
@@ -148,6 +151,9 @@ func (last Evictor) Decide(p *Pressure, cs []Candidate, now time.Time, o Evictio
 	}
 	d := decision{last: &last, next: &next, now: now, o: o}
 	for _, c := range Rank(cs) {
+		if m, ok := last.Moved[c.UID]; ok {
+			next.Moved[c.UID] = m
+		}
 		if c.Deleting || slices.Contains(last.Pending, c.UID) {
 			next.Pending = append(next.Pending, c.UID)
 			continue
@@ -171,6 +177,7 @@ func (last Evictor) Decide(p *Pressure, cs []Candidate, now time.Time, o Evictio
 type decision struct {
 	last, next *Evictor
 	cs         []Candidate
+	comes      map[int]fleet.Bytes // what the moves of this round bring to each cell
 	now        time.Time
 	o          EvictionOptions
 	out        Verdict
@@ -253,11 +260,10 @@ func (d *decision) memory(p *Pressure) {
 	}
 }
 
-// cells looks at each cell: one that is below its minimum goes on at once, one that is low is counted. Then reclaimed work leaves the cell, where another
-// one has room for what it holds there. A pod goes where none has, or where leaving did not help.
+// cells looks at each cell: one that is below its minimum goes on at once, one that is low is counted. Then pods are moved off the cell, where others have
+// room. A pod goes where none can be moved, or where moving did not help.
 func (d *decision) cells(p *Pressure) {
 	if !d.fresh(p.Cells.OK, p.Cells.At) {
-		d.next.Left = d.last.Left
 		return
 	}
 	var scarce Set
@@ -281,64 +287,64 @@ func (d *decision) cells(p *Pressure) {
 		if hits = min(hits, cellSure+1); hits > 0 {
 			d.next.Hits[c.Cell] = hits
 		}
-		if c.Free >= low {
-			continue
-		}
-		scarce = append(scarce, c.Cell)
-		if slices.ContainsFunc(d.cs, func(x Candidate) bool { return x.holdsOn(c.Cell) }) {
-			// Page cache of reclaimed work goes before any of its pods.
-			d.out.Reclaim = max(d.out.Reclaim, 2*low-c.Free)
+		if c.Free < low {
+			scarce = scarce.Union(Set{c.Cell})
 		}
 	}
-	scarce = SetOf(scarce...)
-	for cell, since := range d.last.Left {
-		if p.Mems.Has(cell) && (scarce.Has(cell) || d.now.Sub(since) < d.o.Hold) {
-			d.next.Left[cell] = since
-		}
-	}
+	maps.DeleteFunc(d.next.Moved, func(_ string, m Move) bool {
+		off := m.Off.Intersect(p.Mems)
+		return len(off) == 0 || len(off.Intersect(scarce)) == 0 && d.now.Sub(m.Since) >= d.o.Hold
+	})
+	d.comes = map[int]fleet.Bytes{}
 	for i := range p.Cells.Value {
 		c := &p.Cells.Value[i]
-		holds := func(x *Candidate) bool { return x.holdsOn(c.Cell) }
-		if d.next.Hits[c.Cell] <= cellHits || !scarce.Has(c.Cell) || !slices.ContainsFunc(d.cs, func(x Candidate) bool { return holds(&x) }) {
+		holds := func(x *Candidate) bool { return x.ByCell == nil && x.Memory > 0 || x.ByCell[c.Cell] > 0 }
+		if !scarce.Has(c.Cell) || !slices.ContainsFunc(d.cs, func(x Candidate) bool { return holds(&x) }) {
 			continue
 		}
-		if since, leaves := d.next.Left[c.Cell]; leaves && d.now.Sub(since) < leaveWithin || !leaves && d.leave(p, c.Cell, scarce) {
+		_, low := c.marks()
+		short := 2*low - c.Free
+		// Page cache of reclaimed work goes before any of its pods.
+		d.out.Reclaim = max(d.out.Reclaim, short)
+		switch {
+		case d.next.Hits[c.Cell] <= cellHits:
+		case d.moving(c.Cell) || d.move(p, c.Cell, short, scarce):
 			if !slices.Contains(d.out.Conditions, RuleCell) {
 				d.out.Conditions = append(d.out.Conditions, RuleCell)
 			}
-			continue
+		default:
+			d.evict(RuleCell, fmt.Sprintf("cell %d has %d MiB free, its low watermark is %d MiB", c.Cell, c.Free>>20, c.Low>>20), holds)
 		}
-		d.evict(RuleCell, fmt.Sprintf("cell %d has %d MiB free, its low watermark is %d MiB", c.Cell, c.Free>>20, c.Low>>20), holds)
 	}
 }
 
-// holdsOn reports whether a pod holds memory on a cell, as far as is known.
-func (c *Candidate) holdsOn(cell int) bool {
-	return c.ByCell == nil && c.Memory > 0 || c.ByCell[cell] > 0
+// moving reports whether pages of a pod may still be on their way off a cell.
+func (d *decision) moving(cell int) bool {
+	return slices.ContainsFunc(d.cs, func(x Candidate) bool {
+		m := d.next.Moved[x.UID]
+		return m.Off.Has(cell) && x.ByCell[cell] > 0 && d.now.Sub(m.Since) < moveWithin
+	})
 }
 
-// leave keeps reclaimed work off the cells that are scarce, if the others have room for what it holds there: at first those that it has not left of late,
-// at last the roomiest alone.
-func (d *decision) leave(p *Pressure, cell int, scarce Set) bool {
-	if !p.Mems.Has(cell) || slices.ContainsFunc(d.cs, func(x Candidate) bool { return x.ByCell == nil && x.Memory > 0 }) {
-		return false
-	}
-	has, left := p.Mems.Minus(d.last.Leaves()), d.next.Leaves()
+// move takes pods off a cell, in the order in which they would be evicted, until it has what it is short of. It reports whether one could be moved: at
+// first to cells that the pod was not moved off, at last to the roomiest alone.
+func (d *decision) move(p *Pressure, cell int, short fleet.Bytes, scarce Set) (moved bool) {
 	open := p.Mems.Minus(scarce)
-	for _, to := range []Set{open.Minus(left), open, p.roomiest(open)} {
-		if !d.fit(p, has.Union(to), to) {
+	for i := range d.cs {
+		x := &d.cs[i]
+		off := d.next.Moved[x.UID].Off
+		if short <= 0 || !p.Mems.Has(cell) || x.ByCell[cell] == 0 || off.Has(cell) {
 			continue
 		}
-		off := p.Mems.Minus(to)
-		for _, c := range off {
-			if _, ok := d.next.Left[c]; !ok {
-				d.next.Left[c] = d.now
+		for _, to := range []Set{open.Minus(off), open, p.roomiest(open)} {
+			if d.fit(p, x, p.Mems.Minus(d.last.Moved[x.UID].Off).Union(to), to) {
+				d.next.Moved[x.UID] = Move{Off: p.Mems.Minus(to), Since: d.now}
+				short, moved = short-x.ByCell[cell], true
+				break
 			}
 		}
-		maps.DeleteFunc(d.next.Left, func(c int, _ time.Time) bool { return !off.Has(c) })
-		return true
 	}
-	return false
+	return moved
 }
 
 // roomiest is the cell with the most free memory.
@@ -353,29 +359,26 @@ func (p *Pressure) roomiest(of Set) Set {
 	return out
 }
 
-// fit reports whether each cell that pages are moved to stays above its low mark. When cpuset.mems narrows, the kernel moves the pages of the n-th cell to
-// the n-th of those that are left, counted round, and to no other: what finds no room there stays behind.
-func (d *decision) fit(p *Pressure, from, to Set) bool {
+// fit reports whether each cell that a pod's pages are moved to stays above its low mark, and counts them there. When cpuset.mems narrows, the kernel moves the
+// pages of the n-th cell to the n-th of those that are left, counted round, and to no other: what finds no room there stays behind.
+func (d *decision) fit(p *Pressure, x *Candidate, from, to Set) bool {
 	if len(to) == 0 {
 		return false
 	}
-	comes := map[int]fleet.Bytes{}
+	comes := maps.Clone(d.comes)
 	for n, cell := range from {
-		if to.Has(cell) {
-			continue
-		}
-		for i := range d.cs {
-			comes[to[n%len(to)]] += d.cs[i].ByCell[cell]
+		if !to.Has(cell) {
+			comes[to[n%len(to)]] += x.ByCell[cell]
 		}
 	}
 	for i := range p.Cells.Value {
 		c := &p.Cells.Value[i]
-		if _, low := c.marks(); comes[c.Cell] > 0 && c.Free-comes[c.Cell] < low {
+		if _, low := c.marks(); comes[c.Cell] > d.comes[c.Cell] && c.Free-comes[c.Cell] < low {
 			return false
 		}
-		delete(comes, c.Cell)
 	}
-	return len(comes) == 0
+	d.comes = comes
+	return true
 }
 
 // box looks at what processes of reclaimed work hold against the limits of their box. Above high the kernel puts each that allocates to sleep, by the

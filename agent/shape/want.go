@@ -94,8 +94,8 @@ type Input struct {
 	Parents Parents
 	Knobs   Knobs
 	Box     Box
-	// Leave are cells that reclaimed work keeps its memory off.
-	Leave Set
+	// Moved are reclaimed pods, by UID, that keep their memory off cells.
+	Moved map[string]Move
 }
 
 // Holding is what one pod is given.
@@ -184,7 +184,7 @@ func (in *Input) Lay() Layout {
 		switch p.Side {
 		case OverlapSide:
 			cells, mems = in.usable(OverlapSide), in.OverlapMems()
-			if off := mems.Minus(in.Leave); len(off) > 0 {
+			if off := mems.Minus(in.Moved[p.UID].Off); len(off) > 0 {
 				mems = off
 			}
 		case SystemSide:
@@ -486,8 +486,8 @@ func (h *Holding) why(in *Input) string {
 		return fmt.Sprintf("%s is bound to cells %s, chosen by the agent", h.Pod.Name, h.Cells)
 	case len(h.Cells) > 0:
 		return fmt.Sprintf("%s is bound to cells %s by its annotation", h.Pod.Name, h.Cells)
-	case h.Pod.Side == OverlapSide && len(in.Leave) > 0:
-		return fmt.Sprintf("%s runs on what online leaves idle, its memory is off cells %s, where little is free", h.Pod.Name, in.Leave)
+	case h.Pod.Side == OverlapSide && len(in.Moved[h.Pod.UID].Off) > 0:
+		return fmt.Sprintf("%s runs on what online leaves idle, its memory is off cells %s, where little is free", h.Pod.Name, in.Moved[h.Pod.UID].Off)
 	case h.Pod.Side == OverlapSide:
 		return fmt.Sprintf("%s runs on what online leaves idle", h.Pod.Name)
 	case h.Pod.Side == SystemSide:
