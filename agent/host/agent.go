@@ -151,7 +151,7 @@ func (a *Agent) open() error {
 		return err
 	}
 	a.cgroups = c
-	a.detected = Detect(a.o.Roots, c)
+	a.detected = Detect(a.o.Roots, c, len(a.o.Knobs.IOCostQoS) > 0)
 	for _, cap := range a.detected {
 		value := 0.0
 		if cap.OK {
@@ -315,6 +315,9 @@ func (a *Agent) input(f *Facts, groups []PodGroup) (*shape.Input, []PodGroup) {
 	in.Knobs.Protect = in.Knobs.Protect && a.has(CapMemoryBox)
 	if !a.has(CapIOWeight) {
 		in.Knobs.IOWeight, in.Knobs.IOMax = 0, nil
+	}
+	if !a.has(CapIOCost) {
+		in.Knobs.IOCostQoS, in.Knobs.IOCostModel = nil, nil
 	}
 	if f.Share != nil {
 		for i := range f.Share.Spec.Parcels {

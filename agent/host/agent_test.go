@@ -203,7 +203,7 @@ func TestDrivers(t *testing.T) {
 	if err != nil || len(pods) != 2 {
 		t.Fatalf("%+v, %v", pods, err)
 	}
-	for _, cap := range Detect(Roots{Cgroup: root}, c) {
+	for _, cap := range Detect(Roots{Cgroup: root}, c, false) {
 		if cap.Type == CapCPUSets && cap.OK && !strings.Contains(cap.Message, "systemd") {
 			t.Errorf("the condition does not say what the driver means: %q", cap.Message)
 		}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/springtide/springtide/agent/shape"
 )
 
 // Capability is something that the machine offers, or does not. Type and Reason follow the rules of Kubernetes conditions.
@@ -34,8 +36,8 @@ const (
 	CapState     = "StateKept"         // the last share is on disk
 )
 
-// Detect finds what the machine offers. A missing capability is skipped; its condition says why.
-func Detect(r Roots, c *Cgroups) []Capability {
+// Detect finds what the machine offers; enablesCost says that the configuration enables io.cost. A missing capability is skipped; its condition says why.
+func Detect(r Roots, c *Cgroups, enablesCost bool) []Capability {
 	var out []Capability
 	add := func(kind string, why error, fine string) bool {
 		cap := Capability{Type: kind, OK: why == nil, Reason: "Available", Message: fine}
@@ -77,8 +79,14 @@ func Detect(r Roots, c *Cgroups) []Capability {
 	add(CapPSI, file(c.parents.Pods, "memory.pressure"), "pressure stall information")
 	add(CapIOWeight, cmpErr(writable, has("io"), file(c.parents.BestEffort, "io.weight")), "reclaimed pods have a low weight for I/O")
 	add(CapIOCost, func() error {
-		if _, err := os.Stat(filepath.Join(c.root, "io.cost.qos")); err != nil {
+		text, ok := c.Read("", shape.IOCostQoS)
+		switch {
+		case !ok:
 			return named{"NoFile", "the kernel has no io.cost: io.weight counts with the bfq scheduler alone"}
+		case writable != nil:
+			return writable
+		case !enablesCost && !strings.Contains(text, "enable=1"):
+			return named{"NotEnabled", "no device has io.cost enabled: io.weight counts with the bfq scheduler alone; to fix: set ioCostQoS in the agent's configuration"}
 		}
 		return nil
 	}(), "io.weight is enforced on devices that io.cost.qos enables")

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/springtide/springtide/agent/shape"
 	"github.com/springtide/springtide/api/v1alpha1"
@@ -40,7 +42,7 @@ func (a *Agent) lift() {
 	if a.cgroups == nil { // no cycle has found them
 		return
 	}
-	written, err := writtenFiles(a.journal.path+".1", a.journal.path)
+	written, devices, err := writtenFiles(a.journal.path+".1", a.journal.path)
 	if err != nil {
 		a.o.Log.Warn("the journal was not read: limits of an earlier configuration stay until the machine starts again", "err", err)
 	}
@@ -56,6 +58,11 @@ func (a *Agent) lift() {
 		}
 		groups = append(groups, g)
 	}
+	machine := shape.Group{}
+	for _, d := range devices {
+		machine.Values = append(machine.Values, shape.Value{File: shape.IOCostQoS, Text: d + " enable=0", Why: "the agent is uninstalled"})
+	}
+	groups = append(groups, machine)
 	writes, _ := shape.Plan(groups, a.cgroups.Read, a.topology.AllCPUs(), a.topology.Mems(a.topology.AllCells()))
 	entries := a.apply(context.Background(), writes)
 	a.record(entries)
@@ -73,27 +80,30 @@ func (a *Agent) limits(bestEffort bool, file string) bool {
 	return a.o.Overlap.Box && (file == "memory.max" || file == "memory.high")
 }
 
-// writtenFiles are the files that journals say were written.
-func writtenFiles(journals ...string) (map[string]bool, error) {
-	out := map[string]bool{}
+// writtenFiles are the files that journals say were written, and the devices on which io.cost was set.
+func writtenFiles(journals ...string) (out map[string]bool, devices []string, err error) {
+	out = map[string]bool{}
 	for _, path := range journals {
 		f, err := os.Open(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
-			return out, err
+			return out, devices, err
 		}
 		lines := bufio.NewScanner(f)
 		for lines.Scan() {
 			var e Entry
 			if json.Unmarshal(lines.Bytes(), &e) == nil && e.Error == "" { // a crash may have cut the last line
 				out[e.Path+"/"+e.File] = true
+				if f := strings.Fields(e.New); e.File == shape.IOCostQoS && len(f) > 0 && !slices.Contains(devices, f[0]) {
+					devices = append(devices, f[0])
+				}
 			}
 		}
 		if err := errors.Join(lines.Err(), f.Close()); err != nil {
-			return out, fmt.Errorf("read %s: %w", path, err)
+			return out, devices, fmt.Errorf("read %s: %w", path, err)
 		}
 	}
-	return out, nil
+	return out, devices, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -77,5 +78,35 @@ func TestLiftIsOfOwnLimits(t *testing.T) {
 		if got := b.read(filepath.Dir(path), filepath.Base(path)); got != want {
 			t.Errorf("%s is %s, want %s", path, got, want)
 		}
+	}
+}
+
+// TestIOCost: the devices of the configuration get their settings once, those that something else enabled are left alone, and an uninstalled agent disables its own.
+func TestIOCost(t *testing.T) {
+	const line = "254:0 enable=1 ctrl=user rpct=95"
+	b := newBench(t, func(o *Options) { o.Knobs.IOCostQoS = []string{line} })
+	files(t, b.roots.Cgroup, map[string]string{shape.IOCostQoS: "", shape.IOCostModel: ""})
+	if out := b.cycle(); !slicesHave(out.Writes, shape.IOCostQoS) || b.read("", shape.IOCostQoS) != line {
+		t.Errorf("io.cost.qos is %q after %+v", b.read("", shape.IOCostQoS), out.Writes)
+	}
+	if out := b.cycle(); slicesHave(out.Writes, shape.IOCostQoS) {
+		t.Errorf("a second cycle writes %+v", out.Writes)
+	}
+	b.lift()
+	if got := b.read("", shape.IOCostQoS); got != "254:0 enable=0" {
+		t.Errorf("after the uninstall io.cost.qos is %q", got)
+	}
+
+	b = newBench(t)
+	files(t, b.roots.Cgroup, map[string]string{shape.IOCostQoS: "254:0 enable=0"})
+	out := b.cycle()
+	i := slices.IndexFunc(out.Capabilities, func(c Capability) bool { return c.Type == CapIOCost })
+	if i < 0 || out.Capabilities[i].Reason != "NotEnabled" {
+		t.Errorf("no device has io.cost: %+v", out.Capabilities)
+	}
+	files(t, b.roots.Cgroup, map[string]string{shape.IOCostQoS: line})
+	b.lift()
+	if got := b.read("", shape.IOCostQoS); got != line {
+		t.Errorf("an agent that set nothing wrote %q", got)
 	}
 }

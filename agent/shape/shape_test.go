@@ -466,6 +466,17 @@ func TestDeviceLimits(t *testing.T) {
 	if writes, _ := Plan(groups, s.read, nil, nil); len(writes) != 1 {
 		t.Errorf("%+v", writes)
 	}
+	// The kernel answers with all settings of a device, and with numbers of its own form.
+	groups = []Group{{Values: []Value{{IOCostQoS, "8:0 enable=1 rpct=95 rlat=5000", "w"}}}}
+	root := tree{"/io.cost.qos": "8:0 enable=0 ctrl=auto rpct=0.00 rlat=250000 wpct=0.00 wlat=250000 min=1.00 max=10000.00\n"}
+	if writes, _ := Plan(groups, root.read, nil, nil); len(writes) != 1 || writes[0].New != "8:0 enable=1 rpct=95 rlat=5000" {
+		t.Errorf("%+v", writes)
+	}
+	root["/io.cost.qos"] = "8:0 enable=1 ctrl=user rpct=95.00 rlat=5000 wpct=0.00 wlat=250000 min=1.00 max=10000.00\n"
+	if writes, _ := Plan(groups, root.read, nil, nil); len(writes) != 0 {
+		t.Errorf("a second run writes %+v", writes)
+	}
+	groups = []Group{{Path: "k", Values: []Value{{"io.max", "8:0 wbps=1048576", "w"}}}}
 	s["k/io.max"] += "8:0 rbps=max wbps=1048576 riops=max wiops=max\n"
 	if writes, _ := Plan(groups, s.read, nil, nil); len(writes) != 0 {
 		t.Errorf("a second run writes %+v", writes)

@@ -71,6 +71,9 @@ type Knobs struct {
 	IOWeight int
 	// IOMax are lines of io.max for reclaimed pods, such as "254:0 wbps=104857600".
 	IOMax []string
+	// IOCostQoS and IOCostModel are lines of the machine's io.cost.qos and io.cost.model, such as "8:0 enable=1 rpct=95 rlat=5000": the kernel
+	// enforces IOWeight on the devices that they enable.
+	IOCostQoS, IOCostModel []string
 }
 
 // Box bounds reclaimed pods as a whole. A value below zero leaves the file as it is.
@@ -578,5 +581,13 @@ func (in *Input) parents() []Group {
 	if in.Box.High >= 0 {
 		best.add("memory.high", bytes(in.Box.High), "memory box of reclaimed pods")
 	}
-	return []Group{pods, burstable, best}
+	// io.cost is the whole machine's: its files are in the root of the tree alone.
+	machine := Group{}
+	for _, line := range in.Knobs.IOCostModel {
+		machine.add(IOCostModel, line, "what the device can do, by the configuration")
+	}
+	for _, line := range in.Knobs.IOCostQoS {
+		machine.add(IOCostQoS, line, "weights for I/O are enforced on this device")
+	}
+	return []Group{machine, pods, burstable, best}
 }

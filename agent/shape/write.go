@@ -24,9 +24,15 @@ type Write struct {
 // Skip is a wanted value whose file is not there.
 type Skip struct{ Path, File string }
 
+// Files of the root of the tree alone: on which devices the kernel enforces weights for I/O, and what these can do.
+const (
+	IOCostQoS   = "io.cost.qos"
+	IOCostModel = "io.cost.model"
+)
+
 // ranks order the files of one cgroup when limits widen; they are taken backwards when limits narrow. So memory.high falls before memory.max, and
 // the kernel reclaims before it kills; and cpu.idle is cleared before a weight is written.
-var ranks = [...]string{"cpu.idle", "cpu.weight", "cpu.max", "cpuset.mems", "cpuset.cpus", "memory.min", "memory.low", "memory.max", "memory.high", "io.weight", "io.max"}
+var ranks = [...]string{"cpu.idle", "cpu.weight", "cpu.max", "cpuset.mems", "cpuset.cpus", "memory.min", "memory.low", "memory.max", "memory.high", "io.weight", "io.max", IOCostModel, IOCostQoS}
 
 func rank(file string) int { return slices.Index(ranks[:], file) }
 
@@ -98,7 +104,7 @@ func (p *planner) widen(g *Group, v Value) {
 		return
 	}
 	if !isSet(v.File) {
-		if v.File != "io.max" && size(v.File, v.Text) > size(v.File, old) {
+		if !byDevice(v.File) && size(v.File, v.Text) > size(v.File, old) {
 			p.write(g, v, v.Text)
 		}
 		return
@@ -119,8 +125,8 @@ func (p *planner) narrow(g *Group, v Value) {
 		return
 	}
 	if !isSet(v.File) {
-		if v.File == "io.max" {
-			if !limitsDevice(old, v.Text) {
+		if byDevice(v.File) {
+			if !saysOfDevice(old, v.Text) {
 				p.write(g, v, v.Text)
 			}
 			return
@@ -137,15 +143,36 @@ func (p *planner) narrow(g *Group, v Value) {
 	}
 }
 
-// limitsDevice reports whether io.max, which has a line for each device and every limit in it, says what a line asks for.
-func limitsDevice(text, line string) bool {
+// byDevice reports whether a file has a line for each device, and every setting of the device in it.
+func byDevice(file string) bool {
+	return file == "io.max" || file == IOCostQoS || file == IOCostModel
+}
+
+// saysOfDevice reports whether a file by device says what a line asks for. Numbers are compared as such: the kernel answers 95 with 95.00.
+func saysOfDevice(text, line string) bool {
 	want := strings.Fields(line)
 	for have := range strings.Lines(text) {
-		if f := strings.Fields(have); len(f) > 0 && len(want) > 0 && f[0] == want[0] {
-			return !slices.ContainsFunc(want[1:], func(limit string) bool { return !slices.Contains(f[1:], limit) })
+		f := strings.Fields(have)
+		if len(f) == 0 || len(want) == 0 || f[0] != want[0] {
+			continue
 		}
+		return !slices.ContainsFunc(want[1:], func(asked string) bool {
+			return !slices.ContainsFunc(f[1:], func(has string) bool { return sameSetting(has, asked) })
+		})
 	}
 	return false
+}
+
+// sameSetting compares two of the form key=value.
+func sameSetting(a, b string) bool {
+	if a == b {
+		return true
+	}
+	key, x, _ := strings.Cut(a, "=")
+	other, y, _ := strings.Cut(b, "=")
+	m, errM := strconv.ParseFloat(x, 64)
+	n, errN := strconv.ParseFloat(y, 64)
+	return key == other && errM == nil && errN == nil && m == n
 }
 
 // normal is a file's text as a write would say it.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -58,6 +59,9 @@ type Agent struct {
 	// IOWeight is the weight of reclaimed pods for I/O (others have 100); 0 leaves it alone. IOMax are lines of io.max for each of them.
 	IOWeight int      `yaml:"ioWeight"`
 	IOMax    []string `yaml:"ioMax"`
+	// IOCostQoS and IOCostModel are lines of the machine's io.cost.qos and io.cost.model: devices on which the kernel enforces weights for I/O.
+	IOCostQoS   []string `yaml:"ioCostQoS"`
+	IOCostModel []string `yaml:"ioCostModel"`
 	// CachePercent and BandwidthPercent are the shares of the last cache and of memory bandwidth that reclaimed pods may use; 0 leaves them alone.
 	CachePercent     int `yaml:"cachePercent"`
 	BandwidthPercent int `yaml:"bandwidthPercent"`
@@ -160,10 +164,19 @@ func (c *Agent) Validate() []Problem {
 	out.between("evictions.diskFreePercent", e.DiskFreePercent, 0, 50)
 	out.between("evictions.perMinute", e.PerMinute, 1, 600)
 	out.within("evictions.hold", e.Hold, 0, 24*time.Hour)
-	for i, line := range c.IOMax {
-		f := strings.Fields(line)
-		if len(f) < 2 || !strings.Contains(f[0], ":") || !strings.Contains(f[1], "=") {
-			out.wrong(fmt.Sprintf("ioMax[%d]", i), "%q is no line of io.max: write one such as 254:0 wbps=104857600", line)
+	for _, lines := range []struct {
+		field, file, example string
+		of                   []string
+	}{
+		{"ioMax", "io.max", "254:0 wbps=104857600", c.IOMax},
+		{"ioCostQoS", "io.cost.qos", "254:0 enable=1 ctrl=user rpct=95 rlat=5000 wpct=95 wlat=5000", c.IOCostQoS},
+		{"ioCostModel", "io.cost.model", "254:0 ctrl=user model=linear rbps=2000000000", c.IOCostModel},
+	} {
+		for i, line := range lines.of {
+			f := strings.Fields(line)
+			if len(f) < 2 || !strings.Contains(f[0], ":") || slices.ContainsFunc(f[1:], func(s string) bool { return !strings.Contains(s, "=") }) {
+				out.wrong(fmt.Sprintf("%s[%d]", lines.field, i), "%q is no line of %s: write one such as %s", line, lines.file, lines.example)
+			}
 		}
 	}
 	return out

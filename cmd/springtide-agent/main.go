@@ -172,7 +172,7 @@ func options(c config.Agent, registry prometheus.Registerer, log *slog.Logger) h
 		Node: c.Node, Namespace: c.Namespace,
 		Roots:        host.Roots{Sys: c.SysRoot, Proc: c.ProcRoot, Cgroup: c.CgroupRoot, Kubelet: c.KubeletRoot, State: c.StateDir},
 		CgroupParent: c.CgroupParent, NRI: c.NRISocket, Interval: time.Duration(c.Interval), Topology: c.Topology,
-		Knobs:        shape.Knobs{CPUSets: c.CPUSets, Idle: c.CPUIdle, Weights: c.CPUWeights, Protect: c.ProtectMemory, IOWeight: c.IOWeight, IOMax: c.IOMax},
+		Knobs:        shape.Knobs{CPUSets: c.CPUSets, Idle: c.CPUIdle, Weights: c.CPUWeights, Protect: c.ProtectMemory, IOWeight: c.IOWeight, IOMax: c.IOMax, IOCostQoS: c.IOCostQoS, IOCostModel: c.IOCostModel},
 		CachePercent: c.CachePercent, BandwidthPercent: c.BandwidthPercent,
 		Overlap: host.OverlapOptions{Box: o.MemoryBox, Quota: o.CPUQuota, Offer: o.Offer, Advice: advice, Evict: e.Enabled, Evictions: evictions},
 		Margin:  time.Duration(c.CleanMargin), MemoryLeft: fleet.Bytes(c.MemoryLeftMiB) << 20,
