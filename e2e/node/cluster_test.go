@@ -157,7 +157,8 @@ func (c *cluster) startAgent(t *testing.T) {
 		switch o.GetKind() {
 		case "ConfigMap":
 			// Stories wait for the margin several times.
-			err = unstructured.SetNestedField(o.Object, "topology: Write\ncleanMargin: 5s\n", "data", "agent.yaml")
+			text := fmt.Sprintf("topology: Write\ncleanMargin: 5s\nioCostQoS: [%q]\n", c.disk(t)+" enable=1")
+			err = unstructured.SetNestedField(o.Object, text, "data", "agent.yaml")
 		case "DaemonSet":
 			// Other machines of a story are played.
 			err = unstructured.SetNestedStringMap(o.Object, map[string]string{corev1.LabelHostname: c.Name}, "spec", "template", "spec", "nodeSelector")
@@ -171,6 +172,12 @@ func (c *cluster) startAgent(t *testing.T) {
 		set, err := c.Client.AppsV1().DaemonSets("springtide-agent").Get(ctx, "springtide-agent", metav1.GetOptions{})
 		return err == nil && set.Status.NumberReady == 1, err
 	})
+}
+
+// disk is the guest's disk, as the kernel numbers it.
+func (c *cluster) disk(t *testing.T) string {
+	t.Helper()
+	return strings.TrimSpace(c.Script(t, "cat /sys/block/vda/dev"))
 }
 
 func (c *cluster) applyFile(t *testing.T, name string) {

@@ -22,6 +22,9 @@ func TestAgent(t *testing.T) {
 	c := newCluster(t, nodetest.Start(t, img, p, "real-1", map[string]string{labelPool: onlinePool}), p)
 	c.web = c.Create(t, c.online("web"))
 	c.confined(t, c.web, "0-7", "0-3")
+	if cost := c.Script(t, "cat /sys/fs/cgroup/io.cost.qos"); !strings.Contains(cost, c.disk(t)+" enable=1") {
+		t.Errorf("io.cost.qos after the agent began: %s", cost)
+	}
 	for _, story := range []struct {
 		name string
 		tell func(*testing.T, *cluster)
