@@ -160,6 +160,16 @@ func (t *Tide) Max(from, to time.Time, q float64) float64 {
 	return look.Max(0, to.Sub(from))
 }
 
+// Growth is by how much the load may grow between two times: the largest value of quantile q over the median at the first. It is 1 where the load falls,
+// and NaN where the grid holds none of them or the median is nothing.
+func (t *Tide) Growth(from, to time.Time, q float64) float64 {
+	now := t.At(from, 0.5)
+	if !(now > 0) {
+		return math.NaN()
+	}
+	return max(t.Max(from, to, q)/now, 1)
+}
+
 // Look is a tide's quantile path seen from a time on: who asks for hundreds of stretches of it finds the quantile and the time once.
 type Look struct {
 	t      *Tide

@@ -14,6 +14,7 @@ func TestTideAtAndMax(t *testing.T) {
 		{at(0, 0.5), 1}, {at(59, 0.5), 1}, {at(60, 0.9), 7}, {at(0, 0.7), 6}, {at(0, 0.1), 1}, {at(0, 0.99), 11},
 		{at(-1, 0.5), math.NaN()}, {at(180, 0.5), math.NaN()},
 		{d.Max(start, start.Add(time.Hour), 0.9), 13}, {d.Max(start.Add(-time.Hour), start, 0.9), 11}, {d.Max(start.Add(time.Minute), start.Add(time.Minute), 0.9), 7},
+		{d.Growth(start, start.Add(time.Hour), 0.9), 13}, {d.Growth(start.Add(2*time.Minute), start.Add(time.Hour), 0.5), 1}, {d.Growth(start.Add(-time.Hour), start, 0.9), math.NaN()},
 		{d.Max(start.Add(-2*time.Hour), start.Add(-time.Hour), 0.9), math.NaN()}, {d.Max(start.Add(time.Hour), start.Add(2*time.Hour), 0.9), math.NaN()},
 	} {
 		if !(math.Abs(tt.got-tt.want) < 1e-9) && !(math.IsNaN(tt.got) && math.IsNaN(tt.want)) {

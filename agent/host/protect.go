@@ -54,6 +54,8 @@ type guard struct {
 	// done are the answers of the API server to evictions.
 	done           chan evicted
 	lastConditions []string
+	// growth is by how much the use of online is forecast to grow, as the controller wrote it; 0 for none.
+	growth float64
 }
 
 // evicted is what became of an eviction.
@@ -78,8 +80,12 @@ func (a *Agent) observe(f *Facts, in *shape.Input, now time.Time) {
 	g.cores, g.lent = fleet.MilliCPU(1000*len(g.online)), fleet.MilliCPU(1000*len(g.away))
 	g.parents = &shape.Input{Topology: t, Node: in.Node, Home: in.Home, Parents: in.Parents}
 	g.coarse, g.pods, g.candidates = []watched{{path: in.Parents.Burstable}}, nil, nil
-	g.owners, g.share = map[string]string{}, ""
+	g.owners, g.share, g.growth = map[string]string{}, "", 0
 	if f.Share != nil {
+		// What cannot be read is as none: the offer follows what is measured alone.
+		if growth, err := strconv.ParseFloat(f.Share.Annotations[v1alpha1.AnnotationOnlineGrowth], 64); err == nil && growth > 1 && growth <= 10 {
+			g.growth = growth
+		}
 		if g.share = f.Share.UID; g.charged == nil {
 			g.charged = slices.Clone(f.Share.Status.Evictions)
 		}
@@ -162,6 +168,7 @@ func (a *Agent) Protect(ctx context.Context, c *Cluster, now time.Time) []shape.
 		a.evictionDone(<-g.done, now)
 	}
 	s := g.meter.measure(a.cgroups, a.o.Roots, g.online, g.away, g.coarse, g.pods, now)
+	s.signals.Growth = g.growth
 	g.advice = g.advice.Advise(&s.signals, g.cores, g.lent, now, a.o.Overlap.Advice)
 	b := a.box()
 	// systemd takes the limits back whenever it realises the slice.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/agent/shape"
+	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 )
 
@@ -321,5 +322,23 @@ func TestWatermarks(t *testing.T) {
 	size := fleet.Bytes(os.Getpagesize())
 	if got[0].Min != 100*size || got[0].Low != 120*size || got[1].Low != 6*size {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestGrowthIsRead: the growth that the controller wrote on the share counts from the next cycle on, and nonsense counts as none.
+func TestGrowthIsRead(t *testing.T) {
+	l := newLoad(t)
+	for text, want := range map[string]float64{"1.5": 1.5, "": 0, "much": 0, "-3": 0, "1e300": 0, "NaN": 0} {
+		l.facts.Share = &v1alpha1.NodeShare{}
+		l.facts.Share.Annotations = map[string]string{v1alpha1.AnnotationOnlineGrowth: text}
+		l.cycle()
+		if l.guard.growth != want {
+			t.Errorf("%q is read as %g, want %g", text, l.guard.growth, want)
+		}
+	}
+	l.facts.Share = nil
+	l.cycle()
+	if l.guard.growth != 0 {
+		t.Errorf("without a share the growth is %g", l.guard.growth)
 	}
 }

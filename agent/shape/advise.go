@@ -33,6 +33,8 @@ type Signals struct {
 	Online, Reclaimed fleet.Known[fleet.MilliCPU]
 	Indicators        []Indicator
 	Memory            fleet.Known[MemorySignals]
+	// Growth is by how much the use of online is forecast to grow; 0 where none was forecast.
+	Growth float64
 }
 
 // MemorySignals are those of the machine's memory.
@@ -216,9 +218,13 @@ func (a *Advice) cutBy(s *Signals, cores fleet.MilliCPU, now time.Time, o Advice
 }
 
 // offer is the capacity that is shown to the scheduler: it falls at once, and grows to the least of the smoothing time. Changes within a band are not
-// shown: half a core and 512 MiB, or 5 %. A true zero is shown as zero.
+// shown: half a core and 512 MiB, or 5 %. A true zero is shown as zero. The quota follows what online uses within a second, but a pod that was placed
+// stays: where online is forecast to grow by more than the quota leaves free, that much less is offered.
 func (a *Advice) offer(s *Signals, lent fleet.MilliCPU, fresh bool, now time.Time, o AdviceOptions) {
 	real := fleet.Resources{CPU: max(a.Quota-lent, 0), Memory: a.High}
+	if more := s.Growth - o.Growth; more > 0 && s.Online.OK {
+		real.CPU = max(real.CPU-fleet.MilliCPU(more*float64(s.Online.Value)), 0)
+	}
 	if !s.Memory.OK {
 		real.Memory = min(a.Offer.Memory, a.High)
 	}

@@ -190,6 +190,35 @@ func TestOfferIsSteady(t *testing.T) {
 	}
 }
 
+// TestOfferBeforeTheTide: what online is forecast to need is not offered, though it is idle now; the quota, which follows within a second, is lent on.
+func TestOfferBeforeTheTide(t *testing.T) {
+	still := func(now time.Time) *Signals { return signals(now, 16000, 20000, 0.02) }
+	a, now := run(Advice{}, noon, 900, still)
+	quota, offer := a.Quota, a.Offer.CPU
+	if offer < 43500 || offer > 44500 { // 64 - 1.25 x 16
+		t.Fatalf("%d are offered", offer)
+	}
+	a, now = run(a, now, 1, func(now time.Time) *Signals {
+		s := still(now)
+		s.Growth = 2
+		return s
+	})
+	if a.Offer.CPU < 31500 || a.Offer.CPU > 32500 || a.Quota != quota { // 64 - 2 x 16
+		t.Errorf("before the tide %d are offered and the quota is %d, was %d", a.Offer.CPU, a.Quota, quota)
+	}
+	if a, _ = run(a, now, 300, still); a.Offer.CPU != offer {
+		t.Errorf("after the tide %d are offered, was %d", a.Offer.CPU, offer)
+	}
+	low := func(now time.Time) *Signals {
+		s := still(now)
+		s.Growth = 1.1 // less than what is kept free anyway
+		return s
+	}
+	if a, _ = run(a, now, 300, low); a.Offer.CPU != offer {
+		t.Errorf("a small growth has %d offered, want %d", a.Offer.CPU, offer)
+	}
+}
+
 // TestAdviceIsBounded: whatever the signals, the quota is between the floor and the machine, and never above what online leaves.
 func TestAdviceIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -48,6 +48,9 @@ const (
 	AnnotationHeartbeat = "springtide.dev/heartbeat"
 	// AnnotationExpectedUntil on a node is the time (RFC 3339) until which offline work may expect to stay on what is lent of it.
 	AnnotationExpectedUntil = "springtide.dev/expected-until"
+	// AnnotationOnlineGrowth on a NodeShare is by how much the CPU use of the online pods of the machine may grow within half an hour, as "1.5"; without it,
+	// by no more than what the agent keeps free anyway.
+	AnnotationOnlineGrowth = "springtide.dev/online-growth"
 	// AnnotationDue on a node is the time (RFC 3339) at which what is lent of it is to be home, as far as is foreseen.
 	AnnotationDue = "springtide.dev/due"
 	// AnnotationCheckpoint is the time (RFC 3339) of a job's last checkpoint, written by the job on its ElasticJob.

@@ -40,6 +40,8 @@ type nodeFacts struct {
 	leader int64
 	// kubelet says that the kubelet reports, whether the node is cordoned or not: then pods that the API server does not have do not run.
 	kubelet bool
+	// offers says that the machine's agent offers what online leaves idle.
+	offers bool
 }
 
 func newNodeFacts(n *corev1.Node) *nodeFacts {
@@ -60,6 +62,7 @@ func newNodeFacts(n *corev1.Node) *nodeFacts {
 		},
 		kubelet: kubeletReports(n),
 	}
+	_, f.offers = n.Status.Capacity[v1alpha1.ResourceReclaimedCPU]
 	for _, key := range keepAnnotations() {
 		f.protected[key] = n.Annotations[key] == "true"
 	}

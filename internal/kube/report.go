@@ -73,6 +73,7 @@ func (c *Cluster) Report(ctx context.Context, r *loop.Report) error {
 	w.tenantStatus(r)
 	w.jobStatus(r)
 	w.festivalStatus(r)
+	w.onlineGrowth(r)
 	c.reporter.forget(w.now.Add(-2 * c.o.StatusEvery))
 	return errors.Join(w.shareStatus(ctx, r), w.flush(ctx))
 }
