@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/springtide/springtide/agent/notice"
 	"github.com/springtide/springtide/agent/shape"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
@@ -56,6 +57,8 @@ type guard struct {
 	lastConditions []string
 	// growth is by how much the use of online is forecast to grow, as the controller wrote it; 0 for none.
 	growth float64
+	// measured are the volumes of pods of online that measure their own latency.
+	measured []notice.Box
 }
 
 // evicted is what became of an eviction.
@@ -79,7 +82,7 @@ func (a *Agent) observe(f *Facts, in *shape.Input, now time.Time) {
 	}
 	g.cores, g.lent = fleet.MilliCPU(1000*len(g.online)), fleet.MilliCPU(1000*len(g.away))
 	g.parents = &shape.Input{Topology: t, Node: in.Node, Home: in.Home, Parents: in.Parents}
-	g.coarse, g.pods, g.candidates = []watched{{path: in.Parents.Burstable}}, nil, nil
+	g.coarse, g.pods, g.candidates, g.measured = []watched{{path: in.Parents.Burstable}}, nil, nil, nil
 	g.owners, g.share, g.growth = map[string]string{}, "", 0
 	if f.Share != nil {
 		// What cannot be read is as none: the offer follows what is measured alone.
@@ -102,6 +105,9 @@ func (a *Agent) observe(f *Facts, in *shape.Input, now time.Time) {
 		case p.Side == shape.OnlineSide:
 			w := watched{path: p.Path, weight: p.Ask.CPU}
 			g.pods = append(g.pods, w)
+			if b := notice.Open(notice.Dir(a.o.Roots.Kubelet, p.UID)); b.Read(notice.FileLatency).Text != "" {
+				g.measured = append(g.measured, b)
+			}
 			if p.QoS == shape.Guaranteed {
 				g.coarse = append(g.coarse, w)
 			}
@@ -169,6 +175,9 @@ func (a *Agent) Protect(ctx context.Context, c *Cluster, now time.Time) []shape.
 	}
 	s := g.meter.measure(a.cgroups, a.o.Roots, g.online, g.away, g.coarse, g.pods, now)
 	s.signals.Growth = g.growth
+	if i, given := latencyOf(g.measured, now); given {
+		s.signals.Indicators = append(s.signals.Indicators, i)
+	}
 	g.advice = g.advice.Advise(&s.signals, g.cores, g.lent, now, a.o.Overlap.Advice)
 	b := a.box()
 	// systemd takes the limits back whenever it realises the slice.

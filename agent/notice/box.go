@@ -22,6 +22,9 @@ const (
 	FileAck        = "ack"
 	FileHeartbeat  = "heartbeat"
 	FileCheckpoint = "checkpoint"
+	// FileLatency is what a pod of online measures of itself: its latency and the limit of it in seconds, as in "0.18 0.25". It is no answer, and stays on
+	// the machine.
+	FileLatency = "latency"
 )
 
 // longest is the longest answer: an epoch or a time, with room.

@@ -27,6 +27,11 @@ func CPUStall(share fleet.Known[float64]) Indicator {
 	return Indicator{Name: "cpu-stall", Value: share, Target: 0.10, Above: 0.05, Below: 0.20, Cut: 0.05, Release: 0.009}
 }
 
+// Latency is the indicator of pods that measure their own latency, as a share of its limit. The target is a tenth below the limit.
+func Latency(share fleet.Known[float64]) Indicator {
+	return Indicator{Name: "latency", Value: share, Target: 0.9, Above: 0.05, Below: 0.20, Cut: 0.05, Release: 0.009}
+}
+
 // Signals are what was measured of a machine. Each has its time; one that is unknown or old stops growth.
 type Signals struct {
 	// Online is the CPU that everything but reclaimed work uses, Reclaimed what that uses.
