@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -169,13 +170,32 @@ func TestManifestsAreStrict(t *testing.T) {
 			return
 		}
 		read++
-		if _, _, err := d.Decode(doc, nil, nil); err != nil {
+		o, _, err := d.Decode(doc, nil, nil)
+		if err != nil {
 			t.Errorf("%s: %v", path, err)
+		}
+		for _, c := range containers(o) {
+			if c.Image != "" && c.TerminationMessagePolicy != corev1.TerminationMessageFallbackToLogsOnError {
+				t.Errorf("%s: the status of container %s does not say why it ended", path, c.Name)
+			}
 		}
 	})
 	if err != nil || read < 15 {
 		t.Fatalf("%d manifests, %v", read, err)
 	}
+}
+
+// containers are those of a workload.
+func containers(o runtime.Object) []corev1.Container {
+	switch w := o.(type) {
+	case *appsv1.Deployment:
+		return w.Spec.Template.Spec.Containers
+	case *appsv1.DaemonSet:
+		return w.Spec.Template.Spec.Containers
+	case *batchv1.Job:
+		return w.Spec.Template.Spec.Containers
+	}
+	return nil
 }
 
 // Each way to build base gives objects that fit together, and no component needs another.

@@ -228,6 +228,9 @@ func (i *installation) summary(ctx context.Context) string {
 				}
 				if c.RestartCount > 0 {
 					state += fmt.Sprintf(" (started %d times)", c.RestartCount+1)
+					if last := c.LastTerminationState.Terminated; last != nil {
+						state += fmt.Sprintf(" after %s %d: %s", last.Reason, last.ExitCode, lastLine(last.Message))
+					}
 				}
 			}
 			if p.DeletionTimestamp != nil {
@@ -237,6 +240,12 @@ func (i *installation) summary(ctx context.Context) string {
 		}
 	}
 	return strings.Join(out, "; ")
+}
+
+// lastLine is the end of what a container said before it ended.
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndex(text, "\n")+1:]
 }
 
 // ready waits for so many ready pods of a workload, of its newest revision.
