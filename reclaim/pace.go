@@ -119,9 +119,10 @@ func (o *Options) save(pool fleet.PoolID, job *fleet.Job, role string, now time.
 	return max(job.Checkpoint, o.Paces.of(AnswerKey(pool, KindOf(job, role), job.Priority), now, 0))
 }
 
-// end is what its pods need to end.
+// end is what its pods need to end, from the deadline on. What was measured begins with the cycle that evicts: that cycle may be late, and one pod in twenty is
+// slower than the quantile. Without the room of a cycle, each delay of one made a recall late once its pace was known; the prior has that room.
 func (o *Options) end(pool fleet.PoolID, job *fleet.Job, role string, now time.Time) time.Duration {
-	return o.Paces.of(EndKey(pool, KindOf(job, role), job.Priority), now, o.Drain)
+	return o.Paces.of(EndKey(pool, KindOf(job, role), job.Priority), now, o.Drain-UnderWay) + UnderWay
 }
 
 // costs is what recalls of a pool are reckoned with. What the pods of a role need is reckoned once: thousands of them ask.
