@@ -179,6 +179,10 @@ NODES ?= 1000 5000
 bench-scheduler: ## The scheduler's decision on 1,000 to 100,000 machines, and a million pods on a million (BENCH=newClass SIZES=10000 MILLION=0); docs/benchmarks/scheduler.md
 	@hack/bench-scheduler.sh
 
+.PHONY: bench-demand
+bench-demand: ## From pods that wait for room to the notice of a recall, by the wall's clock (seven minutes); docs/benchmarks/scheduler.md
+	@SPRINGTIDE_WALL=1 $(GO) test -count=1 -v -timeout 25m -run 'TestDemandByTheWall$$' ./e2e
+
 .PHONY: bench-festive
 bench-festive: ## Forecasts of holidays, with a calendar and without; the table is kept under docs/benchmarks
 	@$(GO) run ./bench/festive >docs/benchmarks/festive.md.new && mv docs/benchmarks/festive.md.new docs/benchmarks/festive.md
