@@ -74,6 +74,13 @@ func (z *sizer) shrink(tg *Target, want int32) (next, remember int32) {
 	if next > want {
 		z.note("%s by stabilisation: %s", heldOrEased(next == z.held), why)
 	}
+	if again := min(z.again(tg.Likely), z.held); again > next {
+		next = again
+		if next == z.held {
+			tg.Held = HeldStabilisation
+		}
+		z.note("%s, as the tide is likely to ask for %d within %s", heldOrEased(next == z.held), again, ago(z.o.Defaults.Again))
+	}
 	if z.swings(next) {
 		tg.Held = HeldStabilisation
 		z.note("held, as it scaled out within %s and %d is no large step", ago(z.o.Defaults.Settle), next)
@@ -88,6 +95,16 @@ func (z *sizer) shrink(tg *Target, want int32) (next, remember int32) {
 		z.note("eased to %d by the rate of scale-in", next)
 	}
 	return next, want
+}
+
+// again is the most that the tide is likely to ask for soon. A scale-in below it would be taken back: it frees no machine for long enough to lend it, and
+// costs writes, a start and a move.
+func (z *sizer) again(likely []int32) int32 {
+	soon := likely[:min(len(likely), int(z.o.Defaults.Again/z.o.Defaults.AheadStep))]
+	if len(soon) == 0 {
+		return 0
+	}
+	return slices.Max(soon)
 }
 
 // swings reports whether a scale-in would hardly last: a step of one replica, or of one in thirty, of a service that scaled out a short time ago. Going to

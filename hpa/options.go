@@ -47,6 +47,8 @@ type Defaults struct {
 	Stabilisation time.Duration
 	// Settle is how long after a scale-out a scale-in of a single replica, or of one in thirty, waits.
 	Settle time.Duration
+	// Again is how far ahead a scale-in looks: replicas that the tide is likely to ask for again within it stay.
+	Again time.Duration
 	// RateWindow, RateFactor and RatePods bound what the reactive parts may add: in one window to at most the larger of
 	// RateFactor × the count at its start and RatePods more. Floors are not bounded: an operator's level, like a forecast, is meant.
 	RateWindow time.Duration
@@ -102,6 +104,8 @@ func Standard() Defaults {
 
 		// Three stabilisation windows: bursts of the shipped traces come back within it more often than not, and it costs a quarter of an hour of a replica.
 		Settle: 15 * time.Minute,
+		// As far as a lending decision looks. A day of 30 small services has a fifth fewer scales with it, for 0.8 % of online's core-hours.
+		Again: time.Hour,
 		// Ebbs take hours. A fifth a minute follows any of them, and leaves a third of the replicas after one stabilisation window.
 		ShrinkWindow: time.Minute,
 		ShrinkShare:  0.2,
@@ -170,7 +174,7 @@ func (d *Defaults) follow(window time.Duration) {
 func (d *Defaults) fill() {
 	std := Standard()
 	for _, f := range [...]struct{ have, std *time.Duration }{
-		{&d.Stabilisation, &std.Stabilisation}, {&d.Settle, &std.Settle}, {&d.RateWindow, &std.RateWindow}, {&d.ShrinkWindow, &std.ShrinkWindow}, {&d.YoungFor, &std.YoungFor},
+		{&d.Stabilisation, &std.Stabilisation}, {&d.Settle, &std.Settle}, {&d.Again, &std.Again}, {&d.RateWindow, &std.RateWindow}, {&d.ShrinkWindow, &std.ShrinkWindow}, {&d.YoungFor, &std.YoungFor},
 		{&d.ReadyDelay, &std.ReadyDelay}, {&d.CPUWindow, &std.CPUWindow}, {&d.LastGood, &std.LastGood}, {&d.ImputeFor, &std.ImputeFor}, {&d.SkillWait, &std.SkillWait},
 		{&d.TideAge, &std.TideAge}, {&d.Cycle, &std.Cycle}, {&d.StartUp, &std.StartUp},
 		{&d.FallReach, &std.FallReach}, {&d.AheadStep, &std.AheadStep}, {&d.AheadFor, &std.AheadFor},

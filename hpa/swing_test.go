@@ -80,3 +80,31 @@ func TestTooFewRequestsForALatency(t *testing.T) {
 		}
 	}
 }
+
+// Replicas that the tide is likely to ask for again within the hour stay; what comes later is a scale-out of its own, and an ebb is followed.
+func TestAScaleInLooksAnHourAhead(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		from time.Duration // when the tide rises to so many replicas
+		to   int32
+		want int32
+	}{
+		{"a flat tide", 0, 6, 6},
+		{"an ebb that goes on", 30 * time.Minute, 3, 6},
+		{"a rise within the hour", 30 * time.Minute, 8, 8},
+		{"a rise above what runs", 30 * time.Minute, 20, 10},
+		{"a rise after the hour", 90 * time.Minute, 8, 6},
+	} {
+		w := falling(10, 6)
+		for _, path := range w.t.Paths {
+			for k := range path {
+				if !w.t.Start.Add(time.Duration(k) * w.t.Step).Before(w.now.Add(c.from)) {
+					path[k] *= float64(c.to) / 6
+				}
+			}
+		}
+		if got := w.size(); got.Replicas != c.want {
+			t.Errorf("%s: %d replicas, want %d: %s", c.name, got.Replicas, c.want, got.Reason)
+		}
+	}
+}

@@ -54,10 +54,10 @@ func (r *reporter) news(key, text string) bool {
 	return true
 }
 
-// forget drops the objects that were not seen since a time: they are gone.
-func (r *reporter) forget(before time.Time) {
-	maps.DeleteFunc(r.written, func(_ string, w lastWrite) bool { return w.seen.Before(before) })
-	maps.DeleteFunc(r.scaled, func(_ fleet.ServiceID, u unshown) bool { return u.last.Before(before) })
+// forget drops the objects that were not seen for two turns, and scales that should long have been shown: they are gone.
+func (r *reporter) forget(now time.Time, turn time.Duration) {
+	maps.DeleteFunc(r.written, func(_ string, w lastWrite) bool { return now.Sub(w.seen) > 2*turn })
+	maps.DeleteFunc(r.scaled, func(_ fleet.ServiceID, u unshown) bool { return now.Sub(u.last) > 2*slightEvery*turn })
 }
 
 // Report tells operators of a cycle in status, conditions and events. A status is written when something in it changed that an operator
@@ -74,7 +74,7 @@ func (c *Cluster) Report(ctx context.Context, r *loop.Report) error {
 	w.jobStatus(r)
 	w.festivalStatus(r)
 	w.onlineGrowth(r)
-	c.reporter.forget(w.now.Add(-2 * c.o.StatusEvery))
+	c.reporter.forget(w.now, c.o.StatusEvery)
 	return errors.Join(w.shareStatus(ctx, r), w.flush(ctx))
 }
 

@@ -113,7 +113,7 @@ func (w *statusWriter) services(r *loop.Report) {
 const startsFor = 3 * time.Minute
 
 // settling reports whether the only news of a service are scales that can wait: a scale-out whose pods still start, since one write then shows it and what
-// became of it, and a scale so small that no reader would see it among the numbers, for one turn of StatusEvery. The first scale of all is shown at once.
+// became of it, and a scale so small that no reader would see it among the numbers, for as long as other slight changes. The first scale of all is shown at once.
 // The wait counts from the first one that the status lacks, so that a long climb shows too.
 func (w *statusWriter) settling(id fleet.ServiceID, was, is *serviceGist, next *v1alpha1.ElasticServiceStatus) bool {
 	u, unseen := w.c.reporter.scaled[id]
@@ -125,7 +125,7 @@ func (w *statusWriter) settling(id fleet.ServiceID, was, is *serviceGist, next *
 		wait = startsFor
 	}
 	if differs(was.Desired, is.Desired) == unchanged && differs(int64(was.Replicas), int64(is.Replicas)) == unchanged {
-		wait = max(wait, w.c.o.StatusEvery)
+		wait = max(wait, slightEvery*w.c.o.StatusEvery)
 	}
 	same := *was
 	same.Desired, same.Replicas, same.LastScale = is.Desired, is.Replicas, is.LastScale
