@@ -881,6 +881,19 @@ func TestJudgedPodsAreHandedOn(t *testing.T) {
 	if on := p.c.judge.plugins.(*onePerNode).on; free() != 3 || len(on) != 1 {
 		t.Errorf("%d of 3 nodes are free and the plugins count %d pods after a gang was handed on", free(), len(on))
 	}
+
+	wide := ""
+	for i := 0; wide == "" || partitionOf("default/"+wide, 2) != 0; i++ {
+		wide = fmt.Sprint("wide", i)
+	}
+	p.c.setGroup("default/"+wide, &podGroup{namespace: "default", name: wide, minCount: 4})
+	for i := range 4 {
+		p.pod(fmt.Sprint("w", i), "7", inGroup(wide))
+	}
+	p.settle()
+	if got := p.said["pod-w0"]; len(gangs) != 1 || !strings.Contains(got, "none of the 2 partitions holds the gang whole") {
+		t.Errorf("a gang that all nodes hold, and no partition, has the message %q; handed on %v", got, gangs)
+	}
 }
 
 // TestGangsAreHandedOnWhole: a gang that fits no node of this partition goes to one that holds all of it, by one write, and with the pods that come later.

@@ -336,6 +336,9 @@ func (g *gangs) decide(ctx context.Context, c *core, x *gang) string {
 		return resultPreempts
 	}
 	if placed == nil {
+		if c.c.Partitions > 1 {
+			why = fmt.Sprintf("in partition %d, %s; none of the %d partitions holds the gang whole: to let it use all nodes, set partitions: 1", c.c.Partition, why, c.c.Partitions)
+		}
 		c.queue.Park(x.key, x.class)
 		for _, w := range waiting {
 			c.tell(w, "no room for all of its gang at once: "+why)
