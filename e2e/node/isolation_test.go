@@ -348,7 +348,8 @@ func (c *cluster) evictions(t *testing.T, address string) float64 {
 func (c *cluster) keptItsPages(t *testing.T, pod *corev1.Pod, before map[string]int64) {
 	t.Helper()
 	after := c.memory(t, pod)
-	if stolen := after["pgsteal"] - before["pgsteal"]; stolen != 0 || after["anon"] < before["anon"] || after["file"] < before["file"] {
+	// A process gives anonymous memory back by itself, as Go's heap does. What the kernel takes is in pgsteal, and page cache that went another way in file.
+	if stolen := after["pgsteal"] - before["pgsteal"]; stolen != 0 || after["file"] < before["file"] {
 		t.Errorf("the kernel took pages of online's: pgsteal rose by %d, anon %d to %d, file %d to %d", stolen, before["anon"], after["anon"], before["file"], after["file"])
 	}
 	for _, file := range []string{"oom_kill ", "oom_group_kill "} {
