@@ -486,9 +486,7 @@ func TestJobs(t *testing.T) {
 	over.Spec.PodFailurePolicy = nil
 	over.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
 	unbounded := batchJob("bert", 4)
-	unbounded.Spec.Completions, unbounded.Status.Succeeded = nil, 0
-	exits := batchJob("bert", 4)
-	exits.Spec.Completions, exits.Status.Succeeded = nil, 1
+	unbounded.Spec.Completions = nil
 	younger := elasticJob("bert")
 	younger.Name, younger.UID, younger.CreationTimestamp = "zweit", "zweit", apiStamp(time.Minute)
 	spark := elasticJob("bert")
@@ -508,7 +506,6 @@ func TestJobs(t *testing.T) {
 		{"suspended", []metav1.Object{elasticJob("bert"), suspended}, "train/bert", "JobSuspended: spec.suspend", 90},
 		{"over", []metav1.Object{elasticJob("bert"), over}, "train/bert", "", 0},
 		{"no end", []metav1.Object{elasticJob("bert"), unbounded}, "train/bert", "", -1},
-		{"no end, and the first pod succeeded", []metav1.Object{elasticJob("bert"), exits}, "train/bert", "", 0},
 		{"claimed by an older one", []metav1.Object{elasticJob("bert"), younger, batchJob("bert", 4)}, "train/zweit", "Conflicted: ", 0},
 		{"no adapter", []metav1.Object{spark}, "train/bert", "UnsupportedWorkload: ", 0},
 	} {

@@ -49,8 +49,6 @@ func ReadBatchJob(j *batchv1.Job) Workload {
 		p.Remaining = 0
 	case j.Spec.Completions != nil:
 		p.Remaining = max(*j.Spec.Completions-j.Status.Succeeded, 0)
-	case j.Status.Succeeded > 0:
-		p.Remaining = 0 // a Job without completions is over with its first success: the others exit, and no parallelism starts another
 	}
 	if j.Spec.Suspend != nil && *j.Spec.Suspend {
 		refuse(&w.Refusals, "JobSuspended", "spec.suspend of the Job is true: resume it, or remove it from the members")
