@@ -21,7 +21,7 @@ func TestPrinterColumnsFitATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	const gap, namespace, name = 3, len("commerce-prod"), len("recommendation-ranking-v2")
-	widths := map[string]int{"Mode": len("Recommend"), "State": len("CronHPAFound-and-more"), "Replicas": 6, "Ready": 6, "Desired": 6, "Age": 4}
+	widths := map[string]int{"Mode": len("Recommend"), "State": len("CronHPAFound-and-more"), "Replicas": 5, "Ready": 5, "Desired": 5, "Seen": 4, "Age": 4}
 	used := namespace + gap + name
 	for _, col := range c.Spec.Versions[0].AdditionalPrinterColumns {
 		if col.Priority > 0 {
