@@ -180,7 +180,7 @@ bench-scheduler: ## The scheduler's decision on 1,000 to 100,000 machines, and a
 	@hack/bench-scheduler.sh
 
 .PHONY: bench-demand
-bench-demand: ## From pods that wait for room to the notice of a recall, by the wall's clock (seven minutes); docs/benchmarks/scheduler.md
+bench-demand: ## From pods that wait for room to the notice of a recall, by the wall's clock (three minutes); docs/benchmarks/scheduler.md
 	@SPRINGTIDE_WALL=1 $(GO) test -count=1 -v -timeout 25m -run 'TestDemandByTheWall$$' ./e2e
 
 .PHONY: bench-festive
