@@ -66,7 +66,7 @@ func TestDemandByTheWall(t *testing.T) {
 	end()
 	stop()
 	c.controller(t, p, dir, url)
-	c.service(t, service) // not before: nothing is lent while signals of services are missing
+	c.service(t, service)        // not before: nothing is lent while signals of services are missing
 	time.Sleep(20 * time.Second) // a cycle and more
 
 	c.enlarge(t, service)
