@@ -269,7 +269,7 @@ func (r *reader) stop() {
 		r.t.Fatal(err)
 	}
 	select {
-	case <-r.labEnded: // make says that it was interrupted
+	case _ = <-r.labEnded: // an error: make says that it was interrupted
 	case <-time.After(5 * time.Minute):
 		r.t.Fatalf("the lab did not end:\n%s", r.labOut)
 	}

@@ -38,6 +38,7 @@ import (
 	"k8s.io/kubernetes/pkg/controller/namespace"
 	"k8s.io/kubernetes/pkg/controller/replicaset"
 	"k8s.io/kubernetes/pkg/controller/resourcequota"
+	"k8s.io/kubernetes/pkg/controller/scheduling/podgroupprotection"
 	"k8s.io/kubernetes/pkg/controller/serviceaccount"
 	"k8s.io/kubernetes/pkg/controller/statefulset"
 	quotainstall "k8s.io/kubernetes/pkg/quota/v1/install"
@@ -57,6 +58,7 @@ const (
 // controllerOptions are the flags of the hidden subcommand kube-controller-manager.
 type controllerOptions struct {
 	kubeconfig, listen, cert, key, tokenKey, rootCA, gates string
+	podGroups                                              bool
 }
 
 // controllers runs the controllers that the lab's workloads need, from Kubernetes' own packages. The command of kube-controller-manager
@@ -77,6 +79,7 @@ func controllers() *cobra.Command {
 	f.StringVar(&o.tokenKey, "service-account-private-key-file", "", "key that signs tokens of service accounts")
 	f.StringVar(&o.rootCA, "root-ca-file", "", "authority that is published in tokens' secrets")
 	f.StringVar(&o.gates, "feature-gates", "", "feature gates, as name=value,...")
+	f.BoolVar(&o.podGroups, "pod-groups", false, "the API server serves PodGroups: let those that are deleted go once no pod is left of them")
 	return cmd
 }
 
@@ -98,9 +101,13 @@ func (o *controllerOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, add := range []func(context.Context) error{
+	adds := []func(context.Context) error{
 		func(ctx context.Context) error { return set.serviceAccounts(ctx, o) }, set.cluster, set.garbage, set.quotas, set.disruption, set.workloads,
-	} {
+	}
+	if o.podGroups {
+		adds = append(adds, set.podGroups)
+	}
+	for _, add := range adds {
 		if err := add(ctx); err != nil {
 			return err
 		}
@@ -290,6 +297,20 @@ func (s *controllerSet) disruption(ctx context.Context) error {
 	budgets := disruption.NewDisruptionController(ctx, core.Pods(), s.shared.Policy().V1().PodDisruptionBudgets(), core.ReplicationControllers(),
 		apps.ReplicaSets(), apps.Deployments(), apps.StatefulSets(), client, s.mapper, scales, client.Discovery())
 	s.add(budgets.Run)
+	return nil
+}
+
+// podGroups takes the finalizer that the API server puts on each PodGroup off those that are deleted.
+func (s *controllerSet) podGroups(ctx context.Context) error {
+	client, err := s.client("podgroup-protection-controller")
+	if err != nil {
+		return err
+	}
+	groups, err := podgroupprotection.NewPodGroupProtectionController(klog.FromContext(ctx), s.shared.Scheduling().V1alpha2().PodGroups(), s.shared.Core().V1().Pods(), client)
+	if err != nil {
+		return fmt.Errorf("make the controller of PodGroups: %w", err)
+	}
+	s.add(func(ctx context.Context) { groups.Run(ctx, 1) })
 	return nil
 }
 

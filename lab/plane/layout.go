@@ -211,7 +211,7 @@ func (l layout) versionArgs() []string {
 
 // controllerArgs are for the lab's own set of controllers: see cmd/springtide-lab/controllers.go.
 func (l layout) controllerArgs(keys *pki) []string {
-	return []string{
+	args := []string{
 		"--kubeconfig=" + keys.kubeconfig(adminUser),
 		"--listen-address=" + l.address(portControllers),
 		"--tls-cert-file=" + keys.path("server.crt"),
@@ -220,6 +220,10 @@ func (l layout) controllerArgs(keys *pki) []string {
 		"--root-ca-file=" + keys.path("ca.crt"),
 		"--feature-gates=" + staleReads + "," + terminatingReplicas,
 	}
+	if l.options.EmulatedVersion == "" { // as versionArgs
+		args = append(args, "--pod-groups")
+	}
+	return args
 }
 
 func (l layout) schedulerArgs(keys *pki) []string {

@@ -17,6 +17,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,6 +39,7 @@ func TestPlane(t *testing.T) {
 
 	t.Run("a Deployment's pods are packed on one of kwok's nodes", func(t *testing.T) { placesPods(t, client) })
 	t.Run("the API server comes back on its port and data", func(t *testing.T) { apiServerReturns(t, p, client) })
+	t.Run("a PodGroup that is deleted goes once its pods are gone", func(t *testing.T) { podGroupsGo(t, client) })
 	t.Run("a user without bindings has no rights", func(t *testing.T) { usersAreBound(t, p) })
 	t.Run("a kubelet's identity may write its own node alone", func(t *testing.T) { kubeletsAreConfined(t, p) })
 	t.Run("every component is measured", func(t *testing.T) {
@@ -79,6 +81,26 @@ func TestPlane(t *testing.T) {
 		if err := p.StartComponent(ctx, plane.Etcd); err == nil || len(children(t)) != 0 {
 			t.Errorf("a stopped plane starts something: %v", err)
 		}
+	})
+}
+
+// podGroupsGo: the API server puts a finalizer on each PodGroup, which a controller takes off.
+func podGroupsGo(t *testing.T, client kubernetes.Interface) {
+	groups := client.SchedulingV1alpha2().PodGroups(metav1.NamespaceDefault)
+	made, err := groups.Create(t.Context(), &schedulingv1alpha2.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "gang"}, Spec: schedulingv1alpha2.PodGroupSpec{
+		SchedulingPolicy: schedulingv1alpha2.PodGroupSchedulingPolicy{Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: 2}}}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(made.Finalizers) == 0 {
+		t.Error("the API server protects no PodGroup: this test shows nothing")
+	}
+	if err := groups.Delete(t.Context(), "gang", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the PodGroup is gone", func(ctx context.Context) (bool, error) {
+		_, err := groups.Get(ctx, "gang", metav1.GetOptions{})
+		return apierrors.IsNotFound(err), nil
 	})
 }
 
