@@ -24,6 +24,7 @@ type churn struct {
 	r       *rapid.T
 	p       *play
 	nodes   map[string]int64 // cores
+	most    map[string]int64 // the most that a node of the name had
 	pods    map[types.UID]*corev1.Pod
 	groups  map[string]int // minimum
 	watch   []func()
@@ -63,9 +64,11 @@ func (x *churn) used(node string) (sum int64) {
 	return sum
 }
 
-// addNode makes a node, or gives one more room.
+// addNode makes a node, or gives one more room. One that comes back has no less than before: a binding names its node by name alone, so against a smaller
+// one that the watch has not shown yet the kubelet alone can help.
 func (x *churn) addNode(name string) {
-	x.nodes[name] += int64(rapid.IntRange(1, 6).Draw(x.r, "cores"))
+	x.most[name] += int64(rapid.IntRange(1, 6).Draw(x.r, "cores"))
+	x.nodes[name] = x.most[name]
 	cores := strconv.FormatInt(x.nodes[name], 10)
 	x.watch = append(x.watch, func() { x.p.node(name, cores) })
 }
@@ -221,7 +224,7 @@ func (x *churn) whole() {
 func TestChurn(t *testing.T) {
 	binds, refused, restarts := 0, 0, 0
 	rapid.Check(t, func(r *rapid.T) {
-		x := &churn{t: t, r: r, nodes: map[string]int64{}, pods: map[types.UID]*corev1.Pod{}, groups: map[string]int{}}
+		x := &churn{t: t, r: r, nodes: map[string]int64{}, most: map[string]int64{}, pods: map[types.UID]*corev1.Pod{}, groups: map[string]int{}}
 		x.start()
 		for range rapid.IntRange(5, 60).Draw(r, "steps") {
 			switch rapid.SampledFrom([]string{"node", "pods", "pods", "pods", "decide", "decide", "answer", "answer", "hear", "hear", "hear", "time", "remove", "end", "restart", "calm"}).Draw(r, "step") {
@@ -265,7 +268,7 @@ func TestChurn(t *testing.T) {
 		x.whole()
 		binds, refused = binds+x.binds, refused+x.refused
 	})
-	if binds == 0 || refused == 0 || restarts == 0 {
+	if !testing.Short() && (binds == 0 || refused == 0 || restarts == 0) { // a short run draws few histories
 		t.Errorf("%d bindings, %d refused, %d restarts: the histories that are drawn test nothing", binds, refused, restarts)
 	}
 }
