@@ -211,11 +211,12 @@ func Fleet() Dashboard {
 						{`max by (indicator) (springtide_agent_indicator)`, "{{indicator}}"}, {`count(springtide_agent_stale_signals > 0)`, "agents without a signal"},
 					}},
 				{Title: "Evictions of reclaimed pods", Kind: "timeseries", Unit: "short", Width: 8, Sparse: true,
-					Description: "An hour, by rule and result; memory asked back first; machines over a threshold.",
+					Description: "An hour, by rule and result; memory asked back and pods moved off full cells first; machines over a threshold.",
 					Queries: []Query{
 						{`sum by (rule, result) (increase(springtide_agent_evictions_total[1h]))`, "{{rule}} {{result}}"},
 						{`sum by (result) (increase(springtide_agent_memory_reclaims_total[1h]))`, "reclaims {{result}}"},
 						{`sum by (rule) (springtide_agent_pressure)`, "over {{rule}}"},
+						{`sum(springtide_agent_moved_pods)`, "moved off full cells"},
 					}},
 				{Title: "Writes of the agents", Kind: "timeseries", Unit: "short", Width: 8, Sparse: true,
 					Description: "A second: values of cgroups by file and result, updates of containers, repairs of what the runtime did not set, API writes, failed writes of state.",
