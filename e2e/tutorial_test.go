@@ -269,7 +269,8 @@ func (r *reader) stop() {
 		r.t.Fatal(err)
 	}
 	select {
-	case _ = <-r.labEnded: // an error: make says that it was interrupted
+	case err := <-r.labEnded:
+		r.t.Logf("make was interrupted: %v", err)
 	case <-time.After(5 * time.Minute):
 		r.t.Fatalf("the lab did not end:\n%s", r.labOut)
 	}
