@@ -36,7 +36,7 @@ import (
 	"github.com/springtide/springtide/lab/clock"
 	"github.com/springtide/springtide/lab/plane"
 	"github.com/springtide/springtide/lab/plane/planetest"
-	"github.com/springtide/springtide/lab/prom"
+	"github.com/springtide/springtide/lab/prom/promtest"
 )
 
 // TestDemandByTheWall measures what TestDemandIsNoticed cannot: a controller on the wall's clock, which pods that begin to wait wake. Its cluster has twelve
@@ -59,7 +59,7 @@ func TestDemandByTheWall(t *testing.T) {
 		}
 	}
 	c.deployment(t, service)
-	dir, url := t.TempDir(), emptyPrometheus(t)
+	dir, url := t.TempDir(), promtest.Empty(t)
 	early, stop := runEarly(t)
 	end := c.controller(t, p, dir, url, "--clock="+early)
 	c.until(t, 10*time.Minute, fmt.Sprintf("%d machines are lent", enough), func() bool { return c.lent() >= enough })
@@ -249,21 +249,6 @@ func (c *wallCluster) enlarge(t *testing.T, name string) {
 	if _, err := scales.UpdateScale(ctx, name, &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, Spec: autoscalingv1.ScaleSpec{Replicas: int32(1 + max(free, 0) + 8)}}, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// emptyPrometheus serves a Prometheus that knows nothing until the test ends.
-func emptyPrometheus(t *testing.T) string {
-	t.Helper()
-	db, err := prom.Open(t.TempDir(), prom.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	url, err := db.Serve("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return url
 }
 
 // runEarly is a clock that begins ten minutes ago, runs fast until it has caught up, and then as the wall's does.

@@ -29,7 +29,7 @@ import (
 	"github.com/springtide/springtide/lab/node/nodetest"
 	"github.com/springtide/springtide/lab/plane"
 	"github.com/springtide/springtide/lab/plane/planetest"
-	"github.com/springtide/springtide/lab/prom"
+	"github.com/springtide/springtide/lab/prom/promtest"
 )
 
 // TestController tells the stories in which the controller lends and recalls, the bundled scheduler places, the kubelet runs, and the agent confines
@@ -284,27 +284,12 @@ func startController(t *testing.T, p *plane.Plane, c *cluster) *controller {
 	}
 	dir := t.TempDir()
 	config := filepath.Join(dir, "config.yaml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, "interval: 5s\nprometheus: {url: %q}\n", emptyPrometheus(t)), 0o644); err != nil {
+	if err := os.WriteFile(config, fmt.Appendf(nil, "interval: 5s\nprometheus: {url: %q}\n", promtest.Empty(t)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	s.run(t, filepath.Join(dir, "log"), "run", "--config="+config, "--kubeconfig="+kubeconfig, "--namespace=springtide-system", "--identity=story",
 		"--store=sqlite://"+filepath.Join(dir, "store.db"), "--listen="+address, "--clock="+virtual.URL("story"))
 	return s
-}
-
-// emptyPrometheus serves a Prometheus without samples until the test ends, and returns its address.
-func emptyPrometheus(t *testing.T) string {
-	t.Helper()
-	db, err := prom.Open(t.TempDir(), prom.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	url, err := db.Serve("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return url
 }
 
 // runClock runs the controller's clock as fast as the wall's, but for the time that a story skips.

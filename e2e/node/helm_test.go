@@ -26,6 +26,7 @@ import (
 	"github.com/springtide/springtide/lab/node/nodetest"
 	"github.com/springtide/springtide/lab/plane"
 	"github.com/springtide/springtide/lab/plane/planetest"
+	"github.com/springtide/springtide/lab/prom/promtest"
 )
 
 const (
@@ -98,7 +99,7 @@ func newInstallation(t *testing.T) *installation {
 	for _, name := range []string{"springtide", "springtide-scheduler", "springtide-agent"} {
 		n.Load(t, filepath.Join(out, name+".tar"))
 	}
-	url := strings.TrimPrefix(emptyPrometheus(t), "http://")
+	url := strings.TrimPrefix(promtest.Empty(t), "http://")
 	if err := n.Forward(t.Context(), prometheus, strings.Replace(url, "127.0.0.1", hostAddress, 1)); err != nil {
 		t.Fatal(err)
 	}

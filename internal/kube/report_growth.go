@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/springtide/springtide/agent/shape"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
@@ -23,8 +24,6 @@ const (
 	// growthStep rounds what is written up, growthSlack keeps a value that wavers about a step from being written each time, and maxGrowth bounds it: a
 	// service that wakes from nearly nothing multiplies nearly nothing.
 	growthStep, growthSlack, maxGrowth = 0.25, 0.05, 4
-	// keptFree is the growth that each agent keeps free without being asked (its overlap.headroomPercent).
-	keptFree = 1.25
 	// growthsAtOnce is how many machines learn of another growth in one cycle.
 	growthsAtOnce = 50
 )
@@ -120,8 +119,9 @@ func growthOf(pods []growing) float64 {
 	return min(sum/weights, maxGrowth)
 }
 
-// growthText is what is to be written for a growth where something stands: nothing where the agent keeps that much free anyway.
+// growthText is what is to be written for a growth where something stands: nothing where the agent keeps that much free anyway, by its default.
 func growthText(was string, growth float64) string {
+	keptFree := shape.DefaultAdvice().Growth
 	text := func(g float64) string {
 		if g = math.Ceil(g/growthStep) * growthStep; g <= keptFree {
 			return ""

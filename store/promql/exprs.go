@@ -65,7 +65,7 @@ const lookback = 5 * time.Minute
 
 // held is a selector's series, with those of targets whose last scrape failed as they were last seen. A failed scrape ends all series of its target at
 // once: without this no pod has an owner after one lost scrape of kube-state-metrics, and every workload is without rates and latency until the next.
-// A series that is gone while its target still brings others has ended. Targets are told apart by their instance.
+// A series that is gone while its target still brings others has ended. The label instance names a target.
 func held(selector string) string {
 	return fmt.Sprintf("(%[1]s or (last_over_time(%[1]s[%[2]s]) unless on (instance) %[1]s))", selector, promDuration(lookback))
 }
