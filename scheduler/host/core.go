@@ -48,6 +48,7 @@ type core struct {
 	// frozen is why the operator holds everything that takes away; empty while nothing is held.
 	frozen string
 	byRef  map[place.PodRef]*pod // pods that hold room in the table
+	wide   *wide
 	tally  tally
 
 	// bind hands a decision to the binders; say reports why a pod waits; retract takes that back.
@@ -102,6 +103,8 @@ type pod struct {
 	judged judgement
 	// devices: it asks for an extended resource that a device class stands for.
 	devices bool
+	// handing: it is being given to another partition by its coordinator. comesBack: it was, and none but another partition has a place for it.
+	handing, comesBack bool
 	// counted are the names under which the tally counts it.
 	counted struct{ owner, pool string }
 }
@@ -259,6 +262,7 @@ func (c *core) podChanged(o *corev1.Pod) {
 	case !c.mine(o):
 		c.podGone(o.UID)
 		c.elsewhere[o.UID] = o
+		c.wide.away(c, o)
 	default:
 		c.podWaits(p, o)
 	}
@@ -266,6 +270,9 @@ func (c *core) podChanged(o *corev1.Pod) {
 
 // podWaits puts a pod of ours into the queue.
 func (c *core) podWaits(p *pod, o *corev1.Pod) {
+	if p == nil || !p.handing {
+		c.wide.back(c, o.UID)
+	}
 	if p == nil {
 		p = &pod{}
 		c.pods[o.UID] = p
@@ -323,6 +330,7 @@ func priority(o *corev1.Pod) int32 {
 
 // podBound takes a pod over that is on a node, by whichever scheduler.
 func (c *core) podBound(p *pod, o *corev1.Pod) {
+	c.wide.gone(c, o.UID)
 	if p == nil {
 		p = &pod{}
 		c.pods[o.UID] = p
@@ -340,6 +348,7 @@ func (c *core) podBound(p *pod, o *corev1.Pod) {
 		c.table.Confirm(p.ref, fleet.UID(o.UID))
 		c.tally.own(c, p)
 		c.judge.setPod(o)
+		c.wide.seen(c, o.UID)
 		return
 	}
 	if was == nominated {
@@ -438,6 +447,7 @@ func cellsAnnotated(o *corev1.Pod, ours bool) []int {
 // podGone forgets a pod that is over, deleted, or not ours to place.
 func (c *core) podGone(uid types.UID) {
 	delete(c.elsewhere, uid)
+	c.wide.gone(c, uid)
 	p := c.pods[uid]
 	if p == nil {
 		return
@@ -463,6 +473,7 @@ func (c *core) release(p *pod) {
 	c.tally.leave(p)
 	c.count(p, -1)
 	c.preempt.touch(p.node)
+	c.wide.seen(c, p.object.UID)
 }
 
 // count adds a pod to what its tenant uses.

@@ -41,17 +41,26 @@ func (c *core) decide(ctx context.Context, item queue.Item) string {
 		c.tell(p, "the quota "+p.tenant+" is used up: guarantee and borrowing limit do not hold the pod")
 		return resultWaits
 	}
+	if c.wide.wait(c, p) {
+		return resultWaits
+	}
 	c.classes[p.class].upstream = c.judge.needed(p)
 	d, err := c.choose(ctx, p)
 	var refused *refusal
 	switch {
 	case err == nil:
 	case errors.As(err, &refused):
-		if c.handOn(ctx, p) {
-			return resultHanded
+		if result, ok := c.handOn(ctx, p); ok {
+			return result
 		}
 		if result, ok := c.preempt.try(ctx, c, p); ok {
 			return result
+		}
+		if p.comesBack { // no event says when the other partition has room
+			p.comesBack = false
+			c.tell(p, refused.message)
+			c.queue.Retry(p.key, c.now())
+			return resultWaits
 		}
 		c.park(p, refused.message)
 		return resultWaits
@@ -154,6 +163,7 @@ func (c *core) explainNot(id place.ClassID) string {
 func (c *core) assume(p *pod, d place.Decision) {
 	c.hold(p, d, assumed)
 	c.judge.assume(p)
+	c.wide.decided(c, p)
 }
 
 // hold notes the room that a pod holds in the table.

@@ -223,12 +223,7 @@ func (s *Scheduler) lead(ctx context.Context, mayWrite func() bool) error {
 			}
 			if err != nil && !apierrors.IsNotFound(err) {
 				log.Warn("hand a pod on", "pod", name(o), "partition", to, "err", err)
-				c.mail.post(func() {
-					if p := c.pods[o.UID]; p != nil && p.stage == waits {
-						c.enqueue(p)
-						c.queue.Later(p.key, c.now())
-					}
-				})
+				c.mail.post(func() { c.handFailed(o.UID) })
 			}
 		}()
 	}
@@ -267,7 +262,7 @@ func newCore(c config.Scheduler, log *slog.Logger, m *Metrics) *core {
 		table: place.New(), queue: queue.New(queue.Backoff{First: time.Duration(c.BackoffFirst), Most: time.Duration(c.BackoffMost)}),
 		tenants: newTenants(), pools: pools{}, devices: newDevices(), nodes: map[string]*nodeFacts{}, pods: map[types.UID]*pod{}, classes: map[place.ClassID]*class{}, jobGenerations: map[string]int64{}, byRef: map[place.PodRef]*pod{}, dirty: map[string]bool{},
 		bind: func(bind.Request) {}, say: func(verdict) {}, retract: func(types.UID) {}, announce: func(*corev1.Pod, string) {}, nominate: func(context.Context, *corev1.Pod, string) {}, handPod: func(*corev1.Pod, int) {},
-		handGang: func(owner, *podGroup, int, func(uint64, error)) {}, elsewhere: map[types.UID]*corev1.Pod{}, tried: nowhere, acks: newAcks(leaseName(c.Partition), func(ackOf) {}),
+		handGang: func(owner, *podGroup, int, func(uint64, error)) {}, elsewhere: map[types.UID]*corev1.Pod{}, wide: newWide(), tried: nowhere, acks: newAcks(leaseName(c.Partition), func(ackOf) {}),
 	}
 	out.gangs = newGangs(time.Duration(c.GangTimeout))
 	out.claims = newClaims(time.Duration(c.ClaimTimeout))

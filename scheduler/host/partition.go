@@ -33,7 +33,7 @@ func partitionOf(s string, partitions int) int {
 }
 
 // homeOf is the partition that is to place a pod: that of its gang, the one that it was handed to, that of the node or the group that it names, else any,
-// by its UID. A pod that asks for one node is placed by the owner of the node.
+// by its UID. One with a rule over nodes of several partitions goes to its coordinator. A pod that asks for one node is placed by the owner of the node.
 func (c *core) homeOf(o *corev1.Pod) int {
 	n := c.c.Partitions
 	if gang := c.gangs.ownerOf(o); gang.name != "" && pinnedTo(o) == "" {
@@ -47,6 +47,9 @@ func (c *core) homeOf(o *corev1.Pod) int {
 	}
 	if node := pinnedTo(o); node != "" {
 		return partitionOf(node, n)
+	}
+	if hasWideRule(o) {
+		return partitionOf(o.Namespace, n)
 	}
 	if s := o.Spec.SchedulingGroup; s != nil && s.PodGroupName != nil {
 		return partitionOf(o.Namespace+"/"+*s.PodGroupName, n)
@@ -243,14 +246,20 @@ func (g *gangs) fitsOn(ctx context.Context, c *core, x *gang, chosen []*pod, to 
 // ownPartition is the value of LabelPartition on the nodes of this process.
 func (c *core) ownPartition() string { return strconv.Itoa(c.c.Partition) }
 
-// handOn gives a pod to the partition of a node that has room for it, and reports whether there is one.
-func (c *core) handOn(ctx context.Context, p *pod) bool {
+// handOn gives a pod to the partition of a node that has room for it, and reports whether there is one. A pod that was handed on by its coordinator goes back
+// to it.
+func (c *core) handOn(ctx context.Context, p *pod) (result string, ok bool) {
 	if c.c.Partitions <= 1 || p.gang != nil {
-		return false
+		return "", false
+	}
+	ruled := c.ruled(p.object)
+	if ruled && !c.coordinates(p.object) {
+		c.hand(p, partitionOf(p.object.Namespace, c.c.Partitions))
+		return resultHanded, true
 	}
 	d, err := c.chooseAny(ctx, p)
 	if err != nil {
-		return false
+		return "", false
 	}
 	if p.trial != nil {
 		p.trial.Unreserve(ctx, string(d.Node))
@@ -258,13 +267,33 @@ func (c *core) handOn(ctx context.Context, p *pod) bool {
 	}
 	c.table.Forget(d.Pod)
 	to := partitionOf(string(d.Node), c.c.Partitions)
-	if to == c.c.Partition {
-		return false
+	switch {
+	case to == c.c.Partition:
+		return "", false
+	case ruled:
+		return c.wide.give(c, p, to)
 	}
+	c.hand(p, to)
+	return resultHanded, true
+}
+
+// hand gives a pod to a partition.
+func (c *core) hand(p *pod, to int) {
 	c.queue.Remove(p.key)
 	c.metrics.handed.Inc()
 	c.handPod(p.object, to)
-	return true
+}
+
+// handFailed takes a pod back that could not be handed on.
+func (c *core) handFailed(uid types.UID) {
+	p := c.pods[uid]
+	if p == nil || p.stage != waits {
+		return
+	}
+	p.handing = false
+	c.wide.back(c, uid)
+	c.enqueue(p)
+	c.queue.Later(p.key, c.now())
 }
 
 // writeHome hands a gang on: one write for all of its pods. It returns the version that the object has then.

@@ -576,6 +576,7 @@ func (x *preemption) settle(ctx context.Context, c *core) {
 		for _, p := range n.pods {
 			p.stage = assumed
 			c.judge.assume(p)
+			c.wide.decided(c, p)
 			c.submit(p)
 		}
 	}
@@ -585,6 +586,10 @@ func (x *preemption) settle(ctx context.Context, c *core) {
 func (x *preemption) again(ctx context.Context, c *core, p *pod) {
 	node := p.node
 	c.unassume(p)
+	if c.wide.out.n[p.object.Namespace] > 0 {
+		c.enqueue(p)
+		return
+	}
 	p.pinned = node
 	d, err := c.judge.choose(ctx, c, p)
 	p.pinned = ""
