@@ -288,7 +288,7 @@ func (c *core) podWaits(p *pod, o *corev1.Pod) {
 // describe reads what a pod asks for.
 func (c *core) describe(p *pod, o *corev1.Pod) {
 	p.object = o
-	p.request = requestsOf(o)
+	p.request = c.requestOf(o)
 	p.tenant = c.tenants.tenant(o.Namespace)
 	p.pinned = pinnedTo(o)
 	p.shape = shapeOf(o, &p.request, c.claims.claimantOf(o))
@@ -407,7 +407,7 @@ func (c *core) boundChanged(p *pod, o *corev1.Pod) {
 	if before.Generation == o.Generation && before.Status.ObservedGeneration == o.Status.ObservedGeneration {
 		return
 	}
-	r := requestsOf(o)
+	r := c.requestOf(o)
 	if r.resources == p.request.resources && r.ephemeral == p.request.ephemeral {
 		return
 	}

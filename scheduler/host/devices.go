@@ -2,30 +2,32 @@ package host
 
 import (
 	"maps"
+	"slices"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/scheduler/place"
 	"github.com/springtide/springtide/scheduler/rules"
 )
 
-// deviceClasses are those of DRA: a class may stand for an extended resource, and a pod then asks for its devices by the name of that resource.
-var deviceClasses = schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "deviceclasses"}
-
-// classPrefix begins the name under which the devices of any class are asked for.
-const classPrefix = "deviceclass.resource.kubernetes.io/"
-
-// devices are the extended resources that device classes stand for.
+// devices are the extended resources that device classes stand for, and the GPUs that DRA gives out.
 //
 // A node that offers such a resource itself, by a device plugin, gives what it has: the table counts it. On any other node the devices are DRA's, so that the
 // table refuses none, and upstream's plugins judge every pod that asks for one.
+//
+// GPUs of DRA are in the table's column of GPUs all the same, so that scores keep their nodes free and whole. Which ones a pod gets is upstream's to say.
 type devices struct {
-	classes map[string]string // the extended resource that each class names; empty for none
-	names   map[string]bool
+	resources map[string]string // the extended resource that each class names; empty for none
+	names     map[string]bool
+	gpus      *facts.Devices
 }
 
-func newDevices() *devices { return &devices{classes: map[string]string{}, names: map[string]bool{}} }
+func newDevices() *devices {
+	return &devices{resources: map[string]string{}, names: map[string]bool{}, gpus: facts.NewDevices()}
+}
 
 // unlimited is what the table holds of a resource that it does not count.
 const unlimited = 1 << 40
@@ -50,7 +52,7 @@ func (d *devices) offer(r *request) rules.Amounts {
 	return rules.AmountsOf(out)
 }
 
-// ask reports whether a pod asks for such resources. GPUs among them leave the column of GPUs: it knows those of device plugins alone.
+// ask reports whether a pod asks for such resources. GPUs among them stay in the column of GPUs where those of DRA are counted, and leave it elsewhere.
 func (d *devices) ask(r *request, s *place.Shape) bool {
 	asks := false
 	for _, a := range r.extended {
@@ -58,10 +60,13 @@ func (d *devices) ask(r *request, s *place.Shape) bool {
 	}
 	more := map[string]int64{}
 	for _, a := range r.gpus {
-		if d.names[a.Name] {
-			s.Requests.GPU -= a.Value
-			more[a.Name] = a.Value
+		if !d.names[a.Name] {
+			continue
 		}
+		if !d.gpus.CountsResource(a.Name) {
+			s.Requests.GPU -= a.Value
+		}
+		more[a.Name] = a.Value
 	}
 	if len(more) == 0 {
 		return asks
@@ -74,6 +79,18 @@ func (d *devices) ask(r *request, s *place.Shape) bool {
 	}
 	s.Needs.Extended = rules.AmountsOf(more)
 	return true
+}
+
+// requestOf is [requestsOf] with the GPUs of DRA that a pod asks for by claims of its own, and by the implicit resource of a class.
+func (c *core) requestOf(o *corev1.Pod) request {
+	r := requestsOf(o)
+	r.resources.GPU += c.devices.gpus.OfPod(o.Namespace, o.UID)
+	for _, a := range r.extended {
+		if strings.HasPrefix(a.Name, facts.ImplicitPrefix) && c.devices.gpus.CountsResource(a.Name) {
+			r.resources.GPU += a.Value
+		}
+	}
+	return r
 }
 
 // asks reports whether a request has one of some resources.
@@ -91,14 +108,19 @@ func (r *request) asks(names map[string]bool) bool {
 // setDeviceClass takes a class over, or with nil its end. Where the resources that classes stand for change, nodes and pods are read again.
 func setDeviceClass(c *core, name string, u *unstructured.Unstructured) {
 	d, was := c.devices, c.devices.names
-	if u == nil {
-		delete(d.classes, name)
-	} else {
-		d.classes[name], _, _ = unstructured.NestedString(u.Object, "spec", "extendedResourceName")
-	}
+	c.countDevices(func() {
+		if u == nil {
+			delete(d.resources, name)
+			d.gpus.SetClass(name, nil)
+			return
+		}
+		class := facts.DeviceClassOf(u)
+		d.resources[name] = class.Resource
+		d.gpus.SetClass(name, class)
+	})
 	d.names = map[string]bool{}
-	for class, resource := range d.classes {
-		d.names[classPrefix+class] = true
+	for class, resource := range d.resources {
+		d.names[facts.ImplicitPrefix+class] = true
 		if resource != "" {
 			d.names[resource] = true
 		}
@@ -118,14 +140,73 @@ func setDeviceClass(c *core, name string, u *unstructured.Unstructured) {
 		c.nodeChanged(node)
 	}
 	for _, p := range c.pods {
-		if !p.request.asks(changed) {
-			continue
+		if p.request.asks(changed) {
+			c.reread(p)
 		}
-		if p.stage == waits {
-			c.describe(p, p.object)
-			c.enqueue(p)
-		} else {
-			c.reshape(p, p.object)
+	}
+}
+
+// countDevices makes a change after which other classes or drivers may count. Then all nodes are read again, and the pods that ask for devices.
+func (c *core) countDevices(change func()) {
+	counted := func() (out []string) {
+		for _, class := range sortedKeys(c.devices.resources) {
+			if c.devices.gpus.Counts(class) {
+				out = append(out, class)
+			}
+		}
+		return out
+	}
+	before := counted()
+	change()
+	if slices.Equal(before, counted()) {
+		return
+	}
+	for node := range c.nodes {
+		c.nodeChanged(node)
+	}
+	for _, p := range c.pods {
+		if p.request.asks(c.devices.names) || len(p.object.Spec.ResourceClaims) > 0 {
+			c.reread(p)
+		}
+	}
+}
+
+// reread reads again what a pod asks for.
+func (c *core) reread(p *pod) {
+	if p.stage == waits {
+		c.describe(p, p.object)
+		c.enqueue(p)
+	} else {
+		c.reshape(p, p.object)
+	}
+}
+
+// setResourceSlice takes over which devices a driver has on a node.
+func setResourceSlice(c *core, name string, u *unstructured.Unstructured) {
+	c.countDevices(func() {
+		var s *facts.DeviceSlice
+		if u != nil {
+			s = facts.DeviceSliceOf(u)
+		}
+		for _, node := range c.devices.gpus.SetSlice(name, s) {
+			c.nodeChanged(node)
+		}
+	})
+}
+
+// setResourceClaim takes over what a claim asks for, or holds.
+func setResourceClaim(c *core, full string, u *unstructured.Unstructured) {
+	var claim *facts.DeviceClaim
+	if u != nil {
+		claim = facts.DeviceClaimOf(u)
+	}
+	pods, nodes := c.devices.gpus.SetClaim(full, claim)
+	for _, node := range nodes {
+		c.nodeChanged(node)
+	}
+	for _, uid := range pods {
+		if p := c.pods[uid]; p != nil && p.request.resources != c.requestOf(p.object).resources {
+			c.reread(p)
 		}
 	}
 }

@@ -69,6 +69,7 @@ func (n *nodeFacts) machine(all pools, d *devices) place.Machine {
 		ID: fleet.NodeID(o.Name), Name: o.Name, Home: fleet.Online, Zone: o.Labels[corev1.LabelTopologyZone], GPUModel: o.Labels[facts.LabelGPUModel],
 		Allocatable: r.resources, Ephemeral: r.ephemeral, Extended: d.offer(&r), Unschedulable: o.Spec.Unschedulable,
 	}
+	m.Allocatable.GPU += d.gpus.OnNode(o.Name)
 	if home != nil {
 		m.Pool, m.Home = fleet.PoolID(home.name), home.class
 	}
