@@ -37,6 +37,7 @@ var unusedHere = map[string]string{
 	"delete pods": "the same",
 	"get horizontalpodautoscalers.autoscaling":  "the lab's services are scaled by their scale: TestUninstallLeavesNothing",
 	"list horizontalpodautoscalers.autoscaling": "the same",
+	"patch events":                               "an event may repeat in a day or not: TestPlaneEventsRepeat",
 	"patch pods":                                 "pods may have lost their marks already: TestUninstallLeavesNothing",
 	"patch nodes/status":                         "the lab's machines offer no idle capacity: TestUninstallLeavesNothing",
 	"patch statefulsets.apps":                    "the lab's services are Deployments: TestPlaneResize",

@@ -43,7 +43,7 @@ func (c *counted) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// TestPlaneRefusedEvictions: a disruption budget that lets nobody go holds up no service. Each eviction is asked once in a plan, the scale of the
+// TestPlaneRefusedEvictions: a disruption budget that lets no pod go holds up no service. Each eviction is asked once in a plan, the scale of the
 // same plan lands, and the next snapshot names the budget.
 func TestPlaneRefusedEvictions(t *testing.T) {
 	p := newPlane(t)
