@@ -163,6 +163,9 @@ func (x *model) scriptOf(k doorKey) []act {
 			out = append(out, x.write(s, t, fresh, wrote))
 		}
 	}
+	if x.Mutant.Script != nil {
+		out = x.Mutant.Script(out)
+	}
 	x.scripts[k] = out
 	return out
 }
@@ -204,9 +207,7 @@ func (x *model) write(s *protocol.Session, t *protocol.Task, fresh *fleet.Snapsh
 		}
 		s.Answer(t, protocol.Answer{How: protocol.Taken, UID: uid, Version: versionOwn})
 	}
-	if a.holds = t.Done(); a.holds && x.Mutant.Script != nil {
-		a.writes = x.Mutant.Script(a.action, a.writes)
-	}
+	a.holds = t.Done()
 	return a
 }
 

@@ -62,13 +62,13 @@ func (o Options) String() string {
 // Mutant is the code under check with one guard taken away at a seam: what it is given, what it decides, or what the API refuses.
 type Mutant struct {
 	// Input and Door alter the facts that plans are made from and checked against, Plan alters what was decided, Passes lets an action
-	// through that the door refused. Write alters a write of the protocol, Script the writes of one action.
+	// through that the door refused. Write alters a write of the protocol, Script the order of all writes of a plan.
 	Input  func(*planner.Input)
 	Plan   func(*planner.Plan, *fleet.Snapshot)
 	Door   func(*fleet.Snapshot)
 	Passes func(planner.Action) bool
 	Write  func(*protocol.Write)
-	Script func(planner.Action, []*protocol.Write) []*protocol.Write
+	Script func([]act) []act
 	// AnyLeader lets the API take writes of any leader, Overlap a cell in two parcels.
 	AnyLeader, Overlap bool
 	// Blind lets the node side say Clean whatever the node's marks are, Prompt while a scheduler that saw older ones still binds.
