@@ -106,6 +106,7 @@ func TestTutorial(t *testing.T) {
 	springtide(t)
 	r := &reader{t: t, names: map[string]string{}, dir: t.TempDir()}
 	r.play("docs/tutorial.md", ofTutorial)
+	r.hints()
 	r.ownCluster()
 	r.play("docs/howto.md", ofHowto)
 	r.stop()
@@ -260,6 +261,20 @@ func (r *reader) start(w []string) (string, error) {
 		r.kubeconfig = m[1]
 	}
 	return out, nil
+}
+
+// hints types the commands that the demo proposes.
+func (r *reader) hints() {
+	r.t.Helper()
+	all := regexp.MustCompile(`(?m)in another terminal: (\S*springtide .*)$`).FindAllStringSubmatch(r.labOut.String(), -1)
+	if len(all) < 3 {
+		r.t.Errorf("the demo proposes %d commands:\n%s", len(all), r.labOut)
+	}
+	for _, m := range all {
+		if out, err := r.run(m[1]); err != nil {
+			r.t.Errorf("the demo proposes %s: %v\n%s", m[1], err, out)
+		}
+	}
 }
 
 // stop presses Ctrl-C in the lab's terminal.

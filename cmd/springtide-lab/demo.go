@@ -69,12 +69,12 @@ func demo() *cobra.Command {
 	f.BoolVar(&o.headless, "headless", os.Getenv("HEADLESS") != "", "plain lines instead of the live view")
 	f.StringVar(&o.report, "report", "", "file to write the report to as JSON")
 	f.StringVar(&o.picture, "picture", "", "file to draw the live view to as SVG, as it stands at the end")
-	f.StringVar(&o.world.Springtide, "springtide", "", "the springtide binary (default: springtide beside this one)")
+	f.StringVar(&o.world.Springtide, "springtide", "", "the springtide binary (default: springtide next to this one)")
 	f.BoolVar(&o.noController, "no-controller", false, "run without springtide: a static day")
 	f.StringVar(&o.world.Mode, "mode", "Auto", "mode of every service and pool: Observe, Recommend or Auto")
 	f.StringVar(&o.world.Dir, "data", "", "directory for the lab's data (default: a temporary one)")
 	f.BoolVar(&o.world.Keep, "keep", false, "keep the data and logs at the end")
-	f.StringVar(&o.world.Plane.KWOKBinary, "kwok", "", "the kwok binary (default: kwok beside this one)")
+	f.StringVar(&o.world.Plane.KWOKBinary, "kwok", "", "the kwok binary (default: kwok next to this one)")
 	f.BoolVar(&o.verbose, "verbose", false, "say where wall time and memory went")
 	return cmd
 }
@@ -222,7 +222,7 @@ func (o *demoOptions) hints(w *world.World) []string {
 			cli = rel
 		}
 	}
-	return []string{env, cli + " status", cli + " loans", cli + " services -A"}
+	return []string{env, cli + " pools", cli + " loans", cli + " services -A"}
 }
 
 // soFar is the report of a run that was stopped; nil when nothing was counted yet.

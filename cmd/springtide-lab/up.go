@@ -69,6 +69,6 @@ func up() *cobra.Command {
 	flags.BoolVar(&opts.Keep, "keep", false, "leave data and logs in place at the end")
 	flags.StringArrayVar(&extra, "component-arg", nil, "a flag more for one component, as in kube-scheduler=--config=FILE; may be given several times")
 	flags.StringVar(&scheduler, "scheduler", "springtide", "who places pods: springtide, or kube for kube-scheduler")
-	flags.StringVar(&opts.KWOKBinary, "kwok", "", "the kwok binary (default: kwok beside this one)")
+	flags.StringVar(&opts.KWOKBinary, "kwok", "", "the kwok binary (default: kwok next to this one)")
 	return cmd
 }

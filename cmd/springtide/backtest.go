@@ -35,7 +35,7 @@ func newBacktestCommand() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "backtest",
-		Short: "Measure forecasts on series of a CSV file or of Prometheus, at rolling origins, beside those of other autoscalers",
+		Short: "Measure forecasts on series of a CSV file or of Prometheus, at rolling origins, next to those of other autoscalers",
 		Long: "Forecasts every series at some moments of its past, each time from what came before, and measures what was said by what came\n" +
 			"after: one horizon long, the newest origin a horizon before the end, the others --stride steps before each other. Series\n" +
 			"that end together share their origins. The input is that of springtide forecast.\n\n" +
