@@ -10,6 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
 )
 
 // secondLook is how long (by the wall) a pod that was found unschedulable, and for which there is room now, is waited for. The scheduler
@@ -21,6 +22,7 @@ const secondLook = 2 * time.Second
 // room that was given back would stay empty for another step. The caller holds the lock.
 func (t *table) retried() string {
 	var free map[string]fleet.Resources
+	waits := ""
 	for _, p := range t.pods {
 		if p.object.Spec.NodeName != "" || p.object.DeletionTimestamp != nil || p.object.Status.Phase != corev1.PodPending {
 			continue
@@ -34,11 +36,11 @@ func (t *table) retried() string {
 		case p.roomSince.IsZero():
 			p.roomSince = time.Now()
 			fallthrough
-		case time.Since(p.roomSince) < secondLook:
-			return fmt.Sprintf("pod %s/%s: there is room for it now", p.object.Namespace, p.object.Name)
+		case time.Since(p.roomSince) < secondLook: // all pods wait at once, not each after the last one
+			waits = fmt.Sprintf("pod %s/%s: there is room for it now", p.object.Namespace, p.object.Name)
 		}
 	}
-	return ""
+	return waits
 }
 
 // free is what the machines have left.
@@ -71,7 +73,7 @@ func (t *table) fits(p *pod, free map[string]fleet.Resources) bool {
 	}
 	wanted := nodeaffinity.GetRequiredNodeAffinity(p.object)
 	for name, n := range t.nodes {
-		if !p.requests.Fits(free[name]) || n.Spec.Unschedulable {
+		if !p.requests.Fits(free[name]) || n.Spec.Unschedulable || t.closed(p, n) {
 			continue
 		}
 		_, refused := scheduling.FindMatchingUntoleratedTaint(klog.Background(), n.Spec.Taints, p.object.Spec.Tolerations, keepsAway, false)
@@ -80,4 +82,19 @@ func (t *table) fits(p *pod, free map[string]fleet.Resources) bool {
 		}
 	}
 	return false
+}
+
+// closed reports whether the machine's share keeps the pod away. The bundled scheduler follows the share, which is written before the marks of the node;
+// kube-scheduler knows the marks alone.
+func (t *table) closed(p *pod, n *corev1.Node) bool {
+	share := t.shares[n.Name]
+	if !t.followsShares || share == nil || share.Spec.NodeUID != string(n.UID) {
+		return false
+	}
+	home := t.homes[n.Name]
+	atHome, away := facts.Open(share.Spec.Parcels, home)
+	if (classOf(fleet.PoolID(home)) == fleet.Offline) == (p.kind == offline) {
+		return !atHome
+	}
+	return !away
 }

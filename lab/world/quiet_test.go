@@ -157,6 +157,57 @@ func TestASecondLookIsEnough(t *testing.T) {
 	}
 }
 
+// The patience with all pods runs at once: a world that waited for one after the other stood still for minutes of the wall.
+func TestPodsAreWaitedForTogether(t *testing.T) {
+	now := noon
+	table := newTestTable(&now)
+	table.seen(testNode("n"))
+	for _, name := range []string{"a", "b", "c"} {
+		table.seen(testPod(name, "ReplicaSet", "web-5f", withoutRoom()))
+	}
+	if table.pending() == "" {
+		t.Fatal("there is room: the scheduler must be waited for")
+	}
+	for name, p := range table.pods {
+		if p.roomSince.IsZero() {
+			t.Errorf("the wait for %s has not begun", name)
+		}
+	}
+}
+
+// The bundled scheduler lets no pod of the home land on a machine whose loan is under way, and no borrower's before it is lent. The node has no mark then.
+func TestAShareClosesItsMachine(t *testing.T) {
+	parcel := func(holder, next string) []v1alpha1.ShareParcel {
+		return []v1alpha1.ShareParcel{{Cells: []int32{0}, Holder: holder, Next: next}}
+	}
+	for _, c := range []struct {
+		what                   string
+		parcels                []v1alpha1.ShareParcel
+		marksOnly              bool
+		forOnline, forBorrower bool // the scheduler is waited for
+	}{
+		{what: "at home", forOnline: true},
+		{what: "leaves", parcels: parcel(onlinePool, offlinePool)},
+		{what: "lent", parcels: parcel(offlinePool, ""), forBorrower: true},
+		{what: "comes home", parcels: parcel(offlinePool, onlinePool)},
+		{what: "leaves, by kube-scheduler", parcels: parcel(onlinePool, offlinePool), marksOnly: true, forOnline: true, forBorrower: true},
+	} {
+		for owner, want := range map[string]bool{"ReplicaSet": c.forOnline, "Job": c.forBorrower} {
+			now := noon
+			table := newTestTable(&now)
+			table.homes, table.followsShares = map[string]string{"n": onlinePool}, !c.marksOnly
+			node := testNode("n")
+			node.UID = "uid-n"
+			table.seen(node)
+			table.seen(&v1alpha1.NodeShare{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: v1alpha1.NodeShareSpec{NodeUID: "uid-n", Parcels: c.parcels}})
+			table.seen(testPod("a", owner, "web-5f", withoutRoom()))
+			if got := table.pending(); (got != "") != want {
+				t.Errorf("a machine that is %s, pod of a %s: pending() = %q, want a wait: %v", c.what, owner, got, want)
+			}
+		}
+	}
+}
+
 func TestTheTimersOfAPod(t *testing.T) {
 	now := noon
 	table := newTestTable(&now)

@@ -87,6 +87,9 @@ type table struct {
 	runs   map[string]bool
 	// realMachine is the one with a kubelet; empty when there is none.
 	realMachine string
+	// homes is the pool of each machine. followsShares says that the scheduler places pods by NodeShares, before the nodes bear the marks.
+	homes         map[string]string
+	followsShares bool
 	// agentWaitedFor is the generation of its share for which the clock waits, since agentWaitedSince (by the wall).
 	agentWaitedFor   int64
 	agentWaitedSince time.Time

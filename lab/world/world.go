@@ -278,6 +278,7 @@ func (w *World) stand(ctx context.Context) error {
 		return err
 	}
 	w.table = newTable(w.clock.Now, w.startUp)
+	w.table.homes, w.table.followsShares = w.homes, w.options.Scheduler == SchedulerSpringtide
 	if w.machines[0].real {
 		w.table.realMachine = w.machines[0].name
 	}

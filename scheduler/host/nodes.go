@@ -149,21 +149,12 @@ func (n *nodeFacts) moves(home *poolFacts, all pools) moves {
 		return v
 	}
 	v.governed, v.home, v.parcels = true, home.class, n.share.Spec.Parcels
-	// As the planner's table: at home while nothing moves, and away where something is lent and nothing is on its way home.
-	atHome := len(v.parcels) == 0
-	lent, comes := false, false
 	for i := range v.parcels {
-		p := &v.parcels[i]
-		switch {
-		case p.Holder == home.name && p.Next == "":
-		case p.Holder != home.name && p.Next == "":
-			lent = true
+		if p := &v.parcels[i]; p.Holder != home.name && p.Next == "" {
 			v.borrower = p.Holder
-		case p.Next == home.name:
-			comes = true
 		}
 	}
-	away := lent && !comes
+	atHome, away := facts.Open(v.parcels, home.name)
 	if home.class == fleet.Offline {
 		v.offlineOpen, v.onlineOpen = atHome, away
 	} else {
