@@ -35,6 +35,10 @@ var controllerRights = []right{
 	{"keda.sh", "scaledobjects", "", "get list watch", false},
 	{"autoscaling.alibabacloud.com", "cronhorizontalpodautoscalers", "", "get list watch", false},
 	{"autoscaling.k8s.io", "verticalpodautoscalers", "", "get list watch", false},
+	{"resource.k8s.io", "deviceclasses", "", "get list watch", false},
+	{"resource.k8s.io", "resourceslices", "", "get list watch", false},
+	{"resource.k8s.io", "resourceclaims", "", "get list watch", false},
+	{"resource.k8s.io", "resourceclaimtemplates", "", "get list watch", false},
 	// Workloads of other operators that elastic jobs may name, and those of them that it resizes.
 	{"kubeflow.org", "mpijobs", "", "get list watch patch", false},
 	{"kubeflow.org", "pytorchjobs", "", "get list watch patch", false},

@@ -40,7 +40,7 @@ func (a *applier) setRequests(ctx context.Context, w *protocol.Write, c *protoco
 	if leader := leaderOn(meta.GetAnnotations()); leader > w.If.LeaderEpoch {
 		return written{}, stale("%s was stamped by leader epoch %d, this one is %d", r.Target, leader, w.If.LeaderEpoch)
 	}
-	if now := podRequests(template); now != c.From {
+	if now := podRequests(template); !sameSize(now, c.From) {
 		return written{}, stale("the template requests %s now, not %s", now, c.From)
 	}
 	containers, err := resized(template, c.From, c.To)
@@ -78,7 +78,7 @@ func (a *applier) resizePod(ctx context.Context, w *protocol.Write, c *protocol.
 	if err != nil {
 		return written{}, fmt.Errorf("read pod %s: %w", n, err)
 	}
-	if fleet.UID(p.UID) != w.If.UID || podRequests(&p.Spec) != c.From {
+	if fleet.UID(p.UID) != w.If.UID || !sameSize(podRequests(&p.Spec), c.From) {
 		return written{}, stale("pod %s changed", n)
 	}
 	containers, err := resized(&p.Spec, c.From, c.To)
@@ -94,6 +94,12 @@ func (a *applier) resizePod(ctx context.Context, w *protocol.Write, c *protocol.
 		return written{}, fmt.Errorf("resize pod %s: %w", n, err)
 	}
 	return written{now.UID, now.ResourceVersion, a.c.pods.sees(now.Namespace, now.Name, now.UID, now.ResourceVersion), fleet.Ledger{}}, nil
+}
+
+// sameSize compares requests as they were when the plan was made. GPUs are left out: those of DRA do not stand in the spec, and none is resized.
+func sameSize(now, then fleet.Resources) bool {
+	now.GPU, then.GPU = 0, 0
+	return now == then
 }
 
 // resized are the containers of a strategic merge patch that brings the requests of a pod from one amount to another. Usage is known of

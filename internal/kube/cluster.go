@@ -131,6 +131,7 @@ type Cluster struct {
 	kinds kinds
 	// daemonKinds are the mirrors of Options.DaemonKinds.
 	daemonKinds map[Kind]*mirror[*daemonFacts]
+	devices     *devices
 	wake        chan struct{}
 	waited      atomic.Pointer[time.Time] // when waiting pods last asked for a cycle
 	events      record.EventRecorder
@@ -252,6 +253,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 		return err
 	}
 	c.watchDaemonKinds(ctx)
+	c.watchDevices(ctx)
 	c.refreshKinds(ctx)
 	c.kinds.await(ctx, firstRead)
 	go c.followKinds(ctx)

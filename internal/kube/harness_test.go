@@ -22,6 +22,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/adapter"
+	"github.com/springtide/springtide/internal/kube/facts"
 )
 
 const ourNamespace = "springtide-system"
@@ -68,13 +69,15 @@ func newWorldWith(t testing.TB, o Options, objects ...metav1.Object) *world {
 	kinds := map[schema.GroupVersionResource]string{gvrTopologies: "NodeResourceTopologyList", gvrScaledObjects: "ScaledObjectList",
 		gvrCronHPAs: "CronHorizontalPodAutoscalerList",
 		gvrVPAs:     "VerticalPodAutoscalerList",
-		gvrKruise:   "DaemonSetList"}
+		gvrKruise:   "DaemonSetList", facts.DeviceClasses: "DeviceClassList", facts.ResourceSlices: "ResourceSliceList",
+		facts.ResourceClaims: "ResourceClaimList", facts.ClaimTemplates: "ResourceClaimTemplateList"}
 	resources := map[string][]metav1.APIResource{
-		gvrTopologies.GroupVersion().String():    {{Name: gvrTopologies.Resource}},
-		gvrScaledObjects.GroupVersion().String(): {{Name: gvrScaledObjects.Resource}},
-		gvrCronHPAs.GroupVersion().String():      {{Name: gvrCronHPAs.Resource}},
-		gvrVPAs.GroupVersion().String():          {{Name: gvrVPAs.Resource}},
-		gvrKruise.GroupVersion().String():        {{Name: gvrKruise.Resource, Kind: "DaemonSet"}, {Name: gvrKruise.Resource + "/status", Kind: "DaemonSet"}},
+		gvrTopologies.GroupVersion().String():        {{Name: gvrTopologies.Resource}},
+		facts.ResourceSlices.GroupVersion().String(): {{Name: facts.ResourceSlices.Resource}},
+		gvrScaledObjects.GroupVersion().String():     {{Name: gvrScaledObjects.Resource}},
+		gvrCronHPAs.GroupVersion().String():          {{Name: gvrCronHPAs.Resource}},
+		gvrVPAs.GroupVersion().String():              {{Name: gvrVPAs.Resource}},
+		gvrKruise.GroupVersion().String():            {{Name: gvrKruise.Resource, Kind: "DaemonSet"}, {Name: gvrKruise.Resource + "/status", Kind: "DaemonSet"}},
 	}
 	for _, a := range adapter.All() {
 		kinds[a.Resource()] = a.Kind().Kind + "List"

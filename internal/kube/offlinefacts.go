@@ -18,17 +18,18 @@ type offlineFacts struct {
 	owner types.UID
 	// requests are those of one pod of each part. The templates themselves are let go: they are most of such an object.
 	requests []fleet.Resources
+	devices  []deviceAsks
 }
 
 func newOfflineFacts(o metav1.Object, w adapter.Workload) *offlineFacts {
-	f := &offlineFacts{header: headerOf(o), Workload: w, requests: make([]fleet.Resources, len(w.Parts))}
+	f := &offlineFacts{header: headerOf(o), Workload: w, requests: make([]fleet.Resources, len(w.Parts)), devices: make([]deviceAsks, len(w.Parts))}
 	if owner := metav1.GetControllerOf(o); owner != nil {
 		f.owner = owner.UID
 	}
 	for i := range w.Parts {
 		p := &w.Parts[i]
 		if p.Template != nil {
-			f.requests[i] = podRequests(p.Template)
+			f.requests[i], f.devices[i] = podRequests(p.Template), deviceAsksOf(p.Template)
 		}
 		p.Template, p.Labels = nil, nil
 	}
@@ -45,10 +46,10 @@ func newForeignFacts(ad adapter.Adapter) func(*unstructured.Unstructured) *offli
 }
 
 // requestOf is what one pod of a part asks for.
-func (f *offlineFacts) requestOf(p *adapter.Part) fleet.Resources {
+func (a *assembly) requestOf(f *offlineFacts, p *adapter.Part) fleet.Resources {
 	for i := range f.Parts {
 		if &f.Parts[i] == p {
-			return f.requests[i]
+			return a.templateRequest(f.Namespace, f.requests[i], &f.devices[i])
 		}
 	}
 	return fleet.Resources{}

@@ -33,6 +33,7 @@ type podFacts struct {
 	// host is the address of the pod: by name where it has one that outlives it, else its IP. restarts are those of its containers.
 	host     string
 	restarts int32
+	devices  deviceAsks
 	// images are what the pod's containers run.
 	images []string
 }
@@ -53,6 +54,7 @@ func newPodFacts(p *corev1.Pod) *podFacts {
 		revision: p.Labels[appsv1.ControllerRevisionHashLabelKey],
 		claim:    facts.ClaimOf(p),
 		images:   imagesOf(&p.Spec),
+		devices:  deviceAsksOf(&p.Spec),
 		roles:    rolesOf(p.Labels),
 		host:     hostOf(p),
 		pod: fleet.Pod{

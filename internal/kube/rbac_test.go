@@ -117,6 +117,7 @@ func TestRights(t *testing.T) {
 	add("keda.sh", "scaledobjects", "get list watch", false)
 	add("autoscaling.alibabacloud.com", "cronhorizontalpodautoscalers", "get list watch", false)
 	add("autoscaling.k8s.io", "verticalpodautoscalers", "get list watch", false)
+	add("resource.k8s.io", "deviceclasses resourceslices resourceclaims resourceclaimtemplates", "get list watch", false)
 	add("kubeflow.org", "mpijobs pytorchjobs", "get list watch patch", false) // sizes of workloads of other operators
 	add("ray.io", "rayclusters", "get list watch patch", false)
 	add("batch.volcano.sh", "jobs", "get list watch patch", false)

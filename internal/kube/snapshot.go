@@ -12,6 +12,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/validate"
 )
 
@@ -84,6 +85,7 @@ type assembly struct {
 	wall time.Time
 	notes
 
+	devices   *facts.Devices
 	nodeIDs   map[string]fleet.NodeID
 	revisions map[owned]*replicaSetFacts
 	newest    map[owned]types.UID // deployment -> its newest ReplicaSet
@@ -126,6 +128,7 @@ func newAssembly(c *Cluster) *assembly {
 		c: c, s: &fleet.Snapshot{At: c.o.Clock.Now().UTC()}, wall: time.Now(),
 		notes:    notes{pools: map[fleet.PoolID]string{}, tenants: map[fleet.TenantID]string{}},
 		nodeIDs:  map[string]fleet.NodeID{},
+		devices:  c.readDevices(),
 		services: map[owned]int{}, jobs: map[owned]*crewRef{}, parents: map[owned]types.UID{}, updates: map[owned]string{},
 	}
 	c.mu.Lock()
@@ -200,6 +203,7 @@ func (a *assembly) addNodes() {
 	for _, f := range nodes {
 		n := f.node
 		n.Pool = a.homeOf(f, pools)
+		n.Allocatable.GPU += a.devices.OnNode(f.Name)
 		if t, ok := a.topology(f.Name); ok {
 			n.Cells = t.cells
 		}

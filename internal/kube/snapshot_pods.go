@@ -23,6 +23,7 @@ func (a *assembly) addPods() {
 	for i, f := range all {
 		p := &a.s.Pods[i]
 		*p = f.pod
+		p.Requests.GPU += a.podGPUs(f)
 		p.RefusedBy = refused[p.ID]
 		p.ImagePresent = a.c.images.of(f)
 		p.Created = a.at(f.CreationTimestamp.Time)

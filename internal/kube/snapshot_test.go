@@ -11,6 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -19,6 +20,8 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/planner"
 )
 
 var (
@@ -612,5 +615,60 @@ func TestUnreadableObjectStopsTheSnapshot(t *testing.T) {
 	_, err := newWorld(t, bad).Snapshot(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "Loan /odd") {
 		t.Errorf("err = %v: an unread loan would look like an idle machine", err)
+	}
+}
+
+// TestGPUsOfDRA: GPUs that a DRA driver lists on a machine, and those that pods ask for by a claim, count as those of device plugins do: in the machine, the
+// pod, the request of the service and of the job.
+func TestGPUsOfDRA(t *testing.T) {
+	object := func(kind, namespace, name string, spec map[string]any) *unstructured.Unstructured {
+		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "resource.k8s.io/v1", "kind": kind, "spec": spec}}
+		u.SetNamespace(namespace)
+		u.SetName(name)
+		u.SetUID(uidOf(kind, name))
+		return u
+	}
+	two := map[string]any{"devices": map[string]any{"requests": []any{map[string]any{"name": "gpus", "exactly": map[string]any{"deviceClassName": "gpu.example.com", "count": int64(2)}}}}}
+	claims := func(spec *corev1.PodSpec) {
+		spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpus", ResourceClaimTemplateName: ptr("two")}}
+	}
+	objects := fitted("Recreate")
+	for _, o := range objects {
+		switch o := o.(type) {
+		case *appsv1.Deployment:
+			claims(&o.Spec.Template.Spec)
+		case *corev1.Pod:
+			claims(&o.Spec)
+		}
+	}
+	claim := object("ResourceClaim", "shop", "cart-c-gpus", two)
+	claim.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "cart-c", UID: uidOf("Pod", "cart-c"), Controller: ptr(true)}})
+	job := batchJob("bert", 4)
+	job.Spec.Template.Spec.Containers[0].Resources.Requests[facts.ImplicitPrefix+"gpu.example.com"] = resource.MustParse("3")
+	w := newWorld(t, append(objects, claim, object("ResourceClaimTemplate", "shop", "two", map[string]any{"spec": two}), elasticJob("bert"), job,
+		object("DeviceClass", "", "gpu.example.com", map[string]any{"selectors": []any{map[string]any{"cel": map[string]any{"expression": "device.driver == 'gpu.example.com'"}}}}),
+		object("ResourceSlice", "", "n1", map[string]any{"nodeName": "n1", "driver": "gpu.example.com", "pool": map[string]any{"name": "n1", "generation": int64(1)},
+			"devices": []any{map[string]any{"name": "gpu-0"}, map[string]any{"name": "gpu-1"}, map[string]any{"name": "gpu-2"}}}))...)
+	s := w.snapshot(t)
+	svc := s.Service("shop/cart")
+	if n := s.Nodes[0].Allocatable.GPU; n != 3 {
+		t.Errorf("the machine has %d GPUs, want 3", n)
+	}
+	if svc.Request.GPU != 2 {
+		t.Errorf("a replica asks for %d GPUs, want 2", svc.Request.GPU)
+	}
+	for i := range svc.Pods {
+		if p := &svc.Pods[i]; p.Requests.GPU != map[string]int64{"cart-c": 2}[p.Name.Name] {
+			t.Errorf("pod %s has %d GPUs: it alone has a claim", p.Name.Name, p.Requests.GPU)
+		}
+	}
+	if n := s.Jobs[0].Members[0].Request.GPU; n != 3 {
+		t.Errorf("a pod of the job asks for %d GPUs, want 3", n)
+	}
+	// They do not stand in the template, which is resized all the same.
+	change := resizeCart(fleet.RequestsRecreate)
+	change.From.GPU, change.To.GPU = 2, 2
+	if r := w.do(t, planner.Plan{LeaderEpoch: 7, Resizes: []planner.Resize{change}}); r[0].Outcome != loop.Done {
+		t.Errorf("the service's requests were not changed: %+v", r)
 	}
 }

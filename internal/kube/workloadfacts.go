@@ -24,6 +24,7 @@ type workloadFacts struct {
 	header
 	replicas int32
 	request  fleet.Resources
+	devices  deviceAsks
 	// writers own spec.replicas by the managed fields; more than one only where they agreed on the value.
 	writers []replicaWriter
 	// updateRevision is the newest revision of a StatefulSet.
@@ -33,12 +34,12 @@ type workloadFacts struct {
 }
 
 func newDeploymentFacts(d *appsv1.Deployment) *workloadFacts {
-	return &workloadFacts{header: headerOf(d), replicas: replicasOf(d.Spec.Replicas), request: podRequests(&d.Spec.Template.Spec),
+	return &workloadFacts{header: headerOf(d), replicas: replicasOf(d.Spec.Replicas), request: podRequests(&d.Spec.Template.Spec), devices: deviceAsksOf(&d.Spec.Template.Spec),
 		writers: replicaWriters(d.ManagedFields), leader: leaderOn(d.Annotations)}
 }
 
 func newStatefulSetFacts(s *appsv1.StatefulSet) *workloadFacts {
-	return &workloadFacts{header: headerOf(s), replicas: replicasOf(s.Spec.Replicas), request: podRequests(&s.Spec.Template.Spec),
+	return &workloadFacts{header: headerOf(s), replicas: replicasOf(s.Spec.Replicas), request: podRequests(&s.Spec.Template.Spec), devices: deviceAsksOf(&s.Spec.Template.Spec),
 		writers: replicaWriters(s.ManagedFields), updateRevision: s.Status.UpdateRevision, leader: leaderOn(s.Annotations)}
 }
 
