@@ -102,8 +102,8 @@ func moved(at string, a, b []float64) string {
 	}
 	x, y := below(a), below(b)
 	for i := range x {
-		near := 0.01 + 1e-3*x[i]
-		if y[i] < x[max(0, i-1)]-near || y[i] > x[min(len(a), i+1)]+near || i == len(a) && math.Abs(x[i]-y[i]) > near {
+		near, all := 0.01+0.05*x[i], 0.01+1e-3*x[i]
+		if y[i] < x[max(0, i-1)]-near || y[i] > x[min(len(a), i+1)]+near || i == len(a) && math.Abs(x[i]-y[i]) > all {
 			return fmt.Sprintf("%s[%d]: %v up to there, %v", at, i, x[i], y[i])
 		}
 	}
