@@ -217,6 +217,7 @@ func (a *Agent) Cycle(ctx context.Context, f *Facts, now time.Time) (*Outcome, e
 		a.classify(in)
 	}
 	out.Parcels = a.judge(f, in, strays, now)
+	a.dropCache(f, in, out.Parcels)
 	out.Pods = holdings(&out.Layout)
 	out.Problems = out.Layout.Problems
 	for i := range f.Pods {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -81,6 +82,39 @@ func TestMemoryKeepsAParcelFromClean(t *testing.T) {
 	files(t, filepath.Join(b.roots.Cgroup, b.path(&web)), map[string]string{"memory.numa_stat": "anon N0=5 N3=67108864\nfile N0=0 N3=0"})
 	if out := b.cycle(); out.Parcels[0].Waits != "Margin" {
 		t.Fatalf("%+v", out.Parcels)
+	}
+}
+
+// TestCacheOnALentCellIsAskedBack: page cache that a pod of online left on a lent cell is asked back until no more than the threshold is there. Other
+// cells, memory that processes hold and pods of the side that comes lose nothing.
+func TestCacheOnALentCellIsAskedBack(t *testing.T) {
+	b := newBench(t)
+	web, calm, job := *b.pod("web", shape.OnlineSide, shape.Shared, 2000), *b.pod("calm", shape.OnlineSide, shape.Shared, 1000), *b.pod("job", shape.OfflineSide, shape.Shared, 1000)
+	b.lend("web", "batch", 1, 2, 3)
+	b.facts.Node.Marks.HolderTaint = true
+	b.cycle()
+	asked := func(p *PodFacts) string { return b.read(b.path(p), "memory.reclaim") }
+	numa := func(p *PodFacts, text string) {
+		files(t, filepath.Join(b.roots.Cgroup, b.path(p)), map[string]string{"memory.numa_stat": text})
+	}
+	numa(&web, "anon N0=5 N3=7\nfile N0=500000000 N2=100000000 N3=50000000\nshmem N3=20000000")
+	numa(&calm, "anon N0=5\nfile N0=500000000 N2=0")
+	numa(&job, "anon N0=5\nfile N2=100000000")
+	if r := b.cycle().Parcels[0]; r.Waits != "Memory" || len(r.Occupants) != 1 || r.Occupants[0] != "memory on cell 2" {
+		t.Fatalf("%+v", r)
+	}
+	if asked(&web) != "130000000" || asked(&calm) != "" || asked(&job) != "" {
+		t.Errorf("asked of web %q, calm %q, job %q", asked(&web), asked(&calm), asked(&job))
+	}
+	numa(&web, "anon N0=5\nfile N2=60000000000")
+	b.cycle()
+	if asked(&web) != "536870912" {
+		t.Errorf("a cycle asks for %s bytes: want a bound", asked(&web))
+	}
+	numa(&web, "anon N0=5\nfile N2=1000")
+	files(t, filepath.Join(b.roots.Cgroup, b.path(&web)), map[string]string{"memory.reclaim": ""})
+	if out := b.cycle(); out.Parcels[0].Waits != "Margin" || asked(&web) != "" {
+		t.Errorf("%+v, asked of web %q", out.Parcels, asked(&web))
 	}
 }
 
@@ -307,6 +341,32 @@ func TestJournalReplays(t *testing.T) {
 		if now := b.read(filepath.Dir(path), filepath.Base(path)); now != text {
 			t.Errorf("%s is %q, the journal ends with %q", path, now, text)
 		}
+	}
+}
+
+// TestCPUsComeBeforePages: a write of cpuset.mems takes until pages are moved, so all pods have their CPUs before the first of them. Within a file the
+// order is that of the plan.
+func TestCPUsComeBeforePages(t *testing.T) {
+	b := newBench(t)
+	for _, name := range []string{"a", "b", "c"} {
+		b.pod(name, shape.OnlineSide, shape.Shared, 1000)
+	}
+	b.lend("batch", "", 1, 2, 3)
+	out := b.cycle()
+	last := map[string]int{}
+	order := map[string][]string{}
+	for i, e := range out.Entries {
+		if last[e.File] = i; e.File != "cpuset.mems" && last["cpuset.mems"] > 0 {
+			t.Errorf("%s of %s is written after cpuset.mems of %s", e.File, e.Path, out.Entries[last["cpuset.mems"]].Path)
+		}
+		order[e.File] = append(order[e.File], e.Path)
+	}
+	planned := map[string][]string{}
+	for _, w := range out.Writes {
+		planned[w.File] = append(planned[w.File], w.Path)
+	}
+	if !reflect.DeepEqual(order, planned) || len(order["cpuset.mems"]) != 6 || len(order["cpuset.cpus"]) != 6 {
+		t.Errorf("written %v, planned %v", order, planned)
 	}
 }
 

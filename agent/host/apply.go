@@ -18,15 +18,29 @@ const (
 
 // apply carries the writes out in their order. Changes of a container go through the runtime, so that its own record says the same, and are read
 // back; whatever the runtime did not do is written as files.
+//
+// Files cpuset.mems come after all others: the kernel returns from such a write when a worker has moved the pages, 40 ms on a busy machine and up to a
+// second, and returns from others at once. So every pod has its CPUs before the first page moves. The order of one file over the cgroups stays.
 func (a *Agent) apply(ctx context.Context, writes []shape.Write) []Entry {
 	var out []Entry
+	byRuntime := func(w *shape.Write) bool {
+		return w.Container != "" && a.runtime != nil && a.runtime.Knows(w.Container)
+	}
+	var quick, slow []shape.Write
+	for i := range writes {
+		if w := &writes[i]; w.File == "cpuset.mems" && !byRuntime(w) {
+			slow = append(slow, *w)
+		} else {
+			quick = append(quick, *w)
+		}
+	}
 	var batch []shape.Write
 	flush := func() {
 		out = append(out, a.applyContainers(ctx, batch)...)
 		batch = nil
 	}
-	for _, w := range writes {
-		if w.Container != "" && a.runtime != nil && a.runtime.Knows(w.Container) {
+	for _, w := range append(quick, slow...) {
+		if byRuntime(&w) {
 			batch = append(batch, w)
 			continue
 		}

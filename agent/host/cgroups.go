@@ -231,17 +231,33 @@ func (c *Cgroups) Keyed(path, file string) map[string]int64 {
 
 // MemoryByCell is how much memory of a cgroup lies on each cell: what processes hold, and page cache.
 func (c *Cgroups) MemoryByCell(path string) map[int]fleet.Bytes {
-	text, ok := c.Read(path, "memory.numa_stat")
-	if !ok {
-		return nil
+	kinds := c.numa(path)
+	out := kinds["anon"]
+	for _, kind := range []string{"file", "kernel_stack"} {
+		for cell, n := range kinds[kind] {
+			out[cell] += n
+		}
 	}
-	out := map[int]fleet.Bytes{}
+	return out
+}
+
+// CacheByCell is how much page cache of a cgroup lies on each cell that the kernel can drop: memory of a tmpfs is none.
+func (c *Cgroups) CacheByCell(path string) map[int]fleet.Bytes {
+	kinds := c.numa(path)
+	out := kinds["file"]
+	for cell, n := range kinds["shmem"] {
+		out[cell] -= n
+	}
+	return out
+}
+
+// numa reads the kinds of memory.numa_stat that are counted here, by cell. Memory of a tmpfs (shmem) is in file as well.
+func (c *Cgroups) numa(path string) map[string]map[int]fleet.Bytes {
+	out := map[string]map[int]fleet.Bytes{"anon": {}, "file": {}, "shmem": {}, "kernel_stack": {}}
+	text, _ := c.Read(path, "memory.numa_stat")
 	for line := range strings.Lines(text) {
 		f := strings.Fields(line)
-		if len(f) == 0 || f[0] != "anon" && f[0] != "file" && f[0] != "shmem" && f[0] != "kernel_stack" {
-			continue
-		}
-		if f[0] == "shmem" { // it is counted in file
+		if len(f) == 0 || out[f[0]] == nil {
 			continue
 		}
 		for _, pair := range f[1:] {
@@ -249,7 +265,7 @@ func (c *Cgroups) MemoryByCell(path string) map[int]fleet.Bytes {
 			id, err := strconv.Atoi(cell)
 			n, err2 := strconv.ParseInt(bytes, 10, 64)
 			if ok && err == nil && err2 == nil {
-				out[id] += fleet.Bytes(n)
+				out[f[0]][id] += fleet.Bytes(n)
 			}
 		}
 	}

@@ -232,18 +232,23 @@ func (a *Agent) Protect(ctx context.Context, c *Cluster, now time.Time) []shape.
 	return v.Evict
 }
 
-// reclaim asks page cache back of reclaimed work. What the kernel could not give is no error, and any error is shown.
+// reclaim asks page cache back of reclaimed work.
 func (a *Agent) reclaim(b fleet.Bytes) {
 	used, _ := a.cgroups.Number(a.cgroups.parents.BestEffort, "memory.current")
-	if b = min(b, fleet.Bytes(used)); b <= 0 {
+	a.askBack(a.cgroups.parents.BestEffort, min(b, fleet.Bytes(used)))
+}
+
+// askBack asks the kernel for memory of a cgroup. What the kernel could not give is no error, and any error is shown.
+func (a *Agent) askBack(path string, b fleet.Bytes) {
+	if b <= 0 {
 		return
 	}
-	all, err := a.cgroups.Reclaim(a.cgroups.parents.BestEffort, b)
+	all, err := a.cgroups.Reclaim(path, b)
 	switch {
 	case err != nil:
 		a.m.reclaims.WithLabelValues("error").Inc()
 		if !a.guard.reclaimFailed {
-			a.o.Log.Warn("memory of reclaimed work was not asked back", "bytes", int64(b), "err", err)
+			a.o.Log.Warn("memory was not asked back", "path", path, "bytes", int64(b), "err", err)
 		}
 	case all:
 		a.m.reclaims.WithLabelValues("all").Inc()

@@ -2,6 +2,7 @@ package share
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
@@ -104,7 +105,7 @@ func ErrandOf(p *fleet.ShareParcel) Errand { return Errand{p.Loan, p.Epoch} }
 // Verdict is the decision on one parcel.
 type Verdict struct {
 	Clean bool
-	// Wait is what the parcel waits for, Names the pods or processes that are in the way.
+	// Wait is what the parcel waits for, Names the pods, processes or cells with memory that are in the way.
 	Wait  Wait
 	Names []string
 	// Free is since when nothing is in the way; zero while something is. It is handed in with the next decision on the same errand.
@@ -163,8 +164,11 @@ func (m *Machine) inTheWay(p *fleet.ShareParcel, o Options) (Wait, []string) {
 	}
 	for _, x := range m.Memory {
 		if x.Class == podClass(leaves) && x.Bytes > o.MemoryLeft && slices.Contains(p.Cells, x.Cell) {
-			return WaitMemory, nil
+			left = append(left, "memory on cell "+strconv.Itoa(x.Cell)) // the amount would be a new report in each cycle
 		}
+	}
+	if len(left) > 0 {
+		return WaitMemory, sorted(left)
 	}
 	return WaitNone, nil
 }

@@ -129,7 +129,7 @@ func TestWaits(t *testing.T) {
 			if v.Clean == v.Free.IsZero() {
 				t.Errorf("%+v: free is remembered while nothing is in the way", v)
 			}
-			if named := c.want == WaitPods || c.want == WaitProcesses || c.want == WaitBinds; named == (len(v.Names) == 0) && c.name != "a socket goes out, memory does not fit" {
+			if named := c.want == WaitPods || c.want == WaitProcesses || c.want == WaitBinds || c.want == WaitMemory; named == (len(v.Names) == 0) && c.name != "a socket goes out, memory does not fit" {
 				t.Errorf("%+v: names of what is in the way", v)
 			}
 		})
