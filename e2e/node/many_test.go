@@ -30,7 +30,7 @@ while [ ! -e /tmp/many.end ]; do
 		read cpus <$d/cpuset.cpus.effective && echo "${d%/bare} $cpus"
 	done 2>/dev/null
 	sleep 0.2
-done >/tmp/many.log' >/dev/null 2>&1 &
+done >/tmp/many.log; touch /tmp/many.done' >/dev/null 2>&1 &
 setsid sh -c '
 while [ ! -e /tmp/many.end ]; do
 	for d in /sys/fs/cgroup/kubepods/besteffort/pod*; do
@@ -81,7 +81,7 @@ done' >/dev/null 2>&1 &`)
 	}
 	from := cycles(t.Context())
 	c.Eventually(t, "a whole cycle has ended since", func(ctx context.Context) (bool, error) { return from > 0 && cycles(ctx) >= from+2, nil })
-	c.Script(t, "touch /tmp/many.end; sleep 1")
+	c.Script(t, "touch /tmp/many.end; until [ -e /tmp/many.done ]; do sleep 0.2; done") // the last sample is whole
 	log, err := c.Get(t.Context(), "/tmp/many.log")
 	if err != nil {
 		t.Fatal(err)
