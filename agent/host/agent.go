@@ -213,7 +213,6 @@ func (a *Agent) Cycle(ctx context.Context, f *Facts, now time.Time) (*Outcome, e
 	a.answer(in, &out.Layout)
 	if !a.o.DryRun {
 		out.Entries = a.apply(ctx, out.Writes)
-		a.record(out.Entries)
 		a.classify(in)
 	}
 	out.Parcels = a.judge(f, in, strays, now)

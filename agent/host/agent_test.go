@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -367,6 +368,43 @@ func TestCPUsComeBeforePages(t *testing.T) {
 	}
 	if !reflect.DeepEqual(order, planned) || len(order["cpuset.mems"]) != 6 || len(order["cpuset.cpus"]) != 6 {
 		t.Errorf("written %v, planned %v", order, planned)
+	}
+}
+
+// TestJournalIsWrittenAsItGoes: a write that hangs, or a kill, leaves no line of an earlier write out. A pipe without a reader plays the write that hangs.
+func TestJournalIsWrittenAsItGoes(t *testing.T) {
+	b := newBench(t)
+	b.pod("web", shape.OnlineSide, shape.Shared, 4000)
+	b.cycle()
+	before, err := os.ReadFile(filepath.Join(b.roots.State, journalFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipe := filepath.Join(b.roots.Cgroup, "kubepods", "hangs")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan []Entry)
+	go func() {
+		done <- b.apply(t.Context(), []shape.Write{{Path: "kubepods", File: "memory.low", New: "1"}, {Path: "kubepods", File: "hangs", New: "2"}})
+	}()
+	for i := 0; ; i++ {
+		now, err := os.ReadFile(filepath.Join(b.roots.State, journalFile))
+		if err != nil || i > 10_000 {
+			t.Fatalf("the write before the one that hangs is not in the journal: %v", err)
+		}
+		if len(now) > len(before) {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	reader, err := os.Open(pipe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if entries := <-done; len(entries) != 2 {
+		t.Errorf("%+v", entries)
 	}
 }
 

@@ -21,8 +21,14 @@ const (
 //
 // Files cpuset.mems come after all others: the kernel returns from such a write when a worker has moved the pages, 40 ms on a busy machine and up to a
 // second, and returns from others at once. So every pod has its CPUs before the first page moves. The order of one file over the cgroups stays.
+//
+// Each write is in the journal before the next one, so that a kill in the middle of many leaves no change without its line.
 func (a *Agent) apply(ctx context.Context, writes []shape.Write) []Entry {
 	var out []Entry
+	done := func(entries ...Entry) {
+		a.record(entries)
+		out = append(out, entries...)
+	}
 	byRuntime := func(w *shape.Write) bool {
 		return w.Container != "" && a.runtime != nil && a.runtime.Knows(w.Container)
 	}
@@ -36,7 +42,7 @@ func (a *Agent) apply(ctx context.Context, writes []shape.Write) []Entry {
 	}
 	var batch []shape.Write
 	flush := func() {
-		out = append(out, a.applyContainers(ctx, batch)...)
+		done(a.applyContainers(ctx, batch)...)
 		batch = nil
 	}
 	for _, w := range append(quick, slow...) {
@@ -46,7 +52,7 @@ func (a *Agent) apply(ctx context.Context, writes []shape.Write) []Entry {
 		}
 		flush()
 		if e, ok := a.writeFile(w); ok {
-			out = append(out, e)
+			done(e)
 		}
 	}
 	flush()

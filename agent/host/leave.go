@@ -65,7 +65,6 @@ func (a *Agent) lift() {
 	groups = append(groups, machine)
 	writes, _ := shape.Plan(groups, a.cgroups.Read, a.topology.AllCPUs(), a.topology.Mems(a.topology.AllCells()))
 	entries := a.apply(context.Background(), writes)
-	a.record(entries)
 	a.o.Log.Info("the agent is uninstalled: the limits above the pods are lifted", "files", len(entries))
 }
 

@@ -188,7 +188,7 @@ func (a *Agent) Protect(ctx context.Context, c *Cluster, now time.Time) []shape.
 		for i := range writes {
 			writes[i].Why = g.advice.Why
 		}
-		a.record(a.apply(ctx, writes))
+		a.apply(ctx, writes)
 		g.written, g.disk = b, a.boxOnDisk()
 	}
 	a.m.quota.Set(float64(g.advice.Quota) / 1000)
