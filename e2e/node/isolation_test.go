@@ -29,11 +29,14 @@ func TestIsolation(t *testing.T) {
 	c := newKinds(t, p, nil)
 	c.join(t, nodetest.Start(t, img, p, "real-1", map[string]string{labelPool: onlinePool}))
 	c.loadAgent(t)
+	t.Run("what others write to cgroups", func(t *testing.T) { knowsItsWriters(t, c) })
 	probe := c.online("probe")
 	probe.Spec.Containers[0].Args = []string{"-probe"}
 	c.web = c.Create(t, probe)
 	t.Run("a CPU antagonist", func(t *testing.T) { suffersAnAntagonist(t, c) })
 	t.Run("online spikes", func(t *testing.T) { spikes(t, c) })
+	t.Run("a tide is forecast", func(t *testing.T) { offersLessBeforeATide(t, c) })
+	t.Run("online measures its latency", func(t *testing.T) { obeysALatency(t, c) })
 	t.Run("reclaimed work fills a cell", func(t *testing.T) { leavesAFullCell(t, c) })
 	t.Run("online grows next to a memory hog", func(t *testing.T) { outlivesAHog(t, c) })
 	t.Run("a memory hog grows without end", func(t *testing.T) { evictsBeforeTheKernel(t, c) })
@@ -108,7 +111,7 @@ func spikes(t *testing.T, c *cluster) {
 	c.onlineCPUs(t, probedCPUs)
 	c.startAgent(t)
 	c.readCPUs(t)
-	const busy, floor = probedCPUs, "50000 100000"
+	const busy, floor = probedCPUs, quotaFloor
 	filler := c.Create(t, c.Pod("filler", "-spin", strconv.Itoa(busy)))
 	quota := "cat /sys/fs/cgroup/kubepods/besteffort/cpu.max"
 	c.Eventually(t, "reclaimed work has more than its floor", func(ctx context.Context) (bool, error) {
@@ -117,12 +120,14 @@ func spikes(t *testing.T, c *cluster) {
 		n, _ := strconv.Atoi(cores)
 		return n > 100000, err
 	})
-	begin := c.guestNow(t)
+	begin, before := c.guestNow(t), c.agentWaited(t)
 	c.Script(t, fmt.Sprintf(`d=%s; for i in $(seq %d); do setsid sh -c "echo \$\$ >$d/cgroup.procs; exec timeout 60 sh -c 'while :; do :; done'" >/dev/null 2>&1 & done`, cgroup(c.web), busy))
+	started := c.guestNow(t).Sub(begin)
 	c.Eventually(t, "reclaimed work is at its floor", func(ctx context.Context) (bool, error) {
 		out, err := c.Run(ctx, quota)
 		return strings.TrimSpace(out) == floor, err
 	})
+	waited := c.agentWaited(t) - before
 	c.Eventually(t, "the journal has it", func(context.Context) (bool, error) {
 		var first, last time.Duration
 		n := 0
@@ -134,8 +139,8 @@ func spikes(t *testing.T, c *cluster) {
 				first = e.At.Sub(begin)
 			}
 			if last = e.At.Sub(begin); e.New == floor {
-				t.Logf("measure: online goes from idle to %d cores: the quota of reclaimed work is cut for the first time after %.2f s, and is at its floor after %.2f s and %d writes, by the guest's clock",
-					busy, first.Seconds(), last.Seconds(), n)
+				t.Logf("measure: online goes from idle to %d cores: the quota of reclaimed work is cut for the first time after %.2f s, and is at its floor after %.2f s and %d writes, by the guest's clock; of that, the shell took %.2f s to start it, and threads of the agent waited %.2f s for a CPU",
+					busy, first.Seconds(), last.Seconds(), n, started.Seconds(), waited.Seconds())
 				return true, nil
 			}
 		}
@@ -144,6 +149,16 @@ func spikes(t *testing.T, c *cluster) {
 	c.remove(t, filler)
 	c.onlineCPUs(t, node.CPUs)
 	c.readCPUs(t)
+}
+
+// agentWaited is for how long a thread of the agent has waited for a CPU, in all.
+func (c *cluster) agentWaited(t *testing.T) time.Duration {
+	t.Helper()
+	us, err := strconv.ParseInt(c.Script(t, `sed -n 's/^some.*total=//p' "/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/$(pidof springtide-agent)/cgroup)/cpu.pressure"`), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(us) * time.Microsecond
 }
 
 var probed = regexp.MustCompile(`probe: n=\d+ p50=(\d+) p99=(\d+)`)

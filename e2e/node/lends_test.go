@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -30,6 +31,7 @@ func TestAgent(t *testing.T) {
 		tell func(*testing.T, *cluster)
 	}{
 		{"a pod is resized in place", resizesInPlace},
+		{"online left page cache on the socket", dropsCache},
 		{"annotations are nonsense", readsNonsense},
 		{"cgroups are read-only, and a controller is missing", losesCgroups},
 		{"the API server is gone", losesTheAPIServer},
@@ -41,6 +43,34 @@ func TestAgent(t *testing.T) {
 			break // the next one would begin in the middle of a loan
 		}
 	}
+}
+
+// dropsCache: a pod of online has page cache on the socket that is lent, which the kernel does not move. The agent asks it back before it reports Clean.
+func dropsCache(t *testing.T, c *cluster) {
+	const file, mib, leftMiB = "/var/lib/kubelet/cached", 160, 64
+	held := func() int {
+		n, err := strconv.Atoi(c.Script(t, "sed -n 's/^file .*N2=\\([0-9]*\\) N3=\\([0-9]*\\).*/\\1 \\2/p' "+cgroup(c.web)+"/memory.numa_stat | { read a b; echo $(((a+b)>>20)); }"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	// The page cache of a file is on the cell of the CPU that wrote it, and the pod's whose process did.
+	c.Script(t, fmt.Sprintf("echo $$ >%s/cgroup.procs; exec taskset -c 6 dd if=/dev/zero of=%s bs=1M count=%d conv=fsync 2>/dev/null", cgroup(c.web), file, mib))
+	before := held()
+	if before <= leftMiB {
+		t.Fatalf("the pod has %d MiB of page cache on the socket: the story needs more than the threshold", before)
+	}
+	begin := c.guestNow(t)
+	c.lend(t)
+	took, after := c.guestNow(t).Sub(begin), held()
+	if after > leftMiB {
+		t.Errorf("the socket is reported Clean with %d MiB of page cache of online", after)
+	}
+	t.Logf("measure: online had %d MiB of page cache on the socket, and %d MiB when it was lent %.1f s later", before, after, took.Seconds())
+	c.Script(t, "rm "+file)
+	c.recall(t)
+	c.takeHome(t)
 }
 
 // noMemoryOn checks that a container holds no anonymous memory on some memory nodes.
