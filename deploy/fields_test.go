@@ -8,6 +8,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -86,6 +87,7 @@ func TestAStolenAccount(t *testing.T) {
 		}
 		return err
 	}
+	const requests = `{"spec":{"template":{"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"2"}}}]}}}}`
 	const image = `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"evil"}]}}}}`
 	await(t, "the policy to take effect", func() bool { return apierrors.IsForbidden(patch("deployment", image)) })
 	for _, c := range []struct {
@@ -98,18 +100,30 @@ func TestAStolenAccount(t *testing.T) {
 		{"deployment", `{"spec":{"template":{"spec":{"serviceAccountName":"admin"}}}}`, true},
 		{"deployment", `{"spec":{"template":{"spec":{"volumes":[{"name":"root","hostPath":{"path":"/"}}]}}}}`, true},
 		{"deployment", `{"metadata":{"labels":{"owner":"me"}}}`, true},
-		{"deployment", `{"spec":{"template":{"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"2"}}}]}}}}`, false},
+		{"deployment", `{"spec":{"template":{"spec":{"containers":[{"name":"main","livenessProbe":{"exec":{"command":["sh"]}}}]}}}}`, true},
+		{"deployment", `{"spec":{"template":{"spec":{"affinity":{"nodeAffinity":{}},"hostIPC":true}}}}`, true},
+		{"deployment", `{"spec":{"template":{"metadata":{"annotations":{"springtide.dev/class":"dedicated"}}}}}`, true},
+		{"deployment", `{"spec":{"paused":true}}`, true},
+		{"deployment", `{"metadata":{"finalizers":["example.com/held"]}}`, true},
+		{"deployment", `{"metadata":{"annotations":{"example.com/owner":"me"}}}`, true},
+		// The right to templates is optional: below it is bound.
+		{"deployment", requests, true},
 		{"deployment", `{"metadata":{"annotations":{"springtide.dev/leader-epoch":"3"}}}`, false},
 		{"node", `{"spec":{"taints":[{"key":"springtide.dev/holder","value":"offline","effect":"NoSchedule"}]}}`, true},
 		{"node", `{"spec":{"unschedulable":true}}`, true},
 		{"node", `{"metadata":{"labels":{"zone":"b"}}}`, true},
+		{"node", `{"metadata":{"annotations":{"flannel.alpha.coreos.com/public-ip":"192.0.2.1"}}}`, true},
+		{"node", `{"metadata":{"annotations":{"cluster-autoscaler.kubernetes.io/scale-down-disabled":"true"}}}`, false},
 		{"node", `{"metadata":{"labels":{"zone":null}}}`, true},
 		{"node", `{"metadata":{"labels":{"springtide.dev/offline":"true"},"annotations":{"springtide.dev/due":"x"}},"spec":{"taints":[{"key":"gpu","effect":"NoSchedule"},{"key":"springtide.dev/holder","value":"offline","effect":"NoSchedule"}]}}`, false},
 		{"pod", `{"spec":{"containers":[{"name":"main","image":"evil"}]}}`, true},
 		// One more toleration; the API server itself refuses a pod that loses one.
 		{"pod", `[{"op":"add","path":"/spec/tolerations/-","value":{"operator":"Exists"}}]`, true},
-		{"pod", `{"metadata":{"annotations":{"springtide.dev/notice":"{}"}}}`, false},
+		// The garbage collector deletes a pod whose owner is not there.
+		{"pod", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"none","uid":"none"}]}}`, true},
+		{"pod", `{"metadata":{"annotations":{"springtide.dev/notice":"{}","controller.kubernetes.io/pod-deletion-cost":"-1"}}}`, false},
 		{"job", `{"spec":{"parallelism":3}}`, false},
+		{"job", `{"spec":{"suspend":true}}`, true},
 		{"hpa", `{"spec":{"maxReplicas":50}}`, true},
 		{"hpa", `{"spec":{"minReplicas":3},"metadata":{"annotations":{"springtide.dev/adopted-min-replicas":"1"}}}`, false},
 	} {
@@ -118,6 +132,12 @@ func TestAStolenAccount(t *testing.T) {
 			t.Errorf("%s %s: %v, want refused %v", c.kind, c.body, err, c.refused)
 		}
 	}
+	bindTemplates(t, core, "default")
+	await(t, "requests in a template of a namespace that binds the right to it", func() bool { return patch("deployment", requests) == nil })
+	if err := patch("deployment", image); !apierrors.IsForbidden(err) {
+		t.Errorf("with the right to templates, another image: %v", err)
+	}
+
 	filler := pod("filler")
 	no, yes := false, true
 	user := int64(65532)
@@ -139,6 +159,13 @@ func TestAStolenAccount(t *testing.T) {
 		t.Errorf("a filler: %v", err)
 	}
 	for what, change := range map[string]func(*corev1.Pod){
+		"a filler with a probe": func(x *corev1.Pod) {
+			x.Spec.Containers[0].LivenessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"sh"}}}}
+		},
+		"a filler with a token": func(x *corev1.Pod) { x.Spec.AutomountServiceAccountToken = nil },
+		"a filler with a hook": func(x *corev1.Pod) {
+			x.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"sh"}}}}
+		},
 		"another pod":            func(x *corev1.Pod) { x.Labels = nil },
 		"a filler that runs":     func(x *corev1.Pod) { x.Spec.Containers[0].Command = []string{"sh"} },
 		"a filler as controller": func(x *corev1.Pod) { x.Spec.ServiceAccountName = "springtide-controller" },
@@ -146,5 +173,15 @@ func TestAStolenAccount(t *testing.T) {
 		if err := create(change); !apierrors.IsForbidden(err) {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+}
+
+// bindTemplates binds the optional right to templates in a namespace, as docs/portrait.md shows.
+func bindTemplates(t *testing.T, core kubernetes.Interface, namespace string) {
+	t.Helper()
+	b := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "springtide-templates"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "springtide-templates"},
+		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: "springtide-controller", Namespace: "springtide-system"}}}
+	if _, err := core.RbacV1().RoleBindings(namespace).Create(t.Context(), b, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
 	}
 }

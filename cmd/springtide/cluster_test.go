@@ -122,7 +122,7 @@ func allowAllBut(subresource string) clienttesting.ReactionFunc {
 	return func(a clienttesting.Action) (bool, runtime.Object, error) {
 		review := a.(clienttesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview)
 		what := review.Spec.ResourceAttributes
-		review.Status.Allowed = !strings.HasPrefix(what.Subresource, subresource) && what.Resource != "configmaps"
+		review.Status.Allowed = !strings.HasPrefix(what.Subresource, subresource) && what.Resource != "configmaps" && what.Subresource != "template"
 		return true, review, nil
 	}
 }

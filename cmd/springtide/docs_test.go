@@ -126,6 +126,7 @@ var playedBy = map[string]string{
 	"go test -v -run TestEveryPrecondition ./sim/check": "TestEveryPreconditionIsTried ./sim/check",
 	"go test -v -run TestSecondLines ./sim/check":       "TestSecondLines ./sim/check",
 	"kubectl create rolebinding springtide-host-lists -n train --clusterrole=springtide-host-lists --serviceaccount=springtide-system:springtide-controller": "TestPlaneHostList ./internal/kube",
+	"kubectl create rolebinding springtide-templates -n shop --clusterrole=springtide-templates --serviceaccount=springtide-system:springtide-controller":    "TestPlaneResize ./internal/kube",
 	"kubectl get pod web-7f9c-x2x4z -o jsonpath='{.status.conditions[?(@.type==\"PodScheduled\")].message}'":                                                 "none: kubectl's own verb; tests of scheduler/host read the condition",
 	"kubectl create clusterrolebinding springtide-metrics --clusterrole springtide-metrics-reader --serviceaccount monitoring:prometheus":                    "TestServing ./deploy",
 	"springtide simulate --scenario sim/scenario/examples/faults.yaml --seeds 1..100":                                                                        "none: minutes of processor time; the scenario is loaded here, and TestSeedsBreakNothing of sim plays its faults",

@@ -226,5 +226,5 @@ func checkObjects(ctx context.Context, d *doctor) error {
 		}
 	}
 	d.ok("%d were read", count)
-	return nil
+	return checkTemplates(ctx, d)
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
 )
 
 // right is what the controller must be allowed to do. Those marked own are needed in its own namespace alone.
@@ -106,6 +107,31 @@ func checkRights(ctx context.Context, d *doctor) error {
 		return nil
 	}
 	d.ok("all %d that the controller uses are there", asked)
+	return nil
+}
+
+// checkTemplates looks whether templates may be changed in the namespaces of services that ask for it. The right is optional.
+func checkTemplates(ctx context.Context, d *doctor) error {
+	all, err := list[v1alpha1.ElasticService](ctx, d.c, services, "")
+	if err != nil {
+		return err
+	}
+	asked := map[string]bool{}
+	for i := range all {
+		ns := all[i].Namespace
+		if all[i].Spec.RequestsMode != string(fleet.RequestsRecreate) || asked[ns] {
+			continue
+		}
+		asked[ns] = true
+		allowed, err := d.may(ctx, &authorizationv1.ResourceAttributes{Namespace: ns, Group: "apps", Resource: "deployments", Subresource: "template", Verb: "patch"})
+		if err != nil {
+			return err
+		}
+		if !allowed {
+			d.report(fmt.Sprintf("kubectl create rolebinding springtide-templates -n %s --clusterrole=springtide-templates --serviceaccount=%s:springtide-controller", ns, d.namespace),
+				"ElasticService %s/%s has requestsMode Recreate, and no template of its namespace may be changed", ns, all[i].Name)
+		}
+	}
 	return nil
 }
 

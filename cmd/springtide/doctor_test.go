@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -223,5 +224,21 @@ func TestStableLabels(t *testing.T) {
 	}
 	if seen != 4 {
 		t.Errorf("%d fixed parts were seen, want the launcher, the master, the head and the driver", seen)
+	}
+}
+
+// TestDoctorFindsTemplatesThatMustStay: where a service asks for Recreate and the optional right is not bound, doctor has the command that binds it.
+func TestDoctorFindsTemplatesThatMustStay(t *testing.T) {
+	const bind = "kubectl create rolebinding springtide-templates -n shop --clusterrole=springtide-templates --serviceaccount=springtide-system:springtide-controller"
+	w := newWorld(t)
+	if got := w.run("doctor"); strings.Contains(got, bind) {
+		t.Errorf("no service asks for it:\n%s", got)
+	}
+	asks := []byte(`{"spec":{"requestsMode":"Recreate"}}`)
+	if _, err := w.dyn.Resource(v1alpha1.GroupVersion.WithResource(services)).Namespace("shop").Patch(t.Context(), "cart", types.MergePatchType, asks, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.run("doctor"); strings.Count(got, bind) != 1 {
+		t.Errorf("want once %q in\n%s", bind, got)
 	}
 }

@@ -1,4 +1,5 @@
-// Package base carries the manifests that a cluster needs before the controller runs in it: its rights, and the class of its fillers.
+// Package base carries the manifests that a cluster needs before the controller runs in it: its rights, the fields that its account may
+// change, and the class of its fillers.
 // What runs the controller itself stands beside them, for kustomize.
 package base
 
@@ -8,5 +9,5 @@ import "embed"
 
 // Files holds the manifests; each may have several documents.
 //
-//go:embed rbac.yaml priorityclass.yaml
+//go:embed rbac.yaml priorityclass.yaml fields.yaml
 var Files embed.FS

@@ -3,9 +3,11 @@
 package kube
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
 
@@ -56,7 +58,19 @@ func TestPlaneResize(t *testing.T) {
 
 	p.setRequestsMode(t, id, "Recreate")
 	change := p.resizeOf(t, svc, 4*fleet.GiB)
-	p.must(t, planner.Plan{Resizes: []planner.Resize{change}})
+	until(t, "the change to be refused without the right to templates", func() bool {
+		r := p.apply(t, planner.Plan{Resizes: []planner.Resize{change}}).Results[0]
+		return r.Outcome == loop.Failed && strings.Contains(r.Message, "bind the ClusterRole springtide-templates in their namespace")
+	})
+	p.tolerate(t, func() error {
+		_, err := p.core.RbacV1().RoleBindings("default").Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "springtide-templates"},
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "springtide-templates"},
+			Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: "springtide-controller", Namespace: ourNamespace}}}, metav1.CreateOptions{})
+		return err
+	})
+	until(t, "the change with the right", func() bool {
+		return p.apply(t, planner.Plan{Resizes: []planner.Resize{change}}).Results[0].Outcome == loop.Done
+	})
 	if got := p.snapshot(t).Service(svc).Request.Memory; got != 4*fleet.GiB {
 		t.Fatalf("the next snapshot says %d bytes", got)
 	}

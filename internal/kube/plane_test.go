@@ -100,7 +100,7 @@ func (p *plane) install(t *testing.T) {
 		}
 		p.applyAll(t, text)
 	}
-	for _, f := range []string{"rbac.yaml", "priorityclass.yaml"} {
+	for _, f := range []string{"rbac.yaml", "priorityclass.yaml", "fields.yaml"} {
 		text, err := os.ReadFile("../../deploy/base/" + f)
 		if err != nil {
 			t.Fatal(err)
@@ -117,7 +117,8 @@ func (p *plane) install(t *testing.T) {
 func (p *plane) applyAll(t *testing.T, manifest []byte) {
 	t.Helper()
 	resources := map[string]string{"CustomResourceDefinition": "customresourcedefinitions", "ServiceAccount": "serviceaccounts", "ClusterRole": "clusterroles",
-		"ClusterRoleBinding": "clusterrolebindings", "Role": "roles", "RoleBinding": "rolebindings", "PriorityClass": "priorityclasses"}
+		"ClusterRoleBinding": "clusterrolebindings", "Role": "roles", "RoleBinding": "rolebindings", "PriorityClass": "priorityclasses",
+		"ValidatingAdmissionPolicy": "validatingadmissionpolicies", "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings"}
 	for _, part := range strings.Split(string(manifest), "\n---\n") {
 		u := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(part), &u.Object); err != nil {
