@@ -44,7 +44,10 @@ func play(t *testing.T, o world.Options, each func(w *world.World, s *watcher) (
 		t.Skip("plays the lab")
 	}
 	lab, kwok := planetest.Binaries(t)
-	o.Plane.LabBinary, o.Plane.KWOKBinary = lab, kwok
+	o.Plane.KWOKBinary = kwok
+	if o.Plane.LabBinary == "" {
+		o.Plane.LabBinary = lab
+	}
 	o.Springtide = springtide(t)
 	o.Dir, o.Keep = t.TempDir(), true
 	if o.Speed == 0 {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -131,9 +132,30 @@ func (c *cluster) installAgent(t *testing.T) {
 	c.startAgent(t)
 }
 
+// previousAgent is the archive of the agent's image of the release before this one, with the image's name; empty without SPRINGTIDE_PREVIOUS, the folder
+// that e2e's TestOneReleaseApart reads too. With it every story here is one of this release's controller and an agent that is not upgraded yet.
+func previousAgent(t *testing.T) (archive, image string) {
+	t.Helper()
+	dir := os.Getenv("SPRINGTIDE_PREVIOUS")
+	if dir == "" {
+		return "", ""
+	}
+	said, err := exec.CommandContext(t.Context(), filepath.Join(dir, "springtide"), "version").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := strings.Fields(string(said)) // springtide VERSION
+	return filepath.Join(dir, "springtide-agent.tar"), "springtide.dev/springtide-agent:" + words[1]
+}
+
 // loadAgent builds the agent's image and puts it into the machine.
 func (c *cluster) loadAgent(t *testing.T) {
 	t.Helper()
+	if archive, image := previousAgent(t); image != "" {
+		t.Logf("the agent is %s", image)
+		c.Load(t, archive)
+		return
+	}
 	archive, err := node.AgentImage(t.Context(), node.BuildOptions{Root: root, Progress: func(line string) { t.Log(line) }}, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -162,6 +184,11 @@ func (c *cluster) startAgent(t *testing.T) {
 		case "DaemonSet":
 			// Other machines of a story are played.
 			err = unstructured.SetNestedStringMap(o.Object, map[string]string{corev1.LabelHostname: c.Name}, "spec", "template", "spec", "nodeSelector")
+			if _, image := previousAgent(t); image != "" && err == nil {
+				containers, _, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
+				containers[0].(map[string]any)["image"] = image
+				err = unstructured.SetNestedSlice(o.Object, containers, "spec", "template", "spec", "containers")
+			}
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -178,6 +178,9 @@ func (w *World) startControllers(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if other := w.options.Binaries[i]; other != "" {
+			c.binary = other
+		}
 		w.controllers = append(w.controllers, c)
 		w.onClose(func() error { return c.kill(syscall.SIGTERM) })
 		if err := w.StartController(i); err != nil {

@@ -46,6 +46,8 @@ type Options struct {
 	Springtide string
 	// Controllers is the number of controllers to run (1); of several, one leads.
 	Controllers int
+	// Binaries are those of single controllers, by their order, where they are of another release than Springtide.
+	Binaries map[int]string
 	// Interval is the virtual time between two cycles of a controller (its own default when zero).
 	Interval time.Duration
 	// ControllerArgs are further arguments of every controller.
