@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -536,5 +537,40 @@ func TestDocsNameTests(t *testing.T) {
 		if len(found) < 20 {
 			t.Errorf("%s names %d tests: is it still read?", page, len(found))
 		}
+	}
+}
+
+// TestDocsExpectations: each of the 33 expectations of operators that the page lists names what it is held by (a test, a page or a target of make) or says what
+// is missing, and the sentence at its end counts them.
+func TestDocsExpectations(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "docs/benchmarks/install.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, partly, not := 0, 0, 0
+	for _, m := range regexp.MustCompile(`(?m)^\| (\d+) \| [^|]+ \| ([^|]+) \|([^|]*)\|$`).FindAllStringSubmatch(string(text), -1) {
+		here, held := m[2], false
+		if rows++; m[1] != strconv.Itoa(rows) {
+			t.Fatalf("row %s stands at place %d", m[1], rows)
+		}
+		if strings.Contains(here, "partly: ") {
+			partly++
+		}
+		if strings.HasPrefix(here, "not met: ") {
+			not++
+			continue
+		}
+		for _, make := range regexp.MustCompile("`make ([^`]+)`").FindAllStringSubmatch(here, -1) {
+			held = true
+			if err := judgeMake(strings.Fields(make[1])); err != nil {
+				t.Errorf("row %d: %v", rows, err)
+			}
+		}
+		if !held && !strings.Contains(here, "](") && !strings.Contains(m[3], "Test") && !strings.Contains(here, "partly: ") {
+			t.Errorf("row %d names no test, page or target: %s", rows, m[0])
+		}
+	}
+	if want := fmt.Sprintf("%d are met, %d partly, and %d is not.", rows-partly-not, partly, not); rows != 33 || !strings.Contains(string(text), want) {
+		t.Errorf("the page has %d expectations and does not say %q", rows, want)
 	}
 }
