@@ -381,6 +381,18 @@ func (c *Cluster) Synced() bool {
 	return true
 }
 
+// awaitSync returns when every watch has read its objects once, and after a while where the API server does not answer.
+func (c *Cluster) awaitSync(ctx context.Context, atMost time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, atMost)
+	defer cancel()
+	for !c.Synced() && ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-time.After(burst):
+		}
+	}
+}
+
 // Facts are what the watches show. They are nil until all have read their objects, and while the node is not there.
 func (c *Cluster) Facts(now time.Time) *Facts {
 	if !c.Synced() {

@@ -2,10 +2,14 @@ package host
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	fakedynamic "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/springtide/springtide/agent/shape"
 	"github.com/springtide/springtide/api/v1alpha1"
@@ -59,6 +64,68 @@ func TestOnlyAnUninstalledAgentLifts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRestartWaitsForTheWatches: the last share on disk confines online to a socket. By the API server nothing is lent any more and a pod has come, so no
+// pod is confined, not even for a cycle. Where the API server does not answer, the disk counts.
+func TestRestartWaitsForTheWatches(t *testing.T) {
+	for name, want := range map[string]string{"answers": "", "is away": "0-7"} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.lend("batch", "", 1, 2, 3)
+			b.cycle()
+			o := b.o.withRegistry()
+			o.Interval = time.Minute
+			if name == "is away" {
+				o.Interval = 10 * time.Millisecond
+			}
+			again, err := New(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer again.Close()
+			b.group("kubepods/burstable/podlate-uid")
+			late := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "late", UID: "late-uid"}, Spec: corev1.PodSpec{NodeName: "m",
+				Containers: []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}}}}}}
+			core := fake.NewClientset(machine("m-uid"), late)
+			if name == "is away" {
+				core.PrependReactor("list", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("away") })
+			}
+			c := NewCluster(core, fakedynamic.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
+				sharesResource: "NodeShareList", poolsResource: "CapacityPoolList"}), "m", "springtide-system")
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- again.Run(ctx, c) }()
+			eventually(t, "the first cycle", func() bool { return again.Ready(time.Now()) == nil })
+			stop()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			if got := b.journalled(t, "kubepods/burstable/podlate-uid", "cpuset.cpus"); got != want {
+				t.Errorf("the pod that came was confined to %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// journalled is what the journal says was written to a file, in its order.
+func (b *bench) journalled(t *testing.T, path, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(b.roots.State, journalFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for line := range strings.Lines(string(data)) {
+		var e Entry
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		if e.Path == path && e.File == file {
+			out = append(out, e.New)
+		}
+	}
+	return strings.Join(out, " ")
 }
 
 // TestLiftIsOfOwnLimits: what the configuration or the journal has is lifted, also of a journal that was turned over; the kubelet's own limits stay.

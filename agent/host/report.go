@@ -136,6 +136,8 @@ func (a *Agent) Run(ctx context.Context, c *Cluster) error {
 			wg.Go(func() { a.runtime.Run(ctx) })
 		}
 	}
+	// The disk does not know the pods that started since the last cycle. A cycle by it would give them to online, and the next one take them back.
+	c.awaitSync(ctx, a.o.Interval)
 	tick := time.NewTicker(a.o.Interval)
 	defer tick.Stop()
 	// Online is protected more often than the machine is shaped: this costs a few reads.
