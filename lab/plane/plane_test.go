@@ -265,6 +265,8 @@ func TestChildrenDieWithTheirParent(t *testing.T) {
 	}
 	lab, _ := planetest.Binaries(t)
 	up := exec.Command(lab, "up", "--dir", t.TempDir())
+	var said strings.Builder
+	up.Stderr = &said
 	stdout, err := up.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -274,7 +276,8 @@ func TestChildrenDieWithTheirParent(t *testing.T) {
 	}
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil || !strings.HasPrefix(line, "export KUBECONFIG=") {
-		t.Fatalf("up printed %q, %v", line, err)
+		_ = up.Wait() // what it said is whole
+		t.Fatalf("up printed %q, %v, and said:\n%s", line, err, said.String())
 	}
 	parts := childrenOf(t, up.Process.Pid)
 	if len(parts) != 5 {

@@ -28,6 +28,9 @@ func (p *Prom) LoadRules(files ...string) error {
 		Queryable:  p.db,
 		Logger:     p.logger,
 		Parser:     p.parser,
+		// Rules of a group that do not read one another are evaluated side by side, as Prometheus' option does.
+		ConcurrentEvalsEnabled: true,
+		MaxConcurrentEvals:     1, // next to the one that runs anyway
 	})
 	var groups []*rules.Group
 	for _, file := range files {
