@@ -253,21 +253,17 @@ const (
 	NotReady       = "notReady"       // machines are not ready: nothing lands there, and their node side is silent
 )
 
-// DrawnKinds are the kinds that a seed draws from unless the file names some. What a seed draws hangs on their number: a kind that is added here
-// changes the run of every seed.
-func DrawnKinds() []string {
+// Kinds are all kinds of faults. What a seed draws hangs on their number and order: a kind that is added changes the run of every seed.
+func Kinds() []string {
 	return []string{NodesLost, AgentSilent, MetricsDown, MetricsGaps, MetricsNaN, MetricsSpikes, StoreDown, ForecastWrong, FlashCrowd, RetryStorm,
 		LeaderFlapping, Crash, APIConflicts, StaleCache, DeafMembers, StuckPods, ClockSkew, Heartbeats, MovingLost, DeliveredTwice,
-		ClocksForward, ClocksBack, NotReady, MetricsShrunk}
+		ClocksForward, ClocksBack, NotReady, MetricsShrunk, BudgetRefuses}
 }
 
-// Drawn are the kinds that a seed draws from where a file names none. A kind that came later has a draw of its own, so that old seeds stay.
+// Drawn are the kinds among which a seed draws where a file names none: all but a source that lies, which has a draw of its own.
 func Drawn() []string {
 	return slices.DeleteFunc(Kinds(), func(k string) bool { return k == MetricsShrunk })
 }
-
-// Kinds are all kinds of faults.
-func Kinds() []string { return append(DrawnKinds(), BudgetRefuses) }
 
 // Any reports whether anything goes wrong.
 func (f *Faults) Any() bool { return f.Random > 0 || len(f.List) > 0 }
