@@ -185,9 +185,9 @@ func (c *cluster) startAgent(t *testing.T) {
 			// Other machines of a story are played.
 			err = unstructured.SetNestedStringMap(o.Object, map[string]string{corev1.LabelHostname: c.Name}, "spec", "template", "spec", "nodeSelector")
 			if _, image := previousAgent(t); image != "" && err == nil {
-				containers, _, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
-				containers[0].(map[string]any)["image"] = image
-				err = unstructured.SetNestedSlice(o.Object, containers, "spec", "template", "spec", "containers")
+				var containers any // not copied: what kustomize makes has numbers that cannot be
+				containers, _, err = unstructured.NestedFieldNoCopy(o.Object, "spec", "template", "spec", "containers")
+				containers.([]any)[0].(map[string]any)["image"] = image
 			}
 		}
 		if err != nil {
