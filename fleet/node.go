@@ -263,7 +263,7 @@ type Pool struct {
 	ToldFrozen bool
 }
 
-// Ladder is how long each of the last rungs of a recall waits before the next is taken: the kill of pods that were told to end, the fence
+// Ladder is how long each of the last rungs of a recall waits before the next is taken: the kill of pods whose end was announced, the fence
 // of a machine that is not clean after it, the writing off of one that was fenced. A zero stands for the default.
 type Ladder struct {
 	// Patience is counted from the deadline of the notice: so long a recall waits for pods whose eviction is refused. Kill is counted from the

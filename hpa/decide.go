@@ -65,7 +65,7 @@ func (z *sizer) shrink(tg *Target, want int32) (next, remember int32) {
 		return z.held, want
 	}
 	if tg.LiveAlone {
-		z.note("scale-in goes by live signals at %.0f%%, as the forecast's skill is lost", 100*z.reactiveUtil())
+		z.note("scale-in uses live signals alone at %.0f%%, as the forecast's skill is lost", 100*z.reactiveUtil())
 	}
 	next, why := z.stabilise(want)
 	if next == z.held {

@@ -248,7 +248,7 @@ func (m *maker) invite(l *fleet.Loan, offline []*fleet.Pod) {
 	over := !s.At.Before(l.Deadline)
 	switch {
 	case m.overslept(l.Deadline):
-		after, err := l.Announce(s.At, s.At.Add(m.noticeOn(l)), "the freeze is over: the deadline is announced anew")
+		after, err := l.Announce(s.At, s.At.Add(m.noticeOn(l)), "the freeze is over: the deadline is announced again")
 		m.step(passFollow, MoveAnnounce, *l, after, err, "Thawed")
 		return
 	case s.At.Sub(l.Deadline) >= m.in.Options.EmptyFor:

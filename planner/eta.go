@@ -240,7 +240,7 @@ func (e *estimate) along(eta *ETA, st *staff, need, held fleet.Resources, before
 	m := e.x.m
 	look := m.in.Outlook
 	if look == nil {
-		eta.Kind, eta.Why = WaitsForOutlook, "the days ahead are not reckoned yet"
+		eta.Kind, eta.Why = WaitsForOutlook, "the days ahead are not computed yet"
 		return
 	}
 	now, o := m.in.Snapshot.At, m.in.Options

@@ -260,7 +260,7 @@ func (m *maker) noticed(l *fleet.Loan) {
 	s := m.in.Snapshot
 	pool := m.terms(l)
 	if m.overslept(l.Deadline) {
-		after, err := l.Announce(s.At, s.At.Add(m.noticeOn(l)), "the freeze is over: the deadline is announced anew")
+		after, err := l.Announce(s.At, s.At.Add(m.noticeOn(l)), "the freeze is over: the deadline is announced again")
 		m.step(passFollow, MoveAnnounce, *l, after, err, "Thawed")
 		return
 	}

@@ -116,7 +116,7 @@ func (x *staffing) form(st *staff, head *staff) {
 	case head != nil:
 		st.enter(fleet.GangWaiting, now)
 		st.release()
-		st.note = fmt.Sprintf("waits behind job %s, which nobody passes after %s", head.job.ID, o.GangPatience)
+		st.note = fmt.Sprintf("waits behind job %s, which no job passes after %s", head.job.ID, o.GangPatience)
 	case x.ask(st, lack):
 		st.enter(fleet.GangForming, now)
 		st.note = "all of its gang has a place and is asked for: " + st.short()

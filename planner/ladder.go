@@ -91,11 +91,11 @@ func (m *maker) anew(l *fleet.Loan) (after fleet.Loan, again bool) {
 	after = *l
 	if loans := m.homewardOn(l.Node); m.overslept(l.Deadline) &&
 		slices.ContainsFunc(m.stayers(l), func(p *fleet.Pod) bool { return !p.Deleting && !answers(p, loans) }) {
-		why = "the freeze is over: the deadline is announced anew"
+		why = "the freeze is over: the deadline is announced again"
 		after, err = after.Announce(s.At, s.At.Add(m.noticeOn(l)), why)
 	}
 	if err == nil && l.Killing(s.At) && m.overslept(l.KillAt) {
-		why = "the freeze is over: the kill is announced anew"
+		why = "the freeze is over: the kill is announced again"
 		after, err = after.AnnounceKill(s.At, m.killAt(l), why)
 	}
 	if why == "" {
@@ -167,7 +167,7 @@ func (m *maker) climb(l *fleet.Loan) {
 	s, ladder := m.in.Snapshot, m.terms(l).Ladder.OrDefault()
 	switch {
 	case l.Phase == fleet.Draining && l.KillAt.IsZero() && m.ending(l):
-		after, err := l.AnnounceKill(s.At, m.killAt(l), "pods that were told to end are killed when their time is over")
+		after, err := l.AnnounceKill(s.At, m.killAt(l), "pods whose end was announced are killed when their time is over")
 		m.step(passFollow, MoveAnnounce, *l, after, err, "KillAnnounced")
 	case l.Phase == fleet.Draining && l.KillAt.IsZero():
 		if !m.patient(l) {

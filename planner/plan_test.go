@@ -388,7 +388,7 @@ func TestFreezeHoldsEverything(t *testing.T) {
 	in := w.input()
 	in.Thawed = in.Snapshot.At
 	if p := made(in); moves(p, MoveAnnounce) != 1 {
-		t.Errorf("a deadline that ran out under the freeze is announced anew: %+v", p.Moves)
+		t.Errorf("a deadline that ran out under the freeze is announced again: %+v", p.Moves)
 	}
 }
 
@@ -423,7 +423,7 @@ func TestAnewMeansTheWholeNotice(t *testing.T) {
 	}
 }
 
-// While a machine drains, the deadline stands for whoever has not answered: one that ran out under a freeze is announced anew, once, and the
+// While a machine drains, the deadline stands for whoever has not answered: one that ran out under a freeze is announced again, once, and the
 // pod hears of it. One that was answered, or that ran out since, is no reason.
 func TestDeadlinesOfADrainSleepUnderAFreeze(t *testing.T) {
 	for _, c := range []struct {

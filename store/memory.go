@@ -23,9 +23,9 @@ import (
 // allows.
 const rowsPerInsert = 100
 
-// LoadPortraits implements the loop's Memory. A portrait of another version is left out: it is learned anew.
+// LoadPortraits implements the loop's Memory. A portrait of another version is left out: it is learned again.
 func (s *Store) LoadPortraits(ctx context.Context) (map[fleet.ServiceID]portrait.Portrait, error) {
-	return loadBodies(ctx, s, "portraits", "a stored portrait is not of this version and is learned anew", unpackPortrait)
+	return loadBodies(ctx, s, "portraits", "a stored portrait is not of this version and is learned again", unpackPortrait)
 }
 
 // SavePortraits implements the loop's Memory.
@@ -36,9 +36,9 @@ func (s *Store) SavePortraits(ctx context.Context, ps []portrait.Portrait) error
 	})
 }
 
-// LoadSummaries implements the loop's Memory. One that cannot be read is left out: it is made anew.
+// LoadSummaries implements the loop's Memory. One that cannot be read is left out: it is made again.
 func (s *Store) LoadSummaries(ctx context.Context) (map[fleet.ServiceID]loop.Summary, error) {
-	return loadBodies(ctx, s, "summaries", "a stored summary cannot be read and is made anew", unpackJSON[loop.Summary])
+	return loadBodies(ctx, s, "summaries", "a stored summary cannot be read and is made again", unpackJSON[loop.Summary])
 }
 
 // SaveSummaries implements the loop's Memory.
@@ -46,9 +46,9 @@ func (s *Store) SaveSummaries(ctx context.Context, sums map[fleet.ServiceID]loop
 	return saveJSON(ctx, s, "summaries", "summary", sums)
 }
 
-// LoadDays implements the loop's Memory. What cannot be read is left out: it is learned anew.
+// LoadDays implements the loop's Memory. What cannot be read is left out: it is learned again.
 func (s *Store) LoadDays(ctx context.Context) (map[fleet.ServiceID]loop.Days, error) {
-	return loadBodies(ctx, s, "days", "what a calendar did cannot be read and is learned anew", unpackJSON[loop.Days])
+	return loadBodies(ctx, s, "days", "what a calendar did cannot be read and is learned again", unpackJSON[loop.Days])
 }
 
 // SaveDays implements the loop's Memory.
@@ -56,9 +56,9 @@ func (s *Store) SaveDays(ctx context.Context, ds map[fleet.ServiceID]loop.Days) 
 	return saveJSON(ctx, s, "days", "days", ds)
 }
 
-// LoadPaces implements the loop's Memory. What cannot be read is left out: it is learned anew.
+// LoadPaces implements the loop's Memory. What cannot be read is left out: it is learned again.
 func (s *Store) LoadPaces(ctx context.Context) (reclaim.Paces, error) {
-	found, err := loadBodies(ctx, s, "paces", "how long recalls take cannot be read and is learned anew", unpackJSON[reclaim.Pace])
+	found, err := loadBodies(ctx, s, "paces", "how long recalls take cannot be read and is learned again", unpackJSON[reclaim.Pace])
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (s *Store) SavePaces(ctx context.Context, ps reclaim.Paces) error {
 	return saveJSON(ctx, s, "paces", "pace", rows)
 }
 
-// loadBodies reads a table of one body a service. A body that cannot be unpacked is left out with a warning: what it held is learned anew,
+// loadBodies reads a table of one body a service. A body that cannot be unpacked is left out with a warning: what it held is learned again,
 // and no service waits for that of another.
 func loadBodies[T any](ctx context.Context, s *Store, table, warning string, unpack func(body []byte) (T, error)) (map[fleet.ServiceID]T, error) {
 	out := map[fleet.ServiceID]T{}

@@ -49,10 +49,11 @@ func newDoctorCommand(o *cliOptions) *cobra.Command {
 		Use:     "doctor",
 		Short:   "Say what is missing: API server, definitions, rights, metrics, agents, store",
 		Example: "  springtide doctor --prometheus http://prometheus.monitoring:9090",
-		Long: "Look for what keeps Springtide from working, or from working well, and say how to mend it: the API server's version, definitions that\n" +
-			"are missing or of another release, the rights of whoever runs this (run it as the controller with --as in the kubeconfig, or inside\n" +
-			"of its pod), pools and machines, node agents, offline work that cannot land on lent machines, stable members that may, the metrics that\n" +
-			"forecasts need (with --prometheus), and the store (with --store). Exit code 1 when there is a problem; advice alone is no problem.",
+		Long: "Look for what keeps Springtide from working, or from working well, and say how to fix it.\n\n" +
+			"It looks at the API server's version, and at definitions that are missing or of another release. It asks for the rights of the user who\n" +
+			"runs it: run it with the controller's account by --as, or inside of its pod. It looks at pools, machines and node agents, at offline\n" +
+			"work that cannot land on lent machines, and at stable members that may. With --prometheus it looks for the metrics that forecasts need,\n" +
+			"and with --store at the store. Exit code 1 when there is a problem; advice alone is no problem.",
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := o.connect(o)

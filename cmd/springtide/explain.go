@@ -27,8 +27,8 @@ func newExplainCommand(o *cliOptions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain service|job|quota|node|loan|pod NAME",
 		Short: "Say why: what was decided about a service, a job, a tenant, a node, a loan or a pod, and on what ground",
-		Long: "Say why a service has the replicas it has, when a job that waits begins, what a tenant may use and must give back, why a machine is lent\n" +
-			"or stays, or where a loan stands and what it waits for.\n\n" +
+		Long: "Say why a service has the replicas it has, and when a job that waits begins. Say what a tenant may use and must give back, why a machine\n" +
+			"is lent or stays, or where a loan stands and what it waits for.\n\n" +
 			"The ground is what the controller wrote: status, conditions, history and events. Its journal adds the last decisions, those that were\n" +
 			"held back included: the controller answers with it (read API), or --store names its store. -w prints the page again at each change.",
 		Example: "  springtide explain service shop/cart\n  springtide explain loan node-17-aa -w",

@@ -20,7 +20,7 @@ func newFestivalCommand(o *cliOptions) *cobra.Command {
 		Short:   "Prepare a festival: compare demand with supply, put the plan in force, follow it",
 		Example: "  springtide festival check -f double-eleven.yaml\n  springtide festival apply -f double-eleven.yaml --approve",
 		Long: "Prepare a festival: a plan lifts named services in windows, by a percentage of the forecast load or to a floor of replicas.\n\n" +
-			"check reckons the plan hour by hour against what online has, apply gives it to the cluster, status follows it. A plan acts only when\n" +
+			"check computes the plan hour by hour against what online has, apply gives it to the cluster, status follows it. A plan acts only when\n" +
 			"it says approved: true.",
 		Args: usageIfNone,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -38,7 +38,7 @@ func newFestivalApplyCommand(o *cliOptions) *cobra.Command {
 		Example: "  springtide festival apply -f double-eleven.yaml --approve",
 		Short:   "Give a festival plan to the cluster",
 		Long: "Judge a festival plan and give it to the cluster by server-side apply. With --approve it says approved: true, whatever the file says;\n" +
-			"without it the file's word stands, and a plan that is not approved is only reckoned.",
+			"without it the file's word stands, and a plan that is not approved changes nothing.",
 		Args: exactly(),
 		RunE: o.withPlans(&path, func(cmd *cobra.Command, c *clients, plans []*festivalPlan) error {
 			for _, p := range plans {

@@ -31,8 +31,8 @@ func newFestivalCheckCommand(o *cliOptions) *cobra.Command {
 	var path string
 	cmd := &cobra.Command{
 		Use:   "check -f PLAN.yaml",
-		Short: "Reckon a festival plan: demand against supply by hour",
-		Long: "Reckon a festival plan hour by hour, as if it were approved and no other plan ran: what online services would ask for at most with\n" +
+		Short: "Compute a festival plan: demand against supply by hour",
+		Long: "Compute a festival plan hour by hour, as if it were approved and no other plan ran: what online services would ask for at most with\n" +
 			"and without it, against the machines at home in online pools (lent ones are recalled in time). The hours of all services are added as\n" +
 			"if their peaks met, so the bias is towards seeing a shortage.\n\n" +
 			"The controller answers with its forecasts, or --store names its store. For an hour that no forecast reaches, the same hour of its last day stands in;\n" +

@@ -37,7 +37,7 @@ func newSimulateCommand() *cobra.Command {
 			"portraits, forecasts, sizing, quota, lending and recall are the controller's code.\n\n" +
 			"Without --policies Springtide is played alone, as it comes. With them each policy is played without lending at several targets,\n" +
 			"its default one first, and with the lenders that it is compared with; what others reach is read off the curves at equal cost.\n" +
-			"With faults in the file invariants are checked at every step; every row that breaks one is told, and the exit code is 1.\n" +
+			"With faults in the file invariants are checked at every step; every row that breaks one is listed, and the exit code is 1.\n" +
 			"docs/scenario.md says what a scenario holds, docs/simulator.md how each policy is played and what the numbers mean. The policies:\n\n  " +
 			strings.Join(sim.Policies(), ", ") + ", or all. A name such as hpa+none picks one of the lenders.",
 		Example: "  springtide simulate --scenario sim/scenario/examples/week.yaml\n" +

@@ -38,8 +38,8 @@ func newUninstallCommand(o *cliOptions) *cobra.Command {
 		Use:   "uninstall",
 		Short: "Say what is lost when Springtide is taken away, and prepare the cluster for it",
 		Long: "Say what is lost when Springtide is taken away. Without --prepare nothing is changed.\n\n" +
-			"--prepare recalls everything that is lent to offline work and waits for it, gives adopted HorizontalPodAutoscalers back, sets services and\n" +
-			"pools to Observe, stops the controller, and takes labels, taints, annotations and deletion costs of Springtide off the cluster. The\n" +
+			"--prepare recalls everything that is lent to offline work and waits for it. It gives adopted HorizontalPodAutoscalers back, sets services\n" +
+			"and pools to Observe, and stops the controller. Then it takes labels, taints, annotations and deletion costs of Springtide off. The\n" +
 			"objects of users (services, pools, quotas, jobs, festival plans) stay. The chart runs it before it is deleted.",
 		Example: "  springtide uninstall\n  springtide uninstall --prepare --timeout 1h",
 		Args:    exactly(),

@@ -25,8 +25,9 @@ func newValidateCommand(o *cliOptions) *cobra.Command {
 		Use:   "validate -f FILE|DIR|-",
 		Short: "Judge files offline, by the API server's own rules",
 		Long: "Judge files of Springtide's objects without a cluster, by the rules of the API server (schema, bounds, CEL), and by those of its\n" +
-			"admission policies and the controller's webhook: cron text, time zones, PromQL, labels, kinds of targets, parents that are missing or\n" +
-			"form a circle, two services on one target, pools that pick the same machines, windows that contradict each other.\n\n" +
+			"admission policies and the controller's webhook. Those find wrong cron text, time zones, PromQL, labels and kinds of targets. They find\n" +
+			"parents that are missing or form a circle, two services on one target, pools that pick the same machines, and windows that contradict\n" +
+			"each other.\n\n" +
 			"Objects of other groups are left alone, and so are files below a directory that hold no object of Kubernetes. An empty file is a\n" +
 			"finding. With --cluster the objects of the cluster count too: a parent that is there is not missing. Each finding carries file, line,\n" +
 			"field and fix. Exit code 1 when something was found, 2 when nothing could be read.",

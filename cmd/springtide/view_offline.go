@@ -33,8 +33,8 @@ func newJobsCommand(o *cliOptions) *cobra.Command {
 		Use:     "jobs",
 		Aliases: []string{"job", "ejob"},
 		Short:   "List offline jobs: members that run, whether the gang is whole, and when a waiting job begins",
-		Long: "List offline jobs. ACTIVE is how many members run of those that are wanted, ETA when a job that waits is expected to begin\n" +
-			"(springtide explain job NAME gives the band and what it waits for). -o wide adds BOUNDS and RECALLED, when members left last.",
+		Long: "List offline jobs. ACTIVE is how many members run of those that are wanted. ETA is when a job that waits is expected to begin:\n" +
+			"springtide explain job NAME gives the band and what it waits for. -o wide adds BOUNDS and RECALLED, when members left last.",
 		Example: "  springtide jobs -A --sort-by eta\n  springtide jobs train -n ml -w",
 	})
 }

@@ -47,8 +47,8 @@ func newQuotasCommand(o *cliOptions) *cobra.Command {
 		Use:     "quotas",
 		Aliases: []string{"quota", "cquota"},
 		Short:   "List tenants: what each is guaranteed, may use, uses, borrows, lends and must give back",
-		Long: "List tenants, in cores. ENTITLED is what of the guarantee in force (time slices included) can be kept, LIMIT the most that the tenant's\n" +
-			"services may request now, OVER what is to be given back by DEADLINE (springtide explain quota NAME says why).",
+		Long: "List tenants, in cores. ENTITLED is what of the guarantee in force (time slices included) can be kept. LIMIT is the most that the\n" +
+			"tenant's services may request now, and OVER what is to be given back by DEADLINE: springtide explain quota NAME says why.",
 		Example: "  springtide quotas --sort-by over\n  springtide quotas shop -o wide",
 	})
 }

@@ -106,7 +106,7 @@ func sameSize(now, then fleet.Resources) bool {
 // the pod as a whole, so each container keeps its share of it; limits keep their ratio to requests, and with it the quality of service.
 func resized(spec *corev1.PodSpec, from, to fleet.Resources) ([]any, error) {
 	if spec.Resources != nil && len(spec.Resources.Requests) > 0 {
-		return nil, fmt.Errorf("the pod has requests of its own beside its containers': those are not changed yet; set requestsMode to Recommend")
+		return nil, fmt.Errorf("the pod has requests of its own next to its containers': those are not changed yet; set requestsMode to Recommend")
 	}
 	factor := map[corev1.ResourceName]float64{}
 	total := corev1.ResourceList{}

@@ -162,7 +162,7 @@ func (l *Loop) thaw(s *fleet.Snapshot) time.Time {
 func (l *Loop) remember(ctx context.Context) {
 	ps, err := l.p.Memory.LoadPortraits(ctx)
 	if err != nil {
-		l.p.Log.Warn("portraits could not be loaded and are learned anew", "err", err)
+		l.p.Log.Warn("portraits could not be loaded and are learned again", "err", err)
 	}
 	for id, p := range ps {
 		if p.Version == portrait.Version {
@@ -171,17 +171,17 @@ func (l *Loop) remember(ctx context.Context) {
 	}
 	sums, err := l.p.Memory.LoadSummaries(ctx)
 	if err != nil {
-		l.p.Log.Warn("summaries could not be loaded and are made anew", "err", err)
+		l.p.Log.Warn("summaries could not be loaded and are made again", "err", err)
 	}
 	maps.Copy(l.summaries, sums)
 	days, err := l.p.Memory.LoadDays(ctx)
 	if err != nil {
-		l.p.Log.Warn("what calendars did could not be loaded and is learned anew", "err", err)
+		l.p.Log.Warn("what calendars did could not be loaded and is learned again", "err", err)
 	}
 	maps.Copy(l.days, days)
 	paces, err := l.p.Memory.LoadPaces(ctx)
 	if err != nil {
-		l.p.Log.Warn("how long recalls take could not be loaded and is learned anew", "err", err)
+		l.p.Log.Warn("how long recalls take could not be loaded and is learned again", "err", err)
 	}
 	maps.Copy(l.paces.known, paces)
 	ds, err := l.p.Memory.LoadDecisions(ctx, l.p.Clock.Now().Add(-l.o.Remember))

@@ -112,7 +112,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		append(service, "horizon")...)
 	m.skillLost = b.gauge("forecast_skill_lost", "1 while the newest forecasts of a service were too far off to be trusted.", service...)
 	m.pool = b.gauge("pool_cpu_cores",
-		"CPU of a pool: capacity, requested by online pods, lent, borrowed from offline pools, promised by what is on its way home and released of it, lost with parcels that did not come home, and needed by its services' targets now and ahead.", "pool", "kind")
+		"CPU of a pool by kind: capacity, requested by online pods, lent, borrowed from offline pools; promised by what is on its way home, released of it, lost with parcels that did not come home; needed by its services' targets now and ahead.", "pool", "kind")
 	m.demand = b.gauge("pool_demand_cores",
 		"CPU that a pool's services are forecast to need at a lead, summed over the services' own quantiles.", "pool", "quantile", "lead")
 	m.unfilled = b.gauge("pool_unfilled_ratio",

@@ -50,7 +50,7 @@ func (l *Loop) summarise(ctx context.Context, now time.Time, services []fleet.Se
 	}
 	batches, err := l.p.History.Since(ctx, due, now.Add(-l.o.Backfill), now)
 	if err != nil {
-		l.p.Log.Warn("summaries could not be made anew", "services", len(due), "err", err)
+		l.p.Log.Warn("summaries could not be made again", "services", len(due), "err", err)
 		return
 	}
 	l.sumUp(due, batches, now)

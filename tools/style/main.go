@@ -187,12 +187,16 @@ func goTexts(path string) ([]finding, error) {
 	return out, nil
 }
 
+// examples are lines of an example of the command line: code, as a block of a page is.
+var examples = regexp.MustCompile(`(?m)^  \S*(springtide|kubectl) .*$`)
+
 func literal(n *ast.BasicLit) (string, bool) {
 	if n.Kind != token.STRING {
 		return "", false
 	}
 	text, err := strconv.Unquote(n.Value)
-	return text, err == nil
+	// Cells of a table are judged each by itself, as those of a page are.
+	return strings.ReplaceAll(examples.ReplaceAllString(text, ""), " |", "\n\n"), err == nil
 }
 
 func joined(n ast.Expr) (string, bool) {

@@ -11,7 +11,7 @@ import (
 )
 
 // leastHeld is how many files the list had when it was counted last: it only grows.
-const leastHeld = 185
+const leastHeld = 340
 
 func TestHeldFilesFollowTheRules(t *testing.T) {
 	root := filepath.Join("..", "..")
@@ -44,6 +44,8 @@ func TestJudge(t *testing.T) {
 		{"a word of the left column", "a.md", "| a | it is reckoned anew |\n", 2},
 		{"a link", "a.md", "[the lead](reckoned.md)\n", 0},
 		{"a message", "a.go", "package a\n\nvar x = \"a file that nobody wrote: \" +\n\t\"mend it\"\n", 2},
+		{"an example of the command line", "a.go", "package a\n\nvar x = \"  springtide " + long + "\\n  springtide mend\"\n", 0},
+		{"a table in a message", "a.go", "package a\n\nvar x = \"| " + strings.Repeat("word ", 20) + " | " + strings.Repeat("word ", 20) + " |\"\n", 0},
 		{"a comment", "a.go", "package a\n\n// Nobody mends it.\nvar x = \"a\"\n", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
