@@ -18,7 +18,7 @@ import (
 )
 
 // A leader that comes while the store is down begins without what the one before it knew, and plays otherwise than one that was handed it.
-func TestALeaderWithoutAStoreBeginsAnew(t *testing.T) {
+func TestALeaderWithoutAStoreBeginsAgain(t *testing.T) {
 	long(t)
 	with := func(kinds ...string) []entry {
 		f := scenario.Faults{Quiet: config.Duration(20 * time.Minute), List: []scenario.Fault{
@@ -32,10 +32,10 @@ func TestALeaderWithoutAStoreBeginsAnew(t *testing.T) {
 	says := func(lines []entry, what string) bool {
 		return slices.ContainsFunc(lines, func(e entry) bool { return strings.Contains(e.text, what) })
 	}
-	const anew = "portraits could not be loaded and are learned anew"
+	const again = "portraits could not be loaded and are learned again"
 	handed, without := with(), with(scenario.StoreDown)
-	if says(handed, anew) || !says(without, anew) || !says(without, "nothing scales in for one window") {
-		t.Errorf("a leader says that it knows nothing: %t while the store answers, %t while it is down", says(handed, anew), says(without, anew))
+	if says(handed, again) || !says(without, again) || !says(without, "nothing scales in for one window") {
+		t.Errorf("a leader says that it knows nothing: %t while the store answers, %t while it is down", says(handed, again), says(without, again))
 	}
 	decided := func(lines []entry) (out []entry) { // what stands in the fleet, whatever was said of it
 		for _, e := range lines {

@@ -26,6 +26,9 @@ import (
 // oldLeader names the Deployment that the process of TestOldLeaderProcess writes to.
 const oldLeader = "SPRINGTIDE_TEST_OLD_LEADER"
 
+// writtenBy is an annotation that the controller's account may write, and does not.
+const writtenBy = "springtide.dev/test-written-by"
+
 // TestPlaneWokenLeader stops the process of a leader by a signal, lets another leader take over, and wakes the first, which has writes to do
 // that rest on nothing: none arrives. The new leader has stamped what moves before its work began.
 func TestPlaneWokenLeader(t *testing.T) {
@@ -100,12 +103,14 @@ func TestPlaneWokenLeader(t *testing.T) {
 	said := bufio.NewScanner(out)
 	hear := func(word string) []string {
 		t.Helper()
+		var instead []string
 		for said.Scan() {
 			if f := strings.Fields(said.Text()); len(f) > 0 && f[0] == word {
 				return f[1:]
 			}
+			instead = append(instead, said.Text())
 		}
-		t.Fatalf("the old leader ended before it said %q", word)
+		t.Fatalf("the old leader ended before it said %q, and said: %q", word, instead)
 		return nil
 	}
 	first, err := strconv.ParseInt(hear("leading")[0], 10, 64)
@@ -113,7 +118,7 @@ func TestPlaneWokenLeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := annotations()
-	if before["test/old"] != "first" || before[v1alpha1.AnnotationLeaderEpoch] != fmt.Sprint(first) {
+	if before[writtenBy] != "first" || before[v1alpha1.AnnotationLeaderEpoch] != fmt.Sprint(first) {
 		t.Fatalf("the first leader of epoch %d left %v", first, before)
 	}
 
@@ -145,7 +150,7 @@ func TestPlaneWokenLeader(t *testing.T) {
 	if got := hear("passed"); got[0] != "0" {
 		t.Errorf("%s of %s writes of the woken leader passed", got[0], got[2])
 	}
-	if got := annotations()["test/old"]; got != "first" {
+	if got := annotations()[writtenBy]; got != "first" {
 		t.Errorf("the woken leader wrote %q", got)
 	}
 }
@@ -158,7 +163,7 @@ func TestOldLeaderProcess(t *testing.T) {
 	}
 	p := newPlane(t)
 	write := func(ctx context.Context, text string) error {
-		body := mergePatch(map[string]any{"metadata": map[string]any{"annotations": map[string]any{"test/old": text}}})
+		body := mergePatch(map[string]any{"metadata": map[string]any{"annotations": map[string]any{writtenBy: text}}})
 		_, err := p.Cluster.core.AppsV1().Deployments("default").Patch(ctx, id, types.MergePatchType, body, patchOptions())
 		return err
 	}
