@@ -451,6 +451,22 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// TestEachFileIsReadOnce: a read is most of what a cycle costs, also of files that are not there.
+func TestEachFileIsReadOnce(t *testing.T) {
+	groups := []Group{{Path: "k", Values: []Value{{"cpuset.cpus", "0", "w"}, {"memory.max", "1", "w"}, {"io.max", "8:0 wbps=1", "w"}, {"cpu.idle", "1", "w"}}}}
+	s := tree{"k/memory.max": "max", "k/cpuset.cpus": "0", "k/io.max": ""}
+	reads := map[string]int{}
+	Plan(groups, func(path, file string) (string, bool) {
+		reads[file]++
+		return s.read(path, file)
+	}, Set{0, 1}, Set{0})
+	for _, v := range groups[0].Values {
+		if reads[v.File] != 1 {
+			t.Errorf("%s is read %d times", v.File, reads[v.File])
+		}
+	}
+}
+
 // TestMissingFilesAreSkipped: a controller that the kernel lacks is skipped and named, the rest is written.
 func TestMissingFilesAreSkipped(t *testing.T) {
 	groups := []Group{{Path: "k", Values: []Value{{"cpuset.cpus", "0", "w"}, {"memory.max", "1", "w"}}}}

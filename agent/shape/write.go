@@ -40,7 +40,7 @@ func rank(file string) int { return slices.Index(ranks[:], file) }
 // children first. A set that gains and loses is widened to both and narrowed after that, so no process is ever without a CPU or a cell, and
 // none is moved off its parent's cells by the kernel. all and allMems are what an empty set stands for.
 func Plan(wanted []Group, seen Observed, all, allMems Set) ([]Write, []Skip) {
-	p := planner{seen: seen, all: all, mems: allMems, now: map[string]string{}}
+	p := planner{seen: seen, all: all, mems: allMems, now: map[string]content{}}
 	for i := range wanted {
 		g := &wanted[i]
 		values := slices.Clone(g.Values)
@@ -63,23 +63,32 @@ func Plan(wanted []Group, seen Observed, all, allMems Set) ([]Write, []Skip) {
 type planner struct {
 	seen      Observed
 	all, mems Set
-	// now is what a file says after the writes so far.
-	now    map[string]string
+	// now is what a file says after the writes so far. Each is read once: with two hundred pods reads are most of a cycle.
+	now    map[string]content
 	writes []Write
 	skips  []Skip
 }
 
+// content is a file's text; there is false where there is no such file.
+type content struct {
+	text  string
+	there bool
+}
+
 func (p *planner) current(g *Group, file string) (string, bool) {
-	if text, ok := p.now[g.Path+"/"+file]; ok {
-		return text, true
+	key := g.Path + "/" + file
+	has, ok := p.now[key]
+	if !ok {
+		text, there := p.seen(g.Path, file)
+		has = content{normal(file, text), there}
+		p.now[key] = has
 	}
-	text, ok := p.seen(g.Path, file)
-	return normal(file, text), ok
+	return has.text, has.there
 }
 
 func (p *planner) write(g *Group, v Value, text string) {
 	old, _ := p.current(g, v.File)
-	p.now[g.Path+"/"+v.File] = text
+	p.now[g.Path+"/"+v.File] = content{text, true}
 	p.writes = append(p.writes, Write{Path: g.Path, File: v.File, Old: old, New: text, Why: v.Why, Container: g.Container})
 }
 
