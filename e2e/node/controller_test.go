@@ -38,19 +38,26 @@ func TestController(t *testing.T) {
 	img := nodetest.Image(t)
 	p := planetest.Start(t, plane.Options{Scheduler: plane.Springtide})
 	c := newKinds(t, p, lending)
-	s := startController(t, p, c)
+	s := startController(t, p, c, promtest.Levels(t, time.Now(), 10*24*time.Hour, tenDaysOfUse()...))
 	c.join(t, nodetest.Start(t, img, p, "real-1", map[string]string{labelPool: onlinePool}))
 	c.installAgent(t)
 	c.spare(t)
-	web := c.online("web")
-	web.Spec.NodeName, web.Spec.SchedulerName, web.Spec.NodeSelector = "", v1alpha1.SchedulerName, map[string]string{corev1.LabelHostname: c.Name}
-	c.web = c.Create(t, web)
+	c.web = c.Create(t, c.placed("web"))
 	c.confined(t, c.web, "0-7", "0-3")
+	pod := c.runSized(t)
 	// A new leader watches one window before it lends anything.
 	s.skip(6 * time.Minute)
+	t.Run("the controller resizes a pod by its portrait while a socket is lent", func(t *testing.T) { resizesByPortrait(t, c, pod) })
 	t.Run("the controller lends a socket, and recalls it from a job that answers and from one that does not", func(t *testing.T) {
 		lendsByController(t, c, s)
 	})
+}
+
+// placed is a pod of online that the bundled scheduler places on the real machine.
+func (c *cluster) placed(name string) *corev1.Pod {
+	pod := c.online(name)
+	pod.Spec.NodeName, pod.Spec.SchedulerName, pod.Spec.NodeSelector = "", v1alpha1.SchedulerName, map[string]string{corev1.LabelHostname: c.Name}
+	return pod
 }
 
 // spare adds a played machine, with room for what online may yet ask for: the pool of one machine would keep that. A pod of no service keeps it at home.
@@ -249,8 +256,8 @@ func newOperator(t *testing.T, p *plane.Plane) operator {
 	return o
 }
 
-// startController installs the controller's rights and runs it until the test ends, on the lab's clock at the wall's pace.
-func startController(t *testing.T, p *plane.Plane, c *cluster) *controller {
+// startController installs the controller's rights and runs it on a Prometheus until the test ends, on the lab's clock at the wall's pace.
+func startController(t *testing.T, p *plane.Plane, c *cluster, prometheus string) *controller {
 	t.Helper()
 	made, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(root, "deploy/base"))
 	if err != nil {
@@ -284,7 +291,7 @@ func startController(t *testing.T, p *plane.Plane, c *cluster) *controller {
 	}
 	dir := t.TempDir()
 	config := filepath.Join(dir, "config.yaml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, "interval: 5s\nprometheus: {url: %q}\n", promtest.Empty(t)), 0o644); err != nil {
+	if err := os.WriteFile(config, fmt.Appendf(nil, "interval: 5s\nprometheus: {url: %q}\n", prometheus), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	s.run(t, filepath.Join(dir, "log"), "run", "--config="+config, "--kubeconfig="+kubeconfig, "--namespace=springtide-system", "--identity=story",
