@@ -16,6 +16,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/scheduler/host/queue"
 	"github.com/springtide/springtide/scheduler/place"
 )
 
@@ -29,6 +30,10 @@ type preemption struct {
 	// protect is how long after its start a pod is not taken.
 	protect time.Duration
 	byPod   map[types.UID]*nominee
+	// retries are the classes whose pods found nothing to take, and would but for a protection that ends without an event on a node. ends is when the first of
+	// those ends that the search under way has met; zero for none.
+	retries map[queue.Class]retry
+	ends    time.Time
 	// takenBy is for whom a victim goes.
 	takenBy map[types.UID]*nominee
 	// touched are the nodes on which room may have come free for a nominated pod; onNode counts these.
@@ -39,6 +44,12 @@ type preemption struct {
 	notice  func(*corev1.Pod, time.Time)
 	// charge writes victims into the ledgers of their pools; it answers on the mailbox, with an error where a ledger holds them back.
 	charge func([]charge, func(error))
+}
+
+// retry is when a search is worth another try, and the version of the table that it searched: until then it finds nothing there.
+type retry struct {
+	at      time.Time
+	version uint64
 }
 
 // nominee is a pod, or a gang, that waits for its victims to go.
@@ -81,12 +92,12 @@ const (
 	patience = time.Minute
 	// refusals is for how long budgets and ledgers may refuse the victims before the decision is taken back.
 	refusals = 5 * time.Minute
-	// askAgain is the pause between two tries to evict a pod that its budget, or the ledger of its pool, protects.
+	// askAgain is the pause between two tries to evict a pod that its budget, or the ledger of its pool, protects, and to take one whose binding is under way.
 	askAgain = 5 * time.Second
 )
 
 func newPreemption(enabled bool, protect time.Duration) *preemption {
-	return &preemption{enabled: enabled, protect: protect, byPod: map[types.UID]*nominee{}, takenBy: map[types.UID]*nominee{},
+	return &preemption{enabled: enabled, protect: protect, byPod: map[types.UID]*nominee{}, retries: map[queue.Class]retry{}, takenBy: map[types.UID]*nominee{},
 		touched: map[string]bool{}, onNode: map[string]int{}, budgets: map[string]*budget{},
 		evict: func(*corev1.Pod, func(error)) {}, notice: func(*corev1.Pod, time.Time) {}, charge: func(_ []charge, done func(error)) { done(nil) }}
 }
@@ -94,16 +105,61 @@ func newPreemption(enabled bool, protect time.Duration) *preemption {
 // may reports whether a pod may take the room of others.
 func (x *preemption) may(c *core, p *pod) bool {
 	never := p.object.Spec.PreemptionPolicy
-	return x.enabled && c.frozen == "" && p.pinned == "" && (never == nil || *never != corev1.PreemptNever)
+	if !x.enabled || p.pinned != "" || never != nil && *never == corev1.PreemptNever {
+		return false
+	}
+	if c.frozen != "" {
+		x.endsAt(c.now()) // at the thaw
+		return false
+	}
+	return true
+}
+
+// endsAt notes that a protection which the search under way met ends then.
+func (x *preemption) endsAt(t time.Time) {
+	if x.ends.IsZero() || t.Before(x.ends) {
+		x.ends = t
+	}
+}
+
+// vain reports whether a class was searched for in the table as it is, and no protection has ended since.
+func (x *preemption) vain(c *core, class queue.Class) bool {
+	r, ok := x.retries[class]
+	return ok && r.version == c.table.Version() && c.now().Before(r.at)
+}
+
+// found ends a search for a class: one that failed is tried again when the first protection that it met ends.
+func (x *preemption) found(c *core, class queue.Class, ok bool) {
+	if delete(x.retries, class); !ok && !x.ends.IsZero() {
+		x.retries[class] = retry{x.ends, c.table.Version()}
+	}
+	x.ends = time.Time{}
+}
+
+// tryAgain wakes the classes for which a protection has ended.
+func (x *preemption) tryAgain(c *core, now time.Time) {
+	if c.frozen != "" {
+		return
+	}
+	for _, class := range sortedKeys(x.retries) {
+		if !now.Before(x.retries[class].at) {
+			delete(x.retries, class)
+			c.queue.Wake(class)
+		}
+	}
 }
 
 // try nominates a pod for a node whose pods of lower standing can make room; false when nothing can be gained.
 func (x *preemption) try(ctx context.Context, c *core, p *pod) (resultOf string, ok bool) {
+	class, judged := queue.Class(p.class), c.judge.needed(p)
+	if !judged && x.vain(c, class) {
+		return "", false
+	}
+	defer func() { x.found(c, class, ok) }()
 	if !x.may(c, p) {
 		return "", false
 	}
 	facts := x.facts(c)
-	judged := c.judge.needed(p)
 	if judged {
 		if facts.Also, ok = c.judge.without(ctx, c, p, nil); !ok {
 			return "", false
@@ -126,7 +182,8 @@ func (x *preemption) try(ctx context.Context, c *core, p *pod) (resultOf string,
 
 // tryGang nominates all pods of a gang, in one domain where it asks for that; false when that cannot be done by taking pods of lower standing. Of the
 // domains that help the one with the fewest victims is taken. Each pod takes the best room that is left to it, the largest pod first.
-func (x *preemption) tryGang(ctx context.Context, c *core, g *gangs, of *gang, chosen []*pod) bool {
+func (x *preemption) tryGang(ctx context.Context, c *core, g *gangs, of *gang, chosen []*pod) (ok bool) {
+	defer func() { x.found(c, of.class, ok) }()
 	judged := false
 	for _, p := range chosen {
 		if !x.may(c, p) {
@@ -379,6 +436,9 @@ func (g *gangs) minimum(x *gang) int {
 func (x *preemption) protects(c *core, ref place.PodRef, gangs map[*gang]int, budgets []string) place.PodFacts {
 	p := c.byRef[ref]
 	if p == nil || p.stage != bound || p.object.DeletionTimestamp != nil {
+		if p != nil && p.stage != bound {
+			x.endsAt(c.now().Add(askAgain))
+		}
 		return place.PodFacts{Protected: true}
 	}
 	o := p.object
@@ -387,7 +447,10 @@ func (x *preemption) protects(c *core, ref place.PodRef, gangs map[*gang]int, bu
 	out.Protected = o.Namespace == c.c.Namespace && claim.Component != "" || claim.Standing(witness{c, claim.Owner.UID}) == facts.IsSystem
 	if s := o.Status.StartTime; s != nil {
 		out.Started = s.Unix()
-		out.Protected = out.Protected || c.now().Sub(s.Time) < x.protect
+		if end := s.Add(x.protect); !out.Protected && c.now().Before(end) {
+			out.Protected = true
+			x.endsAt(end)
+		}
 	}
 	for i, full := range budgets {
 		if b := x.budgets[full]; b.namespace == o.Namespace && b.selector.Matches(labels.Set(o.Labels)) {
@@ -494,6 +557,7 @@ func (x *preemption) thawed(c *core) {
 		x.announce(c, n)
 		x.ask(c, n)
 	}
+	x.tryAgain(c, c.now())
 }
 
 // preemptionNotice stands for the loan in the notice of a preemption.
@@ -630,6 +694,7 @@ func (x *preemption) expire(c *core, now time.Time) {
 		x.forget(c, n)
 		x.takeBack(c, n)
 	}
+	x.tryAgain(c, now)
 }
 
 // takeBack gives up the room that a pod or a gang was nominated for.

@@ -527,3 +527,53 @@ func TestPreemptionThatThePluginsJudge(t *testing.T) {
 		t.Errorf("bound %v", got)
 	}
 }
+
+// TestPreemptionIsTriedAgain: a pod, or a gang, that might take room but for a while must not is tried again when that while is over, though nothing in the
+// cluster changes: after a thaw, after the start protection of the pods in the way, and when their bindings have an answer.
+func TestPreemptionIsTriedAgain(t *testing.T) {
+	started := func(p *play, o *corev1.Pod) *corev1.Pod {
+		next := o.DeepCopy()
+		next.Status.StartTime, next.ResourceVersion = new(metav1.NewTime(p.now)), o.ResourceVersion+"2"
+		p.c.podChanged(next)
+		return next
+	}
+	for _, c := range []struct {
+		name        string
+		begin, over func(p *play, low *corev1.Pod)
+		free        bool // low is not bound before high comes
+	}{
+		{"a freeze", func(p *play, _ *corev1.Pod) { p.freeze("festival") }, func(p *play, _ *corev1.Pod) { p.freeze("") }, false},
+		{"a start a moment ago", func(p *play, low *corev1.Pod) { p.c.preempt.protect = time.Minute; started(p, low) },
+			func(p *play, _ *corev1.Pod) { p.now = p.now.Add(time.Minute) }, false},
+		{"a binding under way", func(*play, *corev1.Pod) {}, func(p *play, low *corev1.Pod) { p.bound(low, "a"); p.now = p.now.Add(askAgain) }, true},
+	} {
+		for _, gang := range []bool{false, true} {
+			p := newPlay(t)
+			p.c.c.Namespace = "springtide-system"
+			evicted := p.taken()
+			p.node("a", "4")
+			low := p.pod("low", "3", online(1))
+			p.settle()
+			if p.take(); !c.free {
+				low = p.bound(low, "a")
+			}
+			c.begin(p, low)
+			change := online(10)
+			if gang {
+				p.c.setGroup("default/pair", &podGroup{namespace: "default", name: "pair", minCount: 1})
+				change = func(o *corev1.Pod) { online(10)(o); inGroup("pair")(o) }
+			}
+			p.pod("high", "3", change)
+			p.settle()
+			if len(*evicted) != 0 {
+				t.Fatalf("%s: evicted %v before it is over", c.name, *evicted)
+			}
+			c.over(p, low)
+			p.c.tick(p.now)
+			p.settle()
+			if len(*evicted) != 1 || (*evicted)[0] != "low" {
+				t.Errorf("%s, gang %v: evicted %v after it was over, want low", c.name, gang, *evicted)
+			}
+		}
+	}
+}
