@@ -14,18 +14,33 @@ import (
 	"github.com/springtide/springtide/scheduler/place"
 )
 
-// claims keep recalled room for the service that it was recalled for, from the event by which it is home until its pods are bound there or the time is
-// over. A recall that no service caused needs none: the room is online's alone anyway.
+// claims keep recalled room for the service that it was recalled for, until its pods are bound there or the time is over. It begins with the event by which
+// the room is home, or, for a scheduler that was not there at that event, with what the loan says of it. A recall that no service caused needs none: the
+// room is online's alone anyway.
 type claims struct {
 	timeout time.Duration
-	// loans name the claimant of a loan, by its UID.
-	loans map[string]string
+	// loans are those with a claimant, by their UID.
+	loans map[string]*homecoming
+	// missed are those that came home unseen, and are not looked at yet.
+	missed []*homecoming
 	// services find the ElasticService of a workload: namespace/kind/name.
 	services map[string]string
 }
 
+// homecoming is a loan that is recalled for a claimant.
+type homecoming struct {
+	claimant string
+	node     string
+	nodeUID  types.UID
+	cells    []int
+	// since is when it was Returned; zero before.
+	since time.Time
+	// kept: its room was reserved once.
+	kept bool
+}
+
 func newClaims(timeout time.Duration) *claims {
-	return &claims{timeout: timeout, loans: map[string]string{}, services: map[string]string{}}
+	return &claims{timeout: timeout, loans: map[string]*homecoming{}, services: map[string]string{}}
 }
 
 // claimantOf is the ElasticService of a pod, by its controller; empty for none.
@@ -46,28 +61,87 @@ func (s *claims) claimantOf(o *corev1.Pod) string {
 
 // cameHome reserves what has come home between two states of a node's share.
 func (s *claims) cameHome(c *core, n *nodeFacts, before *v1alpha1.NodeShare) {
-	if n.node == nil || before == nil || n.share == nil || before.UID != n.share.UID {
-		return
-	}
-	home := c.pools.homeOf(n.node.Labels)
-	if home == nil || home.class != fleet.Online || !c.servesPool(home) {
+	home := s.home(c, n)
+	if home == nil || before == nil || n.share == nil || before.UID != n.share.UID {
 		return
 	}
 	for i := range before.Spec.Parcels {
 		p := &before.Spec.Parcels[i]
-		claimant := s.loans[p.LoanUID]
-		if claimant == "" || p.Holder == home.name || stillAway(n.share, p.LoanUID, home.name) {
+		l := s.loans[p.LoanUID]
+		if l == nil || p.Holder == home.name || stillAway(n.share, p.LoanUID, home.name) {
 			continue
 		}
 		cells := make([]int, len(p.Cells))
 		for k, cell := range p.Cells {
 			cells[k] = int(cell)
 		}
-		facts := fleet.Node{Allocatable: split(n.node.Status.Allocatable).resources, Cells: n.inside.Cells}
-		c.table.Reserve(place.Claim{Node: fleet.NodeID(n.node.Name), Side: fleet.Online, Claimant: claimant, Room: facts.CapacityOf(cells),
-			Until: c.now().Add(s.timeout)})
-		c.log.Info("room came home and is kept for its claimant", "node", n.node.Name, "claimant", claimant)
+		s.keep(c, n, l, n.capacityOf(cells), c.now().Add(s.timeout))
 	}
+}
+
+// unseen reserves what came home while this scheduler did not watch, less what pods of the claimant have taken of it since.
+func (s *claims) unseen(c *core) {
+	if len(s.missed) == 0 {
+		return
+	}
+	now, missed := c.now(), s.missed
+	s.missed = nil
+	for _, l := range missed {
+		until := l.since.Add(s.timeout)
+		if l.kept || !now.Before(until) {
+			continue
+		}
+		n := c.nodes[l.node]
+		if n == nil || s.home(c, n) == nil { // node and pool may be shown later
+			s.missed = append(s.missed, l)
+			continue
+		}
+		if n.node.UID != l.nodeUID {
+			continue
+		}
+		room := n.capacityOf(l.cells)
+		for _, p := range c.pods {
+			if p.stage == bound && p.node == l.node && s.claimantOf(p.object) == l.claimant && !boundAt(p.object).Before(l.since) {
+				room = room.Sub(p.request.resources)
+			}
+		}
+		s.keep(c, n, l, room.Floor(), until)
+	}
+}
+
+// boundAt is when a pod was bound.
+func boundAt(o *corev1.Pod) time.Time {
+	for i := range o.Status.Conditions {
+		if x := &o.Status.Conditions[i]; x.Type == corev1.PodScheduled && x.Status == corev1.ConditionTrue {
+			return x.LastTransitionTime.Time
+		}
+	}
+	return o.CreationTimestamp.Time
+}
+
+// home is the pool of online that a node belongs to, where it is one that this scheduler serves.
+func (s *claims) home(c *core, n *nodeFacts) *poolFacts {
+	if n.node == nil {
+		return nil
+	}
+	home := c.pools.homeOf(n.node.Labels)
+	if home == nil || home.class != fleet.Online || !c.servesPool(home) {
+		return nil
+	}
+	return home
+}
+
+// keep reserves the room of a loan, once.
+func (s *claims) keep(c *core, n *nodeFacts, l *homecoming, room fleet.Resources, until time.Time) {
+	l.kept = true
+	c.table.Reserve(place.Claim{Node: fleet.NodeID(n.node.Name), Side: fleet.Online, Claimant: l.claimant, Room: room, Until: until})
+	c.log.Info("room came home and is kept for its claimant", "node", n.node.Name, "claimant", l.claimant)
+}
+
+// capacityOf is what cells of the node hold.
+func (n *nodeFacts) capacityOf(cells []int) fleet.Resources {
+	f := fleet.Node{Allocatable: split(n.node.Status.Allocatable).resources, Cells: n.inside.Cells}
+	return f.CapacityOf(cells)
 }
 
 // stillAway reports whether a loan's parcel is held by another pool than its home.
@@ -95,16 +169,23 @@ func (s *claims) expire(c *core, now time.Time) {
 // mostLoans bounds the claimants that are remembered.
 const mostLoans = 100_000
 
-// setLoan notes whom a loan is recalled for.
-func (c *core) setLoan(uid types.UID, claimant string) {
-	if claimant == "" {
-		delete(c.claims.loans, string(uid))
+// setLoan takes a loan over.
+func (c *core) setLoan(uid types.UID, l homecoming) {
+	s, id := c.claims, string(uid)
+	if l.claimant == "" {
+		delete(s.loans, id)
 		return
 	}
-	if len(c.claims.loans) > mostLoans {
-		clear(c.claims.loans) // of loans that are over; the others come again with their next change
+	if len(s.loans) > mostLoans {
+		clear(s.loans) // of loans that are over; the others come again with their next change
 	}
-	c.claims.loans[string(uid)] = claimant
+	if before := s.loans[id]; before != nil {
+		l.kept = before.kept
+	}
+	s.loans[id] = &l
+	if !l.since.IsZero() && !l.kept {
+		s.missed = append(s.missed, &l)
+	}
 }
 
 // setService notes the workload of an ElasticService; an empty workload ends it.

@@ -146,6 +146,7 @@ const mostUnbound = 256
 
 // decideOne decides on the next item; false when there is nothing to decide.
 func (c *core) decideOne(ctx context.Context) bool {
+	c.claims.unseen(c)
 	c.preempt.settle(ctx, c)
 	c.wake()
 	if c.unbound >= mostUnbound {

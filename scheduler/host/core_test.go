@@ -175,7 +175,7 @@ func (p *play) recallsForShop() {
 	p.c.setPool("web", &poolFacts{name: "web", class: fleet.Online, selector: labels.Everything(), scheduler: v1alpha1.SchedulerName})
 	p.c.setPool("batch", &poolFacts{name: "batch", class: fleet.Offline, selector: labels.Nothing()})
 	p.c.setService("default/shop", "default/Deployment/shop")
-	p.c.setLoan("l", "default/shop")
+	p.c.setLoan("l", homecoming{claimant: "default/shop", node: "a", nodeUID: "uid-of-a", cells: []int{0}})
 	p.node("a", "4")
 	p.c.setShare("a", share("a", 1, v1alpha1.ShareParcel{Cells: []int32{0}, Holder: "batch", Next: "web", LoanName: "l", LoanUID: "l", Epoch: 2}))
 }
@@ -760,6 +760,55 @@ func TestClaim(t *testing.T) {
 	p.settle()
 	if got := p.take(); got["other"] != "a" {
 		t.Errorf("after the claim, bound %v", got)
+	}
+}
+
+// TestClaimAfterARestart: a scheduler that was not there when the room came home keeps for the claimant what its pods have not taken since, for the time that
+// is left, and no room of a machine that was made again under the same name.
+func TestClaimAfterARestart(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		ago   time.Duration // when it came home
+		since time.Duration // after that, a pod of the claimant was bound there
+		uid   types.UID
+		other string // request of another pod that comes
+		fits  bool
+	}{
+		{"kept", 2 * time.Minute, time.Minute, "uid-of-a", "5", false},
+		{"less what was taken since", 2 * time.Minute, time.Minute, "uid-of-a", "4", true},
+		{"not less what was there before", 2 * time.Minute, -time.Minute, "uid-of-a", "4", false},
+		{"its time is over", 11 * time.Minute, time.Minute, "uid-of-a", "5", true},
+		{"another machine", 2 * time.Minute, time.Minute, "uid-of-another", "5", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newPlay(t)
+			home := p.now.Add(-c.ago)
+			// In the order of the watches: loans may come before the nodes and pools that they name.
+			p.c.setLoan("l", homecoming{claimant: "default/shop", node: "a", nodeUID: c.uid, cells: []int{1}, since: home})
+			p.c.setService("default/shop", "default/Deployment/shop")
+			p.node("a", "8")
+			p.c.setInside("a", facts.Topology{Cells: []fleet.Cell{{ID: 0, Capacity: fleet.Resources{CPU: 4000, Memory: 128 * fleet.GiB}}, {ID: 1, Socket: 1, Capacity: fleet.Resources{CPU: 4000, Memory: 128 * fleet.GiB}}}})
+			p.c.setPool("web", &poolFacts{name: "web", class: fleet.Online, selector: labels.Everything(), scheduler: v1alpha1.SchedulerName})
+			p.c.setShare("a", share("a", 2))
+			p.pod("shop-0", "3", ofShop, func(o *corev1.Pod) {
+				o.Spec.NodeName = "a"
+				o.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(home.Add(c.since))}}
+			})
+			p.pod("other", c.other)
+			p.settle()
+			if got := p.take()["other"] == "a"; got != c.fits {
+				t.Errorf("at once, another pod is bound: %t, want %t", got, c.fits)
+			}
+			if c.fits {
+				return
+			}
+			p.now = home.Add(11 * time.Minute)
+			p.c.claims.expire(p.c, p.now)
+			p.settle()
+			if got := p.take(); got["other"] != "a" {
+				t.Errorf("after the claim, bound %v", got)
+			}
+		})
 	}
 }
 

@@ -17,7 +17,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/informers"
 	coreinformers "k8s.io/client-go/informers/core/v1"
@@ -352,8 +354,19 @@ func setLoan(c *core, name string, u *unstructured.Unstructured) {
 	if u == nil {
 		return // what it came home for is reserved by then, and a UID never comes again
 	}
-	claimant, _, _ := unstructured.NestedString(u.Object, "status", "claimant")
-	c.setLoan(u.GetUID(), claimant)
+	var o v1alpha1.Loan
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &o); err != nil {
+		c.log.Warn("a loan cannot be read", "loan", name, "err", err)
+		return
+	}
+	l := homecoming{claimant: o.Status.Claimant, node: o.Spec.NodeName, nodeUID: types.UID(o.Spec.NodeUID)}
+	for _, cell := range o.Spec.Cells {
+		l.cells = append(l.cells, int(cell))
+	}
+	if fleet.Phase(o.Status.Phase) == fleet.Returned && o.Status.Since != nil {
+		l.since = o.Status.Since.Time
+	}
+	c.setLoan(u.GetUID(), l)
 }
 
 func setService(c *core, full string, u *unstructured.Unstructured) {
