@@ -244,10 +244,18 @@ type operator struct {
 	kubeconfig string
 }
 
-// newOperator builds the binary.
+// newOperator builds the binary for a plane's administrator.
 func newOperator(t *testing.T, p *plane.Plane) operator {
 	t.Helper()
-	o := operator{binary: filepath.Join(t.TempDir(), "springtide"), kubeconfig: p.Kubeconfig()}
+	o := buildOperator(t)
+	o.kubeconfig = p.Kubeconfig()
+	return o
+}
+
+// buildOperator builds the binary.
+func buildOperator(t *testing.T) operator {
+	t.Helper()
+	o := operator{binary: filepath.Join(t.TempDir(), "springtide")}
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", o.binary, "./cmd/springtide")
 	build.Dir = root
 	if text, err := build.CombinedOutput(); err != nil {
