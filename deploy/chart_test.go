@@ -11,7 +11,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
@@ -141,6 +144,51 @@ func TestChartExtras(t *testing.T) {
 		if d := cmp.Diff(byName(t, bytes.Split(text, []byte("\n---\n"))), got); d != "" {
 			t.Errorf("%s (-kustomize +helm):\n%s", name, d)
 		}
+	}
+}
+
+// TestChartPartitions: each partition of the scheduler has a Deployment that finds its own pods alone, and the Service finds those of all.
+func TestChartPartitions(t *testing.T) {
+	made, err := template(t, "--set", "scheduler.enabled=true", "--set", "scheduler.partitions=3", "--set", "scheduler.replicas=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var of []appsv1.Deployment
+	var service corev1.Service
+	for _, doc := range bytes.Split(made, []byte("\n---\n")) {
+		var o appsv1.Deployment
+		if err := yaml.Unmarshal(doc, &o); err != nil {
+			t.Fatalf("%v in\n%s", err, doc)
+		}
+		switch {
+		case o.Kind == "Deployment" && strings.HasPrefix(o.Name, "springtide-scheduler"):
+			of = append(of, o)
+		case o.Kind == "Service" && o.Name == "springtide-scheduler":
+			if err := yaml.Unmarshal(doc, &service); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if len(of) != 3 {
+		t.Fatalf("%d Deployments, want 3", len(of))
+	}
+	for i := range of {
+		args, pods := of[i].Spec.Template.Spec.Containers[0].Args, labels.Set(of[i].Spec.Template.Labels)
+		if of[i].Name != fmt.Sprint("springtide-scheduler-", i) || *of[i].Spec.Replicas != 1 || !slices.Contains(args, fmt.Sprint("--partition=", i)) || !slices.Contains(args, "--partitions=3") {
+			t.Errorf("%s with %d replicas and the arguments %v", of[i].Name, *of[i].Spec.Replicas, args)
+		}
+		if !labels.SelectorFromSet(service.Spec.Selector).Matches(pods) {
+			t.Errorf("the Service does not find the pods of %s", of[i].Name)
+		}
+		for k := range of {
+			finds, err := metav1.LabelSelectorAsSelector(of[k].Spec.Selector)
+			if err != nil || finds.Matches(pods) != (i == k) {
+				t.Errorf("%s finds the pods of %s: %v, %v", of[k].Name, of[i].Name, finds, err)
+			}
+		}
+	}
+	if _, err := template(t, "--set", "scheduler.partitions=0"); err == nil {
+		t.Error("no partitions are accepted")
 	}
 }
 

@@ -91,6 +91,8 @@ const (
 	SchedulerName = "springtide"
 	// SchedulerLeasePrefix names the Lease of a partition of the scheduler: prefix + partition number, in the scheduler's namespace.
 	SchedulerLeasePrefix = "springtide-scheduler-"
+	// LabelPartitions on such a Lease is the number of partitions that its holder counts.
+	LabelPartitions = "springtide.dev/scheduler-partitions"
 	// AnnotationKEDAPaused is KEDA's own: "true" on a ScaledObject makes it leave its target alone.
 	AnnotationKEDAPaused = "autoscaling.keda.sh/paused"
 	// AnnotationTakenOver on a ScaledObject says that `springtide adopt` paused it, so that `springtide release` lets it go on.

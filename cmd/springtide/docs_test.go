@@ -108,6 +108,7 @@ var playedBy = map[string]string{
 	"helm uninstall springtide --namespace springtide-system --timeout 45m":                                                                                                                 "TestHelm ./e2e/node",
 	"helm upgrade springtide-crds deploy/chart/springtide-crds --namespace springtide-system --set keep=false":                                                                              "TestHelm ./deploy",
 	"helm uninstall springtide-crds --namespace springtide-system":                                                                                                                          "TestHelm ./deploy",
+	"helm upgrade springtide deploy/chart/springtide --set scheduler.enabled=true --set scheduler.partitions=3 --reuse-values":                                                              "TestChartPartitions ./deploy",
 	"helm upgrade springtide deploy/chart/springtide --set scheduler.enabled=true --reuse-values":                                                                                           "TestHelm ./deploy",
 	"springtide doctor --prometheus URL":                                   "TestDoctorExamines ./cmd/springtide",
 	"springtide doctor --prometheus http://prometheus.monitoring.svc:9090": "TestDoctorExamines ./cmd/springtide",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,9 +20,14 @@ const namesShown = 3
 
 // checkSchedulers looks for pods and pools that name the bundled scheduler where none runs: such pods wait for ever, and no condition or event says why.
 func checkSchedulers(ctx context.Context, d *doctor) error {
-	holder, err := d.schedulerHolder(ctx)
+	held, err := schedulerHolders(ctx, d.c, d.namespace)
 	if err != nil {
 		return err
+	}
+	vacant := vacantPartitions(held)
+	if vacant != "" {
+		d.report("start its processes (scheduler.partitions of the chart, or a Deployment for each partition: docs/scheduler.md)",
+			"no process of the bundled scheduler holds %s: the nodes of it get no pods", vacant)
 	}
 	pods, err := d.c.core.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=,status.phase=" + string(corev1.PodPending)})
 	if err != nil {
@@ -52,12 +58,17 @@ func checkSchedulers(ctx context.Context, d *doctor) error {
 		}
 	}
 	switch {
-	case len(served) > 0 && holder == "":
+	case len(served) > 0 && len(held) == 0:
 		d.report("start springtide-scheduler, or empty spec.schedulerName of the pools: then fillers hold the room that online keeps",
 			"%s say that the bundled scheduler serves them (%s), and no process of it holds a lease", count(len(served), "pool"), shown(served))
-	case holder != "" && len(untouched) == 0:
-		d.ok("the bundled scheduler runs (%s)", holder)
-	case len(untouched) == 0:
+	case vacant != "" || len(untouched) > 0:
+	case len(held) > 0:
+		var holders []string
+		for _, l := range held {
+			holders = append(holders, l.holder)
+		}
+		d.ok("the bundled scheduler runs (%s)", shown(holders))
+	default:
 		d.ok("every pod that waits was looked at by its scheduler")
 	}
 	return nil
@@ -79,20 +90,47 @@ func shown(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:namesShown], ", "), len(names)-namesShown)
 }
 
-// schedulerHolder is the process that holds a lease of the bundled scheduler; empty for none.
-func (d *doctor) schedulerHolder(ctx context.Context) (string, error) {
-	leases, err := d.c.core.CoordinationV1().Leases(d.namespace).List(ctx, metav1.ListOptions{})
+// heldLease is the Lease of a partition of the bundled scheduler that a process holds.
+type heldLease struct {
+	name, holder string
+	partitions   int // how many the holder counts
+}
+
+// schedulerHolders are the processes that hold a lease of the bundled scheduler.
+func schedulerHolders(ctx context.Context, c *clients, namespace string) ([]heldLease, error) {
+	leases, err := c.core.CoordinationV1().Leases(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return "", fmt.Errorf("list the leases: %w", err)
+		return nil, fmt.Errorf("list the leases: %w", err)
 	}
+	var out []heldLease
 	for i := range leases.Items {
 		l := &leases.Items[i]
 		if !strings.HasPrefix(l.Name, v1alpha1.SchedulerLeasePrefix) || l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity == "" || l.Spec.RenewTime == nil || l.Spec.LeaseDurationSeconds == nil {
 			continue
 		}
-		if age := d.c.now().Sub(l.Spec.RenewTime.Time); age.Seconds() < float64(*l.Spec.LeaseDurationSeconds) {
-			return *l.Spec.HolderIdentity, nil
+		if age := c.now().Sub(l.Spec.RenewTime.Time); age.Seconds() < float64(*l.Spec.LeaseDurationSeconds) {
+			n, _ := strconv.Atoi(l.Labels[v1alpha1.LabelPartitions]) // zero where there is none: it has just begun
+			out = append(out, heldLease{l.Name, *l.Spec.HolderIdentity, n})
 		}
 	}
-	return "", nil
+	return out, nil
+}
+
+// vacantPartitions names those that no process holds, of as many as the holders count; empty for none.
+func vacantPartitions(held []heldLease) string {
+	most, names := 0, map[string]bool{}
+	for _, l := range held {
+		most = max(most, l.partitions)
+		names[l.name] = true
+	}
+	var vacant []string
+	for i := range most {
+		if !names[v1alpha1.SchedulerLeasePrefix+strconv.Itoa(i)] {
+			vacant = append(vacant, strconv.Itoa(i))
+		}
+	}
+	if len(vacant) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("partition %s of %d", strings.Join(vacant, ", "), most)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/springtide/springtide/api/v1alpha1"
@@ -59,18 +60,25 @@ func explainPod(ctx context.Context, o *cliOptions, c *clients, arg string) (*ex
 	return e, e.ground(ctx, o, c, "Pod", name)
 }
 
-// askTries is how often the service is asked: it may lead to a process that stands by.
+// askTries is how often the service is asked for each lease that is held: it may lead to a process that stands by, or that places other pods.
 const askTries = 6
 
-// askScheduler asks the process of the bundled scheduler that holds the lease.
+// askScheduler asks the process of the bundled scheduler that places the pod.
 func askScheduler(ctx context.Context, c *clients, namespace string, name fleet.Name) (string, error) {
-	var last error
-	for range askTries {
+	held, last := schedulerHolders(ctx, c, namespace) // where leases may not be read, one is supposed
+	unknown := "" // what one says that does not place the pod
+	for range askTries * max(1, len(held)) {
 		text, err := c.core.CoreV1().Services(namespace).ProxyGet("http", "springtide-scheduler", "http", "explain", map[string]string{"pod": name.String()}).DoRaw(ctx)
-		if err == nil {
+		switch {
+		case err == nil:
 			return string(text), nil
+		case apierrors.IsNotFound(err) && len(text) > 0:
+			unknown = string(text)
 		}
 		last = err
+	}
+	if unknown != "" {
+		return unknown, nil
 	}
 	return "", last
 }

@@ -32,6 +32,10 @@ func TestDoctorFindsPodsWithoutScheduler(t *testing.T) {
 		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "springtide-system", Name: v1alpha1.SchedulerLeasePrefix + "0"},
 			Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, RenewTime: &renewed}}
 	}
+	of := func(l *coordinationv1.Lease, partitions string) *coordinationv1.Lease {
+		l.Labels = map[string]string{v1alpha1.LabelPartitions: partitions}
+		return l
+	}
 	for _, c := range []struct {
 		name    string
 		objects []runtime.Object
@@ -46,6 +50,8 @@ func TestDoctorFindsPodsWithoutScheduler(t *testing.T) {
 		{"gated", []runtime.Object{pod("gated", time.Hour, func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}} })}, fine, "every pod"},
 		{"runs", []runtime.Object{lease(time.Second)}, fine, "the bundled scheduler runs (host-1)"},
 		{"ran", []runtime.Object{lease(time.Hour)}, fine, "every pod"},
+		{"a partition without a process", []runtime.Object{of(lease(time.Second), "3")}, problem,
+			"no process of the bundled scheduler holds partition 1, 2 of 3: the nodes of it get no pods"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := &doctor{namespace: "springtide-system", c: &clients{core: fake.NewClientset(c.objects...), now: func() time.Time { return now },

@@ -9,14 +9,20 @@ import (
 	"github.com/springtide/springtide/scheduler/place"
 )
 
-// explainPod says what became of a pod, or would become of it now: which filter removes how many nodes, and why the winner wins.
-func (c *core) explainPod(named string) string {
+// explainPod says what became of a pod, or would become of it now: which filter removes how many nodes, and why the winner wins. It is false where
+// another partition may know more.
+func (c *core) explainPod(named string) (string, bool) {
 	for _, p := range c.pods {
 		if name(p.object) == named {
-			return c.explain(p)
+			return c.explain(p), true
 		}
 	}
-	return "the scheduler knows no pod " + named + ": it is over, or there never was one"
+	for _, o := range c.elsewhere {
+		if name(o) == named {
+			return fmt.Sprintf("pod %s is placed by partition %d of the scheduler", named, c.homeOf(o)), false
+		}
+	}
+	return "the scheduler knows no pod " + named + ": it is over, or there never was one", false
 }
 
 func (c *core) explain(p *pod) string {

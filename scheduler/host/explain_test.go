@@ -1,6 +1,7 @@
 package host
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -26,11 +27,27 @@ func TestExplainPod(t *testing.T) {
 		"default/second": {"pod default/second waits", "0  accepted", "1  refused: node has one"},
 		"default/nobody": {"the scheduler knows no pod default/nobody"},
 	} {
-		got := p.c.explainPod(pod)
+		got, _ := p.c.explainPod(pod)
 		for _, w := range want {
 			if !strings.Contains(got, w) {
 				t.Errorf("%s: %q is not in\n%s", pod, w, got)
 			}
+		}
+	}
+}
+
+// TestExplainPodElsewhere: a pod that another partition places is not explained here: who asks has to go on asking.
+func TestExplainPodElsewhere(t *testing.T) {
+	p := newPlay(t)
+	p.c.c.Partitions = 2
+	for i := range 8 {
+		o := p.pod(fmt.Sprint("w", i), "1")
+		text, ours := p.c.explainPod(name(o))
+		if want := p.c.homeOf(o) == 0; ours != want {
+			t.Errorf("%s of partition %d is explained: %v, %s", name(o), p.c.homeOf(o), ours, text)
+		}
+		if !ours && !strings.Contains(text, "is placed by partition 1 ") {
+			t.Error(text)
 		}
 	}
 }

@@ -87,7 +87,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	s.o.Metrics.leader.WithLabelValues(fmt.Sprint(s.c.Partition)).Set(0)
 	go s.greet(ctx)
 	wait := time.Duration(s.c.BindTimeout) + margin
-	return hold(ctx, s.client, s.c.LeaseNamespace, s.c.Identity, s.c.Partition, s.times, wait, s.lead)
+	return hold(ctx, s.client, s.c.LeaseNamespace, s.c.Identity, partitioning{s.c.Partition, s.c.Partitions}, s.times, wait, s.o.Log, s.lead)
 }
 
 // greet waits for the first answer of the API server: the process is ready then, leader or not, since a standby is no failure.
@@ -347,11 +347,19 @@ func (s *Scheduler) ExplainHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this process does not hold the lease of its partition: ask the one that does", http.StatusServiceUnavailable)
 		return
 	}
-	answer := make(chan string, 1)
-	c.mail.post(func() { answer <- c.explainPod(r.URL.Query().Get("pod")) })
+	answer := make(chan func(), 1)
+	c.mail.post(func() {
+		text, ours := c.explainPod(r.URL.Query().Get("pod"))
+		answer <- func() {
+			if !ours {
+				w.WriteHeader(http.StatusNotFound)
+			}
+			fmt.Fprintln(w, text)
+		}
+	})
 	select {
-	case text := <-answer:
-		fmt.Fprintln(w, text)
+	case write := <-answer:
+		write()
 	case <-r.Context().Done():
 	}
 }

@@ -3,6 +3,8 @@ package host
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -13,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/springtide/springtide/api/v1alpha1"
 )
 
 // leaseOf is partition 0's Lease as a holder renewed it last.
@@ -41,7 +45,7 @@ func TestTakeover(t *testing.T) {
 				begin := time.Now()
 				client := fake.NewClientset(leaseOf(c.holder, begin))
 				var began time.Duration
-				err := hold(t.Context(), client, "system", "us", 0, times, wait, func(context.Context, func() bool) error {
+				err := hold(t.Context(), client, "system", "us", partitioning{0, 1}, times, wait, slog.New(slog.DiscardHandler), func(context.Context, func() bool) error {
 					began = time.Since(begin)
 					return nil
 				})
@@ -58,6 +62,104 @@ func TestTakeover(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAnotherNumberOfPartitions: to which partition a node belongs follows from their number, so a process begins when the holders that count another
+// number have ended: at once where none does, soon after one gave its Lease up, and after a silent one's last write. The holder that takes over from a
+// silent one is waited for as that one is, until the last write of that one has ended.
+func TestAnotherNumberOfPartitions(t *testing.T) {
+	const wait = 11 * time.Second
+	times := leaseTimesOf(15 * time.Second)
+	for _, c := range []struct {
+		name   string
+		number string
+		// holder of the other partition's Lease; it renews it until it ends, and gives it up if told so.
+		holder string
+		renews time.Duration
+		giveUp bool
+		least  time.Duration
+		most   time.Duration
+	}{
+		{"the same number", "3", "other", time.Hour, false, 0, 3 * times.retry},
+		{"one without a number", "", "other", 20 * time.Second, true, 20 * time.Second, 20*time.Second + 3*times.retry},
+		{"one that gives up", "1", "other", time.Minute, true, time.Minute, time.Minute + 3*times.retry},
+		{"one that falls silent", "1", "other", time.Minute, false, time.Minute + times.duration + wait, time.Minute + times.duration + wait + 3*times.retry},
+		{"one that has ended", "1", "", 0, false, 0, 3 * times.retry},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begin := time.Now()
+				client := fake.NewClientset()
+				leases := client.CoordinationV1().Leases("system")
+				write := func(holder string) {
+					l := leaseOf(holder, time.Now())
+					l.Name, l.Labels = leaseName(1), map[string]string{v1alpha1.LabelPartitions: c.number}
+					if _, err := leases.Update(t.Context(), l, metav1.UpdateOptions{}); err != nil {
+						if _, err = leases.Create(t.Context(), l, metav1.CreateOptions{}); err != nil {
+							t.Error(err)
+						}
+					}
+				}
+				write(c.holder)
+				ctx, stop := context.WithCancel(t.Context())
+				var other sync.WaitGroup
+				other.Go(func() {
+					for c.holder != "" && time.Since(begin) < c.renews && ctx.Err() == nil {
+						pause(ctx, min(times.retry, c.renews-time.Since(begin)))
+						write(c.holder)
+					}
+					if c.giveUp {
+						write("")
+					}
+				})
+				var began time.Duration
+				err := hold(t.Context(), client, "system", "us", partitioning{0, 3}, times, wait, slog.New(slog.DiscardHandler), func(context.Context, func() bool) error {
+					began = time.Since(begin)
+					return nil
+				})
+				stop()
+				other.Wait()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if began < c.least || began > c.most {
+					t.Errorf("began after %v, want %v to %v", began, c.least, c.most)
+				}
+				if l, err := leases.Get(t.Context(), leaseName(0), metav1.GetOptions{}); err != nil || l.Labels[v1alpha1.LabelPartitions] != "3" {
+					t.Errorf("our Lease does not say how many partitions we count: %v, %v", l, err)
+				}
+			})
+		})
+	}
+}
+
+// TestNumberAfterTheWritesOfAFormerHolder: the Lease of a holder that fell silent keeps its number until the last write of that holder has ended, and is not
+// given up before: the other partitions, and a successor, wait for that write too.
+func TestNumberAfterTheWritesOfAFormerHolder(t *testing.T) {
+	const wait = 11 * time.Second
+	times := leaseTimesOf(15 * time.Second)
+	synctest.Test(t, func(t *testing.T) {
+		former := leaseOf("other", time.Now())
+		former.Labels = map[string]string{v1alpha1.LabelPartitions: "1"}
+		client := fake.NewClientset(former)
+		ctx, stop := context.WithCancel(t.Context())
+		var us sync.WaitGroup
+		us.Go(func() {
+			if err := hold(ctx, client, "system", "us", partitioning{0, 3}, times, wait, slog.New(slog.DiscardHandler), func(context.Context, func() bool) error {
+				t.Error("it began")
+				return nil
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+		time.Sleep(times.duration + 3*times.retry)
+		stop()
+		us.Wait()
+		l, err := client.CoordinationV1().Leases("system").Get(t.Context(), leaseName(0), metav1.GetOptions{})
+		if err != nil || *l.Spec.HolderIdentity != "us" || l.Labels[v1alpha1.LabelPartitions] != "1" {
+			t.Errorf("the Lease is %v (%v), want it held by us under the former number", l, err)
+		}
+	})
 }
 
 // TestNoWriteUnderAnOldLease: a holder whose renewals fail stops writing a margin before another process may take over, and ends with the reason.
@@ -77,7 +179,7 @@ func TestNoWriteUnderAnOldLease(t *testing.T) {
 		client.PrependReactor("update", "leases", fails)
 		client.PrependReactor("create", "leases", fails)
 		wrote, last := time.Time{}, time.Time{}
-		err := hold(t.Context(), client, "system", "us", 0, times, 0, func(ctx context.Context, mayWrite func() bool) error {
+		err := hold(t.Context(), client, "system", "us", partitioning{0, 1}, times, 0, slog.New(slog.DiscardHandler), func(ctx context.Context, mayWrite func() bool) error {
 			time.Sleep(time.Minute)
 			if !mayWrite() {
 				t.Error("the Lease is renewed, and no write is allowed under it")

@@ -103,3 +103,19 @@ The documents of a file below files/, in the release's namespace. The files hold
 {{- with .values.resources }}{{ $_ := set $c "resources" . }}{{ end }}
 {{- with .values.extraArgs }}{{ $_ := set $c "args" (concat $c.args .) }}{{ end }}
 {{- end }}
+
+{{/* The scheduler's Deployment for one partition of several. Its pods have a label more, so that each Deployment finds its own. */}}
+{{- define "springtide.partition" -}}
+{{- $o := .object }}
+{{- $label := dict "springtide.dev/scheduler-partition" (toString .number) }}
+{{- $_ := set $o.metadata "name" (printf "%s-%d" $o.metadata.name .number) }}
+{{- $_ := set $o.metadata "labels" (merge $o.metadata.labels $label) }}
+{{- $_ := set $o.spec.selector "matchLabels" (merge $o.spec.selector.matchLabels $label) }}
+{{- $_ := set $o.spec.template.metadata "labels" (merge $o.spec.template.metadata.labels $label) }}
+{{- range $o.spec.template.spec.topologySpreadConstraints }}
+{{- $_ := set .labelSelector "matchLabels" (merge .labelSelector.matchLabels $label) }}
+{{- end }}
+{{- $c := first $o.spec.template.spec.containers }}
+{{- $_ := set $c "args" (concat $c.args (list (printf "--partition=%d" .number) (printf "--partitions=%d" (int .of)))) }}
+{{- toYaml $o }}
+{{- end }}
