@@ -89,12 +89,16 @@ test: deps build ## What must hold for every change: real API server, unit, scri
 	@$(MAKE) --no-print-directory -j2 --old-file=build unit e2e-short race plane # build is done: -o keeps each lane from asking again
 
 .PHONY: full
-full: test seeds race-all e2e e2e-node e2e-operator images-test release-check ## Everything: make test, all seeds at the controller's own pace, the race detector on every package, all lab runs, the stories on a real node, Helm, images
+full: test seeds differential race-all e2e e2e-node e2e-operator images-test release-check ## Everything: make test, all seeds at the controller's own pace, the race detector on every package, all lab runs, the stories on a real node, Helm, images
 
 .PHONY: seeds
 seeds: ## 200 seeds of faults with a cycle every 15 seconds, and 1,000 where the bundled scheduler's decisions place the pods (SEEDS=1..200)
 	@ALL_SEEDS=1 $(GO) test -timeout 60m -run TestSeedsBreakNothingAtTheControllersPace ./sim
 	@SEEDS=$${SEEDS:-1..1000} $(GO) test -timeout 60m -run TestSeedsBreakNothingByTheBundledScheduler ./sim
+
+.PHONY: differential
+differential: ## The bundled scheduler's filters against upstream's on thousands of random clusters (CHECKS=5000)
+	@$(GO) test -timeout 30m -run 'AsUpstream|AnswersAfterChanges' ./scheduler/host ./scheduler/host/upstream -rapid.checks=$${CHECKS:-5000}
 
 .PHONY: quick
 quick: ## Lint and -short tests of what changed since main and of its direct importers, in 90 seconds; says what it skipped (BASE=REF)

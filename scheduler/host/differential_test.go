@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"slices"
 	"testing"
@@ -36,6 +37,7 @@ import (
 // TestFeasibleAsUpstream: on random clusters a random pod fits exactly the nodes on which upstream's plugins accept it: resources with overhead, sidecars and
 // pod-level requests, node selector and affinity, taints and tolerations, cordons, and host ports.
 func TestFeasibleAsUpstream(t *testing.T) {
+	thousands(t)
 	metrics.Register()
 	fits, refused := 0, 0
 	rapid.Check(t, func(r *rapid.T) {
@@ -79,6 +81,19 @@ func TestFeasibleAsUpstream(t *testing.T) {
 	if fits == 0 || refused == 0 {
 		t.Errorf("%d nodes accepted and %d refused: the clusters that are drawn test nothing", fits, refused)
 	}
+}
+
+// thousands makes a test draw thousands of clusters: an aspect alone has few of a hundred. More can be asked for by the flag.
+func thousands(t *testing.T) {
+	t.Helper()
+	f := flag.Lookup("rapid.checks")
+	if f.Value.String() != f.DefValue || testing.Short() {
+		return
+	}
+	if err := f.Value.Set("3000"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Value.Set(f.DefValue) })
 }
 
 // TestImagesScoreAsUpstream: a node that has images of a pod scores what upstream's ImageLocality gives it. The part of the nodes that have an image is

@@ -21,7 +21,6 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/adapter"
-	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/scheduler/host/queue"
 	"github.com/springtide/springtide/scheduler/place"
 )
@@ -465,7 +464,7 @@ func (g *gangs) within(c *core, x *gang, chosen []*pod) place.GangRequest {
 func (c *core) preferred(chosen []*pod) []string {
 	keys := []string{v1alpha1.LabelNetworkPod}
 	if slices.ContainsFunc(chosen, func(p *pod) bool { return p.request.resources.GPU > 0 }) {
-		keys = append(keys, facts.LabelGPUModel)
+		keys = append(keys, place.GPUModelKey)
 	}
 	if !slices.ContainsFunc(chosen, func(p *pod) bool { return c.jobOf(p.object) != "" }) {
 		return nil

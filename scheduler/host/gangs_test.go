@@ -7,8 +7,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/internal/kube/facts"
 )
 
 // elasticJob is an ElasticJob with a minimum for each role, of batch Jobs of the role's name.
@@ -143,6 +145,59 @@ func TestLatePodsStayInTheirDomain(t *testing.T) {
 	p.settle()
 	if got := p.take(); got["late"] != "a3" {
 		t.Errorf("bound %v, want the new node of rack a", got)
+	}
+}
+
+// TestGangPrefersOneGPUModel: the pods of an ElasticJob that ask for GPUs share a GPU model where one has room for all of them, though nodes of another
+// model score better alone; where none has, they are bound on two models rather than wait. Pods that ask for no GPU, and pods without a job, have no such wish.
+func TestGangPrefersOneGPUModel(t *testing.T) {
+	gpus := func(n string) func(*corev1.Pod) {
+		return func(o *corev1.Pod) { o.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"] = resource.MustParse(n) }
+	}
+	model := func(name, n string) func(*corev1.Node) {
+		return func(o *corev1.Node) {
+			o.Labels[facts.LabelGPUModel] = name
+			o.Status.Allocatable["nvidia.com/gpu"] = resource.MustParse(n)
+		}
+	}
+	for _, c := range []struct {
+		name string
+		pods int
+		job  bool
+		want []string // models
+	}{
+		{"one model holds both", 2, true, []string{"h100"}},
+		{"no model holds all five", 5, true, []string{"a100", "h100"}},
+		{"without a job, each pod goes where it fits best", 2, false, []string{"a100", "h100"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newPlay(t)
+			// The first pod fills a100 exactly, which leaves no GPU behind: alone it is the best node.
+			p.node("a", "8", model("a100", "4"))
+			for i := range 3 {
+				p.node(fmt.Sprint("h", i), "8", model("h100", "8"))
+			}
+			job := elasticJob(60, map[string]int32{"worker": int32(c.pods)})
+			if c.job {
+				p.c.setJob("default/train", job)
+			}
+			for i := range c.pods {
+				size := "4"
+				if c.pods > 2 {
+					size = []string{"8", "8", "8", "2", "2"}[i]
+				}
+				p.pod(fmt.Sprint("w", i), "1", owned("Job", "worker"), gpus(size))
+			}
+			p.settle()
+			at := p.take()
+			models := map[string]bool{}
+			for _, node := range at {
+				models[map[byte]string{'a': "a100", 'h': "h100"}[node[0]]] = true
+			}
+			if len(at) != c.pods || !slices.Equal(sortedKeys(models), c.want) {
+				t.Errorf("bound %v, want %d pods on %v", at, c.pods, c.want)
+			}
+		})
 	}
 }
 

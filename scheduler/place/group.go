@@ -22,7 +22,8 @@ type GangRequest struct {
 	Roles []Role
 	// Domain is the label key by which all pods must be in one domain; empty for none. Value names the domain, where pods of the gang are there already.
 	Domain, Value string
-	// Prefer are label keys by which the pods should be in one domain, the most important first. They are given up from the last on.
+	// Prefer are label keys by which the pods should be in one domain, the most important first; at most [mostPreferred]. One is given up where it cannot be
+	// kept together with those before it.
 	Prefer []string
 }
 
@@ -32,8 +33,29 @@ type GangDecision struct {
 	Pods [][]Decision
 	// Domain is the one that was chosen by the keys, in the order of Domain and the Prefer that was kept; empty without keys.
 	Domain string
-	// Kept is how many of the preferred keys hold.
-	Kept int
+	// Kept are the preferred keys that hold.
+	Kept []string
+}
+
+// mostPreferred bounds the keys that a gang may prefer: each subset of them may be tried.
+const mostPreferred = 4
+
+// wishes are the subsets of the keys, best first: all of them at first, and none at last.
+func wishes(keys []string) iter.Seq[[]string] {
+	keys = keys[:min(len(keys), mostPreferred)]
+	return func(yield func([]string) bool) {
+		for dropped := range 1 << len(keys) {
+			var kept []string
+			for i, key := range keys {
+				if dropped>>(len(keys)-1-i)&1 == 0 {
+					kept = append(kept, key)
+				}
+			}
+			if !yield(kept) {
+				return
+			}
+		}
+	}
 }
 
 // DecideGang places at least Min pods of each role, or none: in one domain by the keys that are asked for. Of the domains with enough room the one
@@ -45,12 +67,12 @@ func (t *Table) DecideGang(g GangRequest) (GangDecision, bool) {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return t.largestFirst(g.Roles[a].Class, g.Roles[b].Class) })
-	for kept := len(g.Prefer); kept >= 0; kept-- {
-		keys := make([]string, 0, 1+kept)
+	for kept := range wishes(g.Prefer) {
+		keys := make([]string, 0, 1+len(kept))
 		if g.Domain != "" {
 			keys = append(keys, g.Domain)
 		}
-		keys = append(keys, g.Prefer[:kept]...)
+		keys = append(keys, kept...)
 		if len(keys) == 0 {
 			if out, ok := t.gangIn(&g, order, "", none); ok {
 				return out, true

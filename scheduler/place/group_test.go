@@ -2,6 +2,7 @@ package place
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -32,7 +33,7 @@ func TestGangDomains(t *testing.T) {
 		count  int
 		g      GangRequest
 		domain string
-		kept   int
+		kept   []string
 		placed int
 	}{
 		{name: "anywhere", min: 12, count: 12, placed: 12},
@@ -42,8 +43,9 @@ func TestGangDomains(t *testing.T) {
 		{name: "one that holds all that is wanted", min: 2, count: 5, g: GangRequest{Domain: "rack"}, domain: "r2", placed: 5},
 		{name: "as many as there are", min: 2, count: 50, g: GangRequest{Domain: "rack"}, domain: "r2", placed: 6},
 		{name: "a rack is preferred", min: 7, count: 7, g: GangRequest{Prefer: []string{"rack"}}, placed: 7},
-		{name: "within a block a rack is preferred", min: 4, count: 4, g: GangRequest{Domain: "block", Prefer: []string{"rack"}}, domain: "b0\x1fr1", kept: 1, placed: 4},
+		{name: "within a block a rack is preferred", min: 4, count: 4, g: GangRequest{Domain: "block", Prefer: []string{"rack"}}, domain: "b0\x1fr1", kept: []string{"rack"}, placed: 4},
 		{name: "within a block no rack holds six", min: 6, count: 6, g: GangRequest{Domain: "block", Value: "b0", Prefer: []string{"rack"}}, domain: "b0", placed: 6},
+		{name: "a wish that cannot be met does not cost the next one", min: 4, count: 4, g: GangRequest{Prefer: []string{"row", "rack"}}, domain: "r1", kept: []string{"rack"}, placed: 4},
 		{name: "the rest of a gang goes where it is", min: 1, count: 1, g: GangRequest{Domain: "rack", Value: "r2"}, domain: "r2", placed: 1},
 		{name: "a label that no machine has", min: 1, count: 1, g: GangRequest{Domain: "row"}},
 	} {
@@ -54,8 +56,8 @@ func TestGangDomains(t *testing.T) {
 		if ok {
 			n = len(out.Pods[0])
 		}
-		if ok != (c.placed > 0) || n != c.placed || out.Domain != c.domain || out.Kept != c.kept {
-			t.Errorf("%s: %v, %d pods, domain %q, kept %d", c.name, ok, n, out.Domain, out.Kept)
+		if ok != (c.placed > 0) || n != c.placed || out.Domain != c.domain || !slices.Equal(out.Kept, c.kept) {
+			t.Errorf("%s: %v, %d pods, domain %q, kept %v", c.name, ok, n, out.Domain, out.Kept)
 		}
 		for _, d := range out.Pods {
 			for _, d := range d {

@@ -104,6 +104,9 @@ func parse(p *corev1.Pod) []term {
 	var out []term
 	for i := range p.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
 		t := &p.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[i]
+		if t.LabelSelector == nil {
+			continue // it selects no pod, and its text is that of a selector of all
+		}
 		s, err := metav1.LabelSelectorAsSelector(t.LabelSelector)
 		if err != nil {
 			s = labels.Everything()

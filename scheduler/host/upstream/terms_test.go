@@ -38,6 +38,9 @@ func TestEqualTermsHaveOneName(t *testing.T) {
 			t.Errorf("%s: keeps away %v, want %v", c.name, got, c.want)
 		}
 	}
+	if none := terms.Repels(of("a", "web", func(t *corev1.PodAffinityTerm) { t.LabelSelector = nil })); none != "" {
+		t.Errorf("an anti-affinity to no pod has the name %q", none)
+	}
 	terms.Forget(web)
 	if terms.Selects(web, of("a", "web", nil)) {
 		t.Error("what was forgotten keeps a pod away")
