@@ -27,7 +27,7 @@ func checkSchedulers(ctx context.Context, d *doctor) error {
 	vacant := vacantPartitions(held)
 	if vacant != "" {
 		d.report("start its processes (scheduler.partitions of the chart, or a Deployment for each partition: docs/scheduler.md)",
-			"no process of the bundled scheduler holds %s: the nodes of it get no pods", vacant)
+			"no process of the bundled scheduler holds %s: the nodes there get no pods", vacant)
 	}
 	pods, err := d.c.core.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=,status.phase=" + string(corev1.PodPending)})
 	if err != nil {

@@ -65,8 +65,9 @@ const askTries = 6
 
 // askScheduler asks the process of the bundled scheduler that places the pod.
 func askScheduler(ctx context.Context, c *clients, namespace string, name fleet.Name) (string, error) {
-	held, last := schedulerHolders(ctx, c, namespace) // where leases may not be read, one is supposed
-	unknown := ""                                     // what one says that does not place the pod
+	// Where the leases may not be read, one is supposed.
+	held, last := schedulerHolders(ctx, c, namespace)
+	var unknown string // what a process says that does not place the pod
 	for range askTries * max(1, len(held)) {
 		text, err := c.core.CoreV1().Services(namespace).ProxyGet("http", "springtide-scheduler", "http", "explain", map[string]string{"pod": name.String()}).DoRaw(ctx)
 		switch {

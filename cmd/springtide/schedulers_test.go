@@ -8,12 +8,16 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
+	restclient "k8s.io/client-go/rest"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
 )
 
 // TestDoctorFindsPodsWithoutScheduler: a pod that no scheduler has looked at is named with the way back, and one that was judged, is gated or is young is not.
@@ -51,7 +55,7 @@ func TestDoctorFindsPodsWithoutScheduler(t *testing.T) {
 		{"runs", []runtime.Object{lease(time.Second)}, fine, "the bundled scheduler runs (host-1)"},
 		{"ran", []runtime.Object{lease(time.Hour)}, fine, "every pod"},
 		{"a partition without a process", []runtime.Object{of(lease(time.Second), "3")}, problem,
-			"no process of the bundled scheduler holds partition 1, 2 of 3: the nodes of it get no pods"},
+			"no process of the bundled scheduler holds partition 1, 2 of 3: the nodes there get no pods"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := &doctor{namespace: "springtide-system", c: &clients{core: fake.NewClientset(c.objects...), now: func() time.Time { return now },
@@ -61,6 +65,46 @@ func TestDoctorFindsPodsWithoutScheduler(t *testing.T) {
 			}
 			if len(d.found) != 1 || d.found[0].Severity != c.want || !strings.Contains(d.found[0].Message, c.says) {
 				t.Errorf("found %+v, want %s: %s", d.found, c.want, c.says)
+			}
+		})
+	}
+}
+
+// proxied is an answer of a scheduler's process by the API server's proxy.
+type proxied struct {
+	restclient.ResponseWrapper
+	text string
+	err  error
+}
+
+func (p proxied) DoRaw(context.Context) ([]byte, error) { return []byte(p.text), p.err }
+
+// TestExplainAsksThePartitionOfThePod: the service leads to any process, so it is asked until the one answers that places the pod. Where none does, what the
+// others said of the pod is shown, and else why they did not answer.
+func TestExplainAsksThePartitionOfThePod(t *testing.T) {
+	standby := proxied{err: apierrors.NewServiceUnavailable("stands by")}
+	other := proxied{text: "pod shop/cart is placed by partition 1", err: apierrors.NewNotFound(corev1.Resource("services"), "springtide-scheduler")}
+	ours := proxied{text: "pod shop/cart is on node a"}
+	for _, c := range []struct {
+		name    string
+		answers []proxied // the last one stays
+		want    string
+		fails   string
+	}{
+		{"a standby and another partition answer first", []proxied{standby, other, standby, ours}, "is on node a", ""},
+		{"another partition alone answers", []proxied{standby, other, standby}, "is placed by partition 1", ""},
+		{"none answers", []proxied{standby}, "", "stands by"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			client := fake.NewClientset()
+			asked := 0
+			client.AddProxyReactor("services", func(clienttesting.Action) (bool, restclient.ResponseWrapper, error) {
+				asked++
+				return true, c.answers[min(asked, len(c.answers))-1], nil
+			})
+			text, err := askScheduler(t.Context(), &clients{core: client, now: time.Now}, "springtide-system", fleet.Name{Namespace: "shop", Name: "cart"})
+			if !strings.Contains(text, c.want) || (err != nil) != (c.fails != "") || err != nil && !strings.Contains(err.Error(), c.fails) {
+				t.Errorf("%q, %v", text, err)
 			}
 		})
 	}

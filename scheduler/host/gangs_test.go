@@ -149,7 +149,7 @@ func TestLatePodsStayInTheirDomain(t *testing.T) {
 }
 
 // TestGangPrefersOneGPUModel: the pods of an ElasticJob that ask for GPUs share a GPU model where one has room for all of them, though nodes of another
-// model score better alone; where none has, they are bound on two models rather than wait. Pods that ask for no GPU, and pods without a job, have no such wish.
+// model score better alone; where none has, they are bound on two models rather than wait. Pods without a job have no such wish.
 func TestGangPrefersOneGPUModel(t *testing.T) {
 	gpus := func(n string) func(*corev1.Pod) {
 		return func(o *corev1.Pod) { o.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"] = resource.MustParse(n) }
@@ -162,13 +162,13 @@ func TestGangPrefersOneGPUModel(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		pods int
+		gpus []string // of each pod
 		job  bool
 		want []string // models
 	}{
-		{"one model holds both", 2, true, []string{"h100"}},
-		{"no model holds all five", 5, true, []string{"a100", "h100"}},
-		{"without a job, each pod goes where it fits best", 2, false, []string{"a100", "h100"}},
+		{"one model holds both", []string{"4", "4"}, true, []string{"h100"}},
+		{"no model holds all five", []string{"8", "8", "8", "2", "2"}, true, []string{"a100", "h100"}},
+		{"without a job, each pod goes where it fits best", []string{"4", "4"}, false, []string{"a100", "h100"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newPlay(t)
@@ -177,16 +177,11 @@ func TestGangPrefersOneGPUModel(t *testing.T) {
 			for i := range 3 {
 				p.node(fmt.Sprint("h", i), "8", model("h100", "8"))
 			}
-			job := elasticJob(60, map[string]int32{"worker": int32(c.pods)})
 			if c.job {
-				p.c.setJob("default/train", job)
+				p.c.setJob("default/train", elasticJob(60, map[string]int32{"worker": int32(len(c.gpus))}))
 			}
-			for i := range c.pods {
-				size := "4"
-				if c.pods > 2 {
-					size = []string{"8", "8", "8", "2", "2"}[i]
-				}
-				p.pod(fmt.Sprint("w", i), "1", owned("Job", "worker"), gpus(size))
+			for i, n := range c.gpus {
+				p.pod(fmt.Sprint("w", i), "1", owned("Job", "worker"), gpus(n))
 			}
 			p.settle()
 			at := p.take()
@@ -194,8 +189,8 @@ func TestGangPrefersOneGPUModel(t *testing.T) {
 			for _, node := range at {
 				models[map[byte]string{'a': "a100", 'h': "h100"}[node[0]]] = true
 			}
-			if len(at) != c.pods || !slices.Equal(sortedKeys(models), c.want) {
-				t.Errorf("bound %v, want %d pods on %v", at, c.pods, c.want)
+			if len(at) != len(c.gpus) || !slices.Equal(sortedKeys(models), c.want) {
+				t.Errorf("bound %v, want %d pods on %v", at, len(c.gpus), c.want)
 			}
 		})
 	}

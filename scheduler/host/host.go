@@ -347,19 +347,21 @@ func (s *Scheduler) ExplainHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this process does not hold the lease of its partition: ask the one that does", http.StatusServiceUnavailable)
 		return
 	}
-	answer := make(chan func(), 1)
+	type explanation struct {
+		text string
+		ours bool
+	}
+	answer := make(chan explanation, 1)
 	c.mail.post(func() {
 		text, ours := c.explainPod(r.URL.Query().Get("pod"))
-		answer <- func() {
-			if !ours {
-				w.WriteHeader(http.StatusNotFound)
-			}
-			fmt.Fprintln(w, text)
-		}
+		answer <- explanation{text, ours}
 	})
 	select {
-	case write := <-answer:
-		write()
+	case e := <-answer:
+		if !e.ours {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		fmt.Fprintln(w, e.text)
 	case <-r.Context().Done():
 	}
 }

@@ -162,6 +162,27 @@ func TestNumberAfterTheWritesOfAFormerHolder(t *testing.T) {
 	})
 }
 
+// TestNumberStandsBeforeTheOthersAreRead: of two that count differently at least one sees the other, since each has its number on its own Lease when it looks.
+func TestNumberStandsBeforeTheOthersAreRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset(leaseOf("other", time.Now()))
+		looked := false
+		client.PrependReactor("list", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+			looked = true
+			l, err := client.Tracker().Get(coordinationv1.SchemeGroupVersion.WithResource("leases"), "system", leaseName(0))
+			if err != nil || l.(*coordinationv1.Lease).Labels[v1alpha1.LabelPartitions] != "3" {
+				t.Errorf("the others are read, and our Lease is %v, %v", l, err)
+			}
+			return false, nil, nil
+		})
+		err := hold(t.Context(), client, "system", "us", partitioning{0, 3}, leaseTimesOf(15*time.Second), 11*time.Second, slog.New(slog.DiscardHandler),
+			func(context.Context, func() bool) error { return nil })
+		if err != nil || !looked {
+			t.Errorf("the other Leases were read: %v, %v", looked, err)
+		}
+	})
+}
+
 // TestNoWriteUnderAnOldLease: a holder whose renewals fail stops writing a margin before another process may take over, and ends with the reason.
 func TestNoWriteUnderAnOldLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

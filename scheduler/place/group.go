@@ -22,8 +22,8 @@ type GangRequest struct {
 	Roles []Role
 	// Domain is the label key by which all pods must be in one domain; empty for none. Value names the domain, where pods of the gang are there already.
 	Domain, Value string
-	// Prefer are label keys by which the pods should be in one domain, the most important first; at most [mostPreferred]. One is given up where it cannot be
-	// kept together with those before it.
+	// Prefer are label keys by which the pods should be in one domain, the most important first. One is given up where it cannot be kept together with
+	// those before it. Each subset may be tried, so they should be few.
 	Prefer []string
 }
 
@@ -37,12 +37,8 @@ type GangDecision struct {
 	Kept []string
 }
 
-// mostPreferred bounds the keys that a gang may prefer: each subset of them may be tried.
-const mostPreferred = 4
-
 // wishes are the subsets of the keys, best first: all of them at first, and none at last.
 func wishes(keys []string) iter.Seq[[]string] {
-	keys = keys[:min(len(keys), mostPreferred)]
 	return func(yield func([]string) bool) {
 		for dropped := range 1 << len(keys) {
 			var kept []string

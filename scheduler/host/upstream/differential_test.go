@@ -13,13 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	schedulercache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podtopologyspread"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
 	fruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"pgregory.net/rapid"
 
@@ -315,17 +312,8 @@ func (h *history) fresh(ctx context.Context, o *host.PluginOptions, p *corev1.Po
 		}
 	}
 	snapshot := schedulercache.NewSnapshot(pods, nodes)
-	registry, profile := fruntime.Registry{queuesort.Name: queuesort.New, defaultbinder.Name: defaultbinder.New}, &config.KubeSchedulerProfile{SchedulerName: "fresh", Plugins: &config.Plugins{}}
-	profile.Plugins.QueueSort.Enabled = []config.Plugin{{Name: queuesort.Name}}
-	profile.Plugins.Bind.Enabled = []config.Plugin{{Name: defaultbinder.Name}}
-	for _, x := range volumesAndPods() {
-		if x.name == podtopologyspread.Name || x.name == interpodaffinity.Name {
-			registry[x.name] = x.make
-			profile.Plugins.MultiPoint.Enabled = append(profile.Plugins.MultiPoint.Enabled, config.Plugin{Name: x.name, Weight: 1})
-			profile.PluginConfig = append(profile.PluginConfig, config.PluginConfig{Name: x.name, Args: x.args})
-		}
-	}
-	fw, err := fruntime.NewFramework(ctx, registry, profile, fruntime.WithSnapshotSharedLister(snapshot), fruntime.WithClientSet(o.Client), fruntime.WithInformerFactory(o.Informers))
+	asked := slices.DeleteFunc(volumesAndPods(), func(p plugin) bool { return p.name != podtopologyspread.Name && p.name != interpodaffinity.Name })
+	fw, err := frameworkOf(ctx, asked, fruntime.WithSnapshotSharedLister(snapshot), fruntime.WithClientSet(o.Client), fruntime.WithInformerFactory(o.Informers))
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -124,6 +124,15 @@ func newJudge(ctx context.Context, o host.PluginOptions, served bool) (*Judge, e
 		options = append(options, fruntime.WithSharedDRAManager(manager))
 		plugins = append(plugins, plugin{dynamicresources.Name, fruntime.FactoryAdapter(features(), dynamicresources.New), &config.DynamicResourcesArgs{}})
 	}
+	var err error
+	if j.fw, err = frameworkOf(ctx, plugins, options...); err != nil {
+		return nil, fmt.Errorf("make upstream's plugins: %w", err)
+	}
+	return j, watch(o, served)
+}
+
+// frameworkOf is upstream's framework with these plugins. It has a queue order and a binder because it must: neither is asked.
+func frameworkOf(ctx context.Context, plugins []plugin, options ...fruntime.Option) (framework.Framework, error) {
 	registry, profile := fruntime.Registry{}, &config.KubeSchedulerProfile{SchedulerName: "upstream", Plugins: &config.Plugins{}}
 	registry[queuesort.Name] = queuesort.New
 	registry[defaultbinder.Name] = defaultbinder.New
@@ -136,11 +145,7 @@ func newJudge(ctx context.Context, o host.PluginOptions, served bool) (*Judge, e
 			profile.PluginConfig = append(profile.PluginConfig, config.PluginConfig{Name: p.name, Args: p.args})
 		}
 	}
-	var err error
-	if j.fw, err = fruntime.NewFramework(ctx, registry, profile, options...); err != nil {
-		return nil, fmt.Errorf("make upstream's plugins: %w", err)
-	}
-	return j, watch(o, served)
+	return fruntime.NewFramework(ctx, registry, profile, options...)
 }
 
 type plugin struct {
