@@ -86,11 +86,11 @@ func (d *divider) class(s ParcelSupply, shares []Share) {
 	f.share(within, whole) // who is within its limit owes nothing: it would take again what it left
 	f.share(stands, whole)
 	keeps := f.has()
-	if lack > 0 { // What comes free is the lenders' first, whoever has less than its part of what is borrowed.
-		f.share(limits, whole)
-		for i, most := range f.has() {
-			limits[i] = min(limits[i], most)
-		}
+	// What others stand on is not there to grow into, though they are on more than their part of what is borrowed: who took it would have them
+	// leave it, one deadline after the other. And what comes free is the lenders' first.
+	f.share(limits, whole)
+	for i, most := range f.has() {
+		limits[i] = min(limits[i], most)
 	}
 	for k, i := range tr.byID {
 		node := &tr.nodes[i]

@@ -79,6 +79,8 @@ func (r *Runtime) Run(ctx context.Context) {
 			s.Stop()
 			r.mu.Lock()
 			r.stub, r.live = nil, false
+			// What the runtime has after a restart is what it lists when the plugin registers again, and until then nothing is known.
+			r.ids = map[string]string{}
 			r.lost++
 			r.mu.Unlock()
 			r.event()

@@ -211,6 +211,11 @@ func TestHooks(t *testing.T) {
 			t.Fatal("the plugin does not notice the loss")
 		}
 	}
+	p.mu.Lock()
+	if len(p.ids) > 0 {
+		t.Errorf("after the loss the plugin still holds %v: it would answer from it between registration and Synchronize", p.ids)
+	}
+	p.mu.Unlock()
 	if err := p.Update(ctx, nil); err == nil {
 		t.Error("an update without a runtime succeeds")
 	}
