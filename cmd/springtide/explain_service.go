@@ -68,7 +68,7 @@ func ageText(at *metav1.Time, now time.Time) string {
 	case age >= 24*time.Hour:
 		return fmt.Sprintf("%s, more than a day before this machine's clock: no controller runs, or it has a clock of its own", stamp(at))
 	case age > 30*time.Second:
-		return fmt.Sprintf("%s, %s ago; what an operator acts on is written at once, plain changes within ten minutes, scales by one replica or a tenth within an hour", stamp(at), age)
+		return fmt.Sprintf("%s, %s ago; what an operator acts on is written at once, plain changes within ten minutes, small scales within two hours", stamp(at), age)
 	}
 	return stamp(at)
 }

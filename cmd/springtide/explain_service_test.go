@@ -67,7 +67,7 @@ func TestAgeText(t *testing.T) {
 	if got := ageText(&at, at.Add(4000*time.Hour)); !strings.Contains(got, "a clock of its own") {
 		t.Errorf("%q: by a clock that is months ahead, the lab's for one, an age says nothing", got)
 	}
-	want := stamp(&at) + ", 9m2s ago; what an operator acts on is written at once, plain changes within ten minutes, scales by one replica or a tenth within an hour"
+	want := stamp(&at) + ", 9m2s ago; what an operator acts on is written at once, plain changes within ten minutes, small scales within two hours"
 	if got := ageText(&at, at.Add(9*time.Minute+2*time.Second)); got != want {
 		t.Errorf("%q\nwant %q", got, want)
 	}

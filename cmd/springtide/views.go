@@ -48,7 +48,7 @@ func newServicesCommand(o *cliOptions) *cobra.Command {
 		Long: "List online services. DESIRED is what Springtide wants now (or would want, in mode Observe or Recommend), PEAK the largest demand of\n" +
 			"the coming day and when it comes. STATE is Refused, Frozen, Paused, Stale (a signal is missing, so nothing scales in), Held, Observing,\n" +
 			"Learning (the forecast is not trusted yet) or OK. SEEN is how old the numbers are: what an operator acts on is\n" +
-			"written at once, plain changes within ten minutes, scales by one replica or a tenth within an hour.\n" +
+			"written at once, plain changes within ten minutes, small scales within two hours.\n" +
 			"-o wide adds the whole reason and FLOOR: what the forecast asks for with the start-up time of a pod as lead.",
 		Example: "  springtide services -A --sort-by desired\n  springtide services cart till -n shop -w",
 	})

@@ -62,7 +62,7 @@ func (r *reporter) forget(now time.Time, turn time.Duration) {
 
 // Report tells operators of a cycle in status, conditions and events. A status is written when something in it changed that an operator
 // would act on (the desired replicas, a phase, a condition); numbers that change all the time go along with that, or by themselves: every StatusEvery
-// where a reader would see a plain difference, every hour where it is slight. A conflict is left to the next cycle. Report is not safe for concurrent use.
+// where a reader would see a plain difference, every two hours where it is slight. A conflict is left to the next cycle. Report is not safe for concurrent use.
 func (c *Cluster) Report(ctx context.Context, r *loop.Report) error {
 	c.tell(r)
 	c.publishHosts(ctx, r)
@@ -89,7 +89,7 @@ type statusWriter struct {
 
 // A plain change is written after one turn of StatusEvery, a slight one after slightEvery of them. After exactEvery the numbers are written though no
 // reader would see a difference, so that they do not stay a tenth from the truth for days.
-const slightEvery, exactEvery = 6, 18
+const slightEvery, exactEvery = 12, 24
 
 // due decides whether a status is to be written: gistWas and gist are what of the status before and after is worth a write of its own, was and next
 // the whole.

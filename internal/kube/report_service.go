@@ -109,10 +109,11 @@ func (w *statusWriter) services(r *loop.Report) {
 	}
 }
 
-// startsFor is how long the status waits for the pods of a scale-out to start.
-const startsFor = 3 * time.Minute
+// settlesFor is how long the status waits for the pods of a scale to start or to leave. It is the step in which tides are reckoned, so that scales that follow each
+// other from step to step show together.
+const settlesFor = 5 * time.Minute
 
-// settling reports whether the only news of a service are scales that can wait: a scale-out whose pods still start, since one write then shows it and what
+// settling reports whether the only news of a service are scales that can wait: one whose pods still start or leave, since one write then shows it and what
 // became of it, and a scale so small that no reader would see it among the numbers, for as long as other slight changes. The first scale of all is shown at once.
 // The wait counts from the first one that the status lacks, so that a long climb shows too.
 func (w *statusWriter) settling(id fleet.ServiceID, was, is *serviceGist, next *v1alpha1.ElasticServiceStatus) bool {
@@ -121,8 +122,8 @@ func (w *statusWriter) settling(id fleet.ServiceID, was, is *serviceGist, next *
 		return false
 	}
 	wait := time.Duration(0)
-	if next.ReadyReplicas < next.Replicas {
-		wait = startsFor
+	if next.ReadyReplicas != next.Replicas {
+		wait = settlesFor
 	}
 	if differs(was.Desired, is.Desired) == unchanged && differs(int64(was.Replicas), int64(is.Replicas)) == unchanged {
 		wait = max(wait, slightEvery*w.c.o.StatusEvery)
