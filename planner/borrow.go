@@ -167,16 +167,20 @@ func (m *maker) keepBorrowed(l *ledger, ask reclaim.Ask) fleet.Resources {
 	return short
 }
 
+// held reports whether online has a borrowed machine or is about to get it, so that it is not on its way home.
+func held(x *fleet.Loan) bool { return x.Phase == fleet.Lent || x.Phase == fleet.Emptying }
+
 // giveBack sends borrowed machines home that online does not need: those with the fewest online pods first, as many as the room beyond the high
-// watermark allows, and once they are due as many as online can do without. It says why nothing else may begin: who borrows lends nothing.
+// watermark allows, and once they are due as many as online can do without. It says why nothing else may begin: a pool that keeps what it borrowed
+// lends nothing. What goes home may take hours, since its pods leave by scale-in alone, and holds nothing up.
 func (m *maker) giveBack(l *ledger, lead time.Duration, spare fleet.Resources) string {
-	if len(l.borrowed) == 0 {
+	s := m.in.Snapshot
+	lent := slices.DeleteFunc(slices.Clone(l.borrowed), func(x *fleet.Loan) bool { return !held(x) })
+	kept := len(lent)
+	if kept == 0 {
 		return ""
 	}
-	s := m.in.Snapshot
-	lent := slices.DeleteFunc(slices.Clone(l.borrowed), func(x *fleet.Loan) bool {
-		return x.Phase != fleet.Lent && x.Phase != fleet.Emptying || s.Node(x.Node) == nil || m.decided(x.ID)
-	})
+	lent = slices.DeleteFunc(lent, func(x *fleet.Loan) bool { return s.Node(x.Node) == nil || m.decided(x.ID) })
 	slices.SortFunc(lent, func(a, b *fleet.Loan) int {
 		return cmp.Or(fleet.TrueFirst(a.Phase == fleet.Emptying, b.Phase == fleet.Emptying), cmp.Compare(l.online[a.Node].CPU, l.online[b.Node].CPU), cmp.Compare(a.ID, b.ID))
 	})
@@ -199,7 +203,7 @@ func (m *maker) giveBack(l *ledger, lead time.Duration, spare fleet.Resources) s
 		after, err := x.Recall(s.At, s.At.Add(reclaim.EmergencyNotice), cmp.Or(x.Due, s.At), "online can do without it: its pods leave by scale-in")
 		m.step(passGiveBack, MoveRecall, *x, after, err, "Ebb")
 	}
-	return fmt.Sprintf("%d machines are borrowed from offline pools: nothing is lent", len(l.borrowed))
+	return fmt.Sprintf("%d machines are borrowed from offline pools: nothing is lent", kept)
 }
 
 // followBorrowed takes a loan from an offline pool one step further.

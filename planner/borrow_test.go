@@ -254,6 +254,37 @@ func TestWhoIsDownIsBorrowedFor(t *testing.T) {
 	}
 }
 
+// A pool that keeps a borrowed machine lends nothing. One on its way home, where pods may stand for hours until their services are scaled in, holds
+// nothing up; but what is on it must have room on the pool's own machines before any of those goes.
+func TestLendsWhileBorrowedMachinesGoHome(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		phase  fleet.Phase
+		guests int     // pods on the borrowed machine, of 8 cores each
+		load   float64 // cores of load, at about 0.6 of what is asked for
+		lends  bool
+	}{
+		{"it is kept", fleet.Lent, 7, 60, false},
+		{"it goes home, one pod is left", fleet.Noticed, 1, 20, true},
+		{"it is being cleaned", fleet.Draining, 0, 20, true},
+		{"it goes home, all that is asked for fits nowhere else", fleet.Noticed, 7, 110, false},
+	} {
+		w := newWorld(4)
+		w.offline(1)
+		w.service("web", 16, 0, 4, c.load)
+		if c.guests > 0 {
+			w.service("guest", c.guests, 4, 1, float64(c.guests)*5)
+		}
+		l := w.loan(4, c.phase, 2)
+		l.From, l.To, l.Deadline, l.Due = "offline", "online", t0.Add(-time.Hour), t0.Add(2*time.Hour)
+		w.s.Nodes[4].Marks = fleet.NodeMarks{HolderTaint: true, HomeLabel: true, KeepNode: true}
+		p := made(w.input())
+		if got := moves(p, MoveBegin) > 0; got != c.lends {
+			t.Errorf("%s: lends %v, want %v: %s", c.name, got, c.lends, p.Pools[len(p.Pools)-1].Note)
+		}
+	}
+}
+
 // A festival plan takes stable members from an hour before its festival until its end, once it was approved.
 func TestAFestivalTakesStableMembersInItsTime(t *testing.T) {
 	approved := fleet.Festival{ID: "sale", Approved: true, TakeStable: true}

@@ -231,13 +231,20 @@ func (m *maker) begin(l *ledger, lead, term time.Duration) (pins []Pin, note str
 }
 
 // room is what online can give up: over the time in which parcels are emptied and for the whole term after it, everything asked for must
-// fit into what stays, with the high watermark left free. Machines that are being emptied count with nothing, since their pods are leaving.
+// fit into what stays, with the high watermark left free. Machines that are being emptied count with nothing, since their pods are leaving, and
+// so do borrowed ones on their way home.
 func (l *ledger) room(lead, term time.Duration) fleet.Resources {
 	o := l.in.Options
 	stays := l.usable
 	for id := range l.online {
 		if l.emptyingWhole(id) {
 			stays = stays.Sub(l.online[id])
+		}
+	}
+	for _, x := range l.borrowed {
+		// What goes home to offline is no room of the days to come: its pods end, or find room on the pool's own machines.
+		if n := l.in.Snapshot.Node(x.Node); !held(x) && n != nil && n.Ready {
+			stays = stays.Sub(l.online[x.Node])
 		}
 	}
 	wanted := l.worst(o.EmptyFor, o.EmptyFor+term+lead)

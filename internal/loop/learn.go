@@ -148,7 +148,7 @@ func (l *Loop) fold(ctx context.Context, r reading, to time.Time) error {
 	}
 	for i := range r.services {
 		if k, ok := at[r.services[i].ID]; ok {
-			todo[k].batch.Moments = l.moments[r.services[i].ID]
+			todo[k].batch.Moments = l.moments[r.services[i].ID].settled(l.o.Learn)
 			todo[k].batch.PodsReady = float64(r.services[i].Ready())
 			todo[k].batch.Starts = startsOf(&r.services[i], l.ready, l.read[r.services[i].ID], to)
 		}

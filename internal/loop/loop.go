@@ -82,8 +82,7 @@ type Loop struct {
 	portraits map[fleet.ServiceID]portrait.Portrait
 	tides     map[fleet.ServiceID]forecast.Tide
 	decisions map[fleet.ServiceID][]hpa.Decision
-	// moments are live loads that no portrait has learned yet.
-	moments   map[fleet.ServiceID][]portrait.Moment
+	moments   map[fleet.ServiceID]moments
 	summaries map[fleet.ServiceID]Summary
 	// days are what calendars did to services, kin what services of one calendar know together as of pooled; newcomers have learned theirs
 	// since.
@@ -118,7 +117,7 @@ func New(p Ports, o Options) *Loop {
 	o.Planner.Interval = max(o.Planner.Interval, o.React)
 	return &Loop{p: p, o: o,
 		portraits: map[fleet.ServiceID]portrait.Portrait{}, tides: map[fleet.ServiceID]forecast.Tide{},
-		decisions: map[fleet.ServiceID][]hpa.Decision{}, moments: map[fleet.ServiceID][]portrait.Moment{},
+		decisions: map[fleet.ServiceID][]hpa.Decision{}, moments: map[fleet.ServiceID]moments{},
 		summaries: map[fleet.ServiceID]Summary{},
 		gangs:     map[fleet.JobID]fleet.Gang{}, waits: newWaits(), days: map[fleet.ServiceID]Days{}, calendars: map[string]calendarDays{},
 		read: map[fleet.ServiceID]time.Time{}, paces: newPaceWatch(), ready: firstReady{}}

@@ -16,19 +16,48 @@ const momentsKept = 240
 // is two minutes lost.
 const steadyOver = 2 * time.Minute
 
+// moments are live loads of one service that no portrait has learned yet.
+type moments struct {
+	kept []portrait.Moment
+	// since is when samples began to come without a gap as long as a reading of history, last the newest one.
+	since, last time.Time
+}
+
+// add keeps a sample that is newer than those before it.
+func (m moments) add(at time.Time, load float64, gap time.Duration) moments {
+	if !at.After(m.last) {
+		return m
+	}
+	if m.since.IsZero() || at.Sub(m.last) >= gap {
+		m.since = at
+	}
+	m.last = at
+	m.kept = append(m.kept[max(0, len(m.kept)+1-momentsKept):], portrait.Moment{At: at, Load: load})
+	return m
+}
+
+// settled are the moments to learn from. A rate over a window that began before the counters did, or before their scrapes came back, is lower
+// than the load was: taken for chance, the first ones would teach that the load of a minute is far from that of its step.
+func (m moments) settled(after time.Duration) []portrait.Moment {
+	from := m.since.Add(after)
+	i := slices.IndexFunc(m.kept, func(x portrait.Moment) bool { return !x.At.Before(from) })
+	if i < 0 {
+		return nil
+	}
+	return m.kept[i:]
+}
+
 // catch keeps the live loads until the portraits are folded to their steps, and tells where each load stands.
 func (l *Loop) catch(live map[fleet.ServiceID]hpa.Live) {
 	for id, now := range live {
-		load, kept := now.Load, l.moments[id]
+		load := now.Load
 		p, known := l.portraits[id]
 		if !known || !load.OK || now.LoadSignal != "" && now.LoadSignal != p.Signal {
 			continue
 		}
-		if len(kept) == 0 || load.At.After(kept[len(kept)-1].At) {
-			kept = append(kept[max(0, len(kept)+1-momentsKept):], portrait.Moment{At: load.At, Load: load.Value})
-			l.moments[id] = kept
-		}
-		now.Steady = steady(kept)
+		m := l.moments[id].add(load.At, load.Value, l.o.Learn)
+		l.moments[id] = m
+		now.Steady = steady(m.kept)
 		live[id] = now
 	}
 }
@@ -44,12 +73,13 @@ func steady(kept []portrait.Moment) fleet.Known[float64] {
 	return fleet.KnownAt(sum/float64(n), end)
 }
 
-// folded drops the moments that the portrait of a service has learned.
+// folded drops the moments that the portrait of a service has learned, except those that tell where the load stands.
 func (l *Loop) folded(id fleet.ServiceID) {
-	kept, end := l.moments[id], l.portraits[id].End
-	i := slices.IndexFunc(kept, func(m portrait.Moment) bool { return !m.At.Before(end) })
-	if i < 0 {
-		i = len(kept)
+	m, ok := l.moments[id]
+	if !ok {
+		return
 	}
-	l.moments[id] = slices.Delete(kept, 0, i)
+	learned, standing := l.portraits[id].End, m.last.Add(-steadyOver)
+	m.kept = slices.DeleteFunc(m.kept, func(x portrait.Moment) bool { return x.At.Before(learned) && !x.At.After(standing) })
+	l.moments[id] = m
 }

@@ -12,7 +12,7 @@ import (
 
 func TestMomentsWaitForTheirStep(t *testing.T) {
 	begin := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
-	l := &Loop{moments: map[fleet.ServiceID][]portrait.Moment{},
+	l := &Loop{o: Options{Learn: 5 * time.Minute}, moments: map[fleet.ServiceID]moments{},
 		portraits: map[fleet.ServiceID]portrait.Portrait{"shop/cart": {Signal: portrait.Requests}}}
 	see := func(id fleet.ServiceID, s portrait.Signal, load fleet.Known[float64]) {
 		l.catch(map[fleet.ServiceID]hpa.Live{id: {Load: load, LoadSignal: s}})
@@ -25,25 +25,25 @@ func TestMomentsWaitForTheirStep(t *testing.T) {
 	see("shop/cart", portrait.CPU, fleet.KnownAt(1.0, minute(9))) // of another signal
 	see("shop/cart", portrait.Requests, fleet.Known[float64]{})   // nothing was seen
 	see("shop/new", portrait.Requests, fleet.KnownAt(1.0, begin)) // has no portrait yet
-	if n := len(l.moments["shop/cart"]); n != 8 || len(l.moments) != 1 {
+	if n := len(l.moments["shop/cart"].kept); n != 8 || len(l.moments) != 1 {
 		t.Fatalf("%d moments of the service wait, of %d services; want 8 of one", n, len(l.moments))
 	}
 	l.portraits["shop/cart"] = portrait.Portrait{Signal: portrait.Requests, End: minute(5)}
 	l.folded("shop/cart")
-	if kept := l.moments["shop/cart"]; len(kept) != 3 || kept[0].Load != 5 {
+	if kept := l.moments["shop/cart"].kept; len(kept) != 3 || kept[0].Load != 5 {
 		t.Errorf("after the first step %v wait, want those of minutes 5 to 7", kept)
 	}
 	for i := range 2 * momentsKept {
 		see("shop/cart", portrait.Requests, fleet.KnownAt(1.0, minute(100+i)))
 	}
-	if n := len(l.moments["shop/cart"]); n != momentsKept {
+	if n := len(l.moments["shop/cart"].kept); n != momentsKept {
 		t.Errorf("%d moments wait while no history comes, want %d", n, momentsKept)
 	}
 }
 
 func TestSteadyIsTheMeanOfTheLastMinutes(t *testing.T) {
 	begin := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
-	l := &Loop{moments: map[fleet.ServiceID][]portrait.Moment{},
+	l := &Loop{o: Options{Learn: 5 * time.Minute}, moments: map[fleet.ServiceID]moments{},
 		portraits: map[fleet.ServiceID]portrait.Portrait{"shop/cart": {Signal: portrait.Requests}}}
 	for _, c := range []struct {
 		seconds    int
@@ -66,5 +66,46 @@ func TestSteadyIsTheMeanOfTheLastMinutes(t *testing.T) {
 	l.catch(live)
 	if live["shop/cart"].Steady.OK || live["shop/new"].Steady.OK {
 		t.Errorf("%+v: nothing was seen, or the portrait is not there", live)
+	}
+}
+
+// A rate over counters that are younger than its window is lower than the load: at a start, and after a silence, the first moments are no
+// news of how far the load of a minute lies from that of its step.
+func TestFirstMomentsTeachNothing(t *testing.T) {
+	begin := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
+	l := &Loop{o: Options{Learn: 5 * time.Minute}, moments: map[fleet.ServiceID]moments{},
+		portraits: map[fleet.ServiceID]portrait.Portrait{"shop/cart": {Signal: portrait.Requests}}}
+	at := func(seconds int) time.Time { return begin.Add(time.Duration(seconds) * time.Second) }
+	see := func(from, to int) {
+		for i := from; i < to; i += 15 {
+			l.catch(map[fleet.ServiceID]hpa.Live{"shop/cart": {Load: fleet.KnownAt(1.0, at(i)), LoadSignal: portrait.Requests}})
+		}
+	}
+	first := func() (time.Time, int) {
+		m := l.moments["shop/cart"].settled(l.o.Learn)
+		if len(m) == 0 {
+			return time.Time{}, 0
+		}
+		return m[0].At, len(m)
+	}
+	see(0, 300)
+	if from, n := first(); n > 0 {
+		t.Errorf("%d moments from %s on are learned in the first five minutes", n, from)
+	}
+	see(300, 600)
+	if from, n := first(); !from.Equal(at(300)) || n != 20 {
+		t.Errorf("%d moments from %s on, want 20 from %s on", n, from, at(300))
+	}
+	l.portraits["shop/cart"] = portrait.Portrait{Signal: portrait.Requests, End: at(600)}
+	l.folded("shop/cart")
+	see(600, 900)
+	if _, n := first(); n < 20 {
+		t.Errorf("%d moments of the second step, want all 20: nothing was missing between them", n)
+	}
+	l.portraits["shop/cart"] = portrait.Portrait{Signal: portrait.Requests, End: at(900)}
+	l.folded("shop/cart")
+	see(1800, 2200) // after a silence of a quarter of an hour
+	if from, n := first(); !from.Equal(at(2100)) || n != 7 {
+		t.Errorf("%d moments from %s on, want 7 from %s on", n, from, at(2100))
 	}
 }
