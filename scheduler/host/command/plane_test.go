@@ -352,58 +352,65 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// trio runs three instances that share the nodes, and starts each again whenever it ends, as its Deployment would. The function that it returns kills or
-// pauses one of them by lot.
-func trio(t *testing.T, name string) (strike func()) {
+// crew is the instances that count one number of partitions, one of each partition.
+type crew struct {
+	running  []atomic.Pointer[os.Process]
+	stopping atomic.Bool
+	alive    sync.WaitGroup
+}
+
+// enlist starts an instance of each partition, and each again whenever it ends, as its Deployment would.
+func enlist(t *testing.T, name string, partitions int) *crew {
 	t.Helper()
-	const instances = 3
 	kubeconfig := os.Getenv("SPRINGTIDE_TEST_KUBECONFIG")
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte("names: ["+name+"]\nleaseNamespace: default\nleaseDuration: 3s\nbindTimeout: 1s\nbackoffFirst: 50ms\nbackoffMost: 500ms\npartitions: 3\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("names: ["+name+"]\nleaseNamespace: default\nleaseDuration: 3s\nbindTimeout: 1s\nbackoffFirst: 50ms\nbackoffMost: 500ms\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var stopping atomic.Bool
-	var alive sync.WaitGroup
-	running := make([]atomic.Pointer[os.Process], instances)
-	for i := range running {
-		alive.Go(func() {
-			for !stopping.Load() {
+	c := &crew{running: make([]atomic.Pointer[os.Process], partitions)}
+	for i := range c.running {
+		c.alive.Go(func() {
+			for !c.stopping.Load() {
 				cmd := exec.Command(os.Args[0])
-				cmd.Env = append(os.Environ(), fmt.Sprintf("%s=--kubeconfig=%s --config=%s --partition=%d --listen=127.0.0.1:0 --log-level=error", schedulerArgs, kubeconfig, file, i))
+				cmd.Env = append(os.Environ(), fmt.Sprintf("%s=--kubeconfig=%s --config=%s --partition=%d --partitions=%d --listen=127.0.0.1:0 --log-level=error",
+					schedulerArgs, kubeconfig, file, i, partitions))
 				cmd.Stderr = os.Stderr
 				if err := cmd.Start(); err != nil {
 					t.Error(err)
 					return
 				}
-				running[i].Store(cmd.Process)
+				c.running[i].Store(cmd.Process)
 				_ = cmd.Wait()
 			}
 		})
 	}
-	t.Cleanup(func() {
-		stopping.Store(true)
-		for i := range running {
-			if p := running[i].Load(); p != nil {
-				_ = p.Signal(syscall.SIGCONT)
-				_ = p.Kill()
-			}
+	t.Cleanup(func() { c.end(os.Kill); c.alive.Wait() })
+	return c
+}
+
+// end sends a signal to all instances; none is started again.
+func (c *crew) end(how os.Signal) {
+	c.stopping.Store(true)
+	for i := range c.running {
+		if p := c.running[i].Load(); p != nil {
+			_ = p.Signal(syscall.SIGCONT)
+			_ = p.Signal(how)
 		}
-		alive.Wait()
-	})
-	draw := rand.New(rand.NewPCG(1, 2))
-	return func() {
-		p := running[draw.IntN(instances)].Load()
-		if draw.IntN(2) == 0 { // a pause longer than the lease: it wakes when another may own its nodes
-			_ = p.Signal(syscall.SIGSTOP)
-			time.AfterFunc(4*time.Second, func() { _ = p.Signal(syscall.SIGCONT) })
-			return
-		}
-		_ = p.Kill()
 	}
 }
 
-// follow notes where pods are bound while instances are struck, until all are bound.
-func (c *cluster) follow(pods int, strike func()) map[string]string {
+// kill ends an instance that gives nothing up before.
+func (c *crew) kill(i int) { _ = c.running[i].Load().Kill() }
+
+// pause stops an instance for longer than its lease: it wakes when another may own its nodes.
+func (c *crew) pause(i int) {
+	p := c.running[i].Load()
+	_ = p.Signal(syscall.SIGSTOP)
+	time.AfterFunc(4*time.Second, func() { _ = p.Signal(syscall.SIGCONT) })
+}
+
+// follow notes where pods are bound while instances are struck four times, until all are bound.
+func (c *cluster) follow(pods int, strike func(i int)) map[string]string {
 	c.t.Helper()
 	bound := map[string]string{}
 	w, err := c.api.CoreV1().Pods("default").Watch(c.t.Context(), metav1.ListOptions{})
@@ -432,30 +439,69 @@ func (c *cluster) follow(pods int, strike func()) map[string]string {
 			bound[x.Name] = x.Spec.NodeName
 		case <-striking.C:
 			if strikes++; strikes <= 4 { // then let them finish
-				strike()
+				strike(strikes)
 			}
 		}
 	}
 	return bound
 }
 
+// atRandom kills or pauses one of a crew by lot.
+func (c *crew) atRandom() func(int) {
+	draw := rand.New(rand.NewPCG(1, 2))
+	return func(int) {
+		i := draw.IntN(len(c.running))
+		if draw.IntN(2) == 0 {
+			c.pause(i)
+		} else {
+			c.kill(i)
+		}
+	}
+}
+
 // TestPlaneInstances: three instances share the nodes while they are killed and paused at random. No node is oversold, no pod is bound twice, and all pods
 // are bound in the end.
 func TestPlaneInstances(t *testing.T) {
 	c := connect(t)
+	c.fills("trio", enlist(t, "trio", 3).atRandom())
+}
+
+// TestPlaneAnotherNumber: a node has another owner when the instances count another number of partitions. One becomes three, which start while it still
+// runs, is paused beyond its lease and is killed; three become two, with the Leases given up. The same holds.
+func TestPlaneAnotherNumber(t *testing.T) {
+	c := connect(t)
+	one, three := enlist(t, "number", 1), (*crew)(nil)
+	c.fills("number", func(i int) {
+		switch i {
+		case 1:
+			three = enlist(t, "number", 3)
+		case 2:
+			one.pause(0)
+		case 3:
+			one.end(os.Kill)
+		case 4:
+			enlist(t, "number", 2)
+			three.end(syscall.SIGTERM)
+		}
+	})
+}
+
+// fills creates pods of a scheduler one by one that nearly fill its nodes, and wants each bound once and no node oversold whatever strikes.
+func (c *cluster) fills(name string, strike func(i int)) {
+	t := c.t
+	t.Helper()
 	const nodes, pods = 9, 270 // 270 pods of 2 cores fill 9 nodes of 64 cores but for 18 places
 	for i := range nodes {
-		c.node(planetest.Node(fmt.Sprintf("trio-%d", i), map[string]string{"for": "trio"}))
+		c.node(planetest.Node(fmt.Sprintf("%s-%d", name, i), map[string]string{"for": name}))
 	}
-	strike := trio(t, "trio")
 	go func() {
 		for i := range pods {
-			x := pod(fmt.Sprint("trio-", i), "2")
-			x.Spec.SchedulerName, x.Spec.NodeSelector = "trio", map[string]string{"for": "trio"}
+			x := pod(fmt.Sprintf("%s-%d", name, i), "2")
+			x.Spec.SchedulerName, x.Spec.NodeSelector = name, map[string]string{"for": name}
 			if _, err := c.api.CoreV1().Pods("default").Create(t.Context(), x, metav1.CreateOptions{}); err != nil {
 				t.Error(err)
 			}
-			time.Sleep(20 * time.Millisecond)
+			time.Sleep(30 * time.Millisecond) // the last of them come after the last strike
 		}
 	}()
 	used := map[string]int{}
@@ -492,7 +538,7 @@ func TestPlaneGangsAreHandedOn(t *testing.T) {
 		}
 		c.node(n)
 	}
-	strike := trio(t, "gangs")
+	strike := enlist(t, "gangs", 3).atRandom()
 	groups := c.api.SchedulingV1alpha2().PodGroups("default")
 	homes := map[uint32]int{}
 	t.Cleanup(func() {
