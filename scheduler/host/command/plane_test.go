@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -463,15 +464,16 @@ func (c *crew) atRandom() func(int) {
 // are bound in the end.
 func TestPlaneInstances(t *testing.T) {
 	c := connect(t)
-	c.fills("trio", enlist(t, "trio", 3).atRandom())
+	c.fill("trio", load{nodes: 9, pods: 270, cores: 2, atOnce: 1, every: 30 * time.Millisecond}, enlist(t, "trio", 3).atRandom())
 }
 
 // TestPlaneAnotherNumber: a node has another owner when the instances count another number of partitions. One becomes three, which start while it still
-// runs, is paused beyond its lease and is killed; three become two, with the Leases given up. The same holds.
+// runs, is paused beyond its lease and is killed; three become two, with the Leases given up. The same holds. A node takes one pod, and pods come ten at
+// once, so that two owners of a node would sell it twice.
 func TestPlaneAnotherNumber(t *testing.T) {
 	c := connect(t)
 	one, three := enlist(t, "number", 1), (*crew)(nil)
-	c.fills("number", func(i int) {
+	c.fill("number", load{nodes: 125, pods: 120, cores: 40, atOnce: 10, every: 600 * time.Millisecond}, func(i int) {
 		switch i {
 		case 1:
 			three = enlist(t, "number", 3)
@@ -486,27 +488,38 @@ func TestPlaneAnotherNumber(t *testing.T) {
 	})
 }
 
-// fills creates pods of a scheduler one by one that nearly fill its nodes, and wants each bound once and no node oversold whatever strikes.
-func (c *cluster) fills(name string, strike func(i int)) {
+// load is what pods a test creates for how many nodes of 64 cores: so many at once, for all of which there is room.
+type load struct {
+	nodes, pods, cores, atOnce int
+	every                      time.Duration
+}
+
+// fill creates pods of a scheduler that nearly fill its nodes, and wants each bound once and no node oversold whatever strikes.
+func (c *cluster) fill(name string, l load, strike func(i int)) {
 	t := c.t
 	t.Helper()
-	const nodes, pods = 9, 270 // 270 pods of 2 cores fill 9 nodes of 64 cores but for 18 places
-	for i := range nodes {
+	for i := range l.nodes {
 		c.node(planetest.Node(fmt.Sprintf("%s-%d", name, i), map[string]string{"for": name}))
 	}
 	go func() {
-		for i := range pods {
-			x := pod(fmt.Sprintf("%s-%d", name, i), "2")
-			x.Spec.SchedulerName, x.Spec.NodeSelector = name, map[string]string{"for": name}
-			if _, err := c.api.CoreV1().Pods("default").Create(t.Context(), x, metav1.CreateOptions{}); err != nil {
-				t.Error(err)
+		for first := 0; first < l.pods; first += l.atOnce {
+			var burst sync.WaitGroup
+			for i := first; i < min(first+l.atOnce, l.pods); i++ {
+				burst.Go(func() {
+					x := pod(fmt.Sprintf("%s-%d", name, i), strconv.Itoa(l.cores))
+					x.Spec.SchedulerName, x.Spec.NodeSelector = name, map[string]string{"for": name}
+					if _, err := c.api.CoreV1().Pods("default").Create(t.Context(), x, metav1.CreateOptions{}); err != nil {
+						t.Error(err)
+					}
+				})
 			}
-			time.Sleep(30 * time.Millisecond) // the last of them come after the last strike
+			burst.Wait()
+			time.Sleep(l.every) // the last of them come after the last strike
 		}
 	}()
 	used := map[string]int{}
-	for _, node := range c.follow(pods, strike) {
-		used[node] += 2
+	for _, node := range c.follow(l.pods, strike) {
+		used[node] += l.cores
 	}
 	for node, cores := range used {
 		if cores > 64 {
