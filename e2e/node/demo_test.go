@@ -136,7 +136,8 @@ func TestDemo(t *testing.T) {
 		t.Fatal(err)
 	}
 	select {
-	case <-ended:
+	case err := <-ended:
+		t.Logf("after Ctrl-C the demo ended: %v", err)
 	case <-time.After(5 * time.Minute):
 		t.Fatal("the demo did not end after Ctrl-C")
 	}
