@@ -265,6 +265,7 @@ func TestLendsWhileBorrowedMachinesGoHome(t *testing.T) {
 		lends  bool
 	}{
 		{"it is kept", fleet.Lent, 7, 60, false},
+		{"it is being emptied for online", fleet.Emptying, 0, 60, false},
 		{"it goes home, one pod is left", fleet.Noticed, 1, 20, true},
 		{"it is being cleaned", fleet.Draining, 0, 20, true},
 		{"it goes home, all that is asked for fits nowhere else", fleet.Noticed, 7, 110, false},

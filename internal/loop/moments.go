@@ -16,7 +16,7 @@ const momentsKept = 240
 // is two minutes lost.
 const steadyOver = 2 * time.Minute
 
-// moments are live loads of one service that no portrait has learned yet.
+// moments are live loads of one service: those that no portrait has learned yet, and those that tell where the load stands.
 type moments struct {
 	kept []portrait.Moment
 	// since is when samples began to come without a gap as long as a reading of history, last the newest one.

@@ -1,12 +1,15 @@
 package loop
 
 import (
+	"context"
+	"iter"
 	"math"
 	"testing"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/internal/series"
 	"github.com/springtide/springtide/portrait"
 )
 
@@ -107,5 +110,42 @@ func TestFirstMomentsTeachNothing(t *testing.T) {
 	see(1800, 2200) // after a silence of a quarter of an hour
 	if from, n := first(); !from.Equal(at(2100)) || n != 7 {
 		t.Errorf("%d moments from %s on, want 7 from %s on", n, from, at(2100))
+	}
+}
+
+// recorded is a History of one load that never changes.
+type recorded struct {
+	History
+	load series.Series
+}
+
+func (r recorded) Since(context.Context, []fleet.Service, time.Time, time.Time) (iter.Seq2[fleet.ServiceID, portrait.Batch], error) {
+	return func(yield func(fleet.ServiceID, portrait.Batch) bool) {
+		yield("shop/cart", portrait.Batch{CPU: r.load})
+	}, nil
+}
+
+// What a portrait learns of moments begins with those that are settled: under-read ones of the first minutes leave no ripple.
+func TestUnderReadMomentsLeaveNoRipple(t *testing.T) {
+	begin := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
+	load := series.New(begin, 5*time.Minute, 9)
+	for i := range load.Values {
+		load.Values[i] = 10
+	}
+	l := New(Ports{History: recorded{load: load}}, Options{Learn: 5 * time.Minute})
+	s := fleet.Service{ID: "shop/cart"}
+	l.portraits[s.ID] = portrait.Portrait{Version: portrait.Version, Service: s.ID, Signal: portrait.CPU, End: begin}
+	for i := range 160 {
+		at, y := begin.Add(time.Duration(i)*15*time.Second), 10.0
+		if i < 20 {
+			y = 0.5 * float64(i)
+		}
+		l.catch(map[fleet.ServiceID]hpa.Live{s.ID: {Load: fleet.KnownAt(y, at), LoadSignal: portrait.CPU}})
+	}
+	if err := l.fold(t.Context(), reading{from: begin, services: []fleet.Service{s}}, load.End()); err != nil {
+		t.Fatal(err)
+	}
+	if r := l.portraits[s.ID].Ripple; r.N < 100 || r.Square > 1e-9 {
+		t.Errorf("the ripple is %+v, want that of a load without one from 140 moments", r)
 	}
 }
