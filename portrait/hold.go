@@ -137,9 +137,10 @@ func (s *suspects) fell(i int) (top float64, fell bool) {
 	return f.Top, fell
 }
 
-// least is the load from which on a step looks usual.
+// least is the load from which on a fall is over. It is more than the load at which none begins: a history of deep falls explains nearly every
+// load, also a crowd that is measured at a hundredth.
 func (s *suspects) least(i int, top float64) float64 {
-	return s.p.share() * usual(top, func(ago time.Duration) float64 { return s.at(i - int(ago/s.p.Step)) })
+	return backShare * usual(top, func(ago time.Duration) float64 { return s.at(i - int(ago/s.p.Step)) })
 }
 
 // back counts the steps up to i in which the load was usual again, in a row.

@@ -141,6 +141,26 @@ func TestWhatEndsAHold(t *testing.T) {
 	}
 }
 
+// A service that once fell by nineteen twentieths may fall so again. What comes back to a twelfth of the usual load from a deeper fall is still
+// fallen: here a flash crowd, seen through a source that says a hundredth of everything.
+func TestACrowdWithinAFaultIsNotTheLoadComeBack(t *testing.T) {
+	t.Parallel()
+	b, fall := fallen(time.Hour, hundredth, func(_, cpu float64) float64 { return 0.01 * cpu })
+	crowd := fall.Add(20 * time.Minute)
+	for at := crowd; at.Before(fall.Add(time.Hour)); at = at.Add(defaultStep) {
+		b.Load.Values[b.Load.Index(at)] *= 8
+		b.CPU.Values[b.CPU.Index(at)] *= 8
+	}
+	before := foldOn(Fold(Portrait{}, upTo(b, fall.Add(-day)), Options{}), b, fall, Options{})
+	before.FastestFalls = Falls{0.95, 0.95, 0.95}
+	if p := foldOn(before, b, crowd.Add(30*time.Minute), Options{}); !p.Hold.Held() {
+		t.Errorf("the crowd lifts what is measured from 1 to 8 %% of the usual: hold %+v, folded up to %s", p.Hold, p.End)
+	}
+	if p := foldOn(before, b, fall.Add(90*time.Minute), Options{}); !p.Hold.Since.IsZero() {
+		t.Errorf("the load is back for half an hour: hold %+v", p.Hold)
+	}
+}
+
 // The end of a flash crowd is faster than history, and ends where the load usually is: nothing is held for long.
 func TestTheEndOfAFlashCrowdIsNoFault(t *testing.T) {
 	t.Parallel()
