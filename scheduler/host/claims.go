@@ -75,7 +75,7 @@ func (s *claims) cameHome(c *core, n *nodeFacts, before *v1alpha1.NodeShare) {
 		for k, cell := range p.Cells {
 			cells[k] = int(cell)
 		}
-		s.keep(c, n, l, n.capacityOf(cells), c.now().Add(s.timeout))
+		s.keep(c, n, l, cells, n.capacityOf(cells), c.now().Add(s.timeout))
 	}
 }
 
@@ -105,7 +105,7 @@ func (s *claims) unseen(c *core) {
 				room = room.Sub(p.request.resources)
 			}
 		}
-		s.keep(c, n, l, room.Floor(), until)
+		s.keep(c, n, l, l.cells, room.Floor(), until)
 	}
 }
 
@@ -131,10 +131,10 @@ func (s *claims) home(c *core, n *nodeFacts) *poolFacts {
 	return home
 }
 
-// keep reserves the room of a loan, once.
-func (s *claims) keep(c *core, n *nodeFacts, l *homecoming, room fleet.Resources, until time.Time) {
+// keep reserves the room of a loan on its cells, once.
+func (s *claims) keep(c *core, n *nodeFacts, l *homecoming, cells []int, room fleet.Resources, until time.Time) {
 	l.kept = true
-	c.table.Reserve(place.Claim{Node: fleet.NodeID(n.node.Name), Side: fleet.Online, Claimant: l.claimant, Room: room, Until: until})
+	c.table.Reserve(place.Claim{Node: fleet.NodeID(n.node.Name), Side: fleet.Online, Claimant: l.claimant, Room: room, Cells: cells, Until: until})
 	c.log.Info("room came home and is kept for its claimant", "node", n.node.Name, "claimant", l.claimant)
 }
 

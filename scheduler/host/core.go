@@ -25,6 +25,7 @@ type core struct {
 	log     *slog.Logger
 	metrics *Metrics
 	now     func() time.Time
+	after   func(time.Duration) <-chan time.Time
 	mail    *mailbox
 
 	table   *place.Table
@@ -207,12 +208,7 @@ func (c *core) wake() {
 				c.queue.WakeLater(id, c.now())
 				continue
 			}
-			for name := range c.dirty {
-				if c.gangs.helped(c, id, name) {
-					c.queue.Wake(id)
-					break
-				}
-			}
+			c.wakeFor(id, c.gangs.classes(id))
 			continue
 		}
 		info := c.classes[place.ClassID(id)]
@@ -220,15 +216,28 @@ func (c *core) wake() {
 			c.queue.WakeLater(id, c.now())
 			continue
 		}
-		for name := range c.dirty {
-			if c.table.CanPlaceOn(place.ClassID(id), fleet.NodeID(name)) {
-				c.queue.Wake(id)
-				break
-			}
-		}
+		c.wakeFor(id, []place.ClassID{place.ClassID(id)})
 	}
 	clear(c.dirty)
 	c.judge.changed = false
+}
+
+// wakeFor makes what waits under a name ready where a node that changed can help one of its classes: at once where it has room, and after the back-off
+// where the room is that of others, who may be protected.
+func (c *core) wakeFor(id queue.Class, classes []place.ClassID) {
+	taking := false
+	for name := range c.dirty {
+		for _, class := range classes {
+			if c.table.CanPlaceOn(class, fleet.NodeID(name)) {
+				c.queue.Wake(id)
+				return
+			}
+			taking = taking || c.preempt.wanted(c, class, name)
+		}
+	}
+	if taking {
+		c.queue.WakeLater(id, c.now())
+	}
 }
 
 // serves reports whether the pod names this scheduler.
@@ -296,6 +305,7 @@ func (c *core) describe(p *pod, o *corev1.Pod) {
 	if c.isFiller(o) {
 		p.shape.Side = fleet.Online // it tolerates all marks, and holds what online keeps
 	}
+	p.shape.Daemon = c.isDaemon(o, p.pinned)
 	p.devices, p.judged = c.devices.ask(&p.request, &p.shape), judgement{}
 	p.class = c.classify(p)
 	p.confined = false

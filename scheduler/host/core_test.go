@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -745,6 +746,9 @@ func TestClaim(t *testing.T) {
 	p := newPlay(t)
 	p.recallsForShop()
 	p.c.setShare("a", share("a", 2))
+	if got := p.c.table.Claims(); len(got) != 1 || !slices.Equal(got[0].Cells, []int{0}) {
+		t.Errorf("the claims are %+v, want one on cell 0", got)
+	}
 	p.pod("other", "3")
 	p.settle()
 	if got := p.take(); len(got) != 0 {

@@ -12,9 +12,11 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/scheduler/host/bind"
 	"github.com/springtide/springtide/scheduler/host/queue"
 	"github.com/springtide/springtide/scheduler/place"
+	"github.com/springtide/springtide/scheduler/rules"
 )
 
 // The results of a decision, as the metric names them.
@@ -65,10 +67,11 @@ func (c *core) decide(ctx context.Context, item queue.Item) string {
 		c.park(p, refused.message)
 		return resultWaits
 	case errors.Is(err, errStarting):
-		c.queue.Park(p.key, queue.Class(p.class)) // they wake it
+		c.park(p, "waits for upstream's plugins, which judge its volumes, claims, affinity or spread: "+c.judge.starting) // they wake it
 		return resultWaits
 	default:
 		c.log.Warn("decide on a pod", "pod", name(p.object), "err", err)
+		c.tell(p, "the decision failed and is tried again: "+err.Error())
 		c.queue.Retry(p.key, c.now())
 		return resultError
 	}
@@ -92,7 +95,7 @@ func (c *core) choose(ctx context.Context, p *pod) (place.Decision, error) {
 	if c.tried != nowhere {
 		at = strconv.Itoa(c.tried)
 	}
-	return c.within(p, v1alpha1.LabelPartition, at, func() (place.Decision, error) { return c.chooseAny(ctx, p) })
+	return c.within(p, domainOf(v1alpha1.LabelPartition, at), func() (place.Decision, error) { return c.chooseAny(ctx, p) })
 }
 
 // chooseAny finds the best node of all that the pod's class admits.
@@ -115,7 +118,7 @@ func (c *core) chooseAny(ctx context.Context, p *pod) (place.Decision, error) {
 	return d, nil
 }
 
-// chooseOn takes room on one node. What a daemon of a node needs, it may take of either side: the side that has the cells.
+// chooseOn takes room on one node.
 func (c *core) chooseOn(p *pod, node string) (place.Decision, error) {
 	if c.isFiller(p.object) && c.table.Known(fleet.NodeID(node)) {
 		// The controller asks for the room that online keeps of the node, behind the marks that close it.
@@ -131,6 +134,17 @@ func (c *core) chooseOn(p *pod, node string) (place.Decision, error) {
 // isFiller reports whether a pod is one of the controller's that hold room: there are some where a pool does not say that this scheduler serves it.
 func (c *core) isFiller(o *corev1.Pod) bool {
 	return o.Namespace == c.c.Namespace && o.Labels[v1alpha1.LabelComponent] == v1alpha1.ComponentFiller
+}
+
+// isDaemon reports whether a pod is of the machine for which it is made: of the system, and past the marks that keep others off. What it needs it may take
+// of either side.
+func (c *core) isDaemon(o *corev1.Pod, pinned string) bool {
+	if pinned == "" {
+		return false
+	}
+	claim, t := facts.ClaimOf(o), facts.HolderTaint()
+	holder := rules.Taint{Key: t.Key, Value: t.Value, Effect: effectOf(t.Effect)}
+	return claim.Standing(witness{c, claim.Owner.UID}) == facts.IsSystem && rules.Admits(tolerations(o.Spec.Tolerations), []rules.Taint{holder}, false)
 }
 
 // whyNot says in one sentence why a pod of a class fits nowhere.

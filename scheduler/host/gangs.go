@@ -19,10 +19,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/springtide/springtide/api/v1alpha1"
-	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/adapter"
+	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/scheduler/host/queue"
 	"github.com/springtide/springtide/scheduler/place"
+	"github.com/springtide/springtide/scheduler/rules"
 )
 
 // gangs are the pods that are of use only together: those of a PodGroup, or of an ElasticJob where a pod names no PodGroup. A gang whose minimum does
@@ -436,12 +437,17 @@ func (g *gangs) place(ctx context.Context, c *core, x *gang, chosen []*pod) ([]*
 	}
 	// The largest first: what is left fits the small ones more often than the other way round.
 	slices.SortStableFunc(chosen, largestFirst)
+	if d := g.wished(c, x, chosen); len(d) > 0 {
+		if placed, _ := g.placeIn(ctx, c, chosen, d); placed != nil {
+			return placed, ""
+		}
+	}
 	if key == "" {
-		return g.placeIn(ctx, c, chosen, "", "")
+		return g.placeIn(ctx, c, chosen, nil)
 	}
 	why := "no node has the label " + key
 	for _, value := range g.domains(c, x, key) {
-		placed, reason := g.placeIn(ctx, c, chosen, key, value)
+		placed, reason := g.placeIn(ctx, c, chosen, domainOf(key, value))
 		if placed != nil {
 			return placed, ""
 		}
@@ -457,6 +463,43 @@ func (g *gangs) within(c *core, x *gang, chosen []*pod) place.GangRequest {
 		out.Value = g.domainOfMembers(c, x, out.Domain)
 	}
 	return out
+}
+
+// wished is the domain that the table alone would take for a gang that has preferences, with as many of them as can be kept; empty for none. Upstream's
+// plugins, which judge such a gang, may still refuse it.
+func (g *gangs) wished(c *core, x *gang, chosen []*pod) domain {
+	request := g.within(c, x, chosen)
+	if len(request.Prefer) == 0 {
+		return nil
+	}
+	class := c.ownClass
+	if c.tried != nowhere {
+		class = func(p *pod) place.ClassID { return c.classOn(p, c.tried) }
+	}
+	_, request = g.request(chosen, request, class)
+	var out domain
+	c.table.Would(func() bool {
+		d, ok := c.table.DecideGang(request)
+		if !ok || len(d.Kept) == 0 {
+			return false
+		}
+		n := c.nodes[string(d.Pods[0][0].Node)].node
+		for _, key := range slices.Concat(d.Kept, []string{request.Domain}) {
+			if key != "" {
+				out = append(out, rules.Label{Key: key, Value: domainOn(n, key)})
+			}
+		}
+		return true
+	})
+	return out
+}
+
+// domainOn is the domain of a node by a key of [core.preferred] or a label.
+func domainOn(n *corev1.Node, key string) string {
+	if key == place.GPUModelKey {
+		key = facts.LabelGPUModel
+	}
+	return n.Labels[key]
 }
 
 // preferred are the node labels that the pods of an ElasticJob should share, the most important first: the network pod, and the GPU model where they ask
@@ -571,11 +614,40 @@ func (g *gangs) domains(c *core, x *gang, key string) []string {
 	return sortedKeys(values)
 }
 
-// placeIn assumes all of the pods, in a domain where one is named, or none.
-func (g *gangs) placeIn(ctx context.Context, c *core, chosen []*pod, key, value string) ([]*pod, string) {
+// domainsToTake are the domains in which a gang may take the room of others, the better ones first: those with what it prefers most, then those that it must
+// have.
+func (g *gangs) domainsToTake(c *core, x *gang, chosen []*pod) [][]domain {
+	must := []domain{nil}
+	if key := g.topologyKey(x); key != "" {
+		must = nil
+		for _, value := range g.domains(c, x, key) {
+			must = append(must, domainOf(key, value))
+		}
+	}
+	wishes := c.preferred(chosen)
+	if len(wishes) == 0 {
+		return [][]domain{must}
+	}
+	var better []domain
+	for _, m := range must {
+		values := map[string]bool{}
+		for _, n := range c.nodes {
+			if n.node != nil && domainOn(n.node, wishes[0]) != "" && !slices.ContainsFunc(m, func(l rules.Label) bool { return n.node.Labels[l.Key] != l.Value }) {
+				values[domainOn(n.node, wishes[0])] = true
+			}
+		}
+		for _, value := range sortedKeys(values) {
+			better = append(better, append(slices.Clone(m), domainOf(wishes[0], value)...))
+		}
+	}
+	return [][]domain{better, must}
+}
+
+// placeIn assumes all of the pods, in one domain, or none.
+func (g *gangs) placeIn(ctx context.Context, c *core, chosen []*pod, in domain) ([]*pod, string) {
 	changed := c.judge.changed
 	for i, p := range chosen {
-		d, err := g.choose(ctx, c, p, key, value)
+		d, err := g.choose(ctx, c, p, in)
 		if err == nil {
 			c.assume(p, d)
 			continue
@@ -593,12 +665,12 @@ func (g *gangs) placeIn(ctx context.Context, c *core, chosen []*pod, key, value 
 	return chosen, ""
 }
 
-// choose finds a node for a member, within a domain where one is named.
-func (g *gangs) choose(ctx context.Context, c *core, p *pod, key, value string) (place.Decision, error) {
-	if key == "" {
+// choose finds a node of a domain for a member.
+func (g *gangs) choose(ctx context.Context, c *core, p *pod, in domain) (place.Decision, error) {
+	if len(in) == 0 {
 		return c.choose(ctx, p)
 	}
-	return c.within(p, key, value, func() (place.Decision, error) { return c.choose(ctx, p) })
+	return c.within(p, in, func() (place.Decision, error) { return c.choose(ctx, p) })
 }
 
 // gone takes a pod that is over out of its gang; the others may have to wait for a new one.
@@ -637,22 +709,17 @@ func (g *gangs) judged(c *core, class queue.Class) bool {
 	return false
 }
 
-// helped reports whether room on a node can help a gang that waits.
-func (g *gangs) helped(c *core, class queue.Class, node string) bool {
-	x := g.byClass[class]
-	if x == nil {
-		return false
-	}
-	seen := map[place.ClassID]bool{}
-	for _, p := range x.members {
-		if p.stage == waits && !seen[p.class] {
-			seen[p.class] = true
-			if c.table.CanPlaceOn(p.class, fleet.NodeID(node)) {
-				return true
+// classes are those of the pods of a gang that wait.
+func (g *gangs) classes(class queue.Class) []place.ClassID {
+	var out []place.ClassID
+	if x := g.byClass[class]; x != nil {
+		for _, p := range x.members {
+			if p.stage == waits && !slices.Contains(out, p.class) {
+				out = append(out, p.class)
 			}
 		}
 	}
-	return false
+	return out
 }
 
 // timeoutOf is how long a gang may lack pods: as its ElasticJob says, else as the configuration does.

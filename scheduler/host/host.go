@@ -258,7 +258,7 @@ func (s *Scheduler) lead(ctx context.Context, mayWrite func() bool) error {
 // newCore makes the state of a scheduler that knows nothing yet.
 func newCore(c config.Scheduler, log *slog.Logger, m *Metrics) *core {
 	out := &core{
-		c: c, log: log, metrics: m, now: time.Now, mail: newMailbox(),
+		c: c, log: log, metrics: m, now: time.Now, after: time.After, mail: newMailbox(),
 		table: place.New(), queue: queue.New(queue.Backoff{First: time.Duration(c.BackoffFirst), Most: time.Duration(c.BackoffMost)}),
 		tenants: newTenants(), pools: pools{}, devices: newDevices(), nodes: map[string]*nodeFacts{}, pods: map[types.UID]*pod{}, classes: map[place.ClassID]*class{}, jobGenerations: map[string]int64{}, byRef: map[place.PodRef]*pod{}, dirty: map[string]bool{},
 		bind: func(bind.Request) {}, say: func(verdict) {}, retract: func(types.UID) {}, announce: func(*corev1.Pod, string) {}, nominate: func(context.Context, *corev1.Pod, string) {}, handPod: func(*corev1.Pod, int) {},
@@ -313,15 +313,34 @@ func (s *Scheduler) plugins(ctx context.Context, c *core, factory informers.Shar
 	}
 	c.judge.terms = s.o.Terms
 	c.judge.start = func() {
-		go func() {
-			p, err := s.o.Start(ctx, PluginOptions{Client: s.client, Informers: factory, Recorder: recorder,
+		go c.startPlugins(ctx, func() (Plugins, error) {
+			return s.o.Start(ctx, PluginOptions{Client: s.client, Informers: factory, Recorder: recorder,
 				Changed: func() { c.mail.post(c.pluginsChanged) }})
-			if err != nil {
-				s.o.Log.Error("start upstream's plugins: pods with volumes, claims, inter-pod affinity or spread wait", "err", err)
-				return
-			}
+		})
+	}
+}
+
+// The pauses between tries to start upstream's plugins.
+const startAgain, startAgainMost = time.Second, time.Minute
+
+// startPlugins starts upstream's plugins, and tries until they have: an API server that does not answer now will.
+func (c *core) startPlugins(ctx context.Context, start func() (Plugins, error)) {
+	for wait := startAgain; ; wait = min(2*wait, startAgainMost) {
+		p, err := start()
+		if err == nil {
 			c.mail.post(func() { c.pluginsReady(p) })
-		}()
+			return
+		}
+		c.log.Error("start upstream's plugins: pods with volumes, claims, inter-pod affinity or spread wait", "err", err, "again", wait)
+		c.mail.post(func() {
+			c.judge.starting = fmt.Sprintf("they could not start, and try again: %s", err)
+			c.pluginsChanged()
+		})
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.after(wait):
+		}
 	}
 }
 

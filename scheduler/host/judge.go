@@ -66,15 +66,17 @@ type Terms interface {
 // judge keeps the plugins, which are made when the first pod needs them: their knowledge costs memory and time for each pod.
 type judge struct {
 	terms Terms
-	// start makes the plugins and reports them on the mailbox; it is called once.
+	// start makes the plugins and reports them on the mailbox, and why that fails until it does not; it is called once.
 	start   func()
 	plugins Plugins
 	// changed: see change.
 	changed bool
 	started bool
-	log     *slog.Logger
-	nodes   func(func(*corev1.Node))
-	pods    func(func(*pod))
+	// starting is how far they are while there are none.
+	starting string
+	log      *slog.Logger
+	nodes    func(func(*corev1.Node))
+	pods     func(func(*pod))
 	// repelling are the required anti-affinities of the pods that are bound or assumed, with how many have each; pods, as many as there are, ask for few.
 	repelling map[string]int
 	repels    map[types.UID]string
@@ -119,7 +121,7 @@ var errStarting = errors.New("upstream's plugins are starting")
 func (j *judge) choose(ctx context.Context, c *core, p *pod) (place.Decision, error) {
 	if j.plugins == nil {
 		if !j.started {
-			j.started = true
+			j.started, j.starting = true, "they are starting"
 			j.start()
 		}
 		return place.Decision{}, errStarting

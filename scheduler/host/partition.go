@@ -16,6 +16,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/scheduler/place"
+	"github.com/springtide/springtide/scheduler/rules"
 )
 
 // Several instances share a cluster by its nodes: each node belongs to one partition, and the process that holds the partition's Lease alone binds there.
@@ -61,12 +62,35 @@ func (c *core) homeOf(o *corev1.Pod) int {
 func (c *core) mine(o *corev1.Pod) bool { return c.c.Partitions <= 1 || c.homeOf(o) == c.c.Partition }
 
 // within runs f with the class of a pod narrowed to nodes with a label.
-func (c *core) within(p *pod, key, value string, f func() (place.Decision, error)) (place.Decision, error) {
+func (c *core) within(p *pod, d domain, f func() (place.Decision, error)) (place.Decision, error) {
 	shape, class := p.shape, p.class
 	defer func() { p.shape, p.class = shape, class }()
-	p.shape = narrowed(shape, key, value)
+	p.shape = d.narrow(shape)
 	p.class = c.classify(p)
 	return f()
+}
+
+// domain is what the nodes of a domain share: values of node labels, or the GPU model. An empty one is all nodes.
+type domain []rules.Label
+
+// domainOf is the domain of a label's value; of all nodes for an empty key.
+func domainOf(key, value string) domain {
+	if key == "" {
+		return nil
+	}
+	return domain{{Key: key, Value: value}}
+}
+
+// narrow is a shape that asks for a node of the domain.
+func (d domain) narrow(s place.Shape) place.Shape {
+	for _, l := range d {
+		if l.Key == place.GPUModelKey {
+			s.GPUModel = l.Value
+		} else {
+			s = narrowed(s, l.Key, l.Value)
+		}
+	}
+	return s
 }
 
 // narrowed is a shape that asks for one more label.

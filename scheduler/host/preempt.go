@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/scheduler/host/queue"
 	"github.com/springtide/springtide/scheduler/place"
@@ -46,7 +47,8 @@ type preemption struct {
 	charge func([]charge, func(error))
 }
 
-// retry is when a search is worth another try, and the version of the table that it searched: until then it finds nothing there.
+// retry is when a search that found nothing is worth another try whatever happens, zero for never, and the version of the table that it searched: until
+// then it finds nothing there. Of a search on one node alone the version is zero.
 type retry struct {
 	at      time.Time
 	version uint64
@@ -96,6 +98,11 @@ const (
 	askAgain = 5 * time.Second
 )
 
+// wanted reports whether pods of a class may find room on a node that changed by taking it from others there.
+func (x *preemption) wanted(c *core, class place.ClassID, node string) bool {
+	return x.enabled && c.frozen == "" && c.table.MayPreemptOn(class, fleet.NodeID(node))
+}
+
 func newPreemption(enabled bool, protect time.Duration) *preemption {
 	return &preemption{enabled: enabled, protect: protect, byPod: map[types.UID]*nominee{}, retries: map[queue.Class]retry{}, takenBy: map[types.UID]*nominee{},
 		touched: map[string]bool{}, onNode: map[string]int{}, budgets: map[string]*budget{},
@@ -105,7 +112,7 @@ func newPreemption(enabled bool, protect time.Duration) *preemption {
 // may reports whether a pod may take the room of others.
 func (x *preemption) may(c *core, p *pod) bool {
 	never := p.object.Spec.PreemptionPolicy
-	if !x.enabled || p.pinned != "" || never != nil && *never == corev1.PreemptNever {
+	if !x.enabled || never != nil && *never == corev1.PreemptNever {
 		return false
 	}
 	if c.frozen != "" {
@@ -125,15 +132,23 @@ func (x *preemption) endsAt(t time.Time) {
 // vain reports whether a class was searched for in the table as it is, and no protection has ended since.
 func (x *preemption) vain(c *core, class queue.Class) bool {
 	r, ok := x.retries[class]
-	return ok && r.version == c.table.Version() && c.now().Before(r.at)
+	return ok && r.version == c.table.Version() && (r.at.IsZero() || c.now().Before(r.at))
 }
 
-// found ends a search for a class: one that failed is tried again when the first protection that it met ends.
-func (x *preemption) found(c *core, class queue.Class, ok bool) {
-	if delete(x.retries, class); !ok && !x.ends.IsZero() {
-		x.retries[class] = retry{x.ends, c.table.Version()}
+// found ends a search for a class: one that failed is tried again when the first protection that it met ends. Where it searched all nodes it need not be
+// searched for again until the table changes.
+func (x *preemption) found(c *core, class queue.Class, all, ok bool) {
+	r := x.retries[class]
+	if all {
+		delete(x.retries, class)
+		r = retry{version: c.table.Version()}
 	}
-	x.ends = time.Time{}
+	if !x.ends.IsZero() && (r.at.IsZero() || x.ends.Before(r.at)) {
+		r.at = x.ends
+	}
+	if x.ends = (time.Time{}); !ok && r != (retry{}) {
+		x.retries[class] = r
+	}
 }
 
 // tryAgain wakes the classes for which a protection has ended.
@@ -142,7 +157,7 @@ func (x *preemption) tryAgain(c *core, now time.Time) {
 		return
 	}
 	for _, class := range sortedKeys(x.retries) {
-		if !now.Before(x.retries[class].at) {
+		if at := x.retries[class].at; !at.IsZero() && !now.Before(at) {
 			delete(x.retries, class)
 			c.queue.Wake(class)
 		}
@@ -152,10 +167,11 @@ func (x *preemption) tryAgain(c *core, now time.Time) {
 // try nominates a pod for a node whose pods of lower standing can make room; false when nothing can be gained.
 func (x *preemption) try(ctx context.Context, c *core, p *pod) (resultOf string, ok bool) {
 	class, judged := queue.Class(p.class), c.judge.needed(p)
-	if !judged && x.vain(c, class) {
+	all := !judged && p.pinned == ""
+	if all && x.vain(c, class) {
 		return "", false
 	}
-	defer func() { x.found(c, class, ok) }()
+	defer func() { x.found(c, class, all, ok) }()
 	if !x.may(c, p) {
 		return "", false
 	}
@@ -165,7 +181,12 @@ func (x *preemption) try(ctx context.Context, c *core, p *pod) (resultOf string,
 			return "", false
 		}
 	}
-	found, ok := c.table.Preempt(c.ownClass(p), facts)
+	var found place.Preemption
+	if p.pinned != "" {
+		found, ok = c.table.PreemptOn(p.class, fleet.NodeID(p.pinned), facts)
+	} else {
+		found, ok = c.table.Preempt(c.ownClass(p), facts)
+	}
 	if !ok {
 		return "", false
 	}
@@ -181,9 +202,9 @@ func (x *preemption) try(ctx context.Context, c *core, p *pod) (resultOf string,
 }
 
 // tryGang nominates all pods of a gang, in one domain where it asks for that; false when that cannot be done by taking pods of lower standing. Of the
-// domains that help the one with the fewest victims is taken. Each pod takes the best room that is left to it, the largest pod first.
+// domains that help the one with the fewest victims is taken; those in which the pods share what they prefer most come before all others. Each pod takes the best room that is left to it, the largest pod first.
 func (x *preemption) tryGang(ctx context.Context, c *core, g *gangs, of *gang, chosen []*pod) (ok bool) {
-	defer func() { x.found(c, of.class, ok) }()
+	defer func() { x.found(c, of.class, true, ok) }()
 	judged := false
 	for _, p := range chosen {
 		if !x.may(c, p) {
@@ -191,16 +212,17 @@ func (x *preemption) tryGang(ctx context.Context, c *core, g *gangs, of *gang, c
 		}
 		judged = judged || c.judge.needed(p)
 	}
-	key, domains := g.topologyKey(of), []string{""}
-	if key != "" {
-		domains = g.domains(c, of, key)
-	}
 	chosen = slices.Clone(chosen)
 	slices.SortStableFunc(chosen, largestFirst)
 	var best *gangTrial
-	for _, value := range domains {
-		if t := x.gangIn(ctx, c, chosen, key, value); t != nil && (best == nil || len(t.victims) < len(best.victims)) {
-			best = t
+	for _, domains := range g.domainsToTake(c, of, chosen) {
+		for _, d := range domains {
+			if t := x.gangIn(ctx, c, chosen, d); t != nil && (best == nil || len(t.victims) < len(best.victims)) {
+				best = t
+			}
+		}
+		if best != nil {
+			break
 		}
 	}
 	if best == nil || len(best.victims) == 0 {
@@ -230,7 +252,7 @@ type gangTrial struct {
 }
 
 // gangIn tries a gang in one domain, and leaves the table as it is. Upstream's plugins see the pods that were placed before as assumed.
-func (x *preemption) gangIn(ctx context.Context, c *core, chosen []*pod, key, value string) *gangTrial {
+func (x *preemption) gangIn(ctx context.Context, c *core, chosen []*pod, in domain) *gangTrial {
 	out := &gangTrial{}
 	facts := x.facts(c)
 	var told []types.UID
@@ -241,11 +263,7 @@ func (x *preemption) gangIn(ctx context.Context, c *core, chosen []*pod, key, va
 	}()
 	ok := c.table.Would(func() bool {
 		for _, p := range chosen {
-			shape := c.ownShape(p)
-			if key != "" {
-				shape = narrowed(shape, key, value)
-			}
-			id := c.table.Class(shape)
+			id := c.table.Class(in.narrow(c.ownShape(p)))
 			var d place.Decision
 			var ok bool
 			if facts.Also = nil; c.judge.needed(p) {
@@ -620,7 +638,7 @@ func (x *preemption) settle(ctx context.Context, c *core) {
 	slices.Sort(changed)
 	for _, uid := range changed {
 		n := x.byPod[uid]
-		if n == nil || slices.ContainsFunc(n.pods, func(p *pod) bool { return !c.table.Settled(p.ref) }) || n.judged && len(n.victims) > 0 {
+		if n == nil || slices.ContainsFunc(n.pods, func(p *pod) bool { return !c.table.Settle(p.ref) }) || n.judged && len(n.victims) > 0 {
 			continue
 		}
 		x.forget(c, n)

@@ -95,6 +95,7 @@ func (w *wide) wait(c *core, p *pod) bool {
 		return false
 	}
 	c.queue.Park(p.key, w.class(c, p.object.Namespace))
+	c.tell(p, "waits until another pod of its namespace, which another instance places, is bound: their rules look at each other's pods")
 	return true
 }
 
@@ -103,6 +104,7 @@ func (w *wide) wait(c *core, p *pod) bool {
 func (w *wide) give(c *core, p *pod, to int) (result string, ok bool) {
 	if w.unseen.n[p.object.Namespace] > 0 {
 		c.queue.Park(p.key, w.class(c, p.object.Namespace))
+		c.tell(p, "has room on the nodes of another instance, and waits until that one has seen the pods that were bound here")
 		return resultWaits, true
 	}
 	if at, ok := w.handed[p.object.UID]; ok && c.now().Sub(at) < time.Duration(c.c.BackoffMost) {

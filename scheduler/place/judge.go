@@ -84,13 +84,18 @@ func (n *node) holder(s side) fleet.PoolID {
 
 // judge says whether a pod of a class fits a row, and which cells it would hold there; those are good until the next question.
 func (t *Table) judge(c *class, row int32) (Filter, []hold) {
-	if !t.open[row] {
-		return FilterClosed, nil
-	}
-	if f := t.fixed(c, row); f != FilterNone {
+	if f := t.admits(c, row); f != FilterNone {
 		return f, nil
 	}
 	return t.fitsNow(c, row)
+}
+
+// admits says whether a row lets pods of a class in, whatever is on it.
+func (t *Table) admits(c *class, row int32) Filter {
+	if !t.open[row] && !c.shape.Daemon {
+		return FilterClosed
+	}
+	return t.fixed(c, row)
 }
 
 // fitsNow judges what pods that come and go change.
@@ -98,7 +103,7 @@ func (t *Table) fitsNow(c *class, row int32) (Filter, []hold) {
 	a := &t.avail[row&1]
 	for d := range t.free {
 		// Of what is not asked for nothing needs to be there, whatever others overdraw.
-		if c.want[d] > 0 && c.want[d] > a.free[d][row>>1] {
+		if c.want[d] > 0 && c.want[d] > a.free[d][row>>1] && (!c.shape.Daemon || c.want[d] > t.freeOnAll(row, d)) {
 			return filterOf[d], nil
 		}
 	}
@@ -146,6 +151,16 @@ func (t *Table) freeFor(row int32, d int) int64 {
 		other = min(other+slack[d], 0)
 	}
 	return mine + other
+}
+
+// freeOnAll is what is free on a machine of one resource, whoever has the cells.
+func (t *Table) freeOnAll(row int32, d int) int64 {
+	free := t.free[d][row] + t.free[d][row^1]
+	if t.nodes[row>>1].moves {
+		slack := t.moving(row)
+		free += slack[d]
+	}
+	return free
 }
 
 func (t *Table) portTaken(c *class, row int32) bool {

@@ -7,16 +7,16 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// level is the standing of pods against preemption: guaranteed pods stand above all others, and among either the priority decides.
+// level is the standing of pods against preemption: by priority, and of equal priority guaranteed pods stand above all others.
 type level struct {
-	guaranteed bool
 	priority   int32
+	guaranteed bool
 }
 
-func (s *Shape) level() level { return level{s.Guaranteed, s.Priority} }
+func (s *Shape) level() level { return level{s.Priority, s.Guaranteed} }
 
 func (l level) compare(o level) int {
-	return cmp.Or(fleet.TrueFirst(o.guaranteed, l.guaranteed), cmp.Compare(l.priority, o.priority))
+	return cmp.Or(cmp.Compare(l.priority, o.priority), fleet.TrueFirst(o.guaranteed, l.guaranteed))
 }
 
 // levels are, for each standing that pods have, lowest first, what its pods take from each row. Added up from the lowest they say at once what a

@@ -89,12 +89,51 @@ func (t *Table) Preempt(id ClassID, facts *PreemptionFacts) (Preemption, bool) {
 	return best, found
 }
 
+// PreemptOn is Preempt on one machine, for pods that are for that machine alone.
+func (t *Table) PreemptOn(id ClassID, machine fleet.NodeID, facts *PreemptionFacts) (Preemption, bool) {
+	i, ok := t.byID[machine]
+	c := &t.classes[id]
+	if !ok || t.admits(c, 2*i+int32(c.side)) != FilterNone {
+		return Preemption{}, false
+	}
+	return t.preemptOn(id, i, facts)
+}
+
+// MayPreemptOn reports whether pods of lower standing have so much of a machine that a pod of a class might take their room. After an event only the
+// classes for which it says so of a machine that changed need another search.
+func (t *Table) MayPreemptOn(id ClassID, machine fleet.NodeID) bool {
+	i, ok := t.byID[machine]
+	c := &t.classes[id]
+	row := 2*i + int32(c.side)
+	if !ok || t.admits(c, row) != FilterNone {
+		return false
+	}
+	t.levelsOn()
+	below, _ := t.levels.number(c.shape.level())
+	if !c.shape.Daemon {
+		_, _, ok = t.freeable(c, row, below)
+		return ok
+	}
+	for d := range t.free {
+		free := t.freeOnAll(row, d)
+		for k := range below {
+			for r := row &^ 1; r <= row|1 && int(r) < len(t.levels.sums[k]); r++ {
+				free += t.levels.sums[k][r][d]
+			}
+		}
+		if c.want[d] > 0 && c.want[d] > free {
+			return false
+		}
+	}
+	return true
+}
+
 // cannotBeat reports whether a machine, and so all that come after it, is no better than the best that keeps to its budgets: a pod of higher standing
 // must go, or there is one victim already.
 func (t *Table) cannotBeat(c *class, i int32, best *Preemption) bool {
 	below, _ := t.levels.number(c.shape.level())
 	k, _, _ := t.freeable(c, 2*i+int32(c.side), below)
-	n := t.levels.all[k].compare(level{best.Guaranteed, best.Highest})
+	n := t.levels.all[k].compare(level{best.Highest, best.Guaranteed})
 	return n > 0 || n == 0 && len(best.Victims) == 1
 }
 
@@ -103,7 +142,7 @@ func (t *Table) preemptable(c *class, q *contest) iter.Seq[int32] {
 	return func(yield func(int32) bool) {
 		for _, name := range c.pinned {
 			i, ok := t.byName[name]
-			if ok && t.open[2*i+int32(c.side)] && t.fixed(c, 2*i+int32(c.side)) == FilterNone && !yield(i) {
+			if ok && t.admits(c, 2*i+int32(c.side)) == FilterNone && !yield(i) {
 				return
 			}
 		}
@@ -141,11 +180,11 @@ func (t *Table) preemptOn(id ClassID, i int32, facts *PreemptionFacts) (Preempti
 		breaks bool
 	}
 	all := make([]candidate, 0, t.podsOn[i])
-	for ref := t.first[row]; ref != none; ref = t.pods[ref].next {
+	add := func(ref PodRef) {
 		p := &t.pods[ref]
 		x := candidate{ref: ref, level: t.classes[p.class].shape.level()}
 		if p.role != stays || x.level.compare(mine) >= 0 {
-			continue
+			return
 		}
 		if facts.Pod != nil {
 			x.facts = facts.Pod(ref)
@@ -153,6 +192,14 @@ func (t *Table) preemptOn(id ClassID, i int32, facts *PreemptionFacts) (Preempti
 		if !x.facts.Protected {
 			x.amount = t.amountOf(p)
 			all = append(all, x)
+		}
+	}
+	for ref := t.first[row]; ref != none; ref = t.pods[ref].next {
+		add(ref)
+	}
+	if c.shape.Daemon { // it takes room of either side
+		for ref := t.first[row^1]; ref != none; ref = t.pods[ref].next {
+			add(ref)
 		}
 	}
 	allowed := slices.Clone(facts.Allowed)
@@ -188,16 +235,7 @@ func (t *Table) preemptOn(id ClassID, i int32, facts *PreemptionFacts) (Preempti
 		}
 		return cmp.Compare(a.ref, b.ref)
 	})
-	// What is tried is undone before anything reads it, so it is not noted as a change.
-	lift := func(ref PodRef, times int64) {
-		p := &t.pods[ref]
-		p.lifted = times < 0
-		t.chargeRoom(p, times)
-		if c.perHost() > 0 {
-			t.countGroup(p, int32(times))
-		}
-		t.setAvail(i)
-	}
+	lift := func(ref PodRef, times int64) { t.without(ref, times, c.perHost() > 0) }
 	for k := range all {
 		lift(all[k].ref, -1)
 	}
@@ -259,7 +297,7 @@ func (t *Table) preemptOn(id ClassID, i int32, facts *PreemptionFacts) (Preempti
 			highest = x.level
 		}
 	}
-	if !t.takeGangs(&out, taken, facts, mine) {
+	if !t.takeGangs(&out, taken, facts, allowed, mine) {
 		return Preemption{}, false
 	}
 	for _, ref := range out.Victims {
@@ -272,8 +310,8 @@ func (t *Table) preemptOn(id ClassID, i int32, facts *PreemptionFacts) (Preempti
 	return out, true
 }
 
-// takeGangs adds the rest of each gang of which too few would stay; false where one of the rest must not go.
-func (t *Table) takeGangs(out *Preemption, taken map[int]int, facts *PreemptionFacts, mine level) bool {
+// takeGangs adds the rest of each gang of which too few would stay; false where one of the rest must not go. What budgets still allow is spent.
+func (t *Table) takeGangs(out *Preemption, taken map[int]int, facts *PreemptionFacts, allowed []int, mine level) bool {
 	for g := range facts.Gangs {
 		x := &facts.Gangs[g]
 		if taken[g] == 0 || len(x.Members)-taken[g] >= x.Min {
@@ -283,8 +321,18 @@ func (t *Table) takeGangs(out *Preemption, taken map[int]int, facts *PreemptionF
 			if slices.Contains(out.Victims, ref) {
 				continue
 			}
-			if t.classes[t.pods[ref].class].shape.level().compare(mine) >= 0 || facts.Pod != nil && facts.Pod(ref).Protected {
+			var f PodFacts
+			if facts.Pod != nil {
+				f = facts.Pod(ref)
+			}
+			if f.Protected || t.classes[t.pods[ref].class].shape.level().compare(mine) >= 0 {
 				return false
+			}
+			if slices.ContainsFunc(f.Budgets, func(b int) bool { return allowed[b] <= 0 }) {
+				out.Broken++
+			}
+			for _, b := range f.Budgets {
+				allowed[b]--
 			}
 			out.Victims = append(out.Victims, ref)
 		}
@@ -294,13 +342,13 @@ func (t *Table) takeGangs(out *Preemption, taken map[int]int, facts *PreemptionF
 
 // cheaper orders preemptions.
 func (t *Table) cheaper(a, b *Preemption) bool {
-	x, y := level{a.Guaranteed, a.Highest}, level{b.Guaranteed, b.Highest}
+	x, y := level{a.Highest, a.Guaranteed}, level{b.Highest, b.Guaranteed}
 	return cmp.Or(cmp.Compare(a.Broken, b.Broken), x.compare(y), cmp.Compare(len(a.Victims), len(b.Victims)),
 		cmp.Compare(t.rank[t.byID[a.Node]], t.rank[t.byID[b.Node]])) < 0
 }
 
 // Nominate holds room for a pod on a machine from which its victims have still to go: the machine is overdrawn until then, so no other pod gets the
-// room. The victims count no more for spreading. The pod can be bound when [Table.Settled] says so.
+// room. The victims count no more for spreading. The pod can be bound when [Table.Settle] says so.
 func (t *Table) Nominate(p Preemption) Decision {
 	for _, ref := range p.Victims {
 		if t.pods[ref].role == stays {
@@ -320,14 +368,11 @@ func (t *Table) Hold(id ClassID, node fleet.NodeID, cells []int) Decision {
 	return t.decision(t.put(x).Pod)
 }
 
-// Settled reports whether the machine of a pod has room for it and all that is there.
-func (t *Table) Settled(ref PodRef) bool {
+// Settle reports whether the machine of a nominated pod has room for it next to all that is there, whatever it asks for, and has the pod hold the PCIe
+// roots that have come free.
+func (t *Table) Settle(ref PodRef) bool {
 	p := &t.pods[ref]
-	for d := range t.free {
-		if t.avail[p.row&1].free[d][p.row>>1] < 0 {
-			return false
-		}
-	}
+	c := &t.classes[p.class]
 	for _, h := range p.holds {
 		for _, v := range t.cells[h.cell].free {
 			if v < 0 {
@@ -335,5 +380,23 @@ func (t *Table) Settled(ref PodRef) bool {
 			}
 		}
 	}
-	return true
+	t.without(ref, -1, c.perHost() > 0)
+	filter := FilterNone
+	t.lend(t.usable(c, p.row>>1), func() { filter, _ = t.judge(c, p.row) })
+	if filter == FilterNone {
+		p.roots = t.chooseRoots(&t.nodes[p.row>>1], c, p.holds)
+	}
+	t.without(ref, 1, c.perHost() > 0)
+	return filter == FilterNone
+}
+
+// without takes a pod off its machine for a question, times -1, or puts it back. That is undone before anything else reads the table, so it is not noted as a change.
+func (t *Table) without(ref PodRef, times int64, counted bool) {
+	p := &t.pods[ref]
+	p.lifted = times < 0
+	t.chargeRoom(p, times)
+	if counted {
+		t.countGroup(p, int32(times))
+	}
+	t.setAvail(p.row >> 1)
 }

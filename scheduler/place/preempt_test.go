@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/scheduler/rules"
 )
 
 // lowest finds by trying every set of victims on every machine the lowest standing that the highest victim can have; false where no set helps.
@@ -69,7 +70,7 @@ func TestPreemptAgainstSearch(t *testing.T) {
 		if after := state(w.tab); after != before {
 			r.Fatalf("a question changed the table:\n%s\n%s", before, after)
 		}
-		if ok != found || ok && (level{p.Guaranteed, p.Highest}) != want {
+		if ok != found || ok && (level{p.Highest, p.Guaranteed}) != want {
 			r.Fatalf("found %v %+v; a search: %v %+v", ok, p, found, want)
 		}
 		if !ok {
@@ -101,8 +102,8 @@ func TestPreemptAgainstSearch(t *testing.T) {
 		for _, ref := range p.Victims {
 			w.tab.Remove(ref)
 		}
-		if n := w.tab.pods[d.Pod]; !w.tab.Settled(d.Pod) && w.tab.freeFor(n.row, cpu) >= 0 && s.Requests.Memory > 0 && w.tab.freeFor(n.row, memory) < 0 {
-			r.Fatalf("%s is overdrawn after its victims went", d.Name)
+		if !w.tab.Settle(d.Pod) {
+			r.Fatalf("%s has no room after its victims went", d.Name)
 		}
 	})
 }
@@ -140,6 +141,8 @@ func TestPreemptionSpares(t *testing.T) {
 		{name: "the next lowest, the first by name", protect: "d", node: "id-a", victims: 2},
 		{name: "the budget of the lowest allows one", budget: "d", facts: PreemptionFacts{Allowed: []int{1}}, node: "id-a", victims: 2},
 		{name: "a gang goes as a whole", gang: "d", facts: PreemptionFacts{Gangs: []GangFacts{{Min: 3, Members: of("d")}}}, node: "id-d", victims: 4},
+		{name: "a gang goes as a whole, the rest of it against its budget", protect: "abc", budget: "d", gang: "d",
+			facts: PreemptionFacts{Allowed: []int{2}, Gangs: []GangFacts{{Min: 3, Members: of("d")}}}, node: "id-d", victims: 4, broken: 2},
 		{name: "a gang that can do without two", gang: "d", facts: PreemptionFacts{Gangs: []GangFacts{{Min: 2, Members: of("d")}}}, node: "id-d", victims: 2},
 		{name: "all are protected", protect: "abcd", wantFails: true},
 		{name: "all budgets are spent", budget: "abcd", facts: PreemptionFacts{Allowed: []int{0}}, node: "id-d", victims: 2, broken: 2},
@@ -180,22 +183,102 @@ func TestPreemptionSpares(t *testing.T) {
 	}
 }
 
-// TestGuaranteedComesFirst: a best-effort pod of any priority goes before a guaranteed one.
+// TestGuaranteedComesFirst: of equal priority one that is not guaranteed goes before a guaranteed one, and no guaranteed pod takes one of higher priority.
 func TestGuaranteedComesFirst(t *testing.T) {
 	tab := New()
 	tab.SetMachine(plain("a"))
-	best := tab.Bound(Shape{Side: fleet.Online, Requests: cores(32), Priority: 100}, "id-a", "best-effort", nil)
+	best := tab.Bound(Shape{Side: fleet.Online, Requests: cores(32), Priority: 1}, "id-a", "best-effort", nil)
 	tab.Bound(Shape{Side: fleet.Online, Requests: cores(32), Priority: 1, Guaranteed: true}, "id-a", "guaranteed", nil)
+	if p, ok := tab.Preempt(tab.Class(Shape{Side: fleet.Online, Requests: cores(32), Priority: 0, Guaranteed: true}), &PreemptionFacts{}); ok {
+		t.Errorf("a guaranteed pod took %+v of higher priority", p)
+	}
 	p, ok := tab.Preempt(tab.Class(Shape{Side: fleet.Online, Requests: cores(32), Priority: 2, Guaranteed: true}), &PreemptionFacts{})
 	if !ok || !slices.Equal(p.Victims, []PodRef{best}) {
 		t.Errorf("%v, %+v", ok, p)
 	}
 	d := tab.Nominate(p)
-	if tab.Settled(d.Pod) || tab.CanPlace(tab.Class(Shape{Side: fleet.Online, Requests: cores(1)})) {
+	if tab.Settle(d.Pod) || tab.CanPlace(tab.Class(Shape{Side: fleet.Online, Requests: cores(1)})) {
 		t.Error("the machine has room before its victim is gone")
 	}
-	if tab.Remove(best); !tab.Settled(d.Pod) {
+	if tab.Remove(best); !tab.Settle(d.Pod) {
 		t.Error("the victim is gone, and the machine is full")
+	}
+}
+
+// TestSettleJudgesAll: a pod that takes the room of another has it once the other is gone, whatever it was short of. Until then the victim is still there.
+func TestSettleJudgesAll(t *testing.T) {
+	port := func() *Needs { return &Needs{Ports: []rules.Port{{Protocol: "TCP", Port: 80}}} }
+	gpu := []rules.Amount{{Name: "example.com/gpu", Value: 1}}
+	for _, c := range []struct {
+		name  string
+		shape Shape
+	}{
+		{"host port", Shape{Side: fleet.Online, Needs: port()}},
+		{"extended resource", Shape{Side: fleet.Online, Needs: &Needs{Extended: gpu}}},
+		{"ephemeral storage", Shape{Side: fleet.Online, Needs: &Needs{Ephemeral: 60}}},
+		{"PCIe root", Shape{Side: fleet.Online, OneRoot: true, Needs: &Needs{NICs: 1}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tab := New()
+			m := plain("a")
+			m.Ephemeral, m.Extended = 100, gpu
+			m.Roots = []Root{{GPUs: 0, NICs: 1, Cell: 0}}
+			tab.SetMachine(m)
+			low := tab.Bound(c.shape, m.ID, "low", nil)
+			high := c.shape
+			high.Priority = 10
+			p, ok := tab.Preempt(tab.Class(high), &PreemptionFacts{})
+			if !ok || !slices.Equal(p.Victims, []PodRef{low}) {
+				t.Fatalf("%v, %+v", ok, p)
+			}
+			d := tab.Nominate(p)
+			if tab.Settle(d.Pod) {
+				t.Error("it has its room before the victim is gone")
+			}
+			if tab.Remove(low); !tab.Settle(d.Pod) {
+				t.Error("the victim is gone, and there is no room")
+			}
+			if tab.CanPlace(tab.Class(c.shape)) {
+				t.Error("what it took is free for another pod")
+			}
+		})
+	}
+}
+
+// TestDaemonTakesOfEitherSide: a pod of the machine itself lands on a side that is closed and holds no cell, as long as the machine has room, and takes
+// pods of lower priority of either side.
+func TestDaemonTakesOfEitherSide(t *testing.T) {
+	tab := New()
+	m := plain("a")
+	m.Closed = Sides{Online: true}
+	for i := range m.Cells {
+		m.Cells[i].Holder = HeldOffline
+	}
+	tab.SetMachine(m)
+	work := tab.Bound(Shape{Side: fleet.Offline, Requests: cores(62), Priority: 1}, m.ID, "work", nil)
+	id := tab.Class(Shape{Side: fleet.Online, Requests: cores(2), Priority: 9, Daemon: true})
+	if _, ok := tab.Assume(tab.Class(Shape{Side: fleet.Online, Requests: cores(2), Priority: 9}), m.ID); ok {
+		t.Error("another pod landed on the closed side")
+	}
+	if _, ok := tab.Assume(id, m.ID); !ok {
+		t.Fatal("the machine has two cores, and no daemon may have them")
+	}
+	if _, ok := tab.Assume(id, m.ID); ok || tab.CanPlace(tab.Class(Shape{Side: fleet.Offline, Requests: cores(1)})) {
+		t.Error("the machine is full, and one more pod landed")
+	}
+	p, ok := tab.PreemptOn(id, m.ID, &PreemptionFacts{})
+	if !ok || !slices.Equal(p.Victims, []PodRef{work}) {
+		t.Fatalf("%v, %+v", ok, p)
+	}
+	if !tab.MayPreemptOn(id, m.ID) {
+		t.Error("it is not worth a search")
+	}
+	d := tab.Nominate(p)
+	if tab.Settle(d.Pod) {
+		t.Error("it has its room before the victim is gone")
+	}
+	if tab.Remove(work); !tab.Settle(d.Pod) {
+		t.Error("the victim is gone, and there is no room")
 	}
 }
 

@@ -36,6 +36,9 @@ type Shape struct {
 	// Pool is the home pool that the machine must be of, GPUModel the model that its GPUs must be of; empty for any.
 	Pool     fleet.PoolID
 	GPUModel string
+	// Daemon: the pod is for one machine and belongs to it, so it may land while a side is closed, and takes of either side what the other has free. It is
+	// placed by name alone ([Table.Assume], [Table.PreemptOn]).
+	Daemon bool
 	// Stable keeps the pod off what is away from home.
 	Stable bool
 	Cells  CellPolicy
