@@ -332,7 +332,7 @@ type Pod struct {
 	Unschedulable bool
 	// UnschedulableSince is when the scheduler said so first.
 	UnschedulableSince Known[time.Time]
-	// Bundled says that the pod names the bundled scheduler, which measures how long its gang waits; GangTimedOut is when that was too long.
+	// Bundled says that the pod names the bundled scheduler, by its own name or as a pool names it, which measures how long its gang waits; GangTimedOut is when that was too long.
 	Bundled      bool
 	GangTimedOut Known[time.Time]
 	Deleting     bool

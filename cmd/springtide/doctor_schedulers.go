@@ -34,16 +34,25 @@ func checkSchedulers(ctx context.Context, d *doctor) error {
 		return fmt.Errorf("list the pods that wait: %w", err)
 	}
 	untouched := map[string][]string{} // by schedulerName: pods that no scheduler has looked at
+	var left []string                  // pods that the bundled scheduler has looked at, and does not run any more
 	for i := range pods.Items {
 		p := &pods.Items[i]
-		if len(p.Spec.SchedulingGates) == 0 && p.DeletionTimestamp == nil && !judged(p) && d.c.now().Sub(p.CreationTimestamp.Time) > lookedAtWithin {
-			untouched[p.Spec.SchedulerName] = append(untouched[p.Spec.SchedulerName], p.Namespace+"/"+p.Name)
+		switch name := p.Namespace + "/" + p.Name; {
+		case len(p.Spec.SchedulingGates) > 0 || p.DeletionTimestamp != nil || d.c.now().Sub(p.CreationTimestamp.Time) <= lookedAtWithin:
+		case !judged(p):
+			untouched[p.Spec.SchedulerName] = append(untouched[p.Spec.SchedulerName], name)
+		case p.Spec.SchedulerName == v1alpha1.SchedulerName && len(held) == 0:
+			left = append(left, name)
 		}
+	}
+	const startOurs = "start springtide-scheduler (deploy/base/scheduler), or take schedulerName out of the workload: its new pods go to the cluster's own scheduler"
+	if len(left) > 0 {
+		d.report(startOurs, "no process of the bundled scheduler runs any more, and %s that it has looked at wait: %s", count(len(left), "pod"), shown(left))
 	}
 	for _, name := range slices.Sorted(maps.Keys(untouched)) {
 		mend := "start that scheduler, or make the pods again with another schedulerName"
 		if name == v1alpha1.SchedulerName {
-			mend = "start springtide-scheduler (deploy/base/scheduler), or take schedulerName out of the workload: its new pods go to the cluster's own scheduler"
+			mend = startOurs
 		}
 		d.report(mend, "no scheduler has looked at %s that name %s: %s", count(len(untouched[name]), "pod"), name, shown(untouched[name]))
 	}
@@ -61,7 +70,7 @@ func checkSchedulers(ctx context.Context, d *doctor) error {
 	case len(served) > 0 && len(held) == 0:
 		d.report("start springtide-scheduler, or empty spec.schedulerName of the pools: then fillers hold the room that online keeps",
 			"%s say that the bundled scheduler serves them (%s), and no process of it holds a lease", count(len(served), "pool"), shown(served))
-	case vacant != "" || len(untouched) > 0:
+	case vacant != "" || len(untouched) > 0 || len(left) > 0:
 	case len(held) > 0:
 		var holders []string
 		for _, l := range held {

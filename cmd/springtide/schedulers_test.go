@@ -31,6 +31,9 @@ func TestDoctorFindsPodsWithoutScheduler(t *testing.T) {
 		}
 		return p
 	}
+	looked := func(p *corev1.Pod) {
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse}}
+	}
 	lease := func(age time.Duration) *coordinationv1.Lease {
 		holder, seconds, renewed := "host-1", int32(15), metav1.NewMicroTime(now.Add(-age))
 		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "springtide-system", Name: v1alpha1.SchedulerLeasePrefix + "0"},
@@ -48,9 +51,10 @@ func TestDoctorFindsPodsWithoutScheduler(t *testing.T) {
 	}{
 		{"no scheduler looked", []runtime.Object{pod("old", time.Hour, nil)}, problem, "no scheduler has looked at 1 pod that name springtide: default/old"},
 		{"young", []runtime.Object{pod("new", time.Second, nil)}, fine, "every pod"},
-		{"judged", []runtime.Object{pod("judged", time.Hour, func(p *corev1.Pod) {
-			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse}}
-		})}, fine, "every pod"},
+		{"judged", []runtime.Object{lease(time.Second), pod("judged", time.Hour, looked)}, fine, "the bundled scheduler runs (host-1)"},
+		{"judged by one that runs no more", []runtime.Object{lease(time.Hour), pod("judged", time.Hour, looked)}, problem,
+			"no process of the bundled scheduler runs any more, and 1 pod that it has looked at wait: default/judged"},
+		{"judged by another", []runtime.Object{pod("judged", time.Hour, func(p *corev1.Pod) { looked(p); p.Spec.SchedulerName = "default-scheduler" })}, fine, "every pod"},
 		{"gated", []runtime.Object{pod("gated", time.Hour, func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}} })}, fine, "every pod"},
 		{"runs", []runtime.Object{lease(time.Second)}, fine, "the bundled scheduler runs (host-1)"},
 		{"ran", []runtime.Object{lease(time.Hour)}, fine, "every pod"},

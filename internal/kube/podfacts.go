@@ -34,6 +34,8 @@ type podFacts struct {
 	host     string
 	restarts int32
 	devices  deviceAsks
+	// scheduler is who is to place the pod.
+	scheduler string
 	// images are what the pod's containers run.
 	images []string
 }
@@ -50,13 +52,14 @@ type notice struct {
 
 func newPodFacts(p *corev1.Pod) *podFacts {
 	f := &podFacts{
-		header:   headerOf(p),
-		revision: p.Labels[appsv1.ControllerRevisionHashLabelKey],
-		claim:    facts.ClaimOf(p),
-		images:   imagesOf(&p.Spec),
-		devices:  deviceAsksOf(&p.Spec),
-		roles:    rolesOf(p.Labels),
-		host:     hostOf(p),
+		header:    headerOf(p),
+		revision:  p.Labels[appsv1.ControllerRevisionHashLabelKey],
+		claim:     facts.ClaimOf(p),
+		images:    imagesOf(&p.Spec),
+		scheduler: p.Spec.SchedulerName,
+		devices:   deviceAsksOf(&p.Spec),
+		roles:     rolesOf(p.Labels),
+		host:      hostOf(p),
 		pod: fleet.Pod{
 			ID:           fleet.UID(p.UID),
 			Name:         fleet.Name{Namespace: p.Namespace, Name: p.Name},
@@ -67,7 +70,6 @@ func newPodFacts(p *corev1.Pod) *podFacts {
 			Grace:        time.Duration(or(p.Spec.TerminationGracePeriodSeconds, int64(corev1.DefaultTerminationGracePeriodSeconds))) * time.Second,
 			Killed:       p.DeletionTimestamp != nil && or(p.DeletionGracePeriodSeconds, 1) == 0,
 			DeletionCost: deletionCost(p.Annotations),
-			Bundled:      p.Spec.SchedulerName == v1alpha1.SchedulerName,
 			Version:      p.ResourceVersion,
 		},
 	}

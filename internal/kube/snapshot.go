@@ -85,8 +85,10 @@ type assembly struct {
 	wall time.Time
 	notes
 
-	devices   *facts.Devices
-	nodeIDs   map[string]fleet.NodeID
+	devices *facts.Devices
+	nodeIDs map[string]fleet.NodeID
+	// bundled are the names under which the bundled scheduler places pods: its own, and those by which pools say that it serves them.
+	bundled   map[string]bool
 	revisions map[owned]*replicaSetFacts
 	newest    map[owned]types.UID // deployment -> its newest ReplicaSet
 	// owners say whose the pods of a workload are.
@@ -187,8 +189,12 @@ func (a *assembly) addPools() {
 	for name, p := range validate.OverlappingPools(apis) {
 		a.notes.pools[fleet.PoolID(name)] = "PoolsOverlap: " + p.String()
 	}
+	a.bundled = map[string]bool{v1alpha1.SchedulerName: true}
 	for _, p := range all {
 		a.s.Pools = append(a.s.Pools, p.facts.pool)
+		if by := p.facts.pool.Scheduler; by != "" {
+			a.bundled[by] = true
+		}
 		if p.facts.problem != "" {
 			a.notes.pools[p.facts.pool.ID] = p.facts.problem
 		}

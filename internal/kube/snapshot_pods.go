@@ -25,6 +25,7 @@ func (a *assembly) addPods() {
 		*p = f.pod
 		p.Requests.GPU += a.podGPUs(f)
 		p.RefusedBy = refused[p.ID]
+		p.Bundled = a.bundled[f.scheduler]
 		p.ImagePresent = a.c.images.of(f)
 		p.Created = a.at(f.CreationTimestamp.Time)
 		p.UnschedulableSince, p.GangTimedOut = a.knownAt(p.UnschedulableSince), a.knownAt(p.GangTimedOut)

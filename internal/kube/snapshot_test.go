@@ -42,6 +42,23 @@ func shop() []metav1.Object {
 	}
 }
 
+// Whose gangs the bundled scheduler times is known by its own name, and by the name under which a pool says that it serves it.
+func TestPodsOfTheBundledScheduler(t *testing.T) {
+	for _, c := range []struct {
+		pool, pod string
+		want      bool
+	}{
+		{"", "springtide", true}, {"", "default-scheduler", false}, {"default-scheduler", "default-scheduler", true},
+		{"springtide", "default-scheduler", false}, {"default-scheduler", "springtide", true}, {"", "", false},
+	} {
+		web, p := pool("web", "Online", inWeb), pod("train", "w0", "", "", "")
+		web.Spec.SchedulerName, p.Spec.SchedulerName = c.pool, c.pod
+		if got := newWorld(t, web, p).snapshot(t).Pods[0].Bundled; got != c.want {
+			t.Errorf("pool served by %q, pod of %q: bundled %v", c.pool, c.pod, got)
+		}
+	}
+}
+
 // An owner's UID in an object of another namespace proves nothing: every user who may make pods there can write it.
 func TestOwnersAreOfTheSameNamespace(t *testing.T) {
 	stray := pod("mallory", "cart-x", "n1", "ReplicaSet", "cart-2")
