@@ -23,8 +23,9 @@ type churn struct {
 	t       *testing.T
 	r       *rapid.T
 	p       *play
-	nodes   map[string]int64 // cores
-	most    map[string]int64 // the most that a node of the name had
+	nodes   map[string]int64  // cores
+	most    map[string]int64  // the most that a node of the name had
+	kinds   map[string]string // the label of a node that some pods ask for
 	pods    map[types.UID]*corev1.Pod
 	groups  map[string]int // minimum
 	watch   []func()
@@ -32,6 +33,60 @@ type churn struct {
 	serial  int
 	binds   int
 	refused int
+	halves  int // pods of gangs that were refused or lost while others of the gang are bound
+	evicted int
+}
+
+const kindLabel = "kind"
+
+// show is a node as the watch brings it.
+func (x *churn) show(name string) {
+	cores, kind := strconv.FormatInt(x.nodes[name], 10), x.kinds[name]
+	x.watch = append(x.watch, func() { x.p.node(name, cores, func(n *corev1.Node) { n.Labels[kindLabel] = kind }) })
+}
+
+// change gives a node fewer cores or another label, while no binding is under way and so that the scheduler sees it before it decides again.
+func (x *churn) change(name string) {
+	if len(x.sent) > 0 {
+		return
+	}
+	if rapid.Bool().Draw(x.r, "shrinks") {
+		x.nodes[name] = max(1, x.nodes[name]-int64(rapid.IntRange(1, 6).Draw(x.r, "fewer")))
+	} else {
+		x.kinds[name] = rapid.SampledFrom([]string{"a", "b"}).Draw(x.r, "kind")
+	}
+	x.show(name)
+	x.hear(len(x.watch))
+}
+
+// evict ends a pod of a gang that did not become whole; its controller makes another one.
+func (x *churn) evict(o *corev1.Pod) {
+	if x.pods[o.UID] == nil {
+		return
+	}
+	x.evicted++
+	x.replace(o)
+}
+
+// replace ends a pod and makes another one like it, as its controller does.
+func (x *churn) replace(o *corev1.Pod) {
+	x.end(o)
+	x.serial++
+	next := o.DeepCopy()
+	next.Name, next.Spec.NodeName, next.ResourceVersion = fmt.Sprint("p", x.serial), "", "1"
+	next.UID = types.UID(next.Name)
+	next.CreationTimestamp.Time = x.p.now
+	x.create(next)
+}
+
+func (x *churn) create(o *corev1.Pod) {
+	x.pods[o.UID] = o
+	x.watch = append(x.watch, func() { x.p.c.podChanged(o.DeepCopy()) })
+}
+
+func (x *churn) end(o *corev1.Pod) {
+	delete(x.pods, o.UID)
+	x.watch = append(x.watch, func() { x.p.c.podGone(o.UID) })
 }
 
 func coresAsked(o *corev1.Pod) int64 { return o.Spec.Containers[0].Resources.Requests.Cpu().Value() }
@@ -44,9 +99,11 @@ func (x *churn) start() {
 	}
 	x.p = newPlay(x.t)
 	x.p.now, x.watch, x.sent = now, nil, nil
+	x.p.c.gangs.rollback = func(p *pod, _ string) { x.evict(p.object) }
 	for _, n := range sortedKeys(x.nodes) {
-		x.p.node(n, strconv.FormatInt(x.nodes[n], 10))
+		x.show(n)
 	}
+	x.hear(len(x.watch))
 	for _, g := range sortedKeys(x.groups) {
 		x.p.c.setGroup("default/"+g, &podGroup{namespace: "default", name: g, minCount: x.groups[g]})
 	}
@@ -69,11 +126,10 @@ func (x *churn) used(node string) (sum int64) {
 func (x *churn) addNode(name string) {
 	x.most[name] += int64(rapid.IntRange(1, 6).Draw(x.r, "cores"))
 	x.nodes[name] = x.most[name]
-	cores := strconv.FormatInt(x.nodes[name], 10)
-	x.watch = append(x.watch, func() { x.p.node(name, cores) })
+	x.show(name)
 }
 
-// removeNode takes a node away with its pods; a gang that loses one goes as a whole.
+// removeNode takes a node away with its pods.
 func (x *churn) removeNode(name string) {
 	delete(x.nodes, name)
 	x.watch = append(x.watch, func() { x.p.c.removeNode(name) })
@@ -84,9 +140,14 @@ func (x *churn) removeNode(name string) {
 	}
 }
 
+// remove ends a pod. A gang that loses one goes as a whole, or gets another pod in its place.
 func (x *churn) remove(o *corev1.Pod) {
 	all := []*corev1.Pod{o}
 	if s := o.Spec.SchedulingGroup; s != nil {
+		if !rapid.Bool().Draw(x.r, "whole gang") {
+			x.replace(o)
+			return
+		}
 		all = nil
 		for _, uid := range sortedKeys(x.pods) {
 			if other := x.pods[uid].Spec.SchedulingGroup; other != nil && *other.PodGroupName == *s.PodGroupName {
@@ -95,8 +156,7 @@ func (x *churn) remove(o *corev1.Pod) {
 		}
 	}
 	for _, o := range all {
-		delete(x.pods, o.UID)
-		x.watch = append(x.watch, func() { x.p.c.podGone(o.UID) })
+		x.end(o)
 	}
 }
 
@@ -118,9 +178,10 @@ func (x *churn) addPods() {
 		o.Spec.Containers = []corev1.Container{{Name: "app", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(int64(cores), resource.DecimalSI)}}}}
 		if group != "" {
 			inGroup(group)(o)
+		} else if rapid.IntRange(0, 2).Draw(x.r, "chooses") == 0 {
+			o.Spec.NodeSelector = map[string]string{kindLabel: "b"}
 		}
-		x.pods[o.UID] = o
-		x.watch = append(x.watch, func() { x.p.c.podChanged(o.DeepCopy()) })
+		x.create(o)
 	}
 }
 
@@ -133,10 +194,10 @@ func (x *churn) carryOut(q bind.Request, mayRefuse bool) bind.Outcome {
 		return bind.Gone
 	case o.Spec.NodeName != "":
 		x.r.Fatalf("pod %s is bound to %s, and is to be bound to %s", o.Name, o.Spec.NodeName, q.Node)
-	case !there, mayRefuse && o.Spec.SchedulingGroup == nil && rapid.IntRange(0, 4).Draw(x.r, "refused") == 0:
+	case !there, mayRefuse && rapid.IntRange(0, 4).Draw(x.r, "refused") == 0:
 		x.refused++
 		if o.Spec.SchedulingGroup != nil {
-			x.remove(o) // its node is gone, and with it, as with a pod that runs there, the gang
+			x.halves++
 		}
 		return bind.Refused
 	}
@@ -147,12 +208,19 @@ func (x *churn) carryOut(q bind.Request, mayRefuse bool) bind.Outcome {
 	if used := x.used(q.Node); used > x.nodes[q.Node] {
 		x.r.Fatalf("node %s has %d cores, and its pods ask for %d after pod %s", q.Node, x.nodes[q.Node], used, o.Name)
 	}
+	if !x.suits(o, q.Node) {
+		x.r.Fatalf("pod %s asks for nodes of kind b, and is bound to %s", o.Name, q.Node)
+	}
 	x.watch = append(x.watch, func() {
 		if x.pods[next.UID] != nil {
 			x.p.c.podChanged(next.DeepCopy())
 		}
 	})
 	return bind.Bound
+}
+
+func (x *churn) suits(o *corev1.Pod, node string) bool {
+	return o.Spec.NodeSelector == nil || x.kinds[node] == o.Spec.NodeSelector[kindLabel]
 }
 
 func (x *churn) decide() {
@@ -178,56 +246,67 @@ func (x *churn) hear(n int) {
 	}
 }
 
-// calm lets everything arrive, until the scheduler has nothing more to do.
+// calm lets everything arrive, until the scheduler has nothing more to do and no gang runs in part. Without the timeout of gangs nothing ends the half of one
+// whose other half found no place.
 func (x *churn) calm() {
-	for range 50 {
+	for range 200 {
 		x.hear(len(x.watch))
 		x.p.now = x.p.now.Add(time.Minute)
+		x.p.c.tick(x.p.now)
 		x.decide()
-		if len(x.sent) == 0 && len(x.watch) == 0 {
+		if len(x.sent) == 0 && len(x.watch) == 0 && x.half() == "" {
 			return
 		}
 		for len(x.sent) > 0 {
 			x.answer(0, false)
 		}
 	}
-	x.r.Fatalf("the scheduler comes to no end: %d bindings, %d events", len(x.sent), len(x.watch))
+	x.r.Fatalf("the scheduler comes to no end: %d bindings, %d events, %s", len(x.sent), len(x.watch), x.half())
 }
 
-// whole checks that no gang is bound in part, and that no pod waits that has a place.
-func (x *churn) whole() {
+// half names a gang that is bound in part.
+func (x *churn) half() string {
 	bound := map[string]int{}
 	for _, o := range x.pods {
 		if s := o.Spec.SchedulingGroup; s != nil && o.Spec.NodeName != "" {
 			bound[*s.PodGroupName]++
 		}
 	}
-	for g, n := range bound {
-		if n < x.groups[g] {
-			x.r.Fatalf("gang %s has %d pods bound of %d", g, n, x.groups[g])
+	for _, g := range sortedKeys(bound) {
+		if n := bound[g]; n < x.groups[g] {
+			return fmt.Sprintf("gang %s has %d pods bound of %d", g, n, x.groups[g])
 		}
+	}
+	return ""
+}
+
+// whole checks that no gang is bound in part, and that no pod waits that has a place.
+func (x *churn) whole() {
+	if half := x.half(); half != "" {
+		x.r.Fatal(half)
 	}
 	for _, o := range x.pods {
 		if o.Spec.NodeName != "" || o.Spec.SchedulingGroup != nil {
 			continue
 		}
 		for n, cores := range x.nodes {
-			if cores-x.used(n) >= coresAsked(o) {
+			if cores-x.used(n) >= coresAsked(o) && x.suits(o, n) {
 				x.r.Fatalf("pod %s of %d cores waits, and node %s has %d of %d free", o.Name, coresAsked(o), n, cores-x.used(n), cores)
 			}
 		}
 	}
 }
 
-// TestChurn: nodes come, grow and go, pods come and go, bindings are refused, answers and events come late, and the process is restarted with bindings under
-// way. No node is ever oversold, no pod is bound twice, and when all is quiet gangs are whole and no pod waits that has a place.
+// TestChurn: nodes come, grow, shrink, change their labels and go, pods come and go, bindings are refused, also of a part of a gang, answers and events come
+// late, and the process is restarted with bindings under way. No node is ever oversold, no pod is bound twice or where it does not want to be, and when all is
+// quiet gangs are whole or not there, and no pod waits that has a place.
 func TestChurn(t *testing.T) {
-	binds, refused, restarts := 0, 0, 0
+	binds, refused, restarts, halves, evicted := 0, 0, 0, 0, 0
 	rapid.Check(t, func(r *rapid.T) {
-		x := &churn{t: t, r: r, nodes: map[string]int64{}, most: map[string]int64{}, pods: map[types.UID]*corev1.Pod{}, groups: map[string]int{}}
+		x := &churn{t: t, r: r, nodes: map[string]int64{}, most: map[string]int64{}, kinds: map[string]string{}, pods: map[types.UID]*corev1.Pod{}, groups: map[string]int{}}
 		x.start()
 		for range rapid.IntRange(5, 60).Draw(r, "steps") {
-			switch rapid.SampledFrom([]string{"node", "pods", "pods", "pods", "decide", "decide", "answer", "answer", "hear", "hear", "hear", "time", "remove", "end", "restart", "calm"}).Draw(r, "step") {
+			switch rapid.SampledFrom([]string{"node", "pods", "pods", "pods", "decide", "decide", "answer", "answer", "hear", "hear", "hear", "time", "remove", "change", "end", "restart", "calm"}).Draw(r, "step") {
 			case "node":
 				x.addNode(fmt.Sprint("n", rapid.IntRange(0, 3).Draw(r, "node")))
 			case "pods":
@@ -246,6 +325,10 @@ func TestChurn(t *testing.T) {
 				if len(x.nodes) > 0 {
 					x.removeNode(rapid.SampledFrom(sortedKeys(x.nodes)).Draw(r, "node"))
 				}
+			case "change":
+				if len(x.nodes) > 0 {
+					x.change(rapid.SampledFrom(sortedKeys(x.nodes)).Draw(r, "node"))
+				}
 			case "end":
 				if len(x.pods) > 0 {
 					x.remove(x.pods[rapid.SampledFrom(sortedKeys(x.pods)).Draw(r, "pod")])
@@ -253,8 +336,10 @@ func TestChurn(t *testing.T) {
 			case "restart":
 				// The next owner begins after the end of the last request of the one before: each was carried out or was not.
 				for _, q := range x.sent {
-					if o := x.pods[types.UID(q.UID)]; o != nil && (o.Spec.SchedulingGroup != nil || rapid.Bool().Draw(r, "carried out")) {
+					if o := x.pods[types.UID(q.UID)]; o != nil && rapid.Bool().Draw(r, "carried out") {
 						x.carryOut(q, false)
+					} else if o != nil && o.Spec.SchedulingGroup != nil {
+						x.halves++
 					}
 				}
 				restarts++
@@ -266,10 +351,10 @@ func TestChurn(t *testing.T) {
 		}
 		x.calm()
 		x.whole()
-		binds, refused = binds+x.binds, refused+x.refused
+		binds, refused, halves, evicted = binds+x.binds, refused+x.refused, halves+x.halves, evicted+x.evicted
 	})
-	if !testing.Short() && (binds == 0 || refused == 0 || restarts == 0) { // a short run draws few histories
-		t.Errorf("%d bindings, %d refused, %d restarts: the histories that are drawn test nothing", binds, refused, restarts)
+	if !testing.Short() && (binds == 0 || refused == 0 || restarts == 0 || halves == 0 || evicted == 0) { // a short run draws few histories
+		t.Errorf("%d bindings, %d refused, %d restarts, %d pods of half a gang, %d evicted: the histories that are drawn test nothing", binds, refused, restarts, halves, evicted)
 	}
 }
 
