@@ -45,10 +45,10 @@ $(BIN)/springtide: FORCE | modules
 
 # Static, so that the same file runs in an image without a libc and on a machine of any distribution.
 $(BIN)/springtide-agent: FORCE | modules
-	@hack/progress.sh "springtide-agent" env CGO_ENABLED=0 $(GO) build $(GOFLAGS_BUILD) -ldflags '$(LDFLAGS)' -o $@ ./cmd/springtide-agent
+	@CGO_ENABLED=0 hack/progress.sh "springtide-agent" $(GO) build $(GOFLAGS_BUILD) -ldflags '$(LDFLAGS)' -o $@ ./cmd/springtide-agent
 
 $(BIN)/springtide-scheduler: FORCE | modules
-	@hack/progress.sh "springtide-scheduler: upstream's scheduler plugins come with it" env CGO_ENABLED=0 $(GO) build $(GOFLAGS_BUILD) -ldflags '$(LDFLAGS)' -o $@ ./cmd/springtide-scheduler
+	@CGO_ENABLED=0 hack/progress.sh "springtide-scheduler: upstream's scheduler plugins come with it" $(GO) build $(GOFLAGS_BUILD) -ldflags '$(LDFLAGS)' -o $@ ./cmd/springtide-scheduler
 
 $(BIN)/springtide-lab: FORCE | modules
 	@hack/progress.sh "springtide-lab: etcd, Kubernetes and Prometheus in one binary (minutes when new, seconds from the cache)" \

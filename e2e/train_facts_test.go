@@ -40,15 +40,31 @@ func (p *training) prepare(s *watcher) {
 			p.t.Fatal(err)
 		}
 	}
-	// One played pod makes room for those that stay, too little for a worker.
-	jobs := s.core.BatchV1().Jobs("media")
-	played, err := jobs.Get(context.Background(), "transcode", metav1.GetOptions{})
+	// Pods of theirs that wait would take what is lent. One played pod makes room for those that stay, too little for a worker.
+	pods, err := s.core.CoreV1().Pods("").List(context.Background(), metav1.ListOptions{})
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	*played.Spec.Parallelism--
-	if _, err := jobs.Update(context.Background(), played, metav1.UpdateOptions{}); err != nil {
+	runs := map[types.UID]int32{}
+	for i := range pods.Items {
+		if owner := metav1.GetControllerOf(&pods.Items[i]); owner != nil && pods.Items[i].Spec.NodeName != "" {
+			runs[owner.UID]++
+		}
+	}
+	played, err := s.core.BatchV1().Jobs("").List(context.Background(), metav1.ListOptions{})
+	if err != nil {
 		p.t.Fatal(err)
+	}
+	for i := range played.Items {
+		j := &played.Items[i]
+		most := runs[j.UID]
+		if j.Name == "transcode" {
+			most--
+		}
+		patch := fmt.Appendf(nil, `{"spec":{"parallelism":%d}}`, min(*j.Spec.Parallelism, most))
+		if _, err := s.core.BatchV1().Jobs(j.Namespace).Patch(context.Background(), j.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			p.t.Fatal(err)
+		}
 	}
 }
 

@@ -25,6 +25,8 @@ const (
 	checkpointEvery = 50
 	// enough steps tell a falling loss from a lucky one.
 	enough = 60
+	// workers are those of both trainers: the controller gives them room in some cycles, not in one.
+	workers = 4
 )
 
 // TestTraining has two trainers work as real processes on a machine that is lent, recalled and lent again. Who is noticed saves its work,
@@ -107,7 +109,7 @@ func (p *training) play(w *world.World, s *watcher) (stop bool) {
 			p.act = working
 		}
 	case working:
-		if len(p.lines(w, "torch-worker")) >= enough && len(p.lines(w, "ps-server-0")) >= enough {
+		if p.diary.live("worker", "runs") == workers && len(p.lines(w, "torch-worker")) >= enough && len(p.lines(w, "ps-server-0")) >= enough {
 			p.stable = p.servers(w)
 			s.apply("festivalplans", festival("flood", w.Now(), 3*time.Hour, s.services(), 0.6))
 			p.act = recalling
@@ -180,7 +182,7 @@ func (p *training) judgeRecall(w *world.World, s *watcher) {
 	recalled := p.diary.of(0, "worker")
 	// Replacements that waited for room while the parallelism followed were never told anything.
 	recalled = slices.DeleteFunc(recalled, func(v entry) bool { return !slices.Contains(v.facts, "runs") })
-	if len(recalled) != 4 {
+	if len(recalled) != workers {
 		p.t.Errorf("%d workers were recalled: want two of each trainer", len(recalled))
 	}
 	for _, v := range recalled {

@@ -76,5 +76,15 @@ func (l *Loan) Late(now time.Time) bool {
 	return now.After(l.Due)
 }
 
+// PatienceEnds is until when, after the deadline, pods are waited for that were never evicted. The time under a freeze, in which nothing is evicted, does not
+// count.
+func (l *Loan) PatienceEnds(ladder Ladder, thawed time.Time) time.Time {
+	from := l.Deadline
+	if thawed.After(from) {
+		from = thawed
+	}
+	return from.Add(ladder.OrDefault().Patience)
+}
+
 // Unevicted reports whether the pod is of offline work and no eviction of it was accepted yet: an accepted one gives the pod its time of deletion.
 func (p *Pod) Unevicted() bool { return p.Class == PodOffline && !p.Deleting && !p.Killed }

@@ -43,11 +43,7 @@ func (m *maker) ending(l *fleet.Loan) bool {
 // patient reports whether pods on a draining machine that were never evicted are still waited for. The time under a freeze, in which nobody is
 // evicted, does not count.
 func (m *maker) patient(l *fleet.Loan) bool {
-	from := l.Deadline
-	if m.in.Thawed.After(from) {
-		from = m.in.Thawed
-	}
-	return len(m.unevicted(l.Node)) > 0 && m.in.Snapshot.At.Before(from.Add(m.terms(l).Ladder.OrDefault().Patience))
+	return len(m.unevicted(l.Node)) > 0 && m.in.Snapshot.At.Before(l.PatienceEnds(m.terms(l).Ladder, m.in.Thawed))
 }
 
 // refusal says why pods were never evicted: the disruption budget is named if it is known.

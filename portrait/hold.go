@@ -16,7 +16,8 @@ type Hold struct {
 	Since time.Time
 	// Top is the load that it fell from.
 	Top float64
-	// Eased says that nothing confirmed or refuted the fall within [Options.HoldFor]: its samples are folded, and scale-in goes on slowly.
+	// Eased says that nothing confirmed the fall for [Options.HoldFor] in which nothing contradicted it, or for a day: its samples are folded, and
+	// scale-in goes on slowly.
 	Eased bool
 }
 
@@ -27,8 +28,10 @@ const (
 	// DefaultHoldFor is how long an unconfirmed fall is held. Outages of a metrics path last minutes to an hour; two hours of idle replicas
 	// are the price of a true fall that nothing confirms.
 	DefaultHoldFor = 2 * time.Hour
-	// easedFor is how long scale-in stays slow after that: a day later, the same time yesterday tells what is usual.
-	easedFor = day
+	// heldAtMost bounds a hold that the CPU contradicts as well: by then each hour of the day was as low.
+	heldAtMost = day
+	// easedFor is until when after the fall scale-in stays slow.
+	easedFor = 2 * day
 	// leastFall is the relative fall that is never a fault, fallReach how far back a fall is looked for; hpa judges live samples by the same.
 	leastFall = 0.1
 	fallReach = 15 * time.Minute
@@ -87,13 +90,18 @@ func (s *suspects) fault(i int) bool { return i < s.faultEnd }
 
 // over looks for the end of the hold that begins with the step i.
 func (s *suspects) over(i, n int) bool {
-	agreed := 0
+	// A service with one signal resumes after a bound. Where a second one contradicts the first, the bound counts from then.
+	agreed, alone := 0, s.p.Hold.Since
 	for j := i; j < n; j++ {
 		if !math.IsNaN(s.at(j)) {
 			s.p.Quality.LastSample = s.time(j + 1)
 		}
-		if agreed++; !s.agrees(j) {
+		tells, agrees := s.witness(j)
+		if agreed++; !agrees {
 			agreed = 0
+		}
+		if tells && !agrees {
+			alone = s.time(j + 1)
 		}
 		back := s.backFrom(i, j)
 		switch {
@@ -102,7 +110,7 @@ func (s *suspects) over(i, n int) bool {
 			s.p.Hold = Hold{}
 		case agreed > 0 && time.Duration(agreed)*s.p.Step >= agreeFor:
 			s.p.Hold = Hold{}
-		case s.time(j+1).Sub(s.p.Hold.Since) >= s.holdFor:
+		case s.time(j+1).Sub(alone) >= s.holdFor, s.time(j+1).Sub(s.p.Hold.Since) >= max(heldAtMost, s.holdFor):
 			s.p.Hold.Eased = true
 		default:
 			continue
@@ -138,9 +146,14 @@ func (s *suspects) fell(i int) (top float64, fell bool) {
 }
 
 // least is the load from which on a fall is over. It is more than the load at which none begins: a history of deep falls explains nearly every
-// load, also a crowd that is measured at a hundredth.
+// load, also a crowd that is measured at a hundredth. What was measured since the fall is no measure of what is usual.
 func (s *suspects) least(i int, top float64) float64 {
-	return backShare * usual(top, func(ago time.Duration) float64 { return s.at(i - int(ago/s.p.Step)) })
+	return backShare * usual(top, func(ago time.Duration) float64 {
+		if k := i - int(ago/s.p.Step); s.time(k).Before(s.p.Hold.Since) {
+			return s.at(k)
+		}
+		return math.NaN()
+	})
 }
 
 // back counts the steps up to i in which the load was usual again, in a row.
@@ -154,16 +167,18 @@ func (s *suspects) backFrom(from, i int) int {
 	return n
 }
 
-// agrees reports whether the CPU confirms the requests. Two series that fell by the same factor at once confirm nothing: one proxy, one relabelling
-// or one counter in wrong units explains both. A true fall of the requests leaves what idle replicas use, and the Kubernetes API says how many
-// there are; so the CPU of a true fall is known in advance, and it is not the CPU of a common factor.
-func (s *suspects) agrees(i int) bool {
+// witness reports whether the CPU tells a true fall from a false one, and whether it confirms the requests. Two series that fell by the same factor at
+// once confirm nothing: one proxy, one relabelling or one counter in wrong units explains both. A true fall of the requests leaves what idle replicas
+// use, and the Kubernetes API says how many there are; so the CPU of a true fall is known in advance, and it is not the CPU of a common factor. Where the
+// two are close to each other, or to the CPU before the fall, the CPU says nothing.
+func (s *suspects) witness(i int) (tells, agrees bool) {
 	p, y, cpu := s.p, s.at(i), s.cpu.At(s.time(i))
 	if p.Signal != Requests || !p.CPUPerLoad.OK || !p.CPUIdle.OK || !(s.pods > 0) || !(y >= 0) || !(cpu >= 0) {
-		return false
+		return false, false
 	}
 	idle := s.pods * max(p.CPUIdle.Value, 0)
 	before, now := idle+p.CPUPerLoad.Value*p.Hold.Top, idle+p.CPUPerLoad.Value*y
 	scaled := before * y / p.Hold.Top
-	return now > 0 && now >= agreeApart*scaled && now < backShare*before && math.Abs(cpu/now-1) <= agreeWithin
+	tells = now > 0 && now >= agreeApart*scaled && now < backShare*before
+	return tells, tells && math.Abs(cpu/now-1) <= agreeWithin
 }

@@ -25,7 +25,7 @@ func foldOn(p Portrait, b Batch, to time.Time, o Options) Portrait {
 
 // fallen is a history whose requests and CPU are changed from the tenth day's noon on for a while.
 func fallen(length time.Duration, requests func(y float64) float64, cpu func(requests, cpu float64) float64) (b Batch, fall time.Time) {
-	b.Load = load(3, defaultStep, (heldDays+2)*int(day/defaultStep))
+	b.Load = load(3, defaultStep, (heldDays+3)*int(day/defaultStep))
 	n := b.Load.Len()
 	b.CPU, b.Ready, b.PodsReady = series.New(b.Load.Start, defaultStep, n), series.New(b.Load.Start, defaultStep, n), 10
 	fall = b.Load.Start.Add(heldDays*day + 12*time.Hour)
@@ -119,7 +119,11 @@ func TestWhatEndsAHold(t *testing.T) {
 		"CPU as before":                             {func(_, c float64) float64 { return c }, 10, time.Hour, true, false, 0.01},
 		"no CPU":                                    {func(_, _ float64) float64 { return nan }, 10, time.Hour, true, false, 0.01},
 		"no CPU, at the bound":                      {func(_, _ float64) float64 { return nan }, 10, DefaultHoldFor, false, true, 0.01},
-		"one factor, a day after the bound":         {func(_, c float64) float64 { return 0.01 * c }, 10, easedFor + time.Hour, false, false, 0.01},
+		"CPU by the same factor, past the bound":    {func(_, c float64) float64 { return 0.01 * c }, 10, 5 * time.Hour, true, false, 0.01},
+		"CPU by the same factor, a day":             {func(_, c float64) float64 { return 0.01 * c }, 10, heldAtMost, false, true, 0.01},
+		"the same, pods unknown, at the bound":      {func(_, c float64) float64 { return 0.01 * c }, 0, DefaultHoldFor, false, true, 0.01},
+		"the same, a day and an hour":               {func(_, c float64) float64 { return 0.01 * c }, 10, heldAtMost + time.Hour, false, true, 0.01},
+		"one factor, two days after":                {func(_, c float64) float64 { return 0.01 * c }, 10, easedFor + time.Hour, false, false, 0.01},
 		"no fall":                                   {cost, 10, time.Hour, false, false, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"github.com/springtide/springtide/agent/shape"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/eviction"
 )
 
 // OverlapOptions say how reclaimed work is bounded and what is offered of idle capacity.
@@ -334,7 +335,7 @@ func (c *Cluster) evict(ctx context.Context, e shape.Eviction) error {
 	uid := types.UID(e.UID)
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	err := c.Core.PolicyV1().Evictions(namespace).Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+	err := eviction.Once(ctx, c.Core.PolicyV1().RESTClient(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // it is gone

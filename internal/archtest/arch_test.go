@@ -25,7 +25,7 @@ var levels = map[string]int{
 	"forecast":               2,
 	"hpa":                    3,
 	"planner":                4,
-	"internal/loop/protocol": 5, "internal/loop": 5, "internal/redact": 5,
+	"internal/loop/protocol": 5, "internal/loop": 5, "internal/redact": 5, "internal/eviction": 5,
 	"store": 6, "internal/kube": 6, "internal/validate": 6, "internal/clock": 6, "internal/pgtest": 6, "internal/scripttest": 6, "internal/pages": 6, "api": 6, "deploy": 6,
 	"api/v1alpha1": 6, "api/config": 6,
 	"internal/serve": 6, "internal/csvseries": 6, "internal/backtest": 6,

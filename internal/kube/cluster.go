@@ -23,6 +23,7 @@ import (
 	agent "github.com/springtide/springtide/agent/share"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/eviction"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/validate"
 )
@@ -53,6 +54,11 @@ type Options struct {
 	ApplyWithin time.Duration
 	// Alive is called whenever an action of a plan ended, by several goroutines at once; nil by default.
 	Alive func()
+	// Leads is called with true when this process has won the election, before it reads or writes anything as the leader, and with false when its work is
+	// over; nil by default.
+	Leads func(leads bool)
+	// ReportWithin bounds the writes of statuses of one cycle, ActionWithin each of them; a minute by default.
+	ReportWithin time.Duration
 	// SeeWithin bounds how long Apply waits for its own writes to come back through the watches; two seconds by default.
 	SeeWithin time.Duration
 	// StatusEvery is how often numbers that change all the time are written to a status; ten minutes by default, in the Clock's time.
@@ -95,8 +101,14 @@ func (o Options) withDefaults() (Options, error) {
 	if o.ApplyWithin == 0 {
 		o.ApplyWithin = time.Minute
 	}
+	if o.ReportWithin == 0 {
+		o.ReportWithin = time.Minute
+	}
 	if o.Alive == nil {
 		o.Alive = func() {}
+	}
+	if o.Leads == nil {
+		o.Leads = func(bool) {}
 	}
 	if o.SeeWithin == 0 {
 		o.SeeWithin = 2 * time.Second
@@ -192,7 +204,7 @@ func New(cfg *rest.Config, o Options) (*Cluster, error) {
 	}
 	c := newCluster(core, side, dyn, o, fence)
 	c.evict = func(ctx context.Context, e *policyv1.Eviction) error {
-		return evictOnce(ctx, evictor.PolicyV1().RESTClient(), e)
+		return eviction.Once(ctx, evictor.PolicyV1().RESTClient(), e)
 	}
 	return c, nil
 }

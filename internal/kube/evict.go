@@ -1,22 +1,13 @@
 package kube
 
 import (
-	"context"
 	"strings"
 
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/rest"
 
 	"github.com/springtide/springtide/fleet"
 )
-
-// evictOnce asks the Eviction API for one pod, once. client-go's own call obeys the Retry-After of a disruption budget that refuses: it sleeps ten
-// seconds, up to ten times, in the slot of a writer. The next cycle asks again instead.
-func evictOnce(ctx context.Context, client rest.Interface, e *policyv1.Eviction) error {
-	return client.Post().AbsPath("/api/v1").Namespace(e.Namespace).Resource("pods").Name(e.Name).SubResource("eviction").
-		MaxRetries(0).Body(e).Do(ctx).Error()
-}
 
 // unnamed stands for a disruption budget of which the API server does not say the name.
 const unnamed = "(not named)"

@@ -60,6 +60,8 @@ func (c *Cluster) Lead(ctx context.Context, f func(ctx context.Context, epoch in
 		return context.Cause(ctx)
 	}
 	stopStandby()
+	c.o.Leads(true)
+	defer c.o.Leads(false)
 	work, stop := context.WithCancel(ctx)
 	defer stop()
 	finished := make(chan error, 1)
@@ -142,7 +144,7 @@ func (c *Cluster) nextEpoch(ctx context.Context, see func(schema.GroupVersionRes
 	for _, r := range ownResources() {
 		o := metav1.ListOptions{Limit: 500}
 		for {
-			list, err := c.dyn.Resource(r.gvr).List(ctx, o)
+			list, err := c.page(ctx, r.gvr, o)
 			if err != nil {
 				return 0, fmt.Errorf("list %s: %w", r.gvr.Resource, err)
 			}
@@ -156,6 +158,17 @@ func (c *Cluster) nextEpoch(ctx context.Context, see func(schema.GroupVersionRes
 		}
 	}
 	return greatest + 1, nil
+}
+
+// pageWithin bounds the reading of one page of objects, which takes a second at most on a server that is well.
+const pageWithin = time.Minute
+
+// page reads one page of objects from the server.
+func (c *Cluster) page(ctx context.Context, gvr schema.GroupVersionResource, o metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	defer c.o.Alive()
+	ctx, cancel := context.WithTimeout(ctx, pageWithin)
+	defer cancel()
+	return c.dyn.Resource(gvr).List(ctx, o)
 }
 
 // epochOn is the leader epoch that an object of ours carries, in its status or (NodeShare) in its spec.

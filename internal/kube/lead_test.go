@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -46,7 +47,14 @@ func TestNextEpoch(t *testing.T) {
 }
 
 func TestLeadHandsOver(t *testing.T) {
-	w := newWorld(t)
+	var leads []bool // a leader that is stuck in its first reading is to be restarted like any other
+	w := newWorldWith(t, Options{Leads: func(now bool) { leads = append(leads, now) }})
+	w.dyn.PrependReactor("list", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if len(leads) != 1 {
+			t.Errorf("%s are listed, and the process was said to lead %d times", a.GetResource().Resource, len(leads))
+		}
+		return false, nil, nil
+	})
 	ctx, cancel := context.WithCancel(t.Context())
 	var seen int64
 	err := w.Lead(ctx, func(work context.Context, epoch int64) error {
@@ -76,6 +84,9 @@ func TestLeadHandsOver(t *testing.T) {
 	s, err := w.Snapshot(t.Context())
 	if err != nil || s.LeaderEpoch != 0 {
 		t.Errorf("the leadership is over and the snapshot says epoch %d, %v", s.LeaderEpoch, err)
+	}
+	if !slices.Equal(leads, []bool{true, false}) {
+		t.Errorf("the process was said to lead: %v", leads)
 	}
 }
 

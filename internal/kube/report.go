@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"reflect"
 	"sync"
@@ -64,6 +65,8 @@ func (r *reporter) forget(now time.Time, turn time.Duration) {
 // would act on (the desired replicas, a phase, a condition); numbers that change all the time go along with that, or by themselves: every StatusEvery
 // where a reader would see a plain difference, every two hours where it is slight. A conflict is left to the next cycle. Report is not safe for concurrent use.
 func (c *Cluster) Report(ctx context.Context, r *loop.Report) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.o.ReportWithin, fmt.Errorf("the statuses of a cycle took longer than %s", c.o.ReportWithin))
+	defer cancel()
 	c.tell(r)
 	c.publishHosts(ctx, r)
 	w := &statusWriter{c: c, now: r.Snapshot.At, epoch: r.Snapshot.LeaderEpoch}
@@ -141,9 +144,15 @@ func (w *statusWriter) flush(ctx context.Context) error {
 	var wg sync.WaitGroup
 	for i, do := range w.todo {
 		slots <- struct{}{}
+		if errs[i] = context.Cause(ctx); errs[i] != nil {
+			break
+		}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			errs[i] = do(ctx)
+			defer w.c.o.Alive()
+			one, cancel := context.WithTimeout(ctx, w.c.o.ActionWithin)
+			defer cancel()
+			errs[i] = do(one)
 		})
 	}
 	wg.Wait()

@@ -23,7 +23,7 @@ func (w *statusWriter) loanStatus(r *loop.Report) {
 	}
 	for _, o := range w.c.loans.all() {
 		c := newConditions(o.api.Status.Conditions, w.now, o.Generation)
-		loanConditions(c, &o.facts, r.Snapshot, w.now)
+		loanConditions(c, &o.facts, r, w.now)
 		x, told := survivals[o.facts.ID]
 		told = told && o.facts.Phase == fleet.Lent
 		if !told && reflect.DeepEqual(c.list, o.api.Status.Conditions) {
@@ -38,11 +38,12 @@ func (w *statusWriter) loanStatus(r *loop.Report) {
 	}
 }
 
-func loanConditions(c *conditions, l *fleet.Loan, s *fleet.Snapshot, now time.Time) {
+func loanConditions(c *conditions, l *fleet.Loan, r *loop.Report, now time.Time) {
+	s := r.Snapshot
 	n := s.Node(l.Node)
 	cleanLoan(c, l, n)
 	noticedLoan(c, l)
-	forcedLoan(c, l, s, now)
+	forcedLoan(c, l, r, now)
 	if s.FromOffline(l) {
 		overrun(c, l, now)
 	} else {
@@ -94,8 +95,9 @@ func noticedLoan(c *conditions, l *fleet.Loan) {
 }
 
 // refusedOn is a pod that a disruption budget keeps on a draining machine; nil where there is none, or its patience is over.
-func refusedOn(l *fleet.Loan, s *fleet.Snapshot) *fleet.Pod {
-	if l.Phase != fleet.Draining || !s.At.Before(patienceEnds(l, s)) {
+func refusedOn(l *fleet.Loan, r *loop.Report) *fleet.Pod {
+	s := r.Snapshot
+	if l.Phase != fleet.Draining || !s.At.Before(patienceEnds(l, r)) {
 		return nil
 	}
 	for i := range s.Pods {
@@ -106,17 +108,17 @@ func refusedOn(l *fleet.Loan, s *fleet.Snapshot) *fleet.Pod {
 	return nil
 }
 
-// patienceEnds is until when pods are waited for that a disruption budget keeps. The time under a freeze is not in it.
-func patienceEnds(l *fleet.Loan, s *fleet.Snapshot) time.Time {
+// patienceEnds is until when pods are waited for that a disruption budget keeps.
+func patienceEnds(l *fleet.Loan, r *loop.Report) time.Time {
 	var ladder fleet.Ladder
-	if from := s.Pool(l.From); from != nil {
+	if from := r.Snapshot.Pool(l.From); from != nil {
 		ladder = from.Ladder
 	}
-	return l.Deadline.Add(ladder.OrDefault().Patience)
+	return l.PatienceEnds(ladder, r.Thawed)
 }
 
 // forcedLoan names the rung of the ladder on which a recall stands, and before a kill the time of it.
-func forcedLoan(c *conditions, l *fleet.Loan, s *fleet.Snapshot, now time.Time) {
+func forcedLoan(c *conditions, l *fleet.Loan, r *loop.Report, now time.Time) {
 	const kind = v1alpha1.ConditionForced
 	kill := l.KillAt.UTC().Format(time.RFC3339)
 	switch {
@@ -124,10 +126,10 @@ func forcedLoan(c *conditions, l *fleet.Loan, s *fleet.Snapshot, now time.Time) 
 		c.set(kind, metav1.ConditionTrue, "WrittenOff", "the machine was cut off and is not clean: its capacity counts as lost until it is")
 	case l.Phase == fleet.Fenced:
 		c.set(kind, metav1.ConditionTrue, "Fenced", "the machine is not clean after its pods were killed: it is cut off by the taint "+v1alpha1.TaintFenced)
-	case refusedOn(l, s) != nil:
-		p := refusedOn(l, s)
+	case refusedOn(l, r) != nil:
+		p := refusedOn(l, r)
 		c.set(kind, metav1.ConditionFalse, "BudgetRefused", fmt.Sprintf("disruption budget %s/%s refuses to evict pod %s: it is waited for until %s, and then the machine is cut off with it if it is still there",
-			p.Name.Namespace, p.RefusedBy, p.Name.Name, patienceEnds(l, s).UTC().Format(time.RFC3339)))
+			p.Name.Namespace, p.RefusedBy, p.Name.Name, patienceEnds(l, r).UTC().Format(time.RFC3339)))
 	case l.Phase == fleet.Draining && l.Killing(now):
 		c.set(kind, metav1.ConditionTrue, "Killing", "pods that were still there at "+kill+" are killed")
 	case l.Phase == fleet.Draining && !l.KillAt.IsZero():

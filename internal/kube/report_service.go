@@ -356,9 +356,9 @@ func (v *serviceView) fall(c *conditions) {
 	switch {
 	case h.Held():
 		c.set(kind, metav1.ConditionTrue, "Held", fmt.Sprintf("the load fell faster than history on %s and no other source confirms it: nothing scales in. "+
-			"To fix: check the source of its metrics; a true fall is followed after fallHold of the configuration", since))
+			"To fix: check the source of its metrics; a true fall is followed after fallHold of the configuration, or after a day if the CPU contradicts it", since))
 	case h.Eased:
-		c.set(kind, metav1.ConditionTrue, "Eased", fmt.Sprintf("the load fell faster than history on %s and nothing confirmed or refuted it within fallHold: "+
+		c.set(kind, metav1.ConditionTrue, "Eased", fmt.Sprintf("the load fell faster than history on %s and nothing confirmed it within fallHold, or within a day if the CPU contradicts it: "+
 			"scale-in goes on by at most a tenth of the replicas in a stabilisation window. To stop it: spec.pause In", since))
 	default:
 		c.drop(kind)

@@ -363,6 +363,28 @@ func TestReportLoanConditions(t *testing.T) {
 	at("came in time", 7*time.Minute, status, "Clean=True/Returned", "Noticed=True/NoticeOver", "Forced=False/NotForced", "Late=False/InTime")
 }
 
+// The patience with a budget that refuses counts from the end of a freeze, as the planner counts it.
+func TestPatienceCountsFromTheThaw(t *testing.T) {
+	l := &fleet.Loan{Phase: fleet.Draining, Node: "n1", From: "web", Deadline: t0}
+	s := &fleet.Snapshot{Pools: []fleet.Pool{{ID: "web", Ladder: fleet.Ladder{Patience: 10 * time.Minute}}},
+		Pods: []fleet.Pod{{Node: "n1", Name: fleet.Name{Namespace: "train", Name: "w0"}, Class: fleet.PodOffline, RefusedBy: "keep"}}}
+	for name, x := range map[string]struct {
+		at, thawed time.Time
+		reason     string
+	}{
+		"within":                    {t0.Add(9 * time.Minute), time.Time{}, "BudgetRefused"},
+		"over":                      {t0.Add(11 * time.Minute), time.Time{}, "NotForced"},
+		"frozen for five of eleven": {t0.Add(11 * time.Minute), t0.Add(5 * time.Minute), "BudgetRefused"},
+	} {
+		s.At = x.at
+		c := newConditions(nil, x.at, 1)
+		forcedLoan(c, l, &loop.Report{Snapshot: s, Thawed: x.thawed}, x.at)
+		if got := c.list[0].Reason; got != x.reason {
+			t.Errorf("%s: %s, want %s", name, got, x.reason)
+		}
+	}
+}
+
 // What a borrower is told of the time it has is written when the plan tells it anew, and goes with the notice.
 func TestReportExpectedUntil(t *testing.T) {
 	r := newReported(t, pool("web", "Online", inWeb), pool("batch", "Offline", inBatch), node("n1", inWeb), loan("l", "n1", "Lent", 1, 0), nodeShare("n1", "l", "batch", "", 1, false, 0))

@@ -229,7 +229,7 @@ func (l *Loop) Cycle(ctx context.Context) (wrote bool, err error) {
 	t.lap("record")
 	if l.p.Reporter != nil {
 		err := l.p.Reporter.Report(ctx, &Report{Snapshot: s, Plan: &plan, Receipt: &receipt, Portraits: l.portraits, Tides: l.tides,
-			Summaries: l.summaries, Links: l.links.known, QueryProblems: l.queryProblems(), HistoryErr: historyErr, StoreErr: storeErr, StoreNote: l.storeNote()})
+			Summaries: l.summaries, Links: l.links.known, Thawed: l.thawed, QueryProblems: l.queryProblems(), HistoryErr: historyErr, StoreErr: storeErr, StoreNote: l.storeNote()})
 		if err != nil {
 			l.p.Log.Warn("status could not be written", "cycle", l.revision, "err", err)
 		}

@@ -129,6 +129,8 @@ type Report struct {
 	Portraits map[fleet.ServiceID]portrait.Portrait
 	Tides     map[fleet.ServiceID]forecast.Tide
 	Summaries map[fleet.ServiceID]Summary
+	// Thawed is when the last freeze was seen to be over; zero where there was none.
+	Thawed time.Time
 	// Links are how the members of link groups follow each other.
 	Links map[fleet.ServiceID]planner.Link
 	// QueryProblems say why a service's own queries yield no value.

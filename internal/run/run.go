@@ -61,7 +61,7 @@ func Run(ctx context.Context, c config.Controller, clockURL string) error {
 	}
 	defer history.Close()
 	cluster, err = kube.New(cfg, kube.Options{Namespace: c.Namespace, Identity: c.Identity, Clock: ticks, Freeze: c.Freeze,
-		NamespaceLabel: c.Prometheus.NamespaceLabel, CleanMargin: time.Duration(c.CleanMargin), DaemonKinds: daemonKinds(c.DaemonKinds), Log: log, Alive: health.step})
+		NamespaceLabel: c.Prometheus.NamespaceLabel, CleanMargin: time.Duration(c.CleanMargin), DaemonKinds: daemonKinds(c.DaemonKinds), Log: log, Alive: health.step, Leads: health.lead})
 	if err != nil {
 		return err
 	}
@@ -102,8 +102,6 @@ func Run(ctx context.Context, c config.Controller, clockURL string) error {
 		Clock: ticks, Metrics: loop.NewMetrics(registry), Log: log, Alive: health.step}, o)
 	err = cluster.Lead(ctx, func(ctx context.Context, epoch int64) error {
 		log.Info("leading", "epoch", epoch)
-		health.lead(true)
-		defer health.lead(false)
 		if wake != nil {
 			go forward(ctx, cluster.Wake(), wake)
 		}

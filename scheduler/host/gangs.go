@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/internal/eviction"
 	"github.com/springtide/springtide/internal/kube/adapter"
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/scheduler/host/queue"
@@ -894,7 +895,9 @@ func (s *Scheduler) groupWriter(ctx context.Context, log *slog.Logger, mayWrite 
 
 // evict asks the API server to evict a pod, which its disruption budget may refuse.
 func (s *Scheduler) evict(ctx context.Context, o *corev1.Pod) error {
-	return s.client.PolicyV1().Evictions(o.Namespace).Evict(ctx, &policyv1.Eviction{
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(s.c.BindTimeout))
+	defer cancel()
+	return eviction.Once(ctx, s.client.PolicyV1().RESTClient(), &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name},
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &o.UID}},
 	})
