@@ -81,8 +81,8 @@ type controller struct {
 	err     error
 	// before are the replicas that services have while their metrics are a fraction of the truth.
 	before []int32
-	// eased are the services whose portrait counts a fall as true that nothing confirmed.
-	eased map[fleet.ServiceID]bool
+	// eased says of each service whether its portrait counts a fall as true that nothing confirmed. Forecasts are made side by side, each writes its own.
+	eased []bool
 }
 
 // stampStream is that of the stamps.
@@ -160,7 +160,7 @@ func (c *controller) options() loop.Options {
 
 // project is the controller's forecast while faults are about: one of them makes it wrong.
 func (c *controller) project(p portrait.Portrait, now time.Time, o forecast.Options) forecast.Tide {
-	c.eased[p.Service] = p.Hold.Eased
+	c.eased[c.index[p.Service]] = p.Hold.Eased
 	t := loop.Project(p, now, o)
 	if f := c.w.on(scenario.ForecastWrong); f != nil {
 		for i := range t.Paths {
@@ -193,7 +193,7 @@ func staysAsItIs(p portrait.Portrait, now time.Time, _ forecast.Options) forecas
 }
 
 func newController(w *World, o controllerOptions, others []Policy) *controller {
-	c := &controller{w: w, o: o, others: others, free: map[share.Errand]time.Time{}, marked: map[string]marking{}, limits: map[fleet.TenantID]fleet.MilliCPU{}, eased: map[fleet.ServiceID]bool{}, index: map[fleet.ServiceID]int{}, read: make([]int, len(w.services)),
+	c := &controller{w: w, o: o, others: others, free: map[share.Errand]time.Time{}, marked: map[string]marking{}, limits: map[fleet.TenantID]fleet.MilliCPU{}, eased: make([]bool, len(w.services)), index: map[fleet.ServiceID]int{}, read: make([]int, len(w.services)),
 		order: rand.New(rand.NewPCG(w.b.Seed, orderStream)), stamps: rand.New(rand.NewPCG(w.b.Seed, stampStream))}
 	c.api = fleetapi.New(c)
 	f := &w.b.Fleet.Lending

@@ -11,9 +11,10 @@ import (
 const (
 	// shrunkOdds is the share of the seeds that draw a source which divides all that it is asked.
 	shrunkOdds = 0.25
-	// leastShrunk and mostShrunk bound how long it does. A fall that the CPU contradicts is held for a day, longer than any of these.
+	// leastShrunk and mostShrunk bound how long it does.
 	leastShrunk, mostShrunk = 20 * time.Minute, 4 * time.Hour
-	// shrunkAlone is when a service whose CPU tells nothing may resume. After [portrait.DefaultHoldFor] its fall counts as true, and the step in which that
+	// shrunkAlone is when a service may resume. Simulated replicas use no CPU of their own, so their CPU tells nothing of a fall (what it contradicts is held
+	// longer: TestWhatEndsAHold). After [portrait.DefaultHoldFor] its fall counts as true, and the step in which that
 	// begins may lie five minutes before it.
 	shrunkAlone = 110 * time.Minute
 	// shrunkGrace is how long after its begin a cycle may still act on what was measured before.
@@ -62,7 +63,7 @@ func (c *controller) checkShrunk() {
 	}
 	for i := range w.services {
 		s := &w.services[i]
-		alone := c.eased[s.id] && w.tick >= f.from+int32(shrunkAlone/tick)
+		alone := c.eased[i] && w.tick >= f.from+int32(shrunkAlone/tick)
 		if s.desired < c.before[i] && !c.bound(i) && !alone {
 			c.breaks("service %s goes from %d to %d replicas while its metrics say %g of the truth", s.id, c.before[i], s.desired, f.Factor)
 		}
