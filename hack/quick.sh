@@ -21,11 +21,11 @@ if [ ${#files[@]} -eq 0 ]; then
 fi
 
 # A file that is no Go file belongs to the package of the nearest folder that has one: testdata, and what is embedded.
-changed=()
+changed=() skipped=()
 for f in "${files[@]}"; do
 	d=$(dirname "$f")
 	while [ "$d" != . ] && { [[ $d =~ (^|/)testdata(/|$) ]] || ! compgen -G "$d/*.go" >/dev/null; }; do d=$(dirname "$d"); done
-	[ "$d" = . ] || changed+=("$module/$d")
+	if [ "$d" = . ]; then skipped+=("$f (belongs to no package: make verify)"); else changed+=("$module/$d"); fi
 done
 mapfile -t changed < <(printf '%s\n' "${changed[@]}" | sed '/^$/d' | sort -u)
 
@@ -39,7 +39,6 @@ if [ ${#gofiles[@]} -gt 0 ]; then
 		status=1
 	fi
 fi
-skipped=()
 if [ ${#changed[@]} -gt 0 ]; then
 	# Importers by code and by tests, once each, and none that changed itself.
 	mapfile -t importers < <("$go" list -f '{{$p := .ImportPath}}{{range .Imports}}{{$p}} {{.}}{{"\n"}}{{end}}{{range .TestImports}}{{$p}} {{.}}{{"\n"}}{{end}}{{range .XTestImports}}{{$p}} {{.}}{{"\n"}}{{end}}' ./... |
@@ -63,7 +62,7 @@ if [ ${#changed[@]} -gt 0 ]; then
 		if [ "$(left)" -gt 10 ]; then
 			rc=0
 			dirs=()
-			for p in "${changed[@]}"; do [ -d "${p#"$module/"}" ] && dirs+=("./${p#"$module/"}"); done
+			for p in "${changed[@]}" "${importers[@]}"; do [[ ! $p =~ $heavy ]] && [ -d "${p#"$module/"}" ] && dirs+=("./${p#"$module/"}"); done
 			# All of vet is part of it.
 			timeout "$(left)" "$go" tool -modfile=tools/lint.mod golangci-lint run "${dirs[@]}" || rc=$?
 			if [ "$rc" -eq 124 ]; then skipped+=("golangci-lint (no time left: make lint; it is built at its first run)"); elif [ "$rc" -ne 0 ]; then status=1; fi

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -27,6 +28,7 @@ func checkOffline(ctx context.Context, d *doctor) error {
 		return err
 	}
 	good, whole := 0, 0
+	unlabelled := map[string]bool{}
 	for i := range all {
 		if err := d.hostList(ctx, &all[i]); err != nil {
 			return err
@@ -37,6 +39,7 @@ func checkOffline(ctx context.Context, d *doctor) error {
 		}
 		for k := range all[i].Spec.Members {
 			whole++
+			unlabelled[all[i].Namespace] = unlabelled[all[i].Namespace] || !tenant && !all[i].Spec.Members[k].Stable
 			fine, err := d.member(ctx, &all[i], &all[i].Spec.Members[k], tenant)
 			if err != nil {
 				return err
@@ -44,6 +47,12 @@ func checkOffline(ctx context.Context, d *doctor) error {
 			if fine {
 				good++
 			}
+		}
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(unlabelled)) {
+		if unlabelled[namespace] {
+			d.advise(fmt.Sprintf("kubectl label namespace %s %s=true", namespace, v1alpha1.LabelTenant),
+				"namespace %s has offline work and not the label of offline tenants: DaemonSets there count as the system's, and no recall evicts their pods", namespace)
 		}
 	}
 	switch {

@@ -242,3 +242,23 @@ func TestDoctorFindsTemplatesThatMustStay(t *testing.T) {
 		t.Errorf("want once %q in\n%s", bind, got)
 	}
 }
+
+// A namespace of offline work without the label could bring DaemonSets of its own past a recall.
+func TestDoctorNamesUnlabelledTenants(t *testing.T) {
+	const advised = "kubectl label namespace ml springtide.dev/offline-tenant=true"
+	w := newWorld(t)
+	if out := w.run("doctor"); strings.Contains(out, advised) {
+		t.Errorf("the namespace has the label:\n%s", out)
+	}
+	ns, err := w.core.CoreV1().Namespaces().Get(t.Context(), "ml", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ns.Labels = nil
+	if err := w.core.Tracker().Update(corev1.SchemeGroupVersion.WithResource("namespaces"), ns, ""); err != nil {
+		t.Fatal(err)
+	}
+	if out := w.run("doctor"); strings.Count(out, advised) != 1 {
+		t.Errorf("the label is to be advised once:\n%s", out)
+	}
+}

@@ -25,6 +25,7 @@ func TestQuick(t *testing.T) {
 		{"a package and its importer", "low/low.go", "10", false, []string{"testing 1 changed packages and 2 that import them", "top/kube (builds Kubernetes", "golangci-lint (no time left"}, []string{"far"}},
 		{"a test that fails", "far/far.go", "10", true, []string{"far is broken", "quick: failed"}, nil},
 		{"a test without an end", "slow/slow.go", "4", false, []string{"slow (no result in time"}, nil},
+		{"a file of no package", "go.mod", "10", false, []string{"skipped: go.mod (belongs to no package"}, []string{"testing"}},
 		{"testdata", "low/testdata/a.txt", "10", false, []string{"testing 1 changed packages"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
