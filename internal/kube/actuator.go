@@ -28,7 +28,7 @@ import (
 // Apply ends when its writes can be read back through the watches, so that the next snapshot does not plan them again.
 func (c *Cluster) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, error) {
 	r := loop.Receipt{Revision: p.Revision}
-	fresh, err := c.observe()
+	fresh, err := c.fresh()
 	if err != nil {
 		return r, fmt.Errorf("apply: %w", err)
 	}

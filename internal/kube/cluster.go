@@ -151,6 +151,8 @@ type Cluster struct {
 	// rings are the host lists of jobs, by the job's UID.
 	rings  map[types.UID]*ring
 	images imageBook
+	// changes counts what the watches brought.
+	changes atomic.Int64
 
 	mu sync.Mutex // guards what follows
 	// epoch and since are this controller's leadership; zero while it has none.
@@ -159,6 +161,9 @@ type Cluster struct {
 	revision fleet.Revision
 	// refused are the pods whose eviction a disruption budget refused in the last plan, with its name.
 	refused map[fleet.UID]string
+	// seen are the facts of the last snapshot, and seenAt what changes stood at before they were read.
+	seen   *fleet.Snapshot
+	seenAt int64
 }
 
 var (
@@ -259,6 +264,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 	}
 	c.startEvents(ctx)
 	for _, m := range c.mirrors.all() {
+		m.count(&c.changes)
 		go m.run(ctx.Done())
 	}
 	if err := c.waitSynced(ctx); err != nil {

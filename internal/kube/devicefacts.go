@@ -51,6 +51,7 @@ func (c *Cluster) watchDevices(ctx context.Context) {
 		newDeviceMirror(c, facts.ResourceClaims, facts.DeviceClaimOf), newDeviceMirror(c, facts.ClaimTemplates, facts.ClaimTemplateOf)}
 	c.devices = d
 	for _, m := range d.all() {
+		m.count(&c.changes)
 		go m.run(ctx.Done())
 	}
 	for limit := time.Now().Add(firstRead); !d.synced() && ctx.Err() == nil; time.Sleep(sightPoll) {

@@ -138,6 +138,7 @@ func (c *Cluster) watchKind(ctx context.Context, name kindName, ad adapter.Adapt
 	}
 	ctx, stop := context.WithCancel(ctx)
 	m := newMirror(ad.Resource().GroupResource().String(), newDynamicInformer(c.dyn, ad.Resource()), newForeignFacts(ad))
+	m.count(&c.changes)
 	c.kinds.watched[name] = &watchedKind{mirror: m, stop: stop}
 	go m.run(ctx.Done())
 }

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
@@ -121,9 +122,21 @@ func (m *mirror[T]) onChange(f func(before, after T)) error {
 	return nil
 }
 
+// count adds one to n whenever the mirror holds something else than before.
+func (m *mirror[T]) count(n *atomic.Int64) {
+	changed := func() { n.Add(1) }
+	// The error is that of an informer that has stopped.
+	if _, err := m.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { changed() }, UpdateFunc: func(any, any) { changed() }, DeleteFunc: func(any) { changed() },
+	}); err != nil {
+		panic(fmt.Sprintf("mirror of %s: %v", m.kind, err))
+	}
+}
+
 // watched is a mirror of any kind.
 type watched interface {
 	name() string
+	count(n *atomic.Int64)
 	synced() bool
 	run(stop <-chan struct{})
 }

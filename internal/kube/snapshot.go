@@ -22,15 +22,31 @@ func (c *Cluster) Snapshot(ctx context.Context) (*fleet.Snapshot, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	before := c.changes.Load()
 	s, err := c.observe()
 	if err != nil {
 		return nil, err
 	}
+	kept := *s // whoever plans on the snapshot may number it
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.seen, c.seenAt = &kept, before
 	c.revision++
 	s.Revision = c.revision
 	return s, nil
+}
+
+// fresh is what observe returns, or the facts of the last snapshot where no watch brought anything since. Most plans are made within milliseconds.
+func (c *Cluster) fresh() (*fleet.Snapshot, error) {
+	c.mu.Lock()
+	seen, seenAt, epoch, since := c.seen, c.seenAt, c.epoch, c.since
+	c.mu.Unlock()
+	if seen == nil || seenAt != c.changes.Load() {
+		return c.observe()
+	}
+	s := *seen
+	s.At, s.LeaderEpoch, s.WatchedSince = c.o.Clock.Now().UTC(), epoch, since
+	return &s, nil
 }
 
 // observe is Snapshot without counting a revision.

@@ -35,6 +35,7 @@ func (c *Cluster) watchDaemonKinds(ctx context.Context) {
 		}
 		m := newMirror(gvr.GroupResource().String(), newDynamicInformer(c.dyn, gvr), newDaemonFacts)
 		c.daemonKinds[k] = m
+		m.count(&c.changes)
 		go m.run(ctx.Done())
 	}
 	limit := time.Now().Add(firstRead)
