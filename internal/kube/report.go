@@ -34,8 +34,8 @@ type reporter struct {
 // unshown is when the first and the last of some scales were carried out.
 type unshown struct{ first, last time.Time }
 
-// lastWrite is when a status was written last, and when its object was seen last.
-type lastWrite struct{ at, seen time.Time }
+// lastWrite is when a status was written last, when it was last compared with what it would be, and when its object was seen last.
+type lastWrite struct{ at, compared, seen time.Time }
 
 func newReporter() reporter {
 	return reporter{written: map[string]lastWrite{}, said: map[string]string{}, foretold: map[foretold]fleet.Resources{},
@@ -90,8 +90,8 @@ type statusWriter struct {
 	sights
 }
 
-// A plain change is written after one turn of StatusEvery, a slight one after slightEvery of them. After exactEvery the numbers are written though no
-// reader would see a difference, so that they do not stay a tenth from the truth for days.
+// Once in a turn of StatusEvery a status is compared with what it would be. A plain change is written then, a slight one after slightEvery turns without a
+// write. After exactEvery the numbers are written though no reader would see a difference, so that they do not stay a tenth from the truth for days.
 const slightEvery, exactEvery = 12, 24
 
 // due decides whether a status is to be written: gistWas and gist are what of the status before and after is worth a write of its own, was and next
@@ -99,17 +99,18 @@ const slightEvery, exactEvery = 12, 24
 func (w *statusWriter) due(key string, gistWas, gist, was, next any) bool {
 	last, known := w.c.reporter.written[key]
 	if !known {
-		last.at = w.now // A process that just started looks at what stands there instead of writing everything again.
+		last.at, last.compared = w.now, w.now // A process that just started looks at what stands there instead of writing everything again.
 	}
 	last.seen = w.now
 	turns := w.now.Sub(last.at) / w.c.o.StatusEvery
 	news := !reflect.DeepEqual(gistWas, gist) || turns >= exactEvery
-	if !news && turns > 0 {
+	if !news && w.now.Sub(last.compared) >= w.c.o.StatusEvery {
+		last.compared = w.now
 		c := seen(was, next)
 		news = c == plain || c == slight && turns >= slightEvery
 	}
 	if news {
-		last.at = w.now
+		last.at, last.compared = w.now, w.now
 	}
 	w.c.reporter.written[key] = last
 	return news

@@ -7,17 +7,22 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	schedulercache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podtopologyspread"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
 	fruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/kubernetes/pkg/scheduler/metrics"
 	"pgregory.net/rapid"
 
 	"github.com/springtide/springtide/scheduler/host"
@@ -25,10 +30,11 @@ import (
 
 // history is a cluster that changes, as a judge hears of it and as it is.
 type history struct {
-	r     *rapid.T
-	judge *Judge
-	terms *Terms
-	nodes map[string]*corev1.Node
+	r      *rapid.T
+	judge  *Judge
+	theirs *theirs
+	terms  *Terms
+	nodes  map[string]*corev1.Node
 	// pods are those on a node, bound or assumed.
 	pods    map[types.UID]*corev1.Pod
 	assumed map[types.UID]bool
@@ -36,32 +42,27 @@ type history struct {
 	serial  int
 }
 
-// TestAnswersAfterChanges: after any history of nodes and pods that came, changed and went, a pod with inter-pod affinity or topology spread fits exactly
-// the nodes on which upstream's plugins accept it that see the cluster for the first time; and a pod for which the plugins are said not to be needed is
-// accepted by them everywhere.
+// TestAnswersAfterChanges: after any history of nodes and pods that came, changed and went, a pod with inter-pod affinity, topology spread, volumes or
+// DRA claims fits exactly the nodes on which upstream's plugins accept it that see the cluster for the first time; and a pod for which the plugins are
+// said not to be needed is accepted by them everywhere.
 func TestAnswersAfterChanges(t *testing.T) {
-	client := fake.NewClientset(namespace("x", "blue"), namespace("y", "blue"), namespace("z", ""))
+	objects := append(storage(), namespace("x", "blue"), namespace("y", "blue"), namespace("z", ""))
+	client := fake.NewClientset(append(objects, gadgets()...)...)
 	options := host.PluginOptions{Client: client, Informers: informers.NewSharedInformerFactory(client, 0)}
-	if _, err := newJudge(t.Context(), options, false); err != nil {
-		t.Fatal(err)
-	}
-	options.Informers.Start(t.Context().Done())
-	options.Informers.WaitForCacheSync(t.Context().Done())
+	theirs, judge := newTheirs(t, &options)
 	fits, refused, free := 0, 0, 0
+	kinds := map[string]*tally{}
 	rapid.Check(t, func(r *rapid.T) {
-		judge, err := newJudge(t.Context(), options, false)
-		if err != nil {
-			r.Fatal(err)
-		}
-		h := &history{r: r, judge: judge, terms: NewTerms(), nodes: map[string]*corev1.Node{}, pods: map[types.UID]*corev1.Pod{}, assumed: map[types.UID]bool{},
+		h := &history{r: r, judge: judge, theirs: theirs, terms: NewTerms(), nodes: map[string]*corev1.Node{}, pods: map[types.UID]*corev1.Pod{}, assumed: map[types.UID]bool{},
 			repels: map[string]int{}}
+		defer h.forget()
 		for range 3 {
 			for range rapid.IntRange(3, 20).Draw(r, "changes") {
 				h.change()
 			}
 			for range 4 {
 				p := h.pod()
-				theirs := h.fresh(t.Context(), &options, p)
+				theirs := h.fresh(t.Context(), p)
 				ours := h.ours(t.Context(), p)
 				if !slices.Equal(ours, theirs) {
 					r.Fatalf("the judge accepts %v, upstream %v\npod %s\nnodes %s\npods %s", ours, theirs, text(p), text(h.nodes), text(h.pods))
@@ -73,11 +74,24 @@ func TestAnswersAfterChanges(t *testing.T) {
 					}
 				}
 				fits, refused = fits+len(theirs), refused+len(h.nodes)-len(theirs)
+				for kind, has := range map[string]bool{"volumes": len(p.Spec.Volumes) > 0, "claims": len(p.Spec.ResourceClaims) > 0} {
+					if has {
+						if kinds[kind] == nil {
+							kinds[kind] = &tally{}
+						}
+						kinds[kind].fits, kinds[kind].refused = kinds[kind].fits+len(theirs), kinds[kind].refused+len(h.nodes)-len(theirs)
+					}
+				}
 			}
 		}
 	})
 	if fits == 0 || refused == 0 || free == 0 {
 		t.Errorf("%d nodes accepted, %d refused, %d pods judged by the table alone: the clusters that are drawn test nothing", fits, refused, free)
+	}
+	for _, kind := range []string{"volumes", "claims"} {
+		if k := kinds[kind]; k == nil || k.fits == 0 || k.refused == 0 {
+			t.Errorf("pods with %s: %+v: what is drawn tests nothing", kind, k)
+		}
 	}
 }
 
@@ -187,7 +201,16 @@ func (h *history) pod() *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pick(r, "namespace", "x", "y", "z"), Name: name, UID: types.UID(name),
 		Labels: map[string]string{"app": pick(r, "app", "a", "b"), "hash": pick(r, "hash", "1", "2")}}}
 	p.Spec.Containers = []corev1.Container{{Name: "app"}}
-	rule := pick(r, "rule", "", "affinity", "anti", "anti", "spread", "spread", "all")
+	rule := pick(r, "rule", "", "affinity", "anti", "anti", "spread", "spread", "all", "volume", "volume", "claim")
+	if rule == "volume" || rule == "all" && pick(r, "stored", false, true) {
+		p.Spec.Volumes = h.volumes()
+	}
+	if rule == "claim" {
+		p.Spec.ResourceClaims = h.claims()
+		for _, c := range p.Spec.ResourceClaims {
+			p.Spec.Containers[0].Resources.Claims = append(p.Spec.Containers[0].Resources.Claims, corev1.ResourceClaim{Name: c.Name})
+		}
+	}
 	p.Spec.Affinity = &corev1.Affinity{}
 	if rule == "affinity" || rule == "all" {
 		p.Spec.Affinity.PodAffinity = &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: h.affinity()}
@@ -298,8 +321,78 @@ func (h *history) mayRefuse(err error) {
 	}
 }
 
+// tally counts nodes that fitted and that did not.
+type tally struct{ fits, refused int }
+
+// theirs are upstream's plugins with nothing of ours around them. They keep nothing of nodes and pods between two questions.
+type theirs struct {
+	fw framework.Framework
+	fwk.SharedLister
+}
+
+// newTheirs makes them, and a judge next to them that has read the same objects.
+func newTheirs(t *testing.T, o *host.PluginOptions) (*theirs, *Judge) {
+	t.Helper()
+	metrics.Register()
+	x := &theirs{SharedLister: schedulercache.NewEmptySnapshot()}
+	j := &Judge{}
+	manager, err := j.claims(t.Context(), *o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugins := append(volumesAndPods(), plugin{dynamicresources.Name, fruntime.FactoryAdapter(features(), dynamicresources.New), &config.DynamicResourcesArgs{}})
+	x.fw, err = frameworkOf(t.Context(), plugins, fruntime.WithSnapshotSharedLister(x), fruntime.WithClientSet(o.Client), fruntime.WithInformerFactory(o.Informers),
+		fruntime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(o.Informers.Storage().V1().CSINodes().Lister())), fruntime.WithSharedDRAManager(manager))
+	if err != nil {
+		t.Fatal(err)
+	}
+	judge, err := newJudge(t.Context(), *o, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Informers.Start(t.Context().Done())
+	o.Informers.WaitForCacheSync(t.Context().Done())
+	cache.WaitForCacheSync(t.Context().Done(), slices.Concat(j.synced, judge.synced)...)
+	x.awaitDevices(t, judge)
+	return x, judge
+}
+
+// awaitDevices waits until both have heard of the devices: they come to the plugins on a way of their own.
+func (x *theirs) awaitDevices(t *testing.T, judge *Judge) {
+	t.Helper()
+	name := "given"
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "z", Name: "first", UID: "first"},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app"}}, ResourceClaims: []corev1.PodResourceClaim{{Name: "c", ResourceClaimName: &name}}}}
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n2", UID: "uid-n2", Labels: map[string]string{corev1.LabelHostname: "n2"}}}
+	h := &history{judge: judge, theirs: x, nodes: map[string]*corev1.Node{"n2": n}, pods: map[types.UID]*corev1.Pod{}, assumed: map[types.UID]bool{}}
+	judge.SetNode(n)
+	defer h.forget()
+	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
+		trial, err := judge.Begin(t.Context(), p)
+		if err == nil {
+			err = trial.Check(t.Context(), "n2")
+		}
+		if err == nil && len(h.fresh(t.Context(), p)) == 1 {
+			return
+		}
+		if time.Since(begun) > time.Minute {
+			t.Fatalf("no device was heard of: %v", err)
+		}
+	}
+}
+
+// forget takes everything away again.
+func (h *history) forget() {
+	for _, uid := range sorted(h.pods) {
+		h.judge.RemovePod(uid)
+	}
+	for _, name := range sorted(h.nodes) {
+		h.judge.RemoveNode(name)
+	}
+}
+
 // fresh are the nodes that upstream's plugins accept on a snapshot of what there is now.
-func (h *history) fresh(ctx context.Context, o *host.PluginOptions, p *corev1.Pod) []string {
+func (h *history) fresh(ctx context.Context, p *corev1.Pod) []string {
 	r := h.r
 	var nodes []*corev1.Node
 	for _, name := range sorted(h.nodes) {
@@ -311,13 +404,8 @@ func (h *history) fresh(ctx context.Context, o *host.PluginOptions, p *corev1.Po
 			pods = append(pods, h.pods[uid])
 		}
 	}
-	snapshot := schedulercache.NewSnapshot(pods, nodes)
-	asked := slices.DeleteFunc(volumesAndPods(), func(p plugin) bool { return p.name != podtopologyspread.Name && p.name != interpodaffinity.Name })
-	fw, err := frameworkOf(ctx, asked, fruntime.WithSnapshotSharedLister(snapshot), fruntime.WithClientSet(o.Client), fruntime.WithInformerFactory(o.Informers))
-	if err != nil {
-		r.Fatal(err)
-	}
-	state := framework.NewCycleState()
+	h.theirs.SharedLister = schedulercache.NewSnapshot(pods, nodes)
+	fw, state := h.theirs.fw, framework.NewCycleState()
 	result, status, _ := fw.RunPreFilterPlugins(ctx, state, p)
 	if !status.IsSuccess() && !status.IsSkip() {
 		if !status.IsRejected() {
@@ -325,7 +413,7 @@ func (h *history) fresh(ctx context.Context, o *host.PluginOptions, p *corev1.Po
 		}
 		return nil
 	}
-	infos, err := snapshot.NodeInfos().List()
+	infos, err := h.theirs.NodeInfos().List()
 	if err != nil {
 		r.Fatal(err)
 	}
