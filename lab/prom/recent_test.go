@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
+	"pgregory.net/rapid"
 )
 
 // TestRecentAnswersAsTheDatabase: whatever is asked about the last minutes, the recent samples say what the database says. Pods come and go
@@ -90,4 +91,27 @@ func asTheDatabase(t *testing.T, p *Prom, expr string, at time.Time) int {
 		t.Fatalf("%s at %s:\n%v\nthe database says\n%v", expr, at.Format(time.TimeOnly), got, want)
 	}
 	return len(got)
+}
+
+// The place of a time is found whatever the pace of the samples.
+func TestFirstAt(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var samples []recentSample
+		at := int64(0)
+		for range rapid.IntRange(0, 40).Draw(t, "samples") {
+			at += rapid.SampledFrom([]int64{1, 15000, 15000, 15000, 60000, 600000}).Draw(t, "gap")
+			samples = append(samples, recentSample{t: at})
+		}
+		asked := rapid.Int64Range(-5, at+5).Draw(t, "asked")
+		if len(samples) > 0 && rapid.Bool().Draw(t, "exactly") {
+			asked = rapid.SampledFrom(samples).Draw(t, "of").t
+		}
+		want := 0
+		for want < len(samples) && samples[want].t < asked {
+			want++
+		}
+		if got := firstAt(samples, asked); got != want {
+			t.Errorf("%d of %v, want %d", got, samples, want)
+		}
+	})
 }
