@@ -39,7 +39,9 @@ func checkOffline(ctx context.Context, d *doctor) error {
 		}
 		for k := range all[i].Spec.Members {
 			whole++
-			unlabelled[all[i].Namespace] = unlabelled[all[i].Namespace] || !tenant && !all[i].Spec.Members[k].Stable
+			if !tenant && !all[i].Spec.Members[k].Stable {
+				unlabelled[all[i].Namespace] = true
+			}
 			fine, err := d.member(ctx, &all[i], &all[i].Spec.Members[k], tenant)
 			if err != nil {
 				return err
@@ -50,10 +52,8 @@ func checkOffline(ctx context.Context, d *doctor) error {
 		}
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(unlabelled)) {
-		if unlabelled[namespace] {
-			d.advise(fmt.Sprintf("kubectl label namespace %s %s=true", namespace, v1alpha1.LabelTenant),
-				"namespace %s has offline work and not the label of offline tenants: DaemonSets there count as the system's, and no recall evicts their pods", namespace)
-		}
+		d.advise(fmt.Sprintf("kubectl label namespace %s %s=true", namespace, v1alpha1.LabelTenant),
+			"namespace %s has offline work and not the label of offline tenants: DaemonSets there count as the system's, and no recall evicts their pods", namespace)
 	}
 	switch {
 	case whole == 0:

@@ -222,9 +222,7 @@ const (
 
 func newCluster(core, side kubernetes.Interface, dyn dynamic.Interface, o Options, f *fence) *Cluster {
 	return &Cluster{o: o, core: core, side: side, dyn: dyn, lease: defaultLeaseTimes(), fence: f, wake: make(chan struct{}, 1), reporter: newReporter(),
-		kinds: newKinds(), evict: func(ctx context.Context, e *policyv1.Eviction) error {
-			return core.PolicyV1().Evictions(e.Namespace).Evict(ctx, e)
-		}}
+		kinds: newKinds()}
 }
 
 // waitsPause is the least time between two cycles that waiting pods ask for: hundreds of pods may begin to wait one after the other.

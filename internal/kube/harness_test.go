@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -101,6 +102,9 @@ func newWorldWith(t testing.TB, o Options, objects ...metav1.Object) *world {
 		t.Fatal(err)
 	}
 	w.Cluster = newCluster(w.core, w.core, w.dyn, o, newFence(o.Identity))
+	w.Cluster.evict = func(ctx context.Context, e *policyv1.Eviction) error { // the fake has no REST client
+		return w.core.PolicyV1().Evictions(e.Namespace).Evict(ctx, e)
+	}
 	t.Cleanup(func() { w.checkRights(t) })
 	if err := w.Start(t.Context()); err != nil {
 		t.Fatal(err)

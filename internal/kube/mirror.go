@@ -124,12 +124,8 @@ func (m *mirror[T]) onChange(f func(before, after T)) error {
 
 // count adds one to n whenever the mirror holds something else than before.
 func (m *mirror[T]) count(n *atomic.Int64) {
-	changed := func() { n.Add(1) }
-	// The error is that of an informer that has stopped.
-	if _, err := m.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { changed() }, UpdateFunc: func(any, any) { changed() }, DeleteFunc: func(any) { changed() },
-	}); err != nil {
-		panic(fmt.Sprintf("mirror of %s: %v", m.kind, err))
+	if err := m.onChange(func(T, T) { n.Add(1) }); err != nil { // of an informer that has stopped
+		panic(err)
 	}
 }
 

@@ -27,7 +27,7 @@ func (c *Cluster) Snapshot(ctx context.Context) (*fleet.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept := *s // whoever plans on the snapshot may number it
+	kept := *s // the loop numbers the snapshot that it gets
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.seen, c.seenAt = &kept, before

@@ -124,7 +124,7 @@ func (d *database) take(added []recentAdded) {
 		switch n := len(s.samples); {
 		case n > 0 && s.samples[n-1].t >= a.t: // the same sample once more, or one that the database leaves out
 		case n == cap(s.samples):
-			kept := s.samples[s.from(a.t-recentSpan.Milliseconds()):]
+			kept := s.samples[firstAt(s.samples, a.t-recentSpan.Milliseconds()):]
 			s.samples = append(make([]recentSample, 0, len(kept)+len(kept)/2+8), kept...)
 			s.samples = append(s.samples, a.recentSample)
 		default:
@@ -152,9 +152,6 @@ func (d *database) sweep() {
 		}
 	}
 }
-
-// from is the index of the first sample at t or later.
-func (s *recentSeries) from(t int64) int { return firstAt(s.samples, t) }
 
 // firstAt is the index of the first sample at t or later. Scrapes come at one pace, so that the place is known from the pace of the last two and looked for
 // from there: each look elsewhere is a miss of the processor's cache, and twenty thousand series are asked.
@@ -190,7 +187,7 @@ func (q *recentQuerier) Select(_ context.Context, sorted bool, hints *storage.Se
 	}
 	set := &recentSet{at: -1}
 	q.each(matchers, func(s *recentSeries) {
-		i := s.from(mint)
+		i := firstAt(s.samples, mint)
 		j := i + firstAt(s.samples[i:], maxt+1)
 		if i < j {
 			set.series = append(set.series, recentSlice{labels: s.labels, samples: s.samples[i:j:j]})
