@@ -64,8 +64,8 @@ const staleReads = "StaleControllerConsistencyDaemonSet=false,StaleControllerCon
 // that goes, and no component of the lab reads the count.
 const terminatingReplicas = "DeploymentReplicaSetTerminatingReplicas=false"
 
-// apiServerGC lets the heap of the API server grow to three times its live objects, 1,100 MiB at most: a fifth of its processor time was collection.
-var apiServerGC = []string{"GOGC=200", "GOMEMLIMIT=1100MiB"}
+// apiServerGC lets the heap of the API server grow to three times its live objects: a fifth of its processor time was collection.
+const apiServerGC = "GOGC=200"
 
 // address is host:port of one of the plane's servers.
 func (l layout) address(port int) string {
@@ -107,7 +107,10 @@ func (l layout) components(keys *pki) ([]*component, error) {
 			c.args = []string{name} // the subcommand of the lab's binary
 		}
 		if name == APIServer {
-			c.env = apiServerGC
+			c.env = []string{apiServerGC}
+			if m := l.options.APIServerMemory; m != "" {
+				c.env = append(c.env, "GOMEMLIMIT="+m)
+			}
 		}
 		c.args = slices.Concat(c.args, args, l.options.ExtraArgs[name])
 		return c

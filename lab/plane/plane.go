@@ -37,6 +37,9 @@ type Options struct {
 	Scheduler string
 	// EmulatedVersion is the older Kubernetes that the API server plays, as "1.33"; its own when empty.
 	EmulatedVersion string
+	// APIServerMemory is the memory beyond which the API server collects garbage more often, as Go's GOMEMLIMIT ("1100MiB"); none when empty. Where what lives
+	// comes near it, collection takes most of the processor time.
+	APIServerMemory string
 	// ExtraArgs are further arguments by component; they stand last, so they win over the plane's own.
 	ExtraArgs map[string][]string
 	// Progress, when set, is told each step of a start in one line, on the goroutine that asked for the start.

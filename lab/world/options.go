@@ -99,6 +99,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.Controllers, 1)
 	setDefault(&o.Mode, "Auto")
 	setDefault(&o.Scheduler, SchedulerSpringtide)
+	setDefault(&o.Plane.APIServerMemory, "1300MiB") // the whole lab has 3 GiB
 	if o.Scheduler == SchedulerSpringtide {
 		o.Plane.Scheduler = plane.Springtide
 	}
