@@ -20,6 +20,10 @@ func (z *sizer) decide(tg *Target, floors, reactive int32) {
 			z.note("cut to %d by the rate of scale-out", want)
 		}
 	}
+	if soon := min(z.most(tg.Likely, z.o.Defaults.Climb), want+max(1, want/10)); want > z.held && soon > want {
+		want = soon
+		z.note("%d, as the tide is likely to ask for as much within %s", want, ago(z.o.Defaults.Climb))
+	}
 	if r := z.o.Room; r > 0 && want > r {
 		want = r
 		tg.Limited = LimitedRoom
@@ -74,16 +78,21 @@ func (z *sizer) shrink(tg *Target, want int32) (next, remember int32) {
 	if next > want {
 		z.note("%s by stabilisation: %s", heldOrEased(next == z.held), why)
 	}
-	if again := min(z.again(tg.Likely), z.held); again > next {
+	if again := min(z.most(tg.Likely, z.o.Defaults.Again), z.held); again > next {
 		next = again
 		if next == z.held {
 			tg.Held = HeldStabilisation
 		}
 		z.note("%s, as the tide is likely to ask for %d within %s", heldOrEased(next == z.held), again, ago(z.o.Defaults.Again))
 	}
+	if from, to, yes := z.dipped(next); yes {
+		tg.Held = HeldStabilisation
+		z.note("held, as a scale-in from %d to %d was taken back within %s", from, to, ago(z.o.Defaults.Again))
+		return z.held, want
+	}
 	if z.swings(next) {
 		tg.Held = HeldStabilisation
-		z.note("held, as it scaled out within %s and %d is no large step", ago(z.o.Defaults.Settle), next)
+		z.note("held, as it scaled within %s and %d is no large step", ago(z.o.Defaults.Settle), next)
 		return z.held, want
 	}
 	if least := z.leastNow(); next < least {
@@ -97,23 +106,53 @@ func (z *sizer) shrink(tg *Target, want int32) (next, remember int32) {
 	return next, want
 }
 
-// again is the most that the tide is likely to ask for soon. A scale-in below it would be taken back: it frees no machine for long enough to lend it, and
-// costs writes, a start and a move.
-func (z *sizer) again(likely []int32) int32 {
-	soon := likely[:min(len(likely), int(z.o.Defaults.Again/z.o.Defaults.AheadStep))]
+// most is the most that the tide is likely to ask for within a time. A scale-in below it would be taken back: it frees no machine for long enough to lend
+// it, and costs writes, a start and a move. A scale-out that stops short of it is followed by others, a replica at a time.
+func (z *sizer) most(likely []int32, within time.Duration) int32 {
+	soon := likely[:min(len(likely), int(within/z.o.Defaults.AheadStep))]
 	if len(soon) == 0 {
 		return 0
 	}
 	return slices.Max(soon)
 }
 
-// swings reports whether a scale-in would hardly last: a step of one replica, or of one in thirty, of a service that scaled out a short time ago. Going to
-// and fro takes writes, starts and moves, and saves minutes of a replica. An ebb without a scale-out in between is followed as ever.
+// swings reports whether a scale-in is a step of one replica, or of one in thirty, of a service that scaled a short time ago. After a scale-out it would hardly
+// last: going to and fro takes writes, starts and moves, and saves minutes of a replica. After a scale-in it waits for the next, and both are one.
 func (z *sizer) swings(next int32) bool {
 	if next >= z.held || z.held-next > max(1, z.held/30) {
 		return false
 	}
-	return slices.ContainsFunc(z.o.History, func(h Decision) bool { return h.From < z.held && z.now.Sub(h.At) < z.o.Defaults.Settle })
+	return slices.ContainsFunc(z.o.History, func(h Decision) bool { return h.From != z.held && z.now.Sub(h.At) < z.o.Defaults.Settle })
+}
+
+// dipped reports a scale-in of the last hour that was taken back, where this one would go no deeper than twice as far. It showed how much of the load is
+// noise that neither forecast nor stabilisation knows: the same step would be taken back again. A deeper one is the ebb, and is followed.
+func (z *sizer) dipped(next int32) (from, to int32, yes bool) {
+	if next >= z.held {
+		return 0, 0, false
+	}
+	byTime := func(a, b Decision) int { return a.At.Compare(b.At) }
+	history := z.o.History
+	if !slices.IsSortedFunc(history, byTime) {
+		history = slices.SortedFunc(slices.Values(history), byTime)
+	}
+	var last, top, low int32
+	for _, h := range append(slices.Clip(history), Decision{At: z.now, From: z.held}) {
+		if z.now.Sub(h.At) > z.o.Defaults.Again {
+			continue
+		}
+		if h.From < last {
+			top, low = last, h.From
+		}
+		if top > 0 && h.From >= top {
+			if next >= top-2*(top-low) {
+				from, to, yes = top, low, true
+			}
+			top = 0
+		}
+		last = h.From
+	}
+	return from, to, yes
 }
 
 // leastNow is how far a scale-in may go now: by a share, or a few pods, below the most that ran within the last ShrinkWindow. What turns out

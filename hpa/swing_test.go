@@ -55,8 +55,98 @@ func TestSmallStepsSettle(t *testing.T) {
 		w := falling(c.from, c.to)
 		w.svc.Max = 100
 		w.cpu(100)
-		if c.out > 0 {
+		for i := range w.o.History {
+			if h := &w.o.History[i]; c.out > 0 && w.now.Sub(h.At) >= c.out {
+				h.From = c.from - 1
+			}
+		}
+		if c.out > 10*time.Minute {
 			w.o.History = append(w.o.History, Decision{At: w.now.Add(-c.out), Replicas: c.to, From: c.from - 1})
+		}
+		if got := w.size(); got.Replicas != c.want {
+			t.Errorf("%s: %d replicas, want %d: %s", c.name, got.Replicas, c.want, got.Reason)
+		}
+	}
+}
+
+// Single replicas that go one after the other go together; a larger step goes at once.
+func TestScaleInsGoTogether(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		from, to int32
+		in       time.Duration // how long ago it scaled in from one replica more
+		want     int32
+	}{
+		{"one more", 10, 9, 5 * time.Minute, 10},
+		{"two more", 10, 8, 5 * time.Minute, 8},
+		{"one more, after a while", 10, 9, 16 * time.Minute, 9},
+	} {
+		w := falling(c.from, c.to)
+		w.svc.Max = 100
+		w.cpu(100)
+		w.o.History = append([]Decision{{At: w.now.Add(-c.in), Replicas: c.to, From: c.from + 1}}, w.o.History...)
+		if got := w.size(); got.Replicas != c.want {
+			t.Errorf("%s: %d replicas, want %d: %s", c.name, got.Replicas, c.want, got.Reason)
+		}
+	}
+}
+
+// A scale-out takes the replica that the tide is likely to ask for within minutes along, or a tenth, and never starts for it alone.
+func TestAClimbTakesTheNextStep(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		now, later float64 // the tide, in replicas
+		runs, want int32
+	}{
+		{"a step ahead", 11, 12, 10, 12},
+		{"a leap ahead", 11, 19, 10, 12},
+		{"a tenth of many", 41, 60, 40, 45},
+		{"nothing ahead", 11, 11, 10, 11},
+		{"not for it alone", 10, 12, 10, 10},
+	} {
+		w := calm(c.runs)
+		w.svc.Max = 100
+		w.remember(c.runs)
+		w.load(c.now * 25)
+		w.tide(c.now * 25)
+		w.cpu(fleet.MilliCPU(600))
+		w.latency(50 * time.Millisecond)
+		for i := range w.t.Paths[0] {
+			if time.Duration(i)*w.t.Step >= 5*time.Minute {
+				w.t.Paths[0][i], w.t.Paths[1][i] = c.later*25*0.9, c.later*25
+			}
+		}
+		if got := w.size(); got.Replicas != c.want {
+			t.Errorf("%s: %d replicas, want %d: %s", c.name, got.Replicas, c.want, got.Reason)
+		}
+	}
+}
+
+// A scale-in that was taken back within the hour is not made again, nor one up to twice as deep; the ebb is followed.
+func TestADipIsNotMadeAgain(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		// before are the replicas that ran, five minutes each, the last of them until now.
+		before []int32
+		to     int32
+		want   int32
+	}{
+		{"never before", []int32{10, 10, 10}, 9, 9},
+		{"taken back", []int32{10, 9, 10, 10, 10, 10}, 9, 10},
+		{"taken back, twice as deep", []int32{10, 9, 10, 10, 10, 10}, 8, 10},
+		{"taken back, deeper", []int32{10, 9, 10, 10, 10, 10}, 7, 7},
+		{"taken back in two steps", []int32{10, 8, 7, 8, 9, 10, 10, 10, 10}, 7, 10},
+		{"taken back an hour ago", []int32{10, 9, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10}, 9, 9},
+		{"not taken back as a whole", []int32{10, 10, 7, 8, 8, 8, 8}, 7, 7},
+	} {
+		now := c.before[len(c.before)-1]
+		w := falling(now, c.to)
+		w.svc.Max = 100
+		w.cpu(100)
+		w.o.History = nil
+		for age := time.Duration(len(c.before)) * 5 * time.Minute; age > 0; age -= time.Minute {
+			from := c.before[len(c.before)-1-int((age-1)/(5*time.Minute))]
+			w.o.History = append(w.o.History, Decision{At: w.now.Add(-age), Replicas: c.to, From: from})
 		}
 		if got := w.size(); got.Replicas != c.want {
 			t.Errorf("%s: %d replicas, want %d: %s", c.name, got.Replicas, c.want, got.Reason)
