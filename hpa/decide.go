@@ -126,9 +126,10 @@ func (z *sizer) swings(next int32) bool {
 }
 
 // dipped reports a scale-in of the last hour that was taken back, where this one would go no deeper than twice as far. It showed how much of the load is
-// noise that neither forecast nor stabilisation knows: the same step would be taken back again. A deeper one is the ebb, and is followed.
+// noise that neither forecast nor stabilisation knows: the same step would be taken back again. A deeper one is the ebb, and is followed. What an operator
+// planned comes and goes by intent, so services with windows and lifts have none.
 func (z *sizer) dipped(next int32) (from, to int32, yes bool) {
-	if next >= z.held {
+	if next >= z.held || z.hasPlan() {
 		return 0, 0, false
 	}
 	byTime := func(a, b Decision) int { return a.At.Compare(b.At) }
@@ -136,22 +137,24 @@ func (z *sizer) dipped(next int32) (from, to int32, yes bool) {
 	if !slices.IsSortedFunc(history, byTime) {
 		history = slices.SortedFunc(slices.Values(history), byTime)
 	}
+	first, _ := slices.BinarySearchFunc(history, Decision{At: z.now.Add(-z.o.Defaults.Again)}, byTime)
 	var last, top, low int32
-	for _, h := range append(slices.Clip(history), Decision{At: z.now, From: z.held}) {
-		if z.now.Sub(h.At) > z.o.Defaults.Again {
-			continue
+	see := func(n int32) {
+		if n < last {
+			top, low = last, n
 		}
-		if h.From < last {
-			top, low = last, h.From
-		}
-		if top > 0 && h.From >= top {
+		if top > 0 && n >= top {
 			if next >= top-2*(top-low) {
 				from, to, yes = top, low, true
 			}
 			top = 0
 		}
-		last = h.From
+		last = n
 	}
+	for _, h := range history[first:] {
+		see(h.From)
+	}
+	see(z.held)
 	return from, to, yes
 }
 

@@ -34,7 +34,7 @@ func Outlook(svc *fleet.Service, p *portrait.Portrait, t *forecast.Tide, festiva
 		z.quantile = q
 		look := z.t.Look(now, q)
 		out[i] = make([]int32, steps.N)
-		plain, b := len(z.levels) == 0 && len(z.lifts) == 0, z.bounds(now, now)
+		plain, b := !z.hasPlan(), z.bounds(now, now)
 		for k := range out[i] {
 			from := time.Duration(k) * steps.Of
 			if plain && from+steps.Of <= end { // as most services are: the tide is all there is to look at

@@ -305,7 +305,7 @@ func (z *sizer) plain(load float64) int32 {
 func (z *sizer) ahead() []int32 {
 	d := z.o.Defaults
 	out := make([]int32, d.AheadFor/d.AheadStep)
-	if len(z.levels) == 0 && len(z.lifts) == 0 {
+	if !z.hasPlan() {
 		look, b := z.t.Look(z.now, z.quantile), z.bounds(z.now, z.now)
 		for i := range out {
 			from := time.Duration(i) * d.AheadStep
@@ -320,6 +320,9 @@ func (z *sizer) ahead() []int32 {
 	return out
 }
 
+// hasPlan reports whether an operator planned for the service, by windows or by lifts of a festival.
+func (z *sizer) hasPlan() bool { return len(z.levels)+len(z.lifts) > 0 }
+
 // likelyFor is how far ahead the likely demand is told: well over what lending looks ahead by default.
 const likelyFor = 2 * time.Hour
 
@@ -329,7 +332,7 @@ const likelyFor = 2 * time.Hour
 func (z *sizer) likely(ahead []int32) []int32 {
 	now, end := z.t.At(z.now, 0.5), z.now.Add(z.lead)
 	margin := z.t.Max(z.now, end, z.quantile) / z.t.Max(z.now, end, 0.5)
-	if len(z.levels)+len(z.lifts) > 0 || !(margin >= 1) || math.IsInf(margin, 1) || !(now > 0) {
+	if z.hasPlan() || !(margin >= 1) || math.IsInf(margin, 1) || !(now > 0) {
 		return nil
 	}
 	if steady := z.live.Steady; z.signal == z.p.Signal && z.number(steady) == fresh {

@@ -37,57 +37,50 @@ func TestALowTideNeedsTheNext(t *testing.T) {
 	}
 }
 
-// A service that scaled out does not give back a single replica within a quarter of an hour, and more than that as ever; an ebb is followed.
-func TestSmallStepsSettle(t *testing.T) {
-	for _, c := range []struct {
-		name     string
-		from, to int32
-		out      time.Duration // how long ago it scaled out from one replica less; 0 for never
-		want     int32
-	}{
-		{"an ebb", 10, 9, 0, 9},
-		{"one replica, after a scale-out", 10, 9, 10 * time.Minute, 10},
-		{"one replica, after a while", 10, 9, 16 * time.Minute, 9},
-		{"two replicas of ten", 10, 8, 10 * time.Minute, 8},
-		{"one replica of forty", 40, 39, 10 * time.Minute, 40},
-		{"three replicas of forty", 40, 37, 10 * time.Minute, 37},
-	} {
-		w := falling(c.from, c.to)
-		w.svc.Max = 100
-		w.cpu(100)
-		for i := range w.o.History {
-			if h := &w.o.History[i]; c.out > 0 && w.now.Sub(h.At) >= c.out {
-				h.From = c.from - 1
-			}
-		}
-		if c.out > 10*time.Minute {
-			w.o.History = append(w.o.History, Decision{At: w.now.Add(-c.out), Replicas: c.to, From: c.from - 1})
-		}
-		if got := w.size(); got.Replicas != c.want {
-			t.Errorf("%s: %d replicas, want %d: %s", c.name, got.Replicas, c.want, got.Reason)
-		}
+// ran fills the history: so many replicas for five minutes each, the last of them until now, and one ask all along.
+func (w *world) ran(ask int32, counts ...int32) {
+	w.o.History = nil
+	for age := time.Duration(len(counts)) * 5 * time.Minute; age > 0; age -= time.Minute {
+		w.o.History = append(w.o.History, Decision{At: w.now.Add(-age), Replicas: ask, From: counts[len(counts)-1-int((age-1)/(5*time.Minute))]})
 	}
 }
 
-// Single replicas that go one after the other go together; a larger step goes at once.
-func TestScaleInsGoTogether(t *testing.T) {
-	for _, c := range []struct {
-		name     string
-		from, to int32
-		in       time.Duration // how long ago it scaled in from one replica more
-		want     int32
-	}{
-		{"one more", 10, 9, 5 * time.Minute, 10},
-		{"two more", 10, 8, 5 * time.Minute, 8},
-		{"one more, after a while", 10, 9, 16 * time.Minute, 9},
-	} {
-		w := falling(c.from, c.to)
-		w.svc.Max = 100
-		w.cpu(100)
-		w.o.History = append([]Decision{{At: w.now.Add(-c.in), Replicas: c.to, From: c.from + 1}}, w.o.History...)
+// scaleIn is a scale-in from what ran last to an ask that all signals agree to, and what comes of it.
+type scaleIn struct {
+	name     string
+	ran      []int32
+	to, want int32
+}
+
+func (c *scaleIn) check(t *testing.T) {
+	t.Helper()
+	w := falling(c.ran[len(c.ran)-1], c.to)
+	w.svc.Max = 100
+	w.cpu(100)
+	w.ran(c.to, c.ran...)
+	for _, order := range []string{"oldest first", "newest first"} {
 		if got := w.size(); got.Replicas != c.want {
-			t.Errorf("%s: %d replicas, want %d: %s", c.name, got.Replicas, c.want, got.Reason)
+			t.Errorf("%s, %s: %d replicas, want %d: %s", c.name, order, got.Replicas, c.want, got.Reason)
 		}
+		slices.Reverse(w.o.History)
+	}
+}
+
+// A service that scaled out does not give back a single replica within a quarter of an hour, nor one that scaled in another one; more than that goes as ever, and an
+// ebb is followed.
+func TestSmallStepsSettle(t *testing.T) {
+	for _, c := range []scaleIn{
+		{"an ebb", []int32{10, 10, 10}, 9, 9},
+		{"one replica, after a scale-out", []int32{9, 10, 10}, 9, 10},
+		{"one replica, after a while", []int32{9, 10, 10, 10}, 9, 9},
+		{"two replicas of ten", []int32{9, 10, 10}, 8, 8},
+		{"one replica of forty", []int32{39, 40, 40}, 39, 40},
+		{"three replicas of forty", []int32{39, 40, 40}, 37, 37},
+		{"one more, after a scale-in", []int32{11, 11, 10}, 9, 10}, // both go together
+		{"two more, after a scale-in", []int32{11, 11, 10}, 8, 8},
+		{"one more, a while after a scale-in", []int32{11, 10, 10, 10}, 9, 9},
+	} {
+		c.check(t)
 	}
 }
 
@@ -124,13 +117,7 @@ func TestAClimbTakesTheNextStep(t *testing.T) {
 
 // A scale-in that was taken back within the hour is not made again, nor one up to twice as deep; the ebb is followed.
 func TestADipIsNotMadeAgain(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		// before are the replicas that ran, five minutes each, the last of them until now.
-		before []int32
-		to     int32
-		want   int32
-	}{
+	for _, c := range []scaleIn{
 		{"never before", []int32{10, 10, 10}, 9, 9},
 		{"taken back", []int32{10, 9, 10, 10, 10, 10}, 9, 10},
 		{"taken back, twice as deep", []int32{10, 9, 10, 10, 10, 10}, 8, 10},
@@ -139,18 +126,15 @@ func TestADipIsNotMadeAgain(t *testing.T) {
 		{"taken back an hour ago", []int32{10, 9, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10}, 9, 9},
 		{"not taken back as a whole", []int32{10, 10, 7, 8, 8, 8, 8}, 7, 7},
 	} {
-		now := c.before[len(c.before)-1]
-		w := falling(now, c.to)
-		w.svc.Max = 100
-		w.cpu(100)
-		w.o.History = nil
-		for age := time.Duration(len(c.before)) * 5 * time.Minute; age > 0; age -= time.Minute {
-			from := c.before[len(c.before)-1-int((age-1)/(5*time.Minute))]
-			w.o.History = append(w.o.History, Decision{At: w.now.Add(-age), Replicas: c.to, From: from})
-		}
-		if got := w.size(); got.Replicas != c.want {
-			t.Errorf("%s: %d replicas, want %d: %s", c.name, got.Replicas, c.want, got.Reason)
-		}
+		c.check(t)
+	}
+
+	// What an operator planned is followed down, however often it comes.
+	w := falling(10, 8)
+	w.ran(8, 10, 8, 10, 10, 10, 10)
+	w.svc.Windows = []fleet.Window{{Name: "lunch", Schedule: "0 3 1 1 *", Duration: time.Hour, Zone: time.UTC, Min: 10}}
+	if got := w.size(); got.Replicas != 8 {
+		t.Errorf("with a window: %d replicas, want 8: %s", got.Replicas, got.Reason)
 	}
 }
 

@@ -283,6 +283,11 @@ func TestChildrenDieWithTheirParent(t *testing.T) {
 	if len(parts) != 5 {
 		t.Errorf("running: %v, want five components", parts)
 	}
+	// A bound on the API server's memory is the demo's alone: with 5,000 machines it would collect garbage for most of its time.
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", parts[plane.APIServer]))
+	if err != nil || !strings.Contains(string(env), "GOGC=200") || strings.Contains(string(env), "GOMEMLIMIT=") {
+		t.Errorf("the API server's environment: %v, want GOGC and no GOMEMLIMIT in %q", err, env)
+	}
 	if err := up.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
