@@ -57,6 +57,9 @@ func history() (series []labels.Labels, points [][]Point) {
 // TestBackfillIsWhatLiveWouldHaveBeen writes the same two days as history and minute by minute, and asks both for every
 // series at every minute: raw and recorded values agree, and so does where there are none.
 func TestBackfillIsWhatLiveWouldHaveBeen(t *testing.T) {
+	if testing.Short() {
+		t.Skip("two days, minute by minute, on two databases")
+	}
 	const minutes = 2*24*60 + 30
 	series, points := history()
 

@@ -9,6 +9,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 
+	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
 )
@@ -21,7 +22,7 @@ const secondLook = 2 * time.Second
 // retried names a pod that was found unschedulable before room for it came free, and that the scheduler will try again now. Without it,
 // room that was given back would stay empty for another step. The caller holds the lock.
 func (t *table) retried() string {
-	var free map[string]fleet.Resources
+	var free *rooms
 	waits := ""
 	for _, p := range t.pods {
 		if p.object.Spec.NodeName != "" || p.object.DeletionTimestamp != nil || p.object.Status.Phase != corev1.PodPending {
@@ -43,22 +44,49 @@ func (t *table) retried() string {
 	return waits
 }
 
-// free is what the machines have left.
-func (t *table) free() map[string]fleet.Resources {
-	out := make(map[string]fleet.Resources, len(t.nodes))
+// rooms are what the machines have left: in all, and for borrowers, who have no more than the cells that are lent to them.
+type rooms struct{ all, lent map[string]fleet.Resources }
+
+func (t *table) free() *rooms {
+	out := &rooms{make(map[string]fleet.Resources, len(t.nodes)), map[string]fleet.Resources{}}
 	for name, n := range t.nodes {
 		a := n.Status.Allocatable
-		out[name] = fleet.Resources{
+		out.all[name] = fleet.Resources{
 			CPU: fleet.MilliCPU(a.Cpu().MilliValue()), Memory: fleet.Bytes(a.Memory().Value()), GPU: a.Name(gpuResource, "").Value(), Pods: a.Pods().Value(),
+		}
+		if share := t.shareOf(n); share != nil {
+			out.lent[name] = lentOf(share.Spec.Parcels, t.homes[name], out.all[name])
 		}
 	}
 	for _, p := range t.pods {
 		// One that was removed a moment ago may still stand in the scheduler's books, but not for long.
-		if p.occupies() {
-			out[p.object.Spec.NodeName] = out[p.object.Spec.NodeName].Sub(p.requests)
+		if !p.occupies() {
+			continue
+		}
+		node := p.object.Spec.NodeName
+		out.all[node] = out.all[node].Sub(p.requests)
+		if lent, ok := out.lent[node]; ok && t.borrows(p, node) {
+			out.lent[node] = lent.Sub(p.requests)
 		}
 	}
 	return out
+}
+
+// lentOf is what the cells that a machine lends have of all that it has.
+func lentOf(parcels []v1alpha1.ShareParcel, home string, all fleet.Resources) fleet.Resources {
+	cells := 0
+	for i := range parcels {
+		if p := &parcels[i]; p.Holder != home && p.Next == "" {
+			cells += len(p.Cells)
+		}
+	}
+	part := func(n int64) int64 { return n * int64(cells) / cellsPerNode }
+	return fleet.Resources{CPU: fleet.MilliCPU(part(int64(all.CPU))), Memory: fleet.Bytes(part(int64(all.Memory))), GPU: part(all.GPU), Pods: all.Pods}
+}
+
+// borrows reports whether a pod is not of the class that a machine is the home of.
+func (t *table) borrows(p *pod, node string) bool {
+	return (classOf(fleet.PoolID(t.homes[node])) == fleet.Offline) != (p.kind == offline)
 }
 
 // keepsAway tells the taints that the scheduler heeds.
@@ -67,13 +95,17 @@ func keepsAway(t *corev1.Taint) bool {
 }
 
 // fits reports whether some machine has room for the pod and would take it.
-func (t *table) fits(p *pod, free map[string]fleet.Resources) bool {
+func (t *table) fits(p *pod, free *rooms) bool {
 	if len(p.object.Spec.SchedulingGates) > 0 {
 		return false
 	}
 	wanted := nodeaffinity.GetRequiredNodeAffinity(p.object)
 	for name, n := range t.nodes {
-		if !p.requests.Fits(free[name]) || n.Spec.Unschedulable || t.closed(p, n) {
+		room := free.all[name]
+		if lent, ok := free.lent[name]; ok && t.borrows(p, name) {
+			room = room.Min(lent)
+		}
+		if !p.requests.Fits(room) || n.Spec.Unschedulable || t.closed(p, n) {
 			continue
 		}
 		_, refused := scheduling.FindMatchingUntoleratedTaint(klog.Background(), n.Spec.Taints, p.object.Spec.Tolerations, keepsAway, false)
@@ -84,17 +116,25 @@ func (t *table) fits(p *pod, free map[string]fleet.Resources) bool {
 	return false
 }
 
-// closed reports whether the machine's share keeps the pod away. The bundled scheduler follows the share, which is written before the marks of the node;
-// kube-scheduler knows the marks alone.
-func (t *table) closed(p *pod, n *corev1.Node) bool {
+// shareOf is the share that the scheduler places pods by. The bundled one follows it, and it is written before the marks of the node; kube-scheduler
+// knows the marks alone.
+func (t *table) shareOf(n *corev1.Node) *v1alpha1.NodeShare {
 	share := t.shares[n.Name]
 	if !t.followsShares || share == nil || share.Spec.NodeUID != string(n.UID) {
+		return nil
+	}
+	return share
+}
+
+// closed reports whether the machine's share keeps the pod away.
+func (t *table) closed(p *pod, n *corev1.Node) bool {
+	share := t.shareOf(n)
+	if share == nil {
 		return false
 	}
-	home := t.homes[n.Name]
-	atHome, away := facts.Open(share.Spec.Parcels, home)
-	if (classOf(fleet.PoolID(home)) == fleet.Offline) == (p.kind == offline) {
-		return !atHome
+	atHome, away := facts.Open(share.Spec.Parcels, t.homes[n.Name])
+	if t.borrows(p, n.Name) {
+		return !away
 	}
-	return !away
+	return !atHome
 }

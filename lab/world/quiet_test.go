@@ -198,12 +198,34 @@ func TestAShareClosesItsMachine(t *testing.T) {
 			table.homes, table.followsShares = map[string]string{"n": onlinePool}, !c.marksOnly
 			node := testNode("n")
 			node.UID = "uid-n"
+			node.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("4") // one of them in each cell
 			table.seen(node)
 			table.seen(&v1alpha1.NodeShare{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: v1alpha1.NodeShareSpec{NodeUID: "uid-n", Parcels: c.parcels}})
 			table.seen(testPod("a", owner, "web-5f", withoutRoom()))
 			if got := table.pending(); (got != "") != want {
 				t.Errorf("a machine that is %s, pod of a %s: pending() = %q, want a wait: %v", c.what, owner, got, want)
 			}
+		}
+	}
+}
+
+// A borrower has the cells that are lent to it, however much of the machine is free: where they are full the scheduler has no room, and is not waited for.
+func TestBorrowersHaveTheLentCells(t *testing.T) {
+	for used, want := range map[string]bool{"": true, "Job": false, "ReplicaSet": true} {
+		now := noon
+		table := newTestTable(&now)
+		table.homes, table.followsShares = map[string]string{"n": onlinePool}, true
+		node := testNode("n")
+		node.UID = "uid-n"
+		node.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("6")
+		table.seen(node)
+		table.seen(&v1alpha1.NodeShare{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: v1alpha1.NodeShareSpec{NodeUID: "uid-n", Parcels: []v1alpha1.ShareParcel{{Cells: []int32{0}, Holder: offlinePool}}}})
+		if used != "" { // one of six cores, of which a quarter is lent
+			table.seen(testPod("there", used, "other-5f", on("n")))
+		}
+		table.seen(testPod("waits", "Job", "web-5f", withoutRoom()))
+		if got := table.pending(); (got != "") != want {
+			t.Errorf("with a pod of a %q there: pending() = %q, want a wait: %v", used, got, want)
 		}
 	}
 }
