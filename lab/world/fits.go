@@ -2,6 +2,7 @@ package world
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -74,14 +75,17 @@ func (t *table) free() *rooms {
 
 // lentOf is what the cells that a machine lends have of all that it has.
 func lentOf(parcels []v1alpha1.ShareParcel, home string, all fleet.Resources) fleet.Resources {
-	cells := 0
+	node := fleet.Node{Allocatable: all, Cells: slices.Clone(inside.Cells)}
+	for i := range node.Cells {
+		node.Cells[i].Capacity.GPU = all.GPU / cellsPerNode
+	}
+	var lent []int
 	for i := range parcels {
-		if p := &parcels[i]; p.Holder != home && p.Next == "" {
-			cells += len(p.Cells)
+		if p := facts.Parcel(&parcels[i]); string(p.Holder) != home {
+			lent = append(lent, p.Cells...)
 		}
 	}
-	part := func(n int64) int64 { return n * int64(cells) / cellsPerNode }
-	return fleet.Resources{CPU: fleet.MilliCPU(part(int64(all.CPU))), Memory: fleet.Bytes(part(int64(all.Memory))), GPU: part(all.GPU), Pods: all.Pods}
+	return node.CapacityOf(lent)
 }
 
 // borrows reports whether a pod is not of the class that a machine is the home of.
