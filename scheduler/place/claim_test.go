@@ -88,3 +88,23 @@ func fill(t *Table, c ClassID) (out []PodRef) {
 	}
 	return out
 }
+
+// TestClaimsAreExplained: a machine that only its claim keeps from others is one that the claimant's pods fit, whether the class was asked for before or not.
+func TestClaimsAreExplained(t *testing.T) {
+	tab := New()
+	tab.SetMachine(plain("a"))
+	tab.SetMachine(plain("b"))
+	tab.Bound(Shape{Side: fleet.Online, Requests: cores(60)}, "id-a", "u", nil)
+	tab.Reserve(Claim{Node: "id-b", Side: fleet.Online, Claimant: "shop/web", Room: cores(64)})
+	web := tab.Class(Shape{Side: fleet.Online, Requests: cores(8), Claimant: "shop/web"})
+	other := tab.Class(Shape{Side: fleet.Online, Requests: cores(8)})
+	for range 2 {
+		if e := tab.Explain(web); e.Name != "b" || e.Fit != 1 || e.Removed[FilterCPU] != 1 {
+			t.Errorf("the claimant: %+v", e)
+		}
+		if e := tab.Explain(other); e.Fit != 0 || e.Removed[FilterCPU] != 2 {
+			t.Errorf("others: %+v", e)
+		}
+		tab.Would(func() bool { tab.Decide(web); tab.Decide(other); return true }) // from here on they have indexes
+	}
+}

@@ -40,7 +40,7 @@ func (t *Table) Decide(c ClassID) (Decision, bool) {
 func (t *Table) Scan(c ClassID) (Decision, bool) {
 	i := int32(none)
 	if t.classes[c].pinned == nil {
-		i = t.scan(&t.classes[c])
+		i = t.scan(c)
 	}
 	if i == none {
 		return Decision{}, false
@@ -207,7 +207,7 @@ func (t *Table) best(id ClassID) int32 {
 	}
 	if !c.asked {
 		c.asked = true
-		if i := t.scan(c); i != none {
+		if i := t.lastScan(id); i != none {
 			return 2*i + int32(c.side)
 		}
 		return none
@@ -241,6 +241,14 @@ func (c *class) spreadsZones() bool {
 	return c.group != none && (c.shape.Zones || c.shape.ZoneSkew > 0)
 }
 
+// viewKey is the label key by whose domains the index of a class is parted.
+func (c *class) viewKey() string {
+	if c.spreadsZones() {
+		return zoneKey
+	}
+	return ""
+}
+
 type scored struct {
 	row   int32
 	score int64
@@ -248,9 +256,13 @@ type scored struct {
 
 // byScore yields the rows that a pod of a class fits, best first, and before them those with claims that it may use.
 func (t *Table) byScore(id ClassID) iter.Seq[scored] {
-	claimed := t.claimedBest(&t.classes[id])
+	return after(t.claimedBest(&t.classes[id]), t.unclaimed(id))
+}
+
+// after yields rows with claims before all others.
+func after(claimed []scored, others iter.Seq[scored]) iter.Seq[scored] {
 	if len(claimed) == 0 {
-		return t.unclaimed(id)
+		return others
 	}
 	return func(yield func(scored) bool) {
 		for _, s := range claimed {
@@ -258,7 +270,7 @@ func (t *Table) byScore(id ClassID) iter.Seq[scored] {
 				return
 			}
 		}
-		for s := range t.unclaimed(id) {
+		for s := range others {
 			if !slices.ContainsFunc(claimed, func(c scored) bool { return c.row == s.row }) && !yield(s) {
 				return
 			}
@@ -343,14 +355,107 @@ type Explanation struct {
 	Best  fleet.NodeID
 	Name  string
 	Score Score
+	// Next is the name of the machine that stands behind it, and NextScore what that has; empty where one alone fits.
+	Next      string
+	NextScore int64
 }
 
-// Explain looks at every machine. It is for people, and costs a pass.
+// Explain says where [Table.Decide] would put a pod of a class now, and why. It reads what Decide reads, so that the two of them together cost little
+// more than the decision: no machine is looked at twice. For a class whose pods name their machines it costs a pass.
 func (t *Table) Explain(id ClassID) Explanation {
 	c := &t.classes[id]
-	zones := t.zonesOf(c)
 	var e Explanation
-	for row := int32(sideOf(c.shape.Side)); int(row) < len(t.open); row += 2 {
+	var two []scored
+	if c.pinned != nil {
+		t.explainEach(c, &e)
+		two = firstTwo(t.byScore(id))
+	} else {
+		two = t.explainScored(id, t.claimedBest(c), &e)
+	}
+	for _, n := range e.Removed {
+		e.Fit -= n
+	}
+	e.Fit += e.Machines
+	if len(two) > 0 {
+		row, zones := two[0].row, t.zonesOf(c)
+		t.lend(t.usable(c, row>>1), func() {
+			_, holds := t.judge(c, row)
+			e.Score = t.score(c, row, holds)
+		})
+		e.Score.Zones = zones.score(t.nodes[row>>1].zoneAt)
+		e.Score.sum()
+		e.Best, e.Name = t.nodes[row>>1].id, t.nodes[row>>1].name
+	}
+	if len(two) > 1 {
+		e.Next, e.NextScore = t.nodes[two[1].row>>1].name, two[1].score
+	}
+	return e
+}
+
+// firstTwo are the first rows of many.
+func firstTwo(all iter.Seq[scored]) []scored {
+	out := make([]scored, 0, 2)
+	for s := range all {
+		if out = append(out, s); len(out) == 2 {
+			break
+		}
+	}
+	return out
+}
+
+// explainScored counts machines by the scores that a decision reads, and returns the best two: the claimed ones come first.
+func (t *Table) explainScored(id ClassID, claimed []scored, e *Explanation) []scored {
+	c := &t.classes[id]
+	e.Machines = t.known
+	var scores []int32
+	var removed byFilter
+	var others iter.Seq[scored]
+	if c.asked {
+		v := t.view(id, c.viewKey())
+		scores, removed, others = v.score, v.removed, t.unclaimed(id)
+	} else {
+		t.lastScan(id)
+		scores, others = t.scores, t.scannedBest(c)
+		for _, s := range scores {
+			removed.count(s, 1)
+		}
+	}
+	profile := t.settleProfile(c.profile)
+	for f := FilterNone + 1; f < Filters; f++ {
+		e.Removed[f] = int(profile.removed[f] + removed[f])
+	}
+	for _, x := range claimed {
+		if s := scores[x.row>>1]; !fits(s) {
+			e.Removed[s-unfit]-- // what is set aside there is for this class
+		}
+	}
+	if zones := t.zonesOf(c); zones.skew > 0 {
+		for i, s := range scores {
+			if fits(s) && !zones.allow(t.nodes[i].zoneAt) {
+				e.Removed[FilterZoneSkew]++
+			}
+		}
+	}
+	return firstTwo(after(claimed, others))
+}
+
+// scannedBest yields the best two machines of the last scan.
+func (t *Table) scannedBest(c *class) iter.Seq[scored] {
+	return func(yield func(scored) bool) {
+		first, score := t.bestScored(c, none)
+		if first == none || !yield(scored{2*first + int32(c.side), score}) {
+			return
+		}
+		if second, score := t.bestScored(c, first); second != none {
+			yield(scored{2*second + int32(c.side), score})
+		}
+	}
+}
+
+// explainEach asks every machine.
+func (t *Table) explainEach(c *class, e *Explanation) {
+	zones := t.zonesOf(c)
+	for row := int32(c.side); int(row) < len(t.open); row += 2 {
 		if !t.nodes[row>>1].known {
 			continue
 		}
@@ -360,18 +465,8 @@ func (t *Table) Explain(id ClassID) Explanation {
 		if f == FilterNone && !zones.allow(t.nodes[row>>1].zoneAt) {
 			f = FilterZoneSkew
 		}
-		if f == FilterNone {
-			e.Fit++
-		} else {
+		if f != FilterNone {
 			e.Removed[f]++
 		}
 	}
-	if row := t.best(id); row != none {
-		_, holds := t.judge(c, row)
-		e.Score = t.score(c, row, holds)
-		e.Score.Zones = zones.score(t.nodes[row>>1].zoneAt)
-		e.Score.sum()
-		e.Best, e.Name = t.nodes[row>>1].id, t.nodes[row>>1].name
-	}
-	return e
 }

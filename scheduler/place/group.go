@@ -216,6 +216,9 @@ func (t *Table) roomByDomain(id ClassID, col *column) []int64 {
 				n = min(n, max(a.free[x][i], 0)/need[x])
 			}
 		}
+		for _, x := range c.asks {
+			n = min(n, max(t.supplies[x.supply].left(int32(i)), 0)/x.amount)
+		}
 		out[d] += n
 	}
 	for _, i := range slices.Sorted(maps.Keys(t.claimed)) {

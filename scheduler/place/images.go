@@ -128,7 +128,7 @@ func (t *Table) addImages(c *class, scores []int32) {
 		}
 	}
 	for i, sum := range t.sums {
-		if sum > leastImages && scores[i] != unfit {
+		if sum > leastImages && fits(scores[i]) {
 			scores[i] += int32(w * imagesScore(c, sum))
 		}
 	}

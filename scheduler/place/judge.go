@@ -61,7 +61,7 @@ func (t *Table) fixed(c *class, row int32) Filter {
 		return FilterSelector
 	case !rules.Admits(s.tolerations(), n.taints, n.cordoned):
 		return FilterTaints
-	case s.Requests.GPU > 0 && (n.kind.Allocatable.GPU == 0 || s.GPUModel != "" && s.GPUModel != n.kind.GPUModel):
+	case s.Requests.GPU > 0 && (n.kind.Allocatable.GPU == 0 || c.model != none && c.model != t.modelOf[row>>1]):
 		return FilterGPUModel
 	}
 	return FilterNone
@@ -107,18 +107,10 @@ func (t *Table) fitsNow(c *class, row int32) (Filter, []hold) {
 			return filterOf[d], nil
 		}
 	}
-	if c.plain && c.perHost() == 0 {
-		return FilterNone, nil
+	if f := t.lacks(c, row>>1); f != FilterNone || c.plain && c.perHost() == 0 {
+		return f, nil
 	}
 	n := &t.nodes[row>>1]
-	if c.ephemeral > 0 && c.ephemeral > n.ephemeral.free {
-		return FilterEphemeral, nil
-	}
-	for _, w := range c.extended {
-		if w.amount > n.freeOf(w.resource) {
-			return FilterExtended, nil
-		}
-	}
 	if len(c.ports) > 0 && n.ports > 0 && t.portTaken(c, row) {
 		return FilterPorts, nil
 	}

@@ -91,8 +91,6 @@ type node struct {
 	cordoned       bool
 	from, to       int32 // its cells
 	roots          int32 // the first of its roots in the table, or none
-	extended       []held
-	ephemeral      held
 	home           side
 	// known is false while only pods were reported that are on it; such a machine gives no room.
 	known   bool
@@ -101,12 +99,6 @@ type node struct {
 	ports   int32 // pods that take ports
 	moves   bool  // some of its cells are to change hands
 	images  []int32
-}
-
-// held is an amount of a resource of the machine, and what is free of it.
-type held struct {
-	resource       int32 // its number in the table
-	capacity, free int64
 }
 
 // SetMachine adds a machine or changes one: its room, its labels and taints, who holds its cells, and whether pods may land. Pods that are on it
@@ -141,8 +133,8 @@ func (t *Table) SetMachine(m Machine) {
 		t.cells[k].side = m.holder(t.cells[k].id)
 		n.moves = n.moves || t.cells[k].side == noSide
 	}
-	n.ephemeral.set(int64(m.Ephemeral))
-	t.setExtended(n, m.Extended)
+	t.setSupplies(i, &m)
+	t.modelOf[i] = t.modelNumber(m.GPUModel)
 	for s := range side(2) {
 		row := 2*i + int32(s)
 		t.setCapacity(row)
@@ -230,7 +222,7 @@ func (t *Table) newNode(id fleet.NodeID) int32 {
 				a.scale[d] = append(a.scale[d], 0)
 			}
 		}
-		t.podsOn, t.groupMask = append(t.podsOn, 0), append(t.groupMask, 0)
+		t.podsOn, t.groupMask, t.modelOf = append(t.podsOn, 0), append(t.groupMask, 0), append(t.modelOf, none)
 	}
 	t.nodes[i] = node{id: id, name: string(id), kind: t.unknownKind(), roots: none, zoneAt: t.zoneNumber("")}
 	t.byID[id] = i
@@ -257,7 +249,7 @@ func (t *Table) reserve(machines int) {
 			a.scale[d] = slices.Grow(a.scale[d], machines)
 		}
 	}
-	t.podsOn, t.groupMask = slices.Grow(t.podsOn, machines), slices.Grow(t.groupMask, machines)
+	t.podsOn, t.groupMask, t.modelOf = slices.Grow(t.podsOn, machines), slices.Grow(t.groupMask, machines), slices.Grow(t.modelOf, machines)
 }
 
 // release frees the slot of a machine that is gone and has no pods.
@@ -482,50 +474,4 @@ func (t *Table) kindOf(m *Machine) *kind {
 	}
 	t.kinds[kindKey{m.Allocatable, m.GPUModel, string(b)}] = k
 	return k
-}
-
-func (h *held) set(capacity int64) {
-	capacity = min(max(capacity, 0), most)
-	h.free += capacity - h.capacity
-	h.capacity = capacity
-}
-
-// setExtended sets what a machine has of its further resources. What pods took of one that is gone is still missing.
-func (t *Table) setExtended(n *node, have rules.Amounts) {
-	for k := range n.extended {
-		n.extended[k].set(0)
-	}
-	for _, a := range have {
-		n.resource(t.resource(a.Name)).set(a.Value)
-	}
-	n.extended = slices.DeleteFunc(n.extended, func(h held) bool { return h.capacity == 0 && h.free == 0 })
-}
-
-// resource is a machine's entry of a further resource, sorted by number.
-func (n *node) resource(r int32) *held {
-	i, ok := slices.BinarySearchFunc(n.extended, r, func(h held, r int32) int { return cmp.Compare(h.resource, r) })
-	if !ok {
-		n.extended = slices.Insert(n.extended, i, held{resource: r})
-	}
-	return &n.extended[i]
-}
-
-// freeOf is what is free of a further resource.
-func (n *node) freeOf(r int32) int64 {
-	for i := range n.extended {
-		if n.extended[i].resource == r {
-			return n.extended[i].free
-		}
-	}
-	return 0
-}
-
-// resource interns the name of a further resource.
-func (t *Table) resource(name string) int32 {
-	r, ok := t.resourceOf[name]
-	if !ok {
-		r = int32(len(t.resourceOf))
-		t.resourceOf[name] = r
-	}
-	return r
 }

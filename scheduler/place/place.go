@@ -245,9 +245,8 @@ func (t *Table) chargeRoom(p *pod, times int64) {
 		t.cells[h.cell].take(h.amount, times)
 	}
 	t.takeRoots(n, p.roots, times)
-	n.ephemeral.free -= times * c.ephemeral
-	for _, w := range c.extended {
-		n.resource(w.resource).free -= times * w.amount
+	for _, a := range c.asks {
+		t.supplies[a.supply].take(p.row>>1, times*a.amount)
 	}
 	if len(c.ports) > 0 {
 		n.ports += int32(times)

@@ -12,6 +12,9 @@ type profile struct {
 	at    uint64
 	bits  []uint64
 	score []int32 // by node
+	// why is the filter that removed each machine, and removed how many each of them removed.
+	why     []Filter
+	removed byFilter
 	// zone is the zone in which a machine that may be used counts, inZone how many of them there are in each.
 	zone, inZone []int32
 	// version is that of the weights.
@@ -51,7 +54,7 @@ func (t *Table) settleProfile(id int32) *profile {
 	p := &t.profiles[id]
 	nodes, ok := t.relabels.since(p.at)
 	if !ok || p.version != t.weightsVersion {
-		p.bits = make([]uint64, (len(t.nodes)+63)/64)
+		p.bits, p.why, p.removed = make([]uint64, (len(t.nodes)+63)/64), make([]Filter, len(t.nodes)), byFilter{}
 		p.score, p.zone, p.inZone = make([]int32, len(t.nodes)), make([]int32, len(t.nodes)), make([]int32, len(t.zones))
 		for i := range p.zone {
 			p.zone[i] = none
@@ -61,7 +64,7 @@ func (t *Table) settleProfile(id int32) *profile {
 		}
 	} else {
 		for len(p.score) < len(t.nodes) {
-			p.score, p.zone = append(p.score, 0), append(p.zone, none)
+			p.score, p.zone, p.why = append(p.score, 0), append(p.zone, none), append(p.why, FilterNone)
 		}
 		for len(p.inZone) < len(t.zones) {
 			p.inZone = append(p.inZone, 0)
@@ -88,7 +91,11 @@ func (t *Table) profileNode(p *profile, i int32) {
 		p.inZone[p.zone[i]]--
 		p.zone[i] = none
 	}
-	if t.open[row] && t.fixed(c, row) == FilterNone {
+	why := FilterClosed
+	if t.open[row] {
+		why = t.fixed(c, row)
+	}
+	if why == FilterNone {
 		p.bits[i>>6] |= mask
 		p.zone[i] = t.nodes[i].zoneAt
 		p.inZone[p.zone[i]]++
@@ -97,4 +104,10 @@ func (t *Table) profileNode(p *profile, i int32) {
 		s.sum()
 		p.score[i] = int32(s.Total)
 	}
+	if !t.nodes[i].known {
+		why = FilterNone // it counts nowhere
+	}
+	p.removed[p.why[i]]--
+	p.removed[why]++
+	p.why[i] = why
 }

@@ -46,7 +46,17 @@ func (c *class) need() [resources]int64 {
 	return out
 }
 
-// rate is the score of a machine for a pod of a class, or unfit.
+// unfit and the few numbers above it are the scores of machines that a pod does not fit: each stands for a filter, and unfit itself for those that
+// the profile removed or that are not there.
+const unfit = math.MinInt32
+
+// refusedBy is the score of a machine that a filter removed.
+func refusedBy(f Filter) int32 { return unfit + int32(f) }
+
+// fits reports whether a score is that of a machine which a pod fits.
+func fits(score int32) bool { return score >= unfit+int32(Filters) }
+
+// rate is the score of a machine for a pod of a class.
 func (t *Table) rate(c *class, p *profile, i int32) int32 {
 	if p.bits[i>>6]>>(i&63)&1 == 0 {
 		return unfit
@@ -57,7 +67,7 @@ func (t *Table) rate(c *class, p *profile, i int32) int32 {
 	row := 2*i + int32(c.side)
 	f, holds := t.fitsNow(c, row)
 	if f != FilterNone {
-		return unfit
+		return refusedBy(f)
 	}
 	var s Score
 	t.movingScore(&s, c, row, holds)
@@ -70,8 +80,11 @@ func (t *Table) ratePlain(c *class, p *profile, i int32) int32 {
 	a, w := &t.avail[c.side], t.weights.of(c.side)
 	for d := range a.free {
 		if c.want[d] > 0 && c.want[d] > a.free[d][i] {
-			return unfit
+			return refusedBy(filterOf[d])
 		}
+	}
+	if f := t.lacks(c, i); f != FilterNone {
+		return refusedBy(f)
 	}
 	fill := whole - (share(a.free[cpu][i]-c.want[cpu], a.scale[cpu][i])+share(a.free[memory][i]-c.want[memory], a.scale[memory][i]))/2
 	s := w.Pack*fill + w.Spread*(whole-fill)
@@ -93,7 +106,7 @@ func (t *Table) ratePlain(c *class, p *profile, i int32) int32 {
 	return p.score[i] + int32(s)
 }
 
-// rateAll rates all machines in one pass. Pods that ask for CPU, memory, GPUs and a place alone are rated from the columns.
+// rateAll rates all machines in one pass, from the columns alone where they say all.
 func (t *Table) rateAll(c *class, p *profile, out []int32) {
 	if !c.plain || c.group != none && len(t.groupHosts[c.group]) > 0 {
 		for i := range out {
@@ -111,8 +124,21 @@ func (t *Table) rateAll(c *class, p *profile, out []int32) {
 		hosts = w.Hosts * whole
 	}
 	for i := range out {
-		out[i] = unfit
-		if p.bits[i>>6]>>(i&63)&1 == 0 || fc[i] < need[cpu] || fm[i] < need[memory] || fp[i] < need[pods] || fg[i] < need[gpus] {
+		refused := int32(0)
+		switch { // in the order of fitsNow
+		case p.bits[i>>6]>>(i&63)&1 == 0:
+			refused = unfit
+		case fg[i] < need[gpus]:
+			refused = refusedBy(FilterGPU)
+		case fc[i] < need[cpu]:
+			refused = refusedBy(FilterCPU)
+		case fm[i] < need[memory]:
+			refused = refusedBy(FilterMemory)
+		case fp[i] < need[pods]:
+			refused = refusedBy(FilterPods)
+		}
+		if refused != 0 {
+			out[i] = refused
 			continue
 		}
 		fill := whole - (share(fc[i]-c.want[cpu], sc[i])+share(fm[i]-c.want[memory], sm[i]))/2
@@ -125,6 +151,7 @@ func (t *Table) rateAll(c *class, p *profile, out []int32) {
 		}
 		out[i] = fixed[i] + int32(s)
 	}
+	t.lackAll(c, out)
 	if len(c.images) > 0 {
 		t.addImages(c, out)
 	}

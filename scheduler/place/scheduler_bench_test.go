@@ -14,7 +14,10 @@ func grown(machines int) *Table {
 	t := New()
 	for i := range machines {
 		m := plain(fmt.Sprintf("m%06d", i))
-		m.Zone = fmt.Sprintf("z%d", i%3)
+		m.Zone, m.Ephemeral = fmt.Sprintf("z%d", i%3), 900*fleet.GiB
+		if i%4 == 0 {
+			m.Extended = rules.Amounts{{Name: "example.com/nic", Value: 64}}
+		}
 		m.Labels = rules.Labels{{Key: "kubernetes.io/hostname", Value: m.Name}, {Key: "rack", Value: fmt.Sprint("r", i/40)}}
 		side := fleet.Online
 		if i%4 == 3 {
@@ -86,6 +89,34 @@ func BenchmarkPlace(b *testing.B) {
 		decisions(b, grown, 1, decide(func(i int) Shape {
 			s := one
 			s.Requests.CPU += fleet.MilliCPU(i)
+			return s
+		}))
+	})
+	// The same pod, and the reason of each decision.
+	b.Run("sameClassExplained", func(b *testing.B) {
+		decisions(b, grown, 1, func(t *Table, i int) bool {
+			c := t.Class(one)
+			e := t.Explain(c)
+			d, ok := t.Decide(c)
+			return ok && e.Name == d.Name
+		})
+	})
+	b.Run("newClassExplained", func(b *testing.B) {
+		decisions(b, grown, 1, func(t *Table, i int) bool {
+			s := one
+			s.Requests.CPU += fleet.MilliCPU(i)
+			c := t.Class(s)
+			e := t.Explain(c)
+			d, ok := t.Decide(c)
+			return ok && e.Name == d.Name
+		})
+	})
+	// A new class that asks for ephemeral storage and an extended resource, which every fourth machine has.
+	b.Run("newClassSupplies", func(b *testing.B) {
+		decisions(b, grown, 1, decide(func(i int) Shape {
+			s := one
+			s.Requests.CPU += fleet.MilliCPU(i)
+			s.Needs = &Needs{Ephemeral: fleet.GiB, Extended: rules.Amounts{{Name: "example.com/nic", Value: 1}}}
 			return s
 		}))
 	})

@@ -80,15 +80,15 @@ type ClassID int32
 type class struct {
 	shape Shape
 	// want is what one pod takes; its hole is the CPU that one cell must have free.
-	want      vec
-	nics      int64
-	ephemeral int64
-	extended  []want
-	ports     []rules.Port
-	images    []int32
-	group     int32 // none without
-	side      side
-	// plain: the pod asks for CPU, memory, GPUs and a place alone, and floats.
+	want   vec
+	nics   int64
+	asks   []ask
+	ports  []rules.Port
+	images []int32
+	group  int32 // none without
+	model  int32 // of its GPUs; none for any
+	side   side
+	// plain: the columns alone say where the pod fits. It floats, and asks for no ports.
 	plain   bool
 	asked   bool // before, so that it is worth a view
 	profile int32
@@ -96,12 +96,6 @@ type class struct {
 	pinned []string
 	// domains are those in which such pods may land, best rank first.
 	domains []choice
-}
-
-// want is an amount of a further resource.
-type want struct {
-	resource int32
-	amount   int64
 }
 
 // choice is a domain with the rank that a class gives it: lower is better.
@@ -116,28 +110,26 @@ func (t *Table) Class(s Shape) ClassID {
 	if id, ok := t.classOf[key]; ok {
 		return id
 	}
-	c := class{shape: s, want: vecOf(s.Requests), group: t.group(s.Group)}
+	c := class{shape: s, want: vecOf(s.Requests), group: t.group(s.Group), model: none}
 	c.want[pods] = 1
 	if s.Cells == OneCell {
 		c.want[hole] = c.want[cpu]
 	}
 	if n := s.Needs; n != nil {
-		c.nics, c.ephemeral, c.ports = n.NICs, min(max(int64(n.Ephemeral), 0), most), n.Ports
-		for _, a := range n.Extended {
-			if a.Value > 0 {
-				c.extended = append(c.extended, want{t.resource(a.Name), min(a.Value, most)})
-			}
-		}
+		c.nics, c.asks, c.ports = n.NICs, t.asksOf(n), n.Ports
 		for _, name := range n.Images {
 			c.images = append(c.images, t.imageNumber(name))
 		}
+	}
+	if s.GPUModel != "" {
+		c.model = t.modelNumber(s.GPUModel)
 	}
 	for i := range t.domains {
 		c.addDomain(&t.domains[i], int32(i))
 	}
 	id := ClassID(len(t.classes))
 	c.side = sideOf(s.Side)
-	c.plain = s.Cells == Float && !s.OneRoot && len(c.extended)+len(c.ports) == 0 && c.ephemeral == 0 && c.perHost() == 0
+	c.plain = s.Cells == Float && !s.OneRoot && len(c.ports) == 0 && c.perHost() == 0
 	c.pinned = pinnedTo(s.Needs)
 	if c.pinned == nil {
 		c.profile = t.profileOf(&s, id)
@@ -189,6 +181,16 @@ func (s *Shape) rank(d *domain) int32 {
 		r++
 	}
 	return r
+}
+
+// modelNumber interns a model of GPU.
+func (t *Table) modelNumber(model string) int32 {
+	m, ok := t.models[model]
+	if !ok {
+		m = int32(len(t.models))
+		t.models[model] = m
+	}
+	return m
 }
 
 // group interns the name of a group and gives it a count for every zone.

@@ -22,12 +22,14 @@ type Table struct {
 	fresh  []int32 // nodes without a rank
 	byRank []int32
 
-	zones      []string
-	zoneOf     map[string]int32
-	resourceOf map[string]int32
-	imageOf    map[string]int32
-	images     []image
-	known      int // machines that are there
+	zones    []string
+	zoneOf   map[string]int32
+	models   map[string]int32 // of GPUs, by name
+	supplyOf map[string]int32
+	supplies []supply
+	imageOf  map[string]int32
+	images   []image
+	known    int // machines that are there
 
 	// Columns by row; a machine's rows are 2·node for online and 2·node+1 for offline.
 	free [resources][]int64 // what the side's cells hold less what its pods ask for; negative where the facts overdraw
@@ -56,6 +58,7 @@ type Table struct {
 	groupMask      []uint64
 	avail          [2]avail // by side
 	podsOn         []int32  // by node
+	modelOf        []int32  // the model of its GPUs, by node
 	weights        Weights
 	weightsVersion int
 
@@ -66,7 +69,8 @@ type Table struct {
 	slots          int // machines in all views
 	oldest, newest *view
 	games          []int32 // scratch of playAbove
-	scores         []int32 // scratch of scan
+	scores         []int32 // of the last scan
+	scanned        scanned
 	sums           []int64 // scratch of addImages
 
 	levels  levels
@@ -88,7 +92,7 @@ type Table struct {
 
 // New is a table without machines.
 func New() *Table {
-	t := &Table{byID: map[fleet.NodeID]int32{}, kinds: map[kindKey]*kind{}, zoneOf: map[string]int32{}, resourceOf: map[string]int32{}, imageOf: map[string]int32{},
+	t := &Table{byID: map[fleet.NodeID]int32{}, kinds: map[kindKey]*kind{}, zoneOf: map[string]int32{}, models: map[string]int32{}, supplyOf: map[string]int32{}, supplies: make([]supply, 1), imageOf: map[string]int32{},
 		spareCells: map[int][]int32{}, spareRoots: map[int][]int32{}, domainAt: map[domainKey]int32{}, classOf: map[shapeKey]ClassID{},
 		groupOf: map[string]int32{}, weights: DefaultWeights(),
 		byName: map[string]int32{}, profileAt: map[profileKey]int32{}, columns: map[string]*column{}, claimed: map[int32]int32{}, views: map[viewKey]*view{}}

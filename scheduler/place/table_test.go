@@ -188,3 +188,26 @@ func TestMovingCells(t *testing.T) {
 		t.Error("8 cores too many online are on the 16 of the cell that moves, and not on the one that offline has")
 	}
 }
+
+// TestExplainFollows: what is said of a class that was never decided follows the table, and the decision is the one that was explained.
+func TestExplainFollows(t *testing.T) {
+	tab := New()
+	tab.SetMachine(plain("a"))
+	tab.SetMachine(plain("b"))
+	c := tab.Class(Shape{Side: fleet.Online, Requests: cores(40)})
+	first := tab.Explain(c)
+	if first.Fit != 2 || first.Next == "" || first.Next == first.Name || first.NextScore > first.Score.Total {
+		t.Fatalf("two machines are free: %+v", first)
+	}
+	tab.Bound(Shape{Side: fleet.Online, Requests: cores(40)}, first.Best, "u", nil)
+	then := tab.Explain(c)
+	if then.Fit != 1 || then.Removed[FilterCPU] != 1 || then.Name != first.Next || then.Next != "" {
+		t.Errorf("one of them is taken: %+v", then)
+	}
+	if d, ok := tab.Decide(c); !ok || d.Name != then.Name {
+		t.Errorf("explained %s, decided %+v", then.Name, d)
+	}
+	if e := tab.Explain(c); e.Fit != 0 || e.Removed[FilterCPU] != 2 || e.Name != "" {
+		t.Errorf("both are taken: %+v", e)
+	}
+}

@@ -201,8 +201,14 @@ func (w *world) step(r *rapid.T) {
 		for x := range t.Candidates(c) {
 			listed = append(listed, x.Name)
 		}
-		if e := t.Explain(c); e.Fit != len(want) || !slices.Equal(listed, want) || len(want) > 0 && e.Name != want[0] {
+		asked := t.classes[c].asked
+		e := t.Explain(c)
+		if best := append(slices.Clone(want), "", ""); e.Fit != len(want) || !slices.Equal(listed, want) || e.Name != best[0] || e.Next != best[1] {
 			r.Fatalf("%+v: explained as %+v, candidates %v, the twin's %v", s, e, listed, want)
+		}
+		var each Explanation
+		if t.explainEach(&t.classes[c], &each); e.Machines != each.Machines || e.Removed != each.Removed {
+			r.Fatalf("%+v, asked before: %v: explained as %v of %d machines, one by one as %v of %d", s, asked, e.Removed, e.Machines, each.Removed, each.Machines)
 		}
 		if t.classes[c].pinned == nil && len(t.claimed) == 0 {
 			t.Would(func() bool {

@@ -14,7 +14,9 @@ type view struct {
 	at           uint64 // the position in the journal of changes that it is in line with
 	// version is that of the weights.
 	version int
-	score   []int32 // by node; unfit where a pod does not fit
+	score   []int32 // by node
+	// removed is how many machines each filter removed, of those that the profile leaves.
+	removed byFilter
 	domains []tournament
 	// Where there is more than one domain: that of each node, and its leaf there.
 	domainOf, leafOf []int32
@@ -22,9 +24,6 @@ type view struct {
 	// steps are how widely the images of the class were spread when all machines were scored.
 	steps []int64
 }
-
-// unfit is the score of a machine that a pod does not fit.
-const unfit = math.MinInt32
 
 // tournament is a binary tree: tree[size+i] is the node of leaf i, and each entry above is the better one of the two below it. The size is any
 // number: where it is no power of two the leaves are of two depths, and the winner is the same.
@@ -56,7 +55,7 @@ func (t *Table) better(v *view, a, b int32) bool {
 func (t *Table) play(v *view, g *tournament, leaf int32, node int32) {
 	i := g.size + int(leaf)
 	g.tree[i] = node
-	if v.score[node] == unfit {
+	if !fits(v.score[node]) {
 		g.tree[i] = none
 	}
 	for i >>= 1; i >= 1; i >>= 1 {
@@ -207,10 +206,10 @@ func (t *Table) follow(v *view, nodes []int32) bool {
 		slices.SortFunc(t.games, func(a, b int32) int { return int(b - a) })
 		g := &v.domains[0]
 		for k, i := range t.games {
-			v.score[i] = t.rateFor(v, c, p, i)
+			v.rate(i, t.rateFor(v, c, p, i))
 			leaf := int32(g.size) + i
 			g.tree[leaf] = i
-			if v.score[i] == unfit {
+			if !fits(v.score[i]) {
 				g.tree[leaf] = none
 			}
 			t.games[k] = leaf
@@ -222,7 +221,7 @@ func (t *Table) follow(v *view, nodes []int32) bool {
 		if !t.changes.isLast(v.at+uint64(k), i) {
 			continue
 		}
-		v.score[i] = t.rateFor(v, c, p, i)
+		v.rate(i, t.rateFor(v, c, p, i))
 		d := v.column.of[i]
 		if d != v.domainOf[i] {
 			return false // it moved to another domain, or is new
@@ -232,6 +231,23 @@ func (t *Table) follow(v *view, nodes []int32) bool {
 		}
 	}
 	return true
+}
+
+// rate gives a machine another score.
+func (v *view) rate(i, score int32) {
+	v.removed.count(v.score[i], -1)
+	v.removed.count(score, 1)
+	v.score[i] = score
+}
+
+// byFilter counts machines by the filter that removed them.
+type byFilter [Filters]int32
+
+// count counts a machine with a score, or takes it out; one that a pod fits, or that the profile removed, counts nowhere.
+func (r *byFilter) count(score, times int32) {
+	if !fits(score) && score != unfit {
+		r[score-unfit] += times
+	}
 }
 
 func (t *Table) rateFor(v *view, c *class, p *profile, i int32) int32 {
@@ -253,6 +269,10 @@ func (t *Table) build(v *view) {
 	} else {
 		t.rateAll(c, p, v.score)
 	}
+	v.removed = byFilter{}
+	for _, s := range v.score {
+		v.removed.count(s, 1)
+	}
 	if v.column == nil {
 		if len(v.domains) == 0 || v.domains[0].size < len(t.nodes) {
 			v.domains = []tournament{newTournament(len(t.nodes) + len(t.nodes)/16 + 1)}
@@ -260,7 +280,7 @@ func (t *Table) build(v *view) {
 		leaves := v.domains[0].tree[v.domains[0].size:]
 		for i := range leaves {
 			leaves[i] = none
-			if i < len(v.score) && v.score[i] != unfit {
+			if i < len(v.score) && fits(v.score[i]) {
 				leaves[i] = int32(i)
 			}
 		}
@@ -287,7 +307,7 @@ func (t *Table) build(v *view) {
 		}
 		leaf := &v.domains[d].tree[v.domains[d].size+int(v.leafOf[i])]
 		*leaf = int32(i)
-		if v.score[i] == unfit {
+		if !fits(v.score[i]) {
 			*leaf = none
 		}
 	}
@@ -296,16 +316,41 @@ func (t *Table) build(v *view) {
 	}
 }
 
-// scan finds the best machine for a class that has no view in one pass, without making one: most classes that come are asked for once.
-func (t *Table) scan(c *class) int32 {
+// scan finds the best machine for a class that has no view in one pass, without making one: most classes that come are asked for once. The scores stay
+// in t.scores.
+func (t *Table) scan(id ClassID) int32 {
+	c := &t.classes[id]
 	t.rankNames()
 	p := t.settleProfile(c.profile)
 	t.scores = slices.Grow(t.scores[:0], len(t.nodes))[:len(t.nodes)]
 	t.rateAll(c, p, t.scores)
+	t.scanned = scanned{class: id, at: t.changes.end(), version: t.weightsVersion}
+	t.scanned.best, _ = t.bestScored(c, none)
+	return t.scanned.best
+}
+
+// scanned is the last scan.
+type scanned struct {
+	class   ClassID
+	at      uint64 // the position in the journal of changes
+	version int    // of the weights
+	best    int32
+}
+
+// lastScan is scan, and no pass where the last one was for this class and nothing has changed since.
+func (t *Table) lastScan(id ClassID) int32 {
+	if s := &t.scanned; s.at == 0 || s.class != id || s.at != t.changes.end() || s.version != t.weightsVersion {
+		return t.scan(id)
+	}
+	return t.scanned.best
+}
+
+// bestScored is the best machine by t.scores, and its score with that of its zone; one may be left out.
+func (t *Table) bestScored(c *class, without int32) (int32, int64) {
 	zones := t.zonesOf(c)
 	best, top := int32(none), int64(math.MinInt64)
 	for i, s := range t.scores {
-		if s == unfit {
+		if !fits(s) || int32(i) == without {
 			continue
 		}
 		score := int64(s)
@@ -320,5 +365,5 @@ func (t *Table) scan(c *class) int32 {
 			best, top = int32(i), score
 		}
 	}
-	return best
+	return best, top
 }
