@@ -73,6 +73,9 @@ const (
 	// AnnotationCells on a pod names the NUMA cells that the scheduler chose for it, in Linux' list format, as in "0-1,3". It is written with the
 	// binding and does not change.
 	AnnotationCells = "springtide.dev/cells"
+	// AnnotationDecision on a pod says why the bundled scheduler chose its node, in parts with semicolons between them, for people. It is written with the
+	// binding.
+	AnnotationDecision = "springtide.dev/decision"
 	// AnnotationTopologyPolicy on a pod says how it is bound to NUMA cells: best-effort, single-cell, single-socket or restricted; without it, it is not.
 	AnnotationTopologyPolicy = "springtide.dev/topology-policy"
 	// AnnotationCellsExclusive on a pod, with the value "true", keeps all other pods off its cells.

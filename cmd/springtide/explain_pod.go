@@ -13,7 +13,8 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// explainPod says where a pod is and why, or why it waits. What only the bundled scheduler knows it asks of the scheduler itself, through the API server.
+// explainPod says where a pod is and why, or why it waits. Why it is there stands on the pod since its binding; what would become of one more such pod now,
+// the bundled scheduler itself is asked, through the API server.
 func explainPod(ctx context.Context, o *cliOptions, c *clients, arg string) (*explanation, error) {
 	name := fleet.ParseName(arg)
 	if name.Namespace == "" {
@@ -43,20 +44,29 @@ func explainPod(ctx context.Context, o *cliOptions, c *clients, arg string) (*ex
 			p.add("Waits", "%s (%s)", x.Message, x.Reason)
 		}
 	}
+	for i, part := range strings.Split(pod.Annotations[v1alpha1.AnnotationDecision], "; ") {
+		switch {
+		case part == "":
+		case i == 0:
+			p.add("Decision", "%s", part)
+		default:
+			p.add("", "%s", part)
+		}
+	}
 	said, err := askScheduler(ctx, c, o.schedulerNamespace, name)
 	switch {
 	case err != nil:
-		p.add("Decision", "the scheduler did not answer (%v): is springtide-scheduler installed in namespace %s?", err, o.schedulerNamespace)
+		p.add("Now", "the scheduler did not answer (%v): is springtide-scheduler installed in namespace %s?", err, o.schedulerNamespace)
 	default:
 		for i, line := range strings.Split(strings.TrimSpace(said), "\n") {
 			label := ""
 			if i == 0 {
-				label = "Decision"
+				label = "Now"
 			}
 			p.add(label, "%s", line)
 		}
 	}
-	e := &explanation{page: p, Object: pod, Related: map[string]any{"decision": strings.TrimSpace(said)}}
+	e := &explanation{page: p, Object: pod, Related: map[string]any{"decision": pod.Annotations[v1alpha1.AnnotationDecision], "now": strings.TrimSpace(said)}}
 	return e, e.ground(ctx, o, c, "Pod", name)
 }
 

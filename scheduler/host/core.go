@@ -92,6 +92,8 @@ type pod struct {
 	key     queue.Key // of the item that it waits in
 	node    string    // where it is, or is to be
 	cells   []int
+	// why is why it is to be there, for its annotation.
+	why string
 	// ref is its place in the table, while it is assumed or bound.
 	ref place.PodRef
 	// pinned is the one node that it asks for.
@@ -114,9 +116,6 @@ type pod struct {
 type class struct {
 	// upstream: its pods are judged by upstream's plugins too.
 	upstream bool
-	// why is why its pods fit nowhere, as of a version of the table: many equal pods get the same message, and it costs a look at every node.
-	why   string
-	whyOf uint64
 }
 
 // run handles what comes and decides, until ctx ends.
@@ -668,7 +667,7 @@ func (c *core) answered(r bind.Result) {
 func (c *core) unassume(p *pod) {
 	c.release(p)
 	c.judge.removePod(p)
-	p.stage, p.node, p.cells = waits, "", nil
+	p.stage, p.node, p.cells, p.why = waits, "", nil, ""
 }
 
 // gauge shows how many there are of what.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -108,13 +107,16 @@ func (c *core) chooseAny(ctx context.Context, p *pod) (place.Decision, error) {
 	}
 	if node := p.object.Status.NominatedNodeName; node != "" { // another component made room there, or will
 		if d, ok := c.table.Assume(p.class, fleet.NodeID(node)); ok {
+			p.why = decisionText(node + " was nominated for it")
 			return d, nil
 		}
 	}
+	e := c.table.Explain(p.class)
 	d, ok := c.table.Decide(p.class)
 	if !ok {
-		return d, &refusal{c.whyNot(p.class)}
+		return d, &refusal{notAvailable(&e)}
 	}
+	p.why = decisionText(fitting(&e), why(&e, d.Name))
 	return d, nil
 }
 
@@ -128,6 +130,7 @@ func (c *core) chooseOn(p *pod, node string) (place.Decision, error) {
 	if !ok {
 		return d, &refusal{"0 of 1 nodes are available: the pod is for node " + node + " alone, which has no room for it or does not admit it"}
 	}
+	p.why = decisionText("the pod is for " + node + " alone")
 	return d, nil
 }
 
@@ -149,28 +152,16 @@ func (c *core) isDaemon(o *corev1.Pod, pinned string) bool {
 
 // whyNot says in one sentence why a pod of a class fits nowhere.
 func (c *core) whyNot(id place.ClassID) string {
-	info := c.classes[id]
-	if info == nil { // a class that is asked for within one partition or domain
-		return c.explainNot(id)
-	}
-	if now := c.table.Version(); info.why == "" || info.whyOf != now {
-		info.why, info.whyOf = c.explainNot(id), now
-	}
-	return info.why
+	e := c.table.Explain(id)
+	return notAvailable(&e)
 }
 
-func (c *core) explainNot(id place.ClassID) string {
-	e := c.table.Explain(id)
-	var b strings.Builder
-	fmt.Fprintf(&b, "0 of %d nodes are available", e.Machines)
-	sep := ": "
-	for f, n := range e.Removed {
-		if n > 0 {
-			fmt.Fprintf(&b, "%s%d %s", sep, n, place.Filter(f))
-			sep = ", "
-		}
+func notAvailable(e *place.Explanation) string {
+	text := fmt.Sprintf("0 of %d nodes are available", e.Machines)
+	if removed := removedBy(e); removed != "" {
+		text += ": " + removed
 	}
-	return b.String()
+	return text
 }
 
 // assume notes a decision, whose room the table holds already.
@@ -191,8 +182,12 @@ func (c *core) hold(p *pod, d place.Decision, s stage) {
 // submit hands a decision to the binders.
 func (c *core) submit(p *pod) {
 	r := bind.Request{UID: string(p.object.UID), Namespace: p.object.Namespace, Name: p.object.Name, Node: p.node}
+	r.Annotations = map[string]string{}
 	if len(p.cells) > 0 {
-		r.Annotations = map[string]string{v1alpha1.AnnotationCells: v1alpha1.FormatCells(p.cells)}
+		r.Annotations[v1alpha1.AnnotationCells] = v1alpha1.FormatCells(p.cells)
+	}
+	if p.why != "" {
+		r.Annotations[v1alpha1.AnnotationDecision] = p.why
 	}
 	if p.trial != nil {
 		trial, o := p.trial, p.object

@@ -56,12 +56,7 @@ func (c *core) explain(p *pod) string {
 	}
 	if e.Fit > 0 {
 		fmt.Fprintf(&b, "best: node %s with %d points\n", e.Name, e.Score.Total)
-		for _, t := range []struct {
-			name  string
-			value int64
-		}{{"fill", e.Score.Fill}, {"room", e.Score.Room}, {"keep GPUs", e.Score.KeepGPUs}, {"GPU fragments", e.Score.GPUFragments},
-			{"whole machines", e.Score.WholeMachines}, {"whole sockets", e.Score.WholeSockets}, {"zones", e.Score.Zones}, {"hosts", e.Score.Hosts},
-			{"preferred affinity", e.Score.Preferred}, {"taints", e.Score.Taints}, {"images", e.Score.Images}} {
+		for _, t := range termsOf(&e.Score) {
 			if t.value != 0 {
 				fmt.Fprintf(&b, "  %6d  %s\n", t.value, t.name)
 			}

@@ -523,12 +523,22 @@ func largestFirst(a, b *pod) int {
 // placeByTable assumes all of the pods or none, as the table decides on them together.
 func (g *gangs) placeByTable(c *core, chosen []*pod, request place.GangRequest) ([]*pod, string) {
 	roles, request := g.request(chosen, request, c.ownClass)
+	before := make([]string, len(roles))
+	for k := range roles {
+		e := c.table.Explain(request.Roles[k].Class)
+		before[k] = fitting(&e)
+	}
 	d, ok := c.table.DecideGang(request)
 	if !ok {
 		return nil, g.whyNot(c, request)
 	}
+	together := fmt.Sprintf("%d pods of the gang are placed together", len(chosen))
+	if labels := d.Labels(&request); labels != "" {
+		together += ", in " + labels + ", the domain with the least room that holds them"
+	}
 	for k, pods := range roles {
 		for i, p := range pods {
+			p.why = decisionText(before[k], together)
 			c.assume(p, d.Pods[k][i])
 		}
 	}

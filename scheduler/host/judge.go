@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -144,6 +145,7 @@ func (j *judge) choose(ctx context.Context, c *core, p *pod) (place.Decision, er
 		}
 		return place.Decision{}, &refusal{c.whyNot(p.class) + refusedBy(refused)}
 	}
+	e := c.table.Explain(p.class)
 	for _, node := range trial.Best(ctx, accepted) {
 		d, ok := c.table.Assume(p.class, fleet.NodeID(node))
 		if !ok {
@@ -154,6 +156,7 @@ func (j *judge) choose(ctx context.Context, c *core, p *pod) (place.Decision, er
 			return place.Decision{}, asRefusal(err)
 		}
 		p.trial = trial
+		p.why = decisionText(fitting(&e), why(&e, node), pluginsSaid(accepted, refused, node))
 		return d, nil
 	}
 	return place.Decision{}, errors.New("the table took no accepted node")
@@ -217,6 +220,15 @@ func (j *judge) accepted(ctx context.Context, c *core, p *pod, trial Trial, node
 		}
 	}
 	return accepted, refused, err
+}
+
+// pluginsSaid is what the plugins made of the nodes that they were asked about.
+func pluginsSaid(accepted []string, refused map[string]int, node string) string {
+	text := fmt.Sprintf("upstream's plugins accept %d of those asked and prefer %s", len(accepted), node)
+	if len(refused) > 0 {
+		text += ", refused" + strings.TrimPrefix(refusedBy(refused), ",")
+	}
+	return text
 }
 
 func refusedBy(reasons map[string]int) string {

@@ -362,7 +362,9 @@ func (x *preemption) begin(c *core, n *nominee) {
 		names = append(names[:3], fmt.Sprintf("%d more", len(names)-3))
 	}
 	for _, p := range n.pods {
-		c.tell(p, fmt.Sprintf("takes the room of %s on node %s, and waits until they are gone", strings.Join(names, ", "), p.node))
+		takes := fmt.Sprintf("takes the room of %s on node %s", strings.Join(names, ", "), p.node)
+		p.why = decisionText("no room was free, so it " + takes)
+		c.tell(p, takes+", and waits until they are gone")
 	}
 	x.ask(c, n)
 }
@@ -666,7 +668,7 @@ func (x *preemption) settle(ctx context.Context, c *core) {
 
 // again asks upstream's plugins about a pod on its node, from which the victims are gone.
 func (x *preemption) again(ctx context.Context, c *core, p *pod) {
-	node := p.node
+	node, took := p.node, p.why
 	c.unassume(p)
 	if c.wide.out.n[p.object.Namespace] > 0 {
 		c.enqueue(p)
@@ -680,6 +682,7 @@ func (x *preemption) again(ctx context.Context, c *core, p *pod) {
 		c.queue.Later(p.key, c.now())
 		return
 	}
+	p.why = decisionText(took, p.why)
 	c.assume(p, d)
 	c.submit(p)
 }

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Role is some pods of a gang that are alike.
@@ -37,6 +38,26 @@ type GangDecision struct {
 	Kept []string
 }
 
+// Labels says in which domain the pods are, as in "rack=r1,network-pod=p2"; empty without keys.
+func (d *GangDecision) Labels(g *GangRequest) string {
+	var out []string
+	for i, v := range strings.Split(d.Domain, keySeparator) {
+		if keys := g.keys(d.Kept); i < len(keys) {
+			out = append(out, keys[i]+"="+v)
+		}
+	}
+	return strings.Join(out, ",")
+}
+
+// keys are the label keys by which the pods are in one domain where some preferences are kept.
+func (g *GangRequest) keys(kept []string) []string {
+	keys := make([]string, 0, 1+len(kept))
+	if g.Domain != "" {
+		keys = append(keys, g.Domain)
+	}
+	return append(keys, kept...)
+}
+
 // wishes are the subsets of the keys, best first: all of them at first, and none at last.
 func wishes(keys []string) iter.Seq[[]string] {
 	return func(yield func([]string) bool) {
@@ -64,11 +85,7 @@ func (t *Table) DecideGang(g GangRequest) (GangDecision, bool) {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return t.largestFirst(g.Roles[a].Class, g.Roles[b].Class) })
 	for kept := range wishes(g.Prefer) {
-		keys := make([]string, 0, 1+len(kept))
-		if g.Domain != "" {
-			keys = append(keys, g.Domain)
-		}
-		keys = append(keys, kept...)
+		keys := g.keys(kept)
 		if len(keys) == 0 {
 			if out, ok := t.gangIn(&g, order, "", none); ok {
 				return out, true

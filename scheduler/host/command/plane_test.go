@@ -58,8 +58,12 @@ func TestPlaneScheduler(t *testing.T) {
 		x := pod("ssd", "1")
 		x.Spec.NodeSelector = map[string]string{"disk": "ssd"}
 		c.pod(x)
-		if got := c.bound("ssd").Spec.NodeName; got != "n0" && got != "n2" {
-			t.Errorf("the pod that wants an SSD is on %s", got)
+		got := c.bound("ssd")
+		if node := got.Spec.NodeName; node != "n0" && node != "n2" {
+			t.Errorf("the pod that wants an SSD is on %s", node)
+		}
+		if why := got.Annotations[v1alpha1.AnnotationDecision]; !strings.HasPrefix(why, "2 of 4 nodes fit, removed: 2 node selector; "+got.Spec.NodeName+" wins with ") {
+			t.Errorf("the decision stands on the pod as %q", why)
 		}
 	})
 	t.Run("waits, says why, and wakes", func(t *testing.T) {
