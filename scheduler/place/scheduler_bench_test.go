@@ -88,7 +88,7 @@ func BenchmarkPlace(b *testing.B) {
 	b.Run("newClass", func(b *testing.B) {
 		decisions(b, grown, 1, decide(func(i int) Shape {
 			s := one
-			s.Requests.CPU += fleet.MilliCPU(i)
+			s.Requests.Memory += fleet.Bytes(i)
 			return s
 		}))
 	})
@@ -104,7 +104,7 @@ func BenchmarkPlace(b *testing.B) {
 	b.Run("newClassExplained", func(b *testing.B) {
 		decisions(b, grown, 1, func(t *Table, i int) bool {
 			s := one
-			s.Requests.CPU += fleet.MilliCPU(i)
+			s.Requests.Memory += fleet.Bytes(i)
 			c := t.Class(s)
 			e := t.Explain(c)
 			d, ok := t.Decide(c)
@@ -115,7 +115,7 @@ func BenchmarkPlace(b *testing.B) {
 	b.Run("newClassSupplies", func(b *testing.B) {
 		decisions(b, grown, 1, decide(func(i int) Shape {
 			s := one
-			s.Requests.CPU += fleet.MilliCPU(i)
+			s.Requests.Memory += fleet.Bytes(i)
 			s.Needs = &Needs{Ephemeral: fleet.GiB, Extended: rules.Amounts{{Name: "example.com/nic", Value: 1}}}
 			return s
 		}))
