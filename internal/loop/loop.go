@@ -212,6 +212,10 @@ func (l *Loop) Cycle(ctx context.Context) (wrote bool, err error) {
 	historyErr = errors.Join(historyErr, err)
 	l.catch(live)
 	t.lap("live")
+	// The samples of the cycle to come are as of this one too, so they are read while it plans, acts and reports.
+	problems := l.queryProblems()
+	fetched := make(chan error, 1)
+	go func() { fetched <- l.p.History.Prefetch(ctx, s.Services, s.At) }()
 
 	in := planner.Input{Snapshot: s, Portraits: l.portraits, Tides: l.tides, Live: live, History: l.decisions, Paces: l.paces.known,
 		Gangs: l.gangs, Begun: l.begun, Thawed: l.thaw(s), Shares: &l.shares, Options: l.o.Planner}
@@ -229,15 +233,13 @@ func (l *Loop) Cycle(ctx context.Context) (wrote bool, err error) {
 	t.lap("record")
 	if l.p.Reporter != nil {
 		err := l.p.Reporter.Report(ctx, &Report{Snapshot: s, Plan: &plan, Receipt: &receipt, Portraits: l.portraits, Tides: l.tides,
-			Summaries: l.summaries, Links: l.links.known, Thawed: l.thawed, QueryProblems: l.queryProblems(), HistoryErr: historyErr, StoreErr: storeErr, StoreNote: l.storeNote()})
+			Summaries: l.summaries, Links: l.links.known, Thawed: l.thawed, QueryProblems: problems, HistoryErr: historyErr, StoreErr: storeErr, StoreNote: l.storeNote()})
 		if err != nil {
 			l.p.Log.Warn("status could not be written", "cycle", l.revision, "err", err)
 		}
 	}
 	t.lap("report")
-	if err := l.p.History.Prefetch(ctx, s.Services, s.At); err != nil {
-		historyErr = errors.Join(historyErr, err)
-	}
+	historyErr = errors.Join(historyErr, <-fetched)
 	t.lap("prefetch")
 	l.tell(s, &plan, &receipt, t, historyErr, storeErr)
 	return receipt.Count(Done) > 0, applyErr
