@@ -44,27 +44,21 @@ func explainPod(ctx context.Context, o *cliOptions, c *clients, arg string) (*ex
 			p.add("Waits", "%s (%s)", x.Message, x.Reason)
 		}
 	}
-	for i, part := range strings.Split(pod.Annotations[v1alpha1.AnnotationDecision], "; ") {
-		switch {
-		case part == "":
-		case i == 0:
-			p.add("Decision", "%s", part)
-		default:
-			p.add("", "%s", part)
+	lines := func(label string, all []string) {
+		for _, line := range all {
+			p.add(label, "%s", line)
+			label = ""
 		}
+	}
+	if why := pod.Annotations[v1alpha1.AnnotationDecision]; why != "" {
+		lines("Decision", strings.Split(why, "; "))
 	}
 	said, err := askScheduler(ctx, c, o.schedulerNamespace, name)
 	switch {
 	case err != nil:
 		p.add("Now", "the scheduler did not answer (%v): is springtide-scheduler installed in namespace %s?", err, o.schedulerNamespace)
 	default:
-		for i, line := range strings.Split(strings.TrimSpace(said), "\n") {
-			label := ""
-			if i == 0 {
-				label = "Now"
-			}
-			p.add(label, "%s", line)
-		}
+		lines("Now", strings.Split(strings.TrimSpace(said), "\n"))
 	}
 	e := &explanation{page: p, Object: pod, Related: map[string]any{"decision": pod.Annotations[v1alpha1.AnnotationDecision], "now": strings.TrimSpace(said)}}
 	return e, e.ground(ctx, o, c, "Pod", name)

@@ -57,9 +57,7 @@ func (c *core) explain(p *pod) string {
 	if e.Fit > 0 {
 		fmt.Fprintf(&b, "best: node %s with %d points\n", e.Name, e.Score.Total)
 		for _, t := range termsOf(&e.Score) {
-			if t.value != 0 {
-				fmt.Fprintf(&b, "  %6d  %s\n", t.value, t.name)
-			}
+			fmt.Fprintf(&b, "  %6d  %s\n", t.value, t.name)
 		}
 	}
 	if c.judge.needed(p) {

@@ -111,16 +111,24 @@ func TestDecisionIsKept(t *testing.T) {
 	}
 	p.take()
 
-	q := newPlay(t)
-	q.taken()
-	q.node("a", "4")
-	low := q.runs("low", "4", "a", online(1))
-	q.pod("high", "4", online(9))
-	q.settle()
-	q.c.podGone(low.UID)
-	q.settle()
-	if len(q.binds) != 1 || !strings.Contains(q.binds[0].Annotations[v1alpha1.AnnotationDecision], "no room was free, so it takes the room of default/low on node a") {
-		t.Errorf("bound %+v", q.binds)
+	for _, judged := range []bool{false, true} {
+		q := newPlay(t)
+		q.taken()
+		app, want := q.onePerNode(), "no room was free, so it takes the room of default/low on node a"
+		q.node("a", "4")
+		low := q.runs("low", "4", "a", online(1))
+		if judged {
+			want += "; a alone was asked, and upstream's plugins accept it"
+			q.pod("high", "4", online(9), app)
+		} else {
+			q.pod("high", "4", online(9))
+		}
+		q.settle()
+		q.c.podGone(low.UID)
+		q.settle()
+		if len(q.binds) != 1 || q.binds[0].Annotations[v1alpha1.AnnotationDecision] != want {
+			t.Errorf("judged %v: bound %+v, want %s", judged, q.binds, want)
+		}
 	}
 }
 

@@ -145,7 +145,15 @@ func (j *judge) choose(ctx context.Context, c *core, p *pod) (place.Decision, er
 		}
 		return place.Decision{}, &refusal{c.whyNot(p.class) + refusedBy(refused)}
 	}
-	e := c.table.Explain(p.class)
+	reason := func(node string) string {
+		return decisionText(node + " alone was asked, and upstream's plugins accept it")
+	}
+	if p.pinned == "" {
+		e := c.table.Explain(p.class)
+		reason = func(node string) string {
+			return decisionText(fitting(&e), why(&e, node), pluginsSaid(accepted, refused, node))
+		}
+	}
 	for _, node := range trial.Best(ctx, accepted) {
 		d, ok := c.table.Assume(p.class, fleet.NodeID(node))
 		if !ok {
@@ -156,7 +164,7 @@ func (j *judge) choose(ctx context.Context, c *core, p *pod) (place.Decision, er
 			return place.Decision{}, asRefusal(err)
 		}
 		p.trial = trial
-		p.why = decisionText(fitting(&e), why(&e, node), pluginsSaid(accepted, refused, node))
+		p.why = reason(node)
 		return d, nil
 	}
 	return place.Decision{}, errors.New("the table took no accepted node")

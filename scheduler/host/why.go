@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/springtide/springtide/scheduler/place"
@@ -55,10 +56,8 @@ func why(e *place.Explanation, node string) string {
 	text := fmt.Sprintf("%s wins with %d points", node, e.Score.Total)
 	sep := ": "
 	for _, t := range termsOf(&e.Score) {
-		if t.value != 0 {
-			text += fmt.Sprintf("%s%s %d", sep, t.name, t.value)
-			sep = ", "
-		}
+		text += fmt.Sprintf("%s%s %d", sep, t.name, t.value)
+		sep = ", "
 	}
 	if e.Next != "" {
 		text += fmt.Sprintf("; the next is %s with %d", e.Next, e.NextScore)
@@ -72,8 +71,10 @@ type term struct {
 	value int64
 }
 
+// termsOf are the parts of a score that are not zero.
 func termsOf(s *place.Score) []term {
-	return []term{{"fill", s.Fill}, {"room", s.Room}, {"keep GPUs", s.KeepGPUs}, {"GPU fragments", s.GPUFragments}, {"whole machines", s.WholeMachines},
+	all := []term{{"fill", s.Fill}, {"room", s.Room}, {"keep GPUs", s.KeepGPUs}, {"GPU fragments", s.GPUFragments}, {"whole machines", s.WholeMachines},
 		{"whole sockets", s.WholeSockets}, {"zones", s.Zones}, {"hosts", s.Hosts}, {"preferred affinity", s.Preferred}, {"taints", s.Taints},
 		{"images", s.Images}}
+	return slices.DeleteFunc(all, func(t term) bool { return t.value == 0 })
 }

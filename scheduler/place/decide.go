@@ -361,13 +361,14 @@ type Explanation struct {
 }
 
 // Explain says where [Table.Decide] would put a pod of a class now, and why. It reads what Decide reads, so that the two of them together cost little
-// more than the decision: no machine is looked at twice. For a class whose pods name their machines it costs a pass.
+// more than the decision: no machine is looked at twice. Where the pods of a class name their machines, these are looked at, and the others count as removed by
+// the selector.
 func (t *Table) Explain(id ClassID) Explanation {
 	c := &t.classes[id]
-	var e Explanation
+	e := Explanation{Machines: t.known}
 	var two []scored
 	if c.pinned != nil {
-		t.explainEach(c, &e)
+		t.explainPinned(c, &e)
 		two = firstTwo(t.byScore(id))
 	} else {
 		two = t.explainScored(id, t.claimedBest(c), &e)
@@ -406,7 +407,6 @@ func firstTwo(all iter.Seq[scored]) []scored {
 // explainScored counts machines by the scores that a decision reads, and returns the best two: the claimed ones come first.
 func (t *Table) explainScored(id ClassID, claimed []scored, e *Explanation) []scored {
 	c := &t.classes[id]
-	e.Machines = t.known
 	var scores []int32
 	var removed byFilter
 	var others iter.Seq[scored]
@@ -442,8 +442,8 @@ func (t *Table) explainScored(id ClassID, claimed []scored, e *Explanation) []sc
 // scannedBest yields the best two machines of the last scan.
 func (t *Table) scannedBest(c *class) iter.Seq[scored] {
 	return func(yield func(scored) bool) {
-		first, score := t.bestScored(c, none)
-		if first == none || !yield(scored{2*first + int32(c.side), score}) {
+		first := t.scanned.best
+		if first == none || !yield(scored{2*first + int32(c.side), t.scanned.score}) {
 			return
 		}
 		if second, score := t.bestScored(c, first); second != none {
@@ -452,21 +452,27 @@ func (t *Table) scannedBest(c *class) iter.Seq[scored] {
 	}
 }
 
-// explainEach asks every machine.
-func (t *Table) explainEach(c *class, e *Explanation) {
-	zones := t.zonesOf(c)
-	for row := int32(c.side); int(row) < len(t.open); row += 2 {
-		if !t.nodes[row>>1].known {
+// explainPinned asks the machines that a class names.
+func (t *Table) explainPinned(c *class, e *Explanation) {
+	e.Removed[FilterSelector] = t.known
+	for k, name := range c.pinned {
+		i, ok := t.byName[name]
+		if !ok || !t.nodes[i].known || slices.Contains(c.pinned[:k], name) {
 			continue
 		}
-		e.Machines++
-		f := FilterNone
-		t.lend(t.usable(c, row>>1), func() { f, _ = t.judge(c, row) })
-		if f == FilterNone && !zones.allow(t.nodes[row>>1].zoneAt) {
-			f = FilterZoneSkew
-		}
-		if f != FilterNone {
+		e.Removed[FilterSelector]--
+		if f := t.filterOn(c, 2*i+int32(c.side)); f != FilterNone {
 			e.Removed[f]++
 		}
 	}
+}
+
+// filterOn is the filter that a row fails, or none, with what is set aside there for the class.
+func (t *Table) filterOn(c *class, row int32) Filter {
+	f := FilterNone
+	t.lend(t.usable(c, row>>1), func() { f, _ = t.judge(c, row) })
+	if zones := t.zonesOf(c); f == FilterNone && !zones.allow(t.nodes[row>>1].zoneAt) {
+		f = FilterZoneSkew
+	}
+	return f
 }

@@ -40,10 +40,8 @@ func (g *image) find(i int32) (int, bool) {
 
 // imageNumber interns the name of an image.
 func (t *Table) imageNumber(name string) int32 {
-	k, ok := t.imageOf[name]
-	if !ok {
-		k = int32(len(t.images))
-		t.imageOf[name] = k
+	k, fresh := intern(t.imageOf, name)
+	if fresh {
 		t.images = append(t.images, image{})
 	}
 	return k

@@ -134,7 +134,7 @@ func (t *Table) SetMachine(m Machine) {
 		n.moves = n.moves || t.cells[k].side == noSide
 	}
 	t.setSupplies(i, &m)
-	t.modelOf[i] = t.modelNumber(m.GPUModel)
+	t.modelOf[i], _ = intern(t.models, m.GPUModel)
 	for s := range side(2) {
 		row := 2*i + int32(s)
 		t.setCapacity(row)
@@ -298,10 +298,8 @@ func (t *Table) unknownKind() *kind {
 
 // zoneNumber interns a zone.
 func (t *Table) zoneNumber(zone string) int32 {
-	z, ok := t.zoneOf[zone]
-	if !ok {
-		z = int32(len(t.zones))
-		t.zoneOf[zone] = z
+	z, fresh := intern(t.zoneOf, zone)
+	if fresh {
 		t.zones = append(t.zones, zone)
 		for g := range t.groupZones {
 			t.groupZones[g] = append(t.groupZones[g], 0)

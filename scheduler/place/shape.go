@@ -122,7 +122,7 @@ func (t *Table) Class(s Shape) ClassID {
 		}
 	}
 	if s.GPUModel != "" {
-		c.model = t.modelNumber(s.GPUModel)
+		c.model, _ = intern(t.models, s.GPUModel)
 	}
 	for i := range t.domains {
 		c.addDomain(&t.domains[i], int32(i))
@@ -183,25 +183,13 @@ func (s *Shape) rank(d *domain) int32 {
 	return r
 }
 
-// modelNumber interns a model of GPU.
-func (t *Table) modelNumber(model string) int32 {
-	m, ok := t.models[model]
-	if !ok {
-		m = int32(len(t.models))
-		t.models[model] = m
-	}
-	return m
-}
-
 // group interns the name of a group and gives it a count for every zone.
 func (t *Table) group(name string) int32 {
 	if name == "" {
 		return none
 	}
-	id, ok := t.groupOf[name]
-	if !ok {
-		id = int32(len(t.groupZones))
-		t.groupOf[name] = id
+	id, fresh := intern(t.groupOf, name)
+	if fresh {
 		t.groupZones = append(t.groupZones, make([]int32, len(t.zones)))
 		t.groupHosts = append(t.groupHosts, map[int32]int32{})
 	}

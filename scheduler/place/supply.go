@@ -14,7 +14,10 @@ type supply struct {
 }
 
 // ephemeral is the number of the supply that every machine may have: local ephemeral storage, in bytes. The others are the extended resources.
-const ephemeral = 0
+const (
+	ephemeral     = 0
+	ephemeralName = "ephemeral-storage"
+)
 
 // ask is how much of a supply one pod takes.
 type ask struct {
@@ -24,10 +27,8 @@ type ask struct {
 
 // supplyNumber interns the name of an extended resource.
 func (t *Table) supplyNumber(name string) int32 {
-	s, ok := t.supplyOf[name]
-	if !ok {
-		s = int32(len(t.supplies))
-		t.supplyOf[name] = s
+	s, fresh := intern(t.supplyOf, name)
+	if fresh {
 		t.supplies = append(t.supplies, supply{name: name})
 	}
 	return s
@@ -69,7 +70,7 @@ func (s *supply) left(i int32) int64 {
 func (t *Table) setSupplies(i int32, m *Machine) {
 	t.supplies[ephemeral].set(i, int64(m.Ephemeral))
 	for s := ephemeral + 1; s < len(t.supplies); s++ {
-		if t.supplies[s].capacity != nil && !has(m.Extended, t.supplies[s].name) {
+		if !has(m.Extended, t.supplies[s].name) {
 			t.supplies[s].set(i, 0)
 		}
 	}

@@ -92,11 +92,21 @@ type Table struct {
 
 // New is a table without machines.
 func New() *Table {
-	t := &Table{byID: map[fleet.NodeID]int32{}, kinds: map[kindKey]*kind{}, zoneOf: map[string]int32{}, models: map[string]int32{}, supplyOf: map[string]int32{}, supplies: make([]supply, 1), imageOf: map[string]int32{},
+	t := &Table{byID: map[fleet.NodeID]int32{}, kinds: map[kindKey]*kind{}, zoneOf: map[string]int32{}, models: map[string]int32{}, supplyOf: map[string]int32{ephemeralName: ephemeral}, supplies: []supply{{name: ephemeralName}}, imageOf: map[string]int32{},
 		spareCells: map[int][]int32{}, spareRoots: map[int][]int32{}, domainAt: map[domainKey]int32{}, classOf: map[shapeKey]ClassID{},
 		groupOf: map[string]int32{}, weights: DefaultWeights(),
 		byName: map[string]int32{}, profileAt: map[profileKey]int32{}, columns: map[string]*column{}, claimed: map[int32]int32{}, views: map[viewKey]*view{}}
 	return t
+}
+
+// intern numbers a name by a map of all names that were numbered; fresh says that it was not among them.
+func intern(numbers map[string]int32, name string) (number int32, fresh bool) {
+	number, ok := numbers[name]
+	if !ok {
+		number = int32(len(numbers))
+		numbers[name] = number
+	}
+	return number, !ok
 }
 
 // none stands for no row, pod or group.

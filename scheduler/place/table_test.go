@@ -111,6 +111,16 @@ func TestExclusiveCells(t *testing.T) {
 	}
 }
 
+// withGPUs gives a machine eight GPUs of a model, two on each cell.
+func withGPUs(model string) func(*Machine) {
+	return func(m *Machine) {
+		m.GPUModel, m.Allocatable.GPU = model, 8
+		for c := range m.Cells {
+			m.Cells[c].Capacity.GPU = 2
+		}
+	}
+}
+
 // TestFiltersAreExplained: each filter removes the machine that it is there for.
 func TestFiltersAreExplained(t *testing.T) {
 	for _, c := range []struct {
@@ -125,6 +135,9 @@ func TestFiltersAreExplained(t *testing.T) {
 		{want: FilterTaints, bend: func(m *Machine) { m.Taints = []rules.Taint{{Key: "k", Effect: rules.NoExecute}} }},
 		{want: FilterTaints, bend: func(m *Machine) { m.Unschedulable = true }},
 		{want: FilterGPUModel, shape: Shape{Requests: fleet.Resources{GPU: 1}}},
+		{want: FilterGPUModel, bend: withGPUs("old"), shape: Shape{Requests: fleet.Resources{GPU: 1}, GPUModel: "new"}},
+		{want: FilterNone, bend: withGPUs("new"), shape: Shape{Requests: fleet.Resources{GPU: 1}, GPUModel: "new"}},
+		{want: FilterNone, bend: withGPUs("old"), shape: Shape{Requests: fleet.Resources{GPU: 1}}},
 		{want: FilterCPU, shape: Shape{Requests: cores(65)}},
 		{want: FilterEphemeral, shape: Shape{Needs: &Needs{Ephemeral: 1}}},
 		{want: FilterExtended, shape: Shape{Needs: &Needs{Extended: rules.Amounts{{Name: "example.com/fpga", Value: 1}}}}},
@@ -209,5 +222,21 @@ func TestExplainFollows(t *testing.T) {
 	}
 	if e := tab.Explain(c); e.Fit != 0 || e.Removed[FilterCPU] != 2 || e.Name != "" {
 		t.Errorf("both are taken: %+v", e)
+	}
+}
+
+// TestNamedMachinesAreExplained: the machines that a class does not name count under the selector, and one that two of its terms name counts once.
+func TestNamedMachinesAreExplained(t *testing.T) {
+	tab := New()
+	for _, name := range []string{"a", "b", "c"} {
+		tab.SetMachine(plain(name))
+	}
+	tab.Bound(Shape{Side: fleet.Online, Requests: cores(60)}, "id-a", "u", nil)
+	named := func(name string) rules.Term {
+		return rules.Term{Names: []rules.Requirement{{Op: rules.In, Values: []string{name}}}}
+	}
+	e := tab.Explain(tab.Class(Shape{Side: fleet.Online, Requests: cores(8), Needs: &Needs{Selector: rules.Selector{Required: true, Terms: []rules.Term{named("a"), named("a"), named("b")}}}}))
+	if e.Machines != 3 || e.Fit != 1 || e.Name != "b" || e.Next != "" || e.Removed[FilterCPU] != 1 || e.Removed[FilterSelector] != 1 {
+		t.Errorf("explained as %+v", e)
 	}
 }

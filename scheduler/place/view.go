@@ -325,7 +325,7 @@ func (t *Table) scan(id ClassID) int32 {
 	t.scores = slices.Grow(t.scores[:0], len(t.nodes))[:len(t.nodes)]
 	t.rateAll(c, p, t.scores)
 	t.scanned = scanned{class: id, at: t.changes.end(), version: t.weightsVersion}
-	t.scanned.best, _ = t.bestScored(c, none)
+	t.scanned.best, t.scanned.score = t.bestScored(c, none)
 	return t.scanned.best
 }
 
@@ -335,6 +335,7 @@ type scanned struct {
 	at      uint64 // the position in the journal of changes
 	version int    // of the weights
 	best    int32
+	score   int64 // of the best
 }
 
 // lastScan is scan, and no pass where the last one was for this class and nothing has changed since.
