@@ -27,6 +27,7 @@ type options struct {
 	workloads, schedules string
 	profile, results     string
 	quality              int
+	backlog              bool
 }
 
 func main() {
@@ -41,6 +42,7 @@ func main() {
 	flag.StringVar(&o.schedules, "schedulers", "springtide,kube,bare", "who binds, by comma; bare binds play the first workload alone")
 	flag.StringVar(&o.profile, "profile", "", "folder for processor profiles of the bundled scheduler")
 	flag.StringVar(&o.results, "results", "", "file to which results are added; the table shows all of it, so that rounds can be played at different times")
+	flag.BoolVar(&o.backlog, "backlog", false, "create all pods that are measured while the scheduler pauses, and measure from when it goes on: what it binds, without what the creations take")
 	flag.IntVar(&o.quality, "quality", 100, "nodes on which the quality of the placement is compared with the naive twin's, after the rounds; 0 leaves it out")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -168,31 +168,15 @@ func (p *plane) read(ctx context.Context) (cost, error) {
 		return c, err
 	}
 	c.CPU[client] = self
-	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", p.command.Process.Pid))
+	children, err := p.children()
 	if err != nil {
 		return c, err
 	}
-	var children []byte
-	for _, t := range tasks {
-		more, err := os.ReadFile(t)
-		if err == nil { // a thread may end meanwhile
-			children = append(append(children, more...), ' ')
-		}
-	}
-	for _, pid := range strings.Fields(string(children)) {
-		line, err := os.ReadFile("/proc/" + pid + "/cmdline")
-		if err != nil {
+	for name, child := range children {
+		if c.CPU[name], err = spent(child.pid); err != nil {
 			return c, err
 		}
-		args := strings.Split(string(line), "\x00")
-		name := filepath.Base(args[0])
-		if name != "kwok" {
-			name = args[1]
-		}
-		if c.CPU[name], err = spent(pid); err != nil {
-			return c, err
-		}
-		for _, a := range args {
+		for _, a := range child.args {
 			if at, ok := strings.CutPrefix(a, "--listen="); ok && name == "springtide-scheduler" {
 				p.metrics = "http://" + at
 			}
@@ -204,6 +188,53 @@ func (p *plane) read(ctx context.Context) (cost, error) {
 	}
 	c.Writes, err = countWrites(text)
 	return c, err
+}
+
+// child is a process of the plane.
+type child struct {
+	pid  string
+	args []string
+}
+
+// children are the processes of the plane by component.
+func (p *plane) children() (map[string]child, error) {
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", p.command.Process.Pid))
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]child{}
+	for _, t := range tasks {
+		pids, err := os.ReadFile(t)
+		if err != nil { // a thread may end meanwhile
+			continue
+		}
+		for _, pid := range strings.Fields(string(pids)) {
+			line, err := os.ReadFile("/proc/" + pid + "/cmdline")
+			if err != nil {
+				return nil, err
+			}
+			args := strings.Split(string(line), "\x00")
+			name := filepath.Base(args[0])
+			if name != "kwok" {
+				name = args[1]
+			}
+			out[name] = child{pid, args}
+		}
+	}
+	return out, nil
+}
+
+// signal sends a signal to a component.
+func (p *plane) signal(name string, s syscall.Signal) error {
+	children, err := p.children()
+	if err != nil {
+		return err
+	}
+	pid, err := strconv.Atoi(children[name].pid)
+	if err != nil {
+		return fmt.Errorf("the plane has no %s", name)
+	}
+	return syscall.Kill(pid, s)
 }
 
 // spent is the processor time of a process.

@@ -10,12 +10,14 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/tools/cache"
 )
@@ -135,7 +137,8 @@ func (b *bench) each(ctx context.Context, n int, do func(context.Context, int) e
 // mostTime bounds one workload: 20,000 pods are bound before a preemption on 5,000 nodes is measured.
 const mostTime = 10 * time.Minute
 
-// play plays a workload, measures its pods, and takes everything away again. The rate counts from the first creation to the last binding.
+// play plays a workload, measures its pods, and takes everything away again. The rate counts from the first creation to the last binding; of a backlog, from
+// the moment at which the scheduler may go on.
 func (b *bench) play(ctx context.Context, w workload) (result, error) {
 	ctx, cancel := context.WithTimeout(ctx, mostTime)
 	defer cancel()
@@ -143,28 +146,13 @@ func (b *bench) play(ctx context.Context, w workload) (result, error) {
 		return result{}, err
 	}
 	for k := range w.first {
-		if _, _, err := b.bound(ctx, fmt.Sprint("first-", k), first, &w.first[k], b.who); err != nil {
+		if _, _, err := b.bound(ctx, fmt.Sprint("first-", k), first, &w.first[k], b.who, nil); err != nil {
 			return result{}, fmt.Errorf("before the measurement: %w", err)
 		}
 	}
-	before, err := b.read(ctx)
-	if err != nil {
-		return result{}, err
-	}
-	churning, stopChurn := context.WithCancel(ctx)
-	defer stopChurn()
-	var side sync.WaitGroup
-	if w.churn > 0 {
-		side.Go(func() { b.churn(churning, w) })
-	}
-	if b.o.profile != "" && b.who == "springtide" {
-		side.Go(func() {
-			if err := b.plane.profile(churning, filepath.Join(b.o.profile, w.name+".pprof"), 3*time.Second); err != nil {
-				fmt.Fprintln(os.Stderr, "scheduling: read a profile:", err)
-			}
-		})
-	}
-	created, bound, err := b.bound(ctx, "pod", measured, &w.pods, b.who)
+	m := measurement{bench: b, w: w}
+	defer m.end()
+	created, bound, err := b.bound(ctx, "pod", measured, &w.pods, b.who, &m)
 	if err != nil {
 		return result{}, err
 	}
@@ -172,11 +160,47 @@ func (b *bench) play(ctx context.Context, w workload) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	stopChurn()
-	side.Wait()
+	m.end()
 	r := summary(created, bound)
-	r.Cost = after.since(before, len(bound))
+	r.Cost = after.since(m.before, len(bound))
 	return r, b.clean(ctx)
+}
+
+// measurement is what goes on while the pods of a workload are measured.
+type measurement struct {
+	*bench
+	w      workload
+	before cost
+	stop   context.CancelFunc
+	side   sync.WaitGroup
+}
+
+// begin reads what was spent before, and starts what goes on next to the pods.
+func (m *measurement) begin(ctx context.Context) error {
+	var err error
+	if m.before, err = m.read(ctx); err != nil {
+		return err
+	}
+	ctx, m.stop = context.WithCancel(ctx)
+	if m.w.churn > 0 {
+		m.side.Go(func() { m.churn(ctx, m.w) })
+	}
+	if m.o.profile != "" && m.who == "springtide" {
+		m.side.Go(func() {
+			if err := m.plane.profile(ctx, filepath.Join(m.o.profile, m.w.name+".pprof"), 3*time.Second); err != nil {
+				fmt.Fprintln(os.Stderr, "scheduling: read a profile:", err)
+			}
+		})
+	}
+	return nil
+}
+
+// end stops what goes on; again, it does nothing.
+func (m *measurement) end() {
+	if m.stop != nil {
+		m.stop()
+	}
+	m.side.Wait()
 }
 
 func summary(created, bound []time.Time) result {
@@ -307,11 +331,15 @@ func (b *bench) take(ctx context.Context, all []any) {
 	}
 }
 
+// schedulers are the processes of those that bind.
+var schedulers = map[string]string{"springtide": "springtide-scheduler", "kube": "kube-scheduler"}
+
 // schedulerName is the name that pods ask for; kube-scheduler serves those that name none.
 var schedulerName = map[string]string{"springtide": "springtide", "bare": "none"}
 
-// bound creates the pods of a group and waits until all are bound, and when each was.
-func (b *bench) bound(ctx context.Context, prefix, namespace string, g *group, who string) (created, bound []time.Time, err error) {
+// bound creates the pods of a group and waits until all are bound, and when each was. Those of a measurement may be a backlog: the scheduler pauses until all
+// are there, and each counts as created when it goes on.
+func (b *bench) bound(ctx context.Context, prefix, namespace string, g *group, who string, m *measurement) (created, bound []time.Time, err error) {
 	n := g.count(b.o.nodes, b.o.pods)
 	created, bound = make([]time.Time, n), make([]time.Time, n)
 	following, stop := context.WithCancel(ctx)
@@ -319,6 +347,18 @@ func (b *bench) bound(ctx context.Context, prefix, namespace string, g *group, w
 	done, err := b.follow(following, prefix, namespace, bound)
 	if err != nil {
 		return nil, nil, err
+	}
+	backlog := m != nil && b.o.backlog
+	if backlog && who != "bare" {
+		if err := b.signal(schedulers[who], syscall.SIGSTOP); err != nil {
+			return nil, nil, err
+		}
+		defer func() { err = errors.Join(err, b.signal(schedulers[who], syscall.SIGCONT)) }()
+	}
+	if m != nil && !backlog {
+		if err := m.begin(ctx); err != nil {
+			return nil, nil, err
+		}
 	}
 	if g.gang > 0 {
 		err := b.each(ctx, n/g.gang, func(ctx context.Context, i int) error {
@@ -329,8 +369,13 @@ func (b *bench) bound(ctx context.Context, prefix, namespace string, g *group, w
 			return nil, nil, err
 		}
 	}
+	uids := make([]types.UID, n)
+	bind := func(ctx context.Context, i int) error {
+		return b.client.CoreV1().Pods(namespace).Bind(ctx, &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: podName(prefix, i), Namespace: namespace, UID: uids[i]},
+			Target: corev1.ObjectReference{Kind: "Node", Name: fmt.Sprintf("node-%05d", i%b.o.nodes)}}, metav1.CreateOptions{})
+	}
 	err = b.each(ctx, n, func(ctx context.Context, i int) error {
-		p := newPod(fmt.Sprintf("%s-%05d", prefix, i), namespace)
+		p := newPod(podName(prefix, i), namespace)
 		if g.pod != nil {
 			g.pod(i, p)
 		}
@@ -340,14 +385,34 @@ func (b *bench) bound(ctx context.Context, prefix, namespace string, g *group, w
 		p.Spec.SchedulerName = schedulerName[who]
 		created[i] = time.Now()
 		got, err := b.client.CoreV1().Pods(namespace).Create(ctx, p, metav1.CreateOptions{})
-		if err != nil || who != "bare" {
+		if err != nil {
 			return err
 		}
-		return b.client.CoreV1().Pods(namespace).Bind(ctx, &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: got.Name, Namespace: namespace, UID: got.UID},
-			Target: corev1.ObjectReference{Kind: "Node", Name: fmt.Sprintf("node-%05d", i%b.o.nodes)}}, metav1.CreateOptions{})
+		uids[i] = got.UID
+		if who != "bare" || backlog {
+			return nil
+		}
+		return bind(ctx, i)
 	})
 	if err != nil {
 		return nil, nil, err
+	}
+	if backlog {
+		if err := m.begin(ctx); err != nil {
+			return nil, nil, err
+		}
+		now := time.Now()
+		for i := range created {
+			created[i] = now
+		}
+		if who == "bare" {
+			err = b.each(ctx, n, bind)
+		} else {
+			err = b.signal(schedulers[who], syscall.SIGCONT)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
 	}
 	if g.waits {
 		return created, bound, sleep(ctx, 2*time.Second)
@@ -359,6 +424,8 @@ func (b *bench) bound(ctx context.Context, prefix, namespace string, g *group, w
 		return nil, nil, fmt.Errorf("not all pods are bound: %w", ctx.Err())
 	}
 }
+
+func podName(prefix string, i int) string { return fmt.Sprintf("%s-%05d", prefix, i) }
 
 // follow notes when each pod of a group was seen bound, and closes the channel when all were.
 func (b *bench) follow(ctx context.Context, prefix, namespace string, bound []time.Time) (<-chan struct{}, error) {

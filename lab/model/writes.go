@@ -14,11 +14,11 @@ type APIWriteReport struct {
 	PerLoanHour *float64 `json:"perLoanHour"`
 	// ByResource counts by resource and subresource, as "loans/status".
 	ByResource map[string]int `json:"byResource"`
-	// QuietestHour is the whole hour of the clock with the fewest writes; null in a run that holds none.
+	// QuietestHour are the 60 minutes with the fewest writes, of those that begin every five minutes; null in a run that holds none.
 	QuietestHour *WriteHour `json:"quietestHour"`
 }
 
-// WriteHour is one hour of writes.
+// WriteHour are 60 minutes of writes.
 type WriteHour struct {
 	From time.Time `json:"from"`
 	// Loans is the mean number of loans. PerLoan are the writes to loans, node shares and nodes for each of them, null without loans; Others are all
@@ -48,9 +48,12 @@ func (t *Truth) Wrote(resource string, n int) {
 	t.writes[resource] += n
 }
 
-// markWrites notes what was written up to each whole hour.
+// writeMarks is how far apart marks are: an hour may begin at each.
+const writeMarks = 5 * time.Minute
+
+// markWrites notes what was written up to a time.
 func (t *Truth) markWrites(at time.Time) {
-	if at.Truncate(time.Hour).Equal(at) {
+	if at.Truncate(writeMarks).Equal(at) {
 		t.marks = append(t.marks, writeMark{at, maps.Clone(t.writes), t.loanTime})
 	}
 }
@@ -93,10 +96,11 @@ func (t *Truth) reportWrites(span time.Duration) APIWriteReport {
 func (t *Truth) quietestHour() *WriteHour {
 	var least *WriteHour
 	fewest := 0
-	for i := 1; i < len(t.marks); i++ {
-		from, to := &t.marks[i-1], &t.marks[i]
+	const span = int(time.Hour / writeMarks)
+	for i := span; i < len(t.marks); i++ {
+		from, to := &t.marks[i-span], &t.marks[i]
 		if to.at.Sub(from.at) != time.Hour {
-			continue
+			continue // a mark is missing
 		}
 		h := WriteHour{From: from.at, Loans: (to.loanTime - from.loanTime).Hours(), ByResource: map[string]int{}}
 		for resource, n := range to.writes {

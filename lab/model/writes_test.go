@@ -13,24 +13,28 @@ func TestTheQuietestHour(t *testing.T) {
 	if r := truth.reportWrites(time.Hour); r.QuietestHour != nil || r.PerLoanHour != nil || r.Total != 0 {
 		t.Errorf("of nothing: %+v", r)
 	}
-	truth.Wrote("nodes", 50) // before the first whole hour
-	for i, writes := range []map[string]int{{"loans/status": 9}, {"nodes": 1, "elasticservices/status": 3}, {"pods": 5}} {
-		at := hour.Add(time.Duration(i) * time.Hour)
+	truth.Wrote("nodes", 50) // before the first mark
+	// What is written in each quarter of three hours: the quietest hour begins with the first mark after those to pods.
+	quarters := []map[string]int{
+		{"loans/status": 9}, {}, {}, {},
+		{"pods": 5}, {"nodes": 1}, {}, {"elasticservices/status": 3},
+		{}, {"pods": 5}, {}, {},
+	}
+	for at := hour; at.Before(hour.Add(3 * time.Hour)); at = at.Add(time.Minute) {
 		truth.markWrites(at)
-		for d := time.Duration(0); d < time.Hour; d += Step {
-			truth.loanTime += 4 * Step // four loans
+		truth.loanTime += 4 * time.Minute // four loans
+		if since := at.Sub(hour); since%(15*time.Minute) == 0 {
+			for resource, n := range quarters[since/(15*time.Minute)] {
+				truth.Wrote(resource, n)
+			}
+			truth.Wrote("events", 100)
 		}
-		truth.Wrote("events", 100)
-		for resource, n := range writes {
-			truth.Wrote(resource, n)
-		}
-		truth.markWrites(at.Add(30 * time.Minute)) // no whole hour
 	}
 	truth.markWrites(hour.Add(3 * time.Hour))
 	quarter := 0.25
-	want := &WriteHour{From: hour.Add(time.Hour), Loans: 4, PerLoan: &quarter, Others: 3, ByResource: map[string]int{"nodes": 1, "elasticservices/status": 3}}
+	want := &WriteHour{From: hour.Add(65 * time.Minute), Loans: 4, PerLoan: &quarter, Others: 3, ByResource: map[string]int{"nodes": 1, "elasticservices/status": 3}}
 	r := truth.reportWrites(3 * time.Hour)
-	if d := cmp.Diff(want, r.QuietestHour); d != "" || r.Total != 68 {
+	if d := cmp.Diff(want, r.QuietestHour); d != "" || r.Total != 73 {
 		t.Errorf("of %d writes, -want +got:\n%s", r.Total, d)
 	}
 }
