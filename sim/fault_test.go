@@ -47,6 +47,7 @@ func TestSeedsBreakNothing(t *testing.T) { playSeeds(t, 1, seedsPlayed(), "") }
 
 // TestSeedsBreakNothingByTheBundledScheduler: the same where the bundled scheduler's decisions place the pods. SEEDS=1..1000 (`make seeds`) says which.
 func TestSeedsBreakNothingByTheBundledScheduler(t *testing.T) {
+	long(t)
 	first, last := uint64(1), max(seedsPlayed()/5, 4)
 	if text := os.Getenv("SEEDS"); text != "" {
 		if _, err := fmt.Sscanf(text, "%d..%d", &first, &last); err != nil {
@@ -101,6 +102,7 @@ func playSeeds(t *testing.T, first, last uint64, scheduler string) {
 
 // A tenant whose services want more than it is promised gets what others leave, and no more.
 func TestAQuotaHolds(t *testing.T) {
+	long(t)
 	b := troubled(3, 2, scenario.Faults{Quiet: config.Duration(20 * time.Minute), List: []scenario.Fault{
 		{Kind: scenario.FlashCrowd, After: config.Duration(10 * time.Minute), For: config.Duration(40 * time.Minute), Share: 1, Factor: 3}}})
 	no := 0.0
@@ -122,6 +124,7 @@ func TestAQuotaHolds(t *testing.T) {
 
 // Pods that no deletion ends are killed, then their machines cut off, and all is home once they are gone.
 func TestTheLadder(t *testing.T) {
+	long(t)
 	b := troubled(2, 6, scenario.Faults{Quiet: config.Duration(90 * time.Minute), List: []scenario.Fault{
 		{Kind: scenario.FlashCrowd, After: config.Duration(2 * time.Hour), For: config.Duration(30 * time.Minute), Share: 1, Factor: 3},
 		{Kind: scenario.StuckPods, After: config.Duration(2 * time.Hour), For: config.Duration(30 * time.Minute), Share: 0.5}}})
@@ -151,6 +154,7 @@ func TestTheLadder(t *testing.T) {
 // Pods that a disruption budget keeps are waited for, then their machines are cut off, and all is home once the budget lets them go. Without the
 // patience machines are cut off too soon, and the run is broken.
 func TestABudgetRefuses(t *testing.T) {
+	long(t)
 	refused := func() *scenario.Built {
 		return troubled(2, 6, scenario.Faults{Quiet: config.Duration(90 * time.Minute), List: []scenario.Fault{
 			{Kind: scenario.FlashCrowd, After: config.Duration(2 * time.Hour), For: config.Duration(30 * time.Minute), Share: 1, Factor: 3},

@@ -111,6 +111,7 @@ func TestStampsKeepTheLeaderBeforeOut(t *testing.T) {
 
 // While leaders flap the fleet has two writers: some of what the old one asks for comes about, some is refused.
 func TestLeadersFlap(t *testing.T) {
+	long(t)
 	b := troubled(3, 3, scenario.Faults{Quiet: config.Duration(time.Hour), List: []scenario.Fault{
 		{Kind: scenario.LeaderFlapping, After: config.Duration(time.Minute), For: config.Duration(100 * time.Minute)},
 		{Kind: scenario.FlashCrowd, After: config.Duration(30 * time.Minute), For: config.Duration(30 * time.Minute), Share: 1, Factor: 3}}})

@@ -103,6 +103,7 @@ func TestHarmOfSmallFleets(t *testing.T) {
 
 // Who was told until when he may stay, and is recalled before, was told too much: by a crowd that nobody foresaw.
 func TestTermsBroken(t *testing.T) {
+	long(t)
 	crowd := scenario.Faults{Quiet: config.Duration(time.Hour), List: []scenario.Fault{
 		{Kind: scenario.FlashCrowd, After: config.Duration(time.Hour), For: config.Duration(30 * time.Minute), Share: 1, Factor: 3}}}
 	if got := play(t, troubled(2, 3, crowd), whole); got.TermsBroken == 0 {

@@ -292,6 +292,7 @@ func TestTheOracleNeedsAllOfIt(t *testing.T) {
 // While the services need more than the fleet has, foresight breaks a promise, too, and for no longer: nobody who had all of it before would break
 // fewer. And nobody uses more than there is.
 func TestTheOracleOfAFullFleet(t *testing.T) {
+	long(t)
 	b := tiny(2, 3, func(at time.Time) float64 {
 		if at.Before(begin.Add(time.Hour)) || !at.Before(begin.Add(90*time.Minute)) {
 			return 6
@@ -312,6 +313,7 @@ func TestTheOracleOfAFullFleet(t *testing.T) {
 
 // Who has little to do offline harvests no more than that: what was left of the warm-up is nobody's.
 func TestDemandIsThatOfTheScoredTime(t *testing.T) {
+	long(t)
 	b := tiny(8, 6, tide(6, 20))
 	b.DemandShare = 0.05
 	oracle := play(t, b, Row{Policy: Oracle, Lender: LendOracle})
@@ -325,6 +327,7 @@ func TestDemandIsThatOfTheScoredTime(t *testing.T) {
 
 // The fullest hour of a run that has one alone is that hour.
 func TestThePeakOfAnHour(t *testing.T) {
+	long(t)
 	for hours, b := range map[int]*scenario.Built{1: tiny(2, 1, tide(4, 6)), 2: tiny(2, 2, tide(4, 6))} {
 		for _, r := range []Row{whole, {Policy: Oracle, Lender: LendOracle}} {
 			if out := play(t, b, r); out.PeakUtilisation < out.MeanUtilisation-1e-9 || out.PeakUtilisation > 1 || hours == 1 && math.Abs(out.PeakUtilisation-out.MeanUtilisation) > 1e-9 {

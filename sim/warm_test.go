@@ -8,6 +8,7 @@ import (
 
 // A row that begins with what another loop learned of the history comes to what it does when it learns by itself.
 func TestRowsShareWhatWasLearned(t *testing.T) {
+	long(t)
 	b := tiny(20, 3, tide(6, 40), tide(10, 60))
 	shared, alone := Share(b), Share(b)
 	alone.warm.once.Do(func() {}) // nobody learned anything

@@ -52,8 +52,8 @@ func demo() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	f := cmd.Flags()
-	f.IntVar(&o.world.Nodes, "nodes", 200, "machines")
-	f.IntVar(&o.world.Services, "services", 40, "online services")
+	f.IntVar(&o.world.Nodes, "nodes", 100, "machines")
+	f.IntVar(&o.world.Services, "services", 20, "online services")
 	f.Float64Var(&o.days, "days", 1, "virtual days to replay")
 	f.StringVar(&o.begin, "begin", "peak", "where the day begins: at its peak, where the tide turns and lending starts at once, or at midnight")
 	f.DurationVar(&o.world.Interval, "interval", 15*time.Second, "virtual time between two cycles of the controller: most of a day's wall time is the wait for cycles")

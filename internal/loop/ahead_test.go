@@ -90,6 +90,7 @@ func same(t *testing.T, a, b []string, n int) {
 
 // Equal facts give equal bytes: two runs of one world cannot be told apart.
 func TestDeterministic(t *testing.T) {
+	long(t)
 	t.Parallel()
 	o := smallWorld()
 	o.Services, o.History = 3, 9*24*time.Hour // several at once, with summaries

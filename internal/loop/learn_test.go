@@ -59,6 +59,7 @@ func TestReadings(t *testing.T) {
 
 // A service that appears is learned in the cycle that sees it first, and told what Auto would have been; one that goes is forgotten.
 func TestServicesComeAndGo(t *testing.T) {
+	long(t)
 	t.Parallel()
 	o := smallWorld()
 	o.History = 9 * 24 * time.Hour

@@ -64,6 +64,7 @@ func TestBackcastDoesNotLookAhead(t *testing.T) {
 }
 
 func TestBackcastVerdicts(t *testing.T) {
+	long(t)
 	noCost := portrait.Batch{Load: history(14, tidal).CPU}
 	small := sized()
 	small.Max = 5

@@ -13,6 +13,7 @@ import (
 
 // Kin are learned once there are enough services with enough history, and then once a day.
 func TestServicesTeachTheirKin(t *testing.T) {
+	long(t)
 	t.Parallel()
 	o := smallWorld()
 	o.Services, o.History = 8, 11*24*time.Hour

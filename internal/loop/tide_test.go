@@ -206,6 +206,7 @@ func TestHistoryDown(t *testing.T) {
 
 // A metric that dies reads as no load to nobody: the service that it belongs to keeps its replicas.
 func TestAMetricThatDies(t *testing.T) {
+	long(t)
 	t.Parallel()
 	o := looptest.Default()
 	o.Services, o.Online, o.History = 3, 5, fewDays

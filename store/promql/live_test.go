@@ -203,6 +203,7 @@ func TestSourceDown(t *testing.T) {
 // TestIntervals: the window of live rates is four of the intervals at which a source's samples come, lost scrapes included; before ten
 // minutes were seen it holds for a minute; and a configured interval is not asked for.
 func TestIntervals(t *testing.T) {
+	long(t)
 	for name, tc := range map[string]struct {
 		script string
 		at     time.Duration

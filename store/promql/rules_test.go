@@ -148,6 +148,7 @@ func TestRawEqualsRecorded(t *testing.T) {
 // two minutes is read over five. No workload may go missing in any minute, least of all in one whose scrape of kube-state-metrics was lost: that ends
 // all series of the target, as a stale marker does here. cAdvisor sends times of its own, so its lost scrapes are gaps.
 func TestRulesAtEveryInterval(t *testing.T) {
+	long(t)
 	for _, step := range []int{15, 30, 60} {
 		for _, lossy := range []bool{false, true} {
 			cpu, info := "", ""

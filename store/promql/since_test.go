@@ -42,6 +42,7 @@ func constant(start time.Duration, n int, v float64) series.Series {
 // TestSince reads an hour of the script, with and without the rules, and with rules that were installed in the middle of it. Pod b's CPU
 // counter is reset at minute 30, which must not show.
 func TestSince(t *testing.T) {
+	long(t)
 	for name, from := range map[string]time.Duration{"raw": time.Hour, "recorded": time.Minute, "rules came late": 31 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
 			p := newProm(t, shop, 1e6)
@@ -114,6 +115,7 @@ load 1m
 // TestSinceIsChunked: no answer has more samples than allowed, the chunks join without a seam, and a source that still refuses is asked
 // in halves.
 func TestSinceIsChunked(t *testing.T) {
+	long(t)
 	script := "load 5m\n"
 	var services []fleet.Service
 	for i := range 20 {
