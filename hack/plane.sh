@@ -47,7 +47,7 @@ status=0
 for package in ${PACKAGES:-$(grep -rl --include='*_test.go' '^//go:build plane$' . | xargs -n1 dirname | sort -u)}; do
 	start "$package"
 	# -count=1: a cached result would be of a control plane that is no more.
-	SPRINGTIDE_TEST_KUBECONFIG=$kubeconfig "${GO:-go}" test -tags plane -count=1 -timeout 10m -run '^TestPlane' "$@" "$package" || status=1
+	SPRINGTIDE_TEST_KUBECONFIG=$kubeconfig "${GO:-go}" test ${TEST_FLAGS:+"$TEST_FLAGS"} -tags plane -count=1 -timeout 10m -run '^TestPlane' "$@" "$package" || status=1
 	finish
 done
 exit "$status"

@@ -52,7 +52,7 @@ if [ ${#changed[@]} -gt 0 ]; then
 		trap 'rm -f "$log"' EXIT
 		echo "  testing ${#changed[@]} changed packages and ${#importers[@]} that import them"
 		rc=0
-		timeout "$(left)" "$go" test -short -p 2 "${run[@]}" >"$log" 2>&1 || rc=$?
+		timeout "$(left)" "$go" test ${TEST_FLAGS:+"$TEST_FLAGS"} -short -p 2 "${run[@]}" >"$log" 2>&1 || rc=$?
 		grep -vE '^(\?|ok) ' "$log" || true
 		[ "$rc" -eq 0 ] || [ "$rc" -eq 124 ] || status=1
 		for p in "${run[@]}"; do
