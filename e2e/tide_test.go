@@ -18,7 +18,7 @@ import (
 // sockets are lent and come home in time through every phase in order, no online pod is evicted, no cell is in two hands, and every query of the
 // dashboards has an answer.
 func TestTide(t *testing.T) {
-	playTide(t, world.Options{Nodes: 50, Services: 10, Begin: 150 * time.Minute, Length: 5*time.Hour + 30*time.Minute}, 3*time.Hour)
+	playTide(t, world.Options{Nodes: 40, Services: 8, Begin: 150 * time.Minute, Length: 5*time.Hour + 30*time.Minute}, 3*time.Hour)
 }
 
 // TestHalfDay is TestTide on a larger fleet, from midnight to noon.

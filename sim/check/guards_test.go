@@ -118,6 +118,7 @@ var guards = []guard{
 	{"a hand-over waits for the acknowledgement", bundled(1, bindsLate), "two holders", Mutant{Unasked: true}},
 	{"an acknowledgement waits for the answers to bindings", bundled(1, bindsLate), "two holders", Mutant{Hasty: true}},
 	{"a dead instance counts until its last request is over", bundled(2, bindsLate, falls), "two holders", Mutant{Eager: true}},
+	{"a share counts for the node of its UID alone", bundled(1, dies), "two holders", Mutant{Namesake: true}},
 	{"a controller counts the pods of a list of its own", unmanaged(lags), "two holders", Mutant{StaleList: true}},
 	{"a controller reads the marks live", unmanaged(lags), "two holders", Mutant{StaleMarks: true}},
 	{"the disruption ledger is asked", Options{Shape: Sockets, Turns: 2}, "ledger", blur(func(s *fleet.Snapshot) {

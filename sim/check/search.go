@@ -78,6 +78,8 @@ type Mutant struct {
 	// Unasked lets a controller wait for no acknowledgement, Hasty lets the bundled scheduler give it while a binding of before has no answer, and Eager
 	// counts a dead instance as over while its last request is under way.
 	Unasked, Hasty, Eager bool
+	// Namesake lets the bundled scheduler count a share for another node of the name.
+	Namesake bool
 	// Unread lets marks be written whatever a read of the share shows.
 	Unread bool
 	// Heedless lets a leader not ask whether another one saw a freeze.

@@ -276,13 +276,17 @@ func (o Options) machine(uid int8) machine {
 	return machine{uid: uid, taint: o.Borrow, label: o.Borrow}
 }
 
-// rejoin brings a machine back under its name with another UID.
+// rejoin brings a machine back under its name with another UID. The bundled scheduler counts a share for the node of its UID alone, and what it decided for the
+// machine of before is in vain, as a binding that is under way.
 func (x *model) rejoin(n *state, i int8) {
 	m := &n.f.m[i]
 	sh := m.share
 	*m = x.machine(m.last + 1)
 	m.share = sh
 	n.i.knows[i] = false
+	if !x.Mutant.Namesake {
+		n.i.holder[i] = x.home()
+	}
 }
 
 // reconcile lets the controllers of workloads keep to what is asked for, at once.
