@@ -234,10 +234,11 @@ func (m *maker) superseded(l *fleet.Loan, e *fleet.ShareParcel, node *fleet.Node
 	return true
 }
 
-// repair brings a NodeShare in line with its loan. The share is written first and the phase follows, so after a crash between the two the
-// share is at most one step ahead. Writing the loan's view again is safe while the epochs agree, since a Clean report stays true: nobody
-// may land on a parcel that moves. A share of a higher epoch belongs to a recall or a turn back that was not finished; reports for that
-// epoch may be about to arrive, so the loan takes an epoch above it and every older report is void.
+// repair brings a loan and its entry in the NodeShare in line. The share is written first and the phase follows, so after a crash between the two the
+// share is at most one step ahead. A share that handed the parcel over stands, and the loan follows: a scheduler that reads shares may have bound pods of the
+// new side there already, which a loan that still empties or drains knows nothing of. Otherwise the loan's view is written again. While the epochs agree
+// that is safe, since nobody may land on a parcel that moves. A share of a higher epoch belongs to a recall or a turn back that was not finished; reports
+// for that epoch may be about to arrive, so the loan takes an epoch above it and every older report is void.
 func (m *maker) repair(l *fleet.Loan, e *fleet.ShareParcel) bool {
 	if agree(l, e) {
 		return false
@@ -249,6 +250,11 @@ func (m *maker) repair(l *fleet.Loan, e *fleet.ShareParcel) bool {
 			e.Holder, e.Next, e.Epoch, l.Holder(), l.Next(), l.Epoch)}
 		if e.Epoch > l.Epoch {
 			after.Epoch = e.Epoch + 1
+		}
+		for _, handOver := range [...]func(time.Time, *fleet.ShareParcel) (fleet.Loan, error){l.Lend, l.Return} {
+			if done, err := handOver(m.in.Snapshot.At, e); err == nil && agree(&done, e) {
+				after = done
+			}
 		}
 	}
 	m.propose(passFollow, MoveRepair, *l, after, why)

@@ -356,6 +356,27 @@ func TestCrashBetweenShareAndLoan(t *testing.T) {
 	}
 }
 
+// A write of the loan failed after the share had handed the parcel over: whoever reads shares may be there already, so the loan follows.
+func TestCrashAfterAHandOver(t *testing.T) {
+	for _, c := range []struct {
+		from, to     fleet.Phase
+		holder, next fleet.PoolID
+	}{
+		{fleet.Emptying, fleet.Lent, "offline", ""},
+		{fleet.Draining, fleet.Returned, "online", ""},
+		{fleet.Emptying, fleet.Emptying, "offline", "online"}, // not one step ahead: nobody may be there
+	} {
+		w := newWorld(4).service("web", 8, 0, 2, 8*8*0.63)
+		w.loan(3, c.from, 1)
+		e := &w.s.Nodes[3].Share.Parcels[0]
+		e.Holder, e.Next, e.Clean, e.CleanEpoch = c.holder, c.next, true, e.Epoch
+		plan := made(w.input())
+		if moves(plan, MoveRepair) != 1 || plan.Moves[0].After.Phase != c.to {
+			t.Errorf("%s, and the share says holder %s, next %q: want a repair to %s, got %+v", c.from, c.holder, c.next, c.to, plan.Moves)
+		}
+	}
+}
+
 // A loan object that was made late, or twice, after another one took its parcel never has a share: it ends, and leaves the other's alone.
 func TestALoanWhoseParcelIsTakenEnds(t *testing.T) {
 	w := newWorld(4).service("web", 8, 0, 2, 8*8*0.63)

@@ -22,7 +22,7 @@ var scopes = []Options{
 	{Shape: Sockets, Turns: 1, Pauses: 1},
 	{Shape: Machines, Faults: 1, NoAgents: true},
 	{Shape: Machines, Faults: 1, NoAgents: true, Bundled: true, Only: []kind{bindsLate, falls, judgesLate}},
-	{Shape: Machines, Turns: 1, Faults: 1, NoAgents: true, Bundled: true, Only: []kind{dies}, Most: 200_000},
+	{Shape: Machines, Turns: 1, Faults: 1, NoAgents: true, Bundled: true, Only: []kind{dies, fails}, Most: 200_000},
 	{Shape: Sockets, Turns: 1, Faults: 1, Only: []kind{crashes, fails, dies, answersLate, reportsLate, bindsLate}},
 }
 

@@ -119,6 +119,13 @@ var guards = []guard{
 	{"an acknowledgement waits for the answers to bindings", bundled(1, bindsLate), "two holders", Mutant{Hasty: true}},
 	{"a dead instance counts until its last request is over", bundled(2, bindsLate, falls), "two holders", Mutant{Eager: true}},
 	{"a share counts for the node of its UID alone", bundled(1, dies), "two holders", Mutant{Namesake: true}},
+	{"a parcel whose share was handed over is not taken back by its loan", bundled(1, fails), "two holders", Mutant{Plan: func(p *planner.Plan, _ *fleet.Snapshot) {
+		for i := range p.Moves {
+			if mv := &p.Moves[i]; mv.Kind == planner.MoveRepair {
+				mv.After.Phase = mv.Before.Phase
+			}
+		}
+	}}},
 	{"a controller counts the pods of a list of its own", unmanaged(lags), "two holders", Mutant{StaleList: true}},
 	{"a controller reads the marks live", unmanaged(lags), "two holders", Mutant{StaleMarks: true}},
 	{"the disruption ledger is asked", Options{Shape: Sockets, Turns: 2}, "ledger", blur(func(s *fleet.Snapshot) {
