@@ -237,7 +237,7 @@ func (m *maker) superseded(l *fleet.Loan, e *fleet.ShareParcel, node *fleet.Node
 // repair brings a loan and its entry in the NodeShare in line. The share is written first and the phase follows, so after a crash between the two the
 // share is at most one step ahead. A share that handed the parcel over stands, and the loan follows: a scheduler that reads shares may have bound pods of the
 // new side there already, which a loan that still empties or drains knows nothing of. Otherwise the loan's view is written again. While the epochs agree
-// that is safe, since nobody may land on a parcel that moves. A share of a higher epoch belongs to a recall or a turn back that was not finished; reports
+// that is safe, since no pod may land on a parcel that moves. A share of a higher epoch belongs to a recall or a turn back that was not finished; reports
 // for that epoch may be about to arrive, so the loan takes an epoch above it and every older report is void.
 func (m *maker) repair(l *fleet.Loan, e *fleet.ShareParcel) bool {
 	if agree(l, e) {

@@ -356,7 +356,7 @@ func TestCrashBetweenShareAndLoan(t *testing.T) {
 	}
 }
 
-// A write of the loan failed after the share had handed the parcel over: whoever reads shares may be there already, so the loan follows.
+// A write of the loan failed after the share had handed the parcel over: a scheduler that reads shares may have bound pods there already, so the loan follows.
 func TestCrashAfterAHandOver(t *testing.T) {
 	for _, c := range []struct {
 		from, to     fleet.Phase
@@ -364,7 +364,7 @@ func TestCrashAfterAHandOver(t *testing.T) {
 	}{
 		{fleet.Emptying, fleet.Lent, "offline", ""},
 		{fleet.Draining, fleet.Returned, "online", ""},
-		{fleet.Emptying, fleet.Emptying, "offline", "online"}, // not one step ahead: nobody may be there
+		{fleet.Emptying, fleet.Emptying, "offline", "online"}, // not one step ahead: no pod may be there
 	} {
 		w := newWorld(4).service("web", 8, 0, 2, 8*8*0.63)
 		w.loan(3, c.from, 1)
