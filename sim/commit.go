@@ -208,7 +208,7 @@ func (c *controller) count(m *planner.Move) {
 	if !m.After.Phase.Away() && m.Before.Phase.Away() {
 		w.borrowed--
 	}
-	if m.Kind == planner.MoveReturn && m.After.Late(w.now) && w.tick >= w.scored {
+	if m.After.Phase == fleet.Returned && m.Before.Phase != fleet.Returned && m.After.Late(w.now) && w.tick >= w.scored { // by a repair, too
 		w.acc.late++
 	}
 	if m.Before.Phase == fleet.Lent && m.After.Phase != fleet.Lent && c.Now().Before(m.Before.ExpectedUntil) && w.tick >= w.scored {
