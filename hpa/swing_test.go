@@ -115,26 +115,16 @@ func TestAClimbTakesTheNextStep(t *testing.T) {
 	}
 }
 
-// A scale-in that was taken back within the hour is not made again, nor one up to twice as deep; the ebb is followed.
-func TestADipIsNotMadeAgain(t *testing.T) {
+// A scale-in that the load took back holds none after it: neither the same step nor, after a crowd, the way down from five times as much.
+func TestADipHoldsNoScaleIn(t *testing.T) {
 	for _, c := range []scaleIn{
-		{"never before", []int32{10, 10, 10}, 9, 9},
-		{"taken back", []int32{10, 9, 10, 10, 10, 10}, 9, 10},
-		{"taken back, twice as deep", []int32{10, 9, 10, 10, 10, 10}, 8, 10},
-		{"taken back, deeper", []int32{10, 9, 10, 10, 10, 10}, 7, 7},
-		{"taken back in two steps", []int32{10, 8, 7, 8, 9, 10, 10, 10, 10}, 7, 10},
-		{"taken back an hour ago", []int32{10, 9, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10}, 9, 9},
-		{"not taken back as a whole", []int32{10, 10, 7, 8, 8, 8, 8}, 7, 7},
+		{"the same step", []int32{10, 9, 10, 10, 10, 10}, 9, 9},
+		{"twice as deep", []int32{10, 9, 10, 10, 10, 10}, 8, 8},
+		{"in two steps", []int32{10, 8, 7, 8, 9, 10, 10, 10, 10}, 7, 7},
+		{"after a crowd", []int32{10, 9, 10, 50, 50, 50, 50}, 10, 10},
+		{"after a crowd of a small service", []int32{3, 2, 3, 6, 6, 6, 6}, 3, 3},
 	} {
 		c.check(t)
-	}
-
-	// What an operator planned is followed down, however often it comes.
-	w := falling(10, 8)
-	w.ran(8, 10, 8, 10, 10, 10, 10)
-	w.svc.Windows = []fleet.Window{{Name: "lunch", Schedule: "0 3 1 1 *", Duration: time.Hour, Zone: time.UTC, Min: 10}}
-	if got := w.size(); got.Replicas != 8 {
-		t.Errorf("with a window: %d replicas, want 8: %s", got.Replicas, got.Reason)
 	}
 }
 
