@@ -14,16 +14,19 @@ import (
 // none, is begun anew.
 func Fold(p Portrait, b Batch, o Options) Portrait {
 	p = p.begin(&b, o)
-	p.addStartUps(b.StartUps)
-	p.addStarts(b.Starts)
 	if p.Step <= 0 {
+		p.learnStarts(&b)
 		return p
 	}
 	load := p.signal(&b).Align(p.Step, series.Mean)
 	first, n := p.span(load)
 	if n == 0 {
+		p.learnStarts(&b)
 		p.judgeQuality()
 		return p
+	}
+	if p.Hold.Held() {
+		b.Moments = nil // they were measured live while the source was in doubt; history tells their steps again, and not them
 	}
 	cpu, ready := b.CPU.Align(p.Step, series.Mean), b.Ready.Align(p.Step, series.Mean)
 	memory := b.Memory.Align(p.Step, series.Max)
@@ -58,28 +61,14 @@ func Fold(p Portrait, b Batch, o Options) Portrait {
 			break
 		}
 		at := series.GridTime(first+int64(i), p.Step)
-		y := p.accept(load.At(at))
-		if doubts.fault(i) && !math.IsNaN(y) {
-			p.Quality.Outliers++
-			y = math.NaN()
-		}
 		level := l.Level()
-		if !l.Observe(y) && !math.IsNaN(y) {
-			p.Quality.Outliers++
-			p.Quality.LastSample = at.Add(p.Step)
-			y = math.NaN()
-		}
-		p.seen(at, y)
-		p.account(l, first+int64(i), y)
-		moments = p.Ripple.learn(moments, at, p.Step, y)
+		moments = p.learn(l, lesson{index: first + int64(i), at: at, load: load.At(at), cpu: cpu.At(at), memory: memory.At(at), ready: ready.At(at),
+			doubted: doubts.fault(i)}, moments)
 		doubts.learnFalls(i+1, level)
-		if p.Signal == Requests {
-			p.Cost.learn(y, cpu.At(at), ready.At(at))
-		}
-		p.Usage.learn(at, cpu.At(at), memory.At(at), ready.At(at))
 		p.dayOver(l, first+int64(i))
 		p.advise(first + int64(i))
 	}
+	p.learnStarts(&b)
 	p.End = series.GridTime(first+int64(n), p.Step)
 	newest, values := l.Newest()
 	p.Recent = series.Series{Start: series.GridTime(newest, p.Step), Step: p.Step, Values: append([]float64(nil), values...)}
@@ -87,6 +76,55 @@ func Fold(p Portrait, b Batch, o Options) Portrait {
 	p.look()
 	p.judgeQuality()
 	return p
+}
+
+// lesson is what one step of history has to teach.
+type lesson struct {
+	index int64
+	at    time.Time
+	// load, cpu and ready are means of the step, memory its peak; each is NaN where it is not known.
+	load, cpu, memory, ready float64
+	// doubted says that the step was found to be a fault of the measurement.
+	doubted bool
+}
+
+// learn is the one door by which a portrait learns of a step: its load, and whatever stands beside the load. A step comes to it once no doubt of it is
+// left (see [suspects]), and one that was a fault, or that the methods set aside as an outage, teaches nothing but that it was there. Moments are those
+// of the steps to come; each step settles the moments of the step before, since the step in which a fault begins is a mean of both and looks usual
+// alone. What is left of them is returned.
+func (p *Portrait) learn(l *model.Learner, x lesson, moments []Moment) []Moment {
+	y := p.accept(x.load)
+	if x.doubted && !math.IsNaN(y) {
+		p.Quality.Outliers++
+		y = math.NaN()
+	}
+	mean := l.Before(1)
+	if !l.Observe(y) && !math.IsNaN(y) {
+		p.Quality.Outliers++
+		p.Quality.LastSample = x.at.Add(p.Step)
+		y, x.doubted = math.NaN(), true
+	}
+	p.seen(x.at, y)
+	p.account(l, x.index, y)
+	before := x.at.Add(-p.Step)
+	if x.doubted {
+		return after(moments, x.at.Add(p.Step))
+	}
+	moments = p.Ripple.learn(moments, before, p.Step, mean)
+	if p.Signal == Requests {
+		p.Cost.learn(y, x.cpu, x.ready)
+	}
+	p.Usage.learn(x.at, x.cpu, x.memory, x.ready)
+	return moments
+}
+
+// learnStarts takes the start-ups of a batch in. They bear no time of their own, so a batch that ends in doubt teaches none: it is read again.
+func (p *Portrait) learnStarts(b *Batch) {
+	if p.Hold.Held() {
+		return
+	}
+	p.addStartUps(b.StartUps)
+	p.addStarts(b.Starts)
 }
 
 // begin returns a portrait that can be folded into: p itself, or a new one where p has learned nothing or was made by another version.

@@ -150,6 +150,10 @@ func TestFoldInPieces(t *testing.T) {
 			p = Fold(p, b, Options{Step: step})
 			at = next
 		}
+		if whole.Hold.Held() {
+			// Start-ups bear no time: those of a batch that ends in doubt wait for a later one, whatever of it came before the doubt.
+			p.StartUpTimes, p.StartUps, p.StartUp = nil, 0, [3]time.Duration{}
+		}
 		if d := differ("portrait", reflect.ValueOf(whole), reflect.ValueOf(p)); d != "" {
 			t.Fatalf("in one piece, and in many: %s", d)
 		}

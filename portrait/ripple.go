@@ -23,6 +23,9 @@ const (
 	rippleLeast, rippleMemory = 30, 2880
 	// rippleMost bounds one moment: beyond a factor of e it is a burst or a fault, of which misses of forecasts tell.
 	rippleMost = 1
+	// offLeast and offMost bound how far, as a logarithm, the mean of a step's moments may be from the mean that history has of the step: a flood that
+	// doubles in five minutes is off by a fifth, and a source that says everything twice by 0.69.
+	offLeast, offMost = 0.2, 0.5
 )
 
 // Deviation is the standard deviation of the logarithm, 0 while too little is known.
@@ -36,15 +39,45 @@ func (r Ripple) Deviation() float64 {
 // learn folds in the moments of a step that begins at a time and has a mean load. They are in the order of time; what is left of them is
 // returned.
 func (r *Ripple) learn(moments []Moment, at time.Time, step time.Duration, mean float64) []Moment {
-	for len(moments) > 0 && moments[0].At.Before(at) {
-		moments = moments[1:]
+	moments = after(moments, at)
+	rest := after(moments, at.Add(step))
+	moments = moments[:len(moments)-len(rest)]
+	if !(mean > 0) || r.contradict(moments, mean) {
+		return rest
 	}
-	for ; len(moments) > 0 && moments[0].At.Before(at.Add(step)); moments = moments[1:] {
-		if y := moments[0].Load; mean > 0 && y > 0 && !math.IsInf(y, 1) {
+	for _, m := range moments {
+		if y := m.Load; y > 0 && !math.IsInf(y, 1) {
 			d := min(math.Abs(math.Log(y/mean)), rippleMost)
 			r.N = min(r.N+1, rippleMemory)
 			r.Square += (d*d - r.Square) / r.N
 		}
+	}
+	return rest
+}
+
+// contradict reports whether the moments of a step and its mean cannot be of one load: history was read before or after the source began to lie, and
+// they were not. Moments lag by half the window of their rate, and bursts on the edge of a step belong to the next one, so their mean may be
+// off by what one moment usually is.
+func (r *Ripple) contradict(moments []Moment, mean float64) bool {
+	sum := 0.0
+	for _, m := range moments {
+		sum += m.Load
+	}
+	if len(moments) == 0 {
+		return false
+	}
+	off := math.Abs(math.Log(sum / float64(len(moments)) / mean))
+	bound := float64(offMost)
+	if r.N >= rippleLeast {
+		bound = min(max(offLeast, r.Deviation()), offMost)
+	}
+	return !(off <= bound)
+}
+
+// after are the moments at or after a time.
+func after(moments []Moment, at time.Time) []Moment {
+	for len(moments) > 0 && moments[0].At.Before(at) {
+		moments = moments[1:]
 	}
 	return moments
 }

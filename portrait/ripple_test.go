@@ -52,12 +52,15 @@ func TestRippleIsCareful(t *testing.T) {
 		want    float64
 	}{
 		{"too few to be believed", of(rippleLeast-1, 200), 100, 0},
-		{"a fault counts as a factor of e", of(rippleLeast, 1e9), 100, 1},
+		{"one burst counts as a factor of e", append(of(rippleLeast-1, 100), Moment{At: at.Add(time.Minute), Load: 300}), 100, 1 / math.Sqrt(rippleLeast)},
+		{"moments that history contradicts teach nothing", of(rippleLeast, 1e9), 100, 0},
+		{"twice the mean, all of them", of(rippleLeast, 200), 100, 0},
+		{"a hundredth of the mean, all of them", of(rippleLeast, 1), 100, 0},
 		{"no load says nothing of its ripple", of(rippleLeast, 0), 100, 0},
 		{"a gap says nothing", of(rippleLeast, 200), math.NaN(), 0},
 		{"no number says nothing", of(rippleLeast, math.NaN()), 100, 0},
 		{"nor infinity", of(rippleLeast, math.Inf(1)), 100, 0},
-		{"twice the mean", of(rippleLeast, 200), 100, math.Ln2},
+		{"half of them a third more, the others a third less", append(of(rippleLeast/2, 100*4/3.), of(rippleLeast/2, 100*3/4.)...), 100, math.Log(4 / 3.)},
 	} {
 		var r Ripple
 		if left := r.learn(c.moments, at, time.Hour, c.mean); len(left) > 0 {

@@ -119,6 +119,7 @@ func (l *Loop) forget(s *fleet.Snapshot) {
 	drop(l.decisions, s)
 	drop(l.summaries, s)
 	drop(l.read, s)
+	drop(l.started, s)
 	drop(l.days, s)
 	drop(l.moments, s)
 }
@@ -150,7 +151,7 @@ func (l *Loop) fold(ctx context.Context, r reading, to time.Time) error {
 		if k, ok := at[r.services[i].ID]; ok {
 			todo[k].batch.Moments = l.moments[r.services[i].ID].settled(l.o.Learn)
 			todo[k].batch.PodsReady = float64(r.services[i].Ready())
-			todo[k].batch.Starts = startsOf(&r.services[i], l.ready, l.read[r.services[i].ID], to)
+			todo[k].batch.Starts = startsOf(&r.services[i], l.ready, l.started[r.services[i].ID], to)
 		}
 	}
 	slices.SortFunc(todo, func(a, b work) int { return cmp.Compare(a.id, b.id) })
@@ -169,8 +170,13 @@ func (l *Loop) fold(ctx context.Context, r reading, to time.Time) error {
 		l.p.Alive()
 	})
 	for i := range folded {
-		l.portraits[todo[i].id] = folded[i]
-		l.folded(todo[i].id)
+		id := todo[i].id
+		doubted := l.portraits[id].Hold.Held() || folded[i].Hold.Held()
+		l.portraits[id] = folded[i]
+		l.folded(id, doubted, to)
+		if !folded[i].Hold.Held() {
+			l.started[id] = to
+		}
 	}
 	for i := range r.services {
 		id := r.services[i].ID

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -52,7 +53,7 @@ func (l *Loop) catch(live map[fleet.ServiceID]hpa.Live) {
 	for id, now := range live {
 		load := now.Load
 		p, known := l.portraits[id]
-		if !known || !load.OK || now.LoadSignal != "" && now.LoadSignal != p.Signal {
+		if !known || !load.OK || !sound(load.Value) || now.LoadSignal != "" && now.LoadSignal != p.Signal {
 			continue
 		}
 		m := l.moments[id].add(load.At, load.Value, l.o.Learn)
@@ -73,13 +74,21 @@ func steady(kept []portrait.Moment) fleet.Known[float64] {
 	return fleet.KnownAt(sum/float64(n), end)
 }
 
-// folded drops the moments that the portrait of a service has learned, except those that tell where the load stands.
-func (l *Loop) folded(id fleet.ServiceID) {
+// sound reports whether a load is one: a value that is none says nothing of where the load stands.
+func sound(load float64) bool { return load >= 0 && !math.IsInf(load, 1) }
+
+// folded drops the moments that the portrait of a service has learned, except those that tell where the load stands. The moments of the newest step are
+// learned with the step to come. Those that came in while the portrait was in doubt teach nothing: the next that do begin as after a silence.
+func (l *Loop) folded(id fleet.ServiceID, doubted bool, now time.Time) {
 	m, ok := l.moments[id]
 	if !ok {
 		return
 	}
-	learned, standing := l.portraits[id].End, m.last.Add(-steadyOver)
+	if doubted {
+		m.since = now
+	}
+	p := l.portraits[id]
+	learned, standing := p.End.Add(-p.Step), m.last.Add(-steadyOver)
 	m.kept = slices.DeleteFunc(m.kept, func(x portrait.Moment) bool { return x.At.Before(learned) && !x.At.After(standing) })
 	l.moments[id] = m
 }

@@ -31,10 +31,10 @@ func TestMomentsWaitForTheirStep(t *testing.T) {
 	if n := len(l.moments["shop/cart"].kept); n != 8 || len(l.moments) != 1 {
 		t.Fatalf("%d moments of the service wait, of %d services; want 8 of one", n, len(l.moments))
 	}
-	l.portraits["shop/cart"] = portrait.Portrait{Signal: portrait.Requests, End: minute(5)}
-	l.folded("shop/cart")
-	if kept := l.moments["shop/cart"].kept; len(kept) != 3 || kept[0].Load != 5 {
-		t.Errorf("after the first step %v wait, want those of minutes 5 to 7", kept)
+	l.portraits["shop/cart"] = portrait.Portrait{Signal: portrait.Requests, Step: time.Minute, End: minute(5)}
+	l.folded("shop/cart", false, minute(8))
+	if kept := l.moments["shop/cart"].kept; len(kept) != 4 || kept[0].Load != 4 {
+		t.Errorf("after the fifth step %v wait, want those of minutes 4 to 7: the newest step is settled by the next one", kept)
 	}
 	for i := range 2 * momentsKept {
 		see("shop/cart", portrait.Requests, fleet.KnownAt(1.0, minute(100+i)))
@@ -100,13 +100,13 @@ func TestFirstMomentsTeachNothing(t *testing.T) {
 		t.Errorf("%d moments from %s on, want 20 from %s on", n, from, at(300))
 	}
 	l.portraits["shop/cart"] = portrait.Portrait{Signal: portrait.Requests, End: at(600)}
-	l.folded("shop/cart")
+	l.folded("shop/cart", false, l.portraits["shop/cart"].End)
 	see(600, 900)
 	if _, n := first(); n < 20 {
 		t.Errorf("%d moments of the second step, want all 20: nothing was missing between them", n)
 	}
 	l.portraits["shop/cart"] = portrait.Portrait{Signal: portrait.Requests, End: at(900)}
-	l.folded("shop/cart")
+	l.folded("shop/cart", false, l.portraits["shop/cart"].End)
 	see(1800, 2200) // after a silence of a quarter of an hour
 	if from, n := first(); !from.Equal(at(2100)) || n != 7 {
 		t.Errorf("%d moments from %s on, want 7 from %s on", n, from, at(2100))

@@ -62,11 +62,19 @@ func (w *World) Since(_ context.Context, services []fleet.Service, from, to time
 	return func(yield func(fleet.ServiceID, portrait.Batch) bool) {
 		for i := range services {
 			n := max(int(last.Sub(first)/step), 0)
-			cpu := series.New(first, step, n)
-			for j := range n {
-				cpu.Values[j] = w.Truth(services[i].ID, cpu.Time(j).Add(step/2))
+			b := portrait.Batch{CPU: series.New(first, step, n)}
+			if w.o.Requests > 0 {
+				b.Load = series.New(first, step, n)
 			}
-			if cpu.Known() > 0 && !yield(services[i].ID, portrait.Batch{CPU: cpu}) {
+			for j := range n {
+				at := b.CPU.Time(j).Add(step / 2)
+				load := w.Truth(services[i].ID, at)
+				b.CPU.Values[j] = w.told(at, portrait.CPU, load)
+				if w.o.Requests > 0 {
+					b.Load.Values[j] = w.told(at, portrait.Requests, load*w.o.Requests)
+				}
+			}
+			if b.CPU.Known() > 0 && !yield(services[i].ID, b) {
 				return
 			}
 		}
@@ -89,13 +97,37 @@ func (w *World) Prefetch(_ context.Context, services []fleet.Service, now time.T
 		if math.IsNaN(load) {
 			continue
 		}
-		l := hpa.Live{CPU: map[fleet.Name]fleet.Known[fleet.MilliCPU]{}, Load: fleet.KnownAt(load, now), LoadSignal: portrait.CPU}
+		l := hpa.Live{CPU: map[fleet.Name]fleet.Known[fleet.MilliCPU]{}, LoadSignal: portrait.CPU}
+		if w.o.Requests > 0 {
+			l.LoadSignal = portrait.Requests
+			l.Load = w.sample(now, portrait.Requests, load*w.o.Requests)
+		} else {
+			l.Load = w.sample(now, portrait.CPU, load)
+		}
 		for j := range services[i].Pods {
-			if p := &services[i].Pods[j]; p.Ready {
-				l.CPU[p.Name] = fleet.KnownAt(fleet.FromCores(load/float64(services[i].Ready())), now)
+			p := &services[i].Pods[j]
+			if each := w.sample(now, portrait.CPU, load/float64(services[i].Ready())); p.Ready && each.OK && !math.IsNaN(each.Value) {
+				l.CPU[p.Name] = fleet.KnownAt(fleet.FromCores(each.Value), now)
 			}
 		}
 		w.live[services[i].ID] = l
 	}
 	return nil
+}
+
+// told is what the source says of a value, NaN where it does not answer.
+func (w *World) told(at time.Time, signal portrait.Signal, value float64) float64 {
+	if k := w.sample(at, signal, value); k.OK {
+		return k.Value
+	}
+	return math.NaN()
+}
+
+// sample is what the source says of a value.
+func (w *World) sample(at time.Time, signal portrait.Signal, value float64) fleet.Known[float64] {
+	if w.o.Lie == nil {
+		return fleet.KnownAt(value, at)
+	}
+	told, ok := w.o.Lie(w.now, at, signal, value)
+	return fleet.Known[float64]{Value: told, At: at, OK: ok}
 }

@@ -33,6 +33,11 @@ type Options struct {
 	StartUp time.Duration
 	// Twist, when set, replaces the truth: what it returns is what is measured of a service at a time.
 	Twist func(id fleet.ServiceID, at time.Time, load float64) float64
+	// Requests are the requests a second behind each core that a service uses; 0 where services export none.
+	Requests float64
+	// Lie, when set, is what the source answers at a time when it is asked for a value of a signal at another time, and whether it answers: a lie
+	// that hangs on now is told by what stands before the source, one that hangs on at by what the source scrapes.
+	Lie func(now, at time.Time, signal portrait.Signal, value float64) (float64, bool)
 }
 
 // Default is a world of eight services on twelve machines of 64 cores.

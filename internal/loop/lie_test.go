@@ -1,0 +1,121 @@
+package loop_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/internal/loop/looptest"
+	"github.com/springtide/springtide/portrait"
+)
+
+// liar is what a source says of a signal while it lies.
+type liar func(s portrait.Signal, y float64) (float64, bool)
+
+func times(factor float64) liar {
+	return func(_ portrait.Signal, y float64) (float64, bool) { return factor * y, true }
+}
+
+func onlyOf(signal portrait.Signal, l liar) liar {
+	return func(s portrait.Signal, y float64) (float64, bool) {
+		if s == signal {
+			return l(s, y)
+		}
+		return y, true
+	}
+}
+
+// After a source has lied for a quarter of an hour, nothing of it is left a quarter of an hour later: neither in the replicas nor in what the portrait
+// learned beside the load. Told says that what stands before the source lied, so that history is true afterwards; else what it scraped lied, and stays.
+func TestAQuarterOfAnHourOfLiesLeavesNothing(t *testing.T) {
+	long(t)
+	t.Parallel()
+	world := func(requests float64) looptest.Options {
+		o := looptest.Default()
+		o.Services, o.Online, o.History, o.Requests = 2, 4, 9*24*time.Hour, requests
+		o.Start = o.Start.Add(14 * time.Hour)
+		return o
+	}
+	o := world(0)
+	from, to := o.Start.Add(2*time.Hour+2*time.Minute), o.Start.Add(2*time.Hour+17*time.Minute)
+	honest := map[float64]lived{0: replicasOf(t, o, to), 20: replicasOf(t, world(20), to)}
+	for name, lie := range map[string]liar{
+		"x0.01":          times(0.01),
+		"empty":          func(portrait.Signal, float64) (float64, bool) { return 0, false },
+		"NaN":            func(portrait.Signal, float64) (float64, bool) { return math.NaN(), true },
+		"requests x0.01": onlyOf(portrait.Requests, times(0.01)),
+		"CPU x0.01":      onlyOf(portrait.CPU, times(0.01)),
+	} {
+		for _, told := range []bool{true, false} {
+			for requests, honest := range honest {
+				if requests == 0 && strings.Contains(name, " ") {
+					continue // of two signals one lies
+				}
+				t.Run(fmt.Sprintf("%s, told %v, requests %g", name, told, requests), func(t *testing.T) {
+					t.Parallel()
+					o := world(requests)
+					o.Lie = func(now, at time.Time, s portrait.Signal, y float64) (float64, bool) {
+						when := at
+						if told {
+							when = now
+						}
+						if when.Before(from) || !when.Before(to) {
+							return y, true
+						}
+						return lie(s, y)
+					}
+					lied := replicasOf(t, o, to)
+					least, most := 0.0, 0.0
+					for at, n := range lied.at {
+						off := float64(n)/float64(honest.at[at]) - 1
+						least, most = min(least, off), max(most, off)
+						if !at.Before(to.Add(15*time.Minute)) && math.Abs(float64(n-honest.at[at])) > 0.1*float64(honest.at[at])+1 {
+							t.Errorf("%s after its end %d replicas, without it %d", at.Sub(to), n, honest.at[at])
+						}
+					}
+					for id, p := range lied.portraits {
+						q := honest.portraits[id]
+						if d := p.Ripple.Deviation() / q.Ripple.Deviation(); d > 1.1 || d < 0.9 {
+							t.Errorf("%s: ripple %.3f, without it %.3f", id, p.Ripple.Deviation(), q.Ripple.Deviation())
+						}
+						if p.CPUPerLoad.Value > 1.02*q.CPUPerLoad.Value || p.CPUPerLoad.Value < 0.98*q.CPUPerLoad.Value {
+							t.Errorf("%s: cost %.4f, without it %.4f", id, p.CPUPerLoad.Value, q.CPUPerLoad.Value)
+						}
+						if a, b := p.Advice.CPU.Value.Target, q.Advice.CPU.Value.Target; math.Abs(a-b) > 0.05*b {
+							t.Errorf("%s: advice %.4f cores, without it %.4f", id, a, b)
+						}
+					}
+					t.Logf("from %+.0f to %+.0f %% of the replicas", 100*least, 100*most)
+				})
+			}
+		}
+	}
+}
+
+type lived struct {
+	at        map[time.Time]int32
+	portraits map[fleet.ServiceID]portrait.Portrait
+}
+
+func replicasOf(t *testing.T, o looptest.Options, to time.Time) lived {
+	t.Helper()
+	out := lived{at: map[time.Time]int32{}}
+	w := looptest.New(o)
+	w.Each = func(s *fleet.Snapshot) {
+		sum := int32(0)
+		for i := range s.Services {
+			sum += s.Services[i].Desired.Value
+		}
+		out.at[s.At] = sum
+	}
+	l := loop.New(w.Ports(), loop.DefaultOptions())
+	if err := w.Run(l, 1, to.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	out.portraits = w.Portraits
+	return out
+}
