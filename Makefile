@@ -94,9 +94,10 @@ test: deps build ## What must hold for every change: real API server, unit, scri
 full: test seeds differential race-all e2e e2e-node e2e-operator images-test release-check ## Everything: make test, all seeds at the controller's own pace, the race detector on every package, all lab runs, the stories on a real node, Helm, images
 
 .PHONY: seeds
-seeds: ## 200 seeds of faults with a cycle every 15 seconds, and 1,000 where the bundled scheduler's decisions place the pods (SEEDS=1..200)
+seeds: ## 200 seeds of faults with a cycle every 15 seconds, 1,000 where the bundled scheduler's decisions place the pods (SEEDS=1..200), and 20 of each scenario of faults (EACH=1..100)
 	@ALL_SEEDS=1 $(GO) test -timeout 60m -run TestSeedsBreakNothingAtTheControllersPace ./sim
 	@SEEDS=$${SEEDS:-1..1000} $(GO) test -timeout 60m -run TestSeedsBreakNothingByTheBundledScheduler ./sim
+	@SEEDS=$${EACH:-1..20} $(GO) test -timeout 60m -run TestSeedsOfAllScenariosBreakNothing ./sim
 
 .PHONY: differential
 differential: ## The bundled scheduler's filters against upstream's on thousands of random clusters (CHECKS=5000)
@@ -158,10 +159,14 @@ e2e-operator: build chart e2e-browser ## What an operator does: Helm installs, u
 	@INSTALL=1 $(GO) test -p 1 -v -count=1 -timeout 60m -run 'TestHelm' ./e2e/node
 
 .PHONY: fuzz
-fuzz: ## Every fuzz test for FUZZTIME (default 20s) each
+fuzz: ## Every fuzz test for FUZZTIME (default 20s) each; an input that is new is not made smaller for more than one try
 	@for p in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
 		for f in $$(grep -rhoE '^func Fuzz[A-Za-z0-9_]+' $$p/*_test.go | sed 's/func //'); do \
-			$(GO) test -run='^$$' -fuzz="^$$f$$" -fuzztime=$${FUZZTIME:-20s} $$p; done; done
+			$(GO) test -run='^$$' -fuzz="^$$f$$" -fuzztime=$${FUZZTIME:-20s} -fuzzminimizetime=1x $$p; done; done
+
+.PHONY: mutants
+mutants: ## Change one operator at a time where it is decided who loses what, and list what no test notices: up to two hours (PKGS="reclaim quota" WORKERS=1); docs/benchmarks/mutants.md
+	@BIN=$(BIN) GO=$(GO) hack/mutants.sh
 
 .PHONY: bench
 bench: build ## Benchmarks; results are kept under docs/benchmarks

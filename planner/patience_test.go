@@ -85,3 +85,37 @@ func TestPatienceWithRefusedEvictions(t *testing.T) {
 		})
 	}
 }
+
+// Pods have their own grace to end, as long as it is no longer than the pool's longest notice: a pod with a grace of a day holds up no machine.
+func TestTheKillWaitsForTheGraceWithinTheLongestNotice(t *testing.T) {
+	const kill = 30 * time.Second
+	for _, c := range []struct{ grace, other, most, want time.Duration }{
+		{grace: 2 * time.Minute, most: 5 * time.Minute, want: 2 * time.Minute},
+		{grace: 5 * time.Minute, most: 5 * time.Minute, want: 5 * time.Minute},
+		{grace: 5*time.Minute + time.Second, most: 5 * time.Minute, want: 5 * time.Minute},
+		{grace: time.Hour, other: time.Second, most: 10 * time.Minute, want: 10 * time.Minute},
+		{grace: time.Second, other: 24 * time.Hour, most: 2 * time.Minute, want: 2 * time.Minute},
+		{grace: time.Second, other: time.Minute, most: 2 * time.Minute, want: time.Minute},
+	} {
+		w := newWorld(4)
+		l := w.loan(3, fleet.Draining, 2)
+		l.Deadline, l.Since = t0.Add(-time.Second), t0.Add(-time.Second)
+		pool := w.s.Pool(l.From)
+		pool.Notice, pool.NoticeMax, pool.Ladder.Kill = time.Minute, c.most, kill
+		for i, grace := range []time.Duration{c.grace, c.other} {
+			w.worker(3, i)
+			p := &w.s.Pods[len(w.s.Pods)-1]
+			p.Grace, p.Deleting, p.NoticeLoan, p.NoticeEpoch, p.AckEpoch = grace, true, l.ID, 2, 2
+		}
+		var at []time.Time
+		plan := made(w.input())
+		for _, m := range plan.Moves {
+			if m.Before.ID == l.ID && m.Kind == MoveAnnounce {
+				at = append(at, m.After.KillAt)
+			}
+		}
+		if len(at) != 1 || !at[0].Equal(t0.Add(c.want+kill)) {
+			t.Errorf("graces of %s and %s, notices of %s at most: kills at %v, want one %s after %s", c.grace, c.other, c.most, at, c.want+kill, t0)
+		}
+	}
+}

@@ -7,7 +7,7 @@ import (
 	"github.com/springtide/springtide/quota"
 )
 
-// crumbs finds tenants whose pods wait though they ask for no more than they are guaranteed, and the free CPU and memory of machines that online has
+// crumbs finds tenants whose pods wait though they hold no more than they are guaranteed with any of them, and the free CPU and memory of machines that online has
 // for itself and that none of these pods fits. Sums of cores say that there is room; borrowers would hold what they do fit for as long as they like.
 func (t *tenants) crumbs() {
 	s := t.in.Snapshot
@@ -25,7 +25,14 @@ func (t *tenants) crumbs() {
 	}
 	for i := range t.input.Wants {
 		w := &t.input.Wants[i]
-		if !quota.Fits(w.Now, quota.Guarantee(&s.Tenants[i], s.At, t.input.Open)) {
+		if len(waiting[w.Tenant]) == 0 {
+			continue
+		}
+		// What a tenant asks for beyond its guarantee takes nothing from what it is owed within it.
+		g := quota.Guarantee(&s.Tenants[i], s.At, t.input.Open)
+		waiting[w.Tenant] = slices.DeleteFunc(waiting[w.Tenant], func(r fleet.Resources) bool { return !quota.Fits(w.Used.Add(r), g) })
+		asked[w.Tenant] = asked[w.Tenant].Min(g.Sub(w.Used).Floor())
+		if len(waiting[w.Tenant]) == 0 {
 			delete(waiting, w.Tenant)
 		}
 	}

@@ -78,13 +78,18 @@ func TestWhoBorrowsGivesBackWhatFits(t *testing.T) {
 		placed    int   // pods of the borrower, of 8 cores each on two machines of 64
 		borrowers int   // those of it that wait, too
 		lent      bool  // whether one of the machines is on its way to offline
+		promised  int64 // cores that the waiting pod's tenant is guaranteed: with less than 64 it may not borrow, either, and asks for more
 		owed      int64
 		want      int32
 	}{
-		{"16 cores are free on either machine, and 24 are asked for", 24, 12, 0, false, 24, 9},
-		{"the borrower's own that wait go first", 24, 16, 3, false, 24, 13},
-		{"there is a place, so something else is lacking", 16, 12, 0, false, 0, 12},
-		{"what is free on a machine that moves is no crumb", 24, 12, 0, true, 0, 12},
+		{"16 cores are free on either machine, and 24 are asked for", 24, 12, 0, false, 64, 24, 9},
+		{"the borrower's own that wait go first", 24, 16, 3, false, 64, 24, 13},
+		{"there is a place, so something else is lacking", 16, 12, 0, false, 64, 0, 12},
+		{"what is free on a machine that moves is no crumb", 24, 12, 0, true, 64, 0, 12},
+		{"more is asked for than the guarantee, within which the pod is", 24, 12, 0, false, 24, 24, 9},
+		{"a smaller pod", 20, 12, 0, false, 20, 20, 9},
+		{"some of the guarantee is left", 24, 12, 0, false, 28, 24, 9},
+		{"the pod is not within the guarantee", 24, 12, 0, false, 23, 0, 12},
 	} {
 		w := newWorld(2).service("web", c.placed, 0, 2, float64(5*(c.placed+c.borrowers))).service("cart", 0, 0, 1, 4)
 		w.waits("cart", 1)
@@ -103,7 +108,11 @@ func TestWhoBorrowsGivesBackWhatFits(t *testing.T) {
 		}
 		w.tenant("all", "none", 128)
 		w.tenant("shop", "shop", 48).Parent = "all"
-		w.tenant("mart", "mart", 64).Parent = "all"
+		mart := w.tenant("mart", "mart", c.promised)
+		mart.Parent = "all"
+		if c.promised < 64 {
+			mart.BorrowingLimit, cart.Min = fleet.KnownAt(fleet.Resources{}, t0), 3
+		}
 		plan := made(w.input())
 		if owed := plan.Division.Share("shop").Owed; owed.CPU != fleet.MilliCPU(1000*c.owed) {
 			t.Errorf("%s: owes %s, want %d cores", c.name, owed, c.owed)

@@ -181,6 +181,35 @@ func TestStuckPodsAreOwedRoom(t *testing.T) {
 	}
 }
 
+// Offline work that runs, and that its tenant cannot do without, holds room that nobody else can be given: it excuses no borrower from leaving others
+// what they were promised. What it could do without, or does not hold yet, takes nothing from online services.
+func TestOfflineWorkExcusesNoBorrower(t *testing.T) {
+	for _, c := range []struct {
+		name                string
+		runs, need          int64 // cores of offline work, of 32 that are promised for it
+		used, want, crumbs  int64 // cores of the mart's services, of 64 that they are promised
+		over, owed, offline int64
+	}{
+		{"pods wait beside holes", 24, 24, 24, 36, 16, 12, 12, 0},
+		{"pods wait, and offline work runs nearly to its promise", 31, 31, 12, 48, 0, 15, 15, 0},
+		{"as much as runs, where more is needed", 20, 32, 24, 40, 0, 8, 0, 0},
+		{"as much as is needed, where more runs", 40, 8, 8, 60, 0, 4, 4, 32},
+		{"nobody waits", 24, 24, 24, 24, 0, 0, 0, 0},
+		{"offline work alone wants more", 0, 32, 24, 24, 0, 0, 0, 0},
+	} {
+		d := Divide(Input{At: now, Supply: fleet.KnownAt(cores(128), now),
+			Tenants: []fleet.Tenant{tenant("all", "", 128), tenant("shop", "all", 32), tenant("mart", "all", 64), tenant("lab", "all", 32)},
+			Wants: []Want{{Tenant: "shop", Now: cores(64), Used: cores(64)}, {Tenant: "mart", Now: cores(c.want), Used: cores(c.used), Crumbs: cores(c.crumbs), Stuck: cores(c.want - c.used)},
+				{Tenant: "lab", Offline: cores(c.runs), OfflineNeed: cores(c.need), OfflineWish: cores(128)}}})
+		if got := d.Share("shop"); got.OverOnline != cores(c.over) || got.Owed != cores(c.owed) {
+			t.Errorf("%s: over by %s, owes %s, want %d and %d cores: %s", c.name, got.OverOnline, got.Owed, c.over, c.owed, got.Why)
+		}
+		if got := d.Share("lab").OverOffline; got != cores(c.offline) {
+			t.Errorf("%s: offline work owes %s, want %d cores", c.name, got, c.offline)
+		}
+	}
+}
+
 func TestPercent(t *testing.T) {
 	if got := percent(fleet.Resources{CPU: 1<<62 + 99, GPU: 3}, 50); got.CPU != 1<<61+49 || got.GPU != 1 {
 		t.Errorf("%v", got)

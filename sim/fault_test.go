@@ -393,7 +393,8 @@ func TestInvariantsAreSeen(t *testing.T) {
 		},
 		"tenant web has waited for": func(c *controller) {
 			c.tenants = []fleet.Tenant{{ID: "shop", Namespaces: []string{"shop"}, Guarantee: amount(100)}, {ID: "web", Namespaces: []string{"web"}, Guarantee: amount(100)}}
-			c.w.services[1].Name.Namespace, c.w.services[1].waiting, c.w.services[1].desired = "web", 1, 1
+			web := &c.w.services[1]
+			web.Name.Namespace, web.waiting, web.ready, web.desired = "web", 1, 0, 1
 			old := c.w.newPod(pod{kind: online, owner: 1, cores: 8})
 			c.w.waiting = append(c.w.waiting, podRef{old, c.w.pods[old].uid})
 			for range ticks(owedWithin) {

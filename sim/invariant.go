@@ -89,7 +89,7 @@ func (c *controller) checkHolder(i int, n int32) {
 		}
 	}
 	if l.From == offlinePool {
-		c.checkBorrowed(l, m)
+		c.checkBorrowed(l, n)
 		return
 	}
 	switch {
@@ -129,12 +129,12 @@ func (c *controller) away(l *fleet.Loan, n int32) bool {
 	return l.Phase.Away() || !l.Phase.Ended() && e != nil && e.Holder == l.To
 }
 
-// checkBorrowed is the same of a machine whose home is offline.
-func (c *controller) checkBorrowed(l *fleet.Loan, m *machine) {
-	switch {
-	case !l.Phase.Ended() && l.Phase.Away() && m.offline > 0:
+// checkBorrowed is the same of a machine whose home is offline. A loan that was begun a second time by a write that came again holds nothing.
+func (c *controller) checkBorrowed(l *fleet.Loan, n int32) {
+	switch m := &c.w.machines[n]; {
+	case l.Phase.Away() && m.offline > 0:
 		c.breaks("offline work is on machine %s while online borrows it by loan %s, which is %s", l.NodeName, l.ID, l.Phase)
-	case !l.Phase.Ended() && !l.Phase.Away() && m.online > 0:
+	case c.holds(l, n) && !c.away(l, n) && m.online > 0:
 		c.breaks("online pods are on machine %s, which loan %s has not brought them yet", l.NodeName, l.ID)
 	case l.Phase.Lost():
 		c.breaks("machine %s was fenced for the return of loan %s", l.NodeName, l.ID)

@@ -20,6 +20,29 @@ func (c *controller) guaranteeOf(t *fleet.Tenant, at time.Time) fleet.MilliCPU {
 	return g
 }
 
+// keptOf is what of a tenant's promise can be kept: children hold at most what is kept of their parent's. Guarantees come before what slices lift them
+// by, and where one of the two does not fit, all of its kind are scaled down alike.
+func (c *controller) keptOf(t *fleet.Tenant, at time.Time) fleet.MilliCPU {
+	top := slices.IndexFunc(c.tenants, func(o fleet.Tenant) bool { return o.ID == t.Parent })
+	if top < 0 {
+		return c.guaranteeOf(t, at)
+	}
+	var own, lifts fleet.MilliCPU
+	for i := range c.tenants {
+		if o := &c.tenants[i]; o.Parent == t.Parent {
+			own, lifts = own+o.Guarantee.CPU, lifts+c.guaranteeOf(o, at)-o.Guarantee.CPU
+		}
+	}
+	part := func(g, all, there fleet.MilliCPU) fleet.MilliCPU {
+		if all <= there {
+			return g
+		}
+		return fleet.MilliCPU(float64(g) * float64(max(there, 0)) / float64(all))
+	}
+	has := c.keptOf(&c.tenants[top], at)
+	return part(t.Guarantee.CPU, own, has) + part(c.guaranteeOf(t, at)-t.Guarantee.CPU, lifts, has-own)
+}
+
 // below reports whether a tenant is another one, or under it.
 func (c *controller) below(t *fleet.Tenant, top fleet.TenantID) bool {
 	for t.ID != top {
@@ -128,36 +151,44 @@ func grewOf(t *fleet.Tenant, jobs []fleet.JobID) bool {
 // plans and starts on both sides.
 const owedWithin = drainTime + 15*time.Minute
 
-// checkPromises: no promise is sold twice. While the machines hold what all tenants are promised, no pod of one that asks for no more than its
-// guarantee waits long for others that hold more than theirs. A demand that grows is told anew, so it is single pods that are timed.
+// checkPromises: no promise is sold twice. While the machines hold what all tenants are promised, no pod of one that asks for no more than what is kept
+// for it waits long for others whose pods hold more than that: to ask for more takes nobody's place. A demand that grows is told anew, so it is single
+// pods that are timed.
 func (c *controller) checkPromises() {
 	w := c.w
-	var roots, all fleet.MilliCPU // the larger is what is promised: slices may lift tenants beyond who is above them
+	var roots fleet.MilliCPU
 	var lender, borrower fleet.TenantID
 	var waited time.Duration
 	for i := range c.tenants {
 		t := &c.tenants[i]
-		g, asks := c.guaranteeOf(t, w.now), c.asks(t)
 		if t.Parent == "" {
-			roots += g
+			roots += c.guaranteeOf(t, w.now)
 		}
-		if len(t.Namespaces) > 0 {
-			all += g
-		}
-		switch {
-		case asks > g:
+		switch kept := c.keptOf(t, w.now); {
+		case c.runs(t) > kept:
 			borrower = t.ID
-		case c.waits(t):
+		case c.waits(t) && c.asks(t) <= kept:
 			lender, waited = t.ID, max(waited, c.oldest(t))
 		}
 	}
-	if lender == "" || borrower == "" || !w.steady() || w.blind() || max(roots, all) > c.there() {
+	if lender == "" || borrower == "" || !w.steady() || w.blind() || roots > c.there() {
 		c.judge.owed = 0
 		return
 	}
 	if c.judge.owed++; min(time.Duration(c.judge.owed)*tick, waited) > owedWithin {
 		c.breaks("tenant %s has waited for %s for what it was promised, while tenant %s holds more than that", lender, owedWithin, borrower)
 	}
+}
+
+// runs is what the pods of a tenant's services hold on machines.
+func (c *controller) runs(t *fleet.Tenant) fleet.MilliCPU {
+	sum := fleet.MilliCPU(0)
+	for k := range c.w.services {
+		if s := &c.w.services[k]; slices.Contains(t.Namespaces, s.Name.Namespace) {
+			sum += fleet.MilliCPU(1000 * s.Cores * (s.ready + s.starting + s.leaving))
+		}
+	}
+	return sum
 }
 
 // waits reports whether pods of a tenant's services find no machine.

@@ -68,21 +68,78 @@ func toOnline(c *controller, p fleet.Phase) {
 func TestBorrowedMachinesAreJudged(t *testing.T) {
 	for want, spoil := range map[string]func(c *controller){
 		"while online borrows it by loan node-000002-c0, which is Lent": func(c *controller) { toOnline(c, fleet.Lent); put(c, offline, 2, 8) },
-		"which loan node-000002-c0 has not brought them yet":            func(c *controller) { toOnline(c, fleet.Emptying); put(c, online, 2, 8) },
-		"was fenced for the return of loan node-000002-c0":              func(c *controller) { toOnline(c, fleet.Fenced) },
-		"online pods are on machine node-000002, which nobody lent":     func(c *controller) { toOnline(c, fleet.Returned); put(c, online, 2, 8) },
+		"which loan node-000002-c0 has not brought them yet": func(c *controller) {
+			toOnline(c, fleet.Emptying)
+			c.w.facts[2].Share.Parcels = []fleet.ShareParcel{{Loan: "node-000002-c0", Cells: []int{0, 1}, Holder: offlinePool, Next: onlinePool}}
+			put(c, online, 2, 8)
+		},
+		"was fenced for the return of loan node-000002-c0":          func(c *controller) { toOnline(c, fleet.Fenced) },
+		"online pods are on machine node-000002, which nobody lent": func(c *controller) { toOnline(c, fleet.Returned); put(c, online, 2, 8) },
 	} {
 		c := accused(t, wholeLoan())
 		spoil(c)
 		c.check()
 		mustBreak(t, c, want)
 	}
-	c := accused(t, wholeLoan())
-	toOnline(c, fleet.Lent)
-	put(c, online, 2, 8)
-	c.w.services[0].pods, c.w.services[0].starting = append(c.w.services[0].pods, int32(len(c.w.pods)-1)), c.w.services[0].starting+1
-	if c.check(); c.err != nil {
-		t.Error(c.err)
+	for name, more := range map[string]func(c *controller){
+		"lent": func(*controller) {},
+		"the share is lent, and the controller died before the loan was": func(c *controller) {
+			c.loans[1].Phase = fleet.Emptying
+			c.w.facts[2].Share.Parcels = []fleet.ShareParcel{{Loan: "node-000002-c0", Cells: []int{0, 1}, Holder: onlinePool}}
+		},
+		// The creation of a loan that was called off and deleted came again. The machine's share knows only the loan that followed.
+		"a loan before it was begun twice": func(c *controller) {
+			again := c.loans[1]
+			again.ID, again.Phase = "node-000002-c0-before", fleet.Emptying
+			c.loans = append(c.loans, again)
+			c.w.facts[2].Share.Parcels = []fleet.ShareParcel{{Loan: "node-000002-c0", Cells: []int{0, 1}, Holder: onlinePool}}
+		},
+	} {
+		c := accused(t, wholeLoan())
+		toOnline(c, fleet.Lent)
+		put(c, online, 2, 8)
+		c.w.services[0].pods, c.w.services[0].starting = append(c.w.services[0].pods, int32(len(c.w.pods)-1)), c.w.services[0].starting+1
+		more(c)
+		if c.check(); c.err != nil {
+			t.Errorf("%s: %v", name, c.err)
+		}
+	}
+}
+
+// A promise is broken by tenants whose pods hold more than what is kept of their own, and only while what waits is within what is kept. A slice lifts
+// its tenant no further than its parent's promise reaches.
+func TestPromisesAreJudged(t *testing.T) {
+	for name, x := range map[string]struct {
+		runs, asks, waits int // replicas of 8 cores: those of the shop that run, those that it asks for, and those that the web asks for beside one that waits
+		slice             bool
+		broken            bool
+	}{
+		"the shop holds more than it was promised":          {runs: 13, asks: 13, waits: 12, broken: true},
+		"the shop asks for more, and holds what it may":     {runs: 12, asks: 20, waits: 12},
+		"the web asks for more than it was promised":        {runs: 13, asks: 13, waits: 13},
+		"a slice lifts the web, as far as its parent has":   {runs: 13, asks: 13, waits: 14, slice: true, broken: true},
+		"what a slice lifts it beyond that cannot be kept":  {runs: 13, asks: 13, waits: 15, slice: true},
+		"and neither can the shop hold that while it waits": {runs: 12, asks: 12, waits: 14, slice: true},
+	} {
+		c := accused(t, wholeLoan())
+		c.tenants = []fleet.Tenant{{ID: "all", Guarantee: amount(216)},
+			{ID: "shop", Parent: "all", Namespaces: []string{"shop"}, Guarantee: amount(100)}, {ID: "web", Parent: "all", Namespaces: []string{"web"}, Guarantee: amount(100)}}
+		if x.slice {
+			c.tenants[2].Slices = []fleet.Slice{{Window: fleet.Window{Schedule: "0 0 * * *", Duration: 24 * time.Hour, Zone: time.UTC}, Guarantee: amount(180)}}
+		}
+		shop, web := &c.w.services[0], &c.w.services[1]
+		shop.ready, shop.desired = x.runs, int32(x.asks)
+		web.Name.Namespace, web.waiting, web.ready, web.desired = "web", 1, 1, int32(x.waits)
+		c.w.services = c.w.services[:2]
+		old := c.w.newPod(pod{kind: online, owner: 1, cores: 8})
+		c.w.waiting = append(c.w.waiting, podRef{old, c.w.pods[old].uid})
+		for range ticks(owedWithin) + 1 {
+			c.w.tick++
+			c.checkPromises()
+		}
+		if (c.err != nil) != x.broken {
+			t.Errorf("%s: %v", name, c.err)
+		}
 	}
 }
 

@@ -221,6 +221,52 @@ func TestDoorNoticeFollowsItsLoan(t *testing.T) {
 	}
 }
 
+// An answer is one to the loan that the pod was told of, at the epoch of which it was told: an answer to another loan that has the same epoch, or one that
+// came before its notice, ends no wait.
+func TestAnswersToOtherNoticesAreVoid(t *testing.T) {
+	evict := planner.Eviction{Pod: planner.PodRef{Name: fleet.Name{Namespace: "train", Name: "bert-0"}, ID: "p2"}, Loan: "l1"}
+	told := func(s *fleet.Snapshot, by fleet.LoanID, epoch, answer int64) {
+		s.Pods[1].NoticeLoan, s.Pods[1].NoticeEpoch, s.Pods[1].AckEpoch = by, epoch, answer
+	}
+	other := func(s *fleet.Snapshot, node fleet.NodeID, phase fleet.Phase) {
+		l := s.Loans[0]
+		l.ID, l.UID, l.Node, l.Phase, l.Cells = "l2", "lu2", node, phase, []int{1}
+		s.Loans = append(s.Loans, l)
+	}
+	const wait = "has not passed"
+	for _, c := range []struct {
+		name  string
+		facts func(*fleet.Snapshot)
+		want  string
+	}{
+		{"of this loan", func(s *fleet.Snapshot) { told(s, "l1", 3, 3) }, ""},
+		{"of this loan while it is emptied", func(s *fleet.Snapshot) { s.Loans[0].Phase = fleet.Emptying; told(s, "l1", 3, 3) }, ""},
+		{"of no loan", func(s *fleet.Snapshot) { s.Loans[0].Phase = fleet.Emptying; told(s, "", 3, 3) }, wait},
+		{"of a loan that is gone", func(s *fleet.Snapshot) { s.Loans[0].Phase = fleet.Emptying; told(s, "l2", 3, 3) }, wait},
+		{"of a loan on another machine", func(s *fleet.Snapshot) {
+			other(s, "u2", fleet.Noticed)
+			s.Loans[0].Phase = fleet.Emptying
+			told(s, "l2", 3, 3)
+		}, wait},
+		{"of a loan on another machine, noticed", func(s *fleet.Snapshot) { other(s, "u2", fleet.Noticed); told(s, "l2", 3, 3) }, wait},
+		{"of another loan of the machine, both noticed", func(s *fleet.Snapshot) { other(s, "u1", fleet.Noticed); told(s, "l2", 3, 3) }, ""},
+		{"of another loan of the machine, which is emptied", func(s *fleet.Snapshot) {
+			other(s, "u1", fleet.Noticed)
+			s.Loans[0].Phase = fleet.Emptying
+			told(s, "l2", 3, 3)
+		}, wait},
+		{"before it was told of this epoch", func(s *fleet.Snapshot) { told(s, "l1", 2, 3) }, wait},
+		{"before it was told of this epoch, while it is emptied", func(s *fleet.Snapshot) { s.Loans[0].Phase = fleet.Emptying; told(s, "l1", 2, 3) }, wait},
+		{"before it was told of anything", func(s *fleet.Snapshot) { told(s, "l1", 0, 3) }, wait},
+		{"to a later notice than the loan's", func(s *fleet.Snapshot) { told(s, "l1", 4, 3) }, wait},
+		{"to the notice before", func(s *fleet.Snapshot) { told(s, "l1", 3, 2) }, wait},
+	} {
+		s := doorFacts()
+		c.facts(s)
+		expect(t, c.name, judge(NewDoor(s).CheckEviction(&evict)), c.want)
+	}
+}
+
 func TestDoorTakenBack(t *testing.T) {
 	a := planner.Notice{Pod: planner.PodRef{Name: fleet.Name{Namespace: "train", Name: "bert-0"}, ID: "p2"}, Loan: "l1", Epoch: 3, TakenBack: true}
 	for _, c := range []struct {
