@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Measures what docs/benchmarks/shift.md shows and writes it between the page's marks; the text around them is a hand's, and whoever measures anew
-# reads it over. PARTS picks some of: week faults plans recalls model. SCENARIO and POLICIES play another week (on another PAGE, then), SEEDS other seeds
+# reads it over. PARTS picks some of: week fleets faults plans recalls model. SCENARIO and POLICIES play another week (on another PAGE, then), SEEDS other seeds
 # (1..10000), RECALL other benchmarks of recalls.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 page=${PAGE:-docs/benchmarks/shift.md}
 bin=${BIN:-bin}
-parts=" ${PARTS:-week faults plans recalls model} "
+parts=" ${PARTS:-week fleets faults plans recalls model} "
 scenario=${SCENARIO:-sim/scenario/examples/week.yaml}
 new=$(mktemp -d)
 trap 'rm -rf "$new"' EXIT
@@ -53,6 +53,26 @@ if wanted week; then
 	run week "springtide simulate --scenario $scenario --policies ${POLICIES:-all}" "--out $bin/week.json --html $bin/week.html --markdown $new/week.md"
 	{ head -n1 "$new/week.txt" && echo && cat "$new/week.how" && echo && brief "$new/week.md"; } | put brief
 	put week <"$new/week.md"
+fi
+if wanted fleets; then
+	# Fleets that nothing was tuned on, with the rules that scale a service less often and without them: those must cost no capacity.
+	for f in other-week small-services; do
+		run "$f" "springtide simulate --scenario sim/scenario/examples/$f.yaml --policies springtide+springtide,springtide-eager,hpa+none,oracle" \
+			"--out $bin/$f.json --markdown $new/$f.md"
+	done
+	{
+		for f in other-week small-services; do
+			echo "$(head -n1 "$new/$f.txt"). $(cat "$new/$f.how")"
+			echo
+		done
+		echo "| scenario | policy | SLO minutes | harm | late | terms broken | online core-hours | of HPA 60 % | offline core-hours | of oracle | mean util | moves | scales |"
+		echo "|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+		for f in other-week small-services; do
+			awk -F' *[|] *' -v name="$f" 'NF > 10 && ($4 ~ /\*$/ || $4 == "-") {
+				print "| " name " | " $2 " | " $5 " | " $8 " | " $15 " | " $18 " | " $9 " | " $10 " | " $11 " | " $12 " | " $13 " | " $17 " | " $19 " |"
+			}' "$new/$f.md"
+		done
+	} | put fleets
 fi
 if wanted faults; then
 	run faults "springtide simulate --scenario sim/scenario/examples/faults.yaml --seeds ${SEEDS:-1..10000}" "--out $bin/faults.json"

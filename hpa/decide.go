@@ -104,7 +104,7 @@ func (z *sizer) shrink(tg *Target, want int32) (next, remember int32) {
 // most is the most that the tide is likely to ask for within a time. A scale-in below it would be taken back: it frees no machine for long enough to lend
 // it, and costs writes, a start and a move. A scale-out that stops short of it is followed by others, a replica at a time.
 func (z *sizer) most(likely []int32, within time.Duration) int32 {
-	soon := likely[:min(len(likely), int(within/z.o.Defaults.AheadStep))]
+	soon := likely[:max(0, min(len(likely), int(within/z.o.Defaults.AheadStep)))]
 	if len(soon) == 0 {
 		return 0
 	}
@@ -177,7 +177,7 @@ func (z *sizer) stabilise(want int32) (int32, string) {
 // the next takes back, would pass for agreement during the whole of its five minutes.
 func (z *sizer) tideBefore() time.Duration {
 	age := z.now.Sub(z.t.Made)
-	if z.t.Made.IsZero() || age < 0 || age > z.t.Step {
+	if z.o.Defaults.Tides < 2 || z.t.Made.IsZero() || age < 0 || age > z.t.Step {
 		return 0 // no tide, or an old one: it proves nothing by itself
 	}
 	return age + z.t.Step

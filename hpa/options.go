@@ -45,12 +45,15 @@ type Defaults struct {
 	Tolerance float64
 	// Stabilisation is how long every part must agree before a scale-in; used where the service says none.
 	Stabilisation time.Duration
-	// Settle is how long after a change of size a scale-in of a single replica, or of one in thirty, waits.
+	// Settle is how long after a change of size a scale-in of a single replica, or of one in thirty, waits; negative for not at all.
 	Settle time.Duration
-	// Again is how far ahead a scale-in looks: replicas that the tide is likely to ask for again within it stay.
+	// Again is how far ahead a scale-in looks: replicas that the tide is likely to ask for again within it stay; negative for not at all.
 	Again time.Duration
-	// Climb is how far ahead a scale-out looks: replicas that the tide is likely to ask for within it are added at once, one or a tenth at most.
+	// Climb is how far ahead a scale-out looks: replicas that the tide is likely to ask for within it are added at once, one or a tenth at most; negative for not
+	// at all.
 	Climb time.Duration
+	// Tides is how many tides must agree to a scale-in, 1 or 2.
+	Tides int
 	// RateWindow, RateFactor and RatePods bound what the reactive parts may add: in one window to at most the larger of
 	// RateFactor × the count at its start and RatePods more. Floors are not bounded: an operator's level, like a forecast, is meant.
 	RateWindow time.Duration
@@ -110,6 +113,8 @@ func Standard() Defaults {
 		Again: time.Hour,
 		// Two steps of the tide: a service that rises by a replica every few minutes is written to half as often, for a thousandth of online's core-hours.
 		Climb: 10 * time.Minute,
+		// A tide is noisy: one low one, which the next takes back, would pass for agreement during the whole of its five minutes.
+		Tides: 2,
 		// Ebbs take hours. A fifth a minute follows any of them, and leaves a third of the replicas after one stabilisation window.
 		ShrinkWindow: time.Minute,
 		ShrinkShare:  0.2,
@@ -136,6 +141,9 @@ func Standard() Defaults {
 		AheadFor:          24 * time.Hour,
 	}
 }
+
+// Eager is without the rules that hold a scale-in, or add to a scale-out, so that a service is scaled less often: what they cost and bring is the difference.
+func Eager() Defaults { return Defaults{Settle: -1, Again: -1, Climb: -1, Tides: 1} }
 
 // resolved fills every zero field of the options for one service whose live rates average over a window.
 func (o Options) resolved(svc *fleet.Service, window time.Duration) Options {
@@ -178,7 +186,7 @@ func (d *Defaults) follow(window time.Duration) {
 func (d *Defaults) fill() {
 	std := Standard()
 	for _, f := range [...]struct{ have, std *time.Duration }{
-		{&d.Stabilisation, &std.Stabilisation}, {&d.Settle, &std.Settle}, {&d.Again, &std.Again}, {&d.Climb, &std.Climb}, {&d.RateWindow, &std.RateWindow}, {&d.ShrinkWindow, &std.ShrinkWindow}, {&d.YoungFor, &std.YoungFor},
+		{&d.Stabilisation, &std.Stabilisation}, {&d.RateWindow, &std.RateWindow}, {&d.ShrinkWindow, &std.ShrinkWindow}, {&d.YoungFor, &std.YoungFor},
 		{&d.ReadyDelay, &std.ReadyDelay}, {&d.CPUWindow, &std.CPUWindow}, {&d.LastGood, &std.LastGood}, {&d.ImputeFor, &std.ImputeFor}, {&d.SkillWait, &std.SkillWait},
 		{&d.TideAge, &std.TideAge}, {&d.Cycle, &std.Cycle}, {&d.StartUp, &std.StartUp},
 		{&d.FallReach, &std.FallReach}, {&d.AheadStep, &std.AheadStep}, {&d.AheadFor, &std.AheadFor},
@@ -195,6 +203,14 @@ func (d *Defaults) fill() {
 		if !(*f.have > 0) {
 			*f.have = *f.std
 		}
+	}
+	for _, f := range [...]struct{ have, std *time.Duration }{{&d.Settle, &std.Settle}, {&d.Again, &std.Again}, {&d.Climb, &std.Climb}} {
+		if *f.have == 0 {
+			*f.have = *f.std
+		}
+	}
+	if d.Tides <= 0 {
+		d.Tides = std.Tides
 	}
 	if d.ShrinkPods <= 0 {
 		d.ShrinkPods = std.ShrinkPods

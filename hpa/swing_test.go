@@ -172,3 +172,66 @@ func TestAScaleInLooksAnHourAhead(t *testing.T) {
 		}
 	}
 }
+
+// Without the rules that scale a service less often each of them is off: this is what the simulator compares them with.
+func TestEagerScalesAtOnce(t *testing.T) {
+	later := func(w *world, from time.Duration, n float64) {
+		for _, path := range w.t.Paths {
+			for k := range path {
+				if at := time.Duration(k) * w.t.Step; at >= from {
+					path[k] = n * 25
+				}
+			}
+		}
+	}
+	for _, c := range []struct {
+		name           string
+		world          func() *world
+		standard, want int32
+	}{
+		{"a single replica after a scale-out", func() *world {
+			w := falling(10, 9)
+			w.cpu(100)
+			w.ran(9, 9, 10, 10)
+			return w
+		}, 10, 9},
+		{"a rise within the hour", func() *world {
+			w := falling(10, 6)
+			later(w, 30*time.Minute, 8)
+			return w
+		}, 8, 6},
+		{"a rise in ten minutes", func() *world {
+			w := calm(10)
+			w.svc.Max = 100
+			w.remember(10)
+			w.load(11 * 25)
+			w.tide(11 * 25)
+			w.cpu(600)
+			later(w, 5*time.Minute, 12)
+			return w
+		}, 12, 11},
+		{"one low tide", func() *world {
+			w := falling(10, 6)
+			w.t.Made, w.t.Step = w.now.Add(-290*time.Second), 5*time.Minute
+			w.o.History = nil
+			for age := 20 * time.Minute; age > 0; age -= 15 * time.Second {
+				d := Decision{At: w.now.Add(-age), Replicas: 6, From: 10}
+				if age > 6*time.Minute {
+					d.Replicas = 10
+				}
+				w.o.History = append(w.o.History, d)
+			}
+			return w
+		}, 10, 6},
+	} {
+		w := c.world()
+		if got := w.size(); got.Replicas != c.standard {
+			t.Errorf("%s: %d replicas, want %d: %s", c.name, got.Replicas, c.standard, got.Reason)
+		}
+		w.o.Defaults = Eager()
+		w.o.Defaults.ShrinkShare = 1
+		if got := w.size(); got.Replicas != c.want {
+			t.Errorf("%s, eager: %d replicas, want %d: %s", c.name, got.Replicas, c.want, got.Reason)
+		}
+	}
+}

@@ -103,6 +103,7 @@ type account struct {
 	// useful and lost at the start of the scored time do not count.
 	usefulBefore, lostBefore float64
 	late, short, moves       int
+	scales                   int // changes of the replicas that services ask for
 	moments                  []Moment
 	moment                   Moment
 }
@@ -111,6 +112,7 @@ type account struct {
 type serviceAccount struct {
 	cores             float64 // core-seconds
 	violations, harms int
+	desired           int32 // replicas asked for at the last look
 	// The last minutes, and one more, that were violated, and that would have been without lending too.
 	violated, anyway int32
 	// What a chart draws, where the scenario asks for it.
@@ -180,10 +182,15 @@ func (a *account) peakHour(ticks int32) float64 {
 
 // service accounts one service's tick. anyway tells whether it would have broken the SLO without lending too.
 func (a *account) service(w *World, i int, o *measure.Outcome, anyway bool) {
+	s, v := &w.services[i], &a.services[i]
+	scaled := s.desired != v.desired
+	v.desired = s.desired
 	if w.tick < w.scored {
 		return
 	}
-	s, v := &w.services[i], &a.services[i]
+	if scaled {
+		a.scales++
+	}
 	cores := float64(s.Cores)
 	holds := float64(s.ready+s.starting+s.leaving) * cores
 	v.cores += holds * tick.Seconds()

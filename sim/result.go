@@ -28,9 +28,11 @@ type Result struct {
 	PeakUtilisation float64 `json:"peakUtilisation"`
 	// RecallsLate are parcels that were clean after the due time fixed at the first notice, Moves parcels that began to go to offline. TermsBroken
 	// are recalls before the time until which the borrower was last told to expect to stay; only Springtide tells one.
+	// Scales are changes of the replicas that services ask for: each is a write.
 	RecallsLate int             `json:"recallsLate"`
 	TermsBroken int             `json:"termsBroken"`
 	Moves       int             `json:"moves"`
+	Scales      int             `json:"scales"`
 	Services    []ServiceResult `json:"services"`
 	Timeline    []Moment        `json:"-"`
 	// Took is the wall time of the row.
@@ -85,7 +87,7 @@ func (w *World) result(r Row) Result {
 	cores := float64(len(w.machines) * w.b.Fleet.CoresPerNode)
 	out.MeanUtilisation = (a.onlineUsed + a.offlineUsed) / (cores * seconds)
 	out.PeakUtilisation = a.peakHour(w.end-w.scored) / cores
-	out.RecallsLate, out.TermsBroken, out.Moves, out.Timeline = a.late, a.short, a.moves, a.moments
+	out.RecallsLate, out.TermsBroken, out.Moves, out.Scales, out.Timeline = a.late, a.short, a.moves, a.scales, a.moments
 	return out
 }
 

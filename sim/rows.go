@@ -22,6 +22,7 @@ const (
 	AHPA       = "ahpa"
 	Reactive   = "springtide-reactive"
 	Springtide = "springtide"
+	Eager      = "springtide-eager"
 	Oracle     = "oracle"
 	OracleFree = "oracle-free"
 )
@@ -59,7 +60,7 @@ func (r *Row) Charted() bool {
 
 // Policies are the names of all policies.
 func Policies() []string {
-	return []string{Static, HPA, KEDA, CronHPA, DSP, PHPA, AWS, AHPA, Reactive, Springtide, Oracle, OracleFree}
+	return []string{Static, HPA, KEDA, CronHPA, DSP, PHPA, AWS, AHPA, Reactive, Springtide, Eager, Oracle, OracleFree}
 }
 
 // The targets that are swept, the default first.
@@ -102,6 +103,8 @@ func rowsOf(p string, availability float64) []Row {
 		return sweep(p, KnobUtilisation, utilisations)
 	case Reactive:
 		return []Row{{p, LendSpringtide, availability, KnobAvailability, true}, {p, LendNone, availability, KnobAvailability, true}}
+	case Eager:
+		return []Row{{p, LendSpringtide, availability, KnobAvailability, true}}
 	case Springtide:
 		others := slices.DeleteFunc(slices.Clone(availabilities), func(a float64) bool { return a == availability })
 		out := []Row{{p, LendSpringtide, availability, KnobAvailability, true}}
@@ -202,8 +205,8 @@ func lenderOf(name string) []Policy {
 func (r Row) controller(b *scenario.Built) *controllerOptions {
 	lends := r.Lender == LendSpringtide
 	switch r.Policy {
-	case Springtide, Reactive:
-		o := &controllerOptions{Lends: lends, Blind: r.Policy == Reactive}
+	case Springtide, Eager, Reactive:
+		o := &controllerOptions{Lends: lends, Blind: r.Policy == Reactive, Eager: r.Policy == Eager}
 		if r.Target != own(b) {
 			o.Quantile = r.Target / 100
 		}

@@ -33,7 +33,7 @@ func TestNamesOfTheJSON(t *testing.T) {
 		"policies.classes", "policies.classes.NAME",
 		"policies.classes.NAME.onlineCoreHours", "policies.classes.NAME.serviceWeeks", "policies.classes.NAME.sloViolationMinutes",
 		"policies.default", "policies.harmMinutes", "policies.knob", "policies.lender", "policies.meanUtilisation", "policies.moves",
-		"policies.offlineCoreHours", "policies.onlineCoreHours", "policies.peakUtilisation", "policies.policy", "policies.recallsLate", "policies.seed",
+		"policies.offlineCoreHours", "policies.onlineCoreHours", "policies.peakUtilisation", "policies.policy", "policies.recallsLate", "policies.scales", "policies.seed",
 		"policies.services", "policies.services.class", "policies.services.disaggregated", "policies.services.harmMinutes",
 		"policies.services.onlineCoreHours", "policies.services.service", "policies.services.sloViolationMinutes", "policies.services.young",
 		"policies.sloViolationMinutes", "policies.target", "policies.termsBroken", "policies.workLostCoreHours",

@@ -364,36 +364,72 @@ func TestUselessLoadsSayWhy(t *testing.T) {
 	}
 }
 
-// The shipped examples are read and built, and week.yaml is what it says.
+// The shipped examples are read and built, and those that are compared are what they say.
 func TestExamples(t *testing.T) {
 	files, err := filepath.Glob("examples/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
+	built := map[string]*Built{}
 	for _, f := range files {
 		s, err := Load(f)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := build(t, s)
-		if s.Name != "week" {
-			continue
+		built[s.Name] = build(t, s)
+	}
+	week := built["week"]
+	fine, static := 0, 0
+	for i := range week.Services {
+		o := &week.Services[i]
+		t.Logf("%-28s static %3d calm %-5v young %-5v disaggregated %v", o.Name, o.Static, o.Calm, o.Young, o.Disaggregated)
+		static += o.Static * o.Cores
+		if o.Spec.StartUp != config.Duration(180*time.Second) || o.Spec.StartUpSpread != 0 {
+			t.Errorf("%s starts up in %s, with a spread of %v", o.Name, time.Duration(o.Spec.StartUp), o.Spec.StartUpSpread)
 		}
-		fine, static := 0, 0
-		for i := range b.Services {
-			o := &b.Services[i]
-			t.Logf("%-28s static %3d calm %-5v young %-5v disaggregated %v", o.Name, o.Static, o.Calm, o.Young, o.Disaggregated)
-			static += o.Static * o.Cores
-			if o.Spec.StartUp != config.Duration(180*time.Second) || o.Spec.StartUpSpread != 0 {
-				t.Errorf("%s starts up in %s, with a spread of %v", o.Name, time.Duration(o.Spec.StartUp), o.Spec.StartUpSpread)
-			}
-			if !o.Disaggregated {
-				fine++
-			}
-		}
-		t.Log(b.Notes, static)
-		if b.Online != 1000 || len(b.Services) < 30 || fine < 7 {
-			t.Errorf("%d machines, %d services, %d of them by the minute", b.Online, len(b.Services), fine)
+		if !o.Disaggregated {
+			fine++
 		}
 	}
+	t.Log(week.Notes, static)
+	if week.Online != 1000 || len(week.Services) < 30 || fine < 7 {
+		t.Errorf("%d machines, %d services, %d of them by the minute", week.Online, len(week.Services), fine)
+	}
+
+	// A third of other-week is bursty, and it plays no minute that week.yaml plays, nor one twice.
+	other, bursty := built["other-week"], 0
+	for i := range other.Services {
+		o := &other.Services[i]
+		if !o.Calm {
+			bursty++
+		}
+		for _, b := range []*Built{week, other} {
+			for k := range b.Services {
+				if p := &b.Services[k]; p != o && filepath.Base(p.Spec.Trace) == filepath.Base(o.Spec.Trace) && o.measured(other).Before(p.measured(b).Add(b.Duration())) &&
+					p.measured(b).Before(o.measured(other).Add(other.Duration())) {
+					t.Errorf("%s of other-week plays what %s of %s plays, from %s", o.Name, p.Name, b.Name, o.measured(other))
+				}
+			}
+		}
+	}
+	if 3*bursty != len(other.Services) {
+		t.Errorf("%d of %d services of other-week are bursty, want a third", bursty, len(other.Services))
+	}
+
+	// The services of small-services have 3 to 5 replicas, and fill the machines.
+	small := built["small-services"]
+	static = 0
+	for i := range small.Services {
+		o := &small.Services[i]
+		static += o.Static * o.Cores
+		if o.Static < 3 || o.Static > 5 {
+			t.Errorf("%s has %d replicas", o.Name, o.Static)
+		}
+	}
+	if len(small.Services) != 500 || small.Online != (static+63)/64 {
+		t.Errorf("small-services has %d services, and %d machines for %d cores", len(small.Services), small.Online, static)
+	}
 }
+
+// measured is when the first minute that is played was measured, by the clock of the trace.
+func (o *Online) measured(b *Built) time.Time { return b.Start.Add(-o.shift) }
