@@ -33,8 +33,39 @@ type watcher struct {
 	loans  map[string]v1alpha1.Loan
 	shares []v1alpha1.NodeShare
 
+	// planted are findings of the judge that a test itself causes, each with its reason.
+	planted []planted
+
 	mu      sync.Mutex
 	evicted []string // online pods that somebody disrupted
+}
+
+// planted is a finding that a test causes: a rule, part of the object's name, and why it must be so.
+type planted struct{ rule, object, why string }
+
+// plants says that the judge will find what the test does.
+func (s *watcher) plants(rule, object, why string) {
+	s.planted = append(s.planted, planted{rule, object, why})
+}
+
+// judged ends the judge and fails the test for each broken promise that the test did not cause.
+func (s *watcher) judged(w *world.World) {
+	s.t.Helper()
+	r, err := w.Judge()
+	if err != nil {
+		s.t.Error(err)
+	}
+	if r == nil {
+		return
+	}
+	s.t.Log("judge: " + r.Line())
+	for _, f := range r.Findings {
+		if i := slices.IndexFunc(s.planted, func(p planted) bool { return p.rule == f.Rule && strings.Contains(f.Object, p.object) }); i >= 0 {
+			s.t.Logf("judge, as played (%s): %s", s.planted[i].why, f)
+			continue
+		}
+		s.t.Errorf("judge: %s", f)
+	}
 }
 
 // play starts a world, calls each after every step until it says stop or the world ends, and closes the world with the test.
@@ -80,7 +111,9 @@ func play(t *testing.T, o world.Options, each func(w *world.World, s *watcher) (
 		}
 	})
 	s = watch(t, w)
-	if _, err := w.Run(ctx); err != nil && !stopped {
+	_, err = w.Run(ctx)
+	s.judged(w)
+	if err != nil && !stopped {
 		t.Fatal(err)
 	}
 	return w, s

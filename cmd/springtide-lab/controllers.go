@@ -41,6 +41,7 @@ import (
 	"k8s.io/kubernetes/pkg/controller/scheduling/podgroupprotection"
 	"k8s.io/kubernetes/pkg/controller/serviceaccount"
 	"k8s.io/kubernetes/pkg/controller/statefulset"
+	"k8s.io/kubernetes/pkg/controller/tainteviction"
 	quotainstall "k8s.io/kubernetes/pkg/quota/v1/install"
 	tokens "k8s.io/kubernetes/pkg/serviceaccount"
 )
@@ -102,7 +103,7 @@ func (o *controllerOptions) run(ctx context.Context) error {
 		return err
 	}
 	adds := []func(context.Context) error{
-		func(ctx context.Context) error { return set.serviceAccounts(ctx, o) }, set.cluster, set.garbage, set.quotas, set.disruption, set.workloads,
+		func(ctx context.Context) error { return set.serviceAccounts(ctx, o) }, set.cluster, set.garbage, set.quotas, set.disruption, set.workloads, set.nodes,
 	}
 	if o.podGroups {
 		adds = append(adds, set.podGroups)
@@ -297,6 +298,27 @@ func (s *controllerSet) disruption(ctx context.Context) error {
 	budgets := disruption.NewDisruptionController(ctx, core.Pods(), s.shared.Policy().V1().PodDisruptionBudgets(), core.ReplicationControllers(),
 		apps.ReplicaSets(), apps.Deployments(), apps.StatefulSets(), client, s.mapper, scales, client.Discovery())
 	s.add(budgets.Run)
+	return nil
+}
+
+// nodes ends the pods that do not tolerate a NoExecute taint, as a fence, and takes away the pods of nodes that are gone. What the first deletes ends
+// after its grace, by the world's kubelets.
+func (s *controllerSet) nodes(ctx context.Context) error {
+	core := s.shared.Core().V1()
+	client, err := s.client("taint-eviction-controller")
+	if err != nil {
+		return err
+	}
+	taints, err := tainteviction.New(ctx, client, core.Pods(), core.Nodes(), "taint-eviction-controller")
+	if err != nil {
+		return fmt.Errorf("make the taint eviction controller: %w", err)
+	}
+	if client, err = s.client("pod-garbage-collector"); err != nil {
+		return err
+	}
+	collector := newPodCollector(client, core.Pods(), core.Nodes())
+	s.add(taints.Run)
+	s.add(collector.run)
 	return nil
 }
 

@@ -70,6 +70,7 @@ func demo() *cobra.Command {
 	f.StringVar(&o.report, "report", "", "file to write the report to as JSON")
 	f.StringVar(&o.picture, "picture", "", "file to draw the live view to as SVG, as it stands at the end")
 	f.StringVar(&o.world.Springtide, "springtide", "", "the springtide binary (default: springtide next to this one)")
+	f.BoolVar(&o.world.NoJudge, "no-judge", false, "run without the judge of the promises")
 	f.BoolVar(&o.noController, "no-controller", false, "run without springtide: a static day")
 	f.StringVar(&o.world.Mode, "mode", "Auto", "mode of every service and pool: Observe, Recommend or Auto")
 	f.StringVar(&o.world.Dir, "data", "", "directory for the lab's data (default: a temporary one)")
@@ -233,6 +234,9 @@ func (o *demoOptions) soFar(w *world.World) *model.Report {
 		return nil
 	}
 	fmt.Printf("\nstopped after %s of %s; the report so far:\n", counted.Round(time.Minute), o.world.Length)
+	if _, err := w.Judge(); err != nil {
+		fmt.Fprintln(os.Stderr, "the judge:", err)
+	}
 	report := w.Report()
 	return &report
 }

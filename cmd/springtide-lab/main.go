@@ -33,6 +33,6 @@ func root() *cobra.Command {
 		SilenceErrors: true,
 	}
 	cmd.AddCommand(components()...)
-	cmd.AddCommand(up(), demo(), trainPS())
+	cmd.AddCommand(up(), demo(), judgeRun(), trainPS())
 	return cmd
 }

@@ -29,7 +29,7 @@ var levels = map[string]int{
 	"store": 6, "internal/kube": 6, "internal/validate": 6, "internal/clock": 6, "internal/pgtest": 6, "internal/scripttest": 6, "internal/pages": 6, "api": 6, "deploy": 6,
 	"api/v1alpha1": 6, "api/config": 6,
 	"internal/serve": 6, "internal/csvseries": 6, "internal/backtest": 6,
-	"internal/run": 7, "sim": 7, "lab": 7, "scheduler/host/queue": 6, "scheduler/host/bind": 6, "scheduler/host": 7, "scheduler/host/upstream": 7, "scheduler/host/command": 7, "agent/host": 7, "agent/notice": 7, "dashboards": 7,
+	"internal/run": 7, "sim": 7, "lab": 7, "lab/judge": 7, "lab/judge/watch": 7, "scheduler/host/queue": 6, "scheduler/host/bind": 6, "scheduler/host": 7, "scheduler/host/upstream": 7, "scheduler/host/command": 7, "agent/host": 7, "agent/notice": 7, "dashboards": 7,
 	"cmd": 8, "cmd/springtide": 8, "cmd/springtide-agent": 8, "cmd/springtide-lab": 8, "cmd/springtide-scheduler": 8, "internal/archtest": 8, "e2e": 8, "e2e/node": 8, "docs": 8, "tools": 8, "bench": 8, "bench/scheduling": 8,
 }
 
@@ -47,7 +47,8 @@ var sameLevel = map[string][]string{
 	// The host knows upstream's plugins as an interface; the command brings the two together.
 	"scheduler/host/upstream": {"scheduler/host"},
 	"scheduler/host/command":  {"scheduler/host", "scheduler/host/upstream"},
-	"lab":                     {"agent/notice"}, // a pod of the lab hears of notices by the node agent's code
+	"lab":                     {"agent/notice", "lab/judge"}, // a pod of the lab hears of notices by the node agent's code; a report holds the judge's
+	"lab/judge/watch":         {"lab/judge"},
 	"agent/host":              {"agent/notice"},
 }
 
@@ -55,7 +56,7 @@ var sameLevel = map[string][]string{
 const pureBelow = 5
 
 // pureAbove are rooms of higher levels that are as pure as the planner.
-var pureAbove = []string{"internal/loop/protocol"}
+var pureAbove = []string{"internal/loop/protocol", "lab/judge"}
 
 func isPure(room string) bool { return levels[room] < pureBelow || slices.Contains(pureAbove, room) }
 

@@ -25,6 +25,32 @@ func TestTheControllerHoldsNoPeer(t *testing.T) {
 	}
 }
 
+// TestTheJudgeSharesNoCode follows every import of the judge: it holds nothing of this module but itself, directly or not.
+func TestTheJudgeSharesNoCode(t *testing.T) {
+	own := 0
+	for _, pkg := range []string{"lab/judge", "lab/judge/watch"} {
+		for _, d := range closure(t, pkg) {
+			p, ok := strings.CutPrefix(d, module)
+			switch {
+			case !ok:
+			case under(p, "lab/judge"):
+				own++
+			default:
+				t.Errorf("%s imports %s, directly or not: what judges shares no code with what is judged", pkg, p)
+			}
+		}
+	}
+	if own != 3 {
+		t.Errorf("the closures hold %d packages of the judge, want 3: the test looks in the wrong place", own)
+	}
+	if why := refuseImport("lab/judge/watch/x.go", module+"api/v1alpha1"); why == "" {
+		t.Error("an import of the API's types is not refused")
+	}
+	if why := refuseImport("lab/judge/x.go", module+"fleet"); why == "" {
+		t.Error("an import of the fleet's types is not refused")
+	}
+}
+
 // held are those of the rooms of which a closure holds a package.
 func held(deps, rooms []string) []string {
 	var out []string

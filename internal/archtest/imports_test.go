@@ -39,6 +39,8 @@ var thirdParty = map[string][]string{
 		"k8s.io/api", "k8s.io/apiextensions-apiserver", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/component-helpers", "k8s.io/klog/v2", "sigs.k8s.io/kwok/kustomize", "sigs.k8s.io/yaml",
 	},
 
+	"lab/judge/watch": {"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/component-helpers/resource"},
+
 	"agent/host": {
 		"github.com/containerd/nri/pkg/api", "github.com/containerd/nri/pkg/stub", "github.com/prometheus/client_golang/prometheus",
 		"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go",
@@ -104,6 +106,8 @@ func refuseOwn(pkg, room, own string) string {
 	switch {
 	case !ok:
 		return "it has no level"
+	case under(pkg, "lab/judge") && !under(own, "lab/judge"):
+		return "what judges shares no code with what is judged"
 	case toRoom != room && to >= level && !slices.Contains(sameLevel[room], toRoom):
 		return fmt.Sprintf("level %d imports level %d: imports go down", level, to)
 	case toRoom == "lab" && !under(pkg, "lab") && !under(pkg, "cmd/springtide-lab") && room != "e2e":

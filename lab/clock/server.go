@@ -35,6 +35,9 @@ type Server struct {
 	wrote bool
 }
 
+// Judge is the name under which the judge parks. The lab waits for it as for a controller, but it leads nothing.
+const Judge = "judge"
+
 // client is one controller.
 type client struct {
 	until  time.Time
@@ -165,11 +168,27 @@ func (s *Server) AwaitParked(ctx context.Context) (wrote bool, err error) {
 	}
 }
 
+// Led reports whether some controller has parked and its process lives.
+func (s *Server) Led() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.led()
+}
+
+func (s *Server) led() bool {
+	for id := range s.clients {
+		if id != Judge {
+			return true
+		}
+	}
+	return false
+}
+
 // AwaitAny waits until some controller has parked.
 func (s *Server) AwaitAny(ctx context.Context) error {
 	for {
 		s.mu.Lock()
-		known, changed := len(s.clients) > 0, s.changed
+		known, changed := s.led(), s.changed
 		s.mu.Unlock()
 		if known {
 			return nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/lab/judge"
 )
 
 // Report is what a run came to. The JSON names are the demo's contract; what is unknown is null, never zero.
@@ -46,6 +47,8 @@ type Report struct {
 	ByService                []ServiceReport `json:"byService"`
 	Pinned                   []PinReport     `json:"pinned"`
 	Timeline                 []MomentReport  `json:"timeline"`
+	// Judge is what the judge of the run found; absent where it did not run.
+	Judge *judge.Report `json:"judge,omitempty"`
 }
 
 // LoanReport counts the loans that reached their borrower.

@@ -58,6 +58,12 @@ func (r *Report) Text(width int) string {
 	line("demand to notice", "%d, p50 %s, p99 %s; by the wall p50 %s, p99 %s", r.Demands.Count, optional(r.Demands.P50Seconds, "%.0f s"),
 		optional(r.Demands.P99Seconds, "%.0f s"), optional(r.Demands.P50WallSeconds, "%.2f s"), optional(r.Demands.P99WallSeconds, "%.2f s"))
 	line("forecast", "weighted quantile loss %s, the 0.9 quantile covered %s (%d forecasts)", optional(r.Forecast.WQL, "%.3f"), optional(r.Forecast.Coverage90, "%.3f"), r.Forecast.Count)
+	if j := r.Judge; j != nil {
+		line("judge", "%s", j.Line())
+		for _, f := range j.Findings[:min(10, len(j.Findings))] {
+			line("  "+f.Rule, "%s", f)
+		}
+	}
 	line("pinned nodes", "%d", len(r.Pinned))
 	for _, p := range r.Pinned[:min(5, len(r.Pinned))] {
 		line("  "+p.Node, "%.0f min by %s", p.Minutes, p.By)

@@ -39,6 +39,8 @@ func TestPlane(t *testing.T) {
 
 	t.Run("a Deployment's pods are packed on one of kwok's nodes", func(t *testing.T) { placesPods(t, client) })
 	t.Run("the API server comes back on its port and data", func(t *testing.T) { apiServerReturns(t, p, client) })
+	t.Run("a fence ends the pods that do not tolerate it", func(t *testing.T) { fencesEndPods(t, client) })
+	t.Run("the pods of a node that is gone go too", func(t *testing.T) { orphansGo(t, client) })
 	t.Run("a PodGroup that is deleted goes once its pods are gone", func(t *testing.T) { podGroupsGo(t, client) })
 	t.Run("a user without bindings has no rights", func(t *testing.T) { usersAreBound(t, p) })
 	t.Run("a kubelet's identity may write its own node alone", func(t *testing.T) { kubeletsAreConfined(t, p) })
@@ -82,6 +84,74 @@ func TestPlane(t *testing.T) {
 			t.Errorf("a stopped plane starts something: %v", err)
 		}
 	})
+}
+
+// boundPod makes a pod on a node, as a scheduler would have bound it, with a grace of 0: no kubelet ends it here.
+func boundPod(t *testing.T, client kubernetes.Interface, name, node string, tolerations ...corev1.Toleration) {
+	t.Helper()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, Spec: corev1.PodSpec{
+		NodeName: node, Tolerations: tolerations, TerminationGracePeriodSeconds: ptr.To[int64](0), Containers: []corev1.Container{{Name: "app", Image: "app"}}}}
+	if _, err := client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func podGone(client kubernetes.Interface, name string) func(context.Context) (bool, error) {
+	return func(ctx context.Context) (bool, error) {
+		_, err := client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
+		return apierrors.IsNotFound(err), nil
+	}
+}
+
+// fencesEndPods: what every cluster's taint eviction does.
+func fencesEndPods(t *testing.T, client kubernetes.Interface) {
+	ctx := t.Context()
+	if _, err := client.CoreV1().Nodes().Create(ctx, planetest.Node("fenced", nil), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	tolerates := func(seconds *int64) corev1.Toleration {
+		return corev1.Toleration{Key: "example/fence", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: seconds}
+	}
+	boundPod(t, client, "goes", "fenced")
+	boundPod(t, client, "goes-later", "fenced", tolerates(ptr.To[int64](1)))
+	boundPod(t, client, "stays", "fenced", tolerates(nil))
+	node, err := client.CoreV1().Nodes().Get(ctx, "fenced", metav1.GetOptions{})
+	if err == nil {
+		node.Spec.Taints = []corev1.Taint{{Key: "example/fence", Effect: corev1.TaintEffectNoExecute}}
+		_, err = client.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the pod without a toleration is gone", podGone(client, "goes"))
+	eventually(t, "the pod whose toleration ran out is gone", podGone(client, "goes-later"))
+	if _, err := client.CoreV1().Pods("default").Get(ctx, "stays", metav1.GetOptions{}); err != nil {
+		t.Errorf("the pod that tolerates the fence: %v", err)
+	}
+}
+
+// orphansGo: what every cluster's pod garbage collection does.
+func orphansGo(t *testing.T, client kubernetes.Interface) {
+	ctx := t.Context()
+	if _, err := client.CoreV1().Nodes().Create(ctx, planetest.Node("leaves", nil), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"orphan", "leaving-orphan"} {
+		boundPod(t, client, name, "leaves")
+	}
+	boundPod(t, client, "neighbour", "fenced", corev1.Toleration{Operator: corev1.TolerationOpExists})
+	if err := client.CoreV1().Pods("default").Delete(ctx, "leaving-orphan", metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](600)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.CoreV1().Nodes().Delete(ctx, "leaves", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"orphan", "leaving-orphan"} {
+		eventually(t, name+" is gone", podGone(client, name))
+	}
+	if _, err := client.CoreV1().Pods("default").Get(ctx, "neighbour", metav1.GetOptions{}); err != nil {
+		t.Errorf("the pod of a node that stays: %v", err)
+	}
 }
 
 // podGroupsGo: the API server puts a finalizer on each PodGroup, which a controller takes off.

@@ -46,7 +46,7 @@ func (w *World) newController(id string) (*controller, error) {
 	var config []string
 	if w.options.Interval > 0 {
 		file := filepath.Join(w.dir, "springtide-"+id+".yaml")
-		if err := os.WriteFile(file, fmt.Appendf(nil, "interval: %s\nprometheus: {url: %q}\n", w.options.Interval, w.prometheusURL), 0o644); err != nil {
+		if err := os.WriteFile(file, fmt.Appendf(nil, "interval: %s\nprometheus: {url: %q}\n", w.options.Interval, w.sourceURL()), 0o644); err != nil {
 			return nil, fmt.Errorf("write the configuration of controller %s: %w", id, err)
 		}
 		config = append(config, "--config="+file)
@@ -62,7 +62,7 @@ func (w *World) newController(id string) (*controller, error) {
 			"--kubeconfig=" + kubeconfig,
 			"--namespace=" + systemNamespace,
 			"--identity=" + id,
-			"--prometheus=" + w.prometheusURL,
+			"--prometheus=" + w.sourceURL(),
 			"--store=" + w.store,
 			"--listen=" + address,
 			"--clock=" + w.clock.URL(id),

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/lab/liar"
 	"github.com/springtide/springtide/lab/model"
 	"github.com/springtide/springtide/lab/prom"
 	"github.com/springtide/springtide/lab/scrape"
@@ -47,8 +48,14 @@ func (w *World) openPrometheus(ctx context.Context, dir string, rules []string) 
 	if err := past.Commit(ctx); err != nil {
 		return err
 	}
-	w.prometheusURL, err = p.Serve("127.0.0.1:0")
-	return err
+	if w.prometheusURL, err = p.Serve("127.0.0.1:0"); err != nil || !w.options.Liar {
+		return err
+	}
+	if w.liar, err = liar.Listen(w.prometheusURL); err != nil {
+		return err
+	}
+	w.onClose(w.liar.Close)
+	return nil
 }
 
 // points are the known values of a recorded series.

@@ -75,6 +75,10 @@ type Options struct {
 	ScrapeLoss     float64
 	// NoAgents leaves the machines without node agents: the controller decides when one is clean, and no socket is lent.
 	NoAgents bool
+	// NoJudge leaves out the judge, which otherwise follows every run with a controller (package judge).
+	NoJudge bool
+	// Liar puts a proxy before Prometheus, which the controllers and the judge ask in its place: see World.Liar.
+	Liar bool
 	// Faults take things down on purpose.
 	Faults []Fault
 	// OnStep, when set, is called after each step, from the world's own goroutine: all of the world may be looked at and changed.
@@ -89,6 +93,9 @@ type Options struct {
 func (o *Options) scrapes() scrape.Options {
 	return scrape.Options{Interval: o.ScrapeInterval, Loss: o.ScrapeLoss, OwnTimes: o.ScrapeInterval > Step || o.ScrapeLoss > 0, Seed: o.Seed}
 }
+
+// judged reports whether the judge follows the run: there is somebody to judge.
+func (o *Options) judged() bool { return o.Springtide != "" && !o.NoJudge }
 
 // withDefaults fills in what was left out.
 func (o Options) withDefaults() Options {

@@ -50,6 +50,9 @@ func (w *World) Run(ctx context.Context) (*model.Report, error) {
 	if err := w.awaitRules(); err != nil {
 		return nil, err
 	}
+	if _, err := w.Judge(); err != nil {
+		return nil, err
+	}
 	report := w.Report()
 	return &report, nil
 }
@@ -94,6 +97,7 @@ func (w *World) step(ctx context.Context, from, to time.Time) error {
 		}
 	}
 	lap(&w.spent.Scrape)
+	w.tellTruth(to)
 	w.clock.Release()
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/springtide/springtide/deploy/rules"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/lab/clock"
+	"github.com/springtide/springtide/lab/liar"
 	"github.com/springtide/springtide/lab/model"
 	"github.com/springtide/springtide/lab/plane"
 	"github.com/springtide/springtide/lab/process"
@@ -56,6 +57,8 @@ type World struct {
 	written map[string]float64
 	truth   *model.Truth
 	outages []*outage
+	judging *judging   // nil when nobody judges
+	liar    *liar.Liar // nil when nothing stands before Prometheus
 
 	began, countedAt, paced time.Time // by the wall
 	// usedBefore is each process's processor time at countedAt.
@@ -124,7 +127,10 @@ func (w *World) build(ctx context.Context) error {
 		return nil
 	}
 	w.options.Progress("starting springtide")
-	return w.startControllers(ctx)
+	if err := w.startControllers(ctx); err != nil {
+		return err
+	}
+	return w.startJudge()
 }
 
 // invent settles what the world is made of: services from traces, machines, jobs. Nothing runs yet.
@@ -261,6 +267,9 @@ func (w *World) recall(ctx context.Context) error {
 func (w *World) stand(ctx context.Context) error {
 	o := w.options.Plane
 	o.Dir, o.Keep, o.Progress = w.dir, w.options.Keep, w.options.Progress
+	if err := w.prepareJudge(&o); err != nil {
+		return err
+	}
 	var err error
 	if w.plane, err = plane.Start(ctx, o); err != nil {
 		return err
@@ -380,7 +389,9 @@ func (w *World) Report() model.Report {
 	if !w.countedAt.IsZero() {
 		wall = time.Since(w.countedAt)
 	}
-	return w.truth.Report(wall)
+	report := w.truth.Report(wall)
+	report.Judge = w.judgement()
+	return report
 }
 
 // Counted is the virtual time that is in the account.
