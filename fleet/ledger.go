@@ -93,6 +93,30 @@ func (l Ledger) ChargeRecalls(now time.Time, pods int) Ledger {
 	return l
 }
 
+// ReturnRecalls takes recalls back that were charged at a time, and of which nothing came, while the minute that they were charged in is the running one.
+func (l Ledger) ReturnRecalls(charged time.Time, pods int) Ledger {
+	if !l.WindowStart.After(charged) {
+		l.Recalls = max(l.Recalls-pods, 0)
+	}
+	return l
+}
+
+// Return takes pods of an owner back that were charged at a time and stayed, for as long as the windows run that they were charged in.
+func (l Ledger) Return(charged time.Time, owner string, pods int) Ledger {
+	if !l.WindowStart.After(charged) {
+		l.Evictions = max(l.Evictions-pods, 0)
+	}
+	i, found := slices.BinarySearchFunc(l.Owners, owner, func(d Disrupted, o string) int { return cmp.Compare(d.Owner, o) })
+	if l.SpanStart.After(charged) || !found {
+		return l
+	}
+	l.Owners = slices.Clone(l.Owners)
+	if l.Owners[i].Pods -= pods; l.Owners[i].Pods <= 0 {
+		l.Owners = slices.Delete(l.Owners, i, i+1)
+	}
+	return l
+}
+
 // taken is how many pods were taken in the running span: of an owner, and of all.
 func (l *Ledger) taken(owner string) (ofOwner, all int) {
 	for _, d := range l.Owners {

@@ -345,9 +345,8 @@ type Pod struct {
 	LeavesAt Known[int32]
 	// HoldsOn is the name of the machine whose room a filler holds, known before the filler is bound.
 	HoldsOn string
-	// RefusedBy names the disruption budget that refused the pod's eviction when it was asked last, as far as this process knows. Reasons name
-	// it; no decision uses it.
-	RefusedBy string
+	// Refused is why the pod's eviction was refused when it was asked last, as far as this process knows.
+	Refused Refusal
 	// NoticeEpoch and AckEpoch are the loan epochs in the notice and ack annotations; 0 means none.
 	NoticeEpoch, AckEpoch int64
 	NoticeLoan            LoanID

@@ -263,7 +263,7 @@ func (m *maker) invite(l *fleet.Loan, offline []*fleet.Pod) {
 	own := []*fleet.Loan{l}
 	for _, p := range offline {
 		switch {
-		case p.Deleting:
+		case p.Deleting, p.Refused.Holds(s.At):
 		case over || answers(p, own):
 			m.ends[p.ID] = true
 			m.plan.Evictions = append(m.plan.Evictions, Eviction{Pod: PodRef{p.Name, p.ID}, Loan: l.ID, Job: p.Job,

@@ -46,17 +46,37 @@ func (m *maker) patient(l *fleet.Loan) bool {
 	return len(m.unevicted(l.Node)) > 0 && m.in.Snapshot.At.Before(l.PatienceEnds(m.terms(l).Ladder, m.in.Thawed))
 }
 
-// refusal says why pods were never evicted: the disruption budget is named if it is known.
+// refusal says what is known of pods that were never evicted: who refused it, or that no answer is known.
 func (m *maker) refusal(l *fleet.Loan) string {
 	pods := m.unevicted(l.Node)
-	budget := "a disruption budget"
-	for _, p := range pods {
-		if p.RefusedBy != "" {
-			budget = fmt.Sprintf("disruption budget %s/%s", p.Name.Namespace, p.RefusedBy)
-			break
+	patience := m.terms(l).Ladder.OrDefault().Patience
+	if by := fleet.Guards(pods); by != "" {
+		return fmt.Sprintf("%s refused to evict %d pods until %s after the deadline", by, len(pods), patience)
+	}
+	return fmt.Sprintf("%d pods were not evicted until %s after the deadline", len(pods), patience)
+}
+
+// ended says what became of a machine's pods that the ladder ended, as the API server shows it.
+func (m *maker) ended(node fleet.NodeID) string {
+	killed, ending := 0, 0
+	for _, p := range m.pods[node] {
+		switch {
+		case p.Class != fleet.PodOffline:
+		case p.Killed:
+			killed++
+		case p.Deleting:
+			ending++
 		}
 	}
-	return fmt.Sprintf("%s refused to evict %d pods until %s after the deadline", budget, len(pods), m.terms(l).Ladder.OrDefault().Patience)
+	switch {
+	case killed+ending == 0:
+		return "no offline pod is left on it"
+	case ending == 0:
+		return fmt.Sprintf("%d pods were killed and are still there", killed)
+	case killed == 0:
+		return fmt.Sprintf("%d evicted pods are still there", ending)
+	}
+	return fmt.Sprintf("%d killed and %d evicted pods are still there", killed, ending)
 }
 
 // draining takes the parcel home when the node side says Clean, and climbs the ladder until it does: evictions, the announced kill, the
@@ -115,7 +135,7 @@ func (m *maker) shut(l *fleet.Loan) bool {
 // ended by the fence.
 func (m *maker) kill(l *fleet.Loan) {
 	for _, p := range m.stayers(l) {
-		if p.Deleting {
+		if p.Deleting && !p.Refused.Holds(m.in.Snapshot.At) {
 			m.ends[p.ID] = true
 			m.plan.Kills = append(m.plan.Kills, Kill{Pod: PodRef{p.Name, p.ID}, Loan: l.ID, Job: p.Job,
 				Why: Why{"KillAnnounced", fmt.Sprintf("machine %s goes home, and its pods had until %s to end", l.NodeName, l.KillAt.UTC().Format(time.RFC3339))}})
@@ -136,6 +156,7 @@ func (m *maker) evict(l *fleet.Loan) {
 			loans = m.homewardOn(l.Node)
 		}
 		switch {
+		case p.Refused.Holds(s.At): // asked a moment ago; another try is due later, or when what refused it changes
 		case !s.At.Before(l.Deadline) || answers(p, loans):
 			m.ends[p.ID] = true
 			m.plan.Evictions = append(m.plan.Evictions, Eviction{Pod: PodRef{p.Name, p.ID}, Loan: l.ID, Job: p.Job,
@@ -163,18 +184,18 @@ func (m *maker) climb(l *fleet.Loan) {
 	s, ladder := m.in.Snapshot, m.terms(l).Ladder.OrDefault()
 	switch {
 	case l.Phase == fleet.Draining && l.KillAt.IsZero() && m.ending(l):
-		after, err := l.AnnounceKill(s.At, m.killAt(l), "pods whose end was announced are killed when their time is over")
+		after, err := l.AnnounceKill(s.At, m.killAt(l), m.announcing(l))
 		m.step(passFollow, MoveAnnounce, *l, after, err, "KillAnnounced")
 	case l.Phase == fleet.Draining && l.KillAt.IsZero():
 		if !m.patient(l) {
-			after, err := l.AnnounceKill(s.At, m.killAt(l), m.refusal(l)+": the recall goes on without it")
+			after, err := l.AnnounceKill(s.At, m.killAt(l), m.refusal(l)+": the recall goes on without them, and the machine is cut off when it is not clean")
 			m.step(passFollow, MoveAnnounce, *l, after, err, "BudgetRefused")
 		}
 	case l.Phase == fleet.Draining && !s.At.Before(l.KillAt.Add(ladder.Fence)) && !s.At.Before(l.Deadline):
 		if m.patient(l) {
 			return // the fence would end pods that were never evicted
 		}
-		why := fmt.Sprintf("machine %s is not clean %s after its pods were killed: it is cut off", l.NodeName, ladder.Fence)
+		why := fmt.Sprintf("machine %s is not clean %s after the time of the kill, %s: it is cut off", l.NodeName, ladder.Fence, m.ended(l.Node))
 		if len(m.unevicted(l.Node)) > 0 {
 			why = fmt.Sprintf("%s: machine %s is cut off", m.refusal(l), l.NodeName)
 		}
@@ -183,6 +204,25 @@ func (m *maker) climb(l *fleet.Loan) {
 	case l.Phase == fleet.Fenced && s.At.Sub(l.Since) >= ladder.WriteOff:
 		after, err := l.WriteOff(s.At, fmt.Sprintf("machine %s is not clean %s after it was cut off: its capacity counts as lost until it is", l.NodeName, ladder.WriteOff))
 		m.step(passFollow, MoveWriteOff, *l, after, err, "NotClean")
+	}
+}
+
+// announcing says for whom the time of the kill runs: for evicted pods, or for none where the machine's offline pods are gone.
+func (m *maker) announcing(l *fleet.Loan) string {
+	ending := 0
+	for _, p := range m.pods[l.Node] {
+		if p.Class == fleet.PodOffline && p.Deleting {
+			ending++
+		}
+	}
+	left := m.unevicted(l.Node)
+	switch by := fleet.Guards(left); {
+	case ending == 0:
+		return "no offline pod is left to evict: the machine is cut off when it is not clean in time"
+	case by != "":
+		return fmt.Sprintf("%d evicted pods are killed when their time is over; %s refused to evict %d more", ending, by, len(left))
+	default:
+		return fmt.Sprintf("%d evicted pods are killed when their time is over", ending)
 	}
 }
 

@@ -31,12 +31,12 @@ func TestPatienceWithRefusedEvictions(t *testing.T) {
 		{name: "the pool has more of it", deadline: 2 * time.Minute, patience: 5 * time.Minute, refused: 2},
 		{name: "the pool has less of it", deadline: 30 * time.Second, patience: 30 * time.Second, refused: 1, kind: MoveAnnounce, kill: time.Minute, reason: "budget batch/pdb"},
 		{name: "a freeze took the time", deadline: 5 * time.Minute, thawed: time.Minute, refused: 1},
-		{name: "the first was accepted", deadline: time.Second, refused: 2, ending: 1, kind: MoveAnnounce, kill: time.Minute, reason: "pods whose end was announced"},
-		{name: "all were accepted", deadline: time.Second, ending: 2, kind: MoveAnnounce, kill: time.Minute, reason: "pods whose end was announced"},
-		{name: "nobody is there", deadline: time.Second, kind: MoveAnnounce, kill: 30 * time.Second, reason: "pods whose end was announced"},
+		{name: "the first was accepted", deadline: time.Second, refused: 2, ending: 1, kind: MoveAnnounce, kill: time.Minute, reason: "1 evicted pods are killed when their time is over; disruption budget batch/pdb refused to evict 2 more"},
+		{name: "all were accepted", deadline: time.Second, ending: 2, kind: MoveAnnounce, kill: time.Minute, reason: "2 evicted pods are killed when their time is over"},
+		{name: "nobody is there", deadline: time.Second, kind: MoveAnnounce, kill: 30 * time.Second, reason: "no offline pod is left to evict"},
 		{name: "killed, and there is patience with the others", deadline: 119 * time.Second, refused: 1, ending: 1, killAt: -time.Minute},
 		{name: "killed, and the patience is over", deadline: 2 * time.Minute, refused: 1, ending: 1, killAt: -time.Minute, kind: MoveFence, reason: "budget batch/pdb refused to evict 1 pods"},
-		{name: "killed, and all were evicted", deadline: 70 * time.Second, ending: 1, killAt: -time.Minute, kind: MoveFence, reason: "after its pods were killed"},
+		{name: "killed, and all were evicted", deadline: 70 * time.Second, ending: 1, killAt: -time.Minute, kind: MoveFence, reason: "1 evicted pods are still there"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(4)
@@ -51,7 +51,7 @@ func TestPatienceWithRefusedEvictions(t *testing.T) {
 				p := &w.s.Pods[len(w.s.Pods)-1]
 				p.Grace, p.NoticeLoan, p.NoticeEpoch, p.AckEpoch = grace, l.ID, 2, 2
 				if p.Deleting = i >= c.refused; !p.Deleting {
-					p.RefusedBy = "pdb"
+					p.Refused = fleet.Refusal{Cause: fleet.RefusedByBudget, By: "batch/pdb"}
 				}
 			}
 			in := w.input()

@@ -21,6 +21,7 @@ import (
 	"github.com/springtide/springtide/agent/share"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/eviction"
 	"github.com/springtide/springtide/internal/kube/facts"
 )
 
@@ -119,7 +120,7 @@ func New(o Options) (*Agent, error) {
 	if o.Overlap.Advice.Period <= 0 {
 		o.Overlap.Advice, o.Overlap.Evictions = shape.DefaultAdvice(), shape.DefaultEvictions()
 	}
-	a := &Agent{o: o, m: NewMetrics(o.Registry), free: map[share.Errand]time.Time{}, classes: map[string]fleet.PodClass{}, guard: guard{done: make(chan evicted, 16)}}
+	a := &Agent{o: o, m: NewMetrics(o.Registry), free: map[share.Errand]time.Time{}, classes: map[string]fleet.PodClass{}, guard: guard{done: make(chan evicted, 16), refused: eviction.NewMemory(), ledger: &chargeWriter{}}}
 	var err error
 	if a.topology, err = ReadTopology(o.Roots); err != nil {
 		return nil, err
@@ -224,7 +225,7 @@ func (a *Agent) Cycle(ctx context.Context, f *Facts, now time.Time) (*Outcome, e
 			out.Problems = append(out.Problems, "pod "+f.Pods[i].FullName()+": "+p)
 		}
 	}
-	out.Capabilities = a.conditions()
+	out.Capabilities = append(a.conditions(), a.evictionsCondition(in, now))
 	a.show(out, in)
 	return out, nil
 }

@@ -26,6 +26,7 @@ const (
 	CapCPUIdle   = "CPUIdle"           // reclaimed BestEffort pods run when no other does
 	CapCPUQuota  = "CPUQuota"          // the quota of reclaimed pods follows what online leaves idle
 	CapMemoryBox = "MemoryBox"         // reclaimed pods run in a memory box
+	CapEvictions = "Evictions"         // evictions under pressure are accepted
 	CapReclaim   = "MemoryReclaim"     // page cache of reclaimed pods is taken before any of them is evicted
 	CapPSI       = "PressureStall"     // the kernel reports pressure
 	CapIOWeight  = "IOWeight"          // reclaimed pods have a low weight for I/O

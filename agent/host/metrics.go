@@ -58,7 +58,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		pressure:   prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: ns + "pressure", Help: "1 for each eviction rule whose threshold is passed."}, []string{"rule"}),
 		movedPods:  prometheus.NewGauge(prometheus.GaugeOpts{Name: ns + "moved_pods", Help: "Reclaimed pods that keep their memory off cells where little is free; the log names them."}),
 		reclaims:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: ns + "memory_reclaims_total", Help: "Requests to the kernel for memory of reclaimed pods, and for page cache on cells that change hands: all, part, or error."}, []string{"result"}),
-		evictions:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: ns + "evictions_total", Help: "Evictions of reclaimed pods, by rule and result: ok, refused by a disruption budget, error."}, []string{"rule", "result"}),
+		evictions:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: ns + "evictions_total", Help: "Evictions of reclaimed pods, by rule and result: ok, refused by the API server (a budget, a webhook, a policy, a missing right), error."}, []string{"rule", "result"}),
 	}
 	if r != nil {
 		r.MustRegister(m.cycles, m.writes, m.calls, m.repaired, m.problems, m.capability, m.parcels, m.apiWrites, m.factsAge, m.connected, m.lost, m.pods, m.skipped, m.stateError, m.relays,

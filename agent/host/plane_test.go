@@ -10,18 +10,24 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/springtide/springtide/agent/notice"
 	"github.com/springtide/springtide/agent/shape"
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/eviction"
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/lab/plane"
 	"github.com/springtide/springtide/lab/plane/planetest"
@@ -225,9 +231,10 @@ func (f *fixture) checkEviction(t *testing.T, c *Cluster) {
 	if got := f.share(t).Status; len(got.Evictions) != 1 || got.Evictions[0].Owner != "default/Pod/spare" || got.Reporter != v1alpha1.ReporterAgent {
 		t.Errorf("%+v", got)
 	}
-	if err := c.evict(t.Context(), shape.Eviction{UID: "gone", Name: "default/gone"}); err != nil {
-		t.Errorf("a pod that is gone: %v", err)
+	if a := eviction.Classify("default", c.evict(t.Context(), shape.Eviction{UID: "gone", Name: "default/gone"})); a.Verdict != eviction.Gone {
+		t.Errorf("a pod that is gone: %+v", a)
 	}
+	checkRefusals(t, f, c)
 	// The API server tries an eviction with another UID for some seconds before it refuses, so the agent's own limit may end it first.
 	_ = c.evict(t.Context(), shape.Eviction{UID: "another", Name: "default/spare"})
 	if p, err := f.core.CoreV1().Pods("default").Get(t.Context(), "spare", metav1.GetOptions{}); err != nil || p.DeletionTimestamp != nil {
@@ -240,6 +247,92 @@ func (f *fixture) checkEviction(t *testing.T, c *Cluster) {
 		p, err := f.core.CoreV1().Pods("default").Get(t.Context(), "spare", metav1.GetOptions{})
 		return err != nil || p.DeletionTimestamp != nil
 	})
+}
+
+// checkRefusals asks a real API server for evictions that it refuses, and what is understood of each answer.
+func checkRefusals(t *testing.T, f *fixture, c *Cluster) {
+	running := func(name string, labels map[string]string) string {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", Labels: labels},
+			Spec: corev1.PodSpec{NodeName: "m", Containers: []corev1.Container{{Name: "c", Image: "none"}}}}
+		pod.Spec.AutomountServiceAccountToken = new(bool)
+		pod, err := f.core.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}}
+		if _, err := f.core.CoreV1().Pods("default").UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		return string(pod.UID)
+	}
+	budget := func(name string, labels map[string]string) {
+		none := intstr.FromInt32(0)
+		if _, err := f.core.PolicyV1().PodDisruptionBudgets("default").Create(t.Context(), &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &none, Selector: &metav1.LabelSelector{MatchLabels: labels}}}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one, two := map[string]string{"budgets": "one"}, map[string]string{"budgets": "two"}
+	budget("one", one)
+	budget("two-a", two)
+	budget("two-b", two)
+	guarded := map[string]string{"guarded": "yes"}
+	deny := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "no-evictions"}, Spec: admissionv1.ValidatingAdmissionPolicySpec{
+		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+			Operations: []admissionv1.OperationType{admissionv1.Create},
+			Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods/eviction"}}}}}},
+		Validations: []admissionv1.Validation{{Expression: "object.metadata.name != 'by-policy'", Message: "it is kept"}}}}
+	if _, err := f.core.AdmissionregistrationV1().ValidatingAdmissionPolicies().Create(t.Context(), deny, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.core.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Create(t.Context(), &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "no-evictions"},
+		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: "no-evictions", ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	// A webhook that no service answers, for one pod by name alone.
+	fail, none, path := admissionv1.Fail, admissionv1.SideEffectClassNone, "https://127.0.0.1:1/"
+	if _, err := f.core.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "silent"}, Webhooks: []admissionv1.ValidatingWebhook{{Name: "silent.example.com", FailurePolicy: &fail, SideEffects: &none,
+			AdmissionReviewVersions: []string{"v1"}, ClientConfig: admissionv1.WebhookClientConfig{URL: &path},
+			MatchConditions: []admissionv1.MatchCondition{{Name: "one", Expression: "object.metadata.name == 'by-webhook'"}},
+			Rules: []admissionv1.RuleWithOperations{{Operations: []admissionv1.OperationType{admissionv1.Create},
+				Rule: admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods/eviction"}}}}}}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	poor := rest.CopyConfig(f.RESTConfig())
+	poor.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:springtide-agent:poor"}
+	core, err := kubernetes.NewForConfig(poor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		pod    string
+		labels map[string]string
+		by     *Cluster
+		want   eviction.Answer
+	}{
+		{"by-budget", one, c, eviction.Answer{Verdict: eviction.Later, Cause: fleet.RefusedByBudget, By: "default/one"}},
+		{"by-two", two, c, eviction.Answer{Verdict: eviction.Never, Cause: fleet.RefusedByBudgets}},
+		{"by-policy", guarded, c, eviction.Answer{Verdict: eviction.Never, Cause: fleet.RefusedByPolicy, By: "no-evictions"}},
+		{"by-webhook", guarded, c, eviction.Answer{Verdict: eviction.Later, Cause: fleet.RefusedByWebhook, By: "silent.example.com"}},
+		{"by-rights", guarded, &Cluster{Core: core}, eviction.Answer{Verdict: eviction.Never, Cause: fleet.RefusedByRights, By: poor.Impersonate.UserName}},
+	} {
+		uid := running(x.pod, x.labels)
+		var got eviction.Answer
+		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) { // the API server reads policies and webhooks in a while
+			err := x.by.evict(t.Context(), shape.Eviction{UID: uid, Name: "default/" + x.pod})
+			got = eviction.Classify("default", err)
+			got.After = 0
+			if got == x.want {
+				break
+			}
+			if got.Done() || time.Now().After(deadline) {
+				t.Errorf("%s: %+v by %v, want %+v", x.pod, got, err, x.want)
+				break
+			}
+		}
+	}
 }
 
 // checkNotice gives the pod a notice and answers it.

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -53,8 +53,12 @@ type guard struct {
 	charged []v1alpha1.AgentEviction
 	share   types.UID
 	owners  map[string]string
-	// done are the answers of the API server to evictions.
-	done           chan evicted
+	// done are the answers of the API server to evictions; refused remembers the refusals, and until when the next candidate goes instead.
+	done    chan evicted
+	refused *eviction.Memory
+	// lists is how many lists of charges were made, ledger writes them in that order.
+	lists          int
+	ledger         *chargeWriter
 	lastConditions []string
 	// growth is by how much the use of online is forecast to grow, as the controller wrote it; 0 for none.
 	growth float64
@@ -66,6 +70,18 @@ type guard struct {
 type evicted struct {
 	shape.Eviction
 	err error
+	// asked: the API server was asked, at a time. charged is the entry of the ledger.
+	asked   bool
+	at      time.Time
+	charged v1alpha1.AgentEviction
+	share   types.UID
+	c       *Cluster
+}
+
+// chargeWriter writes lists of charges in the order in which they were made: a later list holds all of an earlier one that still counts.
+type chargeWriter struct {
+	mu   sync.Mutex
+	last int
 }
 
 // observe takes what a cycle found over into the guard.
@@ -172,7 +188,11 @@ func (a *Agent) Protect(ctx context.Context, c *Cluster, now time.Time) []shape.
 		return nil
 	}
 	for len(g.done) > 0 {
-		a.evictionDone(<-g.done, now)
+		a.evictionDone(ctx, <-g.done, now)
+	}
+	for i := range g.candidates {
+		refusal := g.refused.Refused(types.UID(g.candidates[i].UID), now)
+		g.candidates[i].Refused = refusal.Holds(now)
 	}
 	s := g.meter.measure(a.cgroups, a.o.Roots, g.online, g.away, g.coarse, g.pods, now)
 	s.signals.Growth = g.growth
@@ -261,48 +281,125 @@ func (a *Agent) askBack(path string, b fleet.Bytes) {
 
 // evict evicts one pod through its disruption budgets, while the machine is measured on.
 func (a *Agent) evict(ctx context.Context, c *Cluster, e shape.Eviction, now time.Time) {
+	g := &a.guard
+	x := evicted{Eviction: e, at: now, share: g.share, c: c, charged: v1alpha1.AgentEviction{Owner: g.owners[e.UID], Rule: e.Rule, Time: metav1.NewTime(now)}}
 	if c == nil {
-		a.evictionDone(evicted{e, errors.New("the API server is away")}, time.Time{})
+		x.err = errors.New("the API server is away")
+		a.evictionDone(ctx, x, now)
 		return
 	}
-	g := &a.guard
 	g.charged = slices.DeleteFunc(g.charged, func(x v1alpha1.AgentEviction) bool { return now.Sub(x.Time.Time) > fleet.LedgerSpan })
-	g.charged = append(g.charged, v1alpha1.AgentEviction{Owner: g.owners[e.UID], Rule: e.Rule, Time: metav1.NewTime(now)})
-	charged, share := slices.Clone(g.charged), g.share
+	g.charged = append(g.charged, x.charged)
+	charged, list := g.list()
 	go func() {
 		// The ledger is written before the act. A node without a share has no pool whose ledger could count it.
-		err := c.charge(ctx, share, charged)
-		if err == nil {
-			err = c.evict(ctx, e)
+		if x.err = g.ledger.write(ctx, c, x.share, charged, list); x.err == nil {
+			x.asked, x.err = true, c.evict(ctx, e)
 		}
 		select {
-		case a.guard.done <- evicted{e, err}:
+		case a.guard.done <- x:
 		case <-ctx.Done():
 		}
 	}()
 }
 
-// evictionDone takes the answer over. A refusal leaves the pod among the candidates; after a success the node offers nothing for a while.
-func (a *Agent) evictionDone(e evicted, now time.Time) {
+// list is a copy of the charges, with its number.
+func (g *guard) list() ([]v1alpha1.AgentEviction, int) {
+	g.lists++
+	return slices.Clone(g.charged), g.lists
+}
+
+// evictionDone takes the answer over. A pod that was refused is passed over until another try is due, and what the API server denied is charged no more;
+// after a success the node offers nothing for a while.
+func (a *Agent) evictionDone(ctx context.Context, e evicted, now time.Time) {
+	g := &a.guard
+	namespace, _, _ := strings.Cut(e.Name, "/")
+	answer := eviction.Classify(namespace, e.err)
 	outcome := "ok"
-	if e.err != nil {
-		outcome = "error"
-		if apierrors.IsTooManyRequests(e.err) {
-			outcome = "refused"
-		}
-		a.guard.evictor.Pending = slices.DeleteFunc(a.guard.evictor.Pending, func(uid string) bool { return uid == e.UID })
-		a.o.Log.Warn("a reclaimed pod was not evicted", "pod", e.Name, "rule", e.Rule, "why", e.Why, "err", e.err)
-	} else {
+	switch {
+	case answer.Done():
+		g.refused.Forget(types.UID(e.UID))
 		a.o.Log.Info("a reclaimed pod is evicted", "pod", e.Name, "rule", e.Rule, "why", e.Why)
-		a.guard.advice.Held = now.Add(a.o.Overlap.Evictions.Hold)
+		g.advice.Held = now.Add(a.o.Overlap.Evictions.Hold)
+	default:
+		g.evictor.Pending = slices.DeleteFunc(g.evictor.Pending, func(uid string) bool { return uid == e.UID })
+		log := []any{"pod", e.Name, "rule", e.Rule, "why", e.Why, "err", e.err}
+		if outcome = "error"; e.asked {
+			refusal := g.refused.Note(types.UID(e.UID), namespace, answer, now)
+			log = append(log, "by", refusal.Who(), "again", refusal.Until)
+		}
+		a.o.Log.Warn("a reclaimed pod was not evicted", log...)
+		if !e.asked || answer.Definite() {
+			a.notCharged(ctx, &e)
+		}
+		if e.asked && answer.Definite() { // the next pod need not wait for this one to show its effect
+			outcome = "refused"
+			if i := slices.IndexFunc(g.evictor.Done, e.at.Equal); i >= 0 {
+				g.evictor.Done = slices.Delete(slices.Clone(g.evictor.Done), i, i+1)
+			}
+		}
 	}
 	a.m.evictions.WithLabelValues(e.Rule, outcome).Inc()
+}
+
+// notCharged takes the charge of an eviction back of which nothing came.
+func (a *Agent) notCharged(ctx context.Context, e *evicted) {
+	g := &a.guard
+	i := slices.Index(g.charged, e.charged)
+	if i < 0 {
+		return
+	}
+	g.charged = slices.Delete(slices.Clone(g.charged), i, i+1)
+	charged, list := g.list()
+	go func() {
+		if err := g.ledger.write(ctx, e.c, e.share, charged, list); err != nil {
+			a.o.Log.Warn("an eviction that was refused stays charged until the next one", "pod", e.Name, "err", err)
+		}
+	}()
+}
+
+// write writes a list of charges, unless a later one was written.
+func (w *chargeWriter) write(ctx context.Context, c *Cluster, share types.UID, charged []v1alpha1.AgentEviction, list int) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if list < w.last {
+		return nil
+	}
+	if err := c.charge(ctx, share, charged); err != nil {
+		return err
+	}
+	w.last = list
+	return nil
+}
+
+// evictionsCondition says whether the evictions that pressure asks for are accepted, and who refuses them.
+func (a *Agent) evictionsCondition(in *shape.Input, now time.Time) Capability {
+	out := Capability{Type: CapEvictions, OK: true, Reason: "Available", Message: "reclaimed pods are evicted under pressure"}
+	if !a.o.Overlap.Evict {
+		return Capability{Type: CapEvictions, Reason: "Off", Message: "evictions are off: pressure takes no reclaimed pod"}
+	}
+	for i := range in.Pods {
+		p := &in.Pods[i]
+		r := a.guard.refused.Refused(types.UID(p.UID), now)
+		if !r.Any() {
+			continue
+		}
+		out.OK, out.Reason, out.Message = false, "Refused", fmt.Sprintf("%s refused to evict pod %s: the next pod goes in its place", r.Who(), p.Name)
+		if fix := r.Fix(); fix != "" {
+			out.Message += "; to fix: " + fix
+		}
+		return out
+	}
+	return out
 }
 
 // charge writes the evictions of the last minutes on the node's share, where the controller counts them in the pool's ledger.
 func (c *Cluster) charge(ctx context.Context, share types.UID, charged []v1alpha1.AgentEviction) error {
 	if share == "" {
 		return nil
+	}
+	if charged == nil {
+		charged = []v1alpha1.AgentEviction{} // null would leave the older list
 	}
 	const most = 64
 	charged = charged[max(len(charged)-most, 0):]
@@ -335,12 +432,8 @@ func (c *Cluster) evict(ctx context.Context, e shape.Eviction) error {
 	uid := types.UID(e.UID)
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	err := eviction.Once(ctx, c.Core.PolicyV1().RESTClient(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+	return eviction.Once(ctx, c.Core.PolicyV1().RESTClient(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}})
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // it is gone
-	}
-	return err
 }
 
 // reportOffer shows the idle capacity as extended resources of the node, where it differs from what the node says.

@@ -22,8 +22,8 @@ type Candidate struct {
 	Asks   fleet.Resources
 	// Tolerance is the pod's own for starvation, RSSOveruse for memory beyond its request; 0 takes the default.
 	Tolerance, RSSOveruse float64
-	// Deleting says that it ends already.
-	Deleting bool
+	// Deleting says that it ends already, Refused that its eviction was refused and no other try is due.
+	Deleting, Refused bool
 }
 
 // CellMemory is the memory of one cell, with the watermarks of its zones.
@@ -212,7 +212,7 @@ func (d *decision) evict(rule, why string, fits func(*Candidate) bool) {
 		return
 	}
 	for i := range d.cs {
-		if c := &d.cs[i]; fits(c) {
+		if c := &d.cs[i]; !c.Refused && fits(c) {
 			d.out.Evict = append(d.out.Evict, Eviction{UID: c.UID, Name: c.Name, Rule: rule, Why: why})
 			return
 		}

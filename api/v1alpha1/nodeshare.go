@@ -128,7 +128,7 @@ type NodeShareStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	Acks []ShareAck `json:"acks,omitempty"`
 	// Conditions are what the node's agent can enforce here: CPUSets, CPUIdle, CPUQuota, MemoryBox, MemoryReclaim, PressureStall, IOWeight,
-	// IOCost, CacheAndBandwidth, NetworkClass, RuntimeHooks, StateKept.
+	// IOCost, CacheAndBandwidth, NetworkClass, RuntimeHooks, StateKept, Evictions.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16

@@ -40,6 +40,8 @@ var controllerRights = []right{
 	{"resource.k8s.io", "resourceslices", "", "get list watch", false},
 	{"resource.k8s.io", "resourceclaims", "", "get list watch", false},
 	{"resource.k8s.io", "resourceclaimtemplates", "", "get list watch", false},
+	// It reads which disruption budgets refuse an eviction.
+	{"policy", "poddisruptionbudgets", "", "get list watch", false},
 	// Workloads of other operators that elastic jobs may name, and those of them that it resizes.
 	{"kubeflow.org", "mpijobs", "", "get list watch patch", false},
 	{"kubeflow.org", "pytorchjobs", "", "get list watch patch", false},

@@ -83,25 +83,22 @@ func namesUID(err error) bool {
 	return slices.ContainsFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
 }
 
-// endPod asks the Eviction API, which asks disruption budgets, to end a pod with a grace in seconds; nil leaves it the pod's own. A budget that
-// refuses answers 429: the pod stays, and the next cycle asks again. No budget is asked about a pod that ends already.
+// endPod asks the Eviction API, which asks disruption budgets, to end a pod with a grace in seconds; nil leaves it the pod's own. What refuses
+// is remembered for the pod, and plans ask again when another try is due. No budget is asked about a pod that ends already.
 func (a *applier) endPod(ctx context.Context, w *protocol.Write, grace *int64) (written, error) {
 	n, uid := fleet.ParseName(w.Object.Name), types.UID(w.If.UID)
 	err := a.c.evict(ctx, &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Namespace: n.Namespace, Name: n.Name},
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, GracePeriodSeconds: grace},
 	})
-	if err != nil && grace != nil {
-		return written{}, fmt.Errorf("kill pod %s: %w", n, err)
-	}
 	if err != nil {
-		if budget, refused := refusedBy(err); refused {
-			a.mu.Lock()
-			a.refused[w.If.UID] = budget
-			a.mu.Unlock()
+		verb := "evict"
+		if grace != nil {
+			verb = "kill"
 		}
-		return written{}, fmt.Errorf("evict pod %s: %w", n, err)
+		return written{}, fmt.Errorf("%s pod %s: %w", verb, n, a.c.refusedEviction(ctx, n, uid, err))
 	}
+	a.c.evictions.Forget(uid)
 	return written{uid: uid, see: a.c.pods.misses(n.Namespace, n.Name, uid)}, nil
 }
 

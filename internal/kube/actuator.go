@@ -52,10 +52,10 @@ func (c *Cluster) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, err
 	}
 	a.mu.Unlock()
 	apart.Wait()
+	a.run(bounded, [][]*protocol.Task{a.session.Returns(tasks)}, 1)
 	for _, t := range tasks {
 		r.Results = append(r.Results, t.Result())
 	}
-	c.rememberRefusals(a.refused)
 	if a.session.Soon() {
 		c.nudge()
 	}
@@ -81,14 +81,11 @@ type applier struct {
 	loans  map[string]*v1alpha1.Loan
 	pools  map[string]*v1alpha1.CapacityPool
 	nodes  map[string]*nodeFacts
-	// refused are the pods whose eviction a disruption budget refused, with its name.
-	refused map[fleet.UID]string
 }
 
 func newApplier(c *Cluster, p *planner.Plan, fresh *fleet.Snapshot) *applier {
 	return &applier{c: c, plan: p, session: protocol.New(p, fresh), shares: map[string]*v1alpha1.NodeShare{}, loans: map[string]*v1alpha1.Loan{},
-		pools: map[string]*v1alpha1.CapacityPool{}, nodes: map[string]*nodeFacts{},
-		refused: map[fleet.UID]string{}}
+		pools: map[string]*v1alpha1.CapacityPool{}, nodes: map[string]*nodeFacts{}}
 }
 
 // run carries groups of tasks out, so many at one time.
@@ -277,6 +274,9 @@ func stale(format string, args ...any) error { return &staleError{fmt.Errorf(for
 
 // howOf tells facts that moved on (a lost race, an object that is gone or already there) from refusals and faults.
 func howOf(err error) protocol.Answered {
+	if how, is := denied(err); is {
+		return how
+	}
 	var s *staleError
 	switch {
 	case errors.As(err, &s), apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err), apierrors.IsGone(err):

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -24,6 +25,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/eviction"
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/loop/protocol"
@@ -593,6 +595,63 @@ func TestApplyEvictionRefusedByABudget(t *testing.T) {
 	rs := w.do(t, planner.Plan{Evictions: []planner.Eviction{evict("bert-0")}})
 	if rs[0].Outcome != loop.Failed || !strings.Contains(rs[0].Message, "disruption budget") {
 		t.Errorf("result = %+v: the pod stays and is asked again in the next cycle", rs[0])
+	}
+}
+
+// What the API server says of an eviction is remembered for the pod, charged or not, and named: at the first refusal.
+func TestRefusedEvictionsAreRememberedAndNamed(t *testing.T) {
+	labelled := map[string]string{"app": "bert"}
+	budget := func(name string) *policyv1.PodDisruptionBudget {
+		return &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "train", Name: name, UID: uidOf("PodDisruptionBudget", name)},
+			Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: labelled}}}
+	}
+	for _, x := range []struct {
+		name    string
+		answer  error
+		outcome loop.Outcome
+		recalls int32 // what the ledger counts after it
+		refusal fleet.Refusal
+	}{
+		{"accepted", nil, loop.Done, 1, fleet.Refusal{}},
+		{"two budgets", &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 500, Message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."}},
+			loop.Failed, 0, fleet.Refusal{Cause: fleet.RefusedByBudgets, By: "train/a and train/b", Never: true, Until: t0.Add(eviction.NeverFirst)}},
+		{"a webhook", &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 403, Message: `admission webhook "guard.example.com" denied the request: keep it`}},
+			loop.Failed, 0, fleet.Refusal{Cause: fleet.RefusedByWebhook, By: "guard.example.com", Never: true, Until: t0.Add(eviction.NeverFirst)}},
+		{"flow control", apierrors.NewTooManyRequests("too many requests", 1), loop.Failed, 0, fleet.Refusal{Cause: fleet.RefusedByServer, Until: t0.Add(eviction.LaterFirst)}},
+		{"no answer: the pod may end", apierrors.NewTimeoutError("gave up", 1), loop.Failed, 1, fleet.Refusal{Cause: fleet.RefusedByServer, Until: t0.Add(eviction.LaterFirst)}},
+		{"gone", apierrors.NewNotFound(corev1.Resource("pods"), "bert-0"), loop.Stale, 1, fleet.Refusal{}},
+		{"the budget changed under the request: the pod is not gone", apierrors.NewConflict(policyv1.Resource("poddisruptionbudgets"), "a", errors.New("modified")),
+			loop.Failed, 0, fleet.Refusal{Cause: fleet.RefusedByBudget, By: "train/a", Until: t0.Add(eviction.LaterFirst)}},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			objects := recall()
+			for _, o := range objects {
+				if p, ok := o.(*corev1.Pod); ok && p.Name == "bert-0" {
+					p.Labels = maps.Clone(p.Labels)
+					if p.Labels == nil {
+						p.Labels = map[string]string{}
+					}
+					maps.Copy(p.Labels, labelled)
+				}
+			}
+			w := newWorld(t, append(objects, budget("a"), budget("b"))...)
+			w.core.PrependReactor("create", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+				return a.GetSubresource() == "eviction" && x.answer != nil, nil, x.answer
+			})
+			rs := w.do(t, planner.Plan{Evictions: []planner.Eviction{evict("bert-0")}})
+			if rs[0].Outcome != x.outcome || x.refusal.By != "" && !strings.Contains(rs[0].Message, x.refusal.By) {
+				t.Errorf("result = %+v", rs[0])
+			}
+			if d := w.poolObject(t, "web").Status.Disruptions; d.Recalls != x.recalls {
+				t.Errorf("the ledger counts %d recalls, want %d", d.Recalls, x.recalls)
+			}
+			s := w.snapshot(t)
+			for i := range s.Pods {
+				if p := &s.Pods[i]; p.Name.Name == "bert-0" && p.Refused != x.refusal {
+					t.Errorf("remembered is %+v, want %+v", p.Refused, x.refusal)
+				}
+			}
+		})
 	}
 }
 

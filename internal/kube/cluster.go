@@ -135,6 +135,8 @@ type Cluster struct {
 	lease leaseTimes
 	// fence stands in the transports of core and dyn.
 	fence *fence
+	// evictions are the pods whose eviction was refused, with what refused it and when another try is due.
+	evictions *eviction.Memory
 	// evict asks the Eviction API once.
 	evict func(context.Context, *policyv1.Eviction) error
 
@@ -159,8 +161,6 @@ type Cluster struct {
 	epoch    int64
 	since    time.Time
 	revision fleet.Revision
-	// refused are the pods whose eviction a disruption budget refused in the last plan, with its name.
-	refused map[fleet.UID]string
 	// seen are the facts of the last snapshot, and seenAt what changes stood at before they were read.
 	seen   *fleet.Snapshot
 	seenAt int64
@@ -222,7 +222,7 @@ const (
 
 func newCluster(core, side kubernetes.Interface, dyn dynamic.Interface, o Options, f *fence) *Cluster {
 	return &Cluster{o: o, core: core, side: side, dyn: dyn, lease: defaultLeaseTimes(), fence: f, wake: make(chan struct{}, 1), reporter: newReporter(),
-		kinds: newKinds()}
+		kinds: newKinds(), evictions: eviction.NewMemory()}
 }
 
 // waitsPause is the least time between two cycles that waiting pods ask for: hundreds of pods may begin to wait one after the other.

@@ -15,6 +15,7 @@ import (
 	batch "k8s.io/client-go/informers/batch/v1"
 	coordination "k8s.io/client-go/informers/coordination/v1"
 	core "k8s.io/client-go/informers/core/v1"
+	policy "k8s.io/client-go/informers/policy/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
@@ -44,6 +45,7 @@ type mirrors struct {
 	batchJobs     *mirror[*offlineFacts]
 	hpas          *mirror[*scalerFacts]
 	namespaces    *mirror[*namespaceFacts]
+	budgets       *mirror[*budgetFacts]
 	leases        *mirror[*leaseFacts]
 	agents        *agents
 	topologies    *mirror[*topologyFacts]
@@ -77,6 +79,7 @@ func newMirrors(client kubernetes.Interface, dyn dynamic.Interface, o Options, o
 		batchJobs:    newMirror("jobs", batch.NewJobInformer(client, metav1.NamespaceAll, 0, none), newBatchJobFacts),
 		hpas: newMirror("horizontalpodautoscalers",
 			autoscaling.NewHorizontalPodAutoscalerInformer(client, metav1.NamespaceAll, 0, none), newHPAFacts),
+		budgets:    newMirror("poddisruptionbudgets", policy.NewPodDisruptionBudgetInformer(client, metav1.NamespaceAll, 0, none), newBudgetFacts),
 		namespaces: newMirror("namespaces", core.NewNamespaceInformer(client, 0, none), newNamespaceFacts),
 		leases:     newMirror("leases", coordination.NewLeaseInformer(client, o.Namespace, 0, none), agents.see),
 
@@ -117,7 +120,7 @@ func livePods(o *metav1.ListOptions) {
 }
 
 func (m *mirrors) all() []watched {
-	out := []watched{m.nodes, m.pods, m.deployments, m.statefulSets, m.replicaSets, m.daemonSets, m.batchJobs, m.hpas, m.namespaces, m.leases,
+	out := []watched{m.nodes, m.pods, m.deployments, m.statefulSets, m.replicaSets, m.daemonSets, m.batchJobs, m.hpas, m.namespaces, m.budgets, m.leases,
 		m.services, m.pools, m.tenants, m.loans, m.shares, m.jobs, m.festivals}
 	if m.topologies != nil {
 		out = append(out, m.topologies)
@@ -189,7 +192,8 @@ func (c *Cluster) listen() error {
 			c.fence.watched(after)
 		}
 	})
-	for _, err := range []error{onShare, onPod, onNamespace, onService, onJob, onLease} {
+	onBudget := c.budgets.onChange(c.budgetChanged)
+	for _, err := range []error{onShare, onPod, onNamespace, onService, onJob, onLease, onBudget} {
 		if err != nil {
 			return err
 		}

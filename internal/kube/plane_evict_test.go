@@ -101,7 +101,7 @@ func TestPlaneRefusedEvictions(t *testing.T) {
 			t.Errorf("%s was asked %d times in one plan", path, n)
 		}
 	}
-	if by := find(p.snapshot(t), plan.Evictions[0].Pod.ID).RefusedBy; by != "pdb-"+id {
+	if by := find(p.snapshot(t), plan.Evictions[0].Pod.ID).Refused.By; by != "default/pdb-"+id {
 		t.Errorf("the pod is refused by %q", by)
 	}
 }

@@ -113,6 +113,7 @@ func TestRights(t *testing.T) {
 	add("apps", "deployments statefulsets replicasets daemonsets", "get list watch", false)
 	add("batch", "jobs", "get list watch", false)
 	add("autoscaling", "horizontalpodautoscalers", "get list watch", false)
+	add("policy", "poddisruptionbudgets", "get list watch", false) // who refuses an eviction, and when another try is worth it
 	add("topology.node.k8s.io", "noderesourcetopologies", "get list watch", false)
 	add("keda.sh", "scaledobjects", "get list watch", false)
 	add("autoscaling.alibabacloud.com", "cronhorizontalpodautoscalers", "get list watch", false)

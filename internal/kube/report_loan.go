@@ -3,6 +3,7 @@ package kube
 import (
 	"fmt"
 	"reflect"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -94,20 +95,6 @@ func noticedLoan(c *conditions, l *fleet.Loan) {
 	}
 }
 
-// refusedOn is a pod that a disruption budget keeps on a draining machine; nil where there is none, or its patience is over.
-func refusedOn(l *fleet.Loan, r *loop.Report) *fleet.Pod {
-	s := r.Snapshot
-	if l.Phase != fleet.Draining || !s.At.Before(patienceEnds(l, r)) {
-		return nil
-	}
-	for i := range s.Pods {
-		if p := &s.Pods[i]; p.Node == l.Node && p.RefusedBy != "" && p.Unevicted() {
-			return p
-		}
-	}
-	return nil
-}
-
 // patienceEnds is until when pods are waited for that a disruption budget keeps.
 func patienceEnds(l *fleet.Loan, r *loop.Report) time.Time {
 	var ladder fleet.Ladder
@@ -117,26 +104,118 @@ func patienceEnds(l *fleet.Loan, r *loop.Report) time.Time {
 	return l.PatienceEnds(ladder, r.Thawed)
 }
 
-// forcedLoan names the rung of the ladder on which a recall stands, and before a kill the time of it.
+// borrowers is what became of the borrower's pods on a machine, as the API server shows it: what was killed and is still there, what ends, what was
+// refused, and what has no answer yet.
+type borrowers struct {
+	killed, ending, unanswered int
+	refused                    []*fleet.Pod
+	// unkilled are pods that end and whose kill was refused.
+	unkilled []*fleet.Pod
+}
+
+func borrowersOn(s *fleet.Snapshot, node fleet.NodeID) borrowers {
+	var b borrowers
+	for i := range s.Pods {
+		switch p := &s.Pods[i]; {
+		case p.Node != node || p.Class != fleet.PodOffline:
+		case p.Killed:
+			b.killed++
+		case p.Deleting:
+			b.ending++
+			if p.Refused.Any() {
+				b.unkilled = append(b.unkilled, p)
+			}
+		case p.Refused.Any():
+			b.refused = append(b.refused, p)
+		default:
+			b.unanswered++
+		}
+	}
+	return b
+}
+
+// text lists what is there, for a machine that is not clean.
+func (b *borrowers) text() string {
+	var out []string
+	add := func(n int, text string) {
+		if n > 0 {
+			out = append(out, fmt.Sprintf(text, n))
+		}
+	}
+	add(b.killed, "%d pods were killed and are still there")
+	add(b.ending, "%d evicted pods have not ended")
+	if len(b.refused) > 0 {
+		out = append(out, fmt.Sprintf("%s refused to evict %d pods", fleet.Guards(b.refused), len(b.refused)))
+	}
+	add(b.unanswered, "%d pods were not evicted")
+	if len(out) == 0 {
+		return "no offline pod is left on it"
+	}
+	return strings.Join(out, ", ")
+}
+
+// forcedLoan names the rung of the ladder on which a recall stands, by what was observed: which pods end, which were killed, and which were refused, by whom.
+// The clock alone says nothing: a time that passed ended nobody.
 func forcedLoan(c *conditions, l *fleet.Loan, r *loop.Report, now time.Time) {
 	const kind = v1alpha1.ConditionForced
 	kill := l.KillAt.UTC().Format(time.RFC3339)
+	b := borrowersOn(r.Snapshot, l.Node)
 	switch {
 	case l.Phase == fleet.WrittenOff:
-		c.set(kind, metav1.ConditionTrue, "WrittenOff", "the machine was cut off and is not clean: its capacity counts as lost until it is")
+		c.set(kind, metav1.ConditionTrue, "WrittenOff", "the machine was cut off and is not clean: its capacity counts as lost until it is; "+b.text())
 	case l.Phase == fleet.Fenced:
-		c.set(kind, metav1.ConditionTrue, "Fenced", "the machine is not clean after its pods were killed: it is cut off by the taint "+v1alpha1.TaintFenced)
-	case refusedOn(l, r) != nil:
-		p := refusedOn(l, r)
-		c.set(kind, metav1.ConditionFalse, "BudgetRefused", fmt.Sprintf("disruption budget %s/%s refuses to evict pod %s: it is waited for until %s, and then the machine is cut off with it if it is still there",
-			p.Name.Namespace, p.RefusedBy, p.Name.Name, patienceEnds(l, r).UTC().Format(time.RFC3339)))
-	case l.Phase == fleet.Draining && l.Killing(now):
-		c.set(kind, metav1.ConditionTrue, "Killing", "pods that were still there at "+kill+" are killed")
-	case l.Phase == fleet.Draining && !l.KillAt.IsZero():
-		c.set(kind, metav1.ConditionFalse, "KillAnnounced", "pods got the signal to end; those that are there at "+kill+" are killed")
+		c.set(kind, metav1.ConditionTrue, "Fenced", "the machine was not clean in time and is cut off by the taint "+v1alpha1.TaintFenced+": "+b.text())
+	case l.Phase == fleet.Draining && len(b.refused) > 0:
+		refusedLoan(c, l, r, &b)
+	case l.Phase == fleet.Draining && len(b.unkilled) > 0:
+		c.set(kind, metav1.ConditionFalse, "KillRefused", fmt.Sprintf("%s refused to kill %d pods whose time to end was over at %s%s",
+			fleet.Guards(b.unkilled), len(b.unkilled), kill, toFix(b.unkilled[0])))
+	case l.Phase == fleet.Draining && b.killed > 0:
+		c.set(kind, metav1.ConditionTrue, "Killing", fmt.Sprintf("%d pods that had not ended by %s were killed and are still there", b.killed, kill))
+	case l.Phase == fleet.Draining && b.ending > 0 && l.Killing(now):
+		c.set(kind, metav1.ConditionFalse, "KillDue", fmt.Sprintf("%d evicted pods had until %s to end: they are killed next", b.ending, kill))
+	case l.Phase == fleet.Draining && b.ending > 0 && !l.KillAt.IsZero():
+		c.set(kind, metav1.ConditionFalse, "KillAnnounced", fmt.Sprintf("%d evicted pods have until %s to end, and are killed then", b.ending, kill))
 	default:
 		c.set(kind, metav1.ConditionFalse, "NotForced", "nothing is taken by force")
 	}
+}
+
+// refusedLoan says who keeps pods on a draining machine, and what becomes of them.
+func refusedLoan(c *conditions, l *fleet.Loan, r *loop.Report, b *borrowers) {
+	const kind = v1alpha1.ConditionForced
+	first := b.refused[0]
+	text := fmt.Sprintf("%s refuses to evict pod %s", fleet.Guards(b.refused), first.Name)
+	if more := len(b.refused) - 1; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	if ends := patienceEnds(l, r); r.Snapshot.At.Before(ends) {
+		text += fmt.Sprintf(": it is waited for until %s, and then the machine is cut off with what is still there", ends.UTC().Format(time.RFC3339))
+	} else {
+		text += ": the wait for it is over, and the machine is cut off with what is still there"
+	}
+	text += toFix(first)
+	switch first.Refused.Cause {
+	case fleet.RefusedByBudget:
+		c.set(kind, metav1.ConditionFalse, "BudgetRefused", text)
+	case fleet.RefusedByBudgets:
+		c.set(kind, metav1.ConditionFalse, "TwoBudgets", text)
+	case fleet.RefusedByWebhook:
+		c.set(kind, metav1.ConditionFalse, "WebhookRefused", text)
+	case fleet.RefusedByPolicy:
+		c.set(kind, metav1.ConditionFalse, "PolicyRefused", text)
+	case fleet.RefusedByRights:
+		c.set(kind, metav1.ConditionFalse, "RightMissing", text)
+	default:
+		c.set(kind, metav1.ConditionFalse, "EvictionRefused", text)
+	}
+}
+
+func toFix(p *fleet.Pod) string {
+	if fix := p.Refused.Fix(); fix != "" {
+		return "; to fix: " + fix
+	}
+	return ""
 }
 
 // lateLoan says whether a recalled parcel keeps, or kept, the due time of its first notice.

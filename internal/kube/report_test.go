@@ -345,11 +345,7 @@ func TestReportLoanConditions(t *testing.T) {
 		t.Errorf("clean changed its time without a transition: %+v", c)
 	}
 	status.Phase, status.KillTime = "Draining", ptr(metav1.NewTime(t0.Add(4*time.Minute)))
-	cs = at("draining", 3*time.Minute, status, "Clean=False/InUse", "Noticed=True/NoticeOver", "Forced=False/KillAnnounced", "Late=False/BeforeDue")
-	if c := meta.FindStatusCondition(cs, "Forced"); c.Message != "pods got the signal to end; those that are there at 2026-06-01T12:04:00Z are killed" {
-		t.Errorf("forced = %+v", c)
-	}
-	at("killing", 4*time.Minute, status, "Clean=False/InUse", "Noticed=True/NoticeOver", "Forced=True/Killing", "Late=False/BeforeDue")
+	at("draining", 3*time.Minute, status, "Clean=False/InUse", "Noticed=True/NoticeOver", "Forced=False/NotForced", "Late=False/BeforeDue")
 	status.Phase = "Fenced"
 	at("fenced", 5*time.Minute, status, "Clean=False/InUse", "Noticed=True/NoticeOver", "Forced=True/Fenced", "Late=False/BeforeDue")
 	status.Phase = "WrittenOff"
@@ -367,20 +363,74 @@ func TestReportLoanConditions(t *testing.T) {
 func TestPatienceCountsFromTheThaw(t *testing.T) {
 	l := &fleet.Loan{Phase: fleet.Draining, Node: "n1", From: "web", Deadline: t0}
 	s := &fleet.Snapshot{Pools: []fleet.Pool{{ID: "web", Ladder: fleet.Ladder{Patience: 10 * time.Minute}}},
-		Pods: []fleet.Pod{{Node: "n1", Name: fleet.Name{Namespace: "train", Name: "w0"}, Class: fleet.PodOffline, RefusedBy: "keep"}}}
+		Pods: []fleet.Pod{{Node: "n1", Name: fleet.Name{Namespace: "train", Name: "w0"}, Class: fleet.PodOffline, Refused: fleet.Refusal{Cause: fleet.RefusedByBudget, By: "train/keep"}}}}
 	for name, x := range map[string]struct {
 		at, thawed time.Time
 		reason     string
 	}{
-		"within":                    {t0.Add(9 * time.Minute), time.Time{}, "BudgetRefused"},
-		"over":                      {t0.Add(11 * time.Minute), time.Time{}, "NotForced"},
-		"frozen for five of eleven": {t0.Add(11 * time.Minute), t0.Add(5 * time.Minute), "BudgetRefused"},
+		"within":                    {t0.Add(9 * time.Minute), time.Time{}, "it is waited for until 2026-06-01T12:10:00Z"},
+		"over":                      {t0.Add(11 * time.Minute), time.Time{}, "the wait for it is over"},
+		"frozen for five of eleven": {t0.Add(11 * time.Minute), t0.Add(5 * time.Minute), "it is waited for until 2026-06-01T12:15:00Z"},
 	} {
 		s.At = x.at
 		c := newConditions(nil, x.at, 1)
 		forcedLoan(c, l, &loop.Report{Snapshot: s, Thawed: x.thawed}, x.at)
-		if got := c.list[0].Reason; got != x.reason {
-			t.Errorf("%s: %s, want %s", name, got, x.reason)
+		if got := c.list[0]; got.Reason != "BudgetRefused" || !strings.Contains(got.Message, x.reason) {
+			t.Errorf("%s: %s: %s, want %s", name, got.Reason, got.Message, x.reason)
+		}
+	}
+}
+
+// Forced reports what the API server shows of the pods, and nothing because a time passed: the time of the kill ends no pod by itself.
+func TestForcedReportsWhatWasObserved(t *testing.T) {
+	here := fleet.Pod{Node: "n1", Name: fleet.Name{Namespace: "train", Name: "w0"}, Class: fleet.PodOffline}
+	refused := func(cause fleet.RefusalCause, by string, never bool) fleet.Pod {
+		p := here
+		p.Refused = fleet.Refusal{Cause: cause, By: by, Never: never}
+		return p
+	}
+	ending, killed, online := here, here, here
+	ending.Deleting, killed.Deleting, killed.Killed, online.Class = true, true, true, fleet.PodOnline
+	unkilled := refused(fleet.RefusedByWebhook, "guard.example.com", true)
+	unkilled.Deleting = true
+	for _, x := range []struct {
+		name   string
+		phase  fleet.Phase
+		pods   []fleet.Pod
+		status metav1.ConditionStatus
+		reason string
+		has    []string
+	}{
+		{"a budget refused all, and the kill time is over", fleet.Draining, []fleet.Pod{refused(fleet.RefusedByBudget, "train/keep", false)}, "False", "BudgetRefused", []string{"disruption budget train/keep", "train/w0"}},
+		{"two budgets", fleet.Draining, []fleet.Pod{refused(fleet.RefusedByBudgets, "train/a and train/b", true)}, "False", "TwoBudgets", []string{"train/a and train/b", "one budget alone"}},
+		{"a webhook", fleet.Draining, []fleet.Pod{refused(fleet.RefusedByWebhook, "guard.example.com", true)}, "False", "WebhookRefused", []string{"guard.example.com"}},
+		{"a policy", fleet.Draining, []fleet.Pod{refused(fleet.RefusedByPolicy, "keep", true)}, "False", "PolicyRefused", []string{"ValidatingAdmissionPolicy keep"}},
+		{"a missing right", fleet.Draining, []fleet.Pod{refused(fleet.RefusedByRights, "system:serviceaccount:s:c", true)}, "False", "RightMissing", []string{"system:serviceaccount:s:c", "grant create on pods/eviction"}},
+		{"two of three were accepted", fleet.Draining, []fleet.Pod{ending, ending, refused(fleet.RefusedByBudget, "train/keep", false)}, "False", "BudgetRefused", nil},
+		{"all were accepted, and no kill is done", fleet.Draining, []fleet.Pod{ending}, "False", "KillDue", []string{"1 evicted pods"}},
+		{"killed", fleet.Draining, []fleet.Pod{killed, killed}, "True", "Killing", []string{"2 pods that had not ended"}},
+		{"the kill was refused", fleet.Draining, []fleet.Pod{unkilled}, "False", "KillRefused", []string{"guard.example.com refused to kill 1 pods"}},
+		{"online pods are no business of the ladder", fleet.Draining, []fleet.Pod{online}, "False", "NotForced", nil},
+		{"cut off, and no pod was killed", fleet.Fenced, []fleet.Pod{refused(fleet.RefusedByBudget, "train/keep", false)}, "True", "Fenced", []string{"disruption budget train/keep refused to evict 1 pods"}},
+		{"cut off with killed pods", fleet.Fenced, []fleet.Pod{killed}, "True", "Fenced", []string{"1 pods were killed and are still there"}},
+	} {
+		s := &fleet.Snapshot{At: t0.Add(11 * time.Minute), Pools: []fleet.Pool{{ID: "web"}}, Pods: x.pods}
+		l := &fleet.Loan{Phase: x.phase, Node: "n1", From: "web", Deadline: t0, KillAt: t0.Add(5 * time.Minute)}
+		c := newConditions(nil, s.At, 1)
+		forcedLoan(c, l, &loop.Report{Snapshot: s}, s.At)
+		got := c.list[0]
+		if got.Status != x.status || got.Reason != x.reason {
+			t.Errorf("%s: %s/%s: %s", x.name, got.Status, got.Reason, got.Message)
+		}
+		for _, part := range x.has {
+			if !strings.Contains(got.Message, part) {
+				t.Errorf("%s: %q lacks %q", x.name, got.Message, part)
+			}
+		}
+		if len(x.pods) == 0 || !x.pods[0].Killed {
+			if strings.Contains(got.Message, "were killed") {
+				t.Errorf("%s: %q, and no pod was killed", x.name, got.Message)
+			}
 		}
 	}
 }

@@ -17,14 +17,12 @@ func (a *assembly) addPods() {
 	a.s.Pods = make([]fleet.Pod, len(all))
 	owners, counts := make([]int, len(all)), make([]int, len(a.s.Services))
 	a.findParents(all)
-	a.c.mu.Lock()
-	refused := a.c.refused // replaced as a whole, never changed
-	a.c.mu.Unlock()
+	refused := a.c.evictions.All(a.s.At)
 	for i, f := range all {
 		p := &a.s.Pods[i]
 		*p = f.pod
 		p.Requests.GPU += a.podGPUs(f)
-		p.RefusedBy = refused[p.ID]
+		p.Refused = refused[f.UID]
 		p.Bundled = a.bundled[f.scheduler]
 		p.ImagePresent = a.c.images.of(f)
 		p.Created = a.at(f.CreationTimestamp.Time)

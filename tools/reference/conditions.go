@@ -23,7 +23,7 @@ var owners = map[string]string{
 	"poolConditions": "CapacityPool", "watermark": "CapacityPool", "onePool": "CapacityPool",
 	"jobConditions": "ElasticJob", "gangCondition": "ElasticJob",
 	"festivalStatus": "FestivalPlan",
-	"loanConditions": "Loan", "cleanLoan": "Loan", "noticedLoan": "Loan", "forcedLoan": "Loan", "lateLoan": "Loan", "overrun": "Loan",
+	"loanConditions": "Loan", "cleanLoan": "Loan", "noticedLoan": "Loan", "forcedLoan": "Loan", "refusedLoan": "Loan", "lateLoan": "Loan", "overrun": "Loan",
 	"tenant": "CapacityQuota", "tenantStatus": "CapacityQuota", "oneTenant": "CapacityQuota",
 }
 

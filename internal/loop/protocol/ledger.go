@@ -21,6 +21,8 @@ type charges struct {
 	// base is the ledger that they were judged by, version the pool's.
 	base    fleet.Ledger
 	version string
+	// returns are charges on the line of the recalls of which nothing came.
+	returns int
 }
 
 // spends reports whether the charges rest on the budget. Recalls alone wait for none.
@@ -35,6 +37,9 @@ func (c *charges) on(l fleet.Ledger) fleet.Ledger {
 	}
 	if c.recalls > 0 {
 		l = l.ChargeRecalls(c.at, c.recalls)
+	}
+	if c.returns > 0 {
+		l = l.ReturnRecalls(c.at, c.returns)
 	}
 	return l
 }
@@ -105,6 +110,30 @@ func (c *stageCharges) count(t *Task) error {
 	return nil
 }
 
+// Returns are the ledgers from which charges are taken back once all stages are carried out: those of evictions that the API server denied. The pods are
+// still there, so nothing is lost by it. An eviction without an answer stays charged, since its pod may end; and so does a scale-in that passed a marked
+// pod over, since another pod left in its place.
+func (s *Session) Returns(tasks []*Task) []*Task {
+	denied := map[fleet.PoolID]int{}
+	charged := map[fleet.PoolID]*charges{}
+	for _, t := range tasks {
+		if _, evicts := t.Action.(*planner.Eviction); !evicts || !t.denied || len(t.owes) != 1 || !t.owes[0].Done() || t.owes[0].ledger.spends() {
+			continue
+		}
+		c := t.owes[0].ledger
+		denied[c.pool]++
+		charged[c.pool] = c
+	}
+	var out []*Task
+	for _, id := range slices.Sorted(maps.Keys(denied)) {
+		x := &charges{pool: id, at: charged[id].at, returns: denied[id]}
+		w := s.ledgers[id]
+		x.base, x.version = w.ledger, w.version
+		out = append(out, &Task{ledger: x})
+	}
+	return out
+}
+
 // poolOf is the pool that an eviction is charged to: the lender's for a recall, else the home of the pod's machine.
 func (c *stageCharges) poolOf(e *planner.Eviction) fleet.PoolID {
 	facts := c.s.door.fresh
@@ -169,8 +198,11 @@ func (c *stageCharges) of(id fleet.PoolID) *charges {
 func (s *Session) ledgerRequest(c *charges) request {
 	return request{
 		write: func() (*Write, error) {
-			if !c.spends() && c.recalls == 0 {
+			if !c.spends() && c.recalls == 0 && c.returns == 0 {
 				return nil, nil // each action that would have been charged was refused
+			}
+			if c.returns > 0 && c.on(c.base).Equal(c.base) {
+				return nil, nil // its minute is over
 			}
 			return &Write{Object: Object{ObjectPool, string(c.pool)}, If: Precondition{Version: c.version, LeaderEpoch: s.plan.LeaderEpoch},
 				Change: SetLedger{Ledger: c.on(c.base)}, OnConflict: ConflictSameLedger, See: SeeVersion, ledger: c}, nil

@@ -74,6 +74,8 @@ type Task struct {
 	// owes are the ledgers that must have been written for it; ledger is what a ledger task writes.
 	owes   []*Task
 	ledger *charges
+	// denied: the API server said no, so nothing of what was charged for it happened.
+	denied bool
 }
 
 // pending is the kind of request that a task waits for.
@@ -305,7 +307,8 @@ func (s *Session) Answer(t *Task, a Answer) {
 	switch {
 	case was == undoing:
 		t.end(t.how, t.err) // the planner repairs what could not be taken back: it sees a loan without a share
-	case a.How == Refused:
+	case a.How == Refused, a.How == Denied:
+		t.denied = a.How == Denied
 		t.fail(Failed, a.Err)
 	case was == writing && a.How == Taken:
 		if then := t.flow[0].then; then != nil {

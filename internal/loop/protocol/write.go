@@ -239,6 +239,8 @@ const (
 	Conflict Answered = "Conflict"
 	// Refused: the API forbade the write, or could not be reached.
 	Refused Answered = "Refused"
+	// Denied: as Refused, and the API server said no itself: the write had no effect.
+	Denied Answered = "Denied"
 )
 
 // Answer is what came back for a request.
