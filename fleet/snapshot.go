@@ -65,6 +65,14 @@ func (s *Snapshot) Pool(id PoolID) *Pool {
 	return find(s.Pools, id, func(x *Pool) PoolID { return x.ID })
 }
 
+// ClassOf is the class of a pool; empty for one that is not known.
+func (s *Snapshot) ClassOf(id PoolID) Class {
+	if p := s.Pool(id); p != nil {
+		return p.Class
+	}
+	return ""
+}
+
 // FromOffline reports whether a loan's parcel is at home in an offline pool. Of a pool that is gone the borrower tells: loans go from one side
 // to the other.
 func (s *Snapshot) FromOffline(l *Loan) bool {

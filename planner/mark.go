@@ -7,25 +7,38 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// open reports whether offline pods may land on a machine: it is at home in an offline pool and not lent out, or a parcel of it is lent,
-// nothing of it is on its way home or came home and is claimed, and the room that online keeps of it is held by fillers.
-func (m *maker) open(n *fleet.Node) bool {
-	s := m.in.Snapshot
-	pool := s.Pool(n.Pool)
-	if pool == nil {
-		return false
+// access is who may land on a machine as its loans say, and as this plan changes them: what it begins or calls home is nobody's from now on. A loan that was called off
+// has no part in it any more; one that came home has, until it is forgotten.
+func (m *maker) access(n *fleet.Node) fleet.Access {
+	var parcels []fleet.ShareParcel
+	for _, l := range m.loans[n.ID] {
+		if l.Phase == fleet.Cancelled {
+			continue
+		}
+		p := fleet.ParcelOf(l)
+		if l.Phase == fleet.Lent && m.recalled[n.ID] {
+			p.Next = l.From
+		}
+		parcels = append(parcels, p)
 	}
-	st := m.state[n.ID]
-	if pool.Class == fleet.Offline {
-		return st.live == 0 && !m.begun[n.ID]
+	if m.begun[n.ID] {
+		parcels = append(parcels, fleet.ShareParcel{Holder: n.Pool, Next: "begun"})
 	}
-	return st.lent > 0 && !st.leaving() && !m.recalled[n.ID] && !m.claimed(n.ID) && m.keptIsHeld(n)
+	return fleet.AccessOf(n, parcels, m.in.Snapshot.ClassOf)
 }
 
-// claimed reports whether a parcel of a machine came home and its claim is not over. The others were to come with it: if one did not, since its
-// recall could not be written, nobody lands beside the claim until it is called, too, or the claim is over.
-func (m *maker) claimed(node fleet.NodeID) bool {
-	return slices.ContainsFunc(m.loans[node], func(l *fleet.Loan) bool { return l.Phase == fleet.Returned })
+// open reports whether offline pods may land on a machine: all of an offline machine is at home, or a parcel of it is lent, nothing of it is on its way home or came
+// home and is claimed, and the room that online keeps of it is held by fillers.
+func (m *maker) open(n *fleet.Node) bool {
+	access := m.access(n)
+	return m.opens(n, &access)
+}
+
+func (m *maker) opens(n *fleet.Node, access *fleet.Access) bool {
+	if m.in.Snapshot.ClassOf(n.Pool) == fleet.Offline {
+		return access.Whole(fleet.Offline)
+	}
+	return access.Open(fleet.Offline) && m.keptIsHeld(n)
 }
 
 // kept is the free room of the cells that online keeps of a machine with lent cells: what they hold less what online pods ask for.
@@ -111,13 +124,12 @@ func (m *maker) mark() {
 func (m *maker) wantMarks(n *fleet.Node, pool *fleet.Pool) fleet.NodeMarks {
 	// A loan that this plan begins counts: its taint goes up in the same cycle, so that nothing new lands there.
 	live := m.state[n.ID].live > 0 || m.begun[n.ID]
-	// One that this plan sends home is opened to nobody any more.
-	borrowed := m.state[n.ID].borrowed > 0 && !m.recalled[n.ID]
-	offline := pool != nil && pool.Class == fleet.Offline
+	access := m.access(n)
 	return fleet.NodeMarks{
-		HolderTaint:  !borrowed && (live || offline),
-		OfflineLabel: m.open(n),
-		HomeLabel:    offline,
+		// A scheduler that goes by the taint knows no cells. Where no pool answers for the machine, the loan alone tells that the taint is ours.
+		HolderTaint:  !access.Whole(fleet.Online) && (pool != nil || live),
+		OfflineLabel: m.opens(n, &access),
+		HomeLabel:    pool != nil && pool.Class == fleet.Offline,
 		KeepNode:     live,
 		Fence:        m.fence(n),
 	}

@@ -112,8 +112,7 @@ func (l *ledger) holdsOne(r fleet.Resources) bool {
 	return false
 }
 
-// online is what fits on the machines that online has: those of the pool, and borrowed ones. One that has come home and is about to be opened is
-// open.
+// online is what fits on the machines that online has: those of the pool, and borrowed ones. One that is home and whose taint this plan takes off is open.
 func (m *maker) online(l *ledger) *place.Table {
 	s := m.in.Snapshot
 	var machines []*fleet.Node
@@ -129,7 +128,10 @@ func (m *maker) online(l *ledger) *place.Table {
 	}
 	t := place.FromMachines(s, machines)
 	for _, n := range machines {
-		if n.Pool == l.pool.ID && n.Ready && m.state[n.ID].live == 0 && n.Marks.HolderTaint {
+		if n.Pool != l.pool.ID || !n.Ready || !n.Marks.HolderTaint {
+			continue
+		}
+		if access := m.access(n); access.Whole(fleet.Online) {
 			t.SetOpen(n.ID, fleet.Online, true)
 		}
 	}

@@ -95,22 +95,28 @@ func (r *rooms) gang(c place.ClassID, pods int) (refs []place.PodRef, at []int32
 	return refs, at, ok
 }
 
-// handCells gives the cells of a machine to who holds them by its share.
+// handCells gives the cells of a machine to who has them by its share. The bundled scheduler follows the share in all it says.
 func (w *World) handCells(n int32) {
-	m := &w.machines[n]
+	m, access := &w.machines[n], w.access(n)
 	var away []int
-	for _, e := range w.facts[n].Share.Parcels {
-		if e.Holder != "" && e.Holder != m.home {
-			away = append(away, e.Cells...)
+	for _, c := range w.rooms.cells {
+		if side, _ := access.Holder(c); side != classOfPool(m.home) {
+			away = append(away, c)
 		}
 	}
-	if !slices.Equal(away, m.away) {
+	if !slices.Equal(away, m.away) || w.rooms.decides {
 		m.away = away
 		w.open(n)
 	}
 }
 
-// open brings a machine's room to who may land there, and to the cells that each side holds.
+// access is what the share of a machine says.
+func (w *World) access(n int32) fleet.Access {
+	return fleet.AccessOf(&w.facts[n], w.facts[n].Share.Parcels, classOfPool)
+}
+
+// open brings a machine's room to who may land there, and to the cells that each side holds. The bundled scheduler goes by the share of the machine, the cluster's
+// own by its marks, and so do the lenders of peers, which write no shares.
 func (w *World) open(n int32) {
 	m, id, t := &w.machines[n], w.rooms.ids[n], w.rooms.table
 	holder, other := fleet.Online, fleet.Offline
@@ -124,7 +130,17 @@ func (w *World) open(n int32) {
 			t.Give(id, []int{c}, holder)
 		}
 	}
+	toOnline, toOffline := m.toOnline, m.toOffline
+	if w.rooms.decides && w.facts[n].Share.Exists {
+		access := w.access(n)
+		toOnline, toOffline = access.Open(fleet.Online), access.Open(fleet.Offline)
+		for _, c := range w.rooms.cells {
+			if side, moves := access.Holder(c); moves && access.Open(side) { // its side may land, and not on this cell
+				t.Give(id, []int{c}, map[fleet.Class]fleet.Class{fleet.Online: fleet.Offline, fleet.Offline: fleet.Online}[side])
+			}
+		}
+	}
 	ready := w.facts[n].Ready
-	t.SetOpen(id, fleet.Online, m.toOnline && !m.gone && ready)
-	t.SetOpen(id, fleet.Offline, m.toOffline && !m.gone && ready)
+	t.SetOpen(id, fleet.Online, toOnline && !m.gone && ready)
+	t.SetOpen(id, fleet.Offline, toOffline && !m.gone && ready)
 }

@@ -310,7 +310,13 @@ func (f *Facts) key() string {
 func (a *Agent) input(f *Facts, groups []PodGroup) (*shape.Input, []PodGroup) {
 	t := a.topology
 	node := &fleet.Node{ID: fleet.NodeID(f.Node.UID), Name: f.Node.Name, Pool: f.Home, Allocatable: f.Node.Allocatable, Cells: t.FleetCells(), Marks: f.Node.Marks}
-	in := &shape.Input{Topology: t, Node: node, Home: cmp.Or(f.Classes[f.Home], fleet.Online), Parents: a.cgroups.Parents(), Knobs: a.o.Knobs, Box: shape.NoBox()}
+	in := &shape.Input{Topology: t, Node: node, Parents: a.cgroups.Parents(), Knobs: a.o.Knobs, Box: shape.NoBox(),
+		ClassOf: func(id fleet.PoolID) fleet.Class {
+			if id == f.Home {
+				return cmp.Or(f.Classes[id], fleet.Online) // the side that is not taken from, where the pool is gone
+			}
+			return f.Classes[id]
+		}}
 	in.Knobs.CPUSets = in.Knobs.CPUSets && a.has(CapCPUSets)
 	in.Knobs.Idle = in.Knobs.Idle && a.has(CapCPUIdle)
 	in.Knobs.Protect = in.Knobs.Protect && a.has(CapMemoryBox)
@@ -322,16 +328,7 @@ func (a *Agent) input(f *Facts, groups []PodGroup) (*shape.Input, []PodGroup) {
 	}
 	if f.Share != nil {
 		for i := range f.Share.Spec.Parcels {
-			p := facts.Parcel(&f.Share.Spec.Parcels[i])
-			in.Parcels = append(in.Parcels, shape.Parcel{Cells: shape.SetOf(p.Cells...), Holder: f.Classes[p.Holder], Next: f.Classes[p.Next]})
-			if k := &in.Parcels[i]; k.Holder == "" { // the pool is gone: the cells stay with the side that is not to have them next
-				k.Holder = in.Home
-				if k.Next == in.Home && in.Home == fleet.Online {
-					k.Holder = fleet.Offline
-				} else if k.Next == in.Home {
-					k.Holder = fleet.Online
-				}
-			}
+			node.Share.Parcels = append(node.Share.Parcels, facts.Parcel(&f.Share.Spec.Parcels[i]))
 		}
 	}
 	byUID := map[string]*PodGroup{}
@@ -396,7 +393,7 @@ func (a *Agent) answer(in *shape.Input, l *shape.Layout) {
 		h := &l.Holdings[i]
 		answers[h.Pod.UID] = Answer{CPUs: h.CPUs, Mems: h.Mems, OOMScoreAdj: shape.OOMScoreAdj(h.Pod)}
 	}
-	unknown := shape.Input{Topology: in.Topology, Node: in.Node, Home: in.Home, Parcels: in.Parcels, Knobs: in.Knobs, Box: in.Box,
+	unknown := shape.Input{Topology: in.Topology, Node: in.Node, ClassOf: in.ClassOf, Knobs: in.Knobs, Box: in.Box,
 		Pods: append(slices.Clone(in.Pods), shape.Pod{UID: "unknown", Name: "unknown", Side: shape.OnlineSide, Class: shape.Shared, QoS: shape.Burstable})}
 	for _, h := range unknown.Lay().Holdings {
 		if h.Pod.UID == "unknown" {
@@ -414,15 +411,13 @@ func (a *Agent) judge(f *Facts, in *shape.Input, strays []PodGroup, now time.Tim
 	m := share.Machine{Node: in.Node, ClassOf: func(id fleet.PoolID) fleet.Class { return f.Classes[id] }, Agent: true, Ready: true}
 	moving := shape.Set{}
 	for i := range f.Share.Spec.Parcels {
-		p := &f.Share.Spec.Parcels[i]
-		entry := facts.Parcel(p)
+		p, entry := &f.Share.Spec.Parcels[i], &m.Node.Share.Parcels[i] // the input has them in this order
 		if r := reported(&f.Share.Status, p); r != nil && r.Clean {
 			entry.Clean, entry.CleanEpoch = true, r.Epoch
 		}
 		if p.Next != "" && !entry.Clean {
 			moving = moving.Union(shape.SetOf(entry.Cells...))
 		}
-		m.Node.Share.Parcels = append(m.Node.Share.Parcels, entry)
 	}
 	paths := map[string]string{}
 	for i := range in.Pods {

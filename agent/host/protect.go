@@ -98,7 +98,7 @@ func (a *Agent) observe(f *Facts, in *shape.Input, now time.Time) {
 		g.mems = in.OverlapMems()
 	}
 	g.cores, g.lent = fleet.MilliCPU(1000*len(g.online)), fleet.MilliCPU(1000*len(g.away))
-	g.parents = &shape.Input{Topology: t, Node: in.Node, Home: in.Home, Parents: in.Parents}
+	g.parents = &shape.Input{Topology: t, Node: in.Node, ClassOf: in.ClassOf, Parents: in.Parents}
 	g.coarse, g.pods, g.candidates, g.measured = []watched{{path: in.Parents.Burstable}}, nil, nil, nil
 	g.owners, g.share, g.growth = map[string]string{}, "", 0
 	if f.Share != nil {

@@ -28,10 +28,20 @@ func twoSockets() *Topology {
 
 var parents = Parents{"kubepods", "kubepods/burstable", "kubepods/besteffort"}
 
+// poolOf is the pool of a class, as classOf has it.
+func poolOf(c fleet.Class) fleet.PoolID { return fleet.PoolID(c) }
+
+func classOf(p fleet.PoolID) fleet.Class { return fleet.Class(p) }
+
+// parcel is an entry of the machine's share; next is empty while nothing moves.
+func parcel(cells Set, holder, next fleet.Class) fleet.ShareParcel {
+	return fleet.ShareParcel{Cells: cells, Holder: poolOf(holder), Next: poolOf(next)}
+}
+
 func input(pods ...Pod) *Input {
 	t := twoSockets()
-	n := &fleet.Node{Name: "m", Allocatable: fleet.Resources{CPU: 16000, Memory: 64 * fleet.GiB}, Cells: t.FleetCells()}
-	return &Input{Topology: t, Node: n, Home: fleet.Online, Pods: pods, Parents: parents, Box: NoBox(),
+	n := &fleet.Node{Name: "m", Pool: poolOf(fleet.Online), Allocatable: fleet.Resources{CPU: 16000, Memory: 64 * fleet.GiB}, Cells: t.FleetCells()}
+	return &Input{Topology: t, Node: n, ClassOf: classOf, Pods: pods, Parents: parents, Box: NoBox(),
 		Knobs: Knobs{CPUSets: true, Idle: true, Weights: true, Protect: true}}
 }
 
@@ -145,18 +155,18 @@ func TestLentSocket(t *testing.T) {
 	second := Set{2, 3}
 	for _, c := range []struct {
 		name       string
-		parcel     Parcel
+		parcel     fleet.ShareParcel
 		on, off    Pod
 		cpus, lent string
 	}{
-		{"lent", Parcel{Cells: second, Holder: fleet.Offline}, on, off, "0-7", "8-15"},
-		{"goes out, online fits", Parcel{Cells: second, Holder: fleet.Online, Next: fleet.Offline}, on, Pod{Side: SystemSide}, "0-7", ""},
-		{"goes out, online does not fit", Parcel{Cells: second, Holder: fleet.Online, Next: fleet.Offline}, pod("on", OnlineSide, Shared, 9000), Pod{Side: SystemSide}, "0-15", ""},
-		{"is recalled, offline saves its work there", Parcel{Cells: second, Holder: fleet.Offline, Next: fleet.Online}, on, off, "0-7", "8-15"},
-		{"the machine is lent", Parcel{Cells: Set{0, 1, 2, 3}, Holder: fleet.Offline}, Pod{Side: SystemSide}, off, "", "0-15"},
+		{"lent", parcel(second, fleet.Offline, ""), on, off, "0-7", "8-15"},
+		{"goes out, online fits", parcel(second, fleet.Online, fleet.Offline), on, Pod{Side: SystemSide}, "0-7", ""},
+		{"goes out, online does not fit", parcel(second, fleet.Online, fleet.Offline), pod("on", OnlineSide, Shared, 9000), Pod{Side: SystemSide}, "0-15", ""},
+		{"is recalled, offline saves its work there", parcel(second, fleet.Offline, fleet.Online), on, off, "0-7", "8-15"},
+		{"the machine is lent", parcel(Set{0, 1, 2, 3}, fleet.Offline, ""), Pod{Side: SystemSide}, off, "", "0-15"},
 	} {
 		in := input(c.on, c.off)
-		in.Parcels = []Parcel{c.parcel}
+		in.Node.Share.Parcels = []fleet.ShareParcel{c.parcel}
 		l := in.Lay()
 		if c.cpus != "" {
 			if h := holding(t, l, "on"); h.CPUs.String() != c.cpus || !h.Mems.Equal(in.Topology.CellsOf(h.CPUs)) {
@@ -299,14 +309,14 @@ func drawInput(t *rapid.T) *Input {
 		pods = append(pods, p)
 	}
 	in := input(pods...)
-	in.Home = rapid.SampledFrom([]fleet.Class{fleet.Online, fleet.Offline}).Draw(t, "home")
+	in.Node.Pool = poolOf(rapid.SampledFrom([]fleet.Class{fleet.Online, fleet.Offline}).Draw(t, "home"))
 	for _, cells := range rapid.SampledFrom([][]Set{nil, {{0, 1, 2, 3}}, {{0, 1}}, {{2, 3}}, {{0, 1}, {2, 3}}}).Draw(t, "parcels") {
 		holder := rapid.SampledFrom([]fleet.Class{fleet.Online, fleet.Offline}).Draw(t, "holder")
 		next := rapid.SampledFrom([]fleet.Class{"", fleet.Online, fleet.Offline}).Draw(t, "next")
 		if next == holder {
 			next = ""
 		}
-		in.Parcels = append(in.Parcels, Parcel{cells, holder, next})
+		in.Node.Share.Parcels = append(in.Node.Share.Parcels, parcel(cells, holder, next))
 	}
 	if rapid.Bool().Draw(t, "box") {
 		in.Box = Box{CPU: fleet.MilliCPU(rapid.IntRange(0, 9).Draw(t, "quota")) * 500, Max: fleet.Bytes(rapid.IntRange(1, 9).Draw(t, "max")) * fleet.GiB}

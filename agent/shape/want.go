@@ -44,14 +44,6 @@ type Container struct {
 	ID, Name, Path string
 }
 
-// Parcel is a part of the machine that is not simply at home.
-type Parcel struct {
-	Cells  Set
-	Holder fleet.Class
-	// Next is empty while nothing moves.
-	Next fleet.Class
-}
-
 // Parents are the cgroups above the pods.
 type Parents struct {
 	Pods, Burstable, BestEffort string
@@ -89,10 +81,10 @@ func NoBox() Box { return Box{CPU: -1, Max: -1, High: -1} }
 // Input is what a decision is made of.
 type Input struct {
 	Topology *Topology
-	// Node gives the capacity of cells, in the words in which a parcel is judged clean.
-	Node    *fleet.Node
-	Home    fleet.Class
-	Parcels []Parcel
+	// Node gives the capacity of cells, in the words in which a parcel is judged clean, and the share that says whose they are.
+	Node *fleet.Node
+	// ClassOf is the class of a pool; empty for one that is not known.
+	ClassOf func(fleet.PoolID) fleet.Class
 	Pods    []Pod
 	Parents Parents
 	Knobs   Knobs
@@ -120,18 +112,14 @@ type Layout struct {
 	Problems []string
 }
 
-// Cells are those that a class of pools holds, and those of them that stay with it.
+// Cells are those that a class of pools holds, and those of them that stay with it. A cell of which no pool is known is at home.
 func (in *Input) Cells(class fleet.Class) (held, kept Set) {
+	access := fleet.AccessOf(in.Node, in.Node.Share.Parcels, in.ClassOf)
 	for _, cell := range in.Topology.AllCells() {
-		holder, next := in.Home, fleet.Class("")
-		for i := range in.Parcels {
-			if in.Parcels[i].Cells.Has(cell) {
-				holder, next = in.Parcels[i].Holder, in.Parcels[i].Next
-			}
-		}
-		if holder == class {
+		holder, moves := access.Holder(cell)
+		if cmp.Or(holder, in.ClassOf(in.Node.Pool)) == class {
 			held = append(held, cell)
-			if next == "" {
+			if !moves {
 				kept = append(kept, cell)
 			}
 		}

@@ -174,18 +174,7 @@ func (m *Machine) inTheWay(p *fleet.ShareParcel, o Options) (Wait, []string) {
 }
 
 // leaves is the side whose pods must go; empty where neither pool is known.
-func (m *Machine) leaves(p *fleet.ShareParcel) fleet.Class {
-	if c := m.ClassOf(p.Holder); c != "" {
-		return c
-	}
-	switch m.ClassOf(p.Next) {
-	case fleet.Online:
-		return fleet.Offline
-	case fleet.Offline:
-		return fleet.Online
-	}
-	return ""
-}
+func (m *Machine) leaves(p *fleet.ShareParcel) fleet.Class { return fleet.HolderOf(p, m.ClassOf) }
 
 // confined reports whether the pods of the class that leaves fit the cells that their side holds and keeps, and none of them is known to use a
 // cell of the parcel. Where their side keeps nothing, every pod must have gone, however little it asks for. GPUs are not counted: pods
@@ -211,23 +200,10 @@ func (m *Machine) confined(p *fleet.ShareParcel, leaves fleet.Class) bool {
 	return len(kept) > 0 && ask.CPU <= room.CPU && ask.Memory <= room.Memory
 }
 
-// kept are the cells that a side holds and keeps. Cells that no parcel names are at home; what moves is kept by nobody.
+// kept are the cells that a side holds and keeps. What moves is kept by neither.
 func (m *Machine) kept(side fleet.Class) []int {
-	parcels := m.Node.Share.Parcels
-	var out []int
-	for _, cell := range m.Node.AllCells() {
-		holder := m.Node.Pool
-		if i := slices.IndexFunc(parcels, func(p fleet.ShareParcel) bool { return slices.Contains(p.Cells, cell) }); i >= 0 {
-			if parcels[i].Next != "" {
-				continue
-			}
-			holder = parcels[i].Holder
-		}
-		if m.ClassOf(holder) == side {
-			out = append(out, cell)
-		}
-	}
-	return out
+	access := fleet.AccessOf(m.Node, m.Node.Share.Parcels, m.ClassOf)
+	return slices.DeleteFunc(m.Node.AllCells(), func(cell int) bool { return access.Side(cell) != side })
 }
 
 // names are the pods of a class.

@@ -34,6 +34,7 @@ type Report struct {
 	Loans         LoanReport     `json:"loans"`
 	Recalls       RecallReport   `json:"recalls"`
 	Demands       DemandReport   `json:"demands"`
+	Returns       ReturnReport   `json:"returns"`
 	Forecast      ForecastReport `json:"forecast"`
 	// APIWrites are what the controllers wrote, without Leases and Events.
 	APIWrites APIWriteReport `json:"apiWrites"`
@@ -138,6 +139,7 @@ func (t *Truth) Report(wall time.Duration) Report {
 	}
 	out.APIWrites = t.reportWrites(span)
 	out.Demands = t.reportDemands()
+	out.Returns = t.reportReturns()
 	t.reportServices(&out, span)
 	t.reportLoans(&out)
 	for p, d := range t.pins {

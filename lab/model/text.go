@@ -57,6 +57,8 @@ func (r *Report) Text(width int) string {
 	}
 	line("demand to notice", "%d, p50 %s, p99 %s; by the wall p50 %s, p99 %s", r.Demands.Count, optional(r.Demands.P50Seconds, "%.0f s"),
 		optional(r.Demands.P99Seconds, "%.0f s"), optional(r.Demands.P50WallSeconds, "%.2f s"), optional(r.Demands.P99WallSeconds, "%.2f s"))
+	line("return to bound pod", "%d with pods that wait, %d of them not taken, p50 %s, p99 %s; by the wall p50 %s, p99 %s", r.Returns.Count, r.Returns.Unbound,
+		optional(r.Returns.P50Seconds, "%.0f s"), optional(r.Returns.P99Seconds, "%.0f s"), optional(r.Returns.P50WallSeconds, "%.2f s"), optional(r.Returns.P99WallSeconds, "%.2f s"))
 	line("forecast", "weighted quantile loss %s, the 0.9 quantile covered %s (%d forecasts)", optional(r.Forecast.WQL, "%.3f"), optional(r.Forecast.Coverage90, "%.3f"), r.Forecast.Count)
 	if j := r.Judge; j != nil {
 		line("judge", "%s", j.Line())

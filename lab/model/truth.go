@@ -33,6 +33,8 @@ type StepFacts struct {
 	Loans []LoanFacts
 	// Demands are the recalls of the step that answered waiting pods.
 	Demands []DemandFacts
+	// Returns are the parcels that came home for waiting pods and were taken in the step, Unbound those that were not taken yet at its end.
+	Returns, Unbound []ReturnFacts
 	// Pinned are the nodes that could not be emptied.
 	Pinned []Pin
 }
@@ -96,6 +98,8 @@ type Truth struct {
 	loanTime time.Duration
 	marks    []writeMark
 	demands  []DemandFacts
+	returns  []ReturnFacts
+	unbound  []ReturnFacts
 }
 
 // line is one service's account.
@@ -158,6 +162,7 @@ func (t *Truth) Step(f StepFacts) ([]Outcome, error) {
 	out := t.play(&f, rates)
 	t.loanStep(&f)
 	t.demands = append(t.demands, f.Demands...)
+	t.returns, t.unbound = append(t.returns, f.Returns...), f.Unbound
 	for _, p := range f.Pinned {
 		t.pins[p] += f.Dt
 	}

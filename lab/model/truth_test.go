@@ -254,7 +254,8 @@ func TestReportSpeaksTheContract(t *testing.T) {
 	for _, path := range []string{
 		"sloViolationMinutes", "meanUtilisation", "meanUtilisationStatic", "onlineCoreHours", "onlineCoreHoursStatic", "coreHoursLent",
 		"loans.node", "loans.socket", "recalls.count", "recalls.late", "recalls.p50Seconds", "recalls.p99Seconds",
-		"demands.count", "demands.p50Seconds", "demands.p99Seconds", "demands.p50WallSeconds", "demands.p99WallSeconds", "forecast.wql", "forecast.coverage90",
+		"demands.count", "demands.p50Seconds", "demands.p99Seconds", "demands.p50WallSeconds", "demands.p99WallSeconds",
+		"returns.count", "returns.unbound", "returns.p50Seconds", "returns.p99Seconds", "returns.p50WallSeconds", "returns.p99WallSeconds", "forecast.wql", "forecast.coverage90",
 	} {
 		at := any(got)
 		for key := range strings.SplitSeq(path, ".") {

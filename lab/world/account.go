@@ -21,7 +21,8 @@ import (
 // account plays the load of the stretch from one step to the next on the pods as they stood over it, and keeps the true account.
 func (w *World) account(from time.Time, dt time.Duration) error {
 	pods, counts := w.census()
-	facts := model.StepFacts{At: from, Dt: dt, Services: counts, Loans: w.loanFacts(), Demands: w.table.takeDemands(), Pinned: w.pins()}
+	taken, unbound := w.table.takeReturns()
+	facts := model.StepFacts{At: from, Dt: dt, Services: counts, Loans: w.loanFacts(), Demands: w.table.takeDemands(), Returns: taken, Unbound: unbound, Pinned: w.pins()}
 	for _, j := range w.jobs {
 		facts.OfflineUsed += j.play.UsedCores()
 		facts.OfflineUseful += j.play.UsefulCoreHours() - j.usefulBefore

@@ -12,7 +12,6 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
-	"github.com/springtide/springtide/internal/kube/facts"
 )
 
 // secondLook is how long (by the wall) a pod that was found unschedulable, and for which there is room now, is waited for. The scheduler
@@ -45,18 +44,19 @@ func (t *table) retried() string {
 	return waits
 }
 
-// rooms are what the machines have left: in all, and for borrowers, who have no more than the cells that are lent to them.
-type rooms struct{ all, lent map[string]fleet.Resources }
+// rooms are what the machines have left: in all, of the cells that are lent, which is all that borrowers have, and of the cells at home.
+type rooms struct{ all, lent, home map[string]fleet.Resources }
 
 func (t *table) free() *rooms {
-	out := &rooms{make(map[string]fleet.Resources, len(t.nodes)), map[string]fleet.Resources{}}
+	out := &rooms{make(map[string]fleet.Resources, len(t.nodes)), map[string]fleet.Resources{}, map[string]fleet.Resources{}}
 	for name, n := range t.nodes {
 		a := n.Status.Allocatable
 		out.all[name] = fleet.Resources{
 			CPU: fleet.MilliCPU(a.Cpu().MilliValue()), Memory: fleet.Bytes(a.Memory().Value()), GPU: a.Name(gpuResource, "").Value(), Pods: a.Pods().Value(),
 		}
 		if share := t.shareOf(n); share != nil {
-			out.lent[name] = lentOf(share.Spec.Parcels, t.homes[name], out.all[name])
+			x := promisesOf(share.Spec.Parcels, t.homes[name])
+			out.lent[name], out.home[name] = capacityOf(x.lent, out.all[name]), capacityOf(x.home, out.all[name])
 		}
 	}
 	for _, p := range t.pods {
@@ -66,26 +66,67 @@ func (t *table) free() *rooms {
 		}
 		node := p.object.Spec.NodeName
 		out.all[node] = out.all[node].Sub(p.requests)
-		if lent, ok := out.lent[node]; ok && t.borrows(p, node) {
-			out.lent[node] = lent.Sub(p.requests)
+		side := out.home
+		if t.borrows(p, node) {
+			side = out.lent
+		}
+		if room, ok := side[node]; ok {
+			side[node] = room.Sub(p.requests)
 		}
 	}
 	return out
 }
 
-// lentOf is what the cells that a machine lends have of all that it has.
-func lentOf(parcels []v1alpha1.ShareParcel, home string, all fleet.Resources) fleet.Resources {
+// promises are what a machine's share promises to both sides. They are written down here from docs/loans.md and nothing of the product is asked: the lab judges what
+// the product decides.
+type promises struct {
+	// lent and home are the cells that each side has and keeps. A parcel that changes hands is nobody's.
+	lent, home []int
+	// homeOpen and awayOpen: new pods of the home side, and of the borrowers, may land.
+	homeOpen, awayOpen bool
+}
+
+func promisesOf(parcels []v1alpha1.ShareParcel, home string) promises {
+	named := map[int]bool{}
+	out := promises{homeOpen: len(parcels) == 0}
+	turned := false // a parcel of the machine is called home or is there: its borrowers get no more of it
+	for i := range parcels {
+		p := &parcels[i]
+		for _, c := range p.Cells {
+			named[int(c)] = true
+			switch {
+			case p.Next != "":
+			case p.Holder == home:
+				out.home = append(out.home, int(c))
+			default:
+				out.lent = append(out.lent, int(c))
+			}
+		}
+		switch {
+		case p.Next == "" && p.Holder == home: // room that came home is open from then on
+			out.homeOpen, turned = true, true
+		case p.Next == home:
+			turned = true
+		case p.Next == "":
+			out.awayOpen = true
+		}
+	}
+	out.awayOpen = out.awayOpen && !turned
+	for _, c := range inside.AllCells() {
+		if !named[c] {
+			out.home = append(out.home, c)
+		}
+	}
+	return out
+}
+
+// capacityOf is what cells have of all that a machine has.
+func capacityOf(cells []int, all fleet.Resources) fleet.Resources {
 	node := fleet.Node{Allocatable: all, Cells: slices.Clone(inside.Cells)}
 	for i := range node.Cells {
 		node.Cells[i].Capacity.GPU = all.GPU / cellsPerNode
 	}
-	var lent []int
-	for i := range parcels {
-		if p := facts.Parcel(&parcels[i]); string(p.Holder) != home {
-			lent = append(lent, p.Cells...)
-		}
-	}
-	return node.CapacityOf(lent)
+	return node.CapacityOf(cells)
 }
 
 // borrows reports whether a pod is not of the class that a machine is the home of.
@@ -105,9 +146,12 @@ func (t *table) fits(p *pod, free *rooms) bool {
 	}
 	wanted := nodeaffinity.GetRequiredNodeAffinity(p.object)
 	for name, n := range t.nodes {
-		room := free.all[name]
-		if lent, ok := free.lent[name]; ok && t.borrows(p, name) {
-			room = room.Min(lent)
+		room, side := free.all[name], free.home
+		if t.borrows(p, name) {
+			side = free.lent
+		}
+		if own, ok := side[name]; ok {
+			room = room.Min(own)
 		}
 		if !p.requests.Fits(room) || n.Spec.Unschedulable || t.closed(p, n) {
 			continue
@@ -136,9 +180,9 @@ func (t *table) closed(p *pod, n *corev1.Node) bool {
 	if share == nil {
 		return false
 	}
-	atHome, away := facts.Open(share.Spec.Parcels, t.homes[n.Name])
+	x := promisesOf(share.Spec.Parcels, t.homes[n.Name])
 	if t.borrows(p, n.Name) {
-		return !away
+		return !x.awayOpen
 	}
-	return !atHome
+	return !x.homeOpen
 }

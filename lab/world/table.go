@@ -106,6 +106,9 @@ type table struct {
 	left    []*pod
 	ended   []*v1alpha1.Loan
 	demands []model.DemandFacts
+	// returns are parcels that came home and that nobody took yet, taken those that were since they were last asked for.
+	returns []*returned
+	taken   []model.ReturnFacts
 	// fresh are the objects that were seen since the watches began anew; nil while they go on.
 	fresh map[types.UID]bool
 	// changed holds a token after every event, for those who wait for one.
@@ -144,6 +147,7 @@ func (t *table) seen(object any) {
 		t.jobs[fleet.Name{Namespace: o.Namespace, Name: o.Name}] = o
 	case *v1alpha1.Loan:
 		t.seenNotice(t.loans[o.UID], o)
+		t.seenReturned(t.loans[o.UID], o)
 		t.loans[o.UID] = o
 	case *v1alpha1.NodeShare:
 		t.shares[o.Name] = o
@@ -182,6 +186,7 @@ func (t *table) lost(object any) {
 // leave drops a pod; the caller holds the lock.
 func (t *table) leave(uid types.UID, p *pod) {
 	delete(t.pods, uid)
+	t.seenServed(uid, "")
 	t.left = append(t.left, p)
 	if p.real {
 		t.runner.Lost(uid)
@@ -235,6 +240,9 @@ func (t *table) seenPod(o *corev1.Pod) {
 		p.kubelet = o.Spec.NodeName == t.realMachine
 		p.real = !p.kubelet && t.runs[o.Spec.NodeName] && process.Runs(&o.Spec)
 		p.readyAt = p.boundAt.Add(t.startUp(p))
+		if p.kind == online {
+			t.seenServed(o.UID, o.Spec.NodeName)
+		}
 	}
 	if p.goneAt.IsZero() && o.DeletionTimestamp != nil {
 		p.goneAt = t.now()

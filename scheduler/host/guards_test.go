@@ -48,12 +48,16 @@ func TestShareOfAFormerNode(t *testing.T) {
 
 // TestCellsThatMoveHaveNoSide: a cell that changes hands counts for neither side, one at rest for its holder, one of an unknown pool for neither.
 func TestCellsThatMoveHaveNoSide(t *testing.T) {
-	all := pools{"web": {name: "web", class: fleet.Online}, "batch": {name: "batch", class: fleet.Offline}}
-	v := moves{all: all, home: fleet.Online, governed: true, parcels: []v1alpha1.ShareParcel{
-		{Cells: []int32{1}, Holder: "web", Next: "batch"}, {Cells: []int32{2}, Holder: "batch"}, {Cells: []int32{3}, Holder: "gone"}}}
-	for cell, want := range []place.Holder{place.AtHome, place.Moving, place.HeldOffline, place.Moving} {
-		if got := v.holder(cell); got != want {
-			t.Errorf("cell %d: %v, want %v", cell, got, want)
+	all := pools{"web": {name: "web", class: fleet.Online, selector: labels.Everything()}, "batch": {name: "batch", class: fleet.Offline, selector: labels.Nothing()}}
+	n := &nodeFacts{node: &corev1.Node{}, share: &v1alpha1.NodeShare{Spec: v1alpha1.NodeShareSpec{Parcels: []v1alpha1.ShareParcel{
+		{Cells: []int32{1}, Holder: "web", Next: "batch"}, {Cells: []int32{2}, Holder: "batch"}, {Cells: []int32{3}, Holder: "gone"}}}}}
+	want := []place.Holder{place.HeldOnline, place.Moving, place.HeldOffline, place.Moving}
+	for cell := range want {
+		n.inside.Cells = append(n.inside.Cells, fleet.Cell{ID: cell})
+	}
+	for cell, c := range n.machine(all, newDevices()).Cells {
+		if c.Holder != want[cell] {
+			t.Errorf("cell %d: %v, want %v", cell, c.Holder, want[cell])
 		}
 	}
 }

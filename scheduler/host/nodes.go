@@ -49,12 +49,12 @@ func (p pools) homeOf(set map[string]string) *poolFacts {
 	return home
 }
 
-func (p pools) classOf(name string) (fleet.Class, bool) {
-	pool := p[name]
-	if pool == nil {
-		return "", false
+// class is the class of a pool; empty for one that is not known.
+func (p pools) class(id fleet.PoolID) fleet.Class {
+	if pool := p[string(id)]; pool != nil {
+		return pool.class
 	}
-	return pool.class, true
+	return ""
 }
 
 // machine is a node as the table sees it.
@@ -73,25 +73,28 @@ func (n *nodeFacts) machine(all pools, d *devices) place.Machine {
 	if home != nil {
 		m.Pool, m.Home = fleet.PoolID(home.name), home.class
 	}
-	moves := n.moves(home, all)
+	access, governed := n.access(home, all)
 	for i, c := range n.inside.Cells {
-		cell := place.Cell{Cell: c, Holder: moves.holder(c.ID)}
+		cell := place.Cell{Cell: c}
+		if governed {
+			cell.Holder = holderOf(access.Side(c.ID))
+		}
 		if n.inside.Distances != nil {
 			cell.Distances = n.inside.Distances[i]
 		}
 		m.Cells = append(m.Cells, cell)
 	}
-	if len(n.inside.Cells) == 0 {
-		m.Holder = moves.holder(0)
+	if governed && len(n.inside.Cells) == 0 {
+		m.Holder = holderOf(access.Side(0))
 	}
 	for _, r := range n.inside.Roots {
 		m.Roots = append(m.Roots, place.Root(r))
 	}
-	m.Borrower = fleet.PoolID(moves.borrower)
 	set := o.Labels
-	governed := moves.governed
 	if governed {
-		set = withOffline(set, moves.offlineOpen)
+		m.Borrower = access.Borrower()
+		m.Closed = place.Sides{Online: !access.Open(fleet.Online), Offline: !access.Open(fleet.Offline)}
+		set = withOffline(set, !m.Closed.Offline)
 	}
 	m.Labels = rules.LabelsOf(set)
 	for i := range o.Spec.Taints {
@@ -105,9 +108,6 @@ func (n *nodeFacts) machine(all pools, d *devices) place.Machine {
 		for _, name := range o.Status.Images[i].Names {
 			m.Images = append(m.Images, place.Image{Name: name, Size: fleet.Bytes(o.Status.Images[i].SizeBytes)})
 		}
-	}
-	if governed {
-		m.Closed = place.Sides{Online: !moves.onlineOpen, Offline: !moves.offlineOpen}
 	}
 	if o.DeletionTimestamp != nil {
 		m.Closed = place.Sides{Online: true, Offline: true}
@@ -132,54 +132,27 @@ func withOffline(set map[string]string, open bool) map[string]string {
 	return out
 }
 
-// moves is what a NodeShare says of the cells of its node.
-type moves struct {
-	parcels []v1alpha1.ShareParcel
-	all     pools
-	home    fleet.Class
-	// governed: the share is this node's and the pool is known, so that it stands in place of the marks.
-	governed                bool
-	onlineOpen, offlineOpen bool
-	borrower                string
-}
-
-func (n *nodeFacts) moves(home *poolFacts, all pools) moves {
-	v := moves{all: all, home: fleet.Online}
+// access is what the share says of the machine. governed: the share is this node's and the pool is known, so that it stands in place of the marks.
+func (n *nodeFacts) access(home *poolFacts, all pools) (access fleet.Access, governed bool) {
 	if home == nil || n.share == nil || n.share.Spec.NodeUID != string(n.node.UID) {
-		return v
+		return access, false
 	}
-	v.governed, v.home, v.parcels = true, home.class, n.share.Spec.Parcels
-	for i := range v.parcels {
-		if p := &v.parcels[i]; p.Holder != home.name && p.Next == "" {
-			v.borrower = p.Holder
-		}
+	var parcels []fleet.ShareParcel
+	for i := range n.share.Spec.Parcels {
+		parcels = append(parcels, facts.Parcel(&n.share.Spec.Parcels[i]))
 	}
-	atHome, away := facts.Open(v.parcels, home.name)
-	if home.class == fleet.Offline {
-		v.offlineOpen, v.onlineOpen = atHome, away
-	} else {
-		v.onlineOpen, v.offlineOpen = atHome, away
-	}
-	return v
+	return fleet.AccessOf(&fleet.Node{Pool: fleet.PoolID(home.name), Cells: n.inside.Cells}, parcels, all.class), true
 }
 
-// holder is who may use a cell.
-func (v *moves) holder(cell int) place.Holder {
-	i := slices.IndexFunc(v.parcels, func(p v1alpha1.ShareParcel) bool { return slices.Contains(p.Cells, int32(cell)) })
-	if !v.governed || i < 0 {
-		return place.AtHome
-	}
-	p := &v.parcels[i]
-	if p.Next != "" {
-		return place.Moving
-	}
-	switch class, _ := v.all.classOf(p.Holder); class {
+// holderOf is a side as the table has it. A cell that belongs to no side moves, or a pool is not known: no side has it until it is.
+func holderOf(side fleet.Class) place.Holder {
+	switch side {
 	case fleet.Online:
 		return place.HeldOnline
 	case fleet.Offline:
 		return place.HeldOffline
 	}
-	return place.Moving // a pool that is not known: no side has it until it is
+	return place.Moving
 }
 
 // withLabel is labels with one more.

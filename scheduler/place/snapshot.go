@@ -9,9 +9,9 @@ import (
 
 // FromSnapshot builds the table of a moment. Where its lists are in another order than [fleet.Snapshot.Sort] gives them, the table is the same.
 //
-// Which cells a pod runs on is no fact of a snapshot, so the pods that are there float. Pods may land as the scheduler would let them:
-// online on machines that are at home in an online pool, with no loan under way and without the taint; offline on machines of an offline
-// pool with no loan under way, and on machines with a lent parcel of which nothing is on its way home. Machines of no pool are not ours.
+// Which cells a pod runs on is no fact of a snapshot, so the pods that are there float. Pods may land as the scheduler would let them: where the bundled one serves
+// the home pool, by [fleet.AccessOf] alone. The cluster's own knows the marks of the node and no cells, so online pods land at home only where online has the whole
+// machine, and nowhere behind a taint. Machines of no pool are not ours.
 func FromSnapshot(s *fleet.Snapshot) *Table {
 	machines := make([]*fleet.Node, len(s.Nodes))
 	for i := range s.Nodes {
@@ -93,14 +93,14 @@ func (b *builder) machine(n *fleet.Node) Machine {
 	if p := b.pools[n.Pool]; p != nil {
 		m.Home = p.Class
 	}
-	home := sideOf(m.Home)
+	access := fleet.AccessOf(n, n.Parcels(b.loans[n.ID]), b.sideOfPool)
 	for _, c := range n.Cells {
-		m.Cells = append(m.Cells, Cell{Cell: c, Holder: b.holder(n.ID, c.ID)})
+		m.Cells = append(m.Cells, Cell{Cell: c, Holder: holderOf(&access, c.ID)})
 	}
 	if len(n.Cells) == 0 {
-		m.Holder = b.holder(n.ID, 0)
+		m.Holder = holderOf(&access, 0)
 	}
-	m.Closed = Sides{Online: !b.mayLand(n, onlineSide, home), Offline: !b.mayLand(n, offlineSide, home)}
+	m.Closed = Sides{Online: !b.mayLand(n, &access, fleet.Online), Offline: !b.mayLand(n, &access, fleet.Offline)}
 	return m
 }
 
@@ -111,38 +111,33 @@ func newCell(capacity fleet.Resources, id, socket int) cell {
 	return c
 }
 
-// holder says who has a cell: the pool that holds the loan of it, if there is one.
-func (b *builder) holder(id fleet.NodeID, c int) Holder {
-	for _, l := range b.loans[id] {
-		if p := b.pools[l.Holder()]; p != nil && slices.Contains(l.Cells, c) {
-			if sideOf(p.Class) == offlineSide {
-				return HeldOffline
-			}
-			return HeldOnline
-		}
+func (b *builder) sideOfPool(id fleet.PoolID) fleet.Class {
+	if p := b.pools[id]; p != nil {
+		return p.Class
+	}
+	return ""
+}
+
+// holderOf is the side that has a cell. One that moves holds what is there still; nothing more lands on it, since its machine is closed or [Moving].
+func holderOf(a *fleet.Access, cell int) Holder {
+	side, moves := a.Holder(cell)
+	switch {
+	case moves && a.Open(side):
+		return Moving
+	case side == fleet.Online:
+		return HeldOnline
+	case side == fleet.Offline:
+		return HeldOffline
 	}
 	return AtHome
 }
 
-func (b *builder) mayLand(n *fleet.Node, s, home side) bool {
-	if b.pools[n.Pool] == nil || !n.Ready || s == onlineSide && n.Marks.HolderTaint {
+func (b *builder) mayLand(n *fleet.Node, a *fleet.Access, side fleet.Class) bool {
+	pool := b.pools[n.Pool]
+	if pool == nil || !n.Ready || !a.Open(side) {
 		return false
 	}
-	loans := b.loans[n.ID]
-	if s == home {
-		return len(loans) == 0
-	}
-	lent := false
-	for _, l := range loans {
-		switch l.Phase {
-		case fleet.Lent:
-			lent = true
-		case fleet.Emptying:
-		default:
-			return false
-		}
-	}
-	return lent
+	return side != fleet.Online || pool.Scheduler != "" || !n.Marks.HolderTaint && (pool.Class != fleet.Online || a.Whole(fleet.Online))
 }
 
 func (b *builder) pods(s *fleet.Snapshot) {

@@ -32,6 +32,32 @@ func add(s *fleet.Snapshot, class fleet.PodClass, cores fleet.MilliCPU) *fleet.P
 	return &s.Pods[len(s.Pods)-1]
 }
 
+// served has the bundled scheduler serve the pools.
+func served(s *fleet.Snapshot) *fleet.Snapshot {
+	for i := range s.Pools {
+		s.Pools[i].Scheduler = "springtide"
+	}
+	return s
+}
+
+// entries writes parcels into the share of the machine: cells, holder and next of each, as "0-1 offline online".
+func entries(parcels ...string) func(*fleet.Snapshot) {
+	return func(s *fleet.Snapshot) {
+		for i, text := range parcels {
+			var from, to int
+			var holder, next string
+			if n, _ := fmt.Sscanf(text, "%d-%d %s %s", &from, &to, &holder, &next); n < 3 {
+				panic(text)
+			}
+			p := fleet.ShareParcel{Holder: fleet.PoolID(holder), Next: fleet.PoolID(next), Loan: fleet.LoanID(fmt.Sprint("entry-", i))}
+			for c := from; c <= to; c++ {
+				p.Cells = append(p.Cells, c)
+			}
+			s.Nodes[0].Share.Parcels = append(s.Nodes[0].Share.Parcels, p)
+		}
+	}
+}
+
 // TestWhereWorkMayLand counts pods of 16 cores, of which a socket holds two.
 func TestWhereWorkMayLand(t *testing.T) {
 	for _, c := range []struct {
@@ -55,6 +81,19 @@ func TestWhereWorkMayLand(t *testing.T) {
 			bend: func(s *fleet.Snapshot) { s.Loans[1].Cells = []int{0, 1} }, offline: 2},
 		{name: "a socket is lent, the other one goes home", s: borrow(borrow(one("online"), fleet.Lent), fleet.Noticed),
 			bend: func(s *fleet.Snapshot) { s.Loans[1].Cells = []int{0, 1} }},
+		{name: "its share keeps the entry of a socket that came home, and of a loan that nobody forgets", s: one("online"), bend: entries("2-3 online"), online: 4},
+		{name: "a socket came home, the other one drains", s: one("online"), bend: entries("0-1 offline online", "2-3 online")},
+		{name: "the bundled scheduler's: a socket came home, the other one drains", s: served(one("online")), bend: entries("0-1 offline online", "2-3 online"), online: 2},
+		{name: "the bundled scheduler's: a socket came home, the other one is lent", s: served(one("online")), bend: entries("0-1 offline", "2-3 online"), online: 2},
+		{name: "the bundled scheduler's: a machine came home, and the taint is still there", s: served(one("online")), bend: func(s *fleet.Snapshot) {
+			entries("0-3 online")(s)
+			s.Nodes[0].Marks.HolderTaint = true
+		}, online: 4},
+		{name: "the bundled scheduler's: a socket is lent", s: served(borrow(one("online"), fleet.Lent)), offline: 2},
+		{name: "the share is a step ahead of its loan", s: borrow(one("online"), fleet.Draining), bend: func(s *fleet.Snapshot) {
+			entries("2-3 online")(s)
+			s.Nodes[0].Share.Parcels[0].Loan = s.Loans[0].ID
+		}, online: 4},
 		{name: "online borrows a socket", s: borrow(one("offline"), fleet.Lent), online: 2},
 		{name: "and gives it back", s: borrow(one("offline"), fleet.Draining)},
 		{name: "what online overdraws is missing on the lent socket", s: borrow(one("online"), fleet.Lent),

@@ -82,17 +82,6 @@ func Parcel(p *v1alpha1.ShareParcel) fleet.ShareParcel {
 	return out
 }
 
-// Open reports on which side of a machine pods may land, by its NodeShare: the home's while nothing moves, and the borrowers' where something is lent
-// and nothing is on its way home. The planner's table has the same rule.
-func Open(parcels []v1alpha1.ShareParcel, home string) (atHome, away bool) {
-	lent, comes := false, false
-	for i := range parcels {
-		lent = lent || parcels[i].Next == "" && parcels[i].Holder != home
-		comes = comes || parcels[i].Next == home
-	}
-	return len(parcels) == 0, lent && !comes
-}
-
 // Topologies is the resource that Cells and TopologyOf read.
 var Topologies = schema.GroupVersionResource{Group: "topology.node.k8s.io", Version: "v1alpha2", Resource: "noderesourcetopologies"}
 

@@ -7,7 +7,7 @@ import (
 )
 
 // checkOpen lets a machine be opened to offline pods only while the facts say that they may land there: at home in an offline pool and not
-// lent out, or lent, with nothing of it on its way home and the share saying so too. A label from a plan of before would let pods land on a
+// lent out, or lent, with nothing of it on its way home or there, and the share saying so too. A label from a plan of before would let pods land on a
 // parcel that was recalled, or came home, meanwhile.
 func (d *Door) checkOpen(n *fleet.Node, want bool) error {
 	if !want {
@@ -28,8 +28,14 @@ func (d *Door) checkOpen(n *fleet.Node, want bool) error {
 		}
 		lent = true
 	}
-	if home := d.fresh.Pool(n.Pool); !lent && (home == nil || home.Class != fleet.Offline) {
+	access := fleet.AccessOf(n, n.Share.Parcels, d.fresh.ClassOf)
+	switch home := d.fresh.ClassOf(n.Pool); {
+	case home != fleet.Offline && !lent:
 		return fmt.Errorf("nothing of node %s is lent", n.Name)
+	case home != fleet.Offline && !access.Open(fleet.Offline):
+		return fmt.Errorf("a part of node %s came home: the others are to come too", n.Name)
+	case home == fleet.Offline && !access.Whole(fleet.Offline):
+		return fmt.Errorf("online has a part of node %s", n.Name)
 	}
 	return nil
 }

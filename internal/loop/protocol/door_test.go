@@ -423,7 +423,13 @@ func TestDoorJobFillerMark(t *testing.T) {
 	expect(t, "open a machine that was recalled", open(func(s *fleet.Snapshot) { s.Loans[0].Phase = fleet.Noticed }), "loan l1 is Noticed: nothing of its borrower may land")
 	expect(t, "open a machine that is home", open(func(s *fleet.Snapshot) { s.Loans[0].Phase = fleet.Returned }), "nothing of node n1 is lent")
 	expect(t, "open a machine whose share does not say so", open(func(s *fleet.Snapshot) { s.Nodes[0].Share.Parcels[0].Holder = "web" }), "does not say so")
+	expect(t, "open a machine of which a part came home", open(func(s *fleet.Snapshot) {
+		s.Nodes[0].Share.Parcels = append(s.Nodes[0].Share.Parcels, fleet.ShareParcel{Cells: []int{1}, Holder: "web", Loan: "l9"})
+	}), "a part of node n1 came home")
 	expect(t, "open a machine of an offline pool", open(func(s *fleet.Snapshot) { s.Loans, s.Nodes[0].Pool = nil, "batch" }), "")
+	expect(t, "open a machine of an offline pool of which online has a part", open(func(s *fleet.Snapshot) {
+		s.Loans, s.Nodes[0].Pool, s.Nodes[0].Share.Parcels[0].Holder = nil, "batch", "web"
+	}), "online has a part of node n1")
 	expect(t, "open a machine of an offline pool that is lent out", open(func(s *fleet.Snapshot) {
 		s.Nodes[0].Pool, s.Loans[0].From, s.Loans[0].To = "batch", "batch", "web"
 	}), "loan l1 is Lent: nothing of its borrower may land")

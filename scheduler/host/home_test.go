@@ -1,0 +1,136 @@
+package host
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/scheduler/place"
+)
+
+// entry is what a share says of one loan.
+func entry(loan, holder, next string, cells ...int32) v1alpha1.ShareParcel {
+	return v1alpha1.ShareParcel{Cells: cells, Holder: holder, Next: next, LoanName: loan, LoanUID: loan, Epoch: 2}
+}
+
+// sockets are those of a machine of two sockets of four cores.
+func sockets() facts.Topology {
+	var out facts.Topology
+	for i := range 2 {
+		out.Cells = append(out.Cells, fleet.Cell{ID: i, Socket: i, Capacity: fleet.Resources{CPU: 4000, Memory: 128 * fleet.GiB}})
+	}
+	return out
+}
+
+// TestWhatCameHomeIsOpen: a pod that waits takes room from the event by which it is home. The loan's entry stays in the share until the loan is forgotten, which
+// may be long after, or never; other parcels of the machine may still be away. No more is taken than the cells at home hold, and offline gets nothing.
+func TestWhatCameHomeIsOpen(t *testing.T) {
+	whole := facts.Topology{}
+	for _, c := range []struct {
+		name    string
+		inside  facts.Topology
+		before  []v1alpha1.ShareParcel
+		after   []v1alpha1.ShareParcel
+		bound   int // of pods of 3 cores each
+		offline int
+	}{
+		{"a machine of unknown topology", whole, []v1alpha1.ShareParcel{entry("l", "batch", "web", 0)}, []v1alpha1.ShareParcel{entry("l", "web", "", 0)}, 2, 0},
+		{"a whole machine", sockets(), []v1alpha1.ShareParcel{entry("l", "batch", "web", 0, 1)}, []v1alpha1.ShareParcel{entry("l", "web", "", 0, 1)}, 2, 0},
+		{"a socket", sockets(), []v1alpha1.ShareParcel{entry("l", "batch", "web", 1)}, []v1alpha1.ShareParcel{entry("l", "web", "", 1)}, 2, 0},
+		{"a socket, and the other one drains", sockets(), []v1alpha1.ShareParcel{entry("k", "batch", "web", 0), entry("l", "batch", "web", 1)},
+			[]v1alpha1.ShareParcel{entry("k", "batch", "web", 0), entry("l", "web", "", 1)}, 1, 0},
+		{"a socket, and the other one stays lent", sockets(), []v1alpha1.ShareParcel{entry("k", "batch", "", 0), entry("l", "batch", "web", 1)},
+			[]v1alpha1.ShareParcel{entry("k", "batch", "", 0), entry("l", "web", "", 1)}, 1, 0},
+		{"both sockets, one after the other", sockets(), []v1alpha1.ShareParcel{entry("k", "web", "", 0), entry("l", "batch", "web", 1)},
+			[]v1alpha1.ShareParcel{entry("k", "web", "", 0), entry("l", "web", "", 1)}, 2, 0},
+		{"a loan that was called off", sockets(), []v1alpha1.ShareParcel{entry("l", "web", "batch", 0, 1)}, []v1alpha1.ShareParcel{entry("l", "web", "", 0, 1)}, 2, 0},
+		{"a lent one is open to offline alone", sockets(), []v1alpha1.ShareParcel{entry("l", "web", "batch", 1)}, []v1alpha1.ShareParcel{entry("l", "batch", "", 1)}, 0, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newPlay(t)
+			p.c.setPool("web", &poolFacts{name: "web", class: fleet.Online, selector: labels.Everything(), scheduler: v1alpha1.SchedulerName})
+			p.c.setPool("batch", &poolFacts{name: "batch", class: fleet.Offline, selector: labels.Nothing()})
+			p.c.setInside("a", c.inside)
+			p.c.setShare("a", share("a", 1, c.before...))
+			p.node("a", "8")
+			for i := range 3 {
+				p.pod(fmt.Sprint("web-", i), "3")
+				p.pod(fmt.Sprint("batch-", i), "3", offline)
+			}
+			p.settle()
+			p.take() // what was open before
+			p.c.setShare("a", share("a", 2, c.after...))
+			p.settle()
+			p.now = p.now.Add(5 * time.Second)
+			p.c.tick(p.now)
+			p.settle()
+			online, away := 0, 0
+			for _, x := range p.c.pods {
+				switch {
+				case x.stage != assumed:
+				case x.shape.Side == fleet.Online:
+					online++
+				default:
+					away++
+				}
+			}
+			if online != c.bound || away != c.offline {
+				t.Errorf("%d online and %d offline pods are bound, want %d and %d; the pods that wait say %v", online, away, c.bound, c.offline, p.said)
+			}
+		})
+	}
+}
+
+// TestClaimOfWhatCameHome: the room of a parcel that came home for a service is kept for it also while its loan is in the share; the rest of the machine is open to
+// every online pod.
+func TestClaimOfWhatCameHome(t *testing.T) {
+	p := newPlay(t)
+	p.recallsForShop()
+	p.c.setInside("a", sockets())
+	p.node("a", "8")
+	p.c.setLoan("l", homecoming{claimant: "default/shop", node: "a", nodeUID: "uid-of-a", cells: []int{1}})
+	p.c.setShare("a", share("a", 1, entry("l", "batch", "web", 1)))
+	p.c.setShare("a", share("a", 2, entry("l", "web", "", 1)))
+	for i := range 2 {
+		p.pod(fmt.Sprint("other-", i), "3")
+	}
+	p.settle()
+	if got := p.take(); len(got) != 1 {
+		t.Fatalf("bound %v, want one pod on what is not claimed", got)
+	}
+	p.pod("shop-0", "4", ofShop)
+	p.settle()
+	if got := p.take(); len(got) != 1 || got["shop-0"] != "a" {
+		t.Errorf("bound %v, want the claimant's pod", got)
+	}
+}
+
+// TestPartsOfAMachineAreOfOneAnswer: what the table has of a machine is what [fleet.AccessOf] says of its share.
+func TestPartsOfAMachineAreOfOneAnswer(t *testing.T) {
+	all := pools{"web": {name: "web", class: fleet.Online, selector: labels.Everything()}, "batch": {name: "batch", class: fleet.Offline, selector: labels.Nothing()}}
+	states := []v1alpha1.ShareParcel{entry("x", "web", ""), entry("x", "web", "batch"), entry("x", "batch", ""), entry("x", "batch", "web"), entry("x", "gone", ""), entry("x", "gone", "web")}
+	for _, a := range states {
+		for _, b := range states {
+			a.Cells, b.Cells = []int32{0}, []int32{1}
+			n := &nodeFacts{node: &corev1.Node{}, inside: sockets(), share: &v1alpha1.NodeShare{Spec: v1alpha1.NodeShareSpec{Parcels: []v1alpha1.ShareParcel{a, b}}}}
+			m := n.machine(all, newDevices())
+			f := fleet.Node{Pool: "web", Cells: sockets().Cells, Share: fleet.Share{Parcels: []fleet.ShareParcel{facts.Parcel(&a), facts.Parcel(&b)}}}
+			access := fleet.AccessOf(&f, f.Share.Parcels, all.class)
+			if m.Closed != (place.Sides{Online: !access.Open(fleet.Online), Offline: !access.Open(fleet.Offline)}) {
+				t.Errorf("%v %v: the table has %+v", a, b, m.Closed)
+			}
+			for _, c := range m.Cells {
+				if want := map[fleet.Class]place.Holder{fleet.Online: place.HeldOnline, fleet.Offline: place.HeldOffline, "": place.Moving}[access.Side(c.ID)]; c.Holder != want {
+					t.Errorf("%v %v: cell %d is %v, want %v", a, b, c.ID, c.Holder, want)
+				}
+			}
+		}
+	}
+}
