@@ -206,3 +206,27 @@ func TestAgentsSpendTheLedger(t *testing.T) {
 		t.Errorf("the ledger keeps %+v", p.Ledger)
 	}
 }
+
+// TestReturn: what was charged and did not happen is taken back while the windows run that it was charged in, and no later.
+func TestReturn(t *testing.T) {
+	at := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+	charged := Ledger{}.Charge(at, "job a", 2).Charge(at.Add(5*time.Second), "job b", 1).ChargeRecalls(at, 3)
+	back := charged.Return(at.Add(5*time.Second), "job b", 1).ReturnRecalls(at, 2)
+	if back.Evictions != 2 || back.Recalls != 1 || len(back.Owners) != 1 || back.Owners[0] != (Disrupted{"job a", 2}) {
+		t.Errorf("%+v", back)
+	}
+	if charged.Evictions != 3 || len(charged.Owners) != 2 {
+		t.Errorf("the ledger that was charged changed: %+v", charged)
+	}
+	next := charged.Charge(at.Add(2*time.Minute), "job b", 1).ChargeRecalls(at.Add(2*time.Minute), 1)
+	next = next.Return(at.Add(5*time.Second), "job b", 1).ReturnRecalls(at, 1)
+	if next.Evictions != 1 || next.Recalls != 1 {
+		t.Errorf("the next minute is not that of the charge: %+v", next)
+	}
+	if next.Owners[1] != (Disrupted{"job b", 1}) {
+		t.Errorf("the ten minutes are: %+v", next.Owners)
+	}
+	if over := back.Return(at, "job z", 9).ReturnRecalls(at, 9); over.Evictions != 0 || over.Recalls != 0 {
+		t.Errorf("a ledger counts no less than nothing: %+v", over)
+	}
+}

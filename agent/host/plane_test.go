@@ -319,8 +319,14 @@ func checkRefusals(t *testing.T, f *fixture, c *Cluster) {
 		{"by-rights", guarded, &Cluster{Core: core}, eviction.Answer{Verdict: eviction.Never, Cause: fleet.RefusedByRights, By: poor.Impersonate.UserName}},
 	} {
 		uid := running(x.pod, x.labels)
+		if x.want.Cause == fleet.RefusedByPolicy || x.want.Cause == fleet.RefusedByWebhook {
+			eventually(t, "the API server to know what guards "+x.pod, func() bool {
+				return c.Core.PolicyV1().Evictions("default").Evict(t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: x.pod},
+					DeleteOptions: &metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}}) != nil
+			})
+		}
 		var got eviction.Answer
-		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) { // the API server reads policies and webhooks in a while
+		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
 			err := x.by.evict(t.Context(), shape.Eviction{UID: uid, Name: "default/" + x.pod})
 			got = eviction.Classify("default", err)
 			got.After = 0

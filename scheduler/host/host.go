@@ -26,6 +26,7 @@ import (
 
 	"github.com/springtide/springtide/api/config"
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/internal/eviction"
 	"github.com/springtide/springtide/scheduler/host/bind"
 	"github.com/springtide/springtide/scheduler/host/queue"
 	"github.com/springtide/springtide/scheduler/place"
@@ -174,9 +175,14 @@ func (s *Scheduler) lead(ctx context.Context, mayWrite func() bool) error {
 	}
 	c.gangs.rollback = func(p *pod, why string) {
 		o := p.object
+		if r := c.preempt.refused.Refused(o.UID, c.now()); r.Holds(c.now()) {
+			return // tried again when the gang is looked at again
+		}
 		go func() {
 			if err := evict(o); err != nil {
-				log.Warn("evict a pod of a gang that did not form", "pod", name(o), "err", err)
+				a := eviction.Classify(o.Namespace, err)
+				refusal := c.preempt.refused.Note(o.UID, o.Namespace, a, time.Now())
+				log.Warn("evict a pod of a gang that did not form", "pod", name(o), "by", refusal.Who(), "err", err)
 				return
 			}
 			recorder.Eventf(o, nil, corev1.EventTypeWarning, v1alpha1.EventGangTimeout, "Evicting", "%s", "evicted: "+why)
@@ -189,9 +195,6 @@ func (s *Scheduler) lead(ctx context.Context, mayWrite func() bool) error {
 			if err == nil {
 				recorder.Eventf(o, nil, corev1.EventTypeNormal, v1alpha1.EventPreempted, "Preempting", "evicted: a pod of higher priority takes its room")
 			}
-			if apierrors.IsNotFound(err) {
-				err = nil
-			}
 			c.mail.post(func() { answered(err) })
 		}()
 	}
@@ -202,6 +205,16 @@ func (s *Scheduler) lead(ctx context.Context, mayWrite func() bool) error {
 				err = s.charge(writing, owed, c.now)
 			}
 			c.mail.post(func() { answered(err) })
+		}()
+	}
+	c.preempt.uncharge = func(back []charge) {
+		go func() {
+			if !mayWrite() {
+				return
+			}
+			if err := s.uncharge(writing, back); err != nil {
+				log.Warn("evictions that were refused stay charged", "err", err)
+			}
 		}()
 	}
 	c.preempt.notice = func(o *corev1.Pod, deadline time.Time) {

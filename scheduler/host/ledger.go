@@ -34,7 +34,34 @@ func (s *Scheduler) charge(ctx context.Context, owed []charge, now func() time.T
 	return nil
 }
 
+// uncharge takes back what was charged for pods that stayed: the API server denied their evictions, or they were never asked for.
+func (s *Scheduler) uncharge(ctx context.Context, back []charge) error {
+	byPool := map[string][]charge{}
+	for _, x := range back {
+		byPool[x.pool] = append(byPool[x.pool], x)
+	}
+	var errs []error
+	for _, pool := range sortedKeys(byPool) {
+		errs = append(errs, s.changeLedger(ctx, pool, func(u *unstructured.Unstructured) error {
+			_, ledger, err := ledgerOf(u)
+			if err != nil {
+				return err
+			}
+			for _, x := range byPool[pool] {
+				ledger = ledger.Return(x.at, x.owner, 1)
+			}
+			return setLedger(u, &ledger)
+		}))
+	}
+	return errors.Join(errs...)
+}
+
 func (s *Scheduler) chargePool(ctx context.Context, pool string, owed []charge, now func() time.Time) error {
+	return s.changeLedger(ctx, pool, func(u *unstructured.Unstructured) error { return spend(u, owed, now()) })
+}
+
+// changeLedger changes the ledger of a pool, on the version that was read.
+func (s *Scheduler) changeLedger(ctx context.Context, pool string, change func(*unstructured.Unstructured) error) error {
 	resource := s.dynamic.Resource(v1alpha1.GroupVersion.WithResource("capacitypools"))
 	var err error
 	for range chargeTries {
@@ -45,7 +72,7 @@ func (s *Scheduler) chargePool(ctx context.Context, pool string, owed []charge, 
 			}
 			return fmt.Errorf("read the disruption ledger of pool %s: %w", pool, err)
 		}
-		if err := spend(u, owed, now()); err != nil {
+		if err := change(u); err != nil {
 			return err
 		}
 		if _, err = resource.UpdateStatus(ctx, u, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
@@ -60,16 +87,11 @@ func (s *Scheduler) chargePool(ctx context.Context, pool string, owed []charge, 
 
 // spend puts charges into the status of a pool, or says which bound of its budget holds them back.
 func spend(u *unstructured.Unstructured, owed []charge, now time.Time) error {
-	data, err := u.MarshalJSON()
+	p, ledger, err := ledgerOf(u)
 	if err != nil {
 		return err
 	}
-	o := &v1alpha1.CapacityPool{}
-	if err := json.Unmarshal(data, o); err != nil {
-		return fmt.Errorf("read pool %s: %w", u.GetName(), err)
-	}
-	p := fleet.Pool{ID: fleet.PoolID(o.Name), Budget: facts.Budget(o), Ledger: facts.Ledger(&o.Status.Disruptions)}
-	spending, ledger := p.Spend(now, owed[0].all), p.Ledger
+	spending := p.Spend(now, owed[0].all)
 	pods, of := map[string]int{}, map[string]int{}
 	for _, x := range owed {
 		pods[x.owner]++
@@ -81,8 +103,27 @@ func spend(u *unstructured.Unstructured, owed []charge, now time.Time) error {
 		}
 		ledger = ledger.Charge(now, owner, pods[owner])
 	}
-	status := facts.LedgerStatus(&ledger)
-	if data, err = json.Marshal(&status); err != nil {
+	return setLedger(u, &ledger)
+}
+
+// ledgerOf reads the ledger of a pool, with the budget that bounds it.
+func ledgerOf(u *unstructured.Unstructured) (*fleet.Pool, fleet.Ledger, error) {
+	data, err := u.MarshalJSON()
+	if err != nil {
+		return nil, fleet.Ledger{}, err
+	}
+	o := &v1alpha1.CapacityPool{}
+	if err := json.Unmarshal(data, o); err != nil {
+		return nil, fleet.Ledger{}, fmt.Errorf("read pool %s: %w", u.GetName(), err)
+	}
+	p := &fleet.Pool{ID: fleet.PoolID(o.Name), Budget: facts.Budget(o), Ledger: facts.Ledger(&o.Status.Disruptions)}
+	return p, p.Ledger, nil
+}
+
+func setLedger(u *unstructured.Unstructured, ledger *fleet.Ledger) error {
+	status := facts.LedgerStatus(ledger)
+	data, err := json.Marshal(&status)
+	if err != nil {
 		return err
 	}
 	var disruptions map[string]any

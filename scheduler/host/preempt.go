@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/eviction"
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/scheduler/host/queue"
 	"github.com/springtide/springtide/scheduler/place"
@@ -41,10 +43,14 @@ type preemption struct {
 	touched map[string]bool
 	onNode  map[string]int
 	budgets map[string]*budget // by namespace/name
+	// refused remembers who refused an eviction: such a pod is not taken before another try is due.
+	refused *eviction.Memory
 	evict   func(*corev1.Pod, func(error))
 	notice  func(*corev1.Pod, time.Time)
-	// charge writes victims into the ledgers of their pools; it answers on the mailbox, with an error where a ledger holds them back.
-	charge func([]charge, func(error))
+	// charge writes victims into the ledgers of their pools; it answers on the mailbox, with an error where a ledger holds them back. uncharge takes those
+	// back of which nothing came.
+	charge   func([]charge, func(error))
+	uncharge func([]charge)
 }
 
 // retry is when a search that found nothing is worth another try whatever happens, zero for never, and the version of the table that it searched: until
@@ -63,6 +69,8 @@ type nominee struct {
 	judged   bool
 	gang     bool
 	charging bool
+	// accepted is how many of the victims end by our eviction.
+	accepted int
 }
 
 // victim is a pod that is to go.
@@ -71,8 +79,9 @@ type victim struct {
 	// deadline is when it is evicted: at once, or after its notice.
 	deadline time.Time
 	asked    bool
-	// charge is what its pool's ledger is charged; an empty pool for none, and after the charge.
-	charge charge
+	// charge is what its pool's ledger is charged; an empty pool for none. paid: it was charged. ends: the eviction was accepted, or nobody knows.
+	charge     charge
+	paid, ends bool
 }
 
 // charge is one pod of an owner that is taken from a pool.
@@ -80,6 +89,8 @@ type charge struct {
 	pool, owner string
 	// of is how many pods the owner has, all how many are on the pool's nodes.
 	of, all int
+	// at is when it was charged.
+	at time.Time
 }
 
 // budget is a PodDisruptionBudget.
@@ -105,8 +116,9 @@ func (x *preemption) wanted(c *core, class place.ClassID, node string) bool {
 
 func newPreemption(enabled bool, protect time.Duration) *preemption {
 	return &preemption{enabled: enabled, protect: protect, byPod: map[types.UID]*nominee{}, retries: map[queue.Class]retry{}, takenBy: map[types.UID]*nominee{},
-		touched: map[string]bool{}, onNode: map[string]int{}, budgets: map[string]*budget{},
-		evict: func(*corev1.Pod, func(error)) {}, notice: func(*corev1.Pod, time.Time) {}, charge: func(_ []charge, done func(error)) { done(nil) }}
+		touched: map[string]bool{}, onNode: map[string]int{}, budgets: map[string]*budget{}, refused: eviction.NewMemory(),
+		evict: func(*corev1.Pod, func(error)) {}, notice: func(*corev1.Pod, time.Time) {}, charge: func(_ []charge, done func(error)) { done(nil) },
+		uncharge: func([]charge) {}}
 }
 
 // may reports whether a pod may take the room of others.
@@ -477,6 +489,10 @@ func (x *preemption) protects(c *core, ref place.PodRef, gangs map[*gang]int, bu
 			out.Budgets = append(out.Budgets, i)
 		}
 	}
+	if r := x.refused.Refused(o.UID, c.now()); !out.Protected && r.Holds(c.now()) {
+		out.Protected = true
+		x.endsAt(r.Until)
+	}
 	return out
 }
 
@@ -516,7 +532,8 @@ func (x *preemption) ask(c *core, n *nominee) {
 			continue
 		}
 		due = append(due, v)
-		if v.charge.pool != "" {
+		if v.charge.pool != "" && !v.paid {
+			v.charge.at = now
 			owed = append(owed, v.charge)
 		}
 	}
@@ -524,12 +541,15 @@ func (x *preemption) ask(c *core, n *nominee) {
 		n.charging = true
 		x.charge(owed, func(err error) {
 			n.charging = false
-			if len(n.victims) == 0 {
-				return // the nomination is over, or nothing has to go for it any more
+			if len(n.victims) == 0 { // the nomination is over, or nothing has to go for it any more
+				if err == nil {
+					x.uncharge(owed)
+				}
+				return
 			}
 			for _, v := range due {
 				if err == nil {
-					v.charge = charge{}
+					v.paid = v.charge.pool != ""
 				} else {
 					v.deadline = c.now().Add(askAgain)
 				}
@@ -545,17 +565,90 @@ func (x *preemption) ask(c *core, n *nominee) {
 		})
 		return
 	}
+	// While none has ended, one is asked at a time, and first those that budgets protect: where one is refused, no other has lost its work for nothing.
+	slices.SortStableFunc(due, func(a, b *victim) int { return fleet.TrueFirst(x.budgeted(a.object), x.budgeted(b.object)) })
 	for _, v := range due {
+		switch {
+		case v.asked, n.victims[v.object.UID] == nil:
+			continue
+		case (n.accepted == 0 || x.budgeted(v.object)) && x.asking(n):
+			return // its answer asks for the next
+		}
 		v.asked = true
-		x.evict(v.object, func(err error) {
-			if err == nil {
-				c.metrics.preempted.WithLabelValues("accepted").Inc()
-				return
-			}
-			c.metrics.preempted.WithLabelValues("refused").Inc()
-			c.log.Info("an eviction was refused", "pod", name(v.object), "err", err)
-			v.asked, v.deadline = false, c.now().Add(askAgain)
-		})
+		x.evict(v.object, func(err error) { x.answered(c, n, v, err) })
+	}
+}
+
+// asking reports whether an eviction has no answer yet.
+func (x *preemption) asking(n *nominee) bool {
+	for _, v := range n.victims {
+		if v.asked && !v.ends {
+			return true
+		}
+	}
+	return false
+}
+
+// budgeted reports whether a budget may refuse a pod's eviction.
+func (x *preemption) budgeted(o *corev1.Pod) bool { return x.budgetsOf(o) != "" }
+
+// budgetsOf names the budgets that select a pod.
+func (x *preemption) budgetsOf(o *corev1.Pod) string {
+	var out []string
+	for _, full := range sortedKeys(x.budgets) {
+		if b := x.budgets[full]; b.namespace == o.Namespace && b.selector.Matches(labels.Set(o.Labels)) {
+			out = append(out, full)
+		}
+	}
+	return strings.Join(out, " and ")
+}
+
+// answered takes the answer to an eviction over. Where the API server denied it, its charge is returned and the pod is not taken before another try is due.
+// The decision is taken back at once, so that other victims are looked for, unless some have ended already: then the rest is waited for.
+func (x *preemption) answered(c *core, n *nominee, v *victim, err error) {
+	if errors.Is(err, errNotOurs) { // nothing was sent
+		v.asked, v.deadline = false, c.now().Add(askAgain)
+		return
+	}
+	a := eviction.Classify(v.object.Namespace, err)
+	if a.Cause == fleet.RefusedByBudgets {
+		a.By = x.budgetsOf(v.object)
+	}
+	refusal := x.refused.Note(v.object.UID, v.object.Namespace, a, c.now())
+	_, waited := n.victims[v.object.UID]
+	if a.Done() {
+		c.metrics.preempted.WithLabelValues("accepted").Inc()
+		v.ends = true
+		if n.accepted++; len(n.victims) > 0 {
+			x.ask(c, n)
+		}
+		return
+	}
+	c.metrics.preempted.WithLabelValues("refused").Inc()
+	c.log.Info("an eviction was refused", "pod", name(v.object), "by", refusal.Who(), "again", refusal.Until, "err", err)
+	v.asked = false
+	switch {
+	case !a.Definite(): // the pod may end, so its charge stays
+		v.charge = charge{}
+	case v.paid:
+		x.uncharge([]charge{v.charge})
+	}
+	v.paid = false
+	if !waited {
+		return
+	}
+	if v.deadline = refusal.Until; n.accepted > 0 || !a.Definite() {
+		return
+	}
+	text := fmt.Sprintf("%s refused to evict %s", refusal.Who(), name(v.object))
+	if fix := refusal.Fix(); fix != "" {
+		text += "; to fix: " + fix
+	}
+	pods := n.pods
+	x.forget(c, n)
+	x.takeBack(c, n)
+	for _, p := range pods {
+		c.tell(p, text)
 	}
 }
 
@@ -602,11 +695,18 @@ func (x *preemption) forget(c *core, n *nominee) {
 			delete(x.onNode, p.node)
 		}
 	}
+	var back []charge // for what was never asked, or was refused
 	for _, uid := range sortedKeys(n.victims) {
 		delete(x.takenBy, uid)
 		if v := c.pods[uid]; v != nil && v.stage == bound && v.object.DeletionTimestamp == nil {
 			c.table.Stays(v.ref)
 		}
+		if v := n.victims[uid]; v.paid && !v.asked {
+			back = append(back, v.charge)
+		}
+	}
+	if len(back) > 0 {
+		x.uncharge(back)
 	}
 	clear(n.victims)
 }
@@ -618,6 +718,7 @@ func (x *preemption) left(c *core, uid types.UID) {
 		n.pods = slices.DeleteFunc(n.pods, func(p *pod) bool { return p.object.UID == uid })
 		x.takeBack(c, n)
 	}
+	x.refused.Forget(uid)
 	if n := x.takenBy[uid]; n != nil {
 		delete(n.victims, uid)
 		delete(x.takenBy, uid)
@@ -706,6 +807,11 @@ func (x *preemption) expire(c *core, now time.Time) {
 			}
 			most = max(most, refusals+needs)
 		}
+		if c.frozen == "" && x.inVain(n, now) {
+			x.forget(c, n)
+			x.takeBack(c, n)
+			continue
+		}
 		if now.Sub(n.since) < patience || c.frozen != "" || now.Before(last.Add(patience)) && len(n.victims) > 0 {
 			x.ask(c, n)
 			if now.Sub(n.since) < most {
@@ -716,6 +822,16 @@ func (x *preemption) expire(c *core, now time.Time) {
 		x.takeBack(c, n)
 	}
 	x.tryAgain(c, now)
+}
+
+// inVain reports whether all victims that are left were refused in a way that no wait ends: the others are gone, and other victims are looked for.
+func (x *preemption) inVain(n *nominee, now time.Time) bool {
+	for uid, v := range n.victims {
+		if r := x.refused.Refused(uid, now); v.ends || !r.Never {
+			return false
+		}
+	}
+	return len(n.victims) > 0 && !n.charging
 }
 
 // takeBack gives up the room that a pod or a gang was nominated for.
@@ -742,11 +858,33 @@ func (c *core) setBudget(o *policyv1.PodDisruptionBudget) {
 	if err != nil {
 		s = labels.Everything()
 	}
-	c.preempt.budgets[o.Namespace+"/"+o.Name] = &budget{namespace: o.Namespace, selector: s, allowed: int(o.Status.DisruptionsAllowed)}
+	was := c.preempt.budgets[o.Namespace+"/"+o.Name]
+	is := &budget{namespace: o.Namespace, selector: s, allowed: int(o.Status.DisruptionsAllowed)}
+	c.preempt.budgets[o.Namespace+"/"+o.Name] = is
+	selects := was == nil || was.selector.String() != s.String()
+	if selects || is.allowed > 0 && was.allowed <= 0 {
+		c.budgetChanged(o.Namespace, selects)
+	}
 }
 
 func (c *core) removeBudget(o *policyv1.PodDisruptionBudget) {
 	delete(c.preempt.budgets, o.Namespace+"/"+o.Name)
+	c.budgetChanged(o.Namespace, true)
+}
+
+// budgetChanged makes another try due for pods that a budget refused, and wakes what might take their room.
+func (c *core) budgetChanged(namespace string, selects bool) {
+	x := c.preempt
+	if !x.refused.BudgetChanged(namespace, selects, c.now()) {
+		return
+	}
+	for _, class := range sortedKeys(x.retries) {
+		r := x.retries[class]
+		if at := c.now().Add(eviction.Least); r.at.IsZero() || at.Before(r.at) {
+			r.at = at
+		}
+		x.retries[class] = r
+	}
 }
 
 // writeNotice announces on a pod when it will be evicted, in the words of the checkpoint notice of a recall.

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -69,7 +71,7 @@ func TestPreemptionIsCharged(t *testing.T) {
 	p.c.say = func(v verdict) { nominated = v.nominated; say(v) }
 	high := p.pod("high", "4", online(10))
 	p.settle()
-	want := []charge{{"web", "pod default/low-1", 1, 2}, {"web", "pod default/low-2", 1, 2}}
+	want := []charge{{pool: "web", owner: "pod default/low-1", of: 1, all: 2, at: p.now}, {pool: "web", owner: "pod default/low-2", of: 1, all: 2, at: p.now}}
 	if !slices.Equal(owed, want) || len(*evicted) != 0 {
 		t.Fatalf("charged %v and evicted %v, want the charge alone", owed, *evicted)
 	}
@@ -142,6 +144,129 @@ func TestPreemptionIsGivenUp(t *testing.T) {
 	}
 }
 
+// TestARefusedVictimIsPassedOver: the API server refuses to evict the cheapest victim. Another victim is taken at once, the first is asked once (160 times in
+// 13 minutes while nothing was remembered), and its charge is returned.
+func TestARefusedVictimIsPassedOver(t *testing.T) {
+	for name, err := range map[string]error{
+		"two budgets": answerOf(500, "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."),
+		"a webhook":   answerOf(403, `admission webhook "guard.example.com" denied the request: keep it`),
+		"no right":    answerOf(403, `pods "first" is forbidden: User "a" cannot create resource "pods/eviction" in API group "" in the namespace "default"`),
+		"a budget":    answerOf(429, "Cannot evict pod as it would violate the pod's disruption budget."),
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			var asked []string
+			p.c.preempt.evict = func(o *corev1.Pod, answered func(error)) {
+				if asked = append(asked, o.Name); o.Name == "first" {
+					answered(err)
+					return
+				}
+				answered(nil)
+			}
+			owed := map[string]int{}
+			count := func(all []charge, n int) {
+				for _, x := range all {
+					owed[x.owner] += n
+				}
+			}
+			p.c.preempt.charge = func(all []charge, f func(error)) { count(all, 1); f(nil) }
+			p.c.preempt.uncharge = func(all []charge) { count(all, -1) }
+			p.c.setPool("web", &poolFacts{name: "web", class: fleet.Online, selector: labels.Everything()})
+			p.node("a", "4")
+			first := p.runs("first", "4", "a", online(1))
+			p.node("b", "4")
+			second := p.runs("second", "4", "b", online(2))
+			high := p.pod("high", "4", online(10))
+			p.settle()
+			p.seconds(60)
+			if !slices.Equal(asked, []string{"first", "second"}) {
+				t.Fatalf("asked for %v within a minute, want the first once and then the second", asked)
+			}
+			if owed["pod "+first.Namespace+"/first"] != 0 || owed["pod "+first.Namespace+"/second"] != 1 {
+				t.Errorf("charged are %v, want what was evicted", owed)
+			}
+			p.c.podGone(second.UID)
+			p.settle()
+			if got := p.take()[high.Name]; got != "b" {
+				t.Errorf("the pod is on %q, want b", got)
+			}
+		})
+	}
+}
+
+func answerOf(code int32, message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Message: message}}
+}
+
+// seconds lets time go by.
+func (p *play) seconds(n int) {
+	for range n {
+		p.now = p.now.Add(time.Second)
+		p.c.preempt.expire(p.c, p.now)
+		p.settle()
+	}
+}
+
+// TestARefusedVictimAlone: where no other victim is there, the pod waits and asks seldom, and a budget that gains room ends the wait.
+func TestARefusedVictimAlone(t *testing.T) {
+	p := newPlay(t)
+	tries, open := 0, false
+	p.c.preempt.evict = func(_ *corev1.Pod, answered func(error)) {
+		if tries++; open {
+			answered(nil)
+			return
+		}
+		answered(answerOf(429, "Cannot evict pod as it would violate the pod's disruption budget."))
+	}
+	p.node("a", "4")
+	low := p.runs("low", "4", "a", online(1))
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: low.Namespace, Name: "keep"}, Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{}}}
+	p.c.setBudget(budget)
+	p.pod("high", "4", online(10))
+	p.settle()
+	p.seconds(600)
+	t.Logf("asked %d times in ten minutes", tries)
+	if tries == 0 || tries > 10 {
+		t.Errorf("asked %d times in ten minutes, want 1 to 10", tries)
+	}
+	open = true
+	was := tries
+	budget = budget.DeepCopy()
+	budget.Status.DisruptionsAllowed = 1
+	p.c.setBudget(budget)
+	if p.seconds(20); tries != was+1 {
+		t.Errorf("asked %d times within 20 s of a budget that gained room, want once", tries-was)
+	}
+}
+
+// TestNoVictimIsLostForARefusal: of several victims those that budgets protect are asked first, one at a time: where one is refused no other is evicted.
+func TestNoVictimIsLostForARefusal(t *testing.T) {
+	p := newPlay(t)
+	var asked []string
+	p.c.preempt.evict = func(o *corev1.Pod, answered func(error)) {
+		if asked = append(asked, o.Name); o.Name == "kept" {
+			answered(answerOf(403, `admission webhook "guard.example.com" denied the request: keep it`))
+			return
+		}
+		answered(nil)
+	}
+	owed := 0
+	p.c.preempt.charge = func(all []charge, f func(error)) { owed += len(all); f(nil) }
+	p.c.preempt.uncharge = func(all []charge) { owed -= len(all) }
+	p.c.setPool("web", &poolFacts{name: "web", class: fleet.Online, selector: labels.Everything()})
+	p.node("a", "4")
+	free := p.runs("free-1", "1", "a", online(1))
+	p.c.setBudget(&policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: free.Namespace, Name: "keep"},
+		Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"keep": "yes"}}}, Status: policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: 1}})
+	p.runs("kept", "1", "a", online(1), func(o *corev1.Pod) { o.Labels = map[string]string{"keep": "yes"} })
+	p.runs("free-2", "2", "a", online(1))
+	p.pod("high", "4", online(10))
+	p.settle()
+	if !slices.Equal(asked, []string{"kept"}) || owed != 0 {
+		t.Errorf("asked for %v and charged %d, want the refused one alone and no charge", asked, owed)
+	}
+}
+
 // TestLongNotice: a notice may be longer than the time for which refusals are waited out.
 func TestLongNotice(t *testing.T) {
 	p := newPlay(t)
@@ -175,7 +300,7 @@ func TestSpend(t *testing.T) {
 			"spec": map[string]any{"disruptions": map[string]any{"evictionsPerMinute": int64(3), "servicePercent": int64(50), "fleetPercent": int64(100)}}}}
 	}
 	u := pool()
-	if err := spend(u, []charge{{"web", "service shop/cart", 4, 10}, {"web", "service shop/cart", 4, 10}}, now); err != nil {
+	if err := spend(u, []charge{{pool: "web", owner: "service shop/cart", of: 4, all: 10}, {pool: "web", owner: "service shop/cart", of: 4, all: 10}}, now); err != nil {
 		t.Fatal(err)
 	}
 	got, _, _ := unstructured.NestedInt64(u.Object, "status", "disruptions", "evictions")
@@ -185,10 +310,10 @@ func TestSpend(t *testing.T) {
 	if got != 2 {
 		t.Errorf("the ledger counts %d evictions in %v", got, u.Object["status"])
 	}
-	if err := spend(u, []charge{{"web", "service shop/blog", 9, 10}, {"web", "service shop/blog", 9, 10}}, now); err == nil || !strings.Contains(err.Error(), "3 pods a minute") {
+	if err := spend(u, []charge{{pool: "web", owner: "service shop/blog", of: 9, all: 10}, {pool: "web", owner: "service shop/blog", of: 9, all: 10}}, now); err == nil || !strings.Contains(err.Error(), "3 pods a minute") {
 		t.Errorf("4 pods in a minute of at most 3: %v", err)
 	}
-	if err := spend(pool(), []charge{{"web", "job train/bert", 2, 10}, {"web", "job train/bert", 2, 10}}, now); err == nil || !strings.Contains(err.Error(), "50 % of one service") {
+	if err := spend(pool(), []charge{{pool: "web", owner: "job train/bert", of: 2, all: 10}, {pool: "web", owner: "job train/bert", of: 2, all: 10}}, now); err == nil || !strings.Contains(err.Error(), "50 % of one service") {
 		t.Errorf("all pods of a job at once: %v", err)
 	}
 }
