@@ -413,7 +413,7 @@ func (a *Agent) judge(f *Facts, in *shape.Input, strays []PodGroup, now time.Tim
 	for i := range f.Share.Spec.Parcels {
 		p, entry := &f.Share.Spec.Parcels[i], &m.Node.Share.Parcels[i] // the input has them in this order
 		if r := reported(&f.Share.Status, p); r != nil && r.Clean {
-			entry.Clean, entry.CleanEpoch = true, r.Epoch
+			entry.Clean, entry.CleanEpoch = true, entry.Epoch
 		}
 		if p.Next != "" && !entry.Clean {
 			moving = moving.Union(shape.SetOf(entry.Cells...))

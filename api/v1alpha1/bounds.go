@@ -21,6 +21,16 @@ const (
 	MaxConditionMessage = 32768 // of metav1.Condition
 )
 
+// Bounds of the counters of leaders and of loans. They stand in the markers and rules too.
+const (
+	// MaxEpoch is the largest epoch of a leader or a loan that the API server takes. A count of takeovers, or of hand-overs of one loan, never comes
+	// near it, and one more is still far from the end of an int64.
+	MaxEpoch = 1_000_000_000_000_000
+	// EpochSpan is how far above the leaderships that the Lease counts an epoch is believed: as many takeovers as happen in years, one a minute. An
+	// epoch that falls by so much was written by no former leader, so the rules let it be put right.
+	EpochSpan = 1_000_000
+)
+
 // Clip cuts a text to at most n characters (as the API server counts them: code points) and marks the cut.
 func Clip(s string, n int) string {
 	if len(s) <= n || utf8.RuneCountInString(s) <= n {

@@ -19,7 +19,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`,priority=1
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.leaderEpoch) || (has(self.status) && has(self.status.leaderEpoch) && self.status.leaderEpoch >= oldSelf.status.leaderEpoch)",message="status.leaderEpoch must not fall: a newer leader wrote this object; stand down and read it again"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.leaderEpoch) || (has(self.status) && has(self.status.leaderEpoch) && (self.status.leaderEpoch >= oldSelf.status.leaderEpoch || oldSelf.status.leaderEpoch - self.status.leaderEpoch >= 1000000))",message="status.leaderEpoch must not fall: a newer leader wrote this object; stand down and read it again"
 type CapacityPool struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -214,7 +214,11 @@ type CapacityPoolStatus struct {
 	Disruptions DisruptionLedger `json:"disruptions,omitempty"`
 	// LeaderEpoch is the fencing number of the controller that wrote this status.
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000000000000
 	LeaderEpoch int64 `json:"leaderEpoch,omitempty"`
+	// LeaderNamespace is the namespace of that controller: another installation does not lead while this one does.
+	// +kubebuilder:validation:MaxLength=63
+	LeaderNamespace string `json:"leaderNamespace,omitempty"`
 	// Conditions: Accepted, Ready, AgentAlive, StoreReady; of offline pools AboveLowWatermark.
 	// +listType=map
 	// +listMapKey=type

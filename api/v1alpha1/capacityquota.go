@@ -24,7 +24,6 @@ import (
 // +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="!has(self.spec.parent) || self.spec.parent != self.metadata.name",message="a quota cannot be its own parent: name the quota above, or leave parent out",fieldPath=".spec.parent"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.leaderEpoch) || (has(self.status) && has(self.status.leaderEpoch) && self.status.leaderEpoch >= oldSelf.status.leaderEpoch)",message="status.leaderEpoch must not fall: a newer leader wrote this object; stand down and read it again"
 type CapacityQuota struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -208,6 +207,7 @@ type CapacityQuotaStatus struct {
 	Reason string `json:"reason,omitempty"`
 	// LeaderEpoch is the fencing number of the controller that wrote this status.
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000000000000
 	LeaderEpoch int64 `json:"leaderEpoch,omitempty"`
 	// Conditions: Accepted, Ready, GuaranteeKept, WithinQuota, Bursting.
 	// +listType=map

@@ -41,6 +41,7 @@ type ElasticServiceStatus struct {
 	Summary *SummaryStatus `json:"summary,omitempty"`
 	// LeaderEpoch is the fencing number of the controller that wrote this status.
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000000000000
 	LeaderEpoch int64 `json:"leaderEpoch,omitempty"`
 	// Conditions: Accepted, AbleToScale, ScalingActive, ScalingLimited, ForecastReady, ForecastSkillLost, DataFresh,
 	// SLOMeasured, ChainBottleneck, FallUnconfirmed.

@@ -29,6 +29,13 @@ const (
 	EventPreempted        = "Preempted"        // the bundled scheduler evicted the pod for one of higher priority
 )
 
+// Reasons of events on any object that Springtide writes.
+const (
+	EventNotBelieved         = "NotBelieved"         // a number on the object is beyond what can have been counted: it is not used
+	EventNewerLeader         = "NewerLeader"         // the object carries the epoch of a newer leader than the one that leads: it is not written
+	EventAnotherInstallation = "AnotherInstallation" // another installation leads in this cluster, so this one waits (on the Lease)
+)
+
 // Reasons of events on a Loan. Each move of a loan has one of its own as well, named after the move.
 const (
 	EventMoveFailed = "MoveFailed" // a move of the loan failed; it is planned again in the next cycle

@@ -22,8 +22,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="CPU",type=string,JSONPath=`.spec.capacity.cpu`,priority=1
 // +kubebuilder:printcolumn:name="Begun",type=string,JSONPath=`.spec.beginTime`,priority=1
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.reason`,priority=1
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.leaderEpoch) || (has(self.status) && has(self.status.leaderEpoch) && self.status.leaderEpoch >= oldSelf.status.leaderEpoch)",message="status.leaderEpoch must not fall: a newer leader wrote this object; stand down and read it again"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.epoch) || (has(self.status) && has(self.status.epoch) && self.status.epoch >= oldSelf.status.epoch)",message="status.epoch must not fall: reports and acknowledgements of an older epoch are void; read the loan again"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.leaderEpoch) || (has(self.status) && has(self.status.leaderEpoch) && (self.status.leaderEpoch >= oldSelf.status.leaderEpoch || oldSelf.status.leaderEpoch - self.status.leaderEpoch >= 1000000))",message="status.leaderEpoch must not fall: a newer leader wrote this object; stand down and read it again"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.epoch) || (has(self.status) && has(self.status.epoch) && (self.status.epoch >= oldSelf.status.epoch || oldSelf.status.epoch - self.status.epoch >= 1000000))",message="status.epoch must not fall: reports and acknowledgements of an older epoch are void; read the loan again"
 // +kubebuilder:validation:XValidation:rule="!has(self.status) || !has(self.status.phase) ? !has(oldSelf.status) || !has(oldSelf.status.phase) : self.status.phase in {'Emptying': ['Emptying', 'Lent', 'Cancelled'], 'Lent': ['Lent', 'Noticed', 'Returned'], 'Noticed': ['Noticed', 'Lent', 'Draining', 'Returned'], 'Draining': ['Draining', 'Fenced', 'Returned'], 'Fenced': ['Fenced', 'WrittenOff', 'Returned'], 'WrittenOff': ['WrittenOff', 'Returned'], 'Returned': ['Returned'], 'Cancelled': ['Cancelled']}[has(oldSelf.status) && has(oldSelf.status.phase) ? oldSelf.status.phase : 'Emptying']",message="status.phase must follow Emptying, Lent, Noticed, Draining, Returned (with the side steps Cancelled, Fenced and WrittenOff): read the loan again"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.due) || !has(oldSelf.status.firstNotice) || !has(self.status) || !has(self.status.firstNotice) || self.status.firstNotice != oldSelf.status.firstNotice || (has(self.status.due) && self.status.due <= oldSelf.status.due)",message="status.due is fixed at the first notice and only ever moves earlier; take the notice back (phase Lent) to set another"
 type Loan struct {
@@ -89,9 +89,11 @@ type LoanStatus struct {
 	Phase string `json:"phase,omitempty"`
 	// Epoch rises at each hand-over.
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000000000000
 	Epoch int64 `json:"epoch,omitempty"`
 	// LeaderEpoch is the fencing number of the controller that wrote last; the API server refuses a fall.
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000000000000
 	LeaderEpoch int64 `json:"leaderEpoch,omitempty"`
 	// Since is when the phase was entered.
 	Since *metav1.Time `json:"since,omitempty"`
@@ -137,6 +139,7 @@ type PhaseChange struct {
 	Phase string `json:"phase"`
 	// Epoch of the loan then.
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000000000000
 	Epoch int64 `json:"epoch"`
 	// Time is when.
 	Time metav1.Time `json:"time"`

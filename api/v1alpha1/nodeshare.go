@@ -35,9 +35,9 @@ type NodeShareList struct {
 
 // NodeShareSpec is written by the controller.
 //
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.leaderEpoch) || (has(self.leaderEpoch) && self.leaderEpoch >= oldSelf.leaderEpoch)",message="spec.leaderEpoch must not fall: a newer leader wrote this object; stand down and read it again"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.leaderEpoch) || (has(self.leaderEpoch) && (self.leaderEpoch >= oldSelf.leaderEpoch || oldSelf.leaderEpoch - self.leaderEpoch >= 1000000))",message="spec.leaderEpoch must not fall: a newer leader wrote this object; stand down and read it again"
 // +kubebuilder:validation:XValidation:rule="!has(self.parcels) || self.parcels.all(p, p.cells.all(c, self.parcels.exists_one(q, c in q.cells)))",message="a cell may be in one parcel alone: take it out of the other one first",fieldPath=".parcels"
-// +kubebuilder:validation:XValidation:rule="!has(self.parcels) || !has(oldSelf.parcels) || self.parcels.all(p, oldSelf.parcels.all(o, o.loanUID != p.loanUID || o.epoch <= p.epoch))",message="a parcel's epoch must not fall: read the loan and the share again",fieldPath=".parcels"
+// +kubebuilder:validation:XValidation:rule="!has(self.parcels) || !has(oldSelf.parcels) || self.parcels.all(p, oldSelf.parcels.all(o, o.loanUID != p.loanUID || o.epoch <= p.epoch || o.epoch - p.epoch >= 1000000))",message="a parcel's epoch must not fall: read the loan and the share again",fieldPath=".parcels"
 // +kubebuilder:validation:XValidation:rule="self.nodeUID == oldSelf.nodeUID || !has(self.parcels) || !has(oldSelf.parcels) || self.parcels.all(p, oldSelf.parcels.all(o, o.loanUID != p.loanUID))",message="a parcel belongs to one node UID: end the loans of the machine that is gone before the share takes another UID",fieldPath=".parcels"
 type NodeShareSpec struct {
 	// NodeUID is the UID of the node that the share is named after.
@@ -46,6 +46,7 @@ type NodeShareSpec struct {
 	NodeUID string `json:"nodeUID"`
 	// LeaderEpoch is the fencing number of the controller that wrote last; the API server refuses a fall.
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000000000000
 	LeaderEpoch int64 `json:"leaderEpoch,omitempty"`
 	// Parcels are the parcels of the node that are not simply at home.
 	// +listType=atomic
@@ -96,6 +97,7 @@ type ShareParcel struct {
 	LoanUID string `json:"loanUID"`
 	// Epoch is the loan's epoch: the node side answers for this epoch.
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000000000000
 	Epoch int64 `json:"epoch"`
 }
 
@@ -206,6 +208,7 @@ type ParcelReport struct {
 	LoanUID string `json:"loanUID"`
 	// Epoch is the epoch that the report answers.
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000000000000
 	Epoch int64 `json:"epoch"`
 	// Clean says that the cells were seen empty of the pods that had to leave, and that those who stay are confined to other cells.
 	Clean bool `json:"clean"`

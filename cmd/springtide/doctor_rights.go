@@ -67,6 +67,9 @@ var controllerRights = []right{
 	// It holds room by fillers, and leads, in its own namespace.
 	{"", "pods", "", "create delete", true},
 	{"coordination.k8s.io", "leases", "", "get list watch create update", true},
+	// It sees the Lease of another installation, and writes the epochs of leaders.
+	{"coordination.k8s.io", "leases", "", "get", false},
+	{v1alpha1.GroupVersion.Group, "leaderepochs", "", "update", false},
 	// It keeps its own objects.
 	{v1alpha1.GroupVersion.Group, services, "", "get list watch", false},
 	{v1alpha1.GroupVersion.Group, pools, "", "get list watch", false},
@@ -94,6 +97,8 @@ func checkRights(ctx context.Context, d *doctor) error {
 			attributes := &authorizationv1.ResourceAttributes{Group: r.group, Resource: r.resource, Subresource: r.subresource, Verb: verb}
 			if r.own {
 				attributes.Namespace = d.namespace
+			} else if r.resource == "leases" { // granted by name
+				attributes.Name = "springtide-controller"
 			}
 			allowed, err := d.may(ctx, attributes)
 			if err != nil {

@@ -94,10 +94,10 @@ func (a *applier) setParallelism(ctx context.Context, w *protocol.Write) (writte
 	if p.Size != j.From {
 		return written{}, stale("%s changed", t.facts.What)
 	}
-	if leader := leaderOn(u.GetAnnotations()); leader > a.plan.LeaderEpoch {
-		return written{}, stale("%s was resized by leader epoch %d, this one is %d", t.facts.What, leader, a.plan.LeaderEpoch)
+	if leader := a.leads.fencing(stampOn(u)); leader > a.plan.LeaderEpoch {
+		return written{}, stale("%s: %w", t.facts.What, &protocol.NewerLeaderError{Theirs: leader, Ours: a.plan.LeaderEpoch})
 	}
-	body, err := adapter.Resize(u, p, j.To, j.Leavers, map[string]string{v1alpha1.AnnotationLeaderEpoch: fmt.Sprint(a.plan.LeaderEpoch)})
+	body, err := adapter.Resize(u, p, j.To, j.Leavers, map[string]string{v1alpha1.AnnotationLeaderEpoch: a.stampFor(u.GetUID())})
 	if err != nil {
 		return written{}, fmt.Errorf("resize %s: %w", t.facts.What, err)
 	}

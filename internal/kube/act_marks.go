@@ -29,7 +29,7 @@ func (a *applier) setMarks(ctx context.Context, w *protocol.Write, want fleet.No
 	if !ok {
 		return written{}, stale("node %s is gone", name)
 	}
-	now := nodeFact(f)
+	now := a.nodeFact(f)
 	if err := w.If.Holds(&now); err != nil { // no rule of the API server fences a Node
 		return written{}, stale("node %s: %w", name, err)
 	}
@@ -50,16 +50,16 @@ func (a *applier) readNode(ctx context.Context, name string) (protocol.Fact, err
 	a.mu.Lock()
 	a.nodes[name] = f
 	a.mu.Unlock()
-	return nodeFact(f), nil
+	return a.nodeFact(f), nil
 }
 
 // nodeFact is what preconditions ask of a node.
-func nodeFact(f *nodeFacts) protocol.Fact {
-	return protocol.Fact{Exists: true, UID: fleet.UID(f.UID), Version: f.ResourceVersion, LeaderEpoch: f.leader}
+func (a *applier) nodeFact(f *nodeFacts) protocol.Fact {
+	return protocol.Fact{Exists: true, UID: fleet.UID(f.UID), Version: f.ResourceVersion, LeaderEpoch: a.leads.fencing(f.leader)}
 }
 
 func (a *applier) markPatch(f *nodeFacts, want fleet.NodeMarks) []byte {
-	notes := a.epochNote()
+	notes := a.epochNote(f.UID)
 	keepPatch(notes, f, want.KeepNode)
 	for _, key := range f.dated {
 		notes[key] = nil

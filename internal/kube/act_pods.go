@@ -36,10 +36,10 @@ func (a *applier) annotatePod(ctx context.Context, w *protocol.Write) (written, 
 			notes[corev1.PodDeletionCost] = nil
 		}
 	case protocol.DropNotice:
-		notes = a.epochNote()
+		notes = a.epochNote(types.UID(w.If.UID))
 		notes[v1alpha1.AnnotationNotice], notes[v1alpha1.AnnotationAck] = nil, nil
 	case protocol.SetNotice:
-		notes = a.epochNote()
+		notes = a.epochNote(types.UID(w.If.UID))
 		notes[v1alpha1.AnnotationNotice] = noticeText(&c)
 		if !c.Again {
 			// Epochs count per loan: an acknowledgement of another loan's notice must not answer this one.

@@ -37,8 +37,8 @@ func (a *applier) setRequests(ctx context.Context, w *protocol.Write, c *protoco
 	default:
 		return written{}, fmt.Errorf("the requests of kind %s cannot be changed", r.Kind)
 	}
-	if leader := leaderOn(meta.GetAnnotations()); leader > w.If.LeaderEpoch {
-		return written{}, stale("%s was stamped by leader epoch %d, this one is %d", r.Target, leader, w.If.LeaderEpoch)
+	if leader := a.leads.fencing(stampOn(meta)); leader > w.If.LeaderEpoch {
+		return written{}, stale("%s: %w", r.Target, &protocol.NewerLeaderError{Theirs: leader, Ours: w.If.LeaderEpoch})
 	}
 	if now := podRequests(template); !sameSize(now, c.From) {
 		return written{}, stale("the template requests %s now, not %s", now, c.From)
@@ -48,7 +48,7 @@ func (a *applier) setRequests(ctx context.Context, w *protocol.Write, c *protoco
 		return written{}, err
 	}
 	body := mergePatch(map[string]any{
-		"metadata": map[string]any{"resourceVersion": meta.GetResourceVersion(), "annotations": a.epochNote()},
+		"metadata": map[string]any{"resourceVersion": meta.GetResourceVersion(), "annotations": a.epochNote(meta.GetUID())},
 		"spec":     map[string]any{"template": map[string]any{"spec": map[string]any{"containers": containers}}},
 	})
 	name, m := r.Target.Name, a.c.deployments

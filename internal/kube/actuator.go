@@ -56,6 +56,7 @@ func (c *Cluster) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, err
 	for _, t := range tasks {
 		r.Results = append(r.Results, t.Result())
 	}
+	c.rememberNewer(a.newer)
 	if a.session.Soon() {
 		c.nudge()
 	}
@@ -72,6 +73,8 @@ func (c *Cluster) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, err
 type applier struct {
 	c    *Cluster
 	plan *planner.Plan
+	// leads is what the process leads by. A plan of another leadership is held whole.
+	leads leadership
 
 	sights
 	mu      sync.Mutex // guards what follows
@@ -81,11 +84,13 @@ type applier struct {
 	loans  map[string]*v1alpha1.Loan
 	pools  map[string]*v1alpha1.CapacityPool
 	nodes  map[string]*nodeFacts
+	// newer are the objects that carry the epoch of a newer leader, with what was refused there.
+	newer map[protocol.Object]string
 }
 
 func newApplier(c *Cluster, p *planner.Plan, fresh *fleet.Snapshot) *applier {
-	return &applier{c: c, plan: p, session: protocol.New(p, fresh), shares: map[string]*v1alpha1.NodeShare{}, loans: map[string]*v1alpha1.Loan{},
-		pools: map[string]*v1alpha1.CapacityPool{}, nodes: map[string]*nodeFacts{}}
+	return &applier{c: c, plan: p, leads: c.leads(), session: protocol.New(p, fresh), shares: map[string]*v1alpha1.NodeShare{}, loans: map[string]*v1alpha1.Loan{},
+		pools: map[string]*v1alpha1.CapacityPool{}, nodes: map[string]*nodeFacts{}, newer: map[protocol.Object]string{}}
 }
 
 // run carries groups of tasks out, so many at one time.
@@ -153,6 +158,7 @@ func (a *applier) write(ctx context.Context, w *protocol.Write) protocol.Answer 
 		done, err = a.send(ctx, w)
 	}
 	if err != nil {
+		a.noteNewer(w, err)
 		if w.Undoes {
 			a.c.o.Log.Warn("a half-done action could not be taken back", "object", w.Object.String(), "err", err)
 		}
@@ -166,6 +172,25 @@ func (a *applier) write(ctx context.Context, w *protocol.Write) protocol.Answer 
 		answer.Fact = protocol.Fact{Exists: true, Ledger: done.ledger}
 	}
 	return answer
+}
+
+// rememberNewer keeps what the last plan met, and nothing older: an object that still carries the epoch of a newer leader is met in each plan.
+func (c *Cluster) rememberNewer(newer map[protocol.Object]string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.newer = newer
+}
+
+// noteNewer remembers a write that was refused for the epoch of a newer leader, for the report of this cycle.
+func (a *applier) noteNewer(w *protocol.Write, err error) {
+	var newer *protocol.NewerLeaderError
+	if !errors.As(err, &newer) {
+		return
+	}
+	newerWrites.WithLabelValues(string(w.Object.Kind)).Inc()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.newer[w.Object] = err.Error()
 }
 
 // rests refuses a write when the watches brought a newer version of an object that it rests on: the facts that were checked are not those that
@@ -285,9 +310,14 @@ func howOf(err error) protocol.Answered {
 	return protocol.Refused
 }
 
-// epochNote is the annotation by which objects of others tell which leader wrote them last.
-func (a *applier) epochNote() map[string]any {
-	return map[string]any{v1alpha1.AnnotationLeaderEpoch: fmt.Sprint(a.plan.LeaderEpoch)}
+// epochNote is the annotation by which an object of others, known by its UID, shows which leader wrote it last.
+func (a *applier) epochNote(object types.UID) map[string]any {
+	return map[string]any{v1alpha1.AnnotationLeaderEpoch: a.stampFor(object)}
+}
+
+// stampFor is the stamp of the leader whose plan this is.
+func (a *applier) stampFor(object types.UID) string {
+	return stampText(a.plan.LeaderEpoch, a.leads.lease, object)
 }
 
 // mergePatch encodes a JSON merge patch. It is built of maps and basic values, which always encode.

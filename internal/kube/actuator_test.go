@@ -255,7 +255,7 @@ func TestApplyHoldsBackAWholePlan(t *testing.T) {
 	}
 	w2 := newWorld(t, shop()...)
 	rec2 := w2.recordWrites()
-	w2.lead(8) // the plan of epoch 7 is of the leader before
+	w2.lead(leadership{8, testLease}) // the plan of epoch 7 is of the leader before
 	rs = w2.do(t, planner.Plan{Lowers: []planner.Scale{lowerCart()}})
 	if rs[0].Outcome != loop.Stale || !strings.Contains(rs[0].Message, "leader epoch 7") {
 		t.Errorf("result = %+v", rs[0])
@@ -863,7 +863,7 @@ func TestFillerPod(t *testing.T) {
 
 func TestMarkPatch(t *testing.T) {
 	taint := func(key string) corev1.Taint { return corev1.Taint{Key: key, Effect: corev1.TaintEffectNoExecute} }
-	a := &applier{plan: &planner.Plan{LeaderEpoch: 7}}
+	a := &applier{plan: &planner.Plan{LeaderEpoch: 7}, leads: leadership{7, testLease}}
 	for _, c := range []struct {
 		name string
 		node func(*corev1.Node)
@@ -871,32 +871,32 @@ func TestMarkPatch(t *testing.T) {
 		body string
 	}{
 		{"lend: other taints stay", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{taint("maintenance")} }, fleet.NodeMarks{HolderTaint: true, KeepNode: true},
-			`{"metadata":{"annotations":{"cluster-autoscaler.kubernetes.io/scale-down-disabled":"true","karpenter.sh/do-not-disrupt":"true","springtide.dev/keep-node":"cluster-autoscaler.kubernetes.io/scale-down-disabled,karpenter.sh/do-not-disrupt","springtide.dev/leader-epoch":"7"},"labels":{"springtide.dev/home":null,"springtide.dev/offline":null},"resourceVersion":"100"},"spec":{"taints":[{"key":"maintenance","effect":"NoExecute"},{"key":"springtide.dev/holder","value":"offline","effect":"NoSchedule"}]}}`},
+			`{"metadata":{"annotations":{"cluster-autoscaler.kubernetes.io/scale-down-disabled":"true","karpenter.sh/do-not-disrupt":"true","springtide.dev/keep-node":"cluster-autoscaler.kubernetes.io/scale-down-disabled,karpenter.sh/do-not-disrupt","springtide.dev/leader-epoch":"7/lease-uid/Node-n1-uid"},"labels":{"springtide.dev/home":null,"springtide.dev/offline":null},"resourceVersion":"100"},"spec":{"taints":[{"key":"maintenance","effect":"NoExecute"},{"key":"springtide.dev/holder","value":"offline","effect":"NoSchedule"}]}}`},
 		{"home: only what we added goes", func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{facts.HolderTaint()}
 			n.Annotations = map[string]string{annotationScaleDownDisabled: "true", annotationDoNotDisrupt: "true", annotationKept: annotationDoNotDisrupt}
 		}, fleet.NodeMarks{},
-			`{"metadata":{"annotations":{"karpenter.sh/do-not-disrupt":null,"springtide.dev/keep-node":null,"springtide.dev/leader-epoch":"7"},"labels":{"springtide.dev/home":null,"springtide.dev/offline":null},"resourceVersion":"100"},"spec":{"taints":[]}}`},
+			`{"metadata":{"annotations":{"karpenter.sh/do-not-disrupt":null,"springtide.dev/keep-node":null,"springtide.dev/leader-epoch":"7/lease-uid/Node-n1-uid"},"labels":{"springtide.dev/home":null,"springtide.dev/offline":null},"resourceVersion":"100"},"spec":{"taints":[]}}`},
 		{"open to offline: taints are left alone", func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{facts.HolderTaint(), taint("x")}
 			n.Annotations = map[string]string{annotationScaleDownDisabled: "true", annotationDoNotDisrupt: "true", annotationKept: ""}
 		}, fleet.NodeMarks{HolderTaint: true, OfflineLabel: true, KeepNode: true},
-			`{"metadata":{"annotations":{"springtide.dev/keep-node":"","springtide.dev/leader-epoch":"7"},"labels":{"springtide.dev/home":null,"springtide.dev/offline":"true"},"resourceVersion":"100"}}`},
+			`{"metadata":{"annotations":{"springtide.dev/keep-node":"","springtide.dev/leader-epoch":"7/lease-uid/Node-n1-uid"},"labels":{"springtide.dev/home":null,"springtide.dev/offline":"true"},"resourceVersion":"100"}}`},
 		{"at home in an offline pool", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{facts.HolderTaint()} }, fleet.NodeMarks{HolderTaint: true, OfflineLabel: true, HomeLabel: true},
-			`{"metadata":{"annotations":{"springtide.dev/leader-epoch":"7"},"labels":{"springtide.dev/home":"offline","springtide.dev/offline":"true"},"resourceVersion":"100"}}`},
+			`{"metadata":{"annotations":{"springtide.dev/leader-epoch":"7/lease-uid/Node-n1-uid"},"labels":{"springtide.dev/home":"offline","springtide.dev/offline":"true"},"resourceVersion":"100"}}`},
 		{"at home there, and lent to online", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{facts.HolderTaint()} }, fleet.NodeMarks{HomeLabel: true},
-			`{"metadata":{"annotations":{"springtide.dev/leader-epoch":"7"},"labels":{"springtide.dev/home":"offline","springtide.dev/offline":null},"resourceVersion":"100"},"spec":{"taints":[]}}`},
+			`{"metadata":{"annotations":{"springtide.dev/leader-epoch":"7/lease-uid/Node-n1-uid"},"labels":{"springtide.dev/home":"offline","springtide.dev/offline":null},"resourceVersion":"100"},"spec":{"taints":[]}}`},
 		{"told by an older version until when", func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{facts.HolderTaint()}
 			n.Annotations = map[string]string{v1alpha1.AnnotationExpectedUntil: "2026-06-01T15:00:00Z", v1alpha1.AnnotationDue: "2026-06-01T15:02:00Z"}
 		}, fleet.NodeMarks{HolderTaint: true},
-			`{"metadata":{"annotations":{"springtide.dev/due":null,"springtide.dev/expected-until":null,"springtide.dev/leader-epoch":"7"},"labels":{"springtide.dev/home":null,"springtide.dev/offline":null},"resourceVersion":"100"}}`},
+			`{"metadata":{"annotations":{"springtide.dev/due":null,"springtide.dev/expected-until":null,"springtide.dev/leader-epoch":"7/lease-uid/Node-n1-uid"},"labels":{"springtide.dev/home":null,"springtide.dev/offline":null},"resourceVersion":"100"}}`},
 		{"cut off", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{facts.HolderTaint(), taint("x")} }, fleet.NodeMarks{HolderTaint: true, Fence: fleet.FenceExecute},
-			`{"metadata":{"annotations":{"springtide.dev/leader-epoch":"7"},"labels":{"springtide.dev/home":null,"springtide.dev/offline":null},"resourceVersion":"100"},"spec":{"taints":[{"key":"x","effect":"NoExecute"},{"key":"springtide.dev/holder","value":"offline","effect":"NoSchedule"},{"key":"springtide.dev/fenced","effect":"NoExecute"}]}}`},
+			`{"metadata":{"annotations":{"springtide.dev/leader-epoch":"7/lease-uid/Node-n1-uid"},"labels":{"springtide.dev/home":null,"springtide.dev/offline":null},"resourceVersion":"100"},"spec":{"taints":[{"key":"x","effect":"NoExecute"},{"key":"springtide.dev/holder","value":"offline","effect":"NoSchedule"},{"key":"springtide.dev/fenced","effect":"NoExecute"}]}}`},
 		{"cut off less, next to online", func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{facts.HolderTaint(), taint("springtide.dev/fenced")}
 		}, fleet.NodeMarks{HolderTaint: true, Fence: fleet.FenceSchedule},
-			`{"metadata":{"annotations":{"springtide.dev/leader-epoch":"7"},"labels":{"springtide.dev/home":null,"springtide.dev/offline":null},"resourceVersion":"100"},"spec":{"taints":[{"key":"springtide.dev/holder","value":"offline","effect":"NoSchedule"},{"key":"springtide.dev/fenced","effect":"NoSchedule"}]}}`},
+			`{"metadata":{"annotations":{"springtide.dev/leader-epoch":"7/lease-uid/Node-n1-uid"},"labels":{"springtide.dev/home":null,"springtide.dev/offline":null},"resourceVersion":"100"},"spec":{"taints":[{"key":"springtide.dev/holder","value":"offline","effect":"NoSchedule"},{"key":"springtide.dev/fenced","effect":"NoSchedule"}]}}`},
 	} {
 		n := node("n1", nil)
 		c.node(n)

@@ -25,6 +25,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/eviction"
 	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/internal/validate"
 )
 
@@ -157,10 +158,15 @@ type Cluster struct {
 	changes atomic.Int64
 
 	mu sync.Mutex // guards what follows
-	// epoch and since are this controller's leadership; zero while it has none.
+	// epoch, leaseUID and since are this controller's leadership; zero while it has none.
 	epoch    int64
+	leaseUID types.UID
+	// stamped are the targets that carry the stamp of this leadership.
+	stamped  map[types.UID]bool
 	since    time.Time
 	revision fleet.Revision
+	// newer are the objects where the last plan met the epoch of a newer leader, with what was refused.
+	newer map[protocol.Object]string
 	// seen are the facts of the last snapshot, and seenAt what changes stood at before they were read.
 	seen   *fleet.Snapshot
 	seenAt int64
@@ -346,12 +352,12 @@ func (c *Cluster) unsynced() []string {
 	return out
 }
 
-// lead records that this process leads from now on under the epoch; 0 ends it.
-func (c *Cluster) lead(epoch int64) {
+// lead records what this process leads by from now on; the zero value ends it.
+func (c *Cluster) lead(l leadership) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.epoch, c.since = epoch, time.Time{}
-	if epoch != 0 {
+	c.epoch, c.leaseUID, c.stamped, c.since = l.epoch, l.lease, map[types.UID]bool{}, time.Time{}
+	if l.epoch != 0 {
 		c.since = c.o.Clock.Now().UTC()
 	}
 }

@@ -195,7 +195,7 @@ func newLoanFacts(a *v1alpha1.Loan) fleet.Loan {
 		ID: fleet.LoanID(a.Name), UID: fleet.UID(a.UID), Kind: fleet.ParcelKind(a.Spec.Kind),
 		Node: fleet.NodeID(a.Spec.NodeUID), NodeName: a.Spec.NodeName, Cells: ints(a.Spec.Cells), Capacity: amounts(&a.Spec.Capacity),
 		From: fleet.PoolID(a.Spec.From), To: fleet.PoolID(a.Spec.To),
-		Phase: orText(s.Phase, fleet.Emptying), Epoch: max(s.Epoch, 1), LeaderEpoch: s.LeaderEpoch,
+		Phase: orText(s.Phase, fleet.Emptying), Epoch: facts.Epoch(s.Epoch), LeaderEpoch: s.LeaderEpoch,
 		Created: timeOf(&a.Spec.BeginTime), Since: timeOf(s.Since), Due: timeOf(s.Due), ExpectedUntil: timeOf(s.ExpectedUntil), Deadline: timeOf(s.Deadline), KillAt: timeOf(s.KillTime),
 		FirstNotice: timeOf(s.FirstNotice), LentAt: timeOf(s.LentTime), CleanAt: timeOf(s.CleanTime),
 		Claimant: fleet.ServiceID(s.Claimant), Reason: s.Reason, Version: a.ResourceVersion, Asked: a.Annotations[v1alpha1.AnnotationRecall],
@@ -242,7 +242,7 @@ func newShareFacts(a *v1alpha1.NodeShare) shareFacts {
 		for j := range a.Status.Parcels {
 			// Reports are matched by the loan's UID: a loan of the same name that was begun anew has another, and its epoch starts over.
 			if r := &a.Status.Parcels[j]; r.LoanUID == p.LoanUID {
-				out.Clean, out.CleanEpoch, out.CleanAt = r.Clean, r.Epoch, timeOf(r.Time)
+				out.Clean, out.CleanEpoch, out.CleanAt = r.Clean, facts.Epoch(r.Epoch), timeOf(r.Time)
 			}
 		}
 		f.share.Parcels = append(f.share.Parcels, out)

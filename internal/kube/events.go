@@ -3,6 +3,8 @@ package kube
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
 )
 
@@ -179,6 +182,8 @@ func (c *Cluster) tellTroubles(r *loop.Report) {
 		}
 	}
 	c.tellRefused(r)
+	c.tellDoubts(r.Snapshot.LeaderEpoch)
+	c.tellNewer()
 	c.tellSkill(r)
 	c.tellTenants(r)
 	for i := range r.Plan.Targets {
@@ -224,6 +229,36 @@ func (c *Cluster) tellRefused(r *loop.Report) {
 			c.tellRefusal("quota "+string(t.ID), t.Refused, reference("CapacityQuota", &o.header))
 		}
 	}
+}
+
+// tellNewer names the machines and the jobs whose writes met the epoch of a newer leader. Services are blocked for it before a write is planned.
+func (c *Cluster) tellNewer() {
+	c.mu.Lock()
+	newer := c.newer
+	c.mu.Unlock()
+	for _, o := range c.nodes.all() {
+		text := newer[protocol.Object{Kind: protocol.ObjectNode, Name: o.Name}]
+		if c.reporter.news("newer node "+o.Name, text) {
+			c.events.Eventf(&corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: o.Name, UID: o.UID}, corev1.EventTypeWarning, v1alpha1.EventNewerLeader,
+				"the marks are not written: %s; to fix: kubectl annotate node %s %s-", text, o.Name, v1alpha1.AnnotationLeaderEpoch)
+		}
+	}
+	for _, o := range c.jobs.all() {
+		text := newerMember(newer, &o.header)
+		if c.reporter.news("newer job "+o.Namespace+"/"+o.Name, text) {
+			c.events.Event(reference("ElasticJob", &o.header), corev1.EventTypeWarning, v1alpha1.EventNewerLeader, text)
+		}
+	}
+}
+
+// newerMember is what to say of a job when a member's workload carries the epoch of a newer leader; empty where none does.
+func newerMember(newer map[protocol.Object]string, job *header) string {
+	for _, o := range slices.SortedFunc(maps.Keys(newer), func(a, b protocol.Object) int { return strings.Compare(a.Name, b.Name) }) {
+		if o.Kind == protocol.ObjectJobMember && strings.HasPrefix(o.Name, job.Namespace+"/"+job.Name+"/") {
+			return fmt.Sprintf("members are not resized: %s; to fix: take the annotation %s off that object", newer[o], v1alpha1.AnnotationLeaderEpoch)
+		}
+	}
+	return ""
 }
 
 // tellRefusal says what is wrong with one object, once when it begins or changes.

@@ -17,7 +17,7 @@ func TestFreshFacts(t *testing.T) {
 	w.settled(t)
 	s := w.snapshot(t)
 	w.clock.now = t0.Add(time.Second)
-	w.lead(9)
+	w.lead(leadership{9, testLease})
 	same, err := w.fresh()
 	if err != nil {
 		t.Fatal(err)

@@ -219,7 +219,7 @@ func TestTheLockIsAskedBeforeAMachineIsOpened(t *testing.T) {
 
 // A node that a newer leader marked is left alone, also when that is only seen at a conflict.
 func TestAMarkStopsAtANewerLeader(t *testing.T) {
-	newer := func(n *corev1.Node) { n.Annotations = map[string]string{v1alpha1.AnnotationLeaderEpoch: "8"} }
+	newer := func(n *corev1.Node) { stamped(n, 8) }
 	w, m := opened(t, newer)
 	rec := w.recordWrites()
 	if rs := w.do(t, planner.Plan{Marks: []planner.Mark{m}}); rs[0].Outcome != loop.Stale || !strings.Contains(rs[0].Message, "leader epoch 8") || len(rec.without("events")) > 0 {

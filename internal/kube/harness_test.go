@@ -33,6 +33,9 @@ var t0 = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 
 const skew = time.Hour
 
+// testLease is the UID of the Lease that the tests lead by.
+const testLease = types.UID("lease-uid")
+
 // gvrKruise is a kind of DaemonSets that is none of Kubernetes' own.
 var gvrKruise = schema.GroupVersionResource{Group: "apps.kruise.io", Version: "v1alpha1", Resource: "daemonsets"}
 
@@ -109,7 +112,7 @@ func newWorldWith(t testing.TB, o Options, objects ...metav1.Object) *world {
 	if err := w.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w.lead(7)
+	w.lead(leadership{7, testLease})
 	return w
 }
 

@@ -4,13 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/springtide/springtide/api/v1alpha1"
 )
 
 const leaseName = "springtide-controller"
@@ -115,49 +120,101 @@ func (c *Cluster) elector(started func(context.Context)) (*leaderelection.Leader
 
 // serve runs f under the epoch of this leadership.
 func (c *Cluster) serve(ctx context.Context, f func(ctx context.Context, epoch int64) error) error {
+	if err := c.awaitRivals(ctx); err != nil {
+		return fmt.Errorf("kube: look for other installations: %w", err)
+	}
 	m := &moving{nodes: map[string]bool{}}
-	epoch, err := c.nextEpoch(ctx, m.see)
+	l, err := c.nextEpoch(ctx, m.see)
 	if err != nil {
 		return fmt.Errorf("kube: find the leader's epoch: %w", err)
 	}
-	c.lead(epoch)
-	defer c.lead(0)
-	c.o.Log.Info("leading", "identity", c.o.Identity, "epoch", epoch)
-	if err := c.takeOver(ctx, m, epoch); err != nil {
+	c.lead(l)
+	defer c.lead(leadership{})
+	c.o.Log.Info("leading", "identity", c.o.Identity, "epoch", l.epoch)
+	if err := c.takeOver(ctx, m, l); err != nil {
 		return fmt.Errorf("kube: stamp what moves with the leader's epoch: %w", err)
 	}
-	return f(ctx, epoch)
+	return f(ctx, l.epoch)
 }
 
-// nextEpoch is one above everything that an earlier leader may have written with: the Lease's count of transitions (which falls when the
-// Lease is deleted), and the greatest epoch on our objects (which is zero in a new cluster). Objects are listed from the server: what the
-// watches hold may be older than the last write of the leader before. Each object is shown to see.
-func (c *Cluster) nextEpoch(ctx context.Context, see func(schema.GroupVersionResource, *unstructured.Unstructured)) (int64, error) {
+// nextEpoch is one above everything that an earlier leader may have written with: what the Lease counts, and the greatest epoch on our objects that
+// its leaders may have reached (which is zero in a new cluster). A Lease that was deleted counts from zero again, and the objects remember.
+//
+// The objects asked are those that nobody writes but the leader and administrators: loans, shares and pools, which the API server guards by
+// leaderEpoch too. The status of a service or a job may be written by its tenant, and one number there would be everybody's. What is beyond belief is
+// named and overwritten by the next write.
+//
+// Objects are listed from the server: what the watches hold may be older than the last write of the leader before. Each object is shown to see.
+func (c *Cluster) nextEpoch(ctx context.Context, see func(gvr schema.GroupVersionResource, u *unstructured.Unstructured, doubted bool)) (leadership, error) {
 	lease, err := c.side.CoordinationV1().Leases(c.o.Namespace).Get(ctx, leaseName, metav1.GetOptions{})
 	if err != nil {
-		return 0, fmt.Errorf("read the lease: %w", err)
+		return leadership{}, fmt.Errorf("read the lease: %w", err)
 	}
-	var greatest int64
-	if t := lease.Spec.LeaseTransitions; t != nil {
-		greatest = int64(*t)
-	}
-	for _, r := range ownResources() {
+	count := countOf(lease)
+	greatest := count
+	for _, gvr := range fencedResources() {
 		o := metav1.ListOptions{Limit: 500}
 		for {
-			list, err := c.page(ctx, r.gvr, o)
+			list, err := c.page(ctx, gvr, o)
 			if err != nil {
-				return 0, fmt.Errorf("list %s: %w", r.gvr.Resource, err)
+				return leadership{}, fmt.Errorf("list %s: %w", gvr.Resource, err)
 			}
 			for i := range list.Items {
-				greatest = max(greatest, epochOn(&list.Items[i]))
-				see(r.gvr, &list.Items[i])
+				u := &list.Items[i]
+				epoch := epochOn(u)
+				doubted := !believable(epoch, count)
+				if !doubted {
+					greatest = max(greatest, epoch)
+				} else {
+					c.notBelievedIn(gvr, u, doubt{"leaderEpoch", epoch, overwritten})
+				}
+				see(gvr, u, doubted)
 			}
 			if o.Continue = list.GetContinue(); o.Continue == "" {
 				break
 			}
 		}
 	}
-	return greatest + 1, nil
+	next := leadership{greatest + 1, lease.UID}
+	return next, c.noteEpoch(ctx, next.epoch)
+}
+
+// fencedResources are those of our kinds that the API server guards by leaderEpoch, loans before shares.
+func fencedResources() []schema.GroupVersionResource {
+	return []schema.GroupVersionResource{gvrPools, gvrLoans, gvrShares}
+}
+
+// countOf is how many leaderships a Lease counts: its transitions, and the epoch that the leader before noted on it, which is the larger one when
+// the objects remembered more than a Lease that was made again.
+func countOf(lease *coordinationv1.Lease) int64 {
+	var count int64
+	if t := lease.Spec.LeaseTransitions; t != nil {
+		count = max(0, int64(*t))
+	}
+	// Only accounts that may write the Lease write the note, and they could take the lead itself. It is bounded all the same.
+	if noted, err := strconv.ParseInt(lease.Annotations[v1alpha1.AnnotationLeaderEpoch], 10, 64); err == nil && noted <= v1alpha1.MaxEpoch/2 {
+		count = max(count, noted)
+	}
+	return count
+}
+
+// noteEpoch writes the epoch of this leadership on its Lease, before anything carries it: whatever becomes of the objects, the next leader counts
+// on from there.
+func (c *Cluster) noteEpoch(ctx context.Context, epoch int64) error {
+	leases := c.side.CoordinationV1().Leases(c.o.Namespace)
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error { // the election renews it meanwhile
+		lease, err := leases.Get(ctx, leaseName, metav1.GetOptions{})
+		if err != nil {
+			return fmt.Errorf("read the lease: %w", err)
+		}
+		if held := lease.Spec.HolderIdentity; held == nil || *held != c.o.Identity {
+			return errors.New("the lease is held by another process")
+		}
+		lease = lease.DeepCopy()
+		metav1.SetMetaDataAnnotation(&lease.ObjectMeta, v1alpha1.AnnotationLeaderEpoch, strconv.FormatInt(epoch, 10))
+		_, err = leases.Update(ctx, lease, updateOptions())
+		return err
+	})
 }
 
 // pageWithin bounds the reading of one page of objects, which takes a second at most on a server that is well.

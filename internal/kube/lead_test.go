@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -15,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/springtide/springtide/api/v1alpha1"
 )
 
 func leaderLease(holder string, transitions int32) *coordinationv1.Lease {
@@ -24,24 +27,67 @@ func leaderLease(holder string, transitions int32) *coordinationv1.Lease {
 }
 
 func TestNextEpoch(t *testing.T) {
-	old := loan("l", "n1", "Lent", 2, 0)
-	old.Status.LeaderEpoch = 12
-	lock := nodeShare("n1", "l", "batch", "", 2, false, 0)
-	lock.Spec.LeaderEpoch = 15
+	loanAt := func(epoch int64) *v1alpha1.Loan {
+		l := loan("l", "n1", "Lent", 2, 0)
+		l.Status.LeaderEpoch = epoch
+		return l
+	}
+	shareAt := func(epoch int64) *v1alpha1.NodeShare {
+		s := nodeShare("n1", "l", "batch", "", 2, false, 0)
+		s.Spec.LeaderEpoch = epoch
+		return s
+	}
+	poolAt := func(epoch int64) *v1alpha1.CapacityPool {
+		p := pool("web", "Online", inWeb)
+		p.Status.LeaderEpoch = epoch
+		return p
+	}
+	serviceAt := func(epoch int64) *v1alpha1.ElasticService {
+		s := service("cart")
+		s.Status.LeaderEpoch = epoch
+		return s
+	}
+	noted := func(transitions int32, note string) *coordinationv1.Lease {
+		l := leaderLease("test", transitions)
+		l.Annotations = map[string]string{v1alpha1.AnnotationLeaderEpoch: note}
+		return l
+	}
+	const span = v1alpha1.EpochSpan
 	for _, c := range []struct {
 		name    string
 		objects []metav1.Object
 		want    int64
 	}{
-		{"a new cluster", []metav1.Object{leaderLease("", 0)}, 1},
-		{"many leaders before", []metav1.Object{leaderLease("", 40), old, lock}, 41},
-		{"the Lease was deleted: the objects remember", []metav1.Object{leaderLease("", 1), old, lock}, 16},
-		{"a status remembers", []metav1.Object{leaderLease("", 1), old}, 13},
+		{"a new cluster", []metav1.Object{leaderLease("test", 0)}, 1},
+		{"many leaders before", []metav1.Object{leaderLease("test", 40), loanAt(12), shareAt(15)}, 41},
+		{"the Lease was deleted: the objects remember", []metav1.Object{leaderLease("test", 1), loanAt(12), shareAt(15)}, 16},
+		{"a status remembers", []metav1.Object{leaderLease("test", 1), loanAt(12)}, 13},
+		{"a pool remembers", []metav1.Object{leaderLease("test", 1), poolAt(12)}, 13},
+		{"the objects are gone: the Lease remembers", []metav1.Object{noted(1, "20")}, 21},
+		// Numbers that no leader reached.
+		{"2^63-1 on a loan", []metav1.Object{leaderLease("test", 3), loanAt(math.MaxInt64), shareAt(5)}, 6},
+		{"2^63-1 on a share", []metav1.Object{leaderLease("test", 3), loanAt(5), shareAt(math.MaxInt64)}, 6},
+		{"2^62 on a pool", []metav1.Object{leaderLease("test", 3), poolAt(1 << 62)}, 4},
+		{"a negative one", []metav1.Object{leaderLease("test", 3), poolAt(-1), loanAt(math.MinInt64)}, 4},
+		{"the last that is believed", []metav1.Object{leaderLease("test", 3), loanAt(3 + span)}, 4 + span},
+		{"the first that is not", []metav1.Object{leaderLease("test", 3), loanAt(4 + span)}, 4},
+		// Statuses that their tenant may write.
+		{"2^63-1 on a service", []metav1.Object{leaderLease("test", 3), serviceAt(math.MaxInt64)}, 4},
+		{"a likely number on a service", []metav1.Object{leaderLease("test", 3), serviceAt(900)}, 4},
+		// Notes on the Lease.
+		{"a note of 2^63-1", []metav1.Object{noted(3, "9223372036854775807")}, 4},
+		{"a note that is no number", []metav1.Object{noted(3, "x")}, 4},
+		{"a negative note", []metav1.Object{noted(3, "-9")}, 4},
 	} {
 		w := newWorld(t, c.objects...)
 		got, err := w.nextEpoch(t.Context(), (&moving{nodes: map[string]bool{}}).see)
-		if err != nil || got != c.want {
-			t.Errorf("%s: epoch %d, %v; want %d", c.name, got, err, c.want)
+		if err != nil || got.epoch != c.want {
+			t.Errorf("%s: epoch %d, %v; want %d", c.name, got.epoch, err, c.want)
+		}
+		// Whatever becomes of the objects, the next leader counts on.
+		again, err := w.nextEpoch(t.Context(), (&moving{nodes: map[string]bool{}}).see)
+		if err != nil || again.epoch <= c.want {
+			t.Errorf("%s: epoch %d follows %d, %v", c.name, again.epoch, got.epoch, err)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"strconv"
 	"sync"
 	"time"
 
@@ -36,8 +35,8 @@ type nodeFacts struct {
 	protected map[string]bool
 	// dated are the times that an older version wrote on the node: they stand in the loans alone, and go with the next change of the marks.
 	dated []string
-	// leader is the epoch of the leader that wrote our marks last; 0 while none did.
-	leader int64
+	// leader is the stamp of the leader that wrote our marks last.
+	leader leaderStamp
 	// kubelet says that the kubelet reports, whether the node is cordoned or not: then pods that the API server does not have do not run.
 	kubelet bool
 	// offers says that the machine's agent offers what online leaves idle.
@@ -71,9 +70,7 @@ func newNodeFacts(n *corev1.Node) *nodeFacts {
 			f.dated = append(f.dated, key)
 		}
 	}
-	if epoch, err := strconv.ParseInt(n.Annotations[v1alpha1.AnnotationLeaderEpoch], 10, 64); err == nil {
-		f.leader = epoch
-	}
+	f.leader = stampOn(n)
 	if kept, ok := n.Annotations[annotationKept]; ok {
 		f.kept = fleet.KnownAt(kept, timeOf(&n.CreationTimestamp))
 	}

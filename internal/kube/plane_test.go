@@ -100,7 +100,7 @@ func (p *plane) install(t *testing.T) {
 		}
 		p.applyAll(t, text)
 	}
-	for _, f := range []string{"rbac.yaml", "priorityclass.yaml", "fields.yaml"} {
+	for _, f := range []string{"rbac.yaml", "priorityclass.yaml", "fields.yaml", "epochs.yaml"} {
 		text, err := os.ReadFile("../../deploy/base/" + f)
 		if err != nil {
 			t.Fatal(err)

@@ -139,6 +139,8 @@ func TestRights(t *testing.T) {
 	add(ours, "elasticservices/status capacitypools/status capacityquotas/status elasticjobs/status festivalplans/status loans/status nodeshares/status", "update", false)
 	add(ours, "loans", "create delete", false)
 	add(ours, "nodeshares", "create update", false)
+	add(ours, "leaderepochs", "update", false)         // asked for by deploy/base/epochs.yaml
+	add("coordination.k8s.io", "leases", "get", false) // of the name springtide-controller, in all namespaces
 	add("coordination.k8s.io", "leases", "get list watch create update", true)
 	add("", "pods", "create delete", true) // fillers
 

@@ -44,7 +44,7 @@ func (w *statusWriter) poolStatus(r *loop.Report) {
 
 func (w *statusWriter) onePool(r *loop.Report, p *fleet.Pool, o *v1alpha1.CapacityPool) v1alpha1.CapacityPoolStatus {
 	s := o.Status // with the ledger as it stands
-	s.ObservedGeneration, s.LeaderEpoch = o.Generation, w.epoch
+	s.ObservedGeneration, s.LeaderEpoch, s.LeaderNamespace = o.Generation, w.epoch, w.c.o.Namespace
 	var capacity fleet.Resources
 	nodes, alive, silent := 0, 0, 0
 	for i := range r.Snapshot.Nodes {
@@ -143,6 +143,9 @@ func gistOfJob(s *v1alpha1.ElasticJobStatus) jobGist {
 }
 
 func (w *statusWriter) jobStatus(r *loop.Report) {
+	w.c.mu.Lock()
+	newer := w.c.newer
+	w.c.mu.Unlock()
 	done := outcomes(r.Receipt)
 	recalled := map[fleet.JobID]bool{}
 	for i := range r.Plan.Evictions {
@@ -192,7 +195,7 @@ func (w *statusWriter) jobStatus(r *loop.Report) {
 			s.Reason = v1alpha1.Clip(reason, v1alpha1.MaxReasonLength)
 		}
 		c := newConditions(o.api.Status.Conditions, w.now, o.Generation)
-		jobConditions(c, j, r.Snapshot.Frozen)
+		jobConditions(c, j, r.Snapshot.Frozen, newerMember(newer, &o.header))
 		gang := gangOf(r.Plan, j.ID)
 		s.Gang, s.ETA = gangStatus(gang), etaStatus(r.Plan, j.ID)
 		gangCondition(c, gang)
@@ -203,11 +206,13 @@ func (w *statusWriter) jobStatus(r *loop.Report) {
 	}
 }
 
-func jobConditions(c *conditions, j *fleet.Job, frozen string) {
+func jobConditions(c *conditions, j *fleet.Job, frozen, newer string) {
 	c.accept(j.Blocked, "every member's workload can be resized")
 	switch reason, text := split(j.Blocked); {
 	case j.Blocked != "":
 		c.set(v1alpha1.ConditionAbleToScale, metav1.ConditionFalse, reason, text)
+	case newer != "":
+		c.set(v1alpha1.ConditionAbleToScale, metav1.ConditionFalse, v1alpha1.EventNewerLeader, newer)
 	case frozen != "":
 		c.set(v1alpha1.ConditionAbleToScale, metav1.ConditionFalse, "Frozen", "all actions are held: "+frozen)
 	default:

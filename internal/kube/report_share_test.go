@@ -96,7 +96,7 @@ func TestAcknowledgementsRestOnLiveLeases(t *testing.T) {
 func TestANewLeaderCountsTheMarginAgain(t *testing.T) {
 	r := emptying(t)
 	r.judged(t, 0)
-	r.lead(8)
+	r.lead(leadership{8, testLease})
 	if got := r.judged(t, 30*time.Second); got != "Margin" {
 		t.Errorf("%q: the margin is the old leader's", got)
 	}

@@ -278,7 +278,7 @@ func TestHostListIsChargedOnce(t *testing.T) {
 func TestHeldPlanUnlistsNobody(t *testing.T) {
 	w := ringWorld(t)
 	w.report(t, &planner.Plan{})
-	w.lead(8) // somebody else leads by now
+	w.lead(leadership{8, testLease}) // somebody else leads by now
 	plan := shrinking()
 	if rs := w.do(t, plan); rs[0].Outcome != loop.Stale {
 		t.Errorf("%+v", rs)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ func (c *Cluster) Snapshot(ctx context.Context) (*fleet.Snapshot, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	c.checkRivals()
 	before := c.changes.Load()
 	s, err := c.observe()
 	if err != nil {
@@ -99,6 +101,10 @@ type assembly struct {
 	c    *Cluster
 	s    *fleet.Snapshot
 	wall time.Time
+	// leads is what this process leads by.
+	leads leadership
+	// stamped are the targets that carried its stamp.
+	stamped map[types.UID]bool
 	notes
 
 	devices *facts.Devices
@@ -151,6 +157,7 @@ func newAssembly(c *Cluster) *assembly {
 	}
 	c.mu.Lock()
 	a.s.LeaderEpoch, a.s.WatchedSince = c.epoch, c.since
+	a.leads, a.stamped = leadership{c.epoch, c.leaseUID}, maps.Clone(c.stamped)
 	c.mu.Unlock()
 	if ns, ok := c.namespaces.get("", c.o.Namespace); ok {
 		a.s.Frozen = ns.freeze

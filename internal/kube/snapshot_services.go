@@ -45,6 +45,9 @@ func (a *assembly) addServices() {
 		if s.Blocked == "" && s.Mode.Acts() {
 			s.Blocked = blockedByCron(&f.facts, hpas[f.facts.key], crons)
 		}
+		if s.Blocked == "" && s.Mode.Acts() {
+			s.Blocked = a.blockedByLeader(&s, w, hpas[f.facts.key])
+		}
 		if _, taken := first[f.facts.key]; !taken {
 			first[f.facts.key] = s.ID
 			if w != nil {
@@ -154,6 +157,28 @@ func blockedBy(s *fleet.Service, f *serviceFacts, first fleet.ServiceID, hpas, s
 		return fmt.Sprintf("HPAFound: HorizontalPodAutoscaler %s scales the target: set spec.actuation to HPAFloor to keep it, or delete it", names(hpas))
 	}
 	return ""
+}
+
+// blockedByLeader finds the stamp of a newer leader on what the service scales. A former leader is fenced and writes nothing anyway. A leader that
+// holds its Lease would find each of its writes stale, for ever and in silence.
+func (a *assembly) blockedByLeader(s *fleet.Service, w *workloadFacts, hpas []*scalerFacts) string {
+	kind, h, leader := s.TargetKind, &w.header, w.leader
+	if s.Actuation == fleet.ByHPAFloor {
+		kind, h, leader = kindHPA, &hpas[0].header, hpas[0].leader
+	}
+	if a.leads.epoch == 0 {
+		return ""
+	}
+	if leader.lease != "" && leader.lease != a.leads.lease && a.stamped[h.UID] {
+		return fmt.Sprintf("%s: a controller of another installation wrote annotation %s of %s %s/%s since this one leads; to fix: uninstall one of the two, then kubectl annotate %s -n %s %s %s-",
+			v1alpha1.EventAnotherInstallation, v1alpha1.AnnotationLeaderEpoch, kind, h.Namespace, h.Name, strings.ToLower(kind), h.Namespace, h.Name, v1alpha1.AnnotationLeaderEpoch)
+	}
+	theirs := a.leads.fencing(leader)
+	if theirs <= a.leads.epoch {
+		return ""
+	}
+	return fmt.Sprintf("%s: annotation %s of %s %s/%s names leader epoch %d, and the controller that leads is of epoch %d, so the annotation was written by hand or restored; to fix: kubectl annotate %s -n %s %s %s-",
+		v1alpha1.EventNewerLeader, v1alpha1.AnnotationLeaderEpoch, kind, h.Namespace, h.Name, theirs, a.leads.epoch, strings.ToLower(kind), h.Namespace, h.Name, v1alpha1.AnnotationLeaderEpoch)
 }
 
 // blockedByCron finds a CronHPA that sets the replicas of the target, or moves the bounds of its HPA.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
@@ -37,18 +36,17 @@ type ownStamp struct {
 }
 
 // see picks what moves out of a listing of our kinds, loans before shares. Loans at rest are left alone: at 20,000 machines they are most,
-// and whatever an old leader writes to one of them rests on a version.
-func (m *moving) see(gvr schema.GroupVersionResource, u *unstructured.Unstructured) {
-	switch gvr {
-	case gvrPools:
-	case gvrLoans:
-		phase, _, _ := unstructured.NestedString(u.Object, "status", "phase")
-		if phase == string(fleet.Lent) {
+// and whatever an old leader writes to one of them rests on a version. An epoch that is not believed is put right.
+func (m *moving) see(gvr schema.GroupVersionResource, u *unstructured.Unstructured, doubted bool) {
+	switch {
+	case gvr == gvrPools, doubted:
+	case gvr == gvrLoans:
+		if phase, _, _ := unstructured.NestedString(u.Object, "status", "phase"); phase == string(fleet.Lent) {
 			return
 		}
 		node, _, _ := unstructured.NestedString(u.Object, "spec", "nodeName")
 		m.nodes[node] = true
-	case gvrShares:
+	case gvr == gvrShares:
 		if !m.nodes[u.GetName()] {
 			return
 		}
@@ -61,11 +59,11 @@ func (m *moving) see(gvr schema.GroupVersionResource, u *unstructured.Unstructur
 // takeOver stamps the epoch of a new leader on what moves before its first plan: loans that are not at rest, the shares of their machines,
 // pools (the ledgers) and the targets of services in mode Auto. From then on the API server refuses what the leader before writes to them:
 // by the rule on leaderEpoch, and by the version, which each of its writes carries and each stamp changes.
-func (c *Cluster) takeOver(ctx context.Context, m *moving, epoch int64) error {
-	begun := time.Now()
+func (c *Cluster) takeOver(ctx context.Context, m *moving, l leadership) error {
+	begun, epoch := time.Now(), l.epoch
 	var seen sights
 	// Facts that cannot be read are for the cycle to report: a controller that ended for them would say nothing.
-	targets, unread := c.targetStamps(epoch, &seen)
+	targets, unread := c.targetStamps(l, &seen)
 	limit, cancel := context.WithTimeout(ctx, stampWithin)
 	defer cancel()
 	own := make([]func(context.Context) error, len(m.stamps))
@@ -128,7 +126,7 @@ func (c *Cluster) stampOwn(ctx context.Context, s ownStamp, epoch int64, seen *s
 	client := c.dyn.Resource(s.gvr)
 	u := s.u
 	for again := 0; ; again++ {
-		if epochOn(u) >= epoch {
+		if on := epochOn(u); on >= epoch && believable(on, epoch) {
 			return nil
 		}
 		var got *unstructured.Unstructured
@@ -140,6 +138,9 @@ func (c *Cluster) stampOwn(ctx context.Context, s ownStamp, epoch int64, seen *s
 			}
 		} else {
 			err = unstructured.SetNestedField(u.Object, epoch, "status", "leaderEpoch")
+			if err == nil && s.gvr == gvrPools {
+				err = unstructured.SetNestedField(u.Object, c.o.Namespace, "status", "leaderNamespace")
+			}
 			if err == nil {
 				got, err = client.UpdateStatus(ctx, u, updateOptions())
 			}
@@ -174,19 +175,19 @@ func (c *Cluster) seesOwn(gvr schema.GroupVersionResource, u *unstructured.Unstr
 
 // targetStamps are the stamps on what services in mode Auto scale. A HorizontalPodAutoscaler is stamped once it was adopted: before, it
 // carries no mark of ours, and raising its floor takes nothing away.
-func (c *Cluster) targetStamps(epoch int64, seen *sights) ([]func(context.Context) error, error) {
+func (c *Cluster) targetStamps(l leadership, seen *sights) ([]func(context.Context) error, error) {
 	s, err := c.observe()
 	if err != nil {
 		return nil, err
 	}
 	var out []func(context.Context) error
-	add := func(what string, h *header, leader int64, patch func(ctx context.Context, body []byte) (metav1.Object, error), sees func(version string) sight) {
-		if leader >= epoch {
+	add := func(what string, h *header, leader leaderStamp, patch func(ctx context.Context, body []byte) (metav1.Object, error), sees func(version string) sight) {
+		if l.fencing(leader) >= l.epoch {
 			return
 		}
 		// The UID in a patch is a precondition; no version: the stamp holds whatever else changes.
 		body := mergePatch(map[string]any{"metadata": map[string]any{"uid": string(h.UID),
-			"annotations": map[string]any{v1alpha1.AnnotationLeaderEpoch: strconv.FormatInt(epoch, 10)}}})
+			"annotations": map[string]any{v1alpha1.AnnotationLeaderEpoch: stampText(l.epoch, l.lease, h.UID)}}})
 		out = append(out, func(ctx context.Context) error {
 			got, err := patch(ctx, body)
 			if apierrors.IsNotFound(err) {
@@ -196,6 +197,9 @@ func (c *Cluster) targetStamps(epoch int64, seen *sights) ([]func(context.Contex
 				return fmt.Errorf("stamp %s %s/%s: %w", what, h.Namespace, h.Name, err)
 			}
 			seen.see(sees(got.GetResourceVersion()))
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.stamped[h.UID] = true
 			return nil
 		})
 	}
@@ -226,13 +230,4 @@ func (c *Cluster) targetStamps(epoch int64, seen *sights) ([]func(context.Contex
 		}
 	}
 	return out, nil
-}
-
-// leaderOn is the epoch that objects of others carry; 0 without one.
-func leaderOn(annotations map[string]string) int64 {
-	epoch, err := strconv.ParseInt(annotations[v1alpha1.AnnotationLeaderEpoch], 10, 64)
-	if err != nil {
-		return 0
-	}
-	return epoch
 }

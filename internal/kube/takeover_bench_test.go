@@ -68,7 +68,7 @@ func BenchmarkTakeOver(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		epoch = max(epoch+1, next)
+		epoch = max(epoch+1, next.epoch)
 		// New clients, with their bursts unused, as a new leader's are.
 		cfg := &rest.Config{Host: server.URL, QPS: w.o.QPS, Burst: w.o.Burst}
 		w.fence.wrap(cfg)
@@ -80,7 +80,7 @@ func BenchmarkTakeOver(b *testing.B) {
 		if c.core, err = kubernetes.NewForConfig(cfg); err != nil {
 			b.Fatal(err)
 		}
-		err = c.takeOver(b.Context(), m, epoch)
+		err = c.takeOver(b.Context(), m, leadership{epoch, testLease})
 		c.dyn, c.core = listed, core
 		if err != nil {
 			b.Fatal(err)

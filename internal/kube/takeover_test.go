@@ -1,20 +1,37 @@
 package kube
 
 import (
+	"maps"
+	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/record"
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
 )
+
+// stamped puts the stamp of a leader of the tests' Lease on an object.
+func stamped(o metav1.Object, epoch int64) {
+	notes := maps.Clone(o.GetAnnotations())
+	if notes == nil {
+		notes = map[string]string{}
+	}
+	notes[v1alpha1.AnnotationLeaderEpoch] = stampText(epoch, testLease, o.GetUID())
+	o.SetAnnotations(notes)
+}
 
 // takeOver lets a leader of an epoch take over as Lead does.
 func (w *world) takeOver(t *testing.T, epoch int64) {
@@ -23,7 +40,7 @@ func (w *world) takeOver(t *testing.T, epoch int64) {
 	if _, err := w.nextEpoch(t.Context(), m.see); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Cluster.takeOver(t.Context(), m, epoch); err != nil {
+	if err := w.Cluster.takeOver(t.Context(), m, leadership{epoch, testLease}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -44,12 +61,13 @@ func TestANewLeaderStampsWhatMoves(t *testing.T) {
 	}
 	w := newWorld(t, objects...)
 	rec := w.recordWrites()
+	noted := func(write string) bool { return strings.Contains(write, " leases ") } // the epoch on the Lease
 	w.takeOver(t, 8)
 	want := []string{"patch deployments cart", "patch horizontalpodautoscalers floored", "patch statefulsets set",
 		"update capacitypools/status batch", "update capacitypools/status web",
 		"update loans/status l-back", "update loans/status l-begun", "update loans/status l-drains", "update loans/status l-empties", "update loans/status l-noticed",
 		"update nodeshares back", "update nodeshares begun", "update nodeshares drains", "update nodeshares empties", "update nodeshares noticed"}
-	got := rec.without("events")
+	got := slices.DeleteFunc(rec.without("events"), noted)
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
 		t.Errorf("writes %v\nwant %v", got, want)
@@ -62,14 +80,14 @@ func TestANewLeaderStampsWhatMoves(t *testing.T) {
 		d, _ := w.deployments.get("shop", "cart")
 		s, _ := w.statefulSets.get("shop", "set")
 		h, _ := w.hpas.get("shop", "floored")
-		if d.leader == 8 && s.leader == 8 && h.leader == 8 {
+		if want := (leaderStamp{8, testLease}); d.leader == want && s.leader == want && h.leader == want {
 			break
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
 	rec.list = nil
 	w.takeOver(t, 8)
-	if got := rec.without("events"); len(got) > 0 {
+	if got := slices.DeleteFunc(rec.without("events"), noted); len(got) > 0 {
 		t.Errorf("stamped again: %v", got)
 	}
 }
@@ -95,7 +113,7 @@ func TestStampsOverwriteNothing(t *testing.T) {
 		}
 		return false, nil, nil
 	})
-	if err := w.Cluster.takeOver(t.Context(), m, 9); err != nil {
+	if err := w.Cluster.takeOver(t.Context(), m, leadership{9, testLease}); err != nil {
 		t.Fatal(err)
 	}
 	if l := w.loanObject(t, "l"); l.Status.LeaderEpoch != 9 || l.Status.Phase != "Draining" {
@@ -106,8 +124,8 @@ func TestStampsOverwriteNothing(t *testing.T) {
 // A leader whose successor stamped a target scales it no more: not where its watch brought the stamp, and not where it only meets it at a
 // conflict that left the replicas as they were.
 func TestAStampedTargetIsNotScaled(t *testing.T) {
-	stamped := func(d *appsv1.Deployment) *appsv1.Deployment {
-		d.Annotations = map[string]string{v1alpha1.AnnotationLeaderEpoch: "8"} // the plan is of epoch 7
+	byAnother := func(d *appsv1.Deployment) *appsv1.Deployment {
+		stamped(d, 8) // the plan is of epoch 7
 		return d
 	}
 	for name, watched := range map[string]bool{"seen by the watch": true, "met at a conflict": false} {
@@ -115,14 +133,14 @@ func TestAStampedTargetIsNotScaled(t *testing.T) {
 		if watched {
 			for i, o := range objects {
 				if d, ok := o.(*appsv1.Deployment); ok && d.Name == "cart" {
-					objects[i] = stamped(d)
+					objects[i] = byAnother(d)
 				}
 			}
 		}
 		w := newWorld(t, objects...)
 		sent := w.scaleReactor(1, 3)
 		w.core.PrependReactor("get", "deployments", func(clienttesting.Action) (bool, runtime.Object, error) {
-			d := stamped(deployment("cart", 3))
+			d := byAnother(deployment("cart", 3))
 			d.ResourceVersion = "200"
 			return true, d, nil
 		})
@@ -136,7 +154,7 @@ func TestAStampedTargetIsNotScaled(t *testing.T) {
 // The floor of an HPA that a newer leader stamped is left alone as well.
 func TestAStampedFloorIsNotMoved(t *testing.T) {
 	h := adopted()
-	h.Annotations[v1alpha1.AnnotationLeaderEpoch] = "8"
+	stamped(h, 8)
 	s := service("cart")
 	s.Spec.Actuation = "HPAFloor"
 	w := newWorld(t, deployment("cart", 3), replicaSet("cart", 1), s, h)
@@ -145,5 +163,96 @@ func TestAStampedFloorIsNotMoved(t *testing.T) {
 	rs := w.do(t, planner.Plan{Raises: []planner.Scale{raise}})
 	if rs[0].Outcome == loop.Done || len(rec.without("events")) > 0 {
 		t.Errorf("%+v, %v", rs, rec.without("events"))
+	}
+}
+
+// A service is blocked by a stamp that its leader must not write over, and by no other: what is left of counters that are gone says nothing.
+func TestStampsThatBlock(t *testing.T) {
+	uid := string(uidOf("Deployment", "cart"))
+	for text, reason := range map[string]string{"": "", "6/lease-uid/" + uid: "", "7/lease-uid/" + uid: "", "8/lease-uid/" + uid: "NewerLeader", "19/lease-uid/copied": "",
+		"19/another/" + uid: "", "19": "", "9223372036854775807/lease-uid/" + uid: "", "-1/lease-uid/" + uid: ""} {
+		d := deployment("cart", 3)
+		d.Annotations = map[string]string{v1alpha1.AnnotationLeaderEpoch: text}
+		observed := service("observed") // of another target that is stamped the same
+		observed.Spec.Mode = "Observe"
+		x := deployment("observed", 3)
+		x.Annotations = map[string]string{v1alpha1.AnnotationLeaderEpoch: strings.Replace(text, uid, string(x.UID), 1)}
+		w := newWorld(t, pool("web", "Online", inWeb), d, service("cart"), x, observed)
+		if got, _, _ := strings.Cut(w.snapshot(t).Service("shop/cart").Blocked, ":"); got != reason {
+			t.Errorf("%q: blocked by %q, want %q", text, got, reason)
+		}
+		if got := w.snapshot(t).Service("shop/observed").Blocked; got != "" {
+			t.Errorf("%q: a service that only looks on is blocked: %s", text, got)
+		}
+		// Written since this leader stamped it: another installation is at work.
+		w.mu.Lock()
+		w.stamped[d.UID] = true
+		w.mu.Unlock()
+		if strings.HasPrefix(text, "19/another/") {
+			reason = "AnotherInstallation"
+		}
+		if got, _, _ := strings.Cut(w.snapshot(t).Service("shop/cart").Blocked, ":"); got != reason {
+			t.Errorf("%q once it was stamped: blocked by %q, want %q", text, got, reason)
+		}
+	}
+	// The same of an HPA whose floor is raised.
+	for text, reason := range map[string]string{"8/lease-uid/": "NewerLeader", "8/another/": "", "9223372036854775807/lease-uid/": ""} {
+		h := adopted()
+		h.Annotations[v1alpha1.AnnotationLeaderEpoch] = text + string(h.UID)
+		s := service("cart")
+		s.Spec.Actuation = "HPAFloor"
+		w := newWorld(t, pool("web", "Online", inWeb), deployment("cart", 3), s, h)
+		if got, _, _ := strings.Cut(w.snapshot(t).Service("shop/cart").Blocked, ":"); got != reason {
+			t.Errorf("floor, %q: blocked by %q, want %q", text, got, reason)
+		}
+	}
+}
+
+// Machines and jobs whose writes met the epoch of a newer leader are named in the report of the cycle.
+func TestNewerLeadersAreNamed(t *testing.T) {
+	w, m := opened(t, func(n *corev1.Node) { stamped(n, 8) })
+	before := testutil.ToFloat64(newerWrites.WithLabelValues("Node"))
+	w.do(t, planner.Plan{Marks: []planner.Mark{m}})
+	if got := testutil.ToFloat64(newerWrites.WithLabelValues("Node")) - before; got != 1 {
+		t.Errorf("%v writes counted", got)
+	}
+	w.mu.Lock()
+	newer := maps.Clone(w.newer)
+	w.mu.Unlock()
+	if text := newer[protocol.Object{Kind: protocol.ObjectNode, Name: "n1"}]; !strings.Contains(text, "leader epoch 8 wrote it, this is epoch 7") {
+		t.Errorf("remembered %v", newer)
+	}
+	w.do(t, planner.Plan{})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.newer) > 0 {
+		t.Errorf("remembered after a plan that met none: %v", w.newer)
+	}
+}
+
+// Numbers that no leader and no loan can have reached are named once, on their objects.
+func TestDoubtsAreNamed(t *testing.T) {
+	s, l, n, p := service("cart"), loan("l", "n1", "Lent", 2, 0), nodeShare("n1", "l", "batch", "", 2, false, 0), pool("web", "Online", inWeb)
+	s.Status.LeaderEpoch, p.Status.LeaderEpoch, l.Status.LeaderEpoch, n.Spec.LeaderEpoch = math.MaxInt64, 1<<62, -1, v1alpha1.MaxEpoch
+	l.Status.Epoch, n.Spec.Parcels[0].Epoch = math.MaxInt64, 1<<62
+	w := newWorld(t, s, l, n, p)
+	events := record.NewFakeRecorder(100)
+	w.events = events
+	said := func() (out []string) {
+		for len(events.Events) > 0 {
+			out = append(out, <-events.Events)
+		}
+		return out
+	}
+	w.tellDoubts(7)
+	if got := said(); len(got) != 6 || slices.ContainsFunc(got, func(e string) bool { return !strings.Contains(e, "NotBelieved") }) {
+		t.Errorf("%d events: %q", len(got), got)
+	}
+	w.tellDoubts(7)
+	if got := said(); len(got) > 0 {
+		t.Errorf("named again: %q", got)
+	}
+	if got := w.snapshot(t); got.Loans[0].Epoch != 1 {
+		t.Errorf("the loan is at epoch %d", got.Loans[0].Epoch)
 	}
 }

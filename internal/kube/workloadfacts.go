@@ -29,18 +29,18 @@ type workloadFacts struct {
 	writers []replicaWriter
 	// updateRevision is the newest revision of a StatefulSet.
 	updateRevision string
-	// leader is the epoch of the leader that stamped the object last.
-	leader int64
+	// leader is the stamp of the leader that wrote the object last.
+	leader leaderStamp
 }
 
 func newDeploymentFacts(d *appsv1.Deployment) *workloadFacts {
 	return &workloadFacts{header: headerOf(d), replicas: replicasOf(d.Spec.Replicas), request: podRequests(&d.Spec.Template.Spec), devices: deviceAsksOf(&d.Spec.Template.Spec),
-		writers: replicaWriters(d.ManagedFields), leader: leaderOn(d.Annotations)}
+		writers: replicaWriters(d.ManagedFields), leader: stampOn(d)}
 }
 
 func newStatefulSetFacts(s *appsv1.StatefulSet) *workloadFacts {
 	return &workloadFacts{header: headerOf(s), replicas: replicasOf(s.Spec.Replicas), request: podRequests(&s.Spec.Template.Spec), devices: deviceAsksOf(&s.Spec.Template.Spec),
-		writers: replicaWriters(s.ManagedFields), updateRevision: s.Status.UpdateRevision, leader: leaderOn(s.Annotations)}
+		writers: replicaWriters(s.ManagedFields), updateRevision: s.Status.UpdateRevision, leader: stampOn(s)}
 }
 
 // replicasOf reads spec.replicas; the API server fills in 1 where it is left out.
@@ -111,8 +111,8 @@ type scalerFacts struct {
 	min, max int32
 	// adopted is the minReplicas that the HPA had before we raised it.
 	adopted fleet.Known[int32]
-	// leader is the epoch of the leader that wrote the HPA last.
-	leader int64
+	// leader is the stamp of the leader that wrote the HPA last.
+	leader leaderStamp
 	// parent names the ScaledObject that made the HPA, whose minReplicas KEDA writes.
 	parent string
 	// paused says that an annotation has KEDA leave the target of a ScaledObject alone.
@@ -120,7 +120,7 @@ type scalerFacts struct {
 }
 
 func newHPAFacts(h *autoscalingv2.HorizontalPodAutoscaler) *scalerFacts {
-	f := &scalerFacts{header: headerOf(h), min: replicasOf(h.Spec.MinReplicas), max: h.Spec.MaxReplicas, leader: leaderOn(h.Annotations),
+	f := &scalerFacts{header: headerOf(h), min: replicasOf(h.Spec.MinReplicas), max: h.Spec.MaxReplicas, leader: stampOn(h),
 		target: targetKey{h.Namespace, h.Spec.ScaleTargetRef.Kind, h.Spec.ScaleTargetRef.Name}}
 	if n, err := strconv.ParseInt(h.Annotations[v1alpha1.AnnotationAdopted], 10, 32); err == nil {
 		f.adopted = fleet.KnownAt(int32(n), timeOf(&h.CreationTimestamp))

@@ -120,7 +120,7 @@ func TestForeignWorkloads(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got := sizeIn(t, now, f.size); got != int64(to) || now.GetAnnotations()[v1alpha1.AnnotationLeaderEpoch] != "7" {
+				if got := sizeIn(t, now, f.size); got != int64(to) || stampOn(now) != (leaderStamp{7, testLease}) {
 					t.Fatalf("size %d, want %d; annotations %v", got, to, now.GetAnnotations())
 				}
 				waitFor(t, func() bool { return w.snapshot(t).Job("train/bert").Members[0].Desired == to })

@@ -72,10 +72,20 @@ func ToleratesHolder(ts []corev1.Toleration) bool {
 	return false
 }
 
+// Epoch is the epoch of a loan as a Loan, a share or a report has it. No loan changes hands so often that it comes near the bound: a number beyond
+// it was written by hand, and counting starts again. The rules of the API server let the epoch fall back from there. Where loan and share disagree
+// then, the planner writes both again under a new epoch.
+func Epoch(n int64) int64 {
+	if n < 1 || n > v1alpha1.EpochSpan {
+		return 1
+	}
+	return n
+}
+
 // Parcel reads an entry of a NodeShare's spec, without what was reported on it.
 func Parcel(p *v1alpha1.ShareParcel) fleet.ShareParcel {
 	out := fleet.ShareParcel{Cells: make([]int, len(p.Cells)), Holder: fleet.PoolID(p.Holder), Next: fleet.PoolID(p.Next),
-		Loan: fleet.LoanID(p.LoanName), LoanUID: fleet.UID(p.LoanUID), Epoch: p.Epoch}
+		Loan: fleet.LoanID(p.LoanName), LoanUID: fleet.UID(p.LoanUID), Epoch: Epoch(p.Epoch)}
 	for i, c := range p.Cells {
 		out.Cells[i] = int(c)
 	}

@@ -65,9 +65,17 @@ func (p *Precondition) Holds(o *Fact) error {
 	case p.Size.OK && (!o.Size.OK || o.Size.Value != p.Size.Value):
 		return fmt.Errorf("its size is %d now, not %d", o.Size.Value, p.Size.Value)
 	case p.LeaderEpoch > 0 && p.LeaderEpoch < o.LeaderEpoch:
-		return fmt.Errorf("leader epoch %d wrote it, this is epoch %d", o.LeaderEpoch, p.LeaderEpoch)
+		return &NewerLeaderError{Theirs: o.LeaderEpoch, Ours: p.LeaderEpoch}
 	}
 	return nil
+}
+
+// NewerLeaderError refuses a write on an object that carries the epoch of a newer leader. For a former leader that is the end; for a leader that holds
+// its lease it does not pass by itself, so it is reported.
+type NewerLeaderError struct{ Theirs, Ours int64 }
+
+func (e *NewerLeaderError) Error() string {
+	return fmt.Sprintf("leader epoch %d wrote it, this is epoch %d", e.Theirs, e.Ours)
 }
 
 // Fact is what is known of one object: what a read answers, and what preconditions are judged by.

@@ -1,0 +1,99 @@
+package kube
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/internal/kube/facts"
+)
+
+// doubt is a number of an object that is not believed: its field, what it says, and what becomes of it.
+type doubt struct {
+	field string
+	value int64
+	then  string
+}
+
+func (d *doubt) String() string {
+	return fmt.Sprintf("%s is %d, which is not believed: %s", d.field, d.value, d.then)
+}
+
+// notBelieved names a doubt on its object, in the log and in a count.
+func (c *Cluster) notBelieved(ref *corev1.ObjectReference, d doubt) {
+	unbelieved.WithLabelValues(ref.Kind, d.field).Inc()
+	c.o.Log.Warn("a number is not believed", "kind", ref.Kind, "namespace", ref.Namespace, "name", ref.Name, "field", d.field, "value", d.value)
+	c.events.Event(ref, corev1.EventTypeWarning, v1alpha1.EventNotBelieved, d.String())
+}
+
+// notBelievedIn is notBelieved for an object as a new leader lists it.
+func (c *Cluster) notBelievedIn(gvr schema.GroupVersionResource, o metav1.Object, d doubt) {
+	h := headerOf(o)
+	switch gvr {
+	case gvrPools:
+		c.notBelieved(reference("CapacityPool", &h), d)
+	case gvrLoans:
+		c.notBelieved(reference("Loan", &h), d)
+	case gvrShares:
+		c.notBelieved(reference("NodeShare", &h), d)
+	}
+}
+
+// tellDoubts names what our own objects say and no leader can have written, once when it begins or changes.
+func (c *Cluster) tellDoubts(leader int64) {
+	for _, o := range c.services.all() {
+		c.doubtLeader(reference("ElasticService", &o.header), o.api.Status.LeaderEpoch, leader)
+	}
+	for _, o := range c.pools.all() {
+		c.doubtLeader(reference("CapacityPool", &o.header), o.api.Status.LeaderEpoch, leader)
+	}
+	for _, o := range c.tenants.all() {
+		c.doubtLeader(reference("CapacityQuota", &o.header), o.api.Status.LeaderEpoch, leader)
+	}
+	for _, o := range c.jobs.all() {
+		c.doubtLeader(reference("ElasticJob", &o.header), o.api.Status.LeaderEpoch, leader)
+	}
+	for _, o := range c.festivals.all() {
+		c.doubtLeader(reference("FestivalPlan", &o.header), o.api.Status.LeaderEpoch, leader)
+	}
+	for _, o := range c.loans.all() {
+		c.doubtLeader(reference("Loan", &o.header), o.api.Status.LeaderEpoch, leader)
+		c.doubtLoan(reference("Loan", &o.header), "status.epoch", max(1, o.api.Status.Epoch))
+	}
+	for _, o := range c.shares.all() {
+		c.doubtLeader(reference("NodeShare", &o.header), o.api.Spec.LeaderEpoch, leader)
+		for i := range o.api.Spec.Parcels {
+			c.doubtLoan(reference("NodeShare", &o.header), fmt.Sprintf("spec.parcels[%d].epoch", i), o.api.Spec.Parcels[i].Epoch)
+		}
+	}
+}
+
+// overwritten is what becomes of the epoch of a leader that is not believed.
+const overwritten = "no leader of this installation reached it, and the next write puts it right"
+
+// doubtLeader names the epoch of a leader that none can have reached.
+func (c *Cluster) doubtLeader(ref *corev1.ObjectReference, epoch, leader int64) {
+	key := "doubt " + ref.Kind + " " + ref.Namespace + "/" + ref.Name
+	if believable(epoch, leader) {
+		c.reporter.news(key, "")
+		return
+	}
+	if d := (doubt{"leaderEpoch", epoch, overwritten}); c.reporter.news(key, d.String()) {
+		c.notBelieved(ref, d)
+	}
+}
+
+// doubtLoan names the epoch of a loan that none can have reached.
+func (c *Cluster) doubtLoan(ref *corev1.ObjectReference, field string, epoch int64) {
+	key := "doubt " + ref.Kind + " " + ref.Name + " " + field
+	if facts.Epoch(epoch) == epoch {
+		c.reporter.news(key, "")
+		return
+	}
+	if d := (doubt{field, epoch, "hand-overs of a loan are counted from the start again"}); c.reporter.news(key, d.String()) {
+		c.notBelieved(ref, d)
+	}
+}

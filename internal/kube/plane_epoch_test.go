@@ -1,0 +1,242 @@
+//go:build plane
+
+package kube
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/rand"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/planner"
+)
+
+// leadUntil lets a process lead until stop is called.
+func (p *plane) leadUntil(t *testing.T) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	leading, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- p.Lead(ctx, func(ctx context.Context, _ int64) error {
+			close(leading)
+			<-ctx.Done()
+			return nil
+		})
+	}()
+	select {
+	case <-leading:
+	case err := <-ended:
+		t.Fatal(err)
+	case <-time.After(45 * time.Second):
+		t.Fatal("nobody leads")
+	}
+	return func() {
+		t.Helper()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("the end of the leadership: %v", err)
+		}
+	}
+}
+
+// scale scales a service by one, and says what came of it.
+func (p *plane) scale(t *testing.T, svc fleet.ServiceID) loop.Result {
+	t.Helper()
+	var last loop.Result
+	for range 5 {
+		s := p.snapshot(t).Service(svc)
+		r := p.apply(t, planner.Plan{Raises: []planner.Scale{{Service: svc, Target: s.Target, Kind: s.TargetKind, By: s.Actuation, From: s.Desired.Value, To: s.Desired.Value + 1}}})
+		if last = r.Results[0]; !strings.Contains(last.Message, lostRace) && !strings.Contains(last.Message, "replicas are") {
+			break
+		}
+	}
+	return last
+}
+
+func (p *plane) stampTarget(t *testing.T, id, text string) {
+	t.Helper()
+	note := any(text)
+	if text == "" {
+		note = nil
+	}
+	body := mergePatch(map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1alpha1.AnnotationLeaderEpoch: note}}})
+	d, err := p.core.AppsV1().Deployments("default").Patch(t.Context(), id, types.MergePatchType, body, metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the watch to see the annotation", func() bool {
+		w, ok := p.deployments.get("default", id)
+		return ok && w.leader == stampOn(d)
+	})
+}
+
+// TestPlaneBeyondBelief writes the largest numbers that the API server takes into each kind that carries an epoch: the leader counts as before, its own
+// writes put the numbers right, and each is named. Larger ones are refused.
+func TestPlaneBeyondBelief(t *testing.T) {
+	p := newPlane(t)
+	id := "beyond-" + rand.String(5)
+	s := service(id)
+	s.Namespace = "default"
+	p.create(t, gvrServices, s)
+	p.machineOf(t, id, "web")
+	l := loan("l-"+id, "n-"+id, "", 2, 0)
+	p.create(t, gvrLoans, l)
+	share := nodeShare("n-"+id, l.Name, "web-"+id, "batch-"+id, 1, false, 1)
+	share.Spec.LeaderEpoch = 0
+	p.create(t, gvrShares, share)
+	set := func(gvr schema.GroupVersionResource, namespace, name, part string, epoch int64) error {
+		body := fmt.Appendf(nil, `{%q:{"leaderEpoch":%d}}`, part, epoch)
+		sub := []string{"status"}
+		if part == "spec" {
+			sub = nil
+		}
+		_, err := p.dyn.Resource(gvr).Namespace(namespace).Patch(t.Context(), name, types.MergePatchType, body, metav1.PatchOptions{}, sub...)
+		return err
+	}
+	objects := []struct {
+		gvr                   schema.GroupVersionResource
+		namespace, name, part string
+	}{{gvrServices, "default", id, "status"}, {gvrPools, "", "web-" + id, "status"}, {gvrLoans, "", l.Name, "status"}, {gvrShares, "", "n-" + id, "spec"}}
+	for _, o := range objects {
+		for _, epoch := range []int64{-1, v1alpha1.MaxEpoch + 1, 1 << 62, 1<<63 - 1} {
+			if err := set(o.gvr, o.namespace, o.name, o.part, epoch); !apierrors.IsInvalid(err) {
+				t.Errorf("%s with epoch %d: %v", o.gvr.Resource, epoch, err)
+			}
+		}
+		if err := set(o.gvr, o.namespace, o.name, o.part, v1alpha1.MaxEpoch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 { // each leader, and the next one
+		lead := newPlane(t)
+		stop := lead.leadUntil(t)
+		epoch := lead.epoch
+		if epoch > v1alpha1.EpochSpan {
+			t.Fatalf("the leader took epoch %d", epoch)
+		}
+		for _, o := range objects[1:] {
+			u, err := p.dyn.Resource(o.gvr).Namespace(o.namespace).Get(t.Context(), o.name, metav1.GetOptions{})
+			if err != nil || epochOn(u) != epoch {
+				t.Errorf("%s %s carries epoch %d and the leader is of %d, %v", o.gvr.Resource, o.name, epochOn(u), epoch, err)
+			}
+		}
+		stop()
+	}
+	until(t, "events that name the numbers", func() bool {
+		named := map[string]bool{}
+		list, err := p.core.CoreV1().Events("").List(t.Context(), metav1.ListOptions{FieldSelector: "reason=" + v1alpha1.EventNotBelieved})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range list.Items {
+			named[list.Items[i].InvolvedObject.Name] = true
+		}
+		return named["web-"+id] && named[l.Name] && named["n-"+id]
+	})
+}
+
+// TestPlaneEpochsOfOthers plays targets that carry epochs of a counter that is no more: nothing of it keeps a service from being scaled. A larger epoch of
+// the same Lease on the same object does, and is named.
+func TestPlaneEpochsOfOthers(t *testing.T) {
+	p := newPlane(t)
+	stop := p.leadUntil(t)
+	id := "epochs-" + rand.String(5)
+	svc := p.app(t, id, 2, "Scale")
+	if r := p.scale(t, svc); r.Outcome != loop.Done {
+		t.Fatalf("%+v", r)
+	}
+	lease, uid := p.leaseUID, types.UID(p.snapshot(t).Service(svc).TargetUID)
+	for name, text := range map[string]string{
+		"a backup of a week ago":       stampText(max(p.epoch-5, 0), lease, uid),
+		"another installation":         stampText(p.epoch+19, "0a0a0a0a-0000-0000-0000-000000000000", uid),
+		"a copied manifest":            stampText(p.epoch+19, lease, "0b0b0b0b-0000-0000-0000-000000000000"),
+		"an older version":             fmt.Sprint(p.epoch + 19),
+		"2^63-1":                       stampText(1<<63-1, lease, uid),
+		"2^62":                         stampText(1<<62, lease, uid),
+		"-1":                           stampText(-1, lease, uid),
+		"nothing of which it can read": "x/y/z/" + strings.Repeat("9", 1000),
+	} {
+		p.stampTarget(t, id, text)
+		if r := p.scale(t, svc); r.Outcome != loop.Done {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	// The same object made again from its manifest, as from Git.
+	made, err := p.core.AppsV1().Deployments("default").Get(t.Context(), id, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.core.AppsV1().Deployments("default").Delete(t.Context(), id, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	again := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: id, Annotations: made.Annotations}, Spec: made.Spec}
+	again.Annotations[v1alpha1.AnnotationLeaderEpoch] = stampText(p.epoch+19, lease, uid)
+	if made, err = p.core.AppsV1().Deployments("default").Create(t.Context(), again, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the watch to see it", func() bool {
+		s := p.snapshot(t).Service(svc)
+		return s.TargetUID == fleet.UID(made.UID) && s.Desired.OK
+	})
+	if r := p.scale(t, svc); r.Outcome != loop.Done {
+		t.Errorf("made again: %+v", r)
+	}
+	// Written by hand: named, and not for longer than it stands there.
+	able := func() *metav1.Condition {
+		s := p.snapshot(t)
+		if err := p.Report(t.Context(), &loop.Report{Snapshot: s, Plan: &planner.Plan{}, Receipt: &loop.Receipt{}}); err != nil {
+			t.Fatal(err)
+		}
+		o, ok := p.services.get("default", id)
+		if !ok {
+			t.Fatal("the service is gone")
+		}
+		return meta.FindStatusCondition(o.api.Status.Conditions, v1alpha1.ConditionAbleToScale)
+	}
+	p.stampTarget(t, id, stampText(p.epoch+1, lease, made.UID))
+	if r := p.scale(t, svc); r.Outcome != loop.Stale || !strings.Contains(r.Message, v1alpha1.EventNewerLeader) {
+		t.Errorf("a larger epoch by hand: %+v", r)
+	}
+	if c := able(); c == nil || c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.EventNewerLeader || !strings.Contains(c.Message, "kubectl annotate deployment -n default "+id) {
+		t.Errorf("the condition is %+v", c)
+	}
+	p.stampTarget(t, id, "")
+	if r := p.scale(t, svc); r.Outcome != loop.Done {
+		t.Errorf("once the annotation is gone: %+v", r)
+	}
+	if c := able(); c.Status != metav1.ConditionTrue {
+		t.Errorf("once the annotation is gone the condition is %+v", c)
+	}
+	stop()
+
+	// A new installation: the Lease is gone, the targets stay.
+	if err := p.core.CoordinationV1().Leases(ourNamespace).Delete(t.Context(), leaseName, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	p.stampTarget(t, id, stampText(900_000, lease, made.UID))
+	anew := newPlane(t)
+	stop = anew.leadUntil(t)
+	defer stop()
+	if anew.leaseUID == lease || anew.epoch > 800_000 {
+		t.Fatalf("Lease %s, epoch %d: no new installation", anew.leaseUID, anew.epoch)
+	}
+	if r := anew.scale(t, svc); r.Outcome != loop.Done {
+		t.Errorf("after a new installation: %+v", r)
+	}
+	// Its stamp holds for its own Lease.
+	if w, ok := anew.deployments.get("default", id); !ok || w.leader != (leaderStamp{anew.epoch, anew.leaseUID}) {
+		t.Errorf("the target carries %+v", w.leader)
+	}
+}

@@ -1,0 +1,99 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+)
+
+// Two installations in one cluster have two Leases, and would take the pools from each other by ever higher epochs. Each pool says in whose namespace its
+// leader runs. A new leader of another namespace waits as long as the Lease there is renewed: the installation that works stays. Only namespaces that
+// pools name are asked, since a tenant may create a Lease of any name in its own.
+const (
+	// rivalAlive is how long after a renewal another installation counts as alive. It is four times the duration of a Lease, for clocks that run apart.
+	rivalAlive = time.Minute
+	// rivalEvery is how often a waiting leader looks again.
+	rivalEvery = 10 * time.Second
+)
+
+// awaitRivals returns once no other installation leads that a pool names.
+func (c *Cluster) awaitRivals(ctx context.Context) error {
+	defer rivals.Set(0)
+	told := ""
+	for {
+		rival, err := c.rival(ctx)
+		if err != nil || rival == "" {
+			return err
+		}
+		rivals.Set(1)
+		if rival != told {
+			told = rival
+			text := fmt.Sprintf("the controller in namespace %s leads in this cluster, so the one in %s waits: uninstall one of the two", rival, c.o.Namespace)
+			c.o.Log.Warn(text)
+			c.events.Event(&corev1.ObjectReference{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: c.o.Namespace, Name: leaseName},
+				corev1.EventTypeWarning, v1alpha1.EventAnotherInstallation, text)
+		}
+		c.o.Alive()
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(rivalEvery):
+		}
+	}
+}
+
+// rival is the namespace of another installation that leads; empty where none does.
+func (c *Cluster) rival(ctx context.Context) (string, error) {
+	asked := map[string]bool{c.o.Namespace: true, "": true}
+	o := metav1.ListOptions{Limit: 500}
+	for {
+		list, err := c.page(ctx, gvrPools, o)
+		if err != nil {
+			return "", fmt.Errorf("list %s: %w", gvrPools.Resource, err)
+		}
+		for i := range list.Items {
+			namespace, _, _ := unstructured.NestedString(list.Items[i].Object, "status", "leaderNamespace")
+			if asked[namespace] {
+				continue
+			}
+			asked[namespace] = true
+			lease, err := c.side.CoordinationV1().Leases(namespace).Get(ctx, leaseName, metav1.GetOptions{})
+			switch {
+			case apierrors.IsNotFound(err):
+				continue
+			case err != nil:
+				return "", fmt.Errorf("read the lease of the installation in namespace %s: %w", namespace, err)
+			}
+			held, renewed := lease.Spec.HolderIdentity, lease.Spec.RenewTime
+			if held != nil && *held != "" && renewed != nil && time.Since(renewed.Time).Abs() < rivalAlive {
+				return namespace, nil
+			}
+		}
+		if o.Continue = list.GetContinue(); o.Continue == "" {
+			return "", nil
+		}
+	}
+}
+
+// checkRivals ends the leadership when another installation wrote a pool meanwhile: both started at the same time. The next leader waits for it.
+func (c *Cluster) checkRivals() {
+	ours := c.leads().epoch
+	if ours == 0 {
+		return
+	}
+	for _, p := range c.pools.all() {
+		// A lower epoch is that of an installation before this one.
+		other, theirs := p.api.Status.LeaderNamespace, p.api.Status.LeaderEpoch
+		if other != "" && other != c.o.Namespace && theirs >= ours && believable(theirs, ours) {
+			c.fence.close("the controller in namespace %s wrote pool %s: two installations lead in this cluster", other, p.Name)
+			return
+		}
+	}
+}
