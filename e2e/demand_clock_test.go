@@ -41,7 +41,8 @@ import (
 
 // TestDemandByTheWall measures what TestDemandIsNoticed cannot: a controller on the wall's clock, which pods that begin to wait wake. Its cluster has twelve
 // machines. A controller whose clock begins earlier lends them once it has watched for five minutes of its own; the next one lives by the wall. Then a service is
-// enlarged. The time is that from the condition on its first pod without room to the notice of the first recall for it, as one watch sees both.
+// enlarged. The times are those from the condition on its first pod without room to the notice of the first recall for it, from there to Returned, and from Returned to
+// the first pod that is bound on the machine, as one watch sees them.
 func TestDemandByTheWall(t *testing.T) {
 	if os.Getenv("SPRINGTIDE_WALL") == "" {
 		t.Skip("measures by the wall: make bench-demand")
@@ -73,6 +74,9 @@ func TestDemandByTheWall(t *testing.T) {
 	c.until(t, 2*time.Minute, "a recall is announced for "+service, func() bool { _, ok := c.answered(service); return ok })
 	took, _ := c.answered(service)
 	t.Logf("%s from the condition to the notice", took.Round(time.Millisecond))
+	c.until(t, 5*time.Minute, "a pod is bound where the room came home", func() bool { _, _, ok := c.taken(service); return ok })
+	home, bound, _ := c.taken(service)
+	t.Logf("%s from the notice to Returned, %s from there to the first bound pod", home.Round(time.Millisecond), bound.Round(time.Millisecond))
 }
 
 // wallCluster is a cluster by the wall's clock, and since when who waits for room in it.
@@ -84,12 +88,15 @@ type wallCluster struct {
 	waits   map[string]time.Time // by service
 	notices map[string]time.Time
 	loans   map[string]v1alpha1.Loan
+	homes   map[string]time.Time            // since when a recalled machine is home, by service and node
+	bound   map[string]map[string]time.Time // when the first pod of a service was bound on a node
 }
 
 func newWallCluster(t *testing.T, p *plane.Plane) *wallCluster {
 	t.Helper()
 	cfg := p.RESTConfig()
-	c := &wallCluster{core: kubernetes.NewForConfigOrDie(cfg), dyn: dynamic.NewForConfigOrDie(cfg), waits: map[string]time.Time{}, notices: map[string]time.Time{}, loans: map[string]v1alpha1.Loan{}}
+	c := &wallCluster{core: kubernetes.NewForConfigOrDie(cfg), dyn: dynamic.NewForConfigOrDie(cfg), waits: map[string]time.Time{}, notices: map[string]time.Time{}, loans: map[string]v1alpha1.Loan{},
+		homes: map[string]time.Time{}, bound: map[string]map[string]time.Time{}}
 	files, err := fs.Glob(crd.Files, "*.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -147,6 +154,12 @@ func (c *wallCluster) sawPod(p *corev1.Pod) {
 	if waiting && c.waits[name].IsZero() {
 		c.waits[name] = time.Now()
 	}
+	if node := p.Spec.NodeName; node != "" && c.bound[name][node].IsZero() {
+		if c.bound[name] == nil {
+			c.bound[name] = map[string]time.Time{}
+		}
+		c.bound[name][node] = time.Now()
+	}
 }
 
 func (c *wallCluster) sawLoan(l v1alpha1.Loan) {
@@ -156,6 +169,22 @@ func (c *wallCluster) sawLoan(l v1alpha1.Loan) {
 	if name := l.Status.Claimant; name != "" && l.Status.FirstNotice != nil && c.notices[name].IsZero() {
 		c.notices[name] = time.Now()
 	}
+	if at := l.Status.Claimant + " " + l.Spec.NodeName; l.Status.Claimant != "" && fleet.Phase(l.Status.Phase) == fleet.Returned && c.homes[at].IsZero() {
+		c.homes[at] = time.Now()
+	}
+}
+
+// taken is how long the first machine that came home for a service was under notice, and how long it then was until a pod of it was bound there; false while none was.
+// The scheduler follows the share, which is written before the loan, so a pod may be bound before Returned is seen.
+func (c *wallCluster) taken(name string) (home, bound time.Duration, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for node, at := range c.bound[name] {
+		if since := c.homes["default/"+name+" "+node]; !since.IsZero() && (!ok || at.Sub(since) < bound) {
+			home, bound, ok = since.Sub(c.notices["default/"+name]), at.Sub(since), true
+		}
+	}
+	return home, bound, ok
 }
 
 // answered is how long a service's pods waited for the notice of a recall; false while none came.

@@ -97,12 +97,14 @@ if wanted recalls; then
 	{
 		cat "$new/recalls.how"
 		echo
-		echo "| machines | lent | called | home | minutes from the first recall until all are home | at Katalyst's pace at least | longest plan | API objects written |"
-		echo "|---|---|---|---|---|---|---|---|"
+		echo "| machines | lent | called | home | minutes from the first recall until all are home | at Katalyst's pace at least | home while pods waited | return to first bound pod, p50, p99 | longest plan | API objects written |"
+		echo "|---|---|---|---|---|---|---|---|---|---|"
 		awk '/^Benchmark/ {
+			delete m
 			for (i = 3; i < NF; i += 2) m[$(i + 1)] = $i
 			sub(/.*nodes=/, "", $1); sub(/-[0-9]+$/, "", $1)
-			printf "| %s | %d | %d | %d | %s | %.0f | %s ms | %d |\n", $1, m["lent"], m["called"], m["home"], m["home-min"], m["called"] / 6, m["plan-ms"], m["writes"]
+			bound = m["awaited"] > 0 ? m["bound-p50-s"] " s, " m["bound-p99-s"] " s" : "-"
+			printf "| %s | %d | %d | %d | %s | %.0f | %d | %s | %s ms | %d |\n", $1, m["lent"], m["called"], m["home"], m["home-min"], m["called"] / 6, m["awaited"], bound, m["plan-ms"], m["writes"]
 		}' "$new/recalls.txt"
 	} | put recalls
 fi

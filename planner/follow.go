@@ -165,7 +165,8 @@ func (m *maker) occupied(l *fleet.Loan) bool {
 		slices.ContainsFunc(m.pods[l.Node], func(p *fleet.Pod) bool { return p.Class == fleet.PodOnline })
 }
 
-// forget ends the object of a loan that is over: a cancelled one at once, a returned one when an online pod took the room or nobody came.
+// forget ends the object of a loan that is over: a cancelled one at once, a returned one when an online pod took the room or none came. Its room is
+// open to online from the return on (fleet.AccessOf), whatever becomes of the object: what it keeps is the machine from being lent again at once.
 func (m *maker) forget(l *fleet.Loan) {
 	s := m.in.Snapshot
 	if n := s.Node(l.Node); n != nil && s.Pool(n.Pool) == nil && n.Marks != (fleet.NodeMarks{}) {
@@ -181,11 +182,11 @@ func (m *maker) forget(l *fleet.Loan) {
 		case m.fromOffline(l):
 			why.Message = "the machine is home"
 		case claimed:
-			why.Message = "online took the room"
+			why.Message = "an online pod took the room"
 		case s.Node(l.Node) == nil:
 			why.Message = "the machine is gone"
 		case s.At.Sub(l.Since) >= m.in.Options.ClaimHold:
-			why.Message = fmt.Sprintf("no online pod took the room within %s", m.in.Options.ClaimHold)
+			why.Message = fmt.Sprintf("the room was open to online for %s and no pod took it: the machine can be lent again", m.in.Options.ClaimHold)
 		default:
 			return
 		}

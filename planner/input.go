@@ -60,7 +60,7 @@ type Options struct {
 	Drain, Clean, StartUp time.Duration
 	// EmptyFor is how far ahead a scale-in may lie that an emptying parcel waits for, EmptyMax when waiting is given up.
 	EmptyFor, EmptyMax time.Duration
-	// ClaimHold is how long a returned parcel's room is kept for its claimant.
+	// ClaimHold is how long the machine of a returned parcel is not lent again while no online pod took the room.
 	ClaimHold time.Duration
 	// RecallRest is how long a job that was recalled comes last among equals.
 	RecallRest time.Duration

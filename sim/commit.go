@@ -211,6 +211,9 @@ func (c *controller) count(m *planner.Move) {
 	if m.After.Phase == fleet.Returned && m.Before.Phase != fleet.Returned && m.After.Late(w.now) && w.tick >= w.scored { // by a repair, too
 		w.acc.late++
 	}
+	if n, ok := c.machineOf(m.Node); ok && m.After.Phase == fleet.Returned && m.Before.Phase != fleet.Returned {
+		w.cameHome(&m.After, n)
+	}
 	if m.Before.Phase == fleet.Lent && m.After.Phase != fleet.Lent && c.Now().Before(m.Before.ExpectedUntil) && w.tick >= w.scored {
 		w.acc.short++
 	}

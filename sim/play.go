@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math"
+	"time"
 
 	"github.com/springtide/springtide/internal/measure"
 	"github.com/springtide/springtide/sim/scenario"
@@ -104,8 +105,11 @@ type account struct {
 	usefulBefore, lostBefore float64
 	late, short, moves       int
 	scales                   int // changes of the replicas that services ask for
-	moments                  []Moment
-	moment                   Moment
+	// returns are parcels that came home for pods that wait, took how long it was until the first pod was bound there.
+	returns []returned
+	took    []time.Duration
+	moments []Moment
+	moment  Moment
 }
 
 // serviceAccount is one service's part. A service-minute counts as violated when any tick in it is.

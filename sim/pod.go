@@ -181,6 +181,7 @@ func (w *World) kubelets() {
 // schedule binds what waits, in the order of creation.
 func (w *World) schedule() {
 	if len(w.waiting) == 0 {
+		w.acc.returns = w.acc.returns[:0] // who waited for them found another place, or is gone
 		return
 	}
 	full := make([]bool, len(w.services)) // nothing comes free while pods are bound
@@ -198,6 +199,7 @@ func (w *World) schedule() {
 			return false
 		}
 		w.bind(r.id, n, room)
+		w.taken(n)
 		s := &w.services[p.owner]
 		s.waiting--
 		s.starting++

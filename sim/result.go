@@ -29,12 +29,17 @@ type Result struct {
 	// RecallsLate are parcels that were clean after the due time fixed at the first notice, Moves parcels that began to go to offline. TermsBroken
 	// are recalls before the time until which the borrower was last told to expect to stay; only Springtide tells one.
 	// Scales are changes of the replicas that services ask for: each is a write.
-	RecallsLate int             `json:"recallsLate"`
-	TermsBroken int             `json:"termsBroken"`
-	Moves       int             `json:"moves"`
-	Scales      int             `json:"scales"`
-	Services    []ServiceResult `json:"services"`
-	Timeline    []Moment        `json:"-"`
+	RecallsLate int `json:"recallsLate"`
+	TermsBroken int `json:"termsBroken"`
+	Moves       int `json:"moves"`
+	Scales      int `json:"scales"`
+	// Returns are parcels that came home while online pods waited that fit them. The percentiles are of the time from Returned to the first online pod that was
+	// bound on the machine, in steps of 15 s; null where there were no such returns.
+	Returns                 int             `json:"returns"`
+	ReturnToBoundP50Seconds *float64        `json:"returnToBoundP50Seconds"`
+	ReturnToBoundP99Seconds *float64        `json:"returnToBoundP99Seconds"`
+	Services                []ServiceResult `json:"services"`
+	Timeline                []Moment        `json:"-"`
 	// Took is the wall time of the row.
 	Took time.Duration `json:"-"`
 }
@@ -87,6 +92,7 @@ func (w *World) result(r Row) Result {
 	cores := float64(len(w.machines) * w.b.Fleet.CoresPerNode)
 	out.MeanUtilisation = (a.onlineUsed + a.offlineUsed) / (cores * seconds)
 	out.PeakUtilisation = a.peakHour(w.end-w.scored) / cores
+	out.Returns, out.ReturnToBoundP50Seconds, out.ReturnToBoundP99Seconds = w.returnsTaken()
 	out.RecallsLate, out.TermsBroken, out.Moves, out.Scales, out.Timeline = a.late, a.short, a.moves, a.scales, a.moments
 	return out
 }

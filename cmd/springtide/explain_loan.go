@@ -88,7 +88,7 @@ func waitsFor(l *v1alpha1.Loan, share *v1alpha1.NodeShare) string {
 	case fleet.Noticed:
 		return "an acknowledgement of every pod, or the deadline at " + stamp(l.Status.Deadline)
 	case fleet.Returned:
-		return "its room to be taken by the claimant, or the claim to time out"
+		return "an online pod to take the room, which is open since the return, or ten minutes to pass: then the loan is deleted and the machine can be lent again"
 	}
 	return "nothing"
 }

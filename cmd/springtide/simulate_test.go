@@ -33,7 +33,8 @@ func TestNamesOfTheJSON(t *testing.T) {
 		"policies.classes", "policies.classes.NAME",
 		"policies.classes.NAME.onlineCoreHours", "policies.classes.NAME.serviceWeeks", "policies.classes.NAME.sloViolationMinutes",
 		"policies.default", "policies.harmMinutes", "policies.knob", "policies.lender", "policies.meanUtilisation", "policies.moves",
-		"policies.offlineCoreHours", "policies.onlineCoreHours", "policies.peakUtilisation", "policies.policy", "policies.recallsLate", "policies.scales", "policies.seed",
+		"policies.offlineCoreHours", "policies.onlineCoreHours", "policies.peakUtilisation", "policies.policy", "policies.recallsLate",
+		"policies.returnToBoundP50Seconds", "policies.returnToBoundP99Seconds", "policies.returns", "policies.scales", "policies.seed",
 		"policies.services", "policies.services.class", "policies.services.disaggregated", "policies.services.harmMinutes",
 		"policies.services.onlineCoreHours", "policies.services.service", "policies.services.sloViolationMinutes", "policies.services.young",
 		"policies.sloViolationMinutes", "policies.target", "policies.termsBroken", "policies.workLostCoreHours",
@@ -61,6 +62,9 @@ func fill(v reflect.Value) {
 		fill(element)
 		v.Set(reflect.MakeMap(v.Type()))
 		v.SetMapIndex(reflect.ValueOf("NAME"), element)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem())
 	case reflect.String:
 		v.SetString("text")
 	case reflect.Bool:

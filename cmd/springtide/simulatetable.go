@@ -13,7 +13,7 @@ import (
 // simulateHead names the columns of a simulation's table, simulateRow fills them.
 func simulateHead() []string {
 	return []string{"POLICY", "LENDER", "TARGET", "SLO MINUTES", "CALM A WEEK", "BURSTY A WEEK", "HARM", "ONLINE CORE-HOURS", "OF HPA 60 %",
-		"OFFLINE CORE-HOURS", "OF ORACLE", "MEAN UTIL", "PEAK UTIL", "LATE", "LOST CORE-HOURS", "MOVES", "TERMS BROKEN", "SCALES"}
+		"OFFLINE CORE-HOURS", "OF ORACLE", "MEAN UTIL", "PEAK UTIL", "LATE", "LOST CORE-HOURS", "MOVES", "TERMS BROKEN", "SCALES", "RETURN TO BOUND"}
 }
 
 func simulateRow(r *sim.Result, all []sim.Result) []string {
@@ -26,7 +26,7 @@ func simulateRow(r *sim.Result, all []sim.Result) []string {
 	return []string{r.Policy, r.Lender, target(r), number(r.SLOViolationMinutes), perWeek(r.Classes[sim.Calm]), perWeek(r.Classes[sim.Bursty]), number(r.HarmMinutes),
 		whole(r.OnlineCoreHours), share(r.OnlineCoreHours, sim.Find(all, sim.HPA, sim.LendNone), func(x *sim.Result) float64 { return x.OnlineCoreHours }),
 		whole(r.OfflineCoreHours), share(r.OfflineCoreHours, sim.Find(all, sim.Oracle, sim.LendOracle), func(x *sim.Result) float64 { return x.OfflineCoreHours }),
-		percent(r.MeanUtilisation), percent(r.PeakUtilisation), number(r.RecallsLate), whole(r.WorkLostCoreHours), number(r.Moves), termsBroken(r), number(r.Scales)}
+		percent(r.MeanUtilisation), percent(r.PeakUtilisation), number(r.RecallsLate), whole(r.WorkLostCoreHours), number(r.Moves), termsBroken(r), number(r.Scales), returnToBound(r)}
 }
 
 // termsBroken is nothing where no borrower is promised a term.
@@ -35,6 +35,14 @@ func termsBroken(r *sim.Result) string {
 		return none
 	}
 	return number(r.TermsBroken)
+}
+
+// returnToBound is how soon pods that wait got the room that came home: the median and the 99th percentile; nothing where none came home for them.
+func returnToBound(r *sim.Result) string {
+	if r.ReturnToBoundP50Seconds == nil || r.ReturnToBoundP99Seconds == nil {
+		return none
+	}
+	return fmt.Sprintf("%.0f s, p99 %.0f s", *r.ReturnToBoundP50Seconds, *r.ReturnToBoundP99Seconds)
 }
 
 // target is what a row was set to; an asterisk marks what the policy comes with.
