@@ -81,6 +81,7 @@ func TestWaits(t *testing.T) {
 		{"a machine goes out with one online pod", machine("online", out).with(on, 1), WaitPods},
 		{"a machine goes out with a pod that asks for nothing", machine("online", out).with(on, 0), WaitPods},
 		{"a machine goes out beside offline, system and filler pods", machine("online", out).with(off, 1).with(fleet.PodSystem, 1).with(fleet.PodFiller, 9), WaitNone},
+		{"a machine goes out with an online pod after one of offline", machine("online", out).with(off, 1).with(on, 1), WaitPods},
 		{"a socket goes out, online fits the other", machine("online", socketOut).with(on, 32), WaitNone},
 		{"a socket goes out, online does not fit the other", machine("online", socketOut).with(on, 33), WaitPods},
 		{"a socket goes out, a pod that fits is still on it", machine("online", socketOut).with(on, 1, 1), WaitPods},
@@ -133,6 +134,19 @@ func TestWaits(t *testing.T) {
 				t.Errorf("%+v: names of what is in the way", v)
 			}
 		})
+	}
+}
+
+// What is in the way is named: pods of the side that leaves, and no others.
+func TestWhatIsInTheWayIsNamed(t *testing.T) {
+	m := machine("online", entry("l", "online", "offline", all...)).with(fleet.PodOffline, 1).with(fleet.PodOnline, 1).with(fleet.PodSystem, 1).with(fleet.PodOnline, 2)
+	m.Occupants = append(m.Occupants, Occupant{Class: fleet.PodOnline, Ask: cores(1)})
+	if v := m.first(t); v.Wait != WaitPods || !slices.Equal(v.Names, []string{string(fleet.PodOnline) + "-1", string(fleet.PodOnline) + "-3"}) {
+		t.Errorf("%+v", v)
+	}
+	m = machine("online", entry("l", "offline", "online", all...)).with(fleet.PodOnline, 1).with(fleet.PodOffline, 1)
+	if v := m.first(t); v.Wait != WaitPods || len(v.Names) != 1 {
+		t.Errorf("%+v", v)
 	}
 }
 
