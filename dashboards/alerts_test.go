@@ -100,6 +100,14 @@ var alertCases = map[string][]alertCase{
 		{series: `springtide_loans_overrun{pool="batch"} 2x40`, at: 32, fires: []string{`{pool="batch"}`}, says: "2 machines of pool batch"},
 		{series: `springtide_loans_overrun{pool="batch"} 2x20 0x20`, at: 32},
 	},
+	"SpringtideShareDrift": {
+		{series: `springtide_share_drift 1x20`, at: 7, fires: []string{`{}`}, says: "1 parcels have a loan without"},
+		{series: `springtide_share_drift 1x2 0x20`, at: 7},
+	},
+	"SpringtideStrayNodes": {
+		{series: `springtide_stray_nodes{pool="web",reason="StrayPods"} 3x30`, at: 17, fires: []string{`{pool="web", reason="StrayPods"}`}, says: "3 machines of pool web are used without a loan: StrayPods"},
+		{series: `springtide_stray_nodes{pool="web",reason="LoanGone"} 1x10 0x20`, at: 17},
+	},
 	"SpringtideTenantShort": {
 		{series: `springtide_tenant_short{tenant="shop",when="now"} 1x10`, at: 7, fires: []string{`{tenant="shop", when="now"}`}, says: "tenant shop"},
 		{series: `springtide_tenant_short{tenant="shop",when="ahead"} 1x10`, at: 7},

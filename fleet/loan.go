@@ -48,6 +48,8 @@ type Loan struct {
 	// FirstNotice is when the recall began, LentAt when the borrower became the holder, CleanAt when the node side reported Clean after
 	// the recall; zero while not reached.
 	FirstNotice, LentAt, CleanAt time.Time
+	// Vanished is the UID of the machine, once it is gone and the loan has ended by that.
+	Vanished NodeID
 	// Claimant is the service whose waiting pods the parcel is recalled for; empty while none is, and where a forecast recalls for all of the pool.
 	Claimant ServiceID
 	Reason   string

@@ -12,10 +12,13 @@ import (
 //	   └─cancel─▶ Cancelled  └──turn back┘              Fenced ◀──late───┘
 //	                                                      │ ─later─▶ WrittenOff ─(same node UID reports clean)─▶ Returned
 //
+// A parcel that its borrower uses although no loan says so is adopted: its loan begins in Noticed.
+//
 // Invariants, which every method below keeps:
 //   - where the home is offline, Emptying carries a deadline and evicts, and Noticed and Draining evict nobody: online leaves by scale-in;
 //   - the holder changes at exactly two points, Emptying→Lent and (Draining|Fenced|WrittenOff)→Returned, and each of them needs a
-//     Clean report of the loan's current epoch;
+//     Clean report of the loan's current epoch. An adopted loan says what is so already;
+//   - a loan ends in Returned by a Clean report, or since its machine is gone: then it names the machine's UID in Vanished;
 //   - the epoch never falls, and rises at each entry to Noticed and at each turn back;
 //   - Due is fixed at the first notice and only ever moves earlier;
 //   - a deadline that was announced may move later by a heartbeat, and earlier only by an emergency that announces it first;
@@ -238,11 +241,33 @@ func (l Loan) Return(now time.Time, clean *ShareParcel) (Loan, error) {
 	return l.enter(Returned, now, "the parcel is clean and home"), nil
 }
 
+// adoptedEpoch is that of an adopted loan: a notice is an entry to Noticed, which is never the first epoch of a loan.
+const adoptedEpoch = 2
+
+// Adopt returns a loan of a parcel that its borrower uses although no loan says so. It begins with the notice.
+func (l Loan) Adopt(now, deadline, due time.Time, why string) Loan {
+	l.Epoch, l.Created = adoptedEpoch, now
+	l.Deadline, l.FirstNotice, l.Due = deadline, now, due
+	return l.enter(Noticed, now, why)
+}
+
+// AdoptAgain is Adopt of a loan whose share was written and whose status was not. Its epoch is above that of the share's entry.
+func (l Loan) AdoptAgain(now, deadline, due time.Time, e *ShareParcel, why string) (Loan, error) {
+	if l.Phase != Emptying || e == nil || e.Holder != l.To || e.Next != l.From || e.Epoch < adoptedEpoch {
+		return l.refuse("adopt (needs Emptying, and a share that says, beyond the first epoch, that the borrower holds the parcel and is to leave)")
+	}
+	created := l.Created
+	l = l.Adopt(now, deadline, due, why)
+	l.Epoch, l.Created = max(l.Epoch, e.Epoch+1), created
+	return l, nil
+}
+
 // NodeGone ends a loan whose node UID vanished: there is no parcel any more.
 func (l Loan) NodeGone(now time.Time) Loan {
 	if l.Phase.Ended() {
 		return l
 	}
+	l.Vanished = l.Node
 	if l.Phase.Away() {
 		l.CleanAt = now
 		return l.enter(Returned, now, "the node is gone")

@@ -191,3 +191,49 @@ func TestTakeAll(t *testing.T) {
 		}
 	}
 }
+
+// A loan that is adopted begins with its notice, and goes home as any other does.
+func TestAdopted(t *testing.T) {
+	ok := must(t)
+	l := Loan{ID: "a", From: "online", To: "offline", Node: "u"}.Adopt(t0, t0.Add(2*time.Minute), t0.Add(5*time.Minute), "stray pods")
+	if l.Phase != Noticed || l.Holder() != "offline" || l.Next() != "online" || l.Epoch < 2 || !l.FirstNotice.Equal(t0) {
+		t.Fatalf("%+v", l)
+	}
+	if _, err := l.Drain(t0.Add(time.Minute), false); err == nil {
+		t.Error("drained before its deadline")
+	}
+	l = ok(l.Drain(t0.Add(2*time.Minute), false))
+	if l = ok(l.Return(t0.Add(3*time.Minute), clean(l.Epoch, t0))); l.Late(t0.Add(3*time.Minute)) || l.Vanished != "" {
+		t.Errorf("home: %+v", l)
+	}
+	again := Loan{ID: "b", From: "online", To: "offline"}.Begin(t0, "")
+	for _, c := range []struct {
+		name  string
+		loan  Loan
+		entry *ShareParcel
+		want  int64 // 0: refused
+	}{
+		{"its share says so", again, &ShareParcel{Holder: "offline", Next: "online", Epoch: 2}, 3},
+		{"a later epoch", again, &ShareParcel{Holder: "offline", Next: "online", Epoch: 7}, 8},
+		{"the first epoch is of a loan that empties", again, &ShareParcel{Holder: "offline", Next: "online", Epoch: 1}, 0},
+		{"it was lent", again, &ShareParcel{Holder: "offline", Epoch: 2}, 0},
+		{"it is home", again, &ShareParcel{Holder: "online", Next: "offline", Epoch: 2}, 0},
+		{"no entry", again, nil, 0},
+		{"it is noticed", l, &ShareParcel{Holder: "offline", Next: "online", Epoch: 2}, 0},
+	} {
+		got, err := c.loan.AdoptAgain(t0, t0.Add(time.Minute), t0.Add(2*time.Minute), c.entry, "")
+		if (err == nil) != (c.want > 0) || c.want > 0 && (got.Epoch != c.want || got.Phase != Noticed) {
+			t.Errorf("%s: %+v, %v", c.name, got, err)
+		}
+	}
+}
+
+// A loan that ends since its machine is gone names it.
+func TestNodeGoneNamesTheMachine(t *testing.T) {
+	for _, p := range Phases() {
+		l := Loan{Node: "u", Phase: p}.NodeGone(t0)
+		if want := NodeID("u"); !p.Ended() && l.Vanished != want || p.Ended() && l.Vanished != "" {
+			t.Errorf("%s: vanished %q", p, l.Vanished)
+		}
+	}
+}

@@ -343,6 +343,10 @@ type Pod struct {
 	DeletionCost    int
 	// LeavesAt is the number of replicas of the scale-in that marked the pod to go; not OK where it bears no mark of ours.
 	LeavesAt Known[int32]
+	// Cells are those that the bundled scheduler chose for the pod; empty where it chose none.
+	Cells []int
+	// Reclaimed says that the pod runs on what online leaves idle, which a node agent sees to. It needs no parcel.
+	Reclaimed bool
 	// HoldsOn is the name of the machine whose room a filler holds, known before the filler is bound.
 	HoldsOn string
 	// Refused is why the pod's eviction was refused when it was asked last, as far as this process knows.

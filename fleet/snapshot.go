@@ -96,6 +96,13 @@ func (s *Snapshot) Loan(id LoanID) *Loan {
 	return find(s.Loans, id, func(x *Loan) LoanID { return x.ID })
 }
 
+// Orphaned reports whether no loan answers for an entry of a NodeShare: its loan was deleted by hand, or it is over although the borrower holds the
+// cells, which only a hand can write. Loans and shares are watched apart, so whoever acts on it asks for the loan itself first.
+func (s *Snapshot) Orphaned(e *ShareParcel) bool {
+	l := s.Loan(e.Loan)
+	return l == nil || l.UID != e.LoanUID || l.Phase.Ended() && e.Holder != l.From
+}
+
 // find looks an item up in a list that is sorted by its id, or returns nil. It copies none on its way: they are large, and a plan asks for
 // each loan's machine many times.
 func find[T any, K cmp.Ordered](list []T, id K, of func(*T) K) *T {

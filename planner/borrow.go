@@ -83,7 +83,7 @@ func (m *maker) borrow(l *ledger, ask reclaim.Ask, short fleet.Resources, idle b
 				break
 			}
 			c.Why = ask.Why + "; " + c.Why
-			loan := m.newLoan(p, l.pool.ID, c.Candidate)
+			loan := m.newLoan(p.ID, l.pool.ID, c.Candidate)
 			loan = loan.Invite(s.At, s.At.Add(c.Notice), m.dueOf(l, ask.Due), c.Why)
 			m.propose(passBorrow, MoveBegin, loan, loan, Why{"Flood", loan.Reason})
 		}

@@ -45,7 +45,9 @@ func (m *maker) follow() {
 		case fleet.Emptying:
 			m.emptied(l, entry, node)
 		case fleet.Lent:
-			m.boundLate(l, node)
+			if !m.together(l) {
+				m.boundLate(l, node)
+			}
 		case fleet.Noticed:
 			m.noticed(l)
 		case fleet.Draining, fleet.Fenced, fleet.WrittenOff:
@@ -173,7 +175,10 @@ func (m *maker) forget(l *fleet.Loan) {
 		return // no pool answers for the machine: the loan alone tells that its marks are ours to take off
 	}
 	why := Why{"Forgotten", "the loan was cancelled"}
-	if l.Phase == fleet.Returned {
+	switch {
+	case l.Phase == fleet.Returned && fleet.Overlap(m.adopted[l.Node], l.Cells):
+		why.Message = "the parcel is not home: another loan was made for it"
+	case l.Phase == fleet.Returned:
 		claimed := slices.ContainsFunc(m.pods[l.Node], func(p *fleet.Pod) bool {
 			// A claimant may have waited for the room since before it was clean: it takes it when it starts there.
 			return p.Class == fleet.PodOnline && (p.Created.After(l.CleanAt) || p.Started.OK && p.Started.Value.After(l.CleanAt))
@@ -196,12 +201,12 @@ func (m *maker) forget(l *fleet.Loan) {
 
 // agree reports whether a loan and its entry in the NodeShare say the same.
 func agree(l *fleet.Loan, e *fleet.ShareParcel) bool {
-	return e != nil && e.Holder == l.Holder() && e.Next == l.Next() && e.Epoch == l.Epoch
+	return e != nil && e.LoanUID == l.UID && e.Holder == l.Holder() && e.Next == l.Next() && e.Epoch == l.Epoch
 }
 
 // Drift counts the parcels of which the loans and the NodeShares, which are two records of who holds what, tell different stories: loans that
-// are under way and are not in their machine's share as they stand, and entries of loans that are not there. A crash between two writes leaves
-// one, which the next cycle repairs; one that stays is a fault, or somebody else's writing.
+// are under way and are not in their machine's share as they stand, and entries that no loan answers for. A crash between two writes leaves
+// one, which the next cycle repairs; a loan that somebody deleted leaves one until the planner adopted its parcel.
 func Drift(s *fleet.Snapshot) int {
 	n := 0
 	for i := range s.Loans {
@@ -212,7 +217,7 @@ func Drift(s *fleet.Snapshot) int {
 	}
 	for i := range s.Nodes {
 		for k := range s.Nodes[i].Share.Parcels {
-			if s.Loan(s.Nodes[i].Share.Parcels[k].Loan) == nil {
+			if s.Orphaned(&s.Nodes[i].Share.Parcels[k]) {
 				n++
 			}
 		}
@@ -246,6 +251,10 @@ func (m *maker) repair(l *fleet.Loan, e *fleet.ShareParcel) bool {
 	}
 	after := *l
 	why := Why{"ShareMissing", "the NodeShare has no entry for the loan"}
+	if e != nil && e.LoanUID != l.UID {
+		why = Why{"ShareDiffers", fmt.Sprintf("the NodeShare has the cells in an earlier loan of the name (%s)", e.LoanUID)}
+		e = nil
+	}
 	if e != nil {
 		why = Why{"ShareDiffers", fmt.Sprintf("the NodeShare says holder %s, next %q, epoch %d; the loan says %s, %q, %d",
 			e.Holder, e.Next, e.Epoch, l.Holder(), l.Next(), l.Epoch)}
@@ -256,6 +265,9 @@ func (m *maker) repair(l *fleet.Loan, e *fleet.ShareParcel) bool {
 			if done, err := handOver(m.in.Snapshot.At, e); err == nil && agree(&done, e) {
 				after = done
 			}
+		}
+		if done, err := m.adoptAgain(l, e); err == nil {
+			after = done
 		}
 	}
 	m.propose(passFollow, MoveRepair, *l, after, why)

@@ -175,7 +175,7 @@ func (m *maker) turnBack(l *ledger, spare fleet.Resources) bool {
 		n := &s.Nodes[i]
 		loans := m.noticedOn(n.ID)
 		// Only a machine whose loans are all in Noticed and may all turn: what drains cannot, and the parcels of a machine stay together.
-		if n.Pool != l.pool.ID || len(loans) == 0 || m.state[n.ID].homeward != len(loans) || m.guestOfOnline(loans[0], n) != nil ||
+		if n.Pool != l.pool.ID || len(loans) == 0 || m.state[n.ID].homeward != len(loans) || m.guestOfOnline(loans[0], n) != nil || m.occupied(loans[0]) ||
 			slices.ContainsFunc(loans, func(x *fleet.Loan) bool { return x.Asked != "" || !m.wins(x.ID, proposal{passTurnBack, MoveTurnBack}) }) {
 			continue
 		}
@@ -212,7 +212,7 @@ func (m *maker) begin(l *ledger, lead, term time.Duration) (pins []Pin, note str
 	ask := room
 	ask.GPU, ask.Pods = math.MaxInt64, math.MaxInt64 // not what lending is reckoned in
 	take, pinned := reclaim.Lendable(s, reclaim.LendAsk{Pool: l.pool, Room: ask, Now: l.atOnce(), Drops: l.drops(term + lead), Count: max(count, 1),
-		Pins: pinnedShown, Pods: m.pods, Frees: m.frees})
+		Pins: pinnedShown, Pods: m.pods, Held: m.used, Frees: m.frees})
 	take, pins = m.withPlaces(l, take, o.EmptyFor, o.EmptyFor+term+lead)
 	for _, p := range pinned[:max(min(len(pinned), pinnedShown-len(pins)), 0)] {
 		pins = append(pins, Pin(p))
@@ -222,7 +222,7 @@ func (m *maker) begin(l *ledger, lead, term time.Duration) (pins []Pin, note str
 			m.withhold("pool "+string(l.pool.ID), "lend "+c.Node.Name, budget, Why{"Ebb", c.Why})
 			break
 		}
-		loan := m.newLoan(l.pool, borrower, c)
+		loan := m.newLoan(l.pool.ID, borrower, c)
 		// So far it is known to be free; the forecast says more once it is lent.
 		loan.Due = s.At.Add(o.EmptyFor + term).Truncate(time.Second)
 		m.propose(passLend, MoveBegin, loan, loan, Why{"Ebb", loan.Reason})
@@ -310,12 +310,12 @@ func borrowerOf(s *fleet.Snapshot) fleet.PoolID {
 }
 
 // newLoan names the loan after its machine, its first cell and the time, so that a plan that is made twice names it twice alike.
-func (m *maker) newLoan(p *fleet.Pool, to fleet.PoolID, c reclaim.Candidate) fleet.Loan {
+func (m *maker) newLoan(from, to fleet.PoolID, c reclaim.Candidate) fleet.Loan {
 	at := m.in.Snapshot.At
 	l := fleet.Loan{
 		ID:     fleet.LoanID(fmt.Sprintf("%s-c%d-%s", c.Node.Name, c.Cells[0], at.UTC().Format("20060102t150405"))),
 		Parcel: fleet.MakeParcelID(c.Node.ID, c.Cells), Kind: c.Kind, Node: c.Node.ID, NodeName: c.Node.Name, Cells: c.Cells,
-		Capacity: c.Capacity, From: p.ID, To: to,
+		Capacity: c.Capacity, From: from, To: to,
 	}
 	return l.Begin(at, c.Why)
 }

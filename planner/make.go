@@ -20,6 +20,7 @@ func Make(in Input) Plan {
 	m.giveBacks()
 	m.resizes()
 	m.hasten()
+	m.adopt()
 	m.follow()
 	m.takeBack()
 	m.lend()
@@ -45,6 +46,10 @@ type maker struct {
 	// proposed are the loans that this plan already takes a step with; begun and recalled the machines on which it begins or recalls one.
 	proposed        map[fleet.LoanID]proposed
 	begun, recalled map[fleet.NodeID]bool
+	// adopted are the cells of each machine for which this plan makes a loan again.
+	adopted map[fleet.NodeID][]int
+	// used says of machines that offline uses a part of them although no loan says so.
+	used map[fleet.NodeID]string
 	// ledgers are what the online pools have and need, reckoned when first asked for.
 	ledgers map[fleet.PoolID]*ledger
 	homes   map[fleet.ServiceID]fleet.PoolID
@@ -69,7 +74,7 @@ func newMaker(in *Input) *maker {
 	m := &maker{in: in, plan: Plan{Revision: s.Revision, At: s.At, LeaderEpoch: s.LeaderEpoch},
 		pods: s.PodsByNode(), loans: s.LoansByNode(), state: loansByNode(s), fillers: map[string][]*fleet.Pod{},
 		asked: make(map[fleet.NodeID]fleet.MilliCPU, len(s.Nodes)), proposed: map[fleet.LoanID]proposed{},
-		begun: map[fleet.NodeID]bool{}, recalled: map[fleet.NodeID]bool{}, home: map[fleet.LoanID]bool{}, ends: map[fleet.UID]bool{},
+		adopted: map[fleet.NodeID][]int{}, used: map[fleet.NodeID]string{}, begun: map[fleet.NodeID]bool{}, recalled: map[fleet.NodeID]bool{}, home: map[fleet.LoanID]bool{}, ends: map[fleet.UID]bool{},
 		ledgers: map[fleet.PoolID]*ledger{}, hastened: map[fleet.LoanID]time.Time{}}
 	for i := range s.Pods {
 		if p := &s.Pods[i]; p.Class == fleet.PodFiller && !p.Deleting && p.HoldsOn != "" {

@@ -21,6 +21,13 @@ func (m *maker) access(n *fleet.Node) fleet.Access {
 		}
 		parcels = append(parcels, p)
 	}
+	for i := range n.Share.Parcels {
+		// What a share alone knows of goes home: nobody lands on it.
+		if e := n.Share.Parcels[i]; e.Holder != n.Pool && fleet.Overlap(e.Cells, n.AllCells()) && m.in.Snapshot.Orphaned(&e) {
+			e.Next = n.Pool
+			parcels = append(parcels, e)
+		}
+	}
 	if m.begun[n.ID] {
 		parcels = append(parcels, fleet.ShareParcel{Holder: n.Pool, Next: "begun"})
 	}
@@ -114,6 +121,9 @@ func (m *maker) mark() {
 		pool := s.Pool(n.Pool)
 		if pool == nil && len(m.loans[n.ID]) == 0 {
 			continue
+		}
+		if pool != nil && !pool.Mode.Acts() && m.used[n.ID] != "" && len(m.loans[n.ID]) == 0 {
+			continue // nothing but a share says that a part of it is away, and the pool only observes
 		}
 		if want := m.wantMarks(n, pool); want != n.Marks {
 			m.plan.Marks = append(m.plan.Marks, Mark{Node: n.Name, ID: n.ID, Want: want})

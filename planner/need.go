@@ -355,6 +355,22 @@ func loansByNode(s *fleet.Snapshot) map[fleet.NodeID]nodeLoans {
 		}
 		out[l.Node] = st
 	}
+	// What a share alone knows of is away too, and on no way home before a loan says so.
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		for k := range n.Share.Parcels {
+			e := &n.Share.Parcels[k]
+			if home := e.Holder == n.Pool; home && e.Next == "" || !fleet.Overlap(e.Cells, n.AllCells()) || !s.Orphaned(e) {
+				continue
+			} else if st := out[n.ID]; home {
+				st.live++
+				out[n.ID] = st
+			} else {
+				st.live, st.lost = st.live+1, st.lost+1
+				out[n.ID] = st
+			}
+		}
+	}
 	return out
 }
 

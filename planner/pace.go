@@ -18,7 +18,7 @@ func (m *maker) recalledLately(p *fleet.Pool) int {
 		}
 	}
 	for i := range m.plan.Moves {
-		if x := &m.plan.Moves[i]; x.Kind == MoveRecall && x.Before.From == p.ID {
+		if x := &m.plan.Moves[i]; (x.Kind == MoveRecall || x.Kind == MoveAdopt) && x.Before.From == p.ID {
 			n++
 		}
 	}

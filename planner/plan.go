@@ -54,6 +54,8 @@ type Plan struct {
 	ETAs []ETA
 	// Survivals are what the borrowers of lent parcels are told anew.
 	Survivals []Survival
+	// Strays are the machines that a borrower uses although no loan says so, in the order of their UIDs.
+	Strays []Stray
 	// Withheld are actions that a mode, freeze, pause or budget held back; they are recorded and never applied.
 	Withheld []Withheld
 }
@@ -103,6 +105,8 @@ const (
 	MoveWriteOff MoveKind = "WriteOff" // the machine is still not clean: its capacity counts as lost
 	MoveReturn   MoveKind = "Return"   // it is clean and at home again
 	MoveNodeGone MoveKind = "NodeGone" // the machine left the cluster
+	MoveAdopt    MoveKind = "Adopt"    // a parcel that its borrower uses although no loan says so gets one, which begins with the notice
+	MoveClear    MoveKind = "Clear"    // remove an entry of the NodeShare whose loan is gone and whose parcel is home
 	MoveForget   MoveKind = "Forget"   // delete an ended loan and its entry in the NodeShare
 	MoveRepair   MoveKind = "Repair"   // bring a NodeShare that disagrees with its loan (a crash between two writes) in line
 )

@@ -13,6 +13,7 @@ type pass string
 // The passes, in the order in which Make runs them.
 const (
 	passShorten   pass = "shorten notices"
+	passAdopt     pass = "adopt parcels"
 	passFollow    pass = "follow loans"
 	passHeartbeat pass = "hear heartbeats" // a part of follow loans
 	passBringHome pass = "bring home"
@@ -146,8 +147,8 @@ func (m *maker) propose(by pass, kind MoveKind, before, after fleet.Loan, why Wh
 		at = first.at
 	}
 	m.proposed[before.ID] = proposed{p, at}
-	m.begun[before.Node] = m.begun[before.Node] || kind == MoveBegin
-	m.recalled[before.Node] = m.recalled[before.Node] || kind == MoveRecall
+	m.begun[before.Node] = m.begun[before.Node] || kind == MoveBegin || kind == MoveAdopt
+	m.recalled[before.Node] = m.recalled[before.Node] || kind == MoveRecall || kind == MoveAdopt
 	m.home[before.ID] = kind == MoveReturn || kind == MoveCancel
 	after.LeaderEpoch = m.in.Snapshot.LeaderEpoch
 	move := Move{Kind: kind, Before: before, After: after, Node: before.NodeName, Rest: m.rest(kind, &before), Why: why}

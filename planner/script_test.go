@@ -34,6 +34,14 @@ import (
 //	gang MIN [stable]                      the job keeps so many workers
 //	borrowed MACHINE PHASE EPOCH [SECONDS DUE]   a machine of the offline pool, its deadline and its due time so far from now
 //	festival takes [asked]                 a festival plan is in force, which takes stable members; asked: nobody approved it yet
+//	lentsocket MACHINE CELL                the socket that begins with the cell is lent
+//	pace N                                 the budget lets so many parcels go in a minute
+//	erased MACHINE                         its loan was deleted by hand; share and marks are those of before
+//	ended MACHINE [lied]                   its loan ended by hand, and the share says so too; lied: the share says what it said
+//	unshared MACHINE                       its NodeShare was deleted by hand
+//	forged MACHINE HOLDER EPOCH CELL...    somebody wrote a parcel into its share
+//	strays MACHINE N [reclaimed|ending|cells]   offline pods without a loan; on cells: the first socket was chosen for them
+//	agentless MACHINE                      no agent was ever there
 //	acked [N]                              every worker acknowledged, or the first N did
 //	clean MACHINE EPOCH                    the node side's report
 //	share MACHINE EPOCH NEXT               what the share says instead of what the loan does
@@ -150,6 +158,45 @@ func play(t *testing.T, lines [][]string) string {
 			}
 		case "thawed":
 			thawed = true
+		case "erased":
+			w.s.Loans = slices.DeleteFunc(w.s.Loans, func(l fleet.Loan) bool { return l.Node == w.s.Nodes[num(f[1])].ID })
+		case "ended":
+			n := &w.s.Nodes[num(f[1])]
+			l := &w.s.Loans[slices.IndexFunc(w.s.Loans, func(l fleet.Loan) bool { return l.Node == n.ID })]
+			l.Phase, l.Since, l.CleanAt = fleet.Returned, t0.Add(-time.Minute), t0.Add(-time.Minute)
+			if n.Marks = (fleet.NodeMarks{}); len(f) < 3 {
+				n.Share.Parcels[0].Holder, n.Share.Parcels[0].Next = l.From, ""
+			}
+		case "lentsocket":
+			l := w.loan(num(f[1]), fleet.Lent, 1)
+			n := &w.s.Nodes[num(f[1])]
+			l.Kind, l.Cells = fleet.KindSocket, []int{num(f[2]), num(f[2]) + 1}
+			l.Capacity, l.Parcel = n.CapacityOf(l.Cells), fleet.MakeParcelID(n.ID, l.Cells)
+			n.Share.Parcels[0].Cells = l.Cells
+		case "pace":
+			w.s.Pools[1].MovesPerHour = 60 * num(f[1])
+		case "unshared":
+			w.s.Nodes[num(f[1])].Share = fleet.Share{}
+		case "forged":
+			sh := &w.s.Nodes[num(f[1])].Share
+			e := fleet.ShareParcel{Holder: fleet.PoolID(f[2]), Loan: "nobody-s", LoanUID: "forged", Epoch: int64(num(f[3]))}
+			for _, c := range f[4:] {
+				e.Cells = append(e.Cells, num(c))
+			}
+			sh.Exists, sh.Parcels = true, append(sh.Parcels, e)
+		case "strays":
+			for i := range num(f[2]) {
+				w.worker(num(f[1]), i)
+				p := &w.s.Pods[len(w.s.Pods)-1]
+				for _, is := range f[3:] {
+					p.Reclaimed, p.Deleting = p.Reclaimed || is == "reclaimed", p.Deleting || is == "ending"
+					if is == "cells" {
+						p.Cells = []int{0, 1}
+					}
+				}
+			}
+		case "agentless":
+			w.s.Nodes[num(f[1])].AgentAlive, w.s.Nodes[num(f[1])].AgentKnown = false, false
 		case "acked":
 			left := len(w.s.Pods)
 			if len(f) > 1 {
@@ -276,6 +323,9 @@ func told(p *Plan) string {
 	scale("raise", p.Raises)
 	for _, x := range p.Survivals {
 		fmt.Fprintf(&b, "expected  %s for %v, due in %v\n", x.Loan, x.Until.Sub(p.At), x.Due.Sub(p.At))
+	}
+	for i := range p.Strays {
+		fmt.Fprintf(&b, "stray     %s, %s\n", p.Strays[i].Node, p.Strays[i].Why.Reason)
 	}
 	for _, w := range p.Withheld {
 		fmt.Fprintf(&b, "withheld  %s: %s, by %s\n", w.Subject, w.Action, w.By)

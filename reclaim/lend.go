@@ -36,6 +36,8 @@ type LendAsk struct {
 	Count, Pins int
 	// Pods are the snapshot's by machine, as [fleet.Snapshot.PodsByNode] gives them.
 	Pods map[fleet.NodeID][]*fleet.Pod
+	// Held says of machines why they are not offered.
+	Held map[fleet.NodeID]string
 	// Frees says whether cells of a machine can be freed: whether what is on it fits its other cells. A pool that lends sockets needs it.
 	Frees func(n *fleet.Node, cells []int) bool
 }
@@ -116,12 +118,13 @@ type fleetView struct {
 	byZone map[fleet.ServiceID]map[string]int
 	byHost map[fleet.ServiceID]*hosts
 	drops  map[fleet.ServiceID]int
+	stay   map[fleet.NodeID]string // why machines are not offered
 }
 
 func newFleetView(s *fleet.Snapshot, ask *LendAsk) *fleetView {
 	pool := ask.Pool
 	v := &fleetView{s: s, pool: pool, pods: ask.Pods, leaving: map[fleet.NodeID]bool{}, busy: map[fleet.NodeID]bool{},
-		parts: map[fleet.NodeID][]*fleet.Loan{}, drops: ask.Drops}
+		parts: map[fleet.NodeID][]*fleet.Loan{}, drops: ask.Drops, stay: ask.Held}
 	emptying := map[fleet.NodeID]bool{}
 	for i := range s.Loans {
 		l := &s.Loans[i]
@@ -211,6 +214,9 @@ func (v *fleetView) byFewestPods() []*fleet.Node {
 func (v *fleetView) held(n *fleet.Node) string {
 	if !n.AgentAlive && n.AgentKnown {
 		return "its node agent shows no life: nobody would report it clean"
+	}
+	if by := v.stay[n.ID]; by != "" {
+		return by
 	}
 	return resting(n, v.s.At)
 }

@@ -41,6 +41,12 @@ const (
 	EventMoveFailed = "MoveFailed" // a move of the loan failed; it is planned again in the next cycle
 )
 
+// Reasons of events on a Node.
+const (
+	EventStrayPods = "StrayPods" // offline pods are on room of the machine that is home
+	EventLoanGone  = "LoanGone"  // the NodeShare of the machine names a loan that is not there
+)
+
 // Reasons of events on a HorizontalPodAutoscaler that was adopted.
 const (
 	EventGivenBack      = "GivenBack"      // the former minReplicas were put back

@@ -24,8 +24,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.reason`,priority=1
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.leaderEpoch) || (has(self.status) && has(self.status.leaderEpoch) && (self.status.leaderEpoch >= oldSelf.status.leaderEpoch || oldSelf.status.leaderEpoch - self.status.leaderEpoch >= 1000000))",message="status.leaderEpoch must not fall: a newer leader wrote this object; stand down and read it again"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.epoch) || (has(self.status) && has(self.status.epoch) && (self.status.epoch >= oldSelf.status.epoch || oldSelf.status.epoch - self.status.epoch >= 1000000))",message="status.epoch must not fall: reports and acknowledgements of an older epoch are void; read the loan again"
-// +kubebuilder:validation:XValidation:rule="!has(self.status) || !has(self.status.phase) ? !has(oldSelf.status) || !has(oldSelf.status.phase) : self.status.phase in {'Emptying': ['Emptying', 'Lent', 'Cancelled'], 'Lent': ['Lent', 'Noticed', 'Returned'], 'Noticed': ['Noticed', 'Lent', 'Draining', 'Returned'], 'Draining': ['Draining', 'Fenced', 'Returned'], 'Fenced': ['Fenced', 'WrittenOff', 'Returned'], 'WrittenOff': ['WrittenOff', 'Returned'], 'Returned': ['Returned'], 'Cancelled': ['Cancelled']}[has(oldSelf.status) && has(oldSelf.status.phase) ? oldSelf.status.phase : 'Emptying']",message="status.phase must follow Emptying, Lent, Noticed, Draining, Returned (with the side steps Cancelled, Fenced and WrittenOff): read the loan again"
+// +kubebuilder:validation:XValidation:rule="!has(self.status) || !has(self.status.phase) ? !has(oldSelf.status) || !has(oldSelf.status.phase) : self.status.phase in {'New': ['Emptying', 'Lent', 'Noticed', 'Cancelled'], 'Emptying': ['Emptying', 'Lent', 'Cancelled'], 'Lent': ['Lent', 'Noticed', 'Returned'], 'Noticed': ['Noticed', 'Lent', 'Draining', 'Returned'], 'Draining': ['Draining', 'Fenced', 'Returned'], 'Fenced': ['Fenced', 'WrittenOff', 'Returned'], 'WrittenOff': ['WrittenOff', 'Returned'], 'Returned': ['Returned'], 'Cancelled': ['Cancelled']}[has(oldSelf.status) && has(oldSelf.status.phase) ? oldSelf.status.phase : 'New']",message="status.phase must follow Emptying, Lent, Noticed, Draining, Returned (with the side steps Cancelled, Fenced and WrittenOff): read the loan again"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.due) || !has(oldSelf.status.firstNotice) || !has(self.status) || !has(self.status.firstNotice) || self.status.firstNotice != oldSelf.status.firstNotice || (has(self.status.due) && self.status.due <= oldSelf.status.due)",message="status.due is fixed at the first notice and only ever moves earlier; take the notice back (phase Lent) to set another"
+// +kubebuilder:validation:XValidation:rule="!has(self.status) || !has(self.status.phase) || self.status.phase != 'Returned' || !has(oldSelf.status) || !has(oldSelf.status.phase) || !(oldSelf.status.phase in ['Lent', 'Noticed']) || (has(self.status.vanishedNodeUID) && self.status.vanishedNodeUID == self.spec.nodeUID)",message="status.phase Returned from Lent or Noticed must name the machine that vanished (status.vanishedNodeUID = spec.nodeUID): a machine that is there comes home by a notice, as springtide recall gives one"
 type Loan struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -82,7 +83,8 @@ type LoanSpec struct {
 	BeginTime metav1.Time `json:"beginTime"`
 }
 
-// LoanStatus is where the loan stands. An empty phase means Emptying with epoch 1: the loan was just created.
+// LoanStatus is where the loan stands. An empty phase means Emptying with epoch 1: the loan was just created. A loan that
+// is made again for a parcel in use begins in Noticed.
 type LoanStatus struct {
 	// Phase is where the loan stands.
 	// +kubebuilder:validation:Enum=Emptying;Lent;Noticed;Draining;Fenced;WrittenOff;Returned;Cancelled
@@ -114,6 +116,9 @@ type LoanStatus struct {
 	LentTime *metav1.Time `json:"lentTime,omitempty"`
 	// CleanTime is when the node side reported Clean after the recall.
 	CleanTime *metav1.Time `json:"cleanTime,omitempty"`
+	// VanishedNodeUID is the UID of the machine once it is gone from the cluster, which ended the loan.
+	// +kubebuilder:validation:MaxLength=128
+	VanishedNodeUID string `json:"vanishedNodeUID,omitempty"`
 	// Claimant is the ElasticService, as namespace/name, whose waiting pods the parcel is recalled for: the bundled scheduler keeps the room for its
 	// pods when the parcel is home. Empty where a forecast recalls for all services of the pool.
 	// +kubebuilder:validation:MaxLength=512

@@ -137,5 +137,6 @@ const (
 	ConditionWatermark     = "AboveLowWatermark" // of an offline pool: there is enough low-priority capacity
 	ConditionBottleneck    = "ChainBottleneck"   // the service is held back, and its link group with it
 	ConditionGangWhole     = "GangWhole"         // the minimum of a job runs, all of it
+	ConditionAccounted     = "LoansAccounted"    // of a pool: no machine is used by a borrower without a loan that says so
 	ConditionLate          = "Late"              // a recalled parcel is not, or was not, home by its due time
 )

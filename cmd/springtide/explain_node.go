@@ -41,6 +41,9 @@ func explainNode(ctx context.Context, o *cliOptions, c *clients, arg string) (*e
 	if r := restText(share, c.now()); r != "" {
 		p.add("Rest", "%s", r)
 	}
+	if text := orphanText(away, share); text != "" {
+		p.add("Without a loan", "%s", text)
+	}
 	p.add("Stays because of", "%s", pinText(arg, all))
 	p.add("Node side", "%s", agentText(ctx, c, o.namespace, arg, share))
 	p.add("Marks", "%s", marksText(node))
@@ -101,6 +104,28 @@ func restText(share *v1alpha1.NodeShare, now time.Time) string {
 	}
 	r := share.Spec.Rest
 	return fmt.Sprintf("until %s: not offered again before (loans turned back, one after another: %d)", stamp(&r.Until), r.TurnedBack)
+}
+
+// orphanText names the entries of a NodeShare that no loan answers for; empty without one.
+func orphanText(away []v1alpha1.Loan, share *v1alpha1.NodeShare) string {
+	if share == nil {
+		return ""
+	}
+	var parts []string
+	for i := range share.Spec.Parcels {
+		p := &share.Spec.Parcels[i]
+		k := slices.IndexFunc(away, func(l v1alpha1.Loan) bool { return l.Name == p.LoanName && string(l.UID) == p.LoanUID })
+		switch {
+		case k < 0:
+			parts = append(parts, fmt.Sprintf("loan %s of cells %s is gone", p.LoanName, strings.Trim(fmt.Sprint(p.Cells), "[]")))
+		case fleet.Phase(away[k].Status.Phase).Ended() && p.Holder != away[k].Spec.From:
+			parts = append(parts, fmt.Sprintf("loan %s is %s, and pool %s still holds cells %s", p.LoanName, away[k].Status.Phase, p.Holder, strings.Trim(fmt.Sprint(p.Cells), "[]")))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return strings.Join(parts, "; ") + ": the controller makes a loan again, which begins with a notice, or clears an entry of a machine that is home"
 }
 
 func pinText(node string, all []v1alpha1.CapacityPool) string {

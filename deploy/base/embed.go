@@ -1,5 +1,5 @@
 // Package base carries the manifests that a cluster needs before the controller runs in it: its rights, the fields that its account may
-// change, who may write epochs, and the class of its fillers.
+// change, who may write epochs, who writes where a loan stands, and the class of its fillers.
 // What runs the controller itself stands beside them, for kustomize.
 package base
 
@@ -9,5 +9,5 @@ import "embed"
 
 // Files holds the manifests; each may have several documents.
 //
-//go:embed rbac.yaml priorityclass.yaml fields.yaml epochs.yaml
+//go:embed rbac.yaml priorityclass.yaml fields.yaml epochs.yaml loans.yaml
 var Files embed.FS

@@ -147,6 +147,15 @@ func (a *applier) readShare(ctx context.Context, node string) (protocol.Fact, er
 	return protocol.Fact{Exists: true, UID: fleet.UID(now.GetUID()), Version: now.GetResourceVersion()}, nil
 }
 
+// readLoan reads whether a Loan is there.
+func (a *applier) readLoan(ctx context.Context, name string) (protocol.Fact, error) {
+	now, err := a.c.dyn.Resource(gvrLoans).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return protocol.Fact{}, err
+	}
+	return protocol.Fact{Exists: true, UID: fleet.UID(now.GetUID()), Version: now.GetResourceVersion()}, nil
+}
+
 func shareParcels(parcels []fleet.ShareParcel) []v1alpha1.ShareParcel {
 	out := make([]v1alpha1.ShareParcel, 0, len(parcels))
 	for i := range parcels {
@@ -188,6 +197,7 @@ func loanStatus(was v1alpha1.LoanStatus, l *fleet.Loan, leaderEpoch int64) v1alp
 		s.ExpectedUntil = nil
 	}
 	s.FirstNotice, s.LentTime, s.CleanTime = stamp(l.FirstNotice), stamp(l.LentAt), stamp(l.CleanAt)
+	s.VanishedNodeUID = string(l.Vanished)
 	s.Reason = v1alpha1.Clip(l.Reason, v1alpha1.MaxReasonLength)
 	if was.Phase != s.Phase || was.Epoch != s.Epoch {
 		history := append(slices.Clone(was.History), v1alpha1.PhaseChange{Phase: s.Phase, Epoch: s.Epoch, Time: *s.Since})

@@ -268,6 +268,8 @@ func (a *applier) read(ctx context.Context, r *protocol.Read) protocol.Answer {
 	switch r.Object.Kind {
 	case protocol.ObjectShare:
 		fact, err = a.readShare(ctx, r.Object.Name)
+	case protocol.ObjectLoan:
+		fact, err = a.readLoan(ctx, r.Object.Name)
 	case protocol.ObjectPool:
 		fact, err = a.readPool(ctx, r.Object.Name)
 	case protocol.ObjectNode:

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
@@ -153,7 +154,7 @@ func (c *Cluster) tellMoves(r *loop.Report, done map[planner.Key]loop.Result) {
 		case o.Outcome == loop.Failed:
 			c.events.Eventf(ref, corev1.EventTypeWarning, v1alpha1.EventMoveFailed, "%s: %s", m.Kind, o.Message)
 		case o.Outcome != loop.Done:
-		case m.Kind == planner.MoveFence, m.Kind == planner.MoveWriteOff, m.Kind == planner.MoveRepair, m.Kind == planner.MoveNodeGone:
+		case m.Kind == planner.MoveFence, m.Kind == planner.MoveWriteOff, m.Kind == planner.MoveRepair, m.Kind == planner.MoveNodeGone, m.Kind == planner.MoveAdopt:
 			c.events.Event(ref, corev1.EventTypeWarning, string(m.Kind), m.Why.Message)
 		default:
 			c.events.Eventf(ref, corev1.EventTypeNormal, string(m.Kind), "machine %s is %s at epoch %d: %s", m.Before.NodeName, m.After.Phase, m.After.Epoch, m.Why.Message)
@@ -184,6 +185,7 @@ func (c *Cluster) tellTroubles(r *loop.Report) {
 	c.tellRefused(r)
 	c.tellDoubts(r.Snapshot.LeaderEpoch)
 	c.tellNewer()
+	c.tellStrays(r)
 	c.tellSkill(r)
 	c.tellTenants(r)
 	for i := range r.Plan.Targets {
@@ -211,6 +213,26 @@ func (c *Cluster) tellTroubles(r *loop.Report) {
 		if o, ok := c.jobs.get(n.Namespace, n.Name); ok && c.reporter.news("job "+string(j.ID), j.Blocked) {
 			reason, text := split(j.Blocked)
 			c.events.Event(reference("ElasticJob", &o.header), corev1.EventTypeWarning, reason, text)
+		}
+	}
+}
+
+// tellStrays tells a machine that it is used without a loan, once when that begins or its cause changes.
+func (c *Cluster) tellStrays(r *loop.Report) {
+	for i := range r.Plan.Strays {
+		x := &r.Plan.Strays[i]
+		if !c.reporter.news("stray "+string(x.ID), x.Why.Reason+" "+x.Held) {
+			continue
+		}
+		text := x.Why.Message
+		if x.Held != "" {
+			text += "; nothing is done about it yet: " + x.Held
+		}
+		ref := &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: x.Node, UID: types.UID(x.ID)}
+		if x.Why.Reason == planner.ReasonLoanGone {
+			c.events.Event(ref, corev1.EventTypeWarning, v1alpha1.EventLoanGone, text)
+		} else {
+			c.events.Event(ref, corev1.EventTypeWarning, v1alpha1.EventStrayPods, text)
 		}
 	}
 }

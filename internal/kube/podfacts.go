@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/springtide/springtide/agent/shape"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/adapter"
@@ -83,9 +84,22 @@ func newPodFacts(p *corev1.Pod) *podFacts {
 		f.pod.Rank = fleet.PriorityHigh
 	}
 	f.finished = f.pod.Phase == fleet.PodSucceeded || f.pod.Phase == fleet.PodFailed
+	f.readTerms(p)
 	f.readStatus(&p.Status)
 	f.readAnnotations(p.Annotations)
 	return f
+}
+
+// readTerms reads which cells the bundled scheduler chose, and whether the node agent lets the pod have what online leaves idle alone. A claim of the pod
+// counts where an agent holds it to that.
+func (f *podFacts) readTerms(p *corev1.Pod) {
+	if text, ok := p.Annotations[v1alpha1.AnnotationCells]; ok {
+		if cells, err := v1alpha1.ParseCells(text); err == nil {
+			f.pod.Cells = cells
+		}
+	}
+	terms, _ := shape.ReadTerms(p.Annotations)
+	f.pod.Reclaimed = shape.ClassOf(terms, shape.QoS(p.Status.QOSClass), false) == shape.Reclaimed
 }
 
 // readStatus reads conditions and times. startTime and the Ready condition are in the time of the machine on which a kubelet runs; played pods

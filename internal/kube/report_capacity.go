@@ -80,8 +80,35 @@ func (w *statusWriter) onePool(r *loop.Report, p *fleet.Pool, o *v1alpha1.Capaci
 	c.accept(p.Refused, "the node selector picks machines of this pool alone")
 	poolConditions(c, r, p, nodes, alive, silent)
 	watermark(c, &r.Plan.Division.Level, p)
+	accounted(c, r.Plan.Strays, p)
 	s.Conditions = c.list
 	return s
+}
+
+// accounted says whether each machine of a pool that a borrower uses has a loan.
+func accounted(c *conditions, strays []planner.Stray, p *fleet.Pool) {
+	n, first := 0, -1
+	for i := range strays {
+		if strays[i].Pool == p.ID {
+			if n++; first < 0 {
+				first = i
+			}
+		}
+	}
+	if n == 0 {
+		c.set(v1alpha1.ConditionAccounted, metav1.ConditionTrue, "AllAccounted", "every machine that a borrower uses has a loan")
+		return
+	}
+	x := &strays[first]
+	text := fmt.Sprintf("machines that are used without a loan: %d; first: %s", n, x.Why.Message)
+	if x.Held != "" {
+		text += "; nothing is done about it yet: " + x.Held
+	}
+	if x.Why.Reason == planner.ReasonLoanGone {
+		c.set(v1alpha1.ConditionAccounted, metav1.ConditionFalse, planner.ReasonLoanGone, text)
+		return
+	}
+	c.set(v1alpha1.ConditionAccounted, metav1.ConditionFalse, planner.ReasonStrayPods, text)
 }
 
 func recallLead(l *planner.Lead) *v1alpha1.RecallLead {

@@ -595,7 +595,7 @@ func TestReportPool(t *testing.T) {
 	if s.Nodes != 1 || s.Capacity.CPU.String() != "64" || s.LentNodes != 1 || s.Moving != 1 || len(s.Pinned) != v1alpha1.MaxPinnedNodes || s.Requested.CPU.String() != "5" {
 		t.Errorf("status = %+v", s)
 	}
-	want := []string{"Accepted=True/Accepted", "Ready=True/Lending", "AgentAlive=False/AgentsMissing", "StoreReady=True/StoreUp"}
+	want := []string{"Accepted=True/Accepted", "Ready=True/Lending", "AgentAlive=False/AgentsMissing", "StoreReady=True/StoreUp", "LoansAccounted=True/AllAccounted"}
 	if diff := cmp.Diff(want, said(s.Conditions)); diff != "" {
 		t.Errorf("conditions (-want +got):\n%s", diff)
 	}

@@ -38,6 +38,7 @@ type Metrics struct {
 	refused                                         *prometheus.Desc
 	lift, miss, coverage, skillLost                 *prometheus.Desc
 	pool, demand, nodes, loans, overdue             *prometheus.Desc
+	strays                                          *prometheus.Desc
 	drift, lead, overrun                            *prometheus.Desc
 	tenant, tenantShort, tenantOverdue              *prometheus.Desc
 	tenantParcels                                   *prometheus.Desc
@@ -125,6 +126,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.lead = b.gauge("recall_lead_seconds",
 		"How long a recall of a pool is estimated to take, by part (notice, drain, clean, start_up, cycle): 0.95 quantiles of what was measured.", "pool", "part")
 	m.drift = b.gauge("share_drift", "Parcels on which Loan and NodeShare disagree: 0 but for one cycle after a crash.")
+	m.strays = b.gauge("stray_nodes", "Machines of a pool that a borrower uses although no loan says so, by reason: LoanGone (the loan was deleted), StrayPods (offline pods are on room that is home).", "pool", "reason")
 	m.tenant = b.gauge("tenant_cpu_cores", "CPU of a tenant: guarantee, entitled (what of it can be kept), limit of its services, used, borrowed, lent, and over the quota.",
 		"tenant", "kind")
 	m.tenantParcels = b.gauge("tenant_parcels", "Machines and sockets that a tenant's offline work is on, by class: entitled, limit, used, and over, which it gives back.",
@@ -189,6 +191,7 @@ func (m *Metrics) observe(s *fleet.Snapshot, plan *planner.Plan, receipt *Receip
 	p.set(m.frozen, bit(s.Frozen != ""))
 	p.set(m.leaderEpoch, float64(s.LeaderEpoch))
 	p.set(m.drift, float64(planner.Drift(s)))
+	m.unaccounted(&p, s, plan)
 	m.services(&p, s, plan, portraits, tides)
 	m.pools(&p, s, plan)
 	m.lent(&p, s, plan)
@@ -197,6 +200,23 @@ func (m *Metrics) observe(s *fleet.Snapshot, plan *planner.Plan, receipt *Receip
 	m.jobs(&p, plan)
 	m.links(&p, plan)
 	m.board.show(p)
+}
+
+// unaccounted puts up how many machines of each pool are used without a loan.
+func (m *Metrics) unaccounted(p *page, s *fleet.Snapshot, plan *planner.Plan) {
+	type key struct {
+		pool   fleet.PoolID
+		reason string
+	}
+	n := map[key]int{}
+	for i := range plan.Strays {
+		n[key{plan.Strays[i].Pool, plan.Strays[i].Why.Reason}]++
+	}
+	for i := range s.Pools {
+		for _, reason := range [...]string{planner.ReasonLoanGone, planner.ReasonStrayPods} {
+			p.set(m.strays, float64(n[key{s.Pools[i].ID, reason}]), string(s.Pools[i].ID), reason)
+		}
+	}
 }
 
 // terms counts the promises that recalls of this cycle broke.

@@ -113,12 +113,29 @@ func (f *facts) drop(uid int8) {
 // createLoan makes the object of a loan. Beyond the bounds there is none.
 func (x *model) createLoan(s *state, c *controller, a *act) bool {
 	m := a.move
+	if a.reads && !x.orphaned(s, c, m.machine, m.cells) {
+		return false
+	}
 	i := slices.IndexFunc(s.f.l[:], func(l loan) bool { return l.uid == 0 })
 	if i < 0 {
 		return false
 	}
 	s.f.l[i] = loan{uid: fresh, ver: fresh, machine: m.machine, node: m.node, cells: m.cells, epoch: 1}
 	c.held, c.loan = fresh, fresh
+	return true
+}
+
+// orphaned is what a loan that is made again, or an entry that is cleared, reads of the API before its first write: the share is as it was judged, and the loans
+// of which it has cells are gone.
+func (x *model) orphaned(s *state, c *controller, machine, cells int8) bool {
+	if !x.current(s, c, machine) {
+		return false
+	}
+	for _, e := range s.f.m[machine].share.e {
+		if e.loan > 0 && e.cells&cells != 0 && x.all[c.door].loan(e.loan) == nil && s.f.loan(e.loan) != nil && !x.Mutant.Unread {
+			return false
+		}
+	}
 	return true
 }
 
@@ -175,6 +192,9 @@ func (x *model) setShare(s *state, c *controller, a *act, w *protocol.Write, d *
 		if seen := x.all[c.door].loan(a.move.loan); seen != nil {
 			c.loan, c.held = a.move.loan, seen.ver
 		}
+	}
+	if a.reads && c.loan != fresh && !x.orphaned(s, c, machine, a.move.cells) {
+		return false
 	}
 	versioned := w.If.Version != "" || w.If.Absent
 	if versioned && !x.current(s, c, machine) || (w.If.LeaderEpoch > 0 && c.leader < old.leader && !x.Mutant.AnyLeader) {

@@ -23,6 +23,7 @@ var scopes = []Options{
 	{Shape: Machines, Faults: 1, NoAgents: true},
 	{Shape: Machines, Faults: 1, NoAgents: true, Bundled: true, Only: []kind{bindsLate, falls, judgesLate}},
 	{Shape: Machines, Turns: 1, Faults: 1, NoAgents: true, Bundled: true, Only: []kind{dies, fails}, Most: 200_000},
+	{Shape: Sockets, Turns: 1, Faults: 1, Only: []kind{erases}},
 	{Shape: Sockets, Turns: 1, Faults: 1, Only: []kind{crashes, fails, dies, answersLate, reportsLate, bindsLate}},
 }
 
@@ -45,6 +46,9 @@ var full = []Options{
 	{Shape: Machines, Turns: 1, Faults: 1, NoAgents: true, Most: 1_000_000},
 	{Shape: Machines, Faults: 2, NoAgents: true, Bundled: true, Only: []kind{bindsLate, falls, judgesLate, lags, usurps}, Most: 1_000_000},
 	{Shape: Machines, Turns: 1, Faults: 1, NoAgents: true, Bundled: true, Most: 1_000_000},
+	{Shape: Machines, Turns: 1, Faults: 1, Borrow: true, Only: []kind{erases}},
+	{Shape: Machines, Faults: 2, Only: []kind{erases, usurps, crashes, fails, lags}, Most: 1_000_000},
+	{Shape: Machines, Faults: 2, NoAgents: true, Only: []kind{erases, usurps, crashes}, Most: 1_000_000},
 	{Shape: Machines, Faults: 2, NoAgents: true, Only: []kind{lags, usurps, bindsLate, judgesLate}, Most: 1_000_000},
 }
 

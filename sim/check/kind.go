@@ -44,12 +44,13 @@ const (
 	reportsLate // the node side has seen clean cells and not said so yet
 	bindsLate   // a scheduler has decided on a machine by marks that may change before it binds
 	falls       // the bundled scheduler dies
+	erases      // somebody deletes a loan by hand
 )
 
 func (k kind) String() string {
 	return [...]string{"cycles", "watched", "elected", "stops", "judges", "catchesUp", "binds", "ends", "answers", "beats", "reports", "arrives", "lands", "passes", "kills",
 		"ages", "minute", "collects", "rejoins", "thaws", "learns", "acknowledges", "expires", "succeeds", "turns", "freezes", "pauses", "crashes", "fails", "usurps", "lags", "judgesLate", "dies", "answersLate",
-		"reportsLate", "bindsLate", "falls"}[k]
+		"reportsLate", "bindsLate", "falls", "erases"}[k]
 }
 
 // fault reports whether a transition is something that goes wrong, or a turn of the tide: they end some day.
@@ -148,6 +149,8 @@ func (x *model) describe(s *state, st step) string {
 		return "another instance of the bundled scheduler begins"
 	case falls:
 		return "the bundled scheduler dies"
+	case erases:
+		return fmt.Sprintf("somebody deletes loan %d, which is %s", st.a, phaseOf(s.f.loan(st.a)))
 	case collects:
 		return fmt.Sprintf("the share of the machine that m%d was is collected", st.a)
 	}

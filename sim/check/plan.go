@@ -178,6 +178,10 @@ func (x *model) write(s *protocol.Session, t *protocol.Task, fresh *fleet.Snapsh
 	}
 	for step := s.Next(t, fresh.At); !step.Over(); step = s.Next(t, fresh.At) {
 		if step.Read != nil {
+			if step.Read.Object.Kind == protocol.ObjectLoan { // a loan that was not seen; whether it is gone is asked when the act is played
+				s.Answer(t, protocol.Answer{How: protocol.Taken})
+				continue
+			}
 			now := protocol.Fact{Exists: true}
 			if n := s.Door().NodeNamed(step.Read.Object.Name); n != nil {
 				now.Version = n.Share.Version
@@ -346,7 +350,7 @@ func (a *act) String() string {
 
 func newMove(d *planner.Move) move {
 	before, after := &d.Before, &d.After
-	if d.Kind == planner.MoveBegin {
+	if d.Kind == planner.MoveBegin || d.Kind == planner.MoveAdopt {
 		before = &fleet.Loan{ID: d.Before.ID, Since: d.Before.Since} // there is none yet
 	}
 	m := move{loan: loanOf(before.ID), machine: int8(d.Node[1] - '0'), cells: setOf(after.Cells), phase: int8(slices.Index(fleet.Phases(), after.Phase)),

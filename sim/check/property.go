@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"math/bits"
 
 	"github.com/springtide/springtide/fleet"
@@ -103,7 +104,7 @@ func (x *model) checkShare(s *state, machine int8, old, next *share) {
 			}
 			holder := x.home() // of cells that are in no parcel
 			for _, n := range next.e {
-				if n.loan == o.loan {
+				if n.loan == o.loan || n.cells&o.cells != 0 && s.f.loan(o.loan) == nil { // it is made again
 					holder = n.holder
 				}
 			}
@@ -113,7 +114,7 @@ func (x *model) checkShare(s *state, machine int8, old, next *share) {
 		}
 	}
 	for _, n := range next.e {
-		if n.loan > 0 && n.holder != x.home() && !hadEntry(old, n.loan) {
+		if n.loan > 0 && n.holder != x.home() && !hadEntry(old, n.loan) && !x.madeAgain(s, old, &n) {
 			x.breaks("loan %d takes cells that the borrower holds from the beginning", n.loan)
 		}
 		for i := range s.f.l {
@@ -123,6 +124,17 @@ func (x *model) checkShare(s *state, machine int8, old, next *share) {
 			}
 		}
 	}
+}
+
+// madeAgain reports whether a loan takes the place of others that are gone, whose borrower held the cells.
+func (x *model) madeAgain(s *state, old *share, n *entry) bool {
+	held := int8(0)
+	for _, o := range old.e {
+		if o.loan > 0 && o.holder == n.holder && s.f.loan(o.loan) == nil {
+			held |= o.cells
+		}
+	}
+	return n.cells&^held == 0
 }
 
 func hadEntry(sh *share, loan int8) bool {
@@ -197,6 +209,14 @@ func (x *model) unsettled(f *facts) string {
 		}
 		if phaseOf(l).Moving() || phaseOf(l) == fleet.WrittenOff {
 			return "loan " + string(loanID(l.uid, l.machine, l.cells)) + " stays " + string(phaseOf(l))
+		}
+	}
+	for i := range f.m {
+		m := &f.m[i]
+		for _, e := range m.share.e {
+			if m.uid > 0 && m.share.node == m.uid && e.loan > 0 && f.loan(e.loan) == nil {
+				return fmt.Sprintf("the share of m%d names loan %d, which is gone", i, e.loan)
+			}
 		}
 	}
 	if n := f.members[0]; x.Gang && n > 0 && n < jobPods {

@@ -29,7 +29,7 @@ func (x *model) next(s *state, yield func(step, *state) bool) bool {
 			return false
 		}
 	}
-	return x.clocks(s, one) && x.pods(s, one) && x.machines(s, one) && x.instances(s, one)
+	return x.clocks(s, one) && x.pods(s, one) && x.machines(s, one) && x.instances(s, one) && x.hands(s, one)
 }
 
 // settle brings a state that was changed into order, and looks at what must hold in it.
@@ -135,6 +135,19 @@ func (x *model) clocks(s *state, one doer) bool {
 	}
 	for t := range int8(onlinePods + 1) {
 		if t != s.f.tide && !one(step{turns, t, 0}, func(n *state) { n.f.tide = t; n.turns-- }) {
+			return false
+		}
+	}
+	return true
+}
+
+// hands are what somebody does to our objects who should not. They are played where a search names them.
+func (x *model) hands(s *state, one doer) bool {
+	if s.faults == 0 || !slices.Contains(x.Only, erases) {
+		return true
+	}
+	for i := range s.f.l {
+		if uid := s.f.l[i].uid; uid > 0 && !one(step{erases, uid, 0}, func(n *state) { n.f.drop(uid) }) {
 			return false
 		}
 	}

@@ -20,7 +20,7 @@ type condition struct {
 // owners are the functions that set conditions, by the kind of object that they set them on. Methods of serviceView set those of an
 // ElasticService.
 var owners = map[string]string{
-	"poolConditions": "CapacityPool", "watermark": "CapacityPool", "onePool": "CapacityPool",
+	"poolConditions": "CapacityPool", "watermark": "CapacityPool", "onePool": "CapacityPool", "accounted": "CapacityPool",
 	"jobConditions": "ElasticJob", "gangCondition": "ElasticJob",
 	"festivalStatus": "FestivalPlan",
 	"loanConditions": "Loan", "cleanLoan": "Loan", "noticedLoan": "Loan", "forcedLoan": "Loan", "refusedLoan": "Loan", "lateLoan": "Loan", "overrun": "Loan",

@@ -71,9 +71,10 @@ func (a *API) Read(r *protocol.Read) protocol.Answer {
 	return protocol.Answer{How: protocol.Taken, Fact: a.world.Look(r.Object)}
 }
 
-// follows are the phases that the Loan's rules let follow each other.
+// follows are the phases that the Loan's rules let follow each other. A loan whose status was never written, which reads as Emptying, may begin in
+// Noticed: it is adopted.
 var follows = map[fleet.Phase][]fleet.Phase{
-	fleet.Emptying:   {fleet.Lent, fleet.Cancelled},
+	fleet.Emptying:   {fleet.Lent, fleet.Cancelled, fleet.Noticed},
 	fleet.Lent:       {fleet.Noticed, fleet.Returned},
 	fleet.Noticed:    {fleet.Lent, fleet.Draining, fleet.Returned},
 	fleet.Draining:   {fleet.Fenced, fleet.Returned},
@@ -94,6 +95,8 @@ func (a *API) rules(w *protocol.Write) error {
 			return errors.New("an epoch never falls")
 		case !Follows(now.Phase, c.Loan.Phase):
 			return fmt.Errorf("phase %s does not follow %s", c.Loan.Phase, now.Phase)
+		case c.Loan.Phase == fleet.Returned && (now.Phase == fleet.Lent || now.Phase == fleet.Noticed) && c.Loan.Vanished != now.Node:
+			return fmt.Errorf("%s from %s names the UID of the machine that vanished", c.Loan.Phase, now.Phase)
 		}
 	case protocol.SetShare:
 		for i := range c.Parcels {

@@ -13,8 +13,13 @@ import (
 // CheckMove lets a move pass while the loan stands where the decision saw it, and the phase machine allows the same step from the fresh
 // facts: a Clean report that was withdrawn, a deadline that moved or a pod that did not acknowledge after all stops it here.
 func (d *Door) CheckMove(m *planner.Move) error {
-	if m.Kind == planner.MoveBegin {
+	switch m.Kind {
+	case planner.MoveBegin:
 		return d.checkBegin(m)
+	case planner.MoveAdopt:
+		return d.checkAdopt(m)
+	case planner.MoveClear:
+		return d.checkClear(m)
 	}
 	l := d.fresh.Loan(m.Before.ID)
 	switch {

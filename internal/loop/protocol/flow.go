@@ -125,8 +125,13 @@ func (s *Session) resizeFlow(a *planner.Resize) []request {
 // moveFlow writes the NodeShare first and the loan's phase after it: the share is the lock. Stopped between the two, the share is one step ahead,
 // and the planner's repair brings both in line.
 func (s *Session) moveFlow(m *planner.Move) []request {
-	if m.Kind == planner.MoveBegin {
+	switch m.Kind {
+	case planner.MoveBegin:
 		return s.beginFlow(m)
+	case planner.MoveAdopt:
+		return append(s.orphanReads(m), s.beginFlow(m)...)
+	case planner.MoveClear:
+		return append(s.orphanReads(m), s.clearRequest(m, nil))
 	}
 	loan := s.door.fresh.Loan(m.Before.ID)
 	if loan == nil { // where the door was waived
@@ -147,6 +152,39 @@ func (s *Session) moveFlow(m *planner.Move) []request {
 		return []request{status, share}
 	}
 	return []request{share, status}
+}
+
+// orphanReads ask for what a loan that is made again, or an entry that is cleared, rests on: the share as it was judged, and that the loans of the entries
+// are gone. Loans and shares are watched apart: one that is not seen yet, though its share is, is no loan that is gone.
+func (s *Session) orphanReads(m *planner.Move) []request {
+	out := []request{s.shareRead(m.Node, m.Before.Node)}
+	n := s.door.NodeNamed(m.Node)
+	if n == nil {
+		return out
+	}
+	for i := range n.Share.Parcels {
+		e := n.Share.Parcels[i]
+		if !fleet.Overlap(e.Cells, m.After.Cells) || s.door.fresh.Loan(e.Loan) != nil {
+			continue
+		}
+		out = append(out, request{read: &Object{ObjectLoan, string(e.Loan)}, judge: func(now *Fact) error {
+			if now.Exists && now.UID == e.LoanUID {
+				return fmt.Errorf("loan %s is there", e.Loan)
+			}
+			return nil
+		}})
+	}
+	return out
+}
+
+// shareRead asks whether the share of a machine is still as this plan knows it.
+func (s *Session) shareRead(name string, id fleet.NodeID) request {
+	return request{read: &Object{ObjectShare, name}, judge: func(now *Fact) error {
+		if _, version, _ := s.shareOf(name, id); now.Version != version {
+			return fmt.Errorf("the share of node %s changed since it was checked", name)
+		}
+		return nil
+	}}
 }
 
 // beginFlow creates the loan before its first effect. When the share cannot be taken after all, the loan goes again: it had no effect.
@@ -203,6 +241,11 @@ func (s *Session) shareOf(name string, id fleet.NodeID) (share fleet.Share, vers
 func (s *Session) shareRequest(l *fleet.Loan, uid func() fleet.UID, rests []Rest, undo func() *Write) request {
 	return s.putShare(l.NodeName, l.Node, func(share *fleet.Share, exists bool) bool {
 		e := fleet.ShareParcel{Cells: l.Cells, Holder: l.Holder(), Next: l.Next(), Loan: l.ID, LoanUID: uid(), Epoch: l.Epoch}
+		if exists && !l.Phase.Ended() { // a loan that lives takes the place of entries that none answers for
+			share.Parcels = slices.DeleteFunc(share.Parcels, func(p fleet.ShareParcel) bool {
+				return p.LoanUID != e.LoanUID && fleet.Overlap(p.Cells, e.Cells) && s.door.replaceable(&p)
+			})
+		}
 		i := slices.IndexFunc(share.Parcels, func(p fleet.ShareParcel) bool { return p.LoanUID == e.LoanUID })
 		switch {
 		case i >= 0:
@@ -227,12 +270,20 @@ func (s *Session) shareRequest(l *fleet.Loan, uid func() fleet.UID, rests []Rest
 func (s *Session) clearRequest(m *planner.Move, rests []Rest) request {
 	return s.putShare(m.Before.NodeName, m.Before.Node, func(share *fleet.Share, exists bool) bool {
 		i := slices.IndexFunc(share.Parcels, func(p fleet.ShareParcel) bool { return p.LoanUID == m.Before.UID })
-		if !exists || i < 0 {
-			return false
+		if !exists || i < 0 || share.Parcels[i].Holder != m.Before.From && fleet.Overlap(share.Parcels[i].Cells, s.cellsOf(m.Before.Node)) {
+			return false // where the borrower holds the cells, the entry outlives a loan that ended by hand
 		}
 		share.Parcels, share.Rest = slices.Delete(share.Parcels, i, i+1), m.Rest
 		return true
 	}, rests, nil)
+}
+
+// cellsOf are the cells that a machine has.
+func (s *Session) cellsOf(id fleet.NodeID) []int {
+	if n := s.door.fresh.Node(id); n != nil {
+		return n.AllCells()
+	}
+	return nil
 }
 
 // putShare writes a share that a change makes of the known one. The version that was read goes along: of two writers one meets a conflict.
@@ -291,13 +342,7 @@ func (s *Session) mayGoNow(e *planner.Eviction, l *fleet.Loan) bool {
 func (s *Session) markFlow(m *planner.Mark) []request {
 	var out []request
 	if s.opens(m) {
-		out = append(out, request{read: &Object{ObjectShare, m.Node}, judge: func(now *Fact) error {
-			_, version, _ := s.shareOf(m.Node, m.ID)
-			if now.Version != version {
-				return fmt.Errorf("the share of node %s changed since it was checked", m.Node)
-			}
-			return nil
-		}})
+		out = append(out, s.shareRead(m.Node, m.ID))
 	}
 	w := &Write{Object: Object{ObjectNode, m.Node}, If: Precondition{UID: fleet.UID(m.ID), LeaderEpoch: s.plan.LeaderEpoch},
 		Change: SetMarks{Want: m.Want}, See: SeeVersion}
@@ -328,7 +373,7 @@ func (s *Session) mayOpen(m *planner.Mark) bool {
 
 // finished notes what the next cycle should not wait for.
 func (s *Session) finished(a planner.Action) {
-	if m, ok := a.(*planner.Move); ok && (m.Kind == planner.MoveRecall || m.Kind == planner.MoveBegin && !m.After.Deadline.IsZero()) {
+	if m, ok := a.(*planner.Move); ok && (m.Kind == planner.MoveRecall || m.Kind == planner.MoveAdopt || m.Kind == planner.MoveBegin && !m.After.Deadline.IsZero()) {
 		s.soon = true
 	}
 }

@@ -174,7 +174,7 @@ func TestOrderOfTheWrites(t *testing.T) {
 		t.Errorf("a repair whose loan changed goes on: %q", lines)
 	}
 	s = versioned()
-	s.Loans[0].Phase = fleet.Returned
+	s.Loans[0].Phase, s.Nodes[0].Share.Parcels[0].Holder = fleet.Returned, "web"
 	forget := planner.Move{Kind: planner.MoveForget, Before: s.Loans[0], After: s.Loans[0], Node: "n1"}
 	if lines, _ := play(&planner.Plan{LeaderEpoch: 4, Moves: []planner.Move{forget}}, s, nil); !slices.Equal(lines, []string{"SetShare n1 at s7", "DeleteLoan l1 at l7"}) {
 		t.Errorf("forgetting: %q", lines)

@@ -1,0 +1,255 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reclaim"
+)
+
+// The reasons of adoptions, and of entries that are cleared.
+const (
+	ReasonLoanGone  = "LoanGone"  // the NodeShare names a loan that is not there
+	ReasonStrayPods = "StrayPods" // offline pods are on room that is at home
+)
+
+// Stray is a machine that the borrower uses although no loan says so.
+type Stray struct {
+	Node string
+	ID   fleet.NodeID
+	// Pool is where the machine is at home.
+	Pool fleet.PoolID
+	// Why names the loan that is gone, or the pods.
+	Why Why
+	// Held says what keeps the plan from making a loan of it; empty where it makes one.
+	Held string
+}
+
+// strayPods says in a sentence which offline pods are on room that is home.
+func strayPods(n *fleet.Node, pods []*fleet.Pod, part bool) string {
+	room := "which is home"
+	if part {
+		room = "on a socket that is home"
+	}
+	if len(pods) == 1 {
+		return fmt.Sprintf("offline pod %s is on machine %s, %s", pods[0].Name, n.Name, room)
+	}
+	return fmt.Sprintf("%d offline pods are on machine %s, %s, first %s", len(pods), n.Name, room, pods[0].Name)
+}
+
+// adopt makes loans again. A NodeShare and its loans are two records of one fact, and somebody may take one of them away; and pods may be on a
+// machine of which no record says that it is lent: its Node was deleted and made again, or the loan ended by hand. Either way the borrower uses a
+// parcel and nobody recalls it. The loan that is made for it begins with the notice, and everything else follows from it as from any other: time,
+// evictions, the ladder, a tide that turns.
+//
+// An entry of a share that gives the cells to their home says nothing that holds without its loan, and is cleared.
+func (m *maker) adopt() {
+	s := m.in.Snapshot
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		for k := range n.Share.Parcels {
+			if e := &n.Share.Parcels[k]; s.Orphaned(e) {
+				m.adoptOrphan(n, e)
+			}
+		}
+		m.adoptStrays(n)
+	}
+}
+
+// adoptOrphan makes the loan of an entry again, or clears the entry where the parcel is home.
+func (m *maker) adoptOrphan(n *fleet.Node, e *fleet.ShareParcel) {
+	s := m.in.Snapshot
+	if slices.ContainsFunc(m.loans[n.ID], func(l *fleet.Loan) bool { return !l.Phase.Ended() && fleet.Overlap(l.Cells, e.Cells) }) {
+		return // that loan's own steps bring the share in line
+	}
+	cells := slices.DeleteFunc(slices.Clone(e.Cells), func(c int) bool { return !slices.Contains(n.AllCells(), c) })
+	from, to := m.partiesOf(n, e)
+	m.used[n.ID] = "its NodeShare names loan " + string(e.Loan) + ", which is gone"
+	gone := fmt.Sprintf("the NodeShare of machine %s has cells %v in loan %s, which is gone", n.Name, e.Cells, e.Loan)
+	if from == "" || to == "" {
+		m.stray(n, from, Why{ReasonLoanGone, gone + ": no pool is known that the machine is at home in, or that borrows; to fix: create the pool again"}, "no pool")
+		return
+	}
+	if e.Holder == from || len(cells) == 0 {
+		if s.Loan(e.Loan) != nil {
+			return // another loan has the name; it is forgotten first
+		}
+		if s.Frozen != "" {
+			m.withhold("node "+n.Name, "clear "+string(e.Loan), "freeze: "+s.Frozen, Why{ReasonLoanGone, gone})
+			return
+		}
+		was := fleet.Loan{ID: e.Loan, UID: e.LoanUID, Node: n.ID, NodeName: n.Name, Cells: e.Cells, From: from, To: to, Epoch: e.Epoch}
+		m.propose(passAdopt, MoveClear, was, was, Why{ReasonLoanGone, gone + ": the entry is removed, since the machine is home"})
+		return
+	}
+	if n.Agentless() {
+		cells = n.AllCells() // no part of it can be told clean
+	}
+	why := Why{ReasonLoanGone, gone + ": it is made again, and the machine goes home"}
+	m.stray(n, from, why, m.adoptCells(n, from, to, cells, why))
+}
+
+// partiesOf are the home of an entry's cells and their borrower. Where the machine is in no pool by now, the entry tells; a holder that is no pool of
+// the other side stands for the first that is.
+func (m *maker) partiesOf(n *fleet.Node, e *fleet.ShareParcel) (from, to fleet.PoolID) {
+	s := m.in.Snapshot
+	class := func(id fleet.PoolID) fleet.Class {
+		if p := s.Pool(id); p != nil {
+			return p.Class
+		}
+		return ""
+	}
+	other := func(c fleet.Class) fleet.PoolID {
+		if i := slices.IndexFunc(s.Pools, func(p fleet.Pool) bool { return p.Class != c }); i >= 0 {
+			return s.Pools[i].ID
+		}
+		return ""
+	}
+	from = n.Pool
+	if from == "" && class(e.Holder) != "" {
+		from = cmp.Or(e.Next, other(class(e.Holder)))
+	}
+	side := class(from)
+	for _, id := range [...]fleet.PoolID{e.Holder, e.Next} {
+		if c := class(id); id != from && c != "" && c != side {
+			return from, id
+		}
+	}
+	if side == "" {
+		return from, ""
+	}
+	return from, other(side)
+}
+
+// stray notes a machine that is used without a loan, once; by is what keeps the plan from making one.
+func (m *maker) stray(n *fleet.Node, home fleet.PoolID, why Why, by string) {
+	if by != "" {
+		m.withholdOnce("node "+n.Name, "adopt", by, why)
+	}
+	if k := len(m.plan.Strays); k > 0 && m.plan.Strays[k-1].ID == n.ID {
+		return
+	}
+	m.plan.Strays = append(m.plan.Strays, Stray{Node: n.Name, ID: n.ID, Pool: home, Why: why, Held: by})
+}
+
+// adoptCells proposes a loan that begins with the notice, or says what holds it back.
+func (m *maker) adoptCells(n *fleet.Node, from, to fleet.PoolID, cells []int, why Why) (by string) {
+	s, o := m.in.Snapshot, m.in.Options
+	if slices.ContainsFunc(m.adopted[n.ID], func(c int) bool { return slices.Contains(cells, c) }) {
+		return "" // with another entry of the machine
+	}
+	pool := s.Pool(from)
+	switch {
+	case s.Frozen != "":
+		return "freeze: " + s.Frozen
+	case pool != nil && !pool.Mode.Acts():
+		return fmt.Sprintf("mode %s", pool.Mode)
+	case !s.Watching(o.Window):
+		return heldNewLeader
+	case pool != nil && m.recalledLately(pool) >= perMinute(pool) && (pool.Class != fleet.Online || m.lacking(m.ledgerOf(pool)).IsZero()):
+		return fmt.Sprintf("move budget: %d recalls a minute while there is time", perMinute(pool))
+	}
+	c := reclaim.Candidate{Node: n, Kind: fleet.KindSocket, Cells: cells, Capacity: n.CapacityOf(cells)}
+	if len(cells) == len(n.AllCells()) {
+		c.Kind = fleet.KindNode
+	}
+	after := m.newLoan(from, to, c)
+	notice := m.noticeOn(&after)
+	if s.FromOffline(&after) {
+		notice = reclaim.EmergencyNotice // nobody is told: online leaves by scale-in
+	}
+	deadline := s.At.Add(notice)
+	after = after.Adopt(s.At, deadline, deadline.Add(o.Drain+o.Clean), why.Message)
+	before := after
+	before.Phase, before.Epoch = "", 0
+	if m.propose(passAdopt, MoveAdopt, before, after, why) {
+		m.adopted[n.ID] = append(m.adopted[n.ID], cells...)
+	}
+	return ""
+}
+
+// adoptStrays finds offline work on room of a machine that is home, and adopts what it is on. What runs on idle room alone needs no parcel where an
+// agent confines it, and what ends already is waited for.
+func (m *maker) adoptStrays(n *fleet.Node) {
+	s := m.in.Snapshot
+	pool, borrower := s.Pool(n.Pool), borrowerOf(s)
+	if pool == nil || pool.Class != fleet.Online || borrower == "" || len(m.pods[n.ID]) == 0 {
+		return
+	}
+	away := m.awayCells(n)
+	var pods []*fleet.Pod
+	var cells []int
+	for _, p := range m.pods[n.ID] {
+		if p.Class != fleet.PodOffline || p.Deleting || p.Reclaimed && n.AgentAlive {
+			continue
+		}
+		on := n.AllCells()
+		if len(away) > 0 {
+			// The agent keeps offline pods on the cells that offline has. A pod that was given others has no place there.
+			on = slices.DeleteFunc(slices.Clone(p.Cells), func(c int) bool { return slices.Contains(away, c) || !slices.Contains(n.AllCells(), c) })
+		}
+		if len(on) > 0 {
+			pods, cells = append(pods, p), append(cells, on...)
+		}
+	}
+	if len(pods) == 0 {
+		return
+	}
+	why := Why{ReasonStrayPods, strayPods(n, pods, len(away) > 0)}
+	m.used[n.ID] = "offline pod " + pods[0].Name.String() + " is on it although it is home"
+	switch {
+	case !n.Ready:
+		m.stray(n, pool.ID, why, "a machine that is not ready")
+	case len(away) == 0:
+		m.stray(n, pool.ID, why, m.adoptCells(n, pool.ID, borrower, n.AllCells(), why))
+	default:
+		by := "" // of the last socket that is held back
+		for _, socket := range n.Sockets() {
+			if of := n.CellsOf(socket); fleet.Overlap(of, cells) {
+				by = cmp.Or(m.adoptCells(n, pool.ID, borrower, of, why), by)
+			}
+		}
+		m.stray(n, pool.ID, why, by)
+	}
+}
+
+// awayCells are the cells of a machine that are not simply at home: a loan that is under way has them, or an entry of the share that no loan answers for.
+func (m *maker) awayCells(n *fleet.Node) []int {
+	var out []int
+	for _, l := range m.loans[n.ID] {
+		if !l.Phase.Ended() {
+			out = append(out, l.Cells...)
+		}
+	}
+	for i := range n.Share.Parcels {
+		if e := &n.Share.Parcels[i]; e.Holder != n.Pool && m.in.Snapshot.Orphaned(e) {
+			out = append(out, e.Cells...)
+		}
+	}
+	return out
+}
+
+// together recalls a lent parcel of a machine of which this plan adopts another one. It reports whether that was the loan's step.
+func (m *maker) together(l *fleet.Loan) bool {
+	if len(m.adopted[l.Node]) == 0 {
+		return false
+	}
+	s, o := m.in.Snapshot, m.in.Options
+	deadline := s.At.Add(m.noticeOn(l))
+	after, err := l.Recall(s.At, deadline, deadline.Add(o.Drain+o.Clean), "another parcel of the machine goes home")
+	m.step(passFollow, MoveRecall, *l, after, err, "Together")
+	return true
+}
+
+// adoptAgain is what a loan becomes whose share says that it was adopted, after a crash between the two writes.
+func (m *maker) adoptAgain(l *fleet.Loan, e *fleet.ShareParcel) (fleet.Loan, error) {
+	s, o := m.in.Snapshot, m.in.Options
+	notice := m.noticeOn(l)
+	if s.FromOffline(l) {
+		notice = reclaim.EmergencyNotice
+	}
+	deadline := s.At.Add(notice)
+	return l.AdoptAgain(s.At, deadline, deadline.Add(o.Drain+o.Clean), e, "the parcel is used although no loan says so: the machine goes home")
+}
