@@ -1,7 +1,6 @@
 package deploy_test
 
 import (
-	"fmt"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -40,12 +39,19 @@ func TestTheControllerAloneWritesWhereALoanStands(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	patch := func(c dynamic.Interface, name, body string, sub ...string) error {
-		_, err := c.Resource(loans).Patch(ctx, name, types.MergePatchType, []byte(body), metav1.PatchOptions{}, sub...)
+	status := func(c dynamic.Interface, name, phase, vanished string) error {
+		t.Helper()
+		now, err := admin.Resource(loans).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := map[string]any{"phase": phase, "epoch": int64(3)}
+		if vanished != "" {
+			next["vanishedNodeUID"] = vanished
+		}
+		now.Object["status"] = next
+		_, err = c.Resource(loans).UpdateStatus(ctx, now, metav1.UpdateOptions{})
 		return err
-	}
-	status := func(c dynamic.Interface, name, phase, more string) error {
-		return patch(c, name, fmt.Sprintf(`{"status":{"phase":%q,"epoch":3%s}}`, phase, more), "status")
 	}
 	create("probe")
 	await(t, "the policy to take effect", func() bool { return apierrors.IsForbidden(status(admin, "probe", "Emptying", "")) })
@@ -69,7 +75,8 @@ func TestTheControllerAloneWritesWhereALoanStands(t *testing.T) {
 	}
 	// Whatever is no status is as it was.
 	create("b")
-	if err := patch(admin, "b", `{"metadata":{"annotations":{"`+v1alpha1.AnnotationRecall+`":"maintenance"}}}`); err != nil {
+	asks := []byte(`{"metadata":{"annotations":{"` + v1alpha1.AnnotationRecall + `":"maintenance"}}}`)
+	if _, err := admin.Resource(loans).Patch(ctx, "b", types.MergePatchType, asks, metav1.PatchOptions{}); err != nil {
 		t.Errorf("an operator asks for a recall: %v", err)
 	}
 	if err := admin.Resource(loans).Delete(ctx, "b", metav1.DeleteOptions{}); err != nil {
@@ -97,11 +104,11 @@ func TestTheControllerAloneWritesWhereALoanStands(t *testing.T) {
 			}
 		}
 		for _, c := range []struct {
-			more    string
-			refused bool
-		}{{"", true}, {`,"vanishedNodeUID":"u2"`, true}, {`,"vanishedNodeUID":""`, true}, {`,"vanishedNodeUID":"u1"`, false}} {
-			if err := status(controller, name, "Returned", c.more); apierrors.IsInvalid(err) != c.refused || !c.refused && err != nil {
-				t.Errorf("%s -> Returned%s: %v", phase, c.more, err)
+			vanished string
+			refused  bool
+		}{{"", true}, {"u2", true}, {name, true}, {"u1", false}} {
+			if err := status(controller, name, "Returned", c.vanished); apierrors.IsInvalid(err) != c.refused || !c.refused && err != nil {
+				t.Errorf("%s -> Returned, of machine %q: %v", phase, c.vanished, err)
 			}
 		}
 	}

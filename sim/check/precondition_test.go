@@ -132,7 +132,7 @@ var tried = map[string]struct{ guard, behind string }{
 	"SetMarks.UID":         {behind: "the share, which is read before a machine opens and goes with its machine"},
 	"SetMarks.LeaderEpoch": {behind: "the share, which is read before a machine opens"},
 
-	"SetShare before SetLoan":    {behind: "Repair: the share alone changes the holder"},
+	"SetShare before SetLoan":    {guard: "a share is written before its loan's phase"},
 	"CreateLoan before SetShare": {behind: "the share names the UID that the creation gives, and holds no parcel without"},
 	"SetShare before DeleteLoan": {behind: "the entry of a loan that ended changes no holder"},
 	// A plan may end after each write, and the next one is made from what is there. So what must follow says so itself: Drained, and the charge of a ledger.
