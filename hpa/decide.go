@@ -2,7 +2,6 @@ package hpa
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
@@ -19,10 +18,6 @@ func (z *sizer) decide(tg *Target, floors, reactive int32) {
 			tg.Limited = LimitedRate
 			z.note("cut to %d by the rate of scale-out", want)
 		}
-	}
-	if soon := min(z.most(tg.Likely, z.o.Defaults.Climb), want+max(1, want/10)); want > z.held && soon > want {
-		want = soon
-		z.note("%d, as the tide is likely to ask for as much within %s", want, ago(z.o.Defaults.Climb))
 	}
 	if r := z.o.Room; r > 0 && want > r {
 		want = r
@@ -78,18 +73,6 @@ func (z *sizer) shrink(tg *Target, want int32) (next, remember int32) {
 	if next > want {
 		z.note("%s by stabilisation: %s", heldOrEased(next == z.held), why)
 	}
-	if again := min(z.most(tg.Likely, z.o.Defaults.Again), z.held); again > next {
-		next = again
-		if next == z.held {
-			tg.Held = HeldStabilisation
-		}
-		z.note("%s, as the tide is likely to ask for %d within %s", heldOrEased(next == z.held), again, ago(z.o.Defaults.Again))
-	}
-	if z.swings(next) {
-		tg.Held = HeldStabilisation
-		z.note("held, as it scaled within %s and %d is no large step", ago(z.o.Defaults.Settle), next)
-		return z.held, want
-	}
 	if least := z.leastNow(); next < least {
 		next = least
 		tg.Limited = LimitedRate
@@ -99,25 +82,6 @@ func (z *sizer) shrink(tg *Target, want int32) (next, remember int32) {
 		z.note("eased to %d by the rate of scale-in", next)
 	}
 	return next, want
-}
-
-// most is the most that the tide is likely to ask for within a time. A scale-in below it would be taken back: it frees no machine for long enough to lend
-// it, and costs writes, a start and a move. A scale-out that stops short of it is followed by others, a replica at a time.
-func (z *sizer) most(likely []int32, within time.Duration) int32 {
-	soon := likely[:max(0, min(len(likely), int(within/z.o.Defaults.AheadStep)))]
-	if len(soon) == 0 {
-		return 0
-	}
-	return slices.Max(soon)
-}
-
-// swings reports whether a scale-in is a step of one replica, or of one in thirty, of a service that scaled a short time ago. After a scale-out it would hardly
-// last: going to and fro takes writes, starts and moves, and saves minutes of a replica. After a scale-in it waits for the next, and both are one.
-func (z *sizer) swings(next int32) bool {
-	if next >= z.held || z.held-next > max(1, z.held/30) {
-		return false
-	}
-	return slices.ContainsFunc(z.o.History, func(h Decision) bool { return h.From != z.held && z.now.Sub(h.At) < z.o.Defaults.Settle })
 }
 
 // leastNow is how far a scale-in may go now: by a share, or a few pods, below the most that ran within the last ShrinkWindow. What turns out
@@ -152,17 +116,16 @@ func (z *sizer) watched() bool {
 	return !since.IsZero() && z.now.Sub(since) >= z.o.Window
 }
 
-// stabilise returns the largest ask of the stabilisation window and under the last two tides, at most what runs. History that does not reach back over the window
+// stabilise returns the largest ask of the stabilisation window, at most what runs. History that does not reach back over the window
 // proves nothing; up to one cycle of it may be missing, since decisions come one a cycle.
 func (z *sizer) stabilise(want int32) (int32, string) {
 	window := z.o.Defaults.Stabilisation
-	agree := max(window, z.tideBefore())
 	next, at, oldest := want, z.now, z.now
 	for _, h := range z.o.History {
 		if h.At.Before(oldest) {
 			oldest = h.At
 		}
-		if h.At.After(z.now.Add(-agree)) && (h.Replicas > next || (h.Replicas == next && next > want && h.At.After(at))) {
+		if h.At.After(z.now.Add(-window)) && (h.Replicas > next || (h.Replicas == next && next > want && h.At.After(at))) {
 			next, at = h.Replicas, h.At
 		}
 	}
@@ -171,16 +134,6 @@ func (z *sizer) stabilise(want int32) (int32, string) {
 		return z.held, fmt.Sprintf("decisions are known for %s of %s", ago(known), ago(window))
 	}
 	return min(next, z.held), fmt.Sprintf("%d was wanted %s ago", next, ago(z.now.Sub(at)))
-}
-
-// tideBefore is how long ago the tide before the present one was made. A scale-in needs the agreement of both: a tide is noisy, and one low one, which
-// the next takes back, would pass for agreement during the whole of its five minutes.
-func (z *sizer) tideBefore() time.Duration {
-	age := z.now.Sub(z.t.Made)
-	if z.o.Defaults.Tides < 2 || z.t.Made.IsZero() || age < 0 || age > z.t.Step {
-		return 0 // no tide, or an old one: it proves nothing by itself
-	}
-	return age + z.t.Step
 }
 
 // fall reports whether the load fell faster than its history ever did. Such a fall is taken for a fault upstream of the service, whose end brings

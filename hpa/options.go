@@ -45,15 +45,6 @@ type Defaults struct {
 	Tolerance float64
 	// Stabilisation is how long every part must agree before a scale-in; used where the service says none.
 	Stabilisation time.Duration
-	// Settle is how long after a change of size a scale-in of a single replica, or of one in thirty, waits; negative for not at all.
-	Settle time.Duration
-	// Again is how far ahead a scale-in looks: replicas that the tide is likely to ask for again within it stay; negative for not at all.
-	Again time.Duration
-	// Climb is how far ahead a scale-out looks: replicas that the tide is likely to ask for within it are added at once, one or a tenth at most; negative for not
-	// at all.
-	Climb time.Duration
-	// Tides is how many tides must agree to a scale-in, 1 or 2.
-	Tides int
 	// RateWindow, RateFactor and RatePods bound what the reactive parts may add: in one window to at most the larger of
 	// RateFactor × the count at its start and RatePods more. Floors are not bounded: an operator's level, like a forecast, is meant.
 	RateWindow time.Duration
@@ -107,14 +98,6 @@ func Standard() Defaults {
 		ReadyDelay:    30 * time.Second,
 		CPUWindow:     time.Minute,
 
-		// Three stabilisation windows: bursts of the shipped traces come back within it more often than not, and it costs a quarter of an hour of a replica.
-		Settle: 15 * time.Minute,
-		// As far as a lending decision looks. A day of 30 small services has a fifth fewer scales with it, for 0.8 % of online's core-hours.
-		Again: time.Hour,
-		// Two steps of the tide: a service that rises by a replica every few minutes is written to half as often, for a thousandth of online's core-hours.
-		Climb: 10 * time.Minute,
-		// A tide is noisy: one low one, which the next takes back, would pass for agreement during the whole of its five minutes.
-		Tides: 2,
 		// Ebbs take hours. A fifth a minute follows any of them, and leaves a third of the replicas after one stabilisation window.
 		ShrinkWindow: time.Minute,
 		ShrinkShare:  0.2,
@@ -141,9 +124,6 @@ func Standard() Defaults {
 		AheadFor:          24 * time.Hour,
 	}
 }
-
-// Eager is without the rules that hold a scale-in, or add to a scale-out, so that a service is scaled less often: what they cost and bring is the difference.
-func Eager() Defaults { return Defaults{Settle: -1, Again: -1, Climb: -1, Tides: 1} }
 
 // resolved fills every zero field of the options for one service whose live rates average over a window.
 func (o Options) resolved(svc *fleet.Service, window time.Duration) Options {
@@ -203,14 +183,6 @@ func (d *Defaults) fill() {
 		if !(*f.have > 0) {
 			*f.have = *f.std
 		}
-	}
-	for _, f := range [...]struct{ have, std *time.Duration }{{&d.Settle, &std.Settle}, {&d.Again, &std.Again}, {&d.Climb, &std.Climb}} {
-		if *f.have == 0 {
-			*f.have = *f.std
-		}
-	}
-	if d.Tides <= 0 {
-		d.Tides = std.Tides
 	}
 	if d.ShrinkPods <= 0 {
 		d.ShrinkPods = std.ShrinkPods

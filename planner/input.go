@@ -73,8 +73,6 @@ type Options struct {
 	Rests reclaim.Rests
 	// Placement is the least that is taken to be lost of machines, as a fraction of what is asked for, since pods lie scattered: 0..1.
 	Placement float64
-	// Sizing are the figures of sizing that are not the standard ones; its Cycle is Interval.
-	Sizing hpa.Defaults
 }
 
 // DefaultOptions returns the figures used unless configured.

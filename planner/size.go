@@ -38,7 +38,6 @@ func (in *Input) sizeAgain(svc *fleet.Service, t *hpa.Target, more func(*hpa.Opt
 func (in *Input) sizeOne(svc *fleet.Service, o hpa.Options) hpa.Target {
 	s := in.Snapshot
 	o.History, o.Festivals = in.History[svc.ID], s.Festivals
-	o.WatchedSince, o.Window, o.Defaults = s.WatchedSince, in.Options.Window, in.Options.Sizing
-	o.Defaults.Cycle = in.Options.Interval
+	o.WatchedSince, o.Window, o.Defaults = s.WatchedSince, in.Options.Window, hpa.Defaults{Cycle: in.Options.Interval}
 	return hpa.Size(svc, in.Portraits[svc.ID], in.Tides[svc.ID], in.Live[svc.ID], s.At, o)
 }

@@ -30,8 +30,6 @@ type controllerOptions struct {
 	Lends bool
 	// Blind takes its forecast away: the load is said to stay as it is.
 	Blind bool
-	// Eager takes the rules away that scale a service less often.
-	Eager bool
 	// Target is a CPU target that all services state; 0 leaves sizing to their SLOs.
 	Target float64
 	// HoldFor is how long a fall that nothing confirms is held; 0 means the default.
@@ -148,9 +146,6 @@ func (l *leadership) ports() loop.Ports {
 func (c *controller) options() loop.Options {
 	o := loop.DefaultOptions()
 	o.Portrait.HoldFor = c.o.HoldFor
-	if c.o.Eager {
-		o.Planner.Sizing = hpa.Eager()
-	}
 	o.React = cmp.Or(time.Duration(c.w.b.Tick), planEvery)
 	switch {
 	case c.o.Blind:

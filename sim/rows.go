@@ -22,7 +22,6 @@ const (
 	AHPA       = "ahpa"
 	Reactive   = "springtide-reactive"
 	Springtide = "springtide"
-	Eager      = "springtide-eager"
 	Oracle     = "oracle"
 	OracleFree = "oracle-free"
 )
@@ -60,7 +59,7 @@ func (r *Row) Charted() bool {
 
 // Policies are the names of all policies.
 func Policies() []string {
-	return []string{Static, HPA, KEDA, CronHPA, DSP, PHPA, AWS, AHPA, Reactive, Springtide, Eager, Oracle, OracleFree}
+	return []string{Static, HPA, KEDA, CronHPA, DSP, PHPA, AWS, AHPA, Reactive, Springtide, Oracle, OracleFree}
 }
 
 // The targets that are swept, the default first.
@@ -103,8 +102,6 @@ func rowsOf(p string, availability float64) []Row {
 		return sweep(p, KnobUtilisation, utilisations)
 	case Reactive:
 		return []Row{{p, LendSpringtide, availability, KnobAvailability, true}, {p, LendNone, availability, KnobAvailability, true}}
-	case Eager:
-		return []Row{{p, LendSpringtide, availability, KnobAvailability, true}}
 	case Springtide:
 		others := slices.DeleteFunc(slices.Clone(availabilities), func(a float64) bool { return a == availability })
 		out := []Row{{p, LendSpringtide, availability, KnobAvailability, true}}
@@ -205,8 +202,8 @@ func lenderOf(name string) []Policy {
 func (r Row) controller(b *scenario.Built) *controllerOptions {
 	lends := r.Lender == LendSpringtide
 	switch r.Policy {
-	case Springtide, Eager, Reactive:
-		o := &controllerOptions{Lends: lends, Blind: r.Policy == Reactive, Eager: r.Policy == Eager}
+	case Springtide, Reactive:
+		o := &controllerOptions{Lends: lends, Blind: r.Policy == Reactive}
 		if r.Target != own(b) {
 			o.Quantile = r.Target / 100
 		}

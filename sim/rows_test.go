@@ -59,7 +59,6 @@ springtide+none availability 90
 springtide+none availability 97
 springtide+none availability 99
 springtide+tidalpool availability 95 *
-springtide-eager+springtide availability 95 *
 oracle+oracle *
 oracle-free+oracle *
 `

@@ -76,7 +76,7 @@ func atOnce(ctx context.Context, numbers []int, do func(ctx context.Context, i i
 func slowestFirst(rows []Row) []int {
 	var out, rest []int
 	for i, r := range rows {
-		if r.Policy == Springtide || r.Policy == Eager || r.Policy == Reactive || r.Policy == HPA && r.Lender == LendSpringtide {
+		if r.Policy == Springtide || r.Policy == Reactive || r.Policy == HPA && r.Lender == LendSpringtide {
 			out = append(out, i)
 		} else {
 			rest = append(rest, i)

@@ -17,7 +17,7 @@ const (
 )
 
 // palette are colours that stay apart for colour-blind readers and on grey screens; the first is Springtide's.
-var palette = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#000000", "#56b4e9", "#7b3f00", "#7f3fbf", "#8a8a00", "#8a8a8a", "#b00020", "#005f4b"}
+var palette = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#000000", "#56b4e9", "#7b3f00", "#7f3fbf", "#8a8a00", "#8a8a8a", "#b00020"}
 
 // axisTick is one label of an axis, at its pixel.
 type axisTick struct {
