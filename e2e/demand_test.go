@@ -59,6 +59,9 @@ func TestDemandIsNoticed(t *testing.T) {
 	if report.Demands.Count == 0 || report.Demands.P99Seconds == nil || report.Demands.P99WallSeconds == nil {
 		t.Errorf("the report says of demands: %+v", report.Demands)
 	}
+	if report.Returns.Count == 0 || report.Returns.P99Seconds == nil || report.Returns.P99WallSeconds == nil {
+		t.Errorf("room came home for pods that waited, and the report says of returns: %+v", report.Returns)
+	}
 }
 
 // waiting counts the pods of services that are not bound. The scheduler's back-off is by the wall, and the world's minutes are short.

@@ -112,7 +112,8 @@ func TestClaimOfWhatCameHome(t *testing.T) {
 	}
 }
 
-// TestPartsOfAMachineAreOfOneAnswer: what the table has of a machine is what [fleet.AccessOf] says of its share.
+// TestPartsOfAMachineAreOfOneAnswer: what the table has of a machine is what [fleet.AccessOf] says of its share, and the planner's table, which is made of a snapshot,
+// has room for as many pods of each side.
 func TestPartsOfAMachineAreOfOneAnswer(t *testing.T) {
 	all := pools{"web": {name: "web", class: fleet.Online, selector: labels.Everything()}, "batch": {name: "batch", class: fleet.Offline, selector: labels.Nothing()}}
 	states := []v1alpha1.ShareParcel{entry("x", "web", ""), entry("x", "web", "batch"), entry("x", "batch", ""), entry("x", "batch", "web"), entry("x", "gone", ""), entry("x", "gone", "web")}
@@ -125,6 +126,19 @@ func TestPartsOfAMachineAreOfOneAnswer(t *testing.T) {
 			access := fleet.AccessOf(&f, f.Share.Parcels, all.class)
 			if m.Closed != (place.Sides{Online: !access.Open(fleet.Online), Offline: !access.Open(fleet.Offline)}) {
 				t.Errorf("%v %v: the table has %+v", a, b, m.Closed)
+			}
+			scheduled, f := place.New(), f
+			m.ID, m.Allocatable, f.ID, f.Allocatable, f.Ready = "n", fleet.Resources{CPU: 8000, Memory: fleet.GiB, Pods: 100}, "n", fleet.Resources{CPU: 8000, Memory: fleet.GiB, Pods: 100}, true
+			scheduled.SetMachine(m)
+			planned := place.FromSnapshot(&fleet.Snapshot{Nodes: []fleet.Node{f}, Pools: []fleet.Pool{
+				{ID: "batch", Class: fleet.Offline, Scheduler: v1alpha1.SchedulerName}, {ID: "web", Class: fleet.Online, Scheduler: v1alpha1.SchedulerName}}})
+			for _, side := range []fleet.Class{fleet.Online, fleet.Offline} {
+				fits := func(x *place.Table) int64 {
+					return x.Fits(x.Class(place.Shape{Side: side, Requests: fleet.Resources{CPU: 1000}})).Total
+				}
+				if a, b := fits(scheduled), fits(planned); a != b {
+					t.Errorf("%v %v: the scheduler has room for %d %s pods, the planner for %d", m.Cells, f.Share.Parcels, a, side, b)
+				}
 			}
 			for _, c := range m.Cells {
 				if want := map[fleet.Class]place.Holder{fleet.Online: place.HeldOnline, fleet.Offline: place.HeldOffline, "": place.Moving}[access.Side(c.ID)]; c.Holder != want {

@@ -95,10 +95,10 @@ func (b *builder) machine(n *fleet.Node) Machine {
 	}
 	access := fleet.AccessOf(n, n.Parcels(b.loans[n.ID]), b.sideOfPool)
 	for _, c := range n.Cells {
-		m.Cells = append(m.Cells, Cell{Cell: c, Holder: holderOf(&access, c.ID)})
+		m.Cells = append(m.Cells, Cell{Cell: c, Holder: b.holderOf(n, &access, c.ID)})
 	}
 	if len(n.Cells) == 0 {
-		m.Holder = holderOf(&access, 0)
+		m.Holder = b.holderOf(n, &access, 0)
 	}
 	m.Closed = Sides{Online: !b.mayLand(n, &access, fleet.Online), Offline: !b.mayLand(n, &access, fleet.Offline)}
 	return m
@@ -118,11 +118,12 @@ func (b *builder) sideOfPool(id fleet.PoolID) fleet.Class {
 	return ""
 }
 
-// holderOf is the side that has a cell. One that moves holds what is there still; nothing more lands on it, since its machine is closed or [Moving].
-func holderOf(a *fleet.Access, cell int) Holder {
+// holderOf is the side that has a cell. One that moves holds what is there still; nothing more lands on it, since its machine is closed or [Moving]. No side has a cell
+// whose pool is gone.
+func (b *builder) holderOf(n *fleet.Node, a *fleet.Access, cell int) Holder {
 	side, moves := a.Holder(cell)
 	switch {
-	case moves && a.Open(side):
+	case moves && a.Open(side), side == "" && b.pools[n.Pool] != nil:
 		return Moving
 	case side == fleet.Online:
 		return HeldOnline
