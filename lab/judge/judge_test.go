@@ -426,6 +426,11 @@ var faults = []planted{
 		s.see(Gone{&Share{Node: "n2"}}, Gone{s.work("w1", "n2")})
 		s.pass(4 * time.Minute)
 	}, "loan l1"},
+	{rulePair, "a loan that ended while the share is lent", func(s *stage) {
+		s.lend()
+		s.see(s.loan("Returned").via("Emptying", "Lent", "Returned"))
+		s.pass(4 * time.Minute)
+	}, "nodeshare n2 loan l1"},
 	{rulePair, "a taint that is left", func(s *stage) {
 		n := s.node("n1")
 		n.HolderTaint = true

@@ -144,12 +144,7 @@ func (j *Judge) seeLoan(l *Loan) {
 	j.seeRecall(was, l)
 }
 
-func named(phase string) string {
-	if phase == "" {
-		return "no phase"
-	}
-	return phase
-}
+func named(phase string) string { return or(phase, "no phase") }
 
 // lostLoan judges the end of a loan's object.
 func (j *Judge) lostLoan(o *Loan) {

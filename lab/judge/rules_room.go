@@ -149,7 +149,9 @@ func (j *Judge) lookPairs(*Look) {
 				continue
 			case l == nil:
 				j.while(rulePair, "nodeshare "+name+" loan "+p.LoanName, spanPair, "holds cells %v for %s, and there is no loan %s", p.Cells, p.Holder, p.LoanName)
-			case l.Epoch > p.Epoch && l.Phase != "Returned" && l.Phase != "Cancelled":
+			case l.ended() && (p.Holder != l.From || p.Next != ""):
+				j.while(rulePair, "nodeshare "+name+" loan "+p.LoanName, spanPair, "has cells %v in the hand of %s (next %s), and the loan is %s", p.Cells, p.Holder, or(p.Next, "none"), l.Phase)
+			case l.Epoch > p.Epoch && !l.ended():
 				j.while(rulePair, "nodeshare "+name+" loan "+p.LoanName, spanPair, "is at epoch %d of the loan, which is at %d", p.Epoch, l.Epoch)
 			}
 			parcels[p.LoanUID] = true
@@ -238,7 +240,11 @@ func (j *Judge) lookWaits(*Look) {
 	for _, p := range waiting {
 		for _, node := range slices.Sorted(maps.Keys(free)) {
 			if p.Request.fits(free[node]) && p.selects(j.nodes[node].Labels) {
-				j.while(ruleWait, p.Ref.String(), spanWait, "waits, and node %s of its pool has room for it", node)
+				text := "waits, and node " + node + " of its pool has room for it"
+				if s := j.shareOf(j.nodes[node]); s != nil && len(s.Parcels) > 0 {
+					text += " (its NodeShare: " + s.inWords() + ")"
+				}
+				j.while(ruleWait, p.Ref.String(), spanWait, "%s", text)
 				break
 			}
 		}
