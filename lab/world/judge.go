@@ -57,6 +57,7 @@ type judging struct {
 	audit   string // file
 	truth   atomic.Pointer[[]byte]
 	found   *judge.Report
+	used    plane.Usage // of the process, at its end
 	// alone is since when (by the wall) no controller leads.
 	alone time.Time
 }
@@ -189,6 +190,7 @@ func (w *World) Judge() (*judge.Report, error) {
 	if g == nil || g.process == nil || g.found != nil {
 		return w.judgement(), nil
 	}
+	g.used, _ = plane.ProcessUsage("judge", g.process.pid())
 	if err := g.process.kill(syscall.SIGTERM); err != nil {
 		return nil, err
 	}

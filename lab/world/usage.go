@@ -30,5 +30,10 @@ func (w *World) processes() []plane.Usage {
 	for _, c := range w.controllers {
 		add("springtide "+c.id, c.pid())
 	}
+	if g := w.judging; g != nil && g.found != nil {
+		out = append(out, g.used)
+	} else if g != nil && g.process != nil {
+		add("judge", g.process.pid())
+	}
 	return out
 }
