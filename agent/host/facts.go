@@ -111,7 +111,7 @@ func newNodeFacts(n *corev1.Node) NodeFacts {
 // reclaimedOf reads idle capacity: reclaimed-cpu counts in thousandths of a core, since an extended resource is a whole number.
 func reclaimedOf(list corev1.ResourceList) fleet.Resources {
 	cpu, memory := list[v1alpha1.ResourceReclaimedCPU], list[v1alpha1.ResourceReclaimedMemory]
-	return fleet.Resources{CPU: fleet.MilliCPU(cpu.Value()), Memory: fleet.Bytes(memory.Value())}
+	return fleet.Resources{CPU: fleet.MilliCPU(facts.Count(&cpu)), Memory: fleet.Bytes(facts.Count(&memory))}
 }
 
 // newPodFacts reads what a pod says; place adds whose it is.

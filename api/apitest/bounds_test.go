@@ -54,6 +54,10 @@ func bounded(t *testing.T, path string, p *props) {
 		if p.Minimum == nil {
 			t.Errorf("%s: no minimum", path)
 		}
+		// What stands in a spec is reckoned with, and so is an epoch.
+		if p.Maximum == nil && (strings.Contains(path, ".spec") || strings.HasSuffix(path, "poch")) {
+			t.Errorf("%s: no maximum", path)
+		}
 	case p.Type == "array":
 		if p.MaxItems == nil {
 			t.Errorf("%s: no maxItems", path)

@@ -88,7 +88,7 @@ type CapacityQuotaSpec struct {
 
 // ResourceAmounts are amounts of capacity. An amount left out is 0.
 //
-// +kubebuilder:validation:XValidation:rule="(!has(self.cpu) || (isQuantity(string(self.cpu)) && !quantity(string(self.cpu)).isLessThan(quantity('0')))) && (!has(self.memory) || (isQuantity(string(self.memory)) && !quantity(string(self.memory)).isLessThan(quantity('0'))))",message="amounts must be quantities such as 12, 500m or 64Gi, and not negative"
+// +kubebuilder:validation:XValidation:rule="(!has(self.cpu) || (isQuantity(string(self.cpu)) && !quantity(string(self.cpu)).isLessThan(quantity('0')) && !quantity(string(self.cpu)).isGreaterThan(quantity('1G')))) && (!has(self.memory) || (isQuantity(string(self.memory)) && !quantity(string(self.memory)).isLessThan(quantity('0')) && !quantity(string(self.memory)).isGreaterThan(quantity('32Pi'))))",message="amounts must be quantities such as 12, 500m or 64Gi, not negative, and at most 1G cores and 32Pi of memory"
 type ResourceAmounts struct {
 	// CPU in cores, as in "12" or "500m".
 	// +kubebuilder:validation:XIntOrString

@@ -60,6 +60,7 @@ type NodeShareSpec struct {
 type ShareRest struct {
 	// TurnedBack is how many of the machine's last loans were turned back, one after another; each makes the rest twice as long, up to an hour.
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000000
 	TurnedBack int32 `json:"turnedBack"`
 	// Until is when the machine may be offered again.
 	Until metav1.Time `json:"until"`

@@ -167,6 +167,8 @@ type Cluster struct {
 	revision fleet.Revision
 	// newer are the objects where the last plan met the epoch of a newer leader, with what was refused.
 	newer map[protocol.Object]string
+	// dated are the times that the last snapshot did not believe.
+	dated []dated
 	// seen are the facts of the last snapshot, and seenAt what changes stood at before they were read.
 	seen   *fleet.Snapshot
 	seenAt int64

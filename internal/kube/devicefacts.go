@@ -81,7 +81,7 @@ func deviceAsksOf(spec *corev1.PodSpec) deviceAsks {
 			if a.implicit == nil {
 				a.implicit = map[string]int64{}
 			}
-			a.implicit[string(name)] = q.Value()
+			a.implicit[string(name)] = facts.Count(&q)
 		}
 	}
 	return a

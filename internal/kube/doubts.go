@@ -2,6 +2,9 @@ package kube
 
 import (
 	"fmt"
+	"maps"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,12 +17,12 @@ import (
 // doubt is a number of an object that is not believed: its field, what it says, and what becomes of it.
 type doubt struct {
 	field string
-	value int64
+	value any
 	then  string
 }
 
 func (d *doubt) String() string {
-	return fmt.Sprintf("%s is %d, which is not believed: %s", d.field, d.value, d.then)
+	return fmt.Sprintf("%s is %v, which is not believed: %s", d.field, d.value, d.then)
 }
 
 // notBelieved names a doubt on its object, in the log and in a count.
@@ -69,6 +72,59 @@ func (c *Cluster) tellDoubts(leader int64) {
 			c.doubtLoan(reference("NodeShare", &o.header), fmt.Sprintf("spec.parcels[%d].epoch", i), o.api.Spec.Parcels[i].Epoch)
 		}
 	}
+}
+
+// aheadSpan is how far ahead of this controller's clock a time may lie that says what happened: clocks run apart, and times are rounded up.
+const aheadSpan = 10 * time.Minute
+
+// restSpan and retrySpan are how far ahead the end of a rest of a machine, and of the back-off of a gang, may lie: both are an hour at most by default.
+const restSpan, retrySpan = 24 * time.Hour, 24 * time.Hour
+
+// past is a time of something that happened; zero where it lies ahead of now by more than clocks run apart. An object that says that it happened in
+// 2099 would be waited for until then.
+func (a *assembly) past(kind string, h *header, field string, t time.Time) time.Time {
+	return a.until(kind, h, field, t, aheadSpan)
+}
+
+// until is a time that lies ahead by no more than a span; zero where it does, and then it is named on its object.
+func (a *assembly) until(kind string, h *header, field string, t time.Time, span time.Duration) time.Time {
+	if !t.After(a.s.At.Add(span)) {
+		return t
+	}
+	a.doubts = append(a.doubts, dated{kind, h, doubt{field, t.UTC().Format(time.RFC3339), "it lies further ahead than it can, and counts as not set"}})
+	return time.Time{}
+}
+
+// dated is a doubt on a time, and the object that has it.
+type dated struct {
+	kind string
+	of   *header
+	doubt
+}
+
+// tellDated names the times that the snapshot did not believe, once when they begin or change.
+func (c *Cluster) tellDated() {
+	c.mu.Lock()
+	list := c.dated
+	c.mu.Unlock()
+	now := map[string]bool{}
+	for _, d := range list {
+		key := "dated " + d.kind + " " + d.of.Namespace + "/" + d.of.Name + " " + d.field
+		if now[key] = true; !c.reporter.news(key, d.String()) {
+			continue
+		}
+		switch d.kind {
+		case "ElasticService":
+			c.notBelieved(reference("ElasticService", d.of), d.doubt)
+		case "ElasticJob":
+			c.notBelieved(reference("ElasticJob", d.of), d.doubt)
+		case "CapacityQuota":
+			c.notBelieved(reference("CapacityQuota", d.of), d.doubt)
+		case "NodeShare":
+			c.notBelieved(reference("NodeShare", d.of), d.doubt)
+		}
+	}
+	maps.DeleteFunc(c.reporter.said, func(key, _ string) bool { return strings.HasPrefix(key, "dated ") && !now[key] })
 }
 
 // overwritten is what becomes of the epoch of a leader that is not believed.

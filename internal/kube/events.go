@@ -184,6 +184,7 @@ func (c *Cluster) tellTroubles(r *loop.Report) {
 	}
 	c.tellRefused(r)
 	c.tellDoubts(r.Snapshot.LeaderEpoch)
+	c.tellDated()
 	c.tellNewer()
 	c.tellStrays(r)
 	c.tellSkill(r)

@@ -44,9 +44,9 @@ func TestTenantEvents(t *testing.T) {
 		{"all at once", change(friday, t0, 1000), []string{"Short short of up to cpu=1 from", "Oversold ", "QuotaNotice cpu=0 online and cpu=1 offline", "QuotaNotice CapacityQuota train gives back cpu=1", "Burst "}},
 		{"other amounts, another hour", change(friday.Add(time.Hour), t0, 2000), nil},
 		{"another day", change(friday.Add(24*time.Hour), t0, 2000), []string{"Short "}},
-		{"another notice", change(friday.Add(24*time.Hour), t0.Add(time.Hour), 2000), []string{"QuotaNotice cpu=0", "QuotaNotice CapacityQuota"}},
+		{"another notice", change(friday.Add(24*time.Hour), t0.Add(5*time.Minute), 2000), []string{"QuotaNotice cpu=0", "QuotaNotice CapacityQuota"}},
 		{"parcels", func(rep *loop.Report) {
-			rep.Plan.Division.Shares = []quota.Share{{Tenant: "train", OverSince: friday, Deadline: friday.Add(time.Minute),
+			rep.Plan.Division.Shares = []quota.Share{{Tenant: "train", OverSince: t0.Add(8 * time.Minute), Deadline: friday.Add(time.Minute),
 				Parcels: []quota.ParcelShare{{Class: fleet.ParcelClass{Kind: fleet.KindNode, GPUModel: "H100"}, Used: 3, Over: 1}}}}
 		}, []string{"QuotaNotice its offline work is to leave 1 of 3 Node/H100 by", "QuotaNotice CapacityQuota train leaves 1 of 3 Node/H100 by"}},
 		{"nothing", nil, nil},

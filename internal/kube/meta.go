@@ -21,11 +21,8 @@ func podRequests(spec *corev1.PodSpec) fleet.Resources {
 
 // amounts turns amounts of the API into amounts of the fleet. The API bounds CPU and memory alone; Pods is left without a bound.
 func amounts(a *v1alpha1.ResourceAmounts) fleet.Resources {
-	return fleet.Resources{
-		CPU:    fleet.MilliCPU(a.CPU.MilliValue()),
-		Memory: fleet.Bytes(a.Memory.Value()),
-		GPU:    a.GPU,
-	}
+	cpu, memory := facts.Sum(&a.CPU, &a.Memory)
+	return fleet.Resources{CPU: cpu, Memory: memory, GPU: a.GPU}
 }
 
 // apiAmounts turns amounts of the fleet into those of the API.

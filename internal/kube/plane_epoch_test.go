@@ -5,17 +5,22 @@ package kube
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
@@ -238,5 +243,87 @@ func TestPlaneEpochsOfOthers(t *testing.T) {
 	// Its stamp holds for its own Lease.
 	if w, ok := anew.deployments.get("default", id); !ok || w.leader != (leaderStamp{anew.epoch, anew.leaseUID}) {
 		t.Errorf("the target carries %+v", w.leader)
+	}
+}
+
+// TestPlaneTwoInstallations: of two installations in one cluster the one that works stays, the other one waits and says so, and takes over once the first
+// one is gone. The targets carry the stamps of the first.
+func TestPlaneTwoInstallations(t *testing.T) {
+	p := newPlane(t)
+	id := "two-" + rand.String(5)
+	p.machineOf(t, id, "web") // a pool
+	stop := p.leadUntil(t)
+	svc := p.app(t, id+"-app", 2, "Scale")
+
+	cfg, err := clientcmd.BuildConfigFromFlags("", os.Getenv("SPRINGTIDE_TEST_KUBECONFIG"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := New(cfg, Options{Namespace: "springtide-" + id, Identity: id, Clock: wallClock{}, Log: slog.Default()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.tolerate(t, func() error {
+		_, err := p.core.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "springtide-" + id}}, metav1.CreateOptions{})
+		return err
+	})
+	if err := second.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	q := &plane{Cluster: second, core: p.core, dyn: p.dyn}
+	ctx, cancel := context.WithCancel(t.Context())
+	leading, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- second.Lead(ctx, func(ctx context.Context, _ int64) error {
+			close(leading)
+			<-ctx.Done()
+			return nil
+		})
+	}()
+	until(t, "the event that names both", func() bool {
+		list, err := p.core.CoreV1().Events("springtide-"+id).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=" + v1alpha1.EventAnotherInstallation})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list.Items) > 0 && strings.Contains(list.Items[0].Message, ourNamespace)
+	})
+	if r := p.scale(t, svc); r.Outcome != loop.Done {
+		t.Errorf("the first one: %+v", r)
+	}
+	select {
+	case <-leading:
+		t.Fatal("both lead")
+	default:
+	}
+	stop()
+	select {
+	case <-leading:
+	case err := <-ended:
+		t.Fatal(err)
+	case <-time.After(time.Minute):
+		t.Fatal("the second one does not take over")
+	}
+	if r := q.scale(t, svc); r.Outcome != loop.Done {
+		t.Errorf("the second one: %+v", r)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPlaneAmountsBeyondBelief: a quota of more than any fleet has is refused where it is written.
+func TestPlaneAmountsBeyondBelief(t *testing.T) {
+	p := newPlane(t)
+	for _, amount := range []string{"10P", "10000000000000000", "1e300", "9223372036854775807"} {
+		q := &v1alpha1.CapacityQuota{ObjectMeta: metav1.ObjectMeta{Name: "q-" + rand.String(5)}}
+		q.Spec.Guarantee.CPU = resource.MustParse(amount)
+		u, err := encode(gvrQuotas, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.dyn.Resource(gvrQuotas).Create(t.Context(), u, metav1.CreateOptions{}); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "at most 1G cores") {
+			t.Errorf("%s cores: %v", amount, err)
+		}
 	}
 }

@@ -25,14 +25,14 @@ func (c *Cluster) Snapshot(ctx context.Context) (*fleet.Snapshot, error) {
 	}
 	c.checkRivals()
 	before := c.changes.Load()
-	s, err := c.observe()
+	s, dated, err := c.observed()
 	if err != nil {
 		return nil, err
 	}
 	kept := *s // the loop numbers the snapshot that it gets
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.seen, c.seenAt = &kept, before
+	c.seen, c.seenAt, c.dated = &kept, before, dated
 	c.revision++
 	s.Revision = c.revision
 	return s, nil
@@ -53,12 +53,18 @@ func (c *Cluster) fresh() (*fleet.Snapshot, error) {
 
 // observe is Snapshot without counting a revision.
 func (c *Cluster) observe() (*fleet.Snapshot, error) {
+	s, _, err := c.observed()
+	return s, err
+}
+
+// observed is observe, with the times that were not believed.
+func (c *Cluster) observed() (*fleet.Snapshot, []dated, error) {
 	if missing := c.unsynced(); len(missing) > 0 {
-		return nil, fmt.Errorf("kube: %s not read yet", strings.Join(missing, ", "))
+		return nil, nil, fmt.Errorf("kube: %s not read yet", strings.Join(missing, ", "))
 	}
 	a := newAssembly(c)
 	if err := a.readable(); err != nil {
-		return nil, fmt.Errorf("kube: %w", err)
+		return nil, nil, fmt.Errorf("kube: %w", err)
 	}
 	a.addPools()
 	a.addNodes()
@@ -77,7 +83,7 @@ func (c *Cluster) observe() (*fleet.Snapshot, error) {
 	}
 	a.refuse()
 	a.s.Sort()
-	return a.s, nil
+	return a.s, a.doubts, nil
 }
 
 // refuse puts what was found wrong with pools and tenants into the snapshot.
@@ -103,6 +109,8 @@ type assembly struct {
 	wall time.Time
 	// leads is what this process leads by.
 	leads leadership
+	// doubts are times that are not believed.
+	doubts []dated
 	// stamped are the targets that carried its stamp.
 	stamped map[types.UID]bool
 	notes
@@ -243,6 +251,10 @@ func (a *assembly) addNodes() {
 		switch s, ok := a.c.shares.get("", f.Name); {
 		case ok && s.facts.node == n.ID:
 			n.Share = s.facts.share
+			n.Share.Rest.Until = a.until("NodeShare", &s.header, "spec.rest.until", n.Share.Rest.Until, restSpan)
+			n.Share.Evicted = slices.DeleteFunc(slices.Clone(n.Share.Evicted), func(e fleet.AgentEviction) bool {
+				return a.past("NodeShare", &s.header, "status.evictions", e.At).IsZero()
+			})
 			if s.facts.byAgent {
 				n.Share.Parcels = slices.Clone(n.Share.Parcels)
 				for i := range n.Share.Parcels {

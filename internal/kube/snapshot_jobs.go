@@ -24,6 +24,14 @@ func (a *assembly) addJobs() {
 	for _, f := range all {
 		j := f.facts.job
 		j.Created = a.at(f.CreationTimestamp.Time)
+		j.Gang.Since = a.past("ElasticJob", &f.header, "status.gang.since", j.Gang.Since)
+		j.Gang.RetryAt = a.until("ElasticJob", &f.header, "status.gang.retryTime", j.Gang.RetryAt, retrySpan)
+		if j.LastCheckpoint.OK {
+			j.LastCheckpoint.OK = !a.past("ElasticJob", &f.header, v1alpha1.AnnotationCheckpoint, j.LastCheckpoint.Value).IsZero()
+		}
+		if j.LastRecalled.OK {
+			j.LastRecalled.OK = !a.past("ElasticJob", &f.header, "status.lastRecallTime", j.LastRecalled.Value).IsZero()
+		}
 		j.Members = slices.Clone(j.Members)
 		for i := range j.Members {
 			j.Members[i].Listed = listed(f, j.Members[i].Role)

@@ -37,6 +37,10 @@ func (a *assembly) addServices() {
 	for _, f := range all {
 		s := f.facts.service
 		s.Created = a.at(f.CreationTimestamp.Time)
+		s.Takeovers.Last = a.past("ElasticService", &f.header, "status.takeovers.lastTime", s.Takeovers.Last)
+		if s.Resized.OK {
+			s.Resized.OK = !a.past("ElasticService", &f.header, "status.recommendation.appliedTime", s.Resized.Value).IsZero()
+		}
 		w := a.target(&f.facts)
 		if w != nil {
 			a.observeTarget(&s, f, w)
@@ -103,7 +107,7 @@ func (a *assembly) observeTarget(s *fleet.Service, f *ownService, w *workloadFac
 		by := foreignWriter(w.writers)
 		s.ForeignWriter = by.manager
 		if by.manager != "" {
-			s.Takeovers = s.Takeovers.Taken(by.manager, by.at, f.facts.scaled)
+			s.Takeovers = s.Takeovers.Taken(by.manager, by.at, a.past("ElasticService", &f.header, "status.lastScaleTime", f.facts.scaled))
 		}
 	}
 }

@@ -19,6 +19,8 @@ func (a *assembly) addTenants() {
 	index := make(map[fleet.TenantID]int, len(all))
 	for i, f := range all {
 		t := f.facts.tenant
+		t.OverSince = a.past("CapacityQuota", &f.header, "status.overSince", t.OverSince)
+		t.BurstSince = a.past("CapacityQuota", &f.header, "status.burstSince", t.BurstSince)
 		index[t.ID] = i
 		a.s.Tenants = append(a.s.Tenants, t)
 		if f.facts.problem != "" {

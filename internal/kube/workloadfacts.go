@@ -122,8 +122,8 @@ type scalerFacts struct {
 func newHPAFacts(h *autoscalingv2.HorizontalPodAutoscaler) *scalerFacts {
 	f := &scalerFacts{header: headerOf(h), min: replicasOf(h.Spec.MinReplicas), max: h.Spec.MaxReplicas, leader: stampOn(h),
 		target: targetKey{h.Namespace, h.Spec.ScaleTargetRef.Kind, h.Spec.ScaleTargetRef.Name}}
-	if n, err := strconv.ParseInt(h.Annotations[v1alpha1.AnnotationAdopted], 10, 32); err == nil {
-		f.adopted = fleet.KnownAt(int32(n), timeOf(&h.CreationTimestamp))
+	if n, err := strconv.ParseInt(h.Annotations[v1alpha1.AnnotationAdopted], 10, 32); err == nil && n >= 0 {
+		f.adopted = fleet.KnownAt(min(int32(n), h.Spec.MaxReplicas), timeOf(&h.CreationTimestamp)) // more would be refused
 	}
 	if owner := metav1.GetControllerOf(h); owner != nil && owner.Kind == "ScaledObject" {
 		f.parent = owner.Name

@@ -38,23 +38,23 @@ func requestsOf(p *corev1.Pod) request {
 
 // split sorts a list of resources into those that have columns of their own and the others.
 func split(list corev1.ResourceList) request {
-	r := request{resources: facts.Resources(list), ephemeral: fleet.Bytes(list.StorageEphemeral().Value())}
+	r := request{resources: facts.Resources(list), ephemeral: fleet.Bytes(facts.Count(list.StorageEphemeral()))}
 	var more, gpus map[string]int64
 	for name, q := range list {
 		switch {
 		case strings.HasSuffix(string(name), facts.GPUSuffix):
-			if q.Value() != 0 {
+			if n := facts.Count(&q); n != 0 {
 				if gpus == nil {
 					gpus = map[string]int64{}
 				}
-				gpus[string(name)] = q.Value()
+				gpus[string(name)] = n
 			}
 		case name == corev1.ResourceCPU, name == corev1.ResourceMemory, name == corev1.ResourcePods, name == corev1.ResourceEphemeralStorage:
-		case q.Value() != 0:
+		case !q.IsZero():
 			if more == nil {
 				more = map[string]int64{}
 			}
-			more[string(name)] = q.Value()
+			more[string(name)] = facts.Count(&q)
 		}
 	}
 	if more != nil {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/scheduler/host/queue"
 )
 
@@ -67,7 +68,8 @@ func newTenants() *tenants {
 }
 
 func amountsOf(a *v1alpha1.ResourceAmounts) amount {
-	return amount{cpu: a.CPU.MilliValue(), memory: a.Memory.Value(), gpu: a.GPU}
+	cpu, memory := facts.Sum(&a.CPU, &a.Memory)
+	return amount{cpu: int64(cpu), memory: int64(memory), gpu: a.GPU}
 }
 
 // setQuota takes a quota over, and reports whether namespaces may have changed their tenant.

@@ -24,17 +24,17 @@ const GPUSuffix = "/gpu"
 // LabelGPUModel is set by the GPU feature discovery.
 const LabelGPUModel = "nvidia.com/gpu.product"
 
-// Resources turns a list of quantities into amounts. A fraction of a millicore counts as a whole one (MilliValue rounds up), so that
+// Resources turns a list of quantities into amounts. A fraction of a millicore counts as a whole one (rounded up), so that
 // requests are never understated.
 func Resources(list corev1.ResourceList) fleet.Resources {
 	r := fleet.Resources{
-		CPU:    fleet.MilliCPU(list.Cpu().MilliValue()),
-		Memory: fleet.Bytes(list.Memory().Value()),
-		Pods:   list.Pods().Value(),
+		CPU:    fleet.MilliCPU(Milli(list.Cpu())),
+		Memory: fleet.Bytes(Count(list.Memory())),
+		Pods:   Count(list.Pods()),
 	}
 	for name, q := range list {
 		if strings.HasSuffix(string(name), GPUSuffix) {
-			r.GPU += q.Value()
+			r.GPU += Count(&q)
 		}
 	}
 	return r
@@ -180,7 +180,7 @@ func distancesOf(zones []any, at map[string]int) [][]int {
 			cost, _ := c.(map[string]any)
 			name, _ := cost["name"].(string)
 			n, err := strconv.Atoi(text(cost["value"]))
-			if to, ok := at[name]; ok && err == nil && n > 0 && row[to] == 0 {
+			if to, ok := at[name]; ok && err == nil && n > 0 && n <= mostDistance && row[to] == 0 {
 				row[to] = n
 				known++
 			}
@@ -271,7 +271,7 @@ func socketAttribute(zone map[string]any) (int, bool) {
 	for _, name := range []string{"socket", "springtide.dev/socket"} {
 		if value := attribute(zone, name); value != "" {
 			n, err := strconv.Atoi(value)
-			return n, err == nil && n >= 0
+			return n, err == nil && n >= 0 && n <= mostCellID
 		}
 	}
 	return 0, false
@@ -288,9 +288,12 @@ func text(v any) string {
 	return ""
 }
 
+// mostCellID is the largest number of a cell or a socket, as in NodeShare; mostDistance is the largest distance between two that firmware can state.
+const mostCellID, mostDistance = 1023, 254
+
 // trailingNumber reads the 3 of "node-3".
 func trailingNumber(s string) (int, bool) {
 	digits := s[len(strings.TrimRight(s, "0123456789")):]
 	n, err := strconv.Atoi(digits)
-	return n, err == nil
+	return n, err == nil && n <= mostCellID
 }
