@@ -31,6 +31,8 @@ func TestBounds(t *testing.T) {
 		{"its own, with a burst", func(_, a, _ *fleet.Tenant) {
 			a.BorrowingLimit, a.Burst = limit(10), fleet.Burst{Percent: 20, Duration: time.Hour}
 		}, 70, "a 70"},
+		{"its own, with a burst for no time", func(_, a, _ *fleet.Tenant) { a.BorrowingLimit, a.Burst = limit(10), fleet.Burst{Percent: 20} }, 60, "a 60"},
+		{"its own, with a burst by no share", func(_, a, _ *fleet.Tenant) { a.BorrowingLimit, a.Burst = limit(10), fleet.Burst{Duration: time.Hour} }, 60, "a 60"},
 		{"its own, in a slice", func(_, a, _ *fleet.Tenant) { a.BorrowingLimit, a.Slices = limit(10), night }, 210, "a 210"},
 		{"one above", func(company, _, _ *fleet.Tenant) { company.BorrowingLimit = limit(5) }, 105, "company 105"},
 		{"one above that passes on slices", func(company, a, _ *fleet.Tenant) {
