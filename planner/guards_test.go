@@ -358,3 +358,73 @@ func TestEachPodOfADrainingMachine(t *testing.T) {
 		t.Errorf("notices %+v, want one for the pod that was not told, by the first loan", p.Notices)
 	}
 }
+
+// A loan that takes its step, or waits, hides none that follows it.
+func TestEachLoanIsFollowed(t *testing.T) {
+	for name, bend := range map[string]func(w *world, first *fleet.Loan){
+		"its machine is gone":     func(w *world, first *fleet.Loan) { first.Node = "uid-gone" },
+		"it is over":              func(_ *world, first *fleet.Loan) { first.Phase = fleet.Cancelled },
+		"it is to be repaired":    func(w *world, _ *fleet.Loan) { w.s.Nodes[0].Share.Parcels[0].Epoch = 9 },
+		"its pool is gone":        func(_ *world, first *fleet.Loan) { first.From = "gone" },
+		"an operator asks for it": func(_ *world, first *fleet.Loan) { first.Asked = "maintenance" },
+		"online borrowed it": func(w *world, first *fleet.Loan) {
+			w.s.Nodes[0].Pool, first.From, first.To, w.s.Nodes[0].Share.Parcels[0].Holder = "offline", "offline", "online", "online"
+		},
+		"it waits for nothing": func(*world, *fleet.Loan) {},
+		"it never had its share": func(w *world, first *fleet.Loan) {
+			first.Phase, w.s.Nodes[0].Share.Parcels[0].Loan = fleet.Emptying, "another"
+		},
+		"it empties and is frozen": func(w *world, first *fleet.Loan) { first.Phase, w.s.Frozen = fleet.Emptying, "a change" },
+	} {
+		w := newWorld(4)
+		w.loan(0, fleet.Lent, 2)
+		w.loan(2, fleet.Draining, 2).Node = "uid-vanished"
+		bend(w, &w.s.Loans[0])
+		p := Make(w.input())
+		stepped := slices.ContainsFunc(p.Moves, func(m Move) bool { return m.Kind == MoveNodeGone && m.Before.ID == "loan-m02" })
+		withheld := slices.ContainsFunc(p.Withheld, func(x Withheld) bool { return x.Subject == "loan loan-m02" })
+		if frozen := w.s.Frozen != ""; stepped == frozen || withheld != frozen {
+			t.Errorf("%s: the next loan steps %t, is withheld %t", name, stepped, withheld)
+		}
+	}
+}
+
+// A machine is occupied by online pods where online keeps nothing of it; what others than online lend, or a machine that is gone, is not.
+func TestWhatOnlineOccupies(t *testing.T) {
+	for name, c := range map[string]struct {
+		bend func(w *world, l *fleet.Loan)
+		want bool
+	}{
+		"a pod is on it":               {func(*world, *fleet.Loan) {}, true},
+		"no pod is on it":              {func(w *world, _ *fleet.Loan) { w.s.Pods = nil }, false},
+		"an offline pod is on it":      {func(w *world, _ *fleet.Loan) { w.s.Pods = nil; w.worker(3, 0) }, false},
+		"online keeps a socket":        {func(w *world, l *fleet.Loan) { w.s.Loans[0].Kind, w.s.Loans[0].Cells = fleet.KindSocket, []int{2, 3} }, false},
+		"its pool is gone":             {func(_ *world, l *fleet.Loan) { l.From = "gone" }, false},
+		"its pool is one of offline's": {func(_ *world, l *fleet.Loan) { l.From = "offline" }, false},
+		"the machine is gone":          {func(w *world, _ *fleet.Loan) { w.s.Nodes = w.s.Nodes[:3] }, false},
+	} {
+		w := newWorld(4).service("web", 1, 3, 1, 4)
+		l := *w.loan(3, fleet.Emptying, 1)
+		c.bend(w, &l)
+		in := w.input()
+		if got := newMaker(&in).occupied(&l); got != c.want {
+			t.Errorf("%s: occupied %t", name, got)
+		}
+	}
+}
+
+// A machine without an agent on which an online pod landed late comes home by a whole notice, and what pods and node side need after it.
+func TestTheRecallForALateBind(t *testing.T) {
+	w := newWorld(4).service("web", 1, 3, 1, 4)
+	w.loan(3, fleet.Lent, 2)
+	w.s.Nodes[3].AgentAlive, w.s.Nodes[3].AgentKnown = false, false
+	in := w.input()
+	p := made(in)
+	i := slices.IndexFunc(p.Moves, func(m Move) bool { return m.Kind == MoveRecall && m.Before.ID == "loan-m03" })
+	if i < 0 {
+		t.Fatalf("no recall: %+v", p.Moves)
+	}
+	if l := p.Moves[i].After; !l.Deadline.Equal(t0.Add(2*time.Minute)) || !l.Due.Equal(l.Deadline.Add(in.Options.Drain+in.Options.Clean)) {
+		t.Errorf("deadline %s, due %s", l.Deadline, l.Due)
+	}
+}
