@@ -95,12 +95,13 @@ func TestDriftCounts(t *testing.T) {
 		bend func(w *world, l *fleet.Loan, e *fleet.ShareParcel)
 		want int
 	}{
-		"they agree":       {func(*world, *fleet.Loan, *fleet.ShareParcel) {}, 0},
-		"another holder":   {func(_ *world, _ *fleet.Loan, e *fleet.ShareParcel) { e.Holder = "x" }, 1},
-		"another next":     {func(_ *world, _ *fleet.Loan, e *fleet.ShareParcel) { e.Next = "x" }, 1},
-		"another epoch":    {func(_ *world, _ *fleet.Loan, e *fleet.ShareParcel) { e.Epoch++ }, 1},
-		"the loan is over": {func(_ *world, l *fleet.Loan, _ *fleet.ShareParcel) { l.Phase = fleet.Returned }, 0},
-		"no entry":         {func(w *world, _ *fleet.Loan, _ *fleet.ShareParcel) { w.s.Nodes[1].Share.Parcels = nil }, 1},
+		"they agree":              {func(*world, *fleet.Loan, *fleet.ShareParcel) {}, 0},
+		"another holder":          {func(_ *world, _ *fleet.Loan, e *fleet.ShareParcel) { e.Holder = "x" }, 1},
+		"another next":            {func(_ *world, _ *fleet.Loan, e *fleet.ShareParcel) { e.Next = "x" }, 1},
+		"another epoch":           {func(_ *world, _ *fleet.Loan, e *fleet.ShareParcel) { e.Epoch++ }, 1},
+		"the loan is over":        {func(_ *world, l *fleet.Loan, e *fleet.ShareParcel) { l.Phase, e.Holder = fleet.Returned, l.From }, 0},
+		"it is over, and is lent": {func(_ *world, l *fleet.Loan, _ *fleet.ShareParcel) { l.Phase = fleet.Returned }, 1},
+		"no entry":                {func(w *world, _ *fleet.Loan, _ *fleet.ShareParcel) { w.s.Nodes[1].Share.Parcels = nil }, 1},
 		"no entry, and over": {func(w *world, l *fleet.Loan, _ *fleet.ShareParcel) {
 			w.s.Nodes[1].Share.Parcels, l.Phase = nil, fleet.Returned
 		}, 0},

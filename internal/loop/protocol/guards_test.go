@@ -174,7 +174,11 @@ func TestWhatForgettingClears(t *testing.T) {
 		bend func(f *fleet.Snapshot)
 		want []string
 	}{
-		"its entry":                     {func(*fleet.Snapshot) {}, []string{"SetShare n1 at s7", "DeleteLoan l1 at l7"}},
+		"its entry":           {func(*fleet.Snapshot) {}, []string{"SetShare n1 at s7", "DeleteLoan l1 at l7"}},
+		"the borrower has it": {func(f *fleet.Snapshot) { f.Nodes[0].Share.Parcels[0].Holder = "batch" }, []string{"DeleteLoan l1 at l7"}},
+		"of cells that are not there": {func(f *fleet.Snapshot) {
+			f.Nodes[0].Share.Parcels[0].Holder, f.Nodes[0].Share.Parcels[0].Cells = "batch", []int{9}
+		}, []string{"SetShare n1 at s7", "DeleteLoan l1 at l7"}},
 		"no entry":                      {func(f *fleet.Snapshot) { f.Nodes[0].Share.Parcels[0].LoanUID = "lu9" }, []string{"DeleteLoan l1 at l7"}},
 		"no share":                      {func(f *fleet.Snapshot) { f.Nodes[0].Share.Exists = false }, []string{"DeleteLoan l1 at l7"}},
 		"a machine of the name":         {func(f *fleet.Snapshot) { f.Nodes[0].ID = "u9" }, []string{"DeleteLoan l1 at l7"}},
@@ -183,6 +187,7 @@ func TestWhatForgettingClears(t *testing.T) {
 	} {
 		f := versioned()
 		f.Loans[0].Phase = fleet.Returned
+		f.Nodes[0].Share.Parcels[0].Holder, f.Nodes[0].Share.Parcels[0].Next = "web", ""
 		c.bend(f)
 		f.Sort()
 		forget := planner.Move{Kind: planner.MoveForget, Before: f.Loans[0], After: f.Loans[0], Node: "n1"}
