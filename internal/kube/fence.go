@@ -271,9 +271,25 @@ type fencedLock struct {
 func (l *fencedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	r, raw, err := l.Interface.Get(ctx)
 	if err == nil {
+		boundRecord(r)
 		l.f.read(r)
 	}
 	return r, raw, err
+}
+
+// The most that is believed of a Lease. The election waits for as long as the Lease says, and adds one to its transitions, which the API server takes as
+// an int32 that is not negative: one number written by hand would keep every process from leading for ever.
+const (
+	mostLeaseSeconds = 60      // four times the duration that ours are written with
+	mostTransitions  = 1 << 30 // one a second for 34 years
+)
+
+// boundRecord bounds what the election reads of a Lease. The count of leaderships does not fall by it: the epoch is noted on the Lease too.
+func boundRecord(r *resourcelock.LeaderElectionRecord) {
+	r.LeaseDurationSeconds = min(r.LeaseDurationSeconds, mostLeaseSeconds)
+	if r.LeaderTransitions < 0 || r.LeaderTransitions > mostTransitions {
+		r.LeaderTransitions = 0
+	}
 }
 
 func (l *fencedLock) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) error {

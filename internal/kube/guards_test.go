@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -258,6 +259,9 @@ func TestAnAgentLivesByRenewals(t *testing.T) {
 		want  bool
 	}{
 		"just seen":                 {agentOf(now, 10), 9 * time.Second, true},
+		"says 68 years":             {agentOf(now, math.MaxInt32), 4 * time.Minute, true},
+		"said 68 years":             {agentOf(now, math.MaxInt32), 6 * time.Minute, false},
+		"says less than nothing":    {agentOf(now, math.MinInt32), time.Second, false},
 		"not seen for longer":       {agentOf(now, 10), 12 * time.Second, false},
 		"its clock is behind":       {agentOf(now.Add(-time.Hour), 10), 9 * time.Second, true},
 		"its clock is ahead":        {agentOf(now.Add(time.Hour), 10), 12 * time.Second, false},

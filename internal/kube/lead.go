@@ -189,7 +189,9 @@ func fencedResources() []schema.GroupVersionResource {
 func countOf(lease *coordinationv1.Lease) int64 {
 	var count int64
 	if t := lease.Spec.LeaseTransitions; t != nil {
-		count = max(0, int64(*t))
+		if count = int64(*t); count < 0 || count > mostTransitions {
+			count = 0 // as the election counts on from
+		}
 	}
 	// Only accounts that may write the Lease write the note, and they could take the lead itself. It is bounded all the same.
 	if noted, err := strconv.ParseInt(lease.Annotations[v1alpha1.AnnotationLeaderEpoch], 10, 64); err == nil && noted <= v1alpha1.MaxEpoch/2 {

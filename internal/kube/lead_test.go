@@ -247,3 +247,38 @@ func TestAnOldLeaseIsNoNews(t *testing.T) {
 		t.Error("a lease of another holder after us tells nothing")
 	}
 }
+
+// A Lease that says by hand that it holds for 68 years, or that cannot be counted on, keeps no process from leading.
+func TestALeaseIsBounded(t *testing.T) {
+	for name, change := range map[string]func(*coordinationv1.Lease){
+		"68 years":           func(l *coordinationv1.Lease) { l.Spec.LeaseDurationSeconds = ptr(int32(math.MaxInt32)) },
+		"2^31-1 transitions": func(l *coordinationv1.Lease) { l.Spec.LeaseTransitions = ptr(int32(math.MaxInt32)) },
+		"-1 transitions":     func(l *coordinationv1.Lease) { l.Spec.LeaseTransitions = ptr(int32(-1)) },
+		"renewed in 2099 and for ever": func(l *coordinationv1.Lease) {
+			l.Spec.RenewTime, l.Spec.LeaseDurationSeconds = ptr(metav1.NewMicroTime(time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC))), ptr(int32(math.MaxInt32))
+		},
+	} {
+		l := leaderLease("gone", 3)
+		change(l)
+		w := newWorld(t, l)
+		lock := &fencedLock{f: w.fence, Interface: &resourcelock.LeaseLock{LeaseMeta: l.ObjectMeta, Client: w.core.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{Identity: "test"}}}
+		r, _, err := lock.Get(t.Context())
+		if err != nil || r.LeaseDurationSeconds > mostLeaseSeconds || r.LeaderTransitions < 0 || int64(int32(r.LeaderTransitions+1)) != int64(r.LeaderTransitions+1) || r.LeaderTransitions > mostTransitions {
+			t.Errorf("%s: the election reads %+v, %v", name, r, err)
+		}
+		if next, err := w.nextEpochUnheld(t); err != nil || next > mostTransitions+1 {
+			t.Errorf("%s: epoch %d, %v", name, next, err)
+		}
+	}
+}
+
+// nextEpochUnheld is the epoch that a leader would take, though the Lease names another holder.
+func (w *world) nextEpochUnheld(t *testing.T) (int64, error) {
+	t.Helper()
+	l, err := w.core.CoordinationV1().Leases(ourNamespace).Get(t.Context(), leaseName, metav1.GetOptions{})
+	if err != nil {
+		return 0, err
+	}
+	return countOf(l) + 1, nil
+}

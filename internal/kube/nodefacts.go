@@ -131,6 +131,9 @@ func newNamespaceFacts(n *corev1.Namespace) *namespaceFacts {
 // default for node leases: three renewals of ten seconds may be missed, and a fourth.
 const defaultAgentLease = 40 * time.Second
 
+// mostAgentLease is the longest that a Lease is believed: an agent that is gone would count as alive for as long as its Lease says.
+const mostAgentLease = 5 * time.Minute
+
 // leaseFacts is the Lease of one node's agent.
 type leaseFacts struct {
 	header
@@ -180,7 +183,7 @@ func newLeaseFacts(l *coordinationv1.Lease) *leaseFacts {
 	}
 	f.holder, f.transitions = or(l.Spec.HolderIdentity, ""), int(or(l.Spec.LeaseTransitions, 0))
 	if l.Spec.LeaseDurationSeconds != nil {
-		f.duration = time.Duration(*l.Spec.LeaseDurationSeconds) * time.Second
+		f.duration = min(time.Duration(*l.Spec.LeaseDurationSeconds)*time.Second, mostAgentLease)
 	}
 	return f
 }
