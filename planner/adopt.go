@@ -27,6 +27,10 @@ type Stray struct {
 	Held string
 }
 
+// patientTurns is after how many loans that came to nothing, one after another, stray pods of a machine are no longer answered at once: the pause of the machine
+// doubles with each, up to an hour.
+const patientTurns = 2
+
 // strayPods says in a sentence which offline pods are on room that is home.
 func strayPods(n *fleet.Node, pods []*fleet.Pod, part bool) string {
 	room := "which is home"
@@ -182,7 +186,7 @@ func (m *maker) adoptStrays(n *fleet.Node) {
 	var pods []*fleet.Pod
 	var cells []int
 	for _, p := range m.pods[n.ID] {
-		if p.Class != fleet.PodOffline || p.Deleting || p.Reclaimed && n.AgentAlive {
+		if p.Class != fleet.PodOffline || p.Deleting || p.Daemon || p.Reclaimed && n.AgentAlive {
 			continue
 		}
 		on := n.AllCells()
@@ -202,6 +206,10 @@ func (m *maker) adoptStrays(n *fleet.Node) {
 	switch {
 	case !n.Ready:
 		m.stray(n, pool.ID, why, "a machine that is not ready")
+	case n.Share.Rest.Turns >= patientTurns && s.At.Before(n.Share.Rest.Until):
+		// Pods that no node selector brings to lent machines land here again. Each try costs them their work, and online the machine for as long.
+		m.stray(n, pool.ID, why, fmt.Sprintf("the rest of the machine until %s: its last %d loans came to nothing, and pods came back; to fix: give them the node selector %s",
+			n.Share.Rest.Until.UTC().Format("15:04 MST"), n.Share.Rest.Turns, "springtide.dev/offline=true"))
 	case len(away) == 0:
 		m.stray(n, pool.ID, why, m.adoptCells(n, pool.ID, borrower, n.AllCells(), why))
 	default:

@@ -38,9 +38,10 @@ import (
 //	pace N                                 the budget lets so many parcels go in a minute
 //	erased MACHINE                         its loan was deleted by hand; share and marks are those of before
 //	ended MACHINE [lied]                   its loan ended by hand, and the share says so too; lied: the share says what it said
+//	rests MACHINE TURNS MINUTES            its share says that so many loans came to nothing, and until when it rests
 //	unshared MACHINE                       its NodeShare was deleted by hand
 //	forged MACHINE HOLDER EPOCH CELL...    somebody wrote a parcel into its share
-//	strays MACHINE N [reclaimed|ending|cells]   offline pods without a loan; on cells: the first socket was chosen for them
+//	strays MACHINE N [reclaimed|ending|cells|daemon]   offline pods without a loan; on cells: the first socket was chosen for them
 //	agentless MACHINE                      no agent was ever there
 //	acked [N]                              every worker acknowledged, or the first N did
 //	clean MACHINE EPOCH                    the node side's report
@@ -175,6 +176,8 @@ func play(t *testing.T, lines [][]string) string {
 			n.Share.Parcels[0].Cells = l.Cells
 		case "pace":
 			w.s.Pools[1].MovesPerHour = 60 * num(f[1])
+		case "rests":
+			w.s.Nodes[num(f[1])].Share.Rest = fleet.Rest{Turns: num(f[2]), Until: t0.Add(time.Duration(num(f[3])) * time.Minute)}
 		case "unshared":
 			w.s.Nodes[num(f[1])].Share = fleet.Share{}
 		case "forged":
@@ -189,7 +192,7 @@ func play(t *testing.T, lines [][]string) string {
 				w.worker(num(f[1]), i)
 				p := &w.s.Pods[len(w.s.Pods)-1]
 				for _, is := range f[3:] {
-					p.Reclaimed, p.Deleting = p.Reclaimed || is == "reclaimed", p.Deleting || is == "ending"
+					p.Reclaimed, p.Deleting, p.Daemon = p.Reclaimed || is == "reclaimed", p.Deleting || is == "ending", p.Daemon || is == "daemon"
 					if is == "cells" {
 						p.Cells = []int{0, 1}
 					}

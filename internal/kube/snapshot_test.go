@@ -402,8 +402,13 @@ func TestSystemPodsAreProved(t *testing.T) {
 		}
 		w := newWorldWith(t, o, node("n1", inWeb), node("n2", inWeb), daemonSet("monitoring", "proxy"), daemonSet("train", "own"), kruise.DeepCopy(), p,
 			namespaceOf("train", map[string]string{v1alpha1.LabelTenant: "true"}))
-		if got := w.snapshot(t).Pods[0].Class; got != c.want {
-			t.Errorf("a pod %s is %s, want %s", name, got, c.want)
+		got := w.snapshot(t).Pods[0]
+		if got.Class != c.want {
+			t.Errorf("a pod %s is %s, want %s", name, got.Class, c.want)
+		}
+		// A tenant's own DaemonSet makes another pod of it at once; a pod that only says so is as any other.
+		if own := c.owner == "own"; got.Daemon != own {
+			t.Errorf("a pod %s is of a tenant's DaemonSet: %v", name, got.Daemon)
 		}
 	}
 }
