@@ -56,14 +56,50 @@ type Node struct {
 	GPUModel    string
 	// Cells are sorted by ID and empty where the topology is unknown: such a node is lent whole or not at all.
 	Cells []Cell
-	// Ready is false for a node that is not ready, cordoned or being deleted.
+	// Ready is false for a node that is not ready, cordoned or being deleted, and for one of an online pool with a taint that its services do not
+	// tolerate: no pod of online may land there.
 	Ready bool
+	// Shut says why a node is not Ready.
+	Shut Shut
 	// AgentAlive says that a node agent showed life lately; without one a socket cannot be confined.
 	AgentAlive bool
 	// AgentKnown says that an agent was recorded on this machine and never uninstalled: while it is silent, nobody speaks for it.
 	AgentKnown bool
 	Marks      NodeMarks
 	Share      Share
+}
+
+// ShutBy is what keeps new pods off a machine.
+type ShutBy string
+
+// The reasons for which a machine takes no new pods.
+const (
+	ShutByTaint    ShutBy = "Taint"    // a taint of others, which the services of the pool do not tolerate
+	ShutByCordon   ShutBy = "Cordon"   // spec.unschedulable
+	ShutByDeletion ShutBy = "Deletion" // the Node is being deleted
+	ShutByKubelet  ShutBy = "Kubelet"  // its kubelet does not report Ready
+)
+
+// Shut is why a machine takes no new pods; the zero value where it does, or where that is not known.
+type Shut struct {
+	By ShutBy
+	// Taint is "key=value:Effect".
+	Taint string
+}
+
+// String names the reason in a message.
+func (s Shut) String() string {
+	switch s.By {
+	case ShutByTaint:
+		return "the taint " + s.Taint
+	case ShutByCordon:
+		return "a cordon"
+	case ShutByDeletion:
+		return "the deletion of the Node"
+	case ShutByKubelet:
+		return "a kubelet that is not Ready"
+	}
+	return "a reason that is not known"
 }
 
 // Agentless reports whether no agent was ever seen on the machine. The controller then decides Clean by the API server's facts, for the

@@ -116,8 +116,8 @@ func (m *maker) foreseen(l *ledger, lead time.Duration) (reclaim.Ask, bool) {
 		worst := only(l.need(0, lead+lookStep)).Sub(have).Floor()
 		soon := only(l.need(0, lead)).Sub(have).Floor()
 		return reclaim.Ask{Pool: l.pool.ID, Amount: worst, Later: worst.Sub(soon).Floor(), Due: s.At.Add(max(at-l.startUp(), 0)),
-			Why: fmt.Sprintf("in %s online will ask for %s, %s more than it has above its low watermark",
-				at, l.need(at, at+lookStep), short)}, true
+			Why: fmt.Sprintf("in %s online will ask for %s, %s more than it has above its low watermark%s",
+				at, l.need(at, at+lookStep), short, l.shutNote())}, true
 	}
 	return reclaim.Ask{}, false
 }
@@ -206,8 +206,8 @@ func (m *maker) begin(l *ledger, lead, term time.Duration) (pins []Pin, note str
 	count, budget := m.movesLeft(l.pool)
 	room := l.room(lead, term)
 	if room.CPU <= 0 || room.Memory <= 0 {
-		return nil, fmt.Sprintf("no room to lend: online will ask for %s of the %s it has, and the high watermark is kept%s",
-			l.worst(0, o.EmptyFor+term), l.usable, l.unfilledNote())
+		return nil, fmt.Sprintf("no room to lend: online will ask for %s of the %s it has, and the high watermark is kept%s%s",
+			l.worst(0, o.EmptyFor+term), l.usable, l.unfilledNote(), l.shutNote())
 	}
 	ask := room
 	ask.GPU, ask.Pods = math.MaxInt64, math.MaxInt64 // not what lending is reckoned in
@@ -323,7 +323,7 @@ func (m *maker) newLoan(from, to fleet.PoolID, c reclaim.Candidate) fleet.Loan {
 // view is what operators are shown of the pool.
 func (m *maker) view(l *ledger, lead time.Duration) PoolView {
 	v := PoolView{Pool: l.pool.ID, Nodes: l.nodes, Capacity: l.capacity, Requested: l.requested(), Need: l.need(0, 0), NeedAhead: l.need(0, lead),
-		Unfilled: l.unfilled(), Lent: map[fleet.ParcelKind]int{}, Moving: map[fleet.ParcelKind]int{}, Borrowed: l.borrowedCapacity()}
+		Unfilled: l.unfilled(), Shut: l.shut(), Lent: map[fleet.ParcelKind]int{}, Moving: map[fleet.ParcelKind]int{}, Borrowed: l.borrowedCapacity()}
 	for i := range m.in.Snapshot.Loans {
 		loan := &m.in.Snapshot.Loans[i]
 		if loan.From != l.pool.ID {

@@ -214,7 +214,15 @@ type PoolView struct {
 	Lost       fleet.Resources
 	// Pinned names nodes that could not be emptied, and by what.
 	Pinned []Pin
-	Note   string
+	// Shut counts the machines on which no online pod may land, by what keeps them off, the most first. They are no room for online.
+	Shut []ShutMachines
+	Note string
+}
+
+// ShutMachines is how many machines one thing keeps new pods off.
+type ShutMachines struct {
+	By    fleet.Shut
+	Nodes int
 }
 
 // Pin is one node that stays, and the pod or reason that keeps it.

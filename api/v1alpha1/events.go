@@ -20,6 +20,7 @@ const (
 	EventCheckpointNotice = "CheckpointNotice" // the room of an offline pod is recalled: save the work by the deadline
 	EventNoticeTakenBack  = "NoticeTakenBack"  // the notice no longer holds
 	EventRecalled         = "Recalled"         // an offline pod was evicted since its room is recalled
+	EventRoomShut         = "RoomShut"         // no online pod may land on machines of the pool: they are no room, and lending stops accordingly
 	EventEvictionRefused  = "EvictionRefused"  // the eviction of an offline pod was refused, as by a disruption budget
 	EventKilled           = "Killed"           // an offline pod that was not gone in time was deleted without grace
 	EventKillFailed       = "KillFailed"       // the deletion without grace failed

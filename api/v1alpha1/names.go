@@ -130,6 +130,7 @@ const (
 	ConditionAgentAlive    = "AgentAlive"        // the node agents of a pool, or of a loan's machine, show life
 	ConditionClean         = "Clean"             // the node side reported a loan's parcel empty for its hand-over
 	ConditionNoticed       = "Noticed"           // the borrower was notified of a recall
+	ConditionRoomOpen      = "RoomOpen"          // online pods may land on every machine of the pool
 	ConditionForced        = "Forced"            // pods of a recalled parcel were not gone in time: killed, fenced, written off
 	ConditionGuaranteeKept = "GuaranteeKept"     // a tenant's guarantee and slices fit into what its parent, or the fleet, has
 	ConditionWithinQuota   = "WithinQuota"       // nothing must be given back

@@ -51,9 +51,9 @@ func newDoctorCommand(o *cliOptions) *cobra.Command {
 		Example: "  springtide doctor --prometheus http://prometheus.monitoring:9090",
 		Long: "Look for what keeps Springtide from working, or from working well, and say how to fix it.\n\n" +
 			"It looks at the API server's version, and at definitions that are missing or of another release. It asks for the rights of the user who\n" +
-			"runs it: run it with the controller's account by --as, or inside of its pod. It looks at pools, machines and node agents, at offline\n" +
-			"work that cannot land on lent machines, and at stable members that may. With --prometheus it looks for the metrics that forecasts need,\n" +
-			"and with --store at the store. Exit code 1 when there is a problem; advice alone is no problem.",
+			"runs it: run it with the controller's account by --as, or inside of its pod. It looks at pools, machines and node agents. It looks at offline\n" +
+			"work that cannot land on lent machines, at stable members that may, and at disruption budgets that can never be met. With --prometheus\n" +
+			"it looks for the metrics that forecasts need, and with --store at the store. Exit code 1 when there is a problem; advice alone is no problem.",
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := o.connect(o)
@@ -92,6 +92,7 @@ func doctorChecks() []check {
 		{"machines", checkMachines},
 		{"agents", checkAgents},
 		{"offline work", checkOffline},
+		{"budgets", checkBudgets},
 		{"schedulers", checkSchedulers},
 		{"metrics", checkMetrics},
 		{"store", checkStore},

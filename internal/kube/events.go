@@ -244,6 +244,14 @@ func (c *Cluster) tellRefused(r *loop.Report) {
 		p := &r.Snapshot.Pools[i]
 		if o, ok := c.pools.get("", string(p.ID)); ok {
 			c.tellRefusal("pool "+string(p.ID), p.Refused, reference("CapacityPool", &o.header))
+			if shut := shutOf(r.Plan, p.ID); c.reporter.news("room "+string(p.ID), shutNews(shut)) {
+				n := 0
+				for _, x := range shut {
+					n += x.Nodes
+				}
+				c.events.Eventf(reference("CapacityPool", &o.header), corev1.EventTypeWarning, v1alpha1.EventRoomShut,
+					"no online pod may land on %d machines with foreign taints (%s): they are no room, and lending stops accordingly", n, shutNews(shut))
+			}
 		}
 	}
 	for i := range r.Snapshot.Tenants {

@@ -1,6 +1,8 @@
 package kube
 
 import (
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/scheduler/rules"
 )
 
 // Annotations by which autoscalers are told to leave a node alone.
@@ -30,9 +33,12 @@ type nodeFacts struct {
 	labels labels.Set
 	images imageSet
 	// taints, kept and protected are what a change of our marks starts from.
-	taints    []corev1.Taint
-	kept      fleet.Known[string]
-	protected map[string]bool
+	taints []corev1.Taint
+	// foreign are the taints of others that keep pods off, foreignText names them.
+	foreign     []rules.Taint
+	foreignText string
+	kept        fleet.Known[string]
+	protected   map[string]bool
 	// dated are the times that an older version wrote on the node: they stand in the loans alone, and go with the next change of the marks.
 	dated []string
 	// leader is the stamp of the leader that wrote our marks last.
@@ -58,9 +64,11 @@ func newNodeFacts(n *corev1.Node) *nodeFacts {
 			GPUModel:    n.Labels[facts.LabelGPUModel],
 			Allocatable: facts.Resources(n.Status.Allocatable),
 			Ready:       nodeReady(n),
+			Shut:        shutBy(n),
 		},
 		kubelet: kubeletReports(n),
 	}
+	f.readForeign(n.Spec.Taints)
 	_, f.offers = n.Status.Capacity[v1alpha1.ResourceReclaimedCPU]
 	for _, key := range keepAnnotations() {
 		f.protected[key] = n.Annotations[key] == "true"
@@ -102,6 +110,34 @@ func fenceOf(ts []corev1.Taint) fleet.Fence {
 }
 
 func isFence(t corev1.Taint) bool { return t.Key == v1alpha1.TaintFenced }
+
+// readForeign reads the taints of others. A preference keeps no pod off.
+func (f *nodeFacts) readForeign(ts []corev1.Taint) {
+	var names []string
+	for i := range ts {
+		t := &ts[i]
+		if t.Effect == corev1.TaintEffectPreferNoSchedule || isFence(*t) || facts.IsHolderTaint(*t) {
+			continue
+		}
+		f.foreign = append(f.foreign, facts.Taint(t))
+		names = append(names, t.ToString())
+	}
+	slices.Sort(names)
+	f.foreignText = strings.Join(names, ", ")
+}
+
+// shutBy says why a node takes no new pods, as far as it says so itself.
+func shutBy(n *corev1.Node) fleet.Shut {
+	switch {
+	case n.DeletionTimestamp != nil:
+		return fleet.Shut{By: fleet.ShutByDeletion}
+	case !kubeletReports(n):
+		return fleet.Shut{By: fleet.ShutByKubelet}
+	case n.Spec.Unschedulable:
+		return fleet.Shut{By: fleet.ShutByCordon}
+	}
+	return fleet.Shut{}
+}
 
 func nodeReady(n *corev1.Node) bool {
 	return !n.Spec.Unschedulable && n.DeletionTimestamp == nil && kubeletReports(n)

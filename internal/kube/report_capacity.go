@@ -3,6 +3,7 @@ package kube
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -81,6 +82,9 @@ func (w *statusWriter) onePool(r *loop.Report, p *fleet.Pool, o *v1alpha1.Capaci
 	poolConditions(c, r, p, nodes, alive, silent)
 	watermark(c, &r.Plan.Division.Level, p)
 	accounted(c, r.Plan.Strays, p)
+	if p.Class == fleet.Online {
+		roomCondition(c, shutOf(r.Plan, p.ID), nodes)
+	}
 	s.Conditions = c.list
 	return s
 }
@@ -109,6 +113,48 @@ func accounted(c *conditions, strays []planner.Stray, p *fleet.Pool) {
 		return
 	}
 	c.set(v1alpha1.ConditionAccounted, metav1.ConditionFalse, planner.ReasonStrayPods, text)
+}
+
+// shutOf are the machines of a pool on which no online pod may land.
+func shutOf(plan *planner.Plan, pool fleet.PoolID) []planner.ShutMachines {
+	for i := range plan.Pools {
+		if plan.Pools[i].Pool == pool {
+			return plan.Pools[i].Shut
+		}
+	}
+	return nil
+}
+
+// roomCondition names what keeps online pods off machines of a pool, and of how many.
+func roomCondition(c *conditions, shut []planner.ShutMachines, nodes int) {
+	const kind = v1alpha1.ConditionRoomOpen
+	if len(shut) == 0 {
+		c.set(kind, metav1.ConditionTrue, "AllOpen", "online pods may land on every machine")
+		return
+	}
+	n, parts := 0, make([]string, 0, len(shut))
+	for _, x := range shut {
+		n += x.Nodes
+		parts = append(parts, fmt.Sprintf("%d by %s", x.Nodes, x.By))
+	}
+	text := fmt.Sprintf("%d of %d machines take no online pods, so they are no room and lending stops accordingly: %s", n, nodes, phrase(parts))
+	if slices.ContainsFunc(shut, func(x planner.ShutMachines) bool { return x.By.By == fleet.ShutByTaint }) {
+		c.set(kind, metav1.ConditionFalse, "ForeignTaint", text+"; to fix: remove the taint, or let the pool's services tolerate it")
+		return
+	}
+	c.set(kind, metav1.ConditionFalse, "NotSchedulable", text)
+}
+
+// shutNews is what of it is worth an event: what keeps pods off, and not of how many machines.
+func shutNews(shut []planner.ShutMachines) string {
+	var out []string
+	for _, x := range shut {
+		if x.By.By == fleet.ShutByTaint {
+			out = append(out, x.By.Taint)
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
 }
 
 func recallLead(l *planner.Lead) *v1alpha1.RecallLead {

@@ -163,6 +163,8 @@ func forcedLoan(c *conditions, l *fleet.Loan, r *loop.Report, now time.Time) {
 	switch {
 	case l.Phase == fleet.WrittenOff:
 		c.set(kind, metav1.ConditionTrue, "WrittenOff", "the machine was cut off and is not clean: its capacity counts as lost until it is; "+b.text())
+	case l.Phase == fleet.Fenced && !isCutOff(r.Snapshot.Node(l.Node)):
+		c.set(kind, metav1.ConditionTrue, "Fencing", "the machine was not clean in time, and the taint "+v1alpha1.TaintFenced+" that cuts it off is not on it yet: "+b.text())
 	case l.Phase == fleet.Fenced:
 		c.set(kind, metav1.ConditionTrue, "Fenced", "the machine was not clean in time and is cut off by the taint "+v1alpha1.TaintFenced+": "+b.text())
 	case l.Phase == fleet.Draining && len(b.refused) > 0:
@@ -180,6 +182,9 @@ func forcedLoan(c *conditions, l *fleet.Loan, r *loop.Report, now time.Time) {
 		c.set(kind, metav1.ConditionFalse, "NotForced", "nothing is taken by force")
 	}
 }
+
+// isCutOff reports whether a machine bears the taint that cuts it off.
+func isCutOff(n *fleet.Node) bool { return n != nil && n.Marks.Fence != fleet.FenceNone }
 
 // refusedLoan says who keeps pods on a draining machine, and what becomes of them.
 func refusedLoan(c *conditions, l *fleet.Loan, r *loop.Report, b *borrowers) {

@@ -347,7 +347,7 @@ func TestReportLoanConditions(t *testing.T) {
 	status.Phase, status.KillTime = "Draining", ptr(metav1.NewTime(t0.Add(4*time.Minute)))
 	at("draining", 3*time.Minute, status, "Clean=False/InUse", "Noticed=True/NoticeOver", "Forced=False/NotForced", "Late=False/BeforeDue")
 	status.Phase = "Fenced"
-	at("fenced", 5*time.Minute, status, "Clean=False/InUse", "Noticed=True/NoticeOver", "Forced=True/Fenced", "Late=False/BeforeDue")
+	at("fenced, and the taint is not there yet", 5*time.Minute, status, "Clean=False/InUse", "Noticed=True/NoticeOver", "Forced=True/Fencing", "Late=False/BeforeDue")
 	status.Phase = "WrittenOff"
 	at("written off", 5*time.Minute, status, "Clean=False/InUse", "Noticed=True/NoticeOver", "Forced=True/WrittenOff", "Late=False/BeforeDue")
 	reported := nodeShare("n1", "l", "batch", "web", 2, true, 0)
@@ -414,7 +414,7 @@ func TestForcedReportsWhatWasObserved(t *testing.T) {
 		{"cut off, and no pod was killed", fleet.Fenced, []fleet.Pod{refused(fleet.RefusedByBudget, "train/keep", false)}, "True", "Fenced", []string{"disruption budget train/keep refused to evict 1 pods"}},
 		{"cut off with killed pods", fleet.Fenced, []fleet.Pod{killed}, "True", "Fenced", []string{"1 pods were killed and are still there"}},
 	} {
-		s := &fleet.Snapshot{At: t0.Add(11 * time.Minute), Pools: []fleet.Pool{{ID: "web"}}, Pods: x.pods}
+		s := &fleet.Snapshot{At: t0.Add(11 * time.Minute), Pools: []fleet.Pool{{ID: "web"}}, Pods: x.pods, Nodes: []fleet.Node{{ID: "n1", Marks: fleet.NodeMarks{Fence: fleet.FenceExecute}}}}
 		l := &fleet.Loan{Phase: x.phase, Node: "n1", From: "web", Deadline: t0, KillAt: t0.Add(5 * time.Minute)}
 		c := newConditions(nil, s.At, 1)
 		forcedLoan(c, l, &loop.Report{Snapshot: s}, s.At)
@@ -595,7 +595,7 @@ func TestReportPool(t *testing.T) {
 	if s.Nodes != 1 || s.Capacity.CPU.String() != "64" || s.LentNodes != 1 || s.Moving != 1 || len(s.Pinned) != v1alpha1.MaxPinnedNodes || s.Requested.CPU.String() != "5" {
 		t.Errorf("status = %+v", s)
 	}
-	want := []string{"Accepted=True/Accepted", "Ready=True/Lending", "AgentAlive=False/AgentsMissing", "StoreReady=True/StoreUp", "LoansAccounted=True/AllAccounted"}
+	want := []string{"Accepted=True/Accepted", "Ready=True/Lending", "AgentAlive=False/AgentsMissing", "StoreReady=True/StoreUp", "LoansAccounted=True/AllAccounted", "RoomOpen=True/AllOpen"}
 	if diff := cmp.Diff(want, said(s.Conditions)); diff != "" {
 		t.Errorf("conditions (-want +got):\n%s", diff)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/validate"
+	"github.com/springtide/springtide/scheduler/rules"
 )
 
 // Snapshot joins the mirrors into the facts of this moment. Finished pods are left out: they hold no room and count for nothing. Besides
@@ -83,6 +84,7 @@ func (c *Cluster) observed() (*fleet.Snapshot, []dated, error) {
 	}
 	a.refuse()
 	a.s.Sort()
+	a.shutTainted()
 	return a.s, a.doubts, nil
 }
 
@@ -128,6 +130,8 @@ type assembly struct {
 	parents map[owned]types.UID
 	// updates are the newest revisions of StatefulSets by UID.
 	updates map[owned]string
+	// tolerations are those of the services' templates.
+	tolerations map[fleet.ServiceID][]rules.Toleration
 }
 
 // memberRef points at one member of one job.
@@ -162,6 +166,7 @@ func newAssembly(c *Cluster) *assembly {
 		nodeIDs:  map[string]fleet.NodeID{},
 		devices:  c.readDevices(),
 		services: map[owned]int{}, jobs: map[owned]*crewRef{}, parents: map[owned]types.UID{}, updates: map[owned]string{},
+		tolerations: map[fleet.ServiceID][]rules.Toleration{},
 	}
 	c.mu.Lock()
 	a.s.LeaderEpoch, a.s.WatchedSince = c.epoch, c.since

@@ -14,6 +14,8 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/scheduler/rules"
 )
 
 // annotationRevision is written by the deployment controller on its ReplicaSets, rising with each rollout.
@@ -25,6 +27,8 @@ type workloadFacts struct {
 	replicas int32
 	request  fleet.Resources
 	devices  deviceAsks
+	// tolerations are those of the pod template.
+	tolerations []rules.Toleration
 	// writers own spec.replicas by the managed fields; more than one only where they agreed on the value.
 	writers []replicaWriter
 	// updateRevision is the newest revision of a StatefulSet.
@@ -34,12 +38,12 @@ type workloadFacts struct {
 }
 
 func newDeploymentFacts(d *appsv1.Deployment) *workloadFacts {
-	return &workloadFacts{header: headerOf(d), replicas: replicasOf(d.Spec.Replicas), request: podRequests(&d.Spec.Template.Spec), devices: deviceAsksOf(&d.Spec.Template.Spec),
+	return &workloadFacts{header: headerOf(d), replicas: replicasOf(d.Spec.Replicas), request: podRequests(&d.Spec.Template.Spec), devices: deviceAsksOf(&d.Spec.Template.Spec), tolerations: facts.Tolerations(d.Spec.Template.Spec.Tolerations),
 		writers: replicaWriters(d.ManagedFields), leader: stampOn(d)}
 }
 
 func newStatefulSetFacts(s *appsv1.StatefulSet) *workloadFacts {
-	return &workloadFacts{header: headerOf(s), replicas: replicasOf(s.Spec.Replicas), request: podRequests(&s.Spec.Template.Spec), devices: deviceAsksOf(&s.Spec.Template.Spec),
+	return &workloadFacts{header: headerOf(s), replicas: replicasOf(s.Spec.Replicas), request: podRequests(&s.Spec.Template.Spec), devices: deviceAsksOf(&s.Spec.Template.Spec), tolerations: facts.Tolerations(s.Spec.Template.Spec.Tolerations),
 		writers: replicaWriters(s.ManagedFields), updateRevision: s.Status.UpdateRevision, leader: stampOn(s)}
 }
 

@@ -16,7 +16,7 @@ func digest(s *fleet.Snapshot) string {
 	d.line("", strconv.FormatInt(s.At.UnixNano(), 10), strconv.FormatInt(s.LeaderEpoch, 10), s.Frozen)
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		d.line("n", string(n.ID), string(n.Pool), strconv.FormatBool(n.Ready), strconv.FormatBool(n.AgentAlive), n.Share.Version)
+		d.line("n", string(n.ID), string(n.Pool), strconv.FormatBool(n.Ready), string(n.Shut.By), strconv.FormatBool(n.AgentAlive), n.Share.Version)
 		if m := &n.Marks; *m != (fleet.NodeMarks{}) {
 			d.line("m", strconv.FormatBool(m.HolderTaint), strconv.FormatBool(m.OfflineLabel), strconv.FormatBool(m.HomeLabel), strconv.FormatBool(m.KeepNode), string(m.Fence))
 		}

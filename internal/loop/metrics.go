@@ -44,7 +44,7 @@ type Metrics struct {
 	tenantParcels                                   *prometheus.Desc
 	level, watermark                                *prometheus.Desc
 	gangs, bottleneck, waiting, eta                 *prometheus.Desc
-	poolWatermark, unfilled                         *prometheus.Desc
+	poolWatermark, unfilled, shut                   *prometheus.Desc
 
 	returned map[fleet.LoanID]bool
 	// answered are the pods that wait and for which a recall was carried out.
@@ -116,6 +116,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		"CPU of a pool by kind: capacity, requested by online pods, lent, borrowed from offline pools; promised by what is on its way home, released of it, lost with parcels that did not come home; needed by its services' targets now and ahead.", "pool", "kind")
 	m.demand = b.gauge("pool_demand_cores",
 		"CPU that a pool's services are forecast to need at a lead, summed over the services' own quantiles.", "pool", "quantile", "lead")
+	m.shut = b.gauge("pool_shut_machines", "Machines of a pool on which no online pod may land, by what keeps it off (Taint, Cordon, Deletion, Kubelet). They are no room.", "pool", "by")
 	m.unfilled = b.gauge("pool_unfilled_ratio",
 		"What the machines of a pool must hold beyond what its services request, over that: pods of their sizes leave a part of each machine.", "pool")
 	m.nodes = b.gauge("pool_nodes", "Machines of a pool.", "pool")
@@ -391,6 +392,13 @@ func (m *Metrics) pools(p *page, s *fleet.Snapshot, plan *planner.Plan) {
 			p.set(m.poolWatermark, pool.LowWatermark, id, "low")
 			p.set(m.poolWatermark, pool.HighWatermark, id, "high")
 			p.set(m.unfilled, v.Unfilled, id)
+			shut := map[fleet.ShutBy]int{}
+			for _, x := range v.Shut {
+				shut[x.By.By] += x.Nodes
+			}
+			for _, by := range []fleet.ShutBy{fleet.ShutByTaint, fleet.ShutByCordon, fleet.ShutByDeletion, fleet.ShutByKubelet} {
+				p.set(m.shut, float64(shut[by]), id, string(by))
+			}
 		}
 		p.set(m.pool, v.Capacity.CPU.Cores(), id, "capacity")
 		p.set(m.pool, v.Requested.CPU.Cores(), id, "requested")

@@ -146,8 +146,8 @@ func (c *core) isDaemon(o *corev1.Pod, pinned string) bool {
 		return false
 	}
 	claim, t := facts.ClaimOf(o), facts.HolderTaint()
-	holder := rules.Taint{Key: t.Key, Value: t.Value, Effect: effectOf(t.Effect)}
-	return claim.Standing(witness{c, claim.Owner.UID}) == facts.IsSystem && rules.Admits(tolerations(o.Spec.Tolerations), []rules.Taint{holder}, false)
+	holder := facts.Taint(&t)
+	return claim.Standing(witness{c, claim.Owner.UID}) == facts.IsSystem && rules.Admits(facts.Tolerations(o.Spec.Tolerations), []rules.Taint{holder}, false)
 }
 
 // whyNot says in one sentence why a pod of a class fits nowhere.

@@ -162,7 +162,7 @@ func sideOf(p *corev1.Pod) fleet.Class {
 
 // needsOf is what has no column of its own in the table; nil where there is nothing.
 func needsOf(p *corev1.Pod, r *request) *place.Needs {
-	n := &place.Needs{Ephemeral: r.ephemeral, Extended: r.extended, Tolerations: tolerations(p.Spec.Tolerations), Ports: ports(&p.Spec), Selector: selectorOf(p),
+	n := &place.Needs{Ephemeral: r.ephemeral, Extended: r.extended, Tolerations: facts.Tolerations(p.Spec.Tolerations), Ports: ports(&p.Spec), Selector: selectorOf(p),
 		Images: imagesOf(&p.Spec), Containers: int64(len(p.Spec.InitContainers) + len(p.Spec.Containers))}
 	if len(n.Images) == 0 && len(p.Spec.NodeSelector) == 0 && len(n.Tolerations) == 0 && len(n.Ports) == 0 && !n.Selector.Required && n.Ephemeral == 0 && n.Extended == nil &&
 		(p.Spec.Affinity == nil || p.Spec.Affinity.NodeAffinity == nil) {
@@ -240,38 +240,6 @@ func imagesOf(spec *corev1.PodSpec) []string {
 		if v := spec.Volumes[i].Image; v != nil {
 			add(v.Reference)
 		}
-	}
-	return out
-}
-
-func effectOf(e corev1.TaintEffect) rules.Effect {
-	switch e {
-	case corev1.TaintEffectNoSchedule:
-		return rules.NoSchedule
-	case corev1.TaintEffectPreferNoSchedule:
-		return rules.PreferNoSchedule
-	case corev1.TaintEffectNoExecute:
-		return rules.NoExecute
-	}
-	return rules.AnyEffect
-}
-
-func tolerations(list []corev1.Toleration) []rules.Toleration {
-	var out []rules.Toleration
-	for i := range list {
-		t := &list[i]
-		r := rules.Toleration{Key: t.Key, Value: t.Value, Effect: effectOf(t.Effect)}
-		switch t.Operator {
-		case corev1.TolerationOpExists:
-			r.Op = rules.Anything
-		case corev1.TolerationOpGt:
-			r.Op = rules.NumericGt
-		case corev1.TolerationOpLt:
-			r.Op = rules.NumericLt
-		case corev1.TolerationOpEqual, "":
-			r.Op = rules.Equal
-		}
-		out = append(out, r)
 	}
 	return out
 }

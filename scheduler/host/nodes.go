@@ -102,7 +102,7 @@ func (n *nodeFacts) machine(all pools, d *devices) place.Machine {
 		if governed && t.Key == v1alpha1.TaintHolder {
 			continue
 		}
-		m.Taints = append(m.Taints, rules.Taint{Key: t.Key, Value: t.Value, Effect: effectOf(t.Effect)})
+		m.Taints = append(m.Taints, facts.Taint(t))
 	}
 	for i := range o.Status.Images {
 		for _, name := range o.Status.Images[i].Names {

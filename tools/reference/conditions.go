@@ -24,7 +24,7 @@ var owners = map[string]string{
 	"jobConditions": "ElasticJob", "gangCondition": "ElasticJob",
 	"festivalStatus": "FestivalPlan",
 	"loanConditions": "Loan", "cleanLoan": "Loan", "noticedLoan": "Loan", "forcedLoan": "Loan", "refusedLoan": "Loan", "lateLoan": "Loan", "overrun": "Loan",
-	"tenant": "CapacityQuota", "tenantStatus": "CapacityQuota", "oneTenant": "CapacityQuota",
+	"roomCondition": "CapacityPool", "tenant": "CapacityQuota", "tenantStatus": "CapacityQuota", "oneTenant": "CapacityQuota",
 }
 
 func (s *source) owner(in *ast.FuncDecl) (string, error) {

@@ -1,0 +1,66 @@
+package kube
+
+import (
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/scheduler/rules"
+)
+
+// repelledShare is the part of the CPU of a pool's services that must not tolerate a taint for a machine to be no room: as many may be blind before
+// lending stops. A pool whose services tolerate the taint of its machines, as dedicated pools have it, is room.
+const repelledShare = 0.1
+
+// shutTainted says of the machines of online pools whether a taint of others keeps the pool's services off. Such a machine is as one that is cordoned:
+// what runs there goes on, and nothing of it is room.
+func (a *assembly) shutTainted() {
+	tainted := map[fleet.NodeID]*nodeFacts{}
+	for _, f := range a.c.nodes.all() {
+		if f.foreignText != "" {
+			tainted[f.node.ID] = f
+		}
+	}
+	if len(tainted) == 0 {
+		return
+	}
+	homes := planner.Homes(a.s)
+	type key struct {
+		pool  fleet.PoolID
+		taint string
+	}
+	known := map[key]bool{}
+	for i := range a.s.Nodes {
+		n := &a.s.Nodes[i]
+		f := tainted[n.ID]
+		p := a.s.Pool(n.Pool)
+		if f == nil || !n.Ready || p == nil || p.Class != fleet.Online {
+			continue
+		}
+		k := key{n.Pool, f.foreignText}
+		shut, judged := known[k]
+		if !judged {
+			shut = a.repels(f.foreign, n.Pool, homes)
+			known[k] = shut
+		}
+		if shut {
+			n.Ready, n.Shut = false, fleet.Shut{By: fleet.ShutByTaint, Taint: f.foreignText}
+		}
+	}
+}
+
+// repels reports whether taints keep so much of a pool's services off that a machine with them is no room. Where no service is known they keep all off that
+// tolerates nothing.
+func (a *assembly) repels(taints []rules.Taint, pool fleet.PoolID, homes map[fleet.ServiceID]fleet.PoolID) bool {
+	var all, off float64
+	for i := range a.s.Services {
+		svc := &a.s.Services[i]
+		if homes[svc.ID] != pool {
+			continue
+		}
+		asks := float64(max(svc.Request.CPU, 1)) * float64(max(svc.Standing(), int(svc.Desired.Value), 1))
+		all += asks
+		if !rules.Admits(a.tolerations[svc.ID], taints, false) {
+			off += asks
+		}
+	}
+	return all == 0 || off > repelledShare*all
+}

@@ -1,0 +1,103 @@
+package kube
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/planner"
+)
+
+// A machine with a taint of others that the pool's services do not tolerate is no room, as one that is cordoned; one whose taint they tolerate is.
+func TestForeignTaints(t *testing.T) {
+	taint := func(key, value string, effect corev1.TaintEffect) corev1.Taint {
+		return corev1.Taint{Key: key, Value: value, Effect: effect}
+	}
+	tolerates := func(key string) []corev1.Toleration {
+		return []corev1.Toleration{{Key: key, Operator: corev1.TolerationOpExists}}
+	}
+	for _, c := range []struct {
+		name   string
+		change func(*corev1.Node)
+		of     []corev1.Toleration // of the service
+		pool   string
+		ready  bool
+		shut   fleet.Shut
+	}{
+		{"open", func(*corev1.Node) {}, nil, "web", true, fleet.Shut{}},
+		{"NoSchedule", func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{taint("maintenance", "yes", corev1.TaintEffectNoSchedule)}
+		}, nil, "web", false, fleet.Shut{By: fleet.ShutByTaint, Taint: "maintenance=yes:NoSchedule"}},
+		{"NoExecute, next to another one", func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{taint("storage", "broken", corev1.TaintEffectNoExecute), taint("a", "", corev1.TaintEffectNoSchedule)}
+		}, tolerates("a"), "web", false, fleet.Shut{By: fleet.ShutByTaint, Taint: "a:NoSchedule, storage=broken:NoExecute"}},
+		{"a preference", func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{taint("DeletionCandidateOfClusterAutoscaler", "1", corev1.TaintEffectPreferNoSchedule)}
+		}, nil, "web", true, fleet.Shut{}},
+		{"the node autoscaler takes it away", func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{taint("ToBeDeletedByClusterAutoscaler", "1", corev1.TaintEffectNoSchedule)}
+		}, nil, "web", false, fleet.Shut{By: fleet.ShutByTaint, Taint: "ToBeDeletedByClusterAutoscaler=1:NoSchedule"}},
+		{"the node lifecycle controller", func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{taint("node.kubernetes.io/memory-pressure", "", corev1.TaintEffectNoSchedule)}
+		}, nil, "web", false, fleet.Shut{By: fleet.ShutByTaint, Taint: "node.kubernetes.io/memory-pressure:NoSchedule"}},
+		{"one that the service tolerates", func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{taint("dedicated", "web", corev1.TaintEffectNoSchedule)}
+		}, tolerates("dedicated"), "web", true, fleet.Shut{}},
+		{"the service tolerates all", func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{taint("maintenance", "yes", corev1.TaintEffectNoSchedule)}
+		}, tolerates(""), "web", true, fleet.Shut{}},
+		{"our own", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{facts.HolderTaint()} }, nil, "web", true, fleet.Shut{}},
+		{"a pool of offline", func(n *corev1.Node) {
+			n.Labels, n.Spec.Taints = inBatch, []corev1.Taint{taint("maintenance", "yes", corev1.TaintEffectNoSchedule)}
+		}, nil, "batch", true, fleet.Shut{}},
+		{"cordoned", func(n *corev1.Node) {
+			n.Spec.Unschedulable, n.Spec.Taints = true, []corev1.Taint{taint(corev1.TaintNodeUnschedulable, "", corev1.TaintEffectNoSchedule)}
+		}, nil, "web", false, fleet.Shut{By: fleet.ShutByCordon}},
+		{"not ready", func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown }, nil, "web", false, fleet.Shut{By: fleet.ShutByKubelet}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n, d := node("n1", inWeb), deployment("cart", 3)
+			c.change(n)
+			d.Spec.Template.Spec.Tolerations = c.of
+			w := newWorld(t, n, node("n2", inWeb), pool("web", "Online", inWeb), pool("batch", "Offline", inBatch), d, replicaSet("cart", 1),
+				pod("shop", "cart-a", "n2", "ReplicaSet", "cart-1"), service("cart"))
+			for _, x := range w.snapshot(t).Nodes {
+				want, shut := true, fleet.Shut{}
+				if x.Name == "n1" {
+					want, shut = c.ready, c.shut
+				}
+				if x.Ready != want || x.Shut != shut {
+					t.Errorf("machine %s: ready %v, shut by %+v; want %v, %+v", x.Name, x.Ready, x.Shut, want, shut)
+				}
+			}
+		})
+	}
+}
+
+// The pool names what keeps online pods off and on how many machines; an event comes with the first of it.
+func TestReportShutMachines(t *testing.T) {
+	r := newReported(t, pool("web", "Online", inWeb), pool("batch", "Offline", inBatch), node("n1", inWeb), node("n2", inWeb))
+	room := func(shut ...planner.ShutMachines) metav1.Condition {
+		r.cycle(t, func(rep *loop.Report) {
+			rep.Plan.Pools = []planner.PoolView{{Pool: "web", Nodes: 2, Shut: shut}}
+		})
+		return *meta.FindStatusCondition(object[v1alpha1.CapacityPool](t, r.world, gvrPools, "web").Status.Conditions, v1alpha1.ConditionRoomOpen)
+	}
+	if c := room(); c.Status != metav1.ConditionTrue {
+		t.Errorf("%+v", c)
+	}
+	c := room(planner.ShutMachines{By: fleet.Shut{By: fleet.ShutByTaint, Taint: "maintenance=yes:NoSchedule"}, Nodes: 24}, planner.ShutMachines{By: fleet.Shut{By: fleet.ShutByCordon}, Nodes: 1})
+	if c.Status != metav1.ConditionFalse || c.Reason != "ForeignTaint" || !strings.Contains(c.Message, "24 by the taint maintenance=yes:NoSchedule, 1 by a cordon") {
+		t.Errorf("%+v", c)
+	}
+	if c = room(planner.ShutMachines{By: fleet.Shut{By: fleet.ShutByKubelet}, Nodes: 1}); c.Status != metav1.ConditionFalse || c.Reason != "NotSchedulable" {
+		t.Errorf("%+v", c)
+	}
+}
