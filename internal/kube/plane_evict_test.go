@@ -3,6 +3,7 @@
 package kube
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -11,8 +12,12 @@ import (
 	"testing"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -103,6 +108,107 @@ func TestPlaneRefusedEvictions(t *testing.T) {
 	}
 	if by := find(p.snapshot(t), plan.Evictions[0].Pod.ID).Refused.By; by != "default/pdb-"+id {
 		t.Errorf("the pod is refused by %q", by)
+	}
+}
+
+// TestPlaneRefusalsAreNamed: what a real API server says of evictions that cannot succeed is understood at the first refusal, and nothing is charged for it.
+func TestPlaneRefusalsAreNamed(t *testing.T) {
+	p := newPlane(t)
+	lead(t, p)
+	id := rand.String(5)
+	m := p.machineOf(t, id, "web")
+	l := p.begin(t, fleet.Loan{ID: fleet.LoanID("loan-" + id), Node: m.ID, NodeName: m.Name, Kind: fleet.KindNode, Cells: []int{0}, Capacity: m.Allocatable,
+		From: fleet.PoolID("web-" + id), To: fleet.PoolID("batch-" + id)}.Begin(time.Now(), "ebb"), fleet.NodeMarks{HolderTaint: true, KeepNode: true})
+	p.reportClean(t, m.Name, 1)
+	p.step(t, planner.MoveLend, l.ID, func(l fleet.Loan, e *fleet.ShareParcel) (fleet.Loan, error) { return l.Lend(time.Now(), e) })
+	none := intstr.FromInt32(0)
+	for _, name := range []string{"a", "b"} {
+		if _, err := p.core.PolicyV1().PodDisruptionBudgets("default").Create(t.Context(), &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: name + "-" + id},
+			Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &none, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"two": id}}}}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.guard(t, id)
+	// A policy that lets nobody evict one pod.
+	kept := "by-policy-" + id
+	if _, err := p.core.AdmissionregistrationV1().ValidatingAdmissionPolicies().Create(t.Context(), &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: kept},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+			Operations: []admissionv1.OperationType{admissionv1.Create},
+			Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods/eviction"}}}}}},
+			Validations: []admissionv1.Validation{{Expression: fmt.Sprintf("request.name != %q", kept), Message: "it is kept"}}}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.core.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Create(t.Context(), &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: kept},
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: kept, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the policy", func() bool {
+		err := p.core.PolicyV1().Evictions("default").Evict(t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: kept},
+			DeleteOptions: &metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}})
+		return err != nil && !apierrors.IsNotFound(err)
+	})
+	var plan planner.Plan
+	refs := map[string]planner.PodRef{}
+	for _, x := range []struct {
+		name   string
+		labels map[string]string
+	}{{"by-budget-" + id, map[string]string{"run": id}}, {"by-two-" + id, map[string]string{"two": id}}, {kept, nil}, {"by-rights-" + id, nil}} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: x.name, Labels: x.labels},
+			Spec: corev1.PodSpec{NodeName: m.Name, Containers: []corev1.Container{{Name: "c", Image: "none"}}}}
+		pod.Spec.Tolerations = []corev1.Toleration{{Key: "springtide.dev/holder", Operator: corev1.TolerationOpExists}}
+		pod, err := p.core.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{ready(metav1.Now())}}
+		if _, err := p.core.CoreV1().Pods("default").UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		refs[x.name] = planner.PodRef{Name: fleet.Name{Namespace: "default", Name: x.name}, ID: fleet.UID(pod.UID)}
+		plan.Evictions = append(plan.Evictions, planner.Eviction{Loan: l.ID, Pod: refs[x.name]})
+	}
+	until(t, "the offline pods", func() bool { x := find(p.snapshot(t), refs["by-rights-"+id].ID); return x != nil && x.Ready })
+	p.step(t, planner.MoveRecall, l.ID, func(l fleet.Loan, _ *fleet.ShareParcel) (fleet.Loan, error) {
+		return l.Recall(time.Now(), time.Now().Add(16*time.Second), time.Now().Add(time.Hour), "flood")
+	})
+	until(t, "the deadline", func() bool { return !p.snapshot(t).At.Before(p.snapshot(t).Loan(l.ID).Deadline) })
+	p.step(t, planner.MoveDrain, l.ID, func(l fleet.Loan, _ *fleet.ShareParcel) (fleet.Loan, error) { return l.Drain(time.Now(), false) })
+	// One pod is asked for by an account without the right.
+	cfg, err := clientcmd.BuildConfigFromFlags("", os.Getenv("SPRINGTIDE_TEST_KUBECONFIG"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	poor := rest.CopyConfig(cfg)
+	poor.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:default:poor"}
+	other, err := New(poor, p.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rich := p.Cluster.evict
+	p.Cluster.evict = func(ctx context.Context, e *policyv1.Eviction) error {
+		if e.Name == "by-rights-"+id {
+			return other.evict(ctx, e)
+		}
+		return rich(ctx, e)
+	}
+	r := p.apply(t, plan)
+	if r.Count(loop.Failed) != len(plan.Evictions) {
+		t.Fatalf("%+v, want all refused", r.Results)
+	}
+	s := p.snapshot(t)
+	for name, want := range map[string]fleet.Refusal{
+		"by-budget-" + id: {Cause: fleet.RefusedByBudget, By: "default/pdb-" + id},
+		"by-two-" + id:    {Cause: fleet.RefusedByBudgets, By: "default/a-" + id + " and default/b-" + id, Never: true},
+		kept:              {Cause: fleet.RefusedByPolicy, By: kept, Never: true},
+		"by-rights-" + id: {Cause: fleet.RefusedByRights, By: "system:serviceaccount:default:poor", Never: true},
+	} {
+		got := find(s, refs[name].ID).Refused
+		if got.Until = (time.Time{}); got != want {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+	}
+	if n := s.Pool(fleet.PoolID("web-" + id)).Ledger.Recalls; n != 0 {
+		t.Errorf("the ledger counts %d recalls, and no pod left", n)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -284,6 +285,57 @@ func (k *kase) pdb(key, value string, available int) {
 	}
 }
 
+// evictions are the requests that a guard looks at.
+func evictions() admissionv1.RuleWithOperations {
+	return admissionv1.RuleWithOperations{Operations: []admissionv1.OperationType{admissionv1.Create},
+		Rule: admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods/eviction"}}}
+}
+
+// deny has an admission policy deny evictions of one pod, and waits until the API server knows it.
+func (k *kase) deny(pod string) {
+	name := "deny-" + k.ns
+	if _, err := k.api.AdmissionregistrationV1().ValidatingAdmissionPolicies().Create(k.t.Context(), &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: evictions()}}},
+			Validations:      []admissionv1.Validation{{Expression: fmt.Sprintf("request.namespace != %q || request.name != %q", k.ns, pod), Message: "it is kept"}}}}, metav1.CreateOptions{}); err != nil {
+		k.t.Fatal(err)
+	}
+	if _, err := k.api.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Create(k.t.Context(), &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}}}, metav1.CreateOptions{}); err != nil {
+		k.t.Fatal(err)
+	}
+	k.t.Cleanup(func() {
+		_ = k.api.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(context.Background(), name, metav1.DeleteOptions{})
+		_ = k.api.AdmissionregistrationV1().ValidatingAdmissionPolicies().Delete(context.Background(), name, metav1.DeleteOptions{})
+	})
+	k.guarded(pod)
+}
+
+// silence has a webhook that nobody answers look at evictions of one pod.
+func (k *kase) silence(pod string) {
+	name := "silent-" + k.ns
+	fail, none, url := admissionv1.Fail, admissionv1.SideEffectClassNone, "https://127.0.0.1:1/"
+	if _, err := k.api.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(k.t.Context(), &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Webhooks: []admissionv1.ValidatingWebhook{{Name: "silent.example.com", FailurePolicy: &fail, SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
+			ClientConfig: admissionv1.WebhookClientConfig{URL: &url}, Rules: []admissionv1.RuleWithOperations{evictions()},
+			MatchConditions: []admissionv1.MatchCondition{{Name: "one", Expression: fmt.Sprintf("request.namespace == %q && request.name == %q", k.ns, pod)}}}}}, metav1.CreateOptions{}); err != nil {
+		k.t.Fatal(err)
+	}
+	k.t.Cleanup(func() {
+		_ = k.api.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(context.Background(), name, metav1.DeleteOptions{})
+	})
+	k.guarded(pod)
+}
+
+// guarded waits until evictions of a pod are denied, though the pod is still to be made.
+func (k *kase) guarded(pod string) {
+	k.poll("the guard of pod "+pod, func(ctx context.Context) (bool, error) {
+		err := k.api.PolicyV1().Evictions(k.ns).Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: k.ns, Name: pod},
+			DeleteOptions: &metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}})
+		return err != nil && !apierrors.IsNotFound(err), nil
+	})
+}
+
 // TestPlanePreemption plays what upstream's tests of preemption cover.
 func TestPlanePreemption(t *testing.T) {
 	classes(t, connect(t))
@@ -321,6 +373,15 @@ func TestPlanePreemption(t *testing.T) {
 			pods: []*corev1.Pod{work("high", of("high"), cores("2"), spread(zones, 1, corev1.DoNotSchedule))}, want: map[string]string{"high": "a"}, check: func(k *kase, _ map[string]string) { k.gone("low") }},
 		{name: "a budget is kept where another node does without", nodes: []*corev1.Node{host("a"), host("b")}, objects: func(k *kase) { k.pdb("app", "kept", 1) },
 			running: []*corev1.Pod{work("kept", on("a"), of("low"), with("app", "kept"), cores("3")), work("free", on("b"), of("medium"), cores("3"))},
+			pods:    []*corev1.Pod{work("high", of("high"), cores("3"))}, want: map[string]string{"high": "b"}, check: func(k *kase, _ map[string]string) { k.gone("free"); k.stays("kept") }},
+		{name: "two budgets: the API server refuses, and another pod goes", nodes: []*corev1.Node{host("a"), host("b")}, objects: func(k *kase) { k.pdb("app", "one", 0); k.pdb("team", "two", 0) },
+			running: []*corev1.Pod{work("kept", on("a"), of("low"), with("app", "one"), with("team", "two"), cores("3")), work("free", on("b"), of("medium"), cores("3"))},
+			pods:    []*corev1.Pod{work("high", of("high"), cores("3"))}, want: map[string]string{"high": "b"}, check: func(k *kase, _ map[string]string) { k.gone("free"); k.stays("kept") }},
+		{name: "an admission policy denies, and another pod goes", nodes: []*corev1.Node{host("a"), host("b")}, objects: func(k *kase) { k.deny("kept") },
+			running: []*corev1.Pod{work("kept", on("a"), of("low"), cores("3")), work("free", on("b"), of("medium"), cores("3"))},
+			pods:    []*corev1.Pod{work("high", of("high"), cores("3"))}, want: map[string]string{"high": "b"}, check: func(k *kase, _ map[string]string) { k.gone("free"); k.stays("kept") }},
+		{name: "a webhook does not answer, and another pod goes", nodes: []*corev1.Node{host("a"), host("b")}, objects: func(k *kase) { k.silence("kept") },
+			running: []*corev1.Pod{work("kept", on("a"), of("low"), cores("3")), work("free", on("b"), of("medium"), cores("3"))},
 			pods:    []*corev1.Pod{work("high", of("high"), cores("3"))}, want: map[string]string{"high": "b"}, check: func(k *kase, _ map[string]string) { k.gone("free"); k.stays("kept") }},
 		{name: "the lower of two that wait does not take the place of the higher", nodes: []*corev1.Node{host("a")}, running: []*corev1.Pod{work("low", on("a"), of("low"), cores("4"))},
 			pods: []*corev1.Pod{work("high", of("high"), cores("3")), work("medium", of("medium"), cores("3"))}, want: map[string]string{"high": "a", "medium": ""}},
