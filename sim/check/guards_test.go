@@ -145,6 +145,8 @@ var guards = []guard{
 	{"what a crash left is repaired", crash, "no progress", drop(planner.MoveRepair)},
 	{"a machine that vanished ends its loan", Options{Shape: Sockets, Turns: 1, Faults: 1, Only: []kind{dies}}, "no progress", drop(planner.MoveNodeGone)},
 	{"a share is written before its loan's phase", crash, "a claim is lost", reversed("SetShare before SetLoan")},
+	{"the share is read before a loan is forgotten whose cells the borrower holds by it", Options{Shape: Sockets, Turns: 1, Faults: 1, Only: []kind{lags}}, "a claim is lost",
+		Mutant{Unread: true}},
 	{"what no loan answers for is adopted", Options{Shape: Sockets, Turns: 1, Faults: 1, Only: []kind{erases}}, "no progress", drop(planner.MoveAdopt)},
 	{"an entry of a loan that is gone is cleared", Options{Shape: Sockets, Turns: 1, Faults: 1, Only: []kind{erases}}, "no progress", drop(planner.MoveClear)},
 	{"the ladder ends a wait", Options{Shape: Sockets, Turns: 1}, "no progress", drop(planner.MoveDrain)},
