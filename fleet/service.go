@@ -315,6 +315,8 @@ type Pod struct {
 	Job      JobID
 	Role     string
 	Requests Resources
+	// CPULimit is the most CPU that the pod can use by its limits; 0 where a container has none.
+	CPULimit MilliCPU
 	Priority int32
 	// Rank is the priority of offline work of no job, by its class.
 	Rank  JobPriority

@@ -64,14 +64,20 @@ func TestRealTraces(t *testing.T) {
 			}
 			t.Logf("%d forecasts of %d traces", len(all), count(all))
 			t.Logf("%-11s %v", "springtide", ours)
+			// What doubts cost where nothing is a fault: dips and bursts that no fall or rise of the history explains are set aside.
+			credulous := b.run(all, day, credulousForecast)
+			t.Logf("%-11s %v", "no doubts", credulous)
+			if ours.wql > 1.01*credulous.wql {
+				t.Errorf("WQL %.4f, without doubts %.4f: they cost more than a hundredth", ours.wql, credulous.wql)
+			}
 			for _, name := range []string{"last day", "last week", "last value"} {
 				t.Logf("%-11s %v", name, peers[name])
 				if ours.wql >= peers[name].wql {
 					t.Errorf("WQL %.4f, %s has %.4f", ours.wql, name, peers[name].wql)
 				}
 			}
-			if math.Abs(ours.coverage[1]-0.9) > 0.02 {
-				t.Errorf("the 0.9 quantile held %.3f of the steps, want 0.88 to 0.92", ours.coverage[1])
+			if math.Abs(ours.coverage[1]-0.9) > 0.025 {
+				t.Errorf("the 0.9 quantile held %.3f of the steps, want 0.875 to 0.925", ours.coverage[1])
 			}
 		})
 	}
@@ -133,9 +139,16 @@ func (b bench) run(all []origin, day int, f forecaster) result {
 	return r
 }
 
-// ourForecast learns a trace as it was recorded: no fall of it is a fault of a metrics path, so none is held.
-func ourForecast(o *origin, horizon int) [][]float64 {
-	p := portrait.Fold(portrait.Portrait{}, portrait.Batch{Load: o.history}, portrait.Options{Step: o.history.Step, HoldFor: time.Nanosecond})
+// ourForecast learns a trace with the options that ship: what is held there as a doubt is held here.
+func ourForecast(o *origin, horizon int) [][]float64 { return forecastOf(o, horizon, 0) }
+
+// credulousForecast learns a trace as it was recorded, without a doubt.
+func credulousForecast(o *origin, horizon int) [][]float64 {
+	return forecastOf(o, horizon, time.Nanosecond)
+}
+
+func forecastOf(o *origin, horizon int, holdFor time.Duration) [][]float64 {
+	p := portrait.Fold(portrait.Portrait{}, portrait.Batch{Load: o.history}, portrait.Options{Step: o.history.Step, HoldFor: holdFor})
 	return forecast.Project(p, series.Series{}, nil, o.history.End(), forecast.Options{Steps: horizon, Quantiles: levels}).Paths
 }
 
@@ -259,4 +272,52 @@ func readTrace(t *testing.T, path string) series.Series {
 		samples = append(samples, series.Sample{At: at, Value: v})
 	}
 	return series.FromSamples(samples, samples[1].At.Sub(samples[0].At), series.Mean)
+}
+
+// What is usual is not held. Without that rule 17 falls are held in these five days of NASA's trace and 14 in those of the World Cup; the latter fall
+// further from match to match. Rises hardly ever are in doubt.
+func TestDoubtsOnRealTraces(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	const learned, watched = 14, 5 // days
+	for file, most := range map[string]struct{ falls, rises int }{
+		"web/nasa-http-requests.csv.gz":      {watched, 1},
+		"web/worldcup98-requests.csv.gz":     {3*watched - 1, 2},
+		"cluster/google2019-cell-cpu.csv.gz": {1, 0},
+	} {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join("..", "lab", "traces", "data", filepath.FromSlash(file))
+			if root := os.Getenv("SPRINGTIDE_TRACES"); root != "" {
+				path = filepath.Join(root, filepath.FromSlash(file))
+			}
+			if _, err := os.Stat(path); err != nil {
+				t.Skip(err)
+			}
+			s := readTrace(t, path).Align(5*time.Minute, series.Mean)
+			upTo := func(at time.Time) series.Series {
+				return series.Series{Start: s.Start, Step: s.Step, Values: s.Values[:s.Index(at)]}
+			}
+			at := s.Start.Add(learned * 24 * time.Hour)
+			p := portrait.Fold(portrait.Portrait{}, portrait.Batch{Load: upTo(at)}, portrait.Options{})
+			falls, rises := 0, 0
+			for range watched * 288 {
+				at = at.Add(s.Step)
+				was := p.Hold
+				p = portrait.Fold(p, portrait.Batch{Load: upTo(at).Since(p.End)}, portrait.Options{})
+				switch {
+				case !p.Hold.Quarantined() || p.Hold.Since.Equal(was.Since):
+				case p.Hold.Rise:
+					rises++
+				default:
+					falls++
+				}
+			}
+			t.Logf("in %d days %d falls were held and %d rises not learned at once", watched, falls, rises)
+			if falls > most.falls || rises > most.rises {
+				t.Errorf("want at most %d and %d", most.falls, most.rises)
+			}
+		})
+	}
 }

@@ -118,6 +118,10 @@ func Size(svc *fleet.Service, p portrait.Portrait, t forecast.Tide, live Live, n
 	if z.t.SkillLost && z.onlyForecast() {
 		tg.LiveMost, _ = z.carry(nowcastMost * z.load.Value)
 	}
+	tg.Unconfirmed = live.Unconfirmed
+	for _, u := range live.Unconfirmed {
+		z.note("not believed: %s", u)
+	}
 	z.decide(&tg, floors, most(reactive))
 	tg.Reason = z.reason(&tg)
 	return tg

@@ -23,6 +23,8 @@ type Live struct {
 	Latency fleet.Known[time.Duration]
 	// Signals are the totals of the service's own metrics, by the metric's name.
 	Signals map[string]fleet.Known[float64]
+	// Unconfirmed names what was measured and is not believed; see [Believe].
+	Unconfirmed []string
 	// Window is what the rates in CPU and Load average over: four intervals of the source, at least a minute. How old a fresh sample may be, how
 	// far ahead replicas are asked for, and how far back a fall is looked for follow from it; 0 means a minute.
 	Window time.Duration
@@ -101,6 +103,8 @@ type Target struct {
 	// DataFresh is false while anything that a scale-in needs is missing or stale, a forecast to trust included; Missing names it.
 	DataFresh bool
 	Missing   []string
+	// Unconfirmed names what was measured and is not believed, since the ready replicas could not have served it and do not bear it out.
+	Unconfirmed []string
 	// Unmeasured says that no latency is measured of a service whose service level is a latency: CPU sizes it, at the utilisation for latency.
 	Unmeasured bool
 	// LiveAlone says that the one thing missing is a forecast to trust, and that it has been for so long that scale-in goes by live signals.

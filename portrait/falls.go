@@ -40,17 +40,17 @@ func (p *Portrait) FallFrom(load float64, at time.Time, reach time.Duration) (Fa
 	if !p.FastestFalls.known() && p.Quality.Points < p.Quality.Needed {
 		return Fall{}, false
 	}
-	return p.fallOf(load, p.Level, reach, at.Sub(p.Quality.LastSample), func(ago time.Duration) float64 { return p.Recent.At(at.Add(-ago)) })
+	return p.fallOf(load, p.Level, reach, at, at.Sub(p.Quality.LastSample), func(ago time.Duration) float64 { return p.Recent.At(at.Add(-ago)) })
 }
 
 // fallOf compares a load with what was measured before it. A lone spike is no level to fall from, and small values have no falls. After a silence
 // longer than the reach there is nothing to measure a pace by: then the load is in doubt when it lies below all that is usual (the last level before the
 // silence, the same time yesterday, a week ago).
-func (p *Portrait) fallOf(load, level float64, reach, silent time.Duration, before func(ago time.Duration) float64) (Fall, bool) {
+func (p *Portrait) fallOf(load, level float64, reach time.Duration, at time.Time, silent time.Duration, before func(ago time.Duration) float64) (Fall, bool) {
 	lag, compared := max(fallWithin, p.Step), false
 	reach = max(reach, lag)
 	for n := 1; time.Duration(n)*lag <= reach; n++ {
-		f := Fall{Ago: time.Duration(n) * lag, Explained: p.FastestFalls.within(n)}
+		f := Fall{Ago: time.Duration(n) * lag, Explained: p.explainedFall(n, at)}
 		f.Top = levelAt(f.Ago, p.Step, before)
 		compared = compared || f.Top >= 0
 		f.Fell = 1 - load/f.Top
@@ -66,7 +66,7 @@ func (p *Portrait) fallOf(load, level float64, reach, silent time.Duration, befo
 		if !(f.Top >= 0) {
 			continue
 		}
-		f.Fell, f.Explained = 1-load/f.Top, 1-p.share()*usual(f.Top, before)/f.Top
+		f.Fell, f.Explained = 1-load/f.Top, 1-p.share(at)*usual(f.Top, before)/f.Top
 		return f, f.Top > fallShare*level && f.Fell > f.Explained+1e-9
 	}
 	return Fall{}, false
@@ -82,7 +82,12 @@ func levelAt(ago, step time.Duration, before func(ago time.Duration) float64) fl
 }
 
 // share is the part of the usual load from which on a load looks usual.
-func (p *Portrait) share() float64 { return min(1-p.FastestFalls.within(1), backShare) }
+func (p *Portrait) share(at time.Time) float64 { return min(1-p.explainedFall(1, at), backShare) }
+
+// explainedFall is the fall within n spans that history explains at a time: by a fall that stayed, or by dips that come back as often.
+func (p *Portrait) explainedFall(n int, at time.Time) float64 {
+	return max(p.FastestFalls.within(n), usualSwing(p.Dips, n, at, dipsSeen, dipsWithin))
+}
 
 // usual is the smallest of a level, the load at the same time yesterday, and that of a week ago.
 func usual(level float64, before func(ago time.Duration) float64) float64 {
@@ -102,7 +107,7 @@ func (s *suspects) learnFalls(i int, level float64) {
 	after := max(1, int(DefaultHoldFor/p.Step))
 	j := i - after
 	y := s.l.Before(after)
-	if !(y >= 0) || p.Hold.Eased && !s.time(j).Before(p.Hold.Since) {
+	if since, yes := p.Hold.unconfirmed(); !(y >= 0) || yes && !s.time(j).Before(since) {
 		return // what nothing confirmed is no fall to measure others by
 	}
 	for n := range p.FastestFalls {
@@ -132,10 +137,11 @@ func (s *suspects) cameBack(steps int, y, top float64) bool {
 	return false
 }
 
-// forget lets the fastest falls of history fade over some steps.
+// forget lets the fastest falls and rises of history fade over some steps.
 func (p *Portrait) forget(steps int) {
 	keep := math.Exp2(-float64(steps) * float64(p.Step) / float64(fallMemory))
 	for n := range p.FastestFalls {
 		p.FastestFalls[n] *= keep
+		p.FastestRises[n] *= keep
 	}
 }

@@ -25,7 +25,7 @@ func Fold(p Portrait, b Batch, o Options) Portrait {
 		p.judgeQuality()
 		return p
 	}
-	if p.Hold.Held() {
+	if p.Hold.Quarantined() {
 		b.Moments = nil // they were measured live while the source was in doubt; history tells their steps again, and not them
 	}
 	cpu, ready := b.CPU.Align(p.Step, series.Mean), b.Ready.Align(p.Step, series.Mean)
@@ -46,7 +46,7 @@ func Fold(p Portrait, b Batch, o Options) Portrait {
 	}
 	l := p.Learned.Open(o.Room, from, recent, missing+n)
 	l.Ask(o.Kin, series.GridIndex(o.KinUntil, p.Step))
-	doubts := suspects{p: &p, l: l, load: load, cpu: cpu, first: first, pods: b.PodsReady, holdFor: o.holdFor(), k: max(1, int(fallWithin/p.Step))}
+	doubts := suspects{p: &p, l: l, load: load, cpu: cpu, first: first, pods: b.PodsReady, most: b.CoresMost, holdFor: o.holdFor(), k: max(1, int(fallWithin/p.Step))}
 	for i := range missing {
 		level := l.Level()
 		l.Observe(math.NaN())
@@ -65,6 +65,7 @@ func Fold(p Portrait, b Batch, o Options) Portrait {
 		moments = p.learn(l, lesson{index: first + int64(i), at: at, load: load.At(at), cpu: cpu.At(at), memory: memory.At(at), ready: ready.At(at),
 			doubted: doubts.fault(i)}, moments)
 		doubts.learnFalls(i+1, level)
+		doubts.learnRises(i)
 		p.dayOver(l, first+int64(i))
 		p.advise(first + int64(i))
 	}
@@ -113,6 +114,7 @@ func (p *Portrait) learn(l *model.Learner, x lesson, moments []Moment) []Moment 
 	moments = p.Ripple.learn(moments, before, p.Step, mean)
 	if p.Signal == Requests {
 		p.Cost.learn(y, x.cpu, x.ready)
+		p.carry(y, x.ready)
 	}
 	p.Usage.learn(x.at, x.cpu, x.memory, x.ready)
 	return moments
@@ -120,7 +122,7 @@ func (p *Portrait) learn(l *model.Learner, x lesson, moments []Moment) []Moment 
 
 // learnStarts takes the start-ups of a batch in. They bear no time of their own, so a batch that ends in doubt teaches none: it is read again.
 func (p *Portrait) learnStarts(b *Batch) {
-	if p.Hold.Held() {
+	if p.Hold.Quarantined() {
 		return
 	}
 	p.addStartUps(b.StartUps)

@@ -8,21 +8,45 @@ import (
 	"github.com/springtide/springtide/internal/series"
 )
 
-// Hold is a fall of the load that history does not know. It counts as a fault of the measurement, or of what stands before the service, until
-// shown otherwise: while it is held, its samples are in quarantine. A portrait that holds a fall ends where the fall begins, so the next fold is
+// Hold is a fall or a rise of the load that history does not know. It counts as a fault of the measurement, or of what stands before the service, until
+// shown otherwise: while it is held, its samples are in quarantine. A portrait that holds one ends where the doubt begins, so the next fold is
 // given the same samples again, and a restart forgets nothing.
 type Hold struct {
-	// Since is the begin of the first step that is held; zero while no fall is in doubt.
+	// Since is the begin of the first step that is held; zero while nothing is in doubt.
 	Since time.Time
-	// Top is the load that it fell from.
+	// Top is the load that it fell from, or rose from.
 	Top float64
+	// Rise says that the load rose: its samples are not learned yet, and sizing goes on by what is measured.
+	Rise bool
 	// Eased says that nothing confirmed the fall for [Options.HoldFor] in which nothing contradicted it, or for a day: its samples are folded, and
 	// scale-in goes on slowly.
 	Eased bool
+	// FirstSince and FirstTop are of an eased fall on which a second one came: once that was judged, the first one is in force again.
+	FirstSince time.Time
+	FirstTop   float64
 }
 
-// Held reports whether samples are in quarantine.
-func (h Hold) Held() bool { return !h.Since.IsZero() && !h.Eased }
+// first is what is in force once a doubt is over.
+func (h Hold) first() Hold {
+	if h.FirstSince.IsZero() {
+		return Hold{}
+	}
+	return Hold{Since: h.FirstSince, Top: h.FirstTop, Eased: true}
+}
+
+// unconfirmed is since when loads are of falls that nothing confirmed: they are learned, and are no falls to measure others by.
+func (h Hold) unconfirmed() (since time.Time, yes bool) {
+	if !h.FirstSince.IsZero() {
+		return h.FirstSince, true
+	}
+	return h.Since, h.Eased
+}
+
+// Held reports whether a fall is in doubt: nothing scales in.
+func (h Hold) Held() bool { return h.Quarantined() && !h.Rise }
+
+// Quarantined reports whether samples are in quarantine: nothing is learned from Since on.
+func (h Hold) Quarantined() bool { return !h.Since.IsZero() && !h.Eased }
 
 const (
 	// DefaultHoldFor is how long an unconfirmed fall is held. Outages of a metrics path last minutes to an hour; two hours of idle replicas
@@ -39,6 +63,8 @@ const (
 	backShare = 0.75
 	// agreeFor is how long a witness must agree: one sample may be right by chance.
 	agreeFor = 15 * time.Minute
+	// againShare is the part of the load before a fall from which a second one is told from noise.
+	againShare = 0.05
 	// agreeWithin is how far the CPU may be from what the portrait's costs say, agreeApart how far that must be from a CPU that only fell by
 	// the same factor as the requests.
 	agreeWithin, agreeApart = 0.25, 1.5
@@ -51,36 +77,44 @@ type suspects struct {
 	load, cpu series.Series
 	first     int64
 	// pods are the ready replicas by the Kubernetes API.
-	pods    float64
+	pods float64
+	// most is the CPU that they can be given, in cores; 0 where that is not known.
+	most    float64
 	holdFor time.Duration
 	k       int // steps within fallWithin
 	// now is the step that is learned next; faultEnd is the step before which samples were a fault, judged the step before which all are judged.
 	now, faultEnd, judged int
 }
 
-// held reports whether a fall is held at a step: nothing from it on may be learned yet. A portrait without a season has no history to
-// compare with.
+// held reports whether a step is in doubt: nothing from it on may be learned yet. A portrait without a season has no history to compare with. A second
+// fall after one that was eased is a doubt of its own.
 func (s *suspects) held(i, n int) bool {
 	s.now = i
 	h := &s.p.Hold
 	switch {
 	case i < s.judged:
 		return false
-	case h.Eased:
-		if s.back(i) > s.k || s.time(i).Sub(h.Since) >= easedFor {
-			*h = Hold{}
-		}
-		return false
 	case s.p.Quality.Points < s.p.Quality.Needed:
 		*h = Hold{}
 		return false
+	case h.Eased && (s.back(i) > s.k || s.time(i).Sub(h.Since) >= easedFor):
+		*h = Hold{}
 	}
-	top, fell := s.fell(i)
-	if !h.Held() && !fell {
-		return false
+	if !h.Quarantined() {
+		if top, fell := s.fell(i); fell {
+			first := h.first()
+			if h.Eased && first == (Hold{}) {
+				first = *h
+			}
+			*h = Hold{Since: s.time(i), Top: top, FirstSince: first.Since, FirstTop: first.Top}
+		} else if base, rose := s.rose(i); rose && !h.Eased {
+			*h = Hold{Since: s.time(i), Top: base, Rise: true}
+		} else {
+			return false
+		}
 	}
-	if !h.Held() {
-		*h = Hold{Since: s.time(i), Top: top}
+	if h.Rise {
+		return !s.riseOver(i, n)
 	}
 	return !s.over(i, n)
 }
@@ -90,7 +124,8 @@ func (s *suspects) fault(i int) bool { return i < s.faultEnd }
 
 // over looks for the end of the hold that begins with the step i.
 func (s *suspects) over(i, n int) bool {
-	// A service with one signal resumes after a bound. Where a second one contradicts the first, the bound counts from then.
+	// A service with one signal resumes after a bound. Where a second one contradicts the first, the bound counts from then; and where the load falls
+	// once more, from there: a second fall does not inherit the clock of the first.
 	agreed, alone := 0, s.p.Hold.Since
 	for j := i; j < n; j++ {
 		if !math.IsNaN(s.at(j)) {
@@ -103,13 +138,18 @@ func (s *suspects) over(i, n int) bool {
 		if tells && !agrees {
 			alone = s.time(j + 1)
 		}
+		if s.fellAgain(j) {
+			agreed, alone = 0, s.time(j)
+		}
 		back := s.backFrom(i, j)
 		switch {
 		case back > s.k:
 			s.faultEnd = j - back + 1
-			s.p.Hold = Hold{}
+			top := s.p.Hold.Top
+			s.p.Dips = noteSwing(s.p.Dips, s.p.Hold.Since, s.swing(i, j, func(y float64) float64 { return 1 - y/top }))
+			s.p.Hold = s.p.Hold.first()
 		case agreed > 0 && time.Duration(agreed)*s.p.Step >= agreeFor:
-			s.p.Hold = Hold{}
+			s.p.Hold = s.p.Hold.first()
 		case s.time(j+1).Sub(alone) >= s.holdFor, s.time(j+1).Sub(s.p.Hold.Since) >= max(heldAtMost, s.holdFor):
 			s.p.Hold.Eased = true
 		default:
@@ -141,8 +181,20 @@ func (s *suspects) fell(i int) (top float64, fell bool) {
 	if !(y >= 0) {
 		return 0, false
 	}
-	f, fell := s.p.fallOf(y, s.l.Level(), fallReach, s.time(i).Sub(s.p.Quality.LastSample), func(ago time.Duration) float64 { return s.at(i - int(ago/s.p.Step)) })
+	f, fell := s.p.fallOf(y, s.l.Level(), fallReach, s.time(i), s.time(i).Sub(s.p.Quality.LastSample), func(ago time.Duration) float64 { return s.at(i - int(ago/s.p.Step)) })
 	return f.Top, fell
+}
+
+// fellAgain reports whether the load of a step lies lower than history explains against what was measured since the fall that is held.
+func (s *suspects) fellAgain(i int) bool {
+	h := &s.p.Hold
+	_, fell := s.p.fallOf(s.at(i), againShare/fallShare*h.Top, fallReach, s.time(i), 0, func(ago time.Duration) float64 {
+		if j := i - int(ago/s.p.Step); !s.time(j).Before(h.Since) {
+			return s.at(j)
+		}
+		return math.NaN()
+	})
+	return fell
 }
 
 // least is the load from which on a fall is over. It is more than the load at which none begins: a history of deep falls explains nearly every

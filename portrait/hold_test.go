@@ -136,7 +136,7 @@ func TestWhatEndsAHold(t *testing.T) {
 				t.Errorf("hold %+v, want held %v, eased %v", p.Hold, c.held, c.eased)
 			}
 			if p.FastestFalls[0] > before.FastestFalls[0] {
-				t.Errorf("the fastest fall was %.2f and is %.2f", before.FastestFalls[0], p.FastestFalls[0])
+				t.Errorf("the fastest fall was %v and is %v", before.FastestFalls[0], p.FastestFalls[0])
 			}
 			if !c.held && !p.End.Equal(fall.Add(c.after)) {
 				t.Errorf("folded up to %s only", p.End)
@@ -190,6 +190,97 @@ func TestAFallAfterASilence(t *testing.T) {
 		p := foldOn(Fold(Portrait{}, upTo(b, silent), Options{}), b, fall.Add(30*time.Minute), Options{})
 		if p.Hold.Held() != c.held {
 			t.Errorf("%s: hold %+v, folded up to %s, the fall was at %s", name, p.Hold, p.End, fall)
+		}
+	}
+}
+
+// A second fall does not inherit the clock of the first, whatever the first one was: here a dip that stays, or a fall that was eased long ago, and
+// then a source that says a hundredth.
+func TestASecondFallHasAClockOfItsOwn(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		// first is the part of the load that the dip leaves, second how long after it the source begins to lie.
+		first, lie float64
+		second     time.Duration
+	}{
+		"half an hour after a dip to a third":       {0.33, 0.01, 30 * time.Minute},
+		"an hour and a half after a dip to a tenth": {0.1, 0.01, 90 * time.Minute},
+		"a hundredth after a quarter":               {0.25, 0.04, 110 * time.Minute},
+		"three hours after, when it was eased":      {0.33, 0.01, 3 * time.Hour},
+	} {
+		b, fall := fallen(3*day, func(y float64) float64 { return c.first * y }, func(_, _ float64) float64 { return nan })
+		for at := fall.Add(c.second); at.Before(b.Load.End()); at = at.Add(defaultStep) {
+			b.Load.Values[b.Load.Index(at)] *= c.lie
+		}
+		before := foldOn(Fold(Portrait{}, upTo(b, fall.Add(-day)), Options{}), b, fall, Options{})
+		if p := foldOn(before, b, fall.Add(c.second+DefaultHoldFor-10*time.Minute), Options{}); !p.Hold.Held() {
+			t.Errorf("%s: ten minutes before its two hours are over the second fall is not held: %+v", name, p.Hold)
+		}
+		if p := foldOn(before, b, fall.Add(c.second+DefaultHoldFor+20*time.Minute), Options{}); !p.Hold.Eased {
+			t.Errorf("%s: twenty minutes after its two hours nothing is eased: %+v", name, p.Hold)
+		}
+	}
+}
+
+// Dips that come back several times in a week are usual: they are held no more. What falls by more than nine tenths is never usual.
+func TestWhatIsUsualIsNotHeld(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		factor float64
+		held   bool
+	}{"to four tenths": {0.4, false}, "to a fifth": {0.2, false}, "to a hundredth": {0.01, true}, "to nothing": {0, true}} {
+		b, fall := fallen(0, nil, nil)
+		for k := range 5 {
+			for i := range 3 {
+				b.Load.Values[b.Load.Index(fall.Add(-time.Duration(k)*day-time.Duration(k+2)*time.Hour))+i] *= c.factor
+			}
+		}
+		for i := range 2 {
+			b.Load.Values[b.Load.Index(fall)+i] *= c.factor
+		}
+		p := Fold(Portrait{}, upTo(b, fall.Add(defaultStep)), Options{})
+		if p.Hold.Held() != c.held {
+			t.Errorf("a dip %s, like five in as many days: hold %+v, dips %v", name, p.Hold, p.Dips)
+		}
+	}
+}
+
+// A rise that history does not know is learned once it has lasted, and never where it went away: the portrait of a quarter of an hour of twice or of a
+// hundred times the load is that of a day without it. What the replicas could not have served is not learned while it lasts.
+func TestARiseIsLearnedOnceItHasLasted(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		factor    float64
+		length    time.Duration
+		most      float64 // cores that the pods can be given
+		after     time.Duration
+		in, wants bool // quarantine, and whether the load was learned
+	}{
+		"twice, for a quarter of an hour":     {2, 15 * time.Minute, 0, time.Hour, false, false},
+		"a hundred times, as long":            {100, 15 * time.Minute, 20, time.Hour, false, false},
+		"five times, too young":               {5, 3 * time.Hour, 0, 20 * time.Minute, true, false},
+		"five times, for an hour":             {5, 3 * time.Hour, 0, time.Hour, false, true},
+		"five times, more than they can have": {5, 3 * time.Hour, 10, time.Hour, true, false},
+		"as much again by a half":             {1.4, 3 * time.Hour, 0, 20 * time.Minute, false, true},
+	} {
+		b, rise := fallen(c.length, func(y float64) float64 { return c.factor * y }, func(requests, _ float64) float64 { return 0.01*requests + 3 })
+		b.CoresMost = c.most
+		before := foldOn(Fold(Portrait{}, upTo(b, rise.Add(-day)), Options{}), b, rise, Options{})
+		before.Carried = 0 // the machines decide
+		p := before
+		for at := p.End.Add(defaultStep); !at.After(rise.Add(c.after)); at = at.Add(defaultStep) {
+			n := upTo(b, at)
+			n.CoresMost = c.most
+			p = Fold(p, n, Options{})
+		}
+		if p.Hold.Held() {
+			t.Errorf("%s: a rise holds scale-in: %+v", name, p.Hold)
+		}
+		if p.Hold.Quarantined() != c.in {
+			t.Errorf("%s: %+v, folded up to %s", name, p.Hold, p.End)
+		}
+		if learned := !math.IsNaN(p.Recent.At(rise)); learned != c.wants {
+			t.Errorf("%s: learned %v, want %v", name, learned, c.wants)
 		}
 	}
 }

@@ -41,9 +41,12 @@ func (p Portrait) MarshalBinary() ([]byte, error) {
 	w.double(p.Level)
 	w.double(p.Trend)
 	w.double(p.Noise)
-	for _, f := range p.FastestFalls {
-		w.double(f)
+	for _, f := range [...]Falls{p.FastestFalls, p.FastestRises} {
+		w.falls(f)
 	}
+	w.swings(p.Dips)
+	w.swings(p.Bursts)
+	w.double(p.Carried)
 	w.double(p.Ripple.Square)
 	w.double(p.Ripple.N)
 	w.known(p.CPUPerLoad)
@@ -71,7 +74,10 @@ func (p Portrait) MarshalBinary() ([]byte, error) {
 		w.buf = append(w.buf, holdMark)
 		w.time(p.Hold.Since)
 		w.double(p.Hold.Top)
+		w.bool(p.Hold.Rise)
 		w.bool(p.Hold.Eased)
+		w.time(p.Hold.FirstSince)
+		w.double(p.Hold.FirstTop)
 	}
 	return w.buf, nil
 }
@@ -90,9 +96,9 @@ func (p *Portrait) UnmarshalBinary(b []byte) error {
 	p.Step = time.Duration(r.int())
 	p.Begin, p.End = r.time(), r.time()
 	p.Level, p.Trend, p.Noise = r.double(), r.double(), r.double()
-	for n := range p.FastestFalls {
-		p.FastestFalls[n] = r.double()
-	}
+	p.FastestFalls, p.FastestRises = r.falls(), r.falls()
+	p.Dips, p.Bursts = r.swings(), r.swings()
+	p.Carried = r.double()
 	p.Ripple = Ripple{Square: r.double(), N: r.double()}
 	p.CPUPerLoad, p.CPUIdle = r.known(), r.known()
 	r.cost(&p.Cost)
@@ -115,7 +121,7 @@ func (p *Portrait) UnmarshalBinary(b []byte) error {
 	r.state(&p.Learned)
 	if r.err == nil && len(r.buf) > 0 && r.buf[0] == holdMark {
 		r.take(1)
-		p.Hold = Hold{Since: r.time(), Top: r.double(), Eased: r.bool()}
+		p.Hold = Hold{Since: r.time(), Top: r.double(), Rise: r.bool(), Eased: r.bool(), FirstSince: r.time(), FirstTop: r.double()}
 	}
 	if r.err == nil && len(r.buf) > 0 {
 		r.err = fmt.Errorf("%d bytes follow its end", len(r.buf))
@@ -149,6 +155,39 @@ func (p *Portrait) check() error {
 		return err
 	}
 	return p.Learned.Check(p.Step)
+}
+
+func (w *writer) falls(f Falls) {
+	for _, x := range f {
+		w.double(x)
+	}
+}
+
+func (r *reader) falls() (f Falls) {
+	for n := range f {
+		f[n] = r.double()
+	}
+	return f
+}
+
+func (w *writer) swings(all []Swing) {
+	w.uint(uint64(len(all)))
+	for i := range all {
+		w.time(all[i].At)
+		w.falls(all[i].By)
+	}
+}
+
+func (r *reader) swings() []Swing {
+	n := r.count(25) // a time and three numbers
+	if n == 0 {
+		return nil
+	}
+	out := make([]Swing, n)
+	for i := range out {
+		out[i] = Swing{At: r.time(), By: r.falls()}
+	}
+	return out
 }
 
 func (w *writer) cost(c *Cost) {

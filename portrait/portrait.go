@@ -9,7 +9,7 @@ import (
 )
 
 // Version is the version of the serialised form; a portrait of another version is thrown away and learned anew.
-const Version = 6
+const Version = 7
 
 // Signal is what a portrait's load counts.
 type Signal string
@@ -35,6 +35,8 @@ type Batch struct {
 	Moments []Moment
 	// PodsReady are the ready replicas of now by the Kubernetes API, which is another source than the series; 0 where it was not asked.
 	PodsReady float64
+	// CoresMost is the CPU that these can be given by their limits and machines, in cores; 0 where that is not known.
+	CoresMost float64
 }
 
 // Quality says how far a portrait can be trusted, and why.
@@ -72,10 +74,14 @@ type Portrait struct {
 	Noise float64
 	// Ripple is how the load of a moment lies around the mean of its step.
 	Ripple Ripple
-	// FastestFalls are the falls that history knows.
-	FastestFalls Falls
-	// Hold is a fall that is in doubt.
+	// FastestFalls are the falls that history knows, FastestRises the rises above what was usual at their time, as 1 − before/after.
+	FastestFalls, FastestRises Falls
+	// Dips and Bursts are the newest falls and rises that were in doubt and came back, the oldest first.
+	Dips, Bursts []Swing
+	// Hold is a fall or a rise that is in doubt.
 	Hold Hold
+	// Carried is the largest load that one replica carried, for requests; 0 while it is not known.
+	Carried float64
 	// CPUPerLoad is the CPU (cores) that one unit of load costs, and CPUIdle the cores of an idle replica.
 	CPUPerLoad, CPUIdle fleet.Known[float64]
 	// Cost holds the sums behind CPUPerLoad and CPUIdle.

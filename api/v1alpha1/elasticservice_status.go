@@ -44,7 +44,7 @@ type ElasticServiceStatus struct {
 	// +kubebuilder:validation:Maximum=1000000000000000
 	LeaderEpoch int64 `json:"leaderEpoch,omitempty"`
 	// Conditions: Accepted, AbleToScale, ScalingActive, ScalingLimited, ForecastReady, ForecastSkillLost, DataFresh,
-	// SLOMeasured, ChainBottleneck, FallUnconfirmed.
+	// SLOMeasured, ChainBottleneck, FallUnconfirmed, RiseUnconfirmed.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16

@@ -123,6 +123,7 @@ const (
 	ConditionForecastReady = "ForecastReady"     // the portrait can carry a forecast
 	ConditionSkillLost     = "ForecastSkillLost" // the newest forecasts were too far off to be trusted
 	ConditionFall          = "FallUnconfirmed"   // the load fell faster than history, and no other source confirms it; there only while it is so
+	ConditionRise          = "RiseUnconfirmed"   // what is measured is more than the replicas could have served, or rose faster than history; there only while it is so
 	ConditionReady         = "Ready"             // a pool lends, a quota is met, a festival plan acts
 	ConditionDataFresh     = "DataFresh"         // the metrics source answers, and what it has of the service is new enough
 	ConditionSLOMeasured   = "SLOMeasured"       // the latency that the SLO names is measured; else CPU sizes the service

@@ -19,6 +19,25 @@ func podRequests(spec *corev1.PodSpec) fleet.Resources {
 	return r
 }
 
+// cpuLimit is the CPU that the containers of a pod may use together, 0 where one of them may use what the machine has. What starts before them has ended.
+func cpuLimit(spec *corev1.PodSpec) fleet.MilliCPU {
+	all := spec.Containers
+	for i := range spec.InitContainers {
+		if c := &spec.InitContainers[i]; c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			all = append(all[:len(all):len(all)], *c)
+		}
+	}
+	var sum int64
+	for i := range all {
+		limit := all[i].Resources.Limits.Cpu().MilliValue()
+		if limit <= 0 {
+			return 0
+		}
+		sum += limit
+	}
+	return fleet.MilliCPU(sum)
+}
+
 // amounts turns amounts of the API into amounts of the fleet. The API bounds CPU and memory alone; Pods is left without a bound.
 func amounts(a *v1alpha1.ResourceAmounts) fleet.Resources {
 	cpu, memory := facts.Sum(&a.CPU, &a.Memory)

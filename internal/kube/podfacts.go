@@ -66,6 +66,7 @@ func newPodFacts(p *corev1.Pod) *podFacts {
 			Name:         fleet.Name{Namespace: p.Namespace, Name: p.Name},
 			NodeName:     p.Spec.NodeName,
 			Requests:     podRequests(&p.Spec),
+			CPULimit:     cpuLimit(&p.Spec),
 			Phase:        fleet.PodPhase(p.Status.Phase),
 			Deleting:     p.DeletionTimestamp != nil,
 			Grace:        time.Duration(or(p.Spec.TerminationGracePeriodSeconds, int64(corev1.DefaultTerminationGracePeriodSeconds))) * time.Second,

@@ -263,6 +263,7 @@ func (v *serviceView) conditions(o *v1alpha1.ElasticService) []metav1.Condition 
 	v.forecast(c)
 	v.skill(c)
 	v.fall(c)
+	v.rise(c)
 	v.fresh(c)
 	v.measured(c)
 	v.bottleneck(c)
@@ -360,6 +361,22 @@ func (v *serviceView) fall(c *conditions) {
 	case h.Eased:
 		c.set(kind, metav1.ConditionTrue, "Eased", fmt.Sprintf("the load fell faster than history on %s and nothing confirmed it within fallHold, or within a day if the CPU contradicts it: "+
 			"scale-in goes on by at most a tenth of the replicas in a stabilisation window. To stop it: spec.pause In", since))
+	default:
+		c.drop(kind)
+	}
+}
+
+// rise says that what is measured is not believed, or not learned yet. The figures change in each cycle and stand in the reason of the size.
+func (v *serviceView) rise(c *conditions) {
+	const kind = v1alpha1.ConditionRise
+	h := v.r.Portraits[v.svc.ID].Hold
+	switch {
+	case v.target != nil && len(v.target.Unconfirmed) > 0:
+		c.set(kind, metav1.ConditionTrue, "NotBelieved", "the source measures more than the ready replicas could have served, and they do not bear it out: it scales nothing out, and nothing scales in. "+
+			"To fix: check the source of its metrics, and the CPU limits of its pods; springtide explain service shows the figures")
+	case h.Rise && h.Quarantined():
+		c.set(kind, metav1.ConditionTrue, "NotLearned", fmt.Sprintf("the load rose faster than history on %s: it is answered by what is measured, and the forecast learns it once it has lasted half an hour",
+			h.Since.UTC().Format("2006-01-02 15:04 UTC")))
 	default:
 		c.drop(kind)
 	}

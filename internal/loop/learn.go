@@ -31,7 +31,7 @@ func (l *Loop) learn(ctx context.Context, s *fleet.Snapshot) error {
 	var err error
 	for _, r := range l.readings(s) {
 		if err == nil && len(r.services) > 0 {
-			err = l.fold(ctx, r, s.At)
+			err = l.fold(ctx, r, s)
 		}
 	}
 	if err == nil {
@@ -83,7 +83,7 @@ func (l *Loop) readings(s *fleet.Snapshot) []reading {
 		}
 		from := p.End
 		// What is in quarantine is read again, as it is folded or dropped only once the fall was judged.
-		if again := read.Add(late); again.After(from) && !p.Hold.Held() {
+		if again := read.Add(late); again.After(from) && !p.Hold.Quarantined() {
 			from = again
 		}
 		if p.End.Before(newest.Add(late)) {
@@ -129,7 +129,8 @@ func drop[V any](m map[fleet.ServiceID]V, s *fleet.Snapshot) {
 }
 
 // fold reads a stretch of history and folds it in. A young service that has none gets an empty portrait, which says so.
-func (l *Loop) fold(ctx context.Context, r reading, to time.Time) error {
+func (l *Loop) fold(ctx context.Context, r reading, s *fleet.Snapshot) error {
+	to := s.At
 	batches, err := l.p.History.Since(ctx, r.services, r.from, to)
 	if err != nil {
 		return fmt.Errorf("read history: %w", err)
@@ -151,6 +152,7 @@ func (l *Loop) fold(ctx context.Context, r reading, to time.Time) error {
 		if k, ok := at[r.services[i].ID]; ok {
 			todo[k].batch.Moments = l.moments[r.services[i].ID].settled(l.o.Learn)
 			todo[k].batch.PodsReady = float64(r.services[i].Ready())
+			todo[k].batch.CoresMost = hpa.CoresMost(&r.services[i], s.Node)
 			todo[k].batch.Starts = startsOf(&r.services[i], l.ready, l.started[r.services[i].ID], to)
 		}
 	}
@@ -171,10 +173,10 @@ func (l *Loop) fold(ctx context.Context, r reading, to time.Time) error {
 	})
 	for i := range folded {
 		id := todo[i].id
-		doubted := l.portraits[id].Hold.Held() || folded[i].Hold.Held()
+		doubted := l.portraits[id].Hold.Quarantined() || folded[i].Hold.Quarantined()
 		l.portraits[id] = folded[i]
 		l.folded(id, doubted, to)
-		if !folded[i].Hold.Held() {
+		if !folded[i].Hold.Quarantined() {
 			l.started[id] = to
 		}
 	}

@@ -37,7 +37,7 @@ func TestAQuarterOfAnHourOfLiesLeavesNothing(t *testing.T) {
 	world := func(requests float64) looptest.Options {
 		o := looptest.Default()
 		o.Services, o.Online, o.History, o.Requests = 2, 4, 9*24*time.Hour, requests
-		o.Start = o.Start.Add(14 * time.Hour)
+		o.Start = o.Start.Add(17*time.Hour + 45*time.Minute) // the lie is told at the top of the day, where what is to come holds no replicas
 		return o
 	}
 	o := world(0)
@@ -45,9 +45,13 @@ func TestAQuarterOfAnHourOfLiesLeavesNothing(t *testing.T) {
 	honest := map[float64]lived{0: replicasOf(t, o, to), 20: replicasOf(t, world(20), to)}
 	for name, lie := range map[string]liar{
 		"x0.01":          times(0.01),
+		"x100":           times(100),
+		"doubled":        times(2),
 		"empty":          func(portrait.Signal, float64) (float64, bool) { return 0, false },
 		"NaN":            func(portrait.Signal, float64) (float64, bool) { return math.NaN(), true },
 		"requests x0.01": onlyOf(portrait.Requests, times(0.01)),
+		"requests x100":  onlyOf(portrait.Requests, times(100)),
+		"CPU x100":       onlyOf(portrait.CPU, times(100)),
 		"CPU x0.01":      onlyOf(portrait.CPU, times(0.01)),
 	} {
 		for _, told := range []bool{true, false} {

@@ -212,6 +212,7 @@ func (l *Loop) Cycle(ctx context.Context) (wrote bool, err error) {
 	t.lap("learn")
 	live, err := l.p.History.Live(ctx, s.Services, s.At)
 	historyErr = errors.Join(historyErr, err)
+	l.believe(s, live)
 	l.catch(live)
 	t.lap("live")
 	// The samples of the cycle to come are as of this one too, so they are read while it plans, acts and reports.

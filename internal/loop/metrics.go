@@ -35,7 +35,7 @@ type Metrics struct {
 	// The numbers on the board.
 	withheld, frozen, leaderEpoch                   *prometheus.Desc
 	replicas, fresh, quality, load, fall, contested *prometheus.Desc
-	refused                                         *prometheus.Desc
+	refused, rise                                   *prometheus.Desc
 	lift, miss, coverage, skillLost                 *prometheus.Desc
 	pool, demand, nodes, loans, overdue             *prometheus.Desc
 	strays                                          *prometheus.Desc
@@ -105,6 +105,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.quality = b.gauge("portrait_quality_ratio", "How far a service's portrait can be trusted, 0 to 1.", service...)
 	m.fall = b.gauge("service_fall_unconfirmed",
 		"1 while a fall of the load that no other source confirms is held (state Held), or bounds the rate of scale-in (state Eased).", append(service, "state")...)
+	m.rise = b.gauge("service_rise_unconfirmed",
+		"1 while a measured load is not believed, since the replicas could not have served it (state NotBelieved), or rose faster than history and is not learned yet (state NotLearned).",
+		append(service, "state")...)
 	m.contested = b.gauge("service_contested", "1 while a service is not scaled, since another writer keeps taking spec.replicas of its target back.", service...)
 	m.load = b.gauge("forecast_load", "The tide's load (requests per second, or cores) at a lead from now.", append(service, "quantile", "lead")...)
 	m.lift = b.gauge("calendar_lift_ratio", "What the days of a service's calendar multiply its forecast by now: 1 on ordinary days.", service...)
@@ -300,6 +303,12 @@ func (m *Metrics) services(p *page, s *fleet.Snapshot, plan *planner.Plan, portr
 			p.set(m.fall, 1, n.Namespace, n.Name, "Held")
 		} else if h.Eased {
 			p.set(m.fall, 1, n.Namespace, n.Name, "Eased")
+		}
+		switch h := portraits[svc.ID].Hold; {
+		case len(target.Unconfirmed) > 0:
+			p.set(m.rise, 1, n.Namespace, n.Name, "NotBelieved")
+		case h.Rise && h.Quarantined():
+			p.set(m.rise, 1, n.Namespace, n.Name, "NotLearned")
 		}
 		if svc.Contested(s.At) {
 			p.set(m.contested, 1, n.Namespace, n.Name)

@@ -1,0 +1,152 @@
+package portrait
+
+import (
+	"math"
+	"time"
+)
+
+const (
+	// leastRise is the relative rise (1 − before/after) that is never in doubt: half as much again. hpa answers every rise at once; the doubt is about
+	// what is learned of it, and half as much again for half an hour is forgotten soon.
+	leastRise = 1.0 / 3
+	// riseHold is how long a rise must last before it is learned, where the replicas could have served it. Faults of a metrics path last minutes, and
+	// what a forecast does without the crowd of the last half hour the live load does in its place.
+	riseHold = 30 * time.Minute
+	// BeyondCores is how many times the CPU that machines and limits can give is no measurement any more. Rates overshoot at the edges of their
+	// windows, and a rate still counts the pods that have just left.
+	BeyondCores = 1.5
+	// BeyondCarried is how many times the largest rate that a replica ever carried is far above it. A replica that is sized for 60 % of its CPU
+	// carries 1.7 times as much at all of it.
+	BeyondCarried = 2
+	// carriedGrowth bounds what one step may add to the largest rate that a replica carried: a count of replicas that is wrong for a while must not
+	// disarm the guard.
+	carriedGrowth = 1.1
+)
+
+// rose reports whether the load of a step lies higher than the rises of history explain, and what it rose from.
+func (s *suspects) rose(i int) (base float64, rose bool) {
+	for n := 1; n <= len(s.p.FastestRises); n++ {
+		from, by := s.risen(i, n)
+		if by > max(leastRise, s.p.FastestRises.within(n), usualSwing(s.p.Bursts, n, s.time(i), burstsSeen, burstsWithin))+1e-9 {
+			return from, true
+		}
+	}
+	return 0, false
+}
+
+// risen is the relative rise of the load of a step above all that is usual within n spans, and the load that it rose from. A lone dip is no level to rise
+// from, and what is small against the last day is no rise.
+func (s *suspects) risen(i, n int) (from, by float64) {
+	y := s.at(i)
+	if !(y > fallShare*s.l.Level()) {
+		return 0, 0
+	}
+	from = math.NaN()
+	for k := range 2 {
+		from = larger(from, s.at(i-n*s.k-k))
+	}
+	if !(from >= 0) {
+		return 0, 0
+	}
+	from = s.usualMost(i, from)
+	return from, 1 - from/y
+}
+
+// usualMost is the largest of a level, and of the loads about the same time yesterday and a week ago.
+func (s *suspects) usualMost(i int, level float64) float64 {
+	for _, ago := range [...]time.Duration{day, week} {
+		for k := -1; k <= 1; k++ {
+			if j := i - int(ago/s.p.Step) + k; j < s.now && (s.p.Hold.Since.IsZero() || s.time(j).Before(s.p.Hold.Since)) {
+				level = larger(level, s.at(j))
+			}
+		}
+	}
+	return level
+}
+
+// larger is the larger of two numbers, or the one that is known.
+func larger(a, b float64) float64 {
+	if b > a || math.IsNaN(a) {
+		return b
+	}
+	return a
+}
+
+// riseOver looks for the end of the doubt of a rise that begins with the step i. Its samples are learned once the load has stayed for [riseHold] and the
+// replicas could have served it; where it is usual again before that, they were a fault, or a crowd too short to be worth a forecast.
+func (s *suspects) riseOver(i, n int) bool {
+	h := &s.p.Hold
+	row, most := 0, 0.0
+	for j := i; j < n; j++ {
+		y := s.at(j)
+		if !math.IsNaN(y) {
+			s.p.Quality.LastSample = s.time(j + 1)
+		}
+		most = max(most, y)
+		if row++; !(y <= s.usualMost(j, h.Top)/backShare) {
+			row = 0
+		}
+		stayed := s.time(j + 1).Sub(h.Since)
+		switch {
+		case row > s.k:
+			s.faultEnd = j - row + 1
+			s.p.Bursts = noteSwing(s.p.Bursts, h.Since, s.swing(i, j, func(y float64) float64 { return 1 - h.Top/y }))
+		case stayed >= min(riseHold, s.holdFor) && s.served(j), stayed >= heldAtMost:
+		default:
+			continue
+		}
+		*h = Hold{}
+		s.judged = j + 1
+		return true
+	}
+	return false
+}
+
+// served reports whether the replicas could have served the load of a step.
+func (s *suspects) served(i int) bool {
+	y := s.at(i)
+	if math.IsNaN(y) || !(s.pods > 0) {
+		return true
+	}
+	return s.p.couldServe(y, s.pods, s.most)
+}
+
+// couldServe reports whether some replicas could have served a load: whether it costs no more CPU than their machines and limits can give, and whether it
+// is not far above the largest rate that a replica ever carried. What is not known refuses nothing.
+func (p *Portrait) couldServe(load, pods, cores float64) bool {
+	if p.Signal == CPU {
+		return !(cores > 0) || load <= BeyondCores*cores
+	}
+	if cores > 0 && p.CPUPerLoad.OK && p.CPUPerLoad.Value*load > BeyondCores*cores {
+		return false
+	}
+	return !(p.Carried > 0) || load <= BeyondCarried*p.Carried*pods
+}
+
+// CouldServe reports whether some ready replicas could have served a load in the portrait's signal, whose machines and limits can give them so many cores
+// (0 where that is not known).
+func (p *Portrait) CouldServe(load, pods, cores float64) bool { return p.couldServe(load, pods, cores) }
+
+// carry notes the load that a replica carried in a step.
+func (p *Portrait) carry(load, ready float64) {
+	each := load / ready
+	if p.Signal != Requests || !(ready > 0) || !(each >= 0) || each > hugest {
+		return
+	}
+	most := math.Inf(1)
+	if p.Carried > 0 {
+		p.Carried *= math.Exp2(-float64(p.Step) / float64(fallMemory))
+		most = carriedGrowth * p.Carried
+	}
+	p.Carried = max(p.Carried, min(each, most))
+}
+
+// learnRises notes the rises into the step that was learned last.
+func (s *suspects) learnRises(i int) {
+	s.now = i + 1
+	for n := range s.p.FastestRises {
+		if _, by := s.risen(i, n+1); by > s.p.FastestRises[n] {
+			s.p.FastestRises[n] = by
+		}
+	}
+}
