@@ -27,11 +27,21 @@ const (
 func (s *suspects) rose(i int) (base float64, rose bool) {
 	for n := 1; n <= len(s.p.FastestRises); n++ {
 		from, by := s.risen(i, n)
-		if by > max(leastRise, s.p.FastestRises.within(n), usualSwing(s.p.Bursts, n, s.time(i), burstsSeen, burstsWithin))+1e-9 {
+		if by > s.p.explainedRise(n, s.time(i))+1e-9 {
 			return from, true
 		}
 	}
 	return 0, false
+}
+
+// explainedRise is the rise within n spans that history explains at a time: twice the rise that stayed, or that came and went. What is measured of a crowd
+// that saturates its replicas is what they can carry, so the next one shows more of it.
+func (p *Portrait) explainedRise(n int, at time.Time) float64 {
+	known := max(p.FastestRises.within(n), usualSwing(p.Bursts, n, at, burstsSeen, burstsWithin))
+	if known <= leastRise {
+		return leastRise
+	}
+	return 1 - (1-known)/2
 }
 
 // risen is the relative rise of the load of a step above all that is usual within n spans, and the load that it rose from. A lone dip is no level to rise

@@ -16,16 +16,17 @@ type Swing struct {
 // What happens several times in a week is usual for a service: spiky loads fall and rise by more than their slow tides several times a day. Faults
 // of a metrics path are rarer. And they go far: what moves a load by a factor of ten within minutes is never usual, however often it is seen.
 const (
-	// dipsSeen dips within dipsWithin make their like usual. Bursts need fewer: what is learned of one that was none costs replicas, what is not
-	// learned of one that was costs those who wait.
-	dipsSeen, burstsSeen     = 3, 2
+	// dipsSeen dips within dipsWithin make their like usual. Of bursts one is enough: what is learned of one that was none costs
+	// replicas, what is not learned of one that was costs those who wait.
+	dipsSeen, burstsSeen     = 3, 1
 	dipsWithin, burstsWithin = week, 8 * day
 	// mostUsual is the swing that is never usual, keptSwings the number of them that are kept.
 	mostUsual  = 0.9
 	keptSwings = 8
 )
 
-// usualSwing is how far the load goes within n spans so often that it is usual: the seen-th largest of the newest swings.
+// usualSwing is how far the load goes within n spans so often that it is usual: the seen-th largest of the newest swings, and a tenth of what that leaves
+// more, since swings of one kind differ.
 func usualSwing(swings []Swing, n int, at time.Time, seen int, within time.Duration) float64 {
 	var by [keptSwings]float64
 	k := 0
@@ -39,7 +40,7 @@ func usualSwing(swings []Swing, n int, at time.Time, seen int, within time.Durat
 		return 0
 	}
 	slices.Sort(by[:k])
-	return by[k-seen]
+	return 1 - (1-by[k-seen])*(1-leastFall)
 }
 
 // noteSwing keeps a swing; the slice that is given stays as it is.
