@@ -503,6 +503,9 @@ func TestALoanThatIsOverHidesNoOther(t *testing.T) {
 	expect(t, "recalled", judge(NewDoor(f).CheckMark(&mark)), "loan l1 is Noticed: nothing of its borrower may land")
 	f.Loans[1].Phase, f.Nodes[0].Share.Parcels[0].Next = fleet.Lent, ""
 	expect(t, "lent", judge(NewDoor(f).CheckMark(&mark)), "")
+	f.Loans[1].Phase = fleet.Emptying
+	f.Nodes[0].Share.Parcels[0].Holder, f.Nodes[0].Share.Parcels[0].Next = "web", "batch"
+	expect(t, "not lent yet", judge(NewDoor(f).CheckMark(&mark)), "nothing of node n1 is lent")
 }
 
 // Targets that are gone, or of no tenant, hide none that follows them; a plan that gave a tenant more than its limit is not judged by what it knew.
