@@ -168,7 +168,8 @@ func (m *maker) occupied(l *fleet.Loan) bool {
 }
 
 // forget ends the object of a loan that is over: a cancelled one at once, a returned one when an online pod took the room or none came. Its room is
-// open to online from the return on (fleet.AccessOf), whatever becomes of the object: what it keeps is the machine from being lent again at once.
+// open to online from the return on (fleet.AccessOf). What the object holds back is the next loan of the machine. While other parcels of the machine are on their way
+// home it stays in any case: its entry in the share is what keeps the cells at home open next to them.
 func (m *maker) forget(l *fleet.Loan) {
 	s := m.in.Snapshot
 	if n := s.Node(l.Node); n != nil && s.Pool(n.Pool) == nil && n.Marks != (fleet.NodeMarks{}) {
@@ -186,10 +187,12 @@ func (m *maker) forget(l *fleet.Loan) {
 		switch {
 		case m.fromOffline(l):
 			why.Message = "the machine is home"
-		case claimed:
-			why.Message = "an online pod took the room"
 		case s.Node(l.Node) == nil:
 			why.Message = "the machine is gone"
+		case slices.ContainsFunc(m.loans[l.Node], func(o *fleet.Loan) bool { return o.Phase.Moving() && o.Phase != fleet.Emptying }):
+			return
+		case claimed:
+			why.Message = "an online pod took the room"
 		case s.At.Sub(l.Since) >= m.in.Options.ClaimHold:
 			why.Message = fmt.Sprintf("the room was open to online for %s and no pod took it: the machine can be lent again", m.in.Options.ClaimHold)
 		default:

@@ -60,6 +60,32 @@ func TestAClaimantThatWaitedTakesTheRoom(t *testing.T) {
 	}
 }
 
+// A socket that came home stays open to online while the other one is on its way: its entry in the share says so, and stays as long, even after a pod took the room or the
+// time is over. Once the other one is home, lent or given up, the loan is forgotten as ever.
+func TestALoanIsNotForgottenBeforeItsMachineIsHome(t *testing.T) {
+	for phase, forgotten := range map[fleet.Phase]int{fleet.Lent: 1, fleet.Noticed: 0, fleet.Draining: 0, fleet.Fenced: 0, fleet.WrittenOff: 1, fleet.Returned: 1} {
+		for _, taken := range []bool{true, false} {
+			w := newWorld(3).service("web", 1, 1, 1, 4)
+			home := w.loan(1, fleet.Returned, 2)
+			home.Since, home.CleanAt = t0.Add(-time.Hour), t0.Add(-time.Hour)
+			if taken {
+				home.Since, home.CleanAt = t0.Add(-2*time.Minute), t0.Add(-2*time.Minute)
+				w.s.Pods[0].Node, w.s.Pods[0].NodeName, w.s.Pods[0].Started = home.Node, home.NodeName, fleet.KnownAt(t0.Add(-time.Minute), t0)
+			}
+			other := *w.loan(1, phase, 2)
+			home = &w.s.Loans[0]
+			home.Kind, home.Cells, home.ID = fleet.KindSocket, []int{2, 3}, "home"
+			w.s.Loans[1] = other
+			w.s.Loans[1].Kind, w.s.Loans[1].Cells = fleet.KindSocket, []int{0, 1}
+			w.s.Loans[1].Since, w.s.Loans[1].Deadline, w.s.Loans[1].Due = t0, t0.Add(time.Minute), t0.Add(time.Hour)
+			got := slices.ContainsFunc(made(w.input()).Moves, func(m Move) bool { return m.Kind == MoveForget && m.Before.ID == "home" })
+			if got != (forgotten == 1) {
+				t.Errorf("the other one is %s, taken %v: forgotten %v", phase, taken, got)
+			}
+		}
+	}
+}
+
 // An online pod that landed after the machine was reported clean keeps it from being lent. The loan is given up in time, and is no step
 // that is planned in each cycle and refused at the door.
 func TestAnOccupiedMachineIsNotLent(t *testing.T) {

@@ -34,7 +34,17 @@ func (w *World) otherwise(p *pod) int32 {
 
 // withheld reports whether room of online's is lent, or on its way to offline or back.
 func (w *World) withheld() bool {
-	return w.borrowed > 0 || len(w.waiting) > 0 && slices.ContainsFunc(w.machines, func(m machine) bool { return m.home == onlinePool && !m.toOnline && !m.gone })
+	if w.borrowed > 0 || len(w.waiting) == 0 {
+		return w.borrowed > 0
+	}
+	for n := range w.machines {
+		if m := &w.machines[n]; m.home == onlinePool && !m.gone {
+			if toOnline, _ := w.mayLand(int32(n)); !toOnline {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // holdUp counts the ticks that pods wait while room is lent, and the replicas that each service misses for it.

@@ -115,8 +115,20 @@ func (w *World) access(n int32) fleet.Access {
 	return fleet.AccessOf(&w.facts[n], w.facts[n].Share.Parcels, classOfPool)
 }
 
-// open brings a machine's room to who may land there, and to the cells that each side holds. The bundled scheduler goes by the share of the machine, the cluster's
-// own by its marks, and so do the lenders of peers, which write no shares.
+// byShare reports whether pods are placed on a machine by its share: the bundled scheduler does so. The cluster's own goes by the marks, and so do the lenders of peers,
+// which write no shares.
+func (w *World) byShare(n int32) bool { return w.rooms.decides && w.facts[n].Share.Exists }
+
+// mayLand reports whose pods may land on a machine.
+func (w *World) mayLand(n int32) (toOnline, toOffline bool) {
+	if !w.byShare(n) {
+		return w.machines[n].toOnline, w.machines[n].toOffline
+	}
+	access := w.access(n)
+	return access.Open(fleet.Online), access.Open(fleet.Offline)
+}
+
+// open brings a machine's room to who may land there, and to the cells that each side holds.
 func (w *World) open(n int32) {
 	m, id, t := &w.machines[n], w.rooms.ids[n], w.rooms.table
 	holder, other := fleet.Online, fleet.Offline
@@ -130,10 +142,9 @@ func (w *World) open(n int32) {
 			t.Give(id, []int{c}, holder)
 		}
 	}
-	toOnline, toOffline := m.toOnline, m.toOffline
-	if w.rooms.decides && w.facts[n].Share.Exists {
+	toOnline, toOffline := w.mayLand(n)
+	if w.byShare(n) {
 		access := w.access(n)
-		toOnline, toOffline = access.Open(fleet.Online), access.Open(fleet.Offline)
 		for _, c := range w.rooms.cells {
 			if side, moves := access.Holder(c); moves && access.Open(side) { // its side may land, and not on this cell
 				t.Give(id, []int{c}, map[fleet.Class]fleet.Class{fleet.Online: fleet.Offline, fleet.Offline: fleet.Online}[side])
