@@ -248,6 +248,19 @@ func TestAGoodDayHasNoFindings(t *testing.T) {
 			s.see(s.loan("Emptying").as("Cancelled"), &Share{Node: "n2", NodeUID: "uid-n2"})
 			s.pass(14 * time.Minute)
 		},
+		"a loan that was lost is made again, by notice": func(s *stage) {
+			s.see(s.share("offline", "", 1), s.lentNode("n2"), s.work("w1", "n2"))
+			s.pass(time.Minute)
+			l := s.loan("").via()
+			l.UID, l.Name = "uid-l2", "l2"
+			s.see(l)
+			l = s.loan("Noticed").via("Noticed")
+			l.UID, l.Name = "uid-l2", "l2"
+			sh := s.share("offline", "online", 2)
+			sh.Parcels[0].LoanUID, sh.Parcels[0].LoanName = "uid-l2", "l2"
+			s.see(sh, l)
+			s.pass(time.Minute)
+		},
 		"a service at its maximum is its owner's": func(s *stage) {
 			s.see(&Service{Ref: Ref{"shop", "web"}, Target: Ref{"shop", "web"}, Acts: true, Max: 2, Desired: 2})
 			s.pass(10 * time.Minute)
@@ -304,6 +317,11 @@ var faults = []planted{
 	{rulePhase, "a loan is deleted while it is lent", func(s *stage) {
 		s.lend()
 		s.see(Gone{s.loan("Lent")})
+		s.pass(step)
+	}, "l1"},
+	{rulePhase, "a loan begins Noticed, and nobody uses its parcel", func(s *stage) {
+		s.see(s.loan("").via(), s.share("online", "", 1))
+		s.see(s.loan("Noticed").via("Noticed"))
 		s.pass(step)
 	}, "l1"},
 	{rulePhase, "an epoch falls", func(s *stage) {

@@ -62,7 +62,7 @@ const (
 )
 
 var rules = []rule{
-	{rulePhase, "A loan goes from phase to phase as documented, its epoch never falls, and it is deleted only once it is Returned or Cancelled, or its node is gone. Lent and Noticed end in Returned only when the node's UID is gone.", nil},
+	{rulePhase, "A loan goes from phase to phase as documented, its epoch never falls, and it is deleted only once it is Returned or Cancelled, or its node is gone. Lent and Noticed end in Returned only when the node's UID is gone. A loan that is made again for a parcel that its borrower uses begins Noticed.", nil},
 	{ruleNotice, "A recall leaves the borrower the notice of its pool; 15 s at least where online pods waited within the last 2 minutes. An announced deadline moves earlier only then, and by no more. Evictions begin after the deadline, or once each pod on the parcel acknowledged.", (*Judge).lookNotices},
 	{ruleEviction, "The controller evicts no online pod, and an offline pod only for a loan of its machine whose deadline is over, or which the pod acknowledged; without a loan only after a notice of its own.", (*Judge).lookEvictions},
 	{ruleCell, "No cell has two holders: not in a NodeShare, not in two loans that have not ended, and not by the pods that are bound to it, for longer than 15 s.", (*Judge).lookCells},
@@ -135,6 +135,8 @@ func (j *Judge) seeLoan(l *Loan) {
 		}
 		j.saw(rulePhase, 1)
 		switch {
+		case from == "" && to == "Noticed" && j.inUse(l):
+			// The loan of this parcel was lost, and is made again: the borrower has its notice all the same.
 		case !slices.Contains(phases[from], to):
 			j.find(rulePhase, l.Name, j.now, "went from %s to %s", named(from), to)
 		case to == "Returned" && (from == "Lent" || from == "Noticed") && j.nodeStands(l):
@@ -142,6 +144,23 @@ func (j *Judge) seeLoan(l *Loan) {
 		}
 	}
 	j.seeRecall(was, l)
+}
+
+// inUse reports whether the borrower of a loan has its parcel: by the NodeShare, or by a pod that is there.
+func (j *Judge) inUse(l *Loan) bool {
+	if s := j.shares[l.Node]; s != nil && s.NodeUID == l.NodeUID {
+		for i := range s.Parcels {
+			if p := &s.Parcels[i]; p.Holder == l.To && overlap(p.Cells, l.Cells) >= 0 {
+				return true
+			}
+		}
+	}
+	for _, p := range j.pods {
+		if p.Node == l.Node && p.there() && p.Side != Neither && p.Side == j.side(l.To) {
+			return true
+		}
+	}
+	return false
 }
 
 func named(phase string) string { return or(phase, "no phase") }
