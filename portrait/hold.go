@@ -107,7 +107,7 @@ func (s *suspects) held(i, n int) bool {
 				first = *h
 			}
 			*h = Hold{Since: s.time(i), Top: top, FirstSince: first.Since, FirstTop: first.Top}
-		} else if base, rose := s.rose(i); rose && !h.Eased {
+		} else if base, rose := s.rose(i); rose && !h.Eased && !s.served(i) {
 			*h = Hold{Since: s.time(i), Top: base, Rise: true}
 		} else {
 			return false

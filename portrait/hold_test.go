@@ -245,32 +245,44 @@ func TestWhatIsUsualIsNotHeld(t *testing.T) {
 	}
 }
 
-// A rise that history does not know is learned once it has lasted, and never where it went away: the portrait of a quarter of an hour of twice or of a
-// hundred times the load is that of a day without it. What the replicas could not have served is not learned while it lasts.
-func TestARiseIsLearnedOnceItHasLasted(t *testing.T) {
+// A rise that the replicas could have served is learned at once, whether history knows it or not. What they could not have served is not learned while it
+// lasts, and never where it went away. Where it stays and enough replicas come, it is learned from then on.
+func TestARiseIsLearnedOnceItCanBeServed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		factor    float64
 		length    time.Duration
 		most      float64 // cores that the pods can be given
 		after     time.Duration
-		in, wants bool // quarantine, and whether the load was learned
+		grown     time.Duration // after which the machines can give ten times as much; 0: never
+		in, wants bool          // quarantine, and whether the load was learned where the rise begins
+		later     bool          // whether it was learned an hour after
 	}{
-		"twice, for a quarter of an hour":     {2, 15 * time.Minute, 0, time.Hour, false, false},
-		"a hundred times, as long":            {100, 15 * time.Minute, 20, time.Hour, false, false},
-		"five times, too young":               {5, 3 * time.Hour, 0, 20 * time.Minute, true, false},
-		"five times, for an hour":             {5, 3 * time.Hour, 0, time.Hour, false, true},
-		"five times, more than they can have": {5, 3 * time.Hour, 10, time.Hour, true, false},
-		"as much again by a half":             {1.4, 3 * time.Hour, 0, 20 * time.Minute, false, true},
+		"twice, for a quarter of an hour":        {2, 15 * time.Minute, 0, 2 * time.Hour, 0, false, true, true},
+		"a hundred times, as long":               {100, 15 * time.Minute, 20, 2 * time.Hour, 0, false, false, true},
+		"five times, that can be served":         {5, 3 * time.Hour, 0, 2 * time.Hour, 0, false, true, true},
+		"five times, more than they can have":    {5, 3 * time.Hour, 10, 2 * time.Hour, 0, true, false, false},
+		"five times, and replicas come":          {5, 3 * time.Hour, 10, 2 * time.Hour, 20 * time.Minute, false, true, true},
+		"a hundred times, and some of them come": {100, 3 * time.Hour, 10, 2 * time.Hour, 20 * time.Minute, true, false, false},
+		"a hundred times, then five times":       {100, 3 * time.Hour, 40, 2 * time.Hour, 0, false, false, true},
+		"as much again by a half":                {1.4, 3 * time.Hour, 0, 2 * time.Hour, 0, false, true, true},
 	} {
 		b, rise := fallen(c.length, func(y float64) float64 { return c.factor * y }, func(requests, _ float64) float64 { return 0.01*requests + 3 })
 		b.CoresMost = c.most
+		if name == "a hundred times, then five times" {
+			for i := b.Load.Index(rise) + 3; i < b.Load.Len(); i++ {
+				b.Load.Values[i] *= 0.05
+			}
+		}
 		before := foldOn(Fold(Portrait{}, upTo(b, rise.Add(-day)), Options{}), b, rise, Options{})
 		before.Carried = 0 // the machines decide
 		p := before
 		for at := p.End.Add(defaultStep); !at.After(rise.Add(c.after)); at = at.Add(defaultStep) {
 			n := upTo(b, at)
 			n.CoresMost = c.most
+			if c.grown > 0 && !at.Before(rise.Add(c.grown)) {
+				n.CoresMost *= 10
+			}
 			p = Fold(p, n, Options{})
 		}
 		if p.Hold.Held() {
@@ -281,6 +293,9 @@ func TestARiseIsLearnedOnceItHasLasted(t *testing.T) {
 		}
 		if learned := !math.IsNaN(p.Recent.At(rise)); learned != c.wants {
 			t.Errorf("%s: learned %v, want %v", name, learned, c.wants)
+		}
+		if learned := !math.IsNaN(p.Recent.At(rise.Add(time.Hour))); learned != c.later {
+			t.Errorf("%s: an hour after its begin learned %v, want %v", name, learned, c.later)
 		}
 	}
 }

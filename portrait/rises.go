@@ -9,9 +9,6 @@ const (
 	// leastRise is the relative rise (1 − before/after) that is never in doubt: half as much again. hpa answers every rise at once; the doubt is about
 	// what is learned of it, and half as much again for half an hour is forgotten soon.
 	leastRise = 1.0 / 3
-	// riseHold is how long a rise must last before it is learned, where the replicas could have served it. Faults of a metrics path last minutes, and
-	// what a forecast does without the crowd of the last half hour the live load does in its place.
-	riseHold = 30 * time.Minute
 	// BeyondCores is how many times the CPU that machines and limits can give is no measurement any more. Rates overshoot at the edges of their
 	// windows, and a rate still counts the pods that have just left.
 	BeyondCores = 1.5
@@ -82,11 +79,12 @@ func larger(a, b float64) float64 {
 	return a
 }
 
-// riseOver looks for the end of the doubt of a rise that begins with the step i. Its samples are learned once the load has stayed for [riseHold] and the
-// replicas could have served it; where it is usual again before that, they were a fault, or a crowd too short to be worth a forecast.
+// riseOver looks for the end of the doubt of a rise that begins with the step i. Where the load is usual again, its samples were a fault. Where it
+// stays and replicas have come that can serve it, it was a crowd: it is learned from the first of those steps on. One step is not enough for
+// either, since the step in which a fault ends is a mean of both.
 func (s *suspects) riseOver(i, n int) bool {
 	h := &s.p.Hold
-	row, most := 0, 0.0
+	row, served, most := 0, 0, 0.0
 	for j := i; j < n; j++ {
 		y := s.at(j)
 		if !math.IsNaN(y) {
@@ -96,12 +94,16 @@ func (s *suspects) riseOver(i, n int) bool {
 		if row++; !(y <= s.usualMost(j, h.Top)/backShare) {
 			row = 0
 		}
-		stayed := s.time(j + 1).Sub(h.Since)
+		if served++; row > 0 || !s.served(j) {
+			served = 0
+		}
 		switch {
 		case row > s.k:
 			s.faultEnd = j - row + 1
 			s.p.Bursts = noteSwing(s.p.Bursts, h.Since, s.swing(i, j, func(y float64) float64 { return 1 - h.Top/y }))
-		case stayed >= min(riseHold, s.holdFor) && s.served(j), stayed >= heldAtMost:
+		case served > s.k:
+			s.faultEnd = j - served + 1
+		case s.time(j+1).Sub(h.Since) >= heldAtMost:
 		default:
 			continue
 		}

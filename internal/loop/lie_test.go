@@ -29,7 +29,7 @@ func onlyOf(signal portrait.Signal, l liar) liar {
 	}
 }
 
-// After a source has lied for a quarter of an hour, nothing of it is left a quarter of an hour later: neither in the replicas nor in what the portrait
+// After a source has lied for a quarter of an hour, nothing of it is left a quarter of an hour later, or three of them where the lie is what a crowd is: neither in the replicas nor in what the portrait
 // learned beside the load. Told says that what stands before the source lied, so that history is true afterwards; else what it scraped lied, and stays.
 func TestAQuarterOfAnHourOfLiesLeavesNothing(t *testing.T) {
 	long(t)
@@ -73,11 +73,15 @@ func TestAQuarterOfAnHourOfLiesLeavesNothing(t *testing.T) {
 						return lie(s, y)
 					}
 					lied := replicasOf(t, o, to)
+					calm := 15 * time.Minute
+					if name == "doubled" {
+						calm = 45 * time.Minute // the replicas could have served it: a crowd looks the same, and those who wait come first
+					}
 					least, most := 0.0, 0.0
 					for at, n := range lied.at {
 						off := float64(n)/float64(honest.at[at]) - 1
 						least, most = min(least, off), max(most, off)
-						if !at.Before(to.Add(15*time.Minute)) && math.Abs(float64(n-honest.at[at])) > 0.1*float64(honest.at[at])+1 {
+						if !at.Before(to.Add(calm)) && math.Abs(float64(n-honest.at[at])) > 0.1*float64(honest.at[at])+1 {
 							t.Errorf("%s after its end %d replicas, without it %d", at.Sub(to), n, honest.at[at])
 						}
 					}
