@@ -108,6 +108,14 @@ var alertCases = map[string][]alertCase{
 		{series: `springtide_stray_nodes{pool="web",reason="StrayPods"} 3x30`, at: 17, fires: []string{`{pool="web", reason="StrayPods"}`}, says: "3 machines of pool web are used without a loan: StrayPods"},
 		{series: `springtide_stray_nodes{pool="web",reason="LoanGone"} 1x10 0x20`, at: 17},
 	},
+	"SpringtideAnotherInstallation": {
+		{series: `springtide_another_installation{namespace="b"} 1x20`, at: 12, fires: []string{`{namespace="b"}`}, says: "another installation leads"},
+		{series: `springtide_another_installation{namespace="b"} 1x5 0x20`, at: 12},
+	},
+	"SpringtideNewerLeaderWrites": {
+		{series: `springtide_newer_leader_writes_total{object="target"} 0+4x40`, at: 30, fires: []string{`{object="target"}`}, says: "objects of kind target"},
+		{series: `springtide_newer_leader_writes_total{object="target"} 0x5 4x40`, at: 30},
+	},
 	"SpringtideTenantShort": {
 		{series: `springtide_tenant_short{tenant="shop",when="now"} 1x10`, at: 7, fires: []string{`{tenant="shop", when="now"}`}, says: "tenant shop"},
 		{series: `springtide_tenant_short{tenant="shop",when="ahead"} 1x10`, at: 7},
