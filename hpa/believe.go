@@ -2,6 +2,7 @@ package hpa
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
@@ -50,25 +51,28 @@ func CoresMost(svc *fleet.Service, node func(fleet.NodeID) *fleet.Node) float64 
 // the CPU that they can be given.
 //
 // CPU beyond that is no measurement at all. A rate of requests beyond what they could have served (see [portrait.Portrait.CouldServe]) may be a crowd,
-// where what counts the requests stands before the pods: then the pods bear it out, by CPU above its target or a latency above its limit, and it is
-// answered like any rise, at the rate of the reactive parts. While they do not, it is unknown like a value that is missing: nothing scales in, and the
+// where what counts the requests stands before the pods: then the pods bear it out, by their CPU (see bears), by a latency above its limit or by a
+// query above its target, and it is answered like any rise, at the rate of the reactive parts. While they do not, it is unknown like a value that is missing: nothing scales in, and the
 // forecast and the other signals stand. Of a source whose CPU cannot be true, nothing else bears anything out.
 func Believe(svc *fleet.Service, p *portrait.Portrait, live Live, now time.Time, coresMost float64) Live {
 	ready := float64(svc.Ready())
-	used, requested, measured := 0.0, 0.0, 0
+	used := 0.0
+	var f recent
 	for i := range svc.Pods {
 		k := live.CPU[svc.Pods[i].Name]
 		if !k.OK || k.Value < 0 {
 			continue
 		}
 		used += k.Value.Cores()
-		requested += svc.Pods[i].Requests.CPU.Cores()
-		measured++
+		if now.Sub(k.At) <= freshFor(live.Window) {
+			f.used += k.Value.Cores()
+			f.requested += svc.Pods[i].Requests.CPU.Cores()
+			f.pods++
+		}
 	}
 	could := func(load float64) bool { return !sound(load) || !(ready > 0) || p.CouldServe(load, ready, coresMost) }
 	wrong := coresMost > 0 && used > portrait.BeyondCores*coresMost
-	borne := !wrong && (measured == 0 || used > requested*UtilisationTarget(svc)*(1+svc.Tolerance) ||
-		p.Advice.CPU.OK && used > float64(measured)*p.Advice.CPU.Value.Target || live.slow(svc, now))
+	borne := !wrong && (f.bears(svc, p) || live.slow(svc, now) || live.queues(svc, now))
 	var u []string
 	if wrong {
 		u = append(u, fmt.Sprintf("CPU of %s cores, where %s is all that limits and machines give its pods", number(used), number(coresMost)))
@@ -77,7 +81,7 @@ func Believe(svc *fleet.Service, p *portrait.Portrait, live Live, now time.Time,
 	ours := live.LoadSignal == "" || live.LoadSignal == p.Signal
 	if load := live.Load; ours && load.OK && !could(load.Value) && (p.Signal == portrait.CPU || !borne) {
 		if p.Signal == portrait.Requests {
-			u = append(u, fmt.Sprintf("%s requests a second, far more than %d ready replicas ever carried, and neither CPU nor latency bears it out", number(load.Value), svc.Ready()))
+			u = append(u, fmt.Sprintf("%s requests a second, far more than %d ready replicas ever carried, and neither CPU, latency nor a queue bears it out", number(load.Value), svc.Ready()))
 		}
 		live.Load = fleet.Known[float64]{}
 	}
@@ -104,6 +108,34 @@ func Believe(svc *fleet.Service, p *portrait.Portrait, live Live, now time.Time,
 	}
 	live.Unconfirmed = u
 	return live
+}
+
+// recent is the CPU of the pods that were measured of late. A sample of before a crowd contradicts nothing.
+type recent struct{ used, requested, pods float64 }
+
+// bears reports whether the CPU shows a crowd, or could not show one. Each replica of a true one carries more than ever, so it uses more than the largest
+// rate that one carried costs, also where that is far below the target: a service may ask for more than it uses, wait for others, or have one thread. Where no
+// CPU was measured, or it is not known what a request costs, CPU contradicts nothing.
+func (f recent) bears(svc *fleet.Service, p *portrait.Portrait) bool {
+	if f.pods == 0 || f.used > f.requested*UtilisationTarget(svc)*(1+svc.Tolerance) || p.Advice.CPU.OK && f.used > f.pods*p.Advice.CPU.Value.Target {
+		return true
+	}
+	if p.Signal != portrait.Requests || !(p.Carried > 0) {
+		return false
+	}
+	return !p.CPUPerLoad.OK || f.used > f.pods*(max(p.CPUIdle.Value, 0)+beyondCost*p.CPUPerLoad.Value*p.Carried)
+}
+
+// beyondCost tells a replica that carries more than ever from one at its largest rate, whose CPU is uncertain.
+const beyondCost = 1.25
+
+// queues reports whether a fresh query of the service's, such as the length of a queue, lies above its target.
+func (l *Live) queues(svc *fleet.Service, now time.Time) bool {
+	return slices.ContainsFunc(svc.Metrics, func(m fleet.Metric) bool {
+		k := l.Signals[m.Name]
+		return m.Type == fleet.MetricQuery && m.Target > 0 && k.OK && sound(k.Value) && now.Sub(k.At) <= freshFor(l.Window) &&
+			k.Value > m.Target*float64(max(svc.Ready(), 1))*(1+svc.Tolerance)
+	})
 }
 
 // slow reports whether a fresh latency lies above its limit.

@@ -136,7 +136,7 @@ func (o Options) resolved(svc *fleet.Service, window time.Duration) Options {
 		o.Defaults.Tolerance = svc.Tolerance
 	}
 	if o.MaxAge <= 0 {
-		o.MaxAge = max(150*time.Second, window+30*time.Second)
+		o.MaxAge = freshFor(window)
 	}
 	o.Defaults.LastGood = max(o.Defaults.LastGood, 2*o.MaxAge)
 	if o.Window <= 0 {
@@ -144,6 +144,9 @@ func (o Options) resolved(svc *fleet.Service, window time.Duration) Options {
 	}
 	return o
 }
+
+// freshFor is how old a sample of rates over a window may be to count as fresh.
+func freshFor(window time.Duration) time.Duration { return max(150*time.Second, window+30*time.Second) }
 
 // LateBy is how much later live rates over a window show a change than rates over a minute, which the standard figures are for. With a window of
 // four intervals, a rate is half a window late and its newest sample a quarter more.
