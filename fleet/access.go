@@ -14,6 +14,8 @@ import "slices"
 // The lowest line that holds for a parcel decides. So room that came home is open from the moment at which the share says so. It waits neither until its loan is
 // forgotten nor for the other parcels of the machine.
 //
+// A pool of the same side stands for the home: a machine may have come to another pool of its side since the share was written.
+//
 // A scheduler that knows the marks of a node alone, and no cells, is kept off by the taint for longer: see [Access.Whole].
 type Access struct {
 	node    *Node
@@ -29,15 +31,20 @@ func AccessOf(n *Node, parcels []ShareParcel, classOf func(PoolID) Class) Access
 	a := Access{node: n, parcels: parcels, classOf: classOf}
 	for i := range parcels {
 		switch p := &parcels[i]; {
-		case p.Next == "" && p.Holder == n.Pool:
+		case p.Next == "" && SameSide(p.Holder, n.Pool, classOf):
 			a.home = true
 		case p.Next == "":
 			a.lends, a.borrower = true, p.Holder
-		case p.Next == n.Pool:
+		case SameSide(p.Next, n.Pool, classOf):
 			a.comes = true
 		}
 	}
 	return a
+}
+
+// SameSide reports whether two pools are one, or of one class.
+func SameSide(a, b PoolID, classOf func(PoolID) Class) bool {
+	return a == b || classOf(a) != "" && classOf(a) == classOf(b)
 }
 
 // Holder is the side that has a cell now, and moves reports whether the cell is being prepared for the other one. Where the holder's pool is gone, it is the side

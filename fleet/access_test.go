@@ -11,7 +11,7 @@ import (
 
 func classes(p PoolID) Class {
 	switch p {
-	case "web":
+	case "web", "api":
 		return Online
 	case "batch":
 		return Offline
@@ -69,6 +69,12 @@ func TestAccess(t *testing.T) {
 		{"offline's, with online", "batch", 4, []string{"0-3 web"}, "oooo", true, false, false},
 		{"offline's, on its way home", "batch", 4, []string{"0-3 web batch"}, "----", false, false, false},
 		{"offline's, came home", "batch", 4, []string{"0-3 batch"}, "bbbb", false, true, true},
+		{"it came home, and the machine is in another online pool by now", "api", 4, []string{"0-3 web"}, "oooo", true, false, true},
+		{"a socket came home, and the machine is in another online pool by now", "api", 4, []string{"2-3 web"}, "oooo", true, false, true},
+		{"a socket is on its way to the online pool of before, the other is lent", "api", 4, []string{"0-1 batch", "2-3 batch web"}, "bb--", false, false, false},
+		{"it is emptied, and the machine is in another online pool by now", "api", 4, []string{"0-3 web batch"}, "----", false, false, false},
+		{"it is lent, and the machine is in another online pool by now", "api", 4, []string{"0-3 batch"}, "bbbb", false, true, false},
+		{"it is lent, and the machine is in the offline pool by now", "batch", 4, []string{"0-3 batch"}, "bbbb", false, true, true},
 		{"the borrower is gone", "web", 4, []string{"2-3 gone"}, "oo--", false, true, false},
 		{"the home is gone", "gone", 4, []string{"2-3 batch"}, "--bb", false, false, false},
 		{"the topology went after a socket was lent", "web", 0, []string{"0-1 web", "2-3 batch web"}, "o", false, false, false},

@@ -23,7 +23,7 @@ func (m *maker) access(n *fleet.Node) fleet.Access {
 	}
 	for i := range n.Share.Parcels {
 		// What a share alone knows of goes home: nobody lands on it.
-		if e := n.Share.Parcels[i]; e.Holder != n.Pool && fleet.Overlap(e.Cells, n.AllCells()) && m.in.Snapshot.Orphaned(&e) {
+		if e := n.Share.Parcels[i]; !fleet.SameSide(e.Holder, n.Pool, m.in.Snapshot.ClassOf) && fleet.Overlap(e.Cells, n.AllCells()) && m.in.Snapshot.Orphaned(&e) {
 			e.Next = n.Pool
 			parcels = append(parcels, e)
 		}

@@ -360,7 +360,7 @@ func loansByNode(s *fleet.Snapshot) map[fleet.NodeID]nodeLoans {
 		n := &s.Nodes[i]
 		for k := range n.Share.Parcels {
 			e := &n.Share.Parcels[k]
-			if home := e.Holder == n.Pool; home && e.Next == "" || !fleet.Overlap(e.Cells, n.AllCells()) || !s.Orphaned(e) {
+			if home := fleet.SameSide(e.Holder, n.Pool, s.ClassOf); home && e.Next == "" || !fleet.Overlap(e.Cells, n.AllCells()) || !s.Orphaned(e) {
 				continue
 			} else if st := out[n.ID]; home {
 				st.live++
