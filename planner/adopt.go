@@ -76,7 +76,8 @@ func (m *maker) adoptOrphan(n *fleet.Node, e *fleet.ShareParcel) {
 		m.stray(n, from, Why{ReasonLoanGone, gone + ": no pool is known that the machine is at home in, or that borrows; to fix: create the pool again"}, "no pool")
 		return
 	}
-	if e.Holder == from || len(cells) == 0 {
+	home := fleet.SameSide(e.Holder, from, s.ClassOf)
+	if home || len(cells) == 0 {
 		if s.Loan(e.Loan) != nil {
 			return // another loan has the name; it is forgotten first
 		}
@@ -85,6 +86,9 @@ func (m *maker) adoptOrphan(n *fleet.Node, e *fleet.ShareParcel) {
 			return
 		}
 		was := fleet.Loan{ID: e.Loan, UID: e.LoanUID, Node: n.ID, NodeName: n.Name, Cells: e.Cells, From: from, To: to, Epoch: e.Epoch}
+		if home {
+			was.From = e.Holder // a pool of the same side, where the machine was moved
+		}
 		m.propose(passAdopt, MoveClear, was, was, Why{ReasonLoanGone, gone + ": the entry is removed, since the machine is home"})
 		return
 	}
@@ -152,7 +156,7 @@ func (m *maker) adoptCells(n *fleet.Node, from, to fleet.PoolID, cells []int, wh
 		return fmt.Sprintf("mode %s", pool.Mode)
 	case !s.Watching(o.Window):
 		return heldNewLeader
-	case pool != nil && m.recalledLately(pool) >= perMinute(pool) && (pool.Class != fleet.Online || m.lacking(m.ledgerOf(pool)).IsZero()):
+	case pool != nil && m.recalledLately(pool) >= perMinute(pool) && !m.lacksMore(pool):
 		return fmt.Sprintf("move budget: %d recalls a minute while there is time", perMinute(pool))
 	}
 	c := reclaim.Candidate{Node: n, Kind: fleet.KindSocket, Cells: cells, Capacity: n.CapacityOf(cells)}
@@ -169,9 +173,34 @@ func (m *maker) adoptCells(n *fleet.Node, from, to fleet.PoolID, cells []int, wh
 	before := after
 	before.Phase, before.Epoch = "", 0
 	if m.propose(passAdopt, MoveAdopt, before, after, why) {
+		if pool != nil && len(m.adopted[n.ID]) == 0 {
+			m.countAdopted(n, pool)
+		}
 		m.adopted[n.ID] = append(m.adopted[n.ID], cells...)
 	}
 	return ""
+}
+
+// lacksMore reports whether pods wait for more room than is on its way home: one pod that waits is no reason to clear every machine at once.
+func (m *maker) lacksMore(p *fleet.Pool) bool {
+	if p.Class != fleet.Online {
+		return false
+	}
+	l := m.ledgerOf(p)
+	return !m.lacking(l).Sub(withGPUs(l.coming)).Floor().IsZero()
+}
+
+// countAdopted counts a machine as on its way home, as the next plan does: recalls of this plan ask for what is short beyond it.
+func (m *maker) countAdopted(n *fleet.Node, p *fleet.Pool) {
+	if p.Class != fleet.Online || n.Pool != p.ID || !n.Ready {
+		return
+	}
+	l := m.ledgerOf(p)
+	room := n.Allocatable.Sub(l.online[n.ID]).Floor()
+	l.coming = l.coming.Add(room)
+	if m.state[n.ID].live == 0 {
+		l.usable = l.usable.Sub(room)
+	}
 }
 
 // adoptStrays finds offline work on room of a machine that is home, and adopts what it is on. What runs on idle room alone needs no parcel where an
@@ -206,6 +235,10 @@ func (m *maker) adoptStrays(n *fleet.Node) {
 	switch {
 	case !n.Ready:
 		m.stray(n, pool.ID, why, "a machine that is not ready")
+	case n.AgentKnown && !n.AgentAlive:
+		// Nothing could say that the machine is clean, so it would be kept from online for as long; and pods of class reclaimed, whom the agent let stay, would be
+		// evicted by an upgrade of the agent.
+		m.stray(n, pool.ID, why, "a silent node agent; to fix: start it, or after its removal run springtide node forget-agent "+n.Name)
 	case n.Share.Rest.Turns >= patientTurns && s.At.Before(n.Share.Rest.Until):
 		// Pods that no node selector brings to lent machines land here again. Each try costs them their work, and online the machine for as long.
 		m.stray(n, pool.ID, why, fmt.Sprintf("the rest of the machine until %s: its last %d loans came to nothing, and pods came back; to fix: give them the node selector %s",
@@ -232,7 +265,7 @@ func (m *maker) awayCells(n *fleet.Node) []int {
 		}
 	}
 	for i := range n.Share.Parcels {
-		if e := &n.Share.Parcels[i]; e.Holder != n.Pool && m.in.Snapshot.Orphaned(e) {
+		if e := &n.Share.Parcels[i]; !fleet.SameSide(e.Holder, n.Pool, m.in.Snapshot.ClassOf) && m.in.Snapshot.Orphaned(e) {
 			out = append(out, e.Cells...)
 		}
 	}

@@ -100,3 +100,36 @@ func TestStraysAreTold(t *testing.T) {
 		t.Errorf("after they left: %+v", p.Strays)
 	}
 }
+
+// A machine that was moved to another pool of its side while its share still names the pool of before is home: nothing lands there for offline, online may, and
+// an entry that outlived its loan is cleared.
+func TestAHomeOfBeforeIsHome(t *testing.T) {
+	for name, c := range map[string]struct {
+		loan func(*world)
+		kind MoveKind
+	}{
+		"the loan is not forgotten":       {func(*world) {}, ""},
+		"the loan was deleted by hand":    {func(w *world) { w.s.Loans = nil }, MoveClear},
+		"another loan has its name again": {func(w *world) { w.s.Loans[0].UID = "again" }, ""},
+	} {
+		w := newWorld(4).service("web", 18, 0, 3, 95)
+		api := w.s.Pools[1]
+		api.ID = "api"
+		w.s.Pools = append(w.s.Pools[:1:1], api, w.s.Pools[1])
+		slices.SortFunc(w.s.Pools, func(a, b fleet.Pool) int { return strings.Compare(string(a.ID), string(b.ID)) })
+		l := w.loan(3, fleet.Returned, 2)
+		l.Since, l.CleanAt = t0.Add(-time.Minute), t0.Add(-time.Minute)
+		w.s.Nodes[3].Pool, w.s.Nodes[3].Marks = "api", fleet.NodeMarks{}
+		w.s.Nodes[3].Share.Parcels[0].Holder, w.s.Nodes[3].Share.Parcels[0].Next = "online", ""
+		c.loan(w)
+		p := made(w.input())
+		if moves(p, MoveAdopt) > 0 || c.kind != "" && moves(p, c.kind) != 1 || len(p.Strays) > 0 {
+			t.Errorf("%s: %+v", name, p.Moves)
+		}
+		for _, m := range p.Marks {
+			if m.Node == "m03" && (m.Want.OfflineLabel || m.Want.HolderTaint) {
+				t.Errorf("%s: %+v", name, m.Want)
+			}
+		}
+	}
+}

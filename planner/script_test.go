@@ -42,6 +42,7 @@ import (
 //	unshared MACHINE                       its NodeShare was deleted by hand
 //	forged MACHINE HOLDER EPOCH CELL...    somebody wrote a parcel into its share
 //	strays MACHINE N [reclaimed|ending|cells|daemon]   offline pods without a loan; on cells: the first socket was chosen for them
+//	silent MACHINE                         its agent gave no sign of life lately
 //	agentless MACHINE                      no agent was ever there
 //	acked [N]                              every worker acknowledged, or the first N did
 //	clean MACHINE EPOCH                    the node side's report
@@ -198,6 +199,8 @@ func play(t *testing.T, lines [][]string) string {
 					}
 				}
 			}
+		case "silent":
+			w.s.Nodes[num(f[1])].AgentAlive, w.s.Nodes[num(f[1])].AgentKnown = false, true
 		case "agentless":
 			w.s.Nodes[num(f[1])].AgentAlive, w.s.Nodes[num(f[1])].AgentKnown = false, false
 		case "acked":
