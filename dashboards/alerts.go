@@ -88,7 +88,7 @@ func Alerts() []Alert {
 			Expr:        `max by (namespace) (springtide_another_installation) == 1`,
 			Summary:     "Two installations of Springtide are in one cluster",
 			Description: "A controller waits since another installation leads in the cluster. Event AnotherInstallation on its Lease names the two namespaces: uninstall one."},
-		{Name: "SpringtideNewerLeaderWrites", Severity: "warning", For: "15m",
+		{Name: "SpringtideNewerLeaderWrites", Severity: "warning", For: "15m", Sparse: true,
 			Expr:        `sum by (object) (increase(springtide_newer_leader_writes_total[10m])) > 0`,
 			Summary:     "Objects are not written since they carry the epoch of a newer leader",
 			Description: "Writes to objects of kind {{ $labels.object }} are held back. The condition AbleToScale of the service (reason NewerLeader) and events name the objects: another controller writes them, or their annotation was written by hand."},

@@ -249,14 +249,12 @@ func Fleet() Dashboard {
 					Description: "Requests an hour that change an object, by resource. In a quiet hour a loan costs less than half a request.",
 					Queries:     []Query{{`sum by (resource) (increase(springtide_api_writes_total[1h]))`, "{{resource}}"}}},
 				{Title: "Writes that the fence refused", Kind: "timeseries", Unit: "short", Width: 12,
-					Description: "Writes an hour that were held back since the process may no longer lead: LeaseTooOld and NoAnswerInTime (it was stopped, or the API server does not answer), LeaseLost and NewerLeader (another leads), NoLease (it never led). Stamp: the object carries the epoch of a newer leader.",
-					Queries: []Query{
-						{`sum by (why) (increase(springtide_fenced_writes_total[1h]))`, "{{why}}"},
-						{`sum by (object) (increase(springtide_newer_leader_writes_total[1h]))`, "stamp {{object}}"},
-					}},
+					Description: "Writes an hour that were held back since the process may no longer lead: LeaseTooOld and NoAnswerInTime (it was stopped, or the API server does not answer), LeaseLost and NewerLeader (another leads), NoLease (it never led).",
+					Queries:     []Query{{`sum by (why) (increase(springtide_fenced_writes_total[1h]))`, "{{why}}"}}},
 				{Title: "Not believed", Kind: "timeseries", Unit: "short", Width: 12, Sparse: true,
-					Description: "Numbers of objects that were not believed, an hour, by kind and field; an event on the object names each. 1 while another installation leads in the cluster.",
+					Description: "Numbers of objects that were not believed, an hour, by kind and field; an event on the object names each. Writes an hour to objects that carry the epoch of a newer leader. 1 while another installation leads in the cluster.",
 					Queries: []Query{
+						{`sum by (object) (increase(springtide_newer_leader_writes_total[1h]))`, "newer leader {{object}}"},
 						{`sum by (kind, field) (increase(springtide_numbers_not_believed_total[1h]))`, "{{kind}} {{field}}"},
 						{`max(springtide_another_installation)`, "another installation"},
 					}},
