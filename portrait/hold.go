@@ -72,10 +72,12 @@ const (
 
 // suspects judges the new samples of a fold, each before it is learned.
 type suspects struct {
-	p         *Portrait
-	l         *model.Learner
-	load, cpu series.Series
-	first     int64
+	p *Portrait
+	l *model.Learner
+	// load, cpu and ready are the batch's, on the grid of the portrait, whose newest step ends at end.
+	load, cpu, ready series.Series
+	first            int64
+	end              time.Time
 	// pods are the ready replicas by the Kubernetes API.
 	pods float64
 	// most is the CPU that they can be given, in cores; 0 where that is not known.

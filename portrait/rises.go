@@ -15,6 +15,9 @@ const (
 	// BeyondCarried is how many times the largest rate that a replica ever carried is far above it. A replica that is sized for 60 % of its CPU
 	// carries 1.7 times as much at all of it.
 	BeyondCarried = 2
+	// countedFor is for how long the replicas that the API counts stand for those of a step; mostGone is how many times as many there may have been before.
+	countedFor = 30 * time.Minute
+	mostGone   = 5
 	// carriedGrowth bounds what one step may add to the largest rate that a replica carried: a count of replicas that is wrong for a while must not
 	// disarm the guard.
 	carriedGrowth = 1.1
@@ -114,13 +117,19 @@ func (s *suspects) riseOver(i, n int) bool {
 	return false
 }
 
-// served reports whether the replicas could have served the load of a step.
+// served reports whether the replicas could have served the load of a step. What is older than a while was served by the replicas of its time, which
+// only the history knows: few may be left of them at night, or after a controller was away. A source that lies of the load may lie of them too, so what the
+// API counts now bounds them.
 func (s *suspects) served(i int) bool {
 	y := s.at(i)
 	if math.IsNaN(y) || !(s.pods > 0) {
 		return true
 	}
-	return s.p.couldServe(y, s.pods, s.most)
+	pods := s.pods
+	if then := s.ready.At(s.time(i)); then > pods && s.end.Sub(s.time(i)) > countedFor {
+		pods = min(then, mostGone*pods)
+	}
+	return s.p.couldServe(y, pods, s.most*pods/s.pods)
 }
 
 // couldServe reports whether some replicas could have served a load: whether it costs no more CPU than their machines and limits can give, and whether it
