@@ -177,7 +177,7 @@ func (m *maker) forget(l *fleet.Loan) {
 	}
 	why := Why{"Forgotten", "the loan was cancelled"}
 	switch {
-	case l.Phase == fleet.Returned && fleet.Overlap(m.adopted[l.Node], l.Cells):
+	case l.Phase == fleet.Returned && m.lentAgain(l):
 		why.Message = "the parcel is not home: another loan was made for it"
 	case l.Phase == fleet.Returned:
 		claimed := slices.ContainsFunc(m.pods[l.Node], func(p *fleet.Pod) bool {
@@ -200,6 +200,12 @@ func (m *maker) forget(l *fleet.Loan) {
 		}
 	}
 	m.propose(passFollow, MoveForget, *l, *l, why)
+}
+
+// lentAgain reports whether another loan has cells of a loan that is over: that loan was adopted. A plan that merely adopts is no reason to forget, since the
+// door refuses an adoption that a stalled watch proposed, and the claim of the loan stands.
+func (m *maker) lentAgain(l *fleet.Loan) bool {
+	return slices.ContainsFunc(m.loans[l.Node], func(o *fleet.Loan) bool { return o.Phase.Away() && fleet.Overlap(o.Cells, l.Cells) })
 }
 
 // agree reports whether a loan and its entry in the NodeShare say the same.

@@ -86,6 +86,25 @@ func TestALoanIsNotForgottenBeforeItsMachineIsHome(t *testing.T) {
 	}
 }
 
+// A loan that came home is forgotten for another one of its cells once that one is away. The plan that adopts does not forget it: the door may refuse the adoption.
+func TestALoanIsForgottenForOneThatIsAway(t *testing.T) {
+	for _, phase := range fleet.Phases() {
+		for _, cells := range [][]int{{0, 1}, {0, 1, 2, 3}, {2, 3}} {
+			w := newWorld(3).service("web", 1, 1, 1, 4)
+			w.loan(1, fleet.Returned, 2)
+			other := *w.loan(1, phase, 2)
+			home := &w.s.Loans[0]
+			home.Kind, home.Cells, home.ID, home.Since, home.CleanAt = fleet.KindSocket, []int{0, 1}, "home", t0.Add(-time.Minute), t0.Add(-time.Minute)
+			w.s.Loans[1] = other
+			w.s.Loans[1].Cells, w.s.Loans[1].Since, w.s.Loans[1].Deadline, w.s.Loans[1].Due = cells, t0, t0.Add(time.Minute), t0.Add(time.Hour)
+			got := slices.ContainsFunc(made(w.input()).Moves, func(m Move) bool { return m.Kind == MoveForget && m.Before.ID == "home" })
+			if want := phase.Away() && cells[0] == 0; got != want {
+				t.Errorf("another loan of cells %v is %s: forgotten %v", cells, phase, got)
+			}
+		}
+	}
+}
+
 // An online pod that landed after the machine was reported clean keeps it from being lent. The loan is given up in time, and is no step
 // that is planned in each cycle and refused at the door.
 func TestAnOccupiedMachineIsNotLent(t *testing.T) {

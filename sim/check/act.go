@@ -166,7 +166,7 @@ func (x *model) loanAt(s *state, c *controller, a *act, w *protocol.Write) *loan
 // deleteLoan deletes an ended loan.
 func (x *model) deleteLoan(s *state, c *controller, a *act, w *protocol.Write) bool {
 	l := x.loanAt(s, c, a, w)
-	if l == nil || a.reads && !x.current(s, c, a.move.machine) && !x.Mutant.Unread {
+	if l == nil {
 		return false
 	}
 	x.checkForget(s, l)

@@ -143,8 +143,8 @@ func (s *Session) moveFlow(m *planner.Move) []request {
 	status := s.loanRequest(m, func() Precondition { return judged })
 	switch m.Kind {
 	case planner.MoveForget:
-		return append(s.endedReads(m), s.clearRequest(m, rests), just(&Write{Object: Object{ObjectLoan, string(m.Before.ID)},
-			If: Precondition{UID: m.Before.UID, Version: loan.Version}, Change: DeleteLoan{}, See: SeeGone}))
+		return []request{s.clearRequest(m, rests), just(&Write{Object: Object{ObjectLoan, string(m.Before.ID)},
+			If: Precondition{UID: m.Before.UID, Version: loan.Version}, Change: DeleteLoan{}, See: SeeGone})}
 	case planner.MoveNodeGone:
 		return []request{status} // a machine that is gone took its share along
 	case planner.MoveRepair:
@@ -175,21 +175,6 @@ func (s *Session) orphanReads(m *planner.Move) []request {
 		}})
 	}
 	return out
-}
-
-// notHome reports whether an entry gives cells that the machine has to another pool than the loan's home.
-func (s *Session) notHome(l *fleet.Loan, e *fleet.ShareParcel) bool {
-	return e.Holder != l.From && fleet.Overlap(e.Cells, s.cellsOf(l.Node))
-}
-
-// endedReads ask for the share before a loan is forgotten that is over although the borrower holds its cells: a watch of shares that is behind shows the same
-// of a loan that came home a moment ago, and its claim stands.
-func (s *Session) endedReads(m *planner.Move) []request {
-	share, _, exists := s.shareOf(m.Node, m.Before.Node)
-	if exists && slices.ContainsFunc(share.Parcels, func(e fleet.ShareParcel) bool { return e.LoanUID == m.Before.UID && s.notHome(&m.Before, &e) }) {
-		return []request{s.shareRead(m.Node, m.Before.Node)}
-	}
-	return nil
 }
 
 // shareRead asks whether the share of a machine is still as this plan knows it.
@@ -256,9 +241,10 @@ func (s *Session) shareOf(name string, id fleet.NodeID) (share fleet.Share, vers
 func (s *Session) shareRequest(l *fleet.Loan, uid func() fleet.UID, rests []Rest, undo func() *Write) request {
 	return s.putShare(l.NodeName, l.Node, func(share *fleet.Share, exists bool) bool {
 		e := fleet.ShareParcel{Cells: l.Cells, Holder: l.Holder(), Next: l.Next(), Loan: l.ID, LoanUID: uid(), Epoch: l.Epoch}
-		if exists && !l.Phase.Ended() { // a loan that lives takes the place of entries that none answers for
+		if exists && !l.Phase.Ended() {
+			// An adopted loan takes the place of entries that none answers for. One that begins finds none, but perhaps that of an earlier loan of its name.
 			share.Parcels = slices.DeleteFunc(share.Parcels, func(p fleet.ShareParcel) bool {
-				return p.LoanUID != e.LoanUID && fleet.Overlap(p.Cells, e.Cells) && s.door.replaceable(&p)
+				return p.LoanUID != e.LoanUID && fleet.Overlap(p.Cells, e.Cells) && (l.Phase.Away() || p.Loan == l.ID) && s.door.replaceable(&p)
 			})
 		}
 		i := slices.IndexFunc(share.Parcels, func(p fleet.ShareParcel) bool { return p.LoanUID == e.LoanUID })
@@ -285,7 +271,7 @@ func (s *Session) shareRequest(l *fleet.Loan, uid func() fleet.UID, rests []Rest
 func (s *Session) clearRequest(m *planner.Move, rests []Rest) request {
 	return s.putShare(m.Before.NodeName, m.Before.Node, func(share *fleet.Share, exists bool) bool {
 		i := slices.IndexFunc(share.Parcels, func(p fleet.ShareParcel) bool { return p.LoanUID == m.Before.UID })
-		if !exists || i < 0 || s.notHome(&m.Before, &share.Parcels[i]) {
+		if !exists || i < 0 || share.Parcels[i].Holder != m.Before.From && fleet.Overlap(share.Parcels[i].Cells, s.cellsOf(m.Before.Node)) {
 			return false // where the borrower holds the cells, the entry outlives a loan that ended by hand
 		}
 		share.Parcels, share.Rest = slices.Delete(share.Parcels, i, i+1), m.Rest
