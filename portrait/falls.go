@@ -44,8 +44,8 @@ func (p *Portrait) FallFrom(load float64, at time.Time, reach time.Duration) (Fa
 }
 
 // fallOf compares a load with what was measured before it. A lone spike is no level to fall from, and small values have no falls. After a silence
-// longer than the reach there is nothing to measure a pace by: then the load is in doubt when it lies below all that is usual (the last level before the
-// silence, the same time yesterday, a week ago).
+// as long as the reach, or longer, there is nothing to measure a pace by: then the load is in doubt when it lies below all that is usual (the last level
+// before the silence, the same time yesterday, a week ago).
 func (p *Portrait) fallOf(load, level float64, reach time.Duration, at time.Time, silent time.Duration, before func(ago time.Duration) float64) (Fall, bool) {
 	lag, compared := max(fallWithin, p.Step), false
 	reach = max(reach, lag)
@@ -58,7 +58,7 @@ func (p *Portrait) fallOf(load, level float64, reach time.Duration, at time.Time
 			return f, true
 		}
 	}
-	if compared || silent <= reach || p.Step <= 0 {
+	if compared || silent < reach || p.Step <= 0 {
 		return Fall{}, false
 	}
 	for ago := reach; ago <= day; ago += p.Step {

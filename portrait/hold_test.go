@@ -194,6 +194,27 @@ func TestAFallAfterASilence(t *testing.T) {
 	}
 }
 
+// A silence as long as a fall is looked back for leaves nothing to measure a pace by, like a longer one; after a shorter one the last level is in reach.
+func TestAFallAfterASilenceAsLongAsTheReach(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		silent time.Duration
+		last   float64 // the part of the truth that the last step before the silence holds: the source may have begun to lie within it
+	}{{10 * time.Minute, 1}, {15 * time.Minute, 1}, {15 * time.Minute, 0.6}, {15 * time.Minute, 0.3}, {20 * time.Minute, 0.6}} {
+		b, fall := fallen(3*time.Hour, hundredth, func(_, _ float64) float64 { return nan })
+		silent := fall.Add(-c.silent)
+		for at := silent; at.Before(fall); at = at.Add(defaultStep) {
+			b.Load.Values[b.Load.Index(at)], b.CPU.Values[b.CPU.Index(at)] = nan, nan
+		}
+		p := Fold(Portrait{}, upTo(b, silent.Add(-defaultStep)), Options{})
+		p.FastestFalls = Falls{0.8, 0.9, 0.93} // such falls were seen: they explain the step that is a mean of both
+		b.Load.Values[b.Load.Index(silent)-1] *= c.last
+		if p = foldOn(p, b, fall.Add(time.Hour), Options{}); !p.Hold.Held() {
+			t.Errorf("%s without a sample, the last one at %g: hold %+v, folded up to %s, the fall was at %s", c.silent, c.last, p.Hold, p.End, fall)
+		}
+	}
+}
+
 // A second fall does not inherit the clock of the first, whatever the first one was: here a dip that stays, or a fall that was eased long ago, and
 // then a source that says a hundredth.
 func TestASecondFallHasAClockOfItsOwn(t *testing.T) {

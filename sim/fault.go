@@ -104,9 +104,12 @@ func (f *fault) String() string {
 }
 
 // on is the fault of a kind that is under way, or nil.
-func (w *World) on(kind string) *fault {
+func (w *World) on(kind string) *fault { return w.onAt(kind, w.tick) }
+
+// onAt is the fault of a kind that is under way as of a tick, or nil.
+func (w *World) onAt(kind string, at int32) *fault {
 	for i := range w.faults {
-		if f := &w.faults[i]; f.Kind == kind && w.tick >= f.from && w.tick < f.to {
+		if f := &w.faults[i]; f.Kind == kind && at >= f.from && at < f.to {
 			return f
 		}
 	}
@@ -253,15 +256,15 @@ func (w *World) skew() time.Duration {
 }
 
 // crowd is what the load of a service is multiplied by now.
-func (w *World) crowd(i int) float64 {
-	if len(w.faults) == 0 {
-		return 1
-	}
-	if f, hit := w.hit(scenario.FlashCrowd, i); hit {
+func (w *World) crowd(i int) float64 { return w.crowdAt(i, w.tick) }
+
+// crowdAt is what the load of a service is multiplied by as of a tick.
+func (w *World) crowdAt(i int, at int32) float64 {
+	if f := w.onAt(scenario.FlashCrowd, at); f != nil && w.draws(f, i) {
 		return f.Factor
 	}
-	if f, hit := w.hit(scenario.RetryStorm, i); hit {
-		if w.tick < f.from+(f.to-f.from)/2 {
+	if f := w.onAt(scenario.RetryStorm, at); f != nil && w.draws(f, i) {
+		if at < f.from+(f.to-f.from)/2 {
 			return 0
 		}
 		return f.Factor

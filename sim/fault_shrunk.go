@@ -83,7 +83,8 @@ func (w *World) unseen(i int, at int32) bool {
 	return false
 }
 
-// loaded reports whether a service has a load at a tick that is worth a fall.
+// loaded reports whether a service has a load at a tick that is worth a fall. A storm of retries begins with none: its service fell before the source lied,
+// by the truth, and what comes back while the source lies nobody sees.
 func (w *World) loaded(i int, at int32) bool {
 	load := w.services[i].Load
 	sum, n := 0.0, 0
@@ -93,5 +94,5 @@ func (w *World) loaded(i int, at int32) bool {
 			n++
 		}
 	}
-	return n > 0 && load.At(w.timeOf(at)) > shrunkLevel*sum/float64(n)
+	return n > 0 && w.crowdAt(i, at)*load.At(w.timeOf(at)) > shrunkLevel*sum/float64(n)
 }

@@ -69,3 +69,30 @@ func TestSeedsBreakNothingAtTheControllersPace(t *testing.T) {
 		})
 	}
 }
+
+// A storm of retries begins with no load at all, by the truth: a source that begins to lie then takes nothing that anybody could see fall.
+func TestNoLoadIsWorthNoFall(t *testing.T) {
+	b := troubled(1, 4, scenario.Faults{Quiet: config.Duration(time.Hour), List: []scenario.Fault{
+		{Kind: scenario.RetryStorm, After: config.Duration(time.Hour), For: config.Duration(time.Hour), Share: 1, Factor: 3}}})
+	w := NewWorld(b, Share(b).rates)
+	w.faults = drawFaults(b)
+	storm := w.faults[0]
+	for _, c := range []struct {
+		name   string
+		at     int32
+		loaded bool
+	}{
+		{"before", storm.from - 1, true},
+		{"as it begins", storm.from, false},
+		{"before the load comes back", storm.from + (storm.to-storm.from)/2 - 1, false},
+		{"as it comes back", storm.from + (storm.to-storm.from)/2, true},
+		{"at the end", storm.to - 1, true},
+		{"afterwards", storm.to, true},
+	} {
+		for i := range w.services {
+			if got := w.loaded(i, c.at); got != c.loaded {
+				t.Errorf("%s: service %d has a load worth a fall: %t", c.name, i, got)
+			}
+		}
+	}
+}
