@@ -61,6 +61,9 @@ type Node struct {
 	Ready bool
 	// Shut says why a node is not Ready.
 	Shut Shut
+	// Repels are the online pools whose services do not tolerate the taints of others on a node of an offline pool, sorted: borrowed, it would be no room
+	// for them. The node stays Ready, since its own pool's work may tolerate them.
+	Repels []PoolID
 	// AgentAlive says that a node agent showed life lately; without one a socket cannot be confined.
 	AgentAlive bool
 	// AgentKnown says that an agent was recorded on this machine and never uninstalled: while it is silent, nobody speaks for it.

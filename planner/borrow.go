@@ -30,8 +30,8 @@ func holdersOf(s *fleet.Snapshot) map[fleet.NodeID]fleet.PoolID {
 }
 
 // countBorrowed counts a machine of an offline pool that an online pool borrows: its whole room while it is lent, what online pods ask for on
-// it while it goes back, and its room as coming while it is emptied; nothing of it while it is not ready. It is no capacity of the pool, so no
-// watermark is reckoned from it.
+// it while it goes back, and its room as coming while it is emptied; nothing of it while it is not ready. One whose taints came later, and keep
+// the pool's services off, counts with what runs there. It is no capacity of the pool, so no watermark is computed from it.
 func (m *maker) countBorrowed(l *ledger, n *fleet.Node) {
 	if m.state[n.ID].out+m.state[n.ID].borrowed+m.state[n.ID].back == 0 {
 		return
@@ -42,7 +42,7 @@ func (m *maker) countBorrowed(l *ledger, n *fleet.Node) {
 		}
 		l.borrowed = append(l.borrowed, loan)
 		if loan.Phase == fleet.Emptying {
-			if n.Ready {
+			if opens(n, l.pool) {
 				l.coming = l.coming.Add(n.Allocatable)
 			}
 			continue
@@ -51,13 +51,16 @@ func (m *maker) countBorrowed(l *ledger, n *fleet.Node) {
 		l.online[n.ID] = asked
 		switch {
 		case !n.Ready: // as of the pool's own, nothing of it is counted on
-		case loan.Phase == fleet.Lent:
+		case loan.Phase == fleet.Lent && opens(n, l.pool):
 			l.usable = l.usable.Add(n.Allocatable)
 		default:
 			l.usable = l.usable.Add(asked)
 		}
 	}
 }
+
+// opens reports whether a machine of an offline pool is room for an online pool that borrows it: it is ready, and the pool's services tolerate its taints.
+func opens(n *fleet.Node, to *fleet.Pool) bool { return n.Ready && !slices.Contains(n.Repels, to.ID) }
 
 // borrow begins loans for what is short, and returns what stays so.
 func (m *maker) borrow(l *ledger, ask reclaim.Ask, short fleet.Resources, idle bool) fleet.Resources {
@@ -68,7 +71,7 @@ func (m *maker) borrow(l *ledger, ask reclaim.Ask, short fleet.Resources, idle b
 			continue
 		}
 		count, budget := m.movesLeft(p)
-		want := reclaim.BorrowAsk{Pool: p, Amount: short, Count: max(count, 1), TakeStable: m.takesStable(), Idle: idle,
+		want := reclaim.BorrowAsk{Pool: p, To: l.pool.ID, Amount: short, Count: max(count, 1), TakeStable: m.takesStable(), Idle: idle,
 			Begun: m.begun, Emergency: ask.Emergency}
 		take, left := reclaim.Borrowable(s, want, m.recalls())
 		if count > 0 {
@@ -152,7 +155,7 @@ func (m *maker) keepBorrowed(l *ledger, ask reclaim.Ask) fleet.Resources {
 	s, short := m.in.Snapshot, ask.Amount
 	for _, loan := range l.borrowed {
 		n := s.Node(loan.Node)
-		if short.Floor().IsZero() || loan.Phase != fleet.Noticed || n == nil || !n.Ready || m.decided(loan.ID) {
+		if short.Floor().IsZero() || loan.Phase != fleet.Noticed || n == nil || !opens(n, l.pool) || m.decided(loan.ID) {
 			continue
 		}
 		room := withGPUs(n.Allocatable.Sub(l.online[n.ID])).Floor()

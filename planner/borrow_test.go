@@ -254,6 +254,52 @@ func TestWhoIsDownIsBorrowedFor(t *testing.T) {
 	}
 }
 
+// A machine of an offline pool whose taints keep the borrower's services off is not borrowed, and covers nothing while it is: neither what waits now nor
+// what will be short.
+func TestTaintedMachinesAreNotBorrowed(t *testing.T) {
+	waits := func(repels ...fleet.PoolID) *world {
+		w := newWorld(3).service("web", 24, 0, 3, 24*8*0.63)
+		w.offline(2)
+		w.waits("web", 8)
+		w.s.Nodes[3].Repels = repels
+		return w
+	}
+	ahead := func(repels ...fleet.PoolID) *world {
+		w := newWorld(4).service("web", 18, 0, 3, 86)
+		w.offline(3)
+		l := w.loan(4, fleet.Emptying, 1)
+		l.From, l.To, l.Deadline = "offline", "online", t0.Add(time.Minute)
+		w.waits("web", 10)
+		w.s.Nodes[3].Ready, w.s.Nodes[4].Repels = false, repels
+		return w
+	}
+	begun := func(w *world) string {
+		out := ""
+		for _, x := range made(w.input()).Moves {
+			if x.Kind == MoveBegin {
+				out += x.After.NodeName + " "
+			}
+		}
+		return out
+	}
+	for _, c := range []struct {
+		name string
+		w    *world
+		want string
+	}{
+		{"open", waits(), "m03 "},
+		{"it repels another pool", waits("other"), "m03 "},
+		{"it repels the borrower", waits("online"), "m04 "},
+		{"what is emptied comes", ahead(), ""},
+		{"what is emptied comes, for another pool it would not", ahead("other"), ""},
+		{"what is emptied is no room any more", ahead("online"), "m05 "},
+	} {
+		if got := begun(c.w); got != c.want {
+			t.Errorf("%s: borrowed is %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
 // A pool that keeps a borrowed machine lends nothing. One on its way home, where pods may stand for hours until their services are scaled in, holds
 // nothing up; but what is on it must have room on the pool's own machines before any of those goes.
 func TestLendsWhileBorrowedMachinesGoHome(t *testing.T) {

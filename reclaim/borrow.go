@@ -12,7 +12,9 @@ import (
 
 // BorrowAsk is capacity that online wants from an offline pool.
 type BorrowAsk struct {
-	Pool   *fleet.Pool
+	Pool *fleet.Pool
+	// To is the pool that borrows. A machine whose taints keep its services off is of no use to it.
+	To     fleet.PoolID
 	Amount fleet.Resources
 	// Count is the move budget that is left.
 	Count int
@@ -152,7 +154,7 @@ func idleFirst(s *fleet.Snapshot, ask BorrowAsk, o Options) []*group {
 	var out []*group
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		if n.Pool != ask.Pool.ID || !n.Ready || busy[n.ID] {
+		if n.Pool != ask.Pool.ID || !n.Ready || busy[n.ID] || slices.Contains(n.Repels, ask.To) {
 			continue
 		}
 		g := &group{node: n.Name, machine: n}

@@ -247,7 +247,9 @@ func (c *Cluster) tellRefused(r *loop.Report) {
 			if shut := shutOf(r.Plan, p.ID); c.reporter.news("room "+string(p.ID), shutNews(shut)) {
 				n := 0
 				for _, x := range shut {
-					n += x.Nodes
+					if x.By.By == fleet.ShutByTaint {
+						n += x.Nodes
+					}
 				}
 				c.events.Eventf(reference("CapacityPool", &o.header), corev1.EventTypeWarning, v1alpha1.EventRoomShut,
 					"no online pod may land on %d machines with foreign taints (%s): they are no room, and lending stops accordingly", n, shutNews(shut))

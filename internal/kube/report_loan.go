@@ -167,8 +167,8 @@ func forcedLoan(c *conditions, l *fleet.Loan, r *loop.Report, now time.Time) {
 		c.set(kind, metav1.ConditionTrue, "Fencing", "the machine was not clean in time, and the taint "+v1alpha1.TaintFenced+" that cuts it off is not on it yet: "+b.text())
 	case l.Phase == fleet.Fenced:
 		c.set(kind, metav1.ConditionTrue, "Fenced", "the machine was not clean in time and is cut off by the taint "+v1alpha1.TaintFenced+": "+b.text())
-	case l.Phase == fleet.Draining && len(b.refused) > 0:
-		refusedLoan(c, l, r, &b)
+	case len(asked(l, r.Snapshot, b.refused)) > 0:
+		refusedLoan(c, l, r, asked(l, r.Snapshot, b.refused))
 	case l.Phase == fleet.Draining && len(b.unkilled) > 0:
 		c.set(kind, metav1.ConditionFalse, "KillRefused", fmt.Sprintf("%s refused to kill %d pods whose time to end was over at %s%s",
 			fleet.Guards(b.unkilled), len(b.unkilled), kill, toFix(b.unkilled[0])))
@@ -183,18 +183,38 @@ func forcedLoan(c *conditions, l *fleet.Loan, r *loop.Report, now time.Time) {
 	}
 }
 
+// asked are the refused pods that the loan still has evicted: all while the borrower leaves the machine. Where online borrows from offline they are
+// evicted in Emptying, from the deadline on or once they acknowledged. A refusal of an earlier loan says nothing of this one.
+func asked(l *fleet.Loan, s *fleet.Snapshot, refused []*fleet.Pod) []*fleet.Pod {
+	switch {
+	case l.Phase == fleet.Draining:
+		return refused
+	case l.Phase != fleet.Emptying || !s.FromOffline(l):
+		return nil
+	}
+	var out []*fleet.Pod
+	for _, p := range refused {
+		if !s.At.Before(l.Deadline) || p.NoticeLoan == l.ID && p.NoticeEpoch == l.Epoch && p.AckEpoch == l.Epoch {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 // isCutOff reports whether a machine bears the taint that cuts it off.
 func isCutOff(n *fleet.Node) bool { return n != nil && n.Marks.Fence != fleet.FenceNone }
 
-// refusedLoan says who keeps pods on a draining machine, and what becomes of them.
-func refusedLoan(c *conditions, l *fleet.Loan, r *loop.Report, b *borrowers) {
+// refusedLoan says who keeps pods on a machine that is to be empty, and what becomes of them.
+func refusedLoan(c *conditions, l *fleet.Loan, r *loop.Report, refused []*fleet.Pod) {
 	const kind = v1alpha1.ConditionForced
-	first := b.refused[0]
-	text := fmt.Sprintf("%s refuses to evict pod %s", fleet.Guards(b.refused), first.Name)
-	if more := len(b.refused) - 1; more > 0 {
+	first := refused[0]
+	text := fmt.Sprintf("%s refuses to evict pod %s", fleet.Guards(refused), first.Name)
+	if more := len(refused) - 1; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	if ends := patienceEnds(l, r); r.Snapshot.At.Before(ends) {
+	if ends := patienceEnds(l, r); l.Phase == fleet.Emptying {
+		text += fmt.Sprintf(": the machine stays with pool %s unless it can be emptied; the loan is cancelled after a while", l.From)
+	} else if r.Snapshot.At.Before(ends) {
 		text += fmt.Sprintf(": it is waited for until %s, and then the machine is cut off with what is still there", ends.UTC().Format(time.RFC3339))
 	} else {
 		text += ": the wait for it is over, and the machine is cut off with what is still there"

@@ -17,6 +17,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/internal/eviction"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
@@ -431,6 +432,63 @@ func TestForcedReportsWhatWasObserved(t *testing.T) {
 			if strings.Contains(got.Message, "were killed") {
 				t.Errorf("%s: %q, and no pod was killed", x.name, got.Message)
 			}
+		}
+	}
+}
+
+// A refusal that stands is reported for as long as it stands, also on a machine that online borrows from offline, whose events the API server no longer takes after
+// some dozens; and no longer.
+func TestStandingRefusalStaysReported(t *testing.T) {
+	for _, x := range []struct {
+		name    string
+		phase   fleet.Phase
+		from    fleet.PoolID
+		begin   time.Duration // after the deadline
+		acked   bool
+		verdict eviction.Verdict
+		cause   fleet.RefusalCause
+		by      string
+		reason  string
+	}{
+		{"borrowed, two budgets", fleet.Emptying, "batch", 0, false, eviction.Never, fleet.RefusedByBudgets, "train/a and train/b", "TwoBudgets"},
+		{"borrowed, a budget", fleet.Emptying, "batch", 0, false, eviction.Later, fleet.RefusedByBudget, "train/a", "BudgetRefused"},
+		{"borrowed, a webhook", fleet.Emptying, "batch", time.Second, false, eviction.Never, fleet.RefusedByWebhook, "guard.example.com", "WebhookRefused"},
+		{"borrowed, a policy", fleet.Emptying, "batch", 0, false, eviction.Never, fleet.RefusedByPolicy, "keep", "PolicyRefused"},
+		{"borrowed, a missing right", fleet.Emptying, "batch", 0, false, eviction.Never, fleet.RefusedByRights, "system:serviceaccount:s:c", "RightMissing"},
+		{"borrowed, and the pod acknowledged before the deadline", fleet.Emptying, "batch", -45 * time.Minute, true, eviction.Never, fleet.RefusedByBudgets, "train/a and train/b", "TwoBudgets"},
+		{"borrowed, and the refusal is of an earlier loan", fleet.Emptying, "batch", -45 * time.Minute, false, eviction.Never, fleet.RefusedByBudgets, "train/a and train/b", "NotForced"},
+		{"recalled, two budgets", fleet.Draining, "web", 0, false, eviction.Never, fleet.RefusedByBudgets, "train/a and train/b", "TwoBudgets"},
+	} {
+		s := &fleet.Snapshot{Pools: []fleet.Pool{{ID: "batch", Class: fleet.Offline}, {ID: "web", Class: fleet.Online}}, Nodes: []fleet.Node{{ID: "n1"}},
+			Pods: []fleet.Pod{{ID: "w0", Node: "n1", Name: fleet.Name{Namespace: "train", Name: "w0"}, Class: fleet.PodOffline}}}
+		l := &fleet.Loan{ID: "l", Phase: x.phase, Node: "n1", From: x.from, Epoch: 3, Deadline: t0}
+		if x.acked {
+			s.Pods[0].NoticeLoan, s.Pods[0].NoticeEpoch, s.Pods[0].AckEpoch = "l", 3, 3
+		}
+		memory := eviction.NewMemory()
+		forced := func(now time.Time) metav1.Condition {
+			s.At, s.Pods[0].Refused = now, memory.Refused("w0", now)
+			c := newConditions(nil, now, 1)
+			forcedLoan(c, l, &loop.Report{Snapshot: s}, now)
+			return c.list[0]
+		}
+		for i := range 4 * 40 { // cycles of a quarter of a minute
+			now := t0.Add(x.begin + time.Duration(i)*15*time.Second)
+			if held := memory.Refused("w0", now); !held.Holds(now) {
+				memory.Note("w0", "train", eviction.Answer{Verdict: x.verdict, Cause: x.cause, By: x.by}, now)
+			}
+			c := forced(now)
+			if c.Status != metav1.ConditionFalse || c.Reason != x.reason {
+				t.Fatalf("%s: %s after the first refusal Forced is %s/%s: %s", x.name, now.Sub(t0)-x.begin, c.Status, c.Reason, c.Message)
+			}
+			if c.Reason != "NotForced" && (!strings.Contains(c.Message, "train/w0") || !strings.Contains(c.Message, x.by)) {
+				t.Fatalf("%s: %q lacks the pod or %s", x.name, c.Message, x.by)
+			}
+		}
+		now := t0.Add(x.begin + 40*time.Minute)
+		memory.Note("w0", "train", eviction.Answer{Verdict: eviction.Accepted}, now)
+		if c := forced(now); c.Reason != "NotForced" {
+			t.Errorf("%s: after the eviction Forced is %s: %s", x.name, c.Reason, c.Message)
 		}
 	}
 }

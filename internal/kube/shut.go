@@ -11,7 +11,7 @@ import (
 const repelledShare = 0.1
 
 // shutTainted says of the machines of online pools whether a taint of others keeps the pool's services off. Such a machine is as one that is cordoned:
-// what runs there goes on, and nothing of it is room.
+// what runs there goes on, and nothing of it is room. Of a machine of an offline pool it says which online pools it would be no room for.
 func (a *assembly) shutTainted() {
 	tainted := map[fleet.NodeID]*nodeFacts{}
 	for _, f := range a.c.nodes.all() {
@@ -28,21 +28,31 @@ func (a *assembly) shutTainted() {
 		taint string
 	}
 	known := map[key]bool{}
+	repels := func(f *nodeFacts, pool fleet.PoolID) bool {
+		k := key{pool, f.foreignText}
+		off, judged := known[k]
+		if !judged {
+			off = a.repels(f.foreign, pool, homes)
+			known[k] = off
+		}
+		return off
+	}
 	for i := range a.s.Nodes {
 		n := &a.s.Nodes[i]
 		f := tainted[n.ID]
 		p := a.s.Pool(n.Pool)
-		if f == nil || !n.Ready || p == nil || p.Class != fleet.Online {
-			continue
-		}
-		k := key{n.Pool, f.foreignText}
-		shut, judged := known[k]
-		if !judged {
-			shut = a.repels(f.foreign, n.Pool, homes)
-			known[k] = shut
-		}
-		if shut {
-			n.Ready, n.Shut = false, fleet.Shut{By: fleet.ShutByTaint, Taint: f.foreignText}
+		switch {
+		case f == nil || !n.Ready || p == nil:
+		case p.Class == fleet.Online:
+			if repels(f, n.Pool) {
+				n.Ready, n.Shut = false, fleet.Shut{By: fleet.ShutByTaint, Taint: f.foreignText}
+			}
+		case p.Class == fleet.Offline:
+			for k := range a.s.Pools {
+				if q := &a.s.Pools[k]; q.Class == fleet.Online && repels(f, q.ID) {
+					n.Repels = append(n.Repels, q.ID)
+				}
+			}
 		}
 	}
 }

@@ -1,9 +1,11 @@
 package kube
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -99,5 +101,67 @@ func TestReportShutMachines(t *testing.T) {
 	}
 	if c = room(planner.ShutMachines{By: fleet.Shut{By: fleet.ShutByKubelet}, Nodes: 1}); c.Status != metav1.ConditionFalse || c.Reason != "NotSchedulable" {
 		t.Errorf("%+v", c)
+	}
+}
+
+// RoomShut comes once when taints begin to keep online pods off, again when the taints change or come back, and not for a cordon.
+func TestRoomShutIsSaidOnce(t *testing.T) {
+	r := newReported(t, pool("web", "Online", inWeb), node("n1", inWeb))
+	shut := func(by fleet.ShutBy, taint string, nodes int) planner.ShutMachines {
+		return planner.ShutMachines{By: fleet.Shut{By: by, Taint: taint}, Nodes: nodes}
+	}
+	drain, broken, cordon := shut(fleet.ShutByTaint, "maintenance=yes:NoSchedule", 24), shut(fleet.ShutByTaint, "storage=broken:NoExecute", 2), shut(fleet.ShutByCordon, "", 3)
+	said := func(machines, taints string) []string {
+		return []string{"Warning RoomShut no online pod may land on " + machines + " machines with foreign taints (" + taints + "): they are no room, and lending stops accordingly"}
+	}
+	for _, x := range []struct {
+		name string
+		shut []planner.ShutMachines
+		want []string
+	}{
+		{"all is open", nil, nil},
+		{"a cordon is the operator's own", []planner.ShutMachines{cordon}, nil},
+		{"a taint", []planner.ShutMachines{drain, cordon}, said("24", "maintenance=yes:NoSchedule")},
+		{"it stands", []planner.ShutMachines{drain, cordon}, nil},
+		{"another one joins", []planner.ShutMachines{drain, broken}, said("26", "maintenance=yes:NoSchedule, storage=broken:NoExecute")},
+		{"all is open again", nil, nil},
+		{"it comes back", []planner.ShutMachines{broken}, said("2", "storage=broken:NoExecute")},
+	} {
+		_, events := r.cycle(t, func(rep *loop.Report) { rep.Plan.Pools = []planner.PoolView{{Pool: "web", Nodes: 32, Shut: x.shut}} })
+		if diff := cmp.Diff(x.want, events); diff != "" {
+			t.Errorf("%s: events (-want +got):\n%s", x.name, diff)
+		}
+	}
+}
+
+// A machine of an offline pool stays Ready under a taint of others, and names the online pools for which it would be no room.
+func TestForeignTaintsOfOffline(t *testing.T) {
+	taints := func(key string, effect corev1.TaintEffect) func(*corev1.Node) {
+		return func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: key, Effect: effect}} }
+	}
+	for _, c := range []struct {
+		name   string
+		change func(*corev1.Node)
+		of     []corev1.Toleration // of the service
+		want   []fleet.PoolID
+	}{
+		{"open", func(*corev1.Node) {}, nil, nil},
+		{"NoSchedule", taints("dedicated", corev1.TaintEffectNoSchedule), nil, []fleet.PoolID{"web"}},
+		{"NoExecute", taints("storage", corev1.TaintEffectNoExecute), nil, []fleet.PoolID{"web"}},
+		{"another one is tolerated", taints("storage", corev1.TaintEffectNoExecute), []corev1.Toleration{{Key: "dedicated", Operator: corev1.TolerationOpExists}}, []fleet.PoolID{"web"}},
+		{"one that the service tolerates", taints("dedicated", corev1.TaintEffectNoSchedule), []corev1.Toleration{{Key: "dedicated", Operator: corev1.TolerationOpExists}}, nil},
+		{"a preference", taints("dedicated", corev1.TaintEffectPreferNoSchedule), nil, nil},
+		{"our own", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{facts.HolderTaint()} }, nil, nil},
+	} {
+		n, d := node("n1", inBatch), deployment("cart", 3)
+		c.change(n)
+		d.Spec.Template.Spec.Tolerations = c.of
+		w := newWorld(t, n, node("n2", inWeb), pool("web", "Online", inWeb), pool("batch", "Offline", inBatch), d, replicaSet("cart", 1),
+			pod("shop", "cart-a", "n2", "ReplicaSet", "cart-1"), service("cart"))
+		for _, x := range w.snapshot(t).Nodes {
+			if x.Name == "n1" && (!x.Ready || !slices.Equal(x.Repels, c.want)) {
+				t.Errorf("%s: ready %v, repels %v, want %v", c.name, x.Ready, x.Repels, c.want)
+			}
+		}
 	}
 }

@@ -17,6 +17,9 @@ func digest(s *fleet.Snapshot) string {
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		d.line("n", string(n.ID), string(n.Pool), strconv.FormatBool(n.Ready), string(n.Shut.By), strconv.FormatBool(n.AgentAlive), n.Share.Version)
+		for _, pool := range n.Repels {
+			d.line("r", string(pool))
+		}
 		if m := &n.Marks; *m != (fleet.NodeMarks{}) {
 			d.line("m", strconv.FormatBool(m.HolderTaint), strconv.FormatBool(m.OfflineLabel), strconv.FormatBool(m.HomeLabel), strconv.FormatBool(m.KeepNode), string(m.Fence))
 		}

@@ -610,6 +610,38 @@ var faults = []planted{
 	}, "l1"},
 }
 
+// TestRefusalsThatAreReported: a refusal that the loan's condition Forced names is reported, whatever its status; a Forced that names none is not.
+func TestRefusalsThatAreReported(t *testing.T) {
+	for _, c := range []struct {
+		condition Condition
+		found     bool
+	}{
+		{Condition{"Forced", "False", "TwoBudgets", "disruption budgets lab/a and lab/b refuses to evict pod lab/w1"}, false},
+		{Condition{"Forced", "False", "BudgetRefused", "disruption budget lab/a refuses to evict pod lab/w1"}, false},
+		{Condition{"Forced", "True", "Fenced", "the machine was not clean in time and is cut off"}, false},
+		{Condition{"Forced", "False", "NotForced", "nothing is taken by force"}, true},
+		{Condition{"Clean", "False", "InUse", "disruption budget lab/a keeps it"}, true},
+	} {
+		s := newStage(t)
+		s.pass(time.Minute)
+		s.lend()
+		l := s.recall()
+		s.pass(2 * time.Minute)
+		s.drain(l)
+		d := s.loan("Draining")
+		d.Deadline, d.Conditions = l.Deadline, []Condition{c.condition}
+		s.see(d)
+		s.during(2*time.Minute, func() { s.evict("w1", 500) })
+		found := false
+		for _, x := range s.j.Report().Findings {
+			found = found || x.Rule == ruleTold
+		}
+		if found != c.found {
+			t.Errorf("%+v: found is %v: %v", c.condition, found, s.j.Report().Findings)
+		}
+	}
+}
+
 // as is a loan in another phase.
 func (l *Loan) as(phase string) *Loan {
 	l.Phase, l.History = phase, append(l.History, phase)

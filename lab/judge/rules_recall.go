@@ -214,7 +214,8 @@ func (j *Judge) judgeRefusedEviction(ref Ref, s *refused) {
 			return
 		}
 		for _, c := range l.Conditions {
-			if c.Status == "True" && names(c.Message, p.Name) {
+			// Forced is False where a refusal keeps the pod from being taken: its message says who refuses.
+			if (c.Status == "True" || c.Type == "Forced") && names(c.Message, p.Name) {
 				return
 			}
 		}
