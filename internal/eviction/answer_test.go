@@ -155,8 +155,7 @@ func TestEventsEndAPause(t *testing.T) {
 		t.Error("a budget that selects other pods ends it at once")
 	}
 	m.Note("budget", "ns", Answer{Verdict: Later, Cause: fleet.RefusedByServer}, now)
-	m.PodChanged("budget", now.Add(8*time.Second))
-	if holds("budget", 8*time.Second) {
+	if !m.PodChanged("budget", now.Add(8*time.Second)) || holds("budget", 8*time.Second) {
 		t.Error("a pod that changed is asked again")
 	}
 	m.Note("budget", "ns", Answer{Verdict: Gone}, now)
@@ -166,5 +165,22 @@ func TestEventsEndAPause(t *testing.T) {
 	m.Note("other", "ns", Answer{Verdict: Never, Cause: fleet.RefusedByRights}, now.Add(time.Hour))
 	if r := m.Refused("two", now); r.Any() {
 		t.Error("a refusal of an hour ago is remembered")
+	}
+}
+
+// Causes that take turns, as a budget and flow control, are asked as seldom as one: eight times in ten minutes.
+func TestCausesThatTakeTurnsArePaused(t *testing.T) {
+	for _, turns := range [][]fleet.RefusalCause{{fleet.RefusedByBudget, fleet.RefusedByServer}, {fleet.RefusedByBudget, fleet.RefusedByWebhook, fleet.RefusedByServer}, {fleet.RefusedByNamespace, fleet.RefusedByServer}} {
+		m, now, tries := NewMemory(), time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC), 0
+		for range 600 {
+			if r := m.Refused("p", now); !r.Holds(now) {
+				m.Note("p", "ns", Answer{Verdict: Later, Cause: turns[tries%len(turns)]}, now)
+				tries++
+			}
+			now = now.Add(time.Second)
+		}
+		if tries != 8 {
+			t.Errorf("%v in turns: %d tries in ten minutes, want 8", turns, tries)
+		}
 	}
 }

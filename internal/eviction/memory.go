@@ -50,7 +50,8 @@ func (m *Memory) Note(uid types.UID, namespace string, a Answer, now time.Time) 
 		}
 	}
 	r := m.pods[uid]
-	if r == nil || r.Cause != a.Cause || r.Never != (a.Verdict == Never) {
+	// Causes that take turns, as a budget and flow control, are one refusal: by each change they would begin with the shortest pause again.
+	if r == nil || r.Never != (a.Verdict == Never) {
 		r = &refused{namespace: namespace}
 		m.pods[uid] = r
 	}
@@ -107,13 +108,12 @@ func (m *Memory) BudgetChanged(namespace string, selects bool, now time.Time) bo
 	return woken
 }
 
-// PodChanged makes another try due for a pod whose labels or readiness changed: other budgets may select it now.
-func (m *Memory) PodChanged(uid types.UID, now time.Time) {
+// PodChanged makes another try due for a pod whose labels or readiness changed: other budgets may select it now. It reports whether that is sooner.
+func (m *Memory) PodChanged(uid types.UID, now time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if r := m.pods[uid]; r != nil {
-		m.due(r, now)
-	}
+	r := m.pods[uid]
+	return r != nil && m.due(r, now)
 }
 
 // due moves the next try of a pod to now, and no nearer to the last one than the least pause.

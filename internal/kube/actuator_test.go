@@ -655,6 +655,46 @@ func TestRefusedEvictionsAreRememberedAndNamed(t *testing.T) {
 	}
 }
 
+// A pod whose labels or readiness changed is asked again soon: other budgets may select it, though none of them changed.
+func TestAChangedPodIsAskedAgain(t *testing.T) {
+	for _, x := range []struct {
+		name   string
+		change func(*corev1.Pod)
+		soon   bool
+	}{
+		{"another label", func(p *corev1.Pod) { p.Labels = map[string]string{"keep": "no"} }, true},
+		{"two more labels", func(p *corev1.Pod) { p.Labels = map[string]string{"keep": "no", "app": "bert"} }, true},
+		{"it is not ready", func(p *corev1.Pod) {
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
+		}, true},
+		{"an annotation", func(p *corev1.Pod) { p.Annotations = map[string]string{"a": "b"} }, false},
+	} {
+		w := newWorld(t, recall()...)
+		pods, now := w.core.CoreV1().Pods("train"), w.clock.Now()
+		p, err := pods.Get(t.Context(), "bert-0", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.evictions.Note(p.UID, "train", eviction.Answer{Verdict: eviction.Never, Cause: fleet.RefusedByBudgets}, now.Add(-30*time.Second))
+		x.change(p)
+		p.ResourceVersion = "changed"
+		if err := w.core.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), p, "train"); err != nil { // by its owner
+			t.Fatal(err)
+		}
+		for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			if f, ok := w.pods.get("train", "bert-0"); ok && f.ResourceVersion != p.ResourceVersion && !x.soon {
+				break
+			}
+			if r := w.evictions.Refused(p.UID, now); x.soon && !r.Holds(now) {
+				break
+			}
+		}
+		if r := w.evictions.Refused(p.UID, now); r.Holds(now) == x.soon {
+			t.Errorf("%s: asked again %s later, want at once %v", x.name, r.Until.Sub(now), x.soon)
+		}
+	}
+}
+
 // spentPool is recall with the budget and the ledger of the lending pool changed.
 func spentPool(change func(*v1alpha1.CapacityPool)) []metav1.Object {
 	objects := recall()

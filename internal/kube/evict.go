@@ -44,6 +44,13 @@ func (c *Cluster) budgetChanged(before, after *budgetFacts) {
 	}
 }
 
+// podChanged makes another try due for a pod that other budgets may select now, or that a budget judges otherwise.
+func (c *Cluster) podChanged(before, after *podFacts) {
+	if before != nil && after != nil && (before.labels != after.labels || before.pod.Ready != after.pod.Ready) {
+		c.evictions.PodChanged(after.UID, c.o.Clock.Now())
+	}
+}
+
 // budgetsOf names the disruption budgets that select a pod.
 func (c *Cluster) budgetsOf(namespace string, of labels.Set) string {
 	var out []string

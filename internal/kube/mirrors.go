@@ -165,6 +165,7 @@ func (c *Cluster) listen() error {
 		if before != nil && after != nil && before.pod.AckEpoch != after.pod.AckEpoch {
 			c.nudge()
 		}
+		c.podChanged(before, after)
 		if after != nil && after.pod.Unschedulable && (before == nil || !before.pod.Unschedulable) {
 			c.waits()
 		}

@@ -2,6 +2,8 @@ package kube
 
 import (
 	"encoding/json"
+	"hash/fnv"
+	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -9,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/springtide/springtide/agent/shape"
 	"github.com/springtide/springtide/api/v1alpha1"
@@ -35,6 +38,8 @@ type podFacts struct {
 	host     string
 	restarts int32
 	devices  deviceAsks
+	// labels is a hash of the labels: it tells that budgets of others may select the pod.
+	labels uint64
 	// scheduler is who is to place the pod.
 	scheduler string
 	// images are what the pod's containers run.
@@ -61,6 +66,7 @@ func newPodFacts(p *corev1.Pod) *podFacts {
 		devices:   deviceAsksOf(&p.Spec),
 		roles:     rolesOf(p.Labels),
 		host:      hostOf(p),
+		labels:    hashOf(p.Labels),
 		pod: fleet.Pod{
 			ID:           fleet.UID(p.UID),
 			Name:         fleet.Name{Namespace: p.Namespace, Name: p.Name},
@@ -89,6 +95,13 @@ func newPodFacts(p *corev1.Pod) *podFacts {
 	f.readStatus(&p.Status)
 	f.readAnnotations(p.Annotations)
 	return f
+}
+
+// hashOf is a hash of labels.
+func hashOf(l labels.Set) uint64 {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, l.String())
+	return h.Sum64()
 }
 
 // readTerms reads which cells the bundled scheduler chose, and whether the node agent lets the pod have what online leaves idle alone. A claim of the pod

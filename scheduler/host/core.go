@@ -410,6 +410,7 @@ func (c *core) boundChanged(p *pod, o *corev1.Pod) {
 	c.leaving(before, o, p)
 	if !maps.Equal(before.Labels, o.Labels) {
 		c.judge.change()
+		c.podRelabelled(o.UID)
 	}
 	if before.ResourceVersion != o.ResourceVersion {
 		c.judge.setPod(o)

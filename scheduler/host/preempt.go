@@ -875,9 +875,20 @@ func (c *core) removeBudget(o *policyv1.PodDisruptionBudget) {
 // budgetChanged makes another try due for pods that a budget refused, and wakes what might take their room.
 func (c *core) budgetChanged(namespace string, selects bool) {
 	x := c.preempt
-	if !x.refused.BudgetChanged(namespace, selects, c.now()) {
-		return
+	if x.refused.BudgetChanged(namespace, selects, c.now()) {
+		x.retrySoon(c)
 	}
+}
+
+// podRelabelled makes another try due for a refused pod whose labels changed: other budgets may select it now.
+func (c *core) podRelabelled(uid types.UID) {
+	if c.preempt.refused.PodChanged(uid, c.now()) {
+		c.preempt.retrySoon(c)
+	}
+}
+
+// retrySoon wakes the classes that wait for another try.
+func (x *preemption) retrySoon(c *core) {
 	for _, class := range sortedKeys(x.retries) {
 		r := x.retries[class]
 		if at := c.now().Add(eviction.Least); r.at.IsZero() || at.Before(r.at) {

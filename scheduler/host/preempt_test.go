@@ -702,3 +702,29 @@ func TestPreemptionIsTriedAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestARelabelledVictimIsAskedSoon: the advice for a pod under two budgets is to let one alone select it. Where its owner follows it by the pod's labels, no
+// budget changes; the pod is asked again at once, and not only when the ten minutes of its pause are over.
+func TestARelabelledVictimIsAskedSoon(t *testing.T) {
+	for name, err := range map[string]error{
+		"two budgets": answerOf(500, "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."),
+		"a webhook":   answerOf(403, `admission webhook "guard.example.com" denied the request: keep it`),
+		"a budget":    answerOf(429, "Cannot evict pod as it would violate the pod's disruption budget."),
+	} {
+		p := newPlay(t)
+		tries := 0
+		p.c.preempt.evict = func(_ *corev1.Pod, answered func(error)) { tries++; answered(err) }
+		p.node("a", "4")
+		low := p.runs("low", "4", "a", online(1))
+		p.pod("high", "4", online(10))
+		p.settle()
+		p.seconds(300)
+		was := tries
+		low = p.c.pods[low.UID].object.DeepCopy()
+		low.Labels = map[string]string{"app": "other"}
+		p.c.podChanged(low)
+		if p.seconds(20); tries != was+1 {
+			t.Errorf("%s: asked %d times within 20 s of new labels, want once (%d before)", name, tries-was, was)
+		}
+	}
+}
