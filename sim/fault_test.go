@@ -578,3 +578,16 @@ func shift(b *scenario.Built, to time.Time) {
 		b.Services[i].Load.Start = b.Services[i].Load.Start.Add(by)
 	}
 }
+
+// A scale-in that is delivered twice was charged and judged when it came first: no ledger counts it again.
+func TestAScaleInThatComesAgainIsChargedOnce(t *testing.T) {
+	for charged := range 2 {
+		c := accused(t, wholeLoan())
+		c.redelivering = true
+		takeTwo(c, charged)
+		c.redelivering = false
+		if c.err != nil {
+			t.Errorf("%d of 2 pods were charged: %v", charged, c.err)
+		}
+	}
+}

@@ -19,9 +19,10 @@ type takings struct {
 }
 
 // take counts what a scale-in is about to take off machines that are being emptied, and judges it: what really goes was charged, and is within each
-// bound of its pool's budget. Shares are of what there was when the span began. What is due to others is bound by none.
+// bound of its pool's budget. Shares are of what there was when the span began. What is due to others is bound by none. A write that comes again was
+// judged when it came first: the API server carries it out where the size is the same again, and no plan knows of it that could charge it.
 func (c *controller) take(a *planner.Scale) {
-	if slices.ContainsFunc(a.Charges, func(x planner.Charge) bool { return x.Due }) {
+	if c.redelivering || slices.ContainsFunc(a.Charges, func(x planner.Charge) bool { return x.Due }) {
 		return
 	}
 	w := c.w
