@@ -42,7 +42,11 @@ func checkBudgets(ctx context.Context, d *doctor) error {
 		d.advise("let the budget give up a pod, or delete it: until then recalls of what it selects end by a fence", "%s never met, so no pod of theirs is ever evicted: %s", isAre(len(never), "disruption budget"), shortList(never))
 	}
 	if len(twice)+len(never) == 0 {
-		d.ok("each of %s lets a pod go at some time", count(len(budgets.Items), "disruption budget"))
+		if n := len(budgets.Items); n > 0 {
+			d.ok("each of %s lets a pod go at some time", count(n, "disruption budget"))
+		} else {
+			d.ok("there is no disruption budget")
+		}
 	}
 	return nil
 }
