@@ -78,7 +78,8 @@ type victim struct {
 	object *corev1.Pod
 	// deadline is when it is evicted: at once, or after its notice.
 	deadline time.Time
-	asked    bool
+	// asked says that its eviction was asked for and was not refused, tried that it was asked for at all.
+	asked, tried bool
 	// charge is what its pool's ledger is charged; an empty pool for none. paid: it was charged. ends: the eviction was accepted, or nobody knows.
 	charge     charge
 	paid, ends bool
@@ -574,9 +575,23 @@ func (x *preemption) ask(c *core, n *nominee) {
 		case (n.accepted == 0 || x.budgeted(v.object)) && x.asking(n):
 			return // its answer asks for the next
 		}
-		v.asked = true
+		v.asked, v.tried = true, true
 		x.evict(v.object, func(err error) { x.answered(c, n, v, err) })
 	}
+}
+
+// untried reports whether victims whose notice is over were not asked yet. They are asked one after another, and a pod may be gone before the answer of
+// its eviction is there: the others go all the same, since a gang goes as a whole.
+func (x *preemption) untried(c *core, n *nominee) bool {
+	if c.frozen != "" {
+		return false
+	}
+	for _, v := range n.victims {
+		if !v.tried && !v.deadline.After(c.now()) {
+			return true
+		}
+	}
+	return false
 }
 
 // asking reports whether an eviction has no answer yet.
@@ -742,6 +757,10 @@ func (x *preemption) settle(ctx context.Context, c *core) {
 	for _, uid := range changed {
 		n := x.byPod[uid]
 		if n == nil || slices.ContainsFunc(n.pods, func(p *pod) bool { return !c.table.Settle(p.ref) }) || n.judged && len(n.victims) > 0 {
+			continue
+		}
+		if x.untried(c, n) {
+			x.touch(n.pods[0].node) // looked at again, until its turn came
 			continue
 		}
 		x.forget(c, n)

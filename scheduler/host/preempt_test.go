@@ -460,6 +460,50 @@ func TestANominatedGangThatLosesAPod(t *testing.T) {
 	}
 }
 
+// TestAGangGoesWholeInAnyOrder: a member may be gone before the answer to its eviction is there. The other one goes all the same, though the room is free.
+func TestAGangGoesWholeInAnyOrder(t *testing.T) {
+	for name, gone := range map[string]bool{"the answer comes first": false, "the pod is gone first": true} {
+		p := newPlay(t)
+		var asked []*corev1.Pod
+		var answers []func(error)
+		p.c.preempt.evict = func(o *corev1.Pod, answered func(error)) {
+			asked, answers = append(asked, o), append(answers, answered)
+		}
+		p.node("a", "4")
+		p.node("b", "4")
+		p.c.setGroup("default/ring", &podGroup{namespace: "default", name: "ring", minCount: 2})
+		one, two := p.pod("g0", "3", inGroup("ring"), online(1)), p.pod("g1", "3", inGroup("ring"), online(1))
+		p.settle()
+		at := p.take()
+		p.bound(one, at["g0"])
+		p.bound(two, at["g1"])
+		p.pod("high", "3", online(10))
+		p.settle()
+		if len(asked) != 1 {
+			t.Fatalf("%s: asked for %d evictions at first, want one", name, len(asked))
+		}
+		if gone {
+			p.c.podGone(asked[0].UID)
+			p.settle()
+			answers[0](nil)
+		} else {
+			answers[0](nil)
+			p.c.podGone(asked[0].UID)
+		}
+		p.settle()
+		if len(asked) != 2 {
+			t.Errorf("%s: asked for %d evictions, want both members", name, len(asked))
+			continue
+		}
+		answers[1](nil)
+		p.c.podGone(asked[1].UID)
+		p.settle()
+		if at := p.take()["high"]; at == "" {
+			t.Errorf("%s: high is not bound", name)
+		}
+	}
+}
+
 // TestGangQuota: a quota admits a gang as a whole or not at all.
 func TestGangQuota(t *testing.T) {
 	p := newPlay(t)
