@@ -117,7 +117,7 @@ func (a *Access) Whole(side Class) bool {
 	return !slices.ContainsFunc(a.node.AllCells(), func(c int) bool { return a.Side(c) != side })
 }
 
-// Borrower is the pool to which parcels are lent that nobody wants back; empty without one.
+// Borrower is the pool to which parcels are lent that are not on their way back; empty without one.
 func (a *Access) Borrower() PoolID { return a.borrower }
 
 // ParcelOf is the entry that a loan has in the share of its machine.

@@ -349,7 +349,7 @@ type Pod struct {
 	Cells []int
 	// Reclaimed says that the pod runs on what online leaves idle, which a node agent sees to. It needs no parcel.
 	Reclaimed bool
-	// Daemon says that a DaemonSet of an offline tenant made the pod for this very machine: whoever evicts it gets another one at once.
+	// Daemon says that a DaemonSet of an offline tenant made the pod for this very machine: after an eviction another one comes at once.
 	Daemon bool
 	// HoldsOn is the name of the machine whose room a filler holds, known before the filler is bound.
 	HoldsOn string

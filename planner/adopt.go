@@ -43,9 +43,9 @@ func strayPods(n *fleet.Node, pods []*fleet.Pod, part bool) string {
 	return fmt.Sprintf("%d offline pods are on machine %s, %s, first %s", len(pods), n.Name, room, pods[0].Name)
 }
 
-// adopt makes loans again. A NodeShare and its loans are two records of one fact, and somebody may take one of them away; and pods may be on a
+// adopt makes loans again. A NodeShare and its loans are two records of one fact, and a user may delete one of them; and pods may be on a
 // machine of which no record says that it is lent: its Node was deleted and made again, or the loan ended by hand. Either way the borrower uses a
-// parcel and nobody recalls it. The loan that is made for it begins with the notice, and everything else follows from it as from any other: time,
+// parcel and no recall reaches it. The loan that is made for it begins with the notice, and everything else follows from it as from any other: time,
 // evictions, the ladder, a tide that turns.
 //
 // An entry of a share that gives the cells to their home says nothing that holds without its loan, and is cleared.
@@ -166,7 +166,7 @@ func (m *maker) adoptCells(n *fleet.Node, from, to fleet.PoolID, cells []int, wh
 	after := m.newLoan(from, to, c)
 	notice := m.noticeOn(&after)
 	if s.FromOffline(&after) {
-		notice = reclaim.EmergencyNotice // nobody is told: online leaves by scale-in
+		notice = reclaim.EmergencyNotice // no pod is notified: online leaves by scale-in
 	}
 	deadline := s.At.Add(notice)
 	after = after.Adopt(s.At, deadline, deadline.Add(o.Drain+o.Clean), why.Message)

@@ -215,7 +215,7 @@ func agree(l *fleet.Loan, e *fleet.ShareParcel) bool {
 
 // Drift counts the parcels of which the loans and the NodeShares, which are two records of who holds what, tell different stories: loans that
 // are under way and are not in their machine's share as they stand, and entries that no loan answers for. A crash between two writes leaves
-// one, which the next cycle repairs; a loan that somebody deleted leaves one until the planner adopted its parcel.
+// one, which the next cycle repairs; a loan that was deleted by hand leaves one until the planner adopted its parcel.
 func Drift(s *fleet.Snapshot) int {
 	n := 0
 	for i := range s.Loans {

@@ -7,7 +7,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// access is who may land on a machine as its loans say, and as this plan changes them: what it begins or calls home is nobody's from now on. A loan that was called off
+// access is who may land on a machine as its loans say, and as this plan changes them: what it begins or calls home is open to neither side from now on. A loan that was called off
 // has no part in it any more; one that came home has, until it is forgotten.
 func (m *maker) access(n *fleet.Node) fleet.Access {
 	var parcels []fleet.ShareParcel
@@ -22,7 +22,7 @@ func (m *maker) access(n *fleet.Node) fleet.Access {
 		parcels = append(parcels, p)
 	}
 	for i := range n.Share.Parcels {
-		// What a share alone knows of goes home: nobody lands on it.
+		// What a share alone knows of goes home: no pod lands on it.
 		if e := n.Share.Parcels[i]; !fleet.SameSide(e.Holder, n.Pool, m.in.Snapshot.ClassOf) && fleet.Overlap(e.Cells, n.AllCells()) && m.in.Snapshot.Orphaned(&e) {
 			e.Next = n.Pool
 			parcels = append(parcels, e)
@@ -136,7 +136,7 @@ func (m *maker) wantMarks(n *fleet.Node, pool *fleet.Pool) fleet.NodeMarks {
 	live := m.state[n.ID].live > 0 || m.begun[n.ID]
 	access := m.access(n)
 	return fleet.NodeMarks{
-		// A scheduler that goes by the taint knows no cells. Where no pool answers for the machine, the loan alone tells that the taint is ours.
+		// A scheduler that uses the taint knows no cells. Where no pool answers for the machine, the loan alone tells that the taint is ours.
 		HolderTaint:  !access.Whole(fleet.Online) && (pool != nil || live),
 		OfflineLabel: m.opens(n, &access),
 		HomeLabel:    pool != nil && pool.Class == fleet.Offline,

@@ -90,7 +90,7 @@ type lesson struct {
 	doubted bool
 }
 
-// learn is the one door by which a portrait learns of a step: its load, and whatever stands beside the load. A step comes to it once no doubt of it is
+// learn is the one door by which a portrait learns of a step: its load, and whatever stands next to the load. A step comes to it once no doubt of it is
 // left (see [suspects]), and one that was a fault, or that the methods set aside as an outage, teaches nothing but that it was there. Moments are those
 // of the steps to come; each step settles the moments of the step before, since the step in which a fault begins is a mean of both and looks usual
 // alone. What is left of them is returned.

@@ -130,7 +130,7 @@ func (d *divider) judge(s *Share, i int, r *round, at time.Time) {
 	if online.IsZero() {
 		return
 	}
-	// What runs of the offline work that others cannot do without is room that nobody can be given: without it the sums would lend it to this tenant,
+	// What runs of the offline work that others cannot do without is room that no tenant can be given: without it the sums would lend it to this tenant,
 	// while pods of others wait for what it holds. Work that does not run yet, or could do with less, takes nothing from online services.
 	alone := d.round(d.demands(func(w *Want, x *demand) {
 		x.need = x.need.Min(w.Offline)

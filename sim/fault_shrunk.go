@@ -84,7 +84,7 @@ func (w *World) unseen(i int, at int32) bool {
 }
 
 // loaded reports whether a service has a load at a tick that is worth a fall. A storm of retries begins with none: its service fell before the source lied,
-// by the truth, and what comes back while the source lies nobody sees.
+// by the truth, and what comes back while the source lies is not seen.
 func (w *World) loaded(i int, at int32) bool {
 	load := w.services[i].Load
 	sum, n := 0.0, 0

@@ -152,7 +152,7 @@ func grewOf(t *fleet.Tenant, jobs []fleet.JobID) bool {
 const owedWithin = drainTime + 15*time.Minute
 
 // checkPromises: no promise is sold twice. While the machines hold what all tenants are promised, no pod of one that asks for no more than what is kept
-// for it waits long for others whose pods hold more than that: to ask for more takes nobody's place. A demand that grows is told anew, so it is single
+// for it waits long for others whose pods hold more than that: to ask for more takes no other tenant's place. A demand that grows is reported again, so it is single
 // pods that are timed.
 func (c *controller) checkPromises() {
 	w := c.w

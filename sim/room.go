@@ -115,7 +115,7 @@ func (w *World) access(n int32) fleet.Access {
 	return fleet.AccessOf(&w.facts[n], w.facts[n].Share.Parcels, classOfPool)
 }
 
-// byShare reports whether pods are placed on a machine by its share: the bundled scheduler does so. The cluster's own goes by the marks, and so do the lenders of peers,
+// byShare reports whether pods are placed on a machine by its share: the bundled scheduler does so. The cluster's own uses the marks, and so do the lenders of peers,
 // which write no shares.
 func (w *World) byShare(n int32) bool { return w.rooms.decides && w.facts[n].Share.Exists }
 

@@ -75,7 +75,7 @@ func Classify(namespace string, err error) Answer {
 }
 
 func classify(namespace string, s *metav1.Status, err error) Answer {
-	// Whoever denies writes the rest of the message, so the words at its beginning count first.
+	// The component that denies writes the rest of the message, so the words at its beginning count first.
 	if by := match(webhookDenied, s.Message); by != "" {
 		verdict := Never
 		if s.Code == http.StatusTooManyRequests || s.Code == http.StatusServiceUnavailable {

@@ -16,7 +16,7 @@ const (
 	NeverFirst, NeverMost = time.Minute, 10 * time.Minute
 	// Least is the pause that an event does not cut: the status of a budget changes with each pod of a roll-over.
 	Least = 5 * time.Second
-	// kept is how long a refusal is remembered after the next try was due. A pod that nobody asks for any more is forgotten then.
+	// kept is how long a refusal is remembered after the next try was due. A pod that is not asked for any more is forgotten then.
 	kept = 10 * time.Minute
 )
 

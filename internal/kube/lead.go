@@ -140,7 +140,7 @@ func (c *Cluster) serve(ctx context.Context, f func(ctx context.Context, epoch i
 // nextEpoch is one above everything that an earlier leader may have written with: what the Lease counts, and the greatest epoch on our objects that
 // its leaders may have reached (which is zero in a new cluster). A Lease that was deleted counts from zero again, and the objects remember.
 //
-// The objects asked are those that nobody writes but the leader and administrators: loans, shares and pools, which the API server guards by
+// The objects asked are those that the leader and administrators alone write: loans, shares and pools, which the API server guards by
 // leaderEpoch too. The status of a service or a job may be written by its tenant, and one number there would be everybody's. What is beyond belief is
 // named and overwritten by the next write.
 //

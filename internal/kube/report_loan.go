@@ -155,7 +155,7 @@ func (b *borrowers) text() string {
 }
 
 // forcedLoan names the rung of the ladder on which a recall stands, by what was observed: which pods end, which were killed, and which were refused, by whom.
-// The clock alone says nothing: a time that passed ended nobody.
+// The clock alone says nothing: a time that passed ended no pod.
 func forcedLoan(c *conditions, l *fleet.Loan, r *loop.Report, now time.Time) {
 	const kind = v1alpha1.ConditionForced
 	kill := l.KillAt.UTC().Format(time.RFC3339)

@@ -67,7 +67,7 @@ type Pod struct {
 	Acked int64
 }
 
-// Notice is what a pod was told.
+// Notice is the notice that a pod carries.
 type Notice struct {
 	Loan     string
 	Epoch    int64

@@ -150,7 +150,7 @@ func (j *Judge) gone(object any) {
 	}
 }
 
-// whole takes a new list over. Objects that it lacks went while nobody looked.
+// whole takes a new list over. Objects that it lacks went between two looks.
 func (j *Judge) whole(w Whole) {
 	there := map[string]bool{}
 	for _, o := range w.Objects {

@@ -46,7 +46,7 @@ const (
 	spanLeaving   = 5 * time.Minute // after its grace
 	spanFollow    = 5 * time.Minute
 
-	// leastNotice is what nobody is left without; whoever is wanted at once has it. stampSlack is what a deadline loses as it is rounded.
+	// leastNotice is what every pod has, also where the machine is wanted at once. stampSlack is what a deadline loses as it is rounded.
 	leastNotice = 15 * time.Second
 	stampSlack  = time.Second
 	// calm is how long no online pod waited when notices are given in full.
@@ -140,7 +140,7 @@ func (j *Judge) seeLoan(l *Loan) {
 		case !slices.Contains(phases[from], to):
 			j.find(rulePhase, l.Name, j.now, "went from %s to %s", named(from), to)
 		case to == "Returned" && (from == "Lent" || from == "Noticed") && j.nodeStands(l):
-			j.find(rulePhase, l.Name, j.now, "went from %s to Returned though node %s is still there: nobody saw the parcel clean", from, l.Node)
+			j.find(rulePhase, l.Name, j.now, "went from %s to Returned though node %s is still there: the parcel was never reported clean", from, l.Node)
 		}
 	}
 	j.seeRecall(was, l)
@@ -183,7 +183,7 @@ func (j *Judge) lostLoan(o *Loan) {
 	delete(j.phased, o.UID)
 }
 
-// beganLoan judges a new loan: with the source away nobody knows what online can do without.
+// beganLoan judges a new loan: while the source is away, what online can do without is not known.
 func (j *Judge) beganLoan(l *Loan) {
 	if j.side(l.To) != Offline || j.steps == 0 {
 		return

@@ -75,7 +75,7 @@ func (j *Judge) lookStuck(l *Look) {
 		if p := j.pods[uid]; p != nil && !p.Finished {
 			j.saw(ruleStuck, 1)
 			if rest := p.Grace - j.now.Sub(at); rest <= 0 {
-				j.while(ruleStuck, "pod "+p.Ref.String(), spanLeaving, "was told to go at %s with a grace of %s, and is still on node %s", clock(at), p.Grace, p.Node)
+				j.while(ruleStuck, "pod "+p.Ref.String(), spanLeaving, "is leaving since %s with a grace of %s, and is still on node %s", clock(at), p.Grace, p.Node)
 			}
 		}
 	}
@@ -97,7 +97,7 @@ func (j *Judge) lookStuck(l *Look) {
 		j.while(ruleStuck, "controller", 0, "no controller renews the lease, last held by %s", j.lease.Holder)
 	}
 	if len(j.changes) >= leaderChanges {
-		j.while(ruleStuck, "controller", 0, "the lease changed hands %d times in ten minutes, and nobody ended a controller", len(j.changes))
+		j.while(ruleStuck, "controller", 0, "the lease changed hands %d times in ten minutes, and no controller was ended on purpose", len(j.changes))
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 // seeRecall judges the step of a loan into a notice, and keeps the one into evictions for the next step: by then the pods' answers were seen.
 func (j *Judge) seeRecall(was, l *Loan) {
 	if j.side(l.From) != Online {
-		return // online goes home by scale-in: nobody is given notice
+		return // online goes home by scale-in, without a notice
 	}
 	switch l.Phase {
 	case "Noticed":
@@ -58,7 +58,7 @@ func (j *Judge) judgeNotice(l *Loan, full time.Duration) {
 	}
 }
 
-// lookNotices judges the drains that began: nobody goes before its time who has not answered.
+// lookNotices judges the drains that began: no pod that has not answered goes before its time.
 func (j *Judge) lookNotices(*Look) {
 	for i := range j.drains {
 		l := &j.drains[i]
@@ -177,7 +177,7 @@ func (j *Judge) lookTold(l *Look) {
 	}
 	for key, s := range j.refusals {
 		if j.now.Sub(s.last) > calm {
-			continue // nobody asks any more
+			continue // it is not asked for any more
 		}
 		if key.resource == "pods/eviction" {
 			j.judgeRefusedEviction(key.ref, s)

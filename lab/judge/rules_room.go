@@ -112,7 +112,7 @@ func (j *Judge) holds(s *Share, p *Pod, home Side) bool {
 		}
 		return true
 	}
-	// Cells that no parcel lists are at home. A machine whose cells nobody counted is taken for one with more of them.
+	// Cells that no parcel lists are at home. A machine whose cells were not counted is taken for one with more of them.
 	all, known := j.cells[s.Node]
 	return home == p.Side && (!known || all > listed)
 }
@@ -224,7 +224,7 @@ func (j *Judge) lookMarks(n *Node) {
 	}
 }
 
-// lookWaits asks whether a pod waits beside room.
+// lookWaits asks whether a pod waits next to room.
 func (j *Judge) lookWaits(*Look) {
 	var waiting []*Pod
 	for _, p := range j.pods {

@@ -12,7 +12,7 @@ type ReturnFacts struct {
 	Virtual, Wall time.Duration
 }
 
-// ReturnReport is how soon online takes the room of a parcel that came home. Returns on which no pod waits do not count: such room is taken when somebody needs it.
+// ReturnReport is how soon online takes the room of a parcel that came home. Returns on which no pod waits do not count: such room is taken when a pod needs it.
 type ReturnReport struct {
 	// Count are the parcels that came home while pods waited that fit them.
 	Count int `json:"count"`

@@ -80,7 +80,7 @@ func (t *table) free() *rooms {
 // promises are what a machine's share promises to both sides. They are written down here from docs/loans.md and nothing of the product is asked: the lab judges what
 // the product decides.
 type promises struct {
-	// lent and home are the cells that each side has and keeps. A parcel that changes hands is nobody's.
+	// lent and home are the cells that each side has and keeps. A parcel that changes hands belongs to neither side.
 	lent, home []int
 	// homeOpen and awayOpen: new pods of the home side, and of the borrowers, may land.
 	homeOpen, awayOpen bool

@@ -30,7 +30,7 @@ const (
 const leaderless = 90 * time.Second
 
 // auditPolicy has the API server write down who evicts and deletes pods, and who writes objects of Springtide. Leases and status reports of nodes are
-// left out: nobody is judged by them.
+// left out: no judgement uses them.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]

@@ -94,7 +94,7 @@ func (o *Options) scrapes() scrape.Options {
 	return scrape.Options{Interval: o.ScrapeInterval, Loss: o.ScrapeLoss, OwnTimes: o.ScrapeInterval > Step || o.ScrapeLoss > 0, Seed: o.Seed}
 }
 
-// judged reports whether the judge follows the run: there is somebody to judge.
+// judged reports whether the judge follows the run: there is a controller to judge.
 func (o *Options) judged() bool { return o.Springtide != "" && !o.NoJudge }
 
 // withDefaults fills in what was left out.

@@ -51,7 +51,7 @@ func (t *table) seenServed(uid types.UID, node string) {
 	t.returns = open
 }
 
-// takeReturns hands over what was taken since it was last asked, and what nobody took yet.
+// takeReturns hands over what was taken since it was last asked, and what is not taken yet.
 func (t *table) takeReturns() (taken, unbound []model.ReturnFacts) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -106,7 +106,7 @@ type table struct {
 	left    []*pod
 	ended   []*v1alpha1.Loan
 	demands []model.DemandFacts
-	// returns are parcels that came home and that nobody took yet, taken those that were since they were last asked for.
+	// returns are parcels that came home and are not taken yet, taken those that were since they were last asked for.
 	returns []*returned
 	taken   []model.ReturnFacts
 	// fresh are the objects that were seen since the watches began anew; nil while they go on.

@@ -57,7 +57,7 @@ type World struct {
 	written map[string]float64
 	truth   *model.Truth
 	outages []*outage
-	judging *judging   // nil when nobody judges
+	judging *judging   // nil without a judge
 	liar    *liar.Liar // nil when nothing stands before Prometheus
 
 	began, countedAt, paced time.Time // by the wall

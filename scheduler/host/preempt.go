@@ -80,7 +80,7 @@ type victim struct {
 	deadline time.Time
 	// asked says that its eviction was asked for and was not refused, tried that it was asked for at all.
 	asked, tried bool
-	// charge is what its pool's ledger is charged; an empty pool for none. paid: it was charged. ends: the eviction was accepted, or nobody knows.
+	// charge is what its pool's ledger is charged; an empty pool for none. paid: it was charged. ends: the eviction was accepted, or its answer is not known.
 	charge     charge
 	paid, ends bool
 }

@@ -44,7 +44,7 @@ const (
 	reportsLate // the node side has seen clean cells and not said so yet
 	bindsLate   // a scheduler has decided on a machine by marks that may change before it binds
 	falls       // the bundled scheduler dies
-	erases      // somebody deletes a loan by hand
+	erases      // a user deletes a loan by hand
 )
 
 func (k kind) String() string {
@@ -150,7 +150,7 @@ func (x *model) describe(s *state, st step) string {
 	case falls:
 		return "the bundled scheduler dies"
 	case erases:
-		return fmt.Sprintf("somebody deletes loan %d, which is %s", st.a, phaseOf(s.f.loan(st.a)))
+		return fmt.Sprintf("a user deletes loan %d, which is %s", st.a, phaseOf(s.f.loan(st.a)))
 	case collects:
 		return fmt.Sprintf("the share of the machine that m%d was is collected", st.a)
 	}

@@ -141,7 +141,7 @@ func (x *model) clocks(s *state, one doer) bool {
 	return true
 }
 
-// hands are what somebody does to our objects who should not. They are played where a search names them.
+// hands are what a user does to our objects and should not. They are played where a search names them.
 func (x *model) hands(s *state, one doer) bool {
 	if s.faults == 0 || !slices.Contains(x.Only, erases) {
 		return true

@@ -52,7 +52,7 @@ func (d *Door) replaceable(e *fleet.ShareParcel) bool {
 	return l == nil || l.UID != e.LoanUID || l.Phase.Ended()
 }
 
-// checkClear lets an entry be removed whose loan is gone while it gives its cells to their home, or to nobody that has them.
+// checkClear lets an entry be removed whose loan is gone while it gives its cells to their home, or to a pool that has none of them.
 func (d *Door) checkClear(m *planner.Move) error {
 	n := d.fresh.Node(m.Before.Node)
 	if n == nil || n.Name != m.Before.NodeName {

@@ -231,7 +231,7 @@ func leaseOf(o runtime.Object) any {
 func read[T any](u *unstructured.Unstructured) *T {
 	out := new(T)
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, out) != nil {
-		return nil // an object of a shape that nobody documented: the API server's own schema keeps them away
+		return nil // an object of a shape that is not documented: the API server's own schema keeps them away
 	}
 	return out
 }

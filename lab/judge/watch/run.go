@@ -32,7 +32,7 @@ type Options struct {
 }
 
 const (
-	// leaderGone is how long (by the wall) a lease may go without a renewal before nobody is taken to lead.
+	// leaderGone is how long (by the wall) a lease may go without a renewal before the cluster counts as without a leader.
 	leaderGone = time.Minute
 	// sourceEvery is how often Prometheus is asked.
 	sourceEvery = time.Minute

@@ -208,5 +208,5 @@ func (l *lease) seen(r renewed) {
 	}
 }
 
-// held reports whether somebody renews it; nobody is missed before the first one came.
+// held reports whether a process renews it; none is missed before the first one came.
 func (l *lease) held() bool { return l.last.IsZero() || time.Since(l.last) < leaderGone }
