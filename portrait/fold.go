@@ -15,13 +15,13 @@ import (
 func Fold(p Portrait, b Batch, o Options) Portrait {
 	p = p.begin(&b, o)
 	if p.Step <= 0 {
-		p.learnStarts(&b)
+		p.learnStarts(&b, false)
 		return p
 	}
 	load := p.signal(&b).Align(p.Step, series.Mean)
 	first, n := p.span(load)
 	if n == 0 {
-		p.learnStarts(&b)
+		p.learnStarts(&b, false)
 		p.judgeQuality()
 		return p
 	}
@@ -70,7 +70,7 @@ func Fold(p Portrait, b Batch, o Options) Portrait {
 		p.dayOver(l, first+int64(i))
 		p.advise(first + int64(i))
 	}
-	p.learnStarts(&b)
+	p.learnStarts(&b, n > 0)
 	p.End = series.GridTime(first+int64(n), p.Step)
 	newest, values := l.Newest()
 	p.Recent = series.Series{Start: series.GridTime(newest, p.Step), Step: p.Step, Values: append([]float64(nil), values...)}
@@ -121,9 +121,11 @@ func (p *Portrait) learn(l *model.Learner, x lesson, moments []Moment) []Moment 
 	return moments
 }
 
-// learnStarts takes the start-ups of a batch in. They bear no time of their own, so a batch that ends in doubt teaches none: it is read again.
-func (p *Portrait) learnStarts(b *Batch) {
-	if p.Hold.Quarantined() {
+// learnStarts takes the start-ups of a batch in; settled says that steps of the batch were learned. Start-ups have no time of their own. A batch that
+// is in doubt from its first step teaches none, since all of it is read again. A batch that only ends in doubt teaches its start-ups: the steps
+// before the doubt are not read again. The start-ups within the doubt are then counted twice.
+func (p *Portrait) learnStarts(b *Batch, settled bool) {
+	if !settled && p.Hold.Quarantined() {
 		return
 	}
 	p.addStartUps(b.StartUps)

@@ -144,20 +144,39 @@ func TestFoldInPieces(t *testing.T) {
 				from = s.Index(p.End) // what is in quarantine is read again
 			}
 			b := Batch{Load: part(s, from, next), CPU: part(cpu, from, next), Ready: part(ready, from, next)}
-			if at == 0 {
-				b.StartUps = starts
+			if p.StartUps == 0 {
+				b.StartUps = starts // they are read again as long as all steps of a piece are in doubt
 			}
 			p = Fold(p, b, Options{Step: step})
 			at = next
-		}
-		if whole.Hold.Held() {
-			// Start-ups bear no time: those of a batch that ends in doubt wait for a later one, whatever of it came before the doubt.
-			p.StartUpTimes, p.StartUps, p.StartUp = nil, 0, [3]time.Duration{}
 		}
 		if d := differ("portrait", reflect.ValueOf(whole), reflect.ValueOf(p)); d != "" {
 			t.Fatalf("in one piece, and in many: %s", d)
 		}
 	})
+}
+
+// A history whose last step is in doubt keeps the start-ups of all the steps before: nobody reads those again.
+func TestFoldKeepsTheStartUpsBeforeADoubt(t *testing.T) {
+	s := load(0, 5*time.Minute, 8*288+1)
+	s.Values[8*288] *= 0.01
+	cpu, ready := series.New(s.Start, s.Step, s.Len()), series.New(s.Start, s.Step, s.Len())
+	for i, y := range s.Values {
+		cpu.Values[i], ready.Values[i] = 0.01*y+0.3, 10
+	}
+	starts := []time.Duration{20 * time.Second, 30 * time.Second}
+	p := Fold(Portrait{}, Batch{Load: s, CPU: cpu, Ready: ready, StartUps: starts}, Options{})
+	if !p.Hold.Quarantined() {
+		t.Fatal("the last step is not in doubt")
+	}
+	if p.StartUps != 2 {
+		t.Errorf("%d start-ups, want 2", p.StartUps)
+	}
+	from := s.Index(p.End)
+	p = Fold(p, Batch{Load: part(s, from, s.Len()), CPU: part(cpu, from, s.Len()), Ready: part(ready, from, s.Len()), StartUps: starts}, Options{})
+	if p.StartUps != 2 {
+		t.Errorf("%d start-ups after a batch that is in doubt from its first step, want 2", p.StartUps)
+	}
 }
 
 // A fault that is set aside in hindsight, in the first piece, changes what is learned in the second as if there were but one.
