@@ -101,6 +101,38 @@ func FuzzParcelID(f *testing.F) {
 	})
 }
 
+// The memory of a cell is its own, whatever its share of the CPUs.
+func TestMemoryOfCells(t *testing.T) {
+	cells := func(memory ...Bytes) Node {
+		n := Node{Allocatable: Resources{CPU: 62000, Memory: 248 * GiB, Pods: 110}}
+		for i, m := range memory {
+			n.Cells = append(n.Cells, Cell{ID: i, Socket: i, Capacity: Resources{CPU: 32000, Memory: m}})
+		}
+		return n
+	}
+	alone := cells(128*GiB, 128*GiB, 256*GiB) // the last one has memory alone
+	alone.Allocatable.Memory, alone.Cells[2].Capacity.CPU = 496*GiB, 0
+	reserved := cells(64*GiB, 64*GiB) // more is allocatable than the cells have
+	for _, c := range []struct {
+		name string
+		node Node
+		cell int
+		want Resources
+	}{
+		{"the smaller cell", cells(64*GiB, 192*GiB), 0, Resources{CPU: 31000, Memory: 62 * GiB, Pods: 55}},
+		{"the larger cell", cells(64*GiB, 192*GiB), 1, Resources{CPU: 31000, Memory: 186 * GiB, Pods: 55}},
+		{"a cell without memory", cells(0, 256*GiB), 0, Resources{CPU: 31000, Pods: 55}},
+		{"memory alone", alone, 2, Resources{Memory: 248 * GiB}},
+		{"next to memory alone", alone, 0, Resources{CPU: 31000, Memory: 124 * GiB, Pods: 55}},
+		{"no more than the cell has", reserved, 0, Resources{CPU: 31000, Memory: 64 * GiB, Pods: 55}},
+		{"memory of cells unknown", cells(0, 0), 0, Resources{CPU: 31000, Memory: 124 * GiB, Pods: 55}},
+	} {
+		if got := c.node.CapacityOf([]int{c.cell}); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
 func TestCapacityOfCells(t *testing.T) {
 	n := Node{Allocatable: Resources{CPU: 62000, Memory: 248 * GiB, GPU: 8, Pods: 110}}
 	for i := range 4 {

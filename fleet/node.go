@@ -40,7 +40,9 @@ func (m Mode) Acts() bool { return m == Auto }
 // Cell is one NUMA cell of a machine ("node" means machine here).
 type Cell struct {
 	ID, Socket int
-	Capacity   Resources
+	// Capacity is what pods can have of the cell as its reporter knows it: its memory is without huge pages and without what is reserved on this cell.
+	// A cell can have memory alone.
+	Capacity Resources
 }
 
 // Node is one machine as observed.
@@ -179,8 +181,8 @@ func (n *Node) AllCells() []int {
 	return out
 }
 
-// CapacityOf is what the given cells can hold. All cells together hold Allocatable exactly: what the system reserves is taken from the
-// whole, so a part is worth its share of Allocatable by CPU, rounded down.
+// CapacityOf is what the given cells can hold. All cells together hold Allocatable exactly. What the system reserves is not known by cell: it is taken
+// from each cell in proportion, CPU and pods by the cells' CPUs, memory by their memory. No part holds more memory than its cells have.
 func (n *Node) CapacityOf(cells []int) Resources {
 	if len(cells) >= max(len(n.Cells), 1) {
 		return n.Allocatable
@@ -195,13 +197,17 @@ func (n *Node) CapacityOf(cells []int) Resources {
 	if whole.CPU <= 0 {
 		return Resources{}
 	}
-	share := float64(part.CPU) / float64(whole.CPU)
-	return Resources{
-		CPU:    MilliCPU(float64(n.Allocatable.CPU) * share),
-		Memory: Bytes(float64(n.Allocatable.Memory) * share),
+	byCPU := float64(part.CPU) / float64(whole.CPU)
+	out := Resources{
+		CPU:    MilliCPU(float64(n.Allocatable.CPU) * byCPU),
+		Memory: Bytes(float64(n.Allocatable.Memory) * byCPU),
 		GPU:    min(part.GPU, n.Allocatable.GPU),
-		Pods:   int64(float64(n.Allocatable.Pods) * share),
+		Pods:   int64(float64(n.Allocatable.Pods) * byCPU),
 	}
+	if whole.Memory > 0 { // otherwise its reporter says nothing of memory
+		out.Memory = min(Bytes(float64(n.Allocatable.Memory)*(float64(part.Memory)/float64(whole.Memory))), part.Memory)
+	}
+	return out
 }
 
 // Share is the NodeShare of a node: the lock on who holds which cells.

@@ -127,6 +127,10 @@ func (t *Topology) FleetCells() []fleet.Cell {
 	for i := range t.Cells {
 		c := &t.Cells[i]
 		cell := fleet.Cell{ID: c.ID, Socket: c.Socket, Capacity: fleet.Resources{CPU: fleet.MilliCPU(1000 * len(c.CPUs)), Memory: c.Memory}}
+		for _, h := range c.HugePages {
+			cell.Capacity.Memory -= h.Bytes * fleet.Bytes(h.Count)
+		}
+		cell.Capacity.Memory = max(cell.Capacity.Memory, 0)
 		for _, d := range t.Devices {
 			if d.Kind == DeviceGPU && d.Cell == c.ID {
 				cell.Capacity.GPU++

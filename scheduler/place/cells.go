@@ -36,36 +36,53 @@ func (t *Table) tryCells(cells []cell, n *node, s side, want *vec, policy CellPo
 	return t.holds, few(noSocket)
 }
 
-// closest takes cells that are as close to each other as they can be: it tries the cells in the order of their distance from each of them in turn, and
-// keeps the order that takes the fewest cells, of these the one with the smallest distances. Where distances are unknown the cells are tried in their own
-// order. The result of take is in t.holds; back undoes it.
+// closest takes as few cells as it can, of these the ones that are closest to each other: it tries the cells in the order of their distance from each
+// of them in turn (in their own order where distances are unknown), then those with the most of each resource first. It keeps the order that takes the
+// fewest cells, of these the one with the smallest distances. The result of take is in t.holds; back undoes it.
 func (t *Table) closest(cells []cell, n *node, take func(order []int32) bool, back func()) bool {
-	d := n.kind.distances
-	if len(d) < len(cells) || len(cells) > mostSeeds || slices.ContainsFunc(d, func(row []int) bool { return len(row) < len(cells) }) {
+	if len(cells) > mostSeeds {
 		return take(nil)
+	}
+	d := n.kind.distances
+	if len(d) < len(cells) || slices.ContainsFunc(d, func(row []int) bool { return len(row) < len(cells) }) {
+		d = nil
 	}
 	var order, best [mostSeeds]int32
 	least, fewest := math.MaxInt, math.MaxInt
-	try := order[:len(cells)]
-	for seed := range cells {
-		for i := range try {
-			try[i] = int32(i)
+	try := func(compare func(a, b int32) int) {
+		order := order[:len(cells)]
+		for i := range order {
+			order[i] = int32(i)
 		}
-		slices.SortFunc(try, func(a, b int32) int { return cmp.Or(cmp.Compare(d[seed][a], d[seed][b]), cmp.Compare(a, b)) })
-		if !take(try) {
-			continue
+		slices.SortStableFunc(order, compare)
+		if !take(order) {
+			return
 		}
 		sum := 0
 		for _, a := range t.holds {
 			for _, b := range t.holds {
-				sum += d[a.cell-n.from][b.cell-n.from]
+				if d != nil {
+					sum += d[a.cell-n.from][b.cell-n.from]
+				}
 			}
 		}
 		if len(t.holds) < fewest || len(t.holds) == fewest && sum < least {
-			fewest, least, best = len(t.holds), sum, order
+			fewest, least = len(t.holds), sum
+			copy(best[:], order)
 		}
 		back()
 		t.holds = t.holds[:0]
+	}
+	if d == nil {
+		try(func(a, b int32) int { return 0 })
+	}
+	for seed := range d {
+		if seed < len(cells) {
+			try(func(a, b int32) int { return cmp.Compare(d[seed][a], d[seed][b]) })
+		}
+	}
+	for r := range perCell {
+		try(func(a, b int32) int { return cmp.Compare(cells[b].capacity[r], cells[a].capacity[r]) })
 	}
 	return fewest < math.MaxInt && take(best[:len(cells)])
 }
@@ -90,37 +107,37 @@ func (t *Table) giveBack(cells []cell, first int32) {
 
 // bindCells binds a pod of a class to cells of its side by its policy, as tryCells does.
 func (t *Table) bindCells(cells []cell, n *node, s side, c *class) ([]hold, bool) {
-	policy := c.shape.Cells
-	if c.shape.Exclusive {
-		return t.wholeCells(cells, n, s, c)
+	if c.shape.Cells == Restricted {
+		most, ok := t.fewest(n, s, c)
+		if !ok {
+			return nil, false
+		}
+		holds, ok := t.chooseCells(cells, n, s, c)
+		return holds, ok && len(holds) <= most
 	}
-	switch policy {
-	case PreferCells:
-		return t.tryCells(cells, n, s, &c.want, FewCells)
-	case Restricted:
-		holds, ok := t.tryCells(cells, n, s, &c.want, FewCells)
-		return holds, ok && len(holds) <= fewest(t.cells[n.from:n.to], &c.want)
+	return t.chooseCells(cells, n, s, c)
+}
+
+// chooseCells does so without the bound of [Restricted].
+func (t *Table) chooseCells(cells []cell, n *node, s side, c *class) ([]hold, bool) {
+	policy := c.shape.Cells
+	switch {
+	case c.shape.Exclusive:
+		return t.wholeCells(cells, n, s, c)
+	case policy == PreferCells || policy == Restricted:
+		policy = FewCells
 	}
 	return t.tryCells(cells, n, s, &c.want, policy)
 }
 
-// fewest is how many cells a pod would need if all were free: those with the most of each resource come first.
-func fewest(cells []cell, want *vec) int {
-	need := 1
-	for d := range perCell {
-		var caps []int64
-		for i := range cells {
-			caps = append(caps, cells[i].capacity[d])
-		}
-		slices.SortFunc(caps, func(a, b int64) int { return cmp.Compare(b, a) })
-		k, sum := 0, int64(0)
-		for k < len(caps) && sum < want[d] {
-			sum += caps[k]
-			k++
-		}
-		need = max(need, k)
+// fewest is how many cells a pod takes where it has the machine for itself: the same choice, on cells that are all free and of its side.
+func (t *Table) fewest(n *node, s side, c *class) (int, bool) {
+	empty := slices.Clone(t.cells[n.from:n.to])
+	for i := range empty {
+		empty[i].side, empty[i].free = s, empty[i].capacity
 	}
-	return need
+	holds, ok := t.chooseCells(empty, n, s, c)
+	return len(holds), ok
 }
 
 // wholeCells takes as few cells as hold the pod of those that no bound pod holds, all of each: of one socket where that is possible.
@@ -140,7 +157,7 @@ func (t *Table) wholeCells(cells []cell, n *node, s side, c *class) ([]hold, boo
 	if c.shape.Cells == OneSocket || !whole(noSocket) {
 		return nil, false
 	}
-	return t.holds, c.shape.Cells != Restricted || len(t.holds) <= fewest(t.cells[n.from:n.to], &c.want)
+	return t.holds, true
 }
 
 // takeWhole takes cells that no bound pod holds, in an order, until they hold the pod.
@@ -153,13 +170,16 @@ func (t *Table) takeWhole(cells []cell, n *node, s side, c *class, socket int, o
 		if !x.of(s, socket) || x.free != x.capacity {
 			continue
 		}
-		t.holds = append(t.holds, hold{n.from + int32(i), x.capacity})
-		done := true
-		for d := range rest {
-			rest[d] -= min(rest[d], x.capacity[d])
-			done = done && rest[d] == 0
+		left := rest
+		for d := range left {
+			left[d] -= min(left[d], x.capacity[d])
 		}
-		if done {
+		if left == rest {
+			continue // such as a cell of memory alone where a CPU is what is left to find
+		}
+		rest = left
+		t.holds = append(t.holds, hold{n.from + int32(i), x.capacity})
+		if rest == ([perCell]int64{}) {
 			return true
 		}
 	}

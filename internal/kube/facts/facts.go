@@ -256,14 +256,30 @@ func cellOf(zone map[string]any, sockets map[string]int) (fleet.Cell, bool) {
 	cell := fleet.Cell{ID: id, Socket: socket}
 	list, _ := zone["resources"].([]any)
 	amounts := corev1.ResourceList{}
+	var pages int64 // bytes of huge pages
+	allocatable := false
 	for _, r := range list {
 		res, _ := r.(map[string]any)
 		name, _ := res["name"].(string)
-		if q, err := resource.ParseQuantity(text(res["capacity"])); err == nil {
-			amounts[corev1.ResourceName(name)] = q
+		q, err := resource.ParseQuantity(text(res["capacity"]))
+		if err != nil {
+			continue
 		}
+		if name == string(corev1.ResourceMemory) {
+			// Exporters that know what is reserved on each cell say so.
+			if a, err := resource.ParseQuantity(text(res["allocatable"])); err == nil && a.Sign() >= 0 && a.Cmp(q) < 0 {
+				q, allocatable = a, true
+			}
+		}
+		if strings.HasPrefix(name, corev1.ResourceHugePagesPrefix) {
+			pages += max(Count(&q), 0)
+		}
+		amounts[corev1.ResourceName(name)] = q
 	}
 	cell.Capacity = Resources(amounts)
+	if !allocatable {
+		cell.Capacity.Memory = max(cell.Capacity.Memory-fleet.Bytes(pages), 0)
+	}
 	return cell, true
 }
 
