@@ -66,6 +66,17 @@ func (a *acks) seen(c *core, node string, s *v1alpha1.NodeShare) {
 	a.settle(c, node, o)
 }
 
+// reported takes over that the status of a share changed. An acknowledgement that is written and not there any more is given again: the controller waits for
+// it as long as this instance lives.
+func (a *acks) reported(c *core, node string, s *v1alpha1.NodeShare) {
+	if s != nil && a.owed[node] == nil {
+		a.seen(c, node, s)
+	}
+}
+
+// forget ends what is owed to a share that is gone.
+func (a *acks) forget(node string) { delete(a.owed, node) }
+
 func acknowledged(s *v1alpha1.NodeShare, instance string) bool {
 	for i := range s.Status.Acks {
 		if a := &s.Status.Acks[i]; a.Instance == instance {

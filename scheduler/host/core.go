@@ -359,6 +359,7 @@ func (c *core) podBound(p *pod, o *corev1.Pod) {
 		c.tally.own(c, p)
 		c.judge.setPod(o)
 		c.wide.seen(c, o.UID)
+		c.resized(p, o) // while its binding was under way
 		return
 	}
 	if was == nominated {
@@ -415,11 +416,13 @@ func (c *core) boundChanged(p *pod, o *corev1.Pod) {
 	if before.ResourceVersion != o.ResourceVersion {
 		c.judge.setPod(o)
 	}
-	if before.Generation == o.Generation && before.Status.ObservedGeneration == o.Status.ObservedGeneration {
-		return
-	}
-	r := c.requestOf(o)
-	if r.resources == p.request.resources && r.ephemeral == p.request.ephemeral {
+	c.resized(p, o)
+}
+
+// resized counts a pod that holds room as large as it is now. No version says whether that changed: the kubelet confirms one resize in several writes of the
+// status, and gives one up by a condition alone.
+func (c *core) resized(p *pod, o *corev1.Pod) {
+	if r := c.requestOf(o); r.equal(&p.request) {
 		return
 	}
 	c.reshape(p, o)
@@ -611,7 +614,10 @@ func (c *core) setShare(name string, s *v1alpha1.NodeShare) {
 	n.share = s
 	c.nodeChanged(name)
 	c.claims.cameHome(c, n, before)
-	if s != nil && (before == nil || before.Generation != s.Generation) {
+	switch {
+	case s == nil:
+		c.acks.forget(name)
+	case before == nil || before.Generation != s.Generation:
 		c.acks.seen(c, name, s)
 	}
 }

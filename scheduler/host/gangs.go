@@ -802,13 +802,14 @@ func (g *gangs) confine(c *core, p *pod) {
 // setGroup takes a PodGroup over, or with nil its end.
 func (c *core) setGroup(full string, group *podGroup) {
 	g := c.gangs
-	if was := g.groups[full]; was != nil && group != nil && was.minCount == group.minCount && was.topologyKey == group.topologyKey {
-		return
-	}
+	was := g.groups[full]
 	if group == nil {
 		delete(g.groups, full)
 	} else {
-		g.groups[full] = group
+		g.groups[full] = group // also where only its generation is another: the condition names it
+	}
+	if was != nil && group != nil && was.minCount == group.minCount && was.topologyKey == group.topologyKey {
+		return
 	}
 	for _, p := range c.pods {
 		if s := p.object.Spec.SchedulingGroup; s != nil && s.PodGroupName != nil && p.object.Namespace+"/"+*s.PodGroupName == full {

@@ -75,21 +75,7 @@ func podGroups() []schema.GroupVersionResource {
 func (s *Scheduler) watch(ctx context.Context, c *core, factory informers.SharedInformerFactory) error {
 	var synced []cache.InformerSynced
 	add := func(i cache.SharedIndexInformer, set func(any), gone func(any)) error {
-		r, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc: func(o any) { c.mail.post(func() { set(o) }) },
-			UpdateFunc: func(before, o any) {
-				if a, ok := before.(metav1.Object); ok && a.GetResourceVersion() == o.(metav1.Object).GetResourceVersion() {
-					return
-				}
-				c.mail.post(func() { set(o) })
-			},
-			DeleteFunc: func(o any) {
-				if d, ok := o.(cache.DeletedFinalStateUnknown); ok {
-					o = d.Obj
-				}
-				c.mail.post(func() { gone(o) })
-			},
-		})
+		r, err := i.AddEventHandler(c.follow(set, gone))
 		if err == nil {
 			synced = append(synced, r.HasSynced)
 		}
@@ -97,7 +83,7 @@ func (s *Scheduler) watch(ctx context.Context, c *core, factory informers.Shared
 	}
 	core := factory.Core().V1()
 	if err := errors.Join(
-		add(core.Nodes().Informer(), func(o any) { c.setNode(o.(*corev1.Node)) }, func(o any) { c.removeNode(o.(*corev1.Node).Name) }),
+		add(core.Nodes().Informer(), c.nodeSet, c.nodeGone),
 		add(core.Namespaces().Informer(), func(o any) { c.setNamespace(o.(*corev1.Namespace)) }, func(o any) { c.removeNamespace(o.(*corev1.Namespace).Name) }),
 		add(factory.Policy().V1().PodDisruptionBudgets().Informer(), func(o any) { c.setBudget(o.(*policyv1.PodDisruptionBudget)) },
 			func(o any) { c.removeBudget(o.(*policyv1.PodDisruptionBudget)) }),
@@ -112,7 +98,7 @@ func (s *Scheduler) watch(ctx context.Context, c *core, factory informers.Shared
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
 		return ctx.Err()
 	}
-	if err := add(podInformer(factory), func(o any) { c.podChanged(o.(*corev1.Pod)) }, func(o any) { c.podGone(o.(*corev1.Pod).UID) }); err != nil {
+	if err := add(podInformer(factory), c.podSet, c.podEnded); err != nil {
 		return fmt.Errorf("watch pods: %w", err)
 	}
 	factory.Start(ctx.Done())
@@ -124,6 +110,43 @@ func (s *Scheduler) watch(ctx context.Context, c *core, factory informers.Shared
 	}
 	return nil
 }
+
+// follow brings the events of an informer to the mailbox. An object is its UID: where a watch was cut, an informer reports the end of an object and another
+// one under its name as one update. Here that is the end of the first and the beginning of the second, for every kind.
+func (c *core) follow(set, gone func(any)) cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(o any) { c.mail.post(func() { set(o) }) },
+		UpdateFunc: func(before, after any) {
+			a, b := before.(metav1.Object), after.(metav1.Object)
+			switch {
+			case a.GetUID() != b.GetUID():
+				c.mail.post(func() {
+					gone(before)
+					set(after)
+				})
+			case a.GetResourceVersion() != b.GetResourceVersion():
+				c.mail.post(func() { set(after) })
+			}
+		},
+		DeleteFunc: func(o any) {
+			if d, ok := o.(cache.DeletedFinalStateUnknown); ok {
+				o = d.Obj
+			}
+			c.mail.post(func() { gone(o) })
+		},
+	}
+}
+
+func (c *core) nodeSet(o any)  { c.setNode(o.(*corev1.Node)) }
+func (c *core) nodeGone(o any) { c.removeNode(o.(*corev1.Node).Name) }
+func (c *core) podSet(o any)   { c.podChanged(o.(*corev1.Pod)) }
+func (c *core) podEnded(o any) { c.podGone(o.(*corev1.Pod).UID) }
+
+func (k *optional) setIn(c *core) func(any) {
+	return func(o any) { k.set(c, fullName(o), o.(*unstructured.Unstructured)) }
+}
+
+func (k *optional) goneIn(c *core) func(any) { return func(o any) { k.set(c, fullName(o), nil) } }
 
 // podInformer watches the pods that are not over.
 func podInformer(factory informers.SharedInformerFactory) cache.SharedIndexInformer {
@@ -151,7 +174,7 @@ func (s *Scheduler) watchOptional(ctx context.Context, c *core, all []optional, 
 		}
 		i := dynamicinformer.NewFilteredDynamicInformer(s.dynamic, gvr, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
 		_ = i.SetTransform(trim)
-		if err := add(i, func(o any) { k.set(c, fullName(o), o.(*unstructured.Unstructured)) }, func(o any) { k.set(c, fullName(o), nil) }); err != nil {
+		if err := add(i, k.setIn(c), k.goneIn(c)); err != nil {
 			return nil, fmt.Errorf("watch %s: %w", gvr.Resource, err)
 		}
 		go i.Run(ctx.Done())
@@ -250,7 +273,10 @@ func setPool(c *core, name string, u *unstructured.Unstructured) {
 func setShare(c *core, name string, u *unstructured.Unstructured) {
 	if u != nil {
 		if was := c.node(name).share; was != nil && was.UID == u.GetUID() && was.Generation == u.GetGeneration() {
-			return // a report of the node side
+			if moving(was) {
+				c.acks.reported(c, name, decode[v1alpha1.NodeShare](c, u))
+			}
+			return // its spec is the one that is known
 		}
 	}
 	c.setShare(name, decode[v1alpha1.NodeShare](c, u))

@@ -146,12 +146,16 @@ func (t *Table) SetMachine(m Machine) {
 	t.touch(i)
 }
 
-// RemoveMachine takes a machine out. Pods that are on it are still known until they are removed: if the machine comes back, they hold room again.
+// RemoveMachine takes a machine out, and the claims on its room. Pods that are on it are still known until they are removed: if the machine comes back, they
+// hold room again.
 func (t *Table) RemoveMachine(id fleet.NodeID) {
 	t.outside()
 	i, ok := t.byID[id]
 	if !ok || !t.nodes[i].known {
 		return
+	}
+	for _, claim := range t.claimsOn(i) {
+		t.endClaim(claim)
 	}
 	n := &t.nodes[i]
 	t.countGroups(i, -1)
