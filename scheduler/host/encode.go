@@ -31,9 +31,15 @@ func (r *request) amount() amount {
 }
 
 // requestsOf is what counts for a pod: containers, init containers, sidecars, requests at the level of the pod, overhead; and for a pod that runs, the larger
-// of what it asks for and what it was given, while a resize is under way.
+// of what it asks for and what it was given, while a resize is under way, of its containers or of the pod as a whole.
 func requestsOf(p *corev1.Pod) request {
-	return split(helpers.PodRequests(p, helpers.PodResourcesOptions{UseStatusResources: p.Spec.NodeName != ""}))
+	runs := p.Spec.NodeName != ""
+	return split(helpers.PodRequests(p, helpers.PodResourcesOptions{UseStatusResources: runs, InPlacePodLevelResourcesVerticalScalingEnabled: runs}))
+}
+
+// equal reports whether two requests are the same.
+func (r *request) equal(o *request) bool {
+	return r.resources == o.resources && r.ephemeral == o.ephemeral && slices.Equal(r.extended, o.extended) && slices.Equal(r.gpus, o.gpus)
 }
 
 // split sorts a list of resources into those that have columns of their own and the others.
