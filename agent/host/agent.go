@@ -208,9 +208,9 @@ func (a *Agent) Cycle(ctx context.Context, f *Facts, now time.Time) (*Outcome, e
 	}
 	in, strays := a.input(f, groups)
 	a.observe(f, in, now)
-	in.Box, in.Moved = a.box(), a.guard.evictor.Moved
+	in.Boxes, in.Moved = a.boxes(), a.guard.evictor.Moved
 	out := &Outcome{Layout: in.Lay()}
-	out.Writes, out.Skips = shape.Plan(in.Groups(&out.Layout), a.cgroups.Read, a.topology.AllCPUs(), a.topology.Mems(a.topology.AllCells()))
+	out.Writes, out.Skips = shape.Plan(append(in.Groups(&out.Layout), a.unbox(in)...), a.cgroups.Read, a.topology.AllCPUs(), a.topology.Mems(a.topology.AllCells()))
 	a.answer(in, &out.Layout)
 	if !a.o.DryRun {
 		out.Entries = a.apply(ctx, out.Writes)
@@ -300,7 +300,7 @@ func (f *Facts) key() string {
 	}
 	for i := range f.Pods {
 		p := &f.Pods[i]
-		fmt.Fprint(&b, p.UID, p.Side, p.Level, p.Terms, p.Ask, p.Class)
+		fmt.Fprint(&b, p.UID, p.Side, p.Level, p.Terms, p.Ask, p.Own, p.Class)
 	}
 	return b.String()
 }
@@ -310,7 +310,7 @@ func (f *Facts) key() string {
 func (a *Agent) input(f *Facts, groups []PodGroup) (*shape.Input, []PodGroup) {
 	t := a.topology
 	node := &fleet.Node{ID: fleet.NodeID(f.Node.UID), Name: f.Node.Name, Pool: f.Home, Allocatable: f.Node.Allocatable, Cells: t.FleetCells(), Marks: f.Node.Marks}
-	in := &shape.Input{Topology: t, Node: node, Parents: a.cgroups.Parents(), Knobs: a.o.Knobs, Box: shape.NoBox(),
+	in := &shape.Input{Topology: t, Node: node, Parents: a.cgroups.Parents(), Knobs: a.o.Knobs,
 		ClassOf: func(id fleet.PoolID) fleet.Class {
 			if id == f.Home {
 				return cmp.Or(f.Classes[id], fleet.Online) // the side that is not taken from, where the pool is gone
@@ -339,7 +339,7 @@ func (a *Agent) input(f *Facts, groups []PodGroup) (*shape.Input, []PodGroup) {
 	for i := range f.Pods {
 		p := &f.Pods[i]
 		live[p.UID] = p.Class
-		pod := shape.Pod{UID: p.UID, Name: p.FullName(), Side: p.Side, Class: p.Level, QoS: p.QoS, Terms: p.Terms, Ask: p.Ask}
+		pod := shape.Pod{UID: p.UID, Name: p.FullName(), Side: p.Side, Class: p.Level, QoS: p.QoS, Terms: p.Terms, Ask: p.Ask, Own: p.Own}
 		if g := byUID[p.UID]; g != nil {
 			a.join(&pod, g)
 			delete(byUID, p.UID)
@@ -393,7 +393,7 @@ func (a *Agent) answer(in *shape.Input, l *shape.Layout) {
 		h := &l.Holdings[i]
 		answers[h.Pod.UID] = Answer{CPUs: h.CPUs, Mems: h.Mems, OOMScoreAdj: shape.OOMScoreAdj(h.Pod)}
 	}
-	unknown := shape.Input{Topology: in.Topology, Node: in.Node, ClassOf: in.ClassOf, Knobs: in.Knobs, Box: in.Box,
+	unknown := shape.Input{Topology: in.Topology, Node: in.Node, ClassOf: in.ClassOf, Knobs: in.Knobs, Parents: in.Parents,
 		Pods: append(slices.Clone(in.Pods), shape.Pod{UID: "unknown", Name: "unknown", Side: shape.OnlineSide, Class: shape.Shared, QoS: shape.Burstable})}
 	for _, h := range unknown.Lay().Holdings {
 		if h.Pod.UID == "unknown" {

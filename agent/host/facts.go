@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -75,6 +76,8 @@ type PodFacts struct {
 	Terms     shape.Terms     `json:"terms"`
 	Problems  []string        `json:"problems,omitempty"`
 	Ask       fleet.Resources `json:"ask"`
+	// Own are the limits of CPU and memory that the kubelet writes to the pod's cgroup; 0 where it writes none.
+	Own fleet.Resources `json:"own"`
 	// Reclaimed is what the pod requests of idle capacity.
 	Reclaimed fleet.Resources `json:"reclaimed"`
 	Priority  int32           `json:"priority"`
@@ -122,6 +125,7 @@ func newPodFacts(p *corev1.Pod) PodFacts {
 	requests := facts.PodRequests(&p.Spec)
 	f.Ask, f.Reclaimed = facts.Resources(requests), reclaimedOf(requests)
 	f.Ask.Pods = 1
+	f.Own = ownLimits(&p.Spec)
 	f.Terms, f.Problems = shape.ReadTerms(p.Annotations)
 	if p.Spec.Priority != nil {
 		f.Priority = *p.Spec.Priority
@@ -150,6 +154,26 @@ func newPodFacts(p *corev1.Pod) PodFacts {
 		}
 	}
 	return f
+}
+
+// ownLimits are what the kubelet writes to the cgroup of a pod: its limit, or that of all containers where each has one.
+func ownLimits(spec *corev1.PodSpec) fleet.Resources {
+	limits := facts.PodLimits(spec)
+	whole := func(name corev1.ResourceName) bool {
+		if spec.Resources != nil && !spec.Resources.Limits.Name(name, resource.DecimalSI).IsZero() {
+			return true
+		}
+		return !slices.ContainsFunc(spec.Containers, func(c corev1.Container) bool { return c.Resources.Limits.Name(name, resource.DecimalSI).IsZero() })
+	}
+	all := facts.Resources(limits)
+	var out fleet.Resources
+	if whole(corev1.ResourceCPU) {
+		out.CPU = all.CPU
+	}
+	if whole(corev1.ResourceMemory) {
+		out.Memory = all.Memory
+	}
+	return out
 }
 
 // place finds side and class. Class and standing are decided by the functions that the controller uses. namespace is the controller's.

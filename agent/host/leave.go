@@ -16,7 +16,7 @@ import (
 	"github.com/springtide/springtide/internal/kube/facts"
 )
 
-// unlimited are the kernel's own values of the limits above the pods. Those outlive every pod; the limits of a pod end with it.
+// unlimited are the kernel's own values of the limits above the pods. Those outlive every pod.
 var unlimited = []shape.Value{{File: "cpu.max", Text: "max"}, {File: "memory.max", Text: "max"}, {File: "memory.high", Text: "max"},
 	{File: "memory.min", Text: "0"}, {File: "memory.low", Text: "0"}}
 
@@ -37,7 +37,8 @@ func (c *Cluster) Uninstalled() bool {
 	return gone
 }
 
-// lift takes the limits above the pods away that the agent set: those of its configuration, and those that its journal has of an earlier one.
+// lift takes the limits away that the agent set: those above the pods, by its configuration and by what its journal has of an earlier one, and those of
+// reclaimed pods that run on.
 func (a *Agent) lift() {
 	if a.cgroups == nil { // no cycle has found them
 		return
@@ -63,6 +64,13 @@ func (a *Agent) lift() {
 		machine.Values = append(machine.Values, shape.Value{File: shape.IOCostQoS, Text: d + " enable=0", Why: "the agent is uninstalled"})
 	}
 	groups = append(groups, machine)
+	if in := a.guard.shape; in != nil {
+		for i := range in.Pods {
+			if p := &in.Pods[i]; in.Boxed(p) {
+				groups = append(groups, shape.Unboxed(p.Path, p.Own, "the agent is uninstalled"))
+			}
+		}
+	}
 	writes, _ := shape.Plan(groups, a.cgroups.Read, a.topology.AllCPUs(), a.topology.Mems(a.topology.AllCells()))
 	entries := a.apply(context.Background(), writes)
 	a.o.Log.Info("the agent is uninstalled: the limits above the pods are lifted", "files", len(entries))

@@ -16,7 +16,8 @@ import (
 type meter struct {
 	at   time.Time
 	busy map[int]int64 // by CPU, in ticks of a hundredth of a second
-	best int64         // of reclaimed work, in microseconds
+	// used is the CPU of each cgroup of reclaimed work, in microseconds.
+	used map[string]int64
 	// waited and throttled are the totals of each watched cgroup, in microseconds.
 	waited, stalled, throttled map[string]int64
 }
@@ -33,36 +34,60 @@ type sample struct {
 	pressure shape.Pressure
 }
 
-// measure reads the machine. online are the CPUs that online has, coarse the cgroups that stand for all of online, and pods its pods one by
-// one: those are looked at only when the coarse ones wait, since they cost more reads.
-func (m *meter) measure(c *Cgroups, r Roots, online, lent shape.Set, coarse, pods []watched, now time.Time) sample {
+// measure reads the machine. online are the CPUs that online has, parts the cgroups of reclaimed work, whose use it fills in. coarse are the cgroups
+// that stand for all of online, and pods its pods one by one: those are looked at only when the coarse ones wait, since they cost more reads.
+func (m *meter) measure(c *Cgroups, r Roots, online, lent shape.Set, parts []shape.Part, coarse, pods []watched, now time.Time) sample {
 	var out sample
 	elapsed := now.Sub(m.at)
 	first := m.at.IsZero() || elapsed <= 0 || elapsed > time.Minute
 	busy := procStat(r.Proc)
-	best, bestOK := int64(0), false
-	if stat := c.Keyed(c.parents.BestEffort, "cpu.stat"); stat != nil {
-		best, bestOK = stat["usage_usec"]
+	next := meter{at: now, busy: busy, used: map[string]int64{}, waited: map[string]int64{}, stalled: map[string]int64{}, throttled: map[string]int64{}}
+	known := !first && busy != nil && m.busy != nil
+	cores := func(microseconds int64) fleet.MilliCPU {
+		return fleet.MilliCPU(float64(max(microseconds, 0)) / elapsed.Seconds() / 1000)
 	}
-	if !first && busy != nil && m.busy != nil && bestOK {
-		rate := func(ids shape.Set) fleet.MilliCPU {
-			var ticks int64
-			for _, id := range ids {
-				ticks += max(busy[id]-m.busy[id], 0)
-			}
-			return fleet.MilliCPU(float64(ticks) * 10_000 / elapsed.Seconds() / 1000)
+	rate := func(ids shape.Set) fleet.MilliCPU {
+		var ticks int64
+		for _, id := range ids {
+			ticks += max(busy[id]-m.busy[id], 0)
 		}
-		used := fleet.MilliCPU(float64(max(best-m.best, 0)) / elapsed.Seconds() / 1000)
-		// What reclaimed work uses of lent cells is not known apart; taking all that is busy there for its own never makes online look smaller.
-		here := max(used-rate(lent), 0)
-		out.signals.Online = fleet.KnownAt(max(rate(online)-here, 0), now)
-		out.signals.Reclaimed = fleet.KnownAt(here, now)
+		return cores(ticks * 10_000)
 	}
-	next := meter{at: now, busy: busy, best: best, waited: map[string]int64{}, stalled: map[string]int64{}, throttled: map[string]int64{}}
-	cpu, memory, ok := m.stalls(&next, c, coarse, elapsed, first)
-	// A pod that waits behind its own limit is not held up by others, which the pods alone tell apart.
-	if ok && (cpu > stallTarget || memory > stallTarget) && len(pods) > 0 {
-		if c, mem, fine := m.stalls(&next, c, pods, elapsed, first); fine {
+	var used fleet.MilliCPU
+	for i := range parts {
+		p := &parts[i]
+		p.CPU = fleet.Known[fleet.MilliCPU]{}
+		usec, ok := c.Keyed(p.Path, "cpu.stat")["usage_usec"]
+		if !ok {
+			known = known && i > 0 // a pod that is gone has no file, the cgroup of all BestEffort pods always does
+			continue
+		}
+		next.used[p.Path] = usec
+		was, seen := m.used[p.Path]
+		if i == 0 {
+			known = known && seen
+		}
+		if !known || !seen {
+			continue
+		}
+		here := cores(usec - was)
+		if i == 0 {
+			// What reclaimed work uses of lent cells is not known apart; taking all that is busy there for its own never makes online look smaller.
+			here = max(here-rate(lent), 0)
+		}
+		used += here
+		p.CPU = fleet.KnownAt(here, now)
+	}
+	if known {
+		out.signals.Online = fleet.KnownAt(max(rate(online)-used, 0), now)
+		out.signals.Reclaimed = fleet.KnownAt(used, now)
+	}
+	_, cpu, memory, ok := m.stalls(&next, c, coarse, elapsed, first) // a calm cgroup must not hide one that waits
+	// A pod that waits behind its own limit is not held up by others, and not all pods of a coarse cgroup are online's: the pods alone tell that.
+	if ok && (cpu > stallTarget || memory > stallTarget) {
+		if len(pods) == 0 {
+			cpu, memory = 0, 0
+		} else if c, _, mem, fine := m.stalls(&next, c, pods, elapsed, first); fine {
 			cpu, memory = c, mem
 		}
 	}
@@ -72,7 +97,7 @@ func (m *meter) measure(c *Cgroups, r Roots, online, lent shape.Set, coarse, pod
 		out.pressure.MemoryStall = fleet.KnownAt(memory, now)
 	}
 	out.signals.Indicators = []shape.Indicator{shape.CPUStall(stall)}
-	out.signals.Memory = memorySignals(c, r, now)
+	out.signals.Memory = memorySignals(c, r, parts, now)
 	out.pressure.Memory = out.signals.Memory
 	out.pressure.Cells = cellMemory(r, now)
 	out.pressure.Disk, out.pressure.Inodes = diskFree(r.Kubelet, now)
@@ -82,9 +107,9 @@ func (m *meter) measure(c *Cgroups, r Roots, online, lent shape.Set, coarse, pod
 
 const stallTarget = 0.05
 
-// stalls is the share of time in which tasks of some cgroups waited for a CPU, weighted by requests, and the largest in which those of one waited
-// for memory.
-func (m *meter) stalls(next *meter, c *Cgroups, groups []watched, elapsed time.Duration, first bool) (cpu, memory float64, ok bool) {
+// stalls is the share of time in which tasks of some cgroups waited for a CPU, weighted by requests, and the largest of one; and the largest in which
+// those of one waited for memory.
+func (m *meter) stalls(next *meter, c *Cgroups, groups []watched, elapsed time.Duration, first bool) (cpu, worst, memory float64, ok bool) {
 	var sum, weights float64
 	for _, g := range groups {
 		text, fine := c.Read(g.path, "cpu.pressure")
@@ -104,7 +129,7 @@ func (m *meter) stalls(next *meter, c *Cgroups, groups []watched, elapsed time.D
 		own := next.throttled[g.path] - m.throttled[g.path]
 		waited := float64(max(some.total-was-max(own, 0), 0)) / float64(elapsed.Microseconds())
 		w := float64(max(g.weight, 100))
-		sum, weights = sum+w*min(waited, 1), weights+w
+		sum, weights, worst = sum+w*min(waited, 1), weights+w, max(worst, min(waited, 1))
 		if limit, limited := c.Number(g.path, "memory.max"); limited {
 			if current, _ := c.Number(g.path, "memory.current"); current > limit/20*19 {
 				continue // it waits behind its own limit
@@ -115,7 +140,7 @@ func (m *meter) stalls(next *meter, c *Cgroups, groups []watched, elapsed time.D
 	if weights > 0 {
 		cpu = sum / weights
 	}
-	return cpu, memory, ok && !first
+	return cpu, worst, memory, ok && !first
 }
 
 // procStat is the busy time of each CPU, in ticks; nil where it cannot be read.
@@ -142,18 +167,25 @@ func procStat(proc string) map[int]int64 {
 }
 
 // memorySignals reads the memory of the machine and what reclaimed work has of it.
-func memorySignals(c *Cgroups, r Roots, now time.Time) fleet.Known[shape.MemorySignals] {
+func memorySignals(c *Cgroups, r Roots, parts []shape.Part, now time.Time) fleet.Known[shape.MemorySignals] {
 	path := filepath.Join(r.Proc, "meminfo")
 	total, err := meminfo(path, "MemTotal:")
 	available, err2 := meminfo(path, "MemAvailable:")
-	used, ok := c.Number(c.parents.BestEffort, "memory.current")
-	if err != nil || err2 != nil || !ok {
+	if err != nil || err2 != nil {
 		return fleet.Known[shape.MemorySignals]{}
 	}
-	m := shape.MemorySignals{Total: total, Reclaimed: fleet.Bytes(used)}
+	m := shape.MemorySignals{Total: total}
+	for i := range parts {
+		p := &parts[i]
+		used, ok := c.Number(p.Path, "memory.current")
+		if !ok && i == 0 {
+			return fleet.Known[shape.MemorySignals]{}
+		}
+		stat := c.Keyed(p.Path, "memory.stat")
+		p.Used, p.Cache = fleet.Bytes(used), fleet.Bytes(stat["inactive_file"]+stat["active_file"])
+		m.Reclaimed, m.Cache = m.Reclaimed+p.Used, m.Cache+p.Cache
+	}
 	// Page cache of reclaimed work is available to others and counts as used by it: once is enough.
-	stat := c.Keyed(c.parents.BestEffort, "memory.stat")
-	m.Cache = fleet.Bytes(stat["inactive_file"] + stat["active_file"])
 	m.Available = max(available-m.Cache, 0)
 	for _, z := range zones(r.Proc) {
 		m.Watermark += z.Low

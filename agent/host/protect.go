@@ -37,15 +37,20 @@ type guard struct {
 	meter   meter
 	advice  shape.Advice
 	evictor shape.Evictor
-	// written is the box that the cgroup was given last, disk what its files said after that: the kernel rounds.
-	written, disk shape.Box
+	// box is what reclaimed work as a whole was given last, parts are its cgroups, with what each was given of that.
+	box   shape.Box
+	parts []shape.Part
+	// boxed are the pods, by cgroup, whose own files have a part of the box.
+	boxed map[string]bool
+	// rounded is what files said after they were written, where that is not what was written.
+	rounded map[shape.Skip]rounded
 	// What the last cycle found: the input without pods, the cgroups of online, and who may be evicted.
 	cores, lent   fleet.MilliCPU
 	online, away  shape.Set
 	mems          shape.Set // whose memory reclaimed work may use; empty where its pages cannot be moved
 	coarse, pods  []watched
 	candidates    []shape.Candidate
-	parents       *shape.Input
+	shape         *shape.Input
 	reclaimFailed bool
 	// moves counts changes of the cells that reclaimed pods are moved off.
 	moves int
@@ -98,7 +103,7 @@ func (a *Agent) observe(f *Facts, in *shape.Input, now time.Time) {
 		g.mems = in.OverlapMems()
 	}
 	g.cores, g.lent = fleet.MilliCPU(1000*len(g.online)), fleet.MilliCPU(1000*len(g.away))
-	g.parents = &shape.Input{Topology: t, Node: in.Node, ClassOf: in.ClassOf, Parents: in.Parents}
+	g.shape = in
 	g.coarse, g.pods, g.candidates, g.measured = []watched{{path: in.Parents.Burstable}}, nil, nil, nil
 	g.owners, g.share, g.growth = map[string]string{}, "", 0
 	if f.Share != nil {
@@ -139,20 +144,65 @@ func (a *Agent) observe(f *Facts, in *shape.Input, now time.Time) {
 			g.owners[p.UID] = fact.Namespace + "/" + or(fact.Owner, "Pod/"+fact.Name)
 		}
 	}
-	if g.written == (shape.Box{}) {
-		g.written = a.boxOnDisk()
-		g.disk = g.written
-		// A restart goes on from the quota that is there, so that it neither squeezes nor frees.
-		if g.written.CPU >= 0 {
-			g.advice = shape.Advice{Known: true, Quota: g.written.CPU, Max: max(g.written.Max, 0), High: max(g.written.High, 0)}
+	a.takeParts(in)
+}
+
+// takeParts takes the cgroups of reclaimed work over, with what is known of those that were there. A restart goes on from the quota that is there, so that
+// it neither squeezes nor frees.
+func (a *Agent) takeParts(in *shape.Input) {
+	g := &a.guard
+	first := g.parts == nil
+	was := map[string]shape.Part{}
+	for i := range g.parts {
+		was[g.parts[i].Path] = g.parts[i]
+	}
+	g.parts = in.Parts()
+	sum := fleet.MilliCPU(0)
+	for i := range g.parts {
+		p := &g.parts[i]
+		if before, ok := was[p.Path]; ok {
+			p.CPU, p.Used, p.Cache, p.Has = before.CPU, before.Used, before.Cache, before.Has
+			continue
+		}
+		if !first {
+			continue
+		}
+		if p.Has = a.boxOnDisk(p.Path); p.Has.CPU < 0 {
+			sum = -1 << 40
+		}
+		sum += p.Has.CPU
+		if i == 0 && p.Has.CPU >= 0 {
+			p.Has.CPU = max(p.Has.CPU-g.lent, 0)
+		}
+	}
+	if !first {
+		return
+	}
+	best := a.boxOnDisk(in.Parents.BestEffort)
+	if g.box = shape.NoBox(); len(g.parts) == 1 {
+		g.box = best
+	}
+	if sum >= 0 {
+		g.advice = shape.Advice{Known: true, Quota: sum, Max: max(best.Max, 0), High: max(best.High, 0)}
+	}
+	if g.boxed = map[string]bool{}; a.o.DryRun {
+		return
+	}
+	written, _, err := writtenFiles(a.journal.path+".1", a.journal.path)
+	if err != nil {
+		a.o.Log.Warn("the journal was not read: limits of pods that were reclaimed stay", "err", err)
+	}
+	for i := range in.Pods {
+		if p := &in.Pods[i]; p.Path != "" && (written[p.Path+"/cpu.max"] || written[p.Path+"/memory.max"]) {
+			g.boxed[p.Path] = true
 		}
 	}
 }
 
-// boxOnDisk is the box that the cgroup has.
-func (a *Agent) boxOnDisk() shape.Box {
+// boxOnDisk is the box that a cgroup has.
+func (a *Agent) boxOnDisk(path string) shape.Box {
 	b := shape.NoBox()
-	text, _ := a.cgroups.Read(a.cgroups.parents.BestEffort, "cpu.max")
+	text, _ := a.cgroups.Read(path, "cpu.max")
 	if quota, period, ok := strings.Cut(text, " "); ok && quota != "max" {
 		q, err := strconv.ParseInt(quota, 10, 64)
 		p, err2 := strconv.ParseInt(period, 10, 64)
@@ -160,31 +210,108 @@ func (a *Agent) boxOnDisk() shape.Box {
 			b.CPU = fleet.MilliCPU(q * 1000 / p)
 		}
 	}
-	if n, ok := a.cgroups.Number(a.cgroups.parents.BestEffort, "memory.max"); ok {
+	if n, ok := a.cgroups.Number(path, "memory.max"); ok {
 		b.Max = fleet.Bytes(n)
 	}
-	if n, ok := a.cgroups.Number(a.cgroups.parents.BestEffort, "memory.high"); ok {
+	if n, ok := a.cgroups.Number(path, "memory.high"); ok {
 		b.High = fleet.Bytes(n)
 	}
 	return b
 }
 
-// box is the part of the advice that the options and the machine let through.
-func (a *Agent) box() shape.Box {
-	b := a.guard.advice.Box()
+// boxes are the parts of the box that the options and the machine let through, by cgroup.
+func (a *Agent) boxes() map[string]shape.Box {
+	g := &a.guard
+	b := g.advice.Box()
 	if !a.o.Overlap.Quota || !a.has(CapCPUQuota) {
 		b.CPU = -1
 	}
 	if !a.o.Overlap.Box || !a.has(CapMemoryBox) {
 		b.Max, b.High = -1, -1
 	}
-	return b.Steady(a.guard.written)
+	g.box = b.Steady(g.box)
+	out := map[string]shape.Box{}
+	for i, part := range g.box.Divide(g.parts, g.lent) {
+		p := &g.parts[i]
+		lent := fleet.MilliCPU(0)
+		if i == 0 && part.CPU >= 0 {
+			lent = min(g.lent, part.CPU)
+		}
+		part.CPU -= lent
+		if p.Has != shape.NoBox() && len(g.parts) > 1 {
+			// The whole is steady, and a part of it moves with the others: what is within a band stays.
+			memory := part.Steady(p.Has)
+			part.Max, part.High = memory.Max, memory.High
+		}
+		p.Has = part
+		part.CPU += lent
+		out[p.Path] = part
+	}
+	return out
+}
+
+// unbox gives pods that are not reclaimed any more the limits back that the kubelet gave them.
+func (a *Agent) unbox(in *shape.Input) []shape.Group {
+	var out []shape.Group
+	there := map[string]bool{}
+	for i := range in.Pods {
+		p := &in.Pods[i]
+		switch {
+		case p.Path == "":
+		case in.Boxed(p):
+			there[p.Path] = true
+		case a.guard.boxed[p.Path]:
+			out = append(out, shape.Unboxed(p.Path, p.Own, p.Name+" is not reclaimed any more"))
+		}
+	}
+	a.guard.boxed = there
+	return out
+}
+
+// rounded is what a file said after a write of want, where the kernel did not take it to the letter.
+type rounded struct{ want, got string }
+
+// hold brings the files above the pods, and those of the box, back to what they should say. The kubelet, as it starts, and systemd, whenever it realises
+// a slice, write them as well. They are read once a period, since that costs a dozen reads; events of the file system do not cross a mount of
+// another cgroup namespace.
+func (a *Agent) hold(ctx context.Context) {
+	g := &a.guard
+	in := *g.shape
+	in.Boxes = a.boxes()
+	writes, _ := shape.Plan(in.Above(), a.cgroups.Read, in.Topology.AllCPUs(), nil)
+	writes = slices.DeleteFunc(writes, func(w shape.Write) bool {
+		return g.rounded[shape.Skip{Path: w.Path, File: w.File}] == rounded{w.New, w.Old}
+	})
+	if len(writes) == 0 {
+		return
+	}
+	for i := range writes {
+		switch writes[i].File {
+		case "cpu.max", "memory.max", "memory.high":
+			writes[i].Why = g.advice.Why
+		}
+	}
+	a.apply(ctx, writes)
+	if g.rounded == nil || len(g.rounded) > 4096 {
+		g.rounded = map[shape.Skip]rounded{}
+	}
+	for _, w := range writes {
+		key := shape.Skip{Path: w.Path, File: w.File}
+		delete(g.rounded, key)
+		if got, ok := a.cgroups.Read(w.Path, w.File); ok && got != w.New {
+			g.rounded[key] = rounded{w.New, got}
+		}
+	}
 }
 
 // Protect measures, moves the box and decides on evictions. It costs a few reads, so that it can run each second.
 func (a *Agent) Protect(ctx context.Context, c *Cluster, now time.Time) []shape.Eviction {
 	g := &a.guard
-	if g.parents == nil || a.o.DryRun || !a.o.Overlap.Box && !a.o.Overlap.Quota && !a.o.Overlap.Offer && !a.o.Overlap.Evict {
+	if g.shape == nil || a.o.DryRun {
+		return nil
+	}
+	if !a.o.Overlap.Box && !a.o.Overlap.Quota && !a.o.Overlap.Offer && !a.o.Overlap.Evict {
+		a.hold(ctx) // memory of online is protected all the same
 		return nil
 	}
 	for len(g.done) > 0 {
@@ -194,24 +321,13 @@ func (a *Agent) Protect(ctx context.Context, c *Cluster, now time.Time) []shape.
 		refusal := g.refused.Refused(types.UID(g.candidates[i].UID), now)
 		g.candidates[i].Refused = refusal.Holds(now)
 	}
-	s := g.meter.measure(a.cgroups, a.o.Roots, g.online, g.away, g.coarse, g.pods, now)
+	s := g.meter.measure(a.cgroups, a.o.Roots, g.online, g.away, g.parts, g.coarse, g.pods, now)
 	s.signals.Growth = g.growth
 	if i, given := latencyOf(g.measured, now); given {
 		s.signals.Indicators = append(s.signals.Indicators, i)
 	}
 	g.advice = g.advice.Advise(&s.signals, g.cores, g.lent, now, a.o.Overlap.Advice)
-	b := a.box()
-	// systemd takes the limits back whenever it realises the slice.
-	if b != g.written || a.boxOnDisk() != g.disk {
-		in := *g.parents
-		in.Box = b
-		writes, _ := shape.Plan(in.Groups(&shape.Layout{}), a.cgroups.Read, in.Topology.AllCPUs(), nil)
-		for i := range writes {
-			writes[i].Why = g.advice.Why
-		}
-		a.apply(ctx, writes)
-		g.written, g.disk = b, a.boxOnDisk()
-	}
+	a.hold(ctx)
 	a.m.quota.Set(float64(g.advice.Quota) / 1000)
 	a.m.boxBytes.Set(float64(g.advice.Max))
 	a.m.offer.WithLabelValues("cpu").Set(float64(g.advice.Offer.CPU) / 1000)
@@ -224,7 +340,7 @@ func (a *Agent) Protect(ctx context.Context, c *Cluster, now time.Time) []shape.
 		return nil
 	}
 	s.pressure.Supply = fleet.Known[fleet.MilliCPU]{Value: max(g.advice.Quota-g.lent, 0), At: now, OK: len(g.advice.Stale) == 0}
-	s.pressure.Box, s.pressure.Mems = g.written, g.mems
+	s.pressure.Box, s.pressure.Mems = g.box, g.mems
 	var v shape.Verdict
 	was := g.evictor.Moved
 	g.evictor, v = g.evictor.Decide(&s.pressure, g.candidates, now, a.o.Overlap.Evictions)
@@ -253,10 +369,22 @@ func (a *Agent) Protect(ctx context.Context, c *Cluster, now time.Time) []shape.
 	return v.Evict
 }
 
-// reclaim asks page cache back of reclaimed work.
+// reclaim asks page cache back of reclaimed work, of each cgroup by its share of it.
 func (a *Agent) reclaim(b fleet.Bytes) {
-	used, _ := a.cgroups.Number(a.cgroups.parents.BestEffort, "memory.current")
-	a.askBack(a.cgroups.parents.BestEffort, min(b, fleet.Bytes(used)))
+	var cache fleet.Bytes
+	for i := range a.guard.parts {
+		cache += a.guard.parts[i].Cache
+	}
+	for i := range a.guard.parts {
+		p := &a.guard.parts[i]
+		ask := min(b, p.Used)
+		if cache > 0 && len(a.guard.parts) > 1 {
+			ask = min(ask, fleet.Bytes(float64(b)*float64(p.Cache)/float64(cache)))
+		} else if i > 0 {
+			ask = 0
+		}
+		a.askBack(p.Path, ask)
+	}
 }
 
 // askBack asks the kernel for memory of a cgroup. What the kernel could not give is no error, and any error is shown.

@@ -41,7 +41,7 @@ func parcel(cells Set, holder, next fleet.Class) fleet.ShareParcel {
 func input(pods ...Pod) *Input {
 	t := twoSockets()
 	n := &fleet.Node{Name: "m", Pool: poolOf(fleet.Online), Allocatable: fleet.Resources{CPU: 16000, Memory: 64 * fleet.GiB}, Cells: t.FleetCells()}
-	return &Input{Topology: t, Node: n, ClassOf: classOf, Pods: pods, Parents: parents, Box: NoBox(),
+	return &Input{Topology: t, Node: n, ClassOf: classOf, Pods: pods, Parents: parents,
 		Knobs: Knobs{CPUSets: true, Idle: true, Weights: true, Protect: true}}
 }
 
@@ -251,7 +251,7 @@ func TestNamedPools(t *testing.T) {
 // TestIdle: cpu.idle goes on the cgroup of a reclaimed BestEffort pod and nowhere else.
 func TestIdle(t *testing.T) {
 	in := input(pod("r", OverlapSide, Reclaimed, 0), pod("s", OnlineSide, Shared, 0), pod("b", OverlapSide, Reclaimed, 1000))
-	in.Box = Box{CPU: 2000, Max: 4 * fleet.GiB, High: 3 * fleet.GiB}
+	in.Boxes = map[string]Box{parents.BestEffort: {CPU: 2000, Max: 4 * fleet.GiB, High: 3 * fleet.GiB}}
 	l := in.Lay()
 	for _, g := range in.Groups(&l) {
 		idle := slices.IndexFunc(g.Values, func(v Value) bool { return v.File == "cpu.idle" && v.Text == "1" }) >= 0
@@ -319,8 +319,13 @@ func drawInput(t *rapid.T) *Input {
 		in.Node.Share.Parcels = append(in.Node.Share.Parcels, parcel(cells, holder, next))
 	}
 	if rapid.Bool().Draw(t, "box") {
-		in.Box = Box{CPU: fleet.MilliCPU(rapid.IntRange(0, 9).Draw(t, "quota")) * 500, Max: fleet.Bytes(rapid.IntRange(1, 9).Draw(t, "max")) * fleet.GiB}
-		in.Box.High = in.Box.Max * 95 / 100
+		box := Box{CPU: fleet.MilliCPU(rapid.IntRange(0, 9).Draw(t, "quota")) * 500, Max: fleet.Bytes(rapid.IntRange(1, 9).Draw(t, "max")) * fleet.GiB}
+		box.High = box.Max * 95 / 100
+		in.Boxes = map[string]Box{}
+		parts := in.Parts()
+		for i, b := range box.Divide(parts, 0) {
+			in.Boxes[parts[i].Path] = b
+		}
 	}
 	in.Knobs.IOWeight = rapid.SampledFrom([]int{0, 10}).Draw(t, "io")
 	return in

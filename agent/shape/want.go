@@ -31,6 +31,8 @@ type Pod struct {
 	QoS       QoS
 	Terms     Terms
 	Ask       fleet.Resources
+	// Own are the limits of CPU and memory that the kubelet writes for the pod; 0 where it has none.
+	Own fleet.Resources
 	// Path is the pod's cgroup below the root; empty while there is none.
 	Path       string
 	Containers []Container
@@ -70,7 +72,7 @@ type Knobs struct {
 
 // Box bounds reclaimed pods as a whole. A value below zero leaves the file as it is.
 type Box struct {
-	// CPU is the quota of BestEffort pods, Max and High bound their memory.
+	// CPU is their quota, Max and High bound their memory.
 	CPU       fleet.MilliCPU
 	Max, High fleet.Bytes
 }
@@ -88,7 +90,8 @@ type Input struct {
 	Pods    []Pod
 	Parents Parents
 	Knobs   Knobs
-	Box     Box
+	// Boxes are the parts of the box, by cgroup.
+	Boxes map[string]Box
 	// Moved are reclaimed pods, by UID, that keep their memory off cells.
 	Moved map[string]Move
 }
@@ -518,6 +521,9 @@ func (in *Input) podValues(p *Pod) []Value {
 			g.add("io.max", line, p.Name+" is reclaimed")
 		}
 	}
+	if g.Path = p.Path; in.Boxed(p) {
+		in.box(&g)
+	}
 	return g.Values
 }
 
@@ -528,6 +534,26 @@ func bytes(b fleet.Bytes) string { return strconv.FormatInt(int64(b)/page*page, 
 
 // quotaPeriod is the kernel's default, in microseconds.
 const quotaPeriod = 100_000
+
+// box adds the part of the box that a cgroup has.
+func (in *Input) box(g *Group) {
+	if b, ok := in.Boxes[g.Path]; ok {
+		b.values(g)
+	}
+}
+
+// Above are the cgroups above the pods, and the parts of the box that pods have: what others write as well, so that it is looked at each second.
+func (in *Input) Above() []Group {
+	out := in.parents()
+	for i := range in.Pods {
+		if p := &in.Pods[i]; in.Boxed(p) {
+			g := Group{Path: p.Path}
+			in.box(&g)
+			out = append(out, g)
+		}
+	}
+	return out
+}
 
 // parents are the cgroups above the pods: the box of BestEffort pods, and the protection of memory, which counts only as far as the parents
 // grant it.
@@ -559,16 +585,7 @@ func (in *Input) parents() []Group {
 		burstable.add("memory.min", bytes(burstableMin), why)
 		burstable.add("memory.low", bytes(burstableLow), why)
 	}
-	if in.Box.CPU >= 0 {
-		// The kernel refuses less than 1 ms a period.
-		best.add("cpu.max", fmt.Sprintf("%d %d", max(int64(in.Box.CPU)*quotaPeriod/1000, 1000), quotaPeriod), "what online leaves idle")
-	}
-	if in.Box.Max >= 0 {
-		best.add("memory.max", bytes(in.Box.Max), "memory box of reclaimed pods")
-	}
-	if in.Box.High >= 0 {
-		best.add("memory.high", bytes(in.Box.High), "memory box of reclaimed pods")
-	}
+	in.box(&best)
 	// io.cost is the whole machine's: its files are in the root of the tree alone.
 	machine := Group{}
 	for _, line := range in.Knobs.IOCostModel {

@@ -40,6 +40,11 @@ func Resources(list corev1.ResourceList) fleet.Resources {
 	return r
 }
 
+// PodLimits are the limits of a pod, counted as its requests are. A container without one counts as 0.
+func PodLimits(spec *corev1.PodSpec) corev1.ResourceList {
+	return helpers.PodLimits(&corev1.Pod{Spec: *spec}, helpers.PodResourcesOptions{})
+}
+
 // PodRequests is what the scheduler counts for a pod: containers, the largest init container, sidecars, overhead, pod-level requests.
 func PodRequests(spec *corev1.PodSpec) corev1.ResourceList {
 	return helpers.PodRequests(&corev1.Pod{Spec: *spec}, helpers.PodResourcesOptions{})
