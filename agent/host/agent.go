@@ -60,6 +60,8 @@ type Agent struct {
 	o        Options
 	cgroups  *Cgroups
 	topology *shape.Topology
+	// hardware is what the topology was read for.
+	hardware string
 	runtime  *Runtime
 	m        *Metrics
 	journal  *journal
@@ -122,6 +124,7 @@ func New(o Options) (*Agent, error) {
 	}
 	a := &Agent{o: o, m: NewMetrics(o.Registry), free: map[share.Errand]time.Time{}, classes: map[string]fleet.PodClass{}, guard: guard{done: make(chan evicted, 16), refused: eviction.NewMemory(), ledger: &chargeWriter{}}}
 	var err error
+	a.hardware = hardwareOf(o.Roots)
 	if a.topology, err = ReadTopology(o.Roots); err != nil {
 		return nil, err
 	}
@@ -142,14 +145,37 @@ func (a *Agent) Close() error {
 	return a.journal.close()
 }
 
-// Topology is the machine's.
+// readHardware reads the topology again where CPUs, cells, memory, huge pages or devices changed while the agent runs.
+func (a *Agent) readHardware() {
+	now := hardwareOf(a.o.Roots)
+	if now == a.hardware {
+		return
+	}
+	t, err := ReadTopology(a.o.Roots)
+	if err != nil {
+		a.o.Log.Warn("the hardware changed and cannot be read: the agent goes on with what it knows", "err", err)
+		return
+	}
+	a.o.Log.Info("the hardware changed", "cells", len(t.Cells), "cpus", t.AllCPUs().String())
+	a.hardware, a.topology = now, t
+}
+
+// Topology is the machine's, as it was at the last cycle.
 func (a *Agent) Topology() *shape.Topology { return a.topology }
 
 // open finds the cgroups; on a new machine the kubelet may be later than the agent.
-func (a *Agent) open() error {
-	c, err := OpenCgroups(a.o.Roots.Cgroup, a.o.CgroupParent)
+func (a *Agent) open(f *Facts) error {
+	var known []string
+	for i := range f.Pods {
+		known = append(known, f.Pods[i].UID)
+	}
+	c, err := OpenCgroups(a.o.Roots.Cgroup, a.o.CgroupParent, known...)
 	if err != nil {
 		return err
+	}
+	if a.cgroups != nil && a.cgroups.parents != c.parents {
+		a.o.Log.Warn("the pods are in another tree of cgroups now", "tree", c.parents.Pods, "before", a.cgroups.parents.Pods)
+		a.guard.parts, a.guard.shape = nil, nil // what was measured is of the other tree
 	}
 	a.cgroups = c
 	a.detected = Detect(a.o.Roots, c, len(a.o.Knobs.IOCostQoS) > 0)
@@ -190,13 +216,14 @@ var errNoFacts = errors.New("nothing is known of this node yet: the API server h
 func (a *Agent) Cycle(ctx context.Context, f *Facts, now time.Time) (*Outcome, error) {
 	begin := time.Now()
 	defer func() { a.m.cycles.Observe(time.Since(begin).Seconds()) }()
-	if err := a.open(); err != nil {
-		return nil, err
-	}
 	f, err := a.remember(f)
 	if err != nil {
 		return nil, err
 	}
+	if err := a.open(f); err != nil {
+		return nil, err
+	}
+	a.readHardware()
 	known := f.At
 	if at := a.contact.Load(); at > 0 {
 		known = time.Unix(0, at) // the watches say nothing of their own silence
@@ -218,16 +245,28 @@ func (a *Agent) Cycle(ctx context.Context, f *Facts, now time.Time) (*Outcome, e
 	}
 	out.Parcels = a.judge(f, in, strays, now)
 	a.dropCache(f, in, out.Parcels)
-	out.Pods = holdings(&out.Layout)
+	out.Pods = a.holdings(&out.Layout)
 	out.Problems = out.Layout.Problems
 	for i := range f.Pods {
 		for _, p := range f.Pods[i].Problems {
 			out.Problems = append(out.Problems, "pod "+f.Pods[i].FullName()+": "+p)
 		}
 	}
+	out.Problems = append(out.Problems, a.unseen(f, in)...)
 	out.Capabilities = append(a.conditions(), a.evictionsCondition(in, now))
 	a.show(out, in)
 	return out, nil
+}
+
+// unseen names pods that run and have no cgroup where the agent looks.
+func (a *Agent) unseen(f *Facts, in *shape.Input) []string {
+	var out []string
+	for i := range f.Pods { // the input begins with the pods of the facts
+		if p := &f.Pods[i]; p.Running && in.Pods[i].Path == "" {
+			out = append(out, fmt.Sprintf("pod %s runs, and no cgroup of it is below %s: it counts as being on all cells; to fix: set cgroupParent to the kubelet's cgroupRoot", p.FullName(), a.cgroups.parents.Pods))
+		}
+	}
+	return out
 }
 
 // classify puts the threads of reclaimed pods into their class of cache and bandwidth.
@@ -371,7 +410,7 @@ func (a *Agent) input(f *Facts, groups []PodGroup) (*shape.Input, []PodGroup) {
 
 // join adds what the cgroups say of a pod.
 func (a *Agent) join(p *shape.Pod, g *PodGroup) {
-	p.Path, p.Containers = g.Path, g.Containers
+	p.Path, p.Containers, p.Also = g.Path, g.Containers, g.Also
 	if text, ok := a.cgroups.Read(g.Path, "cpuset.cpus"); ok {
 		if held, err := shape.ParseSet(text); err == nil {
 			p.Held = held.Intersect(a.topology.AllCPUs())
@@ -419,9 +458,11 @@ func (a *Agent) judge(f *Facts, in *shape.Input, strays []PodGroup, now time.Tim
 			moving = moving.Union(shape.SetOf(entry.Cells...))
 		}
 	}
-	paths := map[string]string{}
+	paths := map[string][]string{}
 	for i := range in.Pods {
-		paths[in.Pods[i].UID] = in.Pods[i].Path
+		if p := &in.Pods[i]; p.Path != "" {
+			paths[p.UID] = append([]string{p.Path}, p.Also...)
+		}
 	}
 	resident := map[fleet.PodClass]map[int]fleet.Bytes{}
 	count := func(class fleet.PodClass, path string) {
@@ -439,11 +480,13 @@ func (a *Agent) judge(f *Facts, in *shape.Input, strays []PodGroup, now time.Tim
 	}
 	for i := range f.Pods {
 		p := &f.Pods[i]
-		path := paths[p.UID]
 		o := share.Occupant{Name: p.FullName(), Class: p.Class, Ask: p.Ask}
-		if path != "" {
-			o.Cells = a.confinedTo(path)
+		for _, path := range paths[p.UID] {
+			o.Cells = shape.SetOf(append(o.Cells, a.confinedTo(path)...)...)
 			count(p.Class, path)
+		}
+		if len(paths[p.UID]) == 0 && p.Running {
+			o.Cells = a.topology.AllCells() // it runs, and nothing says where
 		}
 		m.Occupants = append(m.Occupants, o)
 	}
@@ -520,8 +563,8 @@ func (a *Agent) reports(f *Facts, m *share.Machine, now time.Time) []v1alpha1.Pa
 	return out
 }
 
-// holdings are the pods that hold cells or cores of their own.
-func holdings(l *shape.Layout) []v1alpha1.PodHolding {
+// holdings are the pods that hold cells or cores of their own, with the cores that the kernel gives them.
+func (a *Agent) holdings(l *shape.Layout) []v1alpha1.PodHolding {
 	const most = 256
 	var out []v1alpha1.PodHolding
 	for i := range l.Holdings {
@@ -535,6 +578,9 @@ func holdings(l *shape.Layout) []v1alpha1.PodHolding {
 		}
 		if h.Own {
 			p.CPUs = h.CPUs.String()
+			if effective, _ := a.cgroups.Effective(h.Pod.Path); h.Pod.Path != "" && len(effective) > 0 {
+				p.CPUs = effective.String()
+			}
 		}
 		out = append(out, p)
 	}

@@ -228,7 +228,7 @@ func TestStateThatIsNotKept(t *testing.T) {
 func TestDrivers(t *testing.T) {
 	root := t.TempDir()
 	pod := "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podaa_bb.slice"
-	files(t, root, map[string]string{"cgroup.controllers": "cpu", "kubepods.slice/cgroup.controllers": "cpuset", pod + "/cri-containerd-c1.scope/cgroup.procs": "1", "kubepods.slice/kubepods-besteffort.slice/cgroup.procs": "",
+	files(t, root, map[string]string{"cgroup.controllers": "cpu", "kubepods.slice/cgroup.controllers": "cpuset", "kubepods.slice/cgroup.procs": "", pod + "/cri-containerd-c1.scope/cgroup.procs": "1", "kubepods.slice/kubepods-besteffort.slice/cgroup.procs": "",
 		"kubepods.slice/kubepods-podcc.slice/crio-c2.scope/cgroup.procs": "2"})
 	c, err := OpenCgroups(root, "")
 	if err != nil {
@@ -238,7 +238,12 @@ func TestDrivers(t *testing.T) {
 	if err != nil || len(pods) != 2 {
 		t.Fatalf("%+v, %v", pods, err)
 	}
-	for _, cap := range Detect(Roots{Cgroup: root}, c, false) {
+	kubelet := t.TempDir()
+	files(t, kubelet, map[string]string{"cpu_manager_state": `{"policyName":"none"}`, "memory_manager_state": `{"policyName":"None"}`})
+	for _, cap := range Detect(Roots{Cgroup: root, Kubelet: kubelet}, c, false) {
+		if cap.Type == CapCPUSets && !cap.OK {
+			t.Errorf("%+v", cap)
+		}
 		if cap.Type == CapCPUSets && cap.OK && !strings.Contains(cap.Message, "systemd") {
 			t.Errorf("the condition does not say what the driver means: %q", cap.Message)
 		}

@@ -127,21 +127,22 @@ func (c *Cgroups) writable() error {
 
 // staticManager reports a kubelet that writes cpusets itself: two writers would take turns for ever.
 func staticManager(r Roots, file, key string) error {
-	data, err := os.ReadFile(filepath.Join(r.Kubelet, file))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
+	path := filepath.Join(r.Kubelet, file)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) { // every kubelet writes it, whatever its policy
+		return named{"NotKubelets", fmt.Sprintf("there is no %s, so %s is not the kubelet's directory, and the agent does not know whether the kubelet writes cpusets; to fix: set kubeletRoot to the kubelet's root directory and mount it there", path, r.Kubelet)}
 	}
 	if err != nil {
-		return named{"Unreadable", fmt.Sprintf("the state of the kubelet's managers cannot be read: %v", err)}
+		return named{"Unreadable", fmt.Sprintf("the state of the kubelet's managers cannot be read: %v; to fix: mount the kubelet's directory at %s (kubeletRoot)", err, r.Kubelet)}
 	}
 	var state struct {
 		PolicyName string `json:"policyName"`
 	}
 	if err := json.Unmarshal(data, &state); err != nil {
-		return named{"Unreadable", fmt.Sprintf("%s: %v", filepath.Join(r.Kubelet, file), err)}
+		return named{"Unreadable", fmt.Sprintf("%s: %v", path, err)}
 	}
 	if p := strings.ToLower(state.PolicyName); p != "" && p != "none" {
-		return named{"KubeletManages", fmt.Sprintf("the kubelet's policy is %s, so it writes cpusets itself; to fix: set %s: none and remove %s", state.PolicyName, key, file)}
+		return named{"KubeletManages", fmt.Sprintf("the kubelet's policy is %s by %s, so it writes cpusets itself; to fix: set %s: none in the kubelet's configuration and remove the file", state.PolicyName, path, key)}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,34 +20,115 @@ import (
 type Cgroups struct {
 	root    string
 	systemd bool
+	// parents are those of the tree in which most of the known pods are; trees are all that were found, that one first.
 	parents shape.Parents
+	trees   []shape.Parents
 }
 
 // errNoKubepods says that the kubelet made no cgroups yet, or makes them elsewhere.
-var errNoKubepods = errors.New("no kubepods cgroup: the kubelet has not started a pod yet, or its cgroupRoot differs; to fix: set cgroupParent to the kubelet's cgroupRoot")
+var errNoKubepods = errors.New("no kubepods cgroup: the kubelet has not started yet, or its cgroupRoot is deep in the tree; to fix: set cgroupParent to the kubelet's cgroupRoot")
+
+// treeDepth is how deep below the root the kubelet's cgroups are looked for where they are not where the configuration says.
+const treeDepth = 3
 
 // OpenCgroups finds the kubelet's cgroups below the root; parent is the kubelet's cgroupRoot, mostly empty. It recognises the cgroupfs driver by
-// "kubepods", the systemd driver by "kubepods.slice".
-func OpenCgroups(root, parent string) (*Cgroups, error) {
+// "kubepods", the systemd driver by "kubepods.slice". A change of the driver leaves both: the tree is where the known pods are, by their UIDs. Where none
+// of them is below the parent, the tree is looked for elsewhere.
+func OpenCgroups(root, parent string, pods ...string) (*Cgroups, error) {
 	if _, err := os.Stat(filepath.Join(root, "cgroup.controllers")); err != nil {
 		return nil, fmt.Errorf("%s is no cgroup v2 mount: %w; to fix: boot with cgroup v2 and mount it into the agent's pod", root, err)
 	}
 	if !filepath.IsLocal(filepath.Join("x", parent)) {
 		return nil, fmt.Errorf("cgroupParent %q leads out of the tree", parent)
 	}
+	parent = strings.Trim(parent, "/")
+	known := map[string]bool{}
+	for _, uid := range pods {
+		known[uid] = true
+	}
 	c := &Cgroups{root: root}
-	plain := filepath.Join(parent, "kubepods")
-	if isDir(filepath.Join(root, plain)) {
-		c.parents = shape.Parents{Pods: plain, Burstable: plain + "/burstable", BestEffort: plain + "/besteffort"}
-		return c, nil
+	has := map[string]int{}
+	add := func(path string) {
+		if t := treeAt(path); !slices.Contains(c.trees, t) && isDir(filepath.Join(root, path)) {
+			c.trees = append(c.trees, t)
+			has[path] = c.count(t, known)
+		}
 	}
-	slice := filepath.Join(parent, "kubepods.slice")
-	if isDir(filepath.Join(root, slice)) {
-		c.systemd = true
-		c.parents = shape.Parents{Pods: slice, Burstable: slice + "/kubepods-burstable.slice", BestEffort: slice + "/kubepods-besteffort.slice"}
-		return c, nil
+	add(filepath.Join(parent, "kubepods"))
+	add(sliceOf(parent))
+	if sum(has) == 0 && (len(known) > 0 || len(c.trees) == 0) {
+		c.search("", treeDepth, add)
 	}
-	return nil, errNoKubepods
+	if len(c.trees) == 0 {
+		return nil, errNoKubepods
+	}
+	slices.SortStableFunc(c.trees, func(a, b shape.Parents) int { return cmp.Compare(has[b.Pods], has[a.Pods]) })
+	c.parents = c.trees[0]
+	c.systemd = strings.HasSuffix(c.parents.Pods, ".slice")
+	return c, nil
+}
+
+func sum(counts map[string]int) (n int) {
+	for _, k := range counts {
+		n += k
+	}
+	return n
+}
+
+// sliceOf is the slice of pods below a cgroupRoot: systemd names a slice by all that are above it, and a dash in a name is a step of its own.
+func sliceOf(parent string) string {
+	path, name := "", ""
+	for part := range strings.SplitSeq(filepath.Join(parent, "kubepods"), "/") {
+		if part == "" {
+			continue
+		}
+		if name != "" {
+			name += "-"
+		}
+		name += strings.ReplaceAll(part, "-", "_")
+		path = filepath.Join(path, name+".slice")
+	}
+	return path
+}
+
+// treeAt are the cgroups above the pods of a tree.
+func treeAt(pods string) shape.Parents {
+	if name, ok := strings.CutSuffix(filepath.Base(pods), ".slice"); ok {
+		return shape.Parents{Pods: pods, Burstable: pods + "/" + name + "-burstable.slice", BestEffort: pods + "/" + name + "-besteffort.slice"}
+	}
+	return shape.Parents{Pods: pods, Burstable: pods + "/burstable", BestEffort: pods + "/besteffort"}
+}
+
+// search calls found with what looks like the kubelet's cgroups.
+func (c *Cgroups) search(path string, depth int, found func(path string)) {
+	names, err := c.children(path)
+	if err != nil {
+		return // a cgroup that is going
+	}
+	for _, name := range names {
+		switch below := filepath.Join(path, name); {
+		case name == "kubepods" || name == "kubepods.slice" || strings.HasSuffix(name, "-kubepods.slice"):
+			found(below)
+		case depth > 1:
+			c.search(below, depth-1, found)
+		}
+	}
+}
+
+// count is how many of the known pods have a cgroup in a tree.
+func (c *Cgroups) count(t shape.Parents, known map[string]bool) (n int) {
+	for _, path := range []string{t.Pods, t.Burstable, t.BestEffort} {
+		names, err := c.children(path)
+		if err != nil {
+			continue
+		}
+		for _, name := range names {
+			if uid, ok := podUID(name); ok && known[uid] {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 func isDir(path string) bool {
@@ -62,33 +144,43 @@ type PodGroup struct {
 	UID, Path  string
 	QoS        shape.QoS
 	Containers []shape.Container
+	// Also are cgroups of the same pod in other trees: a change of the cgroup driver leaves them.
+	Also []string
 }
 
-// Pods lists the pods that have a cgroup, by path.
+// Pods lists the pods that have a cgroup, by tree and path.
 func (c *Cgroups) Pods() ([]PodGroup, error) {
 	var out []PodGroup
-	for _, level := range []struct {
-		path string
-		qos  shape.QoS
-	}{{c.parents.Pods, shape.Guaranteed}, {c.parents.Burstable, shape.Burstable}, {c.parents.BestEffort, shape.BestEffort}} {
-		names, err := c.children(level.path)
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range names {
-			uid, ok := podUID(name)
-			if !ok {
-				continue
-			}
-			g := PodGroup{UID: uid, Path: level.path + "/" + name, QoS: level.qos}
-			inside, err := c.children(g.Path)
+	at := map[string]int{}
+	for _, tree := range c.trees {
+		for _, level := range []struct {
+			path string
+			qos  shape.QoS
+		}{{tree.Pods, shape.Guaranteed}, {tree.Burstable, shape.Burstable}, {tree.BestEffort, shape.BestEffort}} {
+			names, err := c.children(level.path)
 			if err != nil {
 				return nil, err
 			}
-			for _, name := range inside {
-				g.Containers = append(g.Containers, shape.Container{ID: containerID(name), Path: g.Path + "/" + name})
+			for _, name := range names {
+				uid, ok := podUID(name)
+				if !ok {
+					continue
+				}
+				g := PodGroup{UID: uid, Path: level.path + "/" + name, QoS: level.qos}
+				if i, ok := at[uid]; ok {
+					out[i].Also = append(out[i].Also, g.Path)
+					continue
+				}
+				inside, err := c.children(g.Path)
+				if err != nil {
+					return nil, err
+				}
+				for _, name := range inside {
+					g.Containers = append(g.Containers, shape.Container{ID: containerID(name), Path: g.Path + "/" + name})
+				}
+				at[uid] = len(out)
+				out = append(out, g)
 			}
-			out = append(out, g)
 		}
 	}
 	return out, nil

@@ -91,7 +91,7 @@ func TestOneFailureStopsNoOther(t *testing.T) {
 // TestUnknownCellsAreAll: a cgroup of which the kernel does not say where it runs may be on any cell, and holds up every parcel.
 func TestUnknownCellsAreAll(t *testing.T) {
 	b := newBench(t)
-	if err := b.open(); err != nil {
+	if err := b.open(b.facts); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.confinedTo("kubepods/no-such-pod"); len(got) == 0 || len(got) != len(b.topology.AllCells()) {

@@ -82,7 +82,9 @@ type PodFacts struct {
 	Reclaimed fleet.Resources `json:"reclaimed"`
 	Priority  int32           `json:"priority"`
 	Deleting  bool            `json:"deleting,omitempty"`
-	Started   time.Time       `json:"started"`
+	// Running says that the kubelet reports a container that runs.
+	Running bool      `json:"running,omitempty"`
+	Started time.Time `json:"started"`
 	// Notice is the checkpoint notice, Ack and Heartbeat what the pod answered.
 	Notice    string `json:"notice,omitempty"`
 	Ack       string `json:"ack,omitempty"`
@@ -138,6 +140,7 @@ func newPodFacts(p *corev1.Pod) PodFacts {
 	}
 	for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
 		for i := range list {
+			f.Running = f.Running || list[i].State.Running != nil
 			if _, id, ok := strings.Cut(list[i].ContainerID, "://"); ok {
 				f.Containers[id] = list[i].Name
 			}

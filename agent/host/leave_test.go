@@ -131,7 +131,7 @@ func (b *bench) journalled(t *testing.T, path, file string) string {
 // TestLiftIsOfOwnLimits: what the configuration or the journal has is lifted, also of a journal that was turned over; the kubelet's own limits stay.
 func TestLiftIsOfOwnLimits(t *testing.T) {
 	b := newBench(t, func(o *Options) { o.Knobs.Protect, o.Overlap = false, OverlapOptions{Quota: true} })
-	if err := b.open(); err != nil {
+	if err := b.open(b.facts); err != nil {
 		t.Fatal(err)
 	}
 	const best = "kubepods/besteffort"

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/springtide/springtide/agent/shape"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 )
@@ -157,7 +158,7 @@ func (a *Agent) Run(ctx context.Context, c *Cluster) error {
 		// Without facts nothing was ever read of the API server, so there is nothing to report on. A cycle that failed reports nothing: the Lease
 		// must not say that the machine is confined.
 		if out != nil && facts != nil && !a.o.DryRun {
-			r.give(report{facts, out, a.guard.advice.Offer, now})
+			r.give(report{facts, out, a.guard.advice.Offer, a.topology, now})
 		}
 		again := a.marginEnds(now)
 		for due := false; !due; {
@@ -215,7 +216,9 @@ type report struct {
 	facts *Facts
 	out   *Outcome
 	offer fleet.Resources
-	now   time.Time
+	// topology is replaced, and never changed, when the hardware changes.
+	topology *shape.Topology
+	now      time.Time
 }
 
 // reporter writes reports to the API server, the newest only.
@@ -225,8 +228,10 @@ type reporter struct {
 	work chan report
 	wake func()
 
-	lease        *coordinationv1.Lease
-	renewed      time.Time
+	lease   *coordinationv1.Lease
+	renewed time.Time
+	// topology is what was tried to be written last.
+	topology     *shape.Topology
 	topologyDone bool
 	topologyAt   time.Time
 }
@@ -271,13 +276,16 @@ func (r *reporter) write(ctx context.Context, x report) {
 			a.contact.Store(x.now.UnixNano())
 		}
 	}
-	// The topology is compared once in a while, since nothing but the hardware and another exporter changes it.
+	// The topology is written when the hardware changed, and compared once in a while, since another exporter may write it.
 	// After a failure, as where its definition is not installed, a minute passes before the next try.
 	since := x.now.Sub(r.topologyAt)
+	if x.topology != r.topology {
+		since = topologyEvery + 1
+	}
 	if a.o.Topology == TopologyWrite && (since > topologyEvery || !r.topologyDone && since > topologyRetry) {
-		wrote, err := writeTopology(ctx, c.Dynamic, TopologyObject(a.o.Node, types.UID(x.facts.Node.UID), a.topology))
+		wrote, err := writeTopology(ctx, c.Dynamic, TopologyObject(a.o.Node, types.UID(x.facts.Node.UID), x.topology))
 		counted("NodeResourceTopology", wrote, err)
-		r.topologyDone, r.topologyAt = err == nil, x.now
+		r.topologyDone, r.topologyAt, r.topology = err == nil, x.now, x.topology
 	}
 	if x.facts.Share != nil {
 		wrote, err := c.reportShare(ctx, x.facts.Share, x.out, x.now)

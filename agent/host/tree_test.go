@@ -119,6 +119,7 @@ func newBench(t testing.TB, change ...func(*Options)) *bench {
 	}
 	twoSockets.sys(t, b.roots.Sys)
 	files(t, b.roots.Proc, map[string]string{"meminfo": "MemTotal: 67108864 kB\nMemFree: 33554432 kB\nMemAvailable: 50331648 kB"})
+	files(t, b.roots.Kubelet, map[string]string{"cpu_manager_state": `{"policyName":"none"}`, "memory_manager_state": `{"policyName":"None"}`})
 	b.group("")
 	for _, p := range []string{"kubepods", "kubepods/burstable", "kubepods/besteffort"} {
 		b.group(p)

@@ -36,6 +36,8 @@ type Pod struct {
 	// Path is the pod's cgroup below the root; empty while there is none.
 	Path       string
 	Containers []Container
+	// Also are other cgroups of the pod, which a change of the kubelet's cgroup driver left.
+	Also []string
 	// Held are the CPUs that the pod has now; empty where nothing confines it. A dedicated pod keeps them.
 	Held Set
 }
