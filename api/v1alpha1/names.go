@@ -22,7 +22,8 @@ const (
 	LabelStable = "springtide.dev/stable"
 	// LabelTenant is "true" on namespaces whose pods the policy of deploy/base/offline sends to offline machines.
 	LabelTenant = "springtide.dev/offline-tenant"
-	// LabelPool names the home pool of pods and fillers of ours.
+	// LabelPool names the pool of a pod: the bundled scheduler places it on what that pool holds, at home or borrowed. A pod without it may use what any
+	// pool of its side holds. Loans and fillers carry it, too.
 	LabelPool = "springtide.dev/pool"
 	// LabelComponent marks Springtide's own pods; its value "filler" marks the pods that hold room.
 	LabelComponent = "springtide.dev/component"

@@ -302,7 +302,8 @@ func (c *core) describe(p *pod, o *corev1.Pod) {
 	p.pinned = pinnedTo(o)
 	p.shape = shapeOf(o, &p.request, c.claims.claimantOf(o))
 	if c.isFiller(o) {
-		p.shape.Side = fleet.Online // it tolerates all marks, and holds what online keeps
+		// It tolerates all marks, and holds what online keeps. The pool that it names is that of its machine.
+		p.shape.Side, p.shape.Holder = fleet.Online, ""
 	}
 	p.shape.Daemon = c.isDaemon(o, p.pinned)
 	p.devices, p.judged = c.devices.ask(&p.request, &p.shape), judgement{}
@@ -497,7 +498,7 @@ func (c *core) count(p *pod, times int64) {
 	}
 	c.queue.SetShare(p.tenant, c.tenants.use(p.tenant, p.request.amount(), times))
 	if times < 0 {
-		c.tenants.wake[p.tenant] = true
+		c.tenants.wakeTree(p.tenant)
 	}
 }
 
@@ -507,20 +508,23 @@ func (c *core) admitMore() bool {
 	if len(c.tenants.wake) == 0 {
 		return false
 	}
-	for tenant := range c.tenants.wake {
-		more := amount{}
+	more := map[string]amount{} // by quota
+	for _, tenant := range c.tenants.woken() {
+		above := c.tenants.chain(tenant)
 		c.queue.WakeIf(c.tenants.class(tenant), func(i queue.Item) bool {
 			p := c.pods[types.UID(i.Key)]
 			if p == nil {
 				return true
 			}
-			next := more
-			next.add(p.request.amount(), 1)
-			if !c.tenants.admits(tenant, next) {
+			if c.tenants.refuses(tenant, p.request.amount(), more) != "" {
 				return false
 			}
 			if !c.queue.HasParked(i.Class) { // else it will wait with its class for room, and leave the quota to others
-				more = next
+				for _, name := range above {
+					sum := more[name]
+					sum.add(p.request.amount(), 1)
+					more[name] = sum
+				}
 			}
 			return true
 		})

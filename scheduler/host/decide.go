@@ -37,9 +37,9 @@ func (c *core) decide(ctx context.Context, item queue.Item) string {
 		c.queue.Remove(item.Key)
 		return resultError
 	}
-	if !c.tenants.admits(p.tenant, p.request.amount()) {
+	if by := c.tenants.refuses(p.tenant, p.request.amount(), nil); by != "" {
 		c.queue.Park(p.key, c.tenants.class(p.tenant))
-		c.tell(p, "the quota "+p.tenant+" is used up: guarantee and borrowing limit do not hold the pod")
+		c.tell(p, usedUp(p.tenant, by, "pod"))
 		return resultWaits
 	}
 	if c.wide.wait(c, p) {
@@ -206,7 +206,7 @@ func (c *core) park(p *pod, message string) {
 	c.queue.Park(p.key, queue.Class(p.class))
 	c.tell(p, message)
 	if p.tenant != "" {
-		c.tenants.wake[p.tenant] = true // what the quota would have given this pod, it may give another one
+		c.tenants.wakeTree(p.tenant) // what the quota would have given this pod, it may give another one
 	}
 }
 

@@ -106,7 +106,7 @@ func shapeOf(p *corev1.Pod, r *request, claimant string) place.Shape {
 	policy, exclusive := topologyOf(p)
 	s := place.Shape{
 		Requests: r.resources, Side: sideOf(p), Cells: policy, Exclusive: exclusive, Claimant: claimant, Needs: needsOf(p, r),
-		Guaranteed: p.Status.QOSClass == corev1.PodQOSGuaranteed,
+		Guaranteed: p.Status.QOSClass == corev1.PodQOSGuaranteed, Holder: fleet.PoolID(p.Labels[v1alpha1.LabelPool]),
 	}
 	s.Requests.Pods = 0
 	var nics int64

@@ -319,10 +319,11 @@ func (g *gangs) decide(ctx context.Context, c *core, x *gang) string {
 			return g.placed(c, x, placed)
 		}
 	}
-	if tenant, all := chosen[0].tenant, amountOfAll(chosen); !c.tenants.admits(tenant, all) {
+	tenant := chosen[0].tenant
+	if by := c.tenants.refuses(tenant, amountOfAll(chosen), nil); by != "" {
 		c.queue.Park(x.key, c.tenants.class(tenant))
 		for _, w := range waiting {
-			c.tell(w, "the quota "+tenant+" is used up: guarantee and borrowing limit do not hold the gang")
+			c.tell(w, usedUp(tenant, by, "gang"))
 		}
 		return resultWaits
 	}
@@ -357,7 +358,7 @@ func (g *gangs) decide(ctx context.Context, c *core, x *gang) string {
 func (g *gangs) placeMost(ctx context.Context, c *core, x *gang, waiting []*pod) []*pod {
 	for n := len(waiting); n > 0; n-- {
 		some := slices.Clone(waiting[:n])
-		if !c.tenants.admits(some[0].tenant, amountOfAll(some)) {
+		if c.tenants.refuses(some[0].tenant, amountOfAll(some), nil) != "" {
 			continue
 		}
 		if placed, _ := g.place(ctx, c, x, some); placed != nil {

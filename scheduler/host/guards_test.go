@@ -130,6 +130,35 @@ func TestQuotaIsRaised(t *testing.T) {
 	}
 }
 
+// TestQuotaAboveHoldsBack: what a sister uses of the group's limit holds a pod back, with the group's name, and the sister's pod that ends wakes it.
+func TestQuotaAboveHoldsBack(t *testing.T) {
+	p := newPlay(t)
+	for _, team := range []string{"a", "b"} {
+		p.c.setNamespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: map[string]string{"a": "default", "b": "other"}[team], Labels: map[string]string{"team": team}}})
+	}
+	for _, q := range []*v1alpha1.CapacityQuota{family("top", "", 4, 0), family("a", "top", 2, 2), family("b", "top", 2, 2)} {
+		p.c.tenants.setQuota(q)
+	}
+	p.c.tenantsChanged()
+	p.node("a", "16")
+	sister := p.pod("sister", "3", func(o *corev1.Pod) { o.Namespace = "other" })
+	p.settle()
+	if got := p.take(); got["sister"] != "a" {
+		t.Fatalf("bound %v", got)
+	}
+	sister = p.bound(sister, "a")
+	waits := p.pod("waits", "2")
+	p.settle()
+	if got, why := p.take(), p.said[waits.UID]; len(got) != 0 || why != "the quota top, above a, is used up: its guarantee and borrowing limit bound all below it and do not hold the pod" {
+		t.Fatalf("bound %v beyond the quota above, with the message %q", got, why)
+	}
+	p.c.podGone(sister.UID)
+	p.settle()
+	if got := p.take(); got["waits"] != "a" {
+		t.Errorf("the quota above is free again and %v was bound", got)
+	}
+}
+
 // TestOneRoot: a pod that asks for a GPU and a NIC on one PCIe root gets a node that has them there, and no node whose roots are unknown.
 func TestOneRoot(t *testing.T) {
 	p := newPlay(t)

@@ -88,6 +88,54 @@ func TestWhatCameHomeIsOpen(t *testing.T) {
 	}
 }
 
+// TestPodsOfAPool: a pod that names a pool lands on what that pool holds, at home or borrowed, and on nothing else; a pod that names none lands on what its side
+// holds.
+func TestPodsOfAPool(t *testing.T) {
+	of := func(pool string) func(*corev1.Pod) {
+		return func(o *corev1.Pod) {
+			if pool != "" {
+				o.Labels = map[string]string{v1alpha1.LabelPool: pool}
+			}
+		}
+	}
+	home := func(pool string) func(*corev1.Node) {
+		return func(n *corev1.Node) { n.Labels = map[string]string{"home": pool} }
+	}
+	for _, c := range []struct {
+		name    string
+		home    string
+		parcels []v1alpha1.ShareParcel
+		offline bool
+		want    map[string]bool // by the pool that a pod names
+	}{
+		{"lent to b", "web", []v1alpha1.ShareParcel{entry("l", "b", "", 0, 1)}, true, map[string]bool{"": true, "b": true, "c": false, "web": false}},
+		{"the socket that is lent to b", "web", []v1alpha1.ShareParcel{entry("l", "b", "", 1)}, true, map[string]bool{"": true, "b": true, "c": false}},
+		{"the socket that came home", "web", []v1alpha1.ShareParcel{entry("k", "web", "", 0), entry("l", "b", "", 1)}, false, map[string]bool{"": true, "web": true, "shop": false, "gone": false}},
+		{"a machine of b at home", "b", nil, true, map[string]bool{"": true, "b": true, "c": false}},
+		{"a machine of b that web borrows", "b", []v1alpha1.ShareParcel{entry("l", "web", "", 0, 1)}, false, map[string]bool{"": true, "web": true, "shop": false, "b": false}},
+		{"a machine of web at home", "web", nil, false, map[string]bool{"": true, "web": true, "shop": false, "b": false}},
+	} {
+		for pool, want := range c.want {
+			p := newPlay(t)
+			for name, class := range map[string]fleet.Class{"web": fleet.Online, "shop": fleet.Online, "b": fleet.Offline, "c": fleet.Offline} {
+				p.c.setPool(name, &poolFacts{name: name, class: class, selector: labels.SelectorFromSet(labels.Set{"home": name}), scheduler: v1alpha1.SchedulerName})
+			}
+			p.c.setInside("a", sockets())
+			p.c.setShare("a", share("a", 1, c.parcels...))
+			p.node("a", "8", home(c.home))
+			edits := []func(*corev1.Pod){of(pool)}
+			if c.offline {
+				edits = append(edits, offline)
+			}
+			p.pod("x", "3", edits...)
+			p.settle()
+			if got := p.take()["x"] == "a"; got != want {
+				t.Errorf("%s, a pod of pool %q: bound %t, want %t; it says %q", c.name, pool, got, want, p.said["pod-x"])
+			}
+		}
+	}
+}
+
 // TestClaimOfWhatCameHome: the room of a parcel that came home for a service is kept for it also while its loan is in the share; the rest of the machine is open to
 // every online pod.
 func TestClaimOfWhatCameHome(t *testing.T) {
