@@ -1,6 +1,9 @@
 package judge
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Side is whose work a pod is.
 type Side string
@@ -130,6 +133,7 @@ type Service struct {
 // Deployment is the target of a service.
 type Deployment struct {
 	Ref
+	UID      string
 	Replicas int
 
 	changed time.Time // when its size was seen to change
@@ -181,10 +185,18 @@ type Whole struct {
 // Truth is what the world knows at the time of a step.
 type Truth struct {
 	At time.Time `json:"at"`
-	// Down names what was taken down on purpose and is not back yet: apiserver, prometheus, controller.
+	// Down names what was taken down on purpose and is not back yet: apiserver, etcd, prometheus, controller.
 	Down []string `json:"down,omitempty"`
 	// Services are those that the world plays.
 	Services []TrueService `json:"services"`
+}
+
+// Leaderless reports whether no controller can lead: it is down itself, or it cannot renew its lease.
+func (t *Truth) Leaderless() bool { return t.Stalled() || slices.Contains(t.Down, "controller") }
+
+// Stalled reports whether the API server answers nothing.
+func (t *Truth) Stalled() bool {
+	return slices.Contains(t.Down, "apiserver") || slices.Contains(t.Down, "etcd")
 }
 
 // TrueService is the true load of a service, as the replicas that carry it within its service level.

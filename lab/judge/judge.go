@@ -22,6 +22,9 @@ type Judge struct {
 	steps int
 	still bool          // spans stood still at the last step
 	seen  time.Duration // time that was judged
+	// lit is the last step at which the judge saw the cluster, paced the last one at which nothing was down either, nor at the step before. What is seen
+	// now happened at any time since lit. What is seen in time was decided at any time since paced: while something is down, the lab waits for no process.
+	lit, paced time.Time
 
 	nodes       map[string]*Node
 	pods        map[string]*Pod // by UID
@@ -41,7 +44,8 @@ type Judge struct {
 	warned map[Ref][]warning
 	audits map[string]bool // IDs of the requests since the last step
 	asked  []Request
-	drains []Loan // loans that began to drain since the last step, as they were then
+	drains []Loan   // loans that began to drain since the last step, as they were then
+	later  []func() // what else was seen since, and needs the newest state of other kinds to be judged
 
 	refusals map[refusal]*refused
 	needs    map[Ref]*need
@@ -135,7 +139,7 @@ func (j *Judge) gone(object any) {
 		delete(j.pods, o.UID)
 		delete(j.left, o.UID)
 	case *Loan:
-		j.lostLoan(o)
+		j.lostLoan(o, true)
 	case *Share:
 		delete(j.shares, o.Node)
 	case *Pool:
@@ -150,7 +154,7 @@ func (j *Judge) gone(object any) {
 	}
 }
 
-// whole takes a new list over. Objects that it lacks went between two looks.
+// whole takes a new list over. Objects that it lacks went between two looks, also where another one has the name by now.
 func (j *Judge) whole(w Whole) {
 	there := map[string]bool{}
 	for _, o := range w.Objects {
@@ -183,6 +187,10 @@ func (j *Judge) whole(w Whole) {
 		}
 	}
 	for _, o := range lost {
+		if l, ok := o.(*Loan); ok {
+			j.lostLoan(l, false)
+			continue
+		}
 		j.gone(o)
 	}
 	for _, o := range w.Objects {
@@ -190,11 +198,11 @@ func (j *Judge) whole(w Whole) {
 	}
 }
 
-// identity tells objects of one kind apart.
+// identity tells objects of one kind apart: by UID where a rule compares an object with what it was before.
 func identity(object any) string {
 	switch o := object.(type) {
 	case *Node:
-		return o.Name
+		return o.UID
 	case *Pod:
 		return o.UID
 	case *Loan:
@@ -206,7 +214,7 @@ func identity(object any) string {
 	case *Service:
 		return o.String()
 	case *Deployment:
-		return o.String()
+		return o.UID
 	case *Topology:
 		return o.Node
 	}
@@ -228,6 +236,16 @@ func (j *Judge) Step(l *Look) {
 	still := l.Blind || len(l.Down) > 0
 	if j.steps == 0 || still || j.still || passed > longest {
 		passed = 0 // no duty could be done, or none was seen: spans stand still
+	}
+	if l.Blind || j.steps > 0 && !j.sighted() {
+		// Of requests that were made while nothing was seen, it is not known what stood then.
+		j.asked, j.drains = nil, nil
+	}
+	if !l.Blind {
+		j.lit = l.At
+	}
+	if !still && !j.still {
+		j.paced = l.At
 	}
 	j.still = still
 	j.now = l.At
@@ -258,10 +276,13 @@ func (j *Judge) notice(l *Look) {
 			break
 		}
 	}
-	if slices.Contains(l.Down, "controller") || slices.Contains(l.Down, "apiserver") {
+	if l.Leaderless() {
 		j.changes = nil
 	}
 }
+
+// sighted reports whether the judge has seen all that happened until now. After a gap, an object's last state may be long past.
+func (j *Judge) sighted() bool { return j.lit.Equal(j.now) }
 
 // forget drops what no rule asks for any more, so that a day needs as much memory as an hour.
 func (j *Judge) forget() {

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -90,6 +91,15 @@ func (s *stage) lentNode(name string) *Node {
 
 func (s *stage) web(name, node string) *Pod {
 	return &Pod{Ref: Ref{"shop", name}, UID: "uid-" + name, Node: node, Side: Online, Owner: Ref{"shop", "web"}, Request: Amount{"cpu": 8000, "memory": 24 << 30, "pods": 1}, Ready: node != ""}
+}
+
+// replicas has the service run with so many ready pods.
+func (s *stage) replicas(n int) {
+	d := s.j.deployments[Ref{"shop", "web"}].Replicas
+	s.see(&Deployment{Ref: Ref{"shop", "web"}, Replicas: n})
+	for i := d; i < n; i++ {
+		s.see(s.web(fmt.Sprintf("web-%d", i+1), "n1"))
+	}
 }
 
 func (s *stage) work(name, node string) *Pod {
@@ -218,6 +228,25 @@ func TestAGoodDayHasNoFindings(t *testing.T) {
 			s.needs = 4
 			s.pass(4 * time.Minute)
 			s.see(&Deployment{Ref: Ref{"shop", "web"}, Replicas: 4}, s.web("web-3", "n1"), s.web("web-4", "n1"))
+			s.pass(10 * time.Minute)
+		},
+		"a load doubles every quarter of an hour and the service follows four minutes later": func(s *stage) {
+			var past []float64
+			s.during(time.Hour, func() {
+				s.needs *= math.Pow(2, float64(step)/float64(15*time.Minute))
+				if past = append(past, s.needs); len(past) > 16 {
+					s.replicas(int(math.Ceil(past[len(past)-17])))
+				}
+			})
+		},
+		"a load that doubled in an outage is followed after it": func(s *stage) {
+			s.look.Down = []string{"apiserver"}
+			s.pass(10 * time.Minute)
+			s.needs = 3
+			s.pass(10 * time.Minute)
+			s.look.Down = nil
+			s.pass(4 * time.Minute)
+			s.replicas(3)
 			s.pass(10 * time.Minute)
 		},
 		"what waits during an outage is nobody's fault": func(s *stage) {
@@ -535,6 +564,32 @@ var faults = []planted{
 	{ruleNeed, "a load that rises slowly", func(s *stage) {
 		s.during(time.Hour, func() { s.needs += .01 })
 	}, "shop/web"},
+	{ruleNeed, "a load that grows by a quarter every five minutes", func(s *stage) {
+		s.during(time.Hour, func() { s.needs *= math.Pow(leap*1.01, float64(step)/float64(leapSpan)) })
+	}, "shop/web"},
+	{ruleNeed, "a service that follows such a load too late", func(s *stage) {
+		grown := s.needs
+		s.during(time.Hour, func() {
+			s.needs *= math.Pow(1.3, float64(step)/float64(leapSpan))
+			if s.needs > grown*2.2 { // it doubled ten minutes ago
+				grown = s.needs / 2.2
+				s.replicas(int(math.Ceil(grown)))
+			}
+		})
+	}, "shop/web"},
+	{ruleNeed, "a leap that is followed half of the way", func(s *stage) {
+		s.pass(10 * time.Minute)
+		s.needs = 6
+		s.pass(2 * time.Minute)
+		s.replicas(5)
+		s.pass(5 * time.Minute)
+	}, "shop/web"},
+	{ruleNeed, "a service that does not follow after an outage", func(s *stage) {
+		s.look.Down = []string{"prometheus"}
+		s.pass(30 * time.Minute)
+		s.needs, s.look.Down = 3, nil
+		s.pass(10 * time.Minute)
+	}, "shop/web"},
 	{ruleNeed, "pods that are not ready", func(s *stage) {
 		p := s.web("web-2", "n1")
 		p.Ready = false
@@ -660,6 +715,19 @@ func (p *Pod) told(n Notice) *Pod {
 	return p
 }
 
+// finds fails the test when a planted fault was not found by its rule at its object.
+func (s *stage) finds(f planted) {
+	s.t.Helper()
+	var found bool
+	for _, x := range s.j.Report().Findings {
+		s.t.Log(x)
+		found = found || x.Rule == f.rule && strings.Contains(x.Object, f.object)
+	}
+	if !found {
+		s.t.Errorf("rule %s did not find it at %q", f.rule, f.object)
+	}
+}
+
 // TestPlantedFaultsAreFound plays at least three faults for each rule; each is found by its rule, at its object.
 func TestPlantedFaultsAreFound(t *testing.T) {
 	count := map[string]int{}
@@ -672,14 +740,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 				t.Fatalf("the stage itself breaks %v", got)
 			}
 			f.play(s)
-			var found bool
-			for _, x := range s.j.Report().Findings {
-				t.Log(x)
-				found = found || x.Rule == f.rule && strings.Contains(x.Object, f.object)
-			}
-			if !found {
-				t.Errorf("rule %s did not find it at %q", f.rule, f.object)
-			}
+			s.finds(f)
 		})
 	}
 	for _, r := range rules {

@@ -8,7 +8,7 @@ import (
 // kept counts everything that the judge keeps.
 func (j *Judge) kept() int {
 	n := len(j.nodes) + len(j.pods) + len(j.loans) + len(j.shares) + len(j.services) + len(j.deployments) + len(j.changes) + len(j.buried) + len(j.left) +
-		len(j.phased) + len(j.audits) + len(j.asked) + len(j.drains) + len(j.held)
+		len(j.phased) + len(j.audits) + len(j.asked) + len(j.drains) + len(j.later) + len(j.held)
 	for _, all := range j.warned {
 		n += len(all)
 	}
@@ -16,7 +16,7 @@ func (j *Judge) kept() int {
 		n += len(r.times)
 	}
 	for _, v := range j.needs {
-		n += len(v.at) + len(v.value)
+		n += len(v.at) + len(v.value) + len(v.level)
 	}
 	for _, all := range j.findings {
 		n += len(all)

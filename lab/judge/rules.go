@@ -51,8 +51,8 @@ const (
 	stampSlack  = time.Second
 	// calm is how long no online pod waited when notices are given in full.
 	calm = 2 * time.Minute
-	// leapSpan and leap say what comes too fast for anybody: the load grew by a quarter within the time that a replica takes to be asked for, placed
-	// and ready. The service is given as long again to follow.
+	// leapSpan and leap say what comes too fast for any scaler: the load grew by a quarter within the time that a replica takes to be asked for, placed
+	// and ready. For that long the service carries what the load was before; also after an outage it has as long to follow.
 	leapSpan = 5 * time.Minute
 	leap     = 1.25
 	// leaderChanges in ten minutes without a kill are no election.
@@ -62,7 +62,7 @@ const (
 )
 
 var rules = []rule{
-	{rulePhase, "A loan goes from phase to phase as documented, its epoch never falls, and it is deleted only once it is Returned or Cancelled, or its node is gone. Lent and Noticed end in Returned only when the node's UID is gone. A loan that is made again for a parcel that its borrower uses begins Noticed.", nil},
+	{rulePhase, "A loan goes from phase to phase as documented, its epoch never falls, and it is deleted only once it is Returned or Cancelled, or its node is gone. Lent and Noticed end in Returned only when the node's UID is gone. A loan that is made again for a parcel that its borrower uses begins Noticed.", (*Judge).lookLater},
 	{ruleNotice, "A recall leaves the borrower the notice of its pool; 15 s at least where online pods waited within the last 2 minutes. An announced deadline moves earlier only then, and by no more. Evictions begin after the deadline, or once each pod on the parcel acknowledged.", (*Judge).lookNotices},
 	{ruleEviction, "The controller evicts no online pod, and an offline pod only for a loan of its machine whose deadline is over, or which the pod acknowledged; without a loan only after a notice of its own.", (*Judge).lookEvictions},
 	{ruleCell, "No cell has two holders: not in a NodeShare, not in two loans that have not ended, and not by the pods that are bound to it, for longer than 15 s.", (*Judge).lookCells},
@@ -70,7 +70,7 @@ var rules = []rule{
 	{rulePair, "No taint, label, parcel, loan or notice stays without its counterpart for longer than 3 minutes.", (*Judge).lookPairs},
 	{ruleWait, "No online pod waits for longer than 60 s while a machine of its pool, all of it at home, has room for it.", (*Judge).lookWaits},
 	{ruleSource, "Once the source of the metrics was away, or had no sample of the last minutes, for 5 minutes, no service is scaled in and nothing is lent to offline.", nil},
-	{ruleNeed, "No service has for longer than 60 s fewer ready replicas than its true load needs, unless the load grew by a quarter within 5 minutes; the service then has 5 minutes to follow. A service at its own maximum is its owner's.", (*Judge).lookNeeds},
+	{ruleNeed, "No service has for longer than 60 s fewer ready replicas than its true load needs. Where the load grew by a quarter within 5 minutes, it carries the least that the load needed in these 5 minutes. After an outage it has 5 minutes to follow. A service at its own maximum is its owner's.", (*Judge).lookNeeds},
 	{ruleStuck, "Nothing is stuck: a loan leaves Emptying within 65 min, Noticed within 3 min of its deadline, Draining within 20 min, Fenced within 30 min, and is deleted 15 min after its end; a pod ends 5 min after its grace; a target follows a service that wants more within 5 min, or a condition says why not; one controller leads.", (*Judge).lookStuck},
 	{ruleTold, "A refusal is reported: of an eviction that is refused for longer than 60 s by the loan's condition Forced, by its reason or by a warning that names it; of any other request of ours that is refused 10 times in 10 minutes by a warning or a condition of its object.", (*Judge).lookTold},
 }
@@ -135,15 +135,32 @@ func (j *Judge) seeLoan(l *Loan) {
 		}
 		j.saw(rulePhase, 1)
 		switch {
-		case from == "" && to == "Noticed" && j.inUse(l):
+		case from == "" && to == "Noticed":
 			// The loan of this parcel was lost, and is made again: the borrower has its notice all the same.
+			j.later = append(j.later, func() {
+				if !j.inUse(l) {
+					j.find(rulePhase, l.Name, j.now, "began Noticed, and its borrower does not use node %s", l.Node)
+				}
+			})
 		case !slices.Contains(phases[from], to):
 			j.find(rulePhase, l.Name, j.now, "went from %s to %s", named(from), to)
-		case to == "Returned" && (from == "Lent" || from == "Noticed") && j.nodeStands(l):
-			j.find(rulePhase, l.Name, j.now, "went from %s to Returned though node %s is still there: the parcel was never reported clean", from, l.Node)
+		case to == "Returned" && (from == "Lent" || from == "Noticed"):
+			j.later = append(j.later, func() {
+				if j.nodeStands(l) {
+					j.find(rulePhase, l.Name, j.now, "went from %s to Returned though node %s is still there: the parcel was never reported clean", from, l.Node)
+				}
+			})
 		}
 	}
 	j.seeRecall(was, l)
+}
+
+// lookLater judges what was put off until the newest state of every kind is known.
+func (j *Judge) lookLater(*Look) {
+	for _, judge := range j.later {
+		judge()
+	}
+	j.later = nil
 }
 
 // inUse reports whether the borrower of a loan has its parcel: by the NodeShare, or by a pod that is there.
@@ -165,8 +182,8 @@ func (j *Judge) inUse(l *Loan) bool {
 
 func named(phase string) string { return or(phase, "no phase") }
 
-// lostLoan judges the end of a loan's object.
-func (j *Judge) lostLoan(o *Loan) {
+// lostLoan judges the end of a loan's object. One that only a new list shows to be gone may have ended before: rule pair judges what it left.
+func (j *Judge) lostLoan(o *Loan, watched bool) {
 	l := j.loans[o.UID]
 	if l == nil {
 		return
@@ -176,8 +193,12 @@ func (j *Judge) lostLoan(o *Loan) {
 		l = o
 	}
 	j.saw(rulePhase, 1)
-	if !l.ended() && j.nodeStands(l) {
-		j.find(rulePhase, l.Name, j.now, "was deleted in phase %s", named(l.Phase))
+	if watched && !l.ended() {
+		j.later = append(j.later, func() {
+			if j.nodeStands(l) {
+				j.find(rulePhase, l.Name, j.now, "was deleted in phase %s", named(l.Phase))
+			}
+		})
 	}
 	delete(j.loans, o.UID)
 	delete(j.phased, o.UID)
@@ -194,12 +215,12 @@ func (j *Judge) beganLoan(l *Loan) {
 	}
 }
 
-// away is how long the source has been away.
+// away is how long the source had been away at least, when what is seen now happened.
 func (j *Judge) away() time.Duration {
 	if j.dark.IsZero() {
 		return 0
 	}
-	return j.now.Sub(j.dark)
+	return max(0, j.lit.Sub(j.dark))
 }
 
 // seeDeployment judges a scale-in.

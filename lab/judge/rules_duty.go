@@ -9,19 +9,33 @@ import (
 type need struct {
 	at    []time.Time
 	value []float64
-	// leapt is until when the service may be behind: its load grew faster than anybody can follow.
-	leapt time.Time
+	level []float64 // over the minute before each step: single steps scatter by a few percent
+	// behind is until when the service may lag after an outage, in which it could not follow.
+	behind time.Time
 }
 
-// minute is what the load needed over the last minute. Single steps scatter by a few percent.
-func (n *need) minute(now time.Time) float64 {
-	sum, k := 0.0, 0
+// add notes what the load needs now, and forgets what is older than a leap.
+func (n *need) add(now time.Time, value float64) {
+	sum, k := value, 1
 	for i, at := range n.at {
 		if now.Sub(at) < time.Minute {
 			sum, k = sum+n.value[i], k+1
 		}
 	}
-	return sum / float64(max(k, 1))
+	n.at, n.value, n.level = append(n.at, now), append(n.value, value), append(n.level, sum/float64(k))
+	for now.Sub(n.at[0]) > leapSpan {
+		n.at, n.value, n.level = n.at[1:], n.value[1:], n.level[1:]
+	}
+}
+
+// due is what the service has to carry now: its load, or, where the load leapt, what it was at its least within the span of a leap. A load that goes on
+// growing is followed at that distance; it is no excuse to stand still.
+func (n *need) due() float64 {
+	level := n.level[len(n.level)-1]
+	if least := slices.Min(n.level); level > leap*least {
+		return least
+	}
+	return level
 }
 
 // lookNeeds asks whether each service can carry its true load.
@@ -39,29 +53,25 @@ func (j *Judge) lookNeeds(l *Look) {
 			n = &need{}
 			j.needs[ref] = n
 		}
-		n.at, n.value = append(n.at, j.now), append(n.value, s.Need)
-		for len(n.at) > 0 && j.now.Sub(n.at[0]) > leapSpan {
-			n.at, n.value = n.at[1:], n.value[1:]
-		}
-		need := n.minute(j.now)
-		if least := slices.Min(n.value); need > leap*least {
-			n.leapt = j.now.Add(leapSpan)
+		n.add(j.now, s.Need)
+		if len(l.Down) > 0 {
+			n.behind = j.now.Add(leapSpan)
 		}
 		service := j.serviceOf(ref)
 		if service == nil {
 			continue
 		}
 		j.saw(ruleNeed, 1)
-		has := ready[ref]
+		has, due := ready[ref], n.due()
 		d := j.deployments[ref]
-		if float64(has) >= need || j.now.Before(n.leapt) || d != nil && service.Max > 0 && d.Replicas >= service.Max {
+		if float64(has) >= due || j.now.Before(n.behind) || d != nil && service.Max > 0 && d.Replicas >= service.Max {
 			continue
 		}
 		asked := 0
 		if d != nil {
 			asked = d.Replicas
 		}
-		j.while(ruleNeed, service.String(), spanNeed, "has %d ready replicas of %d asked for, and its true load needs %.1f", has, asked, need)
+		j.while(ruleNeed, service.String(), spanNeed, "has %d ready replicas of %d asked for, and its true load needs %.1f (%.1f now)", has, asked, due, n.level[len(n.level)-1])
 	}
 }
 
@@ -89,9 +99,6 @@ func (j *Judge) lookStuck(l *Look) {
 		if s.Desired > d.Replicas && s.at.After(d.changed) && !says(s.Conditions, "AbleToScale", "False") && !says(s.Conditions, "ScalingLimited", "True") {
 			j.while(ruleStuck, "service "+s.String(), spanFollow, "wants %d replicas, its target is at %d, and no condition says why", s.Desired, d.Replicas)
 		}
-	}
-	if slices.Contains(l.Down, "controller") || slices.Contains(l.Down, "apiserver") {
-		return
 	}
 	if !l.Leader && j.lease.Holder != "" {
 		j.while(ruleStuck, "controller", 0, "no controller renews the lease, last held by %s", j.lease.Holder)

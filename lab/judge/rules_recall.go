@@ -26,8 +26,8 @@ func (j *Judge) seeDeadline(was, l *Loan) {
 		return
 	}
 	j.saw(ruleNotice, 1)
-	switch left := l.Deadline.Sub(j.now); {
-	case !j.hurry():
+	switch left := l.Deadline.Sub(j.paced); {
+	case j.sighted() && !j.hurry():
 		j.find(ruleNotice, l.Name, j.now, "its deadline moved from %s to %s, and no online pod waited", clock(was.Deadline), clock(l.Deadline))
 	case left < leastNotice-stampSlack:
 		j.find(ruleNotice, l.Name, j.now, "its deadline moved from %s to %s: %s are left", clock(was.Deadline), clock(l.Deadline), left)
@@ -49,11 +49,11 @@ func (j *Judge) given(l *Loan) time.Duration {
 func (j *Judge) hurry() bool { return !j.waited.IsZero() && j.now.Sub(j.waited) <= calm }
 
 func (j *Judge) judgeNotice(l *Loan, full time.Duration) {
-	left := l.Deadline.Sub(j.now)
+	left := l.Deadline.Sub(j.paced) // at least as much was left when it was decided
 	switch {
 	case left < leastNotice-stampSlack:
 		j.find(ruleNotice, l.Name, j.now, "the notice is for %s, to %s", left, clock(l.Deadline))
-	case left < full-stampSlack && !j.hurry():
+	case left < full-stampSlack && j.sighted() && !j.hurry():
 		j.find(ruleNotice, l.Name, j.now, "the notice is for %s, to %s: %s were promised, and no online pod waited", left, clock(l.Deadline), full)
 	}
 }
@@ -148,9 +148,9 @@ type refused struct {
 }
 
 // lookTold asks whether each refusal is reported.
-func (j *Judge) lookTold(l *Look) {
-	if len(l.Down) > 0 {
-		return // what is down on purpose refuses for reasons of the lab
+func (j *Judge) lookTold(*Look) {
+	if !j.paced.Equal(j.now) {
+		return // what is, or was, down on purpose refuses for reasons of the lab
 	}
 	for i := range j.asked {
 		r := &j.asked[i]

@@ -190,7 +190,7 @@ func deployment(o runtime.Object) any {
 	if !ok {
 		return nil
 	}
-	out := &judge.Deployment{Ref: judge.Ref{Namespace: d.Namespace, Name: d.Name}, Replicas: 1}
+	out := &judge.Deployment{Ref: judge.Ref{Namespace: d.Namespace, Name: d.Name}, UID: string(d.UID), Replicas: 1}
 	if d.Spec.Replicas != nil {
 		out.Replicas = int(*d.Spec.Replicas)
 	}

@@ -150,6 +150,9 @@ func (e *eyes) step(ctx context.Context) error {
 		e.source, e.sourceSays = askSource(ctx, e.o.Prometheus, l.At)
 	}
 	l.Source, l.SourceSays = e.source, e.sourceSays
+	if l.Blind || l.Stalled() {
+		e.lease.excuse()
+	}
 	l.Leader = e.lease.held()
 	if err := e.audit.read(func(r judge.Request) { e.judge.See(r) }); err != nil {
 		return err

@@ -208,5 +208,12 @@ func (l *lease) seen(r renewed) {
 	}
 }
 
+// excuse begins the wait for a renewal again: nobody can renew a lease in a cluster that does not answer.
+func (l *lease) excuse() {
+	if !l.last.IsZero() {
+		l.last = time.Now()
+	}
+}
+
 // held reports whether a process renews it; none is missed before the first one came.
 func (l *lease) held() bool { return l.last.IsZero() || time.Since(l.last) < leaderGone }
