@@ -345,8 +345,6 @@ type Pod struct {
 	DeletionCost    int
 	// LeavesAt is the number of replicas of the scale-in that marked the pod to go; not OK where it bears no mark of ours.
 	LeavesAt Known[int32]
-	// Cells are those that the bundled scheduler chose for the pod; empty where it chose none.
-	Cells []int
 	// Reclaimed says that the pod runs on what online leaves idle, which a node agent sees to. It needs no parcel.
 	Reclaimed bool
 	// Daemon says that a DaemonSet of an offline tenant made the pod for this very machine: after an eviction another one comes at once.

@@ -33,14 +33,15 @@ const patientTurns = 2
 
 // strayPods says in a sentence which offline pods are on room that is home.
 func strayPods(n *fleet.Node, pods []*fleet.Pod, part bool) string {
-	room := "which is home"
-	if part {
-		room = "on a socket that is home"
+	switch {
+	case len(pods) == 1 && part:
+		return fmt.Sprintf("offline pod %s on machine %s asks for more than the sockets have that are lent", pods[0].Name, n.Name)
+	case part:
+		return fmt.Sprintf("%d offline pods on machine %s ask for more than the sockets have that are lent, first %s", len(pods), n.Name, pods[0].Name)
+	case len(pods) == 1:
+		return fmt.Sprintf("offline pod %s is on machine %s, which is home", pods[0].Name, n.Name)
 	}
-	if len(pods) == 1 {
-		return fmt.Sprintf("offline pod %s is on machine %s, %s", pods[0].Name, n.Name, room)
-	}
-	return fmt.Sprintf("%d offline pods are on machine %s, %s, first %s", len(pods), n.Name, room, pods[0].Name)
+	return fmt.Sprintf("%d offline pods are on machine %s, which is home, first %s", len(pods), n.Name, pods[0].Name)
 }
 
 // adopt makes loans again. A NodeShare and its loans are two records of one fact, and a user may delete one of them; and pods may be on a
@@ -213,21 +214,16 @@ func (m *maker) adoptStrays(n *fleet.Node) {
 	}
 	away := m.awayCells(n)
 	var pods []*fleet.Pod
-	var cells []int
+	var ask fleet.Resources
 	for _, p := range m.pods[n.ID] {
 		if p.Class != fleet.PodOffline || p.Deleting || p.Daemon || p.Reclaimed && n.AgentAlive {
 			continue
 		}
-		on := n.AllCells()
-		if len(away) > 0 {
-			// The agent keeps offline pods on the cells that offline has. A pod that was given others has no place there.
-			on = slices.DeleteFunc(slices.Clone(p.Cells), func(c int) bool { return slices.Contains(away, c) || !slices.Contains(n.AllCells(), c) })
-		}
-		if len(on) > 0 {
-			pods, cells = append(pods, p), append(cells, on...)
-		}
+		pods, ask = append(pods, p), ask.Add(p.Requests)
 	}
-	if len(pods) == 0 {
+	// The agent keeps offline pods on the cells that offline has. Which cells the annotation of a pod names proves nothing, since its tenant may write it: the pods
+	// use room at home where they ask for more than those cells have.
+	if len(pods) == 0 || len(away) > 0 && ask.Fits(cellRoom(n, away)) {
 		return
 	}
 	why := Why{ReasonStrayPods, strayPods(n, pods, len(away) > 0)}
@@ -248,12 +244,26 @@ func (m *maker) adoptStrays(n *fleet.Node) {
 	default:
 		by := "" // of the last socket that is held back
 		for _, socket := range n.Sockets() {
-			if of := n.CellsOf(socket); fleet.Overlap(of, cells) {
+			if of := n.CellsOf(socket); !fleet.Overlap(of, away) {
 				by = cmp.Or(m.adoptCells(n, pool.ID, borrower, of, why), by)
 			}
 		}
 		m.stray(n, pool.ID, why, by)
 	}
+}
+
+// cellRoom is what pods may ask of cells at most: their own capacity, or their part of what the machine offers, whichever is more. A scheduler fills either.
+func cellRoom(n *fleet.Node, cells []int) fleet.Resources {
+	var own fleet.Resources
+	for _, c := range n.Cells {
+		if slices.Contains(cells, c.ID) {
+			own = own.Add(c.Capacity)
+		}
+	}
+	part := n.CapacityOf(cells)
+	own = own.Max(part)
+	own.Pods = n.Allocatable.Pods // cells bound no number of pods
+	return own
 }
 
 // awayCells are the cells of a machine that are not simply at home: a loan that is under way has them, or an entry of the share that no loan answers for.

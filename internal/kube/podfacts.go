@@ -104,14 +104,8 @@ func hashOf(l labels.Set) uint64 {
 	return h.Sum64()
 }
 
-// readTerms reads which cells the bundled scheduler chose, and whether the node agent lets the pod have what online leaves idle alone. A claim of the pod
-// counts where an agent holds it to that.
+// readTerms reads whether the node agent lets the pod have what online leaves idle alone. A claim of the pod counts where an agent holds it to that.
 func (f *podFacts) readTerms(p *corev1.Pod) {
-	if text, ok := p.Annotations[v1alpha1.AnnotationCells]; ok {
-		if cells, err := v1alpha1.ParseCells(text); err == nil {
-			f.pod.Cells = cells
-		}
-	}
 	terms, _ := shape.ReadTerms(p.Annotations)
 	f.pod.Reclaimed = shape.ClassOf(terms, shape.QoS(p.Status.QOSClass), false) == shape.Reclaimed
 }
