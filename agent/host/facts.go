@@ -99,6 +99,8 @@ type PodFacts struct {
 	Hook        string  `json:"hook,omitempty"`
 	Ports       []int32 `json:"ports,omitempty"`
 	HostNetwork bool    `json:"hostNetwork,omitempty"`
+	// Judged is what a disruption budget judges a pod by: labels and readiness.
+	Judged string `json:"-"`
 }
 
 // FullName is namespace and name.
@@ -124,6 +126,10 @@ func newPodFacts(p *corev1.Pod) PodFacts {
 	f := PodFacts{UID: string(p.UID), Namespace: p.Namespace, Name: p.Name, QoS: qosOf(p), Deleting: p.DeletionTimestamp != nil, IP: p.Status.PodIP,
 		Notice: p.Annotations[v1alpha1.AnnotationNotice], Ack: p.Annotations[v1alpha1.AnnotationAck], Heartbeat: p.Annotations[v1alpha1.AnnotationHeartbeat],
 		Containers: map[string]string{}, Hook: p.Annotations[notice.AnnotationHook], HostNetwork: p.Spec.HostNetwork}
+	f.Judged = labels.FormatLabels(p.Labels)
+	if slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue }) {
+		f.Judged += " ready"
+	}
 	requests := facts.PodRequests(&p.Spec)
 	f.Ask, f.Reclaimed = facts.Resources(requests), reclaimedOf(requests)
 	f.Ask.Pods = 1
@@ -317,7 +323,7 @@ func trim(o any) (any, error) {
 			k.Env, k.EnvFrom, k.Command, k.Args, k.VolumeMounts = nil, nil, nil, nil, nil
 			k.LivenessProbe, k.ReadinessProbe, k.StartupProbe, k.Lifecycle = nil, nil, nil, nil
 		}
-		o.Status.Conditions = nil
+		o.Status.Conditions = slices.DeleteFunc(o.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type != corev1.PodReady })
 	case *corev1.Node:
 		o.Status.Images = nil
 	}

@@ -61,6 +61,8 @@ type guard struct {
 	// done are the answers of the API server to evictions; refused remembers the refusals, and until when the next candidate goes instead.
 	done    chan evicted
 	refused *eviction.Memory
+	// judged is what budgets judge each pod by, as it was at the last cycle.
+	judged map[string]string
 	// lists is how many lists of charges were made, ledger writes them in that order.
 	lists          int
 	ledger         *chargeWriter
@@ -115,10 +117,15 @@ func (a *Agent) observe(f *Facts, in *shape.Input, now time.Time) {
 			g.charged = slices.Clone(f.Share.Status.Evictions)
 		}
 	}
-	facts := map[string]*PodFacts{}
+	facts, judged := map[string]*PodFacts{}, map[string]string{}
 	for i := range f.Pods {
-		facts[f.Pods[i].UID] = &f.Pods[i]
+		p := &f.Pods[i]
+		facts[p.UID], judged[p.UID] = p, p.Judged
+		if was, known := g.judged[p.UID]; known && was != p.Judged {
+			g.refused.PodChanged(types.UID(p.UID), now)
+		}
 	}
+	g.judged = judged
 	for i := range in.Pods {
 		p := &in.Pods[i]
 		fact := facts[p.UID]

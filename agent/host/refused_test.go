@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -17,6 +18,7 @@ import (
 	"github.com/springtide/springtide/agent/shape"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/eviction"
 )
 
 // TestARefusedPodIsPassedOver: memory is short for minutes, and the eviction of the pod that is to go first is refused. The next pod goes within seconds,
@@ -128,6 +130,50 @@ func TestARefusedPodIsPassedOver(t *testing.T) {
 				t.Errorf("no condition says that evictions are refused: %+v", got)
 			}
 		})
+	}
+}
+
+// TestAPodThatChangedIsAskedAgain: a refused pod whose labels or readiness changed is asked again soon, as other budgets may select it now; nothing else of it
+// ends the pause.
+func TestAPodThatChangedIsAskedAgain(t *testing.T) {
+	for _, x := range []struct {
+		name   string
+		change func(p *corev1.Pod)
+		again  bool
+	}{
+		{"a label", func(p *corev1.Pod) { p.Labels = map[string]string{"app": "batch"} }, true},
+		{"a label that is gone", func(p *corev1.Pod) { p.Labels = nil }, true},
+		{"readiness", func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }, true},
+		{"an annotation", func(p *corev1.Pod) { p.Annotations = map[string]string{"a": "b"} }, false},
+		{"another condition", func(p *corev1.Pod) {
+			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.ContainersReady, Status: corev1.ConditionTrue})
+		}, false},
+		{"nothing", func(*corev1.Pod) {}, false},
+	} {
+		l := newLoad(t)
+		object := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}},
+			Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}}
+		see := func() { // as the watch brings it
+			o, err := trim(object.DeepCopy())
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := newPodFacts(o.(*corev1.Pod))
+			for i := range l.facts.Pods {
+				if l.facts.Pods[i].Name == "spare" {
+					l.facts.Pods[i].Judged = f.Judged
+				}
+			}
+			l.cycle()
+		}
+		see()
+		l.guard.refused.Note("spare-uid", "shop", eviction.Answer{Verdict: eviction.Never, Cause: fleet.RefusedByBudgets}, l.now)
+		x.change(object)
+		see()
+		soon := l.now.Add(eviction.Least + time.Second)
+		if r := l.guard.refused.Refused("spare-uid", soon); !r.Any() || r.Holds(soon) == x.again {
+			t.Errorf("%s: refused until %s, at %s", x.name, r.Until, soon)
+		}
 	}
 }
 
