@@ -12,6 +12,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/lab/judge"
 	"github.com/springtide/springtide/lab/traces"
 )
 
@@ -271,6 +272,29 @@ func TestReportSpeaksTheContract(t *testing.T) {
 	}
 	if p := got["pinned"].([]any)[0].(map[string]any); p["node"] != "n1" || p["minutes"] != 1.0 {
 		t.Errorf("pinned %v", p)
+	}
+}
+
+// TestTheJudgeHasALineInTheReport: one line of the judge, and below it what it found, with time and object.
+func TestTheJudgeHasALineInTheReport(t *testing.T) {
+	at := time.Date(2026, 3, 2, 10, 57, 15, 0, time.UTC)
+	r := Report{Judge: &judge.Report{From: at, To: at.Add(time.Hour), JudgedHours: 1,
+		Rules:    []judge.RuleReport{{Rule: "wait", Judged: 3, Findings: 1}, {Rule: "told"}},
+		Findings: []judge.Finding{{Rule: "wait", At: at.Add(75 * time.Second), Since: at, Object: "shop/cart-x2", What: "waits, and node node-017 has room for it"}}}}
+	var got []string
+	for line := range strings.Lines(r.Text(100)) {
+		if f := strings.Fields(line); len(f) > 0 && (f[0] == "judge" || f[0] == "wait") {
+			got = append(got, strings.Join(f, " "))
+		}
+	}
+	want := []string{"judge 1 findings in 2 promises over 1 h: wait 1 (nothing to judge: told)",
+		"wait 03-02 10:57:15 to 10:58:30 wait: shop/cart-x2: waits, and node node-017 has room for it"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	r.Judge = nil
+	if text := r.Text(100); strings.Contains(text, "judge") {
+		t.Errorf("a run without a judge has a line of it:\n%s", text)
 	}
 }
 
