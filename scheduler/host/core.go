@@ -35,7 +35,7 @@ type core struct {
 	devices *devices
 	nodes   map[string]*nodeFacts
 	pods    map[types.UID]*pod
-	classes map[place.ClassID]*class
+	classes map[place.ClassID]bool // those that pods have asked for
 	// jobGenerations are those of the ElasticJobs that were read.
 	jobGenerations map[string]int64
 	dirty          map[string]bool // nodes on which something may have come free since the parked classes were asked
@@ -110,12 +110,6 @@ type pod struct {
 	handing, comesBack bool
 	// counted are the names under which the tally counts it.
 	counted struct{ owner, pool string }
-}
-
-// class is what is remembered of a kind of request.
-type class struct {
-	// upstream: its pods are judged by upstream's plugins too.
-	upstream bool
 }
 
 // run handles what comes and decides, until ctx ends.
@@ -202,23 +196,46 @@ func (c *core) wake() {
 		return
 	}
 	for _, id := range c.queue.Parked() {
-		if id < 0 { // a gang, or a tenant: room on a node does not help a tenant
-			if c.judge.changed && c.gangs.judged(c, id) {
-				c.queue.WakeLater(id, c.now())
-				continue
-			}
-			c.wakeFor(id, c.gangs.classes(id))
-			continue
-		}
-		info := c.classes[place.ClassID(id)]
-		if info == nil || info.upstream {
+		switch {
+		case c.refusedByPlugins(id):
 			c.queue.WakeLater(id, c.now())
-			continue
+		case id < 0: // a gang, or a tenant: room on a node does not help a tenant
+			c.wakeFor(id, c.gangs.classes(id))
+		default:
+			c.wakeFor(id, []place.ClassID{place.ClassID(id)})
 		}
-		c.wakeFor(id, []place.ClassID{place.ClassID(id)})
 	}
 	clear(c.dirty)
 	c.judge.changed = false
+}
+
+// judged is where the pods of a class wait which upstream's plugins refused. They are not where the table alone refused pods of the class: of two pods that
+// ask for the same of the table one may ask the plugins for more, and other events help it.
+const judged queue.Class = 1 << 30
+
+// parkedOn is where a pod waits whose last attempt failed.
+func parkedOn(id place.ClassID, byPlugins bool) queue.Class {
+	if byPlugins {
+		return judged + queue.Class(id)
+	}
+	return queue.Class(id)
+}
+
+// refusedByPlugins reports whether what waits under a name was refused by upstream's plugins. What they look at is not known here, so each event may help.
+func (c *core) refusedByPlugins(id queue.Class) bool {
+	if id < 0 {
+		x := c.gangs.byClass[id]
+		return x != nil && x.judged
+	}
+	return id >= judged
+}
+
+// wakeClass makes all pods of a class that wait ready, whoever refused them.
+func (c *core) wakeClass(id queue.Class) {
+	c.queue.Wake(id)
+	if id >= 0 {
+		c.queue.Wake(judged + id)
+	}
 }
 
 // wakeFor makes what waits under a name ready where a node that changed can help one of its classes: at once where it has room, and after the back-off
@@ -285,13 +302,14 @@ func (c *core) podWaits(p *pod, o *corev1.Pod) {
 	if p == nil {
 		p = &pod{}
 		c.pods[o.UID] = p
-	} else if p.object.Generation == o.Generation && sameLabels(p.object, o) {
+	} else if p.object.Generation == o.Generation && sameLabels(p.object, o) && len(p.object.Status.ResourceClaimStatuses) == len(o.Status.ResourceClaimStatuses) {
 		p.object = o // its status changed, mostly by us
 		return
 	}
 	c.describe(p, o)
 	p.stage = waits
 	c.enqueue(p)
+	c.queue.Again(p.key) // of what changed, upstream's plugins may look at more than its class says
 }
 
 // describe reads what a pod asks for.
@@ -314,9 +332,7 @@ func (c *core) describe(p *pod, o *corev1.Pod) {
 // classify interns the shape of a pod.
 func (c *core) classify(p *pod) place.ClassID {
 	id := c.table.Class(p.shape)
-	if c.classes[id] == nil {
-		c.classes[id] = &class{}
-	}
+	c.classes[id] = true
 	return id
 }
 
@@ -368,6 +384,7 @@ func (c *core) podBound(p *pod, o *corev1.Pod) {
 	}
 	if was != 0 && was != waits {
 		c.release(p)
+		c.dirty[p.node] = true
 	}
 	c.describe(p, o)
 	p.stage, p.node, p.cells = bound, o.Spec.NodeName, cellsAnnotated(o, c.serves(o) && p.shape.Cells != place.Float)
@@ -402,6 +419,7 @@ func (c *core) podForeign(p *pod, o *corev1.Pod) {
 func (c *core) leaving(before, after *corev1.Pod, p *pod) {
 	if before.DeletionTimestamp == nil && after.DeletionTimestamp != nil {
 		c.table.Leaving(p.ref)
+		c.judge.change()
 	}
 }
 
@@ -473,6 +491,7 @@ func (c *core) podGone(uid types.UID) {
 	case nominated, assumed, bound, foreign:
 		c.release(p)
 		c.dirty[p.node] = true
+		c.judge.change()
 	}
 	c.judge.removePod(p)
 	delete(c.pods, uid)
@@ -519,7 +538,7 @@ func (c *core) admitMore() bool {
 			if c.tenants.refuses(tenant, p.request.amount(), more) != "" {
 				return false
 			}
-			if !c.queue.HasParked(i.Class) { // else it will wait with its class for room, and leave the quota to others
+			if !c.queue.HasParked(i.Class) && !c.queue.HasParked(judged+i.Class) { // else it will wait with its class for room, and leave the quota to others
 				for _, name := range above {
 					sum := more[name]
 					sum.add(p.request.amount(), 1)
@@ -609,6 +628,7 @@ func (c *core) removeNode(name string) {
 	}
 	c.table.RemoveMachine(fleet.NodeID(name))
 	c.judge.removeNode(name)
+	c.judge.change() // a spread over fewer domains asks for less
 }
 
 // setShare takes a NodeShare over, or with nil its end. What follows from it holds from here on, and is acknowledged once nothing older is under way.

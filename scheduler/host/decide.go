@@ -45,7 +45,7 @@ func (c *core) decide(ctx context.Context, item queue.Item) string {
 	if c.wide.wait(c, p) {
 		return resultWaits
 	}
-	c.classes[p.class].upstream = c.judge.needed(p)
+	asked := c.judge.refusals
 	d, err := c.choose(ctx, p)
 	var refused *refusal
 	switch {
@@ -63,10 +63,10 @@ func (c *core) decide(ctx context.Context, item queue.Item) string {
 			c.queue.Retry(p.key, c.now())
 			return resultWaits
 		}
-		c.park(p, refused.message)
+		c.park(p, refused.message, c.judge.refusals != asked)
 		return resultWaits
 	case errors.Is(err, errStarting):
-		c.park(p, "waits for upstream's plugins, which judge its volumes, claims, affinity or spread: "+c.judge.starting) // they wake it
+		c.park(p, "waits for upstream's plugins, which judge its volumes, claims, affinity or spread: "+c.judge.starting, true) // they wake it
 		return resultWaits
 	default:
 		c.log.Warn("decide on a pod", "pod", name(p.object), "err", err)
@@ -201,9 +201,9 @@ func (c *core) submit(p *pod) {
 	c.bind(r)
 }
 
-// park sets a pod aside with a sentence, until an event can help its class.
-func (c *core) park(p *pod, message string) {
-	c.queue.Park(p.key, queue.Class(p.class))
+// park sets a pod aside with a sentence, until an event can help those of its class that were refused as it was: by upstream's plugins too, or by the table.
+func (c *core) park(p *pod, message string, byPlugins bool) {
+	c.queue.Park(p.key, parkedOn(p.class, byPlugins))
 	c.tell(p, message)
 	if p.tenant != "" {
 		c.tenants.wakeTree(p.tenant) // what the quota would have given this pod, it may give another one

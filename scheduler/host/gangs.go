@@ -82,6 +82,8 @@ type gang struct {
 	since time.Time
 	// forming: pods of it are missing, and that is not reported yet.
 	forming bool
+	// judged: upstream's plugins had a part in the refusal for which it waits.
+	judged bool
 }
 
 func newGangs(timeout time.Duration) *gangs {
@@ -314,6 +316,7 @@ func (g *gangs) decide(ctx context.Context, c *core, x *gang) string {
 		return resultWaits
 	}
 	chosen := g.chosen(x, waiting, need)
+	asked := c.judge.refusals
 	if group := g.groups[x.group]; group != nil && group.minCount < 2 {
 		if placed := g.placeMost(ctx, c, x, waiting); placed != nil {
 			return g.placed(c, x, placed)
@@ -341,6 +344,7 @@ func (g *gangs) decide(ctx context.Context, c *core, x *gang) string {
 		if c.c.Partitions > 1 {
 			why = fmt.Sprintf("in partition %d, %s; none of the %d partitions holds the gang whole: to let it use all nodes, set partitions: 1", c.c.Partition, why, c.c.Partitions)
 		}
+		x.judged = c.judge.refusals != asked
 		c.queue.Park(x.key, x.class)
 		for _, w := range waiting {
 			c.tell(w, "no room for all of its gang at once: "+why)
@@ -705,20 +709,6 @@ func (g *gangs) look(c *core, x *gang) {
 			return // one stands for all
 		}
 	}
-}
-
-// judged reports whether upstream's plugins judge a pod that waits in a gang.
-func (g *gangs) judged(c *core, class queue.Class) bool {
-	x := g.byClass[class]
-	if x == nil {
-		return false
-	}
-	for _, p := range x.members {
-		if p.stage == waits && c.judge.needed(p) {
-			return true
-		}
-	}
-	return false
 }
 
 // classes are those of the pods of a gang that wait.

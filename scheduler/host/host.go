@@ -273,7 +273,7 @@ func newCore(c config.Scheduler, log *slog.Logger, m *Metrics) *core {
 	out := &core{
 		c: c, log: log, metrics: m, now: time.Now, after: time.After, mail: newMailbox(),
 		table: place.New(), queue: queue.New(queue.Backoff{First: time.Duration(c.BackoffFirst), Most: time.Duration(c.BackoffMost)}),
-		tenants: newTenants(), pools: pools{}, devices: newDevices(), nodes: map[string]*nodeFacts{}, pods: map[types.UID]*pod{}, classes: map[place.ClassID]*class{}, jobGenerations: map[string]int64{}, byRef: map[place.PodRef]*pod{}, dirty: map[string]bool{},
+		tenants: newTenants(), pools: pools{}, devices: newDevices(), nodes: map[string]*nodeFacts{}, pods: map[types.UID]*pod{}, classes: map[place.ClassID]bool{}, jobGenerations: map[string]int64{}, byRef: map[place.PodRef]*pod{}, dirty: map[string]bool{},
 		bind: func(bind.Request) {}, say: func(verdict) {}, retract: func(types.UID) {}, announce: func(*corev1.Pod, string) {}, nominate: func(context.Context, *corev1.Pod, string) {}, handPod: func(*corev1.Pod, int) {},
 		handGang: func(owner, *podGroup, int, func(uint64, error)) {}, elsewhere: map[types.UID]*corev1.Pod{}, wide: newWide(), tried: nowhere, acks: newAcks(leaseName(c.Partition), func(ackOf) {}),
 	}
@@ -366,7 +366,7 @@ func (c *core) pluginsReady(p Plugins) {
 // pluginsChanged wakes the pods that upstream's plugins judge.
 func (c *core) pluginsChanged() {
 	for _, id := range c.queue.Parked() {
-		if info := c.classes[place.ClassID(id)]; id < 0 || info != nil && info.upstream {
+		if c.refusedByPlugins(id) {
 			c.queue.WakeLater(id, c.now())
 		}
 	}

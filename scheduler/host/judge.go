@@ -73,6 +73,8 @@ type judge struct {
 	// changed: see change.
 	changed bool
 	started bool
+	// refusals counts what the plugins refused, on a node or as a whole, and that they could not be asked.
+	refusals int
 	// starting is how far they are while there are none.
 	starting string
 	log      *slog.Logger
@@ -125,10 +127,12 @@ func (j *judge) choose(ctx context.Context, c *core, p *pod) (place.Decision, er
 			j.started, j.starting = true, "they are starting"
 			j.start()
 		}
+		j.refusals++
 		return place.Decision{}, errStarting
 	}
 	trial, err := j.plugins.Begin(ctx, p.object)
 	if err != nil {
+		j.refusals++
 		return place.Decision{}, asRefusal(err)
 	}
 	accepted, refused, err := j.accepted(ctx, c, p, trial, p.object.Status.NominatedNodeName)
@@ -161,6 +165,7 @@ func (j *judge) choose(ctx context.Context, c *core, p *pod) (place.Decision, er
 		}
 		if err := trial.Reserve(ctx, node); err != nil {
 			c.table.Forget(d.Pod)
+			j.refusals++
 			return place.Decision{}, asRefusal(err)
 		}
 		p.trial = trial
@@ -174,10 +179,12 @@ func (j *judge) choose(ctx context.Context, c *core, p *pod) (place.Decision, er
 // node will do.
 func (j *judge) without(ctx context.Context, c *core, p *pod, before []place.PodRef) (func(string, []place.PodRef) bool, bool) {
 	if j.plugins == nil {
+		j.refusals++
 		return nil, false
 	}
 	trial, err := j.plugins.Begin(ctx, p.object)
 	if err != nil {
+		j.refusals++
 		return nil, false
 	}
 	return func(node string, refs []place.PodRef) bool {
@@ -187,7 +194,11 @@ func (j *judge) without(ctx context.Context, c *core, p *pod, before []place.Pod
 				gone = append(gone, v.object)
 			}
 		}
-		return trial.Without(ctx, node, gone) == nil
+		err := trial.Without(ctx, node, gone)
+		if err != nil {
+			j.refusals++
+		}
+		return err == nil
 	}, true
 }
 
@@ -204,6 +215,7 @@ func (j *judge) accepted(ctx context.Context, c *core, p *pod, trial Trial, node
 		case errors.As(err, &r):
 			err = nil
 			refused[r.Refused()]++
+			j.refusals++
 			c.metrics.upstream.WithLabelValues("refused").Inc()
 		default:
 			return false
@@ -211,6 +223,9 @@ func (j *judge) accepted(ctx context.Context, c *core, p *pod, trial Trial, node
 		return len(accepted) < mostAccepted
 	}
 	only, some := trial.Only()
+	if some {
+		j.refusals++ // all the other nodes
+	}
 	if node = cmp.Or(p.pinned, node); node != "" && (!some || p.pinned != "" || slices.Contains(only, node)) {
 		only, some = []string{node}, true
 	}

@@ -172,7 +172,7 @@ func (x *preemption) tryAgain(c *core, now time.Time) {
 	for _, class := range sortedKeys(x.retries) {
 		if at := x.retries[class].at; !at.IsZero() && !now.Before(at) {
 			delete(x.retries, class)
-			c.queue.Wake(class)
+			c.wakeClass(class)
 		}
 	}
 }

@@ -317,6 +317,7 @@ func (c *core) setNamespace(n *corev1.Namespace) {
 	}
 	c.tenants.setNamespace(n)
 	c.tenantsChanged()
+	c.judge.change() // affinity may select namespaces by their labels
 }
 
 func (c *core) removeNamespace(name string) { c.tenants.removeNamespace(name) }

@@ -207,7 +207,7 @@ func (k *kase) delete(name string) {
 	}
 }
 
-// patchNode and patchPod change one object by a merge patch.
+// patchNode and patchPod change one object by a patch.
 func (k *kase) patchNode(name, patch string, sub ...string) {
 	k.t.Helper()
 	if _, err := k.api.CoreV1().Nodes().Patch(k.t.Context(), k.id+"."+name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, sub...); err != nil {
@@ -215,9 +215,9 @@ func (k *kase) patchNode(name, patch string, sub ...string) {
 	}
 }
 
-func (k *kase) patchPod(name, patch string) {
+func (k *kase) patchPod(name, patch string, sub ...string) {
 	k.t.Helper()
-	if _, err := k.api.CoreV1().Pods(k.ns).Patch(k.t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	if _, err := k.api.CoreV1().Pods(k.ns).Patch(k.t.Context(), name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, sub...); err != nil {
 		k.t.Fatal(err)
 	}
 }
@@ -438,6 +438,26 @@ func TestPlaneQueueing(t *testing.T) {
 				k.t.Fatal(err)
 			}
 		}, after: placed},
+		{name: "a pod is resized down, confirmed in two writes", nodes: one, running: []*corev1.Pod{work("r", on("a"), cores("3"))}, pods: []*corev1.Pod{work("p", cores("3"))}, want: waits, then: func(k *kase) {
+			has := func(promised, has string) {
+				k.patchPod("r", fmt.Sprintf(`{"status":{"containerStatuses":[{"name":"app","image":"registry.example/app:1","imageID":"x","ready":true,"restartCount":0,"allocatedResources":{"cpu":%q},"resources":{"requests":{"cpu":%q}}}]}}`, promised, has), "status")
+			}
+			has("3", "3")
+			k.patchPod("r", `{"spec":{"containers":[{"name":"app","resources":{"requests":{"cpu":"1"}}}]}}`, "resize")
+			has("1", "3")
+			has("1", "1")
+		}, after: placed},
+		{name: "the last other domain of a spread is deleted", nodes: []*corev1.Node{host("a", zone("z1")), host("b", zone("z2"), tainted("k", "v", corev1.TaintEffectNoSchedule))},
+			running: []*corev1.Pod{work("r", on("a"), with("app", "x"))}, pods: []*corev1.Pod{work("p", spread(zones, 1, corev1.DoNotSchedule))}, want: waits, then: func(k *kase) {
+				if err := k.api.CoreV1().Nodes().Delete(k.t.Context(), k.id+".b", metav1.DeleteOptions{}); err != nil {
+					k.t.Fatal(err)
+				}
+			}, after: placed},
+		{name: "a pod of a spread is being deleted", nodes: []*corev1.Node{host("a", zone("z1")), host("b", zone("z2"), tainted("k", "v", corev1.TaintEffectNoSchedule))},
+			running: []*corev1.Pod{work("r", on("a"), with("app", "x"), func(p *corev1.Pod) { p.Finalizers = []string{"example.com/stays"} })},
+			pods:    []*corev1.Pod{work("p", spread(zones, 1, corev1.DoNotSchedule))}, want: waits, then: func(k *kase) {
+				k.delete("r")
+			}, after: placed},
 		{name: "the higher priority first", nodes: one, running: []*corev1.Pod{work("r", on("a"), of("high"), cores("3"))}, objects: func(k *kase) { classes(k.t, &cluster{k.t, k.api, nil}) },
 			pods: []*corev1.Pod{work("low", of("low"), cores("3")), work("p", of("polite"), cores("3"))}, want: map[string]string{"low": "", "p": ""}, then: func(k *kase) { k.delete("r") }, after: map[string]string{"p": "a", "low": ""}},
 	})

@@ -118,6 +118,14 @@ func (q *Queue) Add(i Item) {
 	q.push(e)
 }
 
+// Again makes an item ready at once, wherever it waits: what kept it waiting may have changed with it.
+func (q *Queue) Again(k Key) {
+	if e := q.entries[k]; e != nil && (e.state == isParked || e.state == isBackingOff) {
+		q.leave(e)
+		q.push(e)
+	}
+}
+
 // Remove forgets an item: it was placed, or is gone.
 func (q *Queue) Remove(k Key) {
 	if e := q.entries[k]; e != nil {

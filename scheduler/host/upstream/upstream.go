@@ -128,7 +128,7 @@ func newJudge(ctx context.Context, o host.PluginOptions, served bool) (*Judge, e
 	if j.fw, err = frameworkOf(ctx, plugins, options...); err != nil {
 		return nil, fmt.Errorf("make upstream's plugins: %w", err)
 	}
-	return j, watch(o, served)
+	return j, watch(o)
 }
 
 // frameworkOf is upstream's framework with these plugins. It has a queue order and a binder because it must: neither is asked.
@@ -182,6 +182,15 @@ func (j *Judge) claims(ctx context.Context, o host.PluginOptions) (fwk.SharedDRA
 	if err != nil {
 		return nil, fmt.Errorf("watch resource slices: %w", err)
 	}
+	// Claims and slices are reported by the caches that the plugin reads: an informer may report a change before they have it. A slice changes by a taint of
+	// another object too, under one version.
+	if o.Changed != nil {
+		all.AddEventHandler(handlers(o.Changed))
+		if _, err := t.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { o.Changed() }, DeleteFunc: func(any) { o.Changed() },
+			UpdateFunc: func(any, any) { o.Changed() }}); err != nil {
+			return nil, fmt.Errorf("watch resource slices: %w", err)
+		}
+	}
 	manager := dynamicresources.NewDRAManager(ctx, all, t, o.Informers)
 	// Which classes stand for extended resources is read by who makes the manager. What a change of a class wakes is to find it changed there.
 	classes, ok := manager.DeviceClassResolver().(*extendedresourcecache.ExtendedResourceCache)
@@ -201,19 +210,14 @@ func (j *Judge) claims(ctx context.Context, o host.PluginOptions) (fwk.SharedDRA
 }
 
 // watch reports changes of what only the plugins read.
-func watch(o host.PluginOptions, served bool) error {
+func watch(o host.PluginOptions) error {
 	if o.Changed == nil {
 		return nil
 	}
 	core, storage := o.Informers.Core().V1(), o.Informers.Storage().V1()
-	all := []cache.SharedIndexInformer{core.PersistentVolumes().Informer(), core.PersistentVolumeClaims().Informer(),
+	for _, i := range []cache.SharedIndexInformer{core.PersistentVolumes().Informer(), core.PersistentVolumeClaims().Informer(),
 		storage.StorageClasses().Informer(), storage.CSINodes().Informer(), storage.CSIDrivers().Informer(), storage.CSIStorageCapacities().Informer(),
-		storage.VolumeAttachments().Informer()}
-	if served {
-		r := o.Informers.Resource().V1()
-		all = append(all, r.ResourceClaims().Informer(), r.ResourceSlices().Informer())
-	}
-	for _, i := range all {
+		storage.VolumeAttachments().Informer()} {
 		if _, err := i.AddEventHandler(handlers(o.Changed)); err != nil {
 			return err
 		}
