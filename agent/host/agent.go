@@ -78,6 +78,7 @@ type Agent struct {
 	problems  []string
 	// resctrlErr is why the class of cache and bandwidth is not what it should be.
 	resctrlErr error
+	oom        oomOrder
 	relays     relays
 	guard      guard
 	// contact is when the API server took a renewal last, in nanoseconds.
@@ -242,6 +243,7 @@ func (a *Agent) Cycle(ctx context.Context, f *Facts, now time.Time) (*Outcome, e
 	if !a.o.DryRun {
 		out.Entries = a.apply(ctx, out.Writes)
 		a.classify(in)
+		a.orderOOM(f, in)
 	}
 	out.Parcels = a.judge(f, in, strays, now)
 	a.dropCache(f, in, out.Parcels)
@@ -378,7 +380,7 @@ func (a *Agent) input(f *Facts, groups []PodGroup) (*shape.Input, []PodGroup) {
 	for i := range f.Pods {
 		p := &f.Pods[i]
 		live[p.UID] = p.Class
-		pod := shape.Pod{UID: p.UID, Name: p.FullName(), Side: p.Side, Class: p.Level, QoS: p.QoS, Terms: p.Terms, Ask: p.Ask, Own: p.Own}
+		pod := shape.Pod{UID: p.UID, Name: p.FullName(), Side: p.Side, Class: p.Level, QoS: p.QoS, Terms: p.Terms, Ask: p.Ask, Own: p.Own, Priority: p.Priority}
 		if g := byUID[p.UID]; g != nil {
 			a.join(&pod, g)
 			delete(byUID, p.UID)
@@ -428,9 +430,14 @@ func (a *Agent) answer(in *shape.Input, l *shape.Layout) {
 		a.runtime.SetAnswers(answers, Answer{})
 		return
 	}
+	scores := shape.OOMScores(in.Pods)
 	for i := range l.Holdings {
 		h := &l.Holdings[i]
-		answers[h.Pod.UID] = Answer{CPUs: h.CPUs, Mems: h.Mems, OOMScoreAdj: shape.OOMScoreAdj(h.Pod)}
+		answer := Answer{CPUs: h.CPUs, Mems: h.Mems}
+		if score, ok := scores[h.Pod.UID]; ok {
+			answer.OOMScoreAdj = &score
+		}
+		answers[h.Pod.UID] = answer
 	}
 	unknown := shape.Input{Topology: in.Topology, Node: in.Node, ClassOf: in.ClassOf, Knobs: in.Knobs, Parents: in.Parents,
 		Pods: append(slices.Clone(in.Pods), shape.Pod{UID: "unknown", Name: "unknown", Side: shape.OnlineSide, Class: shape.Shared, QoS: shape.Burstable})}
@@ -606,7 +613,11 @@ func (a *Agent) conditions() []Capability {
 			out[i].OK, out[i].Reason, out[i].Message = false, "WriteFailed", a.resctrlErr.Error()
 		}
 	}
-	return append(out, nri, state)
+	order := Capability{Type: CapOOMOrder, OK: true, Reason: "Available", Message: "processes of running pods follow a change of the order in which reclaimed pods go"}
+	if a.oom.err != nil {
+		order = Capability{Type: CapOOMOrder, Reason: "NotVisible", Message: a.oom.err.Error()}
+	}
+	return append(out, nri, state, order)
 }
 
 // show logs what is new and sets the gauges.

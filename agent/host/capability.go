@@ -35,6 +35,7 @@ const (
 	CapNetwork   = "NetworkClass"      // reclaimed pods have a class of network traffic
 	CapNRI       = "RuntimeHooks"      // containers are adjusted before they start
 	CapState     = "StateKept"         // the last share is on disk
+	CapOOMOrder  = "OOMOrder"          // the kernel ends running reclaimed pods in the order of evictions
 )
 
 // Detect finds what the machine offers; enablesCost says that the configuration enables io.cost. A missing capability is skipped; its condition says why.

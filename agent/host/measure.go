@@ -18,6 +18,9 @@ type meter struct {
 	busy map[int]int64 // by CPU, in ticks of a hundredth of a second
 	// used is the CPU of each cgroup of reclaimed work, in microseconds.
 	used map[string]int64
+	// pods is the CPU of each candidate for evictions, in microseconds, at the time of podsAt.
+	pods   map[string]int64
+	podsAt time.Time
 	// waited and throttled are the totals of each watched cgroup, in microseconds.
 	waited, stalled, throttled map[string]int64
 }
@@ -101,8 +104,32 @@ func (m *meter) measure(c *Cgroups, r Roots, online, lent shape.Set, parts []sha
 	out.pressure.Memory = out.signals.Memory
 	out.pressure.Cells = cellMemory(r, now)
 	out.pressure.Disk, out.pressure.Inodes = diskFree(r.Kubelet, now)
+	next.pods, next.podsAt = m.pods, m.podsAt
 	*m = next
 	return out
+}
+
+// usedBy measures what each candidate for evictions uses, while that matters: it is a read for each.
+func (m *meter) usedBy(c *Cgroups, cs []shape.Candidate, matters bool, now time.Time) {
+	if !matters {
+		m.pods, m.podsAt = nil, time.Time{}
+		return
+	}
+	elapsed := now.Sub(m.podsAt)
+	next := map[string]int64{}
+	for i := range cs {
+		x := &cs[i]
+		x.CPU = fleet.Known[fleet.MilliCPU]{}
+		usec, ok := c.Keyed(x.Path, "cpu.stat")["usage_usec"]
+		if !ok {
+			continue
+		}
+		next[x.UID] = usec
+		if was, seen := m.pods[x.UID]; seen && elapsed > 0 {
+			x.CPU = fleet.KnownAt(fleet.MilliCPU(float64(max(usec-was, 0))/elapsed.Seconds()/1000), now)
+		}
+	}
+	m.pods, m.podsAt = next, now
 }
 
 const stallTarget = 0.05

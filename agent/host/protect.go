@@ -142,7 +142,7 @@ func (a *Agent) observe(f *Facts, in *shape.Input, now time.Time) {
 			}
 		case p.Side == shape.OverlapSide && p.Class == shape.Reclaimed:
 			c := shape.Candidate{UID: p.UID, Name: p.Name, Priority: fact.Priority, OOMPriority: p.Terms.OOMPriority, Deleting: fact.Deleting,
-				Tolerance: p.Terms.Tolerance, RSSOveruse: p.Terms.RSSOveruse, Asks: fact.Reclaimed, ByCell: a.cgroups.MemoryByCell(p.Path)}
+				Tolerance: p.Terms.Tolerance, RSSOveruse: p.Terms.RSSOveruse, Asks: fact.Reclaimed, Path: p.Path, ByCell: a.cgroups.MemoryByCell(p.Path)}
 			if !fact.Started.IsZero() {
 				c.Lost = max(now.Sub(fact.Started), 0).Truncate(time.Minute)
 			}
@@ -349,6 +349,8 @@ func (a *Agent) Protect(ctx context.Context, c *Cluster, now time.Time) []shape.
 	s.pressure.Supply = fleet.Known[fleet.MilliCPU]{Value: max(g.advice.Quota-g.lent, 0), At: now, OK: len(g.advice.Stale) == 0}
 	s.pressure.Box, s.pressure.Mems = g.box, g.mems
 	var v shape.Verdict
+	s.pressure.Indicators, s.pressure.Squeezed = s.signals.Indicators, g.advice.Squeezed(g.lent, a.o.Overlap.Advice)
+	g.meter.usedBy(a.cgroups, g.candidates, s.pressure.Squeezed && s.signals.Disturbs(), now)
 	was := g.evictor.Moved
 	g.evictor, v = g.evictor.Decide(&s.pressure, g.candidates, now, a.o.Overlap.Evictions)
 	for i := range g.candidates {

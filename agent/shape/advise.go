@@ -29,7 +29,22 @@ func CPUStall(share fleet.Known[float64]) Indicator {
 
 // Latency is the indicator of pods that measure their own latency, as a share of its limit. The target is a tenth below the limit.
 func Latency(share fleet.Known[float64]) Indicator {
-	return Indicator{Name: "latency", Value: share, Target: 0.9, Above: 0.05, Below: 0.20, Cut: 0.05, Release: 0.009}
+	return Indicator{Name: latencyName, Value: share, Target: 0.9, Above: 0.05, Below: 0.20, Cut: 0.05, Release: 0.009}
+}
+
+// Rule names the evictions for the sake of the indicator.
+func (x *Indicator) Rule() string {
+	if x.Name == latencyName {
+		return RuleLatency
+	}
+	return RuleCPU
+}
+
+const latencyName = "latency"
+
+// Disturbs reports whether an indicator is above its target.
+func (s *Signals) Disturbs() bool {
+	return slices.ContainsFunc(s.Indicators, func(x Indicator) bool { return x.Value.OK && x.Value.Value > x.Target })
 }
 
 // Signals are what was measured of a machine. Each has its time; one that is unknown or old stops growth.
@@ -281,6 +296,11 @@ func (a *Advice) Box() Box {
 	return b
 }
 
+// Squeezed reports whether reclaimed work has no more CPU than its floor, next to what is lent.
+func (a *Advice) Squeezed(lent fleet.MilliCPU, o AdviceOptions) bool {
+	return a.Known && a.Quota-lent <= o.Floor
+}
+
 // Steady is the box that is worth a write: within a band of what is written already that stays. A box that shrinks is always written.
 func (b Box) Steady(was Box) Box {
 	near := func(was, is int64) bool { return was > 0 && is >= was && is-was < was/50 }
@@ -294,12 +314,12 @@ func (b Box) Steady(was Box) Box {
 	return b
 }
 
-// Rank orders candidates for eviction: those of lower priority first, then those that lose least work, then those that free most, then by name. Size
+// Rank orders candidates for eviction: those of lower priority first, as the kernel would, then those that lose least work, then those that free most, then by name. Size
 // never comes before priority.
 func Rank(cs []Candidate) []Candidate {
 	out := slices.Clone(cs)
 	slices.SortFunc(out, func(a, b Candidate) int {
-		return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.OOMPriority, b.OOMPriority), cmp.Compare(a.Lost, b.Lost), cmp.Compare(b.Memory, a.Memory), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+		return cmp.Or(goesBefore(a.Priority, a.OOMPriority, b.Priority, b.OOMPriority), cmp.Compare(a.Lost, b.Lost), cmp.Compare(b.Memory, a.Memory), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 	})
 	return out
 }

@@ -1,8 +1,10 @@
 package shape
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -190,17 +192,36 @@ func ClassOf(t Terms, q QoS, system bool) Class {
 	return Shared
 }
 
-// OOMScoreAdj is what a container of the pod starts with, so that the kernel kills in the order of the classes; nil leaves the kubelet's
-// value. Reclaimed pods go first, of these the pods of lower priority: 1000 for the
-// lowest, 901 for the highest.
-func OOMScoreAdj(p *Pod) *int {
-	if p.Class != Reclaimed {
-		return nil
+// The kernel's scores of reclaimed pods: those of the highest go first. Below them are all others, by the kubelet's own scores.
+const oomFirst, oomLast = 1000, 901
+
+// goesBefore orders reclaimed pods by what their users say: those of lower priority go first, for the kernel and for evictions.
+func goesBefore(aPriority int32, aOOM int, bPriority int32, bOOM int) int {
+	return cmp.Or(cmp.Compare(aPriority, bPriority), cmp.Compare(aOOM, bOOM))
+}
+
+// OOMScores are the kernel's scores for the processes of reclaimed pods, by UID, in the order in which the agent would evict them: that one is also the
+// order in which the kernel ends them, as far as their sizes do not differ by more than the scores do. Equals have the same score.
+func OOMScores(pods []Pod) map[string]int {
+	var of []*Pod
+	for i := range pods {
+		if pods[i].Class == Reclaimed {
+			of = append(of, &pods[i])
+		}
 	}
-	// Priorities of reclaimed pods run from -100 to -1; without one a pod goes first.
-	score := 1000
-	if n := p.Terms.OOMPriority; n != 0 {
-		score = 900 - min(max(n, -100), -1)
+	order := func(a, b *Pod) int {
+		return goesBefore(a.Priority, a.Terms.OOMPriority, b.Priority, b.Terms.OOMPriority)
 	}
-	return &score
+	slices.SortStableFunc(of, order)
+	level := make([]int, len(of))
+	for i := 1; i < len(of); i++ {
+		if level[i] = level[i-1]; order(of[i-1], of[i]) != 0 {
+			level[i]++
+		}
+	}
+	out := map[string]int{}
+	for i, p := range of {
+		out[p.UID] = oomFirst - level[i]*(oomFirst-oomLast)/max(level[len(of)-1], 1)
+	}
+	return out
 }

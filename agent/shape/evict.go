@@ -20,6 +20,9 @@ type Candidate struct {
 	Memory fleet.Bytes
 	ByCell map[int]fleet.Bytes
 	Asks   fleet.Resources
+	// Path is the pod's cgroup. CPU is what the pod used of late; it is measured only while it matters, and is unknown else.
+	Path string
+	CPU  fleet.Known[fleet.MilliCPU]
 	// Tolerance is the pod's own for starvation, RSSOveruse for memory beyond its request; 0 takes the default.
 	Tolerance, RSSOveruse float64
 	// Deleting says that it ends already, Refused that its eviction was refused and no other try is due.
@@ -46,6 +49,9 @@ type Pressure struct {
 	Box Box
 	// Supply is the CPU that reclaimed work can have.
 	Supply fleet.Known[fleet.MilliCPU]
+	// Indicators say how online fares. Squeezed says that reclaimed work has no more CPU than its floor, so that nothing is left to take but pods.
+	Indicators []Indicator
+	Squeezed   bool
 }
 
 // EvictionOptions are the terms of evictions.
@@ -55,6 +61,8 @@ type EvictionOptions struct {
 	// Stall is the share of time that online may wait for memory, StallFor how long.
 	Stall    float64
 	StallFor time.Duration
+	// DisturbedFor is how long an indicator of online may stay above its target while reclaimed work has its floor alone.
+	DisturbedFor time.Duration
 	// Grace is how long memory below critical may last before a pod goes; below half of it none is given.
 	Grace time.Duration
 	// FullFor is how long reclaimed work may stand behind the high limit of its box. Nearer to the limit at which the kernel ends processes it is Grace.
@@ -76,13 +84,15 @@ type EvictionOptions struct {
 
 // DefaultEvictions are the defaults.
 func DefaultEvictions() EvictionOptions {
-	return EvictionOptions{Period: time.Second, Stall: 0.15, StallFor: 2 * time.Second, Grace: 5 * time.Second, FullFor: time.Minute, Tolerance: maxTolerance, StarvedFor: 5 * time.Minute,
+	return EvictionOptions{Period: time.Second, Stall: 0.15, StallFor: 2 * time.Second, DisturbedFor: 30 * time.Second, Grace: 5 * time.Second, FullFor: time.Minute, Tolerance: maxTolerance, StarvedFor: 5 * time.Minute,
 		Overuse: 1.5, OveruseFor: time.Minute, DiskFree: 0.05, PerMinute: 6, Spacing: 3 * time.Second, Hold: 5 * time.Minute}
 }
 
 // Rules name why a pod is evicted.
 const (
 	RuleStall   = "MemoryStall"
+	RuleCPU     = "CPUStall"
+	RuleLatency = "LatencyHigh"
 	RuleMemory  = "MemoryLow"
 	RuleCell    = "CellMemoryLow"
 	RuleBox     = "MemoryBoxFull"
@@ -166,6 +176,7 @@ func (last Evictor) Decide(p *Pressure, cs []Candidate, now time.Time, o Evictio
 	d.box(p)
 	d.overuse()
 	d.starved(p)
+	d.disturbed(p)
 	d.disk(p)
 	for _, e := range d.out.Evict {
 		next.Done = append(next.Done, now)
@@ -433,6 +444,29 @@ func (d *decision) starved(p *Pressure) {
 		}
 		if d.held(RuleStarved+" "+c.UID, c.Asks.CPU > 0 && rate > tolerance, d.o.StarvedFor) {
 			d.evict(RuleStarved, fmt.Sprintf("reclaimed pods request %.1f times the %.1f cores that are there", rate, p.Supply.Value.Cores()), func(x *Candidate) bool { return x.UID == c.UID })
+		}
+	}
+}
+
+// usesCPU is the least CPU by which a pod can be what online waits for: going, it would free nothing else.
+const usesCPU fleet.MilliCPU = 20
+
+// disturbed looks at how online fares when squeezing has come to its end. What a pod runs at the floor can still be felt, as by caches and by the
+// bandwidth of memory. A pod that uses no CPU is no cause.
+func (d *decision) disturbed(p *Pressure) {
+	for i := range p.Indicators {
+		x := &p.Indicators[i]
+		rule := x.Rule()
+		is := d.fresh(x.Value.OK, x.Value.At) && x.Target > 0 && p.Squeezed
+		// Above the band it begins to count, and it goes on until the value is at its target again.
+		_, began := d.last.Since[rule]
+		over := x.Value.Value/x.Target - 1
+		if is = is && (over > x.Above || began && over > 0); is && !slices.Contains(d.out.Conditions, rule) {
+			d.out.Conditions = append(d.out.Conditions, rule)
+		}
+		if d.held(rule, is, d.o.DisturbedFor) {
+			d.evict(rule, fmt.Sprintf("%s of online is %.2f, its target is %.2f, and reclaimed work has its least CPU already", x.Name, x.Value.Value, x.Target),
+				func(c *Candidate) bool { return c.CPU.OK && c.CPU.Value >= usesCPU })
 		}
 	}
 }

@@ -31,6 +31,8 @@ type Pod struct {
 	QoS       QoS
 	Terms     Terms
 	Ask       fleet.Resources
+	// Priority is the pod's own: reclaimed pods go by it.
+	Priority int32
 	// Own are the limits of CPU and memory that the kubelet writes for the pod; 0 where it has none.
 	Own fleet.Resources
 	// Path is the pod's cgroup below the root; empty while there is none.
