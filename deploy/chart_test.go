@@ -147,6 +147,35 @@ func TestChartExtras(t *testing.T) {
 	}
 }
 
+// TestChartAgentComponents: what values add to the agent is what the components of its kustomization add.
+func TestChartAgentComponents(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		components []string
+		values     []string
+	}{
+		{"processes", []string{"hostpid"}, []string{"agent.hostPID=true"}},
+		{"resctrl", []string{"hostpid", "resctrl"}, []string{"agent.resctrl=true"}},
+		{"both", []string{"hostpid", "resctrl"}, []string{"agent.hostPID=true", "agent.resctrl=true"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			want := renderOf(t, "base/agent", c.components...)
+			args := []string{"--set", "agent.enabled=true"}
+			for _, v := range c.values {
+				args = append(args, "--set", v)
+			}
+			made, err := template(t, args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			const set = "DaemonSet springtide-agent/springtide-agent"
+			if d := cmp.Diff(byName(t, want)[set], byName(t, bytes.Split(made, []byte("\n---\n")))[set]); d != "" {
+				t.Errorf("(-kustomize +helm):\n%s", d)
+			}
+		})
+	}
+}
+
 // TestChartPartitions: each partition of the scheduler has a Deployment that finds its own pods alone, and the Service finds those of all.
 func TestChartPartitions(t *testing.T) {
 	made, err := template(t, "--set", "scheduler.enabled=true", "--set", "scheduler.partitions=3", "--set", "scheduler.replicas=1")

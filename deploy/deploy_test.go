@@ -74,13 +74,19 @@ func build(t *testing.T, components ...string) []runtime.Object {
 // render runs kustomize on an overlay as deploy/README.md shows it.
 func render(t *testing.T, components ...string) [][]byte {
 	t.Helper()
+	return renderOf(t, "base", components...)
+}
+
+// renderOf is what kustomize makes of a kustomization with components that lie below it.
+func renderOf(t *testing.T, base string, components ...string) [][]byte {
+	t.Helper()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(".")); err != nil {
 		t.Fatal(err)
 	}
-	overlay := "resources: [../base]\ncomponents:\n"
+	overlay := "resources: [../" + base + "]\ncomponents:\n"
 	for _, c := range components {
-		overlay += "  - ../base/" + c + "\n"
+		overlay += "  - ../" + base + "/" + c + "\n"
 	}
 	if err := os.Mkdir(filepath.Join(dir, "mine"), 0o755); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/rest"
 
 	"github.com/springtide/springtide/agent/notice"
 	"github.com/springtide/springtide/agent/shape"
@@ -46,6 +47,8 @@ type Options struct {
 	MemoryLeft fleet.Bytes
 	// Exec runs the command of a checkpoint hook; nil where the runtime's socket is not given.
 	Exec notice.Exec
+	// API is how the API server is reached; the kubelet takes the same token. Nil asks no kubelet.
+	API *rest.Config
 	// LeaseSeconds is how long the agent counts as alive after a renewal; it renews after a quarter of that.
 	LeaseSeconds int32
 	// DryRun prints what would be written to Stdout and ends.
@@ -81,6 +84,11 @@ type Agent struct {
 	oom        oomOrder
 	relays     relays
 	guard      guard
+	// kubelet is what the kubelet's configuration says, kubeletAsked when it was asked; protectionReset says that another writer took the protection of
+	// memory back, as a kubelet that starts does.
+	kubelet         atomic.Pointer[kubeletSays]
+	kubeletAsked    time.Time
+	protectionReset atomic.Bool
 	// contact is when the API server took a renewal last, in nanoseconds.
 	contact atomic.Int64
 
@@ -360,7 +368,8 @@ func (a *Agent) input(f *Facts, groups []PodGroup) (*shape.Input, []PodGroup) {
 		}}
 	in.Knobs.CPUSets = in.Knobs.CPUSets && a.has(CapCPUSets)
 	in.Knobs.Idle = in.Knobs.Idle && a.has(CapCPUIdle)
-	in.Knobs.Protect = in.Knobs.Protect && a.has(CapMemoryBox)
+	says := a.kubelet.Load()
+	in.Knobs.Protect = in.Knobs.Protect && a.has(CapMemoryBox) && (says == nil || !says.tiered)
 	if !a.has(CapIOWeight) {
 		in.Knobs.IOWeight, in.Knobs.IOMax = 0, nil
 	}
@@ -617,7 +626,7 @@ func (a *Agent) conditions() []Capability {
 	if a.oom.err != nil {
 		order = Capability{Type: CapOOMOrder, Reason: "NotVisible", Message: a.oom.err.Error()}
 	}
-	return append(out, nri, state, order)
+	return append(out, nri, state, order, a.protection())
 }
 
 // show logs what is new and sets the gauges.

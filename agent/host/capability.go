@@ -22,20 +22,21 @@ type Capability struct {
 
 // Types of capabilities. The agent shows them as conditions of the NodeShare.
 const (
-	CapCPUSets   = "CPUSets"           // pods are confined to the cores and cells of their side
-	CapCPUIdle   = "CPUIdle"           // reclaimed BestEffort pods run when no other does
-	CapCPUQuota  = "CPUQuota"          // the quota of reclaimed pods follows what online leaves idle
-	CapMemoryBox = "MemoryBox"         // reclaimed pods run in a memory box
-	CapEvictions = "Evictions"         // evictions under pressure are accepted
-	CapReclaim   = "MemoryReclaim"     // page cache of reclaimed pods is taken before any of them is evicted
-	CapPSI       = "PressureStall"     // the kernel reports pressure
-	CapIOWeight  = "IOWeight"          // reclaimed pods have a low weight for I/O
-	CapIOCost    = "IOCost"            // that weight is enforced on devices that io.cost.qos enables
-	CapResctrl   = "CacheAndBandwidth" // reclaimed pods have a class of cache and memory bandwidth
-	CapNetwork   = "NetworkClass"      // reclaimed pods have a class of network traffic
-	CapNRI       = "RuntimeHooks"      // containers are adjusted before they start
-	CapState     = "StateKept"         // the last share is on disk
-	CapOOMOrder  = "OOMOrder"          // the kernel ends running reclaimed pods in the order of evictions
+	CapCPUSets    = "CPUSets"           // pods are confined to the cores and cells of their side
+	CapCPUIdle    = "CPUIdle"           // reclaimed BestEffort pods run when no other does
+	CapCPUQuota   = "CPUQuota"          // the quota of reclaimed pods follows what online leaves idle
+	CapMemoryBox  = "MemoryBox"         // reclaimed pods run in a memory box
+	CapEvictions  = "Evictions"         // evictions under pressure are accepted
+	CapReclaim    = "MemoryReclaim"     // page cache of reclaimed pods is taken before any of them is evicted
+	CapPSI        = "PressureStall"     // the kernel reports pressure
+	CapIOWeight   = "IOWeight"          // reclaimed pods have a low weight for I/O
+	CapIOCost     = "IOCost"            // that weight is enforced on devices that io.cost.qos enables
+	CapResctrl    = "CacheAndBandwidth" // reclaimed pods have a class of cache and memory bandwidth
+	CapNetwork    = "NetworkClass"      // reclaimed pods have a class of network traffic
+	CapNRI        = "RuntimeHooks"      // containers are adjusted before they start
+	CapState      = "StateKept"         // the last share is on disk
+	CapProtection = "MemoryProtection"  // the kernel reclaims what online requests last
+	CapOOMOrder   = "OOMOrder"          // the kernel ends running reclaimed pods in the order of evictions
 )
 
 // Detect finds what the machine offers; enablesCost says that the configuration enables io.cost. A missing capability is skipped; its condition says why.
@@ -93,10 +94,14 @@ func Detect(r Roots, c *Cgroups, enablesCost bool) []Capability {
 		return nil
 	}(), "io.weight is enforced on devices that io.cost.qos enables")
 	add(CapResctrl, func() error {
-		if _, err := os.Stat(filepath.Join(r.Sys, "fs/resctrl/schemata")); err != nil {
-			return named{"NoResctrl", "no /sys/fs/resctrl/schemata: the CPU has no RDT, or resctrl is not mounted"}
+		dir := filepath.Join(r.Sys, "fs/resctrl")
+		if _, err := os.Stat(filepath.Join(dir, "schemata")); err == nil {
+			return nil
 		}
-		return nil
+		if isDir(dir) { // the kernel makes the directory where the CPU has RDT
+			return named{"NotMounted", fmt.Sprintf("resctrl is not mounted at %s; to fix: mount it on the machine (mount -t resctrl resctrl /sys/fs/resctrl), and into the agent's pod by the component deploy/base/agent/resctrl or the chart's agent.resctrl", dir)}
+		}
+		return named{"NoResctrl", fmt.Sprintf("no %s: the CPU has no RDT, or the kernel was built without it", dir)}
 	}(), "reclaimed pods have a class of cache and memory bandwidth")
 	add(CapNetwork, named{"NotSupported", "cgroup v2 has no network class; limit reclaimed pods by the CNI's bandwidth annotations"}, "")
 	return out

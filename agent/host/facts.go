@@ -60,6 +60,8 @@ type NodeFacts struct {
 	Allocatable fleet.Resources `json:"allocatable"`
 	// Reclaimed is what the node offers of idle capacity.
 	Reclaimed fleet.Resources `json:"reclaimed"`
+	// Kubelet is the address of its kubelet.
+	Kubelet string `json:"kubelet,omitempty"`
 	// Hooks says that the node has the label of a registered plugin.
 	Hooks bool `json:"hooks"`
 }
@@ -109,7 +111,7 @@ func (p *PodFacts) FullName() string { return p.Namespace + "/" + p.Name }
 // newNodeFacts reads a node.
 func newNodeFacts(n *corev1.Node) NodeFacts {
 	f := NodeFacts{Name: n.Name, UID: string(n.UID), Allocatable: facts.Resources(n.Status.Allocatable), Reclaimed: reclaimedOf(n.Status.Capacity),
-		Hooks: n.Labels[v1alpha1.LabelRuntimeHooks] == "true"}
+		Kubelet: kubeletAddress(n), Hooks: n.Labels[v1alpha1.LabelRuntimeHooks] == "true"}
 	f.Marks.OfflineLabel = n.Labels[v1alpha1.LabelOffline] == "true"
 	f.Marks.HolderTaint = facts.HasHolderTaint(n.Spec.Taints)
 	return f

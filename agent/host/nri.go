@@ -33,8 +33,8 @@ type Answer struct {
 type Runtime struct {
 	socket string
 	log    *slog.Logger
-	// event is called after the runtime told of something that the agent should look at.
-	event func()
+	// event is called after the runtime told of something that the agent should look at, lost after it closed the connection.
+	event, lost func()
 
 	mu      sync.Mutex
 	stub    stub.Stub
@@ -42,13 +42,12 @@ type Runtime struct {
 	answers map[string]Answer // by pod UID
 	unknown Answer
 	ids     map[string]string // container to pod UID
-	lost    int
 	events  map[string]int
 }
 
 // NewRuntime makes a plugin that is not connected yet.
-func NewRuntime(socket string, log *slog.Logger, event func()) *Runtime {
-	return &Runtime{socket: socket, log: log, event: event, answers: map[string]Answer{}, ids: map[string]string{}, events: map[string]int{}}
+func NewRuntime(socket string, log *slog.Logger, event, lost func()) *Runtime {
+	return &Runtime{socket: socket, log: log, event: event, lost: lost, answers: map[string]Answer{}, ids: map[string]string{}, events: map[string]int{}}
 }
 
 // Run keeps the plugin connected until ctx ends: it registers, waits for the loss of the connection, and registers again.
@@ -74,6 +73,7 @@ func (r *Runtime) Run(ctx context.Context) {
 			select {
 			case <-closed:
 				r.log.Warn("the runtime closed the plugin's connection: containers that start now are adjusted after their start")
+				r.lost()
 			case <-ctx.Done():
 			}
 			s.Stop()
@@ -81,7 +81,6 @@ func (r *Runtime) Run(ctx context.Context) {
 			r.stub, r.live = nil, false
 			// What the runtime has after a restart is what it lists when the plugin registers again, and until then nothing is known.
 			r.ids = map[string]string{}
-			r.lost++
 			r.mu.Unlock()
 			r.event()
 		}

@@ -15,6 +15,8 @@ import (
 
 	"github.com/containerd/nri/pkg/adaptation"
 	"github.com/containerd/nri/pkg/api"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/springtide/springtide/agent/shape"
 )
@@ -147,9 +149,10 @@ func container(id, uid, cpus string) *api.Container {
 	return &api.Container{Id: id, PodSandboxId: uid + "-s", Name: id, Linux: &api.LinuxContainer{Resources: &api.LinuxResources{Cpu: &api.LinuxCPU{Cpus: cpus}}}}
 }
 
-func startPlugin(t *testing.T, socket string) *Runtime {
+func startPlugin(t *testing.T, socket string) (*Runtime, prometheus.Counter) {
 	t.Helper()
-	p := NewRuntime(socket, slog.New(slog.DiscardHandler), func() {})
+	lost := NewMetrics(nil).lost
+	p := NewRuntime(socket, slog.New(slog.DiscardHandler), func() {}, lost.Inc)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -160,7 +163,7 @@ func startPlugin(t *testing.T, socket string) *Runtime {
 		stop()
 		<-ended
 	})
-	return p
+	return p, lost
 }
 
 // TestHooks: containers are adjusted at creation, a kubelet's update keeps the cpuset, and what runs elsewhere is repaired when the plugin registers:
@@ -169,7 +172,7 @@ func TestHooks(t *testing.T) {
 	dir := t.TempDir()
 	socket := filepath.Join(dir, "nri.sock")
 	first := newWire(t, socket, dir+"/first.sock")
-	p := startPlugin(t, socket)
+	p, lost := startPlugin(t, socket)
 	score := 1000
 	p.SetAnswers(map[string]Answer{"web": {CPUs: shape.Set{0, 1}, Mems: shape.Set{0}}, "job": {CPUs: shape.Set{8, 9}, Mems: shape.Set{2}, OOMScoreAdj: &score}}, Answer{CPUs: shape.Set{0, 1, 2, 3}})
 	pods := []*api.PodSandbox{sandbox("web"), sandbox("job"), sandbox("new")}
@@ -203,6 +206,9 @@ func TestHooks(t *testing.T) {
 	if !p.Knows("j2") || p.Knows("nobody") {
 		t.Error("the plugin does not know its containers")
 	}
+	if n := testutil.ToFloat64(lost); n != 0 {
+		t.Errorf("%g losses before there was one", n)
+	}
 	// The runtime restarts: the plugin comes back by itself, and repairs what started meanwhile.
 	defer r.Stop()
 	first.cut()
@@ -210,6 +216,9 @@ func TestHooks(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("the plugin does not notice the loss")
 		}
+	}
+	if n := testutil.ToFloat64(lost); n != 1 {
+		t.Errorf("%g losses are counted after the first", n)
 	}
 	p.mu.Lock()
 	if len(p.ids) > 0 {
@@ -263,7 +272,7 @@ func TestUpdatesAreReadBack(t *testing.T) {
 			b := newBench(t)
 			b.pod("web", shape.OnlineSide, shape.Shared, 4000)
 			socket := filepath.Join(t.TempDir(), "nri.sock")
-			b.runtime = startPlugin(t, socket)
+			b.runtime, _ = startPlugin(t, socket)
 			r := startRuntime(t, socket, []*api.PodSandbox{sandbox("web-uid")}, []*api.Container{container("web-c", "web-uid", "")}, c.carry(b))
 			defer r.Stop()
 			r.awaitPlugin(t, b.runtime)

@@ -296,6 +296,8 @@ func (a *Agent) hold(ctx context.Context) {
 		switch writes[i].File {
 		case "cpu.max", "memory.max", "memory.high":
 			writes[i].Why = g.advice.Why
+		case "memory.min", "memory.low":
+			a.protectionReset.Store(true)
 		}
 	}
 	a.apply(ctx, writes)

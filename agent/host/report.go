@@ -133,7 +133,7 @@ func (a *Agent) Run(ctx context.Context, c *Cluster) error {
 	if !a.o.DryRun {
 		wg.Go(func() { r.run(ctx) })
 		if a.o.NRI != "" {
-			a.runtime = NewRuntime(a.o.NRI, a.o.Log, event)
+			a.runtime = NewRuntime(a.o.NRI, a.o.Log, event, a.m.lost.Inc)
 			wg.Go(func() { a.runtime.Run(ctx) })
 		}
 	}
@@ -276,6 +276,7 @@ func (r *reporter) write(ctx context.Context, x report) {
 			a.contact.Store(x.now.UnixNano())
 		}
 	}
+	a.learnKubelet(ctx, x.facts.Node.Kubelet, x.now)
 	// The topology is written when the hardware changed, and compared once in a while, since another exporter may write it.
 	// After a failure, as where its definition is not installed, a minute passes before the next try.
 	since := x.now.Sub(r.topologyAt)

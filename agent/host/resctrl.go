@@ -68,7 +68,7 @@ func (r resctrl) confine(c *Cgroups, paths []string, cache, bandwidth int) (int,
 		text, _ := c.Read(path, "cgroup.threads")
 		for id := range strings.FieldsSeq(text) {
 			if id == "0" {
-				return moved, errors.New("threads of other process namespaces are not visible; to fix: set hostPID: true for the agent")
+				return moved, errors.New("threads of other process namespaces are not visible; to fix: set hostPID, as the component deploy/base/agent/hostpid and the chart's agent.hostPID do")
 			}
 			if in[id] {
 				continue

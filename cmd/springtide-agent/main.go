@@ -120,7 +120,7 @@ func run(ctx context.Context, c config.Agent, dryRun bool, cmd *cobra.Command) e
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	o := options(c, registry, log)
-	o.DryRun, o.Stdout = dryRun, cmd.OutOrStdout()
+	o.DryRun, o.Stdout, o.API = dryRun, cmd.OutOrStdout(), rc
 	if c.CRISocket != "" {
 		if o.Exec, err = host.CRIExec(c.CRISocket); err != nil {
 			return err

@@ -104,6 +104,20 @@ The documents of a file below files/, in the release's namespace. The files hold
 {{- with .values.extraArgs }}{{ $_ := set $c "args" (concat $c.args .) }}{{ end }}
 {{- end }}
 
+{{/* What the components hostpid and resctrl of deploy/base/agent add. */}}
+{{- define "springtide.agent" -}}
+{{- $pod := .object.spec.template.spec }}
+{{- $c := first $pod.containers }}
+{{- if or .values.hostPID .values.resctrl }}
+{{- $_ := set $pod "hostPID" true }}
+{{- $_ := set $c.securityContext.capabilities "add" (concat $c.securityContext.capabilities.add (list "DAC_OVERRIDE" "SYS_RESOURCE")) }}
+{{- end }}
+{{- if .values.resctrl }}
+{{- $_ := set $c "volumeMounts" (append $c.volumeMounts (dict "name" "resctrl" "mountPath" "/sys/fs/resctrl")) }}
+{{- $_ := set $pod "volumes" (append $pod.volumes (dict "name" "resctrl" "hostPath" (dict "path" "/sys/fs/resctrl" "type" "Directory"))) }}
+{{- end }}
+{{- end }}
+
 {{/* The scheduler's Deployment for one partition of several. Its pods have a label more, so that each Deployment finds its own. */}}
 {{- define "springtide.partition" -}}
 {{- $o := .object }}
