@@ -39,7 +39,8 @@ type core struct {
 	// jobGenerations are those of the ElasticJobs that were read.
 	jobGenerations map[string]int64
 	dirty          map[string]bool // nodes on which something may have come free since the parked classes were asked
-	unbound        int             // bindings that have no definite answer yet
+	unbound        int             // bindings that were written and have no definite answer yet
+	making         int             // pods whose volumes and claims are being made
 
 	acks    *acks
 	judge   *judge
@@ -52,6 +53,8 @@ type core struct {
 	wide   *wide
 	tally  tally
 
+	// make has the volumes and claims of a decision made, on a goroutine of its own; done comes with the mail. What it returns ends it early.
+	make func(work func(context.Context) error, done func(error)) (stop func())
 	// bind hands a decision to the binders; say reports why a pod waits; retract takes that back.
 	bind    func(bind.Request)
 	say     func(verdict)
@@ -69,17 +72,6 @@ type core struct {
 	// elsewhere are the pods that wait and are another partition's to place.
 	elsewhere map[types.UID]*corev1.Pod
 }
-
-// stage is where a pod stands.
-type stage uint8
-
-const (
-	waits     stage = iota + 1 // ours, and not decided
-	nominated                  // decided, and its victims have still to go
-	assumed                    // decided: its room is taken, the binding has no definite answer yet
-	bound                      // on a node, by whichever scheduler
-	foreign                    // another scheduler's, and nominated by it for a node
-)
 
 // pod is one pod that is not over.
 type pod struct {
@@ -101,8 +93,10 @@ type pod struct {
 	gang   *gang
 	// confined: its shape asks for the domain of its gang too.
 	confined bool
-	// trial is what upstream's plugins hold for it, while it is assumed.
-	trial  Trial
+	// trial is what upstream's plugins hold for it, while it is decided.
+	trial Trial
+	// stop ends the making of its volumes and claims, while they are made.
+	stop   func()
 	judged judgement
 	// devices: it asks for an extended resource that a device class stands for.
 	devices bool
@@ -277,7 +271,7 @@ func (c *core) podChanged(o *corev1.Pod) {
 	switch {
 	case o.Spec.NodeName != "":
 		c.podBound(p, o)
-	case p != nil && p.stage == assumed:
+	case p != nil && p.stage == assumed, p != nil && p.stage == making && o.DeletionTimestamp == nil:
 		p.object = o // the binding is under way
 	case p != nil && p.stage == nominated && o.DeletionTimestamp == nil:
 		p.object = o
@@ -370,7 +364,8 @@ func (c *core) podBound(p *pod, o *corev1.Pod) {
 	if was == waits {
 		c.unqueue(p)
 	}
-	if was == assumed && p.node == o.Spec.NodeName {
+	if was.decided() && p.node == o.Spec.NodeName {
+		c.stopMaking(p)
 		p.object, p.stage = o, bound
 		c.table.Confirm(p.ref, fleet.UID(o.UID))
 		c.tally.own(c, p)
@@ -383,8 +378,8 @@ func (c *core) podBound(p *pod, o *corev1.Pod) {
 		c.preempt.left(c, o.UID) // another scheduler was quicker
 	}
 	if was != 0 && was != waits {
-		c.release(p)
 		c.dirty[p.node] = true
+		c.unassume(p)
 	}
 	c.describe(p, o)
 	p.stage, p.node, p.cells = bound, o.Spec.NodeName, cellsAnnotated(o, c.serves(o) && p.shape.Cells != place.Float)
@@ -488,26 +483,17 @@ func (c *core) podGone(uid types.UID) {
 	switch p.stage {
 	case waits:
 		c.unqueue(p)
-	case nominated, assumed, bound, foreign:
+	case nominated, making, assumed, bound, foreign:
 		c.release(p)
 		c.dirty[p.node] = true
 		c.judge.change()
 	}
+	c.stopMaking(p)
 	c.judge.removePod(p)
 	delete(c.pods, uid)
 	c.gangs.gone(c, p)
 	c.preempt.left(c, uid)
 	c.retract(uid)
-}
-
-// release gives back the room of a pod that is assumed or bound.
-func (c *core) release(p *pod) {
-	c.table.Remove(p.ref)
-	delete(c.byRef, p.ref)
-	c.tally.leave(p)
-	c.count(p, -1)
-	c.preempt.touch(p.node)
-	c.wide.seen(c, p.object.UID)
 }
 
 // count adds a pod to what its tenant uses.
@@ -664,49 +650,13 @@ func (c *core) setPool(name string, p *poolFacts) {
 	}
 }
 
-// answered takes the definite answer to a binding.
-func (c *core) answered(r bind.Result) {
-	c.unbound--
-	c.metrics.binds.WithLabelValues(r.Outcome.String()).Inc()
-	c.metrics.bindTime.Observe(r.Took.Seconds())
-	uid := types.UID(r.Request.UID)
-	c.acks.answered(c, r.Request.Node, uid)
-	p := c.pods[uid]
-	if p != nil && r.Outcome == bind.Bound {
-		c.metrics.latency.Observe(c.now().Sub(p.object.CreationTimestamp.Time).Seconds())
-		if c.c.Events == config.EventsBound {
-			c.announce(p.object, r.Request.Node)
-		}
-	}
-	if p == nil || p.stage != assumed || p.node != r.Request.Node {
-		return // the watch was quicker, or the pod is gone
-	}
-	switch r.Outcome {
-	case bind.Bound:
-		return // the watch brings it
-	case bind.Refused:
-		c.log.Info("a binding was refused", "pod", p.object.Namespace+"/"+p.object.Name, "node", p.node, "err", r.Err)
-	case bind.Gone: // the watch says what became of it
-	}
-	c.unassume(p)
-	c.dirty[r.Request.Node] = true
-	c.enqueue(p)
-	c.queue.Later(p.key, c.now())
-}
-
-// unassume takes a decision back.
-func (c *core) unassume(p *pod) {
-	c.release(p)
-	c.judge.removePod(p)
-	p.stage, p.node, p.cells, p.why = waits, "", nil, ""
-}
-
 // gauge shows how many there are of what.
 func (c *core) gauge() {
 	ready, off, parked := c.queue.Count()
 	c.metrics.pending.WithLabelValues("ready").Set(float64(ready))
 	c.metrics.pending.WithLabelValues("backoff").Set(float64(off))
 	c.metrics.pending.WithLabelValues("parked").Set(float64(parked))
+	c.metrics.pending.WithLabelValues("volumes").Set(float64(c.making))
 	c.metrics.nodes.Set(float64(len(c.nodes)))
 	c.metrics.pods.Set(float64(len(c.pods)))
 	c.metrics.classes.Set(float64(len(c.classes)))

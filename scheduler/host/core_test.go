@@ -28,12 +28,14 @@ import (
 
 // stage is a scheduler's core without a cluster: what it would write is kept, and time passes as the test says.
 type play struct {
-	t      *testing.T
-	c      *core
-	now    time.Time
-	binds  []bind.Request
-	said   map[types.UID]string
-	acked  []ackOf
+	t     *testing.T
+	c     *core
+	now   time.Time
+	binds []bind.Request
+	said  map[types.UID]string
+	acked []ackOf
+	// makes are the writes of upstream's plugins before a binding, which are done as soon as there is nothing to decide.
+	makes  []func()
 	serial int
 }
 
@@ -42,6 +44,10 @@ func newPlay(t *testing.T) *play {
 	p := &play{t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), said: map[types.UID]string{}}
 	p.c = newCore(config.DefaultScheduler(), slog.New(slog.DiscardHandler), NewMetrics(prometheus.NewRegistry()))
 	p.c.now = func() time.Time { return p.now }
+	p.c.make = func(work func(context.Context) error, done func(error)) func() {
+		p.makes = append(p.makes, func() { done(work(context.Background())) })
+		return func() {}
+	}
 	p.c.bind = func(r bind.Request) { p.binds = append(p.binds, r) }
 	p.c.say = func(v verdict) { p.said[v.pod.UID] = v.message }
 	p.c.acks = newAcks("springtide-scheduler-0", func(a ackOf) { p.acked = append(p.acked, a) })
@@ -51,11 +57,21 @@ func newPlay(t *testing.T) *play {
 // settle decides until there is nothing to decide.
 func (p *play) settle() {
 	p.t.Helper()
-	for n := 0; p.c.decideOne(context.Background()); n++ {
+	for n := 0; p.c.decideOne(context.Background()) || p.make(); n++ {
 		if n == 10_000 {
 			p.t.Fatal("10,000 decisions at one time: what waits is woken by its own attempts")
 		}
 	}
+}
+
+// make does what is to be made for decisions; false where that is nothing.
+func (p *play) make() bool {
+	todo := p.makes
+	p.makes = nil
+	for _, f := range todo {
+		f()
+	}
+	return len(todo) > 0
 }
 
 func (p *play) node(name string, cpu string, change ...func(*corev1.Node)) {

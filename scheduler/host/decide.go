@@ -12,7 +12,6 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
-	"github.com/springtide/springtide/scheduler/host/bind"
 	"github.com/springtide/springtide/scheduler/host/queue"
 	"github.com/springtide/springtide/scheduler/place"
 	"github.com/springtide/springtide/scheduler/rules"
@@ -162,43 +161,6 @@ func notAvailable(e *place.Explanation) string {
 		text += ": " + removed
 	}
 	return text
-}
-
-// assume notes a decision, whose room the table holds already.
-func (c *core) assume(p *pod, d place.Decision) {
-	c.hold(p, d, assumed)
-	c.judge.assume(p)
-	c.wide.decided(c, p)
-}
-
-// hold notes the room that a pod holds in the table.
-func (c *core) hold(p *pod, d place.Decision, s stage) {
-	p.stage, p.ref, p.node, p.cells = s, d.Pod, string(d.Node), d.Cells
-	c.byRef[d.Pod] = p
-	c.tally.enter(c, p)
-	c.count(p, 1)
-}
-
-// submit hands a decision to the binders.
-func (c *core) submit(p *pod) {
-	r := bind.Request{UID: string(p.object.UID), Namespace: p.object.Namespace, Name: p.object.Name, Node: p.node}
-	r.Annotations = map[string]string{}
-	if len(p.cells) > 0 {
-		r.Annotations[v1alpha1.AnnotationCells] = v1alpha1.FormatCells(p.cells)
-	}
-	if p.why != "" {
-		r.Annotations[v1alpha1.AnnotationDecision] = p.why
-	}
-	if p.trial != nil {
-		trial, o := p.trial, p.object
-		r.Before = func(ctx context.Context) error {
-			return trial.PreBind(ctx, r.Node, func() { c.nominate(ctx, o, r.Node) })
-		}
-	}
-	c.unbound++
-	c.acks.sent(p.node, p.object.UID)
-	c.retract(p.object.UID)
-	c.bind(r)
 }
 
 // park sets a pod aside with a sentence, until an event can help those of its class that were refused as it was: by upstream's plugins too, or by the table.

@@ -30,6 +30,8 @@ func (c *core) explain(p *pod) string {
 	switch p.stage {
 	case bound:
 		fmt.Fprintf(&b, "pod %s is on node %s", name(p.object), p.node)
+	case making:
+		fmt.Fprintf(&b, "pod %s is decided for node %s, and its volumes and claims are being made for it", name(p.object), p.node)
 	case assumed:
 		fmt.Fprintf(&b, "pod %s is decided for node %s, and its binding is under way", name(p.object), p.node)
 	case nominated:

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -156,6 +157,19 @@ func (s *Scheduler) lead(ctx context.Context, mayWrite func() bool) error {
 		Done: func(r bind.Result) { c.mail.post(func() { c.answered(r) }) }})
 	defer binders.Close()
 	c.bind = binders.Submit
+	var makers sync.WaitGroup
+	defer makers.Wait()
+	making, stopMaking := context.WithCancel(ctx)
+	defer stopMaking()
+	c.make = func(work func(context.Context) error, done func(error)) func() {
+		ctx, stop := context.WithCancel(making)
+		makers.Go(func() {
+			defer stop()
+			err := work(ctx)
+			c.mail.post(func() { done(err) })
+		})
+		return stop
+	}
 	c.acks = newAcks(leaseName(s.c.Partition), s.ackWriter(writing, mayWrite))
 	c.nominate = func(ctx context.Context, o *corev1.Pod, node string) {
 		if !mayWrite() {
@@ -274,7 +288,7 @@ func newCore(c config.Scheduler, log *slog.Logger, m *Metrics) *core {
 		c: c, log: log, metrics: m, now: time.Now, after: time.After, mail: newMailbox(),
 		table: place.New(), queue: queue.New(queue.Backoff{First: time.Duration(c.BackoffFirst), Most: time.Duration(c.BackoffMost)}),
 		tenants: newTenants(), pools: pools{}, devices: newDevices(), nodes: map[string]*nodeFacts{}, pods: map[types.UID]*pod{}, classes: map[place.ClassID]bool{}, jobGenerations: map[string]int64{}, byRef: map[place.PodRef]*pod{}, dirty: map[string]bool{},
-		bind: func(bind.Request) {}, say: func(verdict) {}, retract: func(types.UID) {}, announce: func(*corev1.Pod, string) {}, nominate: func(context.Context, *corev1.Pod, string) {}, handPod: func(*corev1.Pod, int) {},
+		make: func(func(context.Context) error, func(error)) func() { return func() {} }, bind: func(bind.Request) {}, say: func(verdict) {}, retract: func(types.UID) {}, announce: func(*corev1.Pod, string) {}, nominate: func(context.Context, *corev1.Pod, string) {}, handPod: func(*corev1.Pod, int) {},
 		handGang: func(owner, *podGroup, int, func(uint64, error)) {}, elsewhere: map[types.UID]*corev1.Pod{}, wide: newWide(), tried: nowhere, acks: newAcks(leaseName(c.Partition), func(ackOf) {}),
 	}
 	out.gangs = newGangs(time.Duration(c.GangTimeout))

@@ -278,7 +278,7 @@ func (j *judge) ready(p Plugins) {
 		switch x.stage {
 		case bound:
 			p.SetPod(x.object)
-		case assumed:
+		case making, assumed:
 			p.Assume(x.object, x.node)
 		case waits, nominated, foreign:
 		}
@@ -347,7 +347,7 @@ func (j *judge) assume(p *pod) {
 // removePod ends a pod that was decided or bound, and gives back what is reserved for it.
 func (j *judge) removePod(p *pod) {
 	j.unnote(p.object.UID)
-	if p.trial != nil && p.stage == assumed {
+	if p.trial != nil && p.stage.decided() {
 		p.trial.Unreserve(context.Background(), p.node)
 	}
 	p.trial = nil

@@ -45,7 +45,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		binds:     counter("binds_total", "Answers to bindings, by outcome: bound, refused or gone.", "outcome"),
 		bindTime:  histogram("bind_seconds", "Time from decision to the definite answer of the API server.", slow),
 		latency:   histogram("pod_seconds", "Time from the creation of a pod to its binding.", slow),
-		pending:   gauge("pending_pods", "Pods and gangs that wait, by state: ready, backoff or parked.", "state"),
+		pending:   gauge("pending_pods", "Pods and gangs that wait, by state: ready, backoff, parked, or volumes: decided, and their volumes and claims are being made.", "state"),
 		nodes:     gauge("nodes", "Nodes in the table.").WithLabelValues(),
 		pods:      gauge("pods", "Pods in the table, bound and assumed.").WithLabelValues(),
 		classes:   gauge("classes", "Kinds of requests that were seen.").WithLabelValues(),

@@ -18,8 +18,6 @@ type Request struct {
 	Node                 string
 	// Annotations are written on the pod with the binding.
 	Annotations map[string]string
-	// Before, when set, runs before the write: volumes and claims. When it fails the pod is not bound.
-	Before func(context.Context) error
 }
 
 // Outcome is a definite answer.
@@ -97,11 +95,8 @@ type Pool struct {
 	mu   sync.Mutex
 	cond *sync.Cond
 	todo []submitted
-	// preparing counts the requests whose Before runs: on goroutines of their own, since a volume may take minutes.
-	preparing int
-	shut      bool
-	wait      sync.WaitGroup
-	ctx       context.Context
+	shut bool
+	wait sync.WaitGroup
 }
 
 type submitted struct {
@@ -117,7 +112,7 @@ func New(ctx context.Context, api API, o Options) *Pool {
 	if o.Sleep == nil {
 		o.Sleep = sleep
 	}
-	p := &Pool{api: api, o: o, ctx: ctx}
+	p := &Pool{api: api, o: o}
 	p.cond = sync.NewCond(&p.mu)
 	for range max(o.Workers, 1) {
 		p.wait.Go(func() { p.work(ctx) })
@@ -127,32 +122,10 @@ func New(ctx context.Context, api API, o Options) *Pool {
 
 // Submit hands a decision over. It never blocks: what is not yet written keeps its room, so there is no gain in holding the scheduler back.
 func (p *Pool) Submit(r Request) {
-	s := submitted{r, p.o.Now()}
 	p.mu.Lock()
-	if r.Before != nil {
-		p.preparing++
-		p.mu.Unlock()
-		p.wait.Go(func() { p.prepare(s) })
-		return
-	}
-	p.todo = append(p.todo, s)
+	p.todo = append(p.todo, submitted{r, p.o.Now()})
 	p.mu.Unlock()
 	p.cond.Signal()
-}
-
-// prepare runs what comes before a write, and then hands the write to the workers.
-func (p *Pool) prepare(s submitted) {
-	err := s.Before(p.ctx)
-	p.mu.Lock()
-	p.preparing--
-	if err == nil {
-		p.todo = append(p.todo, s)
-	}
-	p.mu.Unlock()
-	p.cond.Broadcast()
-	if err != nil {
-		p.o.Done(Result{Request: s.Request, Outcome: Refused, Err: err, Took: p.o.Now().Sub(s.at)})
-	}
 }
 
 // Close lets the workers answer what was submitted and returns when they are done.
@@ -178,7 +151,7 @@ func (p *Pool) work(ctx context.Context) {
 func (p *Pool) next() (submitted, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for len(p.todo) == 0 && (!p.shut || p.preparing > 0) {
+	for len(p.todo) == 0 && !p.shut {
 		p.cond.Wait()
 	}
 	if len(p.todo) == 0 {

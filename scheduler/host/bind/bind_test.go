@@ -114,14 +114,6 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-func TestNoBindWhenPreparationFails(t *testing.T) {
-	f := newFake()
-	got := one(t, f, Request{UID: "u", Node: "n", Before: func(context.Context) error { return errors.New("no volume") }})
-	if got.Outcome != Refused || len(f.nodes) != 0 {
-		t.Errorf("%v, bound %v", got.Outcome, f.nodes)
-	}
-}
-
 // TestEachRequestHasOneAnswer: many requests over many workers, all answered by the time Close returns.
 func TestEachRequestHasOneAnswer(t *testing.T) {
 	f := newFake()

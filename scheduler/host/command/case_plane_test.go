@@ -3,6 +3,7 @@
 package command_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -52,12 +53,16 @@ type kase struct {
 	id  string
 }
 
-// scheduled is the name under which the scheduler of the cases serves.
-const scheduled = "behave"
+// ours is the name under which the scheduler of the cases serves.
+const ours = "behave"
+
+// scheduled is the scheduler that the pods of the cases name. To have kube-scheduler, which runs next to ours, judge a case, run it with
+// SPRINGTIDE_TEST_SCHEDULER=default-scheduler.
+var scheduled = cmp.Or(os.Getenv("SPRINGTIDE_TEST_SCHEDULER"), ours)
 
 // behave starts a scheduler with the weights of a cluster, as a process of its own.
 func behave(t *testing.T) {
-	serve(t, "names: ["+scheduled+"]\nleaseNamespace: default\nleaseDuration: 5s\nbackoffFirst: 100ms\nbackoffMost: 500ms\n")
+	serve(t, "names: ["+ours+"]\nleaseNamespace: default\nleaseDuration: 5s\nbackoffFirst: 100ms\nbackoffMost: 500ms\n")
 }
 
 // serve starts a scheduler with a configuration, and ends it with the test.

@@ -87,7 +87,11 @@ func (k *kase) tie(ctx context.Context, claim *corev1.PersistentVolumeClaim, vol
 }
 
 // bindVolumes plays the volume controller and a provisioner until the case ends: what the scheduler's writes before a binding ask for.
-func (k *kase) bindVolumes() {
+func (k *kase) bindVolumes() { k.bindVolumesAfter(0) }
+
+// bindVolumesAfter does so with a provisioner that takes a time for each volume.
+func (k *kase) bindVolumesAfter(takes time.Duration) {
+	asked := map[types.UID]time.Time{}
 	ctx := k.t.Context()
 	go func() {
 		for ctx.Err() == nil {
@@ -109,7 +113,10 @@ func (k *kase) bindVolumes() {
 						_ = k.tie(ctx, c, v)
 					}
 				}
-				if node := c.Annotations["volume.kubernetes.io/selected-node"]; node != "" {
+				node := c.Annotations["volume.kubernetes.io/selected-node"]
+				if at, ok := asked[c.UID]; node != "" && !ok {
+					asked[c.UID] = time.Now()
+				} else if node != "" && time.Since(at) >= takes {
 					v := k.volume("made-for-"+c.Name, "made", k.short(node))
 					_ = k.tie(ctx, c, v)
 				}
@@ -216,6 +223,33 @@ func TestPlaneVolumes(t *testing.T) {
 			k.poll("pod p has a nominated node", func(context.Context) (bool, error) { return k.get("p").Status.NominatedNodeName == k.id+".a", nil })
 			k.bindVolumes()
 		}, after: map[string]string{"p": "a"}},
+		{name: "room is held while a volume is made", nodes: []*corev1.Node{host("a")}, objects: func(k *kase) {
+			k.class("made", "example.com/test", late)
+			k.ask("data", "made", corev1.ReadWriteOnce)
+			k.bindVolumesAfter(5 * time.Second)
+		}, pods: []*corev1.Pod{work("slow", cores("3"), mounts("data"))}, want: map[string]string{}, then: func(k *kase) {
+			k.poll("the volume is being made", func(context.Context) (bool, error) { return k.get("slow").Status.NominatedNodeName == k.id+".a", nil })
+			k.pod(work("quick", cores("2")))
+			k.are(map[string]string{"quick": ""})
+		}, after: map[string]string{"slow": "a", "quick": ""}},
+		{name: "apart while volumes are made", nodes: []*corev1.Node{host("a"), host("b"), host("c")}, objects: func(k *kase) {
+			k.class("made", "example.com/test", late)
+			for _, name := range []string{"d0", "d1", "d2"} {
+				k.ask(name, "made", corev1.ReadWriteOnce)
+			}
+			k.bindVolumesAfter(3 * time.Second)
+		}, pods: []*corev1.Pod{work("p0", with("app", "db"), apart(term(hostname, "app", "db")), mounts("d0")), work("p1", with("app", "db"), apart(term(hostname, "app", "db")), mounts("d1")),
+			work("p2", with("app", "db"), apart(term(hostname, "app", "db")), mounts("d2"))}, then: func(*kase) {},
+			after: map[string]string{"p0": "*", "p1": "*", "p2": "*"}},
+		{name: "spread while volumes are made", nodes: two, objects: func(k *kase) {
+			k.class("made", "example.com/test", late)
+			for _, name := range []string{"d0", "d1", "d2", "d3"} {
+				k.ask(name, "made", corev1.ReadWriteOnce)
+			}
+			k.bindVolumesAfter(3 * time.Second)
+		}, pods: []*corev1.Pod{work("p0", spread(zones, 1, corev1.DoNotSchedule), mounts("d0")), work("p1", spread(zones, 1, corev1.DoNotSchedule), mounts("d1")),
+			work("p2", spread(zones, 1, corev1.DoNotSchedule), mounts("d2")), work("p3", spread(zones, 1, corev1.DoNotSchedule), mounts("d3"))}, then: func(*kase) {},
+			after: map[string]string{"p0": "*", "p1": "*", "p2": "*", "p3": "*"}},
 		{name: "the volumes of a CSI driver are counted", nodes: two, objects: func(k *kase) {
 			k.class("disk", none, late)
 			one := int32(1)

@@ -308,7 +308,8 @@ func (r *Refusal) Refused() string { return r.Reason }
 
 // Trial is one pod before the plugins.
 type Trial struct {
-	j     *Judge
+	j *Judge
+	// pod is the pod, once it is reserved with its node: what the plugins write is for that.
 	pod   *corev1.Pod
 	state fwk.CycleState
 	only  sets.Set[string] // nil for all nodes
@@ -439,6 +440,9 @@ func (t *Trial) Best(ctx context.Context, nodes []string) []string {
 
 // Reserve holds what the pod needs of a node beyond the table: volumes and claims.
 func (t *Trial) Reserve(ctx context.Context, node string) error {
+	on := *t.pod
+	on.Spec.NodeName = node
+	t.pod = &on
 	s := t.j.fw.RunReservePluginsReserve(ctx, t.state, t.pod, node)
 	if !s.IsSuccess() {
 		t.Unreserve(ctx, node)

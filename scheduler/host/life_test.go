@@ -1,0 +1,186 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+)
+
+// makes keeps what is being made for decisions, until the test ends it: with an error, or nil. stopped are those that the core ended.
+type makes struct {
+	p       *play
+	done    map[string]func(error)
+	stopped []string
+}
+
+// makesVolumes has upstream's plugins judge the pods that are given the label, and something to make for each of them before its binding.
+func (p *play) makesVolumes() (*makes, func(*corev1.Pod)) {
+	app := p.onePerNode()
+	p.c.judge.plugins = anyNode{p.c.judge.plugins.(*onePerNode)}
+	m := &makes{p: p, done: map[string]func(error){}}
+	p.c.make = func(work func(context.Context) error, done func(error)) func() {
+		var name string
+		_ = work(context.WithValue(context.Background(), madeFor{}, &name))
+		m.done[name] = done
+		return func() {
+			if m.done[name] != nil {
+				m.stopped = append(m.stopped, name)
+			}
+		}
+	}
+	return m, app
+}
+
+// madeFor is the key of where the name of the pod is noted for which something is to be made.
+type madeFor struct{}
+
+// anyNode are plugins that accept each node for pods with the label app, and have something to make for them.
+type anyNode struct{ *onePerNode }
+
+type anyTrial struct {
+	oneTrial
+	pod *corev1.Pod
+}
+
+func (x anyNode) Begin(_ context.Context, o *corev1.Pod) (Trial, error) {
+	return &anyTrial{oneTrial{x.onePerNode}, o}, nil
+}
+func (t *anyTrial) Check(context.Context, string) error                  { return nil }
+func (t *anyTrial) Without(context.Context, string, []*corev1.Pod) error { return nil }
+func (t *anyTrial) PreBind(ctx context.Context, _ string, begin func()) error {
+	begin()
+	*ctx.Value(madeFor{}).(*string) = t.pod.Name
+	return nil
+}
+
+func (m *makes) end(name string, err error) {
+	m.p.t.Helper()
+	done := m.done[name]
+	if done == nil {
+		m.p.t.Fatalf("nothing is being made for %s: %v", name, slices.Sorted(maps.Keys(m.done)))
+	}
+	delete(m.done, name)
+	done(err)
+	m.p.settle()
+}
+
+// TestRoomIsHeldWhileVolumesAreMade: the room of a decision is taken until its volumes are there and it is bound, and is free again where that fails.
+func TestRoomIsHeldWhileVolumesAreMade(t *testing.T) {
+	for name, end := range map[string]func(*play, *makes, *corev1.Pod) string{
+		"they are made": func(p *play, m *makes, o *corev1.Pod) string {
+			m.end("slow", nil)
+			if got := p.take(); got["slow"] != "a" {
+				t.Errorf("its volumes are there and %v was bound", got)
+			}
+			p.bound(o, "a")
+			return ""
+		},
+		"they fail":       func(_ *play, m *makes, _ *corev1.Pod) string { m.end("slow", errors.New("no space")); return "a" },
+		"the pod is gone": func(p *play, _ *makes, o *corev1.Pod) string { p.c.podGone(o.UID); return "a" },
+		"another scheduler binds it elsewhere": func(p *play, _ *makes, o *corev1.Pod) string {
+			p.node("b", "1")
+			p.seen(o, "b")
+			return "a"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			m, app := p.makesVolumes()
+			p.node("a", "4")
+			slow := p.pod("slow", "3", app)
+			p.settle()
+			p.pod("quick", "2")
+			p.settle()
+			p.seconds(30)
+			if got := p.take(); len(got) != 0 {
+				t.Fatalf("bound %v while the volumes are made", got)
+			}
+			want := end(p, m, slow)
+			p.settle()
+			if got := p.take()["quick"]; got != want {
+				t.Errorf("after that the other pod is on %q, want %q", got, want)
+			}
+			if p.c.making != 0 || p.c.pods[slow.UID] != nil && p.c.pods[slow.UID].stop != nil {
+				t.Errorf("%d pods count as those whose volumes are made", p.c.making)
+			}
+		})
+	}
+}
+
+// TestVolumesHoldNothingUp: pods whose volumes are being made count neither as bindings that are under way, nor in what an acknowledgement waits for; and where
+// the parcel has changed hands by the time they are there, no binding follows the acknowledgement.
+func TestVolumesHoldNothingUp(t *testing.T) {
+	p := newPlay(t)
+	m, app := p.makesVolumes()
+	p.c.setPool("web", &poolFacts{name: "web", class: fleet.Online, selector: labels.Everything()})
+	p.c.setPool("batch", &poolFacts{name: "batch", class: fleet.Offline, selector: labels.Nothing()})
+	p.node("a", "400", func(n *corev1.Node) {
+		n.Status.Allocatable[corev1.ResourcePods] = n.Status.Allocatable[corev1.ResourceMemory]
+	})
+	for i := range mostUnbound + 4 {
+		p.pod(fmt.Sprint("slow-", i), "1", app)
+	}
+	p.settle()
+	if len(m.done) != mostUnbound+4 {
+		t.Errorf("volumes are made for %d pods, want %d", len(m.done), mostUnbound+4)
+	}
+	p.pod("plain", "1")
+	p.settle()
+	if got := p.take(); len(got) != 1 || got["plain"] != "a" {
+		t.Errorf("while volumes are made %v was bound", got)
+	}
+	p.bound(p.c.pods["pod-plain"].object, "a")
+	p.c.setShare("a", share("a", 1, v1alpha1.ShareParcel{Cells: []int32{0}, Holder: "web", Next: "batch", LoanName: "l", LoanUID: "l", Epoch: 1}))
+	if len(p.acked) != 1 {
+		t.Errorf("acknowledged %v while volumes are made", p.acked)
+	}
+	m.end("slow-0", nil)
+	if got := p.take(); len(got) != 0 {
+		t.Errorf("bound %v to a parcel whose share was acknowledged", got)
+	}
+	if got := p.c.pods["pod-slow-0"].stage; got != waits {
+		t.Errorf("the pod is in stage %v", got)
+	}
+	p.c.setShare("a", share("a", 2))
+	p.settle()
+	m.end("slow-1", nil)
+	if got := p.take(); got["slow-1"] != "a" {
+		t.Errorf("the parcel stays and %v was bound", got)
+	}
+}
+
+// TestVolumesOfAPodThatChanges: what is made for a decision says nothing about the next decision on the pod.
+func TestVolumesOfAPodThatChanges(t *testing.T) {
+	p := newPlay(t)
+	m, app := p.makesVolumes()
+	p.node("a", "4")
+	o := p.pod("slow", "3", app)
+	p.settle()
+	first := m.done["slow"]
+	p.c.podGone(o.UID)
+	if !slices.Equal(m.stopped, []string{"slow"}) {
+		t.Errorf("the pod is gone and the making of %v was ended", m.stopped)
+	}
+	p.pod("slow", "3", app, func(o *corev1.Pod) { o.UID = types.UID("another") })
+	p.settle()
+	first(nil)
+	if got := p.take(); len(got) != 0 {
+		t.Errorf("the volumes of the former pod are there and %v was bound", got)
+	}
+	p.now = p.now.Add(time.Second)
+	m.end("slow", nil)
+	if got := p.take(); got["slow"] != "a" {
+		t.Errorf("bound %v", got)
+	}
+}
