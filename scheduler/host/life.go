@@ -159,6 +159,7 @@ func (c *core) giveUp(p *pod) {
 	node := p.node
 	c.unassume(p)
 	c.dirty[node] = true
+	c.judge.change()
 	c.enqueue(p)
 	c.queue.Later(p.key, c.now())
 }

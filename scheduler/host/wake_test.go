@@ -53,7 +53,7 @@ func (p *play) judgedBy(refuses func(x *cluster, p *corev1.Pod, node string) str
 // attempts decides until there is nothing to decide, and counts.
 func (p *play) attempts() (n int) {
 	p.t.Helper()
-	for p.c.decideOne(context.Background()) {
+	for p.c.decideOne(context.Background()) || p.make() {
 		if n++; n == 1000 {
 			p.t.Fatal("1,000 decisions at one time: what waits is woken by its own attempts")
 		}
