@@ -40,6 +40,7 @@ func TestController(t *testing.T) {
 	c := newKinds(t, p, lending)
 	s := startController(t, p, c, promtest.Levels(t, time.Now(), 10*24*time.Hour, tenDaysOfUse()...))
 	c.join(t, nodetest.Start(t, img, p, "real-1", map[string]string{labelPool: onlinePool}))
+	c.Limit(t, 40*time.Minute)
 	c.installAgent(t)
 	c.spare(t)
 	c.web = c.Create(t, c.placed("web"))

@@ -4,8 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,7 +18,7 @@ import (
 	"github.com/springtide/springtide/lab/plane/planetest"
 )
 
-var runs = flag.Int("runs", 3, "how often the latency of online is measured for each fill of the machine")
+var runs = flag.Int("runs", 3, "how often online is measured next to each antagonist")
 
 // TestIsolation tells the stories of a machine that nothing is lent of, on which reclaimed work runs next to online.
 func TestIsolation(t *testing.T) {
@@ -29,17 +27,24 @@ func TestIsolation(t *testing.T) {
 	c := newKinds(t, p, nil)
 	c.join(t, nodetest.Start(t, img, p, "real-1", map[string]string{labelPool: onlinePool}))
 	c.loadAgent(t)
-	t.Run("what others write to cgroups", func(t *testing.T) { knowsItsWriters(t, c) })
-	probe := c.online("probe")
-	probe.Spec.Containers[0].Args = []string{"-probe"}
-	c.web = c.Create(t, probe)
-	t.Run("a CPU antagonist", func(t *testing.T) { suffersAnAntagonist(t, c) })
-	t.Run("online spikes", func(t *testing.T) { spikes(t, c) })
-	t.Run("a tide is forecast", func(t *testing.T) { offersLessBeforeATide(t, c) })
-	t.Run("online measures its latency", func(t *testing.T) { obeysALatency(t, c) })
-	t.Run("reclaimed work fills a cell", func(t *testing.T) { leavesAFullCell(t, c) })
-	t.Run("online grows next to a memory hog", func(t *testing.T) { outlivesAHog(t, c) })
-	t.Run("a memory hog grows without end", func(t *testing.T) { evictsBeforeTheKernel(t, c) })
+	tell := func(name string, limit time.Duration, story func(*testing.T, *cluster)) {
+		t.Helper()
+		t.Run(name, func(t *testing.T) {
+			c.Limit(t, limit)
+			story(t, c)
+		})
+	}
+	tell("what others write to cgroups", 10*time.Minute, knowsItsWriters)
+	web := c.online("web")
+	web.Spec.Containers[0].Args = []string{"-mib", "16"}
+	c.web = c.Create(t, web)
+	tell("a CPU antagonist", 20*time.Minute, suffersAnAntagonist)
+	tell("online spikes", 10*time.Minute, spikes)
+	tell("a tide is forecast", 10*time.Minute, offersLessBeforeATide)
+	tell("online measures its latency", 10*time.Minute, obeysALatency)
+	tell("reclaimed work fills a cell", 10*time.Minute, leavesAFullCell)
+	tell("online grows next to a memory hog", 15*time.Minute, outlivesAHog)
+	tell("a memory hog grows without end", 15*time.Minute, evictsBeforeTheKernel)
 }
 
 // probedCPUs are what the guest has while latency is measured: as many as the cores of a small machine, since a guest with more busy CPUs than the
@@ -56,61 +61,10 @@ func (c *cluster) onlineCPUs(t *testing.T, n int) {
 	c.Script(t, script.String())
 }
 
-// suffersAnAntagonist measures online's latency on the empty machine and next to spinning pods, first without the agent and then with it. What is
-// checked is what was written to the kernel; times are printed, since they depend on the machine below.
-func suffersAnAntagonist(t *testing.T, c *cluster) {
-	c.onlineCPUs(t, probedCPUs)
-	table := []string{fmt.Sprintf("%-14s %-9s %10s %10s %8s %8s", "agent", "fill", "p50 (us)", "p99 (us)", "p50 ratio", "p99 ratio")}
-	empty50, empty99 := 0, 0
-	for _, agent := range []bool{false, true} {
-		name := "without"
-		if agent {
-			name = "with"
-			c.startAgent(t)
-		}
-		for pods := range probedCPUs + 1 {
-			var made []*corev1.Pod
-			for i := range pods {
-				// With a request, so that its weight is that of any other pod.
-				pod := c.offline(fmt.Sprintf("antagonist-%t-%d-%d", agent, pods, i))
-				pod.Spec.Tolerations, pod.Annotations = nil, map[string]string{shape.AnnotationClass: string(shape.Reclaimed)}
-				pod.Spec.Containers[0].Args = []string{"-spin", "1"}
-				pod.Spec.Containers[0].Resources = requests("1", "32Mi")
-				made = append(made, c.Create(t, pod))
-			}
-			for _, pod := range made {
-				if agent {
-					c.Eventually(t, "the agent has lowered the weight of "+pod.Name, func(ctx context.Context) (bool, error) {
-						out, err := c.Run(ctx, fmt.Sprintf("d=%s; cat ${d%%/*}/cpu.weight", cgroup(pod)))
-						return strings.TrimSpace(out) == "1", err
-					})
-				}
-			}
-			p50, p99 := c.latency(t, *runs)
-			if empty99 == 0 { // the machine without an agent and without reclaimed work
-				empty50, empty99 = max(p50, 1), max(p99, 1)
-			}
-			table = append(table, fmt.Sprintf("%-14s %-9s %10d %10d %8.2f %8.2f", name, fmt.Sprintf("%d %%", 100*pods/probedCPUs), p50, p99,
-				float64(p50)/float64(empty50), float64(p99)/float64(empty99)))
-			for _, pod := range made {
-				c.remove(t, pod)
-			}
-		}
-	}
-	t.Logf("measure: latency of online, median of %d runs of ten seconds each:\n%s", *runs, strings.Join(table, "\n"))
-}
-
-// readCPUs has the agent start again, since it reads the machine's CPUs then.
-func (c *cluster) readCPUs(t *testing.T) {
-	t.Helper()
-	c.Script(t, `old=$(pidof springtide-agent); kill -9 $old; until now=$(pidof springtide-agent) && [ "$now" != "$old" ]; do sleep 0.5; done`)
-}
-
 // spikes has online use the whole machine of a sudden, next to reclaimed work that fills it, and prints how soon the agent took the CPUs back.
 func spikes(t *testing.T, c *cluster) {
 	c.onlineCPUs(t, probedCPUs)
 	c.startAgent(t)
-	c.readCPUs(t)
 	const busy, floor = probedCPUs, quotaFloor
 	filler := c.Create(t, c.Pod("filler", "-spin", strconv.Itoa(busy)))
 	quota := "cat /sys/fs/cgroup/kubepods/besteffort/cpu.max"
@@ -148,7 +102,6 @@ func spikes(t *testing.T, c *cluster) {
 	})
 	c.remove(t, filler)
 	c.onlineCPUs(t, node.CPUs)
-	c.readCPUs(t)
 }
 
 // agentWaited is for how long a thread of the agent has waited for a CPU, in all.
@@ -159,39 +112,6 @@ func (c *cluster) agentWaited(t *testing.T) time.Duration {
 		t.Fatal(err)
 	}
 	return time.Duration(us) * time.Microsecond
-}
-
-var probed = regexp.MustCompile(`probe: n=\d+ p50=(\d+) p99=(\d+)`)
-
-// latency is the median of the quantiles that the probe prints from now on; the first may have begun before.
-func (c *cluster) latency(t *testing.T, runs int) (p50, p99 int) {
-	t.Helper()
-	read := func(ctx context.Context) ([][]string, error) {
-		text, err := c.Client.CoreV1().Pods(c.web.Namespace).GetLogs(c.web.Name, &corev1.PodLogOptions{}).DoRaw(ctx)
-		return probed.FindAllStringSubmatch(string(text), -1), err
-	}
-	before, err := read(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var lines [][]string
-	c.Eventually(t, fmt.Sprintf("%d runs of the probe", runs), func(ctx context.Context) (bool, error) {
-		all, err := read(ctx)
-		if err != nil || len(all) < len(before)+1+runs {
-			return false, err
-		}
-		lines = all[len(before)+1:]
-		return true, nil
-	})
-	var first, second []int
-	for _, l := range lines {
-		a, _ := strconv.Atoi(l[1])
-		b, _ := strconv.Atoi(l[2])
-		first, second = append(first, a), append(second, b)
-	}
-	slices.Sort(first)
-	slices.Sort(second)
-	return first[len(first)/2], second[len(second)/2]
 }
 
 // leavesAFullCell: a reclaimed pod grows on the cell to which a pod of online is bound, while the other cells are all but empty. Its memory is moved there,

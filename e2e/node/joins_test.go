@@ -24,6 +24,7 @@ func TestNodeJoins(t *testing.T) {
 	img := nodetest.Image(t)
 	p := planetest.Start(t, plane.Options{})
 	n := nodetest.Start(t, img, p, "real-1", nil)
+	n.Limit(t, 20*time.Minute)
 	ctx := t.Context()
 
 	pod := n.Create(t, n.Pod("first", "-mib", "16"))

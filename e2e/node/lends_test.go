@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -27,19 +28,25 @@ func TestAgent(t *testing.T) {
 		t.Errorf("io.cost.qos after the agent began: %s", cost)
 	}
 	for _, story := range []struct {
-		name string
-		tell func(*testing.T, *cluster)
+		name  string
+		limit time.Duration
+		tell  func(*testing.T, *cluster)
 	}{
-		{"a pod is resized in place", resizesInPlace},
-		{"online left page cache on the socket", dropsCache},
-		{"annotations are nonsense", readsNonsense},
-		{"cgroups are read-only, and a controller is missing", losesCgroups},
-		{"the API server is gone", losesTheAPIServer},
-		{"many containers start while the agent dies and returns", startsMany},
-		{"containerd and the kubelet start again", restartsRuntimeAndKubelet},
-		{"the agent is killed again and again", killsTheAgent},
+		{"a pod is resized in place", 10 * time.Minute, resizesInPlace},
+		{"online left page cache on the socket", 10 * time.Minute, dropsCache},
+		{"annotations are nonsense", 10 * time.Minute, readsNonsense},
+		{"cgroups are read-only, and a controller is missing", 10 * time.Minute, losesCgroups},
+		{"the API server is gone", *outage + 10*time.Minute, losesTheAPIServer},
+		{"many containers start while the agent dies and returns", 20 * time.Minute, startsMany},
+		{"the kubelet starts again", 10 * time.Minute, keepsTheProtection},
+		{"a plugin that is slow", 10 * time.Minute, outlivesASlowPlugin},
+		{"containerd and the kubelet start again", 10 * time.Minute, restartsRuntimeAndKubelet},
+		{"the agent is killed again and again", 20 * time.Minute, killsTheAgent},
 	} {
-		if !t.Run(story.name, func(t *testing.T) { story.tell(t, c) }) {
+		if !t.Run(story.name, func(t *testing.T) {
+			c.Limit(t, story.limit)
+			story.tell(t, c)
+		}) {
 			break // the next one would begin in the middle of a loan
 		}
 	}

@@ -27,6 +27,9 @@ import (
 // longest wait is for a loan: a new leader watches five minutes before it lends, and a busy machine may need a second one.
 const patience = 20 * time.Minute
 
+// unlimited is the limit of a story that gives itself none.
+const unlimited = 45 * time.Minute
+
 // Node is a machine in a plane.
 type Node struct {
 	*node.Machine
@@ -34,6 +37,48 @@ type Node struct {
 	Client *kubernetes.Clientset
 	plane  *plane.Plane
 	begin  time.Time
+
+	story story
+}
+
+// story is the one that is told now, by Limit.
+type story struct {
+	t     testing.TB
+	ctx   context.Context
+	limit time.Duration
+	// last is what came last, and at is when.
+	last string
+	at   time.Time
+}
+
+// Limit gives a story a time of its own, from now to the end of its test. One that is not through by then fails and says where it stood, so that a wait
+// for what never comes costs no more than the story.
+func (n *Node) Limit(t testing.TB, limit time.Duration) {
+	t.Helper()
+	before := n.story
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	n.story = story{t: t, ctx: ctx, limit: limit, last: "its begin", at: time.Now()}
+	t.Cleanup(func() {
+		cancel()
+		n.story = before
+	})
+}
+
+// context is the story's, or the test's where no story has a limit. A limit also holds for what the story's subtests do.
+func (n *Node) context(t testing.TB) context.Context {
+	if n.story.ctx != nil {
+		return n.story.ctx
+	}
+	return t.Context()
+}
+
+// stood says where a story stood when its limit was over; empty while it is not.
+func (n *Node) stood(what string) string {
+	s := &n.story
+	if s.ctx == nil || s.ctx.Err() == nil {
+		return ""
+	}
+	return fmt.Sprintf("the story's limit of %s is over; it stood at %q, %.0f s after %q: ", s.limit, what, time.Since(s.at).Seconds(), s.last)
 }
 
 // Image is what machines start from; the test is skipped where no machine can run.
@@ -87,6 +132,7 @@ func moduleRoot(t testing.TB) string {
 func Start(t testing.TB, img node.Image, p *plane.Plane, name string, labels map[string]string) *Node {
 	t.Helper()
 	n := &Node{Name: name, plane: p, Client: kubernetes.NewForConfigOrDie(p.RESTConfig()), begin: time.Now()}
+	n.Limit(t, unlimited)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	m, err := node.Start(ctx, img, node.Options{Dir: t.TempDir()})
@@ -133,14 +179,15 @@ func Start(t testing.TB, img node.Image, p *plane.Plane, name string, labels map
 // Took prints how long after the machine's start something was.
 func (n *Node) Took(t testing.TB, what string) {
 	t.Helper()
+	n.story.last, n.story.at = what, time.Now()
 	t.Logf("%6.1fs  %s", time.Since(n.begin).Seconds(), what)
 }
 
 // Eventually waits for a condition and prints when it came; the test fails when it does not.
 func (n *Node) Eventually(t testing.TB, what string, ok wait.ConditionWithContextFunc) {
 	t.Helper()
-	if err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, patience, true, ok); err != nil {
-		t.Fatalf("%s: %v", what, err)
+	if err := wait.PollUntilContextTimeout(n.context(t), 200*time.Millisecond, patience, true, ok); err != nil {
+		t.Fatalf("%s%s: %v", n.stood(what), what, err)
 	}
 	n.Took(t, what)
 }
@@ -215,9 +262,10 @@ func (n *Node) Load(t testing.TB, archive string) {
 // Script runs a shell script in the guest; the test fails when it does.
 func (n *Node) Script(t testing.TB, script string) string {
 	t.Helper()
-	out, err := n.Run(t.Context(), script)
+	out, err := n.Run(n.context(t), script)
 	if err != nil {
-		t.Fatal(err)
+		first, _, _ := strings.Cut(script, "\n")
+		t.Fatalf("%s%v", n.stood(first), err)
 	}
 	return strings.TrimSpace(out)
 }

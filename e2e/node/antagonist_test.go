@@ -1,0 +1,181 @@
+package node
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/springtide/springtide/agent/shape"
+)
+
+// measured is how a pod of online fared for some seconds.
+type measured struct {
+	// wait is the share of the time that its threads were runnable in which they waited in a run queue, by schedstat; stall the share of time in which one of
+	// them waited, by the pressure of its cgroup; share what it got of the machine's CPUs.
+	wait, stall, share float64
+}
+
+func (m measured) String() string {
+	return fmt.Sprintf("%8.3f %8.3f %8.3f", m.wait, m.stall, m.share)
+}
+
+// measuredFor is how long one measurement lasts, by the guest's clock.
+const measuredFor = 15
+
+// fares measures a pod that wants all CPUs. The emulation slows all threads of the guest alike, and these are ratios of what the guest's kernel counts.
+func (c *cluster) fares(t *testing.T, pod *corev1.Pod) measured {
+	t.Helper()
+	// Of schedstat: the time on a CPU and the time in a run queue, in nanoseconds. Threads that came or went meanwhile do not count.
+	out := c.Script(t, fmt.Sprintf(`d=%s
+read_all() {
+	for p in $(cat $d/cgroup.procs); do for f in /proc/$p/task/*/schedstat; do echo "thread $f $(cat $f)"; done; done
+	echo "stall $(sed -n 's/^some.*total=//p' $d/cpu.pressure)"
+	echo "used $(sed -n 's/^usage_usec //p' $d/cpu.stat)"
+	echo "now $(cut -d' ' -f1 /proc/uptime)"
+}
+read_all; sleep %d; read_all`, cgroup(pod), measuredFor))
+	type counters struct{ run, wait, stall, used, now float64 }
+	first := map[string][2]float64{}
+	var at [2]counters
+	var run, wait float64
+	n := 0
+	for line := range strings.Lines(out) {
+		var name, kind string
+		var x, y float64
+		fmt.Sscan(line, &kind)
+		switch kind {
+		case "thread":
+			if _, err := fmt.Sscan(line, &kind, &name, &x, &y); err != nil {
+				continue // it ended in between
+			}
+			if was, ok := first[name]; ok && n == 1 {
+				run, wait = run+x-was[0], wait+y-was[1]
+			} else if n == 0 {
+				first[name] = [2]float64{x, y}
+			}
+		case "stall":
+			fmt.Sscan(line, &kind, &at[n].stall)
+		case "used":
+			fmt.Sscan(line, &kind, &at[n].used)
+		case "now":
+			if fmt.Sscan(line, &kind, &at[n].now); n == 0 {
+				n = 1
+			}
+		}
+	}
+	elapsed := 1e6 * (at[1].now - at[0].now)
+	if elapsed <= 0 || run+wait <= 0 {
+		t.Fatalf("nothing was measured: %s", out)
+	}
+	return measured{wait: wait / (run + wait), stall: (at[1].stall - at[0].stall) / elapsed, share: (at[1].used - at[0].used) / elapsed / probedCPUs}
+}
+
+// often is the median of some measurements, each value by itself.
+func (c *cluster) often(t *testing.T, pod *corev1.Pod) measured {
+	t.Helper()
+	var all [3][]float64
+	for range *runs {
+		m := c.fares(t, pod)
+		for i, x := range []float64{m.wait, m.stall, m.share} {
+			all[i] = append(all[i], x)
+		}
+	}
+	for i := range all {
+		slices.Sort(all[i])
+	}
+	mid := *runs / 2
+	return measured{all[0][mid], all[1][mid], all[2][mid]}
+}
+
+// The bounds: next to antagonists that fill the machine twice, and with the agent, online gets so much of what it gets alone, and its threads wait for a CPU
+// no more than so much longer. Next to pods with requests of their own, whose weight is that of any other pod without the agent, its threads wait for
+// less than half as long as without.
+const (
+	leastShare = 0.85
+	mostWait   = 0.10
+	lessWait   = 0.5
+)
+
+// suffersAnAntagonist measures online that wants all CPUs, alone and next to spinning pods, without the agent and with it: BestEffort pods, which get
+// cpu.idle and a quota, and reclaimed pods that request CPU, which get the least weight and the same quota. The guest has two CPUs, as many as a small
+// machine below.
+func suffersAnAntagonist(t *testing.T, c *cluster) {
+	c.onlineCPUs(t, probedCPUs)
+	defer c.onlineCPUs(t, 8)
+	busy := c.online("busy")
+	busy.Spec.Containers[0].Args = []string{"-spin", fmt.Sprint(probedCPUs)}
+	busy = c.Create(t, busy)
+	alone := c.often(t, busy)
+	table := []string{fmt.Sprintf("%-8s %-32s %8s %8s %8s", "agent", "next to", "wait", "stall", "share"), fmt.Sprintf("%-8s %-32s %s", "without", "nothing", alone)}
+	kinds := []struct {
+		name    string
+		request string
+	}{{"4 spinning BestEffort pods", ""}, {"4 spinning pods of 500m, reclaimed", "500m"}}
+	without := map[string]measured{}
+	for _, agent := range []bool{false, true} {
+		name := "without"
+		if agent {
+			name = "with"
+			c.startAgent(t)
+		}
+		for k, kind := range kinds {
+			var made []*corev1.Pod
+			for i := range 2 * probedCPUs {
+				pod := c.Pod(fmt.Sprintf("antagonist-%t-%d-%d", agent, k, i), "-spin", "1")
+				if kind.request != "" {
+					pod.Annotations = map[string]string{shape.AnnotationClass: string(shape.Reclaimed)}
+					pod.Spec.Containers[0].Resources = requests(kind.request, "16Mi")
+				}
+				made = append(made, c.Create(t, pod))
+			}
+			if agent {
+				c.squeezed(t, made, kind.request != "")
+			}
+			got := c.often(t, busy)
+			table = append(table, fmt.Sprintf("%-8s %-32s %s", name, kind.name, got))
+			if !agent {
+				without[kind.name] = got
+			} else {
+				if got.share < leastShare*alone.share || got.wait > alone.wait+mostWait {
+					t.Errorf("next to %s, with the agent, online gets %.3f of the CPUs and waits %.3f of the time; alone it gets %.3f and waits %.3f", kind.name, got.share, got.wait, alone.share, alone.wait)
+				}
+				if kind.request != "" && got.wait > lessWait*without[kind.name].wait {
+					t.Errorf("next to %s, online waits %.3f of the time with the agent and %.3f without", kind.name, got.wait, without[kind.name].wait)
+				}
+			}
+			for _, pod := range made {
+				c.remove(t, pod)
+			}
+		}
+	}
+	t.Logf("measure: online that wants %d CPUs of %d, median of %d times %d s: share of the runnable time in a run queue, of the time under pressure, of the CPUs:\n%s",
+		probedCPUs, probedCPUs, *runs, measuredFor, strings.Join(table, "\n"))
+	c.remove(t, busy)
+}
+
+// squeezed waits until the kernel has what the agent gives reclaimed pods: cpu.idle where the kubelet cannot be in the way, the least weight elsewhere,
+// and one quota for all.
+func (c *cluster) squeezed(t *testing.T, pods []*corev1.Pod, requests bool) {
+	t.Helper()
+	var script strings.Builder
+	for _, pod := range pods {
+		if requests {
+			fmt.Fprintf(&script, "d=%s; d=${d%%/*}; [ $(cat $d/cpu.weight) = 1 ] && ! grep -q max $d/cpu.max || exit 1\n", cgroup(pod))
+		} else {
+			fmt.Fprintf(&script, "d=%s; d=${d%%/*}; [ $(cat $d/cpu.idle) = 1 ] && ! grep -q max $d/../cpu.max || exit 1\n", cgroup(pod))
+		}
+	}
+	c.eventuallyRuns(t, "the kernel has what the agent gives reclaimed pods", script.String())
+	// Together they have no more than the floor, next to online that wants all.
+	sum := `total=0; for d in `
+	for _, pod := range pods {
+		if requests {
+			sum += "$(dirname " + cgroup(pod) + ") "
+		}
+	}
+	sum += reclaimedGroup + `; do total=$((total + $(cut -d' ' -f1 $d/cpu.max))); done; [ $total -le 60000 ]`
+	c.eventuallyRuns(t, "all of reclaimed work has no more than its floor", sum)
+}
