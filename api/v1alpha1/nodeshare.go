@@ -131,7 +131,7 @@ type NodeShareStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	Acks []ShareAck `json:"acks,omitempty"`
 	// Conditions are what the node's agent can enforce here: CPUSets, CPUIdle, CPUQuota, MemoryBox, MemoryReclaim, PressureStall, IOWeight,
-	// IOCost, CacheAndBandwidth, NetworkClass, RuntimeHooks, StateKept, Evictions.
+	// IOCost, CacheAndBandwidth, NetworkClass, RuntimeHooks, StateKept, OOMOrder, MemoryProtection, Evictions.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
