@@ -21,7 +21,7 @@ import (
 //   - a loan ends in Returned by a Clean report, or since its machine is gone: then it names the machine's UID in Vanished;
 //   - the epoch never falls, and rises at each entry to Noticed and at each turn back;
 //   - Due is fixed at the first notice and only ever moves earlier;
-//   - a deadline that was announced may move later by a heartbeat, and earlier only by an emergency that announces it first;
+//   - a deadline that was announced may move later by a heartbeat or for pods that had no notice, and earlier only by an emergency that announces it first;
 //   - the time of the kill is announced while Draining and never moves earlier, and no machine is fenced before it has come.
 type Phase string
 
@@ -160,21 +160,32 @@ func (l Loan) Invite(now, deadline, due time.Time, why string) Loan {
 	return l.Begin(now, why)
 }
 
-// Announce moves the deadline of a notice. A later one (heartbeats) never passes a due time that is still ahead; an earlier one is an
-// emergency. Once the due time has gone by, as under a freeze, there is nothing left to keep, and the borrower gets its whole notice. While the
+// Announce moves the deadline of a notice. A later one (heartbeats) never passes the due time; an earlier one is an emergency. While the
 // parcel drains there may be pods that did not answer, for whom it is still in force: then it is only ever put off.
-func (l Loan) Announce(now, deadline time.Time, why string) (Loan, error) {
+func (l Loan) Announce(deadline time.Time, why string) (Loan, error) {
+	if last := l.Due; deadline.After(l.Deadline) && deadline.After(last) && !last.IsZero() {
+		if deadline = last; deadline.Before(l.Deadline) {
+			deadline = l.Deadline
+		}
+	}
+	return l.announce(deadline, why)
+}
+
+// AnnounceAgain gives a whole notice to pods that had none: the deadline was never in force, or they were not told of it. Their notice comes before the due
+// time, which stays as it is.
+func (l Loan) AnnounceAgain(deadline time.Time, why string) (Loan, error) {
+	if !deadline.After(l.Deadline) {
+		return l.refuse("announce a deadline again that is no later")
+	}
+	return l.announce(deadline, why)
+}
+
+func (l Loan) announce(deadline time.Time, why string) (Loan, error) {
 	switch {
 	case l.Phase == Noticed, l.Phase == Emptying && !l.Deadline.IsZero():
 	case l.Phase == Draining && deadline.After(l.Deadline):
 	default:
 		return l.refuse("announce a deadline")
-	}
-	if deadline.After(l.Deadline) && deadline.After(l.Due) && now.Before(l.Due) {
-		deadline = l.Due
-		if deadline.Before(l.Deadline) {
-			deadline = l.Deadline
-		}
 	}
 	l.Deadline, l.Reason = deadline, why
 	return l, nil

@@ -73,15 +73,20 @@ func TestDeadlines(t *testing.T) {
 	if _, err := l.Drain(t0.Add(time.Minute), true); err != nil {
 		t.Fatalf("acknowledgements shorten the wait: %v", err)
 	}
-	if l = ok(l.Announce(t0, t0.Add(time.Hour), "heartbeat")); !l.Deadline.Equal(l.Due) {
+	if l = ok(l.Announce(t0.Add(time.Hour), "heartbeat")); !l.Deadline.Equal(l.Due) {
 		t.Fatalf("a heartbeat extends the deadline to the due time and no further, got %v", l.Deadline)
 	}
-	if l = ok(l.Announce(t0, t0.Add(30*time.Second), "emergency")); !l.Deadline.Equal(t0.Add(30 * time.Second)) {
+	if l = ok(l.Announce(t0.Add(30*time.Second), "emergency")); !l.Deadline.Equal(t0.Add(30 * time.Second)) {
 		t.Fatalf("an emergency may shorten the deadline, got %v", l.Deadline)
 	}
-	thaw := l.Due.Add(time.Hour)
-	if l = ok(l.Announce(thaw, thaw.Add(time.Minute), "thawed")); !l.Deadline.Equal(thaw.Add(time.Minute)) {
-		t.Fatalf("after a freeze that outlasted the due time the notice is given whole, got %v", l.Deadline)
+	for _, whole := range []time.Time{t0.Add(4 * time.Minute), l.Due.Add(time.Second), l.Due.Add(time.Hour)} {
+		due := l.Due
+		if l = ok(l.AnnounceAgain(whole, "nobody was told")); !l.Deadline.Equal(whole) || !l.Due.Equal(due) {
+			t.Fatalf("pods that had no notice get it whole, whatever is due: deadline %v, want %v; due %v", l.Deadline, whole, l.Due)
+		}
+		if _, err := l.AnnounceAgain(whole, "the same"); err == nil {
+			t.Fatal("what is announced again is later")
+		}
 	}
 }
 
@@ -107,7 +112,7 @@ func TestPhaseInvariants(t *testing.T) {
 			acked := rapid.Bool().Draw(t, "acked")
 			deadline := now.Add(time.Duration(rapid.IntRange(-60, 600).Draw(t, "deadline")) * time.Second)
 			var err error
-			switch rapid.IntRange(0, 10).Draw(t, "step") {
+			switch rapid.IntRange(0, 11).Draw(t, "step") {
 			case 0:
 				l, err = l.Lend(now, report)
 			case 1:
@@ -117,7 +122,7 @@ func TestPhaseInvariants(t *testing.T) {
 			case 3:
 				l, err = l.TurnBack(now, "x")
 			case 4:
-				l, err = l.Announce(now, deadline, "x")
+				l, err = l.Announce(deadline, "x")
 			case 5:
 				l, err = l.Drain(now, acked)
 			case 6:
@@ -126,6 +131,8 @@ func TestPhaseInvariants(t *testing.T) {
 				l, err = l.WriteOff(now, "x")
 			case 8:
 				l, err = l.Return(now, report)
+			case 11:
+				l, err = l.AnnounceAgain(deadline, "x")
 			case 10:
 				l, err = l.AnnounceKill(now, deadline, "x")
 			case 9:

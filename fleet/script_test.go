@@ -68,7 +68,7 @@ func play(t *testing.T, lines [][]string) string {
 		case "recall":
 			next, err = l.Recall(now, minute(f[2]), minute(f[3]), "the flood comes")
 		case "announce":
-			next, err = l.Announce(now, minute(f[2]), "")
+			next, err = l.Announce(minute(f[2]), "")
 		case "drain":
 			next, err = l.Drain(now, len(f) > 2)
 		case "kill":

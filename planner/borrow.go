@@ -252,18 +252,14 @@ func (m *maker) sides(node fleet.NodeID) (online, offline []*fleet.Pod) {
 // invite tells offline pods that they must go, waits for their answers or the deadline, and evicts them. What cannot be emptied is given up.
 func (m *maker) invite(l *fleet.Loan, offline []*fleet.Pod) {
 	s := m.in.Snapshot
-	over := !s.At.Before(l.Deadline)
-	switch {
-	case m.overslept(l.Deadline):
-		after, err := l.Announce(s.At, s.At.Add(m.noticeOn(l)), "the freeze is over: the deadline is announced again")
-		m.step(passFollow, MoveAnnounce, *l, after, err, "Thawed")
-		return
-	case s.At.Sub(l.Deadline) >= m.in.Options.EmptyFor:
+	if s.At.Sub(l.Deadline) >= m.in.Options.EmptyFor {
 		after, err := l.Cancel(s.At, fmt.Sprintf("could not be emptied within %s of its deadline", m.in.Options.EmptyFor))
 		m.step(passFollow, MoveCancel, *l, after, err, "Pinned")
 		return
 	}
 	own := []*fleet.Loan{l}
+	after, _ := m.announceAgain(l, own)
+	over := !s.At.Before(after.Deadline)
 	for _, p := range offline {
 		switch {
 		case p.Deleting, p.Refused.Holds(s.At):
@@ -271,8 +267,8 @@ func (m *maker) invite(l *fleet.Loan, offline []*fleet.Pod) {
 			m.ends[p.ID] = true
 			m.plan.Evictions = append(m.plan.Evictions, Eviction{Pod: PodRef{p.Name, p.ID}, Loan: l.ID, Job: p.Job,
 				Why: Why{"Borrowed", fmt.Sprintf("machine %s goes to online: %s", l.NodeName, l.Reason)}})
-		case !informed(p, own):
-			m.plan.Notices = append(m.plan.Notices, Notice{Pod: PodRef{p.Name, p.ID}, Loan: l.ID, Epoch: l.Epoch, Deadline: l.Deadline})
+		default:
+			m.tell(l, p, own, after.Deadline)
 		}
 	}
 }

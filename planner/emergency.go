@@ -72,7 +72,7 @@ func (m *maker) hastenMachine(n *fleet.Node) {
 		if !l.Deadline.After(soon) || m.allAnswered(n.ID, loans) {
 			continue
 		}
-		after, err := l.Announce(s.At, soon, "online pods wait for the room: the notice is shortened")
+		after, err := l.Announce(soon, "online pods wait for the room: the notice is shortened")
 		m.step(passShorten, MoveAnnounce, *l, after, err, "Emergency")
 		if err == nil {
 			m.hastened[l.ID] = after.Deadline

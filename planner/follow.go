@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
-	"github.com/springtide/springtide/reclaim"
 )
 
 // follow takes loans that were already announced one step further, and mends what a crash left between two writes. It starts nothing.
@@ -287,29 +286,25 @@ func (m *maker) repair(l *fleet.Loan, e *fleet.ShareParcel) bool {
 func (m *maker) noticed(l *fleet.Loan) {
 	s := m.in.Snapshot
 	pool := m.terms(l)
-	if m.overslept(l.Deadline) {
-		after, err := l.Announce(s.At, s.At.Add(m.noticeOn(l)), "the freeze is over: the deadline is announced again")
-		m.step(passFollow, MoveAnnounce, *l, after, err, "Thawed")
-		return
-	}
 	loans := m.noticedOn(l.Node)
-	deadline, hastened := m.hastened[l.ID]
-	if !hastened {
-		deadline = l.Deadline
+	deadline, again := m.deadlineOf(l), false
+	if after, yes := m.announceAgain(l, loans); yes {
+		deadline, again = after.Deadline, true
 	}
 	var beat time.Time
 	for _, p := range m.pods[l.Node] {
 		if p.Class != fleet.PodOffline || p.Deleting {
 			continue
 		}
-		// The first loan of the machine speaks for all of them: they come home together.
-		told := informed(p, loans)
-		if l == loans[0] && (!told || p.NoticeDeadline.OK && !p.NoticeDeadline.Value.Equal(deadline)) {
-			m.plan.Notices = append(m.plan.Notices, Notice{Pod: PodRef{p.Name, p.ID}, Loan: l.ID, Epoch: l.Epoch, Deadline: deadline, Again: told})
+		if l == loans[0] { // the first loan of the machine speaks for all of them: they come home together
+			m.tell(l, p, loans, deadline)
 		}
 		if p.Heartbeat.OK && p.Heartbeat.Value.After(beat) {
 			beat = p.Heartbeat.Value
 		}
+	}
+	if again {
+		return
 	}
 	acked := m.allAnswered(l.Node, loans)
 	if after, err := l.Drain(s.At, acked); err == nil {
@@ -322,7 +317,7 @@ func (m *maker) noticed(l *fleet.Loan) {
 		}
 		return
 	}
-	if hastened || !beat.After(l.Deadline) {
+	if _, hastened := m.hastened[l.ID]; hastened || !beat.After(l.Deadline) {
 		return
 	}
 	to := beat
@@ -333,18 +328,10 @@ func (m *maker) noticed(l *fleet.Loan) {
 		to = l.Due
 	}
 	if to.After(l.Deadline) {
-		after, err := l.Announce(s.At, to, "a heartbeat asked for more time")
+		after, err := l.Announce(to, "a heartbeat asked for more time")
 		m.step(passHeartbeat, MoveAnnounce, *l, after, err, "Heartbeat")
 	}
 }
-
-// noticeOn is the whole notice of those on a loan's machine.
-func (m *maker) noticeOn(l *fleet.Loan) time.Duration {
-	return reclaim.NoticeOn(m.in.Snapshot, m.terms(l), m.pods[l.Node], m.recalls())
-}
-
-// overslept reports whether an announced time came before the end of a freeze, under which nobody acts: it was never in force.
-func (m *maker) overslept(at time.Time) bool { return !m.in.Thawed.IsZero() && !at.After(m.in.Thawed) }
 
 // takeBack frees pods of notices that stand no more: the tide turned, or their machine stayed with its borrower for another reason.
 func (m *maker) takeBack() {
@@ -370,16 +357,6 @@ func (m *maker) noticedOn(node fleet.NodeID) []*fleet.Loan {
 		}
 	}
 	return out
-}
-
-// informed reports whether the pod carries the notice of one of the loans in its present epoch.
-func informed(p *fleet.Pod, loans []*fleet.Loan) bool {
-	return slices.ContainsFunc(loans, func(l *fleet.Loan) bool { return p.NoticeLoan == l.ID && p.NoticeEpoch == l.Epoch })
-}
-
-// answers reports whether the pod acknowledged such a notice.
-func answers(p *fleet.Pod, loans []*fleet.Loan) bool {
-	return informed(p, loans) && p.AckEpoch == p.NoticeEpoch
 }
 
 func priorityOf(s *fleet.Snapshot, p *fleet.Pod) fleet.JobPriority {

@@ -216,7 +216,8 @@ func TestHeartbeatsAreBounded(t *testing.T) {
 		l := w.loan(3, fleet.Noticed, 2)
 		l.FirstNotice, l.Deadline, l.Due = t0.Add(c.told), t0.Add(10*time.Second), t0.Add(c.due)
 		w.worker(3, 0)
-		w.s.Pods[len(w.s.Pods)-1].Heartbeat = fleet.KnownAt(t0.Add(c.asks), t0)
+		p := &w.s.Pods[len(w.s.Pods)-1]
+		p.Heartbeat, p.NoticeLoan, p.NoticeEpoch = fleet.KnownAt(t0.Add(c.asks), t0), l.ID, l.Epoch
 		got := time.Duration(0)
 		for _, m := range made(w.input()).Moves {
 			if m.Kind == MoveAnnounce {

@@ -139,7 +139,7 @@ func TestEachPodOfANoticedMachine(t *testing.T) {
 	w := newWorld(4).service("web", 1, 3, 1, 4)
 	l := w.loan(3, fleet.Noticed, 2)
 	l.Asked = "an operator, so that it does not turn back"
-	l.Since, l.FirstNotice, l.Deadline, l.Due = t0.Add(-time.Minute), t0.Add(-time.Minute), t0.Add(time.Minute), t0.Add(time.Hour)
+	l.Since, l.FirstNotice, l.Deadline, l.Due = t0.Add(-15*time.Second), t0.Add(-15*time.Second), t0.Add(105*time.Second), t0.Add(time.Hour)
 	for i := range 4 {
 		w.worker(3, i)
 	}

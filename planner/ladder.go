@@ -89,7 +89,7 @@ func (m *maker) draining(l *fleet.Loan, e *fleet.ShareParcel) {
 		return
 	}
 	if l.Phase == fleet.Draining {
-		if after, again := m.anew(l); again {
+		if after, again := m.renew(l); again {
 			m.evict(&after)
 			return
 		}
@@ -100,24 +100,25 @@ func (m *maker) draining(l *fleet.Loan, e *fleet.ShareParcel) {
 	m.evict(l)
 }
 
-// anew announces what ran out under a freeze: the kill, and the deadline if somebody is there who did not answer, for whom it is still in force.
-func (m *maker) anew(l *fleet.Loan) (after fleet.Loan, again bool) {
-	s := m.in.Snapshot
-	why, err := "", error(nil)
+// renew announces again what gave the pods on a draining machine no time: the deadline of their notice, and with it the kill, which comes after their grace, or a
+// kill that came under a freeze.
+func (m *maker) renew(l *fleet.Loan) (after fleet.Loan, again bool) {
+	s, why := m.in.Snapshot, m.owed(l, m.homewardOn(l.Node))
+	kill, err := m.killAt(l), error(nil)
 	after = *l
-	if loans := m.homewardOn(l.Node); m.overslept(l.Deadline) &&
-		slices.ContainsFunc(m.stayers(l), func(p *fleet.Pod) bool { return !p.Deleting && !answers(p, loans) }) {
-		why = "the freeze is over: the deadline is announced again"
-		after, err = after.Announce(s.At, s.At.Add(m.noticeOn(l)), why)
-	}
-	if err == nil && l.Killing(s.At) && m.overslept(l.KillAt) {
-		why = "the freeze is over: the kill is announced again"
-		after, err = after.AnnounceKill(s.At, m.killAt(l), why)
-	}
-	if why == "" {
+	switch {
+	case why.Reason != "":
+		after, err = l.AnnounceAgain(s.At.Add(m.wholeNotice(l)), why.Message)
+		kill = kill.Add(after.Deadline.Sub(s.At))
+	case l.Killing(s.At) && m.overslept(l.KillAt):
+		why = Why{"Thawed", "the freeze is over: the kill is announced again"}
+	default:
 		return after, false
 	}
-	m.step(passFollow, MoveAnnounce, *l, after, err, "Thawed")
+	if err == nil && !l.KillAt.IsZero() && kill.After(l.KillAt) {
+		after, err = after.AnnounceKill(s.At, kill, why.Message)
+	}
+	m.step(passFollow, MoveAnnounce, *l, after, err, why.Reason)
 	return after, true
 }
 
@@ -161,9 +162,8 @@ func (m *maker) evict(l *fleet.Loan) {
 			m.ends[p.ID] = true
 			m.plan.Evictions = append(m.plan.Evictions, Eviction{Pod: PodRef{p.Name, p.ID}, Loan: l.ID, Job: p.Job,
 				Why: Why{"Recalled", fmt.Sprintf("machine %s goes home: %s", l.NodeName, l.Reason)}})
-		case !informed(p, loans) && l.ID == loans[0].ID:
-			// The first loan of the machine speaks for all of them, by its own deadline.
-			m.plan.Notices = append(m.plan.Notices, Notice{Pod: PodRef{p.Name, p.ID}, Loan: l.ID, Epoch: l.Epoch, Deadline: l.Deadline})
+		case l.ID == loans[0].ID: // the first loan of the machine speaks for all of them, by its own deadline
+			m.tell(l, p, loans, l.Deadline)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -413,9 +414,9 @@ func TestFreezeHoldsEverything(t *testing.T) {
 	}
 }
 
-// A deadline that is told anew leaves the work as long as it needs to be saved, as the first one did: after a freeze, in each direction and phase, and
+// A deadline that is announced again leaves the work as long as it needs to be saved, as the first one did: after a freeze, in each direction and phase, and
 // for a pool that is gone.
-func TestAnewMeansTheWholeNotice(t *testing.T) {
+func TestAgainMeansTheWholeNotice(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		bend func(w *world, l *fleet.Loan, in *Input)
@@ -431,6 +432,7 @@ func TestAnewMeansTheWholeNotice(t *testing.T) {
 		w := newWorld(20).service("web", 40, 0, 19, 56)
 		w.s.Jobs[0].Checkpoint = 7 * time.Minute
 		l := w.loan(19, fleet.Lent, 2)
+		l.Asked = "an operator, so that it does not turn back"
 		w.worker(19, 0)
 		in := w.input()
 		in.Thawed = t0
@@ -457,15 +459,19 @@ func TestDeadlinesOfADrainSleepUnderAFreeze(t *testing.T) {
 		{"ran out under the freeze", 2 * time.Minute, false, 1, 0},
 		{"answered", 2 * time.Minute, true, 0, 1},
 		{"ran out since", 30 * time.Second, false, 0, 1},
+		{"ran out since, of an earlier notice", 30 * time.Second, false, 1, 0},
 	} {
 		w := newWorld(20).service("web", 40, 0, 20, 56)
 		l := w.loan(19, fleet.Draining, 2)
 		l.Deadline, l.KillAt = t0.Add(-c.deadline), t0.Add(time.Minute)
 		w.worker(19, 0)
 		p := &w.s.Pods[len(w.s.Pods)-1]
-		p.NoticeLoan, p.NoticeEpoch = l.ID, 1
+		p.NoticeLoan, p.NoticeEpoch, p.NoticeDeadline = l.ID, 2, fleet.KnownAt(l.Deadline, t0)
 		if c.answered {
-			p.NoticeEpoch, p.AckEpoch = 2, 2
+			p.AckEpoch = 2
+		}
+		if strings.Contains(c.name, "earlier") {
+			p.NoticeEpoch = 1
 		}
 		in := w.input()
 		in.Thawed = t0.Add(-time.Minute)

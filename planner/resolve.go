@@ -59,8 +59,8 @@ var precedences = [...]struct {
 
 	{proposal{passHeartbeat, MoveAnnounce}, proposal{passTurnBack, MoveTurnBack}, laterStands,
 		"a borrower that stays needs no later deadline"},
-	{proposal{passFollow, MoveAnnounce}, proposal{passTurnBack, MoveTurnBack}, earlierStands,
-		"a freeze is over and the deadline is announced again; the next plan judges the tide"},
+	{proposal{passFollow, MoveAnnounce}, proposal{passTurnBack, MoveTurnBack}, laterStands,
+		"a borrower that stays needs no notice again"},
 	{proposal{passFollow, MoveDrain}, proposal{passTurnBack, MoveTurnBack}, earlierStands,
 		"the deadline passed or everybody answered, and this plan evicts: what drains cannot turn"},
 	{proposal{passFollow, MoveRepair}, proposal{passTurnBack, MoveTurnBack}, earlierStands,

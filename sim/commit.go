@@ -248,8 +248,12 @@ func (c *controller) setSize(a *planner.Scale) {
 // loan and an epoch that are over.
 func (c *controller) notice(id int32, n *protocol.SetNotice) {
 	p := &c.w.pods[id]
+	if p.leaving {
+		return
+	}
+	p.deadline = n.Deadline
+	c.judge.noteTold(p.uid, n, c.sentAt())
 	switch {
-	case p.leaving:
 	case !n.Again:
 		c.w.unanswer(id)
 		c.w.tell(id, n.Loan, n.Epoch)

@@ -31,6 +31,8 @@ type lastPlan struct {
 	left int
 	// The first of its requests arrive before its successor plans, the others after.
 	first int
+	// sent is the tick at which it was made: its requests are under way since then.
+	sent int32
 }
 
 // errUnanswered is what a leader hears of requests that outlive it.
@@ -64,7 +66,7 @@ func (c *controller) linger(ctx context.Context, l *loop.Loop, of *leadership, f
 	c.read = read // each leader asks history on its own account
 	if errors.Is(err, errUnanswered) {
 		c.last, err = newLastPlan(of.lost.plan, of.lost.facts), nil
-		c.last.first = f.rand.IntN(c.last.left + 1)
+		c.last.first, c.last.sent = f.rand.IntN(c.last.left+1), c.w.tick
 	}
 	return err
 }

@@ -165,7 +165,7 @@ func (c *controller) checkScale(a *planner.Scale) {
 	c.checkBudgets()
 }
 
-// checkEviction: nobody is evicted before the latest announced deadline, unless he said that he is ready.
+// checkEviction: no pod is evicted before the latest announced deadline, of which it was told before, unless it said that it is ready.
 func (c *controller) checkEviction(e *planner.Eviction, p *pod) {
 	at, ok := c.loanAt(e.Loan)
 	if p.kind != offline {
@@ -176,13 +176,32 @@ func (c *controller) checkEviction(e *planner.Eviction, p *pod) {
 		return
 	}
 	l := &c.loans[at]
-	switch now := c.Now(); { // by the clock that announced it
+	switch now := c.requested(); {
 	case c.answered(p, l):
 	case l.Deadline.IsZero():
 		c.breaks("pod %s was evicted for loan %s, which announced no deadline", p.name, l.ID)
 	case now.Before(l.Deadline):
 		c.breaks("pod %s was evicted %s before the deadline of loan %s", p.name, l.Deadline.Sub(now), l.ID)
+	default:
+		c.checkTold(p, l)
 	}
+}
+
+// requested is the time of a request by the clock of the leader that sends it, which announced the deadline or took it over. A request of the leader before
+// was judged by that leader's clock: its successor's may be minutes behind.
+func (c *controller) requested() time.Time {
+	if c.late != nil {
+		return c.late.facts.At
+	}
+	return c.Now()
+}
+
+// sentAt is the tick at which a request was sent.
+func (c *controller) sentAt() int32 {
+	if c.late != nil {
+		return c.late.sent
+	}
+	return c.w.tick
 }
 
 // answered reports whether a pod said that it is ready, to the present notice of a loan or of another one of the same machine: those come home
@@ -202,7 +221,7 @@ func (c *controller) checkKill(k *planner.Kill, p *pod) {
 	if p.kind != offline {
 		c.breaks("pod %s, which is online, was killed", p.name)
 	}
-	if !ok || !c.loans[at].Killing(c.Now()) {
+	if !ok || !c.loans[at].Killing(c.requested()) {
 		c.breaks("pod %s was killed, and loan %s announced no such time", p.name, k.Loan)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/sim/scenario"
 )
@@ -23,6 +24,8 @@ type judge struct {
 	// taken are the pods that went off machines being emptied, by the pool that was charged, seen those that were counted.
 	taken map[fleet.PoolID]*takings
 	seen  map[fleet.UID]bool
+	// told is the tick at which each pod was first told of each notice: a notice of a leader that was succeeded may have been under way since then.
+	told map[told]int32
 	// ended are the recalled loans on whose machine a pod of the borrower ended, or nobody was left to evict.
 	ended map[fleet.UID]bool
 }
@@ -31,7 +34,8 @@ type judge struct {
 type open struct{ from, to time.Time }
 
 func (c *controller) newJudge() judge {
-	j := judge{open: map[fleet.Window][]open{}, under: make([]int32, len(c.services)), taken: map[fleet.PoolID]*takings{}, seen: map[fleet.UID]bool{}, ended: map[fleet.UID]bool{}}
+	j := judge{open: map[fleet.Window][]open{}, under: make([]int32, len(c.services)), taken: map[fleet.PoolID]*takings{}, seen: map[fleet.UID]bool{}, ended: map[fleet.UID]bool{},
+		told: map[told]int32{}}
 	add := func(w fleet.Window) {
 		if spans, daily := dailySpans(w, c.w.start, c.w.b.End()); daily {
 			j.open[w] = spans
@@ -127,6 +131,43 @@ func (c *controller) checkNotices() {
 		if p.astray++; time.Duration(p.astray)*tick > noticeWithin {
 			c.breaks("pod %s has been told to go for %s by loan %s, whose notice of epoch %d stands no more", p.name, noticeWithin, p.noticeLoan, p.noticeEpoch)
 		}
+	}
+}
+
+// told is a pod and a notice: the epoch of a loan.
+type told struct {
+	pod   fleet.UID
+	loan  fleet.LoanID
+	epoch int64
+}
+
+func (j *judge) noteTold(pod fleet.UID, n *protocol.SetNotice, tick int32) {
+	if by := (told{pod, n.Loan, n.Epoch}); j.told[by] == 0 {
+		j.told[by] = max(tick, 1)
+	}
+}
+
+// The least time before its eviction at which a pod is told of it, and the time for which it is tried: the longest notice of a scenario's pools as they come.
+const (
+	toldBefore = 15 * time.Second
+	toldWithin = 10 * time.Minute
+)
+
+// checkTold: a pod that did not answer was told of a notice of its machine, and not in the moment in which it is evicted; but where no write to it was taken
+// for long.
+func (c *controller) checkTold(p *pod, l *fleet.Loan) {
+	from := l.FirstNotice
+	if from.IsZero() {
+		from = l.Created
+	}
+	for i := range c.loans {
+		o := &c.loans[i]
+		if at := c.judge.told[told{p.uid, o.ID, o.Epoch}]; o.Node == l.Node && at > 0 && time.Duration(c.w.tick-at)*tick >= toldBefore {
+			return
+		}
+	}
+	if past := c.requested().Sub(from); past < toldWithin {
+		c.breaks("pod %s was evicted %s after the notice of loan %s began, of which it was not told in time", p.name, past, l.ID)
 	}
 }
 

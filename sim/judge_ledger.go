@@ -35,7 +35,7 @@ func (c *controller) take(a *planner.Scale) {
 	for _, id := range w.leavers(s, len(s.pods)-int(a.To))[:max(further, 0)] {
 		p := &w.pods[id]
 		pool, empties := c.emptying(p.node)
-		if !p.ready || !empties || c.judge.seen[p.uid] {
+		if !c.seenReady(i, p) || !empties || c.judge.seen[p.uid] {
 			continue
 		}
 		c.judge.seen[p.uid] = true
@@ -95,15 +95,31 @@ func (c *controller) podsByBudget() map[fleet.PoolID]int {
 	return out
 }
 
+// seen is what the plan could see that is carried out, where that is not the fleet as it is: an earlier leader's facts, or those of a stale cache.
+func (c *controller) seen() *fleet.Snapshot {
+	if c.late != nil {
+		return c.late.facts
+	}
+	return c.stale
+}
+
 // seenLoans are the loans that the plan could see.
 func (c *controller) seenLoans() []fleet.Loan {
-	switch {
-	case c.late != nil:
-		return c.late.facts.Loans
-	case c.stale != nil:
-		return c.stale.Loans
+	if s := c.seen(); s != nil {
+		return s.Loans
 	}
 	return c.loans
+}
+
+// seenReady reports whether a pod of a service was ready as far as the plan could see. One that was not is given up first and charged to no ledger.
+func (c *controller) seenReady(service int, p *pod) bool {
+	s := c.seen()
+	if s == nil {
+		return p.ready
+	}
+	pods := s.Services[service].Pods
+	k := slices.IndexFunc(pods, func(x fleet.Pod) bool { return x.ID == p.uid })
+	return k >= 0 && pods[k].Ready
 }
 
 // emptying reports whether a machine is being emptied of online pods, as far as the plan could see, and the pool that is charged for it.

@@ -331,3 +331,59 @@ func TestTheEndIsJudged(t *testing.T) {
 		}
 	}
 }
+
+// A pod that did not answer is evicted after the deadline if it was told of it before: by any notice of its machine that stands, or never where that was tried for long.
+func TestAnEvictionWithoutANoticeIsJudged(t *testing.T) {
+	for name, x := range map[string]struct {
+		loan  fleet.LoanID
+		epoch int64
+		ago   int32 // ticks since it was told; 0 for never
+		began time.Duration
+		want  string
+	}{
+		"told in time":                {"node-000001-c0", 3, 1, 2 * time.Minute, ""},
+		"told by the machine's other": {"node-000001-c1", 2, 4, 2 * time.Minute, ""},
+		"told in this moment":         {"node-000001-c0", 3, 0, 2 * time.Minute, "not told in time"},
+		"told of an earlier notice":   {"node-000001-c0", 2, 4, 2 * time.Minute, "not told in time"},
+		"told by another machine's":   {"node-000002-c0", 3, 4, 2 * time.Minute, "not told in time"},
+		"never":                       {"", 0, 0, 2 * time.Minute, "not told in time"},
+		"never, and it was tried":     {"", 0, 0, 10 * time.Minute, ""},
+	} {
+		c := accused(t, wholeLoan())
+		l := &c.loans[0]
+		l.Phase, l.Epoch, l.FirstNotice, l.Deadline, l.Cells = fleet.Draining, 3, c.w.now.Add(-x.began), c.w.now.Add(-time.Second), []int{0}
+		other := *l
+		other.ID, other.Epoch, other.Cells = "node-000001-c1", 2, []int{1}
+		c.loans = append(c.loans, other)
+		toOnline(c, fleet.Lent)
+		c.w.tick = 100
+		if x.loan != "" {
+			c.judge.noteTold("uid", &protocol.SetNotice{Loan: x.loan, Epoch: x.epoch}, c.w.tick-x.ago)
+			c.judge.noteTold("uid", &protocol.SetNotice{Loan: x.loan, Epoch: x.epoch, Again: true}, c.w.tick)
+		}
+		switch c.checkEviction(&planner.Eviction{Loan: "node-000001-c0"}, &pod{kind: offline, uid: "uid"}); {
+		case x.want != "":
+			mustBreak(t, c, x.want)
+		case c.err != nil:
+			t.Errorf("%s: %v", name, c.err)
+		}
+	}
+}
+
+// A request of the leader before is judged by the clock of that leader, and what it takes by what it could see.
+func TestARequestIsJudgedByItsLeader(t *testing.T) {
+	for ahead, want := range map[time.Duration]string{0: "before the deadline", 2 * time.Minute: "", 30 * time.Second: "before the deadline"} {
+		c := accused(t, wholeLoan())
+		l := &c.loans[0]
+		l.Phase, l.Epoch, l.FirstNotice, l.Deadline = fleet.Draining, 3, c.w.now.Add(-time.Minute), c.w.now.Add(time.Minute)
+		c.late = &lastPlan{facts: &fleet.Snapshot{At: c.w.now.Add(ahead)}}
+		c.w.tick = 100
+		c.judge.noteTold("uid", &protocol.SetNotice{Loan: l.ID, Epoch: 3}, 90)
+		switch c.checkEviction(&planner.Eviction{Loan: l.ID}, &pod{kind: offline, uid: "uid"}); {
+		case want != "":
+			mustBreak(t, c, want)
+		case c.err != nil:
+			t.Errorf("a clock %s ahead: %v", ahead, c.err)
+		}
+	}
+}

@@ -129,6 +129,7 @@ func (w *World) podFacts(id int32) fleet.Pod {
 		j := &w.jobs[p.owner]
 		f.Class, f.Job, f.Role, f.Requests = fleet.PodOffline, j.id(), role, j.request
 		f.NoticeLoan, f.NoticeEpoch, f.AckEpoch = p.noticeLoan, p.noticeEpoch, p.ackEpoch
+		f.NoticeDeadline = fleet.Known[time.Time]{Value: p.deadline, At: p.deadline, OK: !p.deadline.IsZero()}
 		if p.noticeLoan != "" && p.ackEpoch == 0 && w.on(scenario.Heartbeats) != nil {
 			f.Heartbeat = fleet.KnownAt(w.now.Add(heartbeatAhead), w.now)
 		}

@@ -184,7 +184,7 @@ func (w *World) resume(id int32) {
 		w.jobs[p.owner].busy++
 	}
 	p.worker.Resume()
-	p.noticeLoan, p.noticeEpoch, p.ackEpoch = "", 0, 0
+	p.noticeLoan, p.noticeEpoch, p.ackEpoch, p.deadline = "", 0, 0, time.Time{}
 }
 
 // heed lets members that have saved their work say so.

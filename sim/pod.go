@@ -55,6 +55,7 @@ type pod struct {
 	begun       bool
 	noticeLoan  fleet.LoanID
 	noticeEpoch int64
+	deadline    time.Time // that the notice names
 	ackEpoch    int64
 	astray      int32 // ticks under a notice that stands no more
 	killed      bool

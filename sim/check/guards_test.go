@@ -88,6 +88,15 @@ var guards = []guard{
 			}
 		}
 	})},
+	{"a deadline counts for pods that know it", Options{Shape: Sockets, Turns: 1}, "was never told of it", Mutant{Input: func(in *planner.Input) {
+		for i := range in.Snapshot.Pods {
+			for k := range in.Snapshot.Loans {
+				if p, l := &in.Snapshot.Pods[i], &in.Snapshot.Loans[k]; p.Node == l.Node && !l.Deadline.IsZero() && !now.Before(l.Deadline) && p.NoticeLoan == "" {
+					p.NoticeLoan, p.NoticeEpoch = l.ID, l.Epoch
+				}
+			}
+		}
+	}}},
 	{"a loan belongs to one node UID", Options{Shape: Sockets, Turns: 1, Faults: 1}, "", blur(func(s *fleet.Snapshot) {
 		for i := range s.Loans {
 			for k := range s.Nodes {

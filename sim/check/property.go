@@ -161,7 +161,8 @@ func (x *model) checkForget(s *state, l *loan) {
 	}
 }
 
-// checkEviction: only offline pods are evicted, and none before the latest announced deadline unless it answered the notice of this epoch.
+// checkEviction: only offline pods are evicted, and none before the latest announced deadline, of which it was told, unless it answered the notice of this
+// epoch. A pod that nobody could tell is waited for as long as the deadline is put off.
 func (x *model) checkEviction(s *state, c *controller, p *pod, l int8) {
 	for i := range s.f.p[:onlinePods] {
 		if &s.f.p[i] == p {
@@ -169,17 +170,29 @@ func (x *model) checkEviction(s *state, c *controller, p *pod, l int8) {
 		}
 	}
 	fast := x.Skew && c == &s.c[1]
+	told := false
 	for i := range s.f.l {
 		o := &s.f.l[i]
 		if o.uid == 0 || o.machine != p.machine || o.node != s.f.m[p.machine].uid {
 			continue
 		}
-		if p.loan == o.uid && p.ack == p.epoch && p.epoch == o.epoch {
-			return
+		if p.loan == o.uid && p.epoch == o.epoch {
+			if told = true; p.ack == p.epoch {
+				return
+			}
+		}
+	}
+	for i := range s.f.l {
+		o := &s.f.l[i]
+		if o.uid == 0 || o.machine != p.machine || o.node != s.f.m[p.machine].uid {
+			continue
 		}
 		if o.uid == l && (o.wait == past || o.wait == near && fast) {
 			if o.sleptWait {
 				x.breaks("pod %d was evicted on a deadline of loan %d that ran out under a freeze", p.uid, l)
+			}
+			if !told && o.announced != extended && !o.old {
+				x.breaks("pod %d was evicted by loan %d, and was never told of it", p.uid, l)
 			}
 			return
 		}

@@ -19,8 +19,8 @@ var now = time.Date(2026, 3, 2, 22, 0, 0, 0, time.UTC)
 
 // The times that facts are given. Each stands for all that decide alike.
 const (
-	soon    = 90 * time.Second // a deadline ahead
-	shortly = 10 * time.Second // a deadline that cannot be hastened
+	soon    = 2 * time.Minute  // a deadline ahead: a whole notice
+	shortly = 20 * time.Second // a deadline that cannot be hastened, and leaves the least notice
 	long    = 2 * time.Hour    // longer than any patience
 	lately  = 10 * time.Second // since a freeze was seen to end
 	earlier = time.Minute      // since a deadline that passed before that

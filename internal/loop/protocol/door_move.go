@@ -253,20 +253,19 @@ func (d *Door) checkRecall(m *planner.Move, l *fleet.Loan) error {
 }
 
 // checkAnnounce lets a deadline come nearer only by an emergency that leaves the least notice, and a kill never. One that ran out is announced
-// anew as a notice of its own.
+// again as a notice of its own.
 func (d *Door) checkAnnounce(m *planner.Move, l *fleet.Loan) error {
 	now, to := d.now(), m.After.Deadline
 	moves := !to.Equal(l.Deadline)
 	if moves && (to.Before(l.Deadline) || !now.Before(l.Deadline)) && to.Sub(now) < leastNotice {
 		return fmt.Errorf("the deadline would come in less than %s", leastNotice)
 	}
-	if l.Phase != fleet.Draining {
-		_, err := l.Announce(d.fresh.At, to, "")
-		return err
-	}
 	var err error
-	if after := *l; moves {
-		_, err = after.Announce(d.fresh.At, to, "")
+	switch {
+	case to.After(l.Deadline):
+		_, err = l.AnnounceAgain(to, "")
+	case moves || l.Phase != fleet.Draining:
+		_, err = l.Announce(to, "")
 	}
 	if err == nil && !m.After.KillAt.Equal(l.KillAt) {
 		_, err = l.AnnounceKill(d.fresh.At, m.After.KillAt, "")
