@@ -157,6 +157,7 @@ func Fleet() Dashboard {
 						{`sum by (outcome) (rate(springtide_scheduler_binds_total[5m]))`, "{{outcome}}"},
 						{`sum by (result) (rate(springtide_scheduler_gangs_total[5m]))`, "gangs {{result}}"},
 						{`sum by (answer) (rate(springtide_scheduler_preempted_pods_total[5m]))`, "evictions {{answer}}"},
+						{`sum by (reason) (rate(springtide_scheduler_kubelet_refusals_total[5m])) > 0`, "kubelet refused: {{reason}}"},
 						{`sum by (answer) (rate(springtide_scheduler_upstream_checks_total[5m]))`, "plugins {{answer}}"},
 						{`sum(rate(springtide_scheduler_handed_on_total[5m]))`, "handed on"},
 					}},

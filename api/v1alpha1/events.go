@@ -28,6 +28,7 @@ const (
 	EventScheduled        = "Scheduled"        // the bundled scheduler bound the pod to a node; written where its configuration says events: bound
 	EventGangTimeout      = "GangTimeout"      // the pod's gang was not complete in time, and gives its room back
 	EventPreempted        = "Preempted"        // the bundled scheduler evicted the pod for one of higher priority
+	EventKubeletRefused   = "KubeletRefused"   // the kubelet of a node refused a pod that was bound to it: pods that ask for the same stay away for a while (on the Node)
 )
 
 // Reasons of events on any object that Springtide writes.

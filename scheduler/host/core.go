@@ -35,7 +35,7 @@ type core struct {
 	devices *devices
 	nodes   map[string]*nodeFacts
 	pods    map[types.UID]*pod
-	classes map[place.ClassID]bool // those that pods have asked for
+	classes map[place.ClassID]asks // those that pods have asked for, with what a kubelet admits them by
 	// jobGenerations are those of the ElasticJobs that were read.
 	jobGenerations map[string]int64
 	dirty          map[string]bool // nodes on which something may have come free since the parked classes were asked
@@ -47,6 +47,8 @@ type core struct {
 	gangs   *gangs
 	claims  *claims
 	preempt *preemption
+	// kubelets are those that refused pods.
+	kubelets *kubelets
 	// frozen is why the operator holds everything that takes away; empty while nothing is held.
 	frozen string
 	byRef  map[place.PodRef]*pod // pods that hold room in the table
@@ -166,6 +168,7 @@ func (c *core) tick(now time.Time) {
 	c.gangs.report(c, now)
 	c.gangs.expire(c, now)
 	c.claims.expire(c, now)
+	c.kubelets.expire(c, now)
 	c.preempt.expire(c, now)
 }
 
@@ -238,6 +241,9 @@ func (c *core) wakeFor(id queue.Class, classes []place.ClassID) {
 	taking := false
 	for name := range c.dirty {
 		for _, class := range classes {
+			if c.kubelets.refuses(c, class, name) {
+				continue
+			}
 			if c.table.CanPlaceOn(class, fleet.NodeID(name)) {
 				c.queue.Wake(id)
 				return
@@ -263,11 +269,15 @@ func (c *core) serves(p *corev1.Pod) bool {
 // podChanged takes a pod over as it is now.
 func (c *core) podChanged(o *corev1.Pod) {
 	delete(c.elsewhere, o.UID)
+	p := c.pods[o.UID]
 	if o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed {
+		if p != nil {
+			p.object = o
+			c.kubelets.note(c, o)
+		}
 		c.podGone(o.UID)
 		return
 	}
-	p := c.pods[o.UID]
 	switch {
 	case o.Spec.NodeName != "":
 		c.podBound(p, o)
@@ -326,7 +336,9 @@ func (c *core) describe(p *pod, o *corev1.Pod) {
 // classify interns the shape of a pod.
 func (c *core) classify(p *pod) place.ClassID {
 	id := c.table.Class(p.shape)
-	c.classes[id] = true
+	if _, ok := c.classes[id]; !ok {
+		c.classes[id] = asksOf(&p.shape)
+	}
 	return id
 }
 
@@ -367,6 +379,7 @@ func (c *core) podBound(p *pod, o *corev1.Pod) {
 	if was.decided() && p.node == o.Spec.NodeName {
 		c.stopMaking(p)
 		p.object, p.stage = o, bound
+		c.kubelets.runs(p)
 		c.table.Confirm(p.ref, fleet.UID(o.UID))
 		c.tally.own(c, p)
 		c.judge.setPod(o)
@@ -422,6 +435,7 @@ func (c *core) leaving(before, after *corev1.Pod, p *pod) {
 func (c *core) boundChanged(p *pod, o *corev1.Pod) {
 	before := p.object
 	p.object = o
+	c.kubelets.runs(p)
 	c.leaving(before, o, p)
 	if !maps.Equal(before.Labels, o.Labels) {
 		c.judge.change()
@@ -484,6 +498,7 @@ func (c *core) podGone(uid types.UID) {
 	case waits:
 		c.unqueue(p)
 	case nominated, making, assumed, bound, foreign:
+		c.kubelets.ended(c, p)
 		c.release(p)
 		c.dirty[p.node] = true
 		c.judge.change()
@@ -595,6 +610,7 @@ func (c *core) node(name string) *nodeFacts {
 // setNode takes a node over.
 func (c *core) setNode(o *corev1.Node) {
 	n := c.node(o.Name)
+	c.kubelets.nodeChanged(n.node, o)
 	n.node = o
 	c.nodeChanged(o.Name)
 	c.judge.setNode(o)
@@ -604,6 +620,7 @@ func (c *core) setNode(o *corev1.Node) {
 func (c *core) removeNode(name string) {
 	if n := c.nodes[name]; n != nil {
 		c.tenants.all.add(n.counted, -1)
+		c.kubelets.nodeChanged(n.node, nil)
 		n.node, n.counted = nil, amount{}
 		if n.pool != "" {
 			n.pool, c.tally.valid = "", false

@@ -104,16 +104,16 @@ func (c *core) chooseAny(ctx context.Context, p *pod) (place.Decision, error) {
 	if p.pinned != "" {
 		return c.chooseOn(p, p.pinned)
 	}
-	if node := p.object.Status.NominatedNodeName; node != "" { // another component made room there, or will
+	if node := p.object.Status.NominatedNodeName; node != "" && !c.kubelets.refuses(c, p.class, node) { // another component made room there, or will
 		if d, ok := c.table.Assume(p.class, fleet.NodeID(node)); ok {
 			p.why = decisionText(node + " was nominated for it")
 			return d, nil
 		}
 	}
 	e := c.table.Explain(p.class)
-	d, ok := c.table.Decide(p.class)
+	d, ok := c.kubelets.best(c, p.class)
 	if !ok {
-		return d, &refusal{notAvailable(&e)}
+		return d, &refusal{notAvailable(&e) + c.kubelets.text(c, p.class)}
 	}
 	p.why = decisionText(fitting(&e), why(&e, d.Name))
 	return d, nil
@@ -124,6 +124,9 @@ func (c *core) chooseOn(p *pod, node string) (place.Decision, error) {
 	if c.isFiller(p.object) && c.table.Known(fleet.NodeID(node)) {
 		// The controller asks for the room that online keeps of the node, behind the marks that close it.
 		return place.Decision{Pod: c.table.Bound(p.shape, fleet.NodeID(node), fleet.UID(p.object.UID), nil), Node: fleet.NodeID(node), Name: node}, nil
+	}
+	if x := c.kubelets.of(c, p.class, node); x != nil && c.now().Before(x.until) {
+		return place.Decision{}, &refusal{"0 of 1 nodes are available: the pod is for node " + node + " alone, whose kubelet refused such a pod a moment ago: " + x.reason}
 	}
 	d, ok := c.table.Assume(p.class, fleet.NodeID(node))
 	if !ok {

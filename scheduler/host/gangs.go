@@ -438,7 +438,7 @@ func (g *gangs) topologyKey(x *gang) string {
 // place assumes the pods, in one domain of the topology where that is asked for; nil and the reason when that fails.
 func (g *gangs) place(ctx context.Context, c *core, x *gang, chosen []*pod) ([]*pod, string) {
 	key := g.topologyKey(x)
-	if !slices.ContainsFunc(chosen, func(p *pod) bool { return p.pinned != "" || c.judge.needed(p) }) {
+	if !slices.ContainsFunc(chosen, func(p *pod) bool { return p.pinned != "" || c.judge.needed(p) || c.kubelets.known(c, p.class) }) {
 		return g.placeByTable(c, chosen, g.within(c, x, chosen))
 	}
 	// The largest first: what is left fits the small ones more often than the other way round.

@@ -180,6 +180,10 @@ func (s *Scheduler) lead(ctx context.Context, mayWrite func() bool) error {
 		}
 	}
 
+	c.kubelets.ask = kubeletAsker(watching, s.client, func(o *corev1.Pod) { c.mail.post(func() { c.kubelets.note(c, o) }) })
+	c.kubelets.report = func(n *corev1.Node, o *corev1.Pod, text string) {
+		recorder.Eventf(n, o, corev1.EventTypeWarning, v1alpha1.EventKubeletRefused, "Scheduling", "%s", text)
+	}
 	c.gangs.result = s.groupWriter(writing, log, mayWrite)
 	evict := func(o *corev1.Pod) error {
 		if !mayWrite() {
@@ -287,11 +291,12 @@ func newCore(c config.Scheduler, log *slog.Logger, m *Metrics) *core {
 	out := &core{
 		c: c, log: log, metrics: m, now: time.Now, after: time.After, mail: newMailbox(),
 		table: place.New(), queue: queue.New(queue.Backoff{First: time.Duration(c.BackoffFirst), Most: time.Duration(c.BackoffMost)}),
-		tenants: newTenants(), pools: pools{}, devices: newDevices(), nodes: map[string]*nodeFacts{}, pods: map[types.UID]*pod{}, classes: map[place.ClassID]bool{}, jobGenerations: map[string]int64{}, byRef: map[place.PodRef]*pod{}, dirty: map[string]bool{},
+		tenants: newTenants(), pools: pools{}, devices: newDevices(), nodes: map[string]*nodeFacts{}, pods: map[types.UID]*pod{}, classes: map[place.ClassID]asks{}, jobGenerations: map[string]int64{}, byRef: map[place.PodRef]*pod{}, dirty: map[string]bool{},
 		make: func(func(context.Context) error, func(error)) func() { return func() {} }, bind: func(bind.Request) {}, say: func(verdict) {}, retract: func(types.UID) {}, announce: func(*corev1.Pod, string) {}, nominate: func(context.Context, *corev1.Pod, string) {}, handPod: func(*corev1.Pod, int) {},
 		handGang: func(owner, *podGroup, int, func(uint64, error)) {}, elsewhere: map[types.UID]*corev1.Pod{}, wide: newWide(), tried: nowhere, acks: newAcks(leaseName(c.Partition), func(ackOf) {}),
 	}
 	out.gangs = newGangs(time.Duration(c.GangTimeout))
+	out.kubelets = newKubelets()
 	out.claims = newClaims(time.Duration(c.ClaimTimeout))
 	out.preempt = newPreemption(c.Preemption, time.Duration(c.StartProtection))
 	out.table.SetWeights(weightsOf(c.Weights))

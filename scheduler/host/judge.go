@@ -145,9 +145,9 @@ func (j *judge) choose(ctx context.Context, c *core, p *pod) (place.Decision, er
 	if len(accepted) == 0 {
 		trial.GiveUp(ctx)
 		if len(refused) == 0 {
-			return place.Decision{}, &refusal{c.whyNot(p.class)}
+			return place.Decision{}, &refusal{c.whyNot(p.class) + c.kubelets.text(c, p.class)}
 		}
-		return place.Decision{}, &refusal{c.whyNot(p.class) + refusedBy(refused)}
+		return place.Decision{}, &refusal{c.whyNot(p.class) + refusedBy(refused) + c.kubelets.text(c, p.class)}
 	}
 	reason := func(node string) string {
 		return decisionText(node + " alone was asked, and upstream's plugins accept it")
@@ -206,6 +206,9 @@ func (j *judge) without(ctx context.Context, c *core, p *pod, before []place.Pod
 func (j *judge) accepted(ctx context.Context, c *core, p *pod, trial Trial, node string) (accepted []string, refused map[string]int, err error) {
 	refused = map[string]int{}
 	check := func(node string) bool {
+		if c.kubelets.refuses(c, p.class, node) {
+			return true
+		}
 		err = trial.Check(ctx, node)
 		var r Refusal
 		switch {

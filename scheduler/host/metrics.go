@@ -23,6 +23,7 @@ type Metrics struct {
 	acks      prometheus.Counter
 	ackTime   prometheus.Histogram
 	handed    prometheus.Counter
+	kubelets  *prometheus.CounterVec
 }
 
 // NewMetrics registers the metrics of the scheduler.
@@ -57,11 +58,15 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		acks:      counter("acks_total", "Acknowledged NodeShares.").WithLabelValues(),
 		ackTime:   histogram("ack_seconds", "Time from the sight of a NodeShare to its acknowledgement.", slow),
 		handed:    counter("handed_on_total", "Pods handed on to the instance that owns the chosen node.").WithLabelValues(),
+		kubelets:  counter("kubelet_refusals_total", "Pods that were bound and that the kubelet of their node did not admit, by its reason, or other.", "reason"),
 	}
 	r.MustRegister(m.decisions, m.decide, m.binds, m.bindTime, m.latency, m.pending, m.nodes, m.pods, m.classes, m.leader, m.upstream, m.gangs,
-		m.preempted, m.claims, m.acks, m.ackTime, m.handed)
+		m.preempted, m.claims, m.acks, m.ackTime, m.handed, m.kubelets)
 	for _, outcome := range []string{"bound", "refused", "gone"} {
 		m.binds.WithLabelValues(outcome) // a rate begins at 0, not at the first refusal
+	}
+	for _, reason := range append([]string{"other"}, refusalReasons...) {
+		m.kubelets.WithLabelValues(reason)
 	}
 	return m
 }

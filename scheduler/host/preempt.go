@@ -194,6 +194,11 @@ func (x *preemption) try(ctx context.Context, c *core, p *pod) (resultOf string,
 			return "", false
 		}
 	}
+	if also := facts.Also; c.kubelets.known(c, p.class) {
+		facts.Also = func(node string, gone []place.PodRef) bool {
+			return !c.kubelets.refuses(c, p.class, node) && (also == nil || also(node, gone))
+		}
+	}
 	var found place.Preemption
 	if p.pinned != "" {
 		found, ok = c.table.PreemptOn(p.class, fleet.NodeID(p.pinned), facts)

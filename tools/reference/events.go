@@ -142,8 +142,8 @@ func (s *source) referred(p *pkg, in *ast.FuncDecl, id *ast.Ident) ([]string, er
 				take(in, n.Rhs[0])
 			}
 		case *ast.Field: // of a function literal
-			if star, ok := n.Type.(*ast.StarExpr); ok && s.text(star) == "*corev1.Pod" && len(n.Names) == 1 && n.Names[0].Name == id.Name && len(out) == 0 {
-				out = append(out, "Pod")
+			if kind, ok := strings.CutPrefix(s.text(n.Type), "*corev1."); ok && (kind == "Pod" || kind == "Node") && len(n.Names) == 1 && n.Names[0].Name == id.Name && len(out) == 0 {
+				out = append(out, kind)
 			}
 		}
 		return true
