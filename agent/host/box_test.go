@@ -219,3 +219,25 @@ func TestProtectionTakenBack(t *testing.T) {
 		})
 	}
 }
+
+// TestDisturbedOnlineEvicts: online waits for CPUs for half a minute though reclaimed work has its floor alone. A pod that uses CPU goes, whether it is of
+// BestEffort or requests something.
+func TestDisturbedOnlineEvicts(t *testing.T) {
+	for name, milli := range map[string]int64{"plain BestEffort": 0, "with requests": 500} {
+		t.Run(name, func(t *testing.T) {
+			l := newLoad(t)
+			p := *l.pod("busy", shape.OverlapSide, shape.Reclaimed, milli)
+			l.cycle()
+			var evicted []shape.Eviction
+			after := 0
+			for ; after < 60 && len(evicted) == 0; after++ {
+				l.second(15, 0.4, 0.6)
+				l.uses(l.path(&p), 0.4)
+				evicted = l.protect()
+			}
+			if len(evicted) != 1 || evicted[0].Name != "shop/busy" || evicted[0].Rule != shape.RuleCPU || after < 30 || after > 40 {
+				t.Errorf("%+v after %d s", evicted, after)
+			}
+		})
+	}
+}
