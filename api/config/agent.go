@@ -73,7 +73,7 @@ type Agent struct {
 
 // Overlap bounds reclaimed work and offers what is idle.
 type Overlap struct {
-	// MemoryBox bounds the memory of BestEffort pods by what is free, CPUQuota their CPU by what online leaves idle.
+	// MemoryBox bounds the memory of reclaimed pods by what is free, CPUQuota their CPU by what online leaves idle.
 	MemoryBox bool `yaml:"memoryBox"`
 	CPUQuota  bool `yaml:"cpuQuota"`
 	// Offer shows what is idle as the extended resources springtide.dev/reclaimed-cpu (in thousandths of a core) and -memory (in bytes).
