@@ -42,7 +42,7 @@ func TestApplyWhileTheClockRuns(t *testing.T) {
 	begins := t0.Add(at)
 	announce := func(t *testing.T, s *fleet.Snapshot) planner.Plan {
 		l := s.Loan("l")
-		after, err := l.Announce(begins, begins.Add(reclaim.EmergencyNotice), "online pods wait for the room")
+		after, err := l.Announce(begins.Add(reclaim.EmergencyNotice), "online pods wait for the room")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +131,7 @@ func TestApplyWhileTheAPIIsSlow(t *testing.T) {
 	s := w.snapshot(t)
 	for _, id := range []fleet.LoanID{"l", "l2"} {
 		l := s.Loan(id)
-		after, err := l.Announce(t0, t0.Add(reclaim.EmergencyNotice), "online pods wait for the room")
+		after, err := l.Announce(t0.Add(reclaim.EmergencyNotice), "online pods wait for the room")
 		if err != nil {
 			t.Fatal(err)
 		}
