@@ -176,12 +176,12 @@ func (c *controller) checkEviction(e *planner.Eviction, p *pod) {
 		return
 	}
 	l := &c.loans[at]
-	switch now := c.requested(); {
-	case c.answered(p, l):
+	switch now, deadline := c.requested(), c.seenDeadline(l); {
+	case c.answered(p, l), c.seenAnswer(p, l):
 	case l.Deadline.IsZero():
 		c.breaks("pod %s was evicted for loan %s, which announced no deadline", p.name, l.ID)
-	case now.Before(l.Deadline):
-		c.breaks("pod %s was evicted %s before the deadline of loan %s", p.name, l.Deadline.Sub(now), l.ID)
+	case now.Before(deadline):
+		c.breaks("pod %s was evicted %s before the deadline of loan %s", p.name, deadline.Sub(now), l.ID)
 	default:
 		c.checkTold(p, l)
 	}
@@ -194,6 +194,26 @@ func (c *controller) requested() time.Time {
 		return c.late.facts.At
 	}
 	return c.Now()
+}
+
+// seenDeadline is the deadline of a loan as the leader that sends a request could see it: an eviction that was on its way when its leader was succeeded knows
+// of no deadline that the next one puts off.
+func (c *controller) seenDeadline(l *fleet.Loan) time.Time {
+	if c.late != nil {
+		for i := range c.late.facts.Loans {
+			if o := &c.late.facts.Loans[i]; o.UID == l.UID && o.Epoch == l.Epoch {
+				return o.Deadline
+			}
+		}
+	}
+	return l.Deadline
+}
+
+// seenAnswer reports whether the leader that sends a request late saw an answer of the pod to the loan: a notice that came again since may have taken it off.
+func (c *controller) seenAnswer(p *pod, l *fleet.Loan) bool {
+	return c.late != nil && slices.ContainsFunc(c.late.facts.Pods, func(x fleet.Pod) bool {
+		return x.ID == p.uid && x.NoticeLoan == l.ID && x.NoticeEpoch == l.Epoch && x.AckEpoch == l.Epoch
+	})
 }
 
 // sentAt is the tick at which a request was sent.

@@ -154,8 +154,11 @@ const (
 )
 
 // checkTold: a pod that did not answer was told of a notice of its machine, and not in the moment in which it is evicted; but where no write to it was taken
-// for long.
+// for long. A machine that is cut off waits for no pod.
 func (c *controller) checkTold(p *pod, l *fleet.Loan) {
+	if l.Phase.Lost() {
+		return
+	}
 	from := l.FirstNotice
 	if from.IsZero() {
 		from = l.Created

@@ -372,11 +372,21 @@ func TestAnEvictionWithoutANoticeIsJudged(t *testing.T) {
 
 // A request of the leader before is judged by the clock of that leader, and what it takes by what it could see.
 func TestARequestIsJudgedByItsLeader(t *testing.T) {
-	for ahead, want := range map[time.Duration]string{0: "before the deadline", 2 * time.Minute: "", 30 * time.Second: "before the deadline"} {
+	const putOff, answered, older = time.Second, 2 * time.Second, 3 * time.Second // the next leader put the deadline off; it saw an answer, or one to an older notice
+	for ahead, want := range map[time.Duration]string{0: "before the deadline", 2 * time.Minute: "", 30 * time.Second: "before the deadline", putOff: "", answered: "",
+		older: "before the deadline"} {
 		c := accused(t, wholeLoan())
 		l := &c.loans[0]
 		l.Phase, l.Epoch, l.FirstNotice, l.Deadline = fleet.Draining, 3, c.w.now.Add(-time.Minute), c.w.now.Add(time.Minute)
 		c.late = &lastPlan{facts: &fleet.Snapshot{At: c.w.now.Add(ahead)}}
+		seen := *l
+		if ahead == putOff {
+			seen.Deadline = c.w.now
+		}
+		c.late.facts.Loans = []fleet.Loan{seen}
+		if epoch := map[time.Duration]int64{answered: 3, older: 2}[ahead]; epoch > 0 {
+			c.late.facts.Pods = []fleet.Pod{{ID: "uid", NoticeLoan: l.ID, NoticeEpoch: 3, AckEpoch: epoch}}
+		}
 		c.w.tick = 100
 		c.judge.noteTold("uid", &protocol.SetNotice{Loan: l.ID, Epoch: 3}, 90)
 		switch c.checkEviction(&planner.Eviction{Loan: l.ID}, &pod{kind: offline, uid: "uid"}); {
