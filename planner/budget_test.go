@@ -14,14 +14,18 @@ func TestMoveBudgetOfAnHour(t *testing.T) {
 		name  string
 		begun []Begun
 		loans map[int]time.Duration // of the online pool's machines, and how long ago they were begun
+		plan  []Move
 		left  int
 	}{
-		{"nothing was begun", nil, nil, 2},
-		{"other pools", []Begun{{"a", "offline", t0}, {"b", "offline", t0}}, nil, 2},
-		{"this pool", []Begun{{"a", "online", t0}}, nil, 1},
-		{"an hour ago", []Begun{{"a", "online", t0.Add(-time.Hour)}}, map[int]time.Duration{0: time.Hour}, 2},
-		{"a new process remembers nothing", nil, map[int]time.Duration{0: 10 * time.Minute, 1: 59 * time.Minute}, 0},
-		{"what is remembered and stands counts once", []Begun{{"loan-m00", "online", t0.Add(-time.Minute)}}, map[int]time.Duration{0: time.Minute}, 1},
+		{"nothing was begun", nil, nil, nil, 2},
+		{"other pools", []Begun{{"a", "offline", t0}, {"b", "offline", t0}}, nil, nil, 2},
+		{"this pool", []Begun{{"a", "online", t0}}, nil, nil, 1},
+		{"an hour ago", []Begun{{"a", "online", t0.Add(-time.Hour)}}, map[int]time.Duration{0: time.Hour}, nil, 2},
+		{"a new process remembers nothing", nil, map[int]time.Duration{0: 10 * time.Minute, 1: 59 * time.Minute}, nil, 0},
+		{"what is remembered and stands counts once", []Begun{{"loan-m00", "online", t0.Add(-time.Minute)}}, map[int]time.Duration{0: time.Minute}, nil, 1},
+		{"this plan begins one", nil, nil, []Move{{Kind: MoveBegin, Before: fleet.Loan{ID: "a", From: "online"}}}, 1},
+		{"this plan begins one of another pool", nil, nil, []Move{{Kind: MoveBegin, Before: fleet.Loan{ID: "a", From: "offline"}}}, 2},
+		{"this plan recalls one", nil, nil, []Move{{Kind: MoveRecall, Before: fleet.Loan{ID: "a", From: "online"}}}, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(4)
@@ -31,7 +35,9 @@ func TestMoveBudgetOfAnHour(t *testing.T) {
 			w.s.Pools[1].MovesPerHour = 2
 			in := w.input()
 			in.Begun = c.begun
-			if left, by := newMaker(&in).movesLeft(&w.s.Pools[1]); left != c.left {
+			m := newMaker(&in)
+			m.plan.Moves = c.plan
+			if left, by := m.movesLeft(&w.s.Pools[1]); left != c.left {
 				t.Errorf("%d are left (%s), want %d", left, by, c.left)
 			}
 		})

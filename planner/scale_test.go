@@ -23,6 +23,20 @@ func emptying(here, elsewhere int) *world {
 	return w
 }
 
+// A scale-in that waits for the ledger with all its pods holds no other service up.
+func TestAScaleInThatWaitsHoldsNoOther(t *testing.T) {
+	w := emptying(8, 0)
+	w.service("zoo", 12, 2, 6, 12) // elsewhere, and at an eighth of its CPU, too
+	closed(&w.s, true)
+	p := made(w.input())
+	if held := heldByLedger(&p); !slices.Equal(held, []string{"service shop/web"}) {
+		t.Fatalf("the ledger holds %v, want shop/web alone", held)
+	}
+	if len(p.Lowers) != 1 || p.Lowers[0].Service != "shop/zoo" {
+		t.Errorf("scale-ins: %+v, want that of shop/zoo", p.Lowers)
+	}
+}
+
 // Each of the three bounds holds pods on an emptying machine back; others go in their place, and the ledger is charged for those that went.
 func TestSteeringIsBoundedByTheLedger(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -178,6 +178,14 @@ func TestWhoLeavesRoomForTheStuck(t *testing.T) {
 	if got := stuck.Share("ads").Limit; got != cores(16) {
 		t.Errorf("who borrows nothing may request %s", got)
 	}
+	// A borrower that has to give up more than that already leaves nothing for the stuck, and the next one does.
+	free, stuck = divide(120, 0, 0), divide(120, 20, 20)
+	if a, b := free.Share("ads").Limit, stuck.Share("ads").Limit; a != b {
+		t.Errorf("the borrower that uses more than it may: %s next to stuck pods, and %s without", b, a)
+	}
+	if a, b := free.Share("shop").Limit, stuck.Share("shop").Limit; a == b || !b.Fits(a) {
+		t.Errorf("after it the borrower may request %s next to stuck pods, and %s without", b, a)
+	}
 }
 
 // A slice of one tenant is seen ahead, whichever tenants before it have none.

@@ -56,11 +56,12 @@ type Refusal interface {
 type Terms interface {
 	// Needs reports whether a pod asks for something that the table does not know.
 	Needs(*corev1.Pod) bool
-	// Repels names the required anti-affinity by which a pod keeps others away, the same for all pods that ask for the same; empty for none.
+	// Repels names the terms by which a pod that runs keeps others away, or is in the scores of others, the same for all pods that ask for the same; empty
+	// for none.
 	Repels(*corev1.Pod) string
-	// Selects reports whether an anti-affinity that Repels has named keeps a pod away.
+	// Selects reports whether the terms that Repels has named bear on a pod.
 	Selects(repels string, other *corev1.Pod) bool
-	// Forget ends what is known of an anti-affinity that no pod has any more.
+	// Forget ends what is known of terms that no pod has any more.
 	Forget(repels string)
 }
 
@@ -80,7 +81,7 @@ type judge struct {
 	log      *slog.Logger
 	nodes    func(func(*corev1.Node))
 	pods     func(func(*pod))
-	// repelling are the required anti-affinities of the pods that are bound or assumed, with how many have each; pods, as many as there are, ask for few.
+	// repelling are the terms of the pods that are bound or assumed and bear on others, with how many have each; pods, as many as there are, ask for few.
 	repelling map[string]int
 	repels    map[types.UID]string
 	// version counts the changes of what is in repelling: what was found out of a pod under an earlier one may not hold any more.

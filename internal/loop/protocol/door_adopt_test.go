@@ -50,6 +50,11 @@ func TestDoorAdopt(t *testing.T) {
 		{"node gone", []func(*fleet.Snapshot){func(s *fleet.Snapshot) { s.Nodes[0].ID = "u9"; s.Sort() }}, "node n1 is gone"},
 		{"the pool observes", []func(*fleet.Snapshot){func(s *fleet.Snapshot) { s.Pools[1].Mode = fleet.Observe }}, "mode of pool web is Observe"},
 		{"the pool is gone", []func(*fleet.Snapshot){func(s *fleet.Snapshot) { s.Pools = s.Pools[:1] }}, ""},
+		{"just in time", []func(*fleet.Snapshot){func(s *fleet.Snapshot) { s.At = doorTime.Add(time.Minute - leastNotice) }}, ""},
+		{"an entry of other cells comes first", []func(*fleet.Snapshot){func(s *fleet.Snapshot) {
+			other := fleet.ShareParcel{Cells: []int{5}, Holder: "batch", Loan: "l5", LoanUID: "lu5"}
+			s.Nodes[0].Share.Parcels, s.Pods[1].Node = append([]fleet.ShareParcel{other}, s.Nodes[0].Share.Parcels...), "u2"
+		}}, ""},
 		{"too late to tell", []func(*fleet.Snapshot){func(s *fleet.Snapshot) { s.At = doorTime.Add(50 * time.Second) }}, "less than 15s"},
 	} {
 		s, m := orphanFacts(), adoption()

@@ -380,6 +380,86 @@ func TestChargesOfAStage(t *testing.T) {
 	}
 }
 
+// What the API server denied is taken back from the line of the recalls, and nothing else: not what it evicted, what the budget was charged with, what had no
+// ledger, and what is no eviction.
+func TestDeniedRecallsAreReturned(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		plan    planner.Plan
+		bend    func(f *fleet.Snapshot)
+		stands  fleet.Ledger    // after the charge, where others wrote it
+		denied  map[string]bool // by the pod's name
+		charged int             // recalls
+		after   int             // what stands in the ledger; -1 where it is not written again
+	}{
+		{name: "all were evicted", charged: 2, after: -1},
+		{name: "one was denied", denied: map[string]bool{"bert-0": true}, charged: 2, after: 1},
+		{name: "the second one was denied", denied: map[string]bool{"bert-1": true}, charged: 2, after: 1},
+		{name: "both were", denied: map[string]bool{"bert-0": true, "bert-1": true}, charged: 2, after: 0},
+		{name: "the minute is over", denied: map[string]bool{"bert-0": true}, stands: fleet.Ledger{}.ChargeRecalls(doorTime.Add(2*time.Minute), 5), charged: 2, after: -1},
+		{name: "the lender is gone", denied: map[string]bool{"bert-0": true}, bend: func(f *fleet.Snapshot) { f.Pools = f.Pools[:1] }, after: -1},
+		{name: "the budget was charged", plan: planner.Plan{Evictions: []planner.Eviction{{Pod: bertPod}}}, denied: map[string]bool{"bert-0": true}, after: -1},
+		{name: "a scale-in was denied", plan: planner.Plan{Lowers: []planner.Scale{{Service: "shop/cart", Target: fleet.Name{Namespace: "shop", Name: "cart"}, Kind: "Deployment", By: fleet.ByScale,
+			From: 3, To: 2, Charges: []planner.Charge{{Pool: "web", Pods: 1, Due: true}}}}}, denied: map[string]bool{"cart": true}, charged: 1, after: -1},
+	} {
+		f := versioned()
+		f.Services[0].Pods = []fleet.Pod{f.Pods[0], f.Pods[0], f.Pods[0]}
+		f.Loans[0].Phase, f.Pods[1].AckEpoch = fleet.Draining, 3
+		second := f.Pods[1]
+		second.ID, second.Name.Name = "p7", "bert-1"
+		f.Pods = append(f.Pods, second)
+		if c.bend != nil {
+			c.bend(f)
+		}
+		if c.plan.Evictions == nil && c.plan.Lowers == nil {
+			c.plan.Evictions = []planner.Eviction{{Pod: bertPod, Loan: "l1"}, {Pod: planner.PodRef{Name: second.Name, ID: second.ID}, Loan: "l1"}}
+		}
+		c.plan.LeaderEpoch, c.plan.At = 4, doorTime
+		s := New(&c.plan, f)
+		carry := func(task *Task) (ledger *fleet.Ledger) {
+			for step := s.Next(task, f.At); !step.Over(); step = s.Next(task, f.At) {
+				if l, ok := step.Write.Change.(SetLedger); ok {
+					ledger = &l.Ledger
+				}
+				a := Answer{How: Taken, Version: "p8"}
+				if !c.stands.WindowStart.IsZero() {
+					a.Fact = Fact{Exists: true, Version: "p9", Ledger: c.stands}
+				}
+				if _, name, _ := strings.Cut(step.Write.Object.Name, "/"); c.denied[name] {
+					a = Answer{How: Denied, Err: errors.New("a budget")}
+				}
+				s.Answer(task, a)
+			}
+			return ledger
+		}
+		var tasks []*Task
+		recalls := 0
+		for stage := range s.Stages {
+			for _, task := range stage.Ledgers {
+				if l := carry(task); l != nil {
+					recalls += l.Recalls
+				}
+			}
+			for _, task := range stage.Tasks {
+				carry(task)
+				tasks = append(tasks, task)
+			}
+		}
+		if recalls != c.charged {
+			t.Errorf("%s: %d recalls are charged, want %d", c.name, recalls, c.charged)
+		}
+		after := -1
+		for _, task := range s.Returns(tasks) {
+			if l := carry(task); l != nil {
+				after = l.Recalls
+			}
+		}
+		if after != c.after {
+			t.Errorf("%s: %d recalls stand in the ledger in the end, want %d", c.name, after, c.after)
+		}
+	}
+}
+
 // After a conflict a ledger that spends of the budget is written again only while no other actor charged it; recalls are added to what stands there.
 func TestALedgerAfterAConflict(t *testing.T) {
 	charged := fleet.Ledger{}.Charge(doorTime, "service shop/pay", 1)

@@ -16,7 +16,7 @@ import (
 
 // Terms says which pods the plugins are needed for. It has one owner.
 type Terms struct {
-	// parsed are the selectors by which pods keep others away, by the names that Repels gave them.
+	// parsed are the selectors by which pods keep others away or draw them, by the names that Repels gave them.
 	parsed map[string][]term
 }
 
@@ -25,7 +25,7 @@ var _ host.Terms = (*Terms)(nil)
 // NewTerms makes it.
 func NewTerms() *Terms { return &Terms{parsed: map[string][]term{}} }
 
-// term is one required anti-affinity.
+// term is one term of an affinity or anti-affinity.
 type term struct {
 	namespaces []string
 	anywhere   bool
@@ -59,10 +59,11 @@ func (*Terms) Needs(p *corev1.Pod) bool {
 	return false
 }
 
-// Repels names the required anti-affinity of a pod: its terms as text.
+// Repels names the terms by which a pod bears on others while it runs, as text: its required anti-affinity keeps them away, and all other terms of its
+// affinity and anti-affinity are in their scores.
 func (t *Terms) Repels(p *corev1.Pod) string {
 	a := p.Spec.Affinity
-	if a == nil || a.PodAntiAffinity == nil || len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) == 0 {
+	if a == nil || a.PodAntiAffinity == nil && a.PodAffinity == nil {
 		return ""
 	}
 	all := parse(p)
@@ -76,7 +77,7 @@ func (t *Terms) Repels(p *corev1.Pod) string {
 	return name.String()
 }
 
-// Selects reports whether pods with this anti-affinity keep the other one away from where they are. Terms with a namespace selector count for every
+// Selects reports whether pods with these terms bear on the other one. Terms with a namespace selector count for every
 // namespace: the plugins look closer.
 func (t *Terms) Selects(repels string, other *corev1.Pod) bool {
 	all := t.parsed[repels]
@@ -88,7 +89,7 @@ func (t *Terms) Selects(repels string, other *corev1.Pod) bool {
 	return false
 }
 
-// Forget ends what is known of an anti-affinity.
+// Forget ends what is known of such terms.
 func (t *Terms) Forget(repels string) { delete(t.parsed, repels) }
 
 func (t *term) selects(p *corev1.Pod) bool {
@@ -101,9 +102,22 @@ func (t *term) selects(p *corev1.Pod) bool {
 }
 
 func parse(p *corev1.Pod) []term {
+	var terms []corev1.PodAffinityTerm
+	add := func(required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) {
+		terms = append(terms, required...)
+		for i := range preferred {
+			terms = append(terms, preferred[i].PodAffinityTerm)
+		}
+	}
+	if a := p.Spec.Affinity.PodAntiAffinity; a != nil {
+		add(a.RequiredDuringSchedulingIgnoredDuringExecution, a.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	if a := p.Spec.Affinity.PodAffinity; a != nil {
+		add(a.RequiredDuringSchedulingIgnoredDuringExecution, a.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
 	var out []term
-	for i := range p.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
-		t := &p.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[i]
+	for i := range terms {
+		t := &terms[i]
 		if t.LabelSelector == nil {
 			continue // it selects no pod, and its text is that of a selector of all
 		}

@@ -46,3 +46,34 @@ func TestEqualTermsHaveOneName(t *testing.T) {
 		t.Error("what was forgotten keeps a pod away")
 	}
 }
+
+// TestTermsOfAPodThatRuns: each kind of term bears on the pods that it selects, as upstream's plugin has it: required anti-affinity in its filter, all others in its
+// scores.
+func TestTermsOfAPodThatRuns(t *testing.T) {
+	term := corev1.PodAffinityTerm{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}, TopologyKey: corev1.LabelHostname}
+	required, preferred := []corev1.PodAffinityTerm{term}, []corev1.WeightedPodAffinityTerm{{Weight: 1}, {Weight: 1, PodAffinityTerm: term}}
+	for _, c := range []struct {
+		name string
+		a    corev1.Affinity
+		want bool
+	}{
+		{"it must stand apart", corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: required}}, true},
+		{"it prefers to stand apart", corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: preferred}}, true},
+		{"it needed company", corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: required}}, true},
+		{"it prefers company", corev1.Affinity{PodAffinity: &corev1.PodAffinity{PreferredDuringSchedulingIgnoredDuringExecution: preferred}}, true},
+		{"it asks for nothing", corev1.Affinity{PodAffinity: &corev1.PodAffinity{}, PodAntiAffinity: &corev1.PodAntiAffinity{}}, false},
+		{"it asks for nodes", corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}}, false},
+	} {
+		terms := NewTerms()
+		repels := terms.Repels(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a"}, Spec: corev1.PodSpec{Affinity: &c.a}})
+		if (repels != "") != c.want {
+			t.Errorf("%s: its terms have the name %q", c.name, repels)
+		}
+		for app, same := range map[string]bool{"web": true, "db": false} {
+			other := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Labels: map[string]string{"app": app}}}
+			if got := terms.Selects(repels, other); got != (same && c.want) {
+				t.Errorf("%s: bears on a pod of %s: %t", c.name, app, got)
+			}
+		}
+	}
+}
