@@ -249,6 +249,14 @@ func TestAGoodDayHasNoFindings(t *testing.T) {
 			s.replicas(3)
 			s.pass(10 * time.Minute)
 		},
+		"a source is back, and a loan begins and a service is scaled in before the next step": func(s *stage) {
+			s.see(&Deployment{Ref: Ref{"shop", "web"}, Replicas: 3})
+			s.look.Source = false
+			s.pass(10 * time.Minute)
+			s.see(s.loan("Emptying"), s.share("online", "offline", 1), &Deployment{Ref: Ref{"shop", "web"}, Replicas: 2})
+			s.look.Source = true
+			s.pass(time.Minute)
+		},
 		"what waits during an outage is nobody's fault": func(s *stage) {
 			s.look.Down = []string{"apiserver"}
 			s.see(s.web("web-3", ""))

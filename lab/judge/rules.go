@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -210,9 +211,22 @@ func (j *Judge) beganLoan(l *Loan) {
 		return
 	}
 	j.saw(ruleSource, 1)
-	if away := j.away(); away > spanSource && (l.Phase == "" || l.Phase == "Emptying") {
-		j.find(ruleSource, l.Name, j.dark, "node %s is lent to %s while the source has been away for %s", l.Node, l.To, away)
+	if l.Phase == "" || l.Phase == "Emptying" {
+		j.blindly(l.Name, fmt.Sprintf("node %s is lent to %s", l.Node, l.To))
 	}
+}
+
+// blindly judges an act that needs fresh metrics. The source may be back since the judge asked it, so it is asked once more first.
+func (j *Judge) blindly(object, what string) {
+	away, since := j.away(), j.dark
+	if away <= spanSource {
+		return
+	}
+	j.later = append(j.later, func() {
+		if j.dark.Equal(since) {
+			j.find(ruleSource, object, since, "%s while the source has been away for %s", what, away)
+		}
+	})
 }
 
 // away is how long the source had been away at least, when what is seen now happened.
@@ -236,9 +250,7 @@ func (j *Judge) seeDeployment(d *Deployment) {
 		return
 	}
 	j.saw(ruleSource, 1)
-	if away := j.away(); away > spanSource {
-		j.find(ruleSource, d.String(), j.dark, "was scaled in from %d to %d replicas while the source has been away for %s", was.Replicas, d.Replicas, away)
-	}
+	j.blindly(d.String(), fmt.Sprintf("was scaled in from %d to %d replicas", was.Replicas, d.Replicas))
 }
 
 // serviceOf is the service that scales a workload, if any acts on it.
