@@ -69,7 +69,7 @@ var rules = []rule{
 	{ruleCell, "No cell has two holders: not in a NodeShare, not in two loans that have not ended, and not by the pods that are bound to it, for longer than 15 s.", (*Judge).lookCells},
 	{ruleSide, "No pod runs for longer than 30 s on a machine, or on cells, that its side does not hold.", (*Judge).lookSides},
 	{rulePair, "No taint, label, parcel, loan or notice stays without its counterpart for longer than 3 minutes.", (*Judge).lookPairs},
-	{ruleWait, "No online pod waits for longer than 60 s while a machine of its pool, all of it at home, has room for it.", (*Judge).lookWaits},
+	{ruleWait, "No online pod waits for longer than 60 s while a machine of its pool has room for it: all of the machine is at home, or a parcel of it came home and its cells at home have the room.", (*Judge).lookWaits},
 	{ruleSource, "Once the source of the metrics was away, or had no sample of the last minutes, for 5 minutes, no service is scaled in and nothing is lent to offline.", nil},
 	{ruleNeed, "No service has for longer than 60 s fewer ready replicas than its true load needs. Where the load grew by a quarter within 5 minutes, it carries the least that the load needed in these 5 minutes. After an outage it has 5 minutes to follow. A service at its own maximum is its owner's.", (*Judge).lookNeeds},
 	{ruleStuck, "Nothing is stuck: a loan leaves Emptying within 65 min, Noticed within 3 min of its deadline, Draining within 20 min, Fenced within 30 min, and is deleted 15 min after its end; a pod ends 5 min after its grace; a target follows a service that wants more within 5 min, or a condition says why not; one controller leads.", (*Judge).lookStuck},
