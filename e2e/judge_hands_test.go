@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/lab/plane"
@@ -60,13 +61,17 @@ func TestJudgedHands(t *testing.T) {
 			forged = v.Name
 			s.patchStatus(t, "elasticservices", v.Namespace, v.Name, map[string]any{"leaderEpoch": int64(1<<63 - 1)})
 		}, then: 10 * time.Minute},
+		{name: "a target is copied from another cluster, with the stamp of a later leader", do: func(_ *world.World, s *watcher) {
+			v := s.services()[0]
+			s.stamp(t, v.Namespace, v.Spec.TargetRef.Name, "999/lease-of-another-cluster/deployment-of-another-cluster")
+		}, then: 10 * time.Minute},
+		{name: "two thirds of the machines get another's taint", do: func(_ *world.World, s *watcher) {
+			s.taintMachines(t, true)
+		}, then: 15 * time.Minute},
+		{name: "the taints go", do: func(_ *world.World, s *watcher) { s.taintMachines(t, false) }, then: 10 * time.Minute},
 		{name: "two budgets refuse, and a loan is recalled", ready: lent(1), do: func(w *world.World, s *watcher) {
 			s.twoBudgets(t)
-			l := s.someLoan(t, "Lent")
-			patch, _ := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{v1alpha1.AnnotationRecall: "drill"}}})
-			if _, err := s.dyn.Resource(v1alpha1.GroupVersion.WithResource("loans")).Patch(t.Context(), l.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			s.recall(t)
 		}, then: 20 * time.Minute},
 		{name: "the budgets go", do: func(_ *world.World, s *watcher) { s.noBudgets(t) }, then: 5 * time.Minute},
 		{name: "all services want all they may", do: func(w *world.World, s *watcher) {
@@ -140,13 +145,50 @@ func (s *watcher) patchStatus(t *testing.T, resource, namespace, name string, st
 
 func (s *watcher) editNode(t *testing.T, name string, edit func(*corev1.Node)) {
 	t.Helper()
-	n, err := s.core.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error { // the controller writes its marks meanwhile
+		n, err := s.core.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		edit(n)
+		_, err = s.core.CoreV1().Nodes().Update(t.Context(), n, metav1.UpdateOptions{})
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	edit(n)
-	if _, err := s.core.CoreV1().Nodes().Update(t.Context(), n, metav1.UpdateOptions{}); err != nil {
+}
+
+// stamp writes a leader's stamp on a target.
+func (s *watcher) stamp(t *testing.T, namespace, name, text string) {
+	t.Helper()
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{v1alpha1.AnnotationLeaderEpoch: text}}})
+	if err != nil {
 		t.Fatal(err)
+	}
+	if _, err := s.core.AppsV1().Deployments(namespace).Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// taintMachines puts a taint of another component on two of three machines, or takes it off.
+func (s *watcher) taintMachines(t *testing.T, on bool) {
+	t.Helper()
+	const key = "example.com/maintenance"
+	nodes, err := s.core.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range nodes.Items {
+		if i%3 == 2 {
+			continue
+		}
+		s.editNode(t, nodes.Items[i].Name, func(n *corev1.Node) {
+			n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(x corev1.Taint) bool { return x.Key == key })
+			if on {
+				n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule})
+			}
+		})
 	}
 }
 

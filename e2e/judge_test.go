@@ -21,7 +21,7 @@ type fault struct {
 }
 
 // playActs plays faults one after another in one world. What comes of them is the judge's to say.
-func playActs(t *testing.T, o world.Options, acts []fault) {
+func playActs(t *testing.T, o world.Options, acts []fault) (*world.World, *watcher) {
 	t.Helper()
 	next, due := 0, time.Time{}
 	w, s := play(t, o, func(w *world.World, s *watcher) bool {
@@ -42,6 +42,7 @@ func playActs(t *testing.T, o world.Options, acts []fault) {
 	if next < len(acts) {
 		t.Errorf("%q was not played before %s; loans: %s", acts[next].name, w.Now(), s.summary())
 	}
+	return w, s
 }
 
 // lent waits until so many parcels are lent.
@@ -68,8 +69,8 @@ func TestJudgedLies(t *testing.T) {
 	playActs(t, o, acts)
 }
 
-// TestJudgedKills ends each process of the cluster and of the product while parcels are lent and on their way home, takes the API server and Prometheus
-// away, and installs Springtide again over what an earlier installation left.
+// TestJudgedKills ends each process of the cluster and of the product while parcels are lent and on their way home, and installs Springtide again over what an
+// earlier installation left.
 func TestJudgedKills(t *testing.T) {
 	o := small(8 * time.Hour)
 	restart := func(part string) func(w *world.World, s *watcher) {

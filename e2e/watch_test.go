@@ -40,12 +40,20 @@ type watcher struct {
 	evicted []string // online pods that somebody disrupted
 }
 
-// planted is a finding that a test causes: a rule, part of the object's name, and why it must be so.
-type planted struct{ rule, object, why string }
+// planted is a finding that a test causes: a rule, part of the object's name, and why it is so. One that must be found fails the test when it is not.
+type planted struct {
+	rule, object, why string
+	must, found       bool
+}
 
-// plants says that the judge will find what the test does.
+// plants says that the judge may find what the test does: the API server may refuse it.
 func (s *watcher) plants(rule, object, why string) {
-	s.planted = append(s.planted, planted{rule, object, why})
+	s.planted = append(s.planted, planted{rule: rule, object: object, why: why})
+}
+
+// expects says that the judge has to find what the test does.
+func (s *watcher) expects(rule, object, why string) {
+	s.planted = append(s.planted, planted{rule: rule, object: object, why: why, must: true})
 }
 
 // judged ends the judge and fails the test for each broken promise that the test did not cause.
@@ -56,15 +64,22 @@ func (s *watcher) judged(w *world.World) {
 		s.t.Error(err)
 	}
 	if r == nil {
+		s.t.Error("no judge followed the run")
 		return
 	}
 	s.t.Log("judge: " + r.Line())
 	for _, f := range r.Findings {
 		if i := slices.IndexFunc(s.planted, func(p planted) bool { return p.rule == f.Rule && strings.Contains(f.Object, p.object) }); i >= 0 {
 			s.t.Logf("judge, as played (%s): %s", s.planted[i].why, f)
+			s.planted[i].found = true
 			continue
 		}
 		s.t.Errorf("judge: %s", f)
+	}
+	for _, p := range s.planted {
+		if p.must && !p.found {
+			s.t.Errorf("the judge did not find that promise %s was broken for %s: %s", p.rule, p.object, p.why)
+		}
 	}
 }
 
@@ -92,7 +107,9 @@ func play(t *testing.T, o world.Options, each func(w *world.World, s *watcher) (
 		if stopped || s == nil {
 			return
 		}
-		s.look()
+		if !slices.ContainsFunc(w.Down(), func(d world.Target) bool { return d == world.APIServer || d == world.Etcd }) {
+			s.look() // a list waits for a minute where the API server has no etcd
+		}
 		if each != nil && each(w, s) {
 			stopped = true
 			cancel()

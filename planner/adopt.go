@@ -219,6 +219,9 @@ func (m *maker) adoptStrays(n *fleet.Node) {
 		if p.Class != fleet.PodOffline || p.Deleting || p.Daemon || p.Reclaimed && n.AgentAlive {
 			continue
 		}
+		if len(away) > 0 && p.Phase != fleet.PodRunning {
+			continue // the kubelet has not let it in: a tenant may name a machine in a pod that asks for anything
+		}
 		pods, ask = append(pods, p), ask.Add(p.Requests)
 	}
 	// The agent keeps offline pods on the cells that offline has. Which cells the annotation of a pod names proves nothing, since its tenant may write it: the pods

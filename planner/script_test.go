@@ -41,7 +41,7 @@ import (
 //	rests MACHINE TURNS MINUTES            its share says that so many loans came to nothing, and until when it rests
 //	unshared MACHINE                       its NodeShare was deleted by hand
 //	forged MACHINE HOLDER EPOCH CELL...    somebody wrote a parcel into its share
-//	strays MACHINE N [reclaimed|ending|daemon]   offline pods without a loan
+//	strays MACHINE N [reclaimed|ending|daemon|pending]   offline pods without a loan
 //	silent MACHINE                         its agent gave no sign of life lately
 //	agentless MACHINE                      no agent was ever there
 //	acked [N]                              every worker acknowledged, or the first N did
@@ -194,6 +194,9 @@ func play(t *testing.T, lines [][]string) string {
 				p := &w.s.Pods[len(w.s.Pods)-1]
 				for _, is := range f[3:] {
 					p.Reclaimed, p.Deleting, p.Daemon = p.Reclaimed || is == "reclaimed", p.Deleting || is == "ending", p.Daemon || is == "daemon"
+					if is == "pending" {
+						p.Phase, p.Ready = fleet.PodPending, false
+					}
 				}
 			}
 		case "silent":

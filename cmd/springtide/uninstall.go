@@ -163,6 +163,15 @@ func (u *uninstall) recallAll(ctx context.Context, out io.Writer, c *clients, h 
 		fmt.Fprintf(out, "%s stay lent: nothing calls the offline pods home.\n", count(len(lent), "machine or socket"))
 		return nil
 	}
+	// The headroom that brings everything home is none that online needs: nothing of offline is emptied and borrowed for it.
+	for i := range h.pools {
+		if p := &h.pools[i]; p.Spec.Class == string(fleet.Offline) && p.Spec.Mode == string(fleet.Auto) {
+			if err := u.patchPool(ctx, c, p.Name, map[string]any{"spec": map[string]any{"mode": string(fleet.Observe)}}); err != nil {
+				return err
+			}
+			fmt.Fprintf(out, "CapacityPool %s: mode %s -> Observe\n", p.Name, p.Spec.Mode)
+		}
+	}
 	for i := range h.pools {
 		p := &h.pools[i]
 		if p.Spec.Class != string(fleet.Online) || p.Annotations[annotationWatermarks] != "" {

@@ -59,9 +59,14 @@ func TestUninstallLeavesNothing(t *testing.T) {
 		}
 	}
 	// The controller brings everything home as soon as the pools ask for it.
-	recalled, away := false, loanNames(t, w)
+	recalled, away, observed := false, loanNames(t, w), map[string]bool{}
 	w.dyn.PrependReactor("patch", pools, func(a clienttesting.Action) (bool, runtime.Object, error) {
-		if strings.Contains(string(a.(clienttesting.PatchAction).GetPatch()), `"highWatermarkPercent":100`) && !recalled {
+		patch := string(a.(clienttesting.PatchAction).GetPatch())
+		observed[a.(clienttesting.PatchAction).GetName()] = strings.Contains(patch, `"mode":"Observe"`)
+		if strings.Contains(patch, `"highWatermarkPercent":100`) && !recalled {
+			if !observed["offline"] {
+				t.Errorf("online may borrow from the offline pool for the headroom that brings everything home: %v were patched", observed)
+			}
 			recalled = true
 			for _, name := range away {
 				if err := w.dyn.Tracker().Delete(v1alpha1.GroupVersion.WithResource(loans), "", name); err != nil {

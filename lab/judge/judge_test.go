@@ -93,6 +93,26 @@ func (s *stage) web(name, node string) *Pod {
 	return &Pod{Ref: Ref{"shop", name}, UID: "uid-" + name, Node: node, Side: Online, Owner: Ref{"shop", "web"}, Request: Amount{"cpu": 8000, "memory": 24 << 30, "pods": 1}, Ready: node != ""}
 }
 
+// fill has something of neither side take what machine n1 has left.
+func (s *stage) fill() {
+	full := s.work("x", "n1")
+	full.Side, full.Request = Neither, Amount{"cpu": 48000, "pods": 1}
+	s.see(full)
+}
+
+// socket is some cells of a machine in one hand.
+func (s *stage) socket(loan, holder, next string, cells ...int) Parcel {
+	return Parcel{Cells: cells, Holder: holder, Next: next, LoanName: loan, LoanUID: "uid-" + loan, Epoch: 1}
+}
+
+// socketLoan is the loan of the second socket of machine n2, which is lent; the loan of the first socket has ended.
+func (s *stage) socketLoan() *Loan {
+	s.see(&Loan{Name: "k1", UID: "uid-k1", Node: "n2", NodeUID: "uid-n2", From: "online", To: "offline", Cells: []int{0, 1}, Phase: "Returned", Epoch: 1})
+	l := s.loan("Lent")
+	l.Cells = []int{2, 3}
+	return l
+}
+
 // replicas has the service run with so many ready pods.
 func (s *stage) replicas(n int) {
 	d := s.j.deployments[Ref{"shop", "web"}].Replicas
@@ -248,6 +268,43 @@ func TestAGoodDayHasNoFindings(t *testing.T) {
 			s.pass(4 * time.Minute)
 			s.replicas(3)
 			s.pass(10 * time.Minute)
+		},
+		"a pod waits, and sockets that were never lent stay shut beside the one that is": func(s *stage) {
+			s.fill()
+			s.lend()
+			s.see(&Share{Node: "n2", NodeUID: "uid-n2", Parcels: []Parcel{s.socket("l1", "offline", "", 2, 3)}}, s.socketLoan(), s.web("web-3", ""))
+			s.pass(10 * time.Minute)
+		},
+		"a pod waits that the socket that came home does not hold": func(s *stage) {
+			s.fill()
+			s.lend()
+			big := s.web("web-3", "")
+			big.Request = Amount{"cpu": 33000, "pods": 1}
+			s.see(&Share{Node: "n2", NodeUID: "uid-n2", Parcels: []Parcel{s.socket("k1", "online", "", 0, 1), s.socket("l1", "offline", "", 2, 3)}}, s.socketLoan(), big)
+			s.pass(10 * time.Minute)
+		},
+		"a pod waits, and the socket that came home is full of online pods": func(s *stage) {
+			s.fill()
+			s.lend()
+			s.see(&Share{Node: "n2", NodeUID: "uid-n2", Parcels: []Parcel{s.socket("k1", "online", "", 0, 1), s.socket("l1", "offline", "", 2, 3)}}, s.socketLoan())
+			for _, name := range []string{"web-4", "web-5", "web-6", "web-7"} {
+				s.see(s.web(name, "n2"))
+			}
+			s.see(s.web("web-3", ""))
+			s.pass(10 * time.Minute)
+		},
+		"a pod waits beside a machine whose loan begins, and stands in no share yet": func(s *stage) {
+			s.fill()
+			s.see(s.loan("Emptying"), s.web("web-3", ""))
+			s.pass(10 * time.Minute)
+		},
+		"a source is back, and a loan begins and a service is scaled in before the next step": func(s *stage) {
+			s.see(&Deployment{Ref: Ref{"shop", "web"}, Replicas: 3})
+			s.look.Source = false
+			s.pass(10 * time.Minute)
+			s.see(s.loan("Emptying"), s.share("online", "offline", 1), &Deployment{Ref: Ref{"shop", "web"}, Replicas: 2})
+			s.look.Source = true
+			s.pass(time.Minute)
 		},
 		"what waits during an outage is nobody's fault": func(s *stage) {
 			s.look.Down = []string{"apiserver"}
@@ -514,15 +571,29 @@ var faults = []planted{
 		s.pass(90 * time.Second)
 	}, "shop/web-3"},
 	{ruleWait, "room that came home stays shut", func(s *stage) {
-		full := s.work("x", "n1")
-		full.Side, full.Request = Neither, Amount{"cpu": 48000, "pods": 1}
-		s.see(full)
+		s.fill()
 		s.lend()
 		l := s.recall()
 		s.pass(2 * time.Minute)
 		s.drain(l)
 		s.pass(step)
 		s.see(Gone{s.work("w1", "n2")}, s.share("online", "", 2), s.loan("Returned"), s.node("n2"), s.web("web-3", ""))
+		s.pass(90 * time.Second)
+	}, "shop/web-3"},
+	{ruleWait, "a socket that came home stays shut while the other one is lent", func(s *stage) {
+		s.fill()
+		s.lend()
+		s.see(&Share{Node: "n2", NodeUID: "uid-n2", Parcels: []Parcel{s.socket("k1", "online", "", 0, 1), s.socket("l1", "offline", "", 2, 3)}}, s.socketLoan(), s.web("web-3", ""))
+		s.pass(90 * time.Second)
+	}, "shop/web-3"},
+	{ruleWait, "a socket that came home stays shut while the other one drains", func(s *stage) {
+		s.fill()
+		s.lend()
+		l := s.socketLoan()
+		l.Phase, l.Epoch, l.Deadline, l.History = "Noticed", 2, s.now.Add(2*time.Minute), append(l.History, "Noticed")
+		p := s.socket("l1", "offline", "online", 2, 3)
+		p.Epoch = 2
+		s.see(&Share{Node: "n2", NodeUID: "uid-n2", Parcels: []Parcel{s.socket("k1", "online", "", 0, 1), p}}, l, s.web("web-3", ""))
 		s.pass(90 * time.Second)
 	}, "shop/web-3"},
 	{ruleWait, "a pod waits beside room of its zone", func(s *stage) {

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -68,7 +69,7 @@ var rules = []rule{
 	{ruleCell, "No cell has two holders: not in a NodeShare, not in two loans that have not ended, and not by the pods that are bound to it, for longer than 15 s.", (*Judge).lookCells},
 	{ruleSide, "No pod runs for longer than 30 s on a machine, or on cells, that its side does not hold.", (*Judge).lookSides},
 	{rulePair, "No taint, label, parcel, loan or notice stays without its counterpart for longer than 3 minutes.", (*Judge).lookPairs},
-	{ruleWait, "No online pod waits for longer than 60 s while a machine of its pool, all of it at home, has room for it.", (*Judge).lookWaits},
+	{ruleWait, "No online pod waits for longer than 60 s while a machine of its pool has room for it: all of the machine is at home, or a parcel of it came home and its cells at home have the room.", (*Judge).lookWaits},
 	{ruleSource, "Once the source of the metrics was away, or had no sample of the last minutes, for 5 minutes, no service is scaled in and nothing is lent to offline.", nil},
 	{ruleNeed, "No service has for longer than 60 s fewer ready replicas than its true load needs. Where the load grew by a quarter within 5 minutes, it carries the least that the load needed in these 5 minutes. After an outage it has 5 minutes to follow. A service at its own maximum is its owner's.", (*Judge).lookNeeds},
 	{ruleStuck, "Nothing is stuck: a loan leaves Emptying within 65 min, Noticed within 3 min of its deadline, Draining within 20 min, Fenced within 30 min, and is deleted 15 min after its end; a pod ends 5 min after its grace; a target follows a service that wants more within 5 min, or a condition says why not; one controller leads.", (*Judge).lookStuck},
@@ -210,9 +211,22 @@ func (j *Judge) beganLoan(l *Loan) {
 		return
 	}
 	j.saw(ruleSource, 1)
-	if away := j.away(); away > spanSource && (l.Phase == "" || l.Phase == "Emptying") {
-		j.find(ruleSource, l.Name, j.dark, "node %s is lent to %s while the source has been away for %s", l.Node, l.To, away)
+	if l.Phase == "" || l.Phase == "Emptying" {
+		j.blindly(l.Name, fmt.Sprintf("node %s is lent to %s", l.Node, l.To))
 	}
+}
+
+// blindly judges an act that needs fresh metrics. The source may be back since the judge asked it, so it is asked once more first.
+func (j *Judge) blindly(object, what string) {
+	away, since := j.away(), j.dark
+	if away <= spanSource {
+		return
+	}
+	j.later = append(j.later, func() {
+		if j.dark.Equal(since) {
+			j.find(ruleSource, object, since, "%s while the source has been away for %s", what, away)
+		}
+	})
 }
 
 // away is how long the source had been away at least, when what is seen now happened.
@@ -236,9 +250,7 @@ func (j *Judge) seeDeployment(d *Deployment) {
 		return
 	}
 	j.saw(ruleSource, 1)
-	if away := j.away(); away > spanSource {
-		j.find(ruleSource, d.String(), j.dark, "was scaled in from %d to %d replicas while the source has been away for %s", was.Replicas, d.Replicas, away)
-	}
+	j.blindly(d.String(), fmt.Sprintf("was scaled in from %d to %d replicas", was.Replicas, d.Replicas))
 }
 
 // serviceOf is the service that scales a workload, if any acts on it.

@@ -239,7 +239,7 @@ func (j *Judge) lookWaits(*Look) {
 	free := j.freeRoom()
 	for _, p := range waiting {
 		for _, node := range slices.Sorted(maps.Keys(free)) {
-			if p.Request.fits(free[node]) && p.selects(j.nodes[node].Labels) {
+			if free[node].fits(p.Request) && p.selects(j.nodes[node].Labels) {
 				text := "waits, and node " + node + " of its pool has room for it"
 				if s := j.shareOf(j.nodes[node]); s != nil && len(s.Parcels) > 0 {
 					text += " (its NodeShare: " + s.inWords() + ")"
@@ -260,30 +260,67 @@ func (p *Pod) selects(labels map[string]string) bool {
 	return true
 }
 
-// freeRoom is what the machines of online have free that are at home with all their cells, by name.
-func (j *Judge) freeRoom() map[string]Amount {
-	free := map[string]Amount{}
+// room is what a machine of online has free for pods that wait. Where other cells of it are away, home is what is left of those at home; else it is nil.
+type room struct{ free, home Amount }
+
+func (r *room) fits(a Amount) bool { return a.fits(r.free) && (r.home == nil || a.fits(r.home)) }
+
+// freeRoom is what the machines have free, by name, that are at home with all their cells, or of which a parcel came home while others are still away.
+func (j *Judge) freeRoom() map[string]*room {
+	free := map[string]*room{}
 	for name, n := range j.nodes {
 		home := j.home(n)
 		if home == nil || home.Side != Online || !n.Ready || n.Cordoned || n.ForeignTaint || n.FencedTaint {
 			continue
 		}
-		away := false
+		away, back := map[int]bool{}, false
 		if s := j.shareOf(n); s != nil {
 			for i := range s.Parcels {
-				away = away || s.Parcels[i].Next != "" || s.Parcels[i].Holder != home.Name
+				p := &s.Parcels[i]
+				if p.Next == "" && p.Holder == home.Name {
+					back = true
+					continue
+				}
+				mark(away, p.Cells)
 			}
 		}
-		if away = away || len(j.loansOf(name)) > 0; !away {
-			free[name] = maps.Clone(n.Room)
+		for _, l := range j.loansOf(name) {
+			mark(away, l.Cells)
+		}
+		all := j.cells[name]
+		switch {
+		case len(away) == 0:
+			free[name] = &room{free: maps.Clone(n.Room)}
+		case back && len(away) < all:
+			free[name] = &room{free: maps.Clone(n.Room), home: n.Room.part(all-len(away), all)}
 		}
 	}
 	for _, p := range j.pods {
-		if f := free[p.Node]; f != nil && p.there() && !p.Filler {
-			for name, v := range p.Request {
-				f[name] -= v
+		r := free[p.Node]
+		if r == nil || !p.there() || p.Filler {
+			continue
+		}
+		for name, v := range p.Request {
+			r.free[name] -= v
+			if r.home != nil && p.Side != Offline {
+				r.home[name] -= v
 			}
 		}
 	}
 	return free
+}
+
+func mark(set map[int]bool, cells []int) {
+	for _, c := range cells {
+		set[c] = true
+	}
+}
+
+// part is an amount's part of so many cells of all.
+func (a Amount) part(cells, all int) Amount {
+	out := Amount{}
+	for name, v := range a {
+		out[name] = v * int64(cells) / int64(all)
+	}
+	return out
 }

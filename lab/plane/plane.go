@@ -239,6 +239,17 @@ func (p *Plane) StartComponent(ctx context.Context, name string) error {
 	return p.run(ctx, []*component{c})
 }
 
+// StartDead brings back every component that is not running, and waits until they are ready.
+func (p *Plane) StartDead(ctx context.Context) error {
+	var dead []*component
+	for _, c := range p.parts {
+		if c.pid() == 0 {
+			dead = append(dead, c)
+		}
+	}
+	return p.run(ctx, dead)
+}
+
 // component finds a component by name.
 func (p *Plane) component(name string) (*component, error) {
 	for _, c := range p.parts {

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -31,6 +32,8 @@ type controller struct {
 	child  *exec.Cmd     // nil while it is down
 	exited chan struct{} // closed when the child has ended
 	wanted bool          // nobody asked the child to end
+
+	ended atomic.Bool // by itself, for an outage
 }
 
 // newController settles how a controller is called; it does not run yet.
@@ -198,6 +201,11 @@ func (w *World) StartController(i int) error {
 	c := w.controllers[i]
 	return c.start(func(err error) {
 		w.clock.Forget(c.id)
+		if err != nil && w.inOutage() {
+			w.log.Info("a controller ended in the outage", "err", err)
+			c.ended.Store(true)
+			return
+		}
 		if err != nil {
 			select {
 			case w.failed <- err:

@@ -104,7 +104,7 @@ func (w *World) step(ctx context.Context, from, to time.Time) error {
 
 // act lets pods, jobs and node sides do what they would have done by now.
 func (w *World) act(ctx context.Context, now time.Time) error {
-	if w.apiDown {
+	if w.stalled() {
 		return nil
 	}
 	writes := w.heed(now)
@@ -207,7 +207,7 @@ func (w *World) awaitEvent(ctx context.Context, quiet bool) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case err := <-w.died:
-			return err
+			return w.partDied(ctx, err)
 		case <-time.After(recheck):
 			return nil
 		}
@@ -216,7 +216,7 @@ func (w *World) awaitEvent(ctx context.Context, quiet bool) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case err := <-w.died:
-		return err
+		return w.partDied(ctx, err)
 	case <-w.table.changed:
 		time.Sleep(gather) // a look goes over all pods, and events come by the hundred
 	case <-time.After(look):

@@ -63,10 +63,10 @@ type World struct {
 	began, countedAt, paced time.Time // by the wall
 	// usedBefore is each process's processor time at countedAt.
 	usedBefore map[string]time.Duration
-	live       atomic.Bool // the clock has begun to run
-	wrote      bool        // the world wrote since the control plane was last quiet
-	apiDown    bool
-	failures   int // steps in a row whose writes failed
+	live       atomic.Bool  // the clock has begun to run
+	excused    atomic.Int64 // until when (by the wall, in Unix nanoseconds) a controller may end for an outage
+	wrote      bool         // the world wrote since the control plane was last quiet
+	failures   int          // steps in a row whose writes failed
 	violating  int
 	forecast   float64
 	fresh      freshLooks

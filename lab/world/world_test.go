@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -259,22 +260,29 @@ func checkExported(t *testing.T, w *World, s *model.Service) {
 	}
 }
 
-// An outage of the API server on purpose costs virtual time, and the world finds its way back.
+// An outage of the API server or of etcd on purpose costs virtual time, and the world finds its way back.
 func TestAnOutageOfTheAPIServer(t *testing.T) {
+	for _, what := range []Target{APIServer, Etcd} {
+		t.Run(string(what), func(t *testing.T) { playOutage(t, what) })
+	}
+}
+
+func playOutage(t *testing.T, what Target) {
 	var s *model.Service
 	var down, up time.Time
-	script(t, Options{Length: 30 * time.Minute, Faults: []Fault{{What: APIServer, At: 2 * time.Minute, For: 3 * time.Minute}}}, map[int]act{
+	script(t, Options{Length: 30 * time.Minute}, map[int]act{
+		8: func(_ *testing.T, w *World) { w.TakeDown(what, 3*time.Minute) },
 		10: func(t *testing.T, w *World) {
-			if v := w.View(); len(v.Down) != 1 || v.Down[0] != APIServer || !w.clock.Outage() {
-				t.Errorf("down: %v, outage %v, want the API server", v.Down, w.clock.Outage())
+			if v := w.View(); len(v.Down) != 1 || v.Down[0] != what || !slices.Equal(w.Down(), v.Down) || !w.clock.Outage() {
+				t.Errorf("down: %v and %v, outage %v, want %s", v.Down, w.Down(), w.clock.Outage(), what)
 			}
 			down = w.Now()
 			// The rest is played slowly, so that the server is back long before the world ends.
 			w.options.Speed = 60
 		},
 		100: func(t *testing.T, w *World) {
-			if w.clock.Outage() || w.apiDown {
-				t.Fatal("the API server is not back")
+			if w.clock.Outage() || w.stalled() {
+				t.Fatalf("%s is not back: %v are down", what, w.Down())
 			}
 			up = w.Now()
 			s = w.fleet.Services[0]

@@ -34,7 +34,7 @@ type Options struct {
 const (
 	// leaderGone is how long (by the wall) a lease may go without a renewal before the cluster counts as without a leader.
 	leaderGone = time.Minute
-	// sourceEvery is how often Prometheus is asked.
+	// sourceEvery is how often Prometheus is asked while it answers.
 	sourceEvery = time.Minute
 	// backlog bounds the facts that wait for the judge.
 	backlog = 4096
@@ -145,7 +145,7 @@ func (e *eyes) step(ctx context.Context) error {
 		l.Blind = l.Blind || broken
 	}
 	l.Blind = l.Blind || len(e.broken) < watchCount
-	if e.asked.IsZero() || l.At.Sub(e.asked) >= sourceEvery {
+	if !e.source || l.At.Sub(e.asked) >= sourceEvery { // one that is away may be back at any time
 		e.asked = l.At
 		e.source, e.sourceSays = askSource(ctx, e.o.Prometheus, l.At)
 	}
