@@ -171,7 +171,7 @@ func (l Loan) Announce(deadline time.Time, why string) (Loan, error) {
 	return l.announce(deadline, why)
 }
 
-// AnnounceAgain gives a whole notice to pods that had none: the deadline was never in force, or they were not told of it. Their notice comes before the due
+// AnnounceAgain gives a whole notice to pods that had none: the deadline was never in force, or they had no notice of it. Their notice comes before the due
 // time, which stays as it is.
 func (l Loan) AnnounceAgain(deadline time.Time, why string) (Loan, error) {
 	if !deadline.After(l.Deadline) {

@@ -81,7 +81,7 @@ func TestDeadlines(t *testing.T) {
 	}
 	for _, whole := range []time.Time{t0.Add(4 * time.Minute), l.Due.Add(time.Second), l.Due.Add(time.Hour)} {
 		due := l.Due
-		if l = ok(l.AnnounceAgain(whole, "nobody was told")); !l.Deadline.Equal(whole) || !l.Due.Equal(due) {
+		if l = ok(l.AnnounceAgain(whole, "no pod had a notice")); !l.Deadline.Equal(whole) || !l.Due.Equal(due) {
 			t.Fatalf("pods that had no notice get it whole, whatever is due: deadline %v, want %v; due %v", l.Deadline, whole, l.Due)
 		}
 		if _, err := l.AnnounceAgain(whole, "the same"); err == nil {

@@ -9,10 +9,10 @@ import (
 	"github.com/springtide/springtide/reclaim"
 )
 
-// hasten answers online pods that wait for room while machines for them are under notice: of those, in the order in which they will be home,
+// shortenNotices answers online pods that wait for room while machines for them are under notice: of those, in the order in which they will be home,
 // it brings the deadlines of as many as the pods need down to the shortest notice there is. It is announced in the loan first, and the pods
-// are told again. Heartbeats are not heard on a machine that is hastened.
-func (m *maker) hasten() {
+// are told again. Heartbeats are not heard on a machine that is shortened.
+func (m *maker) shortenNotices() {
 	s := m.in.Snapshot
 	for i := range s.Pools {
 		p := &s.Pools[i]
@@ -33,7 +33,7 @@ func (m *maker) hasten() {
 				continue
 			}
 			short = short.Sub(room)
-			m.hastenMachine(n)
+			m.shortenOn(n)
 		}
 	}
 }
@@ -62,20 +62,20 @@ func (m *maker) homeward(pool fleet.PoolID) []*fleet.Node {
 	return out
 }
 
-func (m *maker) hastenMachine(n *fleet.Node) {
+func (m *maker) shortenOn(n *fleet.Node) {
 	s := m.in.Snapshot
 	loans := m.noticedOn(n.ID)
 	// In whole seconds, as loans and pods keep it: one that was announced a moment ago is not announced again.
 	soon := s.At.Add(reclaim.EmergencyNotice + time.Second - time.Nanosecond).Truncate(time.Second)
 	for _, l := range loans {
-		m.hastened[l.ID] = l.Deadline
+		m.shortened[l.ID] = l.Deadline
 		if !l.Deadline.After(soon) || m.allAnswered(n.ID, loans) {
 			continue
 		}
 		after, err := l.Announce(soon, "online pods wait for the room: the notice is shortened")
 		m.step(passShorten, MoveAnnounce, *l, after, err, "Emergency")
 		if err == nil {
-			m.hastened[l.ID] = after.Deadline
+			m.shortened[l.ID] = after.Deadline
 		}
 	}
 }

@@ -317,7 +317,7 @@ func (m *maker) noticed(l *fleet.Loan) {
 		}
 		return
 	}
-	if _, hastened := m.hastened[l.ID]; hastened || !beat.After(l.Deadline) {
+	if _, shortened := m.shortened[l.ID]; shortened || !beat.After(l.Deadline) {
 		return
 	}
 	to := beat

@@ -19,7 +19,7 @@ func Make(in Input) Plan {
 	m.unmarks()
 	m.giveBacks()
 	m.resizes()
-	m.hasten()
+	m.shortenNotices()
 	m.adopt()
 	m.follow()
 	m.takeBack()
@@ -53,8 +53,8 @@ type maker struct {
 	// ledgers are what the online pools have and need, reckoned when first asked for.
 	ledgers map[fleet.PoolID]*ledger
 	homes   map[fleet.ServiceID]fleet.PoolID
-	// hastened are the deadlines of notices that online pods wait for.
-	hastened map[fleet.LoanID]time.Time
+	// shortened are the deadlines of notices that online pods wait for.
+	shortened map[fleet.LoanID]time.Time
 	// clean are loans whose parcels the borrower may have, unless the plan recalls others of the same machine.
 	clean []*fleet.Loan
 	// home are loans that it brings home.
@@ -75,7 +75,7 @@ func newMaker(in *Input) *maker {
 		pods: s.PodsByNode(), loans: s.LoansByNode(), state: loansByNode(s), fillers: map[string][]*fleet.Pod{},
 		asked: make(map[fleet.NodeID]fleet.MilliCPU, len(s.Nodes)), proposed: map[fleet.LoanID]proposed{},
 		adopted: map[fleet.NodeID][]int{}, used: map[fleet.NodeID]string{}, begun: map[fleet.NodeID]bool{}, recalled: map[fleet.NodeID]bool{}, home: map[fleet.LoanID]bool{}, ends: map[fleet.UID]bool{},
-		ledgers: map[fleet.PoolID]*ledger{}, hastened: map[fleet.LoanID]time.Time{}}
+		ledgers: map[fleet.PoolID]*ledger{}, shortened: map[fleet.LoanID]time.Time{}}
 	for i := range s.Pods {
 		if p := &s.Pods[i]; p.Class == fleet.PodFiller && !p.Deleting && p.HoldsOn != "" {
 			m.fillers[p.HoldsOn] = append(m.fillers[p.HoldsOn], p)

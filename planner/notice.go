@@ -14,7 +14,7 @@ func (m *maker) noticeOn(l *fleet.Loan) time.Duration {
 	return reclaim.NoticeOn(m.in.Snapshot, m.terms(l), m.pods[l.Node], m.recalls())
 }
 
-// overslept reports whether an announced time came before the end of a freeze, under which nobody acts: it was never in force.
+// overslept reports whether an announced time came before the end of a freeze, under which no component acts: it was never in force.
 func (m *maker) overslept(at time.Time) bool { return !m.in.Thawed.IsZero() && !at.After(m.in.Thawed) }
 
 // noticedSince is when a loan's notice began: at the recall, or for a parcel of an offline pool with the loan.
@@ -27,14 +27,14 @@ func noticedSince(l *fleet.Loan) time.Time {
 
 // wholeNotice is what the loan's pods get from a deadline that is announced again. While online pods wait for the room it is the shortest notice there is.
 func (m *maker) wholeNotice(l *fleet.Loan) time.Duration {
-	if _, hastened := m.hastened[l.ID]; hastened {
+	if _, shortened := m.shortened[l.ID]; shortened {
 		return reclaim.EmergencyNotice
 	}
 	return m.noticeOn(l)
 }
 
 // owed says why a loan's pods are owed a whole notice again; empty where its deadline stands. One rule holds for all that may keep a notice from a pod (a leader
-// that was away, a write that was refused, a pod that came later): no pod is evicted before the deadline that it was told of, and it is told a whole notice before.
+// that was away, a write that was refused, a pod that came later): no pod is evicted before the deadline in its notice, which it has for a whole notice before.
 // What may pass until a notice is written is no part of it. A notice that the recall itself, or an emergency, made shorter is whole.
 //
 // A pod to which no notice can be written is waited for as long as the pool's longest notice, from when a leader could first try. A machine that is closed for that
@@ -73,13 +73,13 @@ func (m *maker) announceAgain(l *fleet.Loan, loans []*fleet.Loan) (after fleet.L
 
 // deadlineOf is the deadline of a notice as this plan leaves it: online pods that wait for the room may bring it nearer.
 func (m *maker) deadlineOf(l *fleet.Loan) time.Time {
-	if at, hastened := m.hastened[l.ID]; hastened {
+	if at, shortened := m.shortened[l.ID]; shortened {
 		return at
 	}
 	return l.Deadline
 }
 
-// mayBeTold reports whether pods that do not know their notice may still get to know it: nobody has tried for long.
+// mayBeTold reports whether pods that do not know their notice may still get to know it: no leader has tried for long.
 func (m *maker) mayBeTold(l *fleet.Loan) bool {
 	from := noticedSince(l)
 	for _, at := range [...]time.Time{m.in.Snapshot.WatchedSince, m.in.Thawed} {
@@ -90,7 +90,7 @@ func (m *maker) mayBeTold(l *fleet.Loan) bool {
 	return m.in.Snapshot.At.Before(from.Add(max(m.terms(l).NoticeMax, m.noticeOn(l))))
 }
 
-// tell notes the notice that a pod lacks: it carries none of its machine's loans, or one that names another deadline. No pod is told of a time that has passed.
+// tell notes the notice that a pod lacks: it carries none of its machine's loans, or one that names another deadline. No pod gets a notice of a time that has passed.
 func (m *maker) tell(l *fleet.Loan, p *fleet.Pod, loans []*fleet.Loan, deadline time.Time) {
 	if !deadline.After(m.in.Snapshot.At) {
 		return
@@ -106,7 +106,7 @@ func informed(p *fleet.Pod, loans []*fleet.Loan) bool {
 	return slices.ContainsFunc(loans, func(l *fleet.Loan) bool { return p.NoticeLoan == l.ID && p.NoticeEpoch == l.Epoch })
 }
 
-// knows reports whether the pod was told of a deadline: by such a notice, which names no later one.
+// knows reports whether the pod has a notice of a deadline: such a notice, which names no later one.
 func knows(p *fleet.Pod, loans []*fleet.Loan, deadline time.Time) bool {
 	return informed(p, loans) && !(p.NoticeDeadline.OK && p.NoticeDeadline.Value.After(deadline))
 }

@@ -156,7 +156,7 @@ func TestFoldInPieces(t *testing.T) {
 	})
 }
 
-// A history whose last step is in doubt keeps the start-ups of all the steps before: nobody reads those again.
+// A history whose last step is in doubt keeps the start-ups of all the steps before: no later batch has those steps.
 func TestFoldKeepsTheStartUpsBeforeADoubt(t *testing.T) {
 	s := load(0, 5*time.Minute, 8*288+1)
 	s.Values[8*288] *= 0.01

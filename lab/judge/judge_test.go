@@ -269,7 +269,7 @@ func TestAGoodDayHasNoFindings(t *testing.T) {
 			s.replicas(3)
 			s.pass(10 * time.Minute)
 		},
-		"a pod waits, and sockets that were never lent stay shut beside the one that is": func(s *stage) {
+		"a pod waits, and sockets that were never lent stay shut next to the one that is": func(s *stage) {
 			s.fill()
 			s.lend()
 			s.see(&Share{Node: "n2", NodeUID: "uid-n2", Parcels: []Parcel{s.socket("l1", "offline", "", 2, 3)}}, s.socketLoan(), s.web("web-3", ""))
@@ -293,7 +293,7 @@ func TestAGoodDayHasNoFindings(t *testing.T) {
 			s.see(s.web("web-3", ""))
 			s.pass(10 * time.Minute)
 		},
-		"a pod waits beside a machine whose loan begins, and stands in no share yet": func(s *stage) {
+		"a pod waits next to a machine whose loan begins, and stands in no share yet": func(s *stage) {
 			s.fill()
 			s.see(s.loan("Emptying"), s.web("web-3", ""))
 			s.pass(10 * time.Minute)
@@ -566,7 +566,7 @@ var faults = []planted{
 		s.pass(4 * time.Minute)
 	}, "lab/w1"},
 
-	{ruleWait, "a pod waits beside a machine that is free", func(s *stage) {
+	{ruleWait, "a pod waits next to a machine that is free", func(s *stage) {
 		s.see(s.web("web-3", ""))
 		s.pass(90 * time.Second)
 	}, "shop/web-3"},

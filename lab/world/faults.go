@@ -28,7 +28,7 @@ type Fault struct {
 	At, For time.Duration
 }
 
-// afterOutage is how long (by the wall) after an outage a controller may still end for it: a lease that nobody could renew lasts for 15 s.
+// afterOutage is how long (by the wall) after an outage a controller may still end for it: a lease that no component could renew lasts for 15 s.
 const afterOutage = 20 * time.Second
 
 // TakeDown takes something down with the next step, for a while. It is for OnStep.

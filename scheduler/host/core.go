@@ -227,7 +227,7 @@ func (c *core) refusedByPlugins(id queue.Class) bool {
 	return id >= judged
 }
 
-// wakeClass makes all pods of a class that wait ready, whoever refused them.
+// wakeClass makes all pods of a class that wait ready, whether table or plugins refused them.
 func (c *core) wakeClass(id queue.Class) {
 	c.queue.Wake(id)
 	if id >= 0 {

@@ -36,7 +36,7 @@ func (p *play) passes(seconds int) {
 }
 
 // TestAKubeletThatRefuses: pods of a ReplicaSet of one are made as long as none runs. While a twin is free, the second goes there, whatever the kubelet's
-// reason and whoever judges the pod; where none is, few are made, and the pod that waits says why.
+// reason and part that judges the pod; where none is, few are made, and the pod that waits says why.
 func TestAKubeletThatRefuses(t *testing.T) {
 	kinds := map[string]struct {
 		reason string

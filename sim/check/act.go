@@ -262,7 +262,7 @@ func (x *model) setLoan(s *state, c *controller, a *act, w *protocol.Write) bool
 	case later:
 		l.wait, l.announced = ahead, extended
 	case sooner:
-		l.wait, l.announced = ahead, hastened
+		l.wait, l.announced = ahead, shortened
 	}
 	switch m.kill {
 	case clears:

@@ -161,8 +161,8 @@ func (x *model) checkForget(s *state, l *loan) {
 	}
 }
 
-// checkEviction: only offline pods are evicted, and none before the latest announced deadline, of which it was told, unless it answered the notice of this
-// epoch. A pod that nobody could tell is waited for as long as the deadline is put off.
+// checkEviction: only offline pods are evicted, and none before the latest announced deadline, of which it has a notice, unless it answered the notice of this
+// epoch. A pod that could get no notice is waited for as long as the deadline is put off.
 func (x *model) checkEviction(s *state, c *controller, p *pod, l int8) {
 	for i := range s.f.p[:onlinePods] {
 		if &s.f.p[i] == p {

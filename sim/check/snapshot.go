@@ -20,7 +20,7 @@ var now = time.Date(2026, 3, 2, 22, 0, 0, 0, time.UTC)
 // The times that facts are given. Each stands for all that decide alike.
 const (
 	soon    = 2 * time.Minute  // a deadline ahead: a whole notice
-	shortly = 20 * time.Second // a deadline that cannot be hastened, and leaves the least notice
+	shortly = 20 * time.Second // a deadline that cannot be shortened, and leaves the least notice
 	long    = 2 * time.Hour    // longer than any patience
 	lately  = 10 * time.Second // since a freeze was seen to end
 	earlier = time.Minute      // since a deadline that passed before that
@@ -291,7 +291,7 @@ func (x *model) loan(l *loan, e eyes) fleet.Loan {
 		out.Kind = fleet.KindNode
 	}
 	switch {
-	case l.announced == hastened && (l.wait == ahead || l.wait == near && !e.fast):
+	case l.announced == shortened && (l.wait == ahead || l.wait == near && !e.fast):
 		out.Deadline = now.Add(shortly)
 	case l.wait == ahead, l.wait == near && !e.fast:
 		out.Deadline = now.Add(soon)

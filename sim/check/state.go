@@ -29,8 +29,8 @@ const (
 
 // How a deadline was moved last.
 const (
-	extended int8 = 1 + iota // by a heartbeat, as far as it goes
-	hastened                 // to the shortest notice
+	extended  int8 = 1 + iota // by a heartbeat, as far as it goes
+	shortened                 // to the shortest notice
 )
 
 // Where a pod stands.

@@ -208,7 +208,7 @@ func (l *lease) seen(r renewed) {
 	}
 }
 
-// excuse begins the wait for a renewal again: nobody can renew a lease in a cluster that does not answer.
+// excuse begins the wait for a renewal again: no component can renew a lease in a cluster that does not answer.
 func (l *lease) excuse() {
 	if !l.last.IsZero() {
 		l.last = time.Now()

@@ -240,7 +240,7 @@ func TestALeaseIsMissedByTheWall(t *testing.T) {
 	}
 	l.excuse()
 	if !l.held() {
-		t.Error("a lease that nobody could renew is missed")
+		t.Error("a lease that no component could renew is missed")
 	}
 	l.last = l.last.Add(-leaderGone - time.Second)
 	l.seen(renewed{holder: "b", at: time.Unix(2, 0)})

@@ -41,7 +41,7 @@ type Node struct {
 	story story
 }
 
-// story is the one that is told now, by Limit.
+// story is the one that runs now, by Limit.
 type story struct {
 	t     testing.TB
 	ctx   context.Context
