@@ -35,7 +35,7 @@ func (m *maker) wholeNotice(l *fleet.Loan) time.Duration {
 
 // owed says why a loan's pods are owed a whole notice again; empty where its deadline stands. One rule holds for all that may keep a notice from a pod (a leader
 // that was away, a write that was refused, a pod that came later): no pod is evicted before the deadline in its notice, which it has for a whole notice before.
-// What may pass until a notice is written is no part of it. A notice that the recall itself, or an emergency, made shorter is whole.
+// A cycle may pass until a notice is written, and is no part of it. A notice that the recall itself, or an emergency, made shorter is whole.
 //
 // A pod to which no notice can be written is waited for as long as the pool's longest notice, from when a leader could first try. A machine that is closed for that
 // long gets pods past its marks alone.
@@ -51,7 +51,8 @@ func (m *maker) owed(l *fleet.Loan, loans []*fleet.Loan) (why Why) {
 			untold = append(untold, p)
 		}
 	}
-	least := min(m.wholeNotice(l), max(reclaim.EmergencyNotice, deadline.Sub(noticedSince(l)))) - reclaim.UnderWay
+	whole := min(m.wholeNotice(l), max(reclaim.EmergencyNotice, deadline.Sub(noticedSince(l))))
+	least := max(whole-max(reclaim.UnderWay, m.in.Options.Interval), reclaim.LeastNotice)
 	switch {
 	case m.overslept(l.Deadline) && (unanswered > 0 || l.Phase != fleet.Draining):
 		return Why{"Thawed", "the freeze is over: the deadline is announced again"}

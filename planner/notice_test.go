@@ -23,6 +23,7 @@ func TestAWholeNotice(t *testing.T) {
 		knows    [2]time.Duration // the deadline that each pod was told of, as the time since its notice began; untold where it was not
 		leads    time.Duration    // for how long this leader has led
 		waits    int              // online pods that wait for room
+		cycle    time.Duration    // 0 for the usual one
 		again    time.Duration    // the deadline that is announced, from now; 0 for none
 		tells    int
 		evicts   int
@@ -43,6 +44,9 @@ func TestAWholeNotice(t *testing.T) {
 
 		{name: "the plan after the recall", first: 15 * time.Second, deadline: 105 * time.Second, knows: none, leads: time.Hour, tells: 2},
 		{name: "the plan after the recall of an emergency", first: 15 * time.Second, deadline: 15 * time.Second, knows: none, leads: time.Hour, tells: 2},
+		{name: "the plan after the recall, and plans are a minute apart", first: time.Minute, deadline: time.Minute, knows: none, leads: time.Hour, cycle: time.Minute, tells: 2},
+		{name: "the plan after that, and nothing was written", first: 2 * time.Minute, deadline: 0, knows: none, leads: time.Hour, cycle: time.Minute, again: 2 * time.Minute, tells: 2},
+		{name: "plans are longer apart than the notice", first: 5 * time.Minute, deadline: -3 * time.Minute, knows: none, leads: time.Hour, cycle: 5 * time.Minute, again: 2 * time.Minute, tells: 2},
 		{name: "all were told in time", first: 130 * time.Second, deadline: -10 * time.Second, knows: told(2 * time.Minute), leads: 1, evicts: 2},
 		{name: "told in time, and now a later deadline", first: 100 * time.Second, deadline: 80 * time.Second, knows: told(2 * time.Minute), leads: time.Hour, tells: 2},
 		{name: "drains, all were told in time", phase: fleet.Draining, first: 130 * time.Second, deadline: -10 * time.Second, knows: told(2 * time.Minute), leads: 1, evicts: 2},
@@ -60,7 +64,11 @@ func TestAWholeNotice(t *testing.T) {
 			l.FirstNotice, l.Deadline, l.Due, l.Asked = t0.Add(-c.first), t0.Add(c.deadline), t0.Add(c.deadline+105*time.Second), "maintenance"
 			w.s.WatchedSince = t0.Add(-c.leads)
 			tell(w, 3, l, c.knows, l.FirstNotice)
-			checkNotice(t, made(w.input()), l, c.again, c.tells, c.evicts)
+			in := w.input()
+			if c.cycle > 0 {
+				in.Options.Interval = c.cycle
+			}
+			checkNotice(t, made(in), l, c.again, c.tells, c.evicts)
 		})
 	}
 }

@@ -148,7 +148,7 @@ var guards = []guard{
 	{"a share is written over the version that was judged", stall, "", Mutant{Write: anyVersionOf(protocol.ObjectShare)}},
 	{"a loan is written over the version that was judged", stall, "", Mutant{Write: anyVersionOf(protocol.ObjectLoan)}},
 	{"evictions follow the write of their drain", stall, "before the latest announced deadline", Mutant{Write: func(w *protocol.Write) { w.Drained = "" }}},
-	{"an eviction names the pod that was judged", stall, "before the latest announced deadline", without("EvictPod.UID")},
+	{"an eviction names the pod that was judged", stall, "was never told of it", without("EvictPod.UID")},
 	{"a share is created where there is none", usurp, "without a Clean report", without("SetShare.Absent")},
 	{"the share is read before marks open a machine", usurp, "two holders", Mutant{Unread: true}},
 	{"what a crash left is repaired", crash, "no progress", drop(planner.MoveRepair)},
