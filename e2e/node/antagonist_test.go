@@ -3,6 +3,7 @@ package node
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -37,18 +38,17 @@ read_all() {
 	echo "now $(cut -d' ' -f1 /proc/uptime)"
 }
 read_all; sleep %d; read_all`, cgroup(pod), measuredFor))
-	type counters struct{ run, wait, stall, used, now float64 }
+	type counters struct{ stall, used, now float64 }
 	first := map[string][2]float64{}
 	var at [2]counters
 	var run, wait float64
 	n := 0
 	for line := range strings.Lines(out) {
-		var name, kind string
-		var x, y float64
-		fmt.Sscan(line, &kind)
-		switch kind {
-		case "thread":
-			if _, err := fmt.Sscan(line, &kind, &name, &x, &y); err != nil {
+		kind, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if kind == "thread" {
+			var name string
+			var x, y float64
+			if _, err := fmt.Sscan(rest, &name, &x, &y); err != nil {
 				continue // it ended in between
 			}
 			if was, ok := first[name]; ok && n == 1 {
@@ -56,14 +56,19 @@ read_all; sleep %d; read_all`, cgroup(pod), measuredFor))
 			} else if n == 0 {
 				first[name] = [2]float64{x, y}
 			}
+			continue
+		}
+		value, err := strconv.ParseFloat(rest, 64)
+		if err != nil {
+			t.Fatalf("%q is no measurement: %v", line, err)
+		}
+		switch kind {
 		case "stall":
-			fmt.Sscan(line, &kind, &at[n].stall)
+			at[n].stall = value
 		case "used":
-			fmt.Sscan(line, &kind, &at[n].used)
+			at[n].used = value
 		case "now":
-			if fmt.Sscan(line, &kind, &at[n].now); n == 0 {
-				n = 1
-			}
+			at[n].now, n = value, 1
 		}
 	}
 	elapsed := 1e6 * (at[1].now - at[0].now)
