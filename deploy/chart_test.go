@@ -39,7 +39,7 @@ func helm(t *testing.T) string {
 func template(t *testing.T, args ...string) ([]byte, error) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), helm(t), append([]string{"template", "springtide", "chart/springtide", "--namespace", "springtide-system",
-		"--kube-version", "1.36.3", "--no-hooks"}, args...)...)
+		"--kube-version", "1.37.2", "--no-hooks"}, args...)...)
 	var out, said bytes.Buffer
 	c.Stdout, c.Stderr = &out, &said
 	if err := c.Run(); err != nil {

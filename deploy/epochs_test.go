@@ -26,7 +26,7 @@ import (
 // TestWhoWritesEpochs: on a real API server, accounts with rights on the statuses of our kinds and on workloads write what they like, but no epoch into an
 // object of ours; into an object of others they write it with a warning. The controller and administrators write both.
 func TestWhoWritesEpochs(t *testing.T) {
-	p, core, admin := startWith(t, plane.Options{EmulatedVersion: "1.33"}, render(t))
+	p, core, admin := startWith(t, plane.Options{EmulatedVersion: "1.34"}, render(t))
 	ctx := t.Context()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "tenant"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"elasticservices/status", "elasticjobs/status", "loans/status", "capacitypools/status", "nodeshares"},

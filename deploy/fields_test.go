@@ -22,10 +22,10 @@ import (
 // TestAStolenAccount: with the controller's own rights, on a real API server, images, commands, accounts and others' taints
 // cannot be changed; what the controller itself writes passes. The server plays the oldest Kubernetes that README names.
 func TestAStolenAccount(t *testing.T) {
-	p, core, _ := startWith(t, plane.Options{EmulatedVersion: "1.33"}, render(t))
+	p, core, _ := startWith(t, plane.Options{EmulatedVersion: "1.34"}, render(t))
 	v, err := core.Discovery().ServerVersion()
-	if err != nil || !strings.HasPrefix(v.EmulationMajor+"."+v.EmulationMinor, "1.33") {
-		t.Errorf("the API server plays %+v (%v), want 1.33", v, err)
+	if err != nil || !strings.HasPrefix(v.EmulationMajor+"."+v.EmulationMinor, "1.34") {
+		t.Errorf("the API server plays %+v (%v), want 1.34", v, err)
 	}
 	cfg := rest.CopyConfig(p.RESTConfig())
 	cfg.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:springtide-system:springtide-controller",

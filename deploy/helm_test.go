@@ -33,7 +33,7 @@ func TestHelm(t *testing.T) {
 	}
 	t.Run("newest", func(t *testing.T) { installs(t, plane.Options{}, "--set", "offline.enabled=true") })
 	// The oldest that README names. Placement of offline work needs 1.36, and is left out.
-	t.Run("oldest", func(t *testing.T) { installs(t, plane.Options{EmulatedVersion: "1.33"}) })
+	t.Run("oldest", func(t *testing.T) { installs(t, plane.Options{EmulatedVersion: "1.34"}) })
 }
 
 func installs(t *testing.T, o plane.Options, more ...string) {

@@ -34,7 +34,7 @@ leaseNamespace: kube-system
 `
 
 // kubeGates let kube-scheduler place gangs, as the lab's API server serves them.
-const kubeGates = "--feature-gates=GenericWorkload=true,GangScheduling=true"
+const kubeGates = "--feature-gates=GenericWorkload=true"
 
 // plane is one control plane.
 type plane struct {

@@ -328,7 +328,7 @@ func (s *controllerSet) podGroups(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	groups, err := podgroupprotection.NewPodGroupProtectionController(klog.FromContext(ctx), s.shared.Scheduling().V1alpha2().PodGroups(), s.shared.Core().V1().Pods(), client)
+	groups, err := podgroupprotection.NewPodGroupProtectionController(klog.FromContext(ctx), s.shared.Scheduling().V1beta1().PodGroups(), s.shared.Core().V1().Pods(), client)
 	if err != nil {
 		return fmt.Errorf("make the controller of PodGroups: %w", err)
 	}

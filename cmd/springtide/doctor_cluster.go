@@ -24,8 +24,8 @@ import (
 // The oldest API server that resizes pods in place without a feature gate, as README says; what else is needed (the CEL library for
 // quantities, podReplacementPolicy of Jobs) is older. And the one that everything was tried with.
 const (
-	oldestServer = "1.33.0"
-	triedServer  = "1.36.0"
+	oldestServer = "1.34.0"
+	triedServer  = "1.37.0"
 )
 
 func checkServer(_ context.Context, d *doctor) error {

@@ -31,7 +31,7 @@ func TestOldestKubernetes(t *testing.T) {
 			t.Errorf("%s names %q as the oldest version (%s), and doctor demands %s", file, m, pattern, want)
 		}
 	}
-	for version, refused := range map[string]bool{"v1.32.9": true, "v" + oldestServer: false} {
+	for version, refused := range map[string]bool{"v1.33.9": true, "v" + oldestServer: false} {
 		for _, verb := range []string{"doctor", "upgrade check"} {
 			w := newWorld(t)
 			w.core.Discovery().(*fakediscovery.FakeDiscovery).FakedServerVersion = &apiversion.Info{GitVersion: version}

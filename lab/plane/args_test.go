@@ -18,3 +18,18 @@ func TestUnknownComponentsAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestGatesOfVersions: each version is started with gates that it knows.
+func TestGatesOfVersions(t *testing.T) {
+	for v, want := range map[string]bool{"": true, "1.37": true, "1.36": false, "1.35": false, "1.34": false} {
+		got := apiServerGates(v)
+		if strings.Contains(got, "GenericWorkload=true") != want || !strings.Contains(got, terminatingReplicas) {
+			t.Errorf("gates of %q are %s; with PodGroups: want %v", v, got, want)
+		}
+		for _, gone := range []string{"GangScheduling", "WorkloadAwarePreemption"} {
+			if strings.Contains(got, gone) {
+				t.Errorf("gates of %q have %s, which this binary does not know", v, gone)
+			}
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"maps"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	nodeready "sigs.k8s.io/kwok/kustomize/stage/node/fast"
@@ -63,6 +65,38 @@ const staleReads = "StaleControllerConsistencyDaemonSet=false,StaleControllerCon
 // terminatingReplicas is the gate by which ReplicaSets and Deployments count the pods that are on their way out: two status writes for each pod
 // that goes, and no component of the lab reads the count.
 const terminatingReplicas = "DeploymentReplicaSetTerminatingReplicas=false"
+
+// groupAPIs are the versions of Workload, PodGroup and CompositePodGroup that the API server serves; none is on by default.
+const groupAPIs = "scheduling.k8s.io/v1beta1=true,scheduling.k8s.io/v1alpha3=true"
+
+// gate is a setting of a feature gate, and the first version of Kubernetes in which the lab sets it.
+type gate struct {
+	setting string
+	since   uint
+}
+
+// gates are those of the API server. A component does not start with a gate that its version does not know, and gates come and go: PodGroups needed
+// GangScheduling and WorkloadAwarePreemption before 1.37, and these are gone. Without pods that name a group nothing changes.
+var gates = []gate{
+	{terminatingReplicas, 33},
+	{"GenericWorkload=true", 37},
+	{"TopologyAwareWorkloadScheduling=true", 37},
+}
+
+// apiServerGates are the gates of the API server when it plays a version, as "1.35"; its own when empty.
+func apiServerGates(emulated string) string {
+	minor := uint(math.MaxUint)
+	if v, err := version.ParseGeneric(emulated); err == nil {
+		minor = v.Minor()
+	}
+	var out []string
+	for _, g := range gates {
+		if minor >= g.since {
+			out = append(out, g.setting)
+		}
+	}
+	return strings.Join(out, ",")
+}
 
 // apiServerGC lets the heap of the API server grow to three times its live objects: a fifth of its processor time was collection.
 const apiServerGC = "GOGC=200"
@@ -207,11 +241,11 @@ func (l layout) apiServerArgs(keys *pki) []string {
 
 // versionArgs say which Kubernetes the API server plays.
 func (l layout) versionArgs() []string {
+	args := []string{"--feature-gates=" + apiServerGates(l.options.EmulatedVersion)}
 	if v := l.options.EmulatedVersion; v != "" {
-		return []string{"--emulated-version=" + v}
+		return append(args, "--emulated-version="+v)
 	}
-	// PodGroups are alpha in this version; without pods that name one nothing changes.
-	return []string{"--feature-gates=" + terminatingReplicas + ",GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true", "--runtime-config=scheduling.k8s.io/v1alpha2=true"}
+	return append(args, "--runtime-config="+groupAPIs)
 }
 
 // controllerArgs are for the lab's own set of controllers: see cmd/springtide-lab/controllers.go.
@@ -225,7 +259,7 @@ func (l layout) controllerArgs(keys *pki) []string {
 		"--root-ca-file=" + keys.path("ca.crt"),
 		"--feature-gates=" + staleReads + "," + terminatingReplicas,
 	}
-	if l.options.EmulatedVersion == "" { // as versionArgs
+	if l.options.EmulatedVersion == "" { // an older version serves no PodGroups that this binary knows
 		args = append(args, "--pod-groups")
 	}
 	return args

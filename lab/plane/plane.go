@@ -35,7 +35,7 @@ type Options struct {
 	// Scheduler says who places pods: Scheduler (when empty), or Springtide. Either serves pods that name no scheduler; those that name
 	// springtide wait for the bundled one.
 	Scheduler string
-	// EmulatedVersion is the older Kubernetes that the API server plays, as "1.33"; its own when empty.
+	// EmulatedVersion is the older Kubernetes that the API server plays, as "1.34", the oldest that this one can; its own when empty.
 	EmulatedVersion string
 	// APIServerMemory is the memory beyond which the API server collects garbage more often, as Go's GOMEMLIMIT ("1100MiB"); none when empty. Where what lives
 	// comes near it, collection takes most of the processor time.

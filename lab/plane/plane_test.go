@@ -17,7 +17,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -156,9 +156,9 @@ func orphansGo(t *testing.T, client kubernetes.Interface) {
 
 // podGroupsGo: the API server puts a finalizer on each PodGroup, which a controller takes off.
 func podGroupsGo(t *testing.T, client kubernetes.Interface) {
-	groups := client.SchedulingV1alpha2().PodGroups(metav1.NamespaceDefault)
-	made, err := groups.Create(t.Context(), &schedulingv1alpha2.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "gang"}, Spec: schedulingv1alpha2.PodGroupSpec{
-		SchedulingPolicy: schedulingv1alpha2.PodGroupSchedulingPolicy{Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: 2}}}}, metav1.CreateOptions{})
+	groups := client.SchedulingV1beta1().PodGroups(metav1.NamespaceDefault)
+	made, err := groups.Create(t.Context(), &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "gang"}, Spec: schedulingv1beta1.PodGroupSpec{
+		SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: 2}}}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

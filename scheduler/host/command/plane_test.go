@@ -21,7 +21,7 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -127,11 +127,11 @@ func TestPlaneGang(t *testing.T) {
 	c.node(planetest.Node("g0", map[string]string{"rack": "a"}))
 	c.node(planetest.Node("g1", map[string]string{"rack": "b"}))
 	c.node(planetest.Node("g2", map[string]string{"rack": "b"}))
-	group := &schedulingv1alpha2.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "ring"}, Spec: schedulingv1alpha2.PodGroupSpec{
-		SchedulingPolicy:      schedulingv1alpha2.PodGroupSchedulingPolicy{Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: 4}},
-		SchedulingConstraints: &schedulingv1alpha2.PodGroupSchedulingConstraints{Topology: []schedulingv1alpha2.TopologyConstraint{{Key: "rack"}}},
+	group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "ring"}, Spec: schedulingv1beta1.PodGroupSpec{
+		SchedulingPolicy:      schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: 4}},
+		SchedulingConstraints: &schedulingv1beta1.PodGroupSchedulingConstraints{Topology: []schedulingv1beta1.TopologyConstraint{{Key: "rack"}}},
 	}}
-	groups := c.api.SchedulingV1alpha2().PodGroups("default")
+	groups := c.api.SchedulingV1beta1().PodGroups("default")
 	if _, err := groups.Create(t.Context(), group, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -556,7 +556,7 @@ func TestPlaneGangsAreHandedOn(t *testing.T) {
 		c.node(n)
 	}
 	strike := enlist(t, "gangs", 3).atRandom()
-	groups := c.api.SchedulingV1alpha2().PodGroups("default")
+	groups := c.api.SchedulingV1beta1().PodGroups("default")
 	homes := map[uint32]int{}
 	t.Cleanup(func() {
 		_ = groups.DeleteCollection(context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{})
@@ -564,8 +564,8 @@ func TestPlaneGangsAreHandedOn(t *testing.T) {
 	go func() {
 		for g := range gangs {
 			name := fmt.Sprint("gangs-", g)
-			if _, err := groups.Create(t.Context(), &schedulingv1alpha2.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: schedulingv1alpha2.PodGroupSpec{
-				SchedulingPolicy: schedulingv1alpha2.PodGroupSchedulingPolicy{Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: size}}}}, metav1.CreateOptions{}); err != nil {
+			if _, err := groups.Create(t.Context(), &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: schedulingv1beta1.PodGroupSpec{
+				SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: size}}}}, metav1.CreateOptions{}); err != nil {
 				t.Error(err)
 			}
 			for i := range size {

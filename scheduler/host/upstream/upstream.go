@@ -108,7 +108,7 @@ func servesClaims(client kubernetes.Interface) (bool, error) {
 func newJudge(ctx context.Context, o host.PluginOptions, served bool) (*Judge, error) {
 	metrics.Register()
 	j := &Judge{log: klog.FromContext(ctx), snapshot: schedulercache.NewEmptySnapshot(),
-		cache: schedulercache.New(ctx, nil, false), nodes: map[string]*corev1.Node{}, pods: map[types.UID]*corev1.Pod{}, assumed: map[types.UID]bool{}}
+		cache: schedulercache.New(ctx, nil, false, false), nodes: map[string]*corev1.Node{}, pods: map[types.UID]*corev1.Pod{}, assumed: map[types.UID]bool{}}
 	csi := nodevolumelimits.NewCSIManager(o.Informers.Storage().V1().CSINodes().Lister())
 	options := []fruntime.Option{
 		fruntime.WithClientSet(o.Client), fruntime.WithInformerFactory(o.Informers), fruntime.WithEventRecorder(o.Recorder),
