@@ -168,8 +168,8 @@ func sideOf(p *corev1.Pod) fleet.Class {
 
 // needsOf is what has no column of its own in the table; nil where there is nothing.
 func needsOf(p *corev1.Pod, r *request) *place.Needs {
-	n := &place.Needs{Ephemeral: r.ephemeral, Extended: r.extended, Tolerations: facts.Tolerations(p.Spec.Tolerations), Ports: ports(&p.Spec), Selector: selectorOf(p),
-		Images: imagesOf(&p.Spec), Containers: int64(len(p.Spec.InitContainers) + len(p.Spec.Containers))}
+	n := &place.Needs{Ephemeral: r.ephemeral, Extended: r.extended, Tolerations: facts.Tolerations(p.Spec.Tolerations), Ports: ports(&p.Spec), Selector: selectorOf(p)}
+	n.Images, n.Sources = imagesOf(&p.Spec)
 	if len(n.Images) == 0 && len(p.Spec.NodeSelector) == 0 && len(n.Tolerations) == 0 && len(n.Ports) == 0 && !n.Selector.Required && n.Ephemeral == 0 && n.Extended == nil &&
 		(p.Spec.Affinity == nil || p.Spec.Affinity.NodeAffinity == nil) {
 		return nil
@@ -224,9 +224,9 @@ func requirements(list []corev1.NodeSelectorRequirement) []rules.Requirement {
 	return out
 }
 
-// imagesOf are the images of containers and volumes, under the names by which a node reports them.
-func imagesOf(spec *corev1.PodSpec) []string {
-	var out []string
+// imagesOf are the images of containers and volumes, under the names by which a node reports them, and how many containers and volumes have one.
+func imagesOf(spec *corev1.PodSpec) (out []string, sources int64) {
+	sources = int64(len(spec.InitContainers) + len(spec.Containers))
 	add := func(name string) {
 		if name == "" {
 			return
@@ -245,9 +245,10 @@ func imagesOf(spec *corev1.PodSpec) []string {
 	for i := range spec.Volumes {
 		if v := spec.Volumes[i].Image; v != nil {
 			add(v.Reference)
+			sources++
 		}
 	}
-	return out
+	return out, sources
 }
 
 // ports are the host ports of containers and sidecars.

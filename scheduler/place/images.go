@@ -104,7 +104,7 @@ func (t *Table) imageShare(c *class, i int32) int64 {
 }
 
 func imagesScore(c *class, sum int64) int64 {
-	all := mostImage * max(c.shape.Needs.Containers, 1)
+	all := mostImage * max(c.shape.Needs.Sources, 1)
 	return whole * (min(max(sum, leastImages), all) - leastImages) / (all - leastImages)
 }
 

@@ -22,7 +22,7 @@ func TestImageSpreads(t *testing.T) {
 	set("n1", "y", false)
 	set("n2", "", true)
 	set("n3", "", true)
-	class := tab.Class(Shape{Requests: cores(1), Side: fleet.Online, Needs: &Needs{Images: []string{"x", "y"}, Containers: 2}})
+	class := tab.Class(Shape{Requests: cores(1), Side: fleet.Online, Needs: &Needs{Images: []string{"x", "y"}, Sources: 2}})
 	decided := func(when, want string) {
 		t.Helper()
 		d, ok := tab.Decide(class)

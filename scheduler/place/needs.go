@@ -19,9 +19,9 @@ type Needs struct {
 	Preferred   []rules.Weighted
 	Tolerations []rules.Toleration
 	Ports       []rules.Port
-	// Images are those of the pod's containers and volumes, one that two have twice, and Containers how many it has.
+	// Images are those of the pod's containers and volumes, one that two have twice, and Sources how many containers and image volumes it has.
 	Images     []string
-	Containers int64
+	Sources int64
 }
 
 // appendKey writes needs so that equal ones, and only they, give equal bytes. The order of what has none does not count.
@@ -47,7 +47,7 @@ func (n *Needs) appendKey(b []byte) []byte {
 	for _, p := range ports {
 		b = appendInts(appendText(appendText(b, p.IP), p.Protocol), int64(p.Port))
 	}
-	b = appendInts(b, n.Containers, int64(len(n.Images)))
+	b = appendInts(b, n.Sources, int64(len(n.Images)))
 	for _, name := range slices.Sorted(slices.Values(n.Images)) {
 		b = appendText(b, name)
 	}

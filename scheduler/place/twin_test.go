@@ -114,7 +114,7 @@ func wildShape(r *rapid.T) Shape {
 		n.NICs = int64(some(r, "nics", 0, 1))
 	}
 	if some(r, "image", 0, 1) == 1 {
-		n.Images, n.Containers = []string{"web:1", rapid.SampledFrom([]string{"side:1", "gone:1", "web:1"}).Draw(r, "sidecar")}, 2
+		n.Images, n.Sources = []string{"web:1", rapid.SampledFrom([]string{"side:1", "gone:1", "web:1"}).Draw(r, "sidecar")}, 2
 	}
 	if some(r, "port", 0, 0, 1) == 1 {
 		n.Ports = []rules.Port{{Port: 80}}

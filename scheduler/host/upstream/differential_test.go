@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	schedulercache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
@@ -340,7 +339,11 @@ func newTheirs(t *testing.T, o *host.PluginOptions) (*theirs, *Judge) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plugins := append(volumesAndPods(), plugin{dynamicresources.Name, fruntime.FactoryAdapter(features(), dynamicresources.New), &config.DynamicResourcesArgs{}})
+	defaults, err := defaultArgs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugins := append(volumesAndPods(defaults), plugin{dynamicresources.Name, fruntime.FactoryAdapter(features(), dynamicresources.New), defaults[dynamicresources.Name]})
 	x.fw, err = frameworkOf(t.Context(), plugins, fruntime.WithSnapshotSharedLister(x), fruntime.WithClientSet(o.Client), fruntime.WithInformerFactory(o.Informers),
 		fruntime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(o.Informers.Storage().V1().CSINodes().Lister())), fruntime.WithSharedDRAManager(manager))
 	if err != nil {

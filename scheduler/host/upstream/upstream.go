@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,6 +29,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 	schedulercache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
@@ -115,25 +117,32 @@ func newJudge(ctx context.Context, o host.PluginOptions, served bool) (*Judge, e
 		fruntime.WithSnapshotSharedLister(j.snapshot), fruntime.WithSharedCSIManager(csi), fruntime.WithParallelism(2),
 		fruntime.WithWaitingPods(fruntime.NewWaitingPodsMap()), fruntime.WithPodsInPreBind(fruntime.NewPodsInPreBindMap()),
 	}
-	plugins := volumesAndPods()
+	defaults, err := defaultArgs()
+	if err != nil {
+		return nil, err
+	}
+	plugins := volumesAndPods(defaults)
 	if served {
 		manager, err := j.claims(ctx, o)
 		if err != nil {
 			return nil, err
 		}
 		options = append(options, fruntime.WithSharedDRAManager(manager))
-		plugins = append(plugins, plugin{dynamicresources.Name, fruntime.FactoryAdapter(features(), dynamicresources.New), &config.DynamicResourcesArgs{}})
+		plugins = append(plugins, plugin{dynamicresources.Name, fruntime.FactoryAdapter(features(), dynamicresources.New), defaults[dynamicresources.Name]})
 	}
-	var err error
 	if j.fw, err = frameworkOf(ctx, plugins, options...); err != nil {
 		return nil, fmt.Errorf("make upstream's plugins: %w", err)
 	}
 	return j, watch(o)
 }
 
+// frameworks counts those that were made. Plugins index the shared informers under the name of their profile, and an index is made once: a start that is
+// tried again needs another name.
+var frameworks atomic.Int64
+
 // frameworkOf is upstream's framework with these plugins. It has a queue order and a binder because it must: neither is asked.
 func frameworkOf(ctx context.Context, plugins []plugin, options ...fruntime.Option) (framework.Framework, error) {
-	registry, profile := fruntime.Registry{}, &config.KubeSchedulerProfile{SchedulerName: "upstream", Plugins: &config.Plugins{}}
+	registry, profile := fruntime.Registry{}, &config.KubeSchedulerProfile{SchedulerName: fmt.Sprint("upstream-", frameworks.Add(1)), Plugins: &config.Plugins{}}
 	registry[queuesort.Name] = queuesort.New
 	registry[defaultbinder.Name] = defaultbinder.New
 	profile.Plugins.QueueSort.Enabled = []config.Plugin{{Name: queuesort.Name}}
@@ -158,18 +167,31 @@ func features() feature.Features {
 	return feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
 }
 
+// defaultArgs are the arguments that kube-scheduler gives its plugins, by their names.
+func defaultArgs() (map[string]runtime.Object, error) {
+	all, err := latest.Default()
+	if err != nil {
+		return nil, fmt.Errorf("read the defaults of kube-scheduler: %w", err)
+	}
+	out := map[string]runtime.Object{}
+	for _, c := range all.Profiles[0].PluginConfig {
+		out[c.Name] = c.Args
+	}
+	return out, nil
+}
+
 // volumesAndPods are the plugins for what the table does not know, with kube-scheduler's defaults. The spread that kube-scheduler gives to services
 // which ask for none is left out: the table has its own.
-func volumesAndPods() []plugin {
+func volumesAndPods(d map[string]runtime.Object) []plugin {
 	f := features()
 	return []plugin{
 		{volumerestrictions.Name, fruntime.FactoryAdapter(f, volumerestrictions.New), nil},
 		{nodevolumelimits.CSIName, fruntime.FactoryAdapter(f, nodevolumelimits.NewCSI), nil},
-		{volumebinding.Name, fruntime.FactoryAdapter(f, volumebinding.New), &config.VolumeBindingArgs{BindTimeoutSeconds: bindTimeout}},
+		{volumebinding.Name, fruntime.FactoryAdapter(f, volumebinding.New), d[volumebinding.Name]},
 		{volumezone.Name, fruntime.FactoryAdapter(f, volumezone.New), nil},
 		{podtopologyspread.Name, fruntime.FactoryAdapter(f, podtopologyspread.New), &config.PodTopologySpreadArgs{DefaultingType: config.ListDefaulting}},
 		{nodedeclaredfeatures.Name, fruntime.FactoryAdapter(f, nodedeclaredfeatures.New), nil},
-		{interpodaffinity.Name, fruntime.FactoryAdapter(f, interpodaffinity.New), &config.InterPodAffinityArgs{HardPodAffinityWeight: 1}},
+		{interpodaffinity.Name, fruntime.FactoryAdapter(f, interpodaffinity.New), d[interpodaffinity.Name]},
 	}
 }
 
