@@ -240,7 +240,7 @@ func (b *bench) prepare(ctx context.Context, w workload) error {
 func (b *bench) clean(ctx context.Context) error {
 	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
 	for _, n := range []string{first, measured} {
-		groups := b.client.SchedulingV1alpha2().PodGroups(n)
+		groups := b.client.SchedulingV1beta1().PodGroups(n)
 		if err := groups.DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
 			return err
 		}
@@ -362,7 +362,7 @@ func (b *bench) bound(ctx context.Context, prefix, namespace string, g *group, w
 	}
 	if g.gang > 0 {
 		err := b.each(ctx, n/g.gang, func(ctx context.Context, i int) error {
-			_, err := b.client.SchedulingV1alpha2().PodGroups(namespace).Create(ctx, podGroup(fmt.Sprint(prefix, "-", i), namespace, g.gang), metav1.CreateOptions{})
+			_, err := b.client.SchedulingV1beta1().PodGroups(namespace).Create(ctx, podGroup(fmt.Sprint(prefix, "-", i), namespace, g.gang), metav1.CreateOptions{})
 			return err
 		})
 		if err != nil {

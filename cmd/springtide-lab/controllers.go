@@ -297,7 +297,7 @@ func (s *controllerSet) disruption(ctx context.Context) error {
 	core, apps := s.shared.Core().V1(), s.shared.Apps().V1()
 	budgets := disruption.NewDisruptionController(ctx, core.Pods(), s.shared.Policy().V1().PodDisruptionBudgets(), core.ReplicationControllers(),
 		apps.ReplicaSets(), apps.Deployments(), apps.StatefulSets(), client, s.mapper, scales, client.Discovery())
-	s.add(budgets.Run)
+	s.add(func(ctx context.Context) { budgets.Run(ctx, 1) })
 	return nil
 }
 

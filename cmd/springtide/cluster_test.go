@@ -78,7 +78,7 @@ func newWorld(t *testing.T) *world {
 	}
 	w := &world{core: fake.NewClientset(theirs...)}
 	w.dyn = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), listKinds(), append(ours, installed(t)...)...)
-	w.core.Discovery().(*fakediscovery.FakeDiscovery).FakedServerVersion = &apiversion.Info{GitVersion: "v1.36.2"}
+	w.core.Discovery().(*fakediscovery.FakeDiscovery).FakedServerVersion = &apiversion.Info{GitVersion: "v1.37.2"}
 	w.core.PrependReactor("create", "selfsubjectaccessreviews", allowAllBut("evict"))
 	w.dyn.PrependReactor("patch", festivals, acceptApply)
 	w.core.PrependReactor("*", "*", w.note)

@@ -20,7 +20,7 @@ type Needs struct {
 	Tolerations []rules.Toleration
 	Ports       []rules.Port
 	// Images are those of the pod's containers and volumes, one that two have twice, and Sources how many containers and image volumes it has.
-	Images     []string
+	Images  []string
 	Sources int64
 }
 

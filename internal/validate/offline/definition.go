@@ -127,7 +127,7 @@ func (d *Definition) fill(obj map[string]any) {
 }
 
 func (d *Definition) rest(errs field.ErrorList, obj, old map[string]any) field.ErrorList {
-	errs = append(errs, objectmeta.Validate(nil, obj, d.structural, false)...)
+	errs = append(errs, objectmeta.Validate(context.Background(), nil, obj, d.structural, false)...)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, d.structural, obj)...)
 	if blocks(errs) {
 		return append(errs, field.Invalid(nil, nil, MoreRulesWait))
