@@ -94,7 +94,6 @@ func doctorChecks() []check {
 		{"offline work", checkOffline},
 		{"budgets", checkBudgets},
 		{"schedulers", checkSchedulers},
-		{"gangs", checkGangs},
 		{"metrics", checkMetrics},
 		{"store", checkStore},
 	}

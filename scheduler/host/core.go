@@ -137,7 +137,7 @@ const mostUnbound = 256
 // decideOne decides on the next item; false when there is nothing to decide.
 func (c *core) decideOne(ctx context.Context) bool {
 	c.claims.unseen(c)
-	c.preempt.settle(ctx, c)
+	c.preempt.settle(c)
 	c.wake()
 	if c.unbound >= mostUnbound {
 		return false
@@ -385,9 +385,11 @@ func (c *core) podBound(p *pod, o *corev1.Pod) {
 		c.judge.setPod(o)
 		c.wide.seen(c, o.UID)
 		c.resized(p, o) // while its binding was under way
+		c.leaving(p)
 		return
 	}
 	if was == nominated {
+		c.unqueueAlone(p)
 		c.preempt.left(c, o.UID) // another scheduler was quicker
 	}
 	if was != 0 && was != waits {
@@ -404,6 +406,8 @@ func (c *core) podBound(p *pod, o *corev1.Pod) {
 	c.judge.setPod(o)
 	c.judge.change()
 	c.gangs.join(p)
+	c.leaving(p)
+	c.preempt.touch(p.node)
 }
 
 // podForeign holds the room that another scheduler makes for a pod of its own, until the pod is bound or the name of the node is taken back.
@@ -423,11 +427,17 @@ func (c *core) podForeign(p *pod, o *corev1.Pod) {
 	c.count(p, 1)
 }
 
-// leaving notes that a pod is being deleted: it holds its room until it is gone, and counts no more for spreading.
-func (c *core) leaving(before, after *corev1.Pod, p *pod) {
-	if before.DeletionTimestamp == nil && after.DeletionTimestamp != nil {
-		c.table.Leaving(p.ref)
-		c.judge.change()
+// leaving notes that a bound pod is being deleted: it holds its room until it is gone, and counts no more for spreading. Its room is to come.
+func (c *core) leaving(p *pod) {
+	if p.object.DeletionTimestamp == nil || c.preempt.leaving[p.object.UID] {
+		return
+	}
+	c.preempt.leaving[p.object.UID] = true
+	c.table.Leaving(p.ref)
+	c.table.Late(p.ref, isLate(p.object, c.now()))
+	c.judge.change()                  // the plugins' spread and affinity do not count it
+	if c.preempt.onNode[p.node] > 0 { // who is nominated there holds less of what is free
+		c.touch(p.node)
 	}
 }
 
@@ -436,7 +446,7 @@ func (c *core) boundChanged(p *pod, o *corev1.Pod) {
 	before := p.object
 	p.object = o
 	c.kubelets.runs(p)
-	c.leaving(before, o, p)
+	c.leaving(p)
 	if !maps.Equal(before.Labels, o.Labels) {
 		c.judge.change()
 		c.podRelabelled(o.UID)
@@ -499,6 +509,9 @@ func (c *core) podGone(uid types.UID) {
 		c.unqueue(p)
 	case nominated, making, assumed, bound, foreign:
 		c.kubelets.ended(c, p)
+		if p.stage == nominated {
+			c.unqueueAlone(p)
+		}
 		c.release(p)
 		c.dirty[p.node] = true
 		c.judge.change()
@@ -555,6 +568,13 @@ func (c *core) admitMore() bool {
 
 // unqueue takes a pod that waits out of the queue; its gang is looked at again by who takes it out.
 func (c *core) unqueue(p *pod) { c.queue.Remove(p.key) }
+
+// unqueueAlone takes a pod out of the queue that waits by itself; of a gang the others wait on.
+func (c *core) unqueueAlone(p *pod) {
+	if p.key == queue.Key(p.object.UID) {
+		c.unqueue(p)
+	}
+}
 
 func sameLabels(a, b *corev1.Pod) bool {
 	if len(a.Labels) != len(b.Labels) || len(a.Annotations) != len(b.Annotations) {
@@ -630,6 +650,7 @@ func (c *core) removeNode(name string) {
 		}
 	}
 	c.table.RemoveMachine(fleet.NodeID(name))
+	c.preempt.touch(name)
 	c.judge.removeNode(name)
 	c.judge.change() // a spread over fewer domains asks for less
 }

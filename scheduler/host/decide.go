@@ -32,21 +32,35 @@ func (c *core) decide(ctx context.Context, item queue.Item) string {
 		return c.gangs.decide(ctx, c, g)
 	}
 	p := c.pods[types.UID(item.Key)]
-	if p == nil || p.stage != waits {
+	if p == nil || p.stage != waits && p.stage != nominated {
 		c.queue.Remove(item.Key)
 		return resultError
+	}
+	if c.wide.wait(c, p) {
+		return resultWaits
+	}
+	n := c.preempt.byPod[p.object.UID]
+	if n != nil {
+		c.preempt.lift(c, n)
 	}
 	if by := c.tenants.refuses(p.tenant, p.request.amount(), nil); by != "" {
 		c.queue.Park(p.key, c.tenants.class(p.tenant))
 		c.tell(p, usedUp(p.tenant, by, "pod"))
-		return resultWaits
-	}
-	if c.wide.wait(c, p) {
+		c.preempt.drop(c, n)
 		return resultWaits
 	}
 	asked := c.judge.refusals
 	d, err := c.choose(ctx, p)
 	var refused *refusal
+	if err != nil && n != nil && c.preempt.goesOn(c, n, errors.As(err, &refused)) {
+		if refused != nil {
+			c.queue.Park(p.key, parkedOn(p.class, n.judged))
+			return resultWaits
+		}
+		c.log.Warn("decide on a nominated pod", "pod", name(p.object), "err", err)
+		c.queue.Retry(p.key, c.now())
+		return resultError
+	}
 	switch {
 	case err == nil:
 	case errors.As(err, &refused):
@@ -75,6 +89,7 @@ func (c *core) decide(ctx context.Context, item queue.Item) string {
 	}
 	c.queue.Remove(p.key)
 	c.assume(p, d)
+	c.preempt.tookOver(c, n, []*pod{p})
 	c.submit(p)
 	return resultPlaced
 }
@@ -104,7 +119,7 @@ func (c *core) chooseAny(ctx context.Context, p *pod) (place.Decision, error) {
 	if p.pinned != "" {
 		return c.chooseOn(p, p.pinned)
 	}
-	if node := p.object.Status.NominatedNodeName; node != "" && !c.kubelets.refuses(c, p.class, node) { // another component made room there, or will
+	if node := c.nominatedFor(p); node != "" && !c.kubelets.refuses(c, p.class, node) {
 		if d, ok := c.table.Assume(p.class, fleet.NodeID(node)); ok {
 			p.why = decisionText(node + " was nominated for it")
 			return d, nil
@@ -117,6 +132,14 @@ func (c *core) chooseAny(ctx context.Context, p *pod) (place.Decision, error) {
 	}
 	p.why = decisionText(fitting(&e), why(&e, d.Name))
 	return d, nil
+}
+
+// nominatedFor is the node that is tried first for a pod: where room was to come for it, or where another component made room, or will.
+func (c *core) nominatedFor(p *pod) string {
+	if c.preempt.byPod[p.object.UID] != nil {
+		return p.node
+	}
+	return p.object.Status.NominatedNodeName
 }
 
 // chooseOn takes room on one node.

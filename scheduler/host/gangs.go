@@ -305,13 +305,19 @@ func (g *gangs) waiting(x *gang) []*pod {
 
 // decide places a gang: its minimum whole or nothing, and what fits of the rest.
 func (g *gangs) decide(ctx context.Context, c *core, x *gang) string {
+	n := c.preempt.of(x)
+	if n != nil {
+		c.preempt.lift(c, n)
+	}
 	waiting := g.waiting(x)
 	need, known := g.shortage(x)
 	if !known || len(waiting) == 0 || need.sum() > 0 && !enough(g, x, need) {
+		c.preempt.drop(c, n)
 		c.queue.Remove(x.key)
 		return resultWaits
 	}
 	if need.sum() == 0 {
+		c.preempt.drop(c, n)
 		g.loosen(c, x)
 		return resultWaits
 	}
@@ -319,6 +325,7 @@ func (g *gangs) decide(ctx context.Context, c *core, x *gang) string {
 	asked := c.judge.refusals
 	if group := g.groups[x.group]; group != nil && group.minCount < 2 {
 		if placed := g.placeMost(ctx, c, x, waiting); placed != nil {
+			c.preempt.tookOver(c, n, placed)
 			return g.placed(c, x, placed)
 		}
 	}
@@ -328,15 +335,19 @@ func (g *gangs) decide(ctx context.Context, c *core, x *gang) string {
 		for _, w := range waiting {
 			c.tell(w, usedUp(tenant, by, "gang"))
 		}
+		c.preempt.drop(c, n)
 		return resultWaits
 	}
 	placed, why := g.place(ctx, c, x, chosen)
+	if placed == nil && n != nil && c.preempt.goesOn(c, n, true) {
+		c.queue.Park(x.key, x.class)
+		return resultWaits
+	}
 	if placed == nil && g.handOn(ctx, c, x, chosen) {
 		c.metrics.gangs.WithLabelValues(resultHanded).Inc()
 		return resultHanded
 	}
 	if placed == nil && c.preempt.tryGang(ctx, c, g, x, chosen) {
-		c.queue.Remove(x.key)
 		c.metrics.gangs.WithLabelValues(resultPreempts).Inc()
 		return resultPreempts
 	}
@@ -355,6 +366,7 @@ func (g *gangs) decide(ctx context.Context, c *core, x *gang) string {
 		}
 		return resultWaits
 	}
+	c.preempt.tookOver(c, n, placed)
 	return g.placed(c, x, placed)
 }
 
@@ -716,7 +728,7 @@ func (g *gangs) classes(class queue.Class) []place.ClassID {
 	var out []place.ClassID
 	if x := g.byClass[class]; x != nil {
 		for _, p := range x.members {
-			if p.stage == waits && !slices.Contains(out, p.class) {
+			if (p.stage == waits || p.stage == nominated && p.key == x.key) && !slices.Contains(out, p.class) {
 				out = append(out, p.class)
 			}
 		}

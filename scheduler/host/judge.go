@@ -136,8 +136,9 @@ func (j *judge) choose(ctx context.Context, c *core, p *pod) (place.Decision, er
 		j.refusals++
 		return place.Decision{}, asRefusal(err)
 	}
-	accepted, refused, err := j.accepted(ctx, c, p, trial, p.object.Status.NominatedNodeName)
-	if err == nil && len(accepted) == 0 && p.object.Status.NominatedNodeName != "" {
+	first := c.nominatedFor(p)
+	accepted, refused, err := j.accepted(ctx, c, p, trial, first)
+	if err == nil && len(accepted) == 0 && first != "" {
 		accepted, refused, err = j.accepted(ctx, c, p, trial, "")
 	}
 	if err != nil {

@@ -15,17 +15,19 @@ import (
 // The life of a pod after the decision. From the decision on it holds its room in the table, and with the plugins, until it is gone or the decision is
 // given up. Giving up wakes what the room can help.
 //
-//	waits ──▶ making ──▶ assumed ──▶ bound
-//	  │ ▲        │           │
-//	  ▼ └────────┴───────────┘ given up
-//	nominated (its victims have to go)
+//	waits ◀──▶ nominated
+//	  │ ▲         │
+//	  ▼ │         ▼
+//	making ──▶ assumed ──▶ bound
+//
+// A nominated pod waits too: for room that is to come on one node. It is decided again when that is there, or other room is.
 
 // stage is where a pod stands.
 type stage uint8
 
 const (
 	waits     stage = iota + 1 // ours, and not decided
-	nominated                  // decided, and its victims have still to go
+	nominated                  // ours, and nominated for a node where room is to come
 	making                     // decided: its volumes and claims are being made, which may take minutes
 	assumed                    // decided, and its binding is written: that has no definite answer yet
 	bound                      // on a node, by whichever scheduler
@@ -41,6 +43,7 @@ func (c *core) hold(p *pod, d place.Decision, s stage) {
 	c.byRef[d.Pod] = p
 	c.tally.enter(c, p)
 	c.count(p, 1)
+	c.preempt.touch(p.node)
 }
 
 // release gives back the room that a pod holds.

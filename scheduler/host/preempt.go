@@ -1,10 +1,12 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -26,8 +28,10 @@ import (
 // preemption takes the room of pods of lower standing for pods and gangs that find none, on one side of a node alone: online pods never take the room that
 // offline holds, and the other way round. What is short there the controller recalls.
 //
-// A pod holds its room from the decision on: it is nominated for the node, which is overdrawn until its victims are gone. Victims in pools are charged to
-// the pool's disruption ledger before the first of them is evicted.
+// A pod that takes room is nominated for the node: it holds the room that is to come against pods of its own and of lower priority. It stays in the queue
+// meanwhile: when the room is there, or room elsewhere, it is decided again, in the order of priority. Pods that leave anyway are room to come, too: where
+// they are enough, none is evicted. A nomination whose room does not come any more ends. Victims in pools are charged to the pool's disruption ledger before
+// the first of them is evicted.
 type preemption struct {
 	enabled bool
 	// protect is how long after its start a pod is not taken.
@@ -42,6 +46,10 @@ type preemption struct {
 	// touched are the nodes on which room may have come free for a nominated pod; onNode counts these.
 	touched map[string]bool
 	onNode  map[string]int
+	// leaving are the bound pods that are being deleted.
+	leaving map[types.UID]bool
+	// nothing are the pods and gangs for which room was made that was of no use to them, and when that may be tried again.
+	nothing map[queue.Key]vainly
 	budgets map[string]*budget // by namespace/name
 	// refused remembers who refused an eviction: such a pod is not taken before another try is due.
 	refused *eviction.Memory
@@ -60,17 +68,32 @@ type retry struct {
 	version uint64
 }
 
-// nominee is a pod, or a gang, that waits for its victims to go.
+// nominee is a pod, or a gang, that waits for room to come: that of its victims, or of pods that leave.
 type nominee struct {
-	pods    []*pod
+	pods []*pod
+	// at is where each of them is to be.
+	at      []spot
 	victims map[types.UID]*victim
 	since   time.Time
-	// judged: upstream's plugins accepted the node without the victims, and are asked again once all of them are gone. gang: the pods are one.
+	// judged: upstream's plugins accepted the node without the pods that leave, and are asked again once all of them are gone.
 	judged   bool
-	gang     bool
 	charging bool
 	// accepted is how many of the victims end by our eviction.
 	accepted int
+}
+
+// spot is a place that a pod was nominated for, and why.
+type spot struct {
+	class place.ClassID
+	node  fleet.NodeID
+	cells []int
+	why   string
+}
+
+// vainly is how often room was made in vain, and until when it is not made again.
+type vainly struct {
+	times int
+	until time.Time
 }
 
 // victim is a pod that is to go.
@@ -117,7 +140,7 @@ func (x *preemption) wanted(c *core, class place.ClassID, node string) bool {
 
 func newPreemption(enabled bool, protect time.Duration) *preemption {
 	return &preemption{enabled: enabled, protect: protect, byPod: map[types.UID]*nominee{}, retries: map[queue.Class]retry{}, takenBy: map[types.UID]*nominee{},
-		touched: map[string]bool{}, onNode: map[string]int{}, budgets: map[string]*budget{}, refused: eviction.NewMemory(),
+		touched: map[string]bool{}, onNode: map[string]int{}, leaving: map[types.UID]bool{}, nothing: map[queue.Key]vainly{}, budgets: map[string]*budget{}, refused: eviction.NewMemory(),
 		evict: func(*corev1.Pod, func(error)) {}, notice: func(*corev1.Pod, time.Time) {}, charge: func(_ []charge, done func(error)) { done(nil) },
 		uncharge: func([]charge) {}}
 }
@@ -125,7 +148,7 @@ func newPreemption(enabled bool, protect time.Duration) *preemption {
 // may reports whether a pod may take the room of others.
 func (x *preemption) may(c *core, p *pod) bool {
 	never := p.object.Spec.PreemptionPolicy
-	if !x.enabled || never != nil && *never == corev1.PreemptNever {
+	if never != nil && *never == corev1.PreemptNever {
 		return false
 	}
 	if c.frozen != "" {
@@ -133,6 +156,15 @@ func (x *preemption) may(c *core, p *pod) bool {
 		return false
 	}
 	return true
+}
+
+// mayWait reports whether a pod or a gang may be nominated now. A freeze does not keep it from room that comes without a victim.
+func (x *preemption) mayWait(c *core, key queue.Key) bool {
+	if end := x.nothing[key].until; c.now().Before(end) {
+		x.endsAt(end)
+		return false
+	}
+	return x.enabled
 }
 
 // endsAt notes that a protection which the search under way met ends then.
@@ -177,7 +209,7 @@ func (x *preemption) tryAgain(c *core, now time.Time) {
 	}
 }
 
-// try nominates a pod for a node whose pods of lower standing can make room; false when nothing can be gained.
+// try nominates a pod for a node where room is to come, or whose pods of lower standing can make room; false when nothing can be gained.
 func (x *preemption) try(ctx context.Context, c *core, p *pod) (resultOf string, ok bool) {
 	class, judged := queue.Class(p.class), c.judge.needed(p)
 	all := !judged && p.pinned == ""
@@ -185,7 +217,7 @@ func (x *preemption) try(ctx context.Context, c *core, p *pod) (resultOf string,
 		return "", false
 	}
 	defer func() { x.found(c, class, all, ok) }()
-	if !x.may(c, p) {
+	if !x.mayWait(c, p.key) {
 		return "", false
 	}
 	facts := x.facts(c)
@@ -199,12 +231,7 @@ func (x *preemption) try(ctx context.Context, c *core, p *pod) (resultOf string,
 			return !c.kubelets.refuses(c, p.class, node) && (also == nil || also(node, gone))
 		}
 	}
-	var found place.Preemption
-	if p.pinned != "" {
-		found, ok = c.table.PreemptOn(p.class, fleet.NodeID(p.pinned), facts)
-	} else {
-		found, ok = c.table.Preempt(c.ownClass(p), facts)
-	}
+	found, ok := x.search(c, p, facts)
 	if !ok {
 		return "", false
 	}
@@ -213,21 +240,38 @@ func (x *preemption) try(ctx context.Context, c *core, p *pod) (resultOf string,
 		return "", false
 	}
 	n.judged = judged
-	c.queue.Remove(p.key)
-	x.hold(c, n, p, c.table.Nominate(found))
+	x.hold(c, n, p, c.table.Nominate(found), found.Class)
+	c.queue.Park(p.key, parkedOn(p.class, judged))
 	x.begin(c, n)
 	return resultPreempts, true
 }
 
-// tryGang nominates all pods of a gang, in one domain where it asks for that; false when that cannot be done by taking pods of lower standing. Of the
-// domains that help the one with the fewest victims is taken; those in which the pods share what they prefer most come before all others. Each pod takes the best room that is left to it, the largest pod first.
+// search finds room to come for a pod, and where there is none, victims.
+func (x *preemption) search(c *core, p *pod, facts *place.PreemptionFacts) (found place.Preemption, ok bool) {
+	if p.pinned != "" {
+		if found, ok = c.table.AwaitOn(p.class, fleet.NodeID(p.pinned), facts); !ok && x.may(c, p) {
+			found, ok = c.table.PreemptOn(p.class, fleet.NodeID(p.pinned), facts)
+		}
+		return found, ok
+	}
+	own := c.ownClass(p)
+	if found, ok = c.table.Await(own, facts); !ok && x.may(c, p) {
+		found, ok = c.table.Preempt(own, facts)
+	}
+	return found, ok
+}
+
+// tryGang nominates all pods of a gang, in one domain where it asks for that; false when that cannot be done by room to come and by taking pods of lower
+// standing. Of the domains that help the one with the fewest victims is taken; those in which the pods share what they prefer most come before all others.
+// Each pod takes the best room that is left to it, the largest pod first.
 func (x *preemption) tryGang(ctx context.Context, c *core, g *gangs, of *gang, chosen []*pod) (ok bool) {
 	defer func() { x.found(c, of.class, true, ok) }()
-	judged := false
+	if !x.mayWait(c, of.key) {
+		return false
+	}
+	judged, may := false, true
 	for _, p := range chosen {
-		if !x.may(c, p) {
-			return false
-		}
+		may = x.may(c, p) && may
 		judged = judged || c.judge.needed(p)
 	}
 	chosen = slices.Clone(chosen)
@@ -235,7 +279,7 @@ func (x *preemption) tryGang(ctx context.Context, c *core, g *gangs, of *gang, c
 	var best *gangTrial
 	for _, domains := range g.domainsToTake(c, of, chosen) {
 		for _, d := range domains {
-			if t := x.gangIn(ctx, c, chosen, d); t != nil && (best == nil || len(t.victims) < len(best.victims)) {
+			if t := x.gangIn(ctx, c, chosen, d); t != nil && (may || len(t.victims) == 0) && (best == nil || len(t.victims) < len(best.victims)) {
 				best = t
 			}
 		}
@@ -243,21 +287,22 @@ func (x *preemption) tryGang(ctx context.Context, c *core, g *gangs, of *gang, c
 			break
 		}
 	}
-	if best == nil || len(best.victims) == 0 {
+	if best == nil {
 		return false
 	}
 	n, ok := x.nominee(c, best.victims)
 	if !ok {
 		return false
 	}
-	n.judged, n.gang = judged, true
+	n.judged = judged
 	for _, ref := range best.victims {
 		c.table.Leaving(ref)
 	}
 	for i, p := range chosen {
 		d := best.at[i]
-		x.hold(c, n, p, c.table.Hold(best.classes[i], d.Node, d.Cells))
+		x.hold(c, n, p, c.table.Hold(best.classes[i], d.Node, d.Cells), best.classes[i])
 	}
+	c.queue.Park(of.key, of.class)
 	x.begin(c, n)
 	return true
 }
@@ -280,12 +325,16 @@ func (x *preemption) gangIn(ctx context.Context, c *core, chosen []*pod, in doma
 		}
 	}()
 	ok := c.table.Would(func() bool {
+		coming := c.table.Coming(chosen[0].class)
+		for _, ref := range coming {
+			c.table.Remove(ref)
+		}
 		for _, p := range chosen {
 			id := c.table.Class(in.narrow(c.ownShape(p)))
 			var d place.Decision
 			var ok bool
 			if facts.Also = nil; c.judge.needed(p) {
-				if facts.Also, ok = c.judge.without(ctx, c, p, out.victims); !ok {
+				if facts.Also, ok = c.judge.without(ctx, c, p, slices.Concat(coming, out.victims)); !ok {
 					return false
 				}
 				d, ok = assumeAccepted(c, id, facts.Also)
@@ -359,9 +408,9 @@ func (x *preemption) nominee(c *core, refs []place.PodRef) (*nominee, bool) {
 }
 
 // hold nominates a pod for the room of a decision.
-func (x *preemption) hold(c *core, n *nominee, p *pod, d place.Decision) {
+func (x *preemption) hold(c *core, n *nominee, p *pod, d place.Decision, class place.ClassID) {
 	c.hold(p, d, nominated)
-	n.pods = append(n.pods, p)
+	n.pods, n.at = append(n.pods, p), append(n.at, spot{class: class, node: d.Node, cells: d.Cells})
 	x.byPod[p.object.UID] = n
 	x.onNode[p.node]++
 	x.touch(p.node)
@@ -379,9 +428,13 @@ func (x *preemption) begin(c *core, n *nominee) {
 	if len(names) > 3 {
 		names = append(names[:3], fmt.Sprintf("%d more", len(names)-3))
 	}
-	for _, p := range n.pods {
+	for i, p := range n.pods {
 		takes := fmt.Sprintf("takes the room of %s on node %s", strings.Join(names, ", "), p.node)
-		p.why = decisionText("no room was free, so it " + takes)
+		n.at[i].why = decisionText("no room was free, so it " + takes)
+		if len(names) == 0 {
+			takes = "takes room on node " + p.node + " that pods leave, or that is kept for pods of lower priority"
+			n.at[i].why = decisionText("no room was free, so it " + takes)
+		}
 		c.tell(p, takes+", and waits until they are gone")
 	}
 	x.ask(c, n)
@@ -709,10 +762,11 @@ func (x *preemption) touch(node string) {
 
 // forget ends a nomination: it is carried out, or taken back. Victims that were not evicted stay, and an answer that is still to come evicts none.
 func (x *preemption) forget(c *core, n *nominee) {
-	for _, p := range n.pods {
+	for i, p := range n.pods {
 		delete(x.byPod, p.object.UID)
-		if x.onNode[p.node]--; x.onNode[p.node] == 0 {
-			delete(x.onNode, p.node)
+		node := string(n.at[i].node)
+		if x.onNode[node]--; x.onNode[node] == 0 {
+			delete(x.onNode, node)
 		}
 	}
 	var back []charge // for what was never asked, or was refused
@@ -739,6 +793,8 @@ func (x *preemption) left(c *core, uid types.UID) {
 		x.takeBack(c, n)
 	}
 	x.refused.Forget(uid)
+	delete(x.leaving, uid)
+	delete(x.nothing, queue.Key(uid))
 	if n := x.takenBy[uid]; n != nil {
 		delete(n.victims, uid)
 		delete(x.takenBy, uid)
@@ -746,78 +802,122 @@ func (x *preemption) left(c *core, uid types.UID) {
 	}
 }
 
-// settle binds the nominated pods whose room has come free, a gang as a whole.
-func (x *preemption) settle(ctx context.Context, c *core) {
+// settle has the nominated pods decided whose room has come free, and ends the nominations whose room is not to come any more: those of the lowest priority
+// first, of equal ones the latest, since each of them may have been in the way of another.
+func (x *preemption) settle(c *core) {
 	if len(x.touched) == 0 {
 		return
 	}
-	var changed []types.UID
-	for uid, n := range x.byPod {
-		if slices.ContainsFunc(n.pods, func(p *pod) bool { return x.touched[p.node] }) {
-			changed = append(changed, uid)
+	var changed []*nominee
+	for _, uid := range sortedKeys(x.byPod) {
+		n := x.byPod[uid]
+		if slices.ContainsFunc(n.pods, func(p *pod) bool { return x.touched[p.node] }) && !slices.Contains(changed, n) {
+			changed = append(changed, n)
 		}
 	}
 	clear(x.touched)
-	slices.Sort(changed)
-	for _, uid := range changed {
-		n := x.byPod[uid]
-		if n == nil || slices.ContainsFunc(n.pods, func(p *pod) bool { return !c.table.Settle(p.ref) }) || n.judged && len(n.victims) > 0 {
-			continue
-		}
-		if x.untried(c, n) {
-			x.touch(n.pods[0].node) // looked at again, until its turn came
-			continue
-		}
-		x.forget(c, n)
+	slices.SortStableFunc(changed, func(a, b *nominee) int {
+		return cmp.Or(cmp.Compare(priority(a.pods[0].object), priority(b.pods[0].object)), b.since.Compare(a.since))
+	})
+	for _, n := range changed {
 		switch {
-		case n.judged && n.gang: // decided again as a whole, before what stands lower
-			for _, p := range n.pods {
-				c.unassume(p)
-			}
-			for _, p := range n.pods {
-				c.enqueue(p)
-			}
-			continue
-		case n.judged:
-			x.again(ctx, c, n.pods[0])
-			continue
-		}
-		for _, p := range n.pods {
-			p.stage = assumed
-			c.judge.assume(p)
-			c.wide.decided(c, p)
-			c.submit(p)
+		case slices.ContainsFunc(n.pods, func(p *pod) bool { return !c.table.Comes(p.ref) }):
+			x.forget(c, n)
+			x.takeBack(c, n)
+		case !x.isHere(c, n):
+		case x.untried(c, n):
+			x.touch(n.pods[0].node) // looked at again, until its turn came
+		default:
+			c.queue.Again(n.pods[0].key)
 		}
 	}
 }
 
-// again asks upstream's plugins about a pod on its node, from which the victims are gone.
-func (x *preemption) again(ctx context.Context, c *core, p *pod) {
-	node, took := p.node, p.why
-	c.unassume(p)
-	if c.wide.out.n[p.object.Namespace] > 0 {
-		c.enqueue(p)
+// isHere reports whether the room of a nomination has come. Upstream's plugins are asked once all pods that leave are gone: the table alone does not know what
+// was in their way.
+func (x *preemption) isHere(c *core, n *nominee) bool {
+	return !slices.ContainsFunc(n.pods, func(p *pod) bool { return !c.table.Settle(p.ref) || n.judged && c.table.Empties(fleet.NodeID(p.node)) })
+}
+
+// lift takes a nomination out of the table for as long as its pods are decided.
+func (x *preemption) lift(c *core, n *nominee) {
+	for _, p := range n.pods {
+		c.release(p)
+		p.stage = waits
+	}
+}
+
+// goesOn puts a nomination back that was lifted, as the decision placed its pods nowhere. It returns false where it ends: its room is not to come any more,
+// or it is there and was refused. That is remembered, so that no more pods are evicted for nothing.
+func (x *preemption) goesOn(c *core, n *nominee, refused bool) bool {
+	for i, p := range n.pods {
+		s := &n.at[i]
+		c.hold(p, c.table.Hold(s.class, s.node, s.cells), nominated)
+	}
+	key, here := n.pods[0].key, refused && x.isHere(c, n) && !x.untried(c, n)
+	if !here && !slices.ContainsFunc(n.pods, func(p *pod) bool { return !c.table.Comes(p.ref) }) {
+		return true
+	}
+	if here {
+		v := x.nothing[key]
+		v.until = c.now().Add(min(refusals<<min(v.times, 4), time.Hour))
+		v.times++
+		x.nothing[key] = v
+	}
+	x.forget(c, n)
+	for _, p := range n.pods {
+		c.dirty[p.node] = true
+		c.unassume(p)
+	}
+	return false
+}
+
+// of is the nomination of a gang; nil for none.
+func (x *preemption) of(g *gang) *nominee {
+	for uid, p := range g.members {
+		if n := x.byPod[uid]; n != nil && p.key == g.key {
+			return n
+		}
+	}
+	return nil
+}
+
+// drop ends a nomination that was lifted; nil for none.
+func (x *preemption) drop(c *core, n *nominee) {
+	if n == nil {
 		return
 	}
-	p.pinned = node
-	d, err := c.judge.choose(ctx, c, p)
-	p.pinned = ""
-	if err != nil {
-		c.enqueue(p)
-		c.queue.Later(p.key, c.now())
+	x.forget(c, n)
+	for _, p := range n.pods {
+		c.dirty[p.node] = true
+		p.node, p.cells, p.why = "", nil, ""
+	}
+}
+
+// tookOver ends a nomination, nil for none, whose pods are placed: where they were nominated they say whose room that was.
+func (x *preemption) tookOver(c *core, n *nominee, placed []*pod) {
+	if n == nil {
 		return
 	}
-	p.why = decisionText(took, p.why)
-	c.assume(p, d)
-	c.submit(p)
+	x.forget(c, n)
+	for _, p := range placed {
+		i := slices.Index(n.pods, p)
+		switch {
+		case i < 0 || n.at[i].node != fleet.NodeID(p.node):
+		case n.judged:
+			p.why = decisionText(n.at[i].why, p.why)
+		default:
+			p.why = n.at[i].why
+		}
+	}
 }
 
 // expire evicts those whose notice is over, and takes decisions back whose victims do not go.
 func (x *preemption) expire(c *core, now time.Time) {
 	for _, uid := range sortedKeys(x.byPod) {
 		n := x.byPod[uid]
-		if n == nil {
-			continue
+		if n == nil || len(n.victims) == 0 {
+			continue // without victims it ends when its room is not to come any more
 		}
 		// A refusal moves the deadline on, so a victim that is always refused is given up after its notice and some refusals.
 		last, most := n.since, refusals
@@ -836,7 +936,7 @@ func (x *preemption) expire(c *core, now time.Time) {
 			x.takeBack(c, n)
 			continue
 		}
-		if now.Sub(n.since) < patience || c.frozen != "" || now.Before(last.Add(patience)) && len(n.victims) > 0 {
+		if now.Sub(n.since) < patience || c.frozen != "" || now.Before(last.Add(patience)) {
 			x.ask(c, n)
 			if now.Sub(n.since) < most {
 				continue
@@ -845,7 +945,23 @@ func (x *preemption) expire(c *core, now time.Time) {
 		x.forget(c, n)
 		x.takeBack(c, n)
 	}
+	x.lateness(c, now)
 	x.tryAgain(c, now)
+}
+
+// lateness says of the pods that leave whether their room is to come: of those that should be gone by now, and of those with minutes left, it is not.
+func (x *preemption) lateness(c *core, now time.Time) {
+	for _, uid := range sortedKeys(x.leaving) {
+		if p := c.pods[uid]; p != nil && c.table.Late(p.ref, isLate(p.object, now)) {
+			c.touch(p.node)
+		}
+	}
+	maps.DeleteFunc(x.nothing, func(_ queue.Key, v vainly) bool { return now.After(v.until.Add(time.Hour)) })
+}
+
+func isLate(o *corev1.Pod, now time.Time) bool {
+	end := o.DeletionTimestamp.Time
+	return now.After(end.Add(patience)) || end.After(now.Add(refusals))
 }
 
 // inVain reports whether all victims that are left were refused in a way that no wait ends: the others are gone, and other victims are looked for.
@@ -858,9 +974,10 @@ func (x *preemption) inVain(n *nominee, now time.Time) bool {
 	return len(n.victims) > 0 && !n.charging
 }
 
-// takeBack gives up the room that a pod or a gang was nominated for.
+// takeBack gives up the room that a pod or a gang was nominated for, and wakes those whom it helps.
 func (x *preemption) takeBack(c *core, n *nominee) {
 	for _, p := range n.pods {
+		c.dirty[p.node] = true
 		c.unassume(p)
 	}
 	for _, p := range n.pods {

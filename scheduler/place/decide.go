@@ -176,19 +176,26 @@ func (t *Table) setRole(ref PodRef, r role) {
 		panic("place: there is no such pod")
 	}
 	t.charge(p, -1)
+	t.countFuture(p, -1)
 	p.role = r
+	t.countFuture(p, 1)
+	t.setHeld(p.row >> 1)
 	t.charge(p, 1)
 }
 
 // Resize gives a pod that is there another shape, as after a resize in place. It keeps its cells.
 func (t *Table) Resize(ref PodRef, s Shape) PodRef {
 	was := t.decision(ref)
-	uid, role, assumed := t.pods[ref].uid, t.pods[ref].role, t.pods[ref].assumed
+	uid, role, assumed, late := t.pods[ref].uid, t.pods[ref].role, t.pods[ref].assumed, t.pods[ref].late
 	t.Remove(ref)
+	if role == awaits {
+		return t.Hold(t.Class(s), was.Node, was.Cells).Pod
+	}
 	out := t.Bound(s, was.Node, uid, was.Cells)
 	t.pods[out].assumed = assumed
 	if role == leaves {
 		t.Leaving(out)
+		t.Late(out, late)
 	}
 	return out
 }

@@ -70,9 +70,11 @@ func (t *Table) chargeLevel(p *pod, times int64) {
 // are; false where even without all pods below the class's own level it would not.
 func (t *Table) freeable(c *class, row int32, below int) (lowest int, count int64, ok bool) {
 	var room [resources]int64
-	for d := range room {
-		room[d] = t.avail[row&1].free[d][row>>1]
-	}
+	t.asIf(c, row>>1, true, func() {
+		for d := range room {
+			room[d] = t.avail[row&1].free[d][row>>1]
+		}
+	})
 	for k := range below {
 		if int(row) >= len(t.levels.sums[k]) {
 			continue

@@ -323,7 +323,7 @@ func (t *Table) countGroups(i int32, times int32) {
 
 func (t *Table) countGroup(p *pod, times int32) {
 	i, g := p.row>>1, t.classes[p.class].group
-	if g == none || p.role != stays || !t.nodes[i].known {
+	if g == none || p.role != stays && p.role != awaits || !t.nodes[i].known {
 		return
 	}
 	t.groupZones[g][t.nodes[i].zoneAt] += times
@@ -342,6 +342,10 @@ func (t *Table) setKind(i int32, m *Machine) {
 		return
 	}
 	refs := t.podsOf(i)
+	if h, ok := t.held[i]; ok { // of the cells that were
+		t.takeHeld(i, &h, -1)
+		delete(t.held, i)
+	}
 	claims := t.claimsOn(i)
 	for _, id := range claims {
 		t.setAside(id, -1)
@@ -363,9 +367,12 @@ func (t *Table) setKind(i int32, m *Machine) {
 	for _, ref := range refs {
 		p := &t.pods[ref]
 		p.holds = t.holdsOn(&t.classes[p.class], i, p.named)
-		p.roots = t.chooseRoots(n, &t.classes[p.class], p.holds)
+		if p.role != awaits {
+			p.roots = t.chooseRoots(n, &t.classes[p.class], p.holds)
+		}
 		t.charge(p, 1)
 	}
+	t.setHeld(i)
 	if n.sharers > 0 {
 		t.shareCells(i)
 	}

@@ -29,6 +29,7 @@ type pod struct {
 	role       role
 	assumed    bool  // decided here, and not yet bound for all we know
 	lifted     bool  // for as long as a preemption is tried
+	late       bool  // it leaves, and its room is not to be counted on
 	named      []int // the cells that its binding names, in the order in which they are filled
 	holds      []hold
 	roots      []rootHold
@@ -42,6 +43,7 @@ const (
 	leaves                 // it is being deleted, and goes by itself
 	filler                 // ours: it holds room and is taken away
 	system                 // it belongs to the machine
+	awaits                 // it is nominated: it waits for room to come, and is not there
 )
 
 // Place puts a pod of a class where the package's doc says, or returns false where none fits.
@@ -195,6 +197,8 @@ func (t *Table) relink(ref PodRef) {
 	}
 	t.charge(p, 1)
 	t.cellsChanged(p, 1)
+	t.countFuture(p, 1)
+	t.setHeld(p.row >> 1)
 }
 
 // unlink takes a pod out of its list and gives its room back.
@@ -210,6 +214,8 @@ func (t *Table) unlink(ref PodRef) {
 	}
 	t.charge(p, -1)
 	t.cellsChanged(p, -1)
+	t.countFuture(p, -1)
+	t.setHeld(p.row >> 1)
 }
 
 // cellsChanged follows a pod with cells that came or went.
@@ -234,9 +240,16 @@ func (t *Table) charge(p *pod, times int64) {
 	t.changed(p.row)
 }
 
-// chargeRoom does so in the columns alone.
+// chargeRoom does so in the columns alone. A nomination takes none of what is there; see [Table.setHeld].
 func (t *Table) chargeRoom(p *pod, times int64) {
 	c, n := &t.classes[p.class], &t.nodes[p.row>>1]
+	if len(c.ports) > 0 {
+		n.ports += int32(times)
+	}
+	t.podsOn[p.row>>1] += int32(times)
+	if p.role == awaits {
+		return
+	}
 	amount := t.amountOf(p)
 	for d := range t.free {
 		t.free[d][p.row] -= times * amount[d]
@@ -248,10 +261,6 @@ func (t *Table) chargeRoom(p *pod, times int64) {
 	for _, a := range c.asks {
 		t.supplies[a.supply].take(p.row>>1, times*a.amount)
 	}
-	if len(c.ports) > 0 {
-		n.ports += int32(times)
-	}
-	t.podsOn[p.row>>1] += int32(times)
 }
 
 // amountOf is what a pod takes from its row: a pod that has its cells for itself takes all of them.

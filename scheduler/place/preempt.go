@@ -115,7 +115,8 @@ func (t *Table) MayPreemptOn(id ClassID, machine fleet.NodeID) bool {
 		return ok
 	}
 	for d := range t.free {
-		free := t.freeOnAll(row, d)
+		free := int64(0)
+		t.asIf(c, i, true, func() { free = t.freeOnAll(row, d) })
 		for k := range below {
 			for r := row &^ 1; r <= row|1 && int(r) < len(t.levels.sums[k]); r++ {
 				free += t.levels.sums[k][r][d]
@@ -167,8 +168,13 @@ func (t *Table) ratePreempt(c *class, p *profile, i int32) int32 {
 	return -int32(k)<<12 - int32(min(count, 1<<12-1))
 }
 
-// preemptOn finds the minimal victims on one machine.
-func (t *Table) preemptOn(id ClassID, i int32, facts *PreemptionFacts) (Preemption, bool) {
+// preemptOn finds the minimal victims on one machine. The room of those that leave is to come anyway, and nominations of lower priority give way.
+func (t *Table) preemptOn(id ClassID, i int32, facts *PreemptionFacts) (out Preemption, ok bool) {
+	t.asIf(&t.classes[id], i, true, func() { out, ok = t.victimsOn(id, i, facts) })
+	return out, ok
+}
+
+func (t *Table) victimsOn(id ClassID, i int32, facts *PreemptionFacts) (Preemption, bool) {
 	c := &t.classes[id]
 	row := 2*i + int32(c.side)
 	mine := c.shape.level()
@@ -246,13 +252,7 @@ func (t *Table) preemptOn(id ClassID, i int32, facts *PreemptionFacts) (Preempti
 		if facts.Also == nil {
 			return true
 		}
-		var gone []PodRef
-		for k := range all {
-			if t.pods[all[k].ref].lifted {
-				gone = append(gone, all[k].ref)
-			}
-		}
-		return facts.Also(t.nodes[i].name, gone)
+		return facts.Also(t.nodes[i].name, t.liftedOn(i))
 	}
 	helps := fits()
 	out := Preemption{Class: id, Node: t.nodes[i].id}
@@ -345,49 +345,6 @@ func (t *Table) cheaper(a, b *Preemption) bool {
 	x, y := level{a.Highest, a.Guaranteed}, level{b.Highest, b.Guaranteed}
 	return cmp.Or(cmp.Compare(a.Broken, b.Broken), x.compare(y), cmp.Compare(len(a.Victims), len(b.Victims)),
 		cmp.Compare(t.rank[t.byID[a.Node]], t.rank[t.byID[b.Node]])) < 0
-}
-
-// Nominate holds room for a pod on a machine from which its victims have still to go: the machine is overdrawn until then, so no other pod gets the
-// room. The victims count no more for spreading. The pod can be bound when [Table.Settle] says so.
-func (t *Table) Nominate(p Preemption) Decision {
-	for _, ref := range p.Victims {
-		if t.pods[ref].role == stays {
-			t.Leaving(ref)
-		}
-	}
-	return t.Hold(p.Class, p.Node, p.cells)
-}
-
-// Hold holds room for a pod on a machine and cells that were found before, whether it is free already or not.
-func (t *Table) Hold(id ClassID, node fleet.NodeID, cells []int) Decision {
-	i := t.byID[node]
-	c := &t.classes[id]
-	x := pod{class: id, row: 2*i + int32(c.side), role: stays, assumed: true, named: cells}
-	x.holds = t.holdsOn(c, i, cells)
-	x.roots = t.chooseRoots(&t.nodes[i], c, x.holds)
-	return t.decision(t.put(x).Pod)
-}
-
-// Settle reports whether the machine of a nominated pod has room for it next to all that is there, whatever it asks for, and has the pod hold the PCIe
-// roots that have come free.
-func (t *Table) Settle(ref PodRef) bool {
-	p := &t.pods[ref]
-	c := &t.classes[p.class]
-	for _, h := range p.holds {
-		for _, v := range t.cells[h.cell].free {
-			if v < 0 {
-				return false
-			}
-		}
-	}
-	t.without(ref, -1, c.perHost() > 0)
-	filter := FilterNone
-	t.lend(t.usable(c, p.row>>1), func() { filter, _ = t.judge(c, p.row) })
-	if filter == FilterNone {
-		p.roots = t.chooseRoots(&t.nodes[p.row>>1], c, p.holds)
-	}
-	t.without(ref, 1, c.perHost() > 0)
-	return filter == FilterNone
 }
 
 // without takes a pod off its machine for a question, times -1, or puts it back. That is undone before anything else reads the table, so it is not noted as a change.

@@ -304,3 +304,88 @@ func TestLowerStandingAppears(t *testing.T) {
 		t.Errorf("%v, %+v", ok, p)
 	}
 }
+
+// TestNominationsHold: what is decided for pods of the same and of lower priority never takes the room that is to come for a nominated pod: when all that leave
+// are gone, the pod has it.
+func TestNominationsHold(t *testing.T) {
+	nominated, decided := 0, 0
+	rapid.Check(t, func(r *rapid.T) {
+		w := newWorld(r)
+		for range rapid.IntRange(5, 30).Draw(r, "steps") {
+			w.step(r)
+		}
+		for p := range w.tab.Pods() {
+			if w.tab.pods[p.Pod].role == stays && some(r, "leaves", 0, 0, 0, 1) == 1 {
+				w.tab.Leaving(p.Pod)
+			}
+		}
+		var refs []PodRef
+		for range 10 {
+			s := w.shape(r)
+			s.Priority, s.Guaranteed, s.ZoneSkew, s.PerHost = 1+s.Priority, true, 0, 0 // counts of a group are no room
+			c := w.tab.Class(s)
+			if w.tab.CanPlace(c) {
+				continue
+			}
+			p, ok := w.tab.Await(c, &PreemptionFacts{})
+			if !ok {
+				p, ok = w.tab.Preempt(c, &PreemptionFacts{})
+			}
+			if !ok {
+				continue
+			}
+			refs = append(refs, w.tab.Nominate(p).Pod)
+			if err := complainOfSums(w.tab); err != nil {
+				r.Fatal(err)
+			}
+			if refs = slices.DeleteFunc(refs, func(ref PodRef) bool { // others may have given way
+				if w.tab.Comes(ref) {
+					return false
+				}
+				w.tab.Remove(ref)
+				return true
+			}); len(refs) == 0 {
+				return
+			}
+		}
+		if len(refs) == 0 {
+			return
+		}
+		lowest := w.tab.classes[w.tab.pods[refs[0]].class].shape.Priority
+		for _, ref := range refs {
+			lowest = min(lowest, w.tab.classes[w.tab.pods[ref].class].shape.Priority)
+		}
+		for range 20 {
+			s := w.shape(r)
+			if some(r, "small", 0, 1) == 1 {
+				s = Shape{Side: s.Side, Requests: fleet.Resources{CPU: 1}}
+			}
+			s.Priority = min(s.Priority, lowest)
+			if d, ok := w.tab.Decide(w.tab.Class(s)); ok {
+				decided++
+				for _, ref := range refs {
+					if !w.tab.Comes(ref) {
+						r.Fatalf("%+v took the room that is to come for %+v on %s", s, w.tab.classes[w.tab.pods[ref].class].shape, d.Name)
+					}
+				}
+			}
+		}
+		nominated += len(refs)
+		for p := range w.tab.Pods() {
+			if w.tab.pods[p.Pod].role == leaves {
+				w.tab.Remove(p.Pod)
+			}
+		}
+		for _, ref := range refs {
+			if !w.tab.Settle(ref) {
+				r.Fatalf("all that leave are gone, and %+v has no room", w.tab.classes[w.tab.pods[ref].class].shape)
+			}
+		}
+		if err := complainOfSums(w.tab); err != nil {
+			r.Fatal(err)
+		}
+	})
+	if nominated == 0 || decided == 0 {
+		t.Errorf("%d nominations and %d decisions: what is drawn tests nothing", nominated, decided)
+	}
+}

@@ -7,7 +7,7 @@ import (
 
 // sharesCells reports whether a pod holds several cells by its binding, the last of which others may share.
 func (t *Table) sharesCells(p *pod) bool {
-	return len(p.named) > 1 && !t.classes[p.class].shape.Exclusive
+	return len(p.named) > 1 && p.role != awaits && !t.classes[p.class].shape.Exclusive
 }
 
 // shareCells says again what the pods that hold several cells of a machine hold of each. A binding names the cells of a pod and not how much it takes of

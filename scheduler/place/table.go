@@ -76,6 +76,8 @@ type Table struct {
 	levels  levels
 	claims  []claim
 	claimed map[int32]int32 // claims by node
+	futures map[int32]int32 // nominations, and pods that leave, by node
+	held    map[int32]held  // by node with nominations
 	lent    []int32         // the cells of the claims that are lent just now
 
 	pods  []pod
@@ -95,7 +97,7 @@ func New() *Table {
 	t := &Table{byID: map[fleet.NodeID]int32{}, kinds: map[kindKey]*kind{}, zoneOf: map[string]int32{}, models: map[string]int32{}, supplyOf: map[string]int32{ephemeralName: ephemeral}, supplies: []supply{{name: ephemeralName}}, imageOf: map[string]int32{},
 		spareCells: map[int][]int32{}, spareRoots: map[int][]int32{}, domainAt: map[domainKey]int32{}, classOf: map[shapeKey]ClassID{},
 		groupOf: map[string]int32{}, weights: DefaultWeights(),
-		byName: map[string]int32{}, profileAt: map[profileKey]int32{}, columns: map[string]*column{}, claimed: map[int32]int32{}, views: map[viewKey]*view{}}
+		byName: map[string]int32{}, profileAt: map[profileKey]int32{}, columns: map[string]*column{}, claimed: map[int32]int32{}, futures: map[int32]int32{}, held: map[int32]held{}, views: map[viewKey]*view{}}
 	return t
 }
 

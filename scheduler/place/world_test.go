@@ -138,6 +138,18 @@ func complainOfSums(t *Table) error {
 				}
 			}
 		}
+		if h, ok := t.held[row>>1]; ok {
+			for d := range t.free {
+				want[d] -= h.rows[row&1][d]
+			}
+			for _, x := range h.cells {
+				for d, v := range x.amount {
+					if row&1 == 0 {
+						held[x.cell][d] += v
+					}
+				}
+			}
+		}
 		before := PodRef(none)
 		for ref := t.first[row]; ref != none; ref = t.pods[ref].next {
 			p := &t.pods[ref]
@@ -146,20 +158,26 @@ func complainOfSums(t *Table) error {
 			}
 			before = ref
 			c, amount := &t.classes[p.class], t.amountOf(p)
-			for d := range t.free {
-				want[d] -= amount[d]
-			}
 			var sum [perCell]int64
 			for _, h := range p.holds {
 				for d, v := range h.amount {
-					held[h.cell][d] += v
 					sum[d] += v
+				}
+			}
+			if p.role != awaits {
+				for d := range t.free {
+					want[d] -= amount[d]
+				}
+				for _, h := range p.holds {
+					for d, v := range h.amount {
+						held[h.cell][d] += v
+					}
 				}
 			}
 			if len(p.holds) > 0 && sum != [perCell]int64(amount[:perCell]) {
 				return fmt.Errorf("pod %d asks for %v and holds %v", ref, c.want, sum)
 			}
-			if c.group != none && p.role == stays && t.nodes[row>>1].known {
+			if c.group != none && (p.role == stays || p.role == awaits) && t.nodes[row>>1].known {
 				zones[c.group][t.nodes[row>>1].zoneAt]++
 			}
 		}

@@ -268,6 +268,21 @@ func (k *kase) gone(names ...string) {
 	}
 }
 
+// lingers keeps a pod that is deleted there until the finalizer is taken away.
+func lingers(p *corev1.Pod) { p.Finalizers = []string{"springtide.dev/test"} }
+
+// nominated waits until a pod is nominated for a node.
+func (k *kase) nominated(pod, node string) {
+	k.t.Helper()
+	k.poll("pod "+pod+" is nominated", func(context.Context) (bool, error) {
+		p := k.get(pod)
+		if p.Spec.NodeName != "" {
+			return false, fmt.Errorf("it is bound to %s", p.Spec.NodeName)
+		}
+		return p.Status.NominatedNodeName == k.id+"."+node, nil
+	})
+}
+
 // stays checks that pods run, undisturbed.
 func (k *kase) stays(names ...string) {
 	k.t.Helper()
@@ -397,6 +412,51 @@ func TestPlanePreemption(t *testing.T) {
 				k.t.Error("it is bound while its victim is there")
 			}
 		}, then: func(k *kase) { k.patchPod("low", `{"metadata":{"finalizers":null}}`) }, after: map[string]string{"high": "a"}},
+		{name: "a pod of higher priority takes what is free next to one that waits", nodes: []*corev1.Node{host("a")}, running: []*corev1.Pod{work("low", on("a"), of("low"), cores("3"), lingers)},
+			pods: []*corev1.Pod{work("medium", of("medium"), cores("4"))}, then: func(k *kase) {
+				k.nominated("medium", "a")
+				k.pod(work("high", of("high"), cores("500m")))
+			}, after: map[string]string{"high": "a"}},
+		{name: "a pod of higher priority takes what is free next to one whose victim a budget keeps", nodes: []*corev1.Node{host("a")}, objects: func(k *kase) { k.pdb("app", "kept", 1) },
+			running: []*corev1.Pod{work("kept", on("a"), of("low"), with("app", "kept"), cores("3"))}, pods: []*corev1.Pod{work("medium", of("medium"), cores("4"))}, want: map[string]string{"medium": ""},
+			then: func(k *kase) { k.pod(work("high", of("high"), cores("500m"))) }, after: map[string]string{"high": "a", "medium": ""}},
+		{name: "a pod of higher priority has the room that is to come", nodes: []*corev1.Node{host("a")}, running: []*corev1.Pod{work("low", on("a"), of("low"), cores("4"), lingers)},
+			pods: []*corev1.Pod{work("medium", of("medium"), cores("4"))}, then: func(k *kase) {
+				k.nominated("medium", "a")
+				k.pod(work("high", of("high"), cores("4")))
+				k.nominated("high", "a")
+				k.patchPod("low", `{"metadata":{"finalizers":null}}`)
+			}, after: map[string]string{"high": "a", "medium": ""}},
+		{name: "one victim is enough for three pods", nodes: []*corev1.Node{host("a"), host("b")},
+			running: []*corev1.Pod{work("low-a", on("a"), of("low"), cores("4"), lingers), work("low-b", on("b"), of("low"), cores("4"), lingers)},
+			pods:    []*corev1.Pod{work("high-1", of("high"), cores("1")), work("high-2", of("high"), cores("1")), work("high-3", of("high"), cores("1"))}, then: func(k *kase) {
+				for _, name := range []string{"high-1", "high-2", "high-3"} {
+					k.nominated(name, "a")
+				}
+				k.stays("low-b")
+				k.patchPod("low-a", `{"metadata":{"finalizers":null}}`)
+			}, after: map[string]string{"high-1": "a", "high-2": "a", "high-3": "a"}},
+		{name: "a pod that is deleted is room to come", nodes: []*corev1.Node{host("a"), host("b")},
+			running: []*corev1.Pod{work("old", on("a"), of("high"), cores("4"), lingers), work("low", on("b"), of("low"), cores("4"))}, then: func(k *kase) {
+				k.delete("old")
+				k.pod(work("high", of("high"), cores("4")))
+				k.nominated("high", "a")
+				k.stays("low")
+				k.patchPod("old", `{"metadata":{"finalizers":null}}`)
+			}, after: map[string]string{"high": "a"}},
+		{name: "the node of a nomination is deleted", nodes: []*corev1.Node{host("a")}, running: []*corev1.Pod{work("low", on("a"), of("low"), cores("4"), lingers)},
+			pods: []*corev1.Pod{work("high", of("high"), cores("4"))}, then: func(k *kase) {
+				k.nominated("high", "a")
+				if err := k.api.CoreV1().Nodes().Delete(k.t.Context(), k.id+".a", metav1.DeleteOptions{}); err != nil {
+					k.t.Fatal(err)
+				}
+				k.node(host("b"))
+			}, after: map[string]string{"high": "b"}},
+		{name: "a new node is better than a victim that does not go", nodes: []*corev1.Node{host("a")}, running: []*corev1.Pod{work("low", on("a"), of("low"), cores("4"), lingers)},
+			pods: []*corev1.Pod{work("high", of("high"), cores("4"))}, then: func(k *kase) {
+				k.nominated("high", "a")
+				k.node(host("b"))
+			}, after: map[string]string{"high": "b"}},
 		{name: "priority classes give the priority", nodes: []*corev1.Node{host("a")}, pods: []*corev1.Pod{work("p", of("medium"))}, want: map[string]string{"p": "a"}, check: func(k *kase, _ map[string]string) {
 			if p := k.get("p"); p.Spec.Priority == nil || *p.Spec.Priority != 200 {
 				k.t.Errorf("priority %v", p.Spec.Priority)

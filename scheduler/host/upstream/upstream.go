@@ -15,14 +15,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	helpers "k8s.io/component-helpers/resource"
@@ -72,11 +70,11 @@ const bindTimeout = 600
 
 // Start makes the judge, and returns when its informers have read the cluster. The caller still has to set all nodes and pods.
 func Start(ctx context.Context, o host.PluginOptions) (host.Plugins, error) {
-	kinds, err := servedKinds(o.Client)
+	served, err := servesClaims(o.Client)
 	if err != nil {
 		return nil, err
 	}
-	j, err := newJudge(ctx, o, kinds)
+	j, err := newJudge(ctx, o, served)
 	if err != nil {
 		return nil, err
 	}
@@ -87,37 +85,29 @@ func Start(ctx context.Context, o host.PluginOptions) (host.Plugins, error) {
 		}
 	}
 	if !cache.WaitForCacheSync(ctx.Done(), j.synced...) {
-		return nil, fmt.Errorf("read devices and their classes: %w", ctx.Err())
+		return nil, fmt.Errorf("read device classes: %w", ctx.Err())
 	}
 	return j, nil
 }
 
-// devices are the kinds of resource.k8s.io/v1 that the plugins read where the API server serves them.
-type devices struct{ claims, taintRules bool }
-
-// servedKinds asks the API server. Claims are served since Kubernetes 1.34, taint rules since 1.37: an informer of a kind that is not served would
-// never be in step.
-func servedKinds(client kubernetes.Interface) (devices, error) {
-	list, err := client.Discovery().ServerResourcesForGroupVersion(resourcev1.SchemeGroupVersion.String())
+// servesClaims reports whether the API server serves the DRA API that the plugins read.
+func servesClaims(client kubernetes.Interface) (bool, error) {
+	list, err := client.Discovery().ServerResourcesForGroupVersion("resource.k8s.io/v1")
 	if apierrors.IsNotFound(err) {
-		return devices{}, nil
+		return false, nil
 	}
 	if err != nil {
-		return devices{}, fmt.Errorf("ask for the kinds of %s: %w", resourcev1.SchemeGroupVersion, err)
+		return false, fmt.Errorf("ask for the kinds of resource.k8s.io/v1: %w", err)
 	}
-	var out devices
 	for i := range list.APIResources {
-		switch list.APIResources[i].Name {
-		case "resourceclaims":
-			out.claims = true
-		case "devicetaintrules":
-			out.taintRules = true
+		if list.APIResources[i].Name == "resourceclaims" {
+			return true, nil
 		}
 	}
-	return out, nil
+	return false, nil
 }
 
-func newJudge(ctx context.Context, o host.PluginOptions, kinds devices) (*Judge, error) {
+func newJudge(ctx context.Context, o host.PluginOptions, served bool) (*Judge, error) {
 	metrics.Register()
 	j := &Judge{log: klog.FromContext(ctx), snapshot: schedulercache.NewEmptySnapshot(),
 		cache: schedulercache.New(ctx, nil, false, false), nodes: map[string]*corev1.Node{}, pods: map[types.UID]*corev1.Pod{}, assumed: map[types.UID]bool{}}
@@ -132,8 +122,8 @@ func newJudge(ctx context.Context, o host.PluginOptions, kinds devices) (*Judge,
 		return nil, err
 	}
 	plugins := volumesAndPods(defaults)
-	if kinds.claims {
-		manager, err := j.claims(ctx, o, kinds.taintRules)
+	if served {
+		manager, err := j.claims(ctx, o)
 		if err != nil {
 			return nil, err
 		}
@@ -205,22 +195,15 @@ func volumesAndPods(d map[string]runtime.Object) []plugin {
 	}
 }
 
-// claims makes what the plugin for DRA reads, as kube-scheduler does: claims, and slices whose devices carry the taints of DeviceTaintRules too.
-func (j *Judge) claims(ctx context.Context, o host.PluginOptions, taintRules bool) (fwk.SharedDRAManager, error) {
+// claims makes what the plugin for DRA reads, as kube-scheduler does.
+func (j *Judge) claims(ctx context.Context, o host.PluginOptions) (fwk.SharedDRAManager, error) {
 	all := assumecache.NewAssumeCache(klog.FromContext(ctx), o.Informers.Resource().V1().ResourceClaims().Informer(), "ResourceClaim", "", nil)
 	f := features()
-	// The tracker adds an index to its informers, which an informer takes once: a start that is tried again has new ones.
-	own := informers.NewSharedInformerFactory(o.Client, 0)
-	slices := tracker.Options{EnableConsumableCapacity: f.EnableDRAConsumableCapacity, SliceInformer: own.Resource().V1().ResourceSlices(), KubeClient: o.Client}
-	if taintRules {
-		slices.EnableDeviceTaintRules, slices.TaintInformer = true, own.Resource().V1().DeviceTaintRules()
-	}
+	slices := tracker.Options{EnableConsumableCapacity: f.EnableDRAConsumableCapacity, SliceInformer: o.Informers.Resource().V1().ResourceSlices(), KubeClient: o.Client}
 	t, err := tracker.StartTracker(ctx, slices)
 	if err != nil {
 		return nil, fmt.Errorf("watch resource slices: %w", err)
 	}
-	own.Start(ctx.Done())
-	j.synced = append(j.synced, t.HasSynced)
 	// Claims and slices are reported by the caches that the plugin reads: an informer may report a change before they have it. A slice changes by a taint of
 	// another object too, under one version.
 	if o.Changed != nil {
