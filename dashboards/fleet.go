@@ -171,9 +171,9 @@ func Fleet() Dashboard {
 						{`histogram_quantile(0.99, sum by (le) (rate(springtide_demand_notice_seconds_bucket[15m])))`, "demand to recall"},
 					}},
 				{Title: "What the scheduler knows", Kind: "timeseries", Unit: "short", Width: 8, Sparse: true,
-					Description: "Nodes, pods and kinds of requests in its table; claims on recalled room; acknowledgements an hour; 1 for each partition whose lease is held.",
+					Description: "Nodes, pods and kinds of requests in its table; claims on recalled room; acknowledgements an hour; 1 for each partition whose lease is held, and 1 where the API server serves PodGroups: where it does not, others' gangs are placed pod by pod.",
 					Queries: []Query{
-						{`max(springtide_scheduler_nodes)`, "nodes"}, {`max(springtide_scheduler_pods)`, "pods"}, {`max(springtide_scheduler_classes)`, "classes"},
+						{`max(springtide_scheduler_nodes)`, "nodes"}, {`max(springtide_scheduler_pod_groups_served)`, "PodGroups served"}, {`max(springtide_scheduler_pods)`, "pods"}, {`max(springtide_scheduler_classes)`, "classes"},
 						{`sum by (state) (springtide_scheduler_claims)`, "claims {{state}}"}, {`sum(increase(springtide_scheduler_acks_total[1h]))`, "acknowledgements"},
 						{`sum by (partition) (springtide_scheduler_leader)`, "partition {{partition}}"},
 					}},

@@ -63,6 +63,9 @@ type Node struct {
 	Ready bool
 	// Shut says why a node is not Ready.
 	Shut Shut
+	// Lifecycle is the condition by which an administrator says that the machine is drained, shut down or maintained, or will be; empty without one.
+	// Online goes on there for as long as it may, and nothing new is lent.
+	Lifecycle string
 	// Repels are the online pools whose services do not tolerate the taints of others on a node of an offline pool, sorted: borrowed, it would be no room
 	// for them. The node stays Ready, since its own pool's work may tolerate them.
 	Repels []PoolID

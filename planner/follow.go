@@ -37,7 +37,7 @@ func (m *maker) follow() {
 			m.followBorrowed(l, entry, node)
 			continue
 		}
-		if m.recallAsked(l) {
+		if m.recallAsked(l) || m.recallLeaving(l, node) {
 			continue
 		}
 		switch l.Phase {
@@ -75,6 +75,33 @@ func (m *maker) recallAsked(l *fleet.Loan) bool {
 	default:
 		return false
 	}
+	return true
+}
+
+// ReasonLifecycle is why a machine is recalled that is, or will be, drained, shut down or maintained.
+const ReasonLifecycle = "NodeLifecycle"
+
+// recallLeaving recalls what is lent of a machine that an administrator is about to take away, with the whole notice and within the budget of recalls, so that
+// the work there is saved before the drain. It reports whether that was the loan's step.
+func (m *maker) recallLeaving(l *fleet.Loan, n *fleet.Node) bool {
+	if n.Lifecycle == "" || l.Phase != fleet.Emptying && l.Phase != fleet.Lent {
+		return false
+	}
+	s, o := m.in.Snapshot, m.in.Options
+	why := "condition " + n.Lifecycle + " of the machine is true"
+	if l.Phase == fleet.Emptying {
+		after, err := l.Cancel(s.At, why)
+		m.step(passFollow, MoveCancel, *l, after, err, ReasonLifecycle)
+		return true
+	}
+	// A whole fleet may get the condition at once.
+	if pool := m.pool(l); pool != nil && !m.recalled[l.Node] && m.recalledLately(pool) >= perMinute(pool) {
+		m.withhold("loan "+string(l.ID), "recall", fmt.Sprintf("move budget: %d recalls a minute while there is time", perMinute(pool)), Why{ReasonLifecycle, why})
+		return false
+	}
+	deadline := s.At.Add(m.noticeOn(l))
+	after, err := l.Recall(s.At, deadline, deadline.Add(o.Drain+o.Clean), why)
+	m.step(passFollow, MoveRecall, *l, after, err, ReasonLifecycle)
 	return true
 }
 

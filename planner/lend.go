@@ -167,7 +167,7 @@ func (m *maker) bringHome(l *ledger, ask reclaim.Ask) {
 }
 
 // turnBack takes notices back, machine by machine, as long as the room beyond the high watermark lets the whole machine go. A recall that an
-// operator asked for stands. It reports whether this plan takes one back.
+// operator asked for stands, and so does that of a machine that is to be taken away. It reports whether this plan takes one back.
 func (m *maker) turnBack(l *ledger, spare fleet.Resources) bool {
 	s := m.in.Snapshot
 	done := false
@@ -175,7 +175,7 @@ func (m *maker) turnBack(l *ledger, spare fleet.Resources) bool {
 		n := &s.Nodes[i]
 		loans := m.noticedOn(n.ID)
 		// Only a machine whose loans are all in Noticed and may all turn: what drains cannot, and the parcels of a machine stay together.
-		if n.Pool != l.pool.ID || len(loans) == 0 || m.state[n.ID].homeward != len(loans) || m.guestOfOnline(loans[0], n) != nil || m.occupied(loans[0]) ||
+		if n.Pool != l.pool.ID || len(loans) == 0 || n.Lifecycle != "" || m.state[n.ID].homeward != len(loans) || m.guestOfOnline(loans[0], n) != nil || m.occupied(loans[0]) ||
 			slices.ContainsFunc(loans, func(x *fleet.Loan) bool { return x.Asked != "" || !m.wins(x.ID, proposal{passTurnBack, MoveTurnBack}) }) {
 			continue
 		}

@@ -215,6 +215,9 @@ func (v *fleetView) held(n *fleet.Node) string {
 	if !n.AgentAlive && n.AgentKnown {
 		return "its node agent shows no life: nobody would report it clean"
 	}
+	if n.Lifecycle != "" {
+		return "its condition " + n.Lifecycle + " is true: it will be drained, shut down or maintained"
+	}
 	if by := v.stay[n.ID]; by != "" {
 		return by
 	}

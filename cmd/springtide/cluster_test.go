@@ -88,6 +88,7 @@ func newWorld(t *testing.T) *world {
 
 func listKinds() map[schema.GroupVersionResource]string {
 	out := map[schema.GroupVersionResource]string{gvrDefinitions: "CustomResourceDefinitionList", corev1.SchemeGroupVersion.WithResource(nodes): "NodeList"}
+	out[oldGroups] = "PodGroupList"
 	out[scalerResources[scalerScaledObject]], out[scalerResources[scalerCronHPA]] = "ScaledObjectList", "CronHorizontalPodAutoscalerList"
 	for plural, kind := range map[string]string{services: "ElasticService", pools: "CapacityPool", quotas: "CapacityQuota", loans: "Loan",
 		shares: "NodeShare", jobs: "ElasticJob", festivals: "FestivalPlan"} {

@@ -114,6 +114,7 @@ var playedBy = map[string]string{
 	"springtide doctor --prometheus http://prometheus.monitoring.svc:9090": "TestDoctorExamines ./cmd/springtide",
 	"springtide uninstall":                                                 "TestUninstallSaysWhatIsLost ./cmd/springtide",
 	"springtide upgrade check":                                             "TestUpgradeCheck ./cmd/springtide",
+	"springtide upgrade check --to 1.37":                                   "TestUpgradeOfKubernetes ./cmd/springtide",
 	"kubectl apply -f my-service.yaml":                                     "TestTutorial ./e2e",
 	"kubectl apply --server-side -k deploy/base":                           "TestOnARealAPIServer ./deploy",
 	"kubectl apply --server-side -k deploy/base/agent":                     "TestOnARealAPIServer ./deploy",

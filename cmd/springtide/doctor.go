@@ -94,6 +94,7 @@ func doctorChecks() []check {
 		{"offline work", checkOffline},
 		{"budgets", checkBudgets},
 		{"schedulers", checkSchedulers},
+		{"gangs", checkGangs},
 		{"metrics", checkMetrics},
 		{"store", checkStore},
 	}

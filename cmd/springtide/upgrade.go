@@ -21,7 +21,7 @@ func newUpgradeCommand(o *cliOptions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "upgrade",
 		Short:   "Prepare a change of version",
-		Example: "  springtide upgrade check",
+		Example: "  springtide upgrade check\n  springtide upgrade check --to 1.37",
 		Args:    usageIfNone,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -30,26 +30,36 @@ func newUpgradeCommand(o *cliOptions) *cobra.Command {
 }
 
 func newUpgradeCheckCommand(o *cliOptions) *cobra.Command {
+	var to string
 	cmd := &cobra.Command{
 		Use:   "check",
-		Short: "Say whether the cluster is ready for the version of this binary",
+		Short: "Say whether the cluster is ready for the version of this binary, or for a release of Kubernetes",
 		Long: "Compare the version of this binary with the cluster: Kubernetes, the definitions and the versions that they store, the running controller,\n" +
-			"loans that do not come home, objects that are refused, and the store (with --store). Nothing is changed. Exit code 1 when there is a\n" +
-			"problem. docs/upgrade.md has the steps and the way back.",
-		Example: "  springtide upgrade check",
+			"loans that do not come home, objects that are refused, and the store (with --store). With --to it looks at an upgrade of Kubernetes instead:\n" +
+			"objects of versions that are dropped and who owns them, gates that the release does not know, and versions of kubelets. Nothing is changed.\n" +
+			"Exit code 1 when there is a problem. docs/upgrade.md has the steps and the way back.",
+		Example: "  springtide upgrade check\n  springtide upgrade check --to 1.37",
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			checks := []check{
+				{"API server", checkServer}, {"definitions", checkStored}, {"controller", checkRunning}, {"loans", checkMoves}, {"objects", checkObjects}, {"store", checkStore},
+			}
+			if cmd.Flags().Changed("to") {
+				var err error
+				if checks, err = kubernetesChecks(to); err != nil {
+					return err
+				}
+			}
 			c, err := o.connect(o)
 			if err != nil {
 				return err
 			}
 			d := &doctor{c: c, namespace: o.namespace, store: o.store}
-			d.examine(cmd.Context(), []check{
-				{"API server", checkServer}, {"definitions", checkStored}, {"controller", checkRunning}, {"loans", checkMoves}, {"objects", checkObjects}, {"store", checkStore},
-			})
+			d.examine(cmd.Context(), checks)
 			return d.print(cmd.OutOrStdout(), o.output)
 		},
 	}
+	cmd.Flags().StringVar(&to, "to", "", "release of Kubernetes that the cluster is to be upgraded to, as 1.37")
 	o.cluster(cmd)
 	o.controller(cmd)
 	o.history(cmd)

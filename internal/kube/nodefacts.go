@@ -65,6 +65,7 @@ func newNodeFacts(n *corev1.Node) *nodeFacts {
 			Allocatable: facts.Resources(n.Status.Allocatable),
 			Ready:       nodeReady(n),
 			Shut:        shutBy(n),
+			Lifecycle:   lifecycle(n),
 		},
 		kubelet: kubeletReports(n),
 	}
@@ -137,6 +138,22 @@ func shutBy(n *corev1.Node) fleet.Shut {
 		return fleet.Shut{By: fleet.ShutByCordon}
 	}
 	return fleet.Shut{}
+}
+
+// lifecycleConditions are those that Kubernetes defines for administrators since 1.37. What is under way comes before what is planned.
+var lifecycleConditions = []corev1.NodeConditionType{corev1.NodeGracefulNodeShutdownInProgress, corev1.NodeDrained, corev1.NodeDrainInProgress,
+	corev1.NodeMaintenanceInProgress, corev1.NodeMaintenancePlanned}
+
+// lifecycle is the first of the lifecycle conditions that is true of a node.
+func lifecycle(n *corev1.Node) string {
+	for _, t := range lifecycleConditions {
+		for i := range n.Status.Conditions {
+			if c := &n.Status.Conditions[i]; c.Type == t && c.Status == corev1.ConditionTrue {
+				return string(t)
+			}
+		}
+	}
+	return ""
 }
 
 func nodeReady(n *corev1.Node) bool {

@@ -24,6 +24,7 @@ type Metrics struct {
 	ackTime   prometheus.Histogram
 	handed    prometheus.Counter
 	kubelets  *prometheus.CounterVec
+	podGroups prometheus.Gauge
 }
 
 // NewMetrics registers the metrics of the scheduler.
@@ -60,7 +61,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		handed:    counter("handed_on_total", "Pods handed on to the instance that owns the chosen node.").WithLabelValues(),
 		kubelets:  counter("kubelet_refusals_total", "Pods that were bound and that the kubelet of their node did not admit, by its reason, or other.", "reason"),
 	}
-	r.MustRegister(m.decisions, m.decide, m.binds, m.bindTime, m.latency, m.pending, m.nodes, m.pods, m.classes, m.leader, m.upstream, m.gangs,
+	m.podGroups = gauge("pod_groups_served", "1 where the API server serves PodGroups, 0 where it drops the group of a pod without an error.").WithLabelValues()
+	r.MustRegister(m.podGroups, m.decisions, m.decide, m.binds, m.bindTime, m.latency, m.pending, m.nodes, m.pods, m.classes, m.leader, m.upstream, m.gangs,
 		m.preempted, m.claims, m.acks, m.ackTime, m.handed, m.kubelets)
 	for _, outcome := range []string{"bound", "refused", "gone"} {
 		m.binds.WithLabelValues(outcome) // a rate begins at 0, not at the first refusal

@@ -94,6 +94,7 @@ func (s *Scheduler) watch(ctx context.Context, c *core, factory informers.Shared
 	if err != nil {
 		return err
 	}
+	s.tellGangs(!lacksGroups(missing))
 	factory.Start(ctx.Done())
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
 		return ctx.Err()
@@ -228,8 +229,29 @@ func (s *Scheduler) watchLater(ctx context.Context, c *core, missing []optional,
 			}
 			left = append(left, still...)
 		}
+		if lacksGroups(missing) && !lacksGroups(left) {
+			s.tellGangs(true)
+		}
 		missing = left
 	}
+}
+
+// lacksGroups reports whether PodGroups are among the kinds that are not served.
+func lacksGroups(missing []optional) bool {
+	return slices.ContainsFunc(missing, func(k optional) bool { return k.gvrs[0] == podGroups()[0] })
+}
+
+// tellGangs says whether the cluster serves PodGroups. Where it does not, the API server drops the group of a pod without an error, so no object shows that
+// the pods of a gang are placed one by one.
+func (s *Scheduler) tellGangs(served bool) {
+	if served {
+		s.o.Metrics.podGroups.Set(1)
+		s.o.Log.Info("PodGroups are served: the pods that name one are placed as gangs")
+		return
+	}
+	s.o.Metrics.podGroups.Set(0)
+	s.o.Log.Warn("gangs by PodGroups are off in this cluster: the API server drops schedulingGroup of pods without an error; gangs of ElasticJobs go on",
+		"switch on", "the API server's --feature-gates=GenericWorkload=true and --runtime-config=scheduling.k8s.io/v1beta1=true")
 }
 
 // decode reads an object of ours; what has another shape than its type counts as absent and is logged.

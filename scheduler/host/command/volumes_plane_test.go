@@ -338,7 +338,31 @@ func TestPlaneClaims(t *testing.T) {
 		{name: "no claim, then one comes", nodes: two, objects: func(k *kase) { k.deviceClass(); k.devices("a", "d0") }, pods: []*corev1.Pod{work("p", uses("c"))}, want: map[string]string{"p": ""}, then: func(k *kase) { k.resourceClaim("c") }, after: map[string]string{"p": "a"}},
 		{name: "room and device on one node", nodes: two, objects: func(k *kase) { k.deviceClass(); k.devices("a", "d0"); k.devices("b", "d0"); k.resourceClaim("c") }, running: []*corev1.Pod{work("r", on("a"), cores("3"))},
 			pods: []*corev1.Pod{work("p", cores("2"), uses("c"))}, want: map[string]string{"p": "b"}},
+		{name: "a rule taints the devices of one node", nodes: two, objects: func(k *kase) {
+			k.deviceClass()
+			k.devices("a", "d0")
+			k.devices("b", "d0")
+			k.taintDevices("a")
+			k.resourceClaim("c1")
+			k.resourceClaim("c2")
+		},
+			pods: []*corev1.Pod{work("p1", uses("c1")), work("p2", uses("c2"))}, want: map[string]string{"p1": "b", "p2": ""}, then: func(k *kase) {
+				if err := k.api.ResourceV1().DeviceTaintRules().Delete(k.t.Context(), k.id+".a", metav1.DeleteOptions{}); err != nil {
+					k.t.Fatal(err)
+				}
+			}, after: map[string]string{"p2": "a"}},
 	})
+}
+
+// taintDevices makes a rule that keeps pods off the case's devices of a node.
+func (k *kase) taintDevices(node string) {
+	k.t.Helper()
+	name, driver := k.id+"."+node, k.id+".example.com"
+	o := &resourcev1.DeviceTaintRule{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: resourcev1.DeviceTaintRuleSpec{DeviceSelector: &resourcev1.DeviceTaintSelector{Driver: &driver, Pool: &name},
+		Taint: resourcev1.DeviceTaint{Key: "broken", Effect: resourcev1.DeviceTaintEffectNoSchedule}}}
+	if _, err := k.api.ResourceV1().DeviceTaintRules().Create(k.t.Context(), o, metav1.CreateOptions{}); err != nil {
+		k.t.Fatal(err)
+	}
 }
 
 // TestPlaneExtendedDevices: a pod asks for an extended resource that a DeviceClass stands for. A node with a device plugin gives what it has; of other nodes

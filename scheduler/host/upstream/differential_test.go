@@ -335,7 +335,7 @@ func newTheirs(t *testing.T, o *host.PluginOptions) (*theirs, *Judge) {
 	metrics.Register()
 	x := &theirs{SharedLister: schedulercache.NewEmptySnapshot()}
 	j := &Judge{}
-	manager, err := j.claims(t.Context(), *o)
+	manager, err := j.claims(t.Context(), *o, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,7 +349,7 @@ func newTheirs(t *testing.T, o *host.PluginOptions) (*theirs, *Judge) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	judge, err := newJudge(t.Context(), *o, true)
+	judge, err := newJudge(t.Context(), *o, devices{claims: true, taintRules: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 // TestDeclaredFeatures: a pod that needs a feature of the kubelet goes to the nodes that declare it.
 func TestDeclaredFeatures(t *testing.T) {
 	client := fake.NewClientset()
-	j, err := newJudge(t.Context(), host.PluginOptions{Client: client, Informers: informers.NewSharedInformerFactory(client, 0)}, false)
+	j, err := newJudge(t.Context(), host.PluginOptions{Client: client, Informers: informers.NewSharedInformerFactory(client, 0)}, devices{})
 	if err != nil {
 		t.Fatal(err)
 	}

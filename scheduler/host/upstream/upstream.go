@@ -15,12 +15,14 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	helpers "k8s.io/component-helpers/resource"
@@ -70,11 +72,11 @@ const bindTimeout = 600
 
 // Start makes the judge, and returns when its informers have read the cluster. The caller still has to set all nodes and pods.
 func Start(ctx context.Context, o host.PluginOptions) (host.Plugins, error) {
-	served, err := servesClaims(o.Client)
+	kinds, err := servedKinds(o.Client)
 	if err != nil {
 		return nil, err
 	}
-	j, err := newJudge(ctx, o, served)
+	j, err := newJudge(ctx, o, kinds)
 	if err != nil {
 		return nil, err
 	}
@@ -85,29 +87,37 @@ func Start(ctx context.Context, o host.PluginOptions) (host.Plugins, error) {
 		}
 	}
 	if !cache.WaitForCacheSync(ctx.Done(), j.synced...) {
-		return nil, fmt.Errorf("read device classes: %w", ctx.Err())
+		return nil, fmt.Errorf("read devices and their classes: %w", ctx.Err())
 	}
 	return j, nil
 }
 
-// servesClaims reports whether the API server serves the DRA API that the plugins read.
-func servesClaims(client kubernetes.Interface) (bool, error) {
-	list, err := client.Discovery().ServerResourcesForGroupVersion("resource.k8s.io/v1")
+// devices are the kinds of resource.k8s.io/v1 that the plugins read where the API server serves them.
+type devices struct{ claims, taintRules bool }
+
+// servedKinds asks the API server. Claims are served since Kubernetes 1.34, taint rules since 1.37: an informer of a kind that is not served would
+// never be in step.
+func servedKinds(client kubernetes.Interface) (devices, error) {
+	list, err := client.Discovery().ServerResourcesForGroupVersion(resourcev1.SchemeGroupVersion.String())
 	if apierrors.IsNotFound(err) {
-		return false, nil
+		return devices{}, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("ask for the kinds of resource.k8s.io/v1: %w", err)
+		return devices{}, fmt.Errorf("ask for the kinds of %s: %w", resourcev1.SchemeGroupVersion, err)
 	}
+	var out devices
 	for i := range list.APIResources {
-		if list.APIResources[i].Name == "resourceclaims" {
-			return true, nil
+		switch list.APIResources[i].Name {
+		case "resourceclaims":
+			out.claims = true
+		case "devicetaintrules":
+			out.taintRules = true
 		}
 	}
-	return false, nil
+	return out, nil
 }
 
-func newJudge(ctx context.Context, o host.PluginOptions, served bool) (*Judge, error) {
+func newJudge(ctx context.Context, o host.PluginOptions, kinds devices) (*Judge, error) {
 	metrics.Register()
 	j := &Judge{log: klog.FromContext(ctx), snapshot: schedulercache.NewEmptySnapshot(),
 		cache: schedulercache.New(ctx, nil, false, false), nodes: map[string]*corev1.Node{}, pods: map[types.UID]*corev1.Pod{}, assumed: map[types.UID]bool{}}
@@ -122,8 +132,8 @@ func newJudge(ctx context.Context, o host.PluginOptions, served bool) (*Judge, e
 		return nil, err
 	}
 	plugins := volumesAndPods(defaults)
-	if served {
-		manager, err := j.claims(ctx, o)
+	if kinds.claims {
+		manager, err := j.claims(ctx, o, kinds.taintRules)
 		if err != nil {
 			return nil, err
 		}
@@ -195,15 +205,22 @@ func volumesAndPods(d map[string]runtime.Object) []plugin {
 	}
 }
 
-// claims makes what the plugin for DRA reads, as kube-scheduler does.
-func (j *Judge) claims(ctx context.Context, o host.PluginOptions) (fwk.SharedDRAManager, error) {
+// claims makes what the plugin for DRA reads, as kube-scheduler does: claims, and slices whose devices carry the taints of DeviceTaintRules too.
+func (j *Judge) claims(ctx context.Context, o host.PluginOptions, taintRules bool) (fwk.SharedDRAManager, error) {
 	all := assumecache.NewAssumeCache(klog.FromContext(ctx), o.Informers.Resource().V1().ResourceClaims().Informer(), "ResourceClaim", "", nil)
 	f := features()
-	slices := tracker.Options{EnableConsumableCapacity: f.EnableDRAConsumableCapacity, SliceInformer: o.Informers.Resource().V1().ResourceSlices(), KubeClient: o.Client}
+	// The tracker adds an index to its informers, which an informer takes once: a start that is tried again has new ones.
+	own := informers.NewSharedInformerFactory(o.Client, 0)
+	slices := tracker.Options{EnableConsumableCapacity: f.EnableDRAConsumableCapacity, SliceInformer: own.Resource().V1().ResourceSlices(), KubeClient: o.Client}
+	if taintRules {
+		slices.EnableDeviceTaintRules, slices.TaintInformer = true, own.Resource().V1().DeviceTaintRules()
+	}
 	t, err := tracker.StartTracker(ctx, slices)
 	if err != nil {
 		return nil, fmt.Errorf("watch resource slices: %w", err)
 	}
+	own.Start(ctx.Done())
+	j.synced = append(j.synced, t.HasSynced)
 	// Claims and slices are reported by the caches that the plugin reads: an informer may report a change before they have it. A slice changes by a taint of
 	// another object too, under one version.
 	if o.Changed != nil {

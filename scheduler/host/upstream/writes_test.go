@@ -48,7 +48,7 @@ func testVolumes(t *testing.T, claims []string) {
 		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: c, VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: c}}})
 	}
 	factory := informers.NewSharedInformerFactory(client, 0)
-	j, err := newJudge(ctx, host.PluginOptions{Client: client, Informers: factory}, false)
+	j, err := newJudge(ctx, host.PluginOptions{Client: client, Informers: factory}, devices{})
 	if err != nil {
 		t.Fatal(err)
 	}
