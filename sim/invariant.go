@@ -79,7 +79,8 @@ func (c *controller) holds(l *fleet.Loan, n int32) bool {
 	return !l.Phase.Ended() && (l.Phase != fleet.Emptying || c.w.facts[n].Share.Find(l.ID) != nil)
 }
 
-// checkHolder: a parcel has one holder, and room that came home is its claimant's.
+// checkHolder: a parcel has one holder, and room that came home is its claimant's. The machine's other sockets may still be lent: when a controller died
+// while it recalled two sockets of a machine, one comes home before the other.
 func (c *controller) checkHolder(i int, n int32) {
 	l, m := &c.loans[i], &c.w.machines[n]
 	// Loans are sorted by names that begin with the machine's, so those of one machine stand together.
@@ -97,7 +98,7 @@ func (c *controller) checkHolder(i int, n int32) {
 		c.breaks("online pods are on machine %s, with more cores (%d) than loan %s, which is %s, and others of it leave them", l.NodeName, m.online, l.ID, l.Phase)
 	case l.Phase.Away() && m.toOnline:
 		c.breaks("machine %s is open to online while loan %s is %s", l.NodeName, l.ID, l.Phase)
-	case l.Phase == fleet.Returned && m.offline > 0:
+	case l.Phase == fleet.Returned && m.offline > c.lent(n):
 		c.breaks("offline work is on machine %s, which loan %s brought home for its claimant", l.NodeName, l.ID)
 	}
 }
@@ -114,12 +115,17 @@ func (c *controller) checkGuests(n int32) {
 		return
 	}
 	name := c.w.facts[n].Name
-	switch lent := int32(c.w.facts[n].Allocatable.CPU/1000) - c.keeps(n, func(l *fleet.Loan) bool { return c.away(l, n) }); {
+	switch lent := c.lent(n); {
 	case lent == 0:
 		c.breaks("%s on machine %s, which nobody lent", side, name)
 	case cores > lent:
 		c.breaks("%s on machine %s with %d cores, of which %d are lent", side, name, cores, lent)
 	}
+}
+
+// lent are the cores of a machine that borrowers have.
+func (c *controller) lent(n int32) int32 {
+	return int32(c.w.facts[n].Allocatable.CPU/1000) - c.keeps(n, func(l *fleet.Loan) bool { return c.away(l, n) })
 }
 
 // away reports whether the borrower has a loan's parcel: by the loan, or by the machine's share alone, which is written first and by which the node

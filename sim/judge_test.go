@@ -179,6 +179,37 @@ func TestGuestsKeepToTheirCells(t *testing.T) {
 	}
 }
 
+// A socket that came home is clear of offline work, which may stay within the cells of the other one for as long as that is lent.
+func TestASocketComesHomeAlone(t *testing.T) {
+	for _, x := range []struct {
+		other fleet.Phase
+		cores int32
+		want  string
+	}{
+		{fleet.Lent, 32, ""},
+		{fleet.Noticed, 32, ""},
+		{fleet.Draining, 16, ""},
+		{fleet.Lent, 40, "brought home for its claimant"},
+		{fleet.Draining, 33, "brought home for its claimant"},
+		{fleet.Returned, 1, "brought home for its claimant"},
+	} {
+		home := wholeLoan()
+		home.Kind, home.Cells = fleet.KindSocket, []int{0}
+		c := accused(t, home)
+		other := home
+		other.ID, other.Cells, other.Phase = "node-000001-c1", []int{1}, x.other
+		c.loans = append(c.loans, other)
+		c.loans[0].Phase = fleet.Returned
+		put(c, offline, 1, x.cores)
+		switch c.check(); {
+		case x.want != "":
+			mustBreak(t, c, x.want)
+		case c.err != nil:
+			t.Errorf("the other is %s, %d cores: %v", x.other, x.cores, c.err)
+		}
+	}
+}
+
 // A pod that answered the present notice of its machine may go before the deadline, and no other.
 func TestAnswersAreJudged(t *testing.T) {
 	for name, x := range map[string]struct {
