@@ -418,3 +418,78 @@ func TestAPreemptionThatLedToNothing(t *testing.T) {
 		}
 	}
 }
+
+// sick are plugins that accept a node without the pods on it. When these are gone they fail a number of times, and then accept.
+type sick struct {
+	*onePerNode
+	fails *int
+}
+
+type sickTrial struct {
+	oneTrial
+	fails *int
+}
+
+func (x sick) Begin(context.Context, *corev1.Pod) (Trial, error) {
+	return &sickTrial{oneTrial{x.onePerNode}, x.fails}, nil
+}
+
+func (t *sickTrial) Check(context.Context, string) error {
+	if *t.fails > 0 {
+		*t.fails--
+		return errors.New("the plugin has no answer")
+	}
+	return nil
+}
+func (t *sickTrial) Without(context.Context, string, []*corev1.Pod) error { return nil }
+
+// TestANominationOutlivesAnError: a decision that fails says nothing about the room, so the pod keeps it, and has it at the next try.
+func TestANominationOutlivesAnError(t *testing.T) {
+	for _, fails := range []int{1, 2, 4} {
+		p := newPlay(t)
+		evicted := p.evicts()
+		app := p.onePerNode()
+		p.c.judge.plugins = sick{p.c.judge.plugins.(*onePerNode), &fails}
+		p.node("a", "4")
+		p.runs("low", "4", "a", online(1))
+		p.pod("x", "4", online(9), app)
+		p.settle()
+		if p.c.pods["pod-x"].stage != nominated {
+			t.Fatal("the pod does not take room")
+		}
+		p.c.podGone("pod-low")
+		p.settle()
+		p.pod("later", "4", online(5))
+		p.settle()
+		p.seconds(60)
+		if got := p.take(); got["x"] != "a" || got["later"] != "" {
+			t.Errorf("bound %v, want x on a alone", got)
+		}
+		if fails != 0 || len(*evicted) != 1 {
+			t.Errorf("%d failures are left, evicted %v", fails, *evicted)
+		}
+	}
+}
+
+// TestANominationEndsWithItsNode, also where no other node is there.
+func TestANominationEndsWithItsNode(t *testing.T) {
+	for name, event := range map[string]func(*play){
+		"deleted": func(p *play) { p.c.removeNode("a") },
+		"closed":  func(p *play) { p.node("a", "4", func(n *corev1.Node) { n.Spec.Unschedulable = true }) },
+		"smaller": func(p *play) { p.node("a", "3") },
+	} {
+		p := newPlay(t)
+		p.node("a", "4")
+		p.runs("low", "4", "a", online(1))
+		p.pod("x", "4", online(9))
+		p.settle()
+		if p.c.pods["pod-x"].stage != nominated {
+			t.Fatal("the pod does not take room")
+		}
+		event(p)
+		p.settle()
+		if p.c.pods["pod-x"].stage != waits {
+			t.Errorf("%s: the pod is still nominated", name)
+		}
+	}
+}
