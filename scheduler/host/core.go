@@ -328,6 +328,7 @@ func (c *core) describe(p *pod, o *corev1.Pod) {
 		p.shape.Side, p.shape.Holder = fleet.Online, ""
 	}
 	p.shape.Daemon = c.isDaemon(o, p.pinned)
+	p.shape.Priority = c.gangs.priorityOf(o)
 	p.devices, p.judged = c.devices.ask(&p.request, &p.shape), judgement{}
 	p.class = c.classify(p)
 	p.confined = false
@@ -351,14 +352,7 @@ func (c *core) enqueue(p *pod) {
 	}
 	c.gangs.confine(c, p)
 	p.key = queue.Key(p.object.UID)
-	c.queue.Add(queue.Item{Key: p.key, Priority: priority(p.object), Tenant: p.tenant, Class: queue.Class(p.class), Since: p.object.CreationTimestamp.Time})
-}
-
-func priority(o *corev1.Pod) int32 {
-	if o.Spec.Priority == nil {
-		return 0
-	}
-	return *o.Spec.Priority
+	c.queue.Add(queue.Item{Key: p.key, Priority: p.shape.Priority, Tenant: p.tenant, Class: queue.Class(p.class), Since: p.object.CreationTimestamp.Time})
 }
 
 // podBound takes a pod over that is on a node, by whichever scheduler.

@@ -116,9 +116,7 @@ func shapeOf(p *corev1.Pod, r *request, claimant string) place.Shape {
 		}
 		s.Needs.NICs = nics
 	}
-	if p.Spec.Priority != nil {
-		s.Priority = *p.Spec.Priority
-	}
+	s.Priority = ownPriority(p)
 	if s.Side == fleet.Online && len(p.Spec.TopologySpreadConstraints) == 0 {
 		s.Group = spreadGroup(p)
 		s.Zones = s.Group != ""

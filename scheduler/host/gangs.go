@@ -8,14 +8,16 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/springtide/springtide/api/v1alpha1"
@@ -46,17 +48,6 @@ type gangs struct {
 	// result reports how a PodGroup stands; rollback evicts pods of a gang that did not form in time.
 	result   func(*podGroup, bool, string)
 	rollback func(*pod, string)
-}
-
-// podGroup is upstream's PodGroup as far as it is understood.
-type podGroup struct {
-	gvr             schema.GroupVersionResource
-	namespace, name string
-	uid             types.UID
-	minCount        int
-	// topologyKey is the node label that must be the same for all; empty for none.
-	topologyKey string
-	generation  int64
 }
 
 // jobGang is what an ElasticJob asks for its gang.
@@ -96,7 +87,7 @@ func (g *gangs) of(o *corev1.Pod) *gang {
 	group, job := "", ""
 	if s := o.Spec.SchedulingGroup; s != nil && s.PodGroupName != nil {
 		group = o.Namespace + "/" + *s.PodGroupName
-		if known := g.groups[group]; known != nil && known.minCount < 2 && known.topologyKey == "" {
+		if known := g.groups[group]; known != nil && known.loose() {
 			return nil
 		}
 		job = g.jobOf[workloadOf(o)]
@@ -155,7 +146,7 @@ func (s *shortage) sum() int {
 	return n
 }
 
-// shortage counts what a gang lacks; false where its PodGroup is not known. The roles are those of its ElasticJob, and the minimum of a PodGroup counts all
+// shortage counts what a gang lacks; false where its PodGroup is not known, or is held. The roles are those of its ElasticJob, and the minimum of a PodGroup counts all
 // of its pods.
 func (g *gangs) shortage(x *gang) (need shortage, known bool) {
 	running := map[string]int{}
@@ -176,7 +167,7 @@ func (g *gangs) shortage(x *gang) (need shortage, known bool) {
 		return need, true // without its job the pods stand for themselves
 	}
 	group := g.groups[x.group]
-	if group == nil {
+	if group == nil || group.parent != "" {
 		return need, false
 	}
 	need.any = max(group.minCount-all-need.sum(), 0)
@@ -226,12 +217,12 @@ func (g *gangs) enqueue(c *core, p *pod) bool {
 		x.forming = true
 		return true
 	}
-	item := queue.Item{Key: x.key, Class: x.class, Priority: priority(p.object), Tenant: p.tenant, Since: p.object.CreationTimestamp.Time}
+	item := queue.Item{Key: x.key, Class: x.class, Priority: p.shape.Priority, Tenant: p.tenant, Since: p.object.CreationTimestamp.Time}
 	for _, w := range x.members {
 		if w.stage != waits {
 			continue
 		}
-		item.Priority = max(item.Priority, priority(w.object))
+		item.Priority = max(item.Priority, w.shape.Priority)
 		if at := w.object.CreationTimestamp.Time; at.Before(item.Since) {
 			item.Since = at
 		}
@@ -256,6 +247,10 @@ func (g *gangs) report(c *core, now time.Time) {
 		x.forming = false
 		waiting := g.waiting(x)
 		why := "waits for the PodGroup " + x.group + ", which does not exist"
+		if group := g.groups[x.group]; group != nil && group.parent != "" {
+			why = "its PodGroup is part of the CompositePodGroup " + group.parent + ", which this scheduler does not place: it starts none of it rather than a part"
+			g.result(group, false, why)
+		}
 		if need, known := g.shortage(x); known {
 			why = fmt.Sprintf("waits for %d more pods of its gang, which is placed whole or not at all", need.sum()-len(waiting))
 			if need.sum() <= len(waiting) {
@@ -323,7 +318,7 @@ func (g *gangs) decide(ctx context.Context, c *core, x *gang) string {
 	}
 	chosen := g.chosen(x, waiting, need)
 	asked := c.judge.refusals
-	if group := g.groups[x.group]; group != nil && group.minCount < 2 {
+	if group := g.groups[x.group]; group != nil && group.minCount < 2 && group.topologyKey != "" {
 		if placed := g.placeMost(ctx, c, x, waiting); placed != nil {
 			c.preempt.tookOver(c, n, placed)
 			return g.placed(c, x, placed)
@@ -811,7 +806,10 @@ func (c *core) setGroup(full string, group *podGroup) {
 	} else {
 		g.groups[full] = group // also where only its generation is another: the condition names it
 	}
-	if was != nil && group != nil && was.minCount == group.minCount && was.topologyKey == group.topologyKey {
+	if was != nil && group != nil && was.uid == group.uid {
+		group.scheduled = group.scheduled || was.scheduled // the write that says so may be under way
+	}
+	if was != nil && group != nil && was.asksAs(group) {
 		return
 	}
 	for _, p := range c.pods {
@@ -824,10 +822,17 @@ func (c *core) setGroup(full string, group *podGroup) {
 
 // regroup finds the gang of a pod again.
 func (c *core) regroup(p *pod) {
+	again := p.shape.Priority != c.gangs.priorityOf(p.object)
 	if p.stage == waits {
 		c.unqueue(p)
+		if again {
+			c.describe(p, p.object)
+		}
 		c.enqueue(p)
 		return
+	}
+	if again {
+		c.reshape(p, p.object)
 	}
 	c.gangs.join(p)
 }
@@ -877,34 +882,83 @@ func (c *core) setJob(full string, job *v1alpha1.ElasticJob) {
 	c.rehome()
 }
 
-// groupWriter says on PodGroups how they stand, in the condition that upstream's scheduler writes. Only changes are written.
+// said is how a PodGroup stands, as its condition says it.
+type said struct {
+	group  podGroup // as it was then: its owner goes on changing it
+	placed bool
+	why    string
+}
+
+// groupWriter says on PodGroups how they stand, in the condition that upstream's scheduler writes. Only changes are written. Of one group one write is under way
+// at a time, and the latest answer is the last one written: False and True that follow at once would land in either order. A write that fails is tried again,
+// with pauses that double, until a later answer takes its place.
 func (s *Scheduler) groupWriter(ctx context.Context, log *slog.Logger, mayWrite func() bool) func(*podGroup, bool, string) {
-	said := map[types.UID]string{}
-	return func(g *podGroup, placed bool, why string) {
-		status, reason := metav1.ConditionFalse, "Unschedulable"
-		if placed {
-			status, reason = metav1.ConditionTrue, "Scheduled"
-		}
-		if said[g.uid] == string(status)+why {
-			return
-		}
-		said[g.uid] = string(status) + why
-		o := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": g.gvr.GroupVersion().String(), "kind": "PodGroup",
-			"metadata": map[string]any{"name": g.name, "namespace": g.namespace, "uid": string(g.uid)},
-			"status": map[string]any{"conditions": []any{map[string]any{"type": "PodGroupScheduled", "status": string(status), "reason": reason, "message": why,
-				"observedGeneration": g.generation, "lastTransitionTime": metav1.Now().UTC().Format(time.RFC3339)}}},
-		}}
-		go func() {
-			if !mayWrite() {
+	last, next := map[types.UID]string{}, map[types.UID]said{}
+	underWay := map[types.UID]bool{}
+	var mu sync.Mutex
+	write := func(uid types.UID) {
+		for pause := startAgain; ; {
+			mu.Lock()
+			x, more := next[uid]
+			if !more {
+				delete(underWay, uid)
+				mu.Unlock()
 				return
 			}
-			_, err := s.dynamic.Resource(g.gvr).Namespace(g.namespace).ApplyStatus(ctx, g.name, o, metav1.ApplyOptions{FieldManager: "springtide-scheduler", Force: true})
-			if err != nil && ctx.Err() == nil {
-				log.Warn("write the condition of a PodGroup", "group", g.namespace+"/"+g.name, "err", err)
+			delete(next, uid)
+			mu.Unlock()
+			err := s.writeGroup(ctx, x, mayWrite)
+			if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || ctx.Err() != nil { // a conflict: another group has the name now
+				pause = startAgain
+				continue
 			}
-		}()
+			log.Warn("write the condition of a PodGroup", "group", x.group.namespace+"/"+x.group.name, "err", err, "again", pause)
+			mu.Lock()
+			if _, later := next[uid]; !later {
+				next[uid] = x
+			}
+			mu.Unlock()
+			select {
+			case <-ctx.Done():
+			case <-time.After(pause):
+			}
+			pause = min(2*pause, startAgainMost)
+		}
 	}
+	return func(g *podGroup, placed bool, why string) {
+		text := strconv.FormatBool(placed) + why
+		if last[g.uid] == text || g.condition() == conditionInitiallyScheduled && g.scheduled {
+			return
+		}
+		g.scheduled = placed
+		last[g.uid] = text
+		mu.Lock()
+		defer mu.Unlock()
+		next[g.uid] = said{*g, placed, why}
+		if !underWay[g.uid] {
+			underWay[g.uid] = true
+			go write(g.uid)
+		}
+	}
+}
+
+// writeGroup writes the condition of a PodGroup.
+func (s *Scheduler) writeGroup(ctx context.Context, x said, mayWrite func() bool) error {
+	if !mayWrite() || ctx.Err() != nil {
+		return nil
+	}
+	status, reason, g := metav1.ConditionFalse, "Unschedulable", &x.group
+	if x.placed {
+		status, reason = metav1.ConditionTrue, "Scheduled"
+	}
+	o := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": g.gvr.GroupVersion().String(), "kind": "PodGroup",
+		"metadata": map[string]any{"name": g.name, "namespace": g.namespace, "uid": string(g.uid)},
+		"status": map[string]any{"conditions": []any{map[string]any{"type": g.condition(), "status": string(status), "reason": reason, "message": x.why,
+			"observedGeneration": g.generation, "lastTransitionTime": metav1.Now().UTC().Format(time.RFC3339)}}},
+	}}
+	_, err := s.dynamic.Resource(g.gvr).Namespace(g.namespace).ApplyStatus(ctx, g.name, o, metav1.ApplyOptions{FieldManager: "springtide-scheduler", Force: true})
+	return err
 }
 
 // evict asks the API server to evict a pod, which its disruption budget may refuse.

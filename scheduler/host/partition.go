@@ -164,7 +164,7 @@ type home struct {
 func (g *gangs) ownerOf(o *corev1.Pod) owner {
 	if s := o.Spec.SchedulingGroup; s != nil && s.PodGroupName != nil {
 		full := o.Namespace + "/" + *s.PodGroupName
-		if known := g.groups[full]; known != nil && known.minCount < 2 && known.topologyKey == "" {
+		if known := g.groups[full]; known != nil && known.loose() {
 			return owner{}
 		}
 		return owner{true, full}

@@ -147,8 +147,7 @@ func newPreemption(enabled bool, protect time.Duration) *preemption {
 
 // may reports whether a pod may take the room of others.
 func (x *preemption) may(c *core, p *pod) bool {
-	never := p.object.Spec.PreemptionPolicy
-	if never != nil && *never == corev1.PreemptNever {
+	if !c.gangs.mayPreempt(p.object) {
 		return false
 	}
 	if c.frozen != "" {
@@ -518,7 +517,9 @@ func (g *gangs) minimum(x *gang) int {
 		}
 	}
 	if group := g.groups[x.group]; group != nil {
-		n = max(n, group.minCount)
+		if n = max(n, group.minCount); group.whole {
+			n = len(x.members) // where one goes all go
+		}
 	}
 	return n
 }
@@ -817,7 +818,7 @@ func (x *preemption) settle(c *core) {
 	}
 	clear(x.touched)
 	slices.SortStableFunc(changed, func(a, b *nominee) int {
-		return cmp.Or(cmp.Compare(priority(a.pods[0].object), priority(b.pods[0].object)), b.since.Compare(a.since))
+		return cmp.Or(cmp.Compare(a.pods[0].shape.Priority, b.pods[0].shape.Priority), b.since.Compare(a.since))
 	})
 	for _, n := range changed {
 		switch {

@@ -62,15 +62,6 @@ func one(gvr schema.GroupVersionResource) []schema.GroupVersionResource {
 	return []schema.GroupVersionResource{gvr}
 }
 
-// podGroups are the versions of PodGroup with the fields that are read: minCount and the keys of the topology stand in the same places in all of them.
-func podGroups() []schema.GroupVersionResource {
-	var out []schema.GroupVersionResource
-	for _, v := range []string{"v1", "v1beta1", "v1alpha3", "v1alpha2"} {
-		out = append(out, schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: v, Resource: "podgroups"})
-	}
-	return out
-}
-
 // watch starts the informers and returns when the mailbox holds all that there was: pods last, since what they count for depends on the others.
 func (s *Scheduler) watch(ctx context.Context, c *core, factory informers.SharedInformerFactory) error {
 	var synced []cache.InformerSynced
@@ -376,27 +367,13 @@ func setJob(c *core, full string, u *unstructured.Unstructured) {
 	c.setJob(full, decode[v1alpha1.ElasticJob](c, u))
 }
 
-// setGroup reads a PodGroup. A group without a gang policy has a minimum of one: its pods stand for themselves.
 func setGroup(c *core, full string, u *unstructured.Unstructured) {
 	c.homeChanged(owner{true, full}, u)
 	if u == nil {
 		c.setGroup(full, nil)
 		return
 	}
-	g := &podGroup{gvr: groupResource(u), namespace: u.GetNamespace(), name: u.GetName(), uid: u.GetUID(), generation: u.GetGeneration(), minCount: 1}
-	if n, ok, err := unstructured.NestedInt64(u.Object, "spec", "schedulingPolicy", "gang", "minCount"); ok && err == nil {
-		g.minCount = int(n)
-	}
-	if list, ok, err := unstructured.NestedSlice(u.Object, "spec", "schedulingConstraints", "topology"); ok && err == nil && len(list) > 0 {
-		if first, ok := list[0].(map[string]any); ok {
-			g.topologyKey, _ = first["key"].(string)
-		}
-	}
-	c.setGroup(full, g)
-}
-
-func groupResource(u *unstructured.Unstructured) schema.GroupVersionResource {
-	return u.GroupVersionKind().GroupVersion().WithResource("podgroups")
+	c.setGroup(full, readGroup(u))
 }
 
 func setLoan(c *core, name string, u *unstructured.Unstructured) {

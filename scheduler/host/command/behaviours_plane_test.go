@@ -528,7 +528,7 @@ func TestPlaneQueueing(t *testing.T) {
 }
 
 // group makes a PodGroup.
-func (k *kase) group(name string, least int32, key string) {
+func (k *kase) group(name string, least int32, key string, with ...func(*schedulingv1beta1.PodGroup)) {
 	k.t.Helper()
 	g := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	g.Spec.SchedulingPolicy.Gang = &schedulingv1beta1.GangSchedulingPolicy{MinCount: least}
@@ -538,9 +538,21 @@ func (k *kase) group(name string, least int32, key string) {
 	if key != "" {
 		g.Spec.SchedulingConstraints = &schedulingv1beta1.PodGroupSchedulingConstraints{Topology: []schedulingv1beta1.TopologyConstraint{{Key: key}}}
 	}
+	for _, f := range with {
+		f(g)
+	}
 	if _, err := k.api.SchedulingV1beta1().PodGroups(k.ns).Create(k.t.Context(), g, metav1.CreateOptions{}); err != nil {
 		k.t.Fatal(err)
 	}
+}
+
+// asOne has the pods of a group disrupted together, and ofClass gives it a priority of its own.
+func asOne(g *schedulingv1beta1.PodGroup) {
+	g.Spec.DisruptionMode = &schedulingv1beta1.DisruptionMode{All: &schedulingv1beta1.AllDisruptionMode{}}
+}
+
+func ofClass(class string) func(*schedulingv1beta1.PodGroup) {
+	return func(g *schedulingv1beta1.PodGroup) { g.Spec.PriorityClassName = class }
 }
 
 func member(group string) podOption {
@@ -606,6 +618,36 @@ func TestPlanePodGroups(t *testing.T) {
 			k.pod(work("high", of("high"), cores("3")))
 			k.gone("g-0", "g-1")
 		}, after: map[string]string{"high": "*"}},
+		{name: "preemption: one of a group that is more than its minimum", nodes: []*corev1.Node{host("a"), host("b"), host("c")}, objects: func(k *kase) { k.group("g", 2, "") }, pods: times(3, "g", member("g"), of("low"), cores("3")), want: none,
+			then: func(k *kase) {
+				k.are(map[string]string{"g-0": "*", "g-1": "*", "g-2": "*"})
+				k.pod(work("high", of("high"), cores("3")))
+				k.are(map[string]string{"high": "*"})
+				there := 0
+				for _, name := range []string{"g-0", "g-1", "g-2"} {
+					if p, err := k.api.CoreV1().Pods(k.ns).Get(k.t.Context(), name, metav1.GetOptions{}); err == nil && p.DeletionTimestamp == nil {
+						there++
+					}
+				}
+				if there != 2 {
+					k.t.Errorf("%d of three pods are left, want 2", there)
+				}
+			}},
+		{name: "preemption: a group that is disrupted as one", nodes: []*corev1.Node{host("a"), host("b"), host("c")}, objects: func(k *kase) { k.group("g", 2, "", asOne) }, pods: times(3, "g", member("g"), of("low"), cores("3")), want: none,
+			then: func(k *kase) {
+				k.are(map[string]string{"g-0": "*", "g-1": "*", "g-2": "*"})
+				k.pod(work("high", of("high"), cores("3")))
+				k.gone("g-0", "g-1", "g-2")
+			}, after: map[string]string{"high": "*"}},
+		{name: "preemption: the priority of the group protects its pods", nodes: []*corev1.Node{host("a"), host("b")}, objects: func(k *kase) { k.group("g", 2, "", ofClass("high")) }, pods: times(2, "g", member("g"), of("low"), cores("3")), want: none,
+			then: func(k *kase) {
+				k.are(map[string]string{"g-0": "*", "g-1": "*"})
+				k.pod(work("medium", of("medium"), cores("3")))
+				unbound("medium")(k, nil)
+				k.stays("g-0", "g-1")
+			}},
+		{name: "preemption: the priority of the group takes room", nodes: []*corev1.Node{host("a"), host("b")}, objects: func(k *kase) { k.group("g", 2, "", ofClass("high")) }, running: []*corev1.Pod{work("medium", on("a"), of("medium"), cores("3"))},
+			pods: times(2, "g", member("g"), of("low"), cores("3")), want: none, then: func(*kase) {}, after: map[string]string{"g-0": "*", "g-1": "*"}},
 		{name: "preemption: in one rack, with a topology key", nodes: []*corev1.Node{host("a1", rack("a")), host("b1", rack("b")), host("b2", rack("b"))}, objects: func(k *kase) { k.group("g", 2, "rack") },
 			running: []*corev1.Pod{work("low-a", on("a1"), of("low"), cores("3")), work("low-b", on("b1"), of("low"), cores("3"))}, pods: times(2, "g", member("g"), of("high"), cores("3")), want: none,
 			then: func(k *kase) { k.gone("low-b"); k.stays("low-a") }, after: map[string]string{"g-0": "b1|b2", "g-1": "b1|b2"}},

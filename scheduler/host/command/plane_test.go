@@ -159,7 +159,7 @@ func TestPlaneGang(t *testing.T) {
 	}
 	c.poll("the condition of the PodGroup", func(ctx context.Context) (bool, error) {
 		g, err := groups.Get(ctx, "ring", metav1.GetOptions{})
-		return err == nil && meta.IsStatusConditionTrue(g.Status.Conditions, "PodGroupScheduled"), err
+		return err == nil && meta.IsStatusConditionTrue(g.Status.Conditions, "PodGroupInitiallyScheduled"), err
 	})
 	c.pod(member(4))
 	c.until("ring-4", "a condition", func(p *corev1.Pod) bool { return condition(p) != nil && condition(p).Status == corev1.ConditionFalse })

@@ -1,0 +1,143 @@
+package host
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// podGroup is upstream's PodGroup as far as it is understood.
+type podGroup struct {
+	gvr             schema.GroupVersionResource
+	namespace, name string
+	uid             types.UID
+	generation      int64
+	// scheduled: its condition says that it was scheduled once.
+	scheduled bool
+	minCount  int
+	// topologyKey is the node label that must be the same for all; empty for none.
+	topologyKey string
+	// parent is the CompositePodGroup that it is part of; empty for none.
+	parent string
+	// whole: its pods are taken together or not at all (disruptionMode all).
+	whole bool
+	// priority stands for that of its pods where prioritized says that the group states one. policy does for their preemption policy; empty where the group states
+	// none.
+	prioritized bool
+	priority    int32
+	policy      corev1.PreemptionPolicy
+}
+
+// asksAs reports whether a group asks for the same as another version of it.
+func (g *podGroup) asksAs(o *podGroup) bool {
+	a, b := *g, *o
+	for _, x := range []*podGroup{&a, &b} {
+		x.gvr, x.uid, x.generation, x.scheduled = schema.GroupVersionResource{}, "", 0, false
+	}
+	return a == b
+}
+
+// loose reports whether the pods of a group need nothing of each other: they stand for themselves.
+func (g *podGroup) loose() bool {
+	return g.minCount < 2 && g.topologyKey == "" && g.parent == "" && !g.whole
+}
+
+// podGroups are the versions of PodGroup that are understood, the preferred one first. 1.37 serves v1beta1 and v1alpha3, 1.36 v1alpha2.
+func podGroups() []schema.GroupVersionResource {
+	var out []schema.GroupVersionResource
+	for _, v := range []string{"v1", "v1beta1", "v1alpha3", "v1alpha2"} {
+		out = append(out, schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: v, Resource: "podgroups"})
+	}
+	return out
+}
+
+// The conditions that say how a PodGroup stands. The later one stays true after the first success: it says nothing of what happened to the pods since.
+const (
+	conditionScheduled          = "PodGroupScheduled"
+	conditionInitiallyScheduled = "PodGroupInitiallyScheduled"
+)
+
+// condition is the type of the condition that a group has in its version.
+func (g *podGroup) condition() string {
+	if g.gvr.Version == "v1alpha2" {
+		return conditionScheduled
+	}
+	return conditionInitiallyScheduled
+}
+
+// readGroup reads a PodGroup of any version. A group without a gang policy has a minimum of one.
+func readGroup(u *unstructured.Unstructured) *podGroup {
+	g := &podGroup{gvr: groupResource(u), namespace: u.GetNamespace(), name: u.GetName(), uid: u.GetUID(), generation: u.GetGeneration(), minCount: 1}
+	g.readSpec(u.Object, "minCount")
+	g.parent, _, _ = unstructured.NestedString(u.Object, "spec", "parentCompositePodGroupName")
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	for _, c := range conditions {
+		if c, ok := c.(map[string]any); ok && c["type"] == g.condition() {
+			g.scheduled = c["status"] == "True"
+		}
+	}
+	return g
+}
+
+// readSpec reads what a group asks for. least is the name of the field that counts what it needs at least.
+func (g *podGroup) readSpec(o map[string]any, least string) {
+	if n, ok, err := unstructured.NestedInt64(o, "spec", "schedulingPolicy", "gang", least); ok && err == nil {
+		g.minCount = int(n)
+	}
+	if list, ok, err := unstructured.NestedSlice(o, "spec", "schedulingConstraints", "topology"); ok && err == nil && len(list) > 0 {
+		if first, ok := list[0].(map[string]any); ok {
+			g.topologyKey, _ = first["key"].(string)
+		}
+	}
+	mode, _, _ := unstructured.NestedFieldNoCopy(o, "spec", "disruptionMode")
+	switch mode := mode.(type) {
+	case string: // until 1.36
+		g.whole = mode == "PodGroup"
+	case map[string]any:
+		_, g.whole = mode["all"]
+	}
+	// Admission writes 0 into a group that names no class while there is no default: that states nothing, and the priorities of its pods count.
+	class, _, _ := unstructured.NestedString(o, "spec", "priorityClassName")
+	if n, ok, err := unstructured.NestedInt64(o, "spec", "priority"); ok && err == nil && (class != "" || n != 0) {
+		g.prioritized, g.priority = true, int32(n)
+	}
+	policy, _, _ := unstructured.NestedString(o, "spec", "preemptionPolicy")
+	g.policy = corev1.PreemptionPolicy(policy)
+}
+
+func groupResource(u *unstructured.Unstructured) schema.GroupVersionResource {
+	return u.GroupVersionKind().GroupVersion().WithResource("podgroups")
+}
+
+// groupOf is the PodGroup that a pod names; nil where it names none or an unknown one.
+func (g *gangs) groupOf(o *corev1.Pod) *podGroup {
+	if s := o.Spec.SchedulingGroup; s != nil && s.PodGroupName != nil {
+		return g.groups[o.Namespace+"/"+*s.PodGroupName]
+	}
+	return nil
+}
+
+// priorityOf is the priority of a pod: that of its PodGroup where it states one.
+func (g *gangs) priorityOf(o *corev1.Pod) int32 {
+	if group := g.groupOf(o); group != nil && group.prioritized {
+		return group.priority
+	}
+	return ownPriority(o)
+}
+
+// ownPriority is what the pod itself says.
+func ownPriority(o *corev1.Pod) int32 {
+	if o.Spec.Priority == nil {
+		return 0
+	}
+	return *o.Spec.Priority
+}
+
+// mayPreempt reports whether a pod may take the room of others, by its PodGroup where that says so.
+func (g *gangs) mayPreempt(o *corev1.Pod) bool {
+	if group := g.groupOf(o); group != nil && group.policy != "" {
+		return group.policy != corev1.PreemptNever
+	}
+	return o.Spec.PreemptionPolicy == nil || *o.Spec.PreemptionPolicy != corev1.PreemptNever
+}
