@@ -496,7 +496,8 @@ func (x *preemption) facts(c *core) *place.PreemptionFacts {
 		if p := c.byRef[ref]; p != nil && p.gang != nil && gangs[p.gang] == 0 {
 			facts := place.GangFacts{Min: c.gangs.minimum(p.gang)}
 			for _, uid := range sortedKeys(p.gang.members) {
-				if m := p.gang.members[uid]; m.stage == bound {
+				// One whose binding is under way is no victim yet: the gang is not taken without it.
+				if m := p.gang.members[uid]; m.stage != waits && m.stage != nominated {
 					facts.Members = append(facts.Members, m.ref)
 				}
 			}

@@ -418,8 +418,22 @@ func TestPlanePreemption(t *testing.T) {
 				k.pod(work("high", of("high"), cores("500m")))
 			}, after: map[string]string{"high": "a"}},
 		{name: "a pod of higher priority takes what is free next to one whose victim a budget keeps", nodes: []*corev1.Node{host("a")}, objects: func(k *kase) { k.pdb("app", "kept", 1) },
-			running: []*corev1.Pod{work("kept", on("a"), of("low"), with("app", "kept"), cores("3"))}, pods: []*corev1.Pod{work("medium", of("medium"), cores("4"))}, want: map[string]string{"medium": ""},
-			then: func(k *kase) { k.pod(work("high", of("high"), cores("500m"))) }, after: map[string]string{"high": "a", "medium": ""}},
+			running: []*corev1.Pod{work("kept", on("a"), of("low"), with("app", "kept"), cores("3"))}, then: func(k *kase) {
+				// No budget keeps a pod that is Pending.
+				kept := k.get("kept")
+				kept.Status.Phase = corev1.PodRunning
+				kept.Status.Conditions = append(kept.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
+				if _, err := k.api.CoreV1().Pods(k.ns).UpdateStatus(k.t.Context(), kept, metav1.UpdateOptions{}); err != nil {
+					k.t.Fatal(err)
+				}
+				k.poll("the budget counts pod kept", func(ctx context.Context) (bool, error) {
+					b, err := k.api.PolicyV1().PodDisruptionBudgets(k.ns).Get(ctx, "pdb-kept", metav1.GetOptions{})
+					return err == nil && b.Status.CurrentHealthy == 1 && b.Status.DisruptionsAllowed == 0, err
+				})
+				k.pod(work("medium", of("medium"), cores("4")))
+				k.poll("pod medium waits", func(context.Context) (bool, error) { return unschedulable(k.get("medium")), nil })
+				k.pod(work("high", of("high"), cores("500m")))
+			}, after: map[string]string{"high": "a", "medium": ""}},
 		{name: "a pod of higher priority has the room that is to come", nodes: []*corev1.Node{host("a")}, running: []*corev1.Pod{work("low", on("a"), of("low"), cores("4"), lingers)},
 			pods: []*corev1.Pod{work("medium", of("medium"), cores("4"))}, then: func(k *kase) {
 				k.nominated("medium", "a")
