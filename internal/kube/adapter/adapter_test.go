@@ -321,6 +321,11 @@ func TestRefusals(t *testing.T) {
 		{file: "sparkapplication", part: "executor", want: "BoundsDiffer", names: "spec.dynamicAllocation.minExecutors"},
 		{file: "sparkapplication", part: "driver", want: "RoleMustBeStable", names: "the driver"},
 
+		{file: "job", path: "spec/scheduling", value: gang(int64(1))},
+		{file: "job", path: "spec/scheduling", value: gang(int64(3)), want: "BoundsDiffer", names: "spec.scheduling.schedulingPolicy.gang.minCount of Job"},
+		{file: "job", path: "spec/scheduling", value: gang(nil)},
+		{file: "job", path: "spec/scheduling", value: map[string]any{"schedulingPolicy": map[string]any{"basic": map[string]any{}}}},
+		{file: "jobset", part: "workers", path: "spec/replicatedJobs/1/template/spec/scheduling", value: gang(int64(3)), want: "BoundsDiffer", names: "gang.minCount of JobSet"},
 		{file: "volcanojob", part: "workers"},
 		{file: "volcanojob", part: "ps", want: "RoleMustBeStable", names: "the ps"},
 		{file: "volcanojob", part: "workers", path: "spec/minAvailable", want: "BoundsDiffer", names: "spec.minAvailable"},
@@ -352,6 +357,15 @@ func TestRefusals(t *testing.T) {
 			checkRefusal(t, u, m, c.want, c.names)
 		})
 	}
+}
+
+// gang is the scheduling of a Job whose pods come together; nil follows its parallelism.
+func gang(minCount any) any {
+	policy := map[string]any{}
+	if minCount != nil {
+		policy["minCount"] = minCount
+	}
+	return map[string]any{"schedulingPolicy": map[string]any{"gang": policy}}
 }
 
 // none is a minimum of 0, where 1 is the rule.

@@ -39,6 +39,7 @@ func ReadBatchJob(j *batchv1.Job) Workload {
 	if j.Spec.Parallelism != nil {
 		p.Size = *j.Spec.Parallelism
 	}
+	p.Min = gangOf(&j.Spec, "spec")
 	if j.Status.Terminating != nil {
 		p.Ending = *j.Status.Terminating
 	}
@@ -60,6 +61,14 @@ func ReadBatchJob(j *batchv1.Job) Workload {
 		w.judgeLaunchers(func(*Part) podHosts { return indexedHosts(&j.Spec, j.Name, j.Spec.Template.Spec.Subdomain) })
 	}
 	return w
+}
+
+// gangOf is the minimum that a Job asks for its gang by itself; the API server refuses a parallelism below it. A gang without one follows the parallelism.
+func gangOf(s *batchv1.JobSpec, at string) Bound {
+	if c := s.Scheduling; c != nil && c.SchedulingPolicy != nil && c.SchedulingPolicy.Gang != nil && c.SchedulingPolicy.Gang.MinCount != nil {
+		return Bound{*c.SchedulingPolicy.Gang.MinCount, at + ".scheduling.schedulingPolicy.gang.minCount"}
+	}
+	return Bound{}
 }
 
 func batchEnded(j *batchv1.Job) bool {

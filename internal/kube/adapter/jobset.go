@@ -61,6 +61,7 @@ func (jobSet) Read(u *unstructured.Unstructured) Workload {
 			// Kubernetes starts no more pods than there are completions left, whatever the parallelism says.
 			p.Max = Bound{*job.Completions, dotted([]string{"spec", "replicatedJobs", strconv.Itoa(i), "template", "spec", "completions"})}
 		}
+		p.Min = gangOf(job, dotted([]string{"spec", "replicatedJobs", strconv.Itoa(i), "template", "spec"}))
 		p.StableToo = batchRefusals(job)
 		p.refuseBatchDeadline(job, dotted([]string{"spec", "replicatedJobs", strconv.Itoa(i), "template", "spec", "activeDeadlineSeconds"}), w.What)
 		// JobSet gives each pod an index unless told otherwise, and a name in a domain that is called after the JobSet itself.
