@@ -221,6 +221,12 @@ func TestAGoodDayHasNoFindings(t *testing.T) {
 			s.home()
 			s.pass(30 * time.Minute)
 		},
+		"a loan whose share was refused goes again, without an effect": func(s *stage) {
+			l := s.loan("").via()
+			s.see(l)
+			s.see(Gone{l})
+			s.pass(30 * time.Minute)
+		},
 		"an acknowledged notice is over at once": func(s *stage) {
 			s.lend()
 			l := s.recall()
@@ -403,6 +409,12 @@ var faults = []planted{
 	{rulePhase, "a loan is deleted while it is lent", func(s *stage) {
 		s.lend()
 		s.see(Gone{s.loan("Lent")})
+		s.pass(step)
+	}, "l1"},
+	{rulePhase, "a loan without a phase is deleted, and its machine is on its way", func(s *stage) {
+		l := s.loan("").via()
+		s.see(l, s.share("online", "offline", 1))
+		s.see(Gone{l})
 		s.pass(step)
 	}, "l1"},
 	{rulePhase, "a loan begins Noticed, and nobody uses its parcel", func(s *stage) {
