@@ -944,7 +944,7 @@ func (s *Scheduler) groupWriter(ctx context.Context, log *slog.Logger, mayWrite 
 
 // writeGroup writes the condition of a PodGroup.
 func (s *Scheduler) writeGroup(ctx context.Context, x said, mayWrite func() bool) error {
-	if !mayWrite() || ctx.Err() != nil {
+	if !mayWrite() { // another leader's by now
 		return nil
 	}
 	status, reason, g := metav1.ConditionFalse, "Unschedulable", &x.group
