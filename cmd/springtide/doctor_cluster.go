@@ -28,22 +28,31 @@ const (
 	triedServer  = "1.37.0"
 )
 
-func checkServer(_ context.Context, d *doctor) error {
+// serverVersion is the version of the API server, and as it calls it.
+func (d *doctor) serverVersion() (*utilversion.Version, string, error) {
 	v, err := d.c.core.Discovery().ServerVersion()
 	if err != nil {
-		return fmt.Errorf("the API server does not answer: %w", err)
+		return nil, "", fmt.Errorf("the API server does not answer: %w", err)
 	}
 	have, err := utilversion.ParseGeneric(v.GitVersion)
 	if err != nil {
-		return fmt.Errorf("the API server calls its version %q: %w", v.GitVersion, err)
+		return nil, "", fmt.Errorf("the API server calls its version %q: %w", v.GitVersion, err)
+	}
+	return have, v.GitVersion, nil
+}
+
+func checkServer(_ context.Context, d *doctor) error {
+	have, named, err := d.serverVersion()
+	if err != nil {
+		return err
 	}
 	switch {
 	case have.LessThan(utilversion.MustParseGeneric(oldestServer)):
-		d.report("upgrade the cluster to "+oldestServer+" or later", "version %s is too old", v.GitVersion)
+		d.report("upgrade the cluster to "+oldestServer+" or later", "version %s is too old", named)
 	case have.LessThan(utilversion.MustParseGeneric(triedServer)):
-		d.advise("Springtide is tried with "+triedServer+"; most of it works from "+oldestServer+" on", "version %s", v.GitVersion)
+		d.advise("Springtide is tried with "+triedServer+"; most of it works from "+oldestServer+" on", "version %s", named)
 	default:
-		d.ok("version %s", v.GitVersion)
+		d.ok("version %s", named)
 	}
 	return nil
 }

@@ -60,21 +60,17 @@ func kubernetesChecks(to string) ([]check, error) {
 
 // checkStep makes sure that the upgrade goes one minor version up.
 func checkStep(d *doctor, to *utilversion.Version) error {
-	v, err := d.c.core.Discovery().ServerVersion()
+	have, named, err := d.serverVersion()
 	if err != nil {
-		return fmt.Errorf("the API server does not answer: %w", err)
-	}
-	have, err := utilversion.ParseGeneric(v.GitVersion)
-	if err != nil {
-		return fmt.Errorf("the API server calls its version %q: %w", v.GitVersion, err)
+		return err
 	}
 	switch {
 	case have.Major() == to.Major() && have.Minor() >= to.Minor():
-		d.ok("version %s: it is there already", v.GitVersion)
+		d.ok("version %s: it is there already", named)
 	case have.Major() != to.Major() || have.Minor()+1 < to.Minor():
-		d.report("upgrade one minor version after the other", "version %s: %d.%d is more than one minor version ahead", v.GitVersion, to.Major(), to.Minor())
+		d.report("upgrade one minor version after the other", "version %s: %d.%d is more than one minor version ahead", named, to.Major(), to.Minor())
 	default:
-		d.ok("%s -> %d.%d", v.GitVersion, to.Major(), to.Minor())
+		d.ok("%s -> %d.%d", named, to.Major(), to.Minor())
 	}
 	return nil
 }
@@ -211,7 +207,7 @@ func checkFlags(ctx context.Context, d *doctor, r *kubernetesRelease, to string)
 	case len(bad) > 0:
 		d.report("take them out before the upgrade", "a component does not start with what %s does not know: %s", to, strings.Join(bad, "; "))
 	case looked == 0:
-		d.advise("look at the flags of the API server, the controller-manager, the scheduler and the kubelets yourself; docs/upgrade.md names the gates", "no pod of the API server is seen here")
+		d.advise("look at the flags of the API server, the controller-manager, the scheduler and the kubelets yourself for: "+strings.Join(r.gates, ", "), "no pod of the API server is seen here")
 	default:
 		d.ok("no gate and no version of an API that %s does not know", to)
 	}

@@ -183,8 +183,8 @@ func (j *Judge) inUse(l *Loan) bool {
 
 func named(phase string) string { return or(phase, "no phase") }
 
-// named reports whether a parcel of a share names a loan. One that has no phase and no parcel has had no effect, and may go again.
-func (j *Judge) named(l *Loan) bool {
+// hasParcel reports whether a parcel of a share names a loan. One that has no phase and no parcel has had no effect, and may go again.
+func (j *Judge) hasParcel(l *Loan) bool {
 	for _, s := range j.shares {
 		for i := range s.Parcels {
 			if s.Parcels[i].LoanUID == l.UID {
@@ -206,7 +206,7 @@ func (j *Judge) lostLoan(o *Loan, watched bool) {
 		l = o
 	}
 	j.saw(rulePhase, 1)
-	if watched && !l.ended() && (l.Phase != "" || j.named(l)) {
+	if watched && !l.ended() && (l.Phase != "" || j.hasParcel(l)) {
 		j.later = append(j.later, func() {
 			if j.nodeStands(l) {
 				j.find(rulePhase, l.Name, j.now, "was deleted in phase %s", named(l.Phase))

@@ -175,6 +175,41 @@ func TestDisruptionMode(t *testing.T) {
 	}
 }
 
+// TestAGangIsNotTakenWhileOneIsBound: a gang that goes as a whole waits for the pod whose binding is under way, which would stay alone.
+func TestAGangIsNotTakenWhileOneIsBound(t *testing.T) {
+	for name, group := range map[string]podGroup{"all": {minCount: 2, whole: true}, "a minimum of all": {minCount: 3}, "all, without a gang": {minCount: 1, whole: true}} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			evicted := p.taken()
+			p.c.setGroup("default/ring", &group)
+			var pods []*corev1.Pod
+			for _, n := range []string{"0", "1", "2"} {
+				p.node("n"+n, "4")
+			}
+			for _, n := range []string{"0", "1", "2"} {
+				pods = append(pods, p.pod("g"+n, "3", inGroup("ring"), online(1)))
+			}
+			p.settle()
+			at := p.take()
+			p.bound(pods[1], at["g1"])
+			p.bound(pods[2], at["g2"])
+			p.pod("high", "3", online(10), on(at["g2"]))
+			p.settle()
+			if len(*evicted) != 0 {
+				t.Fatalf("evicted %v while g0 is being bound", *evicted)
+			}
+			p.bound(pods[0], at["g0"])
+			p.now = p.now.Add(time.Minute)
+			p.c.tick(p.now)
+			p.settle()
+			slices.Sort(*evicted)
+			if want := []string{"g0", "g1", "g2"}; !slices.Equal(*evicted, want) {
+				t.Errorf("evicted %v, want %v", *evicted, want)
+			}
+		})
+	}
+}
+
 // TestAPartOfACompositeIsHeld: a PodGroup with a parent starts none of its pods, and pods and group say why.
 func TestAPartOfACompositeIsHeld(t *testing.T) {
 	p := newPlay(t)

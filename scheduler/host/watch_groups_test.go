@@ -18,7 +18,7 @@ import (
 	"github.com/springtide/springtide/api/config"
 )
 
-// TestGangsThatAreOff: a cluster without PodGroups is told of once, whatever else of scheduling.k8s.io it serves.
+// TestGangsThatAreOff: a cluster without PodGroups is reported once, whatever else of scheduling.k8s.io it serves.
 func TestGangsThatAreOff(t *testing.T) {
 	for _, c := range []struct {
 		name   string

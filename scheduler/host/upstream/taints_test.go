@@ -85,7 +85,7 @@ func TestDeviceTaintRules(t *testing.T) {
 				select {
 				case <-changed: // which wakes the pods that wait
 				case <-time.After(time.Minute):
-					t.Error("nobody heard of the rule's end")
+					t.Error("the rule's end woke no pod")
 				}
 			}
 		})
