@@ -537,7 +537,6 @@ func (c *core) admitMore() bool {
 	}
 	more := map[string]amount{} // by quota
 	for _, tenant := range c.tenants.woken() {
-		above := c.tenants.chain(tenant)
 		c.queue.WakeIf(c.tenants.class(tenant), func(i queue.Item) bool {
 			p := c.pods[types.UID(i.Key)]
 			if p == nil {
@@ -547,11 +546,7 @@ func (c *core) admitMore() bool {
 				return false
 			}
 			if !c.queue.HasParked(i.Class) && !c.queue.HasParked(judged+i.Class) { // else it will wait with its class for room, and leave the quota to others
-				for _, name := range above {
-					sum := more[name]
-					sum.add(p.request.amount(), 1)
-					more[name] = sum
-				}
+				c.tenants.addTo(more, tenant, p.request.amount())
 			}
 			return true
 		})

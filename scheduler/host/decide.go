@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -104,11 +103,7 @@ func (c *core) choose(ctx context.Context, p *pod) (place.Decision, error) {
 	if c.c.Partitions <= 1 || p.pinned != "" {
 		return c.chooseAny(ctx, p)
 	}
-	at := c.ownPartition()
-	if c.tried != nowhere {
-		at = strconv.Itoa(c.tried)
-	}
-	return c.within(p, domainOf(v1alpha1.LabelPartition, at), func() (place.Decision, error) { return c.chooseAny(ctx, p) })
+	return c.within(p, domainOf(v1alpha1.LabelPartition, c.ownPartition()), func() (place.Decision, error) { return c.chooseAny(ctx, p) })
 }
 
 // chooseAny finds the best node of all that the pod's class admits.

@@ -138,6 +138,18 @@ type shortage struct {
 	any   int
 }
 
+// wants reports whether one more pod of a role helps.
+func (s *shortage) wants(role string) bool { return s.roles[role] > 0 || s.any > 0 }
+
+// take counts one more pod of a role.
+func (s *shortage) take(role string) {
+	if s.roles[role] > 0 {
+		s.roles[role]--
+	} else {
+		s.any--
+	}
+}
+
 func (s *shortage) sum() int {
 	n := s.any
 	for _, k := range s.roles {
@@ -152,7 +164,7 @@ func (g *gangs) shortage(x *gang) (need shortage, known bool) {
 	running := map[string]int{}
 	all := 0
 	for _, p := range x.members {
-		if p.stage != waits {
+		if x.runs(p) {
 			running[g.role(x, p)]++
 			all++
 		}
@@ -173,6 +185,9 @@ func (g *gangs) shortage(x *gang) (need shortage, known bool) {
 	need.any = max(group.minCount-all-need.sum(), 0)
 	return need, true
 }
+
+// runs reports whether a member is beyond the wait for its gang: pods that were nominated together wait on.
+func (x *gang) runs(p *pod) bool { return p.stage != waits && (p.stage != nominated || p.key != x.key) }
 
 // role is the role of a pod in its gang.
 func (g *gangs) role(x *gang, p *pod) string {
@@ -219,7 +234,7 @@ func (g *gangs) enqueue(c *core, p *pod) bool {
 	}
 	item := queue.Item{Key: x.key, Class: x.class, Priority: p.shape.Priority, Tenant: p.tenant, Since: p.object.CreationTimestamp.Time}
 	for _, w := range x.members {
-		if w.stage != waits {
+		if x.runs(w) {
 			continue
 		}
 		item.Priority = max(item.Priority, w.shape.Priority)
@@ -268,7 +283,7 @@ func enough(g *gangs, x *gang, need shortage) bool {
 	have := map[string]int{}
 	all := 0
 	for _, w := range x.members {
-		if w.stage == waits {
+		if !x.runs(w) {
 			have[g.role(x, w)]++
 			all++
 		}
@@ -316,16 +331,16 @@ func (g *gangs) decide(ctx context.Context, c *core, x *gang) string {
 		g.loosen(c, x)
 		return resultWaits
 	}
-	chosen := g.chosen(x, waiting, need)
 	asked := c.judge.refusals
 	if group := g.groups[x.group]; group != nil && group.minCount < 2 && group.topologyKey != "" {
-		if placed := g.placeMost(ctx, c, x, waiting); placed != nil {
+		if placed, _ := g.place(ctx, c, x, &draft{chosen: waiting, most: true}); placed != nil {
 			c.preempt.tookOver(c, n, placed)
 			return g.placed(c, x, placed)
 		}
 	}
-	tenant := chosen[0].tenant
-	if by := c.tenants.refuses(tenant, amountOfAll(chosen), nil); by != "" {
+	want, by := g.draft(c, x, waiting, need)
+	if want == nil {
+		tenant := waiting[0].tenant
 		c.queue.Park(x.key, c.tenants.class(tenant))
 		for _, w := range waiting {
 			c.tell(w, usedUp(tenant, by, "gang"))
@@ -333,18 +348,22 @@ func (g *gangs) decide(ctx context.Context, c *core, x *gang) string {
 		c.preempt.drop(c, n)
 		return resultWaits
 	}
-	placed, why := g.place(ctx, c, x, chosen)
+	placed, why := g.place(ctx, c, x, want)
 	if placed == nil && n != nil && c.preempt.goesOn(c, n, true) {
 		c.queue.Park(x.key, x.class)
+		g.follow(c, x, n)
 		return resultWaits
 	}
-	if placed == nil && g.handOn(ctx, c, x, chosen) {
+	if placed == nil && g.handOn(ctx, c, x, want) {
 		c.metrics.gangs.WithLabelValues(resultHanded).Inc()
 		return resultHanded
 	}
-	if placed == nil && c.preempt.tryGang(ctx, c, g, x, chosen) {
-		c.metrics.gangs.WithLabelValues(resultPreempts).Inc()
-		return resultPreempts
+	if placed == nil {
+		if n := c.preempt.tryGang(ctx, c, g, x, want); n != nil {
+			g.follow(c, x, n)
+			c.metrics.gangs.WithLabelValues(resultPreempts).Inc()
+			return resultPreempts
+		}
 	}
 	if placed == nil {
 		if c.c.Partitions > 1 {
@@ -365,18 +384,14 @@ func (g *gangs) decide(ctx context.Context, c *core, x *gang) string {
 	return g.placed(c, x, placed)
 }
 
-// placeMost places as many pods as one domain holds, of a group that has a topology and no minimum; nil where no domain holds one.
-func (g *gangs) placeMost(ctx context.Context, c *core, x *gang, waiting []*pod) []*pod {
-	for n := len(waiting); n > 0; n-- {
-		some := slices.Clone(waiting[:n])
-		if c.tenants.refuses(some[0].tenant, amountOfAll(some), nil) != "" {
-			continue
-		}
-		if placed, _ := g.place(ctx, c, x, some); placed != nil {
-			return placed
-		}
+// follow says of a gang that waits for room to come how it stands, and of the pods beyond those that were nominated that they wait for them.
+func (g *gangs) follow(c *core, x *gang, n *nominee) {
+	for _, w := range g.waiting(x) {
+		c.tell(w, fmt.Sprintf("waits for %d other pods of its gang, which come first and wait until the room that they take is free", len(n.pods)))
 	}
-	return nil
+	if group := g.groups[x.group]; group != nil {
+		g.result(group, false, fmt.Sprintf("%d pods wait until the room that they take is free; %d pods are to leave for them", len(n.pods), len(n.victims)))
+	}
 }
 
 // placed has pods bound that were decided together.
@@ -402,36 +417,120 @@ func (g *gangs) loosen(c *core, x *gang) {
 	}
 }
 
-// chosen are the pods that are placed together: as many of each role as are needed, and then of any role, the oldest first.
-func (g *gangs) chosen(x *gang, waiting []*pod, need shortage) []*pod {
-	left := maps.Clone(need.roles)
-	isChosen := make([]bool, len(waiting))
-	for i, w := range waiting {
-		if role := g.role(x, w); left[role] > 0 {
-			left[role]--
-			isChosen[i] = true
-		}
-	}
-	var chosen []*pod
-	rest := need.any
-	for i, w := range waiting {
-		if !isChosen[i] && rest > 0 {
-			rest--
-			isChosen[i] = true
-		}
-		if isChosen[i] {
-			chosen = append(chosen, w)
-		}
-	}
-	return chosen
+// draft is which of its pods a gang is to be placed with.
+type draft struct {
+	// chosen are the oldest that make the minimum: as many of each role as are needed, and then of any role. spare are the others that wait, of which some stand
+	// in for those that fit nowhere.
+	chosen, spare []*pod
+	need          shortage
+	// most: instead of a minimum, as many of the chosen as fit.
+	most bool
 }
 
-func amountOfAll(pods []*pod) amount {
-	var sum amount
-	for _, p := range pods {
-		sum.add(p.request.amount(), 1)
+// draft picks the pods; nil and the name of the quota where that admits too few of them.
+func (g *gangs) draft(c *core, x *gang, waiting []*pod, need shortage) (*draft, string) {
+	out := &draft{need: need}
+	left := need.clone()
+	tenant := waiting[0].tenant
+	refusedBy, more := "", map[string]amount{}
+	for _, w := range waiting {
+		role := g.role(x, w)
+		if left.wants(role) {
+			by := c.tenants.refuses(tenant, w.request.amount(), more)
+			if by == "" {
+				left.take(role)
+				c.tenants.addTo(more, tenant, w.request.amount())
+				out.chosen = append(out.chosen, w)
+				continue
+			}
+			refusedBy = by
+		}
+		out.spare = append(out.spare, w)
 	}
-	return sum
+	if left.sum() > 0 {
+		return nil, refusedBy
+	}
+	return out, ""
+}
+
+// size is how many pods are asked for.
+func (d *draft) size() int {
+	if d.most {
+		return len(d.chosen)
+	}
+	return d.need.sum()
+}
+
+func (s *shortage) clone() shortage { return shortage{roles: maps.Clone(s.roles), any: s.any} }
+
+// deal gives the pods of a draft out, one after another.
+type deal struct {
+	want  *draft
+	todo  []*pod
+	roles []string
+	// left is what is still needed, rest what comes after the pod that is given out, by role and in all.
+	left shortage
+	rest map[string]int
+	all  int
+}
+
+// deal begins with the largest pods: what is left fits the small ones more often than the other way round. The spare ones come last.
+func (g *gangs) deal(x *gang, want *draft) *deal {
+	d := &deal{want: want, todo: slices.Clone(want.chosen), left: want.need.clone(), rest: map[string]int{}}
+	slices.SortStableFunc(d.todo, largestFirst)
+	d.todo = append(d.todo, want.spare...)
+	for _, p := range d.todo {
+		role := g.role(x, p)
+		d.roles = append(d.roles, role)
+		d.rest[role]++
+		d.all++
+	}
+	return d
+}
+
+// pods yields those that help, until the minimum is there, or cannot be any more by those that are left.
+func (d *deal) pods(yield func(*pod) bool) {
+	for i, p := range d.todo {
+		if !d.want.most && (d.left.sum() == 0 || d.isShort()) {
+			return
+		}
+		role := d.roles[i]
+		d.rest[role]--
+		d.all--
+		if (d.want.most || d.left.wants(role)) && !yield(p) {
+			return
+		}
+	}
+}
+
+func (d *deal) isShort() bool {
+	for role, n := range d.left.roles {
+		if d.rest[role] < n {
+			return true
+		}
+	}
+	return d.all < d.left.sum()
+}
+
+// took counts the pod that was given out last: it has a place.
+func (d *deal) took() {
+	if !d.want.most {
+		d.left.take(d.roles[len(d.todo)-d.all-1])
+	}
+}
+
+// made reports whether the pods that have a place are enough.
+func (d *deal) made(placed int) bool {
+	if d.want.most {
+		return placed > 0
+	}
+	return d.left.sum() == 0
+}
+
+// mixed reports whether spare pods ask for something else than those that were chosen: where these fit nowhere, others may.
+func (d *draft) mixed() bool {
+	return slices.ContainsFunc(d.spare, func(p *pod) bool { return p.class != d.chosen[0].class || p.judged.needed }) ||
+		len(d.spare) > 0 && slices.ContainsFunc(d.chosen, func(p *pod) bool { return p.class != d.chosen[0].class })
 }
 
 // topologyKey is the node label that must be the same for all pods of a gang; empty for none.
@@ -442,29 +541,42 @@ func (g *gangs) topologyKey(x *gang) string {
 	return ""
 }
 
-// place assumes the pods, in one domain of the topology where that is asked for; nil and the reason when that fails.
-func (g *gangs) place(ctx context.Context, c *core, x *gang, chosen []*pod) ([]*pod, string) {
+// place assumes the pods of a draft, in one domain of the topology where that is asked for; nil and the reason when that fails.
+func (g *gangs) place(ctx context.Context, c *core, x *gang, want *draft) ([]*pod, string) {
 	key := g.topologyKey(x)
-	if !slices.ContainsFunc(chosen, func(p *pod) bool { return p.pinned != "" || c.judge.needed(p) || c.kubelets.known(c, p.class) }) {
-		return g.placeByTable(c, chosen, g.within(c, x, chosen))
+	if !slices.ContainsFunc(want.chosen, func(p *pod) bool { return p.pinned != "" || c.judge.needed(p) || c.kubelets.known(c, p.class) }) {
+		placed, why := g.placeByTable(c, want, g.within(c, x, want.chosen))
+		if placed != nil || want.most || !want.mixed() {
+			return placed, why
+		}
 	}
-	// The largest first: what is left fits the small ones more often than the other way round.
-	slices.SortStableFunc(chosen, largestFirst)
-	if d := g.wished(c, x, chosen); len(d) > 0 {
-		if placed, _ := g.placeIn(ctx, c, chosen, d); placed != nil {
+	if d := g.wished(c, x, want.chosen); len(d) > 0 && !want.most {
+		if placed, _ := g.placeIn(ctx, c, x, want, d); placed != nil {
 			return placed, ""
 		}
 	}
 	if key == "" {
-		return g.placeIn(ctx, c, chosen, nil)
+		return g.placeIn(ctx, c, x, want, nil)
 	}
-	why := "no node has the label " + key
+	var best domain
+	most, why := 0, "no node has the label "+key
 	for _, value := range g.domains(c, x, key) {
-		placed, reason := g.placeIn(ctx, c, chosen, domainOf(key, value))
-		if placed != nil {
+		d := domainOf(key, value)
+		placed, reason := g.placeIn(ctx, c, x, want, d)
+		if placed == nil {
+			why = fmt.Sprintf("in %s=%s, %s", key, value, reason)
+			continue
+		}
+		if !want.most || len(placed) == len(want.chosen) {
 			return placed, ""
 		}
-		why = fmt.Sprintf("in %s=%s, %s", key, value, reason)
+		if len(placed) > most {
+			best, most = d, len(placed)
+		}
+		g.takeBack(c, placed)
+	}
+	if most > 0 {
+		return g.placeIn(ctx, c, x, want, best)
 	}
 	return nil, why
 }
@@ -485,11 +597,7 @@ func (g *gangs) wished(c *core, x *gang, chosen []*pod) domain {
 	if len(request.Prefer) == 0 {
 		return nil
 	}
-	class := c.ownClass
-	if c.tried != nowhere {
-		class = func(p *pod) place.ClassID { return c.classOn(p, c.tried) }
-	}
-	_, request = g.request(chosen, request, class)
+	_, request = g.request(c, chosen, request)
 	var out domain
 	c.table.Would(func() bool {
 		d, ok := c.table.DecideGang(request)
@@ -532,9 +640,18 @@ func largestFirst(a, b *pod) int {
 	return cmp.Or(cmp.Compare(b.request.resources.GPU, a.request.resources.GPU), cmp.Compare(b.request.resources.CPU, a.request.resources.CPU))
 }
 
-// placeByTable assumes all of the pods or none, as the table decides on them together.
-func (g *gangs) placeByTable(c *core, chosen []*pod, request place.GangRequest) ([]*pod, string) {
-	roles, request := g.request(chosen, request, c.ownClass)
+// placeByTable assumes all of the chosen pods or none, as the table decides on them together; or as many as one domain holds.
+func (g *gangs) placeByTable(c *core, want *draft, request place.GangRequest) ([]*pod, string) {
+	admitted := want.chosen
+	if want.most {
+		admitted = g.admitted(c, admitted)
+	}
+	roles, request := g.request(c, admitted, request)
+	if request.Most = want.most; want.most {
+		for k := range request.Roles {
+			request.Roles[k].Min = 0
+		}
+	}
 	before := make([]string, len(roles))
 	for k := range roles {
 		e := c.table.Explain(request.Roles[k].Class)
@@ -544,25 +661,41 @@ func (g *gangs) placeByTable(c *core, chosen []*pod, request place.GangRequest) 
 	if !ok {
 		return nil, g.whyNot(c, request)
 	}
-	together := fmt.Sprintf("%d pods of the gang are placed together", len(chosen))
+	var placed []*pod
+	for k, pods := range roles {
+		placed = append(placed, pods[:len(d.Pods[k])]...)
+	}
+	together := fmt.Sprintf("%d pods of the gang are placed together", len(placed))
 	if labels := d.Labels(&request); labels != "" {
 		together += ", in " + labels + ", the domain with the least room that holds them"
 	}
 	for k, pods := range roles {
-		for i, p := range pods {
+		for i, p := range pods[:len(d.Pods[k])] {
 			p.why = decisionText(before[k], together)
 			c.assume(p, d.Pods[k][i])
 		}
 	}
-	return chosen, ""
+	return placed, ""
+}
+
+// admitted are the pods that their quota lets in together, the oldest first.
+func (g *gangs) admitted(c *core, pods []*pod) (out []*pod) {
+	more := map[string]amount{}
+	for _, p := range pods {
+		if c.tenants.refuses(p.tenant, p.request.amount(), more) == "" {
+			c.tenants.addTo(more, p.tenant, p.request.amount())
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // request asks for a place for pods, those of a class as one role.
-func (g *gangs) request(chosen []*pod, request place.GangRequest, class func(*pod) place.ClassID) ([][]*pod, place.GangRequest) {
+func (g *gangs) request(c *core, chosen []*pod, request place.GangRequest) ([][]*pod, place.GangRequest) {
 	var roles [][]*pod
 	at := map[place.ClassID]int{}
 	for _, p := range chosen {
-		id := class(p)
+		id := c.ownClass(p)
 		k, ok := at[id]
 		if !ok {
 			k = len(roles)
@@ -666,26 +799,58 @@ func (g *gangs) domainsToTake(c *core, x *gang, chosen []*pod) [][]domain {
 	return [][]domain{better, must}
 }
 
-// placeIn assumes all of the pods, in one domain, or none.
-func (g *gangs) placeIn(ctx context.Context, c *core, chosen []*pod, in domain) ([]*pod, string) {
+// placeIn assumes the pods of a draft one after another, in one domain, until the minimum has a place; else none. The largest come first: what is left fits the
+// small ones more often than the other way round. The spare ones come last.
+func (g *gangs) placeIn(ctx context.Context, c *core, x *gang, want *draft, in domain) (placed []*pod, why string) {
 	changed := c.judge.changed
-	for i, p := range chosen {
-		d, err := g.choose(ctx, c, p, in)
+	d := g.deal(x, want)
+	full := map[place.ClassID]error{} // what the table alone refused: room only becomes less
+	refused := ""
+	for p := range d.pods {
+		byTable := p.pinned == "" && !c.judge.needed(p) && !c.kubelets.known(c, p.class)
+		err := full[p.class]
+		if !byTable || err == nil {
+			err = g.admit(c, p)
+		}
 		if err == nil {
-			c.assume(p, d)
-			continue
+			var at place.Decision
+			if at, err = g.choose(ctx, c, p, in); err == nil {
+				c.assume(p, at)
+				placed = append(placed, p)
+				d.took()
+				continue
+			}
+			if byTable {
+				full[p.class] = err
+			}
 		}
-		for _, done := range chosen[:i] {
-			c.unassume(done)
-		}
-		c.judge.changed = changed // all is as it was: nothing that waits is helped
-		var refused *refusal
-		if !errors.As(err, &refused) {
+		var no *refusal
+		if refused = cmp.Or(refused, fmt.Sprintf("%d of %d fit, and for the next %s", len(placed), want.size(), err)); !errors.As(err, &no) {
 			c.log.Warn("decide on a pod of a gang", "pod", name(p.object), "err", err)
+			break
 		}
-		return nil, fmt.Sprintf("%d of %d fit, and for the next %s", i, len(chosen), err)
 	}
-	return chosen, ""
+	if d.made(len(placed)) {
+		return placed, ""
+	}
+	g.takeBack(c, placed)
+	c.judge.changed = changed // all is as it was: nothing that waits is helped
+	return nil, refused
+}
+
+// takeBack takes decisions back that were tried.
+func (g *gangs) takeBack(c *core, placed []*pod) {
+	for _, p := range placed {
+		c.unassume(p)
+	}
+}
+
+// admit is the quota's refusal of a pod; nil where it has none.
+func (g *gangs) admit(c *core, p *pod) error {
+	if by := c.tenants.refuses(p.tenant, p.request.amount(), nil); by != "" {
+		return &refusal{usedUp(p.tenant, by, "pod")}
+	}
+	return nil
 }
 
 // choose finds a node of a domain for a member.

@@ -119,11 +119,6 @@ func (c *core) ownShape(p *pod) place.Shape {
 	return narrowed(p.shape, v1alpha1.LabelPartition, c.ownPartition())
 }
 
-// classOn is the class of a pod on the nodes of a partition.
-func (c *core) classOn(p *pod, partition int) place.ClassID {
-	return c.table.Class(narrowed(p.shape, v1alpha1.LabelPartition, strconv.Itoa(partition)))
-}
-
 // rehome finds out again which pods that wait are this partition's to place, after the home of a gang has changed.
 func (c *core) rehome() {
 	if c.c.Partitions <= 1 {
@@ -205,14 +200,20 @@ func (c *core) homeChanged(gang owner, u *unstructured.Unstructured) {
 }
 
 // handOn gives a gang to the first partition after this one whose nodes hold it whole, and reports whether there is one.
-func (g *gangs) handOn(ctx context.Context, c *core, x *gang, chosen []*pod) bool {
+func (g *gangs) handOn(ctx context.Context, c *core, x *gang, want *draft) bool {
 	n := c.c.Partitions
-	if n <= 1 || slices.ContainsFunc(chosen, func(p *pod) bool { return p.pinned != "" }) {
+	if n <= 1 || slices.ContainsFunc(want.chosen, func(p *pod) bool { return p.pinned != "" }) {
 		return false
 	}
-	for k := range n - 1 {
-		to := (c.c.Partition + 1 + k) % n
-		if !g.fitsOn(ctx, c, x, chosen, to) {
+	whole := *want
+	whole.spare = nil // a partition for the oldest comes before one for those that stand in for them
+	tries := []*draft{&whole}
+	if want.mixed() {
+		tries = append(tries, want)
+	}
+	for k := range len(tries) * (n - 1) {
+		to := (c.c.Partition + 1 + k%(n-1)) % n
+		if !g.fitsOn(ctx, c, x, tries[k/(n-1)], to) {
 			continue
 		}
 		gang := owner{x.group != "", cmp.Or(x.group, x.job)}
@@ -222,7 +223,7 @@ func (g *gangs) handOn(ctx context.Context, c *core, x *gang, chosen []*pod) boo
 		}
 		g.homes[gang] = home{partition: to, writing: true}
 		c.queue.Remove(x.key)
-		c.metrics.handed.Add(float64(len(chosen)))
+		c.metrics.handed.Add(float64(len(want.chosen)))
 		c.handGang(gang, g.groups[x.group], to, func(version uint64, err error) {
 			if _, there := g.homes[gang]; !there {
 				return // the object is gone
@@ -247,28 +248,31 @@ func (g *gangs) handOn(ctx context.Context, c *core, x *gang, chosen []*pod) boo
 }
 
 // fitsOn reports whether the nodes of a partition hold a gang whole. Nothing is held afterwards.
-func (g *gangs) fitsOn(ctx context.Context, c *core, x *gang, chosen []*pod, to int) (fits bool) {
-	if !slices.ContainsFunc(chosen, c.judge.needed) {
+func (g *gangs) fitsOn(ctx context.Context, c *core, x *gang, want *draft, to int) (fits bool) {
+	c.tried = to
+	defer func() { c.tried = nowhere }()
+	if !slices.ContainsFunc(want.chosen, c.judge.needed) && !want.mixed() {
 		c.table.Would(func() bool {
-			_, request := g.request(chosen, g.within(c, x, chosen), func(p *pod) place.ClassID { return c.classOn(p, to) })
+			_, request := g.request(c, want.chosen, g.within(c, x, want.chosen))
 			_, fits = c.table.DecideGang(request)
 			return fits
 		})
 		return fits
 	}
 	changed := c.judge.changed
-	c.tried = to
-	placed, _ := g.place(ctx, c, x, slices.Clone(chosen))
-	c.tried = nowhere
-	for _, p := range placed {
-		c.unassume(p)
-	}
+	placed, _ := g.place(ctx, c, x, want)
+	g.takeBack(c, placed)
 	c.judge.changed = changed
 	return placed != nil
 }
 
-// ownPartition is the value of LabelPartition on the nodes of this process.
-func (c *core) ownPartition() string { return strconv.Itoa(c.c.Partition) }
+// ownPartition is the value of LabelPartition on the nodes of this process, or on those on which a gang is tried.
+func (c *core) ownPartition() string {
+	if c.tried != nowhere {
+		return strconv.Itoa(c.tried)
+	}
+	return strconv.Itoa(c.c.Partition)
+}
 
 // handOn gives a pod to the partition of a node that has room for it, and reports whether there is one. A pod that was handed on by its coordinator goes back
 // to it.

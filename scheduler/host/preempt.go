@@ -260,25 +260,22 @@ func (x *preemption) search(c *core, p *pod, facts *place.PreemptionFacts) (foun
 	return found, ok
 }
 
-// tryGang nominates all pods of a gang, in one domain where it asks for that; false when that cannot be done by room to come and by taking pods of lower
+// tryGang nominates the minimum of a gang, in one domain where it asks for that; nil when that cannot be done by room to come and by taking pods of lower
 // standing. Of the domains that help the one with the fewest victims is taken; those in which the pods share what they prefer most come before all others.
 // Each pod takes the best room that is left to it, the largest pod first.
-func (x *preemption) tryGang(ctx context.Context, c *core, g *gangs, of *gang, chosen []*pod) (ok bool) {
-	defer func() { x.found(c, of.class, true, ok) }()
+func (x *preemption) tryGang(ctx context.Context, c *core, g *gangs, of *gang, want *draft) (n *nominee) {
+	defer func() { x.found(c, of.class, true, n != nil) }()
 	if !x.mayWait(c, of.key) {
-		return false
+		return nil
 	}
-	judged, may := false, true
-	for _, p := range chosen {
+	may := true
+	for _, p := range want.chosen {
 		may = x.may(c, p) && may
-		judged = judged || c.judge.needed(p)
 	}
-	chosen = slices.Clone(chosen)
-	slices.SortStableFunc(chosen, largestFirst)
 	var best *gangTrial
-	for _, domains := range g.domainsToTake(c, of, chosen) {
+	for _, domains := range g.domainsToTake(c, of, want.chosen) {
 		for _, d := range domains {
-			if t := x.gangIn(ctx, c, chosen, d); t != nil && (may || len(t.victims) == 0) && (best == nil || len(t.victims) < len(best.victims)) {
+			if t := x.gangIn(ctx, c, g.deal(of, want), d); t != nil && (may || len(t.victims) == 0) && (best == nil || len(t.victims) < len(best.victims)) {
 				best = t
 			}
 		}
@@ -287,34 +284,35 @@ func (x *preemption) tryGang(ctx context.Context, c *core, g *gangs, of *gang, c
 		}
 	}
 	if best == nil {
-		return false
+		return nil
 	}
 	n, ok := x.nominee(c, best.victims)
 	if !ok {
-		return false
+		return nil
 	}
-	n.judged = judged
+	n.judged = slices.ContainsFunc(best.pods, c.judge.needed)
 	for _, ref := range best.victims {
 		c.table.Leaving(ref)
 	}
-	for i, p := range chosen {
+	for i, p := range best.pods {
 		d := best.at[i]
 		x.hold(c, n, p, c.table.Hold(best.classes[i], d.Node, d.Cells), best.classes[i])
 	}
 	c.queue.Park(of.key, of.class)
 	x.begin(c, n)
-	return true
+	return n
 }
 
 // gangTrial is how a gang could be placed.
 type gangTrial struct {
+	pods    []*pod
 	classes []place.ClassID
 	at      []place.Decision
 	victims []place.PodRef
 }
 
 // gangIn tries a gang in one domain, and leaves the table as it is. Upstream's plugins see the pods that were placed before as assumed.
-func (x *preemption) gangIn(ctx context.Context, c *core, chosen []*pod, in domain) *gangTrial {
+func (x *preemption) gangIn(ctx context.Context, c *core, pods *deal, in domain) *gangTrial {
 	out := &gangTrial{}
 	facts := x.facts(c)
 	var told []types.UID
@@ -324,48 +322,62 @@ func (x *preemption) gangIn(ctx context.Context, c *core, chosen []*pod, in doma
 		}
 	}()
 	ok := c.table.Would(func() bool {
-		coming := c.table.Coming(chosen[0].class)
+		coming := c.table.Coming(pods.todo[0].class)
 		for _, ref := range coming {
 			c.table.Remove(ref)
 		}
-		for _, p := range chosen {
-			id := c.table.Class(in.narrow(c.ownShape(p)))
-			var d place.Decision
-			var ok bool
-			if facts.Also = nil; c.judge.needed(p) {
-				if facts.Also, ok = c.judge.without(ctx, c, p, slices.Concat(coming, out.victims)); !ok {
-					return false
-				}
-				d, ok = assumeAccepted(c, id, facts.Also)
-			} else {
-				d, ok = c.table.Decide(id)
-			}
+		for p := range pods.pods {
+			id, d, ok := x.placeOrTake(ctx, c, p, in, facts, coming, out)
 			if !ok {
-				found, ok := c.table.Preempt(id, facts)
-				if !ok {
-					return false
-				}
-				for _, ref := range found.Victims {
-					x.gone(facts, ref)
-					c.table.Remove(ref)
-				}
-				out.victims = append(out.victims, found.Victims...)
-				if d, ok = c.table.Assume(id, found.Node); !ok {
-					return false
-				}
+				continue
 			}
-			out.classes, out.at = append(out.classes, id), append(out.at, d)
+			pods.took()
+			out.pods, out.classes, out.at = append(out.pods, p), append(out.classes, id), append(out.at, d)
 			if c.judge.plugins != nil {
 				c.judge.plugins.Assume(p.object, string(d.Node))
 				told = append(told, p.object.UID)
 			}
 		}
-		return true
+		return pods.made(len(out.pods))
 	})
 	if !ok {
 		return nil
 	}
 	return out
+}
+
+// placeOrTake has the table take the best room for a member that is free in a trial, or that of others.
+func (x *preemption) placeOrTake(ctx context.Context, c *core, p *pod, in domain, facts *place.PreemptionFacts, coming []place.PodRef, out *gangTrial) (id place.ClassID, d place.Decision, ok bool) {
+	id = c.table.Class(in.narrow(c.ownShape(p)))
+	if facts.Also = nil; c.judge.needed(p) {
+		if facts.Also, ok = c.judge.without(ctx, c, p, slices.Concat(coming, out.victims)); !ok {
+			return id, d, false
+		}
+		d, ok = assumeAccepted(c, id, facts.Also)
+	} else {
+		d, ok = c.table.Decide(id)
+	}
+	if ok {
+		return id, d, true
+	}
+	found, ok := c.table.Preempt(id, facts)
+	if !ok {
+		return id, d, false
+	}
+	if !c.table.Try(func() bool {
+		for _, ref := range found.Victims {
+			c.table.Remove(ref)
+		}
+		d, ok = c.table.Assume(id, found.Node)
+		return ok
+	}) {
+		return id, d, false
+	}
+	for _, ref := range found.Victims {
+		x.gone(facts, ref)
+	}
+	out.victims = append(out.victims, found.Victims...)
+	return id, d, true
 }
 
 // assumeAccepted takes the room of the best machine that also accepts.

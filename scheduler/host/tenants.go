@@ -222,6 +222,15 @@ func (t *tenants) refuses(tenant string, a amount, more map[string]amount) strin
 	return ""
 }
 
+// addTo adds what a tenant is about to use to the sums of its quotas.
+func (t *tenants) addTo(more map[string]amount, tenant string, a amount) {
+	for _, name := range t.chain(tenant) {
+		sum := more[name]
+		sum.add(a, 1)
+		more[name] = sum
+	}
+}
+
 // guarantee is what a quota is guaranteed. Where it names nothing of a resource, that is what those below it are guaranteed of it.
 func (t *tenants) guarantee(name string) amount {
 	if known, ok := t.guaranteed[name]; ok {

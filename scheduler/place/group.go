@@ -26,6 +26,8 @@ type GangRequest struct {
 	// Prefer are label keys by which the pods should be in one domain, the most important first. One is given up where it cannot be kept together with
 	// those before it. Each subset may be tried, so they should be few.
 	Prefer []string
+	// Most asks for the domain that holds the most pods, instead of the one with the least room.
+	Most bool
 }
 
 // GangDecision is where the pods of a gang are to be bound.
@@ -95,6 +97,14 @@ func (t *Table) DecideGang(g GangRequest) (GangDecision, bool) {
 		key := joinKeys(keys)
 		col := t.column(key)
 		t.settleColumn(col)
+		if g.Most {
+			if d := t.fullest(&g, order, key, col); d != none {
+				out, ok := t.gangIn(&g, order, key, d)
+				out.Domain, out.Kept = col.values[d], kept
+				return out, ok
+			}
+			continue
+		}
 		for d := range t.domainsWithRoom(&g, col) {
 			if out, ok := t.gangIn(&g, order, key, d); ok {
 				out.Domain, out.Kept = col.values[d], kept
@@ -103,6 +113,31 @@ func (t *Table) DecideGang(g GangRequest) (GangDecision, bool) {
 		}
 	}
 	return GangDecision{}, false
+}
+
+// fullest is the domain that holds the most pods of a gang; none where no domain holds one.
+func (t *Table) fullest(g *GangRequest, order []int, key string, col *column) int32 {
+	best, most, all := int32(none), 0, 0
+	for _, r := range g.Roles {
+		all += r.Count
+	}
+	for d := range t.domainsWithRoom(g, col) {
+		n := 0
+		t.Would(func() bool {
+			out, ok := t.gangIn(g, order, key, d)
+			for _, pods := range out.Pods {
+				n += len(pods)
+			}
+			return ok
+		})
+		if n > most {
+			best, most = d, n
+		}
+		if most == all {
+			break
+		}
+	}
+	return best
 }
 
 // gangIn places a gang in one domain, or everywhere.

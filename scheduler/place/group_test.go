@@ -115,3 +115,51 @@ func TestGangsAllOrNothing(t *testing.T) {
 		}
 	})
 }
+
+// TestTheFullestDomain: the domain that holds the most pods of a gang is found where the sums of the room say another one: the large pod takes the only machine of a
+// rack, the pods of one kind keep each other away, and a rack holds all.
+func TestTheFullestDomain(t *testing.T) {
+	machines := func(rack string, sizes ...int64) []Machine {
+		var out []Machine
+		for i, n := range sizes {
+			m := plain(fmt.Sprint(rack, i))
+			m.Allocatable, m.Cells = cores(n), nil
+			m.Allocatable.Pods = 110
+			m.Labels = rules.LabelsOf(map[string]string{"rack": rack})
+			out = append(out, m)
+		}
+		return out
+	}
+	large, small := Shape{Side: fleet.Online, Requests: cores(4)}, Shape{Side: fleet.Online, Requests: cores(1)}
+	alone := Shape{Side: fleet.Online, Requests: cores(1), Needs: &Needs{Ports: []rules.Port{{Protocol: "TCP", Port: 80}}}}
+	for _, c := range []struct {
+		name     string
+		machines []Machine
+		roles    []Shape
+		count    int
+		domain   string
+		placed   int
+	}{
+		{"four of the small, and not the large one", slices.Concat(machines("a", 4), machines("b", 1, 1, 1, 1)), []Shape{large, small}, 4, "b", 4},
+		{"a port on each machine", slices.Concat(machines("a", 64), machines("b", 1, 1)), []Shape{alone}, 2, "b", 2},
+		{"all", slices.Concat(machines("a", 4), machines("b", 4, 4)), []Shape{small}, 4, "a", 4},
+		{"none", machines("a", 1), []Shape{large}, 4, "", 0},
+	} {
+		tab := New()
+		for i := range c.machines {
+			tab.SetMachine(c.machines[i])
+		}
+		g := GangRequest{Domain: "rack", Most: true}
+		for _, s := range c.roles {
+			g.Roles = append(g.Roles, Role{Class: tab.Class(s), Count: c.count})
+		}
+		out, ok := tab.DecideGang(g)
+		n := 0
+		for _, pods := range out.Pods {
+			n += len(pods)
+		}
+		if ok != (c.placed > 0) || n != c.placed || out.Domain != c.domain {
+			t.Errorf("%s: %v, %d pods in %q, want %d in %q", c.name, ok, n, out.Domain, c.placed, c.domain)
+		}
+	}
+}

@@ -14,6 +14,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -607,6 +608,21 @@ func TestPlanePodGroups(t *testing.T) {
 				k.are(map[string]string{"g-0": "*", "g-1": "*"})
 				k.pod(work("late", member("g"), cores("1")))
 			}, after: map[string]string{"late": "*"}},
+		{name: "a pod that fits nowhere stops no other", nodes: []*corev1.Node{host("a"), host("b")}, objects: func(k *kase) { k.group("g", 2, "") },
+			pods: append([]*corev1.Pod{work("a-first", member("g"), cores("9"))}, times(2, "g", member("g"), cores("2"))...), want: none, then: func(k *kase) { unbound("a-first")(k, nil) }, after: map[string]string{"g-0": "*", "g-1": "*"}},
+		{name: "a member that comes later makes the minimum", nodes: []*corev1.Node{host("a")}, objects: func(k *kase) { k.group("g", 2, "") },
+			pods: []*corev1.Pod{work("a-first", member("g"), cores("9")), work("g-0", member("g"), cores("2"))}, want: none, check: unbound("a-first", "g-0"),
+			then: func(k *kase) { k.pod(work("g-1", member("g"), cores("2"))) }, after: map[string]string{"g-0": "a", "g-1": "a"}},
+		{name: "topology: without a gang, a pod that fits nowhere stops no other", nodes: []*corev1.Node{host("a1", rack("a")), host("b1", rack("b")), host("b2", rack("b"))},
+			pods: append([]*corev1.Pod{work("a-first", member("g"), cores("9"))}, times(2, "g", member("g"), cores("3"))...), want: none, check: unbound("a-first", "g-0", "g-1"),
+			then: func(k *kase) { k.group("g", 0, "rack") }, after: map[string]string{"g-0": "b1|b2", "g-1": "b1|b2"}},
+		{name: "preemption: the group says that it is scheduled", nodes: []*corev1.Node{host("a"), host("b")}, objects: func(k *kase) { k.group("g", 2, "") }, running: []*corev1.Pod{work("low-1", on("a"), of("low"), cores("3")), work("low-2", on("b"), of("low"), cores("3"))},
+			pods: times(2, "g", member("g"), of("high"), cores("3")), want: none, then: func(k *kase) {
+				k.poll("the group is scheduled", func(ctx context.Context) (bool, error) {
+					g, err := k.api.SchedulingV1beta1().PodGroups(k.ns).Get(ctx, "g", metav1.GetOptions{})
+					return err == nil && meta.IsStatusConditionTrue(g.Status.Conditions, "PodGroupInitiallyScheduled"), err
+				})
+			}, after: map[string]string{"g-0": "*", "g-1": "*"}},
 		{name: "a basic policy is no gang", nodes: []*corev1.Node{host("a")}, objects: func(k *kase) { k.group("g", 0, "") }, pods: []*corev1.Pod{work("p", member("g"))}, want: map[string]string{"p": "a"}},
 		{name: "topology: all in one rack", nodes: []*corev1.Node{host("a1", rack("a")), host("b1", rack("b")), host("b2", rack("b"))}, objects: func(k *kase) { k.group("g", 2, "rack") }, pods: times(2, "g", member("g"), cores("3")), want: none,
 			then: func(*kase) {}, after: map[string]string{"g-0": "b1|b2", "g-1": "b1|b2"}},

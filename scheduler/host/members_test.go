@@ -1,0 +1,226 @@
+package host
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// TestAPodThatFitsNowhereStopsNoOther: pods of a group that fit nowhere are passed over where the others make the minimum: the oldest of them all, one in the
+// middle, those of a role that has others, those that upstream's plugins or a quota refuse.
+func TestAPodThatFitsNowhereStopsNoOther(t *testing.T) {
+	nowhere := func(o *corev1.Pod) { o.Spec.NodeSelector = map[string]string{"disk": "none"} }
+	for name, c := range map[string]struct {
+		group  podGroup
+		before func(*play)
+		// sizes and changes are those of the pods g0, g1, ...
+		sizes   []string
+		changes map[int]func(*corev1.Pod)
+		nodes   map[string]string // by name: rack
+		want    map[string]string
+	}{
+		"the oldest asks for a label":      {group: podGroup{minCount: 2}, sizes: []string{"1", "1", "1"}, changes: map[int]func(*corev1.Pod){0: nowhere}, nodes: map[string]string{"a1": "a"}, want: map[string]string{"g1": "a1", "g2": "a1"}},
+		"the oldest is too large":          {group: podGroup{minCount: 3}, sizes: []string{"9", "1", "1", "1"}, nodes: map[string]string{"a1": "a"}, want: map[string]string{"g1": "a1", "g2": "a1", "g3": "a1"}},
+		"two of five, in the middle":       {group: podGroup{minCount: 3}, sizes: []string{"1", "9", "9", "1", "1"}, nodes: map[string]string{"a1": "a"}, want: map[string]string{"g0": "a1", "g3": "a1", "g4": "a1"}},
+		"the oldest is for another node":   {group: podGroup{minCount: 2}, sizes: []string{"1", "1", "1"}, changes: map[int]func(*corev1.Pod){0: pinned("gone")}, nodes: map[string]string{"a1": "a"}, want: map[string]string{"g1": "a1", "g2": "a1"}},
+		"too few are left":                 {group: podGroup{minCount: 3}, sizes: []string{"1", "9", "1"}, nodes: map[string]string{"a1": "a"}, want: map[string]string{}},
+		"in one rack":                      {group: podGroup{minCount: 2, topologyKey: "rack"}, sizes: []string{"9", "3", "3"}, nodes: map[string]string{"a1": "a", "b1": "b", "b2": "b"}, want: map[string]string{"g1": "b?", "g2": "b?"}},
+		"no minimum, in one rack":          {group: podGroup{minCount: 1, topologyKey: "rack"}, sizes: []string{"9", "3", "3"}, nodes: map[string]string{"a1": "a", "b1": "b", "b2": "b"}, want: map[string]string{"g1": "b?", "g2": "b?"}},
+		"no minimum: the rack of the most": {group: podGroup{minCount: 1, topologyKey: "rack"}, sizes: []string{"4", "2", "2", "2"}, nodes: map[string]string{"a1": "a", "b1": "b", "b2": "b"}, want: map[string]string{"g0": "b?", "g1": "b?", "g2": "b?"}},
+		"the plugins refuse one on a node": {group: podGroup{minCount: 2}, sizes: []string{"1", "1", "1"}, changes: map[int]func(*corev1.Pod){0: appLabel, 1: appLabel}, before: func(p *play) { p.onePerNode() },
+			nodes: map[string]string{"a1": "a"}, want: map[string]string{"g0": "a1", "g2": "a1"}},
+		"no minimum: the plugins refuse": {group: podGroup{minCount: 1, topologyKey: "rack"}, sizes: []string{"1", "1", "1"}, changes: map[int]func(*corev1.Pod){0: appLabel, 1: appLabel}, before: func(p *play) { p.onePerNode() },
+			nodes: map[string]string{"a1": "a"}, want: map[string]string{"g0": "a1", "g2": "a1"}},
+		"the role has others": {group: podGroup{minCount: 2}, before: func(p *play) {
+			p.c.setJob("default/train", elasticJob(60, map[string]int32{"ps": 1, "worker": 1}))
+		}, sizes: []string{"9", "9", "1", "1"}, changes: map[int]func(*corev1.Pod){0: owned("Job", "ps"), 1: owned("Job", "worker"), 2: owned("Job", "worker"), 3: owned("Job", "ps")},
+			nodes: map[string]string{"a1": "a"}, want: map[string]string{"g2": "a1", "g3": "a1"}},
+		"the role has no other": {group: podGroup{minCount: 2}, before: func(p *play) {
+			p.c.setJob("default/train", elasticJob(60, map[string]int32{"ps": 1, "worker": 1}))
+		}, sizes: []string{"9", "1", "1"}, changes: map[int]func(*corev1.Pod){0: owned("Job", "ps"), 1: owned("Job", "worker"), 2: owned("Job", "worker")},
+			nodes: map[string]string{"a1": "a"}, want: map[string]string{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			if c.before != nil {
+				c.before(p)
+			}
+			for _, n := range sortedKeys(c.nodes) {
+				p.node(n, "4", func(o *corev1.Node) { o.Labels["rack"] = c.nodes[n] })
+			}
+			c.group.namespace, c.group.name = "default", "ring"
+			p.c.setGroup("default/ring", &c.group)
+			for i, size := range c.sizes {
+				change := c.changes[i]
+				if change == nil {
+					change = func(*corev1.Pod) {}
+				}
+				p.pod(fmt.Sprint("g", i), size, inGroup("ring"), change)
+			}
+			p.settle()
+			got := p.take()
+			if !slices.Equal(sortedKeys(got), sortedKeys(c.want)) {
+				t.Fatalf("bound %v, want %v", got, c.want)
+			}
+			for n, at := range c.want {
+				if rack, ok := strings.CutSuffix(at, "?"); got[n] != at && (!ok || !strings.HasPrefix(got[n], rack)) {
+					t.Errorf("%s is on %s, want %s", n, got[n], at)
+				}
+			}
+			for i := range c.sizes {
+				if n := fmt.Sprint("g", i); got[n] == "" && p.said[types.UID("pod-"+n)] == "" {
+					t.Errorf("%s waits and says nothing", n)
+				}
+			}
+		})
+	}
+}
+
+func appLabel(o *corev1.Pod) { o.Labels = map[string]string{"app": "x"} }
+
+// TestEachMemberSaysWhyItWaits: pods beyond the minimum say why they wait, too: an autoscaler counts the pods that do. So do those that come later.
+func TestEachMemberSaysWhyItWaits(t *testing.T) {
+	for name, c := range map[string]struct {
+		play func(*play)
+		late bool
+	}{
+		"no room":                      {play: func(p *play) { p.node("a", "2") }},
+		"the minimum has":              {play: func(p *play) { p.node("a", "4") }},
+		"it takes others'":             {play: func(p *play) { p.node("a", "4"); p.runs("low", "3", "a", online(1)) }},
+		"no room, a late one":          {play: func(p *play) { p.node("a", "2") }, late: true},
+		"the minimum has, a late one":  {play: func(p *play) { p.node("a", "4") }, late: true},
+		"it takes others', a late one": {play: func(p *play) { p.node("a", "4"); p.runs("low", "3", "a", online(1)) }, late: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			p.taken()
+			c.play(p)
+			p.c.setGroup("default/ring", &podGroup{namespace: "default", name: "ring", minCount: 2})
+			var names []string
+			for i := range 4 {
+				if c.late && i == 3 {
+					p.settle()
+				}
+				names = append(names, p.pod(fmt.Sprint("g", i), "2", inGroup("ring"), online(10)).Name)
+			}
+			p.settle()
+			got := p.take()
+			for _, n := range names {
+				if got[n] == "" && p.said[types.UID("pod-"+n)] == "" {
+					t.Errorf("%s waits and says nothing; bound %v", n, got)
+				}
+			}
+		})
+	}
+}
+
+// TestMembersThatJoin: a pod that comes to a group that waits is decided with it: for room, for its quota, after its time was over, and while its victims leave. It never
+// starts alone.
+func TestMembersThatJoin(t *testing.T) {
+	t.Run("the late one fits where the older ones do not", func(t *testing.T) {
+		p := newPlay(t)
+		p.node("a", "4")
+		p.c.setGroup("default/ring", &podGroup{namespace: "default", name: "ring", minCount: 2})
+		p.pod("g0", "9", inGroup("ring"))
+		p.pod("g1", "1", inGroup("ring"))
+		p.settle()
+		p.pod("g2", "1", inGroup("ring"))
+		p.settle()
+		if got := p.take(); !maps.Equal(got, map[string]string{"g1": "a", "g2": "a"}) {
+			t.Errorf("bound %v, want g1 and g2", got)
+		}
+	})
+	t.Run("in the back-off of its time", func(t *testing.T) {
+		p := newPlay(t)
+		p.node("a", "4")
+		p.c.setGroup("default/ring", &podGroup{namespace: "default", name: "ring", minCount: 2})
+		p.pod("g0", "9", inGroup("ring"))
+		p.pod("g1", "1", inGroup("ring"))
+		p.settle()
+		p.now = p.now.Add(10 * time.Minute)
+		p.c.tick(p.now)
+		p.pod("g2", "1", inGroup("ring"))
+		p.settle()
+		if got := p.take(); !maps.Equal(got, map[string]string{"g1": "a", "g2": "a"}) {
+			t.Errorf("bound %v, want g1 and g2", got)
+		}
+	})
+	for name, victims := range map[string]bool{"while its victims leave": true, "while pods leave": false} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			p.taken()
+			p.node("a", "4")
+			p.node("b", "2")
+			low := p.runs("low", "3", "a", online(1))
+			if !victims {
+				p.leaves("low", time.Minute)
+			}
+			p.runs("other", "2", "b", online(20))
+			p.c.setGroup("default/ring", &podGroup{namespace: "default", name: "ring", minCount: 2})
+			p.pod("g0", "2", inGroup("ring"), online(10))
+			p.pod("g1", "1", inGroup("ring"), online(10))
+			p.settle()
+			if p.c.pods["pod-g0"].stage != nominated {
+				t.Fatal("g0 is not nominated: the case plays nothing")
+			}
+			p.pod("g2", "1", inGroup("ring"), online(10))
+			p.settle()
+			if got := p.take(); len(got) != 0 {
+				t.Fatalf("bound %v before the minimum runs", got)
+			}
+			p.c.podGone(low.UID)
+			p.settle()
+			if got := p.take(); len(got) != 3 {
+				t.Errorf("bound %v, want all three", got)
+			}
+		})
+	}
+}
+
+// TestAGroupThatPreemptedIsScheduled: a group that took room says so while it waits, and that it is scheduled at last: with all of its pods, with more than its minimum, and with
+// a pod that was replaced meanwhile.
+func TestAGroupThatPreemptedIsScheduled(t *testing.T) {
+	for name, pods := range map[string]int{"all": 2, "one more": 3, "one is replaced": 2} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			p.taken()
+			var said []string
+			p.c.gangs.result = func(_ *podGroup, placed bool, why string) { said = append(said, fmt.Sprint(placed)) }
+			p.node("a", "4")
+			low := p.runs("low", "3", "a", online(1))
+			p.c.setGroup("default/ring", &podGroup{namespace: "default", name: "ring", minCount: 2})
+			var members []*corev1.Pod
+			for i := range pods {
+				members = append(members, p.pod(fmt.Sprint("g", i), "2", inGroup("ring"), online(10)))
+			}
+			p.settle()
+			if name == "one is replaced" {
+				p.c.podGone(members[0].UID)
+				members[0] = p.pod("again", "2", inGroup("ring"), online(10))
+				p.settle()
+			}
+			if !slices.Contains(said, "false") || slices.Contains(said, "true") {
+				t.Errorf("while its victims leave, the group says %v", said)
+			}
+			p.c.podGone(low.UID)
+			p.now = p.now.Add(time.Minute)
+			p.settle()
+			got := p.take()
+			for _, o := range members {
+				if got[o.Name] != "" {
+					p.bound(o, got[o.Name])
+				}
+			}
+			p.settle()
+			if len(said) == 0 || said[len(said)-1] != "true" || len(got) != 2 {
+				t.Errorf("the group says %v; bound %v", said, got)
+			}
+		})
+	}
+}
