@@ -87,8 +87,9 @@ deps: ## Install the Debian packages that the tests need
 	@hack/debian-deps.sh
 
 .PHONY: test
-test: deps build ## What must hold for every change: real API server, unit, scripts, properties, both stores, race detector where there are goroutines, one lab run
+test: deps build ## What must hold for every change: real API server, unit, scripts, properties, both stores, race detector where there are goroutines, one lab run, one loan on a real node where QEMU is installed
 	@$(MAKE) --no-print-directory -j3 --old-file=build unit plane e2e-short race # build is done: -o keeps each lane from asking again; plane waits more than it works
+	@$(MAKE) --no-print-directory --old-file=build e2e-node-short # alone: an emulated machine next to the others is starved
 
 .PHONY: full
 full: test seeds differential race-all e2e e2e-node e2e-operator images-test release-check ## Everything: make test, all seeds at the controller's own pace, the race detector on every package, all lab runs, the stories on a real node, Helm, images

@@ -139,7 +139,7 @@ func TestAgentOnARealAPIServer(t *testing.T) {
 		o.Overlap = OverlapOptions{Box: true, Quota: true, Offer: true, Evict: true, Advice: shape.DefaultAdvice(), Evictions: shape.DefaultEvictions()}
 		o.Interval, o.Margin, o.Topology, o.Registry = time.Second, time.Second, TopologyWrite, registry
 	})
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", Annotations: map[string]string{shape.AnnotationNUMA: shape.NUMABind}},
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", Annotations: map[string]string{fleet.AnnotationNUMA: fleet.NUMABind}},
 		Spec: corev1.PodSpec{NodeName: "m", Containers: []corev1.Container{{Name: "c", Image: "none"}},
 			Volumes: []corev1.Volume{{Name: notice.Volume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}}}
 	pod.Spec.AutomountServiceAccountToken = new(bool)

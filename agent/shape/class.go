@@ -2,11 +2,12 @@ package shape
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/springtide/springtide/fleet"
 )
 
 // Class is what a pod may expect of the machine.
@@ -35,21 +36,14 @@ const (
 const (
 	AnnotationClass       = "springtide.dev/class"
 	AnnotationCells       = "springtide.dev/cells"
-	AnnotationNUMA        = "springtide.dev/numa"
 	AnnotationCPUPool     = "springtide.dev/cpu-pool"
 	AnnotationOOMPriority = "springtide.dev/oom-priority"
 	AnnotationTolerance   = "springtide.dev/suppression-tolerance"
 	AnnotationRSSOveruse  = "springtide.dev/rss-overuse"
 
 	katalystLevel  = "katalyst.kubewharf.io/qos_level"
-	katalystMemory = "katalyst.kubewharf.io/memory_enhancement"
+	katalystMemory = fleet.AnnotationKatalystMemory
 	katalystCPU    = "katalyst.kubewharf.io/cpu_enhancement"
-)
-
-// Values of AnnotationNUMA.
-const (
-	NUMABind      = "bind"
-	NUMAExclusive = "exclusive"
 )
 
 // Terms are what a pod's annotations ask for.
@@ -58,8 +52,7 @@ type Terms struct {
 	Class Class
 	// Cells are those that the scheduler chose.
 	Cells Set
-	// Bind keeps the pod on as few cells as hold it, Exclusive keeps other online pods off them.
-	Bind, Exclusive bool
+	fleet.CellBinding
 	// Pool names a part of the shared cores.
 	Pool string
 	// OOMPriority orders pods of a class when memory runs out: the lower goes first.
@@ -80,11 +73,11 @@ func ReadTerms(annotations map[string]string) (Terms, []string) {
 	bad := func(key, want string) {
 		problems = append(problems, fmt.Sprintf("annotation %s=%q is ignored: %s", key, clip(annotations[key]), want))
 	}
-	memory, ok := flatObject(annotations[katalystMemory])
+	memory, ok := fleet.FlatObject(annotations[katalystMemory])
 	if !ok {
 		bad(katalystMemory, `write a JSON object such as {"numa_binding":"true"}`)
 	}
-	cpu, ok := flatObject(annotations[katalystCPU])
+	cpu, ok := fleet.FlatObject(annotations[katalystCPU])
 	if !ok {
 		bad(katalystCPU, `write a JSON object such as {"cpuset_pool":"batch"}`)
 	}
@@ -99,17 +92,10 @@ func ReadTerms(annotations map[string]string) (Terms, []string) {
 		bad(key, "write dedicated, shared, reclaimed or system")
 		t.Class = ""
 	}
-	t.Bind, t.Exclusive = memory["numa_binding"] == "true", memory["numa_exclusive"] == "true"
-	switch text := annotations[AnnotationNUMA]; text {
-	case "":
-	case NUMABind:
-		t.Bind = true
-	case NUMAExclusive:
-		t.Bind, t.Exclusive = true, true
-	default:
-		bad(AnnotationNUMA, "write bind or exclusive")
+	var unread, want string
+	if t.CellBinding, unread, want = fleet.ReadCellBinding(annotations); unread != "" {
+		bad(unread, want)
 	}
-	t.Exclusive = t.Exclusive && t.Bind
 	if text, ok := annotations[AnnotationCells]; ok {
 		cells, err := ParseSet(text)
 		if err != nil || len(cells) == 0 {
@@ -157,25 +143,6 @@ func clip(s string) string {
 		return s[:64] + "..."
 	}
 	return s
-}
-
-// flatObject reads a JSON object of strings, numbers and booleans, which is what Katalyst's annotations are. It reports whether the text is one.
-func flatObject(text string) (map[string]string, bool) {
-	if text == "" {
-		return nil, true
-	}
-	var object map[string]any
-	if json.Unmarshal([]byte(text), &object) != nil {
-		return nil, false
-	}
-	out := map[string]string{}
-	for key, value := range object {
-		switch value.(type) {
-		case string, bool, float64:
-			out[key] = fmt.Sprint(value)
-		}
-	}
-	return out, object != nil
 }
 
 // ClassOf is a pod's class: what its annotation says, else what its QoS class stands for. A Guaranteed pod shares cores unless it asks for its

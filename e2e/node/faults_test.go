@@ -15,6 +15,7 @@ import (
 
 	"github.com/springtide/springtide/agent/shape"
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/lab/plane"
 )
 
@@ -51,7 +52,7 @@ func readsNonsense(t *testing.T, c *cluster) {
 	before := c.restarts(t)
 	pod := c.offline("nonsense")
 	pod.Annotations = map[string]string{
-		shape.AnnotationCells: "7-3,banana", shape.AnnotationClass: "royal", shape.AnnotationNUMA: strings.Repeat("x", 10000), shape.AnnotationOOMPriority: "1e9",
+		shape.AnnotationCells: "7-3,banana", shape.AnnotationClass: "royal", fleet.AnnotationNUMA: strings.Repeat("x", 10000), shape.AnnotationOOMPriority: "1e9",
 		shape.AnnotationTolerance: "-1", "katalyst.kubewharf.io/memory_enhancement": "{", "katalyst.kubewharf.io/cpu_enhancement": `[1,{"a":null}]`,
 	}
 	pod = c.Create(t, pod)

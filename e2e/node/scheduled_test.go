@@ -13,6 +13,7 @@ import (
 
 	"github.com/springtide/springtide/agent/shape"
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/lab/node/nodetest"
 	"github.com/springtide/springtide/lab/plane"
@@ -43,7 +44,7 @@ func obeysTheScheduler(t *testing.T, c *cluster) {
 	seen := map[string]bool{}
 	for i := range 2 {
 		pod := c.placed(fmt.Sprint("bound-", i))
-		pod.Annotations = map[string]string{shape.AnnotationNUMA: shape.NUMABind}
+		pod.Annotations = map[string]string{fleet.AnnotationNUMA: fleet.NUMABind}
 		pod.Spec.Containers[0].Resources = requests("1500m", "96Mi") // two do not fit on a cell of two CPUs
 		pod = c.Create(t, pod)
 		cells := pod.Annotations[v1alpha1.AnnotationCells]

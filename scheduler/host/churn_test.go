@@ -372,7 +372,7 @@ func FuzzAnnotations(f *testing.F) {
 		p.c.setInside("a", inside)
 		p.node("a", "8")
 		said := func(o *corev1.Pod) {
-			o.Annotations = map[string]string{v1alpha1.AnnotationTopologyPolicy: policy, v1alpha1.AnnotationCellsExclusive: exclusive, v1alpha1.AnnotationOneRoot: root, enhancement: memory, v1alpha1.AnnotationCells: cells}
+			o.Annotations = map[string]string{v1alpha1.AnnotationTopologyPolicy: policy, v1alpha1.AnnotationCellsExclusive: exclusive, v1alpha1.AnnotationOneRoot: root, fleet.AnnotationKatalystMemory: memory, v1alpha1.AnnotationCells: cells}
 		}
 		p.pod("runs", "2", said, func(o *corev1.Pod) { o.Spec.NodeName = "a" })
 		total := int64(2)

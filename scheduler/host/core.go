@@ -574,7 +574,7 @@ func sameLabels(a, b *corev1.Pod) bool {
 			return false
 		}
 	}
-	for _, k := range []string{v1alpha1.AnnotationTopologyPolicy, v1alpha1.AnnotationCellsExclusive, v1alpha1.AnnotationOneRoot, enhancement, v1alpha1.AnnotationPartition} {
+	for _, k := range []string{v1alpha1.AnnotationTopologyPolicy, v1alpha1.AnnotationCellsExclusive, v1alpha1.AnnotationOneRoot, fleet.AnnotationNUMA, fleet.AnnotationKatalystMemory, v1alpha1.AnnotationPartition} {
 		if a.Annotations[k] != b.Annotations[k] {
 			return false
 		}

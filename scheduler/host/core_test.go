@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -394,6 +395,39 @@ func TestCellsAreWritten(t *testing.T) {
 	}
 	if len(p.binds) != 2 || !cells["0"] || !cells["1"] {
 		t.Errorf("bound %d pods to cells %v, want two on cells 0 and 1", len(p.binds), cells)
+	}
+}
+
+// TestAnnotationsOfTheAgentBindToCells: what the node agent confines by, the scheduler chooses by: two pods of 2.5 cores that ask for few cells each get one of
+// their own on cells of 4, and a third one finds no cell; pods that ask in words that nothing reads float.
+func TestAnnotationsOfTheAgentBindToCells(t *testing.T) {
+	for _, c := range []struct {
+		key, value string
+		want       map[string]bool
+	}{
+		{fleet.AnnotationNUMA, fleet.NUMABind, map[string]bool{"0": true, "1": true}},
+		{fleet.AnnotationNUMA, fleet.NUMAExclusive, map[string]bool{"0": true, "1": true}},
+		{fleet.AnnotationKatalystMemory, `{"numa_binding":"true"}`, map[string]bool{"0": true, "1": true}},
+		{fleet.AnnotationKatalystMemory, `{"numa_binding":true}`, map[string]bool{"0": true, "1": true}},
+		{fleet.AnnotationKatalystMemory, `{"numa_exclusive":"true"}`, map[string]bool{"": true}},
+		{fleet.AnnotationNUMA, "yes", map[string]bool{"": true}},
+	} {
+		t.Run(c.key+"="+c.value, func(t *testing.T) {
+			p := newPlay(t)
+			p.c.setInside("a", facts.Topology{Cells: []fleet.Cell{{ID: 0, Capacity: fleet.Resources{CPU: 4000, Memory: 128 * fleet.GiB}}, {ID: 1, Socket: 1, Capacity: fleet.Resources{CPU: 4000, Memory: 128 * fleet.GiB}}}})
+			p.node("a", "8")
+			for i := range 3 {
+				p.pod(fmt.Sprint("x", i), "2500m", func(o *corev1.Pod) { o.Annotations = map[string]string{c.key: c.value} })
+			}
+			p.settle()
+			cells := map[string]bool{}
+			for _, r := range p.binds {
+				cells[r.Annotations[v1alpha1.AnnotationCells]] = true
+			}
+			if !maps.Equal(cells, c.want) {
+				t.Errorf("bound %d pods to cells %v, want %v", len(p.binds), cells, c.want)
+			}
+		})
 	}
 }
 

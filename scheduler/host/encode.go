@@ -1,7 +1,6 @@
 package host
 
 import (
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,9 +71,6 @@ func split(list corev1.ResourceList) request {
 	return r
 }
 
-// enhancement is the annotation by which Katalyst's users ask for memory topology; ours has the same words.
-const enhancement = "katalyst.kubewharf.io/memory_enhancement"
-
 // topologyOf reads how a pod wants to be bound to NUMA cells.
 func topologyOf(p *corev1.Pod) (policy place.CellPolicy, exclusive bool) {
 	switch p.Annotations[v1alpha1.AnnotationTopologyPolicy] {
@@ -87,15 +83,9 @@ func topologyOf(p *corev1.Pod) (policy place.CellPolicy, exclusive bool) {
 	case v1alpha1.TopologyRestricted:
 		policy = place.Restricted
 	}
-	var e struct {
-		Binding   string `json:"numa_binding"`
-		Exclusive string `json:"numa_exclusive"`
-	}
-	if text := p.Annotations[enhancement]; text != "" {
-		_ = json.Unmarshal([]byte(text), &e) // what cannot be read asks for nothing
-	}
-	exclusive = e.Exclusive == "true" || p.Annotations[v1alpha1.AnnotationCellsExclusive] == "true"
-	if (e.Binding == "true" || exclusive) && policy == place.Float {
+	binding, _, _ := fleet.ReadCellBinding(p.Annotations) // the agent reports what cannot be read
+	exclusive = binding.Exclusive || p.Annotations[v1alpha1.AnnotationCellsExclusive] == "true"
+	if (binding.Bind || exclusive) && policy == place.Float {
 		policy = place.FewCells
 	}
 	return policy, exclusive
