@@ -285,18 +285,6 @@ func (m *maker) awayCells(n *fleet.Node) []int {
 	return out
 }
 
-// together recalls a lent parcel of a machine of which this plan adopts another one. It reports whether that was the loan's step.
-func (m *maker) together(l *fleet.Loan) bool {
-	if len(m.adopted[l.Node]) == 0 {
-		return false
-	}
-	s, o := m.in.Snapshot, m.in.Options
-	deadline := s.At.Add(m.noticeOn(l))
-	after, err := l.Recall(s.At, deadline, deadline.Add(o.Drain+o.Clean), "another parcel of the machine goes home")
-	m.step(passFollow, MoveRecall, *l, after, err, "Together")
-	return true
-}
-
 // adoptAgain is what a loan becomes whose share says that it was adopted, after a crash between the two writes.
 func (m *maker) adoptAgain(l *fleet.Loan, e *fleet.ShareParcel) (fleet.Loan, error) {
 	s, o := m.in.Snapshot, m.in.Options

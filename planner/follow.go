@@ -44,15 +44,48 @@ func (m *maker) follow() {
 		case fleet.Emptying:
 			m.emptied(l, entry, node)
 		case fleet.Lent:
-			if !m.together(l) {
-				m.boundLate(l, node)
-			}
+			m.boundLate(l, node)
 		case fleet.Noticed:
 			m.noticed(l)
 		case fleet.Draining, fleet.Fenced, fleet.WrittenOff:
 			m.draining(l, entry)
 		}
 	}
+}
+
+// ReasonTogether is why a parcel is recalled of a machine of which another one goes home.
+const ReasonTogether = "Together"
+
+// together recalls what is still lent of machines of which another parcel goes home, by this plan or since a leader before: that leader died between the notices of two
+// parcels, or the second write was refused. It comes after the passes that recall, adopt and turn back, and asks for none of their reasons: one parcel that is away keeps
+// the machine from all that the others came home for.
+func (m *maker) together() {
+	s, o := m.in.Snapshot, m.in.Options
+	if s.Frozen != "" {
+		return
+	}
+	for i := range s.Loans {
+		l := &s.Loans[i]
+		if l.Phase != fleet.Lent || m.fromOffline(l) || s.Node(l.Node) == nil || !m.goesHome(l.Node) {
+			continue
+		}
+		const why = "another parcel of the machine goes home"
+		m.stopEmptying(l.Node, why)
+		if m.decided(l.ID) {
+			continue
+		}
+		deadline := s.At.Add(m.noticeOn(l))
+		after, err := l.Recall(s.At, deadline, deadline.Add(o.Drain+o.Clean), why)
+		m.step(passTogether, MoveRecall, *l, after, err, ReasonTogether)
+	}
+}
+
+// goesHome reports whether a parcel of the machine is on its way home, or did not come, once this plan is carried out.
+func (m *maker) goesHome(node fleet.NodeID) bool {
+	return m.recalled[node] || slices.ContainsFunc(m.loans[node], func(l *fleet.Loan) bool {
+		at, decided := m.proposed[l.ID]
+		return l.Phase.Away() && l.Phase != fleet.Lent && !m.fromOffline(l) && !(decided && at.kind == MoveTurnBack)
+	})
 }
 
 // ReasonAsked is why a machine is recalled whose recall an operator asked for.

@@ -24,6 +24,7 @@ func Make(in Input) Plan {
 	m.follow()
 	m.takeBack()
 	m.lend()
+	m.together()
 	m.handOver()
 	m.jobs()
 	m.fill()

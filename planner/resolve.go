@@ -22,6 +22,7 @@ const (
 	passGiveBack  pass = "give back"
 	passGiveUp    pass = "give up pinned"
 	passLend      pass = "lend"
+	passTogether  pass = "recall together"
 	passHandOver  pass = "hand over"
 )
 

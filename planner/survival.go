@@ -100,7 +100,7 @@ func (m *maker) promise(pool *fleet.Pool, loans []*fleet.Loan, until time.Time, 
 	until = now.Add(min(until.Sub(now), promiseMost)).Truncate(survivalStep)
 	for _, l := range loans {
 		switch was := l.ExpectedUntil; {
-		case m.decided(l.ID):
+		case m.decided(l.ID), m.goesHome(l.Node):
 			continue
 		case was.IsZero():
 			// Lending left room for the minimum term.

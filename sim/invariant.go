@@ -52,6 +52,7 @@ func (c *controller) check() {
 	c.checkGangs()
 	c.checkWindows()
 	c.checkPromises()
+	c.checkTogether()
 	for i := range c.loans {
 		l := &c.loans[i]
 		n, ok := c.machineOf(l.NodeName)
@@ -100,6 +101,28 @@ func (c *controller) checkHolder(i int, n int32) {
 		c.breaks("machine %s is open to online while loan %s is %s", l.NodeName, l.ID, l.Phase)
 	case l.Phase == fleet.Returned && m.offline > c.lent(n):
 		c.breaks("offline work is on machine %s, which loan %s brought home for its claimant", l.NodeName, l.ID)
+	}
+}
+
+// togetherWithin is how long a socket may stay lent after a recall of another one of its machine: three plans.
+const togetherWithin = 3 * planEvery
+
+// checkTogether: all sockets of a machine are recalled together. A controller that dies between the two notices leaves the second one to the next.
+func (c *controller) checkTogether() {
+	apart := c.judge.apart
+	c.judge.apart = map[fleet.UID]int32{}
+	for i := range c.loans {
+		l := &c.loans[i]
+		recalled := func(o fleet.Loan) bool {
+			return o.Node == l.Node && o.From == onlinePool && o.Phase != fleet.Emptying && o.Phase != fleet.Lent && o.Phase != fleet.Cancelled
+		}
+		if l.Phase != fleet.Lent || l.From != onlinePool || !slices.ContainsFunc(c.loans, recalled) {
+			continue
+		}
+		n := apart[l.UID] + 1
+		if c.judge.apart[l.UID] = n; time.Duration(n)*tick > togetherWithin {
+			c.breaks("loan %s has been lent for %s after a recall of its machine %s", l.ID, time.Duration(n)*tick, l.NodeName)
+		}
 	}
 }
 

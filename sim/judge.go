@@ -28,6 +28,8 @@ type judge struct {
 	told map[told]int32
 	// ended are the recalled loans on whose machine a pod of the borrower ended, or nobody was left to evict.
 	ended map[fleet.UID]bool
+	// apart counts the ticks for which each loan has been lent after a recall of another one of its machine.
+	apart map[fleet.UID]int32
 }
 
 // open is a time at which a window is open, its end not included.

@@ -210,6 +210,45 @@ func TestASocketComesHomeAlone(t *testing.T) {
 	}
 }
 
+// A socket stays lent after a recall of another one of its machine for as long as a leader may take to recall it too, and no longer.
+func TestSocketsAreRecalledTogether(t *testing.T) {
+	for _, x := range []struct {
+		first, second fleet.Phase
+		node          fleet.NodeID
+		breaks        bool
+	}{
+		{fleet.Noticed, fleet.Lent, "uid-000001", true},
+		{fleet.Lent, fleet.Draining, "uid-000001", true},
+		{fleet.Returned, fleet.Lent, "uid-000001", true},
+		{fleet.WrittenOff, fleet.Lent, "uid-000001", true},
+		{fleet.Lent, fleet.Lent, "uid-000001", false},
+		{fleet.Emptying, fleet.Lent, "uid-000001", false},
+		{fleet.Cancelled, fleet.Lent, "uid-000001", false},
+		{fleet.Noticed, fleet.Draining, "uid-000001", false},
+		{fleet.Noticed, fleet.Lent, "uid-of-an-earlier-machine", false},
+	} {
+		one := wholeLoan()
+		one.Kind, one.Cells = fleet.KindSocket, []int{0}
+		c := accused(t, one)
+		other := one
+		other.ID, other.UID, other.Cells, other.Phase, other.Node = "node-000001-c1", "other", []int{1}, x.second, x.node
+		c.loans = append(c.loans, other)
+		c.loans[0].Phase = x.first
+		for range int(togetherWithin / tick) {
+			c.checkTogether()
+		}
+		if c.err != nil {
+			t.Errorf("%s and %s, at once: %v", x.first, x.second, c.err)
+		}
+		switch c.checkTogether(); {
+		case x.breaks:
+			mustBreak(t, c, "after a recall of its machine")
+		case c.err != nil:
+			t.Errorf("%s and %s: %v", x.first, x.second, c.err)
+		}
+	}
+}
+
 // A pod that answered the present notice of its machine may go before the deadline, and no other.
 func TestAnswersAreJudged(t *testing.T) {
 	for name, x := range map[string]struct {
