@@ -70,25 +70,34 @@ func held(selector string) string {
 	return fmt.Sprintf("(%[1]s or (last_over_time(%[1]s[%[2]s]) unless on (instance) %[1]s))", selector, promDuration(lookback))
 }
 
-// ownerExpr maps each pod to its workload: through the ReplicaSet to what owns that, else to the pod's own owner. kube-state-metrics
-// writes "<none>" (older versions: nothing) for no owner. Aggregations by max make it hold with several kube-state-metrics replicas.
+// ownerExpr maps each pod to its workload: through the ReplicaSet to what owns that, else to the pod's own owner. kube-state-metrics writes "<none>" (older
+// versions: nothing) for no owner. Each pod and each ReplicaSet has at most one owner here: a second one would make every join many-to-many, which is an error for the
+// whole fleet. Only the controller counts, of which the API server admits one; of two under one name, one of which is seen no more, the one that is seen.
+// topk chooses among what is equal even then, as forged series are.
 func ownerExpr(s scope) string {
+	const controls = `owner_is_controller!="false"` // very old versions of kube-state-metrics do not say it
 	return fmt.Sprintf(`max by (namespace, pod, workload_kind, workload) (
   label_replace(
     label_replace(
         label_replace(%[1]s, "replicaset", "$1", "owner_name", "(.+)")
       * on (namespace, replicaset) group_left (owner_kind, owner_name)
-        topk by (namespace, replicaset) (1, max by (namespace, replicaset, owner_kind, owner_name) (%[2]s))
+        %[2]s
       or on (namespace, pod)
         %[3]s,
       "workload_kind", "$1", "owner_kind", "(.+)"
     ),
     "workload", "$1", "owner_name", "(.+)"
   )
-)`,
-		held(s.sel("kube_pod_owner", `owner_kind="ReplicaSet"`)),
-		held(s.sel("kube_replicaset_owner", `owner_kind!~"|<none>"`)),
-		held(s.sel("kube_pod_owner", `owner_kind!~"|<none>"`)))
+) ^ 0`,
+		oneOwner("pod", s.sel("kube_pod_owner", `owner_kind="ReplicaSet"`, controls)),
+		oneOwner("replicaset", s.sel("kube_replicaset_owner", `owner_kind!~"|<none>"`, controls)),
+		oneOwner("pod", s.sel("kube_pod_owner", `owner_kind!~"|<none>"`, controls)))
+}
+
+// oneOwner is the owner of each object of a kind. Series that are seen now are worth more than those that [held] keeps; their own values, which are 1
+// where nothing forged them, do not count.
+func oneOwner(object, selector string) string {
+	return fmt.Sprintf(`topk by (namespace, %[1]s) (1, max by (namespace, %[1]s, owner_kind, owner_name) (%[2]s ^ 0 + 1 or %[3]s ^ 0))`, object, selector, held(selector))
 }
 
 // joined brings an expression by pod to workloads, as the sum over the pods. owner is ownerExpr, or the series recorded from it.

@@ -1,0 +1,90 @@
+package promql
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+)
+
+// neighbour is the namespace next to a hostile one, as its own exporters show it.
+const neighbour = `
+  kube_pod_owner{namespace="shop", pod="stock-0", owner_kind="StatefulSet", owner_name="stock", owner_is_controller="true", instance="ksm-0"} 1x60
+  kube_pod_status_ready{namespace="shop", pod="stock-0", condition="true", instance="ksm-0"} 1x60
+  container_cpu_usage_seconds_total{namespace="shop", pod="stock-0", container="db", cpu="total"} 0+3x60
+  container_memory_working_set_bytes{namespace="shop", pod="stock-0", container="db"} 100e6x60
+  http_server_request_duration_seconds_count{namespace="shop", pod="stock-0"} 0+150x60
+  http_server_request_duration_seconds_bucket{namespace="shop", pod="stock-0", le="0.1"} 0+150x60
+  http_server_request_duration_seconds_bucket{namespace="shop", pod="stock-0", le="+Inf"} 0+150x60
+`
+
+// TestHostileSeries: what one namespace writes into the source changes no series of another one: every rule is evaluated, and records of the neighbour what
+// it records of it alone. Each pod of the hostile namespace belongs to one workload at most.
+func TestHostileSeries(t *testing.T) {
+	var bomb strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&bomb, "  container_cpu_usage_seconds_total{namespace=\"bad\", pod=\"p\", container=\"c%d\", cpu=\"total\", junk=\"%s\"} 0+1x60\n", i, strings.Repeat("x", i))
+		fmt.Fprintf(&bomb, "  http_server_request_duration_seconds_bucket{namespace=\"bad\", pod=\"p\", le=\"%d\"} 0+1x60\n", i)
+	}
+	owner := func(pod, kind, name, controls, instance, values string) string {
+		return fmt.Sprintf("  kube_pod_owner{namespace=\"bad\", pod=%q, owner_kind=%q, owner_name=%q, owner_is_controller=%q, instance=%q} %s\n", pod, kind, name, controls, instance, values)
+	}
+	replicaSet := func(kind, name, controls string) string {
+		return fmt.Sprintf("  kube_replicaset_owner{namespace=\"bad\", replicaset=\"rs\", owner_kind=%q, owner_name=%q, owner_is_controller=%q, instance=\"ksm-0\"} 1x60\n", kind, name, controls)
+	}
+	each := func(value string) string { return strings.Repeat(" "+value, 60) }
+	cases := []struct {
+		name, series string
+		// owner is the workload of the pod "p" of the hostile namespace; empty where any one is right.
+		owner string
+	}{
+		{"a controller and a second owner", owner("p", "StatefulSet", "db", "true", "ksm-0", "1x60") + owner("p", "ConfigMap", "aaa", "false", "ksm-0", "1x60"), "db"},
+		{"a ReplicaSet with two owners", owner("p", "ReplicaSet", "rs", "true", "ksm-0", "1x60") + replicaSet("Deployment", "web", "true") + replicaSet("Rollout", "aaa", "false"), "web"},
+		{"a pod of two ReplicaSets, one of them a Deployment's", owner("p", "ReplicaSet", "rs", "true", "ksm-0", "1x60") + owner("p", "ReplicaSet", "other", "false", "ksm-0", "1x60") + replicaSet("Deployment", "web", "true"), "web"},
+		{"no owner is the controller", owner("p", "ConfigMap", "a", "false", "ksm-0", "1x60") + owner("p", "ConfigMap", "b", "false", "ksm-0", "1x60"), "none"},
+		{"made again under its name by another owner, while one of two kube-state-metrics is gone",
+			owner("p", "StatefulSet", "old", "true", "ksm-1", "1x55 stale") + owner("p", "StatefulSet", "young", "true", "ksm-0", "_x56 1x4"), "young"},
+		{"forged controllers", owner("p", "StatefulSet", "a", "true", "ksm-0", "1x60") + owner("p", "DaemonSet", "b", "true", "forged", each("NaN")) +
+			owner("p", "ReplicaSet", "rs", "true", "forged", "7x60") + replicaSet("Deployment", "web", "true") + replicaSet("Deployment", "web2", "true"), ""},
+		{"negative, infinite and missing numbers", owner("p", "StatefulSet", "db", "true", "ksm-0", "1x60") + `  kube_pod_status_ready{namespace="bad", pod="p", condition="true", instance="ksm-0"}` + each("-Inf") + `
+  container_cpu_usage_seconds_total{namespace="bad", pod="p", container="a", cpu="total"}` + each("Inf") + `
+  container_memory_working_set_bytes{namespace="bad", pod="p", container="a"}` + each("NaN") + `
+  http_server_request_duration_seconds_count{namespace="bad", pod="p"} -1e300-1e300x60
+`, "db"},
+		{"a histogram without +Inf", owner("p", "StatefulSet", "db", "true", "ksm-0", "1x60") + `  http_server_request_duration_seconds_bucket{namespace="bad", pod="p", le="0.1"} 0+150x60
+  http_server_request_duration_seconds_bucket{namespace="bad", pod="p", le="banana"} 0+150x60
+`, "db"},
+		{"label bombs", owner("p", "StatefulSet", "db", "true", "ksm-0", "1x60") + bomb.String(), "db"},
+	}
+	alone := newProm(t, "load 15s"+neighbour, 1e6)
+	alone.record(at(10*time.Minute), at(15*time.Minute))
+	records := func(p *prom, name string) map[string]float64 {
+		return p.evaluate(fmt.Sprintf(`{__name__=%q, namespace="shop"}`, name), at(15*time.Minute))
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			p := newProm(t, "load 15s"+neighbour+c.series, 1e6)
+			p.record(at(10*time.Minute), at(15*time.Minute))
+			for _, r := range recordingRules() {
+				want, got := records(alone, r.record), records(p, r.record)
+				if len(want) == 0 || !maps.Equal(got, want) {
+					t.Errorf("%s of the neighbour is %v, alone %v", r.record, got, want)
+				}
+			}
+			owners := p.evaluate(recordedOwner+`{namespace="bad", pod="p"}`, at(15*time.Minute))
+			var want int
+			if c.owner != "none" {
+				want = 1
+			}
+			if len(owners) != want {
+				t.Errorf("the pod belongs to %v, want %d workload", owners, want)
+			}
+			for series, v := range owners {
+				if v != 1 || c.owner != "" && !strings.Contains(series, fmt.Sprintf("workload=%q", c.owner)) {
+					t.Errorf("the pod belongs to %s at %v, want %s at 1", series, v, c.owner)
+				}
+			}
+		})
+	}
+}
