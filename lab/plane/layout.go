@@ -81,6 +81,7 @@ var gates = []gate{
 	{terminatingReplicas, 33},
 	{"GenericWorkload=true", 37},
 	{"TopologyAwareWorkloadScheduling=true", 37},
+	{"CompositePodGroup=true", 37},
 }
 
 // apiServerGates are the gates of the API server when it plays a version, as "1.35"; its own when empty.

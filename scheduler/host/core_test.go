@@ -978,7 +978,7 @@ func TestJudgedPodsAreHandedOn(t *testing.T) {
 		p.pod(fmt.Sprint("g", i), "1", app, inGroup(ring))
 	}
 	p.settle()
-	if got := p.take(); len(got) != 0 || len(gangs) != 1 || gangs[owner{true, "default/" + ring}] != 1 {
+	if got := p.take(); len(got) != 0 || len(gangs) != 1 || gangs[owner{group: true, name: "default/" + ring}] != 1 {
 		t.Fatalf("bound %v and handed on %v: the other partition has a node for each of three", got, gangs)
 	}
 	if on := p.c.judge.plugins.(*onePerNode).on; free() != 3 || len(on) != 1 {
@@ -1015,7 +1015,7 @@ func TestGangsAreHandedOnWhole(t *testing.T) {
 	for i := 0; ring == "" || partitionOf("default/"+ring, 3) != 0; i++ {
 		ring = fmt.Sprint("ring", i)
 	}
-	gang := owner{true, "default/" + ring}
+	gang := owner{group: true, name: "default/" + ring}
 	p.c.setGroup(gang.name, &podGroup{namespace: "default", name: ring, minCount: 2})
 	object := func(version, to string) {
 		u := &unstructured.Unstructured{}

@@ -34,7 +34,12 @@ import (
 type gangs struct {
 	byKey  map[queue.Key]*gang
 	groups map[string]*podGroup // by namespace/name
-	jobs   map[string]*jobGang  // by namespace/name of the ElasticJob
+	// composites are the CompositePodGroups, and children the groups right below each of them, known or not; by namespace/name.
+	composites map[string]*podGroup
+	children   map[string]map[child]bool
+	// shapes remember what is wrong with a tree, by the name of its top; empty for nothing.
+	shapes map[string]string
+	jobs   map[string]*jobGang // by namespace/name of the ElasticJob
 	// workloads find the ElasticJob of a pod by its controller: namespace/kind/name.
 	workloads map[string]string
 	// jobOf and checkpoints are, by the same name, the job of each of its workloads, and how long a pod of it needs to save its work.
@@ -64,10 +69,14 @@ type jobRole struct {
 
 // gang is one gang with the pods of ours that are there.
 type gang struct {
-	key     queue.Key
-	class   queue.Class
-	group   string // namespace/name of its PodGroup; empty where the ElasticJob is the gang
-	job     string // namespace/name of the ElasticJob of its pods; empty for none
+	key   queue.Key
+	class queue.Class
+	group string // namespace/name of its PodGroup; empty where the ElasticJob is the gang
+	job   string // namespace/name of the ElasticJob of its pods; empty for none
+	// composite is the CompositePodGroup at the top of the tree that it is; empty for none, and group is empty then.
+	composite string
+	// missing is how many pods must come at least before it is worth a look whether its tree is whole.
+	missing int
 	members map[types.UID]*pod
 	// since is since when it lacks pods; zero while its minimum runs.
 	since time.Time
@@ -78,30 +87,43 @@ type gang struct {
 }
 
 func newGangs(timeout time.Duration) *gangs {
-	return &gangs{byKey: map[queue.Key]*gang{}, groups: map[string]*podGroup{}, jobs: map[string]*jobGang{}, workloads: map[string]string{}, jobOf: map[string]string{}, checkpoints: map[string]time.Duration{}, timeout: timeout,
+	return &gangs{byKey: map[queue.Key]*gang{}, groups: map[string]*podGroup{}, composites: map[string]*podGroup{}, children: map[string]map[child]bool{}, shapes: map[string]string{}, jobs: map[string]*jobGang{}, workloads: map[string]string{}, jobOf: map[string]string{}, checkpoints: map[string]time.Duration{}, timeout: timeout,
 		byClass: map[queue.Class]*gang{}, homes: map[owner]home{}, result: func(*podGroup, bool, string) {}, rollback: func(*pod, string) {}}
+}
+
+// named is what makes the gang of a pod: its PodGroup, or the CompositePodGroup at the top of that one's tree, and its ElasticJob. An empty key is that of a pod
+// that stands for itself.
+func (g *gangs) named(o *corev1.Pod) (key queue.Key, group, job, composite string) {
+	if group = groupName(o); group == "" {
+		if job = g.workloads[workloadOf(o)]; job == "" {
+			return "", "", "", ""
+		}
+		return queue.Key("gang " + job), "", job, ""
+	}
+	if known := g.groups[group]; known != nil {
+		if known.loose() {
+			return "", "", "", ""
+		}
+		if top, _, _ := g.root(known); top != nil {
+			return queue.Key("tree " + top.full()), "", "", top.full() // its roles are its groups
+		}
+	}
+	return queue.Key("gang " + group), group, g.jobOf[workloadOf(o)], ""
 }
 
 // of is the gang of a pod, made if need be; nil for a pod that stands for itself.
 func (g *gangs) of(o *corev1.Pod) *gang {
-	group, job := "", ""
-	if s := o.Spec.SchedulingGroup; s != nil && s.PodGroupName != nil {
-		group = o.Namespace + "/" + *s.PodGroupName
-		if known := g.groups[group]; known != nil && known.loose() {
-			return nil
-		}
-		job = g.jobOf[workloadOf(o)]
-	} else if job = g.workloads[workloadOf(o)]; job == "" {
+	key, group, job, composite := g.named(o)
+	if key == "" {
 		return nil
 	}
-	key := queue.Key("gang " + cmp.Or(group, job))
 	found := g.byKey[key]
 	if found != nil && job != "" {
 		found.job = job // the ElasticJob may be made after the first pod
 	}
 	if found == nil {
 		g.serial--
-		found = &gang{key: key, class: g.serial, group: group, job: job, members: map[types.UID]*pod{}}
+		found = &gang{key: key, class: g.serial, group: group, job: job, composite: composite, members: map[types.UID]*pod{}}
 		g.byKey[key], g.byClass[found.class] = found, found
 	}
 	return found
@@ -116,6 +138,7 @@ func (g *gangs) join(p *pod) {
 	g.part(p)
 	if p.gang = next; next != nil {
 		next.members[p.object.UID] = p
+		next.missing--
 	}
 }
 
@@ -158,9 +181,16 @@ func (s *shortage) sum() int {
 	return n
 }
 
-// shortage counts what a gang lacks; false where its PodGroup is not known, or is held. The roles are those of its ElasticJob, and the minimum of a PodGroup counts all
+// shortage counts what a gang lacks; false where its PodGroup is not known, or its tree is not there. The roles are those of its ElasticJob, and the minimum of a PodGroup counts all
 // of its pods.
 func (g *gangs) shortage(x *gang) (need shortage, known bool) {
+	if x.composite != "" {
+		t := g.tree(x)
+		if t == nil {
+			return need, false
+		}
+		return shortage{any: t.lacks()}, true
+	}
 	running := map[string]int{}
 	all := 0
 	for _, p := range x.members {
@@ -191,6 +221,9 @@ func (x *gang) runs(p *pod) bool { return p.stage != waits && (p.stage != nomina
 
 // role is the role of a pod in its gang.
 func (g *gangs) role(x *gang, p *pod) string {
+	if x.composite != "" {
+		return groupName(p.object)
+	}
 	job := g.jobs[x.job]
 	if job == nil {
 		return ""
@@ -214,6 +247,9 @@ func (g *gangs) enqueue(c *core, p *pod) bool {
 	if x == nil {
 		return false
 	}
+	if x.composite != "" {
+		return g.enqueueTree(c, x, p)
+	}
 	need, known := g.shortage(x)
 	if known && need.sum() == 0 {
 		return false
@@ -226,15 +262,26 @@ func (g *gangs) enqueue(c *core, p *pod) bool {
 		x.since = c.now()
 	}
 	if !formed {
-		c.queue.Remove(p.key)
-		p.key = x.key
-		c.queue.Remove(x.key)
-		x.forming = true
+		g.forms(c, x, p)
 		return true
 	}
+	g.whole(c, x, p, nil)
+	return true
+}
+
+// forms sets a pod aside whose gang lacks others.
+func (g *gangs) forms(c *core, x *gang, p *pod) {
+	c.queue.Remove(p.key)
+	p.key = x.key
+	c.queue.Remove(x.key)
+	x.forming = true
+}
+
+// whole puts a gang into the queue whose pods are there, but for those that stand alone.
+func (g *gangs) whole(c *core, x *gang, p *pod, alone map[*pod]bool) {
 	item := queue.Item{Key: x.key, Class: x.class, Priority: p.shape.Priority, Tenant: p.tenant, Since: p.object.CreationTimestamp.Time}
 	for _, w := range x.members {
-		if x.runs(w) {
+		if x.runs(w) || alone[w] {
 			continue
 		}
 		item.Priority = max(item.Priority, w.shape.Priority)
@@ -248,7 +295,6 @@ func (g *gangs) enqueue(c *core, p *pod) bool {
 	}
 	x.forming = false
 	c.queue.Add(item)
-	return true
 }
 
 // report says on the pods of gangs that still form what is missing. It is called now and then: the sentence changes with each pod that comes, and most
@@ -262,9 +308,12 @@ func (g *gangs) report(c *core, now time.Time) {
 		x.forming = false
 		waiting := g.waiting(x)
 		why := "waits for the PodGroup " + x.group + ", which does not exist"
+		if t := g.tree(x); t != nil {
+			g.sayWaits(c, t, t.forming())
+			continue
+		}
 		if group := g.groups[x.group]; group != nil && group.parent != "" {
-			why = "its PodGroup is part of the CompositePodGroup " + group.parent + ", which this scheduler does not place: it starts none of it rather than a part"
-			g.result(group, false, why)
+			why = g.withoutTree(group)
 		}
 		if need, known := g.shortage(x); known {
 			why = fmt.Sprintf("waits for %d more pods of its gang, which is placed whole or not at all", need.sum()-len(waiting))
@@ -304,17 +353,23 @@ func (g *gangs) waiting(x *gang) []*pod {
 			out = append(out, p)
 		}
 	}
-	slices.SortFunc(out, func(a, b *pod) int {
-		if d := a.object.CreationTimestamp.Compare(b.object.CreationTimestamp.Time); d != 0 {
-			return d
-		}
-		return strings.Compare(a.object.Name, b.object.Name)
-	})
+	slices.SortFunc(out, byAge)
 	return out
+}
+
+// byAge has the oldest pods first.
+func byAge(a, b *pod) int {
+	if d := a.object.CreationTimestamp.Compare(b.object.CreationTimestamp.Time); d != 0 {
+		return d
+	}
+	return strings.Compare(a.object.Name, b.object.Name)
 }
 
 // decide places a gang: its minimum whole or nothing, and what fits of the rest.
 func (g *gangs) decide(ctx context.Context, c *core, x *gang) string {
+	if x.composite != "" {
+		return g.decideTree(ctx, c, x)
+	}
 	n := c.preempt.of(x)
 	if n != nil {
 		c.preempt.lift(c, n)
@@ -389,7 +444,7 @@ func (g *gangs) follow(c *core, x *gang, n *nominee) {
 	for _, w := range g.waiting(x) {
 		c.tell(w, fmt.Sprintf("waits for %d other pods of its gang, which come first and wait until the room that they take is free", len(n.pods)))
 	}
-	if group := g.groups[x.group]; group != nil {
+	if group := g.objectOf(x); group != nil {
 		g.result(group, false, fmt.Sprintf("%d pods wait until the room that they take is free; %d pods are to leave for them", len(n.pods), len(n.victims)))
 	}
 }
@@ -535,7 +590,7 @@ func (d *draft) mixed() bool {
 
 // topologyKey is the node label that must be the same for all pods of a gang; empty for none.
 func (g *gangs) topologyKey(x *gang) string {
-	if group := g.groups[x.group]; group != nil {
+	if group := g.objectOf(x); group != nil {
 		return group.topologyKey
 	}
 	return ""
@@ -935,7 +990,7 @@ func (g *gangs) timeOut(c *core, x *gang, now time.Time, timeout time.Duration) 
 	}
 	c.queue.Later(x.key, now)
 	c.metrics.gangs.WithLabelValues("timeout").Inc()
-	group := g.groups[x.group]
+	group := g.objectOf(x)
 	if group == nil {
 		return
 	}
@@ -952,6 +1007,15 @@ func (g *gangs) confine(c *core, p *pod) {
 	if p.gang == nil {
 		return
 	}
+	if t := g.tree(p.gang); t != nil {
+		if leaf := t.leaf(groupName(p.object)); leaf != nil {
+			for _, l := range append(g.around(c, t, leaf), c.domainsOf(leaf, nil)[0]...) {
+				p.shape, p.confined = narrowed(p.shape, l.Key, l.Value), true
+			}
+			p.class = c.classify(p)
+		}
+		return
+	}
 	key := g.topologyKey(p.gang)
 	if key == "" {
 		return
@@ -966,10 +1030,14 @@ func (g *gangs) confine(c *core, p *pod) {
 func (c *core) setGroup(full string, group *podGroup) {
 	g := c.gangs
 	was := g.groups[full]
+	if was != nil {
+		g.abandon(was)
+	}
 	if group == nil {
 		delete(g.groups, full)
 	} else {
 		g.groups[full] = group // also where only its generation is another: the condition names it
+		g.adopt(group)
 	}
 	if was != nil && group != nil && was.uid == group.uid {
 		group.scheduled = group.scheduled || was.scheduled // the write that says so may be under way
@@ -978,9 +1046,13 @@ func (c *core) setGroup(full string, group *podGroup) {
 		return
 	}
 	for _, p := range c.pods {
-		if s := p.object.Spec.SchedulingGroup; s != nil && s.PodGroupName != nil && p.object.Namespace+"/"+*s.PodGroupName == full {
+		if groupName(p.object) == full {
 			c.regroup(p)
 		}
+	}
+	if was != nil && was.parent != "" || group != nil && group.parent != "" {
+		namespace, _, _ := strings.Cut(full, "/")
+		c.regroupTrees(namespace)
 	}
 	c.rehome()
 }
@@ -1092,7 +1164,7 @@ func (s *Scheduler) groupWriter(ctx context.Context, log *slog.Logger, mayWrite 
 	}
 	return func(g *podGroup, placed bool, why string) {
 		text := strconv.FormatBool(placed) + why
-		if last[g.uid] == text || g.condition() == conditionInitiallyScheduled && g.scheduled {
+		if last[g.uid] == text || g.condition() != conditionScheduled && g.scheduled {
 			return
 		}
 		g.scheduled = placed
@@ -1113,11 +1185,18 @@ func (s *Scheduler) writeGroup(ctx context.Context, x said, mayWrite func() bool
 		return nil
 	}
 	status, reason, g := metav1.ConditionFalse, "Unschedulable", &x.group
-	if x.placed {
+	kind := "PodGroup"
+	if g.composite {
+		kind = "CompositePodGroup"
+	}
+	switch {
+	case x.placed:
 		status, reason = metav1.ConditionTrue, "Scheduled"
+	case g.composite && g.invalid:
+		reason = "Invalid"
 	}
 	o := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": g.gvr.GroupVersion().String(), "kind": "PodGroup",
+		"apiVersion": g.gvr.GroupVersion().String(), "kind": kind,
 		"metadata": map[string]any{"name": g.name, "namespace": g.namespace, "uid": string(g.uid)},
 		"status": map[string]any{"conditions": []any{map[string]any{"type": g.condition(), "status": string(status), "reason": reason, "message": x.why,
 			"observedGeneration": g.generation, "lastTransitionTime": metav1.Now().UTC().Format(time.RFC3339)}}},

@@ -52,8 +52,8 @@ func (c *core) homeOf(o *corev1.Pod) int {
 	if hasWideRule(o) {
 		return partitionOf(o.Namespace, n)
 	}
-	if s := o.Spec.SchedulingGroup; s != nil && s.PodGroupName != nil {
-		return partitionOf(o.Namespace+"/"+*s.PodGroupName, n)
+	if group := groupName(o); group != "" {
+		return partitionOf(group, n)
 	}
 	return partitionOf(string(o.UID), n)
 }
@@ -142,8 +142,10 @@ func (c *core) rehome() {
 
 // owner is the object that stands for a gang.
 type owner struct {
-	group bool // a PodGroup, else an ElasticJob
+	group bool // a PodGroup or a CompositePodGroup, else an ElasticJob
 	name  string
+	// composite: it is a CompositePodGroup.
+	composite bool
 }
 
 // home is where a gang is to be placed, as its object says, or as this process is writing.
@@ -157,14 +159,18 @@ type home struct {
 
 // ownerOf is the object of a pod's gang; none for a pod that stands for itself.
 func (g *gangs) ownerOf(o *corev1.Pod) owner {
-	if s := o.Spec.SchedulingGroup; s != nil && s.PodGroupName != nil {
-		full := o.Namespace + "/" + *s.PodGroupName
-		if known := g.groups[full]; known != nil && known.loose() {
-			return owner{}
+	if full := groupName(o); full != "" {
+		if known := g.groups[full]; known != nil {
+			if known.loose() {
+				return owner{}
+			}
+			if top, _, _ := g.root(known); top != nil {
+				return owner{group: true, name: top.full(), composite: true}
+			}
 		}
-		return owner{true, full}
+		return owner{group: true, name: full}
 	}
-	return owner{false, g.workloads[workloadOf(o)]}
+	return owner{name: g.workloads[workloadOf(o)]}
 }
 
 // nowhere is the partition of a gang whose object names none.
@@ -216,7 +222,7 @@ func (g *gangs) handOn(ctx context.Context, c *core, x *gang, want *draft) bool 
 		if !g.fitsOn(ctx, c, x, tries[k/(n-1)], to) {
 			continue
 		}
-		gang := owner{x.group != "", cmp.Or(x.group, x.job)}
+		gang := owner{group: x.group != "" || x.composite != "", name: cmp.Or(x.composite, x.group, x.job), composite: x.composite != ""}
 		before, known := g.homes[gang]
 		if !known {
 			before.partition = nowhere
@@ -224,7 +230,7 @@ func (g *gangs) handOn(ctx context.Context, c *core, x *gang, want *draft) bool 
 		g.homes[gang] = home{partition: to, writing: true}
 		c.queue.Remove(x.key)
 		c.metrics.handed.Add(float64(len(want.chosen)))
-		c.handGang(gang, g.groups[x.group], to, func(version uint64, err error) {
+		c.handGang(gang, g.objectOf(x), to, func(version uint64, err error) {
 			if _, there := g.homes[gang]; !there {
 				return // the object is gone
 			}

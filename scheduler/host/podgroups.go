@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// podGroup is upstream's PodGroup as far as it is understood.
+// podGroup is upstream's PodGroup or CompositePodGroup as far as it is understood.
 type podGroup struct {
 	gvr             schema.GroupVersionResource
 	namespace, name string
@@ -15,11 +15,15 @@ type podGroup struct {
 	generation      int64
 	// scheduled: its condition says that it was scheduled once.
 	scheduled bool
+	// minCount is how many pods it needs; a composite one needs as many groups.
 	minCount  int
+	composite bool
 	// topologyKey is the node label that must be the same for all; empty for none.
 	topologyKey string
-	// parent is the CompositePodGroup that it is part of; empty for none.
-	parent string
+	// parent is the CompositePodGroup that it is part of; empty for none. workload is the Workload whose template it was made of.
+	parent, workload string
+	// invalid: its tree has a shape that waiting does not make good.
+	invalid bool
 	// whole: its pods are taken together or not at all (disruptionMode all).
 	whole bool
 	// priority stands for that of its pods where prioritized says that the group states one. policy does for their preemption policy; empty where the group states
@@ -33,7 +37,7 @@ type podGroup struct {
 func (g *podGroup) asksAs(o *podGroup) bool {
 	a, b := *g, *o
 	for _, x := range []*podGroup{&a, &b} {
-		x.gvr, x.uid, x.generation, x.scheduled = schema.GroupVersionResource{}, "", 0, false
+		x.gvr, x.uid, x.generation, x.scheduled, x.invalid = schema.GroupVersionResource{}, "", 0, false, false
 	}
 	return a == b
 }
@@ -56,11 +60,15 @@ func podGroups() []schema.GroupVersionResource {
 const (
 	conditionScheduled          = "PodGroupScheduled"
 	conditionInitiallyScheduled = "PodGroupInitiallyScheduled"
+	conditionCompositeScheduled = "CompositePodGroupInitiallyScheduled"
 )
 
 // condition is the type of the condition that a group has in its version.
 func (g *podGroup) condition() string {
-	if g.gvr.Version == "v1alpha2" {
+	switch {
+	case g.composite:
+		return conditionCompositeScheduled
+	case g.gvr.Version == "v1alpha2":
 		return conditionScheduled
 	}
 	return conditionInitiallyScheduled
@@ -68,9 +76,15 @@ func (g *podGroup) condition() string {
 
 // readGroup reads a PodGroup of any version. A group without a gang policy has a minimum of one.
 func readGroup(u *unstructured.Unstructured) *podGroup {
-	g := &podGroup{gvr: groupResource(u), namespace: u.GetNamespace(), name: u.GetName(), uid: u.GetUID(), generation: u.GetGeneration(), minCount: 1}
-	g.readSpec(u.Object, "minCount")
+	return readAs(u, "podgroups", "minCount", false)
+}
+
+// readAs reads a group. least is the name of the field that counts what it needs at least.
+func readAs(u *unstructured.Unstructured, resource, least string, composite bool) *podGroup {
+	g := &podGroup{gvr: u.GroupVersionKind().GroupVersion().WithResource(resource), namespace: u.GetNamespace(), name: u.GetName(), uid: u.GetUID(), generation: u.GetGeneration(), minCount: 1, composite: composite}
+	g.readSpec(u.Object, least)
 	g.parent, _, _ = unstructured.NestedString(u.Object, "spec", "parentCompositePodGroupName")
+	g.workload, _, _ = unstructured.NestedString(u.Object, "spec", "workloadRef", "workloadName")
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	for _, c := range conditions {
 		if c, ok := c.(map[string]any); ok && c["type"] == g.condition() {
@@ -80,7 +94,7 @@ func readGroup(u *unstructured.Unstructured) *podGroup {
 	return g
 }
 
-// readSpec reads what a group asks for. least is the name of the field that counts what it needs at least.
+// readSpec reads what a group asks for.
 func (g *podGroup) readSpec(o map[string]any, least string) {
 	if n, ok, err := unstructured.NestedInt64(o, "spec", "schedulingPolicy", "gang", least); ok && err == nil {
 		g.minCount = int(n)
@@ -106,16 +120,16 @@ func (g *podGroup) readSpec(o map[string]any, least string) {
 	g.policy = corev1.PreemptionPolicy(policy)
 }
 
-func groupResource(u *unstructured.Unstructured) schema.GroupVersionResource {
-	return u.GroupVersionKind().GroupVersion().WithResource("podgroups")
-}
-
-// groupOf is the PodGroup that a pod names; nil where it names none or an unknown one.
+// groupOf is the group that states the priority of a pod: the one at the top of its tree; nil where it names none or an unknown one.
 func (g *gangs) groupOf(o *corev1.Pod) *podGroup {
-	if s := o.Spec.SchedulingGroup; s != nil && s.PodGroupName != nil {
-		return g.groups[o.Namespace+"/"+*s.PodGroupName]
+	group := g.groups[groupName(o)]
+	if group == nil {
+		return nil
 	}
-	return nil
+	if top, _, _ := g.root(group); top != nil {
+		return top
+	}
+	return group
 }
 
 // priorityOf is the priority of a pod: that of its PodGroup where it states one.

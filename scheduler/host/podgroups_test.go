@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 )
 
@@ -207,40 +206,5 @@ func TestAGangIsNotTakenWhileOneIsBound(t *testing.T) {
 				t.Errorf("evicted %v, want %v", *evicted, want)
 			}
 		})
-	}
-}
-
-// TestAPartOfACompositeIsHeld: a PodGroup with a parent starts none of its pods, and pods and group say why.
-func TestAPartOfACompositeIsHeld(t *testing.T) {
-	p := newPlay(t)
-	var said []string
-	p.c.gangs.result = func(g *podGroup, placed bool, why string) {
-		if placed {
-			t.Errorf("%s is scheduled", g.name)
-		}
-		said = append(said, why)
-	}
-	p.node("a", "8")
-	p.c.setGroup("default/ring", &podGroup{namespace: "default", name: "ring", minCount: 2, parent: "train"})
-	p.c.setGroup("default/loose", &podGroup{namespace: "default", name: "loose", minCount: 1, parent: "train"})
-	for _, g := range []string{"ring", "loose"} {
-		p.pod(g+"-0", "1", inGroup(g))
-		p.pod(g+"-1", "1", inGroup(g))
-	}
-	p.settle()
-	p.now = p.now.Add(2 * time.Second)
-	p.c.tick(p.now)
-	p.settle()
-	if got := p.take(); len(got) != 0 {
-		t.Errorf("bound %v, parts of a composite", got)
-	}
-	want := "its PodGroup is part of the CompositePodGroup train, which this scheduler does not place: it starts none of it rather than a part"
-	for _, n := range []types.UID{"pod-ring-0", "pod-ring-1", "pod-loose-0"} {
-		if p.said[n] != want {
-			t.Errorf("%s: said %q", n, p.said[n])
-		}
-	}
-	if len(said) != 2 || said[0] != want {
-		t.Errorf("the groups say %q", said)
 	}
 }

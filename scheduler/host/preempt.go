@@ -497,7 +497,7 @@ func (c *core) jobOf(o *corev1.Pod) string { return c.gangs.jobOf[workloadOf(o)]
 func (x *preemption) facts(c *core) *place.PreemptionFacts {
 	f := &place.PreemptionFacts{}
 	var budgets []string
-	gangs := map[*gang]int{}
+	gangs, units := map[unit]int{}, map[types.UID]unit{}
 	f.Pod = func(ref place.PodRef) place.PodFacts {
 		if budgets == nil {
 			budgets = sortedKeys(x.budgets)
@@ -505,23 +505,66 @@ func (x *preemption) facts(c *core) *place.PreemptionFacts {
 				f.Allowed = append(f.Allowed, x.budgets[full].allowed)
 			}
 		}
-		if p := c.byRef[ref]; p != nil && p.gang != nil && gangs[p.gang] == 0 {
-			facts := place.GangFacts{Min: c.gangs.minimum(p.gang)}
-			for _, uid := range sortedKeys(p.gang.members) {
+		var u unit
+		if p := c.byRef[ref]; p != nil && p.gang != nil {
+			var known bool
+			if u, known = units[p.object.UID]; !known {
+				u = c.gangs.unitOf(p)
+				units[p.object.UID] = u
+			}
+		}
+		if u.gang != nil && gangs[u] == 0 {
+			members, least := c.gangs.together(u)
+			facts := place.GangFacts{Min: least}
+			for _, m := range members {
 				// One whose binding is under way is no victim yet: the gang is not taken without it.
-				if m := p.gang.members[uid]; m.stage != waits && m.stage != nominated {
+				if m.stage != waits && m.stage != nominated {
 					facts.Members = append(facts.Members, m.ref)
 				}
 			}
 			f.Gangs = append(f.Gangs, facts)
-			gangs[p.gang] = len(f.Gangs)
+			gangs[u] = len(f.Gangs)
 		}
-		return x.protects(c, ref, gangs, budgets)
+		return x.protects(c, ref, gangs[u], budgets)
 	}
 	return f
 }
 
-// minimum is how many pods a gang needs.
+// unit is what is taken together: a gang, or a branch of the tree that it is.
+type unit struct {
+	gang   *gang
+	branch *podGroup // nil where the gang is no tree
+}
+
+// unitOf is the unit of a pod that has a gang.
+func (g *gangs) unitOf(p *pod) unit {
+	if t := g.tree(p.gang); t != nil {
+		if b := t.lostWith(groupName(p.object)); b != nil {
+			return unit{p.gang, b.group}
+		}
+	}
+	return unit{gang: p.gang}
+}
+
+// together are the pods of a unit, and how many of them it needs.
+func (g *gangs) together(u unit) (members []*pod, least int) {
+	x := u.gang
+	if t := g.tree(x); t != nil && u.branch != nil {
+		b := t.find(u.branch)
+		members = b.pods()
+		slices.SortFunc(members, func(a, b *pod) int { return strings.Compare(string(a.object.UID), string(b.object.UID)) })
+		if least = len(members); !u.branch.composite && !u.branch.whole {
+			least = u.branch.minCount
+		}
+		return members, least
+	}
+	for _, uid := range sortedKeys(x.members) {
+		members = append(members, x.members[uid])
+	}
+	return members, g.minimum(x)
+}
+
+// minimum is how many pods a gang needs that is no tree.
 func (g *gangs) minimum(x *gang) int {
 	n := 0
 	if job := g.jobs[x.job]; job != nil {
@@ -538,7 +581,7 @@ func (g *gangs) minimum(x *gang) int {
 }
 
 // protects says what keeps a pod from being taken: our own components, the system's pods, bindings under way, and a start a moment ago.
-func (x *preemption) protects(c *core, ref place.PodRef, gangs map[*gang]int, budgets []string) place.PodFacts {
+func (x *preemption) protects(c *core, ref place.PodRef, gang int, budgets []string) place.PodFacts {
 	p := c.byRef[ref]
 	if p == nil || p.stage != bound || p.object.DeletionTimestamp != nil {
 		if p != nil && p.stage != bound {
@@ -547,7 +590,7 @@ func (x *preemption) protects(c *core, ref place.PodRef, gangs map[*gang]int, bu
 		return place.PodFacts{Protected: true}
 	}
 	o := p.object
-	out := place.PodFacts{Gang: gangs[p.gang]}
+	out := place.PodFacts{Gang: gang}
 	claim := facts.ClaimOf(o)
 	out.Protected = o.Namespace == c.c.Namespace && claim.Component != "" || claim.Standing(witness{c, claim.Owner.UID}) == facts.IsSystem
 	if s := o.Status.StartTime; s != nil {

@@ -53,6 +53,7 @@ func optionals() []optional {
 		{one(facts.ResourceSlices), setResourceSlice},
 		{one(facts.ResourceClaims), setResourceClaim},
 		{podGroups(), setGroup},
+		{compositeGroups(), setComposite},
 		{one(own.WithResource("loans")), setLoan},
 		{one(own.WithResource("elasticservices")), setService},
 	}
@@ -355,7 +356,7 @@ func (c *core) tenantsChanged() {
 }
 
 func setJob(c *core, full string, u *unstructured.Unstructured) {
-	c.homeChanged(owner{false, full}, u)
+	c.homeChanged(owner{name: full}, u)
 	if u != nil {
 		if was, ok := c.jobGenerations[full]; ok && was == u.GetGeneration() {
 			return // its status changes every cycle
@@ -368,12 +369,21 @@ func setJob(c *core, full string, u *unstructured.Unstructured) {
 }
 
 func setGroup(c *core, full string, u *unstructured.Unstructured) {
-	c.homeChanged(owner{true, full}, u)
+	c.homeChanged(owner{group: true, name: full}, u)
 	if u == nil {
 		c.setGroup(full, nil)
 		return
 	}
 	c.setGroup(full, readGroup(u))
+}
+
+func setComposite(c *core, full string, u *unstructured.Unstructured) {
+	c.homeChanged(owner{group: true, name: full, composite: true}, u)
+	if u == nil {
+		c.setComposite(full, nil)
+		return
+	}
+	c.setComposite(full, readComposite(u))
 }
 
 func setLoan(c *core, name string, u *unstructured.Unstructured) {

@@ -1,0 +1,418 @@
+package host
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+)
+
+// forest makes groups from lines as "root 2", "root/sub 1", "root/sub/ring* 3 rack": the last part of the path is the group, a star a PodGroup, then its
+// minimum and the label of its domain.
+func (p *play) forest(lines ...string) {
+	for i, line := range lines {
+		fields := strings.Fields(line)
+		path := strings.Split(strings.TrimSuffix(fields[0], "*"), "/")
+		o := &podGroup{namespace: "default", name: path[len(path)-1], uid: types.UID(fmt.Sprint("uid-", path[len(path)-1])), minCount: 1, composite: !strings.HasSuffix(fields[0], "*"), workload: "w"}
+		if len(path) > 1 {
+			o.parent = path[len(path)-2]
+		}
+		if len(fields) > 1 {
+			_, _ = fmt.Sscan(fields[1], &o.minCount)
+		}
+		if len(fields) > 2 {
+			o.topologyKey = fields[2]
+		}
+		o.generation = int64(i)
+		if o.composite {
+			p.c.setComposite(o.full(), o)
+		} else {
+			p.c.setGroup(o.full(), o)
+		}
+	}
+}
+
+// fill makes pods of a group that ask for as much CPU as given.
+func (p *play) fill(group string, cpus ...string) (out []*corev1.Pod) {
+	for i, cpu := range cpus {
+		out = append(out, p.pod(fmt.Sprint(group, "-", i), cpu, inGroup(group)))
+	}
+	return out
+}
+
+// placed are the pods that are bound, by their groups, as "ring:3".
+func placedBy(got map[string]string) string {
+	count := map[string]int{}
+	for name := range got {
+		group, _, _ := strings.Cut(name, "-")
+		count[group]++
+	}
+	var out []string
+	for _, group := range slices.Sorted(maps.Keys(count)) {
+		out = append(out, fmt.Sprint(group, ":", count[group]))
+	}
+	return strings.Join(out, " ")
+}
+
+// TestComposites plays the cases of upstream's TestCPGScheduling and TestCPGTopologyAwareScheduling, and a LeaderWorkerSet: a group of groups has its minimum
+// whole or nothing, on each level, and what is beyond that group by group.
+func TestComposites(t *testing.T) {
+	rack := func(zone, rack string) func(*corev1.Node) {
+		return func(n *corev1.Node) { n.Labels["zone"], n.Labels["rack"] = zone, rack }
+	}
+	big := []string{"100", "100", "100"}
+	three := []string{"1", "1", "1"}
+	for name, c := range map[string]struct {
+		nodes  map[string]string // CPU by name; the letters of the name are zone and rack
+		forest []string
+		pods   map[string][]string
+		want   string
+		within map[string]string // the label whose value the pods of a group share
+		wait   []string          // what the pods that wait say, in part
+	}{
+		"a hierarchy of gangs and basic groups": {nodes: map[string]string{"a1": "20"},
+			forest: []string{"root 2", "root/sub1 2", "root/sub2", "root/sub3 2", "sub1/pg1* 3", "sub1/pg2* 3", "sub1/pg3* 3", "sub2/pg4*", "sub2/pg5* 3", "sub3/pg6* 3", "sub3/pg7* 3"},
+			pods:   map[string][]string{"pg1": three, "pg2": three, "pg3": big, "pg4": three, "pg5": three, "pg6": three, "pg7": big}, want: "pg1:3 pg2:3 pg4:3 pg5:3"},
+		"two of three groups are enough": {nodes: map[string]string{"a1": "20"}, forest: []string{"root 2", "root/pg1* 3", "root/pg2* 3", "root/pg3* 3"},
+			pods: map[string][]string{"pg1": three, "pg2": three, "pg3": {"100", "1", "1"}}, want: "pg1:3 pg2:3"},
+		"groups under the basic policy are independent": {nodes: map[string]string{"a1": "20"}, forest: []string{"root", "root/pg1* 3", "root/pg2* 3"},
+			pods: map[string][]string{"pg1": three, "pg2": {"100", "1", "1"}}, want: "pg1:3"},
+		"basic below basic":                  {nodes: map[string]string{"a1": "20"}, forest: []string{"root", "root/pg1*", "root/pg2*"}, pods: map[string][]string{"pg1": {"1", "1"}, "pg2": {"1", "1"}}, want: "pg1:2 pg2:2"},
+		"a gang of basic groups":             {nodes: map[string]string{"a1": "8"}, forest: []string{"root 2", "root/pg1*", "root/pg2*", "root/pg3*"}, pods: map[string][]string{"pg1": three, "pg2": three, "pg3": {"10"}}, want: "pg1:3 pg2:3"},
+		"basic groups that fit nowhere":      {nodes: map[string]string{"a1": "20"}, forest: []string{"root", "root/pg1*", "root/pg2*"}, pods: map[string][]string{"pg1": {"50"}, "pg2": {"50"}}, want: "", wait: []string{"0 of 1 fit"}},
+		"leader and workers":                 {nodes: map[string]string{"a1": "4", "a2": "4"}, forest: []string{"lws 2", "lws/leader* 1", "lws/workers* 3"}, pods: map[string][]string{"leader": {"1"}, "workers": {"2", "2", "2"}}, want: "leader:1 workers:3"},
+		"no leader without all workers":      {nodes: map[string]string{"a1": "4"}, forest: []string{"lws 2", "lws/leader* 1", "lws/workers* 3"}, pods: map[string][]string{"leader": {"1"}, "workers": {"2", "2", "2"}}, want: "", wait: []string{"no room for all of its gang at once"}},
+		"no worker before the leader exists": {nodes: map[string]string{"a1": "8"}, forest: []string{"lws 2", "lws/leader* 1", "lws/workers* 2"}, pods: map[string][]string{"workers": {"2", "2"}}, want: "", wait: []string{"1 of the 2 groups that it needs have their pods"}},
+		"a group that is missing":            {nodes: map[string]string{"a1": "8"}, forest: []string{"lws 2", "lws/leader* 1"}, pods: map[string][]string{"leader": {"1"}}, want: "", wait: []string{"1 of the 2 groups"}},
+		"four levels":                        {nodes: map[string]string{"a1": "8"}, forest: []string{"r 1", "r/s 1", "s/t 1", "t/pg* 2"}, pods: map[string][]string{"pg": {"1", "1"}}, want: "pg:2"},
+		"pods beyond the minimum":            {nodes: map[string]string{"a1": "8"}, forest: []string{"r 2", "r/x* 1", "r/y* 1"}, pods: map[string][]string{"x": {"1", "1", "9"}, "y": {"1"}}, want: "x:2 y:1", wait: []string{"0 of 1 nodes are available"}},
+		"a later group is placed where an earlier one does not fit": {nodes: map[string]string{"a1": "4"}, forest: []string{"r 1", "r/large* 2", "r/small* 2"},
+			pods: map[string][]string{"large": {"3", "3"}, "small": {"2", "2"}}, want: "small:2"},
+		"all in one rack": {nodes: map[string]string{"a1": "4", "b1": "4", "b2": "4"}, forest: []string{"r 2 rack", "r/x* 1", "r/y* 1"},
+			pods: map[string][]string{"x": {"3"}, "y": {"3"}}, want: "x:1 y:1", within: map[string]string{"x y": "rack"}},
+		"no rack holds all": {nodes: map[string]string{"a1": "4", "b1": "4"}, forest: []string{"r 2 rack", "r/x* 1", "r/y* 1"}, pods: map[string][]string{"x": {"3"}, "y": {"3"}}, want: ""},
+		"zone above, rack below": {nodes: map[string]string{"a1": "4", "a2": "4", "b1": "4", "b2": "4", "c1": "4", "c2": "4", "c3": "2"}, forest: []string{"r 2 zone", "r/x* 2 rack", "r/y* 2 rack"},
+			pods: map[string][]string{"x": {"3", "3"}, "y": {"3", "3"}}, want: "x:2 y:2", within: map[string]string{"x y": "zone", "x": "rack", "y": "rack"}},
+		"zone, nothing, rack": {nodes: map[string]string{"a1": "4", "a2": "4", "b1": "4", "b2": "4", "c1": "2"}, forest: []string{"r 1 zone", "r/s 2", "s/x* 2 rack", "s/y* 2 rack"},
+			pods: map[string][]string{"x": {"3", "3"}, "y": {"3", "3"}}, want: "x:2 y:2", within: map[string]string{"x y": "zone", "x": "rack", "y": "rack"}},
+		"a late pod stays in the racks of both levels": {nodes: map[string]string{"a1": "8", "b1": "64"}, forest: []string{"r 1 zone", "r/x* 1 rack"},
+			pods: map[string][]string{"x": {"40", "20", "30"}}, want: "x:2", within: map[string]string{"x": "rack"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			for _, n := range sortedKeys(c.nodes) {
+				zone := "1"
+				if n[0] > 'b' {
+					zone = "2"
+				}
+				p.node(n, c.nodes[n], rack(zone, n[:1]))
+			}
+			p.forest(c.forest...)
+			for _, g := range sortedKeys(c.pods) {
+				p.fill(g, c.pods[g]...)
+			}
+			p.settle()
+			p.now = p.now.Add(2 * time.Second)
+			p.c.tick(p.now)
+			p.settle()
+			got := p.take()
+			if by := placedBy(got); by != c.want {
+				t.Fatalf("placed %q, want %q; said %v", by, c.want, p.said)
+			}
+			for groups, key := range c.within {
+				values := map[string]bool{}
+				for name, node := range got {
+					if group, _, _ := strings.Cut(name, "-"); slices.Contains(strings.Fields(groups), group) {
+						values[p.c.nodes[node].node.Labels[key]] = true
+					}
+				}
+				if len(values) != 1 {
+					t.Errorf("%s is in %v of %s: %v", groups, values, key, got)
+				}
+			}
+			for group, cpus := range c.pods {
+				for i := range cpus {
+					name := fmt.Sprint(group, "-", i)
+					said := p.said[types.UID("pod-"+name)]
+					if _, bound := got[name]; bound {
+						continue
+					}
+					if said == "" {
+						t.Errorf("%s waits and says nothing", name)
+					}
+					for _, want := range c.wait {
+						if !strings.Contains(said, want) {
+							t.Errorf("%s says %q, want %q in it", name, said, want)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestCompositesComeInAnyOrder plays upstream's TestCPGQueueing and TestCPGDynamicChildAddition: pods, groups and parents come in any order, and each that
+// completes a tree wakes it.
+func TestCompositesComeInAnyOrder(t *testing.T) {
+	for name, c := range map[string]struct {
+		before func(p *play)
+		held   string // what the pods say until then
+		then   func(p *play)
+		want   string
+	}{
+		"the root comes last": {func(p *play) { p.node("a", "8"); p.forest("root/mid 1", "mid/pg* 2"); p.fill("pg", "2", "2") },
+			"waits for the CompositePodGroup default/root, which does not exist", func(p *play) { p.forest("root 1") }, "pg:2"},
+		"the middle comes last": {func(p *play) { p.node("a", "8"); p.forest("root 1", "mid/pg* 2"); p.fill("pg", "2", "2") },
+			"waits for the CompositePodGroup default/mid, which does not exist", func(p *play) { p.forest("root/mid 1") }, "pg:2"},
+		"a node comes": {func(p *play) { p.forest("root 1", "root/mid 1", "mid/pg* 2"); p.fill("pg", "2", "2") },
+			"no room for all of its gang at once", func(p *play) { p.node("a", "8") }, "pg:2"},
+		"a PodGroup comes": {func(p *play) {
+			p.node("a", "8")
+			p.forest("root 2", "root/x* 2")
+			p.fill("x", "2", "2")
+			p.fill("y", "2", "2")
+		},
+			"waits for", func(p *play) { p.forest("root/y* 2") }, "x:2 y:2"},
+		"a pod comes": {func(p *play) { p.node("a", "8"); p.forest("root 2", "root/x* 2", "root/y* 1"); p.fill("x", "2", "2") },
+			"1 of the 2 groups that it needs have their pods", func(p *play) { p.fill("y", "2") }, "x:2 y:1"},
+		"the minimum falls": {func(p *play) { p.node("a", "8"); p.forest("root 1", "root/mid 1", "mid/pg* 2"); p.fill("pg", "2") },
+			"waits for the other pods", func(p *play) { p.forest("mid/pg* 1") }, "pg:1"},
+		"a subtree comes to one that runs": {func(p *play) {
+			p.node("a", "8")
+			p.forest("root 1", "root/pg1*")
+			run := p.fill("pg1", "1")
+			p.settle()
+			p.bound(run[0], p.take()["pg1-0"])
+			p.forest("root/sub 2", "sub/x*")
+			p.fill("x", "1")
+		}, "waits for more pods", func(p *play) { p.forest("sub/y*"); p.fill("y", "1") }, "x:1 y:1"},
+		"the level too many goes": {func(p *play) {
+			p.node("a", "8")
+			p.forest("q 1", "q/r 1", "r/s 1", "s/t 1", "t/pg* 1")
+			p.fill("pg", "1")
+		}, "more than 4 groups stand one below another", func(p *play) { p.c.setComposite("default/t", nil); p.forest("s/pg* 1") }, "pg:1"},
+		"the circle ends": {func(p *play) { p.node("a", "8"); p.forest("b/a 1", "a/b 1", "a/pg* 1"); p.fill("pg", "1") },
+			"is above itself", func(p *play) { p.forest("a 1") }, "pg:1"},
+		"of two Workloads": {func(p *play) {
+			p.node("a", "8")
+			p.forest("root 1", "root/pg* 1")
+			other := *p.c.gangs.groups["default/pg"]
+			other.workload = "v"
+			p.c.setGroup("default/pg", &other)
+			p.fill("pg", "1")
+		}, "are of two Workloads, w and v", func(p *play) { p.forest("root/pg* 1") }, "pg:1"},
+		"one of its pods was bound by another scheduler": {func(p *play) {
+			p.node("a", "8")
+			p.forest("root 2", "root/x* 1", "root/y* 2")
+			p.fill("x", "1")
+		}, "1 of the 2 groups", func(p *play) {
+			o := p.pod("y-9", "1", inGroup("y"), func(o *corev1.Pod) { o.Spec.SchedulerName = "other" })
+			p.bound(o, "a")
+			p.fill("y", "1")
+		}, "x:1 y:1"},
+		"another root under the name": {func(p *play) { p.node("a", "8"); p.forest("root 2", "root/pg* 1"); p.fill("pg", "1") },
+			"1 of the 2 groups", func(p *play) { p.c.setComposite("default/root", nil); p.forest("root 1") }, "pg:1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			c.before(p)
+			p.settle()
+			p.now = p.now.Add(2 * time.Second)
+			p.c.tick(p.now)
+			p.settle()
+			if got := p.take(); len(got) != 0 {
+				t.Fatalf("bound %v before the tree is whole", got)
+			}
+			for _, o := range p.c.pods {
+				if o.stage == waits && !strings.Contains(p.said[o.object.UID], c.held) {
+					t.Errorf("%s says %q, want %q in it", o.object.Name, p.said[o.object.UID], c.held)
+				}
+			}
+			c.then(p)
+			p.settle()
+			if got := placedBy(p.take()); got != c.want {
+				t.Errorf("placed %q, want %q; said %v", got, c.want, p.said)
+			}
+		})
+	}
+}
+
+// TestAParentIsDeleted: what runs of a tree stays when a group above it is deleted, and what waits of it starts no more.
+func TestAParentIsDeleted(t *testing.T) {
+	p := newPlay(t)
+	evicted := p.taken()
+	var rolled []string
+	p.c.gangs.rollback = func(o *pod, _ string) { rolled = append(rolled, o.object.Name) }
+	p.node("a", "8")
+	p.forest("root 2", "root/x* 1", "root/y* 1")
+	run := slices.Concat(p.fill("x", "1"), p.fill("y", "1"))
+	p.settle()
+	at := p.take()
+	for _, o := range run {
+		p.bound(o, at[o.Name])
+	}
+	p.c.setComposite("default/root", nil)
+	p.pod("late", "1", inGroup("x"))
+	for range 10 {
+		p.now = p.now.Add(time.Minute)
+		p.c.tick(p.now)
+		p.settle()
+	}
+	if got := p.take(); len(got)+len(*evicted)+len(rolled) != 0 {
+		t.Errorf("bound %v, evicted %v, rolled back %v", got, *evicted, rolled)
+	}
+	if got, want := p.said["pod-late"], "waits for the CompositePodGroup default/root, which does not exist"; got != want {
+		t.Errorf("the late pod says %q, want %q", got, want)
+	}
+	p.forest("root 2")
+	p.settle()
+	if got := p.take(); got["late"] != "a" {
+		t.Errorf("with a root again, bound %v", got)
+	}
+}
+
+// TestCompositesSayHowTheyStand: each group of a tree says whether it is scheduled, and a tree that is not valid says that.
+func TestCompositesSayHowTheyStand(t *testing.T) {
+	p := newPlay(t)
+	said := map[string]string{}
+	p.c.gangs.result = func(o *podGroup, placed bool, why string) {
+		said[o.name] = fmt.Sprint(placed, o.invalid)
+	}
+	p.node("a", "8")
+	p.forest("root 2", "root/x* 1", "root/sub 1", "sub/y* 1", "root/z* 1", "q 1", "q/r 1", "r/s 1", "s/t 1", "t/deep* 1", "gone/orphan* 1")
+	for _, g := range []string{"x", "y", "deep", "orphan"} {
+		p.fill(g, "1")
+	}
+	p.fill("z", "9")
+	p.settle()
+	p.now = p.now.Add(2 * time.Second)
+	p.c.tick(p.now)
+	p.settle()
+	want := map[string]string{"root": "true false", "x": "true false", "sub": "true false", "y": "true false", "z": "false false",
+		"q": "false true", "r": "false true", "s": "false true", "t": "false true", "deep": "false true", "orphan": "false false"}
+	for name, text := range want {
+		if said[name] != text {
+			t.Errorf("%s: placed, invalid = %q, want %q", name, said[name], text)
+		}
+	}
+}
+
+// TestATreeAsAVictim: of a tree that runs, what a pod of higher priority takes is what is of no use without the pod that goes: the tree where it needs all of its
+// groups, a group where it has more than it needs, one pod where the group has more.
+func TestATreeAsAVictim(t *testing.T) {
+	whole := func(o *podGroup) { o.whole = true }
+	for name, c := range map[string]struct {
+		forest []string
+		change map[string]func(*podGroup)
+		want   []string // with the room of x-0 taken
+	}{
+		"all groups are needed":             {forest: []string{"root 2", "root/x* 1", "root/y* 1"}, want: []string{"x-0", "x-1", "y-0"}},
+		"a leader and its workers":          {forest: []string{"root 2", "root/x* 2", "root/y* 1"}, want: []string{"x-0", "x-1", "y-0"}},
+		"one group is enough":               {forest: []string{"root 1", "root/x* 2", "root/y* 1"}, want: []string{"x-0", "x-1"}},
+		"one group and one pod is enough":   {forest: []string{"root 1", "root/x* 1", "root/y* 1"}, want: []string{"x-0"}},
+		"one group is enough, taken as one": {forest: []string{"root 1", "root/x* 1", "root/y* 1"}, change: map[string]func(*podGroup){"root": whole}, want: []string{"x-0", "x-1", "y-0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			evicted := p.taken()
+			for _, n := range []string{"a", "b", "c"} {
+				p.node(n, "4")
+			}
+			p.forest(c.forest...)
+			for name, change := range c.change {
+				o := *p.c.gangs.composites["default/"+name]
+				change(&o)
+				p.c.setComposite(o.full(), &o)
+			}
+			run := []*corev1.Pod{p.pod("x-0", "3", inGroup("x"), online(1)), p.pod("x-1", "3", inGroup("x"), online(1)), p.pod("y-0", "3", inGroup("y"), online(1))}
+			p.settle()
+			at := p.take()
+			for _, o := range run {
+				p.bound(o, at[o.Name])
+			}
+			p.pod("high", "3", online(10), on(at["x-0"]))
+			p.settle()
+			slices.Sort(*evicted)
+			if c.want[0] == "x-0" && len(c.want) == 1 && len(*evicted) == 1 {
+				return
+			}
+			if !slices.Equal(*evicted, c.want) {
+				t.Errorf("evicted %v, want %v", *evicted, c.want)
+			}
+		})
+	}
+}
+
+// TestATreePreempts: a tree takes the room of others for all that it needs, or for nothing.
+func TestATreePreempts(t *testing.T) {
+	for name, c := range map[string]struct {
+		forest []string
+		high   []string // CPUs of pods that cannot be taken, one a node
+		want   int
+	}{
+		"room for all":             {[]string{"root 2", "root/x* 1", "root/y* 1"}, nil, 2},
+		"room for a part":          {[]string{"root 2", "root/x* 1", "root/y* 1"}, []string{"3"}, 0},
+		"a part is enough":         {[]string{"root 1", "root/x* 1", "root/y* 1"}, []string{"3"}, 1},
+		"its root states the rank": {[]string{"root 2", "root/x* 1", "root/y* 1"}, nil, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			evicted := p.taken()
+			rank := int32(10)
+			p.forest(c.forest...)
+			if strings.Contains(name, "rank") {
+				rank = 1
+				o := *p.c.gangs.composites["default/root"]
+				o.prioritized, o.priority = true, 10
+				p.c.setComposite(o.full(), &o)
+			}
+			for i, n := range []string{"a", "b"} {
+				p.node(n, "4")
+				standing := int32(5)
+				if i < len(c.high) {
+					standing = 50
+				}
+				p.runs("p"+n, "3", n, online(standing), on(n))
+			}
+			p.pod("x-0", "3", inGroup("x"), online(rank))
+			p.pod("y-0", "3", inGroup("y"), online(rank))
+			p.settle()
+			if len(*evicted) != c.want {
+				t.Errorf("evicted %v, want %d", *evicted, c.want)
+			}
+		})
+	}
+}
+
+// TestReadComposite: a CompositePodGroup is read as upstream writes it.
+func TestReadComposite(t *testing.T) {
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(`
+apiVersion: scheduling.k8s.io/v1alpha3
+kind: CompositePodGroup
+metadata: {namespace: default, name: lws, uid: u, generation: 3}
+spec:
+  parentCompositePodGroupName: top
+  workloadRef: {workloadName: w, templateName: t}
+  schedulingPolicy: {gang: {minGroupCount: 2}}
+  schedulingConstraints: {topology: [{key: rack}]}
+  disruptionMode: {all: {}}
+  priorityClassName: high
+  priority: 7
+status: {conditions: [{type: CompositePodGroupInitiallyScheduled, status: "True"}]}`), &u.Object); err != nil {
+		t.Fatal(err)
+	}
+	got := readComposite(roundTrip(t, u))
+	want := podGroup{gvr: compositeGroups()[2], namespace: "default", name: "lws", uid: "u", generation: 3, scheduled: true, minCount: 2, composite: true, topologyKey: "rack",
+		parent: "top", workload: "w", whole: true, prioritized: true, priority: 7}
+	if *got != want {
+		t.Errorf("read %+v, want %+v", *got, want)
+	}
+}
