@@ -163,6 +163,9 @@ func (p Portrait) begin(b *Batch, o Options) Portrait {
 	return fresh
 }
 
+// Begun reports whether a first sample was folded in.
+func (p *Portrait) Begun() bool { return p.Step > 0 }
+
 // wholeSince counts the known values of s after the portrait's end.
 func (p *Portrait) wholeSince(s series.Series) int { return s.Since(p.End).Known() }
 

@@ -169,11 +169,12 @@ func (l *Loop) readDays(ctx context.Context, now time.Time, services []fleet.Ser
 	if len(services) == 0 {
 		return
 	}
-	batches, err := l.p.History.Since(ctx, services, now.Add(-length), now)
+	batches, read, err := l.since(ctx, services, now.Add(-length), now)
 	if err != nil {
 		l.p.Log.Warn("what the calendar's days did could not be learned", "services", len(services), "err", err)
 		return
 	}
+	services = read
 	of := make(map[fleet.ServiceID]portrait.Batch, len(services))
 	for id, b := range batches {
 		of[id] = b

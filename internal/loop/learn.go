@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"runtime"
 	"slices"
@@ -105,7 +106,7 @@ func (r *reading) add(svc fleet.Service, from time.Time) {
 // hasNew reports whether a service was never looked at: it is learned at once, so that it has a portrait soon after its creation.
 func (l *Loop) hasNew(s *fleet.Snapshot) bool {
 	for i := range s.Services {
-		if _, ok := l.portraits[s.Services[i].ID]; !ok {
+		if _, ok := l.portraits[s.Services[i].ID]; !ok && !l.unread[s.Services[i].ID] {
 			return true
 		}
 	}
@@ -119,6 +120,7 @@ func (l *Loop) forget(s *fleet.Snapshot) {
 	drop(l.decisions, s)
 	drop(l.summaries, s)
 	drop(l.read, s)
+	drop(l.unread, s)
 	drop(l.started, s)
 	drop(l.days, s)
 	drop(l.moments, s)
@@ -128,19 +130,49 @@ func drop[V any](m map[fleet.ServiceID]V, s *fleet.Snapshot) {
 	maps.DeleteFunc(m, func(id fleet.ServiceID, _ V) bool { return s.Service(id) == nil })
 }
 
+// since reads history, and answers which services were read: those for which the source gave no answer, though it did for others, stay as they are until the
+// next look.
+func (l *Loop) since(ctx context.Context, services []fleet.Service, from, to time.Time) (iter.Seq2[fleet.ServiceID, portrait.Batch], []fleet.Service, error) {
+	batches, err := l.p.History.Since(ctx, services, from, to)
+	var unread *UnreadError
+	if err != nil && !errors.As(err, &unread) {
+		return nil, nil, err
+	}
+	var read []fleet.Service
+	for i := range services {
+		id := services[i].ID
+		if unread != nil && unread.Services[id] != nil {
+			l.unread[id] = true
+			continue
+		}
+		delete(l.unread, id)
+		read = append(read, services[i])
+	}
+	if unread != nil {
+		l.p.Log.Warn("history could not be read for some services: they are read again at the next look", "services", len(unread.Services), "err", unread)
+	}
+	return batches, read, nil
+}
+
 // fold reads a stretch of history and folds it in. A young service that has none gets an empty portrait, which says so.
 func (l *Loop) fold(ctx context.Context, r reading, s *fleet.Snapshot) error {
 	to := s.At
-	batches, err := l.p.History.Since(ctx, r.services, r.from, to)
+	batches, services, err := l.since(ctx, r.services, r.from, to)
 	if err != nil {
 		return fmt.Errorf("read history: %w", err)
 	}
+	r.services = services
 	type work struct {
 		id    fleet.ServiceID
 		batch portrait.Batch
 	}
 	var todo []work
 	for id, b := range batches {
+		if p, ok := l.portraits[id]; ok && !p.Begun() && !r.young {
+			// The first samples of a service that had none: what the source knows of the time before is read at the next look, as for a new service.
+			delete(l.portraits, id)
+			continue
+		}
 		todo = append(todo, work{id, b})
 		l.p.Alive() // a backfill of many services takes minutes
 	}
@@ -183,7 +215,7 @@ func (l *Loop) fold(ctx context.Context, r reading, s *fleet.Snapshot) error {
 	for i := range r.services {
 		id := r.services[i].ID
 		l.read[id] = to
-		if _, ok := l.portraits[id]; !ok {
+		if _, ok := l.portraits[id]; !ok && r.young {
 			l.portraits[id] = portrait.Portrait{Version: portrait.Version, Service: id, End: to}
 		}
 	}

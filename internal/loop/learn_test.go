@@ -57,6 +57,52 @@ func TestReadings(t *testing.T) {
 	}
 }
 
+// What the source knows of a service late is read whole, wherever it was when the first look found nothing: at a first sample after an hour, after a night, and of a
+// service of which the source gave no answer while it answered for others.
+func TestFirstSamplesComeLate(t *testing.T) {
+	t.Parallel()
+	const late = "shop/svc-001"
+	for _, c := range []struct {
+		name   string
+		after  time.Duration
+		unread bool
+	}{{"an hour", time.Hour, false}, {"a night", 9 * time.Hour, false}, {"no answer for an hour", time.Hour, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			o := smallWorld()
+			o.Services = 3
+			var w *looptest.World
+			o.Twist = func(id fleet.ServiceID, _ time.Time, load float64) float64 {
+				if id == late && !c.unread && w.Now().Before(o.Start.Add(c.after)) {
+					return math.NaN()
+				}
+				return load
+			}
+			w = looptest.New(o)
+			if c.unread {
+				w.Unread = map[fleet.ServiceID]error{late: looptest.ErrDown}
+			}
+			l := run(t, w, 1, c.after)
+			if p := w.Portraits[late]; p.Begun() {
+				t.Fatalf("the portrait has begun without a sample")
+			}
+			cycles := map[time.Time]bool{}
+			for _, r := range w.Reads {
+				cycles[r.At] = true
+			}
+			if most := int(c.after/(5*time.Minute)) + 2; len(cycles) > most {
+				t.Errorf("history was read in %d cycles, want at most %d", len(cycles), most)
+			}
+			w.Unread = nil
+			goOn(t, w, l, 1, 15*time.Minute)
+			p, other := w.Portraits[late], w.Portraits["shop/svc-000"]
+			if !p.Begun() || p.Begin.After(other.Begin) {
+				t.Errorf("the portrait begins at %v, that of a service that was read from the start at %v", p.Begin, other.Begin)
+			}
+		})
+	}
+}
+
 // A service that appears is learned in the cycle that sees it first, and told what Auto would have been; one that goes is forgotten.
 func TestServicesComeAndGo(t *testing.T) {
 	long(t)

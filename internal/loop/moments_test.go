@@ -142,7 +142,7 @@ func TestUnderReadMomentsLeaveNoRipple(t *testing.T) {
 		}
 		l.catch(map[fleet.ServiceID]hpa.Live{s.ID: {Load: fleet.KnownAt(y, at), LoadSignal: portrait.CPU}})
 	}
-	if err := l.fold(t.Context(), reading{from: begin, services: []fleet.Service{s}}, &fleet.Snapshot{At: load.End()}); err != nil {
+	if err := l.fold(t.Context(), reading{from: begin, services: []fleet.Service{s}, young: true}, &fleet.Snapshot{At: load.End()}); err != nil {
 		t.Fatal(err)
 	}
 	if r := l.portraits[s.ID].Ripple; r.N < 100 || r.Square > 1e-9 {

@@ -3,7 +3,10 @@ package loop
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
@@ -25,9 +28,19 @@ type Observer interface {
 // ErrNotRead is what a History says of live samples before the first Prefetch: no fault of the source, and over with the next cycle.
 var ErrNotRead = errors.New("no live samples were read yet")
 
+// UnreadError is what a History says next to what it read: it got no answer for some services though it did for others. They are read again from where
+// they stood: a hole that was folded into a portrait would never be filled.
+type UnreadError struct{ Services map[fleet.ServiceID]error }
+
+func (e *UnreadError) Error() string {
+	id := slices.Min(slices.Collect(maps.Keys(e.Services)))
+	return fmt.Sprintf("%d services could not be read; %s: %v", len(e.Services), id, e.Services[id])
+}
+
 // History reads what services did. Its queries are batched: their number does not grow with the services.
 type History interface {
-	// Since yields, for each service that has any, the history in (from, to]. A service without samples is not yielded.
+	// Since yields, for each service that has any, the history in (from, to]. A service without samples is not yielded. With an [UnreadError] comes what could be
+	// read; any other error means that nothing was.
 	Since(ctx context.Context, services []fleet.Service, from, to time.Time) (iter.Seq2[fleet.ServiceID, portrait.Batch], error)
 	// Live returns the newest samples of every service from the index that was prefetched, each with the time it was taken. An error
 	// means that the source could not be asked; what is still known comes with it, aged.

@@ -48,7 +48,7 @@ func (l *Loop) summarise(ctx context.Context, now time.Time, services []fleet.Se
 	if len(due) == 0 {
 		return
 	}
-	batches, err := l.p.History.Since(ctx, due, now.Add(-l.o.Backfill), now)
+	batches, due, err := l.since(ctx, due, now.Add(-l.o.Backfill), now)
 	if err != nil {
 		l.p.Log.Warn("summaries could not be made again", "services", len(due), "err", err)
 		return

@@ -43,6 +43,11 @@ func scopeOf(services []fleet.Service) scope {
 	if len(names) == 0 || len(names) > maxScoped {
 		return scope{}
 	}
+	return scopeIn(names)
+}
+
+// scopeIn is the scope of some namespaces.
+func scopeIn(names []string) scope {
 	return scope{matcher: "namespace=~" + strconv.Quote(strings.Join(names, "|"))}
 }
 

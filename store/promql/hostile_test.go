@@ -1,11 +1,15 @@
 package promql
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop"
 )
 
 // neighbour is the namespace next to a hostile one, as its own exporters show it.
@@ -84,6 +88,64 @@ func TestHostileSeries(t *testing.T) {
 				if v != 1 || c.owner != "" && !strings.Contains(series, fmt.Sprintf("workload=%q", c.owner)) {
 					t.Errorf("the pod belongs to %s at %v, want %s at 1", series, v, c.owner)
 				}
+			}
+		})
+	}
+}
+
+// TestRefusedNamespace: where the source cannot answer for one namespace, as its engine's limit is reached there, the services of all others have their metrics
+// and their history, the source is not called broken, and those of the namespace say why they have none. With 60 namespaces questions are about the whole fleet.
+func TestRefusedNamespace(t *testing.T) {
+	for _, namespaces := range []int{1, 3, 60} {
+		t.Run(fmt.Sprint(namespaces), func(t *testing.T) {
+			var script strings.Builder
+			script.WriteString("load 15s\n")
+			var services []fleet.Service
+			workload := func(namespace string, containers int) {
+				fmt.Fprintf(&script, "  kube_pod_owner{namespace=%q, pod=\"db-0\", owner_kind=\"StatefulSet\", owner_name=\"db\", owner_is_controller=\"true\", instance=\"ksm-0\"} 1x60\n", namespace)
+				for c := range containers {
+					fmt.Fprintf(&script, "  container_cpu_usage_seconds_total{namespace=%q, pod=\"db-0\", container=\"c%d\", cpu=\"total\"} 0+3x60\n", namespace, c)
+				}
+				services = append(services, fleet.Service{ID: fleet.ServiceID(namespace + "/db"), Target: fleet.Name{Namespace: namespace, Name: "db"}, TargetKind: "StatefulSet",
+					Pods: []fleet.Pod{{Name: fleet.Name{Namespace: namespace, Name: "db-0"}, Ready: true}}})
+			}
+			workload("bad", 1000)
+			for i := range namespaces {
+				workload(fmt.Sprintf("good-%02d", i), 1)
+			}
+			p := newProm(t, script.String(), 3000)
+			// Two CPU samples a cell of an hour of one namespace's raw history are few, those of a thousand containers are too many.
+			h := p.history(Options{Step: 5 * time.Minute, ScrapeInterval: 15 * time.Second})
+			now := at(15 * time.Minute)
+			if err := h.Prefetch(t.Context(), services, now); err != nil {
+				t.Fatalf("the source is called broken: %v", err)
+			}
+			live, err := h.Live(t.Context(), services, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range services {
+				id := services[i].ID
+				if bad := id == "bad/db"; live[id].Load.OK == bad || (h.QueryProblems()[id] != "") != bad {
+					t.Errorf("%s has the load %v and the problem %q", id, live[id].Load, h.QueryProblems()[id])
+				}
+			}
+			if asked := len(p.asked()); asked > 150 {
+				t.Errorf("%d questions in one cycle", asked)
+			}
+			batches, err := h.Since(t.Context(), services, at(0), now)
+			var unread *loop.UnreadError
+			if !errors.As(err, &unread) || len(unread.Services) != 1 || unread.Services["bad/db"] == nil {
+				t.Fatalf("history says %v, want that the services of one namespace could not be read", err)
+			}
+			n := 0
+			for id, b := range batches {
+				if n++; b.CPU.Known() == 0 || id == "bad/db" {
+					t.Errorf("history of %s has %d known values", id, b.CPU.Known())
+				}
+			}
+			if n != namespaces {
+				t.Errorf("history of %d services, want %d", n, namespaces)
 			}
 		})
 	}

@@ -60,6 +60,8 @@ type index struct {
 	latency  map[latencyKey]sample // seconds
 	tenant   map[metricKey]sample
 	problems map[metricKey]string
+	// refused are the services for which the last questions got no answer, though others did.
+	refused map[fleet.ServiceID]error
 }
 
 // forgetAfter is when a sample that was not renewed leaves the index. Nothing that decides looks back further.

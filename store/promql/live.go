@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -39,37 +40,40 @@ func (h *History) prefetch(ctx context.Context, services []fleet.Service, now ti
 	if err := h.probe(ctx, now); err != nil {
 		return err
 	}
-	sc := scopeOf(services)
 	groups := h.paces().groups(services)
-	each := func(read func(g group, sc scope) podSignal) error {
+	each := func(refused *refusals, read func(g group, sc scope) podSignal) error {
 		var errs []error
 		for _, g := range groups {
-			errs = append(errs, h.prefetchPods(ctx, read(g, scopeOf(g.services)), now))
+			errs = append(errs, refused.ask(g.services, func(sc scope) error { return h.prefetchPods(ctx, read(g, sc), now) }))
 		}
 		return errors.Join(errs...)
 	}
-	jobs := []func() error{
-		func() error {
-			return each(func(g group, sc scope) podSignal {
+	jobs := []func(*refusals) error{
+		func(r *refusals) error {
+			return each(r, func(g group, sc scope) podSignal {
 				return podSignal{"CPU by pod", cpuByPod(sc, g.cpu), sampledByPod(cpuCounter(sc), g.cpu), h.index.cpu}
 			})
 		},
-		func() error {
-			return each(func(g group, sc scope) podSignal {
+		func(r *refusals) error {
+			return each(r, func(g group, sc scope) podSignal {
 				return podSignal{"load by pod", loadByPod(sc, g.load), sampledByPod(loadCounter(sc), g.load), h.index.load}
 			})
 		},
-		func() error { return h.prefetchLatency(ctx, services, sc, now) },
-		func() error { return h.prefetchTenants(ctx, services, now) },
+		func(r *refusals) error { return h.prefetchLatency(ctx, r, services, now) },
+		func(*refusals) error { return h.prefetchTenants(ctx, services, now) },
 	}
-	errs := make([]error, len(jobs))
+	errs, refused := make([]error, len(jobs)), make([]refusals, len(jobs))
 	var wg sync.WaitGroup
 	for i, job := range jobs {
-		wg.Go(func() { errs[i] = job() })
+		wg.Go(func() { errs[i] = job(&refused[i]) })
 	}
 	wg.Wait()
 	h.mu.Lock()
 	h.index.filled = true
+	h.index.refused = map[fleet.ServiceID]error{}
+	for i := range refused {
+		maps.Copy(h.index.refused, refused[i].byService(services))
+	}
 	h.mu.Unlock()
 	return errors.Join(errs...)
 }
@@ -101,7 +105,7 @@ func (h *History) prefetchPods(ctx context.Context, p podSignal, now time.Time) 
 const latencyQueriesPerCycle = 4
 
 // prefetchLatency reads each SLO quantile that some service names.
-func (h *History) prefetchLatency(ctx context.Context, services []fleet.Service, sc scope, now time.Time) error {
+func (h *History) prefetchLatency(ctx context.Context, refused *refusals, services []fleet.Service, now time.Time) error {
 	var qs []float64
 	for i := range services {
 		if q := services[i].SLO.Quantile; q > 0 && q < 1 {
@@ -118,7 +122,7 @@ func (h *History) prefetchLatency(ctx context.Context, services []fleet.Service,
 		qs = slices.Concat(qs[first:], qs[:first])[:latencyQueriesPerCycle]
 	}
 	for _, q := range qs {
-		if err := h.prefetchQuantile(ctx, q, sc, now); err != nil {
+		if err := refused.ask(services, func(sc scope) error { return h.prefetchQuantile(ctx, q, sc, now) }); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/series"
 	"github.com/springtide/springtide/portrait"
 )
@@ -93,33 +94,60 @@ func (h *History) Since(ctx context.Context, services []fleet.Service, from, to 
 	if start.Before(from) {
 		start = start.Add(h.o.Step)
 	}
-	r := &reader{h: h, scope: scopeOf(services), start: start, batches: map[workload]*batch{}}
-	r.cells = max(int(to.Sub(start)/h.o.Step), 0)
-	r.series = max(len(services), h.has(recordedCPU), 1)
-	for i := range services {
-		r.batches[targetOf(&services[i])] = nil
+	cells := max(int(to.Sub(start)/h.o.Step), 0)
+	if cells == 0 {
+		return func(func(fleet.ServiceID, portrait.Batch) bool) {}, nil
 	}
-	for a := 0; a < r.cells && len(services) > 0; {
-		b := min(a+min(max(h.o.MaxSamples/r.series, minCells), maxPoints), r.cells)
-		if err := r.read(ctx, a, b); err != nil {
-			return nil, err
+	var refused refusals
+	batches := map[workload]*batch{}
+	err := refused.ask(services, func(sc scope) error {
+		// What was read before an error is dropped with its reader: a smaller question reads it again.
+		r := &reader{h: h, scope: sc, start: start, cells: cells, batches: map[workload]*batch{}}
+		r.series = max(len(services), h.has(recordedCPU), 1)
+		for i := range services {
+			r.batches[targetOf(&services[i])] = nil
 		}
-		if h.o.Alive != nil {
-			h.o.Alive()
+		if err := r.readAll(ctx); err != nil {
+			return err
+		}
+		for w, b := range r.batches {
+			if b != nil {
+				batches[w] = b
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := func(yield func(fleet.ServiceID, portrait.Batch) bool) {
+		for i := range services {
+			if b := batches[targetOf(&services[i])]; b != nil {
+				if out, ok := trim(b, start, h.o.Step); ok && !yield(services[i].ID, out) {
+					return
+				}
+			}
+		}
+	}
+	if unread := refused.byService(services); len(unread) > 0 {
+		return out, &loop.UnreadError{Services: unread}
+	}
+	return out, nil
+}
+
+// readAll reads all cells, in chunks of what the source may answer at once.
+func (r *reader) readAll(ctx context.Context) error {
+	for a := 0; a < r.cells; {
+		b := min(a+min(max(r.h.o.MaxSamples/r.series, minCells), maxPoints), r.cells)
+		if err := r.read(ctx, a, b); err != nil {
+			return err
+		}
+		if r.h.o.Alive != nil {
+			r.h.o.Alive()
 		}
 		a = b
 	}
-	return func(yield func(fleet.ServiceID, portrait.Batch) bool) {
-		for i := range services {
-			b := r.batches[targetOf(&services[i])]
-			if b == nil {
-				continue
-			}
-			if out, ok := r.trim(b); ok && !yield(services[i].ID, out) {
-				return
-			}
-		}
-	}, nil
+	return nil
 }
 
 // read reads cells [a, b) of every signal.
@@ -266,11 +294,12 @@ const lateCells = 2
 
 // trim cuts the cells in which nothing is known from both ends: those before, since the service did not exist or was not measured then,
 // and the last few, since they may still arrive.
-func (r *reader) trim(b *batch) (portrait.Batch, bool) {
+func trim(b *batch, start time.Time, step time.Duration) (portrait.Batch, bool) {
+	cells := len(b.load)
 	known := func(i int) bool {
 		return !math.IsNaN(b.load[i]) || !math.IsNaN(b.cpu[i]) || !math.IsNaN(b.ready[i])
 	}
-	lo, hi := 0, r.cells
+	lo, hi := 0, cells
 	for lo < hi && !known(lo) {
 		lo++
 	}
@@ -278,11 +307,11 @@ func (r *reader) trim(b *batch) (portrait.Batch, bool) {
 	if lo == hi {
 		return portrait.Batch{}, false
 	}
-	for hi > r.cells-lateCells && hi > lo && !known(hi-1) {
+	for hi > cells-lateCells && hi > lo && !known(hi-1) {
 		hi--
 	}
 	cut := func(v []float64) series.Series {
-		return series.Series{Start: r.time(lo), Step: r.h.o.Step, Values: v[lo:hi]}
+		return series.Series{Start: start.Add(time.Duration(lo) * step), Step: step, Values: v[lo:hi]}
 	}
 	out := portrait.Batch{Load: cut(b.load), CPU: cut(b.cpu), Ready: cut(b.ready), StartUps: b.startUps}
 	if memory := cut(b.memory); memory.Known() > 0 {

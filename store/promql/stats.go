@@ -70,9 +70,15 @@ func (h *History) Stats() Stats {
 	return s
 }
 
-// QueryProblems implements loop.Doubtful: "metric NAME: SENTENCE" for each service whose own queries yield no value.
+// QueryProblems implements loop.Doubtful: "metric NAME: SENTENCE" for each service whose own queries yield no value, and why the source cannot answer for
+// a service at all while it answers for others.
 func (h *History) QueryProblems() map[fleet.ServiceID]string {
 	out := map[fleet.ServiceID]string{}
+	h.mu.Lock()
+	for id, err := range h.index.refused {
+		out[id] = err.Error()
+	}
+	h.mu.Unlock()
 	for _, p := range h.Stats().Problems {
 		text := "metric " + p.Metric + ": " + p.Message
 		if before := out[p.Service]; before != "" {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/series"
 	"github.com/springtide/springtide/portrait"
 )
@@ -59,8 +60,15 @@ func (w *World) Since(_ context.Context, services []fleet.Service, from, to time
 	if first.Before(from) {
 		first = first.Add(step)
 	}
+	var err error
+	if len(w.Unread) > 0 {
+		err = &loop.UnreadError{Services: w.Unread}
+	}
 	return func(yield func(fleet.ServiceID, portrait.Batch) bool) {
 		for i := range services {
+			if w.Unread[services[i].ID] != nil {
+				continue
+			}
 			n := max(int(last.Sub(first)/step), 0)
 			b := portrait.Batch{CPU: series.New(first, step, n)}
 			if w.o.Requests > 0 {
@@ -78,7 +86,7 @@ func (w *World) Since(_ context.Context, services []fleet.Service, from, to time
 				return
 			}
 		}
-	}, nil
+	}, err
 }
 
 // Live implements loop.History: what Prefetch read last, ageing while it cannot read.

@@ -68,6 +68,8 @@ type World struct {
 	Frozen string
 	// ObserveErr, HistoryErr, StoreErr and ApplyErr are what the ports answer while they are set.
 	ObserveErr, HistoryErr, StoreErr, ApplyErr error
+	// Unread are services for which history gives no answer.
+	Unread map[fleet.ServiceID]error
 	// Pools are the terms of the two pools.
 	Pools []fleet.Pool
 
