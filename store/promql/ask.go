@@ -2,7 +2,6 @@ package promql
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 
 	apiv1 "github.com/prometheus/client_golang/api/prometheus/v1"
@@ -25,7 +24,7 @@ func ofTheQuestion(err error) bool {
 }
 
 // ask puts a question about namespaces. Where it cannot be answered, it is divided until it is about one namespace, which bears the error: what one tenant
-// writes into the source takes no metrics from the others. An error beside the refused namespaces concerns all that were asked about.
+// writes into the source takes no metrics from the others. An error that comes with the refused namespaces concerns all that were asked about.
 func ask(sc scope, names []string, question func(scope) error) (refused map[string]error, err error) {
 	left := mostQuestions
 	refused = map[string]error{}
@@ -77,8 +76,7 @@ func (r *refusals) byService(services []fleet.Service) map[fleet.ServiceID]error
 	out := map[fleet.ServiceID]error{}
 	for i := range services {
 		if err := r.of[services[i].Target.Namespace]; err != nil {
-			out[services[i].ID] = fmt.Errorf("the metrics source cannot answer for namespace %s (%w), while it answers for others: look there for an exporter with too many series",
-				services[i].Target.Namespace, err)
+			out[services[i].ID] = err
 		}
 	}
 	return out

@@ -70,13 +70,16 @@ func (h *History) Stats() Stats {
 	return s
 }
 
+const refusedText = "the metrics source cannot answer for this namespace, though it answers for others; to fix: look for an exporter here with too many series; " +
+	"the controller's log has the error"
+
 // QueryProblems implements loop.Doubtful: "metric NAME: SENTENCE" for each service whose own queries yield no value, and why the source cannot answer for
 // a service at all while it answers for others.
 func (h *History) QueryProblems() map[fleet.ServiceID]string {
 	out := map[fleet.ServiceID]string{}
 	h.mu.Lock()
-	for id, err := range h.index.refused {
-		out[id] = err.Error()
+	for id := range h.index.refused {
+		out[id] = refusedText // tenants read it: addresses and errors of the source are the operators'
 	}
 	h.mu.Unlock()
 	for _, p := range h.Stats().Problems {
