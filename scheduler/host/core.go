@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -44,6 +45,7 @@ type core struct {
 
 	acks    *acks
 	judge   *judge
+	spreads *spreads
 	gangs   *gangs
 	claims  *claims
 	preempt *preemption
@@ -100,6 +102,9 @@ type pod struct {
 	// stop ends the making of its volumes and claims, while they are made.
 	stop   func()
 	judged judgement
+	// spreadBy are the sets that its spread constraints count; spreadByPlugins: upstream's plugin judges them.
+	spreadBy        []string
+	spreadByPlugins bool
 	// devices: it asks for an extended resource that a device class stands for.
 	devices bool
 	// handing: it is being given to another partition by its coordinator. comesBack: it was, and none but another partition has a place for it.
@@ -137,6 +142,7 @@ const mostUnbound = 256
 // decideOne decides on the next item; false when there is nothing to decide.
 func (c *core) decideOne(ctx context.Context) bool {
 	c.claims.unseen(c)
+	c.spreads.settle(c)
 	c.preempt.settle(c)
 	c.wake()
 	if c.unbound >= mostUnbound {
@@ -189,6 +195,7 @@ func (c *core) sleep(ctx context.Context) {
 
 // wake makes ready what the changes since the last call can help: for each class that waits, each node that changed is asked once.
 func (c *core) wake() {
+	c.spreads.wake(c)
 	if len(c.dirty) == 0 && !c.judge.changed {
 		return
 	}
@@ -330,6 +337,7 @@ func (c *core) describe(p *pod, o *corev1.Pod) {
 	p.shape.Daemon = c.isDaemon(o, p.pinned)
 	p.shape.Priority = c.gangs.priorityOf(o)
 	p.devices, p.judged = c.devices.ask(&p.request, &p.shape), judgement{}
+	c.spreads.describe(p)
 	p.class = c.classify(p)
 	p.confined = false
 }
@@ -451,10 +459,10 @@ func (c *core) boundChanged(p *pod, o *corev1.Pod) {
 	c.resized(p, o)
 }
 
-// resized counts a pod that holds room as large as it is now. No version says whether that changed: the kubelet confirms one resize in several writes of the
+// resized counts a pod that holds room as large as it is now, and in the sets that it is in now. No version says whether that changed: the kubelet confirms one resize in several writes of the
 // status, and gives one up by a condition alone.
 func (c *core) resized(p *pod, o *corev1.Pod) {
-	if r := c.requestOf(o); r.equal(&p.request) {
+	if r := c.requestOf(o); r.equal(&p.request) && slices.Equal(c.spreads.in(o), p.sets()) {
 		return
 	}
 	c.reshape(p, o)
@@ -513,6 +521,7 @@ func (c *core) podGone(uid types.UID) {
 	c.stopMaking(p)
 	c.judge.removePod(p)
 	delete(c.pods, uid)
+	c.spreads.gone(p)
 	c.gangs.gone(c, p)
 	c.preempt.left(c, uid)
 	c.retract(uid)

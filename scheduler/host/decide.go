@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,6 +30,7 @@ const (
 // decide places an item, or sets it aside with the reason.
 func (c *core) decide(ctx context.Context, item queue.Item) string {
 	if g := c.gangs.byKey[item.Key]; g != nil {
+		c.spreads.decides(g.class, slices.Collect(maps.Values(g.members))...)
 		return c.gangs.decide(ctx, c, g)
 	}
 	p := c.pods[types.UID(item.Key)]
@@ -35,6 +38,7 @@ func (c *core) decide(ctx context.Context, item queue.Item) string {
 		c.queue.Remove(item.Key)
 		return resultError
 	}
+	c.spreads.decides(queue.Class(p.class), p)
 	if c.wide.wait(c, p) {
 		return resultWaits
 	}
@@ -78,7 +82,7 @@ func (c *core) decide(ctx context.Context, item queue.Item) string {
 		c.park(p, refused.message, c.judge.refusals != asked)
 		return resultWaits
 	case errors.Is(err, errStarting):
-		c.park(p, "waits for upstream's plugins, which judge its volumes, claims, affinity or spread: "+c.judge.starting, true) // they wake it
+		c.park(p, "waits for upstream's plugins, which judge its volumes, claims or affinity: "+c.judge.starting, true) // they wake it
 		return resultWaits
 	default:
 		c.log.Warn("decide on a pod", "pod", name(p.object), "err", err)

@@ -63,7 +63,7 @@ func (c *core) explain(p *pod) string {
 		}
 	}
 	if c.judge.needed(p) {
-		b.WriteString("upstream's plugins judge it too: volumes, claims, inter-pod affinity or spread\n")
+		b.WriteString("upstream's plugins judge it too: volumes, claims or inter-pod affinity\n")
 		b.WriteString(c.explainPlugins(p))
 	}
 	return strings.TrimRight(b.String(), "\n")

@@ -599,7 +599,9 @@ func (g *gangs) topologyKey(x *gang) string {
 // place assumes the pods of a draft, in one domain of the topology where that is asked for; nil and the reason when that fails.
 func (g *gangs) place(ctx context.Context, c *core, x *gang, want *draft) ([]*pod, string) {
 	key := g.topologyKey(x)
-	if !slices.ContainsFunc(want.chosen, func(p *pod) bool { return p.pinned != "" || c.judge.needed(p) || c.kubelets.known(c, p.class) }) {
+	if !slices.ContainsFunc(want.chosen, func(p *pod) bool {
+		return p.pinned != "" || p.spread() || c.judge.needed(p) || c.kubelets.known(c, p.class)
+	}) {
 		placed, why := g.placeByTable(c, want, g.within(c, x, want.chosen))
 		if placed != nil || want.most || !want.mixed() {
 			return placed, why

@@ -297,6 +297,7 @@ func newCore(c config.Scheduler, log *slog.Logger, m *Metrics) *core {
 	}
 	out.gangs = newGangs(time.Duration(c.GangTimeout))
 	out.kubelets = newKubelets()
+	out.spreads = newSpreads()
 	out.claims = newClaims(time.Duration(c.ClaimTimeout))
 	out.preempt = newPreemption(c.Preemption, time.Duration(c.StartProtection))
 	out.table.SetWeights(weightsOf(c.Weights))
@@ -363,7 +364,7 @@ func (c *core) startPlugins(ctx context.Context, start func() (Plugins, error)) 
 			c.mail.post(func() { c.pluginsReady(p) })
 			return
 		}
-		c.log.Error("start upstream's plugins: pods with volumes, claims, inter-pod affinity or spread wait", "err", err, "again", wait)
+		c.log.Error("start upstream's plugins: pods with volumes, claims or inter-pod affinity wait", "err", err, "again", wait)
 		c.mail.post(func() {
 			c.judge.starting = fmt.Sprintf("they could not start, and try again: %s", err)
 			c.pluginsChanged()

@@ -97,7 +97,7 @@ func (j *judge) needed(p *pod) bool {
 		return false
 	}
 	if p.judged.object != p.object || p.judged.version != j.version {
-		p.judged.object, p.judged.version, p.judged.needed = p.object, j.version, p.devices || j.terms.Needs(p.object) || j.repelled(p.object)
+		p.judged.object, p.judged.version, p.judged.needed = p.object, j.version, p.devices || p.spreadByPlugins || j.terms.Needs(p.object) || j.repelled(p.object)
 	}
 	return p.judged.needed
 }

@@ -257,7 +257,7 @@ func (g *gangs) handOn(ctx context.Context, c *core, x *gang, want *draft) bool 
 func (g *gangs) fitsOn(ctx context.Context, c *core, x *gang, want *draft, to int) (fits bool) {
 	c.tried = to
 	defer func() { c.tried = nowhere }()
-	if !slices.ContainsFunc(want.chosen, c.judge.needed) && !want.mixed() {
+	if !slices.ContainsFunc(want.chosen, func(p *pod) bool { return p.spread() || c.judge.needed(p) }) && !want.mixed() {
 		c.table.Would(func() bool {
 			_, request := g.request(c, want.chosen, g.within(c, x, want.chosen))
 			_, fits = c.table.DecideGang(request)

@@ -192,7 +192,7 @@ func TestPluginsStartAgain(t *testing.T) {
 	p.node("a", "4")
 	p.pod("first", "1", func(o *corev1.Pod) { o.Labels = map[string]string{"app": "x"} })
 	p.settle()
-	const begins = "waits for upstream's plugins, which judge its volumes, claims, affinity or spread: they "
+	const begins = "waits for upstream's plugins, which judge its volumes, claims or affinity: they "
 	if got := p.said["pod-first"]; got != begins+"are starting" {
 		t.Errorf("the pod says %q", got)
 	}

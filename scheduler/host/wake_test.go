@@ -261,6 +261,19 @@ func waitsFor() map[string]wait {
 			func(p *play) {
 				p.c.setNamespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default", Labels: map[string]string{"a": "b"}}})
 			}, nil},
+		"a spread over zones, until the zone with the fewest has one more": {apart, func(p *play) { p.pod("other", "0", webPod, func(o *corev1.Pod) { o.Spec.NodeName = "b" }) }, nil},
+		"a spread over zones, until a pod is gone":                         {apart, func(p *play) { p.c.podGone("pod-first") }, nil},
+		"a spread over zones, until a pod is another's":                    {apart, func(p *play) { p.changed("first", func(o *corev1.Pod) { o.Labels = nil }) }, nil},
+		"a spread over zones, until a pod leaves": {apart, func(p *play) {
+			p.changed("first", func(o *corev1.Pod) { o.DeletionTimestamp = &metav1.Time{Time: p.now} })
+		}, nil},
+		"a spread over zones, until a zone is gone": {apart, func(p *play) { p.c.removeNode("b") }, nil},
+		"a spread over zones, until the machine of a zone is in the other": {apart, func(p *play) {
+			p.node("b", "0", func(n *corev1.Node) { n.Labels[corev1.LabelTopologyZone] = "z1" })
+		}, nil},
+		"a spread over zones, until a zone has room": {apart, func(p *play) {
+			p.node("b", "8", func(n *corev1.Node) { n.Labels[corev1.LabelTopologyZone] = "z2" })
+		}, nil},
 		"plugins that start": {
 			func(p *play) {
 				p.c.judge.terms, p.c.judge.start = labelled{}, func() {}

@@ -188,7 +188,7 @@ func (t *Table) claimedBest(c *class) (best []scored) {
 		seen[i] = true
 		t.lend(t.usable(c, i), func() {
 			f, holds := t.judge(c, x.row)
-			if f == FilterNone && zones.allow(t.nodes[i].zoneAt) {
+			if f == FilterNone && zones.allow(t.nodes[i].zoneAt) && t.spreads(c, i) {
 				best = append(best, scored{x.row, t.score(c, x.row, holds).Total + zones.score(t.nodes[i].zoneAt)})
 			}
 		})

@@ -1,6 +1,9 @@
 package place
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // zoneKey is the label key under which the zone of a machine is a spread domain.
 const zoneKey = "topology.kubernetes.io/zone"
@@ -13,7 +16,22 @@ type column struct {
 	values []string
 	number map[string]int32
 	of     []int32 // by node; none where the label is missing
+	// label: the domain is what the label says, and no zone or GPU model that is known otherwise.
+	label bool
+	// machines is how many are in each domain, shared how many domains have several, and labelled how many machines are in one; of a label alone.
+	machines         []int32
+	shared, labelled int32
 }
+
+// labelColumn interns a label.
+func (t *Table) labelColumn(key string) *column {
+	c := t.column(labelOf + key)
+	c.label, c.keys[0] = true, key
+	return c
+}
+
+// labelOf stands before a label that is taken as it is.
+const labelOf = "\x00label:"
 
 // column interns a label key.
 func (t *Table) column(key string) *column {
@@ -26,24 +44,50 @@ func (t *Table) column(key string) *column {
 }
 
 func (t *Table) settleColumn(c *column) {
+	if c.at == t.relabels.end() {
+		return
+	}
 	nodes, ok := t.relabels.since(c.at)
 	if !ok {
-		c.of = make([]int32, len(t.nodes))
+		c.of, c.shared, c.labelled = slices.Repeat([]int32{none}, len(t.nodes)), 0, 0
+		clear(c.machines)
 		for i := range t.nodes {
-			c.of[i] = t.domainIn(c, &t.nodes[i])
+			c.set(int32(i), t.domainIn(c, &t.nodes[i]))
 		}
 	} else {
 		for len(c.of) < len(t.nodes) {
 			c.of = append(c.of, none)
 		}
 		for _, i := range nodes {
-			c.of[i] = t.domainIn(c, &t.nodes[i])
+			c.set(i, t.domainIn(c, &t.nodes[i]))
 		}
 	}
 	if c.key == zoneKey {
 		c.values = t.zones
 	}
 	c.at = t.relabels.end()
+}
+
+// set puts a machine into a domain, and counts it there where that is asked for.
+func (c *column) set(i, d int32) {
+	was := c.of[i]
+	c.of[i] = d
+	if !c.label || was == d {
+		return
+	}
+	c.machines = append(c.machines, make([]int32, len(c.values)-len(c.machines))...)
+	if was != none {
+		c.labelled--
+		if c.machines[was]--; c.machines[was] == 1 {
+			c.shared--
+		}
+	}
+	if d != none {
+		c.labelled++
+		if c.machines[d]++; c.machines[d] == 2 {
+			c.shared++
+		}
+	}
 }
 
 func (t *Table) domainIn(c *column, n *node) int32 {
@@ -53,7 +97,13 @@ func (t *Table) domainIn(c *column, n *node) int32 {
 	if c.key == zoneKey {
 		return n.zoneAt // values follow when the column is settled
 	}
-	value, ok := n.valueOf(c.keys)
+	var value string
+	var ok bool
+	if c.label {
+		value, ok = n.labels.Get(c.keys[0])
+	} else {
+		value, ok = n.valueOf(c.keys)
+	}
 	if !ok {
 		return none
 	}

@@ -62,7 +62,7 @@ func (t *Table) Assume(c ClassID, id fleet.NodeID) (Decision, bool) {
 }
 
 // CanPlaceOn reports whether a machine takes a pod of a class now, apart from the skew over zones, which depends on the other machines too. After an
-// event only the classes for which it says so of a machine that changed need another decision.
+// event only the classes for which it says so of a machine that changed need another decision, and those whose [Table.SpreadVersion] is another one.
 func (t *Table) CanPlaceOn(id ClassID, machine fleet.NodeID) bool {
 	i, ok := t.byID[machine]
 	if !ok {
@@ -70,7 +70,7 @@ func (t *Table) CanPlaceOn(id ClassID, machine fleet.NodeID) bool {
 	}
 	c, f := &t.classes[id], FilterNone
 	t.lend(t.usable(c, i), func() { f, _ = t.judge(c, 2*i+int32(c.side)) })
-	return f == FilterNone
+	return f == FilterNone && t.spreads(c, i)
 }
 
 // assume puts a pod that fits on a row. What was set aside for it there is spent first.
@@ -212,28 +212,28 @@ func (t *Table) best(id ClassID) int32 {
 		}
 		return none
 	}
-	if !c.asked {
+	if !c.asked && t.scans(c) {
 		c.asked = true
 		if i := t.lastScan(id); i != none {
 			return 2*i + int32(c.side)
 		}
 		return none
 	}
-	if !c.spreadsZones() {
+	if c.viewKey() == "" {
 		if i := t.view(id, "").domains[0].top(); i != none {
 			return 2*i + int32(c.side)
 		}
 		return none
 	}
-	v := t.view(id, zoneKey)
-	zones := t.zonesOf(c)
+	v := t.view(id, c.viewKey())
+	more := t.moreBy(c, v)
 	best, score := int32(none), int64(0)
 	for d := range v.domains {
 		i := v.domains[d].top()
-		if i == none || !zones.allow(int32(d)) {
+		if i == none || more[d] == refused {
 			continue
 		}
-		if s := int64(v.score[i]) + zones.score(int32(d)); best == none || s > score || s == score && t.rank[i] < t.rank[best] {
+		if s := int64(v.score[i]) + more[d]; best == none || s > score || s == score && t.rank[i] < t.rank[best] {
 			best, score = i, s
 		}
 	}
@@ -250,10 +250,29 @@ func (c *class) spreadsZones() bool {
 
 // viewKey is the label key by whose domains the index of a class is parted.
 func (c *class) viewKey() string {
-	if c.spreadsZones() {
+	switch {
+	case len(c.limits) > 0:
+		return spreadKey
+	case c.spreadsZones():
 		return zoneKey
 	}
 	return ""
+}
+
+// moreBy says what each domain of the index of a class adds to the score of its machines, or that it is refused.
+func (t *Table) moreBy(c *class, v *view) []int64 {
+	if v.parts != nil {
+		return t.weigh(c, v)
+	}
+	zones := t.zonesOf(c)
+	out := slices.Grow(t.weighed[:0], len(v.domains))[:len(v.domains)]
+	t.weighed = out
+	for d := range v.domains {
+		if out[d] = zones.score(int32(d)); !zones.allow(int32(d)) {
+			out[d] = refused
+		}
+	}
+	return out
 }
 
 type scored struct {
@@ -292,16 +311,15 @@ func (t *Table) unclaimed(id ClassID) iter.Seq[scored] {
 	}
 	return func(yield func(scored) bool) {
 		var q contest
-		if c.spreadsZones() {
-			v := t.view(id, zoneKey)
-			zones := t.zonesOf(c)
-			for d := range v.domains {
-				if zones.allow(int32(d)) {
-					q.add(t, entry{v: v, domain: d, at: 1, more: zones.score(int32(d))})
+		v := t.view(id, c.viewKey())
+		if v.key == "" {
+			q.add(t, entry{v: v, at: 1})
+		} else {
+			for d, more := range t.moreBy(c, v) {
+				if more != refused {
+					q.add(t, entry{v: v, domain: d, at: 1, more: more})
 				}
 			}
-		} else {
-			q.add(t, entry{v: t.view(id, ""), at: 1})
 		}
 		for e, ok := q.next(t); ok; e, ok = q.next(t) {
 			i := e.node()
@@ -325,7 +343,7 @@ func (t *Table) amongPinned(id ClassID) iter.Seq[scored] {
 			if !ok || slices.ContainsFunc(all, func(s scored) bool { return s.row == row }) {
 				continue
 			}
-			if f, holds := t.judge(c, row); f == FilterNone && zones.allow(t.nodes[i].zoneAt) {
+			if f, holds := t.judge(c, row); f == FilterNone && zones.allow(t.nodes[i].zoneAt) && t.spreads(c, i) {
 				all = append(all, scored{row, t.score(c, row, holds).Total + zones.score(t.nodes[i].zoneAt)})
 			}
 		}
@@ -391,7 +409,10 @@ func (t *Table) Explain(id ClassID) Explanation {
 			e.Score = t.score(c, row, holds)
 		})
 		e.Score.Zones = zones.score(t.nodes[row>>1].zoneAt)
-		e.Score.sum()
+		if e.Score.sum(); len(c.limits) > 0 {
+			e.Score.Zones += two[0].score - e.Score.Total
+			e.Score.sum()
+		}
 		e.Best, e.Name = t.nodes[row>>1].id, t.nodes[row>>1].name
 	}
 	if len(two) > 1 {
@@ -417,15 +438,23 @@ func (t *Table) explainScored(id ClassID, claimed []scored, e *Explanation) []sc
 	var scores []int32
 	var removed byFilter
 	var others iter.Seq[scored]
-	if c.asked {
+	if c.asked || !t.scans(c) {
 		v := t.view(id, c.viewKey())
 		scores, removed, others = v.score, v.removed, t.unclaimed(id)
+		if v.parts != nil {
+			for d, more := range t.weigh(c, v) {
+				if more == refused {
+					removed[FilterSpread] += v.parts.all[d].fit
+				}
+			}
+		}
 	} else {
 		t.lastScan(id)
 		scores, others = t.scores, t.scannedBest(c)
 		for _, s := range scores {
 			removed.count(s, 1)
 		}
+		removed[FilterSpread] = t.refusedBySpread(c, scores)
 	}
 	profile := t.settleProfile(c.profile)
 	for f := FilterNone + 1; f < Filters; f++ {
@@ -480,6 +509,9 @@ func (t *Table) filterOn(c *class, row int32) Filter {
 	t.lend(t.usable(c, row>>1), func() { f, _ = t.judge(c, row) })
 	if zones := t.zonesOf(c); f == FilterNone && !zones.allow(t.nodes[row>>1].zoneAt) {
 		f = FilterZoneSkew
+	}
+	if f == FilterNone && !t.spreads(c, row>>1) {
+		f = FilterSpread
 	}
 	return f
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Role is some pods of a gang that are alike.
+// Role is some pods of a gang that are alike. Within a domain of the gang neither zones are compared nor constraints (Needs.Spread) asked.
 type Role struct {
 	Class ClassID
 	// Min is how many must be placed, or none of the gang is; Count how many are wanted.

@@ -38,12 +38,14 @@ const (
 	FilterRoot
 	// FilterZoneSkew: the zone has more pods of the group than may be.
 	FilterZoneSkew
+	// FilterSpread: a constraint by which the pods of a set stand apart, or the machine lacks its label.
+	FilterSpread
 	// Filters is how many there are.
 	Filters
 )
 
 var filterNames = [Filters]string{"none", "closed", "pool", "node selector", "taints", "GPU model", "pods", "cpu", "memory", "gpu", "ephemeral storage",
-	"extended resources", "host ports", "pods of the group on the machine", "cells", "PCIe root", "zone skew"}
+	"extended resources", "host ports", "pods of the group on the machine", "cells", "PCIe root", "zone skew", "topology spread constraints"}
 
 // String is the name of the filter, as in "12 of 40 machines: taints".
 func (f Filter) String() string { return filterNames[f] }

@@ -22,6 +22,9 @@ type Needs struct {
 	// Images are those of the pod's containers and volumes, one that two have twice, and Sources how many containers and image volumes it has.
 	Images  []string
 	Sources int64
+	// Spread are the constraints by which the pod stands apart from others, Sets the sets in which constraints count it, sorted.
+	Spread []Spread
+	Sets   []string
 }
 
 // appendKey writes needs so that equal ones, and only they, give equal bytes. The order of what has none does not count.
@@ -49,6 +52,21 @@ func (n *Needs) appendKey(b []byte) []byte {
 	}
 	b = appendInts(b, n.Sources, int64(len(n.Images)))
 	for _, name := range slices.Sorted(slices.Values(n.Images)) {
+		b = appendText(b, name)
+	}
+	if len(n.Spread) == 0 && len(n.Sets) == 0 {
+		return b
+	}
+	b = appendInts(b, int64(len(n.Spread)))
+	for i := range n.Spread {
+		s := &n.Spread[i]
+		b = appendInts(appendText(appendText(b, s.Set), s.Key), int64(s.MaxSkew), int64(s.MinDomains), int64(b2i(s.Self)), int64(b2i(s.Soft)), int64(b2i(s.Taints)),
+			int64(b2i(s.Nodes != nil)))
+		if s.Nodes != nil {
+			b = appendSelector(b, s.Nodes)
+		}
+	}
+	for _, name := range n.Sets {
 		b = appendText(b, name)
 	}
 	return b

@@ -56,12 +56,12 @@ func (t *Table) fitsAgain(ref PodRef, coming bool) bool {
 			}
 		}
 	}
-	t.without(ref, -1, c.perHost() > 0)
+	t.without(ref, -1, c.counts())
 	filter := FilterNone
 	t.asIf(c, p.row>>1, coming, func() {
 		t.lend(t.usable(c, p.row>>1), func() { filter, _ = t.judge(c, p.row) })
 	})
-	t.without(ref, 1, c.perHost() > 0)
+	t.without(ref, 1, c.counts())
 	if p.role == awaits {
 		t.setHeld(p.row >> 1)
 	}
@@ -113,7 +113,7 @@ func (t *Table) awaitOn(id ClassID, i int32, coming bool, facts *PreemptionFacts
 	ok := false
 	t.asIf(c, i, coming, func() {
 		f, holds := t.judge(c, 2*i+int32(c.side))
-		ok = f == FilterNone && (facts.Also == nil || facts.Also(t.nodes[i].name, t.liftedOn(i)))
+		ok = f == FilterNone && t.spreads(c, i) && (facts.Also == nil || facts.Also(t.nodes[i].name, t.liftedOn(i)))
 		for _, h := range holds {
 			out.cells = append(out.cells, t.cells[h.cell].id)
 		}
@@ -138,12 +138,12 @@ func (t *Table) asIf(c *class, i int32, coming bool, do func()) {
 		}
 	}
 	for _, ref := range lifted {
-		t.without(ref, -1, c.perHost() > 0)
+		t.without(ref, -1, c.counts())
 	}
 	t.setHeld(i)
 	do()
 	for _, ref := range lifted {
-		t.without(ref, 1, c.perHost() > 0)
+		t.without(ref, 1, c.counts())
 	}
 	t.setHeld(i)
 }

@@ -147,6 +147,9 @@ func (c *class) perHost() int32 {
 	return c.shape.PerHost
 }
 
+// counts reports whether where a pod of a class fits depends on how many pods of a group or a set there are.
+func (c *class) counts() bool { return c.perHost() > 0 || len(c.limits) > 0 }
+
 // onHost counts the pods of a group on a machine.
 func (t *Table) onHost(group, n int32) int32 {
 	if t.groupMask[n]&(1<<(group&63)) == 0 {
@@ -236,6 +239,7 @@ func (t *Table) charge(p *pod, times int64) {
 		t.groupMask[p.row>>1] = 0
 	}
 	t.countGroup(p, int32(times))
+	t.countSets(p, int32(times))
 	t.chargeLevel(p, times)
 	t.changed(p.row)
 }

@@ -59,7 +59,7 @@ const preemptKey = "\x00preempt"
 // at and below it.
 const mostTried = 16
 
-// mostAsked is how many machines are asked in vain where more than the table judges: each question runs what others wrote.
+// mostAsked is how many machines are asked in vain where room alone does not say whether a preemption helps: each question is about the pods of a machine.
 const mostAsked = 256
 
 // Preempt finds the pods that must go so that a pod of a class fits: the fewest against their budgets, then those of the lowest standing, then the
@@ -79,7 +79,7 @@ func (t *Table) Preempt(id ClassID, facts *PreemptionFacts) (Preemption, bool) {
 		if !zones.allow(t.nodes[i].zoneAt) {
 			continue
 		}
-		if tried++; found && (tried > mostTried || c.pinned == nil && best.Broken == 0 && t.cannotBeat(c, i, &best)) || facts.Also != nil && tried > mostAsked {
+		if tried++; found && (tried > mostTried || c.pinned == nil && best.Broken == 0 && t.cannotBeat(c, i, &best)) || (facts.Also != nil || len(c.limits) > 0) && tried > mostAsked {
 			break
 		}
 		if p, ok := t.preemptOn(id, i, facts); ok && (!found || t.cheaper(&p, &best)) {
@@ -241,12 +241,12 @@ func (t *Table) victimsOn(id ClassID, i int32, facts *PreemptionFacts) (Preempti
 		}
 		return cmp.Compare(a.ref, b.ref)
 	})
-	lift := func(ref PodRef, times int64) { t.without(ref, times, c.perHost() > 0) }
+	lift := func(ref PodRef, times int64) { t.without(ref, times, c.counts()) }
 	for k := range all {
 		lift(all[k].ref, -1)
 	}
 	fits := func() bool {
-		if f, _ := t.judge(c, row); f != FilterNone {
+		if f, _ := t.judge(c, row); f != FilterNone || !t.spreads(c, i) {
 			return false
 		}
 		if facts.Also == nil {
@@ -354,6 +354,7 @@ func (t *Table) without(ref PodRef, times int64, counted bool) {
 	t.chargeRoom(p, times)
 	if counted {
 		t.countGroup(p, int32(times))
+		t.countSets(p, int32(times))
 	}
 	t.setAvail(p.row >> 1)
 }

@@ -2,6 +2,8 @@ package place
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -18,7 +20,7 @@ func grown(machines int) *Table {
 		if i%4 == 0 {
 			m.Extended = rules.Amounts{{Name: "example.com/nic", Value: 64}}
 		}
-		m.Labels = rules.Labels{{Key: "kubernetes.io/hostname", Value: m.Name}, {Key: "rack", Value: fmt.Sprint("r", i/40)}}
+		m.Labels = rules.Labels{{Key: "kubernetes.io/hostname", Value: m.Name}, {Key: "rack", Value: fmt.Sprint("r", i/40)}, {Key: zoneKey, Value: m.Zone}}
 		side := fleet.Online
 		if i%4 == 3 {
 			m.Pool, m.Home, side = "offline", fleet.Offline, fleet.Offline
@@ -85,6 +87,37 @@ func BenchmarkPlace(b *testing.B) {
 		return func(t *Table, i int) bool { _, ok := t.Decide(t.Class(s(i))); return ok }
 	}
 	b.Run("sameClass", func(b *testing.B) { decisions(b, grown, 1, decide(func(int) Shape { return one })) })
+	// Pods that stand apart: over zones, over machines, over both, and as a wish over both.
+	spreads := map[string][]Spread{
+		"Zones":    {{Set: "svc", Self: true, Key: zoneKey, MaxSkew: 5, MinDomains: 1}},
+		"Machines": {{Set: "svc", Self: true, Key: hostKey, MaxSkew: 2, MinDomains: 1}},
+		"Both":     {{Set: "svc", Self: true, Key: zoneKey, MaxSkew: 5, MinDomains: 1}, {Set: "svc", Self: true, Key: hostKey, MaxSkew: 2, MinDomains: 1}},
+		"Wished":   {{Set: "svc", Self: true, Key: zoneKey, MaxSkew: 5, Soft: true}, {Set: "svc", Self: true, Key: hostKey, MaxSkew: 3, Soft: true}},
+	}
+	for _, name := range slices.Sorted(maps.Keys(spreads)) {
+		b.Run("sameClassSpread"+name, func(b *testing.B) {
+			s := one
+			s.Needs = &Needs{Spread: spreads[name], Sets: []string{"svc"}}
+			id := map[*Table]ClassID{}
+			decisions(b, grown, 1, func(t *Table, i int) bool {
+				c, ok := id[t]
+				if !ok {
+					c = t.Class(s)
+					id[t] = c
+				}
+				_, ok = t.Decide(c)
+				return ok
+			})
+		})
+		b.Run("newClassSpread"+name, func(b *testing.B) {
+			decisions(b, grown, 1, decide(func(i int) Shape {
+				s := one
+				s.Requests.Memory += fleet.Bytes(i)
+				s.Needs = &Needs{Spread: spreads[name], Sets: []string{"svc"}}
+				return s
+			}))
+		})
+	}
 	b.Run("newClass", func(b *testing.B) {
 		decisions(b, grown, 1, decide(func(i int) Shape {
 			s := one

@@ -85,6 +85,8 @@ type class struct {
 	asks   []ask
 	ports  []rules.Port
 	images []int32
+	limits []limit // its constraints, those that refuse machines first
+	sets   []int32
 	group  int32 // none without
 	model  int32 // of its GPUs; none for any
 	side   side
@@ -119,6 +121,10 @@ func (t *Table) Class(s Shape) ClassID {
 		c.nics, c.asks, c.ports = n.NICs, t.asksOf(n), n.Ports
 		for _, name := range n.Images {
 			c.images = append(c.images, t.imageNumber(name))
+		}
+		c.limits = t.limitsOf(n)
+		for _, name := range n.Sets {
+			c.sets = append(c.sets, t.setNumber(name))
 		}
 	}
 	if s.GPUModel != "" {

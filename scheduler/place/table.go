@@ -55,7 +55,18 @@ type Table struct {
 	groupZones [][]int32         // pods of a group by zone
 	groupHosts []map[int32]int32 // and by machine
 	// groupMask has, by node, a bit for each group that has had pods there since it was last empty: where it is not set, there are none.
-	groupMask      []uint64
+	groupMask []uint64
+	// Sets of pods that constraints count, over which machines, and how many they are.
+	setOf     map[string]int32
+	sets      []podSet
+	spanAt    map[spanKey]int32
+	spans     []span
+	counterAt map[counterKey]int32
+	counters  []counter
+	weighed   []int64   // scratch of moreBy
+	raw       []float64 // scratch of weigh
+	seen      []bool    // scratch of weigh
+
 	avail          [2]avail // by side
 	podsOn         []int32  // by node
 	modelOf        []int32  // the model of its GPUs, by node
@@ -97,7 +108,8 @@ func New() *Table {
 	t := &Table{byID: map[fleet.NodeID]int32{}, kinds: map[kindKey]*kind{}, zoneOf: map[string]int32{}, models: map[string]int32{}, supplyOf: map[string]int32{ephemeralName: ephemeral}, supplies: []supply{{name: ephemeralName}}, imageOf: map[string]int32{},
 		spareCells: map[int][]int32{}, spareRoots: map[int][]int32{}, domainAt: map[domainKey]int32{}, classOf: map[shapeKey]ClassID{},
 		groupOf: map[string]int32{}, weights: DefaultWeights(),
-		byName: map[string]int32{}, profileAt: map[profileKey]int32{}, columns: map[string]*column{}, claimed: map[int32]int32{}, futures: map[int32]int32{}, held: map[int32]held{}, views: map[viewKey]*view{}}
+		byName: map[string]int32{}, profileAt: map[profileKey]int32{}, columns: map[string]*column{}, claimed: map[int32]int32{}, futures: map[int32]int32{}, held: map[int32]held{}, views: map[viewKey]*view{},
+		setOf: map[string]int32{}, spanAt: map[spanKey]int32{}, counterAt: map[counterKey]int32{}}
 	return t
 }
 

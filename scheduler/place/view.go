@@ -21,6 +21,7 @@ type view struct {
 	// Where there is more than one domain: that of each node, and its leaf there.
 	domainOf, leafOf []int32
 	column           *column
+	parts            *parts // of a class with constraints: its domains are theirs
 	// steps are how widely the images of the class were spread when all machines were scored.
 	steps []int64
 }
@@ -58,6 +59,17 @@ func (t *Table) play(v *view, g *tournament, leaf int32, node int32) {
 	if !fits(v.score[node]) {
 		g.tree[i] = none
 	}
+	t.playUp(v, g, i, node)
+}
+
+// leave plays the games above a leaf again whose node is in no game any more.
+func (t *Table) leave(v *view, g *tournament, leaf int32, node int32) {
+	i := g.size + int(leaf)
+	g.tree[i] = none
+	t.playUp(v, g, i, node)
+}
+
+func (t *Table) playUp(v *view, g *tournament, i int, node int32) {
 	for i >>= 1; i >= 1; i >>= 1 {
 		a, b := g.tree[2*i], g.tree[2*i+1]
 		if !t.better(v, a, b) {
@@ -121,7 +133,7 @@ func (t *Table) view(id ClassID, key string) *view {
 	v := t.views[k]
 	if v == nil {
 		v = &view{viewKey: k}
-		if key != "" && key != preemptKey {
+		if key != "" && key != preemptKey && key != spreadKey {
 			v.column = t.column(key)
 		}
 		t.views[k] = v
@@ -182,6 +194,9 @@ func (t *Table) catchUp(v *view) {
 // follow scores again what has changed; false where the view has no place for it.
 func (t *Table) follow(v *view, nodes []int32) bool {
 	c := &t.classes[v.class]
+	if v.key == spreadKey {
+		return t.followParts(v, c, nodes)
+	}
 	p := t.settleProfile(c.profile)
 	if v.column != nil {
 		t.settleColumn(v.column)
@@ -273,6 +288,10 @@ func (t *Table) build(v *view) {
 	for _, s := range v.score {
 		v.removed.count(s, 1)
 	}
+	if v.key == spreadKey {
+		t.buildParts(v, c)
+		return
+	}
 	if v.column == nil {
 		if len(v.domains) == 0 || v.domains[0].size < len(t.nodes) {
 			v.domains = []tournament{newTournament(len(t.nodes) + len(t.nodes)/16 + 1)}
@@ -349,6 +368,7 @@ func (t *Table) lastScan(id ClassID) int32 {
 // bestScored is the best machine by t.scores, and its score with that of its zone; one may be left out.
 func (t *Table) bestScored(c *class, without int32) (int32, int64) {
 	zones := t.zonesOf(c)
+	more := t.moreForAll(c)
 	best, top := int32(none), int64(math.MinInt64)
 	for i, s := range t.scores {
 		if !fits(s) || int32(i) == without {
@@ -362,9 +382,9 @@ func (t *Table) bestScored(c *class, without int32) (int32, int64) {
 			}
 			score += zones.score(z)
 		}
-		if score > top || score == top && t.rank[i] < t.rank[best] {
+		if (score > top || score == top && t.rank[i] < t.rank[best]) && (len(c.limits) == 0 || t.spreadsNow(c, int32(i))) {
 			best, top = int32(i), score
 		}
 	}
-	return best, top
+	return best, top + more
 }

@@ -16,7 +16,8 @@ type SideWeights struct {
 	GPUFragments int64
 	// WholeMachines keeps machines free on which there is no pod, WholeSockets sockets of which no cell is held.
 	WholeMachines, WholeSockets int64
-	// Zones prefers the zone with the fewest pods of the group: each pod more costs a tenth of the term. It counts where the shape has Zones.
+	// Zones prefers the zone with the fewest pods of the group: each pod more costs a tenth of the term. It counts where the shape has Zones; and where it has soft
+	// constraints (Needs.Spread), for what upstream's plugin makes of them.
 	Zones int64
 	// Hosts prefers machines with the fewest pods of the group: each one costs a quarter of the term.
 	Hosts int64

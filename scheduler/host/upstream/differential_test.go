@@ -281,7 +281,7 @@ func (h *history) spread() []corev1.TopologySpreadConstraint {
 
 // needed is what the host asks before it asks the plugins.
 func (h *history) needed(p *corev1.Pod) bool {
-	if h.terms.Needs(p) {
+	if h.terms.Needs(p) || len(p.Spec.TopologySpreadConstraints) > 0 { // a spread is the table's, or theirs
 		return true
 	}
 	for rule := range h.repels {

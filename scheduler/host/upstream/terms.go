@@ -35,7 +35,7 @@ type term struct {
 // release is the version by which upstream's plugin for declared features judges; nil where the binary has none that can be read.
 var release, _ = version.Parse(base.Get().String())
 
-// Needs reports whether a pod asks for volumes, claims, inter-pod affinity, spread, or features that a node must declare.
+// Needs reports whether a pod asks for volumes, claims, inter-pod affinity, or features that a node must declare.
 func (*Terms) Needs(p *corev1.Pod) bool {
 	if release != nil {
 		features, err := nodedeclaredfeatures.DefaultFramework.InferForPodScheduling(&nodedeclaredfeatures.PodInfo{Spec: &p.Spec}, release)
@@ -43,7 +43,7 @@ func (*Terms) Needs(p *corev1.Pod) bool {
 			return true
 		}
 	}
-	if len(p.Spec.ResourceClaims) > 0 || len(p.Spec.TopologySpreadConstraints) > 0 {
+	if len(p.Spec.ResourceClaims) > 0 {
 		return true
 	}
 	if a := p.Spec.Affinity; a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil) {

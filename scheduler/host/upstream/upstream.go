@@ -1,5 +1,5 @@
-// Package upstream asks Kubernetes' own scheduler plugins about pods that the table cannot judge: volumes, DRA claims, inter-pod affinity and
-// general topology spread. In comes a pod and the nodes that the table offers for it; out goes the node that the plugins accept, and their writes
+// Package upstream asks Kubernetes' own scheduler plugins about pods that the table cannot judge: volumes, DRA claims, inter-pod affinity, and
+// the few spread constraints that the table leaves to them. In comes a pod and the nodes that the table offers for it; out goes the node that the plugins accept, and their writes
 // before the binding. The plugins run unchanged, on their own cache and snapshot.
 //
 // The cache costs memory and time for each pod, so it exists from the first pod on that needs it.
@@ -191,7 +191,7 @@ func defaultArgs() (map[string]runtime.Object, error) {
 }
 
 // volumesAndPods are the plugins for what the table does not know, with kube-scheduler's defaults. The spread that kube-scheduler gives to services
-// which ask for none is left out: the table has its own.
+// which ask for none is left out: the table has its own. So it has for those which ask for one; here it is for the pods whose constraints the table leaves.
 func volumesAndPods(d map[string]runtime.Object) []plugin {
 	f := features()
 	return []plugin{
