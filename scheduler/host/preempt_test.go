@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -694,6 +695,40 @@ func TestPreemptionThatThePluginsJudge(t *testing.T) {
 	p.settle()
 	if got := p.take(); got["high"] != "a" {
 		t.Errorf("bound %v", got)
+	}
+}
+
+// TestPluginsWaitForAllThatLeave: a pod that upstream's plugins judge is not asked about again while a pod that may be in its way still leaves, though the table
+// has room and the node changes: the plugins would refuse it, and the nomination would end for nothing.
+func TestPluginsWaitForAllThatLeave(t *testing.T) {
+	for name, change := range map[string]func(*play){
+		"another pod is gone":  func(p *play) { p.c.podGone("pod-plain") },
+		"the node has more":    func(p *play) { p.node("a", "16") },
+		"another pod is bound": func(p *play) { p.runs("more", "1", "a") },
+		"another pod is resized": func(p *play) {
+			p.changed("plain", func(o *corev1.Pod) {
+				o.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("500m")
+			})
+		},
+	} {
+		p := newPlay(t)
+		p.taken()
+		app := p.onePerNode()
+		p.node("a", "8")
+		p.runs("plain", "1", "a", online(1))
+		low := p.runs("low", "1", "a", online(1), app)
+		p.pod("high", "1", online(10), app)
+		p.settle()
+		change(p)
+		p.settle()
+		if p.c.pods["pod-high"].stage != nominated || p.c.preempt.byPod["pod-high"] == nil || len(p.c.preempt.nothing) != 0 {
+			t.Errorf("%s: the nomination ended before the victim was gone", name)
+		}
+		p.c.podGone(low.UID)
+		p.settle()
+		if got := p.take(); got["high"] != "a" {
+			t.Errorf("%s: bound %v", name, got)
+		}
 	}
 }
 
