@@ -450,11 +450,7 @@ func (t *Table) explainScored(id ClassID, claimed []scored, e *Explanation) []sc
 		}
 	} else {
 		t.lastScan(id)
-		scores, others = t.scores, t.scannedBest(c)
-		for _, s := range scores {
-			removed.count(s, 1)
-		}
-		removed[FilterSpread] = t.refusedBySpread(c, scores)
+		scores, removed, others = t.scores, t.scanned.removed, t.scannedBest(c)
 	}
 	profile := t.settleProfile(c.profile)
 	for f := FilterNone + 1; f < Filters; f++ {
@@ -478,12 +474,10 @@ func (t *Table) explainScored(id ClassID, claimed []scored, e *Explanation) []sc
 // scannedBest yields the best two machines of the last scan.
 func (t *Table) scannedBest(c *class) iter.Seq[scored] {
 	return func(yield func(scored) bool) {
-		first := t.scanned.best
-		if first == none || !yield(scored{2*first + int32(c.side), t.scanned.score}) {
-			return
-		}
-		if second, score := t.bestScored(c, first); second != none {
-			yield(scored{2*second + int32(c.side), score})
+		for _, x := range [...]rated{t.scanned.best, t.scanned.second} {
+			if x.node == none || !yield(scored{2*x.node + int32(c.side), x.score}) {
+				return
+			}
 		}
 	}
 }

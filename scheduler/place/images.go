@@ -27,7 +27,11 @@ const (
 )
 
 // image is one name, with the machines that have it in order.
-type image struct{ on []imageOn }
+type image struct {
+	on []imageOn
+	// sizes is how many of them have it in a size.
+	sizes map[uint32]int32
+}
 
 type imageOn struct {
 	node int32
@@ -38,11 +42,18 @@ func (g *image) find(i int32) (int, bool) {
 	return slices.BinarySearchFunc(g.on, i, func(x imageOn, i int32) int { return cmp.Compare(x.node, i) })
 }
 
+// count notes that one machine more, or less, has the image in a size.
+func (g *image) count(kib uint32, times int32) {
+	if g.sizes[kib] += times; g.sizes[kib] == 0 {
+		delete(g.sizes, kib)
+	}
+}
+
 // imageNumber interns the name of an image.
 func (t *Table) imageNumber(name string) int32 {
 	k, fresh := intern(t.imageOf, name)
 	if fresh {
-		t.images = append(t.images, image{})
+		t.images = append(t.images, image{sizes: map[uint32]int32{}})
 	}
 	return k
 }
@@ -56,7 +67,9 @@ func (t *Table) setImages(i int32, have []Image) {
 		next = append(next, k)
 		on := imageOn{i, uint32(min(max(x.Size, 0)>>10, 1<<31))}
 		g := &t.images[k]
+		g.count(on.kib, 1)
 		if at, ok := g.find(i); ok {
+			g.count(g.on[at].kib, -1)
 			g.on[at] = on
 		} else {
 			g.on = slices.Insert(g.on, at, on)
@@ -68,6 +81,7 @@ func (t *Table) setImages(i int32, have []Image) {
 		}
 		g := &t.images[k]
 		if at, ok := g.find(i); ok {
+			g.count(g.on[at].kib, -1)
 			g.on = slices.Delete(g.on, at, at+1)
 		}
 	}
@@ -97,7 +111,7 @@ func (t *Table) imageShare(c *class, i int32) int64 {
 	for _, k := range c.images {
 		g := &t.images[k]
 		if at, ok := g.find(i); ok {
-			sum += t.imageStep(k) * (int64(g.on[at].kib) << 10) / imageSteps
+			sum += t.imageAmount(k, g.on[at].kib)
 		}
 	}
 	return imagesScore(c, sum)
@@ -108,26 +122,47 @@ func imagesScore(c *class, sum int64) int64 {
 	return whole * (min(max(sum, leastImages), all) - leastImages) / (all - leastImages)
 }
 
-// addImages adds the term of a class to the scores of the machines that have some of its images.
-func (t *Table) addImages(c *class, scores []int32) {
-	w := t.weights.of(c.side).Images
-	if w == 0 {
-		return
-	}
-	t.sums = slices.Grow(t.sums[:0], len(scores))[:len(scores)]
-	clear(t.sums)
+// imageAmount is what an image counts for on a machine that has it.
+func (t *Table) imageAmount(k int32, kib uint32) int64 {
+	return t.imageStep(k) * (int64(kib) << 10) / imageSteps
+}
+
+// imagesEverywhere is what those images of a class count for that each machine has, in one size: of all machines alike.
+func (t *Table) imagesEverywhere(c *class) (sum int64) {
 	for _, k := range c.images {
-		step := t.imageStep(k)
-		if step == 0 {
+		if t.everywhere(k) {
+			sum += t.imageAmount(k, t.images[k].on[0].kib)
+		}
+	}
+	return sum
+}
+
+func (t *Table) everywhere(k int32) bool {
+	g := &t.images[k]
+	return len(g.on) == t.known && t.known > 0 && len(g.sizes) == 1
+}
+
+// addImages adds to the scores of the machines that have some of its images what they have beyond those that all have.
+func (t *Table) addImages(c *class, scores []int32) {
+	w, all := t.weights.of(c.side).Images, t.imagesEverywhere(c)
+	t.sums = append(t.sums, make([]int64, max(len(scores)-len(t.sums), 0))...)
+	for _, k := range c.images {
+		if step := t.imageStep(k); step > 0 && !t.everywhere(k) {
+			for _, on := range t.images[k].on {
+				t.sums[on.node] += step * (int64(on.kib) << 10) / imageSteps
+			}
+		}
+	}
+	base := imagesScore(c, all)
+	for _, k := range c.images {
+		if t.everywhere(k) {
 			continue
 		}
 		for _, on := range t.images[k].on {
-			t.sums[on.node] += step * (int64(on.kib) << 10) / imageSteps
-		}
-	}
-	for i, sum := range t.sums {
-		if sum > leastImages && fits(scores[i]) {
-			scores[i] += int32(w * imagesScore(c, sum))
+			if sum := t.sums[on.node]; sum > 0 && fits(scores[on.node]) {
+				scores[on.node] += int32(w * (imagesScore(c, all+sum) - base))
+			}
+			t.sums[on.node] = 0
 		}
 	}
 }

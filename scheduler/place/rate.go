@@ -108,7 +108,7 @@ func (t *Table) ratePlain(c *class, p *profile, i int32) int32 {
 
 // rateAll rates all machines in one pass, from the columns alone where they say all.
 func (t *Table) rateAll(c *class, p *profile, out []int32) {
-	if !c.plain || c.group != none && len(t.groupHosts[c.group]) > 0 {
+	if !c.plain {
 		for i := range out {
 			out[i] = t.rate(c, p, int32(i))
 		}
@@ -122,6 +122,10 @@ func (t *Table) rateAll(c *class, p *profile, out []int32) {
 	hosts := int64(0)
 	if c.group != none {
 		hosts = w.Hosts * whole
+	}
+	images := int64(0) // of those that all machines have
+	if len(c.images) > 0 {
+		images = w.Images * imagesScore(c, t.imagesEverywhere(c))
 	}
 	for i := range out {
 		refused := int32(0)
@@ -142,7 +146,7 @@ func (t *Table) rateAll(c *class, p *profile, out []int32) {
 			continue
 		}
 		fill := whole - (share(fc[i]-c.want[cpu], sc[i])+share(fm[i]-c.want[memory], sm[i]))/2
-		s := w.Pack*fill + w.Spread*(whole-fill) + hosts
+		s := w.Pack*fill + w.Spread*(whole-fill) + hosts + images
 		if on[i] > 0 {
 			s += w.WholeMachines * whole
 		}
@@ -150,6 +154,13 @@ func (t *Table) rateAll(c *class, p *profile, out []int32) {
 			s += w.GPUFragments * (whole - share(fg[i]-c.want[gpus], sg[i]))
 		}
 		out[i] = fixed[i] + int32(s)
+	}
+	if c.group != none {
+		for i, k := range t.groupHosts[c.group] {
+			if fits(out[i]) {
+				out[i] -= int32(w.Hosts * (whole / 4) * int64(min(k, 4)))
+			}
+		}
 	}
 	t.lackAll(c, out)
 	if len(c.images) > 0 {

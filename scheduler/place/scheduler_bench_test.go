@@ -21,6 +21,10 @@ func grown(machines int) *Table {
 			m.Extended = rules.Amounts{{Name: "example.com/nic", Value: 64}}
 		}
 		m.Labels = rules.Labels{{Key: "kubernetes.io/hostname", Value: m.Name}, {Key: "rack", Value: fmt.Sprint("r", i/40)}, {Key: zoneKey, Value: m.Zone}}
+		for k := range 10 { // each application's image is on a tenth of the machines
+			m.Images = append(m.Images, Image{Name: fmt.Sprint("app:", (i+10*k)%100), Size: 300 << 20})
+		}
+		m.Images = append(m.Images, Image{Name: "mesh:1", Size: 60 << 20})
 		side := fleet.Online
 		if i%4 == 3 {
 			m.Pool, m.Home, side = "offline", fleet.Offline, fleet.Offline
@@ -138,6 +142,19 @@ func BenchmarkPlace(b *testing.B) {
 		decisions(b, grown, 1, func(t *Table, i int) bool {
 			s := one
 			s.Requests.Memory += fleet.Bytes(i)
+			c := t.Class(s)
+			e := t.Explain(c)
+			d, ok := t.Decide(c)
+			return ok && e.Name == d.Name
+		})
+	})
+	// The same with what the host knows of a service's pod: its group, over zones, and images that some machines have.
+	b.Run("newClassAsHost", func(b *testing.B) {
+		decisions(b, grown, 1, func(t *Table, i int) bool {
+			s := one
+			s.Requests.Memory += fleet.Bytes(i)
+			s.Group, s.Zones = fmt.Sprint("svc", i%100), true
+			s.Needs = &Needs{Images: []string{fmt.Sprint("app:", i%100), "mesh:1"}, Sources: 2}
 			c := t.Class(s)
 			e := t.Explain(c)
 			d, ok := t.Decide(c)

@@ -344,17 +344,24 @@ func (t *Table) scan(id ClassID) int32 {
 	t.scores = slices.Grow(t.scores[:0], len(t.nodes))[:len(t.nodes)]
 	t.rateAll(c, p, t.scores)
 	t.scanned = scanned{class: id, at: t.changes.end(), version: t.weightsVersion}
-	t.scanned.best, t.scanned.score = t.bestScored(c, none)
-	return t.scanned.best
+	t.rankScores(c, p)
+	return t.scanned.best.node
 }
 
 // scanned is the last scan.
 type scanned struct {
-	class   ClassID
-	at      uint64 // the position in the journal of changes
-	version int    // of the weights
-	best    int32
-	score   int64 // of the best
+	class        ClassID
+	at           uint64 // the position in the journal of changes
+	version      int    // of the weights
+	best, second rated
+	// removed is how many machines each filter removed, of those that the profile leaves.
+	removed byFilter
+}
+
+// rated is a machine with its score; none for no machine.
+type rated struct {
+	node  int32
+	score int64
 }
 
 // lastScan is scan, and no pass where the last one was for this class and nothing has changed since.
@@ -362,29 +369,52 @@ func (t *Table) lastScan(id ClassID) int32 {
 	if s := &t.scanned; s.at == 0 || s.class != id || s.at != t.changes.end() || s.version != t.weightsVersion {
 		return t.scan(id)
 	}
-	return t.scanned.best
+	return t.scanned.best.node
 }
 
-// bestScored is the best machine by t.scores, and its score with that of its zone; one may be left out.
-func (t *Table) bestScored(c *class, without int32) (int32, int64) {
+// rankScores finds the best two machines by t.scores, with the scores of their zones, and counts those that were removed: what a decision and its reason need, in
+// one pass.
+func (t *Table) rankScores(c *class, p *profile) {
+	x := &t.scanned
+	x.best, x.second = rated{none, math.MinInt64}, rated{none, math.MinInt64}
 	zones := t.zonesOf(c)
-	more := t.moreForAll(c)
-	best, top := int32(none), int64(math.MinInt64)
+	byZone, most := t.weighed[:0], int64(0)
+	if zones.counts != nil {
+		for z := range t.zones {
+			if byZone = append(byZone, zones.score(int32(z))); !zones.allow(int32(z)) {
+				byZone[z] = refused
+			}
+			most = max(most, byZone[z])
+		}
+		t.weighed = byZone
+	}
 	for i, s := range t.scores {
-		if !fits(s) || int32(i) == without {
+		if !fits(s) {
+			if s != unfit {
+				x.removed[s-unfit]++
+			}
 			continue
 		}
 		score := int64(s)
-		if zones.counts != nil {
-			z := t.nodes[i].zoneAt
-			if !zones.allow(z) {
+		if score+most < x.second.score {
+			continue // wherever it is
+		}
+		if len(byZone) > 0 {
+			more := byZone[p.zone[i]]
+			if more == refused {
 				continue
 			}
-			score += zones.score(z)
+			score += more
 		}
-		if (score > top || score == top && t.rank[i] < t.rank[best]) && (len(c.limits) == 0 || t.spreadsNow(c, int32(i))) {
-			best, top = int32(i), score
+		if score < x.second.score || score == x.second.score && t.rank[i] > t.rank[x.second.node] || len(c.limits) > 0 && !t.spreadsNow(c, int32(i)) {
+			continue
+		}
+		x.second = rated{int32(i), score}
+		if b := &x.best; score > b.score || score == b.score && t.rank[i] < t.rank[b.node] {
+			x.best, x.second = x.second, x.best
 		}
 	}
-	return best, top + more
+	x.removed[FilterSpread] = t.refusedBySpread(c, t.scores)
+	more := t.moreForAll(c)
+	x.best.score, x.second.score = x.best.score+more, x.second.score+more
 }
