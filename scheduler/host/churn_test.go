@@ -1,6 +1,8 @@
 package host
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -8,7 +10,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
@@ -35,6 +39,124 @@ type churn struct {
 	refused int
 	halves  int // pods of gangs that were refused or lost while others of the gang are bound
 	evicted int
+	// makes are volumes that are being made, evictions those that were asked for; failing says what becomes of the next of them.
+	makes     []func()
+	evictions []func(refused bool)
+	failing   bool
+	seen      map[string]int // what was drawn, and mattered
+}
+
+// gpus and cells are what nodes of a name have beyond cores.
+var (
+	churnGPUs  = map[string]int64{"n1": 4, "n2": 2}
+	churnCells = map[string]int64{"n0": 2, "n1": 2}
+)
+
+const gpuName = "nvidia.com/gpu"
+
+func gpusAsked(o *corev1.Pod) int64 {
+	q := o.Spec.Containers[0].Resources.Requests[gpuName]
+	return q.Value()
+}
+
+// inOneCell reports whether a pod asks for one NUMA cell.
+func inOneCell(o *corev1.Pod) bool { return o.Annotations[v1alpha1.AnnotationTopologyPolicy] != "" }
+
+// cellCores is what each cell of a node has.
+func (x *churn) cellCores(node string) int64 { return x.nodes[node] * 1000 / max(churnCells[node], 1) }
+
+// volumes are plugins that accept all nodes, and make volumes that may fail.
+type volumes struct {
+	onePerNode
+	x *churn
+}
+
+type volumesTrial struct {
+	oneTrial
+	x *churn
+}
+
+func (v *volumes) Begin(context.Context, *corev1.Pod) (Trial, error) {
+	return &volumesTrial{oneTrial{&v.onePerNode}, v.x}, nil
+}
+
+func (t *volumesTrial) PreBind(_ context.Context, _ string, begin func()) error {
+	begin()
+	if t.x.failing {
+		return errors.New("the volume was not made")
+	}
+	return nil
+}
+
+// withVolumes are terms by which pods with volumes are the plugins' to judge.
+type withVolumes struct{ labelled }
+
+func (withVolumes) Needs(p *corev1.Pod) bool { return len(p.Spec.Volumes) > 0 }
+
+// made has one volume made, or fail.
+func (x *churn) made(fails bool) {
+	f := x.makes[0]
+	x.makes, x.failing = x.makes[1:], fails
+	f()
+	x.failing = false
+	x.sent = append(x.sent, x.p.binds...)
+	x.p.binds = nil
+	x.seen["volumes"]++
+}
+
+// evictOne carries an eviction out, or refuses it.
+func (x *churn) evictOne(refused bool) {
+	f := x.evictions[0]
+	x.evictions = x.evictions[1:]
+	f(refused)
+}
+
+// asked is what the API server does with an eviction: the pod leaves, and is gone later.
+func (x *churn) asked(o *corev1.Pod, answered func(error)) {
+	p := x.p
+	x.evictions = append(x.evictions, func(refused bool) {
+		if refused {
+			answered(apierrors.NewTooManyRequests("its budget", 1))
+			return
+		}
+		answered(nil)
+		if now := x.pods[o.UID]; now != nil && p == x.p {
+			x.seen["preempted"]++
+			leaves := now.DeepCopy()
+			leaves.DeletionTimestamp, leaves.ResourceVersion = &metav1.Time{Time: x.p.now}, now.ResourceVersion+"2"
+			x.watch = append(x.watch, func() { x.p.c.podChanged(leaves.DeepCopy()) })
+			x.end(now)
+		}
+	})
+}
+
+// relist is a watch that was cut: what it had not brought is never seen, only what there is now.
+func (x *churn) relist() {
+	if len(x.watch) > 0 {
+		x.seen["relists"]++
+	}
+	x.watch = nil
+	for _, name := range sortedKeys(x.p.c.nodes) {
+		if _, ok := x.nodes[name]; !ok {
+			x.watch = append(x.watch, func() { x.p.c.removeNode(name) })
+		}
+	}
+	for _, name := range sortedKeys(x.nodes) {
+		x.show(name)
+	}
+	for _, uid := range sortedKeys(x.p.c.pods) {
+		if x.pods[uid] == nil {
+			x.watch = append(x.watch, func() { x.p.c.podGone(uid) })
+		}
+	}
+	for _, g := range sortedKeys(x.groups) {
+		x.watch = append(x.watch, func() { x.p.c.setGroup("default/"+g, &podGroup{namespace: "default", name: g, minCount: x.groups[g]}) })
+	}
+	for _, uid := range sortedKeys(x.pods) {
+		o := x.pods[uid]
+		x.watch = append(x.watch, func() { x.p.c.podChanged(o.DeepCopy()) })
+	}
+	x.hear(len(x.watch))
 }
 
 const kindLabel = "kind"
@@ -42,7 +164,17 @@ const kindLabel = "kind"
 // show is a node as the watch brings it.
 func (x *churn) show(name string) {
 	cores, kind := strconv.FormatInt(x.nodes[name], 10), x.kinds[name]
-	x.watch = append(x.watch, func() { x.p.node(name, cores, func(n *corev1.Node) { n.Labels[kindLabel] = kind }) })
+	var inside facts.Topology
+	for id := range int(churnCells[name]) {
+		inside.Cells = append(inside.Cells, fleet.Cell{ID: id, Socket: id, Capacity: fleet.Resources{CPU: fleet.MilliCPU(x.cellCores(name)), Memory: 128 * fleet.GiB}})
+	}
+	x.watch = append(x.watch, func() {
+		x.p.node(name, cores, func(n *corev1.Node) {
+			n.Labels[kindLabel] = kind
+			n.Status.Allocatable[gpuName] = *resource.NewQuantity(churnGPUs[name], resource.DecimalSI)
+		})
+		x.p.c.setInside(name, inside)
+	})
 }
 
 // change gives a node fewer cores or another label, while no binding is under way and so that the scheduler sees it before it decides again.
@@ -98,7 +230,14 @@ func (x *churn) start() {
 		now = x.p.now
 	}
 	x.p = newPlay(x.t)
-	x.p.now, x.watch, x.sent = now, nil, nil
+	x.p.now, x.watch, x.sent, x.makes, x.evictions = now, nil, nil, nil, nil
+	x.p.c.judge.terms = withVolumes{}
+	x.p.c.judge.ready(&volumes{onePerNode{on: map[types.UID]*corev1.Pod{}}, x})
+	x.p.c.make = func(work func(context.Context) error, done func(error)) func() {
+		x.makes = append(x.makes, func() { done(work(context.Background())) })
+		return func() {}
+	}
+	x.p.c.preempt.evict = x.asked
 	x.p.c.gangs.rollback = func(p *pod, _ string) { x.evict(p.object) }
 	for _, n := range sortedKeys(x.nodes) {
 		x.show(n)
@@ -163,6 +302,8 @@ func (x *churn) remove(o *corev1.Pod) {
 func (x *churn) addPods() {
 	x.serial++
 	size, cores := 1, rapid.IntRange(1, 4).Draw(x.r, "asks")
+	more := rapid.SampledFrom([]string{"", "", "", "cell", "gpu", "volume"}).Draw(x.r, "more")
+	prio := rapid.SampledFrom([]int32{0, 0, 0, 10}).Draw(x.r, "priority")
 	group := ""
 	if rapid.Bool().Draw(x.r, "gang") {
 		size, group = rapid.IntRange(2, 4).Draw(x.r, "size"), fmt.Sprint("g", x.serial)
@@ -176,6 +317,17 @@ func (x *churn) addPods() {
 		o.CreationTimestamp.Time = x.p.now
 		o.Spec.SchedulerName = v1alpha1.SchedulerName
 		o.Spec.Containers = []corev1.Container{{Name: "app", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(int64(cores), resource.DecimalSI)}}}}
+		if prio > 0 {
+			online(prio)(o)
+		}
+		switch {
+		case more == "cell":
+			o.Annotations = map[string]string{v1alpha1.AnnotationTopologyPolicy: v1alpha1.TopologySingleCell}
+		case more == "gpu":
+			o.Spec.Containers[0].Resources.Requests[gpuName] = resource.MustParse("1")
+		case more == "volume":
+			o.Spec.Volumes = []corev1.Volume{{Name: "v"}}
+		}
 		if group != "" {
 			inGroup(group)(o)
 		} else if rapid.IntRange(0, 2).Draw(x.r, "chooses") == 0 {
@@ -208,6 +360,23 @@ func (x *churn) carryOut(q bind.Request, mayRefuse bool) bind.Outcome {
 	if used := x.used(q.Node); used > x.nodes[q.Node] {
 		x.r.Fatalf("node %s has %d cores, and its pods ask for %d after pod %s", q.Node, x.nodes[q.Node], used, o.Name)
 	}
+	if free := x.freeGPUs(q.Node); free < 0 {
+		x.r.Fatalf("node %s has %d GPUs, and %d too many are taken after pod %s", q.Node, churnGPUs[q.Node], -free, o.Name)
+	}
+	if gpusAsked(o) > 0 {
+		x.seen["gpus"]++
+	}
+	if inOneCell(o) {
+		cells, err := v1alpha1.ParseCells(q.Annotations[v1alpha1.AnnotationCells])
+		if err != nil || len(cells) != 1 {
+			x.r.Fatalf("pod %s asks for one cell, and is bound to the cells %q", o.Name, q.Annotations[v1alpha1.AnnotationCells])
+		}
+		next.Annotations[v1alpha1.AnnotationCells] = q.Annotations[v1alpha1.AnnotationCells]
+		if free := x.freeOfCell(q.Node, q.Annotations[v1alpha1.AnnotationCells]); free < 0 {
+			x.r.Fatalf("cell %v of node %s has %d millicores, and %d too many are taken after pod %s", cells, q.Node, x.cellCores(q.Node), -free, o.Name)
+		}
+		x.seen["cells"]++
+	}
 	if !x.suits(o, q.Node) {
 		x.r.Fatalf("pod %s asks for nodes of kind b, and is bound to %s", o.Name, q.Node)
 	}
@@ -217,6 +386,40 @@ func (x *churn) carryOut(q bind.Request, mayRefuse bool) bind.Outcome {
 		}
 	})
 	return bind.Bound
+}
+
+// freeGPUs is how many GPUs of a node are free, freeOfCell how many millicores of a cell.
+func (x *churn) freeGPUs(node string) int64 {
+	n := churnGPUs[node]
+	for _, o := range x.pods {
+		if o.Spec.NodeName == node {
+			n -= gpusAsked(o)
+		}
+	}
+	return n
+}
+
+func (x *churn) freeOfCell(node, cell string) int64 {
+	n := x.cellCores(node)
+	for _, o := range x.pods {
+		if o.Spec.NodeName == node && inOneCell(o) && o.Annotations[v1alpha1.AnnotationCells] == cell {
+			n -= 1000 * coresAsked(o)
+		}
+	}
+	return n
+}
+
+// holds reports whether a node has GPUs, or a cell, for a pod.
+func (x *churn) holds(o *corev1.Pod, node string) bool {
+	if gpusAsked(o) > x.freeGPUs(node) {
+		return false
+	}
+	for id := range max(churnCells[node], 1) {
+		if !inOneCell(o) || x.freeOfCell(node, fmt.Sprint(id)) >= 1000*coresAsked(o) {
+			return true
+		}
+	}
+	return false
 }
 
 func (x *churn) suits(o *corev1.Pod, node string) bool {
@@ -254,8 +457,14 @@ func (x *churn) calm() {
 		x.p.now = x.p.now.Add(time.Minute)
 		x.p.c.tick(x.p.now)
 		x.decide()
-		if len(x.sent) == 0 && len(x.watch) == 0 && x.half() == "" {
+		if len(x.sent) == 0 && len(x.watch) == 0 && len(x.makes) == 0 && len(x.evictions) == 0 && x.half() == "" {
 			return
+		}
+		for len(x.makes) > 0 {
+			x.made(false)
+		}
+		for len(x.evictions) > 0 {
+			x.evictOne(false)
 		}
 		for len(x.sent) > 0 {
 			x.answer(0, false)
@@ -290,29 +499,41 @@ func (x *churn) whole() {
 			continue
 		}
 		for n, cores := range x.nodes {
-			if cores-x.used(n) >= coresAsked(o) && x.suits(o, n) {
+			if cores-x.used(n) >= coresAsked(o) && x.suits(o, n) && x.holds(o, n) {
 				x.r.Fatalf("pod %s of %d cores waits, and node %s has %d of %d free", o.Name, coresAsked(o), n, cores-x.used(n), cores)
 			}
 		}
 	}
 }
 
-// TestChurn: nodes come, grow, shrink, change their labels and go, pods come and go, bindings are refused, also of a part of a gang, answers and events come
-// late, and the process is restarted with bindings under way. No node is ever oversold, no pod is bound twice or where it does not want to be, and when all is
+// TestChurn: nodes come, grow, shrink, change their labels and go, pods come and go, ask for cells, GPUs and volumes, and take the room of others; bindings are
+// refused, also of a part of a gang, volumes are made late or not at all, evictions are refused, answers and events come late, the watch is cut and listed again, and
+// the process is restarted with bindings under way. No node, cell or GPU is ever oversold, no pod is bound twice or where it does not want to be, and when all is
 // quiet gangs are whole or not there, and no pod waits that has a place.
 func TestChurn(t *testing.T) {
 	binds, refused, restarts, halves, evicted := 0, 0, 0, 0, 0
+	seen := map[string]int{}
 	rapid.Check(t, func(r *rapid.T) {
-		x := &churn{t: t, r: r, nodes: map[string]int64{}, most: map[string]int64{}, kinds: map[string]string{}, pods: map[types.UID]*corev1.Pod{}, groups: map[string]int{}}
+		x := &churn{t: t, r: r, nodes: map[string]int64{}, most: map[string]int64{}, kinds: map[string]string{}, pods: map[types.UID]*corev1.Pod{}, groups: map[string]int{}, seen: seen}
 		x.start()
 		for range rapid.IntRange(5, 60).Draw(r, "steps") {
-			switch rapid.SampledFrom([]string{"node", "pods", "pods", "pods", "decide", "decide", "answer", "answer", "hear", "hear", "hear", "time", "remove", "change", "end", "restart", "calm"}).Draw(r, "step") {
+			switch rapid.SampledFrom([]string{"node", "pods", "pods", "pods", "decide", "decide", "answer", "answer", "hear", "hear", "hear", "time", "remove", "change", "end", "restart", "calm", "made", "evicted", "relist"}).Draw(r, "step") {
 			case "node":
 				x.addNode(fmt.Sprint("n", rapid.IntRange(0, 3).Draw(r, "node")))
 			case "pods":
 				x.addPods()
 			case "decide":
 				x.decide()
+			case "made":
+				if len(x.makes) > 0 {
+					x.made(rapid.IntRange(0, 3).Draw(r, "fails") == 0)
+				}
+			case "evicted":
+				if len(x.evictions) > 0 {
+					x.evictOne(rapid.IntRange(0, 3).Draw(r, "refused") == 0)
+				}
+			case "relist":
+				x.relist()
 			case "answer":
 				if len(x.sent) > 0 {
 					x.answer(rapid.IntRange(0, len(x.sent)-1).Draw(r, "which"), true)
@@ -355,6 +576,11 @@ func TestChurn(t *testing.T) {
 	})
 	if !testing.Short() && (binds == 0 || refused == 0 || restarts == 0 || halves == 0 || evicted == 0) { // a short run draws few histories
 		t.Errorf("%d bindings, %d refused, %d restarts, %d pods of half a gang, %d evicted: the histories that are drawn test nothing", binds, refused, restarts, halves, evicted)
+	}
+	for _, what := range []string{"cells", "gpus", "volumes", "preempted", "relists"} {
+		if !testing.Short() && seen[what] == 0 {
+			t.Errorf("%s: none was drawn that mattered: %v", what, seen)
+		}
 	}
 }
 
