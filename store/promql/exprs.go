@@ -137,16 +137,20 @@ func memoryByPod(s scope, window time.Duration) string {
 		s.sel("container_memory_working_set_bytes", `container!=""`, `container!="POD"`), promDuration(window))
 }
 
+// scrapers are the labels that tell who scraped a series and not what it counts: two scrape jobs of one port, a ServiceMonitor next to a PodMonitor, a pair of
+// Prometheus servers. The largest of their rates counts, not the sum. The label instance is not among them: two ports of a pod count different requests.
+const scrapers = "job, service, endpoint, prometheus, prometheus_replica"
+
 // loadByPod is the load in requests per second.
 func loadByPod(s scope, window time.Duration) string {
-	return fmt.Sprintf("sum by (namespace, pod) (rate(%s[%s]))", loadCounter(s), promDuration(window))
+	return fmt.Sprintf("sum by (namespace, pod) (max without (%s) (rate(%s[%s])))", scrapers, loadCounter(s), promDuration(window))
 }
 
 func loadCounter(s scope) string { return s.sel("http_server_request_duration_seconds_count") }
 
 // bucketsByPod is the rate of requests by latency bucket.
 func bucketsByPod(s scope, window time.Duration) string {
-	return fmt.Sprintf("sum by (namespace, pod, le) (rate(%s[%s]))", s.sel("http_server_request_duration_seconds_bucket"), promDuration(window))
+	return fmt.Sprintf("sum by (namespace, pod, le) (max without (%s) (rate(%s[%s])))", scrapers, s.sel("http_server_request_duration_seconds_bucket"), promDuration(window))
 }
 
 // atAnyInterval is a rate by pod that holds for scrape intervals of up to a minute: over the short window, and over the wide one for pods

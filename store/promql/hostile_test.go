@@ -93,6 +93,38 @@ func TestHostileSeries(t *testing.T) {
 	}
 }
 
+// TestScrapersCountOnce: who scrapes an exporter twice does not double its load, in what is recorded and in what is read raw, and two ports of a pod are two sources.
+func TestScrapersCountOnce(t *testing.T) {
+	const owner = `
+load 15s
+  kube_pod_owner{namespace="shop", pod="stock-0", owner_kind="StatefulSet", owner_name="stock", owner_is_controller="true", instance="ksm-0"} 1x60
+`
+	requests := func(labels string, rate int) string {
+		return fmt.Sprintf("  http_server_request_duration_seconds_count{namespace=\"shop\", pod=\"stock-0\", %s} 0+%dx60\n", labels, 15*rate)
+	}
+	for _, c := range []struct {
+		name, series string
+		want         float64
+	}{
+		{"one job", requests(`job="a", instance="10.0.0.1:80", method="GET"`, 10) + requests(`job="a", instance="10.0.0.1:80", method="POST"`, 5), 15},
+		{"two jobs", requests(`job="a", instance="10.0.0.1:80"`, 10) + requests(`job="b", instance="10.0.0.1:80"`, 10), 10},
+		{"a pair of servers", requests(`prometheus_replica="0", instance="10.0.0.1:80"`, 10) + requests(`prometheus_replica="1", instance="10.0.0.1:80"`, 9), 10},
+		{"a ServiceMonitor and a PodMonitor", requests(`job="a", service="stock", endpoint="http", instance="10.0.0.1:80"`, 10) + requests(`job="m/stock", endpoint="web", instance="10.0.0.1:80"`, 10), 10},
+		{"two ports", requests(`job="a", instance="10.0.0.1:80"`, 10) + requests(`job="a", instance="10.0.0.1:81"`, 10), 20},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newProm(t, owner+c.series, 1e6)
+			p.record(at(10*time.Minute), at(12*time.Minute))
+			for _, query := range []string{recordedLoad, joined(loadByPod(scope{}, ruleWindow), ownerExpr(scope{}), "")} {
+				got := p.evaluate("sum("+query+")", at(12*time.Minute))
+				if v := got["{}"]; v < 0.99*c.want || v > 1.01*c.want {
+					t.Errorf("%s is %v, want %v", query, v, c.want)
+				}
+			}
+		})
+	}
+}
+
 // TestRefusedNamespace: where the source cannot answer for one namespace, as its engine's limit is reached there, the services of all others have their metrics
 // and their history, the source is not called broken, and those of the namespace say why they have none. With 60 namespaces questions are about the whole fleet.
 func TestRefusedNamespace(t *testing.T) {
