@@ -45,7 +45,8 @@ func (p *Portrait) FallFrom(load float64, at time.Time, reach time.Duration) (Fa
 
 // fallOf compares a load with what was measured before it. A lone spike is no level to fall from, and small values have no falls. After a silence
 // as long as the reach, or longer, there is nothing to measure a pace by: then the load is in doubt when it lies below all that is usual (the last level
-// before the silence, the same time yesterday, a week ago).
+// before the silence, the same time yesterday, a week ago), whatever falls history knows: where a source begins to lie in the first step after the silence, that step
+// is a mean of both, and too low for the next one to fall from.
 func (p *Portrait) fallOf(load, level float64, reach time.Duration, at time.Time, silent time.Duration, before func(ago time.Duration) float64) (Fall, bool) {
 	lag, compared := max(fallWithin, p.Step), false
 	reach = max(reach, lag)
@@ -66,7 +67,7 @@ func (p *Portrait) fallOf(load, level float64, reach time.Duration, at time.Time
 		if !(f.Top >= 0) {
 			continue
 		}
-		f.Fell, f.Explained = 1-load/f.Top, 1-p.share(at)*usual(f.Top, before)/f.Top
+		f.Fell, f.Explained = 1-load/f.Top, 1-backShare*usual(f.Top, before)/f.Top
 		return f, f.Top > fallShare*level && f.Fell > f.Explained+1e-9
 	}
 	return Fall{}, false
@@ -80,9 +81,6 @@ func levelAt(ago, step time.Duration, before func(ago time.Duration) float64) fl
 	}
 	return top
 }
-
-// share is the part of the usual load from which on a load looks usual.
-func (p *Portrait) share(at time.Time) float64 { return min(1-p.explainedFall(1, at), backShare) }
 
 // explainedFall is the fall within n spans that history explains at a time: by a fall that stayed, or by dips that come back as often.
 func (p *Portrait) explainedFall(n int, at time.Time) float64 {

@@ -215,6 +215,42 @@ func TestAFallAfterASilenceAsLongAsTheReach(t *testing.T) {
 	}
 }
 
+// The first steps after a silence are no level to measure a pace by: the source may have begun to lie within them. Where it did not, nothing is held.
+func TestAFallInTheFirstStepAfterASilence(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		silent time.Duration
+		truth  float64 // the part of the truth that the first step after the silence shows
+		then   float64 // and those that come after it
+		held   bool
+	}{
+		{15 * time.Minute, 0.18, 0.01, true},
+		{40 * time.Minute, 0.18, 0.01, true},
+		{40 * time.Minute, 0.19, 0.02, true},
+		{3 * time.Hour, 0.15, 0.01, true},
+		{40 * time.Minute, 1, 1, false},
+		{40 * time.Minute, 0.9, 1, false},
+	} {
+		b, fall := fallen(3*time.Hour, func(y float64) float64 { return c.then * y }, func(_, _ float64) float64 { return nan })
+		first := b.Load.Index(fall)
+		b.Load.Values[first] *= c.truth / c.then
+		for k := 1; k <= int(c.silent/defaultStep); k++ {
+			b.Load.Values[first-k], b.CPU.Values[first-k] = nan, nan
+		}
+		silent := fall.Add(-c.silent)
+		p := Fold(Portrait{}, upTo(b, silent), Options{})
+		p.FastestFalls = Falls{0.85, 0.9, 0.93} // such falls were seen: they explain the step that is a mean of both
+		p = foldOn(p, b, fall.Add(defaultStep), Options{})
+		live := b.Load.Values[first+1]
+		if _, fell := p.FallFrom(live, fall.Add(defaultStep+2*time.Minute), fallReach); fell != c.held && !p.Hold.Held() {
+			t.Errorf("%s without a sample, %g and then %g of the truth: the live load falls %v", c.silent, c.truth, c.then, fell)
+		}
+		if p = foldOn(p, b, fall.Add(time.Hour), Options{}); p.Hold.Held() != c.held {
+			t.Errorf("%s without a sample, %g and then %g of the truth: hold %+v, folded up to %s, the fall was at %s", c.silent, c.truth, c.then, p.Hold, p.End, fall)
+		}
+	}
+}
+
 // A second fall does not inherit the clock of the first, whatever the first one was: here a dip that stays, or a fall that was eased long ago, and
 // then a source that says a hundredth.
 func TestASecondFallHasAClockOfItsOwn(t *testing.T) {
