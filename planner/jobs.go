@@ -171,7 +171,9 @@ func (m *maker) count(st *staff, p *fleet.Pod) {
 	}
 	if m.state[p.Node].leaving() || m.recalled[p.Node] {
 		c.leaving++
-		c.parting = max(c.parting, p.Index()+1)
+		if p.Index() < int(mem.Desired) {
+			c.parting = max(c.parting, p.Index()+1)
+		}
 		return
 	}
 	c.stay++
@@ -230,10 +232,11 @@ func (c *crew) holdStill(on func(fleet.NodeID) bool) {
 	c.leaves = c.leaves || slices.ContainsFunc(c.goes(), func(p *fleet.Pod) bool { return on(p.Node) })
 }
 
-// size is the size to write for what is wanted. Members that leave are counted until they end. Where the operator takes the highest indices, the
+// size is the size to write for what is wanted. Members that leave are counted until they end, but for those beyond the present size: they were told to end before, and
+// to count them would raise the job by what its tenant gave back. Where the operator takes the highest indices, the
 // size stays above those that are there: it falls once they are the ones to go, and whoever is made anew below them waits for room meanwhile.
 func (c *crew) size(mem *fleet.Member) int32 {
-	to := c.want + c.leaving
+	to := c.want + min(c.leaving, int(mem.Desired))
 	if mem.Leaves == fleet.LeavesHighest {
 		to = max(to, c.parting)
 		if kept := c.kept(); len(kept) > 0 {
