@@ -80,11 +80,11 @@ func (m *maker) together() {
 	}
 }
 
-// goesHome reports whether a parcel of the machine is on its way home, or did not come, once this plan is carried out.
+// goesHome reports whether a parcel of the machine is on its way home, did not come, or came and is kept for its claimant, once this plan is carried out.
 func (m *maker) goesHome(node fleet.NodeID) bool {
 	return m.recalled[node] || slices.ContainsFunc(m.loans[node], func(l *fleet.Loan) bool {
 		at, decided := m.proposed[l.ID]
-		return l.Phase.Away() && l.Phase != fleet.Lent && !m.fromOffline(l) && !(decided && at.kind == MoveTurnBack)
+		return (l.Phase.Away() && l.Phase != fleet.Lent || l.Phase == fleet.Returned) && !m.fromOffline(l) && !(decided && at.kind == MoveTurnBack)
 	})
 }
 

@@ -72,8 +72,15 @@ func TestTheSocketsOfAMachineAreRecalledTogether(t *testing.T) {
 		{"the leader changed for long", fleet.Draining, fleet.Lent, 16, 95, func(w *world) { w.s.Loans[0].KillAt = t0.Add(5 * time.Minute) }, [2]string{"", "Recall Together"}},
 		{"the machine is cut off", fleet.Fenced, fleet.Lent, 16, 95, nil, [2]string{"", "Recall Together"}},
 		{"the first one is given up", fleet.Lent, fleet.WrittenOff, 16, 95, nil, [2]string{"Recall Together", ""}},
+		{"the first one is home", fleet.Returned, fleet.Lent, 16, 95, func(w *world) { w.s.Loans[0].CleanAt = t0.Add(-time.Minute) }, [2]string{"", "Recall Together"}},
+		{"the second one is home, and was for long", fleet.Lent, fleet.Returned, 16, 95, func(w *world) {
+			w.s.Loans[1].Since, w.s.Loans[1].CleanAt = t0.Add(-8*time.Minute), t0.Add(-8*time.Minute)
+		}, [2]string{"Recall Together", ""}},
+		{"the first one was never lent", fleet.Cancelled, fleet.Lent, 16, 95, nil, [2]string{"Forget Forgotten", ""}},
 		{"a leader that has watched for no window", fleet.Noticed, fleet.Lent, 16, 95, func(w *world) { w.s.WatchedSince = t0 }, [2]string{"", "Recall Together"}},
 		{"the tide turned", fleet.Noticed, fleet.Lent, 4, 15, nil, [2]string{"TurnBack TideTurned", ""}},
+		{"the tide turned, and one is home", fleet.Returned, fleet.Noticed, 4, 15, func(w *world) { w.s.Loans[0].CleanAt = t0.Add(-time.Minute) }, [2]string{"", ""}},
+		{"the tide turned, and one drains", fleet.Draining, fleet.Noticed, 4, 15, func(w *world) { w.s.Loans[0].KillAt = t0.Add(5 * time.Minute) }, [2]string{"", ""}},
 		{"one is asked for", fleet.Lent, fleet.Lent, 16, 95, func(w *world) { w.s.Loans[1].Asked = "maintenance" }, [2]string{"Recall Together", "Recall Asked"}},
 		{"one is asked for, another is emptied", fleet.Emptying, fleet.Lent, 16, 95, func(w *world) {
 			w.s.Pods = w.s.Pods[:len(w.s.Pods)-2]
