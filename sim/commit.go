@@ -130,7 +130,7 @@ func (c *controller) Commit(x *protocol.Write, version string) {
 		w.handCells(n)
 	case protocol.SetLedger:
 		p := c.pool(fleet.PoolID(x.Object.Name))
-		c.judge.of(p.ID, c.Now()) // its windows begin as the ledger's do
+		c.judge.of(p.ID, c.chargedAt(p.ID)) // its windows begin as the ledger's do
 		p.Ledger, p.Version = d.Ledger, version
 		c.checkBudgets()
 	case protocol.SetSize:

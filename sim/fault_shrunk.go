@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/springtide/springtide/api/config"
@@ -18,9 +20,17 @@ const (
 	// begins may lie five minutes before it.
 	shrunkAlone = 110 * time.Minute
 	// shrunkGrace is how long after its begin a cycle may still act on what was measured before.
+	// Where the source stops at the same time, the newest sample is of before for as long as samples count, shrunkOld.
 	shrunkGrace = 4
-	// shrunkLevel is the part of a day's mean load under which a fall is no event to a portrait, with a margin.
+	shrunkOld   = 3 * perMinute
+	// shrunkLevel is the part of a day's mean load under which a fall is no event to a portrait, with a margin, and shrunkSeen for how long before the
+	// lie the load must have been above it: for as long as falls are looked back for, and a step. What rises while the source lies is not seen.
 	shrunkLevel = 0.4
+	shrunkSeen  = 20 * time.Minute
+	// shrunkAsks is how long an ask of the true load counts, the window over which a scale-in is stabilised, and shrunkSpare how much more than it a service must be
+	// left with: a tide that is sized by the truth leaves about as much.
+	shrunkAsks  = 5 * time.Minute
+	shrunkSpare = 1.25
 )
 
 // drawShrunk draws a source that divides every signal of every service by a hundred. It has a stream of its own, so the other faults of a seed stay.
@@ -45,7 +55,8 @@ func (w *World) shrunk(i int, at int32) float64 {
 	return 1
 }
 
-// checkShrunk breaks the run when a service loses replicas to a source that lies.
+// checkShrunk breaks the run when a service loses replicas to a source that lies: replicas that its true load asks for, with a quarter to spare. What a trusted forecast and the truth
+// before the lie gave up is no loss, nor is what a quota takes back after its notice, which asks no signal.
 func (c *controller) checkShrunk() {
 	w := c.w
 	f := w.on(scenario.MetricsShrunk)
@@ -63,8 +74,11 @@ func (c *controller) checkShrunk() {
 	}
 	for i := range w.services {
 		s := &w.services[i]
+		if c.before[i] > 0 && w.tick < f.from+shrunkOld && w.unseen(i, w.tick) {
+			c.before[i] = s.desired
+		}
 		alone := c.eased[i] && w.tick >= f.from+int32(shrunkAlone/tick)
-		if s.desired < c.before[i] && !c.bound(i) && !alone {
+		if s.desired < c.before[i] && !c.bound(i) && !c.judge.beyond[s.Name.Namespace] && !alone && s.desired < w.asked(i) {
 			c.breaks("service %s goes from %d to %d replicas while its metrics say %g of the truth", s.id, c.before[i], s.desired, f.Factor)
 		}
 		c.before[i] = min(c.before[i], s.desired)
@@ -83,16 +97,41 @@ func (w *World) unseen(i int, at int32) bool {
 	return false
 }
 
-// loaded reports whether a service has a load at a tick that is worth a fall. A storm of retries begins with none: its service fell before the source lied,
-// by the truth, and what comes back while the source lies is not seen.
+// asked are the replicas that the true load of a service asked for within the last minutes, and a quarter more.
+func (w *World) asked(i int) int32 {
+	var rates []float64
+	for at := max(0, w.tick-int32(shrunkAsks/tick)); at <= w.tick; at++ {
+		rates = append(rates, w.rates.of[i][at]*w.crowdAt(i, at))
+	}
+	return int32(math.Ceil(shrunkSpare * slices.Max(needed(w.services[i].Online, rates))))
+}
+
+// loaded reports whether a service has had a load for some time before a tick that is worth a fall, in each five minutes of it: where it had none, it fell before
+// the source lied, by the truth, and what comes back while the source lies is not seen.
 func (w *World) loaded(i int, at int32) bool {
 	load := w.services[i].Load
-	sum, n := 0.0, 0
-	for m := range 24 * 60 {
-		if y := load.At(w.timeOf(at).Add(-time.Duration(m) * time.Minute)); y >= 0 {
-			sum += y
-			n++
+	mean := func(from, span time.Duration) float64 {
+		sum, n := 0.0, 0
+		for m := time.Duration(0); m < span; m += time.Minute {
+			ago := from + m
+			if y := load.At(w.timeOf(at).Add(-ago)); y >= 0 {
+				if then := at - int32(ago/tick); span < time.Hour && then >= 0 {
+					y *= w.crowdAt(i, then)
+				}
+				sum += y
+				n++
+			}
+		}
+		return sum / float64(n)
+	}
+	day := mean(0, 24*time.Hour)
+	if !(mean(0, time.Minute) > shrunkLevel*day) {
+		return false
+	}
+	for ago := time.Duration(0); ago < shrunkSeen; ago += 5 * time.Minute {
+		if !(mean(ago, 5*time.Minute) > shrunkLevel*day) {
+			return false
 		}
 	}
-	return n > 0 && w.crowdAt(i, at)*load.At(w.timeOf(at)) > shrunkLevel*sum/float64(n)
+	return true
 }

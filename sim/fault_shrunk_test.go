@@ -70,6 +70,46 @@ func TestSeedsBreakNothingAtTheControllersPace(t *testing.T) {
 	}
 }
 
+// Under a source that lies no service goes below what its true load asked for within the last minutes; what it had more, by a forecast or before the lie, may go, and so may
+// what its tenant has beyond its quota.
+func TestWhatALieTakes(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		less   int32 // than what the true load asks for
+		beyond bool
+		breaks bool
+	}{
+		{"as many as the load asks for", 0, false, false},
+		{"some more", -2, false, false},
+		{"one less", 1, false, true},
+		{"half of them", 4, false, true},
+		{"half of them, which a quota takes back", 4, true, false},
+	} {
+		b := shrunken(1)
+		w := NewWorld(b, Share(b).rates)
+		w.faults = drawFaults(b)
+		ctl := newController(w, controllerOptions{Lends: true}, nil)
+		ctl.cancel = func() {}
+		w.tick = w.faults[0].from + shrunkGrace
+		s := &w.services[1]
+		s.desired = w.asked(1) + 10
+		if ctl.checkShrunk(); ctl.err != nil {
+			t.Fatal(ctl.err)
+		}
+		w.tick++
+		s.desired = w.asked(1) - c.less
+		if c.beyond {
+			ctl.judge.beyond = map[string]bool{s.Name.Namespace: true}
+		}
+		switch ctl.checkShrunk(); {
+		case c.breaks:
+			mustBreak(t, ctl, "of the truth")
+		case ctl.err != nil:
+			t.Errorf("%s: %v", c.name, ctl.err)
+		}
+	}
+}
+
 // A storm of retries begins with no load at all, by the truth: a source that begins to lie then takes nothing that anybody could see fall.
 func TestNoLoadIsWorthNoFall(t *testing.T) {
 	b := troubled(1, 4, scenario.Faults{Quiet: config.Duration(time.Hour), List: []scenario.Fault{
@@ -85,7 +125,9 @@ func TestNoLoadIsWorthNoFall(t *testing.T) {
 		{"before", storm.from - 1, true},
 		{"as it begins", storm.from, false},
 		{"before the load comes back", storm.from + (storm.to-storm.from)/2 - 1, false},
-		{"as it comes back", storm.from + (storm.to-storm.from)/2, true},
+		{"as it comes back", storm.from + (storm.to-storm.from)/2, false},
+		{"ten minutes after it came back", storm.from + (storm.to-storm.from)/2 + 10*perMinute, false},
+		{"after that", storm.from + (storm.to-storm.from)/2 + 20*perMinute, true},
 		{"at the end", storm.to - 1, true},
 		{"afterwards", storm.to, true},
 	} {

@@ -591,3 +591,86 @@ func TestAScaleInThatComesAgainIsChargedOnce(t *testing.T) {
 		}
 	}
 }
+
+// A window's floor is a plan's to keep: a write that comes again, where the size came back, knows nothing of a window that opened since.
+func TestAFloorIsJudgedOfPlans(t *testing.T) {
+	for _, x := range []struct {
+		to     int32
+		again  bool
+		breaks bool
+	}{{33, false, true}, {34, false, false}, {33, true, false}, {0, true, true}} {
+		c := accused(t, wholeLoan())
+		always := fleet.Window{Schedule: "0 0 * * *", Duration: 24 * time.Hour, Zone: time.UTC, Min: 34}
+		c.services[0].Windows = []fleet.Window{always}
+		c.redelivering = x.again
+		c.checkScale(&planner.Scale{Service: c.w.services[0].id, From: 34, To: x.to})
+		switch {
+		case x.breaks:
+			mustBreak(t, c, "under its floor")
+		case c.err != nil:
+			t.Errorf("to %d, again %t: %v", x.to, x.again, c.err)
+		}
+	}
+}
+
+// What a leader takes that is succeeded before its requests arrive is counted by its own plan's time, as its ledger does, and begins no window before the one that runs.
+func TestALateRequestIsChargedByItsPlan(t *testing.T) {
+	for _, x := range []struct{ runs, sent, arrives, want time.Duration }{
+		{-time.Hour, 0, 15 * time.Second, 0},
+		{-time.Minute, 0, time.Minute, 0},
+		{30 * time.Second, 0, time.Minute, 30 * time.Second},
+	} {
+		c := accused(t, wholeLoan())
+		at := c.w.now
+		c.judge.of(onlinePool, at.Add(x.runs))
+		c.w.now = at.Add(x.arrives)
+		if got := c.chargedAt(onlinePool); !got.Equal(c.w.now) {
+			t.Errorf("no leader was succeeded: %s", got.Sub(at))
+		}
+		c.late = &lastPlan{facts: &fleet.Snapshot{At: at.Add(x.sent)}}
+		if got := c.chargedAt(onlinePool).Sub(at); got != x.want {
+			t.Errorf("a window that runs since %s, sent at %s: charged at %s, want %s", x.runs, x.sent, got, x.want)
+		}
+	}
+}
+
+// A plan answers for what it could see: behind a stale cache, or late after a hand-over, for the sizes of its own facts and what it raises itself.
+func TestJobsAreRaisedByWhatIsSeen(t *testing.T) {
+	for _, x := range []struct {
+		name         string
+		desired      int32 // of the job by now, whatever the plan saw
+		seen, raises int32
+		stale, late  bool
+		breaks       bool
+	}{
+		{"within the quota", 4, 4, 4, false, false, false},
+		{"beyond it", 5, 4, 5, false, false, true},
+		{"raised by another plan, behind a stale cache", 6, 3, 4, true, false, false},
+		{"raised by the next leader", 6, 3, 4, false, true, false},
+		{"beyond what a stale plan saw", 5, 4, 5, true, false, true},
+		{"beyond what a late plan saw", 5, 4, 5, false, true, true},
+		{"raised by another plan, which this one saw", 6, 6, 4, false, false, true},
+	} {
+		c := accused(t, wholeLoan())
+		c.tenants = []fleet.Tenant{{ID: "lab", Namespaces: []string{c.w.jobs[0].name.Namespace}}}
+		j := &c.w.jobs[0]
+		c.w.jobs, j.desired = c.w.jobs[:1], x.desired
+		j = &c.w.jobs[0]
+		unit := fleet.MilliCPU(1000 * j.spec.Cores)
+		facts := &fleet.Snapshot{Jobs: []fleet.Job{{ID: j.id(), Members: []fleet.Member{{Role: role, Desired: x.seen, Request: fleet.Resources{CPU: unit}}}}}}
+		if x.stale {
+			c.stale = facts
+		}
+		if x.late {
+			c.late = &lastPlan{facts: facts}
+		}
+		p := &planner.Plan{Jobs: []planner.JobScale{{Job: j.id(), Role: role, From: x.seen, To: x.raises}},
+			Division: quota.Division{Shares: []quota.Share{{Tenant: "lab", OfflineLimit: fleet.Resources{CPU: 4 * unit}}}}}
+		switch c.checkQuota(p, raises{jobs: []fleet.JobID{j.id()}}); {
+		case x.breaks:
+			mustBreak(t, c, "more than its quota lets them request")
+		case c.err != nil:
+			t.Errorf("%s: %v", x.name, c.err)
+		}
+	}
+}

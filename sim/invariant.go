@@ -104,7 +104,7 @@ func (c *controller) checkHolder(i int, n int32) {
 	}
 }
 
-// togetherWithin is how long a socket may stay lent after a recall of another one of its machine: three plans.
+// togetherWithin is how long a socket may stay lent after a recall of another one of its machine, while the controller can act: three plans.
 const togetherWithin = 3 * planEvery
 
 // checkTogether: all sockets of a machine are recalled together. A controller that dies between the two notices leaves the second one to the next.
@@ -116,7 +116,7 @@ func (c *controller) checkTogether() {
 		recalled := func(o fleet.Loan) bool {
 			return o.Node == l.Node && o.From == onlinePool && o.Phase != fleet.Emptying && o.Phase != fleet.Lent && o.Phase != fleet.Cancelled
 		}
-		if l.Phase != fleet.Lent || l.From != onlinePool || !slices.ContainsFunc(c.loans, recalled) {
+		if l.Phase != fleet.Lent || l.From != onlinePool || !c.w.steady() || !slices.ContainsFunc(c.loans, recalled) {
 			continue
 		}
 		n := apart[l.UID] + 1
@@ -179,12 +179,13 @@ func (c *controller) checkClaims(m *planner.Move) {
 	}
 }
 
-// checkScale: no action of ours puts online under its floor, and no budget is overspent.
+// checkScale: no action of ours puts online under its floor, and no budget is overspent. A write that comes again was judged when it came first: where the size came
+// back meanwhile the API server carries it out, and no plan knows of a window that opened in between. The next plan raises what it took, which checkWindows asks for.
 func (c *controller) checkScale(a *planner.Scale) {
 	s := &c.w.services[c.index[a.Service]]
 	floor := int32(s.Spec.Min)
 	for _, x := range c.services[c.index[a.Service]].Windows {
-		if a.To < a.From && x.Min > floor && !c.judge.beyond[s.Name.Namespace] && c.judge.isOpen(x, c.Now()) {
+		if a.To < a.From && !c.redelivering && x.Min > floor && !c.judge.beyond[s.Name.Namespace] && c.judge.isOpen(x, c.Now()) {
 			floor = x.Min
 		}
 	}

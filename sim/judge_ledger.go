@@ -39,7 +39,7 @@ func (c *controller) take(a *planner.Scale) {
 			continue
 		}
 		c.judge.seen[p.uid] = true
-		t, owner := c.judge.of(pool, c.Now()), c.services[i].Owner()
+		t, owner := c.judge.of(pool, c.chargedAt(pool)), c.services[i].Owner()
 		if _, begun := before[pool]; !begun {
 			before[pool] = takings{pods: len(s.pods) + t.owners[owner], all: had()[pool] + t.all}
 		}
@@ -47,6 +47,16 @@ func (c *controller) take(a *planner.Scale) {
 		t.owners[owner]++
 		c.checkLedger(pool, t, owner, before[pool])
 	}
+}
+
+// chargedAt is the time by which a pool's ledger counts what is written now: that of the plan. A request that was on its way when its leader was succeeded was
+// counted by its own plan, and begins no window before the one that runs.
+func (c *controller) chargedAt(pool fleet.PoolID) time.Time {
+	at := c.requested()
+	if t := c.judge.taken[pool]; c.late != nil && t != nil && at.Before(t.span) {
+		return t.span
+	}
+	return at
 }
 
 // checkLedger judges one pod that is taken: of an owner who had so many pods, and off machines on which there were so many.

@@ -88,7 +88,7 @@ func (c *controller) checkQuota(p *planner.Plan, r raises) {
 		if asked := c.asks(t); c.raisedOf(t, r.services) && asked > share.Limit.CPU {
 			c.breaks("tenant %s was raised to %v cores, its quota lets it request %v", t.ID, asked.Cores(), share.Limit.CPU.Cores())
 		}
-		if over := c.works(t) - share.OfflineLimit.CPU; over < 0 {
+		if over := c.worked(t, p) - share.OfflineLimit.CPU; over < 0 {
 			unused -= over
 		} else if grewOf(t, r.jobs) {
 			beyond[t.ID] = over
@@ -98,7 +98,7 @@ func (c *controller) checkQuota(p *planner.Plan, r raises) {
 	for i := range c.tenants {
 		if t := &c.tenants[i]; beyond[t.ID] > unused {
 			c.breaks("the jobs of tenant %s were raised to %v cores, %v more than its quota lets them request, and others leave %v of theirs", t.ID,
-				c.works(t).Cores(), beyond[t.ID].Cores(), unused.Cores())
+				c.worked(t, p).Cores(), beyond[t.ID].Cores(), unused.Cores())
 		}
 	}
 }
@@ -137,6 +137,39 @@ func (c *controller) works(t *fleet.Tenant) fleet.MilliCPU {
 	for k := range c.w.jobs {
 		if j := &c.w.jobs[k]; slices.Contains(t.Namespaces, j.name.Namespace) {
 			sum += fleet.MilliCPU(1000 * j.spec.Cores * max(int(j.desired), len(j.members)+j.ending))
+		}
+	}
+	return sum
+}
+
+// worked is what the jobs of a tenant request by a plan, as far as it could see them: what another plan raised, behind a stale cache or in the seconds of a hand-over, no
+// version guards, and the next plan sees.
+func (c *controller) worked(t *fleet.Tenant, p *planner.Plan) fleet.MilliCPU {
+	s := c.seen()
+	if s == nil {
+		return c.works(t)
+	}
+	pods := map[fleet.JobID]int{}
+	for i := range s.Pods {
+		if x := &s.Pods[i]; x.Class == fleet.PodOffline {
+			pods[x.Job]++
+		}
+	}
+	sum := fleet.MilliCPU(0)
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		if !slices.Contains(t.Namespaces, fleet.ParseName(string(j.ID)).Namespace) {
+			continue
+		}
+		for k := range j.Members {
+			mem := &j.Members[k]
+			n := int(mem.Desired)
+			for x := range p.Jobs {
+				if a := &p.Jobs[x]; a.Job == j.ID && a.Role == mem.Role {
+					n = max(n, int(a.To))
+				}
+			}
+			sum += mem.Request.CPU * fleet.MilliCPU(max(n, pods[j.ID]))
 		}
 	}
 	return sum

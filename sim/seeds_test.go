@@ -36,13 +36,16 @@ func holdAll(t *testing.T, file string, seeds []uint64) {
 // silence as long as falls are looked back for (4100452), and where the judge took the truth for a lie (4300122). A size that came
 // back and was written twice, which no plan could charge (1320031, 5300025); a pod that became ready behind a stale cache (5300036, 6300050). A pod evicted by
 // the clock of a leader that was succeeded, which the judge read off the next one's, and without the notice that was not written (5400021).
-// A socket that came home before the other one of its machine, which the judge took for the whole machine (6304251, 6305084, 6305209).
+// A socket that came home before the other one of its machine, which the judge took for the whole machine (6304251, 6305084, 6305209); the next leader left that one
+// lent (6304006). A first step after a silence that was a mean of truth and lie (4100054), a size that was raised by members that left (6403185, 6404110). Plans behind
+// a stale cache (6305070), late requests (6105252) and writes that came again (6303190), which the judge asked for what they could not see; and what a quota takes back
+// while a source lies (6103232, 6400031).
 func TestSeedsThatBroke(t *testing.T) {
 	long(t)
 	for file, seeds := range map[string][]uint64{
-		"faults.yaml":  {1300169, 4100452},
-		"nasty-2.yaml": {1320044, 1320092, 7200004, 4300122, 1320031, 5300025, 5300036, 6300050, 6304251, 6305084, 6305209},
-		"nasty-3.yaml": {1330035, 5400021, 5400024},
+		"faults.yaml":  {1300169, 4100452, 4100054, 6103232, 6105252},
+		"nasty-2.yaml": {1320044, 1320092, 7200004, 4300122, 1320031, 5300025, 5300036, 6300050, 6304251, 6305084, 6305209, 6304006, 6305070, 6303190},
+		"nasty-3.yaml": {1330035, 5400021, 5400024, 6400031, 6403185, 6404110},
 	} {
 		holdAll(t, file, seeds)
 	}
