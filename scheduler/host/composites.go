@@ -154,11 +154,9 @@ func (g *gangs) enqueueTree(c *core, x *gang, p *pod) bool {
 		x.since = c.now()
 	}
 	x.missing = 0
-	if due := t.due(); !slices.ContainsFunc(due, func(b *branch) bool { return b.ready }) {
-		for _, b := range due {
-			if x.missing == 0 || b.missing < x.missing {
-				x.missing = b.missing
-			}
+	if !slices.ContainsFunc(t.due(), func(b *branch) bool { return b.ready }) {
+		if !t.met { // then no pod that comes stands alone
+			x.missing = t.missing
 		}
 		g.forms(c, x, p)
 		return true
@@ -499,7 +497,11 @@ func (g *gangs) decideTree(ctx context.Context, c *core, x *gang) string {
 		if b == t && t.strict() {
 			got, ok = g.placeAtOnce(ctx, c, x, t, whys)
 		} else {
-			got, ok = g.placeBranch(ctx, c, x, b, g.around(c, t, b), whys)
+			path := t.path(b)
+			in, nowhere := c.home(path[:len(path)-1])
+			if whys[b] = nowhere; nowhere == "" {
+				got, ok = g.placeBranch(ctx, c, x, b, in, whys)
+			}
 		}
 		if placed = append(placed, got...); !ok && first == nil {
 			first = b
@@ -529,8 +531,8 @@ func (g *gangs) decideTree(ctx context.Context, c *core, x *gang) string {
 		return resultHanded
 	}
 	for _, b := range t.due() {
-		if !b.ready || t.keyed() {
-			continue
+		if !b.ready || t.keyed() || slices.ContainsFunc(t.path(b), func(b *branch) bool { return len(c.domainsOf(b, nil)) == 0 }) {
+			continue // it could not be placed in the room that it would take
 		}
 		if want, _ := g.draftOf(c, x, b); want != nil {
 			if n := c.preempt.tryGang(ctx, c, g, x, want); n != nil {
@@ -564,15 +566,21 @@ func (g *gangs) placeAtOnce(ctx context.Context, c *core, x *gang, t *branch, wh
 	return placed, placed != nil
 }
 
-// around is the domain in which a branch of a tree is to be, by the groups above it.
-func (g *gangs) around(c *core, t, b *branch) domain {
-	var out domain
-	for _, above := range t.path(b) {
-		if d := c.domainsOf(above, nil); above != b && above.group.topologyKey != "" && len(d) == 1 {
-			out = append(out, d[0]...)
+// home is the domain in which a branch of a tree that has nodes is, by the groups above it and by its own; nowhere says why it has none. As upstream has it, nothing
+// joins a group that is in two domains already.
+func (c *core) home(path []*branch) (in domain, nowhere string) {
+	for _, b := range path {
+		key := b.group.topologyKey
+		if key == "" {
+			continue
 		}
+		d := c.domainsOf(b, nil)
+		if len(d) != 1 {
+			return nil, fmt.Sprintf("its group %s is to be in one domain of %s, and the pods of it that run are in two, or on nodes without that label", b.group.full(), key)
+		}
+		in = append(in, d[0]...)
 	}
-	return out
+	return in, ""
 }
 
 // path are the branches from one down to another one, both counted.

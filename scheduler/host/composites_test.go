@@ -278,6 +278,103 @@ func TestAParentIsDeleted(t *testing.T) {
 	}
 }
 
+// TestALatePodOfATree: a pod that comes to a group that runs is placed where that is, and waits for nothing that others lack. Where the group, or one above it, is in no one domain
+// it waits and says so, as upstream has it, until the group is in one again.
+func TestALatePodOfATree(t *testing.T) {
+	rack := func(rack string) func(*corev1.Node) {
+		return func(n *corev1.Node) {
+			if rack != "" {
+				n.Labels["rack"] = rack
+			}
+		}
+	}
+	const nowhere = "to be in one domain of rack"
+	for name, c := range map[string]struct {
+		forest []string
+		runs   map[string]string // node by pod; a pod's group is the first letter of its name
+		racks  map[string]string
+		waits  []string // pods that come before, and wait
+		late   string
+		held   string // what the late pod says; empty where it is bound at once
+		cure   func(p *play, run map[string]*corev1.Pod)
+		want   string // where it is bound
+	}{
+		"a group next to it lacks five pods": {forest: []string{"root 1", "root/x* 1", "root/y* 6"}, runs: map[string]string{"x-0": "a"}, waits: []string{"y-0"}, late: "x-1", want: "a"},
+		"a group two levels off lacks pods": {forest: []string{"root 1", "root/x* 1", "root/sub 2", "sub/y* 3", "sub/z* 3"}, runs: map[string]string{"x-0": "a"},
+			waits: []string{"y-0", "z-0"}, late: "x-1", want: "a"},
+		"its group is in two racks": {forest: []string{"root 1", "root/x* 1 rack"}, racks: map[string]string{"a": "1", "b": "2"}, runs: map[string]string{"x-0": "a", "x-1": "b"},
+			late: "x-2", held: nowhere, cure: func(p *play, run map[string]*corev1.Pod) { p.c.podGone(run["x-0"].UID) }, want: "b"},
+		"its root is in two racks, and a third one has room": {forest: []string{"root 2 rack", "root/x* 1", "root/y* 1"}, racks: map[string]string{"a": "1", "b": "2", "c": "3"},
+			runs: map[string]string{"x-0": "a", "y-0": "b"}, late: "x-1", held: nowhere, cure: func(p *play, _ map[string]*corev1.Pod) { p.node("a", "8", rack("2")) }, want: "a b"},
+		"its node lost the label": {forest: []string{"root 1", "root/x* 1 rack"}, racks: map[string]string{"a": ""}, runs: map[string]string{"x-0": "a"},
+			late: "x-1", held: nowhere, cure: func(p *play, _ map[string]*corev1.Pod) { p.node("a", "8", rack("1")) }, want: "a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			for _, n := range []string{"a", "b", "c"} {
+				if value, ok := c.racks[n]; ok || n == "a" {
+					p.node(n, "8", rack(value))
+				}
+			}
+			p.forest(c.forest...)
+			run := map[string]*corev1.Pod{}
+			for _, name := range sortedKeys(c.runs) {
+				o := p.pod(name, "1", inGroup(name[:1]), func(o *corev1.Pod) { o.Spec.SchedulerName = "other" })
+				run[name] = p.bound(o, c.runs[name])
+			}
+			for _, name := range c.waits {
+				p.pod(name, "1", inGroup(name[:1]))
+			}
+			p.settle()
+			p.pod(c.late, "1", inGroup(c.late[:1]))
+			p.settle()
+			got := p.take()
+			if c.held != "" {
+				if said := p.said[types.UID("pod-"+c.late)]; len(got) > 0 || !strings.Contains(said, c.held) {
+					t.Fatalf("bound %v, and it says %q; want %q", got, said, c.held)
+				}
+				c.cure(p, run)
+				for range 5 {
+					p.now = p.now.Add(10 * time.Second)
+					p.c.tick(p.now)
+					p.settle()
+				}
+				got = p.take()
+			}
+			if len(got) != 1 || !slices.Contains(strings.Fields(c.want), got[c.late]) {
+				t.Errorf("bound %v, want %s on %s; said %v", got, c.late, c.want, p.said)
+			}
+		})
+	}
+}
+
+// TestATreeInTwoDomainsTakesNoRoom: what could not be placed in the room of others does not take it: the tree is in two racks, and needs one.
+func TestATreeInTwoDomainsTakesNoRoom(t *testing.T) {
+	for _, forest := range [][]string{
+		{"root 1 rack", "root/x* 1", "root/y* 1"},
+		{"root 3 rack", "root/x* 2", "root/y* 1", "root/z* 1"},
+	} {
+		p := newPlay(t)
+		evicted := p.taken()
+		p.forest(forest...)
+		for _, n := range []string{"a", "b"} {
+			p.node(n, "4", func(o *corev1.Node) { o.Labels["rack"] = n })
+			p.runs("low-"+n, "3", n, online(1), on(n))
+			p.bound(p.pod("x-"+n, "1", online(10), inGroup("x"), func(o *corev1.Pod) { o.Spec.SchedulerName = "other" }), n)
+		}
+		p.pod("y-0", "3", inGroup("y"), online(10))
+		p.pod("z-0", "3", inGroup("z"), online(10))
+		for range 4 {
+			p.settle()
+			p.now = p.now.Add(time.Minute)
+			p.c.tick(p.now)
+		}
+		if got := p.take(); len(*evicted)+len(got) > 0 || !strings.Contains(p.said["pod-y-0"], "rack") {
+			t.Errorf("%v: evicted %v, bound %v; it says %q", forest, *evicted, got, p.said["pod-y-0"])
+		}
+	}
+}
+
 // TestCompositesSayHowTheyStand: each group of a tree says whether it is scheduled, and a tree that is not valid says that.
 func TestCompositesSayHowTheyStand(t *testing.T) {
 	p := newPlay(t)

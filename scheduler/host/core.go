@@ -97,6 +97,8 @@ type pod struct {
 	gang   *gang
 	// confined: its shape asks for the domain of its gang too.
 	confined bool
+	// nowhere is why its gang has no domain that it could be in; empty where it has, or needs none.
+	nowhere string
 	// trial is what upstream's plugins hold for it, while it is decided.
 	trial Trial
 	// stop ends the making of its volumes and claims, while they are made.
@@ -339,7 +341,7 @@ func (c *core) describe(p *pod, o *corev1.Pod) {
 	p.devices, p.judged = c.devices.ask(&p.request, &p.shape), judgement{}
 	c.spreads.describe(p)
 	p.class = c.classify(p)
-	p.confined = false
+	p.confined, p.nowhere = false, ""
 }
 
 // classify interns the shape of a pod.

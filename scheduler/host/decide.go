@@ -38,6 +38,15 @@ func (c *core) decide(ctx context.Context, item queue.Item) string {
 		c.queue.Remove(item.Key)
 		return resultError
 	}
+	if p.nowhere != "" {
+		c.enqueue(p) // its gang may be in one domain by now, or may need it
+		if p.key == item.Key && p.nowhere != "" {
+			c.park(p, p.nowhere, true) // any pod that goes, or node that changes, may end that
+		}
+		if p.key != item.Key || p.nowhere != "" {
+			return resultWaits
+		}
+	}
 	c.spreads.decides(queue.Class(p.class), p)
 	if c.wide.wait(c, p) {
 		return resultWaits

@@ -1011,8 +1011,10 @@ func (g *gangs) confine(c *core, p *pod) {
 	}
 	if t := g.tree(p.gang); t != nil {
 		if leaf := t.leaf(groupName(p.object)); leaf != nil {
-			for _, l := range append(g.around(c, t, leaf), c.domainsOf(leaf, nil)[0]...) {
-				p.shape, p.confined = narrowed(p.shape, l.Key, l.Value), true
+			in, nowhere := c.home(t.path(leaf))
+			p.nowhere, p.confined = nowhere, nowhere != "" || len(in) > 0
+			for _, l := range in {
+				p.shape = narrowed(p.shape, l.Key, l.Value)
 			}
 			p.class = c.classify(p)
 		}
