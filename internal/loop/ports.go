@@ -28,7 +28,7 @@ type Observer interface {
 // ErrNotRead is what a History says of live samples before the first Prefetch: no fault of the source, and over with the next cycle.
 var ErrNotRead = errors.New("no live samples were read yet")
 
-// UnreadError is what a History says next to what it read: it got no answer for some services though it did for others. They are read again from where
+// UnreadError is what a History says next to what it read: it got no answer for some services, as the question about their namespace is too much for the source. They are read again from where
 // they stood: a hole that was folded into a portrait would never be filled.
 type UnreadError struct{ Services map[fleet.ServiceID]error }
 

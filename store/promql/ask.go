@@ -28,23 +28,17 @@ func ofTheQuestion(err error) bool {
 func ask(sc scope, names []string, question func(scope) error) (refused map[string]error, err error) {
 	left := mostQuestions
 	refused = map[string]error{}
-	err = divide(sc, names, question, &left, refused)
-	if err == nil && len(names) > 0 && len(refused) == len(names) {
-		return nil, refused[names[0]] // nothing is answered: it is the source's fault, or its limits'
-	}
-	return refused, err
+	return refused, divide(sc, names, question, &left, refused)
 }
 
 func divide(sc scope, names []string, question func(scope) error, left *int, refused map[string]error) error {
 	*left--
 	err := question(sc)
 	switch {
-	case err == nil || !ofTheQuestion(err) || *left <= 0:
+	case err == nil || !ofTheQuestion(err) || *left <= 0 || len(names) == 0:
 		return err
-	case len(names) <= 1:
-		for _, n := range names {
-			refused[n] = err
-		}
+	case len(names) == 1:
+		refused[names[0]] = err
 		return nil
 	}
 	mid := len(names) / 2
@@ -67,6 +61,17 @@ func (r *refusals) ask(services []fleet.Service, question func(scope) error) err
 			r.of = map[string]error{}
 		}
 		maps.Copy(r.of, refused)
+	}
+	return err
+}
+
+// all is the error where the namespaces of all services were refused: it is the source's fault, or its limits'. Who asks about a part of the fleet cannot know that.
+func (r *refusals) all(services []fleet.Service) error {
+	var err error
+	for i := range services {
+		if err = r.of[services[i].Target.Namespace]; err == nil {
+			return nil
+		}
 	}
 	return err
 }

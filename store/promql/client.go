@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/common/config"
 	"github.com/prometheus/common/model"
 
+	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/redact"
 )
 
@@ -169,7 +170,7 @@ const probeEvery = 5 * time.Minute
 const probeSoon = time.Minute
 
 // probe finds out which recorded series exist and how many there are, and how often the sources are scraped.
-func (h *History) probe(ctx context.Context, now time.Time) error {
+func (h *History) probe(ctx context.Context, services []fleet.Service, now time.Time) error {
 	h.mu.Lock()
 	every := probeEvery
 	if h.cadence.cpu.every == 0 {
@@ -188,7 +189,8 @@ func (h *History) probe(ctx context.Context, now time.Time) error {
 	for _, s := range v {
 		found[string(s.Metric[model.MetricNameLabel])] = int(s.Value)
 	}
-	if err := h.learnIntervals(ctx, scope{}, now); err != nil {
+	// What one namespace has too much of hides no interval of the others: what is not known now stays as it was.
+	if err := h.learnIntervals(ctx, namespacesOf(services), now); err != nil && !ofTheQuestion(err) {
 		return err
 	}
 	h.mu.Lock()

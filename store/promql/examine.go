@@ -269,7 +269,7 @@ func (x *examination) rules() {
 
 // intervals says how often the sources are scraped.
 func (x *examination) intervals() {
-	if err := x.h.learnIntervals(x.ctx, scope{}, x.now); err != nil {
+	if err := x.h.learnIntervals(x.ctx, nil, x.now); err != nil {
 		x.add(FindingProblem, "see the message", "", "the scrape intervals cannot be learned: %v", err)
 		return
 	}

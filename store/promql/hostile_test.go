@@ -128,26 +128,30 @@ load 15s
 // TestRefusedNamespace: where the source cannot answer for one namespace, as its engine's limit is reached there, the services of all others have their metrics
 // and their history, the source is not called broken, and those of the namespace say why they have none. With 60 namespaces questions are about the whole fleet.
 func TestRefusedNamespace(t *testing.T) {
-	for _, namespaces := range []int{1, 3, 60} {
-		t.Run(fmt.Sprint(namespaces), func(t *testing.T) {
+	for _, c := range []struct {
+		namespaces, containers int
+		interval               time.Duration // 0 is learned
+	}{{1, 1000, 15 * time.Second}, {3, 1000, 15 * time.Second}, {60, 1000, 15 * time.Second}, {3, 2500, 0}, {60, 2500, 0}} {
+		namespaces := c.namespaces
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			var script strings.Builder
 			script.WriteString("load 15s\n")
 			var services []fleet.Service
 			workload := func(namespace string, containers int) {
 				fmt.Fprintf(&script, "  kube_pod_owner{namespace=%q, pod=\"db-0\", owner_kind=\"StatefulSet\", owner_name=\"db\", owner_is_controller=\"true\", instance=\"ksm-0\"} 1x60\n", namespace)
-				for c := range containers {
-					fmt.Fprintf(&script, "  container_cpu_usage_seconds_total{namespace=%q, pod=\"db-0\", container=\"c%d\", cpu=\"total\"} 0+3x60\n", namespace, c)
+				for k := range containers {
+					fmt.Fprintf(&script, "  container_cpu_usage_seconds_total{namespace=%q, pod=\"db-0\", container=\"c%d\", cpu=\"total\"} 0+3x60\n", namespace, k)
 				}
 				services = append(services, fleet.Service{ID: fleet.ServiceID(namespace + "/db"), Target: fleet.Name{Namespace: namespace, Name: "db"}, TargetKind: "StatefulSet",
 					Pods: []fleet.Pod{{Name: fleet.Name{Namespace: namespace, Name: "db-0"}, Ready: true}}})
 			}
-			workload("bad", 1000)
+			workload("bad", c.containers)
 			for i := range namespaces {
 				workload(fmt.Sprintf("good-%02d", i), 1)
 			}
 			p := newProm(t, script.String(), 3000)
 			// Two CPU samples a cell of an hour of one namespace's raw history are few, those of a thousand containers are too many.
-			h := p.history(Options{Step: 5 * time.Minute, ScrapeInterval: 15 * time.Second})
+			h := p.history(Options{Step: 5 * time.Minute, ScrapeInterval: c.interval})
 			now := at(15 * time.Minute)
 			if err := h.Prefetch(t.Context(), services, now); err != nil {
 				t.Fatalf("the source is called broken: %v", err)
@@ -181,6 +185,10 @@ func TestRefusedNamespace(t *testing.T) {
 			}
 			if n != namespaces {
 				t.Errorf("history of %d services, want %d", n, namespaces)
+			}
+			// A reading of that namespace alone, as of a service that is new there.
+			if _, err := h.Since(t.Context(), services[:1], at(0), now); !errors.As(err, &unread) || unread.Services["bad/db"] == nil {
+				t.Errorf("its history alone says %v", err)
 			}
 		})
 	}

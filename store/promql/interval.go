@@ -3,6 +3,7 @@ package promql
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -122,30 +123,39 @@ func intervalExpr(counter string) string {
 }
 
 // learnIntervals reads how often the sources are sampled, unless the configuration says so. A source that is too young, or has no series,
-// keeps what is known of it.
-func (h *History) learnIntervals(ctx context.Context, sc scope, now time.Time) error {
+// keeps what is known of it. The question is about the whole fleet; where the source cannot answer that, about these namespaces.
+func (h *History) learnIntervals(ctx context.Context, names []string, now time.Time) error {
 	if every := h.o.ScrapeInterval; every > 0 {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.cadence = cadence{cpu: source{every: every}, load: source{every: every}}
 		return nil
 	}
-	learn := func(what, counter string, into *source) error {
-		v, err := h.instant(ctx, what, intervalExpr(counter), now)
-		if err != nil || len(v) == 0 {
+	learn := func(what string, counter func(scope) string, into *source) error {
+		var all model.Vector
+		asked := 0
+		_, err := ask(scope{}, names, func(sc scope) error {
+			v, err := h.instant(ctx, what, intervalExpr(counter(sc)), now)
+			all = append(all, v...)
+			asked++
 			return err
-		}
-		if s, ok := sourceOf(v); ok {
+		})
+		if s, ok := sourceOf(all); ok {
 			h.mu.Lock()
 			defer h.mu.Unlock()
+			if asked > 1 && into.every > 0 { // of a part of the fleet: what is known of the rest stays
+				s.every = into.every
+				for namespace, every := range into.in {
+					if _, ok := s.in[namespace]; !ok {
+						s.in[namespace] = every
+					}
+				}
+			}
 			*into = s
 		}
-		return nil
-	}
-	if err := learn("scrape interval of cAdvisor", cpuCounter(sc), &h.cadence.cpu); err != nil {
 		return err
 	}
-	return learn("scrape interval of requests", loadCounter(sc), &h.cadence.load)
+	return errors.Join(learn("scrape interval of cAdvisor", cpuCounter, &h.cadence.cpu), learn("scrape interval of requests", loadCounter, &h.cadence.load))
 }
 
 // paces are the intervals as they are known now.

@@ -37,7 +37,7 @@ func (h *History) prefetch(ctx context.Context, services []fleet.Service, now ti
 	if err := h.reachable(ctx, now); err != nil {
 		return err
 	}
-	if err := h.probe(ctx, now); err != nil {
+	if err := h.probe(ctx, services, now); err != nil {
 		return err
 	}
 	groups := h.paces().groups(services)
@@ -73,6 +73,7 @@ func (h *History) prefetch(ctx context.Context, services []fleet.Service, now ti
 	h.index.refused = map[fleet.ServiceID]error{}
 	for i := range refused {
 		maps.Copy(h.index.refused, refused[i].byService(services))
+		errs[i] = errors.Join(errs[i], refused[i].all(services))
 	}
 	h.mu.Unlock()
 	return errors.Join(errs...)

@@ -87,7 +87,7 @@ func (h *History) Since(ctx context.Context, services []fleet.Service, from, to 
 	if err := h.reachable(ctx, to); err != nil {
 		return nil, err
 	}
-	if err := h.probe(ctx, to); err != nil {
+	if err := h.probe(ctx, services, to); err != nil {
 		return nil, err
 	}
 	start := from.Truncate(h.o.Step)
