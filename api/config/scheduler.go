@@ -42,7 +42,7 @@ type Scheduler struct {
 	// Preemption lets pods take the room of pods of lower priority on their own side; StartProtection is how long after its start a pod is not taken.
 	Preemption      bool     `yaml:"preemption"`
 	StartProtection Duration `yaml:"startProtection"`
-	// GangTimeout is how long a PodGroup that runs in part may lack pods of its minimum before those that run are evicted.
+	// GangTimeout is how long a PodGroup that never was whole may lack pods of its minimum before those that are bound are evicted.
 	GangTimeout Duration `yaml:"gangTimeout"`
 	// Events is what events are written besides those of pods that wait: "bound" for one of each pod that was bound, as kube-scheduler's. It costs a
 	// write to the API server for each pod.

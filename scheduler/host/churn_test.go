@@ -24,21 +24,23 @@ import (
 
 // churn is an API server under which a scheduler works: what it holds, what the watch has not brought yet, and the bindings that are under way.
 type churn struct {
-	t       *testing.T
-	r       *rapid.T
-	p       *play
-	nodes   map[string]int64  // cores
-	most    map[string]int64  // the most that a node of the name had
-	kinds   map[string]string // the label of a node that some pods ask for
-	pods    map[types.UID]*corev1.Pod
-	groups  map[string]int // minimum
-	watch   []func()
-	sent    []bind.Request
-	serial  int
-	binds   int
-	refused int
-	halves  int // pods of gangs that were refused or lost while others of the gang are bound
-	evicted int
+	t      *testing.T
+	r      *rapid.T
+	p      *play
+	nodes  map[string]int64  // cores
+	most   map[string]int64  // the most that a node of the name had
+	kinds  map[string]string // the label of a node that some pods ask for
+	pods   map[types.UID]*corev1.Pod
+	groups map[string]int // minimum
+	// scheduled are the groups that say that they are.
+	scheduled map[string]bool
+	watch     []func()
+	sent      []bind.Request
+	serial    int
+	binds     int
+	refused   int
+	halves    int // pods of gangs that were refused or lost while others of the gang are bound
+	evicted   int
 	// makes are volumes that are being made, evictions those that were asked for; failing says what becomes of the next of them.
 	makes     []func()
 	evictions []func(refused bool)
@@ -113,7 +115,7 @@ func (x *churn) evictOne(refused bool) {
 
 // asked is what the API server does with an eviction: the pod leaves, and is gone later.
 func (x *churn) asked(o *corev1.Pod, answered func(error)) {
-	p := x.p
+	p, rolledBack := x.p, x.isRolledBack(o)
 	x.evictions = append(x.evictions, func(refused bool) {
 		if refused {
 			answered(apierrors.NewTooManyRequests("its budget", 1))
@@ -125,6 +127,11 @@ func (x *churn) asked(o *corev1.Pod, answered func(error)) {
 			leaves := now.DeepCopy()
 			leaves.DeletionTimestamp, leaves.ResourceVersion = &metav1.Time{Time: x.p.now}, now.ResourceVersion+"2"
 			x.watch = append(x.watch, func() { x.p.c.podChanged(leaves.DeepCopy()) })
+			if rolledBack {
+				x.evicted++
+				x.replace(now)
+				return
+			}
 			x.end(now)
 		}
 	})
@@ -191,13 +198,17 @@ func (x *churn) change(name string) {
 	x.hear(len(x.watch))
 }
 
-// evict ends a pod of a gang that did not become whole; its controller makes another one.
-func (x *churn) evict(o *corev1.Pod) {
-	if x.pods[o.UID] == nil {
-		return
+// isRolledBack reports whether a pod goes since its gang did not form; the gang must not have run.
+func (x *churn) isRolledBack(o *corev1.Pod) bool {
+	for _, n := range x.p.c.preempt.rollbacks {
+		if _, ok := n.victims[o.UID]; ok {
+			if g := *o.Spec.SchedulingGroup.PodGroupName; x.scheduled[g] {
+				x.r.Fatalf("pod %s is rolled back, and its gang %s ran", o.Name, g)
+			}
+			return true
+		}
 	}
-	x.evicted++
-	x.replace(o)
+	return false
 }
 
 // replace ends a pod and makes another one like it, as its controller does.
@@ -238,13 +249,13 @@ func (x *churn) start() {
 		return func() {}
 	}
 	x.p.c.preempt.evict = x.asked
-	x.p.c.gangs.rollback = func(p *pod, _ string) { x.evict(p.object) }
+	x.p.c.gangs.result = func(g *podGroup, placed bool, _ string) { x.scheduled[g.name] = x.scheduled[g.name] || placed }
 	for _, n := range sortedKeys(x.nodes) {
 		x.show(n)
 	}
 	x.hear(len(x.watch))
 	for _, g := range sortedKeys(x.groups) {
-		x.p.c.setGroup("default/"+g, &podGroup{namespace: "default", name: g, minCount: x.groups[g]})
+		x.p.c.setGroup("default/"+g, &podGroup{namespace: "default", name: g, minCount: x.groups[g], scheduled: x.scheduled[g]})
 	}
 	for _, uid := range sortedKeys(x.pods) {
 		x.p.c.podChanged(x.pods[uid].DeepCopy())
@@ -473,7 +484,7 @@ func (x *churn) calm() {
 	x.r.Fatalf("the scheduler comes to no end: %d bindings, %d events, %s", len(x.sent), len(x.watch), x.half())
 }
 
-// half names a gang that is bound in part.
+// half names a gang that is bound in part, and never ran: of one that ran the healthy pods stay.
 func (x *churn) half() string {
 	bound := map[string]int{}
 	for _, o := range x.pods {
@@ -482,7 +493,7 @@ func (x *churn) half() string {
 		}
 	}
 	for _, g := range sortedKeys(bound) {
-		if n := bound[g]; n < x.groups[g] {
+		if n := bound[g]; n < x.groups[g] && !x.scheduled[g] {
 			return fmt.Sprintf("gang %s has %d pods bound of %d", g, n, x.groups[g])
 		}
 	}
@@ -514,7 +525,7 @@ func TestChurn(t *testing.T) {
 	binds, refused, restarts, halves, evicted := 0, 0, 0, 0, 0
 	seen := map[string]int{}
 	rapid.Check(t, func(r *rapid.T) {
-		x := &churn{t: t, r: r, nodes: map[string]int64{}, most: map[string]int64{}, kinds: map[string]string{}, pods: map[types.UID]*corev1.Pod{}, groups: map[string]int{}, seen: seen}
+		x := &churn{t: t, r: r, nodes: map[string]int64{}, most: map[string]int64{}, kinds: map[string]string{}, pods: map[types.UID]*corev1.Pod{}, groups: map[string]int{}, scheduled: map[string]bool{}, seen: seen}
 		x.start()
 		for range rapid.IntRange(5, 60).Draw(r, "steps") {
 			switch rapid.SampledFrom([]string{"node", "pods", "pods", "pods", "decide", "decide", "answer", "answer", "hear", "hear", "hear", "time", "remove", "change", "end", "restart", "calm", "made", "evicted", "relist"}).Draw(r, "step") {

@@ -148,7 +148,7 @@ func (g *gangs) enqueueTree(c *core, x *gang, p *pod) bool {
 		return false
 	}
 	switch {
-	case t.met:
+	case t.met || !g.hasTime(x):
 		x.since = time.Time{}
 	case x.since.IsZero():
 		x.since = c.now()
@@ -177,7 +177,10 @@ type branch struct {
 }
 
 // tree is the tree of a gang; nil where its CompositePodGroup is not known any more.
-func (g *gangs) tree(x *gang) *branch {
+func (g *gangs) tree(x *gang) *branch { return g.treeWith(x, x.runs) }
+
+// treeWith is the tree of a gang with the pods that count as those that have a node.
+func (g *gangs) treeWith(x *gang, counts func(*pod) bool) *branch {
 	top := g.composites[x.composite]
 	if top == nil || x.composite == "" {
 		return nil
@@ -187,14 +190,14 @@ func (g *gangs) tree(x *gang) *branch {
 		full := groupName(p.object)
 		pods[full] = append(pods[full], p)
 	}
-	return g.branch(x, top, pods)
+	return g.branch(top, pods, counts)
 }
 
-func (g *gangs) branch(x *gang, o *podGroup, pods map[string][]*pod) *branch {
+func (g *gangs) branch(o *podGroup, pods map[string][]*pod, counts func(*pod) bool) *branch {
 	b := &branch{group: o}
 	if !o.composite {
 		for _, p := range pods[o.full()] {
-			if x.runs(p) {
+			if counts(p) {
 				b.there = append(b.there, p)
 			} else {
 				b.waiting = append(b.waiting, p)
@@ -207,7 +210,7 @@ func (g *gangs) branch(x *gang, o *podGroup, pods map[string][]*pod) *branch {
 	met := 0
 	var missing []int
 	for _, c := range g.below(o) {
-		next := g.branch(x, c, pods)
+		next := g.branch(c, pods, counts)
 		b.below = append(b.below, next)
 		missing = append(missing, next.missing)
 		if next.met {

@@ -248,8 +248,6 @@ func TestCompositesComeInAnyOrder(t *testing.T) {
 func TestAParentIsDeleted(t *testing.T) {
 	p := newPlay(t)
 	evicted := p.taken()
-	var rolled []string
-	p.c.gangs.rollback = func(o *pod, _ string) { rolled = append(rolled, o.object.Name) }
 	p.node("a", "8")
 	p.forest("root 2", "root/x* 1", "root/y* 1")
 	run := slices.Concat(p.fill("x", "1"), p.fill("y", "1"))
@@ -265,8 +263,8 @@ func TestAParentIsDeleted(t *testing.T) {
 		p.c.tick(p.now)
 		p.settle()
 	}
-	if got := p.take(); len(got)+len(*evicted)+len(rolled) != 0 {
-		t.Errorf("bound %v, evicted %v, rolled back %v", got, *evicted, rolled)
+	if got := p.take(); len(got)+len(*evicted) != 0 {
+		t.Errorf("bound %v, evicted %v", got, *evicted)
 	}
 	if got, want := p.said["pod-late"], "waits for the CompositePodGroup default/root, which does not exist"; got != want {
 		t.Errorf("the late pod says %q, want %q", got, want)

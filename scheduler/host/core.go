@@ -389,6 +389,7 @@ func (c *core) podBound(p *pod, o *corev1.Pod) {
 		c.judge.setPod(o)
 		c.wide.seen(c, o.UID)
 		c.resized(p, o) // while its binding was under way
+		c.gangs.formed(c, p)
 		c.leaving(p)
 		return
 	}
@@ -410,6 +411,7 @@ func (c *core) podBound(p *pod, o *corev1.Pod) {
 	c.judge.setPod(o)
 	c.judge.change()
 	c.gangs.join(p)
+	c.gangs.formed(c, p)
 	c.leaving(p)
 	c.preempt.touch(p.node)
 }

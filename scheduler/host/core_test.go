@@ -653,31 +653,6 @@ func TestElasticJobIsAGang(t *testing.T) {
 	}
 }
 
-// TestGangTimesOut: what runs of a gang is evicted when the rest does not come in time.
-func TestGangTimesOut(t *testing.T) {
-	p := newPlay(t)
-	p.node("a", "4")
-	p.c.setGroup("default/ring", &podGroup{namespace: "default", name: "ring", minCount: 2})
-	one := p.pod("g0", "2", inGroup("ring"))
-	two := p.pod("g1", "2", inGroup("ring"))
-	p.settle()
-	p.take()
-	p.bound(one, "a")
-	p.c.podGone(p.bound(two, "a").UID)
-	p.pod("g2", "3", inGroup("ring"))
-	p.settle()
-	var evicted []string
-	p.c.gangs.rollback = func(x *pod, _ string) { evicted = append(evicted, x.object.Name) }
-	p.c.gangs.expire(p.c, p.now.Add(time.Minute))
-	if len(evicted) != 0 {
-		t.Fatalf("evicted %v early", evicted)
-	}
-	p.c.gangs.expire(p.c, p.now.Add(6*time.Minute))
-	if len(evicted) != 1 || evicted[0] != "g0" {
-		t.Errorf("evicted %v, want the pod that runs alone", evicted)
-	}
-}
-
 func online(prio int32) func(*corev1.Pod) { return func(o *corev1.Pod) { o.Spec.Priority = &prio } }
 
 // on has a pod ask for one node.

@@ -50,9 +50,8 @@ type gangs struct {
 	byClass     map[queue.Class]*gang
 	// homes are the partitions to which gangs were handed on.
 	homes map[owner]home
-	// result reports how a PodGroup stands; rollback evicts pods of a gang that did not form in time.
-	result   func(*podGroup, bool, string)
-	rollback func(*pod, string)
+	// result reports how a PodGroup stands.
+	result func(*podGroup, bool, string)
 }
 
 // jobGang is what an ElasticJob asks for its gang.
@@ -78,8 +77,10 @@ type gang struct {
 	// missing is how many pods must come at least before it is worth a look whether its tree is whole.
 	missing int
 	members map[types.UID]*pod
-	// since is since when it lacks pods; zero while its minimum runs.
+	// since is since when it lacks pods; zero while its minimum runs, or has no time to form.
 	since time.Time
+	// ran: its minimum was bound once. late: it did not form in time, and what is bound of it goes.
+	ran, late bool
 	// forming: pods of it are missing, and that is not reported yet.
 	forming bool
 	// judged: upstream's plugins had a part in the refusal for which it waits.
@@ -88,7 +89,7 @@ type gang struct {
 
 func newGangs(timeout time.Duration) *gangs {
 	return &gangs{byKey: map[queue.Key]*gang{}, groups: map[string]*podGroup{}, composites: map[string]*podGroup{}, children: map[string]map[child]bool{}, shapes: map[string]string{}, jobs: map[string]*jobGang{}, workloads: map[string]string{}, jobOf: map[string]string{}, checkpoints: map[string]time.Duration{}, timeout: timeout,
-		byClass: map[queue.Class]*gang{}, homes: map[owner]home{}, result: func(*podGroup, bool, string) {}, rollback: func(*pod, string) {}}
+		byClass: map[queue.Class]*gang{}, homes: map[owner]home{}, result: func(*podGroup, bool, string) {}}
 }
 
 // named is what makes the gang of a pod: its PodGroup, or the CompositePodGroup at the top of that one's tree, and its ElasticJob. An empty key is that of a pod
@@ -181,11 +182,14 @@ func (s *shortage) sum() int {
 	return n
 }
 
-// shortage counts what a gang lacks; false where its PodGroup is not known, or its tree is not there. The roles are those of its ElasticJob, and the minimum of a PodGroup counts all
-// of its pods.
-func (g *gangs) shortage(x *gang) (need shortage, known bool) {
+// shortage counts what a gang lacks until its minimum is decided; false where its PodGroup is not known, or its tree is not there. The roles are those of its ElasticJob, and the
+// minimum of a PodGroup counts all of its pods.
+func (g *gangs) shortage(x *gang) (need shortage, known bool) { return g.lacks(x, x.runs) }
+
+// lacks counts what a gang lacks of its minimum, where some of its members count.
+func (g *gangs) lacks(x *gang, counts func(*pod) bool) (need shortage, known bool) {
 	if x.composite != "" {
-		t := g.tree(x)
+		t := g.treeWith(x, counts)
 		if t == nil {
 			return need, false
 		}
@@ -194,7 +198,7 @@ func (g *gangs) shortage(x *gang) (need shortage, known bool) {
 	running := map[string]int{}
 	all := 0
 	for _, p := range x.members {
-		if x.runs(p) {
+		if counts(p) {
 			running[g.role(x, p)]++
 			all++
 		}
@@ -214,6 +218,38 @@ func (g *gangs) shortage(x *gang) (need shortage, known bool) {
 	}
 	need.any = max(group.minCount-all-need.sum(), 0)
 	return need, true
+}
+
+// formed notes that the minimum of a gang is bound, by whichever scheduler: its PodGroup is scheduled, and its time to form is over for good. What is lost later is
+// for its workload to make again.
+func (g *gangs) formed(c *core, p *pod) {
+	x := p.gang
+	if x == nil || x.ran {
+		return
+	}
+	n := 0
+	need, known := g.lacks(x, func(p *pod) bool {
+		if p.stage == bound {
+			n++
+		}
+		return p.stage == bound
+	})
+	if !known || need.sum() > 0 {
+		return
+	}
+	x.ran = true
+	if group := g.groups[x.group]; group != nil && c.serves(p.object) && c.mine(p.object) {
+		g.result(group, true, fmt.Sprintf("%d pods are bound, and its minimum with them", n))
+	}
+}
+
+// hasTime reports whether a gang has to form in time: one that an ElasticJob describes each time, by the job's own policy; another one until it ran once.
+func (g *gangs) hasTime(x *gang) bool {
+	if g.jobs[x.job] != nil {
+		return true
+	}
+	group := g.groups[x.group]
+	return !x.ran && (group == nil || !group.scheduled)
 }
 
 // runs reports whether a member is beyond the wait for its gang: pods that were nominated together wait on.
@@ -256,6 +292,8 @@ func (g *gangs) enqueue(c *core, p *pod) bool {
 	}
 	formed := known && enough(g, x, need)
 	switch {
+	case !g.hasTime(x):
+		x.since = time.Time{}
 	case x.group == "" && !formed:
 		x.since = time.Time{} // who makes the pods of an ElasticJob has them come as it likes: its time begins when all are there
 	case x.since.IsZero():
@@ -458,9 +496,6 @@ func (g *gangs) placed(c *core, x *gang, placed []*pod) string {
 	x.since = time.Time{}
 	g.loosen(c, x) // the pods beyond the minimum are placed one by one
 	c.metrics.gangs.WithLabelValues(resultPlaced).Inc()
-	if group := g.groups[x.group]; group != nil {
-		g.result(group, true, fmt.Sprintf("%d pods were placed together", len(placed)))
-	}
 	return resultPlaced
 }
 
@@ -962,7 +997,7 @@ func (g *gangs) timeoutOf(x *gang) time.Duration {
 }
 
 // expire ends the wait of gangs whose minimum did not come to run in time, since half a gang holds room and does nothing. The pods that wait say so, and are
-// tried again after their back-off. What runs of a PodGroup is evicted; what runs of an ElasticJob the controller takes back by its sizes when it reads
+// tried again after their back-off. What is bound of a PodGroup goes; what runs of an ElasticJob the controller takes back by its sizes when it reads
 // that, so that a launcher is not ended by an eviction.
 func (g *gangs) expire(c *core, now time.Time) {
 	for _, key := range sortedKeys(g.byKey) {
@@ -970,7 +1005,9 @@ func (g *gangs) expire(c *core, now time.Time) {
 		if timeout := g.timeoutOf(x); !x.since.IsZero() && now.Sub(x.since) >= timeout {
 			g.timeOut(c, x, now, timeout)
 		}
+		g.rollBack(c, x)
 	}
+	c.preempt.keepRollbacks(c, func(key queue.Key) bool { return g.byKey[key] != nil && g.byKey[key].late })
 }
 
 func (g *gangs) timeOut(c *core, x *gang, now time.Time, timeout time.Duration) {
@@ -985,22 +1022,32 @@ func (g *gangs) timeOut(c *core, x *gang, now time.Time, timeout time.Duration) 
 		return
 	}
 	x.since = now
-	lacks := fmt.Sprintf("its gang lacked %d pods for %s", need.sum(), timeout)
-	why := lacks + ": it is tried again after a back-off"
+	why := fmt.Sprintf("its gang lacked %d pods for %s: it is tried again after a back-off", need.sum(), timeout)
 	for _, w := range g.waiting(x) {
 		c.say(verdict{pod: w.object, reason: corev1.PodReasonUnschedulable, message: why, at: now, gangTimedOut: true})
 	}
 	c.queue.Later(x.key, now)
 	c.metrics.gangs.WithLabelValues("timeout").Inc()
-	group := g.objectOf(x)
-	if group == nil {
+	if group := g.objectOf(x); group != nil {
+		g.result(group, false, why)
+		x.late = g.jobs[x.job] == nil
+	}
+}
+
+// rollBack has what is bound of a gang go that did not form in time, for as long as it lacks pods.
+func (g *gangs) rollBack(c *core, x *gang) {
+	if !x.late {
 		return
 	}
-	g.result(group, false, why)
-	for _, p := range x.members {
-		if p.stage == bound {
-			g.rollback(p, lacks)
+	var bare []*pod
+	for _, uid := range sortedKeys(x.members) {
+		if p := x.members[uid]; p.stage == bound && p.object.DeletionTimestamp == nil {
+			bare = append(bare, p)
 		}
+	}
+	need, known := g.shortage(x)
+	if x.late = known && need.sum() > 0 && len(bare) > 0; x.late {
+		c.preempt.rollBack(c, x.key, bare, fmt.Sprintf("evicted: its gang lacked %d pods for %s", need.sum(), g.timeoutOf(x)))
 	}
 }
 
@@ -1076,6 +1123,9 @@ func (c *core) regroup(p *pod) {
 		c.reshape(p, p.object)
 	}
 	c.gangs.join(p)
+	if p.stage == bound {
+		c.gangs.formed(c, p)
+	}
 }
 
 // setJob takes an ElasticJob over, or with nil its end.

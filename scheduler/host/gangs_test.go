@@ -41,8 +41,7 @@ func (p *play) verdicts() *[]string {
 func TestElasticJobTimesOut(t *testing.T) {
 	p := newPlay(t)
 	timedOut := p.verdicts()
-	var evicted []string
-	p.c.gangs.rollback = func(x *pod, _ string) { evicted = append(evicted, x.object.Name) }
+	evicted := p.taken()
 	p.c.setJob("default/train", elasticJob(60, map[string]int32{"worker": 2}))
 	p.node("a", "4")
 	first, second := p.pod("w0", "2", owned("Job", "worker")), p.pod("w1", "2", owned("Job", "worker"))
@@ -66,8 +65,8 @@ func TestElasticJobTimesOut(t *testing.T) {
 	}
 	p.now = p.now.Add(time.Minute)
 	p.c.gangs.expire(p.c, p.now)
-	if !slices.Equal(*timedOut, []string{"w2"}) || len(evicted) != 0 {
-		t.Fatalf("timed out: %v, evicted %v", *timedOut, evicted)
+	if !slices.Equal(*timedOut, []string{"w2"}) || len(*evicted) != 0 {
+		t.Fatalf("timed out: %v, evicted %v", *timedOut, *evicted)
 	}
 	if want := "its gang lacked 1 pods for 1m0s: it is tried again after a back-off"; p.said["pod-w2"] != want {
 		t.Errorf("said %q", p.said["pod-w2"])

@@ -27,7 +27,6 @@ import (
 
 	"github.com/springtide/springtide/api/config"
 	"github.com/springtide/springtide/api/v1alpha1"
-	"github.com/springtide/springtide/internal/eviction"
 	"github.com/springtide/springtide/scheduler/host/bind"
 	"github.com/springtide/springtide/scheduler/host/queue"
 	"github.com/springtide/springtide/scheduler/place"
@@ -191,30 +190,18 @@ func (s *Scheduler) lead(ctx context.Context, mayWrite func() bool) error {
 		}
 		return s.evict(writing, o)
 	}
-	c.gangs.rollback = func(p *pod, why string) {
-		o := p.object
-		if r := c.preempt.refused.Refused(o.UID, c.now()); r.Holds(c.now()) {
-			return // tried again when the gang is looked at again
-		}
-		go func() {
-			if err := evict(o); err != nil {
-				a := eviction.Classify(o.Namespace, err)
-				refusal := c.preempt.refused.Note(o.UID, o.Namespace, a, time.Now())
-				log.Warn("evict a pod of a gang that did not form", "pod", name(o), "by", refusal.Who(), "err", err)
-				return
-			}
-			recorder.Eventf(o, nil, corev1.EventTypeWarning, v1alpha1.EventGangTimeout, "Evicting", "%s", "evicted: "+why)
-		}()
-	}
-
 	c.preempt.evict = func(o *corev1.Pod, answered func(error)) {
 		go func() {
 			err := evict(o)
-			if err == nil {
-				recorder.Eventf(o, nil, corev1.EventTypeNormal, v1alpha1.EventPreempted, "Preempting", "evicted: a pod of higher priority takes its room")
-			}
 			c.mail.post(func() { answered(err) })
 		}()
+	}
+	c.preempt.report = func(o *corev1.Pod, why string) {
+		if why == "" {
+			recorder.Eventf(o, nil, corev1.EventTypeNormal, v1alpha1.EventPreempted, "Preempting", "evicted: a pod of higher priority takes its room")
+		} else {
+			recorder.Eventf(o, nil, corev1.EventTypeWarning, v1alpha1.EventGangTimeout, "Evicting", "%s", why)
+		}
 	}
 	c.preempt.charge = func(owed []charge, answered func(error)) {
 		go func() {

@@ -115,9 +115,10 @@ func TestAnotherGroupUnderAName(t *testing.T) {
 	third.SetResourceVersion("8")
 	p.relisted(k.setIn(p.c), k.goneIn(p.c), second, third)
 	p.node("a", "4")
-	p.pod("g0", "1", inGroup("ring"))
-	p.pod("g1", "1", inGroup("ring"))
-	p.settle()
+	for _, o := range []*corev1.Pod{p.pod("g0", "1", inGroup("ring")), p.pod("g1", "1", inGroup("ring"))} {
+		p.settle()
+		p.bound(o, "a")
+	}
 	if len(wrote) != 1 || wrote[0].uid != "second" || wrote[0].generation != 2 {
 		t.Errorf("the condition was written for %+v, want the UID second and generation 2", wrote)
 	}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,7 +10,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/scheduler/host/bind"
 )
 
 // TestAPodThatFitsNowhereStopsNoOther: pods of a group that fit nowhere are passed over where the others make the minimum: the oldest of them all, one in the
@@ -220,6 +226,213 @@ func TestAGroupThatPreemptedIsScheduled(t *testing.T) {
 			p.settle()
 			if len(said) == 0 || said[len(said)-1] != "true" || len(got) != 2 {
 				t.Errorf("the group says %v; bound %v", said, got)
+			}
+		})
+	}
+}
+
+// halfBound plays that of a gang of two pods of 2 cores one is bound, and the binding of the other one is refused: its node has less room by then. It returns the pod that is bound.
+func (p *play) halfBound(change ...func(*corev1.Pod)) *corev1.Pod {
+	p.t.Helper()
+	p.node("a", "2")
+	p.node("b", "2")
+	p.c.setGroup("default/ring", &podGroup{namespace: "default", name: "ring", minCount: 2})
+	pods := map[string]*corev1.Pod{}
+	for i := range 2 {
+		o := p.pod(fmt.Sprint("g", i), "2", append(change, inGroup("ring"))...)
+		pods[o.Name] = o
+	}
+	p.settle()
+	at := p.take()
+	if len(at) != 2 {
+		p.t.Fatalf("bound %v", at)
+	}
+	p.node(at["g1"], "1")
+	p.c.answered(bind.Result{Request: bind.Request{UID: "pod-g1", Name: "g1", Namespace: "default", Node: at["g1"]}, Outcome: bind.Refused, Err: errors.New("conflict")})
+	return p.bound(pods["g0"], at["g0"])
+}
+
+// TestAGangThatDidNotForm: what is bound of it is evicted when its time is over, on the way of all evictions: not in a freeze, not a moment after a start, not beyond the ledger of its
+// pool, not against a refusal of the API server, and not once its minimum is there. What an ElasticJob describes is the controller's to take back.
+func TestAGangThatDidNotForm(t *testing.T) {
+	t.Run("in its time", func(t *testing.T) {
+		p := newPlay(t)
+		evicted := p.taken()
+		var why string
+		p.c.preempt.report = func(_ *corev1.Pod, text string) { why = text }
+		p.halfBound()
+		p.passes(240)
+		if len(*evicted) != 0 {
+			t.Fatalf("evicted %v early", *evicted)
+		}
+		p.passes(120)
+		if !slices.Equal(*evicted, []string{"g0"}) || why != "evicted: its gang lacked 1 pods for 5m0s" {
+			t.Errorf("evicted %v, %q; want the pod that is bound alone", *evicted, why)
+		}
+	})
+	t.Run("a freeze", func(t *testing.T) {
+		p := newPlay(t)
+		p.c.c.Namespace = "springtide-system"
+		evicted := p.taken()
+		p.halfBound()
+		p.freeze("an incident")
+		p.passes(600)
+		if len(*evicted) != 0 {
+			t.Fatalf("evicted %v in a freeze", *evicted)
+		}
+		p.freeze("")
+		p.passes(60)
+		if !slices.Equal(*evicted, []string{"g0"}) {
+			t.Errorf("evicted %v after the thaw", *evicted)
+		}
+	})
+	t.Run("a moment after its start", func(t *testing.T) {
+		p := newPlay(t)
+		evicted := p.taken()
+		p.c.preempt.protect = 10 * time.Minute
+		o := p.halfBound().DeepCopy()
+		o.Status.StartTime, o.ResourceVersion = &metav1.Time{Time: p.now}, "9"
+		p.c.podChanged(o)
+		p.passes(540)
+		if len(*evicted) != 0 {
+			t.Fatalf("evicted %v a moment after its start", *evicted)
+		}
+		p.passes(120)
+		if !slices.Equal(*evicted, []string{"g0"}) {
+			t.Errorf("evicted %v after the protection", *evicted)
+		}
+	})
+	t.Run("the ledger", func(t *testing.T) {
+		p := newPlay(t)
+		evicted := p.evicts()
+		p.c.setPool("web", &poolFacts{name: "web", class: fleet.Online, selector: labels.Everything()})
+		held := errors.New("held back by the disruption ledger of pool web")
+		charged := 0
+		p.c.preempt.charge = func(owed []charge, f func(error)) {
+			if held == nil {
+				charged += len(owed)
+			}
+			f(held)
+		}
+		p.halfBound()
+		p.passes(1200)
+		if len(*evicted) != 0 {
+			t.Fatalf("evicted %v beyond the ledger", *evicted)
+		}
+		held = nil
+		p.passes(60)
+		if !slices.Equal(*evicted, []string{"g0"}) || charged != 1 {
+			t.Errorf("evicted %v, charged %d", *evicted, charged)
+		}
+	})
+	t.Run("the API server refuses", func(t *testing.T) {
+		p := newPlay(t)
+		asked := 0
+		p.c.preempt.evict = func(_ *corev1.Pod, answered func(error)) {
+			asked++
+			answered(answerOf(429, "Cannot evict pod as it would violate the pod's disruption budget."))
+		}
+		p.halfBound()
+		p.passes(1800)
+		if asked < 2 || asked > 60 {
+			t.Errorf("asked %d times in 25 minutes, want a few", asked)
+		}
+	})
+	t.Run("the minimum is there before the ledger answers", func(t *testing.T) {
+		p := newPlay(t)
+		evicted := p.taken()
+		p.c.setPool("web", &poolFacts{name: "web", class: fleet.Online, selector: labels.Everything()})
+		var answer func(error)
+		p.c.preempt.charge = func(_ []charge, f func(error)) { answer = f }
+		returned := 0
+		p.c.preempt.uncharge = func(back []charge) { returned += len(back) }
+		p.halfBound()
+		p.passes(360)
+		p.node("c", "4")
+		p.passes(60)
+		if got := p.take(); got["g1"] != "c" {
+			t.Fatalf("bound %v", got)
+		}
+		answer(nil)
+		p.passes(60)
+		if len(*evicted) != 0 || returned != 1 || len(p.c.preempt.rollbacks) != 0 || len(p.c.preempt.takenBy) != 0 {
+			t.Errorf("evicted %v of a gang that formed, %d charges were returned", *evicted, returned)
+		}
+	})
+	t.Run("of an ElasticJob", func(t *testing.T) {
+		p := newPlay(t)
+		evicted, timedOut := p.taken(), p.verdicts()
+		p.c.setJob("default/train", elasticJob(60, map[string]int32{"worker": 2}))
+		p.halfBound(owned("Job", "worker"))
+		p.passes(600)
+		if len(*evicted) != 0 || !slices.Contains(*timedOut, "g1") {
+			t.Errorf("evicted %v, timed out %v", *evicted, *timedOut)
+		}
+	})
+}
+
+// TestAGangThatRan: a gang whose minimum was bound once has no time to form any more: where it lost a member the healthy ones stay, and the new one waits. That holds after a restart, and for a
+// gang that another scheduler bound. Of an ElasticJob the policy is the job's.
+func TestAGangThatRan(t *testing.T) {
+	for name, c := range map[string]struct {
+		restarted, job, all bool
+		timedOut            []string
+	}{
+		"lost one":           {},
+		"after a restart":    {restarted: true},
+		"of an ElasticJob":   {job: true, timedOut: []string{"again"}},
+		"and comes as a new": {all: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			evicted, timedOut := p.taken(), p.verdicts()
+			scheduled := 0
+			group := &podGroup{namespace: "default", name: "ring", uid: "ring", minCount: 2}
+			p.c.gangs.result = func(g *podGroup, placed bool, _ string) {
+				if placed {
+					scheduled++
+					g.scheduled = true
+				}
+			}
+			change := []func(*corev1.Pod){inGroup("ring")}
+			if c.job {
+				p.c.setJob("default/train", elasticJob(60, map[string]int32{"worker": 2}))
+				change = append(change, owned("Job", "worker"))
+			}
+			p.node("a", "4")
+			if group.scheduled = c.restarted; c.restarted {
+				p.c.setGroup("default/ring", group)
+				p.seen(p.pod("g0", "2", change...), "a")
+				p.settle()
+			} else {
+				p.c.setGroup("default/ring", group)
+				one, two := p.pod("g0", "2", change...), p.pod("g1", "2", change...)
+				p.settle()
+				if p.take(); scheduled != 0 {
+					t.Fatal("the group says that it is scheduled before one of its pods is bound")
+				}
+				one = p.bound(one, "a")
+				if scheduled != 0 {
+					t.Fatal("the group says that it is scheduled before its minimum is bound")
+				}
+				two = p.bound(two, "a")
+				if scheduled != 1 {
+					t.Fatalf("the group says %d times that it is scheduled", scheduled)
+				}
+				p.c.podGone(two.UID)
+				if c.all {
+					p.c.podGone(one.UID)
+					p.pod("h0", "2", change...)
+				}
+			}
+			p.pod("again", "3", change...)
+			p.passes(1800)
+			slices.Sort(*timedOut)
+			if len(*evicted) != 0 || !slices.Equal(slices.Compact(*timedOut), c.timedOut) {
+				t.Errorf("evicted %v, timed out %v", *evicted, *timedOut)
+			}
+			if p.said["pod-again"] == "" {
+				t.Error("the new pod does not say why it waits")
 			}
 		})
 	}

@@ -54,7 +54,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		leader:    gauge("leader", "1 while this process holds the lease of the partition.", "partition"),
 		upstream:  counter("upstream_checks_total", "Nodes that upstream's plugins judged, by answer: accepted or refused.", "answer"),
 		gangs:     counter("gangs_total", "Gangs by what became of them: placed, waits or timeout.", "result"),
-		preempted: counter("preempted_pods_total", "Pods that were evicted for others, by answer: accepted, refused, or held by the disruption ledger of their pool.", "answer"),
+		preempted: counter("preempted_pods_total", "Pods that were evicted for others, or since their gang did not form, by answer: accepted, refused, or held by the disruption ledger of their pool.", "answer"),
 		claims:    gauge("claims", "Claims on recalled room by state: held.", "state"),
 		acks:      counter("acks_total", "Acknowledged NodeShares.").WithLabelValues(),
 		ackTime:   histogram("ack_seconds", "Time from the sight of a NodeShare to its acknowledgement.", slow),

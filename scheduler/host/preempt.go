@@ -55,6 +55,10 @@ type preemption struct {
 	refused *eviction.Memory
 	evict   func(*corev1.Pod, func(error))
 	notice  func(*corev1.Pod, time.Time)
+	// report records that a pod was evicted: for others, or why else.
+	report func(o *corev1.Pod, why string)
+	// rollbacks are the evictions of gangs that did not form in time. They go the way of victims for whom no pod waits.
+	rollbacks map[queue.Key]*nominee
 	// charge writes victims into the ledgers of their pools; it answers on the mailbox, with an error where a ledger holds them back. uncharge takes those
 	// back of which nothing came.
 	charge   func([]charge, func(error))
@@ -80,6 +84,8 @@ type nominee struct {
 	charging bool
 	// accepted is how many of the victims end by our eviction.
 	accepted int
+	// why is why they go where no pod waits for them.
+	why string
 }
 
 // spot is a place that a pod was nominated for, and why.
@@ -141,7 +147,7 @@ func (x *preemption) wanted(c *core, class place.ClassID, node string) bool {
 func newPreemption(enabled bool, protect time.Duration) *preemption {
 	return &preemption{enabled: enabled, protect: protect, byPod: map[types.UID]*nominee{}, retries: map[queue.Class]retry{}, takenBy: map[types.UID]*nominee{},
 		touched: map[string]bool{}, onNode: map[string]int{}, leaving: map[types.UID]bool{}, nothing: map[queue.Key]vainly{}, budgets: map[string]*budget{}, refused: eviction.NewMemory(),
-		evict: func(*corev1.Pod, func(error)) {}, notice: func(*corev1.Pod, time.Time) {}, charge: func(_ []charge, done func(error)) { done(nil) },
+		evict: func(*corev1.Pod, func(error)) {}, report: func(*corev1.Pod, string) {}, rollbacks: map[queue.Key]*nominee{}, notice: func(*corev1.Pod, time.Time) {}, charge: func(_ []charge, done func(error)) { done(nil) },
 		uncharge: func([]charge) {}}
 }
 
@@ -749,6 +755,9 @@ func (x *preemption) answered(c *core, n *nominee, v *victim, err error) {
 	if a.Done() {
 		c.metrics.preempted.WithLabelValues("accepted").Inc()
 		v.ends = true
+		if err == nil {
+			x.report(v.object, n.why)
+		}
 		if n.accepted++; len(n.victims) > 0 {
 			x.ask(c, n)
 		}
@@ -784,13 +793,7 @@ func (x *preemption) answered(c *core, n *nominee, v *victim, err error) {
 
 // thawed announces the notices again that ran while all was frozen.
 func (x *preemption) thawed(c *core) {
-	seen := map[*nominee]bool{}
-	for _, uid := range sortedKeys(x.byPod) {
-		n := x.byPod[uid]
-		if seen[n] {
-			continue
-		}
-		seen[n] = true
+	for _, n := range x.all() {
 		n.since = c.now()
 		for uid, v := range n.victims {
 			if p := c.pods[uid]; p != nil && !v.asked {
@@ -840,6 +843,7 @@ func (x *preemption) forget(c *core, n *nominee) {
 		x.uncharge(back)
 	}
 	clear(n.victims)
+	maps.DeleteFunc(x.rollbacks, func(_ queue.Key, of *nominee) bool { return of == n })
 }
 
 // left notes that a pod is over: a victim, or one that waits. A gang that lost a pod is decided again as a whole.
@@ -855,7 +859,69 @@ func (x *preemption) left(c *core, uid types.UID) {
 	if n := x.takenBy[uid]; n != nil {
 		delete(n.victims, uid)
 		delete(x.takenBy, uid)
-		x.touch(n.pods[0].node)
+		if len(n.pods) > 0 {
+			x.touch(n.pods[0].node)
+		}
+	}
+}
+
+// all are those who wait for victims, each once: pods and gangs in the order of their pods, and then what is rolled back.
+func (x *preemption) all() (out []*nominee) {
+	seen := map[*nominee]bool{}
+	for _, uid := range sortedKeys(x.byPod) {
+		if n := x.byPod[uid]; !seen[n] {
+			seen[n] = true
+			out = append(out, n)
+		}
+	}
+	for _, key := range sortedKeys(x.rollbacks) {
+		out = append(out, x.rollbacks[key])
+	}
+	return out
+}
+
+// rollBack evicts what is bound of a gang that did not form, all of it or none, as victims are evicted: not in a freeze, not a moment after a start, charged
+// to the ledgers, and with notice. It is asked again and again while the gang lacks pods.
+func (x *preemption) rollBack(c *core, key queue.Key, pods []*pod, why string) {
+	if x.rollbacks[key] != nil || c.frozen != "" {
+		return
+	}
+	var refs []place.PodRef
+	for _, p := range pods {
+		if x.takenBy[p.object.UID] != nil || x.isProtected(c, p) {
+			return
+		}
+		refs = append(refs, p.ref)
+	}
+	n, ok := x.nominee(c, refs)
+	if !ok {
+		return
+	}
+	n.why = why
+	for uid := range n.victims {
+		x.takenBy[uid] = n
+	}
+	for _, ref := range refs {
+		c.table.Leaving(ref)
+	}
+	x.rollbacks[key] = n
+	x.announce(c, n)
+	x.ask(c, n)
+}
+
+// isProtected reports whether a pod must not be taken now, outside of a search.
+func (x *preemption) isProtected(c *core, p *pod) bool {
+	ends := x.ends
+	defer func() { x.ends = ends }()
+	return x.protects(c, p.ref, 0, nil).Protected
+}
+
+// keepRollbacks ends those of gangs that formed, or are gone.
+func (x *preemption) keepRollbacks(c *core, goesOn func(queue.Key) bool) {
+	for _, key := range sortedKeys(x.rollbacks) {
+		if n := x.rollbacks[key]; len(n.victims) == 0 || !goesOn(key) {
+			x.forget(c, n)
+		}
 	}
 }
 
@@ -971,9 +1037,8 @@ func (x *preemption) tookOver(c *core, n *nominee, placed []*pod) {
 
 // expire evicts those whose notice is over, and takes decisions back whose victims do not go.
 func (x *preemption) expire(c *core, now time.Time) {
-	for _, uid := range sortedKeys(x.byPod) {
-		n := x.byPod[uid]
-		if n == nil || len(n.victims) == 0 {
+	for _, n := range x.all() {
+		if len(n.victims) == 0 {
 			continue // without victims it ends when its room is not to come any more
 		}
 		// A refusal moves the deadline on, so a victim that is always refused is given up after its notice and some refusals.

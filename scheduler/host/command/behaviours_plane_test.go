@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -623,6 +624,15 @@ func TestPlanePodGroups(t *testing.T) {
 					return err == nil && meta.IsStatusConditionTrue(g.Status.Conditions, "PodGroupInitiallyScheduled"), err
 				})
 			}, after: map[string]string{"g-0": "*", "g-1": "*"}},
+		{name: "a gang that ran and lost a pod keeps the others", nodes: []*corev1.Node{host("a")}, objects: func(k *kase) { k.group("g", 2, "") }, pods: times(2, "g", member("g"), cores("2")), want: none,
+			then: func(k *kase) {
+				k.are(map[string]string{"g-0": "a", "g-1": "a"})
+				k.delete("g-1")
+				k.pod(work("again", member("g"), cores("3")))
+				unbound("again")(k, nil)
+				time.Sleep(20 * time.Second) // twice the time of a gang that never ran
+				k.stays("g-0")
+			}, after: map[string]string{"g-0": "a"}},
 		{name: "a basic policy is no gang", nodes: []*corev1.Node{host("a")}, objects: func(k *kase) { k.group("g", 0, "") }, pods: []*corev1.Pod{work("p", member("g"))}, want: map[string]string{"p": "a"}},
 		{name: "topology: all in one rack", nodes: []*corev1.Node{host("a1", rack("a")), host("b1", rack("b")), host("b2", rack("b"))}, objects: func(k *kase) { k.group("g", 2, "rack") }, pods: times(2, "g", member("g"), cores("3")), want: none,
 			then: func(*kase) {}, after: map[string]string{"g-0": "b1|b2", "g-1": "b1|b2"}},

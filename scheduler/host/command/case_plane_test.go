@@ -62,7 +62,7 @@ var scheduled = cmp.Or(os.Getenv("SPRINGTIDE_TEST_SCHEDULER"), ours)
 
 // behave starts a scheduler with the weights of a cluster, as a process of its own.
 func behave(t *testing.T) {
-	serve(t, "names: ["+ours+"]\nleaseNamespace: default\nleaseDuration: 5s\nbackoffFirst: 100ms\nbackoffMost: 500ms\n")
+	serve(t, "names: ["+ours+"]\nleaseNamespace: default\nleaseDuration: 5s\nbackoffFirst: 100ms\nbackoffMost: 500ms\ngangTimeout: 10s\n")
 }
 
 // serve starts a scheduler with a configuration, and ends it with the test.
