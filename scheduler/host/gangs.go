@@ -894,6 +894,7 @@ func (g *gangs) domainsToTake(c *core, x *gang, chosen []*pod) [][]domain {
 // placeIn assumes the pods of a draft one after another, in one domain, until the minimum has a place; else none. The largest come first: what is left fits the
 // small ones more often than the other way round. The spare ones come last.
 func (g *gangs) placeIn(ctx context.Context, c *core, x *gang, want *draft, in domain) (placed []*pod, why string) {
+	defer c.judge.gang()()
 	changed := c.judge.changed
 	d := g.deal(x, want)
 	full := map[place.ClassID]error{} // what the table alone refused: room only becomes less

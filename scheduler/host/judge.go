@@ -26,6 +26,8 @@ type Plugins interface {
 	RemovePod(types.UID)
 	// Begin asks what can be said of a pod without a node; a [Refusal] says that no node will do.
 	Begin(context.Context, *corev1.Pod) (Trial, error)
+	// Gang has the pods that are begun until end is called judged together: they may share what is reserved for one of them.
+	Gang() (end func())
 }
 
 // Trial is one pod before the plugins.
@@ -177,18 +179,27 @@ func (j *judge) choose(ctx context.Context, c *core, p *pod) (place.Decision, er
 	return place.Decision{}, errors.New("the table took no accepted node")
 }
 
-// without asks whether the plugins would accept a node from which some pods are gone, and those of before in any case; false when they cannot say, or no
-// node will do.
-func (j *judge) without(ctx context.Context, c *core, p *pod, before []place.PodRef) (func(string, []place.PodRef) bool, bool) {
+// gang has the pods that are begun until end is called judged together.
+func (j *judge) gang() (end func()) {
 	if j.plugins == nil {
-		j.refusals++
-		return nil, false
+		return func() {}
 	}
-	trial, err := j.plugins.Begin(ctx, p.object)
-	if err != nil {
-		j.refusals++
-		return nil, false
+	return j.plugins.Gang()
+}
+
+// begin is a pod before the plugins; nil when they cannot say, or no node will do.
+func (j *judge) begin(ctx context.Context, p *pod) Trial {
+	if j.plugins != nil {
+		if trial, err := j.plugins.Begin(ctx, p.object); err == nil {
+			return trial
+		}
 	}
+	j.refusals++
+	return nil
+}
+
+// without asks whether the plugins would accept a node from which some pods are gone, and those of before in any case.
+func (j *judge) without(ctx context.Context, c *core, trial Trial, before []place.PodRef) func(string, []place.PodRef) bool {
 	return func(node string, refs []place.PodRef) bool {
 		var gone []*corev1.Pod
 		for _, ref := range slices.Concat(before, refs) {
@@ -201,7 +212,7 @@ func (j *judge) without(ctx context.Context, c *core, p *pod, before []place.Pod
 			j.refusals++
 		}
 		return err == nil
-	}, true
+	}
 }
 
 // accepted collects nodes that table and plugins agree on, of all or of one that is named, and counts what the plugins said of the others.

@@ -1,6 +1,8 @@
 package host
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -433,6 +435,114 @@ func TestAGangThatRan(t *testing.T) {
 			}
 			if p.said["pod-again"] == "" {
 				t.Error("the new pod does not say why it waits")
+			}
+		})
+	}
+}
+
+// gadgets are plugins that know devices of which the pods with the label app need one each on their node; those with the label claim share the device of that name.
+type gadgets struct {
+	*onePerNode
+	free   map[string]int    // by node
+	shared map[string]string // node by claim
+	uses   map[string]int    // of a claim
+	// together: one may use the claim that is reserved for another one.
+	together bool
+	reserves int
+}
+
+type gadgetTrial struct {
+	oneTrial
+	g *gadgets
+	p *corev1.Pod
+}
+
+func (g *gadgets) Gang() func() { g.together = true; return func() { g.together = false } }
+
+func (g *gadgets) Begin(_ context.Context, p *corev1.Pod) (Trial, error) {
+	if g.uses[p.Labels["claim"]] > 0 && !g.together {
+		return nil, taken("claim is being allocated")
+	}
+	return &gadgetTrial{oneTrial{g.onePerNode}, g, p}, nil
+}
+
+func (t *gadgetTrial) Check(ctx context.Context, node string) error { return t.Without(ctx, node, nil) }
+
+func (t *gadgetTrial) Without(_ context.Context, node string, _ []*corev1.Pod) error {
+	if at := t.g.shared[t.p.Labels["claim"]]; at == node || at == "" && t.g.free[node] > 0 {
+		return nil
+	}
+	return taken("node has no device")
+}
+
+func (t *gadgetTrial) Reserve(_ context.Context, node string) error {
+	t.g.reserves++
+	if claim := t.p.Labels["claim"]; claim != "" {
+		if t.g.uses[claim]++; t.g.uses[claim] > 1 {
+			return nil
+		}
+		t.g.shared[claim] = node
+	}
+	t.g.free[node]--
+	return nil
+}
+
+func (t *gadgetTrial) Unreserve(_ context.Context, node string) {
+	if claim := t.p.Labels["claim"]; claim != "" {
+		if t.g.uses[claim]--; t.g.uses[claim] > 0 {
+			return
+		}
+		delete(t.g.shared, claim)
+	}
+	t.g.free[node]++
+}
+
+// TestTheTrialReservesAsTheDecision: a gang takes the room of others where the decision will place it then, and nowhere else: devices that its members need are given out once,
+// a claim that they share is one and what the trial held is given back.
+func TestTheTrialReservesAsTheDecision(t *testing.T) {
+	for name, c := range map[string]struct {
+		free  map[string]int
+		claim string
+		cores string
+		want  int // victims
+	}{
+		"one device for two":               {free: map[string]int{"a": 1}},
+		"one device for two on one node":   {free: map[string]int{"a": 1}, cores: "2"},
+		"two devices":                      {free: map[string]int{"a": 1, "b": 1}, want: 2},
+		"two devices on one node":          {free: map[string]int{"a": 2}, cores: "2", want: 1},
+		"a shared claim":                   {free: map[string]int{"a": 1}, claim: "ring", cores: "2", want: 1},
+		"a shared claim, and no device":    {claim: "ring", cores: "2"},
+		"a shared claim, and room for one": {free: map[string]int{"a": 1}, claim: "ring"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			evicted := p.evicts()
+			g := &gadgets{onePerNode: &onePerNode{on: map[types.UID]*corev1.Pod{}}, free: map[string]int{}, shared: map[string]string{}, uses: map[string]int{}}
+			maps.Copy(g.free, c.free)
+			p.c.judge.terms = labelled{}
+			p.c.judge.ready(g)
+			for _, n := range []string{"a", "b"} {
+				p.node(n, "4")
+				p.runs("low-"+n, "3", n, online(1), on(n))
+			}
+			p.c.setGroup("default/ring", &podGroup{namespace: "default", name: "ring", minCount: 2})
+			size := cmp.Or(c.cores, "3")
+			for i := range 2 {
+				p.pod(fmt.Sprint("g", i), size, inGroup("ring"), online(10), func(o *corev1.Pod) {
+					o.Labels = map[string]string{"app": "x", "claim": c.claim}
+				})
+			}
+			p.settle()
+			if len(*evicted) != c.want || !maps.Equal(g.free, c.free) && len(c.free)+len(g.free) > 0 || len(g.shared) != 0 {
+				t.Fatalf("evicted %v, want %d; devices %v of %v", *evicted, c.want, g.free, c.free)
+			}
+			p.passes(120)
+			for _, n := range *evicted {
+				p.c.podGone(types.UID("pod-" + n))
+			}
+			p.passes(120)
+			if got := p.take(); c.want > 0 && len(got) != 2 || len(*evicted) != c.want {
+				t.Errorf("bound %v after %v left: the trial promised what the decision did not do", got, *evicted)
 			}
 		})
 	}

@@ -227,15 +227,13 @@ func (x *preemption) try(ctx context.Context, c *core, p *pod) (resultOf string,
 	}
 	facts := x.facts(c)
 	if judged {
-		if facts.Also, ok = c.judge.without(ctx, c, p, nil); !ok {
+		trial := c.judge.begin(ctx, p)
+		if trial == nil {
 			return "", false
 		}
+		facts.Also = c.judge.without(ctx, c, trial, nil)
 	}
-	if also := facts.Also; c.kubelets.known(c, p.class) {
-		facts.Also = func(node string, gone []place.PodRef) bool {
-			return !c.kubelets.refuses(c, p.class, node) && (also == nil || also(node, gone))
-		}
-	}
+	facts.Also = andKubelets(c, p, facts.Also)
 	found, ok := x.search(c, p, facts)
 	if !ok {
 		return "", false
@@ -249,6 +247,16 @@ func (x *preemption) try(ctx context.Context, c *core, p *pod) (resultOf string,
 	c.queue.Park(p.key, parkedOn(p.class, judged))
 	x.begin(c, n)
 	return resultPreempts, true
+}
+
+// andKubelets says of a node what another judge says, nil for none, but for nodes whose kubelets refused such a pod a moment ago.
+func andKubelets(c *core, p *pod, also func(string, []place.PodRef) bool) func(string, []place.PodRef) bool {
+	if !c.kubelets.known(c, p.class) {
+		return also
+	}
+	return func(node string, gone []place.PodRef) bool {
+		return !c.kubelets.refuses(c, p.class, node) && (also == nil || also(node, gone))
+	}
 }
 
 // search finds room to come for a pod, and where there is none, victims.
@@ -315,33 +323,42 @@ type gangTrial struct {
 	classes []place.ClassID
 	at      []place.Decision
 	victims []place.PodRef
+	// undo ends what upstream's plugins hold for the trial, in the order in which it began.
+	undo []func()
 }
 
-// gangIn tries a gang in one domain, and leaves the table as it is. Upstream's plugins see the pods that were placed before as assumed.
+// gangIn tries a gang in one domain, and leaves the table as it is. Upstream's plugins reserve as for a decision, and see the pods that were placed before as
+// assumed: else two members would be given one device, and victims would go for a gang that has no place then.
 func (x *preemption) gangIn(ctx context.Context, c *core, pods *deal, in domain) *gangTrial {
 	out := &gangTrial{}
 	facts := x.facts(c)
-	var told []types.UID
+	end := c.judge.gang()
 	defer func() {
-		for _, uid := range told {
-			c.judge.plugins.RemovePod(uid)
+		for _, f := range slices.Backward(out.undo) {
+			f()
 		}
+		end()
 	}()
 	ok := c.table.Would(func() bool {
 		coming := c.table.Coming(pods.todo[0].class)
 		for _, ref := range coming {
 			c.table.Remove(ref)
 		}
+		more := map[string]amount{}
 		for p := range pods.pods {
+			if c.tenants.refuses(p.tenant, p.request.amount(), more) != "" {
+				continue
+			}
 			id, d, ok := x.placeOrTake(ctx, c, p, in, facts, coming, out)
 			if !ok {
 				continue
 			}
 			pods.took()
+			c.tenants.addTo(more, p.tenant, p.request.amount())
 			out.pods, out.classes, out.at = append(out.pods, p), append(out.classes, id), append(out.at, d)
 			if c.judge.plugins != nil {
 				c.judge.plugins.Assume(p.object, string(d.Node))
-				told = append(told, p.object.UID)
+				out.undo = append(out.undo, func() { c.judge.plugins.RemovePod(p.object.UID) })
 			}
 		}
 		return pods.made(len(out.pods))
@@ -352,38 +369,60 @@ func (x *preemption) gangIn(ctx context.Context, c *core, pods *deal, in domain)
 	return out
 }
 
-// placeOrTake has the table take the best room for a member that is free in a trial, or that of others.
+// placeOrTake takes the best room for a member that is free in a trial, or that of others, and what upstream's plugins hold there.
 func (x *preemption) placeOrTake(ctx context.Context, c *core, p *pod, in domain, facts *place.PreemptionFacts, coming []place.PodRef, out *gangTrial) (id place.ClassID, d place.Decision, ok bool) {
 	id = c.table.Class(in.narrow(c.ownShape(p)))
-	if facts.Also = nil; c.judge.needed(p) {
-		if facts.Also, ok = c.judge.without(ctx, c, p, slices.Concat(coming, out.victims)); !ok {
+	facts.Also = nil
+	var trial Trial
+	if c.judge.needed(p) {
+		if trial = c.judge.begin(ctx, p); trial == nil {
 			return id, d, false
 		}
-		d, ok = assumeAccepted(c, id, facts.Also)
-	} else {
-		d, ok = c.table.Decide(id)
+		facts.Also = c.judge.without(ctx, c, trial, slices.Concat(coming, out.victims))
 	}
-	if ok {
-		return id, d, true
-	}
-	found, ok := c.table.Preempt(id, facts)
+	facts.Also = andKubelets(c, p, facts.Also)
+	var victims []place.PodRef
+	ok = c.table.Try(func() bool {
+		if d, ok = free(c, id, facts.Also); !ok {
+			found, some := c.table.Preempt(id, facts)
+			if !some {
+				return false
+			}
+			victims = found.Victims
+			for _, ref := range victims {
+				c.table.Remove(ref)
+			}
+			if d, ok = c.table.Assume(id, found.Node); !ok {
+				return false
+			}
+		}
+		if trial == nil {
+			return true
+		}
+		// What is reserved is what was found last for the node.
+		if !facts.Also(string(d.Node), victims) || trial.Reserve(ctx, string(d.Node)) != nil {
+			c.judge.refusals++
+			return false
+		}
+		out.undo = append(out.undo, func() { trial.Unreserve(ctx, string(d.Node)) })
+		return true
+	})
 	if !ok {
 		return id, d, false
 	}
-	if !c.table.Try(func() bool {
-		for _, ref := range found.Victims {
-			c.table.Remove(ref)
-		}
-		d, ok = c.table.Assume(id, found.Node)
-		return ok
-	}) {
-		return id, d, false
-	}
-	for _, ref := range found.Victims {
+	for _, ref := range victims {
 		x.gone(facts, ref)
 	}
-	out.victims = append(out.victims, found.Victims...)
+	out.victims = append(out.victims, victims...)
 	return id, d, true
+}
+
+// free takes the best room that is free, on a machine that also accepts where that is asked.
+func free(c *core, id place.ClassID, accepts func(string, []place.PodRef) bool) (place.Decision, bool) {
+	if accepts == nil {
+		return c.table.Decide(id)
+	}
+	return assumeAccepted(c, id, accepts)
 }
 
 // assumeAccepted takes the room of the best machine that also accepts.

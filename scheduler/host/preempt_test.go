@@ -542,6 +542,8 @@ func (x *onePerNode) Assume(p *corev1.Pod, node string) {
 }
 func (x *onePerNode) Begin(context.Context, *corev1.Pod) (Trial, error) { return &oneTrial{x}, nil }
 
+func (x *onePerNode) Gang() func() { return func() {} }
+
 type oneTrial struct{ x *onePerNode }
 
 type taken string

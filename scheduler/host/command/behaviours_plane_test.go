@@ -633,6 +633,23 @@ func TestPlanePodGroups(t *testing.T) {
 				time.Sleep(20 * time.Second) // twice the time of a gang that never ran
 				k.stays("g-0")
 			}, after: map[string]string{"g-0": "a"}},
+		{name: "claims: the pods of a gang share one", nodes: []*corev1.Node{host("a"), host("b")}, objects: func(k *kase) { k.deviceClass(); k.devices("b", "d0"); k.resourceClaim("c"); k.group("g", 2, "") },
+			pods: times(2, "g", member("g"), uses("c")), want: none, then: func(*kase) {}, after: map[string]string{"g-0": "b", "g-1": "b"}},
+		{name: "claims: one device for two pods of a gang takes no room", nodes: []*corev1.Node{host("a"), host("b")}, objects: func(k *kase) {
+			k.deviceClass()
+			k.devices("a", "d0")
+			k.resourceClaim("c0")
+			k.resourceClaim("c1")
+			k.group("g", 2, "")
+		}, running: []*corev1.Pod{work("low-1", on("a"), of("low"), cores("3")), work("low-2", on("b"), of("low"), cores("3"))},
+			pods: []*corev1.Pod{work("g-0", member("g"), of("high"), cores("3"), uses("c0")), work("g-1", member("g"), of("high"), cores("3"), uses("c1"))}, want: none, check: func(k *kase, at map[string]string) {
+				unbound("g-0", "g-1")(k, at)
+				time.Sleep(3 * time.Second) // it is tried again meanwhile
+				k.stays("low-1", "low-2")
+			}, then: func(k *kase) { k.devices("b", "d0"); k.gone("low-1", "low-2") }, after: map[string]string{"g-0": "*", "g-1": "*"}},
+		{name: "claims: a gang that shares one takes the room next to it", nodes: []*corev1.Node{host("a"), host("b")}, objects: func(k *kase) { k.deviceClass(); k.devices("a", "d0"); k.resourceClaim("c"); k.group("g", 2, "") },
+			running: []*corev1.Pod{work("low-1", on("a"), of("low"), cores("3")), work("low-2", on("b"), of("low"), cores("3"))},
+			pods:    times(2, "g", member("g"), of("high"), cores("2"), uses("c")), want: none, then: func(k *kase) { k.gone("low-1"); k.stays("low-2") }, after: map[string]string{"g-0": "a", "g-1": "a"}},
 		{name: "a basic policy is no gang", nodes: []*corev1.Node{host("a")}, objects: func(k *kase) { k.group("g", 0, "") }, pods: []*corev1.Pod{work("p", member("g"))}, want: map[string]string{"p": "a"}},
 		{name: "topology: all in one rack", nodes: []*corev1.Node{host("a1", rack("a")), host("b1", rack("b")), host("b2", rack("b"))}, objects: func(k *kase) { k.group("g", 2, "rack") }, pods: times(2, "g", member("g"), cores("3")), want: none,
 			then: func(*kase) {}, after: map[string]string{"g-0": "b1|b2", "g-1": "b1|b2"}},

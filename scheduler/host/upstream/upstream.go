@@ -65,6 +65,14 @@ type Judge struct {
 	// classes knows which device classes stand for extended resources; nil where the API server serves none.
 	classes fwk.DeviceClassResolver
 	synced  []cache.InformerSynced
+	// gang are the pods that are judged together, while there are such.
+	gang *together
+}
+
+// together are pods that are judged together. As in kube-scheduler they have one state for the plugins besides that of each pod.
+type together struct {
+	state  *framework.CycleState
+	states []*framework.CycleState
 }
 
 // bindTimeout is how long a volume may take to be made and bound: kube-scheduler's default.
@@ -357,12 +365,30 @@ type Trial struct {
 	counted []corev1.ResourceName
 }
 
+// Gang has the pods that are begun until end is called judged together: one may use the claim that is reserved for another one. After that each of them stands
+// for itself, since what is reserved is written on goroutines of their own.
+func (j *Judge) Gang() (end func()) {
+	g := &together{state: framework.NewCycleState()}
+	j.gang = g
+	return func() {
+		for _, s := range g.states {
+			s.SetPodGroupSchedulingCycle(nil)
+		}
+		j.gang = nil
+	}
+}
+
 // Begin brings the snapshot up to date and asks what can be said without a node. A [Refusal] means that no node will do until something changes.
 func (j *Judge) Begin(ctx context.Context, p *corev1.Pod) (host.Trial, error) {
 	if err := j.cache.UpdateSnapshot(j.log, j.snapshot); err != nil {
 		return nil, fmt.Errorf("update upstream's snapshot: %w", err)
 	}
-	t := &Trial{j: j, pod: p, state: framework.NewCycleState()}
+	state := framework.NewCycleState()
+	t := &Trial{j: j, pod: p, state: state}
+	if g := j.gang; g != nil {
+		state.SetPodGroupSchedulingCycle(g.state)
+		g.states = append(g.states, state)
+	}
 	if j.classes != nil {
 		for name, q := range helpers.PodRequests(p, helpers.PodResourcesOptions{}) {
 			if schedutil.IsDRAExtendedResourceName(name) && !q.IsZero() && j.classes.GetDeviceClass(name) == nil {
