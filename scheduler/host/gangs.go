@@ -1003,12 +1003,29 @@ func (g *gangs) timeoutOf(x *gang) time.Duration {
 func (g *gangs) expire(c *core, now time.Time) {
 	for _, key := range sortedKeys(g.byKey) {
 		x := g.byKey[key]
+		g.beginLate(x, now)
 		if timeout := g.timeoutOf(x); !x.since.IsZero() && now.Sub(x.since) >= timeout {
 			g.timeOut(c, x, now, timeout)
 		}
 		g.rollBack(c, x)
 	}
 	c.preempt.keepRollbacks(c, func(key queue.Key) bool { return g.byKey[key] != nil && g.byKey[key].late })
+}
+
+// beginLate begins the time of a PodGroup of which a part is bound and no pod waits: its other pods went before it formed, perhaps while no scheduler ran, and
+// nothing but the clock ends what is left.
+func (g *gangs) beginLate(x *gang, now time.Time) {
+	if !x.since.IsZero() || x.late || x.group == "" || x.composite != "" || g.jobs[x.job] != nil || !g.hasTime(x) {
+		return
+	}
+	for _, p := range x.members {
+		if p.stage == bound {
+			if need, known := g.shortage(x); known && need.sum() > 0 {
+				x.since = now
+			}
+			return
+		}
+	}
 }
 
 func (g *gangs) timeOut(c *core, x *gang, now time.Time, timeout time.Duration) {
