@@ -144,6 +144,10 @@ type ElasticJobStatus struct {
 	LastRecallTime *metav1.Time `json:"lastRecallTime,omitempty"`
 	// Hosts say who is listed in the job's ConfigMap, and who is left out.
 	Hosts *HostListStatus `json:"hosts,omitempty"`
+	// PodGroup is the PodGroup (scheduling.k8s.io) that was made for the job: pods that the workloads make from now on name it. Empty where the API server
+	// serves none, or the job has no minimum that works as a whole.
+	// +kubebuilder:validation:MaxLength=253
+	PodGroup string `json:"podGroup,omitempty"`
 	// Reason is the last decision in one sentence.
 	// +kubebuilder:validation:MaxLength=2048
 	Reason string `json:"reason,omitempty"`

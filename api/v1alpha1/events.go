@@ -68,4 +68,5 @@ const (
 	EventGangRolledBack = "GangRolledBack" // the minimum of the job did not form in time, and its room was given back
 	EventHostLeftOut    = "HostLeftOut"    // members failed and are off the host list for a while
 	EventHostListFailed = "HostListFailed" // the host list could not be written
+	EventPodGroupFailed = "PodGroupFailed" // the Workload or the PodGroup of the job could not be written
 )

@@ -21,7 +21,7 @@ var thirdParty = map[string][]string{
 		"github.com/prometheus/client_golang", "github.com/prometheus/common", "github.com/prometheus/prometheus/model/labels", "github.com/prometheus/prometheus/promql/parser",
 	},
 	"internal/eviction":   {"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go"},
-	"internal/kube":       {"github.com/prometheus/client_golang", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/component-helpers/resource"},
+	"internal/kube":       {"github.com/prometheus/client_golang", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/component-helpers/resource", "k8s.io/component-helpers/scheduling"},
 	"internal/serve":      {"github.com/prometheus/client_golang/prometheus", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go/kubernetes"},
 	"internal/validate":   {"go.yaml.in/yaml/v3", "k8s.io/apiextensions-apiserver", "k8s.io/apimachinery", "k8s.io/apiserver/pkg/apis/cel", "sigs.k8s.io/yaml"},
 	"internal/pgtest":     {"github.com/jackc/pgx/v5"},

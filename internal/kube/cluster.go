@@ -152,8 +152,10 @@ type Cluster struct {
 	events      record.EventRecorder
 	reporter    reporter
 	// rings are the host lists of jobs, by the job's UID.
-	rings  map[types.UID]*ring
-	images imageBook
+	rings map[types.UID]*ring
+	// podGroups are the Workloads and PodGroups of jobs.
+	podGroups podGroups
+	images    imageBook
 	// changes counts what the watches brought.
 	changes atomic.Int64
 

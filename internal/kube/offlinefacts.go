@@ -19,17 +19,18 @@ type offlineFacts struct {
 	// requests are those of one pod of each part. The templates themselves are let go: they are most of such an object.
 	requests []fleet.Resources
 	devices  []deviceAsks
+	classes  []string // the priority classes
 }
 
 func newOfflineFacts(o metav1.Object, w adapter.Workload) *offlineFacts {
-	f := &offlineFacts{header: headerOf(o), Workload: w, requests: make([]fleet.Resources, len(w.Parts)), devices: make([]deviceAsks, len(w.Parts))}
+	f := &offlineFacts{header: headerOf(o), Workload: w, requests: make([]fleet.Resources, len(w.Parts)), devices: make([]deviceAsks, len(w.Parts)), classes: make([]string, len(w.Parts))}
 	if owner := metav1.GetControllerOf(o); owner != nil {
 		f.owner = owner.UID
 	}
 	for i := range w.Parts {
 		p := &w.Parts[i]
 		if p.Template != nil {
-			f.requests[i], f.devices[i] = podRequests(p.Template), deviceAsksOf(p.Template)
+			f.requests[i], f.devices[i], f.classes[i] = podRequests(p.Template), deviceAsksOf(p.Template), p.Template.PriorityClassName
 		}
 		p.Template, p.Labels = nil, nil
 	}
@@ -53,4 +54,16 @@ func (a *assembly) requestOf(f *offlineFacts, p *adapter.Part) fleet.Resources {
 		}
 	}
 	return fleet.Resources{}
+}
+
+// classOf is the priority class of the pods of a part; empty for none, and for a part that is not known.
+func (f *offlineFacts) classOf(part string) string {
+	if p := f.Part(part); p != nil {
+		for i := range f.Parts {
+			if &f.Parts[i] == p {
+				return f.classes[i]
+			}
+		}
+	}
+	return ""
 }

@@ -118,6 +118,7 @@ func TestRights(t *testing.T) {
 	add("keda.sh", "scaledobjects", "get list watch", false)
 	add("autoscaling.alibabacloud.com", "cronhorizontalpodautoscalers", "get list watch", false)
 	add("autoscaling.k8s.io", "verticalpodautoscalers", "get list watch", false)
+	add("scheduling.k8s.io", "workloads podgroups", "get create patch", false) // the gang of a job
 	add("resource.k8s.io", "deviceclasses resourceslices resourceclaims resourceclaimtemplates", "get list watch", false)
 	add("kubeflow.org", "mpijobs pytorchjobs", "get list watch patch", false) // sizes of workloads of other operators
 	add("ray.io", "rayclusters", "get list watch patch", false)

@@ -69,6 +69,7 @@ func (c *Cluster) Report(ctx context.Context, r *loop.Report) error {
 	defer cancel()
 	c.tell(r)
 	c.publishHosts(ctx, r)
+	c.publishGroups(ctx, r)
 	w := &statusWriter{c: c, now: r.Snapshot.At, epoch: r.Snapshot.LeaderEpoch}
 	w.services(r)
 	w.poolStatus(r)

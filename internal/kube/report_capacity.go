@@ -209,10 +209,11 @@ type jobGist struct {
 	ETA        etaGist
 	Conditions []verdict
 	Hosts      string
+	PodGroup   string
 }
 
 func gistOfJob(s *v1alpha1.ElasticJobStatus) jobGist {
-	return jobGist{s.ObservedGeneration, s.Desired, timeOf(s.LastRecallTime), gangFacts(s.Gang), gistOfETA(s.ETA), verdicts(s.Conditions), hostGist(s.Hosts)}
+	return jobGist{s.ObservedGeneration, s.Desired, timeOf(s.LastRecallTime), gangFacts(s.Gang), gistOfETA(s.ETA), verdicts(s.Conditions), hostGist(s.Hosts), s.PodGroup}
 }
 
 func (w *statusWriter) jobStatus(r *loop.Report) {
@@ -251,7 +252,7 @@ func (w *statusWriter) jobStatus(r *loop.Report) {
 		s := &next.Status
 		s.ObservedGeneration, s.LeaderEpoch = o.Generation, w.epoch
 		s.Members, s.Desired, s.Active = nil, 0, 0
-		s.Hosts = w.c.hostStatus(o, w.now)
+		s.Hosts, s.PodGroup = w.c.hostStatus(o, w.now), w.c.groupName(o)
 		for k := range j.Members {
 			m := &j.Members[k]
 			want, changed := wants[string(j.ID)+"/"+m.Role]

@@ -95,7 +95,7 @@ func newGangs(timeout time.Duration) *gangs {
 // named is what makes the gang of a pod: its PodGroup, or the CompositePodGroup at the top of that one's tree, and its ElasticJob. An empty key is that of a pod
 // that stands for itself.
 func (g *gangs) named(o *corev1.Pod) (key queue.Key, group, job, composite string) {
-	if group = groupName(o); group == "" {
+	if group = groupName(o); group == "" || g.madeForJob(o) {
 		if job = g.workloads[workloadOf(o)]; job == "" {
 			return "", "", "", ""
 		}
@@ -110,6 +110,26 @@ func (g *gangs) named(o *corev1.Pod) (key queue.Key, group, job, composite strin
 		}
 	}
 	return queue.Key("gang " + group), group, g.jobOf[workloadOf(o)], ""
+}
+
+// madeForJob reports whether the PodGroup of a pod was made for the ElasticJob of its workload. Then the job is the gang, as for its pods that were made before
+// the PodGroup was there and do not name it.
+func (g *gangs) madeForJob(o *corev1.Pod) bool {
+	group := g.groups[groupName(o)]
+	return group != nil && group.job != "" && g.jobs[group.job] != nil && g.jobOf[workloadOf(o)] == group.job
+}
+
+// told is the group on which it is said how a gang stands; nil for none.
+func (g *gangs) told(x *gang) *podGroup {
+	if o := g.objectOf(x); o != nil {
+		return o
+	}
+	for _, p := range x.members {
+		if g.madeForJob(p.object) {
+			return g.groups[groupName(p.object)]
+		}
+	}
+	return nil
 }
 
 // of is the gang of a pod, made if need be; nil for a pod that stands for itself.
@@ -238,7 +258,7 @@ func (g *gangs) formed(c *core, p *pod) {
 		return
 	}
 	x.ran = true
-	if group := g.groups[x.group]; group != nil && c.serves(p.object) && c.mine(p.object) {
+	if group := g.told(x); group != nil && x.composite == "" && c.serves(p.object) && c.mine(p.object) {
 		g.result(group, true, fmt.Sprintf("%d pods are bound, and its minimum with them", n))
 	}
 }
@@ -468,7 +488,7 @@ func (g *gangs) decide(ctx context.Context, c *core, x *gang) string {
 			c.tell(w, "no room for all of its gang at once: "+why)
 		}
 		c.metrics.gangs.WithLabelValues(resultWaits).Inc()
-		if group := g.groups[x.group]; group != nil {
+		if group := g.told(x); group != nil {
 			g.result(group, false, why)
 		}
 		return resultWaits
@@ -482,7 +502,7 @@ func (g *gangs) follow(c *core, x *gang, n *nominee) {
 	for _, w := range g.waiting(x) {
 		c.tell(w, fmt.Sprintf("waits for %d other pods of its gang, which come first and wait until the room that they take is free", len(n.pods)))
 	}
-	if group := g.objectOf(x); group != nil {
+	if group := g.told(x); group != nil {
 		g.result(group, false, fmt.Sprintf("%d pods wait until the room that they take is free; %d pods are to leave for them", len(n.pods), len(n.victims)))
 	}
 }

@@ -159,7 +159,7 @@ type home struct {
 
 // ownerOf is the object of a pod's gang; none for a pod that stands for itself.
 func (g *gangs) ownerOf(o *corev1.Pod) owner {
-	if full := groupName(o); full != "" {
+	if full := groupName(o); full != "" && !g.madeForJob(o) {
 		if known := g.groups[full]; known != nil {
 			if known.loose() {
 				return owner{}

@@ -1,10 +1,15 @@
 package host
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/springtide/springtide/api/v1alpha1"
 )
 
 // podGroup is upstream's PodGroup or CompositePodGroup as far as it is understood.
@@ -22,6 +27,8 @@ type podGroup struct {
 	topologyKey string
 	// parent is the CompositePodGroup that it is part of; empty for none. workload is the Workload whose template it was made of.
 	parent, workload string
+	// job is the ElasticJob that it was made for, as namespace/name; empty for none.
+	job string
 	// invalid: its tree has a shape that waiting does not make good.
 	invalid bool
 	// whole: its pods are taken together or not at all (disruptionMode all).
@@ -85,6 +92,9 @@ func readAs(u *unstructured.Unstructured, resource, least string, composite bool
 	g.readSpec(u.Object, least)
 	g.parent, _, _ = unstructured.NestedString(u.Object, "spec", "parentCompositePodGroupName")
 	g.workload, _, _ = unstructured.NestedString(u.Object, "spec", "workloadRef", "workloadName")
+	if owner := metav1.GetControllerOfNoCopy(u); owner != nil && owner.Kind == "ElasticJob" && strings.HasPrefix(owner.APIVersion, v1alpha1.GroupVersion.Group+"/") {
+		g.job = g.namespace + "/" + owner.Name
+	}
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	for _, c := range conditions {
 		if c, ok := c.(map[string]any); ok && c["type"] == g.condition() {

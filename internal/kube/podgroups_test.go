@@ -1,0 +1,171 @@
+package kube
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	fakediscovery "k8s.io/client-go/discovery/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/planner"
+)
+
+// servesGroups has the API server serve Workloads and PodGroups.
+func (w *world) servesGroups() {
+	d := w.core.Discovery().(*fakediscovery.FakeDiscovery)
+	d.Resources = append(d.Resources, &metav1.APIResourceList{GroupVersion: "scheduling.k8s.io/v1beta1", APIResources: []metav1.APIResource{{Name: "workloads"}, {Name: "podgroups"}}})
+	w.core.PrependReactor("create", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if o := a.(clienttesting.CreateAction).GetObject().(metav1.Object); a.GetResource().Group == "scheduling.k8s.io" {
+			o.SetUID(uidOf(a.GetResource().Resource, o.GetName()))
+		}
+		return false, nil, nil
+	})
+}
+
+var (
+	gvrWorkloads = schedulingv1beta1.SchemeGroupVersion.WithResource("workloads")
+	gvrPodGroups = schedulingv1beta1.SchemeGroupVersion.WithResource("podgroups")
+)
+
+// groups are the Workloads and PodGroups that stand there, by name, with their minimum.
+func (w *world) groups(t *testing.T) (workloads, groups map[string]int32) {
+	t.Helper()
+	workloads, groups = map[string]int32{}, map[string]int32{}
+	if o, err := w.core.Tracker().Get(gvrWorkloads, "train", "bert-gang"); err == nil {
+		workloads["bert-gang"] = o.(*schedulingv1beta1.Workload).Spec.PodGroupTemplates[0].SchedulingPolicy.Gang.MinCount
+	}
+	if g := w.podGroup(); g != nil {
+		groups["bert-gang"] = g.Spec.SchedulingPolicy.Gang.MinCount
+	}
+	return workloads, groups
+}
+
+func (w *world) podGroup() *schedulingv1beta1.PodGroup {
+	o, err := w.core.Tracker().Get(gvrPodGroups, "train", "bert-gang")
+	if err != nil {
+		return nil
+	}
+	return o.(*schedulingv1beta1.PodGroup)
+}
+
+func gangJob(t *testing.T, members ...v1alpha1.JobMember) *world {
+	t.Helper()
+	u := foreignWorkload(t, "mpijob")
+	e := jobOn(u, "worker", 1, 8)
+	ref := e.Spec.Members[0].WorkloadRef
+	e.Spec.Members = nil
+	for _, m := range members {
+		m.Part, m.WorkloadRef = m.Role, ref
+		e.Spec.Members = append(e.Spec.Members, m)
+	}
+	return newWorld(t, u, e)
+}
+
+// TestJobsWriteTheirGroup: a job whose minimum works as a whole has a Workload and a PodGroup of its own, where the API server serves them.
+func TestJobsWriteTheirGroup(t *testing.T) {
+	worker := v1alpha1.JobMember{Role: "worker", Min: 3, Max: 8}
+	for name, c := range map[string]struct {
+		members []v1alpha1.JobMember
+		served  bool
+		want    int32 // 0 for none
+	}{
+		"a minimum of three":        {[]v1alpha1.JobMember{worker}, true, 3},
+		"of two roles":              {[]v1alpha1.JobMember{worker, {Role: "launcher", Min: 1, Max: 1, Stable: true}}, true, 4},
+		"of one pod":                {[]v1alpha1.JobMember{{Role: "worker", Min: 1, Max: 8}}, true, 0},
+		"no minimum":                {[]v1alpha1.JobMember{{Role: "worker", Max: 8}}, true, 0},
+		"divisible":                 {[]v1alpha1.JobMember{{Role: "worker", Min: 3, Max: 8, Divisible: true}}, true, 0},
+		"gangs are off, or unknown": {[]v1alpha1.JobMember{worker}, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := gangJob(t, c.members...)
+			if c.served {
+				w.servesGroups()
+			}
+			w.report(t, &planner.Plan{})
+			workloads, groups := w.groups(t)
+			if c.want == 0 {
+				if len(workloads)+len(groups) != 0 {
+					t.Errorf("wrote %v and %v", workloads, groups)
+				}
+				return
+			}
+			if workloads["bert-gang"] != c.want || groups["bert-gang"] != c.want {
+				t.Errorf("the minimum is %v and %v, want %d", workloads, groups, c.want)
+			}
+			waitFor(t, func() bool {
+				o, _ := w.jobs.get("train", "bert")
+				return o.api.Status.PodGroup == "bert-gang"
+			})
+			g := w.podGroup()
+			if !metav1.IsControlledBy(g, &metav1.ObjectMeta{UID: uidOf("ElasticJob", "bert")}) || g.Spec.WorkloadRef.WorkloadName != "bert-gang" || g.Spec.WorkloadRef.TemplateName != gangTemplate {
+				t.Errorf("the PodGroup is not the job's: %+v, %+v", g.OwnerReferences, g.Spec.WorkloadRef)
+			}
+		})
+	}
+}
+
+// TestTheGroupFollowsTheMinimum: the minimum of what was written follows that of the job, is written when it changes alone, and comes back where it was deleted.
+func TestTheGroupFollowsTheMinimum(t *testing.T) {
+	w := gangJob(t, v1alpha1.JobMember{Role: "worker", Min: 3, Max: 8})
+	w.servesGroups()
+	w.report(t, &planner.Plan{})
+	for _, least := range []int32{5, 2, 1} {
+		o, _ := w.jobs.get("train", "bert")
+		e := o.api.DeepCopy()
+		e.Spec.Members[0].Min = least
+		e.Generation++
+		w.set(t, gvrJobs, e, func(version string) sight { return w.jobs.sees("train", "bert", e.UID, version) })
+		w.report(t, &planner.Plan{})
+		if workloads, groups := w.groups(t); workloads["bert-gang"] != least || groups["bert-gang"] != least {
+			t.Errorf("a minimum of %d: %v and %v", least, workloads, groups)
+		}
+	}
+	before := len(w.core.Actions())
+	w.report(t, &planner.Plan{})
+	for _, a := range w.core.Actions()[before:] {
+		if a.GetResource().Group == "scheduling.k8s.io" {
+			t.Errorf("nothing changed, and there was a call: %s %s", a.GetVerb(), a.GetResource().Resource)
+		}
+	}
+	if err := w.core.Tracker().Delete(gvrPodGroups, "train", "bert-gang"); err != nil {
+		t.Fatal(err)
+	}
+	w.clock.now = w.clock.now.Add(w.o.StatusEvery)
+	w.report(t, &planner.Plan{})
+	if _, groups := w.groups(t); groups["bert-gang"] != 1 {
+		t.Errorf("a PodGroup that was deleted: %v", groups)
+	}
+}
+
+// TestAForeignGroupStays: an object under the name that is not the job's is left alone, and an event says so.
+func TestAForeignGroupStays(t *testing.T) {
+	w := gangJob(t, v1alpha1.JobMember{Role: "worker", Min: 3, Max: 8})
+	w.servesGroups()
+	other := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "bert-gang", Namespace: "train"}}
+	other.Spec.SchedulingPolicy.Gang = &schedulingv1beta1.GangSchedulingPolicy{MinCount: 7}
+	if err := w.core.Tracker().Create(gvrPodGroups, other, "train"); err != nil {
+		t.Fatal(err)
+	}
+	events := record.NewFakeRecorder(100)
+	w.events = events
+	w.report(t, &planner.Plan{})
+	if _, groups := w.groups(t); groups["bert-gang"] != 7 {
+		t.Errorf("%v", groups)
+	}
+	if o, _ := w.jobs.get("train", "bert"); o.api.Status.PodGroup != "" {
+		t.Errorf("its pods are to name %q", o.api.Status.PodGroup)
+	}
+	select {
+	case text := <-events.Events:
+		if want := corev1.EventTypeWarning + " " + v1alpha1.EventPodGroupFailed; len(text) < len(want) || text[:len(want)] != want {
+			t.Errorf("the event is %q", text)
+		}
+	default:
+		t.Error("no event")
+	}
+}
