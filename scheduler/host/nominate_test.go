@@ -493,3 +493,32 @@ func TestANominationEndsWithItsNode(t *testing.T) {
 		}
 	}
 }
+
+// TestBetterRoomWakes: a nominated pod that goes to room that came free elsewhere leaves what it held to others at once, also to those that may go nowhere else.
+func TestBetterRoomWakes(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*corev1.Pod)
+	}{{"a pod of no priority", online(0)}, {"of its own priority", online(5)}, {"one that may go nowhere else", func(o *corev1.Pod) {
+		online(0)(o)
+		o.Spec.NodeSelector = map[string]string{"only": "a"}
+	}}} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newPlay(t)
+			held := errors.New("held back by the disruption ledger of pool web")
+			p.c.preempt.charge = func(_ []charge, f func(error)) { f(held) }
+			p.c.setPool("web", &poolFacts{name: "web", class: fleet.Online, selector: labels.Everything()})
+			p.node("a", "4", func(n *corev1.Node) { n.Labels["only"] = "a" })
+			p.runs("low", "2", "a", online(1))
+			p.pod("middle", "4", online(5))
+			p.settle()
+			p.pod("other", "2", c.change)
+			p.wants("while it is nominated", map[string]string{})
+			if p.c.pods["pod-middle"].stage != nominated {
+				t.Fatal("the pod does not take room")
+			}
+			p.node("b", "4")
+			p.wants("when there is better room", map[string]string{"middle": "b", "other": "a"})
+		})
+	}
+}

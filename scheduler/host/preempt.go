@@ -864,6 +864,7 @@ func (x *preemption) forget(c *core, n *nominee) {
 	for i, p := range n.pods {
 		delete(x.byPod, p.object.UID)
 		node := string(n.at[i].node)
+		c.dirty[node] = true // also where the pod went elsewhere: others may have its room
 		if x.onNode[node]--; x.onNode[node] == 0 {
 			delete(x.onNode, node)
 		}
@@ -1028,7 +1029,6 @@ func (x *preemption) goesOn(c *core, n *nominee, refused bool) bool {
 	}
 	x.forget(c, n)
 	for _, p := range n.pods {
-		c.dirty[p.node] = true
 		c.unassume(p)
 	}
 	return false
@@ -1051,7 +1051,6 @@ func (x *preemption) drop(c *core, n *nominee) {
 	}
 	x.forget(c, n)
 	for _, p := range n.pods {
-		c.dirty[p.node] = true
 		p.node, p.cells, p.why = "", nil, ""
 	}
 }
