@@ -50,6 +50,9 @@ var controllerRights = []right{
 	{"jobset.x-k8s.io", "jobsets", "", "get list watch", false},
 	{"sparkoperator.k8s.io", "sparkapplications", "", "get list watch", false},
 	{"trainer.kubeflow.org", "trainjobs", "", "get list watch", false},
+	// The Workload and the PodGroup of an elastic job, where the API server serves them.
+	{"scheduling.k8s.io", "workloads", "", "get create patch", false},
+	{"scheduling.k8s.io", "podgroups", "", "get create patch", false},
 	// It scales, by the scale subresource or by the floor of an HPA, and resizes Jobs.
 	{"apps", "deployments", "scale", "patch", false},
 	{"apps", "statefulsets", "scale", "patch", false},
