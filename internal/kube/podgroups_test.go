@@ -1,3 +1,7 @@
+//go:build !race
+
+// The fake discovery of client-go has no lock, and these tests change what it serves while informers read it.
+
 package kube
 
 import (
