@@ -67,6 +67,13 @@ func newWorld(t testing.TB, objects ...metav1.Object) *world {
 // newWorldWith is newWorld with some options of its own.
 func newWorldWith(t testing.TB, o Options, objects ...metav1.Object) *world {
 	t.Helper()
+	return newWorldServing(t, o, nil, objects...)
+}
+
+// newWorldServing is newWorldWith with kinds of the typed client that not every API server has, by group and version. What the fake serves is set before anything
+// asks for it: it has no lock.
+func newWorldServing(t testing.TB, o Options, serves map[string][]metav1.APIResource, objects ...metav1.Object) *world {
+	t.Helper()
 	core, ours := sortOut(t, objects)
 	w := &world{clock: &virtualClock{t0}, core: fake.NewClientset(core...)}
 	w.version.Store(1000)
@@ -93,10 +100,20 @@ func newWorldWith(t testing.TB, o Options, objects ...metav1.Object) *world {
 		v := r.gvr.GroupVersion().String()
 		resources[v] = append(resources[v], metav1.APIResource{Name: r.gvr.Resource})
 	}
+	for version, list := range serves {
+		resources[version] = append(resources[version], list...)
+	}
 	for version, list := range resources {
 		d := w.core.Discovery().(*fakediscovery.FakeDiscovery)
 		d.Resources = append(d.Resources, &metav1.APIResourceList{GroupVersion: version, APIResources: list})
 	}
+	w.core.PrependReactor("create", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if _, ok := serves[a.GetResource().GroupVersion().String()]; ok {
+			o := a.(clienttesting.CreateAction).GetObject().(metav1.Object)
+			o.SetUID(uidOf(a.GetResource().Resource, o.GetName()))
+		}
+		return false, nil, nil
+	})
 	w.dyn = fakedynamic.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, ours...)
 	w.dyn.PrependReactor("*", "*", w.serve)
 	o.Namespace, o.Identity, o.Clock, o.Log, o.SeeWithin = ourNamespace, "test", w.clock, slog.New(slog.DiscardHandler), 50*time.Millisecond

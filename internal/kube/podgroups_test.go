@@ -1,39 +1,23 @@
-//go:build !race
-
-// The fake discovery of client-go has no lock, and these tests change what it serves while informers read it.
-
 package kube
 
 import (
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	fakediscovery "k8s.io/client-go/discovery/fake"
-	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/planner"
 )
 
-// servesGroups has the API server serve Workloads and PodGroups.
-func (w *world) servesGroups() {
-	d := w.core.Discovery().(*fakediscovery.FakeDiscovery)
-	d.Resources = append(d.Resources, &metav1.APIResourceList{GroupVersion: "scheduling.k8s.io/v1beta1", APIResources: []metav1.APIResource{{Name: "workloads"}, {Name: "podgroups"}}})
-	w.core.PrependReactor("create", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		if o := a.(clienttesting.CreateAction).GetObject().(metav1.Object); a.GetResource().Group == "scheduling.k8s.io" {
-			o.SetUID(uidOf(a.GetResource().Resource, o.GetName()))
-		}
-		return false, nil, nil
-	})
-}
-
 var (
 	gvrWorkloads = schedulingv1beta1.SchemeGroupVersion.WithResource("workloads")
 	gvrPodGroups = schedulingv1beta1.SchemeGroupVersion.WithResource("podgroups")
+	servesGroups = map[string][]metav1.APIResource{schedulingv1beta1.SchemeGroupVersion.String(): {{Name: gvrWorkloads.Resource}, {Name: gvrPodGroups.Resource}}}
 )
 
 // groups are the Workloads and PodGroups that stand there, by name, with their minimum.
@@ -57,7 +41,8 @@ func (w *world) podGroup() *schedulingv1beta1.PodGroup {
 	return o.(*schedulingv1beta1.PodGroup)
 }
 
-func gangJob(t *testing.T, members ...v1alpha1.JobMember) *world {
+// gangJob is a cluster with a job, whose API server may serve Workloads and PodGroups.
+func gangJob(t *testing.T, served bool, members ...v1alpha1.JobMember) *world {
 	t.Helper()
 	u := foreignWorkload(t, "mpijob")
 	e := jobOn(u, "worker", 1, 8)
@@ -67,7 +52,10 @@ func gangJob(t *testing.T, members ...v1alpha1.JobMember) *world {
 		m.Part, m.WorkloadRef = m.Role, ref
 		e.Spec.Members = append(e.Spec.Members, m)
 	}
-	return newWorld(t, u, e)
+	if !served {
+		return newWorld(t, u, e)
+	}
+	return newWorldServing(t, Options{}, servesGroups, u, e)
 }
 
 // TestJobsWriteTheirGroup: a job whose minimum works as a whole has a Workload and a PodGroup of its own, where the API server serves them.
@@ -86,10 +74,7 @@ func TestJobsWriteTheirGroup(t *testing.T) {
 		"gangs are off, or unknown": {[]v1alpha1.JobMember{worker}, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := gangJob(t, c.members...)
-			if c.served {
-				w.servesGroups()
-			}
+			w := gangJob(t, c.served, c.members...)
 			w.report(t, &planner.Plan{})
 			workloads, groups := w.groups(t)
 			if c.want == 0 {
@@ -115,8 +100,7 @@ func TestJobsWriteTheirGroup(t *testing.T) {
 
 // TestTheGroupFollowsTheMinimum: the minimum of what was written follows that of the job, is written when it changes alone, and comes back where it was deleted.
 func TestTheGroupFollowsTheMinimum(t *testing.T) {
-	w := gangJob(t, v1alpha1.JobMember{Role: "worker", Min: 3, Max: 8})
-	w.servesGroups()
+	w := gangJob(t, true, v1alpha1.JobMember{Role: "worker", Min: 3, Max: 8})
 	w.report(t, &planner.Plan{})
 	for _, least := range []int32{5, 2, 1} {
 		o, _ := w.jobs.get("train", "bert")
@@ -148,8 +132,7 @@ func TestTheGroupFollowsTheMinimum(t *testing.T) {
 
 // TestAForeignGroupStays: an object under the name that is not the job's is left alone, and an event says so.
 func TestAForeignGroupStays(t *testing.T) {
-	w := gangJob(t, v1alpha1.JobMember{Role: "worker", Min: 3, Max: 8})
-	w.servesGroups()
+	w := gangJob(t, true, v1alpha1.JobMember{Role: "worker", Min: 3, Max: 8})
 	other := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "bert-gang", Namespace: "train"}}
 	other.Spec.SchedulingPolicy.Gang = &schedulingv1beta1.GangSchedulingPolicy{MinCount: 7}
 	if err := w.core.Tracker().Create(gvrPodGroups, other, "train"); err != nil {
@@ -171,5 +154,48 @@ func TestAForeignGroupStays(t *testing.T) {
 		}
 	default:
 		t.Error("no event")
+	}
+}
+
+// TestGroupsHaveTurns: one cycle writes the groups of so many jobs and no more, and jobs whose group cannot be written take no turn from the others.
+func TestGroupsHaveTurns(t *testing.T) {
+	const jobs = 2*groupsAtOnce + 10
+	var objects []metav1.Object
+	for i := range jobs {
+		u := foreignWorkload(t, "mpijob")
+		name := fmt.Sprintf("job-%03d", i)
+		u.SetName(name)
+		u.SetUID(types.UID("mpi-" + name))
+		e := jobOn(u, "worker", 3, 8)
+		e.Name, e.UID = name, types.UID("uid-"+name)
+		objects = append(objects, u, e)
+	}
+	w := newWorldServing(t, Options{}, servesGroups, objects...)
+	for i := range groupsAtOnce { // the first ones fail in each cycle: another one's object stands there
+		other := &schedulingv1beta1.Workload{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("job-%03d-gang", i), Namespace: "train"}}
+		if err := w.core.Tracker().Create(gvrWorkloads, other, "train"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	written := func() (n int) {
+		for i := range jobs {
+			if _, err := w.core.Tracker().Get(gvrPodGroups, "train", fmt.Sprintf("job-%03d-gang", i)); err == nil {
+				n++
+			}
+		}
+		return n
+	}
+	for cycle, want := range []int{0, groupsAtOnce, groupsAtOnce + 10} {
+		before := len(w.core.Actions())
+		w.report(t, &planner.Plan{})
+		calls := 0
+		for _, a := range w.core.Actions()[before:] {
+			if a.GetResource().Group == schedulingv1beta1.GroupName {
+				calls++
+			}
+		}
+		if got := written(); got != want || calls > 4*groupsAtOnce {
+			t.Errorf("cycle %d: %d groups are written, want %d; %d calls", cycle, got, want, calls)
+		}
 	}
 }

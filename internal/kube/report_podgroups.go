@@ -34,7 +34,13 @@ type podGroups struct {
 	asked  time.Time
 	// written is what stands there, by the UID of the job.
 	written map[types.UID]groupWritten
+	// next is the job at which the next cycle begins: each one has its turn, though the first ones fail.
+	next int
 }
+
+// groupsAtOnce bounds how many jobs' groups are written in one cycle, each in two to four calls: the leader that comes to a thousand jobs must not hold its first
+// report until all are asked for.
+const groupsAtOnce = 50
 
 type groupWritten struct {
 	least int32
@@ -55,8 +61,10 @@ func (c *Cluster) publishGroups(ctx context.Context, r *loop.Report) {
 		g.served, g.asked = slices.Contains(have, "workloads") && slices.Contains(have, "podgroups"), now
 	}
 	kept := map[types.UID]groupWritten{}
-	for i := range r.Snapshot.Jobs {
-		j := &r.Snapshot.Jobs[i]
+	put, jobs := 0, r.Snapshot.Jobs
+	for k, first := 0, g.next; k < len(jobs); k++ {
+		at := (first + k) % len(jobs)
+		j := &jobs[at]
 		n := fleet.ParseName(string(j.ID))
 		o, ok := c.jobs.get(n.Namespace, n.Name)
 		if !g.served || !ok || fleet.UID(o.UID) != j.UID || o.DeletionTimestamp != nil {
@@ -73,6 +81,10 @@ func (c *Cluster) publishGroups(ctx context.Context, r *loop.Report) {
 		if least = max(least, 1); there && was.least == least && now.Sub(was.at) < c.o.StatusEvery {
 			continue
 		}
+		if put == groupsAtOnce {
+			continue
+		}
+		put, g.next = put+1, at+1
 		trouble := ""
 		if err := c.putGroup(ctx, o, least, class); err != nil {
 			trouble = err.Error()

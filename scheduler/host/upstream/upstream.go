@@ -69,7 +69,7 @@ type Judge struct {
 	gang *together
 }
 
-// together are pods that are judged together. As in kube-scheduler they have one state for the plugins besides that of each pod.
+// together are pods that are judged together. As in kube-scheduler they have one state for the plugins in addition to that of each pod.
 type together struct {
 	state  *framework.CycleState
 	states []*framework.CycleState
