@@ -10,7 +10,7 @@ import (
 )
 
 // mostQuestions bounds how often one question is divided: to single out one namespace of a thousand takes 20, and three of them 50. Each of them costs the source
-// some work, so a source on which everything fails is left alone soon.
+// some work, so a source on which everything fails is left alone soon. What is not divided by then is refused as a whole.
 const mostQuestions = 64
 
 // ofTheQuestion reports an error that speaks of what was asked and not of the source: the answer is too large for the engine or for us, or the series do not
@@ -26,28 +26,31 @@ func ofTheQuestion(err error) bool {
 // ask puts a question about namespaces. Where it cannot be answered, it is divided until it is about one namespace, which bears the error: what one tenant
 // writes into the source takes no metrics from the others. An error that comes with the refused namespaces concerns all that were asked about.
 func ask(sc scope, names []string, question func(scope) error) (refused map[string]error, err error) {
-	left := mostQuestions
-	refused = map[string]error{}
-	return refused, divide(sc, names, question, &left, refused)
-}
-
-func divide(sc scope, names []string, question func(scope) error, left *int, refused map[string]error) error {
-	*left--
-	err := question(sc)
-	switch {
-	case err == nil || !ofTheQuestion(err) || *left <= 0 || len(names) == 0:
-		return err
-	case len(names) == 1:
-		refused[names[0]] = err
-		return nil
+	type part struct {
+		sc    scope
+		names []string
 	}
-	mid := len(names) / 2
-	for _, half := range [][]string{names[:mid], names[mid:]} {
-		if err := divide(scopeIn(half), half, question, left, refused); err != nil {
-			return err
+	refused = map[string]error{}
+	// The larger parts come first: where the questions run out, what is left undivided is small everywhere.
+	parts := []part{{sc, names}}
+	for left := mostQuestions; len(parts) > 0; left-- {
+		x := parts[0]
+		parts = parts[1:]
+		err := question(x.sc)
+		switch {
+		case err == nil:
+		case !ofTheQuestion(err) || len(x.names) == 0:
+			return refused, err
+		case len(x.names) == 1 || left <= len(parts)+2: // the parts that wait have a question each
+			for _, n := range x.names {
+				refused[n] = err
+			}
+		default:
+			mid := len(x.names) / 2
+			parts = append(parts, part{scopeIn(x.names[:mid]), x.names[:mid]}, part{scopeIn(x.names[mid:]), x.names[mid:]})
 		}
 	}
-	return nil
+	return refused, nil
 }
 
 // refusals are the namespaces for which a cycle's questions got no answer. The zero value is ready to use.
