@@ -28,6 +28,7 @@ func TestPlaneJobsWriteTheirGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.applyAll(t, text)
+	lead(t, p)
 	id := "gang-" + rand.String(5)
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: id}}
 	if _, err := p.core.CoreV1().Namespaces().Create(t.Context(), ns, metav1.CreateOptions{}); err != nil {

@@ -108,7 +108,7 @@ type unmanaged struct {
 // then serves all machines of the cycle. The report carries the version of the share that was read first.
 func (w *statusWriter) judgeUnmanaged(ctx context.Context) error {
 	c := w.c
-	if c.reporter.free.at == nil || c.reporter.free.epoch != w.epoch {
+	if c.reporter.free.epoch != w.epoch {
 		c.reporter.free = freeSince{w.epoch, map[agent.Errand]time.Time{}}
 	}
 	free := c.reporter.free.at
