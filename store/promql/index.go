@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/portrait"
 )
 
 // workload names what a recorded series is of.
@@ -32,6 +33,12 @@ func namespacesOf(services []fleet.Service) []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// shareKey names a total: of a service's requests, or of its CPU.
+type shareKey struct {
+	service fleet.ServiceID
+	signal  portrait.Signal
 }
 
 // sample is a value with the time it was scraped at.
@@ -60,6 +67,8 @@ type index struct {
 	latency  map[latencyKey]sample // seconds
 	tenant   map[metricKey]sample
 	problems map[metricKey]string
+	// shares are what pods that were never measured are taken to carry, by service and signal.
+	shares map[shareKey]share
 	// refused are the services for which the last questions got no answer, though others did.
 	refused map[fleet.ServiceID]error
 }
@@ -70,7 +79,7 @@ const forgetAfter = 30 * time.Minute
 func newIndex() *index {
 	return &index{
 		cpu: map[fleet.Name]sample{}, load: map[fleet.Name]sample{}, latency: map[latencyKey]sample{},
-		tenant: map[metricKey]sample{}, problems: map[metricKey]string{},
+		tenant: map[metricKey]sample{}, problems: map[metricKey]string{}, shares: map[shareKey]share{},
 	}
 }
 
@@ -80,6 +89,11 @@ func (x *index) forget(now time.Time) {
 	forgetOld(x.load, now)
 	forgetOld(x.latency, now)
 	forgetOld(x.tenant, now)
+	for k, s := range x.shares {
+		if now.Sub(s.at) > forgetAfter || s.at.After(now) {
+			delete(x.shares, k)
+		}
+	}
 }
 
 func forgetOld[K comparable](m map[K]sample, now time.Time) {
@@ -121,13 +135,23 @@ const (
 	youngFor = 2 * time.Minute
 )
 
-// total sums the samples of a service's pods. A ready pod without a fresh sample is imputed at the largest value known of any pod, the
-// bias being towards more replicas. Where fewer than half of the pods have fresh samples the total is what the old ones say, at the age of
+// share is what is taken to be carried by pods that were never measured: the total at the last look, and their part as a multiple of what is measured.
+type share struct {
+	total, part float64
+	at          time.Time
+}
+
+// total sums the samples of a service's pods. A ready pod that was measured once and has no fresh sample is imputed at the largest value known of any
+// pod, the bias being towards more replicas. Where fewer than half of the pods have fresh samples the total is what the old ones say, at the age of
 // the oldest, and so is fresh to nobody; with nothing old to stand on it is unknown. countUnready says whether pods that are not ready
 // count: requests reach them until they are gone, but their CPU is start-up and no load.
 //
+// Pods that were never measured took what they carry from the others: they carry what these lost since the last look, at most as much each as the busiest one, and their
+// part follows what is measured from then on. So a pod that is added adds no load: otherwise each replica that nothing scrapes, or that gets no requests, asks for the next.
+// Where there was no last look, they carry the most.
+//
 // window is the window of the rates: a sample is as old as that when a rate over it is still made of two.
-func total(s *fleet.Service, samples map[fleet.Name]sample, window time.Duration, now time.Time, countUnready bool) fleet.Known[float64] {
+func total(s *fleet.Service, samples map[fleet.Name]sample, last share, window time.Duration, now time.Time, countUnready bool) (fleet.Known[float64], share) {
 	var pods, missing, fresh int
 	var freshSum, oldSum, largest float64
 	var freshAt, oldAt time.Time
@@ -154,11 +178,27 @@ func total(s *fleet.Service, samples map[fleet.Name]sample, window time.Duration
 	}
 	switch {
 	case fresh > 0 && 2*fresh >= pods:
-		return fleet.KnownAt(freshSum+float64(pods-fresh)*largest, freshAt)
+		measured, part := freshSum+float64(pods-fresh-missing)*largest, 0.0
+		if measured > 0 {
+			part = float64(missing) * largest / measured
+			if !last.at.IsZero() {
+				part = min(part, max(last.part, last.total/measured-1))
+			}
+		}
+		sum := measured * (1 + part)
+		return finiteAt(sum, freshAt), share{sum, part, now}
 	case !oldAt.IsZero():
-		return fleet.KnownAt(freshSum+oldSum+float64(missing)*largest, oldAt)
+		return finiteAt(freshSum+oldSum+float64(missing)*largest, oldAt), last
 	}
-	return fleet.Known[float64]{}
+	return fleet.Known[float64]{}, last
+}
+
+// finiteAt is a total that is a number: sums of forged samples may be none.
+func finiteAt(v float64, at time.Time) fleet.Known[float64] {
+	if math.IsInf(v, 0) || math.IsNaN(v) {
+		return fleet.Known[float64]{}
+	}
+	return fleet.KnownAt(v, at)
 }
 
 // mustReport reports whether a pod carries load that ought to have been measured by now.

@@ -209,10 +209,10 @@ func (x *index) live(s *fleet.Service, every cadence, now time.Time) hpa.Live {
 			l.CPU[s.Pods[i].Name] = fleet.KnownAt(fleet.FromCores(v.value), v.at)
 		}
 	}
-	requests := total(s, x.load, loadWindow, now, true)
+	requests := x.total(s, portrait.Requests, loadWindow, now)
 	l.Load, l.LoadSignal, l.Window = requests, portrait.Requests, max(cpuWindow, loadWindow)
 	if !requests.OK {
-		l.Load, l.LoadSignal = total(s, x.cpu, cpuWindow, now, false), portrait.CPU
+		l.Load, l.LoadSignal = x.total(s, portrait.CPU, cpuWindow, now), portrait.CPU
 		l.Window = cpuWindow
 	}
 	if v, ok := x.latency[latencyKey{targetOf(s), s.SLO.Quantile}]; ok {
@@ -229,4 +229,16 @@ func (x *index) live(s *fleet.Service, every cadence, now time.Time) hpa.Live {
 		}
 	}
 	return l
+}
+
+// total is the load of a service in one signal, and remembers it for the next look.
+func (x *index) total(s *fleet.Service, signal portrait.Signal, window time.Duration, now time.Time) fleet.Known[float64] {
+	samples, countUnready := x.load, true
+	if signal == portrait.CPU {
+		samples, countUnready = x.cpu, false
+	}
+	key := shareKey{s.ID, signal}
+	out, next := total(s, samples, x.shares[key], window, now, countUnready)
+	x.shares[key] = next
+	return out
 }

@@ -2,6 +2,7 @@ package promql
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -419,8 +420,61 @@ func TestTotal(t *testing.T) {
 					samples[n] = sample{p.value, p.at}
 				}
 			}
-			if got := total(&s, samples, minWindow, now, tc.withUnready); got != tc.want {
+			if got, _ := total(&s, samples, share{}, minWindow, now, tc.withUnready); got != tc.want {
 				t.Errorf("got %+v, want %+v", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestImputedLoadDoesNotFollowItselfUp: replicas that were added and are never measured, as nothing scrapes them or nothing reaches them, do not ask for more replicas. Where they
+// take their part of the load, it is seen whole, and it follows what is measured. A service is sized for 90 requests a second each, ten times, at the load it shows.
+func TestImputedLoadDoesNotFollowItselfUp(t *testing.T) {
+	const each = 90.0
+	for _, c := range []struct {
+		name string
+		// real is the load of a look; takes says whether pods that are not measured carry their part of it; once are pods of the first eight that fall silent after the first look.
+		real  func(look int) float64
+		takes bool
+		once  int
+		want  func(look int) (least, most float64)
+	}{
+		{"nothing reaches new pods", func(int) float64 { return 800 }, false, 0, func(int) (float64, float64) { return 800, 800 }},
+		{"nothing scrapes new pods", func(int) float64 { return 800 }, true, 0, func(int) (float64, float64) { return 799, 801 }},
+		{"nothing scrapes new pods, and the load doubles at the sixth look", func(i int) float64 { return 600 + 600*float64(i/6) }, true, 0,
+			func(i int) (float64, float64) { return 599 + 600*float64(i/6), 601 + 600*float64(i/6) }},
+		{"the load halves at the sixth look", func(i int) float64 { return 1000 - 500*float64(i/6) }, false, 0, func(i int) (float64, float64) { return 999 - 500*float64(i/6), 1001 }},
+		{"a pod that was measured falls silent", func(int) float64 { return 800 }, false, 1, func(int) (float64, float64) { return 799, 801 }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			x, now := newIndex(), at(time.Hour)
+			s := fleet.Service{ID: "shop/cart"}
+			grow := func(n int) {
+				for i := len(s.Pods); i < n; i++ {
+					s.Pods = append(s.Pods, fleet.Pod{Name: fleet.Name{Namespace: "shop", Name: fmt.Sprint(i)}, Ready: true, ReadySince: fleet.KnownAt(at(0), at(0))})
+				}
+			}
+			grow(8)
+			for look := range 12 {
+				now = now.Add(15 * time.Second)
+				carry := 8.0
+				if c.takes {
+					carry = float64(len(s.Pods))
+				}
+				for i := range 8 {
+					if i < c.once && look > 0 {
+						continue
+					}
+					x.load[s.Pods[i].Name] = sample{c.real(look) / carry, now}
+				}
+				got := x.total(&s, portrait.Requests, minWindow, now)
+				if least, most := c.want(look); !got.OK || got.Value < least || got.Value > most {
+					t.Errorf("look %d, %d pods: %+v, want %v to %v", look, len(s.Pods), got, least, most)
+				}
+				grow(int(math.Ceil(got.Value / each)))
+			}
+			if n := len(s.Pods); n > 14 {
+				t.Errorf("%d replicas", n)
 			}
 		})
 	}
