@@ -148,8 +148,8 @@ func (p Portrait) begin(b *Batch, o Options) Portrait {
 	if p.Version != Version {
 		p.End = time.Time{}
 	}
-	fresh := Portrait{Version: Version, Service: p.Service, End: p.End, StartUpTimes: p.StartUpTimes, StartUps: p.StartUps, StartUp: p.StartUp,
-		Present: p.Present, Absent: p.Absent}
+	fresh := p.Anew(p.Service)
+	fresh.End = p.End
 	if first.Known() == 0 || first.Step <= 0 {
 		return fresh
 	}
@@ -161,6 +161,23 @@ func (p Portrait) begin(b *Batch, o Options) Portrait {
 	fresh.Quality.Needed = needed(fresh.Step)
 	fresh.Record.Horizons = horizons(fresh.Step)
 	return fresh
+}
+
+// Anew is a portrait that has learned no load yet. It keeps the start-ups, which a reading of history brings few of.
+func (p *Portrait) Anew(id fleet.ServiceID) Portrait {
+	return Portrait{Version: Version, Service: id, StartUpTimes: p.StartUpTimes, StartUps: p.StartUps, StartUp: p.StartUp, Present: p.Present, Absent: p.Absent}
+}
+
+// Lacks is how many steps more b knows before the portrait's end than the portrait ever took in; negative where b knows fewer.
+func (p *Portrait) Lacks(b *Batch) int {
+	load := p.signal(b).Align(p.Step, series.Mean)
+	known := 0
+	for i, v := range load.Values {
+		if !math.IsNaN(v) && !load.Time(i).Add(p.Step).After(p.End) {
+			known++
+		}
+	}
+	return known - p.Quality.Points - p.Quality.Outliers - p.Quality.Resets
 }
 
 // Begun reports whether a first sample was folded in.

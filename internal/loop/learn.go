@@ -61,7 +61,8 @@ const lateSteps = 6
 // readings divides the services by what there is to be read of them:
 //   - those that are followed, from the end of the portrait that lies furthest back;
 //   - those that have been silent while others were not;
-//   - those without a portrait, or whose portrait was older than the backfill when the process started, from the whole backfill.
+//   - those without a portrait, or whose portrait was older than the backfill when the process started, or of which the source knows more than was learned, from
+//     the whole backfill.
 //
 // What was read already is read again only as far back as samples may be late. Otherwise a service that exports nothing would make each
 // reading longer than the one before.
@@ -78,7 +79,7 @@ func (l *Loop) readings(s *fleet.Snapshot) []reading {
 	for _, svc := range s.Services {
 		p, ok := l.portraits[svc.ID]
 		read, before := l.read[svc.ID]
-		if !ok || !before && p.End.Before(young.from) {
+		if !ok || l.again[svc.ID] || !before && p.End.Before(young.from) {
 			young.services = append(young.services, svc)
 			continue
 		}
@@ -121,6 +122,8 @@ func (l *Loop) forget(s *fleet.Snapshot) {
 	drop(l.summaries, s)
 	drop(l.read, s)
 	drop(l.unread, s)
+	drop(l.looks, s)
+	drop(l.again, s)
 	drop(l.started, s)
 	drop(l.days, s)
 	drop(l.moments, s)
@@ -196,7 +199,7 @@ func (l *Loop) fold(ctx context.Context, r reading, s *fleet.Snapshot) error {
 	l.eachInRoom(len(todo), func(room *model.Room, i int) {
 		p, ok := l.portraits[todo[i].id]
 		if !ok || r.young {
-			p = portrait.Portrait{Version: portrait.Version, Service: todo[i].id}
+			p = p.Anew(todo[i].id)
 		}
 		o := o
 		o.Room = room
@@ -215,6 +218,10 @@ func (l *Loop) fold(ctx context.Context, r reading, s *fleet.Snapshot) error {
 	for i := range r.services {
 		id := r.services[i].ID
 		l.read[id] = to
+		if r.young {
+			delete(l.again, id)
+			l.looks[id] = look{to, r.services[i].Target, r.services[i].TargetKind}
+		}
 		if _, ok := l.portraits[id]; !ok && r.young {
 			l.portraits[id] = portrait.Portrait{Version: portrait.Version, Service: id, End: to}
 		}

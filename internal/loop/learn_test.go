@@ -103,6 +103,71 @@ func TestFirstSamplesComeLate(t *testing.T) {
 	}
 }
 
+// A source that knows more than it did is read back, within a day: a Prometheus that was restored with a gap, one that gets the samples of a time in which it was not reached, and
+// the history of another target. A workload that was only renamed keeps what was learned, and so does a portrait that knows more than the source.
+func TestHistoryThatComesBackIsReadBack(t *testing.T) {
+	long(t)
+	t.Parallel()
+	const id = "shop/svc-001"
+	day := 24 * time.Hour
+	for _, c := range []struct {
+		name string
+		// known says whether the source has a sample; after is set once it was restored.
+		known func(age time.Duration, after bool) bool // age before the start of the test; negative later
+		moved bool
+		again bool
+	}{
+		{"restored, with a gap of a day", func(age time.Duration, after bool) bool { return age < 0 || after && age > day }, false, true},
+		{"restored, with no gap", func(age time.Duration, after bool) bool { return age < day || after }, false, true},
+		{"a hole of two days is filled", func(age time.Duration, after bool) bool { return after || age < 2*day || age > 4*day }, false, true},
+		{"an hour that was lost", func(age time.Duration, after bool) bool { return after || age < 2*day || age > 2*day+time.Hour }, false, false},
+		{"the older half is gone", func(age time.Duration, after bool) bool { return !after || age < 3*day }, false, false},
+		{"another target with a history of its own", func(time.Duration, bool) bool { return true }, true, true},
+		{"a workload that was renamed", func(age time.Duration, after bool) bool { return !after || age < -2*time.Hour }, true, false},
+		{"nothing happened", func(time.Duration, bool) bool { return true }, false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			o := smallWorld()
+			o.Services, o.History = 2, 9*day
+			restored := o.Start.Add(2 * time.Hour)
+			var w *looptest.World
+			o.Twist = func(s fleet.ServiceID, at time.Time, load float64) float64 {
+				after := w != nil && !w.Now().Before(restored)
+				if s == id && !c.known(o.Start.Sub(at), after) {
+					return math.NaN()
+				}
+				if s == id && c.moved && after && c.again {
+					return 3 * load
+				}
+				return load
+			}
+			w = looptest.New(o)
+			l := run(t, w, 1, 2*time.Hour)
+			begin, points := w.Portraits[id].Begin, w.Portraits[id].Quality.Points
+			if c.moved {
+				w.Service(1).Target.Name = "another"
+			}
+			goOn(t, w, l, 1, 25*time.Hour)
+			p := w.Portraits[id]
+			// A day is 288 steps: what was only followed has no more than those.
+			again := p.Quality.Points > points+330 || p.Begin.Before(begin) || c.moved && p.Peak > 1.5*o.Peak
+			if !p.Begun() || again != c.again {
+				t.Errorf("read back: %v, want %v; begins at %v, was %v; %d points, were %d", again, c.again, p.Begin, begin, p.Quality.Points, points)
+			}
+			whole := 0
+			for _, r := range w.Reads {
+				if r.At.Sub(r.From) > 10*day {
+					whole++
+				}
+			}
+			if whole > 6 {
+				t.Errorf("the backfill was read %d times", whole)
+			}
+		})
+	}
+}
+
 // A service that appears is learned in the cycle that sees it first, and told what Auto would have been; one that goes is forgotten.
 func TestServicesComeAndGo(t *testing.T) {
 	long(t)

@@ -105,6 +105,9 @@ type Loop struct {
 	read map[fleet.ServiceID]time.Time
 	// unread are the services for which the last reading got no answer.
 	unread map[fleet.ServiceID]bool
+	// looks are when whole backfills were last read, again the services that are to be learned from theirs.
+	looks map[fleet.ServiceID]look
+	again map[fleet.ServiceID]bool
 	// started is up to when each portrait has learned start-ups: not as far as it was read while it is in doubt.
 	started map[fleet.ServiceID]time.Time
 }
@@ -124,7 +127,7 @@ func New(p Ports, o Options) *Loop {
 		decisions: map[fleet.ServiceID][]hpa.Decision{}, moments: map[fleet.ServiceID]moments{},
 		summaries: map[fleet.ServiceID]Summary{},
 		gangs:     map[fleet.JobID]fleet.Gang{}, waits: newWaits(), days: map[fleet.ServiceID]Days{}, calendars: map[string]calendarDays{},
-		read: map[fleet.ServiceID]time.Time{}, unread: map[fleet.ServiceID]bool{}, started: map[fleet.ServiceID]time.Time{}, paces: newPaceWatch(), ready: firstReady{}}
+		read: map[fleet.ServiceID]time.Time{}, unread: map[fleet.ServiceID]bool{}, looks: map[fleet.ServiceID]look{}, again: map[fleet.ServiceID]bool{}, started: map[fleet.ServiceID]time.Time{}, paces: newPaceWatch(), ready: firstReady{}}
 }
 
 // Run turns the loop under a leader's context until it ends. epoch fences every write.

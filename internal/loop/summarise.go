@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"maps"
 	"slices"
 	"time"
 
@@ -17,6 +18,8 @@ const (
 	// summariesAtOnce bounds the summaries that one reading of history makes anew: a replay of a week costs as much as some thirty tides.
 	// Twenty each five minutes bring 2,000 services round in eight hours, and a week of them needs one.
 	summariesAtOnce = 20
+	// readBackGain is how much more the source must know than a portrait has learned for it to be learned again.
+	readBackGain = 6 * time.Hour
 )
 
 // next is when a summary is worth making anew. One that judges has other days to look at after a week; one that lacked history waits for
@@ -31,18 +34,41 @@ func (s *Summary) next() time.Time {
 	return s.Made.Add(day)
 }
 
-// summarise makes the summaries that are due, the longest due first, from one reading of history for all of them. A reading that fails is
-// only told: summaries move nothing, and the readings that do have failed before it if the source is down.
+// look is when the whole backfill of a service was last read, and which target that was of.
+type look struct {
+	at     time.Time
+	target fleet.Name
+	kind   string
+}
+
+// nextLook is when the whole backfill of a service is to be read: once a day, when its summary is due, and when its target is another one.
+func (l *Loop) nextLook(s *fleet.Service) time.Time {
+	last, sum := l.looks[s.ID], l.summaries[s.ID]
+	next := sum.next()
+	if daily := last.at.Add(day); daily.Before(next) {
+		next = daily
+	}
+	if last.target != s.Target || last.kind != s.TargetKind {
+		next = time.Time{}
+	}
+	return next
+}
+
+// summarise reads the whole backfill of the services whose turn it is, the longest due first, in one reading for all of them: their summaries are made again, and what the
+// source knows more than their portraits have learned is read back. A reading that fails is only logged: the readings that move something have failed before it if the
+// source is down.
 func (l *Loop) summarise(ctx context.Context, now time.Time, services []fleet.Service) {
 	var due []fleet.Service
 	for i := range services {
-		if x := l.summaries[services[i].ID]; !now.Before(x.next()) {
+		if s := &services[i]; l.looks[s.ID].at.IsZero() { // a process that starts does not read everything at once
+			l.looks[s.ID] = look{now, s.Target, s.TargetKind}
+		}
+		if !now.Before(l.nextLook(&services[i])) {
 			due = append(due, services[i])
 		}
 	}
 	slices.SortStableFunc(due, func(a, b fleet.Service) int {
-		x, y := l.summaries[a.ID], l.summaries[b.ID]
-		return cmp.Or(x.next().Compare(y.next()), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(l.nextLook(&a).Compare(l.nextLook(&b)), cmp.Compare(a.ID, b.ID))
 	})
 	due = due[:min(len(due), summariesAtOnce)]
 	if len(due) == 0 {
@@ -53,15 +79,42 @@ func (l *Loop) summarise(ctx context.Context, now time.Time, services []fleet.Se
 		l.p.Log.Warn("summaries could not be made again", "services", len(due), "err", err)
 		return
 	}
-	l.sumUp(due, batches, now)
+	of := make(map[fleet.ServiceID]portrait.Batch, len(due))
+	for id, b := range batches {
+		of[id] = b
+	}
+	var sums []fleet.Service
+	for i := range due {
+		s := &due[i]
+		l.readBack(s, of[s.ID])
+		l.looks[s.ID] = look{now, s.Target, s.TargetKind}
+		if x := l.summaries[s.ID]; !now.Before(x.next()) {
+			sums = append(sums, *s)
+		}
+	}
+	l.sumUp(sums, maps.All(of), now)
+}
+
+// readBack has a portrait learned again from the whole backfill at the next reading, where the source knows more of it than was learned: a Prometheus was restored, or brings
+// samples of a time in which it was not reached. A service that was given another target is learned again where the source knows at least as much of that: of a workload that
+// was only renamed it knows less.
+func (l *Loop) readBack(s *fleet.Service, b portrait.Batch) {
+	p, ok := l.portraits[s.ID]
+	if !ok || !p.Begun() || p.Hold.Quarantined() {
+		return
+	}
+	known := p.Lacks(&b)
+	last, before := l.looks[s.ID]
+	moved := before && (last.target != s.Target || last.kind != s.TargetKind)
+	if least := int(readBackGain / p.Step); known >= least || moved && known > -least {
+		l.again[s.ID] = true
+		l.p.Log.Info("the source knows more history than was learned: it is read back", "service", s.ID, "steps", known, "target changed", moved)
+	}
 }
 
 // sumUp makes the summaries of services from their whole history.
 func (l *Loop) sumUp(services []fleet.Service, batches iter.Seq2[fleet.ServiceID, portrait.Batch], now time.Time) {
-	of := make(map[fleet.ServiceID]portrait.Batch, len(services))
-	for id, b := range batches {
-		of[id] = b
-	}
+	of := maps.Collect(batches)
 	sums := make([]Summary, len(services))
 	each(len(services), func(i int) {
 		sums[i] = Backcast(&services[i], of[services[i].ID], l.o)
