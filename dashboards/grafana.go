@@ -66,6 +66,8 @@ func (d Dashboard) JSON() ([]byte, error) {
 		"refresh": "30s", "time": object{"from": "now-24h", "to": "now"}, "timezone": "browser", "panels": panels,
 		"templating": object{"list": []object{
 			{"name": "datasource", "type": "datasource", "query": "prometheus", "label": "Data source"},
+			// Grafana adds these filters to every query of the page: a source may hold several clusters.
+			{"name": "filters", "type": "adhoc", "label": "Filters", "datasource": datasource, "filters": []object{}},
 		}},
 	})
 }

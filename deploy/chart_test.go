@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/prometheus/promql/parser"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/store/promql"
 )
 
 // helm is the binary that `make chart` builds before it runs these tests; without it they are skipped.
@@ -286,6 +288,65 @@ func where(t *testing.T) {
 	}
 }
 
+// TestChartClusters: the chart's rules for one of several clusters, or for all, are what `springtide rules` makes of them, and its controller and dashboards read that cluster.
+func TestChartClusters(t *testing.T) {
+	rule := func(objects map[string]any) map[string]any {
+		return objects["PrometheusRule springtide-system/springtide"].(map[string]any)
+	}
+	plain := func(doc map[string]any) map[string]string {
+		out := map[string]string{}
+		for _, g := range doc["spec"].(map[string]any)["groups"].([]any) {
+			for _, r := range g.(map[string]any)["rules"].([]any) {
+				r := r.(map[string]any)
+				e, err := parser.NewParser(parser.Options{}).ParseExpr(r["expr"].(string))
+				if err != nil {
+					t.Fatalf("%v in %v", err, r)
+				}
+				out[fmt.Sprint(r["record"], r["alert"])] = e.String()
+			}
+		}
+		return out
+	}
+	for _, c := range []struct {
+		values  []string
+		cluster promql.Cluster
+	}{
+		{[]string{`matchers[0]=cluster="eu"`}, promql.Cluster{Matchers: []string{`cluster="eu"`}}},
+		{[]string{`matchers[0]=region="eu"`, `matchers[1]=cluster=~"a|b"`, "clusterLabel=cluster", "replicaLabels[0]=ha", "replicaLabels[1]=rr"},
+			promql.Cluster{Matchers: []string{`region="eu"`, `cluster=~"a|b"`}, Labels: []string{"cluster"}, ReplicaLabels: []string{"ha", "rr"}}},
+		{[]string{"clusterLabel=k8s_cluster"}, promql.Cluster{Labels: []string{"k8s_cluster"}}},
+		{[]string{"replicaLabels[0]=ha"}, promql.Cluster{ReplicaLabels: []string{"ha"}}},
+	} {
+		args := []string{"--set", "monitoring.prometheusRule.enabled=true"}
+		for _, v := range c.values {
+			args = append(args, "--set", "monitoring.prometheusRule."+v)
+		}
+		made, err := template(t, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := rule(byName(t, render(t, "prometheus-operator")))
+		if err := c.cluster.RewriteRules(want); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(plain(want), plain(rule(byName(t, bytes.Split(made, []byte("\n---\n")))))); d != "" {
+			t.Errorf("%v (-rewritten +helm):\n%s", c.values, d)
+		}
+	}
+	made, err := template(t, "--set", "monitoring.dashboards.enabled=true", "--set", `controller.prometheusMatchers[0]=cluster="eu"`, "--set", `controller.prometheusMatchers[1]=env!="test"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`--prometheus-matcher=cluster="eu"`, `--prometheus-matcher=env!="test"`, `{"key":"cluster","operator":"=","value":"eu"},{"key":"env","operator":"!=","value":"test"}`} {
+		if !strings.Contains(string(made), want) && !strings.Contains(strings.ReplaceAll(string(made), `\"`, `"`), want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	if _, err := template(t, "--set", "controller.prometheusMatchers[0]=eu"); err == nil {
+		t.Error("a matcher that is none was accepted")
+	}
+}
+
 // TestChartFiles: the files that the charts read are those that kustomize builds now.
 func TestChartFiles(t *testing.T) {
 	files, err := filepath.Glob("chart/springtide/files/*.yaml")
@@ -298,7 +359,7 @@ func TestChartFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Contains([]string{"uninstall.yaml", "agent.yaml", "scheduler.yaml"}, filepath.Base(f)) {
+		if !slices.Contains([]string{"uninstall.yaml", "agent.yaml", "scheduler.yaml", "prometheusrule-clusters.yaml"}, filepath.Base(f)) {
 			docs = append(docs, bytes.Split(text, []byte("\n---\n"))...)
 		}
 	}

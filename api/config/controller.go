@@ -81,6 +81,10 @@ type Prometheus struct {
 	HTTP promconfig.HTTPClientConfig `yaml:"httpClientConfig"`
 	// NamespaceLabel is the label that names the namespace in this source; tenants' queries are confined by it.
 	NamespaceLabel string `yaml:"namespaceLabel"`
+	// Matchers choose this cluster's series where the source holds more, as in `cluster="prod-eu"`. They are added to every selector.
+	Matchers []string `yaml:"matchers"`
+	// ReplicaLabels tell copies of one series apart, as a pair of servers brings, next to those that are known.
+	ReplicaLabels []string `yaml:"replicaLabels"`
 	// ScrapeInterval is how often the sources of live samples are scraped; 0 learns it from the samples.
 	ScrapeInterval Duration `yaml:"scrapeInterval"`
 	// Timeout bounds one live query, HistoryTimeout one range query, TenantTimeout one query of a tenant.

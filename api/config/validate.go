@@ -100,12 +100,25 @@ func (ps *problems) kinds(field string, list []Kind) {
 	}
 }
 
+// matcher is one matcher of PromQL: whether its regular expression compiles is judged when the source is opened.
+var matcher = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*\s*(=|!=|=~|!~)\s*"([^"\\]|\\.)*"$`)
+
 func (p *Prometheus) validate(out *problems) {
 	if u, err := url.Parse(p.URL); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		out.wrong("prometheus.url", "%q is no URL of Prometheus: write one such as http://prometheus.monitoring:9090", redact.URL(p.URL))
 	}
 	if !model.LegacyValidation.IsValidLabelName(p.NamespaceLabel) {
 		out.wrong("prometheus.namespaceLabel", "%q is no label name: write one such as namespace", p.NamespaceLabel)
+	}
+	for i, m := range p.Matchers {
+		if !matcher.MatchString(m) {
+			out.wrong(fmt.Sprintf("prometheus.matchers[%d]", i), "%q is no matcher: write one such as cluster=\"prod-eu\"", m)
+		}
+	}
+	for i, l := range p.ReplicaLabels {
+		if !model.LegacyValidation.IsValidLabelName(l) {
+			out.wrong(fmt.Sprintf("prometheus.replicaLabels[%d]", i), "%q is no label name: write one such as replica", l)
+		}
 	}
 	// Prometheus looks back five minutes for a newest sample: at longer intervals there is none half of the time.
 	out.within("prometheus.scrapeInterval", p.ScrapeInterval, 0, 150*time.Second)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/springtide/springtide/store/promql"
 )
 
 // severity tells what keeps Springtide from working from what only makes it work less well.
@@ -33,9 +35,10 @@ type doctor struct {
 	c          *clients
 	namespace  string
 	prometheus string
-	// namespaceLabel is the one of the source, http how it is reached.
+	// namespaceLabel is the one of the source, http how it is reached, cluster which of its series are this cluster's.
 	namespaceLabel string
 	http           promHTTP
+	cluster        promql.Cluster
 	store          string
 	// away are the machines that may be lent to offline.
 	away  []*corev1.Node
@@ -45,6 +48,7 @@ type doctor struct {
 func newDoctorCommand(o *cliOptions) *cobra.Command {
 	var prometheus, label string
 	var reach promHTTP
+	var own promCluster
 	cmd := &cobra.Command{
 		Use:     "doctor",
 		Short:   "Say what is missing: API server, definitions, rights, metrics, agents, store",
@@ -60,7 +64,7 @@ func newDoctorCommand(o *cliOptions) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			d := &doctor{c: c, namespace: o.namespace, prometheus: prometheus, namespaceLabel: label, http: reach, store: o.store}
+			d := &doctor{c: c, namespace: o.namespace, prometheus: prometheus, namespaceLabel: label, http: reach, cluster: own.cluster(), store: o.store}
 			d.examine(cmd.Context(), doctorChecks())
 			return d.print(cmd.OutOrStdout(), o.output)
 		},
@@ -71,6 +75,7 @@ func newDoctorCommand(o *cliOptions) *cobra.Command {
 	cmd.Flags().StringVar(&prometheus, "prometheus", "", "URL of the Prometheus HTTP API, to run the controller's queries against")
 	cmd.Flags().StringVar(&label, "namespace-label", "namespace", "label that names the namespace in this Prometheus")
 	reach.flags(cmd.Flags())
+	own.flags(cmd.Flags())
 	o.formats(cmd, "table", "json", "yaml")
 	return cmd
 }

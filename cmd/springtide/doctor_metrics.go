@@ -22,7 +22,7 @@ func checkMetrics(ctx context.Context, d *doctor) error {
 	if err != nil {
 		return err
 	}
-	history, err := promql.New(promql.Options{Address: d.prometheus, HTTP: settings, NamespaceLabel: d.namespaceLabel})
+	history, err := promql.New(promql.Options{Address: d.prometheus, HTTP: settings, NamespaceLabel: d.namespaceLabel, Cluster: d.cluster})
 	if err != nil {
 		return fmt.Errorf("--prometheus: %w", err)
 	}

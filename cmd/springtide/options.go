@@ -78,7 +78,7 @@ func operatorCommandsOn(connect func(*cliOptions) (*clients, error)) []*cobra.Co
 		newValidateCommand(o()), newServicesCommand(o()), newPoolsCommand(o()), newQuotasCommand(o()), newLoansCommand(o()), newJobsCommand(o()),
 		newNodesCommand(o()), newFestivalsCommand(o()), newRecallCommand(o()), newExplainCommand(o()),
 		newFestivalCommand(o()), newAdoptCommand(o()), newReleaseCommand(o()), newPauseCommand(o()), newResumeCommand(o()),
-		newFreezeCommand(o()), newThawCommand(o()), newUninstallCommand(o()), newUpgradeCommand(o()), newNodeCommand(o()), newDoctorCommand(o()), newVersionCommand(o()),
+		newFreezeCommand(o()), newThawCommand(o()), newUninstallCommand(o()), newUpgradeCommand(o()), newNodeCommand(o()), newDoctorCommand(o()), newRulesCommand(o()), newVersionCommand(o()),
 	}
 }
 

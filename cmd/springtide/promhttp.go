@@ -5,6 +5,8 @@ import (
 
 	"github.com/prometheus/common/config"
 	"github.com/spf13/pflag"
+
+	"github.com/springtide/springtide/store/promql"
 )
 
 // promHTTP are the flags that say how to reach a Prometheus that wants a token or TLS.
@@ -44,4 +46,27 @@ func (o *promHTTP) over(c config.HTTPClientConfig) (config.HTTPClientConfig, err
 		return c, fmt.Errorf("how to reach Prometheus: %w", err)
 	}
 	return c, nil
+}
+
+// promCluster are the flags that say which series of a Prometheus are this cluster's.
+type promCluster struct{ matchers, replicas []string }
+
+func (o *promCluster) flags(f *pflag.FlagSet) {
+	f.StringArrayVar(&o.matchers, "prometheus-matcher", nil, "matcher of this cluster's series where Prometheus holds more, as in cluster=\"prod-eu\"; may be given again")
+	f.StringArrayVar(&o.replicas, "prometheus-replica-label", nil, "label that tells copies of one series apart, next to replica and the others that are known; may be given again")
+}
+
+// over puts what the flags say above a configuration.
+func (o *promCluster) over(matchers, replicas []string) (ownMatchers, ownReplicas []string) {
+	if len(o.matchers) > 0 {
+		matchers = o.matchers
+	}
+	if len(o.replicas) > 0 {
+		replicas = o.replicas
+	}
+	return matchers, replicas
+}
+
+func (o *promCluster) cluster() promql.Cluster {
+	return promql.Cluster{Matchers: o.matchers, ReplicaLabels: o.replicas}
 }

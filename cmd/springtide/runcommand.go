@@ -17,6 +17,7 @@ type runOptions struct {
 	file  string
 	flags config.Controller
 	http  promHTTP
+	own   promCluster
 	clock string
 }
 
@@ -49,6 +50,7 @@ func newRunCommand() *cobra.Command {
 	f.StringVar(&o.flags.Identity, "identity", "", "name of this process in the lease (default host name and a random suffix)")
 	f.StringVar(&o.flags.Prometheus.URL, "prometheus", "", "URL of the Prometheus HTTP API")
 	o.http.flags(f)
+	o.own.flags(f)
 	f.StringVar(&o.flags.Store, "store", o.flags.Store, "where portraits, decisions and the journal are kept: sqlite://PATH or postgres://...")
 	f.StringVar(&o.flags.Listen, "listen", o.flags.Listen, "address of metrics, health and readiness")
 	f.StringVar(&o.flags.Serving.Listen, "serve", "", "TLS address of the webhook and the read API; nothing is served when empty")
@@ -84,6 +86,7 @@ func (o *runOptions) settle(cmd *cobra.Command) (config.Controller, error) {
 	if c.Prometheus.HTTP, err = o.http.over(c.Prometheus.HTTP); err != nil {
 		return c, err
 	}
+	c.Prometheus.Matchers, c.Prometheus.ReplicaLabels = o.own.over(c.Prometheus.Matchers, c.Prometheus.ReplicaLabels)
 	if changed("pprof") {
 		c.Pprof = o.flags.Pprof
 	}

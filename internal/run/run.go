@@ -123,6 +123,7 @@ func daemonKinds(list []config.Kind) []kube.Kind {
 
 func historyOptions(p *config.Prometheus) promql.Options {
 	return promql.Options{Address: p.URL, HTTP: p.HTTP, NamespaceLabel: p.NamespaceLabel,
+		Cluster:        promql.Cluster{Matchers: p.Matchers, ReplicaLabels: p.ReplicaLabels},
 		ScrapeInterval: time.Duration(p.ScrapeInterval), Timeout: time.Duration(p.Timeout),
 		HistoryTimeout: time.Duration(p.HistoryTimeout), TenantTimeout: time.Duration(p.TenantTimeout),
 		TenantQueriesPerService: p.TenantQueriesPerService, TenantQueriesPerCycle: p.TenantQueriesPerCycle}

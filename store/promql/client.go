@@ -26,6 +26,7 @@ type History struct {
 	// name is the address without credentials, for messages.
 	name  string
 	o     Options
+	own   *narrower
 	api   apiv1.API
 	http  *http.Client
 	meter *meter
@@ -51,6 +52,10 @@ func New(o Options) (*History, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
+	own, err := o.Cluster.narrower()
+	if err != nil {
+		return nil, err
+	}
 	rt, err := config.NewRoundTripperFromConfig(o.HTTP, "springtide-history")
 	if err != nil {
 		return nil, fmt.Errorf("prometheus HTTP settings: %w", err)
@@ -61,14 +66,23 @@ func New(o Options) (*History, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prometheus address %q: %w", redact.URL(o.Address), withoutURL(err))
 	}
-	return &History{o: o, name: redact.URL(o.Address), api: apiv1.NewAPI(vectorClient{client}), http: hc, meter: m, index: newIndex()}, nil
+	return &History{o: o, own: own, name: redact.URL(o.Address), api: apiv1.NewAPI(vectorClient{client}), http: hc, meter: m, index: newIndex()}, nil
 }
 
 // Close drops idle connections.
 func (h *History) Close() { h.http.CloseIdleConnections() }
 
-// instant asks for a vector at a time. what names the query in errors.
+// instant asks for a vector at a time, of this cluster. what names the query in errors.
 func (h *History) instant(ctx context.Context, what, expr string, at time.Time) (model.Vector, error) {
+	expr, err := h.own.query(expr)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	return h.anyCluster(ctx, what, expr, at)
+}
+
+// anyCluster asks for a vector of all that the source holds.
+func (h *History) anyCluster(ctx context.Context, what, expr string, at time.Time) (model.Vector, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.o.Timeout)
 	defer cancel()
 	var read model.Vector
@@ -86,8 +100,12 @@ func (h *History) instant(ctx context.Context, what, expr string, at time.Time) 
 	return vec, nil
 }
 
-// matrix asks for a range.
+// matrix asks for a range, of this cluster.
 func (h *History) matrix(ctx context.Context, what, expr string, r apiv1.Range) (model.Matrix, error) {
+	expr, err := h.own.query(expr)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
 	ctx, cancel := context.WithTimeout(ctx, h.o.HistoryTimeout)
 	defer cancel()
 	v, warnings, _, err := h.api.QueryRange(ctx, expr, r)

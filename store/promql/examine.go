@@ -72,6 +72,17 @@ const (
   httpClientConfig:
     authorization: {credentials_file: /var/run/secrets/prometheus/token}
 # or --prometheus-token-file FILE, of springtide run and of doctor`
+	configClusters = `prometheus:
+  matchers: ['%s="%s"']   %s
+# or --prometheus-matcher, of springtide run and of doctor; of the chart: controller.prometheusMatchers
+# for rules that one source evaluates for all clusters: springtide rules --prometheus-matcher; of the chart: monitoring.prometheusRule.matchers`
+	configClusterRules = `# springtide rules --prometheus-matcher '%s' > springtide.rules.yaml
+rule_files:
+  - springtide.rules.yaml   # of the chart: monitoring.prometheusRule.matchers`
+	configCopies = `prometheus:
+  replicaLabels: [%[1]s]
+# and for the rules: springtide rules --prometheus-replica-label %[1]s; of the chart: monitoring.prometheusRule.replicaLabels
+# or in the source: --query.replica-label=%[1]s of Thanos Query, the HA tracker of Mimir`
 	configTLS = `prometheus:
   httpClientConfig:
     tls_config: {ca_file: /etc/springtide/ca.pem}
@@ -85,10 +96,15 @@ func (h *History) Examine(ctx context.Context, services []fleet.Service) []Findi
 	if err := x.reach(); err != nil {
 		return x.found
 	}
+	if !x.matched() {
+		return x.found
+	}
 	x.cadvisor()
 	x.state()
+	x.clusters(services)
 	x.requests()
 	x.rules()
+	x.recordedElsewhere()
 	x.intervals()
 	x.services(services)
 	return x.found

@@ -139,7 +139,8 @@ func memoryByPod(s scope, window time.Duration) string {
 
 // scrapers are the labels that tell who scraped a series and not what it counts: two scrape jobs of one port, a ServiceMonitor next to a PodMonitor, a pair of
 // Prometheus servers. The largest of their rates counts, not the sum. The label instance is not among them: two ports of a pod count different requests.
-const scrapers = "job, service, endpoint, prometheus, prometheus_replica"
+// [Cluster.ReplicaLabels] are added to each list after the word "without".
+const scrapers = "job, service, endpoint, prometheus, prometheus_replica, replica, __replica__"
 
 // loadByPod is the load in requests per second.
 func loadByPod(s scope, window time.Duration) string {

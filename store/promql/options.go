@@ -25,6 +25,8 @@ type Options struct {
 	Alive func()
 	// NamespaceLabel is the label that names the namespace in this source; tenants' queries are confined by it. Default "namespace".
 	NamespaceLabel string
+	// Cluster says which series are this cluster's, where the source holds more.
+	Cluster Cluster
 	// Step is the grid of history. Default 5 min.
 	Step time.Duration
 	// ScrapeInterval is how often the sources of live samples are scraped; learned from their newest samples when zero.

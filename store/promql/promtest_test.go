@@ -94,14 +94,20 @@ func (p *prom) asked() []string {
 // record evaluates the shipped rules once a minute from one time to another, both included.
 func (p *prom) record(from, to time.Time) {
 	p.t.Helper()
+	p.recordFile(rulesFile, from, to)
+}
+
+// recordFile evaluates the rules of a file.
+func (p *prom) recordFile(file string, from, to time.Time) {
+	p.t.Helper()
 	m := rules.NewManager(&rules.ManagerOptions{
 		Appendable: p.storage, Queryable: p.storage, QueryFunc: rules.EngineQueryFunc(p.engine, p.storage),
 		Context: p.t.Context(), Logger: promslog.NewNopLogger(), NameValidationScheme: model.UTF8Validation,
 		Parser: parser.NewParser(parser.Options{}), NotifyFunc: func(context.Context, string, ...*rules.Alert) {},
 	})
-	groups, errs := m.LoadGroups(time.Minute, labels.EmptyLabels(), "", nil, false, rulesFile)
+	groups, errs := m.LoadGroups(time.Minute, labels.EmptyLabels(), "", nil, false, file)
 	if len(errs) > 0 {
-		p.t.Fatalf("loading %s: %v", rulesFile, errs)
+		p.t.Fatalf("loading %s: %v", file, errs)
 	}
 	for t := from; !t.After(to); t = t.Add(time.Minute) {
 		for _, g := range groups {

@@ -72,6 +72,9 @@ func (h *History) prefetchTenants(ctx context.Context, services []fleet.Service,
 func (h *History) askTenant(ctx context.Context, k metricKey, now time.Time) (float64, error) {
 	// The namespace is the ElasticService's own, which its author may write in.
 	expr, err := Confine(k.expr, h.o.NamespaceLabel, fleet.ParseName(string(k.service)).Namespace)
+	if err == nil {
+		expr, err = h.own.tenant(expr)
+	}
 	if err != nil {
 		return 0, err
 	}

@@ -14,6 +14,9 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+
+	"github.com/springtide/springtide/store/promql"
 )
 
 const notice = "# Generated from deploy/base by tools/chart: go generate ./deploy/base\n"
@@ -71,6 +74,13 @@ func run() error {
 			return err
 		}
 	}
+	rules, err := clusterRules(filepath.Join(chart, "prometheusrule.yaml"))
+	if err != nil {
+		return err
+	}
+	if err := write(filepath.Join(chart, "prometheusrule-clusters.yaml"), rules); err != nil {
+		return err
+	}
 	uninstall, err := build("../uninstall", "")
 	if err != nil {
 		return err
@@ -99,6 +109,23 @@ func run() error {
 		}
 	}
 	return definitions()
+}
+
+// clusterRules is the PrometheusRule with marks where a template puts what tells clusters apart: templates cannot read PromQL.
+func clusterRules(path string) ([]byte, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var doc map[string]any
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return nil, err
+	}
+	marks := promql.Cluster{Matchers: []string{`springtide_labels="0"`}, ReplicaLabels: []string{"springtide_replicas"}}
+	if err := marks.RewriteRules(doc); err != nil {
+		return nil, err
+	}
+	return yaml.Marshal(doc)
 }
 
 // extras are the components of Springtide next to the controller. Each is a kustomization that goes with base.

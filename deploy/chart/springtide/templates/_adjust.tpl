@@ -62,6 +62,7 @@ The documents of a file below files/, in the release's namespace. The files hold
 {{- $args := list }}
 {{- range $c.args }}
 {{- if hasPrefix "--prometheus=" . }}{{ $args = append $args (printf "--prometheus=%s" $v.controller.prometheus) }}
+{{- range $v.controller.prometheusMatchers }}{{ $args = append $args (printf "--prometheus-matcher=%s" .) }}{{ end }}
 {{- else if and (hasPrefix "--store=" .) (eq $v.store.type "postgres") }}{{ $args = append $args "--store=$(STORE_DSN)" }}
 {{- else }}{{ $args = append $args . }}{{ end }}
 {{- end }}
@@ -132,4 +133,38 @@ The documents of a file below files/, in the release's namespace. The files hold
 {{- $c := first $o.spec.template.spec.containers }}
 {{- $_ := set $c "args" (concat $c.args (list (printf "--partition=%d" .number) (printf "--partitions=%d" (int .of)))) }}
 {{- toYaml $o }}
+{{- end }}
+
+{{/* Rules for one of several clusters: what stands at the marks that tools/chart put into every selector, aggregation and join. */}}
+{{- define "springtide.clusterRules" -}}
+{{- $v := .values }}
+{{- $names := list }}
+{{- range $v.matchers }}{{ $names = append $names (regexFind "^[a-zA-Z_][a-zA-Z0-9_]*" .) }}{{ end }}
+{{- with $v.clusterLabel }}{{ $names = append $names . }}{{ end }}
+{{- $labels := join ", " (uniq $names | sortAlpha) }}
+{{- range $group := .object.spec.groups }}
+{{- range $rule := $group.rules }}
+{{- $e := $rule.expr }}
+{{- if $v.matchers }}{{ $e = replace `springtide_labels="0"` (join "," $v.matchers) $e }}
+{{- else }}{{ $e = $e | replace `,springtide_labels="0"` "" | replace `springtide_labels="0",` "" | replace `{springtide_labels="0"}` "" }}{{ end }}
+{{- if $labels }}{{ $e = replace "springtide_labels" $labels $e }}
+{{- else }}{{ $e = $e | replace ", springtide_labels" "" | replace "springtide_labels" "" }}{{ end }}
+{{- $e = replace ", springtide_replicas" (ternary (printf ", %s" (join ", " $v.replicaLabels)) "" (not (empty $v.replicaLabels))) $e }}
+{{- $_ := set $rule "expr" $e }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Dashboards that begin with this cluster's series: Grafana adds the filters to every query. */}}
+{{- define "springtide.clusterDashboards" -}}
+{{- $filters := list }}
+{{- range .matchers }}
+{{- $parts := regexFindAll `^[a-zA-Z_][a-zA-Z0-9_]*|=~|!~|!=|=|".*"$` . 3 }}
+{{- $filters = append $filters (dict "key" (index $parts 0) "operator" (index $parts 1) "value" (index $parts 2 | trimPrefix "\"" | trimSuffix "\"")) }}
+{{- end }}
+{{- if $filters }}
+{{- range $name, $text := .object.data }}
+{{- $_ := set $.object.data $name (replace `"filters": []` (printf `"filters": %s` (toJson $filters)) $text) }}
+{{- end }}
+{{- end }}
 {{- end }}
