@@ -104,6 +104,21 @@ const (
 	lessWait   = 0.5
 )
 
+// still stops the processes of some pods, and goes lets them go on. Between the measurements nothing spins: on an emulated guest of two CPUs, a pod that
+// starts or ends next to six threads that spin takes minutes.
+func (c *cluster) still(t *testing.T, pods ...*corev1.Pod) { c.freezes(t, 1, pods) }
+
+func (c *cluster) goes(t *testing.T, pods ...*corev1.Pod) { c.freezes(t, 0, pods) }
+
+func (c *cluster) freezes(t *testing.T, value int, pods []*corev1.Pod) {
+	t.Helper()
+	var script strings.Builder
+	for _, pod := range pods {
+		fmt.Fprintf(&script, "echo %d >%s/cgroup.freeze\n", value, cgroup(pod))
+	}
+	c.Script(t, script.String())
+}
+
 // suffersAnAntagonist measures online that wants all CPUs, alone and next to spinning pods, without the agent and with it: BestEffort pods, which get
 // cpu.idle and a quota, and reclaimed pods that request CPU, which get the least weight and the same quota. The guest has two CPUs, as many as a small
 // machine below.
@@ -114,6 +129,7 @@ func suffersAnAntagonist(t *testing.T, c *cluster) {
 	busy.Spec.Containers[0].Args = []string{"-spin", fmt.Sprint(probedCPUs)}
 	busy = c.Create(t, busy)
 	alone := c.often(t, busy)
+	c.still(t, busy)
 	table := []string{fmt.Sprintf("%-8s %-32s %8s %8s %8s", "agent", "next to", "wait", "stall", "share"), fmt.Sprintf("%-8s %-32s %s", "without", "nothing", alone)}
 	kinds := []struct {
 		name    string
@@ -135,11 +151,14 @@ func suffersAnAntagonist(t *testing.T, c *cluster) {
 					pod.Spec.Containers[0].Resources = requests(kind.request, "16Mi")
 				}
 				made = append(made, c.Create(t, pod))
+				c.still(t, made[i])
 			}
+			c.goes(t, append(made, busy)...)
 			if agent {
 				c.squeezed(t, made, kind.request != "")
 			}
 			got := c.often(t, busy)
+			c.still(t, append(made, busy)...)
 			table = append(table, fmt.Sprintf("%-8s %-32s %s", name, kind.name, got))
 			if !agent {
 				without[kind.name] = got
@@ -151,7 +170,7 @@ func suffersAnAntagonist(t *testing.T, c *cluster) {
 					t.Errorf("next to %s, online waits %.3f of the time with the agent and %.3f without", kind.name, got.wait, without[kind.name].wait)
 				}
 			}
-			for _, pod := range made {
+			for _, pod := range made { // a process that is to end is killed where it stands still
 				c.remove(t, pod)
 			}
 		}

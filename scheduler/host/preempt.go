@@ -59,6 +59,8 @@ type preemption struct {
 	report func(o *corev1.Pod, why string)
 	// rollbacks are the evictions of gangs that did not form in time. They go the way of victims for whom no pod waits.
 	rollbacks map[queue.Key]*nominee
+	// rests are what is left of gangs that lost a pod to a nomination which ended before all of them were gone.
+	rests []*nominee
 	// charge writes victims into the ledgers of their pools; it answers on the mailbox, with an error where a ledger holds them back. uncharge takes those
 	// back of which nothing came.
 	charge   func([]charge, func(error))
@@ -105,14 +107,25 @@ type vainly struct {
 // victim is a pod that is to go.
 type victim struct {
 	object *corev1.Pod
+	// of is for whom, and gang what it leaves behind; nil where it has no gang.
+	of   *nominee
+	gang *gangLoss
 	// deadline is when it is evicted: at once, or after its notice.
 	deadline time.Time
-	// asked says that its eviction was asked for and was not refused, tried that it was asked for at all.
-	asked, tried bool
+	// asked says that its eviction was asked for and was not refused.
+	asked bool
 	// charge is what its pool's ledger is charged; an empty pool for none. paid: it was charged. ends: the eviction was accepted, or its answer is not known.
 	charge     charge
 	paid, ends bool
 }
+
+// gangLoss is a gang, or the branch of a tree, of which victims are taken: how many pods it had and needs, and how many evictions were asked for and not refused.
+type gangLoss struct {
+	size, least, asked int
+}
+
+// broken reports whether what is left of it is of no use any more.
+func (t *gangLoss) broken() bool { return t != nil && t.asked > 0 && t.size-t.asked < t.least }
 
 // charge is one pod of an owner that is taken from a pool.
 type charge struct {
@@ -448,12 +461,27 @@ func (x *preemption) gone(f *place.PreemptionFacts, ref place.PodRef) {
 // nominee is who waits for some victims; false when one of them left in this very moment.
 func (x *preemption) nominee(c *core, refs []place.PodRef) (*nominee, bool) {
 	n := &nominee{victims: map[types.UID]*victim{}, since: c.now()}
+	units := map[unit]*gangLoss{}
 	for _, ref := range refs {
 		v := c.byRef[ref]
 		if v == nil {
 			return nil, false
 		}
-		n.victims[v.object.UID] = &victim{object: v.object, deadline: c.now().Add(c.noticeOf(v.object)), charge: charge{pool: c.poolOf(v.node), owner: c.ownerOf(v.object)}}
+		var gang *gangLoss
+		if v.gang != nil {
+			u := c.gangs.unitOf(v)
+			if gang = units[u]; gang == nil {
+				members, least := c.gangs.together(u)
+				gang = &gangLoss{least: least}
+				for _, m := range members {
+					if m.stage == bound && m.object.DeletionTimestamp == nil {
+						gang.size++
+					}
+				}
+				units[u] = gang
+			}
+		}
+		n.victims[v.object.UID] = &victim{object: v.object, of: n, gang: gang, deadline: c.now().Add(c.noticeOf(v.object)), charge: charge{pool: c.poolOf(v.node), owner: c.ownerOf(v.object)}}
 	}
 	for _, v := range n.victims {
 		if v.charge.pool != "" {
@@ -735,23 +763,12 @@ func (x *preemption) ask(c *core, n *nominee) {
 		case (n.accepted == 0 || x.budgeted(v.object)) && x.asking(n):
 			return // its answer asks for the next
 		}
-		v.asked, v.tried = true, true
-		x.evict(v.object, func(err error) { x.answered(c, n, v, err) })
-	}
-}
-
-// untried reports whether victims whose notice is over were not asked yet. They are asked one after another, and a pod may be gone before the answer of
-// its eviction is there: the others go all the same, since a gang goes as a whole.
-func (x *preemption) untried(c *core, n *nominee) bool {
-	if c.frozen != "" {
-		return false
-	}
-	for _, v := range n.victims {
-		if !v.tried && !v.deadline.After(c.now()) {
-			return true
+		v.asked = true
+		if v.gang != nil {
+			v.gang.asked++
 		}
+		x.evict(v.object, func(err error) { x.answered(c, v, err) })
 	}
-	return false
 }
 
 // asking reports whether an eviction has no answer yet.
@@ -780,9 +797,11 @@ func (x *preemption) budgetsOf(o *corev1.Pod) string {
 
 // answered takes the answer to an eviction over. Where the API server denied it, its charge is returned and the pod is not taken before another try is due.
 // The decision is taken back at once, so that other victims are looked for, unless some have ended already: then the rest is waited for.
-func (x *preemption) answered(c *core, n *nominee, v *victim, err error) {
+func (x *preemption) answered(c *core, v *victim, err error) {
+	n := v.of
 	if errors.Is(err, errNotOurs) { // nothing was sent
-		v.asked, v.deadline = false, c.now().Add(askAgain)
+		v.refused()
+		v.deadline = c.now().Add(askAgain)
 		return
 	}
 	a := eviction.Classify(v.object.Namespace, err)
@@ -804,7 +823,7 @@ func (x *preemption) answered(c *core, n *nominee, v *victim, err error) {
 	}
 	c.metrics.preempted.WithLabelValues("refused").Inc()
 	c.log.Info("an eviction was refused", "pod", name(v.object), "by", refusal.Who(), "again", refusal.Until, "err", err)
-	v.asked = false
+	v.refused()
 	switch {
 	case !a.Definite(): // the pod may end, so its charge stays
 		v.charge = charge{}
@@ -827,6 +846,13 @@ func (x *preemption) answered(c *core, n *nominee, v *victim, err error) {
 	x.takeBack(c, n)
 	for _, p := range pods {
 		c.tell(p, text)
+	}
+}
+
+// refused notes that the eviction came to nothing.
+func (v *victim) refused() {
+	if v.asked = false; v.gang != nil {
+		v.gang.asked--
 	}
 }
 
@@ -859,7 +885,9 @@ func (x *preemption) touch(node string) {
 	}
 }
 
-// forget ends a nomination: it is carried out, or taken back. Victims that were not evicted stay, and an answer that is still to come evicts none.
+// forget ends a nomination: it is carried out, or taken back. Victims that were not evicted stay, and an answer that is still to come evicts none. But of a
+// gang that lost a pod to it and is of no use without, the others go all the same: they are asked one after another, and the room may be there, or not be
+// wanted any more, before their turn came.
 func (x *preemption) forget(c *core, n *nominee) {
 	for i, p := range n.pods {
 		delete(x.byPod, p.object.UID)
@@ -870,7 +898,12 @@ func (x *preemption) forget(c *core, n *nominee) {
 		}
 	}
 	var back []charge // for what was never asked, or was refused
+	rest := &nominee{victims: map[types.UID]*victim{}, since: c.now(), accepted: n.accepted, why: n.why}
 	for _, uid := range sortedKeys(n.victims) {
+		if v := n.victims[uid]; len(n.pods) > 0 && v.gang.broken() {
+			v.of, rest.victims[uid], x.takenBy[uid] = rest, v, rest
+			continue
+		}
 		delete(x.takenBy, uid)
 		if v := c.pods[uid]; v != nil && v.stage == bound && v.object.DeletionTimestamp == nil {
 			c.table.Stays(v.ref)
@@ -879,11 +912,15 @@ func (x *preemption) forget(c *core, n *nominee) {
 			back = append(back, v.charge)
 		}
 	}
+	if len(rest.victims) > 0 {
+		x.rests = append(x.rests, rest)
+	}
 	if len(back) > 0 {
 		x.uncharge(back)
 	}
 	clear(n.victims)
 	maps.DeleteFunc(x.rollbacks, func(_ queue.Key, of *nominee) bool { return of == n })
+	x.rests = slices.DeleteFunc(x.rests, func(of *nominee) bool { return of == n })
 }
 
 // left notes that a pod is over: a victim, or one that waits. A gang that lost a pod is decided again as a whole.
@@ -905,7 +942,7 @@ func (x *preemption) left(c *core, uid types.UID) {
 	}
 }
 
-// all are those who wait for victims, each once: pods and gangs in the order of their pods, and then what is rolled back.
+// all are those who wait for victims, each once: pods and gangs in the order of their pods, and then those for whom no pod waits.
 func (x *preemption) all() (out []*nominee) {
 	seen := map[*nominee]bool{}
 	for _, uid := range sortedKeys(x.byPod) {
@@ -917,7 +954,7 @@ func (x *preemption) all() (out []*nominee) {
 	for _, key := range sortedKeys(x.rollbacks) {
 		out = append(out, x.rollbacks[key])
 	}
-	return out
+	return append(out, x.rests...)
 }
 
 // rollBack evicts what is bound of a gang that did not form, all of it or none, as victims are evicted: not in a freeze, not a moment after a start, charged
@@ -968,6 +1005,9 @@ func (x *preemption) keepRollbacks(c *core, goesOn func(queue.Key) bool) {
 // settle has the nominated pods decided whose room has come free, and ends the nominations whose room is not to come any more: those of the lowest priority
 // first, of equal ones the latest, since each of them may have been in the way of another.
 func (x *preemption) settle(c *core) {
+	for _, n := range x.rests {
+		x.ask(c, n)
+	}
 	if len(x.touched) == 0 {
 		return
 	}
@@ -987,10 +1027,7 @@ func (x *preemption) settle(c *core) {
 		case slices.ContainsFunc(n.pods, func(p *pod) bool { return !c.table.Comes(p.ref) }):
 			x.forget(c, n)
 			x.takeBack(c, n)
-		case !x.isHere(c, n):
-		case x.untried(c, n):
-			x.touch(n.pods[0].node) // looked at again, until its turn came
-		default:
+		case x.isHere(c, n):
 			c.queue.Again(n.pods[0].key)
 		}
 	}
@@ -1017,8 +1054,11 @@ func (x *preemption) goesOn(c *core, n *nominee, refused bool) bool {
 		s := &n.at[i]
 		c.hold(p, c.table.Hold(s.class, s.node, s.cells), nominated)
 	}
-	key, here := n.pods[0].key, refused && x.isHere(c, n) && !x.untried(c, n)
+	key, here := n.pods[0].key, refused && len(n.victims) == 0 && x.isHere(c, n)
 	if !here && !slices.ContainsFunc(n.pods, func(p *pod) bool { return !c.table.Comes(p.ref) }) {
+		for _, p := range n.pods {
+			delete(x.touched, p.node) // by this very attempt
+		}
 		return true
 	}
 	if here {
@@ -1075,6 +1115,7 @@ func (x *preemption) tookOver(c *core, n *nominee, placed []*pod) {
 
 // expire evicts those whose notice is over, and takes decisions back whose victims do not go.
 func (x *preemption) expire(c *core, now time.Time) {
+	x.rests = slices.DeleteFunc(x.rests, func(n *nominee) bool { return len(n.victims) == 0 })
 	for _, n := range x.all() {
 		if len(n.victims) == 0 {
 			continue // without victims it ends when its room is not to come any more

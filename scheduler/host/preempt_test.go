@@ -21,6 +21,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/scheduler/host/bind"
+	"github.com/springtide/springtide/scheduler/host/queue"
 )
 
 // taken keeps the pods that are evicted, in order.
@@ -502,6 +503,89 @@ func TestAGangGoesWholeInAnyOrder(t *testing.T) {
 		if at := p.take()["high"]; at == "" {
 			t.Errorf("%s: high is not bound", name)
 		}
+	}
+}
+
+// TestAGangThatLostOneGoesWhole: once a member of a gang was evicted, what is left of it is of no use, whatever becomes of the pod that it was evicted for.
+func TestAGangThatLostOneGoesWhole(t *testing.T) {
+	refused := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+	for name, c := range map[string]struct {
+		play func(p *play, first *corev1.Pod, answer func(error), high *corev1.Pod)
+		want int
+	}{
+		"room comes elsewhere": {func(p *play, first *corev1.Pod, answer func(error), _ *corev1.Pod) {
+			answer(nil)
+			p.node("c", "4")
+			p.settle()
+		}, 2},
+		"the pod is gone, and the one that waits is decided before the answer": {func(p *play, first *corev1.Pod, answer func(error), high *corev1.Pod) {
+			p.c.podGone(first.UID)
+			p.c.queue.Again(queue.Key(high.UID))
+			p.settle()
+			answer(nil)
+		}, 2},
+		"the pod that waits goes before the answer": {func(p *play, _ *corev1.Pod, answer func(error), high *corev1.Pod) {
+			p.c.podGone(high.UID)
+			p.settle()
+			answer(nil)
+		}, 2},
+		"the pod that waits goes after the answer": {func(p *play, first *corev1.Pod, answer func(error), high *corev1.Pod) {
+			p.c.podGone(first.UID)
+			p.c.podGone(high.UID)
+			p.settle()
+			answer(nil)
+		}, 2},
+		"the pod that waits goes, and the eviction is refused": {func(p *play, _ *corev1.Pod, answer func(error), high *corev1.Pod) {
+			p.c.podGone(high.UID)
+			p.settle()
+			answer(refused)
+		}, 1},
+		"room comes elsewhere, and the eviction is refused": {func(p *play, _ *corev1.Pod, answer func(error), _ *corev1.Pod) {
+			p.node("c", "4")
+			p.settle()
+			answer(refused)
+		}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			var asked []*corev1.Pod
+			var answers []func(error)
+			p.c.preempt.evict = func(o *corev1.Pod, answered func(error)) {
+				asked, answers = append(asked, o), append(answers, answered)
+			}
+			p.node("a", "4")
+			p.node("b", "4")
+			p.c.setGroup("default/ring", &podGroup{namespace: "default", name: "ring", minCount: 2})
+			one, two := p.pod("g0", "3", inGroup("ring"), online(1)), p.pod("g1", "3", inGroup("ring"), online(1))
+			p.settle()
+			at := p.take()
+			p.bound(one, at["g0"])
+			p.bound(two, at["g1"])
+			high := p.pod("high", "3", online(10))
+			p.settle()
+			if len(asked) != 1 {
+				t.Fatalf("asked for %d evictions at first, want one", len(asked))
+			}
+			c.play(p, asked[0], answers[0], high)
+			p.settle()
+			p.now = p.now.Add(2 * time.Second)
+			p.c.tick(p.now)
+			p.settle()
+			if len(asked) != c.want {
+				t.Fatalf("asked for %d evictions, want %d", len(asked), c.want)
+			}
+			if c.want == 2 {
+				answers[1](nil)
+				p.c.podGone(asked[0].UID)
+				p.c.podGone(asked[1].UID)
+			}
+			p.now = p.now.Add(10 * time.Minute)
+			p.c.tick(p.now)
+			p.settle()
+			if x := p.c.preempt; len(asked) != c.want || len(x.takenBy) != 0 || len(x.rollbacks) != 0 {
+				t.Errorf("at the end %d were asked for, %d are to go, %d gangs roll back", len(asked), len(x.takenBy), len(x.rollbacks))
+			}
+		})
 	}
 }
 
