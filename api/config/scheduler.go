@@ -37,7 +37,7 @@ type Scheduler struct {
 	// BackoffFirst and BackoffMost bound the wait after a failure that no event announces the end of.
 	BackoffFirst Duration `yaml:"backoffFirst"`
 	BackoffMost  Duration `yaml:"backoffMost"`
-	// ClaimTimeout is how long recalled room is kept for the service that it was recalled for.
+	// ClaimTimeout is how long recalled room is kept for the service, or the pool, that it was recalled for.
 	ClaimTimeout Duration `yaml:"claimTimeout"`
 	// Preemption lets pods take the room of pods of lower priority on their own side; StartProtection is how long after its start a pod is not taken.
 	Preemption      bool     `yaml:"preemption"`

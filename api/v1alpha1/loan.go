@@ -120,7 +120,7 @@ type LoanStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	VanishedNodeUID string `json:"vanishedNodeUID,omitempty"`
 	// Claimant is the ElasticService, as namespace/name, whose waiting pods the parcel is recalled for: the bundled scheduler keeps the room for its
-	// pods when the parcel is home. Empty where a forecast recalls for all services of the pool.
+	// pods when the parcel is home. Empty where a forecast recalls for all services of the pool: then it keeps the room for the pool.
 	// +kubebuilder:validation:MaxLength=512
 	Claimant string `json:"claimant,omitempty"`
 	// Reason is the last step in one sentence.

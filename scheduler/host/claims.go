@@ -14,21 +14,28 @@ import (
 	"github.com/springtide/springtide/scheduler/place"
 )
 
-// claims keep recalled room for the service that it was recalled for, until its pods are bound there or the time is over. It begins with the event by which
-// the room is home, or, for a scheduler that was not there at that event, with what the loan says of it. A recall that no service caused needs none: the
-// room is online's alone anyway.
+// claims keep recalled room for its claimant, until the claimant's pods are bound there or the time is over: for the service whose pods waited for it, or for
+// all pods of the pool where a forecast recalled for them in sum. It begins with the event by which the room is home, or, for a scheduler that was not there at
+// that event, with what the loan says of it. With one online pool there is no other pool to keep room from, and offline has none of it in any case.
 type claims struct {
 	timeout time.Duration
-	// loans are those with a claimant, by their UID.
+	// loans are those that are known, by their UID.
 	loans map[string]*homecoming
 	// missed are those that came home unseen, and are not looked at yet.
 	missed []*homecoming
 	// services find the ElasticService of a workload: namespace/kind/name.
 	services map[string]string
+	// homes are the online pools on whose nodes most pods of each service are, as they were counted last.
+	homes   map[string]string
+	counted time.Time
+	// first is the first online pool by name; several: there are more.
+	first   string
+	several bool
 }
 
-// homecoming is a loan that is recalled for a claimant.
+// homecoming is a loan, as far as it says for whom it comes home.
 type homecoming struct {
+	// claimant is the service that it is recalled for; empty for all of the pool, and while it is not recalled.
 	claimant string
 	node     string
 	nodeUID  types.UID
@@ -40,7 +47,7 @@ type homecoming struct {
 }
 
 func newClaims(timeout time.Duration) *claims {
-	return &claims{timeout: timeout, loans: map[string]*homecoming{}, services: map[string]string{}}
+	return &claims{timeout: timeout, loans: map[string]*homecoming{}, services: map[string]string{}, homes: map[string]string{}}
 }
 
 // claimantOf is the ElasticService of a pod, by its controller; empty for none.
@@ -59,6 +66,60 @@ func (s *claims) claimantOf(o *corev1.Pod) string {
 	return s.services[o.Namespace+"/"+kind+"/"+name]
 }
 
+// poolKey names a pool as a claimant. No service has such a name.
+func poolKey(pool string) string { return "pool " + pool }
+
+// poolOf is the online pool that a pod is of, as a claimant: the one that it names, or else the one where most pods of its service are; empty for a pod of no
+// service, which may use what any pool has, and where there is one online pool.
+func (s *claims) poolOf(o *corev1.Pod, service string) string {
+	switch named := o.Labels[v1alpha1.LabelPool]; {
+	case !s.several:
+		return ""
+	case named != "":
+		return poolKey(named)
+	case service == "":
+		return ""
+	case s.homes[service] != "":
+		return poolKey(s.homes[service])
+	}
+	return poolKey(s.first)
+}
+
+// countEvery is how old the homes of services may be when room is kept for a pool.
+const countEvery = 10 * time.Second
+
+// count finds the home of each service, and reads the pods again that wait and are of another pool than when they came.
+func (s *claims) count(c *core) {
+	if now := c.now(); s.counted.IsZero() || now.Sub(s.counted) >= countEvery {
+		s.counted = now
+		pods := map[string]map[string]int{}
+		for _, p := range c.byRef {
+			service, pool := p.shape.Claimant, c.pools[c.poolOf(p.node)]
+			if service == "" || pool == nil || pool.class != fleet.Online {
+				continue
+			}
+			if pods[service] == nil {
+				pods[service] = map[string]int{}
+			}
+			pods[service][pool.name]++
+		}
+		s.homes = map[string]string{}
+		for service, of := range pods {
+			most := 0
+			for _, pool := range sortedKeys(of) {
+				if of[pool] > most {
+					s.homes[service], most = pool, of[pool]
+				}
+			}
+		}
+	}
+	for _, p := range c.pods {
+		if p.stage == waits && p.shape.Side == fleet.Online && p.shape.ClaimantPool != s.poolOf(p.object, p.shape.Claimant) {
+			c.reread(p)
+		}
+	}
+}
+
 // cameHome reserves what has come home between two states of a node's share.
 func (s *claims) cameHome(c *core, n *nodeFacts, before *v1alpha1.NodeShare) {
 	home := s.home(c, n)
@@ -67,15 +128,22 @@ func (s *claims) cameHome(c *core, n *nodeFacts, before *v1alpha1.NodeShare) {
 	}
 	for i := range before.Spec.Parcels {
 		p := &before.Spec.Parcels[i]
+		if p.Holder == home.name || stillAway(n.share, p.LoanUID, home.name) {
+			continue
+		}
 		l := s.loans[p.LoanUID]
-		if l == nil || p.Holder == home.name || stillAway(n.share, p.LoanUID, home.name) {
+		if l == nil { // a loan that a service claims is known long before it is home
+			l = &homecoming{}
+			s.loans[p.LoanUID] = l
+		}
+		if l.kept {
 			continue
 		}
 		cells := make([]int, len(p.Cells))
 		for k, cell := range p.Cells {
 			cells[k] = int(cell)
 		}
-		s.keep(c, n, l, cells, n.capacityOf(cells), c.now().Add(s.timeout))
+		s.keep(c, n, s.claimant(l, home), l, cells, n.capacityOf(cells), c.now().Add(s.timeout))
 	}
 }
 
@@ -92,20 +160,24 @@ func (s *claims) unseen(c *core) {
 			continue
 		}
 		n := c.nodes[l.node]
-		if n == nil || s.home(c, n) == nil { // node and pool may be shown later
+		var home *poolFacts
+		if n != nil {
+			home = s.home(c, n)
+		}
+		if home == nil { // node and pool may be shown later
 			s.missed = append(s.missed, l)
 			continue
 		}
 		if n.node.UID != l.nodeUID {
 			continue
 		}
-		room := n.capacityOf(l.cells)
+		room, claimant := n.capacityOf(l.cells), s.claimant(l, home)
 		for _, p := range c.pods {
-			if p.stage == bound && p.node == l.node && s.claimantOf(p.object) == l.claimant && !boundAt(p.object).Before(l.since) {
+			if p.stage == bound && p.node == l.node && slices.Contains(s.namesOf(p.object), claimant) && !boundAt(p.object).Before(l.since) {
 				room = room.Sub(p.request.resources)
 			}
 		}
-		s.keep(c, n, l, l.cells, room.Floor(), until)
+		s.keep(c, n, claimant, l, l.cells, room.Floor(), until)
 	}
 }
 
@@ -131,11 +203,31 @@ func (s *claims) home(c *core, n *nodeFacts) *poolFacts {
 	return home
 }
 
+// claimant is for whom the room of a loan is kept that came home to a pool.
+func (s *claims) claimant(l *homecoming, home *poolFacts) string {
+	if l.claimant != "" {
+		return l.claimant
+	}
+	return poolKey(home.name)
+}
+
+// namesOf are the claimants that a pod is of.
+func (s *claims) namesOf(o *corev1.Pod) []string {
+	service := s.claimantOf(o)
+	return []string{service, s.poolOf(o, service)}
+}
+
 // keep reserves the room of a loan on its cells, once.
-func (s *claims) keep(c *core, n *nodeFacts, l *homecoming, cells []int, room fleet.Resources, until time.Time) {
+func (s *claims) keep(c *core, n *nodeFacts, claimant string, l *homecoming, cells []int, room fleet.Resources, until time.Time) {
 	l.kept = true
-	c.table.Reserve(place.Claim{Node: fleet.NodeID(n.node.Name), Side: fleet.Online, Claimant: l.claimant, Room: room, Cells: cells, Until: until})
-	c.log.Info("room came home and is kept for its claimant", "node", n.node.Name, "claimant", l.claimant)
+	if l.claimant == "" {
+		if !s.several {
+			return
+		}
+		s.count(c)
+	}
+	c.table.Reserve(place.Claim{Node: fleet.NodeID(n.node.Name), Side: fleet.Online, Claimant: claimant, Room: room, Cells: cells, Until: until})
+	c.log.Info("room came home and is kept for its claimant", "node", n.node.Name, "claimant", claimant)
 }
 
 // capacityOf is what cells of the node hold.
@@ -166,16 +258,12 @@ func (s *claims) expire(c *core, now time.Time) {
 	c.metrics.claims.WithLabelValues("held").Set(float64(len(c.table.Claims())))
 }
 
-// mostLoans bounds the claimants that are remembered.
+// mostLoans bounds the loans that are remembered.
 const mostLoans = 100_000
 
 // setLoan takes a loan over.
 func (c *core) setLoan(uid types.UID, l homecoming) {
 	s, id := c.claims, string(uid)
-	if l.claimant == "" {
-		delete(s.loans, id)
-		return
-	}
 	if len(s.loans) > mostLoans {
 		clear(s.loans) // of loans that are over; the others come again with their next change
 	}

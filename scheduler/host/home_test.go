@@ -160,6 +160,102 @@ func TestClaimOfWhatCameHome(t *testing.T) {
 	}
 }
 
+// TestRoomOfARecallForAPool: room that came home for a pool as a whole is that pool's for a time: pods that name it and pods of the services that run there have it
+// at once; those of another online pool, and those of no pool, wait for the end of that time. With one online pool all have it, and a service's claim is as before.
+func TestRoomOfARecallForAPool(t *testing.T) {
+	named := func(pool string) func(*corev1.Pod) {
+		return func(o *corev1.Pod) { o.Labels = map[string]string{v1alpha1.LabelPool: pool} }
+	}
+	of := func(service string) func(*corev1.Pod) {
+		return func(o *corev1.Pod) {
+			ofShop(o)
+			o.OwnerReferences[0].Name = service + "-7f"
+		}
+	}
+	bare := func(*corev1.Pod) {}
+	for _, c := range []struct {
+		name    string
+		pod     func(*corev1.Pod)
+		one     bool // web is the only online pool
+		service string
+		since   time.Duration // it came home that long ago, unseen; zero where the event is seen
+		early   bool          // the pod waits before the room comes home
+		want    bool
+	}{
+		{name: "a service of the pool", pod: of("shop"), want: true},
+		{name: "a service of the pool that waited for it", pod: of("shop"), early: true, want: true},
+		{name: "a pod that names the pool", pod: named("web"), want: true},
+		{name: "a service of another pool", pod: of("mart")},
+		{name: "a service of another pool that waited for it", pod: of("mart"), early: true},
+		{name: "a service of another pool names the pool", pod: func(o *corev1.Pod) { of("mart")(o); o.Labels[v1alpha1.LabelPool] = "web" }, want: true},
+		{name: "a service that runs nowhere is of the first pool", pod: of("fresh")},
+		{name: "a pod of no service", pod: bare},
+		{name: "a pod of no service, with one online pool", pod: bare, one: true, want: true},
+		{name: "unseen, a service of the pool", pod: of("shop"), since: time.Minute, want: true},
+		{name: "unseen, a service of another pool", pod: of("mart"), since: time.Minute},
+		{name: "unseen, and its time is over", pod: of("mart"), since: 11 * time.Minute, want: true},
+		{name: "for a service, another one of the pool", pod: of("fresh"), service: "default/shop"},
+		{name: "for a service, its own pod", pod: of("shop"), service: "default/shop", want: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newPlay(t)
+			pool := func(name string, class fleet.Class) {
+				p.c.setPool(name, &poolFacts{name: name, class: class, selector: labels.SelectorFromSet(labels.Set{"home": name}), scheduler: v1alpha1.SchedulerName})
+			}
+			home := func(name string) func(*corev1.Node) {
+				return func(n *corev1.Node) { n.Labels["home"] = name }
+			}
+			pool("web", fleet.Online)
+			pool("batch", fleet.Offline)
+			if !c.one {
+				pool("mart", fleet.Online)
+			}
+			for _, s := range []string{"shop", "mart", "fresh"} {
+				p.c.setService("default/"+s, "default/Deployment/"+s)
+			}
+			p.node("w", "2", home("web"))
+			p.node("m", "2", home("mart"))
+			for node, service := range map[string]string{"w": "shop", "m": "mart"} {
+				for i := range 2 {
+					p.pod(fmt.Sprint("runs-", service, i), "1", of(service), func(o *corev1.Pod) { o.Spec.NodeName = node })
+				}
+			}
+			if c.early {
+				p.node("a", "8", home("web"))
+				p.c.setShare("a", share("a", 1, entry("l", "batch", "web", 0)))
+				p.pod("x", "3", c.pod)
+				p.settle()
+			}
+			l := homecoming{claimant: c.service, node: "a", nodeUID: "uid-of-a", cells: []int{0}}
+			if c.since > 0 {
+				l.since = p.now.Add(-c.since)
+				p.c.setLoan("l", l)
+				p.node("a", "8", home("web"))
+				p.c.setShare("a", share("a", 1, entry("l", "web", "", 0)))
+			} else {
+				p.node("a", "8", home("web"))
+				p.c.setLoan("l", l)
+				p.c.setShare("a", share("a", 1, entry("l", "batch", "web", 0)))
+				p.c.setShare("a", share("a", 2, entry("l", "web", "", 0)))
+			}
+			if !c.early {
+				p.pod("x", "3", c.pod)
+			}
+			p.settle()
+			if got := p.take()["x"] == "a"; got != c.want {
+				t.Fatalf("bound at once: %t, want %t; it says %q", got, c.want, p.said["pod-x"])
+			}
+			if c.want {
+				return
+			}
+			p.passes(11 * 60)
+			if got := p.take(); got["x"] != "a" {
+				t.Errorf("when the time is over, bound %v; it says %q", got, p.said["pod-x"])
+			}
+		})
+	}
+}
+
 // TestPartsOfAMachineAreOfOneAnswer: what the table has of a machine is what [fleet.AccessOf] says of its share, and the planner's table, which is made of a snapshot,
 // has room for as many pods of each side.
 func TestPartsOfAMachineAreOfOneAnswer(t *testing.T) {

@@ -49,6 +49,20 @@ func (p pools) homeOf(set map[string]string) *poolFacts {
 	return home
 }
 
+// online is the first online pool by name, and whether there are several.
+func (p pools) online() (first string, several bool) {
+	for _, name := range sortedKeys(p) {
+		if p[name].class != fleet.Online {
+			continue
+		}
+		if first != "" {
+			return first, true
+		}
+		first = name
+	}
+	return first, false
+}
+
 // class is the class of a pool; empty for one that is not known.
 func (p pools) class(id fleet.PoolID) fleet.Class {
 	if pool := p[string(id)]; pool != nil {
