@@ -272,22 +272,36 @@ func TestAGangThatDidNotForm(t *testing.T) {
 			t.Errorf("evicted %v, %q; want the pod that is bound alone", *evicted, why)
 		}
 	})
-	t.Run("a freeze", func(t *testing.T) {
-		p := newPlay(t)
-		p.c.c.Namespace = "springtide-system"
-		evicted := p.taken()
-		p.halfBound()
-		p.freeze("an incident")
-		p.passes(600)
-		if len(*evicted) != 0 {
-			t.Fatalf("evicted %v in a freeze", *evicted)
-		}
-		p.freeze("")
-		p.passes(60)
-		if !slices.Equal(*evicted, []string{"g0"}) {
-			t.Errorf("evicted %v after the thaw", *evicted)
-		}
-	})
+	// A freeze holds the beginning, which gives notice, and the eviction after it: each of the two is asked alone.
+	for name, early := range map[string]bool{"a freeze before its time is over": true, "a freeze while the notice runs": false} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			p.c.c.Namespace = "springtide-system"
+			p.c.gangs.checkpoints["default/Job/ring"] = 2 * time.Minute
+			evicted, notices := p.taken(), 0
+			p.c.preempt.notice = func(*corev1.Pod, time.Time) { notices++ }
+			p.halfBound(owned("Job", "ring"))
+			given := 0
+			if !early {
+				p.passes(320)
+				given = 1
+			}
+			p.freeze("an incident")
+			p.passes(600)
+			if len(*evicted) != 0 || notices != given {
+				t.Fatalf("evicted %v in a freeze, and gave %d notices, want %d", *evicted, notices, given)
+			}
+			p.freeze("")
+			p.passes(60)
+			if len(*evicted) != 0 || notices != given+1 {
+				t.Fatalf("a minute after the thaw, evicted %v, and gave %d notices, want %d", *evicted, notices, given+1)
+			}
+			p.passes(90)
+			if !slices.Equal(*evicted, []string{"g0"}) {
+				t.Errorf("evicted %v after the thaw", *evicted)
+			}
+		})
+	}
 	t.Run("a moment after its start", func(t *testing.T) {
 		p := newPlay(t)
 		evicted := p.taken()
