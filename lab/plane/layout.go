@@ -82,6 +82,7 @@ var gates = []gate{
 	{"GenericWorkload=true", 37},
 	{"TopologyAwareWorkloadScheduling=true", 37},
 	{"CompositePodGroup=true", 37},
+	{"DRAWorkloadResourceClaims=true", 37},
 }
 
 // apiServerGates are the gates of the API server when it plays a version, as "1.35"; its own when empty.

@@ -31,7 +31,12 @@ const (
 func (c *core) decide(ctx context.Context, item queue.Item) string {
 	if g := c.gangs.byKey[item.Key]; g != nil {
 		c.spreads.decides(g.class, slices.Collect(maps.Values(g.members))...)
-		return c.gangs.decide(ctx, c, g)
+		var result string
+		c.judge.whole(ctx, func() bool {
+			result = c.gangs.decide(ctx, c, g)
+			return result == resultPlaced
+		})
+		return result
 	}
 	p := c.pods[types.UID(item.Key)]
 	if p == nil || p.stage != waits && p.stage != nominated {

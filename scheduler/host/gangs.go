@@ -914,6 +914,7 @@ func (g *gangs) domainsToTake(c *core, x *gang, chosen []*pod) [][]domain {
 // placeIn assumes the pods of a draft one after another, in one domain, until the minimum has a place; else none. The largest come first: what is left fits the
 // small ones more often than the other way round. The spare ones come last.
 func (g *gangs) placeIn(ctx context.Context, c *core, x *gang, want *draft, in domain) (placed []*pod, why string) {
+	clear(c.judge.failed)
 	defer c.judge.gang()()
 	changed := c.judge.changed
 	d := g.deal(x, want)
@@ -1124,9 +1125,13 @@ func (c *core) setGroup(full string, group *podGroup) {
 	}
 	if group == nil {
 		delete(g.groups, full)
+		if was != nil {
+			c.judge.removeGroup(was)
+		}
 	} else {
 		g.groups[full] = group // also where only its generation is another: the condition names it
 		g.adopt(group)
+		c.judge.setGroup(group)
 	}
 	if was != nil && group != nil && was.uid == group.uid {
 		group.scheduled = group.scheduled || was.scheduled // the write that says so may be under way

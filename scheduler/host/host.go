@@ -301,6 +301,11 @@ func newCore(c config.Scheduler, log *slog.Logger, m *Metrics) *core {
 				f(p)
 			}
 		},
+		groups: func(f func(*podGroup)) {
+			for _, g := range out.gangs.groups {
+				f(g)
+			}
+		},
 	}
 	return out
 }

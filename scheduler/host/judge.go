@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/springtide/springtide/fleet"
@@ -24,6 +25,9 @@ type Plugins interface {
 	SetPod(*corev1.Pod)
 	Assume(p *corev1.Pod, node string)
 	RemovePod(types.UID)
+	// SetGroup takes a PodGroup over, as far as the plugins read it; RemoveGroup ends it.
+	SetGroup(*schedulingv1beta1.PodGroup)
+	RemoveGroup(namespace, name string)
 	// Begin asks what can be said of a pod without a node; a [Refusal] says that no node will do.
 	Begin(context.Context, *corev1.Pod) (Trial, error)
 	// Gang has the pods that are begun until end is called judged together: they may share what is reserved for one of them.
@@ -40,13 +44,16 @@ type Trial interface {
 	Best(ctx context.Context, nodes []string) []string
 	Reserve(ctx context.Context, node string) error
 	Unreserve(ctx context.Context, node string)
-	// PreBind runs the plugins' writes, and begin before the first of them.
+	// PreBind runs the plugins' writes, and begin before the first of them. [ErrAgain] says that another pod wrote what both share.
 	PreBind(ctx context.Context, node string, begin func()) error
 	// GiveUp takes back what an earlier attempt left, where no node was accepted: a claim that is allocated for a node that will not do.
 	GiveUp(ctx context.Context)
 	// Without is Check as if some pods were not on the node.
 	Without(ctx context.Context, node string, gone []*corev1.Pod) error
 }
+
+// ErrAgain is the answer of a trial of which another pod has written what both share: to go on, the pod is tried on its node again.
+var ErrAgain = errors.New("another pod of the gang has written what the two share")
 
 // Refusal is an answer of the plugins that waiting can change.
 type Refusal interface {
@@ -83,6 +90,10 @@ type judge struct {
 	log      *slog.Logger
 	nodes    func(func(*corev1.Node))
 	pods     func(func(*pod))
+	groups   func(func(*podGroup))
+	// failed are, while a gang is decided, the trials of its pods that no node was accepted for, of the last place that was tried. together: one is.
+	failed   map[types.UID]Trial
+	together bool
 	// repelling are the terms of the pods that are bound or assumed and bear on others, with how many have each; pods, as many as there are, ask for few.
 	repelling map[string]int
 	repels    map[types.UID]string
@@ -147,7 +158,11 @@ func (j *judge) choose(ctx context.Context, c *core, p *pod) (place.Decision, er
 		return place.Decision{}, err
 	}
 	if len(accepted) == 0 {
-		trial.GiveUp(ctx)
+		if j.together {
+			j.failed[p.object.UID] = trial
+		} else {
+			trial.GiveUp(ctx)
+		}
 		if len(refused) == 0 {
 			return place.Decision{}, &refusal{c.whyNot(p.class) + c.kubelets.text(c, p.class)}
 		}
@@ -185,6 +200,20 @@ func (j *judge) gang() (end func()) {
 		return func() {}
 	}
 	return j.plugins.Gang()
+}
+
+// whole runs the decision on a gang, which reports whether the gang was placed. Where it was not, what an earlier attempt left for its pods is given back after
+// it: given back by a pod that fits nowhere in one domain, a claim would be missing for the pods that the next domain holds.
+func (j *judge) whole(ctx context.Context, decide func() bool) {
+	j.failed, j.together = map[types.UID]Trial{}, true
+	placed := decide()
+	j.together = false
+	if !placed {
+		for _, uid := range sortedKeys(j.failed) {
+			j.failed[uid].GiveUp(ctx)
+		}
+	}
+	j.failed = nil
 }
 
 // begin is a pod before the plugins; nil when they cannot say, or no node will do.
@@ -290,6 +319,7 @@ func asRefusal(err error) error {
 func (j *judge) ready(p Plugins) {
 	j.plugins = p
 	j.nodes(p.SetNode)
+	j.groups(j.setGroup)
 	j.pods(func(x *pod) {
 		switch x.stage {
 		case bound:
@@ -311,6 +341,39 @@ func (j *judge) removeNode(name string) {
 	if j.plugins != nil {
 		j.plugins.RemoveNode(name)
 	}
+}
+
+// setGroup passes on a PodGroup as the API server has it.
+func (j *judge) setGroup(g *podGroup) {
+	if j.plugins != nil && g.object != nil {
+		j.plugins.SetGroup(g.object)
+	}
+}
+
+func (j *judge) removeGroup(g *podGroup) {
+	if j.plugins != nil {
+		j.plugins.RemoveGroup(g.namespace, g.name)
+	}
+}
+
+// again tries a decided pod on its node once more: another pod wrote what both share. The room of the pod stays its own meanwhile.
+func (j *judge) again(ctx context.Context, p *pod) error {
+	p.trial.Unreserve(ctx, p.node)
+	j.plugins.RemovePod(p.object.UID) // as it is judged, the pod is not there
+	trial, err := j.plugins.Begin(ctx, p.object)
+	if err == nil {
+		err = trial.Check(ctx, p.node)
+	}
+	if err == nil {
+		err = trial.Reserve(ctx, p.node)
+	}
+	if err != nil {
+		p.trial = nil
+		return err
+	}
+	p.trial = trial
+	j.plugins.Assume(p.object, p.node)
+	return nil
 }
 
 // change notes that a pod came, or has other labels: a pod that waits may be drawn to it, or not be kept away by it any more. What the plugins judge is

@@ -94,6 +94,12 @@ func (c *core) submit(p *pod) {
 // hands, and no binding may follow the acknowledgement of that.
 func (c *core) made(p *pod, err error) {
 	c.stopMaking(p)
+	if errors.Is(err, ErrAgain) {
+		if err = c.judge.again(context.Background(), p); err == nil {
+			c.submit(p)
+			return
+		}
+	}
 	if err == nil && !c.table.Settle(p.ref) {
 		err = errors.New("the node does not admit the pod any more, or has no room for it")
 	}

@@ -184,3 +184,43 @@ func TestVolumesOfAPodThatChanges(t *testing.T) {
 		t.Errorf("bound %v", got)
 	}
 }
+
+// TestRoomIsHeldForAClaimThatPodsShare: of pods that share a claim the first one's writes allocate it, and the others are judged on their nodes again after that.
+// They keep their room meanwhile, also from a pod that waits for it; where the node is refused then, they give it up.
+func TestRoomIsHeldForAClaimThatPodsShare(t *testing.T) {
+	for name, c := range map[string]struct {
+		refuse bool
+		want   map[string]string
+	}{
+		"the node is accepted": {want: map[string]string{"slow": "a"}},
+		"it is refused":        {refuse: true, want: map[string]string{"quick": "a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			m, app := p.makesVolumes()
+			p.node("a", "4")
+			p.pod("slow", "3", app)
+			p.settle()
+			p.pod("quick", "2")
+			p.settle()
+			if c.refuse {
+				p.c.judge.plugins = noNode{p.c.judge.plugins.(anyNode).onePerNode}
+			}
+			m.end("slow", fmt.Errorf("write the claim: %w", ErrAgain))
+			if !c.refuse {
+				if got := p.take(); len(got) > 0 {
+					t.Fatalf("bound %v before the claim is there", got)
+				}
+				m.end("slow", nil)
+			}
+			if got := p.take(); !maps.Equal(got, c.want) {
+				t.Errorf("bound %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// noNode are plugins that refuse every pod.
+type noNode struct{ *onePerNode }
+
+func (noNode) Begin(context.Context, *corev1.Pod) (Trial, error) { return nil, taken("not here") }

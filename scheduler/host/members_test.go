@@ -511,6 +511,64 @@ func (t *gadgetTrial) Unreserve(_ context.Context, node string) {
 	t.g.free[node]++
 }
 
+// rackTrial refuses the nodes of some racks, and counts what is given up.
+type rackTrial struct {
+	oneTrial
+	refuses string
+	gaveUp  func()
+}
+
+func (t *rackTrial) Check(_ context.Context, node string) error {
+	if strings.Contains(t.refuses, node) {
+		return taken("the claim is allocated elsewhere")
+	}
+	return nil
+}
+func (t *rackTrial) GiveUp(context.Context) { t.gaveUp() }
+
+type racks struct {
+	*onePerNode
+	refuses string
+	gaveUp  int
+}
+
+func (r *racks) Begin(context.Context, *corev1.Pod) (Trial, error) {
+	return &rackTrial{oneTrial{r.onePerNode}, r.refuses, func() { r.gaveUp++ }}, nil
+}
+
+// TestAGangGivesUpAtTheEnd: what an earlier attempt left for the pods of a gang is given back once no domain holds the gang, and never while the next one may: a claim
+// that is allocated in the second rack is needed there.
+func TestAGangGivesUpAtTheEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		refuses string
+		bound   int
+		gaveUp  int
+	}{
+		"the second rack holds it":     {refuses: "a", bound: 2},
+		"the third rack holds it":      {refuses: "ab", bound: 2},
+		"the first rack holds it":      {refuses: "bc", bound: 2},
+		"none does: once for each pod": {refuses: "abc", gaveUp: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			app := p.onePerNode()
+			plugins := &racks{onePerNode: p.c.judge.plugins.(*onePerNode), refuses: c.refuses}
+			p.c.judge.plugins = plugins
+			for _, n := range []string{"a", "b", "c"} {
+				p.node(n, "8", func(o *corev1.Node) { o.Labels["rack"] = n })
+			}
+			p.c.setGroup("default/ring", &podGroup{namespace: "default", name: "ring", minCount: 2, topologyKey: "rack"})
+			for i := range 2 {
+				p.pod(fmt.Sprint("g", i), "1", inGroup("ring"), app)
+			}
+			p.settle()
+			if got := p.take(); len(got) != c.bound || plugins.gaveUp != c.gaveUp {
+				t.Errorf("bound %v, gave up %d times; want %d and %d", got, plugins.gaveUp, c.bound, c.gaveUp)
+			}
+		})
+	}
+}
+
 // TestTheTrialReservesAsTheDecision: a gang takes the room of others where the decision will place it then, and nowhere else: devices that its members need are given out once,
 // a claim that they share is one and what the trial held is given back.
 func TestTheTrialReservesAsTheDecision(t *testing.T) {

@@ -4,8 +4,10 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -38,13 +40,15 @@ type podGroup struct {
 	prioritized bool
 	priority    int32
 	policy      corev1.PreemptionPolicy
+	// object is the group as upstream's plugins read it: who it is, and its claims; nil for a CompositePodGroup.
+	object *schedulingv1beta1.PodGroup
 }
 
 // asksAs reports whether a group asks for the same as another version of it.
 func (g *podGroup) asksAs(o *podGroup) bool {
 	a, b := *g, *o
 	for _, x := range []*podGroup{&a, &b} {
-		x.gvr, x.uid, x.generation, x.scheduled, x.invalid = schema.GroupVersionResource{}, "", 0, false, false
+		x.gvr, x.uid, x.generation, x.scheduled, x.invalid, x.object = schema.GroupVersionResource{}, "", 0, false, false, nil
 	}
 	return a == b
 }
@@ -83,7 +87,25 @@ func (g *podGroup) condition() string {
 
 // readGroup reads a PodGroup of any version. A group without a gang policy has a minimum of one.
 func readGroup(u *unstructured.Unstructured) *podGroup {
-	return readAs(u, "podgroups", "minCount", false)
+	g := readAs(u, "podgroups", "minCount", false)
+	g.object = &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: g.namespace, Name: g.name, UID: g.uid}}
+	if g.topologyKey != "" {
+		g.object.Spec.SchedulingConstraints = &schedulingv1beta1.PodGroupSchedulingConstraints{Topology: []schedulingv1beta1.TopologyConstraint{{Key: g.topologyKey}}}
+	}
+	read(u.Object, &g.object.Spec.ResourceClaims, "spec", "resourceClaims")
+	read(u.Object, &g.object.Status.ResourceClaimStatuses, "status", "resourceClaimStatuses")
+	return g
+}
+
+// read reads a list, which is the same in all versions. Of what has another shape nothing is read.
+func read[A any](o map[string]any, into *[]A, fields ...string) {
+	list, _, _ := unstructured.NestedSlice(o, fields...)
+	for _, x := range list {
+		var a A
+		if m, ok := x.(map[string]any); ok && runtime.DefaultUnstructuredConverter.FromUnstructured(m, &a) == nil {
+			*into = append(*into, a)
+		}
+	}
 }
 
 // readAs reads a group. least is the name of the field that counts what it needs at least.

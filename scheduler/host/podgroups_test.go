@@ -67,10 +67,32 @@ status: {conditions: [{type: PodGroupInitiallyScheduled, status: "False"}]}`,
 	} {
 		got := readGroup(groupObject(t, c.version, c.text))
 		c.want.namespace, c.want.name, c.want.uid = "default", "ring", "ring-1"
-		c.want.gvr = got.gvr
+		c.want.gvr, c.want.object = got.gvr, got.object
 		if *got != c.want || got.gvr.Version != c.version || got.condition() != c.condition {
 			t.Errorf("%s: %+v with condition %s, want %+v with %s", name, *got, got.condition(), c.want, c.condition)
 		}
+	}
+}
+
+// TestReadClaimsOfAGroup: the claims that a PodGroup lists, and the names of those that were made for it, are read in each version; what has another shape is passed
+// over.
+func TestReadClaimsOfAGroup(t *testing.T) {
+	for _, version := range []string{"v1", "v1beta1", "v1alpha3", "v1alpha2"} {
+		got := readGroup(groupObject(t, version, `
+spec:
+  schedulingConstraints: {topology: [{key: rack}]}
+  resourceClaims: [{name: ring, resourceClaimName: one}, {name: 7}, {name: own, resourceClaimTemplateName: many}]
+status: {resourceClaimStatuses: [{name: own, resourceClaimName: ring-own-x}]}`)).object
+		claims, made := got.Spec.ResourceClaims, got.Status.ResourceClaimStatuses
+		if len(claims) != 2 || claims[0].Name != "ring" || *claims[0].ResourceClaimName != "one" || claims[1].Name != "own" || *claims[1].ResourceClaimTemplateName != "many" {
+			t.Errorf("%s: claims %+v", version, claims)
+		}
+		if len(made) != 1 || made[0].Name != "own" || *made[0].ResourceClaimName != "ring-own-x" || got.UID != "ring-1" || got.Name != "ring" || got.Spec.SchedulingConstraints == nil {
+			t.Errorf("%s: the group %+v", version, got)
+		}
+	}
+	if got := readGroup(groupObject(t, "v1", `spec: {}`)).object; got.Spec.ResourceClaims != nil || got.Spec.SchedulingConstraints != nil {
+		t.Errorf("a group without claims: %+v", got)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -615,10 +616,12 @@ func TestGangQuota(t *testing.T) {
 // onePerNode are plugins that accept one pod with the label app on each node.
 type onePerNode struct{ on map[types.UID]*corev1.Pod }
 
-func (x *onePerNode) SetNode(*corev1.Node)  {}
-func (x *onePerNode) RemoveNode(string)     {}
-func (x *onePerNode) SetPod(p *corev1.Pod)  { x.on[p.UID] = p }
-func (x *onePerNode) RemovePod(u types.UID) { delete(x.on, u) }
+func (x *onePerNode) SetNode(*corev1.Node)                 {}
+func (x *onePerNode) RemoveNode(string)                    {}
+func (x *onePerNode) SetGroup(*schedulingv1beta1.PodGroup) {}
+func (x *onePerNode) RemoveGroup(string, string)           {}
+func (x *onePerNode) SetPod(p *corev1.Pod)                 { x.on[p.UID] = p }
+func (x *onePerNode) RemovePod(u types.UID)                { delete(x.on, u) }
 func (x *onePerNode) Assume(p *corev1.Pod, node string) {
 	o := p.DeepCopy()
 	o.Spec.NodeName = node

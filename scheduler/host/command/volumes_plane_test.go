@@ -5,11 +5,14 @@ package command_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -299,9 +302,9 @@ func (k *kase) deviceClassFor(resource *string) {
 }
 
 // resourceClaim asks for one device.
-func (k *kase) resourceClaim(name string) {
+func (k *kase) resourceClaim(name string, owners ...metav1.OwnerReference) {
 	k.t.Helper()
-	o := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{
+	o := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: owners}, Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{
 		Name: "one", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: k.id + ".example.com"}}}}}}
 	if _, err := k.api.ResourceV1().ResourceClaims(k.ns).Create(k.t.Context(), o, metav1.CreateOptions{}); err != nil {
 		k.t.Fatal(err)
@@ -351,6 +354,131 @@ func TestPlaneClaims(t *testing.T) {
 					k.t.Fatal(err)
 				}
 			}, after: map[string]string{"p2": "a"}},
+	})
+}
+
+// listing has a group list a claim: one by name, or one that is made of a template.
+func listing(claim, template string) func(*schedulingv1beta1.PodGroup) {
+	return func(g *schedulingv1beta1.PodGroup) {
+		c := schedulingv1beta1.PodGroupResourceClaim{Name: "device"}
+		if claim != "" {
+			c.ResourceClaimName = &claim
+		} else {
+			c.ResourceClaimTemplateName = &template
+		}
+		g.Spec.ResourceClaims = append(g.Spec.ResourceClaims, c)
+	}
+}
+
+// usesTemplate asks for a claim that is made of a template.
+func usesTemplate(name string) podOption {
+	return func(p *corev1.Pod) {
+		p.Spec.ResourceClaims = append(p.Spec.ResourceClaims, corev1.PodResourceClaim{Name: "device", ResourceClaimTemplateName: &name})
+		p.Spec.Containers[0].Resources.Claims = []corev1.ResourceClaim{{Name: "device"}}
+	}
+}
+
+// claimForGroup makes the claim of a group, and names it in the status of the group and of its pods, as the controller for claims does, which the plane has none of.
+func (k *kase) claimForGroup(group string, pods ...string) {
+	k.t.Helper()
+	ctx := k.t.Context()
+	g, err := k.api.SchedulingV1beta1().PodGroups(k.ns).Get(ctx, group, metav1.GetOptions{})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	yes, name := true, group+"-device"
+	k.resourceClaim(name, metav1.OwnerReference{APIVersion: "scheduling.k8s.io/v1beta1", Kind: "PodGroup", Name: g.Name, UID: g.UID, Controller: &yes})
+	g.Status.ResourceClaimStatuses = []schedulingv1beta1.PodGroupResourceClaimStatus{{Name: "device", ResourceClaimName: &name}}
+	if _, err := k.api.SchedulingV1beta1().PodGroups(k.ns).UpdateStatus(ctx, g, metav1.UpdateOptions{}); err != nil {
+		k.t.Fatal(err)
+	}
+	patch := []byte(`{"status":{"resourceClaimStatuses":[{"name":"device","resourceClaimName":"` + name + `"}]}}`)
+	for _, pod := range pods {
+		if _, err := k.api.CoreV1().Pods(k.ns).Patch(ctx, pod, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+			k.t.Fatal(err)
+		}
+	}
+}
+
+// TestPlaneClaimsOfGroups: a claim that a PodGroup lists is reserved for the group, and its pods share it. The group is placed whole where the claim can be.
+func TestPlaneClaimsOfGroups(t *testing.T) {
+	two := []*corev1.Node{host("a"), host("b")}
+	none := map[string]string{}
+	reserved := func(claim string, want ...string) func(*kase, map[string]string) {
+		return func(k *kase, _ map[string]string) {
+			k.t.Helper()
+			k.poll("the claim is reserved", func(ctx context.Context) (bool, error) {
+				c, err := k.api.ResourceV1().ResourceClaims(k.ns).Get(ctx, claim, metav1.GetOptions{})
+				if err != nil {
+					return false, err
+				}
+				var got []string
+				for _, r := range c.Status.ReservedFor {
+					got = append(got, r.Resource+"/"+r.Name)
+				}
+				slices.Sort(got)
+				return c.Status.Allocation != nil && slices.Equal(got, want), nil
+			})
+		}
+	}
+	wait := func(k *kase, message string, pods ...string) {
+		k.t.Helper()
+		for _, name := range pods {
+			k.poll("pod "+name+" waits: "+message, func(context.Context) (bool, error) {
+				p := k.get(name)
+				if p.Spec.NodeName != "" {
+					k.t.Fatalf("pod %s is on %s", name, p.Spec.NodeName)
+				}
+				return unschedulable(p) && strings.Contains(condition(p).Message, message), nil
+			})
+		}
+	}
+	playAll(t, []behaviour{
+		{name: "by name", nodes: two, objects: func(k *kase) {
+			k.deviceClass()
+			k.devices("b", "d0")
+			k.resourceClaim("c")
+			k.group("g", 3, "", listing("c", ""))
+		}, pods: times(3, "g", member("g"), uses("c"), cores("1")), want: none, then: func(k *kase) {
+			k.are(map[string]string{"g-0": "b", "g-1": "b", "g-2": "b"})
+			reserved("c", "podgroups/g")(k, nil)
+		}, after: none},
+		{name: "by template, and the claim comes later", nodes: two, objects: func(k *kase) { k.deviceClass(); k.devices("b", "d0"); k.group("g", 2, "", listing("", "t")) },
+			pods: times(2, "g", member("g"), usesTemplate("t"), cores("1")), want: none, then: func(k *kase) {
+				wait(k, "ResourceClaim not created yet", "g-0", "g-1")
+				k.claimForGroup("g", "g-0", "g-1")
+				k.are(map[string]string{"g-0": "b", "g-1": "b"})
+				reserved("g-device", "podgroups/g")(k, nil)
+			}, after: none},
+		{name: "whole where the claim can be", nodes: []*corev1.Node{host("a"), host("b"), host("c", holds(corev1.ResourceCPU, "8"))}, objects: func(k *kase) {
+			k.deviceClass()
+			k.devices("b", "d0")
+			k.resourceClaim("c")
+			k.group("g", 2, "", listing("c", ""))
+		}, pods: times(2, "g", member("g"), uses("c"), cores("3")), want: none, then: func(k *kase) {
+			wait(k, "no room for all of its gang at once", "g-0", "g-1")
+			k.devices("c", "d0")
+		}, after: map[string]string{"g-0": "c", "g-1": "c"}},
+		{name: "a late pod shares it", nodes: two, objects: func(k *kase) {
+			k.deviceClass()
+			k.devices("b", "d0")
+			k.resourceClaim("c")
+			k.group("g", 2, "", listing("c", ""))
+		}, pods: times(2, "g", member("g"), uses("c"), cores("1")), want: none, then: func(k *kase) {
+			k.are(map[string]string{"g-0": "b", "g-1": "b"})
+			k.pod(work("late", member("g"), uses("c"), cores("1")))
+			k.are(map[string]string{"late": "b"})
+			reserved("c", "podgroups/g")(k, nil)
+		}, after: none},
+		{name: "without a gang", nodes: two, objects: func(k *kase) {
+			k.deviceClass()
+			k.devices("b", "d0")
+			k.resourceClaim("c")
+			k.group("g", 0, "", listing("c", ""))
+		}, pods: times(2, "g", member("g"), uses("c"), cores("1")), want: none, then: func(k *kase) {
+			k.are(map[string]string{"g-0": "b", "g-1": "b"})
+			reserved("c", "podgroups/g")(k, nil)
+		}, after: none},
 	})
 }
 

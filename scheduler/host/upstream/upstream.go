@@ -16,6 +16,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -65,14 +66,12 @@ type Judge struct {
 	// classes knows which device classes stand for extended resources; nil where the API server serves none.
 	classes fwk.DeviceClassResolver
 	synced  []cache.InformerSynced
+	// manager knows the claims; nil where the API server serves none. forGroups is the plugin that judges them.
+	manager   fwk.SharedDRAManager
+	forGroups fwk.PodGroupPostFilterPlugin
+	groups    map[types.NamespacedName]*schedulingv1beta1.PodGroup
 	// gang are the pods that are judged together, while there are such.
 	gang *together
-}
-
-// together are pods that are judged together. As in kube-scheduler they have one state for the plugins in addition to that of each pod.
-type together struct {
-	state  *framework.CycleState
-	states []*framework.CycleState
 }
 
 // bindTimeout is how long a volume may take to be made and bound: kube-scheduler's default.
@@ -128,11 +127,12 @@ func servedKinds(client kubernetes.Interface) (devices, error) {
 func newJudge(ctx context.Context, o host.PluginOptions, kinds devices) (*Judge, error) {
 	metrics.Register()
 	j := &Judge{log: klog.FromContext(ctx), snapshot: schedulercache.NewEmptySnapshot(),
-		cache: schedulercache.New(ctx, nil, false, false), nodes: map[string]*corev1.Node{}, pods: map[types.UID]*corev1.Pod{}, assumed: map[types.UID]bool{}}
+		cache: schedulercache.New(ctx, nil, false, false), nodes: map[string]*corev1.Node{}, pods: map[types.UID]*corev1.Pod{}, assumed: map[types.UID]bool{},
+		groups: map[types.NamespacedName]*schedulingv1beta1.PodGroup{}}
 	csi := nodevolumelimits.NewCSIManager(o.Informers.Storage().V1().CSINodes().Lister())
 	options := []fruntime.Option{
 		fruntime.WithClientSet(o.Client), fruntime.WithInformerFactory(o.Informers), fruntime.WithEventRecorder(o.Recorder),
-		fruntime.WithSnapshotSharedLister(j.snapshot), fruntime.WithSharedCSIManager(csi), fruntime.WithParallelism(2),
+		fruntime.WithSnapshotSharedLister(withGroups{j.snapshot, j}), fruntime.WithPodGroupManager(groupManager{j: j}), fruntime.WithSharedCSIManager(csi), fruntime.WithParallelism(2),
 		fruntime.WithWaitingPods(fruntime.NewWaitingPodsMap()), fruntime.WithPodsInPreBind(fruntime.NewPodsInPreBindMap()),
 	}
 	defaults, err := defaultArgs()
@@ -146,7 +146,7 @@ func newJudge(ctx context.Context, o host.PluginOptions, kinds devices) (*Judge,
 			return nil, err
 		}
 		options = append(options, fruntime.WithSharedDRAManager(manager))
-		plugins = append(plugins, plugin{dynamicresources.Name, fruntime.FactoryAdapter(features(), dynamicresources.New), defaults[dynamicresources.Name]})
+		plugins = append(plugins, plugin{dynamicresources.Name, j.claimsPlugin, defaults[dynamicresources.Name]})
 	}
 	if j.fw, err = frameworkOf(ctx, plugins, options...); err != nil {
 		return nil, fmt.Errorf("make upstream's plugins: %w", err)
@@ -181,8 +181,19 @@ type plugin struct {
 	args runtime.Object
 }
 
+// features are those of kube-scheduler by its gates, with claims of PodGroups: the API server drops these from the group where its own gate is off.
 func features() feature.Features {
-	return feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
+	f := feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
+	f.EnableDRAWorkloadResourceClaims, f.EnableTopologyAwareWorkloadScheduling = true, true
+	return f
+}
+
+// claimsPlugin makes the plugin for claims.
+func (j *Judge) claimsPlugin(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
+	p, err := dynamicresources.New(ctx, args, h, features())
+	j.manager = h.SharedDRAManager()
+	j.forGroups, _ = p.(fwk.PodGroupPostFilterPlugin)
+	return p, err
 }
 
 // defaultArgs are the arguments that kube-scheduler gives its plugins, by their names.
@@ -363,17 +374,18 @@ type Trial struct {
 	// counted are the extended resources that it asks for and no class stands for, as the plugins know the classes: a node must offer them itself. The
 	// host may have heard of a class earlier, or of its end later.
 	counted []corev1.ResourceName
+	// group are the pods that it is judged with; nil for a pod without a group.
+	group *together
+	turn  turns
 }
 
 // Gang has the pods that are begun until end is called judged together: one may use the claim that is reserved for another one. After that each of them stands
 // for itself, since what is reserved is written on goroutines of their own.
 func (j *Judge) Gang() (end func()) {
-	g := &together{state: framework.NewCycleState()}
+	g := newTogether()
 	j.gang = g
 	return func() {
-		for _, s := range g.states {
-			s.SetPodGroupSchedulingCycle(nil)
-		}
+		g.end()
 		j.gang = nil
 	}
 }
@@ -384,10 +396,12 @@ func (j *Judge) Begin(ctx context.Context, p *corev1.Pod) (host.Trial, error) {
 		return nil, fmt.Errorf("update upstream's snapshot: %w", err)
 	}
 	state := framework.NewCycleState()
-	t := &Trial{j: j, pod: p, state: state}
-	if g := j.gang; g != nil {
-		state.SetPodGroupSchedulingCycle(g.state)
-		g.states = append(g.states, state)
+	t := &Trial{j: j, pod: p, state: state, turn: turns{over: make(chan struct{})}}
+	if j.gang != nil {
+		j.gang.join(t, state)
+	} else if _, ok := groupOf(p); ok {
+		newTogether().join(t, state)
+		defer t.group.end()
 	}
 	if j.classes != nil {
 		for name, q := range helpers.PodRequests(p, helpers.PodResourcesOptions{}) {
@@ -450,14 +464,6 @@ func (t *Trial) at(node string) (fwk.NodeInfo, error) {
 	return info, nil
 }
 
-// GiveUp runs what upstream runs for a pod that fits nowhere. Its answer is that the pod waits; what it frees wakes the pod by the watch.
-func (t *Trial) GiveUp(ctx context.Context) {
-	_, status := t.j.fw.RunPostFilterPlugins(ctx, t.state, t.pod, framework.NewDefaultNodeToStatus())
-	if err := status.AsError(); err != nil && !status.IsRejected() && !apierrors.IsNotFound(err) {
-		t.j.log.Error(err, "Free what an earlier attempt left", "pod", klog.KObj(t.pod))
-	}
-}
-
 // Without is [Trial.Check] as if some pods were not on the node, as upstream's preemption asks.
 func (t *Trial) Without(ctx context.Context, node string, gone []*corev1.Pod) error {
 	info, err := t.at(node)
@@ -511,18 +517,22 @@ func (t *Trial) Reserve(ctx context.Context, node string) error {
 	s := t.j.fw.RunReservePluginsReserve(ctx, t.state, t.pod, node)
 	if !s.IsSuccess() {
 		t.Unreserve(ctx, node)
+		return refusal(s)
 	}
-	return refusal(s)
+	t.order()
+	return nil
 }
 
 // Unreserve gives it back.
 func (t *Trial) Unreserve(ctx context.Context, node string) {
+	t.turn.done()
 	t.j.fw.RunReservePluginsUnreserve(ctx, t.state, t.pod, node)
 }
 
 // PreBind runs the plugins' writes: volumes are made and bound, claims are allocated. It may take minutes and runs on any goroutine. Where there is
 // something to write, begin runs first.
 func (t *Trial) PreBind(ctx context.Context, node string, begin func()) error {
+	defer t.turn.done()
 	ctx, cancel := context.WithTimeout(ctx, (bindTimeout+5)*time.Second)
 	defer cancel()
 	pre := t.j.fw.RunPreBindPreFlights(ctx, t.state, t.pod, node)
@@ -531,6 +541,9 @@ func (t *Trial) PreBind(ctx context.Context, node string, begin func()) error {
 	}
 	if !pre.IsSuccess() {
 		return errors.Join(pre.AsError())
+	}
+	if err := t.wait(ctx); err != nil {
+		return err
 	}
 	begin()
 	return t.j.fw.RunPreBindPlugins(ctx, t.state, t.pod, node).AsError()
