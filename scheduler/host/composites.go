@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/springtide/springtide/scheduler/host/queue"
-	"github.com/springtide/springtide/scheduler/rules"
 )
 
 // deepest is how many groups may stand one below another, the PodGroup counted: upstream's WorkloadMaxTreeDepth.
@@ -388,24 +387,8 @@ func (c *core) domainsOf(b *branch, in domain) []domain {
 	if key == "" {
 		return []domain{in}
 	}
-	values := map[string]bool{}
-	for _, p := range b.running() {
-		if n := c.nodes[p.node]; n != nil && n.node != nil && n.node.Labels[key] != "" {
-			values[n.node.Labels[key]] = true
-		}
-	}
-	switch {
-	case len(values) > 1:
-		return nil // it is in two already: no place is in both
-	case len(values) == 0:
-		for _, n := range c.nodes {
-			if n.node != nil && n.node.Labels[key] != "" && !slices.ContainsFunc(in, func(l rules.Label) bool { return domainOn(n.node, l.Key) != l.Value }) {
-				values[n.node.Labels[key]] = true
-			}
-		}
-	}
 	var out []domain
-	for _, value := range sortedKeys(values) {
+	for _, value := range c.domains(key, slices.Values(b.running()), in) {
 		out = append(out, append(slices.Clone(in), domainOf(key, value)...))
 	}
 	return out
@@ -560,10 +543,6 @@ func (g *gangs) placeAtOnce(ctx context.Context, c *core, x *gang, t *branch, wh
 	if want == nil {
 		return nil, false // the caller says so
 	}
-	if key := t.group.topologyKey; key != "" && len(c.domainsOf(t, nil)) == 0 {
-		whys[t] = "its pods are in two domains of " + key + ", or no node has that label"
-		return nil, false
-	}
 	placed, why := g.place(ctx, c, x, want)
 	whys[t] = why
 	return placed, placed != nil
@@ -577,11 +556,11 @@ func (c *core) home(path []*branch) (in domain, nowhere string) {
 		if key == "" {
 			continue
 		}
-		d := c.domainsOf(b, nil)
-		if len(d) != 1 {
-			return nil, fmt.Sprintf("its group %s is to be in one domain of %s, and the pods of it that run are in two, or on nodes without that label", b.group.full(), key)
+		value, one := c.domainWhere(key, slices.Values(b.running()))
+		if !one || value == "" {
+			return nil, inTwo(b.group.full(), key)
 		}
-		in = append(in, d[0]...)
+		in = append(in, domainOf(key, value)...)
 	}
 	return in, ""
 }
@@ -679,12 +658,13 @@ func (c *core) setComposite(full string, o *podGroup) {
 	if was != nil && o != nil && was.asksAs(o) {
 		return
 	}
-	namespace, _, _ := strings.Cut(full, "/")
-	c.regroupTrees(namespace)
+	c.regroupTrees(full, o)
 }
 
-// regroupTrees looks at the trees of a namespace again after a group of one came, went or changed: pods may be of another tree now, and a tree may be whole.
-func (c *core) regroupTrees(namespace string) {
+// regroupTrees looks at the trees of a namespace again after a group of one came, went or changed: pods may be of another tree now, and a tree may be whole. The tree
+// of the group asks for something else now, so that it is decided again wherever it waits.
+func (c *core) regroupTrees(full string, changed *podGroup) {
+	namespace, _, _ := strings.Cut(full, "/")
 	g := c.gangs
 	trees := map[queue.Key]*gang{}
 	for _, uid := range sortedKeys(c.pods) {
@@ -702,6 +682,9 @@ func (c *core) regroupTrees(namespace string) {
 	for _, key := range sortedKeys(trees) {
 		trees[key].missing = 0
 		g.look(c, trees[key]) // what runs may have joined after what waits
+		if t := g.tree(trees[key]); t != nil && changed != nil && t.find(changed) != nil {
+			c.queue.Again(key)
+		}
 	}
 	c.rehome()
 }

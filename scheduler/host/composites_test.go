@@ -399,6 +399,121 @@ func TestCompositesSayHowTheyStand(t *testing.T) {
 	}
 }
 
+// TestAGroupThatIsMadeAgain: a group that is made again under its name while its pods run says that it is scheduled, as the one before did: a PodGroup alone, one of a
+// tree, and a CompositePodGroup on each level. One whose minimum is not there does not.
+func TestAGroupThatIsMadeAgain(t *testing.T) {
+	forest := []string{"root 2", "root/x* 2", "root/sub 1", "sub/y* 1"}
+	for name, c := range map[string]struct {
+		again string
+		least int // of the new one; as before where it is 0
+		want  bool
+	}{
+		"a PodGroup":                           {again: "alone", want: true},
+		"a PodGroup that needs more":           {again: "alone", least: 3},
+		"a PodGroup of a tree":                 {again: "x", want: true},
+		"one deep in a tree":                   {again: "y", want: true},
+		"a PodGroup of a tree that needs more": {again: "x", least: 3},
+		"the root":                             {again: "root", want: true},
+		"a CompositePodGroup in the middle":    {again: "sub", want: true},
+		"the root, which needs more":           {again: "root", least: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			said := map[types.UID]string{}
+			p.c.gangs.result = func(o *podGroup, placed bool, why string) {
+				o.scheduled = placed
+				said[o.uid] = fmt.Sprint(placed)
+			}
+			p.node("a", "9")
+			p.forest(forest...)
+			p.c.setGroup("default/alone", &podGroup{namespace: "default", name: "alone", uid: "alone-1", minCount: 2})
+			var pods []*corev1.Pod
+			for i, g := range []string{"x", "x", "y", "alone", "alone"} {
+				pods = append(pods, p.pod(fmt.Sprint(g, "-", i), "1", inGroup(g)))
+			}
+			p.settle()
+			if got := p.take(); len(got) != len(pods) {
+				t.Fatalf("bound %v", got)
+			}
+			for _, o := range pods {
+				p.bound(o, "a")
+			}
+			full := "default/" + c.again
+			set, all := p.c.setGroup, p.c.gangs.groups
+			if p.c.gangs.composites[full] != nil {
+				set, all = p.c.setComposite, p.c.gangs.composites
+			}
+			again := *all[full]
+			again.uid, again.scheduled = "again", false
+			if c.least > 0 {
+				again.minCount = c.least
+			}
+			set(full, nil)
+			set(full, &again)
+			p.settle()
+			if got := said["again"]; (got == "true") != c.want {
+				t.Errorf("it says %q, want scheduled %t", got, c.want)
+			}
+			for _, g := range []string{"x", "y", "sub", "root", "alone"} {
+				o := p.c.gangs.groups["default/"+g]
+				if o == nil {
+					o = p.c.gangs.composites["default/"+g]
+				}
+				if g != c.again && !o.scheduled {
+					t.Errorf("%s does not say that it is scheduled", g)
+				}
+			}
+		})
+	}
+}
+
+// TestAMinimumThatChanges: a tree that waits is placed when its minimum is made smaller: one whose pods are not all there, one without room, and one of a group
+// in it. One whose minimum is made larger waits on.
+func TestAMinimumThatChanges(t *testing.T) {
+	for name, c := range map[string]struct {
+		forest []string
+		pods   map[string]int
+		change string
+		least  int
+		before int // bound
+		after  int
+	}{
+		"groups that are missing":           {forest: []string{"root 3", "root/x* 2", "root/y* 2"}, pods: map[string]int{"x": 2, "y": 2}, change: "root", least: 2, after: 4},
+		"room for one group":                {forest: []string{"root 2", "root/x* 3", "root/y* 3"}, pods: map[string]int{"x": 3, "y": 3}, change: "root", least: 1, after: 3},
+		"pods of a group that are missing":  {forest: []string{"root 1", "root/x* 3"}, pods: map[string]int{"x": 2}, change: "x", least: 2, after: 2},
+		"a level below":                     {forest: []string{"root 1", "root/sub 2", "sub/x* 2"}, pods: map[string]int{"x": 2}, change: "sub", least: 1, after: 2},
+		"larger, before its pods are there": {forest: []string{"root 2", "root/x* 1"}, pods: map[string]int{"x": 1}, change: "root", least: 3},
+		"larger, when it runs":              {forest: []string{"root 1", "root/x* 2"}, pods: map[string]int{"x": 2}, change: "root", least: 2, before: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			p.node("a", "4")
+			p.forest(c.forest...)
+			for _, g := range sortedKeys(c.pods) {
+				p.fill(g, slices.Repeat([]string{"1"}, c.pods[g])...)
+			}
+			p.settle()
+			if got := p.take(); len(got) != c.before {
+				t.Fatalf("bound %v, want %d", got, c.before)
+			}
+			full := "default/" + c.change
+			if o := p.c.gangs.composites[full]; o != nil {
+				next := *o
+				next.minCount = c.least
+				p.c.setComposite(full, &next)
+			} else {
+				next := *p.c.gangs.groups[full]
+				next.minCount = c.least
+				p.c.setGroup(full, &next)
+			}
+			p.settle()
+			if got := p.take(); len(got) != c.after {
+				t.Errorf("bound %v, want %d; said %v", got, c.after, p.said)
+			}
+		})
+	}
+}
+
 // TestATreeAsAVictim: of a tree that runs, what a pod of higher priority takes is what is of no use without the pod that goes: the tree where it needs all of its
 // groups, a group where it has more than it needs, one pod where the group has more.
 func TestATreeAsAVictim(t *testing.T) {

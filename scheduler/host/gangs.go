@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"maps"
 	"slices"
@@ -240,27 +241,47 @@ func (g *gangs) lacks(x *gang, counts func(*pod) bool) (need shortage, known boo
 	return need, true
 }
 
-// formed notes that the minimum of a gang is bound, by whichever scheduler: its PodGroup is scheduled, and its time to form is over for good. What is lost later is
+// formed notes that the minimum of a gang is bound, by whichever scheduler: its groups are scheduled, and its time to form is over for good. What is lost later is
 // for its workload to make again.
 func (g *gangs) formed(c *core, p *pod) {
 	x := p.gang
-	if x == nil || x.ran {
+	if x == nil || x.ran && g.saidSo(x, p) {
 		return
 	}
 	n := 0
-	need, known := g.lacks(x, func(p *pod) bool {
+	isBound := func(p *pod) bool {
 		if p.stage == bound {
 			n++
 		}
 		return p.stage == bound
-	})
+	}
+	need, known := g.lacks(x, isBound)
 	if !known || need.sum() > 0 {
 		return
 	}
 	x.ran = true
-	if group := g.told(x); group != nil && x.composite == "" && c.serves(p.object) && c.mine(p.object) {
+	if !c.serves(p.object) || !c.mine(p.object) {
+		return
+	}
+	if x.composite != "" {
+		g.answer(g.treeWith(x, isBound), nil, "")
+	} else if group := g.told(x); group != nil {
 		g.result(group, true, fmt.Sprintf("%d pods are bound, and its minimum with them", n))
 	}
+}
+
+// saidSo reports whether the groups of a pod say that they are scheduled. Those of a gang that ran say it but for one that is another object under its name now.
+func (g *gangs) saidSo(x *gang, p *pod) bool {
+	if x.composite == "" {
+		group := g.told(x)
+		return group == nil || group.scheduled
+	}
+	for o := g.groups[groupName(p.object)]; o != nil; o = g.composites[o.namespace+"/"+o.parent] {
+		if !o.scheduled {
+			return false
+		}
+	}
+	return true
 }
 
 // hasTime reports whether a gang has to form in time: one that an ElasticJob describes each time, by the job's own policy; another one until it ran once.
@@ -654,6 +675,9 @@ func (g *gangs) topologyKey(x *gang) string {
 // place assumes the pods of a draft, in one domain of the topology where that is asked for; nil and the reason when that fails.
 func (g *gangs) place(ctx context.Context, c *core, x *gang, want *draft) ([]*pod, string) {
 	key := g.topologyKey(x)
+	if _, one := c.domainWhere(key, maps.Values(x.members)); key != "" && !one {
+		return nil, inTwo(g.objectOf(x).full(), key)
+	}
 	if !slices.ContainsFunc(want.chosen, func(p *pod) bool {
 		return p.pinned != "" || p.spread() || c.judge.needed(p) || c.kubelets.known(c, p.class)
 	}) {
@@ -672,7 +696,7 @@ func (g *gangs) place(ctx context.Context, c *core, x *gang, want *draft) ([]*po
 	}
 	var best domain
 	most, why := 0, "no node has the label "+key
-	for _, value := range g.domains(c, x, key) {
+	for _, value := range c.domains(key, maps.Values(x.members), nil) {
 		d := domainOf(key, value)
 		placed, reason := g.placeIn(ctx, c, x, want, d)
 		if placed == nil {
@@ -697,7 +721,7 @@ func (g *gangs) place(ctx context.Context, c *core, x *gang, want *draft) ([]*po
 func (g *gangs) within(c *core, x *gang, chosen []*pod) place.GangRequest {
 	out := place.GangRequest{Domain: g.topologyKey(x), Prefer: c.preferred(chosen)}
 	if out.Domain != "" {
-		out.Value = g.domainOfMembers(c, x, out.Domain)
+		out.Value, _ = c.domainWhere(out.Domain, maps.Values(x.members))
 	}
 	return out
 }
@@ -856,30 +880,49 @@ func (g *gangs) whyNot(c *core, r place.GangRequest) string {
 	return where + why
 }
 
-// domainOfMembers is the value of a node label where members run already; empty where none does.
-func (g *gangs) domainOfMembers(c *core, x *gang, key string) string {
-	for _, p := range x.members {
-		if n := c.nodes[p.node]; p.stage != waits && n != nil && n.node != nil && n.node.Labels[key] != "" {
-			return n.node.Labels[key]
+// domainWhere is the value of a node label where pods are; empty where none of them has a node. one is false where they are in two domains, or on a node without
+// that label: as upstream has it, nothing joins them then.
+func (c *core) domainWhere(key string, pods iter.Seq[*pod]) (value string, one bool) {
+	for p := range pods {
+		n := c.nodes[p.node]
+		if p.stage == waits || n == nil || n.node == nil {
+			continue
 		}
+		at := n.node.Labels[key]
+		if at == "" || value != "" && at != value {
+			return "", false
+		}
+		value = at
 	}
-	return ""
+	return value, true
 }
 
-// domains are the values of a node label, in order; where members run already, theirs alone.
-func (g *gangs) domains(c *core, x *gang, key string) []string {
-	if v := g.domainOfMembers(c, x, key); v != "" {
-		return []string{v}
-	}
+// inTwo says why nothing joins the pods of a group.
+func inTwo(group, key string) string {
+	return fmt.Sprintf("its group %s is to be in one domain of %s, and the pods of it that run are in two, or on nodes without that label", group, key)
+}
+
+// domainsWith are the values of a node label, in order, on the nodes of a domain.
+func (c *core) domainsWith(key string, in domain) []string {
 	values := map[string]bool{}
 	for _, n := range c.nodes {
-		if n.node != nil {
-			if v, ok := n.node.Labels[key]; ok {
-				values[v] = true
-			}
+		if n.node != nil && n.node.Labels[key] != "" && !slices.ContainsFunc(in, func(l rules.Label) bool { return domainOn(n.node, l.Key) != l.Value }) {
+			values[n.node.Labels[key]] = true
 		}
 	}
 	return sortedKeys(values)
+}
+
+// domains are those in which pods that belong together may be, by a node label: where some have a node already, theirs alone, and none where there is none
+// such.
+func (c *core) domains(key string, pods iter.Seq[*pod], in domain) []string {
+	switch value, one := c.domainWhere(key, pods); {
+	case !one:
+		return nil
+	case value != "":
+		return []string{value}
+	}
+	return c.domainsWith(key, in)
 }
 
 // domainsToTake are the domains in which a gang may take the room of others, the better ones first: those with what it prefers most, then those that it must
@@ -888,7 +931,7 @@ func (g *gangs) domainsToTake(c *core, x *gang, chosen []*pod) [][]domain {
 	must := []domain{nil}
 	if key := g.topologyKey(x); key != "" {
 		must = nil
-		for _, value := range g.domains(c, x, key) {
+		for _, value := range c.domains(key, maps.Values(x.members), nil) {
 			must = append(must, domainOf(key, value))
 		}
 	}
@@ -1110,7 +1153,11 @@ func (g *gangs) confine(c *core, p *pod) {
 	if key == "" {
 		return
 	}
-	if value := g.domainOfMembers(c, p.gang, key); value != "" {
+	value, one := c.domainWhere(key, maps.Values(p.gang.members))
+	if !one {
+		p.nowhere, p.confined = inTwo(g.objectOf(p.gang).full(), key), true
+	}
+	if value != "" {
 		p.shape, p.confined = narrowed(p.shape, key, value), true
 		p.class = c.classify(p)
 	}
@@ -1145,8 +1192,7 @@ func (c *core) setGroup(full string, group *podGroup) {
 		}
 	}
 	if was != nil && was.parent != "" || group != nil && group.parent != "" {
-		namespace, _, _ := strings.Cut(full, "/")
-		c.regroupTrees(namespace)
+		c.regroupTrees(full, group)
 	}
 	c.rehome()
 }

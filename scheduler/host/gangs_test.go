@@ -3,6 +3,7 @@ package host
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -218,5 +219,73 @@ func TestElasticJobAfterItsPods(t *testing.T) {
 	p.settle()
 	if got := p.take(); len(got) != 2 {
 		t.Errorf("bound %v, want both pods of the gang", got)
+	}
+}
+
+// TestAGangInTwoDomains: where the pods of a group that run are in two domains of its topology key, or on a node without that label, nothing joins them, and no room is
+// taken for what cannot be placed: upstream's answer, and the same each time. Once they are in one, what waits goes there.
+func TestAGangInTwoDomains(t *testing.T) {
+	rack := func(r string) func(*corev1.Node) {
+		return func(n *corev1.Node) {
+			if r != "" {
+				n.Labels["rack"] = r
+			}
+		}
+	}
+	leaves := func(p *play, runs []*corev1.Pod) { p.c.podGone(runs[0].UID) }
+	moves := func(p *play, _ []*corev1.Pod) { p.node("a", "8", rack("2")) }
+	for name, c := range map[string]struct {
+		group podGroup
+		racks map[string]string
+		on    []string // where pods of it run
+		comes int
+		cure  func(*play, []*corev1.Pod)
+		want  []string // one of these
+	}{
+		"a late pod, and one leaves":                   {group: podGroup{minCount: 2, topologyKey: "rack"}, on: []string{"a", "b"}, comes: 1, cure: leaves, want: []string{"b"}},
+		"a late pod, and the racks are one":            {group: podGroup{minCount: 2, topologyKey: "rack"}, on: []string{"a", "b"}, comes: 1, cure: moves, want: []string{"a", "b"}},
+		"a late pod, and a node without the label":     {group: podGroup{minCount: 2, topologyKey: "rack"}, racks: map[string]string{"a": ""}, on: []string{"a", "b"}, comes: 1, cure: leaves, want: []string{"b"}},
+		"a late pod, and one domain in the cluster":    {group: podGroup{minCount: 1, topologyKey: "rack"}, racks: map[string]string{"a": "", "c": "2"}, on: []string{"a"}, comes: 1, cure: moves, want: []string{"a", "b", "c"}},
+		"the rest of the minimum":                      {group: podGroup{minCount: 4, topologyKey: "rack"}, on: []string{"a", "b"}, comes: 2, cure: moves, want: []string{"a", "b"}},
+		"the rest of the minimum, one after the other": {group: podGroup{minCount: 5, topologyKey: "rack", whole: true}, on: []string{"a", "b", "b"}, comes: 2, cure: moves, want: []string{"a", "b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range 8 { // the order of a map is another one each time
+				p := newPlay(t)
+				evicted := p.taken()
+				for n, r := range map[string]string{"a": "1", "b": "2", "c": "3"} {
+					if other, ok := c.racks[n]; ok {
+						r = other
+					}
+					p.node(n, "8", rack(r))
+				}
+				p.runs("low", "7", "c", online(1), on("c"))
+				group := c.group
+				group.namespace, group.name = "default", "ring"
+				p.c.setGroup("default/ring", &group)
+				var runs []*corev1.Pod
+				for i, node := range c.on {
+					runs = append(runs, p.bound(p.pod(fmt.Sprint("runs-", i), "1", online(10), inGroup("ring"), func(o *corev1.Pod) { o.Spec.SchedulerName = "other" }), node))
+				}
+				for i := range c.comes {
+					p.pod(fmt.Sprint("comes-", i), "1", online(10), inGroup("ring"))
+				}
+				p.passes(30)
+				if got := p.take(); len(got)+len(*evicted) > 0 || !strings.Contains(p.said["pod-comes-0"], "in one domain of rack") {
+					t.Fatalf("bound %v, evicted %v; it says %q", got, *evicted, p.said["pod-comes-0"])
+				}
+				c.cure(p, runs)
+				p.passes(30)
+				got := p.take()
+				for _, node := range got {
+					if !slices.Contains(c.want, node) {
+						t.Errorf("bound %v, want on %v", got, c.want)
+					}
+				}
+				if len(got) != c.comes {
+					t.Errorf("bound %v, want %d pods; it says %q", got, c.comes, p.said["pod-comes-0"])
+				}
+			}
+		})
 	}
 }
