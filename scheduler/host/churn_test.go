@@ -524,7 +524,7 @@ func (x *churn) whole() {
 func TestChurn(t *testing.T) {
 	binds, refused, restarts, halves, evicted := 0, 0, 0, 0, 0
 	seen := map[string]int{}
-	rapid.Check(t, func(r *rapid.T) {
+	history := func(r *rapid.T) {
 		x := &churn{t: t, r: r, nodes: map[string]int64{}, most: map[string]int64{}, kinds: map[string]string{}, pods: map[types.UID]*corev1.Pod{}, groups: map[string]int{}, scheduled: map[string]bool{}, seen: seen}
 		x.start()
 		for range rapid.IntRange(5, 60).Draw(r, "steps") {
@@ -584,7 +584,11 @@ func TestChurn(t *testing.T) {
 		x.calm()
 		x.whole()
 		binds, refused, halves, evicted = binds+x.binds, refused+x.refused, halves+x.halves, evicted+x.evicted
-	})
+	}
+	rapid.Check(t, history)
+	for round := 0; round < 5 && evicted == 0 && !testing.Short(); round++ { // of a hundred histories one in ten has no eviction
+		rapid.Check(t, history)
+	}
 	if !testing.Short() && (binds == 0 || refused == 0 || restarts == 0 || halves == 0 || evicted == 0) { // a short run draws few histories
 		t.Errorf("%d bindings, %d refused, %d restarts, %d pods of half a gang, %d evicted: the histories that are drawn test nothing", binds, refused, restarts, halves, evicted)
 	}
