@@ -40,7 +40,11 @@ func (p *Portrait) FallFrom(load float64, at time.Time, reach time.Duration) (Fa
 	if !p.FastestFalls.known() && p.Quality.Points < p.Quality.Needed {
 		return Fall{}, false
 	}
-	return p.fallOf(load, p.Level, reach, at, at.Sub(p.Quality.LastSample), func(ago time.Duration) float64 { return p.Recent.At(at.Add(-ago)) })
+	seen := p.Quality.LastSample
+	if p.Hold.Quarantined() {
+		seen = p.Hold.Since // what came since is in doubt, and is no level to fall from
+	}
+	return p.fallOf(load, p.Level, reach, at, at.Sub(seen), func(ago time.Duration) float64 { return p.Recent.At(at.Add(-ago)) })
 }
 
 // fallOf compares a load with what was measured before it. A lone spike is no level to fall from, and small values have no falls. After a silence

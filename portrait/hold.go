@@ -26,6 +26,15 @@ type Hold struct {
 	FirstTop   float64
 }
 
+// next is a doubt that begins at a time with a load of top before it. The first one is kept where it was eased.
+func (h Hold) next(since time.Time, top float64, rise bool) Hold {
+	first := h.first()
+	if h.Eased && first == (Hold{}) {
+		first = h
+	}
+	return Hold{Since: since, Top: top, Rise: rise, FirstSince: first.Since, FirstTop: first.Top}
+}
+
 // first is what is in force once a doubt is over.
 func (h Hold) first() Hold {
 	if h.FirstSince.IsZero() {
@@ -88,29 +97,26 @@ type suspects struct {
 	now, faultEnd, judged int
 }
 
-// held reports whether a step is in doubt: nothing from it on may be learned yet. A portrait without a season has no history to compare with. A second
-// fall after one that was eased is a doubt of its own.
+// held reports whether a step is in doubt: nothing from it on may be learned yet. A portrait without a season has no history to compare with: there only CPU that no
+// machine can have given is in doubt. A second fall after one that was eased is a doubt of its own, and so is a rise.
 func (s *suspects) held(i, n int) bool {
 	s.now = i
 	h := &s.p.Hold
+	young := s.p.Quality.Points < s.p.Quality.Needed
 	switch {
 	case i < s.judged:
 		return false
-	case s.p.Quality.Points < s.p.Quality.Needed:
+	case young && !h.Rise && !s.beyond(i):
 		*h = Hold{}
 		return false
 	case h.Eased && (s.back(i) > s.k || s.time(i).Sub(h.Since) >= easedFor):
 		*h = Hold{}
 	}
 	if !h.Quarantined() {
-		if top, fell := s.fell(i); fell {
-			first := h.first()
-			if h.Eased && first == (Hold{}) {
-				first = *h
-			}
-			*h = Hold{Since: s.time(i), Top: top, FirstSince: first.Since, FirstTop: first.Top}
-		} else if base, rose := s.rose(i); rose && !h.Eased && !s.served(i) {
-			*h = Hold{Since: s.time(i), Top: base, Rise: true}
+		if top, fell := s.fell(i); fell && !young {
+			*h = h.next(s.time(i), top, false)
+		} else if base, rose := s.rose(i); rose && !s.served(i) {
+			*h = h.next(s.time(i), base, true)
 		} else {
 			return false
 		}
@@ -128,7 +134,7 @@ func (s *suspects) fault(i int) bool { return i < s.faultEnd }
 func (s *suspects) over(i, n int) bool {
 	// A service with one signal resumes after a bound. Where a second one contradicts the first, the bound counts from then; and where the load falls
 	// once more, from there: a second fall does not inherit the clock of the first.
-	agreed, alone := 0, s.p.Hold.Since
+	agreed, alone, high := 0, s.p.Hold.Since, 0
 	for j := i; j < n; j++ {
 		if !math.IsNaN(s.at(j)) {
 			s.p.Quality.LastSample = s.time(j + 1)
@@ -143,8 +149,15 @@ func (s *suspects) over(i, n int) bool {
 		if s.fellAgain(j) {
 			agreed, alone = 0, s.time(j)
 		}
+		if high++; !s.high(j) {
+			high = 0
+		} else {
+			agreed, alone = 0, s.time(j+1)
+		}
 		back := s.backFrom(i, j)
 		switch {
+		case high > s.k:
+			return s.turns(j-high+1, n, true)
 		case back > s.k:
 			s.faultEnd = j - back + 1
 			top := s.p.Hold.Top
@@ -162,6 +175,28 @@ func (s *suspects) over(i, n int) bool {
 	}
 	return false
 }
+
+// turns ends a doubt by one of the other direction that begins with a step: a source that said a hundredth says a hundred times as much, or the other way
+// round. What it said before was a fault, and both are measured by the load before that.
+func (s *suspects) turns(i, n int, rise bool) bool {
+	s.p.Hold = s.p.Hold.next(s.time(i), s.p.Hold.Top, rise)
+	switch {
+	case i > s.now:
+		s.faultEnd, s.judged = i, i
+		return true
+	case rise:
+		return s.riseOver(i, n)
+	}
+	return s.over(i, n)
+}
+
+// high reports whether the load of a step is more than usual and more than the replicas could have served.
+func (s *suspects) high(i int) bool {
+	return s.at(i) > s.usualMost(i, s.p.Hold.Top)/backShare && !s.served(i)
+}
+
+// low reports whether the load of a step is less than usual.
+func (s *suspects) low(i int) bool { return s.at(i) < s.least(i, s.p.Hold.Top) }
 
 func (s *suspects) time(i int) time.Time { return series.GridTime(s.first+int64(i), s.p.Step) }
 
@@ -215,7 +250,7 @@ func (s *suspects) back(i int) int { return s.backFrom(i-s.k, i) }
 
 func (s *suspects) backFrom(from, i int) int {
 	n := 0
-	for ; i >= from && s.at(i) > 0 && s.at(i) >= s.least(i, s.p.Hold.Top); i-- {
+	for ; i >= from && s.at(i) > 0 && !s.low(i) && !s.high(i); i-- {
 		n++
 	}
 	return n

@@ -25,13 +25,28 @@ const (
 
 // rose reports whether the load of a step lies higher than the rises of history explain, and what it rose from.
 func (s *suspects) rose(i int) (base float64, rose bool) {
-	for n := 1; n <= len(s.p.FastestRises); n++ {
-		from, by := s.risen(i, n)
-		if by > s.p.explainedRise(n, s.time(i))+1e-9 {
+	most := len(s.p.FastestRises)
+	for n := 1; n <= most; n++ {
+		if from, by := s.risen(i, s.before(i, n)); by > s.p.explainedRise(n, s.time(i))+1e-9 {
 			return from, true
 		}
 	}
+	if s.before(i, most) >= 0 {
+		return 0, false
+	}
+	// After a silence there is nothing to measure a pace by: the load is compared with the last level before it.
+	for ago := most; ago*s.k <= int(day/s.p.Step); ago++ {
+		if from := s.before(i, ago); from >= 0 {
+			from, by := s.risen(i, from)
+			return from, by > s.p.explainedRise(most, s.time(i))+1e-9
+		}
+	}
 	return 0, false
+}
+
+// before is the load some spans before a step, the larger of two steps in a row: a lone dip is no level to rise from. NaN where neither is known.
+func (s *suspects) before(i, spans int) float64 {
+	return larger(s.at(i-spans*s.k), s.at(i-spans*s.k-1))
 }
 
 // explainedRise is the rise within n spans that history explains at a time: twice the rise that stayed, or that came and went. What is measured of a crowd
@@ -44,18 +59,11 @@ func (p *Portrait) explainedRise(n int, at time.Time) float64 {
 	return 1 - (1-known)/2
 }
 
-// risen is the relative rise of the load of a step above all that is usual within n spans, and the load that it rose from. A lone dip is no level to rise
-// from, and what is small against the last day is no rise.
-func (s *suspects) risen(i, n int) (from, by float64) {
+// risen is the relative rise of the load of a step above an earlier one and all that is usual, and the load that it rose from. What is small against the last
+// day is no rise.
+func (s *suspects) risen(i int, from float64) (base, by float64) {
 	y := s.at(i)
-	if !(y > fallShare*s.l.Level()) {
-		return 0, 0
-	}
-	from = math.NaN()
-	for k := range 2 {
-		from = larger(from, s.at(i-n*s.k-k))
-	}
-	if !(from >= 0) {
+	if !(y > fallShare*s.l.Level()) || !(from >= 0) {
 		return 0, 0
 	}
 	from = s.usualMost(i, from)
@@ -84,7 +92,7 @@ func larger(a, b float64) float64 {
 
 // riseOver looks for the end of the doubt of a rise that begins with the step i. Where the load is usual again, its samples were a fault. Where it
 // stays and replicas have come that can serve it, it was a crowd: it is learned from the first of those steps on. One step is not enough for
-// either, since the step in which a fault ends is a mean of both.
+// either, since the step in which a fault ends is a mean of both. After a day it is learned in any case, unless its CPU is impossible.
 func (s *suspects) riseOver(i, n int) bool {
 	h := &s.p.Hold
 	row, served, most := 0, 0, 0.0
@@ -94,6 +102,9 @@ func (s *suspects) riseOver(i, n int) bool {
 			s.p.Quality.LastSample = s.time(j + 1)
 		}
 		most = max(most, y)
+		if s.low(j) {
+			return s.turns(j, n, false)
+		}
 		if row++; !(y <= s.usualMost(j, h.Top)/backShare) {
 			row = 0
 		}
@@ -106,11 +117,12 @@ func (s *suspects) riseOver(i, n int) bool {
 			s.p.Bursts = noteSwing(s.p.Bursts, h.Since, s.swing(i, j, func(y float64) float64 { return 1 - h.Top/y }))
 		case served > s.k:
 			s.faultEnd = j - served + 1
-		case s.time(j+1).Sub(h.Since) >= heldAtMost:
-		default:
+		case s.time(j+1).Sub(h.Since) < heldAtMost:
 			continue
+		case s.beyond(j): // a lie for a day is one on the next day, too
+			return s.turns(j+1, n, true)
 		}
-		*h = Hold{}
+		*h = h.first()
 		s.judged = j + 1
 		return true
 	}
@@ -125,11 +137,21 @@ func (s *suspects) served(i int) bool {
 	if math.IsNaN(y) || !(s.pods > 0) {
 		return true
 	}
-	pods := s.pods
-	if then := s.ready.At(s.time(i)); then > pods && s.end.Sub(s.time(i)) > countedFor {
-		pods = min(then, mostGone*pods)
-	}
+	pods := s.podsAt(i)
 	return s.p.couldServe(y, pods, s.most*pods/s.pods)
+}
+
+// podsAt is how many replicas may have served a step.
+func (s *suspects) podsAt(i int) float64 {
+	if then := s.ready.At(s.time(i)); then > s.pods && s.end.Sub(s.time(i)) > countedFor {
+		return min(then, mostGone*s.pods)
+	}
+	return s.pods
+}
+
+// beyond reports whether the CPU of a step is more than the machines and limits of its replicas can give: whatever else is true, the source lies.
+func (s *suspects) beyond(i int) bool {
+	return s.most > 0 && s.pods > 0 && s.cpu.At(s.time(i)) > BeyondCores*s.most*s.podsAt(i)/s.pods
 }
 
 // couldServe reports whether some replicas could have served a load: whether it costs no more CPU than their machines and limits can give, and whether it
@@ -166,7 +188,7 @@ func (p *Portrait) carry(load, ready float64) {
 func (s *suspects) learnRises(i int) {
 	s.now = i + 1
 	for n := range s.p.FastestRises {
-		if _, by := s.risen(i, n+1); by > s.p.FastestRises[n] {
+		if _, by := s.risen(i, s.before(i, n+1)); by > s.p.FastestRises[n] {
 			s.p.FastestRises[n] = by
 		}
 	}
