@@ -261,6 +261,11 @@ func Overlap(a, b []int) bool {
 	return slices.ContainsFunc(a, func(c int) bool { return slices.Contains(b, c) })
 }
 
+// SameCells reports whether two lists, neither of which names a cell twice, name the same cells.
+func SameCells(a, b []int) bool {
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(c int) bool { return !slices.Contains(b, c) })
+}
+
 // ShareParcel is one parcel of a NodeShare: what the controller asked for and what the node side reported.
 type ShareParcel struct {
 	Cells  []int

@@ -79,7 +79,7 @@ func (m *maker) adoptOrphan(n *fleet.Node, e *fleet.ShareParcel) {
 	}
 	home := fleet.SameSide(e.Holder, from, s.ClassOf)
 	if home || len(cells) == 0 {
-		if s.Loan(e.Loan) != nil {
+		if other := s.Loan(e.Loan); other != nil && other.UID != e.LoanUID {
 			return // another loan has the name; it is forgotten first
 		}
 		if s.Frozen != "" {

@@ -133,3 +133,64 @@ func TestAHomeOfBeforeIsHome(t *testing.T) {
 		}
 	}
 }
+
+// The cells of an entry are a part of it: a hand that takes some away, adds some or writes the entry twice is corrected, under an epoch of its own, so that no
+// report on the wrong cells hands the parcel over.
+func TestAnEntryOfOtherCellsIsRepaired(t *testing.T) {
+	for _, phase := range []fleet.Phase{fleet.Emptying, fleet.Lent, fleet.Noticed, fleet.Draining} {
+		for name, bend := range map[string]func(s *fleet.Share){
+			"fewer":      func(s *fleet.Share) { s.Parcels[0].Cells = []int{0} },
+			"more":       func(s *fleet.Share) { s.Parcels[0].Cells = []int{0, 1, 2, 3} },
+			"others":     func(s *fleet.Share) { s.Parcels[0].Cells = []int{2, 3} },
+			"some other": func(s *fleet.Share) { s.Parcels[0].Cells = []int{1, 2} },
+			"twice": func(s *fleet.Share) {
+				again := s.Parcels[0]
+				again.Cells = []int{2, 3}
+				s.Parcels = append(s.Parcels, again)
+			},
+		} {
+			w := newWorld(4).service("web", 18, 0, 3, 95)
+			l := w.loan(3, phase, 2)
+			l.Kind, l.Cells, l.Deadline, l.Due = fleet.KindSocket, []int{0, 1}, t0.Add(time.Minute), t0.Add(3*time.Minute)
+			sh := &w.s.Nodes[3].Share
+			sh.Parcels[0].Cells, sh.Parcels[0].Clean, sh.Parcels[0].CleanEpoch, sh.Parcels[0].CleanAt = l.Cells, true, 2, t0
+			bend(sh)
+			if n := Drift(&w.s); n != 1 {
+				t.Errorf("%s, %s: drift %d, want 1", phase, name, n)
+			}
+			p := made(w.input())
+			i := slices.IndexFunc(p.Moves, func(m Move) bool { return m.Before.ID == l.ID })
+			if i < 0 || p.Moves[i].Kind != MoveRepair || p.Moves[i].After.Phase != phase || p.Moves[i].After.Epoch != 3 {
+				t.Errorf("%s, %s: %+v", phase, name, p.Moves)
+			}
+		}
+	}
+}
+
+// An entry of a loan that is over says that its cells are home and stay there. Whatever else a hand writes shuts the machine to online, and is cleared.
+func TestAnEntryOfALoanThatIsOverIsHome(t *testing.T) {
+	for name, c := range map[string]struct {
+		phase fleet.Phase
+		next  fleet.PoolID
+		old   time.Duration
+		kind  MoveKind
+	}{
+		"on its way to the borrower":            {fleet.Returned, "offline", time.Minute, MoveClear},
+		"on its way to a pool that is not":      {fleet.Returned, "nowhere", time.Minute, MoveClear},
+		"on its way, and about to be forgotten": {fleet.Returned, "offline", time.Hour, MoveClear},
+		"cancelled, and on its way":             {fleet.Cancelled, "offline", time.Minute, MoveClear},
+		"home":                                  {fleet.Returned, "", time.Minute, ""},
+		"home, and forgotten":                   {fleet.Returned, "", time.Hour, MoveForget},
+	} {
+		w := newWorld(4).service("web", 18, 0, 3, 95)
+		l := w.loan(3, c.phase, 2)
+		l.Since, l.CleanAt = t0.Add(-c.old), t0.Add(-c.old)
+		w.s.Nodes[3].Marks = fleet.NodeMarks{}
+		w.s.Nodes[3].Share.Parcels[0].Next = c.next
+		p := made(w.input())
+		of := slices.DeleteFunc(slices.Clone(p.Moves), func(m Move) bool { return m.Before.Node != l.Node })
+		if len(of) > 1 || c.kind != "" && moves(p, c.kind) != 1 || c.kind == "" && len(of) > 0 {
+			t.Errorf("%s: %+v", name, p.Moves)
+		}
+	}
+}

@@ -30,7 +30,7 @@ func (m *maker) follow() {
 			continue
 		}
 		entry := node.Share.Find(l.ID)
-		if m.superseded(l, entry, node) || m.repair(l, entry) || m.pool(l) == nil && m.orphaned(l) {
+		if m.superseded(l, entry, node) || m.repair(l, node) || m.pool(l) == nil && m.orphaned(l) {
 			continue
 		}
 		if m.fromOffline(l) {
@@ -267,9 +267,26 @@ func (m *maker) lentAgain(l *fleet.Loan) bool {
 	return slices.ContainsFunc(m.loans[l.Node], func(o *fleet.Loan) bool { return o.Phase.Away() && fleet.Overlap(o.Cells, l.Cells) })
 }
 
-// agree reports whether a loan and its entry in the NodeShare say the same.
-func agree(l *fleet.Loan, e *fleet.ShareParcel) bool {
-	return e != nil && e.LoanUID == l.UID && e.Holder == l.Holder() && e.Next == l.Next() && e.Epoch == l.Epoch
+// agree reports whether a loan and a NodeShare say the same: the loan has one entry, and that says what the loan says.
+func agree(l *fleet.Loan, s *fleet.Share) bool {
+	e := s.Find(l.ID)
+	return e != nil && says(e, l) && !twice(l, s)
+}
+
+// says reports whether an entry of a NodeShare says what a loan says.
+func says(e *fleet.ShareParcel, l *fleet.Loan) bool {
+	return e.LoanUID == l.UID && e.Holder == l.Holder() && e.Next == l.Next() && e.Epoch == l.Epoch && fleet.SameCells(e.Cells, l.Cells)
+}
+
+// twice reports whether a NodeShare has more than one entry of a loan, which only a hand can write.
+func twice(l *fleet.Loan, s *fleet.Share) bool {
+	n := 0
+	for i := range s.Parcels {
+		if s.Parcels[i].Loan == l.ID && s.Parcels[i].LoanUID == l.UID {
+			n++
+		}
+	}
+	return n > 1
 }
 
 // Drift counts the parcels of which the loans and the NodeShares, which are two records of who holds what, tell different stories: loans that
@@ -279,7 +296,7 @@ func Drift(s *fleet.Snapshot) int {
 	n := 0
 	for i := range s.Loans {
 		l := &s.Loans[i]
-		if node := s.Node(l.Node); node != nil && !l.Phase.Ended() && !agree(l, node.Share.Find(l.ID)) {
+		if node := s.Node(l.Node); node != nil && !l.Phase.Ended() && !agree(l, &node.Share) {
 			n++
 		}
 	}
@@ -312,12 +329,13 @@ func (m *maker) superseded(l *fleet.Loan, e *fleet.ShareParcel, node *fleet.Node
 // share is at most one step ahead. A share that handed the parcel over stands, and the loan follows: a scheduler that reads shares may have bound pods of the
 // new side there already, which a loan that still empties or drains knows nothing of. Otherwise the loan's view is written again. While the epochs agree
 // that is safe, since no pod may land on a parcel that moves. A share of a higher epoch belongs to a recall or a turn back that was not finished; reports
-// for that epoch may be about to arrive, so the loan takes an epoch above it and every older report is void.
-func (m *maker) repair(l *fleet.Loan, e *fleet.ShareParcel) bool {
-	if agree(l, e) {
+// for that epoch may be about to arrive, so the loan takes an epoch above it and every older report is void. The same holds of an entry of other cells: what was
+// reported clean is not the parcel.
+func (m *maker) repair(l *fleet.Loan, n *fleet.Node) bool {
+	if agree(l, &n.Share) {
 		return false
 	}
-	after := *l
+	after, e := *l, n.Share.Find(l.ID)
 	why := Why{"ShareMissing", "the NodeShare has no entry for the loan"}
 	if e != nil && e.LoanUID != l.UID {
 		why = Why{"ShareDiffers", fmt.Sprintf("the NodeShare has the cells in an earlier loan of the name (%s)", e.LoanUID)}
@@ -326,11 +344,18 @@ func (m *maker) repair(l *fleet.Loan, e *fleet.ShareParcel) bool {
 	if e != nil {
 		why = Why{"ShareDiffers", fmt.Sprintf("the NodeShare says holder %s, next %q, epoch %d; the loan says %s, %q, %d",
 			e.Holder, e.Next, e.Epoch, l.Holder(), l.Next(), l.Epoch)}
-		if e.Epoch > l.Epoch {
+		switch {
+		case !fleet.SameCells(e.Cells, l.Cells):
+			why.Message = fmt.Sprintf("the NodeShare says cells %v; the loan is of cells %v", e.Cells, l.Cells)
+			after.Epoch = max(e.Epoch, l.Epoch) + 1
+		case twice(l, &n.Share):
+			why.Message = "the NodeShare has more than one entry of the loan"
+			after.Epoch = max(e.Epoch, l.Epoch) + 1
+		case e.Epoch > l.Epoch:
 			after.Epoch = e.Epoch + 1
 		}
 		for _, handOver := range [...]func(time.Time, *fleet.ShareParcel) (fleet.Loan, error){l.Lend, l.Return} {
-			if done, err := handOver(m.in.Snapshot.At, e); err == nil && agree(&done, e) {
+			if done, err := handOver(m.in.Snapshot.At, e); err == nil && says(e, &done) {
 				after = done
 			}
 		}

@@ -58,6 +58,9 @@ var precedences = [...]struct {
 	{proposal{passShorten, MoveAnnounce}, proposal{passTurnBack, MoveTurnBack}, earlierStands,
 		"online pods wait for the machine, whatever the sums of free room say"},
 
+	{proposal{passAdopt, MoveClear}, proposal{passFollow, MoveForget}, earlierStands,
+		"an entry that does not say that the loan is over is removed before the loan is forgotten"},
+
 	{proposal{passHeartbeat, MoveAnnounce}, proposal{passTurnBack, MoveTurnBack}, laterStands,
 		"a borrower that stays needs no later deadline"},
 	{proposal{passFollow, MoveAnnounce}, proposal{passTurnBack, MoveTurnBack}, laterStands,

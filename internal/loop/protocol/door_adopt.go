@@ -52,6 +52,12 @@ func (d *Door) replaceable(e *fleet.ShareParcel) bool {
 	return l == nil || l.UID != e.LoanUID || l.Phase.Ended()
 }
 
+// misplaced reports whether an entry of a share names cells of which its loan, which goes on, has none.
+func (d *Door) misplaced(e *fleet.ShareParcel, cells []int) bool {
+	l := d.fresh.Loan(e.Loan)
+	return l != nil && l.UID == e.LoanUID && !l.Phase.Ended() && !fleet.Overlap(l.Cells, cells)
+}
+
 // checkClear lets an entry be removed whose loan is gone while it gives its cells to their home, or to a pool that has none of them.
 func (d *Door) checkClear(m *planner.Move) error {
 	n := d.fresh.Node(m.Before.Node)

@@ -242,21 +242,24 @@ func (s *Session) shareRequest(l *fleet.Loan, uid func() fleet.UID, rests []Rest
 	return s.putShare(l.NodeName, l.Node, func(share *fleet.Share, exists bool) bool {
 		e := fleet.ShareParcel{Cells: l.Cells, Holder: l.Holder(), Next: l.Next(), Loan: l.ID, LoanUID: uid(), Epoch: l.Epoch}
 		if exists && !l.Phase.Ended() {
-			// An adopted loan takes the place of entries that none answers for. One that begins finds none, but perhaps that of an earlier loan of its name.
+			// An adopted loan takes the place of entries that none answers for. One that begins finds none, but perhaps that of an earlier loan of its name. An entry of
+			// another loan that has none of these cells gives way in any case: that loan writes its own again.
 			share.Parcels = slices.DeleteFunc(share.Parcels, func(p fleet.ShareParcel) bool {
-				return p.LoanUID != e.LoanUID && fleet.Overlap(p.Cells, e.Cells) && (l.Phase.Away() || p.Loan == l.ID) && s.door.replaceable(&p)
+				return p.LoanUID != e.LoanUID && fleet.Overlap(p.Cells, e.Cells) &&
+					((l.Phase.Away() || p.Loan == l.ID) && s.door.replaceable(&p) || s.door.misplaced(&p, e.Cells))
 			})
 		}
-		i := slices.IndexFunc(share.Parcels, func(p fleet.ShareParcel) bool { return p.LoanUID == e.LoanUID })
+		own := func(p fleet.ShareParcel) bool { return p.LoanUID == e.LoanUID } // more than one where a hand wrote it twice
+		i, entries := slices.IndexFunc(share.Parcels, own), len(share.Parcels)
 		switch {
 		case i >= 0:
 			was := share.Parcels[i]
 			// The report is the node side's.
 			e.Clean, e.CleanEpoch, e.CleanAt = was.Clean, was.CleanEpoch, was.CleanAt
-			if exists && sameParcel(&was, &e) {
+			share.Parcels = append(slices.DeleteFunc(share.Parcels, own), e)
+			if exists && sameParcel(&was, &e) && len(share.Parcels) == entries {
 				return false
 			}
-			share.Parcels[i] = e
 		case exists && l.Phase.Ended() && share.Over(l.Cells) != nil:
 			return false // a loan that never had its share holds nothing to let go
 		default:

@@ -201,6 +201,70 @@ func TestWhichEntriesGiveWay(t *testing.T) {
 	}
 }
 
+// A hand that gives an entry other cells, or writes it twice, is corrected by one write for each loan, also where the entries of two loans have each other's cells: the API refuses
+// a cell in two parcels.
+func TestEntriesOfOtherCellsAreWrittenRight(t *testing.T) {
+	for name, bend := range map[string]func(entries []fleet.ShareParcel) []fleet.ShareParcel{
+		"fewer": func(e []fleet.ShareParcel) []fleet.ShareParcel { e[0].Cells = []int{0}; return e },
+		"swapped": func(e []fleet.ShareParcel) []fleet.ShareParcel {
+			e[0].Cells, e[1].Cells = e[1].Cells, e[0].Cells
+			return e
+		},
+		"one of each": func(e []fleet.ShareParcel) []fleet.ShareParcel {
+			e[0].Cells, e[1].Cells = []int{0, 2}, []int{1, 3}
+			return e
+		},
+		"twice": func(e []fleet.ShareParcel) []fleet.ShareParcel {
+			again := e[0]
+			again.Cells = []int{4}
+			return append(e, again)
+		},
+		"one is gone, and the other has its cells": func(e []fleet.ShareParcel) []fleet.ShareParcel {
+			e[0].Cells = e[1].Cells
+			return e[:1]
+		},
+	} {
+		f := versioned()
+		n := &f.Nodes[0]
+		second := f.Loans[0]
+		f.Loans[0].Cells = []int{0, 1}
+		second.ID, second.UID, second.Version, second.Cells = "l2", "lu2", "l8", []int{2, 3}
+		f.Loans = append(f.Loans, second)
+		n.Share.Parcels = nil
+		for i := range f.Loans {
+			n.Share.Parcels = append(n.Share.Parcels, fleet.ParcelOf(&f.Loans[i]))
+		}
+		n.Share.Parcels = bend(n.Share.Parcels)
+		f.Sort()
+		plan := &planner.Plan{LeaderEpoch: 4}
+		for i := range f.Loans {
+			plan.Moves = append(plan.Moves, planner.Move{Kind: planner.MoveRepair, Before: f.Loans[i], After: f.Loans[i], Node: "n1"})
+		}
+		session := New(plan, f)
+		var wrote []fleet.ShareParcel
+		for stage := range session.Stages {
+			for _, task := range stage.Tasks {
+				for step := session.Next(task, f.At); !step.Over(); step = session.Next(task, f.At) {
+					if d, ok := step.Write.Change.(SetShare); ok {
+						wrote = d.Parcels
+						for k := range wrote {
+							for i := range k {
+								if fleet.Overlap(wrote[i].Cells, wrote[k].Cells) {
+									t.Errorf("%s: a write of %+v", name, wrote)
+								}
+							}
+						}
+					}
+					session.Answer(task, Answer{How: Taken, Version: "v1"})
+				}
+			}
+		}
+		if len(wrote) != 2 || !slices.Equal(wrote[0].Cells, []int{0, 1}) || wrote[0].Loan != "l1" || !slices.Equal(wrote[1].Cells, []int{2, 3}) || wrote[1].Loan != "l2" {
+			t.Errorf("%s: %+v", name, wrote)
+		}
+	}
+}
+
 // An ended loan clears its entry, and nothing where the share has none of it, or is that of another machine.
 func TestWhatForgettingClears(t *testing.T) {
 	for name, c := range map[string]struct {
