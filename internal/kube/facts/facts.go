@@ -102,7 +102,7 @@ var Topologies = schema.GroupVersionResource{Group: "topology.node.k8s.io", Vers
 
 // Cells reads the zones of type Node of a NodeResourceTopology as cells, sorted by number. The socket of a cell is the number at the end of its parent, a zone of type
 // Socket or Package, or else the value of its attribute "socket" (the ecosystem's exporters agree on neither, and some say nothing). A
-// node with a cell whose socket is unknown counts as one of unknown topology: it is lent whole, since half a socket is worse than none.
+// node with a cell whose socket is unknown, or with two cells of one number, counts as one of unknown topology: it is lent whole, since half a socket is worse than none.
 func Cells(u *unstructured.Unstructured) []fleet.Cell {
 	var cells []fleet.Cell
 	zones, _, _ := unstructured.NestedSlice(u.Object, "zones")
@@ -127,6 +127,11 @@ func Cells(u *unstructured.Unstructured) []fleet.Cell {
 		cells = append(cells, cell)
 	}
 	slices.SortFunc(cells, func(a, b fleet.Cell) int { return a.ID - b.ID })
+	for i := range cells {
+		if i > 0 && cells[i].ID == cells[i-1].ID {
+			return nil
+		}
+	}
 	return cells
 }
 

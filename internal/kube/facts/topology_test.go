@@ -37,3 +37,30 @@ zones:
 		}
 	}
 }
+
+// A number that two zones have names no cell: a loan of both would be of one cell twice, which the API server refuses. Such a machine counts as one of unknown topology, as
+// two reporters of one object leave it.
+func TestCellsOfOneNumberAreNotKnown(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		zones []string
+		want  int
+	}{
+		{"each its own", []string{"node-0", "node-1", "node-2", "node-3"}, 4},
+		{"two reporters", []string{"node-0", "node-1", "numa-0", "numa-1"}, 0},
+		{"one name twice", []string{"node-0", "node-0"}, 0},
+		{"zeros before the number", []string{"node-1", "node-01"}, 0},
+		{"apart", []string{"node-3", "node-0", "numa3"}, 0},
+	} {
+		text := "apiVersion: topology.node.k8s.io/v1alpha2\nkind: NodeResourceTopology\nmetadata: {name: n1}\nzones:\n- {name: socket-0, type: Socket}\n"
+		for _, z := range c.zones {
+			text += fmt.Sprintf("- {name: %s, type: Node, parent: socket-0, resources: [{name: cpu, capacity: 4}]}\n", z)
+		}
+		if cells := facts.Cells(parsed(t, text)); len(cells) != c.want {
+			t.Errorf("%s: %+v, want %d", c.name, cells, c.want)
+		}
+		if topology := facts.TopologyOf(parsed(t, text)); len(topology.Cells) != c.want {
+			t.Errorf("%s: %+v", c.name, topology)
+		}
+	}
+}
