@@ -168,19 +168,29 @@ func TestEventsEndAPause(t *testing.T) {
 	}
 }
 
-// Causes that take turns, as a budget and flow control, are asked as seldom as one: eight times in ten minutes.
+// Causes that take turns, as a budget and flow control, are asked as seldom as one: eight times in ten minutes. So are answers of which one says never and the next one
+// later, as of a webhook that answers now and then.
 func TestCausesThatTakeTurnsArePaused(t *testing.T) {
-	for _, turns := range [][]fleet.RefusalCause{{fleet.RefusedByBudget, fleet.RefusedByServer}, {fleet.RefusedByBudget, fleet.RefusedByWebhook, fleet.RefusedByServer}, {fleet.RefusedByNamespace, fleet.RefusedByServer}} {
+	later := func(c fleet.RefusalCause) Answer { return Answer{Verdict: Later, Cause: c} }
+	never := func(c fleet.RefusalCause) Answer { return Answer{Verdict: Never, Cause: c} }
+	for _, turns := range [][]Answer{
+		{later(fleet.RefusedByBudget), later(fleet.RefusedByServer)},
+		{later(fleet.RefusedByBudget), later(fleet.RefusedByWebhook), later(fleet.RefusedByServer)},
+		{later(fleet.RefusedByNamespace), later(fleet.RefusedByServer)},
+		{never(fleet.RefusedByWebhook), later(fleet.RefusedByWebhook)},
+		{later(fleet.RefusedByServer), never(fleet.RefusedByBudgets)},
+		{never(fleet.RefusedByBudgets), never(fleet.RefusedByWebhook), later(fleet.RefusedByBudget)},
+	} {
 		m, now, tries := NewMemory(), time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC), 0
 		for range 600 {
 			if r := m.Refused("p", now); !r.Holds(now) {
-				m.Note("p", "ns", Answer{Verdict: Later, Cause: turns[tries%len(turns)]}, now)
+				m.Note("p", "ns", turns[tries%len(turns)], now)
 				tries++
 			}
 			now = now.Add(time.Second)
 		}
-		if tries != 8 {
-			t.Errorf("%v in turns: %d tries in ten minutes, want 8", turns, tries)
+		if tries > 8 {
+			t.Errorf("%v in turns: %d tries in ten minutes, want 8 at most", turns, tries)
 		}
 	}
 }

@@ -50,8 +50,9 @@ func (m *Memory) Note(uid types.UID, namespace string, a Answer, now time.Time) 
 		}
 	}
 	r := m.pods[uid]
-	// Causes that take turns, as a budget and flow control, are one refusal: by each change they would begin with the shortest pause again.
-	if r == nil || r.Never != (a.Verdict == Never) {
+	// Causes that take turns, as a budget and flow control, or a webhook that answers now and then, are one refusal: by each change they would begin with the shortest
+	// pause again.
+	if r == nil {
 		r = &refused{namespace: namespace}
 		m.pods[uid] = r
 	}
