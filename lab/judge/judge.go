@@ -19,6 +19,7 @@ type Judge struct {
 	o     Options
 	start time.Time
 	now   time.Time
+	was   time.Time // the time of the step before
 	steps int
 	still bool          // spans stood still at the last step
 	seen  time.Duration // time that was judged
@@ -37,7 +38,7 @@ type Judge struct {
 	lease       Lease
 	changes     []time.Time // when the lease changed hands without a reason
 
-	// buried are pods that are gone, for as long as a line of the audit log may be about them.
+	// buried are pods that are gone, by name, for as long as a line of the audit log may be about them.
 	buried map[Ref]buried
 	left   map[string]time.Time // since when a pod is leaving, by UID
 	phased map[string]time.Time // when a loan was seen to enter its phase, by UID
@@ -135,6 +136,7 @@ func (j *Judge) gone(object any) {
 	case *Pod:
 		if p := j.pods[o.UID]; p != nil {
 			j.buried[p.Ref] = buried{p, j.now}
+			delete(j.refusals, refusal{"create", "pods/eviction", p.Ref}) // of this pod, and not of the next one of the name
 		}
 		delete(j.pods, o.UID)
 		delete(j.left, o.UID)
@@ -248,7 +250,7 @@ func (j *Judge) Step(l *Look) {
 		j.paced = l.At
 	}
 	j.still = still
-	j.now = l.At
+	j.was, j.now = j.now, l.At
 	j.steps++
 	j.seen += passed
 	j.notice(l)

@@ -65,10 +65,10 @@ const (
 var rules = []rule{
 	{rulePhase, "A loan goes from phase to phase as documented, its epoch never falls, and it is deleted only once it is Returned or Cancelled, or its node is gone. Lent and Noticed end in Returned only when the node's UID is gone. A loan that is made again for a parcel that its borrower uses begins Noticed.", (*Judge).lookLater},
 	{ruleNotice, "A recall leaves the borrower the notice of its pool; 15 s at least where online pods waited within the last 2 minutes. An announced deadline moves earlier only then, and by no more. Evictions begin after the deadline, or once each pod on the parcel acknowledged.", (*Judge).lookNotices},
-	{ruleEviction, "The controller evicts no online pod, and an offline pod only for a loan of its machine whose deadline is over, or which the pod acknowledged; without a loan only after a notice of its own.", (*Judge).lookEvictions},
+	{ruleEviction, "The controller evicts no online pod, and an offline pod only for a loan of its machine whose deadline is over, or which the pod acknowledged; without a loan only after a notice of its own. Springtide deletes no pod but its own.", (*Judge).lookEvictions},
 	{ruleCell, "No cell has two holders: not in a NodeShare, not in two loans that have not ended, and not by the pods that are bound to it, for longer than 15 s.", (*Judge).lookCells},
 	{ruleSide, "No pod runs for longer than 30 s on a machine, or on cells, that its side does not hold.", (*Judge).lookSides},
-	{rulePair, "No taint, label, parcel, loan or notice stays without its counterpart for longer than 3 minutes.", (*Judge).lookPairs},
+	{rulePair, "No taint, label, parcel, loan or notice stays without its counterpart for longer than 3 minutes. A parcel has the cells of its loan.", (*Judge).lookPairs},
 	{ruleWait, "No online pod waits for longer than 60 s while a machine of its pool has room for it: all of the machine is at home, or a parcel of it came home and its cells at home have the room.", (*Judge).lookWaits},
 	{ruleSource, "Once the source of the metrics was away, or had no sample of the last minutes, for 5 minutes, no service is scaled in and nothing is lent to offline.", nil},
 	{ruleNeed, "No service has for longer than 60 s fewer ready replicas than its true load needs. Where the load grew by a quarter within 5 minutes, it carries the least that the load needed in these 5 minutes. After an outage it has 5 minutes to follow. A service at its own maximum is its owner's.", (*Judge).lookNeeds},
@@ -329,4 +329,9 @@ func overlap(a, b []int) int {
 		}
 	}
 	return -1
+}
+
+// same reports whether two lists name the same cells, each once.
+func same(a, b []int) bool {
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(c int) bool { return !slices.Contains(b, c) })
 }

@@ -74,25 +74,30 @@ func (j *Judge) lookNotices(*Look) {
 	}
 }
 
-// lookEvictions judges what the controller evicted since the last step.
+// lookEvictions judges what Springtide evicted since the last step, and what it deleted: no notice and no budget stands before a delete, so only pods of its own go that way.
 func (j *Judge) lookEvictions(*Look) {
 	for i := range j.asked {
 		r := &j.asked[i]
-		if r.User != j.o.Controller || r.Resource != "pods/eviction" || r.Code >= 300 {
-			continue
-		}
-		if p := j.podNamed(r.Ref); p != nil {
-			j.saw(ruleEviction, 1)
-			j.judgeEviction(p)
+		switch {
+		case r.Code >= 300:
+		case r.Resource == "pods/eviction" && r.User == j.o.Controller:
+			j.judgeEviction(j.podsNamed(r.Ref))
+		case r.Resource == "pods" && r.Verb == "deletecollection" && slices.Contains(j.o.Ours, r.User):
+			j.find(ruleEviction, r.Namespace, j.now, "all pods of the namespace were deleted by %s", r.User)
+		case r.Resource == "pods" && r.Verb == "delete" && slices.Contains(j.o.Ours, r.User):
+			for _, p := range j.podsNamed(r.Ref) {
+				j.saw(ruleEviction, 1)
+				if p.Side != Neither {
+					j.find(ruleEviction, p.Ref.String(), j.now, "was deleted from node %s by %s, and not evicted", p.Node, r.User)
+					break
+				}
+			}
 		}
 	}
 }
 
-// podNamed finds a pod by name, also one that went since.
+// podNamed is the pod that has a name now; nil without one.
 func (j *Judge) podNamed(r Ref) *Pod {
-	if b, ok := j.buried[r]; ok {
-		return b.pod
-	}
 	for _, p := range j.pods {
 		if p.Ref == r {
 			return p
@@ -101,13 +106,41 @@ func (j *Judge) podNamed(r Ref) *Pod {
 	return nil
 }
 
-func (j *Judge) judgeEviction(p *Pod) {
-	if p.Side == Online {
-		j.find(ruleEviction, p.Ref.String(), j.now, "an online pod was evicted from node %s", p.Node)
+// podsNamed are the pods that a request of this step may be about: the one that has the name, and one that went since the last step, or lately and without a successor.
+func (j *Judge) podsNamed(r Ref) []*Pod {
+	var out []*Pod
+	now := j.podNamed(r)
+	if now != nil {
+		out = append(out, now)
+	}
+	if b, ok := j.buried[r]; ok && (now == nil || b.at.Equal(j.was)) {
+		out = append(out, b.pod)
+	}
+	return out
+}
+
+// judgeEviction finds an eviction that is right for none of the pods that it may be of.
+func (j *Judge) judgeEviction(pods []*Pod) {
+	if len(pods) == 0 {
 		return
 	}
+	j.saw(ruleEviction, 1)
+	what := ""
+	for _, p := range pods {
+		if what = j.wrong(p); what == "" {
+			return
+		}
+	}
+	j.find(ruleEviction, pods[0].Ref.String(), j.now, "%s", what)
+}
+
+// wrong says why a pod must not be evicted now; empty where it may be.
+func (j *Judge) wrong(p *Pod) string {
+	if p.Side == Online {
+		return "an online pod was evicted from node " + p.Node
+	}
 	if p.Side != Offline {
-		return
+		return ""
 	}
 	why := "no loan of node " + p.Node + " asks for it"
 	for _, l := range j.loansOf(p.Node) {
@@ -119,9 +152,9 @@ func (j *Judge) judgeEviction(p *Pod) {
 		case l.Phase == "Lent" || j.side(l.From) == Offline && l.Phase != "Emptying" && l.Phase != "":
 			why = "loan " + l.Name + " of node " + p.Node + " is " + l.Phase
 		case p.Acked != 0 && p.Acked == l.Epoch && p.Notice.Loan == l.Name:
-			return
+			return ""
 		case !due.IsZero() && !j.now.Add(stampSlack).Before(due):
-			return
+			return ""
 		default:
 			why = "loan " + l.Name + " leaves it until " + clock(due) + ", and the pod acknowledged nothing"
 		}
@@ -129,9 +162,9 @@ func (j *Judge) judgeEviction(p *Pod) {
 	// A quota takes back by a notice of its own; so does a loan that ended meanwhile.
 	n := p.Notice
 	if n.Epoch != 0 && (p.Acked == n.Epoch || !n.Deadline.IsZero() && !j.now.Add(stampSlack).Before(n.Deadline)) {
-		return
+		return ""
 	}
-	j.find(ruleEviction, p.Ref.String(), j.now, "was evicted: %s", why)
+	return "was evicted: " + why
 }
 
 // refusal is one request that is refused again and again.

@@ -151,6 +151,8 @@ func (j *Judge) lookPairs(*Look) {
 				j.while(rulePair, "nodeshare "+name+" loan "+p.LoanName, spanPair, "holds cells %v for %s, and there is no loan %s", p.Cells, p.Holder, p.LoanName)
 			case l.ended() && (p.Holder != l.From || p.Next != ""):
 				j.while(rulePair, "nodeshare "+name+" loan "+p.LoanName, spanPair, "has cells %v in the hand of %s (next %s), and the loan is %s", p.Cells, p.Holder, or(p.Next, "none"), l.Phase)
+			case !l.ended() && !same(p.Cells, l.Cells):
+				j.while(rulePair, "nodeshare "+name+" loan "+p.LoanName, spanPair, "has cells %v in loan %s, which is of cells %v", p.Cells, p.LoanName, l.Cells)
 			case l.Epoch > p.Epoch && !l.ended():
 				j.while(rulePair, "nodeshare "+name+" loan "+p.LoanName, spanPair, "is at epoch %d of the loan, which is at %d", p.Epoch, l.Epoch)
 			}
