@@ -378,6 +378,15 @@ func (c *cluster) remove(t *testing.T, pod *corev1.Pod) {
 	c.isGone(t, pod)
 }
 
+// removeIfThere is remove of a pod that the agent may have evicted.
+func (c *cluster) removeIfThere(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	if err := c.Client.CoreV1().Pods(pod.Namespace).Delete(t.Context(), pod.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		t.Fatal(err)
+	}
+	c.isGone(t, pod)
+}
+
 // isGone waits until the API server has a pod no more.
 func (c *cluster) isGone(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
