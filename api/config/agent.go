@@ -97,6 +97,8 @@ type Evictions struct {
 	StallPercent int `yaml:"stallPercent"`
 	// Grace is how long memory below the critical amount may last before a pod goes.
 	Grace Duration `yaml:"grace"`
+	// DisturbedFor is how long online may wait for CPUs, or be slow, above its target while reclaimed work has its least CPU.
+	DisturbedFor Duration `yaml:"disturbedFor"`
 	// Tolerance is how many times the supply the requests of reclaimed pods may be, StarvedFor how long.
 	Tolerance  float64  `yaml:"tolerance"`
 	StarvedFor Duration `yaml:"starvedFor"`
@@ -126,7 +128,7 @@ func DefaultAgent() Agent {
 		IOWeight: 10,
 		Overlap: Overlap{MemoryBox: true, CPUQuota: true, Offer: true, Period: Duration(time.Second), FloorMilliCPU: 500, HeadroomPercent: 25,
 			ReleaseEvery: Duration(30 * time.Second), Smooth: Duration(2 * time.Minute)},
-		Evictions: Evictions{Enabled: true, StallPercent: 15, Grace: Duration(5 * time.Second), Tolerance: 5, StarvedFor: Duration(5 * time.Minute),
+		Evictions: Evictions{Enabled: true, StallPercent: 15, DisturbedFor: Duration(30 * time.Second), Grace: Duration(5 * time.Second), Tolerance: 5, StarvedFor: Duration(5 * time.Minute),
 			Overuse: 1.5, OveruseFor: Duration(time.Minute), DiskFreePercent: 5, PerMinute: 6, Hold: Duration(5 * time.Minute)},
 	}
 }
@@ -156,6 +158,7 @@ func (c *Agent) Validate() []Problem {
 	if !(e.Tolerance >= 1) || e.Tolerance > 100 {
 		out.wrong("evictions.tolerance", "%g is out of bounds: write 1 to 100", e.Tolerance)
 	}
+	out.within("evictions.disturbedFor", e.DisturbedFor, time.Second, 24*time.Hour)
 	out.within("evictions.starvedFor", e.StarvedFor, time.Second, 24*time.Hour)
 	if !(e.Overuse >= 0) || e.Overuse > 100 {
 		out.wrong("evictions.overuse", "%g is out of bounds: write 0 to 100", e.Overuse)

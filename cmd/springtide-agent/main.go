@@ -166,6 +166,7 @@ func options(c config.Agent, registry prometheus.Registerer, log *slog.Logger) h
 	advice.Period, advice.Floor, advice.Growth = time.Duration(o.Period), fleet.MilliCPU(o.FloorMilliCPU), 1+float64(o.HeadroomPercent)/100
 	advice.ReleaseEvery, advice.Smooth = time.Duration(o.ReleaseEvery), time.Duration(o.Smooth)
 	evictions.Period, evictions.Stall, evictions.Grace = time.Duration(o.Period), float64(e.StallPercent)/100, time.Duration(e.Grace)
+	evictions.DisturbedFor = time.Duration(e.DisturbedFor)
 	evictions.Tolerance, evictions.StarvedFor, evictions.Overuse, evictions.OveruseFor = e.Tolerance, time.Duration(e.StarvedFor), e.Overuse, time.Duration(e.OveruseFor)
 	evictions.DiskFree, evictions.PerMinute, evictions.Hold = float64(e.DiskFreePercent)/100, e.PerMinute, time.Duration(e.Hold)
 	return host.Options{

@@ -178,8 +178,8 @@ func (c *cluster) startAgent(t *testing.T) {
 		o := &unstructured.Unstructured{Object: object}
 		switch o.GetKind() {
 		case "ConfigMap":
-			// Stories wait for the margin several times, and for an offer.
-			text := fmt.Sprintf("topology: Write\ncleanMargin: 5s\noverlap: {smooth: 30s}\nioCostQoS: [%q]\n", c.disk(t)+" enable=1")
+			// Stories wait for the margin several times, and for an offer. On an emulated machine online always waits for CPUs.
+			text := fmt.Sprintf("topology: Write\ncleanMargin: 5s\noverlap: {smooth: 30s}\nevictions: {disturbedFor: 1h}\nioCostQoS: [%q]\n", c.disk(t)+" enable=1")
 			err = unstructured.SetNestedField(o.Object, text, "data", "agent.yaml")
 		case "DaemonSet":
 			// Other machines of a story are played.
