@@ -517,15 +517,15 @@ func (g *gangs) decideTree(ctx context.Context, c *core, x *gang) string {
 		return resultHanded
 	}
 	for _, b := range t.due() {
-		if !b.ready || t.keyed() || slices.ContainsFunc(t.path(b), func(b *branch) bool { return len(c.domainsOf(b, nil)) == 0 }) {
+		path := t.path(b)
+		in, nowhere := c.home(path[:len(path)-1])
+		if !b.ready || nowhere != "" {
 			continue // it could not be placed in the room that it would take
 		}
-		if want, _ := g.draftOf(c, x, b); want != nil {
-			if n := c.preempt.tryGang(ctx, c, g, x, want); n != nil {
-				g.follow(c, x, n)
-				c.metrics.gangs.WithLabelValues(resultPreempts).Inc()
-				return resultPreempts
-			}
+		if n := c.preempt.tryTree(ctx, c, g, x, b, in); n != nil {
+			g.follow(c, x, n)
+			c.metrics.gangs.WithLabelValues(resultPreempts).Inc()
+			return resultPreempts
 		}
 	}
 	why = whys[first]

@@ -373,6 +373,93 @@ func TestATreeInTwoDomainsTakesNoRoom(t *testing.T) {
 	}
 }
 
+// TestATreeTakesRoomInItsDomains: a tree whose groups have topology keys of their own takes the room of others as it is placed then: each group in one domain of its
+// key, with the fewest victims, or nothing at all.
+func TestATreeTakesRoomInItsDomains(t *testing.T) {
+	two := []string{"3", "3"}
+	for name, c := range map[string]struct {
+		nodes  []string // the letters of the name are zone and rack, and a number
+		forest []string
+		pods   map[string][]string
+		low    []string // nodes with a pod of 3 cores of low priority
+		high   []string // and of high priority
+		want   []string // the nodes that are taken from
+		within map[string]string
+	}{
+		"a rack for each group": {nodes: []string{"ax1", "ax2", "ay1", "ay2"}, forest: []string{"r 2", "r/x* 2 rack", "r/y* 2 rack"}, pods: map[string][]string{"x": two, "y": two},
+			low: []string{"ax1", "ax2", "ay1", "ay2"}, want: []string{"ax1", "ax2", "ay1", "ay2"}, within: map[string]string{"x": "rack", "y": "rack"}},
+		"one rack is free": {nodes: []string{"ax1", "ax2", "ay1", "ay2"}, forest: []string{"r 2", "r/x* 2 rack", "r/y* 2 rack"}, pods: map[string][]string{"x": two, "y": two},
+			low: []string{"ay1", "ay2"}, want: []string{"ay1", "ay2"}, within: map[string]string{"x": "rack", "y": "rack"}},
+		"the rack with fewer victims": {nodes: []string{"ax1", "ax2", "ay1", "ay2"}, forest: []string{"r 1", "r/x* 2 rack"}, pods: map[string][]string{"x": two},
+			low: []string{"ax1", "ax2", "ay1"}, want: []string{"ay1"}, within: map[string]string{"x": "rack"}},
+		"the zone with fewer victims, and racks below": {nodes: []string{"ax1", "ax2", "ay1", "ay2", "bx1", "bx2", "by1", "by2"}, forest: []string{"r 2 zone", "r/x* 2 rack", "r/y* 2 rack"}, pods: map[string][]string{"x": two, "y": two},
+			low: []string{"ax1", "ax2", "ay1", "bx1", "by1"}, want: []string{"bx1", "by1"}, within: map[string]string{"x": "rack", "y": "rack", "x y": "zone"}},
+		"a key two levels below": {nodes: []string{"ax1", "ax2", "ay1", "bx1"}, forest: []string{"r 1", "r/s 1 zone", "s/x* 2 rack"}, pods: map[string][]string{"x": two},
+			low: []string{"ax1", "ax2", "ay1", "bx1"}, want: []string{"ax1", "ax2"}, within: map[string]string{"x": "rack"}},
+		"next to a group without a key": {nodes: []string{"ax1", "ax2", "ay1"}, forest: []string{"r 2", "r/x* 2 rack", "r/y* 1"}, pods: map[string][]string{"x": two, "y": {"3"}},
+			low: []string{"ax1", "ax2", "ay1"}, want: []string{"ax1", "ax2", "ay1"}, within: map[string]string{"x": "rack"}},
+		"a group that needs more than a rack": {nodes: []string{"ax1", "ax2", "ay1"}, forest: []string{"r 2", "r/x* 2 rack", "r/y* 2 rack"}, pods: map[string][]string{"x": two, "y": two},
+			low: []string{"ax1", "ax2", "ay1"}},
+		"a rack that others of high priority have": {nodes: []string{"ax1", "ax2", "ay1", "ay2"}, forest: []string{"r 2", "r/x* 2 rack", "r/y* 2 rack"}, pods: map[string][]string{"x": two, "y": two},
+			low: []string{"ax1", "ax2", "ay1"}, high: []string{"ay2"}},
+		"racks of two zones, and one zone is asked for": {nodes: []string{"ax1", "ax2", "bx1", "bx2"}, forest: []string{"r 2 zone", "r/x* 2 rack", "r/y* 2 rack"}, pods: map[string][]string{"x": two, "y": two},
+			low: []string{"ax1", "ax2", "bx1", "bx2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			evicted := p.taken()
+			labels := map[string]map[string]string{}
+			for _, n := range c.nodes {
+				labels[n] = map[string]string{"zone": n[:1], "rack": n[:2]}
+				p.node(n, "4", func(o *corev1.Node) { maps.Copy(o.Labels, labels[n]) })
+			}
+			for _, n := range c.low {
+				p.runs(n, "3", n, online(1), on(n))
+			}
+			for _, n := range c.high {
+				p.runs("high-"+n, "3", n, online(20), on(n))
+			}
+			p.forest(c.forest...)
+			asks := 0
+			for _, g := range sortedKeys(c.pods) {
+				for i, cpu := range c.pods[g] {
+					p.pod(fmt.Sprint(g, "-", i), cpu, inGroup(g), online(10))
+					asks++
+				}
+			}
+			p.passes(60)
+			if got := slices.Sorted(slices.Values(*evicted)); !slices.Equal(got, c.want) {
+				t.Fatalf("evicted %v, want %v; said %v", got, c.want, p.said)
+			}
+			if len(c.want) == 0 {
+				return
+			}
+			for _, n := range *evicted {
+				p.c.podGone(types.UID("pod-" + n))
+			}
+			p.passes(60)
+			got := p.take()
+			if len(got) != asks || len(*evicted) != len(c.want) {
+				t.Fatalf("bound %v after %v left", got, *evicted)
+			}
+			for groups, key := range c.within {
+				value := ""
+				for name, node := range got {
+					if g, _, _ := strings.Cut(name, "-"); !slices.Contains(strings.Fields(groups), g) {
+						continue
+					}
+					if value == "" {
+						value = labels[node][key]
+					}
+					if labels[node][key] != value {
+						t.Errorf("%s are in two domains of %s: %v", groups, key, got)
+					}
+				}
+			}
+		})
+	}
+}
+
 // TestCompositesSayHowTheyStand: each group of a tree says whether it is scheduled, and a tree that is not valid says that.
 func TestCompositesSayHowTheyStand(t *testing.T) {
 	p := newPlay(t)

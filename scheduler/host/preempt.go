@@ -310,6 +310,26 @@ func (x *preemption) tryGang(ctx context.Context, c *core, g *gangs, of *gang, w
 			break
 		}
 	}
+	return x.take(c, of, best)
+}
+
+// tryTree is [preemption.tryGang] for a branch of a tree, inside of a domain: each group that has a topology key is in one domain of it, as in the decision that is to
+// follow.
+func (x *preemption) tryTree(ctx context.Context, c *core, g *gangs, of *gang, b *branch, in domain) (n *nominee) {
+	defer func() { x.found(c, of.class, true, n != nil) }()
+	first := slices.IndexFunc(b.pods(), func(p *pod) bool { return p.stage == waits })
+	if first < 0 || !x.mayWait(c, of.key) {
+		return nil
+	}
+	best := x.trial(ctx, c, b.pods()[first].class, func(a *attempt) bool { return a.branch(g, of, b, in) })
+	if best == nil || len(best.victims) > 0 && slices.ContainsFunc(best.pods, func(p *pod) bool { return !x.may(c, p) }) {
+		return nil
+	}
+	return x.take(c, of, best)
+}
+
+// take nominates the pods of a trial; nil where there is none.
+func (x *preemption) take(c *core, of *gang, best *gangTrial) *nominee {
 	if best == nil {
 		return nil
 	}
@@ -340,46 +360,131 @@ type gangTrial struct {
 	undo []func()
 }
 
-// gangIn tries a gang in one domain, and leaves the table as it is. Upstream's plugins reserve as for a decision, and see the pods that were placed before as
-// assumed: else two members would be given one device, and victims would go for a gang that has no place then.
+// gangIn tries a gang in one domain.
 func (x *preemption) gangIn(ctx context.Context, c *core, pods *deal, in domain) *gangTrial {
-	out := &gangTrial{}
-	facts := x.facts(c)
+	return x.trial(ctx, c, pods.todo[0].class, func(a *attempt) bool { return a.place(pods, in) })
+}
+
+// attempt is a trial that goes on.
+type attempt struct {
+	x   *preemption
+	ctx context.Context
+	c   *core
+	// facts are what protects the victims that may be added, coming what leaves in any case, and more what the quotas are asked for.
+	facts  *place.PreemptionFacts
+	coming []place.PodRef
+	more   map[string]amount
+	out    *gangTrial
+}
+
+// trial tries pods that are placed together, and leaves the table as it is. Upstream's plugins reserve as for a decision, and see the pods that were placed before as
+// assumed: else two members would be given one device, and victims would go for a gang that has no place then. Room that is to come for a class counts.
+func (x *preemption) trial(ctx context.Context, c *core, class place.ClassID, do func(*attempt) bool) *gangTrial {
+	a := &attempt{x: x, ctx: ctx, c: c, facts: x.facts(c), more: map[string]amount{}, out: &gangTrial{}}
 	end := c.judge.gang()
 	defer func() {
-		for _, f := range slices.Backward(out.undo) {
-			f()
-		}
+		a.undo(0)
 		end()
 	}()
 	ok := c.table.Would(func() bool {
-		coming := c.table.Coming(pods.todo[0].class)
-		for _, ref := range coming {
+		a.coming = c.table.Coming(class)
+		for _, ref := range a.coming {
 			c.table.Remove(ref)
 		}
-		more := map[string]amount{}
-		for p := range pods.pods {
-			if c.tenants.refuses(p.tenant, p.request.amount(), more) != "" {
-				continue
-			}
-			id, d, ok := x.placeOrTake(ctx, c, p, in, facts, coming, out)
-			if !ok {
-				continue
-			}
-			pods.took()
-			c.tenants.addTo(more, p.tenant, p.request.amount())
-			out.pods, out.classes, out.at = append(out.pods, p), append(out.classes, id), append(out.at, d)
-			if c.judge.plugins != nil {
-				c.judge.plugins.Assume(p.object, string(d.Node))
-				out.undo = append(out.undo, func() { c.judge.plugins.RemovePod(p.object.UID) })
-			}
-		}
-		return pods.made(len(out.pods))
+		return do(a)
 	})
 	if !ok {
 		return nil
 	}
-	return out
+	return a.out
+}
+
+// undo gives back what upstream's plugins hold since there was so much of it.
+func (a *attempt) undo(from int) {
+	for _, f := range slices.Backward(a.out.undo[from:]) {
+		f()
+	}
+	a.out.undo = a.out.undo[:from]
+}
+
+// part does all of do or nothing.
+func (a *attempt) part(do func() bool) bool {
+	pods, victims, undo, more := len(a.out.pods), len(a.out.victims), len(a.out.undo), maps.Clone(a.more)
+	if a.c.table.Try(do) {
+		return true
+	}
+	a.undo(undo)
+	out := a.out
+	out.pods, out.classes, out.at, out.victims, a.more = out.pods[:pods], out.classes[:pods], out.at[:pods], out.victims[:victims], more
+	a.facts = a.x.facts(a.c)
+	for _, ref := range out.victims {
+		a.x.gone(a.facts, ref)
+	}
+	return false
+}
+
+// place tries the pods of a draft in one domain.
+func (a *attempt) place(pods *deal, in domain) bool {
+	placed, c := 0, a.c
+	for p := range pods.pods {
+		if c.tenants.refuses(p.tenant, p.request.amount(), a.more) != "" {
+			continue
+		}
+		id, d, ok := a.x.placeOrTake(a.ctx, c, p, in, a.facts, a.coming, a.out)
+		if !ok {
+			continue
+		}
+		pods.took()
+		placed++
+		c.tenants.addTo(a.more, p.tenant, p.request.amount())
+		a.out.pods, a.out.classes, a.out.at = append(a.out.pods, p), append(a.out.classes, id), append(a.out.at, d)
+		if c.judge.plugins != nil {
+			c.judge.plugins.Assume(p.object, string(d.Node))
+			a.out.undo = append(a.out.undo, func() { c.judge.plugins.RemovePod(p.object.UID) })
+		}
+	}
+	return pods.made(placed)
+}
+
+// branch tries what makes a branch whole, in the domain with the fewest victims; of equal ones in the first, as [gangs.placeBranch] does.
+func (a *attempt) branch(g *gangs, of *gang, b *branch, in domain) bool {
+	if b.met || !b.ready {
+		return b.met
+	}
+	domains := a.c.domainsOf(b, in)
+	var best domain
+	fewest := -1
+	for _, d := range domains {
+		n, before := -1, len(a.out.victims)
+		a.part(func() bool {
+			if a.inside(g, of, b, d) {
+				n = len(a.out.victims) - before
+			}
+			return false
+		})
+		if n >= 0 && (fewest < 0 || n < fewest) {
+			best, fewest = d, n
+		}
+		if n == 0 {
+			break
+		}
+	}
+	return fewest >= 0 && a.part(func() bool { return a.inside(g, of, b, best) })
+}
+
+// inside is branch in one domain of it.
+func (a *attempt) inside(g *gangs, of *gang, b *branch, in domain) bool {
+	if !b.keyed() {
+		want, _ := g.draftOf(a.c, of, b)
+		return want != nil && a.place(g.deal(of, want), in)
+	}
+	have := 0
+	for _, next := range b.below {
+		if have < b.group.minCount && a.branch(g, of, next, in) {
+			have++
+		}
+	}
+	return have >= b.group.minCount
 }
 
 // placeOrTake takes the best room for a member that is free in a trial, or that of others, and what upstream's plugins hold there.

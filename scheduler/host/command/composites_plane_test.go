@@ -11,8 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // composite makes a CompositePodGroup that needs some groups, with the basic policy where that is 0; in one domain of a node label where a key is given.
@@ -168,6 +170,65 @@ func TestPlaneComposites(t *testing.T) {
 				k.pod(work("high", of("high"), cores("3")))
 				k.gone("worker-0", "worker-1", "leader")
 			}, after: map[string]string{"high": "*"}},
+		{name: "preemption: a rack for each group", nodes: []*corev1.Node{host("a1", rack("a")), host("a2", rack("a")), host("b1", rack("b")), host("b2", rack("b")), host("c1", rack("c"))}, objects: func(k *kase) {
+			k.composite("root", "", 2, "")
+			k.group("x", 2, "rack", below("root"))
+			k.group("y", 2, "rack", below("root"))
+		}, running: []*corev1.Pod{work("low-a1", on("a1"), of("low"), cores("3")), work("low-b1", on("b1"), of("low"), cores("3")), work("low-b2", on("b2"), of("low"), cores("3")), work("low-c1", on("c1"), of("low"), cores("3"))},
+			pods: append(times(2, "x", member("x"), of("high"), cores("3")), times(2, "y", member("y"), of("high"), cores("3"))...), want: none, then: func(k *kase) {
+				k.gone("low-a1", "low-b1", "low-b2")
+				k.stays("low-c1")
+				at := k.are(map[string]string{"x-0": "a1|a2|b1|b2", "x-1": "a1|a2|b1|b2", "y-0": "a1|a2|b1|b2", "y-1": "a1|a2|b1|b2"})
+				if at["x-0"][0] != at["x-1"][0] || at["y-0"][0] != at["y-1"][0] {
+					k.t.Errorf("a group is in two racks: %v", at)
+				}
+			}, after: none},
+		{name: "groups that are made again while their pods run", nodes: []*corev1.Node{host("a")}, objects: func(k *kase) { lws(k) },
+			pods: append(times(2, "worker", member("worker"), cores("1")), work("leader", member("leader"), cores("1"))), want: none, then: func(k *kase) {
+				k.are(map[string]string{"worker-0": "a", "worker-1": "a", "leader": "a"})
+				k.stands("lws", metav1.ConditionTrue, "Scheduled", "")
+				if err := k.api.SchedulingV1alpha3().CompositePodGroups(k.ns).Delete(k.t.Context(), "lws", metav1.DeleteOptions{}); err != nil {
+					k.t.Fatal(err)
+				}
+				k.composite("lws", "", 2, "")
+				k.stands("lws", metav1.ConditionTrue, "Scheduled", "")
+				if err := k.api.SchedulingV1beta1().PodGroups(k.ns).Delete(k.t.Context(), "worker", metav1.DeleteOptions{}); err != nil {
+					k.t.Fatal(err)
+				}
+				// Its finalizer keeps it while its pods run; an operator takes that away.
+				if _, err := k.api.SchedulingV1beta1().PodGroups(k.ns).Patch(k.t.Context(), "worker", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+					k.t.Fatal(err)
+				}
+				k.group("worker", 2, "", below("lws"))
+				k.poll("the group is scheduled", func(ctx context.Context) (bool, error) {
+					g, err := k.api.SchedulingV1beta1().PodGroups(k.ns).Get(ctx, "worker", metav1.GetOptions{})
+					return err == nil && apimeta.IsStatusConditionTrue(g.Status.Conditions, "PodGroupInitiallyScheduled"), err
+				})
+			}, after: none},
+		{name: "a minimum that becomes smaller", nodes: []*corev1.Node{host("a")}, objects: func(k *kase) { k.composite("root", "", 1, ""); k.group("g", 3, "", below("root")) },
+			pods: times(3, "g", member("g"), cores("2")), want: none, check: func(k *kase, _ map[string]string) { waits(k, "g-0", "g-1", "g-2") }, then: func(k *kase) {
+				k.poll("the minimum is changed", func(ctx context.Context) (bool, error) { // that of a CompositePodGroup cannot be
+					g, err := k.api.SchedulingV1beta1().PodGroups(k.ns).Get(ctx, "g", metav1.GetOptions{})
+					if err != nil {
+						return false, err
+					}
+					g.Spec.SchedulingPolicy.Gang.MinCount = 2
+					_, err = k.api.SchedulingV1beta1().PodGroups(k.ns).Update(ctx, g, metav1.UpdateOptions{})
+					if apierrors.IsConflict(err) {
+						return false, nil
+					}
+					return err == nil, err
+				})
+				k.poll("two pods are placed", func(context.Context) (bool, error) {
+					n := 0
+					for _, name := range []string{"g-0", "g-1", "g-2"} {
+						if k.get(name).Spec.NodeName != "" {
+							n++
+						}
+					}
+					return n == 2, nil
+				})
+			}, after: none},
 		{name: "preemption: a tree takes room for all of it", nodes: []*corev1.Node{host("a"), host("b")}, objects: func(k *kase) {
 			k.composite("root", "", 2, "")
 			k.group("x", 1, "", below("root"))
