@@ -33,6 +33,9 @@ type History struct {
 	// down is set when the source could not be reached: the next call asks one cheap question first, so that a dead source costs a cycle
 	// one short wait and not one timeout for each query.
 	down atomic.Bool
+	// heavy are the namespaces that are asked alone, manySeries is from how many series on.
+	heavy      heavy
+	manySeries int
 	// prefetching and reading keep calls of one kind from piling up behind a slow source.
 	prefetching, reading sync.Mutex
 
@@ -66,7 +69,7 @@ func New(o Options) (*History, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prometheus address %q: %w", redact.URL(o.Address), withoutURL(err))
 	}
-	return &History{o: o, own: own, name: redact.URL(o.Address), api: apiv1.NewAPI(vectorClient{client}), http: hc, meter: m, index: newIndex()}, nil
+	return &History{o: o, own: own, name: redact.URL(o.Address), manySeries: manySeries, api: apiv1.NewAPI(vectorClient{client}), http: hc, meter: m, index: newIndex()}, nil
 }
 
 // Close drops idle connections.
@@ -207,6 +210,9 @@ func (h *History) probe(ctx context.Context, services []fleet.Service, now time.
 	for _, s := range v {
 		found[string(s.Metric[model.MetricNameLabel])] = int(s.Value)
 	}
+	if err := h.weigh(ctx, now); err != nil {
+		return err
+	}
 	// What one namespace has too much of hides no interval of the others: what is not known now stays as it was.
 	if err := h.learnIntervals(ctx, namespacesOf(services), now); err != nil && !ofTheQuestion(err) {
 		return err
@@ -214,6 +220,24 @@ func (h *History) probe(ctx context.Context, services []fleet.Service, now time.
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.recorded, h.probed = found, now
+	return nil
+}
+
+// weigh finds the namespaces with so many series that each is asked alone. What the source cannot answer leaves them as they are.
+func (h *History) weigh(ctx context.Context, now time.Time) error {
+	v, err := h.instant(ctx, "series by namespace", fmt.Sprintf(`topk(%d, count by (namespace) ({__name__=~"container_cpu_usage_seconds_total|http_server_request_duration_seconds_(count|bucket)", `+
+		`namespace!=""}) > %d)`, mostHeavy, h.manySeries), now)
+	if err != nil {
+		if ofTheQuestion(err) || errors.Is(err, context.DeadlineExceeded) {
+			return nil
+		}
+		return err
+	}
+	var names []string
+	for _, s := range v {
+		names = append(names, string(s.Metric["namespace"]))
+	}
+	h.heavy.set(names)
 	return nil
 }
 

@@ -83,6 +83,9 @@ rule_files:
   replicaLabels: [%[1]s]
 # and for the rules: springtide rules --prometheus-replica-label %[1]s; of the chart: monitoring.prometheusRule.replicaLabels
 # or in the source: --query.replica-label=%[1]s of Thanos Query, the HA tracker of Mimir`
+	configDrop = `  - job_name: services
+    metric_relabel_configs:
+      - {regex: "user_id|url_full|client_address", action: labeldrop}`
 	configTLS = `prometheus:
   httpClientConfig:
     tls_config: {ca_file: /etc/springtide/ca.pem}
@@ -105,6 +108,7 @@ func (h *History) Examine(ctx context.Context, services []fleet.Service) []Findi
 	x.requests()
 	x.rules()
 	x.recordedElsewhere()
+	x.heavies()
 	x.intervals()
 	x.services(services)
 	return x.found
@@ -280,6 +284,18 @@ func (x *examination) rules() {
 		x.add(FindingAdvice, "load them", configRules, "our recording rules are not loaded: each cycle aggregates raw series")
 	default:
 		x.add(FindingAdvice, "load the file of this release", configRules, "%d of our %d recording rules are not loaded: %s", len(missing), len(all), strings.Join(missing, ", "))
+	}
+}
+
+// heavies names the namespaces whose questions take long.
+func (x *examination) heavies() {
+	if err := x.h.weigh(x.ctx, x.now); err != nil {
+		x.add(FindingProblem, "see the message", "", "the series of namespaces cannot be counted: %v", err)
+		return
+	}
+	if names := x.h.heavy.names(); len(names) > 0 {
+		x.add(FindingAdvice, "look for a label with a value for each request, user or address, and drop it", configDrop,
+			"namespaces with more than %d series of CPU and requests: %s; each is asked alone, and has no metrics where that takes too long", x.h.manySeries, firstFew(names))
 	}
 }
 

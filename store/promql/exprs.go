@@ -51,6 +51,14 @@ func scopeIn(names []string) scope {
 	return scope{matcher: "namespace=~" + strconv.Quote(strings.Join(names, "|"))}
 }
 
+// but leaves namespaces out of a scope that names none.
+func (s scope) but(names []string) scope {
+	if s.matcher != "" || len(names) == 0 {
+		return s
+	}
+	return scope{matcher: "namespace!~" + strconv.Quote(strings.Join(names, "|"))}
+}
+
 // sel renders a selector of the metric with the given matchers and the scope's.
 func (s scope) sel(metric string, matchers ...string) string {
 	if s.matcher != "" {

@@ -131,10 +131,12 @@ func (h *History) learnIntervals(ctx context.Context, names []string, now time.T
 		h.cadence = cadence{cpu: source{every: every}, load: source{every: every}}
 		return nil
 	}
+	apart := h.heavy.names()
+	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(apart, n) })
 	learn := func(what string, counter func(scope) string, into *source) error {
 		var all model.Vector
 		asked := 0
-		_, err := ask(scope{}, names, func(sc scope) error {
+		_, err := ask(scope{}.but(apart), names, func(sc scope) error {
 			v, err := h.instant(ctx, what, intervalExpr(counter(sc)), now)
 			all = append(all, v...)
 			asked++

@@ -63,6 +63,9 @@ func (h *History) prefetch(ctx context.Context, services []fleet.Service, now ti
 		func(*refusals) error { return h.prefetchTenants(ctx, services, now) },
 	}
 	errs, refused := make([]error, len(jobs)), make([]refusals, len(jobs))
+	for i := range refused {
+		refused[i] = refusals{heavy: &h.heavy, now: now}
+	}
 	var wg sync.WaitGroup
 	for i, job := range jobs {
 		wg.Go(func() { errs[i] = job(&refused[i]) })

@@ -115,7 +115,7 @@ func TestQueriesAreFixed(t *testing.T) {
 		return len(p.asked())
 	}
 	few, many := count(6), count(600)
-	if few != many || few > 20 {
+	if few != many || few > 22 {
 		t.Errorf("%d queries for 6 services, %d for 600: want the same, few", few, many)
 	}
 }

@@ -98,7 +98,7 @@ func (h *History) Since(ctx context.Context, services []fleet.Service, from, to 
 	if cells == 0 {
 		return func(func(fleet.ServiceID, portrait.Batch) bool) {}, nil
 	}
-	var refused refusals
+	refused := refusals{heavy: &h.heavy, now: to}
 	batches := map[workload]*batch{}
 	err := refused.ask(services, func(sc scope) error {
 		// What was read before an error is dropped with its reader: a smaller question reads it again.
