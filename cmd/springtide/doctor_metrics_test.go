@@ -211,6 +211,21 @@ func TestDoctorExamines(t *testing.T) {
 			}
 			return []labels.Labels{l}
 		}}, problem, []string{"no CPU samples of pods of shop/cart (1 of 2 pods)"}, "metrics_path: /metrics/cadvisor"},
+		{"Istio's sidecars", source{rules: bothRules, change: of("services", func(b *labels.Builder, l labels.Labels) {
+			b.Set(model.MetricNameLabel, "istio_requests_total").Set("reporter", "destination").Del("le")
+		})}, advice, []string{"measured by Istio", "that of pod cart-7d-a among them"}, "istio_requests_total;destination"},
+		{"Micrometer", source{rules: bothRules, change: of("services", func(b *labels.Builder, l labels.Labels) {
+			b.Set(model.MetricNameLabel, strings.Replace(metric(l), "request_duration", "requests", 1))
+		})}, advice, []string{"measured by Micrometer", "cart-7d-a"}, "regex: http_server_requests_seconds_(count|bucket)"},
+		{"OpenTelemetry by OTLP, without suffixes", source{rules: bothRules, change: of("services", func(b *labels.Builder, l labels.Labels) {
+			b.Set(model.MetricNameLabel, strings.Replace(metric(l), "_seconds", "", 1)).Set("k8s_pod_name", l.Get("pod")).Set("k8s_namespace_name", "shop").Del("pod").Del("namespace")
+		})}, advice, []string{"without Prometheus' suffixes", "in label k8s_pod_name"}, "translation_strategy"},
+		{"an ingress controller", source{rules: bothRules, change: of("services", func(b *labels.Builder, l labels.Labels) {
+			b.Set(model.MetricNameLabel, "nginx_ingress_controller_requests").Set("exported_service", "cart").Del("pod").Del("le")
+		})}, advice, []string{"measured by an ingress controller", "none of them names a pod"}, "type: Query"},
+		{"renamed labels", source{rules: bothRules, change: of("services", func(b *labels.Builder, l labels.Labels) {
+			b.Set("kubernetes_pod_name", l.Get("pod")).Set("kubernetes_namespace", "shop").Del("pod").Del("namespace")
+		})}, problem, []string{"name the pod by the label kubernetes_pod_name"}, "source_labels: [kubernetes_pod_name]"},
 		{"two clusters with the same pods", source{change: among("cluster", "eu", "us", same, others)}, problem, []string{"several clusters", `cluster ("eu", "us")`}, `matchers: ['cluster="`},
 		{"two clusters with pods of their own", source{change: among("k8s_cluster", "eu", "us", random, others)}, problem, []string{"several clusters", "k8s_cluster", "shop/cart"}, `matchers: ['k8s_cluster="eu"']   # that of`},
 		{"two tenants", source{change: among("__tenant_id__", "a", "b", random, others)}, problem, []string{"several clusters", "__tenant_id__"}, `matchers: ['__tenant_id__="a"']`},
@@ -236,6 +251,9 @@ func TestDoctorExamines(t *testing.T) {
 					hit = hit && strings.Contains(f.Message, w)
 				}
 				found = found || hit
+				if strings.Contains(c.config, "istio") && strings.Contains(f.Mend, "let services export") {
+					t.Errorf("%+v advises what is there", f)
+				}
 				if c.severity == fine && f.Severity != fine && !(c.source.rules == nil && strings.Contains(f.Message, "recording rules")) {
 					t.Errorf("%+v: want nothing to complain of", f)
 				}

@@ -398,8 +398,9 @@ func (v *serviceView) fresh(c *conditions) {
 		c.set(kind, metav1.ConditionUnknown, "NotSized", "the service is not sized while it is not accepted")
 	case len(v.target.LiveMissing()) > 0:
 		text := "missing or too old: " + phrase(v.target.LiveMissing())
-		if problem := v.r.QueryProblems[v.svc.ID]; problem != "" {
-			text += "; " + problem
+		if problem := v.r.QueryProblems[v.svc.ID]; problem.Cause != "" {
+			c.set(kind, metav1.ConditionFalse, string(problem.Cause), text+"; "+problem.Message)
+			return
 		}
 		c.set(kind, metav1.ConditionFalse, reasonMissing, text)
 	default:

@@ -224,8 +224,8 @@ func TestReportServiceConditions(t *testing.T) {
 		}, "ScalingActive", "True/LiveSignals", "decide alone"},
 		{"a query without a value", func(r *loop.Report) {
 			r.Plan.Targets[0].DataFresh, r.Plan.Targets[0].Missing = false, []string{"queue"}
-			r.QueryProblems = map[fleet.ServiceID]string{"shop/cart": "metric queue: more than one value: aggregate it, as in sum(...)"}
-		}, "DataFresh", "False/SignalsMissing", "queue; metric queue: more than one value: aggregate it"},
+			r.QueryProblems = map[fleet.ServiceID]loop.DataProblem{"shop/cart": {Cause: loop.CauseSeveralValues, Message: "metric queue: more than one value: aggregate it, as in sum(...)"}}
+		}, "DataFresh", "False/SeveralValues", "queue; metric queue: more than one value: aggregate it"},
 		{"a query without a value, no forecast to trust", func(r *loop.Report) {
 			r.Plan.Targets[0].DataFresh, r.Plan.Targets[0].Missing = false, []string{hpa.SignalForecast, "queue"}
 		}, "DataFresh", "False/SignalsMissing", "missing or too old: queue"},

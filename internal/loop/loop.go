@@ -253,7 +253,7 @@ func (l *Loop) Cycle(ctx context.Context) (wrote bool, err error) {
 	return receipt.Count(Done) > 0, applyErr
 }
 
-func (l *Loop) queryProblems() map[fleet.ServiceID]string {
+func (l *Loop) queryProblems() map[fleet.ServiceID]DataProblem {
 	if d, ok := l.p.History.(Doubtful); ok {
 		return d.QueryProblems()
 	}

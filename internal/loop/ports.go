@@ -54,9 +54,32 @@ type Metered interface {
 	Cost() (queries, bytes int64)
 }
 
-// Doubtful is a History that can say why a service's own queries yield no value, with the mend.
+// Cause is why data of a service is missing. It is the reason of its condition DataFresh.
+type Cause string
+
+// The causes, each of which has a fix of its own.
+const (
+	CauseNoSeries         Cause = "NoSeries"         // the source has no such series of the service
+	CauseSamplesTooOld    Cause = "SamplesTooOld"    // the series were there, and no new sample comes
+	CauseNoValue          Cause = "NoValue"          // the series are there, and the query leaves none of them
+	CauseNotFinite        Cause = "NotFinite"        // the value is no finite number, as that of 0/0
+	CauseNegative         Cause = "Negative"         // the value is negative, which no load is
+	CauseSeveralValues    Cause = "SeveralValues"    // the query yields more than one value
+	CauseWrongNamespace   Cause = "WrongNamespace"   // the query reads another namespace or cluster
+	CauseQueryRefused     Cause = "QueryRefused"     // the query is not PromQL, too costly, or one too many
+	CauseNoAnswer         Cause = "NoAnswer"         // the source did not answer the query, or not in time
+	CauseNamespaceRefused Cause = "NamespaceRefused" // the source cannot answer for the namespace, though it answers for others
+)
+
+// DataProblem is why data of a service is missing, with the fix.
+type DataProblem struct {
+	Cause   Cause
+	Message string
+}
+
+// Doubtful is a History that can say why data of services is missing.
 type Doubtful interface {
-	QueryProblems() map[fleet.ServiceID]string
+	QueryProblems() map[fleet.ServiceID]DataProblem
 }
 
 // Actuator carries a plan out.
@@ -146,8 +169,8 @@ type Report struct {
 	Thawed time.Time
 	// Links are how the members of link groups follow each other.
 	Links map[fleet.ServiceID]planner.Link
-	// QueryProblems say why a service's own queries yield no value.
-	QueryProblems map[fleet.ServiceID]string
+	// QueryProblems say why data of a service is missing.
+	QueryProblems map[fleet.ServiceID]DataProblem
 	// HistoryErr, StoreErr say that a dependency is down; nil while all is well.
 	HistoryErr, StoreErr error
 	// StoreNote is what operators should know of a journal that works: that it began again, and why.

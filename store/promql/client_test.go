@@ -149,14 +149,14 @@ func TestCollector(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// 1 probe and 2 for the intervals, 2 of CPU, 2 of load, 2 of latency, 1 of the tenant; the second cycle needs no probe.
+	// 1 probe, 1 of the series by namespace and 2 for the intervals, 2 of CPU, 2 of load, 2 of latency, 1 of the tenant; the second cycle needs no probe.
 	err := testutil.CollectAndCompare(h.Collector(), strings.NewReader(`
 # HELP springtide_history_cycle_queries Queries of the last complete cycle.
 # TYPE springtide_history_cycle_queries gauge
-springtide_history_cycle_queries 10
+springtide_history_cycle_queries 11
 # HELP springtide_history_queries_total Queries sent to the metrics source.
 # TYPE springtide_history_queries_total counter
-springtide_history_queries_total 17
+springtide_history_queries_total 18
 # HELP springtide_history_recorded 1 where the recording rules are installed.
 # TYPE springtide_history_recorded gauge
 springtide_history_recorded 1

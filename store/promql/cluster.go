@@ -10,6 +10,8 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
+
+	"github.com/springtide/springtide/internal/loop"
 )
 
 // Cluster says which series of a source are one cluster's, where the source holds several clusters, tenants or copies. The zero value is a source of one cluster.
@@ -65,7 +67,7 @@ func (n *narrower) tenant(expr string) (string, error) {
 		for _, own := range n.matchers {
 			for _, m := range s.LabelMatchers {
 				if m.Name == own.Name && own.Type == labels.MatchEqual && !m.Matches(own.Value) {
-					return "", fmt.Errorf("the selector %s reads another cluster: a query sees %s alone; drop the matcher %s", s, own, m)
+					return "", because(loop.CauseWrongNamespace, "the selector %s reads another cluster: a query sees %s alone; drop the matcher %s", s, own, m)
 				}
 			}
 		}

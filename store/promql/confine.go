@@ -8,6 +8,8 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
+
+	"github.com/springtide/springtide/internal/loop"
 )
 
 const (
@@ -126,7 +128,7 @@ func (c *confiner) selector(s *parser.VectorSelector) error {
 			continue
 		}
 		if !m.Matches(c.namespace) {
-			return fmt.Errorf("the selector %s reads another namespace: a query sees its own (%s) alone; drop the matcher %s", s, c.namespace, m)
+			return because(loop.CauseWrongNamespace, "the selector %s reads another namespace: a query sees its own (%s) alone; drop the matcher %s", s, c.namespace, m)
 		}
 	}
 	m, err := labels.NewMatcher(labels.MatchEqual, c.label, c.namespace)

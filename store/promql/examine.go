@@ -105,12 +105,13 @@ func (h *History) Examine(ctx context.Context, services []fleet.Service) []Findi
 	x.cadvisor()
 	x.state()
 	x.clusters(services)
-	x.requests()
+	x.requests(services)
 	x.rules()
 	x.recordedElsewhere()
 	x.heavies()
 	x.intervals()
 	x.services(services)
+	x.problems()
 	return x.found
 }
 
@@ -120,6 +121,8 @@ type examination struct {
 	ctx   context.Context
 	now   time.Time
 	found []Finding
+	// otherwise is set where requests are measured in another form than the one that is read.
+	otherwise bool
 }
 
 func (x *examination) add(w Weight, fix, config, format string, args ...any) {
@@ -234,13 +237,19 @@ func (x *examination) state() {
 	}
 }
 
-// requests looks at the services' own series.
-func (x *examination) requests() {
+// requests looks at the services' own series, and for other forms of them where they lack.
+func (x *examination) requests(services []fleet.Service) {
 	c := loadCounter(scope{})
-	switch all := x.count("count(" + c + ")"); {
-	case all == 0:
+	all := x.count("count(" + c + ")")
+	if all > 0 && x.count("count("+loadCounter(scope{matcher: `namespace!="", pod!=""`})+")") > 0 {
+		return
+	}
+	if x.otherwise = x.requestsOtherwise(services); x.otherwise {
+		return
+	}
+	if all == 0 {
 		x.add(FindingAdvice, "let services export OpenTelemetry's HTTP server metrics", configHTTP, "no series %s (of OpenTelemetry): CPU stands for the load, and no latency is measured", c)
-	case x.count("count("+loadCounter(scope{matcher: `namespace!="", pod!=""`})+")") == 0:
+	} else {
 		x.add(FindingProblem, "give them the labels namespace and pod", configHTTP, "none of %.0f series %s has the labels namespace and pod: whose requests they are cannot be told", all, c)
 	}
 }
@@ -381,10 +390,15 @@ func (x *examination) services(services []fleet.Service) {
 	if len(noCPU) > 0 {
 		x.add(FindingProblem, "look whether the kubelets of their machines are scraped, and with which namespace and pod", configCadvisor, "no CPU samples of pods of %s", firstFew(noCPU))
 	}
-	if len(noLatency) > 0 {
+	if len(noLatency) > 0 && !x.otherwise && !x.requestsOtherwise(of(services, noLatency)) {
 		x.add(FindingAdvice, "export OpenTelemetry's HTTP server metrics, or state slo.utilisation; until then CPU sizes them (condition SLOMeasured)", configHTTP,
 			"no latency is measured of services whose SLO is a latency: %s", firstFew(noLatency))
 	}
+}
+
+// of are the services of some ids.
+func of(services []fleet.Service, ids []string) []fleet.Service {
+	return slices.DeleteFunc(slices.Clone(services), func(s fleet.Service) bool { return !slices.Contains(ids, string(s.ID)) })
 }
 
 // firstFew names a few of a list.

@@ -183,14 +183,18 @@ func sampledByPod(counter string, window time.Duration) string {
 // startUpByPod is the time in seconds from the start on its machine to Ready of each pod that became ready in the window that ends now. What it
 // waited for a machine is left out: room that is missing once would make every later lead longer. So is a pod with a container that started
 // again, and one that was ready at any time in the half hour before the window: they became ready once more, long after their start. Of a pod that
-// lost and regained its readiness within the window the first time counts.
-func startUpByPod(s scope, window time.Duration) string {
-	ready := s.sel("kube_pod_status_ready_time")
+// lost and regained its readiness within the window the first time counts. What was ready before is known only of pods that were seen from their start on: with since, pods
+// that started before it do not count, as kube-state-metrics was not there then.
+func startUpByPod(s scope, window time.Duration, since time.Time) string {
+	ready, started := s.sel("kube_pod_status_ready_time"), s.sel("kube_pod_start_time")
+	if !since.IsZero() {
+		started += fmt.Sprintf(" >= %d", since.Unix())
+	}
 	return fmt.Sprintf(`(
   (min by (namespace, pod) (min_over_time(%[1]s[%[2]s])) > time() - %[3]d) - on (namespace, pod) max by (namespace, pod) (%[4]s)
   unless on (namespace, pod) (max by (namespace, pod) (%[5]s) > 0)
   unless on (namespace, pod) (max by (namespace, pod) (max_over_time(%[1]s[%[6]s] offset %[2]s)))
-)`, ready, promDuration(window), int64(window/time.Second), s.sel("kube_pod_start_time"),
+)`, ready, promDuration(window), int64(window/time.Second), started,
 		s.sel("kube_pod_container_status_restarts_total"), promDuration(longestStartUp))
 }
 

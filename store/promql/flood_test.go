@@ -125,7 +125,7 @@ func TestHeavyNamespaceIsAskedAlone(t *testing.T) {
 			}
 			for i := range 3 {
 				now := at(12*time.Minute + time.Duration(i)*15*time.Second)
-				if known := look(now); len(known) != namespaces || known["bad/db"] || h.QueryProblems()["bad/db"] == "" {
+				if known := look(now); len(known) != namespaces || known["bad/db"] || h.QueryProblems()["bad/db"].Cause != loop.CauseNamespaceRefused {
 					t.Errorf("%d services are measured, want %d; problem %q", len(known), namespaces, h.QueryProblems()["bad/db"])
 				}
 			}
@@ -145,7 +145,7 @@ func TestHeavyNamespaceIsAskedAlone(t *testing.T) {
 				t.Errorf("history of %d services, want %d", n, namespaces)
 			}
 			heals = true
-			if known := look(at(18 * time.Minute)); len(known) != namespaces+1 || h.QueryProblems()["bad/db"] != "" {
+			if known := look(at(18 * time.Minute)); len(known) != namespaces+1 || h.QueryProblems()["bad/db"].Cause != "" {
 				t.Errorf("afterwards %d services are measured: %q", len(known), h.QueryProblems()["bad/db"])
 			}
 		})

@@ -162,10 +162,10 @@ func TestRefusedNamespace(t *testing.T) {
 			}
 			for i := range services {
 				id := services[i].ID
-				if strings.Contains(h.QueryProblems()[id], p.URL) {
+				if strings.Contains(h.QueryProblems()[id].Message, p.URL) {
 					t.Errorf("tenants read the source's address: %s", h.QueryProblems()[id])
 				}
-				if bad := id == "bad/db"; live[id].Load.OK == bad || (h.QueryProblems()[id] != "") != bad {
+				if bad := id == "bad/db"; live[id].Load.OK == bad || (h.QueryProblems()[id].Cause == loop.CauseNamespaceRefused) != bad {
 					t.Errorf("%s has the load %v and the problem %q", id, live[id].Load, h.QueryProblems()[id])
 				}
 			}

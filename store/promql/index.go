@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/portrait"
 )
 
@@ -66,7 +67,11 @@ type index struct {
 	load     map[fleet.Name]sample // requests per second
 	latency  map[latencyKey]sample // seconds
 	tenant   map[metricKey]sample
-	problems map[metricKey]string
+	problems map[metricKey]problem
+	// causes say why live samples of a service's own pods are missing.
+	causes map[fleet.ServiceID]loop.DataProblem
+	// strange are pods with a sample that is no number that a load can have, and what it was.
+	strange map[fleet.Name]model.SampleValue
 	// shares are what pods that were never measured are taken to carry, by service and signal.
 	shares map[shareKey]share
 	// refused are the services for which the last questions got no answer, though others did.
@@ -79,7 +84,7 @@ const forgetAfter = 30 * time.Minute
 func newIndex() *index {
 	return &index{
 		cpu: map[fleet.Name]sample{}, load: map[fleet.Name]sample{}, latency: map[latencyKey]sample{},
-		tenant: map[metricKey]sample{}, problems: map[metricKey]string{}, shares: map[shareKey]share{},
+		tenant: map[metricKey]sample{}, problems: map[metricKey]problem{}, causes: map[fleet.ServiceID]loop.DataProblem{}, strange: map[fleet.Name]model.SampleValue{}, shares: map[shareKey]share{},
 	}
 }
 
@@ -106,7 +111,7 @@ func forgetOld[K comparable](m map[K]sample, now time.Time) {
 
 // put stores by pod what two queries told: the values, and when their series were scraped. A value without a time is left out: its age
 // would be a guess.
-func put(into map[fleet.Name]sample, values, scraped model.Vector) {
+func (x *index) put(into map[fleet.Name]sample, values, scraped model.Vector) {
 	at := make(map[fleet.Name]time.Time, len(scraped))
 	for _, s := range scraped {
 		if f, ok := finite(s.Value); ok {
@@ -117,7 +122,10 @@ func put(into map[fleet.Name]sample, values, scraped model.Vector) {
 		pod := podOf(s.Metric)
 		f, ok := finite(s.Value)
 		t, scraped := at[pod]
-		if ok && scraped && f >= 0 && pod.Name != "" {
+		switch {
+		case !ok || f < 0:
+			x.strange[pod] = s.Value
+		case scraped && pod.Name != "":
 			into[pod] = sample{value: f, at: t}
 		}
 	}

@@ -25,6 +25,9 @@ func (h *History) Prefetch(ctx context.Context, services []fleet.Service, now ti
 	}
 	defer h.prefetching.Unlock()
 	h.meter.turn()
+	h.mu.Lock()
+	clear(h.index.strange)
+	h.mu.Unlock()
 	err := h.prefetch(ctx, services, now)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -100,7 +103,7 @@ func (h *History) prefetchPods(ctx context.Context, p podSignal, now time.Time) 
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	put(p.into, values, scraped)
+	h.index.put(p.into, values, scraped)
 	return nil
 }
 
@@ -191,8 +194,11 @@ func (h *History) Live(_ context.Context, services []fleet.Service, now time.Tim
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	out := make(map[fleet.ServiceID]hpa.Live, len(services))
+	clear(h.index.causes)
 	for i := range services {
-		out[services[i].ID] = h.index.live(&services[i], h.cadence, now)
+		l := h.index.live(&services[i], h.cadence, now)
+		out[services[i].ID] = l
+		h.index.causes[services[i].ID] = h.index.cause(&services[i], &l, now)
 	}
 	switch {
 	case h.lastErr != nil:
@@ -244,4 +250,22 @@ func (x *index) total(s *fleet.Service, signal portrait.Signal, window time.Dura
 	out, next := total(s, samples, x.shares[key], window, now, countUnready)
 	x.shares[key] = next
 	return out
+}
+
+// cause is why the load of a service is missing; none where it is fresh, or no pod ought to be measured.
+func (x *index) cause(s *fleet.Service, l *hpa.Live, now time.Time) loop.DataProblem {
+	young := max(youngFor, l.Window)
+	if l.Load.Fresh(now, max(missingAfter, l.Window)) || !slices.ContainsFunc(s.Pods, func(p fleet.Pod) bool { return mustReport(&p, young, now) }) {
+		return loop.DataProblem{}
+	}
+	for i := range s.Pods {
+		if v, ok := x.strange[s.Pods[i].Name]; ok {
+			return loop.DataProblem{Cause: loop.CauseNotFinite, Message: fmt.Sprintf("the rate of pod %s is %v, which no load is; to fix: correct the exporter, or drop its series", s.Pods[i].Name.Name, v)}
+		}
+	}
+	if l.Load.OK {
+		return loop.DataProblem{Cause: loop.CauseSamplesTooOld, Message: "the newest samples of its pods are of " + l.Load.At.UTC().Format("15:04:05 UTC") +
+			"; to fix: look whether the kubelets of their machines, and the pods, are still scraped"}
+	}
+	return loop.DataProblem{Cause: loop.CauseNoSeries, Message: "the source has no series of CPU or requests of most of its pods; to fix: springtide doctor --prometheus URL says what the source lacks"}
 }

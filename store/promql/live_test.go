@@ -12,6 +12,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/portrait"
 )
 
@@ -475,6 +476,44 @@ func TestImputedLoadDoesNotFollowItselfUp(t *testing.T) {
 			}
 			if n := len(s.Pods); n > 14 {
 				t.Errorf("%d replicas", n)
+			}
+		})
+	}
+}
+
+// TestCauses: why the load of a service is missing is named, and what is well has no cause.
+func TestCauses(t *testing.T) {
+	for _, c := range []struct {
+		name, series string
+		at           time.Duration
+		cause        loop.Cause
+		says         string
+	}{
+		{"all is well", "0+30x80", 12 * time.Minute, "", ""},
+		{"no series", "", 12 * time.Minute, loop.CauseNoSeries, "no series of CPU or requests"},
+		{"the samples end", "0+30x40", 16 * time.Minute, loop.CauseSamplesTooOld, "of 00:10:00 UTC"},
+		{"samples that are no numbers", strings.Repeat(" NaN", 80), 12 * time.Minute, loop.CauseNotFinite, "the rate of pod cart-7d-a is NaN"},
+		{"infinite samples", strings.Repeat(" Inf", 80), 12 * time.Minute, loop.CauseNotFinite, "which no load is"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			script := "load 15s\n  up{namespace=\"shop\"} 1x80\n"
+			if c.series != "" {
+				script += `  container_cpu_usage_seconds_total{namespace="shop", pod="cart-7d-a", container="app"} ` + c.series + "\n"
+			}
+			h := newProm(t, script, 1e6).history(Options{ScrapeInterval: 15 * time.Second})
+			s := cart()
+			s.Pods, s.Metrics = s.Pods[:1], nil
+			services := []fleet.Service{s}
+			for _, now := range []time.Time{at(c.at - 6*time.Minute), at(c.at)} {
+				if err := h.Prefetch(t.Context(), services, now); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := h.Live(t.Context(), services, now); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := h.QueryProblems()["shop/cart"]; got.Cause != c.cause || !strings.Contains(got.Message, c.says) {
+				t.Errorf("%+v: want %s, %q", got, c.cause, c.says)
 			}
 		})
 	}

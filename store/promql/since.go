@@ -231,7 +231,7 @@ func (r *reader) readRange(ctx context.Context, s signal, expr string, a, b int)
 func (r *reader) fill(cells []float64, values []model.SamplePair) {
 	for _, p := range values {
 		i := r.cell(p.Timestamp)
-		if v, ok := finite(p.Value); ok && i >= 0 && i < len(cells) && math.IsNaN(cells[i]) {
+		if v, ok := finite(p.Value); ok && v >= 0 && i >= 0 && i < len(cells) && math.IsNaN(cells[i]) {
 			cells[i] = v
 		}
 	}
@@ -261,8 +261,12 @@ func (r *reader) newBatch(w workload) *batch {
 func (r *reader) readStartUps(ctx context.Context, a, b int) error {
 	at := r.time(b)
 	window := at.Sub(r.time(a))
+	since, err := r.seenSince(ctx, r.time(a), at)
+	if err != nil {
+		return err
+	}
 	expr := fmt.Sprintf("sum by (namespace, pod, workload_kind, workload) (%s * on (namespace, pod) group_left (workload_kind, workload) %s)",
-		startUpByPod(r.scope, window), r.owner())
+		startUpByPod(r.scope, window, since), r.owner())
 	v, err := r.h.instant(ctx, "times to Ready", expr, at)
 	if err != nil {
 		return err
@@ -275,6 +279,33 @@ func (r *reader) readStartUps(ctx context.Context, a, b int) error {
 		}
 	}
 	return nil
+}
+
+// seenSince is when kube-state-metrics came back last within the longest start-up before a window; zero where it was there throughout, or was not looked at: windows of a
+// backfill are long, and a few odd start-ups among its many change no quantile.
+func (r *reader) seenSince(ctx context.Context, from, to time.Time) (time.Time, error) {
+	if to.Sub(from) > time.Hour {
+		return time.Time{}, nil
+	}
+	const step = time.Minute
+	begin := from.Add(-longestStartUp)
+	// A sample counts as long as a late scrape takes, not as long as Prometheus looks back.
+	m, err := r.h.matrix(ctx, "kube-state-metrics' presence", fmt.Sprintf("count(last_over_time(%s[%s]))", r.scope.sel("kube_pod_start_time"), promDuration(longestInterval)),
+		apiv1.Range{Start: begin, End: to, Step: step})
+	if err != nil {
+		return time.Time{}, err
+	}
+	var since time.Time
+	last := begin.Add(-step)
+	for _, stream := range m {
+		for _, p := range stream.Values {
+			if t := p.Timestamp.Time(); t.Sub(last) > step {
+				since = t
+			}
+			last = p.Timestamp.Time()
+		}
+	}
+	return since, nil
 }
 
 // owner maps pods to workloads: recorded where the rules are installed.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/series"
@@ -219,5 +220,72 @@ load 15s
 	}
 	if d := cmp.Diff([]time.Duration{25 * time.Second, 30 * time.Second}, got); d != "" {
 		t.Errorf("times to Ready (-want +got):\n%s", d)
+	}
+}
+
+// TestRestartOfKubeStateMetrics: what kube-state-metrics does not see is no start-up of a pod: a pod that lost and regained its readiness while it was away did not take that long to
+// start. Start-ups that it saw whole count, before and after.
+func TestRestartOfKubeStateMetrics(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		// away is when kube-state-metrics is away; in it comes back under another address.
+		from, until time.Duration
+		// ready is when the pod becomes ready for the first time, and again when it was not in between.
+		start, ready, again time.Duration
+		want                []time.Duration
+	}{
+		{"it was there", 0, 0, 40 * time.Minute, 41 * time.Minute, 0, []time.Duration{time.Minute}},
+		{"it was away long before", 0, 5 * time.Minute, 40 * time.Minute, 41 * time.Minute, 0, []time.Duration{time.Minute}},
+		{"a short restart, and a pod that is long ready", 40 * time.Minute, 42 * time.Minute, time.Minute, 2 * time.Minute, 0, nil},
+		{"a long absence, and a pod that is long ready", 10 * time.Minute, 42 * time.Minute, 12 * time.Minute, 13 * time.Minute, 0, nil},
+		{"ready again during a short restart", 37 * time.Minute, 42 * time.Minute, 30 * time.Minute, 31 * time.Minute, 41 * time.Minute, nil},
+		{"ready again, and the first time was not seen", 15 * time.Minute, 43 * time.Minute, 20 * time.Minute, 21 * time.Minute, 42 * time.Minute, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			series := func(value func(at time.Duration) string) (before, after string) {
+				for now := time.Duration(0); now <= 45*time.Minute; now += 15 * time.Second {
+					v := value(now)
+					switch {
+					case now < c.from:
+						before, after = before+" "+v, after+" _"
+					case now < c.until:
+						before, after = before+" stale", after+" _"
+					default:
+						before, after = before+" _", after+" "+v
+					}
+				}
+				return before, after
+			}
+			script := "load 15s\n"
+			add := func(metric, labels string, value func(at time.Duration) string) {
+				for i, s := range func() []string { a, b := series(value); return []string{a, b} }() {
+					script += fmt.Sprintf("  %s{namespace=\"shop\", pod=\"stock-0\", %sinstance=\"10.0.0.%d:8080\"}%s\n", metric, labels, i, s)
+				}
+			}
+			since := func(begin time.Duration, text func(at time.Duration) string) func(time.Duration) string {
+				return func(at time.Duration) string {
+					if at < begin {
+						return "_"
+					}
+					return text(at)
+				}
+			}
+			add("kube_pod_owner", `owner_kind="StatefulSet", owner_name="stock", owner_is_controller="true", `, since(c.start, func(time.Duration) string { return "1" }))
+			add("kube_pod_start_time", "", since(c.start, func(time.Duration) string { return fmt.Sprint(c.start.Seconds()) }))
+			add("kube_pod_status_ready", `condition="true", `, since(c.ready, func(time.Duration) string { return "1" }))
+			add("kube_pod_status_ready_time", "", since(c.ready, func(now time.Duration) string {
+				if c.again > 0 && now >= c.again {
+					return fmt.Sprint(c.again.Seconds())
+				}
+				return fmt.Sprint(c.ready.Seconds())
+			}))
+			// Other pods are there all the time.
+			add("kube_pod_start_time", `uid="other", `, func(time.Duration) string { return "1" })
+			h := newProm(t, script, 1e6).history(Options{})
+			got := read(t, h, []fleet.Service{stock()}, at(40*time.Minute), at(45*time.Minute))["shop/stock"].StartUps
+			if d := cmp.Diff(c.want, got, cmpopts.EquateEmpty()); d != "" {
+				t.Errorf("start-ups (-want +got):\n%s", d)
+			}
+		})
 	}
 }

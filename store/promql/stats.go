@@ -1,6 +1,7 @@
 package promql
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -32,6 +33,7 @@ type Cost struct {
 type Problem struct {
 	Service fleet.ServiceID
 	Metric  string
+	Cause   loop.Cause
 	Message string
 }
 
@@ -58,8 +60,8 @@ func (h *History) Stats() Stats {
 	defer h.mu.Unlock()
 	s.Recorded = h.recorded[recordedOwner] > 0
 	s.CPUInterval, s.LoadInterval = h.cadence.cpu.every, h.cadence.load.every
-	for k, msg := range h.index.problems {
-		s.Problems = append(s.Problems, Problem{Service: k.service, Metric: k.metric, Message: msg})
+	for k, p := range h.index.problems {
+		s.Problems = append(s.Problems, Problem{Service: k.service, Metric: k.metric, Cause: p.Cause, Message: p.Message})
 	}
 	slices.SortFunc(s.Problems, func(a, b Problem) int {
 		if c := strings.Compare(string(a.Service), string(b.Service)); c != 0 {
@@ -73,21 +75,27 @@ func (h *History) Stats() Stats {
 const refusedText = "the metrics source cannot answer for this namespace, though it answers for others; to fix: look for an exporter here with too many series; " +
 	"the controller's log has the error"
 
-// QueryProblems implements loop.Doubtful: "metric NAME: SENTENCE" for each service whose own queries yield no value, and why the source cannot answer for
-// a service at all while it answers for others.
-func (h *History) QueryProblems() map[fleet.ServiceID]string {
-	out := map[fleet.ServiceID]string{}
+// QueryProblems implements loop.Doubtful: why the source cannot answer for a service at all while it answers for others, or has no live samples of it, and why the
+// service's own queries yield no value. The first cause is the reason; the message names all.
+func (h *History) QueryProblems() map[fleet.ServiceID]loop.DataProblem {
+	out := map[fleet.ServiceID]loop.DataProblem{}
 	h.mu.Lock()
+	for id, p := range h.index.causes {
+		if p.Cause != "" {
+			out[id] = p
+		}
+	}
 	for id := range h.index.refused {
-		out[id] = refusedText // tenants read it: addresses and errors of the source are the operators'
+		out[id] = loop.DataProblem{Cause: loop.CauseNamespaceRefused, Message: refusedText} // tenants read it: addresses and errors of the source are the operators'
 	}
 	h.mu.Unlock()
 	for _, p := range h.Stats().Problems {
 		text := "metric " + p.Metric + ": " + p.Message
-		if before := out[p.Service]; before != "" {
-			text = before + "; " + text
+		before, ok := out[p.Service]
+		if ok {
+			text = before.Message + "; " + text
 		}
-		out[p.Service] = text
+		out[p.Service] = loop.DataProblem{Cause: cmp.Or(before.Cause, p.Cause), Message: text}
 	}
 	return out
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop"
 )
 
 // tenant is a service with queries of its own, named by the letters of the alphabet.
@@ -23,8 +24,8 @@ func tenant(id fleet.ServiceID, queries ...string) fleet.Service {
 
 // TestTenantProblems: what yields no value is unknown, and its tenant is told why; nobody else notices.
 func TestTenantProblems(t *testing.T) {
-	p := newProm(t, shop, 1e6)
-	h := p.history(Options{TenantTimeout: 100 * time.Millisecond, TenantQueriesPerService: 8})
+	p := newProm(t, shop+"  ended{namespace=\"shop\"} 7x20\n", 1e6)
+	h := p.history(Options{TenantTimeout: 100 * time.Millisecond, TenantQueriesPerService: 12})
 	p.intercept(func(w http.ResponseWriter, r *http.Request) bool {
 		if strings.Contains(r.FormValue("query"), "slow") {
 			<-r.Context().Done() // as slow as it gets
@@ -35,7 +36,8 @@ func TestTenantProblems(t *testing.T) {
 	now := at(12 * time.Minute)
 	services := []fleet.Service{
 		tenant("shop/cart", "sum(requests_in_queue)", "requests_in_queue", "requests_in_queue{queue=\"x\"}", "sum(slow)", "up{namespace=\"bank\"}",
-			"scalar(sum(requests_in_queue)) / 2", "sum(requests_in_queue) / 0", "-sum(requests_in_queue)", "sum(requests_in_queue) * 2"),
+			"scalar(sum(requests_in_queue)) / 2", "sum(requests_in_queue) / 0", "-sum(requests_in_queue)", "sum(requests_in_queue * 0) / sum(requests_in_queue * 0)", "sum(requests_in_queue > 1000)",
+			"sum(ended)", "sum(rate(ended[5m])) / sum(requests_in_queue)", "sum(requests_in_queue) * 2"),
 		tenant("bank/pay", "sum(requests_in_queue)"),
 	}
 	if err := h.Prefetch(t.Context(), services, now); err != nil {
@@ -52,18 +54,22 @@ func TestTenantProblems(t *testing.T) {
 		t.Errorf("another tenant's signals (-want +got):\n%s", d)
 	}
 	want := []Problem{
-		{"shop/cart", "b", "more than one value: aggregate it, as in sum(...)"},
-		{"shop/cart", "c", "no value: the series may not exist in this namespace"},
-		{"shop/cart", "d", "no answer within 100ms: make the query cheaper"},
-		{"shop/cart", "e", `the selector up{namespace="bank"} reads another namespace: a query sees its own (shop) alone; drop the matcher namespace="bank"`},
-		{"shop/cart", "g", "the value is +Inf: want a number that is not negative"},
-		{"shop/cart", "h", "the value is -42: want a number that is not negative"},
-		{"shop/cart", "i", "not asked: a service may have 8 queries; remove some"},
+		{"shop/cart", "b", loop.CauseSeveralValues, `more than one value, as of queue="a" and "b": aggregate it, as in sum(...)`},
+		{"shop/cart", "c", loop.CauseNoSeries, `no value: no series of the last hour match requests_in_queue{namespace="shop",queue="x"}; correct the name and the labels, or scrape it with the label namespace`},
+		{"shop/cart", "d", loop.CauseNoAnswer, "no answer within 100ms: make the query cheaper"},
+		{"shop/cart", "e", loop.CauseWrongNamespace, `the selector up{namespace="bank"} reads another namespace: a query sees its own (shop) alone; drop the matcher namespace="bank"`},
+		{"shop/cart", "g", loop.CauseNotFinite, "the value is +Inf, as of a division by zero: say what that means, as in (QUERY) < Inf or vector(0)"},
+		{"shop/cart", "h", loop.CauseNegative, "the value is -42: want a number that is not negative"},
+		{"shop/cart", "i", loop.CauseNotFinite, "the value is NaN, as of 0 / 0 or a quantile of no requests: say what that means, as in (QUERY) >= 0 or vector(0)"},
+		{"shop/cart", "j", loop.CauseNoValue, "no value: the series are there, and the query leaves none of them, as a comparison or a join does; say what that means, as in (QUERY) or vector(0)"},
+		{"shop/cart", "k", loop.CauseSamplesTooOld, `no value: the newest samples of ended{namespace="shop"} are older than 2m0s; look whether its target is still scraped`},
+		{"shop/cart", "l", loop.CauseSamplesTooOld, `no value: the newest samples of ended{namespace="shop"} are older than 2m0s; look whether its target is still scraped`},
+		{"shop/cart", "m", loop.CauseQueryRefused, "not asked: a service may have 12 queries; remove some"},
 	}
 	if d := cmp.Diff(want, h.Stats().Problems); d != "" {
 		t.Errorf("problems (-want +got):\n%s", d)
 	}
-	if got := h.QueryProblems()["shop/cart"]; !strings.HasPrefix(got, "metric b: more than one value: aggregate it, as in sum(...); metric c: no value") {
+	if got := h.QueryProblems()["shop/cart"]; got.Cause != loop.CauseSeveralValues || !strings.HasPrefix(got.Message, "metric b: more than one value, as of queue=\"a\" and \"b\": aggregate it, as in sum(...); metric c: no value") {
 		t.Errorf("the service is told %q", got)
 	}
 	// An edited query takes its problem and its sample along.

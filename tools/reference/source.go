@@ -16,7 +16,7 @@ import (
 )
 
 // folders are where events and conditions are set, and where their names come from.
-var folders = []string{"internal/kube", "internal/kube/adapter", "scheduler/host", "agent/host", "api/v1alpha1", "fleet", "planner", "hpa"}
+var folders = []string{"internal/kube", "internal/kube/adapter", "scheduler/host", "agent/host", "api/v1alpha1", "fleet", "planner", "hpa", "internal/loop"}
 
 // source is the code of those folders.
 type source struct {
@@ -247,6 +247,8 @@ func (s *source) enumeration(text string) []word {
 	switch text {
 	case "string(m.Kind)":
 		return s.set("planner", "MoveKind", "", "MoveForget")
+	case "string(problem.Cause)":
+		return s.set("internal/loop", "Cause", "")
 	case "string(g.Phase)":
 		return s.set("fleet", "GangPhase", "")
 	case `"Mode" + string(v.svc.Mode)`, `"Mode" + string(p.Mode)`:
