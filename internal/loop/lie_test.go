@@ -104,6 +104,53 @@ func TestAQuarterOfAnHourOfLiesLeavesNothing(t *testing.T) {
 	}
 }
 
+// Lies that follow each other, or a silence, are as one: no replica that the true load needs goes meanwhile, and a quarter of an hour after their end nothing of them is left.
+func TestLiesThatFollowEachOther(t *testing.T) {
+	long(t)
+	t.Parallel()
+	none := func(portrait.Signal, float64) (float64, bool) { return 0, false }
+	for name, c := range map[string]struct{ first, then liar }{
+		"x100, then x0.01":    {times(100), times(0.01)},
+		"x0.01, then x100":    {times(0.01), times(100)},
+		"nothing, then x100":  {none, times(100)},
+		"nothing, then x0.01": {none, times(0.01)},
+	} {
+		for _, requests := range []float64{0, 20} {
+			t.Run(fmt.Sprintf("%s, requests %g", name, requests), func(t *testing.T) {
+				t.Parallel()
+				o := looptest.Default()
+				o.Services, o.Online, o.History, o.Requests = 2, 4, 9*24*time.Hour, requests
+				o.Start = o.Start.Add(17*time.Hour + 45*time.Minute)
+				from := o.Start.Add(2*time.Hour + 2*time.Minute)
+				turn, to := from.Add(25*time.Minute), from.Add(65*time.Minute)
+				honest := replicasOf(t, o, to)
+				o.Lie = func(_, at time.Time, s portrait.Signal, y float64) (float64, bool) {
+					switch {
+					case at.Before(from) || !at.Before(to):
+						return y, true
+					case at.Before(turn):
+						return c.first(s, y)
+					}
+					return c.then(s, y)
+				}
+				lied := replicasOf(t, o, to)
+				least, most := 0.0, 0.0
+				for at, n := range lied.at {
+					off := float64(n)/float64(honest.at[at]) - 1
+					least, most = min(least, off), max(most, off)
+					if float64(n) < 0.9*float64(honest.at[at])-1 {
+						t.Errorf("%s after its begin %d replicas, without it %d", at.Sub(from), n, honest.at[at])
+					}
+					if !at.Before(to.Add(15*time.Minute)) && float64(n) > 1.1*float64(honest.at[at])+1 {
+						t.Errorf("%s after its end %d replicas, without it %d", at.Sub(to), n, honest.at[at])
+					}
+				}
+				t.Logf("from %+.0f to %+.0f %% of the replicas", 100*least, 100*most)
+			})
+		}
+	}
+}
+
 type lived struct {
 	at        map[time.Time]int32
 	portraits map[fleet.ServiceID]portrait.Portrait
