@@ -5,6 +5,7 @@ package kube
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -139,6 +140,55 @@ func TestPlaneLoansDeletedByHand(t *testing.T) {
 			t.Fatalf("%+v", e)
 		}
 	})
+	// Entries whose cells, number or next holder a hand changes, on the API server's own rules.
+	for _, c := range []struct {
+		name    string
+		phase   fleet.Phase
+		parcels func(e v1alpha1.ShareParcel) []v1alpha1.ShareParcel
+		repair  bool
+	}{
+		{"other cells", fleet.Lent, func(e v1alpha1.ShareParcel) []v1alpha1.ShareParcel {
+			e.Cells = []int32{1}
+			return []v1alpha1.ShareParcel{e}
+		}, true},
+		{"more cells", fleet.Noticed, func(e v1alpha1.ShareParcel) []v1alpha1.ShareParcel {
+			e.Cells = []int32{0, 1, 2}
+			return []v1alpha1.ShareParcel{e}
+		}, true},
+		{"twice", fleet.Draining, func(e v1alpha1.ShareParcel) []v1alpha1.ShareParcel {
+			again := e
+			again.Cells = []int32{1}
+			return []v1alpha1.ShareParcel{e, again}
+		}, true},
+		{"a next holder", fleet.Returned, func(e v1alpha1.ShareParcel) []v1alpha1.ShareParcel {
+			e.Next = "batch" + strings.TrimPrefix(e.Holder, "web")
+			return []v1alpha1.ShareParcel{e}
+		}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m, l := p.taken(t, rand.String(5), c.phase)
+			e := p.snapshot(t).Node(m.ID).Share.Find(l.ID)
+			was := v1alpha1.ShareParcel{Cells: []int32{0}, Holder: string(e.Holder), Next: string(e.Next), LoanName: string(e.Loan), LoanUID: string(e.LoanUID), Epoch: e.Epoch}
+			body := mergePatch(map[string]any{"spec": map[string]any{"parcels": c.parcels(was)}})
+			if _, err := p.dyn.Resource(gvrShares).Patch(ctx, m.Name, types.MergePatchType, body, metav1.PatchOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			forged := c.parcels(was)
+			until(t, "the share as it was forged", func() bool {
+				got := p.snapshot(t).Node(m.ID).Share.Parcels
+				return len(got) == len(forged) && len(got[0].Cells) == len(forged[0].Cells) && got[0].Cells[0] == int(forged[0].Cells[0]) && string(got[0].Next) == forged[0].Next
+			})
+			until(t, "the share to be right again", func() bool { // the node side may write its reports meanwhile
+				p.cycle(t, m)
+				s := p.snapshot(t)
+				got, now := s.Node(m.ID).Share.Parcels, s.Loan(l.ID)
+				if !c.repair {
+					return len(got) == 0
+				}
+				return len(got) == 1 && slices.Equal(got[0].Cells, []int{0}) && got[0].Epoch > e.Epoch && now.Epoch == got[0].Epoch
+			})
+		})
+	}
 	t.Run("share", func(t *testing.T) {
 		m, l := p.taken(t, rand.String(5), fleet.Noticed)
 		if err := p.dyn.Resource(gvrShares).Delete(ctx, m.Name, metav1.DeleteOptions{}); err != nil {
